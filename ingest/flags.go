@@ -1,0 +1,43 @@
+package ingest
+
+import (
+	"slices"
+	"strings"
+)
+
+// CanonicalFlag returns the one spelling by which hinged knows a flag or
+// keyword: lower case, and with the two names of the importance mark folded
+// into one, since some servers store $Important and return \Important (RFC 8457
+// registers both).
+func CanonicalFlag(flag string) string {
+	f := strings.ToLower(flag)
+	switch f {
+	case `\important`:
+		return "$important"
+	case "junk":
+		return "$junk"
+	case "notjunk", "nonjunk", "$nonjunk":
+		return "$notjunk"
+	}
+	return f
+}
+
+// CanonicalFlags returns the canonical spellings, sorted, each once, without
+// \Recent, which is about sessions and not about the message. The result is
+// never shared with the argument; it is nil when no flag is left.
+func CanonicalFlags(flags []string) []string {
+	var out []string
+	for _, f := range flags {
+		if c := CanonicalFlag(f); c != `\recent` {
+			out = append(out, c)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// HasFlag reports whether canonical flags contain flag, in any spelling.
+func HasFlag(flags []string, flag string) bool {
+	_, ok := slices.BinarySearch(flags, CanonicalFlag(flag))
+	return ok
+}

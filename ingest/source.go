@@ -1,0 +1,52 @@
+package ingest
+
+import "context"
+
+// MarkRequest asks for one keyword or flag to be set on one message, or cleared.
+type MarkRequest struct {
+	ID    uint64 // chosen by the asker; comes back in the MarkResult
+	Place Place
+	Flag  string   // as the server is to store it, for example "$Important"
+	Clear bool     // clear it instead of setting it
+	Known []string // the flags on which the decision rests, canonical
+}
+
+// Emit hands one event over. It blocks while the receiver is busy, which is the
+// back-pressure of the pipeline, and fails only when ctx is done.
+type Emit func(ctx context.Context, e Event) error
+
+// Source watches one account.
+type Source interface {
+	// Run reports events through emit until ctx is done, reconnecting as often
+	// as it must. It returns nil when ctx ended it, and an error only when no
+	// retry can help. It does not return before all its goroutines have.
+	Run(ctx context.Context, emit Emit) error
+
+	// Mark queues requests, to be carried out in order and each answered by one
+	// MarkResult. It never blocks and is safe for concurrent use. Requests that
+	// were not carried out before Run ends are forgotten: the asker has them in
+	// its ledger and asks again at the next start.
+	Mark(requests ...MarkRequest)
+
+	// Status tells how the source is doing. Safe for concurrent use.
+	Status() Status
+}
+
+// Status is how a source is doing, for people.
+type Status struct {
+	Connected  bool
+	Problem    string // why not, in words; "" when all is well
+	Reconnects int
+	// Remaining is how many messages are known to wait for their first report.
+	Remaining int
+}
+
+// Known is what the store remembers of one mailbox, from which a source
+// resumes.
+type Known struct {
+	Mailbox       string
+	UIDValidity   uint32
+	UIDNext       uint32
+	HighestModSeq uint64
+	Flags         map[uint32][]string // by UID, of every message reported and not vanished
+}

@@ -1,0 +1,186 @@
+package model
+
+import (
+	"fmt"
+	"math"
+)
+
+// Label is what the owner says of a message: +1 important, −1 ordinary.
+type Label int8
+
+// The two labels.
+const (
+	Ordinary  Label = -1
+	Important Label = +1
+)
+
+func (l Label) String() string {
+	switch l {
+	case Important:
+		return "important"
+	case Ordinary:
+		return "ordinary"
+	default:
+		return fmt.Sprintf("label(%d)", int8(l))
+	}
+}
+
+// Zero says what a score of exactly 0 predicts. The three lecture notes differ.
+type Zero uint8
+
+// The three conventions at score 0.
+const (
+	ZeroUnsure   Zero = iota // "I don't know", a mistake on either label (Blum, section 2.2)
+	ZeroNegative             // predicts ordinary (Santhanam's sign)
+	ZeroPositive             // predicts important (Virtue's example)
+)
+
+// Mistake reports whether score predicts something else than label.
+func (z Zero) Mistake(label Label, score float64) bool {
+	margin := float64(float64(label) * score)
+	switch {
+	case margin > 0:
+		return false
+	case margin < 0:
+		return true
+	case z == ZeroNegative:
+		return label == Important
+	case z == ZeroPositive:
+		return label == Ordinary
+	default:
+		return true
+	}
+}
+
+// HingeLoss returns max(0, 1 − y·score), y the label (Blum, section 2.4).
+func HingeLoss(label Label, score float64) float64 {
+	return max(0, 1-float64(float64(label)*score))
+}
+
+// Lesson is one labelled example.
+type Lesson struct {
+	Vector Vector
+	Label  Label
+	// Weight scales the learner's step: 1 for an ordinary lesson, more for a
+	// stronger one. Must be positive.
+	Weight float64
+}
+
+// Update tells what learning one lesson did.
+type Update struct {
+	Score   float64 // w·x before the step
+	Mistake bool    // whether that score was a mistake
+	Loss    float64 // hinge loss of that score
+	// Step is the signed coefficient a of the change w ← w + a·x; 0 when w did
+	// not change.
+	Step float64
+}
+
+// Learner is an online linear classifier. Implementations are deterministic and
+// not safe for concurrent use.
+type Learner interface {
+	// Score returns w·x. It changes nothing.
+	Score(Vector) float64
+	// Learn scores the lesson with the weights as they are, then updates them.
+	Learn(Lesson) Update
+	// Weights returns w itself, not a copy. The learner goes on using it.
+	Weights() *Weights
+}
+
+// Kind names a learner.
+type Kind string
+
+// The learners.
+const (
+	KindPerceptron        Kind = "perceptron"
+	KindMargin            Kind = "margin"
+	KindPassiveAggressive Kind = "passive-aggressive"
+)
+
+// Kinds lists every learner, in the order in which help texts name them.
+func Kinds() []Kind { return []Kind{KindPerceptron, KindMargin, KindPassiveAggressive} }
+
+// Spec says which learner to build. The zero value is not valid; start from
+// DefaultSpec.
+type Spec struct {
+	Kind Kind
+	Zero Zero
+	// Margin is τ of the margin perceptron: it updates when y·score ≤ τ. ≥ 0.
+	Margin float64
+	// Aggressiveness is C of the passive-aggressive learners. > 0.
+	Aggressiveness float64
+	// Variant is 1 for PA-I or 2 for PA-II.
+	Variant int
+}
+
+// DefaultSpec is PA-II with the C that measured best (docs/results.md).
+func DefaultSpec() Spec {
+	return Spec{Kind: KindPassiveAggressive, Margin: 1, Aggressiveness: 0.3, Variant: 2}
+}
+
+// Validate reports the first reason why no learner can be built from s.
+func (s Spec) Validate() error {
+	switch s.Kind {
+	case KindPerceptron, KindMargin, KindPassiveAggressive:
+	default:
+		return fmt.Errorf("learner %q is unknown; the learners are %v", s.Kind, Kinds())
+	}
+	if s.Zero > ZeroPositive {
+		return fmt.Errorf("zero convention %d is unknown", s.Zero)
+	}
+	if s.Kind == KindMargin && !(s.Margin >= 0 && !math.IsInf(s.Margin, 0)) {
+		return fmt.Errorf("margin is %v; it must be a finite number, 0 or more", s.Margin)
+	}
+	if s.Kind == KindPassiveAggressive {
+		if !(s.Aggressiveness > 0 && !math.IsInf(s.Aggressiveness, 0)) {
+			return fmt.Errorf("aggressiveness (C) is %v; it must be a finite number above 0", s.Aggressiveness)
+		}
+		if s.Variant != 1 && s.Variant != 2 {
+			return fmt.Errorf("variant is %d; it must be 1 (PA-I) or 2 (PA-II)", s.Variant)
+		}
+	}
+	return nil
+}
+
+// New builds the learner of s on top of w, which it owns from then on.
+func New(s Spec, w *Weights) (Learner, error) {
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	l := linear{w: w, zero: s.Zero}
+	switch s.Kind {
+	case KindPerceptron:
+		return &perceptron{l}, nil
+	case KindMargin:
+		return &marginPerceptron{l, s.Margin}, nil
+	default:
+		return &passiveAggressive{l, s.Aggressiveness, s.Variant}, nil
+	}
+}
+
+// linear is what every learner over explicit weights shares.
+type linear struct {
+	w    *Weights
+	zero Zero
+}
+
+func (l *linear) Score(x Vector) float64 { return l.w.Dot(x) }
+func (l *linear) Weights() *Weights      { return l.w }
+
+// judge scores a lesson before any step.
+func (l *linear) judge(e Lesson) Update {
+	score := l.w.Dot(e.Vector)
+	return Update{
+		Score:   score,
+		Mistake: l.zero.Mistake(e.Label, score),
+		Loss:    HingeLoss(e.Label, score),
+	}
+}
+
+// step performs w ← w + a·x and notes a in u.
+func (l *linear) step(u *Update, a float64, x Vector) {
+	if a != 0 && len(x) > 0 {
+		u.Step = a
+		l.w.Add(a, x)
+	}
+}

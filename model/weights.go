@@ -1,0 +1,159 @@
+package model
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+)
+
+// Weights is the weight vector w: a map from Index to float64, kept as an
+// open-addressing table because a score is a few hundred look-ups and little
+// else. An absent index weighs 0.
+//
+// Get and Set take O(1) expected time. Memory is 16 bytes a slot, with between
+// 1.25 and 2.5 slots a weight. Not safe for concurrent use.
+type Weights struct {
+	keys  []Index // 0 marks an empty slot
+	vals  []float64
+	n     int
+	shift uint // 64 − log2(len(keys))
+}
+
+const minSlots = 64
+
+// NewWeights returns weights that are all zero, with room for about n of them.
+func NewWeights(n int) *Weights {
+	w := &Weights{}
+	slots := minSlots
+	for slots*4/5 < n {
+		slots *= 2
+	}
+	w.alloc(slots)
+	return w
+}
+
+func (w *Weights) alloc(slots int) {
+	w.keys = make([]Index, slots)
+	w.vals = make([]float64, slots)
+	w.shift = uint(64 - bits.TrailingZeros(uint(slots)))
+	w.n = 0
+}
+
+// slot returns the position of i, or of the empty slot where it would go.
+// Fibonacci hashing: indices are hashes already, save in tests and lab files
+// where they are small numbers.
+func (w *Weights) slot(i Index) int {
+	mask := len(w.keys) - 1
+	at := int((uint64(i) * 0x9E3779B97F4A7C15) >> w.shift)
+	for w.keys[at] != 0 && w.keys[at] != i {
+		at = (at + 1) & mask
+	}
+	return at
+}
+
+// Get returns the weight of i.
+func (w *Weights) Get(i Index) float64 { return w.vals[w.slot(i)] }
+
+// Set gives i the weight v. A weight set to 0 stays in the table, so that a
+// replay of the same calls gives the same table. i must not be 0.
+func (w *Weights) Set(i Index, v float64) {
+	if i == 0 {
+		panic("model: index 0 is reserved")
+	}
+	at := w.slot(i)
+	if w.keys[at] == 0 {
+		if (w.n+1)*5 > len(w.keys)*4 {
+			w.grow()
+			at = w.slot(i)
+		}
+		w.keys[at] = i
+		w.n++
+	}
+	w.vals[at] = v
+}
+
+func (w *Weights) grow() {
+	keys, vals := w.keys, w.vals
+	w.alloc(2 * len(keys))
+	for at, k := range keys {
+		if k != 0 {
+			to := w.slot(k)
+			w.keys[to] = k
+			w.vals[to] = vals[at]
+			w.n++
+		}
+	}
+}
+
+// Delete removes i from the table, so that it weighs 0 again and takes no room.
+func (w *Weights) Delete(i Index) {
+	at := w.slot(i)
+	if w.keys[at] == 0 {
+		return
+	}
+	// Backward-shift deletion: close the gap so that no later key of the same
+	// run becomes unreachable.
+	mask := len(w.keys) - 1
+	for next := (at + 1) & mask; w.keys[next] != 0; next = (next + 1) & mask {
+		home := int((uint64(w.keys[next]) * 0x9E3779B97F4A7C15) >> w.shift)
+		if (next-home)&mask >= (next-at)&mask {
+			w.keys[at], w.vals[at] = w.keys[next], w.vals[next]
+			at = next
+		}
+	}
+	w.keys[at], w.vals[at] = 0, 0
+	w.n--
+}
+
+// Len returns how many weights the table holds, zeros that were set included.
+func (w *Weights) Len() int { return w.n }
+
+// Dot returns w·x, summed in feature order. O(len(x)) expected time.
+func (w *Weights) Dot(x Vector) float64 {
+	sum := 0.0
+	for _, f := range x {
+		sum += float64(w.Get(f.Index) * f.Value)
+	}
+	return sum
+}
+
+// Add performs w ← w + a·x.
+func (w *Weights) Add(a float64, x Vector) {
+	for _, f := range x {
+		w.Set(f.Index, w.Get(f.Index)+float64(a*f.Value))
+	}
+}
+
+// Sorted returns the weights as a vector in ascending index order, zeros that
+// were set included. The caller owns the result. O(n log n) time.
+func (w *Weights) Sorted() Vector {
+	v := make(Vector, 0, w.n)
+	for at, k := range w.keys {
+		if k != 0 {
+			v = append(v, Feature{k, w.vals[at]})
+		}
+	}
+	v.Sort()
+	return v
+}
+
+// Smallest returns the n weights of least magnitude, those to give up when the
+// table must shrink, in ascending order of (magnitude, index). The affine
+// coordinate is never among them. The caller owns the result.
+func (w *Weights) Smallest(n int) Vector {
+	all := w.Sorted()
+	if len(all) > 0 && all[0].Index == Affine {
+		all = all[1:]
+	}
+	slices.SortStableFunc(all, func(a, b Feature) int {
+		switch x, y := math.Abs(a.Value), math.Abs(b.Value); {
+		case x < y:
+			return -1
+		case x > y:
+			return 1
+		default:
+			return 0
+		}
+	})
+	return all[:min(n, len(all))]
+}
