@@ -1,0 +1,96 @@
+package config
+
+// Config is the whole of a configuration file, defaults filled in and every
+// value checked. Nothing changes it after Parse; it may be read concurrently.
+type Config struct {
+	StateDir  string    `toml:"state_dir"`
+	Socket    string    `toml:"socket"`
+	LogLevel  string    `toml:"log_level"`
+	LogFormat string    `toml:"log_format"`
+	Accounts  []Account `toml:"account"`
+}
+
+// Account is one owner's mail: where it is, how it is judged and how marked.
+type Account struct {
+	Name         string    `toml:"name"`
+	Owner        []string  `toml:"owner"` // bare addresses, lower case, at least one
+	TimeZone     string    `toml:"time_zone"`
+	Mark         []string  `toml:"mark"` // keywords and flags as the server is to store them, at least one
+	Shadow       string    `toml:"shadow"`
+	Settle       Duration  `toml:"settle"`
+	Silence      Duration  `toml:"silence"` // 0: silence teaches nothing
+	MinImportant int       `toml:"min_important"`
+	MinOrdinary  int       `toml:"min_ordinary"`
+	MaxWeights   int       `toml:"max_weights"`
+	IMAP         IMAP      `toml:"imap"`
+	Learner      Learner   `toml:"learner"`
+	Threshold    Threshold `toml:"threshold"`
+	Featurize    Featurize `toml:"featurize"`
+}
+
+// IMAP is how to reach the account's mail.
+type IMAP struct {
+	Address  string `toml:"address"` // host:port, the port always there
+	TLS      string `toml:"tls"`
+	CAFile   string `toml:"ca_file,omitempty"`
+	Auth     string `toml:"auth"`
+	Username string `toml:"username"`
+	Password        // where the secret is, not the secret; its keys are in this same table
+	// Mailboxes to watch; none means INBOX and the special-use mailboxes.
+	Mailboxes       []string `toml:"mailboxes"`
+	Exclude         []string `toml:"exclude"`
+	PollInterval    Duration `toml:"poll_interval"`
+	IdleRestart     Duration `toml:"idle_restart"`
+	RecheckInterval Duration `toml:"recheck_interval"`
+}
+
+// Learner chooses the learner and its parameters.
+type Learner struct {
+	Kind           string  `toml:"kind"`
+	Margin         float64 `toml:"margin"`
+	Aggressiveness float64 `toml:"aggressiveness"`
+	Variant        int     `toml:"variant"`
+	Zero           string  `toml:"zero"`
+}
+
+// Threshold chooses how much is marked.
+type Threshold struct {
+	Mode        string  `toml:"mode"`
+	Share       float64 `toml:"share"`   // of all mail, 0 to 1; 0: no share was set
+	PerDay      int     `toml:"per_day"` // marks a day at most; 0: no limit
+	Cost        float64 `toml:"cost"`    // false alarms that one missed message is worth
+	Value       float64 `toml:"value"`   // the score, when the mode is fixed
+	UnsureShare float64 `toml:"unsure_share"`
+}
+
+// Featurize chooses how a message becomes a vector.
+type Featurize struct {
+	Values     string `toml:"values"`
+	MaxBytes   int    `toml:"max_bytes"`
+	Names      bool   `toml:"names"`
+	AuthservID string `toml:"authserv_id,omitempty"`
+	Shares     Shares `toml:"shares"`
+}
+
+// Shares are the parts of the vector's length that the groups of features get.
+// Only their proportions count.
+type Shares struct {
+	Misc    float64 `toml:"misc"`
+	Social  float64 `toml:"social"`
+	Subject float64 `toml:"subject"`
+	Body    float64 `toml:"body"`
+	Affine  float64 `toml:"affine"`
+}
+
+// The choices that keys offer, in the order in which messages name them.
+var (
+	logLevels      = []string{"debug", "info", "warn", "error"}
+	logFormats     = []string{"auto", "text", "json"}
+	shadowModes    = []string{"auto", "on", "off"}
+	tlsModes       = []string{"tls", "starttls", "none"}
+	authMechanisms = []string{"plain", "login", "xoauth2", "oauthbearer"}
+	learnerKinds   = []string{"perceptron", "margin", "passive-aggressive"}
+	zeroMeanings   = []string{"unsure", "negative", "positive"}
+	thresholdModes = []string{"auto", "budget", "cost", "fixed"}
+	featureValues  = []string{"binary", "counts", "log-counts"}
+)

@@ -1,0 +1,50 @@
+package config
+
+import "time"
+
+// Defaults returns the configuration of an empty file: no accounts, and the
+// directories still to be found from the environment.
+func Defaults() Config {
+	return Config{LogLevel: "info", LogFormat: "auto"}
+}
+
+// DefaultAccount returns the values of the keys that an account leaves out.
+// The command line takes its defaults from here too, so that the two cannot
+// differ.
+func DefaultAccount() Account {
+	return Account{
+		TimeZone:     "UTC",
+		Mark:         []string{"$Important"},
+		Shadow:       "auto",
+		Settle:       Duration(60 * time.Second),
+		Silence:      Duration(7 * day),
+		MinImportant: 20,
+		MinOrdinary:  20,
+		MaxWeights:   1_000_000,
+		IMAP: IMAP{
+			TLS:             "tls",
+			Auth:            "plain",
+			PollInterval:    Duration(time.Minute),
+			IdleRestart:     Duration(8 * time.Minute),
+			RecheckInterval: Duration(10 * time.Minute),
+		},
+		Learner: Learner{
+			Kind:           "passive-aggressive",
+			Margin:         1,
+			Aggressiveness: 0.3,
+			Variant:        2,
+			Zero:           "unsure",
+		},
+		Threshold: Threshold{
+			Mode:        "auto",
+			Cost:        1,
+			UnsureShare: 0.03,
+		},
+		Featurize: Featurize{
+			Values:   "binary",
+			MaxBytes: 1 << 20,
+			Names:    true,
+			Shares:   Shares{Misc: 0.5, Social: 1, Subject: 0.7, Body: 1, Affine: 0.3},
+		},
+	}
+}

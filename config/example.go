@@ -1,0 +1,133 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// entry explains one key in the example.
+type entry struct {
+	comment string
+	// optional: the example has the key commented out, with a sample value.
+	optional bool
+}
+
+// entries explains every key; a test sees to it that none is left out.
+var entries = map[string]entry{
+	"state_dir":  {"Where the state of all accounts is kept. Default: $STATE_DIRECTORY (set by systemd), else\n$XDG_STATE_HOME/hinged, else ~/.local/state/hinged. Relative paths begin at this file's directory.", true},
+	"socket":     {"The control socket, by which `hinged status` and the others reach the daemon.\nDefault: hinged.sock in $XDG_RUNTIME_DIR, else in the state directory.", true},
+	"log_level":  {"debug, info, warn or error.", false},
+	"log_format": {"text, json, or auto: text on a terminal, JSON otherwise.", false},
+
+	"account":               {"One account. Repeat [[account]] and the tables below it for each further one; each has a state of its own.", false},
+	"account.name":          {"Names the account in commands, logs and metrics, and its state on disk.", false},
+	"account.owner":         {"Every address that the owner writes from. Mail from them is the owner's own: it is never marked, and what\nit answers was important.", false},
+	"account.time_zone":     {"Where the owner's days begin and end, for per_day and silence.", false},
+	"account.mark":          {"What to set on important messages; several at once are possible. \"$label1\" is Thunderbird's red Important,\n'\\Flagged' the star that phones show.", false},
+	"account.shadow":        {"auto: decide but mark nothing until there are min_important and min_ordinary labels. on: never mark.\noff: mark from the start.", false},
+	"account.settle":        {"A change by the owner counts once it has stood for so long.", false},
+	"account.silence":       {"An unmarked message on which the owner did nothing for so long was ordinary. \"0s\": silence teaches nothing.", false},
+	"account.min_important": {"Labels of each kind without which every decision is \"unsure\".", false},
+	"account.min_ordinary":  {"", false},
+	"account.max_weights":   {"The most weights to keep; the smallest go first. A weight takes about 40 bytes of memory.", false},
+
+	"account.imap":                     {"The IMAP server.", false},
+	"account.imap.address":             {"Host, with a port unless it is the usual one: 993 for tls, else 143.", false},
+	"account.imap.tls":                 {"tls, starttls, or none: then password and mail cross the network in the clear.", false},
+	"account.imap.ca_file":             {"Certificates to trust instead of the system's, PEM.", true},
+	"account.imap.auth":                {"plain, login, xoauth2 or oauthbearer. The last two take an access token for a password.", false},
+	"account.imap.username":            {"The name to log in with.", false},
+	"account.imap.password_file":       {"Where the password is: one of these four. It is read anew for each connection.", false},
+	"account.imap.password_command":    {"A program that prints it, with its arguments; no shell is involved.", true},
+	"account.imap.password_env":        {"A variable of the environment.", true},
+	"account.imap.password_credential": {"A credential of systemd's LoadCredential=.", true},
+	"account.imap.mailboxes":           {"The mailboxes to watch. None: INBOX and those with a special use (Sent, Junk, Trash, Archive, Important).", false},
+	"account.imap.exclude":             {"Mailboxes to leave alone.", false},
+	"account.imap.poll_interval":       {"How often to look into the mailboxes that are not watched live.", false},
+	"account.imap.idle_restart":        {"How often to renew a live watch, which servers and routers forget.", false},
+	"account.imap.recheck_interval":    {"How often to compare everything, for changes that went by unnoticed.", false},
+
+	"account.learner":                {"How it learns. The defaults measured best on real mail.", false},
+	"account.learner.kind":           {"perceptron, margin or passive-aggressive.", false},
+	"account.learner.margin":         {"margin: it learns from every score that is not above this on the right side.", false},
+	"account.learner.aggressiveness": {"passive-aggressive: how far one lesson may move the weights (C), and the variant, 1 or 2.", false},
+	"account.learner.variant":        {"", false},
+	"account.learner.zero":           {"What a score of exactly 0 predicts: unsure, negative or positive.", false},
+
+	"account.threshold":              {"How much is marked.", false},
+	"account.threshold.mode":         {"auto: what gave the best F1 lately. budget: a share of the mail, or so many a day. cost: by what a missed\nmessage is worth. fixed: one score.", false},
+	"account.threshold.share":        {"budget: the share of all mail to mark, 0.1 is 10 %. 0: none set.", false},
+	"account.threshold.per_day":      {"At most so many marks a day, in any mode. 0: no limit.", false},
+	"account.threshold.cost":         {"cost: how many false alarms one missed message is worth.", false},
+	"account.threshold.value":        {"fixed: the score above which a message is important.", false},
+	"account.threshold.unsure_share": {"The share of mail nearest to the threshold that is \"unsure\" and not marked.", false},
+
+	"account.featurize":             {"How a message becomes numbers. Changes hold for new mail only.", false},
+	"account.featurize.values":      {"binary, counts or log-counts of words.", false},
+	"account.featurize.max_bytes":   {"How much of a message is read, in bytes.", false},
+	"account.featurize.names":       {"Keep the words behind the weights, so that decisions can be explained in them.", false},
+	"account.featurize.authserv_id": {"The name by which the owner's own mail server signs Authentication-Results; no other's are believed.", true},
+
+	"account.featurize.shares":         {"The weight of each group of features against the others.", false},
+	"account.featurize.shares.misc":    {"", false},
+	"account.featurize.shares.social":  {"", false},
+	"account.featurize.shares.subject": {"", false},
+	"account.featurize.shares.body":    {"", false},
+	"account.featurize.shares.affine":  {"", false},
+}
+
+// exampleConfig is what the example configures: every key has a value.
+func exampleConfig() Config {
+	c := Defaults()
+	c.StateDir = "/var/lib/hinged"
+	c.Socket = "/run/hinged/hinged.sock"
+	a := DefaultAccount()
+	a.Name = "personal"
+	a.Owner = []string{"me@example.org"}
+	a.IMAP.Address = "imap.example.org"
+	a.IMAP.CAFile = "/etc/hinged/ca.pem"
+	a.IMAP.Username = "me@example.org"
+	a.IMAP.Password = Password{
+		File:       "password",
+		Command:    []string{"pass", "show", "mail"},
+		Env:        "HINGED_PASSWORD",
+		Credential: "imap-password",
+	}
+	a.IMAP.Mailboxes = []string{}
+	a.IMAP.Exclude = []string{}
+	a.Featurize.AuthservID = "mx.example.org"
+	c.Accounts = []Account{a}
+	return c
+}
+
+// Example returns a configuration file with every key, its default and what it
+// is for. It is valid as it stands.
+func Example() ([]byte, error) {
+	c := exampleConfig()
+	plain, err := c.Encode()
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	out.WriteString("# hinged.toml: every key with its default. Only name, owner and the first keys of [account.imap] are needed.\n\n")
+	table := ""
+	for line := range strings.Lines(string(plain)) {
+		line = strings.TrimRight(line, "\n")
+		key, _, _ := strings.Cut(line, " = ")
+		path := table + key
+		if strings.HasPrefix(line, "[") {
+			path = strings.Trim(line, "[]")
+			table = path + "."
+		}
+		e := entries[path]
+		if e.comment != "" {
+			fmt.Fprintf(&out, "# %s\n", strings.ReplaceAll(e.comment, "\n", "\n# "))
+		}
+		if e.optional {
+			out.WriteString("# ")
+		}
+		out.WriteString(line + "\n")
+	}
+	return out.Bytes(), nil
+}

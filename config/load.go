@@ -1,0 +1,151 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"time"
+	_ "time/tzdata" // so that a time zone is valid here whether or not the machine has the files
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// maxFileBytes is far above any real configuration.
+const maxFileBytes = 1 << 20
+
+// environment is what the defaults of a configuration depend on besides the
+// file.
+type environment struct {
+	getenv func(string) string
+	// dir is where relative paths in the file begin.
+	dir string
+}
+
+// Load reads the configuration file at path. Relative paths in it begin at its
+// own directory, "~/" at the home directory. What is wrong in the file comes
+// back as one *Error; any other error is about reading it.
+func Load(path string) (*Config, error) {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("read configuration %s: %w", path, err)
+	}
+	f, err := os.Open(absolute)
+	if err != nil {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	return parse(f, path, environment{os.Getenv, filepath.Dir(absolute)})
+}
+
+// Parse reads a configuration from r. name stands for the file in messages;
+// relative paths stay as they are. Errors are those of Load.
+func Parse(r io.Reader, name string) (*Config, error) {
+	return parse(r, name, environment{os.Getenv, ""})
+}
+
+func parse(r io.Reader, name string, env environment) (*Config, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxFileBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("read configuration %s: %w", name, err)
+	}
+	m := &mistakes{file: name}
+	if len(data) > maxFileBytes {
+		m.add(1, "", "file is too large", fmt.Sprintf("more than %d bytes", maxFileBytes), "a configuration")
+		return nil, m.err()
+	}
+	doc := parseDocument(data, m)
+	c := Defaults()
+	d := decoder{m}
+	d.table(reflect.ValueOf(&c).Elem(), doc.values, doc.root, "")
+	v := validator{mistakes: m, doc: doc, env: env, wrong: map[place]bool{}}
+	for _, found := range m.list {
+		v.wrong[place{found.Line, found.Key}] = true
+	}
+	v.config(&c)
+	if err := m.err(); err != nil {
+		return nil, err
+	}
+	return &c, nil
+}
+
+// Encode returns c as a file that Parse reads back to the same value. It holds
+// where the secrets are, arguments of password_command included.
+func (c *Config) Encode() ([]byte, error) {
+	data, err := toml.Marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("encode configuration: %w", err)
+	}
+	return data, nil
+}
+
+// PrintEffective writes c, defaults included, for people to check. Secrets are
+// not in it: arguments of a password_command are left out, since they may be one.
+func (c *Config) PrintEffective(w io.Writer) error {
+	shown := *c
+	shown.Accounts = append([]Account(nil), c.Accounts...)
+	for i := range shown.Accounts {
+		command := &shown.Accounts[i].IMAP.Command
+		if n := len(*command) - 1; n > 0 {
+			*command = []string{(*command)[0], fmt.Sprintf("(%d more, not shown)", n)}
+		}
+	}
+	data, err := shown.Encode()
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(data)
+	return err
+}
+
+// Location returns the account's time zone.
+func (a *Account) Location() (*time.Location, error) {
+	zone, err := time.LoadLocation(a.TimeZone)
+	if err != nil {
+		return nil, fmt.Errorf("time zone of account %s: %w", a.Name, err)
+	}
+	return zone, nil
+}
+
+// path resolves a path of the file.
+func (e environment) path(p string) string {
+	if rest, ok := strings.CutPrefix(p, "~/"); ok {
+		if home := e.getenv("HOME"); home != "" {
+			return filepath.Join(home, rest)
+		}
+	}
+	if p == "" || filepath.IsAbs(p) || e.dir == "" {
+		return p
+	}
+	return filepath.Join(e.dir, p)
+}
+
+// stateDir returns the directory for state where the file names none: that of
+// systemd's StateDirectory=, else that of the XDG base directory specification.
+func (e environment) stateDir() string {
+	if dir := e.getenv("STATE_DIRECTORY"); dir != "" {
+		// systemd separates several by colons.
+		dir, _, _ = strings.Cut(dir, ":")
+		return dir
+	}
+	if dir := e.getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "hinged")
+	}
+	if home := e.getenv("HOME"); filepath.IsAbs(home) {
+		return filepath.Join(home, ".local", "state", "hinged")
+	}
+	return ""
+}
+
+// socket returns the control socket where the file names none.
+func (e environment) socket(stateDir string) string {
+	const name = "hinged.sock"
+	if e.getenv("STATE_DIRECTORY") == "" {
+		if dir := e.getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
+			return filepath.Join(dir, name)
+		}
+	}
+	return filepath.Join(stateDir, name)
+}

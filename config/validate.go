@@ -1,0 +1,420 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"net"
+	"net/mail"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// place is where a mistake was already reported.
+type place struct {
+	line int
+	key  string
+}
+
+// validator checks what the types alone do not say, and brings values into
+// their final form.
+type validator struct {
+	*mistakes
+	doc   *document
+	env   environment
+	wrong map[place]bool // a value of the wrong type is reported once
+}
+
+// table is one table of the file under check.
+type table struct {
+	*validator
+	at   *node // nil when the file doesn't have it
+	line int   // of its heading, or of the table around it
+	path string
+}
+
+func (t table) sub(key string) table {
+	at := t.at.kid(key)
+	line := t.line
+	if at != nil {
+		line = at.line
+	}
+	return table{t.validator, at, line, t.path + key + "."}
+}
+
+// has reports whether the file sets key.
+func (t table) has(key string) bool { return t.at.kid(key) != nil }
+
+// lineOf returns the line of key, or of the table when the key isn't there.
+func (t table) lineOf(key string) int {
+	if n := t.at.kid(key); n != nil {
+		return n.line
+	}
+	return t.line
+}
+
+// check notes a mistake in key unless ok holds or the key was reported before.
+func (t table) check(ok bool, key, problem string, got any, want string) bool {
+	if !ok {
+		t.checkAt(t.lineOf(key), key, problem, got, want)
+	}
+	return ok
+}
+
+func (t table) checkAt(line int, key, problem string, got any, want string) {
+	if t.wrong[place{line, t.path + key}] {
+		return
+	}
+	shown := ""
+	if got != nil {
+		shown = describe(got)
+	}
+	t.add(line, t.path+key, problem, shown, want)
+}
+
+// required notes that key is missing, unless a broken part of the file may have
+// held it.
+func (t table) required(key, want string) {
+	if !t.doc.broken && !t.wrong[place{t.lineOf(key), t.path + key}] {
+		t.add(t.lineOf(key), t.path+key, "is missing", "", want)
+	}
+}
+
+func (t table) choice(key, got string, choices []string) {
+	want := oneOf(choices)
+	if near := nearest(got, choices); near != "" {
+		want = fmt.Sprintf("%s (did you mean %q?)", want, near)
+	}
+	t.check(slices.Contains(choices, got), key, "unknown choice", got, want)
+}
+
+func (t table) number(key string, got, low, high float64, want string) {
+	t.check(got >= low && got <= high, key, "out of range", got, want)
+}
+
+func (t table) integer(key string, got, low, high int) {
+	t.check(got >= low && got <= high, key, "out of range", got, fmt.Sprintf("%d to %d", low, high))
+}
+
+func (t table) duration(key string, got Duration, low, high time.Duration) {
+	t.check(got.Std() >= low && got.Std() <= high, key, "out of range", got,
+		fmt.Sprintf("%q to %q", Duration(low), Duration(high)))
+}
+
+// useless notes that a key was set which its neighbours leave without effect.
+func (t table) useless(set bool, key, because string) {
+	if set && t.has(key) {
+		t.check(false, key, "has no effect "+because, nil, "it left out")
+	}
+}
+
+func (v *validator) config(c *Config) {
+	t := table{v, v.doc.root, 1, ""}
+	t.choice("log_level", c.LogLevel, logLevels)
+	t.choice("log_format", c.LogFormat, logFormats)
+	if c.StateDir == "" {
+		c.StateDir = v.env.stateDir()
+		t.check(c.StateDir != "", "state_dir", "there is no default without STATE_DIRECTORY, XDG_STATE_HOME and HOME", nil, "a directory")
+	}
+	t.cleanPath("state_dir", c.StateDir)
+	c.StateDir = v.env.path(c.StateDir)
+	if c.Socket == "" {
+		c.Socket = v.env.socket(c.StateDir)
+	}
+	t.cleanPath("socket", c.Socket)
+	c.Socket = v.env.path(c.Socket)
+	// sun_path of unix(7) holds 108 bytes, the last of them 0.
+	t.check(len(c.Socket) < 108, "socket", fmt.Sprintf("its path of %d bytes is too long for a Unix socket", len(c.Socket)), nil, "107 bytes at most")
+	if len(c.Accounts) == 0 {
+		t.required("account", "at least one [[account]]")
+	}
+	names := map[string]int{}
+	list := t.sub("account")
+	for i := range c.Accounts {
+		at := list.at.elem(i)
+		account := table{v, at, lineOf(at, list.at), "account."}
+		v.account(account, &c.Accounts[i])
+		name := c.Accounts[i].Name
+		if first, taken := names[name]; taken && name != "" {
+			account.check(false, "name", fmt.Sprintf("is taken by the account on line %d", first), name, "another name")
+		} else {
+			names[name] = account.lineOf("name")
+		}
+	}
+}
+
+// cleanPath refuses what can be no path.
+func (t table) cleanPath(key, path string) {
+	t.check(!strings.ContainsFunc(path, unicode.IsControl), key, "control characters in a path", path, "a path")
+	if strings.HasPrefix(path, "~") {
+		t.check(strings.HasPrefix(path, "~/") && filepath.IsAbs(t.env.getenv("HOME")), key, "no home directory to begin at", path, `a path from "/", or from "~/" where HOME is set`)
+	}
+}
+
+func (v *validator) account(t table, a *Account) {
+	t.name(a.Name)
+	t.owner(a)
+	_, err := time.LoadLocation(a.TimeZone)
+	// "Local" depends on the machine: the same mail would be judged differently elsewhere.
+	t.check(err == nil && a.TimeZone != "" && a.TimeZone != "Local", "time_zone", "unknown time zone", a.TimeZone, `a name of the IANA database, such as "Europe/Zurich" or "UTC"`)
+	t.marks(a.Mark)
+	t.choice("shadow", a.Shadow, shadowModes)
+	t.duration("settle", a.Settle, 0, day)
+	t.check(a.Silence == 0 || a.Silence.Std() >= time.Hour && a.Silence.Std() <= 365*day, "silence", "out of range", a.Silence, `"1h" to "365d", or "0s" for never`)
+	t.integer("min_important", a.MinImportant, 0, 1_000_000)
+	t.integer("min_ordinary", a.MinOrdinary, 0, 1_000_000)
+	t.integer("max_weights", a.MaxWeights, 1000, 100_000_000)
+	t.sub("imap").imap(&a.IMAP)
+	t.sub("learner").learner(&a.Learner)
+	t.sub("threshold").threshold(&a.Threshold)
+	t.sub("featurize").featurize(&a.Featurize)
+}
+
+func (t table) name(name string) {
+	const want = `1 to 64 of a-z, 0-9, ".", "_" and "-", a letter or digit first`
+	if name == "" && !t.has("name") {
+		t.required("name", want)
+		return
+	}
+	ok := len(name) >= 1 && len(name) <= 64 && name[0] != '.' && name[0] != '-' && name[0] != '_'
+	for _, r := range name {
+		ok = ok && (r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-')
+	}
+	t.check(ok, "name", "not a name", name, want)
+}
+
+func (t table) owner(a *Account) {
+	if len(a.Owner) == 0 {
+		t.required("owner", `the addresses that the owner writes from, such as ["me@example.org"]`)
+	}
+	seen := map[string]bool{}
+	list := t.at.kid("owner")
+	for i, address := range a.Owner {
+		line := lineOf(list.elem(i), list)
+		parsed, err := mail.ParseAddress(address)
+		if err != nil || parsed.Address != address || !strings.Contains(address, "@") {
+			t.checkAt(line, "owner", "not an address", address, `a bare address such as "me@example.org"`)
+			continue
+		}
+		a.Owner[i] = strings.ToLower(address)
+		if seen[a.Owner[i]] {
+			t.checkAt(line, "owner", "is there twice", address, "each address once")
+		}
+		seen[a.Owner[i]] = true
+	}
+}
+
+// maxKeywordBytes is far above any keyword in use, and below every server's
+// limit that we know of.
+const maxKeywordBytes = 100
+
+// reserved are the flags and keywords that already mean something that the
+// owner or the server says (RFC 9051 section 2.3.2, RFC 5788's registry).
+var reserved = []string{"$junk", "$notjunk", "$phishing", "$forwarded", "$mdnsent", "$submitted", "$submitpending", "$muted", "junk", "nonjunk", "notjunk"}
+
+func (t table) marks(marks []string) {
+	if len(marks) == 0 {
+		t.check(false, "mark", "there is nothing to mark with", marks, `keywords such as ["$Important"]`)
+	}
+	seen := map[string]bool{}
+	list := t.at.kid("mark")
+	for i, mark := range marks {
+		line := lineOf(list.elem(i), list)
+		lower := strings.ToLower(mark)
+		switch {
+		case lower == `\flagged`:
+		case lower == `\important`:
+			t.checkAt(line, "mark", "is the name of a mailbox's use, not of a keyword", mark, `"$Important"`)
+		case strings.HasPrefix(mark, `\`):
+			t.checkAt(line, "mark", "this system flag means something else", mark, `"\\Flagged" or a keyword such as "$Important"`)
+		case !isAtom(mark) || len(mark) > maxKeywordBytes:
+			t.checkAt(line, "mark", "not an IMAP keyword", mark, `1 to 100 plain ASCII characters without spaces or any of ( ) { % * " \ ]`)
+		case slices.Contains(reserved, lower):
+			t.checkAt(line, "mark", "this keyword means something else", mark, `a keyword such as "$Important"`)
+		}
+		if seen[lower] {
+			t.checkAt(line, "mark", "is there twice", mark, "each mark once")
+		}
+		seen[lower] = true
+	}
+}
+
+// isAtom reports whether s is an atom of RFC 9051 section 9, which is what a
+// keyword is.
+func isAtom(s string) bool {
+	for _, b := range []byte(s) {
+		if b <= ' ' || b >= 0x7f || strings.IndexByte(`(){%*"\]`, b) >= 0 {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func (t table) imap(c *IMAP) {
+	t.choice("tls", c.TLS, tlsModes)
+	t.choice("auth", c.Auth, authMechanisms)
+	t.address(c)
+	if c.Username == "" {
+		t.required("username", "the name to log in with")
+	}
+	t.check(!strings.ContainsFunc(c.Username, unicode.IsControl), "username", "control characters in a name", c.Username, "the name to log in with")
+	t.useless(c.CAFile != "" && c.TLS == "none", "ca_file", `with tls = "none"`)
+	t.cleanPath("ca_file", c.CAFile)
+	c.CAFile = t.env.path(c.CAFile)
+	t.password(&c.Password)
+	t.mailboxes("mailboxes", c.Mailboxes)
+	t.mailboxes("exclude", c.Exclude)
+	list := t.at.kid("exclude")
+	for i, name := range c.Exclude {
+		if slices.Contains(c.Mailboxes, name) {
+			t.checkAt(lineOf(list.elem(i), list), "exclude", "is among the mailboxes to watch", name, "either, not both")
+		}
+	}
+	t.duration("poll_interval", c.PollInterval, time.Second, day)
+	// RFC 2177: a server may hang up after 30 minutes.
+	t.duration("idle_restart", c.IdleRestart, 10*time.Second, 29*time.Minute)
+	t.duration("recheck_interval", c.RecheckInterval, time.Second, day)
+}
+
+// address checks host and port, and fills in the port of the protocol.
+func (t table) address(c *IMAP) {
+	const want = `a host, with or without a port, such as "imap.example.org:993"`
+	if c.Address == "" {
+		t.required("address", want)
+		return
+	}
+	host, port := c.Address, "993"
+	if c.TLS != "tls" {
+		port = "143"
+	}
+	if h, p, err := net.SplitHostPort(c.Address); err == nil {
+		host, port = h, p
+	} else if strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") {
+		host = host[1 : len(host)-1]
+	}
+	number, err := strconv.Atoi(port)
+	ok := isHost(host) && err == nil && number >= 1 && number <= 65535
+	if t.check(ok, "address", "not an address to connect to", c.Address, want) {
+		c.Address = net.JoinHostPort(host, strconv.Itoa(number))
+	}
+}
+
+// isHost reports whether s can be a host name or an IP address.
+func isHost(s string) bool {
+	if net.ParseIP(s) != nil {
+		return true
+	}
+	if s == "" || len(s) > 253 {
+		return false
+	}
+	for label := range strings.SplitSeq(strings.TrimSuffix(s, "."), ".") {
+		if label == "" || len(label) > 63 {
+			return false
+		}
+		for _, r := range label {
+			// Beyond ASCII are the letters of internationalised names.
+			if !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '_' {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (t table) password(p *Password) {
+	set := p.keys()
+	switch {
+	case len(set) == 0:
+		keys := []string{"password_file", "password_command", "password_env", "password_credential"}
+		const want = "one of password_file, password_command, password_env and password_credential"
+		if i := slices.IndexFunc(keys, t.has); i >= 0 {
+			t.check(false, keys[i], "is empty", nil, want)
+		} else if !t.has("password") {
+			t.required("password_file", want)
+		}
+	case len(set) > 1:
+		t.check(false, set[1], "a second place for the one password", nil, fmt.Sprintf("either it or %s", set[0]))
+	}
+	t.cleanPath("password_file", p.File)
+	p.File = t.env.path(p.File)
+	t.check(!slices.Contains(p.Command, "") && !slices.ContainsFunc(p.Command, func(s string) bool { return strings.ContainsRune(s, 0) }),
+		"password_command", "an empty argument, or one with a zero byte", nil, `a program and its arguments, such as ["pass", "show", "mail"]`)
+	t.check(!strings.ContainsAny(p.Env, "=\x00"), "password_env", "not the name of a variable", nil, "the name of an environment variable, not its value")
+	t.check(!strings.ContainsAny(p.Credential, "/\x00") && p.Credential != "." && p.Credential != "..", "password_credential", "not the name of a credential", nil, "the name given to systemd's LoadCredential=")
+}
+
+func (t table) mailboxes(key string, names []string) {
+	list := t.at.kid(key)
+	for i, name := range names {
+		if name == "" || strings.ContainsFunc(name, unicode.IsControl) {
+			t.checkAt(lineOf(list.elem(i), list), key, "not the name of a mailbox", name, `a name as the mail program shows it, such as "INBOX" or "Lists/Go"`)
+		} else if slices.Contains(names[:i], name) {
+			t.checkAt(lineOf(list.elem(i), list), key, "is there twice", name, "each mailbox once")
+		}
+	}
+}
+
+func (t table) learner(l *Learner) {
+	defaults := DefaultAccount().Learner
+	t.choice("kind", l.Kind, learnerKinds)
+	t.choice("zero", l.Zero, zeroMeanings)
+	t.number("margin", l.Margin, 0, 1e6, "0 to 1000000")
+	t.number("aggressiveness", l.Aggressiveness, 1e-6, 1e6, "above 0, mostly 0.01 to 10")
+	t.check(l.Variant == 1 || l.Variant == 2, "variant", "out of range", l.Variant, "1 (PA-I) or 2 (PA-II)")
+	if !slices.Contains(learnerKinds, l.Kind) {
+		return
+	}
+	with := fmt.Sprintf("with kind = %q", l.Kind)
+	t.useless(l.Kind != "margin" && l.Margin != defaults.Margin, "margin", with)
+	t.useless(l.Kind != "passive-aggressive" && l.Aggressiveness != defaults.Aggressiveness, "aggressiveness", with)
+	t.useless(l.Kind != "passive-aggressive" && l.Variant != defaults.Variant, "variant", with)
+}
+
+func (t table) threshold(h *Threshold) {
+	defaults := DefaultAccount().Threshold
+	t.choice("mode", h.Mode, thresholdModes)
+	t.number("share", h.Share, 0, 1, "a part of all mail, above 0 and at most 1 (0.1 is 10 %)")
+	t.integer("per_day", h.PerDay, 0, 100_000)
+	t.number("cost", h.Cost, 1e-3, 1e3, "0.001 to 1000 false alarms for one missed message")
+	t.check(!math.IsNaN(h.Value) && !math.IsInf(h.Value, 0), "value", "not a finite number", h.Value, "a score")
+	t.number("unsure_share", h.UnsureShare, 0, 0.5, "0 to 0.5 (0.03 is 3 %)")
+	if !slices.Contains(thresholdModes, h.Mode) {
+		return
+	}
+	with := fmt.Sprintf("with mode = %q", h.Mode)
+	if h.Mode == "budget" && h.Share == 0 && h.PerDay == 0 {
+		t.required("share", `the share of mail to mark, or per_day, with mode = "budget"`)
+	}
+	t.useless(h.Mode != "budget" && h.Share != 0, "share", with)
+	t.useless(h.Mode != "cost" && h.Cost != defaults.Cost, "cost", with)
+	t.useless(h.Mode != "fixed" && h.Value != 0, "value", with)
+}
+
+func (t table) featurize(f *Featurize) {
+	t.choice("values", f.Values, featureValues)
+	t.integer("max_bytes", f.MaxBytes, 4096, 64<<20)
+	t.check(isAuthserv(f.AuthservID), "authserv_id", "not the name of a server", f.AuthservID, `the first word of the Authentication-Results header that the owner's own server adds, such as "mx.example.org"`)
+	shares := t.sub("shares")
+	s := f.Shares
+	const want = "0 to 100"
+	shares.number("misc", s.Misc, 0, 100, want)
+	shares.number("social", s.Social, 0, 100, want)
+	shares.number("subject", s.Subject, 0, 100, want)
+	shares.number("body", s.Body, 0, 100, want)
+	shares.number("affine", s.Affine, 0, 100, want)
+	shares.check(s.Misc+s.Social+s.Subject+s.Body != 0, "body", "no group of features has a share", nil, "one share above 0")
+}
+
+// isAuthserv reports whether s can be an authserv-id (RFC 8601 section 2.5)
+// that needs no quoting; "" is none.
+func isAuthserv(s string) bool {
+	for _, r := range s {
+		if r <= ' ' || r >= 0x7f || strings.ContainsRune(`()<>@,;:\"/[]?=`, r) {
+			return false
+		}
+	}
+	return true
+}
