@@ -1,0 +1,46 @@
+package store
+
+import "github.com/hinged/hinged/model"
+
+// Batch is what one commit adds to the logs of an account, besides the rows of
+// its State that changed. The store reads it during Commit only.
+type Batch struct {
+	// Journal holds the inputs that led to the change, encoded by the caller, in
+	// order. Each gets the next sequence number.
+	Journal [][]byte
+	// Features holds the frozen vectors of the messages that arrived.
+	Features []FeatureRecord
+	// Lessons holds what was learnt, in order. Each gets the next order number.
+	Lessons []Lesson
+}
+
+func (b Batch) empty() bool {
+	return len(b.Journal) == 0 && len(b.Features) == 0 && len(b.Lessons) == 0
+}
+
+// JournalEntry is one input of an account.
+type JournalEntry struct {
+	Seq  uint64 // from 1, without gaps
+	Data []byte
+}
+
+// FeatureRecord is the frozen vector of one message with the words behind it,
+// as the featurizer encoded it.
+type FeatureRecord struct {
+	Key  MessageKey
+	Data []byte
+}
+
+// Lesson is one label learnt. The vector is that of Features for Message, which
+// the store keeps as long as it keeps the lesson.
+type Lesson struct {
+	Order   uint64      `cbor:"-"` // from 1, without gaps; Commit gives it
+	Message MessageKey  `cbor:"1,keyasint"`
+	Label   model.Label `cbor:"2,keyasint"`
+	Weight  float64     `cbor:"3,keyasint"`
+	Source  Source      `cbor:"4,keyasint,omitempty"`
+	Sender  ID          `cbor:"5,keyasint,omitempty"`
+	Score   float64     `cbor:"6,keyasint,omitempty"` // w·x before the step
+	Step    float64     `cbor:"7,keyasint,omitempty"` // a of w ← w + a·x
+	At      Moment      `cbor:"8,keyasint,omitempty"`
+}

@@ -1,0 +1,62 @@
+// Package store keeps the state of every account in one file, so that after a
+// crash at any moment each account is what its last commit left. It is the only
+// package that knows the layout of that file.
+//
+// Data flow: the filter changes a State in memory → Commit writes what changed
+// → after a restart Load gives the State back.
+//
+// # Why not one key per row
+//
+// A lesson touches some 300 weights out of a million, scattered at random. In a
+// B+tree each of them rewrites a page of 4 KiB: over a megabyte for a few
+// kilobytes of news. So the State lives in memory, and the file holds
+//
+//   - a checkpoint: the whole state at some commit, in sorted rows, cut into
+//     chunks of at most 64 KiB;
+//   - a redo log: one record per commit since, with the new values of all that
+//     the commit changed. New values, not differences: applying a record twice
+//     does no harm, and the result is exact to the bit;
+//   - the journal (the inputs, in order), the lessons (the labels learnt, in
+//     order) and the features (the frozen vector of each message).
+//
+// Load reads the checkpoint and applies the redo log. After some thousands of
+// commits the redo log is folded: a new checkpoint is written in small
+// transactions of its own, and a last one, which also empties the redo log,
+// makes it the one that counts. A crash in between leaves chunks that nothing
+// names, which the next checkpoint clears away.
+//
+// The library below, bbolt, gives atomic transactions, but has no checksums on
+// data. Every value here is therefore framed with a CRC32C over what it is, its
+// key and its content, and a snapshot's manifest counts its rows, so that what
+// is missing is noticed too. Open checks all of it, moves a damaged file aside
+// and says so; it never goes on with half of one.
+//
+// # Trimming the journal
+//
+// A replay must start from a state, so the journal can only be cut where a
+// state is kept. The file keeps up to three snapshots, each with the numbers it
+// stands at; they share storage when they are the same one:
+//
+//	base ──── journal ────▶ next base ──── journal ────▶ checkpoint ── redo ──▶ now
+//
+// The base is the state before the oldest entry kept; at first it is the empty
+// state. The first checkpoint becomes the next base. When a later checkpoint
+// finds Options.JournalCap entries behind the next base, the next base becomes
+// the base and that checkpoint becomes the next base. So between JournalCap and
+// twice JournalCap entries are kept, plus those of one checkpoint interval,
+// without ever replaying anything, and when this happens depends on the commits
+// alone.
+//
+// What lies before a new base is invisible at once, and is deleted a bounded
+// number of records at a time by the commits that follow, so that none of them
+// stalls. Journal entries and lessons go by number. The features of a message go
+// if it arrived before the base and the base has no row for it: whatever comes
+// later can teach only messages that have a row, or that arrive anew. So
+// wherever a State has a message, its features can be read, in the live run and
+// in every replay from the base alike.
+//
+// # What it leaves to others
+//
+// What the journal's entries and the features contain; when to commit; the caps
+// on the tables of a State.
+package store

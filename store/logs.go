@@ -1,0 +1,168 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// Features returns the frozen vector of a message, the last one put for it. The
+// caller owns the result. ErrNotFound if there is none, or no longer.
+func (s *Store) Features(account string, key MessageKey) ([]byte, error) {
+	return s.features(account, key, func(progress) uint64 { return math.MaxUint64 })
+}
+
+// BaseFeatures returns the frozen vector that a message had at the base, for
+// those who replay from there: a message that came again since, after it was
+// forgotten, has another in Features. The caller owns the result. ErrNotFound if
+// there is none.
+func (s *Store) BaseFeatures(account string, key MessageKey) ([]byte, error) {
+	return s.features(account, key, func(p progress) uint64 { return p.Base.Commit })
+}
+
+// features returns the last features of a message put by the given commit.
+func (s *Store) features(account string, message MessageKey, by func(progress) uint64) ([]byte, error) {
+	var data []byte
+	err := s.viewAccount(account, func(b *bolt.Bucket, p progress) error {
+		index, err := part(b, indexBucket)
+		if err != nil {
+			return err
+		}
+		features, err := part(b, featuresBucket)
+		if err != nil {
+			return err
+		}
+		end := binary.BigEndian.AppendUint32(key64(by(p)), math.MaxUint32)
+		c := index.Cursor()
+		at, check := c.Seek(indexKey(message, end))
+		if at == nil {
+			at, check = c.Last()
+		} else if !bytes.Equal(at, indexKey(message, end)) {
+			at, check = c.Prev()
+		}
+		if !bytes.HasPrefix(at, message[:]) {
+			return ErrNotFound
+		}
+		if _, err := unframe(frameIndex, at, check); err != nil {
+			return damage("index of features: %w", err)
+		}
+		payload, err := unframe(frameFeature, at[len(message):], features.Get(at[len(message):]))
+		if err != nil {
+			return damage("features: %w", err)
+		}
+		if !bytes.HasPrefix(payload, message[:]) {
+			return damage("features are those of another message")
+		}
+		data = bytes.Clone(payload[len(message):])
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("features of message %x of account %q: %w", message[:4], account, err)
+	}
+	return data, nil
+}
+
+// Journal yields the journal entries of an account from sequence number from
+// on, in order; from 0 means from the oldest kept. Entries that are no longer
+// kept give ErrTrimmed. An error ends the iteration. The caller owns what is
+// yielded, and may commit and call other methods in between.
+func (s *Store) Journal(account string, from uint64) iter.Seq2[JournalEntry, error] {
+	return func(yield func(JournalEntry, error) bool) {
+		s.scan(account, journalBucket, frameJournal, from, func(p progress) (uint64, uint64) { return p.Base.Journal, p.Journal },
+			func(seq uint64, data []byte, err error) bool {
+				return yield(JournalEntry{Seq: seq, Data: data}, err)
+			})
+	}
+}
+
+// Lessons yields the lessons of an account from order number from on, as
+// Journal does entries.
+func (s *Store) Lessons(account string, from uint64) iter.Seq2[Lesson, error] {
+	return func(yield func(Lesson, error) bool) {
+		s.scan(account, lessonsBucket, frameLesson, from, func(p progress) (uint64, uint64) { return p.Base.Lesson, p.Lesson },
+			func(order uint64, data []byte, err error) bool {
+				var lesson Lesson
+				if err == nil {
+					if err = rowDecoding.Unmarshal(data, &lesson); err != nil {
+						err = fmt.Errorf("lesson %d of account %q: %w", order, account, damage("%w", err))
+					}
+				}
+				lesson.Order = order
+				return yield(lesson, err) && err == nil
+			})
+	}
+}
+
+const (
+	scanEntries = 256
+	scanBytes   = 1 << 20
+)
+
+// scan yields the values of a log in order. It copies a stretch at a time in a
+// transaction of its own, so that none is open while the caller works: an open
+// one would keep pages from being reused, and block a commit of the same
+// goroutine for ever if the file had to be mapped anew.
+func (s *Store) scan(account string, name []byte, kind byte, from uint64, bounds func(progress) (first, end uint64), yield func(uint64, []byte, error) bool) {
+	for {
+		var stretch [][]byte
+		var end uint64
+		err := s.viewAccount(account, func(b *bolt.Bucket, p progress) error {
+			var first uint64
+			first, end = bounds(p)
+			if from == 0 {
+				from = first
+			}
+			if from < first {
+				return fmt.Errorf("%w: the oldest of bucket %s kept is %d, asked for was %d", ErrTrimmed, name, first, from)
+			}
+			log, err := part(b, name)
+			if err != nil {
+				return err
+			}
+			stretch, err = copyStretch(log, kind, from, end)
+			return err
+		})
+		if errors.Is(err, ErrNotFound) {
+			return // an account without commits has empty logs
+		}
+		if err != nil {
+			yield(from, nil, fmt.Errorf("reading %s of account %q: %w", name, account, err))
+			return
+		}
+		for _, data := range stretch {
+			if !yield(from, data, nil) {
+				return
+			}
+			from++
+		}
+		if from >= end {
+			return
+		}
+	}
+}
+
+// copyStretch returns copies of the values at from and the numbers after it, up
+// to end, or as many as make a stretch; at least one if from < end.
+func copyStretch(log *bolt.Bucket, kind byte, from, end uint64) (stretch [][]byte, err error) {
+	size := 0
+	c := log.Cursor()
+	key, value := c.Seek(key64(from))
+	for n := from; n < end && len(stretch) < scanEntries && size < scanBytes; n++ {
+		if !bytes.Equal(key, key64(n)) {
+			return nil, damage("entry %d is missing", n)
+		}
+		payload, err := unframe(kind, key, value)
+		if err != nil {
+			return nil, damage("entry %d: %w", n, err)
+		}
+		stretch = append(stretch, bytes.Clone(payload))
+		size += len(payload)
+		key, value = c.Next()
+	}
+	return stretch, nil
+}

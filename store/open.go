@@ -1,0 +1,280 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+)
+
+// initialMap is how much address space a store takes from the start, so that a
+// growing file need not be mapped anew, for which a commit would have to wait
+// for all readers. It is address space only, neither memory nor disk.
+const initialMap = 1 << 30
+
+// minSize is the least size of a store: two pages, each with one half of the
+// double-buffered header.
+const minSize = 2 * 4096
+
+// Open opens the store at path, and creates it, with the directories above it,
+// if there is none.
+//
+// The file is read through once and everything in it is checked. If it is
+// damaged, it is renamed to path.damaged-<n> with the first free n, and Open
+// returns ErrDamaged, which names both; it does not go on with an empty store.
+// A file that a later version wrote gives ErrNewer, one that another process
+// has open gives ErrRunning within Options.LockTimeout, one that is no store of
+// ours ErrSchema; those are left as they are.
+func Open(path string, o Options) (*Store, error) {
+	o = o.withDefaults()
+	err := o.step("create")
+	if err == nil {
+		err = create(path, o)
+	}
+	if err == nil {
+		err = examine(path, o)
+	}
+	var db *bolt.DB
+	if err == nil {
+		db, err = openFile(path, o, false)
+	}
+	if errors.Is(err, ErrDamaged) {
+		return nil, setAside(path, o, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening store %s: %w", path, err)
+	}
+	return newStore(path, db, o), nil
+}
+
+// OpenReadOnly opens the store at path for reading, as Open does, but changes
+// nothing: a missing file gives fs.ErrNotExist, a damaged one stays where it
+// is. Several processes may have it open so, but none while a daemon runs.
+func OpenReadOnly(path string, o Options) (*Store, error) {
+	o = o.withDefaults()
+	err := examine(path, o)
+	var db *bolt.DB
+	if err == nil {
+		db, err = openFile(path, o, true)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening store %s for reading: %w", path, err)
+	}
+	return newStore(path, db, o), nil
+}
+
+func newStore(path string, db *bolt.DB, o Options) *Store {
+	return &Store{path: path, db: db, o: o, kept: map[string]keptMessages{}, tried: map[string]uint64{}}
+}
+
+// openFile opens the database. After a failure nothing of it stays open or
+// locked.
+func openFile(path string, o Options, readOnly bool) (db *bolt.DB, err error) {
+	var file *os.File
+	err = guard(func() (err error) {
+		db, err = bolt.Open(path, 0o600, &bolt.Options{
+			Timeout:         o.LockTimeout,
+			ReadOnly:        readOnly,
+			FreelistType:    bolt.FreelistMapType,
+			NoFreelistSync:  true,
+			InitialMmapSize: initialMap,
+			NoSync:          o.NoSync,
+			MaxSize:         o.maxSize,
+			NoStatistics:    true,
+			OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
+				// Creating a file is create's business.
+				file, err = os.OpenFile(name, flag&^os.O_CREATE, mode)
+				return file, err
+			},
+		})
+		return err
+	})
+	if err == nil {
+		return db, nil
+	}
+	if errors.Is(err, ErrDamaged) && file != nil {
+		// The library stopped half way and kept its lock.
+		err = errors.Join(err, ignoreClosed(file.Close()))
+	}
+	switch {
+	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrChecksum), errors.Is(err, berrors.ErrVersionMismatch):
+		return nil, damage("neither half of the file's header is valid")
+	default:
+		return nil, plain(err)
+	}
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, os.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// create makes an empty store at path unless there is a file. It appears there
+// finished and on the disk, so that a file that is empty or has no schema is
+// never one whose creation was interrupted.
+func create(path string, o Options) (err error) {
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	draft, err := os.CreateTemp(dir, filepath.Base(path)+".new-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if gone := os.Remove(draft.Name()); !errors.Is(gone, fs.ErrNotExist) {
+			err = errors.Join(err, gone)
+		}
+	}()
+	if err := draft.Close(); err != nil {
+		return err
+	}
+	db, err := bolt.Open(draft.Name(), 0o600, &bolt.Options{NoFreelistSync: true, FreelistType: bolt.FreelistMapType})
+	if err != nil {
+		return plain(err)
+	}
+	err = db.Update(func(tx *bolt.Tx) error { return writeSchema(tx, schemaVersion) })
+	if err := errors.Join(err, db.Close()); err != nil {
+		return plain(err)
+	}
+	if err := o.step("link"); err != nil {
+		return err
+	}
+	// A link, unlike a rename, does not replace the store of another process that
+	// starts at the same moment.
+	err = os.Link(draft.Name(), path)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) {
+		err = os.Rename(draft.Name(), path) // a file system without links
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return nil // the other one came first
+	}
+	if err != nil {
+		return err
+	}
+	return syncDir(dir)
+}
+
+// syncDir makes the names in a directory durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// examine reads the file through and reports the first thing wrong with it.
+//
+// It is a pass of its own, on a mapping of its own. The library looks for free
+// pages when it opens a file for writing, in a goroutine of its own, where a
+// fault could not be caught, so what it will walk must be known to be sound
+// before. And the pages that were read go out of the process's memory with the
+// mapping.
+func examine(path string, o Options) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%w: it is %v", ErrSchema, info.Mode().Type())
+	}
+	if info.Size() < minSize {
+		if held, err := lockedElsewhere(path); held || err != nil {
+			return errors.Join(err, ErrRunning)
+		}
+		return damage("the file has %d bytes; not even its header fits", info.Size())
+	}
+	db, err := openFile(path, o, true)
+	if err != nil {
+		return err
+	}
+	err = guard(func() error {
+		return db.View(func(tx *bolt.Tx) error { return examineTx(tx, info.Size()) })
+	})
+	return errors.Join(err, db.Close())
+}
+
+func examineTx(tx *bolt.Tx, size int64) error {
+	if tx.Size() > size {
+		return damage("the file has %d bytes, its header says %d; its end is missing", size, tx.Size())
+	}
+	// Follow every page reference before trusting the library's own check with
+	// it: an overflow count gone wild would keep that one busy for hours.
+	pages := 2
+	err := tx.ForEach(func(_ []byte, b *bolt.Bucket) error {
+		s := b.Stats()
+		pages += s.BranchPageN + s.BranchOverflowN + s.LeafPageN + s.LeafOverflowN
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if int64(pages) > tx.Size()/int64(tx.DB().Info().PageSize) {
+		return damage("its pages refer to %d pages, more than it has", pages)
+	}
+	if err := checkSchema(tx); err != nil {
+		return err
+	}
+	problems := checkFrames(tx, 1)
+	if len(problems) > 0 {
+		return damage("%w", problems[0])
+	}
+	return firstOf(tx.Check())
+}
+
+// firstOf returns the first error of a check, after letting the check finish.
+func firstOf(found <-chan error) error {
+	var first error
+	for err := range found {
+		if first == nil {
+			first = damage("structure: %w", err)
+		}
+	}
+	return first
+}
+
+// setAside renames the damaged file at path and returns the error that says so.
+func setAside(path string, o Options, cause error) error {
+	if held, err := lockedElsewhere(path); held || err != nil {
+		return fmt.Errorf("opening store %s: %w", path, errors.Join(err, ErrRunning))
+	}
+	aside, err := freeName(path)
+	if err == nil {
+		err = o.step("aside")
+	}
+	if err == nil {
+		err = os.Rename(path, aside)
+	}
+	if err == nil {
+		err = syncDir(filepath.Dir(path))
+	}
+	if err != nil {
+		return fmt.Errorf("opening store %s: %w; it could not be moved aside: %w", path, cause, err)
+	}
+	o.Logger.Error("store is damaged and was moved aside", "path", path, "moved_to", aside, "error", cause)
+	return fmt.Errorf("opening store %s: %w; it was moved to %s; put a backup at %s, or start again to begin with an empty store", path, cause, aside, path)
+}
+
+// freeName returns path.damaged-<n> with the first n for which there is no
+// file.
+func freeName(path string) (string, error) {
+	for n := 1; ; n++ {
+		name := path + ".damaged-" + strconv.Itoa(n)
+		if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+			return name, nil
+		} else if err != nil {
+			return "", err
+		}
+	}
+}

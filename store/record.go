@@ -1,0 +1,272 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/hinged/hinged/model"
+)
+
+// A record is a run of changes to a State in its written form: a redo record
+// holds those of one commit, the chunks of a checkpoint are records that build
+// a State from nothing. Its items stand in strictly ascending order of (table,
+// key):
+//
+//	row      table byte, uvarint length of key, key, uvarint n, value
+//	         (n is 0 for a deleted row, else the length of value plus 1)
+//	weights  byte 2, uvarint count, count × (index, value), 8 bytes each
+//	gone     byte 3, uvarint count, count × index, 8 bytes each
+//
+// Fixed-size numbers are big endian; the value of a weight is its Float64bits.
+
+// recordWriter builds records.
+type recordWriter struct {
+	buf   []byte
+	value bytes.Buffer
+}
+
+// row appends the row of t at key, or, where there is none, its deletion.
+func (w *recordWriter) row(t table, key string) error {
+	w.value.Reset()
+	ok, err := t.rows.encode(&w.value, key)
+	if err != nil {
+		return fmt.Errorf("encoding a row of %s: %w", t.name, err)
+	}
+	w.item(t.id, key, ok)
+	return nil
+}
+
+// account appends the row of counters and clocks.
+func (w *recordWriter) account(a Account) {
+	w.value.Reset()
+	w.value.Write(encodeAccount(a))
+	w.item(accountRow, "", true)
+}
+
+func (w *recordWriter) item(id tableID, key string, present bool) {
+	w.buf = append(w.buf, byte(id))
+	w.buf = binary.AppendUvarint(w.buf, uint64(len(key)))
+	w.buf = append(w.buf, key...)
+	if !present {
+		w.buf = binary.AppendUvarint(w.buf, 0)
+		return
+	}
+	w.buf = binary.AppendUvarint(w.buf, uint64(w.value.Len())+1)
+	w.buf = append(w.buf, w.value.Bytes()...)
+}
+
+// weights appends the values of v, which ascends.
+func (w *recordWriter) weights(v model.Vector) {
+	w.buf = append(w.buf, byte(weights))
+	w.buf = binary.AppendUvarint(w.buf, uint64(len(v)))
+	for _, f := range v {
+		w.buf = binary.BigEndian.AppendUint64(w.buf, uint64(f.Index))
+		w.buf = binary.BigEndian.AppendUint64(w.buf, math.Float64bits(f.Value))
+	}
+}
+
+// changes returns the record of all that changed in s since its last commit.
+func (s *State) changes() ([]byte, error) {
+	var w recordWriter
+	w.account(s.Account)
+	var set model.Vector
+	var gone []model.Index
+	for _, i := range slices.Sorted(maps.Keys(s.dirtyWeights)) {
+		if hasWeight(s.Weights, i) {
+			set = append(set, model.Feature{Index: i, Value: s.Weights.Get(i)})
+		} else {
+			gone = append(gone, i)
+		}
+	}
+	w.buf = slices.Grow(w.buf, 16*len(set)+8*len(gone)+32)
+	if len(set) > 0 {
+		w.weights(set)
+	}
+	if len(gone) > 0 {
+		w.buf = append(w.buf, byte(weightsGone))
+		w.buf = binary.AppendUvarint(w.buf, uint64(len(gone)))
+		for _, i := range gone {
+			w.buf = binary.BigEndian.AppendUint64(w.buf, uint64(i))
+		}
+	}
+	for _, t := range s.tables() {
+		for _, key := range t.rows.dirtyKeys() {
+			if err := w.row(t, key); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return w.buf, nil
+}
+
+// hasWeight reports whether w holds a weight for i, be it 0. Weights answers 0
+// for both, so a 0 is told apart by whether deleting it makes a difference.
+func hasWeight(w *model.Weights, i model.Index) bool {
+	v := w.Get(i)
+	if v != 0 {
+		return true
+	}
+	n := w.Len()
+	w.Delete(i)
+	if w.Len() == n {
+		return false
+	}
+	w.Set(i, v)
+	return true
+}
+
+// tally counts what records held, by table.
+type tally map[tableID]uint64
+
+var errRecordShort = errors.New("record ends within an item")
+
+// recordReader takes a record apart.
+type recordReader struct {
+	rest  []byte
+	table tableID // of the item before
+	key   string
+	begun bool
+}
+
+// item is one item of a record. What it points to is shared with the record.
+type item struct {
+	table   tableID
+	key     []byte
+	value   []byte // row: its encoding; weights: the pairs; gone: the indices
+	deleted bool
+}
+
+// next returns the next item, or ok false at the end of the record.
+func (r *recordReader) next() (it item, ok bool, err error) {
+	if len(r.rest) == 0 {
+		return item{}, false, nil
+	}
+	it.table, r.rest = tableID(r.rest[0]), r.rest[1:]
+	size := uint64(0)
+	switch it.table {
+	case weights, weightsGone:
+		width := uint64(16)
+		if it.table == weightsGone {
+			width = 8
+		}
+		n, err := r.uvarint()
+		if err != nil {
+			return item{}, false, err
+		}
+		if n == 0 || n > uint64(len(r.rest))/width {
+			return item{}, false, fmt.Errorf("%w: %d weights announced, %d bytes left", errRecordShort, n, len(r.rest))
+		}
+		size = n * width
+	default:
+		n, err := r.uvarint()
+		if err != nil {
+			return item{}, false, err
+		}
+		if n > uint64(len(r.rest)) {
+			return item{}, false, errRecordShort
+		}
+		it.key, r.rest = r.rest[:n], r.rest[n:]
+		if size, err = r.uvarint(); err != nil {
+			return item{}, false, err
+		}
+		if size == 0 {
+			it.deleted = true
+		} else {
+			size--
+		}
+	}
+	if size > uint64(len(r.rest)) {
+		return item{}, false, errRecordShort
+	}
+	it.value, r.rest = r.rest[:size], r.rest[size:]
+	if r.begun && (it.table < r.table || it.table == r.table && string(it.key) <= r.key) {
+		return item{}, false, fmt.Errorf("item of table %d is out of order", it.table)
+	}
+	r.table, r.key, r.begun = it.table, string(it.key), true
+	return it, true, nil
+}
+
+// uvarint reads a number in its shortest form.
+func (r *recordReader) uvarint() (uint64, error) {
+	v, n := binary.Uvarint(r.rest)
+	if n <= 0 || n > 1 && r.rest[n-1] == 0 {
+		return 0, errors.New("record holds a malformed number")
+	}
+	r.rest = r.rest[n:]
+	return v, nil
+}
+
+// apply makes the changes of a record to s, which is left half changed if the
+// record is malformed. Rows that it sets are not dirty. seen, if not nil,
+// counts what was set and forbids deletions, which have no place in a
+// checkpoint.
+func (s *State) apply(record []byte, seen tally) error {
+	r := recordReader{rest: record}
+	tables := s.tables()
+	for {
+		it, ok, err := r.next()
+		if err != nil || !ok {
+			return err
+		}
+		if seen != nil && (it.deleted || it.table == weightsGone) {
+			return fmt.Errorf("checkpoint deletes from table %d", it.table)
+		}
+		switch it.table {
+		case weights, weightsGone:
+			if err := s.applyWeights(it); err != nil {
+				return err
+			}
+			if seen != nil {
+				seen[weights] += uint64(len(it.value) / 16)
+			}
+			continue
+		case accountRow:
+			if it.deleted || len(it.key) > 0 {
+				return errors.New("account row is malformed")
+			}
+			s.Account = Account{}
+			if err := rowDecoding.Unmarshal(it.value, &s.Account); err != nil {
+				return fmt.Errorf("decoding the account: %w", err)
+			}
+		default:
+			i, ok := slices.BinarySearchFunc(tables, it.table, func(t table, id tableID) int { return int(t.id) - int(id) })
+			if !ok {
+				return fmt.Errorf("record names table %d, which this version does not know", it.table)
+			}
+			if it.deleted {
+				tables[i].rows.drop(string(it.key))
+			} else if err := tables[i].rows.decode(string(it.key), it.value); err != nil {
+				return fmt.Errorf("decoding a row of %s: %w", tables[i].name, err)
+			}
+		}
+		if seen != nil {
+			seen[it.table]++
+		}
+	}
+}
+
+func (s *State) applyWeights(it item) error {
+	width := 16
+	if it.table == weightsGone {
+		width = 8
+	}
+	last := model.Index(0)
+	for at := 0; at < len(it.value); at += width {
+		i := model.Index(binary.BigEndian.Uint64(it.value[at:]))
+		if i <= last {
+			return fmt.Errorf("weight %#x is out of order", uint64(i))
+		}
+		last = i
+		if it.table == weightsGone {
+			s.Weights.Delete(i)
+			continue
+		}
+		s.Weights.Set(i, math.Float64frombits(binary.BigEndian.Uint64(it.value[at+8:])))
+	}
+	return nil
+}

@@ -1,0 +1,291 @@
+package store
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/hinged/hinged/model"
+)
+
+// The records below are the rows of an account's state. They are written as
+// CBOR in its core deterministic encoding (RFC 8949, section 4.2.1) with the
+// integer keys given in the tags; a number, once released, keeps its meaning.
+//
+// A field that holds a moment of the account clock is of type Moment: the
+// digest leaves those out, since two runs over the same mail see the same
+// changes at different moments. So it does with fields tagged digest:"-".
+
+// Moment is a time on an account's clock, in Unix milliseconds; 0 is "never".
+// Digests leave every Moment out.
+type Moment int64
+
+// MomentOf converts a time.
+func MomentOf(t time.Time) Moment { return Moment(t.UnixMilli()) }
+
+// Time converts back, in UTC.
+func (m Moment) Time() time.Time { return time.UnixMilli(int64(m)).UTC() }
+
+// Add returns the moment d later.
+func (m Moment) Add(d time.Duration) Moment { return m + Moment(d.Milliseconds()) }
+
+// MessageKey identifies a message within its account: the first 16 bytes of the
+// SHA-256 of its content. Equal content is the same message wherever it lies.
+type MessageKey [16]byte
+
+// ID is a 64-bit hash of a Message-ID, a sender's address or a thread.
+type ID uint64
+
+// Key returns the table key of id: 8 bytes, big endian.
+func (id ID) Key() string { return string(binary.BigEndian.AppendUint64(nil, uint64(id))) }
+
+// Outcome is what was decided of a message at its arrival.
+type Outcome uint8
+
+// The outcomes.
+const (
+	Undecided Outcome = iota // own mail and mail of excluded folders
+	DecidedOrdinary
+	DecidedUnsure
+	DecidedImportant
+)
+
+func (o Outcome) String() string {
+	switch o {
+	case DecidedImportant:
+		return "important"
+	case DecidedUnsure:
+		return "unsure"
+	case DecidedOrdinary:
+		return "ordinary"
+	default:
+		return "undecided"
+	}
+}
+
+// Source says where a label came from.
+type Source uint8
+
+// The sources of labels, weakest first; a label never displaces one of a
+// stronger source.
+const (
+	SourceNone     Source = iota
+	SourceSilence         // nothing was done with it for the silence period
+	SourceAnswered        // the owner answered it
+	SourceMoved           // the owner moved it to or from Junk or Trash, or deleted it unread
+	SourceJunk            // the owner set or cleared $Junk
+	SourceFlagged         // the owner starred it
+	SourceMark            // the owner set or removed the mark
+	SourceExplicit        // the owner said so on the command line, or an archive's label
+)
+
+func (s Source) String() string {
+	return [...]string{"none", "silence", "answered", "moved", "junk", "flagged", "mark", "explicit"}[min(s, SourceExplicit)]
+}
+
+// Account is the one row of counters and clocks.
+type Account struct {
+	Clock       Moment  `cbor:"1,keyasint,omitempty"`            // running maximum of event times
+	ClockDay    int32   `cbor:"2,keyasint,omitempty" digest:"-"` // last day the owner was active, days since 1970 in the account's time zone; not in the digest
+	ActiveDays  uint32  `cbor:"3,keyasint,omitempty" digest:"-"` // days on which the owner was active; not in the digest
+	Messages    uint64  `cbor:"4,keyasint,omitempty"`            // messages seen, own ones included
+	Decided     uint64  `cbor:"5,keyasint,omitempty"`
+	Important   uint64  `cbor:"6,keyasint,omitempty"` // lessons learnt with that label
+	Ordinary    uint64  `cbor:"7,keyasint,omitempty"`
+	Mistakes    uint64  `cbor:"8,keyasint,omitempty"`
+	Updates     uint64  `cbor:"9,keyasint,omitempty"`
+	HingeLoss   float64 `cbor:"10,keyasint,omitempty"`
+	FalseAlarms uint64  `cbor:"11,keyasint,omitempty"` // decided important, labelled ordinary
+	Missed      uint64  `cbor:"12,keyasint,omitempty"` // decided otherwise, labelled important
+	Unsure      uint64  `cbor:"13,keyasint,omitempty"` // decided unsure
+	Marked      uint64  `cbor:"14,keyasint,omitempty"` // marks confirmed on the server
+	Refused     uint64  `cbor:"15,keyasint,omitempty"` // marks that the owner removed
+	LedgerNext  uint64  `cbor:"16,keyasint,omitempty"` // number of the next ledger entry
+	Scores      uint64  `cbor:"17,keyasint,omitempty"` // scores ever put into the window Recent
+	Labels      uint64  `cbor:"18,keyasint,omitempty"` // labels ever put into the window Labelled
+	LastLesson  Moment  `cbor:"19,keyasint,omitempty"`
+	LastArrival Moment  `cbor:"20,keyasint,omitempty"`
+	Displaced   float64 `cbor:"21,keyasint,omitempty"` // D: summed norm of changes of w that are no lesson's step
+	MaxNorm     float64 `cbor:"22,keyasint,omitempty"` // R: the greatest ‖x‖ learnt from
+	// Options are the filter's options, encoded by it; empty before the first
+	// event.
+	Options []byte `cbor:"25,keyasint,omitempty"`
+
+	SentDay   int32  `cbor:"23,keyasint,omitempty" digest:"-"` // day that SentToday counts; not in the digest
+	SentToday uint32 `cbor:"24,keyasint,omitempty" digest:"-"` // marks intended on that day; not in the digest
+}
+
+// Word is the readable name of a learnt feature.
+type Word struct {
+	Name  string `cbor:"1,keyasint,omitempty"`
+	Count uint32 `cbor:"2,keyasint"` // messages learnt from that had it
+}
+
+// Sender is what the account remembers of one address, from earlier mail only.
+type Sender struct {
+	Received uint32 `cbor:"1,keyasint,omitempty"` // messages from it
+	Answered uint32 `cbor:"2,keyasint,omitempty"` // of those, how many the owner answered
+	Written  uint32 `cbor:"3,keyasint,omitempty"` // messages of the owner to it
+	Seq      uint64 `cbor:"4,keyasint"`           // Account.Messages at the last change: the least goes first when full
+	Recent   uint32 `cbor:"5,keyasint,omitempty"` // bit i set: the i-th last message from it was answered
+}
+
+// Thread is what the account remembers of one thread.
+type Thread struct {
+	Messages  uint32 `cbor:"1,keyasint,omitempty"`
+	ByOwner   uint32 `cbor:"2,keyasint,omitempty"`
+	Answered  uint32 `cbor:"3,keyasint,omitempty"` // messages of others in it that the owner answered
+	Since     uint32 `cbor:"4,keyasint,omitempty"` // messages since the owner's last
+	Seq       uint64 `cbor:"5,keyasint"`
+	LastOwner bool   `cbor:"6,keyasint,omitempty"` // the last message was the owner's
+}
+
+// KnownID is what the account remembers of one Message-ID.
+type KnownID struct {
+	Thread   ID         `cbor:"1,keyasint,omitempty"`
+	Sender   ID         `cbor:"2,keyasint,omitempty"`
+	Message  MessageKey `cbor:"3,keyasint,omitempty"`
+	Seq      uint64     `cbor:"4,keyasint"`
+	Own      bool       `cbor:"5,keyasint,omitempty"`
+	Answered bool       `cbor:"6,keyasint,omitempty"`
+	Domain   ID         `cbor:"7,keyasint,omitempty"` // of the sender's address
+	Topic    ID         `cbor:"8,keyasint,omitempty"` // of the subject without "Re:" and tags
+	Number   uint32     `cbor:"9,keyasint,omitempty"` // messages received from the sender, with this one
+}
+
+// Pending is a label that has not yet stood for the settle window.
+type Pending struct {
+	Label  model.Label `cbor:"1,keyasint,omitempty"` // 0: none
+	Source Source      `cbor:"2,keyasint,omitempty"`
+	Since  Moment      `cbor:"3,keyasint,omitempty"`
+}
+
+// Message is what the account remembers of one message.
+type Message struct {
+	Seq       uint64      `cbor:"1,keyasint"` // its number in order of arrival, from 1
+	ID        ID          `cbor:"2,keyasint,omitempty"`
+	Sender    ID          `cbor:"3,keyasint,omitempty"`
+	Arrived   Moment      `cbor:"4,keyasint,omitempty"`
+	Outcome   Outcome     `cbor:"5,keyasint,omitempty"`
+	Score     float64     `cbor:"6,keyasint,omitempty"`
+	Threshold float64     `cbor:"7,keyasint,omitempty"`
+	Label     model.Label `cbor:"8,keyasint,omitempty"` // last label learnt, 0: none
+	Source    Source      `cbor:"9,keyasint,omitempty"`
+	Pending   Pending     `cbor:"10,keyasint,omitempty"`
+	Reason    Reason      `cbor:"11,keyasint,omitempty"` // why the outcome is not the threshold's alone
+	// SilenceFrom is Account.ActiveDays when waiting for silence began, plus 1; 0
+	// when silence is not waited for.
+	SilenceFrom uint32 `cbor:"12,keyasint,omitempty"`
+	// Handled: the owner read it, so that its silence teaches nothing while it
+	// is marked.
+	Handled bool `cbor:"13,keyasint,omitempty"`
+	// Role is the ingest.Role of the mailbox where its latest copy appeared.
+	Role uint8 `cbor:"14,keyasint,omitempty"`
+	// Copies counts its places.
+	Copies uint32 `cbor:"15,keyasint,omitempty"`
+	// Own: the owner wrote it.
+	Own bool `cbor:"16,keyasint,omitempty"`
+}
+
+// Reason tells why a decision or the absence of a mark is not the threshold's
+// doing alone.
+type Reason uint8
+
+// The reasons.
+const (
+	ReasonThreshold Reason = iota
+	ReasonTooFewLabels
+	ReasonBand     // within the unsure band
+	ReasonOwn      // the owner's own message
+	ReasonExcluded // its folder is excluded
+	ReasonRefused  // the owner once removed the mark from it
+	ReasonBudget   // the day's budget was spent
+	ReasonBacklog  // it was there before hinged was
+	ReasonShadow   // shadow mode
+	ReasonOwner    // the owner has marked it already
+	ReasonDuplicate
+)
+
+func (r Reason) String() string {
+	return [...]string{"threshold", "too few labels yet", "within the unsure band", "own message", "excluded folder",
+		"the owner removed this mark before", "daily budget spent", "was there before the first start", "shadow",
+		"marked by the owner", "another copy was decided before"}[min(r, ReasonDuplicate)]
+}
+
+// Place is one copy of a message on the server.
+type Place struct {
+	Message MessageKey `cbor:"1,keyasint"`
+	// Flags as last handled, canonical (lower case, sorted); what they taught is
+	// learnt or pending.
+	Flags []string `cbor:"2,keyasint,omitempty"`
+}
+
+// PlaceKey returns the table key of a place: keys of one mailbox are contiguous
+// and ascend by UID.
+func PlaceKey(mailbox string, uid uint32) string {
+	b := append([]byte(mailbox), 0)
+	return string(binary.BigEndian.AppendUint32(b, uid))
+}
+
+// SplitPlaceKey takes a key of Places apart again. A key that PlaceKey did not
+// make gives an empty name.
+func SplitPlaceKey(key string) (mailbox string, uid uint32) {
+	n := len(key) - 5
+	if n < 0 || key[n] != 0 {
+		return "", 0
+	}
+	return key[:n], binary.BigEndian.Uint32([]byte(key[n+1:]))
+}
+
+// Mailbox is the position in one mailbox. What the server chose freely
+// (UIDVALIDITY, MODSEQ) is not in the digest: a lower MODSEQ costs a re-read,
+// never correctness.
+type Mailbox struct {
+	UIDValidity   uint32 `cbor:"1,keyasint" digest:"-"`
+	UIDNext       uint32 `cbor:"2,keyasint"` // every message below it was handled
+	HighestModSeq uint64 `cbor:"3,keyasint,omitempty" digest:"-"`
+	// Role is the mailbox's ingest.Role.
+	Role uint8 `cbor:"4,keyasint,omitempty"`
+}
+
+// LedgerState is how far a mark has come.
+type LedgerState uint8
+
+// The states of a ledger entry.
+const (
+	MarkIntended  LedgerState = iota + 1 // committed; the STORE may or may not have happened
+	MarkConfirmed                        // re-read and seen
+	MarkAbandoned                        // could not be set: message gone, keyword refused, or the owner was first
+	MarkRefused                          // the owner removed it
+	MarkUndone                           // taken back by us
+)
+
+func (s LedgerState) String() string {
+	return [...]string{"", "intended", "confirmed", "abandoned", "refused", "undone"}[min(s, MarkUndone)]
+}
+
+// LedgerEntry records one mark that we set, or meant to set.
+type LedgerEntry struct {
+	Message     MessageKey  `cbor:"1,keyasint"`
+	ID          ID          `cbor:"2,keyasint,omitempty"` // of the Message-ID
+	Mailbox     string      `cbor:"3,keyasint"`
+	UIDValidity uint32      `cbor:"4,keyasint" digest:"-"` // not in the digest
+	UID         uint32      `cbor:"5,keyasint"`
+	Keyword     string      `cbor:"6,keyasint"`
+	Prior       bool        `cbor:"7,keyasint,omitempty"` // the keyword was there before: never ours to take back
+	State       LedgerState `cbor:"8,keyasint"`
+	Score       float64     `cbor:"9,keyasint,omitempty"`
+	Threshold   float64     `cbor:"10,keyasint,omitempty"`
+	Intended    Moment      `cbor:"11,keyasint,omitempty"`
+	Settled     Moment      `cbor:"12,keyasint,omitempty"`
+}
+
+// Refusal remembers that the owner removed our mark from a message.
+type Refusal struct {
+	Seq uint64 `cbor:"1,keyasint"` // Account.Messages then
+}
+
+// Scored is one entry of the threshold window.
+type Scored struct {
+	Score float64     `cbor:"1,keyasint"`
+	Label model.Label `cbor:"2,keyasint,omitempty"`
+}

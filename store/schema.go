@@ -1,0 +1,198 @@
+package store
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// The file, bucket by bucket. Every value is framed (codec.go) unless it says
+// otherwise; numbers in keys are big endian, so that they sort.
+//
+//	meta
+//	  schema                 4 bytes, version of this layout
+//	  created                "hinged"
+//	accounts
+//	  <name>
+//	    info                 progress: the numbers reached, and which snapshots are what
+//	    snapshots
+//	      <generation, 8>
+//	        <chunk, 4>       record (record.go), at most 64 KiB
+//	        manifest         what the chunks must add up to
+//	    redo                 <commit, 8> → record
+//	    journal              <sequence, 8> → the caller's bytes
+//	    lessons              <order, 8> → Lesson
+//	    features             <commit, 8><position in batch, 4> → MessageKey, the caller's bytes
+//	    featureindex         MessageKey, <key in features> → nothing
+const schemaVersion = 1
+
+var (
+	metaBucket     = []byte("meta")
+	accountsBucket = []byte("accounts")
+
+	schemaKey     = []byte("schema")
+	createdKey    = []byte("created")
+	createdMarker = []byte("hinged")
+
+	infoKey         = []byte("info")
+	snapshotsBucket = []byte("snapshots")
+	manifestKey     = []byte("manifest")
+	redoBucket      = []byte("redo")
+	journalBucket   = []byte("journal")
+	lessonsBucket   = []byte("lessons")
+	featuresBucket  = []byte("features")
+	indexBucket     = []byte("featureindex")
+)
+
+// What a frame's checksum says that its value is.
+const (
+	frameMeta     byte = 'm'
+	frameInfo     byte = 'i'
+	frameChunk    byte = 'c'
+	frameManifest byte = 's'
+	frameRedo     byte = 'r'
+	frameJournal  byte = 'j'
+	frameLesson   byte = 'l'
+	frameFeature  byte = 'f'
+	frameIndex    byte = 'x'
+)
+
+// logs lists the buckets of an account that hold framed values under keys of
+// one size, and nothing else.
+var logs = []struct {
+	bucket []byte
+	kind   byte
+	key    int
+}{
+	{redoBucket, frameRedo, 8},
+	{journalBucket, frameJournal, 8},
+	{lessonsBucket, frameLesson, 8},
+	{featuresBucket, frameFeature, 12},
+	{indexBucket, frameIndex, 28},
+}
+
+// progress is how far an account has come.
+type progress struct {
+	Commit  uint64 `cbor:"1,keyasint"` // number of the last commit
+	Journal uint64 `cbor:"2,keyasint"` // number that the next journal entry gets
+	Lesson  uint64 `cbor:"3,keyasint"` // number that the next lesson gets
+	// Generation is the last number given to a snapshot.
+	Generation uint64 `cbor:"4,keyasint,omitempty"`
+	// Checkpoint is where Load starts; Base is the state before the first journal
+	// entry kept; NextBase will be the base when enough entries lie behind it.
+	Checkpoint snapshot `cbor:"5,keyasint"`
+	Base       snapshot `cbor:"6,keyasint"`
+	NextBase   snapshot `cbor:"7,keyasint"`
+	// RedoBytes is the size of the redo log.
+	RedoBytes uint64 `cbor:"8,keyasint,omitempty"`
+	// Swept: the features of commits below it were looked at since the base last
+	// changed.
+	Swept uint64 `cbor:"9,keyasint,omitempty"`
+}
+
+// snapshot names a whole state kept in the file and the numbers it stands at.
+type snapshot struct {
+	Generation uint64 `cbor:"1,keyasint,omitempty"` // 0: the state of an account that has seen nothing
+	Commit     uint64 `cbor:"2,keyasint,omitempty"`
+	Journal    uint64 `cbor:"3,keyasint,omitempty"`
+	Lesson     uint64 `cbor:"4,keyasint,omitempty"`
+	Bytes      uint64 `cbor:"5,keyasint,omitempty"`
+}
+
+// newProgress is that of an account before its first commit.
+func newProgress() progress {
+	nothing := snapshot{Journal: 1, Lesson: 1}
+	return progress{Journal: 1, Lesson: 1, Checkpoint: nothing, Base: nothing, NextBase: nothing}
+}
+
+// manifest is what the chunks of a snapshot must add up to, so that a missing
+// chunk is noticed and not only a garbled one.
+type manifest struct {
+	Chunks uint32 `cbor:"1,keyasint"`
+	CRC    uint32 `cbor:"2,keyasint"` // CRC32C of all payloads in order
+	Rows   tally  `cbor:"3,keyasint"`
+}
+
+// accountBucket returns the bucket of an account, or nil.
+func accountBucket(tx *bolt.Tx, name string) *bolt.Bucket {
+	accounts := tx.Bucket(accountsBucket)
+	if accounts == nil {
+		return nil
+	}
+	return accounts.Bucket([]byte(name))
+}
+
+// part returns a bucket of an account that must be there.
+func part(account *bolt.Bucket, name []byte) (*bolt.Bucket, error) {
+	b := account.Bucket(name)
+	if b == nil {
+		return nil, damage("bucket %s is missing", name)
+	}
+	return b, nil
+}
+
+func readProgress(account *bolt.Bucket) (progress, error) {
+	var p progress
+	payload, err := unframe(frameInfo, infoKey, account.Get(infoKey))
+	if err != nil {
+		return p, damage("progress record: %w", err)
+	}
+	if err := rowDecoding.Unmarshal(payload, &p); err != nil {
+		return p, damage("progress record: %w", err)
+	}
+	return p, nil
+}
+
+func writeProgress(account *bolt.Bucket, p progress) error {
+	payload, err := rowEncoding.Marshal(p)
+	if err != nil {
+		return err
+	}
+	return account.Put(infoKey, frame(nil, frameInfo, infoKey, payload))
+}
+
+// writeSchema lays out an empty store.
+func writeSchema(tx *bolt.Tx, version uint32) error {
+	meta, err := tx.CreateBucket(metaBucket)
+	if err != nil {
+		return err
+	}
+	if err := meta.Put(schemaKey, frame(nil, frameMeta, schemaKey, key32(version))); err != nil {
+		return err
+	}
+	if err := meta.Put(createdKey, frame(nil, frameMeta, createdKey, createdMarker)); err != nil {
+		return err
+	}
+	_, err = tx.CreateBucket(accountsBucket)
+	return err
+}
+
+// checkSchema reports whether this version can read the store.
+func checkSchema(tx *bolt.Tx) error {
+	meta := tx.Bucket(metaBucket)
+	if meta == nil || meta.Get(schemaKey) == nil || meta.Get(createdKey) == nil {
+		return ErrSchema
+	}
+	created, err := unframe(frameMeta, createdKey, meta.Get(createdKey))
+	if err != nil {
+		return damage("creation marker: %w", err)
+	}
+	payload, err := unframe(frameMeta, schemaKey, meta.Get(schemaKey))
+	if err != nil {
+		return damage("schema version: %w", err)
+	}
+	if string(created) != string(createdMarker) || len(payload) != 4 {
+		return ErrSchema
+	}
+	switch version := binary.BigEndian.Uint32(payload); {
+	case version > schemaVersion:
+		return fmt.Errorf("%w: it has schema %d, this version knows schemas up to %d; use the newer hinged, or restore a backup of this one's", ErrNewer, version, schemaVersion)
+	case version < 1:
+		return fmt.Errorf("%w: it has schema %d", ErrSchema, version)
+	}
+	if tx.Bucket(accountsBucket) == nil {
+		return damage("bucket accounts is missing")
+	}
+	return nil
+}

@@ -1,0 +1,171 @@
+package store
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/hinged/hinged/model"
+)
+
+// State is everything that one account's next decision depends on. It lives in
+// memory; a Store commits the rows that changed, and gives the same State back
+// after a restart.
+//
+// The filter is its only writer. Not safe for concurrent use.
+type State struct {
+	Account  Account
+	Weights  *model.Weights
+	Words    *Table[Word]        // by Index, 8 bytes big endian
+	Senders  *Table[Sender]      // by ID.Key of the address
+	Threads  *Table[Thread]      // by ID.Key
+	IDs      *Table[KnownID]     // by ID.Key of the Message-ID
+	Messages *Table[Message]     // by MessageKey
+	Places   *Table[Place]       // by PlaceKey
+	Boxes    *Table[Mailbox]     // by mailbox name
+	Ledger   *Table[LedgerEntry] // by number, 8 bytes big endian
+	Refusals *Table[Refusal]     // by ID.Key of the Message-ID, or of the content where there is none
+	Labelled *Table[Scored]      // ring of scores with labels, by slot, 4 bytes big endian
+	Recent   *Table[Scored]      // ring of all scores, by slot, 4 bytes big endian
+
+	dirtyWeights map[model.Index]struct{}
+	at           position
+}
+
+// position says which commit a State stands at, so that a commit writes at
+// numbers of its own and not at those that the file happens to have reached.
+type position struct {
+	commit  uint64 // number of the last commit, 0 before the first
+	journal uint64 // number that the next journal entry gets
+	lesson  uint64 // number that the next lesson gets
+	account []byte // the account row as last committed, encoded
+	// uncertain: the last commit returned an error. It may have reached the disk
+	// all the same, if only its last sync failed.
+	uncertain bool
+	// detached: the state is a copy of an earlier one (Base), to be looked at or
+	// replayed on, never committed.
+	detached bool
+}
+
+// NewState returns the state of an account that has seen nothing.
+func NewState() *State {
+	s := &State{
+		Weights:      model.NewWeights(0),
+		Words:        newTable[Word](),
+		Senders:      newTable[Sender](),
+		Threads:      newTable[Thread](),
+		IDs:          newTable[KnownID](),
+		Messages:     newTable[Message](),
+		Places:       newTable[Place](),
+		Boxes:        newTable[Mailbox](),
+		Ledger:       newTable[LedgerEntry](),
+		Refusals:     newTable[Refusal](),
+		Labelled:     newTable[Scored](),
+		Recent:       newTable[Scored](),
+		dirtyWeights: map[model.Index]struct{}{},
+		at:           position{journal: 1, lesson: 1},
+	}
+	s.Places.share = shareFlags()
+	return s
+}
+
+// TouchWeights notes that the weights of x's features changed (or were
+// deleted), so that the next commit writes their new values.
+func (s *State) TouchWeights(x model.Vector) {
+	for _, f := range x {
+		s.dirtyWeights[f.Index] = struct{}{}
+	}
+}
+
+// table is one line of the register of tables.
+type table struct {
+	id   tableID
+	name string
+	rows rows
+}
+
+// tableID numbers what a record holds. A number, once released, keeps its
+// meaning.
+type tableID byte
+
+const (
+	accountRow  tableID = 1 // the one row of State.Account, under the empty key
+	weights     tableID = 2 // values of weights
+	weightsGone tableID = 3 // weights deleted
+	words       tableID = 4
+	messages    tableID = 8
+)
+
+// tables is the register: a table of State is stored, loaded, digested and
+// verified because it has a line here. Lines ascend by number.
+func (s *State) tables() []table {
+	return []table{
+		{words, "words", s.Words},
+		{5, "senders", s.Senders},
+		{6, "threads", s.Threads},
+		{7, "ids", s.IDs},
+		{messages, "messages", s.Messages},
+		{9, "places", s.Places},
+		{10, "mailboxes", s.Boxes},
+		{11, "ledger", s.Ledger},
+		{12, "refusals", s.Refusals},
+		{13, "labelled", s.Labelled},
+		{14, "recent", s.Recent},
+	}
+}
+
+// dirty reports whether a commit would write anything of s.
+func (s *State) dirty() bool {
+	if len(s.dirtyWeights) > 0 || s.at.commit == 0 || !bytes.Equal(encodeAccount(s.Account), s.at.account) {
+		return true
+	}
+	for _, t := range s.tables() {
+		if t.rows.isDirty() {
+			return true
+		}
+	}
+	return false
+}
+
+// clean notes that everything is committed.
+func (s *State) clean() {
+	s.dirtyWeights = emptied(s.dirtyWeights)
+	for _, t := range s.tables() {
+		t.rows.clean()
+	}
+	s.at.account = encodeAccount(s.Account)
+}
+
+func encodeAccount(a Account) []byte {
+	b, err := rowEncoding.Marshal(&a)
+	must(err)
+	return b
+}
+
+// shareFlags returns a function that gives places with equal flags one slice:
+// a mailbox of 20,000 messages has a dozen different sets of flags.
+func shareFlags() func(Place) Place {
+	known := map[string][]string{}
+	var joined []byte
+	return func(p Place) Place {
+		if len(p.Flags) == 0 {
+			return p
+		}
+		joined = joined[:0]
+		for _, flag := range p.Flags {
+			joined = append(append(joined, flag...), 0)
+		}
+		flags, ok := known[string(joined)]
+		if !ok {
+			if len(known) >= 1024 {
+				clear(known) // flags that nobody sets any more
+			}
+			flags = make([]string, len(p.Flags))
+			for i, flag := range p.Flags {
+				flags[i] = strings.Clone(flag)
+			}
+			known[string(joined)] = flags
+		}
+		p.Flags = flags
+		return p
+	}
+}

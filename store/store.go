@@ -1,0 +1,155 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+)
+
+// Options of Open. The zero value is good.
+type Options struct {
+	// Logger gets what the store coped with; nil discards.
+	Logger *slog.Logger
+	// CheckpointEvery is how many commits the redo log takes before the next
+	// checkpoint; 0 means 5000. A log that has outgrown the checkpoint brings it
+	// about earlier.
+	CheckpointEvery int
+	// JournalCap is how many journal entries are kept at least, once there were
+	// so many; 0 means 50000. Up to twice as many, and those of one checkpoint
+	// more, are on the disk.
+	JournalCap int
+	// LockTimeout is how long to wait for another process to let go of the
+	// file; 0 means 900 ms.
+	LockTimeout time.Duration
+	// NoSync leaves writing to the disk to the operating system. A power cut
+	// can then damage the file: for tests and benchmarks only.
+	NoSync bool
+
+	maxSize int                     // of the file in bytes, for tests; 0: no limit
+	slice   int                     // records that one commit trims at most; 0 means 500
+	step    func(step string) error // called before each step of a save, for tests; its error is the step's
+}
+
+func (o Options) withDefaults() Options {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.CheckpointEvery == 0 {
+		o.CheckpointEvery = 5000
+	}
+	if o.JournalCap == 0 {
+		o.JournalCap = 50000
+	}
+	if o.LockTimeout == 0 {
+		o.LockTimeout = 900 * time.Millisecond
+	}
+	if o.slice == 0 {
+		o.slice = 500
+	}
+	if o.step == nil {
+		o.step = func(string) error { return nil }
+	}
+	return o
+}
+
+// Store is an open file. Its methods may be called concurrently; commits wait
+// for each other. A State belongs to its caller, also during Commit.
+type Store struct {
+	path string
+	db   *bolt.DB
+	o    Options
+
+	mu sync.Mutex
+	// kept holds, by account, the messages of its base, while a sweep needs them.
+	kept map[string]keptMessages
+	// tried holds, by account, the commit at which a checkpoint was last tried
+	// and failed, so that a full disk is not tried at every commit.
+	tried map[string]uint64
+}
+
+// Path returns the path that the store was opened at.
+func (s *Store) Path() string { return s.path }
+
+// Close waits for running calls and lets go of the file.
+func (s *Store) Close() error {
+	if err := s.db.Close(); err != nil {
+		return fmt.Errorf("closing store %s: %w", s.path, err)
+	}
+	return nil
+}
+
+// Accounts returns the names of all accounts that were ever committed,
+// ascending.
+func (s *Store) Accounts() ([]string, error) {
+	var names []string
+	err := s.view(func(tx *bolt.Tx) error {
+		return tx.Bucket(accountsBucket).ForEachBucket(func(name []byte) error {
+			names = append(names, string(name))
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing accounts in store %s: %w", s.path, err)
+	}
+	return names, nil
+}
+
+// Backup writes a copy of the file to w, as of the last commit, while others go
+// on committing. It returns the number of bytes written. A slow w makes the file
+// grow, since pages are not reused while they are being copied.
+func (s *Store) Backup(w io.Writer) (n int64, err error) {
+	err = guard(func() error {
+		return s.db.View(func(tx *bolt.Tx) error {
+			n, err = tx.WriteTo(w)
+			return err
+		})
+	})
+	if errors.Is(err, berrors.ErrDatabaseNotOpen) {
+		err = ErrClosed
+	}
+	if err != nil {
+		return n, fmt.Errorf("backing up store %s: %w", s.path, err)
+	}
+	return n, nil
+}
+
+// view runs fn in a read transaction. What fn gets from the database is valid
+// until it returns.
+func (s *Store) view(fn func(*bolt.Tx) error) error {
+	return plain(guard(func() error { return s.db.View(fn) }))
+}
+
+// update runs fn in a write transaction and commits it unless fn fails.
+func (s *Store) update(fn func(*bolt.Tx) error) error {
+	return plain(guard(func() error { return s.db.Update(fn) }))
+}
+
+// viewAccount is view with the bucket of an account that must exist.
+func (s *Store) viewAccount(name string, fn func(*bolt.Bucket, progress) error) error {
+	return s.view(func(tx *bolt.Tx) error {
+		account := accountBucket(tx, name)
+		if account == nil {
+			return ErrNotFound
+		}
+		p, err := readProgress(account)
+		if err != nil {
+			return err
+		}
+		return fn(account, p)
+	})
+}
+
+const maxAccountName = 255
+
+func checkAccountName(name string) error {
+	if name == "" || len(name) > maxAccountName {
+		return errors.New("name of an account must have 1 to 255 bytes")
+	}
+	return nil
+}

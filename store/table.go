@@ -1,0 +1,175 @@
+package store
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+)
+
+// Table is one keyed part of an account's state, held in memory whole. It
+// remembers which rows changed since the last commit, so that a commit writes
+// those alone. Keys are raw bytes in a string and order as bytes do.
+//
+// Rows are values: Get returns a copy, and a row that holds slices shares them
+// with the table, so change a row by putting a new one. Not safe for concurrent
+// use.
+type Table[V any] struct {
+	// Most keys are 8 bytes (a hash, a number) or 16 (a content hash). Kept as
+	// arrays they cost their own size, where a string costs 16 bytes more and an
+	// allocation.
+	by8    map[[8]byte]V
+	by16   map[[16]byte]V
+	byRest map[string]V
+	dirty  map[string]struct{}
+
+	// share, if set, replaces what a row holds by an equal value that other rows
+	// hold too.
+	share func(V) V
+	// row is where rows are encoded from and decoded to, so that this does not
+	// allocate one each time.
+	row V
+	// blank zeroes the parts of a row that no digest covers.
+	blank func(*V)
+}
+
+func newTable[V any]() *Table[V] {
+	return &Table[V]{
+		by8:    map[[8]byte]V{},
+		by16:   map[[16]byte]V{},
+		byRest: map[string]V{},
+		dirty:  map[string]struct{}{},
+		blank:  blanker[V](),
+	}
+}
+
+// Get returns the row at key and whether there is one.
+func (t *Table[V]) Get(key string) (V, bool) {
+	var v V
+	var ok bool
+	switch len(key) {
+	case 8:
+		v, ok = t.by8[[8]byte([]byte(key))]
+	case 16:
+		v, ok = t.by16[[16]byte([]byte(key))]
+	default:
+		v, ok = t.byRest[key]
+	}
+	return v, ok
+}
+
+// Put sets the row at key.
+func (t *Table[V]) Put(key string, row V) {
+	t.set(key, row)
+	t.dirty[key] = struct{}{}
+}
+
+func (t *Table[V]) set(key string, row V) {
+	if t.share != nil {
+		row = t.share(row)
+	}
+	switch len(key) {
+	case 8:
+		t.by8[[8]byte([]byte(key))] = row
+	case 16:
+		t.by16[[16]byte([]byte(key))] = row
+	default:
+		t.byRest[key] = row
+	}
+}
+
+// Delete removes the row at key, if there is one.
+func (t *Table[V]) Delete(key string) {
+	if _, ok := t.Get(key); ok {
+		t.drop(key)
+		t.dirty[key] = struct{}{}
+	}
+}
+
+func (t *Table[V]) drop(key string) {
+	switch len(key) {
+	case 8:
+		delete(t.by8, [8]byte([]byte(key)))
+	case 16:
+		delete(t.by16, [16]byte([]byte(key)))
+	default:
+		delete(t.byRest, key)
+	}
+}
+
+// Len returns the number of rows.
+func (t *Table[V]) Len() int { return len(t.by8) + len(t.by16) + len(t.byRest) }
+
+// Keys returns the keys of all rows in ascending byte order. O(n log n).
+func (t *Table[V]) Keys() []string {
+	keys := make([]string, 0, t.Len())
+	for k := range t.by8 {
+		keys = append(keys, string(k[:]))
+	}
+	for k := range t.by16 {
+		keys = append(keys, string(k[:]))
+	}
+	for k := range t.byRest {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// rows is what the store asks of a table, whatever the type of its rows.
+type rows interface {
+	Len() int
+	Keys() []string
+	isDirty() bool
+	// dirtyKeys returns the keys put or deleted since clean, ascending.
+	dirtyKeys() []string
+	clean()
+	// encode appends the row at key to buf and reports whether there is one.
+	encode(buf *bytes.Buffer, key string) (bool, error)
+	// encodeForDigest is encode without what no digest covers.
+	encodeForDigest(buf *bytes.Buffer, key string) error
+	// decode sets the row at key from what encode wrote; it is not dirty then.
+	decode(key string, value []byte) error
+	drop(key string)
+}
+
+func (t *Table[V]) isDirty() bool { return len(t.dirty) > 0 }
+
+func (t *Table[V]) dirtyKeys() []string { return slices.Sorted(maps.Keys(t.dirty)) }
+
+func (t *Table[V]) clean() { t.dirty = emptied(t.dirty) }
+
+func (t *Table[V]) encode(buf *bytes.Buffer, key string) (bool, error) {
+	row, ok := t.Get(key)
+	if !ok {
+		return false, nil
+	}
+	t.row = row
+	return true, rowEncoding.MarshalToBuffer(&t.row, buf)
+}
+
+func (t *Table[V]) encodeForDigest(buf *bytes.Buffer, key string) error {
+	t.row, _ = t.Get(key)
+	t.blank(&t.row)
+	return rowEncoding.MarshalToBuffer(&t.row, buf)
+}
+
+func (t *Table[V]) decode(key string, value []byte) error {
+	var zero V
+	t.row = zero
+	if err := rowDecoding.Unmarshal(value, &t.row); err != nil {
+		return err
+	}
+	t.set(key, t.row)
+	t.row = zero
+	return nil
+}
+
+// emptied returns an empty set: m itself, or a new one where m has grown so
+// large that clearing it would cost more than all that goes into it next.
+func emptied[K comparable](m map[K]struct{}) map[K]struct{} {
+	if len(m) > 4096 {
+		return map[K]struct{}{}
+	}
+	clear(m)
+	return m
+}

@@ -1,0 +1,225 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// keptMessages are the messages whose features a sweep keeps, and the base that
+// they were read from.
+type keptMessages struct {
+	generation uint64
+	messages   map[MessageKey]struct{}
+}
+
+// promote decides, at a checkpoint, which states the file keeps. The first
+// checkpoint becomes the next base. When JournalCap entries lie behind the next
+// base it becomes the base, and the checkpoint the next base in its turn; what
+// is older than the base is then trimmed by sweep.
+func (s *Store) promote(p *progress) {
+	switch {
+	case p.NextBase.Generation == 0:
+		p.NextBase = p.Checkpoint
+	case p.Journal-p.NextBase.Journal >= uint64(s.o.JournalCap):
+		p.Base, p.NextBase = p.NextBase, p.Checkpoint
+		p.Swept = 0
+	}
+}
+
+// dropSnapshots deletes the snapshots that p does not name.
+func dropSnapshots(account *bolt.Bucket, p progress) error {
+	b, err := part(account, snapshotsBucket)
+	if err != nil {
+		return err
+	}
+	var drop [][]byte
+	err = b.ForEachBucket(func(key []byte) error {
+		if len(key) != 8 || !p.names(binary.BigEndian.Uint64(key)) {
+			drop = append(drop, bytes.Clone(key))
+		}
+		return nil
+	})
+	for _, key := range drop {
+		err = errors.Join(err, b.DeleteBucket(key))
+	}
+	return err
+}
+
+// names reports whether a snapshot is in use.
+func (p progress) names(generation uint64) bool {
+	return generation != 0 && (generation == p.Checkpoint.Generation || generation == p.Base.Generation || generation == p.NextBase.Generation)
+}
+
+// sweep trims what lies before the base, a bounded number of records at a time,
+// so that no commit waits for all of it. Readers do not see what is due to go.
+//
+// Journal entries and lessons before the base go. The features of a message
+// that arrived before the base stay while the base has a row for it, because
+// whatever comes later may still teach that message, and a replay from the base
+// must find then what the live run found. Of several versions before the base
+// the last stays.
+func (s *Store) sweep(name string, account *bolt.Bucket, p *progress) error {
+	if p.Base.Generation == 0 {
+		return nil
+	}
+	for _, log := range []struct {
+		bucket []byte
+		end    uint64
+	}{{journalBucket, p.Base.Journal}, {lessonsBucket, p.Base.Lesson}} {
+		b, err := part(account, log.bucket)
+		if err != nil {
+			return err
+		}
+		var drop [][]byte
+		c := b.Cursor()
+		for key, _ := c.First(); key != nil && bytes.Compare(key, key64(log.end)) < 0 && len(drop) < s.o.slice; key, _ = c.Next() {
+			drop = append(drop, bytes.Clone(key))
+		}
+		if err := deleteKeys(b, drop); err != nil {
+			return err
+		}
+	}
+	if p.Swept > p.Base.Commit {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.kept, name)
+		return nil
+	}
+	return s.sweepFeatures(name, account, p)
+}
+
+// sweepFeatures looks at the features of about Options.slice messages, from the
+// commit p.Swept on.
+func (s *Store) sweepFeatures(name string, account *bolt.Bucket, p *progress) error {
+	kept, err := s.keptMessages(name, account, p.Base.Generation)
+	if err != nil {
+		return err
+	}
+	features, err := part(account, featuresBucket)
+	if err != nil {
+		return err
+	}
+	index, err := part(account, indexBucket)
+	if err != nil {
+		return err
+	}
+	var drop, dropIndex [][]byte
+	seen, reached := 0, p.Base.Commit+1
+	c := features.Cursor()
+	for key, value := c.Seek(key64(p.Swept)); key != nil; key, value = c.Next() {
+		if len(key) != 12 || len(value) < frameSize+len(MessageKey{}) {
+			return damage("a record of features is malformed")
+		}
+		commit := binary.BigEndian.Uint64(key)
+		if commit > p.Base.Commit {
+			break
+		}
+		if seen >= s.o.slice && commit > p.Swept {
+			reached = commit
+			break
+		}
+		seen++
+		p.Swept = commit
+		message := MessageKey(value[frameSize:])
+		at := indexKey(message, key)
+		if _, keep := kept[message]; keep && !hasLater(index, at, p.Base.Commit) {
+			continue
+		}
+		drop = append(drop, bytes.Clone(key))
+		dropIndex = append(dropIndex, at)
+	}
+	p.Swept = reached
+	return errors.Join(deleteKeys(features, drop), deleteKeys(index, dropIndex))
+}
+
+// keptMessages returns the keys of all messages in the base.
+func (s *Store) keptMessages(name string, account *bolt.Bucket, generation uint64) (map[MessageKey]struct{}, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k, ok := s.kept[name]; ok && k.generation == generation {
+		return k.messages, nil
+	}
+	k := keptMessages{generation, map[MessageKey]struct{}{}}
+	_, err := readSnapshot(account, generation, func(record []byte) error {
+		r := recordReader{rest: record}
+		for {
+			it, ok, err := r.next()
+			if err != nil || !ok {
+				return err
+			}
+			if it.table == messages && len(it.key) == len(MessageKey{}) {
+				k.messages[MessageKey(it.key)] = struct{}{}
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.kept[name] = k
+	return k.messages, nil
+}
+
+// indexKey returns the key in featureindex of the record at key in features.
+func indexKey(message MessageKey, key []byte) []byte {
+	return append(bytes.Clone(message[:]), key...)
+}
+
+// hasLater reports whether the index has a later record of the same message, by
+// the given commit, than the one at key.
+func hasLater(index *bolt.Bucket, key []byte, commit uint64) bool {
+	c := index.Cursor()
+	c.Seek(key)
+	next, _ := c.Next()
+	const m = len(MessageKey{})
+	return len(next) == len(key) && string(next[:m]) == string(key[:m]) && binary.BigEndian.Uint64(next[m:]) <= commit
+}
+
+// takeBackFeatures deletes the features of the commits after at.
+func takeBackFeatures(account *bolt.Bucket, at position) error {
+	features, err := part(account, featuresBucket)
+	if err != nil {
+		return err
+	}
+	index, err := part(account, indexBucket)
+	if err != nil {
+		return err
+	}
+	keys := keysFrom(features, key64(at.commit+1))
+	var inIndex [][]byte
+	for _, key := range keys {
+		value := features.Get(key)
+		if len(value) < frameSize+len(MessageKey{}) {
+			return damage("a record of features is malformed")
+		}
+		inIndex = append(inIndex, indexKey(MessageKey(value[frameSize:]), key))
+	}
+	return errors.Join(deleteKeys(features, keys), deleteKeys(index, inIndex))
+}
+
+// putFeatures puts the features of one commit.
+func putFeatures(account *bolt.Bucket, records []framedFeature) error {
+	if len(records) == 0 {
+		return nil
+	}
+	features, err := part(account, featuresBucket)
+	if err != nil {
+		return err
+	}
+	index, err := part(account, indexBucket)
+	if err != nil {
+		return err
+	}
+	features.FillPercent = 1 // only ever appended to
+	for _, r := range records {
+		if err := features.Put(r.key, r.value); err != nil {
+			return err
+		}
+		if err := index.Put(r.index, frame(nil, frameIndex, r.index, nil)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,253 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// Report is what Verify found.
+type Report struct {
+	Accounts []AccountReport // ascending by name
+	// Problems says what is wrong, one sentence each; empty if nothing is.
+	Problems []error
+}
+
+// OK reports whether nothing was found.
+func (r Report) OK() bool { return len(r.Problems) == 0 }
+
+// AccountReport sums up one account.
+type AccountReport struct {
+	Name         string
+	Commits      uint64 // since the account began
+	Journal      uint64 // entries kept, from the base on
+	Lessons      uint64 // lessons kept, from the base on
+	FirstJournal uint64 // sequence number of the oldest entry kept
+	ModelDigest  string
+	StateDigest  string
+}
+
+// mostProblems is how many problems Verify lists; a file with so many has no
+// better use for more.
+const mostProblems = 100
+
+// Verify reads the whole file, as of the last commit, and checks its structure,
+// every checksum, that every row decodes, that no number is missing from a log,
+// that features and their index agree, and that each state loads and survives
+// being written again. It takes as long as reading the file does. The error is
+// for a check that could not be made; what the check found is in the report.
+func (s *Store) Verify() (Report, error) {
+	var report Report
+	err := s.view(func(tx *bolt.Tx) error {
+		if err := checkSchema(tx); err != nil {
+			return err
+		}
+		report.Problems = checkFrames(tx, mostProblems)
+		accounts := tx.Bucket(accountsBucket)
+		return accounts.ForEachBucket(func(name []byte) error {
+			r, problems := verifyAccount(accounts.Bucket(name))
+			r.Name = string(name)
+			report.Accounts = append(report.Accounts, r)
+			for _, problem := range problems {
+				report.Problems = append(report.Problems, fmt.Errorf("account %q: %w", name, problem))
+			}
+			return nil
+		})
+	})
+	if err == nil {
+		// The library's own check must not run beside a commit, so it has a
+		// transaction that nothing commits beside.
+		err = s.checkStructure(&report)
+	}
+	if errors.Is(err, ErrDamaged) {
+		report.Problems = append(report.Problems, err)
+		err = nil
+	}
+	if err != nil {
+		return report, fmt.Errorf("verifying store %s: %w", s.path, err)
+	}
+	return report, nil
+}
+
+func (s *Store) checkStructure(report *Report) error {
+	check := func(tx *bolt.Tx) error {
+		if err := firstOf(tx.Check()); err != nil {
+			report.Problems = append(report.Problems, err)
+		}
+		return nil
+	}
+	if s.db.IsReadOnly() {
+		return s.view(check)
+	}
+	done := errors.New("nothing to commit")
+	err := s.update(func(tx *bolt.Tx) error { return errors.Join(check(tx), done) })
+	if errors.Is(err, done) {
+		return nil
+	}
+	return err
+}
+
+// checkFrames checks every checksum in the file and returns what it found, but
+// no more than most.
+func checkFrames(tx *bolt.Tx, most int) (problems []error) {
+	accounts := tx.Bucket(accountsBucket)
+	_ = accounts.ForEachBucket(func(name []byte) error {
+		problems = append(problems, checkAccountFrames(accounts.Bucket(name), string(name))...)
+		if len(problems) >= most {
+			problems = problems[:most]
+			return errEnough
+		}
+		return nil
+	})
+	return problems
+}
+
+func checkAccountFrames(account *bolt.Bucket, name string) (problems []error) {
+	found := func(format string, args ...any) {
+		problems = append(problems, fmt.Errorf("account %q: %w", name, fmt.Errorf(format, args...)))
+	}
+	p, err := readProgress(account)
+	if err != nil {
+		found("%w", err)
+		return problems
+	}
+	for _, log := range logs {
+		b := account.Bucket(log.bucket)
+		if b == nil {
+			found("bucket %s is missing", log.bucket)
+			continue
+		}
+		_ = b.ForEach(func(key, value []byte) error {
+			if len(key) != log.key {
+				found("bucket %s: a key has %d bytes, not %d", log.bucket, len(key), log.key)
+			} else if _, err := unframe(log.kind, key, value); err != nil {
+				found("bucket %s: value at %x: %w", log.bucket, key, err)
+			}
+			if len(problems) >= mostProblems {
+				return errEnough
+			}
+			return nil
+		})
+	}
+	for _, of := range []snapshot{p.Checkpoint, p.Base, p.NextBase} {
+		if of.Generation == 0 {
+			continue
+		}
+		if _, err := readSnapshot(account, of.Generation, func([]byte) error { return nil }); err != nil {
+			found("%w", err)
+		}
+	}
+	return problems
+}
+
+// verifyAccount checks what the checksums cannot tell.
+func verifyAccount(account *bolt.Bucket) (r AccountReport, problems []error) {
+	p, err := readProgress(account)
+	if err != nil {
+		return r, []error{err}
+	}
+	r.Commits, r.FirstJournal = p.Commit, p.Base.Journal
+	r.Journal, r.Lessons = p.Journal-p.Base.Journal, p.Lesson-p.Base.Lesson
+	note := func(err error) {
+		if err != nil {
+			problems = append(problems, err)
+		}
+	}
+	note(verifyNumbers(account, journalBucket, p.Base.Journal, p.Journal))
+	note(verifyNumbers(account, lessonsBucket, p.Base.Lesson, p.Lesson))
+	note(verifyLessons(account))
+	note(verifyFeatures(account, p))
+	for _, of := range []snapshot{p.Base, p.NextBase} {
+		_, err := loadSnapshot(account, of)
+		note(err)
+	}
+	st, err := load(account, p)
+	if err != nil {
+		return r, append(problems, err)
+	}
+	r.ModelDigest, r.StateDigest = Digest(st)
+	again := NewState()
+	_, err = encodeSnapshot(st, func(record []byte) error { return again.apply(record, tally{}) })
+	note(err)
+	if m, s := Digest(again); err == nil && (m != r.ModelDigest || s != r.StateDigest) {
+		note(errors.New("its state is another one after being written and read again"))
+	}
+	return r, problems
+}
+
+// verifyNumbers checks that a log has every number from first to end, end
+// excluded. Before first it may have some that are due to be trimmed.
+func verifyNumbers(account *bolt.Bucket, name []byte, first, end uint64) error {
+	b, err := part(account, name)
+	if err != nil {
+		return err
+	}
+	c := b.Cursor()
+	next := first
+	for key, _ := c.Seek(key64(first)); key != nil; key, _ = c.Next() {
+		if !bytes.Equal(key, key64(next)) {
+			return fmt.Errorf("bucket %s: number %d is missing", name, next)
+		}
+		next++
+	}
+	if next != end {
+		return fmt.Errorf("bucket %s: it goes on to number %d, the next one should be %d", name, next, end)
+	}
+	return nil
+}
+
+func verifyLessons(account *bolt.Bucket) error {
+	b, err := part(account, lessonsBucket)
+	if err != nil {
+		return err
+	}
+	return b.ForEach(func(key, value []byte) error {
+		payload, err := unframe(frameLesson, key, value)
+		if err != nil {
+			return nil // said already
+		}
+		var lesson Lesson
+		if err := rowDecoding.Unmarshal(payload, &lesson); err != nil {
+			return fmt.Errorf("lesson %d: %w", binary.BigEndian.Uint64(key), err)
+		}
+		return nil
+	})
+}
+
+// verifyFeatures checks that every record of features has its entry in the index
+// and every entry its record.
+func verifyFeatures(account *bolt.Bucket, p progress) error {
+	features, err := part(account, featuresBucket)
+	if err != nil {
+		return err
+	}
+	index, err := part(account, indexBucket)
+	if err != nil {
+		return err
+	}
+	records, entries := 0, 0
+	err = features.ForEach(func(key, value []byte) error {
+		records++
+		if len(key) != 12 || len(value) < frameSize+len(MessageKey{}) {
+			return errors.New("a record of features is malformed")
+		}
+		if commit := binary.BigEndian.Uint64(key); commit == 0 || commit > p.Commit {
+			return fmt.Errorf("features are of commit %d, the last was %d", commit, p.Commit)
+		}
+		if index.Get(indexKey(MessageKey(value[frameSize:]), key)) == nil {
+			return fmt.Errorf("features at %x are not in the index", key)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	err = index.ForEach(func(_, _ []byte) error { entries++; return nil })
+	if err == nil && records != entries {
+		err = fmt.Errorf("there are %d records of features and %d entries in their index", records, entries)
+	}
+	return err
+}
