@@ -1,0 +1,95 @@
+package featurize
+
+import (
+	"bytes"
+	"net/mail"
+	"strings"
+)
+
+// readAddresses appends the addresses of a field to list, in lower case, and
+// makes features of them. One bad address does not cost the others: where the
+// list does not parse as a whole, each item is read by itself.
+func (f *Featurizer) readAddresses(list []string, value []byte, prefix string, names bool) []string {
+	parser := mail.AddressParser{WordDecoder: &f.decoder}
+	parsed, err := parser.ParseList(string(value))
+	if err != nil {
+		parsed = f.looseAddresses(value)
+	}
+	for _, a := range parsed {
+		if len(list) == maxAddresses {
+			f.defect("too many addresses")
+			break
+		}
+		address := strings.ToLower(strings.ToValidUTF8(a.Address, "\uFFFD"))
+		if len(address) > 200 {
+			continue
+		}
+		list = append(list, address)
+		if f.owner[address] {
+			f.terms.add(Social, prefix, "owner")
+		}
+		f.terms.add(Social, prefix, address)
+		if names {
+			if i := strings.LastIndexByte(address, '@'); i >= 0 {
+				f.terms.add(Social, prefix, address[i:])
+			}
+			f.words.text(f, truncate(strings.ToValidUTF8(a.Name, "\uFFFD"), 100), &kindName)
+		}
+	}
+	return list
+}
+
+// looseAddresses reads a list that breaks the rules: it is cut at the commas
+// outside quotes, and of each item counts what stands in angle brackets or has
+// an "@".
+func (f *Featurizer) looseAddresses(value []byte) []*mail.Address {
+	var out []*mail.Address
+	bad := false
+	for len(value) > 0 && len(out) < maxAddresses {
+		quoted := false
+		end := bytes.IndexFunc(value, func(r rune) bool {
+			if r == '"' {
+				quoted = !quoted
+			}
+			return (r == ',' || r == ';') && !quoted
+		})
+		item := value
+		if end >= 0 {
+			item, value = value[:end], value[end+1:]
+		} else {
+			value = nil
+		}
+		if len(bytes.TrimSpace(item)) == 0 {
+			continue
+		}
+		address := bareAddress(item)
+		if address == "" {
+			bad = true
+			continue
+		}
+		name, _, _ := bytes.Cut(item, []byte{'<'})
+		out = append(out, &mail.Address{Name: strings.Trim(f.headerText(name), `" `), Address: address})
+	}
+	if bad {
+		f.defect("address")
+	}
+	return out
+}
+
+// bareAddress finds the one address in an item of a list, in lower case; "" when
+// there is none.
+func bareAddress(item []byte) string {
+	if i := bytes.LastIndexByte(item, '<'); i >= 0 {
+		inner, _, _ := bytes.Cut(item[i+1:], []byte{'>'})
+		if inner = bytes.TrimSpace(inner); bytes.IndexByte(inner, '@') > 0 {
+			item = inner
+		}
+	}
+	for _, word := range bytes.Fields(item) {
+		word = bytes.Trim(word, `<>()[]"',;:`)
+		if i := bytes.IndexByte(word, '@'); i > 0 && i+1 < len(word) && len(word) <= 200 {
+			return strings.ToLower(strings.ToValidUTF8(string(word), "\uFFFD"))
+		}
+	}
+	return ""
+}

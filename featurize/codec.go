@@ -1,0 +1,225 @@
+package featurize
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/klauspost/compress/s2"
+
+	"github.com/hinged/hinged/model"
+)
+
+// The encoding of Features, version 1:
+//
+//	version 1 byte; flags 1 byte (1: names, 2: values other than 1)
+//	affine, then the factor of each group: float64, little endian
+//	the rest, compressed as one S2 block: for each group
+//	  number of features, uvarint
+//	  with names: for each feature, in order of names, how many bytes it shares
+//	  with the name before, how many follow, and those; without: each index,
+//	  ascending, 8 bytes, little endian
+//	  with values: one uvarint for each feature, in that order
+//
+// A name gives its index by hashing, so the index is not stored beside it.
+const (
+	codecVersion = 1
+	flagNames    = 1
+	flagValues   = 2
+	headBytes    = 2 + 8*(1+int(groups))
+
+	maxDecoded  = 64 << 20 // bytes of the rest, uncompressed
+	maxNameSize = math.MaxUint16
+)
+
+var errFeatures = errors.New("features are damaged")
+
+// MarshalBinary encodes x. The same features give the same bytes.
+func (x *Features) MarshalBinary() ([]byte, error) {
+	var flags byte
+	if x.HasNames() {
+		flags |= flagNames
+	}
+	for _, e := range x.entries {
+		if e.value != 1 {
+			flags |= flagValues
+		}
+	}
+	head := append(make([]byte, 0, headBytes), codecVersion, flags)
+	head = binary.LittleEndian.AppendUint64(head, math.Float64bits(x.affine))
+	for _, factor := range x.factors {
+		head = binary.LittleEndian.AppendUint64(head, math.Float64bits(factor))
+	}
+
+	rest := make([]byte, 0, 16*len(x.entries))
+	list := make([]entry, 0, len(x.entries))
+	for g := range groups {
+		list = list[:0]
+		for _, e := range x.entries {
+			if e.group == g {
+				list = append(list, e)
+			}
+		}
+		rest = binary.AppendUvarint(rest, uint64(len(list)))
+		if flags&flagNames != 0 {
+			slices.SortFunc(list, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+			before := ""
+			for _, e := range list {
+				n := shared(before, e.name)
+				rest = binary.AppendUvarint(rest, uint64(n))
+				rest = binary.AppendUvarint(rest, uint64(len(e.name)-n))
+				rest = append(rest, e.name[n:]...)
+				before = e.name
+			}
+		} else {
+			for _, e := range list {
+				rest = binary.LittleEndian.AppendUint64(rest, uint64(e.index))
+			}
+		}
+		if flags&flagValues != 0 {
+			for _, e := range list {
+				rest = binary.AppendUvarint(rest, uint64(e.value))
+			}
+		}
+	}
+	return append(head, s2.EncodeBetter(nil, rest)...), nil
+}
+
+// shared returns the length of the longest common prefix.
+func shared(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// UnmarshalBinary decodes what MarshalBinary wrote. Anything else is an error,
+// never a panic, and leaves x as it was. It keeps no part of data.
+func (x *Features) UnmarshalBinary(data []byte) error {
+	if len(data) < headBytes {
+		return fmt.Errorf("%w: %d bytes are too few", errFeatures, len(data))
+	}
+	if data[0] != codecVersion {
+		return fmt.Errorf("features have version %d; this program reads version %d", data[0], codecVersion)
+	}
+	flags := data[1]
+	if flags&^(flagNames|flagValues) != 0 {
+		return fmt.Errorf("%w: flags %#x", errFeatures, flags)
+	}
+	var y Features
+	y.affine = math.Float64frombits(binary.LittleEndian.Uint64(data[2:]))
+	for g := range y.factors {
+		y.factors[g] = math.Float64frombits(binary.LittleEndian.Uint64(data[10+8*g:]))
+	}
+	for _, factor := range append(y.factors[:], y.affine) {
+		if !(factor >= 0 && factor <= 1) {
+			return fmt.Errorf("%w: factor %v is not between 0 and 1", errFeatures, factor)
+		}
+	}
+	size, err := s2.DecodedLen(data[headBytes:])
+	// A block expands by a bounded factor; one that claims more is damaged, and
+	// its memory is not asked for.
+	if err != nil || size > maxDecoded || size > 64*len(data)+64 {
+		return fmt.Errorf("%w: compressed part", errFeatures)
+	}
+	rest, err := s2.Decode(nil, data[headBytes:])
+	if err != nil {
+		return fmt.Errorf("%w: compressed part: %w", errFeatures, err)
+	}
+	if y.entries, err = decodeEntries(rest, flags); err != nil {
+		return err
+	}
+	if norm := y.Vector().SquaredNorm(); !(norm <= 1+1e-9) {
+		return fmt.Errorf("%w: norm above 1", errFeatures)
+	}
+	*x = y
+	return nil
+}
+
+func decodeEntries(rest []byte, flags byte) ([]entry, error) {
+	d := decoder{rest: rest}
+	var entries []entry
+	for g := range groups {
+		first := len(entries)
+		n := d.uvarint(uint64(len(d.rest))) // a feature takes a byte at least
+		entries = slices.Grow(entries, int(n))
+		before := ""
+		for range n {
+			e := entry{group: g, value: 1}
+			if flags&flagNames != 0 {
+				keep := int(d.uvarint(uint64(len(before))))
+				more := int(d.uvarint(uint64(len(d.rest))))
+				if keep+more == 0 || keep+more > maxNameSize {
+					d.bad = true
+				}
+				if d.bad {
+					break
+				}
+				e.name = before[:keep] + string(d.bytes(more))
+				if e.name <= before {
+					d.bad = true
+				}
+				before = e.name
+				e.index = model.FoldIndex(xxhash.Sum64String(e.name))
+			} else if b := d.bytes(8); b != nil {
+				e.index = model.Index(binary.LittleEndian.Uint64(b))
+				if e.index <= model.Affine {
+					d.bad = true
+				}
+			}
+			entries = append(entries, e)
+		}
+		if d.bad {
+			break
+		}
+		if flags&flagValues != 0 {
+			for i := first; i < len(entries); i++ {
+				if entries[i].value = uint16(d.uvarint(math.MaxUint16)); entries[i].value == 0 {
+					d.bad = true
+				}
+			}
+		}
+	}
+	if d.bad || len(d.rest) > 0 {
+		return nil, fmt.Errorf("%w: list of features", errFeatures)
+	}
+	sortEntries(entries)
+	for i := 1; i < len(entries); i++ {
+		if entries[i-1].index == entries[i].index {
+			return nil, fmt.Errorf("%w: a feature stands twice", errFeatures)
+		}
+	}
+	return entries, nil
+}
+
+// decoder cuts values off the front of rest; once something is wrong, bad stays
+// set and everything is empty.
+type decoder struct {
+	rest []byte
+	bad  bool
+}
+
+func (d *decoder) uvarint(most uint64) uint64 {
+	v, n := binary.Uvarint(d.rest)
+	if d.bad || n <= 0 || v > most {
+		d.bad = true
+		return 0
+	}
+	d.rest = d.rest[n:]
+	return v
+}
+
+func (d *decoder) bytes(n int) []byte {
+	if d.bad || n > len(d.rest) {
+		d.bad = true
+		return nil
+	}
+	b := d.rest[:n]
+	d.rest = d.rest[n:]
+	return b
+}

@@ -1,0 +1,87 @@
+package featurize
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+
+	"github.com/hinged/hinged/model"
+)
+
+// Features is the frozen vector of one message with the names behind it. It does
+// not change when the options do. Safe for concurrent use once made.
+type Features struct {
+	entries []entry // ascending by index
+	factors [groups]float64
+	affine  float64
+}
+
+// entry is one feature: its value in the vector is its group's factor times
+// value.
+type entry struct {
+	index model.Index
+	value uint16
+	group Group
+	name  string
+}
+
+// Named is one feature with its name, as an explanation needs it.
+type Named struct {
+	Index model.Index
+	Value float64
+	Group Group
+	Name  string // "" when names were not kept; "constant" for the affine coordinate
+}
+
+// Len returns the number of features, the affine coordinate aside.
+func (x *Features) Len() int { return len(x.entries) }
+
+// Vector returns the vector in ascending order, the affine coordinate first;
+// ‖x‖ ≤ 1. The caller owns it.
+func (x *Features) Vector() model.Vector {
+	v := make(model.Vector, 0, len(x.entries)+1)
+	if x.affine != 0 {
+		v = append(v, model.Feature{Index: model.Affine, Value: x.affine})
+	}
+	for _, e := range x.entries {
+		if value := x.at(e); value != 0 {
+			v = append(v, model.Feature{Index: e.index, Value: value})
+		}
+	}
+	return v
+}
+
+func (x *Features) at(e entry) float64 { return float64(x.factors[e.group] * float64(e.value)) }
+
+// All yields the features of Vector, in its order, with their names.
+func (x *Features) All() iter.Seq[Named] {
+	return func(yield func(Named) bool) {
+		if x.affine != 0 && !yield(Named{model.Affine, x.affine, Constant, Constant.String()}) {
+			return
+		}
+		for _, e := range x.entries {
+			value := x.at(e)
+			if value != 0 && !yield(Named{e.index, value, e.group, e.name}) {
+				return
+			}
+		}
+	}
+}
+
+// HasNames reports whether names were kept.
+func (x *Features) HasNames() bool { return len(x.entries) > 0 && x.entries[0].name != "" }
+
+// WithoutNames returns the same vector with hashes only.
+func (x *Features) WithoutNames() *Features {
+	y := *x
+	y.entries = make([]entry, len(x.entries))
+	for i, e := range x.entries {
+		e.name = ""
+		y.entries[i] = e
+	}
+	return &y
+}
+
+func sortEntries(entries []entry) {
+	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.index, b.index) })
+}

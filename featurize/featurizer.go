@@ -1,0 +1,81 @@
+package featurize
+
+import (
+	"crypto/sha256"
+	"hash"
+	"mime"
+	"slices"
+)
+
+// Featurizer reads messages. It holds scratch memory that it reuses, so use one
+// per goroutine; what it returns owns its memory.
+type Featurizer struct {
+	Options
+
+	owner     map[string]bool
+	terms     collector
+	hash      hash.Hash
+	decoder   mime.WordDecoder
+	defects   []string
+	block     []byte  // of key
+	folded    []byte  // unfolded header values
+	debris    []byte  // header lines that were no fields
+	fields    []field // of the message
+	part      []field // of the part at hand
+	body      bodyReader
+	words     wordReader
+	structure structure
+}
+
+// New returns a Featurizer for o, or the first reason why there is none.
+func New(o Options) (*Featurizer, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	o.Owner = owners(o.Owner)
+	f := &Featurizer{
+		Options: o,
+		owner:   map[string]bool{},
+		hash:    sha256.New(),
+		block:   make([]byte, 0, 16<<10),
+	}
+	f.decoder.CharsetReader = f.headerCharset
+	for _, a := range o.Owner {
+		f.owner[a] = true
+	}
+	return f, nil
+}
+
+// Read takes what it can from one message and never fails: of an empty or
+// hostile one, too, a Message comes back. raw is neither changed nor kept. Time
+// and memory are bounded by the limits of Options, save for the key, which
+// hashes all of raw.
+func (f *Featurizer) Read(raw []byte) *Message {
+	raw = stripEnvelope(raw)
+	m := &Message{Key: f.key(raw)}
+	f.reset()
+	if len(raw) > f.MaxBytes {
+		f.defect("message too long")
+		raw = raw[:f.MaxBytes]
+	}
+	var body, debris []byte
+	f.fields, body, debris = f.split(raw, f.fields, true)
+	f.readHeader(m)
+	f.readBody(f.fields, body, debris)
+	f.readStructure(m)
+
+	slices.Sort(f.defects)
+	m.Defects = slices.Clone(f.defects)
+	for _, d := range m.Defects {
+		f.terms.add(Misc, "defect:", d)
+	}
+	m.Content = f.terms.content()
+	return m
+}
+
+func (f *Featurizer) reset() {
+	f.terms.reset(f.MaxFeatures, f.Names)
+	f.defects, f.folded, f.debris = f.defects[:0], f.folded[:0], f.debris[:0]
+	f.structure = structure{}
+	f.body.reset(f.MaxText)
+}

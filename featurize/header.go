@@ -1,0 +1,221 @@
+package featurize
+
+import (
+	"bytes"
+	"net/mail"
+	"strings"
+)
+
+const (
+	maxAddresses  = 200 // of one field
+	maxReferences = 100 // the newest, and the first
+	maxSubject    = 1000
+)
+
+// readHeader fills m from the header and makes features of it.
+func (f *Featurizer) readHeader(m *Message) {
+	s := &f.structure
+	f.terms.name = f.terms.name[:0]
+	for _, fd := range f.fields {
+		var lower [64]byte
+		name := lower[:0]
+		for _, c := range fd.name[:min(len(fd.name), len(lower))] {
+			name = append(name, lowerASCII[c])
+		}
+		// Ours alone, and not believed when they come with the mail.
+		if bytes.HasPrefix(name, []byte("x-hinged-")) {
+			continue
+		}
+		if string(name) == "authentication-results" {
+			f.readAuthentication(fd.value)
+			continue
+		}
+		if isASCII(name) {
+			f.terms.addBytes(Misc, "header:", name)
+		}
+		switch string(name) {
+		case "subject":
+			if m.Subject == "" {
+				m.Subject = oneLine(truncate(f.headerText(fd.value), maxSubject))
+			}
+		case "from":
+			m.From = f.readAddresses(m.From, fd.value, "from:", true)
+		case "to":
+			m.To = f.readAddresses(m.To, fd.value, "to:", false)
+		case "cc", "bcc":
+			m.Cc = f.readAddresses(m.Cc, fd.value, "cc:", false)
+		case "reply-to":
+			f.readAddresses(nil, fd.value, "reply-to:", false)
+		case "sender":
+			f.readAddresses(nil, fd.value, "sender:", false)
+		case "message-id":
+			if m.MessageID == "" {
+				m.MessageID = first(messageIDs(fd.value))
+			}
+		case "in-reply-to":
+			m.InReplyTo = append(m.InReplyTo, messageIDs(fd.value)...)
+			m.InReplyTo = m.InReplyTo[:min(len(m.InReplyTo), maxReferences)]
+		case "references":
+			if m.References == nil {
+				m.References = messageIDs(fd.value)
+			}
+		case "date":
+			if m.Date.IsZero() {
+				if date, err := mail.ParseDate(string(fd.value)); err == nil && date.Year() > 0 {
+					m.Date = date
+				} else {
+					f.defect("Date")
+				}
+			}
+		case "list-id":
+			f.terms.add(Social, "list:", truncate(strings.ToLower(bracketed(fd.value)), 80))
+		case "user-agent", "x-mailer":
+			f.words.text(f, truncate(f.headerText(fd.value), 100), &kindMailer)
+		case "received":
+			s.received++
+			f.readReceived(fd.value)
+		case "dkim-signature":
+			f.readDKIM(fd.value)
+		case "content-type", "content-transfer-encoding", "mime-version", "return-path", "delivered-to", "x-original-to",
+			"list-unsubscribe", "list-post", "list-archive", "list-help", "list-subscribe", "errors-to":
+		default:
+			f.readSmallField(name, fd.value)
+		}
+	}
+	for _, a := range m.From {
+		m.Own = m.Own || f.owner[a]
+	}
+	f.readSubject(m)
+}
+
+// readSmallField makes one feature of a short value such as that of Precedence;
+// a value that is mostly digits is a number or an id and says nothing.
+func (f *Featurizer) readSmallField(name, value []byte) {
+	if len(value) == 0 || len(value) > 40 || !isASCII(value) {
+		return
+	}
+	digits := 0
+	for _, c := range value {
+		if asciiClass[c]&digit != 0 {
+			digits++
+		}
+	}
+	if digits > 4 || len(value) > 2 && 2*digits > len(value) {
+		return
+	}
+	f.terms.name = append(append(append(append(f.terms.name[:0], "header:"...), name...), '='), bytes.ToLower(value)...)
+	f.terms.commit(Misc)
+}
+
+// readReceived makes features of the names of the servers that a message came
+// through.
+func (f *Featurizer) readReceived(value []byte) {
+	for _, word := range []string{"from ", "by "} {
+		i := bytes.Index(value, []byte(word))
+		if i < 0 || i > 0 && value[i-1] != ' ' {
+			continue
+		}
+		host, _, _ := bytes.Cut(value[i+len(word):], []byte{' '})
+		host = bytes.ToLower(bytes.TrimRight(host, ";,()[]."))
+		if len(host) > 80 || !isASCII(host) || bytes.IndexByte(host, '.') < 0 {
+			continue
+		}
+		if last := host[len(host)-1]; asciiClass[last]&letter == 0 {
+			continue
+		}
+		f.terms.addBytes(Misc, "received:", lastLabels(host))
+	}
+}
+
+// lastLabels returns the last two labels of a host name.
+func lastLabels(host []byte) []byte {
+	if i := bytes.LastIndexByte(host, '.'); i > 0 {
+		return host[bytes.LastIndexByte(host[:i], '.')+1:]
+	}
+	return host
+}
+
+// readDKIM makes a feature of the signing domain. That is a claim: it is not
+// checked here.
+func (f *Featurizer) readDKIM(value []byte) {
+	for _, tag := range bytes.Split(value, []byte{';'}) {
+		if k, v, _ := bytes.Cut(bytes.TrimSpace(tag), []byte{'='}); string(k) == "d" && len(v) < 100 {
+			f.terms.add(Misc, "dkim:", strings.ToLower(strings.ToValidUTF8(string(v), "\uFFFD")))
+		}
+	}
+}
+
+// readAuthentication makes features of the results of the one server that is
+// believed (RFC 8601, section 5); anybody can write the rest.
+func (f *Featurizer) readAuthentication(value []byte) {
+	if f.AuthServID == "" {
+		return
+	}
+	server, results, _ := strings.Cut(string(value), ";")
+	server, _, _ = strings.Cut(strings.TrimSpace(server), " ") // a version may follow
+	if !strings.EqualFold(server, f.AuthServID) {
+		return
+	}
+	for _, result := range strings.Split(results, ";") {
+		result, _, _ = strings.Cut(strings.ToLower(strings.TrimSpace(result)), " ")
+		if method, verdict, ok := strings.Cut(result, "="); ok && len(result) < 40 && isASCII([]byte(result)) {
+			f.terms.add(Misc, "auth:", method+"="+verdict)
+		}
+	}
+}
+
+// messageIDs returns what stands in angle brackets, or the one word with an "@"
+// where nothing does; at most maxReferences, the first and the last.
+func messageIDs(value []byte) []string {
+	var ids []string
+	for rest := value; ; {
+		_, after, found := bytes.Cut(rest, []byte{'<'})
+		if !found {
+			break
+		}
+		id, next, found := bytes.Cut(after, []byte{'>'})
+		if !found {
+			break
+		}
+		if id = bytes.TrimSpace(id); len(id) > 0 && len(id) < 1000 {
+			ids = append(ids, string(id))
+		}
+		rest = next
+	}
+	if len(ids) == 0 {
+		for _, word := range bytes.Fields(value) {
+			if word = bytes.Trim(word, "<>"); bytes.IndexByte(word, '@') > 0 && len(word) < 1000 {
+				return []string{string(word)}
+			}
+		}
+	}
+	if len(ids) > maxReferences {
+		ids = append(ids[:1], ids[len(ids)-maxReferences+1:]...)
+	}
+	return ids
+}
+
+func first(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return list[0]
+}
+
+// bracketed returns what stands in the last angle brackets, or the whole.
+func bracketed(value []byte) string {
+	if i := bytes.LastIndexByte(value, '<'); i >= 0 {
+		value, _, _ = bytes.Cut(value[i+1:], []byte{'>'})
+	}
+	return strings.ToValidUTF8(string(bytes.TrimSpace(value)), "\uFFFD")
+}
+
+// oneLine turns control characters into spaces.
+func oneLine(s string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, s))
+}

@@ -1,0 +1,43 @@
+package featurize
+
+import "time"
+
+// Message is what could be read from one message. It owns its memory.
+type Message struct {
+	// Key is the first 16 bytes of the SHA-256 of the message as given, without
+	// an mbox "From " line and with every CRLF counted as LF.
+	Key [16]byte
+	// MessageID stands without angle brackets; "" when absent.
+	MessageID  string
+	InReplyTo  []string // Message-IDs, in order
+	References []string // Message-IDs, oldest first
+	From       []string // addresses, lower case, in order, as are To and Cc
+	To         []string
+	Cc         []string
+	Subject    string    // decoded, on one line
+	Date       time.Time // of the Date field; zero when absent or unreadable
+	Own        bool      // From names an address of the owner
+	// Defects says in fixed words what was wrong, sorted, without duplicates
+	// and without text of the message.
+	Defects []string
+	// Content is what the message itself contributes to its vector.
+	Content Content
+
+	topic   string // the subject without "Re:" and "[...]", lower case
+	address address
+	place   place
+}
+
+// Content holds the features of one message's content, each once.
+type Content struct {
+	terms []term
+	names string // the names of terms, by their start and size; "" without names
+}
+
+// Len returns the number of features.
+func (c *Content) Len() int { return len(c.terms) }
+
+// Topic returns the subject without reply and tag prefixes, in lower case, so
+// that the versions of one patch, or the replies of a client that sets no
+// References, share it. "" when nothing is left.
+func (m *Message) Topic() string { return m.topic }

@@ -1,0 +1,143 @@
+package featurize
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Values says what number a feature that occurs in a message has, before its
+// group is normalised.
+type Values uint8
+
+// The ways to value a feature that occurs n ≥ 1 times.
+const (
+	Binary    Values = iota // 1
+	Counts                  // n, at most 65,535
+	LogCounts               // 1 + ⌊log2 n⌋: exact on every machine, unlike a logarithm
+)
+
+func (v Values) String() string {
+	switch v {
+	case Binary:
+		return "binary"
+	case Counts:
+		return "counts"
+	case LogCounts:
+		return "log-counts"
+	default:
+		return fmt.Sprintf("values(%d)", uint8(v))
+	}
+}
+
+// Options are plain values: the same options on the same bytes give the same
+// features anywhere. Start from DefaultOptions. The CBOR keys, once released,
+// keep their meaning.
+type Options struct {
+	// Owner lists the owner's addresses; New lower-cases them.
+	Owner []string `cbor:"1,keyasint,omitempty"`
+	// AuthServID is the authserv-id whose Authentication-Results are believed
+	// (RFC 8601, section 2.5); "" believes none.
+	AuthServID string `cbor:"2,keyasint,omitempty"`
+	Values     Values `cbor:"3,keyasint,omitempty"`
+	// Shares weighs the groups against each other, by Group; they are scaled so
+	// that all groups and the affine coordinate together have norm 1. ≥ 0.
+	Shares [groups]float64 `cbor:"4,keyasint"`
+	// Affine is the constant coordinate, on the scale of Shares. ≥ 0.
+	Affine float64 `cbor:"5,keyasint"`
+
+	// Limits, all > 0. What lies beyond is not read; the message is decided from
+	// what is before.
+	MaxBytes    int `cbor:"6,keyasint"`  // bytes of a message that are looked at
+	MaxHeader   int `cbor:"7,keyasint"`  // bytes of one header
+	MaxField    int `cbor:"8,keyasint"`  // bytes of one header field
+	MaxParts    int `cbor:"9,keyasint"`  // parts
+	MaxDepth    int `cbor:"10,keyasint"` // nested multiparts
+	MaxText     int `cbor:"11,keyasint"` // decoded bytes of text, over all parts
+	MaxFeatures int `cbor:"12,keyasint"` // features, those of History aside
+	MaxToken    int `cbor:"13,keyasint"` // bytes of one word; a longer one only counts as long
+
+	// Names keeps readable names beside the hashes. It changes no vector.
+	Names bool `cbor:"14,keyasint,omitempty"`
+}
+
+// algorithm is part of every fingerprint. It goes up whenever a change of code
+// gives the same bytes another vector.
+const algorithm = 1
+
+// DefaultOptions returns what measured best (docs/results.md), with names.
+func DefaultOptions() Options {
+	return Options{
+		Shares:      [groups]float64{Misc: 0.5, Social: 1, Subject: 0.7, Body: 1},
+		Affine:      0.3,
+		MaxBytes:    16 << 20,
+		MaxHeader:   256 << 10,
+		MaxField:    64 << 10,
+		MaxParts:    1000,
+		MaxDepth:    20,
+		MaxText:     512 << 10,
+		MaxFeatures: 20000,
+		MaxToken:    40,
+		Names:       true,
+	}
+}
+
+// Validate reports the first reason why no Featurizer can be built from o.
+func (o Options) Validate() error {
+	if o.Values > LogCounts {
+		return fmt.Errorf("values %d are unknown; they are binary, counts and log-counts", o.Values)
+	}
+	sum := float64(o.Affine * o.Affine)
+	for g, share := range o.Shares {
+		if !(share >= 0) || math.IsInf(share, 0) {
+			return fmt.Errorf("share of group %s is %v; it must be a finite number, 0 or more", Group(g), share)
+		}
+		sum += float64(share * share)
+	}
+	if !(o.Affine >= 0) || math.IsInf(sum, 0) || sum == 0 {
+		return fmt.Errorf("affine share is %v beside shares %v; it must be 0 or more, and one of them above 0", o.Affine, o.Shares)
+	}
+	for _, limit := range []struct {
+		name  string
+		value int
+	}{
+		{"bytes", o.MaxBytes}, {"header bytes", o.MaxHeader}, {"field bytes", o.MaxField}, {"parts", o.MaxParts},
+		{"depth", o.MaxDepth}, {"text bytes", o.MaxText}, {"features", o.MaxFeatures}, {"word bytes", o.MaxToken},
+	} {
+		if limit.value <= 0 {
+			return fmt.Errorf("limit on %s is %d; it must be above 0", limit.name, limit.value)
+		}
+	}
+	return nil
+}
+
+// Fingerprint returns 16 hexadecimal digits that change whenever the same bytes
+// and history would give another vector: they cover the options, Names aside,
+// and the version of the code.
+func (o Options) Fingerprint() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d %q %q %d", algorithm, owners(o.Owner), o.AuthServID, o.Values)
+	for _, share := range append(o.Shares[:], o.Affine) {
+		b.WriteString(" " + strconv.FormatFloat(share, 'g', -1, 64))
+	}
+	fmt.Fprintf(&b, " %d %d %d %d %d %d %d %d",
+		o.MaxBytes, o.MaxHeader, o.MaxField, o.MaxParts, o.MaxDepth, o.MaxText, o.MaxFeatures, o.MaxToken)
+	sum := sha256.Sum256([]byte(b.String()))
+	return hex.EncodeToString(sum[:8])
+}
+
+// owners returns addresses lower-cased, sorted and without duplicates.
+func owners(list []string) []string {
+	out := make([]string, 0, len(list))
+	for _, a := range list {
+		if a = strings.ToLower(strings.TrimSpace(a)); a != "" {
+			out = append(out, a)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

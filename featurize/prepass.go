@@ -1,0 +1,238 @@
+package featurize
+
+import (
+	"bytes"
+	"crypto/sha256"
+)
+
+// field is one header field: its name as written, its value unfolded and
+// trimmed. Both may lie in the raw message or in the featurizer's scratch.
+type field struct {
+	name  []byte
+	value []byte
+}
+
+// maxFields bounds the fields of one header.
+const maxFields = 1000
+
+// stripEnvelope drops what a mailbox file or a careless exporter puts before the
+// header: a byte order mark, and the "From " line of an mbox.
+func stripEnvelope(raw []byte) []byte {
+	raw = bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf"))
+	if bytes.HasPrefix(raw, []byte("From ")) || bytes.HasPrefix(raw, []byte(">From ")) {
+		_, rest := cutLine(raw)
+		return rest
+	}
+	return raw
+}
+
+// key hashes a message, each CRLF as LF, without copying it whole.
+func (f *Featurizer) key(raw []byte) (key [16]byte) {
+	f.hash.Reset()
+	for {
+		i := bytes.Index(raw, []byte("\r\n"))
+		if i < 0 {
+			break
+		}
+		// Gather runs of short lines, so that the hash sees blocks and not lines.
+		f.block = f.block[:0]
+		for i >= 0 && len(f.block)+i+1 <= cap(f.block) {
+			f.block = append(append(f.block, raw[:i]...), '\n')
+			raw = raw[i+2:]
+			i = bytes.Index(raw, []byte("\r\n"))
+		}
+		f.hash.Write(f.block)
+		if i >= 0 && i+1 > cap(f.block) {
+			f.hash.Write(raw[:i])
+			raw = raw[i:]
+		}
+	}
+	f.hash.Write(raw)
+	var sum [sha256.Size]byte
+	copy(key[:], f.hash.Sum(sum[:0]))
+	return key
+}
+
+// cutLine returns the first line of text without its end (LF or CRLF), and what
+// follows.
+func cutLine(text []byte) (line, rest []byte) {
+	line, rest, found := bytes.Cut(text, []byte{'\n'})
+	if found && len(line) > 0 && line[len(line)-1] == '\r' {
+		line = line[:len(line)-1]
+	}
+	return line, rest
+}
+
+// split finds the header fields and the body of an entity (RFC 5322, section
+// 2.1), and takes what it can where the rules are broken:
+//
+//   - a line that is no field is dropped from the header and returned as debris,
+//     whose words still count;
+//   - where no blank line ends the header, the body begins at the first such
+//     line; where there is no field at all, everything is body;
+//   - fields beyond the limits are cut or left out.
+//
+// Blank lines before the first field are skipped in a message; in a part of one
+// (top is false) they are the end of an empty header.
+//
+// The fields are appended to fields[:0]; those and the debris are valid until the
+// next message.
+func (f *Featurizer) split(raw []byte, fields []field, top bool) (_ []field, body, debris []byte) {
+	fields = fields[:0]
+	rest := raw
+	for top && len(rest) > 0 {
+		line, next := cutLine(rest)
+		if len(bytes.TrimSpace(line)) != 0 {
+			break
+		}
+		if colon := fieldName(firstLine(next)); colon <= 0 && len(bytes.TrimSpace(firstLine(next))) > 0 {
+			return fields, next, nil // an empty header
+		}
+		f.defect("blank line before the header")
+		rest = next
+	}
+	var (
+		used    int
+		broken  []byte // the message from the first broken line on
+		last    = -1   // the field that a continuation line continues; -1: none that is kept
+		capped  bool
+		debris0 = len(f.debris)
+	)
+	for {
+		if len(rest) == 0 { // no blank line
+			if broken == nil {
+				return fields, nil, nil
+			}
+			f.defect("no blank line after the header")
+			return fieldsBefore(fields, raw, broken), broken, nil
+		}
+		line, next := cutLine(rest)
+		if len(line) == 0 {
+			if len(fields) == 0 && broken != nil {
+				f.defect("no header")
+				return fields, broken, nil
+			}
+			return fields, next, f.debris[debris0:]
+		}
+		used += len(line) + 1
+		switch {
+		case used > f.MaxHeader:
+			if !capped {
+				f.defect("header too long")
+				capped = true
+			}
+			if cut := len(line) - (used - f.MaxHeader); last == -1 && fieldName(line) > 0 && cut > 0 {
+				fields = f.appendField(fields, line[:cut])
+			}
+			last = -2
+		case line[0] == ' ' || line[0] == '\t':
+			if last >= 0 {
+				fields[last].value = f.fold(fields[last].value, line)
+			} else if len(fields) == 0 {
+				f.defect("header line without field name")
+				f.debris = append(append(f.debris, line...), '\n')
+				if broken == nil {
+					broken = rest
+				}
+			}
+		case fieldName(line) > 0:
+			if len(fields) == maxFields {
+				f.defect("too many header fields")
+				last = -2
+				break
+			}
+			fields = f.appendField(fields, line)
+			last = len(fields) - 1
+		default:
+			f.defect("header line without field name")
+			f.debris = append(append(f.debris, line...), '\n')
+			last = -1
+			if broken == nil {
+				broken = rest
+			}
+		}
+		rest = next
+	}
+}
+
+func firstLine(text []byte) []byte {
+	line, _ := cutLine(text)
+	return line
+}
+
+// fieldsBefore keeps the fields that stand before at, a tail of raw: those are
+// the header of a message that has no blank line.
+func fieldsBefore(fields []field, raw, at []byte) []field {
+	head := raw[:len(raw)-len(at)]
+	n := 0
+	for len(head) > 0 && n < len(fields) {
+		var line []byte
+		line, head = cutLine(head)
+		if fieldName(line) > 0 {
+			n++
+		}
+	}
+	return fields[:n]
+}
+
+// fieldName returns the length of the field name that line begins with, or 0.
+// White space before the colon is borne (RFC 5322, section 4.5).
+func fieldName(line []byte) int {
+	colon := bytes.IndexByte(line[:min(len(line), 200)], ':')
+	if colon <= 0 {
+		return 0
+	}
+	name := bytes.TrimRight(line[:colon], " \t")
+	for _, c := range name {
+		if c <= ' ' || c >= 0x7f {
+			return 0
+		}
+	}
+	return len(name)
+}
+
+func (f *Featurizer) appendField(fields []field, line []byte) []field {
+	n := fieldName(line)
+	value := line[bytes.IndexByte(line, ':')+1:]
+	if len(value) > f.MaxField {
+		f.defect("header field too long")
+		value = value[:f.MaxField]
+	}
+	value = bytes.Trim(value, " \t\r")
+	return append(fields, field{line[:n], value[:len(value):len(value)]})
+}
+
+// fold appends a continuation line to a value, white space as one space. The
+// value moves to the featurizer's scratch with the first continuation and grows
+// there, since no other field can come between.
+func (f *Featurizer) fold(value, line []byte) []byte {
+	line = bytes.Trim(line, " \t\r")
+	if len(value)+1+len(line) > f.MaxField {
+		f.defect("header field too long")
+		line = line[:max(0, f.MaxField-len(value)-1)]
+	}
+	if len(line) == 0 {
+		return value
+	}
+	if end := len(f.folded); end >= len(value) && len(value) > 0 && &f.folded[end-len(value)] == &value[0] {
+		f.folded = append(append(f.folded, ' '), line...)
+		return f.folded[end-len(value) : len(f.folded) : len(f.folded)]
+	}
+	start := len(f.folded)
+	f.folded = append(f.folded, value...)
+	if len(value) > 0 {
+		f.folded = append(f.folded, ' ')
+	}
+	f.folded = append(f.folded, line...)
+	return f.folded[start:len(f.folded):len(f.folded)]
+}
+
+// defect notes what was wrong with the message, once.
+func (f *Featurizer) defect(what string) {
+	for _, d := range f.defects {
+		if d == what {
+			return
+		}
+	}
+	f.defects = append(f.defects, what)
+}

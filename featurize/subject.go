@@ -1,0 +1,97 @@
+package featurize
+
+import (
+	"strconv"
+	"strings"
+)
+
+// address says how a message reached its owner.
+type address uint8
+
+const (
+	addressedElsewhere address = iota // by a list, or a blind copy
+	addressedCc
+	addressedTo      // among others
+	addressedToAlone // the only one in To
+)
+
+func (a address) String() string {
+	return [...]string{"elsewhere", "cc", "to", "to alone"}[a]
+}
+
+// place says what a message is in its thread.
+type place uint8
+
+const (
+	placeStart place = iota // starts a thread
+	placeReply
+	placePatch      // a patch on its own
+	placeCover      // the cover letter of a series
+	placeSeries     // a patch of a series
+	placePatchReply // an answer to a patch
+)
+
+func (p place) String() string {
+	return [...]string{"start", "reply", "patch", "cover", "series", "patch reply"}[p]
+}
+
+// readSubject takes the subject apart: answer marks, tags in square brackets,
+// and the rest.
+func (f *Featurizer) readSubject(m *Message) {
+	s := &f.structure
+	rest := strings.TrimSpace(m.Subject)
+	for {
+		lower := strings.ToLower(rest)
+		switch {
+		case hasAnyPrefix(lower, "re:", "aw:", "sv:", "antw:"):
+			s.re = true
+		case hasAnyPrefix(lower, "fwd:", "fw:", "wg:"):
+			s.forward = true
+		case strings.HasPrefix(lower, "["):
+			tag, after, found := strings.Cut(lower[1:], "]")
+			if !found {
+				after = ""
+				tag = lower[1:]
+			}
+			s.readTag(tag)
+			rest = strings.TrimSpace(rest[len(rest)-len(after):])
+			continue
+		default:
+			m.topic = truncate(strings.Join(strings.Fields(lower), " "), 200)
+			f.words.text(f, m.Subject, &kindSubject)
+			return
+		}
+		_, rest, _ = strings.Cut(rest, ":")
+		rest = strings.TrimSpace(rest)
+	}
+}
+
+func hasAnyPrefix(s string, prefixes ...string) bool {
+	for _, p := range prefixes {
+		if strings.HasPrefix(s, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// readTag reads "PATCH v4 2/5" and its like, in lower case.
+func (s *structure) readTag(tag string) {
+	for _, word := range strings.Fields(tag) {
+		number, total, found := strings.Cut(word, "/")
+		n, err := strconv.Atoi(number)
+		t, err2 := strconv.Atoi(total)
+		switch {
+		case strings.HasPrefix(word, "patch"):
+			s.isPatch = true
+		case word == "rfc" || word == "resend":
+			s.isPatch = true
+		case found && err == nil && err2 == nil && n >= 0 && t > 0 && t < 1000 && n <= t:
+			s.number, s.total, s.isPatch = n, t, true
+		case len(word) > 1 && word[0] == 'v':
+			if v, err := strconv.Atoi(word[1:]); err == nil && v > 0 && v < 100 {
+				s.version = v
+			}
+		}
+	}
+}

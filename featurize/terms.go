@@ -1,0 +1,113 @@
+package featurize
+
+import (
+	"math"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/hinged/hinged/model"
+)
+
+// term is one feature of a message.
+type term struct {
+	index model.Index
+	start uint32 // of its name, in the names
+	size  uint16
+	count uint16 // occurrences, at most 65,535
+	group Group
+}
+
+// collector gathers the features of one message, each once. Its memory is
+// reused from message to message: the table of slots is cleared by counting up
+// the generation, not by writing to it.
+type collector struct {
+	slots      []slot
+	generation uint32
+	terms      []term
+	names      []byte
+	name       []byte // the candidate: prefix, then word
+	limit      int
+	keep       bool // names
+}
+
+type slot struct {
+	index      model.Index
+	at         uint32 // position in terms
+	generation uint32
+}
+
+const firstSlots = 4096
+
+func (c *collector) reset(limit int, keep bool) {
+	if c.slots == nil {
+		c.slots = make([]slot, firstSlots)
+	}
+	c.generation++
+	if c.generation == 0 { // wrapped: stale slots would look current
+		clear(c.slots)
+		c.generation = 1
+	}
+	c.terms, c.names = c.terms[:0], c.names[:0]
+	c.limit, c.keep = limit, keep
+}
+
+// add notes one occurrence of the feature prefix+word.
+func (c *collector) add(g Group, prefix, word string) {
+	c.name = append(append(c.name[:0], prefix...), word...)
+	c.commit(g)
+}
+
+// addBytes is add for a word that lies in a buffer.
+func (c *collector) addBytes(g Group, prefix string, word []byte) {
+	c.name = append(append(c.name[:0], prefix...), word...)
+	c.commit(g)
+}
+
+// commit notes one occurrence of the feature whose name is in c.name.
+func (c *collector) commit(g Group) {
+	if len(c.name) > math.MaxUint16 {
+		c.name = c.name[:math.MaxUint16]
+	}
+	index := model.FoldIndex(xxhash.Sum64(c.name))
+	mask := len(c.slots) - 1
+	at := int(index) & mask
+	for c.slots[at].generation == c.generation {
+		if c.slots[at].index == index {
+			if t := &c.terms[c.slots[at].at]; t.count < math.MaxUint16 {
+				t.count++
+			}
+			return
+		}
+		at = (at + 1) & mask
+	}
+	if len(c.terms) >= c.limit {
+		return
+	}
+	c.slots[at] = slot{index, uint32(len(c.terms)), c.generation}
+	t := term{index: index, count: 1, group: g}
+	if c.keep {
+		t.start, t.size = uint32(len(c.names)), uint16(len(c.name))
+		c.names = append(c.names, c.name...)
+	}
+	c.terms = append(c.terms, t)
+	if 2*len(c.terms) > len(c.slots) {
+		c.grow()
+	}
+}
+
+func (c *collector) grow() {
+	c.slots = make([]slot, 2*len(c.slots))
+	mask := len(c.slots) - 1
+	for i, t := range c.terms {
+		at := int(t.index) & mask
+		for c.slots[at].generation == c.generation {
+			at = (at + 1) & mask
+		}
+		c.slots[at] = slot{t.index, uint32(i), c.generation}
+	}
+}
+
+// content returns a copy of what was gathered.
+func (c *collector) content() Content {
+	return Content{terms: append([]term(nil), c.terms...), names: string(c.names)}
+}

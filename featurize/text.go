@@ -1,0 +1,189 @@
+package featurize
+
+import (
+	"bytes"
+)
+
+// openingWords is how many words of the writer's own text count once more, in
+// the subject group: people say first what they want.
+const openingWords = 40
+
+// readText makes features of decoded text, line by line: what the writer wrote,
+// what is quoted, and patches are told apart.
+func (f *Featurizer) readText(text []byte) {
+	f.body.text -= len(text)
+	t := textReader{f: f}
+	for len(text) > 0 {
+		var line []byte
+		line, text = cutLine(text)
+		t.line(line)
+	}
+}
+
+// textReader knows where in a text it is.
+type textReader struct {
+	f         *Featurizer
+	patch     bool // within a patch
+	signature bool // below the signature's dashes
+}
+
+func (t *textReader) line(line []byte) {
+	f, s := t.f, &t.f.structure
+	trimmed := bytes.TrimSpace(line)
+	if len(trimmed) == 0 {
+		return
+	}
+	if t.patch {
+		if t.patchLine(line) {
+			return
+		}
+		t.patch = false
+	}
+	switch {
+	case t.startsPatch(line):
+		t.patch, t.signature = true, false
+		t.patchLine(line)
+	case t.signature:
+		s.signature++
+		f.words.line(f, line, &kindSignature)
+	case isQuote(trimmed):
+		s.quoted++
+		f.words.line(f, line, &kindQuoted)
+	case string(bytes.TrimRight(line, " ")) == "--" || bytes.HasPrefix(line, []byte("__________")):
+		t.signature = true
+	case isDiffstat(trimmed):
+		s.diffstat++
+		path, _, _ := bytes.Cut(trimmed, []byte{' '})
+		f.readPath(path)
+	case t.trailer(trimmed):
+	default:
+		t.own(line)
+	}
+}
+
+func (t *textReader) own(line []byte) {
+	f, s := t.f, &t.f.structure
+	s.own++
+	s.questions += bytes.Count(line, []byte{'?'})
+	if i := bytes.Index(line, []byte("://")); i >= 0 {
+		for rest := line; ; {
+			_, after, found := bytes.Cut(rest, []byte("://"))
+			if !found {
+				break
+			}
+			f.readHost(after)
+			rest = after
+		}
+	}
+	if s.words < openingWords {
+		f.words.seen = 0
+		f.words.line(f, line, &kindOpening)
+		s.words += f.words.seen
+	}
+	f.words.line(f, line, &kindOwn)
+}
+
+// isQuote reports whether a line, without the white space around it, is quoted:
+// ">" as everywhere, "|" as some, "ab>" as a few do.
+func isQuote(line []byte) bool {
+	if line[0] == '>' || line[0] == '|' {
+		return true
+	}
+	for i, c := range line {
+		if c == '>' {
+			return i > 0
+		}
+		if i == 4 || asciiClass[c]&letter == 0 {
+			return false
+		}
+	}
+	return false
+}
+
+// startsPatch reports whether a patch begins at line.
+func (t *textReader) startsPatch(line []byte) bool {
+	return bytes.HasPrefix(line, []byte("diff -")) || bytes.HasPrefix(line, []byte("Index: ")) ||
+		bytes.HasPrefix(line, []byte("--- a/")) || bytes.HasPrefix(line, []byte("@@ -")) ||
+		bytes.HasPrefix(line, []byte("--- ")) && bytes.ContainsRune(line, '/')
+}
+
+// patchLine reads a line if it belongs to a patch.
+func (t *textReader) patchLine(line []byte) bool {
+	f := t.f
+	switch {
+	case string(bytes.TrimRight(line, " ")) == "--":
+		return false
+	case bytes.HasPrefix(line, []byte("+++ ")) || bytes.HasPrefix(line, []byte("--- ")):
+		path, _, _ := bytes.Cut(line[4:], []byte{'\t'})
+		path, _, _ = bytes.Cut(path, []byte{' '})
+		if string(path) != "/dev/null" {
+			f.structure.files++
+			_, path, _ = bytes.Cut(path, []byte{'/'})
+			f.readPath(path)
+		}
+	case bytes.HasPrefix(line, []byte("@@ ")):
+		if i := bytes.LastIndex(line, []byte("@@")); i > 2 {
+			f.words.line(f, line[i+2:], &kindPatch)
+		}
+	case line[0] == '+' || line[0] == '-':
+		f.structure.patch++
+		f.words.line(f, line[1:], &kindPatch)
+	case line[0] == ' ' || line[0] == '\t':
+		f.words.line(f, line, &kindPatch)
+	case bytes.HasPrefix(line, []byte("diff ")), bytes.HasPrefix(line, []byte("index ")), bytes.HasPrefix(line, []byte("Index: ")),
+		bytes.HasPrefix(line, []byte("new file mode ")), bytes.HasPrefix(line, []byte("deleted file mode ")),
+		bytes.HasPrefix(line, []byte("old mode ")), bytes.HasPrefix(line, []byte("new mode ")),
+		bytes.HasPrefix(line, []byte("rename ")), bytes.HasPrefix(line, []byte("similarity index ")),
+		bytes.HasPrefix(line, []byte("======")), bytes.HasPrefix(line, []byte("\\ No newline")):
+	default:
+		return false
+	}
+	return true
+}
+
+// isDiffstat recognises " path/of/file | 12 ++--".
+func isDiffstat(line []byte) bool {
+	name, rest, found := bytes.Cut(line, []byte(" | "))
+	if !found {
+		name, rest, found = bytes.Cut(line, []byte("|"))
+	}
+	name, rest = bytes.TrimSpace(name), bytes.TrimSpace(rest)
+	return found && len(name) > 0 && len(rest) > 0 && bytes.IndexByte(name, ' ') < 0 &&
+		(asciiClass[rest[0]]&digit != 0 || bytes.HasPrefix(rest, []byte("Bin")))
+}
+
+// readPath makes features of the path of a file that a patch touches, and of
+// each folder above it.
+func (f *Featurizer) readPath(path []byte) {
+	if len(path) == 0 || len(path) > 200 || !isASCII(path) {
+		return
+	}
+	f.terms.addBytes(Subject, "path:", path)
+	for n := 0; n < 8; n++ {
+		i := bytes.LastIndexByte(path, '/')
+		if i <= 0 {
+			return
+		}
+		path = path[:i]
+		f.terms.addBytes(Subject, "path:", path)
+	}
+}
+
+// trailer reads "Signed-off-by: A <a@b>" and its like.
+func (t *textReader) trailer(line []byte) bool {
+	n := fieldName(line)
+	if n < 2 || n > 20 || !bytes.HasSuffix(bytes.ToLower(line[:n]), []byte("-by")) && !equalFold(line[:n], "cc") && !equalFold(line[:n], "fixes") {
+		return false
+	}
+	f := t.f
+	f.structure.trailers++
+	name := string(bytes.ToLower(line[:n]))
+	f.terms.add(Misc, "trailer:", name)
+	if address := bareAddress(line[n+1:]); address != "" {
+		if f.owner[address] {
+			address = "owner"
+		}
+		f.terms.add(Misc, "trailer:", name+" "+address)
+	}
+	return true
+}

@@ -1,0 +1,310 @@
+package featurize
+
+import (
+	"bytes"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/blevesearch/segment"
+	"golang.org/x/text/unicode/norm"
+)
+
+// kind says what features the words of a text become.
+type kind struct {
+	prefix string
+	group  Group
+	pairs  bool // each word with the one before, too
+}
+
+// The kinds of text.
+var (
+	kindSubject   = kind{"subject:", Subject, true}
+	kindOpening   = kind{"opening:", Subject, false}
+	kindOwn       = kind{"body:", Body, false}
+	kindQuoted    = kind{"quoted:", Body, false}
+	kindPatch     = kind{"patch:", Misc, false}
+	kindSignature = kind{"signature:", Misc, false}
+	kindMailer    = kind{"mailer:", Misc, false}
+	kindName      = kind{"name:", Social, false}
+)
+
+// wordReader holds the scratch memory of the way from text to words.
+type wordReader struct {
+	html   []byte
+	clean  []byte
+	normal []byte
+	lower  []byte
+	pair   []byte
+	last   []byte // the word before, for pairs
+	glyphs []rune // the current run of characters that are no words by themselves
+	tokens [][]byte
+	types  []int
+	word   []byte
+	seen   int // words of the text at hand, for callers that stop early
+}
+
+// text makes features of the words of a short text, which may hold any bytes.
+func (w *wordReader) text(f *Featurizer, s string, k *kind) {
+	w.last = w.last[:0]
+	w.clean = append(w.clean[:0], s...)
+	text := w.clean
+	if isASCII(text) {
+		w.ascii(f, text, k)
+		return
+	}
+	w.unicode(f, append([]byte(nil), text...), k)
+}
+
+// line makes features of the words of one line.
+func (w *wordReader) line(f *Featurizer, line []byte, k *kind) {
+	if isASCII(line) {
+		w.ascii(f, line, k)
+	} else {
+		w.unicode(f, line, k)
+	}
+}
+
+func isASCII(text []byte) bool {
+	for len(text) >= 8 {
+		if (text[0]|text[1]|text[2]|text[3]|text[4]|text[5]|text[6]|text[7])&0x80 != 0 {
+			return false
+		}
+		text = text[8:]
+	}
+	for _, c := range text {
+		if c&0x80 != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Classes of ASCII characters, after the Word_Break property of Unicode 8.0 as
+// blevesearch/segment has it.
+const (
+	letter byte = 1 << iota
+	digit
+	connector // ExtendNumLet
+	midLetter // between two letters it joins them
+	midDigit  // between two digits it joins them
+	wordy     = letter | digit | connector
+)
+
+var (
+	asciiClass [256]byte
+	lowerASCII [256]byte
+)
+
+func init() {
+	for c := range 256 {
+		lowerASCII[c] = byte(c)
+		switch {
+		case c >= 'a' && c <= 'z':
+			asciiClass[c] = letter
+		case c >= 'A' && c <= 'Z':
+			asciiClass[c] = letter
+			lowerASCII[c] = byte(c) + 'a' - 'A'
+		case c >= '0' && c <= '9':
+			asciiClass[c] = digit
+		}
+	}
+	asciiClass['_'] = connector
+	asciiClass['.'] = midLetter | midDigit
+	asciiClass['\''] = midLetter | midDigit
+	asciiClass[':'] = midLetter
+	asciiClass[','] = midDigit
+	asciiClass[';'] = midDigit
+}
+
+// nextASCII returns the first word of text at or after from, as segment finds it
+// in plain ASCII; start == len(text) when there is none. A test and a fuzz target
+// hold it against segment on the same bytes.
+func nextASCII(text []byte, from int) (start, end int) {
+	for from < len(text) && asciiClass[text[from]]&wordy == 0 {
+		from++
+	}
+	end = from
+	for end < len(text) {
+		class := asciiClass[text[end]]
+		if class&wordy == 0 {
+			// A character between two letters, or two digits, joins them.
+			if class == 0 || end+1 == len(text) || end == from {
+				break
+			}
+			before, after := asciiClass[text[end-1]], asciiClass[text[end+1]]
+			if !(class&midLetter != 0 && before&after&letter != 0 || class&midDigit != 0 && before&after&digit != 0) {
+				break
+			}
+		}
+		end++
+	}
+	return from, end
+}
+
+func (w *wordReader) ascii(f *Featurizer, line []byte, k *kind) {
+	for at := 0; ; {
+		start, end := nextASCII(line, at)
+		if start == len(line) {
+			return
+		}
+		at = end
+		if end-start > f.MaxToken {
+			f.structure.long++
+			w.last = w.last[:0]
+			continue
+		}
+		name := append(f.terms.name[:0], k.prefix...)
+		for _, c := range line[start:end] {
+			name = append(name, lowerASCII[c])
+		}
+		f.terms.name = name
+		w.commit(f, k)
+	}
+}
+
+// commit notes the word whose feature name is ready in f.terms.name.
+func (w *wordReader) commit(f *Featurizer, k *kind) {
+	w.seen++
+	if !k.pairs {
+		f.terms.commit(k.group)
+		return
+	}
+	w.word = append(w.word[:0], f.terms.name[len(k.prefix):]...)
+	f.terms.commit(k.group)
+	if len(w.last) > 0 {
+		w.pair = append(append(append(w.pair[:0], w.last...), ' '), w.word...)
+		f.terms.addBytes(k.group, k.prefix, w.pair)
+	}
+	w.last = append(w.last[:0], w.word...)
+}
+
+// unicode makes features of the words of a line that is not plain ASCII: valid
+// UTF-8, compatibility forms folded (NFKC), characters that are not shown taken
+// out, then word breaks by segment. Scripts that segment does not cut into words
+// (Han, Hiragana, Thai …) give pairs of neighbouring characters; symbols, emoji
+// among them, stand for themselves.
+func (w *wordReader) unicode(f *Featurizer, line []byte, k *kind) {
+	w.normal = norm.NFKC.Append(w.normal[:0], w.visible(line)...)
+	w.lower = w.lower[:0]
+	for _, r := range string(w.normal) {
+		w.lower = utf8.AppendRune(w.lower, unicode.ToLower(r))
+	}
+	w.glyphs = w.glyphs[:0]
+	for rest := w.lower; len(rest) > 0; {
+		tokens, types, consumed, err := segment.SegmentWordsDirect(rest, w.tokens[:0], w.types[:0])
+		w.tokens, w.types = tokens, types
+		for i, token := range tokens {
+			w.token(f, token, types[i], k)
+		}
+		if err == nil && consumed >= len(rest) {
+			break
+		}
+		// segment stops without an error where it can't go on; step over.
+		_, size := utf8.DecodeRune(rest[consumed:])
+		rest = rest[min(len(rest), consumed+max(size, 1)):]
+	}
+	w.flush(f, k)
+}
+
+// visible returns line in valid UTF-8 without characters of no width, which are
+// used to break up words unseen.
+func (w *wordReader) visible(line []byte) []byte {
+	w.clean = w.clean[:0]
+	for len(line) > 0 {
+		r, size := utf8.DecodeRune(line)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			w.clean = append(w.clean, "\uFFFD"...)
+		case r == 0xad, r == 0x034f, r == 0x061c, r == 0x180e, r >= 0x200b && r <= 0x200f, r >= 0x202a && r <= 0x202e,
+			r >= 0x2060 && r <= 0x206f, r >= 0xfe00 && r <= 0xfe0f, r == 0xfeff, r >= 0xe0000 && r <= 0xe0fff:
+		default:
+			w.clean = append(w.clean, line[:size]...)
+		}
+		line = line[size:]
+	}
+	return w.clean
+}
+
+// token makes features of one token of segment.
+func (w *wordReader) token(f *Featurizer, token []byte, class int, k *kind) {
+	first, size := utf8.DecodeRune(token)
+	single := size == len(token)
+	switch {
+	case class == segment.Letter || class == segment.Number || class == segment.Kana || class == segment.Ideo && !single:
+		w.flush(f, k)
+		if len(token) > 2*f.MaxToken {
+			f.structure.long++
+			w.last = w.last[:0]
+			return
+		}
+		f.terms.name = append(append(f.terms.name[:0], k.prefix...), token...)
+		w.commit(f, k)
+	case class == segment.Ideo || unicode.IsLetter(first):
+		for _, r := range string(token) {
+			w.glyphs = append(w.glyphs, r)
+		}
+	case unicode.IsMark(first) && len(w.glyphs) > 0: // a vowel sign of the letter before
+		for _, r := range string(token) {
+			w.glyphs = append(w.glyphs, r)
+		}
+	case first >= 0x80 && first != utf8.RuneError && unicode.IsSymbol(first):
+		w.flush(f, k)
+		f.terms.name = append(append(f.terms.name[:0], k.prefix...), token[:size]...)
+		w.commit(f, k)
+	default:
+		w.flush(f, k)
+	}
+}
+
+// flush makes features of the run of characters gathered: each with its
+// neighbour, or one alone.
+func (w *wordReader) flush(f *Featurizer, k *kind) {
+	run := w.glyphs
+	w.glyphs = w.glyphs[:0]
+	for i := range run {
+		if i+1 == len(run) && i > 0 {
+			break
+		}
+		name := utf8.AppendRune(append(f.terms.name[:0], k.prefix...), run[i])
+		if i+1 < len(run) {
+			name = utf8.AppendRune(name, run[i+1])
+		}
+		f.terms.name = name
+		f.terms.commit(k.group)
+		w.seen++
+	}
+}
+
+// readURL makes features of the host that a link leads to.
+func (f *Featurizer) readURL(url []byte) {
+	_, rest, found := bytes.Cut(url, []byte("://"))
+	if !found {
+		return
+	}
+	f.readHost(rest)
+}
+
+// readHost makes features of the host at the start of text: whole, and its last
+// two labels.
+func (f *Featurizer) readHost(text []byte) {
+	end := 0
+	for end < len(text) && end < 100 {
+		c := text[end]
+		if asciiClass[c]&(letter|digit) == 0 && c != '.' && c != '-' && c != '_' && c < 0x80 {
+			break
+		}
+		end++
+	}
+	host := bytes.Trim(text[:end], ".-")
+	if len(host) == 0 {
+		return
+	}
+	f.structure.links++
+	host = bytes.ToLower(bytes.ToValidUTF8(host, []byte("\uFFFD")))
+	f.terms.addBytes(Body, "host:", host)
+	if i := bytes.LastIndexByte(host, '.'); i > 0 {
+		if j := bytes.LastIndexByte(host[:i], '.'); j >= 0 {
+			f.terms.addBytes(Body, "host:", host[j+1:])
+		}
+	}
+}
