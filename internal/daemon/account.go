@@ -1,0 +1,355 @@
+package daemon
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/pipeline"
+	"github.com/hinged/hinged/store"
+)
+
+// Bounds of what is on its way between a source and the store.
+const (
+	queueDepth    = 256                   // events
+	queueBytes    = 8 << 20               // raw bytes of messages
+	batchEvents   = 256                   // events of one commit
+	batchTime     = 50 * time.Millisecond // a batch is closed after this, even if more events wait
+	commitRetry   = 30 * time.Second      // longest pause between attempts to commit
+	tickAtMost    = time.Second
+	tickAtLeast   = 20 * time.Millisecond
+	requestsQueue = 16
+)
+
+// AccountOptions say what one account is and where its mail comes from.
+type AccountOptions struct {
+	Name   string
+	Filter filter.Options
+	// NewSource builds the source, resuming from what the store remembers.
+	NewSource func(known []ingest.Known) (ingest.Source, error)
+}
+
+// account runs one account. Its fields below the line belong to the writer
+// goroutine.
+type account struct {
+	opts   AccountOptions
+	store  *store.Store
+	log    *slog.Logger
+	clock  *clock
+	source ingest.Source
+	stage  *pipeline.Ordered[ingest.Event, prepared]
+
+	requests chan func()   // to run between two commits
+	gone     chan struct{} // closed when the writer has ended
+	report   atomic.Pointer[AccountStatus]
+	problem  atomic.Pointer[string]
+
+	// ---
+	filter  *filter.Filter
+	vectors *vectors
+	batch   store.Batch
+	marks   []ingest.MarkRequest
+	notes   []func() // log lines about what is not yet committed
+}
+
+func openAccount(o AccountOptions, s *store.Store, log *slog.Logger, wall func() time.Time) (*account, error) {
+	st, err := s.Load(o.Name)
+	if err != nil {
+		return nil, fmt.Errorf("account %s: %w", o.Name, err)
+	}
+	v := newVectors(s, o.Name)
+	f, err := filter.New(st, v)
+	if err != nil {
+		return nil, fmt.Errorf("account %s: %w", o.Name, err)
+	}
+	a := &account{
+		opts: o, store: s, log: log.With("account", o.Name),
+		clock:    newClock(wall, st.Account.Clock),
+		requests: make(chan func(), requestsQueue), gone: make(chan struct{}),
+		filter: f, vectors: v,
+	}
+	if !f.Configured(o.Filter) {
+		if err := a.apply(&filter.Configured{At: a.clock.now(), Options: o.Filter}); err != nil {
+			return nil, fmt.Errorf("account %s: %w", o.Name, err)
+		}
+		if err := a.commit(); err != nil {
+			return nil, fmt.Errorf("account %s: %w", o.Name, err)
+		}
+	}
+	if a.source, err = o.NewSource(knownMailboxes(st)); err != nil {
+		return nil, fmt.Errorf("account %s: %w", o.Name, err)
+	}
+	status := summarise(o.Name, f)
+	a.report.Store(&status)
+	return a, nil
+}
+
+// run watches the account until ctx is done, then drains what the source has
+// already reported. It returns an error only when the account cannot go on.
+func (a *account) run(ctx context.Context) error {
+	defer close(a.gone)
+	workers := runtime.GOMAXPROCS(0)
+	readers := make([]*featurize.Featurizer, 0, workers)
+	for range workers {
+		r, err := featurize.New(a.opts.Filter.Featurize)
+		if err != nil {
+			return fmt.Errorf("account %s: %w", a.opts.Name, err)
+		}
+		readers = append(readers, r)
+	}
+	a.stage = pipeline.New(pipeline.Options[ingest.Event]{
+		Workers: workers, Depth: queueDepth, Bytes: queueBytes, Size: sizeOf,
+	}, func() func(ingest.Event) prepared {
+		r := readers[0]
+		readers = readers[1:]
+		return func(e ingest.Event) prepared { return prepare(r, e) }
+	})
+
+	sourceCtx, stopSource := context.WithCancel(ctx)
+	defer stopSource()
+	var sourceErr error
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer a.stage.Close()
+		a.source.Mark(a.filter.Intents()...)
+		sourceErr = a.source.Run(sourceCtx, func(ctx context.Context, e ingest.Event) error {
+			return a.stage.Put(ctx, e)
+		})
+	})
+	err := a.write(ctx)
+	stopSource()
+	for range a.stage.Order() { // after a fatal error: let the source end
+	}
+	wg.Wait()
+	if err = errors.Join(err, sourceErr); err != nil {
+		err = fmt.Errorf("account %s: %w", a.opts.Name, err)
+		a.setProblem(err)
+		return err
+	}
+	return nil
+}
+
+// write is the writer goroutine: it applies events in order, commits them in
+// batches, and only then lets anything be seen of them.
+func (a *account) write(ctx context.Context) error {
+	every := min(tickAtMost, max(tickAtLeast, a.opts.Filter.Settle/4))
+	ticks := time.NewTicker(every)
+	defer ticks.Stop()
+	order := a.stage.Order()
+	for {
+		select {
+		case next, open := <-order:
+			if !open {
+				return nil
+			}
+			if err := a.take(<-next); err != nil {
+				return err
+			}
+			if err := a.fill(order); err != nil {
+				return err
+			}
+		case <-ticks.C:
+			if now := a.clock.now(); a.filter.Due(now) {
+				if err := a.apply(&filter.Ticked{At: now}); err != nil {
+					return err
+				}
+			}
+		case request := <-a.requests:
+			request()
+			continue
+		}
+		if err := a.commitUntil(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// fill adds to the batch what waits already, so that a busy stream shares its
+// commits and a quiet one is committed at once.
+func (a *account) fill(order <-chan chan prepared) error {
+	deadline := time.Now().Add(batchTime)
+	for n := 1; n < batchEvents && time.Now().Before(deadline); n++ {
+		select {
+		case next, open := <-order:
+			if !open {
+				return nil
+			}
+			if err := a.take(<-next); err != nil {
+				return err
+			}
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+func (a *account) take(p prepared) error {
+	e, err := convert(p, a.clock.now())
+	if err != nil {
+		return err
+	}
+	if m, ok := p.event.(ingest.MarkResult); ok && m.Outcome == ingest.MarkImpossible {
+		a.notes = append(a.notes, func() {
+			a.log.Warn("mark refused by the server", "mailbox", m.Place.Mailbox, "uid", m.Place.UID, "detail", m.Detail)
+		})
+	}
+	return a.apply(e)
+}
+
+// apply gives one event to the filter and keeps what is to be committed with
+// it.
+func (a *account) apply(e filter.Event) error {
+	r, err := a.filter.Apply(e)
+	if err != nil {
+		return err
+	}
+	if !r.Changed {
+		return nil
+	}
+	entry, err := filter.Encode(e)
+	if err != nil {
+		return err
+	}
+	a.batch.Journal = append(a.batch.Journal, entry)
+	a.batch.Lessons = append(a.batch.Lessons, r.Lessons...)
+	if r.Features != nil {
+		arrived, ok := e.(*filter.Arrived)
+		if !ok {
+			return fmt.Errorf("features came from an event of type %T", e)
+		}
+		data, err := r.Features.MarshalBinary()
+		if err != nil {
+			return fmt.Errorf("encoding features: %w", err)
+		}
+		a.batch.Features = append(a.batch.Features, store.FeatureRecord{Key: arrived.Meta.Key, Data: data})
+		a.vectors.batch[arrived.Meta.Key] = r.Features
+	}
+	a.marks = append(a.marks, r.Marks...)
+	a.note(&r)
+	return nil
+}
+
+// note prepares the log lines of a result. A message is named by a short hash
+// only.
+func (a *account) note(r *filter.Result) {
+	if d := r.Decision; d != nil && a.log.Enabled(context.Background(), slog.LevelDebug) {
+		d := *d
+		a.notes = append(a.notes, func() {
+			a.log.Debug("decided", "message", hex.EncodeToString(d.Message[:4]), "outcome", d.Outcome.String(),
+				"score", d.Score, "threshold", d.Threshold, "reason", d.Reason.String())
+		})
+	}
+	for _, l := range r.Lessons {
+		a.notes = append(a.notes, func() {
+			a.log.Debug("learnt", "message", hex.EncodeToString(l.Message[:4]), "label", l.Label.String(),
+				"source", l.Source.String(), "score", l.Score, "step", l.Step)
+		})
+	}
+}
+
+// commit makes the batch durable, then lets its consequences out.
+func (a *account) commit() error {
+	if len(a.batch.Journal) == 0 {
+		return nil
+	}
+	if err := a.store.Commit(a.opts.Name, a.filter.State(), a.batch); err != nil {
+		return err
+	}
+	a.batch = store.Batch{}
+	clear(a.vectors.batch)
+	if len(a.marks) > 0 {
+		a.source.Mark(a.marks...)
+		a.marks = nil
+	}
+	for _, note := range a.notes {
+		note()
+	}
+	a.notes = nil
+	return nil
+}
+
+// commitUntil commits the batch, trying again while the disk refuses. Nothing
+// more is taken from the source meanwhile. When ctx ends it tries once more and
+// gives up: what was not committed will be reported again at the next start.
+func (a *account) commitUntil(ctx context.Context) error {
+	pause := backoff.NewExponentialBackOff()
+	pause.MaxInterval = commitRetry
+	for {
+		err := a.commit()
+		if err == nil {
+			a.clearProblem()
+			return nil
+		}
+		a.setProblem(err)
+		a.log.Error("cannot commit; nothing is lost, trying again", "error", err)
+		select {
+		case <-ctx.Done():
+			return a.commit()
+		case <-time.After(pause.NextBackOff()):
+		}
+	}
+}
+
+// do runs fn in the writer goroutine, between two commits, so that it sees
+// committed state only, and waits for it.
+func (a *account) do(ctx context.Context, fn func() error) error {
+	done := make(chan error, 1)
+	select {
+	case a.requests <- func() { done <- fn() }:
+	case <-a.gone:
+		return fmt.Errorf("account %s is stopped: %s", a.opts.Name, a.currentProblem())
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-a.gone:
+		return fmt.Errorf("account %s is stopped: %s", a.opts.Name, a.currentProblem())
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (a *account) setProblem(err error) { s := err.Error(); a.problem.Store(&s) }
+func (a *account) clearProblem()        { a.problem.Store(nil) }
+func (a *account) currentProblem() string {
+	if p := a.problem.Load(); p != nil {
+		return *p
+	}
+	return ""
+}
+
+// knownMailboxes collects from the state what a source resumes from.
+func knownMailboxes(st *store.State) []ingest.Known {
+	var out []ingest.Known
+	at := map[string]int{}
+	for _, name := range st.Boxes.Keys() {
+		b, _ := st.Boxes.Get(name)
+		at[name] = len(out)
+		out = append(out, ingest.Known{
+			Mailbox: name, UIDValidity: b.UIDValidity, UIDNext: b.UIDNext, HighestModSeq: b.HighestModSeq,
+			Flags: map[uint32][]string{},
+		})
+	}
+	for _, k := range st.Places.Keys() {
+		name, uid := store.SplitPlaceKey(k)
+		if i, ok := at[name]; ok {
+			p, _ := st.Places.Get(k)
+			out[i].Flags[uid] = p.Flags
+		}
+	}
+	return out
+}

@@ -1,0 +1,129 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/store"
+)
+
+// Backend answers the verbs that look at state: the running daemon, through its
+// socket, or the store itself when none runs. An empty account name means the
+// only account there is.
+type Backend interface {
+	Status(ctx context.Context) (Status, error)
+	Digests(ctx context.Context) ([]Digest, error)
+	// Explain takes a Message-ID, or the hexadecimal key of a message or the
+	// beginning of one, at least 8 digits.
+	Explain(ctx context.Context, account, message string) (Explanation, error)
+	Classify(ctx context.Context, account string, raw []byte) (Classified, error)
+	Verify(ctx context.Context) (Verified, error)
+	Close() error
+}
+
+// ErrNoAccount is wrapped when an account is named that does not exist, or none
+// is named where there are several.
+var ErrNoAccount = errors.New("no such account")
+
+// ErrNoMessage is wrapped when a message is asked for that is not known.
+var ErrNoMessage = errors.New("no such message")
+
+// classify decides one message as the filter would now.
+func classify(f *filter.Filter, raw []byte) (Classified, error) {
+	reader, err := featurize.New(f.Options().Featurize)
+	if err != nil {
+		return Classified{}, err
+	}
+	m := reader.Read(raw)
+	d, features := f.Classify(m)
+	return Classified{
+		Outcome: d.Outcome.String(), Reason: d.Reason.String(), Score: d.Score, Threshold: d.Threshold,
+		Defects: m.Defects, Parts: partsOf(f.ExplainFeatures(features)),
+	}, nil
+}
+
+// explain takes apart the score of a message named by its Message-ID or key.
+func explain(account string, f *filter.Filter, message string) (Explanation, error) {
+	k, err := findMessage(f.State(), message)
+	if err != nil {
+		return Explanation{}, err
+	}
+	ex, err := f.Explain(k)
+	if errors.Is(err, store.ErrNotFound) {
+		return Explanation{}, fmt.Errorf("%w: %s: its words are not kept (the owner's own mail, mail of an excluded folder, or too old)", ErrNoMessage, message)
+	}
+	if err != nil {
+		return Explanation{}, err
+	}
+	m := ex.Message
+	out := Explanation{
+		Account: account, Message: hex.EncodeToString(k[:]), Arrived: timeOf(m.Arrived),
+		Outcome: m.Outcome.String(), Reason: m.Reason.String(), ScoreThen: m.Score, Threshold: m.Threshold,
+		Score: ex.Score, Now: ex.Cut.Threshold, Parts: partsOf(ex),
+	}
+	if m.Label != 0 {
+		out.Label, out.Source = m.Label.String(), m.Source.String()
+	}
+	return out, nil
+}
+
+func findMessage(st *store.State, message string) (store.MessageKey, error) {
+	id := bytes.Trim([]byte(message), "<> \t\r\n")
+	if known, ok := st.IDs.Get(store.ID(xxhash.Sum64(id)).Key()); ok && known.Message != (store.MessageKey{}) {
+		return known.Message, nil
+	}
+	if len(message) >= 8 && len(message) <= 32 {
+		if prefix, err := hex.DecodeString(message[:len(message)&^1]); err == nil {
+			var found []string
+			for _, k := range st.Messages.Keys() {
+				if bytes.HasPrefix([]byte(k), prefix) {
+					found = append(found, k)
+				}
+			}
+			if len(found) == 1 {
+				return store.MessageKey([]byte(found[0])), nil
+			}
+			if len(found) > 1 {
+				return store.MessageKey{}, fmt.Errorf("%w: %s begins the keys of %d messages; give more digits", ErrNoMessage, message, len(found))
+			}
+		}
+	}
+	return store.MessageKey{}, fmt.Errorf("%w: %s is neither a Message-ID nor the key of a known message", ErrNoMessage, message)
+}
+
+// replay compares an account's committed digest with that of a replay of the
+// journal entries from the base up to, but not including, end.
+func replay(s *store.Store, account string, now Digest, end uint64) VerifiedReplay {
+	out := VerifiedReplay{Account: account, State: now, End: end}
+	fail := func(err error) VerifiedReplay { out.Problem = err.Error(); return out }
+	base, next, err := s.Base(account)
+	if err != nil {
+		return fail(err)
+	}
+	out.From = next
+	entries := func(yield func(store.JournalEntry, error) bool) {
+		for e, err := range s.Journal(account, next) {
+			if err == nil && e.Seq >= end {
+				return
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+	f, err := filter.Replay(base, entries, &replayVectors{s, account, map[store.MessageKey]struct{}{}})
+	if err != nil {
+		return fail(err)
+	}
+	out.Replayed.Account = account
+	out.Replayed.Model, out.Replayed.State = store.Digest(f.State())
+	out.Equal = out.Replayed == out.State
+	return out
+}

@@ -1,0 +1,106 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+)
+
+// ErrNotRunning is returned by Dial when no daemon listens on the socket.
+var ErrNotRunning = errors.New("no daemon is running")
+
+// Client talks to a running daemon through its control socket. Safe for
+// concurrent use.
+type Client struct{ http *http.Client }
+
+// Dial finds out whether a daemon listens on the socket.
+func Dial(ctx context.Context, socket string) (*Client, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", socket)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+		return nil, fmt.Errorf("%w (nothing listens on %s)", ErrNotRunning, socket)
+	case err != nil:
+		return nil, fmt.Errorf("connecting to the daemon: %w", err)
+	}
+	if err := conn.Close(); err != nil {
+		return nil, fmt.Errorf("connecting to the daemon: %w", err)
+	}
+	return &Client{&http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		},
+	}}}, nil
+}
+
+// Close implements Backend.
+func (c *Client) Close() error {
+	c.http.CloseIdleConnections()
+	return nil
+}
+
+func call[T any](ctx context.Context, c *Client, method, path string, query url.Values, body []byte) (v T, err error) {
+	u := url.URL{Scheme: "http", Host: "hinged", Path: path, RawQuery: query.Encode()}
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
+	if err != nil {
+		return v, err
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return v, fmt.Errorf("asking the daemon: %w", err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // read to the end, or given up
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return v, fmt.Errorf("asking the daemon: %w", err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		var f failure
+		if json.Unmarshal(answer, &f) != nil {
+			return v, fmt.Errorf("the daemon answered %s", resp.Status)
+		}
+		for kind, sentinel := range map[string]error{"account": ErrNoAccount, "message": ErrNoMessage} {
+			if f.Kind == kind {
+				return v, fmt.Errorf("%w%s", sentinel, strings.TrimPrefix(f.Error, sentinel.Error()))
+			}
+		}
+		return v, errors.New(f.Error)
+	}
+	if err := json.Unmarshal(answer, &v); err != nil {
+		return v, fmt.Errorf("reading the daemon's answer: %w", err)
+	}
+	return v, nil
+}
+
+// Status implements Backend.
+func (c *Client) Status(ctx context.Context) (Status, error) {
+	return call[Status](ctx, c, http.MethodGet, "/v1/status", nil, nil)
+}
+
+// Digests implements Backend.
+func (c *Client) Digests(ctx context.Context) ([]Digest, error) {
+	return call[[]Digest](ctx, c, http.MethodGet, "/v1/digests", nil, nil)
+}
+
+// Explain implements Backend.
+func (c *Client) Explain(ctx context.Context, account, message string) (Explanation, error) {
+	return call[Explanation](ctx, c, http.MethodGet, "/v1/explain", url.Values{"account": {account}, "message": {message}}, nil)
+}
+
+// Classify implements Backend.
+func (c *Client) Classify(ctx context.Context, account string, raw []byte) (Classified, error) {
+	return call[Classified](ctx, c, http.MethodPost, "/v1/classify", url.Values{"account": {account}}, raw)
+}
+
+// Verify implements Backend.
+func (c *Client) Verify(ctx context.Context) (Verified, error) {
+	return call[Verified](ctx, c, http.MethodGet, "/v1/verify", nil, nil)
+}

@@ -1,0 +1,187 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/hinged/hinged/store"
+)
+
+// maxClassify bounds a message sent for classification.
+const maxClassify = 64 << 20
+
+// socketPatience bounds reading a request's header.
+const socketPatience = 10 * time.Second
+
+// listen opens the control socket, for its owner alone. A socket left over by a
+// daemon that was killed is replaced; the lock on the store has made sure that
+// no other daemon is using it.
+func listen(path string) (net.Listener, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("control socket: %w", err)
+	}
+	if info, err := os.Lstat(path); err == nil {
+		if info.Mode().Type() != os.ModeSocket {
+			return nil, fmt.Errorf("control socket: %s exists and is not a socket; choose another path", path)
+		}
+		if err := os.Remove(path); err != nil {
+			return nil, fmt.Errorf("control socket: %w", err)
+		}
+	}
+	// Made under another name, made private, then moved into place, so that at
+	// no moment anybody else could connect.
+	staged := path + ".new"
+	_ = os.Remove(staged)
+	l, err := net.Listen("unix", staged)
+	if err != nil {
+		return nil, fmt.Errorf("control socket: %w", err)
+	}
+	l.(*net.UnixListener).SetUnlinkOnClose(false)
+	if err := errors.Join(os.Chmod(staged, 0o600), os.Rename(staged, path)); err != nil {
+		return nil, errors.Join(fmt.Errorf("control socket: %w", err), l.Close())
+	}
+	return l, nil
+}
+
+// handler serves the control API: JSON over HTTP on the Unix socket.
+func (d *Daemon) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/status", answer(func(r *http.Request) (Status, error) { return d.Status(r.Context()) }))
+	mux.HandleFunc("GET /v1/digests", answer(func(r *http.Request) ([]Digest, error) { return d.Digests(r.Context()) }))
+	mux.HandleFunc("GET /v1/verify", answer(func(r *http.Request) (Verified, error) { return d.Verify(r.Context()) }))
+	mux.HandleFunc("GET /v1/explain", answer(func(r *http.Request) (Explanation, error) {
+		q := r.URL.Query()
+		return d.Explain(r.Context(), q.Get("account"), q.Get("message"))
+	}))
+	mux.HandleFunc("POST /v1/classify", answer(func(r *http.Request) (Classified, error) {
+		raw, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxClassify))
+		if err != nil {
+			return Classified{}, fmt.Errorf("reading the message: %w", err)
+		}
+		return d.Classify(r.Context(), r.URL.Query().Get("account"), raw)
+	}))
+	return mux
+}
+
+// failure is the body of an answer that is an error.
+type failure struct {
+	Error string `json:"error"`
+	Kind  string `json:"kind,omitempty"`
+}
+
+func answer[T any](get func(*http.Request) (T, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		v, err := get(r)
+		w.Header().Set("Content-Type", "application/json")
+		if err != nil {
+			f := failure{Error: err.Error()}
+			code := http.StatusInternalServerError
+			switch {
+			case errors.Is(err, ErrNoAccount):
+				f.Kind, code = "account", http.StatusNotFound
+			case errors.Is(err, ErrNoMessage):
+				f.Kind, code = "message", http.StatusNotFound
+			}
+			w.WriteHeader(code)
+			_ = json.NewEncoder(w).Encode(f) // the client has gone if this fails
+			return
+		}
+		_ = json.NewEncoder(w).Encode(v)
+	}
+}
+
+// account finds a running account by name.
+func (d *Daemon) account(name string) (*account, error) {
+	names := make([]string, 0, len(d.accounts))
+	for _, a := range d.accounts {
+		names = append(names, a.opts.Name)
+	}
+	name, err := pick(names, name)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range d.accounts {
+		if a.opts.Name == name {
+			return a, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: %s", ErrNoAccount, name)
+}
+
+// Status implements Backend.
+func (d *Daemon) Status(ctx context.Context) (Status, error) {
+	s := Status{Running: true, PID: os.Getpid(), Version: d.opts.Version, Accounts: []AccountStatus{}}
+	for _, a := range d.accounts {
+		s.Accounts = append(s.Accounts, a.status(ctx))
+	}
+	return s, nil
+}
+
+// Digests implements Backend.
+func (d *Daemon) Digests(ctx context.Context) ([]Digest, error) {
+	out := []Digest{}
+	for _, a := range d.accounts {
+		g, _, err := a.digest(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, g)
+	}
+	return out, nil
+}
+
+// digest gives an account's digest and the number of the journal entry that comes next.
+func (a *account) digest(ctx context.Context) (d Digest, end uint64, err error) {
+	err = a.do(ctx, func() error {
+		d.Account = a.opts.Name
+		d.Model, d.State = store.Digest(a.filter.State())
+		end = a.filter.State().JournalNext()
+		return nil
+	})
+	return d, end, err
+}
+
+// Explain implements Backend.
+func (d *Daemon) Explain(ctx context.Context, name, message string) (ex Explanation, err error) {
+	a, err := d.account(name)
+	if err != nil {
+		return ex, err
+	}
+	err = a.do(ctx, func() error {
+		ex, err = explain(a.opts.Name, a.filter, message)
+		return err
+	})
+	return ex, err
+}
+
+// Classify implements Backend.
+func (d *Daemon) Classify(ctx context.Context, name string, raw []byte) (c Classified, err error) {
+	a, err := d.account(name)
+	if err != nil {
+		return c, err
+	}
+	err = a.do(ctx, func() error {
+		c, err = classify(a.filter, raw)
+		return err
+	})
+	return c, err
+}
+
+// Verify implements Backend.
+func (d *Daemon) Verify(ctx context.Context) (Verified, error) {
+	return verify(d.store, func(name string) (Digest, uint64, error) {
+		a, err := d.account(name)
+		if err != nil {
+			return Digest{}, 0, err
+		}
+		return a.digest(ctx)
+	})
+}

@@ -1,0 +1,65 @@
+package daemon
+
+import (
+	"fmt"
+
+	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/store"
+)
+
+// prepared is a source's event with what featurising made of its message.
+type prepared struct {
+	event   ingest.Event
+	message *featurize.Message // of an Arrival, whose Raw is dropped
+}
+
+// prepare reads the message of an arrival. It runs on many goroutines.
+func prepare(f *featurize.Featurizer, e ingest.Event) prepared {
+	if a, ok := e.(ingest.Arrival); ok {
+		m := f.Read(a.Raw)
+		a.Raw = nil
+		return prepared{a, m}
+	}
+	return prepared{event: e}
+}
+
+// sizeOf is what an event weighs while it waits.
+func sizeOf(e ingest.Event) int64 {
+	if a, ok := e.(ingest.Arrival); ok {
+		return int64(len(a.Raw)) + 512
+	}
+	return 512
+}
+
+// convert turns a source's event into the filter's. now is the daemon's clock:
+// the source's own idea of the moment of sight is for logs only.
+func convert(p prepared, now store.Moment) (filter.Event, error) {
+	switch e := p.event.(type) {
+	case ingest.MailboxOpened:
+		return &filter.Opened{At: now, Mailbox: e.Mailbox, UIDValidity: e.UIDValidity, Role: e.Role, Keywords: e.Keywords}, nil
+	case ingest.Arrival:
+		at := now
+		if !e.Internal.IsZero() {
+			// A date in the future would run the account's clock ahead.
+			at = min(now, store.MomentOf(e.Internal))
+		}
+		return &filter.Arrived{
+			At: at, Place: filter.PlaceOf(e.Place), Flags: e.Flags, Backlog: e.Backlog,
+			Meta: filter.NewMeta(p.message), Message: p.message,
+		}, nil
+	case ingest.FlagsChanged:
+		return &filter.Flagged{At: now, Place: filter.PlaceOf(e.Place), Flags: e.Flags}, nil
+	case ingest.Vanished:
+		return &filter.Vanished{At: now, Mailbox: e.Mailbox, UIDValidity: e.UIDValidity, UIDs: e.UIDs}, nil
+	case ingest.Cursor:
+		return &filter.Reached{Mailbox: e.Mailbox, UIDValidity: e.UIDValidity, UIDNext: e.UIDNext, HighestModSeq: e.HighestModSeq}, nil
+	case ingest.MarkResult:
+		return &filter.Settled{At: now, Ledger: e.ID, Outcome: e.Outcome, Flags: e.Flags}, nil
+	case ingest.Tick:
+		return &filter.Ticked{At: now}, nil
+	default:
+		return nil, fmt.Errorf("a source sent an event of unknown type %T", e)
+	}
+}

@@ -1,0 +1,132 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/hinged/hinged/store"
+)
+
+// stopPatience bounds how long answers under way may take once the daemon
+// stops.
+const stopPatience = 5 * time.Second
+
+// Options are what a daemon needs to know. The command line builds them from
+// the configuration.
+type Options struct {
+	StorePath string
+	Store     store.Options
+	Socket    string // path of the control socket; "" for none
+	Accounts  []AccountOptions
+	Version   string
+	Logger    *slog.Logger     // nil discards
+	Now       func() time.Time // nil is time.Now
+}
+
+// Daemon watches the accounts.
+type Daemon struct {
+	opts     Options
+	store    *store.Store
+	listener net.Listener
+	accounts []*account
+	log      *slog.Logger
+}
+
+// New opens the store, the control socket and every account. It connects to no
+// server. The caller closes the Daemon.
+func New(o Options) (*Daemon, error) {
+	d := &Daemon{opts: o, log: o.Logger}
+	if d.log == nil {
+		d.log = slog.New(slog.DiscardHandler)
+	}
+	now := o.Now
+	if now == nil {
+		now = time.Now
+	}
+	var err error
+	if d.store, err = store.Open(o.StorePath, o.Store); err != nil {
+		return nil, err
+	}
+	for _, ao := range o.Accounts {
+		a, err := openAccount(ao, d.store, d.log, now)
+		if err != nil {
+			return nil, errors.Join(err, d.Close())
+		}
+		d.accounts = append(d.accounts, a)
+	}
+	if o.Socket != "" {
+		if d.listener, err = listen(o.Socket); err != nil {
+			return nil, errors.Join(err, d.Close())
+		}
+	}
+	return d, nil
+}
+
+// Run watches until ctx is done, then drains: what the sources reported by then
+// is decided, learnt and committed. An account that cannot go on stops alone;
+// Run returns its error once all others have ended, too.
+func (d *Daemon) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+
+	var served sync.WaitGroup
+	server := &http.Server{Handler: d.handler(), ReadHeaderTimeout: socketPatience}
+	var serveErr error
+	if d.listener != nil {
+		served.Go(func() {
+			if err := server.Serve(d.listener); !errors.Is(err, http.ErrServerClosed) {
+				serveErr = fmt.Errorf("control socket: %w", err)
+				cancel()
+			}
+		})
+	}
+
+	errs := make([]error, len(d.accounts))
+	var running sync.WaitGroup
+	for i, a := range d.accounts {
+		running.Go(func() {
+			if errs[i] = a.run(ctx); errs[i] != nil {
+				d.log.Error("account stopped", "error", errs[i])
+			}
+		})
+	}
+	d.log.Info("running", "accounts", len(d.accounts))
+	running.Wait()
+	d.log.Info("drained")
+
+	if d.listener != nil {
+		stop, done := context.WithTimeout(context.WithoutCancel(ctx), stopPatience)
+		defer done()
+		if err := server.Shutdown(stop); err != nil {
+			serveErr = errors.Join(serveErr, fmt.Errorf("control socket: %w", err))
+		}
+		served.Wait()
+	}
+	return errors.Join(append(errs, serveErr)...)
+}
+
+// Close releases the socket and the store. Call it after Run has returned, or
+// instead of Run.
+func (d *Daemon) Close() error {
+	var errs []error
+	if d.listener != nil {
+		// The server has closed the listener already if Run ran.
+		if err := d.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+		if err := os.Remove(d.opts.Socket); err != nil && !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	if d.store != nil {
+		errs = append(errs, d.store.Close())
+	}
+	return errors.Join(errs...)
+}

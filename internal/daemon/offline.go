@@ -1,0 +1,189 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/store"
+)
+
+// Offline answers from the store itself, which it opens read-only: for the
+// verbs when no daemon runs. Not safe for concurrent use.
+type Offline struct {
+	store   *store.Store
+	version string
+	filters map[string]*filter.Filter
+}
+
+// OpenOffline opens the store at path. It fails with store.ErrRunning while a
+// daemon has it.
+func OpenOffline(path, version string, o store.Options) (*Offline, error) {
+	s, err := store.OpenReadOnly(path, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Offline{store: s, version: version, filters: map[string]*filter.Filter{}}, nil
+}
+
+// Close implements Backend.
+func (o *Offline) Close() error { return o.store.Close() }
+
+func (o *Offline) filter(account string) (*filter.Filter, error) {
+	if f, ok := o.filters[account]; ok {
+		return f, nil
+	}
+	st, err := o.store.Load(account)
+	if err != nil {
+		return nil, fmt.Errorf("account %s: %w", account, err)
+	}
+	f, err := filter.New(st, newVectors(o.store, account))
+	if err != nil {
+		return nil, fmt.Errorf("account %s: %w", account, err)
+	}
+	o.filters[account] = f
+	return f, nil
+}
+
+// pick resolves an account name.
+func pick(names []string, account string) (string, error) {
+	switch {
+	case account == "" && len(names) == 1:
+		return names[0], nil
+	case account == "" && len(names) == 0:
+		return "", fmt.Errorf("%w: the store is empty; has the daemon run yet?", ErrNoAccount)
+	case account == "":
+		return "", fmt.Errorf("%w: there are several, name one of %s", ErrNoAccount, strings.Join(names, ", "))
+	}
+	for _, n := range names {
+		if n == account {
+			return n, nil
+		}
+	}
+	return "", fmt.Errorf("%w: %s is none of %s", ErrNoAccount, account, strings.Join(names, ", "))
+}
+
+func (o *Offline) named(account string) (string, *filter.Filter, error) {
+	names, err := o.store.Accounts()
+	if err != nil {
+		return "", nil, err
+	}
+	if account, err = pick(names, account); err != nil {
+		return "", nil, err
+	}
+	f, err := o.filter(account)
+	return account, f, err
+}
+
+// each calls fn for every account, in order of name.
+func (o *Offline) each(fn func(name string, f *filter.Filter) error) error {
+	names, err := o.store.Accounts()
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		f, err := o.filter(n)
+		if err != nil {
+			return err
+		}
+		if err := fn(n, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Status implements Backend.
+func (o *Offline) Status(context.Context) (Status, error) {
+	s := Status{Version: o.version, Accounts: []AccountStatus{}}
+	err := o.each(func(n string, f *filter.Filter) error {
+		a := summarise(n, f)
+		a.Problem = "the daemon is not running"
+		s.Accounts = append(s.Accounts, a)
+		return nil
+	})
+	return s, err
+}
+
+// Digests implements Backend.
+func (o *Offline) Digests(context.Context) ([]Digest, error) {
+	out := []Digest{}
+	err := o.each(func(n string, f *filter.Filter) error {
+		d := Digest{Account: n}
+		d.Model, d.State = store.Digest(f.State())
+		out = append(out, d)
+		return nil
+	})
+	return out, err
+}
+
+// Explain implements Backend.
+func (o *Offline) Explain(_ context.Context, account, message string) (Explanation, error) {
+	name, f, err := o.named(account)
+	if err != nil {
+		return Explanation{}, err
+	}
+	return explain(name, f, message)
+}
+
+// Classify implements Backend.
+func (o *Offline) Classify(_ context.Context, account string, raw []byte) (Classified, error) {
+	_, f, err := o.named(account)
+	if err != nil {
+		return Classified{}, err
+	}
+	return classify(f, raw)
+}
+
+// Verify implements Backend.
+func (o *Offline) Verify(ctx context.Context) (Verified, error) {
+	digests, err := o.Digests(ctx)
+	if err != nil {
+		// Verify exists to name what is wrong; the store's own check may tell
+		// more than the account that failed to load.
+		report, verr := o.store.Verify()
+		return Verified{Problems: append(words(report), err.Error())}, verr
+	}
+	return verify(o.store, func(account string) (Digest, uint64, error) {
+		for _, d := range digests {
+			if d.Account == account {
+				return d, o.filters[account].State().JournalNext(), nil
+			}
+		}
+		return Digest{}, 0, fmt.Errorf("%w: %s", ErrNoAccount, account)
+	})
+}
+
+// verify checks the store, then compares every account with a replay of its
+// journal. at gives an account's digest and the number of the journal entry that
+// comes next.
+func verify(s *store.Store, at func(account string) (Digest, uint64, error)) (Verified, error) {
+	report, err := s.Verify()
+	if err != nil {
+		return Verified{}, err
+	}
+	v := Verified{Problems: words(report), Accounts: []VerifiedReplay{}, OK: report.OK()}
+	names, err := s.Accounts()
+	if err != nil {
+		return v, err
+	}
+	for _, n := range names {
+		now, end, err := at(n)
+		if err != nil {
+			return v, err
+		}
+		r := replay(s, n, now, end)
+		v.OK = v.OK && r.Equal
+		v.Accounts = append(v.Accounts, r)
+	}
+	return v, nil
+}
+
+func words(r store.Report) []string {
+	out := []string{}
+	for _, p := range r.Problems {
+		out = append(out, p.Error())
+	}
+	return out
+}

@@ -1,0 +1,168 @@
+package filter
+
+import (
+	"fmt"
+
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// applyArrived takes a message that was not at its place before: one never seen,
+// or another copy of a known one (a move is a copy that arrives and an original
+// that vanishes, in either order).
+func (f *Filter) applyArrived(e *Arrived, r *Result) error {
+	if p, ok := f.st.Places.Get(e.Place.key()); ok && p.Message == e.Meta.Key {
+		// Reported before, for example because the position was not yet
+		// committed when the daemon was killed.
+		return f.applyFlagged(&Flagged{At: e.At, Place: e.Place, Flags: e.Flags}, r)
+	}
+	if err := f.advance(e.At, r); err != nil {
+		return err
+	}
+	k := e.Meta.Key
+	mk := string(k[:])
+	f.dropPlace(e.Place.key())
+	f.st.Places.Put(e.Place.key(), store.Place{Message: k, Flags: f.internFlags(e.Flags)})
+
+	role := f.role(e.Place.Mailbox)
+	m, known := f.st.Messages.Get(mk)
+	if !known {
+		var err error
+		if m, err = f.meet(e, role, r); err != nil {
+			return err
+		}
+	}
+	former := ingest.Role(m.Role)
+	m.Role = uint8(role)
+	m.Copies++
+	if m.Own || known || e.Backlog && ingest.HasFlag(e.Flags, `\Seen`) {
+		f.noteActivity()
+	}
+
+	fresh := false
+	if m.Outcome == store.Undecided && !m.Own && !excluded(role) {
+		// New to us, or rescued from a folder whose mail is not decided.
+		if err := f.decide(e, &m, r); err != nil {
+			return err
+		}
+		fresh = true
+	}
+	if known {
+		if err := f.moved(k, &m, former, role, ingest.HasFlag(e.Flags, `\Seen`), r); err != nil {
+			return err
+		}
+	}
+	if _, err := f.heed(k, &m, e.Place, nil, e.Flags, r); err != nil {
+		return err
+	}
+	f.st.Messages.Put(mk, m)
+	if fresh && m.Outcome == store.DecidedImportant {
+		f.intend(e, &m, r)
+		f.st.Messages.Put(mk, m)
+		r.Decision.Reason = m.Reason
+	}
+	f.capMessages()
+	return nil
+}
+
+// excluded reports whether mail in a mailbox of this role is never decided and
+// never marked.
+func excluded(role ingest.Role) bool {
+	switch role {
+	case ingest.RoleSent, ingest.RoleDrafts, ingest.RoleJunk, ingest.RoleTrash:
+		return true
+	default:
+		return false
+	}
+}
+
+// meet takes up a message never seen before.
+func (f *Filter) meet(e *Arrived, role ingest.Role, r *Result) (store.Message, error) {
+	a := &f.st.Account
+	a.Messages++
+	a.LastArrival = a.Clock
+	m := store.Message{
+		Seq: a.Messages, ID: e.Meta.ID, Sender: e.Meta.From, Arrived: a.Clock,
+		Own: e.Meta.Own || role == ingest.RoleSent || role == ingest.RoleDrafts,
+	}
+	f.oldest.push(e.Meta.Key)
+	if role == ingest.RoleDrafts {
+		return m, nil // not sent: it answers nobody yet
+	}
+	if !m.Own && !excluded(role) {
+		// Its own traces must not count for it: the facts are those of earlier
+		// mail, so freeze before noting.
+		if err := f.freeze(e, r); err != nil {
+			return m, err
+		}
+	}
+	meta := e.Meta
+	meta.Own = m.Own
+	for _, k := range note(f.st, meta, f.opts.Limits) {
+		mk := string(k[:])
+		answered, ok := f.st.Messages.Get(mk)
+		if !ok {
+			continue
+		}
+		if err := f.label(k, &answered, model.Important, store.SourceAnswered, r); err != nil {
+			return m, err
+		}
+		f.st.Messages.Put(mk, answered)
+	}
+	return m, nil
+}
+
+// freeze fixes the features of an arrival for ever; a replayed arrival has them
+// already.
+func (f *Filter) freeze(e *Arrived, r *Result) error {
+	switch {
+	case e.Features != nil:
+	case e.Message != nil:
+		e.Features = f.freezer.Freeze(e.Message, facts(f.st, e.Meta))
+	default:
+		return fmt.Errorf("message %x came without content or features", e.Meta.Key[:4])
+	}
+	r.Features = e.Features
+	f.latest.key, f.latest.features = e.Meta.Key, e.Features
+	return nil
+}
+
+// decide scores and decides an arrival and begins to wait for its label.
+func (f *Filter) decide(e *Arrived, m *store.Message, r *Result) error {
+	if e.Features == nil || r.Features == nil {
+		if err := f.freeze(e, r); err != nil {
+			return err
+		}
+	}
+	d := f.judge(e.Meta.Key, r.Features.Vector())
+	a := &f.st.Account
+	f.recent.add(a.Scores, store.Scored{Score: d.Score})
+	a.Scores++
+	f.stale = true
+	a.Decided++
+	if d.Outcome == store.DecidedUnsure {
+		a.Unsure++
+	}
+	m.Outcome, m.Score, m.Threshold, m.Reason = d.Outcome, d.Score, d.Threshold, d.Reason
+	if f.opts.SilenceDays > 0 {
+		m.SilenceFrom = a.ActiveDays + 1
+		f.waiting.push(e.Meta.Key)
+	}
+	r.Decision = &d
+	return nil
+}
+
+// capMessages forgets the oldest tenth of the messages once there are more than
+// the limit. What was learnt of them, their places, marks and refusals stay.
+func (f *Filter) capMessages() {
+	limit := f.opts.Limits.Messages
+	if f.st.Messages.Len() <= limit {
+		return
+	}
+	for f.st.Messages.Len() > limit*9/10 && !f.oldest.empty() {
+		k := f.oldest.front()
+		f.st.Messages.Delete(string(k[:]))
+		f.oldest.pop()
+	}
+}

@@ -1,0 +1,49 @@
+package filter
+
+import (
+	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// fitted returns the cut in force, fitting it anew when the windows changed.
+func (f *Filter) fitted() cut {
+	if f.stale {
+		f.cut = f.opts.Threshold.fit(f.labelled.sorted, f.recent.sorted)
+		f.stale = false
+	}
+	return f.cut
+}
+
+// trained reports whether enough has been learnt to decide anything.
+func (f *Filter) trained() bool {
+	a := &f.st.Account
+	return a.Important >= uint64(f.opts.MinImportant) && a.Ordinary >= uint64(f.opts.MinOrdinary)
+}
+
+// judge scores a vector and decides, changing nothing.
+func (f *Filter) judge(k store.MessageKey, x model.Vector) Decision {
+	c := f.fitted()
+	d := Decision{Message: k, Score: f.learner.Score(x), Threshold: c.Threshold}
+	if !f.trained() {
+		d.Outcome, d.Reason = store.DecidedUnsure, store.ReasonTooFewLabels
+		return d
+	}
+	d.Outcome = c.outcome(d.Score)
+	if d.Outcome == store.DecidedUnsure {
+		d.Reason = store.ReasonBand
+	}
+	return d
+}
+
+// Classify decides a message as if it had just arrived, and changes nothing.
+// The features are those behind the score.
+func (f *Filter) Classify(m *featurize.Message) (Decision, *featurize.Features) {
+	meta := NewMeta(m)
+	features := f.freezer.Freeze(m, facts(f.st, meta))
+	d := f.judge(meta.Key, features.Vector())
+	if f.opts.Shadow == ShadowOn && d.Outcome == store.DecidedImportant {
+		d.Reason = store.ReasonShadow
+	}
+	return d, features
+}

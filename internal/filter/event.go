@@ -1,0 +1,224 @@
+package filter
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// Event is one input of an account's state machine. State is a function of the
+// events in their order and of nothing else, which is why they are what the
+// journal holds. The concrete types are those below; Encode and Decode turn
+// them into journal entries and back.
+type Event interface {
+	// at is the moment of the event. The account's clock is the running maximum.
+	at() store.Moment
+}
+
+// Place names one copy of a message on a server.
+type Place struct {
+	Mailbox     string `cbor:"1,keyasint"`
+	UIDValidity uint32 `cbor:"2,keyasint,omitempty"`
+	UID         uint32 `cbor:"3,keyasint,omitempty"`
+}
+
+func (p Place) key() string { return store.PlaceKey(p.Mailbox, p.UID) }
+
+// PlaceOf converts the place of a source's event.
+func PlaceOf(p ingest.Place) Place {
+	return Place{Mailbox: p.Mailbox, UIDValidity: p.UIDValidity, UID: p.UID}
+}
+
+// Configured replaces the options. It is the first event of every account.
+type Configured struct {
+	At      store.Moment `cbor:"1,keyasint,omitempty"`
+	Options Options      `cbor:"2,keyasint"`
+}
+
+// Opened says that a mailbox was opened; see ingest.MailboxOpened.
+type Opened struct {
+	At          store.Moment `cbor:"1,keyasint,omitempty"`
+	Mailbox     string       `cbor:"2,keyasint"`
+	UIDValidity uint32       `cbor:"3,keyasint"`
+	Role        ingest.Role  `cbor:"4,keyasint,omitempty"`
+	Keywords    bool         `cbor:"5,keyasint,omitempty"`
+}
+
+// Arrived is a message that was not at this place before.
+type Arrived struct {
+	At      store.Moment `cbor:"1,keyasint,omitempty"` // its arrival, never after the moment it was seen
+	Place   Place        `cbor:"2,keyasint"`
+	Flags   []string     `cbor:"3,keyasint,omitempty"` // canonical
+	Backlog bool         `cbor:"4,keyasint,omitempty"`
+	Meta    Meta         `cbor:"5,keyasint"`
+
+	// Message is what was read of it. A live event has it and no Features; a
+	// replayed one has the Features that were frozen then, and no Message.
+	Message  *featurize.Message  `cbor:"-"`
+	Features *featurize.Features `cbor:"-"`
+}
+
+// Flagged gives the flags that a message has now.
+type Flagged struct {
+	At    store.Moment `cbor:"1,keyasint,omitempty"`
+	Place Place        `cbor:"2,keyasint"`
+	Flags []string     `cbor:"3,keyasint,omitempty"` // canonical
+}
+
+// Vanished says that messages are no longer at these places.
+type Vanished struct {
+	At          store.Moment `cbor:"1,keyasint,omitempty"`
+	Mailbox     string       `cbor:"2,keyasint"`
+	UIDValidity uint32       `cbor:"3,keyasint"`
+	UIDs        []uint32     `cbor:"4,keyasint"`
+}
+
+// Reached moves the position in one mailbox; see ingest.Cursor.
+type Reached struct {
+	Mailbox       string `cbor:"1,keyasint"`
+	UIDValidity   uint32 `cbor:"2,keyasint"`
+	UIDNext       uint32 `cbor:"3,keyasint"`
+	HighestModSeq uint64 `cbor:"4,keyasint,omitempty"`
+}
+
+// Settled is the end of one attempt to carry out a mark intent.
+type Settled struct {
+	At      store.Moment       `cbor:"1,keyasint,omitempty"`
+	Ledger  uint64             `cbor:"2,keyasint"` // number of the ledger entry
+	Outcome ingest.MarkOutcome `cbor:"3,keyasint"`
+	Flags   []string           `cbor:"4,keyasint,omitempty"` // as read back, canonical
+}
+
+// Labelled is a label that the owner gave in so many words.
+type Labelled struct {
+	At      store.Moment     `cbor:"1,keyasint,omitempty"`
+	Message store.MessageKey `cbor:"2,keyasint"`
+	Label   model.Label      `cbor:"3,keyasint"`
+}
+
+// Ticked says only that time went by.
+type Ticked struct {
+	At store.Moment `cbor:"1,keyasint"`
+}
+
+func (e *Configured) at() store.Moment { return e.At }
+func (e *Opened) at() store.Moment     { return e.At }
+func (e *Arrived) at() store.Moment    { return e.At }
+func (e *Flagged) at() store.Moment    { return e.At }
+func (e *Vanished) at() store.Moment   { return e.At }
+func (e *Reached) at() store.Moment    { return 0 }
+func (e *Settled) at() store.Moment    { return e.At }
+func (e *Labelled) at() store.Moment   { return e.At }
+func (e *Ticked) at() store.Moment     { return e.At }
+
+// ErrBadEvent is wrapped by every error of Decode.
+var ErrBadEvent = errors.New("not a journal entry")
+
+// The first byte of a journal entry says its type. Numbers, once released, keep
+// their meaning.
+const (
+	tagConfigured byte = iota + 1
+	tagOpened
+	tagArrived
+	tagFlagged
+	tagVanished
+	tagReached
+	tagSettled
+	tagLabelled
+	tagTicked
+)
+
+var (
+	encMode = must(cbor.CoreDetEncOptions().EncMode())
+	decMode = must(cbor.DecOptions{
+		MaxArrayElements: 1 << 20, MaxMapPairs: 1 << 16, MaxNestedLevels: 16,
+		DupMapKey: cbor.DupMapKeyEnforcedAPF,
+	}.DecMode())
+)
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// Encode gives the journal entry of an event: one type byte, then CBOR in core
+// deterministic encoding.
+func Encode(e Event) ([]byte, error) {
+	tag, err := tagOf(e)
+	if err != nil {
+		return nil, err
+	}
+	body, err := encMode.Marshal(e)
+	if err != nil {
+		return nil, fmt.Errorf("encoding %T: %w", e, err)
+	}
+	return append([]byte{tag}, body...), nil
+}
+
+func tagOf(e Event) (byte, error) {
+	switch e.(type) {
+	case *Configured:
+		return tagConfigured, nil
+	case *Opened:
+		return tagOpened, nil
+	case *Arrived:
+		return tagArrived, nil
+	case *Flagged:
+		return tagFlagged, nil
+	case *Vanished:
+		return tagVanished, nil
+	case *Reached:
+		return tagReached, nil
+	case *Settled:
+		return tagSettled, nil
+	case *Labelled:
+		return tagLabelled, nil
+	case *Ticked:
+		return tagTicked, nil
+	default:
+		return 0, fmt.Errorf("%w: type %T", ErrBadEvent, e)
+	}
+}
+
+// Decode reads a journal entry. It never panics; the Features of an Arrived are
+// for the caller to fill in.
+func Decode(entry []byte) (Event, error) {
+	if len(entry) == 0 {
+		return nil, fmt.Errorf("%w: it is empty", ErrBadEvent)
+	}
+	var e Event
+	switch entry[0] {
+	case tagConfigured:
+		e = new(Configured)
+	case tagOpened:
+		e = new(Opened)
+	case tagArrived:
+		e = new(Arrived)
+	case tagFlagged:
+		e = new(Flagged)
+	case tagVanished:
+		e = new(Vanished)
+	case tagReached:
+		e = new(Reached)
+	case tagSettled:
+		e = new(Settled)
+	case tagLabelled:
+		e = new(Labelled)
+	case tagTicked:
+		e = new(Ticked)
+	default:
+		return nil, fmt.Errorf("%w: unknown type byte %d", ErrBadEvent, entry[0])
+	}
+	if err := decMode.Unmarshal(entry[1:], e); err != nil {
+		return nil, fmt.Errorf("%w: %T: %w", ErrBadEvent, e, err)
+	}
+	return e, nil
+}

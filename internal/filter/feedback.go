@@ -1,0 +1,168 @@
+package filter
+
+import (
+	"time"
+
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// strangerWindow: a mark that appears on an unread message within this time of
+// its arrival was set by another program, not by the owner.
+const strangerWindow = 30 * time.Second
+
+func (f *Filter) applyFlagged(e *Flagged, r *Result) error {
+	box, ok := f.st.Boxes.Get(e.Place.Mailbox)
+	if !ok || box.UIDValidity != e.Place.UIDValidity {
+		return nil // of a mailbox that exists no more
+	}
+	p, ok := f.st.Places.Get(e.Place.key())
+	if !ok || equal(p.Flags, e.Flags) {
+		return nil
+	}
+	if err := f.advance(e.At, r); err != nil {
+		return err
+	}
+	return f.reflag(e.Place, p, e.Flags, r)
+}
+
+// reflag notes the flags that a place has now and heeds what they say.
+func (f *Filter) reflag(place Place, p store.Place, flags []string, r *Result) error {
+	old := p.Flags
+	p.Flags = f.internFlags(flags)
+	f.st.Places.Put(place.key(), p)
+	mk := string(p.Message[:])
+	m, ok := f.st.Messages.Get(mk)
+	if !ok {
+		return nil // so old that it was forgotten
+	}
+	owner, err := f.heed(p.Message, &m, place, old, flags, r)
+	if err != nil {
+		return err
+	}
+	if owner {
+		f.noteActivity()
+	}
+	f.st.Messages.Put(mk, m)
+	return nil
+}
+
+// said is a label that a change of flags amounts to.
+type said struct {
+	label  model.Label
+	source store.Source
+}
+
+// heed draws the lesson from a change of flags, old to now, at one place of
+// message k: the strongest thing that the owner said, if anything. It reports
+// whether any of the change is the owner's doing. The caller puts m.
+func (f *Filter) heed(k store.MessageKey, m *store.Message, place Place, old, now []string, r *Result) (owner bool, err error) {
+	var best said
+	say := func(l model.Label, s store.Source) {
+		if s > best.source {
+			best = said{l, s}
+		}
+	}
+	for _, flag := range minus(now, old) {
+		switch {
+		case f.opts.isMark(flag):
+			switch f.ledger.appeared(f.st, k, place, flag, f.st.Account.Clock) {
+			case markOurs:
+				continue
+			case markNotOurs:
+				if f.stranger(m, now) {
+					continue
+				}
+				say(model.Important, store.SourceMark)
+			}
+		case flag == `\flagged`, flag == "$followed":
+			say(model.Important, store.SourceFlagged)
+		case flag == `\answered`:
+			say(model.Important, store.SourceAnswered)
+		case flag == "$junk", flag == "$muted":
+			say(model.Ordinary, store.SourceJunk)
+		case flag == `\deleted`:
+			if !ingest.HasFlag(now, `\Seen`) {
+				say(model.Ordinary, store.SourceMoved)
+			}
+		case flag == `\seen`:
+			m.Handled = true
+		}
+		owner = true
+	}
+	for _, flag := range minus(old, now) {
+		owner = true
+		switch {
+		case f.opts.isMark(flag):
+			f.refuse(k, m, place, flag)
+			say(model.Ordinary, store.SourceMark)
+		case flag == `\flagged`, flag == "$followed":
+			withdraw(m, store.SourceFlagged)
+		case flag == "$junk", flag == "$muted":
+			withdraw(m, store.SourceJunk)
+		}
+	}
+	if best.label == 0 {
+		return owner, nil
+	}
+	return owner, f.label(k, m, best.label, best.source, r)
+}
+
+// withdraw takes back a pending label of this source: the owner did it and
+// undid it within the settle window.
+func withdraw(m *store.Message, source store.Source) {
+	if m.Pending.Source == source {
+		m.Pending = store.Pending{}
+	}
+}
+
+// stranger reports whether a mark that was just seen on m must be another
+// program's: it is unread and has only just arrived.
+func (f *Filter) stranger(m *store.Message, flags []string) bool {
+	return !ingest.HasFlag(flags, `\Seen`) && f.st.Account.Clock <= m.Arrived.Add(strangerWindow)
+}
+
+// moved draws the lesson from a known message that appears in a folder of
+// another role.
+func (f *Filter) moved(k store.MessageKey, m *store.Message, from, to ingest.Role, seen bool, r *Result) error {
+	if from == to {
+		return nil
+	}
+	switch {
+	case to == ingest.RoleTrash && from == ingest.RoleJunk:
+		return nil // a clean-up, not an opinion
+	case to == ingest.RoleJunk:
+		return f.label(k, m, model.Ordinary, store.SourceJunk, r)
+	case to == ingest.RoleTrash && !seen:
+		return f.label(k, m, model.Ordinary, store.SourceMoved, r)
+	case to == ingest.RoleImportant:
+		return f.label(k, m, model.Important, store.SourceMoved, r)
+	case from == ingest.RoleJunk && to != ingest.RoleSent && to != ingest.RoleDrafts:
+		return f.label(k, m, model.Important, store.SourceMoved, r)
+	}
+	return nil
+}
+
+// minus returns what of canonical flags a is not in b.
+func minus(a, b []string) []string {
+	var out []string
+	for _, flag := range a {
+		if !ingest.HasFlag(b, flag) {
+			out = append(out, flag)
+		}
+	}
+	return out
+}
+
+func equal(a, b []string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}

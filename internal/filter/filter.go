@@ -1,0 +1,321 @@
+// Package filter is the state machine of one account: an event comes in, the
+// state changes, decisions, lessons and marks come out. It is the only writer
+// of its account's state.
+//
+// State is a function of the events in their order and of nothing else. There
+// is no clock here (time comes with the events), no randomness, no I/O beyond
+// looking up a stored vector, and no order of a Go map in any result. So a
+// replay of the journal gives the same state, bit for bit, and live, replay and
+// evaluation are one piece of code.
+//
+// Data flow: Event → Apply → Result, which the caller commits together with
+// the state's changed rows before it acts on any of it.
+//
+// A Filter is not safe for concurrent use; one goroutine owns it.
+package filter
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// Vectors gives back the frozen vectors of messages decided earlier.
+type Vectors interface {
+	// Features returns the features frozen for a message, or an error when they
+	// are not there any more. The filter does not change them.
+	Features(key store.MessageKey) (*featurize.Features, error)
+}
+
+// Filter is one account's state machine.
+type Filter struct {
+	opts    Options
+	st      *store.State
+	vectors Vectors
+
+	// All below is derived from opts and st, and rebuilt by New.
+	freezer  *featurize.Featurizer
+	learner  model.Learner
+	zone     *time.Location
+	labelled *window
+	recent   *window
+	cut      cut
+	stale    bool // the windows changed since cut was fitted
+	settling settleQueue
+	waiting  messageQueue // messages whose silence is waited for, by Seq
+	oldest   messageQueue // all messages, by Seq
+	ledger   ledgerIndex
+	flagSets map[string][]string
+	// latest are the features of the last decided arrival, so that a label that
+	// comes with it or right after it needs no look-up.
+	latest struct {
+		key      store.MessageKey
+		features *featurize.Features
+	}
+}
+
+// Decision is what was decided of one message, and why.
+type Decision struct {
+	Message   store.MessageKey
+	Score     float64
+	Threshold float64
+	Outcome   store.Outcome
+	// Reason says why the outcome, or the absence of a mark on an important
+	// message, is not the threshold's doing alone.
+	Reason store.Reason
+}
+
+// Result is what one event led to. Nothing of it may be acted upon or shown
+// before the state's changes, the event and the records below are committed.
+type Result struct {
+	// Changed is false when the event told nothing new; then the state is as it
+	// was and the event needs no place in the journal.
+	Changed  bool
+	Decision *Decision
+	Lessons  []store.Lesson
+	// Features are to be stored under the Decision's message.
+	Features *featurize.Features
+	// Marks are to be requested from the source.
+	Marks []ingest.MarkRequest
+}
+
+// New returns the state machine that continues from st, which it owns from then
+// on. A state that was never configured gets DefaultOptions until a Configured
+// event comes.
+func New(st *store.State, v Vectors) (*Filter, error) {
+	f := &Filter{st: st, vectors: v, flagSets: map[string][]string{}}
+	opts := DefaultOptions()
+	if len(st.Account.Options) > 0 {
+		opts = Options{}
+		if err := decMode.Unmarshal(st.Account.Options, &opts); err != nil {
+			return nil, fmt.Errorf("reading the account's options: %w", err)
+		}
+	}
+	if err := f.configure(opts); err != nil {
+		return nil, err
+	}
+	f.labelled = newWindow(st.Labelled)
+	f.recent = newWindow(st.Recent)
+	f.stale = true
+	f.rebuildQueues()
+	f.ledger = newLedgerIndex(st)
+	return f, nil
+}
+
+// State returns the state that the filter works on. The caller may read it and
+// commit it, not change it.
+func (f *Filter) State() *store.State { return f.st }
+
+// Options returns the options in force.
+func (f *Filter) Options() Options { return f.opts }
+
+// Configured reports whether o equals the options in force, so that no
+// Configured event is needed.
+func (f *Filter) Configured(o Options) bool {
+	enc, err := encMode.Marshal(o)
+	return err == nil && len(f.st.Account.Options) > 0 && string(enc) == string(f.st.Account.Options)
+}
+
+func (f *Filter) configure(o Options) error {
+	if err := o.Validate(); err != nil {
+		return fmt.Errorf("options: %w", err)
+	}
+	zone, err := time.LoadLocation(o.TimeZone)
+	if err != nil {
+		return fmt.Errorf("options: %w", err)
+	}
+	learner, err := model.New(o.Learner, f.st.Weights)
+	if err != nil {
+		return fmt.Errorf("options: %w", err)
+	}
+	freezer, err := featurize.New(o.Featurize)
+	if err != nil {
+		return fmt.Errorf("options: %w", err)
+	}
+	f.opts, f.zone, f.learner, f.freezer, f.stale = o, zone, learner, freezer, true
+	return nil
+}
+
+// Apply takes one event. An error means that the account cannot go on (a stored
+// vector that the state counts on is missing or damaged, an event that does not
+// fit); bad mail is never an error.
+func (f *Filter) Apply(e Event) (Result, error) {
+	var r Result
+	var err error
+	switch e := e.(type) {
+	case *Configured:
+		err = f.applyConfigured(e, &r)
+	case *Opened:
+		f.applyOpened(e, &r)
+	case *Arrived:
+		err = f.applyArrived(e, &r)
+	case *Flagged:
+		err = f.applyFlagged(e, &r)
+	case *Vanished:
+		f.applyVanished(e, &r)
+	case *Reached:
+		f.applyReached(e, &r)
+	case *Settled:
+		err = f.applySettled(e, &r)
+	case *Labelled:
+		err = f.applyLabelled(e, &r)
+	case *Ticked:
+		if f.Due(e.At) {
+			err = f.advance(e.At, &r)
+		}
+	default:
+		err = fmt.Errorf("%w: type %T", ErrBadEvent, e)
+	}
+	if err != nil {
+		return r, fmt.Errorf("applying %T: %w", e, err)
+	}
+	return r, nil
+}
+
+func (f *Filter) applyConfigured(e *Configured, r *Result) error {
+	if f.Configured(e.Options) {
+		return nil
+	}
+	enc, err := encMode.Marshal(e.Options)
+	if err != nil {
+		return fmt.Errorf("encoding options: %w", err)
+	}
+	if err := f.configure(e.Options); err != nil {
+		return err
+	}
+	f.st.Account.Options = enc
+	return f.advance(e.At, r)
+}
+
+func (f *Filter) applyOpened(e *Opened, r *Result) {
+	box, known := f.st.Boxes.Get(e.Mailbox)
+	if known && box.UIDValidity == e.UIDValidity && box.Role == uint8(e.Role) {
+		return
+	}
+	if known && box.UIDValidity != e.UIDValidity {
+		f.forgetPlaces(e.Mailbox)
+		box = store.Mailbox{}
+	}
+	box.UIDValidity = e.UIDValidity
+	box.Role = uint8(e.Role)
+	box.UIDNext = max(box.UIDNext, 1)
+	f.st.Boxes.Put(e.Mailbox, box)
+	r.Changed = true
+}
+
+// forgetPlaces drops every place in a mailbox whose UIDs are void. The messages
+// stay known by their content, so that nothing is learnt or marked twice when
+// they come back under other UIDs.
+func (f *Filter) forgetPlaces(mailbox string) {
+	prefix := mailbox + "\x00"
+	for _, k := range f.st.Places.Keys() {
+		if strings.HasPrefix(k, prefix) && len(k) == len(prefix)+4 {
+			f.dropPlace(k)
+		}
+	}
+	f.ledger.abandonMailbox(f.st, mailbox)
+}
+
+func (f *Filter) dropPlace(key string) {
+	p, ok := f.st.Places.Get(key)
+	if !ok {
+		return
+	}
+	f.st.Places.Delete(key)
+	mk := string(p.Message[:])
+	if m, ok := f.st.Messages.Get(mk); ok && m.Copies > 0 {
+		m.Copies--
+		f.st.Messages.Put(mk, m)
+	}
+}
+
+func (f *Filter) applyVanished(e *Vanished, r *Result) {
+	if box, ok := f.st.Boxes.Get(e.Mailbox); !ok || box.UIDValidity != e.UIDValidity {
+		return
+	}
+	for _, uid := range e.UIDs {
+		key := store.PlaceKey(e.Mailbox, uid)
+		if _, ok := f.st.Places.Get(key); ok {
+			f.dropPlace(key)
+			r.Changed = true
+		}
+	}
+}
+
+func (f *Filter) applyReached(e *Reached, r *Result) {
+	box, ok := f.st.Boxes.Get(e.Mailbox)
+	if !ok || box.UIDValidity != e.UIDValidity ||
+		(box.UIDNext >= e.UIDNext && box.HighestModSeq >= e.HighestModSeq) {
+		return
+	}
+	box.UIDNext = max(box.UIDNext, e.UIDNext)
+	box.HighestModSeq = max(box.HighestModSeq, e.HighestModSeq)
+	f.st.Boxes.Put(e.Mailbox, box)
+	r.Changed = true
+}
+
+func (f *Filter) applyLabelled(e *Labelled, r *Result) error {
+	mk := string(e.Message[:])
+	m, ok := f.st.Messages.Get(mk)
+	if !ok || m.Outcome == store.Undecided {
+		return nil // own mail, or forgotten since: nothing to learn from
+	}
+	if err := f.advance(e.At, r); err != nil {
+		return err
+	}
+	// The settle window is there for slips of the hand on flags; words count at
+	// once.
+	m, _ = f.st.Messages.Get(mk)
+	m, fresh := f.accept(m, e.Label, store.SourceExplicit)
+	if fresh {
+		m.Pending = store.Pending{}
+		if err := f.learn(e.Message, &m, e.Label, store.SourceExplicit, r); err != nil {
+			return err
+		}
+	}
+	f.st.Messages.Put(mk, m)
+	return nil
+}
+
+// role returns what a mailbox is for.
+func (f *Filter) role(mailbox string) ingest.Role {
+	box, _ := f.st.Boxes.Get(mailbox)
+	return ingest.Role(box.Role)
+}
+
+// day returns the number of the day, in the account's time zone, in which m
+// lies.
+func (f *Filter) day(m store.Moment) int32 {
+	t := m.Time().In(f.zone)
+	return int32(time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC).Unix() / (24 * 60 * 60))
+}
+
+// noteActivity counts the current day as one on which the owner was active.
+func (f *Filter) noteActivity() {
+	a := &f.st.Account
+	if d := f.day(a.Clock); d > a.ClockDay {
+		a.ClockDay = d
+		a.ActiveDays++
+	}
+}
+
+// internFlags returns one shared slice for each set of flags, since a mailbox
+// of many thousand messages has only a few.
+func (f *Filter) internFlags(flags []string) []string {
+	if len(flags) == 0 {
+		return nil
+	}
+	key := strings.Join(flags, " ")
+	if s, ok := f.flagSets[key]; ok {
+		return s
+	}
+	if len(f.flagSets) < 4096 {
+		f.flagSets[key] = flags
+	}
+	return flags
+}

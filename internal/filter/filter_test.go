@@ -1,0 +1,594 @@
+package filter
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+func TestAMarkIsIntendedThenConfirmedAndTeachesNothing(t *testing.T) {
+	w := newWorld(t, testOptions())
+	w.teach()
+	l, m := w.urgent(1)
+	w.wantLedger(m.ID, store.MarkIntended)
+	w.done(m)
+	w.wantLedger(m.ID, store.MarkConfirmed)
+	w.flag(l, "$Important")          // the source repeats what it sees
+	w.flag(l, `\Important`)          // or says it in the server's own spelling (R5)
+	w.flag(l, `$IMPORTANT`, `\Seen`) // the owner reads it
+	w.wait(time.Hour)
+	w.wantLessons("our own mark")
+}
+
+func TestAMarkSeenBeforeItsConfirmationIsOurs(t *testing.T) {
+	// The order after a crash between the STORE and its confirmation: the flags
+	// are read first, with the mark.
+	w := newWorld(t, testOptions())
+	w.teach()
+	before := w.f.State().Account.Marked
+	l, m := w.urgent(1)
+	if got := w.f.Intents(); len(got) != 1 || got[0].ID != m.ID {
+		t.Fatalf("intents to settle are %v, want the one of %d", got, m.ID)
+	}
+	w.flag(l, "$Important")
+	w.wantLedger(m.ID, store.MarkConfirmed)
+	w.done(m)
+	w.wait(time.Hour)
+	w.wantLessons("a mark of ours that was seen early")
+	if got := w.f.State().Account.Marked - before; got != 1 {
+		t.Fatalf("%d marks confirmed, want 1", got)
+	}
+}
+
+func TestRemovingOurMarkIsALessonAndTheMarkNeverComesBack(t *testing.T) {
+	w := newWorld(t, testOptions())
+	w.teach()
+	l, m := w.urgent(1)
+	w.done(m)
+	w.flag(l, `\Seen`)
+	w.wantLedger(m.ID, store.MarkRefused)
+	w.wantLessons("before the settle window")
+	w.wait(time.Minute)
+	w.wantLessons("the mark removed", "ordinary by mark")
+
+	// R2: whatever happens to the message, it is never marked again.
+	w.marks = nil
+	l = w.move(l, "Keep", `\Seen`)
+	l = w.move(l, "INBOX", `\Seen`)
+	w.open("INBOX", ingest.RoleInbox, 2)
+	w.deliver("INBOX", l.raw)
+	w.deliver("INBOX", append(l.raw, "a list footer\r\n"...))
+	if len(w.marks) != 0 {
+		t.Fatalf("a refused message was marked again: %v", w.marks)
+	}
+}
+
+func TestTheOwnersOwnMarkAndItsRemoval(t *testing.T) {
+	w := newWorld(t, testOptions())
+	w.teach()
+	l, _ := w.deliver("INBOX", mail("o@x", "news@example.net", "list@example.net", "newsletter again"))
+	w.wait(time.Minute)
+	w.flag(l, `$Important`)
+	w.wait(time.Minute)
+	w.wantLessons("the owner's mark", "important by mark")
+	w.flag(l)
+	w.wait(time.Minute)
+	w.wantLessons("its removal", "ordinary by mark")
+}
+
+func TestAMarkOnAnUnreadMessageThatHasJustArrivedIsAnotherPrograms(t *testing.T) {
+	w := newWorld(t, testOptions())
+	w.teach()
+	l, r := w.deliver("INBOX", mail("s@x", "boss@example.com", owner, "urgent thing"), "$Important")
+	if len(r.Marks) != 0 || r.Decision.Reason != store.ReasonOwner {
+		t.Fatalf("a message that carries the mark already was marked: %v, %v", r.Marks, r.Decision.Reason)
+	}
+	w.wait(time.Minute)
+	w.wantLessons("a mark there at arrival")
+	l, _ = w.deliver("INBOX", mail("s2@x", "news@example.net", "list@example.net", "newsletter"))
+	w.now = w.now.Add(30 * time.Second)
+	w.flag(l, "$Important")
+	w.wait(time.Minute)
+	w.wantLessons("a mark within 30 s")
+	l, _ = w.deliver("INBOX", mail("s3@x", "news@example.net", "list@example.net", "newsletter three"))
+	w.now = w.now.Add(30*time.Second + time.Millisecond)
+	w.flag(l, "$Important")
+	w.wait(time.Minute)
+	w.wantLessons("a mark just after 30 s", "important by mark")
+}
+
+func TestFeedbackByFlags(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		flags []string
+		want  []string
+	}{
+		{"star", []string{`\Flagged`}, []string{"important by flagged"}},
+		{"answer", []string{`\Answered`}, []string{"important by answered"}},
+		{"junk", []string{"Junk"}, []string{"ordinary by junk"}},
+		{"mute", []string{"$muted"}, []string{"ordinary by junk"}},
+		{"reading alone", []string{`\Seen`}, nil},
+		{"deleted unread", []string{`\Deleted`}, []string{"ordinary by moved"}},
+		{"read, then deleted", []string{`\Seen`, `\Deleted`}, nil},
+		{"star outranks junk", []string{`\Flagged`, "$Junk"}, []string{"important by flagged"}},
+		{"mark outranks junk", []string{"$Important", `\Seen`, "$Junk"}, []string{"important by mark"}},
+		{"unknown keyword", []string{"$label5"}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, testOptions())
+			l, _ := w.deliver("INBOX", mail("f@x", "a@example.com", owner, "some words"))
+			w.wait(time.Minute)
+			w.flag(l, c.flags...)
+			w.wait(time.Minute - time.Millisecond)
+			w.wantLessons("just before the settle window ends")
+			w.wait(time.Millisecond)
+			w.wantLessons("when it ends", c.want...)
+		})
+	}
+}
+
+func TestAChangeUndoneWithinTheSettleWindowTeachesNothing(t *testing.T) {
+	w := newWorld(t, testOptions())
+	l, _ := w.deliver("INBOX", mail("f@x", "a@example.com", owner, "some words"))
+	w.flag(l, `\Flagged`)
+	w.wait(30 * time.Second)
+	w.flag(l)
+	w.wait(time.Hour)
+	w.wantLessons("a star set and cleared")
+}
+
+func TestALabelIsLearntOnceHoweverOftenItIsGiven(t *testing.T) {
+	w := newWorld(t, testOptions())
+	l, _ := w.deliver("INBOX", mail("f@x", "a@example.com", owner, "some words"))
+	w.flag(l, `\Answered`)
+	w.wait(time.Minute)
+	w.deliver("Sent", mail("own@x", owner, "a@example.com", "re: some words", "In-Reply-To: <f@x>"))
+	w.wait(time.Minute)
+	w.flag(l, `\Answered`, `\Flagged`)
+	w.wait(time.Minute)
+	w.wantLessons("three ways to say important", "important by answered")
+	if got := w.row(l).Source; got != store.SourceFlagged {
+		t.Fatalf("the label rests on %v, want the strongest source, flagged", got)
+	}
+}
+
+func TestAnswersInSentAreLabels(t *testing.T) {
+	w := newWorld(t, testOptions())
+	w.deliver("INBOX", mail("q@x", "a@example.com", owner, "a question"))
+	w.deliver("Sent", mail("own@x", owner, "a@example.com", "re: a question", "In-Reply-To: <q@x>"))
+	w.wait(time.Minute)
+	w.wantLessons("a reply in Sent", "important by answered")
+}
+
+func TestMovesAreLabels(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		from  string
+		to    string
+		flags []string
+		want  []string
+	}{
+		{"to Junk", "INBOX", "Junk", nil, []string{"ordinary by junk"}},
+		{"to Trash unread", "INBOX", "Trash", nil, []string{"ordinary by moved"}},
+		{"to Trash read", "INBOX", "Trash", []string{`\Seen`}, nil},
+		{"to a folder to keep", "INBOX", "Keep", nil, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, testOptions())
+			l, _ := w.deliver(c.from, mail("m@x", "a@example.com", owner, "some words"))
+			w.move(l, c.to, c.flags...)
+			w.wait(time.Minute)
+			w.wantLessons(c.name, c.want...)
+		})
+	}
+	t.Run("out of Junk", func(t *testing.T) {
+		w := newWorld(t, testOptions())
+		l, r := w.deliver("Junk", mail("m@x", "a@example.com", owner, "some words"))
+		if r.Decision != nil {
+			t.Fatalf("mail in Junk was decided: %+v", r.Decision)
+		}
+		w.move(l, "INBOX")
+		w.wait(time.Minute)
+		w.wantLessons("rescued", "important by moved")
+	})
+	t.Run("from Junk to Trash is a clean-up", func(t *testing.T) {
+		w := newWorld(t, testOptions())
+		l, _ := w.deliver("INBOX", mail("m@x", "a@example.com", owner, "some words"))
+		l = w.move(l, "Junk")
+		w.wait(time.Minute)
+		w.wantLessons("to Junk", "ordinary by junk")
+		w.move(l, "Trash")
+		w.wait(time.Minute)
+		w.wantLessons("Junk to Trash")
+	})
+}
+
+func TestOwnMailJunkTrashAndSentAreNeverDecidedOrMarked(t *testing.T) {
+	w := newWorld(t, testOptions())
+	w.teach()
+	for _, c := range []struct{ mailbox, from string }{
+		{"Junk", "boss@example.com"}, {"Trash", "boss@example.com"}, {"Sent", "boss@example.com"},
+		{"INBOX", owner}, {"INBOX", "Owner <OWNER@example.org>"},
+	} {
+		_, r := w.deliver(c.mailbox, mail(c.mailbox+c.from[:2]+"@x", c.from, "boss@example.com", "urgent matter"))
+		if r.Decision != nil || len(r.Marks) != 0 {
+			t.Errorf("%s from %s: decision %+v, marks %v; want neither", c.mailbox, c.from, r.Decision, r.Marks)
+		}
+	}
+}
+
+func TestNothingIsMarkedBeforeThereAreEnoughLabels(t *testing.T) {
+	o := testOptions()
+	o.MinImportant, o.MinOrdinary = 7, 6
+	w := newWorld(t, o)
+	w.teach() // six of each: one short
+	_, r := w.deliver("INBOX", mail("one@x", "boss@example.com", owner, "urgent thing"))
+	if r.Decision.Outcome != store.DecidedUnsure || r.Decision.Reason != store.ReasonTooFewLabels || len(r.Marks) != 0 {
+		t.Fatalf("decided %+v with marks %v; want unsure, too few labels, none", r.Decision, r.Marks)
+	}
+	if got, want := w.f.Marking(), "not yet: learnt 6 of 7 important, 6 of 6 ordinary"; got != want {
+		t.Fatalf("Marking says %q, want %q", got, want)
+	}
+	w.apply(&Labelled{At: w.moment(), Message: r.Decision.Message, Label: model.Important})
+	w.urgent(2)
+}
+
+func TestShadowAndBacklogDecideButDoNotMark(t *testing.T) {
+	o := testOptions()
+	o.Shadow = ShadowOn
+	w := newWorld(t, o)
+	w.teach()
+	_, r := w.deliver("INBOX", mail("one@x", "boss@example.com", owner, "urgent thing"))
+	if r.Decision.Outcome != store.DecidedImportant || r.Decision.Reason != store.ReasonShadow || len(r.Marks) != 0 {
+		t.Fatalf("in shadow: %+v, marks %v", r.Decision, r.Marks)
+	}
+	w = newWorld(t, testOptions())
+	w.teach()
+	m := w.reader.Read(mail("two@x", "boss@example.com", owner, "urgent thing"))
+	r = w.apply(&Arrived{At: w.moment(), Place: Place{"INBOX", 1, 99}, Backlog: true, Meta: NewMeta(m), Message: m})
+	if r.Decision.Outcome != store.DecidedImportant || r.Decision.Reason != store.ReasonBacklog || len(r.Marks) != 0 {
+		t.Fatalf("in the backlog: %+v, marks %v", r.Decision, r.Marks)
+	}
+}
+
+func TestADaysBudgetIsAHardCap(t *testing.T) {
+	o := testOptions()
+	o.Threshold.PerDay = 2
+	o.TimeZone = "America/New_York"
+	w := newWorld(t, o)
+	w.teach()
+	w.now = time.Date(2026, 3, 3, 20, 0, 0, 0, time.UTC)
+	marked := func() int {
+		n := 0
+		for i := range 4 {
+			_, r := w.deliver("INBOX", mail(fmt.Sprintf("%d-%d@x", w.now.Unix(), i), "boss@example.com", owner, fmt.Sprintf("urgent thing %d", i)))
+			n += len(r.Marks)
+		}
+		return n
+	}
+	if got := marked(); got != 2 {
+		t.Fatalf("%d marks on the first day, want 2", got)
+	}
+	w.now = time.Date(2026, 3, 4, 4, 59, 0, 0, time.UTC) // 23:59 of the same day in New York
+	if got := marked(); got != 0 {
+		t.Fatalf("%d marks late on the same day, want 0", got)
+	}
+	w.now = time.Date(2026, 3, 4, 5, 1, 0, 0, time.UTC)
+	if got := marked(); got != 2 {
+		t.Fatalf("%d marks on the next day, want 2", got)
+	}
+}
+
+func TestSilenceOnDaysOfActivityMakesOrdinary(t *testing.T) {
+	w := newWorld(t, testOptions())
+	l, _ := w.deliver("INBOX", mail("quiet@x", "a@example.com", owner, "some words"))
+	w.wait(30 * 24 * time.Hour)
+	w.wantLessons("a month in which the owner was away")
+	for day := range 7 {
+		w.now = w.now.Add(24 * time.Hour)
+		w.deliver("Sent", mail(fmt.Sprintf("own%d@x", day), owner, "b@example.com", fmt.Sprint("day ", day)))
+		if day < 6 {
+			w.wait(time.Second)
+			w.wantLessons(fmt.Sprint("active day ", day+1))
+		}
+	}
+	w.wait(time.Second)
+	w.wantLessons("seven active days", "ordinary by silence")
+	w.flag(l, `\Answered`)
+	w.wait(time.Minute)
+	w.wantLessons("a late answer", "important by answered")
+}
+
+func TestSilenceNeverEchoesOurOwnMark(t *testing.T) {
+	o := testOptions()
+	o.SilenceCalendar = true
+	w := newWorld(t, o)
+	w.teach()
+	w.wait(8 * 24 * time.Hour)
+	w.lessons = nil
+	l, m := w.urgent(1)
+	w.done(m)
+	w.flag(l, "$Important", `\Seen`)
+	w.wait(8 * 24 * time.Hour)
+	w.wantLessons("a marked message that was read and left")
+}
+
+func TestAConflictIsTriedAgainUnlessTheOwnerSpoke(t *testing.T) {
+	w := newWorld(t, testOptions())
+	w.teach()
+	conflict := func(m ingest.MarkRequest, flags ...string) Result {
+		w.marks = nil
+		return w.apply(&Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkConflict, Flags: ingest.CanonicalFlags(flags)})
+	}
+	_, m := w.urgent(1)
+	r := conflict(m, `\Seen`)
+	if len(r.Marks) != 1 || r.Marks[0].ID != m.ID || !slices.Equal(r.Marks[0].Known, []string{`\seen`}) {
+		t.Fatalf("after the owner read the message, requests are %v; want the same again with the new flags", r.Marks)
+	}
+	_, m = w.urgent(2)
+	if r := conflict(m, "$Junk"); len(r.Marks) != 0 {
+		t.Fatalf("after the owner junked the message, it was requested again: %v", r.Marks)
+	}
+	w.wantLedger(m.ID, store.MarkAbandoned)
+	_, m = w.urgent(3)
+	if r := conflict(m, "$Important", `\Seen`); len(r.Marks) != 0 {
+		t.Fatalf("the owner was first, and yet: %v", r.Marks)
+	}
+	w.wantLedger(m.ID, store.MarkAbandoned)
+	w.wait(time.Minute)
+	w.wantLessons("junked, then marked by the owner", "ordinary by junk", "important by mark")
+}
+
+func TestACopyIsNeitherDecidedNorLearntAgain(t *testing.T) {
+	w := newWorld(t, testOptions())
+	w.teach()
+	l, m := w.urgent(1)
+	w.done(m)
+	messages := w.f.State().Account.Messages
+	_, r := w.deliver("Keep", l.raw, "$Important")
+	if r.Decision != nil || len(r.Marks) != 0 || w.f.State().Account.Messages != messages {
+		t.Fatalf("a copy was taken for news: %+v", r)
+	}
+	w.open("INBOX", ingest.RoleInbox, 7) // renumbered, for example after a restore
+	_, r = w.deliver("INBOX", l.raw, "$Important")
+	if r.Decision != nil || len(r.Marks) != 0 {
+		t.Fatalf("after a UIDVALIDITY change: %+v", r)
+	}
+	w.wait(time.Hour)
+	w.wantLessons("copies that carry our mark")
+}
+
+func TestReplayGivesTheSameStateAsTheLiveRun(t *testing.T) {
+	for seed := range uint64(8) {
+		w := newWorld(t, testOptions())
+		w.teach()
+		w.storm(seed, 600)
+		f, err := Replay(store.NewState(), w.entries(), w.features)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantSameDigest(t, "replay", w.f, f)
+		if w.f.State().Account.Refused == 0 || w.f.State().Account.Marked == 0 {
+			t.Fatalf("seed %d: the storm marked %d and refused %d; both must happen for this test to mean anything",
+				seed, w.f.State().Account.Marked, w.f.State().Account.Refused)
+		}
+	}
+}
+
+func TestARestartBeforeEveryEventChangesNothing(t *testing.T) {
+	for seed := range uint64(4) {
+		calm, shaken := newWorld(t, testOptions()), newWorld(t, testOptions())
+		shaken.restart = true
+		for _, w := range []*world{calm, shaken} {
+			w.teach()
+			w.storm(seed, 300)
+		}
+		wantSameDigest(t, "restarted", calm.f, shaken.f)
+	}
+}
+
+func (w *world) entries() iter.Seq2[store.JournalEntry, error] {
+	return func(yield func(store.JournalEntry, error) bool) {
+		for i, data := range w.journal {
+			if !yield(store.JournalEntry{Seq: uint64(i + 1), Data: data}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func wantSameDigest(t *testing.T, what string, a, b *Filter) {
+	t.Helper()
+	am, as := store.Digest(a.State())
+	bm, bs := store.Digest(b.State())
+	if am != bm || as != bs {
+		t.Fatalf("%s: digests %s %s, want %s %s", what, bm, bs, am, as)
+	}
+}
+
+func TestAReplayWithoutAStoredVectorSaysWhichEntry(t *testing.T) {
+	w := newWorld(t, testOptions())
+	l, _ := w.deliver("INBOX", mail("f@x", "a@example.com", owner, "some words"))
+	delete(w.features, l.key)
+	_, err := Replay(store.NewState(), w.entries(), w.features)
+	if err == nil || !errors.Is(err, ErrBadEvent) && err.Error() == "" {
+		t.Fatalf("replay gave %v, want an error that names the entry", err)
+	}
+}
+
+func TestExplanationAddsUpToTheScore(t *testing.T) {
+	w := newWorld(t, testOptions())
+	w.teach()
+	w.storm(3, 300)
+	checked := 0
+	for _, k := range w.f.State().Messages.Keys() {
+		ex, err := w.f.Explain(store.MessageKey([]byte(k)))
+		if errors.Is(err, store.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts := slices.Clone(ex.Parts)
+		slices.SortFunc(parts, func(a, b Contribution) int {
+			if a.Index < b.Index {
+				return -1
+			}
+			return 1
+		})
+		sum := 0.0
+		for _, p := range parts {
+			sum += p.Amount
+		}
+		if sum != ex.Score {
+			t.Fatalf("parts add up to %v, the score is %v", sum, ex.Score)
+		}
+		checked++
+	}
+	if checked < 50 {
+		t.Fatalf("only %d messages could be explained", checked)
+	}
+}
+
+func TestLimitsHoldAndAreDeterministic(t *testing.T) {
+	o := testOptions()
+	o.Limits = Limits{Senders: 100, Threads: 100, IDs: 100, Messages: 100, Weights: 200, Ledger: 100, Refusals: 100}
+	var fs []*Filter
+	for range 2 {
+		w := newWorld(t, o)
+		w.teach()
+		w.storm(5, 1500)
+		st := w.f.State()
+		for name, n := range map[string]int{
+			"messages": st.Messages.Len(), "ledger": st.Ledger.Len(), "refusals": st.Refusals.Len(),
+			"senders": st.Senders.Len(), "threads": st.Threads.Len(), "ids": st.IDs.Len(),
+		} {
+			if n > 100 {
+				t.Errorf("%d %s, the limit is 100", n, name)
+			}
+		}
+		if st.Weights.Len() > 200 || st.Account.Displaced == 0 {
+			t.Errorf("%d weights with displacement %v; the limit is 200 and some must have gone", st.Weights.Len(), st.Account.Displaced)
+		}
+		fs = append(fs, w.f)
+	}
+	wantSameDigest(t, "second run", fs[0], fs[1])
+}
+
+func TestMomentsThatGoBackDoNotTurnTheClockBack(t *testing.T) {
+	w := newWorld(t, testOptions())
+	l, _ := w.deliver("INBOX", mail("f@x", "a@example.com", owner, "some words"))
+	before := w.f.State().Account.Clock
+	w.now = w.now.Add(-48 * time.Hour)
+	w.flag(l, `\Flagged`)
+	if got := w.f.State().Account.Clock; got != before {
+		t.Fatalf("the clock went from %d to %d", before, got)
+	}
+	w.now = w.now.Add(48*time.Hour + time.Minute)
+	w.wait(0)
+	w.wantLessons("after the clock caught up", "important by flagged")
+}
+
+func TestOptionsAreRefusedWithTheReason(t *testing.T) {
+	for name, spoil := range map[string]func(*Options){
+		"share":     func(o *Options) { o.Threshold = Threshold{Mode: ModeBudget, Share: 1} },
+		"cost":      func(o *Options) { o.Threshold = Threshold{Mode: ModeCost} },
+		"value":     func(o *Options) { o.Threshold = Threshold{Mode: ModeFixed, Value: math.NaN()} },
+		"mode":      func(o *Options) { o.Threshold.Mode = "often" },
+		"unsure":    func(o *Options) { o.Threshold.UnsureShare = 1 },
+		"day":       func(o *Options) { o.Threshold.PerDay = -1 },
+		"shadow":    func(o *Options) { o.Shadow = "perhaps" },
+		"labels":    func(o *Options) { o.MinImportant = -1 },
+		"settle":    func(o *Options) { o.Settle = -time.Second },
+		"silence":   func(o *Options) { o.SilenceDays = -1 },
+		"time zone": func(o *Options) { o.TimeZone = "Mars/Olympus" },
+		"weight":    func(o *Options) { o.ImplicitWeight = 0 },
+		"limit":     func(o *Options) { o.Limits.Messages = 99 },
+		"learner":   func(o *Options) { o.Learner.Kind = "oracle" },
+	} {
+		o := DefaultOptions()
+		spoil(&o)
+		if err := o.Validate(); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	if err := DefaultOptions().Validate(); err != nil {
+		t.Errorf("the defaults are refused: %v", err)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, e := range everyEvent() {
+		entry, err := Encode(e)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(entry)
+	}
+	f.Fuzz(func(t *testing.T, entry []byte) {
+		e, err := Decode(entry)
+		if err != nil {
+			if !errors.Is(err, ErrBadEvent) {
+				t.Fatalf("error %v is not an ErrBadEvent", err)
+			}
+			return
+		}
+		// What was understood can be written again and read back unchanged.
+		once, err := Encode(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := Decode(once)
+		if err != nil {
+			t.Fatal(err)
+		}
+		twice, err := Encode(again)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(once) != string(twice) {
+			t.Fatalf("%x, then %x", once, twice)
+		}
+	})
+}
+
+func everyEvent() []Event {
+	return []Event{
+		&Configured{At: 1, Options: DefaultOptions()},
+		&Opened{At: 2, Mailbox: "INBOX", UIDValidity: 3, Role: ingest.RoleInbox, Keywords: true},
+		&Arrived{At: 3, Place: Place{"INBOX", 3, 4}, Flags: []string{`\seen`}, Meta: Meta{ID: 5, From: 6}},
+		&Flagged{At: 4, Place: Place{"INBOX", 3, 4}, Flags: []string{`\flagged`}},
+		&Vanished{At: 5, Mailbox: "INBOX", UIDValidity: 3, UIDs: []uint32{1, 2}},
+		&Reached{Mailbox: "INBOX", UIDValidity: 3, UIDNext: 9, HighestModSeq: 77},
+		&Settled{At: 6, Ledger: 1, Outcome: ingest.MarkDone, Flags: []string{"$important"}},
+		&Labelled{At: 7, Message: store.MessageKey{1}, Label: model.Important},
+		&Ticked{At: 8},
+	}
+}
+
+func TestSeedsOfFuzzDecodeAreEventsOfEveryType(t *testing.T) {
+	for i, e := range everyEvent() {
+		entry, err := Encode(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if entry[0] != byte(i+1) {
+			t.Fatalf("%T has type byte %d, want %d", e, entry[0], i+1)
+		}
+		got, err := Decode(entry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", e) {
+			t.Fatalf("%T came back as %+v, want %+v", e, got, e)
+		}
+	}
+}

@@ -1,0 +1,235 @@
+package filter
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/store"
+)
+
+const (
+	maxParents    = 20
+	maxRecipients = 50
+)
+
+// Meta is what the history needs of a message: hashes and nothing readable.
+type Meta struct {
+	Key        store.MessageKey `cbor:"1,keyasint"`
+	ID         store.ID         `cbor:"2,keyasint,omitempty"` // of the Message-ID; 0: none
+	Parents    []store.ID       `cbor:"3,keyasint,omitempty"` // In-Reply-To first, then References, newest first
+	Replies    []store.ID       `cbor:"4,keyasint,omitempty"` // In-Reply-To alone: what it answers
+	Root       store.ID         `cbor:"5,keyasint,omitempty"` // the oldest of References, or of In-Reply-To
+	From       store.ID         `cbor:"6,keyasint,omitempty"` // first address of From; 0: none
+	Domain     store.ID         `cbor:"7,keyasint,omitempty"` // its domain
+	Topic      store.ID         `cbor:"8,keyasint,omitempty"` // the subject without "Re:" and tags
+	Recipients []store.ID       `cbor:"9,keyasint,omitempty"`
+	Own        bool             `cbor:"10,keyasint,omitempty"`
+}
+
+// hashID returns the ID of a Message-ID or an address; 0 for "".
+func hashID(s string) store.ID {
+	if s == "" {
+		return 0
+	}
+	return store.ID(xxhash.Sum64String(s))
+}
+
+// NewMeta takes from a message what the history needs.
+func NewMeta(m *featurize.Message) Meta {
+	meta := Meta{Key: store.MessageKey(m.Key), ID: hashID(m.MessageID), Own: m.Own}
+	for _, id := range m.InReplyTo[:min(len(m.InReplyTo), maxParents)] {
+		meta.Replies = append(meta.Replies, hashID(id))
+	}
+	meta.Parents = append(meta.Parents, meta.Replies...)
+	for i := len(m.References) - 1; i >= 0 && len(meta.Parents) < maxParents; i-- {
+		if id := hashID(m.References[i]); !slices.Contains(meta.Parents, id) {
+			meta.Parents = append(meta.Parents, id)
+		}
+	}
+	switch {
+	case len(m.References) > 0:
+		meta.Root = hashID(m.References[0])
+	case len(m.InReplyTo) > 0:
+		meta.Root = hashID(m.InReplyTo[0])
+	}
+	if len(m.From) > 0 {
+		meta.From = hashID(m.From[0])
+		meta.Domain = hashID(featurize.Domain(m.From[0]))
+	}
+	if topic := m.Topic(); topic != "" {
+		meta.Topic = hashID("topic:" + topic)
+	}
+	for _, list := range [][]string{m.To, m.Cc} {
+		for _, a := range list {
+			if id := hashID(a); len(meta.Recipients) < maxRecipients && !slices.Contains(meta.Recipients, id) {
+				meta.Recipients = append(meta.Recipients, id)
+			}
+		}
+	}
+	return meta
+}
+
+// thread finds the thread that a message belongs to: that of the nearest parent
+// that is known, else the one named after the oldest message that it refers to,
+// else its own.
+func thread(st *store.State, m Meta) store.ID {
+	for _, id := range m.Parents {
+		if known, ok := st.IDs.Get(id.Key()); ok && known.Thread != 0 {
+			return known.Thread
+		}
+	}
+	if m.Root != 0 {
+		return m.Root
+	}
+	return m.ID
+}
+
+// pair names the row of one sender within one thread.
+func pair(thread, sender store.ID) store.ID {
+	return store.ID(xxhash.Sum64String(thread.Key() + sender.Key()))
+}
+
+// facts gathers what the account remembers, from earlier mail only, that helps to
+// judge m. Call it before note.
+func facts(st *store.State, m Meta) featurize.History {
+	var h featurize.History
+	if s, ok := st.Senders.Get(m.From.Key()); ok && m.From != 0 {
+		h.Received, h.Answered, h.Written, h.Recent = s.Received, s.Answered, s.Written, s.Recent
+	}
+	if s, ok := st.Senders.Get(m.Domain.Key()); ok && m.Domain != 0 {
+		h.DomainReceived, h.DomainAnswered = s.Received, s.Answered
+	}
+	id := thread(st, m)
+	if t, ok := st.Threads.Get(id.Key()); ok && id != 0 {
+		h.Known = true
+		h.Messages, h.ByOwner, h.ThreadAnswered, h.Since = t.Messages, t.ByOwner, t.Answered, t.Since
+		p, _ := st.Threads.Get(pair(id, m.From).Key())
+		h.BySender, h.SenderAnswered = p.Messages, p.Answered
+	}
+	if t, ok := st.Threads.Get(m.Topic.Key()); ok && m.Topic != 0 {
+		h.TopicMessages, h.TopicByOwner, h.TopicAnswered = t.Messages, t.ByOwner, t.Answered
+	}
+	for _, id := range m.Parents {
+		if parent, ok := st.IDs.Get(id.Key()); ok {
+			h.ParentKnown, h.ParentOwn, h.ParentAnswered = true, parent.Own, parent.Answered
+			h.ParentSender = parent.Sender == m.From && m.From != 0
+			break
+		}
+	}
+	return h
+}
+
+// note enters an arrival into the history. For a message of the owner's own it
+// returns the known messages of others that it answers, so that they can be
+// labelled, in the order in which In-Reply-To names them.
+//
+// A Message-ID that is known already is another copy and changes nothing.
+func note(st *store.State, m Meta, limits Limits) (answered []store.MessageKey) {
+	if _, ok := st.IDs.Get(m.ID.Key()); ok && m.ID != 0 {
+		return nil
+	}
+	seq := st.Account.Messages
+	id := thread(st, m)
+	if m.Own {
+		answered = noteAnswers(st, m, seq)
+		for _, to := range m.Recipients {
+			change(st.Senders, to, func(s *store.Sender) { s.Written, s.Seq = s.Written+1, seq })
+		}
+	} else {
+		received := func(s *store.Sender) { s.Received, s.Recent, s.Seq = s.Received+1, s.Recent<<1, seq }
+		change(st.Senders, m.From, received)
+		change(st.Senders, m.Domain, received)
+		if id != 0 && m.From != 0 {
+			change(st.Threads, pair(id, m.From), func(t *store.Thread) { t.Messages, t.Seq = t.Messages+1, seq })
+		}
+	}
+	for _, row := range [...]store.ID{id, m.Topic} {
+		change(st.Threads, row, func(t *store.Thread) {
+			t.Messages, t.Since, t.Seq = t.Messages+1, t.Since+1, seq
+			if t.LastOwner = m.Own; m.Own {
+				t.ByOwner, t.Since = t.ByOwner+1, 0
+			}
+		})
+	}
+	sender, _ := st.Senders.Get(m.From.Key())
+	change(st.IDs, m.ID, func(k *store.KnownID) {
+		*k = store.KnownID{
+			Thread: id, Sender: m.From, Message: m.Key, Seq: seq, Own: m.Own,
+			Domain: m.Domain, Topic: m.Topic, Number: sender.Received,
+		}
+	})
+	evict(st.Senders, limits.Senders, func(s store.Sender) uint64 { return s.Seq })
+	evict(st.Threads, limits.Threads, func(t store.Thread) uint64 { return t.Seq })
+	evict(st.IDs, limits.IDs, func(k store.KnownID) uint64 { return k.Seq })
+	return answered
+}
+
+// noteAnswers credits what the owner's message m answers to its senders and
+// threads, each message once.
+func noteAnswers(st *store.State, m Meta, seq uint64) (answered []store.MessageKey) {
+	for _, id := range m.Replies {
+		known, ok := st.IDs.Get(id.Key())
+		if !ok || known.Own || id == 0 {
+			continue
+		}
+		if !slices.Contains(answered, known.Message) {
+			answered = append(answered, known.Message)
+		}
+		if known.Answered {
+			continue
+		}
+		known.Answered = true
+		st.IDs.Put(id.Key(), known)
+		change(st.Senders, known.Sender, func(s *store.Sender) {
+			s.Answered, s.Seq = s.Answered+1, seq
+			// Number is how many had come from the sender with this one; a sender
+			// that was forgotten since has begun anew and lacks it.
+			if s.Received >= known.Number {
+				s.Recent |= 1 << min(s.Received-known.Number, 31)
+			}
+		})
+		change(st.Senders, known.Domain, func(s *store.Sender) { s.Answered, s.Seq = s.Answered+1, seq })
+		rows := [...]store.ID{known.Thread, known.Topic, pair(known.Thread, known.Sender)}
+		for _, row := range rows {
+			change(st.Threads, row, func(t *store.Thread) { t.Answered, t.Seq = t.Answered+1, seq })
+		}
+	}
+	return answered
+}
+
+// change puts the row of id back as f leaves it; id 0 has no row.
+func change[V any](t *store.Table[V], id store.ID, f func(*V)) {
+	if id == 0 {
+		return
+	}
+	row, _ := t.Get(id.Key())
+	f(&row)
+	t.Put(id.Key(), row)
+}
+
+// evict brings a table that outgrew its limit down to nine tenths of it: the rows
+// of least seq go, equals by key. So the sort is paid once in a tenth of the
+// limit's arrivals.
+func evict[V any](t *store.Table[V], limit int, seq func(V) uint64) {
+	if t.Len() <= limit {
+		return
+	}
+	type age struct {
+		seq uint64
+		key string
+	}
+	ages := make([]age, 0, t.Len())
+	for _, key := range t.Keys() {
+		row, _ := t.Get(key)
+		ages = append(ages, age{seq(row), key})
+	}
+	slices.SortFunc(ages, func(a, b age) int {
+		return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.key, b.key))
+	})
+	for _, a := range ages[:len(ages)-limit*9/10] {
+		t.Delete(a.key)
+	}
+}

@@ -1,0 +1,319 @@
+package filter
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// A mark goes through these steps, each committed before the next begins, so
+// that at no moment a mark of ours can be taken for the owner's word or the
+// other way round:
+//
+//	intended  the ledger entry is committed, with the flags as they were
+//	          → the source does a conditional STORE and reads the flags back
+//	confirmed the mark was seen on the server
+//	refused   the owner removed it; it is never set again on that message
+//	abandoned it could not be set, or the owner was first
+//
+// After a crash between intent and confirmation the source is asked again: a
+// mark that is there is ours, one that is absent is set.
+
+// ledgerIndex finds the ledger entries of a message. It is derived from the
+// ledger.
+type ledgerIndex struct {
+	byMessage map[store.MessageKey][]uint64
+	first     uint64 // the oldest entry still kept
+}
+
+func ledgerKey(n uint64) string { return string(binary.BigEndian.AppendUint64(nil, n)) }
+
+func newLedgerIndex(st *store.State) ledgerIndex {
+	ix := ledgerIndex{byMessage: map[store.MessageKey][]uint64{}, first: st.Account.LedgerNext}
+	for i, k := range st.Ledger.Keys() {
+		n := binary.BigEndian.Uint64([]byte(k))
+		if i == 0 {
+			ix.first = n
+		}
+		e, _ := st.Ledger.Get(k)
+		ix.byMessage[e.Message] = append(ix.byMessage[e.Message], n)
+	}
+	return ix
+}
+
+// marked reports whether a mark of ours is on the message, or about to be.
+func (ix *ledgerIndex) marked(st *store.State, k store.MessageKey) bool {
+	for _, n := range ix.byMessage[k] {
+		if e, ok := st.Ledger.Get(ledgerKey(n)); ok && (e.State == store.MarkIntended || e.State == store.MarkConfirmed) {
+			return true
+		}
+	}
+	return false
+}
+
+func (ix *ledgerIndex) abandonMailbox(st *store.State, mailbox string) {
+	for _, k := range st.Ledger.Keys() {
+		if e, _ := st.Ledger.Get(k); e.State == store.MarkIntended && e.Mailbox == mailbox {
+			e.State, e.Settled = store.MarkAbandoned, st.Account.Clock
+			st.Ledger.Put(k, e)
+		}
+	}
+}
+
+type appearance int
+
+const (
+	markNotOurs appearance = iota
+	markOurs
+)
+
+// appeared says whose a mark is that was just seen on a message. If it was
+// intended at this place, seeing it confirms it. A mark that we confirmed
+// elsewhere came along with a copy or a move.
+func (ix *ledgerIndex) appeared(st *store.State, k store.MessageKey, place Place, flag string, now store.Moment) appearance {
+	for _, n := range ix.byMessage[k] {
+		e, ok := st.Ledger.Get(ledgerKey(n))
+		if !ok || ingest.CanonicalFlag(e.Keyword) != flag {
+			continue
+		}
+		here := e.Mailbox == place.Mailbox && e.UID == place.UID && e.UIDValidity == place.UIDValidity
+		switch {
+		case e.State == store.MarkIntended && here:
+			e.State, e.Settled = store.MarkConfirmed, now
+			st.Ledger.Put(ledgerKey(n), e)
+			st.Account.Marked++
+			return markOurs
+		case e.State == store.MarkConfirmed && !here:
+			return markOurs
+		}
+	}
+	return markNotOurs
+}
+
+// intend enters the marks of an important message into the ledger and requests
+// them, unless something outranks the threshold; then m.Reason says what.
+//
+// Precedence: excluded folder (never decided) > the owner's own mark or un-mark
+// > shadow > threshold.
+func (f *Filter) intend(e *Arrived, m *store.Message, r *Result) {
+	if m.Reason = f.obstacle(e, m); m.Reason != store.ReasonThreshold {
+		return
+	}
+	a := &f.st.Account
+	if day := f.day(a.Clock); day != a.SentDay {
+		a.SentDay, a.SentToday = day, 0
+	}
+	if limit := f.opts.Threshold.PerDay; limit > 0 && a.SentToday >= uint32(limit) {
+		m.Reason = store.ReasonBudget
+		return
+	}
+	a.SentToday++
+	for _, flag := range f.opts.Marks {
+		n := a.LedgerNext
+		a.LedgerNext++
+		f.st.Ledger.Put(ledgerKey(n), store.LedgerEntry{
+			Message: e.Meta.Key, ID: m.ID, Mailbox: e.Place.Mailbox, UIDValidity: e.Place.UIDValidity,
+			UID: e.Place.UID, Keyword: flag, State: store.MarkIntended,
+			Score: m.Score, Threshold: m.Threshold, Intended: a.Clock,
+		})
+		f.ledger.byMessage[e.Meta.Key] = append(f.ledger.byMessage[e.Meta.Key], n)
+		r.Marks = append(r.Marks, ingest.MarkRequest{
+			ID: n, Place: ingest.Place(e.Place), Flag: flag, Known: e.Flags,
+		})
+	}
+	f.capLedger()
+}
+
+// obstacle returns why an important message must not be marked, or
+// ReasonThreshold when nothing stands against it.
+func (f *Filter) obstacle(e *Arrived, m *store.Message) store.Reason {
+	if _, refused := f.st.Refusals.Get(refusalKey(e.Meta.Key, m.ID)); refused {
+		return store.ReasonRefused
+	}
+	if slices.ContainsFunc(e.Flags, f.opts.isMark) {
+		return store.ReasonOwner
+	}
+	if len(f.ledger.byMessage[e.Meta.Key]) > 0 {
+		return store.ReasonDuplicate
+	}
+	if id, ok := f.st.IDs.Get(m.ID.Key()); ok && m.ID != 0 && id.Message != e.Meta.Key && len(f.ledger.byMessage[id.Message]) > 0 {
+		return store.ReasonDuplicate // the same Message-ID in other bytes, as lists make them
+	}
+	if e.Backlog {
+		return store.ReasonBacklog
+	}
+	if f.opts.Shadow == ShadowOn || len(f.opts.Marks) == 0 {
+		return store.ReasonShadow
+	}
+	return store.ReasonThreshold
+}
+
+// refusalKey names a message for "never mark it again": by its Message-ID,
+// which errs towards silence, or by its content where it has none.
+func refusalKey(k store.MessageKey, id store.ID) string {
+	if id == 0 {
+		return string(k[:])
+	}
+	return id.Key()
+}
+
+// refuse notes that a mark was removed from a message: whoever had set it, it
+// is not set again.
+func (f *Filter) refuse(k store.MessageKey, m *store.Message, place Place, flag string) {
+	a := &f.st.Account
+	for _, n := range f.ledger.byMessage[k] {
+		e, ok := f.st.Ledger.Get(ledgerKey(n))
+		if !ok || ingest.CanonicalFlag(e.Keyword) != flag {
+			continue
+		}
+		switch e.State {
+		case store.MarkConfirmed:
+			e.State, e.Settled = store.MarkRefused, a.Clock
+			a.Refused++
+		case store.MarkIntended:
+			e.State, e.Settled = store.MarkAbandoned, a.Clock
+		default:
+			continue
+		}
+		f.st.Ledger.Put(ledgerKey(n), e)
+	}
+	key := refusalKey(k, m.ID)
+	if _, known := f.st.Refusals.Get(key); !known {
+		f.st.Refusals.Put(key, store.Refusal{Seq: a.Messages})
+		f.capRefusals()
+	}
+}
+
+// applySettled takes the end of one attempt to set a mark.
+func (f *Filter) applySettled(e *Settled, r *Result) error {
+	key := ledgerKey(e.Ledger)
+	entry, ok := f.st.Ledger.Get(key)
+	if !ok {
+		return nil
+	}
+	if err := f.advance(e.At, r); err != nil {
+		return err
+	}
+	entry, _ = f.st.Ledger.Get(key)
+	place := Place{Mailbox: entry.Mailbox, UIDValidity: entry.UIDValidity, UID: entry.UID}
+	flag := ingest.CanonicalFlag(entry.Keyword)
+	if entry.State == store.MarkIntended {
+		switch e.Outcome {
+		case ingest.MarkDone:
+			entry.State = store.MarkConfirmed
+			f.st.Account.Marked++
+		case ingest.MarkConflict:
+			if ingest.HasFlag(e.Flags, flag) {
+				// Our STORE did nothing, and yet the mark is there: somebody
+				// else was first.
+				entry.State, entry.Prior = store.MarkAbandoned, true
+			}
+		default:
+			entry.State = store.MarkAbandoned
+		}
+		entry.Settled = f.st.Account.Clock
+		f.st.Ledger.Put(key, entry)
+	}
+
+	p, ok := f.st.Places.Get(place.key())
+	box, _ := f.st.Boxes.Get(place.Mailbox)
+	if !ok || p.Message != entry.Message || box.UIDValidity != entry.UIDValidity {
+		return nil
+	}
+	if e.Outcome == ingest.MarkDone || e.Outcome == ingest.MarkConflict {
+		old := p
+		if e.Outcome == ingest.MarkDone && !ingest.HasFlag(p.Flags, flag) {
+			// What appeared by our own hand is no change to heed.
+			old.Flags = ingest.CanonicalFlags(append(slices.Clone(p.Flags), flag))
+		}
+		if err := f.reflag(place, old, e.Flags, r); err != nil {
+			return err
+		}
+	}
+	entry, _ = f.st.Ledger.Get(key)
+	if e.Outcome == ingest.MarkConflict && entry.State == store.MarkIntended {
+		f.retry(e, entry, key, r)
+	}
+	return nil
+}
+
+// retry asks for a mark again whose message changed in between, unless that
+// change was the owner's word against it.
+func (f *Filter) retry(e *Settled, entry store.LedgerEntry, key string, r *Result) {
+	m, ok := f.st.Messages.Get(string(entry.Message[:]))
+	if !ok || m.Label == model.Ordinary || m.Pending.Label == model.Ordinary {
+		entry.State, entry.Settled = store.MarkAbandoned, f.st.Account.Clock
+		f.st.Ledger.Put(key, entry)
+		return
+	}
+	r.Marks = append(r.Marks, ingest.MarkRequest{
+		ID: e.Ledger, Flag: entry.Keyword, Known: e.Flags,
+		Place: ingest.Place{Mailbox: entry.Mailbox, UIDValidity: entry.UIDValidity, UID: entry.UID},
+	})
+}
+
+// Intents returns the marks that are committed as intended and not yet
+// confirmed, in order, to be requested again after a restart.
+func (f *Filter) Intents() []ingest.MarkRequest {
+	var out []ingest.MarkRequest
+	for _, k := range f.st.Ledger.Keys() {
+		e, _ := f.st.Ledger.Get(k)
+		if e.State != store.MarkIntended {
+			continue
+		}
+		p, _ := f.st.Places.Get(store.PlaceKey(e.Mailbox, e.UID))
+		out = append(out, ingest.MarkRequest{
+			ID: binary.BigEndian.Uint64([]byte(k)), Flag: e.Keyword, Known: p.Flags,
+			Place: ingest.Place{Mailbox: e.Mailbox, UIDValidity: e.UIDValidity, UID: e.UID},
+		})
+	}
+	return out
+}
+
+// capLedger forgets the oldest tenth of the ledger once it exceeds its limit.
+func (f *Filter) capLedger() {
+	limit := f.opts.Limits.Ledger
+	if f.st.Ledger.Len() <= limit {
+		return
+	}
+	for ; f.st.Ledger.Len() > limit*9/10; f.ledger.first++ {
+		k := ledgerKey(f.ledger.first)
+		if e, ok := f.st.Ledger.Get(k); ok {
+			f.st.Ledger.Delete(k)
+			rest := slices.DeleteFunc(f.ledger.byMessage[e.Message], func(n uint64) bool { return n == f.ledger.first })
+			if len(rest) == 0 {
+				delete(f.ledger.byMessage, e.Message)
+			} else {
+				f.ledger.byMessage[e.Message] = rest
+			}
+		}
+	}
+}
+
+// capRefusals forgets the oldest tenth of the refusals once they exceed their
+// limit.
+func (f *Filter) capRefusals() {
+	limit := f.opts.Limits.Refusals
+	if f.st.Refusals.Len() <= limit {
+		return
+	}
+	keys := f.st.Refusals.Keys()
+	slices.SortStableFunc(keys, func(a, b string) int {
+		x, _ := f.st.Refusals.Get(a)
+		y, _ := f.st.Refusals.Get(b)
+		switch {
+		case x.Seq < y.Seq:
+			return -1
+		case x.Seq > y.Seq:
+			return 1
+		default:
+			return 0
+		}
+	})
+	for _, k := range keys[:len(keys)-limit*9/10] {
+		f.st.Refusals.Delete(k)
+	}
+}

@@ -1,0 +1,184 @@
+package filter
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/model"
+)
+
+// Mode says how the threshold is set.
+type Mode string
+
+// The threshold modes.
+const (
+	ModeAuto   Mode = "auto"   // best F1 over the recent labelled scores
+	ModeBudget Mode = "budget" // a stated share of mail
+	ModeCost   Mode = "cost"   // a missed message is worth Cost false alarms
+	ModeFixed  Mode = "fixed"  // Value
+)
+
+// Threshold says how much to mark.
+type Threshold struct {
+	Mode Mode `cbor:"1,keyasint"`
+	// Share of mail to mark in ModeBudget, in (0, 1).
+	Share float64 `cbor:"2,keyasint,omitempty"`
+	// PerDay is a hard cap on marks in one day of the account's time zone, in
+	// every mode; 0 is no cap.
+	PerDay int `cbor:"3,keyasint,omitempty"`
+	// Cost of a missed important message in false alarms, in ModeCost. > 0.
+	Cost float64 `cbor:"4,keyasint,omitempty"`
+	// Value of the threshold in ModeFixed.
+	Value float64 `cbor:"5,keyasint,omitempty"`
+	// UnsureShare of mail nearest the threshold is decided unsure, in [0, 1).
+	UnsureShare float64 `cbor:"6,keyasint,omitempty"`
+}
+
+// Shadow says when marks may be set.
+type Shadow string
+
+// The shadow settings.
+const (
+	ShadowAuto Shadow = "auto" // once there are enough labels of each class
+	ShadowOn   Shadow = "on"   // never: decide and record only
+	ShadowOff  Shadow = "off"  // from the first decision on
+)
+
+// Options are all the settings that a decision can depend on. They are part of
+// the journal: a change of them is an event like any other, so that a replay
+// decides as the live run did.
+type Options struct {
+	Learner   model.Spec        `cbor:"1,keyasint"`
+	Featurize featurize.Options `cbor:"2,keyasint"`
+	Threshold Threshold         `cbor:"3,keyasint"`
+	Shadow    Shadow            `cbor:"4,keyasint"`
+	// MinImportant and MinOrdinary are how many lessons of each class must be
+	// learnt before anything is decided; until then every message is unsure.
+	MinImportant int `cbor:"5,keyasint,omitempty"`
+	MinOrdinary  int `cbor:"6,keyasint,omitempty"`
+	// Marks are the flags to set on important messages, as the server is to
+	// store them.
+	Marks []string `cbor:"7,keyasint,omitempty"`
+	// Settle is how long a change by the owner must have stood before it
+	// counts; 0: at once.
+	Settle time.Duration `cbor:"8,keyasint,omitempty"`
+	// Silence is how many days without a label make an unmarked message
+	// ordinary; 0: silence teaches nothing.
+	SilenceDays int `cbor:"9,keyasint,omitempty"`
+	// SilenceCalendar counts all days; otherwise only days on which the owner
+	// was active count.
+	SilenceCalendar bool `cbor:"10,keyasint,omitempty"`
+	// TimeZone is the IANA name of the zone in which days begin; "" is UTC.
+	TimeZone string `cbor:"11,keyasint,omitempty"`
+	Limits   Limits `cbor:"12,keyasint"`
+	// ImplicitWeight is the weight of lessons from labels that the owner did
+	// not give as such (answers, moves, silence). In (0, 1].
+	ImplicitWeight float64 `cbor:"13,keyasint"`
+}
+
+// Limits bound the account's state. Beyond one, what is oldest goes first,
+// deterministically.
+type Limits struct {
+	Senders  int `cbor:"1,keyasint"`
+	Threads  int `cbor:"2,keyasint"`
+	IDs      int `cbor:"3,keyasint"`
+	Messages int `cbor:"4,keyasint"`
+	Weights  int `cbor:"5,keyasint"`
+	Ledger   int `cbor:"6,keyasint"`
+	Refusals int `cbor:"7,keyasint"`
+}
+
+// DefaultOptions returns the settings that measured best (docs/results.md) and
+// the marks, windows and limits of DESIGN.md.
+func DefaultOptions() Options {
+	return Options{
+		Learner:      model.DefaultSpec(),
+		Featurize:    featurize.DefaultOptions(),
+		Threshold:    Threshold{Mode: ModeAuto, Share: 0.1, Cost: 3, UnsureShare: 0.03},
+		Shadow:       ShadowAuto,
+		MinImportant: 20,
+		MinOrdinary:  20,
+		Marks:        []string{"$Important"},
+		Settle:       time.Minute,
+		SilenceDays:  7,
+		Limits: Limits{
+			Senders: 20_000, Threads: 50_000, IDs: 100_000,
+			Messages: 100_000, Weights: 1 << 20, Ledger: 50_000, Refusals: 50_000,
+		},
+		ImplicitWeight: 1,
+	}
+}
+
+// Validate reports every reason why o cannot be used, joined.
+func (o Options) Validate() error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if err := o.Learner.Validate(); err != nil {
+		errs = append(errs, err)
+	}
+	switch t := o.Threshold; t.Mode {
+	case ModeAuto:
+	case ModeFixed:
+		if math.IsNaN(t.Value) || math.IsInf(t.Value, 0) {
+			bad("threshold value is %v; it must be a finite number", t.Value)
+		}
+	case ModeBudget:
+		if !(t.Share > 0 && t.Share < 1) {
+			bad("threshold share is %v; it must lie between 0 and 1", t.Share)
+		}
+	case ModeCost:
+		if !(t.Cost > 0) || math.IsInf(t.Cost, 0) {
+			bad("threshold cost is %v; it must be a finite number above 0", t.Cost)
+		}
+	default:
+		bad("threshold mode %q is unknown; the modes are auto, budget, cost and fixed", t.Mode)
+	}
+	if u := o.Threshold.UnsureShare; !(u >= 0 && u < 1) {
+		bad("unsure share is %v; it must be at least 0 and below 1", u)
+	}
+	if o.Threshold.PerDay < 0 {
+		bad("marks per day is %d; it must be 0 (no cap) or more", o.Threshold.PerDay)
+	}
+	switch o.Shadow {
+	case ShadowAuto, ShadowOn, ShadowOff:
+	default:
+		bad("shadow %q is unknown; it is auto, on or off", o.Shadow)
+	}
+	if o.MinImportant < 0 || o.MinOrdinary < 0 {
+		bad("least numbers of labels are %d and %d; they must be 0 or more", o.MinImportant, o.MinOrdinary)
+	}
+	if o.Settle < 0 {
+		bad("settle window is %v; it must be 0 or more", o.Settle)
+	}
+	if o.SilenceDays < 0 {
+		bad("silence is %d days; it must be 0 (off) or more", o.SilenceDays)
+	}
+	if _, err := time.LoadLocation(o.TimeZone); err != nil {
+		bad("time zone %q is unknown: %w", o.TimeZone, err)
+	}
+	if !(o.ImplicitWeight > 0 && o.ImplicitWeight <= 1) {
+		bad("implicit weight is %v; it must be above 0 and at most 1", o.ImplicitWeight)
+	}
+	l := o.Limits
+	for _, n := range []int{l.Senders, l.Threads, l.IDs, l.Messages, l.Weights, l.Ledger, l.Refusals} {
+		if n < 100 {
+			bad("a limit is %d; every limit must be at least 100", n)
+			break
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// isMark reports whether a canonical flag is one of the configured marks.
+func (o *Options) isMark(flag string) bool {
+	for _, m := range o.Marks {
+		if ingest.CanonicalFlag(m) == flag {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,54 @@
+package filter
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/store"
+)
+
+// ReplayVectors give back features as they were in the live run.
+type ReplayVectors interface {
+	// Features of Vectors are those that a message had at that moment of the
+	// replay: frozen before the base, or by an arrival replayed since.
+	Vectors
+	// Arriving returns the features frozen when the message arrived after the
+	// base; an error that wraps store.ErrNotFound when none were.
+	Arriving(key store.MessageKey) (*featurize.Features, error)
+}
+
+// Replay applies journal entries, in order, to a state and returns the filter
+// at their end. The features of arrivals are taken from v, as they were frozen;
+// so the result must have the digest of the state that the live run committed.
+//
+// entries yields an error when the journal itself cannot be read.
+func Replay(base *store.State, entries iter.Seq2[store.JournalEntry, error], v ReplayVectors) (*Filter, error) {
+	f, err := New(base, v)
+	if err != nil {
+		return nil, err
+	}
+	for entry, err := range entries {
+		if err != nil {
+			return nil, fmt.Errorf("reading the journal: %w", err)
+		}
+		e, err := Decode(entry.Data)
+		if err != nil {
+			return nil, fmt.Errorf("journal entry %d: %w", entry.Seq, err)
+		}
+		if a, ok := e.(*Arrived); ok {
+			x, err := v.Arriving(a.Meta.Key)
+			switch {
+			case err == nil:
+				a.Features = x
+			case !errors.Is(err, store.ErrNotFound):
+				return nil, fmt.Errorf("journal entry %d: %w", entry.Seq, err)
+			}
+		}
+		if _, err := f.Apply(e); err != nil {
+			return nil, fmt.Errorf("journal entry %d: %w", entry.Seq, err)
+		}
+	}
+	return f, nil
+}

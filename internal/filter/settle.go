@@ -1,0 +1,208 @@
+package filter
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// settleQueue holds the messages whose pending label has not yet stood for the
+// settle window, in order of (since, Seq). An entry whose message has another
+// pending label by now is void and skipped.
+type settleQueue []settleEntry
+
+type settleEntry struct {
+	since store.Moment
+	seq   uint64
+	key   store.MessageKey
+}
+
+func (q settleQueue) Len() int { return len(q) }
+func (q settleQueue) Less(i, j int) bool {
+	return cmp.Or(cmp.Compare(q[i].since, q[j].since), cmp.Compare(q[i].seq, q[j].seq)) < 0
+}
+func (q settleQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *settleQueue) Push(x any)   { *q = append(*q, x.(settleEntry)) }
+func (q *settleQueue) Pop() any {
+	last := len(*q) - 1
+	e := (*q)[last]
+	*q = (*q)[:last]
+	return e
+}
+
+// messageQueue is a first-in-first-out queue of messages in order of Seq.
+type messageQueue struct {
+	keys []store.MessageKey
+	head int
+}
+
+func (q *messageQueue) push(k store.MessageKey) { q.keys = append(q.keys, k) }
+func (q *messageQueue) empty() bool             { return q.head == len(q.keys) }
+func (q *messageQueue) front() store.MessageKey { return q.keys[q.head] }
+func (q *messageQueue) pop() {
+	q.head++
+	if q.head > 1024 && q.head > len(q.keys)/2 {
+		q.keys = slices.Clone(q.keys[q.head:])
+		q.head = 0
+	}
+}
+
+func (f *Filter) rebuildQueues() {
+	type item struct {
+		key store.MessageKey
+		row store.Message
+	}
+	var all []item
+	for _, k := range f.st.Messages.Keys() {
+		m, _ := f.st.Messages.Get(k)
+		all = append(all, item{store.MessageKey([]byte(k)), m})
+	}
+	slices.SortFunc(all, func(a, b item) int { return cmp.Compare(a.row.Seq, b.row.Seq) })
+	for _, it := range all {
+		f.oldest.push(it.key)
+		if it.row.SilenceFrom > 0 {
+			f.waiting.push(it.key)
+		}
+		if p := it.row.Pending; p.Label != 0 {
+			f.settling = append(f.settling, settleEntry{p.Since, it.row.Seq, it.key})
+		}
+	}
+	heap.Init(&f.settling)
+}
+
+// Due reports whether the passing of time to now would change anything: a
+// pending label has settled, or a silence has lasted long enough. The daemon
+// asks before it journals a tick.
+func (f *Filter) Due(now store.Moment) bool {
+	for len(f.settling) > 0 && !f.stands(f.settling[0]) {
+		heap.Pop(&f.settling)
+	}
+	if len(f.settling) > 0 && f.settling[0].since.Add(f.opts.Settle) <= now {
+		return true
+	}
+	f.skipAnswered()
+	return !f.waiting.empty() && f.silent(f.waiting.front(), max(now, f.st.Account.Clock))
+}
+
+// stands reports whether a queue entry is still what its message waits for.
+func (f *Filter) stands(e settleEntry) bool {
+	m, ok := f.st.Messages.Get(string(e.key[:]))
+	return ok && m.Pending.Label != 0 && m.Pending.Since == e.since
+}
+
+// skipAnswered drops from the front of the silence queue what no longer waits.
+func (f *Filter) skipAnswered() {
+	for !f.waiting.empty() {
+		k := f.waiting.front()
+		if m, ok := f.st.Messages.Get(string(k[:])); ok && m.SilenceFrom > 0 {
+			return
+		}
+		f.waiting.pop()
+	}
+}
+
+// silent reports whether the silence about a message has lasted long enough.
+func (f *Filter) silent(k store.MessageKey, now store.Moment) bool {
+	if f.opts.SilenceDays == 0 {
+		return false
+	}
+	m, _ := f.st.Messages.Get(string(k[:]))
+	if f.opts.SilenceCalendar {
+		return m.Arrived+store.Moment(f.opts.SilenceDays)*24*60*60*1000 <= now
+	}
+	return f.st.Account.ActiveDays >= m.SilenceFrom-1+uint32(f.opts.SilenceDays)
+}
+
+// advance moves the account's clock to at, never back, and learns what has
+// settled by then: first pending labels in order of (since, Seq), then silences
+// in order of Seq.
+func (f *Filter) advance(at store.Moment, r *Result) error {
+	r.Changed = true
+	f.st.Account.Clock = max(f.st.Account.Clock, at)
+	now := f.st.Account.Clock
+	for len(f.settling) > 0 {
+		e := f.settling[0]
+		if f.stands(e) {
+			if e.since.Add(f.opts.Settle) > now {
+				break
+			}
+			mk := string(e.key[:])
+			m, _ := f.st.Messages.Get(mk)
+			p := m.Pending
+			m.Pending = store.Pending{}
+			if err := f.learn(e.key, &m, p.Label, p.Source, r); err != nil {
+				return err
+			}
+			f.st.Messages.Put(mk, m)
+		}
+		heap.Pop(&f.settling)
+	}
+	for {
+		f.skipAnswered()
+		if f.waiting.empty() || !f.silent(f.waiting.front(), now) {
+			return nil
+		}
+		k := f.waiting.front()
+		f.waiting.pop()
+		mk := string(k[:])
+		m, _ := f.st.Messages.Get(mk)
+		if m.Pending.Label != 0 {
+			// The owner has just spoken; that label will settle by itself.
+			m.SilenceFrom = 0
+			f.st.Messages.Put(mk, m)
+			continue
+		}
+		m.SilenceFrom = 0
+		// Our own mark must not echo: a marked message that was left alone
+		// teaches nothing.
+		if !f.ledger.marked(f.st, k) {
+			if err := f.learn(k, &m, model.Ordinary, store.SourceSilence, r); err != nil {
+				return err
+			}
+		}
+		f.st.Messages.Put(mk, m)
+	}
+}
+
+// accept reports whether a label for m is news: not what was learnt already,
+// and not from a weaker source than what was. A repeated label only strengthens
+// the source that stands behind it and withdraws a contrary pending one.
+func (f *Filter) accept(m store.Message, label model.Label, source store.Source) (store.Message, bool) {
+	if m.Label == label {
+		if source >= m.Pending.Source {
+			m.Pending = store.Pending{}
+		}
+		m.Source = max(m.Source, source)
+		return m, false
+	}
+	if m.Label != 0 && source < m.Source {
+		return m, false
+	}
+	if m.Pending.Label != 0 && source < m.Pending.Source {
+		return m, false
+	}
+	return m, true
+}
+
+// label gives m, whose key is k, a label that counts once it has stood for the
+// settle window; with no window, at once. The caller puts the row.
+func (f *Filter) label(k store.MessageKey, m *store.Message, label model.Label, source store.Source, r *Result) error {
+	if m.Outcome == store.Undecided {
+		return nil // own mail and excluded folders teach nothing
+	}
+	row, fresh := f.accept(*m, label, source)
+	*m = row
+	if !fresh {
+		return nil
+	}
+	if f.opts.Settle == 0 {
+		m.Pending = store.Pending{}
+		return f.learn(k, m, label, source, r)
+	}
+	m.Pending = store.Pending{Label: label, Source: source, Since: f.st.Account.Clock}
+	heap.Push(&f.settling, settleEntry{m.Pending.Since, m.Seq, k})
+	return nil
+}

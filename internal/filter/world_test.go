@@ -1,0 +1,318 @@
+package filter
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// world is a filter with what a daemon would keep beside it, and a mailbox to
+// play in. Its clock moves only when a test says so.
+type world struct {
+	t        testing.TB
+	f        *Filter
+	features memory
+	journal  [][]byte
+	now      time.Time
+	uids     map[string]uint32
+	validity map[string]uint32
+	reader   *featurize.Featurizer
+	lessons  []store.Lesson
+	marks    []ingest.MarkRequest
+	// restart rebuilds the filter from its state before every event, as a crash
+	// and a restart would.
+	restart bool
+}
+
+// memory keeps features as the store does, as bytes.
+type memory map[store.MessageKey][]byte
+
+func (m memory) Features(k store.MessageKey) (*featurize.Features, error) {
+	data, ok := m[k]
+	if !ok {
+		return nil, store.ErrNotFound
+	}
+	x := new(featurize.Features)
+	return x, x.UnmarshalBinary(data)
+}
+
+func (m memory) Arriving(k store.MessageKey) (*featurize.Features, error) { return m.Features(k) }
+
+const owner = "owner@example.org"
+
+func testOptions() Options {
+	o := DefaultOptions()
+	o.Featurize.Owner = []string{owner}
+	o.MinImportant, o.MinOrdinary = 0, 0
+	o.Threshold = Threshold{Mode: ModeFixed, Value: 0}
+	return o
+}
+
+func newWorld(t testing.TB, o Options) *world {
+	t.Helper()
+	w := &world{
+		t: t, features: memory{}, now: time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC),
+		uids: map[string]uint32{}, validity: map[string]uint32{},
+	}
+	var err error
+	if w.f, err = New(store.NewState(), w.features); err != nil {
+		t.Fatal(err)
+	}
+	if w.reader, err = featurize.New(o.Featurize); err != nil {
+		t.Fatal(err)
+	}
+	w.apply(&Configured{At: w.moment(), Options: o})
+	for name, role := range map[string]ingest.Role{
+		"INBOX": ingest.RoleInbox, "Sent": ingest.RoleSent, "Junk": ingest.RoleJunk, "Trash": ingest.RoleTrash, "Keep": ingest.RoleOther,
+	} {
+		w.open(name, role, 1)
+	}
+	return w
+}
+
+func (w *world) moment() store.Moment { return store.MomentOf(w.now) }
+
+func (w *world) open(name string, role ingest.Role, validity uint32) {
+	w.validity[name], w.uids[name] = validity, 0
+	w.apply(&Opened{At: w.moment(), Mailbox: name, Role: role, UIDValidity: validity})
+}
+
+// apply gives an event to the filter as the daemon does: the journal holds it,
+// the store the features.
+func (w *world) apply(e Event) Result {
+	w.t.Helper()
+	if w.restart {
+		f, err := New(w.f.State(), w.features)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		w.f = f
+	}
+	r, err := w.f.Apply(e)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if !r.Changed {
+		return r
+	}
+	entry, err := Encode(e)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.journal = append(w.journal, entry)
+	if r.Features != nil {
+		data, err := r.Features.MarshalBinary()
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		w.features[e.(*Arrived).Meta.Key] = data
+	}
+	w.lessons = append(w.lessons, r.Lessons...)
+	w.marks = append(w.marks, r.Marks...)
+	return r
+}
+
+// mail builds a message. Its words are those given, its Message-ID is id.
+func mail(id, from, to, words string, headers ...string) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "From: %s\r\nTo: %s\r\nSubject: %s\r\n", from, to, words)
+	if id != "" {
+		fmt.Fprintf(&b, "Message-ID: <%s>\r\n", id)
+	}
+	for _, h := range headers {
+		b.WriteString(h + "\r\n")
+	}
+	fmt.Fprintf(&b, "\r\nHello, about %s and nothing else.\r\n", words)
+	return b.Bytes()
+}
+
+type letter struct {
+	place Place
+	key   store.MessageKey
+	raw   []byte
+}
+
+// deliver puts a message into a mailbox.
+func (w *world) deliver(mailbox string, raw []byte, flags ...string) (letter, Result) {
+	w.t.Helper()
+	w.uids[mailbox]++
+	m := w.reader.Read(raw)
+	l := letter{Place{mailbox, w.validity[mailbox], w.uids[mailbox]}, m.Key, raw}
+	r := w.apply(&Arrived{
+		At: w.moment(), Place: l.place, Flags: ingest.CanonicalFlags(flags), Meta: NewMeta(m), Message: m,
+	})
+	return l, r
+}
+
+func (w *world) flag(l letter, flags ...string) Result {
+	w.t.Helper()
+	return w.apply(&Flagged{At: w.moment(), Place: l.place, Flags: ingest.CanonicalFlags(flags)})
+}
+
+// move takes a message to another mailbox, with its flags, as IMAP's MOVE does.
+func (w *world) move(l letter, to string, flags ...string) letter {
+	w.t.Helper()
+	w.apply(&Vanished{At: w.moment(), Mailbox: l.place.Mailbox, UIDValidity: l.place.UIDValidity, UIDs: []uint32{l.place.UID}})
+	moved, _ := w.deliver(to, l.raw, flags...)
+	return moved
+}
+
+// done answers a mark request as the source does when the STORE succeeded.
+func (w *world) done(m ingest.MarkRequest, flags ...string) Result {
+	w.t.Helper()
+	return w.apply(&Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkDone,
+		Flags: ingest.CanonicalFlags(append(append([]string{m.Flag}, m.Known...), flags...))})
+}
+
+func (w *world) wait(d time.Duration) Result {
+	w.t.Helper()
+	w.now = w.now.Add(d)
+	return w.apply(&Ticked{At: w.moment()})
+}
+
+func (w *world) row(l letter) store.Message {
+	w.t.Helper()
+	m, ok := w.f.State().Messages.Get(string(l.key[:]))
+	if !ok {
+		w.t.Fatalf("message %x is not known", l.key)
+	}
+	return m
+}
+
+// teach makes the word "urgent" important and "newsletter" ordinary.
+func (w *world) teach() {
+	w.t.Helper()
+	for i := range 6 {
+		a, _ := w.deliver("INBOX", mail(fmt.Sprintf("u%d@x", i), "boss@example.com", owner, fmt.Sprintf("urgent matter %d", i)))
+		w.apply(&Labelled{At: w.moment(), Message: a.key, Label: model.Important})
+		b, _ := w.deliver("INBOX", mail(fmt.Sprintf("n%d@x", i), "news@example.net", "list@example.net", fmt.Sprintf("newsletter issue %d", i)))
+		w.apply(&Labelled{At: w.moment(), Message: b.key, Label: model.Ordinary})
+	}
+	for _, m := range w.marks {
+		w.done(m)
+	}
+	w.lessons, w.marks = nil, nil
+}
+
+// urgent delivers a message that a taught world marks, and returns its request.
+func (w *world) urgent(n int) (letter, ingest.MarkRequest) {
+	w.t.Helper()
+	w.marks = nil
+	l, r := w.deliver("INBOX", mail(fmt.Sprintf("urgent%d@x", n), "boss@example.com", owner, fmt.Sprintf("urgent thing %d", n)))
+	if r.Decision == nil || r.Decision.Outcome != store.DecidedImportant {
+		w.t.Fatalf("the world was taught badly: %+v", r.Decision)
+	}
+	if len(w.marks) != 1 {
+		w.t.Fatalf("%d marks requested, want 1 (reason %v)", len(w.marks), r.Decision.Reason)
+	}
+	return l, w.marks[0]
+}
+
+func (w *world) wantLessons(what string, want ...string) {
+	w.t.Helper()
+	var got []string
+	for _, l := range w.lessons {
+		got = append(got, l.Label.String()+" by "+l.Source.String())
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		w.t.Fatalf("%s: lessons %q, want %q", what, got, want)
+	}
+	w.lessons = nil
+}
+
+func (w *world) wantLedger(n uint64, want store.LedgerState) {
+	w.t.Helper()
+	e, ok := w.f.State().Ledger.Get(ledgerKey(n))
+	if !ok || e.State != want {
+		w.t.Fatalf("ledger entry %d is %v (there: %v), want %v", n, e.State, ok, want)
+	}
+}
+
+// storm plays a random but seeded life of a mailbox: arrivals, marks carried
+// out, refused and in conflict, stars, answers, moves, renumbering, time.
+func (w *world) storm(seed uint64, steps int) {
+	w.t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 7))
+	words := []string{"urgent", "newsletter", "invoice", "lunch", "kernel", "patch", "holiday", "meeting"}
+	var letters []letter
+	flags := map[Place]map[string]bool{}
+	list := func(p Place) (out []string) {
+		for _, f := range []string{`\Seen`, `\Flagged`, `\Answered`, "$Important", "$Junk"} {
+			if flags[p][f] {
+				out = append(out, f)
+			}
+		}
+		return out
+	}
+	for i := range steps {
+		w.now = w.now.Add(time.Duration(rng.IntN(40)) * time.Second)
+		if rng.IntN(40) == 0 {
+			w.now = w.now.Add(30 * time.Hour)
+		}
+		pick := func() (letter, bool) {
+			if len(letters) == 0 {
+				return letter{}, false
+			}
+			return letters[rng.IntN(len(letters))], true
+		}
+		switch n := rng.IntN(20); {
+		case n < 9:
+			text := words[rng.IntN(len(words))] + " " + words[rng.IntN(len(words))]
+			from := fmt.Sprintf("person%d@example.com", rng.IntN(8))
+			l, _ := w.deliver("INBOX", mail(fmt.Sprintf("m%d@x", i), from, owner, fmt.Sprintf("%s %d", text, i)))
+			flags[l.place] = map[string]bool{}
+			letters = append(letters, l)
+		case n < 11:
+			if l, ok := pick(); ok {
+				w.deliver("Sent", mail(fmt.Sprintf("own%d@x", i), owner, "person1@example.com", fmt.Sprintf("reply %d", i),
+					"In-Reply-To: <"+w.reader.Read(l.raw).MessageID+">"))
+			}
+		case n < 15:
+			if l, ok := pick(); ok {
+				f := []string{`\Seen`, `\Flagged`, `\Answered`, "$Important", "$Junk"}[rng.IntN(5)]
+				flags[l.place][f] = !flags[l.place][f]
+				w.flag(l, list(l.place)...)
+			}
+		case n < 16:
+			if l, ok := pick(); ok && flags[l.place] != nil {
+				to := []string{"Junk", "Trash", "Keep", "INBOX"}[rng.IntN(4)]
+				moved := w.move(l, to, list(l.place)...)
+				flags[moved.place] = flags[l.place]
+				for j := range letters {
+					if letters[j].place == l.place {
+						letters[j] = moved
+					}
+				}
+			}
+		case n < 17:
+			w.wait(time.Duration(rng.IntN(90)) * time.Second)
+		default:
+			if len(w.marks) > 0 {
+				m := w.marks[0]
+				w.marks = w.marks[1:]
+				p := PlaceOf(m.Place)
+				if flags[p] == nil {
+					flags[p] = map[string]bool{}
+				}
+				switch rng.IntN(4) {
+				case 0:
+					flags[p][`\Seen`] = true
+					w.apply(&Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkConflict, Flags: ingest.CanonicalFlags(list(p))})
+				case 1:
+					w.apply(&Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkGone})
+				default:
+					flags[p]["$Important"] = true
+					w.apply(&Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkDone, Flags: ingest.CanonicalFlags(list(p))})
+				}
+			}
+		}
+	}
+	w.wait(20 * 24 * time.Hour)
+}
