@@ -18,7 +18,7 @@ type Account struct {
 	Mark         []string  `toml:"mark"` // keywords and flags as the server is to store them, at least one
 	Shadow       string    `toml:"shadow"`
 	Settle       Duration  `toml:"settle"`
-	Silence      Duration  `toml:"silence"` // 0: silence teaches nothing
+	Silence      Duration  `toml:"silence"` // whole days; 0: silence teaches nothing
 	MinImportant int       `toml:"min_important"`
 	MinOrdinary  int       `toml:"min_ordinary"`
 	MaxWeights   int       `toml:"max_weights"`
@@ -56,7 +56,7 @@ type Learner struct {
 // Threshold chooses how much is marked.
 type Threshold struct {
 	Mode        string  `toml:"mode"`
-	Share       float64 `toml:"share"`   // of all mail, 0 to 1; 0: no share was set
+	Share       float64 `toml:"share"`   // of all mail, above 0 and below 1
 	PerDay      int     `toml:"per_day"` // marks a day at most; 0: no limit
 	Cost        float64 `toml:"cost"`    // false alarms that one missed message is worth
 	Value       float64 `toml:"value"`   // the score, when the mode is fixed

@@ -230,7 +230,6 @@ func lineOf(n, around *node) int {
 // describe shows a value as the file might have it, cut short.
 func describe(v any) string {
 	const limit = 60
-	s := ""
 	switch v := v.(type) {
 	case string:
 		if len(v) > limit {
@@ -247,13 +246,12 @@ func describe(v any) string {
 	case map[string]any:
 		return "a table"
 	case bool, int, int64, float64:
-		s = fmt.Sprint(v)
+		return fmt.Sprint(v)
 	case Duration:
 		return strconv.Quote(v.String())
 	default:
-		s = fmt.Sprintf("the date or time %v", v)
+		return fmt.Sprintf("the date or time %v", v)
 	}
-	return s
 }
 
 // printable makes a key fit for one line of a message.

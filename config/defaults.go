@@ -20,7 +20,7 @@ func DefaultAccount() Account {
 		Silence:      Duration(7 * day),
 		MinImportant: 20,
 		MinOrdinary:  20,
-		MaxWeights:   1_000_000,
+		MaxWeights:   1 << 20,
 		IMAP: IMAP{
 			TLS:             "tls",
 			Auth:            "plain",
@@ -37,12 +37,13 @@ func DefaultAccount() Account {
 		},
 		Threshold: Threshold{
 			Mode:        "auto",
-			Cost:        1,
+			Share:       0.1,
+			Cost:        3,
 			UnsureShare: 0.03,
 		},
 		Featurize: Featurize{
 			Values:   "binary",
-			MaxBytes: 1 << 20,
+			MaxBytes: 16 << 20,
 			Names:    true,
 			Shares:   Shares{Misc: 0.5, Social: 1, Subject: 0.7, Body: 1, Affine: 0.3},
 		},

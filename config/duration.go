@@ -40,7 +40,7 @@ func (d Duration) String() string {
 	for _, u := range units {
 		if n := rest / u.length; n > 0 {
 			fmt.Fprintf(&b, "%d%s", n, u.suffix)
-			rest -= n * u.length
+			rest %= u.length
 		}
 	}
 	return b.String()
@@ -85,7 +85,7 @@ func ParseDuration(s string) (Duration, error) {
 
 // parsePart reads one number with its unit.
 func parsePart(number, unit string) (time.Duration, error) {
-	length := time.Duration(0)
+	var length time.Duration
 	switch unit {
 	case "d":
 		length = day

@@ -36,7 +36,7 @@ func Load(path string) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
-	defer func() { _ = f.Close() }()
+	defer f.Close()
 	return parse(f, path, environment{os.Getenv, filepath.Dir(absolute)})
 }
 

@@ -17,8 +17,8 @@ type Mistake struct {
 	Want    string // what would be right
 }
 
-// Error returns "file:line: key: problem, got X, want Y".
-func (m Mistake) Error() string {
+// String returns "file:line: key: problem, got X, want Y".
+func (m Mistake) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s:%d: ", m.File, m.Line)
 	if m.Key != "" {
@@ -42,18 +42,9 @@ type Error struct{ Mistakes []Mistake }
 func (e *Error) Error() string {
 	lines := make([]string, len(e.Mistakes))
 	for i, m := range e.Mistakes {
-		lines[i] = m.Error()
+		lines[i] = m.String()
 	}
 	return strings.Join(lines, "\n")
-}
-
-// Unwrap returns the mistakes, so that errors.As finds the first.
-func (e *Error) Unwrap() []error {
-	errs := make([]error, len(e.Mistakes))
-	for i, m := range e.Mistakes {
-		errs[i] = m
-	}
-	return errs
 }
 
 // mistakes collects what is wrong in one file.
@@ -90,7 +81,11 @@ func oneOf(choices []string) string {
 // nearest returns the candidate that name is most likely a misspelling of, or
 // "" when none is close.
 func nearest(name string, candidates []string) string {
-	best, least := "", max(2, len(name)/3)+1
+	tolerated := max(2, len(name)/3)
+	if len(name) < 5 {
+		tolerated = 1
+	}
+	best, least := "", tolerated+1
 	for _, c := range candidates {
 		if d := distance(strings.ReplaceAll(strings.ToLower(name), "-", "_"), c); d < least {
 			best, least = c, d

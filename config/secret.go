@@ -106,7 +106,7 @@ func readSecretFile(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }()
+	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, maxSecretBytes+1))
 }
 

@@ -163,10 +163,10 @@ func (v *validator) account(t table, a *Account) {
 	t.marks(a.Mark)
 	t.choice("shadow", a.Shadow, shadowModes)
 	t.duration("settle", a.Settle, 0, day)
-	t.check(a.Silence == 0 || a.Silence.Std() >= time.Hour && a.Silence.Std() <= 365*day, "silence", "out of range", a.Silence, `"1h" to "365d", or "0s" for never`)
+	t.check(a.Silence.Std()%day == 0 && a.Silence.Std() <= 365*day, "silence", "not a number of days", a.Silence, `whole days, "1d" to "365d", or "0s" for never`)
 	t.integer("min_important", a.MinImportant, 0, 1_000_000)
 	t.integer("min_ordinary", a.MinOrdinary, 0, 1_000_000)
-	t.integer("max_weights", a.MaxWeights, 1000, 100_000_000)
+	t.integer("max_weights", a.MaxWeights, 100, 100_000_000)
 	t.sub("imap").imap(&a.IMAP)
 	t.sub("learner").learner(&a.Learner)
 	t.sub("threshold").threshold(&a.Threshold)
@@ -376,7 +376,7 @@ func (t table) learner(l *Learner) {
 func (t table) threshold(h *Threshold) {
 	defaults := DefaultAccount().Threshold
 	t.choice("mode", h.Mode, thresholdModes)
-	t.number("share", h.Share, 0, 1, "a part of all mail, above 0 and at most 1 (0.1 is 10 %)")
+	t.number("share", h.Share, 0.0001, 0.9999, "a part of all mail, 0.0001 to 0.9999 (0.1 is 10 %)")
 	t.integer("per_day", h.PerDay, 0, 100_000)
 	t.number("cost", h.Cost, 1e-3, 1e3, "0.001 to 1000 false alarms for one missed message")
 	t.check(!math.IsNaN(h.Value) && !math.IsInf(h.Value, 0), "value", "not a finite number", h.Value, "a score")
@@ -385,10 +385,7 @@ func (t table) threshold(h *Threshold) {
 		return
 	}
 	with := fmt.Sprintf("with mode = %q", h.Mode)
-	if h.Mode == "budget" && h.Share == 0 && h.PerDay == 0 {
-		t.required("share", `the share of mail to mark, or per_day, with mode = "budget"`)
-	}
-	t.useless(h.Mode != "budget" && h.Share != 0, "share", with)
+	t.useless(h.Mode != "budget" && h.Share != defaults.Share, "share", with)
 	t.useless(h.Mode != "cost" && h.Cost != defaults.Cost, "cost", with)
 	t.useless(h.Mode != "fixed" && h.Value != 0, "value", with)
 }
