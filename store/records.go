@@ -245,6 +245,9 @@ type Mailbox struct {
 	HighestModSeq uint64 `cbor:"3,keyasint,omitempty" digest:"-"`
 	// Role is the mailbox's ingest.Role.
 	Role uint8 `cbor:"4,keyasint,omitempty"`
+	// BacklogBefore is the UIDNEXT that the mailbox had when it was first opened;
+	// 0: not known yet, or there was no backlog.
+	BacklogBefore uint32 `cbor:"5,keyasint,omitempty"`
 }
 
 // LedgerState is how far a mark has come.

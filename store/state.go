@@ -68,6 +68,10 @@ func NewState() *State {
 	return s
 }
 
+// JournalNext returns the sequence number that the next journal entry of the
+// account will get, as of its last commit or Load.
+func (s *State) JournalNext() uint64 { return max(s.at.journal, 1) }
+
 // TouchWeights notes that the weights of x's features changed (or were
 // deleted), so that the next commit writes their new values.
 func (s *State) TouchWeights(x model.Vector) {

@@ -338,10 +338,15 @@ func knownMailboxes(st *store.State) []ingest.Known {
 	at := map[string]int{}
 	for _, name := range st.Boxes.Keys() {
 		b, _ := st.Boxes.Get(name)
+		if b.UIDNext <= 1 && b.BacklogBefore == 0 {
+			// Opened, but killed before the first position was committed: what lies
+			// in it must still count as backlog, so begin as if it were new.
+			continue
+		}
 		at[name] = len(out)
 		out = append(out, ingest.Known{
 			Mailbox: name, UIDValidity: b.UIDValidity, UIDNext: b.UIDNext, HighestModSeq: b.HighestModSeq,
-			Flags: map[uint32][]string{},
+			BacklogBefore: b.BacklogBefore, Flags: map[uint32][]string{},
 		})
 	}
 	for _, k := range st.Places.Keys() {

@@ -54,7 +54,10 @@ func convert(p prepared, now store.Moment) (filter.Event, error) {
 	case ingest.Vanished:
 		return &filter.Vanished{At: now, Mailbox: e.Mailbox, UIDValidity: e.UIDValidity, UIDs: e.UIDs}, nil
 	case ingest.Cursor:
-		return &filter.Reached{Mailbox: e.Mailbox, UIDValidity: e.UIDValidity, UIDNext: e.UIDNext, HighestModSeq: e.HighestModSeq}, nil
+		return &filter.Reached{
+			Mailbox: e.Mailbox, UIDValidity: e.UIDValidity, UIDNext: e.UIDNext, HighestModSeq: e.HighestModSeq,
+			BacklogBefore: e.BacklogBefore,
+		}, nil
 	case ingest.MarkResult:
 		return &filter.Settled{At: now, Ledger: e.ID, Outcome: e.Outcome, Flags: e.Flags}, nil
 	case ingest.Tick:

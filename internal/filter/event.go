@@ -85,6 +85,7 @@ type Reached struct {
 	UIDValidity   uint32 `cbor:"2,keyasint"`
 	UIDNext       uint32 `cbor:"3,keyasint"`
 	HighestModSeq uint64 `cbor:"4,keyasint,omitempty"`
+	BacklogBefore uint32 `cbor:"5,keyasint,omitempty"`
 }
 
 // Settled is the end of one attempt to carry out a mark intent.

@@ -250,9 +250,10 @@ func (f *Filter) applyVanished(e *Vanished, r *Result) {
 func (f *Filter) applyReached(e *Reached, r *Result) {
 	box, ok := f.st.Boxes.Get(e.Mailbox)
 	if !ok || box.UIDValidity != e.UIDValidity ||
-		(box.UIDNext >= e.UIDNext && box.HighestModSeq >= e.HighestModSeq) {
+		(box.UIDNext >= e.UIDNext && box.HighestModSeq >= e.HighestModSeq && box.BacklogBefore >= e.BacklogBefore) {
 		return
 	}
+	box.BacklogBefore = max(box.BacklogBefore, e.BacklogBefore)
 	box.UIDNext = max(box.UIDNext, e.UIDNext)
 	box.HighestModSeq = max(box.HighestModSeq, e.HighestModSeq)
 	f.st.Boxes.Put(e.Mailbox, box)
