@@ -36,12 +36,18 @@ func Open(path string, o Options) (*Store, error) {
 	if err == nil {
 		err = create(path, o)
 	}
+	torn := false
 	if err == nil {
-		err = examine(path, o)
+		torn, err = examine(path, o)
 	}
 	var db *bolt.DB
 	if err == nil {
 		db, err = openFile(path, o, false)
+	}
+	if err == nil && torn {
+		if err = mend(db); err != nil {
+			err = errors.Join(err, db.Close())
+		}
 	}
 	if errors.Is(err, ErrDamaged) {
 		return nil, setAside(path, o, err)
@@ -57,7 +63,7 @@ func Open(path string, o Options) (*Store, error) {
 // is. Several processes may have it open so, but none while a daemon runs.
 func OpenReadOnly(path string, o Options) (*Store, error) {
 	o = o.withDefaults()
-	err := examine(path, o)
+	_, err := examine(path, o)
 	var db *bolt.DB
 	if err == nil {
 		db, err = openFile(path, o, true)
@@ -181,56 +187,83 @@ func syncDir(dir string) error {
 // fault could not be caught, so what it will walk must be known to be sound
 // before. And the pages that were read go out of the process's memory with the
 // mapping.
-func examine(path string, o Options) error {
+//
+// torn reports that one half of the header is invalid, which is what a power
+// cut in the middle of a commit may leave, and no damage: the other half has
+// the commit before.
+func examine(path string, o Options) (torn bool, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%w: it is %v", ErrSchema, info.Mode().Type())
+		return false, fmt.Errorf("%w: it is %v", ErrSchema, info.Mode().Type())
 	}
 	if info.Size() < minSize {
 		if held, err := lockedElsewhere(path); held || err != nil {
-			return errors.Join(err, ErrRunning)
+			return false, errors.Join(err, ErrRunning)
 		}
-		return damage("the file has %d bytes; not even its header fits", info.Size())
+		return false, damage("the file has %d bytes; not even its header fits", info.Size())
 	}
 	db, err := openFile(path, o, true)
 	if err != nil {
-		return err
+		return false, err
 	}
 	err = guard(func() error {
-		return db.View(func(tx *bolt.Tx) error { return examineTx(tx, info.Size()) })
+		return db.View(func(tx *bolt.Tx) (err error) {
+			torn, err = examineTx(tx, path)
+			return err
+		})
 	})
-	return errors.Join(err, db.Close())
+	if torn {
+		o.Logger.Warn("one half of the store's header is invalid, as after a power cut; the commit that was under way is lost", "path", path)
+	}
+	return torn, errors.Join(err, db.Close())
 }
 
-func examineTx(tx *bolt.Tx, size int64) error {
-	if tx.Size() > size {
-		return damage("the file has %d bytes, its header says %d; its end is missing", size, tx.Size())
-	}
-	// Follow every page reference before trusting the library's own check with
-	// it: an overflow count gone wild would keep that one busy for hours.
-	pages := 2
-	err := tx.ForEach(func(_ []byte, b *bolt.Bucket) error {
-		s := b.Stats()
-		pages += s.BranchPageN + s.BranchOverflowN + s.LeafPageN + s.LeafOverflowN
-		return nil
-	})
+func examineTx(tx *bolt.Tx, path string) (torn bool, err error) {
+	file, err := os.Open(path)
 	if err != nil {
-		return err
+		return false, err
 	}
-	if int64(pages) > tx.Size()/int64(tx.DB().Info().PageSize) {
-		return damage("its pages refer to %d pages, more than it has", pages)
+	defer func() { err = errors.Join(err, file.Close()) }()
+	info, err := file.Stat()
+	if err != nil {
+		return false, err
+	}
+	if tx.Size() > info.Size() {
+		return false, damage("the file has %d bytes, its header says %d; its end is missing", info.Size(), tx.Size())
+	}
+	pageSize := tx.DB().Info().PageSize
+	halves, err := headerHalves(file, pageSize)
+	if err != nil {
+		return false, err
+	}
+	torn = halves < 2
+	if err := walkPages(file, pageSize, int(tx.Size())/pageSize, uint64(tx.Cursor().Bucket().Root())); err != nil {
+		return torn, err
 	}
 	if err := checkSchema(tx); err != nil {
-		return err
+		return torn, err
 	}
-	problems := checkFrames(tx, 1)
-	if len(problems) > 0 {
-		return damage("%w", problems[0])
+	if problems := checkFrames(tx, 1); len(problems) > 0 {
+		return torn, damage("%w", problems[0])
 	}
-	return firstOf(tx.Check())
+	if torn {
+		return true, nil // the library's check would stop at the header
+	}
+	return false, firstOf(tx.Check())
+}
+
+// mend makes both halves of the header valid again, by a commit of nothing, and
+// makes the check that had to wait for that.
+func mend(db *bolt.DB) error {
+	return plain(guard(func() error {
+		if err := db.Update(func(*bolt.Tx) error { return nil }); err != nil {
+			return err
+		}
+		return db.View(func(tx *bolt.Tx) error { return firstOf(tx.Check()) })
+	}))
 }
 
 // firstOf returns the first error of a check, after letting the check finish.
