@@ -90,6 +90,10 @@ type Cursor struct {
 	UIDValidity   uint32
 	UIDNext       uint32 // no message below it remains to be reported
 	HighestModSeq uint64 // flag changes up to it are reported; 0: the server has none
+	// BacklogBefore is the UIDNEXT of the mailbox when hinged first opened it:
+	// messages below it are backlog, also when their scan is resumed after a
+	// restart. 0: there is no backlog.
+	BacklogBefore uint32
 }
 
 // MarkOutcome is how a MarkRequest ended.

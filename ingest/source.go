@@ -42,11 +42,12 @@ type Status struct {
 }
 
 // Known is what the store remembers of one mailbox, from which a source
-// resumes.
+// resumes: its last Cursor and the flags last reported.
 type Known struct {
 	Mailbox       string
 	UIDValidity   uint32
 	UIDNext       uint32
 	HighestModSeq uint64
+	BacklogBefore uint32
 	Flags         map[uint32][]string // by UID, of every message reported and not vanished
 }

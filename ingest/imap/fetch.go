@@ -1,0 +1,279 @@
+package imap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	goimap "github.com/emersion/go-imap/v2"
+	"github.com/emersion/go-imap/v2/imapclient"
+
+	"github.com/hinged/hinged/ingest"
+)
+
+// fetched is what one FETCH line held.
+type fetched struct {
+	uid      uint32
+	flags    []string // canonical
+	hasFlags bool
+	modseq   uint64
+	internal time.Time
+	size     int64
+	raw      []byte
+	hasRaw   bool
+}
+
+// maxFails is how often a connection may break on one message before that
+// message is reported without its text.
+const maxFails = 3
+
+// read takes one FETCH line apart. Text is read when body is set, into one
+// buffer of its size, and never beyond MaxBytes.
+func (v *visit) read(m *imapclient.FetchMessageData, body bool) (got fetched, err error) {
+	for {
+		switch item := m.Next().(type) {
+		case nil:
+			if got.uid == 0 {
+				return got, v.session.broken("a FETCH line has no UID")
+			}
+			if got.size < int64(len(got.raw)) {
+				got.size = int64(len(got.raw))
+			}
+			return got, nil
+		case imapclient.FetchItemDataUID:
+			got.uid = uint32(item.UID)
+		case imapclient.FetchItemDataFlags:
+			words := make([]string, len(item.Flags))
+			for i, f := range item.Flags {
+				words[i] = string(f)
+			}
+			got.flags, got.hasFlags = ingest.CanonicalFlags(words), true
+		case imapclient.FetchItemDataModSeq:
+			got.modseq = item.ModSeq
+		case imapclient.FetchItemDataInternalDate:
+			got.internal = item.Time
+		case imapclient.FetchItemDataRFC822Size:
+			got.size = item.Size
+		case imapclient.FetchItemDataBodySection:
+			if !body || item.Literal == nil {
+				continue // an unread literal is thrown away, within the budget
+			}
+			size := item.Literal.Size()
+			if size > v.s.o.MaxBytes {
+				return got, v.session.broken("a text of %d bytes came where %d were asked for", size, v.s.o.MaxBytes)
+			}
+			v.session.guard.extend(size+lineBudget, v.session.patience())
+			got.raw, got.hasRaw = make([]byte, size), true
+			if _, err := io.ReadFull(item.Literal, got.raw); err != nil {
+				return got, v.session.fail("read a message", err)
+			}
+		}
+	}
+}
+
+// bodyItems asks for everything that an arrival holds. Peek leaves \Seen alone.
+func (v *visit) bodyItems() *goimap.FetchOptions {
+	return &goimap.FetchOptions{
+		UID: true, Flags: true, InternalDate: true, RFC822Size: true, ModSeq: v.condstore,
+		BodySection: []*goimap.FetchItemBodySection{{
+			Peek: true, Partial: &goimap.SectionPartial{Offset: 0, Size: v.s.o.MaxBytes},
+		}},
+	}
+}
+
+// arrivals reports the messages that came since the last time, when there are
+// few: one command. Many are left to a survey, which counts them first.
+func (v *visit) arrivals(ctx context.Context) error {
+	b := v.box
+	if int64(v.exists())-int64(len(b.entries)) > int64(v.s.o.chunk) {
+		return v.backfill(ctx)
+	}
+	top, err := v.fetchSet(ctx, goimap.UIDSet{{Start: goimap.UID(b.next), Stop: 0}}, v.s.o.chunk)
+	if err != nil {
+		return err
+	}
+	if top >= b.next {
+		b.next = top + 1
+	}
+	return v.progress(ctx)
+}
+
+// backfill reports any number of new messages.
+func (v *visit) backfill(ctx context.Context) error {
+	b := v.box
+	existing, err := v.search(^uint32(0)-1, v.exists())
+	if err != nil {
+		return err
+	}
+	_, fresh := existing.before(b.next)
+	var unknown uidRanges
+	for _, r := range fresh {
+		from := r.first
+		for i, _ := b.at(r.first); i < len(b.entries) && b.entries[i].uid <= r.last; i++ {
+			if uid := b.entries[i].uid; uid > from {
+				unknown = unknown.add(from, uid-1)
+			}
+			from = b.entries[i].uid + 1
+		}
+		if from <= r.last {
+			unknown = unknown.add(from, r.last)
+		}
+	}
+	return v.fetchAll(ctx, unknown)
+}
+
+// fetchAll reports the messages of r, a chunk at a time, the position after
+// each, and carries out marks in between.
+func (v *visit) fetchAll(ctx context.Context, r uidRanges) error {
+	b := v.box
+	defer v.s.setRemaining(b.name, 0)
+	for len(r) > 0 {
+		v.s.setRemaining(b.name, r.len())
+		n := v.s.o.chunk
+		if b.suspectFails > 0 {
+			if head, _ := r.before(b.suspect); len(head) > 0 {
+				n = int(min(int64(n), head.len())) // up to the suspect
+			} else {
+				n = 1 // the suspect alone
+			}
+		}
+		chunk, rest := r.cut(n)
+		first, last := chunk[0].first, chunk[len(chunk)-1].last
+		if b.suspectFails >= maxFails && first == b.suspect {
+			if err := v.textless(ctx, first); err != nil {
+				return err
+			}
+		} else if _, err := v.fetchSet(ctx, chunk.set(), int(chunk.len())); err != nil {
+			if isProtocol(err) {
+				v.blame(chunk)
+			}
+			return err
+		}
+		if b.suspectFails > 0 && last >= b.suspect {
+			b.suspect, b.suspectFails = 0, 0
+		}
+		r = rest
+		b.next = max(b.next, last+1)
+		if err := v.progress(ctx); err != nil {
+			return err
+		}
+		if !v.readOnly {
+			if err := v.marks(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// blame notes the message on which the connection broke: the first of the chunk
+// that was not reported, since servers answer in order.
+func (v *visit) blame(chunk uidRanges) {
+	b := v.box
+	for _, r := range chunk {
+		for uid := uint64(r.first); uid <= uint64(r.last); uid++ {
+			if _, _, known := b.known(uint32(uid)); known {
+				continue
+			}
+			if b.suspect != uint32(uid) {
+				b.suspect, b.suspectFails = uint32(uid), 0
+			}
+			b.suspectFails++
+			return
+		}
+	}
+}
+
+// textless reports a message that cannot be fetched, so that it is decided from
+// what is known of it, which is that it is there.
+func (v *visit) textless(ctx context.Context, uid uint32) error {
+	v.s.log.Warn("message cannot be fetched: reporting it without its text", keyMailbox, v.box.name, keyUID, uid)
+	return v.arrived(ctx, fetched{uid: uid})
+}
+
+// fetchSet reports the messages of set that are not known yet and returns the
+// highest UID met. At most n may come. A message that was expunged meanwhile is
+// missing from the answer, and that is all.
+func (v *visit) fetchSet(ctx context.Context, set goimap.UIDSet, n int) (top uint32, err error) {
+	var bare []uint32
+	count, most := 0, max(n, int(min(v.exists(), 1<<30)))
+	v.session.beginFor(n)
+	err = v.session.fetch(set, v.bodyItems(), func(m *imapclient.FetchMessageData) error {
+		got, err := v.read(m, true)
+		if err != nil {
+			return err
+		}
+		if count++; count > most || got.uid == ^uint32(0) {
+			return v.session.broken("a FETCH in %s gave UID %d as message %d of %d", v.box.name, got.uid, count, most)
+		}
+		top = max(top, got.uid)
+		if _, _, known := v.box.known(got.uid); known {
+			return v.changed(ctx, got)
+		}
+		if !got.hasRaw || !got.hasFlags {
+			// A change of flags was announced before the answer proper, which the
+			// client library then takes for a repetition and drops.
+			bare = append(bare, got.uid)
+			return nil
+		}
+		return v.arrived(ctx, got)
+	})
+	if err != nil {
+		return top, err
+	}
+	for _, uid := range bare {
+		if err := v.fetchBare(ctx, uid); err != nil {
+			return top, err
+		}
+	}
+	return top, nil
+}
+
+// fetchBare asks once more, and alone, for a message whose text did not come.
+// A server that goes on without it has lost the text, or the message.
+func (v *visit) fetchBare(ctx context.Context, uid uint32) error {
+	var last *fetched
+	for range maxFails {
+		last = nil
+		v.session.beginFor(1)
+		err := v.session.fetch(goimap.UIDSetNum(goimap.UID(uid)), v.bodyItems(), func(m *imapclient.FetchMessageData) error {
+			got, err := v.read(m, true)
+			last = &got
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if last == nil {
+			return nil // expunged
+		}
+		if last.hasRaw && last.hasFlags {
+			break
+		}
+	}
+	return v.arrived(ctx, *last)
+}
+
+// arrived reports a message.
+func (v *visit) arrived(ctx context.Context, got fetched) error {
+	b := v.box
+	b.note(got.uid, got.flags, got.modseq)
+	return v.s.emit(ctx, ingest.Arrival{
+		Place: b.place(got.uid), Internal: got.internal, Flags: slices.Clone(got.flags),
+		Raw: got.raw, Size: got.size, Backlog: got.uid < b.backlog, Seen: v.s.o.Clock(),
+	})
+}
+
+// isStatus reports whether the server merely said no, so that the connection
+// lives.
+func isStatus(err error) (*statusError, bool) {
+	var status *statusError
+	ok := errors.As(err, &status)
+	return status, ok
+}
+
+// describe names a place in an error.
+func describe(p ingest.Place) string { return fmt.Sprintf("%s UID %d", p.Mailbox, p.UID) }

@@ -1,0 +1,249 @@
+package imap
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	goimap "github.com/emersion/go-imap/v2"
+	"github.com/emersion/go-imap/v2/imapclient"
+
+	"github.com/hinged/hinged/ingest"
+)
+
+// queue holds the mark requests for one connection, in the order asked.
+type queue struct {
+	mu    sync.Mutex
+	list  []ingest.MarkRequest
+	added chan struct{} // holds one when there may be requests
+}
+
+func newQueue() *queue { return &queue{added: make(chan struct{}, 1)} }
+
+func (q *queue) push(r ingest.MarkRequest) {
+	q.mu.Lock()
+	q.list = append(q.list, r)
+	q.mu.Unlock()
+	select {
+	case q.added <- struct{}{}:
+	default:
+	}
+}
+
+// first returns the oldest request.
+func (q *queue) first() (ingest.MarkRequest, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.list) == 0 {
+		return ingest.MarkRequest{}, false
+	}
+	return q.list[0], true
+}
+
+// done drops the oldest request, which was answered.
+func (q *queue) done() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.list = q.list[1:]; len(q.list) == 0 {
+		q.list = nil
+	}
+}
+
+// marks carries out the requests for this mailbox that head its queue. A
+// request stays queued until its answer was handed over, so that a connection
+// that breaks in between loses none.
+func (v *visit) marks(ctx context.Context) error {
+	q := v.s.queueOf(v.box.name)
+	select {
+	case <-q.added: // seen
+	default:
+	}
+	for {
+		req, ok := q.first()
+		if !ok || mailboxName(req.Place.Mailbox) != v.box.name {
+			return nil
+		}
+		result, err := v.mark(ctx, req)
+		if err != nil {
+			return err
+		}
+		if err := v.s.emit(ctx, result); err != nil {
+			return err
+		}
+		q.done()
+	}
+}
+
+// storeTries is how often a STORE is repeated when only \Seen and the like got
+// in its way.
+const storeTries = 4
+
+// mark carries one request out. It returns an error only when the connection is
+// of no more use, or the server asks to come back later.
+func (v *visit) mark(ctx context.Context, req ingest.MarkRequest) (ingest.MarkResult, error) {
+	b := v.box
+	answer := func(o ingest.MarkOutcome, flags []string, detail string) (ingest.MarkResult, error) {
+		return ingest.MarkResult{
+			ID: req.ID, Place: req.Place, Outcome: o, Flags: slices.Clone(flags), Detail: detail, Seen: v.s.o.Clock(),
+		}, nil
+	}
+	if req.Place.UIDValidity != b.validity || req.Place.UID == 0 {
+		return answer(ingest.MarkGone, nil, "")
+	}
+	if err := ValidFlag(req.Flag); err != nil {
+		return answer(ingest.MarkImpossible, nil, err.Error())
+	}
+	flags, modseq, known := b.known(req.Place.UID)
+	// Changes up to b.modseq were reported, so a message is unchanged since the
+	// later of that and its own.
+	since := max(modseq, b.modseq)
+	if !known || !v.condstore || since == 0 || asAsked(flags, req) || differ(flags, req.Known) {
+		got, ok, err := v.reread(ctx, req, false)
+		if err != nil || !ok {
+			return gone(req, v, err)
+		}
+		flags, since = got.flags, got.modseq
+	}
+	for range storeTries {
+		if asAsked(flags, req) {
+			return answer(ingest.MarkDone, flags, "")
+		}
+		if differ(flags, req.Known) {
+			return answer(ingest.MarkConflict, flags, "")
+		}
+		if !v.keeps(req.Flag) {
+			return answer(ingest.MarkImpossible, flags, "the mailbox keeps no such flag")
+		}
+		if err := v.store(req, since); err != nil {
+			status, no := isStatus(err)
+			if !no || status.passing() {
+				return ingest.MarkResult{}, err
+			}
+			return answer(ingest.MarkImpossible, flags, status.Error())
+		}
+		// Neither the OK nor the lines that came with it prove anything: a STORE that
+		// lost the race answers OK too, and an older change that was still to be
+		// announced may stand where the new flags would.
+		got, ok, err := v.reread(ctx, req, true)
+		if err != nil || !ok {
+			return gone(req, v, err)
+		}
+		if !asAsked(got.flags, req) && slices.Equal(got.flags, flags) && (!v.condstore || got.modseq == since) {
+			return answer(ingest.MarkImpossible, got.flags, "the server said yes and kept nothing")
+		}
+		flags, since = got.flags, got.modseq
+	}
+	if asAsked(flags, req) {
+		return answer(ingest.MarkDone, flags, "")
+	}
+	return answer(ingest.MarkConflict, flags, "")
+}
+
+// gone answers for a message that a FETCH no longer finds.
+func gone(req ingest.MarkRequest, v *visit, err error) (ingest.MarkResult, error) {
+	if err != nil {
+		return ingest.MarkResult{}, err
+	}
+	return ingest.MarkResult{ID: req.ID, Place: req.Place, Outcome: ingest.MarkGone, Seen: v.s.o.Clock()}, nil
+}
+
+// asAsked reports whether flags, canonical, are as the request wants them.
+func asAsked(flags []string, req ingest.MarkRequest) bool {
+	return ingest.HasFlag(flags, req.Flag) != req.Clear
+}
+
+// differ reports whether two sets of flags, canonical, differ in more than
+// \Seen: that a message was read in the meantime says nothing about a mark.
+func differ(a, b []string) bool {
+	i, j := 0, 0
+	for {
+		for i < len(a) && a[i] == `\seen` {
+			i++
+		}
+		for j < len(b) && b[j] == `\seen` {
+			j++
+		}
+		if i == len(a) || j == len(b) {
+			return i != len(a) || j != len(b)
+		}
+		if a[i] != b[j] {
+			return true
+		}
+		i++
+		j++
+	}
+}
+
+// keeps reports whether the mailbox stores flag permanently, as far as it said.
+func (v *visit) keeps(flag string) bool {
+	if len(v.data.PermanentFlags) == 0 {
+		return true // it did not say; the STORE will tell
+	}
+	for _, f := range v.data.PermanentFlags {
+		if f == goimap.FlagWildcard && flag[0] != '\\' || ingest.CanonicalFlag(string(f)) == ingest.CanonicalFlag(flag) {
+			return true
+		}
+	}
+	return ingest.CanonicalFlag(flag) == "$important" && slices.Contains(v.data.PermanentFlags, goimap.FlagWildcard)
+}
+
+// store sets or clears the flag, provided that the message is unchanged since
+// the given MODSEQ (RFC 7162, section 3.1.3); 0 leaves the condition out.
+func (v *visit) store(req ingest.MarkRequest, since uint64) error {
+	op := goimap.StoreFlagsAdd
+	if req.Clear {
+		op = goimap.StoreFlagsDel
+	}
+	opts := &goimap.StoreOptions{}
+	if v.condstore {
+		opts.UnchangedSince = since
+	}
+	s := v.session
+	s.beginFor(1)
+	cmd := s.client.Store(goimap.UIDSetNum(goimap.UID(req.Place.UID)),
+		&goimap.StoreFlags{Op: op, Flags: []goimap.Flag{goimap.Flag(req.Flag)}}, opts)
+	err := cmd.Close()
+	s.guard.end()
+	if err != nil {
+		return s.fail("store a flag", err)
+	}
+	return nil
+}
+
+// reread reads the flags of the request's message as they are now, and reports
+// them if they hold anything that is not known, our own flag apart when stored.
+// It reports false when the message is gone.
+func (v *visit) reread(ctx context.Context, req ingest.MarkRequest, stored bool) (got fetched, ok bool, err error) {
+	uid := req.Place.UID
+	v.session.beginFor(1)
+	err = v.session.fetch(goimap.UIDSetNum(goimap.UID(uid)), &goimap.FetchOptions{
+		UID: true, Flags: true, ModSeq: v.condstore,
+	}, func(m *imapclient.FetchMessageData) error {
+		line, err := v.read(m, false)
+		if err == nil && line.hasFlags {
+			got, ok = line, true
+		}
+		return err
+	})
+	if err != nil || !ok {
+		return got, ok, err
+	}
+	flags, _, known := v.box.known(uid)
+	if !known {
+		return got, true, nil // not reported yet; its arrival will tell
+	}
+	if stored && asAsked(got.flags, req) && slices.Equal(got.flags, with(flags, req)) {
+		v.box.note(uid, got.flags, got.modseq)
+		return got, true, nil // the MarkResult tells all of it
+	}
+	return got, true, v.changed(ctx, got)
+}
+
+// with returns flags after the request.
+func with(flags []string, req ingest.MarkRequest) []string {
+	if !req.Clear {
+		return ingest.CanonicalFlags(append(slices.Clone(flags), req.Flag))
+	}
+	flag := ingest.CanonicalFlag(req.Flag)
+	return ingest.CanonicalFlags(slices.DeleteFunc(slices.Clone(flags), func(f string) bool { return f == flag }))
+}

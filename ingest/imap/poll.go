@@ -1,0 +1,220 @@
+package imap
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	goimap "github.com/emersion/go-imap/v2"
+
+	"github.com/hinged/hinged/ingest"
+)
+
+// stamp is what STATUS says of a mailbox. While it stays the same, so did the
+// mailbox, flags included where the server has CONDSTORE.
+type stamp struct {
+	validity, next, messages uint32
+	modseq                   uint64
+}
+
+// poller serves the connection on which every mailbox but INBOX is watched.
+type poller struct {
+	s       *Source
+	boxes   map[string]*box
+	watched []*box
+	last    map[string]stamp // what STATUS said before the last synchronisation
+	missing map[string]bool  // mailboxes that were asked for and are not there; told once
+}
+
+// watch looks at the mailboxes in turn until ctx is done.
+func (p *poller) watch(ctx context.Context, sess *session) error {
+	s := p.s
+	if err := p.discover(ctx, sess); err != nil {
+		return err
+	}
+	if err := p.round(ctx, sess, true, false); err != nil {
+		return err
+	}
+	sess.onSync()
+	poll := time.NewTicker(s.o.PollInterval)
+	defer poll.Stop()
+	recheck := time.NewTicker(s.o.RecheckInterval)
+	defer recheck.Stop()
+	ticks := time.Duration(-1)
+	if !s.idle {
+		ticks = s.o.TickInterval
+	}
+	tick := newTicker(ticks)
+	defer tick.Stop()
+	for {
+		if err := p.marks(ctx, sess); err != nil {
+			return err
+		}
+		w := waiter{s: s, sess: sess, marks: s.otherMarks, tick: tick.C, recheck: recheck.C, end: poll.C}
+		w.wait(ctx)
+		if w.err != nil {
+			return w.err
+		}
+		var err error
+		switch w.reason {
+		case endTime:
+			err = p.round(ctx, sess, false, false)
+		case endRecheck:
+			if err = p.discover(ctx, sess); err == nil {
+				err = p.round(ctx, sess, true, true)
+			}
+		case endHint: // a mark; or a server that speaks unasked, which is no matter
+			sess.takeHints()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// discover finds out which mailboxes there are to watch.
+func (p *poller) discover(ctx context.Context, sess *session) error {
+	list, err := sess.list(ctx)
+	if err != nil {
+		return err
+	}
+	p.watched = nil
+	there := map[string]bool{}
+	for _, l := range list {
+		there[l.name] = true
+		if p.s.watches(l.name, l.role) && !(p.s.idle && l.name == inbox) {
+			p.watched = append(p.watched, p.box(l))
+		}
+	}
+	for _, name := range append(append([]string(nil), p.s.o.Mailboxes...), p.s.o.Include...) {
+		if name = mailboxName(name); !there[name] && !p.missing[name] {
+			p.s.log.Warn("mailbox is to be watched but is not there", keyMailbox, name)
+			if p.missing == nil {
+				p.missing = map[string]bool{}
+			}
+			p.missing[name] = true
+		}
+	}
+	return nil
+}
+
+func (p *poller) box(l listed) *box {
+	b, ok := p.boxes[l.name]
+	if !ok {
+		b = newBox(l.name, l.role)
+		p.boxes[l.name] = b
+	}
+	b.role = l.role
+	return b
+}
+
+// round looks at every mailbox once, and into those that changed, or, when all
+// is set, into each; flags says to compare every flag there.
+func (p *poller) round(ctx context.Context, sess *session, all, flags bool) error {
+	for _, b := range p.watched {
+		now, err := p.status(sess, b)
+		if status, no := isStatus(err); no {
+			// Deleted, renamed or out of reach. If it comes back as another, its
+			// UIDVALIDITY will tell.
+			if !p.missing[b.name] {
+				p.s.log.Warn("mailbox cannot be looked at", keyMailbox, b.name, keyError, status)
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if last, looked := p.last[b.name]; looked && !all && now == last {
+			continue
+		}
+		if err := p.look(ctx, sess, b, flags); err != nil {
+			return err
+		}
+		p.last[b.name] = now
+		if err := p.marks(ctx, sess); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *poller) status(sess *session, b *box) (stamp, error) {
+	sess.begin()
+	d, err := sess.client.Status(b.name, &goimap.StatusOptions{
+		NumMessages: true, UIDNext: true, UIDValidity: true, HighestModSeq: sess.has(goimap.CapCondStore),
+	}).Wait()
+	sess.guard.end()
+	if err != nil {
+		return stamp{}, sess.fail("look at "+b.name, err)
+	}
+	st := stamp{validity: d.UIDValidity, next: uint32(d.UIDNext), modseq: d.HighestModSeq}
+	if d.NumMessages != nil {
+		st.messages = *d.NumMessages
+	}
+	return st, nil
+}
+
+// look opens one mailbox read-only and finds out what changed; every flag is
+// compared when flags is set.
+func (p *poller) look(ctx context.Context, sess *session, b *box, flags bool) error {
+	v, err := p.s.open(ctx, sess, b, true)
+	if _, no := isStatus(err); no {
+		p.s.log.Warn("mailbox cannot be opened", keyMailbox, b.name, keyError, err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := v.sync(ctx, 0); err != nil {
+		return err
+	}
+	if flags {
+		if err := v.allFlags(ctx); err != nil {
+			return err
+		}
+	}
+	return sess.unselect()
+}
+
+// marks carries out the requests for mailboxes other than INBOX, each mailbox
+// selected read-write for as long as its requests head the queue.
+func (p *poller) marks(ctx context.Context, sess *session) error {
+	for {
+		req, ok := p.s.otherMarks.first()
+		if !ok {
+			return nil
+		}
+		name := mailboxName(req.Place.Mailbox)
+		b, known := p.boxes[name]
+		if !known {
+			b = newBox(name, ingest.RoleOther)
+		}
+		if !slices.Contains(p.watched, b) {
+			b.opened = true // nothing of it is reported but the marks
+		}
+		v, err := p.s.open(ctx, sess, b, false)
+		if status, no := isStatus(err); no {
+			if status.passing() {
+				return err
+			}
+			err := p.s.emit(ctx, ingest.MarkResult{
+				ID: req.ID, Place: req.Place, Outcome: ingest.MarkGone, Detail: status.Error(), Seen: p.s.o.Clock(),
+			})
+			if err != nil {
+				return err
+			}
+			p.s.otherMarks.done()
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := v.marks(ctx); err != nil {
+			return err
+		}
+		delete(p.last, name) // what changed while it was open is looked at in the next round
+		if err := sess.unselect(); err != nil {
+			return err
+		}
+	}
+}

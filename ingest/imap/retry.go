@@ -1,0 +1,127 @@
+package imap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"unicode"
+
+	goimap "github.com/emersion/go-imap/v2"
+)
+
+// What can go wrong on the wire.
+var (
+	errMute   = errors.New("the server stayed mute")
+	errBudget = errors.New("the server sent more than was asked for")
+	errClosed = errors.New("the server closed the connection")
+)
+
+// What can go wrong at login. Both are waited out slowly.
+var (
+	errRefused     = errors.New("the server refused the login")
+	errNoMechanism = errors.New("the server does not offer the way to log in that was asked for")
+	errNoPassword  = errors.New("the password could not be had")
+)
+
+// errProtocol wraps what the server said that is not IMAP, or not an answer to
+// what was asked.
+var errProtocol = errors.New("the server broke the protocol")
+
+// verdict is what to do about an error of a session.
+type verdict uint8
+
+const (
+	stop      verdict = iota // we were asked to, or nobody takes our events
+	again                    // connect again, after the usual backoff
+	againSlow                // connect again, but the server must not be hammered
+)
+
+// retryable is the one place that says whether an error is worth another
+// connection.
+func retryable(ctx context.Context, err error) verdict {
+	var emit emitError
+	switch {
+	case ctx.Err() != nil:
+		return stop // whatever broke, it broke because we are leaving
+	case errors.As(err, &emit):
+		return stop // the receiver is gone; a new connection does not bring it back
+	case errors.Is(err, errRefused), errors.Is(err, errNoPassword), errors.Is(err, errNoMechanism):
+		return againSlow // someone must change a password or a setting; they may, so never give up
+	default:
+		// Refused or broken connections, mute servers, BYE, bad certificates,
+		// missing mailboxes, protocol errors: all of them can pass.
+		return again
+	}
+}
+
+// emitError is an error of the receiver of events.
+type emitError struct{ err error }
+
+func (e emitError) Error() string { return "hand an event over: " + e.err.Error() }
+func (e emitError) Unwrap() error { return e.err }
+
+// isProtocol reports whether the server, not the network, was at fault, so
+// that asking the same again will probably fail the same way.
+func isProtocol(err error) bool {
+	return errors.Is(err, errProtocol) || errors.Is(err, errBudget)
+}
+
+// wireError says what err, which a command of the client returned, really was;
+// cause is what the guard saw.
+func wireError(err, cause error) error {
+	var status *goimap.Error
+	var timeout net.Error
+	switch {
+	case errors.As(err, &status) && cause == nil:
+		return &statusError{Type: string(status.Type), Code: string(status.Code), Text: clean(status.Text)}
+	case errors.Is(cause, io.EOF), errors.Is(cause, io.ErrUnexpectedEOF):
+		return errClosed
+	case cause != nil:
+		return cause
+	case errors.Is(err, net.ErrClosed), errors.As(err, &timeout):
+		return err
+	default:
+		return fmt.Errorf("%w: %s", errProtocol, clean(err.Error()))
+	}
+}
+
+// statusError is a NO or BAD of the server, its words made fit to print.
+type statusError struct{ Type, Code, Text string }
+
+func (e *statusError) Error() string {
+	if e.Code != "" {
+		return fmt.Sprintf("%s [%s] %s", e.Type, e.Code, e.Text)
+	}
+	return e.Type + " " + e.Text
+}
+
+// passing reports whether the server says that the trouble is its own and not
+// for long (RFC 5530).
+func (e *statusError) passing() bool {
+	switch e.Code {
+	case "UNAVAILABLE", "INUSE", "SERVERBUG", "LIMIT":
+		return true
+	}
+	return false
+}
+
+const maxWords = 200
+
+// clean returns the first line of what a server said, cut short and without
+// control characters, so that it can go to a terminal or a log.
+func clean(text string) string {
+	text, _, _ = strings.Cut(text, "\n")
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == unicode.ReplacementChar {
+			return -1
+		}
+		return r
+	}, text)
+	if len(text) > maxWords {
+		text = strings.ToValidUTF8(text[:maxWords], "") + "…"
+	}
+	return text
+}

@@ -1,0 +1,286 @@
+// Package imap watches one account on an IMAP server: what arrives, how its
+// flags change, what vanishes; and it sets marks.
+//
+// INBOX has a connection of its own and idles on it; the other mailboxes share
+// a second one and are polled with STATUS. What a server says without being
+// asked is only a hint to ask. Messages are read with PEEK, the other mailboxes
+// by EXAMINE: nothing ever becomes \Seen. Connections break, and are made
+// again; what happened in between is found by comparing.
+//
+// Data flow: SELECT → SEARCH, FETCH CHANGEDSINCE, FETCH BODY.PEEK → events;
+// MarkRequest → STORE UNCHANGEDSINCE → FETCH FLAGS → MarkResult.
+//
+// Known limits: no QRESYNC, NOTIFY or Gmail extensions, which the client library
+// lacks; a message that is moved vanishes here and arrives there.
+package imap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/hinged/hinged/ingest"
+)
+
+// Keys of log attributes.
+const (
+	keyMailbox   = "mailbox"
+	keyValidity  = "uidvalidity"
+	keyUID       = "uid"
+	keyWait      = "wait"
+	keyError     = "error"
+	keyIdle      = "idle"
+	keyCondstore = "condstore"
+	keyLine      = "connection"
+)
+
+// Source watches one account. Make one with New.
+type Source struct {
+	o    Options
+	log  *slog.Logger
+	idle bool // INBOX is watched
+
+	boxes map[string]*box // known at the start; each belongs to one goroutine once Run runs
+
+	inboxMarks, otherMarks *queue
+
+	emitting sync.Mutex  // one event at a time
+	emitTo   ingest.Emit // of the current run
+
+	login     chan struct{} // held by whoever logs in, and with it the two below
+	calm      *backoff.ExponentialBackOff
+	notBefore time.Time
+
+	mu         sync.Mutex // guards all below
+	reconnects int
+	lines      map[string]line
+	remain     map[string]int // by mailbox
+}
+
+var _ ingest.Source = (*Source)(nil)
+
+// line is how one connection is doing.
+type line struct {
+	up      bool
+	problem string
+}
+
+// The two connections.
+const (
+	lineInbox = "inbox"
+	lineOther = "other mailboxes"
+)
+
+// New makes a Source that resumes from known. It does not connect. The error
+// lists everything that is wrong with o.
+func New(o Options, known []ingest.Known) (*Source, error) {
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	s := &Source{
+		o: o, log: o.Logger, boxes: map[string]*box{},
+		inboxMarks: newQueue(), otherMarks: newQueue(),
+		calm:  newBackOff(o.AuthBackoffMin, o.AuthBackoffMax),
+		login: make(chan struct{}, 1),
+		lines: map[string]line{}, remain: map[string]int{},
+	}
+	s.idle = s.watches(inbox, ingest.RoleInbox)
+	for _, k := range known {
+		name := mailboxName(k.Mailbox)
+		b := newBox(name, ingest.RoleOther)
+		k.Mailbox = name
+		b.restore(k)
+		s.boxes[name] = b
+	}
+	return s, nil
+}
+
+func newBackOff(least, most time.Duration) *backoff.ExponentialBackOff {
+	return &backoff.ExponentialBackOff{
+		InitialInterval: least, MaxInterval: most, Multiplier: 2, RandomizationFactor: 0.3,
+	}
+}
+
+// Run implements ingest.Source. It must not be called again before it returned.
+func (s *Source) Run(ctx context.Context, emit ingest.Emit) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s.emitTo = emit
+	for _, b := range s.boxes {
+		b.opened = false
+	}
+	var wg sync.WaitGroup
+	var errs [2]error
+	start := func(err *error, name string, serve func(context.Context, *session) error) {
+		s.setLine(name, false, "not connected yet")
+		wg.Go(func() {
+			if *err = s.keep(ctx, name, serve); *err != nil {
+				cancel() // one connection is of no use without the other
+			}
+		})
+	}
+	if s.idle {
+		b := s.box(inbox, ingest.RoleInbox)
+		start(&errs[0], lineInbox, func(ctx context.Context, sess *session) error { return s.watchInbox(ctx, sess, b) })
+	}
+	p := &poller{s: s, boxes: s.boxes, last: map[string]stamp{}}
+	start(&errs[1], lineOther, p.watch)
+	wg.Wait()
+	return errors.Join(errs[:]...)
+}
+
+// keep has a connection served until ctx is done or no retry can help.
+func (s *Source) keep(ctx context.Context, name string, serve func(context.Context, *session) error) error {
+	wait := newBackOff(s.o.BackoffMin, s.o.BackoffMax)
+	for first := true; ; first = false {
+		if !first {
+			s.mu.Lock()
+			s.reconnects++
+			s.mu.Unlock()
+		}
+		var pause time.Duration
+		sess, err := s.connect(ctx)
+		if err == nil {
+			sess.onSync = func() {
+				wait.Reset()
+				s.setLine(name, true, "")
+			}
+			err = serve(ctx, sess)
+			sess.close()
+		}
+		switch retryable(ctx, err) {
+		case stop:
+			s.setLine(name, false, "stopped")
+			var emit emitError
+			if errors.As(err, &emit) && ctx.Err() == nil {
+				return err
+			}
+			return nil
+		case againSlow: // connect knows when
+			s.log.Error("login is refused: a person must look", keyLine, name, keyError, err)
+		default:
+			pause = wait.NextBackOff()
+			s.log.Warn("connection lost, will be made again", keyLine, name, keyError, err, keyWait, pause)
+		}
+		s.setLine(name, false, err.Error())
+		if !sleep(ctx, pause) {
+			return nil
+		}
+	}
+}
+
+// connect makes one connection. Logins take turns, and after a refused one all
+// of them wait, ever longer: providers lock accounts over less.
+func (s *Source) connect(ctx context.Context) (*session, error) {
+	select {
+	case s.login <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-s.login }()
+	if !sleep(ctx, time.Until(s.notBefore)) {
+		return nil, ctx.Err()
+	}
+	sess, err := dial(ctx, &s.o)
+	if err == nil {
+		s.calm.Reset()
+	} else if retryable(ctx, err) == againSlow {
+		pause := s.calm.NextBackOff()
+		s.notBefore = time.Now().Add(pause)
+		err = fmt.Errorf("%w; the next attempt is in %v", err, pause.Round(time.Second))
+	}
+	return sess, err
+}
+
+// sleep waits for d and reports whether ctx let it.
+func sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+// emit hands one event over. Both connections have events; they take turns.
+func (s *Source) emit(ctx context.Context, e ingest.Event) error {
+	s.emitting.Lock()
+	defer s.emitting.Unlock()
+	if err := s.emitTo(ctx, e); err != nil {
+		return emitError{err}
+	}
+	return nil
+}
+
+// Mark implements ingest.Source. Requests for INBOX are carried out in the order
+// asked, and so are those for all other mailboxes, but the two side by side.
+func (s *Source) Mark(requests ...ingest.MarkRequest) {
+	for _, r := range requests {
+		s.queueOf(mailboxName(r.Place.Mailbox)).push(r)
+	}
+}
+
+func (s *Source) queueOf(mailbox string) *queue {
+	if s.idle && mailbox == inbox {
+		return s.inboxMarks
+	}
+	return s.otherMarks
+}
+
+// Status implements ingest.Source.
+func (s *Source) Status() ingest.Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := ingest.Status{Connected: len(s.lines) > 0, Reconnects: s.reconnects}
+	for _, name := range []string{lineInbox, lineOther} {
+		l, ok := s.lines[name]
+		if !ok {
+			continue
+		}
+		st.Connected = st.Connected && l.up
+		if l.problem != "" && l.problem != st.Problem {
+			if st.Problem != "" {
+				st.Problem += "; "
+			}
+			st.Problem += l.problem
+		}
+	}
+	for _, n := range s.remain {
+		st.Remaining += n
+	}
+	return st
+}
+
+func (s *Source) setLine(name string, up bool, problem string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lines[name] = line{up, problem}
+}
+
+func (s *Source) setRemaining(mailbox string, n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.remain[mailbox] = int(n)
+}
+
+// box returns what is known of a mailbox.
+func (s *Source) box(name string, role ingest.Role) *box {
+	b, ok := s.boxes[name]
+	if !ok {
+		b = newBox(name, role)
+		s.boxes[name] = b
+	}
+	b.role = role
+	return b
+}

@@ -1,0 +1,90 @@
+package imap
+
+import (
+	goimap "github.com/emersion/go-imap/v2"
+)
+
+// uidRange is a run of UIDs, both ends included.
+type uidRange struct{ first, last uint32 }
+
+// uidRanges are runs of UIDs, ascending and disjoint. They are walked, never
+// expanded: "1:4000000000" is a dozen bytes from a hostile server.
+type uidRanges []uidRange
+
+func (r uidRanges) len() int64 {
+	n := int64(0)
+	for _, x := range r {
+		n += int64(x.last) - int64(x.first) + 1
+	}
+	return n
+}
+
+// set returns r for use in a command.
+func (r uidRanges) set() goimap.UIDSet {
+	set := make(goimap.UIDSet, len(r))
+	for i, x := range r {
+		set[i] = goimap.UIDRange{Start: goimap.UID(x.first), Stop: goimap.UID(x.last)}
+	}
+	return set
+}
+
+// add appends uid, which must be above all in r.
+func (r uidRanges) add(first, last uint32) uidRanges {
+	if n := len(r); n > 0 && r[n-1].last+1 == first {
+		r[n-1].last = last
+		return r
+	}
+	return append(r, uidRange{first, last})
+}
+
+// cut splits r after its first n UIDs.
+func (r uidRanges) cut(n int) (head, tail uidRanges) {
+	for i, x := range r {
+		size := int64(x.last) - int64(x.first) + 1
+		if int64(n) >= size {
+			n -= int(size)
+			continue
+		}
+		if n > 0 {
+			head = append(head, r[:i]...)
+			head = append(head, uidRange{x.first, x.first + uint32(n) - 1})
+			tail = append(tail, uidRange{x.first + uint32(n), x.last})
+			return head, append(tail, r[i+1:]...)
+		}
+		return r[:i:i], r[i:]
+	}
+	return r, nil
+}
+
+// before splits r before uid.
+func (r uidRanges) before(uid uint32) (head, tail uidRanges) {
+	n := int64(0)
+	for _, x := range r {
+		if x.first >= uid {
+			break
+		}
+		n += int64(min(x.last, uid-1)) - int64(x.first) + 1
+	}
+	return r.cut(int(n))
+}
+
+// ranges checks the answer to a search of UIDs 1 to top in a mailbox of exists
+// messages and returns it. It reports false when the answer cannot be true.
+func ranges(found goimap.NumSet, top uint32, exists uint32) (uidRanges, bool) {
+	set, ok := found.(goimap.UIDSet)
+	if !ok {
+		return nil, found == nil
+	}
+	var out uidRanges
+	for _, x := range set {
+		first, last := uint32(x.Start), uint32(x.Stop)
+		if first == 0 || last < first || last > top {
+			return nil, false
+		}
+		if n := len(out); n > 0 && first <= out[n-1].last {
+			return nil, false
+		}
+		out = out.add(first, last)
+	}
+	return out, out.len() <= int64(exists)
+}

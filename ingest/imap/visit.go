@@ -1,0 +1,319 @@
+package imap
+
+import (
+	"context"
+	"slices"
+
+	goimap "github.com/emersion/go-imap/v2"
+	"github.com/emersion/go-imap/v2/imapclient"
+
+	"github.com/hinged/hinged/ingest"
+)
+
+// visit is one mailbox selected on one connection.
+type visit struct {
+	s         *Source
+	session   *session
+	box       *box
+	data      *goimap.SelectData
+	condstore bool // the mailbox keeps MODSEQs (RFC 7162, section 3.1.2.2)
+	readOnly  bool
+	fresh     bool // nothing was synchronised since the SELECT
+}
+
+// open selects the mailbox, read-only by EXAMINE, and finds out whether what is
+// known of it still holds.
+func (s *Source) open(ctx context.Context, sess *session, b *box, readOnly bool) (*visit, error) {
+	sess.begin()
+	data, err := sess.client.Select(b.name, &goimap.SelectOptions{
+		ReadOnly:  readOnly,
+		CondStore: sess.has(goimap.CapCondStore),
+	}).Wait()
+	sess.guard.end()
+	if err != nil {
+		return nil, sess.fail("open "+b.name, err)
+	}
+	sess.takeHints() // whatever they said, it is part of what follows
+	if data.UIDValidity == 0 {
+		return nil, sess.broken("mailbox %s has no UIDVALIDITY", b.name)
+	}
+	v := &visit{
+		s: s, session: sess, box: b, data: data, readOnly: readOnly, fresh: true,
+		condstore: sess.has(goimap.CapCondStore) && data.HighestModSeq != 0,
+	}
+	return v, v.adopt(ctx)
+}
+
+// adopt brings the box in line with what SELECT said.
+func (v *visit) adopt(ctx context.Context) error {
+	b, d := v.box, v.data
+	switch {
+	case b.validity == 0:
+		b.void()
+		b.backlog = max(uint32(d.UIDNext), 1)
+	case b.validity != d.UIDValidity:
+		v.s.log.Warn("mailbox has a new UIDVALIDITY: reading it anew", keyMailbox, b.name, keyValidity, d.UIDValidity)
+		b.void()
+		b.opened = false
+	case d.UIDNext != 0 && uint32(d.UIDNext) < b.next:
+		// Not allowed, but so it is after a server was restored from an old backup:
+		// UIDs will be given out again.
+		v.s.log.Warn("mailbox went back in time: comparing all of it", keyMailbox, b.name)
+		b.next, b.modseq, b.seen = uint32(d.UIDNext), 0, 0
+	case v.condstore && d.HighestModSeq < b.modseq:
+		b.modseq, b.seen = 0, 0 // likewise
+	case !v.condstore:
+		b.modseq, b.seen = 0, 0
+	}
+	if b.validity != d.UIDValidity {
+		b.validity = d.UIDValidity
+		if v.condstore {
+			// This SELECT came before any FETCH of flags, so changes up to here are
+			// part of what will be fetched.
+			b.modseq = d.HighestModSeq
+		}
+	}
+	b.seen = 0
+	if b.opened {
+		return nil
+	}
+	b.opened = true
+	var flags []string
+	keywords := v.readOnly && len(d.PermanentFlags) == 0 // EXAMINE need not say
+	for _, f := range d.PermanentFlags {
+		if f == goimap.FlagWildcard {
+			keywords = true
+		} else {
+			flags = append(flags, string(f))
+		}
+	}
+	err := v.s.emit(ctx, ingest.MailboxOpened{
+		Mailbox: b.name, Role: b.role, UIDValidity: b.validity,
+		Keywords: keywords, Flags: ingest.CanonicalFlags(flags), Seen: v.s.o.Clock(),
+	})
+	if err != nil {
+		return err
+	}
+	return v.progress(ctx)
+}
+
+// progress reports the position, if it moved.
+func (v *visit) progress(ctx context.Context) error {
+	c := v.box.position()
+	if c == v.box.cursor {
+		return nil
+	}
+	if err := v.s.emit(ctx, c); err != nil {
+		return err
+	}
+	v.box.cursor = c
+	return nil
+}
+
+// sync finds out everything that happened since the last time.
+func (v *visit) sync(ctx context.Context, h hints) error {
+	if v.fresh {
+		if err := v.survey(ctx, uint32(v.data.UIDNext), v.data.NumMessages); err != nil {
+			return err
+		}
+		v.fresh = false
+		return nil
+	}
+	// Arrivals first: someone may be waiting for their mark.
+	if h&hintExists != 0 {
+		if err := v.arrivals(ctx); err != nil {
+			return err
+		}
+	}
+	if h&hintSurvey != 0 || h&hintExpunged != 0 {
+		if err := v.survey(ctx, 0, 0); err != nil {
+			return err
+		}
+	} else if h&hintFlags != 0 {
+		if err := v.changes(ctx); err != nil {
+			return err
+		}
+	}
+	return v.progress(ctx)
+}
+
+// recheck compares everything, trusting nothing that the server told before.
+func (v *visit) recheck(ctx context.Context) error {
+	if err := v.session.noop(); err != nil {
+		return err
+	}
+	v.session.takeHints()
+	if err := v.arrivals(ctx); err != nil {
+		return err
+	}
+	if err := v.allFlags(ctx); err != nil {
+		return err
+	}
+	if err := v.survey(ctx, 0, 0); err != nil {
+		return err
+	}
+	return v.progress(ctx)
+}
+
+// survey compares the UIDs that exist below next with those known, reports what
+// vanished, what changed, and then what was never reported. After a SELECT next
+// and exists are what it said; 0 for both stands for what is known now.
+func (v *visit) survey(ctx context.Context, next, exists uint32) error {
+	b := v.box
+	limit := b.top()
+	switch {
+	case next != 0:
+		limit = next - 1
+	case v.fresh:
+		limit = ^uint32(0) - 1 // the server did not say
+	}
+	if !v.fresh {
+		exists = v.exists()
+	}
+	var existing uidRanges
+	if limit > 0 && exists > 0 {
+		var err error
+		if existing, err = v.search(limit, exists); err != nil {
+			return err
+		}
+	}
+	if next == 0 && v.fresh {
+		next = 1
+		if n := len(existing); n > 0 {
+			next = existing[n-1].last + 1
+		}
+		if b.backlog == 1 && b.next == 1 && len(b.entries) == 0 {
+			b.backlog = next
+		}
+	}
+	if v.fresh {
+		limit = ^uint32(0) // beyond UIDNEXT nothing exists
+	}
+	vanished, unknown := b.compare(existing, limit)
+	if len(vanished) > 0 {
+		err := v.s.emit(ctx, ingest.Vanished{
+			Mailbox: b.name, UIDValidity: b.validity, UIDs: vanished, Seen: v.s.o.Clock(),
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if err := v.changes(ctx); err != nil {
+		return err
+	}
+	if err := v.fetchAll(ctx, unknown); err != nil {
+		return err
+	}
+	b.next = max(b.next, next)
+	return v.progress(ctx)
+}
+
+// exists is how many messages the mailbox has now.
+func (v *visit) exists() uint32 {
+	if m := v.session.client.Mailbox(); m != nil {
+		return m.NumMessages
+	}
+	return 0
+}
+
+// search returns the UIDs that exist, 1 to limit.
+func (v *visit) search(limit, exists uint32) (uidRanges, error) {
+	s := v.session
+	var opts *goimap.SearchOptions
+	if s.has(goimap.CapESearch) {
+		opts = &goimap.SearchOptions{ReturnAll: true}
+	}
+	stop := goimap.UID(limit)
+	if limit == ^uint32(0)-1 {
+		stop = 0 // "*"
+	}
+	s.guard.begin(s.o.CommandTimeout, s.patience(), commandBudget+12*int64(exists))
+	found, err := s.client.UIDSearch(&goimap.SearchCriteria{
+		UID: []goimap.UIDSet{{{Start: 1, Stop: stop}}},
+	}, opts).Wait()
+	s.guard.end()
+	if err != nil {
+		return nil, s.fail("search for UIDs", err)
+	}
+	r, ok := ranges(found.All, limit, max(exists, v.exists()))
+	if !ok {
+		return nil, s.broken("a search for UIDs up to %d among %d messages found others or more", limit, exists)
+	}
+	return r, nil
+}
+
+// changes reports the flags that changed.
+func (v *visit) changes(ctx context.Context) error {
+	b := v.box
+	if !v.condstore || b.modseq == 0 {
+		if err := v.allFlags(ctx); err != nil {
+			return err
+		}
+		if v.condstore {
+			b.modseq = v.data.HighestModSeq // said before these flags were read
+			b.seen = 0
+		}
+		return nil
+	}
+	if v.fresh && v.data.HighestModSeq == b.modseq {
+		return nil
+	}
+	top, err := v.flags(ctx, b.modseq)
+	if err != nil {
+		return err
+	}
+	// Of what this answer said, only what the one before had seen already, or the
+	// SELECT before it, is sure to be complete: see box.
+	if v.fresh {
+		b.modseq = max(b.modseq, v.data.HighestModSeq)
+	}
+	b.modseq = max(b.modseq, b.seen)
+	b.seen = max(top, b.modseq)
+	return nil
+}
+
+// allFlags reads every flag.
+func (v *visit) allFlags(ctx context.Context) error {
+	_, err := v.flags(ctx, 0)
+	return err
+}
+
+// flags reads the flags of the known messages, of those alone that changed
+// after since if that is not 0, reports those that differ from what is known,
+// and returns the highest MODSEQ met.
+func (v *visit) flags(ctx context.Context, since uint64) (top uint64, err error) {
+	b := v.box
+	if len(b.entries) == 0 {
+		return 0, nil
+	}
+	set := goimap.UIDSet{{Start: 1, Stop: goimap.UID(b.top())}}
+	v.session.beginFor(len(b.entries))
+	err = v.session.fetch(set, &goimap.FetchOptions{
+		UID: true, Flags: true, ModSeq: v.condstore, ChangedSince: since,
+	}, func(m *imapclient.FetchMessageData) error {
+		got, err := v.read(m, false)
+		if err != nil {
+			return err
+		}
+		top = max(top, got.modseq)
+		if !got.hasFlags {
+			return nil
+		}
+		if _, _, known := b.known(got.uid); !known {
+			v.session.hint(hintSurvey) // it exists, yet was never reported
+			return nil
+		}
+		return v.changed(ctx, got)
+	})
+	return top, err
+}
+
+// changed notes the flags of a known message and reports them if they are news.
+func (v *visit) changed(ctx context.Context, got fetched) error {
+	if known, changed := v.box.note(got.uid, got.flags, got.modseq); !known || !changed {
+		return nil
+	}
+	return v.s.emit(ctx, ingest.FlagsChanged{
+		Place: v.box.place(got.uid), Flags: slices.Clone(got.flags), Seen: v.s.o.Clock(),
+	})
+}

@@ -1,0 +1,272 @@
+package testkit
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sort"
+	"testing"
+	"time"
+
+	"github.com/emersion/go-imap/v2"
+	"github.com/emersion/go-imap/v2/imapclient"
+
+	"github.com/hinged/hinged/ingest"
+)
+
+// Owner is a second client on the account: the one that reads the mail, sets
+// stars and takes marks away. Every method fails the test on an error. Not safe
+// for concurrent use.
+type Owner struct {
+	tb       testing.TB
+	c        *imapclient.Client
+	selected string
+	exists   chan struct{} // holds one when the mailbox was said to have changed
+}
+
+// Owner logs in as the server's first user.
+func (d *Dovecot) Owner(tb testing.TB) *Owner { return d.OwnerOf(tb, d.User) }
+
+// OwnerOf logs in as one of the server's users. The connection is closed when
+// the test ends.
+func (d *Dovecot) OwnerOf(tb testing.TB, user string) *Owner {
+	tb.Helper()
+	o := &Owner{tb: tb, exists: make(chan struct{}, 1)}
+	opts := &imapclient.Options{
+		TLSConfig: d.TLSConfig,
+		UnilateralDataHandler: &imapclient.UnilateralDataHandler{
+			Mailbox: func(m *imapclient.UnilateralDataMailbox) {
+				if m.NumMessages != nil {
+					select {
+					case o.exists <- struct{}{}:
+					default:
+					}
+				}
+			},
+		},
+	}
+	var err error
+	switch {
+	case d.TLSConfig == nil:
+		o.c, err = imapclient.DialInsecure(d.Addr, opts)
+	default:
+		if o.c, err = imapclient.DialTLS(d.Addr, opts); err != nil {
+			o.c, err = imapclient.DialStartTLS(d.Addr, opts)
+		}
+	}
+	if err != nil {
+		tb.Fatalf("owner: connect: %v", err)
+	}
+	tb.Cleanup(func() { o.c.Close() })
+	if err := o.c.Login(user, d.Password).Wait(); err != nil {
+		tb.Fatalf("owner: log in: %v", err)
+	}
+	return o
+}
+
+// Close ends the connection early.
+func (o *Owner) Close() { o.c.Close() }
+
+// Client returns the client beneath, for what Owner lacks.
+func (o *Owner) Client() *imapclient.Client { return o.c }
+
+// Select opens a mailbox read-write, unless it is open already, and returns its
+// UIDVALIDITY.
+func (o *Owner) Select(mailbox string) uint32 {
+	o.tb.Helper()
+	d, err := o.c.Select(mailbox, nil).Wait()
+	if err != nil {
+		o.tb.Fatalf("owner: select %s: %v", mailbox, err)
+	}
+	o.selected = mailbox
+	return d.UIDValidity
+}
+
+func (o *Owner) need(mailbox string) {
+	o.tb.Helper()
+	if o.selected != mailbox {
+		o.Select(mailbox)
+	}
+}
+
+// Append adds a message to a mailbox and returns its UID. A zero date is now.
+func (o *Owner) Append(mailbox string, raw []byte, date time.Time, flags ...string) uint32 {
+	o.tb.Helper()
+	opts := &imap.AppendOptions{Time: date, Flags: imapFlags(flags)}
+	cmd := o.c.Append(mailbox, int64(len(raw)), opts)
+	if _, err := cmd.Write(raw); err != nil {
+		o.tb.Fatalf("owner: append to %s: %v", mailbox, err)
+	}
+	if err := cmd.Close(); err != nil {
+		o.tb.Fatalf("owner: append to %s: %v", mailbox, err)
+	}
+	d, err := cmd.Wait()
+	if err != nil {
+		o.tb.Fatalf("owner: append to %s: %v", mailbox, err)
+	}
+	return uint32(d.UID)
+}
+
+func imapFlags(flags []string) []imap.Flag {
+	out := make([]imap.Flag, len(flags))
+	for i, f := range flags {
+		out[i] = imap.Flag(f)
+	}
+	return out
+}
+
+func (o *Owner) store(op imap.StoreFlagsOp, mailbox string, uid uint32, flags []string) {
+	o.tb.Helper()
+	o.need(mailbox)
+	err := o.c.Store(imap.UIDSetNum(imap.UID(uid)), &imap.StoreFlags{Op: op, Flags: imapFlags(flags), Silent: true}, nil).Close()
+	if err != nil {
+		o.tb.Fatalf("owner: change flags of %s UID %d: %v", mailbox, uid, err)
+	}
+}
+
+// Set sets flags on a message.
+func (o *Owner) Set(mailbox string, uid uint32, flags ...string) {
+	o.tb.Helper()
+	o.store(imap.StoreFlagsAdd, mailbox, uid, flags)
+}
+
+// Clear clears flags of a message.
+func (o *Owner) Clear(mailbox string, uid uint32, flags ...string) {
+	o.tb.Helper()
+	o.store(imap.StoreFlagsDel, mailbox, uid, flags)
+}
+
+// Expunge deletes messages for good.
+func (o *Owner) Expunge(mailbox string, uids ...uint32) {
+	o.tb.Helper()
+	for _, uid := range uids {
+		o.Set(mailbox, uid, `\Deleted`)
+	}
+	var set imap.UIDSet
+	for _, uid := range uids {
+		set.AddNum(imap.UID(uid))
+	}
+	if err := o.c.UIDExpunge(set).Close(); err != nil {
+		o.tb.Fatalf("owner: expunge in %s: %v", mailbox, err)
+	}
+}
+
+// Move moves a message and returns its UID there.
+func (o *Owner) Move(mailbox string, uid uint32, to string) uint32 {
+	o.tb.Helper()
+	o.need(mailbox)
+	d, err := o.c.Move(imap.UIDSetNum(imap.UID(uid)), to).Wait()
+	if err != nil {
+		o.tb.Fatalf("owner: move %s UID %d to %s: %v", mailbox, uid, to, err)
+	}
+	if set, ok := d.DestUIDs.(imap.UIDSet); ok && len(set) == 1 {
+		return uint32(set[0].Start)
+	}
+	o.tb.Fatalf("owner: move %s UID %d to %s: the server did not say where it went", mailbox, uid, to)
+	return 0
+}
+
+// Flags returns the canonical flags of a message, and false if it is not there.
+func (o *Owner) Flags(mailbox string, uid uint32) ([]string, bool) {
+	o.tb.Helper()
+	all := o.fetch(mailbox, imap.UIDSetNum(imap.UID(uid)), &imap.FetchOptions{UID: true, Flags: true})
+	if len(all) == 0 {
+		return nil, false
+	}
+	return canonical(all[0].Flags), true
+}
+
+func canonical(flags []imap.Flag) []string {
+	words := make([]string, len(flags))
+	for i, f := range flags {
+		words[i] = string(f)
+	}
+	return ingest.CanonicalFlags(words)
+}
+
+func (o *Owner) fetch(mailbox string, set imap.UIDSet, opts *imap.FetchOptions) []*imapclient.FetchMessageBuffer {
+	o.tb.Helper()
+	o.need(mailbox)
+	if err := o.c.Noop().Wait(); err != nil { // so that others' changes are seen
+		o.tb.Fatalf("owner: noop: %v", err)
+	}
+	all, err := o.c.Fetch(set, opts).Collect()
+	if err != nil {
+		o.tb.Fatalf("owner: fetch from %s: %v", mailbox, err)
+	}
+	return all
+}
+
+// All reads a whole mailbox the plain way: UID, flags and text of every message,
+// ascending by UID. It marks nothing as seen.
+func (o *Owner) All(mailbox string) []Stored {
+	o.tb.Helper()
+	section := &imap.FetchItemBodySection{Peek: true}
+	all := o.fetch(mailbox, imap.UIDSet{{Start: 1, Stop: 0}}, &imap.FetchOptions{
+		UID: true, Flags: true, BodySection: []*imap.FetchItemBodySection{section},
+	})
+	out := make([]Stored, len(all))
+	for i, m := range all {
+		out[i] = Stored{UID: uint32(m.UID), Flags: canonical(m.Flags), Raw: m.FindBodySection(section)}
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].UID < out[j].UID })
+	return out
+}
+
+// Stored is one message as the server has it.
+type Stored struct {
+	UID   uint32
+	Flags []string // canonical
+	Raw   []byte
+}
+
+// Create makes a mailbox, Delete removes one.
+func (o *Owner) Create(mailbox string) {
+	o.tb.Helper()
+	if err := o.c.Create(mailbox, nil).Wait(); err != nil {
+		o.tb.Fatalf("owner: create %s: %v", mailbox, err)
+	}
+}
+
+// Delete removes a mailbox with all that is in it.
+func (o *Owner) Delete(mailbox string) {
+	o.tb.Helper()
+	if o.selected == mailbox {
+		o.Select("INBOX")
+	}
+	if err := o.c.Delete(mailbox).Wait(); err != nil {
+		o.tb.Fatalf("owner: delete %s: %v", mailbox, err)
+	}
+}
+
+// IdleUntilNews idles on a mailbox until the server says that messages came,
+// and reports when that was. ready is closed when the server idles.
+func (o *Owner) IdleUntilNews(ctx context.Context, mailbox string, ready chan<- struct{}) (time.Time, error) {
+	o.tb.Helper()
+	o.need(mailbox)
+	select {
+	case <-o.exists:
+	default:
+	}
+	idle, err := o.c.Idle()
+	if err != nil {
+		return time.Time{}, fmt.Errorf("idle: %w", err)
+	}
+	close(ready)
+	var at time.Time
+	select {
+	case <-o.exists:
+		at = time.Now()
+	case <-o.c.Closed():
+		return at, net.ErrClosed
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if e := idle.Close(); e != nil {
+		return at, e
+	}
+	if e := idle.Wait(); e != nil {
+		return at, e
+	}
+	return at, err
+}
