@@ -1,0 +1,225 @@
+package store
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The test binary plays other processes too: with this variable set it does
+// what its value says instead of running tests.
+const roleVariable = "HINGED_STORE_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	switch role := os.Getenv(roleVariable); role {
+	case "":
+		os.Exit(m.Run())
+	case "committer":
+		os.Exit(runCommitter(os.Args[1]))
+	case "holder":
+		os.Exit(runHolder(os.Args[1]))
+	default:
+		os.Exit(runRole(role, os.Args[1]))
+	}
+}
+
+// other returns a command that runs this binary in a role.
+func other(role, path string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], path)
+	cmd.Env = append(os.Environ(), roleVariable+"="+role)
+	return cmd
+}
+
+// runHolder keeps the store open until its input ends.
+func runHolder(path string) int {
+	s, err := Open(path, Options{})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	fmt.Println("open")
+	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
+	if err := s.Close(); err != nil {
+		return 1
+	}
+	return 0
+}
+
+func TestASecondProcessIsRefusedWithinASecond(t *testing.T) {
+	path := tempStore(t)
+	cmd := other("holder", path)
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(stdout).ReadString('\n'); line != "open\n" {
+		t.Fatalf("the first process said %q, %v", line, err)
+	}
+	for name, open := range map[string]func(string, Options) (*Store, error){"Open": Open, "OpenReadOnly": OpenReadOnly} {
+		begun := time.Now()
+		_, err := open(path, Options{})
+		if !errors.Is(err, ErrRunning) || !strings.Contains(fmt.Sprint(err), path) {
+			t.Errorf("%s: %v, want ErrRunning that names the file", name, err)
+		}
+		if took := time.Since(begun); took > time.Second {
+			t.Errorf("%s took %v to refuse, want at most 1 s", name, took)
+		}
+	}
+	// A file that looks damaged is not moved from under whoever has it open.
+	if err := os.Truncate(path, 100); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(path, Options{}); !errors.Is(err, ErrRunning) {
+		t.Errorf("Open of a file cut short while in use: %v, want ErrRunning", err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Error(err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = stdin.Close()
+	_ = cmd.Wait()
+}
+
+func TestSeveralMayReadAtOnce(t *testing.T) {
+	path := tempStore(t)
+	s, err := Open(path, testOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Commit("ann", NewState(), Batch{}); err != nil {
+		t.Fatal(err)
+	}
+	closeVerified(t, s)
+	for range 2 {
+		s, err := OpenReadOnly(path, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Commit("ben", NewState(), Batch{}); !errors.Is(err, ErrReadOnly) {
+			t.Errorf("Commit: %v, want ErrReadOnly", err)
+		}
+		t.Cleanup(func() { closeVerified(t, s) })
+	}
+}
+
+// committerOptions make checkpoints, trimming and growth of the file happen all
+// the time.
+func committerOptions() Options {
+	return Options{CheckpointEvery: 5, JournalCap: 12, slice: 4}
+}
+
+// runCommitter makes the commits of sequence, from the one after the last in the
+// file on, and says each number when it is committed.
+func runCommitter(path string) int {
+	s, err := Open(path, committerOptions())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	st, err := s.Load("ann")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	for n := st.at.commit + 1; ; n++ {
+		if err := s.Commit("ann", st, sequence(st, newTwin(), n)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		fmt.Println(n)
+	}
+}
+
+// sequence makes the n-th change of a sequence that depends on n alone.
+func sequence(st *State, tw *twin, n uint64) Batch {
+	b := change(rand.New(rand.NewPCG(n, 99)), st, tw)
+	b.Journal = append(b.Journal, strconv.AppendUint(nil, n, 10))
+	return b
+}
+
+// Whenever the process is killed, what it said to be committed is there, and
+// nothing beyond the commit under way.
+func TestKilledAtRandomMomentsNothingIsLostOrDoubled(t *testing.T) {
+	path := tempStore(t)
+	r := rand.New(rand.NewPCG(5, 5))
+	st, tw := NewState(), newTwin() // replays the sequence in memory
+	replayed, kills := uint64(0), 30
+	if testing.Short() {
+		kills = 5
+	}
+	for kill := range kills {
+		cmd := other("committer", path)
+		stdout, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(stdout)
+		said := replayed
+		wait := r.IntN(40)
+		for range wait {
+			if !lines.Scan() {
+				t.Fatalf("the committer stopped by itself: %s", stderr.String())
+			}
+			said, _ = strconv.ParseUint(lines.Text(), 10, 64)
+		}
+		time.Sleep(time.Duration(r.IntN(3000)) * time.Microsecond)
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		for lines.Scan() { // said before it died
+			said, _ = strconv.ParseUint(lines.Text(), 10, 64)
+		}
+		_ = cmd.Wait()
+
+		s, err := Open(path, committerOptions())
+		if err != nil {
+			t.Fatal(err)
+		}
+		loaded, err := s.Load("ann")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if loaded.at.commit < said || loaded.at.commit > said+1 {
+			t.Fatalf("kill %d: the file has commit %d, the process had said %d", kill, loaded.at.commit, said)
+		}
+		for ; replayed < loaded.at.commit; replayed++ {
+			tw.committed(sequence(st, tw, replayed+1))
+		}
+		tw.compare(t, loaded)
+		tw.compareLogs(t, s, "ann")
+		wantModel, wantState := Digest(st)
+		if m, d := Digest(loaded); m != wantModel || d != wantState {
+			t.Errorf("kill %d: digest %s %s, want %s %s", kill, m, d, wantModel, wantState)
+		}
+		closeVerified(t, s)
+		if t.Failed() {
+			t.FailNow()
+		}
+	}
+	t.Logf("%d kills, %d commits", kills, replayed)
+	if replayed < uint64(kills) {
+		t.Errorf("only %d commits in %d runs", replayed, kills)
+	}
+}
