@@ -1,0 +1,219 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/testkit"
+)
+
+// binary builds hinged once for all tests.
+var binary = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "hinged-e2e-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "hinged")
+	out, err := exec.Command("go", "build", "-o", path, "github.com/hinged/hinged/cmd/hinged").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("building hinged: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if path, err := binary(); err == nil {
+		_ = os.RemoveAll(filepath.Dir(path))
+	}
+	os.Exit(code)
+}
+
+// site is one daemon and the mailbox that it watches.
+type site struct {
+	t      testing.TB
+	imap   *testkit.Dovecot
+	dir    string
+	config string
+	socket string
+
+	mu   sync.Mutex
+	cmd  *exec.Cmd
+	done chan error
+	log  *bytes.Buffer
+}
+
+// newSite starts a Dovecot and writes a configuration for it; extra is TOML for
+// the account.
+func newSite(t testing.TB, extra string) *site {
+	t.Helper()
+	testkit.NeedDovecot(t)
+	return siteOn(t, testkit.StartDovecot(t, testkit.DovecotOptions{}), t.TempDir(), extra)
+}
+
+func siteOn(t testing.TB, imap *testkit.Dovecot, dir, extra string) *site {
+	t.Helper()
+	s := &site{t: t, imap: imap, dir: dir, config: filepath.Join(dir, "hinged.toml"), socket: filepath.Join(dir, "socket"), log: new(bytes.Buffer)}
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("password", imap.Password+"\n")
+	write("hinged.toml", fmt.Sprintf(`
+state_dir = %q
+socket = %q
+log_level = "debug"
+log_format = "text"
+
+[[account]]
+name = "me"
+owner = [%q]
+min_important = 5
+min_ordinary = 5
+%s
+
+[account.imap]
+address = %q
+tls = "none"
+username = %q
+password_file = %q
+poll_interval = "1s"
+`, filepath.Join(dir, "state"), s.socket, imap.User, extra, imap.Addr, imap.User, filepath.Join(dir, "password")))
+	t.Cleanup(s.kill)
+	return s
+}
+
+// start runs the daemon and waits until its socket answers.
+func (s *site) start() {
+	s.t.Helper()
+	path, err := binary()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cmd = exec.Command(path, "run", "--config", s.config)
+	s.cmd.Stderr, s.cmd.Stdout = s.log, s.log
+	if err := s.cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	cmd := s.cmd
+	go func() { done <- cmd.Wait() }()
+	s.done = done
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(3 * time.Millisecond) {
+		if c, err := daemon.Dial(context.Background(), s.socket); err == nil {
+			_ = c.Close()
+			return
+		}
+		select {
+		case err := <-done:
+			done <- err
+			s.t.Fatalf("the daemon ended at its start: %v\n%s", err, tail(s.log.String()))
+		default:
+		}
+	}
+	s.t.Fatalf("the daemon's socket did not appear\n%s", tail(s.log.String()))
+}
+
+func tail(log string) string { return log[max(0, len(log)-4000):] }
+
+// kill ends the daemon at once, as kill -9 does, by its own process id.
+func (s *site) kill() { _ = s.stop(syscall.SIGKILL) }
+
+// stop sends the daemon a signal and waits for its end.
+func (s *site) stop(sig syscall.Signal) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cmd == nil {
+		return nil
+	}
+	if err := s.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	select {
+	case err := <-s.done:
+		s.cmd = nil
+		return err
+	case <-time.After(30 * time.Second):
+		_ = s.cmd.Process.Kill()
+		return fmt.Errorf("the daemon did not end within 30 s of %v", sig)
+	}
+}
+
+// hinged runs a verb and returns what it printed.
+func (s *site) hinged(args ...string) (string, error) {
+	path, err := binary()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	out, err := exec.Command(path, args...).CombinedOutput()
+	return string(out), err
+}
+
+// status asks the running daemon; ok is false while none answers.
+func (s *site) status() (st daemon.AccountStatus, ok bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	c, err := daemon.Dial(ctx, s.socket)
+	if err != nil {
+		return st, false
+	}
+	defer c.Close() //nolint:errcheck // idle connections only
+	all, err := c.Status(ctx)
+	if err != nil || len(all.Accounts) != 1 {
+		return st, false
+	}
+	return all.Accounts[0], true
+}
+
+// until waits for the daemon's status to satisfy ok, over restarts.
+func (s *site) until(what string, ok func(daemon.AccountStatus) bool) daemon.AccountStatus {
+	s.t.Helper()
+	var last daemon.AccountStatus
+	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if st, up := s.status(); up {
+			if last = st; ok(st) {
+				return st
+			}
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.t.Fatalf("never saw %s; the last status is %+v\n%s", what, last, tail(s.log.String()))
+	return last
+}
+
+// digests asks the verb, which reads the store itself when no daemon runs.
+func (s *site) digests() string {
+	s.t.Helper()
+	out, err := s.hinged("digest", "--config", s.config, "--json")
+	if err != nil {
+		s.t.Fatalf("hinged digest: %v\n%s", err, out)
+	}
+	return strings.TrimSpace(out)
+}
+
+// wantReplay demands that the state on disk is that of a replay of the journal.
+func (s *site) wantReplay(when string) daemon.Verified {
+	s.t.Helper()
+	out, err := s.hinged("verify", "--config", s.config, "--json")
+	var v daemon.Verified
+	if jerr := json.Unmarshal([]byte(out), &v); err != nil || jerr != nil || !v.OK {
+		s.t.Fatalf("%s: verify found (%v, %v)\n%s", when, err, jerr, out)
+	}
+	return v
+}
