@@ -92,7 +92,7 @@ type Cursor struct {
 	HighestModSeq uint64 // flag changes up to it are reported; 0: the server has none
 	// BacklogBefore is the UIDNEXT of the mailbox when hinged first opened it:
 	// messages below it are backlog, also when their scan is resumed after a
-	// restart. 0: there is no backlog.
+	// restart. 1: there is no backlog. Never 0.
 	BacklogBefore uint32
 }
 

@@ -60,9 +60,10 @@ func (b *box) restore(k ingest.Known) {
 	b.cursor = b.position()
 }
 
-// void forgets everything that UIDs were the names of.
+// void forgets everything that UIDs were the names of. What is there now is not
+// backlog: it was there before, under other UIDs, or it is new.
 func (b *box) void() {
-	b.next, b.modseq, b.seen, b.backlog = 1, 0, 0, 0
+	b.next, b.modseq, b.seen, b.backlog = 1, 0, 0, 1
 	b.entries, b.sets = nil, nil
 	b.index = map[string]uint32{}
 	b.cursor = ingest.Cursor{}

@@ -3,7 +3,6 @@ package imap
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"time"
@@ -274,6 +273,3 @@ func isStatus(err error) (*statusError, bool) {
 	ok := errors.As(err, &status)
 	return status, ok
 }
-
-// describe names a place in an error.
-func describe(p ingest.Place) string { return fmt.Sprintf("%s UID %d", p.Mailbox, p.UID) }

@@ -19,6 +19,7 @@ type visit struct {
 	condstore bool // the mailbox keeps MODSEQs (RFC 7162, section 3.1.2.2)
 	readOnly  bool
 	fresh     bool // nothing was synchronised since the SELECT
+	first     bool // the mailbox was never opened before
 }
 
 // open selects the mailbox, read-only by EXAMINE, and finds out whether what is
@@ -49,7 +50,7 @@ func (v *visit) adopt(ctx context.Context) error {
 	b, d := v.box, v.data
 	switch {
 	case b.validity == 0:
-		b.void()
+		v.first = true
 		b.backlog = max(uint32(d.UIDNext), 1)
 	case b.validity != d.UIDValidity:
 		v.s.log.Warn("mailbox has a new UIDVALIDITY: reading it anew", keyMailbox, b.name, keyValidity, d.UIDValidity)
@@ -182,7 +183,7 @@ func (v *visit) survey(ctx context.Context, next, exists uint32) error {
 		if n := len(existing); n > 0 {
 			next = existing[n-1].last + 1
 		}
-		if b.backlog == 1 && b.next == 1 && len(b.entries) == 0 {
+		if v.first {
 			b.backlog = next
 		}
 	}

@@ -84,7 +84,7 @@ func StartDovecot(tb testing.TB, o DovecotOptions) *Dovecot {
 	}
 	// Not tb.TempDir: its path holds the test's name, and Unix sockets allow 107
 	// bytes.
-	dir, err := os.MkdirTemp("", "dovecot")
+	dir, err := os.MkdirTemp("", "dovecot") //nolint:usetesting // see above
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -101,7 +101,8 @@ func StartDovecot(tb testing.TB, o DovecotOptions) *Dovecot {
 
 func freeAddr(tb testing.TB) string {
 	tb.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	var lc net.ListenConfig
+	l, err := lc.Listen(tb.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -282,7 +283,7 @@ func (d *Dovecot) Start() {
 		d.tb.Fatal(err)
 	}
 	defer output.Close()
-	cmd := exec.Command(binary, "-F", "-c", d.conf)
+	cmd := exec.Command(binary, "-F", "-c", d.conf) //nolint:noctx // Stop ends it, in its own way
 	cmd.Stdout, cmd.Stderr = output, output
 	cmd.SysProcAttr = dieWithTest()
 	if err := cmd.Start(); err != nil {
@@ -296,7 +297,7 @@ func (d *Dovecot) Start() {
 	d.cmd, d.done = cmd, done
 	deadline := time.Now().Add(20 * time.Second)
 	for {
-		if conn, err := net.DialTimeout("tcp", d.Addr, time.Second); err == nil {
+		if conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(d.tb.Context(), "tcp", d.Addr); err == nil {
 			conn.Close()
 			return
 		}

@@ -46,13 +46,10 @@ func (d *Dovecot) OwnerOf(tb testing.TB, user string) *Owner {
 		},
 	}
 	var err error
-	switch {
-	case d.TLSConfig == nil:
+	if d.TLSConfig == nil {
 		o.c, err = imapclient.DialInsecure(d.Addr, opts)
-	default:
-		if o.c, err = imapclient.DialTLS(d.Addr, opts); err != nil {
-			o.c, err = imapclient.DialStartTLS(d.Addr, opts)
-		}
+	} else if o.c, err = imapclient.DialTLS(d.Addr, opts); err != nil {
+		o.c, err = imapclient.DialStartTLS(d.Addr, opts)
 	}
 	if err != nil {
 		tb.Fatalf("owner: connect: %v", err)

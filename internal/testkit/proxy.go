@@ -1,0 +1,161 @@
+package testkit
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"testing"
+)
+
+// Proxy passes connections on to a server and can spoil them.
+type Proxy struct {
+	Addr string
+
+	target string
+	mu     sync.Mutex
+	thaw   *sync.Cond
+	frozen bool
+	closed bool
+	budget int64 // bytes from the server until all connections are cut; negative: no end
+	cuts   int
+	conns  map[net.Conn]struct{}
+	wg     sync.WaitGroup
+}
+
+// StartProxy passes on to target, a host:port, until the test ends.
+func StartProxy(tb testing.TB, target string) *Proxy {
+	tb.Helper()
+	var lc net.ListenConfig
+	l, err := lc.Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	p := &Proxy{Addr: l.Addr().String(), target: target, budget: -1, conns: map[net.Conn]struct{}{}}
+	p.thaw = sync.NewCond(&p.mu)
+	p.wg.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return // closed by the cleanup below
+			}
+			p.wg.Go(func() { p.serve(conn) })
+		}
+	})
+	tb.Cleanup(func() {
+		l.Close()
+		p.mu.Lock()
+		p.closed, p.frozen = true, false
+		p.cut()
+		p.mu.Unlock()
+		p.thaw.Broadcast()
+		p.wg.Wait()
+	})
+	return p
+}
+
+// CutAfter cuts every connection once the server has sent n more bytes, counted
+// over all of them. Later connections are left alone.
+func (p *Proxy) CutAfter(n int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.budget = n
+}
+
+// Cuts returns how often connections were cut.
+func (p *Proxy) Cuts() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cuts
+}
+
+// Freeze makes connections half-open: they stay, and nothing comes through any
+// more, as behind a router that lost its memory. Thaw ends it.
+func (p *Proxy) Freeze() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.frozen = true
+}
+
+// Thaw ends Freeze: the connections that there are get cut, new ones work.
+func (p *Proxy) Thaw() {
+	p.mu.Lock()
+	p.frozen = false
+	p.cut()
+	p.mu.Unlock()
+	p.thaw.Broadcast()
+}
+
+// cut closes all connections. The caller holds mu.
+func (p *Proxy) cut() {
+	for c := range p.conns {
+		c.Close()
+	}
+	clear(p.conns)
+	p.cuts++
+}
+
+func (p *Proxy) serve(client net.Conn) {
+	defer client.Close()
+	server, err := net.Dial("tcp", p.target) //nolint:noctx // closed by cut
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return
+	}
+	p.conns[client], p.conns[server] = struct{}{}, struct{}{}
+	p.mu.Unlock()
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		p.copy(server, client, false)
+		server.Close()
+	})
+	p.copy(client, server, true)
+	client.Close()
+	wg.Wait()
+	p.mu.Lock()
+	delete(p.conns, client)
+	delete(p.conns, server)
+	p.mu.Unlock()
+}
+
+func (p *Proxy) copy(to, from net.Conn, counted bool) {
+	buf := make([]byte, 4096)
+	for {
+		n, err := from.Read(buf)
+		if n > 0 {
+			if n, err = p.pass(n, err, counted); n > 0 {
+				if _, werr := to.Write(buf[:n]); werr != nil {
+					return
+				}
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+var errCut = errors.New("cut")
+
+// pass waits while frozen and says how many of n bytes may go through.
+func (p *Proxy) pass(n int, err error, counted bool) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.frozen {
+		p.thaw.Wait()
+	}
+	if !counted || p.budget < 0 {
+		return n, err
+	}
+	if p.budget -= int64(n); p.budget >= 0 {
+		return n, err
+	}
+	n += int(p.budget) // the rest of what was allowed
+	p.budget = -1
+	defer p.cut()
+	return n, errCut
+}
