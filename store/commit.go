@@ -154,7 +154,8 @@ func (s *Store) write(tx *bolt.Tx, name string, at position, c *commit) (progres
 		{"journal", func() error { return putLog(account, journalBucket, at.journal, c.journal) }},
 		{"features", func() error { return putFeatures(account, c.features) }},
 		{"lessons", func() error { return putLog(account, lessonsBucket, at.lesson, c.lessons) }},
-		{"sweep", func() error { return s.sweep(name, account, &p) }},
+		// Twice what comes in, and some, so that trimming gains on it.
+		{"sweep", func() error { return s.sweep(name, account, &p, s.o.slice+2*max(len(c.journal), len(c.features))) }},
 	}
 	for _, put := range puts {
 		if err := s.o.step(put.step); err != nil {

@@ -32,7 +32,7 @@ type Options struct {
 	NoSync bool
 
 	maxSize int                     // of the file in bytes, for tests; 0: no limit
-	slice   int                     // records that one commit trims at most; 0 means 500
+	slice   int                     // records that a commit trims, beyond twice what it brings; 0 means 500
 	step    func(step string) error // called before each step of a save, for tests; its error is the step's
 }
 

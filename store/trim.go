@@ -53,15 +53,16 @@ func (p progress) names(generation uint64) bool {
 	return generation != 0 && (generation == p.Checkpoint.Generation || generation == p.Base.Generation || generation == p.NextBase.Generation)
 }
 
-// sweep trims what lies before the base, a bounded number of records at a time,
-// so that no commit waits for all of it. Readers do not see what is due to go.
+// sweep trims what lies before the base, about most records of each kind at a
+// time, so that no commit waits for all of it. Readers do not see what is due to
+// go.
 //
 // Journal entries and lessons before the base go. The features of a message
 // that arrived before the base stay while the base has a row for it, because
 // whatever comes later may still teach that message, and a replay from the base
 // must find then what the live run found. Of several versions before the base
 // the last stays.
-func (s *Store) sweep(name string, account *bolt.Bucket, p *progress) error {
+func (s *Store) sweep(name string, account *bolt.Bucket, p *progress, most int) error {
 	if p.Base.Generation == 0 {
 		return nil
 	}
@@ -75,7 +76,7 @@ func (s *Store) sweep(name string, account *bolt.Bucket, p *progress) error {
 		}
 		var drop [][]byte
 		c := b.Cursor()
-		for key, _ := c.First(); key != nil && bytes.Compare(key, key64(log.end)) < 0 && len(drop) < s.o.slice; key, _ = c.Next() {
+		for key, _ := c.First(); key != nil && bytes.Compare(key, key64(log.end)) < 0 && len(drop) < most; key, _ = c.Next() {
 			drop = append(drop, bytes.Clone(key))
 		}
 		if err := deleteKeys(b, drop); err != nil {
@@ -88,12 +89,12 @@ func (s *Store) sweep(name string, account *bolt.Bucket, p *progress) error {
 		delete(s.kept, name)
 		return nil
 	}
-	return s.sweepFeatures(name, account, p)
+	return s.sweepFeatures(name, account, p, most)
 }
 
-// sweepFeatures looks at the features of about Options.slice messages, from the
-// commit p.Swept on.
-func (s *Store) sweepFeatures(name string, account *bolt.Bucket, p *progress) error {
+// sweepFeatures looks at about most records of features, from the commit
+// p.Swept on.
+func (s *Store) sweepFeatures(name string, account *bolt.Bucket, p *progress, most int) error {
 	kept, err := s.keptMessages(name, account, p.Base.Generation)
 	if err != nil {
 		return err
@@ -117,7 +118,7 @@ func (s *Store) sweepFeatures(name string, account *bolt.Bucket, p *progress) er
 		if commit > p.Base.Commit {
 			break
 		}
-		if seen >= s.o.slice && commit > p.Swept {
+		if seen >= most && commit > p.Swept {
 			reached = commit
 			break
 		}

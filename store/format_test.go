@@ -1,0 +1,104 @@
+package store
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write testdata anew")
+
+// Every released format opens. A file v<n>.db is written once, by the last
+// version that writes schema n, and never again.
+func TestReleasedFormatsOpen(t *testing.T) {
+	golden := filepath.Join("testdata", "v1.db")
+	if *update {
+		writeSample(t, golden)
+	}
+	data, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "hinged.db")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := openTest(t, path, Options{})
+	got := []byte(describe(t, s))
+	if *update {
+		if err := os.WriteFile(golden+".txt", got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden + ".txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s holds\n%s\nwant\n%s", golden, got, want)
+	}
+	// It can be written on.
+	st, err := s.Load("ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	st.Account.Messages++
+	if err := s.Commit("ann", st, Batch{Journal: [][]byte{{1}}}); err != nil {
+		t.Error(err)
+	}
+}
+
+// describe says in text what a store holds.
+func describe(t testing.TB, s *Store) string {
+	t.Helper()
+	var out bytes.Buffer
+	report, err := s.Verify()
+	if err != nil || !report.OK() {
+		t.Fatalf("verify: %v %v", err, report.Problems)
+	}
+	for _, a := range report.Accounts {
+		fmt.Fprintf(&out, "account %s: model %s, state %s\n", a.Name, a.ModelDigest, a.StateDigest)
+		fmt.Fprintf(&out, "  %d commits, %d journal entries from %d on, %d lessons\n", a.Commits, a.Journal, a.FirstJournal, a.Lessons)
+		st, err := s.Load(a.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&out, "  %d weights\n", st.Weights.Len())
+		for _, table := range st.tables() {
+			fmt.Fprintf(&out, "  %d rows of %s\n", table.rows.Len(), table.name)
+		}
+		for entry, err := range s.Journal(a.Name, 0) {
+			fmt.Fprintf(&out, "  entry %d: %q %v\n", entry.Seq, entry.Data, err)
+		}
+	}
+	return out.String()
+}
+
+// writeSample writes a store with two accounts and something in every bucket.
+func writeSample(t testing.TB, path string) {
+	t.Helper()
+	s := openTest(t, tempStore(t), Options{CheckpointEvery: 5, JournalCap: 6, NoSync: true})
+	for i, name := range []string{"ann", "ben"} {
+		r := rand.New(rand.NewPCG(uint64(i), 42))
+		st, tw := NewState(), newTwin()
+		for range 23 - 20*i {
+			if err := s.Commit(name, st, change(r, st, tw)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if _, err := s.Backup(&out); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

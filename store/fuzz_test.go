@@ -1,0 +1,109 @@
+package store
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+)
+
+// recordSeeds are records as commits and checkpoints write them, and a few that
+// are cut, empty or wrong.
+func recordSeeds(t testing.TB) (good, bad [][]byte) {
+	t.Helper()
+	for seed := range uint64(6) {
+		st := NewState()
+		change(rand.New(rand.NewPCG(seed, 2)), st, newTwin())
+		record, err := st.changes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		good = append(good, record)
+		_, err = encodeSnapshot(st, func(record []byte) error {
+			good = append(good, bytes.Clone(record))
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		bad = append(bad, record[:len(record)-1], append(bytes.Clone(record), record...))
+	}
+	bad = append(bad,
+		[]byte{byte(weights), 0},                              // no weights
+		[]byte{byte(weights), 0xff, 0xff, 0xff, 0x7f},         // more than there are
+		[]byte{byte(words), 0x80, 0x00, 1, 0xa0},              // a number not in its shortest form
+		[]byte{200, 0, 0},                                     // a table that nobody knows
+		append([]byte{byte(weights), 1}, make([]byte, 16)...), // the reserved index
+	)
+	return append(good, nil), bad
+}
+
+// tryRecord checks what must hold for any bytes: reading them does not panic,
+// and what they build, if anything, is written and read again as the same.
+func tryRecord(t testing.TB, record []byte) (rows int, err error) {
+	t.Helper()
+	_, _ = unframe(frameRedo, key64(1), record)
+	framed := frame(nil, frameRedo, key64(1), record)
+	if payload, err := unframe(frameRedo, key64(1), framed); err != nil || !bytes.Equal(payload, record) {
+		t.Errorf("a frame gives back %x, %v; want %x", payload, err, record)
+	}
+	st := NewState()
+	if err := st.apply(record, nil); err != nil {
+		return 0, err
+	}
+	again := NewState()
+	var first, second []byte
+	counted, err := encodeSnapshot(st, func(record []byte) error {
+		first = append(first, record...)
+		return again.apply(record, nil)
+	})
+	if err != nil {
+		t.Fatalf("a state from a record cannot be written and read: %v", err)
+	}
+	_, err = encodeSnapshot(again, func(record []byte) error {
+		second = append(second, record...)
+		return nil
+	})
+	if err != nil || !bytes.Equal(first, second) {
+		t.Errorf("written again it is another one, %v:\n%x\n%x", err, first, second)
+	}
+	m1, s1 := Digest(st)
+	m2, s2 := Digest(again)
+	if m1 != m2 || s1 != s2 {
+		t.Errorf("digest is %s %s, written and read again %s %s", m1, s1, m2, s2)
+	}
+	for _, n := range counted {
+		rows += int(n)
+	}
+	return rows, nil
+}
+
+func FuzzRecord(f *testing.F) {
+	good, bad := recordSeeds(f)
+	for _, record := range append(good, bad...) {
+		f.Add(record)
+	}
+	f.Fuzz(func(t *testing.T, record []byte) {
+		_, _ = tryRecord(t, record)
+	})
+}
+
+// The fuzz target's seeds reach the code behind it.
+func TestRecordSeedsAreReadOrRefused(t *testing.T) {
+	good, bad := recordSeeds(t)
+	rows := 0
+	for i, record := range good {
+		n, err := tryRecord(t, record)
+		if err != nil {
+			t.Errorf("good seed %d: %v", i, err)
+		}
+		rows += n
+	}
+	if rows < 100 {
+		t.Errorf("the good seeds hold %d rows, want 100 or more", rows)
+	}
+	for i, record := range bad {
+		if _, err := tryRecord(t, record); err == nil {
+			t.Errorf("bad seed %d, %x, is accepted", i, record)
+		}
+	}
+}
