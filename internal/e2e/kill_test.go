@@ -47,6 +47,9 @@ func scriptedOwner(s *site, seed uint64) []string {
 			return a.Messages == messages && a.Important+a.Ordinary == lessons && a.Pending == 0 && a.MarksIntended == 0
 		})
 	}
+	s.until("INBOX open", func(a daemon.AccountStatus) bool {
+		return slices.ContainsFunc(a.Mailboxes, func(m daemon.MailboxStatus) bool { return m.Mailbox == "INBOX" })
+	})
 	for step := 0; messages < uint64(killMessages); step++ {
 		type delivered struct {
 			uid       uint32
@@ -151,7 +154,7 @@ func TestKillAtRandomPoints(t *testing.T) {
 		s.wantReplay("at the end")
 	}
 	if c, s := calm.digests(), shaken.digests(); c != s {
-		t.Errorf("undisturbed\n%s\nkilled %d times\n%s", c, kills, s)
+		t.Errorf("undisturbed\n%s\nkilled %d times\n%s\n%s", c, kills, s, differences(t, calm, shaken))
 	}
 	if !slices.Equal(calmFlags, shakenFlags) {
 		t.Errorf("flags on the server differ:\n%s", firstDifference(calmFlags, shakenFlags))

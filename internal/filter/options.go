@@ -105,6 +105,7 @@ func DefaultOptions() Options {
 		Marks:        []string{"$Important"},
 		Settle:       time.Minute,
 		SilenceDays:  7,
+		TimeZone:     "UTC",
 		Limits: Limits{
 			Senders: 20_000, Threads: 50_000, IDs: 100_000,
 			Messages: 100_000, Weights: 1 << 20, Ledger: 50_000, Refusals: 50_000,

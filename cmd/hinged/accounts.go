@@ -1,0 +1,116 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/hinged/hinged/config"
+	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/ingest/imap"
+	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// storePath is where the state of all accounts is.
+func storePath(c *config.Config) string { return filepath.Join(c.StateDir, "hinged.db") }
+
+// daemonOptions turns the configuration into what the daemon needs to know.
+func daemonOptions(c *config.Config, log *slog.Logger) (daemon.Options, error) {
+	o := daemon.Options{
+		StorePath: storePath(c), Store: store.Options{Logger: log},
+		Socket: c.Socket, Version: versionString(), Logger: log,
+	}
+	for i := range c.Accounts {
+		a := &c.Accounts[i]
+		source, err := imapOptions(a, log)
+		if err != nil {
+			return o, fmt.Errorf("account %s: %w", a.Name, err)
+		}
+		o.Accounts = append(o.Accounts, daemon.AccountOptions{
+			Name: a.Name, Filter: filterOptions(a),
+			NewSource: func(known []ingest.Known) (ingest.Source, error) { return imap.New(source, known) },
+		})
+	}
+	return o, nil
+}
+
+func imapOptions(a *config.Account, log *slog.Logger) (imap.Options, error) {
+	i := &a.IMAP
+	o := imap.Options{
+		Address: i.Address, TLS: imap.TLSMode(i.TLS), Username: i.Username, Auth: imap.AuthMechanism(i.Auth),
+		Password: i.ReadPassword, Mailboxes: i.Mailboxes, Exclude: i.Exclude,
+		MaxBytes:     int64(a.Featurize.MaxBytes),
+		PollInterval: time.Duration(i.PollInterval), IdleRestart: time.Duration(i.IdleRestart),
+		RecheckInterval: time.Duration(i.RecheckInterval),
+		TickInterval:    -1, // the daemon keeps its own time
+		Logger:          log.With("account", a.Name),
+	}
+	if i.CAFile != "" {
+		pem, err := os.ReadFile(i.CAFile)
+		if err != nil {
+			return o, fmt.Errorf("ca_file: %w", err)
+		}
+		roots := x509.NewCertPool()
+		if !roots.AppendCertsFromPEM(pem) {
+			return o, fmt.Errorf("ca_file: %s holds no certificate in PEM form", i.CAFile)
+		}
+		o.TLSConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	}
+	return o, nil
+}
+
+// filterOptions turns an account's configuration into the filter's options.
+// What the configuration has no key for keeps its default.
+func filterOptions(a *config.Account) filter.Options {
+	o := filter.DefaultOptions()
+	o.Learner = learnerSpec(&a.Learner)
+	o.Featurize = featurizeOptions(a)
+	t := &a.Threshold
+	o.Threshold = filter.Threshold{
+		Mode: filter.Mode(t.Mode), Share: t.Share, PerDay: t.PerDay, Cost: t.Cost, Value: t.Value, UnsureShare: t.UnsureShare,
+	}
+	o.Shadow = filter.Shadow(a.Shadow)
+	o.MinImportant, o.MinOrdinary = a.MinImportant, a.MinOrdinary
+	o.Marks = a.Mark
+	o.Settle = time.Duration(a.Settle)
+	o.SilenceDays = int(time.Duration(a.Silence) / (24 * time.Hour))
+	o.TimeZone = a.TimeZone
+	o.Limits.Weights = a.MaxWeights
+	return o
+}
+
+func learnerSpec(l *config.Learner) model.Spec {
+	zero := map[string]model.Zero{"unsure": model.ZeroUnsure, "negative": model.ZeroNegative, "positive": model.ZeroPositive}
+	return model.Spec{
+		Kind: model.Kind(l.Kind), Zero: zero[l.Zero], Margin: l.Margin,
+		Aggressiveness: l.Aggressiveness, Variant: l.Variant,
+	}
+}
+
+func featurizeOptions(a *config.Account) featurize.Options {
+	values := map[string]featurize.Values{
+		featurize.Binary.String(): featurize.Binary, featurize.Counts.String(): featurize.Counts,
+		featurize.LogCounts.String(): featurize.LogCounts,
+	}
+	f := &a.Featurize
+	o := featurize.DefaultOptions()
+	o.Owner = a.Owner
+	o.AuthServID = f.AuthservID
+	o.Values = values[f.Values]
+	o.MaxBytes = f.MaxBytes
+	o.Names = f.Names
+	o.Shares[featurize.Misc] = f.Shares.Misc
+	o.Shares[featurize.Social] = f.Shares.Social
+	o.Shares[featurize.Subject] = f.Shares.Subject
+	o.Shares[featurize.Body] = f.Shares.Body
+	o.Affine = f.Shares.Affine
+	return o
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hinged/hinged/internal/daemon"
+)
+
+func digestCommand() *cobra.Command {
+	var path string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "digest --config hinged.toml",
+		Short: "Print the digests of each account's model and state",
+		Long: `Print two digests for each account: of the model (the weights), and of the
+whole state (with positions, ledger and pending labels; no clocks).
+
+The same events in the same order give the same digests, on any machine.`,
+		Example: `  $ hinged digest --config hinged.toml
+  me model 5d1f0c… state 90ab4e…`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			digests, err := ask(cmd.Context(), path, func(b daemon.Backend) ([]daemon.Digest, error) { return b.Digests(cmd.Context()) })
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), digests)
+			}
+			for _, d := range digests {
+				if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s model %s state %s\n", d.Account, d.Model, d.State); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	configFlag(c, &path)
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}

@@ -1,0 +1,117 @@
+// Command hinged marks the mail that matters to its owner. It is one binary with
+// a verb for each thing that it does; `hinged run` is the daemon.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	_ "time/tzdata" // time zones also where the system has none, as in an empty container
+
+	"github.com/spf13/cobra"
+
+	"github.com/hinged/hinged/config"
+)
+
+// Exit codes. 64 and 78 are those of sysexits.h, so that a service manager can
+// tell a mistake in the configuration from a crash.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 64
+	exitConfig = 78
+)
+
+func main() {
+	// The first signal drains; after it the default action is restored, so that
+	// a second one ends the process at once. Nothing committed can be lost.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// usageError is a mistake on the command line; hint says what to try.
+type usageError struct {
+	err  error
+	hint string
+}
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+// exitError ends the process with a code and, when err is nil, without a word.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+func (e *exitError) Unwrap() error { return e.err }
+
+// run is the whole program, save for the process around it.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	root := rootCommand()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	return exitCode(root.ExecuteContext(ctx), stderr)
+}
+
+func exitCode(err error, stderr io.Writer) int {
+	if err == nil {
+		return exitOK
+	}
+	var exit *exitError
+	var wrong *config.Error
+	var usage *usageError
+	switch {
+	case errors.As(err, &exit):
+		if exit.err != nil {
+			fmt.Fprintf(stderr, "hinged: %v\n", exit.err)
+		}
+		return exit.code
+	case errors.As(err, &wrong):
+		for _, m := range wrong.Mistakes {
+			fmt.Fprintln(stderr, m)
+		}
+		return exitConfig
+	case errors.As(err, &usage):
+		fmt.Fprintf(stderr, "hinged: %v\nTry: %s\n", usage.err, usage.hint)
+		return exitUsage
+	default:
+		fmt.Fprintf(stderr, "hinged: %v\n", err)
+		return exitFailed
+	}
+}
+
+func rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "hinged",
+		Short:         "Mark the mail that matters to its owner",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return &usageError{fmt.Errorf("unknown verb %q", args[0]), "hinged help"}
+			}
+			return cmd.Help()
+		},
+		Args: cobra.ArbitraryArgs,
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return &usageError{err, cmd.CommandPath() + " --help"}
+	})
+	root.AddCommand(runCommand(), digestCommand(), verifyCommand(), versionCommand())
+	return root
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/hinged/hinged/config"
+	"github.com/hinged/hinged/internal/daemon"
+)
+
+func runCommand() *cobra.Command {
+	var path string
+	c := &cobra.Command{
+		Use:   "run --config hinged.toml",
+		Short: "Watch the configured accounts: decide, mark, learn",
+		Long: `Watch the configured accounts until a signal comes.
+
+SIGTERM or Ctrl-C drains: what has been reported is decided, learnt and
+committed, then the daemon ends. A second signal ends it at once. Nothing that
+was committed is lost either way, nor by kill -9.`,
+		Example: `  $ hinged run --config hinged.toml
+  time=… level=INFO msg=running accounts=1`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runDaemon(cmd.Context(), path, cmd.ErrOrStderr())
+		},
+	}
+	configFlag(c, &path)
+	return c
+}
+
+func configFlag(c *cobra.Command, path *string) {
+	c.Flags().StringVarP(path, "config", "c", "hinged.toml", "configuration file")
+}
+
+// noArgs is cobra.NoArgs with a hint.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return &usageError{fmt.Errorf("%s takes no arguments, got %q", cmd.CommandPath(), args[0]), cmd.CommandPath() + " --help"}
+	}
+	return nil
+}
+
+func runDaemon(ctx context.Context, path string, stderr io.Writer) error {
+	c, err := config.Load(path)
+	if err != nil {
+		return err
+	}
+	log, err := logger(c, stderr)
+	if err != nil {
+		return err
+	}
+	o, err := daemonOptions(c, log)
+	if err != nil {
+		return &exitError{exitConfig, err}
+	}
+	d, err := daemon.New(o)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Run(ctx), d.Close())
+}
+
+// logger writes text for people on a terminal and JSON elsewhere, unless the
+// configuration says which.
+func logger(c *config.Config, w io.Writer) (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
+		return nil, fmt.Errorf("log_level: %w", err)
+	}
+	o := &slog.HandlerOptions{Level: level}
+	f, isFile := w.(*os.File)
+	if c.LogFormat == "text" || c.LogFormat == "auto" && isFile && term.IsTerminal(int(f.Fd())) {
+		return slog.New(slog.NewTextHandler(w, o)), nil
+	}
+	return slog.New(slog.NewJSONHandler(w, o)), nil
+}
