@@ -149,7 +149,7 @@ func TestMboxOddities(t *testing.T) {
 		{"no blank line before the next", dated + "\na\n" + dated + "\nb\n", []string{"\na\n", "\nb\n"}},
 		{"several blank lines", dated + "\na\n\n\n\n" + dated + "\nb\n\n", []string{"\na\n\n\n", "\nb\n"}},
 		{"no line end at the end", dated + "\na\n\n" + dated + "\nb", []string{"\na\n", "\nb"}},
-		{"CRLF", strings.ReplaceAll(dated+"S: a\n\nA\n>From x\n\n"+dated+"S: b\n\nb\n\n", "\n", "\r\n"), []string{"S: a\r\n\r\nA\r\nFrom x\r\n", "S: b\r\n\r\nb\r\n"}},
+		{"CRLF", strings.ReplaceAll(dated+"S: a\n\nA\n>From x\n\n"+dated+"S: b\n\nB\n\n", "\n", "\r\n"), []string{"S: a\r\n\r\nA\r\nFrom x\r\n", "S: b\r\n\r\nB\r\n"}},
 		{"undated From lines", "From a@example.org\n\n\nFrom now on\n\nFrom b@example.org\nb\nFrom c\n", []string{"\n", "", "b\nFrom c\n"}},
 		{"empty messages", dated + "\n" + dated + "\n", []string{"", ""}},
 		{"From lines next to each other", dated + dated + "\n\n", []string{"", "\n"}},
