@@ -19,13 +19,16 @@ import (
 	"github.com/hinged/hinged/internal/testkit"
 )
 
+// built is where binary put the program, for TestMain to remove.
+var built string
+
 // binary builds hinged once for all tests.
 var binary = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "hinged-e2e-")
-	if err != nil {
+	var err error
+	if built, err = os.MkdirTemp("", "hinged-e2e-"); err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, "hinged")
+	path := filepath.Join(built, "hinged")
 	out, err := exec.Command("go", "build", "-o", path, "github.com/hinged/hinged/cmd/hinged").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("building hinged: %w\n%s", err, out)
@@ -35,8 +38,8 @@ var binary = sync.OnceValues(func() (string, error) {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if path, err := binary(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(path))
+	if built != "" {
+		_ = os.RemoveAll(built)
 	}
 	os.Exit(code)
 }

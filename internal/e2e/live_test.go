@@ -1,0 +1,319 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/testkit"
+)
+
+func letter(n int, from, to, words string, headers ...string) []byte {
+	more := ""
+	for _, h := range headers {
+		more += h + "\r\n"
+	}
+	return fmt.Appendf(nil, "From: %s\r\nTo: %s\r\nSubject: %s\r\nMessage-ID: <l%d@example.com>\r\n%s\r\nThis is about %s and nothing else, number %d.\r\n",
+		from, to, words, n, more, words, n)
+}
+
+const (
+	boss = "boss@example.com"
+	news = "news@example.net"
+)
+
+// teach delivers and labels mail until the daemon marks what the boss writes.
+func teach(s *site, owner *testkit.Owner) (messages, lessons uint64) {
+	s.t.Helper()
+	for i := range 6 {
+		urgent := owner.Append("INBOX", letter(2*i, boss, s.imap.User, "urgent matter"), time.Now())
+		dull := owner.Append("INBOX", letter(2*i+1, news, "list@example.net", "weekly newsletter"), time.Now())
+		messages += 2
+		s.until("the messages", func(a daemon.AccountStatus) bool { return a.Messages == messages })
+		owner.Set("INBOX", urgent, `\Flagged`)
+		owner.Set("INBOX", dull, "$Junk")
+		lessons += 2
+		s.until("the lessons", func(a daemon.AccountStatus) bool {
+			return a.Important+a.Ordinary == lessons && a.MarksIntended == 0
+		})
+	}
+	return messages, lessons
+}
+
+const quick = "settle = \"50ms\"\nsilence = \"0d\"\n[account.threshold]\nmode = \"fixed\"\nvalue = 0.0\nunsure_share = 0.0\n"
+
+// TestOwnersWordOnDovecot: whatever the owner does to say yes or no becomes the
+// right lesson, and a mark that was taken back stays away.
+func TestOwnersWordOnDovecot(t *testing.T) {
+	s := newSite(t, quick)
+	s.start()
+	owner := s.imap.Owner(t)
+	defer owner.Close()
+	messages, _ := teach(s, owner)
+
+	important := func(a daemon.AccountStatus) uint64 { return a.Important }
+	ordinary := func(a daemon.AccountStatus) uint64 { return a.Ordinary }
+	was := s.until("a status", func(daemon.AccountStatus) bool { return true })
+	// one waits until exactly one more lesson of a class was learnt.
+	one := func(what string, of func(daemon.AccountStatus) uint64) {
+		t.Helper()
+		total := was.Important + was.Ordinary
+		now := s.until("a lesson: "+what, func(a daemon.AccountStatus) bool {
+			return a.Important+a.Ordinary > total && a.Pending == 0
+		})
+		if of(now) != of(was)+1 || now.Important+now.Ordinary != total+1 {
+			t.Fatalf("%s: learnt %d important and %d ordinary, before %d and %d", what, now.Important, now.Ordinary, was.Important, was.Ordinary)
+		}
+		was = now
+	}
+	deliver := func(n int, from, words string, headers ...string) uint32 {
+		t.Helper()
+		uid := owner.Append("INBOX", letter(n, from, s.imap.User, words, headers...), time.Now().Add(-time.Minute))
+		messages++
+		s.until("the message", func(a daemon.AccountStatus) bool { return a.Messages == messages && a.MarksIntended == 0 })
+		return uid
+	}
+	flags := func(uid uint32) []string {
+		t.Helper()
+		f, there := owner.Flags("INBOX", uid)
+		if !there {
+			t.Fatalf("message %d is gone", uid)
+		}
+		return f
+	}
+
+	uid := deliver(100, boss, "urgent matter")
+	if f := flags(uid); !slices.Equal(f, []string{"$important"}) {
+		t.Fatalf("the boss's message has the flags %q, want the mark and nothing else", f)
+	}
+	owner.Clear("INBOX", uid, "$Important")
+	one("the mark taken back", ordinary)
+	moved := owner.Move("INBOX", uid, "Archive")
+	s.until("the move", func(a daemon.AccountStatus) bool {
+		return slices.ContainsFunc(a.Mailboxes, func(m daemon.MailboxStatus) bool { return m.Mailbox == "Archive" && m.Messages == 1 })
+	})
+	back := owner.Move("Archive", moved, "INBOX")
+	s.until("its return", func(a daemon.AccountStatus) bool {
+		return slices.ContainsFunc(a.Mailboxes, func(m daemon.MailboxStatus) bool { return m.Mailbox == "Archive" && m.Messages == 0 })
+	})
+	if f := flags(back); slices.Contains(f, "$important") {
+		t.Fatalf("a mark that the owner removed came back: %q", f)
+	}
+
+	uid = deliver(101, news, "weekly newsletter")
+	if f := flags(uid); len(f) != 0 {
+		t.Fatalf("the newsletter has the flags %q", f)
+	}
+	read := uid // unread and just arrived, the mark would be taken for another program's
+	owner.Set("INBOX", uid, `\Seen`)
+	owner.Set("INBOX", uid, "$Important")
+	one("the owner's own mark", important)
+	uid = deliver(102, news, "weekly newsletter")
+	owner.Set("INBOX", uid, `\Answered`)
+	one("an answer, by its flag", important)
+	deliver(103, news, "weekly newsletter")
+	owner.Append("Sent", letter(104, s.imap.User, news, "re: weekly newsletter", "In-Reply-To: <l103@example.com>"), time.Now())
+	messages++
+	one("an answer, by the copy in Sent", important)
+	uid = deliver(105, boss, "urgent matter")
+	owner.Move("INBOX", uid, "Junk")
+	one("a move to Junk", ordinary)
+
+	// What happens while the daemon is away is found when it comes back.
+	uid = deliver(106, news, "weekly newsletter")
+	if err := s.stop(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	owner.Set("INBOX", uid, `\Flagged`)
+	s.start()
+	one("a star set while the daemon was away", important)
+
+	for _, m := range owner.All("INBOX") {
+		if slices.Contains(m.Flags, `\seen`) && m.UID != read {
+			t.Errorf("message %d became read", m.UID)
+		}
+	}
+	if err := s.stop(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	s.wantReplay("at the end")
+}
+
+// TestNothingIsWrittenBeforeThereAreEnoughLabels (R1): the server's own counter
+// of changes does not move.
+func TestNothingIsWrittenBeforeThereAreEnoughLabels(t *testing.T) {
+	s := newSite(t, "settle = \"50ms\"")
+	owner := s.imap.Owner(t)
+	defer owner.Close()
+	mail := testkit.NewMail(3)
+	for range 100 {
+		owner.Append("INBOX", mail.Next().Raw, time.Now())
+	}
+	before := flagsOf(owner)
+	s.start()
+	for range 400 {
+		owner.Append("INBOX", mail.Next().Raw, time.Now())
+	}
+	st := s.until("all messages", func(a daemon.AccountStatus) bool { return a.Messages == 500 })
+	if !strings.HasPrefix(st.Marking, "not yet: learnt 0 of 5 important") {
+		t.Errorf("status says %q about marking", st.Marking)
+	}
+	for uid, f := range flagsOf(owner) {
+		if f != before[uid] {
+			t.Errorf("message %d has the flags %q", uid, f)
+		}
+	}
+}
+
+func flagsOf(owner *testkit.Owner) map[uint32]string {
+	out := map[uint32]string{}
+	for _, m := range owner.All("INBOX") {
+		out[m.UID] = strings.Join(m.Flags, " ")
+	}
+	return out
+}
+
+// TestTwoAccountsOneDaemon: each has its own state.
+func TestTwoAccountsOneDaemon(t *testing.T) {
+	testkit.NeedDovecot(t)
+	imap := testkit.StartDovecot(t, testkit.DovecotOptions{Users: []string{"ann@example.org", "bob@example.org"}})
+	dir := t.TempDir()
+	s := siteOn(t, imap, dir, quick)
+	text, err := os.ReadFile(s.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, account, _ := strings.Cut(string(text), "[[account]]")
+	account = strings.ReplaceAll(strings.ReplaceAll(account, `"me"`, `"bob"`), "ann@example.org", "bob@example.org")
+	if err := os.WriteFile(s.config, append(text, "\n[[account]]"+account...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.start()
+	ann, bob := imap.OwnerOf(t, "ann@example.org"), imap.OwnerOf(t, "bob@example.org")
+	defer ann.Close()
+	defer bob.Close()
+	for i := range 3 {
+		ann.Append("INBOX", letter(i, boss, "ann@example.org", "urgent matter"), time.Now())
+	}
+	bob.Append("INBOX", letter(9, boss, "bob@example.org", "urgent matter"), time.Now(), `\Flagged`)
+	var out string
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if out, err = s.hinged("status", "--config", s.config, "--json"); err != nil {
+			t.Fatalf("status: %v\n%s", err, out)
+		}
+		compact := strings.Join(strings.Fields(out), " ")
+		if strings.Contains(compact, `"messages": 3, "decided": 3`) && strings.Contains(compact, `"messages": 1, "decided": 1`) &&
+			strings.Contains(compact, `"learnt_important": 1`) && strings.Contains(compact, `"learnt_important": 0`) {
+			return
+		}
+	}
+	t.Fatalf("the accounts never had 3 messages and 1, and one lesson:\n%s", out)
+}
+
+// TestDiskFull: nothing is marked or lost while the disk is full, status says so,
+// and the daemon goes on by itself when there is room again.
+func TestDiskFull(t *testing.T) {
+	testkit.NeedDovecot(t)
+	dir := t.TempDir()
+	small := filepath.Join(dir, "state")
+	mountSmall(t, small)
+	s := siteOn(t, testkit.StartDovecot(t, testkit.DovecotOptions{}), dir, quick)
+	s.start()
+	owner := s.imap.Owner(t)
+	defer owner.Close()
+	messages, _ := teach(s, owner)
+
+	filler := filepath.Join(small, "filler")
+	f, err := os.Create(filler)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := make([]byte, 4096)
+	for err == nil {
+		_, err = f.Write(block)
+	}
+	_ = f.Close()
+	var uids []uint32
+	for i := range 300 {
+		uids = append(uids, owner.Append("INBOX", letter(200+i, boss, s.imap.User, fmt.Sprint("urgent matter ", strings.Repeat(fmt.Sprint("word", i, " "), 40))), time.Now()))
+		messages++
+	}
+	full := s.until("the full disk in the status", func(a daemon.AccountStatus) bool { return a.Problem != "" })
+	if !strings.Contains(full.Problem, "space") && !strings.Contains(full.Problem, "full") {
+		t.Errorf("the problem is said to be %q; it should speak of space on the disk", full.Problem)
+	}
+	if full.Messages == messages {
+		t.Error("everything was committed; the disk was not full")
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	s.until("everything decided and marked once there is room", func(a daemon.AccountStatus) bool {
+		return a.Messages == messages && a.MarksIntended == 0 && a.Problem == ""
+	})
+	marked := flagsOf(owner)
+	for _, uid := range uids {
+		if marked[uid] != "$important" {
+			t.Fatalf("message %d has the flags %q, want the mark", uid, marked[uid])
+		}
+	}
+	if err := s.stop(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	s.wantReplay("after the full disk")
+}
+
+// mountSmall mounts a file system of 2 MiB, or skips, which CI may not.
+func mountSmall(t *testing.T, dir string) {
+	t.Helper()
+	skip := t.Skipf
+	if os.Getenv("CI") == "true" {
+		skip = t.Fatalf
+	}
+	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
+		skip("SKIPPED: a full disk needs root on Linux, to mount a small file system")
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=2m,mode=0700", "tmpfs", dir).CombinedOutput(); err != nil {
+		skip("SKIPPED: cannot mount a small file system: %v: %s", err, out)
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command("umount", "-l", dir).CombinedOutput(); err != nil {
+			t.Errorf("umount: %v: %s", err, out)
+		}
+	})
+}
+
+// TestTwoSignalsInARow: the second ends the daemon without further ado, and
+// whichever it was that ended it, the store is whole.
+func TestTwoSignalsInARow(t *testing.T) {
+	s := newSite(t, quick)
+	owner := s.imap.Owner(t)
+	defer owner.Close()
+	mail := testkit.NewMail(4)
+	for range 300 {
+		owner.Append("INBOX", mail.Next().Raw, time.Now())
+	}
+	for range 5 {
+		s.start() // into the first scan, at first
+		if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		_ = s.stop(syscall.SIGINT) // ended by the signal or by itself
+		if took := time.Since(began); took > 10*time.Second {
+			t.Fatalf("it took %v to end", took)
+		}
+		s.wantReplay("after two signals")
+	}
+}
