@@ -1,0 +1,29 @@
+# hinged in an image that holds the program, certificates and nothing else.
+#
+#   docker build -t hinged .
+#   docker run -v hinged-state:/var/lib/hinged -v ./hinged.toml:/etc/hinged/hinged.toml:ro hinged
+#
+# The same static program is run in an empty root directory, as a user without
+# rights, by the tests in internal/project.
+
+FROM golang:1.26-bookworm AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN go mod download
+COPY . .
+ARG VERSION=dev
+RUN CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags prod -ldflags "-s -w -X main.version=$VERSION" -o /image/usr/local/bin/hinged ./cmd/hinged \
+ && install -D -m 0644 /etc/ssl/certs/ca-certificates.crt /image/etc/ssl/certs/ca-certificates.crt \
+ && install -d -m 0700 -o 65532 -g 65532 /image/var/lib/hinged
+
+FROM scratch
+COPY --from=build /image/ /
+# A number, so that an orchestrator can see that it is not root.
+USER 65532:65532
+# The path of state and control socket where the configuration names none.
+ENV STATE_DIRECTORY=/var/lib/hinged
+VOLUME /var/lib/hinged
+# A second signal would stop it at once; the first one drains.
+STOPSIGNAL SIGTERM
+ENTRYPOINT ["/usr/local/bin/hinged"]
+CMD ["run", "--config", "/etc/hinged/hinged.toml"]

@@ -1,0 +1,90 @@
+# make test     everything that must hold; what .ci/run calls
+# make build    the program: dist/hinged, static, as it is released
+# make install  the program and its systemd units, below $(DESTDIR)$(PREFIX)
+# make fuzz     every fuzz target for FUZZTIME each
+# make soak     the long tests, which make test leaves out
+# make bench    every benchmark
+# make lint fmt vet project race: the parts of make test
+#
+# Go and make are all that is needed. make test says what it left out for want
+# of Dovecot, qemu-user or a C compiler; as root, HINGED_INSTALL=1 installs them.
+
+GO       ?= go
+PREFIX   ?= /usr/local
+FUZZTIME ?= 30s
+BENCH    ?= .
+PKG      ?= ./...
+
+# The linter is built once for each checkout, at this version.
+LINT_VERSION := v2.15.0
+LINT         := $(CURDIR)/.bin/golangci-lint-$(LINT_VERSION)
+
+# What a released binary is built with.
+#   prod  the word segmenter's big tables: words outside ASCII are found 2.6 times
+#         as fast, for 72 s more of compiling, once, as the build cache keeps
+#         them. Tests are compiled without; that both give the same state is
+#         tested in internal/project.
+TAGS    ?= prod
+VERSION ?= $(shell git describe --tags --abbrev=0 2>/dev/null || echo dev)
+LDFLAGS ?= -s -w -X main.version=$(VERSION)
+BUILD    = CGO_ENABLED=0 $(GO) build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)'
+
+# The race detector needs cgo and a C compiler. Expanded when used: setup may
+# have installed one.
+RACE = $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
+
+# internal/project compiles for several machines; alone, so that it does not
+# take the processor from tests that measure time.
+OTHERS = $(shell $(GO) list ./... | grep -v /internal/project$$)
+
+.NOTPARALLEL:
+.PHONY: test setup fmt vet lint project race build install fuzz soak bench clean
+
+test: setup fmt vet lint project race
+
+setup:
+	@GO='$(GO)' sh scripts/setup.sh
+
+fmt:
+	@echo '== gofmt'
+	@files=$$("$$($(GO) env GOROOT)/bin/gofmt" -l .) || exit 1; \
+	if [ -n "$$files" ]; then echo 'not formatted (gofmt -w):'; echo "$$files"; exit 1; fi
+
+vet:
+	@echo '== go vet'
+	@$(GO) vet ./...
+	@$(GO) vet -tags prod ./featurize
+
+lint:
+	@echo '== golangci-lint $(LINT_VERSION)'
+	@GO='$(GO)' sh scripts/lint.sh '$(LINT)' '$(LINT_VERSION)'
+
+project:
+	@echo '== the project as a whole: imports, clocks, digests, an empty root'
+	@$(GO) test -count=1 -timeout 20m ./internal/project
+
+race:
+	@echo '== go test $(RACE)'
+	@$(GO) test $(RACE) -timeout 15m $(OTHERS)
+
+build:
+	@mkdir -p dist
+	$(BUILD) -o dist/hinged ./cmd/hinged
+
+install: build
+	install -D -m 0755 dist/hinged '$(DESTDIR)$(PREFIX)/bin/hinged'
+	mkdir -p '$(DESTDIR)$(PREFIX)/lib/systemd/system' '$(DESTDIR)$(PREFIX)/lib/systemd/user'
+	sed 's|/usr/local/bin/|$(PREFIX)/bin/|' deploy/hinged.service > '$(DESTDIR)$(PREFIX)/lib/systemd/system/hinged.service'
+	sed 's|/usr/local/bin/|$(PREFIX)/bin/|' deploy/hinged-user.service > '$(DESTDIR)$(PREFIX)/lib/systemd/user/hinged.service'
+
+fuzz:
+	@GO='$(GO)' sh scripts/fuzz.sh '$(FUZZTIME)' $(PKG)
+
+soak:
+	HINGED_SOAK=1 $(GO) test $(RACE) -count=1 -v -run Soak -timeout 4h $(PKG)
+
+bench:
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)
+
+clean:
+	rm -rf dist .bin

@@ -1,0 +1,103 @@
+package project_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// clockless are the packages in which time comes with the events only.
+var clockless = []string{"model", "featurize", "internal/filter"}
+
+// moments are the names of package time that read a clock, wait for one, or
+// bring in the machine's time zone.
+var moments = []string{"Now", "Since", "Until", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick", "Sleep", "Local"}
+
+// uses returns the places where a file takes one of the names from a package,
+// under whatever name it imports that package.
+func uses(s source, importPath string, names []string) []string {
+	var found []string
+	for _, spec := range s.file.Imports {
+		if strings.Trim(spec.Path.Value, `"`) != importPath {
+			continue
+		}
+		local := path.Base(importPath)
+		if spec.Name != nil {
+			local = spec.Name.Name
+		}
+		if local == "." {
+			found = append(found, fmt.Sprintf("%s: imports %s by a dot, which hides what it takes", s.at(spec), importPath))
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if sel, ok := n.(*ast.SelectorExpr); ok {
+				if x, ok := sel.X.(*ast.Ident); ok && x.Name == local && slices.Contains(names, sel.Sel.Name) {
+					found = append(found, fmt.Sprintf("%s: %s.%s", s.at(sel), importPath, sel.Sel.Name))
+				}
+			}
+			return true
+		})
+	}
+	return found
+}
+
+func TestPackagesThatMakeStateReadNoClock(t *testing.T) {
+	seen := map[string]bool{}
+	for _, s := range sources(t) {
+		if !slices.Contains(clockless, s.dir()) {
+			continue
+		}
+		seen[s.dir()] = true
+		// Their tests make up their own time too, but for benchmarks and
+		// time limits, which measure.
+		if s.isTest() {
+			continue
+		}
+		for _, u := range uses(s, "time", moments) {
+			t.Error(u)
+		}
+	}
+	for _, dir := range clockless {
+		if !seen[dir] {
+			t.Errorf("no Go file in %s", dir)
+		}
+	}
+}
+
+func TestOnlyCommandsAndConfigReadTheEnvironment(t *testing.T) {
+	names := []string{"Getenv", "LookupEnv", "Environ", "ExpandEnv"}
+	for _, s := range sources(t) {
+		if s.isTest() || s.dir() == "config" || within("cmd/...", s.dir()) || within("internal/testkit/...", s.dir()) {
+			continue
+		}
+		for _, u := range slices.Concat(uses(s, "os", names), uses(s, "syscall", names)) {
+			t.Error(u)
+		}
+	}
+}
+
+func TestUsesFindsRenamedAndDottedImports(t *testing.T) {
+	for text, want := range map[string]int{
+		`package p; import "time"; var t = time.Now()`:                               1,
+		`package p; import clock "time"; var t = clock.Now()`:                        1,
+		`package p; import . "time"; var t = Now()`:                                  1,
+		`package p; import "time"; var f = time.Now; var g = time.Since`:             2,
+		`package p; import "time"; var d = time.Second`:                              0,
+		`package p; import time "example.org/other"; var t = time.Now()`:             0,
+		`package p; import "time"; func f(x struct{ Now int }) int { return x.Now }`: 0,
+	} {
+		fset := token.NewFileSet()
+		file, err := parser.ParseFile(fset, "p.go", text, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := uses(source{"p/p.go", []byte(text), file, fset}, "time", moments); len(got) != want {
+			t.Errorf("%s\ngot %v, want %d uses", text, got, want)
+		}
+	}
+}

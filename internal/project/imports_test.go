@@ -1,0 +1,177 @@
+package project_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// layers says which packages of ours each package may import, the test files
+// aside. A pattern that ends in /... means a package and all below it. A
+// package that is not listed may not exist.
+var layers = []struct {
+	pattern string
+	may     []string
+}{
+	{"model", nil},
+	{"config", nil},
+	{"ingest", nil},
+	{"ingest/...", []string{"ingest"}},
+	{"featurize", []string{"model"}},
+	{"store", []string{"model"}},
+	{"internal/pipeline", nil},
+	{"internal/testkit/...", []string{"ingest", "internal/testkit/..."}},
+	{"internal/filter", []string{"featurize", "ingest", "model", "store"}},
+	{"internal/evaluate", []string{"featurize", "ingest", "ingest/archive", "internal/filter", "internal/pipeline", "model", "store"}},
+	{"internal/daemon", []string{"featurize", "ingest/...", "internal/dashboard", "internal/evaluate", "internal/filter", "internal/pipeline", "model", "store"}},
+	{"internal/dashboard", nil},
+	{"internal/project", nil}, // tests only
+	{"internal/e2e", nil},     // tests only
+	{"cmd/...", []string{"config", "featurize", "ingest/...", "internal/daemon", "internal/dashboard", "internal/evaluate", "internal/filter", "internal/pipeline", "model", "store"}},
+}
+
+// unfit lists packages of the standard library that would make the state
+// depend on the machine or the moment, by the directory that must do without.
+// A trailing slash means everything below as well.
+var unfit = map[string][]string{
+	"model":           {"bufio", "context", "crypto/rand", "hash/maphash", "io", "log", "log/", "math/rand", "math/rand/", "net", "net/", "os", "os/", "sync", "syscall", "time"},
+	"featurize":       {"context", "crypto/rand", "hash/maphash", "log", "log/", "math/rand", "math/rand/", "net/http", "os", "os/", "syscall"},
+	"internal/filter": {"context", "crypto/rand", "hash/maphash", "log", "log/", "math/rand", "math/rand/", "net", "net/", "os", "os/", "syscall"},
+}
+
+// listed is what go list tells of a package.
+type listed struct {
+	ImportPath   string
+	Standard     bool
+	Imports      []string
+	TestImports  []string
+	XTestImports []string
+}
+
+// list runs go list for packages of the module.
+func list(t *testing.T, args ...string) []listed {
+	t.Helper()
+	cmd := exec.Command("go", append([]string{"list", "-json=ImportPath,Standard,Imports,TestImports,XTestImports"}, args...)...)
+	cmd.Dir = root
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var all []listed
+	for dec := json.NewDecoder(out); ; {
+		var p listed
+		err := dec.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	return all
+}
+
+// within tells whether dir is what pattern means.
+func within(pattern, dir string) bool {
+	if prefix, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return dir == prefix || strings.HasPrefix(dir, prefix+"/")
+	}
+	return dir == pattern
+}
+
+// ours returns the directory of a package of this module.
+func ours(importPath string) (dir string, ok bool) {
+	return strings.CutPrefix(importPath, module+"/")
+}
+
+func TestPackagesImportOnlyWhatTheirLayerMay(t *testing.T) {
+	packages := list(t, "./...")
+	if len(packages) < 8 {
+		t.Fatalf("go list found %d packages", len(packages))
+	}
+	for _, p := range packages {
+		dir, ok := ours(p.ImportPath)
+		if !ok {
+			t.Errorf("%s: a package at the top of the module", p.ImportPath)
+			continue
+		}
+		layer := slices.IndexFunc(layers, func(l struct {
+			pattern string
+			may     []string
+		}) bool {
+			return within(l.pattern, dir)
+		})
+		if layer < 0 {
+			t.Errorf("%s: the table of layers does not say what it may import", dir)
+			continue
+		}
+		for _, imported := range p.Imports {
+			if to, ok := ours(imported); ok && !slices.ContainsFunc(layers[layer].may, func(m string) bool { return within(m, to) }) {
+				t.Errorf("%s imports %s, and may import of ours only %v", dir, to, layers[layer].may)
+			}
+		}
+		for _, imported := range slices.Concat(p.Imports, p.TestImports, p.XTestImports) {
+			if to, ok := ours(imported); ok && within("cmd/...", to) {
+				t.Errorf("%s imports %s: nothing imports a command", dir, to)
+			}
+		}
+	}
+}
+
+func TestNothingShippedImportsTestHelpers(t *testing.T) {
+	for _, p := range list(t, "-deps", "./cmd/...") {
+		if dir, ok := ours(p.ImportPath); ok && (within("internal/testkit/...", dir) || dir == "internal/project" || dir == "internal/e2e") {
+			t.Errorf("the program contains %s", dir)
+		}
+		if p.ImportPath == "testing" {
+			t.Error("the program contains package testing")
+		}
+	}
+}
+
+func TestModelImportsTheStandardLibraryOnly(t *testing.T) {
+	found := false
+	for _, p := range list(t, "-deps", "./model") {
+		if p.ImportPath == module+"/model" {
+			found = true
+			continue
+		}
+		if !p.Standard {
+			t.Errorf("model depends on %s", p.ImportPath)
+		}
+	}
+	if !found {
+		t.Error("go list does not know ./model")
+	}
+}
+
+func TestPackagesThatMakeStateImportNothingThatDiffersFromRunToRun(t *testing.T) {
+	for dir, banned := range unfit {
+		packages := list(t, "./"+dir)
+		if len(packages) != 1 {
+			t.Errorf("go list found %d packages in %s", len(packages), dir)
+			continue
+		}
+		for _, imported := range packages[0].Imports {
+			for _, b := range banned {
+				if imported == b || strings.HasSuffix(b, "/") && strings.HasPrefix(imported, b) {
+					t.Errorf("%s imports %s", dir, path.Clean(imported))
+				}
+			}
+		}
+	}
+}

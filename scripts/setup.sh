@@ -1,0 +1,64 @@
+#!/bin/sh
+# Prepares `make test`: fetches the modules, looks for the programs that some
+# tests need besides Go, and says in one line each what will be left out for
+# want of one. As root, and with CI=true or HINGED_INSTALL=1, it installs them
+# from Debian's packages first. With CI=true a missing one is a failure.
+set -eu
+
+GO=${GO:-go}
+PATH=$PATH:/usr/sbin:/sbin
+cc=$($GO env CC)
+
+# missing prints the names of the packages whose programs are not there.
+missing() {
+	command -v dovecot >/dev/null || echo dovecot-imapd
+	command -v qemu-aarch64 >/dev/null || command -v qemu-aarch64-static >/dev/null || echo qemu-user
+	command -v "${cc%% *}" >/dev/null || echo gcc
+}
+
+echo "== set-up: $($GO version), $(getconf _NPROCESSORS_ONLN 2>/dev/null || echo some) cores"
+
+if [ -n "$(missing)" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null &&
+	{ [ "${CI:-}" = true ] || [ "${HINGED_INSTALL:-}" = 1 ]; }; then
+	packages=$(missing | sed 's/^gcc$/gcc libc6-dev/')
+	echo "installing:" $packages
+	log=$(mktemp)
+	# The tests start servers of their own; the packages shall not start theirs.
+	policy=/usr/sbin/policy-rc.d
+	if [ ! -e $policy ]; then
+		trap 'rm -f $policy' EXIT
+		printf '#!/bin/sh\nexit 101\n' >$policy
+		chmod 755 $policy
+	fi
+	export DEBIAN_FRONTEND=noninteractive
+	if ! { apt-get update && apt-get install -y --no-install-recommends $packages; } >"$log" 2>&1 </dev/null; then
+		echo "apt-get failed:" >&2
+		tail -n 20 "$log" >&2
+	fi
+	rm -f "$log"
+fi
+
+$GO mod download
+
+short=0
+for package in $(missing); do
+	short=1
+	case $package in
+	dovecot-imapd) echo "skipped: the tests against a real IMAP server (no dovecot here; package dovecot-imapd)" ;;
+	qemu-user) echo "skipped: the same state on arm64 (no qemu-aarch64 here; package qemu-user)" ;;
+	gcc) echo "skipped: the race detector (no C compiler here; packages gcc, libc6-dev)" ;;
+	esac
+done
+if [ "$($GO env CGO_ENABLED)" != 1 ] && command -v "${cc%% *}" >/dev/null; then
+	short=1
+	echo "skipped: the race detector (cgo is off: go env CGO_ENABLED)"
+fi
+if [ $short = 1 ]; then
+	if [ "${CI:-}" = true ]; then
+		echo "CI=true, and something above is missing" >&2
+		exit 1
+	fi
+	if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+		echo "HINGED_INSTALL=1 make test installs what is missing"
+	fi
+fi
