@@ -106,6 +106,8 @@ type Account struct {
 	LastArrival Moment  `cbor:"20,keyasint,omitempty"`
 	Displaced   float64 `cbor:"21,keyasint,omitempty"` // D: summed norm of changes of w that are no lesson's step
 	MaxNorm     float64 `cbor:"22,keyasint,omitempty"` // R: the greatest ‖x‖ learnt from
+	Owed        float64 `cbor:"26,keyasint,omitempty"` // marks that a budget still allows; negative: set too many
+
 	// Options are the filter's options, encoded by it; empty before the first
 	// event.
 	Options []byte `cbor:"25,keyasint,omitempty"`

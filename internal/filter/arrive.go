@@ -137,9 +137,7 @@ func (f *Filter) decide(e *Arrived, m *store.Message, r *Result) error {
 	}
 	d := f.judge(e.Meta.Key, r.Features.Vector())
 	a := &f.st.Account
-	f.recent.add(a.Scores, store.Scored{Score: d.Score})
-	a.Scores++
-	f.stale = true
+	f.noteScore(d.Score, d.Outcome)
 	a.Decided++
 	if d.Outcome == store.DecidedUnsure {
 		a.Unsure++

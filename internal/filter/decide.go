@@ -9,10 +9,29 @@ import (
 // fitted returns the cut in force, fitting it anew when the windows changed.
 func (f *Filter) fitted() cut {
 	if f.stale {
-		f.cut = f.opts.Threshold.fit(f.labelled.sorted, f.recent.sorted)
+		f.cut = f.opts.Threshold.fit(f.labelled.sorted, f.recent.sorted, f.st.Account.Owed)
 		f.stale = false
 	}
 	return f.cut
+}
+
+// noteScore enters the score of a decided message into the window, and into the
+// account of marks owed to a budget.
+func (f *Filter) noteScore(score float64, o store.Outcome) {
+	a := &f.st.Account
+	f.recent.add(a.Scores, store.Scored{Score: score})
+	a.Scores++
+	if t := f.opts.Threshold; t.Mode == ModeBudget {
+		a.Owed += t.Share
+		if o == store.DecidedImportant {
+			a.Owed--
+		}
+		// Never more than twice the share, never less than nothing: what could not
+		// be marked for want of lessons is not made up for in one go.
+		limit := float64(t.Share * repay)
+		a.Owed = min(max(a.Owed, -limit), limit)
+	}
+	f.stale = true
 }
 
 // trained reports whether enough has been learnt to decide anything.

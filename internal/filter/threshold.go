@@ -80,14 +80,22 @@ func (c cut) outcome(score float64) store.Outcome {
 	}
 }
 
-// fit places the cut according to o, from the two windows.
+// repay is over how many messages ModeBudget makes up for marks that it set too
+// many or too few. A quantile of the past alone strays: scores drift faster than
+// a window of them, and chance alone exceeds 20 % of the budget within 500
+// messages.
+const repay = 64
+
+// fit places the cut according to o, from the two windows and, in ModeBudget,
+// from the marks that are owed so far (negative: set too many).
 //
-// In ModeBudget the band lies below the quantile, so that the marked share is
-// the one asked for; in the other modes it lies on both sides of the threshold.
-func (o Threshold) fit(labelled, recent []store.Scored) cut {
+// In ModeBudget the band lies below the threshold, so that the marked share is
+// the one asked for; in the other modes it lies on both sides of it.
+func (o Threshold) fit(labelled, recent []store.Scored, owed float64) cut {
 	if o.Mode == ModeBudget {
-		high := quantile(recent, 1-o.Share)
-		return cut{Threshold: high, Low: quantile(recent, max(0, 1-o.Share-o.UnsureShare)), High: high}
+		share := min(1, max(0, o.Share+owed/repay))
+		high := quantile(recent, 1-share)
+		return cut{Threshold: high, Low: quantile(recent, max(0, 1-share-o.UnsureShare)), High: high}
 	}
 	t := o.Value
 	switch o.Mode {
@@ -160,6 +168,9 @@ func bestCut(sorted []store.Scored, value func(tp, fp, fn float64) float64) floa
 				at = sorted[i-1].Score + 1
 			default:
 				at = sorted[i-1].Score + (sorted[i].Score-sorted[i-1].Score)/2
+				if at >= sorted[i].Score {
+					at = sorted[i-1].Score // they are neighbours: nothing lies between
+				}
 			}
 		}
 	}
