@@ -47,6 +47,9 @@ func (s *Store) Commit(account string, st *State, b Batch) error {
 		err = s.update(func(tx *bolt.Tx) (err error) {
 			p, err = s.write(tx, account, st.at, c)
 			written = err == nil
+			if len(b.Features) > releaseEvery {
+				release(tx) // their index lies scattered
+			}
 			return err
 		})
 	}
@@ -83,15 +86,16 @@ type framedFeature struct {
 	value []byte
 }
 
-// newCommit encodes what st and b bring. All that is framed lies in one
-// allocation, because the database needs every value until the transaction
-// ends.
+// newCommit encodes what st and b bring. What is copied from b lies in one
+// allocation; the database needs every value until the transaction ends.
 func newCommit(st *State, b Batch) (*commit, error) {
-	record, err := st.changes()
+	redo, err := st.changes(make([]byte, frameSize))
 	if err != nil {
 		return nil, err
 	}
-	total := frameSize + len(record)
+	record := redo[frameSize:]
+	binary.BigEndian.PutUint32(redo, checksum(frameRedo, key64(st.at.commit+1), record))
+	total := 0
 	for _, entry := range b.Journal {
 		total += frameSize + len(entry)
 	}
@@ -104,8 +108,7 @@ func newCommit(st *State, b Batch) (*commit, error) {
 		arena = frame(arena, kind, key, payload...)
 		return arena[from:len(arena):len(arena)]
 	}
-	c := &commit{size: uint64(len(record))}
-	c.redo = framed(frameRedo, key64(st.at.commit+1), record)
+	c := &commit{redo: redo, size: uint64(len(record))}
 	for i, entry := range b.Journal {
 		c.journal = append(c.journal, framed(frameJournal, key64(st.at.journal+uint64(i)), entry))
 	}

@@ -13,7 +13,7 @@ func recordSeeds(t testing.TB) (good, bad [][]byte) {
 	for seed := range uint64(6) {
 		st := NewState()
 		change(rand.New(rand.NewPCG(seed, 2)), st, newTwin())
-		record, err := st.changes()
+		record, err := st.changes(nil)
 		if err != nil {
 			t.Fatal(err)
 		}

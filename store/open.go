@@ -55,7 +55,9 @@ func Open(path string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening store %s: %w", path, err)
 	}
-	return newStore(path, db, o), nil
+	s := newStore(path, db, o)
+	// The library has looked at every page in search of free ones.
+	return s, s.view(func(tx *bolt.Tx) error { release(tx); return nil })
 }
 
 // OpenReadOnly opens the store at path for reading, as Open does, but changes
@@ -252,7 +254,9 @@ func examineTx(tx *bolt.Tx, path string) (torn bool, err error) {
 	if torn {
 		return true, nil // the library's check would stop at the header
 	}
-	return false, firstOf(tx.Check())
+	err = firstOf(tx.Check())
+	release(tx)
+	return false, err
 }
 
 // mend makes both halves of the header valid again, by a commit of nothing, and

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
@@ -70,15 +69,17 @@ func (w *recordWriter) weights(v model.Vector) {
 	}
 }
 
-// changes returns the record of all that changed in s since its last commit.
-func (s *State) changes() ([]byte, error) {
-	var w recordWriter
+// changes appends to dst the record of all that changed in s since its last
+// commit.
+func (s *State) changes(dst []byte) ([]byte, error) {
+	w := recordWriter{buf: dst}
 	w.account(s.Account)
-	var set model.Vector
+	s.sortTouched()
+	set := make(model.Vector, 0, len(s.touched))
 	var gone []model.Index
-	for _, i := range slices.Sorted(maps.Keys(s.dirtyWeights)) {
-		if hasWeight(s.Weights, i) {
-			set = append(set, model.Feature{Index: i, Value: s.Weights.Get(i)})
+	for _, i := range s.touched {
+		if v, ok := weight(s.Weights, i); ok {
+			set = append(set, model.Feature{Index: i, Value: v})
 		} else {
 			gone = append(gone, i)
 		}
@@ -104,20 +105,21 @@ func (s *State) changes() ([]byte, error) {
 	return w.buf, nil
 }
 
-// hasWeight reports whether w holds a weight for i, be it 0. Weights answers 0
-// for both, so a 0 is told apart by whether deleting it makes a difference.
-func hasWeight(w *model.Weights, i model.Index) bool {
+// weight returns the weight of i and whether w holds one, be it 0. Weights
+// answers 0 for both, so a 0 is told apart by whether deleting it makes a
+// difference.
+func weight(w *model.Weights, i model.Index) (float64, bool) {
 	v := w.Get(i)
 	if v != 0 {
-		return true
+		return v, true
 	}
 	n := w.Len()
 	w.Delete(i)
 	if w.Len() == n {
-		return false
+		return 0, false
 	}
 	w.Set(i, v)
-	return true
+	return v, true
 }
 
 // tally counts what records held, by table.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"maps"
+	"slices"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -74,7 +75,7 @@ func encodeSnapshot(s *State, emit func(record []byte) error) (tally, error) {
 func (s *Store) writeSnapshot(account string, st *State, generation uint64) (manifest, uint64, error) {
 	var m manifest
 	var size uint64
-	var pending [][]byte // framed chunks of this transaction
+	pending := make([][]byte, 0, chunksPerCommit) // framed chunks of this transaction
 	flush := func() error {
 		if err := s.o.step("chunks"); err != nil {
 			return err
@@ -98,8 +99,10 @@ func (s *Store) writeSnapshot(account string, st *State, generation uint64) (man
 		})
 	}
 	rows, err := encodeSnapshot(st, func(record []byte) error {
-		chunk := make([]byte, 0, frameSize+len(record))
-		pending = append(pending, frame(chunk, frameChunk, chunkName(generation, m.Chunks), record))
+		// The buffers of the transaction before are free again.
+		pending = pending[:len(pending)+1]
+		last := &pending[len(pending)-1]
+		*last = frame(slices.Grow((*last)[:0], frameSize+len(record)), frameChunk, chunkName(generation, m.Chunks), record)
 		m.Chunks++
 		m.CRC = crc32.Update(m.CRC, castagnoli, record)
 		size += uint64(len(record))
@@ -143,6 +146,7 @@ func readSnapshot(account *bolt.Bucket, generation uint64, fn func(record []byte
 		return m, damage("manifest of snapshot %d: %w", generation, err)
 	}
 	crc, seen := uint32(0), uint32(0)
+	read := meter{tx: account.Tx()}
 	c := b.Cursor()
 	for key, value := c.First(); key != nil; key, value = c.Next() {
 		if string(key) == string(manifestKey) {
@@ -160,6 +164,7 @@ func readSnapshot(account *bolt.Bucket, generation uint64, fn func(record []byte
 		}
 		crc = crc32.Update(crc, castagnoli, record)
 		seen++
+		read.add(len(value))
 	}
 	switch {
 	case seen != m.Chunks:

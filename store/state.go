@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/hinged/hinged/model"
@@ -27,8 +28,11 @@ type State struct {
 	Labelled *Table[Scored]      // ring of scores with labels, by slot, 4 bytes big endian
 	Recent   *Table[Scored]      // ring of all scores, by slot, 4 bytes big endian
 
-	dirtyWeights map[model.Index]struct{}
-	at           position
+	// touched are the weights changed since the last commit, unsorted and with
+	// repetitions: a list sorted once per commit is far cheaper than a set.
+	touched []model.Index
+	compact int // length at which to sort out the repetitions
+	at      position
 }
 
 // position says which commit a State stands at, so that a commit writes at
@@ -49,20 +53,19 @@ type position struct {
 // NewState returns the state of an account that has seen nothing.
 func NewState() *State {
 	s := &State{
-		Weights:      model.NewWeights(0),
-		Words:        newTable[Word](),
-		Senders:      newTable[Sender](),
-		Threads:      newTable[Thread](),
-		IDs:          newTable[KnownID](),
-		Messages:     newTable[Message](),
-		Places:       newTable[Place](),
-		Boxes:        newTable[Mailbox](),
-		Ledger:       newTable[LedgerEntry](),
-		Refusals:     newTable[Refusal](),
-		Labelled:     newTable[Scored](),
-		Recent:       newTable[Scored](),
-		dirtyWeights: map[model.Index]struct{}{},
-		at:           position{journal: 1, lesson: 1},
+		Weights:  model.NewWeights(0),
+		Words:    newTable[Word](),
+		Senders:  newTable[Sender](),
+		Threads:  newTable[Thread](),
+		IDs:      newTable[KnownID](),
+		Messages: newTable[Message](),
+		Places:   newTable[Place](),
+		Boxes:    newTable[Mailbox](),
+		Ledger:   newTable[LedgerEntry](),
+		Refusals: newTable[Refusal](),
+		Labelled: newTable[Scored](),
+		Recent:   newTable[Scored](),
+		at:       position{journal: 1, lesson: 1},
 	}
 	s.Places.share = shareFlags()
 	return s
@@ -76,8 +79,18 @@ func (s *State) JournalNext() uint64 { return max(s.at.journal, 1) }
 // deleted), so that the next commit writes their new values.
 func (s *State) TouchWeights(x model.Vector) {
 	for _, f := range x {
-		s.dirtyWeights[f.Index] = struct{}{}
+		s.touched = append(s.touched, f.Index)
 	}
+	if len(s.touched) >= max(s.compact, 1<<16) {
+		s.sortTouched()
+		s.compact = 2 * len(s.touched)
+	}
+}
+
+// sortTouched brings touched into ascending order, each index once.
+func (s *State) sortTouched() {
+	slices.Sort(s.touched)
+	s.touched = slices.Compact(s.touched)
 }
 
 // table is one line of the register of tables.
@@ -119,7 +132,7 @@ func (s *State) tables() []table {
 
 // dirty reports whether a commit would write anything of s.
 func (s *State) dirty() bool {
-	if len(s.dirtyWeights) > 0 || s.at.commit == 0 || !bytes.Equal(encodeAccount(s.Account), s.at.account) {
+	if len(s.touched) > 0 || s.at.commit == 0 || !bytes.Equal(encodeAccount(s.Account), s.at.account) {
 		return true
 	}
 	for _, t := range s.tables() {
@@ -132,7 +145,7 @@ func (s *State) dirty() bool {
 
 // clean notes that everything is committed.
 func (s *State) clean() {
-	s.dirtyWeights = emptied(s.dirtyWeights)
+	s.touched, s.compact = s.touched[:0], 0
 	for _, t := range s.tables() {
 		t.rows.clean()
 	}

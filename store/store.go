@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -65,6 +66,8 @@ type Store struct {
 	db   *bolt.DB
 	o    Options
 
+	transactions atomic.Uint64
+
 	mu sync.Mutex
 	// kept holds, by account, the messages of its base, while a sweep needs them.
 	kept map[string]keptMessages
@@ -122,12 +125,22 @@ func (s *Store) Backup(w io.Writer) (n int64, err error) {
 // view runs fn in a read transaction. What fn gets from the database is valid
 // until it returns.
 func (s *Store) view(fn func(*bolt.Tx) error) error {
-	return plain(guard(func() error { return s.db.View(fn) }))
+	return plain(guard(func() error {
+		return s.db.View(func(tx *bolt.Tx) error {
+			defer s.count(tx)
+			return fn(tx)
+		})
+	}))
 }
 
 // update runs fn in a write transaction and commits it unless fn fails.
 func (s *Store) update(fn func(*bolt.Tx) error) error {
-	return plain(guard(func() error { return s.db.Update(fn) }))
+	return plain(guard(func() error {
+		return s.db.Update(func(tx *bolt.Tx) error {
+			defer s.count(tx)
+			return fn(tx)
+		})
+	}))
 }
 
 // viewAccount is view with the bucket of an account that must exist.

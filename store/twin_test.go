@@ -136,7 +136,7 @@ func (tw *twin) compare(t testing.TB, st *State) {
 		t.Errorf("there are %d weights, want %d", st.Weights.Len(), len(tw.weights))
 	}
 	for i, want := range tw.weights {
-		if got := st.Weights.Get(i); got != want || !hasWeight(st.Weights, i) {
+		if got, ok := weight(st.Weights, i); got != want || !ok {
 			t.Errorf("weight %#x is %v, want %v", uint64(i), got, want)
 		}
 	}

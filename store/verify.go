@@ -114,6 +114,7 @@ func checkAccountFrames(account *bolt.Bucket, name string) (problems []error) {
 		found("%w", err)
 		return problems
 	}
+	read := meter{tx: account.Tx()}
 	for _, log := range logs {
 		b := account.Bucket(log.bucket)
 		if b == nil {
@@ -121,6 +122,7 @@ func checkAccountFrames(account *bolt.Bucket, name string) (problems []error) {
 			continue
 		}
 		_ = b.ForEach(func(key, value []byte) error {
+			read.add(len(value))
 			if len(key) != log.key {
 				found("bucket %s: a key has %d bytes, not %d", log.bucket, len(key), log.key)
 			} else if _, err := unframe(log.kind, key, value); err != nil {
