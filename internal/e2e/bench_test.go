@@ -1,0 +1,227 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	goimap "github.com/emersion/go-imap/v2"
+	"github.com/emersion/go-imap/v2/imapclient"
+
+	"github.com/hinged/hinged/ingest/archive"
+	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/testkit"
+)
+
+// BenchmarkMarkLatency measures, for one message after the other, how long after
+// a bare IDLE client heard of it the daemon's mark is visible to a second
+// client, which looks as often as it can. Run with -benchtime 40x or so.
+func BenchmarkMarkLatency(b *testing.B) {
+	s := newSite(b, quick)
+	s.start()
+	owner, idler, looker := s.imap.Owner(b), s.imap.Owner(b), s.imap.Owner(b)
+	defer owner.Close()
+	defer idler.Close()
+	defer looker.Close()
+	messages, _ := teach(s, owner)
+	looker.Select("INBOX")
+
+	var behind []float64
+	b.ResetTimer()
+	for n := range b.N {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		ready, heard := make(chan struct{}), make(chan time.Time, 1)
+		go func() {
+			at, err := idler.IdleUntilNews(ctx, "INBOX", ready)
+			if err != nil {
+				b.Error(err)
+			}
+			heard <- at
+		}()
+		<-ready
+		uid := owner.Append("INBOX", letter(1000+n, boss, s.imap.User, fmt.Sprint("urgent matter ", n)), time.Now())
+		var seen time.Time
+		for seen.IsZero() {
+			if flags, there := looker.Flags("INBOX", uid); there && slices.Contains(flags, "$important") {
+				seen = time.Now()
+			}
+			if ctx.Err() != nil {
+				b.Fatal("the mark did not appear within 30 s")
+			}
+		}
+		behind = append(behind, seen.Sub(<-heard).Seconds()*1000)
+		cancel()
+		messages++
+		s.until("the message settled", func(a daemon.AccountStatus) bool { return a.Messages == messages && a.MarksIntended == 0 })
+	}
+	slices.Sort(behind)
+	b.ReportMetric(behind[len(behind)/2], "ms-median-behind-idle")
+	b.ReportMetric(behind[len(behind)*9/10], "ms-p90-behind-idle")
+}
+
+// BenchmarkFirstScan measures the daemon's first scan of a large mailbox beside
+// the same FETCH commands with the bodies thrown away and beside `hinged eval`
+// of the same mail, in turn, each on both cores as it comes. The mail is
+// generated, or that of the mbox file in HINGED_BENCH_MBOX.
+func BenchmarkFirstScan(b *testing.B) {
+	testkit.NeedDovecot(b)
+	imap := testkit.StartDovecot(b, testkit.DovecotOptions{})
+	dir := b.TempDir()
+	n := fillMailbox(b, imap, dir)
+	fetchAll(b, imap, n) // Dovecot builds its cache
+
+	var scan, bare, eval time.Duration
+	var resident uint64
+	b.ResetTimer()
+	for range b.N {
+		bare += fetchAll(b, imap, n)
+
+		s := siteOn(b, imap, b.TempDir(), "")
+		began := time.Now()
+		s.start()
+		s.until("the whole mailbox", func(a daemon.AccountStatus) bool {
+			return slices.ContainsFunc(a.Mailboxes, func(m daemon.MailboxStatus) bool { return m.Mailbox == "INBOX" && m.UIDNext == uint32(n)+1 })
+		})
+		scan += time.Since(began)
+		resident = max(resident, peakResident(b, s.cmd.Process.Pid))
+		s.kill()
+
+		began = time.Now()
+		out, err := s.hinged("eval", "--json", "--owner", imap.User, filepath.Join(dir, "mail.mbox"))
+		if err != nil {
+			b.Fatalf("eval: %v\n%s", err, out)
+		}
+		eval += time.Since(began)
+	}
+	b.ReportMetric(scan.Seconds()/float64(b.N), "s-scan")
+	b.ReportMetric(bare.Seconds()/float64(b.N), "s-bare-fetch")
+	b.ReportMetric(eval.Seconds()/float64(b.N), "s-eval")
+	b.ReportMetric(scan.Seconds()/bare.Seconds(), "scan/bare")
+	b.ReportMetric(scan.Seconds()/eval.Seconds(), "scan/eval")
+	b.ReportMetric(float64(resident)/(1<<20), "MiB-resident")
+}
+
+// fillMailbox puts the mail into INBOX and into mail.mbox, and returns how many
+// messages there are.
+func fillMailbox(b *testing.B, imap *testkit.Dovecot, dir string) int {
+	b.Helper()
+	owner := imap.Owner(b)
+	defer owner.Close()
+	f, err := os.Create(filepath.Join(dir, "mail.mbox"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	n := 0
+	add := func(raw []byte, date time.Time) {
+		owner.Append("INBOX", raw, date)
+		n++
+		text := strings.ReplaceAll("\n"+strings.ReplaceAll(string(raw), "\r\n", "\n"), "\nFrom ", "\n>From ")
+		if _, err := fmt.Fprintf(f, "From x@example.org %s%s\n", date.UTC().Format(time.ANSIC), text); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if from := os.Getenv("HINGED_BENCH_MBOX"); from != "" {
+		mail, err := archive.Open([]string{from}, archive.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for {
+			m, err := mail.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				b.Fatal(err)
+			}
+			raw := strings.ReplaceAll(strings.ReplaceAll(string(m.Raw), "\r\n", "\n"), "\n", "\r\n")
+			add([]byte(raw), m.Date())
+		}
+		if err := mail.Close(); err != nil {
+			b.Fatal(err)
+		}
+	} else {
+		mail := testkit.NewMail(42)
+		for range 20000 {
+			m := mail.Next()
+			add(m.Raw, m.Date)
+		}
+	}
+	if err := f.Close(); err != nil {
+		b.Fatal(err)
+	}
+	return n
+}
+
+// fetchAll sends the commands of a first scan and throws the bodies away.
+func fetchAll(b *testing.B, imap *testkit.Dovecot, n int) time.Duration {
+	b.Helper()
+	c, err := imapclient.DialInsecure(imap.Addr, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	began := time.Now()
+	if err := c.Login(imap.User, imap.Password).Wait(); err != nil {
+		b.Fatal(err)
+	}
+	if _, err := c.Select("INBOX", &goimap.SelectOptions{CondStore: true}).Wait(); err != nil {
+		b.Fatal(err)
+	}
+	const chunk = 100 // as ingest/imap asks for them
+	got := 0
+	for first := 1; first <= n; first += chunk {
+		cmd := c.Fetch(goimap.UIDSet{{Start: goimap.UID(first), Stop: goimap.UID(min(first+chunk-1, n))}}, &goimap.FetchOptions{
+			UID: true, Flags: true, InternalDate: true, RFC822Size: true, ModSeq: true,
+			BodySection: []*goimap.FetchItemBodySection{{Peek: true, Partial: &goimap.SectionPartial{Size: 16 << 20}}},
+		})
+		for m := cmd.Next(); m != nil; m = cmd.Next() {
+			for item := m.Next(); item != nil; item = m.Next() {
+				if body, ok := item.(imapclient.FetchItemDataBodySection); ok {
+					if _, err := io.Copy(io.Discard, body.Literal); err != nil {
+						b.Fatal(err)
+					}
+					got++
+				}
+			}
+		}
+		if err := cmd.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if got != n {
+		b.Fatalf("fetched %d of %d messages", got, n)
+	}
+	return time.Since(began)
+}
+
+// peakResident reads a process's peak resident memory, in bytes.
+func peakResident(b *testing.B, pid int) uint64 {
+	b.Helper()
+	if runtime.GOOS != "linux" {
+		return 0
+	}
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			kib, err := strconv.ParseUint(strings.Fields(rest)[0], 10, 64)
+			if err != nil {
+				b.Fatal(err)
+			}
+			return kib << 10
+		}
+	}
+	b.Fatal("no VmHWM in the process's status")
+	return 0
+}
