@@ -2,9 +2,9 @@
 # make build    the program: dist/hinged, static, as it is released
 # make install  the program and its systemd units, below $(DESTDIR)$(PREFIX)
 # make fuzz     every fuzz target for FUZZTIME each
-# make soak     the long tests, which make test leaves out
+# make soak     for a night: ten times the mail, kills and fuzzing
 # make bench    every benchmark
-# make lint fmt vet project race: the parts of make test
+# make setup fmt vet lint project race e2e: the steps of make test
 #
 # Go and make are all that is needed. make test says what it left out for want
 # of Dovecot, qemu-user or a C compiler; as root, HINGED_INSTALL=1 installs them.
@@ -33,14 +33,16 @@ BUILD    = CGO_ENABLED=0 $(GO) build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLA
 # have installed one.
 RACE = $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
 
-# internal/project compiles for several machines; alone, so that it does not
-# take the processor from tests that measure time.
-OTHERS = $(shell $(GO) list ./... | grep -v /internal/project$$)
+# Two packages have a step each: internal/project, which compiles for several
+# processors, and internal/e2e, which starts mail servers and kills daemons. So
+# neither takes the processor from tests that measure time; and both build the
+# program by themselves, of which the cache of test results knows nothing.
+OTHERS = $(shell $(GO) list ./... | grep -v -e /internal/project$$ -e /internal/e2e$$)
 
 .NOTPARALLEL:
-.PHONY: test setup fmt vet lint project race build install fuzz soak bench clean
+.PHONY: test setup fmt vet lint project race e2e build install fuzz soak bench clean
 
-test: setup fmt vet lint project race
+test: setup fmt vet lint project race e2e
 
 setup:
 	@GO='$(GO)' sh scripts/setup.sh
@@ -67,6 +69,10 @@ race:
 	@echo '== go test $(RACE)'
 	@$(GO) test $(RACE) -timeout 15m $(OTHERS)
 
+e2e:
+	@echo '== the whole, on a real mail server'
+	@$(GO) test $(RACE) -count=1 -timeout 20m ./internal/e2e
+
 build:
 	@mkdir -p dist
 	$(BUILD) -o dist/hinged ./cmd/hinged
@@ -81,7 +87,8 @@ fuzz:
 	@GO='$(GO)' sh scripts/fuzz.sh '$(FUZZTIME)' $(PKG)
 
 soak:
-	HINGED_SOAK=1 $(GO) test $(RACE) -count=1 -v -run Soak -timeout 4h $(PKG)
+	HINGED_KILL_MESSAGES=20000 HINGED_KILL_TIMES=400 $(GO) test $(RACE) -count=1 -v -run Kill -timeout 6h ./internal/e2e
+	$(MAKE) fuzz FUZZTIME=10m
 
 bench:
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)
