@@ -1,0 +1,14 @@
+// Package evaluate plays archives through the filter and judges what it
+// decided, progressively: decide, judge the decision, then learn the label, then
+// the next message. So every figure is about messages that nothing had been
+// learnt of.
+//
+// The player feeds the same events to the same filter as the daemon does; what
+// it adds is where the labels come from (the owner's replies, two folders, or a
+// file) and the figures.
+//
+// Data flow: archives → merge by date → featurize, on all cores → filter, in
+// order → judged examples → Result.
+//
+// It opens no network connection and writes nothing.
+package evaluate

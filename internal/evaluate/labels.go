@@ -1,0 +1,184 @@
+package evaluate
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/model"
+)
+
+// truth tells what a message was. The label is 0 when it is not known.
+type truth interface {
+	label(m *featurize.Message, from mail) model.Label
+}
+
+// folders takes the label of the archive that the message lies in.
+type folders struct{}
+
+func (folders) label(_ *featurize.Message, from mail) model.Label { return from.label }
+
+// answers holds the Message-IDs that some message of the owner's names in
+// In-Reply-To, hashed: what the owner answered is important, all else ordinary.
+type answers map[uint64]struct{}
+
+func (a answers) label(m *featurize.Message, _ mail) model.Label {
+	if _, ok := a[xxhash.Sum64String(m.MessageID)]; ok && m.MessageID != "" {
+		return model.Important
+	}
+	return model.Ordinary
+}
+
+// findAnswers reads the headers of the whole stream. It also counts the
+// messages from the owner.
+func findAnswers(s *stream, o featurize.Options) (found answers, own int, err error) {
+	f, err := featurize.New(o)
+	if err != nil {
+		return nil, 0, err
+	}
+	found = answers{}
+	err = s.each(func(m mail) error {
+		message := f.Read(headerOf(m.Raw))
+		if !message.Own {
+			return nil
+		}
+		own++
+		for _, id := range message.InReplyTo {
+			found[xxhash.Sum64String(id)] = struct{}{}
+		}
+		return nil
+	})
+	return found, own, err
+}
+
+// headerOf returns the header of a message, the blank line included.
+func headerOf(raw []byte) []byte {
+	end := len(raw)
+	for _, blank := range []string{"\n\n", "\n\r\n"} {
+		if i := bytes.Index(raw, []byte(blank)); i >= 0 {
+			end = min(end, i+len(blank))
+		}
+	}
+	return raw[:end]
+}
+
+// Labels is what a label file says. The file has one message a line: its
+// Message-ID, with or without angle brackets, or the path of the file that it
+// lies in, then a tab, then "important" or "ordinary". Blank lines and those
+// that begin with "#" are passed over.
+//
+// Not safe for concurrent use: it counts what was asked for.
+type Labels struct {
+	entries map[string]*labelEntry
+}
+
+type labelEntry struct {
+	label model.Label
+	line  int
+	used  bool
+}
+
+const (
+	maxLabelLine   = 64 << 10
+	maxLabelErrors = 20
+)
+
+// ReadLabels reads a label file. All errors come at once, joined, up to a
+// number, each as "name:line: …".
+func ReadLabels(r io.Reader, name string) (*Labels, error) {
+	l := &Labels{entries: map[string]*labelEntry{}}
+	var errs []error
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxLabelLine)
+	n := 0
+	for lines.Scan() {
+		n++
+		if err := l.add(lines.Text(), n); err != nil {
+			if len(errs) == maxLabelErrors {
+				errs = append(errs, fmt.Errorf("%s:%d: and perhaps more", name, n))
+				return nil, errors.Join(errs...)
+			}
+			errs = append(errs, fmt.Errorf("%s:%d: %w", name, n, err))
+		}
+	}
+	if err := lines.Err(); err != nil {
+		errs = append(errs, fmt.Errorf("%s:%d: %w", name, n+1, err))
+	}
+	if len(errs) == 0 && len(l.entries) == 0 {
+		errs = append(errs, fmt.Errorf("%s:%d: no label in the whole file", name, max(n, 1)))
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	return l, nil
+}
+
+// add takes one line.
+func (l *Labels) add(line string, n int) error {
+	line = strings.TrimSuffix(line, "\r")
+	if strings.TrimSpace(line) == "" || strings.HasPrefix(line, "#") {
+		return nil
+	}
+	// A path may hold tabs; a label doesn't.
+	at := strings.LastIndexByte(line, '\t')
+	if at < 0 {
+		return errors.New("no tab between the message and its label")
+	}
+	key := labelKey(strings.TrimSpace(line[:at]))
+	if key == "" {
+		return errors.New("no Message-ID or path before the tab")
+	}
+	label := model.Important
+	switch word := strings.TrimSpace(line[at+1:]); word {
+	case model.Important.String():
+	case model.Ordinary.String():
+		label = model.Ordinary
+	default:
+		return fmt.Errorf("unknown label %.40q, want %q or %q", word, model.Important, model.Ordinary)
+	}
+	if before, ok := l.entries[key]; ok && before.label != label {
+		return fmt.Errorf("contradicts line %d, which says %q", before.line, before.label)
+	} else if !ok {
+		l.entries[key] = &labelEntry{label: label, line: n}
+	}
+	return nil
+}
+
+// labelKey brings a Message-ID or path into the form by which it is looked up.
+func labelKey(s string) string {
+	if id, ok := strings.CutPrefix(s, "<"); ok {
+		return strings.TrimSuffix(id, ">")
+	}
+	if s == "" {
+		return ""
+	}
+	return filepath.Clean(s)
+}
+
+func (l *Labels) label(m *featurize.Message, from mail) model.Label {
+	for _, key := range []string{m.MessageID, labelKey(m.MessageID), filepath.Clean(from.Path)} {
+		if e, ok := l.entries[key]; ok && key != "" {
+			e.used = true
+			return e.label
+		}
+	}
+	return 0
+}
+
+// unmatched counts the entries that no message was found for.
+func (l *Labels) unmatched() int {
+	n := 0
+	for _, e := range l.entries {
+		if !e.used {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,130 @@
+package evaluate
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hinged/hinged/internal/testkit"
+	"github.com/hinged/hinged/model"
+)
+
+// twoFolders spreads generated mail over two folders, one file a message.
+func twoFolders(t *testing.T, n int) (good, bad string, important int) {
+	t.Helper()
+	dir := t.TempDir()
+	good, bad = filepath.Join(dir, "good"), filepath.Join(dir, "bad")
+	mail := testkit.NewMail(13)
+	for i := range n {
+		m := mail.Next()
+		folder := bad
+		if m.Important {
+			folder = good
+			important++
+		}
+		// Names that sort against the order of arrival.
+		save(t, folder, fmt.Sprintf("%04d.eml", n-i), m.Raw)
+	}
+	return good, bad, important
+}
+
+func TestFoldersArePlayedInOrderOfDate(t *testing.T) {
+	good, bad, important := twoFolders(t, 120)
+	s, err := openStream([]source{{good, model.Important}, {bad, model.Ordinary}}, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	var names []string
+	err = s.each(func(m mail) error {
+		names = append(names, filepath.Base(m.Path))
+		if want := map[bool]model.Label{true: model.Important, false: model.Ordinary}[strings.HasPrefix(m.Path, good)]; m.label != want {
+			t.Errorf("%s: got label %v", m.Path, m.label)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := slices.Sorted(slices.Values(names)); len(names) != 120 || !slices.IsSortedFunc(names, func(a, b string) int { return strings.Compare(b, a) }) {
+		t.Errorf("got %v, want the reverse of %v", names, want)
+	}
+	r, err := Play{Important: []string{good}, Ordinary: []string{bad}, Options: testOptions()}.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Examples != 120 || r.Important != important || r.Labels != "folders" || r.Lessons != 120 {
+		t.Errorf("got %+v, want 120 examples, %d important", r, important)
+	}
+}
+
+func TestLabelFileNamesMessagesByIDOrPath(t *testing.T) {
+	good, bad, important := twoFolders(t, 60)
+	var file strings.Builder
+	file.WriteString("# labels\n\n")
+	skipped := 0
+	for i, folder := range []string{good, bad} {
+		paths, err := filepath.Glob(filepath.Join(folder, "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, path := range paths {
+			word := []string{"important", "ordinary"}[i]
+			raw, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, rest, _ := strings.Cut(strings.ToLower(string(raw)), "\nmessage-id: <")
+			id, _, _ := strings.Cut(rest, ">")
+			switch {
+			case i == 1 && k == 0:
+				skipped++ // not in the file: played, not judged
+			case k%3 == 0:
+				fmt.Fprintf(&file, "%s\t%s\n", folder+"/./"+filepath.Base(path), word)
+			case k%3 == 1:
+				fmt.Fprintf(&file, "<%s>\t%s\r\n", id, word)
+			default:
+				fmt.Fprintf(&file, "%s\t%s\n", id, word)
+			}
+		}
+	}
+	file.WriteString("nobody@example.org\timportant\n")
+	labels, err := ReadLabels(strings.NewReader(file.String()), "labels.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Play{Paths: []string{good, bad}, Labels: labels, Options: testOptions()}.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Messages != 60 || r.Examples != 60-skipped || r.Important != important || r.LabelsUnmatched != 1 || r.Labels != "file" {
+		t.Errorf("got %+v, want 60 messages, %d examples, %d important, 1 unmatched", r, 60-skipped, important)
+	}
+}
+
+func TestLabelFileMistakesComeWithTheirLines(t *testing.T) {
+	for _, tt := range []struct{ name, file, want string }{
+		{"no tab", "a@b important\n", "l:1: no tab between the message and its label"},
+		{"no message", "\timportant\n", "l:1: no Message-ID or path before the tab"},
+		{"unknown label", "a\timportant\nb\tspam\n", `l:2: unknown label "spam", want "important" or "ordinary"`},
+		{"contradiction", "a\timportant\n\n<a>\tordinary\n", `l:3: contradicts line 1, which says "important"`},
+		{"two mistakes", "a\nb\n", "l:1: no tab between the message and its label\nl:2: no tab between the message and its label"},
+		{"nothing", "# only this\n", "l:1: no label in the whole file"},
+		{"empty", "", "l:1: no label in the whole file"},
+		{"line too long", "a\timportant\n" + strings.Repeat("x", maxLabelLine+1), "l:2: bufio.Scanner: token too long"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := ReadLabels(strings.NewReader(tt.file), "l")
+			if err == nil || err.Error() != tt.want {
+				t.Errorf("got  %v\nwant %s", err, tt.want)
+			}
+		})
+	}
+	_, err := ReadLabels(strings.NewReader(strings.Repeat("bad\n", 1000)), "l")
+	if n := strings.Count(err.Error(), "\n"); n != maxLabelErrors || !strings.HasSuffix(err.Error(), "and perhaps more") {
+		t.Errorf("got %d lines of errors: %v", n+1, err)
+	}
+}

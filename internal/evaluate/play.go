@@ -1,0 +1,387 @@
+package evaluate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/pipeline"
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// Feedback says when the labels come.
+type Feedback string
+
+// The kinds of feedback.
+const (
+	// Immediate: right after the decision.
+	Immediate Feedback = "immediate"
+	// Delayed: the yes when the owner's answer arrives in the stream, the no
+	// when so many days have passed without one. Both are found by the filter
+	// itself, as live.
+	Delayed Feedback = "delayed"
+)
+
+// delayedDays is how long Delayed waits for an answer.
+const delayedDays = 7
+
+// queueBytes bounds the mail that waits to be featurised or decided.
+const queueBytes = 64 << 20
+
+// Play says what to play and how. Paths are read as package archive reads them,
+// merged by date.
+type Play struct {
+	// Paths are archives of mail with the owner's replies in it, which give the
+	// labels unless Labels do.
+	Paths  []string
+	Labels *Labels
+	// Important and Ordinary are archives of mail whose labels are known, in
+	// place of Paths.
+	Important, Ordinary []string
+
+	Feedback Feedback // "" means Immediate; Delayed needs labels from replies
+	// Options are the filter's, as live. The player sets Shadow, since there is
+	// nobody to mark for, and what Feedback is about: Settle and Silence.
+	Options filter.Options
+	Workers int // goroutines that featurise; 0: as many as there are processors
+	// Progress is called now and then with how many bytes of files were played;
+	// nil is fine. It is called from one goroutine at a time.
+	Progress func(done, total int64)
+}
+
+// ErrPlay is wrapped by errors about what was asked for, as against those about
+// files.
+var ErrPlay = errors.New("cannot play")
+
+// sources lists the archives and where the labels come from.
+func (p *Play) sources() (sources []source, labels string, err error) {
+	add := func(paths []string, label model.Label) {
+		for _, path := range paths {
+			sources = append(sources, source{path, label})
+		}
+	}
+	add(p.Paths, 0)
+	add(p.Important, model.Important)
+	add(p.Ordinary, model.Ordinary)
+	inFolders := len(p.Important)+len(p.Ordinary) > 0
+	switch {
+	case inFolders && (len(p.Paths) > 0 || p.Labels != nil):
+		return nil, "", fmt.Errorf("%w: important and ordinary mail come instead of other archives and of a label file", ErrPlay)
+	case inFolders && (len(p.Important) == 0 || len(p.Ordinary) == 0):
+		return nil, "", fmt.Errorf("%w: there must be both important and ordinary mail", ErrPlay)
+	case len(sources) == 0:
+		return nil, "", fmt.Errorf("%w: there is no archive", ErrPlay)
+	case inFolders:
+		labels = "folders"
+	case p.Labels != nil:
+		labels = "file"
+	case len(p.Options.Featurize.Owner) == 0:
+		return nil, "", fmt.Errorf("%w: labels from the owner's replies need the owner's addresses", ErrPlay)
+	default:
+		labels = "replies"
+	}
+	for _, s := range sources {
+		if s.path == "-" {
+			return nil, "", fmt.Errorf("%w: the archives are read twice, which standard input can't be; save it to a file", ErrPlay)
+		}
+	}
+	switch {
+	case p.Feedback != Immediate && p.Feedback != Delayed:
+		return nil, "", fmt.Errorf("%w: unknown feedback %q; it is %q or %q", ErrPlay, p.Feedback, Immediate, Delayed)
+	case p.Feedback == Delayed && labels != "replies":
+		return nil, "", fmt.Errorf("%w: delayed feedback comes from the owner's replies; labels from a %s have no time of their own", ErrPlay, labels)
+	}
+	return sources, labels, nil
+}
+
+// options returns the filter's options for this play.
+func (p *Play) options() filter.Options {
+	o := p.Options
+	o.Shadow = filter.ShadowOn
+	// An answer counts when it arrives, and nothing else is ever pending.
+	o.Settle = 0
+	o.SilenceDays = 0
+	if p.Feedback == Delayed {
+		o.SilenceDays, o.SilenceCalendar = delayedDays, true
+	}
+	return o
+}
+
+// Run plays and judges. It ends early with ctx's error when that is done.
+func (p Play) Run(ctx context.Context) (*Result, error) {
+	start := time.Now()
+	if p.Feedback == "" {
+		p.Feedback = Immediate
+	}
+	sources, labels, err := p.sources()
+	if err != nil {
+		return nil, err
+	}
+	o := p.options()
+	var known truth = folders{}
+	switch labels {
+	case "replies":
+		s, err := openStream(sources, o.Featurize.MaxBytes)
+		if err != nil {
+			return nil, err
+		}
+		found, own, err := findAnswers(s, o.Featurize)
+		if err = errors.Join(err, s.close()); err != nil {
+			return nil, err
+		}
+		if own == 0 {
+			return nil, fmt.Errorf("%w: no message is from the owner %v, so there is no label; is the address right, and are the owner's own messages in the archive?", ErrPlay, o.Featurize.Owner)
+		}
+		known = found
+	case "file":
+		known = p.Labels
+	}
+	j, err := newJudge(o, known, p.Feedback)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.play(ctx, sources, j); err != nil {
+		return nil, err
+	}
+	r := j.result(time.Since(start))
+	r.Labels = labels
+	if p.Labels != nil {
+		r.LabelsUnmatched = p.Labels.unmatched()
+	}
+	return r, nil
+}
+
+// read is a message on its way to the filter.
+type read struct {
+	mail
+	message *featurize.Message
+}
+
+// play reads, featurises on several goroutines and judges in order.
+func (p *Play) play(ctx context.Context, sources []source, j *judge) (err error) {
+	o := j.filter.Options().Featurize
+	s, err := openStream(sources, o.MaxBytes)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	if _, err := featurize.New(o); err != nil {
+		return err
+	}
+	workers := p.Workers
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	stage := pipeline.New(pipeline.Options[mail]{
+		Workers: workers, Depth: 64 * workers, Bytes: queueBytes, Size: func(m mail) int64 { return int64(len(m.Raw)) },
+	}, func() func(mail) read {
+		f, err := featurize.New(o)
+		if err != nil {
+			panic(err) // the same options were tried just before
+		}
+		return func(m mail) read {
+			message := f.Read(m.Raw)
+			m.Raw = nil
+			return read{m, message}
+		}
+	})
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		defer stage.Close()
+		return s.each(func(m mail) error {
+			own := *m.Message
+			own.Raw = bytes.Clone(m.Raw)
+			m.Message = &own
+			return stage.Put(ctx, m)
+		})
+	})
+	g.Go(func() error {
+		var failed error
+		n := 0
+		for out := range stage.Order() {
+			r := <-out
+			if failed != nil {
+				continue // drain, so that the workers can end
+			}
+			if n++; p.Progress != nil && n%64 == 0 {
+				p.Progress(s.progress())
+			}
+			if failed = j.take(r); failed != nil {
+				failed = fmt.Errorf("%s, message %d: %w", r.Path, r.Index, failed)
+			}
+			if failed == nil {
+				failed = ctx.Err()
+			}
+		}
+		return failed
+	})
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	if p.Progress != nil {
+		p.Progress(s.progress())
+	}
+	return nil
+}
+
+// memory keeps frozen features for later lessons, as the store does.
+type memory map[store.MessageKey][]byte
+
+func (m memory) Features(k store.MessageKey) (*featurize.Features, error) {
+	data, ok := m[k]
+	if !ok {
+		return nil, store.ErrNotFound
+	}
+	x := new(featurize.Features)
+	return x, x.UnmarshalBinary(data)
+}
+
+// judge hands messages to a filter and notes how it did.
+type judge struct {
+	filter   *filter.Filter
+	features memory
+	truth    truth
+	feedback Feedback
+	uid      uint32
+	examples []Judged
+	r        Result
+}
+
+// The one mailbox that everything arrives in.
+const (
+	mailbox  = "INBOX"
+	validity = 1
+)
+
+func newJudge(o filter.Options, known truth, feedback Feedback) (*judge, error) {
+	j := &judge{features: memory{}, truth: known, feedback: feedback}
+	f, err := filter.New(store.NewState(), j.features)
+	if err != nil {
+		return nil, err
+	}
+	j.filter = f
+	for _, e := range []filter.Event{
+		&filter.Configured{Options: o},
+		&filter.Opened{Mailbox: mailbox, UIDValidity: validity, Role: ingest.RoleInbox},
+	} {
+		if _, err := f.Apply(e); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrPlay, err)
+		}
+	}
+	return j, nil
+}
+
+// take plays one message: its arrival, the judgement, and where feedback is
+// immediate its label.
+func (j *judge) take(m read) error {
+	j.r.Messages++
+	j.r.Bytes += m.Size
+	if m.message.Own {
+		j.r.Own++
+	}
+	at := store.Moment(0)
+	if !m.date.IsZero() {
+		at = store.MomentOf(m.date)
+	}
+	j.uid++
+	got, err := j.filter.Apply(&filter.Arrived{
+		At:      at,
+		Place:   filter.Place{Mailbox: mailbox, UIDValidity: validity, UID: j.uid},
+		Meta:    filter.NewMeta(m.message),
+		Message: m.message,
+	})
+	if err != nil {
+		return err
+	}
+	if got.Decision == nil {
+		return nil // the owner's own, or a second copy
+	}
+	key := got.Decision.Message
+	j.r.Features += int64(got.Features.Len())
+	label := j.truth.label(m.message, m.mail)
+	if label != 0 {
+		j.note(got.Decision, label)
+	}
+	if label == 0 || j.feedback == Delayed {
+		// Its label may come later.
+		j.forget()
+		j.features[key], err = got.Features.MarshalBinary()
+		return err
+	}
+	_, err = j.filter.Apply(&filter.Labelled{At: at, Message: key, Label: label})
+	return err
+}
+
+// forget drops the features of messages that the filter has forgotten.
+func (j *judge) forget() {
+	if limit := j.filter.Options().Limits.Messages; len(j.features) <= limit+limit/10 {
+		return
+	}
+	for k := range j.features {
+		if _, ok := j.filter.State().Messages.Get(string(k[:])); !ok {
+			delete(j.features, k)
+		}
+	}
+}
+
+// note judges one decision.
+func (j *judge) note(d *filter.Decision, label model.Label) {
+	j.examples = append(j.examples, Judged{d.Score, label})
+	j.r.Examples++
+	marked := d.Outcome == store.DecidedImportant
+	switch {
+	case label == model.Important && !marked:
+		j.r.Missed++
+	case label == model.Ordinary && marked:
+		j.r.FalseAlarms++
+	}
+	if label == model.Important {
+		j.r.Important++
+	}
+	if d.Outcome == store.DecidedUnsure {
+		j.r.Unsure++
+	}
+}
+
+// result adds up.
+func (j *judge) result(took time.Duration) *Result {
+	r := j.r
+	st := j.filter.State()
+	r.Mistakes, r.Updates, r.HingeLoss = st.Account.Mistakes, st.Account.Updates, st.Account.HingeLoss
+	r.Lessons = st.Account.Important + st.Account.Ordinary
+	r.WrongDecisions = r.FalseAlarms + r.Missed
+	r.AveragePrecision = AveragePrecision(j.examples)
+	r.OneMinusROCAPercent = OneMinusROCAPercent(j.examples)
+	r.F1 = F1(r.Important-r.Missed, r.FalseAlarms, r.Missed)
+	r.BestF1 = BestF1(j.examples)
+	r.Weights = st.Weights.Len()
+	r.Seconds = took.Seconds()
+	if r.Seconds > 0 {
+		r.MessagesPerSecond = float64(r.Messages) / r.Seconds
+		r.MegabytesPerSecond = float64(r.Bytes) / 1e6 / r.Seconds
+	}
+	r.Feedback = j.feedback
+	r.Learner = learnerResult(j.filter.Options().Learner)
+	r.ModelDigest, r.Digest = store.Digest(st)
+	return &r
+}
+
+func learnerResult(s model.Spec) LearnerResult {
+	l := LearnerResult{Kind: string(s.Kind), Zero: [...]string{"unsure", "negative", "positive"}[min(s.Zero, model.ZeroPositive)]}
+	switch s.Kind {
+	case model.KindMargin:
+		l.Margin = s.Margin
+	case model.KindPassiveAggressive:
+		l.Aggressiveness, l.Variant = s.Aggressiveness, s.Variant
+	}
+	return l
+}
