@@ -16,6 +16,10 @@ type queue struct {
 	mu    sync.Mutex
 	list  []ingest.MarkRequest
 	added chan struct{} // holds one when there may be requests
+
+	// tried: a STORE was sent for the oldest request. The goroutine that carries
+	// out requests owns it.
+	tried bool
 }
 
 func newQueue() *queue { return &queue{added: make(chan struct{}, 1)} }
@@ -47,6 +51,7 @@ func (q *queue) done() {
 	if q.list = q.list[1:]; len(q.list) == 0 {
 		q.list = nil
 	}
+	q.tried = false
 }
 
 // marks carries out the requests for this mailbox that head its queue. A
@@ -63,7 +68,7 @@ func (v *visit) marks(ctx context.Context) error {
 		if !ok || mailboxName(req.Place.Mailbox) != v.box.name {
 			return nil
 		}
-		result, err := v.mark(ctx, req)
+		result, err := v.mark(ctx, q, req)
 		if err != nil {
 			return err
 		}
@@ -80,7 +85,7 @@ const storeTries = 4
 
 // mark carries one request out. It returns an error only when the connection is
 // of no more use, or the server asks to come back later.
-func (v *visit) mark(ctx context.Context, req ingest.MarkRequest) (ingest.MarkResult, error) {
+func (v *visit) mark(ctx context.Context, q *queue, req ingest.MarkRequest) (ingest.MarkResult, error) {
 	b := v.box
 	answer := func(o ingest.MarkOutcome, flags []string, detail string) (ingest.MarkResult, error) {
 		return ingest.MarkResult{
@@ -94,10 +99,14 @@ func (v *visit) mark(ctx context.Context, req ingest.MarkRequest) (ingest.MarkRe
 		return answer(ingest.MarkImpossible, nil, err.Error())
 	}
 	flags, modseq, known := b.known(req.Place.UID)
+	// The flag may be there already by our own hand, from before a restart or
+	// before the connection broke. What was not there when we last looked, and
+	// that without a STORE of ours, is somebody else's.
+	ours := !known || q.tried || asAsked(flags, req)
 	// Changes up to b.modseq were reported, so a message is unchanged since the
 	// later of that and its own.
 	since := max(modseq, b.modseq)
-	if !known || !v.condstore || since == 0 || asAsked(flags, req) || differ(flags, req.Known) {
+	if !known || !v.condstore || asAsked(flags, req) || differ(flags, req.Known) {
 		got, ok, err := v.reread(ctx, req, false)
 		if err != nil || !ok {
 			return gone(req, v, err)
@@ -105,35 +114,36 @@ func (v *visit) mark(ctx context.Context, req ingest.MarkRequest) (ingest.MarkRe
 		flags, since = got.flags, got.modseq
 	}
 	for range storeTries {
-		if asAsked(flags, req) {
+		switch {
+		case asAsked(flags, req) && ours:
 			return answer(ingest.MarkDone, flags, "")
-		}
-		if differ(flags, req.Known) {
+		case asAsked(flags, req), differ(flags, req.Known):
 			return answer(ingest.MarkConflict, flags, "")
-		}
-		if !v.keeps(req.Flag) {
+		case !v.keeps(req.Flag):
 			return answer(ingest.MarkImpossible, flags, "the mailbox keeps no such flag")
 		}
-		if err := v.store(req, since); err != nil {
+		q.tried = true
+		late, err := v.store(req, since)
+		if err != nil {
 			status, no := isStatus(err)
 			if !no || status.passing() {
 				return ingest.MarkResult{}, err
 			}
 			return answer(ingest.MarkImpossible, flags, status.Error())
 		}
-		// Neither the OK nor the lines that came with it prove anything: a STORE that
-		// lost the race answers OK too, and an older change that was still to be
-		// announced may stand where the new flags would.
-		got, ok, err := v.reread(ctx, req, true)
+		// The lines that came with the OK prove nothing: an older change that was
+		// still to be announced may stand where the new flags would.
+		got, ok, err := v.reread(ctx, req, !late)
 		if err != nil || !ok {
 			return gone(req, v, err)
 		}
-		if !asAsked(got.flags, req) && slices.Equal(got.flags, flags) && (!v.condstore || got.modseq == since) {
+		ours = !late
+		if still := !v.condstore || got.modseq == since; ours && still && !asAsked(got.flags, req) && !differ(got.flags, req.Known) {
 			return answer(ingest.MarkImpossible, got.flags, "the server said yes and kept nothing")
 		}
 		flags, since = got.flags, got.modseq
 	}
-	if asAsked(flags, req) {
+	if asAsked(flags, req) && ours {
 		return answer(ingest.MarkDone, flags, "")
 	}
 	return answer(ingest.MarkConflict, flags, "")
@@ -188,8 +198,9 @@ func (v *visit) keeps(flag string) bool {
 }
 
 // store sets or clears the flag, provided that the message is unchanged since
-// the given MODSEQ (RFC 7162, section 3.1.3); 0 leaves the condition out.
-func (v *visit) store(req ingest.MarkRequest, since uint64) error {
+// the given MODSEQ (RFC 7162, section 3.1.3); 0 leaves the condition out. It
+// reports whether the server said that it had changed.
+func (v *visit) store(req ingest.MarkRequest, since uint64) (late bool, err error) {
 	op := goimap.StoreFlagsAdd
 	if req.Clear {
 		op = goimap.StoreFlagsDel
@@ -200,14 +211,16 @@ func (v *visit) store(req ingest.MarkRequest, since uint64) error {
 	}
 	s := v.session
 	s.beginFor(1)
+	s.modified.start()
 	cmd := s.client.Store(goimap.UIDSetNum(goimap.UID(req.Place.UID)),
 		&goimap.StoreFlags{Op: op, Flags: []goimap.Flag{goimap.Flag(req.Flag)}}, opts)
-	err := cmd.Close()
+	err = cmd.Close()
+	late = s.modified.end()
 	s.guard.end()
 	if err != nil {
-		return s.fail("store a flag", err)
+		return late, s.fail("store a flag", err)
 	}
-	return nil
+	return late, nil
 }
 
 // reread reads the flags of the request's message as they are now, and reports

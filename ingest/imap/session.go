@@ -35,6 +35,8 @@ type session struct {
 	unhook func() bool // stops the closing of the connection by the context
 	onSync func()      // called when the session has caught up with the server
 
+	modified modifiedWatch
+
 	seen   atomic.Uint32 // hints not yet taken
 	hinted chan struct{} // holds one when there may be hints
 }
@@ -90,7 +92,8 @@ func (s *session) start(ctx context.Context, raw net.Conn) error {
 		}
 	}
 	opts := &imapclient.Options{
-		TLSConfig: conf,
+		TLSConfig:   conf,
+		DebugWriter: &s.modified,
 		UnilateralDataHandler: &imapclient.UnilateralDataHandler{
 			Expunge: func(uint32) { s.hint(hintExpunged) },
 			Mailbox: func(d *imapclient.UnilateralDataMailbox) {

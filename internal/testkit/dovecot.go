@@ -188,6 +188,7 @@ mail_location = %[6]s:~/Mail
 first_valid_uid = 1
 first_valid_gid = 1
 mail_max_userip_connections = 100
+mail_fsync = never
 auth_failure_delay = 0
 auth_verbose = no
 passdb {
@@ -345,6 +346,39 @@ func (d *Dovecot) Log() string {
 		return err.Error()
 	}
 	return string(data)
+}
+
+// Fill puts many messages into the first user's INBOX, a Maildir, as a delivery
+// agent beside the server would: hundreds of times faster than APPEND. Their
+// UIDs ascend in the order given.
+func (d *Dovecot) Fill(n int, next func() Message) {
+	d.tb.Helper()
+	box := filepath.Join(d.dir, "mail", d.User, "Mail")
+	first := d.Owner(d.tb)
+	first.Select("INBOX") // makes the Maildir
+	first.Close()
+	owner := -1
+	if info, err := os.Stat(box); err != nil {
+		d.tb.Fatalf("fill: no Maildir at %s: %v", box, err)
+	} else if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		owner = int(stat.Uid)
+	}
+	// Dovecot numbers new files in the order of the first part of their names.
+	for i := range n {
+		m := next()
+		path := filepath.Join(box, "new", fmt.Sprintf("%d.M%06dP1.testkit", 1700000000+i, i%1000000))
+		if err := os.WriteFile(path, m.Raw, 0o600); err != nil {
+			d.tb.Fatal(err)
+		}
+		if err := os.Chtimes(path, m.Date, m.Date); err != nil {
+			d.tb.Fatal(err)
+		}
+		if os.Geteuid() == 0 {
+			if err := os.Chown(path, owner, -1); err != nil {
+				d.tb.Fatal(err)
+			}
+		}
+	}
 }
 
 // SetPassword changes the password of every user, on the server alone.
