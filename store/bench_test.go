@@ -173,11 +173,9 @@ func heapOf(build func() any) uint64 {
 func TestTheStateOfAMailboxOf20000MessagesTakesUnder40MB(t *testing.T) {
 	path := tempStore(t)
 	s := openTest(t, path, Options{NoSync: true, CheckpointEvery: 1})
-	st := mailbox(rand.New(rand.NewPCG(2, 2)), 20_000)
-	if err := s.Commit("ann", st, Batch{}); err != nil {
+	if err := s.Commit("ann", mailbox(rand.New(rand.NewPCG(2, 2)), 20_000), Batch{}); err != nil {
 		t.Fatal(err)
 	}
-	st = nil
 	heap := heapOf(func() any {
 		loaded, err := s.Load("ann")
 		if err != nil {

@@ -53,7 +53,7 @@ func commitUnderLimits(path string) error {
 	r := rand.New(rand.NewPCG(8, 8))
 	st := NewState()
 	refused := 0
-	for range 20 {
+	for range 8 {
 		b := grow(r, st)
 		_, before := Digest(st)
 		for pages := uint64(0); ; pages += 1 + r.Uint64N(6) {
@@ -90,6 +90,6 @@ func commitUnderLimits(path string) error {
 	if refused < 100 {
 		return fmt.Errorf("only %d writes failed, want 100 or more", refused)
 	}
-	fmt.Printf("%d failed commits before 20 that succeeded\n", refused)
+	fmt.Printf("%d failed commits before 8 that succeeded\n", refused)
 	return s.Close()
 }

@@ -16,7 +16,7 @@ import (
 // a State from nothing. Its items stand in strictly ascending order of (table,
 // key):
 //
-//	row      table byte, uvarint length of key, key, uvarint n, value
+//	row      table byte, uvarint length of the key, the key, uvarint n, value
 //	         (n is 0 for a deleted row, else the length of value plus 1)
 //	weights  byte 2, uvarint count, count × (index, value), 8 bytes each
 //	gone     byte 3, uvarint count, count × index, 8 bytes each
@@ -149,7 +149,7 @@ func (r *recordReader) next() (it item, ok bool, err error) {
 		return item{}, false, nil
 	}
 	it.table, r.rest = tableID(r.rest[0]), r.rest[1:]
-	size := uint64(0)
+	var size uint64
 	switch it.table {
 	case weights, weightsGone:
 		width := uint64(16)

@@ -73,21 +73,23 @@ func (s *Store) Verify() (Report, error) {
 }
 
 func (s *Store) checkStructure(report *Report) error {
-	check := func(tx *bolt.Tx) error {
-		if err := firstOf(tx.Check()); err != nil {
-			report.Problems = append(report.Problems, err)
-		}
-		return nil
-	}
-	if s.db.IsReadOnly() {
-		return s.view(check)
-	}
+	var found error
 	done := errors.New("nothing to commit")
-	err := s.update(func(tx *bolt.Tx) error { return errors.Join(check(tx), done) })
-	if errors.Is(err, done) {
-		return nil
+	check := func(tx *bolt.Tx) error {
+		found = firstOf(tx.Check())
+		return done
 	}
-	return err
+	transaction := s.update
+	if s.db.IsReadOnly() {
+		transaction = s.view
+	}
+	if err := transaction(check); !errors.Is(err, done) {
+		return err
+	}
+	if found != nil {
+		report.Problems = append(report.Problems, found)
+	}
+	return nil
 }
 
 // checkFrames checks every checksum in the file and returns what it found, but
@@ -207,13 +209,13 @@ func verifyLessons(account *bolt.Bucket) error {
 		return err
 	}
 	return b.ForEach(func(key, value []byte) error {
-		payload, err := unframe(frameLesson, key, value)
-		if err != nil {
-			return nil // said already
-		}
 		var lesson Lesson
-		if err := rowDecoding.Unmarshal(payload, &lesson); err != nil {
-			return fmt.Errorf("lesson %d: %w", binary.BigEndian.Uint64(key), err)
+		payload, err := unframe(frameLesson, key, value)
+		if err == nil {
+			err = rowDecoding.Unmarshal(payload, &lesson)
+		}
+		if err != nil {
+			return fmt.Errorf("lesson at %x: %w", key, err)
 		}
 		return nil
 	})
