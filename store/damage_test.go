@@ -34,8 +34,10 @@ func fullFile(t testing.TB) (data []byte, digest string) {
 	}
 	st.Weights.Add(1.5, x)
 	st.TouchWeights(x)
-	for range 60 {
-		if err := s.Commit("ann", st, change(r, st, tw)); err != nil {
+	for n := range 60 {
+		b := change(r, st, tw)
+		b.Features = append(b.Features, FeatureRecord{messageKey(1000 + n), make([]byte, 1500)}) // several pages
+		if err := s.Commit("ann", st, b); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -322,4 +324,51 @@ func TestForeignAndNewerFilesAreRefusedAndLeftAlone(t *testing.T) {
 			}
 		})
 	}
+}
+
+// References that lead back up the tree, out of the file or over half of it
+// would keep the database library busy for ever, or end the process.
+func TestWildPageReferencesAreNoticed(t *testing.T) {
+	whole, _ := fullFile(t)
+	tried := 0
+	try := func(data []byte) {
+		t.Helper()
+		tried++
+		if _, err := openDamaged(t, tempStore(t), data); !errors.Is(err, ErrDamaged) {
+			t.Errorf("Open: %v, want ErrDamaged", err)
+		}
+	}
+	branches, leaves := 0, 0
+	for at := page(2); at < len(whole); at += page(1) {
+		id := uint64(at / page(1))
+		switch flags := binary.NativeEndian.Uint16(whole[at+8:]); {
+		case binary.NativeEndian.Uint64(whole[at:]) != id:
+		case flags == branchPage && branches < 3 && reachable(t, whole, id):
+			branches++
+			for _, wild := range []uint64{id, 0, 1, 1 << 40} {
+				data := []byte(string(whole))
+				binary.NativeEndian.PutUint64(data[at+pageHeader+8:], wild)
+				try(data)
+			}
+		case flags == leafPage && leaves < 3 && reachable(t, whole, id):
+			leaves++
+			for _, field := range []int{12, pageHeader, pageHeader + 4, pageHeader + 8, pageHeader + 12} {
+				data := []byte(string(whole))
+				binary.NativeEndian.PutUint32(data[at+field:], 1<<30)
+				try(data)
+			}
+		}
+	}
+	if branches == 0 || leaves == 0 {
+		t.Errorf("tried %d branch pages and %d leaf pages, want some of each", branches, leaves)
+	}
+}
+
+// reachable reports whether a page is in use: a store without it is damaged.
+func reachable(t testing.TB, whole []byte, id uint64) bool {
+	t.Helper()
+	data := []byte(string(whole))
+	clear(data[page(int(id)):page(int(id)+1)])
+	_, err := openDamaged(t, tempStore(t), data)
+	return errors.Is(err, ErrDamaged)
 }

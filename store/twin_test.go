@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"reflect"
-	"slices"
 	"testing"
 
 	"github.com/hinged/hinged/model"
@@ -421,16 +420,5 @@ func TestOnlyTheCurrentStateMayBeCommitted(t *testing.T) {
 	}
 	if err := commit(st, 3); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestKeysAscend(t *testing.T) {
-	table := newTable[Word]()
-	want := []string{"", "a", "aaaaaaaa", "aaaaaaaaaaaaaaaa", "ab", "b", "bbbbbbbb"}
-	for _, key := range []string{"b", "aaaaaaaaaaaaaaaa", "bbbbbbbb", "", "ab", "aaaaaaaa", "a"} {
-		table.Put(key, Word{})
-	}
-	if got := table.Keys(); !slices.Equal(got, want) {
-		t.Errorf("Keys() = %q, want %q", got, want)
 	}
 }

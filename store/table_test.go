@@ -1,0 +1,80 @@
+package store
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/hinged/hinged/model"
+)
+
+func TestKeysAscend(t *testing.T) {
+	table := newTable[Word]()
+	want := []string{"", "a", "aaaaaaaa", "aaaaaaaaaaaaaaaa", "ab", "b", "bbbbbbbb"}
+	for _, key := range []string{"b", "aaaaaaaaaaaaaaaa", "bbbbbbbb", "", "ab", "aaaaaaaa", "a"} {
+		table.Put(key, Word{})
+	}
+	if got := table.Keys(); !slices.Equal(got, want) {
+		t.Errorf("Keys() = %q, want %q", got, want)
+	}
+}
+
+// Places share equal flags, whether put or loaded, and not with the caller.
+func TestPlacesShareTheirFlags(t *testing.T) {
+	s := openTest(t, tempStore(t), testOptions())
+	st := NewState()
+	mine := []string{"\\answered", "\\seen"}
+	st.Places.Put(PlaceKey("INBOX", 1), Place{Flags: mine})
+	st.Places.Put(PlaceKey("INBOX", 2), Place{Flags: []string{"\\answered", "\\seen"}})
+	st.Places.Put(PlaceKey("INBOX", 3), Place{Flags: []string{"\\answered\\seen"}})
+	mine[0] = "changed"
+	if err := s.Commit("ann", st, Batch{}); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := s.Load("ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, st := range map[string]*State{"put": st, "loaded": loaded} {
+		one, _ := st.Places.Get(PlaceKey("INBOX", 1))
+		two, _ := st.Places.Get(PlaceKey("INBOX", 2))
+		three, _ := st.Places.Get(PlaceKey("INBOX", 3))
+		if !slices.Equal(one.Flags, []string{"\\answered", "\\seen"}) || &one.Flags[0] != &two.Flags[0] {
+			t.Errorf("%s: flags %q and %q are not one slice", name, one.Flags, two.Flags)
+		}
+		if !slices.Equal(three.Flags, []string{"\\answered\\seen"}) {
+			t.Errorf("%s: flags are %q", name, three.Flags)
+		}
+	}
+}
+
+// However often weights are touched between commits, each is written once.
+func TestWeightsTouchedOverAndOverAreWrittenOnce(t *testing.T) {
+	s := openTest(t, tempStore(t), testOptions())
+	st := NewState()
+	var x model.Vector
+	for i := range 1000 {
+		x = append(x, model.Feature{Index: model.Index(i + 1), Value: 1})
+	}
+	for range 1000 {
+		st.Weights.Add(1, x)
+		st.TouchWeights(x)
+	}
+	if n := len(st.touched); n > 1<<17 {
+		t.Errorf("%d touches are noted, of 1000 weights", n)
+	}
+	record, err := st.changes(nil)
+	if err != nil || len(record) > 17_000 {
+		t.Errorf("the record of 1000 weights has %d bytes, %v", len(record), err)
+	}
+	if err := s.Commit("ann", st, Batch{}); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := s.Load("ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _ := Digest(st)
+	if got, _ := Digest(loaded); got != want {
+		t.Errorf("weights digest to %s, want %s", got, want)
+	}
+}
