@@ -25,6 +25,7 @@ type Featurizer struct {
 	body      bodyReader
 	words     wordReader
 	structure structure
+	place     string // of the message, in words
 }
 
 // New returns a Featurizer for o, or the first reason why there is none.
@@ -61,6 +62,8 @@ func (f *Featurizer) Read(raw []byte) *Message {
 	var body, debris []byte
 	f.fields, body, debris = f.split(raw, f.fields, true)
 	f.readHeader(m)
+	m.address, m.place = f.addressOf(m), f.structure.placeOf(m)
+	f.place = m.place.String()
 	f.readBody(f.fields, body, debris)
 	f.readStructure(m)
 

@@ -8,10 +8,10 @@ type Group uint8
 
 // The groups.
 const (
-	Misc    Group = iota // header names and words, structure, patch text
+	Misc    Group = iota // header names and words, structure, quoted text, signatures
 	Social               // who wrote to whom, where in the thread, and what is remembered of them
-	Subject              // the subject, the opening of the text, the paths that a patch touches
-	Body                 // the writer's own text and what it quotes
+	Subject              // the subject, and the paths that a patch touches
+	Body                 // the writer's own text, its opening once more, and patches
 	groups
 
 	// Constant is the group of the affine coordinate in a listing of features.

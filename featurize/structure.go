@@ -54,28 +54,56 @@ func (f *Featurizer) readStructure(m *Message) {
 	if s.version > 0 {
 		f.terms.add(Subject, "patch version ", strconv.Itoa(s.version))
 	}
-	m.address = f.addressOf(m)
-	m.place = s.placeOf(m)
+	f.readSocial(m)
+}
 
+// readSocial makes the features that tie the sender, the place in the thread and
+// the way of addressing together. A linear model can't find such pairs by itself:
+// that an answer from one person matters, and a patch from the same one does
+// not.
+func (f *Featurizer) readSocial(m *Message) {
+	s := &f.structure
 	from := "nobody"
 	if len(m.From) > 0 {
 		from = m.From[0]
 	}
 	domain := Domain(from)
-	position := m.place.String()
-	depth := bin(len(m.References))
-	to := m.address.String()
-	f.terms.add(Social, "addressed:", to)
-	f.terms.add(Social, "place:", position)
-	f.terms.add(Social, "depth:", depth)
-	f.terms.add(Social, "place:", position+" | "+to)
-	f.terms.add(Social, "depth:", depth+" | "+to)
-	f.terms.add(Social, "from:", from+" | "+to)
-	f.terms.add(Social, "from:", from+" | "+position)
-	f.terms.add(Social, "from:", from+" | "+position+" | "+to)
-	f.terms.add(Social, "from:", domain+" | "+to)
-	f.terms.add(Social, "from:", domain+" | "+position)
-	f.terms.add(Social, "to:", first(m.To)+" | "+position)
+	to, position, depth := m.address.String(), m.place.String(), bin(len(m.References))
+	own, questions, trailers := bin(s.own), bin(s.questions), bin(s.trailers)
+	f.fact("addressed:", to)
+	f.fact("place:", position)
+	f.fact("place:", position, to)
+	f.fact("depth:", depth)
+	f.fact("depth:", depth, to)
+	f.fact("from:", from, to)
+	f.fact("from:", from, position)
+	f.fact("from:", from, position, to)
+	f.fact("from:", from, "depth "+depth)
+	f.fact("from:", domain, to)
+	f.fact("from:", domain, position)
+	f.fact("to:", first(m.To), position)
+	f.fact("shape:recipients ", bin(len(m.To)+len(m.Cc)), to)
+	f.fact("shape:questions ", questions, to)
+	f.fact("shape:questions ", questions, position)
+	f.fact("shape:own lines ", own, to)
+	f.fact("shape:own lines ", own, position)
+	f.fact("shape:own lines ", own, "quoted "+bin(s.quoted))
+	f.fact("shape:own words ", bin(s.words), to, position)
+	f.fact("shape:trailers ", trailers, to)
+	f.fact("shape:trailers ", trailers, position)
+}
+
+// fact adds a social feature made of several facts.
+func (f *Featurizer) fact(prefix string, facts ...string) {
+	name := append(f.terms.name[:0], prefix...)
+	for i, fact := range facts {
+		if i > 0 {
+			name = append(name, " | "...)
+		}
+		name = append(name, fact...)
+	}
+	f.terms.name = name
+	f.terms.commit(Social)
 }
 
 // Domain returns the part of an address from its last "@" on, the "@" included;

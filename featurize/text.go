@@ -4,8 +4,8 @@ import (
 	"bytes"
 )
 
-// openingWords is how many words of the writer's own text count once more, in
-// the subject group: people say first what they want.
+// openingWords is how many words of the writer's own text count once more, as
+// its opening: people say first what they want.
 const openingWords = 40
 
 // readText makes features of decoded text, line by line: what the writer wrote,
@@ -152,20 +152,26 @@ func isDiffstat(line []byte) bool {
 		(asciiClass[rest[0]]&digit != 0 || bytes.HasPrefix(rest, []byte("Bin")))
 }
 
-// readPath makes features of the path of a file that a patch touches, and of
-// each folder above it.
+// maxFolders bounds how many folders above a file count.
+const maxFolders = 8
+
+// readPath makes features of the path of a file that a patch touches and of each
+// folder above it, once more with the place of the message: a patch to a file,
+// and talk about one, are different things.
 func (f *Featurizer) readPath(path []byte) {
 	if len(path) == 0 || len(path) > 200 || !isASCII(path) {
 		return
 	}
-	f.terms.addBytes(Subject, "path:", path)
-	for n := 0; n < 8; n++ {
+	for n := 0; n <= maxFolders; n++ {
+		f.terms.name = append(append(f.terms.name[:0], "path:"...), path...)
+		f.terms.commit(Subject)
+		f.terms.name = append(append(f.terms.name, " | "...), f.place...)
+		f.terms.commit(Subject)
 		i := bytes.LastIndexByte(path, '/')
 		if i <= 0 {
 			return
 		}
 		path = path[:i]
-		f.terms.addBytes(Subject, "path:", path)
 	}
 }
 
@@ -178,12 +184,12 @@ func (t *textReader) trailer(line []byte) bool {
 	f := t.f
 	f.structure.trailers++
 	name := string(bytes.ToLower(line[:n]))
-	f.terms.add(Misc, "trailer:", name)
+	f.terms.add(Social, "trailer:", name)
 	if address := bareAddress(line[n+1:]); address != "" {
 		if f.owner[address] {
 			address = "owner"
 		}
-		f.terms.add(Misc, "trailer:", name+" "+address)
+		f.terms.add(Social, "trailer:", name+" "+address)
 	}
 	return true
 }

@@ -19,10 +19,10 @@ type kind struct {
 // The kinds of text.
 var (
 	kindSubject   = kind{"subject:", Subject, true}
-	kindOpening   = kind{"opening:", Subject, false}
+	kindOpening   = kind{"opening:", Body, false}
 	kindOwn       = kind{"body:", Body, false}
-	kindQuoted    = kind{"quoted:", Body, false}
-	kindPatch     = kind{"patch:", Misc, false}
+	kindQuoted    = kind{"quoted:", Misc, false}
+	kindPatch     = kind{"patch:", Body, false}
 	kindSignature = kind{"signature:", Misc, false}
 	kindMailer    = kind{"mailer:", Misc, false}
 	kindName      = kind{"name:", Social, false}
