@@ -55,7 +55,6 @@ fmt:
 vet:
 	@echo '== go vet'
 	@$(GO) vet ./...
-	@$(GO) vet -tags prod ./featurize
 
 lint:
 	@echo '== golangci-lint $(LINT_VERSION)'
