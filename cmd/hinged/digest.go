@@ -12,7 +12,7 @@ func digestCommand() *cobra.Command {
 	var path string
 	var asJSON bool
 	c := &cobra.Command{
-		Use:   "digest --config hinged.toml",
+		Use:   "digest",
 		Short: "Print the digests of each account's model and state",
 		Long: `Print two digests for each account: of the model (the weights), and of the
 whole state (with positions, ledger and pending labels; no clocks).
@@ -38,6 +38,6 @@ The same events in the same order give the same digests, on any machine.`,
 		},
 	}
 	configFlag(c, &path)
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	jsonFlag(c, &asJSON, "JSON")
 	return c
 }

@@ -102,16 +102,21 @@ func rootCommand() *cobra.Command {
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return &usageError{fmt.Errorf("unknown verb %q", args[0]), "hinged help"}
+				hint := "hinged --help"
+				if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+					hint = "hinged " + near[0] + " --help"
+				}
+				return &usageError{fmt.Errorf("unknown verb %q", args[0]), hint}
 			}
 			return cmd.Help()
 		},
 		Args: cobra.ArbitraryArgs,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SuggestionsMinimumDistance = 2
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usageError{err, cmd.CommandPath() + " --help"}
 	})
-	root.AddCommand(runCommand(), digestCommand(), verifyCommand(), versionCommand())
+	root.AddCommand(runCommand(), statusCommand(), evalCommand(), classifyCommand(), explainCommand(), digestCommand(), verifyCommand(), versionCommand())
 	return root
 }

@@ -18,7 +18,7 @@ import (
 func runCommand() *cobra.Command {
 	var path string
 	c := &cobra.Command{
-		Use:   "run --config hinged.toml",
+		Use:   "run",
 		Short: "Watch the configured accounts: decide, mark, learn",
 		Long: `Watch the configured accounts until a signal comes.
 
@@ -34,18 +34,6 @@ was committed is lost either way, nor by kill -9.`,
 	}
 	configFlag(c, &path)
 	return c
-}
-
-func configFlag(c *cobra.Command, path *string) {
-	c.Flags().StringVarP(path, "config", "c", "hinged.toml", "configuration file")
-}
-
-// noArgs is cobra.NoArgs with a hint.
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return &usageError{fmt.Errorf("%s takes no arguments, got %q", cmd.CommandPath(), args[0]), cmd.CommandPath() + " --help"}
-	}
-	return nil
 }
 
 func runDaemon(ctx context.Context, path string, stderr io.Writer) error {

@@ -12,7 +12,7 @@ func verifyCommand() *cobra.Command {
 	var path string
 	var asJSON bool
 	c := &cobra.Command{
-		Use:   "verify --config hinged.toml",
+		Use:   "verify",
 		Short: "Check the store and compare each account with a replay of its journal",
 		Long: `Check every page and checksum of the store, then replay each account's journal
 from its base and compare the digests. Exit code 1 when anything is wrong.`,
@@ -37,7 +37,7 @@ from its base and compare the digests. Exit code 1 when anything is wrong.`,
 		},
 	}
 	configFlag(c, &path)
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	jsonFlag(c, &asJSON, "JSON")
 	return c
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
@@ -10,33 +11,58 @@ import (
 // version is set by the linker for a release.
 var version = "dev"
 
+// build is what the binary knows of its making.
+type build struct {
+	commit   string // "" where the build didn't know it
+	modified bool   // the commit isn't all that went in
+}
+
+func readBuild() build {
+	var b build
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.commit = s.Value
+		case "vcs.modified":
+			b.modified = s.Value == "true"
+		}
+	}
+	return b
+}
+
 // versionString is the version with the commit that the binary was built from,
 // where the build knew it.
 func versionString() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return version
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return version + "+" + s.Value[:min(12, len(s.Value))]
-		}
+	if commit := readBuild().commit; commit != "" {
+		return version + "+" + commit[:min(12, len(commit))]
 	}
 	return version
 }
 
 func versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "version",
-		Short:   "Print the version",
-		Example: "  $ hinged version\n  hinged dev go1.26.8",
-		Args:    noArgs,
+		Use:   "version",
+		Short: "Print the version",
+		Long:  "Print the version, the commit that it was built from, and the Go that built it.",
+		Example: `  $ hinged version
+  hinged dev
+  commit 5d1f0c9b0e8f4f7e8a1d2c3b4a59687766554433
+  go1.26.8 linux/amd64`,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			goVersion := "unknown Go"
-			if info, ok := debug.ReadBuildInfo(); ok {
-				goVersion = info.GoVersion
+			b := readBuild()
+			commit := b.commit
+			if commit == "" {
+				commit = "unknown"
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "hinged %s %s\n", versionString(), goVersion)
+			if b.modified {
+				commit += " with changes"
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "hinged %s\ncommit %s\n%s %s/%s\n", version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err
 		},
 	}

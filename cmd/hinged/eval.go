@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/mail"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/hinged/hinged/config"
+	"github.com/hinged/hinged/internal/evaluate"
+)
+
+// evalFlags are the flags of eval; those that an account has too begin with its
+// default.
+type evalFlags struct {
+	account             config.Account
+	important, ordinary []string
+	labels              string
+	asJSON              bool
+
+	feedback, learner, zero, threshold, values *choice
+}
+
+func evalCommand() *cobra.Command {
+	f := &evalFlags{account: config.DefaultAccount()}
+	c := &cobra.Command{
+		Use:   "eval --owner ADDRESS FILE…",
+		Short: "Play an archive as if it arrived now, and judge the decisions",
+		Long: `Play archives of mail through the filter, in order of date, and judge each
+decision before its label is learnt. Nothing is written.
+
+FILE is an mbox (plain, gzip or zstd), a Maildir, a folder of messages or one
+message. What was important, eval learns in one of three ways:
+
+  --owner                  what the owner answered: some message from the owner
+                           names it in In-Reply-To. The owner's own messages
+                           must be in the archive; they are not judged.
+  --important, --ordinary  archives whose mail is all of one kind.
+  --labels                 a file with one message a line: its Message-ID or
+                           path, a tab, then "important" or "ordinary".
+
+--feedback says when the label comes: right after the decision, or, for labels
+from answers, when the answer arrives, or a week has passed without one.`,
+		Example: `  $ hinged eval --owner me@example.org mail.mbox.gz
+  messages           8592, 1709 of them the owner's own
+  examples           6883, 744 of them important (labels from replies, feedback immediate)
+  …
+  $ hinged eval --important ham --ordinary spam --json
+  $ hinged eval --labels labels.tsv --learner perceptron Maildir`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd, args)
+		},
+	}
+	f.define(c)
+	return c
+}
+
+// define adds the flags. Defaults are those of an account in the configuration.
+func (f *evalFlags) define(c *cobra.Command) {
+	a, flags := &f.account, c.Flags()
+	flags.StringArrayVar(&a.Owner, "owner", nil, "an `address` of the owner; may be repeated")
+	flags.StringArrayVar(&f.important, "important", nil, "archive of important mail (`path`); may be repeated")
+	flags.StringArrayVar(&f.ordinary, "ordinary", nil, "archive of ordinary mail (`path`); may be repeated")
+	flags.StringVar(&f.labels, "labels", "", "label `file`")
+	f.feedback = choiceVar(c, "feedback", string(evaluate.Immediate), "when labels come", string(evaluate.Immediate), string(evaluate.Delayed))
+	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object")
+
+	f.learner = choiceVar(c, "learner", a.Learner.Kind, "how it learns", "perceptron", "margin", "passive-aggressive")
+	flags.Float64Var(&a.Learner.Margin, "margin", a.Learner.Margin, "margin: learn from every score not above this on the right side")
+	flags.Float64Var(&a.Learner.Aggressiveness, "aggressiveness", a.Learner.Aggressiveness, "passive-aggressive: how far one lesson may go (C)")
+	flags.IntVar(&a.Learner.Variant, "variant", a.Learner.Variant, "passive-aggressive: 1 (PA-I) or 2 (PA-II)")
+	f.zero = choiceVar(c, "zero", a.Learner.Zero, "what a score of 0 predicts", "unsure", "negative", "positive")
+
+	f.threshold = choiceVar(c, "threshold", a.Threshold.Mode, "how much is marked", "auto", "budget", "cost", "fixed")
+	flags.Float64Var(&a.Threshold.Share, "share", a.Threshold.Share, "budget: share of mail to mark")
+	flags.Float64Var(&a.Threshold.Cost, "cost", a.Threshold.Cost, "cost: false alarms that one missed message is worth")
+	flags.Float64Var(&a.Threshold.Value, "value", a.Threshold.Value, "fixed: the score above which a message is important")
+	flags.Float64Var(&a.Threshold.UnsureShare, "unsure-share", a.Threshold.UnsureShare, "share of mail that is unsure")
+	flags.IntVar(&a.MinImportant, "min-important", a.MinImportant, "important labels before anything is decided")
+	flags.IntVar(&a.MinOrdinary, "min-ordinary", a.MinOrdinary, "ordinary labels before anything is decided")
+
+	f.values = choiceVar(c, "values", a.Featurize.Values, "what a word counts", "binary", "counts", "log-counts")
+	flags.StringVar(&a.Featurize.AuthservID, "authserv-id", "", "`server` whose Authentication-Results are believed")
+}
+
+// run plays and prints.
+func (f *evalFlags) run(cmd *cobra.Command, args []string) error {
+	a := &f.account
+	a.Learner.Kind, a.Learner.Zero = f.learner.value, f.zero.value
+	a.Threshold.Mode, a.Featurize.Values = f.threshold.value, f.values.value
+	for _, address := range a.Owner {
+		if _, err := mail.ParseAddress(address); err != nil || strings.ContainsAny(address, "<> ") {
+			return misuse(cmd, "--owner %q is not a bare address such as me@example.org", address)
+		}
+	}
+	if err := f.useless(cmd); err != nil {
+		return err
+	}
+	play := evaluate.Play{
+		Paths: args, Important: f.important, Ordinary: f.ordinary,
+		Feedback: evaluate.Feedback(f.feedback.value), Options: filterOptions(a),
+	}
+	if err := play.Options.Validate(); err != nil {
+		return misuse(cmd, "%w", err)
+	}
+	if f.labels != "" {
+		labels, err := readLabels(f.labels)
+		if err != nil {
+			return err
+		}
+		play.Labels = labels
+	}
+	bar := newBar(cmd.ErrOrStderr())
+	play.Progress = bar.progress
+	r, err := play.Run(cmd.Context())
+	bar.close()
+	switch {
+	case errors.Is(err, evaluate.ErrPlay):
+		return misuse(cmd, "%w", err)
+	case errors.Is(err, context.Canceled):
+		return errors.New("interrupted")
+	case err != nil:
+		return err
+	case f.asJSON:
+		return r.WriteJSON(cmd.OutOrStdout())
+	default:
+		return r.WriteTable(cmd.OutOrStdout())
+	}
+}
+
+// useless refuses flags that the others leave without effect, as the
+// configuration does.
+func (f *evalFlags) useless(cmd *cobra.Command) error {
+	for _, rule := range []struct{ flag, needs, value, got string }{
+		{"margin", "learner", "margin", f.learner.value},
+		{"aggressiveness", "learner", "passive-aggressive", f.learner.value},
+		{"variant", "learner", "passive-aggressive", f.learner.value},
+		{"share", "threshold", "budget", f.threshold.value},
+		{"cost", "threshold", "cost", f.threshold.value},
+		{"value", "threshold", "fixed", f.threshold.value},
+	} {
+		if cmd.Flags().Changed(rule.flag) && rule.got != rule.value {
+			return misuse(cmd, "--%s has no effect without --%s %s", rule.flag, rule.needs, rule.value)
+		}
+	}
+	return nil
+}
+
+func readLabels(path string) (*evaluate.Labels, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("label file: %w", err)
+	}
+	defer file.Close()
+	return evaluate.ReadLabels(file, path)
+}
+
+// bar is a progress bar on a terminal, and nothing elsewhere.
+type bar struct {
+	w   io.Writer // nil: no terminal
+	bar *progressbar.ProgressBar
+}
+
+func newBar(stderr io.Writer) *bar {
+	if f, ok := stderr.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return &bar{w: stderr}
+	}
+	return &bar{}
+}
+
+func (b *bar) progress(done, total int64) {
+	if b.w == nil {
+		return
+	}
+	if b.bar == nil {
+		b.bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(b.w), progressbar.OptionShowBytes(true),
+			progressbar.OptionSetDescription("playing"), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
+	}
+	_ = b.bar.Set64(done) // a bar that can't be drawn is no reason to stop
+}
+
+func (b *bar) close() {
+	if b.bar != nil {
+		_ = b.bar.Clear()
+	}
+}

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/hinged/hinged/config"
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/testkit"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"hinged": main})
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits":   exits,
+			"seed":    seed,
+			"waitfor": waitfor,
+			"mbox":    mbox,
+			"halve":   halve,
+		},
+	})
+}
+
+// exits runs a command and wants an exit code, or one of several: exits 0|1
+// hinged status.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits code command [argument…]")
+	}
+	code := "0"
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		code = strings.TrimPrefix(err.Error(), "exit status ")
+	}
+	if !slices.Contains(strings.Split(args[0], "|"), code) {
+		ts.Fatalf("got exit code %s, want %s", code, args[0])
+	}
+}
+
+// waitfor waits until a daemon listens on a socket.
+func waitfor(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: waitfor socket")
+	}
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		c, err := daemon.Dial(context.Background(), ts.MkAbs(args[0]))
+		if err == nil {
+			ts.Check(c.Close())
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("no daemon: %v", err)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// mbox writes a generated stream with the owner's answers: mbox file. It is
+// compressed when the name ends in .gz.
+func mbox(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: mbox file")
+	}
+	mail := testkit.NewMail(1)
+	var b bytes.Buffer
+	write := func(m testkit.Message) {
+		b.WriteString("From x@example.org " + m.Date.UTC().Format(time.ANSIC) + "\n")
+		b.Write(bytes.ReplaceAll(bytes.ReplaceAll(m.Raw, []byte("\r\n"), []byte("\n")), []byte("\nFrom "), []byte("\n>From ")))
+		b.WriteString("\n\n")
+	}
+	for range 60 {
+		m := mail.Next()
+		write(m)
+		if m.Important {
+			write(mail.Reply(m))
+		}
+	}
+	if strings.HasSuffix(args[0], ".gz") {
+		var packed bytes.Buffer
+		z := gzip.NewWriter(&packed)
+		_, err := z.Write(b.Bytes())
+		ts.Check(err)
+		ts.Check(z.Close())
+		b = packed
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b.Bytes(), 0o644))
+}
+
+// halve cuts a file in the middle: halve file.
+func halve(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: halve file")
+	}
+	info, err := os.Stat(ts.MkAbs(args[0]))
+	ts.Check(err)
+	ts.Check(os.Truncate(ts.MkAbs(args[0]), info.Size()/2))
+}
+
+// seed runs the daemon of a configuration on generated mail, in which the owner
+// has starred what is important and thrown away the rest, and leaves its store
+// behind: seed hinged.toml. It writes the last message to last.eml.
+func seed(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: seed config")
+	}
+	c, err := config.Load(ts.MkAbs(args[0]))
+	ts.Check(err)
+	o, err := daemonOptions(c, slog.New(slog.DiscardHandler))
+	ts.Check(err)
+	// Later than all the mail, and the same on every run.
+	o.Now = func() time.Time { return time.Date(2024, 3, 1, 0, 0, 0, 0, time.UTC) }
+	s := &scripted{done: make(chan struct{})}
+	for i := range o.Accounts {
+		o.Accounts[i].NewSource = func([]ingest.Known) (ingest.Source, error) { return s, nil }
+	}
+	d, err := daemon.New(o)
+	ts.Check(err)
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		<-s.done
+		cancel()
+	}()
+	ts.Check(d.Run(ctx))
+	ts.Check(d.Close())
+	ts.Check(os.WriteFile(filepath.Join(filepath.Dir(ts.MkAbs(args[0])), "last.eml"), s.last, 0o644))
+}
+
+// scripted is a source that reports some mail and is done.
+type scripted struct {
+	last []byte
+	done chan struct{}
+}
+
+func (*scripted) Mark(...ingest.MarkRequest) {}
+func (*scripted) Status() ingest.Status      { return ingest.Status{Connected: true} }
+
+func (s *scripted) Run(ctx context.Context, emit ingest.Emit) error {
+	mail := testkit.NewMail(1)
+	at := time.Date(2024, 1, 2, 8, 0, 0, 0, time.UTC)
+	send := func(events ...ingest.Event) error {
+		for _, e := range events {
+			if err := emit(ctx, e); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := send(ingest.MailboxOpened{Mailbox: "INBOX", Role: ingest.RoleInbox, UIDValidity: 1, Keywords: true, Seen: at}); err != nil {
+		return err
+	}
+	for uid := uint32(1); uid <= 40; uid++ {
+		m := mail.Next()
+		s.last = m.Raw
+		place := ingest.Place{Mailbox: "INBOX", UIDValidity: 1, UID: uid}
+		flag := `\deleted`
+		if m.Important {
+			flag = `\flagged`
+		}
+		if err := send(
+			ingest.Arrival{Place: place, Internal: m.Date, Raw: m.Raw, Size: int64(len(m.Raw)), Seen: m.Date},
+			ingest.FlagsChanged{Place: place, Flags: []string{flag}, Seen: m.Date},
+			ingest.Cursor{Mailbox: "INBOX", UIDValidity: 1, UIDNext: uid + 1},
+		); err != nil {
+			return err
+		}
+	}
+	close(s.done)
+	<-ctx.Done()
+	return nil
+}
+
+// The configuration's message for every mistake is tested there; here, that all
+// of them reach standard error and the exit code.
+func TestAnUnreadableConfigurationIsNoUsageError(t *testing.T) {
+	var out, errs bytes.Buffer
+	code := run(t.Context(), []string{"status", "--config", filepath.Join(t.TempDir(), "none.toml")}, strings.NewReader(""), &out, &errs)
+	if code != exitFailed || !strings.Contains(errs.String(), "no such file") {
+		t.Errorf("got exit code %d and %q", code, errs.String())
+	}
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hinged/hinged/internal/daemon"
+)
+
+func statusCommand() *cobra.Command {
+	var path string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "status",
+		Short: "Say how every account is doing, and what is missing",
+		Long: `Say how every account is doing: whether it is connected, what it has decided
+and learnt, whether it marks and, if not, what is missing. All numbers are of
+committed state. When no daemon runs they come from the store.`,
+		Example: `  $ hinged status --config hinged.toml
+  hinged dev is running, process 4711
+  
+  me
+    connection  connected
+    marking     not yet: learnt 14 of 20 important, 20 of 20 ordinary
+    …`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := ask(cmd.Context(), path, func(b daemon.Backend) (daemon.Status, error) { return b.Status(cmd.Context()) })
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), s)
+			}
+			return printStatus(cmd.OutOrStdout(), s)
+		},
+	}
+	configFlag(c, &path)
+	jsonFlag(c, &asJSON, "JSON")
+	return c
+}
+
+func printStatus(w io.Writer, s daemon.Status) error {
+	if s.Running {
+		fmt.Fprintf(w, "hinged %s is running, process %d\n", s.Version, s.PID)
+	} else {
+		fmt.Fprintf(w, "hinged is not running; this is what it last committed\n")
+	}
+	for _, a := range s.Accounts {
+		fmt.Fprintf(w, "\n%s\n", a.Account)
+		t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+		line := func(name, format string, args ...any) { fmt.Fprintf(t, "  "+name+"\t"+format+"\n", args...) }
+		if s.Running {
+			line("connection", "%s", connection(a))
+		}
+		line("marking", "%s", a.Marking)
+		line("messages", "%d seen, %d decided, %d of them unsure", a.Messages, a.Decided, a.Unsure)
+		line("learnt", "%d important, %d ordinary; %d settling, %d waiting", a.Important, a.Ordinary, a.Pending, a.Waiting)
+		line("mistakes", "%d, hinge loss %.1f", a.Mistakes, a.HingeLoss)
+		line("wrong decisions", "%d: %d false alarms, %d missed", a.WrongDecisions, a.FalseAlarms, a.Missed)
+		line("marks", "%d set, %d on their way, %d removed by the owner", a.MarksConfirmed, a.MarksIntended, a.MarksRefused)
+		line("model", "%d weights, threshold %+.3f", a.Weights, a.Threshold)
+		line("last", "arrival %s, lesson %s", moment(a.LastArrival), moment(a.LastLesson))
+		for _, m := range a.Mailboxes {
+			line("mailbox", "%s (%s): %d messages", m.Mailbox, m.Role, m.Messages)
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// connection puts the state of the connection into words.
+func connection(a daemon.AccountStatus) string {
+	s := "connected"
+	if !a.Connected {
+		s = "not connected"
+	}
+	if a.Problem != "" {
+		s += ": " + a.Problem
+	}
+	if a.Remaining > 0 {
+		s += fmt.Sprintf("; %d messages still to be read", a.Remaining)
+	}
+	return s
+}
+
+func moment(t *time.Time) string {
+	if t == nil {
+		return "never"
+	}
+	return t.UTC().Format("2006-01-02 15:04:05 UTC")
+}

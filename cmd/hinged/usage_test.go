@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// hinged runs the program in this process.
+func hinged(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = run(t.Context(), args, strings.NewReader(""), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// verbs are the names of all verbs, cobra's own help and completion aside.
+func verbs() []string {
+	var names []string
+	for _, c := range rootCommand().Commands() {
+		names = append(names, c.Name())
+	}
+	return names
+}
+
+func TestEveryUsageErrorHasItsHint(t *testing.T) {
+	mail := filepath.Join(t.TempDir(), "m.eml")
+	if err := os.WriteFile(mail, []byte("Subject: x\n\nx\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	type test struct{ args, want, hint string }
+	tests := []test{
+		{"nonsense", `unknown verb "nonsense"`, "hinged --help"},
+		{"statsu", `unknown verb "statsu"`, "hinged status --help"},
+		{"--nonsense", "unknown flag: --nonsense", "hinged --help"},
+		{"explain", "hinged explain needs a Message-ID, the key of a message, or a file", "hinged explain --help"},
+		{"explain a b", `and nothing more, got "b"`, "hinged explain --help"},
+		{"explain a --parts 0", "--parts is 0, want 1 or more", "hinged explain --help"},
+		{"explain a --parts x", `invalid argument "x"`, "hinged explain --help"},
+		{"eval", "there is no archive", "hinged eval --help"},
+		{"eval " + mail, "need the owner's addresses", "hinged eval --help"},
+		{"eval --owner me@example.org " + mail, "no message is from the owner", "hinged eval --help"},
+		{"eval --owner me " + mail, `--owner "me" is not a bare address`, "hinged eval --help"},
+		{"eval --owner <me@example.org> " + mail, "is not a bare address", "hinged eval --help"},
+		{"eval --owner me@example.org -", "standard input", "hinged eval --help"},
+		{"eval --important " + mail, "both important and ordinary", "hinged eval --help"},
+		{"eval --important a --ordinary b " + mail, "instead of other archives", "hinged eval --help"},
+		{"eval --important a --ordinary b --feedback delayed", "have no time of their own", "hinged eval --help"},
+		{"eval --feedback soon " + mail, "want one of immediate, delayed", "hinged eval --help"},
+		{"eval --learner svm " + mail, "want one of perceptron, margin, passive-aggressive", "hinged eval --help"},
+		{"eval --zero maybe " + mail, "want one of unsure, negative, positive", "hinged eval --help"},
+		{"eval --threshold f1 " + mail, "want one of auto, budget, cost, fixed", "hinged eval --help"},
+		{"eval --values tfidf " + mail, "want one of binary, counts, log-counts", "hinged eval --help"},
+		{"eval --margin 2 " + mail, "--margin has no effect without --learner margin", "hinged eval --help"},
+		{"eval --learner margin --aggressiveness 1 " + mail, "--aggressiveness has no effect without --learner passive-aggressive", "hinged eval --help"},
+		{"eval --learner margin --variant 1 " + mail, "--variant has no effect", "hinged eval --help"},
+		{"eval --share 0.2 " + mail, "--share has no effect without --threshold budget", "hinged eval --help"},
+		{"eval --cost 2 " + mail, "--cost has no effect without --threshold cost", "hinged eval --help"},
+		{"eval --value 2 " + mail, "--value has no effect without --threshold fixed", "hinged eval --help"},
+		{"eval --variant 3 " + mail, "variant is 3", "hinged eval --help"},
+		{"eval --aggressiveness 0 " + mail, "aggressiveness (C) is 0", "hinged eval --help"},
+		{"eval --learner margin --margin -1 " + mail, "margin is -1", "hinged eval --help"},
+		{"eval --threshold budget --share 20 " + mail, "threshold share is 20", "hinged eval --help"},
+		{"eval --threshold cost --cost 0 " + mail, "threshold cost is 0", "hinged eval --help"},
+		{"eval --threshold fixed --value NaN " + mail, "threshold value is NaN", "hinged eval --help"},
+		{"eval --unsure-share 1 " + mail, "unsure share is 1", "hinged eval --help"},
+		{"eval --min-important -1 " + mail, "least numbers of labels", "hinged eval --help"},
+		{"eval --margin x " + mail, `invalid argument "x"`, "hinged eval --help"},
+	}
+	for _, verb := range verbs() {
+		tests = append(tests, test{verb + " --nonsense", "unknown flag: --nonsense", "hinged " + verb + " --help"})
+		if verb != "eval" && verb != "classify" && verb != "explain" {
+			tests = append(tests, test{verb + " extra", "hinged " + verb + ` takes no arguments, got "extra"`, "hinged " + verb + " --help"})
+		}
+	}
+	for _, tt := range tests {
+		t.Run(strings.ReplaceAll(tt.args, mail, "FILE"), func(t *testing.T) {
+			code, stdout, stderr := hinged(t, strings.Fields(tt.args)...)
+			if code != exitUsage {
+				t.Errorf("got exit code %d, want %d", code, exitUsage)
+			}
+			if !strings.HasPrefix(stderr, "hinged: ") || !strings.Contains(stderr, tt.want) || !strings.HasSuffix(stderr, "\nTry: "+tt.hint+"\n") {
+				t.Errorf("got %q, want %q and the hint %q", stderr, tt.want, tt.hint)
+			}
+			if stdout != "" {
+				t.Errorf("got %q on standard output", stdout)
+			}
+			if code, out, _ := hinged(t, strings.Fields(tt.hint)[1:]...); code != exitOK || !strings.Contains(out, "Usage:") {
+				t.Errorf("the hint %q does not help: exit code %d, %q", tt.hint, code, out)
+			}
+		})
+	}
+}
+
+func TestEveryVerbShowsAnExampleSession(t *testing.T) {
+	if got := len(verbs()); got < 8 {
+		t.Fatalf("got %d verbs: %v", got, verbs())
+	}
+	for _, verb := range verbs() {
+		code, out, _ := hinged(t, verb, "--help")
+		if code != exitOK || !strings.Contains(out, "\nExamples:\n  $ hinged "+verb) {
+			t.Errorf("%s: exit code %d, no example session in\n%s", verb, code, out)
+		}
+		_, session, _ := strings.Cut(out, "\nExamples:\n")
+		session, _, _ = strings.Cut(session, "\n\nFlags:")
+		if !strings.Contains(session, "\n  ") {
+			t.Errorf("%s: the example shows no answer:\n%s", verb, session)
+		}
+	}
+}
+
+func TestOutcomesHaveTheirExitCodes(t *testing.T) {
+	for outcome, want := range map[string]int{"important": exitImportant, "ordinary": exitOrdinary, "unsure": exitUnsure, "undecided": exitUnsure} {
+		var errs bytes.Buffer
+		if got := exitCode(outcomeCode(outcome), &errs); got != want || errs.Len() > 0 {
+			t.Errorf("%s: got exit code %d and %q, want %d and nothing", outcome, got, errs.String(), want)
+		}
+	}
+}
