@@ -54,6 +54,12 @@ func (w *Weights) slot(i Index) int {
 // Get returns the weight of i.
 func (w *Weights) Get(i Index) float64 { return w.vals[w.slot(i)] }
 
+// Lookup returns the weight of i and whether the table holds one, be it 0.
+func (w *Weights) Lookup(i Index) (v float64, ok bool) {
+	at := w.slot(i)
+	return w.vals[at], w.keys[at] != 0
+}
+
 // Set gives i the weight v. A weight set to 0 stays in the table, so that a
 // replay of the same calls gives the same table. i must not be 0.
 func (w *Weights) Set(i Index, v float64) {

@@ -30,7 +30,7 @@ func recordSeeds(t testing.TB) (good, bad [][]byte) {
 	bad = append(bad,
 		[]byte{byte(weights), 0},                              // no weights
 		[]byte{byte(weights), 0xff, 0xff, 0xff, 0x7f},         // more than there are
-		[]byte{byte(words), 0x80, 0x00, 1, 0xa0},              // a number not in its shortest form
+		[]byte{byte(messages), 0x80, 0x00, 1, 0xa0},           // a number not in its shortest form
 		[]byte{200, 0, 0},                                     // a table that nobody knows
 		append([]byte{byte(weights), 1}, make([]byte, 16)...), // the reserved index
 	)

@@ -78,7 +78,7 @@ func (s *State) changes(dst []byte) ([]byte, error) {
 	set := make(model.Vector, 0, len(s.touched))
 	var gone []model.Index
 	for _, i := range s.touched {
-		if v, ok := weight(s.Weights, i); ok {
+		if v, ok := s.Weights.Lookup(i); ok {
 			set = append(set, model.Feature{Index: i, Value: v})
 		} else {
 			gone = append(gone, i)
@@ -103,23 +103,6 @@ func (s *State) changes(dst []byte) ([]byte, error) {
 		}
 	}
 	return w.buf, nil
-}
-
-// weight returns the weight of i and whether w holds one, be it 0. Weights
-// answers 0 for both, so a 0 is told apart by whether deleting it makes a
-// difference.
-func weight(w *model.Weights, i model.Index) (float64, bool) {
-	v := w.Get(i)
-	if v != 0 {
-		return v, true
-	}
-	n := w.Len()
-	w.Delete(i)
-	if w.Len() == n {
-		return 0, false
-	}
-	w.Set(i, v)
-	return v, true
 }
 
 // tally counts what records held, by table.

@@ -116,12 +116,6 @@ type Account struct {
 	SentToday uint32 `cbor:"24,keyasint,omitempty" digest:"-"` // marks intended on that day; not in the digest
 }
 
-// Word is the readable name of a learnt feature.
-type Word struct {
-	Name  string `cbor:"1,keyasint,omitempty"`
-	Count uint32 `cbor:"2,keyasint"` // messages learnt from that had it
-}
-
 // Sender is what the account remembers of one address, from earlier mail only.
 type Sender struct {
 	Received uint32 `cbor:"1,keyasint,omitempty"` // messages from it
@@ -175,17 +169,14 @@ type Message struct {
 	Pending   Pending     `cbor:"10,keyasint,omitempty"`
 	Reason    Reason      `cbor:"11,keyasint,omitempty"` // why the outcome is not the threshold's alone
 	// SilenceFrom is Account.ActiveDays when waiting for silence began, plus 1; 0
-	// when silence is not waited for.
-	SilenceFrom uint32 `cbor:"12,keyasint,omitempty"`
-	// Handled: the owner read it, so that its silence teaches nothing while it
-	// is marked.
-	Handled bool `cbor:"13,keyasint,omitempty"`
+	// when silence is not waited for. Not in the digest: it tells moments.
+	SilenceFrom uint32 `cbor:"12,keyasint,omitempty" digest:"-"`
 	// Role is the ingest.Role of the mailbox where its latest copy appeared.
-	Role uint8 `cbor:"14,keyasint,omitempty"`
+	Role uint8 `cbor:"13,keyasint,omitempty"`
 	// Copies counts its places.
-	Copies uint32 `cbor:"15,keyasint,omitempty"`
+	Copies uint32 `cbor:"14,keyasint,omitempty"`
 	// Own: the owner wrote it.
-	Own bool `cbor:"16,keyasint,omitempty"`
+	Own bool `cbor:"15,keyasint,omitempty"`
 }
 
 // Reason tells why a decision or the absence of a mark is not the threshold's

@@ -16,7 +16,6 @@ import (
 type State struct {
 	Account  Account
 	Weights  *model.Weights
-	Words    *Table[Word]        // by Index, 8 bytes big endian
 	Senders  *Table[Sender]      // by ID.Key of the address
 	Threads  *Table[Thread]      // by ID.Key
 	IDs      *Table[KnownID]     // by ID.Key of the Message-ID
@@ -54,7 +53,6 @@ type position struct {
 func NewState() *State {
 	s := &State{
 		Weights:  model.NewWeights(0),
-		Words:    newTable[Word](),
 		Senders:  newTable[Sender](),
 		Threads:  newTable[Thread](),
 		IDs:      newTable[KnownID](),
@@ -108,25 +106,23 @@ const (
 	accountRow  tableID = 1 // the one row of State.Account, under the empty key
 	weights     tableID = 2 // values of weights
 	weightsGone tableID = 3 // weights deleted
-	words       tableID = 4
-	messages    tableID = 8
+	messages    tableID = 7
 )
 
 // tables is the register: a table of State is stored, loaded, digested and
 // verified because it has a line here. Lines ascend by number.
 func (s *State) tables() []table {
 	return []table{
-		{words, "words", s.Words},
-		{5, "senders", s.Senders},
-		{6, "threads", s.Threads},
-		{7, "ids", s.IDs},
+		{4, "senders", s.Senders},
+		{5, "threads", s.Threads},
+		{6, "ids", s.IDs},
 		{messages, "messages", s.Messages},
-		{9, "places", s.Places},
-		{10, "mailboxes", s.Boxes},
-		{11, "ledger", s.Ledger},
-		{12, "refusals", s.Refusals},
-		{13, "labelled", s.Labelled},
-		{14, "recent", s.Recent},
+		{8, "places", s.Places},
+		{9, "mailboxes", s.Boxes},
+		{10, "ledger", s.Ledger},
+		{11, "refusals", s.Refusals},
+		{12, "labelled", s.Labelled},
+		{13, "recent", s.Recent},
 	}
 }
 

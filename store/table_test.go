@@ -8,10 +8,10 @@ import (
 )
 
 func TestKeysAscend(t *testing.T) {
-	table := newTable[Word]()
+	table := newTable[Refusal]()
 	want := []string{"", "a", "aaaaaaaa", "aaaaaaaaaaaaaaaa", "ab", "b", "bbbbbbbb"}
 	for _, key := range []string{"b", "aaaaaaaaaaaaaaaa", "bbbbbbbb", "", "ab", "aaaaaaaa", "a"} {
-		table.Put(key, Word{})
+		table.Put(key, Refusal{})
 	}
 	if got := table.Keys(); !slices.Equal(got, want) {
 		t.Errorf("Keys() = %q, want %q", got, want)

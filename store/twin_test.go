@@ -73,8 +73,6 @@ func handleOf[V any](t table) handle {
 func handles(st *State) (all []handle) {
 	for _, t := range st.tables() {
 		switch t.rows.(type) {
-		case *Table[Word]:
-			all = append(all, handleOf[Word](t))
 		case *Table[Sender]:
 			all = append(all, handleOf[Sender](t))
 		case *Table[Thread]:
@@ -135,7 +133,7 @@ func (tw *twin) compare(t testing.TB, st *State) {
 		t.Errorf("there are %d weights, want %d", st.Weights.Len(), len(tw.weights))
 	}
 	for i, want := range tw.weights {
-		if got, ok := weight(st.Weights, i); got != want || !ok {
+		if got, ok := st.Weights.Lookup(i); got != want || !ok {
 			t.Errorf("weight %#x is %v, want %v", uint64(i), got, want)
 		}
 	}

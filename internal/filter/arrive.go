@@ -23,7 +23,7 @@ func (f *Filter) applyArrived(e *Arrived, r *Result) error {
 	k := e.Meta.Key
 	mk := string(k[:])
 	f.dropPlace(e.Place.key())
-	f.st.Places.Put(e.Place.key(), store.Place{Message: k, Flags: f.internFlags(e.Flags)})
+	f.st.Places.Put(e.Place.key(), store.Place{Message: k, Flags: e.Flags})
 
 	role := f.role(e.Place.Mailbox)
 	m, known := f.st.Messages.Get(mk)

@@ -30,7 +30,7 @@ func (f *Filter) applyFlagged(e *Flagged, r *Result) error {
 // reflag notes the flags that a place has now and heeds what they say.
 func (f *Filter) reflag(place Place, p store.Place, flags []string, r *Result) error {
 	old := p.Flags
-	p.Flags = f.internFlags(flags)
+	p.Flags = flags
 	f.st.Places.Put(place.key(), p)
 	mk := string(p.Message[:])
 	m, ok := f.st.Messages.Get(mk)
@@ -86,8 +86,6 @@ func (f *Filter) heed(k store.MessageKey, m *store.Message, place Place, old, no
 			if !ingest.HasFlag(now, `\Seen`) {
 				say(model.Ordinary, store.SourceMoved)
 			}
-		case flag == `\seen`:
-			m.Handled = true
 		}
 		owner = true
 	}

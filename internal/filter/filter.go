@@ -50,7 +50,6 @@ type Filter struct {
 	waiting  messageQueue // messages whose silence is waited for, by Seq
 	oldest   messageQueue // all messages, by Seq
 	ledger   ledgerIndex
-	flagSets map[string][]string
 	// latest are the features of the last decided arrival, so that a label that
 	// comes with it or right after it needs no look-up.
 	latest struct {
@@ -88,7 +87,7 @@ type Result struct {
 // on. A state that was never configured gets DefaultOptions until a Configured
 // event comes.
 func New(st *store.State, v Vectors) (*Filter, error) {
-	f := &Filter{st: st, vectors: v, flagSets: map[string][]string{}}
+	f := &Filter{st: st, vectors: v}
 	opts := DefaultOptions()
 	if len(st.Account.Options) > 0 {
 		opts = Options{}
@@ -303,20 +302,4 @@ func (f *Filter) noteActivity() {
 		a.ClockDay = d
 		a.ActiveDays++
 	}
-}
-
-// internFlags returns one shared slice for each set of flags, since a mailbox
-// of many thousand messages has only a few.
-func (f *Filter) internFlags(flags []string) []string {
-	if len(flags) == 0 {
-		return nil
-	}
-	key := strings.Join(flags, " ")
-	if s, ok := f.flagSets[key]; ok {
-		return s
-	}
-	if len(f.flagSets) < 4096 {
-		f.flagSets[key] = flags
-	}
-	return flags
 }
