@@ -181,8 +181,8 @@ func (b *bar) progress(done, total int64) {
 		return
 	}
 	if b.bar == nil {
-		b.bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(b.w), progressbar.OptionShowBytes(true),
-			progressbar.OptionSetDescription("playing"), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
+		b.bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(b.w), progressbar.OptionSetDescription("playing"),
+			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
 	}
 	_ = b.bar.Set64(done) // a bar that can't be drawn is no reason to stop
 }
