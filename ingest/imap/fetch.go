@@ -67,7 +67,7 @@ func (v *visit) read(m *imapclient.FetchMessageData, body bool) (got fetched, er
 			v.session.guard.extend(size+lineBudget, v.session.patience())
 			got.raw, got.hasRaw = make([]byte, size), true
 			if _, err := io.ReadFull(item.Literal, got.raw); err != nil {
-				return got, v.session.fail("read a message", err)
+				return got, textError{v.session.fail("read a message", err)}
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -234,4 +235,27 @@ type testWriter struct{ t testing.TB }
 func (w testWriter) Write(p []byte) (int, error) {
 	w.t.Logf("%s", bytes.TrimSpace(p))
 	return len(p), nil
+}
+
+// awaitProblem waits until the status tells of a problem that holds words.
+func awaitProblem(t *testing.T, r *running, words string) string {
+	t.Helper()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if p := r.source.Status().Problem; strings.Contains(p, words) {
+			return p
+		}
+	}
+	t.Fatalf("the status never told of %q; it says %+v", words, r.source.Status())
+	return ""
+}
+
+// awaitConnected waits until both connections are up.
+func awaitConnected(t *testing.T, r *running) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if r.source.Status().Connected {
+			return
+		}
+	}
+	t.Fatalf("never connected; the status says %+v", r.source.Status())
 }

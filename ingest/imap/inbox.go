@@ -63,7 +63,7 @@ func (s *Source) watchInbox(ctx context.Context, sess *session, b *box) error {
 		case err != nil:
 			return err
 		case w.reason == endRecheck:
-			if err := v.recheck(ctx); err != nil {
+			if v, err = v.recheck(ctx); err != nil {
 				return err
 			}
 			recheck.Reset(s.o.RecheckInterval)

@@ -168,7 +168,7 @@ func (p *poller) look(ctx context.Context, sess *session, b *box, flags bool) er
 	if err := v.sync(ctx, 0); err != nil {
 		return err
 	}
-	if flags {
+	if flags && v.condstore { // or they were compared already
 		if err := v.allFlags(ctx); err != nil {
 			return err
 		}

@@ -244,6 +244,13 @@ func (s *session) idle(wait func()) error {
 	return nil
 }
 
+// textError is an error in the middle of a message's text. The client's reader
+// takes it as its sign to go on, so that its command must not be touched again.
+type textError struct{ err error }
+
+func (e textError) Error() string { return e.err.Error() }
+func (e textError) Unwrap() error { return e.err }
+
 // fetch runs a UID FETCH and calls each for every message of the answer. Flags
 // and texts are streamed: what each does not read is thrown away. After an
 // error of each the connection is closed.
@@ -256,7 +263,10 @@ func (s *session) fetch(set goimap.UIDSet, o *goimap.FetchOptions, each func(*im
 		}
 		if err := each(m); err != nil {
 			s.guard.kill(err)
-			_ = cmd.Close() // unblocks the reader; the connection is dead already
+			var text textError
+			if !errors.As(err, &text) {
+				_ = cmd.Close() // unblocks the reader; the connection is dead already
+			}
 			return err
 		}
 		s.guard.extend(0, s.patience())

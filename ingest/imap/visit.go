@@ -138,22 +138,23 @@ func (v *visit) sync(ctx context.Context, h hints) error {
 	return v.progress(ctx)
 }
 
-// recheck compares everything, trusting nothing that the server told before.
-func (v *visit) recheck(ctx context.Context) error {
-	if err := v.session.noop(); err != nil {
-		return err
+// recheck compares everything, trusting nothing that the server told before. It
+// opens the mailbox anew, since a search or a fetch shows what the session was
+// told, and SELECT what is there.
+func (v *visit) recheck(ctx context.Context) (*visit, error) {
+	v, err := v.s.open(ctx, v.session, v.box, v.readOnly)
+	if err != nil {
+		return nil, err
 	}
-	v.session.takeHints()
-	if err := v.arrivals(ctx); err != nil {
-		return err
+	if err := v.sync(ctx, 0); err != nil {
+		return nil, err
 	}
-	if err := v.allFlags(ctx); err != nil {
-		return err
+	if v.condstore { // or all flags were compared already
+		if err := v.allFlags(ctx); err != nil {
+			return nil, err
+		}
 	}
-	if err := v.survey(ctx, 0, 0); err != nil {
-		return err
-	}
-	return v.progress(ctx)
+	return v, nil
 }
 
 // survey compares the UIDs that exist below next with those known, reports what

@@ -124,6 +124,16 @@ func (f *Fake) Tell(format string, args ...any) {
 	}
 }
 
+// Bye says goodbye on every connection and closes it.
+func (f *Fake) Bye(why string) {
+	f.Tell("* BYE %s", why)
+	f.Lock()
+	defer f.Unlock()
+	for _, c := range f.conns {
+		c.conn.Close()
+	}
+}
+
 func (f *Fake) top() uint64 {
 	top := uint64(1)
 	for _, m := range f.Messages {

@@ -152,15 +152,31 @@ func (o *Owner) Expunge(mailbox string, uids ...uint32) {
 func (o *Owner) Move(mailbox string, uid uint32, to string) uint32 {
 	o.tb.Helper()
 	o.need(mailbox)
-	d, err := o.c.Move(imap.UIDSetNum(imap.UID(uid)), to).Wait()
+	set := imap.UIDSetNum(imap.UID(uid))
+	if !o.c.Caps().Has(imap.CapMove) {
+		// The client library would send COPY, STORE and EXPUNGE in one go, of which
+		// Dovecot was seen to forget the last.
+		d, err := o.c.Copy(set, to).Wait()
+		if err != nil {
+			o.tb.Fatalf("owner: copy %s UID %d to %s: %v", mailbox, uid, to, err)
+		}
+		o.Expunge(mailbox, uid)
+		return o.moved(mailbox, uid, to, d.DestUIDs)
+	}
+	d, err := o.c.Move(set, to).Wait()
 	if err != nil {
 		o.tb.Fatalf("owner: move %s UID %d to %s: %v", mailbox, uid, to, err)
 	}
-	if set, ok := d.DestUIDs.(imap.UIDSet); ok && len(set) == 1 {
-		return uint32(set[0].Start)
+	return o.moved(mailbox, uid, to, d.DestUIDs)
+}
+
+func (o *Owner) moved(mailbox string, uid uint32, to string, there imap.NumSet) uint32 {
+	o.tb.Helper()
+	set, ok := there.(imap.UIDSet)
+	if !ok || len(set) != 1 {
+		o.tb.Fatalf("owner: move %s UID %d to %s: the server did not say where it went", mailbox, uid, to)
 	}
-	o.tb.Fatalf("owner: move %s UID %d to %s: the server did not say where it went", mailbox, uid, to)
-	return 0
+	return uint32(set[0].Start)
 }
 
 // Flags returns the canonical flags of a message, and false if it is not there.

@@ -1,0 +1,481 @@
+package imap
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/testkit"
+)
+
+const plainMail = "From: a@example.org\r\nSubject: hello\r\n\r\nhello\r\n"
+
+// only watches INBOX alone, on a server that may have nothing else.
+func only(f *testkit.Fake) Options {
+	o := options(f.Addr, "owner", "not to be seen")
+	o.Mailboxes = []string{"INBOX"}
+	o.PollInterval = time.Hour // the second connection has nothing to look at
+	return o
+}
+
+// inboxOnly reports whether a connection is the one that opened INBOX.
+func isInbox(cmd testkit.FakeCommand) bool {
+	return cmd.Name == "SELECT" && strings.Contains(cmd.Args, "INBOX")
+}
+
+// TestBadDays lets a server go wrong once, in every way that ends a connection.
+// Each time the source must notice, come back, and report the message that
+// waits, once.
+func TestBadDays(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		timeout time.Duration
+		bad     func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool // true: it went wrong here
+	}{
+		{"mute at login", 150 * time.Millisecond, on("AUTHENTICATE", func(c *testkit.FakeConn, _ testkit.FakeCommand) { c.Mute() })},
+		{"mute at SELECT", 150 * time.Millisecond, on("SELECT", func(c *testkit.FakeConn, _ testkit.FakeCommand) { c.Mute() })},
+		{"mute in the middle of a message", 150 * time.Millisecond, on("UID FETCH", func(c *testkit.FakeConn, _ testkit.FakeCommand) {
+			c.Raw("* 1 FETCH (UID 1 FLAGS () BODY[]<0> {1000}\r\nFrom: a@exam")
+			c.Mute()
+		})},
+		{"mute at IDLE", 150 * time.Millisecond, on("IDLE", func(c *testkit.FakeConn, _ testkit.FakeCommand) { c.Mute() })},
+		{"BYE at login", 0, on("AUTHENTICATE", bye)},
+		{"BYE at SELECT", 0, on("SELECT", bye)},
+		{"BYE in the middle of a message", 0, on("UID FETCH", func(c *testkit.FakeConn, cmd testkit.FakeCommand) {
+			c.Raw("* 1 FETCH (UID 1 FLAGS () BODY[]<0> {1000}\r\nFrom: a@exam")
+			bye(c, cmd)
+		})},
+		{"BYE in IDLE", 0, on("IDLE", func(c *testkit.FakeConn, cmd testkit.FakeCommand) {
+			c.Line("+ idling")
+			bye(c, cmd)
+		})},
+		{"VANISHED in IDLE, which the client library does not know", 0, on("IDLE", func(c *testkit.FakeConn, _ testkit.FakeCommand) {
+			c.Line("+ idling")
+			c.Line("* VANISHED 1")
+			c.Mute()
+		})},
+		{"not IMAP at all", 0, on("SELECT", func(c *testkit.FakeConn, _ testkit.FakeCommand) { c.Line("HTTP/1.1 400 Bad Request") })},
+		{"a text larger than asked for", 0, on("UID FETCH", func(c *testkit.FakeConn, _ testkit.FakeCommand) {
+			c.Raw("* 1 FETCH (UID 1 FLAGS () BODY[]<0> {9999999999}\r\nFrom: a@example.org\r\n")
+			c.Mute()
+		})},
+		{"a flag of 3 MB", 0, on("UID FETCH", func(c *testkit.FakeConn, _ testkit.FakeCommand) {
+			c.Raw("* 1 FETCH (UID 1 FLAGS (" + strings.Repeat("x", 3<<20) + "))\r\n")
+			c.Mute()
+		})},
+		{"chatter without end in IDLE", 0, on("IDLE", func(c *testkit.FakeConn, _ testkit.FakeCommand) {
+			c.Line("+ idling")
+			for range 100 {
+				c.Raw("* OK " + strings.Repeat("still here ", 1000) + "\r\n")
+			}
+			c.Mute()
+		})},
+		{"a search that finds four thousand million", 0, on("UID SEARCH", func(c *testkit.FakeConn, cmd testkit.FakeCommand) {
+			c.Line("* ESEARCH (TAG %q) UID ALL 1:4000000000", cmd.Tag)
+			c.OK(cmd)
+		})},
+		{"a mailbox without UIDVALIDITY", 0, on("SELECT", func(c *testkit.FakeConn, cmd testkit.FakeCommand) {
+			c.Line("* 1 EXISTS")
+			c.OK(cmd)
+		})},
+		{"SELECT refused", 0, on("SELECT", func(c *testkit.FakeConn, cmd testkit.FakeCommand) { c.Line("%s NO [INUSE] busy", cmd.Tag) })},
+		{"FETCH refused", 0, on("UID FETCH", func(c *testkit.FakeConn, cmd testkit.FakeCommand) { c.Line("%s NO [SERVERBUG] oops", cmd.Tag) })},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			went := make(chan struct{}, 100)
+			f := testkit.StartFake(t, func(f *testkit.Fake) {
+				f.Handle = func(conn *testkit.FakeConn, cmd testkit.FakeCommand) bool {
+					f.Lock()
+					gone := len(went) > 0
+					f.Unlock()
+					if gone || !c.bad(nil, cmd) {
+						return false
+					}
+					went <- struct{}{}
+					return c.bad(conn, cmd)
+				}
+			})
+			f.Add(plainMail, "")
+			o := only(f)
+			if c.timeout != 0 {
+				o.CommandTimeout = c.timeout
+			}
+			r := startSource(t, o)
+			r.await("the waiting message", 0, arrivalOf("INBOX", 1))
+			// After the bad day, a new message and a mark must work.
+			deadline := time.Now().Add(patience)
+			for len(went) == 0 || !r.source.Status().Connected {
+				if time.Now().After(deadline) {
+					t.Fatalf("it went wrong %d times, and the status is %+v", len(went), r.source.Status())
+				}
+				time.Sleep(5 * time.Millisecond)
+			}
+			r.source.Mark(ingest.MarkRequest{ID: 9, Flag: "$Important", Place: ingest.Place{Mailbox: "INBOX", UIDValidity: 1, UID: 1}})
+			e, _ := r.await("mark", 0, resultOf(9))
+			if got := e.(ingest.MarkResult).Outcome; got != ingest.MarkDone {
+				t.Errorf("the mark afterwards is %v, want done", got)
+			}
+			n := 0
+			for _, e := range r.all() {
+				if a, ok := e.(ingest.Arrival); ok {
+					n++
+					if string(a.Raw) != plainMail {
+						t.Errorf("got %q", a.Raw)
+					}
+				}
+			}
+			if n != 1 {
+				t.Errorf("the message arrived %d times:\n%s", n, describeEvents(r.all()))
+			}
+			if r.source.Status().Reconnects == 0 {
+				t.Error("no reconnect was counted")
+			}
+		})
+	}
+}
+
+// on makes something go wrong at one command. Called without a connection it
+// tells whether this is the one.
+func on(name string, bad func(*testkit.FakeConn, testkit.FakeCommand)) func(*testkit.FakeConn, testkit.FakeCommand) bool {
+	return func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
+		if cmd.Name != name {
+			return false
+		}
+		if c != nil {
+			bad(c, cmd)
+		}
+		return true
+	}
+}
+
+func bye(c *testkit.FakeConn, _ testkit.FakeCommand) {
+	c.Line("* BYE going down")
+	c.Close()
+}
+
+func TestHalfOpenConnectionIsFoundAndReplaced(t *testing.T) {
+	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
+	p := testkit.StartProxy(t, d.Addr)
+	o := dovecotOptions(d)
+	o.Address = p.Addr
+	o.CommandTimeout, o.IdleRestart = 300*time.Millisecond, 500*time.Millisecond
+	r := startSource(t, o)
+	_, at := r.await("INBOX", 0, cursorOf("INBOX", 1))
+	p.Freeze()
+	m := testkit.NewMail(1).Next()
+	uid := d.Owner(t).Append("INBOX", m.Raw, m.Date)
+	awaitProblem(t, r, errMute.Error())
+	p.Thaw()
+	e, _ := r.await("arrival of meanwhile", at, arrivalOf("INBOX", uid))
+	if e.(ingest.Arrival).Backlog {
+		t.Error("what came while the connection was dead is called backlog")
+	}
+}
+
+func TestServerRestart(t *testing.T) {
+	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
+	r := startSource(t, dovecotOptions(d))
+	_, at := r.await("INBOX", 0, cursorOf("INBOX", 1))
+	awaitConnected(t, r)
+	d.Stop()
+	awaitProblem(t, r, "connect to")
+	d.Start()
+	m := testkit.NewMail(1).Next()
+	uid := d.Owner(t).Append("INBOX", m.Raw, m.Date)
+	r.await("arrival after the restart", at, arrivalOf("INBOX", uid))
+	awaitConnected(t, r)
+	if p := r.source.Status().Problem; p != "" {
+		t.Errorf("all is well, yet the status says %q", p)
+	}
+}
+
+func TestWrongPasswordIsNotHammeredAndHealsByItself(t *testing.T) {
+	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
+	right := d.Password
+	var asked []time.Time
+	mu := make(chan struct{}, 1)
+	current := "wrong password one"
+	o := dovecotOptions(d)
+	o.AuthBackoffMin, o.AuthBackoffMax = 200*time.Millisecond, 800*time.Millisecond
+	o.Password = func(context.Context) (string, error) {
+		mu <- struct{}{}
+		defer func() { <-mu }()
+		asked = append(asked, time.Now())
+		return current, nil
+	}
+	r := startSource(t, o)
+	problem := awaitProblem(t, r, errRefused.Error())
+	if strings.Contains(problem, current) {
+		t.Errorf("the problem tells the password: %q", problem)
+	}
+	time.Sleep(1500 * time.Millisecond)
+	mu <- struct{}{}
+	n := len(asked)
+	for i := 1; i < n; i++ {
+		// The jitter takes 30 % at most.
+		if gap := asked[i].Sub(asked[i-1]); gap < 130*time.Millisecond {
+			t.Errorf("attempt %d came %v after the one before", i+1, gap)
+		}
+	}
+	current = right
+	<-mu
+	if n < 2 || n > 8 {
+		t.Errorf("%d attempts in about 1.6 s, want a few", n)
+	}
+	r.await("INBOX", 0, cursorOf("INBOX", 1))
+	awaitConnected(t, r)
+}
+
+func TestUIDVALIDITYChangeOfInboxReadsEverythingAnew(t *testing.T) {
+	f := testkit.StartFake(t, nil)
+	f.Add(plainMail, "")
+	f.Add(plainMail+"2", `\Flagged`)
+	r := startSource(t, only(f))
+	_, at := r.await("scan", 0, cursorOf("INBOX", 3))
+	f.Lock()
+	f.UIDValidity = 77
+	f.Messages = f.Messages[1:]
+	f.Messages[0].UID, f.UIDNext = 1, 2
+	f.Unlock()
+	f.Bye("mailbox was replaced")
+	r.await("the new position", at, func(e ingest.Event) bool {
+		c, ok := e.(ingest.Cursor)
+		return ok && c.UIDValidity == 77 && c.UIDNext == 2
+	})
+	var got []string
+	for _, e := range r.all()[at:] {
+		switch e := e.(type) {
+		case ingest.MailboxOpened:
+			got = append(got, fmt.Sprint("opened ", e.UIDValidity))
+		case ingest.Arrival:
+			got = append(got, fmt.Sprint("arrival ", e.UIDValidity, e.UID, e.Backlog))
+		case ingest.Cursor:
+			got = append(got, fmt.Sprint("cursor ", e.UIDValidity, e.UIDNext))
+		default:
+			got = append(got, fmt.Sprintf("%T", e))
+		}
+	}
+	want := []string{"opened 77", "cursor 77 1", "arrival 77 1 false", "cursor 77 2"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	// A mark that was meant for the old mailbox must not hit the new message.
+	r.source.Mark(ingest.MarkRequest{ID: 1, Flag: "$Important", Place: ingest.Place{Mailbox: "INBOX", UIDValidity: 1, UID: 1}})
+	e, _ := r.await("mark", at, resultOf(1))
+	if got := e.(ingest.MarkResult).Outcome; got != ingest.MarkGone {
+		t.Errorf("a mark for the old UIDVALIDITY is %v, want gone", got)
+	}
+}
+
+func TestMailboxDeletedAndRecreated(t *testing.T) {
+	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
+	owner := d.Owner(t)
+	owner.Create("Lists")
+	o := dovecotOptions(d)
+	o.Include = []string{"Lists"}
+	mail := testkit.NewMail(4)
+	m := mail.Next()
+	owner.Append("Lists", m.Raw, m.Date)
+	r := startSource(t, o)
+	e, at := r.await("scan", 0, arrivalOf("Lists", 1))
+	old := e.(ingest.Arrival).UIDValidity
+	awaitConnected(t, r)
+	owner.Delete("Lists")
+	time.Sleep(500 * time.Millisecond) // long enough for a look that finds nothing
+	owner.Create("Lists")
+	m = mail.Next()
+	owner.Append("Lists", m.Raw, m.Date)
+	e, _ = r.await("the new mailbox", at, func(e ingest.Event) bool {
+		a, ok := e.(ingest.Arrival)
+		return ok && a.Mailbox == "Lists" && a.UIDValidity != old
+	})
+	if a := e.(ingest.Arrival); !bytes.Equal(a.Raw, m.Raw) || a.Backlog {
+		t.Errorf("got %d bytes, backlog=%v", len(a.Raw), a.Backlog)
+	}
+	for _, e := range r.all() {
+		if v, ok := e.(ingest.Vanished); ok {
+			t.Errorf("a mailbox that was away for a moment gave %+v", v)
+		}
+	}
+}
+
+func TestExpungeDuringFetchIsSkipped(t *testing.T) {
+	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
+	d.Fill(60, testkit.NewMail(9).Next)
+	owner := d.Owner(t)
+	o := dovecotOptions(d)
+	o.chunk = 10
+	r := newRecorder(t)
+	n := 0
+	r.hook = func(e ingest.Event) {
+		if _, ok := e.(ingest.Arrival); !ok {
+			return
+		}
+		if n++; n == 5 { // the first chunk is under way
+			owner.Expunge("INBOX", 3, 8, 15, 31, 60)
+		}
+	}
+	run := startWith(t, o, r)
+	run.await("scan", 0, cursorOf("INBOX", 61))
+	m := testkit.NewMail(10).Next()
+	uid := owner.Append("INBOX", m.Raw, m.Date)
+	run.await("arrival after it", 0, arrivalOf("INBOX", uid))
+	run.await("what vanished of the reported", 0, func(e ingest.Event) bool {
+		v, ok := e.(ingest.Vanished)
+		return ok && v.Mailbox == "INBOX" && v.UIDs[0] == 3
+	})
+	run.stop()
+	checkTwin(t, owner, "INBOX", known(nil, run.all()))
+}
+
+func TestClockGoingBackwardsChangesNothingButSeen(t *testing.T) {
+	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
+	owner := d.Owner(t)
+	now := make(chan time.Time, 1)
+	now <- time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	o := dovecotOptions(d)
+	o.Clock = func() time.Time {
+		at := <-now
+		now <- at.Add(-time.Hour)
+		return at
+	}
+	o.TickInterval = 50 * time.Millisecond
+	r := startSource(t, o)
+	_, at := r.await("INBOX", 0, cursorOf("INBOX", 1))
+	m := testkit.NewMail(1).Next()
+	uid := owner.Append("INBOX", m.Raw, m.Date)
+	e, at := r.await("arrival", at, arrivalOf("INBOX", uid))
+	owner.Set("INBOX", uid, `\Flagged`)
+	f, at := r.await("star", at, flagsOf("INBOX", uid, `\flagged`))
+	if !f.(ingest.FlagsChanged).Seen.Before(e.(ingest.Arrival).Seen) {
+		t.Error("this clock goes backwards, and so must Seen: the receiver sets it right")
+	}
+	for range 3 {
+		_, at = r.await("tick", at, func(e ingest.Event) bool { _, ok := e.(ingest.Tick); return ok })
+	}
+}
+
+// TestMessageThatBreaksTheConnectionIsReportedWithoutItsText has a server whose
+// answer for one message no client can read.
+func TestMessageThatBreaksTheConnectionIsReportedWithoutItsText(t *testing.T) {
+	f := testkit.StartFake(t, nil)
+	for i := range 7 {
+		f.Add(fmt.Sprintf("Subject: %d\r\n\r\n", i+1), "")
+	}
+	f.Lock()
+	f.Messages[3].Raw = "Subject: 4\r\n\r\n"
+	f.Messages[3].Flags = `\Seen ( bad`
+	f.Unlock()
+	r := startSource(t, only(f))
+	_, _ = r.await("scan to the end", 0, cursorOf("INBOX", 8))
+	seen := map[uint32]int{}
+	for _, e := range r.all() {
+		a, ok := e.(ingest.Arrival)
+		if !ok {
+			continue
+		}
+		seen[a.UID]++
+		if want := a.UID != 4; (len(a.Raw) > 0) != want {
+			t.Errorf("UID %d came with %d bytes", a.UID, len(a.Raw))
+		}
+	}
+	for uid := uint32(1); uid <= 7; uid++ {
+		if seen[uid] != 1 {
+			t.Errorf("UID %d arrived %d times", uid, seen[uid])
+		}
+	}
+}
+
+// TestFiftyCutsLoseNothing cuts the connections after a random number of bytes,
+// fifty times, while the owner adds mail and changes flags. In the end what was
+// reported must be what a plain fetch of everything finds, each message having
+// arrived once.
+func TestFiftyCutsLoseNothing(t *testing.T) {
+	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
+	mail := testkit.NewMail(11)
+	const start = 300
+	d.Fill(start, mail.Next)
+	owner := d.Owner(t)
+	owner.Select("INBOX")
+	p := testkit.StartProxy(t, d.Addr)
+	o := dovecotOptions(d)
+	o.Address, o.chunk = p.Addr, 20
+	o.BackoffMin, o.BackoffMax = time.Millisecond, 10*time.Millisecond
+	rnd := rand.New(rand.NewPCG(1, 2))
+	p.CutAfter(int64(rnd.IntN(40000)))
+	r := startSource(t, o)
+	uids := start
+	for cut := 1; cut <= 50; cut++ {
+		for range rnd.IntN(3) {
+			m := mail.Next()
+			uids = int(owner.Append("INBOX", m.Raw, m.Date))
+		}
+		uid := uint32(1 + rnd.IntN(uids))
+		if rnd.IntN(2) == 0 {
+			owner.Set("INBOX", uid, []string{"$Important", `\Flagged`, `\Answered`, "$Junk"}[rnd.IntN(4)])
+		} else {
+			owner.Clear("INBOX", uid, "$Important", `\Flagged`)
+		}
+		deadline := time.Now().Add(patience)
+		for p.Cuts() < cut {
+			if time.Now().After(deadline) {
+				t.Fatalf("cut %d did not happen; status %+v", cut, r.source.Status())
+			}
+			// Something must come through for the cut to come to pass.
+			owner.Set("INBOX", 1+uint32(rnd.IntN(uids)), fmt.Sprintf("n%d", rnd.IntN(3)))
+			time.Sleep(10 * time.Millisecond)
+		}
+		p.CutAfter(int64(rnd.IntN(20000)))
+	}
+	p.CutAfter(-1)
+	m := mail.Next()
+	last := owner.Append("INBOX", m.Raw, m.Date)
+	owner.Set("INBOX", last, `\Flagged`)
+	r.await("the last arrival", 0, arrivalOf("INBOX", last))
+	deadline := time.Now().Add(patience)
+	for {
+		mine, _, ok := lookup(known(nil, r.all()), "INBOX", last)
+		if ok && ingest.HasFlag(mine, `\Flagged`) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the last star never came")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	r.stop()
+	checkTwin(t, owner, "INBOX", known(nil, r.all()))
+	seen := map[uint32]int{}
+	before := uint32(0)
+	for _, e := range r.all() {
+		if a, ok := e.(ingest.Arrival); ok && a.Mailbox == "INBOX" {
+			if seen[a.UID]++; seen[a.UID] > 1 {
+				t.Errorf("UID %d arrived again", a.UID)
+			}
+			if a.UID < before {
+				t.Errorf("UID %d arrived after UID %d", a.UID, before)
+			}
+			before = a.UID
+		}
+	}
+	if got := r.source.Status().Reconnects; got < 50 {
+		t.Errorf("%d reconnects for 50 cuts", got)
+	}
+}
+
+func lookup(all []ingest.Known, mailbox string, uid uint32) ([]string, uint32, bool) {
+	for _, k := range all {
+		if k.Mailbox == mailbox {
+			f, ok := k.Flags[uid]
+			return f, k.UIDValidity, ok
+		}
+	}
+	return nil, 0, false
+}

@@ -1,0 +1,280 @@
+package imap
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/testkit"
+)
+
+// stores counts the STOREs that a Fake was sent.
+func stores(f *testkit.Fake, then func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool) func() int {
+	n := 0
+	f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
+		if cmd.Name == "UID STORE" {
+			f.Lock()
+			n++
+			f.Unlock()
+		}
+		return then != nil && then(c, cmd)
+	}
+	return func() int {
+		f.Lock()
+		defer f.Unlock()
+		return n
+	}
+}
+
+func mark(id uint64, uid uint32, knownFlags ...string) ingest.MarkRequest {
+	return ingest.MarkRequest{
+		ID: id, Flag: "$Important", Known: ingest.CanonicalFlags(knownFlags),
+		Place: ingest.Place{Mailbox: "INBOX", UIDValidity: 1, UID: uid},
+	}
+}
+
+// TestMarkOutcomes asks for marks in every situation that a server can be in.
+func TestMarkOutcomes(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		flags     string // before the source starts
+		permanent string
+		caps      string
+		request   ingest.MarkRequest
+		// before runs once, when the first STORE arrives and before it is carried
+		// out: somebody else is faster. The Fake is locked.
+		before  func(f *testkit.Fake)
+		handle  func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool
+		outcome ingest.MarkOutcome
+		flagsIn string // among the flags of the result
+		stores  int
+	}{
+		{name: "set", request: mark(1, 1), outcome: ingest.MarkDone, flagsIn: "$Important", stores: 1},
+		{name: "set without CONDSTORE", caps: "IMAP4rev1 AUTH=PLAIN", request: mark(1, 1), outcome: ingest.MarkDone, flagsIn: "$Important", stores: 1},
+		{name: "cleared", flags: `$Important \Seen`, request: func() ingest.MarkRequest {
+			r := mark(1, 1, "$Important", `\Seen`)
+			r.Clear = true
+			return r
+		}(), outcome: ingest.MarkDone, flagsIn: `\Seen`, stores: 1},
+		{name: "set already, as after a crash between STORE and confirmation", flags: `\Important`, request: mark(1, 1),
+			outcome: ingest.MarkDone, flagsIn: "$Important"},
+		{name: "read in the meantime, which does not matter", request: mark(1, 1),
+			before:  func(f *testkit.Fake) { f.Messages[0].Flags, f.Messages[0].ModSeq = `\Seen`, 50 },
+			outcome: ingest.MarkDone, flagsIn: "$Important", stores: 2},
+		{name: "answered in the meantime", request: mark(1, 1),
+			before:  func(f *testkit.Fake) { f.Messages[0].Flags, f.Messages[0].ModSeq = `\Answered`, 50 },
+			outcome: ingest.MarkConflict, flagsIn: `\Answered`, stores: 1},
+		{name: "marked by the owner in the meantime", request: mark(1, 1),
+			before:  func(f *testkit.Fake) { f.Messages[0].Flags, f.Messages[0].ModSeq = "$Important", 50 },
+			outcome: ingest.MarkConflict, flagsIn: "$Important", stores: 1},
+		{name: "decided on flags that are no more", flags: `\Flagged`, request: mark(1, 1), outcome: ingest.MarkConflict, flagsIn: `\Flagged`},
+		{name: "expunged in the meantime", request: mark(1, 1),
+			before: func(f *testkit.Fake) { f.Messages = nil }, outcome: ingest.MarkGone, stores: 1},
+		{name: "never there", request: mark(1, 99), outcome: ingest.MarkGone},
+		{name: "no new keywords", permanent: `\Seen \Flagged`, request: mark(1, 1), outcome: ingest.MarkImpossible},
+		{name: "refused", request: mark(1, 1), outcome: ingest.MarkImpossible, stores: 1,
+			handle: on("UID STORE", func(c *testkit.FakeConn, cmd testkit.FakeCommand) {
+				c.Line("%s NO [LIMIT-OF-KEYWORDS] too many", cmd.Tag)
+			})},
+		{name: "accepted and forgotten", request: mark(1, 1), outcome: ingest.MarkImpossible, stores: 1,
+			handle: on("UID STORE", func(c *testkit.FakeConn, cmd testkit.FakeCommand) { c.OK(cmd) })},
+		{name: "a flag that is no flag", request: func() ingest.MarkRequest {
+			r := mark(1, 1)
+			r.Flag = "Has Space"
+			return r
+		}(), outcome: ingest.MarkImpossible},
+		{name: "busy for a while", request: mark(1, 1), outcome: ingest.MarkDone, flagsIn: "$Important", stores: 2,
+			handle: once(on("UID STORE", func(c *testkit.FakeConn, cmd testkit.FakeCommand) { c.Line("%s NO [INUSE] later", cmd.Tag) }))},
+		{name: "connection lost after the STORE was carried out", request: mark(1, 1), outcome: ingest.MarkDone, flagsIn: "$Important", stores: 1,
+			handle: once(on("UID STORE", func(c *testkit.FakeConn, cmd testkit.FakeCommand) {
+				c.Answer(cmd)
+				c.Close()
+			}))},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var count func() int
+			f := testkit.StartFake(t, func(f *testkit.Fake) {
+				if c.permanent != "" {
+					f.Permanent = c.permanent
+				}
+				if c.caps != "" {
+					f.Caps = c.caps
+				}
+				raced := c.before == nil
+				count = stores(f, func(conn *testkit.FakeConn, cmd testkit.FakeCommand) bool {
+					f.Lock()
+					if cmd.Name == "UID STORE" && !raced {
+						raced = true
+						c.before(f)
+					}
+					f.Unlock()
+					return c.handle != nil && c.handle(conn, cmd)
+				})
+			})
+			f.Add(plainMail, c.flags)
+			r := startSource(t, only(f))
+			_, at := r.await("scan", 0, cursorOf("INBOX", 2))
+			r.source.Mark(c.request)
+			e, _ := r.await("mark result", at, resultOf(c.request.ID))
+			res := e.(ingest.MarkResult)
+			if res.Outcome != c.outcome || c.flagsIn != "" && !ingest.HasFlag(res.Flags, c.flagsIn) {
+				t.Errorf("got %+v, want %v with %s", res, c.outcome, c.flagsIn)
+			}
+			if (res.Outcome == ingest.MarkGone) != (res.Flags == nil) && c.flags != "" {
+				t.Errorf("flags %q of a message that is %v", res.Flags, res.Outcome)
+			}
+			if (res.Outcome == ingest.MarkImpossible) != (res.Detail != "") {
+				t.Errorf("detail %q of %v", res.Detail, res.Outcome)
+			}
+			if got := count(); got != c.stores {
+				t.Errorf("%d STOREs were sent, want %d", got, c.stores)
+			}
+			// Whatever somebody else did is reported, too.
+			if c.outcome == ingest.MarkConflict && c.before != nil {
+				r.await("the other's change", at, flagsOf("INBOX", 1, c.flagsIn))
+			}
+		})
+	}
+}
+
+// once lets something go wrong the first time only.
+func once(bad func(*testkit.FakeConn, testkit.FakeCommand) bool) func(*testkit.FakeConn, testkit.FakeCommand) bool {
+	done := make(chan struct{}, 1)
+	return func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
+		if !bad(nil, cmd) {
+			return false
+		}
+		select {
+		case done <- struct{}{}:
+			return bad(c, cmd)
+		default:
+			return false
+		}
+	}
+}
+
+// TestConditionalStoreRacesWithTheOwner lets the owner mark, answer and read
+// messages at the very moments at which the source marks them. No change of the
+// owner's may get lost, and no mark may be taken for ours that was not.
+func TestConditionalStoreRacesWithTheOwner(t *testing.T) {
+	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
+	const n = 60
+	d.Fill(n, testkit.NewMail(12).Next)
+	owner := d.Owner(t)
+	owner.Select("INBOX")
+	r := startSource(t, dovecotOptions(d))
+	e, _ := r.await("opening", 0, func(e ingest.Event) bool {
+		o, ok := e.(ingest.MailboxOpened)
+		return ok && o.Mailbox == "INBOX"
+	})
+	validity := e.(ingest.MailboxOpened).UIDValidity
+	_, at := r.await("scan", 0, cursorOf("INBOX", n+1))
+	owners := []string{`\Answered`, `\Seen`, "$Important", `\Flagged`}
+	for uid := uint32(1); uid <= n; uid++ {
+		req := mark(uint64(uid), uid)
+		req.Place.UIDValidity = validity
+		if uid%2 == 0 {
+			r.source.Mark(req)
+			owner.Set("INBOX", uid, owners[uid%4])
+		} else {
+			owner.Set("INBOX", uid, owners[uid%4])
+			r.source.Mark(req)
+		}
+	}
+	outcomes := map[ingest.MarkOutcome]int{}
+	for uid := uint32(1); uid <= n; uid++ {
+		e, _ := r.await(fmt.Sprintf("result %d", uid), at, resultOf(uint64(uid)))
+		res := e.(ingest.MarkResult)
+		outcomes[res.Outcome]++
+		flags, _ := owner.Flags("INBOX", uid)
+		if res.Outcome == ingest.MarkDone && !ingest.HasFlag(flags, "$Important") {
+			t.Errorf("UID %d: done, but the server has %q", uid, flags)
+		}
+		if res.Outcome == ingest.MarkConflict && owners[uid%4] != "$Important" && ingest.HasFlag(flags, "$Important") {
+			t.Errorf("UID %d: our STORE is said to have done nothing, but the server has %q", uid, flags)
+		}
+		if !ingest.HasFlag(flags, owners[uid%4]) {
+			t.Errorf("UID %d: the owner's %s is lost, the server has %q", uid, owners[uid%4], flags)
+		}
+	}
+	t.Logf("outcomes: %v", outcomes)
+	if outcomes[ingest.MarkDone] == 0 || outcomes[ingest.MarkConflict] == 0 {
+		t.Errorf("got %v, want both done and conflict, or this was no race", outcomes)
+	}
+	// In the end all of it must be known.
+	deadline := time.Now().Add(patience)
+	for uid := uint32(1); uid <= n; uid++ {
+		want, _ := owner.Flags("INBOX", uid)
+		for {
+			got, _, _ := lookup(known(nil, r.all()), "INBOX", uid)
+			if fmt.Sprint(withoutSeen(got)) == fmt.Sprint(withoutSeen(want)) {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("UID %d is known with %q, the server has %q", uid, got, want)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+}
+
+func withoutSeen(flags []string) string {
+	return strings.ReplaceAll(strings.Join(flags, " "), `\seen`, "")
+}
+
+func TestMarksElsewhereThanInInbox(t *testing.T) {
+	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
+	owner := d.Owner(t)
+	owner.Create("Unwatched")
+	mail := testkit.NewMail(13)
+	var reqs []ingest.MarkRequest
+	for i, box := range []string{"Archive", "Unwatched", "INBOX", "Archive", "No such mailbox"} {
+		req := ingest.MarkRequest{ID: uint64(i + 1), Flag: "$Important", Place: ingest.Place{Mailbox: box, UIDValidity: 1, UID: 1}}
+		if i < 4 {
+			m := mail.Next()
+			req.Place.UID = owner.Append(box, m.Raw, m.Date)
+			req.Place.UIDValidity = owner.Select(box)
+		}
+		reqs = append(reqs, req)
+	}
+	r := startSource(t, dovecotOptions(d))
+	r.source.Mark(reqs...) // before the first connection is up
+	for _, req := range reqs[:4] {
+		e, _ := r.await("result", 0, resultOf(req.ID))
+		if res := e.(ingest.MarkResult); res.Outcome != ingest.MarkDone {
+			t.Errorf("%s: got %+v", req.Place.Mailbox, res)
+		}
+		if flags, _ := owner.Flags(req.Place.Mailbox, req.Place.UID); !ingest.HasFlag(flags, "$Important") || ingest.HasFlag(flags, `\Seen`) {
+			t.Errorf("%s: the server has %q", req.Place.Mailbox, flags)
+		}
+	}
+	e, _ := r.await("result", 0, resultOf(5))
+	if res := e.(ingest.MarkResult); res.Outcome != ingest.MarkGone {
+		t.Errorf("in no mailbox: got %+v", res)
+	}
+	for _, e := range r.all() {
+		if o, ok := e.(ingest.MailboxOpened); ok && o.Mailbox == "Unwatched" {
+			t.Error("a mailbox that is not watched was reported")
+		}
+	}
+}
+
+// TestOurOwnChangeHidesNoOlderOne lets the server tell of a change, older than
+// our STORE, only after it.
+func TestOurOwnChangeHidesNoOlderOne(t *testing.T) {
+	f := testkit.StartFake(t, nil)
+	f.Add(plainMail, "")
+	f.Add(plainMail, "")
+	r := startSource(t, only(f))
+	_, at := r.await("scan", 0, cursorOf("INBOX", 3))
+	f.Lock()
+	f.Messages[1].Flags, f.Messages[1].ModSeq = `\Flagged`, 10 // nobody is told
+	f.Unlock()
+	r.source.Mark(mark(1, 1))
+	_, at = r.await("mark", at, resultOf(1))
+	f.Tell(`* 2 FETCH (FLAGS (\Flagged) MODSEQ (10))`)
+	r.await("the older change", at, flagsOf("INBOX", 2, `\flagged`))
+}

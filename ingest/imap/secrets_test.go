@@ -1,0 +1,126 @@
+package imap
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/testkit"
+)
+
+// TestSecretsAndSubjectsStayOutOfLogsAndErrors has a server repeat whatever it
+// is told, in every form, and reads the logs and the status.
+func TestSecretsAndSubjectsStayOutOfLogsAndErrors(t *testing.T) {
+	const user, secret = "owner@example.org", "correct horse battery staple"
+	forms := []string{
+		secret, "horse battery",
+		base64.StdEncoding.EncodeToString([]byte(secret)),
+		base64.StdEncoding.EncodeToString([]byte("\x00" + user + "\x00" + secret)),
+		base64.StdEncoding.EncodeToString([]byte("user=" + user + "\x01auth=Bearer " + secret + "\x01\x01")),
+	}
+	for _, auth := range []AuthMechanism{AuthPlain, AuthLogin, AuthXOAuth2, AuthOAuthBearer} {
+		t.Run(string(auth), func(t *testing.T) {
+			t.Parallel()
+			refused := make(chan string, 100)
+			f := testkit.StartFake(t, func(f *testkit.Fake) {
+				f.Caps += " AUTH=XOAUTH2 AUTH=OAUTHBEARER"
+				f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
+					if cmd.Name != "AUTHENTICATE" && cmd.Name != "LOGIN" {
+						return false
+					}
+					if c.N > 2 {
+						return false
+					}
+					if strings.Contains(cmd.Args, "OAUTH") { // error details first
+						c.Line("+ %s", base64.StdEncoding.EncodeToString([]byte(`{"status":"401"}`)))
+						refused <- c.ReadLine()
+					}
+					c.Line("%s NO [AUTHENTICATIONFAILED] I was told %s and %s", cmd.Tag, cmd.Args, secret)
+					return true
+				}
+			})
+			f.Add("Subject: the quiet subject\r\nFrom: secret.friend@example.org\r\n\r\nhello", "")
+			var mu sync.Mutex
+			var log bytes.Buffer
+			o := only(f)
+			o.Username, o.Auth = user, auth
+			o.Password = func(context.Context) (string, error) { return secret, nil }
+			o.Logger = slog.New(slog.NewTextHandler(lockedWriter{&mu, &log}, &slog.HandlerOptions{Level: slog.LevelDebug}))
+			r := startSource(t, o)
+			problem := awaitProblem(t, r, "refused")
+			r.await("arrival once the login works", 0, arrivalOf("INBOX", 1))
+			r.stop()
+			mu.Lock()
+			defer mu.Unlock()
+			for _, where := range []string{problem, log.String()} {
+				for _, form := range append(forms, "quiet subject", "secret.friend") {
+					if strings.Contains(where, form) {
+						t.Errorf("%q is in %s", form, where)
+					}
+				}
+			}
+			if !strings.Contains(log.String(), "AUTHENTICATIONFAILED") {
+				t.Errorf("the log must still tell what is wrong:\n%s", log.String())
+			}
+			if strings.Contains(string(auth), "oauth") {
+				if got := <-refused; got == "" {
+					t.Error("the error details were not answered")
+				}
+			}
+		})
+	}
+}
+
+type lockedWriter struct {
+	mu *sync.Mutex
+	w  *bytes.Buffer
+}
+
+func (w lockedWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.w.Write(p)
+}
+
+func TestPasswordThatCannotBeHadIsAProblemAndHeals(t *testing.T) {
+	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
+	o := dovecotOptions(d)
+	calls := 0 // logins take turns
+	o.Password = func(context.Context) (string, error) {
+		if calls++; calls < 3 {
+			return "", errors.New("open /run/secret: no such file")
+		}
+		return d.Password, nil
+	}
+	r := startSource(t, o)
+	awaitProblem(t, r, "no such file")
+	r.await("INBOX", 0, cursorOf("INBOX", 1))
+}
+
+func TestReceiverThatFailsEndsTheRun(t *testing.T) {
+	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
+	s, err := New(dovecotOptions(d), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := errors.New("the disk is full")
+	done := make(chan error, 1)
+	go func() {
+		done <- s.Run(context.Background(), func(context.Context, ingest.Event) error { return full })
+	}()
+	select {
+	case err := <-done:
+		if !errors.Is(err, full) {
+			t.Errorf("got %v, want the receiver's error", err)
+		}
+	case <-time.After(patience):
+		t.Fatal("Run goes on without a receiver")
+	}
+}
