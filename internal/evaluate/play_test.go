@@ -274,17 +274,30 @@ func judged(t *testing.T, mbox []byte, feedback Feedback, known truth) []Judged 
 	return j.examples
 }
 
-func TestDelayedScoresKnowNothingOfTheFuture(t *testing.T) {
-	mbox, _ := generated(200, 11)
+func TestScoresKnowNothingOfLaterMessages(t *testing.T) {
+	mbox, important := generated(200, 11)
+	stream, err := openStream([]source{{save(t, t.TempDir(), "m", mbox), 0}}, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.close()
+	known, own, err := findAnswers(stream, testOptions().Featurize)
+	if err != nil || own != important || len(known) != important {
+		t.Fatalf("got %d answers in %d messages of the owner's, %v, want %d", len(known), own, err, important)
+	}
 	cut := bytes.Index(mbox[len(mbox)/2:], []byte("\nFrom someone@")) + len(mbox)/2 + 1
-	all, half := judged(t, mbox, Delayed, answers{}), judged(t, mbox[:cut], Delayed, answers{})
-	if len(half) < 80 || len(half) > 120 {
-		t.Fatalf("half of the stream has %d examples", len(half))
+	scores := map[Feedback][]Judged{}
+	for _, feedback := range []Feedback{Immediate, Delayed} {
+		all, half := judged(t, mbox, feedback, known), judged(t, mbox[:cut], feedback, known)
+		if len(all) != 200 || len(half) < 80 || len(half) > 120 {
+			t.Fatalf("%s: %d examples, %d in the first half", feedback, len(all), len(half))
+		}
+		if !slices.Equal(all[:len(half)], half) {
+			t.Errorf("%s: the scores of the first half depend on the second", feedback)
+		}
+		scores[feedback] = all
 	}
-	if !slices.Equal(all[:len(half)], half) {
-		t.Error("the scores of the first half depend on the second")
-	}
-	if different := judged(t, mbox, Immediate, answers{}); slices.Equal(different, all) {
+	if slices.Equal(scores[Immediate], scores[Delayed]) {
 		t.Error("immediate and delayed feedback give the same scores")
 	}
 }
