@@ -103,18 +103,20 @@ func (f *Featurizer) headerCharset(label string, input io.Reader) (io.Reader, er
 	return bytes.NewReader(f.decodeCharset(text, label, false)), nil
 }
 
-// headerText decodes a header value.
+// headerText decodes a header value: bytes outside ASCII, which some programs
+// leave there as they are, and encoded words.
 func (f *Featurizer) headerText(value []byte) string {
+	if !utf8.Valid(value) {
+		value = f.decodeCharset(value, "", false)
+	}
 	text := string(value)
 	if strings.Contains(text, "=?") {
-		if decoded, err := f.decoder.DecodeHeader(text); err == nil {
-			text = decoded
-		} else {
+		decoded, err := f.decoder.DecodeHeader(text)
+		if err != nil {
 			f.defect("encoded word")
+		} else {
+			text = decoded
 		}
 	}
-	if !utf8.ValidString(text) {
-		text = strings.ToValidUTF8(string(f.decodeCharset([]byte(text), "", false)), "\uFFFD")
-	}
-	return text
+	return strings.ToValidUTF8(text, "\uFFFD")
 }

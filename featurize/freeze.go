@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/bits"
 	"slices"
-	"strconv"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -25,12 +24,12 @@ func (f *Featurizer) Freeze(m *Message, h History) *Features {
 	}
 	n := len(x.entries)
 	var name [200]byte
-	h.each(m, func(g Group, fact ...string) {
+	h.each(m, func(fact ...string) {
 		b := name[:0]
 		for _, part := range fact {
 			b = append(b, part...)
 		}
-		e := entry{index: model.FoldIndex(xxhash.Sum64(b)), group: g, value: 1}
+		e := entry{index: model.FoldIndex(xxhash.Sum64(b)), group: Social, value: 1}
 		if f.Names {
 			e.name = string(b)
 		}
@@ -75,69 +74,4 @@ func (x *Features) scale(shares [groups]float64, affine float64) {
 			x.factors[g] = float64(shares[g]*unit) / math.Sqrt(square)
 		}
 	}
-}
-
-// each calls fact with the group and the name, in parts, of every feature that
-// the history gives for m.
-func (h History) each(m *Message, fact func(g Group, name ...string)) {
-	to, place := m.address.String(), m.place.String()
-	rate := rate(h.Answered, h.Received)
-	domain := rateOf(h.DomainAnswered, h.DomainReceived)
-	fact(Social, "history:sender received ", bin(int(h.Received)))
-	fact(Social, "history:sender written ", bin(int(h.Written)))
-	fact(Social, "history:sender answered ", rate)
-	fact(Social, "history:sender answered ", rate, " | ", to)
-	fact(Social, "history:sender answered ", rate, " | ", place)
-	fact(Social, "history:sender answered ", rate, " | ", place, " | ", to)
-	fact(Social, "history:sender recent ", strconv.Itoa(bits.OnesCount32(h.Recent&0xff)))
-	fact(Social, "history:domain answered ", domain)
-	switch {
-	case h.ParentOwn:
-		fact(Social, "history:answers the owner")
-		fact(Social, "history:answers the owner | ", rate)
-		fact(Social, "history:answers the owner | ", to)
-	case h.ParentAnswered:
-		fact(Social, "history:answers what the owner answered")
-	case h.ParentSender:
-		fact(Social, "history:answers itself")
-	case h.ParentKnown:
-		fact(Social, "history:answers another")
-	case len(m.InReplyTo) > 0:
-		fact(Social, "history:answers something unknown")
-	}
-	owner := bin(int(h.ByOwner))
-	fact(Social, "history:thread by owner ", owner)
-	fact(Social, "history:thread by owner ", owner, " | ", place, " | ", to)
-	fact(Social, "history:thread by owner ", owner, " | ", rate)
-	if h.ByOwner > 0 {
-		fact(Social, "history:thread since owner ", bin(int(h.Since)))
-	}
-	fact(Social, "history:thread messages ", bin(int(h.Messages)))
-	fact(Social, "history:thread answered ", bin(int(h.ThreadAnswered)))
-	fact(Social, "history:thread by sender ", bin(int(h.BySender)))
-	fact(Social, "history:topic ", bin(int(h.TopicMessages)), " by owner ", bin(int(h.TopicByOwner)))
-	fact(Social, "history:topic answered ", bin(int(h.TopicAnswered)))
-}
-
-func rate(answered, received uint32) string { return rateOf(answered, received) }
-
-// rateOf bins the share of messages that were answered; with few messages, the
-// share is drawn towards little.
-func rateOf(answered, received uint32) string {
-	if received == 0 {
-		return "new"
-	}
-	if answered == 0 {
-		if received < 5 {
-			return "0 of few"
-		}
-		return "0 of many"
-	}
-	permille := 1000 * uint64(answered) / uint64(received+4)
-	for _, edge := range [...]uint64{30, 60, 100, 150, 200, 300, 400, 500, 700} {
-		if permille < edge {
-			return "under " + strconv.FormatUint(edge/10, 10) + "%"
-		}
-	}
-	return "70% or more"
 }

@@ -23,7 +23,6 @@ type Message struct {
 	// Content is what the message itself contributes to its vector.
 	Content Content
 
-	topic   string // the subject without "Re:" and "[...]", lower case
 	address address
 	place   place
 }
@@ -36,8 +35,3 @@ type Content struct {
 
 // Len returns the number of features.
 func (c *Content) Len() int { return len(c.terms) }
-
-// Topic returns the subject without reply and tag prefixes, in lower case, so
-// that the versions of one patch, or the replies of a client that sets no
-// References, share it. "" when nothing is left.
-func (m *Message) Topic() string { return m.topic }

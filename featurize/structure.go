@@ -3,6 +3,7 @@ package featurize
 import (
 	"math/bits"
 	"strconv"
+	"strings"
 )
 
 // structure counts what a message is made of.
@@ -67,7 +68,10 @@ func (f *Featurizer) readSocial(m *Message) {
 	if len(m.From) > 0 {
 		from = m.From[0]
 	}
-	domain := Domain(from)
+	at := "@"
+	if i := strings.LastIndexByte(from, '@'); i >= 0 {
+		at = from[i:]
+	}
 	to, position, depth := m.address.String(), m.place.String(), bin(len(m.References))
 	own, questions, trailers := bin(s.own), bin(s.questions), bin(s.trailers)
 	f.fact("addressed:", to)
@@ -79,8 +83,8 @@ func (f *Featurizer) readSocial(m *Message) {
 	f.fact("from:", from, position)
 	f.fact("from:", from, position, to)
 	f.fact("from:", from, "depth "+depth)
-	f.fact("from:", domain, to)
-	f.fact("from:", domain, position)
+	f.fact("from:", at, to)
+	f.fact("from:", at, position)
 	f.fact("to:", first(m.To), position)
 	f.fact("shape:recipients ", bin(len(m.To)+len(m.Cc)), to)
 	f.fact("shape:questions ", questions, to)
@@ -104,17 +108,6 @@ func (f *Featurizer) fact(prefix string, facts ...string) {
 	}
 	f.terms.name = name
 	f.terms.commit(Social)
-}
-
-// Domain returns the part of an address from its last "@" on, the "@" included;
-// "@" alone when there is none.
-func Domain(address string) string {
-	for i := len(address) - 1; i >= 0; i-- {
-		if address[i] == '@' {
-			return address[i:]
-		}
-	}
-	return "@"
 }
 
 func (f *Featurizer) addressOf(m *Message) address {

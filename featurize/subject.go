@@ -57,7 +57,6 @@ func (f *Featurizer) readSubject(m *Message) {
 			rest = strings.TrimSpace(rest[len(rest)-len(after):])
 			continue
 		default:
-			m.topic = truncate(strings.Join(strings.Fields(lower), " "), 200)
 			f.words.text(f, m.Subject, &kindSubject)
 			return
 		}

@@ -122,7 +122,7 @@ type Sender struct {
 	Answered uint32 `cbor:"2,keyasint,omitempty"` // of those, how many the owner answered
 	Written  uint32 `cbor:"3,keyasint,omitempty"` // messages of the owner to it
 	Seq      uint64 `cbor:"4,keyasint"`           // Account.Messages at the last change: the least goes first when full
-	Recent   uint32 `cbor:"5,keyasint,omitempty"` // bit i set: the i-th last message from it was answered
+	Recent   uint32 `cbor:"5,keyasint,omitempty"` // no longer written: which of the last messages were answered gained nothing
 }
 
 // Thread is what the account remembers of one thread.
@@ -143,9 +143,6 @@ type KnownID struct {
 	Seq      uint64     `cbor:"4,keyasint"`
 	Own      bool       `cbor:"5,keyasint,omitempty"`
 	Answered bool       `cbor:"6,keyasint,omitempty"`
-	Domain   ID         `cbor:"7,keyasint,omitempty"` // of the sender's address
-	Topic    ID         `cbor:"8,keyasint,omitempty"` // of the subject without "Re:" and tags
-	Number   uint32     `cbor:"9,keyasint,omitempty"` // messages received from the sender, with this one
 }
 
 // Pending is a label that has not yet stood for the settle window.

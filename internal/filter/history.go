@@ -23,10 +23,8 @@ type Meta struct {
 	Replies    []store.ID       `cbor:"4,keyasint,omitempty"` // In-Reply-To alone: what it answers
 	Root       store.ID         `cbor:"5,keyasint,omitempty"` // the oldest of References, or of In-Reply-To
 	From       store.ID         `cbor:"6,keyasint,omitempty"` // first address of From; 0: none
-	Domain     store.ID         `cbor:"7,keyasint,omitempty"` // its domain
-	Topic      store.ID         `cbor:"8,keyasint,omitempty"` // the subject without "Re:" and tags
-	Recipients []store.ID       `cbor:"9,keyasint,omitempty"`
-	Own        bool             `cbor:"10,keyasint,omitempty"`
+	Recipients []store.ID       `cbor:"7,keyasint,omitempty"`
+	Own        bool             `cbor:"8,keyasint,omitempty"`
 }
 
 // hashID returns the ID of a Message-ID or an address; 0 for "".
@@ -57,10 +55,6 @@ func NewMeta(m *featurize.Message) Meta {
 	}
 	if len(m.From) > 0 {
 		meta.From = hashID(m.From[0])
-		meta.Domain = hashID(featurize.Domain(m.From[0]))
-	}
-	if topic := m.Topic(); topic != "" {
-		meta.Topic = hashID("topic:" + topic)
 	}
 	for _, list := range [][]string{m.To, m.Cc} {
 		for _, a := range list {
@@ -87,30 +81,16 @@ func thread(st *store.State, m Meta) store.ID {
 	return m.ID
 }
 
-// pair names the row of one sender within one thread.
-func pair(thread, sender store.ID) store.ID {
-	return store.ID(xxhash.Sum64String(thread.Key() + sender.Key()))
-}
-
 // facts gathers what the account remembers, from earlier mail only, that helps to
 // judge m. Call it before note.
 func facts(st *store.State, m Meta) featurize.History {
 	var h featurize.History
 	if s, ok := st.Senders.Get(m.From.Key()); ok && m.From != 0 {
-		h.Received, h.Answered, h.Written, h.Recent = s.Received, s.Answered, s.Written, s.Recent
-	}
-	if s, ok := st.Senders.Get(m.Domain.Key()); ok && m.Domain != 0 {
-		h.DomainReceived, h.DomainAnswered = s.Received, s.Answered
+		h.Received, h.Answered = s.Received, s.Answered
 	}
 	id := thread(st, m)
 	if t, ok := st.Threads.Get(id.Key()); ok && id != 0 {
-		h.Known = true
-		h.Messages, h.ByOwner, h.ThreadAnswered, h.Since = t.Messages, t.ByOwner, t.Answered, t.Since
-		p, _ := st.Threads.Get(pair(id, m.From).Key())
-		h.BySender, h.SenderAnswered = p.Messages, p.Answered
-	}
-	if t, ok := st.Threads.Get(m.Topic.Key()); ok && m.Topic != 0 {
-		h.TopicMessages, h.TopicByOwner, h.TopicAnswered = t.Messages, t.ByOwner, t.Answered
+		h.ByOwner, h.Since = t.ByOwner, t.Since
 	}
 	for _, id := range m.Parents {
 		if parent, ok := st.IDs.Get(id.Key()); ok {
@@ -139,27 +119,16 @@ func note(st *store.State, m Meta, limits Limits) (answered []store.MessageKey) 
 			change(st.Senders, to, func(s *store.Sender) { s.Written, s.Seq = s.Written+1, seq })
 		}
 	} else {
-		received := func(s *store.Sender) { s.Received, s.Recent, s.Seq = s.Received+1, s.Recent<<1, seq }
-		change(st.Senders, m.From, received)
-		change(st.Senders, m.Domain, received)
-		if id != 0 && m.From != 0 {
-			change(st.Threads, pair(id, m.From), func(t *store.Thread) { t.Messages, t.Seq = t.Messages+1, seq })
+		change(st.Senders, m.From, func(s *store.Sender) { s.Received, s.Seq = s.Received+1, seq })
+	}
+	change(st.Threads, id, func(t *store.Thread) {
+		t.Messages, t.Since, t.Seq = t.Messages+1, t.Since+1, seq
+		if t.LastOwner = m.Own; m.Own {
+			t.ByOwner, t.Since = t.ByOwner+1, 0
 		}
-	}
-	for _, row := range [...]store.ID{id, m.Topic} {
-		change(st.Threads, row, func(t *store.Thread) {
-			t.Messages, t.Since, t.Seq = t.Messages+1, t.Since+1, seq
-			if t.LastOwner = m.Own; m.Own {
-				t.ByOwner, t.Since = t.ByOwner+1, 0
-			}
-		})
-	}
-	sender, _ := st.Senders.Get(m.From.Key())
+	})
 	change(st.IDs, m.ID, func(k *store.KnownID) {
-		*k = store.KnownID{
-			Thread: id, Sender: m.From, Message: m.Key, Seq: seq, Own: m.Own,
-			Domain: m.Domain, Topic: m.Topic, Number: sender.Received,
-		}
+		*k = store.KnownID{Thread: id, Sender: m.From, Message: m.Key, Seq: seq, Own: m.Own}
 	})
 	evict(st.Senders, limits.Senders, func(s store.Sender) uint64 { return s.Seq })
 	evict(st.Threads, limits.Threads, func(t store.Thread) uint64 { return t.Seq })
@@ -167,8 +136,8 @@ func note(st *store.State, m Meta, limits Limits) (answered []store.MessageKey) 
 	return answered
 }
 
-// noteAnswers credits what the owner's message m answers to its senders and
-// threads, each message once.
+// noteAnswers credits what the owner's message m answers to its sender and its
+// thread, each message once.
 func noteAnswers(st *store.State, m Meta, seq uint64) (answered []store.MessageKey) {
 	for _, id := range m.Replies {
 		known, ok := st.IDs.Get(id.Key())
@@ -183,19 +152,8 @@ func noteAnswers(st *store.State, m Meta, seq uint64) (answered []store.MessageK
 		}
 		known.Answered = true
 		st.IDs.Put(id.Key(), known)
-		change(st.Senders, known.Sender, func(s *store.Sender) {
-			s.Answered, s.Seq = s.Answered+1, seq
-			// Number is how many had come from the sender with this one; a sender
-			// that was forgotten since has begun anew and lacks it.
-			if s.Received >= known.Number {
-				s.Recent |= 1 << min(s.Received-known.Number, 31)
-			}
-		})
-		change(st.Senders, known.Domain, func(s *store.Sender) { s.Answered, s.Seq = s.Answered+1, seq })
-		rows := [...]store.ID{known.Thread, known.Topic, pair(known.Thread, known.Sender)}
-		for _, row := range rows {
-			change(st.Threads, row, func(t *store.Thread) { t.Answered, t.Seq = t.Answered+1, seq })
-		}
+		change(st.Senders, known.Sender, func(s *store.Sender) { s.Answered, s.Seq = s.Answered+1, seq })
+		change(st.Threads, known.Thread, func(t *store.Thread) { t.Answered, t.Seq = t.Answered+1, seq })
 	}
 	return answered
 }

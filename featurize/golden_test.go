@@ -1,0 +1,74 @@
+package featurize
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// testOptions are the defaults for an owner who believes mx.example.org.
+func testOptions() Options {
+	o := DefaultOptions()
+	o.Owner = []string{"Owner@Example.org"}
+	o.AuthServID = "mx.example.org"
+	return o
+}
+
+func newTest(t testing.TB) *Featurizer {
+	t.Helper()
+	f, err := New(testOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// describe lists all that was read of a message.
+func describe(f *Featurizer, m *Message) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "key %x\nmessage-id %q\nin-reply-to %q\nreferences %q\nfrom %q\nto %q\ncc %q\nsubject %q\ndate %s\nown %v\ndefects %q\n",
+		m.Key, m.MessageID, m.InReplyTo, m.References, m.From, m.To, m.Cc, m.Subject, m.Date.UTC().Format("2006-01-02 15:04:05"), m.Own, m.Defects)
+	var lines []string
+	for n := range f.Freeze(m, History{}).All() {
+		lines = append(lines, fmt.Sprintf("%-8s %.4f %s", n.Group, n.Value, n.Name))
+	}
+	slices.Sort(lines)
+	return b.String() + strings.Join(lines, "\n") + "\n"
+}
+
+func TestMessagesReadAsGoldenFilesSay(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.eml")
+	if err != nil || len(files) < 5 {
+		t.Fatalf("messages in testdata: got %v (%v), want 5 or more", files, err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			raw, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := newTest(t)
+			got := describe(f, f.Read(raw))
+			golden := strings.TrimSuffix(file, ".eml") + ".golden"
+			if *update {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != string(want) {
+				t.Errorf("%s differs from %s (go test ./featurize -update writes it anew); got:\n%s", file, golden, got)
+			}
+		})
+	}
+}
