@@ -296,11 +296,11 @@ func TestForeignAndNewerFilesAreRefusedAndLeftAlone(t *testing.T) {
 		want error
 		says string
 	}{
-		{"newer schema", func(tx *bolt.Tx) error { return writeSchema(tx, schemaVersion+1) }, ErrNewer, "schema 2"},
+		{"newer schema", func(tx *bolt.Tx) error { return writeSchema(tx, SchemaVersion+1) }, ErrNewer, "schema 2"},
 		{"schema 0", func(tx *bolt.Tx) error { return writeSchema(tx, 0) }, ErrSchema, "schema 0"},
 		{"another program's database", func(tx *bolt.Tx) error { _, err := tx.CreateBucket([]byte("theirs")); return err }, ErrSchema, "not a hinged store"},
 		{"garbled schema version", func(tx *bolt.Tx) error {
-			if err := writeSchema(tx, schemaVersion); err != nil {
+			if err := writeSchema(tx, SchemaVersion); err != nil {
 				return err
 			}
 			return tx.Bucket(metaBucket).Put(schemaKey, binary.BigEndian.AppendUint32(nil, 1))

@@ -151,7 +151,7 @@ func create(path string, o Options) (err error) {
 	if err != nil {
 		return plain(err)
 	}
-	err = db.Update(func(tx *bolt.Tx) error { return writeSchema(tx, schemaVersion) })
+	err = db.Update(func(tx *bolt.Tx) error { return writeSchema(tx, SchemaVersion) })
 	if err := errors.Join(err, db.Close()); err != nil {
 		return plain(err)
 	}

@@ -25,7 +25,7 @@ import (
 //	    lessons              <order, 8> → Lesson
 //	    features             <commit, 8><position in batch, 4> → MessageKey, the caller's bytes
 //	    featureindex         MessageKey, <key in features> → nothing
-const schemaVersion = 1
+const SchemaVersion = 1
 
 var (
 	metaBucket     = []byte("meta")
@@ -186,8 +186,8 @@ func checkSchema(tx *bolt.Tx) error {
 		return ErrSchema
 	}
 	switch version := binary.BigEndian.Uint32(payload); {
-	case version > schemaVersion:
-		return fmt.Errorf("%w: it has schema %d, this version knows schemas up to %d; use the newer hinged, or restore a backup of this one's", ErrNewer, version, schemaVersion)
+	case version > SchemaVersion:
+		return fmt.Errorf("%w: it has schema %d, this version knows schemas up to %d; use the newer hinged, or restore a backup of this one's", ErrNewer, version, SchemaVersion)
 	case version < 1:
 		return fmt.Errorf("%w: it has schema %d", ErrSchema, version)
 	}

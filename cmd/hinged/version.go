@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/hinged/hinged/store"
 )
 
 // version is set by the linker for a release.
@@ -47,10 +49,12 @@ func versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Long:  "Print the version, the commit that it was built from, and the Go that built it.",
+		Long: `Print the version, the commit that it was built from, the schema of its stores,
+and the Go that built it.`,
 		Example: `  $ hinged version
   hinged dev
   commit 5d1f0c9b0e8f4f7e8a1d2c3b4a59687766554433
+  store schema 1
   go1.26.8 linux/amd64`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -62,7 +66,8 @@ func versionCommand() *cobra.Command {
 			if b.modified {
 				commit += " with changes"
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "hinged %s\ncommit %s\n%s %s/%s\n", version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "hinged %s\ncommit %s\nstore schema %d\n%s %s/%s\n",
+				version, commit, store.SchemaVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err
 		},
 	}

@@ -3,7 +3,6 @@ package filter
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"math"
 	"slices"
 	"testing"
@@ -366,64 +365,6 @@ func TestACopyIsNeitherDecidedNorLearntAgain(t *testing.T) {
 	w.wantLessons("copies that carry our mark")
 }
 
-func TestReplayGivesTheSameStateAsTheLiveRun(t *testing.T) {
-	for seed := range uint64(8) {
-		w := newWorld(t, testOptions())
-		w.teach()
-		w.storm(seed, 600)
-		f, err := Replay(store.NewState(), w.entries(), w.features)
-		if err != nil {
-			t.Fatal(err)
-		}
-		wantSameDigest(t, "replay", w.f, f)
-		if w.f.State().Account.Refused == 0 || w.f.State().Account.Marked == 0 {
-			t.Fatalf("seed %d: the storm marked %d and refused %d; both must happen for this test to mean anything",
-				seed, w.f.State().Account.Marked, w.f.State().Account.Refused)
-		}
-	}
-}
-
-func TestARestartBeforeEveryEventChangesNothing(t *testing.T) {
-	for seed := range uint64(4) {
-		calm, shaken := newWorld(t, testOptions()), newWorld(t, testOptions())
-		shaken.restart = true
-		for _, w := range []*world{calm, shaken} {
-			w.teach()
-			w.storm(seed, 300)
-		}
-		wantSameDigest(t, "restarted", calm.f, shaken.f)
-	}
-}
-
-func (w *world) entries() iter.Seq2[store.JournalEntry, error] {
-	return func(yield func(store.JournalEntry, error) bool) {
-		for i, data := range w.journal {
-			if !yield(store.JournalEntry{Seq: uint64(i + 1), Data: data}, nil) {
-				return
-			}
-		}
-	}
-}
-
-func wantSameDigest(t *testing.T, what string, a, b *Filter) {
-	t.Helper()
-	am, as := store.Digest(a.State())
-	bm, bs := store.Digest(b.State())
-	if am != bm || as != bs {
-		t.Fatalf("%s: digests %s %s, want %s %s", what, bm, bs, am, as)
-	}
-}
-
-func TestAReplayWithoutAStoredVectorSaysWhichEntry(t *testing.T) {
-	w := newWorld(t, testOptions())
-	l, _ := w.deliver("INBOX", mail("f@x", "a@example.com", owner, "some words"))
-	delete(w.features, l.key)
-	_, err := Replay(store.NewState(), w.entries(), w.features)
-	if err == nil || !errors.Is(err, ErrBadEvent) && err.Error() == "" {
-		t.Fatalf("replay gave %v, want an error that names the entry", err)
-	}
-}
-
 func TestExplanationAddsUpToTheScore(t *testing.T) {
 	w := newWorld(t, testOptions())
 	w.teach()
@@ -522,73 +463,5 @@ func TestOptionsAreRefusedWithTheReason(t *testing.T) {
 	}
 	if err := DefaultOptions().Validate(); err != nil {
 		t.Errorf("the defaults are refused: %v", err)
-	}
-}
-
-func FuzzDecode(f *testing.F) {
-	for _, e := range everyEvent() {
-		entry, err := Encode(e)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(entry)
-	}
-	f.Fuzz(func(t *testing.T, entry []byte) {
-		e, err := Decode(entry)
-		if err != nil {
-			if !errors.Is(err, ErrBadEvent) {
-				t.Fatalf("error %v is not an ErrBadEvent", err)
-			}
-			return
-		}
-		// What was understood can be written again and read back unchanged.
-		once, err := Encode(e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, err := Decode(once)
-		if err != nil {
-			t.Fatal(err)
-		}
-		twice, err := Encode(again)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if string(once) != string(twice) {
-			t.Fatalf("%x, then %x", once, twice)
-		}
-	})
-}
-
-func everyEvent() []Event {
-	return []Event{
-		&Configured{At: 1, Options: DefaultOptions()},
-		&Opened{At: 2, Mailbox: "INBOX", UIDValidity: 3, Role: ingest.RoleInbox, Keywords: true},
-		&Arrived{At: 3, Place: Place{"INBOX", 3, 4}, Flags: []string{`\seen`}, Meta: Meta{ID: 5, From: 6}},
-		&Flagged{At: 4, Place: Place{"INBOX", 3, 4}, Flags: []string{`\flagged`}},
-		&Vanished{At: 5, Mailbox: "INBOX", UIDValidity: 3, UIDs: []uint32{1, 2}},
-		&Reached{Mailbox: "INBOX", UIDValidity: 3, UIDNext: 9, HighestModSeq: 77},
-		&Settled{At: 6, Ledger: 1, Outcome: ingest.MarkDone, Flags: []string{"$important"}},
-		&Labelled{At: 7, Message: store.MessageKey{1}, Label: model.Important},
-		&Ticked{At: 8},
-	}
-}
-
-func TestSeedsOfFuzzDecodeAreEventsOfEveryType(t *testing.T) {
-	for i, e := range everyEvent() {
-		entry, err := Encode(e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if entry[0] != byte(i+1) {
-			t.Fatalf("%T has type byte %d, want %d", e, entry[0], i+1)
-		}
-		got, err := Decode(entry)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", e) {
-			t.Fatalf("%T came back as %+v, want %+v", e, got, e)
-		}
 	}
 }

@@ -1,0 +1,67 @@
+package filter
+
+import (
+	"errors"
+	"iter"
+	"testing"
+
+	"github.com/hinged/hinged/store"
+)
+
+func TestReplayGivesTheSameStateAsTheLiveRun(t *testing.T) {
+	for seed := range uint64(8) {
+		w := newWorld(t, testOptions())
+		w.teach()
+		w.storm(seed, 600)
+		f, err := Replay(store.NewState(), w.entries(), w.features)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantSameDigest(t, "replay", w.f, f)
+		if w.f.State().Account.Refused == 0 || w.f.State().Account.Marked == 0 {
+			t.Fatalf("seed %d: the storm marked %d and refused %d; both must happen for this test to mean anything",
+				seed, w.f.State().Account.Marked, w.f.State().Account.Refused)
+		}
+	}
+}
+
+func TestARestartBeforeEveryEventChangesNothing(t *testing.T) {
+	for seed := range uint64(4) {
+		calm, shaken := newWorld(t, testOptions()), newWorld(t, testOptions())
+		shaken.restart = true
+		for _, w := range []*world{calm, shaken} {
+			w.teach()
+			w.storm(seed, 300)
+		}
+		wantSameDigest(t, "restarted", calm.f, shaken.f)
+	}
+}
+
+func (w *world) entries() iter.Seq2[store.JournalEntry, error] {
+	return func(yield func(store.JournalEntry, error) bool) {
+		for i, data := range w.journal {
+			if !yield(store.JournalEntry{Seq: uint64(i + 1), Data: data}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func wantSameDigest(t *testing.T, what string, a, b *Filter) {
+	t.Helper()
+	am, as := store.Digest(a.State())
+	bm, bs := store.Digest(b.State())
+	if am != bm || as != bs {
+		t.Fatalf("%s: digests %s %s, want %s %s", what, bm, bs, am, as)
+	}
+}
+
+func TestAReplayWithoutAStoredVectorSaysWhichEntry(t *testing.T) {
+	w := newWorld(t, testOptions())
+	l, _ := w.deliver("INBOX", mail("f@x", "a@example.com", owner, "some words"))
+	delete(w.features, l.key)
+	_, err := Replay(store.NewState(), w.entries(), w.features)
+	if err == nil || !errors.Is(err, ErrBadEvent) && err.Error() == "" {
+		t.Fatalf("replay gave %v, want an error that names the entry", err)
+	}
+}
