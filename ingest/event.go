@@ -64,7 +64,10 @@ type Arrival struct {
 	Size     int64     // its whole size, in bytes
 	// Backlog: it was in the mailbox when hinged first opened it.
 	Backlog bool
-	Seen    time.Time
+	// Away: found by the first look after the source had been away, not seen
+	// live.
+	Away bool
+	Seen time.Time
 }
 
 // FlagsChanged gives the flags that a known message has now. They may equal the
@@ -72,7 +75,10 @@ type Arrival struct {
 type FlagsChanged struct {
 	Place
 	Flags []string // canonical
-	Seen  time.Time
+	// Away: found by the first look after the source had been away, not seen
+	// live.
+	Away bool
+	Seen time.Time
 }
 
 // Vanished says that messages are no longer in the mailbox.

@@ -106,6 +106,7 @@ type Account struct {
 	LastArrival Moment  `cbor:"20,keyasint,omitempty"`
 	Displaced   float64 `cbor:"21,keyasint,omitempty"` // D: summed norm of changes of w that are no lesson's step
 	MaxNorm     float64 `cbor:"22,keyasint,omitempty"` // R: the greatest ‖x‖ learnt from
+	Bulk        uint64  `cbor:"27,keyasint,omitempty"` // labels withdrawn because they were a clean-up
 	Owed        float64 `cbor:"26,keyasint,omitempty"` // marks that a budget still allows; negative: set too many
 
 	// Options are the filter's options, encoded by it; empty before the first
@@ -150,6 +151,8 @@ type Pending struct {
 	Label  model.Label `cbor:"1,keyasint,omitempty"` // 0: none
 	Source Source      `cbor:"2,keyasint,omitempty"`
 	Since  Moment      `cbor:"3,keyasint,omitempty"`
+	// Away: it was found after the source had been away, not seen live.
+	Away bool `cbor:"4,keyasint,omitempty" digest:"-"`
 }
 
 // Message is what the account remembers of one message.

@@ -46,11 +46,11 @@ func convert(p prepared, now store.Moment) (filter.Event, error) {
 			at = min(now, store.MomentOf(e.Internal))
 		}
 		return &filter.Arrived{
-			At: at, Place: filter.PlaceOf(e.Place), Flags: e.Flags, Backlog: e.Backlog,
+			At: at, Place: filter.PlaceOf(e.Place), Flags: e.Flags, Backlog: e.Backlog, Away: e.Away,
 			Meta: filter.NewMeta(p.message), Message: p.message,
 		}, nil
 	case ingest.FlagsChanged:
-		return &filter.Flagged{At: now, Place: filter.PlaceOf(e.Place), Flags: e.Flags}, nil
+		return &filter.Flagged{At: now, Place: filter.PlaceOf(e.Place), Flags: e.Flags, Away: e.Away}, nil
 	case ingest.Vanished:
 		return &filter.Vanished{At: now, Mailbox: e.Mailbox, UIDValidity: e.UIDValidity, UIDs: e.UIDs}, nil
 	case ingest.Cursor:

@@ -36,7 +36,8 @@ type AccountStatus struct {
 	Ordinary      uint64 `json:"learnt_ordinary"`
 	NeedImportant int    `json:"need_important"` // lessons before anything is decided
 	NeedOrdinary  int    `json:"need_ordinary"`
-	Pending       int    `json:"pending_labels"`      // wait for the settle window
+	Pending       int    `json:"pending_labels"` // wait for the settle window
+	CleanUps      uint64 `json:"labels_withdrawn_as_clean_up"`
 	Waiting       int    `json:"waiting_for_silence"` // messages without a label
 
 	Mistakes       uint64  `json:"mistakes"`
@@ -104,7 +105,7 @@ func summarise(name string, f *filter.Filter) AccountStatus {
 		Account: name, Messages: acc.Messages, Decided: acc.Decided, Unsure: acc.Unsure,
 		Important: acc.Important, Ordinary: acc.Ordinary,
 		NeedImportant: o.MinImportant, NeedOrdinary: o.MinOrdinary,
-		Pending: c.Pending, Waiting: c.Waiting,
+		Pending: c.Pending, CleanUps: acc.Bulk, Waiting: c.Waiting,
 		Mistakes: acc.Mistakes, Updates: acc.Updates, HingeLoss: acc.HingeLoss,
 		WrongDecisions: acc.FalseAlarms + acc.Missed, FalseAlarms: acc.FalseAlarms, Missed: acc.Missed,
 		Threshold: c.Threshold, Weights: st.Weights.Len(),

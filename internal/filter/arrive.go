@@ -15,7 +15,7 @@ func (f *Filter) applyArrived(e *Arrived, r *Result) error {
 	if p, ok := f.st.Places.Get(e.Place.key()); ok && p.Message == e.Meta.Key {
 		// Reported before, for example because the position was not yet
 		// committed when the daemon was killed.
-		return f.applyFlagged(&Flagged{At: e.At, Place: e.Place, Flags: e.Flags}, r)
+		return f.applyFlagged(&Flagged{At: e.At, Place: e.Place, Flags: e.Flags, Away: e.Away}, r)
 	}
 	if err := f.advance(e.At, r); err != nil {
 		return err
@@ -49,11 +49,11 @@ func (f *Filter) applyArrived(e *Arrived, r *Result) error {
 		fresh = true
 	}
 	if known {
-		if err := f.moved(k, &m, former, role, ingest.HasFlag(e.Flags, `\Seen`), r); err != nil {
+		if err := f.moved(k, &m, former, role, e, r); err != nil {
 			return err
 		}
 	}
-	if _, err := f.heed(k, &m, e.Place, nil, e.Flags, r); err != nil {
+	if _, err := f.heed(k, &m, e.Place, nil, e.Flags, arrivalIsOneByOne, r); err != nil {
 		return err
 	}
 	f.st.Messages.Put(mk, m)
@@ -65,6 +65,10 @@ func (f *Filter) applyArrived(e *Arrived, r *Result) error {
 	f.capMessages()
 	return nil
 }
+
+// What comes with a message at its arrival was said message by message, however
+// many arrive at once.
+const arrivalIsOneByOne = true
 
 // excluded reports whether mail in a mailbox of this role is never decided and
 // never marked.
@@ -105,7 +109,7 @@ func (f *Filter) meet(e *Arrived, role ingest.Role, r *Result) (store.Message, e
 		if !ok {
 			continue
 		}
-		if err := f.label(k, &answered, model.Important, store.SourceAnswered, r); err != nil {
+		if err := f.label(k, &answered, said{model.Important, store.SourceAnswered}, arrivalIsOneByOne, r); err != nil {
 			return m, err
 		}
 		f.st.Messages.Put(mk, answered)

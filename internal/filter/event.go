@@ -57,6 +57,7 @@ type Arrived struct {
 	Flags   []string     `cbor:"3,keyasint,omitempty"` // canonical
 	Backlog bool         `cbor:"4,keyasint,omitempty"`
 	Meta    Meta         `cbor:"5,keyasint"`
+	Away    bool         `cbor:"6,keyasint,omitempty"` // see ingest.Arrival
 
 	// Message is what was read of it. A live event has it and no Features; a
 	// replayed one has the Features that were frozen then, and no Message.
@@ -69,6 +70,7 @@ type Flagged struct {
 	At    store.Moment `cbor:"1,keyasint,omitempty"`
 	Place Place        `cbor:"2,keyasint"`
 	Flags []string     `cbor:"3,keyasint,omitempty"` // canonical
+	Away  bool         `cbor:"4,keyasint,omitempty"` // see ingest.FlagsChanged
 }
 
 // Vanished says that messages are no longer at these places.

@@ -24,11 +24,11 @@ func (f *Filter) applyFlagged(e *Flagged, r *Result) error {
 	if err := f.advance(e.At, r); err != nil {
 		return err
 	}
-	return f.reflag(e.Place, p, e.Flags, r)
+	return f.reflag(e.Place, p, e.Flags, e.Away, r)
 }
 
 // reflag notes the flags that a place has now and heeds what they say.
-func (f *Filter) reflag(place Place, p store.Place, flags []string, r *Result) error {
+func (f *Filter) reflag(place Place, p store.Place, flags []string, away bool, r *Result) error {
 	old := p.Flags
 	p.Flags = flags
 	f.st.Places.Put(place.key(), p)
@@ -37,7 +37,7 @@ func (f *Filter) reflag(place Place, p store.Place, flags []string, r *Result) e
 	if !ok {
 		return nil // so old that it was forgotten
 	}
-	owner, err := f.heed(p.Message, &m, place, old, flags, r)
+	owner, err := f.heed(p.Message, &m, place, old, flags, away, r)
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ type said struct {
 // heed draws the lesson from a change of flags, old to now, at one place of
 // message k: the strongest thing that the owner said, if anything. It reports
 // whether any of the change is the owner's doing. The caller puts m.
-func (f *Filter) heed(k store.MessageKey, m *store.Message, place Place, old, now []string, r *Result) (owner bool, err error) {
+func (f *Filter) heed(k store.MessageKey, m *store.Message, place Place, old, now []string, away bool, r *Result) (owner bool, err error) {
 	var best said
 	say := func(l model.Label, s store.Source) {
 		if s > best.source {
@@ -104,7 +104,7 @@ func (f *Filter) heed(k store.MessageKey, m *store.Message, place Place, old, no
 	if best.label == 0 {
 		return owner, nil
 	}
-	return owner, f.label(k, m, best.label, best.source, r)
+	return owner, f.label(k, m, best, away, r)
 }
 
 // withdraw takes back a pending label of this source: the owner did it and
@@ -121,25 +121,28 @@ func (f *Filter) stranger(m *store.Message, flags []string) bool {
 	return !ingest.HasFlag(flags, `\Seen`) && f.st.Account.Clock <= m.Arrived.Add(strangerWindow)
 }
 
-// moved draws the lesson from a known message that appears in a folder of
+// moved draws the lesson from a known message that appears, as e, in a folder of
 // another role.
-func (f *Filter) moved(k store.MessageKey, m *store.Message, from, to ingest.Role, seen bool, r *Result) error {
-	if from == to {
+func (f *Filter) moved(k store.MessageKey, m *store.Message, from, to ingest.Role, e *Arrived, r *Result) error {
+	var what said
+	switch {
+	case from == to:
+	case to == ingest.RoleTrash && from == ingest.RoleJunk:
+		// A clean-up, not an opinion.
+	case to == ingest.RoleJunk:
+		what = said{model.Ordinary, store.SourceJunk}
+	case to == ingest.RoleTrash:
+		if !ingest.HasFlag(e.Flags, `\Seen`) {
+			what = said{model.Ordinary, store.SourceMoved}
+		}
+	case to == ingest.RoleImportant,
+		from == ingest.RoleJunk && to != ingest.RoleSent && to != ingest.RoleDrafts:
+		what = said{model.Important, store.SourceMoved}
+	}
+	if what.label == 0 {
 		return nil
 	}
-	switch {
-	case to == ingest.RoleTrash && from == ingest.RoleJunk:
-		return nil // a clean-up, not an opinion
-	case to == ingest.RoleJunk:
-		return f.label(k, m, model.Ordinary, store.SourceJunk, r)
-	case to == ingest.RoleTrash && !seen:
-		return f.label(k, m, model.Ordinary, store.SourceMoved, r)
-	case to == ingest.RoleImportant:
-		return f.label(k, m, model.Important, store.SourceMoved, r)
-	case from == ingest.RoleJunk && to != ingest.RoleSent && to != ingest.RoleDrafts:
-		return f.label(k, m, model.Important, store.SourceMoved, r)
-	}
-	return nil
+	return f.label(k, m, what, e.Away, r)
 }
 
 // minus returns what of canonical flags a is not in b.

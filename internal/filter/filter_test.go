@@ -346,6 +346,55 @@ func TestAConflictIsTriedAgainUnlessTheOwnerSpoke(t *testing.T) {
 	w.wantLessons("junked, then marked by the owner", "ordinary by junk", "important by mark")
 }
 
+func TestACleanUpTeachesNothing(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		n    int
+		away bool
+		want int
+	}{
+		{"just as many as may be", 50, false, 50},
+		{"one more", 51, false, 0},
+		{"as many as there are", 500, false, 0},
+		{"found after being away", 500, true, 500},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, testOptions())
+			var letters []letter
+			for i := range c.n {
+				l, _ := w.deliver("INBOX", mail(fmt.Sprintf("b%d@x", i), "a@example.com", owner, fmt.Sprint("words ", i)))
+				letters = append(letters, l)
+			}
+			w.wait(time.Minute)
+			for i, l := range letters {
+				w.now = w.now.Add(59 * time.Second / time.Duration(c.n))
+				if i == 0 {
+					// Something else in the same window is heard all the same.
+					other, _ := w.deliver("INBOX", mail("other@x", "a@example.com", owner, "other words"))
+					w.flag(other, `\Flagged`)
+				}
+				w.apply(&Flagged{At: w.moment(), Place: l.place, Flags: []string{"$junk"}, Away: c.away})
+			}
+			w.wait(2 * time.Minute)
+			junk, stars := 0, 0
+			for _, l := range w.lessons {
+				switch l.Source {
+				case store.SourceJunk:
+					junk++
+				case store.SourceFlagged:
+					stars++
+				}
+			}
+			if junk != c.want || stars != 1 {
+				t.Fatalf("%d messages junked: %d lessons from it and %d from the star, want %d and 1", c.n, junk, stars, c.want)
+			}
+			if got := w.f.State().Account.Bulk; got != uint64(c.n-c.want) {
+				t.Fatalf("%d labels counted as withdrawn, want %d", got, c.n-c.want)
+			}
+		})
+	}
+}
+
 func TestACopyIsNeitherDecidedNorLearntAgain(t *testing.T) {
 	w := newWorld(t, testOptions())
 	w.teach()

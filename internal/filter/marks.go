@@ -229,7 +229,7 @@ func (f *Filter) applySettled(e *Settled, r *Result) error {
 			// What appeared by our own hand is no change to heed.
 			old.Flags = ingest.CanonicalFlags(append(slices.Clone(p.Flags), flag))
 		}
-		if err := f.reflag(place, old, e.Flags, r); err != nil {
+		if err := f.reflag(place, old, e.Flags, false, r); err != nil {
 			return err
 		}
 	}

@@ -78,6 +78,9 @@ type Options struct {
 	// ImplicitWeight is the weight of lessons from labels that the owner did
 	// not give as such (answers, moves, silence). In (0, 1].
 	ImplicitWeight float64 `cbor:"13,keyasint"`
+	// Bulk: more than so many alike changes seen live within one settle window
+	// are a clean-up and teach nothing; 0: every change counts.
+	Bulk int `cbor:"14,keyasint,omitempty"`
 }
 
 // Limits bound the account's state. Beyond one, what is oldest goes first,
@@ -111,6 +114,7 @@ func DefaultOptions() Options {
 			Messages: 100_000, Weights: 1 << 20, Ledger: 50_000, Refusals: 50_000,
 		},
 		ImplicitWeight: 1,
+		Bulk:           50,
 	}
 }
 
@@ -163,6 +167,9 @@ func (o Options) Validate() error {
 	}
 	if !(o.ImplicitWeight > 0 && o.ImplicitWeight <= 1) {
 		bad("implicit weight is %v; it must be above 0 and at most 1", o.ImplicitWeight)
+	}
+	if o.Bulk < 0 {
+		bad("bulk is %d; it must be 0 (every change counts) or more", o.Bulk)
 	}
 	l := o.Limits
 	for _, n := range []int{l.Senders, l.Threads, l.IDs, l.Messages, l.Weights, l.Ledger, l.Refusals} {

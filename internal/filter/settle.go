@@ -129,6 +129,9 @@ func (f *Filter) advance(at store.Moment, r *Result) error {
 			if e.since.Add(f.opts.Settle) > now {
 				break
 			}
+			if f.dropBulk(e) {
+				continue
+			}
 			mk := string(e.key[:])
 			m, _ := f.st.Messages.Get(mk)
 			p := m.Pending
@@ -187,22 +190,58 @@ func (f *Filter) accept(m store.Message, label model.Label, source store.Source)
 	return m, true
 }
 
+// dropBulk withdraws the label that e waits for, and all like it, when there are
+// more than Options.Bulk of them within one settle window: that is a clean-up and
+// no opinion on any one message. It reports whether it did.
+//
+// What was found after being away is never bulk merely for being found at once.
+func (f *Filter) dropBulk(e settleEntry) bool {
+	first, _ := f.st.Messages.Get(string(e.key[:]))
+	if f.opts.Bulk == 0 || first.Pending.Away {
+		return false
+	}
+	var alike []store.MessageKey
+	for _, other := range f.settling {
+		m, ok := f.st.Messages.Get(string(other.key[:]))
+		p := m.Pending
+		if ok && p.Since == other.since && p.Label == first.Pending.Label && p.Source == first.Pending.Source &&
+			!p.Away && p.Since <= e.since.Add(f.opts.Settle) {
+			alike = append(alike, other.key)
+		}
+	}
+	if len(alike) <= f.opts.Bulk {
+		return false
+	}
+	for _, k := range alike {
+		mk := string(k[:])
+		m, _ := f.st.Messages.Get(mk)
+		m.Pending = store.Pending{}
+		f.st.Messages.Put(mk, m)
+	}
+	f.st.Account.Bulk += uint64(len(alike))
+	return true
+}
+
 // label gives m, whose key is k, a label that counts once it has stood for the
-// settle window; with no window, at once. The caller puts the row.
-func (f *Filter) label(k store.MessageKey, m *store.Message, label model.Label, source store.Source, r *Result) error {
+// settle window; with no window, at once. away says that it was not seen live.
+// The caller puts the row.
+func (f *Filter) label(k store.MessageKey, m *store.Message, what said, away bool, r *Result) error {
 	if m.Outcome == store.Undecided {
 		return nil // own mail and excluded folders teach nothing
 	}
-	row, fresh := f.accept(*m, label, source)
+	row, fresh := f.accept(*m, what.label, what.source)
 	*m = row
 	if !fresh {
 		return nil
 	}
 	if f.opts.Settle == 0 {
 		m.Pending = store.Pending{}
-		return f.learn(k, m, label, source, r)
+		return f.learn(k, m, what.label, what.source, r)
 	}
-	m.Pending = store.Pending{Label: label, Source: source, Since: f.st.Account.Clock}
-	heap.Push(&f.settling, settleEntry{m.Pending.Since, m.Seq, k})
+	queued := m.Pending.Label != 0 && m.Pending.Since == f.st.Account.Clock
+	m.Pending = store.Pending{Label: what.label, Source: what.source, Since: f.st.Account.Clock, Away: away}
+	if !queued {
+		heap.Push(&f.settling, settleEntry{m.Pending.Since, m.Seq, k})
+	}
 	return nil
 }
