@@ -40,9 +40,9 @@ type box struct {
 	sets    [][]string
 	index   map[string]uint32 // of sets, by their flags joined
 
-	// A message on which the connection broke, and how often in a row.
-	suspect      uint32
-	suspectFails int
+	// A message on which connections broke in a row, and how much it is to blame.
+	suspect uint32
+	blame   int
 }
 
 func newBox(name string, role ingest.Role) *box {
@@ -67,7 +67,7 @@ func (b *box) void() {
 	b.entries, b.sets = nil, nil
 	b.index = map[string]uint32{}
 	b.cursor = ingest.Cursor{}
-	b.suspect, b.suspectFails = 0, 0
+	b.suspect, b.blame = 0, 0
 }
 
 func (b *box) position() ingest.Cursor {

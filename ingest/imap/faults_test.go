@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,11 +26,6 @@ func only(f *testkit.Fake) Options {
 	return o
 }
 
-// inboxOnly reports whether a connection is the one that opened INBOX.
-func isInbox(cmd testkit.FakeCommand) bool {
-	return cmd.Name == "SELECT" && strings.Contains(cmd.Args, "INBOX")
-}
-
 // TestBadDays lets a server go wrong once, in every way that ends a connection.
 // Each time the source must notice, come back, and report the message that
 // waits, once.
@@ -37,55 +34,56 @@ func TestBadDays(t *testing.T) {
 		name    string
 		timeout time.Duration
 		bad     func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool // true: it went wrong here
+		why     error
 	}{
-		{"mute at login", 150 * time.Millisecond, on("AUTHENTICATE", func(c *testkit.FakeConn, _ testkit.FakeCommand) { c.Mute() })},
-		{"mute at SELECT", 150 * time.Millisecond, on("SELECT", func(c *testkit.FakeConn, _ testkit.FakeCommand) { c.Mute() })},
+		{"mute at login", 150 * time.Millisecond, on("AUTHENTICATE", func(c *testkit.FakeConn, _ testkit.FakeCommand) { c.Mute() }), errMute},
+		{"mute at SELECT", 150 * time.Millisecond, on("SELECT", func(c *testkit.FakeConn, _ testkit.FakeCommand) { c.Mute() }), errMute},
 		{"mute in the middle of a message", 150 * time.Millisecond, on("UID FETCH", func(c *testkit.FakeConn, _ testkit.FakeCommand) {
 			c.Raw("* 1 FETCH (UID 1 FLAGS () BODY[]<0> {1000}\r\nFrom: a@exam")
 			c.Mute()
-		})},
-		{"mute at IDLE", 150 * time.Millisecond, on("IDLE", func(c *testkit.FakeConn, _ testkit.FakeCommand) { c.Mute() })},
-		{"BYE at login", 0, on("AUTHENTICATE", bye)},
-		{"BYE at SELECT", 0, on("SELECT", bye)},
+		}), errMute},
+		{"mute at IDLE", 150 * time.Millisecond, on("IDLE", func(c *testkit.FakeConn, _ testkit.FakeCommand) { c.Mute() }), errMute},
+		{"BYE at login", 0, on("AUTHENTICATE", bye), errClosed},
+		{"BYE at SELECT", 0, on("SELECT", bye), errClosed},
 		{"BYE in the middle of a message", 0, on("UID FETCH", func(c *testkit.FakeConn, cmd testkit.FakeCommand) {
 			c.Raw("* 1 FETCH (UID 1 FLAGS () BODY[]<0> {1000}\r\nFrom: a@exam")
 			bye(c, cmd)
-		})},
+		}), errClosed},
 		{"BYE in IDLE", 0, on("IDLE", func(c *testkit.FakeConn, cmd testkit.FakeCommand) {
 			c.Line("+ idling")
 			bye(c, cmd)
-		})},
+		}), errClosed},
 		{"VANISHED in IDLE, which the client library does not know", 0, on("IDLE", func(c *testkit.FakeConn, _ testkit.FakeCommand) {
 			c.Line("+ idling")
 			c.Line("* VANISHED 1")
 			c.Mute()
-		})},
-		{"not IMAP at all", 0, on("SELECT", func(c *testkit.FakeConn, _ testkit.FakeCommand) { c.Line("HTTP/1.1 400 Bad Request") })},
+		}), errProtocol},
+		{"not IMAP at all", 0, on("SELECT", func(c *testkit.FakeConn, _ testkit.FakeCommand) { c.Line("HTTP/1.1 400 Bad Request") }), errProtocol},
 		{"a text larger than asked for", 0, on("UID FETCH", func(c *testkit.FakeConn, _ testkit.FakeCommand) {
 			c.Raw("* 1 FETCH (UID 1 FLAGS () BODY[]<0> {9999999999}\r\nFrom: a@example.org\r\n")
 			c.Mute()
-		})},
+		}), errProtocol},
 		{"a flag of 3 MB", 0, on("UID FETCH", func(c *testkit.FakeConn, _ testkit.FakeCommand) {
 			c.Raw("* 1 FETCH (UID 1 FLAGS (" + strings.Repeat("x", 3<<20) + "))\r\n")
 			c.Mute()
-		})},
+		}), errBudget},
 		{"chatter without end in IDLE", 0, on("IDLE", func(c *testkit.FakeConn, _ testkit.FakeCommand) {
 			c.Line("+ idling")
 			for range 100 {
 				c.Raw("* OK " + strings.Repeat("still here ", 1000) + "\r\n")
 			}
 			c.Mute()
-		})},
+		}), errBudget},
 		{"a search that finds four thousand million", 0, on("UID SEARCH", func(c *testkit.FakeConn, cmd testkit.FakeCommand) {
 			c.Line("* ESEARCH (TAG %q) UID ALL 1:4000000000", cmd.Tag)
 			c.OK(cmd)
-		})},
+		}), errProtocol},
 		{"a mailbox without UIDVALIDITY", 0, on("SELECT", func(c *testkit.FakeConn, cmd testkit.FakeCommand) {
 			c.Line("* 1 EXISTS")
 			c.OK(cmd)
-		})},
-		{"SELECT refused", 0, on("SELECT", func(c *testkit.FakeConn, cmd testkit.FakeCommand) { c.Line("%s NO [INUSE] busy", cmd.Tag) })},
-		{"FETCH refused", 0, on("UID FETCH", func(c *testkit.FakeConn, cmd testkit.FakeCommand) { c.Line("%s NO [SERVERBUG] oops", cmd.Tag) })},
+		}), errProtocol},
+		{"SELECT refused", 0, on("SELECT", func(c *testkit.FakeConn, cmd testkit.FakeCommand) { c.Line("%s NO [INUSE] busy", cmd.Tag) }), nil},
+		{"FETCH refused", 0, on("UID FETCH", func(c *testkit.FakeConn, cmd testkit.FakeCommand) { c.Line("%s NO [SERVERBUG] oops", cmd.Tag) }), nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -104,6 +102,9 @@ func TestBadDays(t *testing.T) {
 			})
 			f.Add(plainMail, "")
 			o := only(f)
+			var mu sync.Mutex
+			var log bytes.Buffer
+			o.Logger = slog.New(slog.NewTextHandler(lockedWriter{&mu, &log}, nil))
 			if c.timeout != 0 {
 				o.CommandTimeout = c.timeout
 			}
@@ -134,6 +135,11 @@ func TestBadDays(t *testing.T) {
 			if n != 1 {
 				t.Errorf("the message arrived %d times:\n%s", n, describeEvents(r.all()))
 			}
+			mu.Lock()
+			if c.why != nil && !strings.Contains(log.String(), c.why.Error()) {
+				t.Errorf("the log says nothing of %q:\n%s", c.why, log.String())
+			}
+			mu.Unlock()
 			if r.source.Status().Reconnects == 0 {
 				t.Error("no reconnect was counted")
 			}
@@ -390,6 +396,122 @@ func TestMessageThatBreaksTheConnectionIsReportedWithoutItsText(t *testing.T) {
 		if seen[uid] != 1 {
 			t.Errorf("UID %d arrived %d times", uid, seen[uid])
 		}
+	}
+}
+
+// TestMessageThatTheServerCannotReadDoesNotHoldUpTheOthers has a server that
+// says no to one message, and one that dies over it.
+func TestMessageThatTheServerCannotReadDoesNotHoldUpTheOthers(t *testing.T) {
+	for name, bad := range map[string]func(c *testkit.FakeConn, cmd testkit.FakeCommand){
+		"NO":  func(c *testkit.FakeConn, cmd testkit.FakeCommand) { c.Line("%s NO [SERVERBUG] corrupt", cmd.Tag) },
+		"BYE": bye,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := testkit.StartFake(t, func(f *testkit.Fake) {
+				f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
+					if cmd.Name != "UID FETCH" || !strings.Contains(cmd.Args, "BODY") || !testkit.InSet(cmd.Args, 4) {
+						return false
+					}
+					bad(c, cmd)
+					return true
+				}
+			})
+			for i := range 7 {
+				f.Add(fmt.Sprintf("Subject: %d\r\n\r\n", i+1), "")
+			}
+			o := only(f)
+			o.BackoffMin, o.BackoffMax = time.Millisecond, 5*time.Millisecond
+			r := startSource(t, o)
+			r.await("scan to the end", 0, cursorOf("INBOX", 8))
+			var got []string
+			for _, e := range r.all() {
+				if a, ok := e.(ingest.Arrival); ok {
+					got = append(got, fmt.Sprint(a.UID, " ", len(a.Raw) > 0))
+				}
+			}
+			want := []string{"1 true", "2 true", "3 true", "4 false", "5 true", "6 true", "7 true"}
+			if !slices.Equal(got, want) {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// TestTextThatCameWithoutItselfIsAskedForAgain has a server announce a change
+// of flags, with the UID, ahead of the message proper. The client library then
+// drops the message as a repetition.
+func TestTextThatCameWithoutItselfIsAskedForAgain(t *testing.T) {
+	f := testkit.StartFake(t, func(f *testkit.Fake) {
+		f.Handle = once(on("UID FETCH", func(c *testkit.FakeConn, cmd testkit.FakeCommand) {
+			c.Line(`* 1 FETCH (UID 1 FLAGS (\Seen))`)
+			c.Answer(cmd)
+		}))
+	})
+	f.Add(plainMail, "")
+	f.Add(plainMail, "")
+	r := startSource(t, only(f))
+	r.await("scan", 0, cursorOf("INBOX", 3))
+	for uid := uint32(1); uid <= 2; uid++ {
+		e, _ := r.await("arrival", 0, arrivalOf("INBOX", uid))
+		if got := string(e.(ingest.Arrival).Raw); got != plainMail {
+			t.Errorf("UID %d came as %q", uid, got)
+		}
+	}
+}
+
+// TestScanResumesWhereItWasKilled stops the first scan at random events, keeps
+// what came until then as a store would, and goes on.
+func TestScanResumesWhereItWasKilled(t *testing.T) {
+	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
+	const n = 200
+	d.Fill(n, testkit.NewMail(14).Next)
+	o := dovecotOptions(d)
+	o.chunk = 7
+	o.Mailboxes = []string{"INBOX"}
+	rnd := rand.New(rand.NewPCG(3, 4))
+	var all []ingest.Event
+	for try := 0; ; try++ {
+		enough := 1 + rnd.IntN(40)
+		s, err := New(o, known(nil, all))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		err = s.Run(ctx, func(_ context.Context, e ingest.Event) error {
+			if enough--; enough < 0 {
+				cancel()
+				return context.Canceled
+			}
+			all = append(all, e)
+			if c, ok := e.(ingest.Cursor); ok && c.UIDNext == n+1 {
+				cancel()
+			}
+			return nil
+		})
+		cancel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, ok := all[len(all)-1].(ingest.Cursor); ok && c.UIDNext == n+1 {
+			t.Logf("%d runs", try+1)
+			break
+		}
+		if try > 2*n {
+			t.Fatal("the scan makes no progress")
+		}
+	}
+	next := uint32(1)
+	for _, e := range all {
+		if a, ok := e.(ingest.Arrival); ok {
+			if a.UID != next || !a.Backlog {
+				t.Fatalf("UID %d (backlog %v) arrived, want UID %d of the backlog", a.UID, a.Backlog, next)
+			}
+			next++
+		}
+	}
+	if next != n+1 {
+		t.Errorf("%d messages arrived, want %d", next-1, n)
 	}
 }
 

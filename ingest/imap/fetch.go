@@ -25,9 +25,18 @@ type fetched struct {
 	hasRaw   bool
 }
 
-// maxFails is how often a connection may break on one message before that
-// message is reported without its text.
-const maxFails = 3
+// A message on which connections break again and again must not hold up those
+// behind it: it is reported without its text once it was to blame for maxBlame.
+// A server that says no or breaks the protocol over it will do so again, so
+// three times are enough; a lost connection may be the network's fault.
+const (
+	blameServer = 4
+	blameLost   = 1
+	maxBlame    = 12
+)
+
+// bareTries is how often a message is asked for whose text does not come.
+const bareTries = 3
 
 // read takes one FETCH line apart. Text is read when body is set, into one
 // buffer of its size, and never beyond MaxBytes.
@@ -132,7 +141,7 @@ func (v *visit) fetchAll(ctx context.Context, r uidRanges) error {
 	for len(r) > 0 {
 		v.s.setRemaining(b.name, r.len())
 		n := v.s.o.chunk
-		if b.suspectFails > 0 {
+		if b.blame > 0 {
 			if head, _ := r.before(b.suspect); len(head) > 0 {
 				n = int(min(int64(n), head.len())) // up to the suspect
 			} else {
@@ -141,18 +150,16 @@ func (v *visit) fetchAll(ctx context.Context, r uidRanges) error {
 		}
 		chunk, rest := r.cut(n)
 		first, last := chunk[0].first, chunk[len(chunk)-1].last
-		if b.suspectFails >= maxFails && first == b.suspect {
+		if b.blame >= maxBlame && first == b.suspect {
 			if err := v.textless(ctx, first); err != nil {
 				return err
 			}
 		} else if _, err := v.fetchSet(ctx, chunk.set(), int(chunk.len())); err != nil {
-			if isProtocol(err) {
-				v.blame(chunk)
-			}
+			v.blame(ctx, chunk, err)
 			return err
 		}
-		if b.suspectFails > 0 && last >= b.suspect {
-			b.suspect, b.suspectFails = 0, 0
+		if b.blame > 0 && last >= b.suspect {
+			b.suspect, b.blame = 0, 0
 		}
 		r = rest
 		b.next = max(b.next, last+1)
@@ -170,7 +177,14 @@ func (v *visit) fetchAll(ctx context.Context, r uidRanges) error {
 
 // blame notes the message on which the connection broke: the first of the chunk
 // that was not reported, since servers answer in order.
-func (v *visit) blame(chunk uidRanges) {
+func (v *visit) blame(ctx context.Context, chunk uidRanges, err error) {
+	weight := blameLost
+	if _, no := isStatus(err); no || isProtocol(err) {
+		weight = blameServer
+	}
+	if retryable(ctx, err) == stop {
+		return
+	}
 	b := v.box
 	for _, r := range chunk {
 		for uid := uint64(r.first); uid <= uint64(r.last); uid++ {
@@ -178,9 +192,9 @@ func (v *visit) blame(chunk uidRanges) {
 				continue
 			}
 			if b.suspect != uint32(uid) {
-				b.suspect, b.suspectFails = uint32(uid), 0
+				b.suspect, b.blame = uint32(uid), 0
 			}
-			b.suspectFails++
+			b.blame += weight
 			return
 		}
 	}
@@ -235,7 +249,7 @@ func (v *visit) fetchSet(ctx context.Context, set goimap.UIDSet, n int) (top uin
 // A server that goes on without it has lost the text, or the message.
 func (v *visit) fetchBare(ctx context.Context, uid uint32) error {
 	var last *fetched
-	for range maxFails {
+	for range bareTries {
 		last = nil
 		v.session.beginFor(1)
 		err := v.session.fetch(goimap.UIDSetNum(goimap.UID(uid)), v.bodyItems(), func(m *imapclient.FetchMessageData) error {

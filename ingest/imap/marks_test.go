@@ -278,3 +278,36 @@ func TestOurOwnChangeHidesNoOlderOne(t *testing.T) {
 	f.Tell(`* 2 FETCH (FLAGS (\Flagged) MODSEQ (10))`)
 	r.await("the older change", at, flagsOf("INBOX", 2, `\flagged`))
 }
+
+// TestChangeWithinAnAnswerHidesNoOlderOne has two changes happen while the
+// server answers a CHANGEDSINCE, and the later of them alone get through: the
+// client library hands over one line for each message. Were the highest MODSEQ
+// of that answer believed, the other would be skipped for good.
+func TestChangeWithinAnAnswerHidesNoOlderOne(t *testing.T) {
+	f := testkit.StartFake(t, func(f *testkit.Fake) {
+		f.Handle = once(func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
+			if cmd.Name != "UID FETCH" || !strings.Contains(cmd.Args, "CHANGEDSINCE") {
+				return false
+			}
+			if c != nil {
+				f.Lock()
+				f.Messages[0].Flags, f.Messages[0].ModSeq = `\Flagged`, 12
+				f.Messages[1].Flags, f.Messages[1].ModSeq = `\Answered`, 11
+				f.Unlock()
+				c.Line(`* 2 FETCH (UID 2 FLAGS (work) MODSEQ (10))`)
+				c.Line(`* 2 FETCH (UID 2 FLAGS (\Answered) MODSEQ (11))`)
+				c.Line(`* 1 FETCH (UID 1 FLAGS (\Flagged) MODSEQ (12))`)
+				c.OK(cmd)
+			}
+			return true
+		})
+	})
+	f.Add(plainMail, "")
+	f.Add(plainMail, "")
+	r := startSource(t, only(f))
+	_, at := r.await("scan", 0, cursorOf("INBOX", 3))
+	f.Tell(`* 2 FETCH (FLAGS (work) MODSEQ (10))`)
+	r.await("the first change", at, flagsOf("INBOX", 2, "work"))
+	r.await("the last change", at, flagsOf("INBOX", 1, `\flagged`))
+	r.await("the one between", at, flagsOf("INBOX", 2, `\answered`))
+}

@@ -111,6 +111,9 @@ func (p *poller) box(l listed) *box {
 // round looks at every mailbox once, and into those that changed, or, when all
 // is set, into each; flags says to compare every flag there.
 func (p *poller) round(ctx context.Context, sess *session, all, flags bool) error {
+	if len(p.watched) == 0 {
+		return sess.noop() // or the server would hang up, and a mark wait for a login
+	}
 	for _, b := range p.watched {
 		now, err := p.status(sess, b)
 		if status, no := isStatus(err); no {

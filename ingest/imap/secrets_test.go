@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"log/slog"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -123,4 +124,49 @@ func TestReceiverThatFailsEndsTheRun(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("Run goes on without a receiver")
 	}
+}
+
+// TestRunLeavesNoGoroutineBehind ends runs in the middle of a scan, in IDLE and
+// while waiting to connect again.
+func TestRunLeavesNoGoroutineBehind(t *testing.T) {
+	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
+	d.Fill(300, testkit.NewMail(15).Next)
+	before := runtime.NumGoroutine()
+	for _, events := range []int{1, 50, 1 << 20} {
+		r := newRecorder(t)
+		s, err := New(dovecotOptions(d), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		n := 0
+		r.hook = func(e ingest.Event) {
+			n++
+			if c, ok := e.(ingest.Cursor); n == events || ok && c.UIDNext == 301 {
+				cancel()
+			}
+		}
+		if err := s.Run(ctx, r.emit); err != nil {
+			t.Error(err)
+		}
+		cancel()
+	}
+	o := options("127.0.0.1:1", "owner", "x")
+	s, err := New(o, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	if err := s.Run(ctx, newRecorder(t).emit); err != nil {
+		t.Error(err)
+	}
+	var after int
+	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if after = runtime.NumGoroutine(); after <= before {
+			return
+		}
+	}
+	buf := make([]byte, 1<<16)
+	t.Errorf("%d goroutines before, %d after:\n%s", before, after, buf[:runtime.Stack(buf, true)])
 }

@@ -255,7 +255,7 @@ func (c *FakeConn) fetch(cmd FakeCommand) {
 		since, _ = strconv.ParseUint(strings.TrimRight(after, ")"), 10, 64)
 	}
 	for i, m := range c.fake.Messages {
-		if !inSet(set, m.UID) || m.ModSeq <= since {
+		if !InSet(set, m.UID) || m.ModSeq <= since {
 			continue
 		}
 		line := fmt.Sprintf("* %d FETCH (UID %d FLAGS (%s)", i+1, m.UID, m.Flags)
@@ -281,7 +281,7 @@ func (c *FakeConn) store(cmd FakeCommand) bool {
 	flag := strings.TrimRight(list, ")")
 	for i := range c.fake.Messages {
 		m := &c.fake.Messages[i]
-		if !inSet(set, m.UID) {
+		if !InSet(set, m.UID) {
 			continue
 		}
 		if _, after, ok := strings.Cut(rest, "UNCHANGEDSINCE "); ok {
@@ -301,8 +301,10 @@ func (c *FakeConn) store(cmd FakeCommand) bool {
 	return true
 }
 
-// inSet reports whether a set as in "1:3,7,9:*" holds uid.
-func inSet(set string, uid uint32) bool {
+// InSet reports whether a set as in "1:3,7,9:*", or the arguments of a command
+// that begin with one, holds uid.
+func InSet(set string, uid uint32) bool {
+	set, _, _ = strings.Cut(set, " ")
 	for part := range strings.SplitSeq(set, ",") {
 		first, last, ranged := strings.Cut(part, ":")
 		if !ranged {
