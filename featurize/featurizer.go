@@ -3,6 +3,7 @@ package featurize
 import (
 	"crypto/sha256"
 	"hash"
+	"math"
 	"mime"
 	"slices"
 )
@@ -65,6 +66,7 @@ func (f *Featurizer) Read(raw []byte) *Message {
 	m.address, m.place = f.addressOf(m), f.structure.placeOf(m)
 	f.place = m.place.String()
 	f.readBody(f.fields, body, debris)
+	f.terms.limit = math.MaxInt // what follows is bounded, and must not fall to a flood of words
 	f.readStructure(m)
 
 	slices.Sort(f.defects)
@@ -81,4 +83,5 @@ func (f *Featurizer) reset() {
 	f.defects, f.folded, f.debris = f.defects[:0], f.folded[:0], f.debris[:0]
 	f.structure = structure{}
 	f.body.reset(f.MaxText)
+	f.words.limit = math.MaxInt
 }

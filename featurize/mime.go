@@ -173,11 +173,15 @@ func (f *Featurizer) readMultipart(body []byte, boundary string, depth int) {
 			break
 		}
 		at += i
+		if at > 0 && body[at-1] != '\n' { // looked at first: the rest of its line may be long
+			at += len(delimiter)
+			continue
+		}
 		line, rest := cutLine(body[at:])
 		tail := bytes.TrimRight(line[len(delimiter):], " \t")
 		isClose := string(tail) == "--"
-		if (at > 0 && body[at-1] != '\n') || (len(tail) > 0 && !isClose) {
-			at += len(delimiter)
+		if len(tail) > 0 && !isClose {
+			at += len(line)
 			continue
 		}
 		end := at
@@ -308,20 +312,17 @@ func repairBase64(body []byte) []byte {
 }
 
 // repairQuotedPrintable turns every "=" that begins no escape into an escaped
-// one.
+// one, and control characters, at which the decoder stops, into spaces.
 func repairQuotedPrintable(body []byte) []byte {
 	out := make([]byte, 0, len(body)+len(body)/16)
 	for i, c := range body {
-		if c != '=' {
-			out = append(out, c)
-			continue
-		}
 		rest := body[i+1:]
 		switch {
-		case len(rest) >= 2 && isHex(rest[0]) && isHex(rest[1]):
+		case c < ' ' && c != '\t' && c != '\n' && c != '\r', c == 0x7f:
+			out = append(out, ' ')
+		case c != '=', len(rest) >= 2 && isHex(rest[0]) && isHex(rest[1]),
+			len(bytes.TrimRight(firstLine(rest[:min(len(rest), 80)]), " \t")) == 0: // a soft line break
 			out = append(out, c)
-		case len(bytes.TrimRight(firstLine(rest[:min(len(rest), 80)]), " \t")) == 0:
-			out = append(out, c) // a soft line break
 		default:
 			out = append(out, "=3D"...)
 		}

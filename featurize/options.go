@@ -58,7 +58,7 @@ type Options struct {
 	MaxParts    int `cbor:"9,keyasint"`  // parts
 	MaxDepth    int `cbor:"10,keyasint"` // nested multiparts
 	MaxText     int `cbor:"11,keyasint"` // decoded bytes of text, over all parts
-	MaxFeatures int `cbor:"12,keyasint"` // features, those of History aside
+	MaxFeatures int `cbor:"12,keyasint"` // features of header and text; about a hundred more describe the whole
 	MaxToken    int `cbor:"13,keyasint"` // bytes of one word; a longer one only counts as long
 
 	// Names keeps readable names beside the hashes. It changes no vector.

@@ -2,6 +2,7 @@ package featurize
 
 import (
 	"bytes"
+	"math"
 )
 
 // openingWords is how many words of the writer's own text count once more, as
@@ -76,9 +77,10 @@ func (t *textReader) own(line []byte) {
 		}
 	}
 	if s.words < openingWords {
-		f.words.seen = 0
+		f.words.seen, f.words.limit = 0, openingWords-s.words
 		f.words.line(f, line, &kindOpening)
 		s.words += f.words.seen
+		f.words.limit = math.MaxInt
 	}
 	f.words.line(f, line, &kindOwn)
 }

@@ -40,7 +40,8 @@ type wordReader struct {
 	tokens [][]byte
 	types  []int
 	word   []byte
-	seen   int // words of the text at hand, for callers that stop early
+	seen   int // words since the caller set it to 0
+	limit  int // where seen reaches it, the rest of the line is not read
 }
 
 // text makes features of the words of a short text, which may hold any bytes.
@@ -144,7 +145,7 @@ func nextASCII(text []byte, from int) (start, end int) {
 func (w *wordReader) ascii(f *Featurizer, line []byte, k *kind) {
 	for at := 0; ; {
 		start, end := nextASCII(line, at)
-		if start == len(line) {
+		if start == len(line) || w.seen >= w.limit {
 			return
 		}
 		at = end
@@ -194,9 +195,11 @@ func (w *wordReader) unicode(f *Featurizer, line []byte, k *kind) {
 		tokens, types, consumed, err := segment.SegmentWordsDirect(rest, w.tokens[:0], w.types[:0])
 		w.tokens, w.types = tokens, types
 		for i, token := range tokens {
-			w.token(f, token, types[i], k)
+			if w.seen < w.limit {
+				w.token(f, token, types[i], k)
+			}
 		}
-		if err == nil && consumed >= len(rest) {
+		if err == nil && consumed >= len(rest) || w.seen >= w.limit {
 			break
 		}
 		// segment stops without an error where it can't go on; step over.
@@ -271,7 +274,9 @@ func (w *wordReader) flush(f *Featurizer, k *kind) {
 		}
 		f.terms.name = name
 		f.terms.commit(k.group)
-		w.seen++
+		if w.seen++; w.seen >= w.limit {
+			return
+		}
 	}
 }
 

@@ -123,7 +123,6 @@ type Sender struct {
 	Answered uint32 `cbor:"2,keyasint,omitempty"` // of those, how many the owner answered
 	Written  uint32 `cbor:"3,keyasint,omitempty"` // messages of the owner to it
 	Seq      uint64 `cbor:"4,keyasint"`           // Account.Messages at the last change: the least goes first when full
-	Recent   uint32 `cbor:"5,keyasint,omitempty"` // no longer written: which of the last messages were answered gained nothing
 }
 
 // Thread is what the account remembers of one thread.
