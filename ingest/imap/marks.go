@@ -16,10 +16,6 @@ type queue struct {
 	mu    sync.Mutex
 	list  []ingest.MarkRequest
 	added chan struct{} // holds one when there may be requests
-
-	// tried: a STORE was sent for the oldest request. The goroutine that carries
-	// out requests owns it.
-	tried bool
 }
 
 func newQueue() *queue { return &queue{added: make(chan struct{}, 1)} }
@@ -51,7 +47,6 @@ func (q *queue) done() {
 	if q.list = q.list[1:]; len(q.list) == 0 {
 		q.list = nil
 	}
-	q.tried = false
 }
 
 // marks carries out the requests for this mailbox that head its queue. A
@@ -68,7 +63,7 @@ func (v *visit) marks(ctx context.Context) error {
 		if !ok || mailboxName(req.Place.Mailbox) != v.box.name {
 			return nil
 		}
-		result, err := v.mark(ctx, q, req)
+		result, err := v.mark(ctx, req)
 		if err != nil {
 			return err
 		}
@@ -85,7 +80,7 @@ const storeTries = 4
 
 // mark carries one request out. It returns an error only when the connection is
 // of no more use, or the server asks to come back later.
-func (v *visit) mark(ctx context.Context, q *queue, req ingest.MarkRequest) (ingest.MarkResult, error) {
+func (v *visit) mark(ctx context.Context, req ingest.MarkRequest) (ingest.MarkResult, error) {
 	b := v.box
 	answer := func(o ingest.MarkOutcome, flags []string, detail string) (ingest.MarkResult, error) {
 		return ingest.MarkResult{
@@ -100,9 +95,9 @@ func (v *visit) mark(ctx context.Context, q *queue, req ingest.MarkRequest) (ing
 	}
 	flags, modseq, known := b.known(req.Place.UID)
 	// The flag may be there already by our own hand, from before a restart or
-	// before the connection broke. What was not there when we last looked, and
-	// that without a STORE of ours, is somebody else's.
-	ours := !known || q.tried || asAsked(flags, req)
+	// before the connection broke; then the comparison at the new connection has
+	// found it. What was not there when we last looked is somebody else's.
+	ours := !known || asAsked(flags, req)
 	// Changes up to b.modseq were reported, so a message is unchanged since the
 	// later of that and its own.
 	since := max(modseq, b.modseq)
@@ -122,7 +117,6 @@ func (v *visit) mark(ctx context.Context, q *queue, req ingest.MarkRequest) (ing
 		case !v.keeps(req.Flag):
 			return answer(ingest.MarkImpossible, flags, "the mailbox keeps no such flag")
 		}
-		q.tried = true
 		late, err := v.store(req, since)
 		if err != nil {
 			status, no := isStatus(err)

@@ -20,7 +20,6 @@ type stamp struct {
 // poller serves the connection on which every mailbox but INBOX is watched.
 type poller struct {
 	s       *Source
-	boxes   map[string]*box
 	watched []*box
 	last    map[string]stamp // what STATUS said before the last synchronisation
 	missing map[string]bool  // mailboxes that were asked for and are not there; told once
@@ -83,7 +82,7 @@ func (p *poller) discover(ctx context.Context, sess *session) error {
 	for _, l := range list {
 		there[l.name] = true
 		if p.s.watches(l.name, l.role) && !(p.s.idle && l.name == inbox) {
-			p.watched = append(p.watched, p.box(l))
+			p.watched = append(p.watched, p.s.box(l.name, l.role))
 		}
 	}
 	for _, name := range append(append([]string(nil), p.s.o.Mailboxes...), p.s.o.Include...) {
@@ -96,16 +95,6 @@ func (p *poller) discover(ctx context.Context, sess *session) error {
 		}
 	}
 	return nil
-}
-
-func (p *poller) box(l listed) *box {
-	b, ok := p.boxes[l.name]
-	if !ok {
-		b = newBox(l.name, l.role)
-		p.boxes[l.name] = b
-	}
-	b.role = l.role
-	return b
 }
 
 // round looks at every mailbox once, and into those that changed, or, when all
@@ -188,7 +177,7 @@ func (p *poller) marks(ctx context.Context, sess *session) error {
 			return nil
 		}
 		name := mailboxName(req.Place.Mailbox)
-		b, known := p.boxes[name]
+		b, known := p.s.boxes[name]
 		if !known {
 			b = newBox(name, ingest.RoleOther)
 		}

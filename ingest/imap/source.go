@@ -45,7 +45,9 @@ type Source struct {
 	log  *slog.Logger
 	idle bool // INBOX is watched
 
-	boxes map[string]*box // known at the start; each belongs to one goroutine once Run runs
+	// boxes belongs to the poller while Run runs, but for the box of an INBOX that
+	// is idled on.
+	boxes map[string]*box
 
 	inboxMarks, otherMarks *queue
 
@@ -129,7 +131,7 @@ func (s *Source) Run(ctx context.Context, emit ingest.Emit) error {
 		b := s.box(inbox, ingest.RoleInbox)
 		start(&errs[0], lineInbox, func(ctx context.Context, sess *session) error { return s.watchInbox(ctx, sess, b) })
 	}
-	p := &poller{s: s, boxes: s.boxes, last: map[string]stamp{}}
+	p := &poller{s: s, last: map[string]stamp{}}
 	start(&errs[1], lineOther, p.watch)
 	wg.Wait()
 	return errors.Join(errs[:]...)

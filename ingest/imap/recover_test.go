@@ -1,0 +1,248 @@
+package imap
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/testkit"
+)
+
+// TestMessageThatBreaksTheConnectionIsReportedWithoutItsText has a server whose
+// answer for one message no client can read.
+func TestMessageThatBreaksTheConnectionIsReportedWithoutItsText(t *testing.T) {
+	f := testkit.StartFake(t, nil)
+	for i := range 7 {
+		f.Add(fmt.Sprintf("Subject: %d\r\n\r\n", i+1), "")
+	}
+	f.Lock()
+	f.Messages[3].Raw = "Subject: 4\r\n\r\n"
+	f.Messages[3].Flags = `\Seen ( bad`
+	f.Unlock()
+	r := startSource(t, only(f))
+	_, _ = r.await("scan to the end", 0, cursorOf("INBOX", 8))
+	seen := map[uint32]int{}
+	for _, e := range r.all() {
+		a, ok := e.(ingest.Arrival)
+		if !ok {
+			continue
+		}
+		seen[a.UID]++
+		if want := a.UID != 4; (len(a.Raw) > 0) != want {
+			t.Errorf("UID %d came with %d bytes", a.UID, len(a.Raw))
+		}
+	}
+	for uid := uint32(1); uid <= 7; uid++ {
+		if seen[uid] != 1 {
+			t.Errorf("UID %d arrived %d times", uid, seen[uid])
+		}
+	}
+}
+
+// TestMessageThatTheServerCannotReadDoesNotHoldUpTheOthers has a server that
+// says no to one message, and one that dies over it.
+func TestMessageThatTheServerCannotReadDoesNotHoldUpTheOthers(t *testing.T) {
+	for name, bad := range map[string]func(c *testkit.FakeConn, cmd testkit.FakeCommand){
+		"NO":  func(c *testkit.FakeConn, cmd testkit.FakeCommand) { c.Line("%s NO [SERVERBUG] corrupt", cmd.Tag) },
+		"BYE": bye,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := testkit.StartFake(t, func(f *testkit.Fake) {
+				f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
+					if cmd.Name != "UID FETCH" || !strings.Contains(cmd.Args, "BODY") || !testkit.InSet(cmd.Args, 4) {
+						return false
+					}
+					bad(c, cmd)
+					return true
+				}
+			})
+			for i := range 7 {
+				f.Add(fmt.Sprintf("Subject: %d\r\n\r\n", i+1), "")
+			}
+			o := only(f)
+			o.BackoffMin, o.BackoffMax = time.Millisecond, 5*time.Millisecond
+			r := startSource(t, o)
+			r.await("scan to the end", 0, cursorOf("INBOX", 8))
+			var got []string
+			for _, e := range r.all() {
+				if a, ok := e.(ingest.Arrival); ok {
+					got = append(got, fmt.Sprint(a.UID, " ", len(a.Raw) > 0))
+				}
+			}
+			want := []string{"1 true", "2 true", "3 true", "4 false", "5 true", "6 true", "7 true"}
+			if !slices.Equal(got, want) {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// TestTextThatCameWithoutItselfIsAskedForAgain has a server announce a change
+// of flags, with the UID, ahead of the message proper. The client library then
+// drops the message as a repetition.
+func TestTextThatCameWithoutItselfIsAskedForAgain(t *testing.T) {
+	f := testkit.StartFake(t, func(f *testkit.Fake) {
+		f.Handle = once(on("UID FETCH", func(c *testkit.FakeConn, cmd testkit.FakeCommand) {
+			c.Line(`* 1 FETCH (UID 1 FLAGS (\Seen))`)
+			c.Answer(cmd)
+		}))
+	})
+	f.Add(plainMail, "")
+	f.Add(plainMail, "")
+	r := startSource(t, only(f))
+	r.await("scan", 0, cursorOf("INBOX", 3))
+	for uid := uint32(1); uid <= 2; uid++ {
+		e, _ := r.await("arrival", 0, arrivalOf("INBOX", uid))
+		if got := string(e.(ingest.Arrival).Raw); got != plainMail {
+			t.Errorf("UID %d came as %q", uid, got)
+		}
+	}
+}
+
+// TestScanResumesWhereItWasKilled stops the first scan at random events, keeps
+// what came until then as a store would, and goes on.
+func TestScanResumesWhereItWasKilled(t *testing.T) {
+	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
+	const n = 200
+	d.Fill(n, testkit.NewMail(14).Next)
+	o := dovecotOptions(d)
+	o.chunk = 7
+	o.Mailboxes = []string{"INBOX"}
+	rnd := rand.New(rand.NewPCG(3, 4))
+	var all []ingest.Event
+	for try := 0; ; try++ {
+		enough := 1 + rnd.IntN(40)
+		s, err := New(o, known(nil, all))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		err = s.Run(ctx, func(_ context.Context, e ingest.Event) error {
+			if enough--; enough < 0 {
+				cancel()
+				return context.Canceled
+			}
+			all = append(all, e)
+			if c, ok := e.(ingest.Cursor); ok && c.UIDNext == n+1 {
+				cancel()
+			}
+			return nil
+		})
+		cancel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, ok := all[len(all)-1].(ingest.Cursor); ok && c.UIDNext == n+1 {
+			t.Logf("%d runs", try+1)
+			break
+		}
+		if try > 2*n {
+			t.Fatal("the scan makes no progress")
+		}
+	}
+	next := uint32(1)
+	for _, e := range all {
+		if a, ok := e.(ingest.Arrival); ok {
+			if a.UID != next || !a.Backlog {
+				t.Fatalf("UID %d (backlog %v) arrived, want UID %d of the backlog", a.UID, a.Backlog, next)
+			}
+			next++
+		}
+	}
+	if next != n+1 {
+		t.Errorf("%d messages arrived, want %d", next-1, n)
+	}
+}
+
+// TestFiftyCutsLoseNothing cuts the connections after a random number of bytes,
+// fifty times, while the owner adds mail and changes flags. In the end what was
+// reported must be what a plain fetch of everything finds, each message having
+// arrived once.
+func TestFiftyCutsLoseNothing(t *testing.T) {
+	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
+	mail := testkit.NewMail(11)
+	const start = 300
+	d.Fill(start, mail.Next)
+	owner := d.Owner(t)
+	owner.Select("INBOX")
+	p := testkit.StartProxy(t, d.Addr)
+	o := dovecotOptions(d)
+	o.Address, o.chunk = p.Addr, 20
+	o.BackoffMin, o.BackoffMax = time.Millisecond, 10*time.Millisecond
+	rnd := rand.New(rand.NewPCG(1, 2))
+	p.CutAfter(int64(rnd.IntN(40000)))
+	r := startSource(t, o)
+	uids := start
+	for cut := 1; cut <= 50; cut++ {
+		for range rnd.IntN(3) {
+			m := mail.Next()
+			uids = int(owner.Append("INBOX", m.Raw, m.Date))
+		}
+		uid := uint32(1 + rnd.IntN(uids))
+		if rnd.IntN(2) == 0 {
+			owner.Set("INBOX", uid, []string{"$Important", `\Flagged`, `\Answered`, "$Junk"}[rnd.IntN(4)])
+		} else {
+			owner.Clear("INBOX", uid, "$Important", `\Flagged`)
+		}
+		deadline := time.Now().Add(patience)
+		for p.Cuts() < cut {
+			if time.Now().After(deadline) {
+				t.Fatalf("cut %d did not happen; status %+v", cut, r.source.Status())
+			}
+			// Something must come through for the cut to come to pass.
+			owner.Set("INBOX", 1+uint32(rnd.IntN(uids)), fmt.Sprintf("n%d", rnd.IntN(3)))
+			time.Sleep(10 * time.Millisecond)
+		}
+		p.CutAfter(int64(rnd.IntN(20000)))
+	}
+	p.CutAfter(-1)
+	m := mail.Next()
+	last := owner.Append("INBOX", m.Raw, m.Date)
+	owner.Set("INBOX", last, `\Flagged`)
+	r.await("the last arrival", 0, arrivalOf("INBOX", last))
+	deadline := time.Now().Add(patience)
+	for {
+		mine, _, ok := lookup(known(nil, r.all()), "INBOX", last)
+		if ok && ingest.HasFlag(mine, `\Flagged`) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the last star never came")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	r.stop()
+	checkTwin(t, owner, "INBOX", known(nil, r.all()))
+	seen := map[uint32]int{}
+	before := uint32(0)
+	for _, e := range r.all() {
+		if a, ok := e.(ingest.Arrival); ok && a.Mailbox == "INBOX" {
+			if seen[a.UID]++; seen[a.UID] > 1 {
+				t.Errorf("UID %d arrived again", a.UID)
+			}
+			if a.UID < before {
+				t.Errorf("UID %d arrived after UID %d", a.UID, before)
+			}
+			before = a.UID
+		}
+	}
+	if got := r.source.Status().Reconnects; got < 50 {
+		t.Errorf("%d reconnects for 50 cuts", got)
+	}
+}
+
+func lookup(all []ingest.Known, mailbox string, uid uint32) ([]string, uint32, bool) {
+	for _, k := range all {
+		if k.Mailbox == mailbox {
+			f, ok := k.Flags[uid]
+			return f, k.UIDValidity, ok
+		}
+	}
+	return nil, 0, false
+}
