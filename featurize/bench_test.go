@@ -1,0 +1,110 @@
+package featurize
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"github.com/blevesearch/segment"
+)
+
+// benchText is English-like ASCII of the size of an ordinary mail.
+func benchText() []byte {
+	random := rand.New(rand.NewPCG(7, 8))
+	var b bytes.Buffer
+	for b.Len() < 12_000 {
+		for range 8 + random.IntN(6) {
+			word := make([]byte, 2+random.IntN(9))
+			for i := range word {
+				word[i] = "etaoinshrdlucmfw"[random.IntN(16)]
+			}
+			b.Write(word)
+			b.WriteByte(" ,. "[random.IntN(4)])
+		}
+		b.WriteByte('\n')
+	}
+	return b.Bytes()
+}
+
+func BenchmarkReadAndFreeze(b *testing.B) {
+	messages := map[string][]byte{"12KB": append([]byte(plainHeader+"\n"), benchText()...)}
+	for _, file := range []string{"plain", "patch", "html", "japanese"} {
+		raw, err := os.ReadFile("testdata/" + file + ".eml")
+		if err != nil {
+			b.Fatal(err)
+		}
+		messages[file] = raw
+	}
+	for _, name := range []string{"12KB", "plain", "patch", "html", "japanese"} {
+		for _, names := range []bool{true, false} {
+			b.Run(fmt.Sprintf("%s/names=%v", name, names), func(b *testing.B) {
+				o := testOptions()
+				o.Names = names
+				f, err := New(o)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.SetBytes(int64(len(messages[name])))
+				b.ReportAllocs()
+				for b.Loop() {
+					f.Freeze(f.Read(messages[name]), History{})
+				}
+				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "messages/s")
+			})
+		}
+	}
+}
+
+// BenchmarkWords compares three ways to the words of one ASCII text: the fast
+// path, segment on the same bytes, and the fast path with features made of them.
+func BenchmarkWords(b *testing.B) {
+	text := benchText()
+	b.Run("fast", func(b *testing.B) {
+		b.SetBytes(int64(len(text)))
+		for b.Loop() {
+			for at := 0; at < len(text); {
+				_, at = nextASCII(text, at)
+			}
+		}
+	})
+	b.Run("segment", func(b *testing.B) {
+		b.SetBytes(int64(len(text)))
+		var tokens [][]byte
+		var types []int
+		for b.Loop() {
+			var err error
+			if tokens, types, _, err = segment.SegmentWordsDirect(text, tokens[:0], types[:0]); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("features", func(b *testing.B) {
+		f := newTest(b)
+		b.SetBytes(int64(len(text)))
+		b.ReportAllocs()
+		for b.Loop() {
+			f.reset()
+			f.words.line(f, text, &kindOwn)
+		}
+	})
+}
+
+func BenchmarkMarshal(b *testing.B) {
+	for _, names := range []bool{true, false} {
+		b.Run(fmt.Sprintf("names=%v", names), func(b *testing.B) {
+			o := testOptions()
+			o.Names = names
+			x := sample(b, o, "patch")
+			b.ReportAllocs()
+			for b.Loop() {
+				data, err := x.MarshalBinary()
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(float64(len(data)), "bytes")
+			}
+		})
+	}
+}

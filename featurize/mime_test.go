@@ -1,0 +1,129 @@
+package featurize
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/emersion/go-message"
+)
+
+// TestPartsAreCutAsGoMessageCutsThem builds well-formed messages at random and
+// compares the texts found with those that go-message finds.
+func TestPartsAreCutAsGoMessageCutsThem(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	for range 300 {
+		words := 0
+		var part func(depth int) string
+		part = func(depth int) string {
+			words++
+			text := fmt.Sprintf("word%d is here", words)
+			switch n := random.IntN(6); {
+			case depth < 4 && n < 2:
+				boundary := fmt.Sprintf("b%d", random.IntN(1_000_000))
+				b := fmt.Sprintf("Content-Type: multipart/mixed; boundary=\"%s\"\r\n\r\npreamble\r\n", boundary)
+				for range 1 + random.IntN(4) {
+					b += "--" + boundary + "\r\n" + part(depth+1) + "\r\n"
+				}
+				return b + "--" + boundary + "--\r\nepilogue\r\n"
+			case n == 2:
+				return "Content-Type: text/plain\r\n\r\n" + text + "\r\n\r\n-- \r\n--x\r\n"
+			case n == 3:
+				return "Content-Type: text/plain\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n" + strings.ReplaceAll(text, "i", "=69") + "\r\n"
+			case n == 4:
+				return "\r\n" + text
+			default:
+				return "Content-Type: application/pdf\r\n\r\nword0 is not text\r\n"
+			}
+		}
+		raw := []byte("Mime-Version: 1.0\r\n" + part(0))
+		for _, raw := range [][]byte{raw, bytes.ReplaceAll(raw, []byte("\r\n"), []byte("\n"))} {
+			m := newTest(t).Read(raw)
+			got := slices.DeleteFunc(wordsWith(m, "body:"), func(w string) bool { return !strings.HasPrefix(w, "word") })
+			if want := goMessageWords(t, raw); !slices.Equal(got, want) {
+				t.Fatalf("got %q, want %q, in\n%s", got, want, raw)
+			}
+		}
+	}
+}
+
+// goMessageWords returns the words that begin with "word" of all text parts.
+func goMessageWords(t *testing.T, raw []byte) []string {
+	e, err := message.Read(bytes.NewReader(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var words []string
+	err = e.Walk(func(_ []int, e *message.Entity, err error) error {
+		if err != nil {
+			return err
+		}
+		if kind, _, _ := e.Header.ContentType(); kind != "" && kind != "text/plain" {
+			return nil
+		}
+		text, err := io.ReadAll(e.Body)
+		for _, w := range strings.Fields(string(text)) {
+			if strings.HasPrefix(w, "word") {
+				words = append(words, w)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, raw)
+	}
+	return words
+}
+
+func TestOwnTextIsToldFromQuotedTextPatchesAndSignatures(t *testing.T) {
+	m := newTest(t).Read([]byte("From: a@b\n\nOne two\n> three\n| four\nab> five\n diff is a word\n--- a/x/y.c\n+++ b/x/y.c\n@@ -1 +1 @@ fn\n-six\n+seven\n eight\n-- \nnine\n"))
+	for prefix, want := range map[string][]string{
+		"body:":      {"one", "two", "diff", "is", "a", "word"},
+		"quoted:":    {"three", "four", "ab", "five"},
+		"patch:":     {"fn", "six", "seven", "eight"},
+		"signature:": {"nine"},
+		"path:":      {"x/y.c", "x/y.c | start", "x", "x | start"},
+	} {
+		if got := wordsWith(m, prefix); !slices.Equal(got, want) {
+			t.Errorf("%s got %q, want %q", prefix, got, want)
+		}
+	}
+}
+
+func TestOpeningEndsAfterFortyWords(t *testing.T) {
+	var text strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&text, "w%d ", i)
+	}
+	got := wordsWith(newTest(t).Read([]byte("\n"+text.String())), "opening:")
+	if len(got) != openingWords || got[len(got)-1] != "w39" {
+		t.Errorf("got %d words, the last %q; want %d, the last w39", len(got), got[len(got)-1], openingWords)
+	}
+}
+
+func TestFloodOfWordsDoesNotWashAwayTheSender(t *testing.T) {
+	o := testOptions()
+	o.MaxFeatures = 50
+	f, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&text, "w%d\n", i)
+	}
+	m := f.Read([]byte(plainHeader + "\n" + text.String()))
+	names := wordsWith(m, "")
+	for _, want := range []string{"from:ann@example.net", "addressed:to alone", "from:ann@example.net | to alone"} {
+		if !slices.Contains(names, want) {
+			t.Errorf("feature %q is missing", want)
+		}
+	}
+	if m.Content.Len() > 200 {
+		t.Errorf("%d features, want at most 50 of text and the description", m.Content.Len())
+	}
+}

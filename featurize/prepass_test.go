@@ -1,0 +1,223 @@
+package featurize
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// fieldsOf lists what split makes of a message.
+func fieldsOf(t testing.TB, raw string) (fields []string, body, debris string) {
+	t.Helper()
+	f := newTest(t)
+	f.reset()
+	list, b, d := f.split(stripEnvelope([]byte(raw)), nil, true)
+	for _, fd := range list {
+		fields = append(fields, string(fd.name)+"="+string(fd.value))
+	}
+	return fields, string(b), string(d)
+}
+
+func TestHeaderIsCutIntoFields(t *testing.T) {
+	for _, c := range []struct {
+		name, raw    string
+		fields       []string
+		body, debris string
+	}{
+		{"plain", "A: 1\nB: 2\n\nbody\n", []string{"A=1", "B=2"}, "body\n", ""},
+		{"folded", "A: 1\n 2\n\t3\nB:\n  4\n\n", []string{"A=1 2 3", "B=4"}, "", ""},
+		{"folded, twice in turn", "A: 1\n 2\nB: 3\n 4\n 5\n\n", []string{"A=1 2", "B=3 4 5"}, "", ""},
+		{"CRLF", "A: 1\r\n 2\r\n\r\nbody\r\n", []string{"A=1 2"}, "body\r\n", ""},
+		{"mbox", "From a b c\nA: 1\n\nbody", []string{"A=1"}, "body", ""},
+		{"quoted mbox", ">From a b c\nA: 1\n\nbody", []string{"A=1"}, "body", ""},
+		{"byte order mark", "\xef\xbb\xbfA: 1\n\nbody", []string{"A=1"}, "body", ""},
+		{"space before the colon", "A : 1\n\n", []string{"A=1"}, "", ""},
+		{"8-bit field name", "\xe9: 1\nB: 2\n\nx", []string{"B=2"}, "x", "\xe9: 1\n"},
+		{"line without colon", "A: 1\noops\nB: 2\n\nx", []string{"A=1", "B=2"}, "x", "oops\n"},
+		{"leading continuation", " 0\nA: 1\n\nx", []string{"A=1"}, "x", " 0\n"},
+		{"no blank line", "A: 1\nB: 2", []string{"A=1", "B=2"}, "", ""},
+		{"no blank line, then text", "A: 1\ntext: here is\nthe text\nB: 2", []string{"A=1", "text=here is"}, "the text\nB: 2", ""},
+		{"empty header", "\nbody", nil, "body", ""},
+		{"blank line first", "\nA: 1\n\nbody", []string{"A=1"}, "body", ""},
+		{"no header", "some text\n\nmore", nil, "some text\n\nmore", ""},
+		{"empty value", "A:\nB: \n\n", []string{"A=", "B="}, "", ""},
+		{"nothing", "", nil, "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			fields, body, debris := fieldsOf(t, c.raw)
+			if !slices.Equal(fields, c.fields) || body != c.body || debris != c.debris {
+				t.Errorf("%q: got fields %q, body %q, debris %q; want %q, %q, %q", c.raw, fields, body, debris, c.fields, c.body, c.debris)
+			}
+		})
+	}
+}
+
+func TestForgedHeadersAreNoFeatures(t *testing.T) {
+	read := func(header string) *Message {
+		return newTest(t).Read([]byte("From: a@example.net\n" + header + "\ntext\n"))
+	}
+	plain := wordsWith(read(""), "")
+	if got := wordsWith(read("X-Hinged-Score: 1\nx-hinged-important: yes\n"), ""); !slices.Equal(got, plain) {
+		t.Errorf("X-Hinged-*: got %q, want %q", got, plain)
+	}
+	if got := wordsWith(read("Authentication-Results: evil.example; dkim=pass; spf=pass\n"), ""); !slices.Equal(got, plain) {
+		t.Errorf("foreign Authentication-Results: got %q, want %q", got, plain)
+	}
+	got := wordsWith(read("Authentication-Results: MX.example.org 1; dkim=pass header.d=x;\n spf=fail (no)\n"), "auth:")
+	if want := []string{"dkim=pass", "spf=fail"}; !slices.Equal(got, want) {
+		t.Errorf("own Authentication-Results: got %q, want %q", got, want)
+	}
+	// A header field can't pass for what the account remembers.
+	for _, name := range wordsWith(read("History: answers the owner\nhistory:answers the owner: x\n"), "") {
+		if strings.HasPrefix(name, "history:") {
+			t.Errorf("feature %q from a header field", name)
+		}
+	}
+}
+
+func TestHeaderFieldsFillTheMessage(t *testing.T) {
+	m := newTest(t).Read([]byte(`From: "Doe, Jane" <Jane@Example.NET>, owner@example.org
+To: broken <, ok@example.com, "a, b" <quoted@example.com>; last@example.com
+Cc: team: x@example.com, y@example.com;
+Message-ID: <m1@x>
+In-Reply-To: Your message of Monday <p1@x>
+References: <r0@x> <r1@x>
+	<p1@x>
+Subject: =?utf-8?q?f=C3=BCnf?= =?utf-8?b?IHNlY2hz?=
+Date: Mon, 02 Mar 2026 09:00:00 +0100
+
+`))
+	for _, c := range []struct {
+		name      string
+		got, want []string
+	}{
+		{"From", m.From, []string{"jane@example.net", "owner@example.org"}},
+		{"To", m.To, []string{"ok@example.com", "quoted@example.com", "last@example.com"}},
+		{"Cc", m.Cc, []string{"x@example.com", "y@example.com"}},
+		{"In-Reply-To", m.InReplyTo, []string{"p1@x"}},
+		{"References", m.References, []string{"r0@x", "r1@x", "p1@x"}},
+		{"others", []string{m.MessageID, m.Subject, m.Date.UTC().Format("15:04")}, []string{"m1@x", "fünf sechs", "08:00"}},
+	} {
+		if !slices.Equal(c.got, c.want) {
+			t.Errorf("%s: got %q, want %q", c.name, c.got, c.want)
+		}
+	}
+	if !m.Own {
+		t.Error("a message From the owner's address, in another case, is not own")
+	}
+}
+
+func TestSubjectTellsThePlaceInTheThread(t *testing.T) {
+	for subject, want := range map[string]place{
+		"hello":                   placeStart,
+		"Re: hello":               placeReply,
+		"AW: Re: hello":           placeReply,
+		"[list] hello":            placeStart,
+		"[PATCH] fix":             placePatch,
+		"[PATCH v2 0/3] fix":      placeCover,
+		"[PATCH v2 1/3] fix":      placeSeries,
+		"[PATCH 1/1] fix":         placePatch,
+		"Re: [PATCH v2 1/3] fix":  placePatchReply,
+		"[list] Re: [PATCH] fix":  placePatchReply,
+		"Re: [list] re: hello":    placeReply,
+		"[unclosed":               placeStart,
+		"[PATCH 5/3] out of turn": placePatch,
+	} {
+		if got := newTest(t).Read([]byte("Subject: " + subject + "\n\n")).place; got != want {
+			t.Errorf("%q: got %v, want %v", subject, got, want)
+		}
+	}
+}
+
+var prepassSeeds = []string{
+	"From x\nA: 1\n 2\n\nbody", "A: 1\nbad\nB: 2", "\n\nA: 1\n\n", "no header", "A:\r\n\r\nb", " lead\n: x\nA: b\n\n", ">From x\n\xff: y\n\nz",
+}
+
+func FuzzPrepass(f *testing.F) {
+	for _, seed := range prepassSeeds {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		fz := newTest(t)
+		fz.reset()
+		held := bytes.Clone(raw)
+		fields, body, debris := fz.split(raw, nil, true)
+		if !bytes.HasSuffix(raw, body) {
+			t.Errorf("body %q is not the end of %q", body, raw)
+		}
+		total := len(debris) + len(body)
+		for _, fd := range fields {
+			if len(fd.name) == 0 || bytes.ContainsAny(fd.name, ": \t\r\n") || bytes.IndexByte(fd.value, '\n') >= 0 {
+				t.Errorf("field %q: %q of %q", fd.name, fd.value, raw)
+			}
+			total += len(fd.name) + len(fd.value)
+		}
+		if total > 2*len(raw)+2 {
+			t.Errorf("%d bytes of fields, debris and body from %d bytes", total, len(raw))
+		}
+		if !bytes.Equal(raw, held) {
+			t.Error("the raw message was changed")
+		}
+		// What was found, written down properly, is found again.
+		var clean bytes.Buffer
+		for _, fd := range fields {
+			clean.WriteString(string(fd.name) + ": " + string(bytes.ReplaceAll(fd.value, []byte{'\r'}, nil)) + "\r\n")
+		}
+		clean.WriteString("\r\n")
+		again, _, _ := fz.split(clean.Bytes(), nil, true)
+		if len(again) != len(fields) {
+			t.Errorf("%q has %d fields, written anew %d", raw, len(fields), len(again))
+		}
+	})
+}
+
+func TestSeedsOfFuzzPrepassReachTheCode(t *testing.T) {
+	for _, seed := range prepassSeeds {
+		fields, body, debris := fieldsOf(t, seed)
+		if len(fields)+len(body)+len(debris) == 0 {
+			t.Errorf("seed %q gives nothing", seed)
+		}
+	}
+}
+
+var headerSeeds = []string{
+	"From: a <a@b.c>, \"x, y\" <z@w>\nTo: owner@example.org\n", "Subject: =?utf-8?q?f=C3=BC?= =?x?b?!?= \xff\n", "Subject: [PATCH v9 3/4] Re: x\n",
+	"References: <a> <b\n <c>\nIn-Reply-To: x@y\n", "Date: Mon, 2 Mar 2026 09:00:00 +0100 (CET)\nReceived: from a.b by c.d; x\n",
+	"DKIM-Signature: d=x.example; b=\nList-Id: <l.x>\nX-Y: z\n", "Authentication-Results: mx.example.org; a=b; c\n", "Cc: (((((\nSender: ;;,,<>\n",
+}
+
+func FuzzHeaders(f *testing.F) {
+	for _, seed := range headerSeeds {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, header []byte) {
+		fz := newTest(t)
+		m := fz.Read(append(bytes.Clone(header), "\n\n"...))
+		checkFeatures(t, m, fz.Freeze(m, History{}))
+		for _, list := range [][]string{m.InReplyTo, m.References, {m.MessageID}} {
+			for _, id := range list {
+				if strings.ContainsAny(id, "<>\n") && strings.Count(id, "<") == strings.Count(id, ">") {
+					t.Errorf("Message-ID %q", id)
+				}
+			}
+		}
+		for _, list := range [][]string{m.From, m.To, m.Cc} {
+			for _, a := range list {
+				if a != strings.ToLower(a) || !strings.Contains(a, "@") {
+					t.Errorf("address %q", a)
+				}
+			}
+		}
+	})
+}
+
+func TestSeedsOfFuzzHeadersReachTheCode(t *testing.T) {
+	f := newTest(t)
+	empty := f.Read(nil).Content.Len()
+	for _, seed := range headerSeeds {
+		if got := f.Read([]byte(seed + "\n\n")).Content.Len(); got <= empty && !strings.HasPrefix(seed, "References") {
+			t.Errorf("seed %q gives %d features, no message at all %d", seed, got, empty)
+		}
+	}
+}
