@@ -68,7 +68,7 @@ func TestBadDays(t *testing.T) {
 		}), errBudget},
 		{"chatter without end in IDLE", 0, on("IDLE", func(c *testkit.FakeConn, _ testkit.FakeCommand) {
 			c.Line("+ idling")
-			for range 100 {
+			for range 1000 { // 11 MB
 				c.Raw("* OK " + strings.Repeat("still here ", 1000) + "\r\n")
 			}
 			c.Mute()
