@@ -22,7 +22,6 @@ type Featurizer struct {
 	folded    []byte  // unfolded header values
 	debris    []byte  // header lines that were no fields
 	fields    []field // of the message
-	part      []field // of the part at hand
 	body      bodyReader
 	words     wordReader
 	structure structure

@@ -2,6 +2,7 @@ package featurize
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -53,7 +54,7 @@ func (f *Featurizer) readHTML(doc []byte) []byte {
 	for {
 		token := z.Next()
 		if token == html.ErrorToken {
-			if z.Err() == html.ErrBufferExceeded {
+			if errors.Is(z.Err(), html.ErrBufferExceeded) {
 				f.defect("HTML token too long")
 			}
 			break

@@ -90,7 +90,9 @@ func facts(st *store.State, m Meta) featurize.History {
 	}
 	id := thread(st, m)
 	if t, ok := st.Threads.Get(id.Key()); ok && id != 0 {
-		h.ByOwner, h.Since = t.ByOwner, t.Since
+		if h.ByOwner = t.ByOwner; h.ByOwner > 0 {
+			h.Since = t.Since
+		}
 	}
 	for _, id := range m.Parents {
 		if parent, ok := st.IDs.Get(id.Key()); ok {

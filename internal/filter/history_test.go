@@ -1,0 +1,206 @@
+package filter
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/store"
+)
+
+// correspondence feeds messages into a history, one after the other.
+type correspondence struct {
+	t      *testing.T
+	st     *store.State
+	limits Limits
+	read   *featurize.Featurizer
+}
+
+func newCorrespondence(t *testing.T) *correspondence {
+	t.Helper()
+	o := featurize.DefaultOptions()
+	o.Owner = []string{"me@example.org"}
+	f, err := featurize.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &correspondence{t: t, st: store.NewState(), limits: DefaultOptions().Limits, read: f}
+}
+
+// mail enters a message and returns its key, what was remembered before it, and
+// what it answers. header holds further fields, each with its line end.
+func (c *correspondence) mail(from, id, header string) (store.MessageKey, featurize.History, []store.MessageKey) {
+	c.t.Helper()
+	c.st.Account.Messages++
+	m := NewMeta(c.read.Read(fmt.Appendf(nil, "From: %s\nMessage-ID: <%s>\n%s\ntext of %s\n", from, id, header, id)))
+	h := facts(c.st, m)
+	return m.Key, h, note(c.st, m, c.limits)
+}
+
+func TestHistoryKnowsOnlyEarlierMail(t *testing.T) {
+	c := newCorrespondence(t)
+	ann1, h, answered := c.mail("Ann <Ann@example.net>", "1", "")
+	if h != (featurize.History{}) || answered != nil {
+		t.Errorf("first message: got %+v, answers %x; want nothing", h, answered)
+	}
+	_, h, answered = c.mail("me@example.org", "2", "To: ann@example.net\nIn-Reply-To: <1>\nReferences: <1>\n")
+	if !slices.Equal(answered, []store.MessageKey{ann1}) {
+		t.Errorf("the owner's answer: answers %x, want %x", answered, ann1)
+	}
+	if want := (featurize.History{ParentKnown: true}); h != want {
+		t.Errorf("the owner's answer: got %+v, want %+v", h, want)
+	}
+	_, h, _ = c.mail("ann@example.net", "3", "In-Reply-To: <2>\nReferences: <1> <2>\n")
+	if want := (featurize.History{Received: 1, Answered: 1, ByOwner: 1, ParentKnown: true, ParentOwn: true}); h != want {
+		t.Errorf("answer to the owner: got %+v, want %+v", h, want)
+	}
+	_, h, _ = c.mail("bob@example.net", "4", "In-Reply-To: <1>\n")
+	if want := (featurize.History{ByOwner: 1, Since: 1, ParentKnown: true, ParentAnswered: true}); h != want {
+		t.Errorf("another's answer to what the owner answered: got %+v, want %+v", h, want)
+	}
+	_, h, _ = c.mail("ann@example.net", "5", "In-Reply-To: <3>\n")
+	if want := (featurize.History{Received: 2, Answered: 1, ByOwner: 1, Since: 2, ParentKnown: true, ParentSender: true}); h != want {
+		t.Errorf("answer to oneself: got %+v, want %+v", h, want)
+	}
+	_, h, _ = c.mail("ann@example.net", "6", "")
+	if want := (featurize.History{Received: 3, Answered: 1}); h != want {
+		t.Errorf("a new thread: got %+v, want %+v", h, want)
+	}
+	sender, _ := c.st.Senders.Get(hashID("ann@example.net").Key())
+	if sender.Written != 1 {
+		t.Errorf("written to ann: got %d, want 1", sender.Written)
+	}
+}
+
+func TestThreadIsFoundThroughAMessageThatNeverCame(t *testing.T) {
+	c := newCorrespondence(t)
+	c.mail("me@example.org", "a", "References: <root>\nIn-Reply-To: <root>\n")
+	_, h, _ := c.mail("ann@example.net", "b", "References: <root> <lost>\nIn-Reply-To: <lost>\n")
+	if h.ByOwner != 1 {
+		t.Errorf("by owner: got %d, want 1: both name <root> as the oldest", h.ByOwner)
+	}
+}
+
+func TestCopyOfAKnownMessageChangesNothing(t *testing.T) {
+	c := newCorrespondence(t)
+	c.mail("ann@example.net", "1", "")
+	_, _, first := c.mail("me@example.org", "2", "In-Reply-To: <1>\n")
+	before, _ := c.st.Senders.Get(hashID("ann@example.net").Key())
+	_, _, again := c.mail("me@example.org", "2", "In-Reply-To: <1>\nX-Copy: yes\n")
+	c.mail("ann@example.net", "1", "X-Copy: yes\n")
+	after, _ := c.st.Senders.Get(hashID("ann@example.net").Key())
+	if len(first) != 1 || again != nil || before != after {
+		t.Errorf("answers %x then %x, sender %+v then %+v; want one answer, then nothing new", first, again, before, after)
+	}
+}
+
+func TestAnsweringTwiceCountsOnce(t *testing.T) {
+	c := newCorrespondence(t)
+	key, _, _ := c.mail("ann@example.net", "1", "")
+	c.mail("me@example.org", "2", "In-Reply-To: <1>\n")
+	_, _, answered := c.mail("me@example.org", "3", "In-Reply-To: <1> <2> <1> <unknown>\n")
+	if !slices.Equal(answered, []store.MessageKey{key}) {
+		t.Errorf("answers %x, want %x alone", answered, key)
+	}
+	if sender, _ := c.st.Senders.Get(hashID("ann@example.net").Key()); sender.Answered != 1 || sender.Received != 1 {
+		t.Errorf("got %+v, want one received and one answered", sender)
+	}
+}
+
+func TestMessagesWithoutIDsAndSendersAreBorne(t *testing.T) {
+	c := newCorrespondence(t)
+	for range 3 {
+		c.st.Account.Messages++
+		m := NewMeta(c.read.Read([]byte("\ntext")))
+		if h := facts(c.st, m); h != (featurize.History{}) {
+			t.Errorf("got %+v, want nothing", h)
+		}
+		note(c.st, m, c.limits)
+	}
+	if n := c.st.Senders.Len() + c.st.Threads.Len() + c.st.IDs.Len(); n != 0 {
+		t.Errorf("%d rows, want none", n)
+	}
+}
+
+func TestParentsAreBoundedAndNearestFirst(t *testing.T) {
+	c := newCorrespondence(t)
+	refs := ""
+	for i := range 50 {
+		refs += fmt.Sprintf(" <r%d>", i)
+	}
+	m := NewMeta(c.read.Read([]byte("Message-ID: <m>\nIn-Reply-To: <r49>\nReferences:" + refs + "\n\n")))
+	if len(m.Parents) != maxParents || m.Parents[0] != hashID("r49") || m.Parents[1] != hashID("r48") {
+		t.Errorf("%d parents, want %d, r49 and r48 first", len(m.Parents), maxParents)
+	}
+	if !slices.Equal(m.Replies, []store.ID{hashID("r49")}) || m.Root != hashID("r0") {
+		t.Errorf("replies %x, root %x; want r49 and r0", m.Replies, m.Root)
+	}
+}
+
+// TestTablesKeepTheirCapsAndForgetTheOldest plays the same mail twice.
+func TestTablesKeepTheirCapsAndForgetTheOldest(t *testing.T) {
+	play := func() *store.State {
+		st := store.NewState()
+		limits := Limits{Senders: 50, Threads: 80, IDs: 100}
+		random := rand.New(rand.NewPCG(1, 1))
+		for i := range 3000 {
+			st.Account.Messages++
+			m := Meta{
+				Key: store.MessageKey{byte(i), byte(i >> 8)}, ID: store.ID(i + 1), From: store.ID(1_000_000 + random.IntN(500)),
+				Own: random.IntN(10) == 0,
+			}
+			if i > 20 && random.IntN(2) == 0 {
+				m.Parents = []store.ID{store.ID(i - random.IntN(20))}
+				m.Replies, m.Root = m.Parents, m.Parents[0]
+			}
+			facts(st, m)
+			note(st, m, limits)
+			if st.Senders.Len() > 50 || st.Threads.Len() > 80 || st.IDs.Len() > 100 {
+				t.Fatalf("after %d messages: %d senders, %d threads, %d ids; want at most 50, 80, 100", i+1, st.Senders.Len(), st.Threads.Len(), st.IDs.Len())
+			}
+		}
+		return st
+	}
+	a, b := play(), play()
+	if a.Senders.Len() < 40 || a.Threads.Len() < 60 || a.IDs.Len() < 85 {
+		t.Errorf("%d senders, %d threads, %d ids: more was forgotten than needed", a.Senders.Len(), a.Threads.Len(), a.IDs.Len())
+	}
+	for _, key := range a.IDs.Keys() {
+		if row, _ := a.IDs.Get(key); row.Seq < 2900 {
+			t.Errorf("an id of message %d of 3000 is still there", row.Seq)
+		}
+	}
+	wantSameRows(t, a.Senders, b.Senders)
+	wantSameRows(t, a.Threads, b.Threads)
+	wantSameRows(t, a.IDs, b.IDs)
+}
+
+func wantSameRows[V comparable](t *testing.T, a, b *store.Table[V]) {
+	t.Helper()
+	if !slices.Equal(a.Keys(), b.Keys()) {
+		t.Error("the same mail twice left other rows")
+	}
+	for _, key := range a.Keys() {
+		x, _ := a.Get(key)
+		y, _ := b.Get(key)
+		if x != y {
+			t.Errorf("row %x: got %+v, then %+v", key, x, y)
+		}
+	}
+}
+
+func TestMetaSurvivesTheJournal(t *testing.T) {
+	c := newCorrespondence(t)
+	m := NewMeta(c.read.Read([]byte("From: a@b\nTo: c@d, me@example.org\nMessage-ID: <m>\nIn-Reply-To: <p>\nReferences: <r> <p>\n\n")))
+	data, err := encMode.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back Meta
+	if err := decMode.Unmarshal(data, &back); err != nil || !reflect.DeepEqual(m, back) {
+		t.Errorf("got %+v (%v), want %+v", back, err, m)
+	}
+}
