@@ -7,6 +7,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
+// SchemaVersion is the version of the layout of the file that this code writes.
 // The file, bucket by bucket. Every value is framed (codec.go) unless it says
 // otherwise; numbers in keys are big endian, so that they sort.
 //

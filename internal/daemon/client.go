@@ -57,7 +57,7 @@ func call[T any](ctx context.Context, c *Client, method, path string, query url.
 	if err != nil {
 		return v, fmt.Errorf("asking the daemon: %w", err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // read to the end, or given up
+	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return v, fmt.Errorf("asking the daemon: %w", err)

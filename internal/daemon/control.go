@@ -40,7 +40,7 @@ func listen(path string) (net.Listener, error) {
 	// no moment anybody else could connect.
 	staged := path + ".new"
 	_ = os.Remove(staged)
-	l, err := net.Listen("unix", staged)
+	l, err := new(net.ListenConfig).Listen(context.Background(), "unix", staged)
 	if err != nil {
 		return nil, fmt.Errorf("control socket: %w", err)
 	}

@@ -189,7 +189,7 @@ func TestSIGTERMDrainsWhatTheSourceHasReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer off.Close() //nolint:errcheck // read only
+	defer off.Close()
 	v, err := off.Verify(context.Background())
 	if err != nil || !v.OK {
 		t.Fatalf("after the drain: %+v, %v", v, err)
@@ -289,7 +289,7 @@ func TestTheSocketAnswersLikeTheStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer off.Close() //nolint:errcheck // read only
+	defer off.Close()
 	if still := ask(off); still != live {
 		t.Fatalf("the daemon said\n%s\nthe store says\n%s", live, still)
 	}

@@ -20,7 +20,7 @@ func differences(t testing.TB, a, b *site) string {
 		if err != nil {
 			return err.Error()
 		}
-		defer db.Close() //nolint:errcheck // read only
+		defer db.Close()
 		if states[i], err = db.Load("me"); err != nil {
 			return err.Error()
 		}

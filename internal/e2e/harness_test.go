@@ -175,7 +175,7 @@ func (s *site) status() (st daemon.AccountStatus, ok bool) {
 	if err != nil {
 		return st, false
 	}
-	defer c.Close() //nolint:errcheck // idle connections only
+	defer c.Close()
 	all, err := c.Status(ctx)
 	if err != nil || len(all.Accounts) != 1 {
 		return st, false

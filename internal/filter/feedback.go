@@ -93,7 +93,7 @@ func (f *Filter) heed(k store.MessageKey, m *store.Message, place Place, old, no
 		owner = true
 		switch {
 		case f.opts.isMark(flag):
-			f.refuse(k, m, place, flag)
+			f.refuse(k, m, flag)
 			say(model.Ordinary, store.SourceMark)
 		case flag == `\flagged`, flag == "$followed":
 			withdraw(m, store.SourceFlagged)

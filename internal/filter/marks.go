@@ -162,7 +162,7 @@ func refusalKey(k store.MessageKey, id store.ID) string {
 
 // refuse notes that a mark was removed from a message: whoever had set it, it
 // is not set again.
-func (f *Filter) refuse(k store.MessageKey, m *store.Message, place Place, flag string) {
+func (f *Filter) refuse(k store.MessageKey, m *store.Message, flag string) {
 	a := &f.st.Account
 	for _, n := range f.ledger.byMessage[k] {
 		e, ok := f.st.Ledger.Get(ledgerKey(n))
@@ -190,14 +190,13 @@ func (f *Filter) refuse(k store.MessageKey, m *store.Message, place Place, flag 
 // applySettled takes the end of one attempt to set a mark.
 func (f *Filter) applySettled(e *Settled, r *Result) error {
 	key := ledgerKey(e.Ledger)
-	entry, ok := f.st.Ledger.Get(key)
-	if !ok {
+	if _, ok := f.st.Ledger.Get(key); !ok {
 		return nil
 	}
 	if err := f.advance(e.At, r); err != nil {
 		return err
 	}
-	entry, _ = f.st.Ledger.Get(key)
+	entry, _ := f.st.Ledger.Get(key)
 	place := Place{Mailbox: entry.Mailbox, UIDValidity: entry.UIDValidity, UID: entry.UID}
 	flag := ingest.CanonicalFlag(entry.Keyword)
 	if entry.State == store.MarkIntended {

@@ -93,7 +93,7 @@ const repay = 64
 // the one asked for; in the other modes it lies on both sides of it.
 func (o Threshold) fit(labelled, recent []store.Scored, owed float64) cut {
 	if o.Mode == ModeBudget {
-		share := min(1, max(0, o.Share+owed/repay))
+		share := min(1, max(0, o.Share+float64(owed/repay)))
 		high := quantile(recent, 1-share)
 		return cut{Threshold: high, Low: quantile(recent, max(0, 1-share-o.UnsureShare)), High: high}
 	}
@@ -167,7 +167,7 @@ func bestCut(sorted []store.Scored, value func(tp, fp, fn float64) float64) floa
 			case len(sorted):
 				at = sorted[i-1].Score + 1
 			default:
-				at = sorted[i-1].Score + (sorted[i].Score-sorted[i-1].Score)/2
+				at = sorted[i-1].Score + float64((sorted[i].Score-sorted[i-1].Score)/2)
 				if at >= sorted[i].Score {
 					at = sorted[i-1].Score // they are neighbours: nothing lies between
 				}

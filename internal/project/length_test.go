@@ -1,0 +1,66 @@
+package project_test
+
+import (
+	"bytes"
+	"go/ast"
+	"regexp"
+	"testing"
+)
+
+// A file of more than maxFile lines, or a function of more than maxFunction,
+// needs a reason: a line in the comment before its package clause, or in its
+// doc comment, that begins with "Long:" and goes on with the reason.
+const (
+	maxFile     = 500
+	maxFunction = 80
+)
+
+var reason = regexp.MustCompile(`(?m)^\s*(?://|/?\*)?\s*Long: \S.{15,}`)
+
+func TestLongFilesSayWhy(t *testing.T) {
+	for _, s := range sources(t) {
+		if ast.IsGenerated(s.file) {
+			continue
+		}
+		lines := bytes.Count(s.text, []byte("\n"))
+		before := s.text[:s.file.Name.Pos()-s.file.FileStart]
+		if lines > maxFile && !reason.Match(before) {
+			t.Errorf("%s has %d lines; above %d the comment before its package clause needs a line \"Long: …\" with the reason", s.path, lines, maxFile)
+		}
+	}
+}
+
+func TestLongFunctionsSayWhy(t *testing.T) {
+	for _, s := range sources(t) {
+		// A test is a list of cases, and as long as it has cases; so is the
+		// configuration of a server that tests start.
+		if s.isTest() || within("internal/testkit/...", s.dir()) || ast.IsGenerated(s.file) {
+			continue
+		}
+		for _, d := range s.file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			lines := s.fset.Position(f.End()).Line - s.fset.Position(f.Pos()).Line + 1
+			if lines > maxFunction && !reason.MatchString(f.Doc.Text()) {
+				t.Errorf("%s: %s has %d lines; above %d its comment needs a line \"Long: …\" with the reason", s.at(f), f.Name.Name, lines, maxFunction)
+			}
+		}
+	}
+}
+
+func TestAReasonForLengthIsAReason(t *testing.T) {
+	for comment, want := range map[string]bool{
+		"// Long: each key of the file has one check, and they read best in one list.\npackage p": true,
+		"// Package p does it.\n//\n// Long: the table of RFC 9051 is in one piece.\npackage p":   true,
+		"/*\nLong: the table of RFC 9051 is in one piece.\n*/\npackage p":                         true,
+		"// Long:\npackage p":                     false,
+		"// Long: yes\npackage p":                 false,
+		"// It is long because it is.\npackage p": false,
+	} {
+		if got := reason.MatchString(comment); got != want {
+			t.Errorf("%q: got %v, want %v", comment, got, want)
+		}
+	}
+}
