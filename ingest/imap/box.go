@@ -23,6 +23,8 @@ type box struct {
 
 	opened bool // MailboxOpened was reported in this run
 
+	live *session // the connection on which it was last compared whole
+
 	validity uint32
 	next     uint32 // Cursor.UIDNext
 	backlog  uint32 // Cursor.BacklogBefore

@@ -326,7 +326,7 @@ func TestUIDVALIDITYChangeOfInboxReadsEverythingAnew(t *testing.T) {
 			got = append(got, fmt.Sprintf("%T", e))
 		}
 	}
-	want := []string{"opened 77", "cursor 77 1", "arrival 77 1 false", "cursor 77 2"}
+	want := []string{"opened 77", "cursor 77 1", "arrival 77 1 true", "cursor 77 2"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -360,7 +360,7 @@ func TestMailboxDeletedAndRecreated(t *testing.T) {
 		a, ok := e.(ingest.Arrival)
 		return ok && a.Mailbox == "Lists" && a.UIDValidity != old
 	})
-	if a := e.(ingest.Arrival); !bytes.Equal(a.Raw, m.Raw) || a.Backlog {
+	if a := e.(ingest.Arrival); !bytes.Equal(a.Raw, m.Raw) || !a.Backlog {
 		t.Errorf("got %d bytes, backlog=%v", len(a.Raw), a.Backlog)
 	}
 	for _, e := range r.all() {

@@ -77,7 +77,10 @@ func TestFlagsMatrix(t *testing.T) {
 					s.do(owner, mailbox, uids[i])
 				}
 				for i, s := range flagMatrix {
-					r.await(s.name+" while connected", at, flagsOf(mailbox, uids[i], s.after...))
+					e, _ := r.await(s.name+" while connected", at, flagsOf(mailbox, uids[i], s.after...))
+					if e.(ingest.FlagsChanged).Away {
+						t.Errorf("%s while connected is said to have happened while we were away", s.name)
+					}
 				}
 				// A Cursor may still be on its way; what it would say is asked again.
 				r.stop()
@@ -88,7 +91,10 @@ func TestFlagsMatrix(t *testing.T) {
 				}
 				r = startSource(t, o, known(nil, before)...)
 				for i, s := range flagMatrix {
-					r.await(s.name+" while away", 0, flagsOf(mailbox, uids[len(flagMatrix)+i], s.after...))
+					e, _ := r.await(s.name+" while away", 0, flagsOf(mailbox, uids[len(flagMatrix)+i], s.after...))
+					if !e.(ingest.FlagsChanged).Away {
+						t.Errorf("%s while away is said to have been seen live", s.name)
+					}
 				}
 				r.stop()
 				changes := map[uint32]int{}

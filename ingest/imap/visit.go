@@ -19,7 +19,7 @@ type visit struct {
 	condstore bool // the mailbox keeps MODSEQs (RFC 7162, section 3.1.2.2)
 	readOnly  bool
 	fresh     bool // nothing was synchronised since the SELECT
-	first     bool // the mailbox was never opened before
+	first     bool // the mailbox was never opened before, by this UIDVALIDITY
 }
 
 // open selects the mailbox, read-only by EXAMINE, and finds out whether what is
@@ -56,6 +56,10 @@ func (v *visit) adopt(ctx context.Context) error {
 		v.s.log.Warn("mailbox has a new UIDVALIDITY: reading it anew", keyMailbox, b.name, keyValidity, d.UIDValidity)
 		b.void()
 		b.opened = false
+		// What lies in it now is no news, even where its content is not known any
+		// more: better a mark too few than a folder full of them.
+		v.first = true
+		b.backlog = max(uint32(d.UIDNext), 1)
 	case d.UIDNext != 0 && uint32(d.UIDNext) < b.next:
 		// Not allowed, but so it is after a server was restored from an old backup:
 		// UIDs will be given out again.
@@ -118,6 +122,7 @@ func (v *visit) sync(ctx context.Context, h hints) error {
 			return err
 		}
 		v.fresh = false
+		v.box.live = v.session
 		return nil
 	}
 	// Arrivals first: someone may be waiting for their mark.
@@ -310,12 +315,16 @@ func (v *visit) flags(ctx context.Context, since uint64) (top uint64, err error)
 	return top, err
 }
 
+// away reports whether what is found now may have happened while no connection
+// was looking: this one has not yet compared the whole mailbox.
+func (v *visit) away() bool { return v.box.live != v.session }
+
 // changed notes the flags of a known message and reports them if they are news.
 func (v *visit) changed(ctx context.Context, got fetched) error {
 	if known, changed := v.box.note(got.uid, got.flags, got.modseq); !known || !changed {
 		return nil
 	}
 	return v.s.emit(ctx, ingest.FlagsChanged{
-		Place: v.box.place(got.uid), Flags: slices.Clone(got.flags), Seen: v.s.o.Clock(),
+		Place: v.box.place(got.uid), Flags: slices.Clone(got.flags), Away: v.away(), Seen: v.s.o.Clock(),
 	})
 }

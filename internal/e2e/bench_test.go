@@ -75,7 +75,7 @@ func BenchmarkMarkLatency(b *testing.B) {
 // HINGED_BENCH_OWNER.
 func BenchmarkFirstScan(b *testing.B) {
 	testkit.NeedDovecot(b)
-	imap := testkit.StartDovecot(b, testkit.DovecotOptions{Config: "mail_fsync = never\n"}) // filling it would take minutes
+	imap := testkit.StartDovecot(b, testkit.DovecotOptions{})
 	dir := b.TempDir()
 	n := fillMailbox(b, imap, dir)
 	owner := imap.User

@@ -154,8 +154,9 @@ func (o *Owner) Move(mailbox string, uid uint32, to string) uint32 {
 	o.need(mailbox)
 	set := imap.UIDSetNum(imap.UID(uid))
 	if !o.c.Caps().Has(imap.CapMove) {
-		// The client library would send COPY, STORE and EXPUNGE in one go, of which
-		// Dovecot was seen to forget the last.
+		// The client library would send COPY, STORE and EXPUNGE in one go; with
+		// another session on the mailbox the message was seen to stay, marked as
+		// deleted. Which side drops the last command was not found out.
 		d, err := o.c.Copy(set, to).Wait()
 		if err != nil {
 			o.tb.Fatalf("owner: copy %s UID %d to %s: %v", mailbox, uid, to, err)
