@@ -29,22 +29,22 @@ func stripEnvelope(raw []byte) []byte {
 // key hashes a message, each CRLF as LF, without copying it whole.
 func (f *Featurizer) key(raw []byte) (key [16]byte) {
 	f.hash.Reset()
-	for {
-		i := bytes.Index(raw, []byte("\r\n"))
-		if i < 0 {
-			break
-		}
-		// Gather runs of short lines, so that the hash sees blocks and not lines.
-		f.block = f.block[:0]
-		for i >= 0 && len(f.block)+i+1 <= cap(f.block) {
-			f.block = append(append(f.block, raw[:i]...), '\n')
-			raw = raw[i+2:]
-			i = bytes.Index(raw, []byte("\r\n"))
-		}
-		f.hash.Write(f.block)
-		if i >= 0 && i+1 > cap(f.block) {
-			f.hash.Write(raw[:i])
-			raw = raw[i:]
+	if i := bytes.Index(raw, []byte("\r\n")); i >= 0 {
+		f.hash.Write(raw[:i])
+		raw = raw[i:]
+		for len(raw) > 0 {
+			// Byte by byte, so that a message of nothing but line ends takes no
+			// longer than another.
+			n, block := 0, f.block[:cap(f.block)]
+			chunk := raw[:min(len(raw), len(block))]
+			for i, c := range chunk {
+				block[n] = c
+				if c != '\r' || i+1 >= len(raw) || raw[i+1] != '\n' {
+					n++
+				}
+			}
+			f.hash.Write(block[:n])
+			raw = raw[len(chunk):]
 		}
 	}
 	f.hash.Write(raw)
