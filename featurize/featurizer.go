@@ -11,7 +11,7 @@ import (
 // Featurizer reads messages. It holds scratch memory that it reuses, so use one
 // per goroutine; what it returns owns its memory.
 type Featurizer struct {
-	Options
+	Options // as given to New; not to be changed afterwards
 
 	owner     map[string]bool
 	terms     collector

@@ -89,7 +89,7 @@ func equalFold(name []byte, lower string) bool {
 func (f *Featurizer) readPart(fields []field, body []byte, depth int) {
 	f.body.parts++
 	mediaType, params := f.contentType(fields)
-	kind, subtype, _ := strings.Cut(mediaType, "/")
+	kind, _, _ := strings.Cut(mediaType, "/")
 	f.terms.add(Misc, "type:", truncate(mediaType, 60))
 	switch {
 	case kind == "multipart" && params["boundary"] != "":
@@ -122,9 +122,6 @@ func (f *Featurizer) readPart(fields []field, body []byte, depth int) {
 		if ext := path.Ext(name); ext != "" {
 			f.terms.add(Misc, "attachment:", truncate(strings.ToLower(ext), 16))
 		}
-		// Text that only claims to be something else, as patches sent as
-		// application/octet-stream are, is not read: subtype and name tell enough.
-		_ = subtype
 	}
 }
 
