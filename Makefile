@@ -1,4 +1,5 @@
 # make test     everything that must hold; what .ci/run calls
+# make run      the daemon: builds it and watches what CONFIG says
 # make build    the program: dist/hinged, static, as it is released
 # make install  the program and its systemd units, below $(DESTDIR)$(PREFIX)
 # make fuzz     every fuzz target for FUZZTIME each
@@ -14,6 +15,7 @@ PREFIX   ?= /usr/local
 FUZZTIME ?= 30s
 BENCH    ?= .
 PKG      ?= ./...
+CONFIG   ?= hinged.toml
 
 # The linter is built once for each checkout, at this version.
 LINT_VERSION := v2.15.0
@@ -40,7 +42,7 @@ RACE = $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
 OTHERS = $(shell $(GO) list ./... | grep -v -e /internal/project$$ -e /internal/e2e$$)
 
 .NOTPARALLEL:
-.PHONY: test setup fmt vet lint project race e2e build install fuzz soak bench clean
+.PHONY: run test setup fmt vet lint project race e2e build install fuzz soak bench clean
 
 test: setup fmt vet lint project race e2e
 
@@ -71,6 +73,13 @@ race:
 e2e:
 	@echo '== the whole, on a real mail server'
 	@$(GO) test $(RACE) -count=1 -timeout 20m ./internal/e2e
+
+run:
+	@test -f '$(CONFIG)' || { install -m 0600 config/testdata/example.toml '$(CONFIG)' && \
+		echo 'Wrote $(CONFIG). Fill in what it asks for, then run this again.'; exit 1; }
+	@mkdir -p dist
+	$(GO) build -o dist/hinged ./cmd/hinged
+	@exec dist/hinged run --config '$(CONFIG)'
 
 build:
 	@mkdir -p dist

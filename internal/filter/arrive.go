@@ -23,7 +23,7 @@ func (f *Filter) applyArrived(e *Arrived, r *Result) error {
 	k := e.Meta.Key
 	mk := string(k[:])
 	f.dropPlace(e.Place.key())
-	f.st.Places.Put(e.Place.key(), store.Place{Message: k, Flags: e.Flags})
+	f.putPlace(e.Place, store.Place{Message: k, Flags: e.Flags})
 
 	role := f.role(e.Place.Mailbox)
 	m, known := f.st.Messages.Get(mk)
@@ -148,7 +148,7 @@ func (f *Filter) decide(e *Arrived, m *store.Message, r *Result) error {
 	}
 	m.Outcome, m.Score, m.Threshold, m.Reason = d.Outcome, d.Score, d.Threshold, d.Reason
 	if f.opts.SilenceDays > 0 {
-		m.SilenceFrom = a.ActiveDays + 1
+		f.waitForSilence(m, a.ActiveDays+1)
 		f.waiting.push(e.Meta.Key)
 	}
 	r.Decision = &d
@@ -164,6 +164,9 @@ func (f *Filter) capMessages() {
 	}
 	for f.st.Messages.Len() > limit*9/10 && !f.oldest.empty() {
 		k := f.oldest.front()
+		if m, ok := f.st.Messages.Get(string(k[:])); ok {
+			f.waitForSilence(&m, 0)
+		}
 		f.st.Messages.Delete(string(k[:]))
 		f.oldest.pop()
 	}

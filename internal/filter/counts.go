@@ -2,6 +2,7 @@ package filter
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/hinged/hinged/store"
@@ -16,29 +17,46 @@ type Counts struct {
 	Threshold float64
 }
 
-// Counts gathers them. O(messages + places), so not for every event.
+// Counts gathers them. The time it takes grows with the pending labels only.
 func (f *Filter) Counts() Counts {
-	c := Counts{Places: map[string]int{}, Threshold: f.fitted().Threshold}
+	c := Counts{
+		Waiting: f.silences, Intended: len(f.ledger.intended), Places: maps.Clone(f.places),
+		Threshold: f.fitted().Threshold,
+	}
 	for _, e := range f.settling {
 		if f.stands(e) {
 			c.Pending++
 		}
 	}
-	for _, k := range f.waiting.keys[f.waiting.head:] {
-		if m, ok := f.st.Messages.Get(string(k[:])); ok && m.SilenceFrom > 0 {
-			c.Waiting++
-		}
-	}
-	for _, k := range f.st.Ledger.Keys() {
-		if e, _ := f.st.Ledger.Get(k); e.State == store.MarkIntended {
-			c.Intended++
-		}
-	}
+	return c
+}
+
+// countPlaces and the two below keep the numbers that would take too long to
+// gather each time.
+func (f *Filter) countPlaces() {
+	f.places = map[string]int{}
 	for _, k := range f.st.Places.Keys() {
 		mailbox, _ := store.SplitPlaceKey(k)
-		c.Places[mailbox]++
+		f.places[mailbox]++
 	}
-	return c
+}
+
+func (f *Filter) putPlace(p Place, row store.Place) {
+	if _, there := f.st.Places.Get(p.key()); !there {
+		f.places[p.Mailbox]++
+	}
+	f.st.Places.Put(p.key(), row)
+}
+
+// waitForSilence notes in m, whose row the caller puts, since which of the
+// account's active days its silence is waited for; 0 ends the wait.
+func (f *Filter) waitForSilence(m *store.Message, from uint32) {
+	if m.SilenceFrom > 0 {
+		f.silences--
+	}
+	if m.SilenceFrom = from; from > 0 {
+		f.silences++
+	}
 }
 
 // Marking says in words whether marks are set and, if not, what is missing.

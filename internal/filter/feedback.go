@@ -31,7 +31,7 @@ func (f *Filter) applyFlagged(e *Flagged, r *Result) error {
 func (f *Filter) reflag(place Place, p store.Place, flags []string, away bool, r *Result) error {
 	old := p.Flags
 	p.Flags = flags
-	f.st.Places.Put(place.key(), p)
+	f.putPlace(place, p)
 	mk := string(p.Message[:])
 	m, ok := f.st.Messages.Get(mk)
 	if !ok {

@@ -47,8 +47,10 @@ type Filter struct {
 	cut      cut
 	stale    bool // the windows changed since cut was fitted
 	settling settleQueue
-	waiting  messageQueue // messages whose silence is waited for, by Seq
-	oldest   messageQueue // all messages, by Seq
+	places   map[string]int // number of places, by mailbox
+	silences int            // messages whose silence is waited for
+	waiting  messageQueue   // messages whose silence is waited for, by Seq
+	oldest   messageQueue   // all messages, by Seq
 	ledger   ledgerIndex
 	// latest are the features of the last decided arrival, so that a label that
 	// comes with it or right after it needs no look-up.
@@ -102,6 +104,7 @@ func New(st *store.State, v Vectors) (*Filter, error) {
 	f.recent = newWindow(st.Recent)
 	f.stale = true
 	f.rebuildQueues()
+	f.countPlaces()
 	f.ledger = newLedgerIndex(st)
 	return f, nil
 }
@@ -226,6 +229,8 @@ func (f *Filter) dropPlace(key string) {
 		return
 	}
 	f.st.Places.Delete(key)
+	mailbox, _ := store.SplitPlaceKey(key)
+	f.places[mailbox]--
 	mk := string(p.Message[:])
 	if m, ok := f.st.Messages.Get(mk); ok && m.Copies > 0 {
 		m.Copies--

@@ -49,7 +49,8 @@ func (f *Filter) learn(k store.MessageKey, m *store.Message, label model.Label, 
 	}
 	a.LastLesson = a.Clock
 
-	m.Label, m.Source, m.SilenceFrom = label, source, 0
+	m.Label, m.Source = label, source
+	f.waitForSilence(m, 0)
 	f.labelled.add(a.Labels, store.Scored{Score: m.Score, Label: label})
 	a.Labels++
 	f.stale = true

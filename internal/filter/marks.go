@@ -2,6 +2,7 @@ package filter
 
 import (
 	"encoding/binary"
+	"maps"
 	"slices"
 
 	"github.com/hinged/hinged/ingest"
@@ -26,13 +27,16 @@ import (
 // ledger.
 type ledgerIndex struct {
 	byMessage map[store.MessageKey][]uint64
-	first     uint64 // the oldest entry still kept
+	intended  map[uint64]struct{} // entries not yet confirmed
+	first     uint64              // the oldest entry still kept
 }
 
 func ledgerKey(n uint64) string { return string(binary.BigEndian.AppendUint64(nil, n)) }
 
 func newLedgerIndex(st *store.State) ledgerIndex {
-	ix := ledgerIndex{byMessage: map[store.MessageKey][]uint64{}, first: st.Account.LedgerNext}
+	ix := ledgerIndex{
+		byMessage: map[store.MessageKey][]uint64{}, intended: map[uint64]struct{}{}, first: st.Account.LedgerNext,
+	}
 	for i, k := range st.Ledger.Keys() {
 		n := binary.BigEndian.Uint64([]byte(k))
 		if i == 0 {
@@ -40,8 +44,21 @@ func newLedgerIndex(st *store.State) ledgerIndex {
 		}
 		e, _ := st.Ledger.Get(k)
 		ix.byMessage[e.Message] = append(ix.byMessage[e.Message], n)
+		if e.State == store.MarkIntended {
+			ix.intended[n] = struct{}{}
+		}
 	}
 	return ix
+}
+
+// put enters a ledger entry, or what became of it.
+func (ix *ledgerIndex) put(st *store.State, n uint64, e store.LedgerEntry) {
+	st.Ledger.Put(ledgerKey(n), e)
+	if e.State == store.MarkIntended {
+		ix.intended[n] = struct{}{}
+	} else {
+		delete(ix.intended, n)
+	}
 }
 
 // marked reports whether a mark of ours is on the message, or about to be.
@@ -55,10 +72,10 @@ func (ix *ledgerIndex) marked(st *store.State, k store.MessageKey) bool {
 }
 
 func (ix *ledgerIndex) abandonMailbox(st *store.State, mailbox string) {
-	for _, k := range st.Ledger.Keys() {
-		if e, _ := st.Ledger.Get(k); e.State == store.MarkIntended && e.Mailbox == mailbox {
+	for _, n := range slices.Sorted(maps.Keys(ix.intended)) {
+		if e, _ := st.Ledger.Get(ledgerKey(n)); e.Mailbox == mailbox {
 			e.State, e.Settled = store.MarkAbandoned, st.Account.Clock
-			st.Ledger.Put(k, e)
+			ix.put(st, n, e)
 		}
 	}
 }
@@ -83,7 +100,7 @@ func (ix *ledgerIndex) appeared(st *store.State, k store.MessageKey, place Place
 		switch {
 		case e.State == store.MarkIntended && here:
 			e.State, e.Settled = store.MarkConfirmed, now
-			st.Ledger.Put(ledgerKey(n), e)
+			ix.put(st, n, e)
 			st.Account.Marked++
 			return markOurs
 		case e.State == store.MarkConfirmed && !here:
@@ -114,7 +131,7 @@ func (f *Filter) intend(e *Arrived, m *store.Message, r *Result) {
 	for _, flag := range f.opts.Marks {
 		n := a.LedgerNext
 		a.LedgerNext++
-		f.st.Ledger.Put(ledgerKey(n), store.LedgerEntry{
+		f.ledger.put(f.st, n, store.LedgerEntry{
 			Message: e.Meta.Key, ID: m.ID, Mailbox: e.Place.Mailbox, UIDValidity: e.Place.UIDValidity,
 			UID: e.Place.UID, Keyword: flag, State: store.MarkIntended,
 			Score: m.Score, Threshold: m.Threshold, Intended: a.Clock,
@@ -178,7 +195,7 @@ func (f *Filter) refuse(k store.MessageKey, m *store.Message, flag string) {
 		default:
 			continue
 		}
-		f.st.Ledger.Put(ledgerKey(n), e)
+		f.ledger.put(f.st, n, e)
 	}
 	key := refusalKey(k, m.ID)
 	if _, known := f.st.Refusals.Get(key); !known {
@@ -214,7 +231,7 @@ func (f *Filter) applySettled(e *Settled, r *Result) error {
 			entry.State = store.MarkAbandoned
 		}
 		entry.Settled = f.st.Account.Clock
-		f.st.Ledger.Put(key, entry)
+		f.ledger.put(f.st, e.Ledger, entry)
 	}
 
 	p, ok := f.st.Places.Get(place.key())
@@ -234,18 +251,18 @@ func (f *Filter) applySettled(e *Settled, r *Result) error {
 	}
 	entry, _ = f.st.Ledger.Get(key)
 	if e.Outcome == ingest.MarkConflict && entry.State == store.MarkIntended {
-		f.retry(e, entry, key, r)
+		f.retry(e, entry, r)
 	}
 	return nil
 }
 
 // retry asks for a mark again whose message changed in between, unless that
 // change was the owner's word against it.
-func (f *Filter) retry(e *Settled, entry store.LedgerEntry, key string, r *Result) {
+func (f *Filter) retry(e *Settled, entry store.LedgerEntry, r *Result) {
 	m, ok := f.st.Messages.Get(string(entry.Message[:]))
 	if !ok || m.Label == model.Ordinary || m.Pending.Label == model.Ordinary {
 		entry.State, entry.Settled = store.MarkAbandoned, f.st.Account.Clock
-		f.st.Ledger.Put(key, entry)
+		f.ledger.put(f.st, e.Ledger, entry)
 		return
 	}
 	r.Marks = append(r.Marks, ingest.MarkRequest{
@@ -258,14 +275,11 @@ func (f *Filter) retry(e *Settled, entry store.LedgerEntry, key string, r *Resul
 // confirmed, in order, to be requested again after a restart.
 func (f *Filter) Intents() []ingest.MarkRequest {
 	var out []ingest.MarkRequest
-	for _, k := range f.st.Ledger.Keys() {
-		e, _ := f.st.Ledger.Get(k)
-		if e.State != store.MarkIntended {
-			continue
-		}
+	for _, n := range slices.Sorted(maps.Keys(f.ledger.intended)) {
+		e, _ := f.st.Ledger.Get(ledgerKey(n))
 		p, _ := f.st.Places.Get(store.PlaceKey(e.Mailbox, e.UID))
 		out = append(out, ingest.MarkRequest{
-			ID: binary.BigEndian.Uint64([]byte(k)), Flag: e.Keyword, Known: p.Flags,
+			ID: n, Flag: e.Keyword, Known: p.Flags,
 			Place: ingest.Place{Mailbox: e.Mailbox, UIDValidity: e.UIDValidity, UID: e.UID},
 		})
 	}
@@ -282,6 +296,7 @@ func (f *Filter) capLedger() {
 		k := ledgerKey(f.ledger.first)
 		if e, ok := f.st.Ledger.Get(k); ok {
 			f.st.Ledger.Delete(k)
+			delete(f.ledger.intended, f.ledger.first)
 			rest := slices.DeleteFunc(f.ledger.byMessage[e.Message], func(n uint64) bool { return n == f.ledger.first })
 			if len(rest) == 0 {
 				delete(f.ledger.byMessage, e.Message)

@@ -3,6 +3,8 @@ package filter
 import (
 	"errors"
 	"iter"
+	"maps"
+	"reflect"
 	"testing"
 
 	"github.com/hinged/hinged/store"
@@ -63,5 +65,29 @@ func TestAReplayWithoutAStoredVectorSaysWhichEntry(t *testing.T) {
 	_, err := Replay(store.NewState(), w.entries(), w.features)
 	if err == nil || !errors.Is(err, ErrBadEvent) && err.Error() == "" {
 		t.Fatalf("replay gave %v, want an error that names the entry", err)
+	}
+}
+
+// TestCountsAreWhatTheTablesHold: the numbers kept along the way against those
+// that a look at every row gives.
+func TestCountsAreWhatTheTablesHold(t *testing.T) {
+	for seed := range uint64(4) {
+		o := testOptions()
+		o.Limits.Messages = 150
+		w := newWorld(t, o)
+		w.teach()
+		w.storm(seed, 400)
+		fresh, err := New(w.f.State(), w.features)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, want := w.f.Counts(), fresh.Counts()
+		maps.DeleteFunc(got.Places, func(_ string, n int) bool { return n == 0 })
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("seed %d: counts are %+v, a look at the tables gives %+v", seed, got, want)
+		}
+		if len(w.f.Intents()) != got.Intended || got.Waiting == 0 && seed == 0 {
+			t.Fatalf("seed %d: %d intents, counts %+v", seed, len(w.f.Intents()), got)
+		}
 	}
 }

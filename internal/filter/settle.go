@@ -65,6 +65,7 @@ func (f *Filter) rebuildQueues() {
 		f.oldest.push(it.key)
 		if it.row.SilenceFrom > 0 {
 			f.waiting.push(it.key)
+			f.silences++
 		}
 		if p := it.row.Pending; p.Label != 0 {
 			f.settling = append(f.settling, settleEntry{p.Since, it.row.Seq, it.key})
@@ -154,11 +155,11 @@ func (f *Filter) advance(at store.Moment, r *Result) error {
 		m, _ := f.st.Messages.Get(mk)
 		if m.Pending.Label != 0 {
 			// The owner has just spoken; that label will settle by itself.
-			m.SilenceFrom = 0
+			f.waitForSilence(&m, 0)
 			f.st.Messages.Put(mk, m)
 			continue
 		}
-		m.SilenceFrom = 0
+		f.waitForSilence(&m, 0)
 		// Our own mark must not echo: a marked message that was left alone
 		// teaches nothing.
 		if !f.ledger.marked(f.st, k) {
