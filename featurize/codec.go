@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/klauspost/compress/s2"
@@ -20,12 +19,14 @@ import (
 //	affine, then the factor of each group: float64, little endian
 //	the rest, compressed as one S2 block: for each group
 //	  number of features, uvarint
-//	  with names: for each feature, in order of names, how many bytes it shares
-//	  with the name before, how many follow, and those; without: each index,
-//	  ascending, 8 bytes, little endian
+//	  with names: for each feature, by ascending index, how many bytes its name
+//	  shares with the name before, how many follow, and those; without: each
+//	  index, ascending, 8 bytes, little endian
 //	  with values: one uvarint for each feature, in that order
 //
-// A name gives its index by hashing, so the index is not stored beside it.
+// A name gives its index by hashing, so the index is not stored beside it. In
+// order of names they would take a fifth less room, and 1.7 times as long to
+// encode (BenchmarkMarshal: 1,156 bytes and 23 µs against 1,415 and 14).
 const (
 	codecVersion = 1
 	flagNames    = 1
@@ -66,7 +67,6 @@ func (x *Features) MarshalBinary() ([]byte, error) {
 		}
 		rest = binary.AppendUvarint(rest, uint64(len(list)))
 		if flags&flagNames != 0 {
-			slices.SortFunc(list, func(a, b entry) int { return strings.Compare(a.name, b.name) })
 			before := ""
 			for _, e := range list {
 				n := shared(before, e.name)
@@ -161,9 +161,6 @@ func decodeEntries(rest []byte, flags byte) ([]entry, error) {
 					break
 				}
 				e.name = before[:keep] + string(d.bytes(more))
-				if e.name <= before {
-					d.bad = true
-				}
 				before = e.name
 				e.index = model.FoldIndex(xxhash.Sum64String(e.name))
 			} else if b := d.bytes(8); b != nil {
@@ -171,6 +168,9 @@ func decodeEntries(rest []byte, flags byte) ([]entry, error) {
 				if e.index <= model.Affine {
 					d.bad = true
 				}
+			}
+			if len(entries) > first && entries[len(entries)-1].index >= e.index {
+				d.bad = true // not ascending, or twice
 			}
 			entries = append(entries, e)
 		}

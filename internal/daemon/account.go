@@ -59,6 +59,7 @@ type account struct {
 	filter  *filter.Filter
 	vectors *vectors
 	batch   store.Batch
+	frozen  []freezing // features of the batch, in the order of their arrivals
 	marks   []ingest.MarkRequest
 	notes   []func() // log lines about what is not yet committed
 }
@@ -229,11 +230,7 @@ func (a *account) apply(e filter.Event) error {
 		if !ok {
 			return fmt.Errorf("features came from an event of type %T", e)
 		}
-		data, err := r.Features.MarshalBinary()
-		if err != nil {
-			return fmt.Errorf("encoding features: %w", err)
-		}
-		a.batch.Features = append(a.batch.Features, store.FeatureRecord{Key: arrived.Meta.Key, Data: data})
+		a.frozen = append(a.frozen, freeze(arrived.Meta.Key, r.Features))
 		a.vectors.batch[arrived.Meta.Key] = r.Features
 	}
 	a.marks = append(a.marks, r.Marks...)
@@ -259,10 +256,40 @@ func (a *account) note(r *filter.Result) {
 	}
 }
 
+// freezing is the encoding of one message's features, which goes on beside the
+// writer: it is a third of the work of a first scan. commit waits for all of
+// them.
+type freezing struct {
+	key     store.MessageKey
+	encoded chan encoded
+}
+
+type encoded struct {
+	data []byte
+	err  error
+}
+
+func freeze(k store.MessageKey, x *featurize.Features) freezing {
+	f := freezing{k, make(chan encoded, 1)}
+	go func() {
+		data, err := x.MarshalBinary()
+		f.encoded <- encoded{data, err}
+	}()
+	return f
+}
+
 // commit makes the batch durable, then lets its consequences out.
 func (a *account) commit() error {
 	if len(a.batch.Journal) == 0 {
 		return nil
+	}
+	for ; len(a.frozen) > 0; a.frozen = a.frozen[1:] {
+		f := a.frozen[0]
+		e := <-f.encoded
+		if e.err != nil {
+			return fmt.Errorf("encoding features: %w", e.err)
+		}
+		a.batch.Features = append(a.batch.Features, store.FeatureRecord{Key: f.key, Data: e.data})
 	}
 	if err := a.store.Commit(a.opts.Name, a.filter.State(), a.batch); err != nil {
 		return err
