@@ -22,9 +22,9 @@ import (
 
 // Bounds of what is on its way between a source and the store.
 const (
-	queueDepth    = 256                   // events
+	queueDepth    = 512                   // events
 	queueBytes    = 8 << 20               // raw bytes of messages
-	batchEvents   = 256                   // events of one commit
+	batchEvents   = 512                   // events of one commit
 	batchTime     = 50 * time.Millisecond // a batch is closed after this, even if more events wait
 	commitRetry   = 30 * time.Second      // longest pause between attempts to commit
 	tickAtMost    = time.Second
@@ -59,7 +59,7 @@ type account struct {
 	filter  *filter.Filter
 	vectors *vectors
 	batch   store.Batch
-	frozen  []freezing // features of the batch, in the order of their arrivals
+	frozen  []*freezing // features of the batch, in the order of their arrivals
 	marks   []ingest.MarkRequest
 	notes   []func() // log lines about what is not yet committed
 }
@@ -230,8 +230,9 @@ func (a *account) apply(e filter.Event) error {
 		if !ok {
 			return fmt.Errorf("features came from an event of type %T", e)
 		}
-		a.frozen = append(a.frozen, freeze(arrived.Meta.Key, r.Features))
-		a.vectors.batch[arrived.Meta.Key] = r.Features
+		f := freeze(arrived.Meta.Key, r.Features)
+		a.frozen = append(a.frozen, f)
+		a.vectors.batch[f.key] = f
 	}
 	a.marks = append(a.marks, r.Marks...)
 	a.note(&r)
@@ -256,28 +257,6 @@ func (a *account) note(r *filter.Result) {
 	}
 }
 
-// freezing is the encoding of one message's features, which goes on beside the
-// writer: it is a third of the work of a first scan. commit waits for all of
-// them.
-type freezing struct {
-	key     store.MessageKey
-	encoded chan encoded
-}
-
-type encoded struct {
-	data []byte
-	err  error
-}
-
-func freeze(k store.MessageKey, x *featurize.Features) freezing {
-	f := freezing{k, make(chan encoded, 1)}
-	go func() {
-		data, err := x.MarshalBinary()
-		f.encoded <- encoded{data, err}
-	}()
-	return f
-}
-
 // commit makes the batch durable, then lets its consequences out.
 func (a *account) commit() error {
 	if len(a.batch.Journal) == 0 {
@@ -285,11 +264,11 @@ func (a *account) commit() error {
 	}
 	for ; len(a.frozen) > 0; a.frozen = a.frozen[1:] {
 		f := a.frozen[0]
-		e := <-f.encoded
-		if e.err != nil {
-			return fmt.Errorf("encoding features: %w", e.err)
+		data, err := f.wait()
+		if err != nil {
+			return err
 		}
-		a.batch.Features = append(a.batch.Features, store.FeatureRecord{Key: f.key, Data: e.data})
+		a.batch.Features = append(a.batch.Features, store.FeatureRecord{Key: f.key, Data: data})
 	}
 	if err := a.store.Commit(a.opts.Name, a.filter.State(), a.batch); err != nil {
 		return err

@@ -12,17 +12,18 @@ import (
 type vectors struct {
 	store   *store.Store
 	account string
-	batch   map[store.MessageKey]*featurize.Features
+	batch   map[store.MessageKey]*freezing
 }
 
 func newVectors(s *store.Store, account string) *vectors {
-	return &vectors{store: s, account: account, batch: map[store.MessageKey]*featurize.Features{}}
+	return &vectors{store: s, account: account, batch: map[store.MessageKey]*freezing{}}
 }
 
 // Features implements filter.Vectors.
 func (v *vectors) Features(k store.MessageKey) (*featurize.Features, error) {
-	if x, ok := v.batch[k]; ok {
-		return x, nil
+	if f, ok := v.batch[k]; ok {
+		data, err := f.wait()
+		return decodeFeatures(k, data, err)
 	}
 	data, err := v.store.Features(v.account, k)
 	return decodeFeatures(k, data, err)
