@@ -62,6 +62,8 @@ type account struct {
 	frozen  []*freezing // features of the batch, in the order of their arrivals
 	marks   []ingest.MarkRequest
 	notes   []func() // log lines about what is not yet committed
+	// strangers: the owner was warned of another program that sets the mark.
+	strangers bool
 }
 
 func openAccount(o AccountOptions, s *store.Store, log *slog.Logger, wall func() time.Time) (*account, error) {
@@ -206,7 +208,26 @@ func (a *account) take(p prepared) error {
 			a.log.Warn("mark refused by the server", "mailbox", m.Place.Mailbox, "uid", m.Place.UID, "detail", m.Detail)
 		})
 	}
+	if o, ok := p.event.(ingest.MailboxOpened); ok {
+		a.noteKeywords(o)
+	}
 	return a.apply(e)
+}
+
+// noteKeywords warns of a mailbox that will not keep the configured marks, and
+// says what would help.
+func (a *account) noteKeywords(o ingest.MailboxOpened) {
+	if o.Keywords {
+		return
+	}
+	for _, mark := range a.opts.Filter.Marks {
+		if !ingest.HasFlag(o.Flags, mark) {
+			a.notes = append(a.notes, func() {
+				a.log.Warn("the server keeps no such keyword here, so nothing can be marked with it; `mark = ['\\Flagged']`, the star, works on every server",
+					"mailbox", o.Mailbox, "mark", mark)
+			})
+		}
+	}
 }
 
 // apply gives one event to the filter and keeps what is to be committed with
@@ -248,6 +269,15 @@ func (a *account) note(r *filter.Result) {
 			a.log.Debug("decided", "message", hex.EncodeToString(d.Message[:4]), "outcome", d.Outcome.String(),
 				"score", d.Score, "threshold", d.Threshold, "reason", d.Reason.String())
 		})
+	}
+	if r.Strangers > 0 && !a.strangers {
+		a.strangers = true // said once in a run
+		a.notes = append(a.notes, func() {
+			a.log.Warn("another program sets this mark on mail that has just arrived; two classifiers on one mailbox confuse its owner: choose another mark, or switch one off")
+		})
+	}
+	if n := r.Withdrawn; n > 0 {
+		a.notes = append(a.notes, func() { a.log.Info("a clean-up by the owner; it teaches nothing", "messages", n) })
 	}
 	for _, l := range r.Lessons {
 		a.notes = append(a.notes, func() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
@@ -360,6 +361,52 @@ func TestTheClockGoesOnWhenTheWallClockIsSetBack(t *testing.T) {
 		t.Fatalf("ten seconds after it was set back the clock stands at %+d ms, want about +10000", n-last)
 	}
 }
+
+// TestTheOwnerIsWarned of a server that keeps no keywords, and of another program
+// that sets the same mark; each once.
+func TestTheOwnerIsWarned(t *testing.T) {
+	s := newScript()
+	var mu sync.Mutex
+	var log strings.Builder
+	d, err := New(Options{
+		StorePath: filepath.Join(t.TempDir(), "store.db"), Store: store.Options{NoSync: true},
+		Logger: slog.New(slog.NewTextHandler(writerFunc(func(b []byte) (int, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			return log.Write(b)
+		}), nil)),
+		Accounts: []AccountOptions{{
+			Name: "me", Filter: testOptions(),
+			NewSource: func([]ingest.Known) (ingest.Source, error) { return s, nil },
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- d.Run(ctx) }()
+	s.events <- ingest.MailboxOpened{Mailbox: "INBOX", Role: ingest.RoleInbox, UIDValidity: 1, Flags: []string{`\flagged`, `\seen`}}
+	for i := range 3 {
+		a := arrival(uint32(i+1), mail(i, "a@example.com", "words"), "$Important")
+		a.Internal = time.Now()
+		s.events <- a
+	}
+	until(t, d, "the messages", func(a AccountStatus) bool { return a.Messages == 3 })
+	cancel()
+	if err := errors.Join(<-done, d.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"keeps no such keyword", "another program sets this mark"} {
+		if n := strings.Count(log.String(), want); n != 1 {
+			t.Errorf("%q was logged %d times, want once:\n%s", want, n, log.String())
+		}
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
 func TestANewDaemonReplacesTheSocketOfAKilledOneButNothingElse(t *testing.T) {
 	dir := t.TempDir()

@@ -72,6 +72,7 @@ func (f *Filter) heed(k store.MessageKey, m *store.Message, place Place, old, no
 				continue
 			case markNotOurs:
 				if f.stranger(m, now) {
+					r.Strangers++
 					continue
 				}
 				say(model.Important, store.SourceMark)

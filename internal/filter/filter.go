@@ -83,6 +83,10 @@ type Result struct {
 	Features *featurize.Features
 	// Marks are to be requested from the source.
 	Marks []ingest.MarkRequest
+	// Strangers counts marks that another program set.
+	Strangers int
+	// Withdrawn counts labels that were dropped because they were a clean-up.
+	Withdrawn int
 }
 
 // New returns the state machine that continues from st, which it owns from then

@@ -130,7 +130,7 @@ func (f *Filter) advance(at store.Moment, r *Result) error {
 			if e.since.Add(f.opts.Settle) > now {
 				break
 			}
-			if f.dropBulk(e) {
+			if f.dropBulk(e, r) {
 				continue
 			}
 			mk := string(e.key[:])
@@ -196,7 +196,7 @@ func (f *Filter) accept(m store.Message, label model.Label, source store.Source)
 // no opinion on any one message. It reports whether it did.
 //
 // What was found after being away is never bulk merely for being found at once.
-func (f *Filter) dropBulk(e settleEntry) bool {
+func (f *Filter) dropBulk(e settleEntry, r *Result) bool {
 	first, _ := f.st.Messages.Get(string(e.key[:]))
 	if f.opts.Bulk == 0 || first.Pending.Away {
 		return false
@@ -220,6 +220,7 @@ func (f *Filter) dropBulk(e settleEntry) bool {
 		f.st.Messages.Put(mk, m)
 	}
 	f.st.Account.Bulk += uint64(len(alike))
+	r.Withdrawn += len(alike)
 	return true
 }
 
