@@ -124,6 +124,15 @@ func ignoreClosed(err error) error {
 	return err
 }
 
+// warnOfDamage says, when an empty store was begun beside damaged ones, that
+// these are there: what they knew is not in use.
+func warnOfDamage(path string, o Options) {
+	if damaged, err := filepath.Glob(path + ".damaged-*"); err == nil && len(damaged) > 0 {
+		o.Logger.Warn("beginning with an empty store; what the damaged one knew is not in use. Restore a backup in its place to get it back",
+			"store", path, "damaged", damaged)
+	}
+}
+
 // create makes an empty store at path unless there is a file. It appears there
 // finished and on the disk, so that a file that is empty or has no schema is
 // never one whose creation was interrupted.
@@ -170,6 +179,7 @@ func create(path string, o Options) (err error) {
 	if err != nil {
 		return err
 	}
+	warnOfDamage(path, o)
 	return syncDir(dir)
 }
 

@@ -15,14 +15,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hinged/hinged/config"
+	"github.com/hinged/hinged/store"
 )
 
-// Exit codes. 64 and 78 are those of sysexits.h, so that a service manager can
-// tell a mistake in the configuration from a crash.
+// Exit codes. Those above 1 are sysexits.h's, so that a service manager can tell
+// from a crash what a person must look at.
 const (
 	exitOK     = 0
 	exitFailed = 1
 	exitUsage  = 64
+	exitData   = 65 // the store is damaged
 	exitConfig = 78
 )
 
@@ -85,6 +87,9 @@ func exitCode(err error, stderr io.Writer) int {
 			fmt.Fprintln(stderr, m)
 		}
 		return exitConfig
+	case errors.Is(err, store.ErrDamaged):
+		fmt.Fprintf(stderr, "hinged: %v\n", err)
+		return exitData
 	case errors.As(err, &usage):
 		fmt.Fprintf(stderr, "hinged: %v\nTry: %s\n", usage.err, usage.hint)
 		return exitUsage

@@ -15,7 +15,8 @@ func verifyCommand() *cobra.Command {
 		Use:   "verify",
 		Short: "Check the store and compare each account with a replay of its journal",
 		Long: `Check every page and checksum of the store, then replay each account's journal
-from its base and compare the digests. Exit code 1 when anything is wrong.`,
+from its base and compare the digests. Exit code 1 when anything is wrong, 65 when
+the store is so damaged that it cannot be opened.`,
 		Example: `  $ hinged verify --config hinged.toml
   me: 1204 journal entries replayed, state as committed
   ok`,
