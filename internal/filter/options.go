@@ -113,7 +113,7 @@ func DefaultOptions() Options {
 			Senders: 20_000, Threads: 50_000, IDs: 100_000,
 			Messages: 100_000, Weights: 1 << 20, Ledger: 50_000, Refusals: 50_000,
 		},
-		ImplicitWeight: 1,
+		ImplicitWeight: 1.0 / 3,
 		Bulk:           50,
 	}
 }
