@@ -65,6 +65,8 @@ lint:
 project:
 	@echo '== the project as a whole: imports, clocks, digests, an empty root'
 	@$(GO) test -count=1 -timeout 20m ./internal/project
+	@echo '== bad mail within its time, without the race detector'
+	@$(GO) test -count=1 -run Within ./featurize
 
 race:
 	@echo '== go test $(RACE)'

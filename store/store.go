@@ -26,7 +26,7 @@ type Options struct {
 	// more, are on the disk.
 	JournalCap int
 	// LockTimeout is how long to wait for another process to let go of the
-	// file; 0 means 900 ms.
+	// file; 0 means 500 ms.
 	LockTimeout time.Duration
 	// NoSync leaves writing to the disk to the operating system. A power cut
 	// can then damage the file: for tests and benchmarks only.
@@ -48,7 +48,7 @@ func (o Options) withDefaults() Options {
 		o.JournalCap = 50000
 	}
 	if o.LockTimeout == 0 {
-		o.LockTimeout = 900 * time.Millisecond
+		o.LockTimeout = 500 * time.Millisecond
 	}
 	if o.slice == 0 {
 		o.slice = 500

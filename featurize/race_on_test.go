@@ -1,0 +1,6 @@
+//go:build race
+
+package featurize
+
+// The race detector makes code this many times as slow, or nearly so.
+const slowdown = 10
