@@ -193,14 +193,14 @@ const (
 	ReasonBudget   // the day's budget was spent
 	ReasonBacklog  // it was there before hinged was
 	ReasonShadow   // shadow mode
-	ReasonOwner    // the owner has marked it already
+	ReasonOwner    // the owner has marked it already, or said no
 	ReasonDuplicate
 )
 
 func (r Reason) String() string {
 	return [...]string{"threshold", "too few labels yet", "within the unsure band", "own message", "excluded folder",
 		"the owner removed this mark before", "daily budget spent", "was there before the first start", "shadow",
-		"marked by the owner", "another copy was decided before"}[min(r, ReasonDuplicate)]
+		"the owner's own word", "another copy was decided before"}[min(r, ReasonDuplicate)]
 }
 
 // Place is one copy of a message on the server.

@@ -134,6 +134,17 @@ func TestNothingIsMarkedBeforeThereAreEnoughLabels(t *testing.T) {
 	w.urgent(2)
 }
 
+func TestAMessageThatComesWithANoIsNotMarked(t *testing.T) {
+	for _, flag := range []string{"$Junk", "$muted", `\Deleted`} {
+		w := newWorld(t, testOptions())
+		w.teach()
+		_, r := w.deliver("INBOX", mail("no@x", "boss@example.com", owner, "urgent thing"), flag)
+		if r.Decision.Outcome != store.DecidedImportant || len(r.Marks) != 0 || r.Decision.Reason != store.ReasonOwner {
+			t.Errorf("%s at arrival: %+v, marks %v; want important by score, no mark, for the owner's word", flag, r.Decision, r.Marks)
+		}
+	}
+}
+
 func TestShadowAndBacklogDecideButDoNotMark(t *testing.T) {
 	o := testOptions()
 	o.Shadow = ShadowOn

@@ -150,7 +150,7 @@ func (f *Filter) obstacle(e *Arrived, m *store.Message) store.Reason {
 	if _, refused := f.st.Refusals.Get(refusalKey(e.Meta.Key, m.ID)); refused {
 		return store.ReasonRefused
 	}
-	if slices.ContainsFunc(e.Flags, f.opts.isMark) {
+	if slices.ContainsFunc(e.Flags, f.opts.isMark) || saidNo(m) {
 		return store.ReasonOwner
 	}
 	if len(f.ledger.byMessage[e.Meta.Key]) > 0 {
@@ -166,6 +166,13 @@ func (f *Filter) obstacle(e *Arrived, m *store.Message) store.Reason {
 		return store.ReasonShadow
 	}
 	return store.ReasonThreshold
+}
+
+// saidNo reports whether the owner, or a rule of theirs on the server, called the
+// message ordinary: learnt already or still settling. It may come with it, as
+// $Junk set at delivery does.
+func saidNo(m *store.Message) bool {
+	return m.Label == model.Ordinary || m.Pending.Label == model.Ordinary
 }
 
 // refusalKey names a message for "never mark it again": by its Message-ID,
@@ -260,7 +267,7 @@ func (f *Filter) applySettled(e *Settled, r *Result) error {
 // change was the owner's word against it.
 func (f *Filter) retry(e *Settled, entry store.LedgerEntry, r *Result) {
 	m, ok := f.st.Messages.Get(string(entry.Message[:]))
-	if !ok || m.Label == model.Ordinary || m.Pending.Label == model.Ordinary {
+	if !ok || saidNo(&m) {
 		entry.State, entry.Settled = store.MarkAbandoned, f.st.Account.Clock
 		f.ledger.put(f.st, e.Ledger, entry)
 		return
