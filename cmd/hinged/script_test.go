@@ -33,6 +33,7 @@ func TestScripts(t *testing.T) {
 			"waitfor": waitfor,
 			"mbox":    mbox,
 			"halve":   halve,
+			"schema":  schemaCommand,
 		},
 	})
 }

@@ -12,65 +12,65 @@ import (
 
 // Status is what `hinged status` shows, and its --json.
 type Status struct {
-	Running  bool            `json:"running"` // whether a daemon answered; false: read from the store
-	PID      int             `json:"pid,omitempty"`
-	Version  string          `json:"version"`
-	Accounts []AccountStatus `json:"accounts"`
+	Running  bool            `json:"running"`       // whether a daemon answered; false: read from the store
+	PID      int             `json:"pid,omitempty"` // the process number of the daemon
+	Version  string          `json:"version"`       // of the program that answered
+	Accounts []AccountStatus `json:"accounts"`      // in order of name
 }
 
 // AccountStatus is one account's part. Every number is of committed state.
 type AccountStatus struct {
-	Account   string `json:"account"`
-	Connected bool   `json:"connected"`
+	Account   string `json:"account"`   // its name
+	Connected bool   `json:"connected"` // whether the mail server answers now
 	// Problem says in words what is wrong; "" when all is well.
 	Problem    string `json:"problem,omitempty"`
-	Reconnects int    `json:"reconnects"`
+	Reconnects int    `json:"reconnects"` // connections made after the first
 	// Remaining counts messages that wait to be read for the first time.
 	Remaining int `json:"remaining"`
 
 	Messages uint64 `json:"messages"` // seen, own ones included
-	Decided  uint64 `json:"decided"`
-	Unsure   uint64 `json:"unsure"`
+	Decided  uint64 `json:"decided"`  // messages decided; own ones and those of excluded mailboxes are not
+	Unsure   uint64 `json:"unsure"`   // of those decided, the unsure
 
-	Important     uint64 `json:"learnt_important"` // lessons
-	Ordinary      uint64 `json:"learnt_ordinary"`
-	NeedImportant int    `json:"need_important"` // lessons before anything is decided
-	NeedOrdinary  int    `json:"need_ordinary"`
-	Pending       int    `json:"pending_labels"` // wait for the settle window
-	CleanUps      uint64 `json:"labels_withdrawn_as_clean_up"`
-	Waiting       int    `json:"waiting_for_silence"` // messages without a label
+	Important     uint64 `json:"learnt_important"`             // lessons that said important
+	Ordinary      uint64 `json:"learnt_ordinary"`              // lessons that said ordinary
+	NeedImportant int    `json:"need_important"`               // important lessons before anything is decided
+	NeedOrdinary  int    `json:"need_ordinary"`                // ordinary lessons before anything is decided
+	Pending       int    `json:"pending_labels"`               // labels that wait for the settle window to end
+	CleanUps      uint64 `json:"labels_withdrawn_as_clean_up"` // labels that taught nothing, as too many came at once
+	Waiting       int    `json:"waiting_for_silence"`          // messages without a label, which silence will make ordinary
 
-	Mistakes       uint64  `json:"mistakes"`
-	Updates        uint64  `json:"updates"`
-	HingeLoss      float64 `json:"hinge_loss"`
-	WrongDecisions uint64  `json:"wrong_decisions"`
-	FalseAlarms    uint64  `json:"false_alarms"`
-	Missed         uint64  `json:"missed"`
+	Mistakes       uint64  `json:"mistakes"`        // lessons on which the score was on the wrong side of 0, or 0
+	Updates        uint64  `json:"updates"`         // lessons that moved the weights
+	HingeLoss      float64 `json:"hinge_loss"`      // summed over all lessons
+	WrongDecisions uint64  `json:"wrong_decisions"` // false alarms and missed together
+	FalseAlarms    uint64  `json:"false_alarms"`    // decided important, learnt as ordinary
+	Missed         uint64  `json:"missed"`          // learnt as important, not decided so
 
-	Threshold float64 `json:"threshold"`
-	Weights   int     `json:"weights"`
+	Threshold float64 `json:"threshold"` // the score above which a message is important
+	Weights   int     `json:"weights"`   // features with a weight
 
-	MarksIntended  int    `json:"marks_intended"` // committed, not yet confirmed
-	MarksConfirmed uint64 `json:"marks_confirmed"`
-	MarksRefused   uint64 `json:"marks_refused"` // removed by the owner
-	Shadow         string `json:"shadow"`
+	MarksIntended  int    `json:"marks_intended"`  // marks committed, not yet confirmed by the server
+	MarksConfirmed uint64 `json:"marks_confirmed"` // marks that the server has confirmed, since the first start
+	MarksRefused   uint64 `json:"marks_refused"`   // marks that the owner took off
+	Shadow         string `json:"shadow"`          // auto, on or off, as configured
 	// Marking says in words whether marks are set, and if not, what is missing.
 	Marking string `json:"marking"`
 
-	LastArrival *time.Time `json:"last_arrival,omitempty"`
-	LastLesson  *time.Time `json:"last_lesson,omitempty"`
+	LastArrival *time.Time `json:"last_arrival,omitempty"` // when the newest message arrived
+	LastLesson  *time.Time `json:"last_lesson,omitempty"`  // when something was learnt last
 
-	Mailboxes []MailboxStatus `json:"mailboxes"`
+	Mailboxes []MailboxStatus `json:"mailboxes"` // those watched, in order of name
 }
 
 // MailboxStatus is the position in one mailbox.
 type MailboxStatus struct {
-	Mailbox       string `json:"mailbox"`
-	Role          string `json:"role"`
-	UIDValidity   uint32 `json:"uidvalidity"`
-	UIDNext       uint32 `json:"uidnext"`
-	HighestModSeq uint64 `json:"highest_modseq"`
-	Messages      int    `json:"messages"` // known places
+	Mailbox       string `json:"mailbox"`        // its name
+	Role          string `json:"role"`           // inbox, sent, junk, trash, archive, important, drafts or other
+	UIDValidity   uint32 `json:"uidvalidity"`    // of IMAP; it changes when the server numbers the mailbox anew
+	UIDNext       uint32 `json:"uidnext"`        // the lowest UID that was not read yet
+	HighestModSeq uint64 `json:"highest_modseq"` // changes up to this number of IMAP CONDSTORE were seen; 0: the server has none
+	Messages      int    `json:"messages"`       // messages known to be there
 }
 
 // statusPatience is how long status waits for the writer before it shows the
@@ -134,64 +134,64 @@ func timeOf(m store.Moment) *time.Time {
 
 // Digest is what `hinged digest` prints of one account.
 type Digest struct {
-	Account string `json:"account"`
-	Model   string `json:"model"`
-	State   string `json:"state"`
+	Account string `json:"account"` // its name
+	Model   string `json:"model"`   // of the weights, hexadecimal
+	State   string `json:"state"`   // of the whole state, hexadecimal
 }
 
 // Part is one feature's share of a score.
 type Part struct {
-	Name   string  `json:"feature"`
-	Group  string  `json:"group"`
-	Value  float64 `json:"value"`
-	Weight float64 `json:"weight"`
-	Amount float64 `json:"amount"`
+	Name   string  `json:"feature"` // the feature in words; "" where it is not kept
+	Group  string  `json:"group"`   // misc, social, subject, body or constant
+	Value  float64 `json:"value"`   // in the vector
+	Weight float64 `json:"weight"`  // that the model gives it
+	Amount float64 `json:"amount"`  // value times weight
 }
 
 // Explanation is what `hinged explain` shows of one message.
 type Explanation struct {
-	Account   string     `json:"account"`
-	Message   string     `json:"message"` // its key, in hexadecimal
-	Arrived   *time.Time `json:"arrived,omitempty"`
-	Outcome   string     `json:"outcome"`
-	Reason    string     `json:"reason"`
-	ScoreThen float64    `json:"score_at_arrival"`
-	Threshold float64    `json:"threshold_at_arrival"`
-	Label     string     `json:"label,omitempty"`
-	Source    string     `json:"label_source,omitempty"`
-	Score     float64    `json:"score"` // with the weights as they are now
-	Now       float64    `json:"threshold"`
-	Parts     []Part     `json:"parts"` // by descending |amount|; their sum is Score
+	Account   string     `json:"account"`                // its name
+	Message   string     `json:"message"`                // its key, in hexadecimal
+	Arrived   *time.Time `json:"arrived,omitempty"`      // as the mail server says
+	Outcome   string     `json:"outcome"`                // important, unsure, ordinary or undecided, at arrival
+	Reason    string     `json:"reason"`                 // what decided: threshold, or why there was another outcome
+	ScoreThen float64    `json:"score_at_arrival"`       // the score that decided
+	Threshold float64    `json:"threshold_at_arrival"`   // the threshold that decided
+	Label     string     `json:"label,omitempty"`        // what was learnt of it, important or ordinary
+	Source    string     `json:"label_source,omitempty"` // where the label came from
+	Score     float64    `json:"score"`                  // with the weights as they are now
+	Now       float64    `json:"threshold"`              // the threshold as it is now
+	Parts     []Part     `json:"parts"`                  // by descending |amount|; they add up to the score
 }
 
 // Classified is what `hinged classify` says of one message.
 type Classified struct {
-	File      string   `json:"file,omitempty"`
-	Outcome   string   `json:"outcome"`
-	Reason    string   `json:"reason"`
-	Score     float64  `json:"score"`
-	Threshold float64  `json:"threshold"`
-	Defects   []string `json:"defects,omitempty"`
-	Parts     []Part   `json:"parts,omitempty"`
+	File      string   `json:"file,omitempty"`    // the path, with # and the number of the message where there are several; - is standard input
+	Outcome   string   `json:"outcome"`           // important, unsure, ordinary or undecided
+	Reason    string   `json:"reason"`            // what decided: threshold, or why there was another outcome
+	Score     float64  `json:"score"`             // of the message as it would arrive now
+	Threshold float64  `json:"threshold"`         // that the score is held against
+	Defects   []string `json:"defects,omitempty"` // what was broken in the message, in words
+	Parts     []Part   `json:"parts,omitempty"`   // of the score, by descending |amount|
 }
 
 // Verified is what `hinged verify` found.
 type Verified struct {
 	// Problems are what the store's own check found, in words.
 	Problems []string         `json:"problems"`
-	Accounts []VerifiedReplay `json:"accounts"`
-	OK       bool             `json:"ok"`
+	Accounts []VerifiedReplay `json:"accounts"` // one replay each, in order of name
+	OK       bool             `json:"ok"`       // nothing is wrong
 }
 
 // VerifiedReplay compares one account's state with a replay of its journal.
 type VerifiedReplay struct {
-	Account  string `json:"account"`
-	From     uint64 `json:"journal_from"` // first entry replayed
-	End      uint64 `json:"journal_end"`  // one past the last
-	State    Digest `json:"state"`
-	Replayed Digest `json:"replayed"`
-	Equal    bool   `json:"equal"`
-	Problem  string `json:"problem,omitempty"`
+	Account  string `json:"account"`           // its name
+	From     uint64 `json:"journal_from"`      // first entry replayed
+	End      uint64 `json:"journal_end"`       // one past the last
+	State    Digest `json:"state"`             // the digests of what is committed
+	Replayed Digest `json:"replayed"`          // the digests of what the replay gave
+	Equal    bool   `json:"equal"`             // whether the two are the same
+	Problem  string `json:"problem,omitempty"` // why the replay stopped
 }
 
 func partsOf(ex filter.Explanation) []Part {

@@ -10,61 +10,56 @@ import (
 // Result is what one play gave. Its JSON is the output of `hinged eval --json`;
 // keys are only ever added.
 type Result struct {
-	// Messages counts all that were read, Own those from the owner, and Examples
-	// those that were decided and whose label is known. The figures below are of
-	// the examples. A second copy of a message is no example.
+	// Messages counts all that were read. The figures below are of the examples;
+	// a second copy of a message is none.
 	Messages  int `json:"messages"`
-	Own       int `json:"own"`
-	Examples  int `json:"examples"`
-	Important int `json:"important"` // examples that were
+	Own       int `json:"own"`       // messages from the owner
+	Examples  int `json:"examples"`  // messages that were decided and whose label is known
+	Important int `json:"important"` // examples that were important
 
-	// Mistakes are labels learnt that the score at that moment was wrong about;
-	// HingeLoss is the sum over all labels learnt, Updates count changes of w.
+	// Mistakes are labels learnt that the score at that moment was wrong about.
 	Mistakes  uint64  `json:"mistakes"`
-	Updates   uint64  `json:"updates"`
-	Lessons   uint64  `json:"lessons"`
-	HingeLoss float64 `json:"hinge_loss"`
+	Updates   uint64  `json:"updates"`    // lessons that moved the weights
+	Lessons   uint64  `json:"lessons"`    // labels learnt
+	HingeLoss float64 `json:"hinge_loss"` // summed over all lessons
 
-	// WrongDecisions is FalseAlarms, ordinary messages decided important, and
-	// Missed, important ones that were not. Unsure is not marked.
+	// WrongDecisions is false alarms and missed together.
 	WrongDecisions int `json:"wrong_decisions"`
-	FalseAlarms    int `json:"false_alarms"`
-	Missed         int `json:"missed"`
-	Unsure         int `json:"unsure"`
+	FalseAlarms    int `json:"false_alarms"` // ordinary messages decided important
+	Missed         int `json:"missed"`       // important messages not decided so
+	Unsure         int `json:"unsure"`       // examples that were unsure, and so not marked
 
-	// Of the scores at arrival; F1 is that of the decisions made.
-	AveragePrecision    float64 `json:"average_precision"`
-	OneMinusROCAPercent float64 `json:"one_minus_roca_percent"`
-	F1                  float64 `json:"f1"`
-	BestF1              float64 `json:"best_f1"`
+	AveragePrecision    float64 `json:"average_precision"`      // of the scores at arrival, 0 to 1
+	OneMinusROCAPercent float64 `json:"one_minus_roca_percent"` // of the scores at arrival: 100 × (1 − area under the ROC curve)
+	F1                  float64 `json:"f1"`                     // of the decisions made
+	BestF1              float64 `json:"best_f1"`                // of the best single threshold in hindsight
 
-	Features int64 `json:"features"` // summed over the messages decided
-	Weights  int   `json:"weights"`  // in the end
+	Features int64 `json:"features"` // features summed over the messages decided
+	Weights  int   `json:"weights"`  // features with a weight in the end
 	Bytes    int64 `json:"bytes"`    // of all messages
 
-	Seconds            float64 `json:"seconds"` // wall time, finding the labels included
-	MessagesPerSecond  float64 `json:"messages_per_second"`
+	Seconds            float64 `json:"seconds"`              // wall time, finding the labels included
+	MessagesPerSecond  float64 `json:"messages_per_second"`  // read, by wall time
 	MegabytesPerSecond float64 `json:"megabytes_per_second"` // of 10⁶ bytes
 
-	Learner  LearnerResult `json:"learner"`
-	Feedback Feedback      `json:"feedback"`
-	Labels   string        `json:"labels"` // where they came from: replies, folders or file
+	Learner  LearnerResult `json:"learner"`  // what learnt
+	Feedback Feedback      `json:"feedback"` // when labels came: immediate or delayed
+	Labels   string        `json:"labels"`   // where they came from: replies, folders or file
 	// LabelsUnmatched counts lines of the label file without a message.
 	LabelsUnmatched int `json:"labels_unmatched,omitempty"`
 
-	// Digest is that of the whole state, ModelDigest of the weights alone.
-	Digest      string `json:"digest"`
-	ModelDigest string `json:"model_digest"`
+	Digest      string `json:"digest"`       // of the whole state, hexadecimal
+	ModelDigest string `json:"model_digest"` // of the weights alone, hexadecimal
 }
 
 // LearnerResult names the learner with its parameters; those that its kind has
 // no use for are left out.
 type LearnerResult struct {
-	Kind           string  `json:"kind"`
-	Margin         float64 `json:"margin,omitempty"`
-	Aggressiveness float64 `json:"aggressiveness,omitempty"`
-	Variant        int     `json:"variant,omitempty"`
-	Zero           string  `json:"zero"`
+	Kind           string  `json:"kind"`                     // perceptron, margin or passive-aggressive
+	Margin         float64 `json:"margin,omitempty"`         // of the margin learner
+	Aggressiveness float64 `json:"aggressiveness,omitempty"` // C of the passive-aggressive learner
+	Variant        int     `json:"variant,omitempty"`        // of the passive-aggressive learner: 1 or 2
+	Zero           string  `json:"zero"`                     // what a score of 0 predicts: unsure, negative or positive
 }
 
 // WriteJSON writes r as one indented JSON object.

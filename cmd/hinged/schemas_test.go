@@ -1,0 +1,342 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	describe "github.com/invopop/jsonschema"
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/spf13/cobra"
+
+	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/evaluate"
+)
+
+// schemas says of every verb with --json what it prints there: the one table to
+// add a verb to. Then
+//
+//	go test ./cmd/hinged -run Schema -update
+//
+// writes docs/json, and a line "schema VERB stdout" after the verb's --json in
+// testdata/VERB.txt checks what it really prints.
+var schemas = []schema{
+	{verb: "classify", value: daemon.Classified{}, lines: true},
+	{verb: "digest", value: []daemon.Digest{}},
+	{verb: "eval", value: evaluate.Result{}},
+	{verb: "explain", value: daemon.Explanation{}},
+	{verb: "status", value: daemon.Status{}},
+	{verb: "verify", value: daemon.Verified{}},
+}
+
+// schema is the form of what one verb prints with --json.
+type schema struct {
+	verb  string // as typed after "hinged"
+	value any    // of the type that is printed
+	lines bool   // one value a line, not one in all
+}
+
+// file is the base name of the published schema.
+func (s schema) file() string { return strings.ReplaceAll(s.verb, " ", "-") + ".schema.json" }
+
+const (
+	docsDir   = "../../docs"
+	schemaURL = "https://github.com/hinged/hinged/blob/main/docs/json/"
+)
+
+var update = flag.Bool("update", false, "write the generated files anew")
+
+// generated compares a file that the tests write with what it should be.
+func generated(t *testing.T, path string, want []byte) {
+	t.Helper()
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v; go test ./cmd/hinged -update writes it", err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s is not what the code says; go test ./cmd/hinged -update writes it anew\nthe code says:\n%s", path, want)
+	}
+}
+
+// reflector reads types with their comments. What is published lets keys be
+// added later; what tests check with allows no other key than it names.
+func reflector(strict bool) (*describe.Reflector, error) {
+	r := &describe.Reflector{ExpandedStruct: true, AllowAdditionalProperties: !strict, Anonymous: true}
+	for _, dir := range []string{".", "../../config", "../../ingest", "../../internal", "../../store"} {
+		if err := r.AddGoComments("github.com/hinged/hinged/cmd/hinged", dir, describe.WithFullComment()); err != nil {
+			return nil, err
+		}
+	}
+	comments := r.CommentMap
+	r.CommentMap = nil
+	r.LookupComment = func(t reflect.Type, field string) string {
+		key := t.PkgPath() + "." + t.Name()
+		if field == "" {
+			return strings.Join(strings.Fields(comments[key]), " ")
+		}
+		comment := strings.Join(strings.Fields(comments[key+"."+field]), " ")
+		// Comments begin with the name that Go has for it.
+		if f, ok := t.FieldByName(field); ok {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if rest, ok := strings.CutPrefix(comment, field+" "); ok && name != "" {
+				return name + " " + rest
+			}
+		}
+		return comment
+	}
+	return r, nil
+}
+
+func (s schema) reflect(strict bool) (*describe.Schema, error) {
+	r, err := reflector(strict)
+	if err != nil {
+		return nil, err
+	}
+	out := r.Reflect(s.value)
+	out.ID = describe.ID(schemaURL + s.file())
+	out.Title = "hinged " + s.verb + " --json"
+	if s.lines {
+		out.Title += ", each line"
+	}
+	return out, nil
+}
+
+// encode writes a schema with & and < as they are.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(v)
+	return b.Bytes(), err
+}
+
+// eachVerb calls fn for every command below c, with its name as typed.
+func eachVerb(c *cobra.Command, fn func(name string, c *cobra.Command)) {
+	for _, sub := range c.Commands() {
+		if sub.Name() == "help" || sub.Name() == "completion" && sub.Parent() == sub.Root() || sub.IsAdditionalHelpTopicCommand() {
+			continue
+		}
+		fn(strings.TrimPrefix(sub.CommandPath(), "hinged "), sub)
+		eachVerb(sub, fn)
+	}
+}
+
+// schemaCommand checks what a verb printed: schema VERB FILE, where FILE is
+// mostly stdout. A verb of two words is written with a dash.
+func schemaCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: schema verb file")
+	}
+	i := slices.IndexFunc(schemas, func(s schema) bool { return strings.ReplaceAll(s.verb, " ", "-") == args[0] })
+	if i < 0 {
+		ts.Fatalf("schemas_test.go has no line for %s", args[0])
+	}
+	ts.Check(schemas[i].check([]byte(ts.ReadFile(args[1]))))
+}
+
+// check validates what was printed.
+func (s schema) check(printed []byte) error {
+	described, err := s.reflect(true)
+	if err != nil {
+		return err
+	}
+	text, err := encode(described)
+	if err != nil {
+		return err
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return err
+	}
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	if err := c.AddResource(schemaURL+s.file(), doc); err != nil {
+		return err
+	}
+	compiled, err := c.Compile(schemaURL + s.file())
+	if err != nil {
+		return err
+	}
+	values := [][]byte{printed}
+	if s.lines {
+		values = slices.Collect(bytes.Lines(printed))
+	}
+	if len(bytes.TrimSpace(printed)) == 0 {
+		return fmt.Errorf("%s --json printed nothing", s.verb)
+	}
+	for _, v := range values {
+		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(v))
+		if err != nil {
+			return fmt.Errorf("%s --json: %w in %s", s.verb, err, v)
+		}
+		if err := compiled.Validate(value); err != nil {
+			return fmt.Errorf("%s --json: %w in %s", s.verb, err, v)
+		}
+	}
+	return nil
+}
+
+func TestSchemasArePublishedAsTheCodeHasThem(t *testing.T) {
+	var names []string
+	for _, s := range schemas {
+		described, err := s.reflect(false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := encode(described)
+		if err != nil {
+			t.Fatal(err)
+		}
+		generated(t, filepath.Join(docsDir, "json", s.file()), text)
+		names = append(names, s.file())
+	}
+	files, err := filepath.Glob(filepath.Join(docsDir, "json", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if !slices.Contains(names, filepath.Base(f)) {
+			t.Errorf("%s is of no verb in the table", f)
+		}
+	}
+}
+
+// A schema whose keys say nothing would be no documentation.
+func TestSchemasExplainEveryKey(t *testing.T) {
+	for _, s := range schemas {
+		described, err := s.reflect(false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		explained(t, s.verb, described)
+		for name, d := range described.Definitions {
+			if d.Type == "object" {
+				explained(t, s.verb+": "+name, d)
+			}
+		}
+	}
+}
+
+func explained(t *testing.T, name string, s *describe.Schema) {
+	t.Helper()
+	if s.Type == "array" {
+		return // its elements are explained among the definitions
+	}
+	if s.Description == "" {
+		t.Errorf("%s has no comment", name)
+	}
+	if s.Properties == nil {
+		return
+	}
+	for p := s.Properties.Oldest(); p != nil; p = p.Next() {
+		if p.Value.Description == "" {
+			t.Errorf("%s: the field behind %q has no comment", name, p.Key)
+		}
+	}
+}
+
+func TestEveryVerbWithJSONHasASchemaThatAScriptChecks(t *testing.T) {
+	scripts := map[string]bool{}
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`(?m)^schema (\S+) `).FindAllStringSubmatch(string(text), -1) {
+			scripts[m[1]] = true
+		}
+	}
+	found := 0
+	eachVerb(rootCommand(), func(name string, c *cobra.Command) {
+		if c.Flags().Lookup("json") == nil {
+			if slices.ContainsFunc(schemas, func(s schema) bool { return s.verb == name }) {
+				t.Errorf("%s has a schema and no --json", name)
+			}
+			return
+		}
+		found++
+		if !slices.ContainsFunc(schemas, func(s schema) bool { return s.verb == name }) {
+			t.Errorf("%s has --json and no line in the table of schemas_test.go", name)
+		}
+		if dashed := strings.ReplaceAll(name, " ", "-"); !scripts[dashed] {
+			t.Errorf(`%s --json is checked by no script: want a line "schema %s stdout" in testdata/%s.txt`, name, dashed, dashed)
+		}
+	})
+	if found != len(schemas) {
+		t.Errorf("got %d verbs with --json and %d schemas", found, len(schemas))
+	}
+}
+
+func TestAWrongOutputFailsItsSchema(t *testing.T) {
+	s := schema{verb: "digest", value: []daemon.Digest{}}
+	for _, tt := range []struct {
+		printed string
+		ok      bool
+	}{
+		{`[]`, true},
+		{`[{"account":"me","model":"ab","state":"cd"}]`, true},
+		{``, false},
+		{`null`, false},
+		{`[{"account":"me","model":"ab"}]`, false},
+		{`[{"account":"me","model":"ab","state":7}]`, false},
+		{`[{"account":"me","model":"ab","state":"cd","more":1}]`, false},
+		{`[] []`, false},
+	} {
+		if err := s.check([]byte(tt.printed)); (err == nil) != tt.ok {
+			t.Errorf("%q: got %v", tt.printed, err)
+		}
+	}
+}
+
+func TestThePageOfSchemasListsThemAll(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(`# Output for programs
+
+<!-- Written by go test ./cmd/hinged -update; change it there. -->
+
+Every verb that tells something takes ` + "`--json`" + `. What it then prints on
+standard output is described by a [JSON Schema](https://json-schema.org/) (draft
+2020-12) with the meaning of every key. Keys may be added in a later version,
+and programs should pass over those that they don't know; none is removed or
+changes its meaning without a word in the [changelog](../CHANGELOG.md).
+
+Errors are words on standard error, and the exit code tells: 0 done, 1 it failed,
+64 a mistake on the command line, 65 the store is damaged, 78 a mistake in the
+configuration. Where a verb has others, its help says so.
+
+| verb | prints | schema |
+|---|---|---|
+`)
+	for _, s := range schemas {
+		prints := "one value"
+		if s.lines {
+			prints = "one value a line"
+		} else if reflect.TypeOf(s.value).Kind() == reflect.Slice {
+			prints = "one array"
+		}
+		fmt.Fprintf(&b, "| `hinged %s --json` | %s | [%s](json/%s) |\n", s.verb, prints, s.file(), s.file())
+	}
+	generated(t, filepath.Join(docsDir, "json.md"), []byte(b.String()))
+}
