@@ -24,10 +24,15 @@ type environment struct {
 	dir string
 }
 
-// Load reads the configuration file at path. Relative paths in it begin at its
-// own directory, "~/" at the home directory. What is wrong in the file comes
-// back as one *Error; any other error is about reading it.
+// Load reads the configuration file at path; when that is empty, the one that
+// Find finds. Relative paths in it begin at its own directory, "~/" at the home
+// directory. What is wrong in the file comes back as one *Error; any other error
+// is about reading it. Both name the file.
 func Load(path string) (*Config, error) {
+	path, err := Find(path)
+	if err != nil {
+		return nil, err
+	}
 	absolute, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("read configuration %s: %w", path, err)

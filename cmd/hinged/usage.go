@@ -61,8 +61,11 @@ func choiceVar(cmd *cobra.Command, name, value, usage string, choices ...string)
 	return c
 }
 
+// configFlag adds --config. Without it the path stays empty, which config.Load
+// takes for the first of config.Places that exists.
 func configFlag(c *cobra.Command, path *string) {
-	c.Flags().StringVarP(path, "config", "c", "hinged.toml", "configuration file")
+	c.Flags().StringVarP(path, "config", "c", "",
+		"configuration file (default: $HINGED_CONFIG, else the first there is of\n./hinged.toml, ~/.config/hinged/hinged.toml, /etc/hinged/hinged.toml)")
 }
 
 func accountFlag(c *cobra.Command, account *string) {
