@@ -109,6 +109,9 @@ type Account struct {
 	Bulk        uint64  `cbor:"27,keyasint,omitempty"` // labels withdrawn because they were a clean-up
 	Owed        float64 `cbor:"26,keyasint,omitempty"` // marks that a budget still allows; negative: set too many
 
+	Paused      bool   `cbor:"28,keyasint,omitempty"` // switched off by the owner
+	PausedSince Moment `cbor:"29,keyasint,omitempty"`
+
 	// Options are the filter's options, encoded by it; empty before the first
 	// event.
 	Options []byte `cbor:"25,keyasint,omitempty"`
@@ -195,12 +198,13 @@ const (
 	ReasonShadow   // shadow mode
 	ReasonOwner    // the owner has marked it already, or said no
 	ReasonDuplicate
+	ReasonTaught // the owner handed it over with a label; it has no place
 )
 
 func (r Reason) String() string {
 	return [...]string{"threshold", "too few labels yet", "within the unsure band", "own message", "excluded folder",
 		"the owner removed this mark before", "daily budget spent", "was there before the first start", "shadow",
-		"the owner's own word", "another copy was decided before"}[min(r, ReasonDuplicate)]
+		"the owner's own word", "another copy was decided before", "handed over with a label"}[min(r, ReasonTaught)]
 }
 
 // Place is one copy of a message on the server.

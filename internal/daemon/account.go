@@ -247,11 +247,10 @@ func (a *account) apply(e filter.Event) error {
 	a.batch.Journal = append(a.batch.Journal, entry)
 	a.batch.Lessons = append(a.batch.Lessons, r.Lessons...)
 	if r.Features != nil {
-		arrived, ok := e.(*filter.Arrived)
-		if !ok {
-			return fmt.Errorf("features came from an event of type %T", e)
+		if r.Decision == nil {
+			return fmt.Errorf("features came without a decision from an event of type %T", e)
 		}
-		f := freeze(arrived.Meta.Key, r.Features)
+		f := freeze(r.Decision.Message, r.Features)
 		a.frozen = append(a.frozen, f)
 		a.vectors.batch[f.key] = f
 	}

@@ -63,6 +63,8 @@ func (f *Filter) waitForSilence(m *store.Message, from uint32) {
 func (f *Filter) Marking() string {
 	a := &f.st.Account
 	switch {
+	case a.Paused:
+		return "no: paused"
 	case f.opts.Shadow == ShadowOn:
 		return "no: shadow is on; decisions are recorded, no mark is set"
 	case len(f.opts.Marks) == 0:

@@ -105,6 +105,30 @@ type Labelled struct {
 	Label   model.Label      `cbor:"3,keyasint"`
 }
 
+// Taught is a message that the owner handed over with a label, whether or not
+// any source ever reported it. It is decided and recorded as an arrival is, but
+// has no place and is never marked.
+type Taught struct {
+	At    store.Moment `cbor:"1,keyasint,omitempty"`
+	Label model.Label  `cbor:"2,keyasint"`
+	Meta  Meta         `cbor:"3,keyasint"`
+
+	// Message and Features are as in Arrived.
+	Message  *featurize.Message  `cbor:"-"`
+	Features *featurize.Features `cbor:"-"`
+}
+
+// Paused switches the account off: until Resumed it takes no event but Configured
+// and Resumed.
+type Paused struct {
+	At store.Moment `cbor:"1,keyasint"`
+}
+
+// Resumed ends a pause.
+type Resumed struct {
+	At store.Moment `cbor:"1,keyasint"`
+}
+
 // Ticked says only that time went by.
 type Ticked struct {
 	At store.Moment `cbor:"1,keyasint"`
@@ -119,6 +143,9 @@ func (e *Reached) at() store.Moment    { return 0 }
 func (e *Settled) at() store.Moment    { return e.At }
 func (e *Labelled) at() store.Moment   { return e.At }
 func (e *Ticked) at() store.Moment     { return e.At }
+func (e *Taught) at() store.Moment     { return e.At }
+func (e *Paused) at() store.Moment     { return e.At }
+func (e *Resumed) at() store.Moment    { return e.At }
 
 // ErrBadEvent is wrapped by every error of Decode.
 var ErrBadEvent = errors.New("not a journal entry")
@@ -135,6 +162,9 @@ const (
 	tagSettled
 	tagLabelled
 	tagTicked
+	tagTaught
+	tagPaused
+	tagResumed
 )
 
 var (
@@ -186,12 +216,19 @@ func tagOf(e Event) (byte, error) {
 		return tagLabelled, nil
 	case *Ticked:
 		return tagTicked, nil
+	case *Taught:
+		return tagTaught, nil
+	case *Paused:
+		return tagPaused, nil
+	case *Resumed:
+		return tagResumed, nil
 	default:
 		return 0, fmt.Errorf("%w: type %T", ErrBadEvent, e)
 	}
 }
 
-// Decode reads a journal entry. It never panics; the Features of an Arrived are
+// Decode reads a journal entry. It never panics; the Features of an Arrived or
+// a Taught are
 // for the caller to fill in.
 func Decode(entry []byte) (Event, error) {
 	if len(entry) == 0 {
@@ -217,6 +254,12 @@ func Decode(entry []byte) (Event, error) {
 		e = new(Labelled)
 	case tagTicked:
 		e = new(Ticked)
+	case tagTaught:
+		e = new(Taught)
+	case tagPaused:
+		e = new(Paused)
+	case tagResumed:
+		e = new(Resumed)
 	default:
 		return nil, fmt.Errorf("%w: unknown type byte %d", ErrBadEvent, entry[0])
 	}

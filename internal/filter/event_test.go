@@ -56,6 +56,9 @@ func everyEvent() []Event {
 		&Settled{At: 6, Ledger: 1, Outcome: ingest.MarkDone, Flags: []string{"$important"}},
 		&Labelled{At: 7, Message: store.MessageKey{1}, Label: model.Important},
 		&Ticked{At: 8},
+		&Taught{At: 9, Label: model.Ordinary, Meta: Meta{Key: store.MessageKey{2}, ID: 3}},
+		&Paused{At: 10},
+		&Resumed{At: 11},
 	}
 }
 

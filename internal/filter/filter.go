@@ -153,6 +153,9 @@ func (f *Filter) configure(o Options) error {
 func (f *Filter) Apply(e Event) (Result, error) {
 	var r Result
 	var err error
+	if f.st.Account.Paused && !allowedInPause(e) {
+		return r, nil
+	}
 	switch e := e.(type) {
 	case *Configured:
 		err = f.applyConfigured(e, &r)
@@ -170,6 +173,12 @@ func (f *Filter) Apply(e Event) (Result, error) {
 		err = f.applySettled(e, &r)
 	case *Labelled:
 		err = f.applyLabelled(e, &r)
+	case *Taught:
+		err = f.applyTaught(e, &r)
+	case *Paused:
+		err = f.applyPaused(e, &r)
+	case *Resumed:
+		f.applyResumed(e, &r)
 	case *Ticked:
 		if f.Due(e.At) {
 			err = f.advance(e.At, &r)
@@ -266,29 +275,6 @@ func (f *Filter) applyReached(e *Reached, r *Result) {
 	box.HighestModSeq = max(box.HighestModSeq, e.HighestModSeq)
 	f.st.Boxes.Put(e.Mailbox, box)
 	r.Changed = true
-}
-
-func (f *Filter) applyLabelled(e *Labelled, r *Result) error {
-	mk := string(e.Message[:])
-	m, ok := f.st.Messages.Get(mk)
-	if !ok || m.Outcome == store.Undecided {
-		return nil // own mail, or forgotten since: nothing to learn from
-	}
-	if err := f.advance(e.At, r); err != nil {
-		return err
-	}
-	// The settle window is there for slips of the hand on flags; words count at
-	// once.
-	m, _ = f.st.Messages.Get(mk)
-	m, fresh := f.accept(m, e.Label, store.SourceExplicit)
-	if fresh {
-		m.Pending = store.Pending{}
-		if err := f.learn(e.Message, &m, e.Label, store.SourceExplicit, r); err != nil {
-			return err
-		}
-	}
-	f.st.Messages.Put(mk, m)
-	return nil
 }
 
 // role returns what a mailbox is for.

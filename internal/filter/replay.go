@@ -37,18 +37,27 @@ func Replay(base *store.State, entries iter.Seq2[store.JournalEntry, error], v R
 		if err != nil {
 			return nil, fmt.Errorf("journal entry %d: %w", entry.Seq, err)
 		}
-		if a, ok := e.(*Arrived); ok {
-			x, err := v.Arriving(a.Meta.Key)
-			switch {
-			case err == nil:
-				a.Features = x
-			case !errors.Is(err, store.ErrNotFound):
-				return nil, fmt.Errorf("journal entry %d: %w", entry.Seq, err)
-			}
+		if err := thaw(e, v); err != nil {
+			return nil, fmt.Errorf("journal entry %d: %w", entry.Seq, err)
 		}
 		if _, err := f.Apply(e); err != nil {
 			return nil, fmt.Errorf("journal entry %d: %w", entry.Seq, err)
 		}
 	}
 	return f, nil
+}
+
+// thaw gives an event that brought a message the features that were frozen then.
+func thaw(e Event, v ReplayVectors) error {
+	var err error
+	switch e := e.(type) {
+	case *Arrived:
+		e.Features, err = v.Arriving(e.Meta.Key)
+	case *Taught:
+		e.Features, err = v.Arriving(e.Meta.Key)
+	}
+	if errors.Is(err, store.ErrNotFound) {
+		return nil // none were: another copy, the owner's own, or an excluded folder
+	}
+	return err
 }

@@ -78,6 +78,9 @@ func (f *Filter) rebuildQueues() {
 // pending label has settled, or a silence has lasted long enough. The daemon
 // asks before it journals a tick.
 func (f *Filter) Due(now store.Moment) bool {
+	if f.st.Account.Paused {
+		return false
+	}
 	for len(f.settling) > 0 && !f.stands(f.settling[0]) {
 		heap.Pop(&f.settling)
 	}
@@ -119,10 +122,13 @@ func (f *Filter) silent(k store.MessageKey, now store.Moment) bool {
 
 // advance moves the account's clock to at, never back, and learns what has
 // settled by then: first pending labels in order of (since, Seq), then silences
-// in order of Seq.
+// in order of Seq; of a paused account, only the clock.
 func (f *Filter) advance(at store.Moment, r *Result) error {
 	r.Changed = true
 	f.st.Account.Clock = max(f.st.Account.Clock, at)
+	if f.st.Account.Paused {
+		return nil
+	}
 	now := f.st.Account.Clock
 	for len(f.settling) > 0 {
 		e := f.settling[0]

@@ -112,7 +112,7 @@ func (w *world) apply(e Event) Result {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		w.features[e.(*Arrived).Meta.Key] = data
+		w.features[r.Decision.Message] = data
 	}
 	w.lessons = append(w.lessons, r.Lessons...)
 	w.marks = append(w.marks, r.Marks...)

@@ -1,0 +1,42 @@
+package filter
+
+// While an account is paused, off means off: nothing is decided, learnt or
+// intended, and time brings nothing about. What a source had reported and was not
+// yet applied is dropped, as at a crash; the positions stand where they were, so
+// that it is all reported again after the pause.
+
+// allowedInPause reports whether a paused account takes an event: only what its
+// owner says of the account itself.
+func allowedInPause(e Event) bool {
+	switch e.(type) {
+	case *Configured, *Paused, *Resumed:
+		return true
+	default:
+		return false
+	}
+}
+
+// applyPaused switches the account off. What had settled before is learnt first;
+// what is still settling waits for the end of the pause.
+func (f *Filter) applyPaused(e *Paused, r *Result) error {
+	if f.st.Account.Paused {
+		return nil
+	}
+	if err := f.advance(e.At, r); err != nil {
+		return err
+	}
+	f.st.Account.Paused, f.st.Account.PausedSince = true, f.st.Account.Clock
+	return nil
+}
+
+// applyResumed switches the account on again. What settled meanwhile is learnt
+// by the next tick, as after a restart.
+func (f *Filter) applyResumed(e *Resumed, r *Result) {
+	a := &f.st.Account
+	if !a.Paused {
+		return
+	}
+	r.Changed = true
+	a.Clock = max(a.Clock, e.At)
+	a.Paused, a.PausedSince = false, 0
+}
