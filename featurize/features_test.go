@@ -2,6 +2,7 @@ package featurize
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
@@ -324,6 +325,33 @@ func TestSeedsOfFuzzFeaturesReachTheCode(t *testing.T) {
 		var x Features
 		if err := x.UnmarshalBinary(seed); err != nil || x.Len() == 0 {
 			t.Errorf("seed %d gives %d features (%v)", i, x.Len(), err)
+		}
+	}
+}
+
+// Freeze merges what stands sorted already; its twin puts everything together
+// and sorts that.
+func TestFreezeIsTheSortedUnion(t *testing.T) {
+	f := newTest(t)
+	for i, h := range []History{{}, {Received: 9, Answered: 4, ByOwner: 2, Since: 1, ParentOwn: true}, {ParentKnown: true}} {
+		m := f.Read([]byte("From: a@b\nTo: owner@example.org\nSubject: one two\n\nthree four five\n"))
+		want := map[model.Index]string{}
+		for _, e := range f.facts(m, h) {
+			want[e.index] = e.name
+		}
+		facts := len(want)
+		for _, c := range m.Content.terms {
+			want[c.index] = m.Content.names[c.start : c.start+uint32(c.size)]
+		}
+		got := f.Freeze(m, h).entries
+		for _, e := range got {
+			if want[e.index] != e.name {
+				t.Errorf("history %d: feature %#x is %q, want %q", i, e.index, e.name, want[e.index])
+			}
+		}
+		ascending := slices.IsSortedFunc(got, func(a, b entry) int { return cmp.Compare(a.index, b.index) })
+		if facts < 5 || len(got) != len(want) || !ascending {
+			t.Errorf("history %d: %d features, ascending %v, %d of them facts; want %d", i, len(got), ascending, facts, len(want))
 		}
 	}
 }

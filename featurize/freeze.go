@@ -15,14 +15,30 @@ import (
 // message with all groups has norm 1 and one that lacks some has less. m is not
 // changed.
 func (f *Featurizer) Freeze(m *Message, h History) *Features {
-	x := &Features{entries: make([]entry, len(m.Content.terms), len(m.Content.terms)+40)}
-	for i, t := range m.Content.terms {
-		x.entries[i] = entry{index: t.index, group: t.group, value: f.value(int(t.count))}
-		if f.Names && m.Content.names != "" {
-			x.entries[i].name = m.Content.names[t.start : t.start+uint32(t.size)]
+	facts := f.facts(m, h)
+	terms := m.Content.terms
+	x := &Features{entries: make([]entry, 0, len(terms)+len(facts))}
+	for i := range terms {
+		t := &terms[i]
+		for ; len(facts) > 0 && facts[0].index <= t.index; facts = facts[1:] {
+			if facts[0].index < t.index { // else the message itself says it
+				x.entries = append(x.entries, facts[0])
+			}
 		}
+		e := entry{index: t.index, group: t.group, value: f.value(int(t.count))}
+		if f.Names && m.Content.names != "" {
+			e.name = m.Content.names[t.start : t.start+uint32(t.size)]
+		}
+		x.entries = append(x.entries, e)
 	}
-	n := len(x.entries)
+	x.entries = append(x.entries, facts...)
+	x.scale(f.Shares, f.Affine)
+	return x
+}
+
+// facts returns the features of the history, by ascending index, each once.
+func (f *Featurizer) facts(m *Message, h History) []entry {
+	facts := make([]entry, 0, 40)
 	var name [200]byte
 	h.each(m, func(fact ...string) {
 		b := name[:0]
@@ -33,14 +49,10 @@ func (f *Featurizer) Freeze(m *Message, h History) *Features {
 		if f.Names {
 			e.name = string(b)
 		}
-		x.entries = append(x.entries, e)
+		facts = append(facts, e)
 	})
-	sortEntries(x.entries)
-	if len(x.entries) > n {
-		x.entries = slices.CompactFunc(x.entries, func(a, b entry) bool { return a.index == b.index })
-	}
-	x.scale(f.Shares, f.Affine)
-	return x
+	sortEntries(facts)
+	return slices.CompactFunc(facts, func(a, b entry) bool { return a.index == b.index })
 }
 
 // value returns the number of a feature that occurs count times, before

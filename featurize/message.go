@@ -29,7 +29,7 @@ type Message struct {
 
 // Content holds the features of one message's content, each once.
 type Content struct {
-	terms []term
+	terms []term // by ascending index
 	names string // the names of terms, by their start and size; "" without names
 }
 

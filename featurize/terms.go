@@ -1,7 +1,9 @@
 package featurize
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -107,7 +109,11 @@ func (c *collector) grow() {
 	}
 }
 
-// content returns a copy of what was gathered.
+// content returns a copy of what was gathered, by ascending index. It is sorted
+// here, where many goroutines read mail, and not by Freeze, which one goroutine
+// alone calls for an account.
 func (c *collector) content() Content {
-	return Content{terms: append([]term(nil), c.terms...), names: string(c.names)}
+	terms := slices.Clone(c.terms)
+	slices.SortFunc(terms, func(a, b term) int { return cmp.Compare(a.index, b.index) })
+	return Content{terms: terms, names: string(c.names)}
 }

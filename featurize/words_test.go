@@ -2,6 +2,7 @@ package featurize
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -81,17 +82,18 @@ func TestFastPathFindsTheWordsThatSegmentFinds(t *testing.T) {
 }
 
 // bodyWords reads a message of one plain UTF-8 text and returns the words of its
-// body, in order of features.
+// body, in the order in which it was met.
 func bodyWords(t testing.TB, text string) []string {
 	t.Helper()
 	return wordsWith(newTest(t).Read([]byte("Content-Type: text/plain; charset=utf-8\n\n"+text)), "body:")
 }
 
 // wordsWith returns the names of a message's features that have a prefix, without
-// it.
+// it, in the order in which they were met.
 func wordsWith(m *Message, prefix string) []string {
 	var words []string
-	for _, term := range m.Content.terms {
+	met := slices.SortedFunc(slices.Values(m.Content.terms), func(a, b term) int { return cmp.Compare(a.start, b.start) })
+	for _, term := range met {
 		name := m.Content.names[term.start : term.start+uint32(term.size)]
 		if word, ok := strings.CutPrefix(name, prefix); ok {
 			words = append(words, word)

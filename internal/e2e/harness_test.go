@@ -68,6 +68,13 @@ func newSite(t testing.TB, extra string) *site {
 
 func siteOn(t testing.TB, imap *testkit.Dovecot, dir, extra string) *site {
 	t.Helper()
+	return siteLogging(t, imap, dir, "debug", extra)
+}
+
+// siteLogging is siteOn with a level of its own for the daemon's log: what tests
+// print when they fail is too much of it for a benchmark.
+func siteLogging(t testing.TB, imap *testkit.Dovecot, dir, level, extra string) *site {
+	t.Helper()
 	s := &site{t: t, imap: imap, dir: dir, config: filepath.Join(dir, "hinged.toml"), socket: filepath.Join(dir, "socket"), log: new(bytes.Buffer)}
 	write := func(name, text string) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -78,7 +85,7 @@ func siteOn(t testing.TB, imap *testkit.Dovecot, dir, extra string) *site {
 	write("hinged.toml", fmt.Sprintf(`
 state_dir = %q
 socket = %q
-log_level = "debug"
+log_level = %q
 log_format = "text"
 
 [[account]]
@@ -94,7 +101,7 @@ tls = "none"
 username = %q
 password_file = %q
 poll_interval = "1s"
-`, filepath.Join(dir, "state"), s.socket, imap.User, extra, imap.Addr, imap.User, filepath.Join(dir, "password")))
+`, filepath.Join(dir, "state"), s.socket, level, imap.User, extra, imap.Addr, imap.User, filepath.Join(dir, "password")))
 	t.Cleanup(s.kill)
 	return s
 }
