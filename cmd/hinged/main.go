@@ -101,27 +101,30 @@ func exitCode(err error, stderr io.Writer) int {
 
 func rootCommand() *cobra.Command {
 	root := &cobra.Command{
-		Use:           "hinged",
-		Short:         "Mark the mail that matters to its owner",
+		Use:   "hinged",
+		Short: "Mark the mail that matters to its owner",
+		Long: `Mark the mail that matters to its owner, and learn from what the owner does:
+star, answer, junk, take a mark back.
+
+Verbs that tell of accounts ask the daemon when one runs, and read its store when
+none does. Exit code 0 is success, 1 a failure, 64 a mistake on the command line,
+65 a damaged store, 78 a mistake in the configuration.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				hint := "hinged --help"
-				if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-					hint = "hinged " + near[0] + " --help"
-				}
-				return &usageError{fmt.Errorf("unknown verb %q", args[0]), hint}
+				return unknownVerb(cmd, args[0])
 			}
 			return cmd.Help()
 		},
 		Args: cobra.ArbitraryArgs,
 	}
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SuggestionsMinimumDistance = 2
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &usageError{err, cmd.CommandPath() + " --help"}
-	})
+	root.SetFlagErrorFunc(unreadFlag)
+	root.SetHelpCommand(helpCommand())
 	root.AddCommand(runCommand(), statusCommand(), evalCommand(), classifyCommand(), explainCommand(), digestCommand(), verifyCommand(), versionCommand())
+	root.AddCommand(completionCommand())
+	arrange(root)
+	complete(root)
 	return root
 }

@@ -131,7 +131,7 @@ func encode(v any) ([]byte, error) {
 // eachVerb calls fn for every command below c, with its name as typed.
 func eachVerb(c *cobra.Command, fn func(name string, c *cobra.Command)) {
 	for _, sub := range c.Commands() {
-		if sub.Name() == "help" || sub.Name() == "completion" && sub.Parent() == sub.Root() || sub.IsAdditionalHelpTopicCommand() {
+		if sub.Name() == "help" || sub.IsAdditionalHelpTopicCommand() {
 			continue
 		}
 		fn(strings.TrimPrefix(sub.CommandPath(), "hinged "), sub)

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 )
 
 // hinged runs the program in this process.
@@ -16,11 +18,13 @@ func hinged(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), errs.String()
 }
 
-// verbs are the names of all verbs, cobra's own help and completion aside.
+// verbs are the names of all verbs, help and topics of the help aside.
 func verbs() []string {
 	var names []string
 	for _, c := range rootCommand().Commands() {
-		names = append(names, c.Name())
+		if c.Name() != "help" && !c.IsAdditionalHelpTopicCommand() {
+			names = append(names, c.Name())
+		}
 	}
 	return names
 }
@@ -33,7 +37,8 @@ func TestEveryUsageErrorHasItsHint(t *testing.T) {
 	type test struct{ args, want, hint string }
 	tests := []test{
 		{"nonsense", `unknown verb "nonsense"`, "hinged --help"},
-		{"statsu", `unknown verb "statsu"`, "hinged status --help"},
+		{"statsu", `unknown verb "statsu"; did you mean "status"?`, "hinged status --help"},
+		{"eval --lerner x", "unknown flag: --lerner; did you mean --learner?", "hinged eval --help"},
 		{"--nonsense", "unknown flag: --nonsense", "hinged --help"},
 		{"explain", "hinged explain needs a Message-ID, the key of a message, or a file", "hinged explain --help"},
 		{"explain a b", `and nothing more, got "b"`, "hinged explain --help"},
@@ -69,12 +74,12 @@ func TestEveryUsageErrorHasItsHint(t *testing.T) {
 		{"eval --min-important -1 " + mail, "least numbers of labels", "hinged eval --help"},
 		{"eval --margin x " + mail, `invalid argument "x"`, "hinged eval --help"},
 	}
-	for _, verb := range verbs() {
+	eachVerb(rootCommand(), func(verb string, c *cobra.Command) {
 		tests = append(tests, test{verb + " --nonsense", "unknown flag: --nonsense", "hinged " + verb + " --help"})
-		if verb != "eval" && verb != "classify" && verb != "explain" {
+		if _, takes, _ := strings.Cut(c.Use, " "); takes == "" && !c.HasSubCommands() {
 			tests = append(tests, test{verb + " extra", "hinged " + verb + ` takes no arguments, got "extra"`, "hinged " + verb + " --help"})
 		}
-	}
+	})
 	for _, tt := range tests {
 		t.Run(strings.ReplaceAll(tt.args, mail, "FILE"), func(t *testing.T) {
 			code, stdout, stderr := hinged(t, strings.Fields(tt.args)...)
