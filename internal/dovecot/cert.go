@@ -1,4 +1,4 @@
-package testkit
+package dovecot
 
 import (
 	"crypto/ecdsa"
@@ -9,20 +9,18 @@ import (
 	"encoding/pem"
 	"math/big"
 	"net"
-	"testing"
 	"time"
 )
 
 // selfSigned makes a certificate for loopback, in PEM.
-func selfSigned(tb testing.TB) (cert, key []byte) {
-	tb.Helper()
+func selfSigned() (cert, key []byte, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		tb.Fatal(err)
+		return nil, nil, err
 	}
 	template := &x509.Certificate{
 		SerialNumber:          big.NewInt(1),
-		Subject:               pkix.Name{CommonName: "hinged test"},
+		Subject:               pkix.Name{CommonName: "hinged on loopback"},
 		NotBefore:             time.Now().Add(-time.Hour),
 		NotAfter:              time.Now().Add(24 * time.Hour),
 		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
@@ -34,12 +32,12 @@ func selfSigned(tb testing.TB) (cert, key []byte) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
 	if err != nil {
-		tb.Fatal(err)
+		return nil, nil, err
 	}
 	rest, err := x509.MarshalPKCS8PrivateKey(private)
 	if err != nil {
-		tb.Fatal(err)
+		return nil, nil, err
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
-		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: rest})
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: rest}), nil
 }
