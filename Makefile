@@ -1,7 +1,9 @@
 # make test     everything that must hold; what .ci/run calls
 # make run      the daemon: builds it and watches what CONFIG says
 # make build    the program: dist/hinged, static, as it is released
-# make install  the program and its systemd units, below $(DESTDIR)$(PREFIX)
+# make man      the manual pages and the completions of shells: dist/man
+# make install  program, manual pages, completions and systemd units, below
+#               $(DESTDIR)$(PREFIX); make uninstall takes them away again
 # make fuzz     every fuzz target for FUZZTIME each
 # make soak     for a night: ten times the mail, kills and fuzzing
 # make bench    every benchmark
@@ -42,7 +44,7 @@ RACE = $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
 OTHERS = $(shell $(GO) list ./... | grep -v -e /internal/project$$ -e /internal/e2e$$)
 
 .NOTPARALLEL:
-.PHONY: run test setup fmt vet lint project race e2e build install fuzz soak bench clean
+.PHONY: run test setup fmt vet lint project race e2e build man install uninstall fuzz soak bench clean
 
 test: setup fmt vet lint project race e2e
 
@@ -57,6 +59,7 @@ fmt:
 vet:
 	@echo '== go vet'
 	@$(GO) vet ./...
+	@$(GO) vet -tags manual ./cmd/hinged
 
 lint:
 	@echo '== golangci-lint $(LINT_VERSION)'
@@ -87,11 +90,31 @@ build:
 	@mkdir -p dist
 	$(BUILD) -o dist/hinged ./cmd/hinged
 
-install: build
+man:
+	@rm -rf dist/man
+	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || echo 0)} \
+		$(GO) run -tags manual -ldflags '-X main.version=$(VERSION)' ./cmd/hinged manual dist/man
+
+# Where things go, relative to PREFIX, is where systemd, man and the shells look
+# both below /usr and /usr/local and below ~/.local.
+SHARE = $(DESTDIR)$(PREFIX)/share
+
+install: build man
 	install -D -m 0755 dist/hinged '$(DESTDIR)$(PREFIX)/bin/hinged'
-	mkdir -p '$(DESTDIR)$(PREFIX)/lib/systemd/system' '$(DESTDIR)$(PREFIX)/lib/systemd/user'
+	install -d '$(DESTDIR)$(PREFIX)/lib/systemd/system' '$(SHARE)/systemd/user' '$(SHARE)/man/man1' '$(SHARE)/man/man5'
 	sed 's|/usr/local/bin/|$(PREFIX)/bin/|' deploy/hinged.service > '$(DESTDIR)$(PREFIX)/lib/systemd/system/hinged.service'
-	sed 's|/usr/local/bin/|$(PREFIX)/bin/|' deploy/hinged-user.service > '$(DESTDIR)$(PREFIX)/lib/systemd/user/hinged.service'
+	sed 's|/usr/local/bin/|$(PREFIX)/bin/|' deploy/hinged-user.service > '$(SHARE)/systemd/user/hinged.service'
+	install -m 0644 dist/man/*.1 '$(SHARE)/man/man1'
+	install -m 0644 dist/man/*.5 '$(SHARE)/man/man5'
+	install -D -m 0644 dist/man/hinged '$(SHARE)/bash-completion/completions/hinged'
+	install -D -m 0644 dist/man/_hinged '$(SHARE)/zsh/site-functions/_hinged'
+	install -D -m 0644 dist/man/hinged.fish '$(SHARE)/fish/vendor_completions.d/hinged.fish'
+
+uninstall:
+	rm -f '$(DESTDIR)$(PREFIX)/bin/hinged' '$(DESTDIR)$(PREFIX)/lib/systemd/system/hinged.service' \
+		'$(SHARE)/systemd/user/hinged.service' '$(SHARE)'/man/man1/hinged.1 '$(SHARE)'/man/man1/hinged-*.1 \
+		'$(SHARE)/man/man5/hinged.toml.5' '$(SHARE)/bash-completion/completions/hinged' \
+		'$(SHARE)/zsh/site-functions/_hinged' '$(SHARE)/fish/vendor_completions.d/hinged.fish'
 
 fuzz:
 	@GO='$(GO)' sh scripts/fuzz.sh '$(FUZZTIME)' $(PKG)

@@ -17,8 +17,8 @@ type entry struct {
 var entries = map[string]entry{
 	"state_dir":  {"Where the state of all accounts is kept. Default: $STATE_DIRECTORY (set by systemd), else\n$XDG_STATE_HOME/hinged, else ~/.local/state/hinged. Relative paths begin at this file's directory.", true},
 	"socket":     {"The control socket, by which `hinged status` and the others reach the daemon.\nDefault: hinged.sock in $XDG_RUNTIME_DIR, else in the state directory.", true},
-	"log_level":  {"debug, info, warn or error.", false},
-	"log_format": {"text, json, or auto: text on a terminal, JSON otherwise.", false},
+	"log_level":  {"How much is logged: debug, info, warn or error.", false},
+	"log_format": {"How it is logged: text, json, or auto, which is text on a terminal, JSON otherwise.", false},
 
 	"account":               {"One account. Repeat [[account]] and the tables below it for each further one; each has a state of its own.", false},
 	"account.name":          {"Names the account in commands, logs and metrics, and its state on disk.", false},
@@ -28,8 +28,8 @@ var entries = map[string]entry{
 	"account.shadow":        {"auto: decide but mark nothing until there are min_important and min_ordinary labels. on: never mark.\noff: mark from the start.", false},
 	"account.settle":        {"A change by the owner counts once it has stood for so long.", false},
 	"account.silence":       {"An unmarked message on which the owner did nothing for so many days was ordinary. \"0s\": silence teaches nothing.", false},
-	"account.min_important": {"Labels of each kind without which every decision is \"unsure\".", false},
-	"account.min_ordinary":  {"", false},
+	"account.min_important": {"So many important messages must have been learnt before anything is decided; until then all is \"unsure\".", false},
+	"account.min_ordinary":  {"And so many ordinary ones.", false},
 	"account.max_weights":   {"The most weights to keep; the smallest go first. A weight takes about 40 bytes of memory.", false},
 
 	"account.imap":                     {"The IMAP server.", false},
@@ -51,8 +51,8 @@ var entries = map[string]entry{
 	"account.learner":                {"How it learns. The defaults measured best on real mail.", false},
 	"account.learner.kind":           {"perceptron, margin or passive-aggressive.", false},
 	"account.learner.margin":         {"margin: it learns from every score that is not above this on the right side.", false},
-	"account.learner.aggressiveness": {"passive-aggressive: how far one lesson may move the weights (C), and the variant, 1 or 2.", false},
-	"account.learner.variant":        {"", false},
+	"account.learner.aggressiveness": {"passive-aggressive: how far one lesson may move the weights (C).", false},
+	"account.learner.variant":        {"passive-aggressive: how the step is bounded, 1 by a cap (PA-I) or 2 by a penalty (PA-II).", false},
 	"account.learner.zero":           {"What a score of exactly 0 predicts: unsure, negative or positive.", false},
 
 	"account.threshold":              {"How much is marked.", false},
@@ -70,11 +70,11 @@ var entries = map[string]entry{
 	"account.featurize.authserv_id": {"The name by which the owner's own mail server signs Authentication-Results; no other's are believed.", true},
 
 	"account.featurize.shares":         {"The weight of each group of features against the others.", false},
-	"account.featurize.shares.misc":    {"", false},
-	"account.featurize.shares.social":  {"", false},
-	"account.featurize.shares.subject": {"", false},
-	"account.featurize.shares.body":    {"", false},
-	"account.featurize.shares.affine":  {"", false},
+	"account.featurize.shares.misc":    {"Other headers and quoted text.", false},
+	"account.featurize.shares.social":  {"Who wrote to whom, and where in the thread.", false},
+	"account.featurize.shares.subject": {"The subject.", false},
+	"account.featurize.shares.body":    {"The sender's own text.", false},
+	"account.featurize.shares.affine":  {"The constant that every message has.", false},
 }
 
 // exampleConfig is what the example configures: every key has a value.

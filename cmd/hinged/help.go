@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/hinged/hinged/config"
 )
 
 // aim is what a group of verbs is for.
@@ -81,6 +83,24 @@ func helpCommand() *cobra.Command {
 		},
 	}
 }
+
+// configTopic is `hinged help config`. The text is made when it is asked for.
+func configTopic() *cobra.Command {
+	c := &cobra.Command{Use: "config", Short: "The configuration file: every key with its default and what it is for"}
+	c.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		text, err := config.Example()
+		if err != nil {
+			text = []byte(err.Error() + "\n")
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s\n%s", configPlaces, text)
+	})
+	return c
+}
+
+const configPlaces = `# Without --config, hinged reads $HINGED_CONFIG, else the first that there is of
+# hinged.toml in the current directory, ~/.config/hinged/hinged.toml and
+# /etc/hinged/hinged.toml. "hinged init" writes one for your mailbox.
+`
 
 // unknownVerb is a word in the place of a verb of cmd. The nearest verb's help
 // is the hint.

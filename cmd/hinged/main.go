@@ -123,7 +123,8 @@ none does. Exit code 0 is success, 1 a failure, 64 a mistake on the command line
 	root.SetFlagErrorFunc(unreadFlag)
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(runCommand(), statusCommand(), evalCommand(), classifyCommand(), explainCommand(), digestCommand(), verifyCommand(), versionCommand())
-	root.AddCommand(completionCommand())
+	root.AddCommand(completionCommand(), configTopic())
+	root.AddCommand(manualCommands()...)
 	arrange(root)
 	complete(root)
 	return root

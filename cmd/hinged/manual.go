@@ -1,0 +1,146 @@
+//go:build manual
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/cpuguy83/go-md2man/v2/md2man"
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+	"github.com/spf13/pflag"
+)
+
+// manualCommands returns the hidden verb that `make man` calls. It is built with
+// -tags manual only, since its libraries are as large as many a verb together.
+func manualCommands() []*cobra.Command {
+	var page string
+	c := &cobra.Command{
+		Use:    "manual DIR",
+		Hidden: true,
+		Short:  "Write the manual pages and the completions of shells into a folder",
+		Args:   oneArg("a folder"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return writeManual(cmd.Root(), page, args[0])
+		},
+	}
+	c.Flags().StringVar(&page, "config-page", "docs/config.md", "`file` that tells of every key of the configuration")
+	return []*cobra.Command{c}
+}
+
+// writeManual writes hinged.1, hinged-VERB.1, hinged.toml.5, and a completion
+// for each shell under the name that the shell looks for.
+func writeManual(root *cobra.Command, page, dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // manual pages are for everybody
+		return err
+	}
+	if err := writeCompletions(root, dir); err != nil {
+		return err
+	}
+	at := time.Unix(0, 0).UTC() // doc takes $SOURCE_DATE_EPOCH only when there is no date at all
+	if seconds, err := time.ParseDuration(os.Getenv("SOURCE_DATE_EPOCH") + "s"); err == nil {
+		at = at.Add(seconds)
+	}
+	prepare(root)
+	header := &doc.GenManHeader{Section: "1", Date: &at, Source: "hinged " + version, Manual: "hinged"}
+	if err := doc.GenManTreeFromOpts(root, doc.GenManTreeOptions{Header: header, Path: dir, CommandSeparator: "-"}); err != nil {
+		return err
+	}
+	text, err := os.ReadFile(page)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "hinged.toml.5"), md2man.Render(configManual(text, at)), 0o644) //nolint:gosec // the same
+}
+
+func writeCompletions(root *cobra.Command, dir string) error {
+	var bash, zsh, fish bytes.Buffer
+	for _, err := range []error{root.GenBashCompletionV2(&bash, true), root.GenZshCompletion(&zsh), root.GenFishCompletion(&fish, true)} {
+		if err != nil {
+			return err
+		}
+	}
+	for name, text := range map[string][]byte{"hinged": bash.Bytes(), "_hinged": zsh.Bytes(), "hinged.fish": fish.Bytes()} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil { //nolint:gosec // the same
+			return err
+		}
+	}
+	return nil
+}
+
+// prepare makes Markdown of the texts of all commands, which is what doc takes
+// them for.
+func prepare(c *cobra.Command) {
+	c.DisableAutoGenTag = true
+	c.Long = markdown(c.Long)
+	c.Short = escape(c.Short)
+	c.InitDefaultHelpFlag()
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		_, usage := pflag.UnquoteUsage(f)
+		f.Usage = escape(strings.ReplaceAll(usage, "\n", " "))
+	})
+	for _, sub := range c.Commands() {
+		if !sub.IsAdditionalHelpTopicCommand() {
+			prepare(sub)
+		}
+	}
+}
+
+// markdown keeps indented lines as they stand.
+func markdown(text string) string {
+	var b strings.Builder
+	fenced := false
+	fence := func(want bool) {
+		if fenced != want {
+			b.WriteString("```\n")
+			fenced = want
+		}
+	}
+	for line := range strings.Lines(text + "\n") {
+		if strings.TrimSpace(line) == "" {
+			fence(false)
+			b.WriteString("\n")
+			continue
+		}
+		fence(strings.HasPrefix(line, "  "))
+		if fenced {
+			b.WriteString(line)
+		} else {
+			b.WriteString(escape(line))
+		}
+	}
+	fence(false)
+	return b.String()
+}
+
+var special = regexp.MustCompile("[\\\\`*_{}\\[\\]<>|#]")
+
+func escape(text string) string { return special.ReplaceAllString(text, `\$0`) }
+
+var (
+	comment = regexp.MustCompile(`(?s)<!--.*?-->\n`)
+	heading = regexp.MustCompile(`(?m)^# .*\n`)
+	rule    = regexp.MustCompile(`(?m)^\| \| \|\n\|---\|---\|\n`)
+	row     = regexp.MustCompile(`(?m)^\| (type|default|allowed|example) \| (.*) \|$`)
+	link    = regexp.MustCompile(`\[([^\]]+)\]\([^)]+\)`)
+)
+
+// configManual turns docs/config.md into the Markdown of a manual page: rows of
+// its small tables become lines of their own.
+func configManual(page []byte, at time.Time) []byte {
+	text := comment.ReplaceAllString(string(page), "")
+	text = heading.ReplaceAllString(text, "")
+	text = link.ReplaceAllString(text, "$1")
+	text = rule.ReplaceAllString(text, "")
+	text = row.ReplaceAllString(text, "$1: $2\n")
+	text = regexp.MustCompile(`(?m)^## `).ReplaceAllString(text, "# ")
+	text = regexp.MustCompile(`(?m)^### `).ReplaceAllString(text, "## ")
+	return fmt.Appendf(nil, "%% \"HINGED.TOML\" \"5\" \"%s\" \"hinged %s\" \"hinged\"\n# NAME\nhinged.toml \\- the configuration of hinged\n\n# DESCRIPTION\n%s\n# SEE ALSO\n**hinged(1)**\n",
+		at.Format("Jan 2006"), version, text)
+}
