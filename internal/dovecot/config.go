@@ -13,6 +13,8 @@ import (
 )
 
 // configure writes dovecot.conf and the users, for Dovecot 2.3.
+//
+// Long: the configuration of a server reads best in one piece.
 func (s *Server) configure(o Options) error {
 	me, err := user.Current()
 	if err != nil {
