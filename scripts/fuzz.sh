@@ -12,7 +12,7 @@ failed=''
 for package in $($GO list "$@"); do
 	for target in $($GO test -list '^Fuzz' "$package" | grep '^Fuzz' || true); do
 		echo "== $package $target for $time"
-		$GO test -run '^$' -fuzz "^$target\$" -fuzztime "$time" "$package" || failed="$failed $package.$target"
+		$GO test -run '^$' -fuzz "^$target\$" -fuzzminimizetime 5s -fuzztime "$time" "$package" || failed="$failed $package.$target"
 	done
 done
 if [ -n "$failed" ]; then

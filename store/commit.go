@@ -168,6 +168,11 @@ func (s *Store) write(tx *bolt.Tx, name string, at position, c *commit) (progres
 			return progress{}, err
 		}
 	}
+	if account.Get(restoredKey) != nil {
+		if err := account.Delete(restoredKey); err != nil {
+			return progress{}, err
+		}
+	}
 	p.Commit++
 	p.Journal += uint64(len(c.journal))
 	p.Lesson += uint64(len(c.lessons))

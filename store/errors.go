@@ -37,6 +37,16 @@ var (
 	ErrClosed = errors.New("store is closed")
 	// ErrReadOnly: the store was opened with OpenReadOnly.
 	ErrReadOnly = errors.New("store is open for reading only")
+	// ErrBusy: the store is being copied.
+	ErrBusy = errors.New("the store is being copied (backup, export or compact); try again when that has ended")
+)
+
+// Errors of OpenExport and Import, besides those of Open.
+var (
+	// ErrExport: what was read is no export, or not a whole and sound one.
+	ErrExport = errors.New("not a sound export of an account")
+	// ErrExists: there is an account of that name.
+	ErrExists = errors.New("the account exists")
 )
 
 // damage returns an ErrDamaged that says what is wrong.

@@ -8,18 +8,33 @@ import (
 	"syscall"
 )
 
-// lockedElsewhere reports whether a process, this one included, has the store
-// open. It asks for the lock that the database library takes, without waiting.
-func lockedElsewhere(path string) (held bool, err error) {
+// lockFile opens the file at path and takes the lock that the database library
+// takes, without waiting: ErrRunning if a process, this one included, has it.
+// Closing the file lets go of the lock.
+func lockFile(path string) (*os.File, error) {
 	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = ErrRunning
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// lockedElsewhere reports whether a process, this one included, has the store
+// open.
+func lockedElsewhere(path string) (held bool, err error) {
+	f, err := lockFile(path)
+	if errors.Is(err, ErrRunning) {
+		return true, nil
+	}
 	if err != nil {
 		return false, err
 	}
-	// Closing the file lets go of the lock.
-	defer func() { err = errors.Join(err, f.Close()) }()
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return true, nil
-	}
-	return false, err
+	return false, f.Close()
 }

@@ -29,11 +29,7 @@ func (s *Store) BaseFeatures(account string, key MessageKey) ([]byte, error) {
 func (s *Store) features(account string, message MessageKey, by func(progress) uint64) ([]byte, error) {
 	var data []byte
 	err := s.viewAccount(account, func(b *bolt.Bucket, p progress) error {
-		index, err := part(b, indexBucket)
-		if err != nil {
-			return err
-		}
-		features, err := part(b, featuresBucket)
+		features, index, err := featureBuckets(b)
 		if err != nil {
 			return err
 		}

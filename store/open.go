@@ -49,6 +49,11 @@ func Open(path string, o Options) (*Store, error) {
 			err = errors.Join(err, db.Close())
 		}
 	}
+	if err == nil {
+		if err = clearUnfinished(path, db); err != nil {
+			err = errors.Join(err, db.Close())
+		}
+	}
 	if errors.Is(err, ErrDamaged) {
 		return nil, setAside(path, o, err)
 	}
@@ -82,7 +87,23 @@ func newStore(path string, db *bolt.DB, o Options) *Store {
 
 // openFile opens the database. After a failure nothing of it stays open or
 // locked.
+//
+// Compact and Replace put another file at the path while they hold the lock on
+// the one that was there. Who has waited for that lock then has a file that is
+// nobody's any more, and asks for the new one.
 func openFile(path string, o Options, readOnly bool) (db *bolt.DB, err error) {
+	for range 3 {
+		var replaced bool
+		if db, replaced, err = openAt(path, o, readOnly); !replaced {
+			return db, err
+		}
+	}
+	return nil, ErrRunning
+}
+
+// openAt is openFile without asking again: replaced reports that there is
+// another file at the path than the one that was opened, and locked too late.
+func openAt(path string, o Options, readOnly bool) (db *bolt.DB, replaced bool, err error) {
 	var file *os.File
 	err = guard(func() (err error) {
 		db, err = bolt.Open(path, 0o600, &bolt.Options{
@@ -103,7 +124,10 @@ func openFile(path string, o Options, readOnly bool) (db *bolt.DB, err error) {
 		return err
 	})
 	if err == nil {
-		return db, nil
+		if replaced, err = differs(path, file); replaced || err != nil {
+			return nil, replaced, errors.Join(err, db.Close())
+		}
+		return db, false, nil
 	}
 	if errors.Is(err, ErrDamaged) && file != nil {
 		// The library stopped half way and kept its lock.
@@ -111,10 +135,23 @@ func openFile(path string, o Options, readOnly bool) (db *bolt.DB, err error) {
 	}
 	switch {
 	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrChecksum), errors.Is(err, berrors.ErrVersionMismatch):
-		return nil, damage("neither half of the file's header is valid")
+		return nil, false, damage("neither half of the file's header is valid")
 	default:
-		return nil, plain(err)
+		return nil, false, plain(err)
 	}
+}
+
+// differs reports whether an open file is another one than that at the path.
+func differs(path string, file *os.File) (bool, error) {
+	ours, err := file.Stat()
+	if err != nil {
+		return false, err
+	}
+	there, err := os.Stat(path)
+	if err != nil {
+		return false, err
+	}
+	return !os.SameFile(ours, there), nil
 }
 
 func ignoreClosed(err error) error {
@@ -169,10 +206,7 @@ func create(path string, o Options) (err error) {
 	}
 	// A link, unlike a rename, does not replace the store of another process that
 	// starts at the same moment.
-	err = os.Link(draft.Name(), path)
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) {
-		err = os.Rename(draft.Name(), path) // a file system without links
-	}
+	err = linkOrRename(draft.Name(), path)
 	if errors.Is(err, fs.ErrExist) {
 		return nil // the other one came first
 	}
@@ -296,7 +330,7 @@ func setAside(path string, o Options, cause error) error {
 	if held, err := lockedElsewhere(path); held || err != nil {
 		return fmt.Errorf("opening store %s: %w", path, errors.Join(err, ErrRunning))
 	}
-	aside, err := freeName(path)
+	aside, err := freeName(path + ".damaged-")
 	if err == nil {
 		err = o.step("aside")
 	}
@@ -313,11 +347,10 @@ func setAside(path string, o Options, cause error) error {
 	return fmt.Errorf("opening store %s: %w; it was moved to %s; put a backup at %s, or start again to begin with an empty store", path, cause, aside, path)
 }
 
-// freeName returns path.damaged-<n> with the first n for which there is no
-// file.
-func freeName(path string) (string, error) {
+// freeName returns prefix<n> with the first n from 1 for which there is no file.
+func freeName(prefix string) (string, error) {
 	for n := 1; ; n++ {
-		name := path + ".damaged-" + strconv.Itoa(n)
+		name := prefix + strconv.Itoa(n)
 		if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
 			return name, nil
 		} else if err != nil {

@@ -17,6 +17,7 @@ import (
 //	accounts
 //	  <name>
 //	    info                 progress: the numbers reached, and which snapshots are what
+//	    restored             nothing; there until the first commit after a restore or an import
 //	    snapshots
 //	      <generation, 8>
 //	        <chunk, 4>       record (record.go), at most 64 KiB
@@ -26,17 +27,21 @@ import (
 //	    lessons              <order, 8> → Lesson
 //	    features             <commit, 8><position in batch, 4> → MessageKey, the caller's bytes
 //	    featureindex         MessageKey, <key in features> → nothing
+//	importing                an account on its way in, as below accounts; else not there
 const SchemaVersion = 1
 
 var (
 	metaBucket     = []byte("meta")
 	accountsBucket = []byte("accounts")
+	// importingBucket holds what Import has copied so far.
+	importingBucket = []byte("importing")
 
 	schemaKey     = []byte("schema")
 	createdKey    = []byte("created")
 	createdMarker = []byte("hinged")
 
 	infoKey         = []byte("info")
+	restoredKey     = []byte("restored")
 	snapshotsBucket = []byte("snapshots")
 	manifestKey     = []byte("manifest")
 	redoBucket      = []byte("redo")
@@ -50,6 +55,7 @@ var (
 const (
 	frameMeta     byte = 'm'
 	frameInfo     byte = 'i'
+	frameRestored byte = 'b'
 	frameChunk    byte = 'c'
 	frameManifest byte = 's'
 	frameRedo     byte = 'r'
@@ -131,6 +137,15 @@ func part(account *bolt.Bucket, name []byte) (*bolt.Bucket, error) {
 		return nil, damage("bucket %s is missing", name)
 	}
 	return b, nil
+}
+
+// featureBuckets returns the features of an account and their index.
+func featureBuckets(account *bolt.Bucket) (features, index *bolt.Bucket, err error) {
+	if features, err = part(account, featuresBucket); err != nil {
+		return nil, nil, err
+	}
+	index, err = part(account, indexBucket)
+	return features, index, err
 }
 
 func readProgress(account *bolt.Bucket) (progress, error) {

@@ -61,10 +61,23 @@ func (o Options) withDefaults() Options {
 
 // Store is an open file. Its methods may be called concurrently; commits wait
 // for each other. A State belongs to its caller, also during Commit.
+//
+// Its locks, in the order in which they are taken: copying, writing, open.
 type Store struct {
 	path string
-	db   *bolt.DB
 	o    Options
+
+	// copying is held for reading by whoever copies out of the file at length,
+	// and for writing by Compact and Close, which do not wait in the midst of
+	// their work for such a copy to end.
+	copying sync.RWMutex
+	// writing is held by every transaction that writes, and by Compact: what it
+	// copies stays as it is.
+	writing sync.Mutex
+	// open guards db: whoever uses it holds open for reading, and Compact, when it
+	// puts another file in its place, for writing.
+	open sync.RWMutex
+	db   *bolt.DB
 
 	transactions atomic.Uint64
 
@@ -81,6 +94,12 @@ func (s *Store) Path() string { return s.path }
 
 // Close waits for running calls and lets go of the file.
 func (s *Store) Close() error {
+	s.copying.Lock()
+	defer s.copying.Unlock()
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	s.open.Lock()
+	defer s.open.Unlock()
 	if err := s.db.Close(); err != nil {
 		return fmt.Errorf("closing store %s: %w", s.path, err)
 	}
@@ -105,10 +124,16 @@ func (s *Store) Accounts() ([]string, error) {
 
 // Backup writes a copy of the file to w, as of the last commit, while others go
 // on committing. It returns the number of bytes written. A slow w makes the file
-// grow, since pages are not reused while they are being copied.
+// grow, since pages are not reused while they are being copied, and keeps
+// Compact and Close waiting.
 func (s *Store) Backup(w io.Writer) (n int64, err error) {
+	s.copying.RLock()
+	defer s.copying.RUnlock()
+	s.open.RLock()
+	db := s.db // stays open: Compact and Close wait for copying
+	s.open.RUnlock()
 	err = guard(func() error {
-		return s.db.View(func(tx *bolt.Tx) error {
+		return db.View(func(tx *bolt.Tx) error {
 			n, err = tx.WriteTo(w)
 			return err
 		})
@@ -125,6 +150,8 @@ func (s *Store) Backup(w io.Writer) (n int64, err error) {
 // view runs fn in a read transaction. What fn gets from the database is valid
 // until it returns.
 func (s *Store) view(fn func(*bolt.Tx) error) error {
+	s.open.RLock()
+	defer s.open.RUnlock()
 	return plain(guard(func() error {
 		return s.db.View(func(tx *bolt.Tx) error {
 			defer s.count(tx)
@@ -135,6 +162,10 @@ func (s *Store) view(fn func(*bolt.Tx) error) error {
 
 // update runs fn in a write transaction and commits it unless fn fails.
 func (s *Store) update(fn func(*bolt.Tx) error) error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	s.open.RLock()
+	defer s.open.RUnlock()
 	return plain(guard(func() error {
 		return s.db.Update(func(tx *bolt.Tx) error {
 			defer s.count(tx)

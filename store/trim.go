@@ -99,11 +99,7 @@ func (s *Store) sweepFeatures(name string, account *bolt.Bucket, p *progress, mo
 	if err != nil {
 		return err
 	}
-	features, err := part(account, featuresBucket)
-	if err != nil {
-		return err
-	}
-	index, err := part(account, indexBucket)
+	features, index, err := featureBuckets(account)
 	if err != nil {
 		return err
 	}
@@ -180,11 +176,7 @@ func hasLater(index *bolt.Bucket, key []byte, commit uint64) bool {
 
 // takeBackFeatures deletes the features of the commits after at.
 func takeBackFeatures(account *bolt.Bucket, at position) error {
-	features, err := part(account, featuresBucket)
-	if err != nil {
-		return err
-	}
-	index, err := part(account, indexBucket)
+	features, index, err := featureBuckets(account)
 	if err != nil {
 		return err
 	}
@@ -205,11 +197,7 @@ func putFeatures(account *bolt.Bucket, records []framedFeature) error {
 	if len(records) == 0 {
 		return nil
 	}
-	features, err := part(account, featuresBucket)
-	if err != nil {
-		return err
-	}
-	index, err := part(account, indexBucket)
+	features, index, err := featureBuckets(account)
 	if err != nil {
 		return err
 	}

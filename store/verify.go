@@ -224,11 +224,7 @@ func verifyLessons(account *bolt.Bucket) error {
 // verifyFeatures checks that every record of features has its entry in the index
 // and every entry its record.
 func verifyFeatures(account *bolt.Bucket, p progress) error {
-	features, err := part(account, featuresBucket)
-	if err != nil {
-		return err
-	}
-	index, err := part(account, indexBucket)
+	features, index, err := featureBuckets(account)
 	if err != nil {
 		return err
 	}
