@@ -112,6 +112,16 @@ type Account struct {
 	Paused      bool   `cbor:"28,keyasint,omitempty"` // switched off by the owner
 	PausedSince Moment `cbor:"29,keyasint,omitempty"`
 
+	// Proven: the decisions have beaten the baselines, so that the shadow has ended.
+	Proven bool `cbor:"40,keyasint,omitempty"`
+	// HeardDay and HeardSeq are ActiveDays and Messages when the owner's last
+	// word was learnt; silence is none.
+	HeardDay uint32 `cbor:"41,keyasint,omitempty" digest:"-"`
+	HeardSeq uint64 `cbor:"42,keyasint,omitempty" digest:"-"`
+	// Strangers counts marks on mail that had just arrived, set by another
+	// program.
+	Strangers uint64 `cbor:"43,keyasint,omitempty" digest:"-"`
+
 	// Options are the filter's options, encoded by it; empty before the first
 	// event.
 	Options []byte `cbor:"25,keyasint,omitempty"`
@@ -179,6 +189,10 @@ type Message struct {
 	Copies uint32 `cbor:"14,keyasint,omitempty"`
 	// Own: the owner wrote it.
 	Own bool `cbor:"15,keyasint,omitempty"`
+	// Above: its score alone called it important. Correspondent: the owner had
+	// written to its sender before it came.
+	Above         bool `cbor:"20,keyasint,omitempty"`
+	Correspondent bool `cbor:"21,keyasint,omitempty"`
 }
 
 // Reason tells why a decision or the absence of a mark is not the threshold's
@@ -287,4 +301,7 @@ type Refusal struct {
 type Scored struct {
 	Score float64     `cbor:"1,keyasint"`
 	Label model.Label `cbor:"2,keyasint,omitempty"`
+	// As of its Message; false where there is no label.
+	Above         bool `cbor:"3,keyasint,omitempty"`
+	Correspondent bool `cbor:"4,keyasint,omitempty"`
 }

@@ -252,7 +252,7 @@ type judge struct {
 	truth    truth
 	feedback Feedback
 	uid      uint32
-	examples []Judged
+	stream   Stream
 	r        Result
 }
 
@@ -335,7 +335,7 @@ func (j *judge) forget() {
 
 // note judges one decision.
 func (j *judge) note(d *filter.Decision, label model.Label) {
-	j.examples = append(j.examples, Judged{d.Score, label})
+	j.stream.Add(d.Score, d.Outcome == store.DecidedImportant, d.Correspondent, label)
 	j.r.Examples++
 	marked := d.Outcome == store.DecidedImportant
 	switch {
@@ -359,10 +359,12 @@ func (j *judge) result(took time.Duration) *Result {
 	r.Mistakes, r.Updates, r.HingeLoss = st.Account.Mistakes, st.Account.Updates, st.Account.HingeLoss
 	r.Lessons = st.Account.Important + st.Account.Ordinary
 	r.WrongDecisions = r.FalseAlarms + r.Missed
-	r.AveragePrecision = AveragePrecision(j.examples)
-	r.OneMinusROCAPercent = OneMinusROCAPercent(j.examples)
+	r.AveragePrecision = AveragePrecision(j.stream.scores)
+	r.OneMinusROCAPercent = OneMinusROCAPercent(j.stream.scores)
 	r.F1 = F1(r.Important-r.Missed, r.FalseAlarms, r.Missed)
-	r.BestF1 = BestF1(j.examples)
+	r.BestF1 = BestF1(j.stream.scores)
+	own, baselines := j.stream.Compare()
+	r.Precision, r.Recall, r.Baselines, r.BeatsBaselines = own.Precision, own.Recall, baselines, baselines.Beaten(own.F1)
 	r.Weights = st.Weights.Len()
 	r.Seconds = took.Seconds()
 	if r.Seconds > 0 {

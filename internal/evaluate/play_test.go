@@ -271,7 +271,7 @@ func judged(t *testing.T, mbox []byte, feedback Feedback, known truth) []Judged 
 	if err := p.play(t.Context(), []source{{path, 0}}, j); err != nil {
 		t.Fatal(err)
 	}
-	return j.examples
+	return j.stream.scores
 }
 
 func TestScoresKnowNothingOfLaterMessages(t *testing.T) {

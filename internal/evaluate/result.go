@@ -34,6 +34,14 @@ type Result struct {
 	F1                  float64 `json:"f1"`                     // of the decisions made
 	BestF1              float64 `json:"best_f1"`                // of the best single threshold in hindsight
 
+	Precision float64 `json:"precision"` // of the decisions made: share of what was decided important that was
+	Recall    float64 `json:"recall"`    // of the decisions made: share of what was important that was decided so
+
+	// Baselines are judged on the same stream; BeatsBaselines says whether F1 is
+	// better than both of theirs.
+	Baselines      Baselines `json:"baselines"`
+	BeatsBaselines bool      `json:"beats_baselines"`
+
 	Features int64 `json:"features"` // features summed over the messages decided
 	Weights  int   `json:"weights"`  // features with a weight in the end
 	Bytes    int64 `json:"bytes"`    // of all messages
@@ -81,6 +89,11 @@ func (r *Result) WriteTable(w io.Writer) error {
 	line("average precision", "%.4f", r.AveragePrecision)
 	line("1-ROCA%%", "%.3f", r.OneMinusROCAPercent)
 	line("F1", "%.4f; best of any fixed threshold, in hindsight: %.4f", r.F1, r.BestF1)
+	known := r.Baselines.KnownCorrespondents
+	line("precision, recall", "%.3f, %.3f", r.Precision, r.Recall)
+	line("known correspondents", "F1 %.4f, precision %.3f, recall %.3f, average precision %.4f", known.F1, known.Precision, known.Recall, known.AveragePrecision)
+	line("never important", "F1 %.4f, average precision %.4f", r.Baselines.NeverImportant.F1, r.Baselines.NeverImportant.AveragePrecision)
+	line("better than both", "%s", yesNo(r.BeatsBaselines))
 	line("time", "%.1f s: %.0f messages/s, %.1f MB/s", r.Seconds, r.MessagesPerSecond, r.MegabytesPerSecond)
 	line("size", "%d features, %d weights, %d bytes", r.Features, r.Weights, r.Bytes)
 	line("digest", "%s", r.Digest)
@@ -88,6 +101,13 @@ func (r *Result) WriteTable(w io.Writer) error {
 		line("unmatched labels", "%d", r.LabelsUnmatched)
 	}
 	return t.Flush()
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
 }
 
 // String names the learner the way the command line does.

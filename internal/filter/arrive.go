@@ -140,6 +140,7 @@ func (f *Filter) decide(e *Arrived, m *store.Message, r *Result) error {
 		}
 	}
 	d := f.judge(e.Meta.Key, r.Features.Vector())
+	d.Correspondent = f.corresponds(e.Meta.From)
 	a := &f.st.Account
 	f.noteScore(d.Score, d.Outcome)
 	a.Decided++
@@ -147,6 +148,7 @@ func (f *Filter) decide(e *Arrived, m *store.Message, r *Result) error {
 		a.Unsure++
 	}
 	m.Outcome, m.Score, m.Threshold, m.Reason = d.Outcome, d.Score, d.Threshold, d.Reason
+	m.Above, m.Correspondent = d.Above, d.Correspondent
 	if f.opts.SilenceDays > 0 {
 		f.waitForSilence(m, a.ActiveDays+1)
 		f.waiting.push(e.Meta.Key)

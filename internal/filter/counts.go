@@ -1,9 +1,7 @@
 package filter
 
 import (
-	"fmt"
 	"maps"
-	"strings"
 
 	"github.com/hinged/hinged/store"
 )
@@ -56,24 +54,5 @@ func (f *Filter) waitForSilence(m *store.Message, from uint32) {
 	}
 	if m.SilenceFrom = from; from > 0 {
 		f.silences++
-	}
-}
-
-// Marking says in words whether marks are set and, if not, what is missing.
-func (f *Filter) Marking() string {
-	a := &f.st.Account
-	switch {
-	case a.Paused:
-		return "no: paused"
-	case f.opts.Shadow == ShadowOn:
-		return "no: shadow is on; decisions are recorded, no mark is set"
-	case len(f.opts.Marks) == 0:
-		return "no: no mark is configured"
-	case !f.trained():
-		return fmt.Sprintf("not yet: learnt %d of %d important, %d of %d ordinary",
-			min(a.Important, uint64(f.opts.MinImportant)), f.opts.MinImportant,
-			min(a.Ordinary, uint64(f.opts.MinOrdinary)), f.opts.MinOrdinary)
-	default:
-		return "yes: " + strings.Join(f.opts.Marks, ", ")
 	}
 }

@@ -44,6 +44,7 @@ func (f *Filter) trained() bool {
 func (f *Filter) judge(k store.MessageKey, x model.Vector) Decision {
 	c := f.fitted()
 	d := Decision{Message: k, Score: f.learner.Score(x), Threshold: c.Threshold}
+	d.Above = f.above(c, d.Score)
 	if !f.trained() {
 		d.Outcome, d.Reason = store.DecidedUnsure, store.ReasonTooFewLabels
 		return d
@@ -55,13 +56,30 @@ func (f *Filter) judge(k store.MessageKey, x model.Vector) Decision {
 	return d
 }
 
+// above reports whether a score alone calls a message important where F1 is what
+// counts; see Standing.
+func (f *Filter) above(c cut, score float64) bool {
+	if t := f.opts.Threshold; t.Mode == ModeBudget || t.Mode == ModeCost {
+		t.Mode = ModeAuto
+		c = t.fit(f.labelled.sorted, f.recent.sorted, 0)
+	}
+	return c.outcome(score) == store.DecidedImportant
+}
+
+// corresponds reports whether the owner has written to the sender of a message.
+func (f *Filter) corresponds(from store.ID) bool {
+	s, ok := f.st.Senders.Get(from.Key())
+	return ok && from != 0 && s.Written > 0
+}
+
 // Classify decides a message as if it had just arrived, and changes nothing.
 // The features are those behind the score.
 func (f *Filter) Classify(m *featurize.Message) (Decision, *featurize.Features) {
 	meta := NewMeta(m)
 	features := f.freezer.Freeze(m, facts(f.st, meta))
 	d := f.judge(meta.Key, features.Vector())
-	if f.opts.Shadow == ShadowOn && d.Outcome == store.DecidedImportant {
+	d.Correspondent = f.corresponds(meta.From)
+	if f.InShadow() && d.Outcome == store.DecidedImportant {
 		d.Reason = store.ReasonShadow
 	}
 	return d, features

@@ -73,6 +73,7 @@ func (f *Filter) heed(k store.MessageKey, m *store.Message, place Place, old, no
 			case markNotOurs:
 				if f.stranger(m, now) {
 					r.Strangers++
+					f.st.Account.Strangers++
 					continue
 				}
 				say(model.Important, store.SourceMark)

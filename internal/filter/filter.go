@@ -43,6 +43,7 @@ type Filter struct {
 	learner  model.Learner
 	zone     *time.Location
 	labelled *window
+	standing Standing
 	recent   *window
 	cut      cut
 	stale    bool // the windows changed since cut was fitted
@@ -66,6 +67,9 @@ type Decision struct {
 	Score     float64
 	Threshold float64
 	Outcome   store.Outcome
+	// Above and Correspondent are what Standing compares: whether the score alone
+	// calls it important, and whether the owner had written to the sender before.
+	Above, Correspondent bool
 	// Reason says why the outcome, or the absence of a mark on an important
 	// message, is not the threshold's doing alone.
 	Reason store.Reason
@@ -105,6 +109,7 @@ func New(st *store.State, v Vectors) (*Filter, error) {
 		return nil, err
 	}
 	f.labelled = newWindow(st.Labelled)
+	f.standing = standingOf(st.Labelled)
 	f.recent = newWindow(st.Recent)
 	f.stale = true
 	f.rebuildQueues()
@@ -204,6 +209,9 @@ func (f *Filter) applyConfigured(e *Configured, r *Result) error {
 		return err
 	}
 	f.st.Account.Options = enc
+	if f.opts.Shadow == ShadowOn {
+		f.st.Account.Proven = false
+	}
 	return f.advance(e.At, r)
 }
 

@@ -48,11 +48,19 @@ func (f *Filter) learn(k store.MessageKey, m *store.Message, label model.Label, 
 		}
 	}
 	a.LastLesson = a.Clock
+	if source > store.SourceSilence {
+		a.HeardDay, a.HeardSeq = a.ActiveDays, a.Messages
+	}
 
 	m.Label, m.Source = label, source
 	f.waitForSilence(m, 0)
-	f.labelled.add(a.Labels, store.Scored{Score: m.Score, Label: label})
+	scored := store.Scored{Score: m.Score, Label: label, Above: m.Above, Correspondent: m.Correspondent}
+	if old, full := f.labelled.add(a.Labels, scored); full {
+		f.standing.count(old, -1)
+	}
+	f.standing.count(scored, 1)
 	a.Labels++
+	f.prove()
 	f.stale = true
 	r.Lessons = append(r.Lessons, store.Lesson{
 		Message: k, Label: label, Weight: weight, Source: source, Sender: m.Sender,

@@ -162,7 +162,7 @@ func (f *Filter) obstacle(e *Arrived, m *store.Message) store.Reason {
 	if e.Backlog {
 		return store.ReasonBacklog
 	}
-	if f.opts.Shadow == ShadowOn || len(f.opts.Marks) == 0 {
+	if f.InShadow() || len(f.opts.Marks) == 0 {
 		return store.ReasonShadow
 	}
 	return store.ReasonThreshold

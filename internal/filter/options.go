@@ -43,9 +43,9 @@ type Shadow string
 
 // The shadow settings.
 const (
-	ShadowAuto Shadow = "auto" // once there are enough labels of each class
+	ShadowAuto Shadow = "auto" // once it has proved itself, see Filter.InShadow
 	ShadowOn   Shadow = "on"   // never: decide and record only
-	ShadowOff  Shadow = "off"  // from the first decision on
+	ShadowOff  Shadow = "off"  // as soon as anything is decided
 )
 
 // Options are all the settings that a decision can depend on. They are part of

@@ -49,10 +49,11 @@ func compareScored(a, b store.Scored) int {
 }
 
 // add puts the n-th score ever (n counts from 0) into the window, in place of
-// the one windowSize before it. O(windowSize) moves of 16 bytes at worst.
-func (w *window) add(n uint64, s store.Scored) {
+// the one windowSize before it,
+// which it returns if there was one. O(windowSize) moves of 16 bytes at worst.
+func (w *window) add(n uint64, s store.Scored) (old store.Scored, full bool) {
 	key := slotKey(n)
-	if old, ok := w.ring.Get(key); ok {
+	if old, full = w.ring.Get(key); full {
 		if at, found := slices.BinarySearchFunc(w.sorted, old, compareScored); found {
 			w.sorted = slices.Delete(w.sorted, at, at+1)
 		}
@@ -60,6 +61,7 @@ func (w *window) add(n uint64, s store.Scored) {
 	w.ring.Put(key, s)
 	at, _ := slices.BinarySearchFunc(w.sorted, s, compareScored)
 	w.sorted = slices.Insert(w.sorted, at, s)
+	return old, full
 }
 
 // cut is where the line runs: above High a message is important, below Low it

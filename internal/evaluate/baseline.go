@@ -1,0 +1,72 @@
+package evaluate
+
+import (
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/model"
+)
+
+// Figures are how one way to decide did on a stream, each message judged before
+// its label was learnt.
+type Figures struct {
+	Precision        float64 `json:"precision"`         // share of what it called important that was
+	Recall           float64 `json:"recall"`            // share of what was important that it called so
+	F1               float64 `json:"f1"`                // harmonic mean of the two
+	AveragePrecision float64 `json:"average_precision"` // of the order in which it would put messages
+	FalseAlarms      int     `json:"false_alarms"`      // ordinary messages called important
+	Missed           int     `json:"missed"`            // important messages not called so
+}
+
+// Baselines are two ways to decide that need no learner: what is not better than
+// both is of no use.
+type Baselines struct {
+	// KnownCorrespondents calls important what comes from an address that the
+	// owner had written to before.
+	KnownCorrespondents Figures `json:"known_correspondents"`
+	// NeverImportant calls nothing important.
+	NeverImportant Figures `json:"never_important"`
+}
+
+// Beaten reports whether an F1 is better than that of both. A tie is no win.
+func (b Baselines) Beaten(f1 float64) bool {
+	return f1 > b.KnownCorrespondents.F1 && f1 > b.NeverImportant.F1
+}
+
+// Stream adds up how messages were judged, in order of the stream.
+type Stream struct {
+	decisions, correspondents, never filter.Tally
+
+	scores, known []Judged
+}
+
+// Add enters a message: its score, whether it was called important, whether it
+// came from a known correspondent, and its label.
+func (s *Stream) Add(score float64, called, correspondent bool, label model.Label) {
+	important := label == model.Important
+	s.decisions.Count(called, important, 1)
+	s.correspondents.Count(correspondent, important, 1)
+	s.never.Count(false, important, 1)
+	s.scores = append(s.scores, Judged{score, label})
+	rank := 0.0
+	if correspondent {
+		rank = 1
+	}
+	s.known = append(s.known, Judged{rank, label})
+}
+
+// Compare returns the figures of the decisions and of the baselines.
+func (s *Stream) Compare() (decisions Figures, b Baselines) {
+	b.KnownCorrespondents = figures(s.correspondents, s.known)
+	same := make([]Judged, len(s.scores))
+	for i, e := range s.scores {
+		same[i].Label = e.Label
+	}
+	b.NeverImportant = figures(s.never, same)
+	return figures(s.decisions, s.scores), b
+}
+
+func figures(t filter.Tally, ranked []Judged) Figures {
+	return Figures{
+		Precision: t.Precision(), Recall: t.Recall(), F1: t.F1(),
+		AveragePrecision: AveragePrecision(ranked), FalseAlarms: t.FalseAlarms, Missed: t.Missed,
+	}
+}

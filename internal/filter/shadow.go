@@ -1,0 +1,145 @@
+package filter
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// Tally counts how often a way to decide was right and wrong.
+type Tally struct {
+	Hits        int // important, and called so
+	FalseAlarms int // ordinary, and called important
+	Missed      int // important, and not called so
+}
+
+// Precision is the share of what was called important that was; 0 when nothing
+// was called important.
+func (t Tally) Precision() float64 { return share(t.Hits, t.Hits+t.FalseAlarms) }
+
+// Recall is the share of what was important that was called so; 0 when nothing
+// was important.
+func (t Tally) Recall() float64 { return share(t.Hits, t.Hits+t.Missed) }
+
+// F1 is the harmonic mean of precision and recall; 0 when nothing was hit.
+func (t Tally) F1() float64 { return share(2*t.Hits, 2*t.Hits+t.FalseAlarms+t.Missed) }
+
+func share(part, whole int) float64 {
+	if part == 0 {
+		return 0
+	}
+	return float64(part) / float64(whole)
+}
+
+// Count enters, n times, a message that was called important or not and was
+// labelled so or not.
+func (t *Tally) Count(called, important bool, n int) {
+	switch {
+	case called && important:
+		t.Hits += n
+	case called:
+		t.FalseAlarms += n
+	case important:
+		t.Missed += n
+	}
+}
+
+// Standing compares the decisions with the better of two baselines over the last
+// labels, at most 2,000: each message as it was judged when it arrived, against
+// the label that was learnt of it later.
+//
+// A decision counts here also while too few labels were learnt for it to be
+// taken: what would have been called important. A share or a cost that the owner
+// chose is no matter of quality, so decisions are compared at the threshold of
+// the best F1, or at the fixed one.
+type Standing struct {
+	Labels    int // in the window
+	Important int // of those
+	Decisions Tally
+	// Correspondents calls important what comes from an address that the owner
+	// had written to before. The other baseline calls nothing important; its F1
+	// is 0.
+	Correspondents Tally
+}
+
+func (s *Standing) count(e store.Scored, n int) {
+	important := e.Label == model.Important
+	s.Labels += n
+	if important {
+		s.Important += n
+	}
+	s.Decisions.Count(e.Above, important, n)
+	s.Correspondents.Count(e.Correspondent, important, n)
+}
+
+// Beats reports whether the decisions have a better F1 than both baselines. A
+// tie is no win.
+func (s Standing) Beats() bool {
+	return s.Decisions.F1() > max(s.Correspondents.F1(), 0)
+}
+
+func standingOf(ring *store.Table[store.Scored]) Standing {
+	var s Standing
+	for _, k := range ring.Keys() {
+		e, _ := ring.Get(k)
+		s.count(e, 1)
+	}
+	return s
+}
+
+// Standing returns how the decisions compare now.
+func (f *Filter) Standing() Standing { return f.standing }
+
+// InShadow reports whether decisions are recorded and nothing is marked.
+//
+// ShadowAuto ends by itself once enough was learnt of each class and the
+// decisions beat the baselines, and does not come back when they fall behind
+// later: marks that come and go by themselves would be worse than a few wrong
+// ones, and status says how the comparison stands. The owner brings it back with
+// ShadowOn; after that ShadowAuto begins anew.
+func (f *Filter) InShadow() bool {
+	switch f.opts.Shadow {
+	case ShadowOff:
+		return false
+	case ShadowOn:
+		return true
+	default:
+		return !f.st.Account.Proven
+	}
+}
+
+// prove ends the shadow once that is earned.
+func (f *Filter) prove() {
+	if f.opts.Shadow == ShadowAuto && f.trained() && f.standing.Beats() {
+		f.st.Account.Proven = true
+	}
+}
+
+// Marking says in words whether marks are set and, if not, what is missing and
+// what would end it.
+func (f *Filter) Marking() string {
+	a, s := &f.st.Account, f.standing
+	learnt := fmt.Sprintf("learnt %d of %d important, %d of %d ordinary", a.Important, f.opts.MinImportant, a.Ordinary, f.opts.MinOrdinary)
+	switch {
+	case a.Paused:
+		return "no: paused"
+	case f.opts.Shadow == ShadowOn:
+		return "no: shadow is on; decisions are recorded, no mark is set"
+	case len(f.opts.Marks) == 0:
+		return "no: no mark is configured"
+	case !f.trained() && f.InShadow():
+		return "not yet: " + learnt
+	case !f.trained():
+		return "not yet: shadow is off, but too little is learnt to decide: " + learnt
+	case f.InShadow() && s.Correspondents.F1() > 0:
+		return fmt.Sprintf("not yet: over the last %d labels its decisions have F1 %.2f; knowing your correspondents alone: %.2f; it stays silent until it is better",
+			s.Labels, s.Decisions.F1(), s.Correspondents.F1())
+	case f.InShadow():
+		return fmt.Sprintf("not yet: over the last %d labels its decisions have F1 %.2f, no better than marking nothing; it stays silent until it is better",
+			s.Labels, s.Decisions.F1())
+	default:
+		return "yes: " + strings.Join(f.opts.Marks, ", ")
+	}
+}
