@@ -23,9 +23,10 @@ committed state. When no daemon runs they come from the store.`,
 		Example: `  $ hinged status --config hinged.toml
   hinged dev is running, process 4711
   
-  me
-    connection  connected
-    marking     not yet: learnt 14 of 20 important, 20 of 20 ordinary
+  me: in shadow: it decides and learns, and marks nothing
+    connection   connected
+    marking      not yet: learnt 14 of 20 important, 260 of 20 ordinary
+    to end that  6 more messages that you star, answer or mark; or …
     …`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -51,15 +52,25 @@ func printStatus(w io.Writer, s daemon.Status) error {
 		fmt.Fprintf(w, "hinged is not running; this is what it last committed\n")
 	}
 	for _, a := range s.Accounts {
-		fmt.Fprintf(w, "\n%s\n", a.Account)
+		fmt.Fprintf(w, "\n%s: %s\n", a.Account, a.Doing)
+		for _, warning := range a.Warnings {
+			fmt.Fprintf(w, "  WARNING: %s\n", warning)
+		}
 		t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 		line := func(name, format string, args ...any) { fmt.Fprintf(t, "  "+name+"\t"+format+"\n", args...) }
 		if s.Running {
 			line("connection", "%s", connection(a))
 		}
 		line("marking", "%s", a.Marking)
+		if a.EndOfShadow != "" {
+			line("to end that", "%s", a.EndOfShadow)
+		}
 		line("messages", "%d seen, %d decided, %d of them unsure", a.Messages, a.Decided, a.Unsure)
 		line("learnt", "%d important, %d ordinary; %d settling, %d waiting", a.Important, a.Ordinary, a.Pending, a.Waiting)
+		if q := a.Standing; q.Labels > 0 {
+			line("quality", "F1 %.2f, precision %.2f, recall %.2f over the last %d labels; knowing your correspondents alone: F1 %.2f",
+				q.F1, q.Precision, q.Recall, q.Labels, q.KnownCorrespondentsF1)
+		}
 		line("mistakes", "%d, hinge loss %.1f", a.Mistakes, a.HingeLoss)
 		line("wrong decisions", "%d: %d false alarms, %d missed", a.WrongDecisions, a.FalseAlarms, a.Missed)
 		line("marks", "%d set, %d on their way, %d removed by the owner", a.MarksConfirmed, a.MarksIntended, a.MarksRefused)

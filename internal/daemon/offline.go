@@ -100,6 +100,7 @@ func (o *Offline) Status(context.Context) (Status, error) {
 	err := o.each(func(n string, f *filter.Filter) error {
 		a := summarise(n, f)
 		a.Problem = "the daemon is not running"
+		a.Doing = "stopped; before that: " + a.Doing
 		s.Accounts = append(s.Accounts, a)
 		return nil
 	})

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/hinged/hinged/ingest"
@@ -20,8 +21,12 @@ type Status struct {
 
 // AccountStatus is one account's part. Every number is of committed state.
 type AccountStatus struct {
-	Account   string `json:"account"`   // its name
-	Connected bool   `json:"connected"` // whether the mail server answers now
+	Account string `json:"account"` // its name
+	// Doing says in one sentence what it is doing.
+	Doing string `json:"doing"`
+	// Warnings say in words what the owner should look into.
+	Warnings  []string `json:"warnings"`
+	Connected bool     `json:"connected"` // whether the mail server answers now
 	// Problem says in words what is wrong; "" when all is well.
 	Problem    string `json:"problem,omitempty"`
 	Reconnects int    `json:"reconnects"` // connections made after the first
@@ -55,7 +60,12 @@ type AccountStatus struct {
 	MarksRefused   uint64 `json:"marks_refused"`   // marks that the owner took off
 	Shadow         string `json:"shadow"`          // auto, on or off, as configured
 	// Marking says in words whether marks are set, and if not, what is missing.
-	Marking string `json:"marking"`
+	Marking  string `json:"marking"`
+	InShadow bool   `json:"in_shadow"` // decisions are recorded, nothing is marked
+	// EndOfShadow says in words what would end the shadow; "" when there is none
+	// or only the configuration can.
+	EndOfShadow string         `json:"end_of_shadow,omitempty"`
+	Standing    StandingStatus `json:"standing"` // how good the decisions are
 
 	LastArrival *time.Time `json:"last_arrival,omitempty"` // when the newest message arrived
 	LastLesson  *time.Time `json:"last_lesson,omitempty"`  // when something was learnt last
@@ -93,6 +103,8 @@ func (a *account) status(ctx context.Context) AccountStatus {
 	if p := a.currentProblem(); p != "" {
 		s.Problem = p
 	}
+	s.Warnings = slices.Clone(s.Warnings)
+	s.connection()
 	return s
 }
 
@@ -111,9 +123,11 @@ func summarise(name string, f *filter.Filter) AccountStatus {
 		Threshold: c.Threshold, Weights: st.Weights.Len(),
 		MarksIntended: c.Intended, MarksConfirmed: acc.Marked, MarksRefused: acc.Refused,
 		Shadow: string(o.Shadow), Marking: f.Marking(),
+		InShadow: f.InShadow(), EndOfShadow: f.EndOfShadow(), Standing: standingOf(f.Standing()), Warnings: f.Warnings(),
 		LastArrival: timeOf(acc.LastArrival), LastLesson: timeOf(acc.LastLesson),
 		Mailboxes: []MailboxStatus{},
 	}
+	s.Doing = doing(&s, f)
 	for _, name := range st.Boxes.Keys() {
 		b, _ := st.Boxes.Get(name)
 		s.Mailboxes = append(s.Mailboxes, MailboxStatus{

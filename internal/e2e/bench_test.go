@@ -96,7 +96,7 @@ func BenchmarkFirstScan(b *testing.B) {
 	for range b.N {
 		bares = append(bares, fetchAll(b, imap, n).Seconds())
 
-		s := siteLogging(b, imap, b.TempDir(), "info", "") // as it runs unless told otherwise
+		s := siteLogging(b, imap, imap.Addr, b.TempDir(), "info", "") // as it runs unless told otherwise
 		began := time.Now()
 		s.start()
 		s.until("the whole mailbox", func(a daemon.AccountStatus) bool {

@@ -68,12 +68,18 @@ func newSite(t testing.TB, extra string) *site {
 
 func siteOn(t testing.TB, imap *testkit.Dovecot, dir, extra string) *site {
 	t.Helper()
-	return siteLogging(t, imap, dir, "debug", extra)
+	return siteAt(t, imap, imap.Addr, dir, extra)
+}
+
+// siteAt is siteOn with a server that is reached at another address.
+func siteAt(t testing.TB, imap *testkit.Dovecot, addr, dir, extra string) *site {
+	t.Helper()
+	return siteLogging(t, imap, addr, dir, "debug", extra)
 }
 
 // siteLogging is siteOn with a level of its own for the daemon's log: what tests
 // print when they fail is too much of it for a benchmark.
-func siteLogging(t testing.TB, imap *testkit.Dovecot, dir, level, extra string) *site {
+func siteLogging(t testing.TB, imap *testkit.Dovecot, addr, dir, level, extra string) *site {
 	t.Helper()
 	s := &site{t: t, imap: imap, dir: dir, config: filepath.Join(dir, "hinged.toml"), socket: filepath.Join(dir, "socket"), log: new(bytes.Buffer)}
 	write := func(name, text string) {
@@ -101,7 +107,7 @@ tls = "none"
 username = %q
 password_file = %q
 poll_interval = "1s"
-`, filepath.Join(dir, "state"), s.socket, level, imap.User, extra, imap.Addr, imap.User, filepath.Join(dir, "password")))
+`, filepath.Join(dir, "state"), s.socket, level, imap.User, extra, addr, imap.User, filepath.Join(dir, "password")))
 	t.Cleanup(s.kill)
 	return s
 }

@@ -37,10 +37,8 @@ type Result struct {
 	Precision float64 `json:"precision"` // of the decisions made: share of what was decided important that was
 	Recall    float64 `json:"recall"`    // of the decisions made: share of what was important that was decided so
 
-	// Baselines are judged on the same stream; BeatsBaselines says whether F1 is
-	// better than both of theirs.
-	Baselines      Baselines `json:"baselines"`
-	BeatsBaselines bool      `json:"beats_baselines"`
+	Baselines      Baselines `json:"baselines"`       // judged on the same stream
+	BeatsBaselines bool      `json:"beats_baselines"` // whether F1 is better than that of both; a tie is not
 
 	Features int64 `json:"features"` // features summed over the messages decided
 	Weights  int   `json:"weights"`  // features with a weight in the end

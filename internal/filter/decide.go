@@ -34,6 +34,9 @@ func (f *Filter) noteScore(score float64, o store.Outcome) {
 	f.stale = true
 }
 
+// Trained reports whether enough has been learnt to decide anything.
+func (f *Filter) Trained() bool { return f.trained() }
+
 // trained reports whether enough has been learnt to decide anything.
 func (f *Filter) trained() bool {
 	a := &f.st.Account

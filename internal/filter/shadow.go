@@ -143,3 +143,48 @@ func (f *Filter) Marking() string {
 		return "yes: " + strings.Join(f.opts.Marks, ", ")
 	}
 }
+
+// EndOfShadow says in words what would end the shadow; "" when there is none, or
+// nothing but the owner's word can end it.
+func (f *Filter) EndOfShadow() string {
+	a := &f.st.Account
+	if !f.InShadow() || f.opts.Shadow == ShadowOn || a.Paused || len(f.opts.Marks) == 0 {
+		return ""
+	}
+	var want []string
+	if need := uint64(f.opts.MinImportant); a.Important < need {
+		want = append(want, fmt.Sprintf("%d more messages that you star, answer or mark", need-a.Important))
+	}
+	if need := uint64(f.opts.MinOrdinary); a.Ordinary < need {
+		left := ""
+		if f.opts.SilenceDays > 0 {
+			left = fmt.Sprintf(", or leave alone for %d days of yours", f.opts.SilenceDays)
+		}
+		want = append(want, fmt.Sprintf("%d more that you throw away unread or call junk%s", need-a.Ordinary, left))
+	}
+	if len(want) == 0 {
+		want = append(want, "decisions that are better than that")
+	}
+	return strings.Join(want, ", and ") + `; or shadow = "off" in the configuration`
+}
+
+// deafDays is after how many days of activity without a word from the owner
+// something must be wrong with how words are heard.
+const deafDays = 14
+
+// Warnings says in words what the owner should look into, the gravest first.
+func (f *Filter) Warnings() []string {
+	a := &f.st.Account
+	out := []string{}
+	if deaf := a.ActiveDays - min(a.HeardDay, a.ActiveDays); deaf >= deafDays && a.Messages > a.HeardSeq {
+		out = append(out, fmt.Sprintf("learning has stopped: mail came and you were active on %d days, yet no answer, star, mark, junk or deletion of yours was seen; is the folder with your sent mail watched, and does your mail program store its flags on the server?", deaf))
+	}
+	if a.Strangers > 0 {
+		out = append(out, fmt.Sprintf("another program has set the mark on %d messages that had just arrived: two classifiers on one mailbox confuse its owner; choose another mark, or switch one off", a.Strangers))
+	}
+	if s := f.standing; f.opts.Shadow == ShadowAuto && a.Proven && !s.Beats() {
+		out = append(out, fmt.Sprintf("over the last %d labels its decisions have F1 %.2f, knowing your correspondents alone has %.2f: it marks, but is of little use now; shadow = \"on\" silences it",
+			s.Labels, s.Decisions.F1(), s.Correspondents.F1()))
+	}
+	return out
+}

@@ -2,7 +2,9 @@ package testkit
 
 import (
 	"errors"
+	"maps"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -19,6 +21,7 @@ type Proxy struct {
 	budget int64 // bytes from the server until all connections are cut; negative: no end
 	cuts   int
 	conns  map[net.Conn]struct{}
+	words  map[string]int // commands of clients
 	wg     sync.WaitGroup
 }
 
@@ -30,7 +33,7 @@ func StartProxy(tb testing.TB, target string) *Proxy {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	p := &Proxy{Addr: l.Addr().String(), target: target, budget: -1, conns: map[net.Conn]struct{}{}}
+	p := &Proxy{Addr: l.Addr().String(), target: target, budget: -1, conns: map[net.Conn]struct{}{}, words: map[string]int{}}
 	p.thaw = sync.NewCond(&p.mu)
 	p.wg.Go(func() {
 		for {
@@ -66,6 +69,42 @@ func (p *Proxy) Cuts() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.cuts
+}
+
+// Commands returns how often the clients gave each IMAP command so far, by its
+// name in upper case; UID STORE is a STORE. What is sent encrypted can't be told.
+func (p *Proxy) Commands() map[string]int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return maps.Clone(p.words)
+}
+
+// commands counts what a client says. A line is a command when it has a tag and a
+// word after it, so that lines of literals may count as commands, too: a count of
+// none is sure to be true.
+type commands struct {
+	p    *Proxy
+	line []byte
+}
+
+func (c *commands) Write(b []byte) (int, error) {
+	for _, ch := range b {
+		if ch != '\n' {
+			c.line = append(c.line, ch)
+			continue
+		}
+		words := strings.Fields(strings.ToUpper(string(c.line)))
+		c.line = c.line[:0]
+		if len(words) > 2 && words[1] == "UID" {
+			words = words[1:]
+		}
+		if len(words) > 1 {
+			c.p.mu.Lock()
+			c.p.words[words[1]]++
+			c.p.mu.Unlock()
+		}
+	}
+	return len(b), nil
 }
 
 // Freeze makes connections half-open: they stay, and nothing comes through any
@@ -123,11 +162,15 @@ func (p *Proxy) serve(client net.Conn) {
 }
 
 func (p *Proxy) copy(to, from net.Conn, counted bool) {
+	said := &commands{p: p}
 	buf := make([]byte, 4096)
 	for {
 		n, err := from.Read(buf)
 		if n > 0 {
 			if n, err = p.pass(n, err, counted); n > 0 {
+				if !counted {
+					_, _ = said.Write(buf[:n]) // never fails
+				}
 				if _, werr := to.Write(buf[:n]); werr != nil {
 					return
 				}

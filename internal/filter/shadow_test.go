@@ -1,0 +1,208 @@
+package filter
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// stream plays n messages in which important says what each one is, and labels
+// them at once. It returns how many marks were asked for.
+func (w *world) stream(seed uint64, n int, from func(i int) string, important func(i int, from, words string) bool) {
+	w.t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 3))
+	words := strings.Fields("urgent newsletter invoice lunch kernel patch holiday meeting")
+	for i := range n {
+		w.now = w.now.Add(time.Hour)
+		sender, text := from(i), words[rng.IntN(len(words))]+" "+words[rng.IntN(len(words))]
+		l, _ := w.deliver("INBOX", mail(fmt.Sprintf("s%d-%d@x", seed, i), sender, owner, fmt.Sprintf("%s %d", text, i)))
+		label := model.Ordinary
+		if important(i, sender, text) {
+			label = model.Important
+		}
+		w.apply(&Labelled{At: w.moment(), Message: l.key, Label: label})
+	}
+}
+
+func person(rng *rand.Rand) func(int) string {
+	return func(int) string { return fmt.Sprintf("person%d@example.com", rng.IntN(8)) }
+}
+
+// write has the owner write to an address.
+func (w *world) write(to string) {
+	w.t.Helper()
+	w.deliver("Sent", mail("to-"+to, owner, to, "hello"))
+}
+
+func autoOptions() Options {
+	o := testOptions()
+	o.MinImportant, o.MinOrdinary = 20, 20
+	o.Threshold = DefaultOptions().Threshold
+	return o
+}
+
+func TestShadowEndsOnceTheDecisionsBeatTheBaselines(t *testing.T) {
+	w := newWorld(t, autoOptions())
+	for _, to := range []string{"person1@example.com", "person2@example.com"} {
+		w.write(to)
+	}
+	urgent := func(_ int, _, words string) bool { return strings.Contains(words, "urgent") }
+	rng := rand.New(rand.NewPCG(1, 1))
+	for i := 0; w.f.InShadow(); i++ {
+		if len(w.marks) > 0 {
+			t.Fatalf("%d marks asked for in shadow", len(w.marks))
+		}
+		if a := w.f.State().Account; i > 40 {
+			t.Fatalf("still in shadow after %d important and %d ordinary labels: %s", a.Important, a.Ordinary, w.f.Marking())
+		}
+		w.stream(uint64(100+i), 10, person(rng), urgent)
+	}
+	a, s := w.f.State().Account, w.f.Standing()
+	if a.Important < 20 || a.Ordinary < 20 || !s.Beats() {
+		t.Errorf("ended with %d important and %d ordinary labels, %+v", a.Important, a.Ordinary, s)
+	}
+	if got := w.f.Marking(); !strings.HasPrefix(got, "yes: ") {
+		t.Errorf("Marking says %q", got)
+	}
+	w.stream(7, 30, person(rng), urgent)
+	if len(w.marks) == 0 {
+		t.Error("nothing was marked after the shadow")
+	}
+
+	// Once ended it stays ended, and says so when it is of no use any more.
+	w.stream(8, 2500, person(rng), func(_ int, from, _ string) bool {
+		return from == "person1@example.com" || from == "person2@example.com"
+	})
+	if w.f.Standing().Beats() || w.f.InShadow() {
+		t.Errorf("beats the baselines: %v; in shadow: %v; want neither", w.f.Standing().Beats(), w.f.InShadow())
+	}
+	if got := w.f.Warnings(); len(got) != 1 || !strings.Contains(got[0], "of little use now") {
+		t.Errorf("the warnings are %q", got)
+	}
+
+	// The owner brings it back; auto then begins anew.
+	o := w.f.Options()
+	o.Shadow = ShadowOn
+	w.apply(&Configured{At: w.moment(), Options: o})
+	o.Shadow = ShadowAuto
+	w.apply(&Configured{At: w.moment(), Options: o})
+	if !w.f.InShadow() {
+		t.Error("after shadow on, auto did not begin anew")
+	}
+	o.Shadow = ShadowOff
+	w.apply(&Configured{At: w.moment(), Options: o})
+	if w.f.InShadow() {
+		t.Error("the owner's word did not end the shadow")
+	}
+}
+
+// A learner that can't beat knowing one's correspondents stays silent, however
+// long it learns.
+func TestALearnerThatOnlyKnowsYourCorrespondentsStaysSilent(t *testing.T) {
+	w := newWorld(t, autoOptions())
+	known := map[string]bool{"person1@example.com": true, "person5@example.com": true}
+	for i := range 8 {
+		if to := fmt.Sprintf("person%d@example.com", i); known[to] {
+			w.write(to)
+		}
+	}
+	rng := rand.New(rand.NewPCG(2, 2))
+	w.stream(9, 2500, person(rng), func(_ int, from, _ string) bool { return known[from] })
+	s := w.f.Standing()
+	if len(w.marks) != 0 || !w.f.InShadow() {
+		t.Fatalf("it marks (%d asked for): %+v", len(w.marks), s)
+	}
+	if s.Labels != windowSize || s.Correspondents.F1() != 1 {
+		t.Errorf("the standing is %+v, want a window of %d in which correspondents are never wrong", s, windowSize)
+	}
+	if s.Decisions.F1() < 0.9 {
+		t.Errorf("the learner has F1 %.2f: it should have learnt the correspondents, too, and only tie", s.Decisions.F1())
+	}
+	if got := w.f.Marking(); !strings.Contains(got, "knowing your correspondents alone: 1.00; it stays silent until it is better") {
+		t.Errorf("Marking says %q", got)
+	}
+	_, r := w.deliver("INBOX", mail("last@x", "person1@example.com", owner, "lunch"))
+	if r.Decision.Outcome != store.DecidedImportant || r.Decision.Reason != store.ReasonShadow {
+		t.Errorf("decided %+v; want important, in shadow", r.Decision)
+	}
+}
+
+// What is kept of the standing is what the window of labels holds.
+func TestStandingIsThatOfTheWindow(t *testing.T) {
+	w := newWorld(t, autoOptions())
+	w.write("person3@example.com")
+	rng := rand.New(rand.NewPCG(4, 4))
+	w.stream(10, windowSize+300, person(rng), func(i int, _, words string) bool { return strings.Contains(words, "lunch") == (i%9 != 0) })
+	if got, want := w.f.Standing(), standingOf(w.f.State().Labelled); got != want {
+		t.Errorf("kept %+v, the window holds %+v", got, want)
+	}
+	again, err := New(w.f.State(), w.features)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.Standing() != w.f.Standing() {
+		t.Errorf("after a restart %+v, before %+v", again.Standing(), w.f.Standing())
+	}
+}
+
+// A share or a cost that the owner chose does not keep a good learner silent.
+func TestAnOwnersBudgetDoesNotProlongTheShadow(t *testing.T) {
+	for _, th := range []Threshold{{Mode: ModeBudget, Share: 0.01}, {Mode: ModeCost, Cost: 0.01}, {Mode: ModeCost, Cost: 50}} {
+		o := autoOptions()
+		o.Threshold = th
+		w := newWorld(t, o)
+		w.write("person1@example.com")
+		rng := rand.New(rand.NewPCG(5, 5))
+		w.stream(11, 600, person(rng), func(_ int, _, words string) bool { return strings.Contains(words, "urgent") })
+		if w.f.InShadow() {
+			t.Errorf("%s: still in shadow: %s", th.Mode, w.f.Marking())
+		}
+	}
+}
+
+func TestTheOwnerIsWarnedWhenLearningHasStopped(t *testing.T) {
+	o := testOptions()
+	o.Shadow = ShadowOn // or the mark below might be ours
+	w := newWorld(t, o)
+	star := func() {
+		l, _ := w.deliver("INBOX", mail(fmt.Sprint(w.now), "a@example.com", owner, "lunch"))
+		w.flag(l, `\Flagged`)
+		w.wait(time.Minute)
+	}
+	days := func(n int, act func()) {
+		for range n {
+			w.now = w.now.Add(24 * time.Hour)
+			act()
+		}
+	}
+	read := func() { // activity that says nothing
+		l, _ := w.deliver("INBOX", mail(fmt.Sprint(w.now), "a@example.com", owner, "lunch"))
+		w.flag(l, `\Seen`)
+	}
+	days(30, star)
+	if got := w.f.Warnings(); len(got) != 0 {
+		t.Errorf("warned of %q", got)
+	}
+	days(deafDays-1, read)
+	if got := w.f.Warnings(); len(got) != 0 {
+		t.Errorf("warned too early: %q", got)
+	}
+	days(1, read)
+	if got := w.f.Warnings(); len(got) != 1 || !strings.HasPrefix(got[0], "learning has stopped") {
+		t.Errorf("after %d deaf days the warnings are %q", deafDays, got)
+	}
+	days(1, star)
+	if got := w.f.Warnings(); len(got) != 0 {
+		t.Errorf("still warned of %q", got)
+	}
+	l, _ := w.deliver("INBOX", mail("stranger@x", "a@example.com", owner, "lunch"))
+	w.flag(l, "$Important")
+	if got := w.f.Warnings(); len(got) != 1 || !strings.HasPrefix(got[0], "another program") {
+		t.Errorf("after a stranger's mark the warnings are %q", got)
+	}
+}
