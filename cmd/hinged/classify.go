@@ -82,11 +82,7 @@ func classifyAll(ctx context.Context, b daemon.Backend, account string, paths []
 		n := 0
 		err := eachMessage(path, stdin, func(m *archive.Message) error {
 			n++
-			name := m.Path
-			if m.Index > 0 {
-				name = fmt.Sprintf("%s#%d", m.Path, m.Index+1)
-			}
-			return decide(name, m.Raw)
+			return decide(nameOf(m), m.Raw)
 		})
 		if err == nil && n == 0 {
 			// An empty file is an empty message here: it was named to be decided.
@@ -97,6 +93,14 @@ func classifyAll(ctx context.Context, b daemon.Backend, account string, paths []
 		}
 	}
 	return nil
+}
+
+// nameOf tells the messages of one file apart.
+func nameOf(m *archive.Message) string {
+	if m.Index == 0 {
+		return m.Path
+	}
+	return fmt.Sprintf("%s#%d", m.Path, m.Index+1)
 }
 
 // eachMessage calls fn with every message in path.

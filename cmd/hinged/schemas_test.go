@@ -34,6 +34,9 @@ var schemas = []schema{
 	{verb: "digest", value: []daemon.Digest{}},
 	{verb: "eval", value: evaluate.Result{}},
 	{verb: "explain", value: daemon.Explanation{}},
+	{verb: "learn", value: daemon.Lessons{}},
+	{verb: "pause", value: []daemon.Switched{}},
+	{verb: "resume", value: []daemon.Switched{}},
 	{verb: "status", value: daemon.Status{}},
 	{verb: "verify", value: daemon.Verified{}},
 }

@@ -58,7 +58,7 @@ func printStatus(w io.Writer, s daemon.Status) error {
 		}
 		t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 		line := func(name, format string, args ...any) { fmt.Fprintf(t, "  "+name+"\t"+format+"\n", args...) }
-		if s.Running {
+		if s.Running || a.Paused {
 			line("connection", "%s", connection(a))
 		}
 		line("marking", "%s", a.Marking)
@@ -89,6 +89,9 @@ func printStatus(w io.Writer, s daemon.Status) error {
 // connection puts the state of the connection into words.
 func connection(a daemon.AccountStatus) string {
 	s := "connected"
+	if a.Paused {
+		return fmt.Sprintf("none: paused since %s; `hinged resume` ends it", moment(a.PausedSince))
+	}
 	if !a.Connected {
 		s = "not connected"
 	}

@@ -47,7 +47,7 @@ type account struct {
 	store  *store.Store
 	log    *slog.Logger
 	clock  *clock
-	source ingest.Source
+	source *renewable
 	stage  *pipeline.Ordered[ingest.Event, prepared]
 
 	requests chan func()   // to run between two commits
@@ -64,6 +64,9 @@ type account struct {
 	notes   []func() // log lines about what is not yet committed
 	// strangers: the owner was warned of another program that sets the mark.
 	strangers bool
+	broken    error         // why the account cannot go on, found by a request
+	stop      func()        // ends the run of the source; nil while there is none
+	stopped   chan struct{} // closed when that run has ended
 }
 
 func openAccount(o AccountOptions, s *store.Store, log *slog.Logger, wall func() time.Time) (*account, error) {
@@ -90,7 +93,7 @@ func openAccount(o AccountOptions, s *store.Store, log *slog.Logger, wall func()
 			return nil, fmt.Errorf("account %s: %w", o.Name, err)
 		}
 	}
-	if a.source, err = o.NewSource(knownMailboxes(st)); err != nil {
+	if err := a.renewSource(); err != nil {
 		return nil, fmt.Errorf("account %s: %w", o.Name, err)
 	}
 	status := summarise(o.Name, f)
@@ -98,10 +101,9 @@ func openAccount(o AccountOptions, s *store.Store, log *slog.Logger, wall func()
 	return a, nil
 }
 
-// run watches the account until ctx is done, then drains what the source has
-// already reported. It returns an error only when the account cannot go on.
-func (a *account) run(ctx context.Context) error {
-	defer close(a.gone)
+// watch runs the source until ctx is done or a pause begins, then drains what it
+// has already reported. It returns an error only when the account cannot go on.
+func (a *account) watch(ctx context.Context) error {
 	workers := runtime.GOMAXPROCS(0)
 	readers := make([]*featurize.Featurizer, 0, workers)
 	for range workers {
@@ -121,11 +123,13 @@ func (a *account) run(ctx context.Context) error {
 
 	sourceCtx, stopSource := context.WithCancel(ctx)
 	defer stopSource()
+	a.stop = stopSource
+	intents := a.filter.Intents()
 	var sourceErr error
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		defer a.stage.Close()
-		a.source.Mark(a.filter.Intents()...)
+		a.source.Mark(intents...)
 		sourceErr = a.source.Run(sourceCtx, func(ctx context.Context, e ingest.Event) error {
 			return a.stage.Put(ctx, e)
 		})
@@ -170,7 +174,12 @@ func (a *account) write(ctx context.Context) error {
 			}
 		case request := <-a.requests:
 			request()
-			continue
+			if a.broken != nil {
+				return a.broken
+			}
+			if len(a.batch.Journal) == 0 {
+				continue
+			}
 		}
 		if err := a.commitUntil(ctx); err != nil {
 			return err

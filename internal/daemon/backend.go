@@ -25,6 +25,14 @@ type Backend interface {
 	Explain(ctx context.Context, account, message string) (Explanation, error)
 	Classify(ctx context.Context, account string, raw []byte) (Classified, error)
 	Verify(ctx context.Context) (Verified, error)
+	// Pause switches an account off, durably: no connection, no mark, no lesson.
+	Pause(ctx context.Context, account string) (Switched, error)
+	// Resume ends a pause; the account catches up as after having been away.
+	Resume(ctx context.Context, account string) (Switched, error)
+	// Learn gives messages a label, in order. What is wrong with one of them is
+	// said in its Lesson and stops none of the others. ErrPaused: the account
+	// learns nothing now.
+	Learn(ctx context.Context, account string, t Teach) (Lessons, error)
 	Close() error
 }
 
@@ -34,6 +42,9 @@ var ErrNoAccount = errors.New("no such account")
 
 // ErrNoMessage is wrapped when a message is asked for that is not known.
 var ErrNoMessage = errors.New("no such message")
+
+// ErrPaused is wrapped when a paused account is asked to learn.
+var ErrPaused = errors.New("the account is paused")
 
 // classify decides one message as the filter would now.
 func classify(f *filter.Filter, raw []byte) (Classified, error) {

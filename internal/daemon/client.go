@@ -67,7 +67,7 @@ func call[T any](ctx context.Context, c *Client, method, path string, query url.
 		if json.Unmarshal(answer, &f) != nil {
 			return v, fmt.Errorf("the daemon answered %s", resp.Status)
 		}
-		for kind, sentinel := range map[string]error{"account": ErrNoAccount, "message": ErrNoMessage} {
+		for kind, sentinel := range map[string]error{"account": ErrNoAccount, "message": ErrNoMessage, "paused": ErrPaused} {
 			if f.Kind == kind {
 				return v, fmt.Errorf("%w%s", sentinel, strings.TrimPrefix(f.Error, sentinel.Error()))
 			}

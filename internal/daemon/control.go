@@ -68,6 +68,13 @@ func (d *Daemon) handler() http.Handler {
 		}
 		return d.Classify(r.Context(), r.URL.Query().Get("account"), raw)
 	}))
+	mux.HandleFunc("POST /v1/pause", answer(func(r *http.Request) (Switched, error) {
+		return d.Pause(r.Context(), r.URL.Query().Get("account"))
+	}))
+	mux.HandleFunc("POST /v1/resume", answer(func(r *http.Request) (Switched, error) {
+		return d.Resume(r.Context(), r.URL.Query().Get("account"))
+	}))
+	mux.HandleFunc("POST /v1/learn", answer(d.serveLearn))
 	return mux
 }
 
@@ -89,6 +96,8 @@ func answer[T any](get func(*http.Request) (T, error)) http.HandlerFunc {
 				f.Kind, code = "account", http.StatusNotFound
 			case errors.Is(err, ErrNoMessage):
 				f.Kind, code = "message", http.StatusNotFound
+			case errors.Is(err, ErrPaused):
+				f.Kind, code = "paused", http.StatusConflict
 			}
 			w.WriteHeader(code)
 			_ = json.NewEncoder(w).Encode(f) // the client has gone if this fails

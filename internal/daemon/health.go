@@ -50,7 +50,7 @@ func (s *AccountStatus) connection() {
 	if s.Remaining > 0 {
 		s.Doing += fmt.Sprintf("; %d messages that were there before are still to be read", s.Remaining)
 	}
-	if !s.Connected {
+	if !s.Connected && !s.Paused {
 		why := ""
 		if s.Problem != "" {
 			why = ": " + s.Problem

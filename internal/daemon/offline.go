@@ -10,9 +10,12 @@ import (
 )
 
 // Offline answers from the store itself, which it opens read-only: for the
-// verbs when no daemon runs. Not safe for concurrent use.
+// verbs when no daemon runs. A verb that writes has the store for itself as long
+// as it takes. Not safe for concurrent use.
 type Offline struct {
 	store   *store.Store
+	path    string
+	options store.Options
 	version string
 	filters map[string]*filter.Filter
 }
@@ -24,7 +27,7 @@ func OpenOffline(path, version string, o store.Options) (*Offline, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Offline{store: s, version: version, filters: map[string]*filter.Filter{}}, nil
+	return &Offline{store: s, path: path, options: o, version: version, filters: map[string]*filter.Filter{}}, nil
 }
 
 // Close implements Backend.

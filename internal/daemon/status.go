@@ -27,6 +27,10 @@ type AccountStatus struct {
 	// Warnings say in words what the owner should look into.
 	Warnings  []string `json:"warnings"`
 	Connected bool     `json:"connected"` // whether the mail server answers now
+	// Paused: the owner has switched the account off; `hinged resume` ends it.
+	Paused bool `json:"paused"`
+	// PausedSince is when.
+	PausedSince *time.Time `json:"paused_since,omitempty"`
 	// Problem says in words what is wrong; "" when all is well.
 	Problem    string `json:"problem,omitempty"`
 	Reconnects int    `json:"reconnects"` // connections made after the first
@@ -100,6 +104,9 @@ func (a *account) status(ctx context.Context) AccountStatus {
 	src := a.source.Status()
 	s.Connected, s.Reconnects, s.Remaining = src.Connected, src.Reconnects, src.Remaining
 	s.Problem = src.Problem
+	if s.Paused { // what the source last said is of before
+		s.Connected, s.Remaining, s.Problem = false, 0, ""
+	}
 	if p := a.currentProblem(); p != "" {
 		s.Problem = p
 	}
@@ -114,7 +121,8 @@ func summarise(name string, f *filter.Filter) AccountStatus {
 	acc := st.Account
 	c := f.Counts()
 	s := AccountStatus{
-		Account: name, Messages: acc.Messages, Decided: acc.Decided, Unsure: acc.Unsure,
+		Account: name, Paused: acc.Paused, PausedSince: timeOf(acc.PausedSince),
+		Messages: acc.Messages, Decided: acc.Decided, Unsure: acc.Unsure,
 		Important: acc.Important, Ordinary: acc.Ordinary,
 		NeedImportant: o.MinImportant, NeedOrdinary: o.MinOrdinary,
 		Pending: c.Pending, CleanUps: acc.Bulk, Waiting: c.Waiting,

@@ -48,6 +48,9 @@ func (f *Filter) Explain(k store.MessageKey) (Explanation, error) {
 	return ex, nil
 }
 
+// Score scores any features with the weights as they are now.
+func (f *Filter) Score(x *featurize.Features) float64 { return f.learner.Score(x.Vector()) }
+
 // ExplainFeatures takes the score of any features apart.
 func (f *Filter) ExplainFeatures(x *featurize.Features) Explanation { return f.explain(x) }
 

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hinged/hinged/ingest/archive"
+	"github.com/hinged/hinged/internal/daemon"
+)
+
+// Bounds of what learn hands over at a time.
+const (
+	teachMessages = 200
+	teachBytes    = 16 << 20
+)
+
+func learnCommand() *cobra.Command {
+	var path, account string
+	var important, ordinary, asJSON bool
+	c := &cobra.Command{
+		Use:   "learn --important|--ordinary MESSAGE…",
+		Short: "Say that messages are important, or ordinary",
+		Long: `Say of each MESSAGE that it is important, or ordinary. That counts at once, more
+than anything else you do with a message, and moves the score of everything
+like it.
+
+MESSAGE is a Message-ID, the key of a message or its first 8 digits or more, a
+file with a message, an mbox, a Maildir, or "-" for standard input. A message in
+a file need not be known. It is never marked for being learnt.
+
+What was learnt before with the same label changes nothing; the other label is a
+new lesson. The exit code is 1 when a message could not be learnt.`,
+		Example: `  $ hinged learn --important 'abc123@example.org'
+  abc123@example.org: learnt as important, score -0.412 → +0.118; it was a mistake
+  $ hinged learn --ordinary newsletters.mbox
+  newsletters.mbox: learnt as ordinary, score +0.207 → -0.331; it was a mistake
+  newsletters.mbox#2: learnt as ordinary, score -0.630 → -0.711
+  2 messages: 2 learnt as ordinary, 1 of them a mistake`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case important == ordinary:
+				return misuse(cmd, "%s needs --important or --ordinary, and not both", cmd.CommandPath())
+			case len(args) == 0:
+				return misuse(cmd, "%s needs a Message-ID, the key of a message, or a file", cmd.CommandPath())
+			}
+			label := "important"
+			if ordinary {
+				label = "ordinary"
+			}
+			show := func(l daemon.Lesson) error {
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), lessonWords(l, label))
+				return err
+			}
+			if asJSON {
+				show = func(daemon.Lesson) error { return nil }
+			}
+			sum, err := ask(cmd.Context(), path, func(b daemon.Backend) (daemon.Lessons, error) {
+				t := teacher{backend: b, account: account, label: label, show: show}
+				err := t.all(cmd.Context(), args, cmd.InOrStdin())
+				return t.sum, err
+			})
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				err = printJSON(cmd.OutOrStdout(), sum)
+			} else if len(sum.Lessons) > 1 {
+				err = printLessonSum(cmd.OutOrStdout(), sum)
+			}
+			if err == nil && sum.Refused > 0 {
+				err = fmt.Errorf("%d of %d messages were not learnt", sum.Refused, len(sum.Lessons))
+			}
+			return err
+		},
+	}
+	configFlag(c, &path)
+	accountFlag(c, &account)
+	jsonFlag(c, &asJSON, "JSON")
+	c.Flags().BoolVar(&important, "important", false, "they are important")
+	c.Flags().BoolVar(&ordinary, "ordinary", false, "they are ordinary")
+	return c
+}
+
+// teacher hands messages over, some at a time.
+type teacher struct {
+	backend        daemon.Backend
+	account, label string
+	show           func(daemon.Lesson) error
+	sum            daemon.Lessons
+	batch          []daemon.Handed
+	bytes          int
+}
+
+func (t *teacher) all(ctx context.Context, messages []string, stdin io.Reader) error {
+	for _, message := range messages {
+		if _, err := os.Stat(message); err != nil && message != "-" {
+			if err := t.add(ctx, daemon.Handed{Name: message}); err != nil {
+				return err
+			}
+			continue
+		}
+		n := 0
+		err := eachMessage(message, stdin, func(m *archive.Message) error {
+			n++
+			content := append([]byte(nil), m.Raw...) // the reader uses it again
+			return t.add(ctx, daemon.Handed{Name: nameOf(m), Content: content, HasContent: true})
+		})
+		if err == nil && n == 0 {
+			err = fmt.Errorf("%s holds no message", message)
+		}
+		if err != nil {
+			return errors.Join(t.flush(ctx), err)
+		}
+	}
+	return t.flush(ctx)
+}
+
+func (t *teacher) add(ctx context.Context, h daemon.Handed) error {
+	t.batch = append(t.batch, h)
+	if t.bytes += len(h.Content); len(t.batch) < teachMessages && t.bytes < teachBytes {
+		return nil
+	}
+	return t.flush(ctx)
+}
+
+func (t *teacher) flush(ctx context.Context) error {
+	if len(t.batch) == 0 {
+		return nil
+	}
+	done, err := t.backend.Learn(ctx, t.account, daemon.Teach{Label: t.label, Messages: t.batch})
+	t.batch, t.bytes = nil, 0
+	if err != nil {
+		return err
+	}
+	t.sum.Add(done)
+	for _, l := range done.Lessons {
+		if err := t.show(l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lessonWords puts into words what one message taught.
+func lessonWords(l daemon.Lesson, label string) string {
+	switch l.Result {
+	case daemon.LessonLearnt:
+		s := fmt.Sprintf("%s: learnt as %s, score %+.3f → %+.3f", l.Name, label, l.Before, l.After)
+		if l.Mistake {
+			s += "; it was a mistake"
+		}
+		return s
+	case daemon.LessonKnown:
+		return fmt.Sprintf("%s: learnt as %s before; nothing changed, score %+.3f", l.Name, label, l.After)
+	default:
+		return fmt.Sprintf("%s: not learnt: %s", l.Name, l.Why)
+	}
+}
+
+func printLessonSum(w io.Writer, sum daemon.Lessons) error {
+	s := fmt.Sprintf("%d messages: %d learnt as %s", len(sum.Lessons), sum.Learnt, sum.Label)
+	if sum.Mistakes > 0 {
+		s += fmt.Sprintf(", %d of them a mistake", sum.Mistakes)
+	}
+	if sum.Known > 0 {
+		s += fmt.Sprintf(", %d learnt before", sum.Known)
+	}
+	if sum.Refused > 0 {
+		s += fmt.Sprintf(", %d not learnt", sum.Refused)
+	}
+	_, err := fmt.Fprintln(w, s)
+	return err
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hinged/hinged/internal/daemon"
+)
+
+func pauseCommand() *cobra.Command {
+	return switchCommand(&cobra.Command{
+		Use:   "pause",
+		Short: "Switch an account off until `hinged resume`",
+		Long: `Switch an account off. When this returns its connections are closed; until
+` + "`hinged resume`" + ` it connects to nothing, decides nothing, sets no mark and learns
+nothing, also after a restart. Marks and lessons of before stay as they are. It
+works without a running daemon, too.`,
+		Example: `  $ hinged pause
+  me is paused; ` + "`hinged resume`" + ` ends it`,
+	}, daemon.Backend.Pause)
+}
+
+func resumeCommand() *cobra.Command {
+	return switchCommand(&cobra.Command{
+		Use:   "resume",
+		Short: "Switch a paused account on again",
+		Long: `End a pause. The account connects again and catches up as it does after any
+absence: what arrived is decided, and what you did with your mail is learnt.`,
+		Example: `  $ hinged resume
+  me goes on; it was paused since 2026-03-02 09:00:00 UTC`,
+	}, daemon.Backend.Resume)
+}
+
+// switchCommand completes a verb that switches accounts off or on.
+func switchCommand(c *cobra.Command, do func(daemon.Backend, context.Context, string) (daemon.Switched, error)) *cobra.Command {
+	var path, account string
+	var all, asJSON bool
+	c.Args = noArgs
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		if all && account != "" {
+			return misuse(cmd, "--all and --account exclude each other")
+		}
+		done, err := ask(cmd.Context(), path, func(b daemon.Backend) ([]daemon.Switched, error) {
+			names := []string{account}
+			if all {
+				s, err := b.Status(cmd.Context())
+				if err != nil {
+					return nil, err
+				}
+				names = nil
+				for _, a := range s.Accounts {
+					names = append(names, a.Account)
+				}
+			}
+			out := []daemon.Switched{}
+			var errs []error
+			for _, name := range names {
+				s, err := do(b, cmd.Context(), name)
+				if err != nil {
+					errs = append(errs, err)
+					continue
+				}
+				out = append(out, s)
+			}
+			return out, errors.Join(errs...)
+		})
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return printJSON(cmd.OutOrStdout(), done)
+		}
+		for _, s := range done {
+			if _, err := fmt.Fprintln(cmd.OutOrStdout(), switchedWords(s)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	configFlag(c, &path)
+	accountFlag(c, &account)
+	c.Flags().BoolVar(&all, "all", false, "every account")
+	jsonFlag(c, &asJSON, "JSON, a list")
+	return c
+}
+
+func switchedWords(s daemon.Switched) string {
+	switch {
+	case s.Paused && s.Changed:
+		return s.Account + " is paused; `hinged resume` ends it"
+	case s.Paused:
+		return fmt.Sprintf("%s was paused before, since %s; `hinged resume` ends it", s.Account, moment(s.Since))
+	case s.Changed:
+		return fmt.Sprintf("%s goes on; it was paused since %s", s.Account, moment(s.Since))
+	default:
+		return s.Account + " was not paused"
+	}
+}

@@ -1,0 +1,188 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/store"
+)
+
+// server is a source over a mailbox that remembers what it was told to resume
+// from: each run reports all messages from the known position on, and then what
+// comes live.
+type server struct {
+	running atomic.Int32
+	runs    atomic.Int32
+	mail    func() [][]byte // all messages, by UID from 1
+	more    chan struct{}   // there may be new mail
+	known   []ingest.Known
+	marked  atomic.Int32
+}
+
+func (s *server) Mark(requests ...ingest.MarkRequest) { s.marked.Add(int32(len(requests))) }
+func (s *server) Status() ingest.Status               { return ingest.Status{Connected: s.running.Load() > 0} }
+
+func (s *server) Run(ctx context.Context, emit ingest.Emit) error {
+	s.running.Add(1)
+	s.runs.Add(1)
+	defer s.running.Add(-1)
+	next := uint32(1)
+	if len(s.known) > 0 {
+		next = s.known[0].UIDNext
+	}
+	if emit(ctx, opened) != nil {
+		return nil
+	}
+	for {
+		for all := s.mail(); int(next) <= len(all); next++ {
+			if emit(ctx, arrival(next, all[next-1])) != nil ||
+				emit(ctx, ingest.Cursor{Mailbox: "INBOX", UIDValidity: 1, UIDNext: next + 1, BacklogBefore: 1}) != nil {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.more:
+		}
+	}
+}
+
+func startServer(t *testing.T, dir string, s *server) *Daemon {
+	t.Helper()
+	d, err := New(Options{
+		StorePath: filepath.Join(dir, "store.db"), Store: store.Options{NoSync: true},
+		Accounts: []AccountOptions{{
+			Name: "me", Filter: testOptions(),
+			NewSource: func(known []ingest.Known) (ingest.Source, error) { s.known = known; return s, nil },
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- d.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := errors.Join(<-done, d.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+func TestAPauseStopsTheSourceAndAResumeGoesOnWhereItWas(t *testing.T) {
+	var count atomic.Int32
+	var all [][]byte
+	for i := range 2000 {
+		all = append(all, mail(i, "a@example.com", fmt.Sprint("words ", i)))
+	}
+	s := &server{more: make(chan struct{}, 1), mail: func() [][]byte { return all[:count.Load()] }}
+	more := func(n int32) {
+		count.Add(n)
+		select {
+		case s.more <- struct{}{}:
+		default:
+		}
+	}
+	d := startServer(t, t.TempDir(), s)
+	ctx := context.Background()
+	for i := range 20 {
+		more(100)
+		if i%3 == 0 {
+			until(t, d, "some messages", func(a AccountStatus) bool { return a.Messages > uint64(100*i) })
+		}
+		// In the middle of the stream, most times.
+		if p, err := d.Pause(ctx, ""); err != nil || !p.Paused || !p.Changed || p.Since == nil {
+			t.Fatalf("pause gave %+v, %v", p, err)
+		}
+		if n := s.running.Load(); n != 0 {
+			t.Fatalf("after the pause %d runs of the source go on", n)
+		}
+		before := until(t, d, "the pause", func(a AccountStatus) bool { return a.Paused && a.PausedSince != nil && !a.Connected })
+		if i%4 == 0 {
+			more(0)
+			if p, err := d.Pause(ctx, ""); err != nil || p.Changed {
+				t.Fatalf("paused again: %+v, %v", p, err)
+			}
+			if after := until(t, d, "it still", func(a AccountStatus) bool { return a.Paused }); after.Messages != before.Messages {
+				t.Fatalf("messages went from %d to %d while paused", before.Messages, after.Messages)
+			}
+		}
+		if r, err := d.Resume(ctx, ""); err != nil || r.Paused || !r.Changed {
+			t.Fatalf("resume gave %+v, %v", r, err)
+		}
+	}
+	until(t, d, "every message", func(a AccountStatus) bool { return a.Messages == 2000 && !a.Paused })
+	v, err := d.Verify(ctx)
+	if err != nil || !v.OK {
+		t.Fatalf("verify: %+v, %v", v, err)
+	}
+	if s.runs.Load() != 21 {
+		t.Errorf("the source ran %d times, want 21", s.runs.Load())
+	}
+}
+
+// A pause and a resume that cross each other lose nothing either.
+func TestPausesAndResumesAtOnceLoseNothing(t *testing.T) {
+	var all [][]byte
+	for i := range 3000 {
+		all = append(all, mail(i, "a@example.com", fmt.Sprint("words ", i)))
+	}
+	s := &server{more: make(chan struct{}, 1), mail: func() [][]byte { return all }}
+	d := startServer(t, t.TempDir(), s)
+	ctx := context.Background()
+	for range 30 {
+		errs := make(chan error, 2)
+		go func() { _, err := d.Pause(ctx, ""); errs <- err }()
+		go func() { _, err := d.Resume(ctx, ""); errs <- err }()
+		if err := errors.Join(<-errs, <-errs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := d.Resume(ctx, ""); err != nil {
+		t.Fatal(err)
+	}
+	until(t, d, "every message", func(a AccountStatus) bool { return a.Messages == 3000 })
+}
+
+func TestAPausedAccountStartsPaused(t *testing.T) {
+	dir := t.TempDir()
+	s := newScript()
+	d, stop := start(t, dir, s)
+	teach(s)
+	until(t, d, "two lessons", func(a AccountStatus) bool { return a.Important+a.Ordinary == 2 })
+	stop()
+	off, err := OpenOffline(filepath.Join(dir, "store.db"), "test", store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err := off.Pause(context.Background(), ""); err != nil || !p.Changed {
+		t.Fatalf("pause gave %+v, %v", p, err)
+	}
+	until(t, off, "the pause in the store", func(a AccountStatus) bool { return a.Paused })
+	if err := off.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	all := [][]byte{mail(1, "boss@example.com", "urgent matter"), mail(2, "news@example.net", "newsletter"), mail(3, "boss@example.com", "urgent thing")}
+	srv := &server{more: make(chan struct{}, 1), mail: func() [][]byte { return all }}
+	d = startServer(t, dir, srv)
+	until(t, d, "the pause", func(a AccountStatus) bool { return a.Paused })
+	if _, err := d.Learn(context.Background(), "", Teach{Label: "important", Messages: []Handed{{Name: "<m1@x>"}}}); !errors.Is(err, ErrPaused) {
+		t.Errorf("learning while paused gave %v, want ErrPaused", err)
+	}
+	if srv.runs.Load() != 0 {
+		t.Error("the source ran")
+	}
+	if _, err := d.Resume(context.Background(), ""); err != nil {
+		t.Fatal(err)
+	}
+	until(t, d, "the third message", func(a AccountStatus) bool { return a.Messages == 3 })
+}
