@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // here is an environment that is the same on every machine.
 func here() environment {
 	vars := map[string]string{"HOME": "/home/me", "XDG_RUNTIME_DIR": "/run/user/1000"}
-	return environment{func(name string) string { return vars[name] }, "/etc/hinged"}
+	return environment{Getenv: func(name string) string { return vars[name] }, Dir: "/etc/hinged"}
 }
 
 // golden compares got with a file of testdata.
@@ -209,7 +209,7 @@ imap = {address = "localhost:143", tls = "none", username = "me", password_file 
 		{"a relative XDG path is to be ignored", map[string]string{"XDG_STATE_HOME": "s", "HOME": "/h"}, "/h/.local/state/hinged", "/h/.local/state/hinged/hinged.sock", "/h/p"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c, err := parse(strings.NewReader(file), "t.toml", environment{func(k string) string { return tt.vars[k] }, "/etc"})
+			c, err := parse(strings.NewReader(file), "t.toml", environment{Getenv: func(k string) string { return tt.vars[k] }, Dir: "/etc"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -219,7 +219,7 @@ imap = {address = "localhost:143", tls = "none", username = "me", password_file 
 		})
 	}
 	t.Run("none at all", func(t *testing.T) {
-		_, err := parse(strings.NewReader(file), "t.toml", environment{func(string) string { return "" }, "/etc"})
+		_, err := parse(strings.NewReader(file), "t.toml", environment{Getenv: func(string) string { return "" }, Dir: "/etc"})
 		if err == nil || !strings.Contains(err.Error(), "t.toml:1: state_dir: there is no default") || !strings.Contains(err.Error(), "t.toml:4: account.imap.password_file: no home directory") {
 			t.Errorf("got %v", err)
 		}

@@ -6,11 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"strings"
 	"time"
 	_ "time/tzdata" // so that a time zone is valid here whether or not the machine has the files
 
 	"github.com/pelletier/go-toml/v2"
+
+	"github.com/hinged/hinged/config/where"
 )
 
 // maxFileBytes is far above any real configuration.
@@ -18,11 +19,7 @@ const maxFileBytes = 1 << 20
 
 // environment is what the defaults of a configuration depend on besides the
 // file.
-type environment struct {
-	getenv func(string) string
-	// dir is where relative paths in the file begin.
-	dir string
-}
+type environment = where.Env
 
 // Load reads the configuration file at path; when that is empty, the one that
 // Find finds. Relative paths in it begin at its own directory, "~/" at the home
@@ -42,13 +39,13 @@ func Load(path string) (*Config, error) {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
 	defer f.Close()
-	return parse(f, path, environment{os.Getenv, filepath.Dir(absolute)})
+	return parse(f, path, environment{Getenv: os.Getenv, Dir: filepath.Dir(absolute)})
 }
 
 // Parse reads a configuration from r. name stands for the file in messages;
 // relative paths stay as they are. Errors are those of Load.
 func Parse(r io.Reader, name string) (*Config, error) {
-	return parse(r, name, environment{os.Getenv, ""})
+	return parse(r, name, environment{Getenv: os.Getenv})
 }
 
 func parse(r io.Reader, name string, env environment) (*Config, error) {
@@ -112,45 +109,4 @@ func (a *Account) Location() (*time.Location, error) {
 		return nil, fmt.Errorf("time zone of account %s: %w", a.Name, err)
 	}
 	return zone, nil
-}
-
-// path resolves a path of the file.
-func (e environment) path(p string) string {
-	if rest, ok := strings.CutPrefix(p, "~/"); ok {
-		if home := e.getenv("HOME"); home != "" {
-			return filepath.Join(home, rest)
-		}
-	}
-	if p == "" || filepath.IsAbs(p) || e.dir == "" {
-		return p
-	}
-	return filepath.Join(e.dir, p)
-}
-
-// stateDir returns the directory for state where the file names none: that of
-// systemd's StateDirectory=, else that of the XDG base directory specification.
-func (e environment) stateDir() string {
-	if dir := e.getenv("STATE_DIRECTORY"); dir != "" {
-		// systemd separates several by colons.
-		dir, _, _ = strings.Cut(dir, ":")
-		return dir
-	}
-	if dir := e.getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "hinged")
-	}
-	if home := e.getenv("HOME"); filepath.IsAbs(home) {
-		return filepath.Join(home, ".local", "state", "hinged")
-	}
-	return ""
-}
-
-// socket returns the control socket where the file names none.
-func (e environment) socket(stateDir string) string {
-	const name = "hinged.sock"
-	if e.getenv("STATE_DIRECTORY") == "" {
-		if dir := e.getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
-			return filepath.Join(dir, name)
-		}
-	}
-	return filepath.Join(stateDir, name)
 }

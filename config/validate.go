@@ -116,16 +116,16 @@ func (v *validator) config(c *Config) {
 	t.choice("log_level", c.LogLevel, logLevels)
 	t.choice("log_format", c.LogFormat, logFormats)
 	if c.StateDir == "" {
-		c.StateDir = v.env.stateDir()
+		c.StateDir = v.env.StateDir()
 		t.check(c.StateDir != "", "state_dir", "there is no default without STATE_DIRECTORY, XDG_STATE_HOME and HOME", nil, "a directory")
 	}
 	t.cleanPath("state_dir", c.StateDir)
-	c.StateDir = v.env.path(c.StateDir)
+	c.StateDir = v.env.Path(c.StateDir)
 	if c.Socket == "" {
-		c.Socket = v.env.socket(c.StateDir)
+		c.Socket = v.env.Socket(c.StateDir)
 	}
 	t.cleanPath("socket", c.Socket)
-	c.Socket = v.env.path(c.Socket)
+	c.Socket = v.env.Path(c.Socket)
 	// sun_path of unix(7) holds 108 bytes, the last of them 0.
 	t.check(len(c.Socket) < 108, "socket", fmt.Sprintf("its path of %d bytes is too long for a Unix socket", len(c.Socket)), nil, "107 bytes at most")
 	if len(c.Accounts) == 0 {
@@ -150,7 +150,7 @@ func (v *validator) config(c *Config) {
 func (t table) cleanPath(key, path string) {
 	t.check(!strings.ContainsFunc(path, unicode.IsControl), key, "control characters in a path", path, "a path")
 	if strings.HasPrefix(path, "~") {
-		t.check(strings.HasPrefix(path, "~/") && filepath.IsAbs(t.env.getenv("HOME")), key, "no home directory to begin at", path, `a path from "/", or from "~/" where HOME is set`)
+		t.check(strings.HasPrefix(path, "~/") && filepath.IsAbs(t.env.Getenv("HOME")), key, "no home directory to begin at", path, `a path from "/", or from "~/" where HOME is set`)
 	}
 }
 
@@ -263,7 +263,7 @@ func (t table) imap(c *IMAP) {
 	t.check(!strings.ContainsFunc(c.Username, unicode.IsControl), "username", "control characters in a name", c.Username, "the name to log in with")
 	t.useless(c.CAFile != "" && c.TLS == "none", "ca_file", `with tls = "none"`)
 	t.cleanPath("ca_file", c.CAFile)
-	c.CAFile = t.env.path(c.CAFile)
+	c.CAFile = t.env.Path(c.CAFile)
 	t.password(&c.Password)
 	t.mailboxes("mailboxes", c.Mailboxes)
 	t.mailboxes("exclude", c.Exclude)
@@ -339,7 +339,7 @@ func (t table) password(p *Password) {
 		t.check(false, set[1], "a second place for the one password", nil, fmt.Sprintf("either it or %s", set[0]))
 	}
 	t.cleanPath("password_file", p.File)
-	p.File = t.env.path(p.File)
+	p.File = t.env.Path(p.File)
 	t.check(!slices.Contains(p.Command, "") && !slices.ContainsFunc(p.Command, func(s string) bool { return strings.ContainsRune(s, 0) }),
 		"password_command", "an empty argument, or one with a zero byte", nil, `a program and its arguments, such as ["pass", "show", "mail"]`)
 	t.check(!strings.ContainsAny(p.Env, "=\x00"), "password_env", "not the name of a variable", nil, "the name of an environment variable, not its value")

@@ -46,7 +46,7 @@ filters: 0 important, 1 ordinary, 2 unsure, 3 on any error.`,
 				if asJSON {
 					return json.NewEncoder(cmd.OutOrStdout()).Encode(d)
 				}
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", d.File, verdict(d.Outcome, d.Reason, d.Score, d.Threshold))
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", d.File, daemon.Verdict(d.Outcome, d.Reason, d.Score, d.Threshold))
 				return err
 			}
 			_, err := ask(cmd.Context(), path, func(b daemon.Backend) (struct{}, error) {
@@ -122,15 +122,6 @@ func eachMessage(path string, stdin io.Reader, fn func(*archive.Message) error) 
 			return err
 		}
 	}
-}
-
-// verdict puts a decision into words: always the score with its threshold.
-func verdict(outcome, reason string, score, threshold float64) string {
-	s := fmt.Sprintf("%s, score %+.3f, threshold %+.3f", outcome, score, threshold)
-	if reason != "" && reason != "threshold" {
-		s += " (" + reason + ")"
-	}
-	return s
 }
 
 func outcomeCode(outcome string) error {

@@ -78,7 +78,7 @@ func explainMessage(cmd *cobra.Command, b daemon.Backend, account, message strin
 // printExplanation shows the greatest parts and sums the others up.
 func printExplanation(w io.Writer, ex daemon.Explanation, most int) error {
 	var b strings.Builder
-	fmt.Fprintln(&b, verdict(ex.Outcome, ex.Reason, ex.ScoreThen, ex.Threshold))
+	fmt.Fprintln(&b, daemon.Verdict(ex.Outcome, ex.Reason, ex.ScoreThen, ex.Threshold))
 	if ex.Score != ex.ScoreThen || ex.Now != ex.Threshold {
 		fmt.Fprintf(&b, "that was at its arrival; now the score is %+.3f, the threshold %+.3f\n", ex.Score, ex.Now)
 	}

@@ -50,6 +50,7 @@ type account struct {
 	source *renewable
 	stage  *pipeline.Ordered[ingest.Event, prepared]
 
+	readers  *readers
 	requests chan func()   // to run between two commits
 	gone     chan struct{} // closed when the writer has ended
 	report   atomic.Pointer[AccountStatus]
@@ -83,7 +84,7 @@ func openAccount(o AccountOptions, s *store.Store, log *slog.Logger, wall func()
 		opts: o, store: s, log: log.With("account", o.Name),
 		clock:    newClock(wall, st.Account.Clock),
 		requests: make(chan func(), requestsQueue), gone: make(chan struct{}),
-		filter: f, vectors: v,
+		filter: f, vectors: v, readers: newReaders(o.Filter.Featurize),
 	}
 	if !f.Configured(o.Filter) {
 		if err := a.apply(&filter.Configured{At: a.clock.now(), Options: o.Filter}); err != nil {

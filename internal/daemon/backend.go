@@ -9,7 +9,6 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/store"
 )
@@ -45,20 +44,6 @@ var ErrNoMessage = errors.New("no such message")
 
 // ErrPaused is wrapped when a paused account is asked to learn.
 var ErrPaused = errors.New("the account is paused")
-
-// classify decides one message as the filter would now.
-func classify(f *filter.Filter, raw []byte) (Classified, error) {
-	reader, err := featurize.New(f.Options().Featurize)
-	if err != nil {
-		return Classified{}, err
-	}
-	m := reader.Read(raw)
-	d, features := f.Classify(m)
-	return Classified{
-		Outcome: d.Outcome.String(), Reason: d.Reason.String(), Score: d.Score, Threshold: d.Threshold,
-		Defects: m.Defects, Parts: partsOf(f.ExplainFeatures(features)),
-	}, nil
-}
 
 // explain takes apart the score of a message named by its Message-ID or key.
 func explain(account string, f *filter.Filter, message string) (Explanation, error) {

@@ -95,11 +95,6 @@ func (c *Client) Explain(ctx context.Context, account, message string) (Explanat
 	return call[Explanation](ctx, c, http.MethodGet, "/v1/explain", url.Values{"account": {account}, "message": {message}}, nil)
 }
 
-// Classify implements Backend.
-func (c *Client) Classify(ctx context.Context, account string, raw []byte) (Classified, error) {
-	return call[Classified](ctx, c, http.MethodPost, "/v1/classify", url.Values{"account": {account}}, raw)
-}
-
 // Verify implements Backend.
 func (c *Client) Verify(ctx context.Context) (Verified, error) {
 	return call[Verified](ctx, c, http.MethodGet, "/v1/verify", nil, nil)

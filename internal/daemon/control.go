@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -14,9 +13,6 @@ import (
 
 	"github.com/hinged/hinged/store"
 )
-
-// maxClassify bounds a message sent for classification.
-const maxClassify = 64 << 20
 
 // socketPatience bounds reading a request's header.
 const socketPatience = 10 * time.Second
@@ -61,13 +57,8 @@ func (d *Daemon) handler() http.Handler {
 		q := r.URL.Query()
 		return d.Explain(r.Context(), q.Get("account"), q.Get("message"))
 	}))
-	mux.HandleFunc("POST /v1/classify", answer(func(r *http.Request) (Classified, error) {
-		raw, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxClassify))
-		if err != nil {
-			return Classified{}, fmt.Errorf("reading the message: %w", err)
-		}
-		return d.Classify(r.Context(), r.URL.Query().Get("account"), raw)
-	}))
+	mux.HandleFunc("POST /v1/classify", answer(d.serveClassify))
+	mux.HandleFunc("POST /v1/filter", d.serveFilter)
 	mux.HandleFunc("POST /v1/pause", answer(func(r *http.Request) (Switched, error) {
 		return d.Pause(r.Context(), r.URL.Query().Get("account"))
 	}))
@@ -169,19 +160,6 @@ func (d *Daemon) Explain(ctx context.Context, name, message string) (ex Explanat
 		return err
 	})
 	return ex, err
-}
-
-// Classify implements Backend.
-func (d *Daemon) Classify(ctx context.Context, name string, raw []byte) (c Classified, err error) {
-	a, err := d.account(name)
-	if err != nil {
-		return c, err
-	}
-	err = a.do(ctx, func() error {
-		c, err = classify(a.filter, raw)
-		return err
-	})
-	return c, err
 }
 
 // Verify implements Backend.

@@ -18,6 +18,7 @@ type Offline struct {
 	options store.Options
 	version string
 	filters map[string]*filter.Filter
+	readers map[string]*readers
 }
 
 // OpenOffline opens the store at path. It fails with store.ErrRunning while a
@@ -27,7 +28,10 @@ func OpenOffline(path, version string, o store.Options) (*Offline, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Offline{store: s, path: path, options: o, version: version, filters: map[string]*filter.Filter{}}, nil
+	return &Offline{
+		store: s, path: path, options: o, version: version,
+		filters: map[string]*filter.Filter{}, readers: map[string]*readers{},
+	}, nil
 }
 
 // Close implements Backend.
@@ -129,15 +133,6 @@ func (o *Offline) Explain(_ context.Context, account, message string) (Explanati
 		return Explanation{}, err
 	}
 	return explain(name, f, message)
-}
-
-// Classify implements Backend.
-func (o *Offline) Classify(_ context.Context, account string, raw []byte) (Classified, error) {
-	_, f, err := o.named(account)
-	if err != nil {
-		return Classified{}, err
-	}
-	return classify(f, raw)
 }
 
 // Verify implements Backend.

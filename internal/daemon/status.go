@@ -186,17 +186,6 @@ type Explanation struct {
 	Parts     []Part     `json:"parts"`                  // by descending |amount|; they add up to the score
 }
 
-// Classified is what `hinged classify` says of one message.
-type Classified struct {
-	File      string   `json:"file,omitempty"`    // the path, with # and the number of the message where there are several; - is standard input
-	Outcome   string   `json:"outcome"`           // important, unsure, ordinary or undecided
-	Reason    string   `json:"reason"`            // what decided: threshold, or why there was another outcome
-	Score     float64  `json:"score"`             // of the message as it would arrive now
-	Threshold float64  `json:"threshold"`         // that the score is held against
-	Defects   []string `json:"defects,omitempty"` // what was broken in the message, in words
-	Parts     []Part   `json:"parts,omitempty"`   // of the score, by descending |amount|
-}
-
 // Verified is what `hinged verify` found.
 type Verified struct {
 	// Problems are what the store's own check found, in words.

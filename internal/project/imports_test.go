@@ -20,7 +20,8 @@ var layers = []struct {
 	may     []string
 }{
 	{"model", nil},
-	{"config", nil},
+	{"config", []string{"config/where"}},
+	{"config/where", nil},
 	{"ingest", nil},
 	{"ingest/...", []string{"ingest"}},
 	{"featurize", []string{"model"}},
