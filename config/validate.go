@@ -213,7 +213,7 @@ const maxKeywordBytes = 100
 
 // reserved are the flags and keywords that already mean something that the
 // owner or the server says (RFC 9051 section 2.3.2, RFC 5788's registry).
-var reserved = []string{"$junk", "$notjunk", "$phishing", "$forwarded", "$mdnsent", "$submitted", "$submitpending", "$muted", "junk", "nonjunk", "notjunk"}
+var reserved = []string{"$junk", "$notjunk", "$phishing", "$forwarded", "$mdnsent", "$submitted", "$submitpending", "$muted", "junk", "nonjunk", "notjunk", "$hingedcheck"}
 
 func (t table) marks(marks []string) {
 	if len(marks) == 0 {

@@ -22,13 +22,18 @@ func CanonicalFlag(flag string) string {
 	return f
 }
 
+// CheckKeyword is set on one message and taken off again by hinged check, to
+// find out whether the server keeps keywords.
+const CheckKeyword = "$HingedCheck"
+
 // CanonicalFlags returns the canonical spellings, sorted, each once, without
-// \Recent, which is about sessions and not about the message. The result is
-// never shared with the argument; it is nil when no flag is left.
+// \Recent, which is about sessions and not about the message, and without
+// CheckKeyword, which is our own and no word of the owner. The result is never
+// shared with the argument; it is nil when no flag is left.
 func CanonicalFlags(flags []string) []string {
 	var out []string
 	for _, f := range flags {
-		if c := CanonicalFlag(f); c != `\recent` {
+		if c := CanonicalFlag(f); c != `\recent` && c != "$hingedcheck" {
 			out = append(out, c)
 		}
 	}

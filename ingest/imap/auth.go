@@ -33,10 +33,10 @@ func (oauthBearer) Next([]byte) ([]byte, error) { return []byte{1}, nil }
 func (s *session) login(ctx context.Context, o *Options) error {
 	secret, err := o.Password(ctx)
 	if err != nil {
-		return fmt.Errorf("%w: %s", errNoPassword, clean(err.Error()))
+		return fmt.Errorf("%w: %s", ErrNoPassword, clean(err.Error()))
 	}
 	if secret == "" {
-		return fmt.Errorf("%w: it is empty", errNoPassword)
+		return fmt.Errorf("%w: it is empty", ErrNoPassword)
 	}
 	s.begin()
 	defer s.guard.end()
@@ -47,11 +47,11 @@ func (s *session) login(ctx context.Context, o *Options) error {
 	switch mech, useLogin := s.mechanism(o, caps, secret); {
 	case useLogin:
 		if caps.Has(goimap.CapLoginDisabled) {
-			return fmt.Errorf("%w: it wants LOGIN only after TLS, or not at all", errNoMechanism)
+			return fmt.Errorf("%w: it wants LOGIN only after TLS, or not at all", ErrNoMechanism)
 		}
 		err = s.client.Login(o.Username, secret).Wait()
 	case mech == nil:
-		return fmt.Errorf("%w (%s)", errNoMechanism, o.Auth)
+		return fmt.Errorf("%w (%s)", ErrNoMechanism, o.Auth)
 	default:
 		err = s.client.Authenticate(mech)
 	}
@@ -61,7 +61,7 @@ func (s *session) login(ctx context.Context, o *Options) error {
 	err = wireError(err, s.guard.why())
 	var status *statusError
 	if errors.As(err, &status) && !status.passing() {
-		return fmt.Errorf("%w: %s", errRefused, redact(status.Error(), o.Username, secret))
+		return fmt.Errorf("%w: %s", ErrRefused, redact(status.Error(), o.Username, secret))
 	}
 	if errors.As(err, &status) {
 		return errors.New(redact(status.Error(), o.Username, secret))

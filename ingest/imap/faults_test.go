@@ -35,13 +35,13 @@ func TestBadDays(t *testing.T) {
 		bad     func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool // true: it went wrong here
 		why     error
 	}{
-		{"mute at login", 150 * time.Millisecond, on("AUTHENTICATE", func(c *testkit.FakeConn, _ testkit.FakeCommand) { c.Mute() }), errMute},
-		{"mute at SELECT", 150 * time.Millisecond, on("SELECT", func(c *testkit.FakeConn, _ testkit.FakeCommand) { c.Mute() }), errMute},
+		{"mute at login", 150 * time.Millisecond, on("AUTHENTICATE", func(c *testkit.FakeConn, _ testkit.FakeCommand) { c.Mute() }), ErrMute},
+		{"mute at SELECT", 150 * time.Millisecond, on("SELECT", func(c *testkit.FakeConn, _ testkit.FakeCommand) { c.Mute() }), ErrMute},
 		{"mute in the middle of a message", 150 * time.Millisecond, on("UID FETCH", func(c *testkit.FakeConn, _ testkit.FakeCommand) {
 			c.Raw("* 1 FETCH (UID 1 FLAGS () BODY[]<0> {1000}\r\nFrom: a@exam")
 			c.Mute()
-		}), errMute},
-		{"mute at IDLE", 150 * time.Millisecond, on("IDLE", func(c *testkit.FakeConn, _ testkit.FakeCommand) { c.Mute() }), errMute},
+		}), ErrMute},
+		{"mute at IDLE", 150 * time.Millisecond, on("IDLE", func(c *testkit.FakeConn, _ testkit.FakeCommand) { c.Mute() }), ErrMute},
 		{"BYE at login", 0, on("AUTHENTICATE", bye), errClosed},
 		{"BYE at SELECT", 0, on("SELECT", bye), errClosed},
 		{"BYE in the middle of a message", 0, on("UID FETCH", func(c *testkit.FakeConn, cmd testkit.FakeCommand) {
@@ -176,7 +176,7 @@ func TestHalfOpenConnectionIsFoundAndReplaced(t *testing.T) {
 	p.Freeze()
 	m := testkit.NewMail(1).Next()
 	uid := d.Owner(t).Append("INBOX", m.Raw, m.Date)
-	awaitProblem(t, r, errMute.Error())
+	awaitProblem(t, r, ErrMute.Error())
 	p.Thaw()
 	e, _ := r.await("arrival of meanwhile", at, arrivalOf("INBOX", uid))
 	if e.(ingest.Arrival).Backlog {
@@ -216,7 +216,7 @@ func TestWrongPasswordIsNotHammeredAndHealsByItself(t *testing.T) {
 		return current, nil
 	}
 	r := startSource(t, o)
-	problem := awaitProblem(t, r, errRefused.Error())
+	problem := awaitProblem(t, r, ErrRefused.Error())
 	if strings.Contains(problem, current) {
 		t.Errorf("the problem tells the password: %q", problem)
 	}

@@ -97,7 +97,7 @@ func (g *guard) Read(p []byte) (int, error) {
 	default:
 		var timeout net.Error
 		if errors.As(err, &timeout) && timeout.Timeout() {
-			err = errMute
+			err = ErrMute
 		}
 	}
 	if g.cause == nil {

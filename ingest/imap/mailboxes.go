@@ -51,8 +51,9 @@ func (s *Source) watches(name string, role ingest.Role) bool {
 
 // listed is one mailbox that the server has.
 type listed struct {
-	name string
-	role ingest.Role
+	name   string
+	role   ingest.Role
+	byName bool // the role is what such names customarily mean
 }
 
 // list returns the mailboxes that can be opened, sorted by name.
@@ -93,6 +94,7 @@ func (s *session) list(ctx context.Context) ([]listed, error) {
 			out[i].role = ingest.RoleInbox
 		case !special:
 			out[i].role = customary[strings.ToLower(l.name)]
+			out[i].byName = out[i].role != ingest.RoleOther
 		}
 	}
 	return slices.CompactFunc(out, func(a, b listed) bool { return a.name == b.name }), ctx.Err()

@@ -199,15 +199,17 @@ func (v *visit) store(req ingest.MarkRequest, since uint64) (late bool, err erro
 	if req.Clear {
 		op = goimap.StoreFlagsDel
 	}
-	opts := &goimap.StoreOptions{}
-	if v.condstore {
-		opts.UnchangedSince = since
+	if !v.condstore {
+		since = 0
 	}
-	s := v.session
+	return v.session.store(req.Place.UID, op, req.Flag, since)
+}
+
+func (s *session) store(uid uint32, op goimap.StoreFlagsOp, flag string, since uint64) (late bool, err error) {
 	s.beginFor(1)
 	s.modified.start()
-	cmd := s.client.Store(goimap.UIDSetNum(goimap.UID(req.Place.UID)),
-		&goimap.StoreFlags{Op: op, Flags: []goimap.Flag{goimap.Flag(req.Flag)}}, opts)
+	cmd := s.client.Store(goimap.UIDSetNum(goimap.UID(uid)),
+		&goimap.StoreFlags{Op: op, Flags: []goimap.Flag{goimap.Flag(flag)}}, &goimap.StoreOptions{UnchangedSince: since})
 	err = cmd.Close()
 	late = s.modified.end()
 	s.guard.end()

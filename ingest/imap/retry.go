@@ -2,6 +2,7 @@ package imap
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -14,16 +15,20 @@ import (
 
 // What can go wrong on the wire.
 var (
-	errMute   = errors.New("the server stayed mute")
+	// ErrMute: the server said nothing for longer than Options.CommandTimeout.
+	ErrMute   = errors.New("the server stayed mute")
 	errBudget = errors.New("the server sent more than was asked for")
 	errClosed = errors.New("the server closed the connection")
 )
 
-// What can go wrong at login. Both are waited out slowly.
+// What can go wrong at login. All are waited out slowly.
 var (
-	errRefused     = errors.New("the server refused the login")
-	errNoMechanism = errors.New("the server does not offer the way to log in that was asked for")
-	errNoPassword  = errors.New("the password could not be had")
+	// ErrRefused: the server knows no such user and password.
+	ErrRefused = errors.New("the server refused the login")
+	// ErrNoMechanism: the server offers no way to log in that Options.Auth allows.
+	ErrNoMechanism = errors.New("the server does not offer the way to log in that was asked for")
+	// ErrNoPassword: Options.Password gave none.
+	ErrNoPassword = errors.New("the password could not be had")
 )
 
 // errProtocol wraps what the server said that is not IMAP, or not an answer to
@@ -48,7 +53,7 @@ func retryable(ctx context.Context, err error) verdict {
 		return stop // whatever broke, it broke because we are leaving
 	case errors.As(err, &emit):
 		return stop // the receiver is gone; a new connection does not bring it back
-	case errors.Is(err, errRefused), errors.Is(err, errNoPassword), errors.Is(err, errNoMechanism):
+	case errors.Is(err, ErrRefused), errors.Is(err, ErrNoPassword), errors.Is(err, ErrNoMechanism):
 		return againSlow // someone must change a password or a setting; they may, so never give up
 	default:
 		// Refused or broken connections, mute servers, BYE, bad certificates,
@@ -74,7 +79,10 @@ func isProtocol(err error) bool {
 func wireError(err, cause error) error {
 	var status *goimap.Error
 	var timeout net.Error
+	var cert *tls.CertificateVerificationError
 	switch {
+	case errors.As(err, &cert):
+		return err
 	case errors.As(err, &status) && cause == nil:
 		return &statusError{Type: string(status.Type), Code: string(status.Code), Text: clean(status.Text)}
 	case errors.Is(cause, io.EOF), errors.Is(cause, io.ErrUnexpectedEOF):

@@ -36,6 +36,7 @@ type session struct {
 	onSync func()      // called when the session has caught up with the server
 
 	modified modifiedWatch
+	tls      *tls.ConnectionState // nil in the clear
 
 	seen   atomic.Uint32 // hints not yet taken
 	hinted chan struct{} // holds one when there may be hints
@@ -44,27 +45,43 @@ type session struct {
 // dial connects, protects the connection and logs in. When ctx ends the
 // connection breaks, and everything that waits on it returns.
 func dial(ctx context.Context, o *Options) (*session, error) {
+	s, err := reach(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.enter(ctx); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// reach connects and protects the connection, as far as the greeting.
+func reach(ctx context.Context, o *Options) (*session, error) {
 	raw, err := o.Dial(ctx, "tcp", o.Address)
 	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", o.Address, err)
+		return nil, fmt.Errorf("connect to %s: %w", o.Address, &StageError{StageConnect, err})
 	}
 	s := &session{o: o, hinted: make(chan struct{}, 1)}
 	if err := s.start(ctx, raw); err != nil {
 		s.close()
 		return nil, fmt.Errorf("connect to %s: %w", o.Address, err)
 	}
-	if err := s.login(ctx, o); err != nil {
-		s.close()
-		return nil, err
+	return s, nil
+}
+
+// enter logs in and finds out what the server can do.
+func (s *session) enter(ctx context.Context) error {
+	if err := s.login(ctx, s.o); err != nil {
+		return err
 	}
 	s.begin()
 	s.caps = s.client.Caps() // other ones than before the login
 	s.guard.end()
 	if s.caps == nil {
-		s.close()
-		return nil, fmt.Errorf("ask for capabilities: %w", wireError(errClosed, s.guard.why()))
+		return fmt.Errorf("ask for capabilities: %w", wireError(errClosed, s.guard.why()))
 	}
-	return s, nil
+	return nil
 }
 
 func (s *session) start(ctx context.Context, raw net.Conn) error {
@@ -74,6 +91,14 @@ func (s *session) start(ctx context.Context, raw net.Conn) error {
 	}
 	if host, _, err := net.SplitHostPort(s.o.Address); err == nil && conf.ServerName == "" {
 		conf.ServerName = host
+	}
+	verify := conf.VerifyConnection
+	conf.VerifyConnection = func(state tls.ConnectionState) error {
+		s.tls = &state
+		if verify == nil {
+			return nil
+		}
+		return verify(state)
 	}
 	conn := raw
 	if s.o.TLS == TLSImplicit {
@@ -88,7 +113,11 @@ func (s *session) start(ctx context.Context, raw net.Conn) error {
 	defer s.guard.end()
 	if c, ok := conn.(*tls.Conn); ok {
 		if err := c.HandshakeContext(ctx); err != nil {
-			return fmt.Errorf("TLS: %w", err)
+			var timeout net.Error
+			if errors.As(err, &timeout) && timeout.Timeout() {
+				err = ErrMute
+			}
+			return &StageError{StageTLS, fmt.Errorf("TLS: %w", err)}
 		}
 	}
 	opts := &imapclient.Options{
@@ -111,14 +140,14 @@ func (s *session) start(ctx context.Context, raw net.Conn) error {
 	if s.o.TLS == TLSStart {
 		client, err := imapclient.NewStartTLS(s.guard, opts)
 		if err != nil {
-			return fmt.Errorf("STARTTLS: %w", wireError(err, s.guard.why()))
+			return &StageError{StageTLS, fmt.Errorf("STARTTLS: %w", wireError(err, s.guard.why()))}
 		}
 		s.client = client
 		return nil
 	}
 	s.client = imapclient.New(s.guard, opts)
 	if err := s.client.WaitGreeting(); err != nil {
-		return fmt.Errorf("greeting: %w", wireError(err, s.guard.why()))
+		return &StageError{StageGreeting, fmt.Errorf("greeting: %w", wireError(err, s.guard.why()))}
 	}
 	return nil
 }

@@ -216,8 +216,10 @@ func (v *visit) survey(ctx context.Context, next, exists uint32) error {
 }
 
 // exists is how many messages the mailbox has now.
-func (v *visit) exists() uint32 {
-	if m := v.session.client.Mailbox(); m != nil {
+func (v *visit) exists() uint32 { return v.session.exists() }
+
+func (s *session) exists() uint32 {
+	if m := s.client.Mailbox(); m != nil {
 		return m.NumMessages
 	}
 	return 0
@@ -225,24 +227,27 @@ func (v *visit) exists() uint32 {
 
 // search returns the UIDs that exist, 1 to limit.
 func (v *visit) search(limit, exists uint32) (uidRanges, error) {
-	s := v.session
-	var opts *goimap.SearchOptions
-	if s.has(goimap.CapESearch) {
-		opts = &goimap.SearchOptions{ReturnAll: true}
-	}
 	stop := goimap.UID(limit)
 	if limit == ^uint32(0)-1 {
 		stop = 0 // "*"
 	}
+	return v.session.search(&goimap.SearchCriteria{UID: []goimap.UIDSet{{{Start: 1, Stop: stop}}}}, limit, exists)
+}
+
+// search returns the UIDs, none above limit, of the messages in the selected
+// mailbox, of which there are exists, that fit the criteria.
+func (s *session) search(criteria *goimap.SearchCriteria, limit, exists uint32) (uidRanges, error) {
+	var opts *goimap.SearchOptions
+	if s.has(goimap.CapESearch) {
+		opts = &goimap.SearchOptions{ReturnAll: true}
+	}
 	s.guard.begin(s.o.CommandTimeout, s.patience(), commandBudget+12*int64(exists))
-	found, err := s.client.UIDSearch(&goimap.SearchCriteria{
-		UID: []goimap.UIDSet{{{Start: 1, Stop: stop}}},
-	}, opts).Wait()
+	found, err := s.client.UIDSearch(criteria, opts).Wait()
 	s.guard.end()
 	if err != nil {
 		return nil, s.fail("search for UIDs", err)
 	}
-	r, ok := ranges(found.All, limit, max(exists, v.exists()))
+	r, ok := ranges(found.All, limit, max(exists, s.exists()))
 	if !ok {
 		return nil, s.broken("a search for UIDs up to %d among %d messages found others or more", limit, exists)
 	}

@@ -33,10 +33,11 @@ var layers = []struct {
 	{"internal/filter", []string{"featurize", "ingest", "model", "store"}},
 	{"internal/evaluate", []string{"featurize", "ingest", "ingest/archive", "internal/filter", "internal/pipeline", "model", "store"}},
 	{"internal/daemon", []string{"featurize", "ingest/...", "internal/dashboard", "internal/evaluate", "internal/filter", "internal/passthrough", "internal/pipeline", "model", "store"}},
+	{"internal/setup", []string{"config", "ingest", "ingest/imap", "internal/daemon", "store"}},
 	{"internal/dashboard", nil},
 	{"internal/project", nil}, // tests only
 	{"internal/e2e", nil},     // tests only
-	{"cmd/...", []string{"config", "featurize", "ingest/...", "internal/daemon", "internal/dashboard", "internal/evaluate", "internal/filter", "internal/passthrough", "internal/pipeline", "model", "store"}},
+	{"cmd/...", []string{"config", "featurize", "ingest/...", "internal/daemon", "internal/dashboard", "internal/evaluate", "internal/filter", "internal/passthrough", "internal/pipeline", "internal/setup", "model", "store"}},
 }
 
 // unfit lists packages of the standard library that would make the state

@@ -1,0 +1,182 @@
+package imap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	goimap "github.com/emersion/go-imap/v2"
+
+	"github.com/hinged/hinged/ingest"
+)
+
+// ErrEmptyMailbox is returned by Try where there is no message to try it on.
+var ErrEmptyMailbox = errors.New("the mailbox is empty")
+
+// restoreTimeout bounds the second attempt to take a tried keyword off again,
+// which is made on a connection of its own and also when the caller has gone.
+const restoreTimeout = 20 * time.Second
+
+// Trial is how a keyword was set on one message and taken off again.
+type Trial struct {
+	Place       ingest.Place
+	Conditional bool // set only if the message was unchanged (RFC 7162)
+	// Kept: it was there after the mailbox was opened anew. When it was not,
+	// Words may say why.
+	Kept  bool
+	Words string // the server's, when it said no
+	// Leftover: the keyword was on the message already, from a trial that was cut
+	// short. It is off now.
+	Leftover bool
+}
+
+// RestoreError says that a keyword which was tried may still be on a message.
+type RestoreError struct {
+	Place   ingest.Place
+	Keyword string
+	Err     error
+}
+
+func (e *RestoreError) Error() string {
+	return fmt.Sprintf("%s may still be on the message with UID %d in %s: %v", e.Keyword, e.Place.UID, e.Place.Mailbox, e.Err)
+}
+
+func (e *RestoreError) Unwrap() error { return e.Err }
+
+// Try sets a keyword on one message of a mailbox, its oldest, opens the mailbox
+// anew to see whether it was kept, takes it off again and looks once more. No
+// other flag is touched. Once the keyword may be on the message it is taken off
+// whatever happens, over a second connection if need be and also when ctx has
+// ended; a *RestoreError says that not even this worked.
+func (p *Probe) Try(ctx context.Context, mailbox, keyword string) (t Trial, err error) {
+	if err := ValidFlag(keyword); err != nil || strings.HasPrefix(keyword, `\`) {
+		return t, fmt.Errorf("%q is no keyword", keyword)
+	}
+	uid, words, modseq, err := p.subject(mailbox)
+	if err != nil {
+		return t, err
+	}
+	t.Place = ingest.Place{Mailbox: mailbox, UIDValidity: p.open.UIDValidity, UID: uid}
+	defer func() {
+		// From here on the keyword may be there.
+		if failed := p.takeOff(ctx, t.Place, keyword); failed != nil {
+			err = errors.Join(err, &RestoreError{t.Place, keyword, failed})
+		}
+	}()
+	if t.Leftover = holds(words, keyword); t.Leftover {
+		if err := p.clear(t.Place, keyword); err != nil {
+			return t, err
+		}
+		if _, err := p.Open(mailbox, false); err != nil {
+			return t, err
+		}
+		if _, modseq, _, err = p.flags(uid); err != nil {
+			return t, err
+		}
+	}
+	t.Conditional = p.cond && modseq != 0
+	late := true
+	for n := 0; late && n < storeTries; n++ {
+		if !t.Conditional {
+			modseq = 0
+		}
+		late, err = p.s.store(uid, goimap.StoreFlagsAdd, keyword, modseq)
+		if status, no := isStatus(err); no {
+			t.Words = status.Error()
+			return t, nil
+		}
+		if err != nil {
+			return t, err
+		}
+		if _, modseq, _, err = p.flags(uid); err != nil {
+			return t, err
+		}
+	}
+	if late {
+		t.Words = "the message changed again and again"
+		return t, nil
+	}
+	if _, err = p.Open(mailbox, true); err != nil {
+		return t, err
+	}
+	words, _, there, err := p.flags(uid)
+	t.Kept = holds(words, keyword)
+	if err == nil && !there {
+		t.Words = "the message went away meanwhile"
+	}
+	return t, err
+}
+
+// subject opens a mailbox and returns its oldest message and its flags.
+func (p *Probe) subject(mailbox string) (uid uint32, words []string, modseq uint64, err error) {
+	if _, err := p.Open(mailbox, false); err != nil {
+		return 0, nil, 0, err
+	}
+	found, err := p.search(&goimap.SearchCriteria{UID: []goimap.UIDSet{{{Start: 1, Stop: 0}}}})
+	if err != nil {
+		return 0, nil, 0, err
+	}
+	if len(found) == 0 {
+		return 0, nil, 0, ErrEmptyMailbox
+	}
+	uid = found[0].first
+	words, modseq, ok, err := p.flags(uid)
+	if err == nil && !ok {
+		err = fmt.Errorf("the message with UID %d in %s went away", uid, mailbox)
+	}
+	return uid, words, modseq, err
+}
+
+func holds(words []string, keyword string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(w, keyword) })
+}
+
+// takeOff makes sure that the keyword is off the message.
+func (p *Probe) takeOff(ctx context.Context, at ingest.Place, keyword string) error {
+	if ctx.Err() == nil {
+		if err := p.clear(at, keyword); err == nil {
+			return nil
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoreTimeout)
+	defer cancel()
+	again, err := Reach(ctx, p.o)
+	if err != nil {
+		return err
+	}
+	defer again.Close()
+	if err := again.Login(ctx); err != nil {
+		return err
+	}
+	return again.clear(at, keyword)
+}
+
+// clear takes the keyword off the message and looks whether it is off. A message
+// that is gone has none.
+func (p *Probe) clear(at ingest.Place, keyword string) error {
+	// Opened anew, so that what is read is what the server stored.
+	if _, err := p.Open(at.Mailbox, false); err != nil {
+		return err
+	}
+	if p.open.UIDValidity != at.UIDValidity {
+		return fmt.Errorf("%s was renumbered meanwhile", at.Mailbox)
+	}
+	words, _, there, err := p.flags(at.UID)
+	if err != nil || !there || !holds(words, keyword) {
+		return err
+	}
+	if _, err := p.s.store(at.UID, goimap.StoreFlagsDel, keyword, 0); err != nil {
+		return err
+	}
+	if _, err := p.Open(at.Mailbox, true); err != nil {
+		return err
+	}
+	words, _, _, err = p.flags(at.UID)
+	if err == nil && holds(words, keyword) {
+		err = errors.New("the server said yes and left it there")
+	}
+	return err
+}

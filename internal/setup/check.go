@@ -1,0 +1,313 @@
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hinged/hinged/config"
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/ingest/imap"
+	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/store"
+)
+
+// Checker tests that a configuration works. Make one for each check.
+type Checker struct {
+	Path    string // the configuration file
+	Config  *config.Config
+	Account string // this one alone; "": all
+	NoWrite bool   // leave out the flag that is set and taken off again
+	// StorePath is where the state is.
+	StorePath string
+	// IMAP turns an account into what its connection needs.
+	IMAP func(*config.Account) (imap.Options, error)
+	// Tell is called with each finding as it is found; nil is fine.
+	Tell func(Finding)
+	// Now is the moment against which certificates are held; time.Now.
+	Now func() time.Time
+	// Patience is how long a server may be mute; 5 seconds.
+	Patience time.Duration
+
+	report Report
+	client *daemon.Client // nil: no daemon runs
+}
+
+// Run makes all tests. Nothing it tests makes it fail; the error says that there
+// is no such account.
+func (c *Checker) Run(ctx context.Context) (Report, error) {
+	c.report = Report{Config: c.Path, OK: true, Findings: []Finding{}}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Patience == 0 {
+		c.Patience = patience
+	}
+	var accounts []*config.Account
+	var names []string
+	for i := range c.Config.Accounts {
+		a := &c.Config.Accounts[i]
+		names = append(names, a.Name)
+		if c.Account == "" || c.Account == a.Name {
+			accounts = append(accounts, a)
+		}
+	}
+	if len(accounts) == 0 {
+		return c.report, fmt.Errorf("%w: %s is none of %s", daemon.ErrNoAccount, c.Account, strings.Join(names, ", "))
+	}
+	c.add(OK, "", "config", "", "%s is valid: %s", c.Path, count(len(names), "account"))
+	c.state()
+	c.store(ctx)
+	if c.client != nil {
+		defer c.client.Close()
+	}
+	for _, a := range accounts {
+		c.account(ctx, a)
+	}
+	return c.report, nil
+}
+
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+// state tests that the state directory can be written to, and makes none: it may
+// have to belong to another user.
+func (c *Checker) state() {
+	dir := filepath.Dir(c.StorePath)
+	at, what := dir, "is writable"
+	info, err := os.Stat(at)
+	for errors.Is(err, fs.ErrNotExist) && filepath.Dir(at) != at {
+		at = filepath.Dir(at)
+		what = "will be made at the first start"
+		info, err = os.Stat(at)
+	}
+	const mend = "choose another state_dir, or give this one to the user that hinged runs as"
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is a file", at)
+	}
+	if err == nil {
+		var probe string
+		if probe, err = os.MkdirTemp(at, ".hinged-check-*"); err == nil {
+			err = os.Remove(probe)
+		}
+	}
+	switch {
+	case err != nil:
+		c.add(Fail, "", "state", mend, "%s cannot be written to: %v", dir, err)
+	case at == dir && info.Mode().Perm()&0o077 != 0:
+		c.add(Warn, "", "state", "chmod 700 "+dir, "%s %s, and others on this machine can look into it", dir, what)
+	default:
+		c.add(OK, "", "state", "", "%s %s", dir, what)
+	}
+}
+
+// store tests that a daemon has the store, or that it opens.
+func (c *Checker) store(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, c.Patience)
+	defer cancel()
+	client, err := daemon.Dial(ctx, c.Config.Socket)
+	if err == nil {
+		st, err := client.Status(ctx)
+		if err != nil {
+			_ = client.Close()
+			c.add(Fail, "", "store", "stop that daemon and start it again", "something listens on %s and does not answer: %v", c.Config.Socket, err)
+			return
+		}
+		c.client = client
+		c.add(OK, "", "store", "", "the daemon has it: hinged %s, process %d", st.Version, st.PID)
+		return
+	}
+	if !errors.Is(err, daemon.ErrNotRunning) {
+		c.add(Fail, "", "store", "run hinged as the user whose socket that is, or choose another socket", "the control socket cannot be used: %v", err)
+		return
+	}
+	s, err := store.OpenReadOnly(c.StorePath, store.Options{})
+	switch {
+	case err == nil:
+		err = s.Close()
+		c.add(OK, "", "store", "", "%s opens, and no daemon runs", c.StorePath)
+		if err != nil {
+			c.add(Fail, "", "store", "look at the disk", "%v", err)
+		}
+	case errors.Is(err, fs.ErrNotExist):
+		c.add(OK, "", "store", "", "there is none yet; the first start makes it")
+	case errors.Is(err, store.ErrRunning):
+		c.add(Warn, "", "store", "stop the other process, or set socket as it has it", "another process has %s open, but nothing listens on %s", c.StorePath, c.Config.Socket)
+	case errors.Is(err, store.ErrDamaged):
+		c.add(Fail, "", "store", "put a backup in its place, or move it away to begin anew", "%v", err)
+	case errors.Is(err, store.ErrNewer):
+		c.add(Fail, "", "store", "use the newer hinged", "%v", err)
+	default:
+		c.add(Fail, "", "store", "look at state_dir", "%v", err)
+	}
+}
+
+// account tests everything about one account, as far as it goes.
+func (c *Checker) account(ctx context.Context, a *config.Account) {
+	ctx, cancel := context.WithTimeout(ctx, 12*c.Patience)
+	defer cancel()
+	if !c.secret(ctx, a) {
+		return
+	}
+	o, err := c.IMAP(a)
+	if err != nil {
+		c.add(Fail, a.Name, "tls", "set ca_file to a file of certificates in PEM form", "%v", err)
+		return
+	}
+	o.CommandTimeout = c.Patience
+	o.Dial = (&net.Dialer{Timeout: c.Patience}).DialContext
+	if !c.name(ctx, a, o.Address) {
+		return
+	}
+	p, ok := c.connect(ctx, a, o)
+	if !ok {
+		return
+	}
+	defer p.Close()
+	if !c.login(ctx, a, p) {
+		return
+	}
+	c.abilities(a, p)
+	if !c.folders(ctx, a, p) || !c.marks(a, p) {
+		return
+	}
+	c.flag(ctx, a, p)
+}
+
+// secret tests that the password can be had, and by nobody else.
+func (c *Checker) secret(ctx context.Context, a *config.Account) bool {
+	where := &a.IMAP.Password
+	if _, err := where.ReadPassword(ctx); err != nil {
+		mend := "see that the file is there and readable for the user that hinged runs as"
+		switch {
+		case len(where.Command) > 0:
+			mend = "run the command by hand, as the user that hinged runs as"
+		case where.Env != "":
+			mend = "set that variable where hinged is started"
+		case where.Credential != "":
+			mend = "systemd gives it to the service alone; to check with it: systemd-run --pty -p LoadCredential=… hinged check"
+		}
+		c.add(Fail, a.Name, "password", mend, "%v", err)
+		return false
+	}
+	if where.File == "" {
+		c.add(OK, a.Name, "password", "", "it can be had")
+		return true
+	}
+	level, mend, text := Readers(where.File)
+	c.add(level, a.Name, "password", mend, "%s %s", where.File, text)
+	return true
+}
+
+// Readers tells who can read a file beside its owner.
+func Readers(path string) (level Level, mend, text string) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return Fail, "see that the file is there", err.Error()
+	}
+	mode := info.Mode().Perm()
+	switch {
+	case mode&0o004 != 0 && reachable(path):
+		return Fail, "chmod 600 " + path, "can be read by everybody on this machine"
+	case mode&0o040 != 0:
+		return Warn, "chmod 600 " + path + ", unless that is meant so", "can be read by its group"
+	}
+	return OK, "", "can be read by its owner alone"
+}
+
+// reachable reports whether everybody may enter all directories above path.
+func reachable(path string) bool {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return true
+	}
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		if info, err := os.Stat(dir); err == nil && info.Mode().Perm()&0o001 == 0 {
+			return false
+		}
+		if filepath.Dir(dir) == dir {
+			return true
+		}
+	}
+}
+
+// abilities tells what the server can do, and what its lack costs.
+func (c *Checker) abilities(a *config.Account, p *imap.Probe) {
+	var has []string
+	for _, able := range useful {
+		if p.Has(able) {
+			has = append(has, able)
+		}
+	}
+	c.add(OK, a.Name, "abilities", "", "the server can %s", orNothing(has))
+	if !p.Has("IDLE") {
+		c.add(Warn, a.Name, "abilities", "a shorter poll_interval finds new mail sooner",
+			"it cannot IDLE: new mail is found only every %s", a.IMAP.PollInterval)
+	}
+	if !p.Has("CONDSTORE") {
+		c.add(Warn, a.Name, "abilities", "none is needed; a server with CONDSTORE is asked for less",
+			"it has no CONDSTORE: all flags are compared each time, and a mark cannot be made to depend on nobody having changed the message")
+	}
+}
+
+// folders tells which mailboxes have a use, and whether those of the
+// configuration are there.
+func (c *Checker) folders(ctx context.Context, a *config.Account, p *imap.Probe) bool {
+	list, err := p.Mailboxes(ctx)
+	if err != nil {
+		c.add(Fail, a.Name, "folders", mendWire(err), "%v", err)
+		return false
+	}
+	var names, uses []string
+	roles := map[ingest.Role]bool{}
+	for _, m := range list {
+		names = append(names, m.Name)
+		if m.Role == ingest.RoleOther {
+			continue
+		}
+		roles[m.Role] = true
+		if m.Role != ingest.RoleInbox {
+			use := m.Role.String() + " is " + m.Name
+			if m.ByName {
+				use += " (by its name)"
+			}
+			uses = append(uses, use)
+		}
+	}
+	c.add(OK, a.Name, "folders", "", "%s: %s", count(len(names), "folder"), orNothing(uses))
+	if !roles[ingest.RoleSent] {
+		c.add(Warn, a.Name, "folders", `give the folder of sent mail its special use on the server, or name it "Sent"`,
+			"there is no folder of sent mail, so an answer is seen only where the mail program sets \\Answered")
+	}
+	for _, key := range []struct {
+		key   string
+		names []string
+	}{{"mailboxes", a.IMAP.Mailboxes}, {"exclude", a.IMAP.Exclude}} {
+		for _, name := range key.names {
+			if !slices.ContainsFunc(names, func(n string) bool { return n == name || strings.EqualFold(n, "INBOX") && strings.EqualFold(name, "INBOX") }) {
+				c.add(Warn, a.Name, "folders", "correct the name; the server has "+shorten(names), "%s names %q, which the server does not have", key.key, name)
+			}
+		}
+	}
+	return true
+}
+
+// shorten lists a few names.
+func shorten(names []string) string {
+	const most = 12
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return orNothing(names)
+}

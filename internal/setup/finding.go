@@ -1,0 +1,59 @@
+package setup
+
+import "fmt"
+
+// Level is how bad a finding is.
+type Level string
+
+// The levels.
+const (
+	OK   Level = "OK"   // as it should be
+	Warn Level = "WARN" // it works, but not as well as it could
+	Fail Level = "FAIL" // it does not work
+)
+
+// Finding is the outcome of one test.
+type Finding struct {
+	Level Level `json:"level"`
+	// Account is empty for what all accounts have in common.
+	Account string `json:"account,omitempty"`
+	// Test names what was tested: config, password, state, store, dns, connect,
+	// tls, login, abilities, folders, marks or flag.
+	Test string `json:"test"`
+	// Text says what was found, in one line.
+	Text string `json:"text"`
+	// Mend says what to do about it; "" when there is nothing to do.
+	Mend string `json:"mend,omitempty"`
+}
+
+// String is the finding in one line.
+func (f Finding) String() string {
+	s := fmt.Sprintf("%-4s  ", f.Level)
+	if f.Account != "" {
+		s += f.Account + ": "
+	}
+	s += f.Test + ": " + f.Text
+	if f.Mend != "" {
+		s += ". Mend: " + f.Mend
+	}
+	return s
+}
+
+// Report is everything that a check found.
+type Report struct {
+	Config   string    `json:"config"` // the file
+	OK       bool      `json:"ok"`     // nothing failed; there may be warnings
+	Findings []Finding `json:"findings"`
+}
+
+// add appends a finding and tells whoever listens.
+func (c *Checker) add(level Level, account, test, mend, format string, args ...any) {
+	f := Finding{level, account, test, fmt.Sprintf(format, args...), mend}
+	c.report.Findings = append(c.report.Findings, f)
+	if level == Fail {
+		c.report.OK = false
+	}
+	if c.Tell != nil {
+		c.Tell(f)
+	}
+}

@@ -1,0 +1,214 @@
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/ingest/imap"
+)
+
+// maxCounted is of how many messages the flags are read: far more than anybody
+// gets in a year that we know of, and a second's work.
+const maxCounted = 20_000
+
+// useful are the capabilities that make a difference to hinged or its owner, in
+// the order in which they are shown.
+var useful = []string{"IDLE", "CONDSTORE", "MOVE", "UIDPLUS", "SPECIAL-USE", "X-GM-EXT-1"}
+
+// Found is what was found on a server. Words of the server's are fit to print.
+type Found struct {
+	Server       Server   `json:"server"`
+	Username     string   `json:"username"`
+	Capabilities []string `json:"capabilities"` // of those that matter here
+	// NewKeywords: INBOX takes any keyword. Permanent are the flags it keeps in
+	// any case, in lower case.
+	NewKeywords bool     `json:"new_keywords"`
+	Permanent   []string `json:"permanent_flags"`
+	Folders     []Folder `json:"folders"` // those with a use
+	// Of INBOX in the last year: how many messages came; of how many, the newest,
+	// the flags were read; and how many of those are unread, answered, starred.
+	Messages int `json:"messages"`
+	Counted  int `json:"counted"`
+	Unread   int `json:"unread"`
+	Answered int `json:"answered"`
+	Starred  int `json:"starred"`
+	// Of the Sent folder in the last year; -1 when it could not be counted.
+	Sent     int               `json:"sent"`
+	Replies  int               `json:"replies"`
+	Keywords []imap.KeywordUse `json:"keywords"` // in use on the counted messages
+	Clients  []Client          `json:"clients"`  // that gave themselves away
+	// Others are marks on unread messages, which only a program sets.
+	Others  []imap.KeywordUse `json:"others"`
+	Suggest Suggestion        `json:"suggestion"`
+}
+
+// Folder is a mailbox with a use.
+type Folder struct {
+	Name   string `json:"name"`
+	Use    string `json:"use"`
+	ByName bool   `json:"by_name"` // the server does not say what it is for; its name does
+}
+
+// Look logs in and looks around: it stores nothing. Where no username was given
+// the address is tried, then the part before the @ (RFC 6186, section 4). The
+// error may wrap the sentinels of package imap. When the mailbox is so large, or
+// the server so slow, that the replies can't be counted in time, they stay
+// uncounted and there is no error.
+func (f *Finder) Look(ctx context.Context, s Server, w Wanted, now time.Time) (Found, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookPatience)
+	defer cancel()
+	found := Found{Server: s, Capabilities: []string{}, Folders: []Folder{}, Keywords: []imap.KeywordUse{}, Clients: []Client{}, Others: []imap.KeywordUse{}, Permanent: []string{}, Sent: -1, Replies: -1}
+	p, username, err := f.login(ctx, s, w)
+	if err != nil {
+		return found, err
+	}
+	defer p.Close()
+	found.Username = username
+	for _, c := range useful {
+		if p.Has(c) {
+			found.Capabilities = append(found.Capabilities, c)
+		}
+	}
+	boxes, err := p.Mailboxes(ctx)
+	if err != nil {
+		return found, err
+	}
+	sent := ""
+	for _, b := range boxes {
+		if b.Role == ingest.RoleOther || b.Role == ingest.RoleInbox {
+			continue
+		}
+		found.Folders = append(found.Folders, Folder{b.Name, b.Role.String(), b.ByName})
+		if b.Role == ingest.RoleSent && sent == "" {
+			sent = b.Name
+		}
+	}
+	opened, err := p.Open("INBOX", false)
+	if err != nil {
+		return found, err
+	}
+	found.NewKeywords = opened.Keywords
+	found.Permanent = append(found.Permanent, opened.Permanent...)
+	since := now.AddDate(-1, 0, 0)
+	tally, err := p.Tally(since, maxCounted)
+	if err != nil {
+		return found, err
+	}
+	found.Messages, found.Counted, found.Unread = tally.Messages, tally.Counted, tally.Unread
+	found.Answered, found.Starred = tally.Answered, tally.Starred
+	found.Keywords = append(found.Keywords, tally.Keywords...)
+	found.Clients = append(found.Clients, clients(&found)...)
+	found.Others = append(found.Others, others(tally.Keywords)...)
+	found.Suggest = suggest(&found)
+	if sent == "" {
+		return found, nil
+	}
+	if _, err := p.Open(sent, true); err == nil {
+		// Last, since servers may have to read every message for it.
+		if n, replies, err := p.CountReplies(since); err == nil {
+			found.Sent, found.Replies = n, replies
+		}
+	}
+	return found, ctx.Err()
+}
+
+// login logs in under the first name that the server takes.
+func (f *Finder) login(ctx context.Context, s Server, w Wanted) (*imap.Probe, string, error) {
+	names := []string{w.Username}
+	if w.Username == "" {
+		local, _, _ := strings.Cut(w.Address, "@")
+		names = []string{w.Address, local}
+	}
+	var refused error
+	for _, name := range names {
+		w.Username = name
+		p, err := imap.Reach(ctx, f.options(s, w))
+		if err != nil {
+			return nil, "", err
+		}
+		if err = p.Login(ctx); err == nil {
+			return p, name, nil
+		}
+		p.Close()
+		if !errors.Is(err, imap.ErrRefused) {
+			return nil, "", err
+		}
+		if refused == nil {
+			refused = fmt.Errorf("as %s: %w", name, err)
+		}
+	}
+	return nil, "", refused
+}
+
+// Lines puts what was found into words, a line each.
+func (f *Found) Lines() []string {
+	var out []string
+	line := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	protection := map[imap.TLSMode]string{imap.TLSImplicit: "TLS", imap.TLSStart: "STARTTLS", imap.TLSNone: "in the clear"}
+	line("server     %s, %s (%s); login as %s", f.Server.Address, protection[f.Server.TLS], f.Server.How, f.Username)
+	var missing []string
+	for _, c := range useful {
+		if !slices.Contains(f.Capabilities, c) && c != "X-GM-EXT-1" {
+			missing = append(missing, c)
+		}
+	}
+	able := "it can " + orNothing(f.Capabilities)
+	if len(missing) > 0 {
+		able += "; it cannot " + strings.Join(missing, ", ") + ", which costs some speed and nothing else"
+	}
+	line("           %s", able)
+	switch {
+	case f.NewKeywords:
+		line("keywords   it takes new ones")
+	case len(f.Permanent) > 0:
+		line("keywords   it takes no new ones; it keeps %s", strings.Join(f.Permanent, " "))
+	default:
+		line("keywords   it does not say whether it takes new ones; hinged check finds out")
+	}
+	var folders []string
+	for _, d := range f.Folders {
+		text := d.Use + " is " + d.Name
+		if d.ByName {
+			text += " (by its name)"
+		}
+		folders = append(folders, text)
+	}
+	line("folders    %s", orNothing(folders))
+	newest := ""
+	if f.Counted < f.Messages {
+		newest = fmt.Sprintf(" of the newest %d", f.Counted)
+	}
+	line("last year  %d messages in INBOX;%s %d answered, %d starred, %d unread", f.Messages, newest, f.Answered, f.Starred, f.Unread)
+	if f.Sent >= 0 {
+		line("           %d messages in Sent, %d of them replies", f.Sent, f.Replies)
+	} else {
+		line("           replies in Sent were not counted")
+	}
+	var used []string
+	for _, k := range f.Keywords {
+		used = append(used, fmt.Sprintf("%s (%d)", k.Name, k.Messages))
+	}
+	line("in use     %s", orNothing(used))
+	for _, c := range f.Clients {
+		line("client     %s, by its %s; it shows %s", c.Name, c.By, c.Shows)
+	}
+	if len(f.Clients) == 0 {
+		line("client     none gave itself away; phones mostly show the star and nothing else")
+	}
+	for _, k := range f.Others {
+		line("WARNING    %d unread messages have %s, so another program seems to set it", k.Unread, k.Name)
+	}
+	return out
+}
+
+func orNothing(list []string) string {
+	if len(list) == 0 {
+		return "none"
+	}
+	return strings.Join(list, ", ")
+}

@@ -1,0 +1,229 @@
+package setup
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hinged/hinged/ingest/imap"
+)
+
+// Times after which a server is given up.
+const (
+	patience     = 5 * time.Second  // for one answer, or a connection
+	lookPatience = 90 * time.Second // for all of looking around, in large mailboxes
+)
+
+// Wanted is what the owner said of the account. The zero value of a field means
+// that it is to be found.
+type Wanted struct {
+	Address  string // the owner's e-mail address; required
+	Server   string // host, or host:port
+	TLS      imap.TLSMode
+	TLSRoots *tls.Config // nil: the system's authorities
+	Username string
+	Auth     imap.AuthMechanism
+	// Password gives the secret. Find does not need it.
+	Password func(context.Context) (string, error)
+}
+
+// Server is where an account's mail is.
+type Server struct {
+	Address string       `json:"address"` // host:port
+	TLS     imap.TLSMode `json:"tls"`
+	How     string       `json:"how"` // how it was found
+}
+
+// Resolver looks up names; *net.Resolver is one.
+type Resolver interface {
+	LookupSRV(ctx context.Context, service, proto, name string) (string, []*net.SRV, error)
+}
+
+// Finder finds servers and looks at them. The zero value asks the machine's
+// resolver.
+type Finder struct {
+	Resolver Resolver
+	Dial     func(ctx context.Context, network, address string) (net.Conn, error)
+	// Trust is asked before a server is believed that the DNS names for the
+	// owner's domain but that lies in another one (RFC 6186, section 6): whoever
+	// forged the answer would get the password. nil trusts none.
+	Trust func(host string) bool
+}
+
+// ErrNoServer says that no mail server was found.
+var ErrNoServer = errors.New("no mail server was found")
+
+// candidate is a place where the server may be.
+type candidate struct {
+	Server
+	foreign bool // the DNS says so, of another domain
+}
+
+// Find finds the owner's IMAP server: the one that was named, or the first that
+// greets of those that SRV records name (RFC 6186), imap.DOMAIN, mail.DOMAIN and
+// this very machine. Nothing secret is sent. ErrNoServer tells what was tried.
+func (f *Finder) Find(ctx context.Context, w Wanted) (Server, error) {
+	list, err := f.candidates(ctx, w)
+	if err != nil {
+		return Server{}, err
+	}
+	var tried []string
+	for _, c := range list {
+		if c.foreign && (f.Trust == nil || !f.Trust(c.Address)) {
+			tried = append(tried, fmt.Sprintf("%s: named by the DNS of %s, but of another domain, and not confirmed", c.Address, domainOf(w.Address)))
+			continue
+		}
+		o := f.options(c.Server, w)
+		p, err := imap.Reach(ctx, o)
+		if err == nil {
+			p.Close()
+			return c.Server, nil
+		}
+		if ctx.Err() != nil {
+			return Server{}, ctx.Err()
+		}
+		tried = append(tried, fmt.Sprintf("%s (%s): %s", c.Address, c.TLS, reason(err)))
+	}
+	return Server{}, fmt.Errorf("%w; tried\n  %s", ErrNoServer, strings.Join(tried, "\n  "))
+}
+
+// options are those of a connection for looking around.
+func (f *Finder) options(s Server, w Wanted) imap.Options {
+	dial := f.Dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: patience}).DialContext
+	}
+	return imap.Options{
+		Address: s.Address, TLS: s.TLS, TLSConfig: w.TLSRoots, Username: w.Username, Auth: w.Auth,
+		Password: w.Password, CommandTimeout: patience, Dial: dial,
+	}
+}
+
+func domainOf(address string) string { return address[strings.LastIndexByte(address, '@')+1:] }
+
+// candidates lists where to look, the best first.
+func (f *Finder) candidates(ctx context.Context, w Wanted) ([]candidate, error) {
+	if w.Server != "" {
+		return named(w)
+	}
+	domain := strings.TrimSuffix(domainOf(w.Address), ".")
+	var list []candidate
+	add := func(host string, port int, mode imap.TLSMode, how string, foreign bool) {
+		list = append(list, candidate{Server{net.JoinHostPort(host, strconv.Itoa(port)), mode, how}, foreign})
+	}
+	resolver := f.Resolver
+	if resolver == nil {
+		resolver = net.DefaultResolver
+	}
+	for _, service := range []struct {
+		name string
+		mode imap.TLSMode
+	}{{"imaps", imap.TLSImplicit}, {"imap", imap.TLSStart}} {
+		asking, cancel := context.WithTimeout(ctx, patience)
+		_, records, err := resolver.LookupSRV(asking, service.name, "tcp", domain)
+		cancel()
+		if err != nil {
+			continue // most domains have none
+		}
+		for _, r := range records {
+			host := strings.TrimSuffix(r.Target, ".")
+			if host == "" {
+				continue // "." says that there is no such service
+			}
+			add(host, int(r.Port), service.mode, "the SRV record of "+domain, !inside(host, domain))
+		}
+	}
+	for _, mode := range []struct {
+		mode imap.TLSMode
+		port int
+	}{{imap.TLSImplicit, 993}, {imap.TLSStart, 143}} {
+		for _, host := range []string{"imap." + domain, "mail." + domain} {
+			add(host, mode.port, mode.mode, "its usual name", false)
+		}
+	}
+	for _, mode := range []struct {
+		mode imap.TLSMode
+		port int
+	}{{imap.TLSImplicit, 993}, {imap.TLSStart, 143}, {imap.TLSNone, 143}} {
+		add("localhost", mode.port, mode.mode, "it runs on this machine", false)
+	}
+	if w.TLS == "" {
+		return list, nil
+	}
+	var kept []candidate
+	for _, c := range list {
+		if c.TLS == w.TLS {
+			kept = append(kept, c)
+		}
+	}
+	return kept, nil
+}
+
+// inside reports whether host lies in domain.
+func inside(host, domain string) bool {
+	host, domain = strings.ToLower(host), strings.ToLower(domain)
+	return host == domain || strings.HasSuffix(host, "."+domain)
+}
+
+// named lists the ways to reach a server that was named. A password crosses the
+// network in the clear only when that was asked for, or on this very machine.
+func named(w Wanted) ([]candidate, error) {
+	host, port, err := net.SplitHostPort(w.Server)
+	if err != nil {
+		host, port = strings.Trim(w.Server, "[]"), ""
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); host == "" || strings.ContainsAny(host, "/ @") || port != "" && (err != nil || n == 0) {
+		return nil, fmt.Errorf("%q is not a server, as in imap.example.org or imap.example.org:993", w.Server)
+	}
+	modes := []imap.TLSMode{imap.TLSImplicit, imap.TLSStart}
+	if loopback(host) && w.TLSRoots == nil {
+		modes = append(modes, imap.TLSNone)
+	}
+	if w.TLS != "" {
+		modes = []imap.TLSMode{w.TLS}
+	}
+	var list []candidate
+	for _, mode := range modes {
+		usual := "143"
+		if mode == imap.TLSImplicit {
+			usual = "993"
+		}
+		at := port
+		switch {
+		case at == "":
+			at = usual
+		case w.TLS == "" && at != usual && (at == "993" || at == "143"):
+			continue // the port tells
+		}
+		list = append(list, candidate{Server: Server{net.JoinHostPort(host, at), mode, "you named it"}})
+	}
+	return list, nil
+}
+
+// loopback reports whether host is this machine and nothing else.
+func loopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback()
+}
+
+// reason is the heart of an error, for a list of what was tried.
+func reason(err error) string {
+	var dns *net.DNSError
+	var stage *imap.StageError
+	switch {
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return "there is no such name"
+	case errors.As(err, &stage):
+		return stage.Error()
+	}
+	return err.Error()
+}

@@ -1,0 +1,268 @@
+package setup
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/hinged/hinged/config"
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/ingest/imap"
+)
+
+// certificateWarning is how long before its end a certificate is worth a word:
+// those that renew themselves do so a month before.
+const certificateWarning = 14 * 24 * time.Hour
+
+// name tests that the server's name leads to an address.
+func (c *Checker) name(ctx context.Context, a *config.Account, address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		c.add(Fail, a.Name, "dns", "correct address", "%v", err)
+		return false
+	}
+	if _, err := netip.ParseAddr(host); err == nil {
+		return true // nothing to look up
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.Patience)
+	defer cancel()
+	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	var dns *net.DNSError
+	switch {
+	case err == nil:
+		c.add(OK, a.Name, "dns", "", "%s has %s", host, addresses(len(found)))
+		return true
+	case errors.As(err, &dns) && dns.IsNotFound:
+		c.add(Fail, a.Name, "dns", "correct the host in address", "there is no host %s", host)
+	default:
+		c.add(Fail, a.Name, "dns", "look at this machine's network and resolver", "%s cannot be looked up: %v", host, err)
+	}
+	return false
+}
+
+func addresses(n int) string {
+	if n == 1 {
+		return "1 address"
+	}
+	return fmt.Sprintf("%d addresses", n)
+}
+
+// connect tests TCP, TLS and the greeting.
+func (c *Checker) connect(ctx context.Context, a *config.Account, o imap.Options) (*imap.Probe, bool) {
+	p, err := imap.Reach(ctx, o)
+	if err != nil {
+		c.unreached(a, o, err)
+		return nil, false
+	}
+	c.add(OK, a.Name, "connect", "", "%s greets", o.Address)
+	state := p.TLS()
+	if state == nil {
+		host, _, _ := net.SplitHostPort(o.Address)
+		if loopback(host) {
+			c.add(OK, a.Name, "tls", "", "there is none, and on this machine none is needed")
+		} else {
+			c.add(Warn, a.Name, "tls", `tls = "tls", or "starttls"`, "there is none: password and mail cross the network in the clear")
+		}
+		return p, true
+	}
+	cert := state.PeerCertificates[0]
+	left := cert.NotAfter.Sub(c.Now())
+	text := fmt.Sprintf("%s, certificate for %s by %s, good until %s", tls.VersionName(state.Version),
+		nameOf(cert), issuerOf(cert), cert.NotAfter.UTC().Format(time.DateOnly))
+	if left < certificateWarning {
+		c.add(Warn, a.Name, "tls", "have it renewed; then nothing else is to be done", "%s, in %d days", text, int(left.Hours()/24))
+	} else {
+		c.add(OK, a.Name, "tls", "", "%s", text)
+	}
+	return p, true
+}
+
+// printable makes what a certificate says fit for a terminal.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+			return '?'
+		}
+		return r
+	}, s[:min(len(s), 200)])
+}
+
+func nameOf(cert *x509.Certificate) string {
+	names := append([]string(nil), cert.DNSNames...)
+	for _, ip := range cert.IPAddresses {
+		names = append(names, ip.String())
+	}
+	if len(names) == 0 {
+		names = []string{cert.Subject.CommonName}
+	}
+	return printable(shorten(names))
+}
+
+func issuerOf(cert *x509.Certificate) string {
+	for _, s := range append(cert.Issuer.Organization, cert.Issuer.CommonName) {
+		if s != "" {
+			return printable(s)
+		}
+	}
+	return "nobody named"
+}
+
+// unreached says why a connection was not made.
+func (c *Checker) unreached(a *config.Account, o imap.Options, err error) {
+	var stage *imap.StageError
+	if !errors.As(err, &stage) {
+		c.add(Fail, a.Name, "connect", "correct [account.imap]", "%v", err)
+		return
+	}
+	if stage.Stage == imap.StageConnect {
+		c.add(Fail, a.Name, "connect", "correct address, or the firewall in between; 993 is the usual port for tls, 143 for starttls", "%s cannot be reached: %v", o.Address, stage)
+		return
+	}
+	c.add(OK, a.Name, "connect", "", "%s can be reached", o.Address)
+	var cert *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	switch {
+	case errors.As(err, &cert) && len(cert.UnverifiedCertificates) > 0:
+		mend := mendCertificate(cert, o)
+		leaf := cert.UnverifiedCertificates[0]
+		c.add(Fail, a.Name, "tls", mend, "the certificate, for %s by %s, good until %s, is not accepted: %v",
+			nameOf(leaf), issuerOf(leaf), leaf.NotAfter.UTC().Format(time.DateOnly), cert.Err)
+	case errors.As(err, &record):
+		c.add(Fail, a.Name, "tls", `tls = "starttls", or the port 993`, "the server does not speak TLS from the first byte on this port")
+	case stage.Stage == imap.StageTLS && o.TLS == imap.TLSStart && !errors.Is(err, imap.ErrMute):
+		c.add(Fail, a.Name, "tls", `tls = "tls" with the port 993`, "the server does not upgrade to TLS: %v", stage)
+	case stage.Stage == imap.StageTLS:
+		c.add(Fail, a.Name, "tls", mendWire(err), "%v", stage)
+	default:
+		mend := mendWire(err)
+		if o.TLS == imap.TLSNone || o.TLS == imap.TLSStart {
+			mend = "see that an IMAP server listens there; it may want TLS from the first byte: tls = \"tls\""
+		}
+		c.add(Fail, a.Name, "connect", mend, "%v", stage)
+	}
+}
+
+// mendCertificate says what to do about a certificate that is not accepted.
+func mendCertificate(cert *tls.CertificateVerificationError, o imap.Options) string {
+	var host x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	switch {
+	case errors.As(cert.Err, &host):
+		return "in address, use a name that is in the certificate: " + nameOf(cert.UnverifiedCertificates[0])
+	case errors.As(cert.Err, &invalid) && invalid.Reason == x509.Expired:
+		return "have it renewed, and look at this machine's clock"
+	case o.TLSConfig != nil:
+		return "set ca_file to the certificate of the authority that signed it"
+	}
+	return "if it is your own server's, set ca_file to the certificate of its authority; else somebody may stand in between"
+}
+
+// mendWire says what to do about a connection that does not behave.
+func mendWire(err error) string {
+	if errors.Is(err, imap.ErrMute) {
+		return "see that an IMAP server listens there and is not overloaded"
+	}
+	return "look into the server's log"
+}
+
+// login tests the login.
+func (c *Checker) login(ctx context.Context, a *config.Account, p *imap.Probe) bool {
+	offers := p.Mechanisms()
+	err := p.Login(ctx)
+	switch {
+	case err == nil:
+		c.add(OK, a.Name, "login", "", "as %s", a.IMAP.Username)
+		return true
+	case errors.Is(err, imap.ErrRefused):
+		mend := "correct username and password; with two-step login, providers want an app password"
+		if a.IMAP.Auth == "xoauth2" || a.IMAP.Auth == "oauthbearer" {
+			mend = "get a new token; the consent may have to be given again"
+		}
+		c.add(Fail, a.Name, "login", mend, "as %s: %v", a.IMAP.Username, err)
+	case errors.Is(err, imap.ErrNoMechanism):
+		mend := "set auth to one of those"
+		if p.TLS() == nil {
+			mend = `tls = "tls", or "starttls": without it servers take no password`
+		}
+		c.add(Fail, a.Name, "login", mend, "%v; it offers %s", err, orNothing(offers))
+	default:
+		c.add(Fail, a.Name, "login", mendWire(err), "%v", err)
+	}
+	return false
+}
+
+// marks tests whether INBOX keeps the marks of the configuration.
+func (c *Checker) marks(a *config.Account, p *imap.Probe) bool {
+	opened, err := p.Open("INBOX", false)
+	if err != nil {
+		c.add(Fail, a.Name, "marks", mendWire(err), "INBOX cannot be opened: %v", err)
+		return false
+	}
+	var lost []string
+	for _, m := range a.Mark {
+		if !opened.Keeps(m) {
+			lost = append(lost, m)
+		}
+	}
+	switch {
+	case len(lost) == 0 && len(opened.Permanent) == 0 && !opened.Keywords:
+		c.add(Warn, a.Name, "marks", "none; the next test tells", "INBOX does not say which flags it keeps")
+	case len(lost) == 0:
+		c.add(OK, a.Name, "marks", "", "INBOX keeps %s", strings.Join(a.Mark, ", "))
+	case ingest.HasFlag(opened.Permanent, star):
+		c.add(Fail, a.Name, "marks", `mark = ["\\Flagged"], the star, is what it keeps`, "INBOX does not keep %s: the server takes no new keywords", strings.Join(lost, ", "))
+	default:
+		c.add(Fail, a.Name, "marks", `shadow = "on": decide, and mark nothing`, "INBOX does not keep %s, nor the star", strings.Join(lost, ", "))
+	}
+	return true
+}
+
+// flag sets a keyword of our own on one message and takes it off again.
+func (c *Checker) flag(ctx context.Context, a *config.Account, p *imap.Probe) {
+	if c.NoWrite {
+		return
+	}
+	opened, err := p.Open("INBOX", false)
+	if err != nil {
+		c.add(Fail, a.Name, "flag", mendWire(err), "INBOX cannot be opened: %v", err)
+		return
+	}
+	if !opened.Keeps(ingest.CheckKeyword) {
+		c.add(Warn, a.Name, "flag", "none; keywords that the server names itself still work", "not tried: the server takes no new keywords")
+		return
+	}
+	t, err := p.Try(ctx, "INBOX", ingest.CheckKeyword)
+	var restore *imap.RestoreError
+	at := fmt.Sprintf("UID %d in INBOX", t.Place.UID)
+	switch {
+	case errors.As(err, &restore):
+		c.add(Fail, a.Name, "flag", fmt.Sprintf("take the keyword %s off that message by hand, or check again: that takes it off", ingest.CheckKeyword),
+			"%s WAS SET ON %s AND COULD NOT BE TAKEN OFF: %v", ingest.CheckKeyword, at, restore.Err)
+	case errors.Is(err, imap.ErrEmptyMailbox):
+		c.add(Warn, a.Name, "flag", "check again when there is a message", "not tried: INBOX is empty")
+	case err != nil:
+		c.add(Fail, a.Name, "flag", mendWire(err), "%v; nothing is left behind", err)
+	case t.Kept:
+		how := "without a condition"
+		if t.Conditional {
+			how = "only if unchanged"
+		}
+		if t.Leftover {
+			how += "; one left over from an earlier check is off, too"
+		}
+		c.add(OK, a.Name, "flag", "", "%s was set on %s (%s), was there, and is off again", ingest.CheckKeyword, at, how)
+	default:
+		why := "it was gone when the mailbox was opened anew"
+		if t.Words != "" {
+			why = t.Words
+		}
+		c.add(Fail, a.Name, "flag", `mark = ["\\Flagged"], the star, is kept by most servers that keep no keywords; Dovecot's Maildir has room for 26 keywords in a folder`,
+			"%s was set on %s and not kept: %s", ingest.CheckKeyword, at, why)
+	}
+}

@@ -1,0 +1,115 @@
+package setup
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// ErrExists is wrapped when a file would be written over.
+var ErrExists = errors.New("exists already")
+
+// File is one file to write.
+type File struct {
+	Path string
+	Data []byte
+	Mode fs.FileMode
+}
+
+// Write writes files, all or none, each whole or not at all, and makes the
+// directories above them for their owner alone. Existing files are replaced only
+// when force is set; else the error wraps ErrExists and nothing has changed.
+func Write(force bool, files ...File) (err error) {
+	if !force {
+		for _, f := range files {
+			if _, err := os.Lstat(f.Path); err == nil {
+				return fmt.Errorf("%s %w", f.Path, ErrExists)
+			}
+		}
+	}
+	var staged, placed []string
+	defer func() {
+		for _, path := range staged {
+			_ = os.Remove(path) // it is an error's leftover, or moved away
+		}
+		if err != nil && !force {
+			for _, path := range placed {
+				_ = os.Remove(path)
+			}
+		}
+	}()
+	for _, f := range files {
+		if err := os.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
+			return fmt.Errorf("write %s: %w", f.Path, err)
+		}
+		path, err := stage(f)
+		staged = append(staged, path)
+		if err != nil {
+			return fmt.Errorf("write %s: %w", f.Path, err)
+		}
+	}
+	for i, f := range files {
+		if force {
+			err = os.Rename(staged[i], f.Path)
+		} else if err = os.Link(staged[i], f.Path); errors.Is(err, fs.ErrExist) {
+			err = ErrExists // somebody made it just now
+		}
+		if err != nil {
+			return fmt.Errorf("write %s: %w", f.Path, err)
+		}
+		placed = append(placed, f.Path)
+	}
+	return nil
+}
+
+// stage writes a file's data beside it, under another name.
+func stage(f File) (string, error) {
+	t, err := os.CreateTemp(filepath.Dir(f.Path), "."+filepath.Base(f.Path)+".*")
+	if err != nil {
+		return "", err
+	}
+	_, err = t.Write(f.Data)
+	return t.Name(), errors.Join(err, t.Chmod(f.Mode), t.Sync(), t.Close())
+}
+
+// TimeZone returns the machine's time zone by its IANA name; "UTC" when it has
+// none that is known.
+func TimeZone() string { return timeZone(os.Getenv("TZ"), "/etc/localtime") }
+
+func timeZone(tz, link string) string {
+	name := strings.TrimPrefix(tz, ":")
+	if tz == "" {
+		target, err := filepath.EvalSymlinks(link)
+		if err != nil {
+			return "UTC"
+		}
+		name = target
+	}
+	if _, after, ok := strings.Cut(name, "zoneinfo/"); ok {
+		name = after
+	}
+	if _, err := time.LoadLocation(name); err != nil || name == "" || name == "Local" || strings.HasPrefix(name, "Etc/") {
+		return "UTC"
+	}
+	return name
+}
+
+// AccountName makes a name for the account out of an address.
+func AccountName(address string) string {
+	local, _, _ := strings.Cut(strings.ToLower(address), "@")
+	local = strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r) {
+			return r
+		}
+		return '-'
+	}, local)
+	local = strings.Trim(local[:min(len(local), 64)], "._-")
+	if local == "" {
+		return "me"
+	}
+	return local
+}
