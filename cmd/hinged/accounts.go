@@ -54,17 +54,25 @@ func imapOptions(a *config.Account, log *slog.Logger) (imap.Options, error) {
 		Logger:          log.With("account", a.Name),
 	}
 	if i.CAFile != "" {
-		pem, err := os.ReadFile(i.CAFile)
-		if err != nil {
+		var err error
+		if o.TLSConfig, err = trust(i.CAFile); err != nil {
 			return o, fmt.Errorf("ca_file: %w", err)
 		}
-		roots := x509.NewCertPool()
-		if !roots.AppendCertsFromPEM(pem) {
-			return o, fmt.Errorf("ca_file: %s holds no certificate in PEM form", i.CAFile)
-		}
-		o.TLSConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 	}
 	return o, nil
+}
+
+// trust reads certificates to trust instead of the system's.
+func trust(caFile string) (*tls.Config, error) {
+	pem, err := os.ReadFile(caFile)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s holds no certificate in PEM form", caFile)
+	}
+	return &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, nil
 }
 
 // filterOptions turns an account's configuration into the filter's options.

@@ -124,6 +124,7 @@ none does. Exit code 0 is success, 1 a failure, 64 a mistake on the command line
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(runCommand(), statusCommand(), evalCommand(), classifyCommand(), explainCommand(), digestCommand(), verifyCommand(), versionCommand())
 	root.AddCommand(learnCommand(), pauseCommand(), resumeCommand())
+	root.AddCommand(initCommand(), checkCommand())
 	root.AddCommand(completionCommand(), configTopic())
 	root.AddCommand(manualCommands()...)
 	arrange(root)

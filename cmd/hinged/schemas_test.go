@@ -20,6 +20,7 @@ import (
 
 	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/evaluate"
+	"github.com/hinged/hinged/internal/setup"
 )
 
 // schemas says of every verb with --json what it prints there: the one table to
@@ -30,10 +31,12 @@ import (
 // writes docs/json, and a line "schema VERB stdout" after the verb's --json in
 // testdata/VERB.txt checks what it really prints.
 var schemas = []schema{
+	{verb: "check", value: setup.Report{}},
 	{verb: "classify", value: daemon.Classified{}, lines: true},
 	{verb: "digest", value: []daemon.Digest{}},
 	{verb: "eval", value: evaluate.Result{}},
 	{verb: "explain", value: daemon.Explanation{}},
+	{verb: "init", value: Initialised{}},
 	{verb: "learn", value: daemon.Lessons{}},
 	{verb: "pause", value: []daemon.Switched{}},
 	{verb: "resume", value: []daemon.Switched{}},

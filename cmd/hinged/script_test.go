@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -33,6 +34,7 @@ func TestScripts(t *testing.T) {
 			"waitfor": waitfor,
 			"mbox":    mbox,
 			"halve":   halve,
+			"imap":    imapServer(t),
 			"schema":  schemaCommand,
 		},
 	})
@@ -193,5 +195,49 @@ func TestAnUnreadableConfigurationIsNoUsageError(t *testing.T) {
 	code := run(t.Context(), []string{"status", "--config", filepath.Join(t.TempDir(), "none.toml")}, strings.NewReader(""), &out, &errs)
 	if code != exitFailed || !strings.Contains(errs.String(), "no such file") {
 		t.Errorf("got exit code %d and %q", code, errs.String())
+	}
+}
+
+// imapServer starts an IMAP server of two messages for a script, sets $IMAP to
+// its address and writes a configuration for it, there.toml: imap [what]. "refuse" takes no password, "bare" has no IDLE, no
+// CONDSTORE and keeps no new keywords, "mute" says nothing, "sticky" keeps what
+// was set on a message.
+func imapServer(t *testing.T) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg || len(args) > 1 {
+			ts.Fatalf("usage: imap [refuse|bare|mute|sticky]")
+		}
+		what := strings.Join(args, "")
+		f := testkit.StartFake(t, func(f *testkit.Fake) {
+			f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
+				switch {
+				case what == "refuse" && cmd.Name == "AUTHENTICATE":
+					c.Line("%s NO [AUTHENTICATIONFAILED] Authentication failed.", cmd.Tag)
+				case what == "sticky" && cmd.Name == "UID STORE" && strings.Contains(cmd.Args, "-FLAGS"):
+					c.Line("%s NO not today", cmd.Tag)
+				case what == "mute":
+					c.Mute()
+				default:
+					return false
+				}
+				return true
+			}
+			switch what {
+			case "bare":
+				f.Caps, f.Permanent = "IMAP4rev1 AUTH=PLAIN", `\Answered \Flagged \Deleted \Seen \Draft`
+			case "", "refuse", "mute", "sticky":
+			default:
+				ts.Fatalf("no such server: %s", what)
+			}
+		})
+		f.Add("Subject: one\r\n\r\none", `\Seen $label1`)
+		f.Add("Subject: two\r\n\r\ntwo", `$MailFlagBit0`)
+		ts.Setenv("IMAP", f.Addr)
+		ts.Check(os.WriteFile(ts.MkAbs("there.toml"), fmt.Appendf(nil, `state_dir = "state"
+[[account]]
+name = "me"
+owner = ["owner@example.org"]
+imap = {address = %q, tls = "none", username = "owner@example.org", password_file = "password"}
+`, f.Addr), 0o600))
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 // Client is a mail program, or a service, that left traces.
 type Client struct {
-	Name  string `json:"name"`
+	Name  string `json:"name"`  // as people know it
 	By    string `json:"by"`    // the trace
 	Shows string `json:"shows"` // which marks it shows
 }
@@ -72,8 +72,8 @@ func others(keywords []imap.KeywordUse) []imap.KeywordUse {
 
 // Suggestion is the mark that fits what was found.
 type Suggestion struct {
-	Mark string `json:"mark"`
-	Why  string `json:"why"`
+	Mark string `json:"mark"` // a keyword, or \Flagged, the star
+	Why  string `json:"why"`  // in a sentence
 	// Shadow is the setting that goes with it: "auto", or "on" where nothing can
 	// be marked.
 	Shadow string `json:"shadow"`

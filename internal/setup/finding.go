@@ -1,6 +1,10 @@
 package setup
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/hinged/hinged/config"
+)
 
 // Level is how bad a finding is.
 type Level string
@@ -14,6 +18,7 @@ const (
 
 // Finding is the outcome of one test.
 type Finding struct {
+	// Level is OK, WARN or FAIL.
 	Level Level `json:"level"`
 	// Account is empty for what all accounts have in common.
 	Account string `json:"account,omitempty"`
@@ -41,8 +46,9 @@ func (f Finding) String() string {
 
 // Report is everything that a check found.
 type Report struct {
-	Config   string    `json:"config"` // the file
-	OK       bool      `json:"ok"`     // nothing failed; there may be warnings
+	Config string `json:"config"` // the file
+	OK     bool   `json:"ok"`     // nothing failed; there may be warnings
+	// Findings are in the order of the tests.
 	Findings []Finding `json:"findings"`
 }
 
@@ -56,4 +62,18 @@ func (c *Checker) add(level Level, account, test, mend, format string, args ...a
 	if c.Tell != nil {
 		c.Tell(f)
 	}
+}
+
+// Misconfigured is the report on a configuration file that cannot be used.
+func Misconfigured(path string, wrong *config.Error) Report {
+	c := Checker{report: Report{Config: path, OK: true, Findings: []Finding{}}}
+	for _, m := range wrong.Mistakes {
+		mend := ""
+		if m.Want != "" {
+			mend = "want " + m.Want
+		}
+		m.Want = ""
+		c.add(Fail, "", "config", mend, "%s", m)
+	}
+	return c.report
 }

@@ -22,35 +22,48 @@ var useful = []string{"IDLE", "CONDSTORE", "MOVE", "UIDPLUS", "SPECIAL-USE", "X-
 
 // Found is what was found on a server. Words of the server's are fit to print.
 type Found struct {
-	Server       Server   `json:"server"`
-	Username     string   `json:"username"`
-	Capabilities []string `json:"capabilities"` // of those that matter here
-	// NewKeywords: INBOX takes any keyword. Permanent are the flags it keeps in
-	// any case, in lower case.
-	NewKeywords bool     `json:"new_keywords"`
-	Permanent   []string `json:"permanent_flags"`
-	Folders     []Folder `json:"folders"` // those with a use
-	// Of INBOX in the last year: how many messages came; of how many, the newest,
-	// the flags were read; and how many of those are unread, answered, starred.
+	// Server is where the mail is.
+	Server Server `json:"server"`
+	// Username is the name that the server took.
+	Username string `json:"username"`
+	// Capabilities are those of the server that matter here.
+	Capabilities []string `json:"capabilities"`
+	// NewKeywords: INBOX takes any keyword.
+	NewKeywords bool `json:"new_keywords"`
+	// Permanent are the flags that INBOX keeps in any case, in lower case.
+	Permanent []string `json:"permanent_flags"`
+	// Folders are those with a use.
+	Folders []Folder `json:"folders"`
+	// Messages came into INBOX in the last year.
 	Messages int `json:"messages"`
-	Counted  int `json:"counted"`
-	Unread   int `json:"unread"`
+	// Counted are the newest of them, whose flags were read.
+	Counted int `json:"counted"`
+	// Unread of the counted.
+	Unread int `json:"unread"`
+	// Answered of the counted.
 	Answered int `json:"answered"`
-	Starred  int `json:"starred"`
-	// Of the Sent folder in the last year; -1 when it could not be counted.
-	Sent     int               `json:"sent"`
-	Replies  int               `json:"replies"`
-	Keywords []imap.KeywordUse `json:"keywords"` // in use on the counted messages
-	Clients  []Client          `json:"clients"`  // that gave themselves away
+	// Starred of the counted.
+	Starred int `json:"starred"`
+	// Sent is how many messages came into the Sent folder in the last year; -1
+	// when they could not be counted.
+	Sent int `json:"sent"`
+	// Replies are those of Sent that answer another message; -1 when they could
+	// not be counted.
+	Replies int `json:"replies"`
+	// Keywords are in use on the counted messages.
+	Keywords []imap.KeywordUse `json:"keywords"`
+	// Clients gave themselves away.
+	Clients []Client `json:"clients"`
 	// Others are marks on unread messages, which only a program sets.
-	Others  []imap.KeywordUse `json:"others"`
-	Suggest Suggestion        `json:"suggestion"`
+	Others []imap.KeywordUse `json:"others"`
+	// Suggest is the mark that fits.
+	Suggest Suggestion `json:"suggestion"`
 }
 
 // Folder is a mailbox with a use.
 type Folder struct {
-	Name   string `json:"name"`
-	Use    string `json:"use"`
+	Name   string `json:"name"`    // as the server has it
+	Use    string `json:"use"`     // sent, drafts, junk, trash, archive or important
 	ByName bool   `json:"by_name"` // the server does not say what it is for; its name does
 }
 

@@ -36,8 +36,8 @@ type Wanted struct {
 // Server is where an account's mail is.
 type Server struct {
 	Address string       `json:"address"` // host:port
-	TLS     imap.TLSMode `json:"tls"`
-	How     string       `json:"how"` // how it was found
+	TLS     imap.TLSMode `json:"tls"`     // tls, starttls or none
+	How     string       `json:"how"`     // how it was found
 }
 
 // Resolver looks up names; *net.Resolver is one.

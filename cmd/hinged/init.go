@@ -1,0 +1,406 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hinged/hinged/config"
+	"github.com/hinged/hinged/ingest/imap"
+	"github.com/hinged/hinged/internal/setup"
+)
+
+// initFlags are what init can be told instead of asking or finding out.
+type initFlags struct {
+	config, address, server, username, name, stateDir, caFile string
+	passwordFile, passwordCommand, passwordEnv, credential    string
+	tls, auth                                                 *choice
+	mark                                                      []string
+	yes, force, json                                          bool
+}
+
+func initCommand() *cobra.Command {
+	var f initFlags
+	c := &cobra.Command{
+		Use:   "init",
+		Short: "Find your mail server, look at it, and write a configuration",
+		Long: `Ask for an e-mail address and a password, find the server, log in, look at what
+it can do and what is in the mailbox, and write a configuration with comments that
+say what was found. Nothing in the mailbox is changed.
+
+The password goes into a file of its own beside the configuration, which only you
+can read. With one of the --password flags it stays where it is. Where nobody can
+be asked, as in a script, --address and one of these are needed.
+
+The server is looked for by the DNS (RFC 6186), then as imap.DOMAIN, mail.DOMAIN
+and on this machine; --server names it. When the DNS names one in another domain
+than that of the address, you are asked before the password goes there; --yes says
+yes beforehand.`,
+		Example: `  $ hinged init
+  E-mail address: ann@example.org
+  Found imap.example.org:993, by the SRV record of example.org.
+  Password for ann@example.org (not shown):
+    server     imap.example.org:993, TLS (the SRV record of example.org); login as ann@example.org
+               it can IDLE, CONDSTORE, MOVE, UIDPLUS, SPECIAL-USE
+    last year  5310 messages in INBOX; 412 answered, 37 starred, 120 unread
+    …
+  Wrote /home/ann/.config/hinged/hinged.toml and password beside it.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return (&initSession{cmd: cmd, f: &f, ask: newAsker(cmd.InOrStdin(), cmd.ErrOrStderr())}).run(cmd.Context())
+		},
+	}
+	flags := c.Flags()
+	flags.StringVarP(&f.config, "config", "c", "", "file to write (default: $HINGED_CONFIG, else ~/.config/hinged/hinged.toml,\nfor root /etc/hinged/hinged.toml)")
+	flags.StringVar(&f.address, "address", "", "your e-mail address")
+	flags.StringVar(&f.server, "server", "", "IMAP server, as host or host:port (default: looked for)")
+	f.tls = choiceVar(c, "tls", "", "how to connect: tls, starttls, or none, in the clear (default: found out)", "tls", "starttls", "none")
+	flags.StringVar(&f.caFile, "ca-file", "", "certificates to trust instead of the system's, PEM")
+	flags.StringVar(&f.username, "username", "", "name to log in with (default: the address, then the part before the @)")
+	f.auth = choiceVar(c, "auth", "plain", "way to log in; the last two take an access token for a password", "plain", "login", "xoauth2", "oauthbearer")
+	flags.StringVar(&f.passwordFile, "password-file", "", "file that holds the password")
+	flags.StringVar(&f.passwordCommand, "password-command", "", "program that prints it, and its arguments, between spaces; no shell")
+	flags.StringVar(&f.passwordEnv, "password-env", "", "environment variable that holds it")
+	flags.StringVar(&f.credential, "password-credential", "", "systemd credential that holds it for the service; here it is asked for,\nor taken from --password-file")
+	flags.StringVar(&f.name, "name", "", "name of the account (default: the part before the @)")
+	flags.StringSliceVar(&f.mark, "mark", nil, `what to set on important messages, as $Important or \Flagged (default: by what is found)`)
+	flags.StringVar(&f.stateDir, "state-dir", "", "where to keep the state (default: for root /var/lib/hinged, else\n~/.local/state/hinged)")
+	flags.BoolVarP(&f.yes, "yes", "y", false, "trust a server in another domain that the DNS names")
+	flags.BoolVar(&f.force, "force", false, "write over an existing configuration")
+	jsonFlag(c, &f.json, "what was found and written as JSON")
+	return c
+}
+
+// Initialised is what init found and wrote.
+type Initialised struct {
+	// Config is the configuration file that was written.
+	Config string `json:"config"`
+	// PasswordFile is the file that the password was written to; "" when it stays
+	// where it was.
+	PasswordFile string `json:"password_file,omitempty"`
+	// Found is what the server and the mailbox told.
+	Found setup.Found `json:"found"`
+}
+
+// initSession is one run of init.
+type initSession struct {
+	cmd *cobra.Command
+	f   *initFlags
+	ask *asker // nil: nobody can be asked
+
+	path   string // of the configuration
+	secret string // typed, or read from where it is
+	where  config.Password
+	typed  bool
+}
+
+// say tells the owner something, beside the result.
+func (s *initSession) say(format string, args ...any) {
+	fmt.Fprintf(s.cmd.ErrOrStderr(), format+"\n", args...)
+}
+
+func (s *initSession) run(ctx context.Context) error {
+	if err := s.prepare(); err != nil {
+		return err
+	}
+	w := setup.Wanted{
+		Address: s.f.address, Server: s.f.server, TLS: imap.TLSMode(s.f.tls.value),
+		Username: s.f.username, Auth: imap.AuthMechanism(s.f.auth.value),
+		Password: func(context.Context) (string, error) { return s.secret, nil },
+	}
+	var err error
+	if w.TLSRoots, err = roots(s.f.caFile); err != nil {
+		return err
+	}
+	if w.Address == "" {
+		if w.Address, err = s.ask.line(ctx, "E-mail address: ", false); err != nil {
+			return err
+		}
+	}
+	w.Address = strings.TrimSpace(w.Address)
+	if local, domain, ok := strings.Cut(w.Address, "@"); !ok || local == "" || domain == "" {
+		return misuse(s.cmd, "%q is no e-mail address, as in you@example.org", w.Address)
+	}
+	finder := &setup.Finder{Trust: func(host string) bool {
+		if s.f.yes || s.ask == nil {
+			return s.f.yes
+		}
+		return s.ask.yes(ctx, fmt.Sprintf("The DNS of %s names the mail server %s. Is that your provider's?", w.Address, host))
+	}}
+	server, err := s.server(ctx, finder, &w)
+	if err != nil {
+		return err
+	}
+	s.say("Found %s, by %s.", server.Address, server.How)
+	found, err := s.look(ctx, finder, server, w)
+	if err != nil {
+		return err
+	}
+	return s.finish(w, found)
+}
+
+// prepare finds every mistake that can be known before anybody is asked.
+func (s *initSession) prepare() error {
+	s.path = s.f.config
+	if s.path == "" {
+		s.path = config.NewPlace()
+	}
+	if _, err := os.Lstat(s.path); err == nil && !s.f.force {
+		return fmt.Errorf("%s exists already; --force writes over it, --config FILE writes another", s.path)
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	given := 0
+	for _, v := range []string{s.f.passwordFile, s.f.passwordCommand, s.f.passwordEnv} {
+		if v != "" {
+			given++
+		}
+	}
+	switch {
+	case given > 1 || s.f.credential != "" && given > 0 && s.f.passwordFile == "":
+		return misuse(s.cmd, "there is more than one place for the one password")
+	case s.ask == nil && s.f.address == "":
+		return misuse(s.cmd, "--address is missing, and there is no terminal to ask on")
+	case s.ask == nil && given == 0:
+		return misuse(s.cmd, "--password-file is missing (or another of the --password flags), and there is no terminal to ask on")
+	case s.f.tls.value == "none" && s.f.caFile != "":
+		return misuse(s.cmd, "--ca-file has no effect with --tls none")
+	}
+	for _, m := range s.f.mark {
+		if err := imap.ValidFlag(m); err != nil {
+			return misuse(s.cmd, "--mark: %w", err)
+		}
+	}
+	return s.password()
+}
+
+// password notes where the secret is, and reads it when it is somewhere.
+func (s *initSession) password() error {
+	var err error
+	switch {
+	case s.f.passwordFile != "":
+		if s.where.File, err = filepath.Abs(s.f.passwordFile); err != nil {
+			return err
+		}
+	case s.f.passwordCommand != "":
+		s.where.Command = strings.Fields(s.f.passwordCommand)
+	case s.f.passwordEnv != "":
+		s.where.Env = s.f.passwordEnv
+	default:
+		s.typed = true
+		return nil
+	}
+	s.secret, err = s.where.ReadPassword(s.cmd.Context())
+	if err == nil && s.where.File != "" {
+		if level, mend, text := setup.Readers(s.where.File); level != setup.OK {
+			s.say("%s: %s %s. Mend: %s", level, s.where.File, text, mend)
+		}
+	}
+	return err
+}
+
+// server finds the server; on a terminal the owner may name it when it is not
+// found.
+func (s *initSession) server(ctx context.Context, finder *setup.Finder, w *setup.Wanted) (setup.Server, error) {
+	server, err := finder.Find(ctx, *w)
+	if !errors.Is(err, setup.ErrNoServer) {
+		return server, err
+	}
+	if s.ask == nil || w.Server != "" {
+		return server, fmt.Errorf("%w\nName it with --server host:port, and how to connect with --tls; --ca-file takes the certificate of a server of your own", err)
+	}
+	s.say("%v", err)
+	if w.Server, err = s.ask.line(ctx, "IMAP server: ", false); err != nil {
+		return server, err
+	}
+	w.Server = strings.TrimSpace(w.Server)
+	return finder.Find(ctx, *w)
+}
+
+// passwordTries is how often a typed password is asked for.
+const passwordTries = 3
+
+// look logs in and looks around, asking for the password where it was not given.
+func (s *initSession) look(ctx context.Context, finder *setup.Finder, server setup.Server, w setup.Wanted) (setup.Found, error) {
+	name := w.Username
+	if name == "" {
+		name = w.Address
+	}
+	for try := 1; ; try++ {
+		if s.typed {
+			var err error
+			if s.secret, err = s.ask.line(ctx, fmt.Sprintf("Password for %s (not shown): ", name), true); err != nil {
+				return setup.Found{}, err
+			}
+		}
+		found, err := finder.Look(ctx, server, w, time.Now())
+		if errors.Is(err, imap.ErrRefused) || errors.Is(err, imap.ErrNoPassword) {
+			if s.typed && try < passwordTries {
+				s.say("%v", err)
+				continue
+			}
+			err = fmt.Errorf("%w\nWith two-step login, providers want an app password; --username sets another name", err)
+		}
+		return found, err
+	}
+}
+
+// finish writes the files and tells what comes next.
+func (s *initSession) finish(w setup.Wanted, found setup.Found) error {
+	files, err := s.files(w, &found)
+	if err != nil {
+		return err
+	}
+	if err := setup.Write(s.f.force, files...); err != nil {
+		return err
+	}
+	if _, err := config.Load(s.path); err != nil {
+		return fmt.Errorf("the configuration that was written does not load: %w", err)
+	}
+	done := Initialised{Config: s.path, Found: found}
+	if len(files) > 1 {
+		done.PasswordFile = files[0].Path
+	}
+	if s.f.json {
+		return printJSON(s.cmd.OutOrStdout(), done)
+	}
+	s.tell(s.cmd.OutOrStdout(), done)
+	return nil
+}
+
+// files are the configuration and, before it, the password when it was typed.
+func (s *initSession) files(w setup.Wanted, found *setup.Found) ([]setup.File, error) {
+	a := config.DefaultAccount()
+	a.Name = s.f.name
+	if a.Name == "" {
+		a.Name = setup.AccountName(w.Address)
+	}
+	a.Owner = []string{strings.ToLower(w.Address)}
+	a.TimeZone = setup.TimeZone()
+	a.IMAP.Address, a.IMAP.TLS, a.IMAP.Username = found.Server.Address, string(found.Server.TLS), found.Username
+	a.IMAP.Auth = s.f.auth.value
+	if s.f.caFile != "" {
+		var err error
+		if a.IMAP.CAFile, err = filepath.Abs(s.f.caFile); err != nil {
+			return nil, err
+		}
+	}
+	starter := config.Starter{StateDir: s.stateDir(), Found: found.Lines()}
+	if len(s.f.mark) > 0 {
+		a.Mark = s.f.mark
+	} else {
+		a.Mark, a.Shadow = []string{found.Suggest.Mark}, found.Suggest.Shadow
+		starter.WhyMark = []string{found.Suggest.Why}
+		if found.Suggest.Instead != "" {
+			starter.WhyMark = append(starter.WhyMark, "Instead: "+found.Suggest.Instead)
+		}
+	}
+	// The service that gets a credential is another user, and there is no secret
+	// in the file.
+	mode := fs.FileMode(0o600)
+	a.IMAP.Password = s.where
+	secretFile := "password"
+	if s.f.credential != "" {
+		mode = 0o644
+		a.IMAP.Password = config.Password{Credential: s.f.credential}
+		secretFile = s.f.credential
+	}
+	var files []setup.File
+	if s.typed {
+		files = append(files, setup.File{Path: filepath.Join(filepath.Dir(s.path), secretFile), Data: []byte(s.secret + "\n"), Mode: 0o600})
+		if s.f.credential == "" {
+			a.IMAP.Password = config.Password{File: secretFile}
+		}
+	}
+	starter.Account = a
+	data, err := starter.Encode()
+	var wrong *config.Error
+	if errors.As(err, &wrong) {
+		return nil, misuse(s.cmd, "that would make a configuration with mistakes: %s", wrong.Mistakes[0])
+	}
+	return append(files, setup.File{Path: s.path, Data: data, Mode: mode}), err
+}
+
+// stateDir returns the directory to write down; "" leaves it to the default,
+// which for root alone would be the wrong one.
+func (s *initSession) stateDir() string {
+	switch {
+	case s.f.stateDir != "":
+		if dir, err := filepath.Abs(s.f.stateDir); err == nil {
+			return dir
+		}
+		return s.f.stateDir
+	case os.Geteuid() == 0 && strings.HasPrefix(s.path, "/etc/"):
+		return "/var/lib/hinged"
+	}
+	return ""
+}
+
+// tell prints what was found, what was written and what comes next.
+func (s *initSession) tell(w io.Writer, done Initialised) {
+	for _, line := range done.Found.Lines() {
+		fmt.Fprintf(w, "  %s\n", line)
+	}
+	mark := done.Found.Suggest.Mark
+	why := done.Found.Suggest.Why
+	if len(s.f.mark) > 0 {
+		mark, why = strings.Join(s.f.mark, ", "), "As you said."
+	}
+	fmt.Fprintf(w, "  mark       %s. %s\n", mark, why)
+	fmt.Fprintf(w, "\nWrote %s", done.Config)
+	if done.PasswordFile != "" {
+		fmt.Fprintf(w, " and %s beside it", filepath.Base(done.PasswordFile))
+	}
+	fmt.Fprintf(w, ". Nothing in the mailbox was changed.\n\nNext:\n")
+	flag := s.configFlag()
+	for _, step := range nextSteps {
+		verb, _, _ := strings.Cut(step.command, " ")
+		if c, _, err := s.cmd.Root().Find([]string{verb}); err != nil || c.Name() != verb {
+			continue
+		}
+		fmt.Fprintf(w, "  %-36s  %s\n", "hinged "+step.command+flag, step.what)
+	}
+	if s.f.credential != "" {
+		fmt.Fprintf(w, "\nFor the service: systemctl edit hinged, and there\n  [Service]\n  LoadCredential=%s:%s\n",
+			s.f.credential, filepath.Join(filepath.Dir(s.path), s.f.credential))
+	}
+}
+
+// configFlag is what the other verbs need to find what was written.
+func (s *initSession) configFlag() string {
+	if found, err := config.Find(""); err == nil {
+		a, errA := filepath.Abs(found)
+		b, errB := filepath.Abs(s.path)
+		if errA == nil && errB == nil && a == b {
+			return ""
+		}
+	}
+	return " --config " + s.path
+}
+
+// nextSteps are the verbs that come after init.
+var nextSteps = []struct{ command, what string }{
+	{"check", "test all of it; one flag is set and taken off again"},
+	{"bootstrap --dry-run", "what it would mark of your mail, and why; changes nothing"},
+	{"run", "watch and learn; Ctrl-C stops it"},
+	{"status", "what is learnt, and what is missing before it marks"},
+	{"pause", "stop marking until hinged resume"},
+	{"ledger", "every mark that it ever set"},
+}
+
+// roots reads the authorities to trust; nil are the system's.
+func roots(caFile string) (*tls.Config, error) {
+	if caFile == "" {
+		return nil, nil
+	}
+	return trust(caFile)
+}
