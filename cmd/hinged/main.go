@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hinged/hinged/config"
+	"github.com/hinged/hinged/internal/copies"
 	"github.com/hinged/hinged/store"
 )
 
@@ -24,7 +25,7 @@ const (
 	exitOK     = 0
 	exitFailed = 1
 	exitUsage  = 64
-	exitData   = 65 // the store is damaged
+	exitData   = 65 // the store, a backup or an export is damaged
 	exitConfig = 78
 )
 
@@ -87,7 +88,7 @@ func exitCode(err error, stderr io.Writer) int {
 			fmt.Fprintln(stderr, m)
 		}
 		return exitConfig
-	case errors.Is(err, store.ErrDamaged):
+	case errors.Is(err, store.ErrDamaged), errors.Is(err, store.ErrExport), errors.Is(err, copies.ErrUnsound):
 		fmt.Fprintf(stderr, "hinged: %v\n", err)
 		return exitData
 	case errors.As(err, &usage):
@@ -126,6 +127,7 @@ none does. Exit code 0 is success, 1 a failure, 64 a mistake on the command line
 	root.AddCommand(learnCommand(), pauseCommand(), resumeCommand())
 	root.AddCommand(initCommand(), checkCommand())
 	root.AddCommand(completionCommand(), configTopic())
+	root.AddCommand(backupCommand(), restoreCommand(), compactCommand(), exportCommand(), importCommand())
 	root.AddCommand(manualCommands()...)
 	arrange(root)
 	complete(root)

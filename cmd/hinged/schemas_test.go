@@ -18,6 +18,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/spf13/cobra"
 
+	"github.com/hinged/hinged/internal/copies"
 	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/evaluate"
 	"github.com/hinged/hinged/internal/setup"
@@ -42,6 +43,11 @@ var schemas = []schema{
 	{verb: "resume", value: []daemon.Switched{}},
 	{verb: "status", value: daemon.Status{}},
 	{verb: "verify", value: daemon.Verified{}},
+	{verb: "backup", value: copies.BackedUp{}},
+	{verb: "restore", value: copies.RestoredFrom{}},
+	{verb: "compact", value: daemon.Compacted{}},
+	{verb: "export", value: copies.ExportedTo{}},
+	{verb: "import", value: copies.ImportedFrom{}},
 }
 
 // schema is the form of what one verb prints with --json.

@@ -1,35 +1,57 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/store"
 )
 
 func verifyCommand() *cobra.Command {
 	var path string
 	var asJSON bool
 	c := &cobra.Command{
-		Use:   "verify",
-		Short: "Check the store and compare each account with a replay of its journal",
-		Long: `Check every page and checksum of the store, then replay each account's journal
-from its base and compare the digests. Exit code 1 when anything is wrong, 65 when
-the store is so damaged that it cannot be opened.`,
-		Example: `  $ hinged verify --config hinged.toml
+		Use:   "verify [FILE]",
+		Short: "Check that the store, or a backup, is sound",
+		Long: `Check every page and checksum of the store, also while the daemon runs; then do all
+that the accounts went through once more, from the journal, and compare where that
+leads with what the store says. With FILE, check a backup in the same way. Nothing
+is changed.
+
+Exit code 0 when all is sound, 1 when anything is wrong, 65 when the file is so
+damaged that it cannot be opened.`,
+		Example: `  $ hinged verify
   me: 1204 journal entries replayed, state as committed
+  ok
+  $ hinged verify /backup/hinged-monday.db
+  me: 1187 journal entries replayed, state as committed
   ok`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			v, err := ask(cmd.Context(), path, func(b daemon.Backend) (daemon.Verified, error) { return b.Verify(cmd.Context()) })
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return misuse(cmd, "%s takes at most one file, got %q", cmd.CommandPath(), args[1])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			check := func(b daemon.Backend) (daemon.Verified, error) { return b.Verify(cmd.Context()) }
+			var v daemon.Verified
+			var err error
+			if len(args) == 0 {
+				v, err = ask(cmd.Context(), path, check)
+			} else {
+				v, err = verifyFile(args[0], check)
+			}
 			if err != nil {
 				return err
 			}
 			if asJSON {
 				err = printJSON(cmd.OutOrStdout(), v)
 			} else {
-				err = printVerified(cmd, v)
+				err = printVerified(cmd.OutOrStdout(), v)
 			}
 			if err == nil && !v.OK {
 				err = &exitError{code: exitFailed}
@@ -42,8 +64,19 @@ the store is so damaged that it cannot be opened.`,
 	return c
 }
 
-func printVerified(cmd *cobra.Command, v daemon.Verified) error {
-	w := cmd.OutOrStdout()
+func verifyFile(file string, check func(daemon.Backend) (daemon.Verified, error)) (v daemon.Verified, err error) {
+	b, err := daemon.OpenOffline(file, versionString(), store.Options{})
+	if errors.Is(err, store.ErrRunning) {
+		return v, fmt.Errorf("%w; to check the store of the running daemon, name no file", err)
+	}
+	if err != nil {
+		return v, err
+	}
+	v, err = check(b)
+	return v, errors.Join(err, b.Close())
+}
+
+func printVerified(w io.Writer, v daemon.Verified) error {
 	for _, p := range v.Problems {
 		fmt.Fprintf(w, "store: %s\n", p)
 	}
@@ -60,7 +93,9 @@ func printVerified(cmd *cobra.Command, v daemon.Verified) error {
 	}
 	verdict := "ok"
 	if !v.OK {
-		verdict = "NOT OK"
+		verdict = "NOT OK. Keep the file; a backup is put back with: hinged restore FILE"
+	} else if len(v.Accounts) == 0 {
+		verdict = "ok, and no account in it yet"
 	}
 	_, err := fmt.Fprintln(w, verdict)
 	return err

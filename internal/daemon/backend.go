@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -32,6 +33,13 @@ type Backend interface {
 	// said in its Lesson and stops none of the others. ErrPaused: the account
 	// learns nothing now.
 	Learn(ctx context.Context, account string, t Teach) (Lessons, error)
+	// Backup writes a copy of the whole store to w, as of the last commit. What
+	// was written before an error is of no use.
+	Backup(ctx context.Context, w io.Writer) error
+	// Export writes an export of one account to w; see store.Export.
+	Export(ctx context.Context, account string, w io.Writer) error
+	// Compact writes the store's file anew without its free pages.
+	Compact(ctx context.Context) (Compacted, error)
 	Close() error
 }
 

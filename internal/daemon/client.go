@@ -6,12 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"syscall"
 )
 
@@ -48,37 +46,53 @@ func (c *Client) Close() error {
 }
 
 func call[T any](ctx context.Context, c *Client, method, path string, query url.Values, body []byte) (v T, err error) {
-	u := url.URL{Scheme: "http", Host: "hinged", Path: path, RawQuery: query.Encode()}
-	req, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
+	resp, err := c.request(ctx, method, path, query, body)
 	if err != nil {
 		return v, err
 	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		return v, fmt.Errorf("asking the daemon: %w", err)
-	}
 	defer resp.Body.Close()
-	answer, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return v, fmt.Errorf("asking the daemon: %w", err)
-	}
-	if resp.StatusCode != http.StatusOK {
-		var f failure
-		if json.Unmarshal(answer, &f) != nil {
-			return v, fmt.Errorf("the daemon answered %s", resp.Status)
-		}
-		for kind, sentinel := range map[string]error{"account": ErrNoAccount, "message": ErrNoMessage, "paused": ErrPaused} {
-			if f.Kind == kind {
-				return v, fmt.Errorf("%w%s", sentinel, strings.TrimPrefix(f.Error, sentinel.Error()))
-			}
-		}
-		return v, errors.New(f.Error)
-	}
-	if err := json.Unmarshal(answer, &v); err != nil {
+	if err := json.NewDecoder(resp.Body).Decode(&v); err != nil {
 		return v, fmt.Errorf("reading the daemon's answer: %w", err)
 	}
 	return v, nil
 }
+
+// request asks the daemon. The caller closes the answer's body. An answer that
+// tells of an error is returned as that error.
+func (c *Client) request(ctx context.Context, method, path string, query url.Values, body []byte) (*http.Response, error) {
+	u := url.URL{Scheme: "http", Host: "hinged", Path: path, RawQuery: query.Encode()}
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("asking the daemon: %w", err)
+	}
+	if resp.StatusCode == http.StatusOK {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	var f failure
+	if err := json.NewDecoder(resp.Body).Decode(&f); err != nil {
+		return nil, fmt.Errorf("the daemon answered %s", resp.Status)
+	}
+	for _, k := range kinds {
+		if f.Kind == k.name {
+			return nil, &told{f.Error, k.is}
+		}
+	}
+	return nil, errors.New(f.Error)
+}
+
+// told is an error that the daemon told of, in its words.
+type told struct {
+	words string
+	is    error
+}
+
+func (e *told) Error() string { return e.words }
+func (e *told) Unwrap() error { return e.is }
 
 // Status implements Backend.
 func (c *Client) Status(ctx context.Context) (Status, error) {

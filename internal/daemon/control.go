@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -48,7 +49,8 @@ func listen(path string) (net.Listener, error) {
 }
 
 // handler serves the control API: JSON over HTTP on the Unix socket.
-func (d *Daemon) handler() http.Handler {
+// Copies that are being sent break off when stop is done.
+func (d *Daemon) handler(stop context.Context) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/status", answer(func(r *http.Request) (Status, error) { return d.Status(r.Context()) }))
 	mux.HandleFunc("GET /v1/digests", answer(func(r *http.Request) ([]Digest, error) { return d.Digests(r.Context()) }))
@@ -66,6 +68,13 @@ func (d *Daemon) handler() http.Handler {
 		return d.Resume(r.Context(), r.URL.Query().Get("account"))
 	}))
 	mux.HandleFunc("POST /v1/learn", answer(d.serveLearn))
+	mux.HandleFunc("POST /v1/compact", answer(func(r *http.Request) (Compacted, error) { return d.Compact(r.Context()) }))
+	mux.HandleFunc("GET /v1/backup", d.streaming(stop, func(ctx context.Context, _ *http.Request, w io.Writer) error {
+		return d.Backup(ctx, w)
+	}))
+	mux.HandleFunc("GET /v1/export", d.streaming(stop, func(ctx context.Context, r *http.Request, w io.Writer) error {
+		return d.Export(ctx, r.URL.Query().Get("account"), w)
+	}))
 	return mux
 }
 
@@ -75,20 +84,32 @@ type failure struct {
 	Kind  string `json:"kind,omitempty"`
 }
 
+// kinds are the errors that are told from others across the socket, by
+// failure.Kind.
+var kinds = []struct {
+	name string
+	is   error
+	code int
+}{
+	{"account", ErrNoAccount, http.StatusNotFound},
+	{"message", ErrNoMessage, http.StatusNotFound},
+	{"paused", ErrPaused, http.StatusConflict},
+	{"busy", store.ErrBusy, http.StatusConflict},
+	{"space", store.ErrNoSpace, http.StatusInsufficientStorage},
+	{"damaged", store.ErrDamaged, http.StatusInternalServerError},
+}
+
 func answer[T any](get func(*http.Request) (T, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		v, err := get(r)
 		w.Header().Set("Content-Type", "application/json")
 		if err != nil {
-			f := failure{Error: err.Error()}
-			code := http.StatusInternalServerError
-			switch {
-			case errors.Is(err, ErrNoAccount):
-				f.Kind, code = "account", http.StatusNotFound
-			case errors.Is(err, ErrNoMessage):
-				f.Kind, code = "message", http.StatusNotFound
-			case errors.Is(err, ErrPaused):
-				f.Kind, code = "paused", http.StatusConflict
+			f, code := failure{Error: err.Error()}, http.StatusInternalServerError
+			for _, k := range kinds {
+				if errors.Is(err, k.is) {
+					f.Kind, code = k.name, k.code
+					break
+				}
 			}
 			w.WriteHeader(code)
 			_ = json.NewEncoder(w).Encode(f) // the client has gone if this fails

@@ -77,7 +77,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	defer cancel()
 
 	var served sync.WaitGroup
-	server := &http.Server{Handler: d.handler(), ReadHeaderTimeout: socketPatience}
+	server := &http.Server{Handler: d.handler(ctx), ReadHeaderTimeout: socketPatience}
 	var serveErr error
 	if d.listener != nil {
 		served.Go(func() {

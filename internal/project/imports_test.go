@@ -34,10 +34,11 @@ var layers = []struct {
 	{"internal/evaluate", []string{"featurize", "ingest", "ingest/archive", "internal/filter", "internal/pipeline", "model", "store"}},
 	{"internal/daemon", []string{"featurize", "ingest/...", "internal/dashboard", "internal/evaluate", "internal/filter", "internal/passthrough", "internal/pipeline", "model", "store"}},
 	{"internal/setup", []string{"config", "ingest", "ingest/imap", "internal/daemon", "store"}},
+	{"internal/copies", []string{"featurize", "model", "store"}},
 	{"internal/dashboard", nil},
 	{"internal/project", nil}, // tests only
 	{"internal/e2e", nil},     // tests only
-	{"cmd/...", []string{"config", "featurize", "ingest/...", "internal/daemon", "internal/dashboard", "internal/evaluate", "internal/filter", "internal/passthrough", "internal/pipeline", "internal/setup", "model", "store"}},
+	{"cmd/...", []string{"config", "featurize", "ingest/...", "internal/copies", "internal/daemon", "internal/dashboard", "internal/evaluate", "internal/filter", "internal/passthrough", "internal/pipeline", "internal/setup", "model", "store"}},
 }
 
 // unfit lists packages of the standard library that would make the state

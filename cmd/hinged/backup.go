@@ -1,0 +1,48 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hinged/hinged/internal/copies"
+	"github.com/hinged/hinged/internal/daemon"
+)
+
+func backupCommand() *cobra.Command {
+	var path string
+	var force, asJSON bool
+	c := &cobra.Command{
+		Use:   "backup FILE",
+		Short: "Copy the store to a file, also while the daemon runs",
+		Long: `Copy the store with all accounts to FILE, as of the last commit. The daemon goes on
+meanwhile. FILE may be "-" for standard output.
+
+The copy is written under another name, read again and checked before it becomes
+FILE, so FILE is whole and sound or not there. It is for its owner alone (mode
+0600): it tells of your mail. "hinged restore FILE" puts it back, and
+"hinged verify FILE" checks it again.`,
+		Example: `  $ hinged backup /backup/hinged-monday.db
+  /backup/hinged-monday.db: 12439552 bytes, checked
+    me: model 5d1f0c… state 90ab4e…
+  $ hinged backup - | ssh nas 'cat > hinged.db'`,
+		Args: fileArg(&asJSON, true),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			done, err := takeCopy(cmd.Context(), path, func(b daemon.Backend, store string) (copies.BackedUp, error) {
+				return copies.Backup(cmd.Context(), b, store, args[0], force, cmd.OutOrStdout())
+			})
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), done)
+			}
+			_, err = fmt.Fprintf(sayWhere(cmd, done.File), "%s: %d bytes, checked\n%s", done.File, done.Bytes, accountLines(done.Accounts...))
+			return err
+		},
+	}
+	configFlag(c, &path)
+	forceFlag(c, &force)
+	jsonFlag(c, &asJSON, "JSON")
+	return c
+}

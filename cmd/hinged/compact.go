@@ -1,0 +1,42 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hinged/hinged/internal/daemon"
+)
+
+func compactCommand() *cobra.Command {
+	var path string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "compact",
+		Short: "Make the store's file as small as what it holds",
+		Long: `Write the store's file anew without the room that was freed in it, also while the
+daemon runs: it goes on reading, and what it has to write waits until the new
+file is there, some seconds for a large store.
+
+The room is used again anyway; compact is for a file that has become much larger
+than it need be. It needs as much free space as the new file takes. When anything
+fails, the old file stays in use.`,
+		Example: `  $ hinged compact
+  41943040 bytes before, 12439552 after`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			done, err := ask(cmd.Context(), path, func(b daemon.Backend) (daemon.Compacted, error) { return b.Compact(cmd.Context()) })
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), done)
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d bytes before, %d after\n", done.Before, done.After)
+			return err
+		},
+	}
+	configFlag(c, &path)
+	jsonFlag(c, &asJSON, "JSON")
+	return c
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hinged/hinged/config"
+	"github.com/hinged/hinged/internal/copies"
+	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/store"
+)
+
+// storeOf returns where the store of a configuration is.
+func storeOf(path string) (string, error) {
+	c, err := config.Load(path)
+	if err != nil {
+		return "", err
+	}
+	return storePath(c), nil
+}
+
+// takeCopy connects and lets take make a copy of what the store has.
+func takeCopy[T any](ctx context.Context, path string, take func(b daemon.Backend, storePath string) (T, error)) (T, error) {
+	return ask(ctx, path, func(b daemon.Backend) (v T, err error) {
+		at, err := storeOf(path)
+		if err == nil {
+			v, err = take(b, at)
+		}
+		if errors.Is(err, copies.ErrExists) {
+			err = fmt.Errorf("%w; --force replaces it", err)
+		}
+		return v, err
+	})
+}
+
+// stopFirst adds to the error of a verb that needs the store for itself what to
+// do.
+func stopFirst(err error) error {
+	if errors.Is(err, store.ErrRunning) {
+		return fmt.Errorf("%w; stop the daemon first, then try again", err)
+	}
+	return err
+}
+
+// sayWhere returns where a verb that wrote a copy to file may talk: standard
+// output, unless the copy went there.
+func sayWhere(cmd *cobra.Command, file string) io.Writer {
+	if file == copies.Standard {
+		return cmd.ErrOrStderr()
+	}
+	return cmd.OutOrStdout()
+}
+
+// fileArg demands one FILE, and that --json and the copy do not both go to
+// standard output.
+func fileArg(asJSON *bool, writes bool) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		what := `a file, or "-" for standard input`
+		if writes {
+			what = `a file, or "-" for standard output`
+		}
+		if err := oneArg(what)(cmd, args); err != nil {
+			return err
+		}
+		if writes && *asJSON && args[0] == copies.Standard {
+			return misuse(cmd, "--json and - both want standard output; name a file")
+		}
+		return nil
+	}
+}
+
+// accountLines says what a copy holds.
+func accountLines(accounts ...copies.Account) string {
+	var out strings.Builder
+	for _, a := range accounts {
+		fmt.Fprintf(&out, "  %s: model %s state %s\n", a.Account, a.Model, a.State)
+	}
+	if len(accounts) == 0 {
+		out.WriteString("  no account yet\n")
+	}
+	return out.String()
+}
+
+func forceFlag(c *cobra.Command, force *bool) {
+	c.Flags().BoolVar(force, "force", false, "replace FILE if it exists")
+}

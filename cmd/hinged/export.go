@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hinged/hinged/internal/copies"
+	"github.com/hinged/hinged/internal/daemon"
+)
+
+func exportCommand() *cobra.Command {
+	var path, account string
+	var force, asJSON, weights bool
+	c := &cobra.Command{
+		Use:   "export FILE",
+		Short: "Write one account to a file, for another machine",
+		Long: `Write everything of one account to FILE, also while the daemon runs: its weights and
+the rest of its state, the journal and the lessons as far as they are kept, the
+features of its messages, the ledger of its marks. FILE may be "-" for standard
+output. "hinged import FILE" takes it in elsewhere, and "hinged digest" then
+prints the same digests there.
+
+FILE is checked before it gets its name, and for its owner alone (mode 0600): it
+tells of your mail. It is a store with one account, compressed by gzip.
+
+With --weights FILE gets the weights instead, to be read: a line of JSON for each,
+the weightiest first, with the word behind it where a message that was learnt from
+still tells it. That cannot be imported.`,
+		Example: `  $ hinged export --account me me.hinged
+  me.hinged: 3120934 bytes, checked
+    me: model 5d1f0c… state 90ab4e…
+  $ hinged export --weights - | head -1
+  {"index":"6c0f29…","weight":0.412,"feature":"boss@example.org","group":"from"}`,
+		Args: fileArg(&asJSON, true),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if weights {
+				if asJSON {
+					return misuse(cmd, "--weights is JSON already")
+				}
+				lines, err := takeCopy(cmd.Context(), path, func(b daemon.Backend, store string) (int, error) {
+					return copies.Weights(cmd.Context(), b, store, account, args[0], force, cmd.OutOrStdout())
+				})
+				if err == nil && args[0] != copies.Standard {
+					_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %d weights\n", args[0], lines)
+				}
+				return err
+			}
+			done, err := takeCopy(cmd.Context(), path, func(b daemon.Backend, store string) (copies.ExportedTo, error) {
+				return copies.Export(cmd.Context(), b, store, account, args[0], force, cmd.OutOrStdout())
+			})
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), done)
+			}
+			_, err = fmt.Fprintf(sayWhere(cmd, done.File), "%s: %d bytes, checked\n%s", done.File, done.Bytes, accountLines(done.Account))
+			return err
+		},
+	}
+	configFlag(c, &path)
+	accountFlag(c, &account)
+	forceFlag(c, &force)
+	jsonFlag(c, &asJSON, "JSON")
+	c.Flags().BoolVar(&weights, "weights", false, "write the weights as readable lines of JSON instead")
+	return c
+}

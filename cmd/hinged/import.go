@@ -1,0 +1,62 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hinged/hinged/internal/copies"
+)
+
+func importCommand() *cobra.Command {
+	var path, as string
+	var replace, asJSON bool
+	c := &cobra.Command{
+		Use:   "import FILE",
+		Short: "Take in an account that another machine exported",
+		Long: `Take in the account that "hinged export" wrote to FILE. Stop the daemon first. FILE
+may be "-" for standard input. Where there is no store yet one is made.
+
+FILE is checked first; one that is cut short, damaged, or was written by a newer
+hinged, is refused and nothing changes. An account that exists is replaced only
+with --replace, and then a backup of the store is made beside it before.
+
+The account needs its [[account]] in the configuration, under the name that it has
+here (--as). What came since the export is treated as after a restore: see
+"hinged restore --help".`,
+		Example: `  $ hinged import me.hinged
+  imported from me.hinged
+    me: model 5d1f0c… state 90ab4e…
+  $ hinged digest
+  me model 5d1f0c… state 90ab4e…`,
+		Args: fileArg(&asJSON, false),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			at, err := storeOf(path)
+			if err != nil {
+				return err
+			}
+			done, err := copies.Import(cmd.Context(), at, args[0], as, replace, cmd.InOrStdin())
+			if errors.Is(err, copies.ErrAccountExists) {
+				err = fmt.Errorf("%w; --as gives it another name here, --replace puts it in the other's place", err)
+			}
+			if err != nil {
+				return stopFirst(err)
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), done)
+			}
+			aside := ""
+			if done.Aside != "" {
+				aside = fmt.Sprintf("a backup of the store from before is %s\n", done.Aside)
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "imported from %s\n%s%s", done.File, accountLines(done.Account), aside)
+			return err
+		},
+	}
+	configFlag(c, &path)
+	c.Flags().StringVar(&as, "as", "", "name of the account here (default: the one that it had)")
+	c.Flags().BoolVar(&replace, "replace", false, "replace the account of that name if there is one")
+	jsonFlag(c, &asJSON, "JSON")
+	return c
+}
