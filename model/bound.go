@@ -1,0 +1,426 @@
+package model
+
+import (
+	"math"
+	"slices"
+)
+
+// Ceiling is a certified upper bound on the mistakes that a learner made, in
+// hindsight: a theorem about every u, applied to the u that Hindsight found. A
+// mistake is y·score ≤ 0 before the step, as Zero judges it.
+//
+// Notation: lesson t is (x_t, y_t) with weight v_t; ℓ_t(u) = max(0, 1 − y_t·u·x_t)
+// (Blum, section 2.4); the learner started from w_s; D is the summed norm of
+// every change of w that was no lesson's step; R = max‖x_t‖ over all lessons.
+//
+// # Perceptron and margin perceptron
+//
+// Let S = Σ v_t over the lessons that moved w, L(u) = Σ v_t·ℓ_t(u) over all
+// lessons and Q = max(v_t·‖x_t‖² + 2τ), τ = 0 for the perceptron; with all weights
+// 1, Q = R² + 2τ and S counts the updates. Then for every u
+//
+//	S ≤ b + Q‖u‖²/2 + √(Q²‖u‖⁴/4 + b·Q‖u‖² + ‖u‖²‖w_s‖²),  b = L(u) + 2‖u‖D − w_s·u
+//
+// which from w_s = 0 is (√Q‖u‖/2 + √(Q‖u‖²/4 + L(u) + 2‖u‖D))², and at most
+// Q‖u − w_s/Q‖² + 2L(u) + 4‖u‖D.
+//
+// Proof (Blum, Theorems 1 and 2, with weights, margin, start and displacement).
+// A step adds v·y·u·x ≥ v(1 − ℓ(u)) to w·u, a displacement d takes away ‖u‖·‖d‖ at
+// most: w·u ≥ w_s·u + S − L(u) − ‖u‖D at the end. A step adds v²‖x‖² + 2v·y·w·x ≤ v·Q
+// to ‖w‖², as y·w·x ≤ τ; a displacement adds its norm to ‖w‖; since √((√A + d)² + B) ≤
+// √(A + B) + d, ‖w‖ ≤ √(‖w_s‖² + Q·S) + D at the end. By Cauchy and Schwarz
+// S − b ≤ ‖u‖√(‖w_s‖² + Q·S), a quadratic inequality in S. The simpler form: the
+// right side is at most Q‖u‖²/2 + (‖w_s‖² + Q·S)/(2Q).
+//
+// Mistakes move w (or have x = 0, which adds v(1 − ℓ) = 0), so with weights of 1
+// they are at most S. With others, and with vectors of different lengths, less is
+// given away by the inequality before the sum over Q: let q_t = v_t·‖x_t‖² + 2τ;
+// then for every κ > 0, too,
+//
+//	Σ v_t(1 − q_t/(2κ)) over the lessons that moved w ≤ κ/2·‖u − w_s/κ‖² + L(u) + 2‖u‖D
+//
+// as ‖u‖√(‖w_s‖² + Σ v_t·q_t) ≤ κ/2·‖u‖² + (‖w_s‖² + Σ v_t·q_t)/(2κ). So the mistakes are
+// at most the greatest number of lessons whose terms on the left sum to no more
+// than the right side: the smallest first.
+//
+// # Passive-aggressive
+//
+// With C_t = C·v_t, p = 1 for PA-I and 2 for PA-II, for every u
+//
+//	Σ g_t over the mistakes ≤ (√(‖u − w_s‖² + 2·Σ C_t·ℓ_t(u)^p) + D)²
+//
+//	PA-II: g_t = 1/(‖x_t‖² + 1/(2C_t))
+//	PA-I:  g_t = 1/‖x_t‖² where C_t‖x_t‖² ≥ 1, else C_t(2 − C_t‖x_t‖²)
+//
+// and so the mistakes are at most the greatest number of lessons whose g_t sum to
+// no more than the right side. With weights of 1 and D = 0 this is, for PA-II,
+// at most (R² + 1/(2C))(‖u‖² + 2C·Σ ℓ²), and for PA-I max(R², 1/C)(‖u‖² + 2C·Σ ℓ)
+// (Crammer et al. 2006, theorems 5 and 4).
+//
+// Proof. With loss ℓ = 1 − y·w·x and step a the distance ‖w − u‖² falls by
+// 2a(y·u·x − y·w·x) − a²‖x‖² ≥ 2a·ℓ − a²‖x‖² − 2a·ℓ(u). PA-II: 2a·ℓ(u) ≤ a²/(2C) + 2C·ℓ(u)²,
+// and 2aℓ − a²(‖x‖² + 1/(2C)) is ℓ²/(‖x‖² + 1/(2C)) for its a. PA-I: a ≤ C, and its a
+// maximises 2aℓ − a²‖x‖² over [0, C]; the maximum grows with ℓ and is g at ℓ = 1.
+// So the distance falls by g_t − 2C_t·ℓ_t(u)^p or more on a mistake, by −2C_t·ℓ_t(u)^p
+// or more elsewhere. A displacement adds its norm to the distance, which never
+// exceeds X + D with X = √(‖u − w_s‖² + 2ΣC_t·ℓ_t(u)^p); so all of them together
+// add 2X·D + D² to its square at most. A step on x = 0 is none; there ℓ(u) = 1 and
+// g_t = 2C_t, so that nothing is claimed of it.
+//
+// # Rounding
+//
+// The theorems are about real numbers, the learner's are rounded. Let ε = 2⁻⁵³, n
+// the features of a lesson and W a bound on ‖w‖. A score is wrong by at most
+// ρ = 4nεW‖x‖ (and n times the least positive number, where products underflow);
+// so y·w·x ≤ τ + ρ where the learner steps, and ℓ ≥ 1 − ρ on its mistakes, which
+// costs the factor (1 − ρ)² of g. A step is rounded by at most 4εW in norm, which
+// joins D. The step of PA is off its optimum by a relative (3n + 8)ε(1 + W‖x‖) of
+// the loss, which costs 8((3n + 8)ε)²(C + W²) of the fall in ‖w − u‖², as the fall
+// is quadratic about its maximum. W is 2(‖w_s‖ + D + Σ v‖x‖) by the triangle
+// inequality, for PA 2(√(‖w_s‖² + 2ΣC) + D) by the theorem with u = 0; the factor
+// 2 is room for rounding. All of this and the rounding of the ceiling's own sums
+// is added to the ceiling before it is rounded down. On mail it changes the
+// tenth digit.
+type Ceiling struct {
+	// Reason says why there is no ceiling; "" when there is one. Then everything
+	// else but Lessons is 0.
+	Reason  string
+	Lessons int // lessons it is about
+	// Mistakes is the ceiling: the least over the u that were tried, rounded down.
+	Mistakes uint64
+	// Bound is the value of the convex problem that was solved, in mistakes:
+	// Q‖u − w_s/Q‖² + 2L(u) + 4‖u‖D over the least weight for perceptron and margin
+	// (R²‖u‖² + 2L(u) in the plain case), the right side above over the least g_t
+	// for passive-aggressive. Never below Mistakes.
+	Bound float64
+	// Gap is how far Bound may be above its least value over all u: the gap
+	// between primal and dual. ≥ 0.
+	Gap float64
+
+	Radius    float64 // R
+	Distance  float64 // ‖u − w_s‖ for the u of Bound
+	Loss      float64 // Σ v_t·ℓ_t(u)^p for the u of Bound
+	Displaced float64 // D
+	Passes    int     // over the lessons, to find u
+}
+
+const (
+	roundoff = 0x1p-53
+	// closeEnough is the gap, relative to the bound, at which the search ends.
+	closeEnough = 1e-3
+	// mostPasses are for the bound, morePasses for each refinement of the ceiling.
+	mostPasses, morePasses = 300, 30
+	refinements            = 8
+)
+
+// allowance is what rounding may have cost, and the constants of the theorems
+// that depend on it.
+type allowance struct {
+	norm      float64 // W
+	displaced float64 // D and the rounding of all steps
+	q         float64 // Q, for perceptron and margin
+	least     float64 // the least v_t, or g_t
+	extra     float64 // what the steps of PA may fall short of their optimum, in all
+	radius    float64 // R
+	grow      float64 // factor for sums over lessons and coordinates
+}
+
+// rounding bounds the error of a score of lesson r by weights of norm w.
+func (r *row) rounding(w float64) float64 {
+	n := float64(len(r.at))
+	x := math.Sqrt(max(r.norm, short))
+	return float64(float64(4*n*roundoff)*float64(w*x)) + float64(n*math.SmallestNonzeroFloat64)
+}
+
+// worth is g_t of a lesson, rounding of the score included.
+func (h *Hindsight) worth(r *row, w float64) float64 {
+	var g float64
+	switch s := float64(r.cap * r.norm); {
+	case h.squared():
+		g = 1 / (r.norm + 0.5/r.cap)
+	case s >= 1:
+		g = 1 / r.norm
+	default:
+		g = float64(r.cap * (2 - s))
+	}
+	keep := max(0, 1-r.rounding(w))
+	return float64(float64(g*keep) * keep)
+}
+
+// allow gathers the constants. It refuses when numbers are so great that sums of
+// them might overflow.
+func (h *Hindsight) allow() allowance {
+	t, n := float64(len(h.rows)), float64(h.longest)
+	a := allowance{grow: 1 + float64(8*roundoff*(t+n+float64(len(h.sum))+16)), least: math.Inf(1)}
+	pa := h.spec.Kind == KindPassiveAggressive
+	if pa {
+		a.norm = float64(2 * (math.Sqrt(float64(h.startNorm*h.startNorm)+float64(2*h.caps)) + h.displaced))
+	} else {
+		a.norm = float64(2 * (h.startNorm + h.displaced + h.travelled))
+	}
+	a.displaced = h.displaced + float64(float64(4*roundoff*t)*a.norm)
+	for i := range h.rows {
+		r := &h.rows[i]
+		a.radius = max(a.radius, math.Sqrt(r.norm))
+		if pa {
+			slip := float64((float64(3*n) + 8) * roundoff)
+			a.extra += float64(float64(8*float64(slip*slip)) * (r.cap + float64(a.norm*a.norm)))
+			a.least = min(a.least, h.worth(r, a.norm))
+			continue
+		}
+		a.q = max(a.q, float64(r.cap*r.norm)+float64(2*(h.tau()+r.rounding(a.norm))))
+		a.least = min(a.least, r.cap)
+	}
+	reach := float64(a.norm * (1 + a.radius))
+	if pa {
+		reach = max(reach, float64(a.norm*a.norm))
+	}
+	if !(float64(reach*(n+1)) < math.MaxFloat64/16) {
+		h.Refuse("the lessons' numbers are so great that scores may have overflowed")
+	}
+	return a
+}
+
+// look is what one u is worth.
+type look struct {
+	value    float64 // the right side of the theorem
+	simple   float64 // that of Bound, before it is put into mistakes
+	size     float64 // ‖u‖
+	distance float64 // ‖u − w_s‖
+	toStart  float64 // w_s·u, rounded down
+	loss     float64 // Σ c_t·ℓ_t(u)^p
+}
+
+// weigh evaluates the theorem for u, one number a position, upwards in every
+// rounding. O(features of all lessons) time.
+func (h *Hindsight) weigh(u []float64, a *allowance) look {
+	var size, distance, toStart float64
+	for i, v := range u {
+		size += float64(v * v)
+		d := v - h.start[i]
+		distance += float64(d * d)
+		toStart += float64(v * h.start[i])
+	}
+	size = float64(size * a.grow)
+	distance = float64(distance * a.grow)
+	l := look{size: math.Sqrt(size), distance: math.Sqrt(distance)}
+	lever := float64(l.size * h.startNorm)
+	l.toStart = toStart - float64((a.grow-1)*lever)
+	for i := range h.rows {
+		r := &h.rows[i]
+		loss := max(0, 1-float64(r.label*r.dot(u))+r.rounding(l.size))
+		if r.norm == 0 {
+			loss = max(loss, 1)
+		}
+		if h.squared() {
+			loss = float64(loss * loss)
+		}
+		l.loss += float64(r.cap * loss)
+	}
+	l.loss = float64(l.loss * a.grow)
+	if h.spec.Kind == KindPassiveAggressive {
+		root := math.Sqrt(distance+float64(2*l.loss)+a.extra) + a.displaced
+		l.value = float64(float64(root*root) * a.grow)
+		l.simple = l.value
+		return l
+	}
+	push := float64(l.size * a.displaced)
+	b := l.loss + float64(2*push) - l.toStart
+	square := float64(a.q * size)
+	inner := float64(float64(square*square)/4) + float64(b*square) + float64(lever*lever)
+	inner += float64((a.grow - 1) * (float64(square*square) + float64(math.Abs(b)*square) + float64(lever*lever)))
+	root := math.Sqrt(max(0, inner))
+	l.value = b + float64(square/2) + root
+	l.value = max(0, l.value+float64((a.grow-1)*(math.Abs(b)+square+root)))
+	if a.q > 0 {
+		l.simple = square + float64(2*b) + float64(h.startNorm*h.startNorm)/a.q
+		l.simple += float64((a.grow - 1) * (square + float64(2*math.Abs(b)) + float64(h.startNorm*h.startNorm)/a.q))
+	} else {
+		l.simple = l.value
+	}
+	l.simple = max(l.simple, l.value)
+	return l
+}
+
+// Ceiling searches on from where the last search ended and gives the lowest
+// ceiling it finds. It may be called between Adds as often as one likes. It takes
+// a few dozen passes over the lessons as a rule, and a few hundred at most.
+func (h *Hindsight) Ceiling() Ceiling {
+	c := Ceiling{Lessons: len(h.rows)}
+	h.passes = 0
+	if h.reason == "" && len(h.rows) > 0 {
+		a := h.allow()
+		if h.reason == "" {
+			h.search(&c, &a)
+		}
+		c.Radius, c.Displaced = a.radius, h.displaced
+		if math.IsNaN(c.Bound) || math.IsInf(c.Bound, 0) || math.IsNaN(c.Gap) || math.IsInf(c.Gap, 0) {
+			h.Refuse("the bound is too great for a number")
+		}
+	}
+	if h.reason != "" {
+		return Ceiling{Reason: h.reason, Lessons: len(h.rows)}
+	}
+	c.Passes = h.passes
+	return c
+}
+
+func (h *Hindsight) search(c *Ceiling, a *allowance) {
+	// u = 0 is the first that is tried: it makes the ceiling the number of
+	// lessons at most.
+	h.best = append(h.best[:0], make([]float64, len(h.sum))...)
+	best := h.weigh(h.best, a).value
+	pa := h.spec.Kind == KindPassiveAggressive
+	if !pa {
+		h.kappa = a.q
+	}
+	var l look
+	for h.passes < mostPasses {
+		for range 1 + h.passes/4 {
+			h.pass()
+		}
+		l = h.weigh(h.candidate(), a)
+		best = lower(best, l.value)
+		c.Gap = h.gap(l, a)
+		if c.Gap <= float64(closeEnough*l.simple) {
+			break
+		}
+	}
+	c.Bound, c.Gap, c.Distance, c.Loss = l.simple/a.least, c.Gap/a.least, l.distance, l.loss
+	if pa {
+		c.Loss /= h.spec.Aggressiveness
+	}
+	c.Mistakes = h.count(a, best)
+	// The tighter form is least where κ = (2D + √(‖w_s‖² + Σ v_t·q_t))/‖u‖: there its
+	// derivative is that of the problem. Solving for one and then the other makes
+	// it less and less.
+	for range refinements {
+		if pa || l.size == 0 {
+			break
+		}
+		before, kappa := c.Mistakes, h.kappa
+		for range 4 {
+			n, moved := h.countFor(l, a, kappa)
+			c.Mistakes = min(c.Mistakes, n)
+			if kappa = (float64(2*a.displaced) + math.Sqrt(float64(h.startNorm*h.startNorm)+moved)) / l.size; !(kappa > 0 && kappa < math.MaxFloat64) {
+				break
+			}
+		}
+		if !(kappa > 0 && kappa < math.MaxFloat64) || math.Abs(kappa-h.kappa) <= float64(closeEnough*kappa) {
+			break
+		}
+		h.kappa = kappa
+		for end := h.passes + morePasses; h.passes < end; {
+			for range 3 {
+				h.pass()
+			}
+			l = h.weigh(h.candidate(), a)
+			if problem := h.primal(l); problem-h.dual() <= float64(closeEnough*problem) {
+				break
+			}
+		}
+		n, _ := h.countFor(l, a, kappa)
+		if c.Mistakes = min(c.Mistakes, n); before-c.Mistakes <= uint64(float64(closeEnough*float64(before))) {
+			break
+		}
+	}
+	c.Bound = max(c.Bound, float64(c.Mistakes))
+}
+
+// count turns the right side of the theorem into mistakes.
+func (h *Hindsight) count(a *allowance, value float64) uint64 {
+	sizes := make([]float64, len(h.rows))
+	for i := range h.rows {
+		sizes[i] = h.rows[i].cap
+		if h.spec.Kind == KindPassiveAggressive {
+			sizes[i] = h.worth(&h.rows[i], a.norm)
+		}
+	}
+	return greatestCount(sizes, float64(value*a.grow))
+}
+
+// countFor is the finer form for perceptron and margin. It returns the Σ v_t·q_t of
+// the lessons counted, too.
+func (h *Hindsight) countFor(l look, a *allowance, kappa float64) (n uint64, moved float64) {
+	type term struct{ size, moves float64 }
+	terms := make([]term, len(h.rows))
+	for i := range h.rows {
+		r := &h.rows[i]
+		q := float64(r.cap*max(r.norm, short)) + float64(2*(h.tau()+r.rounding(a.norm)))
+		moves := float64(float64(r.cap*q) * a.grow)
+		terms[i] = term{r.cap - moves/float64(2*kappa), moves}
+	}
+	slices.SortFunc(terms, func(a, b term) int {
+		switch {
+		case a.size < b.size:
+			return -1
+		case a.size > b.size:
+			return 1
+		default:
+			return 0
+		}
+	})
+	start := float64(h.startNorm * h.startNorm)
+	budget := float64(float64(float64(kappa*l.size)*l.size)/2) - l.toStart + start/float64(2*kappa) + l.loss + float64(float64(2*l.size)*a.displaced)
+	// Terms may be negative, so rounding is relative to their magnitudes.
+	sum, slack := 0.0, float64((a.grow-1)*(budget+float64(2*float64(l.size*h.startNorm))))
+	for i, t := range terms {
+		sum += t.size
+		slack += float64((a.grow - 1) * (math.Abs(t.size) + t.moves/kappa))
+		if sum > budget+slack {
+			return uint64(i), moved
+		}
+		moved += t.moves
+	}
+	return uint64(len(terms)), moved
+}
+
+// candidate returns the u of the dual variables as they are.
+func (h *Hindsight) candidate() []float64 {
+	for i, v := range h.sum {
+		h.best[i] = v / h.kappa
+		if h.kappa == 0 {
+			h.best[i] = 0
+		}
+	}
+	return h.best
+}
+
+// primal returns the value of the problem that is being solved.
+func (h *Hindsight) primal(l look) float64 {
+	start := float64(h.startNorm * h.startNorm)
+	return float64(float64(float64(h.kappa*l.size)*l.size)/2) - l.toStart + start/float64(2*h.kappa) + l.loss
+}
+
+// gap bounds how far the simple bound is above its least value.
+func (h *Hindsight) gap(l look, a *allowance) float64 {
+	if h.spec.Kind != KindPassiveAggressive {
+		if h.kappa == 0 {
+			return 0
+		}
+		return max(0, l.simple-float64(2*h.dual()))
+	}
+	root := math.Sqrt(max(0, float64(2*h.dual()))) + a.displaced
+	return max(0, l.simple-float64(root*root))
+}
+
+// greatestCount returns how many of the sizes, the smallest first, sum to no
+// more than the budget. It sorts them.
+func greatestCount(sizes []float64, budget float64) uint64 {
+	slices.Sort(sizes)
+	sum := 0.0
+	for n, s := range sizes {
+		if sum += s; sum > budget {
+			return uint64(n)
+		}
+	}
+	return uint64(len(sizes))
+}
+
+// lower is min for values that may be too great to be numbers.
+func lower(a, b float64) float64 {
+	if b < a {
+		return b
+	}
+	return a
+}
