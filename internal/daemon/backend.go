@@ -23,6 +23,8 @@ type Backend interface {
 	// Explain takes a Message-ID, or the hexadecimal key of a message or the
 	// beginning of one, at least 8 digits.
 	Explain(ctx context.Context, account, message string) (Explanation, error)
+	// ExplainMail takes a raw message, which need not be known.
+	ExplainMail(ctx context.Context, account string, raw []byte) (Explanation, error)
 	Classify(ctx context.Context, account string, raw []byte) (Classified, error)
 	Verify(ctx context.Context) (Verified, error)
 	// Pause switches an account off, durably: no connection, no mark, no lesson.
@@ -52,31 +54,6 @@ var ErrNoMessage = errors.New("no such message")
 
 // ErrPaused is wrapped when a paused account is asked to learn.
 var ErrPaused = errors.New("the account is paused")
-
-// explain takes apart the score of a message named by its Message-ID or key.
-func explain(account string, f *filter.Filter, message string) (Explanation, error) {
-	k, err := findMessage(f.State(), message)
-	if err != nil {
-		return Explanation{}, err
-	}
-	ex, err := f.Explain(k)
-	if errors.Is(err, store.ErrNotFound) {
-		return Explanation{}, fmt.Errorf("%w: %s: its words are not kept (the owner's own mail, mail of an excluded folder, or too old)", ErrNoMessage, message)
-	}
-	if err != nil {
-		return Explanation{}, err
-	}
-	m := ex.Message
-	out := Explanation{
-		Account: account, Message: hex.EncodeToString(k[:]), Arrived: timeOf(m.Arrived),
-		Outcome: m.Outcome.String(), Reason: m.Reason.String(), ScoreThen: m.Score, Threshold: m.Threshold,
-		Score: ex.Score, Now: ex.Cut.Threshold, Parts: partsOf(ex),
-	}
-	if m.Label != 0 {
-		out.Label, out.Source = m.Label.String(), m.Source.String()
-	}
-	return out, nil
-}
 
 func findMessage(st *store.State, message string) (store.MessageKey, error) {
 	id := bytes.Trim([]byte(message), "<> \t\r\n")

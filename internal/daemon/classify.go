@@ -75,7 +75,7 @@ func classify(f *filter.Filter, m *featurize.Message) Classified {
 	d, features := f.Classify(m)
 	return Classified{
 		Outcome: d.Outcome.String(), Reason: d.Reason.String(), Score: d.Score, Threshold: d.Threshold,
-		Defects: m.Defects, Parts: partsOf(f.ExplainFeatures(features)),
+		Defects: m.Defects, Parts: partsOf(f.Parts(features)),
 	}
 }
 
@@ -188,7 +188,7 @@ func (c *Classified) why() string {
 		if named++; named > whyParts {
 			break
 		}
-		list = append(list, fmt.Sprintf("%s %+.2f", Plain(p.Name), p.Amount))
+		list = append(list, fmt.Sprintf("%s %+.2f", featurize.Describe(p.Name), p.Amount))
 	}
 	if len(list) == 0 {
 		return "nothing in it is known yet"

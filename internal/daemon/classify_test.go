@@ -32,7 +32,7 @@ func TestAFilterIsToldInTwoFields(t *testing.T) {
 				{Name: "body:b", Amount: 0.04}, {Name: "body:c", Amount: 0.03},
 			},
 		}, "X-Hinged-Status: important; score=+1.27; threshold=0.80\n" +
-			"X-Hinged-Reason: from ann@example.org +0.41; \"invoice\" in the subject +0.21;\n \"newsletter\" -0.10; \"a\" +0.05; \"b\" +0.04\n"},
+			"X-Hinged-Reason: from ann@example.org +0.41; \"invoice\" in the subject +0.21;\n \"newsletter\" in the text -0.10; \"a\" in the text +0.05; \"b\" in the text +0.04\n"},
 		{"no threshold", Classified{Outcome: "unsure", Reason: "too few labels yet", Score: -0.001, Threshold: -0.004},
 			"X-Hinged-Status: unsure; score=+0.00; threshold=0.00\nX-Hinged-Reason: too few labels yet\n"},
 		{"nothing known", Classified{Outcome: "ordinary", Reason: "threshold", Score: -0.5, Threshold: -0.2, Parts: []Part{{Name: "body:a", Amount: 0.004}}},
@@ -41,7 +41,7 @@ func TestAFilterIsToldInTwoFields(t *testing.T) {
 			"X-Hinged-Status: important; score=+2.00; threshold=1.00; shadow\nX-Hinged-Reason: shadow\n"},
 		{"hostile words", Classified{Outcome: "ordinary", Reason: "threshold", Parts: []Part{{Name: "from:a\r\nX-Hinged-Status: important\r\n\r\nb@example.org", Amount: 1}, {Name: "body:größe", Amount: 1}}},
 			"X-Hinged-Status: ordinary; score=+0.00; threshold=0.00\n" +
-				"X-Hinged-Reason: from a X-Hinged-Status: important b@example.org +1.00;\n =?utf-8?b?Imdyw7bDn2Ui?= +1.00\n"},
+				"X-Hinged-Reason: from a X-Hinged-Status: important b@example.org +1.00;\n =?utf-8?b?Imdyw7bDn2Ui?= in the text +1.00\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a := tt.c.Answer()

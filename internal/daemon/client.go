@@ -104,11 +104,6 @@ func (c *Client) Digests(ctx context.Context) ([]Digest, error) {
 	return call[[]Digest](ctx, c, http.MethodGet, "/v1/digests", nil, nil)
 }
 
-// Explain implements Backend.
-func (c *Client) Explain(ctx context.Context, account, message string) (Explanation, error) {
-	return call[Explanation](ctx, c, http.MethodGet, "/v1/explain", url.Values{"account": {account}, "message": {message}}, nil)
-}
-
 // Verify implements Backend.
 func (c *Client) Verify(ctx context.Context) (Verified, error) {
 	return call[Verified](ctx, c, http.MethodGet, "/v1/verify", nil, nil)

@@ -59,6 +59,7 @@ func (d *Daemon) handler(stop context.Context) http.Handler {
 		q := r.URL.Query()
 		return d.Explain(r.Context(), q.Get("account"), q.Get("message"))
 	}))
+	mux.HandleFunc("POST /v1/explain", answer(d.serveExplain))
 	mux.HandleFunc("POST /v1/classify", answer(d.serveClassify))
 	mux.HandleFunc("POST /v1/filter", d.serveFilter)
 	mux.HandleFunc("POST /v1/pause", answer(func(r *http.Request) (Switched, error) {
@@ -168,19 +169,6 @@ func (a *account) digest(ctx context.Context) (d Digest, end uint64, err error) 
 		return nil
 	})
 	return d, end, err
-}
-
-// Explain implements Backend.
-func (d *Daemon) Explain(ctx context.Context, name, message string) (ex Explanation, err error) {
-	a, err := d.account(name)
-	if err != nil {
-		return ex, err
-	}
-	err = a.do(ctx, func() error {
-		ex, err = explain(a.opts.Name, a.filter, message)
-		return err
-	})
-	return ex, err
 }
 
 // Verify implements Backend.

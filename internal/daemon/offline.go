@@ -126,15 +126,6 @@ func (o *Offline) Digests(context.Context) ([]Digest, error) {
 	return out, err
 }
 
-// Explain implements Backend.
-func (o *Offline) Explain(_ context.Context, account, message string) (Explanation, error) {
-	name, f, err := o.named(account)
-	if err != nil {
-		return Explanation{}, err
-	}
-	return explain(name, f, message)
-}
-
 // Verify implements Backend.
 func (o *Offline) Verify(ctx context.Context) (Verified, error) {
 	digests, err := o.Digests(ctx)

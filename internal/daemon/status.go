@@ -7,7 +7,6 @@ import (
 
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/filter"
-	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
 
@@ -161,31 +160,6 @@ type Digest struct {
 	State   string `json:"state"`   // of the whole state, hexadecimal
 }
 
-// Part is one feature's share of a score.
-type Part struct {
-	Name   string  `json:"feature"` // the feature in words; "" where it is not kept
-	Group  string  `json:"group"`   // misc, social, subject, body or constant
-	Value  float64 `json:"value"`   // in the vector
-	Weight float64 `json:"weight"`  // that the model gives it
-	Amount float64 `json:"amount"`  // value times weight
-}
-
-// Explanation is what `hinged explain` shows of one message.
-type Explanation struct {
-	Account   string     `json:"account"`                // its name
-	Message   string     `json:"message"`                // its key, in hexadecimal
-	Arrived   *time.Time `json:"arrived,omitempty"`      // as the mail server says
-	Outcome   string     `json:"outcome"`                // important, unsure, ordinary or undecided, at arrival
-	Reason    string     `json:"reason"`                 // what decided: threshold, or why there was another outcome
-	ScoreThen float64    `json:"score_at_arrival"`       // the score that decided
-	Threshold float64    `json:"threshold_at_arrival"`   // the threshold that decided
-	Label     string     `json:"label,omitempty"`        // what was learnt of it, important or ordinary
-	Source    string     `json:"label_source,omitempty"` // where the label came from
-	Score     float64    `json:"score"`                  // with the weights as they are now
-	Now       float64    `json:"threshold"`              // the threshold as it is now
-	Parts     []Part     `json:"parts"`                  // by descending |amount|; they add up to the score
-}
-
 // Verified is what `hinged verify` found.
 type Verified struct {
 	// Problems are what the store's own check found, in words.
@@ -203,16 +177,4 @@ type VerifiedReplay struct {
 	Replayed Digest `json:"replayed"`          // the digests of what the replay gave
 	Equal    bool   `json:"equal"`             // whether the two are the same
 	Problem  string `json:"problem,omitempty"` // why the replay stopped
-}
-
-func partsOf(ex filter.Explanation) []Part {
-	out := make([]Part, 0, len(ex.Parts))
-	for _, c := range ex.Parts {
-		name := c.Name
-		if c.Index == model.Affine {
-			name = "(always there)"
-		}
-		out = append(out, Part{Name: name, Group: c.Group.String(), Value: c.Value, Weight: c.Weight, Amount: c.Amount})
-	}
-	return out
 }

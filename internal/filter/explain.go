@@ -1,9 +1,7 @@
 package filter
 
 import (
-	"cmp"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/hinged/hinged/featurize"
@@ -26,6 +24,15 @@ type Explanation struct {
 	Message store.Message // as it was decided and what was learnt of it since
 	Score   float64       // with the weights as they are now
 	Cut     struct{ Threshold, Low, High float64 }
+	// Outcome is what would be decided now; DecidedUnsure while too little is
+	// learnt, and then there are no Flips.
+	Outcome store.Outcome
+	// Flips are the fewest parts without which another decision would be taken;
+	// see Flip.
+	Flips []Flip
+	// Corrections are what the labels that the owner could still give would make
+	// of the score; none of mail that teaches nothing.
+	Corrections []Correction
 	// Parts are in descending order of |Amount|, ties by Index; features that
 	// weigh nothing are left out. Added up in order of Index, they are Score
 	// exactly.
@@ -45,6 +52,10 @@ func (f *Filter) Explain(k store.MessageKey) (Explanation, error) {
 	}
 	ex := f.explain(x)
 	ex.Message = m
+	if m.Own {
+		ex.Corrections = nil
+	}
+	ex.Corrections = slices.DeleteFunc(ex.Corrections, func(c Correction) bool { return c.Label == m.Label })
 	return ex, nil
 }
 
@@ -54,21 +65,33 @@ func (f *Filter) Score(x *featurize.Features) float64 { return f.learner.Score(x
 // ExplainFeatures takes the score of any features apart.
 func (f *Filter) ExplainFeatures(x *featurize.Features) Explanation { return f.explain(x) }
 
-func (f *Filter) explain(x *featurize.Features) Explanation {
-	var ex Explanation
-	c := f.fitted()
-	ex.Cut.Threshold, ex.Cut.Low, ex.Cut.High = c.Threshold, c.Low, c.High
-	ex.Score = f.learner.Score(x.Vector())
+// Parts are those of Explanation alone, which take a small part of its time.
+func (f *Filter) Parts(x *featurize.Features) []Contribution {
+	var parts []Contribution
 	for n := range x.All() {
 		if w := f.st.Weights.Get(n.Index); w != 0 {
-			ex.Parts = append(ex.Parts, Contribution{
+			parts = append(parts, Contribution{
 				Index: n.Index, Group: n.Group, Name: n.Name,
 				Value: n.Value, Weight: w, Amount: float64(w * n.Value),
 			})
 		}
 	}
-	slices.SortFunc(ex.Parts, func(a, b Contribution) int {
-		return cmp.Or(cmp.Compare(math.Abs(b.Amount), math.Abs(a.Amount)), cmp.Compare(a.Index, b.Index))
-	})
+	slices.SortFunc(parts, strength)
+	return parts
+}
+
+func (f *Filter) explain(x *featurize.Features) Explanation {
+	var ex Explanation
+	c := f.fitted()
+	ex.Cut.Threshold, ex.Cut.Low, ex.Cut.High = c.Threshold, c.Low, c.High
+	vector := x.Vector()
+	ex.Score = f.learner.Score(vector)
+	ex.Parts = f.Parts(x)
+	ex.Outcome = store.DecidedUnsure
+	if f.Trained() {
+		ex.Outcome = c.outcome(ex.Score)
+		ex.Flips = flips(vector, f.st.Weights, c)
+	}
+	ex.Corrections = f.corrections(vector, c)
 	return ex
 }

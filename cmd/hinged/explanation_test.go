@@ -1,0 +1,194 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/text/width"
+
+	"github.com/hinged/hinged/internal/daemon"
+)
+
+// randomExplanation is of the most different shapes; what it says is nonsense.
+func randomExplanation(rng *rand.Rand) daemon.Explanation {
+	pick := func(s ...string) string { return s[rng.IntN(len(s))] }
+	ex := daemon.Explanation{
+		Account: "me", Message: "0123456789abcdef0123456789abcdef", Known: rng.IntN(2) == 0,
+		Outcome: pick("important", "unsure", "ordinary"), Reason: pick("threshold", "the owner removed this mark before"),
+		ScoreThen: rng.NormFloat64(), Threshold: rng.NormFloat64(), Now: rng.NormFloat64(),
+		OutcomeNow: pick("important", "unsure", "ordinary"),
+		Label:      pick("", "important", "ordinary"), Source: pick("silence", "answered", "moved", "junk", "flagged", "mark", "explicit"),
+		Missing: pick("", "", "20 more that you call important and 20 more that you call ordinary"),
+	}
+	n := rng.IntN(60)
+	for i := range n {
+		text := pick("from ann@example.org", "何か"+strings.Repeat("日本語", rng.IntN(30)), strings.Repeat("wide ", rng.IntN(40)))
+		p := daemon.Part{Name: fmt.Sprint("body:", i), Text: text, Amount: rng.NormFloat64() / 3}
+		ex.Score += p.Amount
+		ex.Parts = append(ex.Parts, p)
+	}
+	if ex.Missing == "" && n > 0 {
+		for range 1 + rng.IntN(2) {
+			w := daemon.Without{Outcome: "ordinary", Score: 0.25}
+			for i := range 1 + rng.IntN(n) {
+				w.Parts = append(w.Parts, i)
+			}
+			ex.Without = append(ex.Without, w)
+		}
+	}
+	for _, label := range []string{"important", "ordinary"} {
+		if label != ex.Label {
+			ex.Corrections = append(ex.Corrections, daemon.Correction{Label: label, Score: 0.5, Outcome: "important"})
+		}
+	}
+	return ex
+}
+
+// TestAnExplanationFitsOnAScreenAndAddsUp as it is shown, whatever the message.
+func TestAnExplanationFitsOnAScreenAndAddsUp(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	amount := regexp.MustCompile(`^(?:  .  |     )([+-]\d+\.\d{3})  (.*)$`)
+	for i := range 3000 {
+		ex := randomExplanation(rng)
+		most := 0
+		if i%3 == 0 {
+			most = 1 + rng.IntN(80)
+		}
+		text := explanationText(ex, "a message", most)
+		lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+		if most == 0 && len(lines) > 24 {
+			t.Fatalf("%d lines:\n%s", len(lines), text)
+		}
+		sum, score := 0.0, 0.0
+		for _, line := range lines {
+			columns := 0
+			for _, r := range line {
+				columns++
+				if k := width.LookupRune(r).Kind(); k == width.EastAsianWide || k == width.EastAsianFullwidth {
+					columns++
+				}
+			}
+			if columns > 80 {
+				t.Fatalf("%d columns: %s", columns, line)
+			}
+			if m := amount.FindStringSubmatch(line); m != nil {
+				v, err := strconv.ParseFloat(m[1], 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if m[2] == "score" {
+					score = v
+				} else {
+					sum += v
+				}
+			}
+		}
+		if d := sum - score; d > 1e-9 || d < -1e-9 {
+			t.Fatalf("what is shown adds up to %.3f, the score is %.3f:\n%s", sum, score, text)
+		}
+	}
+}
+
+func TestExplanationsSayWhatWouldHaveChangedThem(t *testing.T) {
+	base := daemon.Explanation{
+		Message: "0123456789abcdef0123456789abcdef", Known: true, Outcome: "important", Reason: "threshold", OutcomeNow: "important",
+		Score: 1.2, ScoreThen: 1.2, Threshold: 0.5, Now: 0.5,
+		Parts:   []daemon.Part{{Text: "from ann@example.org", Amount: 1}, {Text: `"invoice" in the subject`, Amount: 0.2}},
+		Without: []daemon.Without{{Outcome: "ordinary", Score: 0.2, Parts: []int{0}}},
+		Corrections: []daemon.Correction{
+			{Label: "important", Score: 1.3, Outcome: "important"}, {Label: "ordinary", Score: 0.1, Outcome: "ordinary"},
+		},
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(*daemon.Explanation)
+		parts  int
+		want   string
+	}{
+		{"important", func(*daemon.Explanation) {}, 0, `important, score +1.200, threshold +0.500
+
+  *  +1.000  from ann@example.org
+     +0.200  "invoice" in the subject
+     +1.200  score
+
+Without the part marked * the score would be +0.200: ordinary.
+Called ordinary by you, it would have the score +0.100: ordinary.
+To say so: hinged learn --ordinary 0123456789ab
+`},
+		{"not all shown", func(ex *daemon.Explanation) {
+			ex.Without[0].Parts = []int{0, 1}
+			ex.Label, ex.Source = "important", "answered"
+			ex.Corrections = ex.Corrections[1:]
+			ex.Known = false
+		}, 1, `important, score +1.200, threshold +0.500
+learnt as important: you answered it
+
+  *  +1.000  from ann@example.org
+     +0.200  1 smaller part
+     +1.200  score
+
+Without 2 parts (1 shown, marked *) the score would be +0.200: ordinary.
+Called ordinary by you, it would have the score +0.100: ordinary.
+To say so: hinged learn --ordinary FILE
+`},
+		{"unsure", func(ex *daemon.Explanation) {
+			ex.Outcome, ex.OutcomeNow, ex.Reason = "unsure", "unsure", "within the unsure band"
+			ex.UnsureFrom, ex.UnsureTo = 0.4, 1.25
+			ex.Without = []daemon.Without{{Outcome: "important", Score: 1.3, Parts: []int{1}}, {Outcome: "ordinary", Score: 0.2, Parts: []int{0}}}
+		}, 0, `unsure, score +1.200, threshold +0.500 (within the unsure band)
+
+  o  +1.000  from ann@example.org
+  *  +0.200  "invoice" in the subject
+     +1.200  score
+
+Too close to tell: unsure is from +0.400 to +1.250.
+Without the part marked * the score would be +1.300: important.
+Without the part marked o the score would be +0.200: ordinary.
+Called important by you, it would have the score +1.300: important.
+To say so: hinged learn --important 0123456789ab
+Called ordinary by you, it would have the score +0.100: ordinary.
+To say so: hinged learn --ordinary 0123456789ab
+`},
+		{"too few labels", func(ex *daemon.Explanation) {
+			ex.Outcome, ex.OutcomeNow, ex.Reason = "unsure", "unsure", "too few labels yet"
+			ex.Without, ex.Missing = nil, "3 more that you call important"
+			ex.Corrections = ex.Corrections[:1]
+		}, 0, `unsure, score +1.200, threshold +0.500 (too few labels yet)
+
+     +1.000  from ann@example.org
+     +0.200  "invoice" in the subject
+     +1.200  score
+
+Nothing is decided before enough is learnt. What is missing:
+  messages: 3 more that you call important
+Called important by you, it would have the score +1.300.
+To say so: hinged learn --important 0123456789ab
+`},
+		{"nothing known", func(ex *daemon.Explanation) {
+			*ex = daemon.Explanation{Outcome: "ordinary", OutcomeNow: "ordinary", Reason: "threshold", Score: 0.5, Now: 1}
+		}, 0, `ordinary, score +0.000, threshold +0.000
+that was at its arrival; now: ordinary, score +0.500, threshold +1.000
+
+     +0.500  lost in rounding
+     nothing in it is known yet
+     +0.500  score
+
+No parts taken away would change that.
+`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ex := base
+			ex.Parts = append([]daemon.Part(nil), base.Parts...)
+			ex.Without = append([]daemon.Without(nil), base.Without...)
+			ex.Corrections = append([]daemon.Correction(nil), base.Corrections...)
+			tt.change(&ex)
+			if got := explanationText(ex, "FILE", tt.parts); got != tt.want {
+				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
+			}
+		})
+	}
+}

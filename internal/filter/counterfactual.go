@@ -1,0 +1,151 @@
+package filter
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// Flip is one answer to "what would have changed it": without these parts, and
+// with everything else as it is, the decision would be another. No smaller set of
+// parts, the affine coordinate aside, would do.
+type Flip struct {
+	Outcome store.Outcome // what it would be
+	Score   float64       // without the parts
+	// Features are the indices of the parts, in descending order of how far they
+	// pull; all pull the same way.
+	Features []model.Index
+}
+
+// Correction is the other answer: what one label given by the owner, in so many
+// words, would make of it.
+type Correction struct {
+	Label model.Label
+	Score float64 // after the lesson
+	// Outcome is what that score would be decided as while the threshold stands
+	// where it does.
+	Outcome store.Outcome
+}
+
+// flips finds the flips of a message: important ones could be less, ordinary ones
+// important, and unsure ones either.
+func flips(x model.Vector, w *model.Weights, c cut) []Flip {
+	var out []Flip
+	add := func(sign float64, there func(store.Outcome) bool) {
+		if flip, ok := fewest(x, w, c, sign, there); ok {
+			out = append(out, flip)
+		}
+	}
+	isImportant := func(o store.Outcome) bool { return o == store.DecidedImportant }
+	switch c.outcome(w.Dot(x)) {
+	case store.DecidedImportant:
+		add(+1, func(o store.Outcome) bool { return o != store.DecidedImportant })
+	case store.DecidedOrdinary:
+		add(-1, isImportant)
+	default:
+		add(-1, isImportant)
+		add(+1, func(o store.Outcome) bool { return o == store.DecidedOrdinary })
+	}
+	return out
+}
+
+// fewest takes away the parts that pull in the direction of sign, the strongest
+// first, until the decision is there. Of all sets of so many parts that moves the
+// score the furthest, so no smaller set can do.
+//
+// Every score is summed anew over what is left, in order of index, as the model
+// sums it: subtracting would round otherwise.
+func fewest(x model.Vector, w *model.Weights, c cut, sign float64, there func(store.Outcome) bool) (Flip, bool) {
+	type pull struct {
+		index  model.Index
+		amount float64
+	}
+	var pulls []pull
+	for _, f := range x {
+		if a := float64(w.Get(f.Index) * f.Value * sign); a > 0 && f.Index != model.Affine {
+			pulls = append(pulls, pull{f.Index, a})
+		}
+	}
+	slices.SortFunc(pulls, func(a, b pull) int {
+		return cmp.Or(cmp.Compare(b.amount, a.amount), cmp.Compare(a.index, b.index))
+	})
+	gone := map[model.Index]bool{}
+	left := func(n int) float64 {
+		clear(gone)
+		for _, p := range pulls[:n] {
+			gone[p.index] = true
+		}
+		sum := 0.0
+		for _, f := range x {
+			if !gone[f.Index] {
+				sum += float64(w.Get(f.Index) * f.Value)
+			}
+		}
+		return sum
+	}
+	n, ok := leastCount(len(pulls), func(n int) bool { return there(c.outcome(left(n))) })
+	if !ok {
+		return Flip{}, false
+	}
+	flip := Flip{Score: left(n)}
+	flip.Outcome = c.outcome(flip.Score)
+	for _, p := range pulls[:n] {
+		flip.Features = append(flip.Features, p.index)
+	}
+	return flip, true
+}
+
+// leastCount returns the least n from 1 to most for which does holds. More parts
+// never do less than fewer, so it halves the range; rounding may blur the very
+// place where that begins, so its neighbours are looked at one by one.
+func leastCount(most int, does func(int) bool) (int, bool) {
+	if most == 0 || !does(most) {
+		return 0, false
+	}
+	low, high := 0, most // low does not, or is none; high does
+	for high-low > 1 {
+		if middle := low + (high-low)/2; does(middle) {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	for high > 1 && does(high-1) {
+		high--
+	}
+	return high, true
+}
+
+// corrections plays each label on a copy of the weights that a lesson can touch,
+// with the account's own learner.
+func (f *Filter) corrections(x model.Vector, c cut) []Correction {
+	var out []Correction
+	for _, label := range []model.Label{model.Important, model.Ordinary} {
+		w := model.NewWeights(len(x))
+		for _, feature := range x {
+			if v, ok := f.st.Weights.Lookup(feature.Index); ok {
+				w.Set(feature.Index, v)
+			}
+		}
+		learner, err := model.New(f.opts.Learner, w)
+		if err != nil {
+			return nil // the options were validated: it cannot be
+		}
+		learner.Learn(model.Lesson{Vector: x, Label: label, Weight: 1})
+		after := Correction{Label: label, Score: learner.Score(x), Outcome: store.DecidedUnsure}
+		if f.Trained() {
+			after.Outcome = c.outcome(after.Score)
+		}
+		out = append(out, after)
+	}
+	return out
+}
+
+// strength orders parts as explanations list them: the strongest first, equals by
+// index.
+func strength(a, b Contribution) int {
+	return cmp.Or(cmp.Compare(math.Abs(b.Amount), math.Abs(a.Amount)), cmp.Compare(a.Index, b.Index))
+}
