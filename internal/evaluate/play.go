@@ -253,7 +253,9 @@ type judge struct {
 	feedback Feedback
 	uid      uint32
 	stream   Stream
-	r        Result
+	// hindsight has every lesson learnt.
+	hindsight *model.Hindsight
+	r         Result
 }
 
 // The one mailbox that everything arrives in.
@@ -263,7 +265,7 @@ const (
 )
 
 func newJudge(o filter.Options, known truth, feedback Feedback) (*judge, error) {
-	j := &judge{features: memory{}, truth: known, feedback: feedback}
+	j := &judge{features: memory{}, truth: known, feedback: feedback, hindsight: model.NewHindsight(o.Learner, nil)}
 	f, err := filter.New(store.NewState(), j.features)
 	if err != nil {
 		return nil, err
@@ -303,9 +305,13 @@ func (j *judge) take(m read) error {
 		return err
 	}
 	if got.Decision == nil {
-		return nil // the owner's own, or a second copy
+		return j.learnt(got, store.MessageKey{}, nil) // the owner's own, or a second copy
 	}
 	key := got.Decision.Message
+	vector := got.Features.Vector()
+	if err := j.learnt(got, key, vector); err != nil {
+		return err
+	}
 	j.r.Features += int64(got.Features.Len())
 	label := j.truth.label(m.message, m.mail)
 	if label != 0 {
@@ -317,8 +323,10 @@ func (j *judge) take(m read) error {
 		j.features[key], err = got.Features.MarshalBinary()
 		return err
 	}
-	_, err = j.filter.Apply(&filter.Labelled{At: at, Message: key, Label: label})
-	return err
+	if got, err = j.filter.Apply(&filter.Labelled{At: at, Message: key, Label: label}); err != nil {
+		return err
+	}
+	return j.learnt(got, key, vector)
 }
 
 // forget drops the features of messages that the filter has forgotten.
@@ -374,6 +382,7 @@ func (j *judge) result(took time.Duration) *Result {
 	r.Feedback = j.feedback
 	r.Learner = learnerResult(j.filter.Options().Learner)
 	r.ModelDigest, r.Digest = store.Digest(st)
+	r.Ceiling = j.ceiling()
 	return &r
 }
 

@@ -23,6 +23,8 @@ type Result struct {
 	Lessons   uint64  `json:"lessons"`    // labels learnt
 	HingeLoss float64 `json:"hinge_loss"` // summed over all lessons
 
+	Ceiling // on the mistakes
+
 	// WrongDecisions is false alarms and missed together.
 	WrongDecisions int `json:"wrong_decisions"`
 	FalseAlarms    int `json:"false_alarms"` // ordinary messages decided important
@@ -83,6 +85,7 @@ func (r *Result) WriteTable(w io.Writer) error {
 	line("examples", "%d, %d of them important (labels from %s, feedback %s)", r.Examples, r.Important, r.Labels, r.Feedback)
 	line("learner", "%s", r.Learner)
 	line("mistakes", "%d of %d lessons, %d updates, hinge loss %.1f", r.Mistakes, r.Lessons, r.Updates, r.HingeLoss)
+	line("ceiling", "%s", r.Ceiling)
 	line("wrong decisions", "%d: %d false alarms, %d missed; %d unsure", r.WrongDecisions, r.FalseAlarms, r.Missed, r.Unsure)
 	line("average precision", "%.4f", r.AveragePrecision)
 	line("1-ROCA%%", "%.3f", r.OneMinusROCAPercent)

@@ -1,0 +1,65 @@
+package evaluate
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// Ceiling is a certified upper bound on the mistakes of a play, found in
+// hindsight from all of its lessons; see model.Ceiling.
+type Ceiling struct {
+	// Ceiling is the most mistakes that the learner can have made on these
+	// lessons. Absent where no theorem covers them.
+	Ceiling *uint64 `json:"ceiling,omitempty"`
+	// Bound is what it was rounded down from or a looser form of that: R²‖u‖² +
+	// 2·L(u) for the perceptron, the passive-aggressive form otherwise.
+	Bound *float64 `json:"bound,omitempty"`
+	// BoundGap is how far Bound may be above the least over all u.
+	BoundGap *float64 `json:"bound_gap,omitempty"`
+	// NoCeiling says why there is no ceiling.
+	NoCeiling string `json:"no_ceiling,omitempty"`
+	// CeilingSeconds is the wall time of finding it, which Seconds leaves out.
+	CeilingSeconds float64 `json:"ceiling_seconds"`
+}
+
+// learnt collects lessons for the ceiling. x is the vector of message now, nil
+// when there is none.
+func (j *judge) learnt(r filter.Result, now store.MessageKey, x model.Vector) error {
+	for _, l := range r.Lessons {
+		v := x
+		if v == nil || l.Message != now {
+			features, err := j.features.Features(l.Message)
+			if err != nil {
+				return fmt.Errorf("looking up a lesson for the ceiling: %w", err)
+			}
+			v = features.Vector()
+		}
+		j.hindsight.Add(model.Lesson{Vector: v, Label: l.Label, Weight: l.Weight})
+	}
+	return nil
+}
+
+// ceiling searches.
+func (j *judge) ceiling() (c Ceiling) {
+	start := time.Now()
+	j.hindsight.Displace(j.filter.State().Account.Displaced)
+	found := j.hindsight.Ceiling()
+	if c.NoCeiling = found.Reason; found.Reason == "" {
+		c.Ceiling, c.Bound, c.BoundGap = &found.Mistakes, &found.Bound, &found.Gap
+	}
+	c.CeilingSeconds = time.Since(start).Seconds()
+	return c
+}
+
+// String is the line of the table.
+func (c Ceiling) String() string {
+	if c.Ceiling == nil {
+		return "none: " + c.NoCeiling
+	}
+	return fmt.Sprintf("at most %d mistakes on these lessons; bound %.1f, gap %.2g (found in %.1f s)",
+		*c.Ceiling, *c.Bound, *c.BoundGap, c.CeilingSeconds)
+}

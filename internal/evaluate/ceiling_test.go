@@ -1,0 +1,38 @@
+package evaluate
+
+import (
+	"context"
+	"testing"
+
+	"github.com/hinged/hinged/model"
+)
+
+// TestEveryPlayStaysBelowItsCeiling: every learner, both kinds of feedback, and
+// weights given up on the way.
+func TestEveryPlayStaysBelowItsCeiling(t *testing.T) {
+	mbox, _ := generated(300, 21)
+	path := save(t, t.TempDir(), "mail.mbox", mbox)
+	for _, kind := range model.Kinds() {
+		for _, feedback := range []Feedback{Immediate, Delayed} {
+			for _, weights := range []int{1 << 20, 100} {
+				o := testOptions()
+				o.Learner.Kind, o.Limits.Weights = kind, weights
+				r, err := Play{Paths: []string{path}, Feedback: feedback, Options: o}.Run(context.Background())
+				if err != nil {
+					t.Fatal(err)
+				}
+				c := r.Ceiling
+				if c.NoCeiling != "" || c.Ceiling == nil || c.Bound == nil || c.BoundGap == nil {
+					t.Fatalf("%s, %s: no ceiling: %+v", kind, feedback, c)
+				}
+				if r.Mistakes == 0 || *c.Ceiling < r.Mistakes || *c.Ceiling > r.Lessons || *c.Bound < float64(*c.Ceiling) {
+					t.Errorf("%s, %s, %d weights: %d mistakes of %d lessons, the ceiling is %d, the bound %v",
+						kind, feedback, weights, r.Mistakes, r.Lessons, *c.Ceiling, *c.Bound)
+				}
+				if weights > 100 && *c.Ceiling == r.Lessons {
+					t.Errorf("%s, %s: the ceiling %d says nothing", kind, feedback, *c.Ceiling)
+				}
+			}
+		}
+	}
+}
