@@ -49,5 +49,8 @@ type Known struct {
 	UIDNext       uint32
 	HighestModSeq uint64
 	BacklogBefore uint32
-	Flags         map[uint32][]string // by UID, of every message reported and not vanished
+	// Restored: what is remembered is older than what was reported. All that is in
+	// the mailbox when it is opened next counts as backlog.
+	Restored bool
+	Flags    map[uint32][]string // by UID, of every message reported and not vanished
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"encoding/binary"
+	"math"
 	"time"
 
 	"github.com/hinged/hinged/model"
@@ -111,6 +112,9 @@ type Account struct {
 
 	Paused      bool   `cbor:"28,keyasint,omitempty"` // switched off by the owner
 	PausedSince Moment `cbor:"29,keyasint,omitempty"`
+	// Restored: the account came out of a backup or an export once, so that not
+	// every mark of its own is in the ledger.
+	Restored bool `cbor:"50,keyasint,omitempty"`
 
 	// Proven: the decisions have beaten the baselines, so that the shadow has ended.
 	Proven bool `cbor:"40,keyasint,omitempty"`
@@ -258,7 +262,15 @@ type Mailbox struct {
 	// BacklogBefore is the UIDNEXT that the mailbox had when it was first opened;
 	// 0: not known yet, or there was no backlog.
 	BacklogBefore uint32 `cbor:"5,keyasint,omitempty"`
+	// RestoredBefore: a mark on a message below it may have been set by a daemon
+	// whose state is lost, so that it is nobody's word. RestoredPending until the
+	// source has said where the mailbox ends.
+	RestoredBefore uint32 `cbor:"6,keyasint,omitempty"`
 }
+
+// RestoredPending is the RestoredBefore of a mailbox that was not opened since
+// its account came out of a backup or an export.
+const RestoredPending = math.MaxUint32
 
 // LedgerState is how far a mark has come.
 type LedgerState uint8

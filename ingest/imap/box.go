@@ -28,6 +28,7 @@ type box struct {
 	validity uint32
 	next     uint32 // Cursor.UIDNext
 	backlog  uint32 // Cursor.BacklogBefore
+	restored bool   // Known.Restored, until the mailbox was opened
 
 	// modseq is where the next CHANGEDSINCE starts: everything up to it was
 	// reported. seen is the highest MODSEQ of the last CHANGEDSINCE alone. It
@@ -54,6 +55,7 @@ func newBox(name string, role ingest.Role) *box {
 // restore takes over what the store remembers.
 func (b *box) restore(k ingest.Known) {
 	b.validity, b.next, b.modseq, b.backlog = k.UIDValidity, max(k.UIDNext, 1), k.HighestModSeq, k.BacklogBefore
+	b.restored = k.Restored
 	b.entries = make([]entry, 0, len(k.Flags))
 	for uid, flags := range k.Flags {
 		b.entries = append(b.entries, entry{uid: uid, flags: b.intern(ingest.CanonicalFlags(flags))})

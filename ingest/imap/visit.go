@@ -19,7 +19,7 @@ type visit struct {
 	condstore bool // the mailbox keeps MODSEQs (RFC 7162, section 3.1.2.2)
 	readOnly  bool
 	fresh     bool // nothing was synchronised since the SELECT
-	first     bool // the mailbox was never opened before, by this UIDVALIDITY
+	first     bool // the mailbox was never opened before, by this UIDVALIDITY and state
 }
 
 // open selects the mailbox, read-only by EXAMINE, and finds out whether what is
@@ -48,6 +48,14 @@ func (s *Source) open(ctx context.Context, sess *session, b *box, readOnly bool)
 // adopt brings the box in line with what SELECT said.
 func (v *visit) adopt(ctx context.Context) error {
 	b, d := v.box, v.data
+	if b.restored {
+		// What the state does not know of was perhaps reported before, and perhaps
+		// marked, and the mark taken off again: not to be marked.
+		v.first = true
+		b.backlog = max(b.backlog, uint32(d.UIDNext))
+		b.cursor = ingest.Cursor{} // to be reported in any case
+		b.restored = d.UIDNext == 0
+	}
 	switch {
 	case b.validity == 0:
 		v.first = true
@@ -98,6 +106,9 @@ func (v *visit) adopt(ctx context.Context) error {
 	})
 	if err != nil {
 		return err
+	}
+	if v.first && d.UIDNext == 0 {
+		return nil // where the backlog ends is not known yet
 	}
 	return v.progress(ctx)
 }
@@ -190,7 +201,7 @@ func (v *visit) survey(ctx context.Context, next, exists uint32) error {
 			next = existing[n-1].last + 1
 		}
 		if v.first {
-			b.backlog = next
+			b.backlog, b.restored = next, false
 		}
 	}
 	if v.fresh {

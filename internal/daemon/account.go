@@ -86,7 +86,17 @@ func openAccount(o AccountOptions, s *store.Store, log *slog.Logger, wall func()
 		requests: make(chan func(), requestsQueue), gone: make(chan struct{}),
 		filter: f, vectors: v, readers: newReaders(o.Filter.Featurize),
 	}
-	if !f.Configured(o.Filter) {
+	restored, err := s.Restored(o.Name)
+	if err != nil {
+		return nil, fmt.Errorf("account %s: %w", o.Name, err)
+	}
+	if restored {
+		if err := a.apply(&filter.Restored{At: a.clock.now()}); err != nil {
+			return nil, fmt.Errorf("account %s: %w", o.Name, err)
+		}
+		a.log.Info("the account was restored or imported: what came since is read again, decided, and not marked")
+	}
+	if restored || !f.Configured(o.Filter) {
 		if err := a.apply(&filter.Configured{At: a.clock.now(), Options: o.Filter}); err != nil {
 			return nil, fmt.Errorf("account %s: %w", o.Name, err)
 		}
@@ -391,7 +401,7 @@ func knownMailboxes(st *store.State) []ingest.Known {
 		at[name] = len(out)
 		out = append(out, ingest.Known{
 			Mailbox: name, UIDValidity: b.UIDValidity, UIDNext: b.UIDNext, HighestModSeq: b.HighestModSeq,
-			BacklogBefore: b.BacklogBefore, Flags: map[uint32][]string{},
+			BacklogBefore: b.BacklogBefore, Restored: b.RestoredBefore == store.RestoredPending, Flags: map[uint32][]string{},
 		})
 	}
 	for _, k := range st.Places.Keys() {

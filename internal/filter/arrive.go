@@ -53,7 +53,7 @@ func (f *Filter) applyArrived(e *Arrived, r *Result) error {
 			return err
 		}
 	}
-	if _, err := f.heed(k, &m, e.Place, nil, e.Flags, arrivalIsOneByOne, r); err != nil {
+	if _, err := f.heed(k, &m, e.Place, f.perhapsOurs(e), e.Flags, arrivalIsOneByOne, r); err != nil {
 		return err
 	}
 	f.st.Messages.Put(mk, m)

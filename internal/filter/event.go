@@ -134,6 +134,12 @@ type Ticked struct {
 	At store.Moment `cbor:"1,keyasint"`
 }
 
+// Restored says that the state came out of a backup or an export: what happened
+// since then in the mailboxes, and what this account did there, is not in it.
+type Restored struct {
+	At store.Moment `cbor:"1,keyasint,omitempty"`
+}
+
 func (e *Configured) at() store.Moment { return e.At }
 func (e *Opened) at() store.Moment     { return e.At }
 func (e *Arrived) at() store.Moment    { return e.At }
@@ -146,6 +152,7 @@ func (e *Ticked) at() store.Moment     { return e.At }
 func (e *Taught) at() store.Moment     { return e.At }
 func (e *Paused) at() store.Moment     { return e.At }
 func (e *Resumed) at() store.Moment    { return e.At }
+func (e *Restored) at() store.Moment   { return e.At }
 
 // ErrBadEvent is wrapped by every error of Decode.
 var ErrBadEvent = errors.New("not a journal entry")
@@ -165,6 +172,7 @@ const (
 	tagTaught
 	tagPaused
 	tagResumed
+	tagRestored
 )
 
 var (
@@ -222,6 +230,8 @@ func tagOf(e Event) (byte, error) {
 		return tagPaused, nil
 	case *Resumed:
 		return tagResumed, nil
+	case *Restored:
+		return tagRestored, nil
 	default:
 		return 0, fmt.Errorf("%w: type %T", ErrBadEvent, e)
 	}
@@ -260,6 +270,8 @@ func Decode(entry []byte) (Event, error) {
 		e = new(Paused)
 	case tagResumed:
 		e = new(Resumed)
+	case tagRestored:
+		e = new(Restored)
 	default:
 		return nil, fmt.Errorf("%w: unknown type byte %d", ErrBadEvent, entry[0])
 	}

@@ -59,6 +59,7 @@ func everyEvent() []Event {
 		&Taught{At: 9, Label: model.Ordinary, Meta: Meta{Key: store.MessageKey{2}, ID: 3}},
 		&Paused{At: 10},
 		&Resumed{At: 11},
+		&Restored{At: 12},
 	}
 }
 

@@ -184,6 +184,8 @@ func (f *Filter) Apply(e Event) (Result, error) {
 		err = f.applyPaused(e, &r)
 	case *Resumed:
 		f.applyResumed(e, &r)
+	case *Restored:
+		f.applyRestored(e, &r)
 	case *Ticked:
 		if f.Due(e.At) {
 			err = f.advance(e.At, &r)
@@ -223,6 +225,9 @@ func (f *Filter) applyOpened(e *Opened, r *Result) {
 	if known && box.UIDValidity != e.UIDValidity {
 		f.forgetPlaces(e.Mailbox)
 		box = store.Mailbox{}
+	}
+	if box == (store.Mailbox{}) && f.st.Account.Restored {
+		box.RestoredBefore = store.RestoredPending
 	}
 	box.UIDValidity = e.UIDValidity
 	box.Role = uint8(e.Role)
@@ -275,10 +280,13 @@ func (f *Filter) applyVanished(e *Vanished, r *Result) {
 func (f *Filter) applyReached(e *Reached, r *Result) {
 	box, ok := f.st.Boxes.Get(e.Mailbox)
 	if !ok || box.UIDValidity != e.UIDValidity ||
-		(box.UIDNext >= e.UIDNext && box.HighestModSeq >= e.HighestModSeq && box.BacklogBefore >= e.BacklogBefore) {
+		(box.RestoredBefore != store.RestoredPending && box.UIDNext >= e.UIDNext && box.HighestModSeq >= e.HighestModSeq && box.BacklogBefore >= e.BacklogBefore) {
 		return
 	}
 	box.BacklogBefore = max(box.BacklogBefore, e.BacklogBefore)
+	if box.RestoredBefore == store.RestoredPending {
+		box.RestoredBefore = box.BacklogBefore
+	}
 	box.UIDNext = max(box.UIDNext, e.UIDNext)
 	box.HighestModSeq = max(box.HighestModSeq, e.HighestModSeq)
 	f.st.Boxes.Put(e.Mailbox, box)

@@ -9,7 +9,7 @@ package filter
 // owner says of the account itself.
 func allowedInPause(e Event) bool {
 	switch e.(type) {
-	case *Configured, *Paused, *Resumed:
+	case *Configured, *Paused, *Resumed, *Restored:
 		return true
 	default:
 		return false

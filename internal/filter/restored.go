@@ -1,0 +1,41 @@
+package filter
+
+import (
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/store"
+)
+
+// A state out of a backup does not know what was marked since, nor what the owner
+// took the mark off. The mail in question arrives once more, with or without a
+// mark. It must not be marked, because of those taken off: the source reports it
+// as backlog. And a mark that it comes with must teach nothing, because it may be
+// our own.
+
+// applyRestored notes that the mailboxes may have moved on without the state.
+// What has settled is learnt by the next tick, if the account is not paused.
+func (f *Filter) applyRestored(e *Restored, r *Result) {
+	r.Changed = true
+	a := &f.st.Account
+	a.Clock, a.Restored = max(a.Clock, e.At), true
+	for _, name := range f.st.Boxes.Keys() {
+		box, _ := f.st.Boxes.Get(name)
+		box.RestoredBefore = store.RestoredPending
+		f.st.Boxes.Put(name, box)
+	}
+}
+
+// perhapsOurs returns the marks of an arrival that may have been set by a daemon
+// whose state is lost.
+func (f *Filter) perhapsOurs(e *Arrived) []string {
+	box, _ := f.st.Boxes.Get(e.Place.Mailbox)
+	if e.Place.UID >= box.RestoredBefore {
+		return nil
+	}
+	var marks []string
+	for _, flag := range e.Flags {
+		if f.opts.isMark(flag) {
+			marks = append(marks, ingest.CanonicalFlag(flag))
+		}
+	}
+	return marks
+}
