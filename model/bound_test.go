@@ -251,7 +251,6 @@ func TestWeightsThatAreTakenAwayRaiseTheCeiling(t *testing.T) {
 func TestNoCeilingWithoutATheorem(t *testing.T) {
 	fine := Lesson{Vector{{5, 1}}, Important, 1}
 	for name, spoil := range map[string]func(*Hindsight){
-		"other C":       func(h *Hindsight) { h.AddLearnt(fine, 0, 0.5) },
 		"refused":       func(h *Hindsight) { h.Refuse("the settings changed") },
 		"weight 0":      func(h *Hindsight) { h.Add(Lesson{fine.Vector, Important, 0}) },
 		"infinite":      func(h *Hindsight) { h.Add(Lesson{fine.Vector, Important, math.Inf(1)}) },
@@ -265,7 +264,7 @@ func TestNoCeilingWithoutATheorem(t *testing.T) {
 		h := NewHindsight(DefaultSpec(), nil)
 		h.Add(fine)
 		spoil(h)
-		h.AddLearnt(fine, 0, 1/(1+0.5/0.3))
+		h.Add(fine)
 		if c := h.Ceiling(); c.Reason == "" || c.Mistakes != 0 || c.Bound != 0 {
 			t.Errorf("%s: %+v", name, c)
 		}

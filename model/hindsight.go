@@ -168,21 +168,6 @@ func (h *Hindsight) Add(e Lesson) {
 	h.climb(&h.rows[n-1])
 }
 
-// AddLearnt is Add for a lesson of which the score and the step are known. It
-// refuses when a learner of this kind would have taken another step, as after a
-// change of the settings.
-func (h *Hindsight) AddLearnt(e Lesson, score, step float64) {
-	want := h.spec.Update(e.Label, e.Weight, score, e.Vector.SquaredNorm()).Step
-	if len(e.Vector) == 0 {
-		want = 0
-	}
-	if step != want {
-		h.Refuse(fmt.Sprintf("lesson %d was learnt with other settings than those of now", len(h.rows)+1))
-		return
-	}
-	h.Add(e)
-}
-
 // name returns the position of a feature, a new one if need be.
 func (h *Hindsight) name(i Index) uint32 {
 	if at, ok := h.names.Lookup(i); ok {
