@@ -89,6 +89,20 @@ type Vanished struct {
 	Seen        time.Time
 }
 
+// Skipped names messages that are in the mailbox and will not be reported: a
+// reading of the past left them out for their age. Changes of their flags, and
+// that they vanished, may be reported later.
+type Skipped struct {
+	Mailbox     string
+	UIDValidity uint32
+	UIDs        []uint32 // ascending
+	Flags       []string // canonical, alike for all of them
+	// Before is where the reading of the past began: what arrived earlier was left
+	// out.
+	Before time.Time
+	Seen   time.Time
+}
+
 // Cursor says that everything up to here has been reported by earlier events.
 // Committed together with them, it is where the next session begins.
 type Cursor struct {
@@ -139,6 +153,7 @@ func (MailboxOpened) isEvent() {}
 func (Arrival) isEvent()       {}
 func (FlagsChanged) isEvent()  {}
 func (Vanished) isEvent()      {}
+func (Skipped) isEvent()       {}
 func (Cursor) isEvent()        {}
 func (MarkResult) isEvent()    {}
 func (Tick) isEvent()          {}

@@ -116,8 +116,11 @@ type Account struct {
 	// every mark of its own is in the ledger.
 	Restored bool `cbor:"50,keyasint,omitempty"`
 
-	// Proven: the decisions have beaten the baselines, so that the shadow has ended.
-	Proven bool `cbor:"40,keyasint,omitempty"`
+	// Proven: the decisions have beaten the baselines and marks were set since, so
+	// that the shadow has ended. Ahead: at how many important labels in a row they
+	// did.
+	Proven bool   `cbor:"40,keyasint,omitempty"`
+	Ahead  uint32 `cbor:"45,keyasint,omitempty"`
 	// HeardDay and HeardSeq are ActiveDays and Messages when the owner's last
 	// word was learnt; silence is none.
 	HeardDay uint32 `cbor:"41,keyasint,omitempty" digest:"-"`
@@ -125,6 +128,9 @@ type Account struct {
 	// Strangers counts marks on mail that had just arrived, set by another
 	// program.
 	Strangers uint64 `cbor:"43,keyasint,omitempty" digest:"-"`
+	// HistoryFrom is where the reading of the mailbox's past began; 0: it was not
+	// read, or all of it.
+	HistoryFrom Moment `cbor:"44,keyasint,omitempty"`
 
 	// Options are the filter's options, encoded by it; empty before the first
 	// event.

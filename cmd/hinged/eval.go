@@ -4,15 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/mail"
 	"os"
 	"strings"
-	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/internal/evaluate"
@@ -118,7 +114,7 @@ func (f *evalFlags) run(cmd *cobra.Command, args []string) error {
 		}
 		play.Labels = labels
 	}
-	bar := newBar(cmd.ErrOrStderr())
+	bar := newBar(cmd.ErrOrStderr(), "playing")
 	play.Progress = bar.progress
 	r, err := play.Run(cmd.Context())
 	bar.close()
@@ -161,34 +157,4 @@ func readLabels(path string) (*evaluate.Labels, error) {
 	}
 	defer file.Close()
 	return evaluate.ReadLabels(file, path)
-}
-
-// bar is a progress bar on a terminal, and nothing elsewhere.
-type bar struct {
-	w   io.Writer // nil: no terminal
-	bar *progressbar.ProgressBar
-}
-
-func newBar(stderr io.Writer) *bar {
-	if f, ok := stderr.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		return &bar{w: stderr}
-	}
-	return &bar{}
-}
-
-func (b *bar) progress(done, total int64) {
-	if b.w == nil {
-		return
-	}
-	if b.bar == nil {
-		b.bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(b.w), progressbar.OptionSetDescription("playing"),
-			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
-	}
-	_ = b.bar.Set64(done) // a bar that can't be drawn is no reason to stop
-}
-
-func (b *bar) close() {
-	if b.bar != nil {
-		_ = b.bar.Clear()
-	}
 }

@@ -123,7 +123,7 @@ none does. Exit code 0 is success, 1 a failure, 64 a mistake on the command line
 	root.SuggestionsMinimumDistance = 2
 	root.SetFlagErrorFunc(unreadFlag)
 	root.SetHelpCommand(helpCommand())
-	root.AddCommand(runCommand(), statusCommand(), evalCommand(), classifyCommand(), explainCommand(), digestCommand(), verifyCommand(), boundCommand(), versionCommand())
+	root.AddCommand(runCommand(), statusCommand(), evalCommand(), classifyCommand(), explainCommand(), digestCommand(), verifyCommand(), versionCommand(), bootstrapCommand())
 	root.AddCommand(learnCommand(), pauseCommand(), resumeCommand())
 	root.AddCommand(initCommand(), checkCommand())
 	root.AddCommand(completionCommand(), configTopic())

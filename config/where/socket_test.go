@@ -10,10 +10,10 @@ func TestTheSocketIsFoundByTheKeysBeforeTheFirstTable(t *testing.T) {
 	vars := map[string]string{"HOME": "/home/me", "XDG_RUNTIME_DIR": "/run/user/1000"}
 	env := Env{func(name string) string { return vars[name] }, "/etc/hinged"}
 	for _, tt := range []struct{ file, want string }{
-		{"", "/home/me/.local/state/hinged/hinged.sock"},
+		{"", "/run/user/1000/hinged.sock"},
 		{"socket = 's'", "/etc/hinged/s"},
 		{"state_dir = 'x'\nsocket = \"\\u0061\" # a\n[[account]]\nsocket = 'no'", "/etc/hinged/a"},
-		{"[[account]]\nsocket = 'no'", "/home/me/.local/state/hinged/hinged.sock"},
+		{"[[account]]\nsocket = 'no'", "/run/user/1000/hinged.sock"},
 		{"a.socket = 'no'\nsocket.b = 'no'\nsocket = '~/s'", "/home/me/s"},
 		{"socket = 7", ""},
 		{"socket = ", ""},

@@ -245,10 +245,19 @@ func (v *visit) fetchSet(ctx context.Context, set goimap.UIDSet, n int) (top uin
 	return top, nil
 }
 
-// fetchBare asks once more, and alone, for a message whose text did not come.
-// A server that goes on without it has lost the text, or the message.
+// fetchBare reports a message whose text did not come.
 func (v *visit) fetchBare(ctx context.Context, uid uint32) error {
-	var last *fetched
+	last, err := v.askAgain(uid)
+	if err != nil || last == nil {
+		return err
+	}
+	return v.arrived(ctx, *last)
+}
+
+// askAgain asks once more, and alone, for a message whose text did not come. A
+// server that goes on without it has lost the text, or the message: then there is
+// no text, or nothing at all.
+func (v *visit) askAgain(uid uint32) (last *fetched, err error) {
 	for range bareTries {
 		last = nil
 		v.session.beginFor(1)
@@ -258,16 +267,13 @@ func (v *visit) fetchBare(ctx context.Context, uid uint32) error {
 			return err
 		})
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if last == nil {
-			return nil // expunged
-		}
-		if last.hasRaw && last.hasFlags {
+		if last == nil || last.hasRaw && last.hasFlags {
 			break
 		}
 	}
-	return v.arrived(ctx, *last)
+	return last, nil
 }
 
 // arrived reports a message.

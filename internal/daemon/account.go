@@ -38,6 +38,9 @@ type AccountOptions struct {
 	Filter filter.Options
 	// NewSource builds the source, resuming from what the store remembers.
 	NewSource func(known []ingest.Known) (ingest.Source, error)
+	// Past: the source reads the mailbox's past and ends, and the account's clock
+	// is that of the mail alone.
+	Past bool
 }
 
 // account runs one account. Its fields below the line belong to the writer
@@ -55,7 +58,6 @@ type account struct {
 	gone     chan struct{} // closed when the writer has ended
 	report   atomic.Pointer[AccountStatus]
 	problem  atomic.Pointer[string]
-	past     hindsight
 
 	// ---
 	filter  *filter.Filter
@@ -98,7 +100,11 @@ func openAccount(o AccountOptions, s *store.Store, log *slog.Logger, wall func()
 		a.log.Info("the account was restored or imported: what came since is read again, decided, and not marked")
 	}
 	if restored || !f.Configured(o.Filter) {
-		if err := a.apply(&filter.Configured{At: a.clock.now(), Options: o.Filter}); err != nil {
+		at := a.clock.now()
+		if o.Past {
+			at = st.Account.Clock
+		}
+		if err := a.apply(&filter.Configured{At: at, Options: o.Filter}); err != nil {
 			return nil, fmt.Errorf("account %s: %w", o.Name, err)
 		}
 		if err := a.commit(); err != nil {
@@ -165,6 +171,9 @@ func (a *account) write(ctx context.Context) error {
 	every := min(tickAtMost, max(tickAtLeast, a.opts.Filter.Settle/4))
 	ticks := time.NewTicker(every)
 	defer ticks.Stop()
+	if a.opts.Past {
+		ticks.Stop() // time is what the mail says
+	}
 	order := a.stage.Order()
 	for {
 		select {

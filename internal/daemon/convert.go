@@ -53,6 +53,10 @@ func convert(p prepared, now store.Moment) (filter.Event, error) {
 		return &filter.Flagged{At: now, Place: filter.PlaceOf(e.Place), Flags: e.Flags, Away: e.Away}, nil
 	case ingest.Vanished:
 		return &filter.Vanished{At: now, Mailbox: e.Mailbox, UIDValidity: e.UIDValidity, UIDs: e.UIDs}, nil
+	case ingest.Skipped:
+		return &filter.Skipped{
+			At: now, Mailbox: e.Mailbox, UIDValidity: e.UIDValidity, UIDs: e.UIDs, Flags: e.Flags, Before: store.MomentOf(e.Before),
+		}, nil
 	case ingest.Cursor:
 		return &filter.Reached{
 			Mailbox: e.Mailbox, UIDValidity: e.UIDValidity, UIDNext: e.UIDNext, HighestModSeq: e.HighestModSeq,

@@ -49,7 +49,7 @@ func teach(s *site, owner *testkit.Owner) (messages, lessons uint64) {
 	return messages, lessons
 }
 
-const quick = "settle = \"50ms\"\nsilence = \"0d\"\n[account.threshold]\nmode = \"fixed\"\nvalue = 0.0\nunsure_share = 0.0\n"
+const quick = "shadow = \"off\"\nsettle = \"50ms\"\nsilence = \"0d\"\n[account.threshold]\nmode = \"fixed\"\nvalue = 0.0\nunsure_share = 0.0\n"
 
 // TestOwnersWordOnDovecot: whatever the owner does to say yes or no becomes the
 // right lesson, and a mark that was taken back stays away.

@@ -382,8 +382,7 @@ func (j *judge) result(took time.Duration) *Result {
 	r.Feedback = j.feedback
 	r.Learner = learnerResult(j.filter.Options().Learner)
 	r.ModelDigest, r.Digest = store.Digest(st)
-	j.hindsight.Displace(st.Account.Displaced)
-	r.Ceiling, _ = FindCeiling(j.hindsight)
+	r.Ceiling = j.ceiling()
 	return &r
 }
 

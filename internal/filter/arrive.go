@@ -41,20 +41,26 @@ func (f *Filter) applyArrived(e *Arrived, r *Result) error {
 	}
 
 	fresh := false
-	if m.Outcome == store.Undecided && !m.Own && !excluded(role) {
+	if m.Outcome == store.Undecided && !m.Own && f.decides(role, e) {
 		// New to us, or rescued from a folder whose mail is not decided.
 		if err := f.decide(e, &m, r); err != nil {
 			return err
 		}
 		fresh = true
 	}
-	if known {
+	if known && !e.Backlog {
+		// Copies that were there before are no moves that anybody saw.
 		if err := f.moved(k, &m, former, role, e, r); err != nil {
 			return err
 		}
 	}
 	if _, err := f.heed(k, &m, e.Place, f.perhapsOurs(e), e.Flags, arrivalIsOneByOne, r); err != nil {
 		return err
+	}
+	if !known && e.Backlog && role == ingest.RoleTrash && !ingest.HasFlag(e.Flags, `\Seen`) {
+		if err := f.label(k, &m, said{model.Ordinary, store.SourceMoved}, arrivalIsOneByOne, r); err != nil {
+			return err
+		}
 	}
 	f.st.Messages.Put(mk, m)
 	if fresh && m.Outcome == store.DecidedImportant {
@@ -94,7 +100,7 @@ func (f *Filter) meet(e *Arrived, role ingest.Role, r *Result) (store.Message, e
 	if role == ingest.RoleDrafts {
 		return m, nil // not sent: it answers nobody yet
 	}
-	if !m.Own && !excluded(role) {
+	if !m.Own && f.decides(role, e) {
 		// Its own traces must not count for it: the facts are those of earlier
 		// mail, so freeze before noting.
 		if err := f.freeze(e, r); err != nil {

@@ -173,6 +173,7 @@ const (
 	tagPaused
 	tagResumed
 	tagRestored
+	tagSkipped
 )
 
 var (
@@ -232,6 +233,8 @@ func tagOf(e Event) (byte, error) {
 		return tagResumed, nil
 	case *Restored:
 		return tagRestored, nil
+	case *Skipped:
+		return tagSkipped, nil
 	default:
 		return 0, fmt.Errorf("%w: type %T", ErrBadEvent, e)
 	}
@@ -272,6 +275,8 @@ func Decode(entry []byte) (Event, error) {
 		e = new(Resumed)
 	case tagRestored:
 		e = new(Restored)
+	case tagSkipped:
+		e = new(Skipped)
 	default:
 		return nil, fmt.Errorf("%w: unknown type byte %d", ErrBadEvent, entry[0])
 	}

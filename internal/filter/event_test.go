@@ -60,6 +60,7 @@ func everyEvent() []Event {
 		&Paused{At: 10},
 		&Resumed{At: 11},
 		&Restored{At: 12},
+		&Skipped{At: 13, Mailbox: "INBOX", UIDValidity: 3, UIDs: []uint32{1, 2}, Flags: []string{`\seen`}, Before: 5},
 	}
 }
 

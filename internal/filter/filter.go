@@ -186,6 +186,8 @@ func (f *Filter) Apply(e Event) (Result, error) {
 		f.applyResumed(e, &r)
 	case *Restored:
 		f.applyRestored(e, &r)
+	case *Skipped:
+		f.applySkipped(e, &r)
 	case *Ticked:
 		if f.Due(e.At) {
 			err = f.advance(e.At, &r)
@@ -212,7 +214,7 @@ func (f *Filter) applyConfigured(e *Configured, r *Result) error {
 	}
 	f.st.Account.Options = enc
 	if f.opts.Shadow == ShadowOn {
-		f.st.Account.Proven = false
+		f.st.Account.Proven, f.st.Account.Ahead = false, 0
 	}
 	return f.advance(e.At, r)
 }

@@ -60,7 +60,7 @@ func (f *Filter) learn(k store.MessageKey, m *store.Message, label model.Label, 
 	}
 	f.standing.count(scored, 1)
 	a.Labels++
-	f.prove()
+	f.keepAhead(label)
 	f.stale = true
 	r.Lessons = append(r.Lessons, store.Lesson{
 		Message: k, Label: label, Weight: weight, Source: source, Sender: m.Sender,

@@ -159,8 +159,11 @@ func (f *Filter) obstacle(e *Arrived, m *store.Message) store.Reason {
 	if id, ok := f.st.IDs.Get(m.ID.Key()); ok && m.ID != 0 && id.Message != e.Meta.Key && len(f.ledger.byMessage[id.Message]) > 0 {
 		return store.ReasonDuplicate // the same Message-ID in other bytes, as lists make them
 	}
-	if e.Backlog {
+	if f.past(e) {
 		return store.ReasonBacklog
+	}
+	if f.opts.Shadow == ShadowAuto && f.earned() {
+		f.st.Account.Proven = true
 	}
 	if f.InShadow() || len(f.opts.Marks) == 0 {
 		return store.ReasonShadow

@@ -94,11 +94,14 @@ func (f *Filter) Standing() Standing { return f.standing }
 
 // InShadow reports whether decisions are recorded and nothing is marked.
 //
-// ShadowAuto ends by itself once enough was learnt of each class and the
-// decisions beat the baselines, and does not come back when they fall behind
-// later: marks that come and go by themselves would be worse than a few wrong
-// ones, and status says how the comparison stands. The owner brings it back with
-// ShadowOn; after that ShadowAuto begins anew.
+// ShadowAuto ends by itself once that is earned: enough was learnt of each class,
+// the decisions beat the baselines, and did so at each of the last
+// important labels, half as many as MinImportant, for of many comparisons one is
+// won by chance. With
+// the first mark that is set it has ended for good, also when the decisions fall
+// behind later: marks that come and go by themselves would be worse than a few
+// wrong ones, and status says how the comparison stands. The owner brings it back
+// with ShadowOn; after that ShadowAuto begins anew.
 func (f *Filter) InShadow() bool {
 	switch f.opts.Shadow {
 	case ShadowOff:
@@ -106,15 +109,24 @@ func (f *Filter) InShadow() bool {
 	case ShadowOn:
 		return true
 	default:
-		return !f.st.Account.Proven
+		return !f.st.Account.Proven && !f.earned()
 	}
 }
 
-// prove ends the shadow once that is earned.
-func (f *Filter) prove() {
-	if f.opts.Shadow == ShadowAuto && f.trained() && f.standing.Beats() {
-		f.st.Account.Proven = true
+// keepAhead counts, with every label learnt, at how many important ones in a row
+// the decisions were ahead.
+func (f *Filter) keepAhead(label model.Label) {
+	a := &f.st.Account
+	switch {
+	case !f.standing.Beats():
+		a.Ahead = 0
+	case label == model.Important:
+		a.Ahead++
 	}
+}
+
+func (f *Filter) earned() bool {
+	return f.trained() && f.standing.Beats() && int(f.st.Account.Ahead) >= f.opts.MinImportant/2
 }
 
 // Marking says in words whether marks are set and, if not, what is missing and
@@ -133,6 +145,9 @@ func (f *Filter) Marking() string {
 		return "not yet: " + learnt
 	case !f.trained():
 		return "not yet: shadow is off, but too little is learnt to decide: " + learnt
+	case f.InShadow() && s.Beats():
+		return fmt.Sprintf("not yet: its decisions (F1 %.2f) are better than knowing your correspondents alone (%.2f) since %d important labels; it must stay so for %d",
+			s.Decisions.F1(), s.Correspondents.F1(), a.Ahead, f.opts.MinImportant/2)
 	case f.InShadow() && s.Correspondents.F1() > 0:
 		return fmt.Sprintf("not yet: over the last %d labels its decisions have F1 %.2f; knowing your correspondents alone: %.2f; it stays silent until it is better",
 			s.Labels, s.Decisions.F1(), s.Correspondents.F1())
@@ -161,6 +176,9 @@ func (f *Filter) EndOfShadow() string {
 			left = fmt.Sprintf(", or leave alone for %d days of yours", f.opts.SilenceDays)
 		}
 		want = append(want, fmt.Sprintf("%d more that you throw away unread or call junk%s", need-a.Ordinary, left))
+	}
+	if len(want) == 0 && f.standing.Beats() {
+		want = append(want, fmt.Sprintf("%d more messages that you star, answer or mark, if it stays better until then", f.opts.MinImportant/2-int(a.Ahead)))
 	}
 	if len(want) == 0 {
 		want = append(want, "decisions that are better than that")

@@ -38,7 +38,6 @@ type Checker struct {
 
 	report Report
 	client *daemon.Client // nil: no daemon runs
-	dial   func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // Run makes all tests. Nothing it tests makes it fail; the error says that there
@@ -50,9 +49,6 @@ func (c *Checker) Run(ctx context.Context) (Report, error) {
 	}
 	if c.Patience == 0 {
 		c.Patience = patience
-	}
-	if c.dial == nil {
-		c.dial = (&net.Dialer{Timeout: c.Patience}).DialContext
 	}
 	var accounts []*config.Account
 	var names []string
@@ -170,7 +166,7 @@ func (c *Checker) account(ctx context.Context, a *config.Account) {
 		return
 	}
 	o.CommandTimeout = c.Patience
-	o.Dial = c.dial
+	o.Dial = (&net.Dialer{Timeout: c.Patience}).DialContext
 	if !c.name(ctx, a, o.Address) {
 		return
 	}
@@ -289,11 +285,7 @@ func (c *Checker) folders(ctx context.Context, a *config.Account, p *imap.Probe)
 			uses = append(uses, use)
 		}
 	}
-	known := "none with a known use"
-	if len(uses) > 0 {
-		known = strings.Join(uses, ", ")
-	}
-	c.add(OK, a.Name, "folders", "", "%s: %s", count(len(names), "folder"), known)
+	c.add(OK, a.Name, "folders", "", "%s: %s", count(len(names), "folder"), orNothing(uses))
 	if !roles[ingest.RoleSent] {
 		c.add(Warn, a.Name, "folders", `give the folder of sent mail its special use on the server, or name it "Sent"`,
 			"there is no folder of sent mail, so an answer is seen only where the mail program sets \\Answered")

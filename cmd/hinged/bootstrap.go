@@ -1,0 +1,275 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hinged/hinged/config"
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/ingest/imap"
+	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/evaluate"
+	"github.com/hinged/hinged/store"
+)
+
+// bootstrapFlags are the flags of bootstrap.
+type bootstrapFlags struct {
+	config, account string
+	months, max     int
+	since           string
+	dry             bool
+	show, last      int
+	asJSON          bool
+}
+
+func bootstrapCommand() *cobra.Command {
+	f := &bootstrapFlags{}
+	c := &cobra.Command{
+		Use:   "bootstrap",
+		Short: "Learn from what the mailbox already shows",
+		Long: `Read what the watched mailboxes already hold, in order of arrival, and learn from
+what it shows: what you answered, starred, marked, called junk, threw away unread
+or left alone. Each message is decided before what you did with it is learnt, so
+that the report at the end says how good the decisions would have been, beside two
+simple rules: important is what comes from people you write to; and, nothing is.
+
+Nothing is written to the mailbox, not even that a message was read. It may be
+stopped at any time; called again it goes on. "hinged run" takes over where it ends,
+and reads and learns nothing twice.
+
+With --dry-run nothing is kept either: it shows what it would have marked of your
+last messages, and why.`,
+		Example: `  $ hinged bootstrap --dry-run
+  of your last 500 messages it would have marked 41; these 20 most clearly:
+
+  2026-03-02  ines.duarte@harbour.example
+              Crane 4 inspection
+              from ines.duarte@harbour.example, to you alone; "crane" in the subject
+  …
+  $ hinged bootstrap
+  read 8592 messages from 2025-11-21 to 2026-11-21, 1709 of them your own
+  …
+  Better than both. Next: hinged run; it marks from the next new message on.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	configFlag(c, &f.config)
+	accountFlag(c, &f.account)
+	jsonFlag(c, &f.asJSON, "one JSON object; no address or subject is in it")
+	flags := c.Flags()
+	flags.IntVar(&f.months, "months", 12, "read the last so many months; 0: everything")
+	flags.StringVar(&f.since, "since", "", "read what arrived on this `date` or later, as 2026-01-31")
+	flags.IntVar(&f.max, "max", 0, "read the newest so many messages at most; 0: no limit")
+	flags.BoolVar(&f.dry, "dry-run", false, "keep nothing; show what would have been marked")
+	flags.IntVarP(&f.show, "show", "n", 20, "dry run: how many messages to show")
+	flags.IntVar(&f.last, "last", 500, "dry run: of the last so many messages")
+	c.MarkFlagsMutuallyExclusive("months", "since")
+	return c
+}
+
+// from is when the past to read begins; zero: with the first message.
+func (f *bootstrapFlags) from(cmd *cobra.Command, now time.Time) (time.Time, error) {
+	if f.since != "" {
+		at, err := time.ParseInLocation(time.DateOnly, f.since, time.Local)
+		if err != nil {
+			return at, misuse(cmd, "--since %q is not a date such as 2026-01-31", f.since)
+		}
+		return at, nil
+	}
+	if f.months == 0 {
+		return time.Time{}, nil
+	}
+	return now.AddDate(0, -f.months, 0), nil
+}
+
+func (f *bootstrapFlags) run(cmd *cobra.Command) error {
+	for _, n := range []struct {
+		flag  string
+		value int
+	}{{"months", f.months}, {"max", f.max}, {"show", f.show}, {"last", f.last}} {
+		if n.value < 0 {
+			return misuse(cmd, "--%s is %d; it must be 0 or more", n.flag, n.value)
+		}
+	}
+	for _, flag := range []string{"show", "last"} {
+		if !f.dry && cmd.Flags().Changed(flag) {
+			return misuse(cmd, "--%s has no effect without --dry-run", flag)
+		}
+	}
+	since, err := f.from(cmd, time.Now())
+	if err != nil {
+		return err
+	}
+	c, err := config.Load(f.config)
+	if err != nil {
+		return err
+	}
+	a, err := configured(c, f.account)
+	if err != nil {
+		return err
+	}
+	// What the daemon logs of its life is no news here.
+	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	source, err := imapOptions(a, log)
+	if err != nil {
+		return &exitError{exitConfig, fmt.Errorf("account %s: %w", a.Name, err)}
+	}
+	past := imap.HistoryOptions{Since: since, Max: f.max}
+	bar := newBar(cmd.ErrOrStderr(), "reading")
+	bar.lines = 10 * time.Second
+	progress := func(done, total int) { bar.progress(int64(done), int64(total)) }
+	if f.dry {
+		h, err := imap.NewHistory(source, past, nil)
+		if err != nil {
+			return &exitError{exitConfig, fmt.Errorf("account %s: %w", a.Name, err)}
+		}
+		r, err := daemon.DryRun(cmd.Context(), daemon.DryRunOptions{
+			Account: a.Name, Filter: filterOptions(a), Source: h, Last: f.last, Show: f.show, Progress: progress,
+		})
+		bar.close()
+		return f.finish(cmd, &r, err, printTried)
+	}
+	r, err := daemon.Bootstrap(cmd.Context(), daemon.BootstrapOptions{
+		StorePath: storePath(c), Store: store.Options{Logger: log}, Logger: log,
+		Account: a.Name, Filter: filterOptions(a), Progress: progress,
+		NewSource: func(known []ingest.Known) (daemon.PastSource, error) { return imap.NewHistory(source, past, known) },
+	})
+	bar.close()
+	return f.finish(cmd, &r, err, printBootstrapped)
+}
+
+// finish prints the report, unless it is not whole.
+func (f *bootstrapFlags) finish(cmd *cobra.Command, r *daemon.Bootstrapped, err error, words func(io.Writer, *daemon.Bootstrapped)) error {
+	kept := "; what was read is kept: call it again to go on"
+	if f.dry {
+		kept = ""
+	}
+	switch {
+	case err != nil && !errors.Is(err, context.Canceled):
+		return err
+	case !r.Complete:
+		return errors.New("interrupted" + kept)
+	case f.asJSON:
+		return printJSON(cmd.OutOrStdout(), r)
+	}
+	var b strings.Builder
+	words(&b, r)
+	_, err = io.WriteString(cmd.OutOrStdout(), b.String())
+	return err
+}
+
+// configured finds an account in the configuration.
+func configured(c *config.Config, name string) (*config.Account, error) {
+	var names []string
+	for i := range c.Accounts {
+		if a := &c.Accounts[i]; a.Name == name || name == "" && len(c.Accounts) == 1 {
+			return a, nil
+		}
+		names = append(names, c.Accounts[i].Name)
+	}
+	if name == "" {
+		return nil, fmt.Errorf("%w: there are several, name one of %s with --account", daemon.ErrNoAccount, strings.Join(names, ", "))
+	}
+	return nil, fmt.Errorf("%w: %s is none of %s", daemon.ErrNoAccount, name, strings.Join(names, ", "))
+}
+
+func printBootstrapped(w io.Writer, r *daemon.Bootstrapped) {
+	printReport(w, r)
+	fmt.Fprintf(w, "Next: hinged run; ")
+	if r.InShadow {
+		fmt.Fprintf(w, "it decides and learns, and marks nothing yet.\n")
+	} else if strings.HasPrefix(r.Marking, "yes") {
+		fmt.Fprintf(w, "it marks from the next new message on.\nTo have it watch silently first: shadow = \"on\" in the configuration.\n")
+	} else {
+		fmt.Fprintf(w, "marking: %s.\n", r.Marking)
+	}
+	if r.InShadow {
+		fmt.Fprintf(w, "  marking      %s\n", r.Marking)
+		if r.EndOfShadow != "" {
+			fmt.Fprintf(w, "  to end that  %s\n", r.EndOfShadow)
+		}
+	}
+}
+
+// printReport says what was read, and how it did.
+func printReport(w io.Writer, r *daemon.Bootstrapped) {
+	if r.Messages == 0 {
+		fmt.Fprintf(w, "there is no mail to learn from\n")
+		return
+	}
+	fmt.Fprintf(w, "read %d messages", r.Messages)
+	if r.From != nil && r.To != nil {
+		fmt.Fprintf(w, " from %s to %s", r.From.Format(time.DateOnly), r.To.Format(time.DateOnly))
+	}
+	fmt.Fprintf(w, ", %d of them your own\n", r.Own)
+	fmt.Fprintf(w, "%d say what you thought of them: %d important, %d ordinary; of %d others nothing is known yet\n\n",
+		r.Judged, r.Important, r.Judged-r.Important, r.Open)
+	if r.Judged == 0 {
+		return
+	}
+	fmt.Fprintf(w, "Had it decided each of those when it came, knowing only what was before it:\n\n")
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(t, "\tF1\tprecision\trecall\taverage precision\tfalse alarms\tmissed\t\n")
+	line := func(name string, f evaluate.Figures) {
+		fmt.Fprintf(t, "%s\t%.2f\t%.2f\t%.2f\t%.2f\t%d\t%d\t\n", name, f.F1, f.Precision, f.Recall, f.AveragePrecision, f.FalseAlarms, f.Missed)
+	}
+	line("hinged", r.Decisions)
+	line("people you write to", r.Baselines.KnownCorrespondents)
+	line("nothing is important", r.Baselines.NeverImportant)
+	_ = t.Flush() // w is a buffer
+	fmt.Fprintf(w, "\n%d mistakes on the way, by the sign of its score. ", r.Mistakes)
+	switch {
+	case r.BeatsBaselines:
+		fmt.Fprintf(w, "It is better than both rules.\n")
+	case r.Important == 0:
+		fmt.Fprintf(w, "Nothing was important, so there is nothing to be better at yet.\n")
+	default:
+		fmt.Fprintf(w, "It is not better than both rules.\n")
+	}
+}
+
+func printTried(w io.Writer, r *daemon.Bootstrapped) {
+	switch t := r.DryRun; {
+	case t.WouldMark == 0:
+		fmt.Fprintf(w, "of your last %d messages it would have marked none\n\n", t.Last)
+	case len(t.WouldMarked) < t.WouldMark:
+		fmt.Fprintf(w, "of your last %d messages it would have marked %d; these %d most clearly:\n\n", t.Last, t.WouldMark, len(t.WouldMarked))
+	default:
+		fmt.Fprintf(w, "of your last %d messages it would have marked these %d:\n\n", t.Last, t.WouldMark)
+	}
+	for _, m := range r.DryRun.WouldMarked {
+		fmt.Fprintf(w, "%s  %s\n            %s\n", m.Arrived.Local().Format(time.DateOnly), printable(m.From, 80), printable(m.Subject, 80))
+		if len(m.Reasons) > 0 {
+			fmt.Fprintf(w, "            %s\n", printable(strings.Join(m.Reasons, "; "), 160))
+		}
+		if m.Label != "" {
+			fmt.Fprintf(w, "            you: %s\n", m.Label)
+		}
+	}
+	fmt.Fprintln(w)
+	printReport(w, r)
+	fmt.Fprintf(w, "This was a dry run: nothing was kept, and nothing written to the mailbox.\nNext: hinged bootstrap, without --dry-run.\n")
+}
+
+// printable fits what a stranger wrote on one line of a terminal.
+func printable(s string, most int) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+			return ' '
+		}
+		return r
+	}, s)
+	if r := []rune(s); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,170 @@
+package imap
+
+import (
+	"context"
+	"slices"
+
+	goimap "github.com/emersion/go-imap/v2"
+	"github.com/emersion/go-imap/v2/imapclient"
+)
+
+// count opens a mailbox and finds out which messages of its past there are, known
+// ones included, without their texts. Where the position is beyond the past there
+// is nothing to find.
+func (h *History) count(ctx context.Context, sess *session, p *past) ([]piece, error) {
+	b := p.box
+	v, err := h.src.open(ctx, sess, b, true)
+	if err != nil {
+		return nil, err
+	}
+	p.validity = b.validity
+	if v.first && v.data.UIDNext == 0 && v.data.NumMessages > 0 {
+		// The server did not say where the past ends: behind what there is now.
+		existing, err := v.search(^uint32(0)-1, v.data.NumMessages)
+		if err != nil {
+			return nil, err
+		}
+		if n := len(existing); n > 0 {
+			b.backlog = existing[n-1].last + 1
+		}
+		if err := v.progress(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if b.backlog <= b.next || v.data.NumMessages == 0 {
+		return nil, nil
+	}
+	var out []piece
+	most := int(v.data.NumMessages)
+	sess.beginFor(most)
+	err = sess.fetch(goimap.UIDSet{{Start: goimap.UID(b.next), Stop: goimap.UID(b.backlog - 1)}}, &goimap.FetchOptions{
+		UID: true, Flags: true, InternalDate: true, RFC822Size: true,
+	}, func(m *imapclient.FetchMessageData) error {
+		got, err := v.read(m, false)
+		if err != nil {
+			return err
+		}
+		if got.uid < b.next || got.uid >= b.backlog {
+			return nil // a change of another message, said in between
+		}
+		if len(out) >= max(most, int(min(v.exists(), 1<<30))) {
+			return sess.broken("%s has more messages than the server said", b.name)
+		}
+		_, _, known := b.known(got.uid)
+		out = append(out, piece{
+			arrived: got.internal.Unix(), uid: got.uid, size: uint32(min(got.size, v.s.o.MaxBytes)),
+			flags: b.intern(got.flags), known: known,
+		})
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(out, func(x, y piece) int { return int(int64(x.uid) - int64(y.uid)) })
+	return slices.CompactFunc(out, func(x, y piece) bool { return x.uid == y.uid }), nil
+}
+
+// fill reads the texts of the next messages of p, from the i-th on: as many as
+// one FETCH may hold.
+func (v *visit) fill(ctx context.Context, p *past, i int) error {
+	b := p.box
+	end, bytes := i, int64(0)
+	for end < len(p.todo) && end-i < v.s.o.chunk && (end == i || bytes+int64(p.todo[end].size) <= historyBytes) {
+		bytes += int64(p.todo[end].size)
+		end++
+	}
+	if b.blame > 0 {
+		end = i + 1 // one by one, until the one is found that breaks connections
+	}
+	chunk := p.todo[i:end]
+	if b.blame >= maxBlame && chunk[0].uid == b.suspect {
+		v.s.log.Warn("message cannot be fetched: reporting it without its text", keyMailbox, b.name, keyUID, b.suspect)
+		p.ready = map[uint32]fetched{b.suspect: {uid: b.suspect, flags: b.sets[chunk[0].flags], size: int64(chunk[0].size)}}
+		p.readyTo = end
+		b.suspect, b.blame = 0, 0
+		return nil
+	}
+	ready, err := v.texts(chunk)
+	if err != nil {
+		v.blameFirst(ctx, chunk, ready, err)
+		return err
+	}
+	if b.blame > 0 && chunk[0].uid == b.suspect {
+		b.suspect, b.blame = 0, 0
+	}
+	p.ready, p.readyTo = ready, end
+	return nil
+}
+
+// texts fetches messages whole. Those that exist no more are missing from the
+// answer.
+func (v *visit) texts(chunk []piece) (map[uint32]fetched, error) {
+	uids := make([]uint32, len(chunk))
+	for i, m := range chunk {
+		uids[i] = m.uid
+	}
+	slices.Sort(uids)
+	var set uidRanges
+	for _, uid := range uids {
+		set = set.add(uid, uid)
+	}
+	ready := make(map[uint32]fetched, len(chunk))
+	count, most := 0, max(len(chunk), int(min(v.exists(), 1<<30)))
+	v.session.beginFor(len(chunk))
+	err := v.session.fetch(set.set(), v.bodyItems(), func(m *imapclient.FetchMessageData) error {
+		got, err := v.read(m, true)
+		if err != nil {
+			return err
+		}
+		if count++; count > most {
+			return v.session.broken("a FETCH of %d messages in %s gave more", len(chunk), v.box.name)
+		}
+		if _, asked := slices.BinarySearch(uids, got.uid); asked {
+			ready[got.uid] = got
+		}
+		return nil
+	})
+	if err != nil {
+		return ready, err
+	}
+	for _, uid := range uids {
+		got, there := ready[uid]
+		if !there || got.hasRaw && got.hasFlags {
+			continue
+		}
+		again, err := v.askAgain(uid)
+		if err != nil {
+			return ready, err
+		}
+		if again == nil {
+			delete(ready, uid)
+		} else {
+			ready[uid] = *again
+		}
+	}
+	return ready, nil
+}
+
+// blameFirst notes the message on which the connection broke: the first, in the
+// order in which servers answer, that did not come.
+func (v *visit) blameFirst(ctx context.Context, chunk []piece, came map[uint32]fetched, err error) {
+	if retryable(ctx, err) == stop {
+		return
+	}
+	weight := blameLost
+	if _, no := isStatus(err); no || isProtocol(err) {
+		weight = blameServer
+	}
+	first := uint32(0)
+	for _, m := range chunk {
+		if _, there := came[m.uid]; !there && (first == 0 || m.uid < first) {
+			first = m.uid
+		}
+	}
+	if b := v.box; first != 0 {
+		if b.suspect != first {
+			b.suspect, b.blame = first, 0
+		}
+		b.blame += weight
+	}
+}

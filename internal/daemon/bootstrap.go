@@ -1,0 +1,185 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/evaluate"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/store"
+)
+
+// PastSource is a source that reads what a mailbox already holds, and ends; see
+// imap.History.
+type PastSource interface {
+	ingest.Source
+	// Progress returns how many messages were reported and how many there are.
+	Progress() (done, total int)
+	// Complete reports whether all were reported.
+	Complete() bool
+}
+
+// BootstrapOptions say what to read, and into which store.
+type BootstrapOptions struct {
+	StorePath string
+	Store     store.Options
+	Logger    *slog.Logger // nil discards
+
+	Account string
+	Filter  filter.Options
+	// NewSource builds the source, resuming from what the store remembers.
+	NewSource func(known []ingest.Known) (PastSource, error)
+
+	// Progress is called now and then with the numbers of the source; nil is fine.
+	// It is called from one goroutine at a time.
+	Progress func(done, total int)
+}
+
+// Bootstrapped is what `hinged bootstrap` prints: what the mailbox's past has
+// taught, each message decided before its label was learnt.
+type Bootstrapped struct {
+	Account string `json:"account"` // its name
+	// Complete: all of the past is read. Otherwise another call goes on.
+	Complete bool `json:"complete"`
+	// Total counts the messages of the past in mailboxes that were not finished
+	// when this call began; 0: nothing was left to read.
+	Total int `json:"total"`
+	Read  int `json:"read"` // those of the total that are read now
+
+	Messages int        `json:"messages"`       // known messages, from all watched mailboxes
+	Own      int        `json:"own"`            // of those, the owner's own
+	From     *time.Time `json:"from,omitempty"` // arrival of the first of them
+	To       *time.Time `json:"to,omitempty"`   // arrival of the last
+
+	Judged    int    `json:"judged"`    // messages decided whose label is known by now: all figures are of these
+	Important int    `json:"important"` // of those, the important
+	Open      int    `json:"open"`      // messages decided of which nothing is known yet
+	Mistakes  uint64 `json:"mistakes"`  // lessons on which the score was on the wrong side of 0, or 0
+
+	// Decisions are those that would have been taken at the time, also while too
+	// little was learnt to take any.
+	Decisions      evaluate.Figures   `json:"decisions"`
+	Baselines      evaluate.Baselines `json:"baselines"`       // judged on the same messages
+	BeatsBaselines bool               `json:"beats_baselines"` // whether the F1 is better than that of both; a tie is not
+
+	InShadow    bool   `json:"in_shadow"`               // the daemon will decide and learn, and mark nothing yet
+	Marking     string `json:"marking"`                 // in words: whether the daemon will mark, and if not, what is missing
+	EndOfShadow string `json:"end_of_shadow,omitempty"` // in words: what would end the shadow
+
+	DryRun *Tried `json:"dry_run,omitempty"` // after --dry-run: what it would have marked
+}
+
+// progressEvery is the time between two calls of Progress.
+const progressEvery = 100 * time.Millisecond
+
+// Bootstrap reads the past of one account's mailboxes into its store, by the same
+// code as the daemon, and judges how it did. It never writes to a mailbox. When
+// ctx ends it, or an error, what was read is kept, and another call goes on where
+// it stopped. It fails with store.ErrRunning while a daemon has the store.
+func Bootstrap(ctx context.Context, o BootstrapOptions) (r Bootstrapped, err error) {
+	log := o.Logger
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	s, err := store.Open(o.StorePath, o.Store)
+	if errors.Is(err, store.ErrRunning) {
+		return r, fmt.Errorf("%w; stop it first, since the past is read before what comes next: the daemon goes on afterwards from where this ends", err)
+	}
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	var source PastSource
+	a, err := openAccount(AccountOptions{
+		Name: o.Account, Filter: o.Filter, Past: true,
+		NewSource: func(known []ingest.Known) (ingest.Source, error) {
+			source, err = o.NewSource(known)
+			return source, err
+		},
+	}, s, log, time.Now)
+	if err != nil {
+		return r, err
+	}
+	defer close(a.gone)
+	if a.filter.State().Account.Paused {
+		return r, fmt.Errorf("account %s: %w; `hinged resume` ends that", o.Account, ErrPaused)
+	}
+	stop := follow(o.Progress, source)
+	err = a.watch(ctx)
+	stop()
+	r = bootstrapped(a.filter)
+	r.Account, r.Complete = o.Account, source.Complete()
+	r.Read, r.Total = source.Progress()
+	return r, err
+}
+
+// follow reports the progress of a source until the returned function is called.
+func follow(progress func(done, total int), source PastSource) (stop func()) {
+	if progress == nil {
+		return func() {}
+	}
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(progressEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				progress(source.Progress())
+			case <-done:
+				progress(source.Progress())
+				return
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-ended
+	}
+}
+
+// bootstrapped judges what an account has decided and learnt so far. It reads
+// nothing but the state, so that it does not matter in how many calls that came
+// about.
+func bootstrapped(f *filter.Filter) Bootstrapped {
+	st := f.State()
+	rows := make([]store.Message, 0, st.Messages.Len())
+	for _, k := range st.Messages.Keys() {
+		m, _ := st.Messages.Get(k)
+		rows = append(rows, m)
+	}
+	slices.SortFunc(rows, func(a, b store.Message) int { return cmp.Compare(a.Seq, b.Seq) })
+	r := Bootstrapped{
+		Messages: len(rows), Mistakes: st.Account.Mistakes,
+		InShadow: f.InShadow(), Marking: f.Marking(), EndOfShadow: f.EndOfShadow(),
+	}
+	var stream evaluate.Stream
+	for _, m := range rows {
+		switch {
+		case m.Own:
+			r.Own++
+		case m.Outcome == store.Undecided:
+		case m.Label == 0:
+			r.Open++
+		default:
+			stream.Add(m.Score, m.Above, m.Correspondent, m.Label)
+			r.Judged++
+			if m.Label > 0 {
+				r.Important++
+			}
+		}
+	}
+	if len(rows) > 0 {
+		r.From, r.To = timeOf(rows[0].Arrived), timeOf(rows[len(rows)-1].Arrived)
+	}
+	r.Decisions, r.Baselines = stream.Compare()
+	r.BeatsBaselines = r.Baselines.Beaten(r.Decisions.F1)
+	return r
+}

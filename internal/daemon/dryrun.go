@@ -1,0 +1,195 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/store"
+)
+
+// DryRunOptions say what to try.
+type DryRunOptions struct {
+	Account string
+	Filter  filter.Options
+	Source  PastSource // that knows of nothing
+	// Last is how many of the last decided messages are looked at, and Show how
+	// many of those that would be marked are named.
+	Last, Show int
+	Progress   func(done, total int) // as in BootstrapOptions
+}
+
+// Tried is what a dry run would have marked of the last messages decided.
+type Tried struct {
+	Last        int         `json:"last"`         // the last messages decided that were looked at
+	WouldMark   int         `json:"would_mark"`   // those of them that it would have marked
+	WouldMarked []WouldMark `json:"would_marked"` // the clearest of those, in order of arrival
+}
+
+// WouldMark is one message that would have been marked when it arrived.
+type WouldMark struct {
+	Message   string    `json:"message"`   // its key, in hexadecimal
+	Arrived   time.Time `json:"arrived"`   // when it came
+	Score     float64   `json:"score"`     // as it had been when it came
+	Threshold float64   `json:"threshold"` // that the score was held against
+	// Label is what the mailbox shows of it: important, ordinary, or "" when
+	// nothing is known yet.
+	Label string `json:"label,omitempty"`
+	// Reasons are the greatest reasons for it, in words.
+	Reasons []string `json:"reasons"`
+
+	From    string `json:"-"` // for the owner's eyes
+	Subject string `json:"-"`
+}
+
+// reasonsShown is how many reasons are given for a message.
+const reasonsShown = 3
+
+// DryRun plays a mailbox's past as Bootstrap does, in memory: nothing is stored
+// and nothing is written.
+func DryRun(ctx context.Context, o DryRunOptions) (r Bootstrapped, err error) {
+	d := dryRun{last: o.Last, memory: memory{}, clock: newClock(time.Now, 0)}
+	if o.Filter.Settle == 0 {
+		// A label must not be learnt before the decision is explained.
+		o.Filter.Settle = time.Second
+	}
+	if d.filter, err = filter.New(store.NewState(), d.memory); err != nil {
+		return r, err
+	}
+	if d.reader, err = featurize.New(o.Filter.Featurize); err != nil {
+		return r, err
+	}
+	if _, err = d.filter.Apply(&filter.Configured{Options: o.Filter}); err != nil {
+		return r, err
+	}
+	stop := follow(o.Progress, o.Source)
+	var failed error
+	err = o.Source.Run(ctx, func(ctx context.Context, e ingest.Event) error {
+		if failed = d.take(e); failed != nil {
+			return failed
+		}
+		return ctx.Err()
+	})
+	stop()
+	if failed != nil {
+		err = failed
+	}
+	if err != nil {
+		return r, fmt.Errorf("account %s: %w", o.Account, err)
+	}
+	r = bootstrapped(d.filter)
+	r.Account, r.Complete = o.Account, o.Source.Complete()
+	r.Read, r.Total = o.Source.Progress()
+	r.DryRun = d.show(o.Show)
+	return r, nil
+}
+
+type dryRun struct {
+	filter *filter.Filter
+	reader *featurize.Featurizer
+	memory memory
+	clock  *clock
+	last   int
+	recent []*WouldMark // of the last decided messages; nil: would not be marked
+}
+
+// memory keeps frozen features for later lessons, as a store does.
+type memory map[store.MessageKey][]byte
+
+func (m memory) Features(k store.MessageKey) (*featurize.Features, error) {
+	data, ok := m[k]
+	if !ok {
+		return nil, store.ErrNotFound
+	}
+	return decodeFeatures(k, data, nil)
+}
+
+// take plays one event.
+func (d *dryRun) take(e ingest.Event) error {
+	p := prepare(d.reader, e)
+	event, err := convert(p, d.clock.now())
+	if err != nil {
+		return err
+	}
+	r, err := d.filter.Apply(event)
+	if err != nil || r.Decision == nil {
+		return err
+	}
+	key := r.Decision.Message
+	if d.memory[key], err = r.Features.MarshalBinary(); err != nil {
+		return err
+	}
+	var w *WouldMark
+	if r.Decision.Outcome == store.DecidedImportant {
+		w = d.explain(r.Decision, event.(*filter.Arrived), p.message, r.Features)
+	}
+	if d.recent = append(d.recent, w); len(d.recent) > d.last {
+		d.recent = d.recent[1:]
+	}
+	return nil
+}
+
+// explain says why a message would have been marked, with the weights that
+// decided.
+func (d *dryRun) explain(v *filter.Decision, a *filter.Arrived, m *featurize.Message, x *featurize.Features) *WouldMark {
+	w := &WouldMark{
+		Message: hex.EncodeToString(v.Message[:]), Arrived: a.At.Time(), Score: v.Score, Threshold: v.Threshold,
+		Subject: m.Subject, Reasons: []string{},
+	}
+	if len(m.From) > 0 {
+		w.From = m.From[0]
+	}
+	for _, part := range d.filter.ExplainFeatures(x).Parts {
+		if part.Amount <= 0 || part.Name == "" || len(w.Reasons) == reasonsShown {
+			continue
+		}
+		if reason := describePart(part.Name); !slices.Contains(w.Reasons, reason) && !small(part.Name) {
+			w.Reasons = append(w.Reasons, reason)
+		}
+	}
+	return w
+}
+
+// small reports whether a feature is words of three letters and less alone: they
+// have their weight, but tell a person nothing.
+func small(name string) bool {
+	kind, words, _ := strings.Cut(name, ":")
+	if kind != "subject" && kind != "body" && kind != "opening" && kind != "quoted" {
+		return false
+	}
+	for _, word := range strings.Fields(words) {
+		if len(word) > 3 {
+			return false
+		}
+	}
+	return true
+}
+
+// show returns the clearest of what would have been marked.
+func (d *dryRun) show(most int) *Tried {
+	t := &Tried{Last: len(d.recent), WouldMarked: []WouldMark{}}
+	for _, w := range d.recent {
+		if w == nil {
+			continue
+		}
+		t.WouldMark++
+		k, _ := hex.DecodeString(w.Message) // as encoded above
+		if m, ok := d.filter.State().Messages.Get(string(k)); ok && m.Label != 0 {
+			w.Label = m.Label.String()
+		}
+		t.WouldMarked = append(t.WouldMarked, *w)
+	}
+	slices.SortStableFunc(t.WouldMarked, func(a, b WouldMark) int {
+		return cmp.Compare(b.Score-b.Threshold, a.Score-a.Threshold)
+	})
+	t.WouldMarked = t.WouldMarked[:min(most, len(t.WouldMarked))]
+	slices.SortStableFunc(t.WouldMarked, func(a, b WouldMark) int { return a.Arrived.Compare(b.Arrived) })
+	return t
+}

@@ -1,0 +1,247 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/testkit"
+)
+
+// lived fills a server's mailboxes with the past of an owner who answers and stars
+// what is important, throws away, junks and leaves alone the rest. It returns the
+// number of messages.
+func lived(owner *testkit.Owner, seed uint64, n int) (messages int) {
+	mail := testkit.NewMail(seed)
+	rng := rand.New(rand.NewPCG(seed, 2))
+	for range n {
+		m := mail.Next()
+		messages++
+		box, flags := "INBOX", []string{`\Seen`}
+		switch chance := rng.IntN(10); {
+		case m.Important && chance < 7:
+			flags = append(flags, `\Answered`)
+			answer := mail.Reply(m)
+			owner.Append("Sent", answer.Raw, answer.Date, `\Seen`)
+			messages++
+		case m.Important && chance < 9:
+			flags = append(flags, `\Flagged`)
+		case m.Important:
+			box = "Archive"
+		case chance < 3:
+			box, flags = "Trash", nil
+		case chance < 4:
+			box, flags = "Junk", []string{"$Junk"}
+		case chance < 5:
+			flags = append(flags, "$Junk")
+		case chance < 7:
+			flags = nil
+		}
+		owner.Append(box, m.Raw, m.Date, flags...)
+	}
+	return messages
+}
+
+func asJSON(t testing.TB, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// bootstrap reads the past and returns the report.
+func (s *site) bootstrap(args ...string) daemon.Bootstrapped {
+	s.t.Helper()
+	out, err := s.hinged(append([]string{"bootstrap", "--config", s.config, "--months", "0", "--json"}, args...)...)
+	var r daemon.Bootstrapped
+	if err == nil {
+		err = json.Unmarshal([]byte(out[strings.Index(out, "{"):]), &r)
+	}
+	if err != nil {
+		s.t.Fatalf("bootstrap: %v\n%s", err, out)
+	}
+	return r
+}
+
+// TestBootstrapKilledAtRandomPoints: two stores read the past of one mailbox,
+// which they do not change. One is left alone, the other's reading is killed with
+// -9 again and again. Both must end in the same state; and the daemon that takes
+// over reads and learns nothing again.
+func TestBootstrapKilledAtRandomPoints(t *testing.T) {
+	testkit.NeedDovecot(t)
+	imap := testkit.StartDovecot(t, testkit.DovecotOptions{})
+	owner := imap.Owner(t)
+	defer owner.Close()
+	messages := lived(owner, 21, 1500)
+	before := flagsOf(owner)
+	proxy := testkit.StartProxy(t, imap.Addr)
+	calm := siteAt(t, imap, proxy.Addr, t.TempDir(), "")
+	shaken := siteOn(t, imap, t.TempDir(), "")
+	want := calm.bootstrap()
+	if !want.Complete || want.Read != messages || want.Messages != messages {
+		t.Fatalf("read %d of %d, knows %d; want all %d", want.Read, want.Total, want.Messages, messages)
+	}
+	if want.Judged < 1000 || want.Important < 200 || want.Judged-want.Important < 600 {
+		t.Errorf("only %d messages judged, %d of them important", want.Judged, want.Important)
+	}
+	if want.Decisions.F1 < 0.8 || want.Baselines.KnownCorrespondents.F1 == 0 {
+		t.Errorf("the decisions have %+v, known correspondents %+v", want.Decisions, want.Baselines.KnownCorrespondents)
+	}
+	calm.wantReplay("after bootstrap")
+
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(8, 8))
+	kills, done := 0, false
+	for !done {
+		cmd := exec.Command(path, "bootstrap", "--config", shaken.config, "--months", "0")
+		var log bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &log, &log
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Fatalf("bootstrap: %v\n%s", err, log.String())
+			}
+			done = true
+		case <-time.After(time.Duration(80+rng.IntN(200)+10*kills) * time.Millisecond):
+			_ = cmd.Process.Signal(syscall.SIGKILL) // it may have ended by itself
+			<-ended
+			kills++
+			if kills%4 == 0 {
+				shaken.wantReplay(fmt.Sprintf("after kill %d", kills))
+			}
+		}
+	}
+	t.Logf("%d messages, %d kills", messages, kills)
+	if kills < 5 {
+		t.Errorf("only %d kills", kills)
+	}
+	got := shaken.bootstrap()
+	if got.Total != 0 || !got.Complete {
+		t.Errorf("after its end it found %d more to read, complete is %v", got.Total, got.Complete)
+	}
+	got.Read, got.Total = want.Read, want.Total
+	if g, w := asJSON(t, got), asJSON(t, want); g != w {
+		t.Errorf("killed %d times the report is\n%s\nundisturbed\n%s", kills, g, w)
+	}
+	shaken.wantReplay("at the end")
+	if c, s := calm.digests(), shaken.digests(); c != s {
+		t.Errorf("undisturbed\n%s\nkilled %d times\n%s\n%s", c, kills, s, differences(t, calm, shaken))
+	}
+
+	// The daemon goes on from there.
+	ended := calm.digests()
+	calm.start()
+	st := calm.until("all mailboxes looked at", func(a daemon.AccountStatus) bool { return a.Connected })
+	if err := calm.stop(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if st.Messages != uint64(messages) || calm.digests() != ended {
+		t.Errorf("the daemon knows %d messages of %d; its state is\n%s\nbefore it was\n%s", st.Messages, messages, calm.digests(), ended)
+	}
+	said := proxy.Commands()
+	for _, word := range []string{"STORE", "COPY", "MOVE", "APPEND", "EXPUNGE", "CREATE"} {
+		if said[word] != 0 {
+			t.Errorf("%d times %s on the wire", said[word], word)
+		}
+	}
+	if after := flagsOf(owner); len(after) != len(before) {
+		t.Errorf("%d messages in INBOX, before %d", len(after), len(before))
+	} else {
+		for uid, f := range after {
+			if f != before[uid] {
+				t.Errorf("message %d has the flags %q, before %q", uid, f, before[uid])
+			}
+		}
+	}
+}
+
+// TestBootstrapDryRunKeepsNothing: it tells the truth about what the real one
+// would find, and leaves no trace.
+func TestBootstrapDryRunKeepsNothing(t *testing.T) {
+	testkit.NeedDovecot(t)
+	imap := testkit.StartDovecot(t, testkit.DovecotOptions{})
+	owner := imap.Owner(t)
+	defer owner.Close()
+	lived(owner, 22, 400)
+	s := siteOn(t, imap, t.TempDir(), "")
+	out, err := s.hinged("bootstrap", "--config", s.config, "--months", "0", "--dry-run", "-n", "5", "--last", "200", "--json")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var whole daemon.Bootstrapped
+	if err := json.Unmarshal([]byte(out), &whole); err != nil || whole.DryRun == nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	tried := whole.DryRun
+	whole.DryRun = nil
+	if _, err := s.hinged("digest", "--config", s.config); err == nil {
+		t.Error("a dry run left a store behind")
+	}
+	if tried.Last != 200 || tried.WouldMark < 20 || len(tried.WouldMarked) != 5 {
+		t.Errorf("of the last %d it would mark %d and names %d", tried.Last, tried.WouldMark, len(tried.WouldMarked))
+	}
+	for _, m := range tried.WouldMarked {
+		if m.Score <= m.Threshold || len(m.Reasons) == 0 {
+			t.Errorf("would mark %+v", m)
+		}
+	}
+	if tried, kept := asJSON(t, whole), asJSON(t, s.bootstrap()); kept != tried {
+		t.Errorf("the dry run said\n%s\nthe real one\n%s", tried, kept)
+	}
+
+	words, err := s.hinged("bootstrap", "--config", s.config, "--months", "0", "--dry-run")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, words)
+	}
+	for _, want := range []string{"of your last ", "people you write to", "This was a dry run: nothing was kept"} {
+		if !strings.Contains(words, want) {
+			t.Errorf("it does not say %q:\n%s", want, words)
+		}
+	}
+	senders := []string{"harbour.example", "quay.example", "okafor.example", "family.example"}
+	if !slices.ContainsFunc(senders, func(s string) bool { return strings.Contains(words, s) }) {
+		t.Errorf("it names nobody:\n%s", words)
+	}
+	t.Logf("\n%s", words)
+}
+
+// TestBootstrapIsRefusedWhileTheDaemonRuns, with a word what to do; and a wrong
+// password ends it at once.
+func TestBootstrapIsRefusedWhileTheDaemonRuns(t *testing.T) {
+	s := newSite(t, "")
+	s.start()
+	out, err := s.hinged("bootstrap", "--config", s.config)
+	if err == nil || !strings.Contains(out, "stop it first") {
+		t.Errorf("while the daemon runs: %v\n%s", err, out)
+	}
+	if err := s.stop(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, "password"), []byte("wrong\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err = s.hinged("bootstrap", "--config", s.config)
+	if err == nil || !strings.Contains(out, "refused the login") {
+		t.Errorf("with a wrong password: %v\n%s", err, out)
+	}
+}

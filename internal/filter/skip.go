@@ -1,0 +1,54 @@
+package filter
+
+import (
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/store"
+)
+
+// Skipped names messages that a reading of the past left out for their age; see
+// ingest.Skipped. Their places are known from then on, so that they are never
+// taken for new, and nothing else of them is.
+type Skipped struct {
+	At          store.Moment `cbor:"1,keyasint,omitempty"`
+	Mailbox     string       `cbor:"2,keyasint"`
+	UIDValidity uint32       `cbor:"3,keyasint"`
+	UIDs        []uint32     `cbor:"4,keyasint"`
+	Flags       []string     `cbor:"5,keyasint,omitempty"` // canonical, alike for all
+	// Before is where the reading began: mail that arrived earlier counts as
+	// backlog wherever it turns up.
+	Before store.Moment `cbor:"6,keyasint,omitempty"`
+}
+
+func (e *Skipped) at() store.Moment { return e.At }
+
+func (f *Filter) applySkipped(e *Skipped, r *Result) {
+	if box, ok := f.st.Boxes.Get(e.Mailbox); !ok || box.UIDValidity != e.UIDValidity {
+		return
+	}
+	if a := &f.st.Account; e.Before > a.HistoryFrom {
+		a.HistoryFrom = e.Before
+		r.Changed = true
+	}
+	for _, uid := range e.UIDs {
+		place := Place{Mailbox: e.Mailbox, UIDValidity: e.UIDValidity, UID: uid}
+		if _, known := f.st.Places.Get(place.key()); known {
+			continue
+		}
+		f.putPlace(place, store.Place{Flags: e.Flags})
+		r.Changed = true
+	}
+}
+
+// past reports whether an arrival was in the mailbox before hinged was, here or
+// where it was moved from.
+func (f *Filter) past(e *Arrived) bool {
+	return e.Backlog || e.At != 0 && e.At < f.st.Account.HistoryFrom
+}
+
+// decides reports whether an arrival in a mailbox of this role is to be decided.
+// Of the past, what lies in Trash is: it had arrived elsewhere, and what the owner
+// threw away tells more than what was kept. Junk is not: most of it never was
+// where a decision could have been wanted.
+func (f *Filter) decides(role ingest.Role, e *Arrived) bool {
+	return !excluded(role) || role == ingest.RoleTrash && e.Backlog
+}
