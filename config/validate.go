@@ -273,7 +273,7 @@ func (t table) imap(c *IMAP) {
 			t.checkAt(lineOf(list.elem(i), list), "exclude", "is among the mailboxes to watch", name, "either, not both")
 		}
 	}
-	t.duration("poll_interval", c.PollInterval, time.Second, day)
+	t.duration("poll_interval", c.PollInterval, 100*time.Millisecond, day)
 	// RFC 2177: a server may hang up after 30 minutes.
 	t.duration("idle_restart", c.IdleRestart, 10*time.Second, 29*time.Minute)
 	t.duration("recheck_interval", c.RecheckInterval, time.Second, day)

@@ -125,7 +125,7 @@ none does. Exit code 0 is success, 1 a failure, 64 a mistake on the command line
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(runCommand(), statusCommand(), evalCommand(), classifyCommand(), explainCommand(), digestCommand(), verifyCommand(), versionCommand(), bootstrapCommand())
 	root.AddCommand(learnCommand(), pauseCommand(), resumeCommand())
-	root.AddCommand(initCommand(), checkCommand())
+	root.AddCommand(demoCommand(), initCommand(), checkCommand())
 	root.AddCommand(completionCommand(), configTopic())
 	root.AddCommand(backupCommand(), restoreCommand(), compactCommand(), exportCommand(), importCommand())
 	root.AddCommand(manualCommands()...)

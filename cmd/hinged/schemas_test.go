@@ -20,6 +20,7 @@ import (
 
 	"github.com/hinged/hinged/internal/copies"
 	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/demo"
 	"github.com/hinged/hinged/internal/evaluate"
 	"github.com/hinged/hinged/internal/setup"
 )
@@ -35,6 +36,7 @@ var schemas = []schema{
 	{verb: "bootstrap", value: daemon.Bootstrapped{}},
 	{verb: "check", value: setup.Report{}},
 	{verb: "classify", value: daemon.Classified{}, lines: true},
+	{verb: "demo", value: demo.Summary{}},
 	{verb: "digest", value: []daemon.Digest{}},
 	{verb: "eval", value: evaluate.Result{}},
 	{verb: "explain", value: daemon.Explanation{}},

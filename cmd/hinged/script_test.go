@@ -18,6 +18,7 @@ import (
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/dovecot"
 	"github.com/hinged/hinged/internal/testkit"
 )
 
@@ -36,6 +37,20 @@ func TestScripts(t *testing.T) {
 			"halve":   halve,
 			"imap":    imapServer(t),
 			"schema":  schemaCommand,
+			"gone":    gone,
+			"lookin":  lookin,
+			"alike":   alike,
+		},
+		Setup: func(env *testscript.Env) error {
+			// Dovecot runs as users of its own, who must get to their files.
+			return os.Chmod(filepath.Dir(env.WorkDir), 0o711)
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond != "dovecot" {
+				return false, fmt.Errorf("unknown condition %q", cond)
+			}
+			_, err := dovecot.Find()
+			return err == nil, nil
 		},
 	})
 }

@@ -46,11 +46,14 @@ type Server struct {
 var ErrNone = errors.New("no dovecot program is on this machine (on Debian and Ubuntu: apt install dovecot-imapd)")
 
 // Find returns the path of the dovecot program, or ErrNone.
-func Find() (string, error) {
+func Find() (string, error) { return find("/usr/sbin/dovecot", "/usr/local/sbin/dovecot") }
+
+// find looks along PATH first, which need not hold the administrator's programs.
+func find(usual ...string) (string, error) {
 	if path, err := exec.LookPath("dovecot"); err == nil {
 		return path, nil
 	}
-	for _, path := range []string{"/usr/sbin/dovecot", "/usr/local/sbin/dovecot"} {
+	for _, path := range usual {
 		if _, err := os.Stat(path); err == nil {
 			return path, nil
 		}
@@ -74,7 +77,11 @@ func New(o Options) (*Server, error) {
 		return nil, fmt.Errorf("dovecot: %w", err)
 	}
 	// Short, since Unix sockets in it allow 107 bytes.
-	dir, err := os.MkdirTemp("", "dovecot")
+	base := os.TempDir()
+	if os.Geteuid() == 0 && !passable(base) {
+		base = "/tmp" // Dovecot's own users must get to it
+	}
+	dir, err := os.MkdirTemp(base, "dovecot")
 	if err != nil {
 		return nil, fmt.Errorf("dovecot: %w", err)
 	}
@@ -86,6 +93,18 @@ func New(o Options) (*Server, error) {
 		return nil, errors.Join(fmt.Errorf("dovecot: %w", err), s.Close())
 	}
 	return s, nil
+}
+
+// passable reports whether every user may pass through dir.
+func passable(dir string) bool {
+	for ; ; dir = filepath.Dir(dir) {
+		if info, err := os.Stat(dir); err != nil || info.Mode().Perm()&1 == 0 {
+			return false
+		}
+		if dir == filepath.Dir(dir) {
+			return true
+		}
+	}
 }
 
 func freeAddr() (string, error) {

@@ -36,9 +36,10 @@ var layers = []struct {
 	{"internal/setup", []string{"config", "ingest", "ingest/imap", "internal/daemon", "store"}},
 	{"internal/copies", []string{"featurize", "model", "store"}},
 	{"internal/dashboard", nil},
+	{"internal/demo", []string{"internal/daemon", "internal/dovecot"}},
 	{"internal/project", nil}, // tests only
 	{"internal/e2e", nil},     // tests only
-	{"cmd/...", []string{"config", "featurize", "ingest/...", "internal/copies", "internal/daemon", "internal/dashboard", "internal/evaluate", "internal/filter", "internal/passthrough", "internal/pipeline", "internal/setup", "model", "store"}},
+	{"cmd/...", []string{"config", "featurize", "ingest/...", "internal/copies", "internal/daemon", "internal/dashboard", "internal/demo", "internal/evaluate", "internal/filter", "internal/passthrough", "internal/pipeline", "internal/setup", "model", "store"}},
 }
 
 // unfit lists packages of the standard library that would make the state

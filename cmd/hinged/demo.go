@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/hinged/hinged/config"
+	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/demo"
+)
+
+// demoParts is how many parts of the explanation the demo shows.
+const demoParts = 8
+
+func demoCommand() *cobra.Command {
+	o := demo.Options{Messages: 320, Span: time.Minute}
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "demo",
+		Short: "See all of it at work on a made-up mailbox; needs nothing",
+		Long: `See all of it at work: a mail server in this process, on this machine only, with
+a made-up mailbox; messages that arrive within a minute; a made-up owner, Nora,
+who answers, stars, junks and corrects what was marked wrongly; and the daemon,
+which learns from her. Nothing needs to be set up and nothing is left behind.
+
+The daemon is the real one, configured by a file, and sees the mailbox over IMAP
+only. While the demo runs any mail client can look in, and so can the other verbs;
+it says how. What Nora wants is known here, so the decisions are compared with it.
+
+With --fast it ends by itself, in less than half a minute, and exits with 1 when
+the loop did not work. Without, it stays up for looking around until Ctrl-C.`,
+		Example: `  $ hinged demo
+  Starting hinged on Nora Vale's mailbox: 140 messages of the last 24 days …
+    with a mail client:      IMAP server 127.0.0.1, port 40913, no TLS, …
+    …
+    0:03.2  ★ marked +0.31  Ada Thorn             Budget for the mill bridge
+    0:03.4  ·        -0.52  Cloudwear             35 % off everything until Friday
+    0:04.9  ↳ missed: Nora marks it: Ines Vale, Sunday lunch
+    …`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := untilSignalled(cmd.Context())
+			defer stop()
+			o.Screen = new(demo.Screen)
+			if !asJSON {
+				o.Screen = screenOn(cmd.OutOrStdout())
+			}
+			o.Open = func(path string, log *slog.Logger) (*daemon.Daemon, error) {
+				c, err := config.Load(path)
+				if err != nil {
+					return nil, err
+				}
+				d, err := daemonOptions(c, log)
+				if err != nil {
+					return nil, err
+				}
+				return daemon.New(d)
+			}
+			o.Explain = func(w io.Writer, ex daemon.Explanation) error {
+				_, err := io.WriteString(w, explanationText(ex, ex.Message, demoParts))
+				return err
+			}
+			return runDemo(ctx, cmd.OutOrStdout(), o, asJSON)
+		},
+	}
+	f := c.Flags()
+	f.BoolVar(&o.Fast, "fast", false, "as fast as everybody keeps up; ends by itself, exit code 1 when the loop did not work")
+	f.BoolVar(&o.Dovecot, "dovecot", false, "use a real Dovecot, if one is installed")
+	f.Uint64Var(&o.Seed, "seed", 5, "which mailbox to make up")
+	f.StringVar(&o.Mark, "mark", "$Important", `what to set on important messages; '\Flagged' is a star in every mail client`)
+	jsonFlag(c, &asJSON, "the summary as JSON, and nothing else")
+	return c
+}
+
+// tidyPatience is how long the demo may take to tidy up after a signal, before
+// another one ends it at once.
+const tidyPatience = 10 * time.Second
+
+// untilSignalled returns a context that ends at the first signal of the polite
+// kind. The next ones change nothing while the demo tidies up: a terminal window
+// that is closed sends several, and a pipe that is closed one for every line.
+func untilSignalled(ctx context.Context) (_ context.Context, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
+	done := make(chan struct{})
+	go func() {
+		select {
+		case <-signals:
+			cancel()
+		case <-ctx.Done():
+		case <-done:
+			return
+		}
+		select {
+		case <-time.After(tidyPatience):
+			signal.Stop(signals)
+		case <-done:
+		}
+	}()
+	return ctx, func() {
+		close(done)
+		signal.Stop(signals)
+		cancel()
+	}
+}
+
+func runDemo(ctx context.Context, out io.Writer, o demo.Options, asJSON bool) error {
+	sum, err := demo.Run(ctx, o)
+	if asJSON && sum != nil {
+		if err := printJSON(out, sum); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// screenOn finds out what can be shown on w. NO_COLOR (no-color.org) and
+// CLICOLOR_FORCE (bixense.com/clicolors) overrule what w is.
+func screenOn(w io.Writer) *demo.Screen {
+	s := &demo.Screen{Out: w, Colour: os.Getenv("CLICOLOR_FORCE") != "" && os.Getenv("CLICOLOR_FORCE") != "0"}
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
+		s.Live, s.Colour = true, true
+		s.Width = func() int {
+			width, _, err := term.GetSize(int(f.Fd()))
+			if err != nil {
+				return 80
+			}
+			return width
+		}
+	}
+	if os.Getenv("NO_COLOR") != "" {
+		s.Colour = false
+	}
+	return s
+}

@@ -1,0 +1,295 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/emersion/go-imap/v2"
+
+	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/dovecot"
+)
+
+// Options say how the demo goes.
+type Options struct {
+	Seed     uint64
+	Messages int    // to deliver
+	Mark     string // keyword or flag that the daemon sets
+	// Fast delivers as fast as everybody keeps up, ends by itself, and is an error
+	// when the loop did not work. Every step waits for the one before, so that two
+	// runs of one seed decide alike.
+	Fast bool
+	// Span is over what time the messages come, unless Fast.
+	Span    time.Duration
+	Dovecot bool // a real Dovecot instead of the embedded server
+
+	// Open builds the daemon from a configuration file, as `hinged run` does.
+	Open func(path string, log *slog.Logger) (*daemon.Daemon, error)
+	// Explain prints an explanation as `hinged explain` does.
+	Explain func(io.Writer, daemon.Explanation) error
+	Screen  *Screen
+}
+
+// ErrLoop is returned by a fast demo whose loop did not work.
+var ErrLoop = errors.New("the demo did not work as it should")
+
+// account is the name of the demo's account.
+const account = "nora"
+
+// stage is everything of a running demo. Its methods belong to one goroutine.
+type stage struct {
+	o       Options
+	screen  *Screen
+	dir     string
+	config  string // path
+	host    Host
+	daemon  *daemon.Daemon
+	postman *hand
+	owner   *hand
+	plan    *Plan
+	tally   tally
+	began   time.Time // of the live part
+	there   map[string]int
+}
+
+// Run plays the demo until it is over or ctx is done, which is no error, and
+// leaves nothing behind. The Summary is nil when nothing was delivered.
+func Run(ctx context.Context, o Options) (sum *Summary, err error) {
+	s := &stage{o: o, screen: o.Screen, there: map[string]int{}}
+	if s.dir, err = os.MkdirTemp("", "hinged-demo"); err != nil {
+		return nil, fmt.Errorf("demo: %w", err)
+	}
+	var undo []func() error
+	defer func() {
+		s.screen.footer(nil)
+		for i := len(undo) - 1; i >= 0; i-- {
+			err = errors.Join(err, undo[i]())
+		}
+	}()
+	undo = append(undo, func() error { return os.RemoveAll(s.dir) })
+
+	logFile, err := os.OpenFile(filepath.Join(s.dir, "hinged.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("demo: %w", err)
+	}
+	undo = append(undo, logFile.Close)
+	log := slog.New(slog.NewTextHandler(logFile, nil))
+
+	stop, err := s.startServer(ctx, log)
+	if stop != nil {
+		undo = append(undo, stop)
+	}
+	if err != nil {
+		return nil, quiet(ctx, err)
+	}
+	for _, h := range []**hand{&s.postman, &s.owner} {
+		if *h, err = reach(context.WithoutCancel(ctx), s.host); err != nil {
+			return nil, quiet(ctx, err)
+		}
+		undo = append(undo, func() error { (*h).close(); return nil })
+	}
+	span := o.Span
+	if o.Fast {
+		span = time.Duration(o.Messages) * 40 * time.Millisecond // about what it takes
+	}
+	s.plan = NewPlan(o.Seed, time.Now(), o.Messages, span)
+	if err := s.history(ctx); err != nil {
+		return nil, quiet(ctx, err)
+	}
+	if o.Fast {
+		// The first scan first, with no lesson in the middle of it, wherever the
+		// clock would put one: the next message would be decided differently.
+		if err := s.live(ctx, log, time.Hour, s.firstScan); err != nil {
+			return nil, quiet(ctx, err)
+		}
+	}
+	settle := time.Second
+	if o.Fast {
+		settle = 50 * time.Millisecond
+	}
+	err = s.live(ctx, log, settle, func(ctx, running context.Context) error {
+		err := s.play(ctx, running)
+		if len(s.tally.order) > 0 {
+			sum = s.summary(running)
+		}
+		if err == nil || ctx.Err() != nil && !errors.Is(context.Cause(ctx), errStopped) {
+			err = s.close(ctx, running, sum)
+		}
+		return err
+	})
+	return sum, err
+}
+
+// live runs the daemon for as long as play takes. play's second context is the
+// daemon's own, which outlives a Ctrl-C for as long as the summary needs it.
+func (s *stage) live(ctx context.Context, log *slog.Logger, settle time.Duration, play func(ctx, running context.Context) error) error {
+	if err := s.writeConfig(settle); err != nil {
+		return err
+	}
+	var err error
+	if s.daemon, err = s.o.Open(s.config, log); err != nil {
+		return err
+	}
+	running, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	ended := make(chan error, 1)
+	go func() {
+		err := s.daemon.Run(running)
+		if running.Err() == nil {
+			fail(errStopped)
+		}
+		ended <- err
+	}()
+	err = play(ctx, running)
+	if errors.Is(context.Cause(ctx), errStopped) {
+		err = errStopped // and what it stopped over, below
+	}
+	end()
+	return errors.Join(err, <-ended, s.daemon.Close())
+}
+
+// firstScan waits until INBOX has been read.
+func (s *stage) firstScan(ctx, _ context.Context) error { return s.until(ctx, "read INBOX", s.scanned) }
+
+var errStopped = errors.New("the daemon stopped by itself")
+
+// quiet drops the error of something that was interrupted.
+func quiet(ctx context.Context, err error) error {
+	if ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+// startServer starts the mail server and returns what stops it.
+func (s *stage) startServer(ctx context.Context, log *slog.Logger) (stop func() error, err error) {
+	if !s.o.Dovecot {
+		e, err := startEmbedded(ctx, log)
+		if err != nil {
+			return nil, err
+		}
+		s.host = e.Host
+		return e.close, nil
+	}
+	if _, err := dovecot.Find(); err != nil {
+		return nil, fmt.Errorf("--dovecot: %w", err)
+	}
+	d, err := dovecot.New(dovecot.Options{Users: []string{account}})
+	if err != nil {
+		return nil, err
+	}
+	s.host = Host{d.Addr, d.User, d.Password, "Dovecot"}
+	return d.Close, d.Start(ctx)
+}
+
+// history fills INBOX with what was there before.
+func (s *stage) history(ctx context.Context) error {
+	for _, m := range s.plan.History {
+		var flags []imap.Flag
+		switch {
+		case m.Discards:
+			continue
+		case m.Junks:
+			// Her mail client of then left junk where it was.
+			flags = append(flags, imap.FlagSeen, imap.FlagJunk)
+		case m.Reply != nil:
+			flags = append(flags, imap.FlagSeen, imap.FlagAnswered)
+		case m.Important && m.Stars:
+			flags = append(flags, imap.FlagSeen, imap.FlagFlagged)
+		case m.Reads:
+			flags = append(flags, imap.FlagSeen)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if _, err := s.postman.put(inbox, m.Raw, m.Date, flags...); err != nil {
+			return err
+		}
+		s.there[inbox]++
+	}
+	return nil
+}
+
+// past fills the other mailboxes, one after the other and each only when the
+// daemon has read the one before: it reads mailboxes side by side, and two demos
+// should learn in one order.
+func (s *stage) past(ctx context.Context) error {
+	whole := func(a daemon.AccountStatus) bool { return s.scanned(a) && s.settled(a) }
+	if err := s.until(ctx, "read INBOX", whole); err != nil {
+		return err
+	}
+	for _, m := range s.plan.History {
+		if m.Reply == nil {
+			continue
+		}
+		if _, err := s.postman.put("Sent", m.Reply.Raw, m.Reply.Date, imap.FlagSeen); err != nil {
+			return err
+		}
+		s.there["Sent"]++
+		s.tally.know(m.Reply.To)
+	}
+	if err := s.until(ctx, "read Sent", whole); err != nil {
+		return err
+	}
+	for _, m := range s.plan.History {
+		if !m.Discards {
+			continue
+		}
+		if _, err := s.postman.put("Trash", m.Raw, m.Date); err != nil {
+			return err
+		}
+		s.there["Trash"]++
+	}
+	return s.until(ctx, "read Trash", whole)
+}
+
+// writeConfig writes the configuration, as a person would, and the password.
+func (s *stage) writeConfig(settle time.Duration) error {
+	poll := time.Second
+	if s.o.Fast {
+		poll = 100 * time.Millisecond
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, `# Written by "hinged demo"; gone when it ends.
+state_dir = "state"
+socket = "hinged.sock"
+
+[[account]]
+name = %q
+owner = [%q]
+mark = [%s]
+# Your own account would begin in shadow: it decides and marks nothing until it
+# has learnt enough. Here it may mark at once.
+shadow = "off"
+min_important = 8
+min_ordinary = 8
+# How long a correction must stand before it counts: 60 s by default.
+settle = "%v"
+
+[account.imap]
+address = %q
+tls = "none" # it does not leave this machine
+username = %q
+password_file = "password"
+poll_interval = "%v"
+`, account, OwnerAddress, strconv.Quote(s.o.Mark), settle, s.host.Addr, s.host.User, poll)
+	s.config = filepath.Join(s.dir, "hinged.toml")
+	err := errors.Join(
+		os.WriteFile(s.config, []byte(b.String()), 0o600),
+		os.WriteFile(filepath.Join(s.dir, "password"), []byte(s.host.Password+"\n"), 0o600),
+	)
+	if err != nil {
+		return fmt.Errorf("demo: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,250 @@
+package demo
+
+import (
+	"bytes"
+	"encoding/base64"
+	"io"
+	"mime"
+	"mime/multipart"
+	"mime/quotedprintable"
+	"net/mail"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+var testStart = time.Date(2026, 3, 30, 15, 4, 0, 0, time.UTC)
+
+func testPlan(seed uint64) *Plan { return NewPlan(seed, testStart, 320, time.Minute) }
+
+func (p *Plan) all() []*Message { return slices.Concat(p.History, p.Live) }
+
+func TestTheSameSeedGivesTheSameMailbox(t *testing.T) {
+	a, b, other := testPlan(3).all(), testPlan(3).all(), testPlan(4).all()
+	if len(a) != len(b) {
+		t.Fatalf("got %d and %d messages", len(a), len(b))
+	}
+	for i := range a {
+		if !bytes.Equal(a[i].Raw, b[i].Raw) || a[i].Important != b[i].Important || a[i].deed(false) != b[i].deed(false) {
+			t.Fatalf("message %d differs", i)
+		}
+		if r, s := a[i].Reply, b[i].Reply; (r == nil) != (s == nil) || r != nil && !bytes.Equal(r.Raw, s.Raw) {
+			t.Fatalf("the reply to message %d differs", i)
+		}
+	}
+	if bytes.Equal(a[0].Raw, other[0].Raw) && bytes.Equal(a[1].Raw, other[1].Raw) {
+		t.Error("another seed gives the same mail")
+	}
+}
+
+// dates are what may differ between runs of one seed.
+var dates = regexp.MustCompile(`(?m)^(Date:.*|\t[A-Z][a-z]{2}, .*)\r$`)
+
+func TestTheHourOfTheDayChangesDatesOnly(t *testing.T) {
+	a, b := testPlan(1).all(), NewPlan(1, testStart.Add(7*time.Hour+13*time.Minute), 320, time.Minute).all()
+	for i := range a {
+		if x, y := dates.ReplaceAll(a[i].Raw, nil), dates.ReplaceAll(b[i].Raw, nil); !bytes.Equal(x, y) {
+			t.Fatalf("message %d differs:\n%s\n%s", i, x, y)
+		}
+	}
+	if !bytes.Equal(a[0].Raw, b[0].Raw) {
+		t.Error("the history depends on the hour")
+	}
+}
+
+func TestEveryMessageIsValidMail(t *testing.T) {
+	for seed := range uint64(5) {
+		seen := map[string]bool{}
+		for _, m := range testPlan(seed).all() {
+			checkMail(t, m.Raw, m.ID, m.Subject)
+			if seen[m.ID] {
+				t.Fatalf("Message-ID %s comes twice", m.ID)
+			}
+			seen[m.ID] = true
+			if m.Reply != nil {
+				checkMail(t, m.Reply.Raw, m.Reply.ID, "")
+				if !bytes.Contains(m.Reply.Raw, []byte("In-Reply-To: <"+m.ID+">")) {
+					t.Errorf("the reply to %s does not say so", m.ID)
+				}
+				seen[m.Reply.ID] = true
+			}
+		}
+	}
+}
+
+// checkMail checks the form of a message (RFC 5322, RFC 2045).
+func checkMail(t *testing.T, raw []byte, id, subject string) {
+	t.Helper()
+	for i, line := range bytes.SplitAfter(raw, []byte("\n")) {
+		if len(line) > 0 && (!bytes.HasSuffix(line, []byte("\r\n")) || bytes.Count(line, []byte("\r")) != 1) {
+			t.Fatalf("%s: line %d does not end in CRLF: %q", id, i+1, line)
+		}
+		if len(line) > 998 {
+			t.Fatalf("%s: line %d has %d bytes", id, i+1, len(line))
+		}
+	}
+	m, err := mail.ReadMessage(bytes.NewReader(raw))
+	if err != nil {
+		t.Fatalf("%s: %v", id, err)
+	}
+	if _, err := m.Header.Date(); err != nil {
+		t.Errorf("%s: %v", id, err)
+	}
+	if got := m.Header.Get("Message-Id"); got != "<"+id+">" {
+		t.Errorf("Message-ID is %s, want <%s>", got, id)
+	}
+	for _, name := range []string{"From", "To", "Cc"} {
+		if name == "Cc" && m.Header.Get(name) == "" {
+			continue
+		}
+		list, err := m.Header.AddressList(name)
+		if err != nil {
+			t.Errorf("%s: %s: %v", id, name, err)
+		}
+		for _, a := range list {
+			if !strings.HasSuffix(a.Address, ".example") && !strings.HasSuffix(a.Address, "@lists.example.net") {
+				t.Errorf("%s: %s is not of a reserved domain", id, a.Address)
+			}
+		}
+	}
+	got, err := new(mime.WordDecoder).DecodeHeader(m.Header.Get("Subject"))
+	if err != nil || subject != "" && got != subject {
+		t.Errorf("%s: subject is %q, want %q (%v)", id, got, subject, err)
+	}
+	checkBody(t, id, m.Header.Get("Content-Type"), m.Header.Get("Content-Transfer-Encoding"), m.Body)
+}
+
+func checkBody(t *testing.T, id, contentType, encoding string, r io.Reader) {
+	t.Helper()
+	kind, params, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		t.Fatalf("%s: %v", id, err)
+	}
+	if strings.HasPrefix(kind, "multipart/") {
+		parts := multipart.NewReader(r, params["boundary"])
+		n := 0
+		for ; ; n++ {
+			p, err := parts.NextRawPart()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", id, err)
+			}
+			checkBody(t, id, p.Header.Get("Content-Type"), p.Header.Get("Content-Transfer-Encoding"), p)
+		}
+		if n != 2 {
+			t.Errorf("%s: %d alternatives, want 2", id, n)
+		}
+		return
+	}
+	switch encoding {
+	case "base64":
+		r = base64.NewDecoder(base64.StdEncoding, r)
+	case "quoted-printable":
+		r = quotedprintable.NewReader(r)
+	}
+	text, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatalf("%s: %v", id, err)
+	}
+	if len(text) < 20 || !utf8.Valid(text) {
+		t.Errorf("%s: text is %q", id, text)
+	}
+	if params["charset"] == "us-ascii" && bytes.IndexFunc(text, func(r rune) bool { return r > 126 }) >= 0 {
+		t.Errorf("%s: says us-ascii and is not: %q", id, text)
+	}
+	if bytes.ContainsAny(text, "{}") {
+		t.Errorf("%s: a slot was not filled: %q", id, text)
+	}
+}
+
+func TestTheMailboxIsOfManyKinds(t *testing.T) {
+	for seed := uint64(1); seed <= 20; seed++ {
+		p := testPlan(seed)
+		if n := len(p.History); n < 5*HistoryDays || n > 7*HistoryDays {
+			t.Errorf("seed %d: %d messages of history", seed, n)
+		}
+		kinds := map[string]int{}
+		has := map[string]int{}
+		for _, m := range p.Live {
+			kinds[m.Kind]++
+			note := func(what string, is bool) {
+				if is {
+					has[what]++
+				}
+			}
+			note("important", m.Important)
+			note("spam", m.Spam)
+			note("answered", m.Reply != nil)
+			note("overlooked", m.Overlooks)
+			note("in a thread", bytes.Contains(m.Raw, []byte("\nReferences: ")))
+			note("HTML", bytes.Contains(m.Raw, []byte("text/html")))
+			note("from a list", bytes.Contains(m.Raw, []byte("\nList-Id: ")))
+			note("not ASCII", bytes.Contains(m.Raw, []byte("utf-8")))
+		}
+		if want := len(letters) + len(machines) - 2; len(kinds) < want {
+			t.Errorf("seed %d: %d kinds of mail, want at least %d", seed, len(kinds), want)
+		}
+		for _, w := range []struct {
+			what        string
+			least, most int // percent
+		}{
+			{"important", 20, 45}, {"spam", 3, 15}, {"answered", 5, 25}, {"overlooked", 3, 25},
+			{"in a thread", 12, 45}, {"HTML", 12, 50}, {"from a list", 5, 25}, {"not ASCII", 15, 60},
+		} {
+			if share := 100 * has[w.what] / len(p.Live); share < w.least || share > w.most {
+				t.Errorf("seed %d: %d %% %s, want %d to %d %%", seed, share, w.what, w.least, w.most)
+			}
+		}
+	}
+}
+
+func TestDatesAscendAndTheHistoryEndsTheDayBefore(t *testing.T) {
+	p := testPlan(1)
+	for _, list := range [][]*Message{p.History, p.Live} {
+		if !slices.IsSortedFunc(list, func(a, b *Message) int { return a.Date.Compare(b.Date) }) {
+			t.Error("dates do not ascend")
+		}
+	}
+	last, first := p.History[len(p.History)-1].Date, p.History[0].Date
+	if last.Day() == testStart.Day() || last.After(testStart) {
+		t.Errorf("the last message of the history is of %v", last)
+	}
+	if days := testStart.Sub(first).Hours() / 24; days > HistoryDays+1 {
+		t.Errorf("the first message of the history is %v days old", days)
+	}
+	if !p.Live[0].Date.Equal(testStart) || !p.Live[len(p.Live)-1].Date.Before(testStart.Add(time.Minute)) {
+		t.Error("live mail does not come within the span")
+	}
+}
+
+func TestWhatTheOwnerDoes(t *testing.T) {
+	reply := new(Reply)
+	for _, c := range []struct {
+		name   string
+		m      Message
+		marked bool
+		want   deed
+	}{
+		{"important and marked is read", Message{Important: true, Reads: true}, true, reads},
+		{"important and missed is marked", Message{Important: true, Reads: true}, false, marks},
+		{"important and missed is starred by some", Message{Important: true, Stars: true}, false, stars},
+		{"important, missed and overlooked stays", Message{Important: true, Overlooks: true}, false, leaves},
+		{"an answer needs no mark", Message{Important: true, Reply: reply}, false, answers},
+		{"ordinary and marked is unmarked", Message{}, true, unmarks},
+		{"ordinary, marked and overlooked keeps its mark", Message{Overlooks: true}, true, leaves},
+		{"ordinary is left alone", Message{}, false, leaves},
+		{"ordinary is read at times", Message{Reads: true}, false, reads},
+		{"ordinary is thrown away at times", Message{Discards: true}, false, discards},
+		{"spam goes to Junk", Message{Spam: true, Junks: true}, true, junks},
+		{"spam is overlooked at times", Message{Spam: true, Overlooks: true}, true, leaves},
+	} {
+		if got := c.m.deed(c.marked); got != c.want {
+			t.Errorf("%s: got %d, want %d", c.name, got, c.want)
+		}
+	}
+}

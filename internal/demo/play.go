@@ -1,0 +1,307 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/emersion/go-imap/v2"
+
+	"github.com/hinged/hinged/internal/daemon"
+)
+
+const (
+	// glance is how often the daemon is asked what it has decided and learnt.
+	glance = 15 * time.Millisecond
+	// patience is how long it may take over anything.
+	patience = 20 * time.Second
+)
+
+// round is how many messages of a fast demo come at once. Dovecot tells of news
+// half a second late, always, so that there have to be fewer rounds.
+func (s *stage) round() int {
+	if s.o.Dovecot {
+		return 32
+	}
+	return 10
+}
+
+// The owner's delay between a message's arrival and what she does about it.
+const (
+	leastDelay = 700 * time.Millisecond
+	mostDelay  = 3500 * time.Millisecond
+)
+
+// play lets the daemon read the history, then plays the live part. running is
+// the daemon's own context.
+func (s *stage) play(ctx, running context.Context) error {
+	s.screen.line(fmt.Sprintf("Starting hinged on %s's mailbox: %d messages of the last %d days (%s).",
+		OwnerName, len(s.plan.History), HistoryDays, s.host.Software))
+	if err := s.past(ctx); err != nil {
+		return err
+	}
+	status, err := s.status(running)
+	if err != nil {
+		return err
+	}
+	s.tally.before = status
+	s.intro(status)
+	s.began = time.Now()
+	if s.o.Fast {
+		err = s.lockstep(ctx)
+	} else {
+		err = s.realtime(ctx)
+	}
+	return err
+}
+
+// status asks for the account's figures.
+func (s *stage) status(ctx context.Context) (daemon.AccountStatus, error) {
+	all, err := s.daemon.Status(ctx)
+	if err != nil {
+		return daemon.AccountStatus{}, err
+	}
+	return all.Accounts[0], nil
+}
+
+// scanned reports whether the daemon knows every message that was put into a
+// mailbox or moved there.
+func (s *stage) scanned(a daemon.AccountStatus) bool {
+	for mailbox, n := range s.there {
+		known := func(m daemon.MailboxStatus) bool { return m.Mailbox == mailbox && m.Messages == n }
+		if !slices.ContainsFunc(a.Mailboxes, known) {
+			return false
+		}
+	}
+	return a.Connected
+}
+
+// settled reports whether every label has been learnt and every mark set.
+func (s *stage) settled(a daemon.AccountStatus) bool { return a.Pending == 0 && a.MarksIntended == 0 }
+
+// until waits until the daemon's figures are as wanted, and shows meanwhile what
+// it does.
+func (s *stage) until(ctx context.Context, what string, done func(daemon.AccountStatus) bool) error {
+	tick := time.NewTicker(glance)
+	defer tick.Stop()
+	deadline := time.Now().Add(patience)
+	for {
+		if err := s.watch(ctx); err != nil {
+			return err
+		}
+		a, err := s.status(ctx)
+		if err != nil {
+			return err
+		}
+		if done(a) {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("%w: the daemon did not %s within %v %s", ErrLoop, what, patience, a.Problem)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// watch asks about every message whose decision or lesson is still to come.
+func (s *stage) watch(ctx context.Context) error {
+	for _, e := range s.tally.open() {
+		ex, err := s.daemon.Explain(ctx, "", e.m.ID)
+		if errors.Is(err, daemon.ErrNoMessage) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if !e.decided {
+			s.tally.decide(e, ex)
+			s.screen.line(s.screen.decision(s.clock(), e))
+		}
+		e.learnt = e.expects != "" && ex.Label == e.expects
+	}
+	return nil
+}
+
+func (s *stage) clock() time.Duration { return time.Since(s.began) }
+
+// deliver puts the next message into INBOX.
+func (s *stage) deliver(m *Message) (*entry, error) {
+	uid, err := s.postman.put(inbox, m.Raw, m.Date)
+	if err != nil {
+		return nil, err
+	}
+	s.there[inbox]++
+	return s.tally.deliver(m, uid), nil
+}
+
+// look finds out what the owner will do with a message as she finds it.
+func (s *stage) look(e *entry) error {
+	flags, there, err := s.owner.flags(e.uid)
+	if err != nil {
+		return err
+	}
+	if !there {
+		e.deed = leaves // somebody who looks in has moved it
+		return nil
+	}
+	e.marked = has(flags, s.o.Mark)
+	e.deed = e.m.deed(e.marked)
+	if e.deed == stars && e.marked && strings.EqualFold(s.o.Mark, string(imap.FlagFlagged)) {
+		e.deed = reads // the star is there already
+	}
+	return nil
+}
+
+// flag carries out what the owner does to a message in INBOX.
+func (s *stage) flag(e *entry) error {
+	if err := s.owner.flag(e.deed, e.uid, s.o.Mark); err != nil {
+		return err
+	}
+	if !e.deed.moves() {
+		s.tell(e)
+	}
+	return nil
+}
+
+// follow carries out what she does to it in another mailbox.
+func (s *stage) follow(e *entry) error {
+	if err := s.owner.follow(e.deed, e.m, e.uid); err != nil {
+		return err
+	}
+	switch e.deed {
+	case answers:
+		s.there["Sent"]++
+		s.tally.know(e.m.Reply.To)
+	case junks:
+		s.there[inbox]--
+		s.there["Junk"]++
+		s.tell(e)
+	case discards:
+		s.there[inbox]--
+		s.there["Trash"]++
+		s.tell(e)
+	}
+	return nil
+}
+
+// tell counts and shows what the owner has just done.
+func (s *stage) tell(e *entry) {
+	e.expects = e.deed.teaches()
+	s.tally.act(e)
+	if text := e.deed.story(e.marked); text != "" {
+		s.screen.line(s.screen.deed(s.clock(), e, text))
+	}
+}
+
+// lockstep delivers some messages, waits for their marks, lets the owner act and
+// waits until that was learnt, and so on. What she does in other mailboxes goes
+// one mailbox at a time, so that lessons come in one order, whatever the timing.
+func (s *stage) lockstep(ctx context.Context) error {
+	decided := func(a daemon.AccountStatus) bool { return s.tally.undecided() == 0 && s.settled(a) }
+	learnt := func(a daemon.AccountStatus) bool { return s.tally.unlearnt() == 0 && s.settled(a) && s.scanned(a) }
+	var moves []*entry
+	tidied := junks
+	for batch := range slices.Chunk(s.plan.Live, s.round()) {
+		var entries []*entry
+		for _, m := range batch {
+			e, err := s.deliver(m)
+			if err != nil {
+				return err
+			}
+			entries = append(entries, e)
+		}
+		if err := s.until(ctx, "decide and mark what came", decided); err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if err := errors.Join(s.look(e), s.flag(e)); err != nil {
+				return err
+			}
+		}
+		if err := s.until(ctx, "learn what the owner did", learnt); err != nil {
+			return err
+		}
+		// Junk and Trash in turn: she tidies up now and then.
+		if tidied == junks {
+			tidied = discards
+		} else {
+			tidied = junks
+		}
+		for _, d := range []deed{answers, tidied} {
+			moves = append(moves, entries...)
+			entries = nil
+			for _, e := range moves {
+				if e.deed == d {
+					if err := s.follow(e); err != nil {
+						return err
+					}
+				}
+			}
+			moves = slices.DeleteFunc(moves, func(e *entry) bool { return e.deed == d })
+			if err := s.until(ctx, "learn what the owner moved", learnt); err != nil {
+				return err
+			}
+		}
+		if err := s.redraw(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// realtime delivers messages over the span, and the owner gets to each a little
+// later, whatever the daemon has done with it by then.
+func (s *stage) realtime(ctx context.Context) error {
+	tick := time.NewTicker(glance)
+	defer tick.Stop()
+	var todo []*entry
+	var drawn, done time.Duration
+	for next := 0; ; {
+		now := s.clock()
+		for ; next < len(s.plan.Live) && now >= s.o.Span*time.Duration(next)/time.Duration(len(s.plan.Live)); next++ {
+			e, err := s.deliver(s.plan.Live[next])
+			if err != nil {
+				return err
+			}
+			e.due = now + leastDelay + time.Duration(e.m.Patience*float64(mostDelay-leastDelay))
+			todo = append(todo, e)
+			done = e.due
+		}
+		for _, e := range todo {
+			if e.due > now {
+				continue
+			}
+			if err := errors.Join(s.look(e), s.flag(e), s.follow(e)); err != nil {
+				return err
+			}
+		}
+		todo = slices.DeleteFunc(todo, func(e *entry) bool { return e.due <= now })
+		if err := s.watch(ctx); err != nil {
+			return err
+		}
+		if now-drawn > 200*time.Millisecond {
+			drawn = now
+			if err := s.redraw(ctx); err != nil {
+				return err
+			}
+		}
+		// Lessons settle a moment after the last correction. One that does not,
+		// because somebody who looks in undid it, is not waited for.
+		all := next == len(s.plan.Live) && len(todo) == 0
+		if all && (s.tally.unlearnt() == 0 || now > done+mostDelay+5*time.Second) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package demo
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+
+	"github.com/emersion/go-imap/v2"
+	"github.com/emersion/go-imap/v2/imapserver"
+	"github.com/emersion/go-imap/v2/imapserver/imapmemserver"
+)
+
+// folders are the mailboxes that the demo's account has, and what they are for
+// (RFC 6154).
+var folders = []struct {
+	name string
+	use  imap.MailboxAttr
+}{
+	{"INBOX", ""}, {"Archive", imap.MailboxAttrArchive}, {"Drafts", imap.MailboxAttrDrafts},
+	{"Junk", imap.MailboxAttrJunk}, {"Sent", imap.MailboxAttrSent}, {"Trash", imap.MailboxAttrTrash},
+}
+
+// Host is where the demo's mail lies.
+type Host struct {
+	Addr     string // host:port, on loopback, without TLS
+	User     string
+	Password string
+	Software string // what it is, for people
+}
+
+// embedded is an IMAP server in this process that keeps its mail in memory:
+// go-imap's, with what that lacks for a mailbox that several clients have open
+// (see session).
+type embedded struct {
+	Host
+	server *imapserver.Server
+	served chan error
+	user   *imapmemserver.User
+
+	// copying is held while messages go from one mailbox to another: the library
+	// locks one of them, then the other.
+	copying sync.Mutex
+
+	mu         sync.Mutex // guards both
+	names      []string
+	subscribed map[string]bool
+}
+
+// capabilities are those of RFC 3501 and what the session adds. CONDSTORE is
+// missing: the library reads none of its syntax.
+var capabilities = imap.CapSet{
+	imap.CapIMAP4rev1: {}, imap.CapNamespace: {}, imap.CapUIDPlus: {}, imap.CapESearch: {}, imap.CapListExtended: {},
+	imap.CapListStatus: {}, imap.CapMove: {}, imap.CapStatusSize: {}, imap.CapSpecialUse: {},
+}
+
+// startEmbedded starts the server on a free port of loopback, with a password
+// made for it.
+func startEmbedded(ctx context.Context, log *slog.Logger) (*embedded, error) {
+	secret := make([]byte, 6)
+	if _, err := rand.Read(secret); err != nil {
+		return nil, fmt.Errorf("embedded mail server: %w", err)
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("embedded mail server: %w", err)
+	}
+	e := &embedded{
+		Host:   Host{listener.Addr().String(), "nora", hex.EncodeToString(secret), "embedded IMAP server"},
+		served: make(chan error, 1), subscribed: map[string]bool{},
+	}
+	e.user = imapmemserver.NewUser(e.User, e.Password)
+	for _, f := range folders {
+		if err := e.user.Create(f.name, nil); err != nil {
+			return nil, fmt.Errorf("embedded mail server: %w", err)
+		}
+		e.names = append(e.names, f.name)
+		e.subscribed[f.name] = true
+	}
+	e.server = imapserver.New(&imapserver.Options{
+		NewSession: func(*imapserver.Conn) (imapserver.Session, *imapserver.GreetingData, error) {
+			return &session{e: e}, nil, nil
+		},
+		Caps: capabilities, InsecureAuth: true, Logger: serverLog{log},
+	})
+	go func() { e.served <- e.server.Serve(listener) }()
+	return e, nil
+}
+
+// close ends every connection.
+func (e *embedded) close() error {
+	err := e.server.Close()
+	if served := <-e.served; err == nil {
+		err = served
+	}
+	if err != nil {
+		return fmt.Errorf("embedded mail server: %w", err)
+	}
+	return nil
+}
+
+// serverLog is what the library logs to: lost connections of clients, mostly.
+type serverLog struct{ log *slog.Logger }
+
+func (l serverLog) Printf(format string, args ...any) {
+	l.log.Debug("embedded mail server", "message", fmt.Sprintf(format, args...))
+}

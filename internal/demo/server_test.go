@@ -1,0 +1,272 @@
+package demo
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/emersion/go-imap/v2"
+	"github.com/emersion/go-imap/v2/imapclient"
+)
+
+func startServer(t *testing.T) *embedded {
+	t.Helper()
+	e, err := startEmbedded(t.Context(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+// wire keeps what a client sent and received.
+type wire struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (w *wire) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.b.Write(p)
+}
+
+func (w *wire) count(s string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return strings.Count(w.b.String(), s)
+}
+
+// client is a mail client that has a mailbox open.
+func client(t *testing.T, e *embedded, mailbox string) (*hand, *wire) {
+	t.Helper()
+	w := new(wire)
+	c, err := imapclient.DialInsecure(e.Addr, &imapclient.Options{DebugWriter: w})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &hand{c: c, unhook: func() bool { return true }}
+	t.Cleanup(h.close)
+	must(t, c.Login(e.User, e.Password).Wait())
+	_, err = c.Select(mailbox, nil).Wait()
+	must(t, err)
+	return h, w
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (h *hand) mustPut(t *testing.T, mailbox string) imap.UID {
+	t.Helper()
+	uid, err := h.put(mailbox, []byte("From: a@b.example\r\nSubject: x\r\n\r\ntext\r\n"), time.Now())
+	must(t, err)
+	return uid
+}
+
+func TestAWrongPasswordIsRefused(t *testing.T) {
+	e := startServer(t)
+	c, err := imapclient.DialInsecure(e.Addr, nil)
+	must(t, err)
+	defer c.Close()
+	if err := c.Login(e.User, "guess").Wait(); err == nil {
+		t.Error("a wrong password was taken")
+	}
+	if f := startServer(t); f.Password == e.Password {
+		t.Error("two servers have one password")
+	}
+}
+
+func TestFoldersSayWhatTheyAreFor(t *testing.T) {
+	e := startServer(t)
+	h, _ := client(t, e, inbox)
+	for _, o := range []*imap.ListOptions{nil, {ReturnSpecialUse: true, ReturnStatus: &imap.StatusOptions{NumMessages: true}}} {
+		list, err := h.c.List("", "*", o).Collect()
+		must(t, err)
+		got := map[string]imap.MailboxAttr{}
+		for _, m := range list {
+			got[m.Mailbox] = ""
+			if len(m.Attrs) > 0 {
+				got[m.Mailbox] = m.Attrs[0]
+			}
+			if o != nil && (m.Status == nil || m.Status.NumMessages == nil) {
+				t.Errorf("%s: no status", m.Mailbox)
+			}
+		}
+		for _, f := range folders {
+			if attr, there := got[f.name]; !there || attr != f.use {
+				t.Errorf("%s is for %q, want %q (there: %v)", f.name, attr, f.use, there)
+			}
+		}
+	}
+	must(t, h.c.Create("Bridges", nil).Wait())
+	must(t, h.c.Rename("Bridges", "Spans", nil).Wait())
+	list, err := h.c.List("", "S%", &imap.ListOptions{SelectSubscribed: true}).Collect()
+	must(t, err)
+	if len(list) != 1 || list[0].Mailbox != "Sent" {
+		t.Errorf("subscribed mailboxes in S: %v", list)
+	}
+	must(t, h.c.Subscribe("Spans").Wait())
+	if list, err = h.c.List("", "S%", &imap.ListOptions{SelectSubscribed: true}).Collect(); err != nil || len(list) != 2 {
+		t.Errorf("subscribed mailboxes in S: %v, %v", list, err)
+	}
+	must(t, h.c.Delete("Spans").Wait())
+	if list, err = h.c.List("", "S%", nil).Collect(); err != nil || len(list) != 1 {
+		t.Errorf("mailboxes in S after the deletion: %v, %v", list, err)
+	}
+}
+
+func TestKeywordsAreKept(t *testing.T) {
+	e := startServer(t)
+	h, _ := client(t, e, inbox)
+	data, err := h.c.Select(inbox, nil).Wait()
+	must(t, err)
+	for _, want := range []imap.Flag{imap.FlagWildcard, imap.FlagSeen, imap.FlagFlagged, imap.FlagAnswered} {
+		if !has(data.PermanentFlags, string(want)) {
+			t.Errorf("PERMANENTFLAGS %v lack %s", data.PermanentFlags, want)
+		}
+	}
+	uid := h.mustPut(t, inbox)
+	must(t, h.c.Noop().Wait())
+	must(t, h.set(imap.StoreFlagsAdd, uid, "$Important", `\Seen`, "$label1"))
+	must(t, h.set(imap.StoreFlagsDel, uid, "$label1"))
+	other, _ := client(t, e, inbox)
+	flags, there, err := other.flags(uid)
+	must(t, err)
+	if !there || !has(flags, "$important") || !has(flags, `\seen`) || has(flags, "$label1") {
+		t.Errorf("flags are %v (there: %v)", flags, there)
+	}
+}
+
+func TestOnlyWhatWasAnnouncedIsSpokenOf(t *testing.T) {
+	e := startServer(t)
+	reader, w := client(t, e, inbox)
+	postman, _ := client(t, e, "Archive")
+	uid := postman.mustPut(t, inbox)
+	// The reader's session has not told it of the message yet: FETCH, SEARCH and
+	// STORE must not either. At their end it may.
+	found, err := reader.c.Fetch(imap.UIDSetNum(uid), &imap.FetchOptions{UID: true, Flags: true}).Collect()
+	must(t, err)
+	if len(found) != 0 {
+		t.Errorf("a message that was not announced was fetched: %+v", found[0])
+	}
+	must(t, reader.c.Noop().Wait())
+	if found, err = reader.c.Fetch(imap.UIDSet{{Start: 1, Stop: 0}}, &imap.FetchOptions{UID: true, Flags: true}).Collect(); err != nil || len(found) != 1 || found[0].SeqNum != 1 {
+		t.Errorf("after NOOP: %v, %v", found, err)
+	}
+	postman.mustPut(t, inbox)
+	search, err := reader.c.UIDSearch(&imap.SearchCriteria{}, nil).Wait()
+	must(t, err)
+	if got := search.AllUIDs(); !slices.Equal(got, []imap.UID{uid}) {
+		t.Errorf("search finds %v, want what was announced, %d", got, uid)
+	}
+	if n := w.count("* 0 FETCH"); n != 0 {
+		t.Errorf("%d lines about message number 0", n)
+	}
+}
+
+func TestIdleTellsOfWhatCameBeforeIt(t *testing.T) {
+	e := startServer(t)
+	postman, _ := client(t, e, "Archive")
+	for range 5 {
+		reader, w := client(t, e, inbox)
+		before := w.count("EXISTS")
+		postman.mustPut(t, inbox)
+		idle, err := reader.c.Idle()
+		must(t, err)
+		deadline := time.Now().Add(5 * time.Second)
+		for w.count("EXISTS") == before {
+			if time.Now().After(deadline) {
+				t.Fatal("IDLE says nothing of a message that came before it")
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		must(t, idle.Close())
+		must(t, idle.Wait())
+	}
+}
+
+func TestAMoveIsToldOnceToEverybody(t *testing.T) {
+	e := startServer(t)
+	mover, mine := client(t, e, inbox)
+	_, _ = mover.mustPut(t, inbox), mover.mustPut(t, inbox)
+	uid := mover.mustPut(t, inbox)
+	must(t, mover.c.Noop().Wait())
+	other, theirs := client(t, e, inbox)
+	must(t, mover.move(uid-1, "Junk"))
+	must(t, mover.c.Noop().Wait())
+	must(t, other.c.Noop().Wait())
+	for who, w := range map[string]*wire{"the mover": mine, "another": theirs} {
+		if n := w.count("* 2 EXPUNGE"); n != 1 || w.count("EXPUNGE\r\n") != n {
+			t.Errorf("%s was told %d times", who, w.count("EXPUNGE\r\n"))
+		}
+	}
+	if mine.count("COPYUID") != 1 {
+		t.Error("the mover was not told where the message went")
+	}
+	junk, _ := client(t, e, "Junk")
+	if flags, there, err := junk.flags(1); err != nil || !there || has(flags, `\Deleted`) {
+		t.Errorf("in Junk: flags %v, there %v, %v", flags, there, err)
+	}
+	if err := mover.move(uid, "Nowhere"); err == nil {
+		t.Error("a move to a mailbox that is not there went well")
+	}
+}
+
+func TestMovesBothWaysAtOnceGoOn(t *testing.T) {
+	e := startServer(t)
+	var wg sync.WaitGroup
+	errs := make(chan error, 2)
+	for from, to := range map[string]string{inbox: "Archive", "Archive": inbox} {
+		h, _ := client(t, e, from)
+		var uids []imap.UID
+		for range 40 {
+			uids = append(uids, h.mustPut(t, from))
+		}
+		must(t, h.c.Noop().Wait())
+		wg.Go(func() {
+			for _, uid := range uids {
+				if err := h.move(uid, to); err != nil {
+					errs <- fmt.Errorf("%s to %s: %w", from, to, err)
+					return
+				}
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { wg.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(30 * time.Second):
+		t.Fatal("two moves wait for each other")
+	}
+	select {
+	case err := <-errs:
+		t.Fatal(err)
+	default:
+	}
+}
+
+func TestCloseEndsEveryConnection(t *testing.T) {
+	e, err := startEmbedded(t.Context(), slog.New(slog.DiscardHandler))
+	must(t, err)
+	h, _ := client(t, e, inbox)
+	must(t, e.close())
+	select {
+	case <-h.c.Closed():
+	case <-time.After(5 * time.Second):
+		t.Error("a connection outlives the server")
+	}
+}

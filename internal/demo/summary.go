@@ -1,0 +1,304 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/hinged/hinged/internal/daemon"
+)
+
+// Summary is what a demo came to. Decisions are compared with what the made-up
+// owner thinks of each message, which the daemon learns from her deeds alone.
+type Summary struct {
+	// Seed that the mailbox was made up from.
+	Seed uint64 `json:"seed"`
+	// Server is the mail server, in words.
+	Server string `json:"server"`
+	// Seconds that the live part took.
+	Seconds float64 `json:"seconds"`
+	// Messages decided in the live part.
+	Messages int `json:"messages"`
+	// Important messages among them: the truth.
+	Important int `json:"important"`
+	// Marked counts the messages that were decided important.
+	Marked int `json:"marked"`
+	// Unsure counts those decided unsure, which are not marked.
+	Unsure int `json:"unsure"`
+
+	// Corrections by the owner: what told the daemon that it was wrong.
+	Corrections int `json:"corrections"`
+	// OwnMarks counts the marks that the owner set on what was missed.
+	OwnMarks int `json:"marks_set_by_owner"`
+	// Unmarked counts the marks that she took off.
+	Unmarked int `json:"marks_taken_off"`
+	// Starred counts the messages that she starred.
+	Starred int `json:"starred"`
+	// Answered counts those that she answered.
+	Answered int `json:"answered"`
+	// Junked counts those that she moved to Junk.
+	Junked int `json:"junked"`
+	// Discarded counts those that she moved to Trash without reading them.
+	Discarded int `json:"thrown_away_unread"`
+
+	// LearntImportant counts the lessons of the live part that a message was
+	// important, by the daemon's own account.
+	LearntImportant uint64 `json:"learnt_important"`
+	// LearntOrdinary counts those that a message was ordinary.
+	LearntOrdinary uint64 `json:"learnt_ordinary"`
+	// Mistakes counts the lessons whose message the weights of that moment had on
+	// the wrong side.
+	Mistakes uint64 `json:"mistakes"`
+
+	// Thirds of the messages, in the order of their decisions.
+	Thirds [3]Third `json:"thirds"`
+	// Precision is the share of what was marked that was important.
+	Precision float64 `json:"precision"`
+	// Recall is the share of what was important that was marked.
+	Recall float64 `json:"recall"`
+
+	// Baselines are simpler rules on the same messages.
+	Baselines []Baseline `json:"baselines"`
+	// Explained is the Message-ID of the decision that is taken apart at the end.
+	Explained string `json:"explained,omitempty"`
+}
+
+// Third is one third of the messages.
+type Third struct {
+	// Messages decided.
+	Messages int `json:"messages"`
+	// Wrong decisions: important and not marked, or marked and ordinary.
+	Wrong int `json:"wrong_decisions"`
+	// Lessons learnt in the meantime.
+	Lessons uint64 `json:"lessons"`
+	// Mistakes among those lessons.
+	Mistakes uint64 `json:"mistakes"`
+}
+
+// Baseline is what something simpler would have done on the same messages.
+type Baseline struct {
+	// Name says what it does.
+	Name string `json:"name"`
+	// Wrong decisions, as in a Third.
+	Wrong int `json:"wrong_decisions"`
+	// Precision, 0 when it marks nothing.
+	Precision float64 `json:"precision"`
+	// Recall of it.
+	Recall float64 `json:"recall"`
+}
+
+// confusion counts marks against the truth.
+type confusion struct{ right, falsely, missed int }
+
+func (c *confusion) add(marked, important bool) {
+	switch {
+	case marked && important:
+		c.right++
+	case marked:
+		c.falsely++
+	case important:
+		c.missed++
+	}
+}
+
+func (c confusion) wrong() int         { return c.falsely + c.missed }
+func (c confusion) precision() float64 { return share(c.right, c.right+c.falsely) }
+func (c confusion) recall() float64    { return share(c.right, c.right+c.missed) }
+
+func share(a, b int) float64 {
+	if b == 0 {
+		return 0
+	}
+	return float64(a) / float64(b)
+}
+
+// summary adds everything up. What the daemon counts is asked of it once more.
+func (s *stage) summary(ctx context.Context) *Summary {
+	t := &s.tally
+	now, err := s.status(ctx)
+	if err != nil {
+		now = t.last // it is gone
+	}
+	sum := &Summary{
+		Seed: s.o.Seed, Server: s.host.Software, Seconds: s.clock().Round(100 * time.Millisecond).Seconds(), Messages: len(t.order),
+		Corrections: t.corrections, OwnMarks: t.marked, Unmarked: t.unmarked, Starred: t.starred,
+		Answered: t.answered, Junked: t.junked, Discarded: t.thrown,
+		LearntImportant: now.Important - t.before.Important, LearntOrdinary: now.Ordinary - t.before.Ordinary,
+		Mistakes: now.Mistakes - t.before.Mistakes,
+	}
+	var ours, known, never confusion
+	for _, e := range t.order {
+		ours.add(e.outcome == "important", e.m.Important)
+		known.add(e.baseline, e.m.Important)
+		never.add(false, e.m.Important)
+		if e.outcome == "unsure" {
+			sum.Unsure++
+		}
+	}
+	sum.Important, sum.Marked = ours.right+ours.missed, ours.right+ours.falsely
+	sum.Precision, sum.Recall = ours.precision(), ours.recall()
+	for _, b := range []struct {
+		name string
+		c    confusion
+	}{{"mark whomever Nora has written to", known}, {"mark nothing", never}} {
+		sum.Baselines = append(sum.Baselines, Baseline{b.name, b.c.wrong(), b.c.precision(), b.c.recall()})
+	}
+	n := len(t.wrong)
+	samples := append(append([]sample{{t.before.Important + t.before.Ordinary, t.before.Mistakes}}, t.thirds...),
+		sample{now.Important + now.Ordinary, now.Mistakes})
+	for i := range sum.Thirds {
+		part := t.wrong[i*n/3 : (i+1)*n/3]
+		sum.Thirds[i] = Third{Messages: len(part), Wrong: count(part)}
+		if len(samples) == 4 {
+			sum.Thirds[i].Lessons = samples[i+1].lessons - samples[i].lessons
+			sum.Thirds[i].Mistakes = samples[i+1].mistakes - samples[i].mistakes
+		}
+	}
+	if e := t.telling(); e != nil {
+		sum.Explained = e.m.ID
+	}
+	return sum
+}
+
+// telling picks the decision to take apart: the last important message that was
+// marked and whose sender's mail had been missed before, else the last that was
+// marked rightly.
+func (t *tally) telling() *entry {
+	missed := map[string]bool{}
+	var best, right *entry
+	for _, e := range t.order {
+		switch {
+		case e.m.Important && e.outcome != "important":
+			missed[e.m.Address] = true
+		case e.m.Important:
+			right = e
+			if missed[e.m.Address] {
+				best = e
+			}
+		}
+	}
+	if best != nil {
+		return best
+	}
+	return right
+}
+
+// Check returns an error that wraps ErrLoop when a demo did not show what it is
+// there to show.
+func (sum *Summary) Check() error {
+	var errs []error
+	if sum.Marked == 0 {
+		errs = append(errs, errors.New("no mark was set"))
+	}
+	if sum.Corrections == 0 {
+		errs = append(errs, errors.New("the owner corrected nothing"))
+	}
+	if sum.LearntImportant+sum.LearntOrdinary == 0 {
+		errs = append(errs, errors.New("nothing was learnt"))
+	}
+	if first, last := sum.Thirds[0].Wrong, sum.Thirds[2].Wrong; last >= first {
+		errs = append(errs, fmt.Errorf("wrong decisions did not fall: %d in the first third, %d in the last", first, last))
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrLoop, errors.Join(errs...))
+}
+
+// Print writes the summary for people.
+func (sum *Summary) Print(w io.Writer) error {
+	line := func(name, format string, args ...any) {
+		if _, err := fmt.Fprintf(w, "  %-16s "+format+"\n", append([]any{name}, args...)...); err != nil {
+			return
+		}
+	}
+	t := sum.Thirds
+	line("messages", "%d in %.0f s; %d mattered to Nora, %d were marked, %d unsure", sum.Messages, sum.Seconds, sum.Important, sum.Marked, sum.Unsure)
+	line("corrections", "%d; she marked %d, starred %d and took %d marks off", sum.Corrections, sum.OwnMarks, sum.Starred, sum.Unmarked)
+	line("other signs", "%d answered, %d moved to Junk, %d thrown away unread", sum.Answered, sum.Junked, sum.Discarded)
+	line("learnt", "%d important, %d ordinary; %d of these were mistakes", sum.LearntImportant, sum.LearntOrdinary, sum.Mistakes)
+	line("wrong decisions", "%d of the first %d, %d of the next %d, %d of the last %d", t[0].Wrong, t[0].Messages, t[1].Wrong, t[1].Messages, t[2].Wrong, t[2].Messages)
+	line("precision", "%.2f of what was marked mattered", sum.Precision)
+	line("recall", "%.2f of what mattered was marked", sum.Recall)
+	_, err := fmt.Fprintf(w, "\n  %-36s %5s  %9s  %6s\n", "beside simpler rules", "wrong", "precision", "recall")
+	rows := append([]Baseline{{"hinged", t[0].Wrong + t[1].Wrong + t[2].Wrong, sum.Precision, sum.Recall}}, sum.Baselines...)
+	for _, b := range rows {
+		precision := fmt.Sprintf("%9.2f", b.Precision)
+		if b.Precision == 0 && b.Recall == 0 {
+			precision = "        -"
+		}
+		_, err = fmt.Fprintf(w, "    %-34s %5d  %s  %6.2f\n", b.Name, b.Wrong, precision, b.Recall)
+	}
+	return err
+}
+
+// close shows the summary and an explanation. A fast demo is over then; any
+// other stays up for looking around until ctx is done.
+func (s *stage) close(ctx, running context.Context, sum *Summary) error {
+	s.screen.footer(nil)
+	if sum == nil {
+		return nil
+	}
+	s.screen.heading("What it came to")
+	if err := sum.Print(s.screen.body()); err != nil {
+		return err
+	}
+	if sum.Explained != "" {
+		if err := s.explain(running, sum.Explained); err != nil {
+			return err
+		}
+	}
+	if s.o.Fast {
+		return sum.Check()
+	}
+	if ctx.Err() == nil {
+		s.screen.heading("Look around")
+		s.lookIn()
+		s.screen.line("It stays up until you press Ctrl-C, and goes on learning from what you do to the mail.")
+		return s.visitors(ctx)
+	}
+	return nil
+}
+
+// explain takes one decision apart, as `hinged explain` does.
+func (s *stage) explain(ctx context.Context, id string) error {
+	ex, err := s.daemon.Explain(ctx, "", id)
+	if err != nil {
+		return err
+	}
+	for _, e := range s.tally.order {
+		if e.m.ID == id {
+			s.screen.heading("Why this one was marked: " + e.m.From + ", " + e.m.Subject)
+		}
+	}
+	return s.o.Explain(s.screen.body(), ex)
+}
+
+// visitors waits for the end and tells what whoever looks in teaches meanwhile.
+func (s *stage) visitors(ctx context.Context) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	last, err := s.status(ctx)
+	if err != nil {
+		return quiet(ctx, err)
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		now, err := s.status(ctx)
+		if err != nil {
+			return quiet(ctx, err)
+		}
+		if lessons(now) > lessons(last) {
+			s.screen.line(fmt.Sprintf("%8s  learnt from you: %d important, %d ordinary so far", stamp(s.clock()), now.Important, now.Ordinary))
+		}
+		last = now
+	}
+}
+
+func lessons(a daemon.AccountStatus) uint64 { return a.Important + a.Ordinary }

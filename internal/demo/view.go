@@ -1,0 +1,92 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/hinged/hinged/internal/daemon"
+)
+
+// window is over how many decisions the running rate goes.
+const window = 50
+
+// intro tells what the first scan taught and how to look in.
+func (s *stage) intro(a daemon.AccountStatus) {
+	s.screen.line(fmt.Sprintf("Read: it learnt %d important and %d ordinary from what she starred, answered and junked.", a.Important, a.Ordinary))
+	s.lookIn()
+	if s.o.Fast {
+		s.screen.line(fmt.Sprintf("Now %d messages arrive as fast as everybody keeps up (seed %d).", len(s.plan.Live), s.o.Seed))
+	} else {
+		s.screen.line(fmt.Sprintf("Now %d messages arrive within %v (seed %d). Nora corrects what is wrong, and overlooks some.", len(s.plan.Live), s.o.Span, s.o.Seed))
+	}
+	s.screen.line("")
+}
+
+// lookIn tells how to reach the mailbox and the daemon.
+func (s *stage) lookIn() {
+	host, port, _ := net.SplitHostPort(s.host.Addr)
+	s.screen.line(fmt.Sprintf("  with a mail client:      IMAP server %s, port %s, no TLS, user %s, password %s", host, port, s.host.User, s.host.Password))
+	what := "keyword " + s.o.Mark
+	if s.o.Mark == `\Flagged` {
+		what = "star"
+	}
+	tip := ""
+	if s.o.Mark != `\Flagged` {
+		tip = ` (--mark '\Flagged' shows a star in any client)`
+	}
+	s.screen.line(fmt.Sprintf("  marked mail carries the  %s%s", what, tip))
+	s.screen.line("  from another terminal:   hinged status --config " + s.config)
+}
+
+// redraw brings the bottom of the screen up to date; without a terminal it
+// prints a line now and then.
+func (s *stage) redraw(ctx context.Context) error {
+	a, err := s.status(ctx)
+	if err != nil {
+		return err
+	}
+	t := &s.tally
+	t.last = a
+	n := len(t.order)
+	if want := len(s.plan.Live) * (len(t.thirds) + 1) / 3; len(t.thirds) < 2 && n >= want {
+		t.thirds = append(t.thirds, sample{lessons(a), a.Mistakes})
+	}
+	marked := 0
+	for _, e := range t.order {
+		if e.outcome == "important" {
+			marked++
+		}
+	}
+	c := s.screen
+	counts := fmt.Sprintf("%d of %d messages, %d marked, %d corrections, %d lessons", n, len(s.plan.Live), marked, t.corrections, lessons(a)-lessons(t.before))
+	rate := fmt.Sprintf("wrong among the last %d: %d", min(n, window), t.recent(window))
+	if !c.Live {
+		if n/40 > t.told {
+			t.told = n / 40
+			c.line(c.paint(fmt.Sprintf("--------  %s; %s", counts, rate), bold))
+		}
+		return nil
+	}
+	c.footer([]string{
+		c.paint(strings.Repeat("─", c.width()-1), faint),
+		c.paint(rate, bold) + "  " + bars(t.wrong[max(0, len(t.wrong)-barWidth*max(0, c.width()-40)):]),
+		cut(counts, c.width()-1, false),
+		c.paint(cut(fmt.Sprintf("IMAP %s, no TLS, user %s, password %s, mark %s; Ctrl-C ends", s.host.Addr, s.host.User, s.host.Password, s.o.Mark), c.width()-1, false), faint),
+	})
+	return nil
+}
+
+// barWidth is how many decisions one bar stands for.
+const barWidth = 20
+
+// bars draws the wrong decisions of each barWidth messages.
+func bars(wrong []bool) string {
+	const levels = "▁▂▃▄▅▆▇█"
+	var b strings.Builder
+	for i := 0; i+barWidth <= len(wrong); i += barWidth {
+		b.WriteRune([]rune(levels)[min(7, count(wrong[i:i+barWidth]))])
+	}
+	return b.String()
+}
