@@ -159,66 +159,6 @@ func TestLearnersAgainstTheirPrintedForm(t *testing.T) {
 	}
 }
 
-// TestVirtuesSixPoints plays the example of note 002, where a score of 0
-// predicts positive: w = (1,−2), (2,−1), (3,1).
-func TestVirtuesSixPoints(t *testing.T) {
-	spec := DefaultSpec()
-	spec.Kind, spec.Zero = KindPerceptron, ZeroPositive
-	l, err := New(spec, NewWeights(0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	const a, b = Index(10), Index(11)
-	var path [][2]float64
-	for _, p := range []struct {
-		x, y  float64
-		label Label
-	}{{-1, 2, Ordinary}, {1, 0, Important}, {1, 1, Important}, {-1, 0, Ordinary}, {-1, -2, Ordinary}, {1, -1, Important}} {
-		u := l.Learn(Lesson{Vector: Vector{{a, p.x}, {b, p.y}}, Label: p.label, Weight: 1})
-		if u.Step != 0 {
-			path = append(path, [2]float64{l.Weights().Get(a), l.Weights().Get(b)})
-		}
-	}
-	if want := [][2]float64{{1, -2}, {2, -1}, {3, 1}}; !slices.Equal(path, want) {
-		t.Fatalf("w went through %v, want %v", path, want)
-	}
-}
-
-// TestMistakesOfThePerceptronStayBelowTheBound: on separable streams of every
-// kind, mistakes are at most R²‖u‖² for a u with margin 1 (Blum, Theorem 1).
-func TestMistakesOfThePerceptronStayBelowTheBound(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 3))
-	spec := DefaultSpec()
-	spec.Kind = KindPerceptron
-	for range 300 {
-		l, err := New(spec, NewWeights(0))
-		if err != nil {
-			t.Fatal(err)
-		}
-		u := randomVector(rng, 20, 20)
-		mistakes, r2, least := 0, 0.0, math.Inf(1)
-		for range 400 {
-			x := randomVector(rng, 20, 6)
-			margin := Dot(u, x)
-			if math.Abs(margin) < 0.05 {
-				continue
-			}
-			label := Important
-			if margin < 0 {
-				label = Ordinary
-			}
-			least = min(least, math.Abs(margin))
-			r2 = max(r2, x.SquaredNorm())
-			if l.Learn(Lesson{Vector: x, Label: label, Weight: 1}).Mistake {
-				mistakes++
-			}
-		}
-		if bound := r2 * u.SquaredNorm() / (least * least); float64(mistakes) > bound*(1+1e-12) {
-			t.Fatalf("%d mistakes, the bound is %v", mistakes, bound)
-		}
-	}
-}
-
 // TestTheLossOfPA2StaysBelowItsBound: Σ loss²/(R² + 1/(2C)) ≤ ‖u‖² + 2C·Σ loss*²
 // for every u (Crammer et al. 2006, theorem 5).
 func TestTheLossOfPA2StaysBelowItsBound(t *testing.T) {

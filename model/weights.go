@@ -111,6 +111,11 @@ func (w *Weights) Delete(i Index) {
 	w.n--
 }
 
+// Clone returns a copy.
+func (w *Weights) Clone() *Weights {
+	return &Weights{slices.Clone(w.keys), slices.Clone(w.vals), w.n, w.shift}
+}
+
 // Len returns how many weights the table holds, zeros that were set included.
 func (w *Weights) Len() int { return w.n }
 

@@ -1,0 +1,123 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Separation is where cycling through the same lessons led.
+type Separation struct {
+	// Separated: the last pass made no mistake.
+	Separated bool
+	// Weights are those of the last pass if Separated, else those that made the
+	// fewest mistakes of all that a pass ended with.
+	Weights  *Weights
+	Wrong    int // lessons that Weights get wrong
+	Passes   int // over all lessons, the one without a mistake included
+	Mistakes int // in all passes
+	// Margin is γ_w of Weights (≤ 0 when it gets a lesson wrong), Widest the greatest
+	// margin of any w as far as known: γ lies from max(0, Margin) to AtMost.
+	Margin, AtMost float64
+	Radius         float64 // R
+}
+
+// ErrNoLessons is returned where there must be some.
+var ErrNoLessons = errors.New("there are no lessons")
+
+// Cycle teaches a learner of s the lessons again and again, in their order, until a
+// pass makes no mistake or there were so many passes (Virtue, "Algorithm 1
+// Perceptron Learning Algorithm"). The weights of the lessons scale the steps.
+//
+// If γ > 0 then the perceptron makes at most (R/γ)² mistakes in all the passes
+// together, since they are one stream with the same R and γ, and so there are at
+// most (R/γ)² + 1 passes. If no w separates the lessons it goes on to the last
+// pass. O(features of the lessons) time a pass, twice that for passes that end
+// with mistakes.
+func Cycle(s Spec, lessons []Lesson, passes int) (Separation, error) {
+	if len(lessons) == 0 {
+		return Separation{}, ErrNoLessons
+	}
+	l, err := New(s, NewWeights(0))
+	if err != nil {
+		return Separation{}, err
+	}
+	r := Separation{Weights: NewWeights(0), Wrong: len(lessons), Radius: Radius(lessons)}
+	steps := 0.0
+	for r.Passes < passes && !r.Separated {
+		r.Passes++
+		wrong := 0
+		for _, e := range lessons {
+			u := l.Learn(e)
+			if u.Mistake {
+				wrong++
+			}
+			steps += math.Abs(u.Step)
+		}
+		r.Mistakes += wrong
+		r.Separated = wrong == 0
+		if wrong > 0 {
+			wrong = 0
+			for _, e := range lessons {
+				if s.Zero.Mistake(e.Label, l.Score(e.Vector)) {
+					wrong++
+				}
+			}
+		}
+		if r.Separated || wrong < r.Wrong {
+			r.Wrong = wrong
+			r.Weights = l.Weights().Clone()
+		}
+	}
+	r.Margin = Margin(r.Weights, lessons)
+	r.AtMost = FindWidest(lessons, passes).AtMost
+	if steps > 0 {
+		// The learner's own w is a combination of y·x, too.
+		r.AtMost = min(r.AtMost, float64(l.Weights().Norm()/steps*(1+1e-6)))
+	}
+	return r, nil
+}
+
+// String says how it ended.
+func (r Separation) String() string {
+	if r.Separated {
+		return fmt.Sprintf("separated: %d mistakes in %d passes; margin %.6g, no w has more than %.6g", r.Mistakes, r.Passes, r.Margin, r.AtMost)
+	}
+	return fmt.Sprintf("not separated in %d passes (%d mistakes): the best w gets %d lessons wrong; no w has a margin of more than %.6g",
+		r.Passes, r.Mistakes, r.Wrong, r.AtMost)
+}
+
+// Force returns the lessons each with one more feature that no other has, of the
+// given value, and so separable whatever they were (Daumé, "add a feature"): with
+// value Δ the margin is at least Δ/√T, T the number of lessons, since w = Σ y_t·e_t
+// over the added features has y·w·x = Δ for each. The lessons are copied, the
+// added indices lie above all others.
+func Force(lessons []Lesson, value float64) ([]Lesson, error) {
+	if !(math.Abs(value) <= math.MaxFloat64) || value == 0 {
+		return nil, errors.New("the value of the added feature must be a finite number other than 0")
+	}
+	top := Affine
+	for _, e := range lessons {
+		if n := len(e.Vector); n > 0 {
+			top = max(top, e.Vector[n-1].Index)
+		}
+	}
+	if uint64(top) > math.MaxUint64-uint64(len(lessons)) {
+		return nil, errors.New("there is no room for more features above the greatest index")
+	}
+	out := make([]Lesson, len(lessons))
+	for t, e := range lessons {
+		x := make(Vector, len(e.Vector), len(e.Vector)+1)
+		copy(x, e.Vector)
+		e.Vector = append(x, Feature{top + 1 + Index(t), value})
+		out[t] = e
+	}
+	return out, nil
+}
+
+// Lift returns x with the affine coordinate set to value: a hyperplane w·x = b
+// becomes one through the origin, with −b/value as the weight of that coordinate
+// (Blum, section 3.2). x must not have it.
+func Lift(x Vector, value float64) Vector {
+	return append(Vector{{Affine, value}}, x...)
+}

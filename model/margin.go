@@ -1,0 +1,93 @@
+package model
+
+import "math"
+
+// Norm returns ‖w‖, summed in feature order. O(n log n) time.
+func (w *Weights) Norm() float64 { return math.Sqrt(w.Sorted().SquaredNorm()) }
+
+// Margin returns γ_w of the lessons: the least of y·w·x/‖w‖ over them, the distance
+// from w's hyperplane of the one that is nearest to it or farthest on the wrong
+// side (Virtue, "Geometric Margin"). Of one lesson it is that lesson's γ_x. It is
+// +Inf for no lessons, and 0 or less where w is 0 or gets one wrong.
+func Margin(w *Weights, lessons []Lesson) float64 {
+	least, norm := math.Inf(1), w.Norm()
+	for _, e := range lessons {
+		m := float64(float64(e.Label) * w.Dot(e.Vector))
+		if norm > 0 {
+			m /= norm
+		} else {
+			m = 0
+		}
+		least = min(least, m)
+	}
+	return least
+}
+
+// Radius returns R: the greatest ‖x‖, measured from the origin and not from the
+// middle of the points (Virtue, "Common Misunderstanding").
+func Radius(lessons []Lesson) float64 {
+	most := 0.0
+	for _, e := range lessons {
+		most = max(most, e.Vector.SquaredNorm())
+	}
+	return math.Sqrt(most)
+}
+
+// Widest looks for the separator with the greatest margin γ = max γ_w, by Hildreth's
+// method: it climbs the dual of min ½‖w‖² with y_t·w·x_t ≥ 1, w = Σ α_t·y_t·x_t, one
+// α_t ≥ 0 at a time.
+//
+// Every α bounds the margin of every w from above: min y·w·x ≤ Σ α_t·y_t·w·x_t/Σα ≤
+// ‖w‖·‖Σ α_t·y_t·x_t‖/Σα. So γ ≤ ‖Σ α_t·y_t·x_t‖/Σα, which on lessons that nothing
+// separates falls to 0, and else to γ. The passes end when what was found is
+// within 1 in 1,000 of that, or after the stated number. Not for lessons without
+// features: with them γ ≤ 0.
+type Widest struct {
+	Weights *Weights
+	Margin  float64   // γ_w of Weights; γ is at least this
+	AtMost  float64   // γ is at most this; never negative
+	Alpha   []float64 // by lesson, ≥ 0
+}
+
+// FindWidest runs at most so many passes over the lessons. O(their features) time
+// a pass.
+func FindWidest(lessons []Lesson, passes int) Widest {
+	r := Widest{Weights: NewWeights(0), AtMost: math.Inf(1), Alpha: make([]float64, len(lessons)), Margin: math.Inf(1)}
+	if len(lessons) == 0 {
+		return r
+	}
+	norms := make([]float64, len(lessons))
+	r.Margin = 0
+	r.AtMost = float64(Radius(lessons) * (1 + 1e-6))
+	for t, e := range lessons {
+		if norms[t] = e.Vector.SquaredNorm(); norms[t] == 0 {
+			r.AtMost = 0
+			r.Alpha[t] = 1
+			return r
+		}
+	}
+	for range passes {
+		total := 0.0
+		for t, e := range lessons {
+			y := float64(e.Label)
+			a := max(0, r.Alpha[t]+(1-float64(y*r.Weights.Dot(e.Vector)))/norms[t])
+			if a != r.Alpha[t] {
+				r.Weights.Add(float64((a-r.Alpha[t])*y), e.Vector)
+				r.Alpha[t] = a
+			}
+			total += a
+		}
+		norm := r.Weights.Norm()
+		if !(norm <= math.MaxFloat64) || !(total <= math.MaxFloat64) {
+			break
+		}
+		if total > 0 {
+			// w is Σ α·y·x but for the rounding of as many sums as there were steps.
+			r.AtMost = min(r.AtMost, float64(norm/total*(1+1e-6)))
+		}
+		if r.Margin = Margin(r.Weights, lessons); r.Margin > 0 && r.Margin >= float64(r.AtMost*(1-1e-3)) {
+			break
+		}
+	}
+	return r
+}

@@ -1,0 +1,164 @@
+package model
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// TestMarginIsTheDistanceFromTheHyperplane: as geometry has it, for a line in the
+// plane (Virtue, "Geometric Margin").
+func TestMarginIsTheDistanceFromTheHyperplane(t *testing.T) {
+	w := NewWeights(0)
+	w.Set(10, 3)
+	w.Set(11, 4)
+	for _, c := range []struct {
+		e    Lesson
+		want float64
+	}{
+		{point(3, 4, Important), 5}, {point(3, 4, Ordinary), -5}, {point(4, -3, Important), 0}, {point(0, 10, Important), 8},
+	} {
+		if got := Margin(w, []Lesson{c.e}); got != c.want {
+			t.Errorf("γ_x of %v is %v, want %v", c.e, got, c.want)
+		}
+	}
+	if got := Margin(w, []Lesson{point(3, 4, Important), point(0, 10, Important), point(1, 1, Ordinary)}); got != -1.4 {
+		t.Errorf("γ_w is %v, want −1.4", got)
+	}
+	if got := Margin(NewWeights(0), virtue()); got != 0 {
+		t.Errorf("γ_w of w = 0 is %v", got)
+	}
+}
+
+// TestTheWidestMarginLiesBetweenItsBounds: in the plane γ is found by trying every
+// direction.
+func TestTheWidestMarginLiesBetweenItsBounds(t *testing.T) {
+	rng := rand.New(rand.NewPCG(30, 30))
+	separated, closed := 0, 0
+	for range 200 {
+		var lessons []Lesson
+		for range 2 + rng.IntN(8) {
+			lessons = append(lessons, point(rng.NormFloat64(), rng.NormFloat64(), Label(2*rng.IntN(2)-1)))
+		}
+		gamma := math.Inf(-1)
+		for step := range 20000 {
+			a := 2 * math.Pi * float64(step) / 20000
+			least := math.Inf(1)
+			for _, e := range lessons {
+				least = math.Min(least, float64(e.Label)*(math.Cos(a)*e.Vector[0].Value+math.Sin(a)*e.Vector[1].Value))
+			}
+			gamma = math.Max(gamma, least)
+		}
+		r := FindWidest(lessons, 3000)
+		if gamma > r.AtMost+1e-6 || r.Margin > gamma+1e-3 {
+			t.Fatalf("γ is %v; found %v, at most %v", gamma, r.Margin, r.AtMost)
+		}
+		if gamma > 0.02 {
+			separated++
+			if r.Margin > r.AtMost*0.99 {
+				closed++
+			}
+		} else if gamma < -0.05 && r.AtMost > 0.05 {
+			t.Errorf("nothing separates the lessons (γ %v), but the margin may be %v", gamma, r.AtMost)
+		}
+	}
+	if separated < 20 || closed < separated*9/10 {
+		t.Errorf("%d separable, the margin found for %d of them", separated, closed)
+	}
+}
+
+// TestCyclingSeparates: all passes together make at most (R/γ)² mistakes, with γ
+// bounded from below by that of the widest margin that was found.
+func TestCyclingSeparates(t *testing.T) {
+	rng := rand.New(rand.NewPCG(31, 31))
+	for range 400 {
+		lessons, _ := separable(rng, 1+rng.IntN(8), 1+rng.IntN(5), 1+rng.IntN(30))
+		if len(lessons) == 0 {
+			continue
+		}
+		widest := FindWidest(lessons, 500)
+		if !(widest.Margin > 0) {
+			continue
+		}
+		bound := math.Pow(Radius(lessons)/widest.Margin, 2)
+		if bound > 5000 {
+			continue
+		}
+		r, err := Cycle(perceptronSpec(ZeroUnsure), lessons, int(bound)+2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !r.Separated || r.Wrong != 0 || float64(r.Mistakes) > bound*(1+1e-9) || float64(r.Passes) > bound+1+1e-9 {
+			t.Fatalf("%v; (R/γ)² is at most %v", r, bound)
+		}
+		if got := Margin(r.Weights, lessons); got != r.Margin || !(got > 0) || got > r.AtMost || widest.Margin > r.AtMost {
+			t.Fatalf("γ_w is %v, γ at least %v: %v", got, widest.Margin, r)
+		}
+		if !strings.HasPrefix(r.String(), "separated: ") {
+			t.Errorf("%v", r)
+		}
+	}
+}
+
+// TestWhatCannotBeSeparatedEnds: with a clear word, a bound on the margin that falls
+// to 0, and the w that gets the fewest wrong.
+func TestWhatCannotBeSeparatedEnds(t *testing.T) {
+	xor := []Lesson{point(1, 1, Important), point(-1, -1, Important), point(1, -1, Ordinary), point(-1, 1, Ordinary), point(2, 2.5, Important)}
+	r, err := Cycle(perceptronSpec(ZeroUnsure), xor, 500)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A line through the origin that gets 2 wrong is the best there is: one of
+	// each pair of opposites is wrong whatever w is.
+	if r.Separated || r.Passes != 500 || r.Wrong != 2 || r.AtMost > 0.02 || r.Margin > 0 {
+		t.Errorf("%+v", r)
+	}
+	if want := "not separated in 500 passes ("; !strings.HasPrefix(r.String(), want) || !strings.Contains(r.String(), "the best w gets 2 lessons wrong") {
+		t.Errorf("%v", r)
+	}
+	empty, err := Cycle(perceptronSpec(ZeroUnsure), []Lesson{{Vector{}, Important, 1}}, 3)
+	if err != nil || empty.Separated || empty.AtMost != 0 {
+		t.Errorf("a lesson without features: %+v, %v", empty, err)
+	}
+	if _, err := Cycle(perceptronSpec(ZeroUnsure), nil, 3); err == nil {
+		t.Error("no lessons were cycled")
+	}
+}
+
+// TestForcedSeparability: any labels, contradicting ones too, with one more feature
+// for each lesson (Daumé).
+func TestForcedSeparability(t *testing.T) {
+	rng := rand.New(rand.NewPCG(32, 32))
+	for range 100 {
+		var lessons []Lesson
+		for range 1 + rng.IntN(20) {
+			lessons = append(lessons, Lesson{randomVector(rng, 4, 3), Label(2*rng.IntN(2) - 1), 1})
+		}
+		lessons = append(lessons, Lesson{lessons[0].Vector, -lessons[0].Label, 1}, Lesson{Vector{}, Important, 1})
+		value := []float64{1, 0.5, -2}[rng.IntN(3)]
+		forced, err := Force(lessons, value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		gamma := math.Abs(value) / math.Sqrt(float64(len(forced)))
+		bound := math.Pow(Radius(forced)/gamma, 2)
+		r, err := Cycle(perceptronSpec(ZeroUnsure), forced, int(bound)+2)
+		if err != nil || !r.Separated || float64(r.Mistakes) > bound || r.AtMost < gamma {
+			t.Fatalf("%v, %v; Δ/√T is %v, (R/γ)² at most %v", r, err, gamma, bound)
+		}
+		for n, e := range forced {
+			if e.Vector.Validate() != nil || len(e.Vector) != len(lessons[n].Vector)+1 {
+				t.Fatalf("lesson %d became %v", n, e)
+			}
+		}
+	}
+	for _, value := range []float64{0, math.NaN(), math.Inf(1)} {
+		if _, err := Force(nil, value); err == nil {
+			t.Errorf("forced with %v", value)
+		}
+	}
+	if _, err := Force([]Lesson{{Vector{{math.MaxUint64, 1}}, Important, 1}}, 1); err == nil {
+		t.Error("there was room above the greatest index")
+	}
+}

@@ -1,0 +1,330 @@
+package model
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+func perceptronSpec(z Zero) Spec {
+	s := DefaultSpec()
+	s.Kind, s.Zero = KindPerceptron, z
+	return s
+}
+
+func mustLearn(t *testing.T, s Spec, w *Weights) Learner {
+	t.Helper()
+	l, err := New(s, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// point is a lesson in the plane, over the indices 10 and 11.
+func point(x, y float64, label Label) Lesson {
+	return Lesson{Vector{{10, x}, {11, y}}, label, 1}
+}
+
+// virtue are the six points of note 002, "Perceptron Algorithm: Example".
+func virtue() []Lesson {
+	return []Lesson{
+		point(-1, 2, Ordinary), point(1, 0, Important), point(1, 1, Important),
+		point(-1, 0, Ordinary), point(-1, -2, Ordinary), point(1, -1, Important),
+	}
+}
+
+// TestVirtuesSixPoints: with a score of 0 as positive, as the example has it, w
+// goes through (1,−2), (2,−1), (3,1). The other two conventions go other ways,
+// here as computed by hand.
+func TestVirtuesSixPoints(t *testing.T) {
+	for zero, want := range map[Zero][][2]float64{
+		ZeroPositive: {{1, -2}, {2, -1}, {3, 1}},
+		ZeroNegative: {{1, 0}}, // (−1,2) scores 0 and is right
+		ZeroUnsure:   {{1, -2}, {2, -1}, {3, 1}},
+	} {
+		l := mustLearn(t, perceptronSpec(zero), NewWeights(0))
+		var path [][2]float64
+		for _, e := range virtue() {
+			if l.Learn(e).Step != 0 {
+				path = append(path, [2]float64{l.Weights().Get(10), l.Weights().Get(11)})
+			}
+		}
+		if !slices.Equal(path, want) {
+			t.Errorf("zero %d: w went through %v, want %v", zero, path, want)
+		}
+	}
+}
+
+// TestTheThreeConventionsDifferAtZeroOnly (Santhanam; Virtue; Blum).
+func TestTheThreeConventionsDifferAtZeroOnly(t *testing.T) {
+	for _, c := range []struct {
+		zero  Zero
+		score float64
+		label Label
+		want  bool
+	}{
+		{ZeroNegative, 0, Ordinary, false}, {ZeroNegative, 0, Important, true},
+		{ZeroPositive, 0, Ordinary, true}, {ZeroPositive, 0, Important, false},
+		{ZeroUnsure, 0, Ordinary, true}, {ZeroUnsure, 0, Important, true},
+	} {
+		if got := c.zero.Mistake(c.label, c.score); got != c.want {
+			t.Errorf("convention %d, score 0, %v: mistake %v", c.zero, c.label, got)
+		}
+		for _, score := range []float64{-3, -5e-324, 5e-324, 3} {
+			if got := c.zero.Mistake(c.label, score); got != (score > 0 != (c.label == Important)) {
+				t.Errorf("convention %d, score %v, %v: mistake %v", c.zero, score, c.label, got)
+			}
+		}
+	}
+}
+
+// separable draws lessons that some w separates, u, with the margin γ of u.
+func separable(rng *rand.Rand, dims, most, n int) (lessons []Lesson, gamma float64) {
+	var u Vector
+	for len(u) == 0 || u.SquaredNorm() == 0 {
+		u = randomVector(rng, dims, dims)
+	}
+	least := rng.Float64() * rng.Float64() / 2
+	for range 50 * n {
+		x := randomVector(rng, dims, most)
+		e := Lesson{x, Important, 1}
+		if m := Dot(u, x); m < 0 {
+			e.Label = Ordinary
+		}
+		if math.Abs(Dot(u, x)) >= least*math.Sqrt(u.SquaredNorm()) && Dot(u, x) != 0 {
+			lessons = append(lessons, e)
+		}
+		if len(lessons) == n {
+			break
+		}
+	}
+	w := NewWeights(0)
+	w.Add(1, u)
+	return lessons, Margin(w, lessons)
+}
+
+// mistakesOf plays a stream once.
+func mistakesOf(t *testing.T, s Spec, lessons []Lesson) (n int) {
+	l := mustLearn(t, s, NewWeights(0))
+	for _, e := range lessons {
+		if l.Learn(e).Mistake {
+			n++
+		}
+	}
+	return n
+}
+
+// TestTheMistakeBound: mistakes ≤ (R/γ)² on separable streams, whatever the
+// convention (Vempala, Theorem 1.1; Santhanam, Theorem 1; Virtue, Theorem 0.1;
+// Daumé, "Block & Novikoff", where "iterations" are updates; Blum, Theorem 1 with
+// ‖w*‖ = 1/γ).
+func TestTheMistakeBound(t *testing.T) {
+	rng := rand.New(rand.NewPCG(20, 20))
+	near := 0
+	for range 3000 {
+		lessons, gamma := separable(rng, 1+rng.IntN(12), 1+rng.IntN(6), 1+rng.IntN(60))
+		if len(lessons) == 0 {
+			continue
+		}
+		gamma = max(gamma, FindWidest(lessons, 50).Margin)
+		bound := math.Pow(Radius(lessons)/gamma, 2)
+		n := mistakesOf(t, perceptronSpec(Zero(rng.IntN(3))), lessons)
+		if float64(n) > bound*(1+1e-12) {
+			t.Fatalf("%d mistakes, (R/γ)² is %v", n, bound)
+		}
+		if float64(n) > bound/4 {
+			near++
+		}
+	}
+	if near < 50 {
+		t.Errorf("only %d streams came near their bound", near)
+	}
+}
+
+// TestEveryOrderKeepsTheMistakeBound: all orders of six lessons; and of unit
+// vectors at right angles, where every order makes exactly (R/γ)² mistakes.
+func TestEveryOrderKeepsTheMistakeBound(t *testing.T) {
+	rng := rand.New(rand.NewPCG(21, 21))
+	for round := range 12 {
+		lessons, gamma := separable(rng, 4, 3, 6)
+		exact := -1
+		if round == 0 {
+			lessons, gamma, exact = nil, 1/math.Sqrt(6), 6
+			for i := range 6 {
+				lessons = append(lessons, Lesson{Vector{{Index(10 + i), 1}}, Label(1 - 2*(i%2)), 1})
+			}
+		}
+		bound := math.Pow(Radius(lessons)/gamma, 2)
+		permute(lessons, 0, func() {
+			n := mistakesOf(t, perceptronSpec(ZeroUnsure), lessons)
+			if float64(n) > bound*(1+1e-12) || exact >= 0 && n != exact {
+				t.Fatalf("%d mistakes in the order %v, (R/γ)² is %v", n, lessons, bound)
+			}
+		})
+	}
+}
+
+func permute(lessons []Lesson, k int, fn func()) {
+	if k == len(lessons) {
+		fn()
+		return
+	}
+	for i := k; i < len(lessons); i++ {
+		lessons[k], lessons[i] = lessons[i], lessons[k]
+		permute(lessons, k+1, fn)
+		lessons[k], lessons[i] = lessons[i], lessons[k]
+	}
+}
+
+// TestScaleChangesNoDecision: vectors, w, or the labels (and so the steps) a
+// hundred times as great change no prediction, and neither does any scale on
+// (R/γ)² (Virtue; Blum, section 2). The vectors are of integers, so that nothing
+// is rounded.
+func TestScaleChangesNoDecision(t *testing.T) {
+	rng := rand.New(rand.NewPCG(22, 22))
+	scaled := func(v Vector, by float64) Vector {
+		out := slices.Clone(v)
+		for i := range out {
+			out[i].Value *= by
+		}
+		return out
+	}
+	for range 300 {
+		start := Vector{}
+		var lessons []Lesson
+		for i := range 9 {
+			if rng.IntN(2) == 0 {
+				start = append(start, Feature{Index(2 + i), float64(rng.IntN(7) - 3)})
+			}
+		}
+		for range 60 {
+			var x Vector
+			for i := range 9 {
+				if rng.IntN(2) == 0 {
+					x = append(x, Feature{Index(2 + i), float64(rng.IntN(7) - 3)})
+				}
+			}
+			lessons = append(lessons, Lesson{x, Label(2*rng.IntN(2) - 1), 1})
+		}
+		spec := perceptronSpec(Zero(rng.IntN(3)))
+		for _, by := range []struct{ x, w, y float64 }{{100, 100, 1}, {1, 100, 100}, {100, 1e4, 100}} {
+			plain, big := NewWeights(0), NewWeights(0)
+			plain.Add(1, start)
+			big.Add(by.w, start)
+			a, b := mustLearn(t, spec, plain), mustLearn(t, spec, big)
+			for n, e := range lessons {
+				f := Lesson{scaled(e.Vector, by.x), e.Label, by.y}
+				u, v := a.Learn(e), b.Learn(f)
+				if u.Mistake != v.Mistake || math.Signbit(u.Score) != math.Signbit(v.Score) || v.Score != u.Score*by.x*by.w {
+					t.Fatalf("scaled by %+v, lesson %d: %+v, unscaled %+v", by, n, v, u)
+				}
+			}
+		}
+	}
+}
+
+// TestRadiusIsMeasuredFromTheOrigin: with R as the distance from the middle of the
+// points the bound would be broken (Virtue, "Common Misunderstanding").
+func TestRadiusIsMeasuredFromTheOrigin(t *testing.T) {
+	lessons := []Lesson{point(10, 1, Important), point(10, -1, Ordinary)}
+	r, err := Cycle(perceptronSpec(ZeroUnsure), lessons, 1000)
+	if err != nil || !r.Separated {
+		t.Fatal(r, err)
+	}
+	gamma, fromMiddle := 1.0, 1.0 // w* = (0, 1); the middle is (10, 0)
+	if r.Radius != math.Sqrt(101) || float64(r.Mistakes) > 101/(gamma*gamma) || float64(r.Mistakes) <= fromMiddle*fromMiddle/(gamma*gamma) {
+		t.Errorf("%d mistakes, R %v: the bound from the origin must hold, that from the middle must not", r.Mistakes, r.Radius)
+	}
+}
+
+// TestLiftingMakesSeparatorsAffine: a perceptron on (x, 1) is one on x with an
+// intercept that is updated by y (Blum, section 3.2; Daumé; Virtue, "Intercept
+// Term"): b goes up on a missed positive and down on a missed negative.
+func TestLiftingMakesSeparatorsAffine(t *testing.T) {
+	rng := rand.New(rand.NewPCG(23, 23))
+	for range 200 {
+		lifted := mustLearn(t, perceptronSpec(ZeroUnsure), NewWeights(0))
+		w, b := map[Index]float64{}, 0.0
+		for n := range 60 {
+			x := Vector{{10, float64(rng.IntN(9) - 4)}, {11, float64(rng.IntN(9) - 4)}}
+			y := 1.0
+			if x[0].Value+2*x[1].Value < 3 { // no line through the origin separates these
+				y = -1
+			}
+			score := w[10]*x[0].Value + w[11]*x[1].Value + b
+			u := lifted.Learn(Lesson{Lift(x, 1), Label(y), 1})
+			if u.Score != score || u.Mistake != (y*score <= 0) {
+				t.Fatalf("lesson %d: %+v, the affine score is %v", n, u, score)
+			}
+			if y*score <= 0 {
+				w[10], w[11], b = w[10]+y*x[0].Value, w[11]+y*x[1].Value, b+y
+			}
+			if got := lifted.Weights().Get(Affine); got != b {
+				t.Fatalf("lesson %d: the intercept is %v, want %v", n, got, b)
+			}
+		}
+	}
+}
+
+// TestAnUpdateMovesTheScoreByTheSquaredNorm: right after w ← w + y·x the score of x
+// is y·‖x‖² higher; the note has ‖x‖ there (Daumé).
+func TestAnUpdateMovesTheScoreByTheSquaredNorm(t *testing.T) {
+	for _, x := range []Vector{{{10, 3}, {11, 4}}, {{10, 1}}, {{10, 2}}} {
+		for _, y := range []Label{Important, Ordinary} {
+			w := NewWeights(0)
+			w.Set(10, -float64(y))
+			l := mustLearn(t, perceptronSpec(ZeroUnsure), w)
+			before := l.Learn(Lesson{x, y, 1}).Score
+			if got, want := l.Score(x)-before, float64(y)*x.SquaredNorm(); got != want {
+				t.Errorf("%v: the score moved by %v, want %v", x, got, want)
+			}
+		}
+	}
+}
+
+// TestTheLemmasOfTheMistakeBound: on a mistake w·w* grows by at least γ (Santhanam,
+// Lemma 3, which has ≤ for ≥), ‖w‖² by at most ‖x‖² (Lemma 4), and y·w·x ≤ 0, with
+// equality allowed (Lemma 2 has it strict). Nothing else moves w (Virtue's k
+// counts mistakes, not examples).
+func TestTheLemmasOfTheMistakeBound(t *testing.T) {
+	rng := rand.New(rand.NewPCG(24, 24))
+	atZero := 0
+	for range 300 {
+		lessons, _ := separable(rng, 8, 5, 40)
+		if len(lessons) == 0 {
+			continue
+		}
+		widest := FindWidest(lessons, 200)
+		norm := widest.Weights.Norm()
+		star := func(w *Weights) (dot float64) {
+			for _, f := range widest.Weights.Sorted() {
+				dot += f.Value * w.Get(f.Index) / norm
+			}
+			return dot
+		}
+		l := mustLearn(t, perceptronSpec(ZeroUnsure), NewWeights(0))
+		for _, e := range lessons {
+			before, along := l.Weights().Clone(), star(l.Weights())
+			u := l.Learn(e)
+			if !u.Mistake {
+				if !slices.Equal(before.Sorted(), l.Weights().Sorted()) {
+					t.Fatal("w moved without a mistake")
+				}
+				continue
+			}
+			if u.Score == 0 {
+				atZero++
+			}
+			grew := l.Weights().Sorted().SquaredNorm() - before.Sorted().SquaredNorm()
+			if float64(e.Label)*u.Score > 0 || grew > e.Vector.SquaredNorm()+1e-9 || star(l.Weights())-along < widest.Margin-1e-9 {
+				t.Fatalf("a mistake of score %v: ‖w‖² grew by %v (‖x‖² is %v), w·w* by %v (γ is %v)",
+					u.Score, grew, e.Vector.SquaredNorm(), star(l.Weights())-along, widest.Margin)
+			}
+		}
+	}
+	if atZero == 0 {
+		t.Error("no mistake at score 0")
+	}
+}
