@@ -18,6 +18,11 @@ func connect(ctx context.Context, path string) (daemon.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
+	return connectTo(ctx, c)
+}
+
+// connectTo is connect for a configuration that was read.
+func connectTo(ctx context.Context, c *config.Config) (daemon.Backend, error) {
 	client, err := daemon.Dial(ctx, c.Socket)
 	if err == nil {
 		return client, nil

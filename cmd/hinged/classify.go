@@ -1,72 +1,301 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest/archive"
 	"github.com/hinged/hinged/internal/daemon"
-)
-
-// Exit codes of classify --exit-code, those of bogofilter.
-const (
-	exitImportant = 0
-	exitOrdinary  = 1
-	exitUnsure    = 2
-	exitTrouble   = 3
+	"github.com/hinged/hinged/internal/passthrough"
+	"github.com/hinged/hinged/internal/quick"
 )
 
 func classifyCommand() *cobra.Command {
-	var path, account string
-	var asJSON, code bool
+	v := &classifying{}
 	c := &cobra.Command{
 		Use:   "classify [FILE…]",
-		Short: "Decide messages as if they had just arrived",
-		Long: `Decide each message in FILE (a message, an mbox, a Maildir, a folder), or on
-standard input, as if it had just arrived. Nothing is learnt, marked or
+		Short: "Decide messages as if they had just arrived, also as a mail filter",
+		Long: `Decide the message on standard input, or each one in FILE (a message, an mbox, a
+Maildir, a folder), as if it had just arrived. Nothing is learnt, marked or
 remembered. It asks the daemon when one runs, else it reads the store.
 
-With --exit-code the outcome of the last message is the exit code, for mail
-filters: 0 important, 1 ordinary, 2 unsure, 3 on any error.`,
-		Example: `  $ hinged classify --config hinged.toml message.eml
+As a mail filter it works like bogofilter. The exit code of one message is 0 when
+it is important, 1 ordinary, 2 unsure, 3 after any error; of several messages, 0.
+With --passthrough the message comes out as it came in, with X-Hinged-Status and
+X-Hinged-Reason at its head and without such fields that somebody forged. It does
+so too when no decision could be had: then without the two fields, with the error
+on standard error, and with exit code 3, or 0 with --embed. Exit code 75 says
+that the message did not come out whole, and must be delivered otherwise.`,
+		Example: `  $ hinged classify message.eml
   message.eml: important, score +1.274, threshold +0.801
-  $ hinged classify --json < message.eml`,
+  $ hinged classify -p < message.eml
+  X-Hinged-Status: important; score=+1.27; threshold=0.80
+  X-Hinged-Reason: from ann@example.org +0.41; "invoice" in the subject +0.21
+  From: ann@example.org
+  …
+  $ hinged classify -q < message.eml; echo $?
+  0`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				args = []string{"-"}
-			}
-			last := daemon.Classified{}
-			show := func(d daemon.Classified) error {
-				last = d
-				if asJSON {
-					return json.NewEncoder(cmd.OutOrStdout()).Encode(d)
-				}
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", d.File, daemon.Verdict(d.Outcome, d.Reason, d.Score, d.Threshold))
-				return err
-			}
-			_, err := ask(cmd.Context(), path, func(b daemon.Backend) (struct{}, error) {
-				return struct{}{}, classifyAll(cmd.Context(), b, account, args, cmd.InOrStdin(), show)
-			})
-			if !code {
-				return err
-			}
-			if err != nil {
-				return &exitError{exitTrouble, err}
-			}
-			return outcomeCode(last.Outcome)
+			// A filter holds nothing that has to be put away first: one signal ends it.
+			signal.Reset(os.Interrupt, syscall.SIGTERM)
+			return v.failed(v.run(cmd, args))
 		},
 	}
-	configFlag(c, &path)
-	accountFlag(c, &account)
-	jsonFlag(c, &asJSON, "one JSON object a line for each message")
-	c.Flags().BoolVar(&code, "exit-code", false, "tell the outcome by the exit code")
+	c.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		v.tempfail = v.tempfail || slices.Contains(os.Args, "--tempfail") // it may stand behind the mistake
+		return v.failed(unreadFlag(cmd, err))
+	})
+	configFlag(c, &v.config)
+	accountFlag(c, &v.account)
+	jsonFlag(c, &v.json, "one JSON object a line for each message")
+	c.Flags().BoolVarP(&v.passthrough, "passthrough", "p", false, "write the message itself, with what was decided at its head")
+	c.Flags().BoolVarP(&v.embed, "embed", "e", false, "exit code 0 whatever was decided, and with --passthrough also\nwhen nothing was but the message came out whole")
+	c.Flags().BoolVarP(&v.quiet, "quiet", "q", false, "write nothing; the exit code tells")
+	c.Flags().BoolVarP(&v.mbox, "mbox", "M", false, "standard input may be an mbox, of many messages")
+	c.Flags().BoolVar(&v.tempfail, "tempfail", false, "exit code 75 after any error, so that a mail server tries again later")
+	c.Flags().StringVar(&v.socket, "socket", "", "ask the daemon that listens here, and read no configuration")
+	c.Flags().DurationVar(&v.timeout, "timeout", quick.Timeout, "how long a decision may take")
 	return c
 }
+
+// classifying is one call of classify.
+type classifying struct {
+	config, account, socket string
+	timeout                 time.Duration
+
+	passthrough, embed, quiet, mbox, tempfail, json bool
+}
+
+// failed gives an error the exit code that a filter's caller understands. 0, 1
+// and 2 are no errors here.
+func (v *classifying) failed(err error) error {
+	var exit *exitError
+	switch {
+	case err == nil:
+		return nil
+	case v.tempfail && (!errors.As(err, &exit) || exit.err != nil):
+		return &exitError{passthrough.ExitAgain, err}
+	case errors.As(err, &exit):
+		return err
+	default:
+		return &exitError{passthrough.ExitError, err}
+	}
+}
+
+func (v *classifying) run(cmd *cobra.Command, args []string) error {
+	if err := v.check(cmd, args); err != nil {
+		return err
+	}
+	stdin := len(args) == 0 || len(args) == 1 && args[0] == "-"
+	if stdin && !v.mbox {
+		return v.one(cmd, "-", cmd.InOrStdin())
+	}
+	if v.passthrough {
+		f, err := os.Open(args[0])
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		return v.one(cmd, args[0], f)
+	}
+	if len(args) == 0 {
+		args = []string{"-"}
+	}
+	return v.many(cmd, args)
+}
+
+func (v *classifying) check(cmd *cobra.Command, args []string) error {
+	switch {
+	case v.passthrough && v.json:
+		return misuse(cmd, "--passthrough writes the message, --json does not: choose one of them")
+	case v.passthrough && v.quiet:
+		return misuse(cmd, "--passthrough writes the message, --quiet nothing: choose one of them")
+	case v.quiet && v.json:
+		return misuse(cmd, "--json writes the decision, --quiet nothing: choose one of them")
+	case v.passthrough && v.mbox:
+		return misuse(cmd, "--passthrough takes one message, --mbox many: choose one of them")
+	case v.passthrough && len(args) > 1:
+		return misuse(cmd, "--passthrough takes one message, got %d files", len(args))
+	case v.timeout <= 0:
+		return misuse(cmd, "--timeout is %s, want a time above 0", v.timeout)
+	case v.socket != "" && v.config != "":
+		return misuse(cmd, "--socket reads no configuration, so it excludes --config")
+	}
+	return nil
+}
+
+// one decides the one message that in holds. What it does when there is no
+// decision is written in docs/mail-filters.md.
+func (v *classifying) one(cmd *cobra.Command, name string, in io.Reader) error {
+	connect, most, noConfig := v.backend()
+	head, err := io.ReadAll(io.LimitReader(in, most))
+	if err != nil {
+		err = fmt.Errorf("%s: %w", name, err)
+		if v.passthrough {
+			return &exitError{passthrough.ExitAgain, err}
+		}
+		return err
+	}
+	var c daemon.Classified
+	if err = noConfig; err == nil {
+		c, err = v.decide(cmd.Context(), connect, head)
+	}
+	c.File = name
+	answer := passthrough.Answer{}
+	if err == nil {
+		answer = c.Answer()
+	}
+	switch {
+	case v.passthrough:
+		if werr := passthrough.Copy(cmd.OutOrStdout(), io.MultiReader(bytes.NewReader(head), in), answer.Fields); werr != nil {
+			return &exitError{passthrough.ExitAgain, errors.Join(err, werr)}
+		}
+		if err != nil {
+			err = fmt.Errorf("passed through without a decision: %w", err)
+			if v.embed && !v.tempfail {
+				return &exitError{0, err}
+			}
+		}
+	case err == nil:
+		err = v.show(cmd.OutOrStdout(), c)
+	}
+	if err != nil {
+		return err
+	}
+	return v.told(c.Outcome)
+}
+
+// told ends the process with the exit code of an outcome.
+func (v *classifying) told(outcome string) error {
+	if code := passthrough.ExitCode(outcome, v.embed); code != 0 {
+		return &exitError{code: code}
+	}
+	return nil
+}
+
+func (v *classifying) show(w io.Writer, c daemon.Classified) error {
+	switch {
+	case v.quiet:
+		return nil
+	case v.json:
+		return json.NewEncoder(w).Encode(c)
+	default:
+		_, err := fmt.Fprintf(w, "%s: %s\n", c.File, daemon.Verdict(c.Outcome, c.Reason, c.Score, c.Threshold))
+		return err
+	}
+}
+
+// backend finds out whom to ask, and how much of a message to read for that: as
+// much as any account does, and one byte, by which a longer one is told.
+func (v *classifying) backend() (connect func(context.Context) (daemon.Backend, error), most int64, err error) {
+	account := config.DefaultAccount()
+	most = int64(account.Featurize.MaxBytes) + 1
+	if v.socket != "" {
+		return func(ctx context.Context) (daemon.Backend, error) { return daemon.Dial(ctx, v.socket) }, most, nil
+	}
+	c, err := config.Load(v.config)
+	if err != nil {
+		return nil, most, err
+	}
+	for _, a := range c.Accounts {
+		most = max(most, int64(a.Featurize.MaxBytes)+1)
+	}
+	return func(ctx context.Context) (daemon.Backend, error) { return connectTo(ctx, c) }, most, nil
+}
+
+// decide asks, and waits no longer than it may. A store that takes too long to
+// read is left behind: the process is about to end.
+func (v *classifying) decide(ctx context.Context, connect func(context.Context) (daemon.Backend, error), raw []byte) (daemon.Classified, error) {
+	deadline := quick.Deadline()
+	if deadline.IsZero() {
+		deadline = time.Now().Add(v.timeout)
+	}
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	type decision struct {
+		c   daemon.Classified
+		err error
+	}
+	done := make(chan decision, 1)
+	go func() {
+		var d decision
+		// A crash would end with exit code 2, which means unsure.
+		defer func() {
+			if p := recover(); p != nil {
+				d.err = fmt.Errorf("deciding: %v", p)
+			}
+			done <- d
+		}()
+		b, err := connect(ctx)
+		if err != nil {
+			d.err = err
+			return
+		}
+		d.c, d.err = b.Classify(ctx, v.account, raw)
+		d.err = errors.Join(d.err, b.Close())
+	}()
+	select {
+	case d := <-done:
+		if d.err == nil || ctx.Err() == nil {
+			return d.c, d.err
+		}
+	case <-ctx.Done():
+	}
+	return daemon.Classified{}, noDecision(v.timeout)
+}
+
+// many decides every message in paths.
+func (v *classifying) many(cmd *cobra.Command, paths []string) error {
+	connect, _, err := v.backend()
+	if err != nil {
+		return err
+	}
+	b, err := connect(cmd.Context())
+	if err != nil {
+		return err
+	}
+	n, outcome := 0, ""
+	err = classifyAll(cmd.Context(), patient{b, v.timeout}, v.account, paths, cmd.InOrStdin(), func(c daemon.Classified) error {
+		n++
+		outcome = c.Outcome
+		return v.show(cmd.OutOrStdout(), c)
+	})
+	if err = errors.Join(err, b.Close()); err != nil || n != 1 {
+		return err
+	}
+	return v.told(outcome)
+}
+
+// patient waits for each decision so long and no longer.
+type patient struct {
+	daemon.Backend
+	timeout time.Duration
+}
+
+// Classify implements daemon.Backend.
+func (p patient) Classify(ctx context.Context, account string, raw []byte) (daemon.Classified, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	c, err := p.Backend.Classify(ctx, account, raw)
+	if err != nil && ctx.Err() != nil {
+		err = noDecision(p.timeout)
+	}
+	return c, err
+}
+
+func noDecision(within time.Duration) error { return fmt.Errorf("no decision within %s", within) }
 
 // classifyAll has every message in paths decided.
 func classifyAll(ctx context.Context, b daemon.Backend, account string, paths []string, stdin io.Reader, show func(daemon.Classified) error) error {
@@ -121,16 +350,5 @@ func eachMessage(path string, stdin io.Reader, fn func(*archive.Message) error) 
 		if err := fn(m); err != nil {
 			return err
 		}
-	}
-}
-
-func outcomeCode(outcome string) error {
-	switch outcome {
-	case "important":
-		return nil
-	case "ordinary":
-		return &exitError{code: exitOrdinary}
-	default:
-		return &exitError{code: exitUnsure}
 	}
 }

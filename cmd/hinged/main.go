@@ -16,6 +16,7 @@ import (
 
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/internal/copies"
+	"github.com/hinged/hinged/internal/quick"
 	"github.com/hinged/hinged/store"
 )
 
@@ -29,12 +30,13 @@ const (
 	exitConfig = 78
 )
 
+// Where classify is a mail filter, package quick has mostly answered before main.
 func main() {
 	// The first signal drains; after it the default action is restored, so that
 	// a second one ends the process at once. Nothing committed can be lost.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
-	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(run(ctx, os.Args[1:], quick.Rest(os.Stdin), os.Stdout, os.Stderr))
 }
 
 // usageError is a mistake on the command line; hint says what to try.
@@ -70,34 +72,40 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return exitCode(root.ExecuteContext(ctx), stderr)
 }
 
+// exitCode says what went wrong, and returns the exit code for it.
 func exitCode(err error, stderr io.Writer) int {
 	if err == nil {
 		return exitOK
 	}
+	code := exitFailed
 	var exit *exitError
+	named := errors.As(err, &exit)
+	if named {
+		if err = exit.err; err == nil {
+			return exit.code
+		}
+	}
 	var wrong *config.Error
 	var usage *usageError
 	switch {
-	case errors.As(err, &exit):
-		if exit.err != nil {
-			fmt.Fprintf(stderr, "hinged: %v\n", exit.err)
-		}
-		return exit.code
 	case errors.As(err, &wrong):
 		for _, m := range wrong.Mistakes {
 			fmt.Fprintln(stderr, m)
 		}
-		return exitConfig
+		code = exitConfig
 	case errors.Is(err, store.ErrDamaged), errors.Is(err, store.ErrExport), errors.Is(err, copies.ErrUnsound):
 		fmt.Fprintf(stderr, "hinged: %v\n", err)
-		return exitData
+		code = exitData
 	case errors.As(err, &usage):
 		fmt.Fprintf(stderr, "hinged: %v\nTry: %s\n", usage.err, usage.hint)
-		return exitUsage
+		code = exitUsage
 	default:
 		fmt.Fprintf(stderr, "hinged: %v\n", err)
-		return exitFailed
 	}
+	if named {
+		return exit.code
+	}
+	return code
 }
 
 func rootCommand() *cobra.Command {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,6 +36,7 @@ func TestScripts(t *testing.T) {
 			"waitfor": waitfor,
 			"mbox":    mbox,
 			"halve":   halve,
+			"deaf":    deaf,
 			"imap":    imapServer(t),
 			"schema":  schemaCommand,
 			"gone":    gone,
@@ -120,6 +122,17 @@ func mbox(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b.Bytes(), 0o644))
 }
 
+// deaf puts something behind a socket that takes every call and answers none, as
+// a daemon that hangs: deaf socket.
+func deaf(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: deaf socket")
+	}
+	l, err := new(net.ListenConfig).Listen(context.Background(), "unix", ts.MkAbs(args[0]))
+	ts.Check(err)
+	ts.Defer(func() { _ = l.Close() })
+}
+
 // halve cuts a file in the middle: halve file.
 func halve(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
@@ -132,7 +145,8 @@ func halve(ts *testscript.TestScript, neg bool, args []string) {
 
 // seed runs the daemon of a configuration on generated mail, in which the owner
 // has starred what is important and thrown away the rest, and leaves its store
-// behind: seed hinged.toml. It writes the last message to last.eml.
+// behind: seed hinged.toml. It writes the last message to last.eml, which is
+// ordinary, and the last important one to important.eml.
 func seed(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: seed config")
@@ -157,12 +171,13 @@ func seed(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(d.Run(ctx))
 	ts.Check(d.Close())
 	ts.Check(os.WriteFile(filepath.Join(filepath.Dir(ts.MkAbs(args[0])), "last.eml"), s.last, 0o644))
+	ts.Check(os.WriteFile(filepath.Join(filepath.Dir(ts.MkAbs(args[0])), "important.eml"), s.important, 0o644))
 }
 
 // scripted is a source that reports some mail and is done.
 type scripted struct {
-	last []byte
-	done chan struct{}
+	last, important []byte
+	done            chan struct{}
 }
 
 func (*scripted) Mark(...ingest.MarkRequest) {}
@@ -189,6 +204,7 @@ func (s *scripted) Run(ctx context.Context, emit ingest.Emit) error {
 		flag := `\deleted`
 		if m.Important {
 			flag = `\flagged`
+			s.important = m.Raw
 		}
 		if err := send(
 			ingest.Arrival{Place: place, Internal: m.Date, Raw: m.Raw, Size: int64(len(m.Raw)), Seen: m.Date},

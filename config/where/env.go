@@ -1,10 +1,5 @@
 package where
 
-import (
-	"path/filepath"
-	"strings"
-)
-
 // Env is what the paths of a configuration depend on besides the file.
 type Env struct {
 	Getenv func(string) string
@@ -14,30 +9,33 @@ type Env struct {
 
 // Path resolves a path of the file.
 func (e Env) Path(p string) string {
-	if rest, ok := strings.CutPrefix(p, "~/"); ok {
+	if len(p) >= 2 && p[:2] == "~/" {
 		if home := e.Getenv("HOME"); home != "" {
-			return filepath.Join(home, rest)
+			return join(home, p[2:])
 		}
 	}
-	if p == "" || filepath.IsAbs(p) || e.Dir == "" {
+	if p == "" || isAbs(p) || e.Dir == "" {
 		return p
 	}
-	return filepath.Join(e.Dir, p)
+	return join(e.Dir, p)
 }
 
 // StateDir returns the directory for state where the file names none: that of
 // systemd's StateDirectory=, else that of the XDG base directory specification.
 func (e Env) StateDir() string {
 	if dir := e.Getenv("STATE_DIRECTORY"); dir != "" {
-		// systemd separates several by colons.
-		dir, _, _ = strings.Cut(dir, ":")
+		for i := range len(dir) { // systemd separates several by colons
+			if dir[i] == ':' {
+				return dir[:i]
+			}
+		}
 		return dir
 	}
-	if dir := e.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "hinged")
+	if dir := e.Getenv("XDG_STATE_HOME"); isAbs(dir) {
+		return join(dir, "hinged")
 	}
-	if home := e.Getenv("HOME"); filepath.IsAbs(home) {
-		return filepath.Join(home, ".local", "state", "hinged")
+	if home := e.Getenv("HOME"); isAbs(home) {
+		return join(home, ".local", "state", "hinged")
 	}
 	return ""
 }
@@ -46,9 +44,9 @@ func (e Env) StateDir() string {
 func (e Env) Socket(stateDir string) string {
 	const name = "hinged.sock"
 	if e.Getenv("STATE_DIRECTORY") == "" {
-		if dir := e.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
-			return filepath.Join(dir, name)
+		if dir := e.Getenv("XDG_RUNTIME_DIR"); isAbs(dir) {
+			return join(dir, name)
 		}
 	}
-	return filepath.Join(stateDir, name)
+	return join(stateDir, name)
 }

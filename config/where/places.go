@@ -2,11 +2,8 @@ package where
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
 )
 
 // fileName is the name of a configuration file that is not named otherwise.
@@ -35,11 +32,11 @@ func places(getenv func(string) string) []string {
 
 // userFile is the configuration of one user; "" where there is no home.
 func userFile(getenv func(string) string) string {
-	if dir := getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "hinged", fileName)
+	if dir := getenv("XDG_CONFIG_HOME"); isAbs(dir) {
+		return join(dir, "hinged", fileName)
 	}
-	if home := getenv("HOME"); filepath.IsAbs(home) {
-		return filepath.Join(home, ".config", "hinged", fileName)
+	if home := getenv("HOME"); isAbs(home) {
+		return join(home, ".config", "hinged", fileName)
 	}
 	return ""
 }
@@ -84,8 +81,14 @@ func firstOf(list []string) (string, error) {
 type missingError struct{ places []string }
 
 func (e *missingError) Error() string {
-	return fmt.Sprintf("there is no configuration: no such file as %s; hinged init writes one, --config names another",
-		strings.Join(e.places, ", "))
+	list := ""
+	for i, p := range e.places {
+		if i > 0 {
+			list += ", "
+		}
+		list += p
+	}
+	return "there is no configuration: no such file as " + list + "; hinged init writes one, --config names another"
 }
 
 func (*missingError) Unwrap() error { return fs.ErrNotExist }

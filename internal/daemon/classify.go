@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"github.com/hinged/hinged/featurize"
@@ -136,8 +137,10 @@ func (d *Daemon) serveFilter(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a := c.Answer()
+	body := a.Encode()
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = w.Write(a.Encode()) // the client has gone if this fails
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	_, _ = w.Write(body) // the client has gone if this fails
 }
 
 // Verdict puts a decision into words: always the score with its threshold.
@@ -158,8 +161,8 @@ func (c *Classified) Answer() passthrough.Answer {
 		// A rule that marks what is important waits for the shadow's end by this.
 		status.WriteString("; shadow")
 	}
-	fields := passthrough.AppendField(nil, "X-Hinged-Status", status.String())
-	fields = passthrough.AppendField(fields, "X-Hinged-Reason", c.why())
+	fields := appendField(nil, "X-Hinged-Status", status.String())
+	fields = appendField(fields, "X-Hinged-Reason", c.why())
 	return passthrough.Answer{
 		Outcome: c.Outcome, Verdict: Verdict(c.Outcome, c.Reason, c.Score, c.Threshold), Fields: fields,
 	}

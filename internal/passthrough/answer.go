@@ -62,13 +62,17 @@ func Decode(data []byte) (Answer, error) {
 	return a, nil
 }
 
+// MaxLine is the longest line of a field, without its end (RFC 5322, section
+// 2.1.1).
+const MaxLine = 78
+
 // wellFormed tells that fields are whole lines of printable ASCII, each of them
 // one of ours or the continuation of one (RFC 5322, section 2.2).
 func wellFormed(fields []byte) bool {
 	begun := false
 	for line := range bytes.Lines(fields) {
 		text, ended := bytes.CutSuffix(line, []byte("\n"))
-		if !ended || len(text) == 0 || len(text) > maxLine || !printable(text) {
+		if !ended || len(text) == 0 || len(text) > MaxLine || !printable(text) {
 			return false
 		}
 		switch {

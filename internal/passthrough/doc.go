@@ -6,5 +6,5 @@
 // No other byte is changed, whatever the message is: no final line end, NULs, a
 // carriage return alone, no header, no body, nothing. What decides is elsewhere;
 // here is only what the filter writes, and what it says by its exit code. The
-// package imports little, as the filter starts once for each message.
+// package imports as little as package quick must.
 package passthrough

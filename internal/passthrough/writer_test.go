@@ -104,7 +104,7 @@ func check(t testing.TB, raw string) {
 	at := 0
 	for prefix := "From "; strings.HasPrefix(raw[at:], prefix); prefix = ">From " {
 		n := strings.Index(raw[at:], "\n") + 1
-		if n == 0 || n > buffer {
+		if n == 0 || n > maxEnvelope {
 			break
 		}
 		at += n
@@ -121,8 +121,11 @@ func check(t testing.TB, raw string) {
 	if raw[at:] == "" {
 		first, found = strings.TrimSuffix(raw, "\n"), raw != ""
 	}
-	if len(first) < buffer/2 && (end == crlf) != (found && strings.HasSuffix(first, "\r")) {
+	if len(first) < maxEnvelope && (end == crlf) != (found && strings.HasSuffix(first, "\r")) {
 		t.Fatalf("Copy of %.300q: wrong line end in %.300q", raw, got)
+	}
+	if got := string(Add([]byte(raw), []byte(ours))); got != want[:at]+end+want[at:] {
+		t.Fatalf("Add to %.300q: got %.300q", raw, got)
 	}
 	// In pieces of one byte it is the same.
 	if len(raw) < 4096 {
@@ -152,7 +155,7 @@ func TestAnyBytesComeThroughUnchanged(t *testing.T) {
 }
 
 func TestLongLinesComeThroughUnchanged(t *testing.T) {
-	for _, n := range []int{buffer - 12, buffer - 1, buffer, buffer + 1, 3*buffer + 7} {
+	for _, n := range []int{maxEnvelope - 12, maxEnvelope - 1, maxEnvelope, maxEnvelope + 1, 3*maxEnvelope + 7} {
 		long := strings.Repeat("x", n)
 		for _, raw := range []string{
 			long, "A: " + long + "\n\nb", "X-Hinged-A: " + long + "\n " + long + "\nB: 1\n\n", "A: 1\n\n" + long,
@@ -173,17 +176,17 @@ func FuzzCopy(f *testing.F) {
 
 func TestWhatFailedIsSaid(t *testing.T) {
 	broken := errors.New("broken")
-	for _, raw := range []string{"", "A: 1\n", "A: 1\n\n", "A: 1\n\n" + strings.Repeat("b", 3*buffer)} {
+	for _, raw := range []string{"", "A: 1\n", "A: 1\n\n", "A: 1\n\n" + strings.Repeat("b", 3*maxEnvelope)} {
 		// An error that comes once, and nothing after it.
 		src := io.MultiReader(strings.NewReader(raw), &once{broken})
-		if err := Copy(io.Discard, src, []byte(ours)); !errors.Is(err, broken) || !strings.Contains(err.Error(), "reading") {
+		if err := Copy(io.Discard, src, []byte(ours)); err != broken { //nolint:errorlint // as it is
 			t.Errorf("%.20q: got %v, want the error in reading", raw, err)
 		}
-		if err := Copy(&full{0}, strings.NewReader(raw), []byte(ours)); !errors.Is(err, errFull) || !strings.Contains(err.Error(), "writing") {
+		if err := Copy(&full{0}, strings.NewReader(raw), []byte(ours)); !errors.As(err, new(*WriteError)) || !errors.Is(err, errFull) {
 			t.Errorf("%.20q: got %v, want the error in writing", raw, err)
 		}
 	}
-	if err := Copy(&full{2 * buffer}, strings.NewReader("A: 1\n\n"+strings.Repeat("b", 3*buffer)), nil); !errors.Is(err, errFull) {
+	if err := Copy(&full{2 * maxEnvelope}, strings.NewReader("A: 1\n\n"+strings.Repeat("b", 3*maxEnvelope)), nil); !errors.Is(err, errFull) {
 		t.Errorf("got %v, want the error in writing", err)
 	}
 }

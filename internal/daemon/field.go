@@ -1,22 +1,23 @@
-package passthrough
+package daemon
 
 import (
 	"encoding/base64"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/hinged/hinged/internal/passthrough"
 )
 
 const (
-	maxLine  = 78   // of a line without its end (RFC 5322, section 2.1.1)
 	maxField = 1000 // bytes of a field, in all
 	maxWord  = 60   // bytes of one word of plain ASCII
 )
 
-// AppendField appends a header field, folded, with LF behind each line. text is
+// appendField appends a header field, folded, with LF behind each line. text is
 // any text: what is not printable is left out, words outside ASCII are encoded
 // (RFC 2047), and long words and a long text are cut, which "..." then shows. So
 // whatever the words of a message are, this is one field and nothing more.
-func AppendField(dst []byte, name, text string) []byte {
+func appendField(dst []byte, name, text string) []byte {
 	start := len(dst)
 	dst = append(append(dst, name...), ':')
 	column := len(name) + 1
@@ -33,7 +34,7 @@ func AppendField(dst []byte, name, text string) []byte {
 		if len(dst)-start+len(word) > maxField {
 			word = "..."
 		}
-		if column+1+len(word) > maxLine && column > 1 {
+		if column+1+len(word) > passthrough.MaxLine && column > 1 {
 			dst = append(dst, '\n')
 			column = 0
 		}

@@ -1,0 +1,11 @@
+//go:build !unix
+
+package where
+
+import "path/filepath"
+
+var (
+	isAbs = filepath.IsAbs
+	join  = filepath.Join
+	dirOf = filepath.Dir
+)
