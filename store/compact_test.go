@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -137,32 +138,34 @@ func TestCompactAndBackupBesideCommitsAndReaders(t *testing.T) {
 			}
 		})
 	}
-	compactions, backups := 0, 0
-	working(func() error {
+	var compactions, backups atomic.Int32
+	compact := func() error {
 		_, _, err := s.Compact()
 		if err == nil {
-			compactions++
+			compactions.Add(1)
 		}
 		return err
-	})
+	}
+	working(compact)
 	working(func() error {
 		_, err := s.Load("ben")
-		return err
-	})
-	working(func() error {
-		_, err := s.Export("ann", io.Discard)
 		return err
 	})
 	var last []byte
 	working(func() error {
 		var out bytes.Buffer
-		_, err := s.Backup(&out)
+		if _, err := s.Backup(&out); err != nil {
+			return err
+		}
 		last = out.Bytes()
-		backups++
-		return err
+		backups.Add(1)
+		if _, err := s.Export("ann", io.Discard); err != nil {
+			return err
+		}
+		return compact()
 	})
 	r := rand.New(rand.NewPCG(23, 23))
-	for n := 0; n < 200 || compactions < 3; n++ {
+	for n := 0; n < 200 || compactions.Load() < 3 || backups.Load() < 3; n++ {
 		b := change(r, st, tw)
 		if err := s.Commit("ann", st, b); err != nil {
 			t.Fatal(err)
@@ -174,9 +177,9 @@ func TestCompactAndBackupBesideCommitsAndReaders(t *testing.T) {
 	}
 	close(done)
 	workers.Wait()
-	t.Logf("%d compactions, %d backups", compactions, backups)
-	if compactions < 3 || backups < 3 {
-		t.Errorf("%d compactions and %d backups say little", compactions, backups)
+	t.Logf("%d compactions, %d backups", compactions.Load(), backups.Load())
+	if compactions.Load() < 3 || backups.Load() < 3 {
+		t.Error("so few say little")
 	}
 	loaded, err := s.Load("ann")
 	if err != nil {

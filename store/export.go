@@ -78,7 +78,11 @@ func (s *Store) export(account string, w io.Writer) (h ExportHeader, err error) 
 	if err != nil {
 		return h, err
 	}
-	z := gzip.NewWriter(w)
+	// Hashes and compressed features leave little for a higher level to find.
+	z, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
+	if err != nil {
+		return h, err
+	}
 	z.Comment = string(comment)
 	if _, err := io.Copy(z, in); err != nil {
 		return h, err

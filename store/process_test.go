@@ -25,6 +25,8 @@ func TestMain(m *testing.M) {
 		os.Exit(runCommitter(os.Args[1]))
 	case "holder":
 		os.Exit(runHolder(os.Args[1]))
+	case "importer":
+		os.Exit(runImporter(os.Args[1]))
 	case "compacter":
 		os.Exit(runCompacter(os.Args[1]))
 	default:

@@ -31,7 +31,7 @@ still tells it. That cannot be imported.`,
   me.hinged: 3120934 bytes, checked
     me: model 5d1f0c… state 90ab4e…
   $ hinged export --weights - | head -1
-  {"index":"6c0f29…","weight":0.412,"feature":"boss@example.org","group":"from"}`,
+  {"index":"6c0f29…","weight":0.412,"feature":"from:boss@example.org","group":"social"}`,
 		Args: fileArg(&asJSON, true),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if weights {

@@ -70,11 +70,11 @@ func (d *Daemon) handler(stop context.Context) http.Handler {
 	}))
 	mux.HandleFunc("POST /v1/learn", answer(d.serveLearn))
 	mux.HandleFunc("POST /v1/compact", answer(func(r *http.Request) (Compacted, error) { return d.Compact(r.Context()) }))
-	mux.HandleFunc("GET /v1/backup", d.streaming(stop, func(ctx context.Context, _ *http.Request, w io.Writer) error {
-		return d.Backup(ctx, w)
+	mux.HandleFunc("GET /v1/backup", d.streaming(stop, func(r *http.Request, w io.Writer) error {
+		return d.Backup(r.Context(), w)
 	}))
-	mux.HandleFunc("GET /v1/export", d.streaming(stop, func(ctx context.Context, r *http.Request, w io.Writer) error {
-		return d.Export(ctx, r.URL.Query().Get("account"), w)
+	mux.HandleFunc("GET /v1/export", d.streaming(stop, func(r *http.Request, w io.Writer) error {
+		return d.Export(r.Context(), r.URL.Query().Get("account"), w)
 	}))
 	return mux
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 
 	"github.com/hinged/hinged/store"
@@ -78,13 +79,11 @@ func (c *Client) stream(ctx context.Context, path string, query url.Values, w io
 // streaming answers with what send writes. Before the first byte an error is told
 // as every other is; after it the answer breaks off. It also does when stop is
 // done, so that a copy does not keep the daemon from ending.
-func (d *Daemon) streaming(stop context.Context, send func(ctx context.Context, r *http.Request, w io.Writer) error) http.HandlerFunc {
+func (d *Daemon) streaming(stop context.Context, send func(r *http.Request, w io.Writer) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithCancelCause(r.Context())
-		defer cancel(nil)
-		defer context.AfterFunc(stop, func() { cancel(errors.New("the daemon is stopping")) })()
 		out := &stream{w: w, deadline: http.NewResponseController(w)}
-		err := send(ctx, r, out)
+		defer context.AfterFunc(stop, out.end)()
+		err := send(r, out)
 		switch {
 		case err == nil:
 		case !out.begun:
@@ -96,22 +95,42 @@ func (d *Daemon) streaming(stop context.Context, send func(ctx context.Context, 
 	}
 }
 
-// stream writes an answer as long as it is taken.
+// stream writes an answer as long as it is taken and nobody ends it.
 type stream struct {
 	w        http.ResponseWriter
 	deadline *http.ResponseController
-	begun    bool
+	begun    bool // something was written
+
+	mu    sync.Mutex
+	ended bool
+}
+
+// end makes Write fail, also the one that is waiting.
+func (s *stream) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	_ = s.deadline.SetWriteDeadline(time.Now()) // a connection that is gone needs none
 }
 
 func (s *stream) Write(p []byte) (int, error) {
+	if err := s.extend(); err != nil {
+		return 0, err
+	}
 	if !s.begun {
 		s.begun = true
 		s.w.Header().Set("Content-Type", "application/octet-stream")
 	}
-	if err := s.deadline.SetWriteDeadline(time.Now().Add(streamPatience)); err != nil {
-		return 0, err
-	}
 	return s.w.Write(p)
+}
+
+func (s *stream) extend() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return errors.New("the daemon is stopping")
+	}
+	return s.deadline.SetWriteDeadline(time.Now().Add(streamPatience))
 }
 
 // watchful ends writing when ctx is done.
@@ -121,7 +140,7 @@ type watchful struct {
 }
 
 func (w watchful) Write(p []byte) (int, error) {
-	if err := context.Cause(w.ctx); err != nil {
+	if err := w.ctx.Err(); err != nil {
 		return 0, err
 	}
 	return w.w.Write(p)

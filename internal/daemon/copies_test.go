@@ -1,0 +1,233 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/store"
+)
+
+// ways returns the daemon itself and its client: both must do alike.
+func ways(t *testing.T, d *Daemon, dir string) map[string]Backend {
+	t.Helper()
+	c, err := Dial(t.Context(), filepath.Join(dir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return map[string]Backend{"daemon": d, "client": c}
+}
+
+// learnt feeds a daemon some mail and returns when all of it is learnt.
+func learnt(t *testing.T, d *Daemon, s *script, n int) {
+	t.Helper()
+	s.events <- opened
+	for i := range n {
+		flag := `\flagged`
+		if i%2 == 0 {
+			flag = "$junk"
+		}
+		s.events <- arrival(uint32(i+1), mail(i, "a@example.com", "some words"), flag)
+	}
+	s.events <- ingest.Cursor{Mailbox: "INBOX", UIDValidity: 1, UIDNext: uint32(n + 1), BacklogBefore: 1}
+	until(t, d, "the lessons", func(a AccountStatus) bool {
+		return a.Important+a.Ordinary == uint64(n) && a.Mailboxes[0].UIDNext == uint32(n+1)
+	})
+}
+
+// asStore opens what was backed up.
+func asStore(t *testing.T, data []byte) *store.Store {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "copy.db")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.OpenReadOnly(path, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func TestCopiesOfARunningDaemonHaveItsDigests(t *testing.T) {
+	dir := t.TempDir()
+	s := newScript()
+	d, _ := start(t, dir, s)
+	learnt(t, d, s, 30)
+	for name, b := range ways(t, d, dir) {
+		want, err := b.Digests(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var backup, export bytes.Buffer
+		if err := b.Backup(t.Context(), &backup); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		st, err := asStore(t, backup.Bytes()).Load("me")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if model, state := store.Digest(st); model != want[0].Model || state != want[0].State {
+			t.Errorf("%s: the backup has digests %s %s, want %+v", name, model, state, want)
+		}
+		if err := b.Export(t.Context(), "", &export); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		x, err := store.OpenExport(&export, t.TempDir(), store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x.Account != "me" || x.Model != want[0].Model || x.State != want[0].State {
+			t.Errorf("%s: the export has %s %s %s, want %+v", name, x.Account, x.Model, x.State, want)
+		}
+		if err := x.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := b.Export(t.Context(), "you", io.Discard); !errors.Is(err, ErrNoAccount) {
+			t.Errorf("%s: Export of no account: %v, want ErrNoAccount", name, err)
+		}
+		before := want
+		if _, err := b.Compact(t.Context()); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if after, err := b.Digests(t.Context()); err != nil || after[0] != before[0] {
+			t.Errorf("%s: after compacting %+v, %v; want %+v", name, after, err, before)
+		}
+		if v, err := b.Verify(t.Context()); err != nil || !v.OK {
+			t.Errorf("%s: %+v, %v", name, v, err)
+		}
+	}
+}
+
+// gate is a writer that waits for somebody to open it, after it got something.
+type gate struct {
+	begun chan struct{}
+	open  chan struct{}
+	once  bool
+}
+
+func (g *gate) Write(p []byte) (int, error) {
+	if !g.once {
+		g.once = true
+		close(g.begun)
+		<-g.open
+	}
+	return len(p), nil
+}
+
+func TestCompactDuringABackupIsRefusedAcrossTheSocketToo(t *testing.T) {
+	dir := t.TempDir()
+	s := newScript()
+	d, _ := start(t, dir, s)
+	learnt(t, d, s, 4)
+	for name, b := range ways(t, d, dir) {
+		g := &gate{begun: make(chan struct{}), open: make(chan struct{})}
+		ended := make(chan error, 1)
+		go func() { ended <- d.Backup(context.Background(), g) }()
+		<-g.begun
+		_, err := b.Compact(t.Context())
+		if !errors.Is(err, store.ErrBusy) || strings.Count(err.Error(), store.ErrBusy.Error()) != 1 {
+			t.Errorf("%s: %v, want ErrBusy, once", name, err)
+		}
+		// The account goes on meanwhile.
+		l, err := b.Learn(t.Context(), "", Teach{Label: "important", Messages: []Handed{{Name: name, HasContent: true, Content: mail(len(name), "b@example.com", name)}}})
+		if err != nil || l.Refused > 0 {
+			t.Errorf("%s: learning during a backup: %+v, %v", name, l, err)
+		}
+		close(g.open)
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A backup that nobody takes must not keep the daemon from stopping, and who
+// takes half of one must hear of it.
+func TestABackupBreaksOffWhenTheDaemonStops(t *testing.T) {
+	dir := t.TempDir()
+	s := newScript()
+	d, stop := start(t, dir, s)
+	learnt(t, d, s, 30)
+	// More than fits between the two ends of the socket.
+	for i := range 40 {
+		if err := d.store.Commit("filler", filled(t, d, i), store.Batch{Journal: [][]byte{make([]byte, 200_000)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	client := ways(t, d, dir)["client"]
+	g := &gate{begun: make(chan struct{}), open: make(chan struct{})}
+	ended := make(chan error, 1)
+	go func() { ended <- client.Backup(context.Background(), g) }()
+	<-g.begun
+	stop() // does not wait for the reader
+	close(g.open)
+	if err := <-ended; err == nil {
+		t.Error("half a backup was taken for a whole one")
+	}
+}
+
+// filled is the current state of an account that has no filter.
+func filled(t *testing.T, d *Daemon, n int) *store.State {
+	t.Helper()
+	st, err := d.store.Load("filler")
+	if err != nil {
+		t.Fatal(err)
+	}
+	st.Account.Messages = uint64(n + 1)
+	return st
+}
+
+// An account that came out of a backup is restored by its first commit, whoever
+// makes it, and by no second one.
+func TestARestoredAccountIsToldOnce(t *testing.T) {
+	dir := t.TempDir()
+	s := newScript()
+	d, stop := start(t, dir, s)
+	learnt(t, d, s, 4)
+	var backup bytes.Buffer
+	if err := d.Backup(t.Context(), &backup); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	fresh := filepath.Join(dir, "fresh")
+	if err := os.WriteFile(fresh, backup.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Replace(filepath.Join(dir, "store.db"), fresh, store.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for run, want := range []int{1, 1} {
+		s := newScript()
+		d, stop := start(t, dir, s)
+		if len(s.known) != 1 || !s.known[0].Restored {
+			t.Errorf("run %d: the source is told %+v, want a restored mailbox", run, s.known)
+		}
+		events := 0
+		for e, err := range d.store.Journal("me", 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if event, err := filter.Decode(e.Data); err != nil {
+				t.Fatal(err)
+			} else if _, ok := event.(*filter.Restored); ok {
+				events++
+			}
+		}
+		if events != want {
+			t.Errorf("run %d: %d restored events in the journal, want %d", run, events, want)
+		}
+		if v, err := d.Verify(t.Context()); err != nil || !v.OK {
+			t.Errorf("run %d: %+v, %v", run, v, err)
+		}
+		stop()
+	}
+}

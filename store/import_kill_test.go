@@ -1,0 +1,128 @@
+package store
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// runImporter imports the export beside the store again and again, and says so
+// each time.
+func runImporter(path string) int {
+	err := func() error {
+		data, err := os.Open(filepath.Join(filepath.Dir(path), "ann.export"))
+		if err != nil {
+			return err
+		}
+		for {
+			if _, err := data.Seek(0, io.SeekStart); err != nil {
+				return err
+			}
+			x, err := OpenExport(data, filepath.Dir(path), Options{})
+			if err != nil {
+				return err
+			}
+			s, err := Open(path, testOptions())
+			if err != nil {
+				return err
+			}
+			fmt.Println("ready")
+			if err := errors.Join(s.Import(x, "ann", true), s.Close(), x.Close()); err != nil {
+				return err
+			}
+			fmt.Println("imported")
+		}
+	}()
+	fmt.Fprintln(os.Stderr, err)
+	return 1
+}
+
+// Whenever an import is killed, the account is the one from before or the one
+// imported, whole, and the others are as they were.
+func TestKilledWhileImportingTheAccountIsOldOrNew(t *testing.T) {
+	data, _, _, _ := exported(t)
+	x := openExport(t, data)
+	s := openTest(t, tempStore(t), testOptions())
+	if err := s.Commit("ben", NewState(), Batch{Journal: [][]byte{{1}}}); err != nil {
+		t.Fatal(err)
+	}
+	old := NewState()
+	old.Account.Messages = 12
+	if err := s.Commit("ann", old, Batch{Journal: [][]byte{{1}}}); err != nil {
+		t.Fatal(err)
+	}
+	before := bothDigests(t, s)
+	var backup strings.Builder
+	if _, err := s.Backup(&backup); err != nil {
+		t.Fatal(err)
+	}
+	path := s.path
+	closeVerified(t, s)
+	if err := os.WriteFile(filepath.Join(filepath.Dir(path), "ann.export"), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	after := strings.Replace(before, strings.SplitAfter(before, "\n")[0], "ann "+x.Model+" "+x.State+"\n", 1)
+	if before == after {
+		t.Fatalf("nothing would change: %q", after)
+	}
+	r := rand.New(rand.NewPCG(9, 9))
+	was, is := 0, 0
+	for n := range 25 {
+		if err := os.WriteFile(path, []byte(backup.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cmd := other("importer", path)
+		stdout, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(stdout)
+		if !lines.Scan() || lines.Text() != "ready" {
+			t.Fatalf("the importer said %q and stopped: %s", lines.Text(), stderr.String())
+		}
+		if n%5 == 0 {
+			lines.Scan() // of the others some end it in the midst
+		}
+		time.Sleep(time.Duration(r.IntN(12_000)) * time.Microsecond)
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		imported := n%5 == 0
+		for lines.Scan() {
+			imported = imported || lines.Text() == "imported"
+		}
+		_ = cmd.Wait()
+		s, err := Open(path, testOptions())
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch got := bothDigests(t, s); {
+		case got == before && !imported:
+			was++
+		case got == after:
+			is++
+		default:
+			t.Errorf("the store has\n%swant\n%sor\n%s", got, before, after)
+		}
+		closeVerified(t, s)
+		if t.Failed() {
+			break
+		}
+	}
+	t.Logf("killed before the import counted %d times, after it %d times", was, is)
+	if is < 5 {
+		t.Error("imports that had ended were lost")
+	}
+}
