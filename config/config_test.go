@@ -137,7 +137,7 @@ func TestExampleIsUpToDateAndGivesTheDefaults(t *testing.T) {
 	if !reflect.DeepEqual(c.Accounts, []Account{want}) {
 		t.Errorf("got %+v\nwant %+v", c.Accounts, want)
 	}
-	if c.StateDir != "/home/me/.local/state/hinged" || c.Socket != "/run/user/1000/hinged.sock" {
+	if c.StateDir != "/home/me/.local/state/hinged" || c.Socket != "/home/me/.local/state/hinged/hinged.sock" {
 		t.Errorf("got state_dir %q and socket %q", c.StateDir, c.Socket)
 	}
 }
@@ -204,7 +204,7 @@ imap = {address = "localhost:143", tls = "none", username = "me", password_file 
 	}{
 		{"systemd names it", map[string]string{"STATE_DIRECTORY": "/var/lib/hinged:/var/lib/other", "HOME": "/root"},
 			"/var/lib/hinged", "/var/lib/hinged/hinged.sock", "/root/p"},
-		{"XDG names both", map[string]string{"XDG_STATE_HOME": "/s", "XDG_RUNTIME_DIR": "/r", "HOME": "/h"}, "/s/hinged", "/r/hinged.sock", "/h/p"},
+		{"a session directory is not for the socket, which a service must find, too", map[string]string{"XDG_STATE_HOME": "/s", "XDG_RUNTIME_DIR": "/r", "HOME": "/h"}, "/s/hinged", "/s/hinged/hinged.sock", "/h/p"},
 		{"only HOME", map[string]string{"HOME": "/h"}, "/h/.local/state/hinged", "/h/.local/state/hinged/hinged.sock", "/h/p"},
 		{"a relative XDG path is to be ignored", map[string]string{"XDG_STATE_HOME": "s", "HOME": "/h"}, "/h/.local/state/hinged", "/h/.local/state/hinged/hinged.sock", "/h/p"},
 	} {

@@ -16,7 +16,7 @@ type entry struct {
 // entries explains every key; a test sees to it that none is left out.
 var entries = map[string]entry{
 	"state_dir":  {"Where the state of all accounts is kept. Default: $STATE_DIRECTORY (set by systemd), else\n$XDG_STATE_HOME/hinged, else ~/.local/state/hinged. Relative paths begin at this file's directory.", true},
-	"socket":     {"The control socket, by which `hinged status` and the others reach the daemon.\nDefault: hinged.sock in $XDG_RUNTIME_DIR, else in the state directory.", true},
+	"socket":     {"The control socket, by which `hinged status` and the others reach the daemon.\nDefault: hinged.sock in the state directory.", true},
 	"log_level":  {"How much is logged: debug, info, warn or error.", false},
 	"log_format": {"How it is logged: text, json, or auto, which is text on a terminal, JSON otherwise.", false},
 

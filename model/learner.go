@@ -147,40 +147,46 @@ func New(s Spec, w *Weights) (Learner, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	l := linear{w: w, zero: s.Zero}
-	switch s.Kind {
-	case KindPerceptron:
-		return &perceptron{l}, nil
-	case KindMargin:
-		return &marginPerceptron{l, s.Margin}, nil
-	default:
-		return &passiveAggressive{l, s.Aggressiveness, s.Variant}, nil
-	}
+	return &linear{w, s}, nil
 }
 
-// linear is what every learner over explicit weights shares.
+// Update returns what a learner of s makes of a lesson on a vector that has that
+// score and squared norm, whatever w is: the step is for the caller to take. The
+// norm matters to passive-aggressive only.
+func (s Spec) Update(label Label, weight, score, squaredNorm float64) Update {
+	u := Update{Score: score, Mistake: s.Zero.Mistake(label, score), Loss: HingeLoss(label, score)}
+	switch s.Kind {
+	case KindPerceptron:
+		u.Step = s.perceptronStep(label, weight, u)
+	case KindMargin:
+		u.Step = s.marginStep(label, weight, u)
+	default:
+		u.Step = s.passiveAggressiveStep(label, weight, squaredNorm, u)
+	}
+	return u
+}
+
+// linear is every learner over explicit weights.
 type linear struct {
 	w    *Weights
-	zero Zero
+	spec Spec
 }
 
 func (l *linear) Score(x Vector) float64 { return l.w.Dot(x) }
 func (l *linear) Weights() *Weights      { return l.w }
 
-// judge scores a lesson before any step.
-func (l *linear) judge(e Lesson) Update {
-	score := l.w.Dot(e.Vector)
-	return Update{
-		Score:   score,
-		Mistake: l.zero.Mistake(e.Label, score),
-		Loss:    HingeLoss(e.Label, score),
+// Learn scores the lesson before any step, then takes the step. O(len(x)) time.
+func (l *linear) Learn(e Lesson) Update {
+	norm := 0.0
+	if l.spec.Kind == KindPassiveAggressive {
+		norm = e.Vector.SquaredNorm()
 	}
-}
-
-// step performs w ← w + a·x and notes a in u.
-func (l *linear) step(u *Update, a float64, x Vector) {
-	if a != 0 && len(x) > 0 {
-		u.Step = a
-		l.w.Add(a, x)
+	u := l.spec.Update(e.Label, e.Weight, l.w.Dot(e.Vector), norm)
+	if len(e.Vector) == 0 {
+		u.Step = 0 // there is nothing to move
 	}
+	if u.Step != 0 {
+		l.w.Add(u.Step, e.Vector)
+	}
+	return u
 }

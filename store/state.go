@@ -73,6 +73,10 @@ func NewState() *State {
 // account will get, as of its last commit or Load.
 func (s *State) JournalNext() uint64 { return max(s.at.journal, 1) }
 
+// LessonNext returns the order number that the next lesson of the account will
+// get, as of its last commit or Load.
+func (s *State) LessonNext() uint64 { return max(s.at.lesson, 1) }
+
 // TouchWeights notes that the weights of x's features changed (or were
 // deleted), so that the next commit writes their new values.
 func (s *State) TouchWeights(x model.Vector) {

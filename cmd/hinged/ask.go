@@ -12,7 +12,7 @@ import (
 )
 
 // errNotAnswered is returned when the owner ends a question with Ctrl-C or
-// Ctrl-D.
+// Ctrl-D, or a signal ends it.
 var errNotAnswered = errors.New("not answered: nothing was written")
 
 // asker asks questions on a terminal.
@@ -70,7 +70,7 @@ func (a *asker) line(ctx context.Context, prompt string, secret bool) (string, e
 	case <-ctx.Done():
 		restore()
 		fmt.Fprintln(a.out)
-		return "", ctx.Err()
+		return "", errNotAnswered
 	}
 }
 

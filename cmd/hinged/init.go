@@ -47,9 +47,9 @@ than that of the address, you are asked before the password goes there; --yes sa
 yes beforehand.`,
 		Example: `  $ hinged init
   E-mail address: ann@example.org
-  Found imap.example.org:993, by the SRV record of example.org.
+  Found imap.example.org:993, from the SRV record of example.org.
   Password for ann@example.org (not shown):
-    server     imap.example.org:993, TLS (the SRV record of example.org); login as ann@example.org
+    server     imap.example.org:993, TLS; login as ann@example.org
                it can IDLE, CONDSTORE, MOVE, UIDPLUS, SPECIAL-USE
     last year  5310 messages in INBOX; 412 answered, 37 starred, 120 unread
     …
@@ -140,7 +140,7 @@ func (s *initSession) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.say("Found %s, by %s.", server.Address, server.How)
+	s.say("Found %s, %s.", server.Address, server.How)
 	found, err := s.look(ctx, finder, server, w)
 	if err != nil {
 		return err
@@ -226,8 +226,9 @@ func (s *initSession) server(ctx context.Context, finder *setup.Finder, w *setup
 	return finder.Find(ctx, *w)
 }
 
-// passwordTries is how often a typed password is asked for.
-const passwordTries = 3
+// passwordTries is how often a typed password is asked for. Each may be tried
+// with two names, and many servers shut out whoever fails five times.
+const passwordTries = 2
 
 // look logs in and looks around, asking for the password where it was not given.
 func (s *initSession) look(ctx context.Context, finder *setup.Finder, server setup.Server, w setup.Wanted) (setup.Found, error) {
@@ -277,72 +278,33 @@ func (s *initSession) finish(w setup.Wanted, found setup.Found) error {
 	return nil
 }
 
-// files are the configuration and, before it, the password when it was typed.
+// files are what is to be written.
 func (s *initSession) files(w setup.Wanted, found *setup.Found) ([]setup.File, error) {
-	a := config.DefaultAccount()
-	a.Name = s.f.name
-	if a.Name == "" {
-		a.Name = setup.AccountName(w.Address)
+	p := setup.Plan{
+		Path: s.path, Address: w.Address, Auth: s.f.auth.value, Found: found,
+		Name: s.f.name, Marks: s.f.mark, Where: s.where,
 	}
-	a.Owner = []string{strings.ToLower(w.Address)}
-	a.TimeZone = setup.TimeZone()
-	a.IMAP.Address, a.IMAP.TLS, a.IMAP.Username = found.Server.Address, string(found.Server.TLS), found.Username
-	a.IMAP.Auth = s.f.auth.value
-	if s.f.caFile != "" {
+	for from, to := range map[*string]*string{&s.f.caFile: &p.CAFile, &s.f.stateDir: &p.StateDir} {
+		if *from == "" {
+			continue
+		}
 		var err error
-		if a.IMAP.CAFile, err = filepath.Abs(s.f.caFile); err != nil {
+		if *to, err = filepath.Abs(*from); err != nil {
 			return nil, err
 		}
 	}
-	starter := config.Starter{StateDir: s.stateDir(), Found: found.Lines()}
-	if len(s.f.mark) > 0 {
-		a.Mark = s.f.mark
-	} else {
-		a.Mark, a.Shadow = []string{found.Suggest.Mark}, found.Suggest.Shadow
-		starter.WhyMark = []string{found.Suggest.Why}
-		if found.Suggest.Instead != "" {
-			starter.WhyMark = append(starter.WhyMark, "Instead: "+found.Suggest.Instead)
-		}
-	}
-	// The service that gets a credential is another user, and there is no secret
-	// in the file.
-	mode := fs.FileMode(0o600)
-	a.IMAP.Password = s.where
-	secretFile := "password"
 	if s.f.credential != "" {
-		mode = 0o644
-		a.IMAP.Password = config.Password{Credential: s.f.credential}
-		secretFile = s.f.credential
+		p.Where = config.Password{Credential: s.f.credential}
 	}
-	var files []setup.File
 	if s.typed {
-		files = append(files, setup.File{Path: filepath.Join(filepath.Dir(s.path), secretFile), Data: []byte(s.secret + "\n"), Mode: 0o600})
-		if s.f.credential == "" {
-			a.IMAP.Password = config.Password{File: secretFile}
-		}
+		p.Secret = s.secret
 	}
-	starter.Account = a
-	data, err := starter.Encode()
+	files, err := p.Files()
 	var wrong *config.Error
 	if errors.As(err, &wrong) {
 		return nil, misuse(s.cmd, "that would make a configuration with mistakes: %s", wrong.Mistakes[0])
 	}
-	return append(files, setup.File{Path: s.path, Data: data, Mode: mode}), err
-}
-
-// stateDir returns the directory to write down; "" leaves it to the default,
-// which for root alone would be the wrong one.
-func (s *initSession) stateDir() string {
-	switch {
-	case s.f.stateDir != "":
-		if dir, err := filepath.Abs(s.f.stateDir); err == nil {
-			return dir
-		}
-		return s.f.stateDir
-	case os.Geteuid() == 0 && strings.HasPrefix(s.path, "/etc/"):
-		return "/var/lib/hinged"
-	}
-	return ""
+	return files, err
 }
 
 // tell prints what was found, what was written and what comes next.
@@ -367,7 +329,11 @@ func (s *initSession) tell(w io.Writer, done Initialised) {
 		if c, _, err := s.cmd.Root().Find([]string{verb}); err != nil || c.Name() != verb {
 			continue
 		}
-		fmt.Fprintf(w, "  %-36s  %s\n", "hinged "+step.command+flag, step.what)
+		if flag == "" {
+			fmt.Fprintf(w, "  hinged %-21s  %s\n", step.command, step.what)
+		} else {
+			fmt.Fprintf(w, "  hinged %s%s\n      %s\n", step.command, flag, step.what)
+		}
 	}
 	if s.f.credential != "" {
 		fmt.Fprintf(w, "\nFor the service: systemctl edit hinged, and there\n  [Service]\n  LoadCredential=%s:%s\n",

@@ -131,9 +131,9 @@ none does. Exit code 0 is success, 1 a failure, 64 a mistake on the command line
 	root.SuggestionsMinimumDistance = 2
 	root.SetFlagErrorFunc(unreadFlag)
 	root.SetHelpCommand(helpCommand())
-	root.AddCommand(runCommand(), statusCommand(), evalCommand(), classifyCommand(), explainCommand(), digestCommand(), verifyCommand(), versionCommand(), bootstrapCommand())
+	root.AddCommand(runCommand(), statusCommand(), evalCommand(), classifyCommand(), explainCommand(), digestCommand(), verifyCommand(), boundCommand(), versionCommand())
 	root.AddCommand(learnCommand(), pauseCommand(), resumeCommand())
-	root.AddCommand(demoCommand(), initCommand(), checkCommand())
+	root.AddCommand(demoCommand(), initCommand(), checkCommand(), bootstrapCommand())
 	root.AddCommand(completionCommand(), configTopic())
 	root.AddCommand(backupCommand(), restoreCommand(), compactCommand(), exportCommand(), importCommand())
 	root.AddCommand(manualCommands()...)

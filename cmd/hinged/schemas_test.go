@@ -33,6 +33,7 @@ import (
 // writes docs/json, and a line "schema VERB stdout" after the verb's --json in
 // testdata/VERB.txt checks what it really prints.
 var schemas = []schema{
+	{verb: "bound", value: daemon.Bound{}},
 	{verb: "bootstrap", value: daemon.Bootstrapped{}},
 	{verb: "check", value: setup.Report{}},
 	{verb: "classify", value: daemon.Classified{}, lines: true},

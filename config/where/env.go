@@ -40,13 +40,7 @@ func (e Env) StateDir() string {
 	return ""
 }
 
-// Socket returns the control socket where the file names none.
-func (e Env) Socket(stateDir string) string {
-	const name = "hinged.sock"
-	if e.Getenv("STATE_DIRECTORY") == "" {
-		if dir := e.Getenv("XDG_RUNTIME_DIR"); isAbs(dir) {
-			return join(dir, name)
-		}
-	}
-	return join(stateDir, name)
-}
+// Socket returns the control socket where the file names none. It is beside the
+// state, whatever the session: the daemon of a service and the verbs of a shell
+// differ in $XDG_RUNTIME_DIR, and two daemons of one user would share it.
+func (Env) Socket(stateDir string) string { return join(stateDir, "hinged.sock") }

@@ -10,12 +10,12 @@ func TestTheSocketIsFoundByTheKeysBeforeTheFirstTable(t *testing.T) {
 	vars := map[string]string{"HOME": "/home/me", "XDG_RUNTIME_DIR": "/run/user/1000"}
 	env := Env{func(name string) string { return vars[name] }, "/etc/hinged"}
 	for _, tt := range []struct{ file, want string }{
-		{"", "/run/user/1000/hinged.sock"},
+		{"", "/home/me/.local/state/hinged/hinged.sock"},
 		{"socket = 's'", "/etc/hinged/s"},
 		{"# a\n\n  state_dir = 'x'\r\nsocket\t=\t\"a\"\t# b\n [[account]]\nsocket = 'no'", "/etc/hinged/a"},
-		{"[[account]]\nsocket = 'no'", "/run/user/1000/hinged.sock"},
+		{"[[account]]\nsocket = 'no'", "/home/me/.local/state/hinged/hinged.sock"},
 		{"socket = '~/s'", "/home/me/s"},
-		{"socket = ''", "/run/user/1000/hinged.sock"},
+		{"socket = ''", "/home/me/.local/state/hinged/hinged.sock"},
 		{"a.socket = 'no'\nsocket = '~/s'", ""},
 		{"socket = \"\\u0061\"", ""},
 		{"socket = \"\"\"\na\"\"\"", ""},

@@ -94,8 +94,15 @@ func (p *Probe) Login(ctx context.Context) error {
 	if p.o.Password == nil {
 		return ErrNoPassword
 	}
+	usual := p.o.CommandTimeout
+	p.o.CommandTimeout *= loginPatience
+	defer func() { p.o.CommandTimeout = usual }()
 	return p.s.enter(ctx)
 }
+
+// loginPatience is how many times Options.CommandTimeout a login may take:
+// servers let those wait that were refused before, Dovecot up to 15 seconds.
+const loginPatience = 4
 
 // Close breaks the connection.
 func (p *Probe) Close() { p.s.close() }

@@ -58,6 +58,7 @@ type account struct {
 	gone     chan struct{} // closed when the writer has ended
 	report   atomic.Pointer[AccountStatus]
 	problem  atomic.Pointer[string]
+	past     hindsight
 
 	// ---
 	filter  *filter.Filter

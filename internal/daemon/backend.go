@@ -27,6 +27,8 @@ type Backend interface {
 	ExplainMail(ctx context.Context, account string, raw []byte) (Explanation, error)
 	Classify(ctx context.Context, account string, raw []byte) (Classified, error)
 	Verify(ctx context.Context) (Verified, error)
+	// Bound compares the mistakes of an account's lesson log with their ceiling.
+	Bound(ctx context.Context, account string) (Bound, error)
 	// Pause switches an account off, durably: no connection, no mark, no lesson.
 	Pause(ctx context.Context, account string) (Switched, error)
 	// Resume ends a pause; the account catches up as after having been away.

@@ -55,6 +55,9 @@ func (d *Daemon) handler(stop context.Context) http.Handler {
 	mux.HandleFunc("GET /v1/status", answer(func(r *http.Request) (Status, error) { return d.Status(r.Context()) }))
 	mux.HandleFunc("GET /v1/digests", answer(func(r *http.Request) ([]Digest, error) { return d.Digests(r.Context()) }))
 	mux.HandleFunc("GET /v1/verify", answer(func(r *http.Request) (Verified, error) { return d.Verify(r.Context()) }))
+	mux.HandleFunc("GET /v1/bound", answer(func(r *http.Request) (Bound, error) {
+		return d.Bound(r.Context(), r.URL.Query().Get("account"))
+	}))
 	mux.HandleFunc("GET /v1/explain", answer(func(r *http.Request) (Explanation, error) {
 		q := r.URL.Query()
 		return d.Explain(r.Context(), q.Get("account"), q.Get("message"))

@@ -9,8 +9,8 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// Ceiling is a certified upper bound on the mistakes of a play, found in
-// hindsight from all of its lessons; see model.Ceiling.
+// Ceiling is a certified upper bound on a learner's mistakes, found in hindsight
+// from all of its lessons; see model.Ceiling.
 type Ceiling struct {
 	// Ceiling is the most mistakes that the learner can have made on these
 	// lessons. Absent where no theorem covers them.
@@ -43,16 +43,16 @@ func (j *judge) learnt(r filter.Result, now store.MessageKey, x model.Vector) er
 	return nil
 }
 
-// ceiling searches.
-func (j *judge) ceiling() (c Ceiling) {
+// FindCeiling searches on in h.
+func FindCeiling(h *model.Hindsight) (Ceiling, model.Ceiling) {
 	start := time.Now()
-	j.hindsight.Displace(j.filter.State().Account.Displaced)
-	found := j.hindsight.Ceiling()
+	var c Ceiling
+	found := h.Ceiling()
 	if c.NoCeiling = found.Reason; found.Reason == "" {
 		c.Ceiling, c.Bound, c.BoundGap = &found.Mistakes, &found.Bound, &found.Gap
 	}
 	c.CeilingSeconds = time.Since(start).Seconds()
-	return c
+	return c, found
 }
 
 // String is the line of the table.

@@ -382,7 +382,8 @@ func (j *judge) result(took time.Duration) *Result {
 	r.Feedback = j.feedback
 	r.Learner = learnerResult(j.filter.Options().Learner)
 	r.ModelDigest, r.Digest = store.Digest(st)
-	r.Ceiling = j.ceiling()
+	j.hindsight.Displace(st.Account.Displaced)
+	r.Ceiling, _ = FindCeiling(j.hindsight)
 	return &r
 }
 

@@ -38,6 +38,7 @@ type Checker struct {
 
 	report Report
 	client *daemon.Client // nil: no daemon runs
+	dial   func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // Run makes all tests. Nothing it tests makes it fail; the error says that there
@@ -49,6 +50,9 @@ func (c *Checker) Run(ctx context.Context) (Report, error) {
 	}
 	if c.Patience == 0 {
 		c.Patience = patience
+	}
+	if c.dial == nil {
+		c.dial = (&net.Dialer{Timeout: c.Patience}).DialContext
 	}
 	var accounts []*config.Account
 	var names []string
@@ -166,7 +170,7 @@ func (c *Checker) account(ctx context.Context, a *config.Account) {
 		return
 	}
 	o.CommandTimeout = c.Patience
-	o.Dial = (&net.Dialer{Timeout: c.Patience}).DialContext
+	o.Dial = c.dial
 	if !c.name(ctx, a, o.Address) {
 		return
 	}
@@ -285,7 +289,11 @@ func (c *Checker) folders(ctx context.Context, a *config.Account, p *imap.Probe)
 			uses = append(uses, use)
 		}
 	}
-	c.add(OK, a.Name, "folders", "", "%s: %s", count(len(names), "folder"), orNothing(uses))
+	known := "none with a known use"
+	if len(uses) > 0 {
+		known = strings.Join(uses, ", ")
+	}
+	c.add(OK, a.Name, "folders", "", "%s: %s", count(len(names), "folder"), known)
 	if !roles[ingest.RoleSent] {
 		c.add(Warn, a.Name, "folders", `give the folder of sent mail its special use on the server, or name it "Sent"`,
 			"there is no folder of sent mail, so an answer is seen only where the mail program sets \\Answered")

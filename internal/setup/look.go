@@ -163,7 +163,7 @@ func (f *Found) Lines() []string {
 	var out []string
 	line := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	protection := map[imap.TLSMode]string{imap.TLSImplicit: "TLS", imap.TLSStart: "STARTTLS", imap.TLSNone: "in the clear"}
-	line("server     %s, %s (%s); login as %s", f.Server.Address, protection[f.Server.TLS], f.Server.How, f.Username)
+	line("server     %s, %s, %s; login as %s", f.Server.Address, f.Server.How, protection[f.Server.TLS], f.Username)
 	var missing []string
 	for _, c := range useful {
 		if !slices.Contains(f.Capabilities, c) && c != "X-GM-EXT-1" {

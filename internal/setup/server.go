@@ -37,7 +37,7 @@ type Wanted struct {
 type Server struct {
 	Address string       `json:"address"` // host:port
 	TLS     imap.TLSMode `json:"tls"`     // tls, starttls or none
-	How     string       `json:"how"`     // how it was found
+	How     string       `json:"how"`     // how it was found, as in "by its usual name"
 }
 
 // Resolver looks up names; *net.Resolver is one.
@@ -136,7 +136,7 @@ func (f *Finder) candidates(ctx context.Context, w Wanted) ([]candidate, error) 
 			if host == "" {
 				continue // "." says that there is no such service
 			}
-			add(host, int(r.Port), service.mode, "the SRV record of "+domain, !inside(host, domain))
+			add(host, int(r.Port), service.mode, "from the SRV record of "+domain, !inside(host, domain))
 		}
 	}
 	for _, mode := range []struct {
@@ -144,14 +144,14 @@ func (f *Finder) candidates(ctx context.Context, w Wanted) ([]candidate, error) 
 		port int
 	}{{imap.TLSImplicit, 993}, {imap.TLSStart, 143}} {
 		for _, host := range []string{"imap." + domain, "mail." + domain} {
-			add(host, mode.port, mode.mode, "its usual name", false)
+			add(host, mode.port, mode.mode, "by its usual name", false)
 		}
 	}
 	for _, mode := range []struct {
 		mode imap.TLSMode
 		port int
 	}{{imap.TLSImplicit, 993}, {imap.TLSStart, 143}, {imap.TLSNone, 143}} {
-		add("localhost", mode.port, mode.mode, "it runs on this machine", false)
+		add("localhost", mode.port, mode.mode, "on this machine", false)
 	}
 	if w.TLS == "" {
 		return list, nil
@@ -201,7 +201,7 @@ func named(w Wanted) ([]candidate, error) {
 		case w.TLS == "" && at != usual && (at == "993" || at == "143"):
 			continue // the port tells
 		}
-		list = append(list, candidate{Server: Server{net.JoinHostPort(host, at), mode, "you named it"}})
+		list = append(list, candidate{Server: Server{net.JoinHostPort(host, at), mode, "named by you"}})
 	}
 	return list, nil
 }

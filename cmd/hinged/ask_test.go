@@ -1,0 +1,240 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"golang.org/x/term"
+
+	"github.com/hinged/hinged/config"
+	"github.com/hinged/hinged/internal/testkit"
+)
+
+// sitting is a person at a terminal in which hinged runs.
+type sitting struct {
+	t    *testing.T
+	tty  *os.File
+	cmd  *exec.Cmd
+	done chan struct{} // closed when the terminal has said its last
+
+	mu   sync.Mutex
+	said bytes.Buffer
+}
+
+func sit(t *testing.T, args ...string) *sitting {
+	t.Helper()
+	s := &sitting{t: t, cmd: exec.Command("hinged", args...), done: make(chan struct{})}
+	var err error
+	if s.tty, err = pty.Start(s.cmd); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(s.done)
+		buf := make([]byte, 1024)
+		for {
+			n, err := s.tty.Read(buf)
+			s.mu.Lock()
+			s.said.Write(buf[:n])
+			s.mu.Unlock()
+			if err != nil {
+				return // the other end is closed
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		_ = s.cmd.Process.Kill()
+		_ = s.tty.Close()
+		<-s.done
+	})
+	return s
+}
+
+func (s *sitting) screen() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.said.String()
+}
+
+// answer waits for a question, the nth time it is asked, and types.
+func (s *sitting) answer(question string, nth int, typed string) {
+	s.t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); strings.Count(s.screen(), question) < nth; time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("%q was not asked %d times:\n%s", question, nth, s.screen())
+		}
+	}
+	if _, err := s.tty.WriteString(typed); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// end waits for the end and returns the exit code.
+func (s *sitting) end() int {
+	s.t.Helper()
+	err := s.cmd.Wait()
+	<-s.done
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		s.t.Fatal(err)
+	}
+	return s.cmd.ProcessState.ExitCode()
+}
+
+func TestInitAsksForAddressAndPasswordAndShowsNoPassword(t *testing.T) {
+	tries := 0 // one connection after the other
+	f := testkit.StartFake(t, func(f *testkit.Fake) {
+		f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
+			if cmd.Name != "AUTHENTICATE" {
+				return false
+			}
+			// The first password is refused for both names that are tried.
+			if tries++; tries > 2 {
+				return false
+			}
+			c.Line("%s NO [AUTHENTICATIONFAILED] no", cmd.Tag)
+			return true
+		}
+	})
+	path := filepath.Join(t.TempDir(), "conf", "hinged.toml")
+	s := sit(t, "init", "--server", f.Addr, "--tls", "none", "--config", path)
+	s.answer("E-mail address: ", 1, "owner@exampel\x7f\x7fle.org\r")
+	s.answer("(not shown): ", 1, "daffodil\r")
+	s.answer("(not shown): ", 2, "tulip\r")
+	if code := s.end(); code != exitOK {
+		t.Fatalf("exit code %d:\n%s", code, s.screen())
+	}
+	screen := s.screen()
+	if strings.Contains(screen, "tulip") || strings.Contains(screen, "daffodil") {
+		t.Errorf("a password is on the screen:\n%s", screen)
+	}
+	for _, want := range []string{"Password for owner@example.org", "the server refused the login", "Wrote " + path + " and password beside it", "hinged check"} {
+		if !strings.Contains(screen, want) {
+			t.Errorf("%q is not on the screen:\n%s", want, screen)
+		}
+	}
+	c, err := config.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := c.Accounts[0]
+	secret, err := a.IMAP.ReadPassword(t.Context())
+	if err != nil || secret != "tulip" || a.IMAP.Username != "owner@example.org" || a.Name != "owner" {
+		t.Errorf("got %+v, password read: %v", a, err)
+	}
+	for _, file := range []string{path, a.IMAP.File} {
+		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", file, info.Mode(), err)
+		}
+	}
+	if filepath.Dir(a.IMAP.File) != filepath.Dir(path) {
+		t.Errorf("the password is in %s", a.IMAP.File)
+	}
+}
+
+// TestTheTerminalIsLeftAsItWas looks at the terminal's modes, echo among them.
+func TestTheTerminalIsLeftAsItWas(t *testing.T) {
+	f := testkit.StartFake(t, nil)
+	for name, end := range map[string]func(*exec.Cmd, *os.File) error{
+		"answered":  func(_ *exec.Cmd, keys *os.File) error { _, err := keys.WriteString("tulip\r"); return err },
+		"Ctrl-C":    func(_ *exec.Cmd, keys *os.File) error { _, err := keys.WriteString("tul\x03"); return err },
+		"Ctrl-D":    func(_ *exec.Cmd, keys *os.File) error { _, err := keys.WriteString("\x04"); return err },
+		"interrupt": func(c *exec.Cmd, _ *os.File) error { return c.Process.Signal(os.Interrupt) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			keys, terminal, err := pty.Open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer keys.Close()
+			defer terminal.Close()
+			before, err := term.GetState(int(terminal.Fd()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command("hinged", "init", "--address", "owner@example.org", "--server", f.Addr, "--tls", "none", "--config", filepath.Join(t.TempDir(), "hinged.toml"))
+			cmd.Stdin = terminal
+			screen, err := cmd.StderrPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			said := ""
+			for buf := make([]byte, 256); !strings.Contains(said, "(not shown): "); {
+				n, err := screen.Read(buf)
+				if said += string(buf[:n]); err != nil {
+					t.Fatalf("%v after %q", err, said)
+				}
+			}
+			if during, err := term.GetState(int(terminal.Fd())); err != nil || reflect.DeepEqual(during, before) {
+				t.Errorf("the terminal shows what is typed: %v", err)
+			}
+			if err := end(cmd, keys); err != nil {
+				t.Fatal(err)
+			}
+			_, _ = io.Copy(io.Discard, screen)
+			if err := cmd.Wait(); (err == nil) != (name == "answered") {
+				t.Errorf("it ended with %v", err)
+			}
+			if after, err := term.GetState(int(terminal.Fd())); err != nil || !reflect.DeepEqual(after, before) {
+				t.Errorf("the terminal was %+v and is %+v, %v", before, after, err)
+			}
+		})
+	}
+}
+
+func TestInitGivesUpCleanly(t *testing.T) {
+	f := testkit.StartFake(t, func(f *testkit.Fake) {
+		f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
+			if cmd.Name == "AUTHENTICATE" {
+				c.Line("%s NO [AUTHENTICATIONFAILED] no", cmd.Tag)
+			}
+			return cmd.Name == "AUTHENTICATE"
+		}
+	})
+	start := func(t *testing.T) (s *sitting, dir string) {
+		dir = filepath.Join(t.TempDir(), "conf")
+		return sit(t, "init", "--address", "owner@example.org", "--server", f.Addr, "--tls", "none", "--config", filepath.Join(dir, "hinged.toml")), dir
+	}
+	gone := func(t *testing.T, s *sitting, dir string, code int, words string) {
+		t.Helper()
+		if got := s.end(); got != code || !strings.Contains(s.screen(), words) {
+			t.Errorf("exit code %d, want %d and %q:\n%s", got, code, words, s.screen())
+		}
+		if _, err := os.Stat(dir); err == nil {
+			t.Error("something was written")
+		}
+	}
+	t.Run("Ctrl-C", func(t *testing.T) {
+		s, dir := start(t)
+		s.answer("(not shown): ", 1, "tul\x03")
+		gone(t, s, dir, exitFailed, "not answered: nothing was written")
+	})
+	t.Run("a signal, and the terminal is as it was", func(t *testing.T) {
+		s, dir := start(t)
+		s.answer("(not shown): ", 1, "tul")
+		if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		gone(t, s, dir, exitFailed, "not answered")
+	})
+	t.Run("two wrong passwords", func(t *testing.T) {
+		s, dir := start(t)
+		for n := 1; n <= 2; n++ {
+			s.answer("(not shown): ", n, "daffodil\r")
+		}
+		gone(t, s, dir, exitFailed, "app password")
+	})
+}

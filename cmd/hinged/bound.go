@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hinged/hinged/internal/daemon"
+)
+
+func boundCommand() *cobra.Command {
+	var path, account string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "bound",
+		Short: "Compare the learner's mistakes with the most that theory allows",
+		Long: `Compare the mistakes that the learner made with a proven ceiling on them. The
+ceiling is a theorem about the lessons, in hindsight: the better some fixed
+weights would have done on all of them, the fewer mistakes the learner can have
+made. It says nothing of mail to come.
+
+A mistake is a lesson on which the score was on the wrong side of 0, or 0; it has
+nothing to do with the threshold. The gap is how far the search for the best
+weights may have been from its end. Where no theorem covers what was learnt, the
+answer is "none", and why. The lessons are those that the store still has.`,
+		Example: `  $ hinged bound
+  me: lessons 1 to 6883, passive-aggressive
+    mistakes      567, hinge loss 1601.2
+    ceiling       at most 2071 mistakes on these lessons; bound 2072.0, gap 0.27 (found in 0.1 s)
+    best weights  distance 24.113, loss 311.402; longest vector 1.000, displaced 0.000`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			b, err := ask(cmd.Context(), path, func(b daemon.Backend) (daemon.Bound, error) { return b.Bound(cmd.Context(), account) })
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), b)
+			}
+			return printBound(cmd.OutOrStdout(), b)
+		},
+	}
+	configFlag(c, &path)
+	accountFlag(c, &account)
+	jsonFlag(c, &asJSON, "JSON")
+	return c
+}
+
+func printBound(w io.Writer, b daemon.Bound) error {
+	if b.Lessons == 0 {
+		_, err := fmt.Fprintf(w, "%s: no lessons yet\n", b.Account)
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintf(t, "%s: lessons %d to %d, %s\n", b.Account, b.FirstLesson, b.FirstLesson+uint64(b.Lessons)-1, b.Learner)
+	fmt.Fprintf(t, "  mistakes\t%d, hinge loss %.1f\n", b.Mistakes, b.HingeLoss)
+	fmt.Fprintf(t, "  ceiling\t%s\n", b.Ceiling)
+	if b.NoCeiling == "" {
+		fmt.Fprintf(t, "  best weights\tdistance %.3f, loss %.3f; longest vector %.3f, displaced %.3f\n", b.Distance, b.Loss, b.Radius, b.Displaced)
+	}
+	return t.Flush()
+}

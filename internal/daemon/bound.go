@@ -1,0 +1,211 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+
+	"github.com/hinged/hinged/internal/evaluate"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// Bound compares an account's mistakes with the most that theory allows.
+type Bound struct {
+	// Account is its name.
+	Account string `json:"account"`
+	// Learner is its kind: perceptron, margin or passive-aggressive.
+	Learner string `json:"learner"`
+	// FirstLesson is the number of the first lesson that it is about: the first
+	// that the lesson log still has.
+	FirstLesson uint64 `json:"first_lesson"`
+	// Lessons is how many it is about.
+	Lessons int `json:"lessons"`
+	// Mistakes are lessons on which the score was on the wrong side of 0, or 0.
+	Mistakes uint64 `json:"mistakes"`
+	// HingeLoss is summed over the lessons.
+	HingeLoss float64 `json:"hinge_loss"`
+	// Ceiling on the mistakes.
+	evaluate.Ceiling
+	// Radius is the length of the longest vector (R).
+	Radius float64 `json:"radius"`
+	// Distance is that of the best weights in hindsight (u) from those before the
+	// first lesson.
+	Distance float64 `json:"distance"`
+	// Loss is that of the best weights in hindsight, summed as the bound does it.
+	Loss float64 `json:"loss"`
+	// Displaced is how far the weights were moved by other things than lessons (D).
+	Displaced float64 `json:"displaced"`
+}
+
+// keepHindsight bounds the memory that lessons take between two questions.
+const keepHindsight = 64 << 20
+
+// hindsight keeps an account's lessons from one question for the ceiling to the
+// next, so that only the new ones have to be read. It works from what is
+// committed, off the writer goroutine. Safe for concurrent use.
+type hindsight struct {
+	mu      sync.Mutex
+	spec    model.Spec
+	first   uint64 // lesson
+	next    uint64
+	lessons *model.Hindsight
+	// again learns the lessons once more, from the base: a score that comes out
+	// otherwise than it was logged would make a ceiling of these lessons one of
+	// another learner's. nil once weights were displaced, which the lesson log
+	// does not tell the place of.
+	again     model.Learner
+	start     float64 // D at the base
+	displaced float64 // D that lessons was told of
+	mistakes  uint64
+	loss      float64
+}
+
+// present is what hindsight needs of an account's committed state.
+type present struct {
+	spec      model.Spec
+	next      uint64 // number that the next lesson gets
+	displaced float64
+}
+
+func presentOf(f *filter.Filter) present {
+	st := f.State()
+	return present{f.Options().Learner, st.LessonNext(), st.Account.Displaced}
+}
+
+// bound reads what is new in the lesson log and searches on.
+func (h *hindsight) bound(ctx context.Context, s *store.Store, account string, now present) (Bound, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	err := errStale
+	if h.lessons != nil && h.spec == now.spec {
+		err = h.read(ctx, s, account, now)
+	}
+	if errors.Is(err, errStale) || errors.Is(err, store.ErrTrimmed) {
+		if err = h.begin(s, account, now); err == nil {
+			err = h.read(ctx, s, account, now)
+		}
+	}
+	if err != nil {
+		h.lessons = nil
+		return Bound{}, fmt.Errorf("reading the lessons of account %s: %w", account, err)
+	}
+	b := Bound{
+		Account: account, Learner: string(h.spec.Kind), FirstLesson: h.first, Lessons: int(h.next - h.first),
+		Mistakes: h.mistakes, HingeLoss: h.loss,
+	}
+	var c model.Ceiling
+	b.Ceiling, c = evaluate.FindCeiling(h.lessons)
+	b.Radius, b.Distance, b.Loss, b.Displaced = c.Radius, c.Distance, c.Loss, c.Displaced
+	if h.lessons.Bytes() > keepHindsight {
+		h.lessons, h.again = nil, nil
+	}
+	return b, nil
+}
+
+// errStale is returned when what was kept does not lead to what is asked for.
+var errStale = errors.New("kept lessons are of no use")
+
+// begin starts over from the base.
+func (h *hindsight) begin(s *store.Store, account string, now present) error {
+	base, _, err := s.Base(account)
+	if err != nil {
+		return err
+	}
+	first := base.LessonNext()
+	h.spec, h.first, h.next = now.spec, first, first
+	h.start, h.displaced, h.mistakes, h.loss = base.Account.Displaced, 0, 0, 0
+	h.lessons = model.NewHindsight(now.spec, base.Weights)
+	h.again, err = model.New(now.spec, base.Weights)
+	return err
+}
+
+// read adds the lessons from next up to now.
+func (h *hindsight) read(ctx context.Context, s *store.Store, account string, now present) error {
+	if d := now.displaced - h.start; d != h.displaced {
+		h.again = nil
+		if d < h.displaced {
+			return errStale
+		}
+		h.lessons.Displace(d - h.displaced)
+		h.displaced = d
+	}
+	if now.next <= h.next {
+		return nil
+	}
+	vectors := newVectors(s, account)
+	for l, err := range s.Lessons(account, h.next) {
+		switch {
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case l.Order >= now.next:
+			return nil
+		}
+		features, err := vectors.Features(l.Message)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			h.lessons.Refuse(fmt.Sprintf("the features of lesson %d are no longer kept", l.Order))
+		case err != nil:
+			return err
+		default:
+			h.add(model.Lesson{Vector: features.Vector(), Label: l.Label, Weight: l.Weight}, l)
+		}
+		if h.spec.Zero.Mistake(l.Label, l.Score) {
+			h.mistakes++
+		}
+		h.loss += model.HingeLoss(l.Label, l.Score)
+		h.next = l.Order + 1
+	}
+	if h.next != now.next {
+		return errStale
+	}
+	return nil
+}
+
+// add adds one lesson, and sees that this learner was its learner.
+func (h *hindsight) add(e model.Lesson, logged store.Lesson) {
+	step := 0.0
+	if len(e.Vector) > 0 {
+		step = h.spec.Update(e.Label, e.Weight, logged.Score, e.Vector.SquaredNorm()).Step
+	}
+	if step != logged.Step {
+		h.lessons.Refuse(fmt.Sprintf("lesson %d was learnt with other settings than those of now", logged.Order))
+	}
+	if h.again != nil && h.again.Learn(e).Score != logged.Score {
+		h.lessons.Refuse(fmt.Sprintf("lesson %d had another score than the lessons before it lead to", logged.Order))
+	}
+	h.lessons.Add(e)
+}
+
+// Bound implements Backend.
+func (d *Daemon) Bound(ctx context.Context, name string) (Bound, error) {
+	a, err := d.account(name)
+	if err != nil {
+		return Bound{}, err
+	}
+	var now present
+	if err := a.do(ctx, func() error { now = presentOf(a.filter); return nil }); err != nil {
+		return Bound{}, err
+	}
+	return a.past.bound(ctx, a.store, a.opts.Name, now)
+}
+
+// Bound implements Backend.
+func (o *Offline) Bound(ctx context.Context, account string) (Bound, error) {
+	name, f, err := o.named(account)
+	if err != nil {
+		return Bound{}, err
+	}
+	return new(hindsight).bound(ctx, o.store, name, presentOf(f))
+}
+
+// Bound implements Backend.
+func (c *Client) Bound(ctx context.Context, account string) (Bound, error) {
+	return call[Bound](ctx, c, http.MethodGet, "/v1/bound", url.Values{"account": {account}}, nil)
+}

@@ -1,0 +1,168 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// open runs a daemon with options of the test's own, until stop.
+func open(t *testing.T, dir string, o filter.Options, so store.Options) (d *Daemon, stop func()) {
+	t.Helper()
+	so.NoSync = true
+	d, err := New(Options{
+		StorePath: filepath.Join(dir, "store.db"), Socket: filepath.Join(dir, "s"), Version: "test", Store: so,
+		Accounts: []AccountOptions{{Name: "me", Filter: o, NewSource: func([]ingest.Known) (ingest.Source, error) { return newScript(), nil }}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- d.Run(ctx) }()
+	return d, func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// lessons teaches n messages, from number first on: every third is important, and
+// every fifth is labelled against the rule, so that there are always mistakes.
+func lessons(t *testing.T, b Backend, first, n int) {
+	t.Helper()
+	for i := first; i < first+n; i++ {
+		label, from, words := "ordinary", fmt.Sprintf("shop%d@example.com", i%4), fmt.Sprint("offer ", i, " sale ", i%7)
+		if i%3 == 0 {
+			label, from, words = "important", "boss@example.com", fmt.Sprint("urgent file ", i%5)
+		}
+		if i%5 == 4 {
+			label = map[string]string{"ordinary": "important", "important": "ordinary"}[label]
+		}
+		out, err := b.Learn(context.Background(), "", Teach{Label: label, Messages: []Handed{{Name: fmt.Sprint(i), Content: mail(5000+i, from, words), HasContent: true}}})
+		if err != nil || out.Learnt != 1 {
+			t.Fatalf("lesson %d: %+v, %v", i, out, err)
+		}
+	}
+}
+
+func ask(t *testing.T, b Backend) Bound {
+	t.Helper()
+	got, err := b.Bound(context.Background(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.NoCeiling == "" && *got.Ceiling.Ceiling < got.Mistakes {
+		t.Fatalf("%d mistakes, the ceiling is %d", got.Mistakes, *got.Ceiling.Ceiling)
+	}
+	return got
+}
+
+// same leaves out what depends on the time that the search took, and on where it
+// began.
+func same(a, b Bound) bool {
+	return a.FirstLesson == b.FirstLesson && a.Lessons == b.Lessons && a.Mistakes == b.Mistakes && a.HingeLoss == b.HingeLoss && a.NoCeiling == b.NoCeiling
+}
+
+// TestTheCeilingIsAskedForAsLessonsComeIn: through the daemon, its socket and the
+// store, the answers agree with each other and with status.
+func TestTheCeilingIsAskedForAsLessonsComeIn(t *testing.T) {
+	dir, ctx := t.TempDir(), context.Background()
+	d, stop := open(t, dir, testOptions(), store.Options{})
+	if b := ask(t, d); b.Lessons != 0 || b.NoCeiling != "" || b.Mistakes != 0 {
+		t.Errorf("before the first lesson: %+v", b)
+	}
+	var live Bound
+	for round := range 3 {
+		lessons(t, d, 20*round, 20)
+		live = ask(t, d)
+		status, err := d.Status(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a := status.Accounts[0]; live.Lessons != 20*(round+1) || live.FirstLesson != 1 || live.Mistakes != a.Mistakes || live.HingeLoss != a.HingeLoss || live.NoCeiling != "" {
+			t.Fatalf("%+v; status has %d mistakes, hinge loss %v", live, a.Mistakes, a.HingeLoss)
+		}
+	}
+	if n := *live.Ceiling.Ceiling; live.Mistakes == 0 || n >= 60 {
+		t.Errorf("%d mistakes, the ceiling is %d of 60 lessons: it says nothing", live.Mistakes, n)
+	}
+	c, err := Dial(ctx, filepath.Join(dir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b := ask(t, c); !same(b, live) {
+		t.Errorf("the socket says %+v, the daemon %+v", b, live)
+	}
+	if _, err := c.Bound(ctx, "nobody"); err == nil || !strings.Contains(err.Error(), "no such account") {
+		t.Errorf("an account that is not there: %v", err)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	off, err := OpenOffline(filepath.Join(dir, "store.db"), "test", store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer off.Close()
+	if b := ask(t, off); !same(b, live) {
+		t.Errorf("the store says %+v, the daemon %+v", b, live)
+	}
+}
+
+// TestTheCeilingHoldsFromACheckpointAndWithWeightsGivenUp: the log is trimmed and
+// the weights are capped while lessons come in.
+func TestTheCeilingHoldsFromACheckpointAndWithWeightsGivenUp(t *testing.T) {
+	for _, kind := range model.Kinds() {
+		o := testOptions()
+		o.Learner.Kind, o.Limits.Weights = kind, 100
+		d, stop := open(t, t.TempDir(), o, store.Options{JournalCap: 20, CheckpointEvery: 5})
+		trimmed, displaced := false, false
+		for round := range 5 {
+			lessons(t, d, 15*round, 15)
+			b := ask(t, d)
+			fresh, err := new(hindsight).bound(context.Background(), d.store, "me", presentOf(d.accounts[0].filter))
+			if err != nil || fresh.NoCeiling != "" || b.NoCeiling != "" {
+				t.Fatalf("%s: %+v, %v; kept: %+v", kind, fresh, err, b)
+			}
+			if *fresh.Ceiling.Ceiling < fresh.Mistakes {
+				t.Errorf("%s: %d mistakes, the ceiling is %d", kind, fresh.Mistakes, *fresh.Ceiling.Ceiling)
+			}
+			trimmed = trimmed || fresh.FirstLesson > 1
+			displaced = displaced || fresh.Displaced > 0
+		}
+		if !trimmed || !displaced {
+			t.Errorf("%s: trimmed %v, displaced %v: the test has tested nothing", kind, trimmed, displaced)
+		}
+		stop()
+	}
+}
+
+func TestNoCeilingAfterAChangeOfTheLearner(t *testing.T) {
+	dir := t.TempDir()
+	o := testOptions()
+	d, stop := open(t, dir, o, store.Options{})
+	lessons(t, d, 0, 12)
+	if b := ask(t, d); b.NoCeiling != "" {
+		t.Fatal(b.NoCeiling)
+	}
+	stop()
+	o.Learner.Aggressiveness = 0.1
+	d, stop = open(t, dir, o, store.Options{})
+	defer stop()
+	if b := ask(t, d); b.NoCeiling != "lesson 1 was learnt with other settings than those of now" || b.Ceiling.Ceiling != nil || b.Lessons != 12 {
+		t.Errorf("got %+v", b)
+	}
+}
