@@ -26,7 +26,8 @@ const copyBytes = 8 << 20
 //
 // The new file is written beside the old one, compared with it and on the disk
 // before it is renamed over it, and its lock is taken before the old one's is
-// let go, so that at no moment another process could open either. After a crash
+// let go, so that at no moment another process could open either. It belongs to
+// the old one's owner. After a crash
 // the path has the old file or the new one, each whole. On any error, as of a
 // full disk (ErrNoSpace), the old file stays in use; only if the error comes
 // from syncing the directory, at the very end, the new one is. ErrBusy while a
@@ -51,7 +52,7 @@ func (s *Store) Compact() (before, after int64, err error) {
 	draft := s.path + compacting
 	next, err := s.compactInto(draft)
 	if err == nil {
-		if err = s.o.step("swap files"); err == nil {
+		if err = errors.Join(s.o.step("swap files"), giveTo(draft, s.path)); err == nil {
 			after, err = sizeOf(draft)
 		}
 		if err == nil {

@@ -55,6 +55,14 @@
 // wherever a State has a message, its features can be read, in the live run and
 // in every replay from the base alike.
 //
+// # Copies
+//
+// Backup copies the whole file and Export one account, each out of one read
+// transaction; Compact writes the file anew and goes on with the new one. Replace
+// puts a backup in the place of the store, Import an account into it. An account
+// that came in so is Restored until its first commit, since its mailbox may have
+// moved on without it.
+//
 // # What it leaves to others
 //
 // What the journal's entries and the features contain; when to commit; the caps

@@ -201,7 +201,7 @@ func create(path string, o Options) (err error) {
 	if err := errors.Join(err, db.Close()); err != nil {
 		return plain(err)
 	}
-	if err := o.step("link"); err != nil {
+	if err := errors.Join(o.step("link"), giveTo(draft.Name(), dir)); err != nil {
 		return err
 	}
 	// A link, unlike a rename, does not replace the store of another process that

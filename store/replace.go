@@ -34,7 +34,8 @@ func Held(path string) error {
 //
 // fresh was checked by the caller, with OpenReadOnly and Verify. The old store
 // may be damaged; it is only renamed. Whoever has it open keeps it: the error is
-// ErrRunning, as it is when one is opened or created at the same moment. At no
+// ErrRunning, as it is when one is opened or created at the same moment. The new
+// file belongs to the old one's owner, or to that of the directory. At no
 // moment is there nothing at path, and after a crash there is one or the other.
 func Replace(path, fresh string, o Options) (aside string, err error) {
 	fail := func(err error) (string, error) {
@@ -46,6 +47,9 @@ func Replace(path, fresh string, o Options) (aside string, err error) {
 	}
 	lock, err := lockFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
+		if err := giveTo(fresh, filepath.Dir(path)); err != nil {
+			return fail(err)
+		}
 		// A link does not replace what another process creates meanwhile.
 		err := o.step("place")
 		if err == nil {
@@ -69,7 +73,7 @@ func Replace(path, fresh string, o Options) (aside string, err error) {
 	if aside, err = freeName(path + ".before-restore-"); err != nil {
 		return fail(err)
 	}
-	if err := o.step("aside"); err != nil {
+	if err := errors.Join(o.step("aside"), giveTo(fresh, path)); err != nil {
 		return fail(err)
 	}
 	if err := linkOrCopy(path, aside); err != nil {

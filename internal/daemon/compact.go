@@ -33,6 +33,7 @@ func (c *Client) Compact(ctx context.Context) (Compacted, error) {
 // Compact implements Backend. The store is opened for writing meanwhile; nothing
 // may be asked of o when that failed.
 func (o *Offline) Compact(context.Context) (c Compacted, err error) {
+	clear(o.filters)
 	if err := o.store.Close(); err != nil {
 		return c, err
 	}
