@@ -23,8 +23,9 @@ beside the new one, never deleted.
 
 After the restore the daemon reads again what came since the backup. It decides
 that mail but does not mark it, and takes marks that it finds there for nobody's
-word, since they may be its own. Lost is what only the store knew: what was learnt
-since the backup, and which marks were taken back since.`,
+word, since they may be its own. Stars, answers, junk and moves are on the server
+and are learnt again. Lost is what only the store knew: what you taught with
+"hinged learn" since the backup, and from which new messages you took the mark.`,
 		Example: `  $ hinged restore /backup/hinged-monday.db
   restored from /backup/hinged-monday.db
     me: model 5d1f0c… state 90ab4e…

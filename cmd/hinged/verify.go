@@ -16,11 +16,11 @@ func verifyCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "verify [FILE]",
-		Short: "Check that the store, or a backup, is sound",
+		Short: "Check that the store, a backup or an export is sound",
 		Long: `Check every page and checksum of the store, also while the daemon runs; then do all
 that the accounts went through once more, from the journal, and compare where that
-leads with what the store says. With FILE, check a backup in the same way. Nothing
-is changed.
+leads with what the store says. With FILE, check a backup or an export in the same
+way. Nothing is changed.
 
 Exit code 0 when all is sound, 1 when anything is wrong, 65 when the file is so
 damaged that it cannot be opened.`,
@@ -37,13 +37,15 @@ damaged that it cannot be opened.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			check := func(b daemon.Backend) (daemon.Verified, error) { return b.Verify(cmd.Context()) }
 			var v daemon.Verified
 			var err error
 			if len(args) == 0 {
-				v, err = ask(cmd.Context(), path, check)
+				v, err = ask(cmd.Context(), path, func(b daemon.Backend) (daemon.Verified, error) { return b.Verify(cmd.Context()) })
 			} else {
-				v, err = verifyFile(args[0], check)
+				v, err = daemon.VerifyFile(cmd.Context(), args[0])
+			}
+			if errors.Is(err, store.ErrRunning) && len(args) > 0 {
+				err = fmt.Errorf("%w; to check the store of the running daemon, name no file", err)
 			}
 			if err != nil {
 				return err
@@ -62,18 +64,6 @@ damaged that it cannot be opened.`,
 	configFlag(c, &path)
 	jsonFlag(c, &asJSON, "JSON")
 	return c
-}
-
-func verifyFile(file string, check func(daemon.Backend) (daemon.Verified, error)) (v daemon.Verified, err error) {
-	b, err := daemon.OpenOffline(file, versionString(), store.Options{})
-	if errors.Is(err, store.ErrRunning) {
-		return v, fmt.Errorf("%w; to check the store of the running daemon, name no file", err)
-	}
-	if err != nil {
-		return v, err
-	}
-	v, err = check(b)
-	return v, errors.Join(err, b.Close())
 }
 
 func printVerified(w io.Writer, v daemon.Verified) error {
