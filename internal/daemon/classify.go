@@ -9,8 +9,8 @@ import (
 	"net/http"
 	"net/url"
 	"runtime"
-	"strconv"
 	"strings"
+	"time"
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/filter"
@@ -21,6 +21,9 @@ import (
 // maxClassify bounds a message sent for classification: more than any account
 // reads of one (max_bytes in the configuration is 64 MiB at most).
 const maxClassify = 64<<20 + 4096
+
+// filterPatience bounds how long one message of a mail filter may take.
+const filterPatience = 30 * time.Second
 
 // Classified is what `hinged classify` says of one message.
 type Classified struct {
@@ -129,18 +132,38 @@ func (d *Daemon) serveClassify(r *http.Request) (Classified, error) {
 }
 
 // serveFilter answers with what a mail filter needs of it, as passthrough
-// encodes it: a process that is there for one message reads this soonest.
+// encodes it. A process waits for this that is there for one message, so it takes
+// the connection over: net/http would go on to listen for another request while
+// it answers, which costs more than the answer does.
 func (d *Daemon) serveFilter(w http.ResponseWriter, r *http.Request) {
-	c, err := d.serveClassify(r)
-	if err != nil {
-		answer(func(*http.Request) (Classified, error) { return c, err })(w, r)
+	hijacker, ok := w.(http.Hijacker)
+	if !ok || r.ProtoMajor != 1 || r.ProtoMinor != 0 || r.ContentLength < 0 || r.ContentLength > maxClassify {
+		http.Error(w, "a message, by HTTP/1.0 and with its length", http.StatusBadRequest)
 		return
 	}
-	a := c.Answer()
-	body := a.Encode()
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	_, _ = w.Write(body) // the client has gone if this fails
+	d.filters.Add(1)
+	defer d.filters.Done()
+	conn, buffered, err := hijacker.Hijack()
+	if err != nil {
+		return // nobody is there to tell
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(r.Context(), filterPatience)
+	defer cancel()
+	// When the time is over, or the daemon stops, reading and writing fail at once.
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })()
+	raw := make([]byte, r.ContentLength)
+	if _, err := io.ReadFull(buffered, raw); err != nil {
+		return
+	}
+	status, body := "200 OK", []byte(nil)
+	if c, err := d.Classify(ctx, r.URL.Query().Get("account"), raw); err != nil {
+		status = "500 Internal Server Error" // the long way will ask for the error
+	} else {
+		a := c.Answer()
+		body = a.Encode()
+	}
+	_, _ = fmt.Fprintf(conn, "HTTP/1.0 %s\r\nContent-Length: %d\r\n\r\n%s", status, len(body), body)
 }
 
 // Verdict puts a decision into words: always the score with its threshold.

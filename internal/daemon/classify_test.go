@@ -2,12 +2,10 @@ package daemon
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -126,9 +124,13 @@ func TestTheFilterRouteAnswersInPlainText(t *testing.T) {
 	}
 	got = ask("POST /v1/filter?account=nobody HTTP/1.0\r\n\r\n")
 	head, body, _ = strings.Cut(got, "\r\n\r\n")
-	var f failure
-	if err := json.Unmarshal([]byte(body), &f); err != nil || f.Kind != "account" || !strings.HasPrefix(head, fmt.Sprintf("HTTP/1.0 %d", http.StatusNotFound)) {
-		t.Errorf("got %q, %v", got, err)
+	if !strings.HasPrefix(head, "HTTP/1.0 500 ") || body != "" {
+		t.Errorf("got %q", got)
+	}
+	for _, wrong := range []string{"POST /v1/filter HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 1\r\n\r\na", "POST /v1/filter HTTP/1.0\r\nContent-Length: 99999999999\r\n\r\n"} {
+		if got := ask(wrong); !strings.Contains(got, " 400 Bad Request\r\n") {
+			t.Errorf("%q: got %q", wrong, got)
+		}
 	}
 
 	// Many at once get the same answer.
@@ -147,4 +149,25 @@ func TestTheFilterRouteAnswersInPlainText(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+func TestAFilterThatSendsNothingDoesNotKeepTheDaemonFromStopping(t *testing.T) {
+	dir := t.TempDir()
+	d, stop := start(t, dir, newScript())
+	c, err := new(net.Dialer).DialContext(t.Context(), "unix", filepath.Join(dir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := io.WriteString(c, "POST /v1/filter HTTP/1.0\r\nContent-Length: 5\r\n\r\nabc"); err != nil {
+		t.Fatal(err)
+	}
+	// Another question, answered, shows that this one has arrived.
+	if _, err := d.Status(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	if answer, err := io.ReadAll(c); err != nil || len(answer) > 0 {
+		t.Errorf("got %q, %v", answer, err)
+	}
 }

@@ -35,6 +35,7 @@ type Daemon struct {
 	opts     Options
 	store    *store.Store
 	listener net.Listener
+	filters  sync.WaitGroup // connections of mail filters
 	accounts []*account
 	log      *slog.Logger
 }
@@ -77,7 +78,12 @@ func (d *Daemon) Run(ctx context.Context) error {
 	defer cancel()
 
 	var served sync.WaitGroup
-	server := &http.Server{Handler: d.handler(ctx), ReadHeaderTimeout: socketPatience}
+	asking, hangUp := context.WithCancel(context.WithoutCancel(ctx))
+	defer hangUp()
+	server := &http.Server{
+		Handler: d.handler(ctx), ReadHeaderTimeout: socketPatience,
+		BaseContext: func(net.Listener) context.Context { return asking },
+	}
 	var serveErr error
 	if d.listener != nil {
 		served.Go(func() {
@@ -108,6 +114,8 @@ func (d *Daemon) Run(ctx context.Context) error {
 			serveErr = errors.Join(serveErr, fmt.Errorf("control socket: %w", err))
 		}
 		served.Wait()
+		hangUp() // on mail filters, of which Shutdown does not know
+		d.filters.Wait()
 	}
 	return errors.Join(append(errs, serveErr)...)
 }
