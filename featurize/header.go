@@ -94,13 +94,7 @@ func (f *Featurizer) readSmallField(name, value []byte) {
 	if len(value) == 0 || len(value) > 40 || !isASCII(value) {
 		return
 	}
-	digits := 0
-	for _, c := range value {
-		if asciiClass[c]&digit != 0 {
-			digits++
-		}
-	}
-	if digits > 4 || len(value) > 2 && 2*digits > len(value) {
+	if digitHeavy(value) {
 		return
 	}
 	f.terms.name = append(append(append(append(f.terms.name[:0], "header:"...), name...), '='), bytes.ToLower(value)...)

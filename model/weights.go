@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
 	"slices"
@@ -146,6 +147,33 @@ func (w *Weights) Sorted() Vector {
 	}
 	v.Sort()
 	return v
+}
+
+// Strongest returns the n greatest weights above zero, the greatest first, and the
+// n least below zero, the least first; equals by index. The caller owns the
+// results. O(len·n) time at worst, without sorting all.
+func (w *Weights) Strongest(n int) (above, below Vector) {
+	stronger := func(a, b Feature) int {
+		return cmp.Or(cmp.Compare(math.Abs(b.Value), math.Abs(a.Value)), cmp.Compare(a.Index, b.Index))
+	}
+	keep := func(v Vector, f Feature) Vector {
+		at, _ := slices.BinarySearchFunc(v, f, stronger)
+		if at == n {
+			return v
+		}
+		v = slices.Insert(v, at, f)
+		return v[:min(len(v), n)]
+	}
+	for at, k := range w.keys {
+		switch f := (Feature{k, w.vals[at]}); {
+		case k == 0:
+		case f.Value > 0:
+			above = keep(above, f)
+		case f.Value < 0:
+			below = keep(below, f)
+		}
+	}
+	return above, below
 }
 
 // Smallest returns the n weights of least magnitude, those to give up when the

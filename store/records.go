@@ -313,6 +313,7 @@ type LedgerEntry struct {
 // Refusal remembers that the owner removed our mark from a message.
 type Refusal struct {
 	Seq uint64 `cbor:"1,keyasint"` // Account.Messages then
+	At  Moment `cbor:"2,keyasint,omitempty"`
 }
 
 // Scored is one entry of the threshold window.

@@ -29,6 +29,11 @@ type Backend interface {
 	Verify(ctx context.Context) (Verified, error)
 	// Bound compares the mistakes of an account's lesson log with their ceiling.
 	Bound(ctx context.Context, account string) (Bound, error)
+
+	// Ledger shows marks that were set or meant to be set, and refusals.
+	Ledger(ctx context.Context, account string, q LedgerQuery) (Ledger, error)
+	// Words shows weights.
+	Words(ctx context.Context, account string, q WordsQuery) (Words, error)
 	// Pause switches an account off, durably: no connection, no mark, no lesson.
 	Pause(ctx context.Context, account string) (Switched, error)
 	// Resume ends a pause; the account catches up as after having been away.

@@ -209,7 +209,7 @@ func (f *Filter) refuse(k store.MessageKey, m *store.Message, flag string) {
 	}
 	key := refusalKey(k, m.ID)
 	if _, known := f.st.Refusals.Get(key); !known {
-		f.st.Refusals.Put(key, store.Refusal{Seq: a.Messages})
+		f.st.Refusals.Put(key, store.Refusal{Seq: a.Messages, At: a.Clock})
 		f.capRefusals()
 	}
 }

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hinged/hinged/config"
+	"github.com/hinged/hinged/ingest/archive"
+	"github.com/hinged/hinged/internal/daemon"
+)
+
+func ledgerCommand() *cobra.Command {
+	var path, account, since string
+	var asJSON bool
+	var most int
+	var state *choice
+	c := &cobra.Command{
+		Use:   "ledger [MESSAGE]",
+		Short: "List every mark that was set, and who marked a message",
+		Long: `List every mark that hinged set or meant to set, and every mark that you took
+off, the newest first. A mark is in one of these states:
+
+  intended   decided on; the server has not confirmed it yet
+  confirmed  seen on the server
+  refused    you took it off; the message is never marked again
+  abandoned  it could not be set, or somebody else had set it first
+  undone     taken back by hinged
+
+With MESSAGE, say who marked that one. MESSAGE is a Message-ID, the key of a
+message or its first 8 digits or more, or a file with it ("-" is standard
+input).`,
+		Example: `  $ hinged ledger --since 7d --state refused
+  TIME              STATE    MARK        MAILBOX  UID   SCORE   THRESHOLD  MESSAGE
+  2026-03-02 09:14  refused  $Important  INBOX    1204  +1.274  +0.801     0f3b8c1de2a4
+  $ hinged ledger 'abc123@example.org'
+  hinged did not mark it: ordinary, score -0.212, threshold +0.801.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return misuse(cmd, "%s takes one message at most, got %q", cmd.CommandPath(), args[1])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q := daemon.LedgerQuery{State: state.value, Most: most}
+			if most < 0 {
+				return misuse(cmd, "-n is %d, want 0 (all) or more", most)
+			}
+			if since != "" {
+				t, err := timeAgo(since, time.Now())
+				if err != nil {
+					return misuse(cmd, "--since %s: %w", since, err)
+				}
+				q.Since = &t
+			}
+			if len(args) == 1 {
+				var err error
+				if q.Message, err = messageName(cmd, args[0]); err != nil {
+					return err
+				}
+			}
+			l, err := ask(cmd.Context(), path, func(b daemon.Backend) (daemon.Ledger, error) {
+				return b.Ledger(cmd.Context(), account, q)
+			})
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), l)
+			}
+			return printLedger(cmd.OutOrStdout(), l)
+		},
+	}
+	configFlag(c, &path)
+	accountFlag(c, &account)
+	jsonFlag(c, &asJSON, "JSON")
+	c.Flags().StringVar(&since, "since", "", "only what happened since a `time`: 7d, 2026-03-01, 2026-03-01T09:00:00Z")
+	state = choiceVar(c, "state", "", "only marks in this state", daemon.LedgerStates()...)
+	c.Flags().IntVarP(&most, "number", "n", 20, "how many to show, the newest; 0: all")
+	return c
+}
+
+// timeAgo reads a time that lies behind now: how long ago, a date, or a moment.
+func timeAgo(s string, now time.Time) (time.Time, error) {
+	if d, err := config.ParseDuration(s); err == nil {
+		return now.Add(-d.Std()), nil
+	}
+	for _, layout := range []string{time.DateOnly, "2006-01-02 15:04", time.DateTime, time.RFC3339} {
+		if t, err := time.ParseInLocation(layout, s, time.Local); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("want how long ago (7d, 12h), a date (2026-03-01) or a moment (2026-03-01T09:00:00Z)")
+}
+
+// messageName turns a file into the key of the message in it; anything else names
+// a message by itself.
+func messageName(cmd *cobra.Command, message string) (name string, err error) {
+	if message != "-" {
+		if info, err := os.Stat(message); err != nil || info.IsDir() {
+			return message, nil
+		}
+	}
+	n := 0
+	err = eachMessage(message, cmd.InOrStdin(), func(m *archive.Message) error {
+		if n++; n > 1 {
+			return fmt.Errorf("%s holds more than one message; ask for one at a time", message)
+		}
+		name, err = daemon.KeyOf(m.Raw)
+		return err
+	})
+	if err == nil && n == 0 {
+		err = fmt.Errorf("%s holds no message", message)
+	}
+	return name, err
+}
+
+func printLedger(w io.Writer, l daemon.Ledger) error {
+	if l.Verdict != "" {
+		fmt.Fprintln(w, l.Verdict)
+		if len(l.Entries) > 0 {
+			fmt.Fprintln(w)
+		}
+	} else if len(l.Entries) == 0 {
+		fmt.Fprintln(w, "No such mark was ever set or taken off.")
+	}
+	if len(l.Entries) > 0 {
+		t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+		fmt.Fprintln(t, "TIME\tSTATE\tMARK\tMAILBOX\tUID\tSCORE\tTHRESHOLD\tMESSAGE")
+		for _, e := range l.Entries {
+			at, key := "-", "-"
+			if e.Settled != nil {
+				at = e.Settled.UTC().Format("2006-01-02 15:04")
+			} else if e.Intended != nil {
+				at = e.Intended.UTC().Format("2006-01-02 15:04")
+			}
+			if e.Message != "" {
+				key = e.Message[:12]
+			}
+			if !e.Ours {
+				fmt.Fprintf(t, "%s\t%s\tnot ours\t-\t-\t-\t-\t%s\n", at, e.State, key)
+				continue
+			}
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%+.3f\t%+.3f\t%s\n", at, e.State, e.Keyword, e.Mailbox, e.UID, e.Score, e.Threshold, key)
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+	}
+	if l.Older > 0 {
+		fmt.Fprintf(w, "and %d older; -n 0 shows all\n", l.Older)
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hinged/hinged/internal/daemon"
+)
+
+func wordsCommand() *cobra.Command {
+	var path, account string
+	var asJSON bool
+	var most int
+	c := &cobra.Command{
+		Use:   "words [WORD…]",
+		Short: "Look up what words and senders weigh",
+		Long: `Look up what each WORD weighs wherever a message can have it: in the subject,
+the text, a quotation, and so on. WORD may be two words, an address, a domain, a
+mailing list, a header, a path. Above zero pulls towards important, below zero
+towards ordinary.
+
+Without WORD, list what weighs the most each way. Names then come from messages
+that were learnt. What fewer than three of them had is not named, nor what looks
+like a code or a number; nor is anything where names are switched off in the
+configuration.`,
+		Example: `  $ hinged words invoice ann@example.org
+  invoice
+    +0.412  "invoice" in the subject
+    -0.038  "invoice" in quoted text
+  ann@example.org
+    +0.377  from ann@example.org, to you alone`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if most < 1 {
+				return misuse(cmd, "-n is %d, want 1 or more", most)
+			}
+			for _, word := range args {
+				if strings.TrimSpace(word) == "" {
+					return misuse(cmd, "a WORD is empty")
+				}
+			}
+			w, err := ask(cmd.Context(), path, func(b daemon.Backend) (daemon.Words, error) {
+				return b.Words(cmd.Context(), account, daemon.WordsQuery{Words: args, Most: most})
+			})
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), w)
+			}
+			return printWords(cmd.OutOrStdout(), w)
+		},
+	}
+	configFlag(c, &path)
+	accountFlag(c, &account)
+	jsonFlag(c, &asJSON, "JSON")
+	c.Flags().IntVarP(&most, "number", "n", 20, "how many to show of each word, or each way")
+	return c
+}
+
+func printWords(w io.Writer, words daemon.Words) error {
+	var b strings.Builder
+	list := func(features []daemon.WordWeight) {
+		for _, f := range features {
+			fmt.Fprintf(&b, "  %+.3f  %s\n", f.Weight, f.Text)
+		}
+	}
+	for _, word := range words.Words {
+		fmt.Fprintln(&b, word.Word)
+		list(word.Features)
+		switch {
+		case len(word.Features) == 0:
+			fmt.Fprintln(&b, "  no weight: nothing that was learnt had it")
+		case word.More > 0:
+			fmt.Fprintf(&b, "  and %d weaker\n", word.More)
+		}
+	}
+	if len(words.Words) == 0 {
+		fmt.Fprintf(&b, "Of %d weights the strongest, towards important:\n", words.Weights)
+		list(words.Important)
+		fmt.Fprintln(&b, "Towards ordinary:")
+		list(words.Ordinary)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,136 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/store"
+)
+
+// TestWordsAreWeighedAsTheModelDoes: the same through the socket and from the
+// store, and every weight is that of the feature of that name.
+func TestWordsAreWeighedAsTheModelDoes(t *testing.T) {
+	dir := t.TempDir()
+	s := newScript()
+	d, stop := start(t, dir, s)
+	teach(s)
+	for i := range 4 {
+		s.events <- arrival(uint32(10+i), mail(10+i, "boss@example.com", fmt.Sprint("urgent code 12345678 only", i)), `\Flagged`)
+	}
+	until(t, d, "six lessons", func(a AccountStatus) bool { return a.Important+a.Ordinary == 6 })
+	ctx := context.Background()
+	ask := func(b Backend) string {
+		t.Helper()
+		named, err := b.Words(ctx, "", WordsQuery{Words: []string{"urgent", "boss@example.com", "12345678", "nonsuch"}, Most: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := b.Words(ctx, "me", WordsQuery{Most: 1000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		few, err := b.Words(ctx, "me", WordsQuery{Most: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("%+v\n%+v\n%+v", named, all, few)
+	}
+	c, err := Dial(ctx, filepath.Join(dir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	live := ask(c)
+	named, err := c.Words(ctx, "", WordsQuery{Words: []string{"urgent", "12345678", "nonsuch"}, Most: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := named.Words; len(w) != 3 || len(w[0].Features) != 2 || w[0].More < 1 || len(w[1].Features) == 0 || len(w[2].Features) != 0 {
+		t.Errorf("got %+v", named.Words)
+	}
+	all, err := c.Words(ctx, "", WordsQuery{Most: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all.Important)+len(all.Ordinary) != all.Weights || all.Weights == 0 {
+		t.Errorf("%d and %d features of %d", len(all.Important), len(all.Ordinary), all.Weights)
+	}
+	stop()
+	off, err := OpenOffline(filepath.Join(dir, "store.db"), "test", store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer off.Close()
+	if still := ask(off); still != live {
+		t.Errorf("the daemon said\n%s\nthe store says\n%s", live, still)
+	}
+
+	st, err := off.store.Load("me")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, list := range [][]WordWeight{all.Important, all.Ordinary} {
+		last := math.Inf(1)
+		for _, f := range list {
+			if math.Abs(f.Weight) > last {
+				t.Errorf("%q is out of order", f.Feature)
+			}
+			last = math.Abs(f.Weight)
+			if f.Feature == "" {
+				if f.Text != unnamed {
+					t.Errorf("an unnamed feature is described as %q", f.Text)
+				}
+				continue
+			}
+			names[f.Feature] = true
+			if f.Feature != "constant" && st.Weights.Get(featurize.IndexOf(f.Feature)) != f.Weight {
+				t.Errorf("%q weighs %v, not %v", f.Feature, st.Weights.Get(featurize.IndexOf(f.Feature)), f.Weight)
+			}
+		}
+	}
+	for name, want := range map[string]bool{
+		"subject:urgent":   true,  // in five learnt messages
+		"subject:12345678": false, // in four, but a code
+		"subject:matter":   false, // in one
+		"subject:only1":    false, // in one
+	} {
+		if names[name] != want {
+			t.Errorf("%q is named: %v, want %v", name, names[name], want)
+		}
+	}
+	if !strings.Contains(live, unnamed) {
+		t.Error("nothing is unnamed")
+	}
+}
+
+func TestWithoutKeptNamesNothingIsNamed(t *testing.T) {
+	x := featurize.DefaultOptions()
+	x.Names = false
+	f, err := featurize.New(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	features := f.Freeze(f.Read([]byte("From: a@example.org\n\nhello there\n")), featurize.History{})
+	n := newNaming(fixed{features}, features.Vector())
+	for i := range 5 {
+		if err := n.read(store.MessageKey{byte(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, w := range n.weigh(features.Vector()) {
+		if w.Feature != "" && w.Feature != "constant" {
+			t.Errorf("got %+v", w)
+		}
+	}
+}
+
+// fixed gives every message the same features.
+type fixed struct{ x *featurize.Features }
+
+func (v fixed) Features(store.MessageKey) (*featurize.Features, error) { return v.x, nil }
