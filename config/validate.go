@@ -275,7 +275,7 @@ func (t table) imap(c *IMAP) {
 	}
 	t.duration("poll_interval", c.PollInterval, 100*time.Millisecond, day)
 	// RFC 2177: a server may hang up after 30 minutes.
-	t.duration("idle_restart", c.IdleRestart, 10*time.Second, 29*time.Minute)
+	t.duration("idle_restart", c.IdleRestart, 10*time.Second, 28*time.Minute)
 	t.duration("recheck_interval", c.RecheckInterval, time.Second, day)
 }
 

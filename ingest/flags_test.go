@@ -57,3 +57,9 @@ func TestHasFlagFindsAnySpelling(t *testing.T) {
 		}
 	}
 }
+
+func TestTheKeywordOfCheckIsNeverReported(t *testing.T) {
+	if got := CanonicalFlags([]string{"$hingedcheck", CheckKeyword, `\Recent`, "$x"}); !slices.Equal(got, []string{"$x"}) {
+		t.Errorf("got %q", got)
+	}
+}

@@ -44,6 +44,7 @@ func (s *session) login(ctx context.Context, o *Options) error {
 	if caps == nil {
 		return fmt.Errorf("ask for capabilities: %w", wireError(errClosed, s.guard.why()))
 	}
+	s.guard.begin(o.loginTimeout, 4*o.loginTimeout, commandBudget)
 	switch mech, useLogin := s.mechanism(o, caps, secret); {
 	case useLogin:
 		if caps.Has(goimap.CapLoginDisabled) {

@@ -87,6 +87,8 @@ type Options struct {
 	// Dial opens the TCP connection; a net.Dialer with a 30 second timeout.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
+	loginTimeout time.Duration // for the answer to a login; CommandTimeout
+
 	chunk int // messages a FETCH of bodies; tests and benchmarks vary it
 }
 
@@ -116,6 +118,7 @@ func (o Options) withDefaults() Options {
 	orDefault(&o.BackoffMax, 5*time.Minute)
 	orDefault(&o.AuthBackoffMin, 30*time.Second)
 	orDefault(&o.AuthBackoffMax, 15*time.Minute)
+	orDefault(&o.loginTimeout, o.CommandTimeout)
 	orDefault(&o.chunk, defaultChunk)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -50,6 +50,7 @@ type Probe struct {
 // Options. When ctx ends the connection breaks.
 func Reach(ctx context.Context, o Options) (*Probe, error) {
 	o = o.withDefaults()
+	o.loginTimeout = max(min(4*o.CommandTimeout, loginPatience), o.CommandTimeout)
 	p := &Probe{o: o}
 	if o.Username == "" {
 		o.Username = "nobody"
@@ -72,19 +73,22 @@ func (p *Probe) TLS() *tls.ConnectionState { return p.s.tls }
 
 // Mechanisms returns the ways to log in that the server offers before a login,
 // sorted: the SASL mechanisms, and LOGIN for the command of that name.
-func (p *Probe) Mechanisms() []string {
+func (p *Probe) Mechanisms() ([]string, error) {
 	p.s.begin()
 	defer p.s.guard.end()
 	caps := p.s.client.Caps()
+	if caps == nil {
+		return nil, fmt.Errorf("ask for capabilities: %w", wireError(errClosed, p.s.guard.why()))
+	}
 	list := []string{}
 	for _, m := range caps.AuthMechanisms() {
 		list = append(list, clean(m))
 	}
-	if caps != nil && !caps.Has(goimap.CapLoginDisabled) {
+	if !caps.Has(goimap.CapLoginDisabled) {
 		list = append(list, "LOGIN")
 	}
 	slices.Sort(list)
-	return slices.Compact(list)
+	return slices.Compact(list), nil
 }
 
 // Login logs in, and finds out what the server can do. The error may wrap
@@ -94,15 +98,13 @@ func (p *Probe) Login(ctx context.Context) error {
 	if p.o.Password == nil {
 		return ErrNoPassword
 	}
-	usual := p.o.CommandTimeout
-	p.o.CommandTimeout *= loginPatience
-	defer func() { p.o.CommandTimeout = usual }()
 	return p.s.enter(ctx)
 }
 
-// loginPatience is how many times Options.CommandTimeout a login may take:
-// servers let those wait that were refused before, Dovecot up to 15 seconds.
-const loginPatience = 4
+// loginPatience bounds the answer to a probe's login, which may take four times
+// as long as others: servers let those wait that were refused before, Dovecot up
+// to 15 seconds.
+const loginPatience = 20 * time.Second
 
 // Close breaks the connection.
 func (p *Probe) Close() { p.s.close() }

@@ -115,7 +115,7 @@ func (p *Probe) subject(mailbox string) (uid uint32, words []string, modseq uint
 	if _, err := p.Open(mailbox, false); err != nil {
 		return 0, nil, 0, err
 	}
-	found, err := p.search(&goimap.SearchCriteria{UID: []goimap.UIDSet{{{Start: 1, Stop: 0}}}})
+	found, err := p.search(&goimap.SearchCriteria{SeqNum: []goimap.SeqSet{goimap.SeqSetNum(1)}})
 	if err != nil {
 		return 0, nil, 0, err
 	}

@@ -149,7 +149,7 @@ func (c *Checker) store(ctx context.Context) {
 	case errors.Is(err, store.ErrRunning):
 		c.add(Warn, "", "store", "stop the other process, or set socket as it has it", "another process has %s open, but nothing listens on %s", c.StorePath, c.Config.Socket)
 	case errors.Is(err, store.ErrDamaged):
-		c.add(Fail, "", "store", "put a backup in its place, or move it away to begin anew", "%v", err)
+		c.add(Fail, "", "store", "hinged restore puts a backup in its place; or move the file away to begin anew", "%v", err)
 	case errors.Is(err, store.ErrNewer):
 		c.add(Fail, "", "store", "use the newer hinged", "%v", err)
 	default:

@@ -119,7 +119,7 @@ func suggest(f *Found) Suggestion {
 		s.Why = `Thunderbird shows $label1 as its red Important, and you do not use it yet.`
 		s.Instead = starToo
 	case has("Thunderbird"):
-		s.Why = fmt.Sprintf("Thunderbird's red Important ($label1) is on %d messages already, so hinged keeps to a mark of its own.", use("$label1"))
+		s.Why = fmt.Sprintf("Thunderbird's red Important ($label1) is on %s already, so hinged keeps to a mark of its own.", count(use("$label1"), "message"))
 		s.Instead = "Thunderbird shows $Important once you make a tag with that key; mark = [\"$label1\"] shows at once. " + starToo
 	case has("Apple Mail") && len(f.Clients) == 1:
 		s.Mark = star

@@ -190,8 +190,8 @@ func TestLookingFindsTheMailboxAsItIs(t *testing.T) {
 	for _, want := range []string{
 		"login as owner@example.org", "IDLE, CONDSTORE, MOVE, UIDPLUS, SPECIAL-USE",
 		"takes new ones", "sent is Sent", "junk is Junk", "trash is Trash", "drafts is Drafts", "archive is Archive",
-		"5 messages in INBOX; 1 answered, 1 starred, 4 unread", "1 messages in Sent, 1 of them replies",
-		"$label1 (4), NonJunk (4)", "Thunderbird", "WARNING    4 unread messages have $label1",
+		"5 messages in INBOX; 1 answered, 1 starred, 4 unread", "1 message in Sent, 1 of them replies",
+		"$label1 (4), NonJunk (4)", "Thunderbird", "WARNING    4 unread messages have $label1 already",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)

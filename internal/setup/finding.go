@@ -2,6 +2,7 @@ package setup
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/hinged/hinged/config"
 )
@@ -37,7 +38,7 @@ func (f Finding) String() string {
 	if f.Account != "" {
 		s += f.Account + ": "
 	}
-	s += f.Test + ": " + f.Text
+	s += f.Test + ": " + strings.TrimSuffix(f.Text, ".")
 	if f.Mend != "" {
 		s += ". Mend: " + f.Mend
 	}

@@ -140,7 +140,9 @@ func (f *Finder) login(ctx context.Context, s Server, w Wanted) (*imap.Probe, st
 	var refused error
 	for _, name := range names {
 		w.Username = name
-		p, err := imap.Reach(ctx, f.options(s, w))
+		o := f.options(s, w)
+		o.CommandTimeout = countPatience
+		p, err := imap.Reach(ctx, o)
 		if err != nil {
 			return nil, "", err
 		}
@@ -164,17 +166,13 @@ func (f *Found) Lines() []string {
 	line := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	protection := map[imap.TLSMode]string{imap.TLSImplicit: "TLS", imap.TLSStart: "STARTTLS", imap.TLSNone: "in the clear"}
 	line("server     %s, %s, %s; login as %s", f.Server.Address, f.Server.How, protection[f.Server.TLS], f.Username)
-	var missing []string
-	for _, c := range useful {
-		if !slices.Contains(f.Capabilities, c) && c != "X-GM-EXT-1" {
-			missing = append(missing, c)
-		}
+	line("           it can %s", orNothing(f.Capabilities))
+	if !slices.Contains(f.Capabilities, "IDLE") {
+		line("           it cannot IDLE, so new mail is found only once a minute")
 	}
-	able := "it can " + orNothing(f.Capabilities)
-	if len(missing) > 0 {
-		able += "; it cannot " + strings.Join(missing, ", ") + ", which costs some speed and nothing else"
+	if !slices.Contains(f.Capabilities, "CONDSTORE") {
+		line("           it has no CONDSTORE, so all flags are compared each time")
 	}
-	line("           %s", able)
 	switch {
 	case f.NewKeywords:
 		line("keywords   it takes new ones")
@@ -196,9 +194,9 @@ func (f *Found) Lines() []string {
 	if f.Counted < f.Messages {
 		newest = fmt.Sprintf(" of the newest %d", f.Counted)
 	}
-	line("last year  %d messages in INBOX;%s %d answered, %d starred, %d unread", f.Messages, newest, f.Answered, f.Starred, f.Unread)
+	line("last year  %s in INBOX;%s %d answered, %d starred, %d unread", count(f.Messages, "message"), newest, f.Answered, f.Starred, f.Unread)
 	if f.Sent >= 0 {
-		line("           %d messages in Sent, %d of them replies", f.Sent, f.Replies)
+		line("           %s in Sent, %d of them replies", count(f.Sent, "message"), f.Replies)
 	} else {
 		line("           replies in Sent were not counted")
 	}
@@ -214,7 +212,7 @@ func (f *Found) Lines() []string {
 		line("client     none gave itself away; phones mostly show the star and nothing else")
 	}
 	for _, k := range f.Others {
-		line("WARNING    %d unread messages have %s, so another program seems to set it", k.Unread, k.Name)
+		line("WARNING    %d unread messages have %s already, so another program seems to set it", k.Unread, k.Name)
 	}
 	return out
 }

@@ -16,8 +16,9 @@ import (
 
 // Times after which a server is given up.
 const (
-	patience     = 5 * time.Second  // for one answer, or a connection
-	lookPatience = 90 * time.Second // for all of looking around, in large mailboxes
+	patience      = 5 * time.Second  // for one answer, or a connection
+	countPatience = 10 * time.Second // for one answer that takes counting
+	lookPatience  = 90 * time.Second // for all of looking around, in large mailboxes
 )
 
 // Wanted is what the owner said of the account. The zero value of a field means
@@ -79,10 +80,8 @@ func (f *Finder) Find(ctx context.Context, w Wanted) (Server, error) {
 			tried = append(tried, fmt.Sprintf("%s: named by the DNS of %s, but of another domain, and not confirmed", c.Address, domainOf(w.Address)))
 			continue
 		}
-		o := f.options(c.Server, w)
-		p, err := imap.Reach(ctx, o)
+		err := greets(ctx, f.options(c.Server, w))
 		if err == nil {
-			p.Close()
 			return c.Server, nil
 		}
 		if ctx.Err() != nil {
@@ -91,6 +90,20 @@ func (f *Finder) Find(ctx context.Context, w Wanted) (Server, error) {
 		tried = append(tried, fmt.Sprintf("%s (%s): %s", c.Address, c.TLS, reason(err)))
 	}
 	return Server{}, fmt.Errorf("%w; tried\n  %s", ErrNoServer, strings.Join(tried, "\n  "))
+}
+
+// greets tests that a server is there, speaks IMAP, and takes logins.
+func greets(ctx context.Context, o imap.Options) error {
+	p, err := imap.Reach(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	offers, err := p.Mechanisms()
+	if err == nil && len(offers) == 0 {
+		err = errors.New("it takes no login this way")
+	}
+	return err
 }
 
 // options are those of a connection for looking around.

@@ -173,8 +173,10 @@ func mendWire(err error) string {
 
 // login tests the login.
 func (c *Checker) login(ctx context.Context, a *config.Account, p *imap.Probe) bool {
-	offers := p.Mechanisms()
-	err := p.Login(ctx)
+	offers, err := p.Mechanisms()
+	if err == nil {
+		err = p.Login(ctx)
+	}
 	switch {
 	case err == nil:
 		c.add(OK, a.Name, "login", "", "as %s", a.IMAP.Username)
@@ -197,11 +199,26 @@ func (c *Checker) login(ctx context.Context, a *config.Account, p *imap.Probe) b
 	return false
 }
 
-// marks tests whether INBOX keeps the marks of the configuration.
+// markBox returns the mailbox to try marks in: INBOX, or the first that is
+// watched where INBOX is not.
+func markBox(a *config.Account) string {
+	for _, name := range a.IMAP.Mailboxes {
+		if strings.EqualFold(name, "INBOX") {
+			return "INBOX"
+		}
+	}
+	if len(a.IMAP.Mailboxes) > 0 {
+		return a.IMAP.Mailboxes[0]
+	}
+	return "INBOX"
+}
+
+// marks tests whether the mailbox keeps the marks of the configuration.
 func (c *Checker) marks(a *config.Account, p *imap.Probe) bool {
-	opened, err := p.Open("INBOX", false)
+	box := markBox(a)
+	opened, err := p.Open(box, false)
 	if err != nil {
-		c.add(Fail, a.Name, "marks", mendWire(err), "INBOX cannot be opened: %v", err)
+		c.add(Fail, a.Name, "marks", mendWire(err), "%s cannot be opened: %v", box, err)
 		return false
 	}
 	var lost []string
@@ -212,13 +229,13 @@ func (c *Checker) marks(a *config.Account, p *imap.Probe) bool {
 	}
 	switch {
 	case len(lost) == 0 && len(opened.Permanent) == 0 && !opened.Keywords:
-		c.add(Warn, a.Name, "marks", "none; the next test tells", "INBOX does not say which flags it keeps")
+		c.add(Warn, a.Name, "marks", "none; the next test tells", "%s does not say which flags it keeps", box)
 	case len(lost) == 0:
-		c.add(OK, a.Name, "marks", "", "INBOX keeps %s", strings.Join(a.Mark, ", "))
+		c.add(OK, a.Name, "marks", "", "%s keeps %s", box, strings.Join(a.Mark, ", "))
 	case ingest.HasFlag(opened.Permanent, star):
-		c.add(Fail, a.Name, "marks", `mark = ["\\Flagged"], the star, is what it keeps`, "INBOX does not keep %s: the server takes no new keywords", strings.Join(lost, ", "))
+		c.add(Fail, a.Name, "marks", `mark = ["\\Flagged"], the star, is what it keeps`, "%s does not keep %s: the server takes no new keywords", box, strings.Join(lost, ", "))
 	default:
-		c.add(Fail, a.Name, "marks", `shadow = "on": decide, and mark nothing`, "INBOX does not keep %s, nor the star", strings.Join(lost, ", "))
+		c.add(Fail, a.Name, "marks", `shadow = "on": decide, and mark nothing`, "%s does not keep %s, nor the star", box, strings.Join(lost, ", "))
 	}
 	return true
 }
@@ -228,24 +245,25 @@ func (c *Checker) flag(ctx context.Context, a *config.Account, p *imap.Probe) {
 	if c.NoWrite {
 		return
 	}
-	opened, err := p.Open("INBOX", false)
+	box := markBox(a)
+	opened, err := p.Open(box, false)
 	if err != nil {
-		c.add(Fail, a.Name, "flag", mendWire(err), "INBOX cannot be opened: %v", err)
+		c.add(Fail, a.Name, "flag", mendWire(err), "%s cannot be opened: %v", box, err)
 		return
 	}
 	if !opened.Keeps(ingest.CheckKeyword) {
 		c.add(Warn, a.Name, "flag", "none; keywords that the server names itself still work", "not tried: the server takes no new keywords")
 		return
 	}
-	t, err := p.Try(ctx, "INBOX", ingest.CheckKeyword)
+	t, err := p.Try(ctx, box, ingest.CheckKeyword)
 	var restore *imap.RestoreError
-	at := fmt.Sprintf("UID %d in INBOX", t.Place.UID)
+	at := fmt.Sprintf("UID %d in %s", t.Place.UID, box)
 	switch {
 	case errors.As(err, &restore):
 		c.add(Fail, a.Name, "flag", fmt.Sprintf("take the keyword %s off that message by hand, or check again: that takes it off", ingest.CheckKeyword),
 			"%s WAS SET ON %s AND COULD NOT BE TAKEN OFF: %v", ingest.CheckKeyword, at, restore.Err)
 	case errors.Is(err, imap.ErrEmptyMailbox):
-		c.add(Warn, a.Name, "flag", "check again when there is a message", "not tried: INBOX is empty")
+		c.add(Warn, a.Name, "flag", "check again when there is a message", "not tried: %s is empty", box)
 	case err != nil:
 		c.add(Fail, a.Name, "flag", mendWire(err), "%v; nothing is left behind", err)
 	case t.Kept:

@@ -21,7 +21,7 @@ type File struct {
 }
 
 // Write writes files, all or none, each whole or not at all, and makes the
-// directories above them for their owner alone. Existing files are replaced only
+// directories above them, for their owner alone unless a file is for everybody. Existing files are replaced only
 // when force is set; else the error wraps ErrExists and nothing has changed.
 func Write(force bool, files ...File) (err error) {
 	if !force {
@@ -42,8 +42,14 @@ func Write(force bool, files ...File) (err error) {
 			}
 		}
 	}()
+	above := fs.FileMode(0o700)
 	for _, f := range files {
-		if err := os.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
+		if f.Mode&0o004 != 0 {
+			above = 0o755
+		}
+	}
+	for _, f := range files {
+		if err := os.MkdirAll(filepath.Dir(f.Path), above); err != nil {
 			return fmt.Errorf("write %s: %w", f.Path, err)
 		}
 		path, err := stage(f)

@@ -20,11 +20,11 @@ func read(t *testing.T, path string) string {
 func TestFilesAreWrittenWholeForTheirOwnerOrNotAtAll(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	one, two := filepath.Join(dir, "password"), filepath.Join(dir, "hinged.toml")
-	files := []File{{one, []byte("tulip\n"), 0o600}, {two, []byte("a = 1\n"), 0o644}}
+	files := []File{{one, []byte("tulip\n"), 0o600}, {two, []byte("a = 1\n"), 0o640}}
 	if err := Write(false, files...); err != nil {
 		t.Fatal(err)
 	}
-	for path, mode := range map[string]fs.FileMode{dir: 0o700, one: 0o600, two: 0o644} {
+	for path, mode := range map[string]fs.FileMode{dir: 0o700, one: 0o600, two: 0o640} {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != mode {
 			t.Errorf("%s has mode %v, want %v", path, info.Mode().Perm(), mode)
 		}
@@ -51,6 +51,16 @@ func TestFilesAreWrittenWholeForTheirOwnerOrNotAtAll(t *testing.T) {
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) != 2 {
 		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestAFileForEverybodyCanBeReached(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	if err := Write(false, File{filepath.Join(dir, "secret"), nil, 0o600}, File{filepath.Join(dir, "open"), nil, 0o644}); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("%v, %v", info.Mode(), err)
 	}
 }
 
