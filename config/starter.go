@@ -30,7 +30,9 @@ func (s *Starter) Encode() ([]byte, error) {
 	var b bytes.Buffer
 	note := func(text string) {
 		for line := range strings.SplitSeq(text, "\n") {
-			b.WriteString(strings.TrimRight("# "+commentable(line), " ") + "\n")
+			for _, part := range wrap(commentable(line)) {
+				b.WriteString(strings.TrimRight("# "+part, " ") + "\n")
+			}
 		}
 	}
 	var failed error
@@ -78,7 +80,7 @@ func (s *Starter) Encode() ([]byte, error) {
 	set("account.imap.username", i.Username)
 	switch {
 	case i.File != "":
-		set("account.imap.password_file", i.File)
+		set("account.imap.password_file", i.File, "The others are password_command, password_env and password_credential.")
 	case len(i.Command) > 0:
 		set("account.imap.password_command", i.Command)
 	case i.Env != "":
@@ -93,6 +95,24 @@ func (s *Starter) Encode() ([]byte, error) {
 		return nil, err
 	}
 	return b.Bytes(), nil
+}
+
+// wrapAt is how long a line of a comment may be, in bytes.
+const wrapAt = 110
+
+// wrap breaks a line at spaces; what goes on is indented as the line was.
+func wrap(line string) []string {
+	indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
+	var out []string
+	for len(line) > wrapAt {
+		at := strings.LastIndexByte(line[:wrapAt+1], ' ')
+		if at <= len(indent) {
+			break // one long word
+		}
+		out = append(out, line[:at])
+		line = indent + line[at+1:]
+	}
+	return append(out, line)
 }
 
 // commentable makes what a server said fit for a comment, where TOML allows no

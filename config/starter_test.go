@@ -68,11 +68,18 @@ func TestStarterExplainsEachKeyAndHoldsNoOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.WhyMark = append(s.WhyMark, strings.Repeat("many words ", 40)+strings.Repeat("x", 200))
+	if data, err = s.Encode(); err != nil {
+		t.Fatal(err)
+	}
 	previous := ""
 	for line := range strings.Lines(string(data)) {
 		line = strings.TrimSpace(line)
 		if strings.Contains(line, " = ") && !strings.HasPrefix(line, "#") && !strings.HasPrefix(previous, "# ") {
 			t.Errorf("%s has no comment", line)
+		}
+		if len(line) > wrapAt+2 && strings.Contains(strings.TrimPrefix(line, "# "), " ") {
+			t.Errorf("a line of %d bytes: %s", len(line), line)
 		}
 		previous = line
 	}
@@ -81,7 +88,7 @@ func TestStarterExplainsEachKeyAndHoldsNoOther(t *testing.T) {
 			t.Errorf("%s is in the file", not)
 		}
 	}
-	for _, want := range []string{"#   512 messages\n", "# No client gave itself away.\nmark = ", "docs/config.md"} {
+	for _, want := range []string{"#   512 messages\n", "# No client gave itself away.\n", "docs/config.md"} {
 		if !strings.Contains(string(data), want) {
 			t.Errorf("%q is not in\n%s", want, data)
 		}

@@ -204,7 +204,7 @@ func (f *Found) Lines() []string {
 	for _, k := range f.Keywords {
 		used = append(used, fmt.Sprintf("%s (%d)", k.Name, k.Messages))
 	}
-	line("in use     %s", orNothing(used))
+	line("in use     %s", shorten(used))
 	for _, c := range f.Clients {
 		line("client     %s, by its %s; it shows %s", c.Name, c.By, c.Shows)
 	}
