@@ -64,12 +64,9 @@ func TestStarterIsReadBackAsItIsMeant(t *testing.T) {
 
 func TestStarterExplainsEachKeyAndHoldsNoOther(t *testing.T) {
 	s := starter()
+	s.WhyMark = append(s.WhyMark, strings.Repeat("many words ", 40)+strings.Repeat("x", 200))
 	data, err := s.Encode()
 	if err != nil {
-		t.Fatal(err)
-	}
-	s.WhyMark = append(s.WhyMark, strings.Repeat("many words ", 40)+strings.Repeat("x", 200))
-	if data, err = s.Encode(); err != nil {
 		t.Fatal(err)
 	}
 	previous := ""
