@@ -105,6 +105,12 @@ func (ix *ledgerIndex) appeared(st *store.State, k store.MessageKey, place Place
 			return markOurs
 		case e.State == store.MarkConfirmed && !here:
 			return markOurs
+		case e.State == store.MarkAbandoned && here && doubtful(st, place):
+			// Intended before the restore, and set by the daemon whose state is lost.
+			e.State, e.Settled = store.MarkConfirmed, now
+			ix.put(st, n, e)
+			st.Account.Marked++
+			return markOurs
 		}
 	}
 	return markNotOurs

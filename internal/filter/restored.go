@@ -1,6 +1,9 @@
 package filter
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/store"
 )
@@ -17,6 +20,13 @@ func (f *Filter) applyRestored(e *Restored, r *Result) {
 	r.Changed = true
 	a := &f.st.Account
 	a.Clock, a.Restored = max(a.Clock, e.At), true
+	// A mark that is absent may have been set and taken off, so it is not asked for
+	// again; one that is there is ours (appeared).
+	for _, n := range slices.Sorted(maps.Keys(f.ledger.intended)) {
+		entry, _ := f.st.Ledger.Get(ledgerKey(n))
+		entry.State, entry.Settled = store.MarkAbandoned, a.Clock
+		f.ledger.put(f.st, n, entry)
+	}
 	for _, name := range f.st.Boxes.Keys() {
 		box, _ := f.st.Boxes.Get(name)
 		box.RestoredBefore = store.RestoredPending
@@ -24,11 +34,16 @@ func (f *Filter) applyRestored(e *Restored, r *Result) {
 	}
 }
 
+// doubtful reports whether a daemon whose state is lost has been at this place.
+func doubtful(st *store.State, place Place) bool {
+	box, _ := st.Boxes.Get(place.Mailbox)
+	return place.UID < box.RestoredBefore
+}
+
 // perhapsOurs returns the marks of an arrival that may have been set by a daemon
 // whose state is lost.
 func (f *Filter) perhapsOurs(e *Arrived) []string {
-	box, _ := f.st.Boxes.Get(e.Place.Mailbox)
-	if e.Place.UID >= box.RestoredBefore {
+	if !doubtful(f.st, e.Place) {
 		return nil
 	}
 	var marks []string

@@ -90,6 +90,29 @@ func TestAfterARestoreAMailboxOpenedForTheFirstTimeIsRestoredToo(t *testing.T) {
 	w.wantLessons("marks that may be ours")
 }
 
+// A mark that was intended when the backup was made was set since, most likely:
+// by the daemon whose state is lost.
+func TestAfterARestoreNoIntentIsCarriedOutAgain(t *testing.T) {
+	w := newWorld(t, testOptions())
+	w.teach()
+	set, asked := w.urgent(1)
+	_, refused := w.urgent(2)
+	w.apply(&Restored{At: w.moment()})
+	if again := w.f.Intents(); len(again) > 0 {
+		t.Errorf("asked for again: %v", again)
+	}
+	w.reach("INBOX", w.uids["INBOX"]+1)
+	w.flag(set, "$Important")
+	w.wait(time.Hour)
+	w.wantLessons("the mark found")
+	w.wantLedger(asked.ID, store.MarkConfirmed)
+	w.wantLedger(refused.ID, store.MarkAbandoned)
+	w.flag(set)
+	w.wait(time.Hour)
+	w.wantLessons("the mark taken off", "ordinary by mark")
+	w.wantLedger(asked.ID, store.MarkRefused)
+}
+
 // A position that tells nothing new is told all the same after a restore, once.
 func TestTheFirstPositionAfterARestoreCounts(t *testing.T) {
 	w := newWorld(t, testOptions())
