@@ -26,6 +26,7 @@ func aims() []aim {
 		{"To correct and stop", []string{"learn", "pause", "resume", "shadow"}},
 		{"To filter mail elsewhere", []string{"classify"}},
 		{"To look after the state", []string{"backup", "restore", "verify", "digest", "compact", "export", "import"}},
+		{"In the laboratory", []string{"solve", "lab", "vectors"}},
 		{"About the program", []string{"version", "completion", "help"}},
 	}
 }

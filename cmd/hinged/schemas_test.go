@@ -22,6 +22,7 @@ import (
 	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/demo"
 	"github.com/hinged/hinged/internal/evaluate"
+	"github.com/hinged/hinged/internal/lab"
 	"github.com/hinged/hinged/internal/setup"
 )
 
@@ -46,6 +47,7 @@ var schemas = []schema{
 	{verb: "ledger", value: daemon.Ledger{}},
 	{verb: "pause", value: []daemon.Switched{}},
 	{verb: "resume", value: []daemon.Switched{}},
+	{verb: "solve", value: lab.Solved{}},
 	{verb: "status", value: daemon.Status{}},
 	{verb: "words", value: daemon.Words{}},
 	{verb: "verify", value: daemon.Verified{}},

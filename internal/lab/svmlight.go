@@ -1,0 +1,128 @@
+package lab
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hinged/hinged/model"
+)
+
+// Limits of what is read.
+const (
+	maxLine = 16 << 20 // bytes
+	maxRows = 1 << 22
+)
+
+// ErrFormat is wrapped by every error about the text itself.
+var ErrFormat = errors.New("not readable")
+
+// firstIndex is the model's index of feature 0: lower ones are reserved.
+const firstIndex = 2
+
+// IndexOf gives the model's index of a feature of an svmlight file.
+func IndexOf(feature uint64) model.Index { return model.Index(feature + firstIndex) }
+
+// FeatureOf is its inverse.
+func FeatureOf(i model.Index) uint64 { return uint64(i) - firstIndex }
+
+// ReadSVMLight reads labelled vectors, one a line (Joachims, SVM-light, "Input"):
+//
+//	label feature:value feature:value … # comment
+//
+// label is a number above 0 for important, below 0 for ordinary; features are
+// whole numbers from 0 on in any order, each at most once; "qid:…" is ignored. Empty
+// lines and comments are skipped. Every lesson has weight 1. name stands in errors.
+func ReadSVMLight(r io.Reader, name string) ([]model.Lesson, error) {
+	var out []model.Lesson
+	err := eachLine(r, name, func(line string) error {
+		fields := strings.Fields(line)
+		if len(fields) == 0 {
+			return nil
+		}
+		label, err := strconv.ParseFloat(fields[0], 64)
+		e := model.Lesson{Label: model.Important, Weight: 1}
+		switch {
+		case err != nil:
+			return fmt.Errorf("the label %q is not a number", shorten(fields[0]))
+		case label < 0:
+			e.Label = model.Ordinary
+		case !(label > 0):
+			return fmt.Errorf("the label %s says neither yes (above 0) nor no (below 0)", fields[0])
+		}
+		for _, f := range fields[1:] {
+			if strings.HasPrefix(f, "qid:") {
+				continue
+			}
+			feature, value, ok := strings.Cut(f, ":")
+			n, err := strconv.ParseUint(feature, 10, 64)
+			if !ok || err != nil || n > math.MaxUint64-firstIndex {
+				return fmt.Errorf("%q is not feature:value with a whole number as feature", shorten(f))
+			}
+			v, err := parseNumber(value)
+			if err != nil {
+				return fmt.Errorf("the value of feature %d: %w", n, err)
+			}
+			if v != 0 {
+				e.Vector = append(e.Vector, model.Feature{Index: IndexOf(n), Value: v})
+			}
+		}
+		e.Vector.Sort()
+		for i := 1; i < len(e.Vector); i++ {
+			if e.Vector[i].Index == e.Vector[i-1].Index {
+				return fmt.Errorf("feature %d stands twice", FeatureOf(e.Vector[i].Index))
+			}
+		}
+		if len(out) == maxRows {
+			return fmt.Errorf("there are more than %d rows", maxRows)
+		}
+		e.Vector = slices.Clip(e.Vector)
+		out = append(out, e)
+		return nil
+	})
+	return out, err
+}
+
+// eachLine calls fn for every line without its comment; its error, if any, gets
+// the line's number.
+func eachLine(r io.Reader, name string, fn func(line string) error) error {
+	s := bufio.NewScanner(r)
+	s.Buffer(nil, maxLine)
+	n := 0
+	for s.Scan() {
+		n++
+		line, _, _ := strings.Cut(s.Text(), "#")
+		if err := fn(line); err != nil {
+			return fmt.Errorf("%w: %s, line %d: %w", ErrFormat, name, n, err)
+		}
+	}
+	if err := s.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return fmt.Errorf("%w: %s, line %d: longer than %d bytes", ErrFormat, name, n+1, maxLine)
+	} else if err != nil {
+		return fmt.Errorf("reading %s: %w", name, err)
+	}
+	return nil
+}
+
+// parseNumber reads a finite number.
+func parseNumber(s string) (float64, error) {
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil || math.IsInf(v, 0) || math.IsNaN(v) {
+		return 0, fmt.Errorf("%q is not a finite number", shorten(s))
+	}
+	return v, nil
+}
+
+// shorten keeps errors to one line.
+func shorten(s string) string {
+	const most = 40
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return s
+}
