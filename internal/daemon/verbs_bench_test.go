@@ -1,0 +1,102 @@
+package daemon
+
+import (
+	"context"
+	"encoding/hex"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/hinged/hinged/internal/testkit"
+	"github.com/hinged/hinged/store"
+)
+
+// taughtDaemon is a daemon whose account has learnt so many generated messages.
+func taughtDaemon(b *testing.B, n int) (*Daemon, []byte) {
+	b.Helper()
+	o := testOptions()
+	o.Featurize.Owner = []string{"owner@example.org"}
+	d, err := New(Options{
+		StorePath: filepath.Join(b.TempDir(), "store.db"), Store: store.Options{NoSync: true},
+		Accounts: []AccountOptions{{Name: "me", Filter: o, NewSource: noSource}},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- d.Run(ctx) }()
+	b.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			b.Error(err)
+		}
+		if err := d.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	mail := testkit.NewMail(1)
+	var last []byte
+	batches := map[string][]Handed{}
+	for i := range n {
+		m := mail.Next()
+		label := "ordinary"
+		if m.Important {
+			label = "important"
+		}
+		last = m.Raw
+		batches[label] = append(batches[label], Handed{Content: m.Raw, HasContent: true})
+		if i == n-1 || len(batches[label]) == 200 {
+			for label, batch := range batches {
+				if _, err := d.Learn(ctx, "", Teach{Label: label, Messages: batch}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			clear(batches)
+		}
+	}
+	return d, last
+}
+
+func BenchmarkVerbs(b *testing.B) {
+	d, raw := taughtDaemon(b, 5000)
+	ctx := context.Background()
+	m, err := readMail(d.accounts[0].opts.Filter.Featurize, raw)
+	if err != nil {
+		b.Fatal(err)
+	}
+	key := hex.EncodeToString(m.Key[:])
+	for _, verb := range []struct {
+		name string
+		do   func() error
+	}{
+		{"explain", func() error { _, err := d.Explain(ctx, "", key); return err }},
+		{"words of one word", func() error {
+			_, err := d.Words(ctx, "", WordsQuery{Words: []string{"meeting"}, Most: 20})
+			return err
+		}},
+		{"words, the strongest", func() error { _, err := d.Words(ctx, "", WordsQuery{Most: 20}); return err }},
+		{"words, all", func() error { _, err := d.Words(ctx, "", WordsQuery{Most: 1 << 20}); return err }},
+		{"ledger of a message", func() error { _, err := d.Ledger(ctx, "", LedgerQuery{Message: key}); return err }},
+	} {
+		b.Run(verb.name, func(b *testing.B) {
+			for b.Loop() {
+				if err := verb.do(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	b.Run("learn", func(b *testing.B) {
+		began := time.Now()
+		labels := [...]string{"important", "ordinary"}
+		n := 0
+		for b.Loop() {
+			if _, err := d.Learn(ctx, "", Teach{Label: labels[n%2], Messages: []Handed{{Name: key}}}); err != nil {
+				b.Fatal(err)
+			}
+			n++
+		}
+		b.ReportMetric(float64(n)/time.Since(began).Seconds(), "lessons/s")
+	})
+}
