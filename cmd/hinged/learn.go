@@ -154,6 +154,9 @@ func lessonWords(l daemon.Lesson, label string) string {
 		if l.Mistake {
 			s += "; it was a mistake"
 		}
+		if l.Marked && label == "ordinary" {
+			s += "; its mark stays until you take it off"
+		}
 		return s
 	case daemon.LessonKnown:
 		return fmt.Sprintf("%s: learnt as %s before; nothing changed, score %+.3f", l.Name, label, l.After)

@@ -63,6 +63,9 @@ type Lesson struct {
 	After float64 `json:"score_after"`
 	// Mistake: the score before it was on the wrong side of zero, or zero.
 	Mistake bool `json:"mistake"`
+	// Marked: a mark that hinged set is on it, or about to be. A lesson does not
+	// take it off.
+	Marked bool `json:"marked"`
 }
 
 // Lessons is what `hinged learn` shows.
@@ -173,7 +176,7 @@ func (a *account) learnOne(label model.Label, h handed) (Lesson, error) {
 	}
 	l.Message = hex.EncodeToString(k[:])
 	m, known := a.filter.State().Messages.Get(string(k[:]))
-	l.New = !known
+	l.New, l.Marked = !known, a.filter.Marked(k)
 	switch {
 	case m.Own || h.message != nil && h.message.Own:
 		l.Why = "it is the owner's own mail, which teaches nothing"

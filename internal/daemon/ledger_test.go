@@ -64,6 +64,15 @@ func TestTheLedgerSaysWhoMarkedAMessage(t *testing.T) {
 	})
 
 	ctx := context.Background()
+	learnt, err := d.Learn(ctx, "", Teach{Label: "ordinary", Messages: []Handed{{Name: "m10@x"}, {Name: "m11@x"}, {Name: "m12@x"}, {Name: "m15@x"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []bool{true, false, true, false} { // set, taken off, on its way, never
+		if got := learnt.Lessons[i].Marked; got != want {
+			t.Errorf("%s is marked: %v, want %v", learnt.Lessons[i].Name, got, want)
+		}
+	}
 	ask := func(b Backend) string {
 		t.Helper()
 		var out []string

@@ -52,6 +52,10 @@ func (f *Filter) Ledger(k store.MessageKey, id store.ID) []uint64 {
 	return out
 }
 
+// Marked reports whether a mark of ours is on a message, as far as the ledger
+// knows, or about to be.
+func (f *Filter) Marked(k store.MessageKey) bool { return f.ledger.marked(f.st, k) }
+
 // MarkedNow returns the mailboxes in which a message lies with one of the
 // configured marks, and the number of those in which it lies at all.
 func (f *Filter) MarkedNow(k store.MessageKey) (marked []string, places int) {
