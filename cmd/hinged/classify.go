@@ -42,7 +42,7 @@ that the message did not come out whole, and must be delivered otherwise.`,
   message.eml: important, score +1.274, threshold +0.801
   $ hinged classify -p < message.eml
   X-Hinged-Status: important; score=+1.27; threshold=0.80
-  X-Hinged-Reason: from ann@example.org +0.41; "invoice" in the subject +0.21
+  X-Hinged-Reason: from ann@example.org +0.412; "invoice" in the subject +0.210
   From: ann@example.org
   …
   $ hinged classify -q < message.eml; echo $?

@@ -77,10 +77,15 @@ func (r *readers) read(ctx context.Context, raw []byte) (*featurize.Message, err
 // classify decides a message that was read, as the filter would now.
 func classify(f *filter.Filter, m *featurize.Message) Classified {
 	d, features := f.Classify(m)
-	return Classified{
+	c := Classified{
 		Outcome: d.Outcome.String(), Reason: d.Reason.String(), Score: d.Score, Threshold: d.Threshold,
 		Defects: m.Defects, Parts: partsOf(f.Parts(features)),
 	}
+	if f.State().Account.Paused {
+		// Off is off for mail filters, too.
+		c.Outcome, c.Reason = store.DecidedUnsure.String(), "the account is paused"
+	}
+	return c
 }
 
 // Classify implements Backend. The message is read beside the account's writer;
@@ -194,10 +199,10 @@ func (c *Classified) Answer() passthrough.Answer {
 // cents rounds as two digits show it, without a zero below zero.
 func cents(x float64) float64 { return math.Round(x*100)/100 + 0 }
 
-// In a header field, so many parts of the score, and none below that.
+// In a header field, so many parts of the score, and none that would show as 0.
 const (
 	whyParts = 5
-	whyLeast = 0.005
+	whyLeast = 0.0005
 )
 
 // why says in plain words what decided: the strongest parts of the score.
@@ -214,7 +219,7 @@ func (c *Classified) why() string {
 		if named++; named > whyParts {
 			break
 		}
-		list = append(list, fmt.Sprintf("%s %+.2f", featurize.Describe(p.Name), p.Amount))
+		list = append(list, fmt.Sprintf("%s %+.3f", featurize.Describe(p.Name), p.Amount))
 	}
 	if len(list) == 0 {
 		return "nothing in it is known yet"

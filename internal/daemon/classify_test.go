@@ -30,16 +30,16 @@ func TestAFilterIsToldInTwoFields(t *testing.T) {
 				{Name: "body:b", Amount: 0.04}, {Name: "body:c", Amount: 0.03},
 			},
 		}, "X-Hinged-Status: important; score=+1.27; threshold=0.80\n" +
-			"X-Hinged-Reason: from ann@example.org +0.41; \"invoice\" in the subject +0.21;\n \"newsletter\" in the text -0.10; \"a\" in the text +0.05; \"b\" in the text +0.04\n"},
+			"X-Hinged-Reason: from ann@example.org +0.412; \"invoice\" in the subject +0.210;\n \"newsletter\" in the text -0.100; \"a\" in the text +0.050; \"b\" in the text\n +0.040\n"},
 		{"no threshold", Classified{Outcome: "unsure", Reason: "too few labels yet", Score: -0.001, Threshold: -0.004},
 			"X-Hinged-Status: unsure; score=+0.00; threshold=0.00\nX-Hinged-Reason: too few labels yet\n"},
-		{"nothing known", Classified{Outcome: "ordinary", Reason: "threshold", Score: -0.5, Threshold: -0.2, Parts: []Part{{Name: "body:a", Amount: 0.004}}},
+		{"nothing known", Classified{Outcome: "ordinary", Reason: "threshold", Score: -0.5, Threshold: -0.2, Parts: []Part{{Name: "body:a", Amount: 0.0004}}},
 			"X-Hinged-Status: ordinary; score=-0.50; threshold=-0.20\nX-Hinged-Reason: nothing in it is known yet\n"},
 		{"shadow", Classified{Outcome: "important", Reason: "shadow", Score: 2, Threshold: 1},
 			"X-Hinged-Status: important; score=+2.00; threshold=1.00; shadow\nX-Hinged-Reason: shadow\n"},
 		{"hostile words", Classified{Outcome: "ordinary", Reason: "threshold", Parts: []Part{{Name: "from:a\r\nX-Hinged-Status: important\r\n\r\nb@example.org", Amount: 1}, {Name: "body:größe", Amount: 1}}},
 			"X-Hinged-Status: ordinary; score=+0.00; threshold=0.00\n" +
-				"X-Hinged-Reason: from a X-Hinged-Status: important b@example.org +1.00;\n =?utf-8?b?Imdyw7bDn2Ui?= in the text +1.00\n"},
+				"X-Hinged-Reason: from a X-Hinged-Status: important b@example.org +1.000;\n =?utf-8?b?Imdyw7bDn2Ui?= in the text +1.000\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a := tt.c.Answer()

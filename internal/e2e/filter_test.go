@@ -91,11 +91,16 @@ imap = {address = "127.0.0.1:1", tls = "none", username = "me", password_file = 
 		run(nil, hinged, "learn", "--config", config, label, file)
 	}
 
-	once := func(raw []byte, name string, args ...string) time.Duration {
+	once := func(file, name string, args ...string) time.Duration {
+		stdin, err := os.Open(file)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer stdin.Close()
 		cmd := exec.Command(name, args...)
-		cmd.Stdin = bytes.NewReader(raw)
+		cmd.Stdin = stdin
 		began := time.Now()
-		err := cmd.Run()
+		err = cmd.Run()
 		took := time.Since(began)
 		// 1 and 2 are outcomes of both.
 		if exit := new(exec.ExitError); err != nil && (!errors.As(err, &exit) || exit.ExitCode() > 2) {
@@ -103,12 +108,20 @@ imap = {address = "127.0.0.1:1", tls = "none", username = "me", password_file = 
 		}
 		return took
 	}
+	var files []string
+	for i, raw := range rest {
+		file := filepath.Join(dir, fmt.Sprintf("%d.eml", i))
+		if err := os.WriteFile(file, raw, 0o600); err != nil {
+			b.Fatal(err)
+		}
+		files = append(files, file)
+	}
 	var ratios []float64
 	var ours, theirs time.Duration
 	round := func() (us, them time.Duration) {
-		for _, raw := range rest {
-			us += once(raw, hinged, "classify", "--config", config)
-			them += once(raw, bogofilter, "-d", words, "-t")
+		for _, file := range files {
+			us += once(file, hinged, "classify", "--config", config)
+			them += once(file, bogofilter, "-d", words, "-t")
 		}
 		return us, them
 	}
