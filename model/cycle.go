@@ -70,7 +70,7 @@ func Cycle(s Spec, lessons []Lesson, passes int) (Separation, error) {
 		}
 	}
 	r.Margin = Margin(r.Weights, lessons)
-	r.AtMost = FindWidest(lessons, passes).AtMost
+	r.AtMost = FindWidest(lessons, min(passes, 1000)).AtMost
 	if steps > 0 {
 		// The learner's own w is a combination of y·x, too.
 		r.AtMost = min(r.AtMost, float64(l.Weights().Norm()/steps*(1+1e-6)))

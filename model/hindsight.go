@@ -308,13 +308,10 @@ func (h *Hindsight) pass() {
 	h.passes++
 }
 
-// roll is splitmix64 (Steele, Lea and Flood 2014).
+// roll is splitmix64.
 func (h *Hindsight) roll() uint64 {
 	h.dice += 0x9E3779B97F4A7C15
-	z := h.dice
-	z = (z ^ z>>30) * 0xBF58476D1CE4E5B9
-	z = (z ^ z>>27) * 0x94D049BB133111EB
-	return z ^ z>>31
+	return mix(h.dice)
 }
 
 // dual returns the value of the dual at the variables as they are: no u makes
