@@ -7,6 +7,7 @@
 # make fuzz     every fuzz target for FUZZTIME each
 # make soak     for a night: ten times the mail, kills and fuzzing
 # make bench    every benchmark
+# make demo-picture  docs/demo.svg, from a real run of the demo
 # make setup fmt vet lint project race e2e: the steps of make test
 #
 # Go and make are all that is needed. make test says what it left out for want
@@ -44,7 +45,7 @@ RACE = $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
 OTHERS = $(shell $(GO) list ./... | grep -v -e /internal/project$$ -e /internal/e2e$$)
 
 .NOTPARALLEL:
-.PHONY: run test setup fmt vet lint project race e2e build man install uninstall fuzz soak bench clean
+.PHONY: run test setup fmt vet lint project race e2e build man install uninstall fuzz soak bench demo-picture clean
 
 test: setup fmt vet lint project race e2e
 
@@ -125,6 +126,9 @@ soak:
 
 bench:
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)
+
+demo-picture:
+	@GO='$(GO)' sh scripts/demo-picture.sh docs/demo.svg
 
 clean:
 	rm -rf dist .bin

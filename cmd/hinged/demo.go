@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"os"
@@ -13,8 +14,11 @@ import (
 	"golang.org/x/term"
 
 	"github.com/hinged/hinged/config"
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/ingest/imap"
 	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/demo"
+	"github.com/hinged/hinged/store"
 )
 
 // demoParts is how many parts of the explanation the demo shows.
@@ -38,12 +42,13 @@ it says how. What Nora wants is known here, so the decisions are compared with i
 With --fast it ends by itself, in less than half a minute, and exits with 1 when
 the loop did not work. Without, it stays up for looking around until Ctrl-C.`,
 		Example: `  $ hinged demo
-  Starting hinged on Nora Vale's mailbox: 140 messages of the last 24 days …
+  Nora Vale's mailbox, on an embedded IMAP server: 146 messages of the last 24 days.
+  …
     with a mail client:      IMAP server 127.0.0.1, port 40913, no TLS, …
     …
-    0:03.2  ★ marked +0.31  Ada Thorn             Budget for the mill bridge
+    0:03.2  ◆ marked +0.31  Ada Thorn             Budget for the mill bridge
     0:03.4  ·        -0.52  Cloudwear             35 % off everything until Friday
-    0:04.9  ↳ missed: Nora marks it: Ines Vale, Sunday lunch
+    0:04.9  → missed: Nora marks it: Ines Vale, Sunday lunch
     …`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -53,6 +58,7 @@ the loop did not work. Without, it stays up for looking around until Ctrl-C.`,
 			if !asJSON {
 				o.Screen = screenOn(cmd.OutOrStdout())
 			}
+			o.Bootstrap = bootstrapDemo
 			o.Open = func(path string, log *slog.Logger) (*daemon.Daemon, error) {
 				c, err := config.Load(path)
 				if err != nil {
@@ -74,10 +80,34 @@ the loop did not work. Without, it stays up for looking around until Ctrl-C.`,
 	f := c.Flags()
 	f.BoolVar(&o.Fast, "fast", false, "as fast as everybody keeps up; ends by itself, exit code 1 when the loop did not work")
 	f.BoolVar(&o.Dovecot, "dovecot", false, "use a real Dovecot, if one is installed")
-	f.Uint64Var(&o.Seed, "seed", 5, "which mailbox to make up")
+	f.Uint64Var(&o.Seed, "seed", 8, "which mailbox to make up")
 	f.StringVar(&o.Mark, "mark", "$Important", `what to set on important messages; '\Flagged' is a star in every mail client`)
 	jsonFlag(c, &asJSON, "the summary as JSON, and nothing else")
 	return c
+}
+
+// bootstrapDemo reads the past as bootstrap does.
+func bootstrapDemo(ctx context.Context, path string, log *slog.Logger) (r daemon.Bootstrapped, err error) {
+	c, err := config.Load(path)
+	if err != nil {
+		return r, err
+	}
+	a, err := configured(c, "")
+	if err != nil {
+		return r, err
+	}
+	source, err := imapOptions(a, log)
+	if err != nil {
+		return r, err
+	}
+	r, err = daemon.Bootstrap(ctx, daemon.BootstrapOptions{
+		StorePath: storePath(c), Store: store.Options{Logger: log}, Logger: log,
+		Account: a.Name, Filter: filterOptions(a),
+		NewSource: func(known []ingest.Known) (daemon.PastSource, error) {
+			return imap.NewHistory(source, imap.HistoryOptions{}, known)
+		},
+	})
+	return r, err
 }
 
 // tidyPatience is how long the demo may take to tidy up after a signal, before
@@ -115,6 +145,9 @@ func untilSignalled(ctx context.Context) (_ context.Context, stop func()) {
 
 func runDemo(ctx context.Context, out io.Writer, o demo.Options, asJSON bool) error {
 	sum, err := demo.Run(ctx, o)
+	if errors.Is(err, syscall.EPIPE) {
+		return nil // whoever read it has seen enough
+	}
 	if asJSON && sum != nil {
 		if err := printJSON(out, sum); err != nil {
 			return err

@@ -31,6 +31,9 @@ type Options struct {
 	Span    time.Duration
 	Dovecot bool // a real Dovecot instead of the embedded server
 
+	// Bootstrap reads the past into the store of a configuration file, as `hinged
+	// bootstrap` does.
+	Bootstrap func(ctx context.Context, path string, log *slog.Logger) (daemon.Bootstrapped, error)
 	// Open builds the daemon from a configuration file, as `hinged run` does.
 	Open func(path string, log *slog.Logger) (*daemon.Daemon, error)
 	// Explain prints an explanation as `hinged explain` does.
@@ -104,18 +107,17 @@ func Run(ctx context.Context, o Options) (sum *Summary, err error) {
 	if err := s.history(ctx); err != nil {
 		return nil, quiet(ctx, err)
 	}
-	if o.Fast {
-		// The first scan first, with no lesson in the middle of it, wherever the
-		// clock would put one: the next message would be decided differently.
-		if err := s.live(ctx, log, time.Hour, s.firstScan); err != nil {
-			return nil, quiet(ctx, err)
-		}
+	if err := s.writeConfig(); err != nil {
+		return nil, err
 	}
-	settle := time.Second
-	if o.Fast {
-		settle = 50 * time.Millisecond
+	s.screen.line(fmt.Sprintf("%s's mailbox, on %s: %d messages of the last %d days.", OwnerName, s.host.Software, len(s.plan.History), HistoryDays))
+	past, err := o.Bootstrap(ctx, s.config, log)
+	if err != nil || ctx.Err() != nil {
+		return nil, quiet(ctx, err)
 	}
-	err = s.live(ctx, log, settle, func(ctx, running context.Context) error {
+	s.screen.line(fmt.Sprintf("hinged bootstrap has read them: of %d whose worth she has shown, it would have decided %d wrongly, from nothing.",
+		past.Judged, past.Decisions.FalseAlarms+past.Decisions.Missed))
+	err = s.live(ctx, log, func(ctx, running context.Context) error {
 		err := s.play(ctx, running)
 		if len(s.tally.order) > 0 {
 			sum = s.summary(running)
@@ -130,10 +132,7 @@ func Run(ctx context.Context, o Options) (sum *Summary, err error) {
 
 // live runs the daemon for as long as play takes. play's second context is the
 // daemon's own, which outlives a Ctrl-C for as long as the summary needs it.
-func (s *stage) live(ctx context.Context, log *slog.Logger, settle time.Duration, play func(ctx, running context.Context) error) error {
-	if err := s.writeConfig(settle); err != nil {
-		return err
-	}
+func (s *stage) live(ctx context.Context, log *slog.Logger, play func(ctx, running context.Context) error) error {
 	var err error
 	if s.daemon, err = s.o.Open(s.config, log); err != nil {
 		return err
@@ -157,9 +156,6 @@ func (s *stage) live(ctx context.Context, log *slog.Logger, settle time.Duration
 	end()
 	return errors.Join(err, <-ended, s.daemon.Close())
 }
-
-// firstScan waits until INBOX has been read.
-func (s *stage) firstScan(ctx, _ context.Context) error { return s.until(ctx, "read INBOX", s.scanned) }
 
 var errStopped = errors.New("the daemon stopped by itself")
 
@@ -188,20 +184,23 @@ func (s *stage) startServer(ctx context.Context, log *slog.Logger) (stop func() 
 	if err != nil {
 		return nil, err
 	}
-	s.host = Host{d.Addr, d.User, d.Password, "Dovecot"}
+	s.host = Host{d.Addr, d.User, d.Password, "a real Dovecot"}
 	return d.Close, d.Start(ctx)
 }
 
-// history fills INBOX with what was there before.
+// history fills the mailboxes with what was there before.
 func (s *stage) history(ctx context.Context) error {
 	for _, m := range s.plan.History {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		mailbox := inbox
 		var flags []imap.Flag
 		switch {
-		case m.Discards:
-			continue
 		case m.Junks:
-			// Her mail client of then left junk where it was.
-			flags = append(flags, imap.FlagSeen, imap.FlagJunk)
+			mailbox = "Junk"
+		case m.Discards:
+			mailbox = "Trash"
 		case m.Reply != nil:
 			flags = append(flags, imap.FlagSeen, imap.FlagAnswered)
 		case m.Important && m.Stars:
@@ -209,26 +208,10 @@ func (s *stage) history(ctx context.Context) error {
 		case m.Reads:
 			flags = append(flags, imap.FlagSeen)
 		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if _, err := s.postman.put(inbox, m.Raw, m.Date, flags...); err != nil {
+		if _, err := s.postman.put(mailbox, m.Raw, m.Date, flags...); err != nil {
 			return err
 		}
-		s.there[inbox]++
-	}
-	return nil
-}
-
-// past fills the other mailboxes, one after the other and each only when the
-// daemon has read the one before: it reads mailboxes side by side, and two demos
-// should learn in one order.
-func (s *stage) past(ctx context.Context) error {
-	whole := func(a daemon.AccountStatus) bool { return s.scanned(a) && s.settled(a) }
-	if err := s.until(ctx, "read INBOX", whole); err != nil {
-		return err
-	}
-	for _, m := range s.plan.History {
+		s.there[mailbox]++
 		if m.Reply == nil {
 			continue
 		}
@@ -238,26 +221,14 @@ func (s *stage) past(ctx context.Context) error {
 		s.there["Sent"]++
 		s.tally.know(m.Reply.To)
 	}
-	if err := s.until(ctx, "read Sent", whole); err != nil {
-		return err
-	}
-	for _, m := range s.plan.History {
-		if !m.Discards {
-			continue
-		}
-		if _, err := s.postman.put("Trash", m.Raw, m.Date); err != nil {
-			return err
-		}
-		s.there["Trash"]++
-	}
-	return s.until(ctx, "read Trash", whole)
+	return nil
 }
 
 // writeConfig writes the configuration, as a person would, and the password.
-func (s *stage) writeConfig(settle time.Duration) error {
-	poll := time.Second
+func (s *stage) writeConfig() error {
+	settle, poll := time.Second, time.Second
 	if s.o.Fast {
-		poll = 100 * time.Millisecond
+		settle, poll = 50*time.Millisecond, 100*time.Millisecond
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, `# Written by "hinged demo"; gone when it ends.

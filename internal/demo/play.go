@@ -35,12 +35,11 @@ const (
 	mostDelay  = 3500 * time.Millisecond
 )
 
-// play lets the daemon read the history, then plays the live part. running is
-// the daemon's own context.
+// play waits until the daemon has taken over, then plays the live part. running
+// is the daemon's own context.
 func (s *stage) play(ctx, running context.Context) error {
-	s.screen.line(fmt.Sprintf("Starting hinged on %s's mailbox: %d messages of the last %d days (%s).",
-		OwnerName, len(s.plan.History), HistoryDays, s.host.Software))
-	if err := s.past(ctx); err != nil {
+	ready := func(a daemon.AccountStatus) bool { return s.scanned(a) && s.settled(a) }
+	if err := s.until(ctx, "take over from the bootstrap", ready); err != nil {
 		return err
 	}
 	status, err := s.status(running)

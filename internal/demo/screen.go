@@ -143,7 +143,7 @@ func (c *Screen) decision(at time.Duration, e *entry) string {
 	word, how := "·", faint
 	switch e.outcome {
 	case "important":
-		word, how = "★ marked", green
+		word, how = "◆ marked", green
 	case "unsure":
 		word, how = "? unsure", yellow
 	default:
@@ -165,5 +165,5 @@ func (c *Screen) deed(at time.Duration, e *entry, text string) string {
 	room := c.width() - 12 - uniseg.StringWidth(text) - 3
 	about := cut(e.m.From+", "+e.m.Subject, max(10, room), false)
 	return fmt.Sprintf("%s  %s%s", c.paint(fmt.Sprintf("%8s", stamp(at)), faint),
-		c.paint("↳ "+text, how), c.paint(": "+about, faint))
+		c.paint("→ "+text, how), c.paint(": "+about, faint))
 }

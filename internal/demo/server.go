@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -29,7 +30,7 @@ type Host struct {
 	Addr     string // host:port, on loopback, without TLS
 	User     string
 	Password string
-	Software string // what it is, for people
+	Software string // what it is, with its article
 }
 
 // embedded is an IMAP server in this process that keeps its mail in memory:
@@ -37,9 +38,10 @@ type Host struct {
 // (see session).
 type embedded struct {
 	Host
-	server *imapserver.Server
-	served chan error
-	user   *imapmemserver.User
+	server   *imapserver.Server
+	listener net.Listener
+	served   chan struct{} // closed when nobody is let in any more
+	user     *imapmemserver.User
 
 	// copying is held while messages go from one mailbox to another: the library
 	// locks one of them, then the other.
@@ -69,8 +71,8 @@ func startEmbedded(ctx context.Context, log *slog.Logger) (*embedded, error) {
 		return nil, fmt.Errorf("embedded mail server: %w", err)
 	}
 	e := &embedded{
-		Host:   Host{listener.Addr().String(), "nora", hex.EncodeToString(secret), "embedded IMAP server"},
-		served: make(chan error, 1), subscribed: map[string]bool{},
+		Host:     Host{listener.Addr().String(), "nora", hex.EncodeToString(secret), "an embedded IMAP server"},
+		listener: listener, served: make(chan struct{}), subscribed: map[string]bool{},
 	}
 	e.user = imapmemserver.NewUser(e.User, e.Password)
 	for _, f := range folders {
@@ -86,16 +88,23 @@ func startEmbedded(ctx context.Context, log *slog.Logger) (*embedded, error) {
 		},
 		Caps: capabilities, InsecureAuth: true, Logger: serverLog{log},
 	})
-	go func() { e.served <- e.server.Serve(listener) }()
+	go func() {
+		defer close(e.served)
+		if err := e.server.Serve(listener); err != nil {
+			log.Debug("embedded mail server", "error", err) // closed before it began
+		}
+	}()
 	return e, nil
 }
 
 // close ends every connection.
 func (e *embedded) close() error {
 	err := e.server.Close()
-	if served := <-e.served; err == nil {
-		err = served
+	// The server does not know the listener yet if it had no time to begin.
+	if again := e.listener.Close(); err == nil && !errors.Is(again, net.ErrClosed) {
+		err = again
 	}
+	<-e.served
 	if err != nil {
 		return fmt.Errorf("embedded mail server: %w", err)
 	}

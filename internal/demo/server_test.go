@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -268,5 +269,14 @@ func TestCloseEndsEveryConnection(t *testing.T) {
 	case <-h.c.Closed():
 	case <-time.After(5 * time.Second):
 		t.Error("a connection outlives the server")
+	}
+	for range 20 { // also when it had no time to begin
+		e, err := startEmbedded(t.Context(), slog.New(slog.DiscardHandler))
+		must(t, err)
+		must(t, e.close())
+		if c, err := new(net.Dialer).DialContext(t.Context(), "tcp", e.Addr); err == nil {
+			t.Error("the port is still open")
+			c.Close()
+		}
 	}
 }

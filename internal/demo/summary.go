@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/hinged/hinged/internal/daemon"
@@ -156,33 +157,36 @@ func (s *stage) summary(ctx context.Context) *Summary {
 			sum.Thirds[i].Mistakes = samples[i+1].mistakes - samples[i].mistakes
 		}
 	}
-	if e := t.telling(); e != nil {
-		sum.Explained = e.m.ID
-	}
+	sum.Explained = s.telling(ctx)
 	return sum
 }
 
-// telling picks the decision to take apart: the last important message that was
-// marked and whose sender's mail had been missed before, else the last that was
-// marked rightly.
-func (t *tally) telling() *entry {
-	missed := map[string]bool{}
-	var best, right *entry
-	for _, e := range t.order {
-		switch {
-		case e.m.Important && e.outcome != "important":
-			missed[e.m.Address] = true
-		case e.m.Important:
-			right = e
-			if missed[e.m.Address] {
-				best = e
-			}
+// telling picks the decision to take apart: of the last few important messages
+// that were marked, the one whose greatest parts make up most of its score. Ties
+// go to the later one. "" when nothing was marked rightly.
+func (s *stage) telling(ctx context.Context) string {
+	const few, parts = 12, 8
+	id, best, seen := "", -1.0, 0
+	for _, e := range slices.Backward(s.tally.order) {
+		if !e.m.Important || e.outcome != "important" {
+			continue
+		}
+		if seen++; seen > few {
+			break
+		}
+		ex, err := s.daemon.Explain(ctx, "", e.m.ID)
+		if err != nil || ex.Score <= 0 {
+			continue // gone, or not for a positive reason any more
+		}
+		sum := 0.0
+		for _, p := range ex.Parts[:min(parts, len(ex.Parts))] {
+			sum += p.Amount
+		}
+		if sum/ex.Score > best {
+			id, best = e.m.ID, sum/ex.Score
 		}
 	}
-	if best != nil {
-		return best
-	}
-	return right
+	return id
 }
 
 // Check returns an error that wraps ErrLoop when a demo did not show what it is

@@ -9,12 +9,16 @@ import (
 	"github.com/hinged/hinged/internal/daemon"
 )
 
+// tellEvery is after how many messages the running rate gets a line of its own,
+// where nothing stands at the bottom.
+const tellEvery = 40
+
 // window is over how many decisions the running rate goes.
 const window = 50
 
 // intro tells what the first scan taught and how to look in.
 func (s *stage) intro(a daemon.AccountStatus) {
-	s.screen.line(fmt.Sprintf("Read: it learnt %d important and %d ordinary from what she starred, answered and junked.", a.Important, a.Ordinary))
+	s.screen.line(fmt.Sprintf("hinged run goes on from there, with %d lessons that a message was important and %d that one was not.", a.Important, a.Ordinary))
 	s.lookIn()
 	if s.o.Fast {
 		s.screen.line(fmt.Sprintf("Now %d messages arrive as fast as everybody keeps up (seed %d).", len(s.plan.Live), s.o.Seed))
@@ -60,11 +64,11 @@ func (s *stage) redraw(ctx context.Context) error {
 		}
 	}
 	c := s.screen
-	counts := fmt.Sprintf("%d of %d messages, %d marked, %d corrections, %d lessons", n, len(s.plan.Live), marked, t.corrections, lessons(a)-lessons(t.before))
-	rate := fmt.Sprintf("wrong among the last %d: %d", min(n, window), t.recent(window))
+	counts := fmt.Sprintf("%3d of %d messages, %3d marked, %2d corrections, %3d lessons", n, len(s.plan.Live), marked, t.corrections, lessons(a)-lessons(t.before))
+	rate := fmt.Sprintf("wrong among the last %d: %2d", min(n, window), t.recent(window))
 	if !c.Live {
-		if n/40 > t.told {
-			t.told = n / 40
+		if n/tellEvery > t.told {
+			t.told = n / tellEvery
 			c.line(c.paint(fmt.Sprintf("--------  %s; %s", counts, rate), bold))
 		}
 		return nil
