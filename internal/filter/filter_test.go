@@ -223,6 +223,24 @@ func TestSilenceNeverEchoesOurOwnMark(t *testing.T) {
 	w.flag(l, "$Important", `\Seen`)
 	w.wait(8 * 24 * time.Hour)
 	w.wantLessons("a marked message that was read and left")
+
+	// The threshold and the standing hear of it.
+	l, m = w.urgent(2)
+	w.done(m)
+	before := w.f.Standing()
+	weights, _ := store.Digest(w.f.State())
+	w.wait(8 * 24 * time.Hour)
+	w.wantLessons("another one")
+	after := w.f.Standing()
+	if after.Labels != before.Labels+1 || after.Decisions.FalseAlarms != before.Decisions.FalseAlarms+1 {
+		t.Errorf("the standing was %+v and is %+v; want one false alarm more", before, after)
+	}
+	if now, _ := store.Digest(w.f.State()); now != weights {
+		t.Error("the weights changed")
+	}
+	w.flag(l, "$Important", `\Flagged`)
+	w.wait(2 * time.Minute)
+	w.wantLessons("starred after all", "important by flagged")
 }
 
 func TestAConflictIsTriedAgainUnlessTheOwnerSpoke(t *testing.T) {

@@ -54,6 +54,18 @@ func (f *Filter) learn(k store.MessageKey, m *store.Message, label model.Label, 
 
 	m.Label, m.Source = label, source
 	f.waitForSilence(m, 0)
+	f.score(m, label)
+	r.Lessons = append(r.Lessons, store.Lesson{
+		Message: k, Label: label, Weight: weight, Source: source, Sender: m.Sender,
+		Score: u.Score, Step: u.Step, At: a.Clock,
+	})
+	return nil
+}
+
+// score enters the judgement that a message got at its arrival, with its label,
+// into what the threshold and the standing are taken from.
+func (f *Filter) score(m *store.Message, label model.Label) {
+	a := &f.st.Account
 	scored := store.Scored{Score: m.Score, Label: label, Above: m.Above, Correspondent: m.Correspondent}
 	if old, full := f.labelled.add(a.Labels, scored); full {
 		f.standing.count(old, -1)
@@ -62,11 +74,6 @@ func (f *Filter) learn(k store.MessageKey, m *store.Message, label model.Label, 
 	a.Labels++
 	f.keepAhead(label)
 	f.stale = true
-	r.Lessons = append(r.Lessons, store.Lesson{
-		Message: k, Label: label, Weight: weight, Source: source, Sender: m.Sender,
-		Score: u.Score, Step: u.Step, At: a.Clock,
-	})
-	return nil
 }
 
 // capWeights gives up a tenth of the weights, those of least magnitude, once

@@ -167,11 +167,14 @@ func (f *Filter) advance(at store.Moment, r *Result) error {
 		}
 		f.waitForSilence(&m, 0)
 		// Our own mark must not echo: a marked message that was left alone
-		// teaches nothing.
-		if !f.ledger.marked(f.st, k) {
-			if err := f.learn(k, &m, model.Ordinary, store.SourceSilence, r); err != nil {
-				return err
-			}
+		// teaches the model nothing. The threshold must hear of it, though. What
+		// was left alone in shadow counted against marking the like of it; if it
+		// counted no longer once it is marked, no mark would ever look wrong, and
+		// ever more would be set.
+		if f.ledger.marked(f.st, k) {
+			f.score(&m, model.Ordinary)
+		} else if err := f.learn(k, &m, model.Ordinary, store.SourceSilence, r); err != nil {
+			return err
 		}
 		f.st.Messages.Put(mk, m)
 	}
