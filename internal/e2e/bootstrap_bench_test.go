@@ -32,7 +32,7 @@ func BenchmarkBootstrap(b *testing.B) {
 	imap := testkit.StartDovecot(b, testkit.DovecotOptions{Users: []string{address}})
 	owner := imap.Owner(b)
 	defer owner.Close()
-	messages := 0
+	var messages int
 	if from := os.Getenv("HINGED_BENCH_MBOX"); from != "" {
 		messages = livedReally(b, owner, address, from)
 	} else {
