@@ -1,4 +1,5 @@
 # make test     everything that must hold; what .ci/run calls
+# make demo     all of it on generated mail, for a minute; no account is needed
 # make run      the daemon: builds it and watches what CONFIG says
 # make build    the program: dist/hinged, static, as it is released
 # make man      the manual pages and the completions of shells: dist/man
@@ -45,7 +46,7 @@ RACE = $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
 OTHERS = $(shell $(GO) list ./... | grep -v -e /internal/project$$ -e /internal/e2e$$)
 
 .NOTPARALLEL:
-.PHONY: run test setup fmt vet lint project race e2e build man install uninstall fuzz soak bench demo-picture clean
+.PHONY: demo run test setup fmt vet lint project race e2e build man install uninstall fuzz soak bench demo-picture clean
 
 test: setup fmt vet lint project race e2e
 
@@ -80,11 +81,16 @@ e2e:
 	@echo '== the whole, on a real mail server'
 	@$(GO) test $(RACE) -count=1 -timeout 20m ./internal/e2e
 
-run:
-	@test -f '$(CONFIG)' || { install -m 0600 config/testdata/example.toml '$(CONFIG)' && \
-		echo 'Wrote $(CONFIG). Fill in what it asks for, then run this again.'; exit 1; }
+demo:
 	@mkdir -p dist
 	$(GO) build -o dist/hinged ./cmd/hinged
+	@exec dist/hinged demo
+
+# Without a configuration it asks for a mailbox and writes one.
+run:
+	@mkdir -p dist
+	$(GO) build -o dist/hinged ./cmd/hinged
+	@test -f '$(CONFIG)' || dist/hinged init --config '$(CONFIG)'
 	@exec dist/hinged run --config '$(CONFIG)'
 
 build:

@@ -14,6 +14,8 @@ missing() {
 	command -v dovecot >/dev/null || echo dovecot-imapd
 	command -v qemu-aarch64 >/dev/null || command -v qemu-aarch64-static >/dev/null || echo qemu-user
 	command -v "${cc%% *}" >/dev/null || echo gcc
+	command -v script >/dev/null || echo bsdutils
+	command -v git >/dev/null || echo git
 }
 
 echo "== set-up: $($GO version), $(getconf _NPROCESSORS_ONLN 2>/dev/null || echo some) cores"
@@ -46,6 +48,7 @@ for package in $(missing); do
 	case $package in
 	dovecot-imapd) echo "skipped: the tests against a real IMAP server (no dovecot here; package dovecot-imapd)" ;;
 	qemu-user) echo "skipped: the same state on arm64 (no qemu-aarch64 here; package qemu-user)" ;;
+	bsdutils | git) echo "skipped: the commands of README and pages, run as printed (package $package)" ;;
 	gcc) echo "skipped: the race detector (no C compiler here; packages gcc, libc6-dev)" ;;
 	esac
 done

@@ -63,3 +63,36 @@ func TestEveryVerbHasItsPlaceInTheHelp(t *testing.T) {
 		t.Errorf("a verb is beside the groups:\n%s", out)
 	}
 }
+
+func TestTheREADMEListsEveryVerb(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, found := strings.Cut(string(text), "\n## Verbs\n")
+	if !found {
+		t.Fatal("README.md has no section of verbs")
+	}
+	table, _, _ = strings.Cut(table, "\n## ")
+	var listed []string
+	for line := range strings.Lines(table) {
+		if cell, _, ok := strings.Cut(strings.TrimPrefix(line, "|"), "|"); ok {
+			for _, name := range strings.Split(cell, ",") {
+				if name = strings.Trim(name, " `"); name != "" && name != "verb" && !strings.HasPrefix(name, "-") {
+					listed = append(listed, name)
+				}
+			}
+		}
+	}
+	have := append(verbs(), "help")
+	for _, verb := range have {
+		if !slices.Contains(listed, verb) {
+			t.Errorf("README.md does not list %s", verb)
+		}
+	}
+	for _, name := range listed {
+		if !slices.Contains(have, name) {
+			t.Errorf("README.md lists %s, which does not exist", name)
+		}
+	}
+}

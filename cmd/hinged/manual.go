@@ -18,7 +18,7 @@ import (
 )
 
 // manualCommands returns the hidden verb that `make man` calls. It is built with
-// -tags manual only, since its libraries are as large as many a verb together.
+// -tags manual only: its libraries are no use to the program that is installed.
 func manualCommands() []*cobra.Command {
 	var page string
 	c := &cobra.Command{
@@ -47,6 +47,7 @@ func writeManual(root *cobra.Command, page, dir string) error {
 	if seconds, err := time.ParseDuration(os.Getenv("SOURCE_DATE_EPOCH") + "s"); err == nil {
 		at = at.Add(seconds)
 	}
+	root.Long += "\n\n" + listing(root)
 	prepare(root)
 	header := &doc.GenManHeader{Section: "1", Date: &at, Source: "hinged " + version, Manual: "hinged"}
 	if err := doc.GenManTreeFromOpts(root, doc.GenManTreeOptions{Header: header, Path: dir, CommandSeparator: "-"}); err != nil {
@@ -72,6 +73,23 @@ func writeCompletions(root *cobra.Command, dir string) error {
 		}
 	}
 	return nil
+}
+
+// listing is what `hinged --help` says of the verbs.
+func listing(root *cobra.Command) string {
+	var b strings.Builder
+	for _, a := range aims() {
+		fmt.Fprintf(&b, "%s:\n\n", a.title)
+		for _, verb := range a.verbs {
+			for _, c := range root.Commands() {
+				if c.Name() == verb && c.IsAvailableCommand() {
+					fmt.Fprintf(&b, "  %-12s  %s\n", verb, c.Short)
+				}
+			}
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
 }
 
 // prepare makes Markdown of the texts of all commands, which is what doc takes

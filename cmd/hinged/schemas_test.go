@@ -336,8 +336,8 @@ func TestThePageOfSchemasListsThemAll(t *testing.T) {
 
 <!-- Written by go test ./cmd/hinged -update; change it there. -->
 
-Every verb that tells something takes ` + "`--json`" + `. What it then prints on
-standard output is described by a [JSON Schema](https://json-schema.org/) (draft
+Verbs that tell something take ` + "`--json`" + `. What they then print on standard output
+ is described by a [JSON Schema](https://json-schema.org/) (draft
 2020-12) with the meaning of every key. Keys may be added in a later version,
 and programs should pass over those that they don't know; none is removed or
 changes its meaning without a word in the [changelog](../CHANGELOG.md).

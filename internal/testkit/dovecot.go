@@ -73,8 +73,14 @@ func (d *Dovecot) Restart() {
 // UIDs ascend in the order given.
 func (d *Dovecot) Fill(n int, next func() Message) {
 	d.tb.Helper()
-	box := d.Mail(d.User)
-	first := d.Owner(d.tb)
+	d.FillOf(d.User, n, next)
+}
+
+// FillOf does it to the INBOX of one of the users.
+func (d *Dovecot) FillOf(user string, n int, next func() Message) {
+	d.tb.Helper()
+	box := d.Mail(user)
+	first := d.OwnerOf(d.tb, user)
 	first.Select("INBOX") // makes the Maildir
 	first.Close()
 	owner := -1

@@ -1,0 +1,141 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/testkit"
+)
+
+// BenchmarkAccounts measures what an account costs a daemon that has read its
+// mail and waits for more: memory, connections, disk and processor. Each has a
+// thousand messages of its own. Run with -benchtime 1x.
+func BenchmarkAccounts(b *testing.B) {
+	for _, n := range []int{1, 10, 50} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			for range b.N {
+				manyAccounts(b, n, 1000)
+			}
+		})
+	}
+}
+
+func manyAccounts(b *testing.B, n, messages int) {
+	var users []string
+	for i := range n {
+		users = append(users, fmt.Sprintf("user%d@example.org", i))
+	}
+	imap := testkit.StartDovecot(b, testkit.DovecotOptions{Users: users})
+	dir := b.TempDir()
+	var conf strings.Builder
+	fmt.Fprintf(&conf, "state_dir = %q\nsocket = %q\nlog_level = \"warn\"\n", dir, filepath.Join(dir, "socket"))
+	for i, user := range users {
+		mail := testkit.NewMail(uint64(i))
+		mail.Owner = user
+		imap.FillOf(user, messages, mail.Next)
+		fmt.Fprintf(&conf, "[[account]]\nname = \"user%d\"\nowner = [%q]\nimap = {address = %q, tls = \"none\", username = %q, password_file = \"password\"}\n", i, user, imap.Addr, user)
+	}
+	for name, text := range map[string]string{"hinged.toml": conf.String(), "password": imap.Password} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			b.Fatal(err)
+		}
+	}
+	path, err := binary()
+	if err != nil {
+		b.Fatal(err)
+	}
+	cmd := exec.Command(path, "run", "--config", filepath.Join(dir, "hinged.toml"))
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	defer func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+	}()
+	began := time.Now()
+	waitRead(b, filepath.Join(dir, "socket"), n, messages)
+	read := time.Since(began)
+	time.Sleep(5 * time.Second) // what was garbage while reading is given back
+	before := ticks(b, cmd.Process.Pid)
+	const idle = 20 * time.Second
+	time.Sleep(idle)
+	busy := float64(ticks(b, cmd.Process.Pid)-before) / 100 / idle.Seconds()
+	sockets := 0
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", cmd.Process.Pid))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, e := range entries {
+		if to, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", cmd.Process.Pid, e.Name())); err == nil && strings.HasPrefix(to, "socket:") {
+			sockets++
+		}
+	}
+	info, err := os.Stat(filepath.Join(dir, "hinged.db"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for line := range strings.Lines(string(status)) {
+		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			kib, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(kib/1024, "MiB")
+		}
+	}
+	b.ReportMetric(float64(sockets), "sockets")
+	b.ReportMetric(float64(info.Size())/(1<<20), "store-MiB")
+	b.ReportMetric(busy*100, "idle-%cpu")
+	b.ReportMetric(read.Seconds(), "s-to-read")
+	b.ReportMetric(0, "ns/op")
+}
+
+// waitRead waits until every account has seen all of its messages.
+func waitRead(b *testing.B, socket string, accounts, messages int) {
+	b.Helper()
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		c, err := daemon.Dial(context.Background(), socket)
+		if err != nil {
+			continue
+		}
+		s, err := c.Status(context.Background())
+		_ = c.Close()
+		done := 0
+		for _, a := range s.Accounts {
+			if a.Messages >= uint64(messages) && a.Remaining == 0 {
+				done++
+			}
+		}
+		if err == nil && done == accounts {
+			return
+		}
+	}
+	b.Fatal("the mail was not read within 5 minutes")
+}
+
+// ticks is the processor time that a process has had, in hundredths of a second.
+func ticks(b *testing.B, pid int) int {
+	b.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), ") ")
+	fields := strings.Fields(rest)
+	user, _ := strconv.Atoi(fields[11])
+	system, _ := strconv.Atoi(fields[12])
+	return user + system
+}

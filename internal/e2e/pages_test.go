@@ -1,0 +1,480 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hinged/hinged/internal/testkit"
+)
+
+// A reader's commands are the lines of the blocks that the pages mark as sh, and
+// those after "$ " in blocks marked console, whose other lines are answers. A
+// block marked toml or ini that begins with a path in a comment is a file that
+// the reader writes. Each page is one reader: an empty home, a mailbox, one shell
+// command after another, as printed.
+
+// placeholders are what a reader puts something of their own in for, and the
+// directories of the machine that a test must leave alone.
+func placeholders(r *reader) *strings.Replacer {
+	return strings.NewReplacer("imap.example.org", r.imap.Addr,
+		"/etc/", r.machine+"/etc/", "/var/lib/", r.machine+"/var/lib/", "/run/", r.machine+"/run/")
+}
+
+// sessions are the pages that have commands.
+var sessions = []string{"README.md", "docs/one-person.md", "docs/mail-server.md"}
+
+// asRoot are the pages whose commands only root can run.
+var asRoot = []string{"docs/mail-server.md"}
+
+// leftOut are commands that are not run, with the reason. It is to stay short.
+var leftOut = map[string]string{
+	"make test":                             "it is what runs this",
+	"systemctl daemon-reload":               noSystemd,
+	"systemctl enable --now hinged":         noSystemd,
+	"systemctl disable --now hinged":        noSystemd,
+	"systemctl restart hinged":              noSystemd,
+	"journalctl -u hinged -p warning":       noSystemd,
+	"systemctl --user enable --now hinged":  noSystemd,
+	"systemctl --user disable --now hinged": noSystemd,
+	"loginctl enable-linger":                noSystemd,
+	"journalctl --user -u hinged":           noSystemd,
+}
+
+const noSystemd = "there is no systemd where tests run"
+
+// endless are commands that go on until Ctrl-C, by what they print once they
+// have come so far.
+var endless = map[string]string{
+	"hinged run": `watching`,
+	"make demo":  `★ marked`,
+}
+
+// prints is what commands have to print, where running without an error says too
+// little.
+var prints = map[string]string{
+	"hinged check":                                  `(?m)^(all is well|it works, with \d warnings?)\s*$`,
+	"hinged bootstrap --dry-run":                    `of your last \d+ messages it would have marked`,
+	"hinged bootstrap":                              `Next: hinged run`,
+	"hinged status":                                 `in shadow: it decides and learns, and marks nothing`,
+	"hinged explain 'abc123@example.org'":           `(?m) score$`,
+	"hinged learn --important 'abc123@example.org'": `learnt as important`,
+	"doveadm search -u ann@example.org mailbox virtual/Important all": `(?m)^[0-9a-f]{32} \d+\s*$`,
+}
+
+// typed is what a reader types when a command asks.
+var typed = map[string][]answer{
+	"hinged init --server imap.example.org": {{"E-mail address: ", "me@example.org"}, {"(not shown): ", "PASSWORD"}},
+}
+
+// answer is what is typed once a command has asked.
+type answer struct{ question, text string }
+
+// command is one command of a page, or a file to be written.
+type command struct {
+	text string
+	path string // "": a command
+	page string
+	line int
+}
+
+// at tells where it stands.
+func (c command) at() string { return fmt.Sprintf("%s:%d: %s", c.page, c.line, c.text) }
+
+var (
+	fence    = regexp.MustCompile("^```(\\w*)$")
+	filePath = regexp.MustCompile(`^# ([~/][^ ]*)$`)
+)
+
+// commandsOf reads the commands of a page, in order.
+func commandsOf(page string, text []byte) ([]command, error) {
+	var out []command
+	kind, open, lastOpened := "", false, 0
+	var part string // of a command that goes on in the next line, or of a file
+	var path string // of a file
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for n := 1; lines.Scan(); n++ {
+		line := lines.Text()
+		if m := fence.FindStringSubmatch(line); m != nil {
+			if open = !open; !open && path != "" {
+				out = append(out, command{part, path, page, n})
+				part, path = "", ""
+			}
+			if open {
+				kind, lastOpened = m[1], n
+				switch kind {
+				case "sh", "console", "text", "toml", "ini", "sieve":
+				default:
+					return nil, fmt.Errorf("%s:%d: a block of kind %q; want one that says whether it is to be run", page, n, kind)
+				}
+			}
+			continue
+		}
+		if m := filePath.FindStringSubmatch(line); open && m != nil && lastOpened == n-1 && (kind == "toml" || kind == "ini") {
+			path = m[1]
+			continue
+		}
+		if path != "" {
+			part += line + "\n"
+			continue
+		}
+		if !open || kind != "sh" && kind != "console" {
+			continue
+		}
+		if kind == "console" && part == "" {
+			rest, ok := strings.CutPrefix(line, "$ ")
+			if !ok {
+				continue
+			}
+			line = rest
+		}
+		if part == "" && (strings.TrimSpace(line) == "" || strings.HasPrefix(line, "#")) {
+			continue
+		}
+		part += line
+		if strings.HasSuffix(line, `\`) {
+			part += "\n"
+			continue
+		}
+		out = append(out, command{part, "", page, n})
+		part = ""
+	}
+	if open || part != "" {
+		return nil, fmt.Errorf("%s: a block has no end", page)
+	}
+	return out, lines.Err()
+}
+
+// reader is somebody who follows a page.
+type reader struct {
+	*mailbox
+	t    *testing.T
+	dir  string // where the shell is now
+	home string
+	// machine stands for the root of the machine's file system, where a page
+	// writes there. Other users, such as Dovecot's, can look into it.
+	machine string
+	env     []string
+}
+
+// write puts a file of a page where it belongs.
+func (r *reader) write(c command) {
+	r.t.Helper()
+	path := placeholders(r).Replace(strings.Replace(c.path, "~", r.home, 1))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(placeholders(r).Replace(c.text)), 0o644); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// follow runs one command and fails the test when it fails.
+func (r *reader) follow(c command) {
+	r.t.Helper()
+	place, exported := filepath.Join(r.home, ".place"), filepath.Join(r.home, ".exported")
+	script := fmt.Sprintf("set -eu -o pipefail\n[ ! -f %[1]s ] || . %[1]s\ncd '%[2]s'\n%[3]s\npwd > %[4]s\nexport -p > %[1]s\n",
+		exported, r.dir, placeholders(r).Replace(c.text), place)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-c", script)
+	var keyboard *os.File
+	answers, asks := typed[c.text]
+	if asks {
+		// On a terminal of its own.
+		file := filepath.Join(r.home, ".script")
+		if err := os.WriteFile(file, []byte(script), 0o600); err != nil {
+			r.t.Fatal(err)
+		}
+		cmd = exec.CommandContext(ctx, "script", "-qec", "bash "+file, "/dev/null")
+		hands, keys, err := os.Pipe()
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		defer keys.Close()
+		defer hands.Close()
+		cmd.Stdin, keyboard = hands, keys
+	}
+	cmd.Env = r.env
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	var seen bytes.Buffer
+	read, write, err := os.Pipe()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	cmd.Stdout, cmd.Stderr = write, write
+	began := time.Now()
+	if err := cmd.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	write.Close()
+	stop := regexp.MustCompile("a^") // nothing
+	pattern, goesOn := endless[c.text]
+	if goesOn {
+		stop = regexp.MustCompile(pattern)
+	}
+	stopped := false
+	for buffer := make([]byte, 4096); ; {
+		n, err := read.Read(buffer)
+		seen.Write(buffer[:n])
+		if len(answers) > 0 && strings.HasSuffix(seen.String(), answers[0].question) {
+			if _, err := io.WriteString(keyboard, strings.ReplaceAll(answers[0].text, "PASSWORD", r.imap.Password)+"\r"); err != nil {
+				r.t.Fatal(err)
+			}
+			answers = answers[1:]
+		}
+		if !stopped && stop.Match(seen.Bytes()) {
+			stopped = true
+			time.Sleep(time.Second) // so long the reader looks at it
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGINT)
+		}
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				r.t.Error(err)
+			}
+			break
+		}
+	}
+	read.Close()
+	err = cmd.Wait()
+	shown := tail(seen.String())
+	if goesOn {
+		if !stopped {
+			r.t.Fatalf("%s\nended before it printed %s (%v)\n%s", c.at(), pattern, err, shown)
+		}
+	} else if err != nil {
+		r.t.Fatalf("%s\n%v\n%s", c.at(), err, shown)
+	} else {
+		if want := prints[c.text]; !regexp.MustCompile(want).MatchString(seen.String()) {
+			r.t.Errorf("%s\nwant %s in\n%s", c.at(), want, shown)
+		}
+		where, err := os.ReadFile(place)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		r.dir = strings.TrimSpace(string(where))
+	}
+	r.t.Logf("%s (%.1f s)\n%s", c.at(), time.Since(began).Seconds(), shown)
+}
+
+// shortDir makes a directory that other users can look into, with a name that
+// leaves room for that of a socket, which has at most 107 bytes.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "hd") //nolint:usetesting // the names of t.TempDir are too long
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// newReader makes a home with nothing in it but where the checkout comes from,
+// and a mail server with what the page says of its configuration.
+func newReader(t *testing.T, page []command) *reader {
+	t.Helper()
+	home := shortDir(t)
+	r := &reader{t: t, home: home, dir: home, machine: shortDir(t)}
+	server := testkit.DovecotOptions{Users: []string{"me@example.org"}}
+	for _, c := range page {
+		if strings.HasPrefix(c.path, "/etc/dovecot/conf.d/") {
+			server.Users = []string{"ann@example.org", "bob@example.org"}
+			server.Config += strings.ReplaceAll(c.text, "/etc/", r.machine+"/etc/")
+		}
+	}
+	r.mailbox = newMailbox(t, server)
+	run := filepath.Join(home, ".run")
+	if err := os.Mkdir(run, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	trust := filepath.Join(home, ".trust.pem")
+	if err := os.WriteFile(trust, r.certificate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.env = []string{
+		"HOME=" + home, "XDG_RUNTIME_DIR=" + run, "USER=me", "LANG=C.UTF-8", "TERM=dumb",
+		"PATH=" + filepath.Join(home, ".local/bin") + ":" + filepath.Join(r.machine, "usr/local/bin") + ":" + os.Getenv("PATH"),
+		"SSL_CERT_FILE=" + trust,
+		// Where make, doveadm, git and hinged look for the machine's own.
+		"PREFIX=" + filepath.Join(r.machine, "usr/local"),
+		"CONFIG_FILE=" + filepath.Join(r.imap.Mail("x"), "../../../dovecot.conf"),
+		"GIT_CONFIG_NOSYSTEM=1",
+	}
+	// A reader who is not root has a configuration in the home, root one in /etc;
+	// whoever runs this test writes to neither.
+	place := filepath.Join(home, ".config/hinged/hinged.toml")
+	if slices.ContainsFunc(page, func(c command) bool { return c.path == "/etc/hinged/hinged.toml" }) {
+		place = filepath.Join(r.machine, "etc/hinged/hinged.toml")
+	}
+	r.env = append(r.env, "HINGED_CONFIG="+place)
+	// Another home must not mean another cache: everything would be fetched and
+	// compiled again.
+	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GOFLAGS", "GOTOOLCHAIN", "GOSUMDB"} {
+		out, err := exec.Command("go", "env", name).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.env = append(r.env, name+"="+strings.TrimSpace(string(out)))
+	}
+	r.publish()
+	return r
+}
+
+// publish makes the working tree what `git clone` of the project gets.
+func (r *reader) publish() {
+	r.t.Helper()
+	origin := filepath.Join(r.home, ".origin")
+	git := func(dir string, args ...string) []byte {
+		r.t.Helper()
+		cmd := exec.Command("git", append([]string{"-c", "safe.directory=*", "-C", dir}, args...)...)
+		out, err := cmd.Output()
+		if err != nil {
+			r.t.Fatalf("git %v: %v", args, err)
+		}
+		return out
+	}
+	for name := range strings.SplitSeq(strings.TrimRight(string(git("../..", "ls-files", "-z", "-co", "--exclude-standard")), "\x00"), "\x00") {
+		from := filepath.Join("../..", name)
+		info, err := os.Stat(from)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // removed, and not committed yet
+		}
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		data, err := os.ReadFile(from)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		to := filepath.Join(origin, name)
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			r.t.Fatal(err)
+		}
+		if err := os.WriteFile(to, data, info.Mode().Perm()); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	git(origin, "init", "-q")
+	git(origin, "add", "-A")
+	git(origin, "-c", "user.name=x", "-c", "user.email=x@example.org", "commit", "-qm", "the working tree")
+	config := fmt.Sprintf("[url %q]\n\tinsteadOf = https://github.com/hinged/hinged\n[safe]\n\tdirectory = *\n", origin)
+	if err := os.WriteFile(filepath.Join(r.home, ".gitconfig"), []byte(config), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func TestThePagesCommandsRunAsPrinted(t *testing.T) {
+	for _, program := range []string{"bash", "git", "make", "script"} {
+		if _, err := exec.LookPath(program); err != nil {
+			if os.Getenv("CI") == "true" {
+				t.Fatal(err)
+			}
+			t.Skipf("SKIPPED: %v", err)
+		}
+	}
+	used := map[string]bool{}
+	for _, page := range sessions {
+		text, err := os.ReadFile(filepath.Join("../..", page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		commands, err := commandsOf(page, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(commands) < 5 {
+			t.Errorf("%s has only %d commands", page, len(commands))
+		}
+		for _, c := range commands {
+			used[c.text] = true
+		}
+		t.Run(page, func(t *testing.T) {
+			if slices.Contains(asRoot, page) && os.Geteuid() != 0 {
+				if os.Getenv("CI") == "true" {
+					t.Fatal("not root, and CI=true")
+				}
+				t.Skip("SKIPPED: its commands are for root")
+			}
+			r := newReader(t, commands)
+			for _, c := range commands {
+				if c.path != "" {
+					r.write(c)
+					continue
+				}
+				if why, ok := leftOut[c.text]; ok {
+					t.Logf("%s\nnot run: %s", c.at(), why)
+					continue
+				}
+				r.follow(c)
+			}
+			r.unharmed()
+		})
+	}
+	for _, text := range slices.Concat(slices.Collect(maps.Keys(leftOut)), slices.Collect(maps.Keys(endless)), slices.Collect(maps.Keys(typed)), slices.Collect(maps.Keys(prints))) {
+		if !used[text] {
+			t.Errorf("%q is in a table of this test and on no page", text)
+		}
+	}
+}
+
+// A page that nobody follows would rot.
+func TestEveryPageWithCommandsIsFollowed(t *testing.T) {
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("no pages (%v)", err)
+	}
+	for _, path := range append(pages, "../../README.md") {
+		page := strings.TrimPrefix(path, "../../")
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		commands, err := commandsOf(page, text)
+		if err != nil {
+			t.Error(err)
+		}
+		if len(commands) > 0 && !slices.Contains(sessions, page) {
+			t.Errorf("%s has commands and is not among the pages that are followed", page)
+		}
+	}
+}
+
+func TestCommandsAreFoundAsPrinted(t *testing.T) {
+	got, err := commandsOf("p", []byte("# T\n\n```sh\n# a comment\none --two\n\nthree \\\n  four\n```\n\n```console\n$ five\nan answer\n$ six \\\n    seven\n```\n\n```text\nnot this\n```\n\n```ini\n# /etc/x\na = 1\n```\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for _, c := range got {
+		texts = append(texts, c.path+c.text)
+	}
+	if want := []string{"one --two", "three \\\n  four", "five", "six \\\n    seven", "/etc/xa = 1\n"}; !slices.Equal(texts, want) {
+		t.Errorf("got %q, want %q", texts, want)
+	}
+	for _, bad := range []string{"```\nx\n```\n", "```sh\nx\n", "```sh\nx \\\n```\n"} {
+		if _, err := commandsOf("p", []byte(bad)); err == nil {
+			t.Errorf("%q passed", bad)
+		}
+	}
+}
