@@ -15,6 +15,8 @@ const (
 // fractions of whole numbers, of which floats are some: phase 1 of the simplex
 // method with Bland's rule, which always ends (Bland 1977). Not found: there is
 // none, or the rows are too many to say.
+//
+// Long: the table, its first basis and the pivots belong together.
 func exactCombination(rows []Vector, sums []float64) (y []*big.Rat, found bool) {
 	places := map[Index]int{}
 	for _, x := range rows {
