@@ -238,3 +238,17 @@ func TestInitGivesUpCleanly(t *testing.T) {
 		gone(t, s, dir, exitFailed, "app password")
 	})
 }
+
+func TestEveryNextStepCanBeTaken(t *testing.T) {
+	for _, step := range nextSteps {
+		words := strings.Fields(step.command)
+		c, rest, err := rootCommand().Find(words)
+		if err != nil || c.Name() != words[0] {
+			t.Errorf("%s is no verb: %v", words[0], err)
+			continue
+		}
+		if err := c.ParseFlags(rest); err != nil || c.Flags().Lookup("config") == nil {
+			t.Errorf("%s: %v", step.command, err)
+		}
+	}
+}

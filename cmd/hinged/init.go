@@ -325,10 +325,6 @@ func (s *initSession) tell(w io.Writer, done Initialised) {
 	fmt.Fprintf(w, ". Nothing in the mailbox was changed.\n\nNext:\n")
 	flag := s.configFlag()
 	for _, step := range nextSteps {
-		verb, _, _ := strings.Cut(step.command, " ")
-		if c, _, err := s.cmd.Root().Find([]string{verb}); err != nil || c.Name() != verb {
-			continue
-		}
 		if flag == "" {
 			fmt.Fprintf(w, "  hinged %-21s  %s\n", step.command, step.what)
 		} else {
@@ -355,12 +351,12 @@ func (s *initSession) configFlag() string {
 
 // nextSteps are the verbs that come after init.
 var nextSteps = []struct{ command, what string }{
-	{"check", "test all of it; one flag is set and taken off again"},
+	{"check", "test all of it; one keyword is set and taken off again"},
 	{"bootstrap --dry-run", "what it would mark of your mail, and why; changes nothing"},
 	{"run", "watch and learn; Ctrl-C stops it"},
 	{"status", "what is learnt, and what is missing before it marks"},
-	{"pause", "stop marking until hinged resume"},
-	{"ledger", "every mark that it ever set"},
+	{"pause", "stop it for a while; hinged resume goes on"},
+	{"ledger", "every mark that it ever set, to take back by hand"},
 }
 
 // roots reads the authorities to trust; nil are the system's.

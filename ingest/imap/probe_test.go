@@ -400,3 +400,20 @@ func TestAHostileServerGivesAnErrorAndNoHarm(t *testing.T) {
 		})
 	}
 }
+
+func TestAuthorsAreReadFromTheFieldAsItStands(t *testing.T) {
+	for field, want := range map[string][]string{
+		"From: a@example.org\r\n\r\n":                                    {"a@example.org"},
+		"From: =?utf-8?q?A?= <A@Example.org>,\r\n b@example.org\r\n\r\n": {"a@example.org", "b@example.org"},
+		"From: \"cut off <a@exam":                                        nil,
+		"\r\n":                                                           nil,
+		"":                                                               nil,
+		"From: \x00\x1b[2J@example.org\r\n\r\n":                          nil,
+		"no header\r\n\r\n":                                              nil,
+		"From: undisclosed-recipients:;\r\n\r\n":                         nil,
+	} {
+		if got := authors([]byte(field)); !slices.Equal(got, want) {
+			t.Errorf("%q: got %q, want %q", field, got, want)
+		}
+	}
+}

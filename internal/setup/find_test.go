@@ -176,6 +176,9 @@ func TestLookingFindsTheMailboxAsItIs(t *testing.T) {
 	owner.Append("INBOX", mail.Next().Raw, now, `\Seen`, `\Answered`, `\Flagged`)
 	owner.Append("INBOX", mail.Next().Raw, now.AddDate(-2, 0, 0), `\Seen`)
 	owner.Append("Sent", mail.Reply(mail.Next()).Raw, now)
+	for i, from := range []string{"=?utf-8?q?Ow_Ner?= <Owner@Work.example>", "owner@work.example", "once@example.net", "\"broken <x@y"} {
+		owner.Append("Sent", fmt.Appendf(nil, "Subject: x\r\nFrom: %s\r\nMessage-ID: <s%d@example.org>\r\n\r\nx\r\n", from, i), now)
+	}
 	before := fmt.Sprint(owner.All("INBOX"), owner.All("Sent"))
 	f := Finder{}
 	server, err := f.Find(t.Context(), Wanted{Address: d.User, Server: d.Addr})
@@ -190,14 +193,14 @@ func TestLookingFindsTheMailboxAsItIs(t *testing.T) {
 	for _, want := range []string{
 		"login as owner@example.org", "IDLE, CONDSTORE, MOVE, UIDPLUS, SPECIAL-USE",
 		"takes new ones", "sent is Sent", "junk is Junk", "trash is Trash", "drafts is Drafts", "archive is Archive",
-		"5 messages in INBOX; 1 answered, 1 starred, 4 unread", "1 message in Sent, 1 of them replies",
+		"5 messages in INBOX; 1 answered, 1 starred, 4 unread", "5 messages in Sent, 1 of them replies", "written from owner@work.example",
 		"$label1 (4), NonJunk (4)", "Thunderbird", "WARNING    4 unread messages have $label1 already",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
 	}
-	if got.Suggest.Mark != "$Important" || got.Username != d.User || got.Sent != 1 || got.Replies != 1 {
+	if got.Suggest.Mark != "$Important" || got.Username != d.User || got.Sent != 5 || got.Replies != 1 {
 		t.Errorf("got %+v", got)
 	}
 	if after := fmt.Sprint(owner.All("INBOX"), owner.All("Sent")); after != before {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/mail"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +16,14 @@ import (
 // maxCounted is of how many messages the flags are read: far more than anybody
 // gets in a year that we know of, and a second's work.
 const maxCounted = 20_000
+
+// From whom the owner's mail is: of the newest maxRead messages in Sent, the
+// addresses that wrote at least habit of them, at most maxAddresses.
+const (
+	maxRead      = 200
+	habit        = 2
+	maxAddresses = 10
+)
 
 // useful are the capabilities that make a difference to hinged or its owner, in
 // the order in which they are shown.
@@ -50,6 +59,8 @@ type Found struct {
 	// Replies are those of Sent that answer another message; -1 when they could
 	// not be counted.
 	Replies int `json:"replies"`
+	// Addresses are those that mail in Sent was written from, the most used first.
+	Addresses []string `json:"addresses"`
 	// Keywords are in use on the counted messages.
 	Keywords []imap.KeywordUse `json:"keywords"`
 	// Clients gave themselves away.
@@ -75,7 +86,7 @@ type Folder struct {
 func (f *Finder) Look(ctx context.Context, s Server, w Wanted, now time.Time) (Found, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookPatience)
 	defer cancel()
-	found := Found{Server: s, Capabilities: []string{}, Folders: []Folder{}, Keywords: []imap.KeywordUse{}, Clients: []Client{}, Others: []imap.KeywordUse{}, Permanent: []string{}, Sent: -1, Replies: -1}
+	found := Found{Server: s, Capabilities: []string{}, Folders: []Folder{}, Addresses: []string{}, Keywords: []imap.KeywordUse{}, Clients: []Client{}, Others: []imap.KeywordUse{}, Permanent: []string{}, Sent: -1, Replies: -1}
 	p, username, err := f.login(ctx, s, w)
 	if err != nil {
 		return found, err
@@ -122,6 +133,15 @@ func (f *Finder) Look(ctx context.Context, s Server, w Wanted, now time.Time) (F
 		return found, nil
 	}
 	if _, err := p.Open(sent, true); err == nil {
+		writers, err := p.Authors(since, maxRead)
+		if err != nil {
+			return found, err
+		}
+		for _, a := range writers {
+			if _, err := mail.ParseAddress(a.Address); err == nil && a.Messages >= habit && len(found.Addresses) < maxAddresses {
+				found.Addresses = append(found.Addresses, a.Address)
+			}
+		}
 		// Last, since servers may have to read every message for it.
 		if n, replies, err := p.CountReplies(since); err == nil {
 			found.Sent, found.Replies = n, replies
@@ -199,6 +219,9 @@ func (f *Found) Lines() []string {
 		line("           %s in Sent, %d of them replies", count(f.Sent, "message"), f.Replies)
 	} else {
 		line("           replies in Sent were not counted")
+	}
+	if len(f.Addresses) > 0 {
+		line("           written from %s", strings.Join(f.Addresses, ", "))
 	}
 	var used []string
 	for _, k := range f.Keywords {

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/hinged/hinged/config"
@@ -35,6 +36,11 @@ func (p *Plan) Files() ([]File, error) {
 		a.Name = AccountName(p.Address)
 	}
 	a.Owner = []string{strings.ToLower(p.Address)}
+	for _, more := range p.Found.Addresses {
+		if !slices.Contains(a.Owner, more) {
+			a.Owner = append(a.Owner, more)
+		}
+	}
 	a.TimeZone = TimeZone()
 	a.IMAP.Address, a.IMAP.TLS, a.IMAP.Username = p.Found.Server.Address, string(p.Found.Server.TLS), p.Found.Username
 	a.IMAP.Auth, a.IMAP.CAFile = p.Auth, p.CAFile

@@ -3,6 +3,7 @@ package setup
 import (
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,7 +16,8 @@ func plan(t *testing.T) Plan {
 		Path: filepath.Join(t.TempDir(), "conf", "hinged.toml"), Address: "Ann@Example.org", Auth: "plain",
 		Found: &Found{
 			Server: Server{"imap.example.org:993", imap.TLSImplicit, "named by you"}, Username: "ann", NewKeywords: true,
-			Suggest: Suggestion{Mark: "$label1", Why: "Because.", Shadow: "auto", Instead: "Another."},
+			Addresses: []string{"lee@example.com", "ann@example.org"},
+			Suggest:   Suggestion{Mark: "$label1", Why: "Because.", Shadow: "auto", Instead: "Another."},
 		},
 	}
 }
@@ -51,7 +53,7 @@ func TestAPlanIsAConfigurationAndAPasswordBesideIt(t *testing.T) {
 			t.Errorf("%s has mode %v:\n%s", f.Path, f.Mode, f.Data)
 		}
 	}
-	if a.Name != "ann" || a.Owner[0] != "ann@example.org" || a.Mark[0] != "$label1" || a.IMAP.Username != "ann" || a.Shadow != "auto" {
+	if a.Name != "ann" || !slices.Equal(a.Owner, []string{"ann@example.org", "lee@example.com"}) || a.Mark[0] != "$label1" || a.IMAP.Username != "ann" || a.Shadow != "auto" {
 		t.Errorf("got %+v", a)
 	}
 }
