@@ -124,5 +124,14 @@ func TestAPausedAccountLeavesTheServerAlone(t *testing.T) {
 	if strings.Contains(flags[marked], "$important") {
 		t.Error("the mark that the owner took back during the pause came back")
 	}
+	for id, want := range map[string]string{
+		"l102@example.com": "hinged marked it: $Important in INBOX on ",
+		"l101@example.com": "; you took the mark off on ",
+		"l100@example.com": "hinged did not mark it: ordinary, score ",
+	} {
+		if out, err := s.hinged("ledger", "--config", s.config, id); err != nil || !strings.Contains(out, want) {
+			t.Errorf("who marked %s? %v, %s\nwant %q", id, err, out, want)
+		}
+	}
 	s.wantReplay("after the pause")
 }
