@@ -59,17 +59,7 @@ the loop did not work. Without, it stays up for looking around until Ctrl-C.`,
 				o.Screen = screenOn(cmd.OutOrStdout())
 			}
 			o.Bootstrap = bootstrapDemo
-			o.Open = func(path string, log *slog.Logger) (*daemon.Daemon, error) {
-				c, err := config.Load(path)
-				if err != nil {
-					return nil, err
-				}
-				d, err := daemonOptions(c, log)
-				if err != nil {
-					return nil, err
-				}
-				return daemon.New(d)
-			}
+			o.Open = openDemo
 			o.Explain = func(w io.Writer, ex daemon.Explanation) error {
 				_, err := io.WriteString(w, explanationText(ex, ex.Message, demoParts))
 				return err
@@ -108,6 +98,19 @@ func bootstrapDemo(ctx context.Context, path string, log *slog.Logger) (r daemon
 		},
 	})
 	return r, err
+}
+
+// openDemo builds the daemon as run does.
+func openDemo(path string, log *slog.Logger) (*daemon.Daemon, error) {
+	c, err := config.Load(path)
+	if err != nil {
+		return nil, err
+	}
+	o, err := daemonOptions(c, log)
+	if err != nil {
+		return nil, err
+	}
+	return daemon.New(o)
 }
 
 // tidyPatience is how long the demo may take to tidy up after a signal, before

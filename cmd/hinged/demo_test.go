@@ -1,11 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
+	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -77,5 +83,52 @@ func alike(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if text[0] != text[1] {
 		ts.Fatalf("%s and %s differ:\n%s\n%s", args[0], args[1], text[0], text[1])
+	}
+}
+
+// spoiled is a short demo whose configuration is changed behind its back.
+func spoiled(t *testing.T, patience time.Duration, from, to string) (*demo.Summary, error) {
+	t.Helper()
+	t.Setenv("TMPDIR", t.TempDir())
+	sum, err := demo.Run(t.Context(), demo.Options{
+		Seed: 8, Messages: 40, Mark: "$Important", Fast: true, Screen: new(demo.Screen),
+		Patience:  patience,
+		Bootstrap: bootstrapDemo,
+		Open: func(path string, log *slog.Logger) (*daemon.Daemon, error) {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return nil, err
+			}
+			changed := bytes.Replace(text, []byte(from), []byte(to), 1)
+			if bytes.Equal(text, changed) {
+				t.Fatalf("%q is not in the configuration", from)
+			}
+			if err := os.WriteFile(path, changed, 0o600); err != nil {
+				return nil, err
+			}
+			return openDemo(path, log)
+		},
+		Explain: func(io.Writer, daemon.Explanation) error { return nil },
+	})
+	left, readErr := os.ReadDir(os.TempDir())
+	if readErr != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, readErr)
+	}
+	return sum, err
+}
+
+func TestADemoThatMarksNothingFails(t *testing.T) {
+	sum, err := spoiled(t, 0, `shadow = "off"`, `shadow = "on"`)
+	if !errors.Is(err, demo.ErrLoop) || !strings.Contains(err.Error(), "no mark was set") {
+		t.Errorf("got %v", err)
+	}
+	if sum == nil || sum.MarksSet != 0 || sum.Messages != 40 {
+		t.Errorf("got %+v", sum)
+	}
+}
+
+func TestADemoWhoseDaemonReachesNothingFails(t *testing.T) {
+	if _, err := spoiled(t, 2*time.Second, `username = "nora"`, `username = "nobody"`); !errors.Is(err, demo.ErrLoop) || !strings.Contains(err.Error(), "take over from the bootstrap") {
+		t.Errorf("got %v", err)
 	}
 }

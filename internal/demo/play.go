@@ -13,12 +13,8 @@ import (
 	"github.com/hinged/hinged/internal/daemon"
 )
 
-const (
-	// glance is how often the daemon is asked what it has decided and learnt.
-	glance = 15 * time.Millisecond
-	// patience is how long it may take over anything.
-	patience = 20 * time.Second
-)
+// glance is how often the daemon is asked what it has decided and learnt.
+const glance = 15 * time.Millisecond
 
 // round is how many messages of a fast demo come at once. Dovecot tells of news
 // half a second late, always, so that there have to be fewer rounds.
@@ -86,7 +82,7 @@ func (s *stage) settled(a daemon.AccountStatus) bool { return a.Pending == 0 && 
 func (s *stage) until(ctx context.Context, what string, done func(daemon.AccountStatus) bool) error {
 	tick := time.NewTicker(glance)
 	defer tick.Stop()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(s.o.Patience)
 	for {
 		if err := s.watch(ctx); err != nil {
 			return err
@@ -99,7 +95,7 @@ func (s *stage) until(ctx context.Context, what string, done func(daemon.Account
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("%w: the daemon did not %s within %v %s", ErrLoop, what, patience, a.Problem)
+			return fmt.Errorf("%w: the daemon did not %s within %v %s", ErrLoop, what, s.o.Patience, a.Problem)
 		}
 		select {
 		case <-ctx.Done():

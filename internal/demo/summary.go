@@ -26,6 +26,8 @@ type Summary struct {
 	Important int `json:"important"`
 	// Marked counts the messages that were decided important.
 	Marked int `json:"marked"`
+	// MarksSet counts the marks that the daemon set on the server.
+	MarksSet uint64 `json:"marks_set"`
 	// Unsure counts those decided unsure, which are not marked.
 	Unsure int `json:"unsure"`
 
@@ -127,7 +129,7 @@ func (s *stage) summary(ctx context.Context) *Summary {
 		Corrections: t.corrections, OwnMarks: t.marked, Unmarked: t.unmarked, Starred: t.starred,
 		Answered: t.answered, Junked: t.junked, Discarded: t.thrown,
 		LearntImportant: now.Important - t.before.Important, LearntOrdinary: now.Ordinary - t.before.Ordinary,
-		Mistakes: now.Mistakes - t.before.Mistakes,
+		Mistakes: now.Mistakes - t.before.Mistakes, MarksSet: now.MarksConfirmed - t.before.MarksConfirmed,
 	}
 	var ours, known, never confusion
 	for _, e := range t.order {
@@ -193,7 +195,7 @@ func (s *stage) telling(ctx context.Context) string {
 // there to show.
 func (sum *Summary) Check() error {
 	var errs []error
-	if sum.Marked == 0 {
+	if sum.MarksSet == 0 {
 		errs = append(errs, errors.New("no mark was set"))
 	}
 	if sum.Corrections == 0 {
@@ -219,7 +221,7 @@ func (sum *Summary) Print(w io.Writer) error {
 		}
 	}
 	t := sum.Thirds
-	line("messages", "%d in %.0f s; %d mattered to Nora, %d were marked, %d unsure", sum.Messages, sum.Seconds, sum.Important, sum.Marked, sum.Unsure)
+	line("messages", "%d in %.0f s; %d mattered to Nora, %d were marked, %d unsure", sum.Messages, sum.Seconds, sum.Important, sum.MarksSet, sum.Unsure)
 	line("corrections", "%d; she marked %d, starred %d and took %d marks off", sum.Corrections, sum.OwnMarks, sum.Starred, sum.Unmarked)
 	line("other signs", "%d answered, %d moved to Junk, %d thrown away unread", sum.Answered, sum.Junked, sum.Discarded)
 	line("learnt", "%d important, %d ordinary; %d of these were mistakes", sum.LearntImportant, sum.LearntOrdinary, sum.Mistakes)
@@ -260,6 +262,9 @@ func (s *stage) close(ctx, running context.Context, sum *Summary) error {
 	if ctx.Err() == nil {
 		s.screen.heading("Look around")
 		s.lookIn()
+		if sum.Explained != "" {
+			s.screen.line("                           hinged explain --config " + s.config + " " + sum.Explained)
+		}
 		s.screen.line("It stays up until you press Ctrl-C, and goes on learning from what you do to the mail.")
 		return s.visitors(ctx)
 	}

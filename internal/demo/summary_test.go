@@ -9,7 +9,7 @@ import (
 // good is a summary of a demo that worked.
 func good() *Summary {
 	return &Summary{
-		Messages: 30, Important: 10, Marked: 9, Corrections: 4, LearntImportant: 5, LearntOrdinary: 3,
+		Messages: 30, Important: 10, Marked: 9, MarksSet: 9, Corrections: 4, LearntImportant: 5, LearntOrdinary: 3,
 		Thirds: [3]Third{{10, 5, 4, 3}, {10, 3, 2, 1}, {10, 1, 2, 0}}, Precision: 0.8, Recall: 0.7,
 		Baselines: []Baseline{{"mark nothing", 10, 0, 0}},
 	}
@@ -20,7 +20,7 @@ func TestALoopThatDidNotWorkIsFoundOut(t *testing.T) {
 		t.Errorf("a demo that worked: %v", err)
 	}
 	for want, spoil := range map[string]func(*Summary){
-		"no mark was set":            func(s *Summary) { s.Marked = 0 },
+		"no mark was set":            func(s *Summary) { s.MarksSet = 0 },
 		"corrected nothing":          func(s *Summary) { s.Corrections = 0 },
 		"nothing was learnt":         func(s *Summary) { s.LearntImportant, s.LearntOrdinary = 0, 0 },
 		"wrong decisions did not":    func(s *Summary) { s.Thirds[2].Wrong = 5 },
