@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,6 +40,7 @@ type Checker struct {
 	report Report
 	client *daemon.Client // nil: no daemon runs
 	dial   func(ctx context.Context, network, address string) (net.Conn, error)
+	lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
 // Run makes all tests. Nothing it tests makes it fail; the error says that there
@@ -53,6 +55,9 @@ func (c *Checker) Run(ctx context.Context) (Report, error) {
 	}
 	if c.dial == nil {
 		c.dial = (&net.Dialer{Timeout: c.Patience}).DialContext
+	}
+	if c.lookup == nil {
+		c.lookup = net.DefaultResolver.LookupNetIP
 	}
 	var accounts []*config.Account
 	var names []string

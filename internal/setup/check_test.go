@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -192,7 +193,19 @@ func TestWhatIsWrongOnDovecotIsFound(t *testing.T) {
 			"an empty mailbox, a folder that is not there", checked{imap: place(plain.Addr, "none") + "\nexclude = ['Lists']", secret: plain.Password},
 			[]string{"WARN me: flag: |INBOX is empty", `WARN me: folders: exclude names "Lists"|the server has Archive, Drafts, INBOX, Junk, Sent, Trash`},
 		},
-		{"nobody listens", checked{imap: place("127.0.0.1:1", "tls"), secret: "x"}, []string{"FAIL me: connect: |993 is the usual port"}},
+		{
+			"a name that there is not", checked{imap: place("imap.example.org", "tls"), secret: "Tulips in May", change: lookUp(nil, &net.DNSError{Err: "no such host", IsNotFound: true})},
+			[]string{"FAIL me: dns: |there is no host imap.example.org. Mend: correct the host in address"},
+		},
+		{
+			"a resolver that does not answer", checked{imap: place("imap.example.org", "tls"), secret: "Tulips in May", change: lookUp(nil, &net.DNSError{Err: "timeout", IsTimeout: true})},
+			[]string{"FAIL me: dns: |Mend: look at this machine's network and resolver"},
+		},
+		{
+			"a name that there is", checked{imap: place("localhost:1", "tls"), secret: "Tulips in May", change: lookUp([]netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil)},
+			[]string{"OK me: dns: |localhost has 1 address", "FAIL me: connect: |localhost:1 cannot be reached"},
+		},
+		{"nobody listens", checked{imap: place("127.0.0.1:1", "tls"), secret: "Tulips in May"}, []string{"FAIL me: connect: |993 is the usual port"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, got := tt.c.run(t)
@@ -207,6 +220,13 @@ func redirect(addr string) func(*Checker) {
 		c.dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, network, addr)
 		}
+	}
+}
+
+// lookUp is a resolver that gives one answer.
+func lookUp(found []netip.Addr, err error) func(*Checker) {
+	return func(c *Checker) {
+		c.lookup = func(context.Context, string, string) ([]netip.Addr, error) { return found, err }
 	}
 }
 

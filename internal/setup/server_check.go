@@ -32,7 +32,7 @@ func (c *Checker) name(ctx context.Context, a *config.Account, address string) b
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.Patience)
 	defer cancel()
-	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	found, err := c.lookup(ctx, "ip", host)
 	var dns *net.DNSError
 	switch {
 	case err == nil:
