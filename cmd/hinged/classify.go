@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -159,7 +160,12 @@ func (v *classifying) one(cmd *cobra.Command, name string, in io.Reader) error {
 	}
 	switch {
 	case v.passthrough:
-		if werr := passthrough.Copy(cmd.OutOrStdout(), io.MultiReader(bytes.NewReader(head), in), answer.Fields); werr != nil {
+		out := bufio.NewWriter(cmd.OutOrStdout())
+		werr := passthrough.Copy(out, io.MultiReader(bytes.NewReader(head), in), answer.Fields)
+		if ferr := out.Flush(); werr == nil && ferr != nil {
+			werr = &passthrough.WriteError{Err: ferr}
+		}
+		if werr != nil {
 			return &exitError{passthrough.ExitAgain, errors.Join(err, werr)}
 		}
 		if err != nil {
