@@ -15,21 +15,20 @@ trap 'exit 1' INT TERM HUP
 echo '$ hinged demo --fast' > "$dir/shown"
 CLICOLOR_FORCE=1 "$dir/hinged" demo --fast > "$dir/all"
 
-# The beginning, how the rate falls, the end, and the summary: a screenful. What
+# The beginning, how the rate falls, the end, the summary and the explanation. What
 # is left out shows as an ellipsis. Left out too are lines in scripts that the
 # picture's font lacks (bytes from 0xE3 on). Faint and bold, which freeze does not
 # draw, become grey and white.
 escape=$(printf '\033')
 LC_ALL=C awk '
 	/[\343-\357]/ { next }
-	/Why this one was marked/ { exit }
-	{ line[++n] = $0; if (/--------/) rate[++rates] = n; if (/What it came to/) summary = n }
+	{ line[++n] = $0; if (/--------/) rate[++rates] = n }
 	END {
-		for (i = 1; i <= n && i <= 24; i++) if (i != rate[1]) print line[i]
+		for (i = 1; i <= n && i <= 20; i++) if (i != rate[1]) print line[i]
 		print "     …"
 		for (r = 1; r < rates; r++) print line[rate[r]]
 		print "     …"
-		for (i = rate[rates] - 7; i <= n; i++) print line[i]
+		for (i = rate[rates] - 3; i <= n; i++) print line[i]
 	}' "$dir/all" |
 	sed -e 's|/[^ ]*/hinged-demo[0-9]*/|/tmp/hinged-demo/|' -e "s/$escape\[2m/$escape[38;5;246m/g" -e "s/$escape\[1m/$escape[97m/g" >> "$dir/shown"
 
