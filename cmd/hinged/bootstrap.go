@@ -125,7 +125,7 @@ func (f *bootstrapFlags) run(cmd *cobra.Command) error {
 	}
 	past := imap.HistoryOptions{Since: since, Max: f.max}
 	bar := newBar(cmd.ErrOrStderr(), "reading")
-	bar.lines = 10 * time.Second
+	bar.lines, bar.count = 10*time.Second, true
 	progress := func(done, total int) { bar.progress(int64(done), int64(total)) }
 	if f.dry {
 		h, err := imap.NewHistory(source, past, nil)

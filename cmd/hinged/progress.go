@@ -17,6 +17,7 @@ type bar struct {
 	what  string
 	shown bool // w is a terminal
 	lines time.Duration
+	count bool // show the numbers, which are of something that people count
 
 	bar  *progressbar.ProgressBar
 	last time.Time // when the last line was written
@@ -43,8 +44,14 @@ func (b *bar) progress(done, total int64) {
 		return
 	}
 	if b.bar == nil {
-		b.bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(b.w), progressbar.OptionSetDescription(b.what),
-			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(), progressbar.OptionShowCount())
+		options := []progressbar.Option{
+			progressbar.OptionSetWriter(b.w), progressbar.OptionSetDescription(b.what),
+			progressbar.OptionThrottle(100 * time.Millisecond), progressbar.OptionClearOnFinish(),
+		}
+		if b.count {
+			options = append(options, progressbar.OptionShowCount())
+		}
+		b.bar = progressbar.NewOptions64(total, options...)
 	}
 	_ = b.bar.Set64(done) // a bar that can't be drawn is no reason to stop
 }
