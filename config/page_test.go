@@ -222,8 +222,8 @@ const pageStart = `# The configuration file
 <!-- Written by go test ./config -update from the code; change it there. -->
 
 hinged reads one [TOML](https://toml.io/) file: what --config names, else what
-$HINGED_CONFIG names, else the first that there is of hinged.toml in the current
-directory, ~/.config/hinged/hinged.toml and /etc/hinged/hinged.toml.
+$HINGED_CONFIG names, else the first that there is of
+~/.config/hinged/hinged.toml and /etc/hinged/hinged.toml.
 [example.toml](../config/testdata/example.toml) has every key with its default.
 
 A key that does not exist, a value that is not allowed and a key without an

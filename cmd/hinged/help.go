@@ -99,8 +99,7 @@ func configTopic() *cobra.Command {
 }
 
 const configPlaces = `# Without --config, hinged reads $HINGED_CONFIG, else the first that there is of
-# hinged.toml in the current directory, ~/.config/hinged/hinged.toml and
-# /etc/hinged/hinged.toml. "hinged init" writes one for your mailbox.
+# ~/.config/hinged/hinged.toml and /etc/hinged/hinged.toml. "hinged init" writes one for your mailbox.
 `
 
 // unknownVerb is a word in the place of a verb of cmd. The nearest verb's help

@@ -44,6 +44,8 @@ func TestScripts(t *testing.T) {
 			"alike":   alike,
 		},
 		Setup: func(env *testscript.Env) error {
+			// The scripts that write a configuration of their own unset it.
+			env.Setenv("HINGED_CONFIG", "hinged.toml")
 			// Dovecot runs as users of its own, who must get to their files.
 			return os.Chmod(filepath.Dir(env.WorkDir), 0o711)
 		},

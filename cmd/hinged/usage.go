@@ -65,7 +65,7 @@ func choiceVar(cmd *cobra.Command, name, value, usage string, choices ...string)
 // takes for the first of config.Places that exists.
 func configFlag(c *cobra.Command, path *string) {
 	c.Flags().StringVarP(path, "config", "c", "",
-		"configuration file (default: $HINGED_CONFIG, else the first there is of\n./hinged.toml, ~/.config/hinged/hinged.toml, /etc/hinged/hinged.toml)")
+		"configuration file (default: $HINGED_CONFIG, else the first there is of\n~/.config/hinged/hinged.toml, /etc/hinged/hinged.toml)")
 }
 
 func accountFlag(c *cobra.Command, account *string) {

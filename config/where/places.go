@@ -13,17 +13,19 @@ const fileName = "hinged.toml"
 const systemFile = "/etc/hinged/" + fileName
 
 // Places returns where a configuration is looked for when none is named, in
-// this order: $HINGED_CONFIG, and when that is set nowhere else; hinged.toml in
-// the current directory; that of the XDG base directory specification;
-// /etc/hinged/hinged.toml. A relative $XDG_CONFIG_HOME is ignored, as that
-// specification demands.
+// this order: $HINGED_CONFIG, and when that is set nowhere else; that of the XDG
+// base directory specification; /etc/hinged/hinged.toml. A relative
+// $XDG_CONFIG_HOME is ignored, as that specification demands.
+//
+// The current directory is none of them: it may be a stranger's, and a
+// configuration names programs to run.
 func Places() []string { return places(os.Getenv) }
 
 func places(getenv func(string) string) []string {
 	if path := getenv("HINGED_CONFIG"); path != "" {
 		return []string{path}
 	}
-	list := []string{fileName}
+	var list []string
 	if path := userFile(getenv); path != "" {
 		list = append(list, path)
 	}
@@ -42,21 +44,18 @@ func userFile(getenv func(string) string) string {
 }
 
 // NewPlace returns where a new configuration belongs: $HINGED_CONFIG; for root
-// /etc/hinged/hinged.toml; for a user the XDG place; hinged.toml in the current
-// directory where there is no home.
+// /etc/hinged/hinged.toml, as for a user without a home; for a user the XDG
+// place.
 func NewPlace() string { return newPlace(os.Getenv, os.Geteuid()) }
 
 func newPlace(getenv func(string) string, uid int) string {
 	if path := getenv("HINGED_CONFIG"); path != "" {
 		return path
 	}
-	if uid == 0 {
-		return systemFile
-	}
-	if path := userFile(getenv); path != "" {
+	if path := userFile(getenv); path != "" && uid != 0 {
 		return path
 	}
-	return fileName
+	return systemFile
 }
 
 // Find returns path, or when that is empty the first of Places that exists. The

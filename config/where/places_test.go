@@ -25,10 +25,10 @@ func TestConfigurationIsLookedForInOrder(t *testing.T) {
 		user   string // where a user's new one goes
 		root   string
 	}{
-		{"nothing set", env(), []string{"hinged.toml", systemFile}, "hinged.toml", systemFile},
-		{"a home", env("HOME", "/home/ann"), []string{"hinged.toml", "/home/ann/.config/hinged/hinged.toml", systemFile}, "/home/ann/.config/hinged/hinged.toml", systemFile},
-		{"XDG", env("HOME", "/home/ann", "XDG_CONFIG_HOME", "/x"), []string{"hinged.toml", "/x/hinged/hinged.toml", systemFile}, "/x/hinged/hinged.toml", systemFile},
-		{"a relative XDG", env("HOME", "/home/ann", "XDG_CONFIG_HOME", "x"), []string{"hinged.toml", "/home/ann/.config/hinged/hinged.toml", systemFile}, "/home/ann/.config/hinged/hinged.toml", systemFile},
+		{"nothing set", env(), []string{systemFile}, systemFile, systemFile},
+		{"a home", env("HOME", "/home/ann"), []string{"/home/ann/.config/hinged/hinged.toml", systemFile}, "/home/ann/.config/hinged/hinged.toml", systemFile},
+		{"XDG", env("HOME", "/home/ann", "XDG_CONFIG_HOME", "/x"), []string{"/x/hinged/hinged.toml", systemFile}, "/x/hinged/hinged.toml", systemFile},
+		{"a relative XDG", env("HOME", "/home/ann", "XDG_CONFIG_HOME", "x"), []string{"/home/ann/.config/hinged/hinged.toml", systemFile}, "/home/ann/.config/hinged/hinged.toml", systemFile},
 		{"named", env("HOME", "/home/ann", "HINGED_CONFIG", "h.toml"), []string{"h.toml"}, "h.toml", "h.toml"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

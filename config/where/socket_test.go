@@ -38,7 +38,7 @@ func TestTheSocketIsFoundByTheKeysBeforeTheFirstTable(t *testing.T) {
 func TestTheSocketOfAFile(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
-	t.Setenv("HINGED_CONFIG", "")
+	t.Setenv("HINGED_CONFIG", "hinged.toml")
 	if err := os.WriteFile("hinged.toml", []byte("socket = 'here'\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
