@@ -61,7 +61,7 @@ const noSystemd = "there is no systemd where tests run"
 // have come so far.
 var endless = map[string]string{
 	"hinged run": `watching`,
-	"make demo":  `★ marked`,
+	"make demo":  `marked +[+-]`,
 }
 
 // prints is what commands have to print, where running without an error says too
@@ -211,6 +211,8 @@ func (r *reader) follow(c command) {
 	}
 	cmd.Env = r.env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	// With all that it started: they hold the pipe that is read here.
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	var seen bytes.Buffer
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -252,6 +254,9 @@ func (r *reader) follow(c command) {
 	read.Close()
 	err = cmd.Wait()
 	shown := tail(seen.String())
+	if ctx.Err() != nil {
+		r.t.Fatalf("%s\nwas not done after 3 minutes\n%s", c.at(), shown)
+	}
 	if goesOn {
 		if !stopped {
 			r.t.Fatalf("%s\nended before it printed %s (%v)\n%s", c.at(), pattern, err, shown)
