@@ -38,7 +38,11 @@ func (j *judge) learnt(r filter.Result, now store.MessageKey, x model.Vector) er
 			}
 			v = features.Vector()
 		}
-		j.hindsight.Add(model.Lesson{Vector: v, Label: l.Label, Weight: l.Weight})
+		e := model.Lesson{Vector: v, Label: l.Label, Weight: l.Weight}
+		j.hindsight.Add(e)
+		if j.keep != nil {
+			j.keep(e)
+		}
 	}
 	return nil
 }

@@ -253,8 +253,9 @@ type judge struct {
 	feedback Feedback
 	uid      uint32
 	stream   Stream
-	// hindsight has every lesson learnt.
+	// hindsight has every lesson learnt; keep, where not nil, is told of them, too.
 	hindsight *model.Hindsight
+	keep      func(model.Lesson)
 	r         Result
 }
 

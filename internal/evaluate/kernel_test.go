@@ -1,0 +1,127 @@
+package evaluate
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/model"
+)
+
+// lessonsOf plays an archive with immediate feedback and returns what was learnt, in
+// order.
+func lessonsOf(tb testing.TB, path, owner string) []model.Lesson {
+	tb.Helper()
+	p := Play{Paths: []string{path}, Feedback: Immediate, Options: filter.DefaultOptions()}
+	p.Options.Featurize.Owner = []string{owner}
+	p.Options = p.options()
+	sources, _, err := p.sources()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s, err := openStream(sources, p.Options.Featurize.MaxBytes)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	known, _, err := findAnswers(s, p.Options.Featurize)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := s.close(); err != nil {
+		tb.Fatal(err)
+	}
+	var out []model.Lesson
+	j, err := newJudge(p.Options, known, p.Feedback)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	j.keep = func(e model.Lesson) { out = append(out, e) }
+	if err := p.play(context.Background(), sources, j); err != nil {
+		tb.Fatal(err)
+	}
+	return out
+}
+
+// BenchmarkKernelsOnMail measures kernel learners on an archive of one's own: average
+// precision, mistakes, supports, and the time of a score against that of the loop of
+// sparse dot products over the same supports.
+func BenchmarkKernelsOnMail(b *testing.B) {
+	path, owner := os.Getenv("HINGED_BENCH_MBOX"), os.Getenv("HINGED_BENCH_OWNER")
+	if path == "" || owner == "" {
+		b.Skip("HINGED_BENCH_MBOX and HINGED_BENCH_OWNER name an archive and its owner")
+	}
+	lessons := lessonsOf(b, path, owner)
+	pa := model.DefaultSpec()
+	perceptron := pa
+	perceptron.Kind = model.KindPerceptron
+	poly := func(d int, normalised bool) model.Kernel {
+		return model.Kernel{Kind: model.KernelPolynomial, Degree: d, Normalised: normalised}
+	}
+	for _, c := range []struct {
+		name string
+		spec model.KernelSpec
+	}{
+		{"perceptron degree 1", model.KernelSpec{Spec: perceptron, Kernel: poly(1, false)}},
+		{"perceptron degree 2", model.KernelSpec{Spec: perceptron, Kernel: poly(2, false)}},
+		{"PA-II degree 1", model.KernelSpec{Spec: pa, Kernel: poly(1, false)}},
+		{"PA-II degree 2", model.KernelSpec{Spec: pa, Kernel: poly(2, false)}},
+		{"PA-II degree 3", model.KernelSpec{Spec: pa, Kernel: poly(3, false)}},
+		{"PA-II degree 2 normalised", model.KernelSpec{Spec: pa, Kernel: poly(2, true)}},
+		{"PA-II Gaussian 1", model.KernelSpec{Spec: pa, Kernel: model.Kernel{Kind: model.KernelGaussian, Gamma: 1}}},
+		{"PA-II degree 2, 1000 oldest", model.KernelSpec{Spec: pa, Kernel: poly(2, false), Budget: 1000, Forget: model.ForgetOldest}},
+		{"PA-II degree 2, 1000 weakest", model.KernelSpec{Spec: pa, Kernel: poly(2, false), Budget: 1000, Forget: model.ForgetWeakest}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			for b.Loop() {
+				l, err := model.NewKernel(c.spec)
+				if err != nil {
+					b.Fatal(err)
+				}
+				var judged []Judged
+				mistakes := 0
+				start := time.Now()
+				for _, e := range lessons {
+					u := l.Learn(e)
+					judged = append(judged, Judged{u.Score, e.Label})
+					if u.Mistake {
+						mistakes++
+					}
+				}
+				b.ReportMetric(float64(time.Since(start).Microseconds())/float64(len(lessons)), "µs/lesson")
+				b.ReportMetric(AveragePrecision(judged), "AP")
+				b.ReportMetric(float64(mistakes), "mistakes")
+				b.ReportMetric(float64(l.Len()), "supports")
+				b.ReportMetric(l.Displaced(), "displaced")
+			}
+		})
+	}
+	const supports = 5000
+	l, err := model.NewKernel(model.KernelSpec{Spec: model.Spec{Kind: model.KindMargin, Margin: 1e9}, Kernel: poly(2, false)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, e := range lessons { // with so great a margin every one becomes a support
+		if l.Len() < supports {
+			l.Learn(e)
+		}
+	}
+	all := l.Supports()
+	asked := lessons[len(lessons)-200:]
+	b.Run(fmt.Sprintf("score %d supports by the index", len(all)), func(b *testing.B) {
+		for n := 0; b.Loop(); n++ {
+			l.Score(asked[n%len(asked)].Vector)
+		}
+	})
+	b.Run(fmt.Sprintf("score %d supports in a loop", len(all)), func(b *testing.B) {
+		for n := 0; b.Loop(); n++ {
+			sum, x := 0.0, asked[n%len(asked)].Vector[1:]
+			for _, s := range all {
+				k := 1 + model.Dot(s.Vector, x)
+				sum += s.Alpha * k * k
+			}
+		}
+	})
+}
