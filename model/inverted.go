@@ -20,7 +20,7 @@ type postings struct {
 }
 
 const (
-	commonShare = 6
+	commonShare = 2
 	fewSupports = 64 // below so many nothing is common
 )
 
