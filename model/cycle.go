@@ -8,13 +8,13 @@ import (
 
 // Separation is where cycling through the same lessons led.
 type Separation struct {
-	// Separated: the last pass made no mistake.
+	// Separated: cycling came to weights that get every lesson right.
 	Separated bool
-	// Weights are those of the last pass if Separated, else those that made the
-	// fewest mistakes of all that a pass ended with.
+	// Weights get the fewest lessons wrong of all that a pass ended with and those
+	// of FindWidest.
 	Weights  *Weights
 	Wrong    int // lessons that Weights get wrong
-	Passes   int // over all lessons, the one without a mistake included
+	Passes   int // over all lessons
 	Mistakes int // in all passes
 	// Margin is γ_w of Weights (≤ 0 when it gets a lesson wrong), Widest the greatest
 	// margin of any w as far as known: γ lies from max(0, Margin) to AtMost.
@@ -26,12 +26,12 @@ type Separation struct {
 var ErrNoLessons = errors.New("there are no lessons")
 
 // Cycle teaches a learner of s the lessons again and again, in their order, until a
-// pass makes no mistake or there were so many passes (Virtue, "Algorithm 1
+// pass ends with weights that get them all right or there were so many passes (Virtue, "Algorithm 1
 // Perceptron Learning Algorithm"). The weights of the lessons scale the steps.
 //
 // If γ > 0 then the perceptron makes at most (R/γ)² mistakes in all the passes
 // together, since they are one stream with the same R and γ, and so there are at
-// most (R/γ)² + 1 passes. If no w separates the lessons it goes on to the last
+// most (R/γ)² passes, or 1. If no w separates the lessons it goes on to the last
 // pass. O(features of the lessons) time a pass, twice that for passes that end
 // with mistakes.
 func Cycle(s Spec, lessons []Lesson, passes int) (Separation, error) {
@@ -55,22 +55,21 @@ func Cycle(s Spec, lessons []Lesson, passes int) (Separation, error) {
 			steps += math.Abs(u.Step)
 		}
 		r.Mistakes += wrong
-		r.Separated = wrong == 0
 		if wrong > 0 {
-			wrong = 0
-			for _, e := range lessons {
-				if s.Zero.Mistake(e.Label, l.Score(e.Vector)) {
-					wrong++
-				}
-			}
+			wrong = mistakes(s.Zero, l.Weights(), lessons)
 		}
-		if r.Separated || wrong < r.Wrong {
+		r.Separated = wrong == 0
+		if wrong < r.Wrong {
 			r.Wrong = wrong
 			r.Weights = l.Weights().Clone()
 		}
 	}
+	widest := FindWidest(lessons, min(passes, 1000))
+	if wrong := mistakes(s.Zero, widest.Weights, lessons); wrong < r.Wrong {
+		r.Weights, r.Wrong = widest.Weights, wrong
+	}
 	r.Margin = Margin(r.Weights, lessons)
-	r.AtMost = FindWidest(lessons, min(passes, 1000)).AtMost
+	r.AtMost = widest.AtMost
 	if steps > 0 {
 		// The learner's own w is a combination of y·x, too.
 		r.AtMost = min(r.AtMost, float64(l.Weights().Norm()/steps*(1+1e-6)))
@@ -78,13 +77,26 @@ func Cycle(s Spec, lessons []Lesson, passes int) (Separation, error) {
 	return r, nil
 }
 
+// mistakes counts the lessons that w gets wrong.
+func mistakes(z Zero, w *Weights, lessons []Lesson) (n int) {
+	for _, e := range lessons {
+		if z.Mistake(e.Label, w.Dot(e.Vector)) {
+			n++
+		}
+	}
+	return n
+}
+
 // String says how it ended.
 func (r Separation) String() string {
 	if r.Separated {
 		return fmt.Sprintf("separated: %d mistakes in %d passes; margin %.6g, no w has more than %.6g", r.Mistakes, r.Passes, r.Margin, r.AtMost)
 	}
-	return fmt.Sprintf("not separated in %d passes (%d mistakes): the best w gets %d lessons wrong; no w has a margin of more than %.6g",
-		r.Passes, r.Mistakes, r.Wrong, r.AtMost)
+	found := fmt.Sprintf("the best w gets %d lessons wrong", r.Wrong)
+	if r.Wrong == 0 {
+		found = "they can be, but not by so few passes"
+	}
+	return fmt.Sprintf("not separated in %d passes (%d mistakes): %s; no w has a margin of more than %.6g", r.Passes, r.Mistakes, found, r.AtMost)
 }
 
 // Force returns the lessons each with one more feature that no other has, of the

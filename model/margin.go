@@ -18,7 +18,7 @@ func Margin(w *Weights, lessons []Lesson) float64 {
 		} else {
 			m = 0
 		}
-		least = min(least, m)
+		least = min(least, m+0) // + 0: never −0
 	}
 	return least
 }

@@ -43,6 +43,7 @@ var schemas = []schema{
 	{verb: "eval", value: evaluate.Result{}},
 	{verb: "explain", value: daemon.Explanation{}},
 	{verb: "init", value: Initialised{}},
+	{verb: "lab", value: lab.Report{}},
 	{verb: "learn", value: daemon.Lessons{}},
 	{verb: "ledger", value: daemon.Ledger{}},
 	{verb: "pause", value: []daemon.Switched{}},

@@ -137,7 +137,7 @@ func (s *Inequalities) name(i model.Index) string {
 // WriteText writes r for people, at most so many unknowns and rows.
 func (r *Solved) WriteText(w io.Writer, most int) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	effort := fmt.Sprintf("%d mistakes in %d passes", r.Mistakes, r.Passes)
+	effort := count(r.Mistakes, "mistake|mistakes") + " in " + count(r.Passes, "pass|passes")
 	switch r.Outcome {
 	case OutcomeSolved:
 		fmt.Fprintf(t, "solved, every row strictly: %s\n", effort)
