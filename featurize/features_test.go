@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -352,6 +353,34 @@ func TestFreezeIsTheSortedUnion(t *testing.T) {
 		ascending := slices.IsSortedFunc(got, func(a, b entry) int { return cmp.Compare(a.index, b.index) })
 		if facts < 5 || len(got) != len(want) || !ascending {
 			t.Errorf("history %d: %d features, ascending %v, %d of them facts; want %d", i, len(got), ascending, facts, len(want))
+		}
+	}
+}
+
+// What ReadHeader reads is what Read reads, of messages of every kind.
+func TestReadHeaderReadsWhatReadReads(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.eml")
+	if err != nil || len(files) < 5 {
+		t.Fatalf("%d messages: %v", len(files), err)
+	}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := newTest(t)
+		got, want := f.ReadHeader(raw), f.Read(raw)
+		if got.Content.Len() != 0 {
+			t.Errorf("%s: ReadHeader gathered %d features", file, got.Content.Len())
+		}
+		for _, d := range got.Defects {
+			if !slices.Contains(want.Defects, d) {
+				t.Errorf("%s: defect %q is none to Read", file, d)
+			}
+		}
+		got.Content, got.Defects = want.Content, want.Defects
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %+v, want %+v", file, got, want)
 		}
 	}
 }

@@ -52,29 +52,48 @@ func New(o Options) (*Featurizer, error) {
 // and memory are bounded by the limits of Options, save for the key, which
 // hashes all of raw.
 func (f *Featurizer) Read(raw []byte) *Message {
-	raw = stripEnvelope(raw)
-	m := &Message{Key: f.key(raw)}
-	f.reset()
-	if len(raw) > f.MaxBytes {
-		f.defect("message too long")
-		raw = raw[:f.MaxBytes]
-	}
-	var body, debris []byte
-	f.fields, body, debris = f.split(raw, f.fields, true)
-	f.readHeader(m)
-	m.address, m.place = f.addressOf(m), f.structure.placeOf(m)
-	f.place = m.place.String()
+	m, body, debris := f.begin(raw)
 	f.readBody(f.fields, body, debris)
 	f.terms.limit = math.MaxInt // what follows is bounded, and must not fall to a flood of words
 	f.readStructure(m)
 
-	slices.Sort(f.defects)
-	m.Defects = slices.Clone(f.defects)
+	f.end(m)
 	for _, d := range m.Defects {
 		f.terms.add(Misc, "defect:", d)
 	}
 	m.Content = f.terms.content()
 	return m
+}
+
+// ReadHeader is Read for whom the header is enough: Content stays empty, and
+// Defects are those of the header. raw may end with it; Key is of raw all the
+// same.
+func (f *Featurizer) ReadHeader(raw []byte) *Message {
+	m, _, _ := f.begin(raw)
+	f.end(m)
+	return m
+}
+
+// begin reads the header of a message and returns what lies behind it, within
+// MaxBytes, and the lines of the header that were no fields.
+func (f *Featurizer) begin(raw []byte) (m *Message, body, debris []byte) {
+	raw = stripEnvelope(raw)
+	m = &Message{Key: f.key(raw)}
+	f.reset()
+	if len(raw) > f.MaxBytes {
+		f.defect("message too long")
+		raw = raw[:f.MaxBytes]
+	}
+	f.fields, body, debris = f.split(raw, f.fields, true)
+	f.readHeader(m)
+	m.address, m.place = f.addressOf(m), f.structure.placeOf(m)
+	f.place = m.place.String()
+	return m, body, debris
+}
+
+func (f *Featurizer) end(m *Message) {
+	slices.Sort(f.defects)
+	m.Defects = slices.Clone(f.defects)
 }
 
 func (f *Featurizer) reset() {

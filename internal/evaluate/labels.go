@@ -45,7 +45,7 @@ func findAnswers(s *stream, o featurize.Options) (found answers, own int, err er
 	}
 	found = answers{}
 	err = s.each(func(m mail) error {
-		message := f.Read(headerOf(m.Raw))
+		message := f.ReadHeader(headerOf(m.Raw))
 		if !message.Own {
 			return nil
 		}
@@ -62,8 +62,8 @@ func findAnswers(s *stream, o featurize.Options) (found answers, own int, err er
 func headerOf(raw []byte) []byte {
 	end := len(raw)
 	for _, blank := range []string{"\n\n", "\n\r\n"} {
-		if i := bytes.Index(raw, []byte(blank)); i >= 0 {
-			end = min(end, i+len(blank))
+		if i := bytes.Index(raw[:end], []byte(blank)); i >= 0 {
+			end = i + len(blank)
 		}
 	}
 	return raw[:end]
