@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -345,32 +343,14 @@ func TestKilledWhileCompactingEitherFileIsWhole(t *testing.T) {
 		kills = 5
 	}
 	for kill := range kills {
-		cmd := other("compacter", path)
-		stdout, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var stderr strings.Builder
-		cmd.Stderr = &stderr
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		lines := bufio.NewScanner(stdout)
+		v := startVictim(t, "compacter", path)
 		said := replayed
 		for range 3 + r.IntN(20) {
-			if !lines.Scan() {
-				t.Fatalf("the compacter stopped by itself: %s", stderr.String())
-			}
-			said, _ = strconv.ParseUint(lines.Text(), 10, 64)
+			said = number(v.line())
 		}
-		time.Sleep(time.Duration(r.IntN(20000)) * time.Microsecond)
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
+		for _, line := range v.killAfter(time.Duration(r.IntN(20000)) * time.Microsecond) {
+			said = number(line)
 		}
-		for lines.Scan() {
-			said, _ = strconv.ParseUint(lines.Text(), 10, 64)
-		}
-		_ = cmd.Wait()
 		if _, err := os.Stat(path + compacting); err == nil {
 			leftovers++
 		}

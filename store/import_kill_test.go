@@ -1,13 +1,13 @@
 package store
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -78,32 +78,12 @@ func TestKilledWhileImportingTheAccountIsOldOrNew(t *testing.T) {
 		if err := os.WriteFile(path, []byte(backup.String()), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		cmd := other("importer", path)
-		stdout, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
+		v := startVictim(t, "importer", path)
+		if said := v.line(); said != "ready" {
+			t.Fatalf("the importer said %q", said)
 		}
-		var stderr strings.Builder
-		cmd.Stderr = &stderr
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		lines := bufio.NewScanner(stdout)
-		if !lines.Scan() || lines.Text() != "ready" {
-			t.Fatalf("the importer said %q and stopped: %s", lines.Text(), stderr.String())
-		}
-		if n%5 == 0 {
-			lines.Scan() // of the others some end it in the midst
-		}
-		time.Sleep(time.Duration(r.IntN(12_000)) * time.Microsecond)
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		imported := n%5 == 0
-		for lines.Scan() {
-			imported = imported || lines.Text() == "imported"
-		}
-		_ = cmd.Wait()
+		imported := n%5 == 0 && v.line() == "imported" // of the others some end it in the midst
+		imported = slices.Contains(v.killAfter(time.Duration(r.IntN(12_000))*time.Microsecond), "imported") || imported
 		s, err := Open(path, testOptions())
 		if err != nil {
 			t.Fatal(err)

@@ -169,33 +169,14 @@ func TestKilledAtRandomMomentsNothingIsLostOrDoubled(t *testing.T) {
 		kills = 5
 	}
 	for kill := range kills {
-		cmd := other("committer", path)
-		stdout, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var stderr strings.Builder
-		cmd.Stderr = &stderr
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		lines := bufio.NewScanner(stdout)
+		v := startVictim(t, "committer", path)
 		said := replayed
-		wait := r.IntN(40)
-		for range wait {
-			if !lines.Scan() {
-				t.Fatalf("the committer stopped by itself: %s", stderr.String())
-			}
-			said, _ = strconv.ParseUint(lines.Text(), 10, 64)
+		for range r.IntN(40) {
+			said = number(v.line())
 		}
-		time.Sleep(time.Duration(r.IntN(3000)) * time.Microsecond)
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
+		for _, line := range v.killAfter(time.Duration(r.IntN(3000)) * time.Microsecond) {
+			said = number(line)
 		}
-		for lines.Scan() { // said before it died
-			said, _ = strconv.ParseUint(lines.Text(), 10, 64)
-		}
-		_ = cmd.Wait()
 
 		s, err := Open(path, committerOptions())
 		if err != nil {

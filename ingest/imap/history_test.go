@@ -308,38 +308,14 @@ func TestThePastIsNotWaitedForWhenNobodyAnswers(t *testing.T) {
 }
 
 func TestAMessageThatBreaksConnectionsDoesNotHoldUpThePast(t *testing.T) {
-	for name, bad := range map[string]func(c *testkit.FakeConn, cmd testkit.FakeCommand){
-		"NO":  func(c *testkit.FakeConn, cmd testkit.FakeCommand) { c.Line("%s NO [SERVERBUG] corrupt", cmd.Tag) },
-		"BYE": bye,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := testkit.StartFake(t, func(f *testkit.Fake) {
-				f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
-					if cmd.Name != "UID FETCH" || !strings.Contains(cmd.Args, "BODY") || !testkit.InSet(cmd.Args, 4) {
-						return false
-					}
-					bad(c, cmd)
-					return true
-				}
-			})
-			for i := range 7 {
-				f.Add(fmt.Sprintf("Subject: %d\r\n\r\n", i+1), "")
+	overBadMessage(t, func(t *testing.T, o Options) []ingest.Arrival {
+		r, _ := readPast(t, o, HistoryOptions{}, nil, nil)
+		past := arrivals(r.all())
+		for _, a := range past {
+			if a.Internal.IsZero() {
+				t.Errorf("UID %d has no date: it would count as of now", a.UID)
 			}
-			o := only(f)
-			o.BackoffMin, o.BackoffMax = time.Millisecond, 5*time.Millisecond
-			r, _ := readPast(t, o, HistoryOptions{}, nil, nil)
-			var got []string
-			for _, a := range arrivals(r.all()) {
-				got = append(got, fmt.Sprint(a.UID, " ", len(a.Raw) > 0))
-				if a.Internal.IsZero() {
-					t.Errorf("UID %d has no date: it would count as of now", a.UID)
-				}
-			}
-			want := []string{"1 true", "2 true", "3 true", "4 false", "5 true", "6 true", "7 true"}
-			if !slices.Equal(got, want) {
-				t.Errorf("got %q, want %q", got, want)
-			}
-		})
-	}
+		}
+		return past
+	})
 }

@@ -47,6 +47,17 @@ func TestMessageThatBreaksTheConnectionIsReportedWithoutItsText(t *testing.T) {
 // TestMessageThatTheServerCannotReadDoesNotHoldUpTheOthers has a server that
 // says no to one message, and one that dies over it.
 func TestMessageThatTheServerCannotReadDoesNotHoldUpTheOthers(t *testing.T) {
+	overBadMessage(t, func(t *testing.T, o Options) []ingest.Arrival {
+		r := startSource(t, o)
+		r.await("scan to the end", 0, cursorOf("INBOX", 8))
+		return arrivals(r.all())
+	})
+}
+
+// overBadMessage has seven messages read from a server that says no to the
+// fourth, and from one that dies over it. The six others must come whole, and the
+// fourth without its text.
+func overBadMessage(t *testing.T, read func(*testing.T, Options) []ingest.Arrival) {
 	for name, bad := range map[string]func(c *testkit.FakeConn, cmd testkit.FakeCommand){
 		"NO":  func(c *testkit.FakeConn, cmd testkit.FakeCommand) { c.Line("%s NO [SERVERBUG] corrupt", cmd.Tag) },
 		"BYE": bye,
@@ -67,13 +78,9 @@ func TestMessageThatTheServerCannotReadDoesNotHoldUpTheOthers(t *testing.T) {
 			}
 			o := only(f)
 			o.BackoffMin, o.BackoffMax = time.Millisecond, 5*time.Millisecond
-			r := startSource(t, o)
-			r.await("scan to the end", 0, cursorOf("INBOX", 8))
 			var got []string
-			for _, e := range r.all() {
-				if a, ok := e.(ingest.Arrival); ok {
-					got = append(got, fmt.Sprint(a.UID, " ", len(a.Raw) > 0))
-				}
+			for _, a := range read(t, o) {
+				got = append(got, fmt.Sprint(a.UID, " ", len(a.Raw) > 0))
 			}
 			want := []string{"1 true", "2 true", "3 true", "4 false", "5 true", "6 true", "7 true"}
 			if !slices.Equal(got, want) {

@@ -166,24 +166,7 @@ func fillMailbox(b *testing.B, imap *testkit.Dovecot, dir string) int {
 		}
 	}
 	if from := os.Getenv("HINGED_BENCH_MBOX"); from != "" {
-		mail, err := archive.Open([]string{from}, archive.Options{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		for {
-			m, err := mail.Next()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				b.Fatal(err)
-			}
-			raw := strings.ReplaceAll(strings.ReplaceAll(string(m.Raw), "\r\n", "\n"), "\n", "\r\n")
-			add([]byte(raw), m.Date())
-		}
-		if err := mail.Close(); err != nil {
-			b.Fatal(err)
-		}
+		eachOf(b, from, add)
 	} else {
 		mail := testkit.NewMail(42)
 		for n < 20000 {
@@ -201,6 +184,27 @@ func fillMailbox(b *testing.B, imap *testkit.Dovecot, dir string) int {
 	next := 0
 	imap.Fill(n, func() testkit.Message { next++; return all[next-1] })
 	return n
+}
+
+// eachOf calls fn with every message of an mbox file, its lines ended as they are
+// on the wire.
+func eachOf(b *testing.B, file string, fn func(raw []byte, date time.Time)) {
+	b.Helper()
+	mail, err := archive.Open([]string{file}, archive.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer mail.Close()
+	for {
+		m, err := mail.Next()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		fn([]byte(strings.ReplaceAll(strings.ReplaceAll(string(m.Raw), "\r\n", "\n"), "\n", "\r\n")), m.Date())
+	}
 }
 
 // fetchAll sends the commands of a first scan and throws the bodies away.

@@ -3,17 +3,13 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
 	"os"
 	"os/exec"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/hinged/hinged/featurize"
-	"github.com/hinged/hinged/ingest/archive"
 	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/testkit"
 )
@@ -82,34 +78,16 @@ func livedReally(b *testing.B, owner *testkit.Owner, address, from string) int {
 	if err != nil {
 		b.Fatal(err)
 	}
-	each := func(fn func(raw []byte, date time.Time, m *featurize.Message)) {
-		mail, err := archive.Open([]string{from}, archive.Options{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		for {
-			m, err := mail.Next()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				b.Fatal(err)
-			}
-			raw := strings.ReplaceAll(strings.ReplaceAll(string(m.Raw), "\r\n", "\n"), "\n", "\r\n")
-			fn([]byte(raw), m.Date(), reader.Read([]byte(raw)))
-		}
-		if err := mail.Close(); err != nil {
-			b.Fatal(err)
-		}
-	}
 	answered := map[string]bool{}
-	each(func(_ []byte, _ time.Time, m *featurize.Message) {
+	eachOf(b, from, func(raw []byte, _ time.Time) {
+		m := reader.ReadHeader(raw)
 		for _, id := range m.InReplyTo {
 			answered[id] = answered[id] || m.Own
 		}
 	})
 	known := map[[16]byte]bool{}
-	each(func(raw []byte, date time.Time, m *featurize.Message) {
+	eachOf(b, from, func(raw []byte, date time.Time) {
+		m := reader.ReadHeader(raw)
 		known[m.Key] = true
 		switch {
 		case m.Own:
