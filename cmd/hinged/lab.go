@@ -28,8 +28,8 @@ func labCommand() *cobra.Command {
 		Long: `Teach a learner labelled vectors, pass after pass, until one makes no mistake, and
 compare its mistakes with what theory allows. Nothing of it has to do with mail.
 
-FILE ("-" is standard input) has svmlight's form; --generate makes hard examples
-instead. The vectors are raw: --map, --lift, --normalise and --force change them,
+FILE ("-" is standard input) has svmlight's form or Vowpal Wabbit's; --generate
+makes hard examples instead. The vectors are raw: --map, --lift, --normalise and --force change them,
 in that order.`,
 		Example: `  $ hinged lab --generate blum:10 --learner perceptron
   learner   perceptron
@@ -121,12 +121,12 @@ func (f *labFlags) lessons(cmd *cobra.Command, args []string) ([]model.Lesson, e
 		return lab.Generate(f.generate)
 	}
 	if args[0] == "-" {
-		return lab.ReadSVMLight(cmd.InOrStdin(), "standard input")
+		return lab.ReadVectors(cmd.InOrStdin(), "standard input")
 	}
 	file, err := os.Open(args[0])
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	return lab.ReadSVMLight(file, args[0])
+	return lab.ReadVectors(file, args[0])
 }

@@ -43,6 +43,84 @@ func TestSVMLight(t *testing.T) {
 	}
 }
 
+func TestVW(t *testing.T) {
+	got, err := ReadVectors(strings.NewReader("1 |f a:0.5 b\n-1 2.5 'tag|f a |g:2 a:3 a\n\n+1 0.5 0 tag|\n"), "f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 3 || got[0].Label != model.Important || got[1].Label != model.Ordinary || got[1].Weight != 2.5 || got[2].Weight != 0.5 || len(got[2].Vector) != 0 {
+		t.Fatalf("got %v", got)
+	}
+	// f^a is the same feature in both lines, g^a another, twice, at the namespace's scale.
+	a := model.Dot(got[0].Vector, got[1].Vector)
+	if len(got[0].Vector) != 2 || len(got[1].Vector) != 2 || a != 0.5 || got[1].Vector.SquaredNorm() != 1+8*8 {
+		t.Errorf("got %v", got)
+	}
+	for text, want := range map[string]string{
+		"1 |f a\n1 a":      `f, line 2: "1 a" has no |`,
+		"0 |f a":           "says neither yes",
+		"|f a":             "is not label, importance, base and tag",
+		"1 -2 |f a":        `the importance "-2" is not a number above 0`,
+		"1 1 3 |f a":       "a base other than 0 is not supported",
+		"1 |f a:x":         `the value of feature "a": "x" is not a finite number`,
+		"1 |f:x a":         `the scale of namespace "f"`,
+		"1 |f:1e300 a:1e9": "not finite",
+	} {
+		_, err := ReadVectors(strings.NewReader(text), "f")
+		if !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// TestWhatIsWrittenIsReadAgain: both formats, to the bit, but for the numbers of the
+// features.
+func TestWhatIsWrittenIsReadAgain(t *testing.T) {
+	lessons := []model.Lesson{
+		{Vector: model.Vector{{Index: model.Affine, Value: 0.1}, {Index: 99, Value: 1.0 / 3}, {Index: 1 << 60, Value: -5e-324}}, Label: model.Important, Weight: 1},
+		{Vector: model.Vector{{Index: 7, Value: 2}, {Index: 99, Value: 1e300}}, Label: model.Ordinary, Weight: 1.0 / 3},
+		{Label: model.Ordinary, Weight: 1},
+	}
+	for _, format := range []Format{FormatSVMLight, FormatVW} {
+		var b strings.Builder
+		w, err := NewWriter(&b, format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range lessons {
+			if err := w.Write(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		got, err := ReadVectors(strings.NewReader(b.String()), "f")
+		if err != nil || len(got) != len(lessons) {
+			t.Fatalf("%s: %v, %v", format, got, err)
+		}
+		for i, e := range lessons {
+			g := got[i]
+			values := func(v model.Vector) (out []float64) {
+				for _, f := range v {
+					out = append(out, f.Value)
+				}
+				slices.Sort(out)
+				return out
+			}
+			if g.Label != e.Label || g.Weight != e.Weight || !slices.Equal(values(g.Vector), values(e.Vector)) {
+				t.Errorf("%s: %v came back as %v", format, e, g)
+			}
+			if want := model.Dot(e.Vector, lessons[0].Vector); model.Dot(g.Vector, got[0].Vector) != want {
+				t.Errorf("%s: features of lesson %d are others than they were", format, i)
+			}
+		}
+	}
+	if _, err := NewWriter(nil, "csv"); err == nil {
+		t.Error("format csv was accepted")
+	}
+}
+
 func TestInequalities(t *testing.T) {
 	s, err := ReadInequalities(strings.NewReader("2x - 3.5*y_1 >= 1 # one\n\n x + y_1 + 2 < 3 y_1 \n-4 > --2e1 x\nx<=0"), "f")
 	if err != nil {
@@ -101,11 +179,12 @@ func FuzzInequalities(f *testing.F) {
 	})
 }
 
-// FuzzSVMLight: no text panics, and what is read are vectors.
-func FuzzSVMLight(f *testing.F) {
+// FuzzVectors: no text panics, and what is read are vectors.
+func FuzzVectors(f *testing.F) {
+	f.Add("1 2 'x|a b:3 c|d")
 	f.Add("1 1:2 3:4\n-1 2:5 # x")
 	f.Fuzz(func(t *testing.T, text string) {
-		lessons, err := ReadSVMLight(strings.NewReader(text), "f")
+		lessons, err := ReadVectors(strings.NewReader(text), "f")
 		if err != nil {
 			return
 		}

@@ -77,7 +77,7 @@ func Read(r io.Reader, name string) (*Inequalities, error) {
 		}
 		break
 	}
-	lessons, err := ReadSVMLight(bytes.NewReader(text), name)
+	lessons, err := ReadVectors(bytes.NewReader(text), name)
 	if err != nil {
 		return nil, err
 	}

@@ -36,8 +36,9 @@ func FeatureOf(i model.Index) uint64 { return uint64(i) - firstIndex }
 //	label feature:value feature:value … # comment
 //
 // label is a number above 0 for important, below 0 for ordinary; features are
-// whole numbers from 0 on in any order, each at most once; "qid:…" is ignored. Empty
-// lines and comments are skipped. Every lesson has weight 1. name stands in errors.
+// whole numbers from 0 on in any order, each at most once; "cost:…" is the lesson's
+// weight, which is 1 otherwise; "qid:…" is ignored. Empty lines and comments are
+// skipped. name stands in errors.
 func ReadSVMLight(r io.Reader, name string) ([]model.Lesson, error) {
 	var out []model.Lesson
 	err := eachLine(r, name, func(line string) error {
@@ -57,6 +58,12 @@ func ReadSVMLight(r io.Reader, name string) ([]model.Lesson, error) {
 		}
 		for _, f := range fields[1:] {
 			if strings.HasPrefix(f, "qid:") {
+				continue
+			}
+			if cost, ok := strings.CutPrefix(f, "cost:"); ok {
+				if e.Weight, err = parseNumber(cost); err != nil || !(e.Weight > 0) {
+					return fmt.Errorf("the cost %q is not a number above 0", shorten(cost))
+				}
 				continue
 			}
 			feature, value, ok := strings.Cut(f, ":")
@@ -91,13 +98,20 @@ func ReadSVMLight(r io.Reader, name string) ([]model.Lesson, error) {
 // eachLine calls fn for every line without its comment; its error, if any, gets
 // the line's number.
 func eachLine(r io.Reader, name string, fn func(line string) error) error {
+	return eachRawLine(r, name, func(line string) error {
+		line, _, _ = strings.Cut(line, "#")
+		return fn(line)
+	})
+}
+
+// eachRawLine is eachLine for formats without comments.
+func eachRawLine(r io.Reader, name string, fn func(line string) error) error {
 	s := bufio.NewScanner(r)
 	s.Buffer(nil, maxLine)
 	n := 0
 	for s.Scan() {
 		n++
-		line, _, _ := strings.Cut(s.Text(), "#")
-		if err := fn(line); err != nil {
+		if err := fn(s.Text()); err != nil {
 			return fmt.Errorf("%w: %s, line %d: %w", ErrFormat, name, n, err)
 		}
 	}
@@ -107,6 +121,23 @@ func eachLine(r io.Reader, name string, fn func(line string) error) error {
 		return fmt.Errorf("reading %s: %w", name, err)
 	}
 	return nil
+}
+
+// firstLine returns the beginning of what r holds, up to the end of the first line
+// that is neither empty nor a comment, and a reader of all of it.
+func firstLine(r io.Reader) (string, io.Reader, error) {
+	b := bufio.NewReader(r)
+	var seen strings.Builder
+	for {
+		line, err := b.ReadString('\n')
+		seen.WriteString(line)
+		if t := strings.TrimSpace(line); t != "" && t[0] != '#' || errors.Is(err, io.EOF) || seen.Len() > maxLine {
+			return t, io.MultiReader(strings.NewReader(seen.String()), b), nil
+		}
+		if err != nil {
+			return "", nil, err
+		}
+	}
 }
 
 // parseNumber reads a finite number.
