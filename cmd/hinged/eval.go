@@ -12,6 +12,7 @@ import (
 
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/internal/evaluate"
+	"github.com/hinged/hinged/model"
 )
 
 // evalFlags are the flags of eval; those that an account has too begin with its
@@ -62,11 +63,7 @@ from answers, when the answer arrives, or a week has passed without one.`,
 // define adds the flags. Defaults are those of an account in the configuration.
 func (f *evalFlags) define(c *cobra.Command) {
 	a, flags := &f.account, c.Flags()
-	flags.StringArrayVar(&a.Owner, "owner", nil, "an `address` of the owner; may be repeated")
-	flags.StringArrayVar(&f.important, "important", nil, "archive of important mail (`path`); may be repeated")
-	flags.StringArrayVar(&f.ordinary, "ordinary", nil, "archive of ordinary mail (`path`); may be repeated")
-	flags.StringVar(&f.labels, "labels", "", "label `file`")
-	f.feedback = choiceVar(c, "feedback", string(evaluate.Immediate), "when labels come", string(evaluate.Immediate), string(evaluate.Delayed))
+	f.defineMail(c)
 	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object")
 
 	f.learner = choiceVar(c, "learner", a.Learner.Kind, "how it learns", "perceptron", "margin", "passive-aggressive")
@@ -82,7 +79,16 @@ func (f *evalFlags) define(c *cobra.Command) {
 	flags.Float64Var(&a.Threshold.UnsureShare, "unsure-share", a.Threshold.UnsureShare, "share of mail that is unsure")
 	flags.IntVar(&a.MinImportant, "min-important", a.MinImportant, "important labels before anything is decided")
 	flags.IntVar(&a.MinOrdinary, "min-ordinary", a.MinOrdinary, "ordinary labels before anything is decided")
+}
 
+// defineMail adds the flags about the mail and what is important in it.
+func (f *evalFlags) defineMail(c *cobra.Command) {
+	a, flags := &f.account, c.Flags()
+	flags.StringArrayVar(&a.Owner, "owner", nil, "an `address` of the owner; may be repeated")
+	flags.StringArrayVar(&f.important, "important", nil, "archive of important mail (`path`); may be repeated")
+	flags.StringArrayVar(&f.ordinary, "ordinary", nil, "archive of ordinary mail (`path`); may be repeated")
+	flags.StringVar(&f.labels, "labels", "", "label `file`")
+	f.feedback = choiceVar(c, "feedback", string(evaluate.Immediate), "when labels come", string(evaluate.Immediate), string(evaluate.Delayed))
 	f.values = choiceVar(c, "values", a.Featurize.Values, "what a word counts", "binary", "counts", "log-counts")
 	flags.StringVar(&a.Featurize.AuthservID, "authserv-id", "", "`server` whose Authentication-Results are believed")
 }
@@ -90,27 +96,41 @@ func (f *evalFlags) define(c *cobra.Command) {
 // run plays and prints.
 func (f *evalFlags) run(cmd *cobra.Command, args []string) error {
 	a := &f.account
-	a.Learner.Kind, a.Learner.Zero = f.learner.value, f.zero.value
-	a.Threshold.Mode, a.Featurize.Values = f.threshold.value, f.values.value
-	for _, address := range a.Owner {
-		if _, err := mail.ParseAddress(address); err != nil || strings.ContainsAny(address, "<> ") {
-			return misuse(cmd, "--owner %q is not a bare address such as me@example.org", address)
-		}
-	}
+	a.Learner.Kind, a.Learner.Zero, a.Threshold.Mode = f.learner.value, f.zero.value, f.threshold.value
 	if err := f.useless(cmd); err != nil {
 		return err
 	}
+	r, err := f.play(cmd, args, nil)
+	switch {
+	case err != nil:
+		return err
+	case f.asJSON:
+		return r.WriteJSON(cmd.OutOrStdout())
+	default:
+		return r.WriteTable(cmd.OutOrStdout())
+	}
+}
+
+// play plays, and hands every lesson to learnt.
+func (f *evalFlags) play(cmd *cobra.Command, args []string, learnt func(model.Lesson)) (*evaluate.Result, error) {
+	a := &f.account
+	a.Featurize.Values = f.values.value
+	for _, address := range a.Owner {
+		if _, err := mail.ParseAddress(address); err != nil || strings.ContainsAny(address, "<> ") {
+			return nil, misuse(cmd, "--owner %q is not a bare address such as me@example.org", address)
+		}
+	}
 	play := evaluate.Play{
 		Paths: args, Important: f.important, Ordinary: f.ordinary,
-		Feedback: evaluate.Feedback(f.feedback.value), Options: filterOptions(a),
+		Feedback: evaluate.Feedback(f.feedback.value), Options: filterOptions(a), Learnt: learnt,
 	}
 	if err := play.Options.Validate(); err != nil {
-		return misuse(cmd, "%w", err)
+		return nil, misuse(cmd, "%w", err)
 	}
 	if f.labels != "" {
 		labels, err := readLabels(f.labels)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		play.Labels = labels
 	}
@@ -120,16 +140,11 @@ func (f *evalFlags) run(cmd *cobra.Command, args []string) error {
 	bar.close()
 	switch {
 	case errors.Is(err, evaluate.ErrPlay):
-		return misuse(cmd, "%w", err)
+		return nil, misuse(cmd, "%w", err)
 	case errors.Is(err, context.Canceled):
-		return errors.New("interrupted")
-	case err != nil:
-		return err
-	case f.asJSON:
-		return r.WriteJSON(cmd.OutOrStdout())
-	default:
-		return r.WriteTable(cmd.OutOrStdout())
+		return nil, errors.New("interrupted")
 	}
+	return r, err
 }
 
 // useless refuses flags that the others leave without effect, as the

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net"
@@ -39,6 +40,7 @@ func TestScripts(t *testing.T) {
 			"deaf":    deaf,
 			"imap":    imapServer(t),
 			"schema":  schemaCommand,
+			"agree":   agree,
 			"gone":    gone,
 			"lookin":  lookin,
 			"alike":   alike,
@@ -71,6 +73,23 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if !slices.Contains(strings.Split(args[0], "|"), code) {
 		ts.Fatalf("got exit code %s, want %s", code, args[0])
+	}
+}
+
+// agree wants one number to be the same in several JSON objects: agree key file…
+func agree(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: agree key file file…")
+	}
+	want := ""
+	for i, file := range args[1:] {
+		var object map[string]json.RawMessage
+		ts.Check(json.Unmarshal([]byte(ts.ReadFile(file)), &object))
+		got := string(object[args[0]])
+		if got == "" || i > 0 && got != want {
+			ts.Fatalf("%s is %q in %s, %q in %s", args[0], got, file, want, args[1])
+		}
+		want = got
 	}
 }
 

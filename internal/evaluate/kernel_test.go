@@ -15,31 +15,10 @@ import (
 // order.
 func lessonsOf(tb testing.TB, path, owner string) []model.Lesson {
 	tb.Helper()
-	p := Play{Paths: []string{path}, Feedback: Immediate, Options: filter.DefaultOptions()}
-	p.Options.Featurize.Owner = []string{owner}
-	p.Options = p.options()
-	sources, _, err := p.sources()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	s, err := openStream(sources, p.Options.Featurize.MaxBytes)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	known, _, err := findAnswers(s, p.Options.Featurize)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := s.close(); err != nil {
-		tb.Fatal(err)
-	}
 	var out []model.Lesson
-	j, err := newJudge(p.Options, known, p.Feedback)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	j.keep = func(e model.Lesson) { out = append(out, e) }
-	if err := p.play(context.Background(), sources, j); err != nil {
+	p := Play{Paths: []string{path}, Options: filter.DefaultOptions(), Learnt: func(e model.Lesson) { out = append(out, e) }}
+	p.Options.Featurize.Owner = []string{owner}
+	if _, err := p.Run(context.Background()); err != nil {
 		tb.Fatal(err)
 	}
 	return out

@@ -52,6 +52,9 @@ type Play struct {
 	// Options are the filter's, as live. The player sets Shadow, since there is
 	// nobody to mark for, and what Feedback is about: Settle and Silence.
 	Options filter.Options
+	// Learnt is called with every lesson, in the order in which they are learnt, from
+	// one goroutine; nil is fine. It must not change the vector.
+	Learnt  func(model.Lesson)
 	Workers int // goroutines that featurise; 0: as many as there are processors
 	// Progress is called now and then with how many bytes of files were played;
 	// nil is fine. It is called from one goroutine at a time.
@@ -149,6 +152,7 @@ func (p Play) Run(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	j.keep = p.Learnt
 	if err := p.play(ctx, sources, j); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hinged/hinged/config"
+	"github.com/hinged/hinged/internal/lab"
+	"github.com/hinged/hinged/model"
+)
+
+func vectorsCommand() *cobra.Command {
+	f := &evalFlags{account: config.DefaultAccount()}
+	var format *choice
+	c := &cobra.Command{
+		Use:   "vectors --owner ADDRESS FILE…",
+		Short: "Write what the filter sees of an archive, for other tools to learn from",
+		Long: `Play archives of mail as eval does and write every lesson as a labelled vector, one
+a line, in the order in which they are learnt: what the filter sees of the mail,
+so that anyone can compare another tool on the same features.
+
+Features are numbers in order of first appearance; 1 is the constant coordinate.
+No word and no address is written, but who has the same mail can tell which
+number is which.`,
+		Example: `  $ hinged vectors --owner me@example.org mail.mbox.gz > mail.svm
+  $ hinged lab --passes 1 mail.svm
+  $ hinged vectors --owner me@example.org --format vw mail.mbox.gz | vw --noconstant --loss_function hinge`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			w, err := lab.NewWriter(cmd.OutOrStdout(), lab.Format(format.value))
+			if err != nil {
+				return err
+			}
+			var failed error
+			_, err = f.play(cmd, args, func(e model.Lesson) {
+				if failed == nil {
+					failed = w.Write(e)
+				}
+			})
+			if err != nil {
+				return err
+			}
+			return errors.Join(failed, w.Flush())
+		},
+	}
+	f.defineMail(c)
+	format = choiceVar(c, "format", string(lab.FormatSVMLight), "how", string(lab.FormatSVMLight), string(lab.FormatVW))
+	return c
+}
