@@ -61,12 +61,15 @@ func FindWidest(lessons []Lesson, passes int) Widest {
 	r.AtMost = float64(Radius(lessons) * (1 + 1e-6))
 	for t, e := range lessons {
 		if norms[t] = e.Vector.SquaredNorm(); norms[t] == 0 {
-			r.AtMost = 0
 			r.Alpha[t] = 1
+			r.AtMost = 0
+			if len(e.Vector) > 0 {
+				r.AtMost = 1e-150 // too short to square, but perhaps not 0; γ ≤ ‖x‖
+			}
 			return r
 		}
 	}
-	for range passes {
+	for pass := 1; pass <= passes; pass++ {
 		total := 0.0
 		for t, e := range lessons {
 			y := float64(e.Label)
@@ -76,6 +79,10 @@ func FindWidest(lessons []Lesson, passes int) Widest {
 				r.Alpha[t] = a
 			}
 			total += a
+		}
+		// Looking how far it is takes longer than a pass.
+		if pass&(pass-1) != 0 && pass%16 != 0 && pass != passes {
+			continue
 		}
 		norm := r.Weights.Norm()
 		if !(norm <= math.MaxFloat64) || !(total <= math.MaxFloat64) {

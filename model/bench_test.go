@@ -1,0 +1,101 @@
+package model
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// lessonsLikeMail draws lessons of about 300 features, labelled by a hidden w but
+// for some noise.
+func lessonsLikeMail(n int) []Lesson {
+	rng := rand.New(rand.NewPCG(100, 100))
+	hidden := NewWeights(0)
+	var out []Lesson
+	for range n {
+		x := mailLike(rng, 100, 20_000, 250)
+		for _, f := range x {
+			if hidden.Get(f.Index) == 0 {
+				hidden.Set(f.Index, rng.NormFloat64())
+			}
+		}
+		e := Lesson{x, Important, 1}
+		if hidden.Dot(x)+rng.NormFloat64() < 0 {
+			e.Label = Ordinary
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+func BenchmarkLearn(b *testing.B) {
+	lessons := lessonsLikeMail(500)
+	learners := map[string]func() func(Lesson){}
+	for _, kind := range Kinds() {
+		learners[string(kind)] = func() func(Lesson) {
+			s := DefaultSpec()
+			s.Kind = kind
+			l, err := New(s, NewWeights(0))
+			if err != nil {
+				b.Fatal(err)
+			}
+			return func(e Lesson) { l.Learn(e) }
+		}
+	}
+	learners["descent"] = func() func(Lesson) {
+		l, err := NewSGD(LossHinge, 0.1, NewWeights(0))
+		if err != nil {
+			b.Fatal(err)
+		}
+		return func(e Lesson) { l.Learn(e) }
+	}
+	learners["averaged"] = func() func(Lesson) {
+		l, err := New(DefaultSpec(), NewWeights(0))
+		if err != nil {
+			b.Fatal(err)
+		}
+		a := NewAveraged(l)
+		return func(e Lesson) { a.Learn(e) }
+	}
+	for name, begin := range learners {
+		b.Run(name, func(b *testing.B) {
+			learn := begin()
+			for n := 0; b.Loop(); n++ {
+				learn(lessons[n%len(lessons)])
+			}
+		})
+	}
+}
+
+func BenchmarkCycle(b *testing.B) {
+	lessons := lessonsLikeMail(300)
+	for b.Loop() {
+		r, err := Cycle(perceptronSpec(ZeroUnsure), lessons, 50)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(r.Passes), "passes")
+	}
+}
+
+func BenchmarkWidest(b *testing.B) {
+	lessons := lessonsLikeMail(300)
+	for b.Loop() {
+		r := FindWidest(lessons, 50)
+		b.ReportMetric(r.Margin/r.AtMost, "margin/bound")
+	}
+}
+
+func BenchmarkSolve(b *testing.B) {
+	var s System
+	for _, e := range lessonsLikeMail(300) {
+		for i := range e.Vector {
+			e.Vector[i].Value *= float64(e.Label)
+		}
+		s.Rows, s.At = append(s.Rows, e.Vector), append(s.At, 1)
+	}
+	for b.Loop() {
+		if f, err := s.Solve(200); err != nil || f.Point == nil {
+			b.Fatal(f, err)
+		}
+	}
+}
