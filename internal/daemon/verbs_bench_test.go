@@ -77,6 +77,12 @@ func BenchmarkVerbs(b *testing.B) {
 		}},
 		{"words, the strongest", func() error { _, err := d.Words(ctx, "", WordsQuery{Most: 20}); return err }},
 		{"words, all", func() error { _, err := d.Words(ctx, "", WordsQuery{Most: 1 << 20}); return err }},
+		{"bound, from the log", func() error {
+			d.accounts[0].past.lessons = nil
+			_, err := d.Bound(ctx, "")
+			return err
+		}},
+		{"bound, once more", func() error { _, err := d.Bound(ctx, ""); return err }},
 		{"ledger of a message", func() error { _, err := d.Ledger(ctx, "", LedgerQuery{Message: key}); return err }},
 	} {
 		b.Run(verb.name, func(b *testing.B) {
