@@ -281,7 +281,8 @@ func (s *initSession) finish(w setup.Wanted, found setup.Found) error {
 // files are what is to be written.
 func (s *initSession) files(w setup.Wanted, found *setup.Found) ([]setup.File, error) {
 	p := setup.Plan{
-		Path: s.path, Address: w.Address, Auth: s.f.auth.value, Found: found,
+		TimeZone: setup.TimeZone(os.Getenv("TZ")),
+		Path:     s.path, Address: w.Address, Auth: s.f.auth.value, Found: found,
 		Name: s.f.name, Marks: s.f.mark, Where: s.where,
 	}
 	for from, to := range map[*string]*string{&s.f.caFile: &p.CAFile, &s.f.stateDir: &p.StateDir} {

@@ -21,6 +21,7 @@ type Plan struct {
 	Name     string
 	Marks    []string
 	StateDir string
+	TimeZone string // by its IANA name; "" for the configuration's default
 	// Where the password is. Its zero value stands for a file beside the
 	// configuration, to be written with Secret in it.
 	Where  config.Password
@@ -41,7 +42,9 @@ func (p *Plan) Files() ([]File, error) {
 			a.Owner = append(a.Owner, more)
 		}
 	}
-	a.TimeZone = TimeZone()
+	if p.TimeZone != "" {
+		a.TimeZone = p.TimeZone
+	}
 	a.IMAP.Address, a.IMAP.TLS, a.IMAP.Username = p.Found.Server.Address, string(p.Found.Server.TLS), p.Found.Username
 	a.IMAP.Auth, a.IMAP.CAFile = p.Auth, p.CAFile
 	starter := config.Starter{StateDir: p.StateDir, Found: p.Found.Lines()}

@@ -83,8 +83,8 @@ func stage(f File) (string, error) {
 }
 
 // TimeZone returns the machine's time zone by its IANA name; "UTC" when it has
-// none that is known.
-func TimeZone() string { return timeZone(os.Getenv("TZ"), "/etc/localtime") }
+// none that is known. tz is the environment's TZ, "" when that is not set.
+func TimeZone(tz string) string { return timeZone(tz, "/etc/localtime") }
 
 func timeZone(tz, link string) string {
 	name := strings.TrimPrefix(tz, ":")
