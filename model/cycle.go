@@ -20,6 +20,7 @@ type Separation struct {
 	// margin of any w as far as known: γ lies from max(0, Margin) to AtMost.
 	Margin, AtMost float64
 	Radius         float64 // R
+	Operations     Operations
 }
 
 // ErrNoLessons is returned where there must be some.
@@ -63,6 +64,9 @@ func Cycle(s Spec, lessons []Lesson, passes int) (Separation, error) {
 			r.Wrong = wrong
 			r.Weights = l.Weights().Clone()
 		}
+	}
+	if c, ok := l.(Counter); ok {
+		r.Operations = c.Operations()
 	}
 	widest := FindWidest(lessons, min(passes, 1000))
 	if wrong := mistakes(s.Zero, widest.Weights, lessons); wrong < r.Wrong {

@@ -24,9 +24,9 @@ const (
 	fewSupports = 64 // below so many nothing is common
 )
 
-// dot adds x·x_s to out[s] for every slot s that shares a feature with x. Each out[s]
-// is summed in feature order.
-func (n *supportIndex) dot(x Vector, out []float64) {
+// dot adds x·x_s to out[s] for every slot s that shares a feature with x, and returns
+// how many products that took. Each out[s] is summed in feature order.
+func (n *supportIndex) dot(x Vector, out []float64) (products uint64) {
 	for _, f := range x {
 		at, ok := n.names.Lookup(f.Index)
 		if !ok {
@@ -39,13 +39,16 @@ func (n *supportIndex) dot(x Vector, out []float64) {
 			for i, v := range column {
 				part[i] += float64(f.Value * v)
 			}
+			products += uint64(len(column))
 			continue
 		}
 		values := p.values
 		for i, s := range p.slots {
 			out[s] += float64(f.Value * values[i])
 		}
+		products += uint64(len(values))
 	}
+	return products
 }
 
 // add enters the support in a slot; there are slots of them.

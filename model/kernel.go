@@ -163,6 +163,7 @@ type KernelLearner struct {
 	radius2  float64 // max K(x, x) of lessons
 	moved    float64 // D
 	dots     []float64
+	counted  Operations
 }
 
 type support struct {
@@ -193,12 +194,13 @@ func NewKernel(s KernelSpec) (*KernelLearner, error) {
 // added up over its rare features, and common n for each of its common ones.
 func (l *KernelLearner) Score(x Vector) float64 {
 	x = unlifted(x)
-	return l.score(x, l.spec.Kernel.place(x.SquaredNorm()))
+	score, _ := l.score(x, l.spec.Kernel.place(x.SquaredNorm()))
+	return score
 }
 
-func (l *KernelLearner) score(x Vector, at place) float64 {
+func (l *KernelLearner) score(x Vector, at place) (float64, Operations) {
 	l.dots = append(l.dots[:0], make([]float64, len(l.supports))...)
-	l.index.dot(x, l.dots)
+	done := Operations{Products: l.index.dot(x, l.dots)}
 	sum := float64(at.far * l.far)
 	k := l.spec.Kernel
 	for i, d := range l.dots {
@@ -207,8 +209,9 @@ func (l *KernelLearner) score(x Vector, at place) float64 {
 		}
 		s := &l.supports[i]
 		sum += float64(s.alpha * (k.of(d, s.at, at) - float64(s.at.far*at.far)))
+		done.Kernels++
 	}
-	return sum
+	return sum, done
 }
 
 // Learn scores the lesson, then takes the step. Beside Score it takes
@@ -218,7 +221,10 @@ func (l *KernelLearner) Learn(e Lesson) Update {
 	at := l.spec.Kernel.place(x.SquaredNorm())
 	self := l.spec.Kernel.self(at)
 	l.radius2 = max(l.radius2, self)
-	u := l.spec.Spec.Update(e.Label, e.Weight, l.score(x, at), self)
+	score, done := l.score(x, at)
+	l.counted.Products += done.Products + uint64(len(x))
+	l.counted.Kernels += done.Kernels + 1
+	u := l.spec.Spec.Update(e.Label, e.Weight, score, self)
 	if u.Step != 0 {
 		l.add(x, at, u.Step)
 		for l.spec.Budget > 0 && l.count > l.spec.Budget {

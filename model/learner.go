@@ -147,7 +147,7 @@ func New(s Spec, w *Weights) (Learner, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	return &linear{w, s}, nil
+	return &linear{w: w, spec: s}, nil
 }
 
 // Update returns what a learner of s makes of a lesson on a vector that has that
@@ -168,8 +168,9 @@ func (s Spec) Update(label Label, weight, score, squaredNorm float64) Update {
 
 // linear is every learner over explicit weights.
 type linear struct {
-	w    *Weights
-	spec Spec
+	w        *Weights
+	spec     Spec
+	products uint64 // see Operations
 }
 
 func (l *linear) Score(x Vector) float64 { return l.w.Dot(x) }
@@ -177,9 +178,11 @@ func (l *linear) Weights() *Weights      { return l.w }
 
 // Learn scores the lesson before any step, then takes the step. O(len(x)) time.
 func (l *linear) Learn(e Lesson) Update {
-	norm := 0.0
+	norm, n := 0.0, uint64(len(e.Vector))
+	l.products += n
 	if l.spec.Kind == KindPassiveAggressive {
 		norm = e.Vector.SquaredNorm()
+		l.products += n
 	}
 	u := l.spec.Update(e.Label, e.Weight, l.w.Dot(e.Vector), norm)
 	if len(e.Vector) == 0 {
@@ -187,6 +190,7 @@ func (l *linear) Learn(e Lesson) Update {
 	}
 	if u.Step != 0 {
 		l.w.Add(u.Step, e.Vector)
+		l.products += n
 	}
 	return u
 }

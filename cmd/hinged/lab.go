@@ -71,6 +71,7 @@ in that order.`,
 	flags.Float64Var(&f.x.Lift, "lift", 0, "`value` of a constant coordinate; 0 is none")
 	flags.BoolVar(&f.x.Normalise, "normalise", false, "scale every vector to length 1")
 	flags.Float64Var(&f.x.Force, "force", 0, "`value` of a feature of its own for each example, which makes them separable; 0 is none")
+	flags.BoolVar(&f.x.Count, "count", false, "count the learner's operations; the modified learner has no counts")
 	jsonFlag(c, &f.asJSON, "JSON")
 	return c
 }
@@ -86,6 +87,8 @@ func (f *labFlags) run(cmd *cobra.Command, args []string) error {
 	switch {
 	case f.learner.value == "modified" && f.kind.value != "none":
 		return misuse(cmd, "the modified learner has no kernel")
+	case f.learner.value == "modified" && f.x.Count:
+		return misuse(cmd, "the operations of the modified learner are not counted")
 	case f.learner.value == "modified":
 		f.x.Modified = &f.modified
 	default:

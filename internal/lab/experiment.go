@@ -27,7 +27,8 @@ type Experiment struct {
 	Normalise bool    // to length 1, after both
 	Force     float64 // value of the feature of its own that each example gets last; 0: none
 
-	Passes int // at most, until one makes no mistake
+	Passes int  // at most, until one makes no mistake
+	Count  bool // operations
 }
 
 // ErrExperiment is wrapped by errors about what was asked for.
@@ -58,6 +59,20 @@ type Report struct {
 	NoCeiling string `json:"no_ceiling,omitempty"`
 	// Supports of a kernel learner.
 	Supports int `json:"supports,omitempty"`
+	// Operations of the learner in all passes, where they were to be counted.
+	Operations *Operations `json:"operations,omitempty"`
+}
+
+// Operations are those of model.Operations.
+type Operations struct {
+	Products uint64 `json:"products"` // of two values or of a value and a weight
+	Kernels  uint64 `json:"kernels"`  // evaluations of a kernel from a dot product
+}
+
+func (x *Experiment) count(r *Report, o model.Operations) {
+	if x.Count {
+		r.Operations = &Operations{o.Products, o.Kernels}
+	}
 }
 
 // mostForCeiling bounds the lessons of all passes that a ceiling is sought for.
@@ -125,6 +140,7 @@ func (x *Experiment) runLinear(r *Report, lessons []model.Lesson) error {
 	}
 	r.Separated, r.Wrong, r.Passes, r.Mistakes = s.Separated, s.Wrong, s.Passes, s.Mistakes
 	r.Margin, r.MarginAtMost = &s.Margin, &s.AtMost
+	x.count(r, s.Operations)
 	if n := s.Passes * len(lessons); n > mostForCeiling {
 		r.NoCeiling = fmt.Sprintf("not sought: %d lessons in all passes, more than %d", n, mostForCeiling)
 		return nil
@@ -172,6 +188,7 @@ func (x *Experiment) runKernel(r *Report, lessons []model.Lesson) error {
 		r.Separated = r.Wrong == 0
 	}
 	r.Radius, r.Supports = l.Radius(), l.Len()
+	x.count(r, l.Operations())
 	r.NoCeiling = "not sought for kernels"
 	return nil
 }
@@ -237,6 +254,9 @@ func (r *Report) WriteTable(w io.Writer) error {
 	}
 	if r.Supports > 0 {
 		line("supports", "%d", r.Supports)
+	}
+	if o := r.Operations; o != nil {
+		line("operations", "%d products, %d kernels", o.Products, o.Kernels)
 	}
 	if r.Ceiling != nil {
 		line("ceiling", "at most %d mistakes in these passes; bound %.6g, gap %.2g", *r.Ceiling, *r.Bound, *r.BoundGap)

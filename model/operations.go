@@ -1,0 +1,26 @@
+package model
+
+// Operations counts what a learner has done in its Learn calls (Virtue, "Counting
+// operations"): in terms of the size of the input, not of time.
+type Operations struct {
+	// Products are multiplications of two features' values, or of a value and a
+	// weight, each with the look-up and the addition that go with it.
+	Products uint64
+	// Kernels are evaluations of a kernel from a dot product, d products each for the
+	// polynomial of degree d.
+	Kernels uint64
+}
+
+// Counter is a learner that counts. Score alone counts nothing, as it changes
+// nothing.
+type Counter interface{ Operations() Operations }
+
+// Operations implements Counter. A lesson of n features takes n products for its
+// score, n more for ‖x‖² (passive-aggressive), and n more where w moves.
+func (l *linear) Operations() Operations { return Operations{Products: l.products} }
+
+// Operations implements Counter. A lesson of n features takes, for its score, as many
+// products as the lists of its features in the index are long, and a kernel for
+// every support with which its dot product is not 0; n products for ‖x‖² and a kernel
+// for K(x, x).
+func (l *KernelLearner) Operations() Operations { return l.counted }
