@@ -140,6 +140,7 @@ func (o MarkOutcome) String() string {
 type MarkResult struct {
 	ID      uint64 // the request's
 	Place   Place
+	Clear   bool // the request's
 	Outcome MarkOutcome
 	Flags   []string // as read back, canonical; nil when gone
 	Detail  string   // the server's words when impossible, cut short

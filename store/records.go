@@ -115,6 +115,8 @@ type Account struct {
 	// Restored: the account came out of a backup or an export once, so that not
 	// every mark of its own is in the ledger.
 	Restored bool `cbor:"50,keyasint,omitempty"`
+	// Undone counts marks that were taken back because the owner asked for that.
+	Undone uint64 `cbor:"51,keyasint,omitempty"`
 
 	// Proven: the decisions have beaten the baselines and marks were set since, so
 	// that the shadow has ended. Ahead: at how many important labels in a row they
@@ -237,6 +239,9 @@ type Place struct {
 	// Flags as last handled, canonical (lower case, sorted); what they taught is
 	// learnt or pending.
 	Flags []string `cbor:"2,keyasint,omitempty"`
+	// Own are those of Flags that somebody else set on this very copy of a message
+	// on which the ledger has the same mark.
+	Own []string `cbor:"3,keyasint,omitempty"`
 }
 
 // PlaceKey returns the table key of a place: keys of one mailbox are contiguous
@@ -287,11 +292,12 @@ const (
 	MarkConfirmed                        // re-read and seen
 	MarkAbandoned                        // could not be set: message gone, keyword refused, or the owner was first
 	MarkRefused                          // the owner removed it
+	MarkUndoing                          // to be taken back; that may or may not have happened
 	MarkUndone                           // taken back by us
 )
 
 func (s LedgerState) String() string {
-	return [...]string{"", "intended", "confirmed", "abandoned", "refused", "undone"}[min(s, MarkUndone)]
+	return [...]string{"", "intended", "confirmed", "abandoned", "refused", "undoing", "undone"}[min(s, MarkUndone)]
 }
 
 // LedgerEntry records one mark that we set, or meant to set.
@@ -308,6 +314,12 @@ type LedgerEntry struct {
 	Threshold   float64     `cbor:"10,keyasint,omitempty"`
 	Intended    Moment      `cbor:"11,keyasint,omitempty"`
 	Settled     Moment      `cbor:"12,keyasint,omitempty"`
+	// Undo is when the owner asked to have it taken back; 0: never. A mark that was
+	// not in sight then, or moved away before its turn, stays confirmed until it
+	// turns up.
+	Undo Moment `cbor:"13,keyasint,omitempty"`
+	// Cleared: since then it was taken back from one copy of the message at least.
+	Cleared bool `cbor:"14,keyasint,omitempty"`
 }
 
 // Refusal remembers that the owner removed our mark from a message.

@@ -29,7 +29,8 @@ off, the newest first. A mark is in one of these states:
   confirmed  seen on the server
   refused    you took it off; the message is never marked again
   abandoned  it could not be set, or somebody else had set it first
-  undone     taken back by hinged
+  undoing    to be taken back; the server has not confirmed that yet
+  undone     taken back by hinged, when you asked for it
 
 With MESSAGE, say who marked that one. MESSAGE is a Message-ID, the key of a
 message or its first 8 digits or more, or a file with it ("-" is standard

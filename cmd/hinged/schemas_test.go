@@ -50,6 +50,7 @@ var schemas = []schema{
 	{verb: "resume", value: []daemon.Switched{}},
 	{verb: "solve", value: lab.Solved{}},
 	{verb: "status", value: daemon.Status{}},
+	{verb: "undo", value: daemon.Undone{}},
 	{verb: "words", value: daemon.Words{}},
 	{verb: "verify", value: daemon.Verified{}},
 	{verb: "backup", value: copies.BackedUp{}},

@@ -73,7 +73,14 @@ func printStatus(w io.Writer, s daemon.Status) error {
 		}
 		line("mistakes", "%d, hinge loss %.1f", a.Mistakes, a.HingeLoss)
 		line("wrong decisions", "%d: %d false alarms, %d missed", a.WrongDecisions, a.FalseAlarms, a.Missed)
-		line("marks", "%d set, %d on their way, %d removed by the owner", a.MarksConfirmed, a.MarksIntended, a.MarksRefused)
+		back := ""
+		switch {
+		case a.MarksUndone > 0:
+			back = fmt.Sprintf(", %d taken back", a.MarksUndone)
+		case a.MarksConfirmed > a.MarksRefused:
+			back = "; `hinged undo --marks` takes back every one"
+		}
+		line("marks", "%d set, %d on their way, %d removed by the owner%s", a.MarksConfirmed, a.MarksIntended, a.MarksRefused, back)
 		line("model", "%d weights, threshold %+.3f", a.Weights, a.Threshold)
 		line("last", "arrival %s, lesson %s", moment(a.LastArrival), moment(a.LastLesson))
 		for _, m := range a.Mailboxes {

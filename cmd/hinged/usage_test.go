@@ -58,7 +58,7 @@ func TestEveryUsageErrorHasItsHint(t *testing.T) {
 		{"ledger a b", `takes one message at most, got "b"`, "hinged ledger --help"},
 		{"ledger -n -1", "-n is -1, want 0 (all) or more", "hinged ledger --help"},
 		{"ledger --since soon", "--since soon: want how long ago (7d, 12h), a date", "hinged ledger --help"},
-		{"ledger --state lost", "want one of intended, confirmed, abandoned, refused, undone", "hinged ledger --help"},
+		{"ledger --state lost", "want one of intended, confirmed, abandoned, refused, undoing, undone", "hinged ledger --help"},
 		{"learn x", "needs --important or --ordinary", "hinged learn --help"},
 		{"learn --important --ordinary x", "and not both", "hinged learn --help"},
 		{"learn --important", "needs a Message-ID, the key of a message, or a file", "hinged learn --help"},

@@ -84,7 +84,7 @@ func (v *visit) mark(ctx context.Context, req ingest.MarkRequest) (ingest.MarkRe
 	b := v.box
 	answer := func(o ingest.MarkOutcome, flags []string, detail string) (ingest.MarkResult, error) {
 		return ingest.MarkResult{
-			ID: req.ID, Place: req.Place, Outcome: o, Flags: slices.Clone(flags), Detail: detail, Seen: v.s.o.Clock(),
+			ID: req.ID, Place: req.Place, Clear: req.Clear, Outcome: o, Flags: slices.Clone(flags), Detail: detail, Seen: v.s.o.Clock(),
 		}, nil
 	}
 	if req.Place.UIDValidity != b.validity || req.Place.UID == 0 {
@@ -114,7 +114,7 @@ func (v *visit) mark(ctx context.Context, req ingest.MarkRequest) (ingest.MarkRe
 			return answer(ingest.MarkDone, flags, "")
 		case asAsked(flags, req), differ(flags, req.Known):
 			return answer(ingest.MarkConflict, flags, "")
-		case !v.keeps(req.Flag):
+		case !req.Clear && !v.keeps(req.Flag):
 			return answer(ingest.MarkImpossible, flags, "the mailbox keeps no such flag")
 		}
 		late, err := v.store(req, since)
@@ -148,7 +148,7 @@ func gone(req ingest.MarkRequest, v *visit, err error) (ingest.MarkResult, error
 	if err != nil {
 		return ingest.MarkResult{}, err
 	}
-	return ingest.MarkResult{ID: req.ID, Place: req.Place, Outcome: ingest.MarkGone, Seen: v.s.o.Clock()}, nil
+	return ingest.MarkResult{ID: req.ID, Place: req.Place, Clear: req.Clear, Outcome: ingest.MarkGone, Seen: v.s.o.Clock()}, nil
 }
 
 // asAsked reports whether flags, canonical, are as the request wants them.

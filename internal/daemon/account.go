@@ -59,6 +59,7 @@ type account struct {
 	report   atomic.Pointer[AccountStatus]
 	problem  atomic.Pointer[string]
 	past     hindsight
+	reported atomic.Uint64 // events that the source reported
 
 	// ---
 	filter  *filter.Filter
@@ -72,6 +73,14 @@ type account struct {
 	broken    error         // why the account cannot go on, found by a request
 	stop      func()        // ends the run of the source; nil while there is none
 	stopped   chan struct{} // closed when that run has ended
+	// alone: the source runs to take marks back and for nothing else. sought are
+	// the ledger entries that were asked back last, unwilling what the server said
+	// of those that it would not clear.
+	alone     bool
+	sought    []uint64
+	unwilling map[uint64]string
+	sighted   map[sighting]struct{} // asked for where the message turned up
+	taken     uint64                // events taken from the source
 }
 
 func openAccount(o AccountOptions, s *store.Store, log *slog.Logger, wall func() time.Time) (*account, error) {
@@ -88,6 +97,7 @@ func openAccount(o AccountOptions, s *store.Store, log *slog.Logger, wall func()
 		opts: o, store: s, log: log.With("account", o.Name),
 		clock:    newClock(wall, st.Account.Clock),
 		requests: make(chan func(), requestsQueue), gone: make(chan struct{}),
+		unwilling: map[uint64]string{}, sighted: map[sighting]struct{}{},
 		filter: f, vectors: v, readers: newReaders(o.Filter.Featurize),
 	}
 	restored, err := s.Restored(o.Name)
@@ -144,12 +154,16 @@ func (a *account) watch(ctx context.Context) error {
 	defer stopSource()
 	a.stop = stopSource
 	intents := a.filter.Intents()
+	if a.alone {
+		intents = a.filter.Undoing()
+	}
 	var sourceErr error
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		defer a.stage.Close()
 		a.source.Mark(intents...)
 		sourceErr = a.source.Run(sourceCtx, func(ctx context.Context, e ingest.Event) error {
+			a.reported.Add(1)
 			return a.stage.Put(ctx, e)
 		})
 	})
@@ -177,6 +191,9 @@ func (a *account) write(ctx context.Context) error {
 	}
 	order := a.stage.Order()
 	for {
+		if a.alone && a.errandDone() {
+			a.stop()
+		}
 		select {
 		case next, open := <-order:
 			if !open {
@@ -189,6 +206,9 @@ func (a *account) write(ctx context.Context) error {
 				return err
 			}
 		case <-ticks.C:
+			if a.alone {
+				continue
+			}
 			if now := a.clock.now(); a.filter.Due(now) {
 				if err := a.apply(&filter.Ticked{At: now}); err != nil {
 					return err
@@ -230,13 +250,22 @@ func (a *account) fill(order <-chan chan prepared) error {
 }
 
 func (a *account) take(p prepared) error {
+	a.taken++
+	if a.alone {
+		if p = a.takeAlone(p); p.event == nil {
+			return nil
+		}
+	}
 	e, err := convert(p, a.clock.now())
 	if err != nil {
 		return err
 	}
 	if m, ok := p.event.(ingest.MarkResult); ok && m.Outcome == ingest.MarkImpossible {
+		if m.Clear {
+			a.unwilling[m.ID] = m.Detail
+		}
 		a.notes = append(a.notes, func() {
-			a.log.Warn("mark refused by the server", "mailbox", m.Place.Mailbox, "uid", m.Place.UID, "detail", m.Detail)
+			a.log.Warn("mark refused by the server", "take_back", m.Clear, "mailbox", m.Place.Mailbox, "uid", m.Place.UID, "detail", m.Detail)
 		})
 	}
 	if o, ok := p.event.(ingest.MailboxOpened); ok {

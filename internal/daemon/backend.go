@@ -38,6 +38,9 @@ type Backend interface {
 	Pause(ctx context.Context, account string) (Switched, error)
 	// Resume ends a pause; the account catches up as after having been away.
 	Resume(ctx context.Context, account string) (Switched, error)
+	// Undo takes marks back that hinged set and that still stand, and waits until
+	// the server has confirmed that, or for a while.
+	Undo(ctx context.Context, account string, u Undo) (Undone, error)
 	// Learn gives messages a label, in order. What is wrong with one of them is
 	// said in its Lesson and stops none of the others. ErrPaused: the account
 	// learns nothing now.

@@ -71,6 +71,7 @@ func (d *Daemon) handler(stop context.Context) http.Handler {
 	mux.HandleFunc("POST /v1/resume", answer(func(r *http.Request) (Switched, error) {
 		return d.Resume(r.Context(), r.URL.Query().Get("account"))
 	}))
+	mux.HandleFunc("POST /v1/undo", answer(d.serveUndo))
 	mux.HandleFunc("GET /v1/ledger", answer(d.serveLedger))
 	mux.HandleFunc("GET /v1/words", answer(d.serveWords))
 	mux.HandleFunc("POST /v1/learn", answer(d.serveLearn))

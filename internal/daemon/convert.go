@@ -63,7 +63,12 @@ func convert(p prepared, now store.Moment) (filter.Event, error) {
 			BacklogBefore: e.BacklogBefore,
 		}, nil
 	case ingest.MarkResult:
-		return &filter.Settled{At: now, Ledger: e.ID, Outcome: e.Outcome, Flags: e.Flags}, nil
+		s := &filter.Settled{At: now, Ledger: e.ID, Outcome: e.Outcome, Flags: e.Flags}
+		if e.Clear {
+			place := filter.PlaceOf(e.Place)
+			s.Cleared = &place
+		}
+		return s, nil
 	case ingest.Tick:
 		return &filter.Ticked{At: now}, nil
 	default:

@@ -65,8 +65,9 @@ type LedgerEntry struct {
 	// Number of the entry; they ascend from 0.
 	Number uint64 `json:"number"`
 	// State is intended (committed, not yet seen on the server), confirmed, refused
-	// (the owner took it off), abandoned (it could not be set, or somebody was first)
-	// or undone (taken back by hinged).
+	// (the owner took it off), abandoned (it could not be set, or somebody was
+	// first), undoing (to be taken back, not yet seen to be gone) or undone (taken
+	// back by hinged).
 	State string `json:"state"`
 	// Intended is when the mark was decided on.
 	Intended *time.Time `json:"intended,omitempty"`
@@ -206,7 +207,7 @@ func ledgerMessage(st *store.State, message string) (store.MessageKey, store.ID,
 func verdictOf(f *filter.Filter, k store.MessageKey, entries []LedgerEntry) string {
 	marked, places := f.MarkedNow(k)
 	m, known := f.State().Messages.Get(string(k[:]))
-	for _, state := range []store.LedgerState{store.MarkRefused, store.MarkConfirmed, store.MarkUndone, store.MarkIntended, store.MarkAbandoned} {
+	for _, state := range []store.LedgerState{store.MarkRefused, store.MarkConfirmed, store.MarkUndoing, store.MarkUndone, store.MarkIntended, store.MarkAbandoned} {
 		for _, e := range entries {
 			if e.State != state.String() || !e.Ours {
 				continue
@@ -236,7 +237,7 @@ func verdictOf(f *filter.Filter, k store.MessageKey, entries []LedgerEntry) stri
 
 // others says whose a mark is that is there though hinged does not have it there.
 func others(state store.LedgerState, marked []string) string {
-	if len(marked) == 0 || state == store.MarkConfirmed || state == store.MarkIntended {
+	if len(marked) == 0 || state == store.MarkConfirmed || state == store.MarkIntended || state == store.MarkUndoing {
 		return ""
 	}
 	return " The mark that is on it in " + strings.Join(marked, ", ") + " was set by you or by another program."
@@ -256,6 +257,8 @@ func ledgerWords(state store.LedgerState, e *LedgerEntry, there bool, places int
 		return s + "."
 	case store.MarkRefused:
 		return "hinged marked it: " + what + "; you took the mark off on " + ledgerTime(e.Settled) + ", so it will never be marked again."
+	case store.MarkUndoing:
+		return "hinged marked it: " + what + ", and is to take the mark back since " + ledgerTime(e.Settled) + "; the server has not confirmed that yet."
 	case store.MarkUndone:
 		return "hinged marked it: " + what + ", and took the mark back on " + ledgerTime(e.Settled) + "."
 	case store.MarkIntended:

@@ -19,6 +19,9 @@ type Offline struct {
 	version string
 	filters map[string]*filter.Filter
 	readers map[string]*readers
+	// Accounts says where the accounts' mail is, for what has to be done there while
+	// no daemon runs; nil: nothing can.
+	Accounts func() ([]AccountOptions, error)
 }
 
 // OpenOffline opens the store at path. It fails with store.ErrRunning while a

@@ -54,7 +54,7 @@ func (a *account) renewSource() error {
 func (a *account) run(ctx context.Context) error {
 	defer close(a.gone)
 	for fresh := true; ctx.Err() == nil; fresh = false {
-		if a.filter.State().Account.Paused {
+		if a.filter.State().Account.Paused && !a.filter.Errand() {
 			if err := a.idle(ctx); err != nil {
 				return err
 			}
@@ -67,10 +67,12 @@ func (a *account) run(ctx context.Context) error {
 			}
 		}
 		a.stopped = make(chan struct{})
+		errand := a.filter.State().Account.Paused
+		a.alone = errand
 		err := a.watch(ctx)
-		a.stop = nil
+		a.stop, a.alone = nil, false
 		close(a.stopped)
-		if err != nil || !a.filter.State().Account.Paused {
+		if err != nil || !errand && !a.filter.State().Account.Paused {
 			return err
 		}
 	}
@@ -81,7 +83,7 @@ func (a *account) run(ctx context.Context) error {
 // is no connection and no clock that ticks.
 func (a *account) idle(ctx context.Context) error {
 	a.log.Info("paused; `hinged resume` ends it", "since", a.filter.State().Account.PausedSince.Time())
-	for a.filter.State().Account.Paused || len(a.batch.Journal) > 0 {
+	for a.filter.State().Account.Paused && !a.filter.Errand() || len(a.batch.Journal) > 0 {
 		select {
 		case request := <-a.requests:
 			request()
@@ -97,7 +99,11 @@ func (a *account) idle(ctx context.Context) error {
 			return nil
 		}
 	}
-	a.log.Info("resumed")
+	if a.filter.Errand() {
+		a.log.Info("takes marks back during the pause, and does nothing else")
+	} else {
+		a.log.Info("resumed")
+	}
 	return nil
 }
 
@@ -141,7 +147,7 @@ func (d *Daemon) Pause(ctx context.Context, name string) (s Switched, err error)
 	var stopped chan struct{}
 	err = a.do(ctx, func() error {
 		s, err = a.pause(true)
-		if err == nil && a.stop != nil {
+		if err == nil && a.stop != nil && !a.alone {
 			a.stop()
 			stopped = a.stopped
 		}
@@ -169,11 +175,14 @@ func (d *Daemon) Resume(ctx context.Context, name string) (s Switched, err error
 		err = a.do(ctx, func() error {
 			// The run that a pause is ending drops what it had reported. Going on
 			// before its end, it would report a position behind what was dropped.
-			if a.stop != nil && a.filter.State().Account.Paused {
+			if a.stop != nil && a.filter.State().Account.Paused && !a.alone {
 				stopping = a.stopped
 				return nil
 			}
 			s, err = a.pause(false)
+			if err == nil && a.alone {
+				a.stop() // what is still to be taken back goes on after it
+			}
 			return err
 		})
 		if err != nil || stopping == nil {

@@ -61,6 +61,7 @@ type AccountStatus struct {
 	MarksIntended  int    `json:"marks_intended"`  // marks committed, not yet confirmed by the server
 	MarksConfirmed uint64 `json:"marks_confirmed"` // marks that the server has confirmed, since the first start
 	MarksRefused   uint64 `json:"marks_refused"`   // marks that the owner took off
+	MarksUndone    uint64 `json:"marks_undone"`    // marks that hinged took back when the owner asked for that
 	Shadow         string `json:"shadow"`          // auto, on or off, as configured
 	// Marking says in words whether marks are set, and if not, what is missing.
 	Marking  string `json:"marking"`
@@ -128,7 +129,7 @@ func summarise(name string, f *filter.Filter) AccountStatus {
 		Mistakes: acc.Mistakes, Updates: acc.Updates, HingeLoss: acc.HingeLoss,
 		WrongDecisions: acc.FalseAlarms + acc.Missed, FalseAlarms: acc.FalseAlarms, Missed: acc.Missed,
 		Threshold: c.Threshold, Weights: st.Weights.Len(),
-		MarksIntended: c.Intended, MarksConfirmed: acc.Marked, MarksRefused: acc.Refused,
+		MarksIntended: c.Intended, MarksConfirmed: acc.Marked, MarksRefused: acc.Refused, MarksUndone: acc.Undone,
 		Shadow: string(o.Shadow), Marking: f.Marking(),
 		InShadow: f.InShadow(), EndOfShadow: f.EndOfShadow(), Standing: standingOf(f.Standing()), Warnings: f.Warnings(),
 		LastArrival: timeOf(acc.LastArrival), LastLesson: timeOf(acc.LastLesson),

@@ -13,7 +13,12 @@ import (
 
 // write opens the store for writing and lets fn change one account, by the same
 // code as the daemon's, with the options in force when it last ran.
-func (o *Offline) write(name string, fn func(*account) error) (err error) {
+func (o *Offline) write(name string, fn func(*account) error) error {
+	return o.writeWith(name, noSource, fn)
+}
+
+// writeWith is write with a source that fn may run.
+func (o *Offline) writeWith(name string, newSource func([]ingest.Known) (ingest.Source, error), fn func(*account) error) (err error) {
 	name, f, err := o.named(name)
 	if err != nil {
 		return err
@@ -23,20 +28,20 @@ func (o *Offline) write(name string, fn func(*account) error) (err error) {
 	if err := o.store.Close(); err != nil {
 		return err
 	}
-	if err := o.writeAlone(name, options, fn); err != nil {
+	if err := o.writeAlone(name, options, newSource, fn); err != nil {
 		return err
 	}
 	o.store, err = store.OpenReadOnly(o.path, o.options)
 	return err
 }
 
-func (o *Offline) writeAlone(name string, options filter.Options, fn func(*account) error) (err error) {
+func (o *Offline) writeAlone(name string, options filter.Options, newSource func([]ingest.Known) (ingest.Source, error), fn func(*account) error) (err error) {
 	s, err := store.Open(o.path, o.options)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	a, err := openAccount(AccountOptions{Name: name, Filter: options, NewSource: noSource}, s, slog.New(slog.DiscardHandler), time.Now)
+	a, err := openAccount(AccountOptions{Name: name, Filter: options, NewSource: newSource}, s, slog.New(slog.DiscardHandler), time.Now)
 	if err != nil {
 		return err
 	}

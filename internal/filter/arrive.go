@@ -33,6 +33,7 @@ func (f *Filter) applyArrived(e *Arrived, r *Result) error {
 			return err
 		}
 	}
+	f.followUndo(k, e.Place, e.Flags, r)
 	former := ingest.Role(m.Role)
 	m.Role = uint8(role)
 	m.Copies++
@@ -54,7 +55,7 @@ func (f *Filter) applyArrived(e *Arrived, r *Result) error {
 			return err
 		}
 	}
-	if _, err := f.heed(k, &m, e.Place, f.perhapsOurs(e), e.Flags, arrivalIsOneByOne, r); err != nil {
+	if _, err := f.heed(k, &m, e.Place, f.perhapsOurs(e), e.Flags, true, arrivalIsOneByOne, r); err != nil {
 		return err
 	}
 	if !known && e.Backlog && role == ingest.RoleTrash && !ingest.HasFlag(e.Flags, `\Seen`) {

@@ -44,6 +44,7 @@ func (f *Filter) putPlace(p Place, row store.Place) {
 		f.places[p.Mailbox]++
 	}
 	f.st.Places.Put(p.key(), row)
+	f.ledger.came(row.Message, p.key())
 }
 
 // waitForSilence notes in m, whose row the caller puts, since which of the

@@ -96,6 +96,8 @@ type Settled struct {
 	Ledger  uint64             `cbor:"2,keyasint"` // number of the ledger entry
 	Outcome ingest.MarkOutcome `cbor:"3,keyasint"`
 	Flags   []string           `cbor:"4,keyasint,omitempty"` // as read back, canonical
+	// Cleared is where the mark was to be taken back; nil: it was to be set.
+	Cleared *Place `cbor:"5,keyasint,omitempty"`
 }
 
 // Labelled is a label that the owner gave in so many words.
@@ -174,6 +176,7 @@ const (
 	tagResumed
 	tagRestored
 	tagSkipped
+	tagUndone
 )
 
 var (
@@ -235,6 +238,8 @@ func tagOf(e Event) (byte, error) {
 		return tagRestored, nil
 	case *Skipped:
 		return tagSkipped, nil
+	case *Undone:
+		return tagUndone, nil
 	default:
 		return 0, fmt.Errorf("%w: type %T", ErrBadEvent, e)
 	}
@@ -277,6 +282,8 @@ func Decode(entry []byte) (Event, error) {
 		e = new(Restored)
 	case tagSkipped:
 		e = new(Skipped)
+	case tagUndone:
+		e = new(Undone)
 	default:
 		return nil, fmt.Errorf("%w: unknown type byte %d", ErrBadEvent, entry[0])
 	}

@@ -29,15 +29,16 @@ func (f *Filter) applyFlagged(e *Flagged, r *Result) error {
 
 // reflag notes the flags that a place has now and heeds what they say.
 func (f *Filter) reflag(place Place, p store.Place, flags []string, away bool, r *Result) error {
-	old := p.Flags
-	p.Flags = flags
+	old := minus(p.Flags, f.byUndo(p, minus(p.Flags, flags)))
+	p.Flags, p.Own = flags, common(p.Own, flags)
 	f.putPlace(place, p)
+	f.concludeUndo(p.Message, store.MarkUndone)
 	mk := string(p.Message[:])
 	m, ok := f.st.Messages.Get(mk)
 	if !ok {
 		return nil // so old that it was forgotten
 	}
-	owner, err := f.heed(p.Message, &m, place, old, flags, away, r)
+	owner, err := f.heed(p.Message, &m, place, old, flags, false, away, r)
 	if err != nil {
 		return err
 	}
@@ -55,9 +56,10 @@ type said struct {
 }
 
 // heed draws the lesson from a change of flags, old to now, at one place of
-// message k: the strongest thing that the owner said, if anything. It reports
-// whether any of the change is the owner's doing. The caller puts m.
-func (f *Filter) heed(k store.MessageKey, m *store.Message, place Place, old, now []string, away bool, r *Result) (owner bool, err error) {
+// message k: the strongest thing that the owner said, if anything. arrives: the
+// place is new. It reports whether any of the change is the owner's doing. The
+// caller puts m.
+func (f *Filter) heed(k store.MessageKey, m *store.Message, place Place, old, now []string, arrives, away bool, r *Result) (owner bool, err error) {
 	var best said
 	say := func(l model.Label, s store.Source) {
 		if s > best.source {
@@ -67,8 +69,12 @@ func (f *Filter) heed(k store.MessageKey, m *store.Message, place Place, old, no
 	for _, flag := range minus(now, old) {
 		switch {
 		case f.opts.isMark(flag):
-			switch f.ledger.appeared(f.st, k, place, flag, f.st.Account.Clock) {
-			case markOurs:
+			whose := f.ledger.appeared(f.st, k, place, flag, arrives, f.st.Account.Clock)
+			if whose != markSet && !arrives {
+				f.noteOwn(k, place, flag)
+			}
+			switch whose {
+			case markOurs, markSet:
 				continue
 			case markNotOurs:
 				if f.stranger(m, now) {

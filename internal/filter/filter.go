@@ -115,6 +115,7 @@ func New(st *store.State, v Vectors) (*Filter, error) {
 	f.rebuildQueues()
 	f.countPlaces()
 	f.ledger = newLedgerIndex(st)
+	f.findCopies()
 	return f, nil
 }
 
@@ -188,6 +189,8 @@ func (f *Filter) Apply(e Event) (Result, error) {
 		f.applyRestored(e, &r)
 	case *Skipped:
 		f.applySkipped(e, &r)
+	case *Undone:
+		err = f.applyUndone(e, &r)
 	case *Ticked:
 		if f.Due(e.At) {
 			err = f.advance(e.At, &r)
@@ -198,6 +201,7 @@ func (f *Filter) Apply(e Event) (Result, error) {
 	if err != nil {
 		return r, fmt.Errorf("applying %T: %w", e, err)
 	}
+	f.requestUndo(&r)
 	return r, nil
 }
 
@@ -257,6 +261,7 @@ func (f *Filter) dropPlace(key string) {
 		return
 	}
 	f.st.Places.Delete(key)
+	f.ledger.left(p.Message, key)
 	mailbox, _ := store.SplitPlaceKey(key)
 	f.places[mailbox]--
 	mk := string(p.Message[:])
@@ -264,6 +269,7 @@ func (f *Filter) dropPlace(key string) {
 		m.Copies--
 		f.st.Messages.Put(mk, m)
 	}
+	f.concludeUndo(p.Message, store.MarkConfirmed)
 }
 
 func (f *Filter) applyVanished(e *Vanished, r *Result) {

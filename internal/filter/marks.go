@@ -20,6 +20,11 @@ import (
 //	refused   the owner removed it; it is never set again on that message
 //	abandoned it could not be set, or the owner was first
 //
+// and, when the owner asks for that (undo.go),
+//
+//	undoing   to be taken back
+//	undone    it was seen on the server that it is gone
+//
 // After a crash between intent and confirmation the source is asked again: a
 // mark that is there is ours, one that is absent is set.
 
@@ -29,6 +34,7 @@ type ledgerIndex struct {
 	byMessage map[store.MessageKey][]uint64
 	intended  map[uint64]struct{} // entries not yet confirmed
 	first     uint64              // the oldest entry still kept
+	undoIndex
 }
 
 func ledgerKey(n uint64) string { return string(binary.BigEndian.AppendUint64(nil, n)) }
@@ -36,6 +42,7 @@ func ledgerKey(n uint64) string { return string(binary.BigEndian.AppendUint64(ni
 func newLedgerIndex(st *store.State) ledgerIndex {
 	ix := ledgerIndex{
 		byMessage: map[store.MessageKey][]uint64{}, intended: map[uint64]struct{}{}, first: st.Account.LedgerNext,
+		undoIndex: newUndoIndex(),
 	}
 	for i, k := range st.Ledger.Keys() {
 		n := binary.BigEndian.Uint64([]byte(k))
@@ -47,28 +54,53 @@ func newLedgerIndex(st *store.State) ledgerIndex {
 		if e.State == store.MarkIntended {
 			ix.intended[n] = struct{}{}
 		}
+		if e.State == store.MarkUndoing {
+			ix.undoing[n] = struct{}{}
+		}
 	}
 	return ix
 }
 
 // put enters a ledger entry, or what became of it.
 func (ix *ledgerIndex) put(st *store.State, n uint64, e store.LedgerEntry) {
+	before, _ := st.Ledger.Get(ledgerKey(n))
 	st.Ledger.Put(ledgerKey(n), e)
+	switch was, is := before.State == store.MarkUndone, e.State == store.MarkUndone; {
+	case is && !was:
+		st.Account.Undone++
+	case was && !is:
+		st.Account.Undone--
+	}
 	if e.State == store.MarkIntended {
 		ix.intended[n] = struct{}{}
 	} else {
 		delete(ix.intended, n)
+	}
+	if e.State == store.MarkUndoing {
+		ix.undoing[n] = struct{}{}
+		ix.fresh = append(ix.fresh, n)
+	} else {
+		delete(ix.undoing, n)
 	}
 }
 
 // marked reports whether a mark of ours is on the message, or about to be.
 func (ix *ledgerIndex) marked(st *store.State, k store.MessageKey) bool {
 	for _, n := range ix.byMessage[k] {
-		if e, ok := st.Ledger.Get(ledgerKey(n)); ok && (e.State == store.MarkIntended || e.State == store.MarkConfirmed) {
+		if e, ok := st.Ledger.Get(ledgerKey(n)); ok && (e.State == store.MarkIntended || e.State == store.MarkConfirmed || e.State == store.MarkUndoing) {
 			return true
 		}
 	}
 	return false
+}
+
+// everMarked reports whether a mark of ours is on the message, is about to be, or
+// was until we took it back.
+func (ix *ledgerIndex) everMarked(st *store.State, k store.MessageKey) bool {
+	return ix.marked(st, k) || slices.ContainsFunc(ix.byMessage[k], func(n uint64) bool {
+		e, ok := st.Ledger.Get(ledgerKey(n))
+		return ok && e.State == store.MarkUndone
+	})
 }
 
 func (ix *ledgerIndex) abandonMailbox(st *store.State, mailbox string) {
@@ -84,13 +116,14 @@ type appearance int
 
 const (
 	markNotOurs appearance = iota
-	markOurs
+	markOurs               // or so it must be taken
+	markSet                // by us, here
 )
 
 // appeared says whose a mark is that was just seen on a message. If it was
 // intended at this place, seeing it confirms it. A mark that we confirmed
-// elsewhere came along with a copy or a move.
-func (ix *ledgerIndex) appeared(st *store.State, k store.MessageKey, place Place, flag string, now store.Moment) appearance {
+// elsewhere came along with a copy or a move. arrives: the place is new.
+func (ix *ledgerIndex) appeared(st *store.State, k store.MessageKey, place Place, flag string, arrives bool, now store.Moment) appearance {
 	for _, n := range ix.byMessage[k] {
 		e, ok := st.Ledger.Get(ledgerKey(n))
 		if !ok || ingest.CanonicalFlag(e.Keyword) != flag {
@@ -99,21 +132,29 @@ func (ix *ledgerIndex) appeared(st *store.State, k store.MessageKey, place Place
 		here := e.Mailbox == place.Mailbox && e.UID == place.UID && e.UIDValidity == place.UIDValidity
 		switch {
 		case e.State == store.MarkIntended && here:
-			e.State, e.Settled = store.MarkConfirmed, now
-			ix.put(st, n, e)
-			st.Account.Marked++
-			return markOurs
-		case e.State == store.MarkConfirmed && !here:
+			ix.confirm(st, n, e, now)
+			return markSet
+		case e.State == store.MarkConfirmed && !here,
+			(e.State == store.MarkUndoing || e.State == store.MarkUndone) && arrives:
 			return markOurs
 		case e.State == store.MarkAbandoned && here && doubtful(st, place):
 			// Intended before the restore, and set by the daemon whose state is lost.
-			e.State, e.Settled = store.MarkConfirmed, now
-			ix.put(st, n, e)
-			st.Account.Marked++
-			return markOurs
+			ix.confirm(st, n, e, now)
+			return markSet
 		}
 	}
 	return markNotOurs
+}
+
+// confirm notes that an intended mark is there. If the owner has asked meanwhile
+// to have all of them taken back, that is what comes next.
+func (ix *ledgerIndex) confirm(st *store.State, n uint64, e store.LedgerEntry, now store.Moment) {
+	e.State, e.Settled = store.MarkConfirmed, now
+	if e.Undo != 0 {
+		e.State = store.MarkUndoing
+	}
+	ix.put(st, n, e)
+	st.Account.Marked++
 }
 
 // intend enters the marks of an important message into the ledger and requests
@@ -230,13 +271,18 @@ func (f *Filter) applySettled(e *Settled, r *Result) error {
 		return err
 	}
 	entry, _ := f.st.Ledger.Get(key)
+	if e.Cleared != nil {
+		f.applyCleared(e, entry, r)
+		return nil
+	}
 	place := Place{Mailbox: entry.Mailbox, UIDValidity: entry.UIDValidity, UID: entry.UID}
 	flag := ingest.CanonicalFlag(entry.Keyword)
-	if entry.State == store.MarkIntended {
+	switch {
+	case entry.State != store.MarkIntended:
+	case e.Outcome == ingest.MarkDone:
+		f.ledger.confirm(f.st, e.Ledger, entry, f.st.Account.Clock)
+	default:
 		switch e.Outcome {
-		case ingest.MarkDone:
-			entry.State = store.MarkConfirmed
-			f.st.Account.Marked++
 		case ingest.MarkConflict:
 			if ingest.HasFlag(e.Flags, flag) {
 				// Our STORE did nothing, and yet the mark is there: somebody
@@ -287,10 +333,11 @@ func (f *Filter) retry(e *Settled, entry store.LedgerEntry, r *Result) {
 	})
 }
 
-// Intents returns the marks that are committed as intended and not yet
-// confirmed, in order, to be requested again after a restart.
+// Intents returns the marks that are committed as to be taken back, or as
+// intended and not yet confirmed, in order, to be requested again after a
+// restart.
 func (f *Filter) Intents() []ingest.MarkRequest {
-	var out []ingest.MarkRequest
+	out := f.Undoing()
 	for _, n := range slices.Sorted(maps.Keys(f.ledger.intended)) {
 		e, _ := f.st.Ledger.Get(ledgerKey(n))
 		p, _ := f.st.Places.Get(store.PlaceKey(e.Mailbox, e.UID))
@@ -313,6 +360,7 @@ func (f *Filter) capLedger() {
 		if e, ok := f.st.Ledger.Get(k); ok {
 			f.st.Ledger.Delete(k)
 			delete(f.ledger.intended, f.ledger.first)
+			delete(f.ledger.undoing, f.ledger.first)
 			rest := slices.DeleteFunc(f.ledger.byMessage[e.Message], func(n uint64) bool { return n == f.ledger.first })
 			if len(rest) == 0 {
 				delete(f.ledger.byMessage, e.Message)

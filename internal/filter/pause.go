@@ -3,14 +3,19 @@ package filter
 // While an account is paused, off means off: nothing is decided, learnt or
 // intended, and time brings nothing about. What a source had reported and was not
 // yet applied is dropped, as at a crash; the positions stand where they were, so
-// that it is all reported again after the pause.
+// that it is all reported again after the pause. Only marks are taken back, if the
+// owner asks for that.
 
 // allowedInPause reports whether a paused account takes an event: only what its
-// owner says of the account itself.
+// owner says of the account itself, and what becomes of marks to be taken back.
 func allowedInPause(e Event) bool {
-	switch e.(type) {
+	switch e := e.(type) {
 	case *Configured, *Paused, *Resumed, *Restored:
 		return true
+	case *Undone:
+		return e.Alone
+	case *Settled:
+		return e.Cleared != nil
 	default:
 		return false
 	}

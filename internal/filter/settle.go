@@ -171,7 +171,7 @@ func (f *Filter) advance(at store.Moment, r *Result) error {
 		// was left alone in shadow counted against marking the like of it; if it
 		// counted no longer once it is marked, no mark would ever look wrong, and
 		// ever more would be set.
-		if f.ledger.marked(f.st, k) {
+		if f.ledger.everMarked(f.st, k) {
 			f.score(&m, model.Ordinary)
 		} else if err := f.learn(k, &m, model.Ordinary, store.SourceSilence, r); err != nil {
 			return err

@@ -29,6 +29,7 @@ type world struct {
 	// restart rebuilds the filter from its state before every event, as a crash
 	// and a restart would.
 	restart bool
+	undos   bool // a storm has marks taken back, too
 }
 
 // memory keeps features as the store does, as bytes.
@@ -293,23 +294,30 @@ func (w *world) storm(seed uint64, steps int) {
 			}
 		case n < 17:
 			w.wait(time.Duration(rng.IntN(90)) * time.Second)
+			if w.undos && rng.IntN(4) == 0 {
+				w.apply(&Undone{At: w.moment(), Since: w.moment().Add(-time.Duration(rng.IntN(48)) * time.Hour)})
+			}
 		default:
-			if len(w.marks) > 0 {
+			for first := true; len(w.marks) > 0 && (first || w.undos); first = false {
 				m := w.marks[0]
 				w.marks = w.marks[1:]
 				p := PlaceOf(m.Place)
 				if flags[p] == nil {
 					flags[p] = map[string]bool{}
 				}
+				var cleared *Place
+				if m.Clear {
+					cleared = &p
+				}
 				switch rng.IntN(4) {
 				case 0:
 					flags[p][`\Seen`] = true
-					w.apply(&Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkConflict, Flags: ingest.CanonicalFlags(list(p))})
+					w.apply(&Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkConflict, Flags: ingest.CanonicalFlags(list(p)), Cleared: cleared})
 				case 1:
-					w.apply(&Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkGone})
+					w.apply(&Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkGone, Cleared: cleared})
 				default:
-					flags[p]["$Important"] = true
-					w.apply(&Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkDone, Flags: ingest.CanonicalFlags(list(p))})
+					flags[p]["$Important"] = !m.Clear
+					w.apply(&Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkDone, Flags: ingest.CanonicalFlags(list(p)), Cleared: cleared})
 				}
 			}
 		}

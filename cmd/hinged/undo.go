@@ -1,0 +1,196 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hinged/hinged/config"
+	"github.com/hinged/hinged/internal/daemon"
+)
+
+func undoCommand() *cobra.Command {
+	var path, account, since string
+	var marks, dryRun, asJSON bool
+	var wait time.Duration
+	c := &cobra.Command{
+		Use:   "undo --marks",
+		Short: "Take back every mark that hinged set",
+		Long: `Take back every mark that hinged ever set, or has set since a time, wherever
+the message now lies in a watched mailbox. A mark that you or another program set
+stays, also where you took hinged's off and set it again. Nothing is learnt from
+it, and hinged never marks those messages again. Lessons stay.
+
+The running daemon does it. When none runs, this connects by itself, takes the
+marks back, does nothing else, and disconnects; likewise of a paused account. It
+waits until the server has confirmed each; what it has not confirmed stays in the
+ledger as "undoing", and hinged goes on with it at its next start. The exit code is
+1 when a mark that hinged set still stands.
+
+Afterwards hinged goes on as before and marks new mail, unless you stop it.`,
+		Example: `  $ hinged undo --marks --dry-run
+  me: 12 marks would be taken back: Archive 2, INBOX 10
+  $ hinged undo --marks
+  me: 12 marks taken back: Archive 2, INBOX 10
+    1 left alone: you or another program set it
+  me marks new mail as before; ` + "`hinged pause`" + ` stops that, and shadow = "on" in the
+  configuration lets it decide and mark nothing`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !marks {
+				return misuse(cmd, "%s needs --marks: it takes back marks, and nothing else can be taken back yet", cmd.CommandPath())
+			}
+			u := daemon.Undo{DryRun: dryRun, Patience: wait}
+			if since != "" {
+				t, err := timeAgo(since, time.Now())
+				if err != nil {
+					return misuse(cmd, "--since %s: %w", since, err)
+				}
+				u.Since = &t
+			}
+			done, err := undo(cmd.Context(), path, account, u)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				err = printJSON(cmd.OutOrStdout(), done)
+			} else {
+				err = printUndone(cmd.OutOrStdout(), done)
+			}
+			if left := done.Waiting + done.Failed; err == nil && left > 0 && !dryRun {
+				err = fmt.Errorf("%s of hinged still %s", count(left, "mark"), plural(left, "stands", "stand"))
+			}
+			return err
+		},
+	}
+	configFlag(c, &path)
+	accountFlag(c, &account)
+	jsonFlag(c, &asJSON, "JSON")
+	c.Flags().BoolVar(&marks, "marks", false, "take marks back")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be taken back")
+	c.Flags().StringVar(&since, "since", "", "only marks set since a `time`: 7d, 2026-03-01, 2026-03-01T09:00:00Z")
+	c.Flags().DurationVar(&wait, "wait", time.Minute, "how long to wait while the server confirms nothing more")
+	return c
+}
+
+// undo asks the daemon, or connects to the mail server by itself.
+func undo(ctx context.Context, path, account string, u daemon.Undo) (out daemon.Undone, err error) {
+	c, err := config.Load(path)
+	if err != nil {
+		return out, err
+	}
+	b, err := connectTo(ctx, c)
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	if o, alone := b.(*daemon.Offline); alone {
+		o.Accounts = func() ([]daemon.AccountOptions, error) {
+			all, err := daemonOptions(c, slog.New(slog.DiscardHandler))
+			return all.Accounts, err
+		}
+	}
+	return b.Undo(ctx, account, u)
+}
+
+func plural(n int, one, more string) string {
+	if n == 1 {
+		return one
+	}
+	return more
+}
+
+func count(n int, what string) string { return fmt.Sprintf("%d %s", n, plural(n, what, what+"s")) }
+
+// where counts the marks with one result by mailbox.
+func where(u daemon.Undone, result string) string {
+	in := map[string]int{}
+	for _, m := range u.Marks {
+		if m.Result == result {
+			for _, box := range m.Mailboxes {
+				in[box]++
+			}
+		}
+	}
+	var out []string
+	for _, box := range slices.Sorted(maps.Keys(in)) {
+		out = append(out, fmt.Sprintf("%s %d", box, in[box]))
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(out, ", ")
+}
+
+// reasons lists why the server would not, each once.
+func reasons(u daemon.Undone) string {
+	var out []string
+	for _, m := range u.Marks {
+		if m.Why != "" && !slices.Contains(out, m.Why) {
+			out = append(out, m.Why)
+		}
+	}
+	return cmp.Or(strings.Join(out, "; "), "it gave no reason")
+}
+
+func printUndone(w io.Writer, u daemon.Undone) error {
+	var err error
+	say := func(format string, a ...any) {
+		_, werr := fmt.Fprintf(w, format+"\n", a...)
+		err = errors.Join(err, werr)
+	}
+	verb := "taken back"
+	if u.DryRun {
+		verb = "would be taken back"
+	}
+	say("%s: %s %s%s", u.Account, count(u.Undone, "mark"), verb, where(u, daemon.UndoneDone))
+	if n := u.Waiting; n > 0 {
+		say("  %d not confirmed by the server yet%s; hinged goes on with %s when it runs%s",
+			n, where(u, daemon.UndoneWaiting), plural(n, "it", "them"), because(u.Problem))
+	}
+	if n := u.Failed; n > 0 {
+		say("  %d not taken back%s; the server said: %s", n, where(u, daemon.UndoneFailed), reasons(u))
+	}
+	if n := u.Own; n > 0 {
+		say("  %d left alone: you or another program set %s", n, plural(n, "it", "them"))
+	}
+	if n := u.Unseen; n > 0 {
+		say("  %d on %s in no watched mailbox; taken back if %s up within a day",
+			n, plural(n, "a message that is", "messages that are"), plural(n, "it turns", "they turn"))
+	}
+	if n := u.Passed; n > 0 {
+		say("  %d not on %s any more", n, plural(n, "its message", "their messages"))
+	}
+	if n := u.Forgotten; n > 0 {
+		say("  the ledger does not reach back to the first %s, which can't be taken back", count(int(n), "mark"))
+	}
+	if u.Restored {
+		say("  the account came out of a backup or an export; marks set after that was made are not in the ledger")
+	}
+	switch {
+	case u.DryRun:
+	case u.Paused:
+		say("%s is still paused and marks nothing", u.Account)
+	case u.Shadow:
+		say("%s is in shadow and marks nothing now; `hinged status` says what would end that", u.Account)
+	default:
+		say("%s marks new mail as before; `hinged pause` stops that, and shadow = \"on\" in the\nconfiguration lets it decide and mark nothing", u.Account)
+	}
+	return err
+}
+
+func because(problem string) string {
+	if problem == "" {
+		return ""
+	}
+	return ": " + problem
+}

@@ -1,0 +1,315 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/emersion/go-imap/v2"
+
+	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/testkit"
+)
+
+// asStored returns the flags of every message exactly as the server writes them,
+// but for \Recent, which is about sessions.
+func asStored(owner *testkit.Owner) []string {
+	var out []string
+	for _, box := range []string{"INBOX", "Archive", "Junk", "Trash", "Sent", "Drafts"} {
+		owner.All(box) // selects it, and sees what others changed
+		all, err := owner.Client().Fetch(imap.UIDSet{{Start: 1, Stop: 0}}, &imap.FetchOptions{UID: true, Flags: true}).Collect()
+		if err != nil {
+			panic(err)
+		}
+		for _, m := range all {
+			var flags []string
+			for _, f := range m.Flags {
+				if f != `\Recent` {
+					flags = append(flags, string(f))
+				}
+			}
+			slices.Sort(flags)
+			out = append(out, fmt.Sprintf("%s %d %q", box, m.UID, flags))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (s *site) undo(args ...string) (u daemon.Undone) {
+	s.t.Helper()
+	out, err := s.hinged(append([]string{"undo", "--marks", "--config", s.config, "--json"}, args...)...)
+	if jerr := json.Unmarshal([]byte(out), &u); err != nil || jerr != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.t.Fatalf("undo: %v, %v\n%s\n%s", err, jerr, out, tail(s.log.String()))
+	}
+	return u
+}
+
+// model returns the digest of the weights.
+func (s *site) model() string {
+	s.t.Helper()
+	var d []daemon.Digest
+	if err := json.Unmarshal([]byte(s.digests()), &d); err != nil || len(d) != 1 {
+		s.t.Fatal(err)
+	}
+	return d[0].Model
+}
+
+// TestUndoLeavesTheMailboxAsItWas (R4): after `hinged undo --marks` every message
+// has exactly the flags that its owner gave it, whatever becomes of the daemon
+// meanwhile, and nothing is learnt from it.
+func TestUndoLeavesTheMailboxAsItWas(t *testing.T) {
+	const bare = "imap_capability = IMAP4rev1 LITERAL+ SASL-IR ENABLE IDLE UIDPLUS MOVE UNSELECT SPECIAL-USE LIST-EXTENDED"
+	for _, tt := range []struct {
+		name, dovecot, marks string
+		many                 int
+		undo                 func(s *site, owner *testkit.Owner, marked int)
+	}{
+		{"the daemon runs", "", "['$Important']", 5, func(s *site, _ *testkit.Owner, marked int) {
+			if u := s.undo("--dry-run"); u.Undone != marked || !u.DryRun {
+				s.t.Errorf("the dry run would take back %d of %d", u.Undone, marked)
+			}
+			if u := s.undo(); u.Undone != marked || u.Unseen+u.Waiting+u.Failed != 0 {
+				s.t.Errorf("took back %d of %d: %+v", u.Undone, marked, u)
+			}
+		}},
+		{"no CONDSTORE, two marks", bare, "['$Important', '$label1']", 5, func(s *site, _ *testkit.Owner, marked int) {
+			if u := s.undo(); u.Undone != marked || u.Unseen+u.Waiting+u.Failed != 0 {
+				s.t.Errorf("took back %d of %d: %+v", u.Undone, marked, u)
+			}
+		}},
+		{"the daemon is stopped", "", "['$Important', '$label1']", 5, func(s *site, owner *testkit.Owner, marked int) {
+			if err := s.stop(syscall.SIGTERM); err != nil {
+				s.t.Fatal(err)
+			}
+			if u := s.undo(); u.Undone != marked || u.Unseen+u.Waiting+u.Failed != 0 {
+				s.t.Errorf("took back %d of %d: %+v", u.Undone, marked, u)
+			}
+			if u := s.undo(); u.Undone+u.Waiting != 0 {
+				s.t.Errorf("a second time there is nothing to do, yet got %+v", u)
+			}
+			s.wantReplay("after the undo")
+			s.start()
+		}},
+		{"the account is paused, no CONDSTORE", bare, "['$Important']", 5, func(s *site, _ *testkit.Owner, marked int) {
+			s.must("pause", "--config", s.config)
+			if u := s.undo(); u.Undone != marked || !u.Paused {
+				s.t.Errorf("took back %d of %d: %+v", u.Undone, marked, u)
+			}
+			if st := s.until("the pause", func(a daemon.AccountStatus) bool { return !a.Connected }); !st.Paused {
+				s.t.Error("the pause has ended")
+			}
+			s.wantReplay("in the pause")
+			s.must("resume", "--config", s.config)
+		}},
+		{"the daemon is killed", "", "['$Important', '$label1']", 100, func(s *site, owner *testkit.Owner, marked int) {
+			kills := 0
+			for range 4 {
+				before := marksOn(owner)
+				cmd := s.begin("undo", "--marks", "--config", s.config)
+				for deadline := time.Now().Add(30 * time.Second); marksOn(owner) == before && time.Now().Before(deadline); {
+				}
+				s.kill()
+				_ = cmd.Wait() // it failed, for its daemon is gone
+				if left := marksOn(owner); left > 2 && left < before {
+					kills++
+				}
+				s.wantReplay("after the kill")
+				s.start()
+			}
+			if kills == 0 {
+				s.t.Error("never killed in the middle")
+			}
+			s.undo()
+		}},
+		{"undo itself is killed", "", "['$Important', '$label1']", 100, func(s *site, owner *testkit.Owner, marked int) {
+			if err := s.stop(syscall.SIGTERM); err != nil {
+				s.t.Fatal(err)
+			}
+			before := marksOn(owner)
+			cmd := s.begin("undo", "--marks", "--config", s.config)
+			for deadline := time.Now().Add(30 * time.Second); marksOn(owner) == before && time.Now().Before(deadline); {
+			}
+			if err := cmd.Process.Kill(); err != nil {
+				s.t.Fatal(err)
+			}
+			_ = cmd.Wait()
+			if left := marksOn(owner); left == 0 || left == before {
+				s.t.Errorf("killed with %d of %d marks left, want it in the middle", left, before)
+			}
+			s.wantReplay("after the kill")
+			s.start() // which goes on by itself
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			testkit.NeedDovecot(t)
+			server := testkit.StartDovecot(t, testkit.DovecotOptions{Config: tt.dovecot})
+			s := siteOn(t, server, t.TempDir(), "mark = "+tt.marks+"\n"+quick)
+			owner := server.Owner(t)
+			defer owner.Close()
+			// Mail and what its owner does with it, without hinged: so it must be.
+			s.start()
+			messages, _ := teach(s, owner)
+			s.undo() // what teaching had it mark is the owner's, too, by now
+			clean := asStored(owner)
+			if joined := strings.Join(clean, "\n"); strings.Contains(joined, "$Important") || strings.Contains(joined, "$label1") {
+				t.Fatalf("marks stayed:\n%s", joined)
+			}
+			var uids []uint32
+			for i := range tt.many {
+				uids = append(uids, owner.Append("INBOX", letter(100+i, boss, s.imap.User, "urgent matter"), time.Now().Add(-time.Minute)))
+				owner.Append("INBOX", letter(300+i, news, s.imap.User, "weekly newsletter"), time.Now().Add(-time.Minute), `\Seen`)
+			}
+			messages += uint64(2 * tt.many)
+			s.until("the marks", func(a daemon.AccountStatus) bool {
+				return a.Messages == messages && a.MarksIntended == 0 && a.Connected
+			})
+			marks := strings.Count(tt.marks, "'") / 2
+			if n := marksOn(owner); n != marks*tt.many {
+				t.Fatalf("%d marks on the server, want %d", n, marks*tt.many)
+			}
+			// One is moved, one is read.
+			moved := owner.Move("INBOX", uids[0], "Archive")
+			owner.Set("INBOX", uids[1], `\Seen`)
+			s.until("the move", func(a daemon.AccountStatus) bool {
+				return slices.ContainsFunc(a.Mailboxes, func(m daemon.MailboxStatus) bool { return m.Mailbox == "Archive" && m.Messages == 1 })
+			})
+			want := append([]string{}, clean...)
+			for i, uid := range uids {
+				switch i {
+				case 0:
+					want = append(want, fmt.Sprintf("Archive %d []", moved))
+				case 1:
+					want = append(want, fmt.Sprintf(`INBOX %d ["\\Seen"]`, uid))
+				default:
+					want = append(want, fmt.Sprintf("INBOX %d []", uid))
+				}
+				want = append(want, fmt.Sprintf(`INBOX %d ["\\Seen"]`, uid+1))
+			}
+			slices.Sort(want)
+			model := s.model()
+
+			tt.undo(s, owner, marks*tt.many)
+
+			s.until("the end", func(a daemon.AccountStatus) bool { return a.Connected && a.Pending == 0 && marksOn(owner) == 0 })
+			if got := asStored(owner); !slices.Equal(got, want) {
+				t.Errorf("the flags are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+			// More than the settle window later, all of it has been heeded.
+			owner.Append("INBOX", letter(500, news, s.imap.User, "weekly newsletter"), time.Now().Add(-time.Minute))
+			messages++
+			st := s.until("more mail", func(a daemon.AccountStatus) bool { return a.Messages == messages && a.Pending == 0 })
+			time.Sleep(200 * time.Millisecond)
+			if after := s.model(); after != model {
+				t.Errorf("the model went from %s to %s", model, after)
+			}
+			if st.MarksUndone == 0 || st.MarksUndone != st.MarksConfirmed {
+				t.Errorf("%d marks were confirmed and %d taken back", st.MarksConfirmed, st.MarksUndone)
+			}
+			if st.MarksRefused != 0 {
+				t.Errorf("%d marks count as refused", st.MarksRefused)
+			}
+			if out := s.must("ledger", "--config", s.config, "-n", "0"); strings.Contains(out, " confirmed ") || strings.Contains(out, " undoing ") {
+				t.Errorf("the ledger says\n%s", out)
+			}
+			s.wantReplay("at the end")
+		})
+	}
+}
+
+// begin starts a verb.
+func (s *site) begin(args ...string) *exec.Cmd {
+	s.t.Helper()
+	path, err := binary()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	cmd := exec.Command(path, args...)
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	return cmd
+}
+
+// marksOn counts the marks in INBOX and Archive.
+func marksOn(owner *testkit.Owner) int {
+	n := 0
+	for _, box := range []string{"INBOX", "Archive"} {
+		for _, m := range owner.All(box) {
+			for _, f := range m.Flags {
+				if f == "$important" || f == "$label1" {
+					n++
+				}
+			}
+		}
+	}
+	return n
+}
+
+// TestUndoLeavesTheOwnersMarksAlone, and goes after a message that was moved while
+// no daemon looked.
+func TestUndoLeavesTheOwnersMarksAlone(t *testing.T) {
+	s := newSite(t, quick)
+	s.start()
+	owner := s.imap.Owner(t)
+	defer owner.Close()
+	messages, lessons := teach(s, owner)
+	s.undo()
+	var uids []uint32
+	for i := range 4 {
+		uids = append(uids, owner.Append("INBOX", letter(100+i, boss, s.imap.User, "urgent matter"), time.Now().Add(-time.Minute)))
+	}
+	mine := owner.Append("INBOX", letter(110, news, s.imap.User, "weekly newsletter"), time.Now().Add(-time.Minute), `\Seen`)
+	messages += 5
+	s.until("the marks", func(a daemon.AccountStatus) bool { return a.Messages == messages && a.MarksIntended == 0 })
+	// The owner marks one; takes hinged's mark off another and sets it again.
+	owner.Set("INBOX", mine, "$Important")
+	owner.Clear("INBOX", uids[0], "$Important")
+	lessons += 2
+	s.until("the lessons", func(a daemon.AccountStatus) bool { return a.Important+a.Ordinary == lessons })
+	owner.Set("INBOX", uids[0], `\Seen`, "$Important") // unread, it would be another program's
+	lessons++
+	s.until("the lesson", func(a daemon.AccountStatus) bool { return a.Important+a.Ordinary == lessons })
+	if err := s.stop(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	model := s.model()
+	moved := owner.Move("INBOX", uids[1], "Archive")
+	missed := owner.Append("INBOX", letter(120, boss, s.imap.User, "urgent matter"), time.Now().Add(-time.Minute))
+
+	u := s.undo()
+	if u.Undone != 3 || u.Waiting+u.Failed+u.Unseen != 0 {
+		t.Errorf("took back %+v, want 3", u)
+	}
+	for uid, want := range map[uint32]bool{mine: true, uids[0]: true, uids[2]: false, uids[3]: false, missed: false} {
+		if got, _ := owner.Flags("INBOX", uid); slices.Contains(got, "$important") != want {
+			t.Errorf("message %d has the flags %q; a mark is wanted: %v", uid, got, want)
+		}
+	}
+	if got, ok := owner.Flags("Archive", moved); !ok || len(got) != 0 {
+		t.Errorf("what was moved has the flags %q", got)
+	}
+	if after := s.model(); after != model {
+		t.Errorf("the model went from %s to %s", model, after)
+	}
+	s.wantReplay("after the undo")
+	// New mail is marked as before, and what was undone is not.
+	s.start()
+	s.until("what had come meanwhile", func(a daemon.AccountStatus) bool {
+		flags, _ := owner.Flags("INBOX", missed)
+		return a.Messages == messages+1 && slices.Contains(flags, "$important")
+	})
+	if got, _ := owner.Flags("Archive", moved); len(got) != 0 {
+		t.Errorf("what was undone was marked again: %q", got)
+	}
+	if after := s.model(); after != model {
+		t.Errorf("the model went from %s to %s", model, after)
+	}
+}
