@@ -24,13 +24,13 @@ func labCommand() *cobra.Command {
 	f := &labFlags{x: lab.Experiment{Learner: model.DefaultSpec()}}
 	c := &cobra.Command{
 		Use:   "lab FILE",
-		Short: "Run any learner on labelled vectors, for those who want to see the theory at work",
+		Short: "Run any learner on labelled vectors, and see the theory at work",
 		Long: `Teach a learner labelled vectors, pass after pass, until one makes no mistake, and
 compare its mistakes with what theory allows. Nothing of it has to do with mail.
 
 FILE ("-" is standard input) has svmlight's form or Vowpal Wabbit's; --generate
-makes hard examples instead. The vectors are raw: --map, --lift, --normalise and --force change them,
-in that order.`,
+makes hard examples instead. The vectors are raw: --map, --lift, --normalise and
+--force change them, in that order.`,
 		Example: `  $ hinged lab --generate blum:10 --learner perceptron
   learner   perceptron
   examples  4, R 1.41421

@@ -25,7 +25,7 @@ No word and no address is written, but who has the same mail can tell which
 number is which.`,
 		Example: `  $ hinged vectors --owner me@example.org mail.mbox.gz > mail.svm
   $ hinged lab --passes 1 mail.svm
-  $ hinged vectors --owner me@example.org --format vw mail.mbox.gz | vw --noconstant --loss_function hinge`,
+  $ hinged vectors --owner me@example.org --format vw mail.mbox.gz | vw --noconstant`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			w, err := lab.NewWriter(cmd.OutOrStdout(), lab.Format(format.value))
 			if err != nil {
