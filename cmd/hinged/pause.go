@@ -16,8 +16,9 @@ func pauseCommand() *cobra.Command {
 		Short: "Switch an account off until `hinged resume`",
 		Long: `Switch an account off. When this returns its connections are closed; until
 ` + "`hinged resume`" + ` it connects to nothing, decides nothing, sets no mark and learns
-nothing, also after a restart. Marks and lessons of before stay as they are. It
-works without a running daemon, too.`,
+nothing, also after a restart. Marks and lessons of before stay as they are;
+` + "`hinged undo --marks`" + ` takes the marks back during a pause, too, and connects for
+that alone. It works without a running daemon, too.`,
 		Example: `  $ hinged pause
   me is paused; ` + "`hinged resume`" + ` ends it`,
 	}, daemon.Backend.Pause)

@@ -34,7 +34,7 @@ The running daemon does it. When none runs, this connects by itself, takes the
 marks back, does nothing else, and disconnects; likewise of a paused account. It
 waits until the server has confirmed each; what it has not confirmed stays in the
 ledger as "undoing", and hinged goes on with it at its next start. The exit code is
-1 when a mark that hinged set still stands.
+1 when there is such a mark, or one that the server would not take back.
 
 Afterwards hinged goes on as before and marks new mail, unless you stop it.`,
 		Example: `  $ hinged undo --marks --dry-run
