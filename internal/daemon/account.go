@@ -398,13 +398,22 @@ func (a *account) commitUntil(ctx context.Context) error {
 }
 
 // do runs fn in the writer goroutine, between two commits, so that it sees
-// committed state only, and waits for it.
+// committed state only, and waits for it. When ctx ends or the account stops
+// before fn has begun, fn never runs; once begun, its end is waited for, so that
+// the caller may use what fn writes to.
 func (a *account) do(ctx context.Context, fn func() error) error {
+	var taken atomic.Bool
 	done := make(chan error, 1)
+	request := func() {
+		if taken.CompareAndSwap(false, true) {
+			done <- fn()
+		}
+	}
+	var given error
 	select {
-	case a.requests <- func() { done <- fn() }:
+	case a.requests <- request:
 	case <-a.gone:
-		return fmt.Errorf("account %s is stopped: %s", a.opts.Name, a.currentProblem())
+		return a.stoppedError()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -412,10 +421,18 @@ func (a *account) do(ctx context.Context, fn func() error) error {
 	case err := <-done:
 		return err
 	case <-a.gone:
-		return fmt.Errorf("account %s is stopped: %s", a.opts.Name, a.currentProblem())
+		given = a.stoppedError()
 	case <-ctx.Done():
-		return ctx.Err()
+		given = ctx.Err()
 	}
+	if taken.CompareAndSwap(false, true) {
+		return given
+	}
+	return <-done
+}
+
+func (a *account) stoppedError() error {
+	return fmt.Errorf("account %s is stopped: %s", a.opts.Name, a.currentProblem())
 }
 
 func (a *account) setProblem(err error) { s := err.Error(); a.problem.Store(&s) }

@@ -1,0 +1,47 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"testing"
+)
+
+// What a request writes to belongs to its caller once do has returned: one that
+// was given up before it began never runs, and one that has begun is waited for.
+func TestARequestRunsBeforeDoReturnsOrNever(t *testing.T) {
+	a := &account{requests: make(chan func(), 1), gone: make(chan struct{})}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	ran := false
+	for range 100 { // whichever way the selects go
+		if err := a.do(ctx, func() error { ran = true; return nil }); !errors.Is(err, context.Canceled) {
+			t.Fatalf("got %v, want the end of the context", err)
+		}
+		select {
+		case request := <-a.requests:
+			request()
+		default:
+		}
+	}
+	if ran {
+		t.Error("a request ran after its caller had gone")
+	}
+
+	ctx, cancel = context.WithCancel(t.Context())
+	finished := false
+	go func() { (<-a.requests)() }()
+	err := a.do(ctx, func() error {
+		cancel()
+		finished = true // the race detector sees this when do has returned before
+		return nil
+	})
+	if err != nil || !finished {
+		t.Errorf("got %v, finished %v; want a request that has begun to be waited for", err, finished)
+	}
+
+	a.requests <- func() {} // so that the next one waits to be taken
+	close(a.gone)
+	if err := a.do(t.Context(), func() error { return nil }); err == nil {
+		t.Error("a stopped account took a request")
+	}
+}
