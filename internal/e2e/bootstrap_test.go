@@ -88,7 +88,8 @@ func TestBootstrapKilledAtRandomPoints(t *testing.T) {
 	before := flagsOf(owner)
 	proxy := testkit.StartProxy(t, imap.Addr)
 	calm := siteAt(t, imap, proxy.Addr, t.TempDir(), "")
-	shaken := siteOn(t, imap, t.TempDir(), "")
+	rough := testkit.StartProxy(t, imap.Addr)
+	shaken := siteAt(t, imap, rough.Addr, t.TempDir(), "")
 	want := calm.bootstrap()
 	if !want.Complete || want.Read != messages || want.Messages != messages {
 		t.Fatalf("read %d of %d, knows %d; want all %d", want.Read, want.Total, want.Messages, messages)
@@ -116,13 +117,31 @@ func TestBootstrapKilledAtRandomPoints(t *testing.T) {
 		}
 		ended := make(chan error, 1)
 		go func() { ended <- cmd.Wait() }()
+		// After so many bytes and not after a time: a fast machine would be done
+		// before it was killed. The bytes grow, so that it comes to an end.
+		cuts := rough.Cuts()
+		rough.CutAfter(int64(100_000 + rng.IntN(150_000) + 10_000*kills))
+		late := time.Duration(rng.IntN(30)) * time.Millisecond
+		stop, cut := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(cut)
+			for rough.Cuts() == cuts {
+				select {
+				case <-stop:
+					return
+				case <-time.After(time.Millisecond):
+				}
+			}
+			time.Sleep(late)
+		}()
 		select {
 		case err := <-ended:
+			close(stop)
 			if err != nil {
 				t.Fatalf("bootstrap: %v\n%s", err, log.String())
 			}
 			done = true
-		case <-time.After(time.Duration(80+rng.IntN(200)+10*kills) * time.Millisecond):
+		case <-cut:
 			_ = cmd.Process.Signal(syscall.SIGKILL) // it may have ended by itself
 			<-ended
 			kills++
@@ -131,6 +150,7 @@ func TestBootstrapKilledAtRandomPoints(t *testing.T) {
 			}
 		}
 	}
+	rough.CutAfter(-1)
 	t.Logf("%d messages, %d kills", messages, kills)
 	if kills < 5 {
 		t.Errorf("only %d kills", kills)
