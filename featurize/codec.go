@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/klauspost/compress/s2"
@@ -40,6 +41,13 @@ const (
 
 var errFeatures = errors.New("features are damaged")
 
+// What MarshalBinary needs while it works, since a first scan encodes thousands
+// of messages a second: the plain bytes and the compressed ones.
+var (
+	scratches = sync.Pool{New: func() any { return new([]byte) }}
+	packs     = sync.Pool{New: func() any { return new([]byte) }}
+)
+
 // MarshalBinary encodes x. The same features give the same bytes.
 func (x *Features) MarshalBinary() ([]byte, error) {
 	var flags byte
@@ -63,7 +71,9 @@ func (x *Features) MarshalBinary() ([]byte, error) {
 		counts[x.entries[i].group]++
 		room += 10 + len(x.entries[i].name)
 	}
-	rest := make([]byte, 0, room)
+	scratch := scratches.Get().(*[]byte)
+	defer scratches.Put(scratch)
+	rest := slices.Grow((*scratch)[:0], room)
 	for g := range groups {
 		rest = binary.AppendUvarint(rest, counts[g])
 		before := ""
@@ -89,7 +99,11 @@ func (x *Features) MarshalBinary() ([]byte, error) {
 			}
 		}
 	}
-	return append(head, s2.Encode(nil, rest)...), nil
+	*scratch = rest
+	packed := packs.Get().(*[]byte)
+	defer packs.Put(packed)
+	*packed = s2.Encode((*packed)[:cap(*packed)], rest)
+	return append(head, *packed...), nil
 }
 
 // shared returns the length of the longest common prefix.

@@ -22,10 +22,10 @@ import (
 
 // Bounds of what is on its way between a source and the store.
 const (
-	queueDepth    = 512                   // events
+	queueDepth    = 1024                  // events
 	queueBytes    = 8 << 20               // raw bytes of messages
-	batchEvents   = 512                   // events of one commit
-	batchTime     = 50 * time.Millisecond // a batch is closed after this, even if more events wait
+	batchEvents   = 768                   // events of one commit
+	batchTime     = 75 * time.Millisecond // a batch is closed after this, even if more events wait
 	commitRetry   = 30 * time.Second      // longest pause between attempts to commit
 	tickAtMost    = time.Second
 	tickAtLeast   = 20 * time.Millisecond
