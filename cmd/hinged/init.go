@@ -357,7 +357,7 @@ var nextSteps = []struct{ command, what string }{
 	{"run", "watch and learn; Ctrl-C stops it"},
 	{"status", "what is learnt, and what is missing before it marks"},
 	{"pause", "stop it for a while; hinged resume goes on"},
-	{"ledger", "every mark that it ever set, to take back by hand"},
+	{"undo --marks", "take back every mark that it ever set"},
 }
 
 // roots reads the authorities to trust; nil are the system's.
