@@ -41,12 +41,9 @@ const (
 
 var errFeatures = errors.New("features are damaged")
 
-// What MarshalBinary needs while it works, since a first scan encodes thousands
-// of messages a second: the plain bytes and the compressed ones.
-var (
-	scratches = sync.Pool{New: func() any { return new([]byte) }}
-	packs     = sync.Pool{New: func() any { return new([]byte) }}
-)
+// scratches are the buffers of MarshalBinary, one for the plain bytes and one for
+// the compressed ones, since a first scan encodes thousands of messages a second.
+var scratches = sync.Pool{New: func() any { return new([]byte) }}
 
 // MarshalBinary encodes x. The same features give the same bytes.
 func (x *Features) MarshalBinary() ([]byte, error) {
@@ -100,8 +97,8 @@ func (x *Features) MarshalBinary() ([]byte, error) {
 		}
 	}
 	*scratch = rest
-	packed := packs.Get().(*[]byte)
-	defer packs.Put(packed)
+	packed := scratches.Get().(*[]byte)
+	defer scratches.Put(packed)
 	*packed = s2.Encode((*packed)[:cap(*packed)], rest)
 	return append(head, *packed...), nil
 }

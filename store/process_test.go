@@ -163,14 +163,13 @@ func sequence(st *State, tw *twin, n uint64) Batch {
 func TestKilledAtRandomMomentsNothingIsLostOrDoubled(t *testing.T) {
 	path := tempStore(t)
 	r := rand.New(rand.NewPCG(5, 5))
-	st, tw := NewState(), newTwin() // replays the sequence in memory
-	replayed, kills := uint64(0), 30
+	want, kills := newReplayed(), 30
 	if testing.Short() {
 		kills = 5
 	}
 	for kill := range kills {
 		v := startVictim(t, "committer", path)
-		said := replayed
+		said := want.commits
 		for range r.IntN(40) {
 			said = number(v.line())
 		}
@@ -182,19 +181,8 @@ func TestKilledAtRandomMomentsNothingIsLostOrDoubled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		loaded, err := s.Load("ann")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if loaded.at.commit < said || loaded.at.commit > said+1 {
-			t.Fatalf("kill %d: the file has commit %d, the process had said %d", kill, loaded.at.commit, said)
-		}
-		for ; replayed < loaded.at.commit; replayed++ {
-			tw.committed(sequence(st, tw, replayed+1))
-		}
-		tw.compare(t, loaded)
-		tw.compareLogs(t, s, "ann")
-		wantModel, wantState := Digest(st)
+		loaded := want.compare(t, s, said)
+		wantModel, wantState := Digest(want.st)
 		if m, d := Digest(loaded); m != wantModel || d != wantState {
 			t.Errorf("kill %d: digest %s %s, want %s %s", kill, m, d, wantModel, wantState)
 		}
@@ -203,8 +191,8 @@ func TestKilledAtRandomMomentsNothingIsLostOrDoubled(t *testing.T) {
 			t.FailNow()
 		}
 	}
-	t.Logf("%d kills, %d commits", kills, replayed)
-	if replayed < uint64(kills) {
-		t.Errorf("only %d commits in %d runs", replayed, kills)
+	t.Logf("%d kills, %d commits", kills, want.commits)
+	if want.commits < uint64(kills) {
+		t.Errorf("only %d commits in %d runs", want.commits, kills)
 	}
 }

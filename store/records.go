@@ -300,6 +300,12 @@ func (s LedgerState) String() string {
 	return [...]string{"", "intended", "confirmed", "abandoned", "refused", "undoing", "undone"}[min(s, MarkUndone)]
 }
 
+// LedgerKey returns the table key of the n-th ledger entry: keys ascend with n.
+func LedgerKey(n uint64) string { return string(key64(n)) }
+
+// LedgerNumber is the number of the entry that LedgerKey gave the key to.
+func LedgerNumber(key string) uint64 { return binary.BigEndian.Uint64([]byte(key)) }
+
 // LedgerEntry records one mark that we set, or meant to set.
 type LedgerEntry struct {
 	Message     MessageKey  `cbor:"1,keyasint"`

@@ -60,3 +60,31 @@ func number(line string) uint64 {
 	n, _ := strconv.ParseUint(line, 10, 64)
 	return n
 }
+
+// replayed replays in memory the sequence that a victim commits to a file.
+type replayed struct {
+	st      *State
+	tw      *twin
+	commits uint64
+}
+
+func newReplayed() *replayed { return &replayed{st: NewState(), tw: newTwin()} }
+
+// compare goes on to where the file stands, which must be the commit that the
+// victim said last or the one after it, and demands that both hold the same.
+func (r *replayed) compare(t *testing.T, s *Store, said uint64) *State {
+	t.Helper()
+	loaded, err := s.Load("ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if loaded.at.commit < said || loaded.at.commit > said+1 {
+		t.Fatalf("the file has commit %d, the process had said %d", loaded.at.commit, said)
+	}
+	for ; r.commits < loaded.at.commit; r.commits++ {
+		r.tw.committed(sequence(r.st, r.tw, r.commits+1))
+	}
+	r.tw.compare(t, loaded)
+	r.tw.compareLogs(t, s, "ann")
+	return loaded
+}

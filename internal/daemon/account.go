@@ -409,7 +409,6 @@ func (a *account) do(ctx context.Context, fn func() error) error {
 			done <- fn()
 		}
 	}
-	var given error
 	select {
 	case a.requests <- request:
 	case <-a.gone:
@@ -417,6 +416,7 @@ func (a *account) do(ctx context.Context, fn func() error) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	var given error
 	select {
 	case err := <-done:
 		return err

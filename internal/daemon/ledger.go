@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -160,7 +159,7 @@ func ledger(account string, f *filter.Filter, q LedgerQuery) (Ledger, error) {
 func wholeLedger(f *filter.Filter) []LedgerEntry {
 	var all []LedgerEntry
 	for _, k := range f.State().Ledger.Keys() {
-		all = append(all, entryOf(f, binary.BigEndian.Uint64([]byte(k))))
+		all = append(all, entryOf(f, store.LedgerNumber(k)))
 	}
 	for _, r := range f.RefusedOthers() {
 		all = append(all, refusalEntry(r))
@@ -169,7 +168,7 @@ func wholeLedger(f *filter.Filter) []LedgerEntry {
 }
 
 func entryOf(f *filter.Filter, n uint64) LedgerEntry {
-	e, _ := f.State().Ledger.Get(string(binary.BigEndian.AppendUint64(nil, n)))
+	e, _ := f.State().Ledger.Get(store.LedgerKey(n))
 	return LedgerEntry{
 		Ours: true, Number: n, State: e.State.String(), Intended: timeOf(e.Intended), Settled: timeOf(e.Settled),
 		Mailbox: e.Mailbox, UIDValidity: e.UIDValidity, UID: e.UID, Keyword: e.Keyword, Prior: e.Prior,

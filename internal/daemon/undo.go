@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -116,10 +115,10 @@ func (a *account) beginUndo(u Undo, alone bool) (Undone, error) {
 		since = store.MomentOf(*u.Since)
 	}
 	if keys := st.Ledger.Keys(); u.Since == nil && len(keys) > 0 {
-		out.Forgotten = binary.BigEndian.Uint64([]byte(keys[0]))
+		out.Forgotten = store.LedgerNumber(keys[0])
 	}
 	mark := func(n uint64, places []string) *UndoneMark {
-		e, _ := st.Ledger.Get(string(binary.BigEndian.AppendUint64(nil, n)))
+		e, _ := st.Ledger.Get(store.LedgerKey(n))
 		m := UndoneMark{
 			Number: n, Keyword: e.Keyword, Message: hex.EncodeToString(e.Message[:]), Intended: timeOf(e.Intended),
 			Result: UndoneDone, Mailboxes: []string{}, intendedIn: e.Mailbox,
@@ -137,7 +136,7 @@ func (a *account) beginUndo(u Undo, alone bool) (Undone, error) {
 		under[r.ID] = append(under[r.ID], r.Place.Mailbox)
 	}
 	for _, key := range st.Ledger.Keys() {
-		n := binary.BigEndian.Uint64([]byte(key))
+		n := store.LedgerNumber(key)
 		if e, _ := st.Ledger.Get(key); e.State == store.MarkUndoing && e.Intended >= since {
 			m := mark(n, nil)
 			m.Result, m.Mailboxes = UndoneWaiting, append(m.Mailboxes, under[n]...)
@@ -187,7 +186,7 @@ func (a *account) look(out *Undone) {
 		if m.Result == UndonePassed || m.Result == UndoneOwn {
 			continue
 		}
-		e, _ := a.filter.State().Ledger.Get(string(binary.BigEndian.AppendUint64(nil, m.Number)))
+		e, _ := a.filter.State().Ledger.Get(store.LedgerKey(m.Number))
 		m.Why = ""
 		switch {
 		case e.State == store.MarkUndone:
@@ -294,7 +293,7 @@ func (a *account) takeAlone(p prepared) prepared {
 func (a *account) errandDone() bool {
 	missing := false
 	for _, n := range a.sought {
-		e, _ := a.filter.State().Ledger.Get(string(binary.BigEndian.AppendUint64(nil, n)))
+		e, _ := a.filter.State().Ledger.Get(store.LedgerKey(n))
 		missing = missing || e.State == store.MarkConfirmed && e.Undo != 0
 	}
 	if a.unfinished() || len(a.sighted) > 0 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
@@ -26,19 +27,18 @@ type Ceiling struct {
 	CeilingSeconds float64 `json:"ceiling_seconds"`
 }
 
-// learnt collects lessons for the ceiling. x is the vector of message now, nil
+// learnt collects lessons for the ceiling. x are the features of message now, nil
 // when there is none.
-func (j *judge) learnt(r filter.Result, now store.MessageKey, x model.Vector) error {
+func (j *judge) learnt(r filter.Result, now store.MessageKey, x *featurize.Features) error {
 	for _, l := range r.Lessons {
-		v := x
-		if v == nil || l.Message != now {
-			features, err := j.features.Features(l.Message)
-			if err != nil {
+		features := x
+		if features == nil || l.Message != now {
+			var err error
+			if features, err = j.features.Features(l.Message); err != nil {
 				return fmt.Errorf("looking up a lesson for the ceiling: %w", err)
 			}
-			v = features.Vector()
 		}
-		e := model.Lesson{Vector: v, Label: l.Label, Weight: l.Weight}
+		e := model.Lesson{Vector: features.Vector(), Label: l.Label, Weight: l.Weight}
 		j.hindsight.Add(e)
 		if j.keep != nil {
 			j.keep(e)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/model"
 )
 
@@ -63,10 +64,7 @@ func OneMinusROCAPercent(examples []Judged) float64 {
 // F1 returns the harmonic mean of precision and recall of tp true positives, fp
 // false ones and fn missed ones; 0 when tp is 0.
 func F1(tp, fp, fn int) float64 {
-	if tp == 0 {
-		return 0
-	}
-	return 2 * float64(tp) / float64(2*tp+fp+fn)
+	return filter.Tally{Hits: tp, FalseAlarms: fp, Missed: fn}.F1()
 }
 
 // BestF1 returns the greatest F1 that one fixed threshold could have had, known

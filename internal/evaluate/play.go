@@ -313,11 +313,11 @@ func (j *judge) take(m read) error {
 		return j.learnt(got, store.MessageKey{}, nil) // the owner's own, or a second copy
 	}
 	key := got.Decision.Message
-	vector := got.Features.Vector()
-	if err := j.learnt(got, key, vector); err != nil {
+	features := got.Features
+	if err := j.learnt(got, key, features); err != nil {
 		return err
 	}
-	j.r.Features += int64(got.Features.Len())
+	j.r.Features += int64(features.Len())
 	label := j.truth.label(m.message, m.mail)
 	if label != 0 {
 		j.note(got.Decision, label)
@@ -325,13 +325,13 @@ func (j *judge) take(m read) error {
 	if label == 0 || j.feedback == Delayed {
 		// Its label may come later.
 		j.forget()
-		j.features[key], err = got.Features.MarshalBinary()
+		j.features[key], err = features.MarshalBinary()
 		return err
 	}
 	if got, err = j.filter.Apply(&filter.Labelled{At: at, Message: key, Label: label}); err != nil {
 		return err
 	}
-	return j.learnt(got, key, vector)
+	return j.learnt(got, key, features)
 }
 
 // forget drops the features of messages that the filter has forgotten.
@@ -350,16 +350,6 @@ func (j *judge) forget() {
 func (j *judge) note(d *filter.Decision, label model.Label) {
 	j.stream.Add(d.Score, d.Outcome == store.DecidedImportant, d.Correspondent, label)
 	j.r.Examples++
-	marked := d.Outcome == store.DecidedImportant
-	switch {
-	case label == model.Important && !marked:
-		j.r.Missed++
-	case label == model.Ordinary && marked:
-		j.r.FalseAlarms++
-	}
-	if label == model.Important {
-		j.r.Important++
-	}
 	if d.Outcome == store.DecidedUnsure {
 		j.r.Unsure++
 	}
@@ -371,13 +361,13 @@ func (j *judge) result(took time.Duration) *Result {
 	st := j.filter.State()
 	r.Mistakes, r.Updates, r.HingeLoss = st.Account.Mistakes, st.Account.Updates, st.Account.HingeLoss
 	r.Lessons = st.Account.Important + st.Account.Ordinary
-	r.WrongDecisions = r.FalseAlarms + r.Missed
-	r.AveragePrecision = AveragePrecision(j.stream.scores)
-	r.OneMinusROCAPercent = OneMinusROCAPercent(j.stream.scores)
-	r.F1 = F1(r.Important-r.Missed, r.FalseAlarms, r.Missed)
-	r.BestF1 = BestF1(j.stream.scores)
 	own, baselines := j.stream.Compare()
-	r.Precision, r.Recall, r.Baselines, r.BeatsBaselines = own.Precision, own.Recall, baselines, baselines.Beaten(own.F1)
+	r.Important = j.stream.decisions.Hits + own.Missed
+	r.FalseAlarms, r.Missed, r.WrongDecisions = own.FalseAlarms, own.Missed, own.FalseAlarms+own.Missed
+	r.Precision, r.Recall, r.F1, r.AveragePrecision = own.Precision, own.Recall, own.F1, own.AveragePrecision
+	r.Baselines, r.BeatsBaselines = baselines, baselines.Beaten(own.F1)
+	r.OneMinusROCAPercent = OneMinusROCAPercent(j.stream.scores)
+	r.BestF1 = BestF1(j.stream.scores)
 	r.Weights = st.Weights.Len()
 	r.Seconds = took.Seconds()
 	if r.Seconds > 0 {

@@ -1,7 +1,6 @@
 package filter
 
 import (
-	"encoding/binary"
 	"maps"
 	"slices"
 
@@ -37,15 +36,13 @@ type ledgerIndex struct {
 	undoIndex
 }
 
-func ledgerKey(n uint64) string { return string(binary.BigEndian.AppendUint64(nil, n)) }
-
 func newLedgerIndex(st *store.State) ledgerIndex {
 	ix := ledgerIndex{
 		byMessage: map[store.MessageKey][]uint64{}, intended: map[uint64]struct{}{}, first: st.Account.LedgerNext,
 		undoIndex: newUndoIndex(),
 	}
 	for i, k := range st.Ledger.Keys() {
-		n := binary.BigEndian.Uint64([]byte(k))
+		n := store.LedgerNumber(k)
 		if i == 0 {
 			ix.first = n
 		}
@@ -63,8 +60,8 @@ func newLedgerIndex(st *store.State) ledgerIndex {
 
 // put enters a ledger entry, or what became of it.
 func (ix *ledgerIndex) put(st *store.State, n uint64, e store.LedgerEntry) {
-	before, _ := st.Ledger.Get(ledgerKey(n))
-	st.Ledger.Put(ledgerKey(n), e)
+	before, _ := st.Ledger.Get(store.LedgerKey(n))
+	st.Ledger.Put(store.LedgerKey(n), e)
 	switch was, is := before.State == store.MarkUndone, e.State == store.MarkUndone; {
 	case is && !was:
 		st.Account.Undone++
@@ -87,7 +84,7 @@ func (ix *ledgerIndex) put(st *store.State, n uint64, e store.LedgerEntry) {
 // marked reports whether a mark of ours is on the message, or about to be.
 func (ix *ledgerIndex) marked(st *store.State, k store.MessageKey) bool {
 	for _, n := range ix.byMessage[k] {
-		if e, ok := st.Ledger.Get(ledgerKey(n)); ok && (e.State == store.MarkIntended || e.State == store.MarkConfirmed || e.State == store.MarkUndoing) {
+		if e, ok := st.Ledger.Get(store.LedgerKey(n)); ok && (e.State == store.MarkIntended || e.State == store.MarkConfirmed || e.State == store.MarkUndoing) {
 			return true
 		}
 	}
@@ -98,14 +95,14 @@ func (ix *ledgerIndex) marked(st *store.State, k store.MessageKey) bool {
 // was until we took it back.
 func (ix *ledgerIndex) everMarked(st *store.State, k store.MessageKey) bool {
 	return ix.marked(st, k) || slices.ContainsFunc(ix.byMessage[k], func(n uint64) bool {
-		e, ok := st.Ledger.Get(ledgerKey(n))
+		e, ok := st.Ledger.Get(store.LedgerKey(n))
 		return ok && e.State == store.MarkUndone
 	})
 }
 
 func (ix *ledgerIndex) abandonMailbox(st *store.State, mailbox string) {
 	for _, n := range slices.Sorted(maps.Keys(ix.intended)) {
-		if e, _ := st.Ledger.Get(ledgerKey(n)); e.Mailbox == mailbox {
+		if e, _ := st.Ledger.Get(store.LedgerKey(n)); e.Mailbox == mailbox {
 			e.State, e.Settled = store.MarkAbandoned, st.Account.Clock
 			ix.put(st, n, e)
 		}
@@ -125,7 +122,7 @@ const (
 // elsewhere came along with a copy or a move. arrives: the place is new.
 func (ix *ledgerIndex) appeared(st *store.State, k store.MessageKey, place Place, flag string, arrives bool, now store.Moment) appearance {
 	for _, n := range ix.byMessage[k] {
-		e, ok := st.Ledger.Get(ledgerKey(n))
+		e, ok := st.Ledger.Get(store.LedgerKey(n))
 		if !ok || ingest.CanonicalFlag(e.Keyword) != flag {
 			continue
 		}
@@ -239,7 +236,7 @@ func refusalKey(k store.MessageKey, id store.ID) string {
 func (f *Filter) refuse(k store.MessageKey, m *store.Message, flag string) {
 	a := &f.st.Account
 	for _, n := range f.ledger.byMessage[k] {
-		e, ok := f.st.Ledger.Get(ledgerKey(n))
+		e, ok := f.st.Ledger.Get(store.LedgerKey(n))
 		if !ok || ingest.CanonicalFlag(e.Keyword) != flag {
 			continue
 		}
@@ -263,7 +260,7 @@ func (f *Filter) refuse(k store.MessageKey, m *store.Message, flag string) {
 
 // applySettled takes the end of one attempt to set a mark.
 func (f *Filter) applySettled(e *Settled, r *Result) error {
-	key := ledgerKey(e.Ledger)
+	key := store.LedgerKey(e.Ledger)
 	if _, ok := f.st.Ledger.Get(key); !ok {
 		return nil
 	}
@@ -339,7 +336,7 @@ func (f *Filter) retry(e *Settled, entry store.LedgerEntry, r *Result) {
 func (f *Filter) Intents() []ingest.MarkRequest {
 	out := f.Undoing()
 	for _, n := range slices.Sorted(maps.Keys(f.ledger.intended)) {
-		e, _ := f.st.Ledger.Get(ledgerKey(n))
+		e, _ := f.st.Ledger.Get(store.LedgerKey(n))
 		p, _ := f.st.Places.Get(store.PlaceKey(e.Mailbox, e.UID))
 		out = append(out, ingest.MarkRequest{
 			ID: n, Flag: e.Keyword, Known: p.Flags,
@@ -356,7 +353,7 @@ func (f *Filter) capLedger() {
 		return
 	}
 	for ; f.st.Ledger.Len() > limit*9/10; f.ledger.first++ {
-		k := ledgerKey(f.ledger.first)
+		k := store.LedgerKey(f.ledger.first)
 		if e, ok := f.st.Ledger.Get(k); ok {
 			f.st.Ledger.Delete(k)
 			delete(f.ledger.intended, f.ledger.first)

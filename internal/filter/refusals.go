@@ -1,8 +1,6 @@
 package filter
 
 import (
-	"encoding/binary"
-
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/store"
 )
@@ -46,7 +44,7 @@ func (f *Filter) Ledger(k store.MessageKey, id store.ID) []uint64 {
 	for _, key := range f.st.Ledger.Keys() {
 		e, _ := f.st.Ledger.Get(key)
 		if e.Message == k || id != 0 && e.ID == id {
-			out = append(out, binary.BigEndian.Uint64([]byte(key)))
+			out = append(out, store.LedgerNumber(key))
 		}
 	}
 	return out

@@ -23,7 +23,7 @@ func (f *Filter) applyRestored(e *Restored, r *Result) {
 	// A mark that is absent may have been set and taken off, so it is not asked for
 	// again; one that is there is ours (appeared).
 	for _, n := range slices.Sorted(maps.Keys(f.ledger.intended)) {
-		entry, _ := f.st.Ledger.Get(ledgerKey(n))
+		entry, _ := f.st.Ledger.Get(store.LedgerKey(n))
 		entry.State, entry.Settled = store.MarkAbandoned, a.Clock
 		f.ledger.put(f.st, n, entry)
 	}

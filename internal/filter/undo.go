@@ -1,7 +1,6 @@
 package filter
 
 import (
-	"encoding/binary"
 	"maps"
 	"slices"
 	"time"
@@ -119,12 +118,12 @@ func (f *Filter) Undoable(since store.Moment) []Undoable {
 			continue
 		}
 		copies[e.Message] = map[string]struct{}{}
-		out = append(out, Undoable{Number: binary.BigEndian.Uint64([]byte(key))})
+		out = append(out, Undoable{Number: store.LedgerNumber(key)})
 	}
 	f.copiesOf(copies)
 	for i := range out {
 		u := &out[i]
-		e, _ := f.st.Ledger.Get(ledgerKey(u.Number))
+		e, _ := f.st.Ledger.Get(store.LedgerKey(u.Number))
 		all := copies[e.Message]
 		u.Places = f.bearers(all, e.Keyword)
 		switch {
@@ -158,7 +157,7 @@ func (f *Filter) applyUndone(e *Undone, r *Result) error {
 		a.Clock = max(a.Clock, a.PausedSince+1) // so that it is seen to have come after the pause
 	}
 	for _, u := range f.Undoable(e.Since) {
-		entry, _ := f.st.Ledger.Get(ledgerKey(u.Number))
+		entry, _ := f.st.Ledger.Get(store.LedgerKey(u.Number))
 		switch u.Choice {
 		case UndoTakes:
 			entry.State, entry.Settled = store.MarkUndoing, a.Clock
@@ -202,7 +201,7 @@ func (f *Filter) undoAt(n uint64, e store.LedgerEntry, place Place, flags []stri
 // undoRequests returns what is to be asked for an entry.
 func (f *Filter) undoRequests(n uint64) []ingest.MarkRequest {
 	var out []ingest.MarkRequest
-	e, _ := f.st.Ledger.Get(ledgerKey(n))
+	e, _ := f.st.Ledger.Get(store.LedgerKey(n))
 	for _, key := range f.bearers(f.ledger.copies[e.Message], e.Keyword) {
 		p, _ := f.st.Places.Get(key)
 		mailbox, uid := store.SplitPlaceKey(key)
@@ -227,7 +226,7 @@ func (f *Filter) Undoing() []ingest.MarkRequest {
 func (f *Filter) Errand() bool {
 	a := f.st.Account
 	for n := range f.ledger.undoing {
-		if e, _ := f.st.Ledger.Get(ledgerKey(n)); a.Paused && e.Undo > a.PausedSince {
+		if e, _ := f.st.Ledger.Get(store.LedgerKey(n)); a.Paused && e.Undo > a.PausedSince {
 			return true
 		}
 	}
@@ -256,7 +255,7 @@ func (f *Filter) concludeUndo(k store.MessageKey, to store.LedgerState) {
 		if _, is := f.ledger.undoing[n]; !is {
 			continue
 		}
-		e, _ := f.st.Ledger.Get(ledgerKey(n))
+		e, _ := f.st.Ledger.Get(store.LedgerKey(n))
 		if len(f.bearers(f.ledger.copies[k], e.Keyword)) == 0 {
 			e.State, e.Settled = to, f.st.Account.Clock
 			if e.Cleared {
@@ -278,7 +277,7 @@ func (f *Filter) byUndo(p store.Place, gone []string) []string {
 		if _, is := f.ledger.undoing[n]; !is {
 			continue
 		}
-		e, _ := f.st.Ledger.Get(ledgerKey(n))
+		e, _ := f.st.Ledger.Get(store.LedgerKey(n))
 		if flag := ingest.CanonicalFlag(e.Keyword); ingest.HasFlag(gone, flag) && !ingest.HasFlag(p.Own, flag) {
 			out = append(out, flag)
 		}
@@ -290,7 +289,7 @@ func (f *Filter) byUndo(p store.Place, gone []string) []string {
 // the same of ours elsewhere, or did.
 func (f *Filter) noteOwn(k store.MessageKey, place Place, flag string) {
 	for _, n := range f.ledger.byMessage[k] {
-		if e, ok := f.st.Ledger.Get(ledgerKey(n)); ok && ingest.CanonicalFlag(e.Keyword) == flag {
+		if e, ok := f.st.Ledger.Get(store.LedgerKey(n)); ok && ingest.CanonicalFlag(e.Keyword) == flag {
 			p, _ := f.st.Places.Get(place.key())
 			p.Own = ingest.CanonicalFlags(append(slices.Clone(p.Own), flag))
 			f.putPlace(place, p)
@@ -304,7 +303,7 @@ func (f *Filter) noteOwn(k store.MessageKey, place Place, flag string) {
 func (f *Filter) followed(k store.MessageKey, flags []string) []uint64 {
 	var out []uint64
 	for _, n := range f.ledger.byMessage[k] {
-		e, ok := f.st.Ledger.Get(ledgerKey(n))
+		e, ok := f.st.Ledger.Get(store.LedgerKey(n))
 		if !ok || e.Undo == 0 || f.st.Account.Clock > e.Undo.Add(undoFollows) || !ingest.HasFlag(flags, e.Keyword) {
 			continue
 		}
@@ -319,7 +318,7 @@ func (f *Filter) followed(k store.MessageKey, flags []string) []uint64 {
 // followUndo takes back what a message brings along to a new place.
 func (f *Filter) followUndo(k store.MessageKey, place Place, flags []string, r *Result) {
 	for _, n := range f.followed(k, flags) {
-		e, _ := f.st.Ledger.Get(ledgerKey(n))
+		e, _ := f.st.Ledger.Get(store.LedgerKey(n))
 		if e.State == store.MarkUndoing {
 			// Not all anew: what was cleared meanwhile may have been set again.
 			r.Marks = append(r.Marks, f.undoAt(n, e, place, flags))
@@ -340,7 +339,7 @@ func (f *Filter) Sight(k store.MessageKey, place Place, flags []string) []ingest
 	}
 	var out []ingest.MarkRequest
 	for _, n := range f.followed(k, flags) {
-		e, _ := f.st.Ledger.Get(ledgerKey(n))
+		e, _ := f.st.Ledger.Get(store.LedgerKey(n))
 		out = append(out, f.undoAt(n, e, place, flags))
 	}
 	return out
@@ -391,7 +390,7 @@ func (f *Filter) applyCleared(e *Settled, entry store.LedgerEntry, r *Result) {
 		entry.State, entry.Settled = end, f.st.Account.Clock
 	}
 	if entry.State == store.MarkUndoing {
-		f.st.Ledger.Put(ledgerKey(e.Ledger), entry) // what is left of it is asked for already
+		f.st.Ledger.Put(store.LedgerKey(e.Ledger), entry) // what is left of it is asked for already
 		return
 	}
 	f.ledger.put(f.st, e.Ledger, entry)

@@ -230,7 +230,7 @@ func (w *world) wantLessons(what string, want ...string) {
 
 func (w *world) wantLedger(n uint64, want store.LedgerState) {
 	w.t.Helper()
-	e, ok := w.f.State().Ledger.Get(ledgerKey(n))
+	e, ok := w.f.State().Ledger.Get(store.LedgerKey(n))
 	if !ok || e.State != want {
 		w.t.Fatalf("ledger entry %d is %v (there: %v), want %v", n, e.State, ok, want)
 	}
