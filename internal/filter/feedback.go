@@ -68,7 +68,7 @@ func (f *Filter) heed(k store.MessageKey, m *store.Message, place Place, old, no
 	}
 	for _, flag := range minus(now, old) {
 		switch {
-		case f.opts.isMark(flag):
+		case f.opts.isMark(flag) || f.ledger.awaits(f.st, k, place, flag):
 			whose := f.ledger.appeared(f.st, k, place, flag, arrives, f.st.Account.Clock)
 			if whose != markSet && !arrives {
 				f.noteOwn(k, place, flag)

@@ -27,6 +27,40 @@ func TestAMarkIsIntendedThenConfirmedAndTeachesNothing(t *testing.T) {
 	w.wantLessons("our own mark")
 }
 
+// A mark that was intended and not set before a restart is not set after it when
+// the owner said otherwise meanwhile.
+func TestAnIntentThatIsNotWantedAnyMoreIsNotCarriedOut(t *testing.T) {
+	for name, change := range map[string]func(*world, letter){
+		"shadow is on": func(w *world, _ letter) {
+			o := w.f.Options()
+			o.Shadow = ShadowOn
+			w.apply(&Configured{At: w.moment(), Options: o})
+		},
+		"another mark": func(w *world, _ letter) {
+			o := w.f.Options()
+			o.Marks = []string{`\Flagged`}
+			w.apply(&Configured{At: w.moment(), Options: o})
+		},
+		"called ordinary": func(w *world, l letter) {
+			w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Ordinary})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, testOptions())
+			w.teach()
+			l, m := w.urgent(1)
+			change(w, l)
+			if got := w.f.Intents(); len(got) != 0 {
+				t.Errorf("asked for again: %+v", got)
+			}
+			w.wantLedger(m.ID, store.MarkIntended)
+			// It was set after all, just before the end.
+			w.flag(l, "$important")
+			w.wantLedger(m.ID, store.MarkConfirmed)
+		})
+	}
+}
+
 func TestAMarkSeenBeforeItsConfirmationIsOurs(t *testing.T) {
 	// The order after a crash between the STORE and its confirmation: the flags
 	// are read first, with the mark.

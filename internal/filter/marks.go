@@ -143,6 +143,16 @@ func (ix *ledgerIndex) appeared(st *store.State, k store.MessageKey, place Place
 	return markNotOurs
 }
 
+// awaits reports whether flag is intended at this place of message k, be it one of
+// the configured marks still or not.
+func (ix *ledgerIndex) awaits(st *store.State, k store.MessageKey, place Place, flag string) bool {
+	return slices.ContainsFunc(ix.byMessage[k], func(n uint64) bool {
+		e, ok := st.Ledger.Get(store.LedgerKey(n))
+		return ok && e.State == store.MarkIntended && ingest.CanonicalFlag(e.Keyword) == flag &&
+			e.Mailbox == place.Mailbox && e.UID == place.UID && e.UIDValidity == place.UIDValidity
+	})
+}
+
 // confirm notes that an intended mark is there. If the owner has asked meanwhile
 // to have all of them taken back, that is what comes next.
 func (ix *ledgerIndex) confirm(st *store.State, n uint64, e store.LedgerEntry, now store.Moment) {
@@ -316,10 +326,9 @@ func (f *Filter) applySettled(e *Settled, r *Result) error {
 }
 
 // retry asks for a mark again whose message changed in between, unless that
-// change was the owner's word against it.
+// change was the owner's word against it, or it is not wanted any more.
 func (f *Filter) retry(e *Settled, entry store.LedgerEntry, r *Result) {
-	m, ok := f.st.Messages.Get(string(entry.Message[:]))
-	if !ok || saidNo(&m) {
+	if !f.wanted(entry) {
 		entry.State, entry.Settled = store.MarkAbandoned, f.st.Account.Clock
 		f.ledger.put(f.st, e.Ledger, entry)
 		return
@@ -332,11 +341,15 @@ func (f *Filter) retry(e *Settled, entry store.LedgerEntry, r *Result) {
 
 // Intents returns the marks that are committed as to be taken back, or as
 // intended and not yet confirmed, in order, to be requested again after a
-// restart.
+// restart. One that is not wanted any more is left as it is: if it was set before
+// the end of the run, it is seen to be there and is ours.
 func (f *Filter) Intents() []ingest.MarkRequest {
 	out := f.Undoing()
 	for _, n := range slices.Sorted(maps.Keys(f.ledger.intended)) {
 		e, _ := f.st.Ledger.Get(store.LedgerKey(n))
+		if !f.wanted(e) {
+			continue
+		}
 		p, _ := f.st.Places.Get(store.PlaceKey(e.Mailbox, e.UID))
 		out = append(out, ingest.MarkRequest{
 			ID: n, Flag: e.Keyword, Known: p.Flags,
@@ -344,6 +357,14 @@ func (f *Filter) Intents() []ingest.MarkRequest {
 		})
 	}
 	return out
+}
+
+// wanted reports whether an intended mark is still to be set: the owner may have
+// silenced the account, chosen another mark, or called the message ordinary in
+// words, which leave no trace on the server that our STORE would stop at.
+func (f *Filter) wanted(e store.LedgerEntry) bool {
+	m, known := f.st.Messages.Get(string(e.Message[:]))
+	return known && !saidNo(&m) && !f.InShadow() && f.opts.isMark(ingest.CanonicalFlag(e.Keyword))
 }
 
 // capLedger forgets the oldest tenth of the ledger once it exceeds its limit.
