@@ -14,11 +14,17 @@ import (
 // on any sequence that some w* labels, n the number of coordinates (Vempala, Theorem
 // 2.1): when ⟨w, w*⟩ ≥ ‖w‖/√n at the start, since no step lessens ⟨w, w*⟩ and every
 // step takes σ²‖w‖² at least from ‖w‖².
+//
+// Learn takes O(len(x)) time, and where it steps O(N log N) more each time that ‖w‖²
+// has halved, N the number of coordinates; the start takes O(N log N). Space is that
+// of N weights. Not safe for concurrent use.
 type Modified struct {
-	w     *Weights
-	sigma float64
-	norm2 float64 // ‖w‖²
-	steps int
+	w        *Weights
+	sigma    float64
+	norm2    float64 // ‖w‖², kept step by step
+	summed   float64 // ‖w‖² when it was last summed
+	steps    int
+	products uint64 // see Operations
 }
 
 // NewModified draws the start: the weight of coordinate j is a Gaussian made of
@@ -30,28 +36,43 @@ func NewModified(coordinates []Index, sigma float64, seed uint64) *Modified {
 	for _, j := range coordinates {
 		m.w.Set(j, gaussian(seed, j))
 	}
-	m.norm2 = m.w.Sorted().SquaredNorm()
+	m.sum()
 	return m
 }
 
+// sum computes ‖w‖² from w.
+func (m *Modified) sum() {
+	m.norm2 = m.w.Sorted().SquaredNorm()
+	m.summed = m.norm2
+	m.products += uint64(m.w.Len())
+}
+
 // Cos returns cos(w, x), 0 where one of them is 0.
-func (m *Modified) Cos(x Vector) float64 {
-	n := x.SquaredNorm()
-	if n == 0 || m.norm2 == 0 {
+func (m *Modified) Cos(x Vector) float64 { return m.cos(m.w.Dot(x), x.SquaredNorm()) }
+
+func (m *Modified) cos(along, square float64) float64 {
+	if square == 0 || m.norm2 == 0 {
 		return 0
 	}
-	return m.w.Dot(x) / float64(math.Sqrt(n)*math.Sqrt(m.norm2))
+	return along / float64(math.Sqrt(square)*math.Sqrt(m.norm2))
 }
 
 // Learn updates w if it is wrong on x by σ or more, and reports whether it was.
 func (m *Modified) Learn(x Vector, label Label) bool {
-	c := m.Cos(x)
+	along, square, n := m.w.Dot(x), x.SquaredNorm(), uint64(len(x))
+	m.products += 2 * n
+	c := m.cos(along, square)
 	if math.Abs(c) < m.sigma || float64(c*float64(label)) > 0 {
 		return false
 	}
-	m.w.Add(-m.w.Dot(x)/x.SquaredNorm(), x)
-	m.norm2 = m.w.Sorted().SquaredNorm()
+	m.w.Add(-along/square, x)
+	m.products += n
 	m.steps++
+	// ‖w‖² falls by ⟨w, x̄⟩². Summed anew before what is left is so little that the
+	// rounding of what was taken away shows in it.
+	if m.norm2 -= float64(along*along) / square; !(m.norm2 > m.summed/2) {
+		m.sum()
+	}
 	return true
 }
 
@@ -67,6 +88,9 @@ type ModifiedOptions struct {
 	// succeeds with probability 1/8 and not 1/4, that is too few for δ; log_{8/7}(1/δ)
 	// are taken otherwise.
 	NotesRounds bool
+	// Watch, where not nil, is told of every lesson looked at, in order, and whether it
+	// made a step.
+	Watch func(e Lesson, step bool)
 }
 
 // ModifiedResult is what SolveModified found.
@@ -77,6 +101,8 @@ type ModifiedResult struct {
 	Rounds   int // begun
 	Mistakes int // steps in all rounds
 	Limit    int // steps after which a round is given up: ⌊ln n/σ²⌋
+	// Operations of all rounds.
+	Operations Operations
 }
 
 // Rounds returns how many rounds o allows.
@@ -90,8 +116,9 @@ func (o ModifiedOptions) Rounds() int {
 
 // SolveModified is Algorithm 3 of Vempala: in each round Algorithm 2 goes through the
 // lessons again and again from another start, until a pass makes no step, or there
-// were more than ln n/σ² or w has come to 0, n the number of different features of the lessons. On
-// lessons that some w* labels, the probability that every round fails is at most δ.
+// were more than ln n/σ² or w has come to 0, n the number of different features of
+// the lessons. On lessons that some w* labels, the probability that every round fails
+// is at most δ. A round takes at most ln n/σ² + 2 passes.
 func SolveModified(lessons []Lesson, o ModifiedOptions) (ModifiedResult, error) {
 	if !(o.Sigma > 0 && o.Sigma < 1) || !(o.Delta > 0 && o.Delta < 1) {
 		return ModifiedResult{}, errors.New("σ and δ must lie between 0 and 1")
@@ -114,8 +141,10 @@ func SolveModified(lessons []Lesson, o ModifiedOptions) (ModifiedResult, error) 
 		for !settled && m.steps <= r.Limit {
 			settled = true
 			for _, e := range lessons {
-				if m.Learn(e.Vector, e.Label) {
-					settled = false
+				step := m.Learn(e.Vector, e.Label)
+				settled = settled && !step
+				if o.Watch != nil {
+					o.Watch(e, step)
 				}
 				if m.steps > r.Limit {
 					break
@@ -123,6 +152,7 @@ func SolveModified(lessons []Lesson, o ModifiedOptions) (ModifiedResult, error) 
 			}
 		}
 		r.Mistakes += m.steps
+		r.Operations.Products += m.products
 		if settled && m.norm2 > 0 { // 0 is wrong about everything, if not by much
 			r.Weights = m.w
 			break

@@ -19,6 +19,27 @@ type Counter interface{ Operations() Operations }
 // score, n more for ‖x‖² (passive-aggressive), and n more where w moves.
 func (l *linear) Operations() Operations { return Operations{Products: l.products} }
 
+// Operations implements Counter. A lesson of n features takes n products for its score,
+// and n more where w moves.
+func (l *sgd) Operations() Operations { return Operations{Products: l.products} }
+
+// Operations implements Counter: those of the learner, and n more where w moves. The
+// score of the mean takes 2n, the learner's own n; neither is counted here.
+func (a *Averaged) Operations() Operations {
+	o := Operations{Products: a.products}
+	if c, ok := a.learner.(Counter); ok {
+		of := c.Operations()
+		o.Products += of.Products
+		o.Kernels += of.Kernels
+	}
+	return o
+}
+
+// Operations implements Counter. A lesson of n features takes n products for its score
+// and n for ‖x‖², and n more where w moves; N come for ‖w‖² at the start and each time
+// that it has halved, N the number of coordinates.
+func (m *Modified) Operations() Operations { return Operations{Products: m.products} }
+
 // Operations implements Counter. A lesson of n features takes, for its score, as many
 // products as the lists of its features in the index are long, and a kernel for
 // every support with which its dot product is not 0; n products for ‖x‖² and a kernel

@@ -1,6 +1,9 @@
 package model
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Loss is a loss of a score, for descent.
 type Loss uint8
@@ -31,6 +34,8 @@ type sgd struct {
 	w    *Weights
 	loss Loss
 	rate float64
+
+	products uint64 // see Operations
 }
 
 // NewSGD returns descent on a loss at a constant rate η > 0, on top of w, which it
@@ -40,10 +45,10 @@ type sgd struct {
 // rate, as its w is η times the perceptron's; with LossHinge those of the margin
 // perceptron with τ = 1/η, for the same reason. (Both with ZeroUnsure.)
 func NewSGD(loss Loss, rate float64, w *Weights) (Learner, error) {
-	if !(rate > 0) {
-		return nil, fmt.Errorf("the rate is %v, want a number above 0", rate)
+	if !(rate > 0 && rate <= math.MaxFloat64) {
+		return nil, fmt.Errorf("the rate is %v, want a finite number above 0", rate)
 	}
-	return &sgd{w, loss, rate}, nil
+	return &sgd{w: w, loss: loss, rate: rate}, nil
 }
 
 func (l *sgd) Score(x Vector) float64 { return l.w.Dot(x) }
@@ -51,11 +56,13 @@ func (l *sgd) Weights() *Weights      { return l.w }
 
 // Learn scores the lesson, then descends. O(len(x)) time.
 func (l *sgd) Learn(e Lesson) Update {
-	score := l.w.Dot(e.Vector)
+	score, n := l.w.Dot(e.Vector), uint64(len(e.Vector))
+	l.products += n
 	u := Update{Score: score, Mistake: ZeroUnsure.Mistake(e.Label, score), Loss: HingeLoss(e.Label, score)}
 	if slope := l.loss.Slope(e.Label, score); slope > 0 && len(e.Vector) > 0 {
 		u.Step = float64(float64(l.rate*e.Weight) * float64(e.Label))
 		l.w.Add(u.Step, e.Vector)
+		l.products += n
 	}
 	return u
 }
@@ -70,6 +77,8 @@ type Averaged struct {
 	learner Learner
 	u       *Weights
 	lessons float64
+
+	products uint64 // see Operations
 }
 
 // NewAveraged wraps a learner that was taught nothing yet.
@@ -81,12 +90,13 @@ func (a *Averaged) Learn(e Lesson) Update {
 	if up.Step != 0 {
 		// A step at lesson t, counted from 0, is missing from the t weights before.
 		a.u.Add(float64(up.Step*a.lessons), e.Vector)
+		a.products += uint64(len(e.Vector))
 	}
 	a.lessons++
 	return up
 }
 
-// Score returns that of the mean.
+// Score returns that of the mean. O(len(x)) time, twice that of the learner.
 func (a *Averaged) Score(x Vector) float64 {
 	if a.lessons == 0 {
 		return a.learner.Score(x)

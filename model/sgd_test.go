@@ -97,7 +97,7 @@ func TestSlopesAreThoseOfTheLosses(t *testing.T) {
 			t.Errorf("loss %d: the slope at its kink is %v", loss, loss.Slope(Important, kink))
 		}
 	}
-	for _, rate := range []float64{0, -1, math.NaN()} {
+	for _, rate := range []float64{0, -1, math.NaN(), math.Inf(1)} {
 		if _, err := NewSGD(LossHinge, rate, NewWeights(0)); err == nil {
 			t.Errorf("rate %v was accepted", rate)
 		}
