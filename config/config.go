@@ -7,22 +7,29 @@ type Config struct {
 	Socket    string    `toml:"socket"`
 	LogLevel  string    `toml:"log_level"`
 	LogFormat string    `toml:"log_format"`
-	Accounts  []Account `toml:"account"`
+	Accounts  []Account `toml:"account,omitempty"`
+	// Kafka is nil without a section [kafka]. One of the two is there.
+	Kafka *Kafka `toml:"kafka,omitempty"`
 }
 
 // Account is one owner's mail: where it is, how it is judged and how marked.
 type Account struct {
-	Name         string    `toml:"name"`
-	Owner        []string  `toml:"owner"` // bare addresses, lower case, at least one
+	Name    string   `toml:"name"`
+	Owner   []string `toml:"owner"` // bare addresses, lower case, at least one
+	Mark    []string `toml:"mark"`  // keywords and flags as the server is to store them, at least one
+	Settle  Duration `toml:"settle"`
+	IMAP    IMAP     `toml:"imap"`
+	Judging          // its keys are in this same table
+}
+
+// Judging is how an account's mail is judged, wherever it comes from.
+type Judging struct {
 	TimeZone     string    `toml:"time_zone"`
-	Mark         []string  `toml:"mark"` // keywords and flags as the server is to store them, at least one
 	Shadow       string    `toml:"shadow"`
-	Settle       Duration  `toml:"settle"`
 	Silence      Duration  `toml:"silence"` // whole days; 0: silence teaches nothing
 	MinImportant int       `toml:"min_important"`
 	MinOrdinary  int       `toml:"min_ordinary"`
 	MaxWeights   int       `toml:"max_weights"`
-	IMAP         IMAP      `toml:"imap"`
 	Learner      Learner   `toml:"learner"`
 	Threshold    Threshold `toml:"threshold"`
 	Featurize    Featurize `toml:"featurize"`

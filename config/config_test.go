@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -149,16 +151,16 @@ func TestExampleHasEveryKeyAndExplainsIt(t *testing.T) {
 	}
 	keys := Keys()
 	for _, key := range keys {
-		if _, ok := entries[key]; !ok {
+		if entryOf(key).comment == "" {
 			t.Errorf("%s has no entry", key)
 		}
 		last := key[strings.LastIndexByte(key, '.')+1:]
-		if !strings.Contains(string(example), "\n"+last+" = ") && !strings.Contains(string(example), "\n# "+last+" = ") {
+		if !regexp.MustCompile(`(?m)^(#|# )?` + last + " = ").Match(example) {
 			t.Errorf("%s is not in the example", key)
 		}
 	}
-	tables := []string{"account", "account.imap", "account.learner", "account.threshold", "account.featurize", "account.featurize.shares"}
-	for key := range entries {
+	tables := []string{"account", "account.imap", "account.learner", "account.threshold", "account.featurize", "account.featurize.shares", "kafka", "kafka.topics", "kafka.account"}
+	for _, key := range slices.Concat(slices.Collect(maps.Keys(entries)), slices.Collect(maps.Keys(kafkaEntries))) {
 		if !slices.Contains(keys, key) && !slices.Contains(tables, key) {
 			t.Errorf("the entry %s explains no key", key)
 		}
@@ -171,22 +173,80 @@ func TestOptionalKeysOfTheExampleAreValid(t *testing.T) {
 		t.Fatal(err)
 	}
 	var optional []string
-	for line := range strings.Lines(string(example)) {
+	for line := range strings.Lines(string(withKafka(example))) {
 		rest, commented := strings.CutPrefix(line, "# ")
 		if commented && (strings.Contains(rest, " = '") || strings.Contains(rest, " = [")) {
 			optional = append(optional, line)
 		}
 	}
-	if len(optional) != 7 {
-		t.Fatalf("got %d optional keys, want 7: %q", len(optional), optional)
+	if len(optional) != 16 {
+		t.Fatalf("got %d optional keys, want 16: %q", len(optional), optional)
 	}
 	for _, line := range optional {
-		file := strings.Replace(string(example), line, strings.TrimPrefix(line, "# "), 1)
-		if strings.Contains(line, "password_") {
-			file = strings.Replace(file, "\npassword_file", "\n# password_file", 1)
+		mail, stream, _ := strings.Cut(string(withKafka(example)), "\n[kafka]")
+		uncommented := strings.TrimPrefix(line, "# ")
+		if strings.Contains(mail, line) {
+			mail = strings.Replace(mail, line, uncommented, 1)
+			if strings.Contains(line, "password_") {
+				mail = strings.Replace(mail, "\npassword_file", "\n# password_file", 1)
+			}
+		} else {
+			stream = strings.Replace(stream, line, uncommented, 1)
+			// Some need another beside them.
+			with := map[string][]string{
+				"cert_file": {"# key_file", "key_file"}, "key_file": {"# cert_file", "cert_file"},
+				"username": {"sasl = 'none'", "sasl = 'plain'", "# password_env", "password_env"},
+			}
+			key, _, _ := strings.Cut(uncommented, " ")
+			if strings.HasPrefix(key, "password_") {
+				with[key] = []string{"sasl = 'none'", "sasl = 'plain'", "# username", "username"}
+			}
+			stream = strings.NewReplacer(with[key]...).Replace(stream)
 		}
+		file := mail + "\n[kafka]" + stream
 		if _, err := parse(strings.NewReader(file), "example.toml", here()); err != nil {
 			t.Errorf("with %s: %v", strings.TrimSpace(line), err)
+		}
+	}
+}
+
+// withKafka takes the # away in front of the section [kafka].
+func withKafka(example []byte) []byte {
+	return regexp.MustCompile(`(?m)^#(\[|[a-z])`).ReplaceAll(example, []byte("$1"))
+}
+
+func TestTheExamplesSectionKafkaHasTheDefaults(t *testing.T) {
+	example, err := Example()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := parse(bytes.NewReader(withKafka(example)), "example.toml", here())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := DefaultKafka()
+	want.Brokers = []string{"kafka.example.org:9093"}
+	want.Accounts = []KafkaAccount{{"ann@example.org", []string{"ann@example.org", "ann.miller@example.org"}}}
+	if c.Kafka == nil || !reflect.DeepEqual(*c.Kafka, want) {
+		t.Errorf("got %+v\nwant %+v", c.Kafka, want)
+	}
+	if len(c.Accounts) != 1 {
+		t.Errorf("got %d accounts beside it, want 1", len(c.Accounts))
+	}
+}
+
+func TestTheOwnerOfAKafkaAccount(t *testing.T) {
+	k := DefaultKafka()
+	k.Accounts = []KafkaAccount{{"ann@example.org", []string{"ann@example.org", "ann.miller@example.org"}}, {"7", []string{"bob@example.org"}}}
+	for _, tt := range []struct {
+		key  string
+		want []string
+	}{
+		{"ann@example.org", []string{"ann@example.org", "ann.miller@example.org"}}, {"7", []string{"bob@example.org"}},
+		{"Eve@Example.org", []string{"eve@example.org"}}, {"8", nil}, {"Eve <eve@example.org>", nil}, {"", nil},
+	} {
+		if got := k.OwnerOf(tt.key); !slices.Equal(got, tt.want) {
+			t.Errorf("%q: got %q, want %q", tt.key, got, tt.want)
 		}
 	}
 }

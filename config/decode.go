@@ -17,10 +17,18 @@ type decoder struct {
 }
 
 // reflected types that are not decoded by their kind.
-var (
-	durationType = reflect.TypeFor[Duration]()
-	accountType  = reflect.TypeFor[Account]()
-)
+var durationType = reflect.TypeFor[Duration]()
+
+// blanks make what a table of the file is decoded into, where it is not part of
+// the struct around it: with the values of the keys that the file leaves out.
+var blanks = map[reflect.Type]func() reflect.Value{
+	reflect.TypeFor[Account]():      func() reflect.Value { return reflect.ValueOf(DefaultAccount()) },
+	reflect.TypeFor[KafkaAccount](): func() reflect.Value { return reflect.ValueOf(KafkaAccount{}) },
+	reflect.TypeFor[*Kafka](): func() reflect.Value {
+		k := DefaultKafka()
+		return reflect.ValueOf(&k)
+	},
+}
 
 // table decodes values into the struct to. path is the key of the table, with
 // a dot behind it, or "" for the file itself.
@@ -33,7 +41,7 @@ func (d *decoder) table(to reflect.Value, values map[string]any, at *node, path 
 			d.value(field, values[key], at.kid(key), line, path+key)
 			continue
 		}
-		if key == "password" && path == "account.imap." {
+		if _, ok := fields["password_file"]; ok && key == "password" {
 			// The reason matters more than the rule; the value is never shown.
 			d.add(line, path+key, "a password has no place in a file that is copied, shown and backed up", "",
 				"password_file, password_command, password_env or password_credential, which say where it is")
@@ -48,19 +56,27 @@ func hint(key, path string, known []string) string {
 	if near := nearest(key, known); near != "" {
 		return fmt.Sprintf("%s%s (did you mean that?)", path, near)
 	}
-	if homes := homesOf(key); len(homes) > 0 {
+	if homes := homesOf(key, path); len(homes) > 0 {
 		return strings.Join(homes, " or ") + " (it belongs there)"
 	}
 	return "one of " + strings.Join(known, ", ")
 }
 
-// homesOf returns the full names of all keys whose last part is key.
-func homesOf(key string) []string {
-	var homes []string
+// homesOf returns the full names of all keys whose last part is key: of those
+// in the tables below the first part of path, when there are any, else of all.
+func homesOf(key, path string) []string {
+	var homes, near []string
+	root, _, _ := strings.Cut(path, ".")
 	for _, full := range Keys() {
 		if strings.HasSuffix(full, "."+key) || full == key {
 			homes = append(homes, full)
+			if strings.HasPrefix(full, root+".") {
+				near = append(near, full)
+			}
 		}
+	}
+	if len(near) > 0 {
+		return near
 	}
 	return homes
 }
@@ -70,6 +86,14 @@ func (d *decoder) value(to reflect.Value, v any, at *node, line int, path string
 	switch {
 	case to.Type() == durationType:
 		d.duration(to, v, line, path)
+	case to.Kind() == reflect.Pointer:
+		values, ok := v.(map[string]any)
+		if !ok {
+			d.wrongType(line, path, v, "a table")
+			return
+		}
+		to.Set(blanks[to.Type()]())
+		d.table(to.Elem(), values, at, path+".")
 	case to.Kind() == reflect.Struct:
 		values, ok := v.(map[string]any)
 		if !ok {
@@ -126,13 +150,13 @@ func (d *decoder) duration(to reflect.Value, v any, line int, path string) {
 	to.SetInt(int64(duration))
 }
 
-// slice decodes a list of strings, or the list of accounts. A list that is
-// given replaces the default one; an empty list is nil.
+// slice decodes a list of strings, or of tables. A list that is given replaces
+// the default one; an empty list is nil.
 func (d *decoder) slice(to reflect.Value, v any, at *node, line int, path string) {
-	accounts := to.Type().Elem() == accountType
+	blank, tables := blanks[to.Type().Elem()]
 	want := "a list of strings"
-	if accounts {
-		want = "tables, each under its own [[account]]"
+	if tables {
+		want = "tables, each under its own [[" + path + "]]"
 	}
 	list, ok := v.([]any)
 	if !ok {
@@ -142,14 +166,13 @@ func (d *decoder) slice(to reflect.Value, v any, at *node, line int, path string
 	to.SetZero()
 	for i, element := range list {
 		line := lineOf(at.elem(i), &node{line: line})
-		if accounts {
+		if tables {
 			values, ok := element.(map[string]any)
 			if !ok {
 				d.wrongType(line, path, element, want)
 				continue
 			}
-			account := reflect.ValueOf(DefaultAccount())
-			to.Set(reflect.Append(to, account))
+			to.Set(reflect.Append(to, blank()))
 			d.table(to.Index(to.Len()-1), values, at.elem(i), path+".")
 			continue
 		}
@@ -197,14 +220,15 @@ func Keys() []string {
 	walk = func(t reflect.Type, path string) {
 		for i := range t.NumField() {
 			f := t.Field(i)
-			name := keyOf(f)
-			switch {
+			of := f.Type
+			if of.Kind() == reflect.Slice || of.Kind() == reflect.Pointer {
+				of = of.Elem()
+			}
+			switch name := keyOf(f); {
 			case f.Anonymous:
-				walk(f.Type, path)
-			case f.Type.Kind() == reflect.Struct:
-				walk(f.Type, path+name+".")
-			case f.Type.Kind() == reflect.Slice && f.Type.Elem() == accountType:
-				walk(accountType, path+name+".")
+				walk(of, path)
+			case of.Kind() == reflect.Struct:
+				walk(of, path+name+".")
 			default:
 				keys = append(keys, path+name)
 			}

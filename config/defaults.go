@@ -13,14 +13,8 @@ func Defaults() Config {
 // differ.
 func DefaultAccount() Account {
 	return Account{
-		TimeZone:     "UTC",
-		Mark:         []string{"$Important"},
-		Shadow:       "auto",
-		Settle:       Duration(60 * time.Second),
-		Silence:      Duration(7 * day),
-		MinImportant: 20,
-		MinOrdinary:  20,
-		MaxWeights:   1 << 20,
+		Mark:   []string{"$Important"},
+		Settle: Duration(60 * time.Second),
 		IMAP: IMAP{
 			TLS:             "tls",
 			Auth:            "plain",
@@ -28,6 +22,18 @@ func DefaultAccount() Account {
 			IdleRestart:     Duration(8 * time.Minute),
 			RecheckInterval: Duration(10 * time.Minute),
 		},
+		Judging: defaultJudging(),
+	}
+}
+
+func defaultJudging() Judging {
+	return Judging{
+		TimeZone:     "UTC",
+		Shadow:       "auto",
+		Silence:      Duration(7 * day),
+		MinImportant: 20,
+		MinOrdinary:  20,
+		MaxWeights:   1 << 20,
 		Learner: Learner{
 			Kind:           "passive-aggressive",
 			Margin:         1,

@@ -77,6 +77,50 @@ var entries = map[string]entry{
 	"account.featurize.shares.affine":  {"The constant that every message has.", false},
 }
 
+// kafkaEntries explains the keys of [kafka] that an account does not have.
+var kafkaEntries = map[string]entry{
+	"kafka":                     {"Mail that flows through Kafka (docs/kafka.md): decided, and learnt from, for as many accounts as there are keys.\nEvery process of one group needs the same section. Leave it out where there is no Kafka.", false},
+	"kafka.brokers":             {"Where to begin to ask, with port 9092 unless another is given.", false},
+	"kafka.group":               {"The consumer group: its processes share the partitions among them.", false},
+	"kafka.client_id":           {"What hinged is called in the brokers' logs and quotas.", false},
+	"kafka.tls":                 {"tls, or none: then password and mail cross the network in the clear.", false},
+	"kafka.ca_file":             {"Certificates to trust instead of the system's, PEM.", true},
+	"kafka.cert_file":           {"The certificate to show to brokers that ask for one, PEM.", true},
+	"kafka.key_file":            {"And its private key.", true},
+	"kafka.sasl":                {"How to log in: none, plain, scram-sha-256 or scram-sha-512.", false},
+	"kafka.username":            {"The name to log in with.", true},
+	"kafka.password_file":       {"Where the password is: one of these four. It is read at the start.", true},
+	"kafka.password_command":    {"A program that prints it, with its arguments; no shell is involved.", true},
+	"kafka.password_env":        {"A variable of the environment.", true},
+	"kafka.password_credential": {"A credential of systemd's LoadCredential=.", true},
+	"kafka.compression":         {"Of what hinged produces: none, gzip, snappy, lz4 or zstd.", false},
+	"kafka.max_message_bytes":   {"A record whose value is longer, decompressed, is a dead letter.", false},
+	"kafka.snapshot_every":      {"A partition's state goes to the topic of snapshots after so many of its records.", false},
+	"kafka.snapshot_interval":   {"And after so long, if there was any.", false},
+	"kafka.create_topics":       {"Make the topics that are missing, when hinged starts.", false},
+	"kafka.partitions":          {"How many partitions they get. That is for good: it says which account is where.", false},
+	"kafka.topics":              {"The topics.", false},
+	"kafka.topics.input":        {"Messages, feedback, undo, forget and rules come from here.", false},
+	"kafka.topics.decisions":    {"Decisions go there.", false},
+	"kafka.topics.dead_letters": {"And what could not be used.", false},
+	"kafka.topics.snapshots":    {"The state of every partition, for whoever takes it over. As many partitions as the input; compacted.", false},
+	"kafka.account":             {"What records don't tell of an account. Repeat it for each that has something to tell.", false},
+	"kafka.account.key":         {"The key of its records.", false},
+	"kafka.account.owner":       {"Every address that the owner writes from. Where none is given it is the key, if that is an address.", false},
+}
+
+// entryOf returns the explanation of a key. The accounts of Kafka are judged by
+// the same keys as others.
+func entryOf(path string) entry {
+	if e, ok := kafkaEntries[path]; ok {
+		return e
+	}
+	if name, ok := strings.CutPrefix(path, "kafka."); ok {
+		path = "account." + name
+	}
+	return entries[path]
+}
+
 // exampleConfig is what the example configures: every key has a value.
 func exampleConfig() Config {
 	c := Defaults()
@@ -98,11 +142,25 @@ func exampleConfig() Config {
 	a.IMAP.Exclude = []string{}
 	a.Featurize.AuthservID = "mx.example.org"
 	c.Accounts = []Account{a}
+	k := DefaultKafka()
+	k.Brokers = []string{"kafka.example.org:9093"}
+	k.CAFile, k.CertFile, k.KeyFile = "/etc/hinged/ca.pem", "/etc/hinged/client.pem", "/etc/hinged/client.key"
+	k.Username = "hinged"
+	k.Password = Password{
+		File:       "kafka-password",
+		Command:    []string{"pass", "show", "kafka"},
+		Env:        "HINGED_KAFKA_PASSWORD",
+		Credential: "kafka-password",
+	}
+	k.Featurize.AuthservID = "mx.example.org"
+	k.Accounts = []KafkaAccount{{Key: "ann@example.org", Owner: []string{"ann@example.org", "ann.miller@example.org"}}}
+	c.Kafka = &k
 	return c
 }
 
 // Example returns a configuration file with every key, its default and what it
-// is for. It is valid as it stands.
+// is for. It is valid as it stands. What only some need is commented out: with "# "
+// a single key, with "#" the section [kafka].
 func Example() ([]byte, error) {
 	c := exampleConfig()
 	plain, err := c.Encode()
@@ -110,7 +168,7 @@ func Example() ([]byte, error) {
 		return nil, err
 	}
 	var out bytes.Buffer
-	out.WriteString("# hinged.toml: every key with its default. Only name, owner and the first keys of [account.imap] are needed.\n\n")
+	out.WriteString("# hinged.toml: every key with its default. Only name, owner and the first keys of [account.imap] are needed.\n# In front of the keys of [kafka] is a # that goes away where they are used.\n\n")
 	table := ""
 	for line := range strings.Lines(string(plain)) {
 		line = strings.TrimRight(line, "\n")
@@ -120,12 +178,16 @@ func Example() ([]byte, error) {
 			path = strings.Trim(line, "[]")
 			table = path + "."
 		}
-		e := entries[path]
+		e := entryOf(path)
 		if e.comment != "" {
 			fmt.Fprintf(&out, "# %s\n", strings.ReplaceAll(e.comment, "\n", "\n# "))
 		}
-		if e.optional {
+		switch {
+		case line == "":
+		case e.optional:
 			out.WriteString("# ")
+		case path == "kafka" || strings.HasPrefix(path, "kafka."):
+			out.WriteString("#")
 		}
 		out.WriteString(line + "\n")
 	}

@@ -89,10 +89,12 @@ func (c *Config) PrintEffective(w io.Writer) error {
 	shown := *c
 	shown.Accounts = append([]Account(nil), c.Accounts...)
 	for i := range shown.Accounts {
-		command := &shown.Accounts[i].IMAP.Command
-		if n := len(*command) - 1; n > 0 {
-			*command = []string{(*command)[0], fmt.Sprintf("(%d more, not shown)", n)}
-		}
+		shown.Accounts[i].IMAP.hideArguments()
+	}
+	if c.Kafka != nil {
+		stream := *c.Kafka
+		stream.hideArguments()
+		shown.Kafka = &stream
 	}
 	data, err := shown.Encode()
 	if err != nil {
@@ -100,6 +102,13 @@ func (c *Config) PrintEffective(w io.Writer) error {
 	}
 	_, err = w.Write(data)
 	return err
+}
+
+// hideArguments leaves out what may be a secret.
+func (p *Password) hideArguments() {
+	if n := len(p.Command) - 1; n > 0 {
+		p.Command = []string{p.Command[0], fmt.Sprintf("(%d more, not shown)", n)}
+	}
 }
 
 // Location returns the account's time zone.

@@ -38,11 +38,25 @@ var kinds = map[reflect.Type]struct {
 }
 
 // companions are keys that must say so for another to have an effect.
-var companions = map[string][2]string{
+var companions = map[string]struct {
+	key   string
+	value any
+}{
 	"account.learner.margin":  {"account.learner.kind", "margin"},
 	"account.threshold.share": {"account.threshold.mode", "budget"},
 	"account.threshold.cost":  {"account.threshold.mode", "cost"},
 	"account.threshold.value": {"account.threshold.mode", "fixed"},
+
+	"kafka.learner.margin":      {"kafka.learner.kind", "margin"},
+	"kafka.threshold.share":     {"kafka.threshold.mode", "budget"},
+	"kafka.threshold.cost":      {"kafka.threshold.mode", "cost"},
+	"kafka.threshold.value":     {"kafka.threshold.mode", "fixed"},
+	"kafka.partitions":          {"kafka.create_topics", true},
+	"kafka.username":            {"kafka.sasl", "plain"},
+	"kafka.password_file":       {"kafka.sasl", "plain"},
+	"kafka.password_command":    {"kafka.sasl", "plain"},
+	"kafka.password_env":        {"kafka.sasl", "plain"},
+	"kafka.password_credential": {"kafka.sasl", "plain"},
 }
 
 // eachKey calls fn with every key of the example, in order, and every table.
@@ -91,6 +105,8 @@ func eachKey(t *testing.T, fn func(k key, table bool)) {
 func presets(t *testing.T) map[string]string {
 	c := Defaults()
 	c.Accounts = []Account{DefaultAccount()}
+	stream := DefaultKafka()
+	c.Kafka = &stream
 	plain, err := c.Encode()
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +127,7 @@ func presets(t *testing.T) map[string]string {
 func typeOf(t *testing.T, path string) reflect.Type {
 	at := reflect.TypeFor[Config]()
 	for _, name := range strings.Split(path, ".") {
-		if at.Kind() == reflect.Slice {
+		if at.Kind() == reflect.Slice || at.Kind() == reflect.Pointer {
 			at = at.Elem()
 		}
 		i := slices.IndexFunc(reflect.VisibleFields(at), func(f reflect.StructField) bool {
@@ -131,11 +147,14 @@ func typeOf(t *testing.T, path string) reflect.Type {
 func refusals(t *testing.T, path string, value any) []Mistake {
 	t.Helper()
 	c := exampleConfig()
-	c.Accounts[0].IMAP.Password = Password{}
-	switch path {
-	case "account.imap.password_command", "account.imap.password_env", "account.imap.password_credential":
-	default:
+	c.Accounts[0].IMAP.Password, c.Kafka.Password = Password{}, Password{}
+	table, name := path[:strings.LastIndexByte(path, '.')+1], path[strings.LastIndexByte(path, '.')+1:]
+	another := name == "password_command" || name == "password_env" || name == "password_credential"
+	if !another || table != "account.imap." {
 		c.Accounts[0].IMAP.File = "password"
+	}
+	if table != "kafka." || companions[path].key == "" {
+		c.Kafka.Username = ""
 	}
 	plain, err := c.Encode()
 	if err != nil {
@@ -163,7 +182,7 @@ func refusals(t *testing.T, path string, value any) []Mistake {
 	}
 	set(path, value)
 	if other, ok := companions[path]; ok && value != nil {
-		set(other[0], other[1])
+		set(other.key, other.value)
 	}
 	text, err := toml.Marshal(values)
 	if err != nil {
@@ -184,16 +203,26 @@ func TestThePageOfTheConfigurationSaysWhatTheCodeDoes(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(pageStart)
 	eachKey(t, func(k key, table bool) {
-		comment := strings.Join(strings.Fields(entries[k.path].comment), " ")
+		comment := strings.Join(strings.Fields(entryOf(k.path).comment), " ")
 		if comment == "" {
 			t.Errorf("%s: nothing explains it", k.path)
 		}
 		if table {
 			title := "[" + k.path + "]"
-			if k.path == "account" {
-				title = "[[account]]"
+			if k.path == "account" || k.path == "kafka.account" {
+				title = "[[" + k.path + "]]"
 			}
 			fmt.Fprintf(&b, "\n## %s\n\n%s\n", title, comment)
+			if _, own := kafkaEntries[k.path]; !own && strings.HasPrefix(k.path, "kafka.") {
+				fmt.Fprintf(&b, "\nWith the keys of %s, and their defaults.\n", shared(k.path))
+			}
+			return
+		}
+		if _, own := kafkaEntries[k.path]; !own && strings.HasPrefix(k.path, "kafka.") {
+			// The keys of its tables are told where the table is.
+			if strings.Count(k.path, ".") == 1 {
+				fmt.Fprintf(&b, "\n### %s\n\nAs %s, for every account of Kafka.\n", k.path, shared(k.path))
+			}
 			return
 		}
 		name := k.path[strings.LastIndexByte(k.path, '.')+1:]
@@ -215,6 +244,12 @@ func TestThePageOfTheConfigurationSaysWhatTheCodeDoes(t *testing.T) {
 		fmt.Fprintf(&b, "| example | `%s = %s` |\n", name, k.value)
 	})
 	golden(t, "../docs/config.md", []byte(b.String()))
+}
+
+// shared returns a link to the key of an account that tells of a key of [kafka].
+func shared(path string) string {
+	path = "account." + strings.TrimPrefix(path, "kafka.")
+	return fmt.Sprintf("[%s](#%s)", path, strings.ReplaceAll(path, ".", ""))
 }
 
 const pageStart = `# The configuration file

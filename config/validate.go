@@ -128,8 +128,8 @@ func (v *validator) config(c *Config) {
 	c.Socket = v.env.Path(c.Socket)
 	// sun_path of unix(7) holds 108 bytes, the last of them 0.
 	t.check(len(c.Socket) < 108, "socket", fmt.Sprintf("its path of %d bytes is too long for a Unix socket", len(c.Socket)), nil, "107 bytes at most")
-	if len(c.Accounts) == 0 {
-		t.required("account", "at least one [[account]]")
+	if len(c.Accounts) == 0 && c.Kafka == nil && !t.wrong[place{t.lineOf("kafka"), "kafka"}] {
+		t.required("account", "at least one [[account]], or [kafka]")
 	}
 	names := map[string]int{}
 	list := t.sub("account")
@@ -144,6 +144,9 @@ func (v *validator) config(c *Config) {
 			names[name] = account.lineOf("name")
 		}
 	}
+	if c.Kafka != nil {
+		t.sub("kafka").kafka(c.Kafka)
+	}
 }
 
 // cleanPath refuses what can be no path.
@@ -156,18 +159,25 @@ func (t table) cleanPath(key, path string) {
 
 func (v *validator) account(t table, a *Account) {
 	t.name(a.Name)
-	t.owner(a)
+	if len(a.Owner) == 0 {
+		t.required("owner", `the addresses that the owner writes from, such as ["me@example.org"]`)
+	}
+	t.owner(a.Owner)
+	t.marks(a.Mark)
+	t.duration("settle", a.Settle, 0, day)
+	t.sub("imap").imap(&a.IMAP)
+	t.judging(&a.Judging)
+}
+
+func (t table) judging(a *Judging) {
 	_, err := time.LoadLocation(a.TimeZone)
 	// "Local" depends on the machine: the same mail would be judged differently elsewhere.
 	t.check(err == nil && a.TimeZone != "" && a.TimeZone != "Local", "time_zone", "unknown time zone", a.TimeZone, `a name of the IANA database, such as "Europe/Zurich" or "UTC"`)
-	t.marks(a.Mark)
 	t.choice("shadow", a.Shadow, shadowModes)
-	t.duration("settle", a.Settle, 0, day)
 	t.check(a.Silence.Std()%day == 0 && a.Silence.Std() <= 365*day, "silence", "not a number of days", a.Silence, `whole days, "1d" to "365d", or "0s" for never`)
 	t.integer("min_important", a.MinImportant, 0, 1_000_000)
 	t.integer("min_ordinary", a.MinOrdinary, 0, 1_000_000)
 	t.integer("max_weights", a.MaxWeights, 100, 100_000_000)
-	t.sub("imap").imap(&a.IMAP)
 	t.sub("learner").learner(&a.Learner)
 	t.sub("threshold").threshold(&a.Threshold)
 	t.sub("featurize").featurize(&a.Featurize)
@@ -186,25 +196,28 @@ func (t table) name(name string) {
 	t.check(ok, "name", "not a name", name, want)
 }
 
-func (t table) owner(a *Account) {
-	if len(a.Owner) == 0 {
-		t.required("owner", `the addresses that the owner writes from, such as ["me@example.org"]`)
-	}
+// owner brings addresses into their final form.
+func (t table) owner(addresses []string) {
 	seen := map[string]bool{}
 	list := t.at.kid("owner")
-	for i, address := range a.Owner {
+	for i, address := range addresses {
 		line := lineOf(list.elem(i), list)
-		parsed, err := mail.ParseAddress(address)
-		if err != nil || parsed.Address != address || !strings.Contains(address, "@") {
+		if !isAddress(address) {
 			t.checkAt(line, "owner", "not an address", address, `a bare address such as "me@example.org"`)
 			continue
 		}
-		a.Owner[i] = strings.ToLower(address)
-		if seen[a.Owner[i]] {
+		addresses[i] = strings.ToLower(address)
+		if seen[addresses[i]] {
 			t.checkAt(line, "owner", "is there twice", address, "each address once")
 		}
-		seen[a.Owner[i]] = true
+		seen[addresses[i]] = true
 	}
+}
+
+// isAddress reports whether s is a bare address.
+func isAddress(s string) bool {
+	parsed, err := mail.ParseAddress(s)
+	return err == nil && parsed.Address == s && strings.Contains(s, "@")
 }
 
 // maxKeywordBytes is far above any keyword in use, and below every server's
@@ -256,7 +269,15 @@ func isAtom(s string) bool {
 func (t table) imap(c *IMAP) {
 	t.choice("tls", c.TLS, tlsModes)
 	t.choice("auth", c.Auth, authMechanisms)
-	t.address(c)
+	port := 143
+	if c.TLS == "tls" {
+		port = 993
+	}
+	if c.Address == "" {
+		t.required("address", wantAddress)
+	} else {
+		c.Address = t.address("address", t.lineOf("address"), c.Address, port, wantAddress)
+	}
 	if c.Username == "" {
 		t.required("username", "the name to log in with")
 	}
@@ -279,27 +300,22 @@ func (t table) imap(c *IMAP) {
 	t.duration("recheck_interval", c.RecheckInterval, time.Second, day)
 }
 
-// address checks host and port, and fills in the port of the protocol.
-func (t table) address(c *IMAP) {
-	const want = `a host, with or without a port, such as "imap.example.org:993"`
-	if c.Address == "" {
-		t.required("address", want)
-		return
-	}
-	host, port := c.Address, "993"
-	if c.TLS != "tls" {
-		port = "143"
-	}
-	if h, p, err := net.SplitHostPort(c.Address); err == nil {
+const wantAddress = `a host, with or without a port, such as "imap.example.org:993"`
+
+// address checks host and port, and fills in the usual port.
+func (t table) address(key string, line int, address string, usual int, want string) string {
+	host, port := address, strconv.Itoa(usual)
+	if h, p, err := net.SplitHostPort(address); err == nil {
 		host, port = h, p
 	} else if strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") {
 		host = host[1 : len(host)-1]
 	}
 	number, err := strconv.Atoi(port)
-	ok := isHost(host) && err == nil && number >= 1 && number <= 65535
-	if t.check(ok, "address", "not an address to connect to", c.Address, want) {
-		c.Address = net.JoinHostPort(host, strconv.Itoa(number))
+	if !isHost(host) || err != nil || number < 1 || number > 65535 {
+		t.checkAt(line, key, "not an address to connect to", address, want)
+		return address
 	}
+	return net.JoinHostPort(host, strconv.Itoa(number))
 }
 
 // isHost reports whether s can be a host name or an IP address.

@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -27,6 +28,9 @@ func daemonOptions(c *config.Config, log *slog.Logger) (daemon.Options, error) {
 	o := daemon.Options{
 		StorePath: storePath(c), Store: store.Options{Logger: log},
 		Socket: c.Socket, Version: versionString(), Logger: log,
+	}
+	if c.Kafka != nil {
+		return o, errors.New("[kafka]: this version of hinged cannot read from Kafka yet")
 	}
 	for i := range c.Accounts {
 		a := &c.Accounts[i]

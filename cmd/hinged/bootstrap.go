@@ -176,7 +176,10 @@ func configured(c *config.Config, name string) (*config.Account, error) {
 		}
 		names = append(names, c.Accounts[i].Name)
 	}
-	if name == "" {
+	switch {
+	case len(names) == 0:
+		return nil, fmt.Errorf("%w: the configuration has no [[account]] with a mailbox", daemon.ErrNoAccount)
+	case name == "":
 		return nil, fmt.Errorf("%w: there are several, name one of %s with --account", daemon.ErrNoAccount, strings.Join(names, ", "))
 	}
 	return nil, fmt.Errorf("%w: %s is none of %s", daemon.ErrNoAccount, name, strings.Join(names, ", "))

@@ -218,6 +218,9 @@ func (v *classifying) backend() (connect func(context.Context) (daemon.Backend, 
 	for _, a := range c.Accounts {
 		most = max(most, int64(a.Featurize.MaxBytes)+1)
 	}
+	if c.Kafka != nil {
+		most = max(most, int64(c.Kafka.Featurize.MaxBytes)+1)
+	}
 	return func(ctx context.Context) (daemon.Backend, error) { return connectTo(ctx, c) }, most, nil
 }
 

@@ -96,6 +96,11 @@ func completeAccount(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completi
 			for i := range c.Accounts {
 				names = append(names, c.Accounts[i].Name)
 			}
+			if c.Kafka != nil {
+				for i := range c.Kafka.Accounts {
+					names = append(names, "kafka:"+c.Kafka.Accounts[i].Key)
+				}
+			}
 		}
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
