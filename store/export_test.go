@@ -273,6 +273,24 @@ func reseal(h map[string]any, content []byte) []byte {
 	return content
 }
 
+// sameContent reports whether two exports hold the same bytes under the same header.
+func sameContent(t *testing.T, a, b []byte) bool {
+	t.Helper()
+	var texts [2]string
+	for i, data := range [][]byte{a, b} {
+		r, err := gzip.NewReader(bytes.NewReader(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[i] = r.Comment + "\x00" + string(content)
+	}
+	return texts[0] == texts[1]
+}
+
 func TestUnsoundExportsAreRefused(t *testing.T) {
 	good, s, _, _ := exported(t)
 	var whole bytes.Buffer
@@ -337,10 +355,10 @@ func TestUnsoundExportsAreRefused(t *testing.T) {
 		flipped := bytes.Clone(good)
 		flipped[at] ^= 1 << r.IntN(8)
 		if x, err := OpenExport(bytes.NewReader(flipped), t.TempDir(), Options{}); err == nil {
-			// Only what says nothing of the content may differ: the header's time
-			// and system.
-			if at < 3 || at > 9 {
-				t.Errorf("byte %d flipped: accepted", at)
+			// Only what says nothing of the content may differ: the header's time and
+			// system, and the bits that fill up the byte before a stored block.
+			if (at < 3 || at > 9) && !sameContent(t, flipped, good) {
+				t.Errorf("byte %d of %d flipped: accepted", at, len(good))
 			}
 			_ = x.Close()
 		} else {

@@ -134,6 +134,11 @@ type Account struct {
 	// read, or all of it.
 	HistoryFrom Moment `cbor:"44,keyasint,omitempty"`
 
+	// EarlyNext is the number of the next feedback that has to wait for its message.
+	EarlyNext uint64 `cbor:"60,keyasint,omitempty"`
+	// EarlyExpired counts feedback that waited in vain.
+	EarlyExpired uint64 `cbor:"61,keyasint,omitempty"`
+
 	// Options are the filter's options, encoded by it; empty before the first
 	// event.
 	Options []byte `cbor:"25,keyasint,omitempty"`
@@ -341,4 +346,27 @@ type Scored struct {
 	// As of its Message; false where there is no label.
 	Above         bool `cbor:"3,keyasint,omitempty"`
 	Correspondent bool `cbor:"4,keyasint,omitempty"`
+}
+
+// Early is feedback that came before its message and waits for it. Its number,
+// from Account.EarlyNext, is its key; LedgerKey and LedgerNumber convert.
+type Early struct {
+	Message MessageKey  `cbor:"1,keyasint,omitempty"` // zero: it is named by ID
+	ID      ID          `cbor:"2,keyasint,omitempty"` // of the Message-ID
+	Label   model.Label `cbor:"3,keyasint"`
+	Source  Source      `cbor:"4,keyasint"`
+	Since   Moment      `cbor:"5,keyasint,omitempty"` // the account's clock when it came
+	// Origin is where it came from. Not in the digest: the same feedback may come
+	// by other ways.
+	Origin Origin `cbor:"6,keyasint,omitempty" digest:"-"`
+}
+
+// Origin is the place of an input in the topic that it came from, and its bytes,
+// so that it can be handed on as it was.
+type Origin struct {
+	Topic     string `cbor:"1,keyasint,omitempty"`
+	Partition int32  `cbor:"2,keyasint,omitempty"`
+	Offset    int64  `cbor:"3,keyasint,omitempty"`
+	Record    []byte `cbor:"4,keyasint,omitempty"`
+	Cut       bool   `cbor:"5,keyasint,omitempty"` // Record is only its beginning
 }

@@ -26,6 +26,7 @@ type State struct {
 	Refusals *Table[Refusal]     // by ID.Key of the Message-ID, or of the content where there is none
 	Labelled *Table[Scored]      // ring of scores with labels, by slot, 4 bytes big endian
 	Recent   *Table[Scored]      // ring of all scores, by slot, 4 bytes big endian
+	Early    *Table[Early]       // feedback that waits for its message, by number, 8 bytes big endian
 
 	// touched are the weights changed since the last commit, unsorted and with
 	// repetitions: a list sorted once per commit is far cheaper than a set.
@@ -63,6 +64,7 @@ func NewState() *State {
 		Refusals: newTable[Refusal](),
 		Labelled: newTable[Scored](),
 		Recent:   newTable[Scored](),
+		Early:    newTable[Early](),
 		at:       position{journal: 1, lesson: 1},
 	}
 	s.Places.share = shareFlags()
@@ -127,6 +129,7 @@ func (s *State) tables() []table {
 		{11, "refusals", s.Refusals},
 		{12, "labelled", s.Labelled},
 		{13, "recent", s.Recent},
+		{14, "early", s.Early},
 	}
 }
 

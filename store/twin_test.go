@@ -91,6 +91,8 @@ func handles(st *State) (all []handle) {
 			all = append(all, handleOf[Refusal](t))
 		case *Table[Scored]:
 			all = append(all, handleOf[Scored](t))
+		case *Table[Early]:
+			all = append(all, handleOf[Early](t))
 		default:
 			panic(fmt.Sprintf("table %s has rows that the tests do not know", t.name))
 		}

@@ -55,6 +55,11 @@ func (f *Filter) applyArrived(e *Arrived, r *Result) error {
 			return err
 		}
 	}
+	if !known {
+		if err := f.hearEarly(k, &m, r); err != nil {
+			return err
+		}
+	}
 	if _, err := f.heed(k, &m, e.Place, f.perhapsOurs(e), e.Flags, true, arrivalIsOneByOne, r); err != nil {
 		return err
 	}

@@ -177,6 +177,7 @@ const (
 	tagRestored
 	tagSkipped
 	tagUndone
+	tagTold
 )
 
 var (
@@ -240,6 +241,8 @@ func tagOf(e Event) (byte, error) {
 		return tagSkipped, nil
 	case *Undone:
 		return tagUndone, nil
+	case *Told:
+		return tagTold, nil
 	default:
 		return 0, fmt.Errorf("%w: type %T", ErrBadEvent, e)
 	}
@@ -284,6 +287,8 @@ func Decode(entry []byte) (Event, error) {
 		e = new(Skipped)
 	case tagUndone:
 		e = new(Undone)
+	case tagTold:
+		e = new(Told)
 	default:
 		return nil, fmt.Errorf("%w: unknown type byte %d", ErrBadEvent, entry[0])
 	}

@@ -61,6 +61,8 @@ func everyEvent() []Event {
 		&Resumed{At: 11},
 		&Restored{At: 12},
 		&Skipped{At: 13, Mailbox: "INBOX", UIDValidity: 3, UIDs: []uint32{1, 2}, Flags: []string{`\seen`}, Before: 5},
+		&Undone{At: 14, Since: 3, Alone: true},
+		&Told{At: 15, ID: 4, Label: model.Ordinary, Source: store.SourceMark, Origin: store.Origin{Topic: "mail", Partition: 1, Offset: 9, Record: []byte("{}")}},
 	}
 }
 

@@ -53,6 +53,7 @@ type Filter struct {
 	waiting  messageQueue   // messages whose silence is waited for, by Seq
 	oldest   messageQueue   // all messages, by Seq
 	ledger   ledgerIndex
+	early    earlyIndex
 	// latest are the features of the last decided arrival, so that a label that
 	// comes with it or right after it needs no look-up.
 	latest struct {
@@ -91,6 +92,9 @@ type Result struct {
 	Strangers int
 	// Withdrawn counts labels that were dropped because they were a clean-up.
 	Withdrawn int
+	// Expired is feedback that waited for its message in vain, in the order in
+	// which it came.
+	Expired []Expired
 }
 
 // New returns the state machine that continues from st, which it owns from then
@@ -116,6 +120,7 @@ func New(st *store.State, v Vectors) (*Filter, error) {
 	f.countPlaces()
 	f.ledger = newLedgerIndex(st)
 	f.findCopies()
+	f.early = newEarlyIndex(st)
 	return f, nil
 }
 
@@ -181,6 +186,8 @@ func (f *Filter) Apply(e Event) (Result, error) {
 		err = f.applyLabelled(e, &r)
 	case *Taught:
 		err = f.applyTaught(e, &r)
+	case *Told:
+		err = f.applyTold(e, &r)
 	case *Paused:
 		err = f.applyPaused(e, &r)
 	case *Resumed:

@@ -3,6 +3,7 @@ package filter
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -33,6 +34,17 @@ func hashID(s string) store.ID {
 		return 0
 	}
 	return store.ID(xxhash.Sum64String(s))
+}
+
+// IDOf returns the ID under which a message is known by its Message-ID, with or
+// without angle brackets; 0 for none.
+func IDOf(messageID string) store.ID {
+	if _, after, found := strings.Cut(messageID, "<"); found {
+		if inner, _, closed := strings.Cut(after, ">"); closed {
+			messageID = inner
+		}
+	}
+	return hashID(strings.TrimSpace(messageID))
 }
 
 // NewMeta takes from a message what the history needs.

@@ -81,6 +81,9 @@ type Options struct {
 	// Bulk: more than so many alike changes seen live within one settle window
 	// are a clean-up and teach nothing; 0: every change counts.
 	Bulk int `cbor:"14,keyasint,omitempty"`
+	// EarlyFor is how long feedback that came before its message waits for it, by
+	// the account's clock; 0: not at all.
+	EarlyFor time.Duration `cbor:"15,keyasint,omitempty"`
 }
 
 // Limits bound the account's state. Beyond one, what is oldest goes first,
@@ -93,6 +96,7 @@ type Limits struct {
 	Weights  int `cbor:"5,keyasint"`
 	Ledger   int `cbor:"6,keyasint"`
 	Refusals int `cbor:"7,keyasint"`
+	Early    int `cbor:"8,keyasint"` // feedback that waits for its message
 }
 
 // DefaultOptions returns the settings that measured best (docs/results.md) and
@@ -112,9 +116,11 @@ func DefaultOptions() Options {
 		Limits: Limits{
 			Senders: 20_000, Threads: 50_000, IDs: 100_000,
 			Messages: 100_000, Weights: 1 << 20, Ledger: 50_000, Refusals: 50_000,
+			Early: 1_000,
 		},
 		ImplicitWeight: 1.0 / 3,
 		Bulk:           50,
+		EarlyFor:       7 * 24 * time.Hour,
 	}
 }
 
@@ -171,8 +177,11 @@ func (o Options) Validate() error {
 	if o.Bulk < 0 {
 		bad("bulk is %d; it must be 0 (every change counts) or more", o.Bulk)
 	}
+	if o.EarlyFor < 0 {
+		bad("early feedback waits for %v; it must be 0 (not at all) or more", o.EarlyFor)
+	}
 	l := o.Limits
-	for _, n := range []int{l.Senders, l.Threads, l.IDs, l.Messages, l.Weights, l.Ledger, l.Refusals} {
+	for _, n := range []int{l.Senders, l.Threads, l.IDs, l.Messages, l.Weights, l.Ledger, l.Refusals, l.Early} {
 		if n < 100 {
 			bad("a limit is %d; every limit must be at least 100", n)
 			break

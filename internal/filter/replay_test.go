@@ -39,6 +39,33 @@ func TestARestartBeforeEveryEventChangesNothing(t *testing.T) {
 	}
 }
 
+func TestFeedbackByNameGivesTheSameStateLiveRestartedAndReplayed(t *testing.T) {
+	for seed := range uint64(4) {
+		o := testOptions()
+		o.Limits.Early = 100
+		calm, shaken := newWorld(t, o), newWorld(t, o)
+		shaken.restart = true
+		for _, w := range []*world{calm, shaken} {
+			w.tells = true
+			w.teach()
+			w.storm(seed, 400)
+		}
+		wantSameDigest(t, "restarted", calm.f, shaken.f)
+		if !reflect.DeepEqual(calm.expired, shaken.expired) {
+			t.Fatalf("seed %d: %d expired, restarted %d or others", seed, len(calm.expired), len(shaken.expired))
+		}
+		f, err := Replay(store.NewState(), calm.entries(), calm.features)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantSameDigest(t, "replay", calm.f, f)
+		if a := calm.f.State().Account; a.EarlyNext == a.EarlyExpired || a.EarlyExpired == 0 || len(calm.expired) != int(a.EarlyExpired) {
+			t.Fatalf("seed %d: of %d that waited %d expired, %d were given out; some must do either for this test to mean anything",
+				seed, a.EarlyNext, a.EarlyExpired, len(calm.expired))
+		}
+	}
+}
+
 func (w *world) entries() iter.Seq2[store.JournalEntry, error] {
 	return func(yield func(store.JournalEntry, error) bool) {
 		for i, data := range w.journal {

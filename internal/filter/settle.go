@@ -75,7 +75,8 @@ func (f *Filter) rebuildQueues() {
 }
 
 // Due reports whether the passing of time to now would change anything: a
-// pending label has settled, or a silence has lasted long enough. The daemon
+// pending label has settled, a silence has lasted long enough, or early feedback
+// has waited long enough. The daemon
 // asks before it journals a tick.
 func (f *Filter) Due(now store.Moment) bool {
 	if f.st.Account.Paused {
@@ -85,6 +86,9 @@ func (f *Filter) Due(now store.Moment) bool {
 		heap.Pop(&f.settling)
 	}
 	if len(f.settling) > 0 && f.settling[0].since.Add(f.opts.Settle) <= now {
+		return true
+	}
+	if f.earlyDue(now) {
 		return true
 	}
 	f.skipAnswered()
@@ -130,6 +134,7 @@ func (f *Filter) advance(at store.Moment, r *Result) error {
 		return nil
 	}
 	now := f.st.Account.Clock
+	f.expireEarly(r)
 	for len(f.settling) > 0 {
 		e := f.settling[0]
 		if f.stands(e) {

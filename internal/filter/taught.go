@@ -20,15 +20,29 @@ func (f *Filter) applyLabelled(e *Labelled, r *Result) error {
 	// The settle window is there for slips of the hand on flags; words count at
 	// once.
 	m, _ = f.st.Messages.Get(mk)
-	m, fresh := f.accept(m, e.Label, store.SourceExplicit)
-	if fresh {
-		m.Pending = store.Pending{}
-		if err := f.learn(e.Message, &m, e.Label, store.SourceExplicit, r); err != nil {
-			return err
-		}
+	if err := f.tell(e.Message, &m, said{e.Label, store.SourceExplicit}, false, r); err != nil {
+		return err
 	}
 	f.st.Messages.Put(mk, m)
 	return nil
+}
+
+// tell takes the owner's word about m, whose key is k: one that was given as such
+// at once, any other as label does. The caller puts the row.
+func (f *Filter) tell(k store.MessageKey, m *store.Message, what said, away bool, r *Result) error {
+	if what.source != store.SourceExplicit {
+		return f.label(k, m, what, away, r)
+	}
+	if m.Outcome == store.Undecided {
+		return nil // own mail and excluded folders teach nothing
+	}
+	row, fresh := f.accept(*m, what.label, what.source)
+	*m = row
+	if !fresh {
+		return nil
+	}
+	m.Pending = store.Pending{}
+	return f.learn(k, m, what.label, what.source, r)
 }
 
 // applyTaught takes a message that the owner handed over. One that is decided
@@ -65,7 +79,12 @@ func (f *Filter) applyTaught(e *Taught, r *Result) error {
 		m.Reason = store.ReasonTaught
 		r.Decision.Reason = m.Reason
 	}
-	if err := f.learn(k, &m, e.Label, store.SourceExplicit, r); err != nil {
+	if !known {
+		if err := f.hearEarly(k, &m, r); err != nil {
+			return err
+		}
+	}
+	if err := f.tell(k, &m, said{e.Label, store.SourceExplicit}, arrivalIsOneByOne, r); err != nil {
 		return err
 	}
 	f.st.Messages.Put(mk, m)

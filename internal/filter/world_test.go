@@ -30,6 +30,8 @@ type world struct {
 	// and a restart would.
 	restart bool
 	undos   bool // a storm has marks taken back, too
+	tells   bool // a storm has feedback by name, also before its message
+	expired []Expired
 }
 
 // memory keeps features as the store does, as bytes.
@@ -117,6 +119,7 @@ func (w *world) apply(e Event) Result {
 	}
 	w.lessons = append(w.lessons, r.Lessons...)
 	w.marks = append(w.marks, r.Marks...)
+	w.expired = append(w.expired, r.Expired...)
 	return r
 }
 
@@ -256,6 +259,15 @@ func (w *world) storm(seed uint64, steps int) {
 		w.now = w.now.Add(time.Duration(rng.IntN(40)) * time.Second)
 		if rng.IntN(40) == 0 {
 			w.now = w.now.Add(30 * time.Hour)
+		}
+		if w.tells && rng.IntN(3) == 0 {
+			// Of a message that has come, will come, or never does.
+			raw := mail(fmt.Sprintf("m%d@x", i+rng.IntN(40)-20), "a@example.com", owner, "early")
+			w.tell(raw, model.Label(1-2*rng.IntN(2)), store.SourceAnswered+store.Source(rng.IntN(6)))
+			if len(letters) > 0 && rng.IntN(2) == 0 {
+				l := letters[rng.IntN(len(letters))]
+				w.apply(&Told{At: w.moment(), Message: l.key, Label: model.Label(1 - 2*rng.IntN(2)), Source: store.SourceExplicit})
+			}
 		}
 		pick := func() (letter, bool) {
 			if len(letters) == 0 {
