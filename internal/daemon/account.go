@@ -17,6 +17,7 @@ import (
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/pipeline"
+	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/store"
 )
 
@@ -62,12 +63,10 @@ type account struct {
 	reported atomic.Uint64 // events that the source reported
 
 	// ---
-	filter  *filter.Filter
-	vectors *vectors
-	batch   store.Batch
-	frozen  []*freezing // features of the batch, in the order of their arrivals
-	marks   []ingest.MarkRequest
-	notes   []func() // log lines about what is not yet committed
+	work   *writer.Writer
+	filter *filter.Filter // of work
+	marks  []ingest.MarkRequest
+	notes  []func() // log lines about what is not yet committed
 	// strangers: the owner was warned of another program that sets the mark.
 	strangers bool
 	broken    error         // why the account cannot go on, found by a request
@@ -84,21 +83,18 @@ type account struct {
 }
 
 func openAccount(o AccountOptions, s *store.Store, log *slog.Logger, wall func() time.Time) (*account, error) {
-	st, err := s.Load(o.Name)
+	work, err := writer.Open(s, o.Name)
 	if err != nil {
 		return nil, fmt.Errorf("account %s: %w", o.Name, err)
 	}
-	v := newVectors(s, o.Name)
-	f, err := filter.New(st, v)
-	if err != nil {
-		return nil, fmt.Errorf("account %s: %w", o.Name, err)
-	}
+	f := work.Filter()
+	st := f.State()
 	a := &account{
 		opts: o, store: s, log: log.With("account", o.Name),
 		clock:    newClock(wall, st.Account.Clock),
 		requests: make(chan func(), requestsQueue), gone: make(chan struct{}),
 		unwilling: map[uint64]string{}, sighted: map[sighting]struct{}{},
-		filter: f, vectors: v, readers: newReaders(o.Filter.Featurize),
+		work: work, filter: f, readers: newReaders(o.Filter.Featurize),
 	}
 	restored, err := s.Restored(o.Name)
 	if err != nil {
@@ -219,7 +215,7 @@ func (a *account) write(ctx context.Context) error {
 			if a.broken != nil {
 				return a.broken
 			}
-			if len(a.batch.Journal) == 0 {
+			if !a.work.Dirty() {
 				continue
 			}
 		}
@@ -293,26 +289,9 @@ func (a *account) noteKeywords(o ingest.MailboxOpened) {
 // apply gives one event to the filter and keeps what is to be committed with
 // it.
 func (a *account) apply(e filter.Event) error {
-	r, err := a.filter.Apply(e)
-	if err != nil {
+	r, err := a.work.Apply(e)
+	if err != nil || !r.Changed {
 		return err
-	}
-	if !r.Changed {
-		return nil
-	}
-	entry, err := filter.Encode(e)
-	if err != nil {
-		return err
-	}
-	a.batch.Journal = append(a.batch.Journal, entry)
-	a.batch.Lessons = append(a.batch.Lessons, r.Lessons...)
-	if r.Features != nil {
-		if r.Decision == nil {
-			return fmt.Errorf("features came without a decision from an event of type %T", e)
-		}
-		f := freeze(r.Decision.Message, r.Features)
-		a.frozen = append(a.frozen, f)
-		a.vectors.batch[f.key] = f
 	}
 	a.marks = append(a.marks, r.Marks...)
 	a.note(&r)
@@ -348,22 +327,17 @@ func (a *account) note(r *filter.Result) {
 
 // commit makes the batch durable, then lets its consequences out.
 func (a *account) commit() error {
-	if len(a.batch.Journal) == 0 {
+	if !a.work.Dirty() {
 		return nil
 	}
-	for ; len(a.frozen) > 0; a.frozen = a.frozen[1:] {
-		f := a.frozen[0]
-		data, err := f.wait()
-		if err != nil {
-			return err
-		}
-		a.batch.Features = append(a.batch.Features, store.FeatureRecord{Key: f.key, Data: data})
-	}
-	if err := a.store.Commit(a.opts.Name, a.filter.State(), a.batch); err != nil {
+	batch, err := a.work.Batch()
+	if err != nil {
 		return err
 	}
-	a.batch = store.Batch{}
-	clear(a.vectors.batch)
+	if err := a.store.Commit(a.opts.Name, a.filter.State(), batch); err != nil {
+		return err
+	}
+	a.work.Committed()
 	if len(a.marks) > 0 {
 		a.source.Mark(a.marks...)
 		a.marks = nil

@@ -11,6 +11,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/store"
 )
 
@@ -109,7 +110,7 @@ func replay(s *store.Store, account string, now Digest, end uint64) VerifiedRepl
 			}
 		}
 	}
-	f, err := filter.Replay(base, entries, &replayVectors{s, account, map[store.MessageKey]struct{}{}})
+	f, err := filter.Replay(base, entries, writer.NewReplayVectors(s, account))
 	if err != nil {
 		return fail(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hinged/hinged/internal/evaluate"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -137,7 +138,7 @@ func (h *hindsight) read(ctx context.Context, s *store.Store, account string, no
 	if now.next <= h.next {
 		return nil
 	}
-	vectors := newVectors(s, account)
+	vectors := writer.NewVectors(s, account)
 	for l, err := range s.Lessons(account, h.next) {
 		switch {
 		case err != nil:

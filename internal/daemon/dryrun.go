@@ -108,7 +108,8 @@ func (m memory) Features(k store.MessageKey) (*featurize.Features, error) {
 	if !ok {
 		return nil, store.ErrNotFound
 	}
-	return decodeFeatures(k, data, nil)
+	x := new(featurize.Features)
+	return x, x.UnmarshalBinary(data)
 }
 
 // take plays one event.

@@ -185,7 +185,7 @@ func (a *account) learnOne(label model.Label, h handed) (Lesson, error) {
 		l.Why = "its words are not kept (it lies in a folder whose mail is not decided, or is too old); give the message itself, as a file"
 		return l, nil
 	case m.Outcome != store.Undecided:
-		if _, err := a.vectors.Features(k); errors.Is(err, store.ErrNotFound) {
+		if _, err := a.work.Features(k); errors.Is(err, store.ErrNotFound) {
 			l.Why = "it is too old: its words are not kept any more"
 			return l, nil
 		} else if err != nil {
@@ -196,18 +196,18 @@ func (a *account) learnOne(label model.Label, h handed) (Lesson, error) {
 	if m.Outcome == store.Undecided {
 		e = &filter.Taught{At: a.clock.now(), Label: label, Meta: filter.NewMeta(h.message), Message: h.message}
 	}
-	before := len(a.batch.Lessons)
+	before := len(a.work.Lessons())
 	if err := a.change(e); err != nil {
 		return l, err
 	}
 	l.Result = LessonKnown
-	for _, lesson := range a.batch.Lessons[before:] {
+	for _, lesson := range a.work.Lessons()[before:] {
 		if lesson.Message == k && lesson.Source == store.SourceExplicit {
 			l.Result, l.Before = LessonLearnt, lesson.Score
 			l.Mistake = a.filter.Options().Learner.Zero.Mistake(lesson.Label, lesson.Score)
 		}
 	}
-	x, err := a.vectors.Features(k)
+	x, err := a.work.Features(k)
 	if err != nil {
 		return l, err
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/store"
 )
 
@@ -48,7 +49,7 @@ func (o *Offline) filter(account string) (*filter.Filter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("account %s: %w", account, err)
 	}
-	f, err := filter.New(st, newVectors(o.store, account))
+	f, err := filter.New(st, writer.NewVectors(o.store, account))
 	if err != nil {
 		return nil, fmt.Errorf("account %s: %w", account, err)
 	}

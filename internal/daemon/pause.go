@@ -83,7 +83,7 @@ func (a *account) run(ctx context.Context) error {
 // is no connection and no clock that ticks.
 func (a *account) idle(ctx context.Context) error {
 	a.log.Info("paused; `hinged resume` ends it", "since", a.filter.State().Account.PausedSince.Time())
-	for a.filter.State().Account.Paused && !a.filter.Errand() || len(a.batch.Journal) > 0 {
+	for a.filter.State().Account.Paused && !a.filter.Errand() || a.work.Dirty() {
 		select {
 		case request := <-a.requests:
 			request()

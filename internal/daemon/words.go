@@ -13,6 +13,7 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -174,7 +175,7 @@ func (n *naming) weigh(x model.Vector) []WordWeight {
 // strongest shows the strongest weights each way; above and below are from
 // Weights.Strongest. It reads learnt messages and is not for the writer goroutine.
 func strongest(ctx context.Context, s *store.Store, account string, count int, above, below model.Vector) (Words, error) {
-	names := newNaming(newVectors(s, account), above, below)
+	names := newNaming(writer.NewVectors(s, account), above, below)
 	err := names.all(ctx, s, account)
 	return Words{Account: account, Weights: count, Important: names.weigh(above), Ordinary: names.weigh(below)}, err
 }

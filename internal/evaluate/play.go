@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hinged/hinged/featurize"
-	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/pipeline"
 	"github.com/hinged/hinged/model"
@@ -255,19 +254,12 @@ type judge struct {
 	features memory
 	truth    truth
 	feedback Feedback
-	uid      uint32
 	stream   Stream
 	// hindsight has every lesson learnt; keep, where not nil, is told of them, too.
 	hindsight *model.Hindsight
 	keep      func(model.Lesson)
 	r         Result
 }
-
-// The one mailbox that everything arrives in.
-const (
-	mailbox  = "INBOX"
-	validity = 1
-)
 
 func newJudge(o filter.Options, known truth, feedback Feedback) (*judge, error) {
 	j := &judge{features: memory{}, truth: known, feedback: feedback, hindsight: model.NewHindsight(o.Learner, nil)}
@@ -276,13 +268,8 @@ func newJudge(o filter.Options, known truth, feedback Feedback) (*judge, error) 
 		return nil, err
 	}
 	j.filter = f
-	for _, e := range []filter.Event{
-		&filter.Configured{Options: o},
-		&filter.Opened{Mailbox: mailbox, UIDValidity: validity, Role: ingest.RoleInbox},
-	} {
-		if _, err := f.Apply(e); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrPlay, err)
-		}
+	if _, err := f.Apply(&filter.Configured{Options: o}); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrPlay, err)
 	}
 	return j, nil
 }
@@ -299,10 +286,8 @@ func (j *judge) take(m read) error {
 	if !m.date.IsZero() {
 		at = store.MomentOf(m.date)
 	}
-	j.uid++
 	got, err := j.filter.Apply(&filter.Arrived{
 		At:      at,
-		Place:   filter.Place{Mailbox: mailbox, UIDValidity: validity, UID: j.uid},
 		Meta:    filter.NewMeta(m.message),
 		Message: m.message,
 	})

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/featurize"
-	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/ingest/archive"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/testkit"
@@ -116,7 +115,6 @@ func plain(t *testing.T, path string, o filter.Options) *store.State {
 	}
 	o.Shadow, o.Settle, o.SilenceDays = filter.ShadowOn, 0, 0
 	apply(&filter.Configured{Options: o})
-	apply(&filter.Opened{Mailbox: "INBOX", UIDValidity: 1, Role: ingest.RoleInbox})
 	all, dates := messages(t, path, o.Featurize)
 	answered := map[string]bool{}
 	for _, m := range all {
@@ -126,7 +124,7 @@ func plain(t *testing.T, path string, o filter.Options) *store.State {
 	}
 	for i, m := range all {
 		at := store.MomentOf(dates[i])
-		got := apply(&filter.Arrived{At: at, Place: filter.Place{Mailbox: "INBOX", UIDValidity: 1, UID: uint32(i) + 1}, Meta: filter.NewMeta(m), Message: m})
+		got := apply(&filter.Arrived{At: at, Meta: filter.NewMeta(m), Message: m})
 		if got.Decision == nil {
 			continue
 		}

@@ -10,9 +10,11 @@ import (
 
 // applyArrived takes a message that was not at its place before: one never seen,
 // or another copy of a known one (a move is a copy that arrives and an original
-// that vanishes, in either order).
+// that vanishes, in either order). A stream of mail has no places; there, what
+// comes again was sent again, which says nothing of the owner.
 func (f *Filter) applyArrived(e *Arrived, r *Result) error {
-	if p, ok := f.st.Places.Get(e.Place.key()); ok && p.Message == e.Meta.Key {
+	placed := e.Place != (Place{})
+	if p, ok := f.st.Places.Get(e.Place.key()); placed && ok && p.Message == e.Meta.Key {
 		// Reported before, for example because the position was not yet
 		// committed when the daemon was killed.
 		return f.applyFlagged(&Flagged{At: e.At, Place: e.Place, Flags: e.Flags, Away: e.Away}, r)
@@ -22,9 +24,10 @@ func (f *Filter) applyArrived(e *Arrived, r *Result) error {
 	}
 	k := e.Meta.Key
 	mk := string(k[:])
-	f.dropPlace(e.Place.key())
-	f.putPlace(e.Place, store.Place{Message: k, Flags: e.Flags})
-
+	if placed {
+		f.dropPlace(e.Place.key())
+		f.putPlace(e.Place, store.Place{Message: k, Flags: e.Flags})
+	}
 	role := f.role(e.Place.Mailbox)
 	m, known := f.st.Messages.Get(mk)
 	if !known {
@@ -36,8 +39,10 @@ func (f *Filter) applyArrived(e *Arrived, r *Result) error {
 	f.followUndo(k, e.Place, e.Flags, r)
 	former := ingest.Role(m.Role)
 	m.Role = uint8(role)
-	m.Copies++
-	if m.Own || known || e.Backlog && ingest.HasFlag(e.Flags, `\Seen`) {
+	if placed {
+		m.Copies++
+	}
+	if m.Own || known && placed || e.Backlog && ingest.HasFlag(e.Flags, `\Seen`) {
 		f.noteActivity()
 	}
 

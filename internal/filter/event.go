@@ -53,7 +53,7 @@ type Opened struct {
 // Arrived is a message that was not at this place before.
 type Arrived struct {
 	At      store.Moment `cbor:"1,keyasint,omitempty"` // its arrival, never after the moment it was seen
-	Place   Place        `cbor:"2,keyasint"`
+	Place   Place        `cbor:"2,keyasint"`           // the zero one of a stream or an archive, which have none
 	Flags   []string     `cbor:"3,keyasint,omitempty"` // canonical
 	Backlog bool         `cbor:"4,keyasint,omitempty"`
 	Meta    Meta         `cbor:"5,keyasint"`

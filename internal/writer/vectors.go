@@ -1,4 +1,4 @@
-package daemon
+package writer
 
 import (
 	"fmt"
@@ -7,20 +7,21 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// vectors finds frozen features: those of the batch that is not yet committed
-// in memory, all others in the store.
-type vectors struct {
+// Vectors finds frozen features: those of the batch that is not yet committed
+// in memory, all others in the store. It implements filter.Vectors.
+type Vectors struct {
 	store   *store.Store
 	account string
 	batch   map[store.MessageKey]*freezing
 }
 
-func newVectors(s *store.Store, account string) *vectors {
-	return &vectors{store: s, account: account, batch: map[store.MessageKey]*freezing{}}
+// NewVectors returns the vectors of an account of which nothing is uncommitted.
+func NewVectors(s *store.Store, account string) *Vectors {
+	return &Vectors{store: s, account: account, batch: map[store.MessageKey]*freezing{}}
 }
 
 // Features implements filter.Vectors.
-func (v *vectors) Features(k store.MessageKey) (*featurize.Features, error) {
+func (v *Vectors) Features(k store.MessageKey) (*featurize.Features, error) {
 	if f, ok := v.batch[k]; ok {
 		data, err := f.wait()
 		return decodeFeatures(k, data, err)
@@ -40,20 +41,27 @@ func decodeFeatures(k store.MessageKey, data []byte, err error) (*featurize.Feat
 	return x, nil
 }
 
-// replayVectors implements filter.ReplayVectors on a store.
-type replayVectors struct {
+// ReplayVectors implements filter.ReplayVectors on a store.
+type ReplayVectors struct {
 	store   *store.Store
 	account string
 	since   map[store.MessageKey]struct{} // arrived in the replay
 }
 
-func (v *replayVectors) Arriving(k store.MessageKey) (*featurize.Features, error) {
+// NewReplayVectors returns the vectors for one replay of an account from its base.
+func NewReplayVectors(s *store.Store, account string) *ReplayVectors {
+	return &ReplayVectors{s, account, map[store.MessageKey]struct{}{}}
+}
+
+// Arriving implements filter.ReplayVectors.
+func (v *ReplayVectors) Arriving(k store.MessageKey) (*featurize.Features, error) {
 	v.since[k] = struct{}{}
 	data, err := v.store.Features(v.account, k)
 	return decodeFeatures(k, data, err)
 }
 
-func (v *replayVectors) Features(k store.MessageKey) (*featurize.Features, error) {
+// Features implements filter.ReplayVectors.
+func (v *ReplayVectors) Features(k store.MessageKey) (*featurize.Features, error) {
 	if _, ok := v.since[k]; !ok {
 		data, err := v.store.BaseFeatures(v.account, k)
 		return decodeFeatures(k, data, err)
