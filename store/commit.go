@@ -3,15 +3,11 @@ package store
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
+	"hash/fnv"
 
 	bolt "go.etcd.io/bbolt"
 )
-
-// redoSlack is how many bytes the redo log may have beyond twice the size of the
-// checkpoint before the next one is due.
-const redoSlack = 16 << 20
 
 // Commit makes durable, in one transaction: every row of st put or deleted
 // since its last commit, every weight touched, the account row, and b. Then st
@@ -27,28 +23,54 @@ const redoSlack = 16 << 20
 // failed is logged, not returned, since the commit stands: the redo log goes on
 // and the checkpoint is tried again later.
 func (s *Store) Commit(account string, st *State, b Batch) error {
-	if err := checkAccountName(account); err != nil {
-		return fmt.Errorf("committing account %q: %w", account, err)
+	err := s.commit([]AccountCommit{{account, st, b}}, nil)
+	if err != nil {
+		return fmt.Errorf("committing to store %s: %w", s.path, err)
 	}
-	if st.at.detached {
-		return fmt.Errorf("committing account %q: %w: it is a copy of an earlier one", account, ErrStale)
+	return nil
+}
+
+// AccountCommit is what one account has to commit: what Commit takes.
+type AccountCommit struct {
+	Account string
+	State   *State
+	Batch   Batch
+}
+
+// committing is an account's part of a commit under way.
+type committing struct {
+	AccountCommit
+	commit *commit
+	left   progress // what the transaction leaves
+}
+
+// commit makes durable in one transaction what the accounts have to commit, and
+// the position of their partition, if there is one. It is all of what Commit and
+// CommitPartition promise.
+func (s *Store) commit(accounts []AccountCommit, at *advance) error {
+	all := make([]*committing, 0, len(accounts))
+	features := 0
+	for _, a := range accounts {
+		c, err := newCommitting(a)
+		if err != nil {
+			return fmt.Errorf("account %q: %w", a.Account, err)
+		}
+		if c != nil {
+			all = append(all, c)
+			features += len(a.Batch.Features)
+		}
 	}
-	if b.empty() && !st.dirty() {
+	if len(all) == 0 && at == nil {
 		return nil
 	}
-	c, err := newCommit(st, b)
-	if err != nil {
-		return fmt.Errorf("committing account %q: %w", account, err)
-	}
-	var p progress
 	written := false
-	err = s.o.step("begin")
+	err := s.o.step("begin")
 	if err == nil {
 		err = s.update(func(tx *bolt.Tx) (err error) {
-			p, err = s.write(tx, account, st.at, c)
+			err = s.writeAll(tx, all, at)
 			written = err == nil
-			if len(b.Features) > releaseEvery {
-				release(tx) // their index lies scattered
+			if features > releaseEvery || len(all) > releaseEvery {
+				release(tx) // what they touched lies scattered
 			}
 			return err
 		})
@@ -57,18 +79,65 @@ func (s *Store) Commit(account string, st *State, b Batch) error {
 		err = s.o.step("committed")
 	}
 	if err != nil {
-		// A transaction that failed at its end may have reached the disk.
-		st.at.uncertain = st.at.uncertain || written
-		return fmt.Errorf("committing account %q to store %s: %w", account, s.path, err)
+		for _, c := range all {
+			// A transaction that failed at its end may have reached the disk.
+			c.State.at.uncertain = c.State.at.uncertain || written
+		}
+		return err
 	}
-	st.clean()
-	st.at.commit, st.at.journal, st.at.lesson, st.at.uncertain = p.Commit, p.Journal, p.Lesson, false
-	if s.checkpointDue(account, p) {
-		if err := s.checkpoint(account, st); err != nil {
-			s.o.Logger.Warn("checkpoint could not be written; the redo log goes on", "account", account, "commit", p.Commit, "error", err)
+	for _, c := range all {
+		c.State.clean()
+		c.State.at.commit, c.State.at.journal, c.State.at.lesson = c.left.Commit, c.left.Journal, c.left.Lesson
+		c.State.at.sum, c.State.at.uncertain = c.left.Sum, false
+	}
+	s.checkpointSome(all)
+	return nil
+}
+
+// newCommitting encodes what an account has to commit; nil if that is nothing.
+func newCommitting(a AccountCommit) (*committing, error) {
+	if err := checkAccountName(a.Account); err != nil {
+		return nil, err
+	}
+	if a.State.at.detached {
+		return nil, fmt.Errorf("%w: it is a copy of an earlier one", ErrStale)
+	}
+	if a.Batch.empty() && !a.State.dirty() {
+		return nil, nil
+	}
+	c, err := newCommit(a.State, a.Batch)
+	if err != nil {
+		return nil, err
+	}
+	return &committing{AccountCommit: a, commit: c}, nil
+}
+
+// writeAll writes the accounts and then the position.
+func (s *Store) writeAll(tx *bolt.Tx, all []*committing, at *advance) error {
+	if at != nil {
+		if err := at.open(tx); err != nil {
+			return err
 		}
 	}
-	return nil
+	for _, c := range all {
+		var err error
+		if at != nil {
+			err = at.admit(c.Account)
+		}
+		if err == nil {
+			c.left, err = s.write(tx, c.Account, c.State.at, c.commit, at.key())
+		}
+		if err != nil {
+			return fmt.Errorf("account %q: %w", c.Account, err)
+		}
+	}
+	if at == nil {
+		return nil
+	}
+	if err := s.o.step("position"); err != nil {
+		return err
+	}
+	return at.write()
 }
 
 // commit is one commit with everything encoded and framed, ready to be put.
@@ -78,6 +147,7 @@ type commit struct {
 	features []framedFeature
 	lessons  [][]byte
 	size     uint64 // of the redo record
+	sum      uint64 // progress.Sum after it
 }
 
 type framedFeature struct {
@@ -127,19 +197,41 @@ func newCommit(st *State, b Batch) (*commit, error) {
 		}
 		c.lessons = append(c.lessons, frame(nil, frameLesson, key64(st.at.lesson+uint64(i)), payload))
 	}
+	c.sum = c.sumFrom(st.at.sum)
 	return c, nil
 }
 
+// sumFrom returns the sum over all commits of the account, this one included,
+// from that over those before: FNV-1a over it and the checksums of all values.
+func (c *commit) sumFrom(before uint64) uint64 {
+	h := fnv.New64a()
+	h.Write(key64(before))
+	h.Write(c.redo[:frameSize])
+	for _, values := range [][][]byte{c.journal, c.lessons} {
+		for _, value := range values {
+			h.Write(value[:frameSize])
+		}
+	}
+	for _, f := range c.features {
+		h.Write(f.value[:frameSize])
+	}
+	return h.Sum64()
+}
+
 // write puts c into the account's buckets, at the numbers of at, and returns
-// the progress that it leaves.
-func (s *Store) write(tx *bolt.Tx, name string, at position, c *commit) (progress, error) {
-	account, err := openAccount(tx, name, at)
+// the progress that it leaves. partition is the key of the partition that the
+// account belongs to, nil for none.
+func (s *Store) write(tx *bolt.Tx, name string, at position, c *commit, partition []byte) (progress, error) {
+	account, err := openAccount(tx, name, at, partition)
 	if err != nil {
 		return progress{}, err
 	}
 	p, err := readProgress(account)
 	if err != nil {
 		return progress{}, err
+	}
+	if !bytes.Equal(p.Partition, partition) {
+		return progress{}, fmt.Errorf("%w: it belongs to %s", ErrPartition, describeKey(p.Partition))
 	}
 	if at.uncertain && p.Commit == at.commit+1 {
 		if err := takeBack(account, &p, at); err != nil {
@@ -177,6 +269,7 @@ func (s *Store) write(tx *bolt.Tx, name string, at position, c *commit) (progres
 	p.Journal += uint64(len(c.journal))
 	p.Lesson += uint64(len(c.lessons))
 	p.RedoBytes += c.size
+	p.Sum = c.sum
 	if err := s.o.step("progress"); err != nil {
 		return progress{}, err
 	}
@@ -185,7 +278,7 @@ func (s *Store) write(tx *bolt.Tx, name string, at position, c *commit) (progres
 
 // openAccount returns the account's bucket. It creates it for a state that was
 // never committed.
-func openAccount(tx *bolt.Tx, name string, at position) (*bolt.Bucket, error) {
+func openAccount(tx *bolt.Tx, name string, at position, partition []byte) (*bolt.Bucket, error) {
 	accounts := tx.Bucket(accountsBucket)
 	if account := accounts.Bucket([]byte(name)); account != nil {
 		return account, nil
@@ -193,7 +286,18 @@ func openAccount(tx *bolt.Tx, name string, at position) (*bolt.Bucket, error) {
 	if at.commit != 0 {
 		return nil, fmt.Errorf("%w: there is no such account here", ErrStale)
 	}
-	account, err := accounts.CreateBucket([]byte(name))
+	account, err := createAccount(accounts, name)
+	if err != nil {
+		return nil, err
+	}
+	p := newProgress()
+	p.Partition = partition
+	return account, writeProgress(account, p)
+}
+
+// createAccount creates the buckets of an account below another.
+func createAccount(below *bolt.Bucket, name string) (*bolt.Bucket, error) {
+	account, err := below.CreateBucket([]byte(name))
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +309,7 @@ func openAccount(tx *bolt.Tx, name string, at position) (*bolt.Bucket, error) {
 			return nil, err
 		}
 	}
-	return account, writeProgress(account, newProgress())
+	return account, nil
 }
 
 // takeBack undoes a commit that reached the disk although it was reported as
@@ -273,82 +377,4 @@ func deleteKeys(b *bolt.Bucket, keys [][]byte) error {
 		}
 	}
 	return nil
-}
-
-// checkpointDue reports whether the redo log has grown long, in records or in
-// bytes, by what it would save to fold it.
-func (s *Store) checkpointDue(account string, p progress) bool {
-	length := p.Commit - p.Checkpoint.Commit
-	if length < uint64(s.o.CheckpointEvery) && p.RedoBytes <= redoSlack+2*p.Checkpoint.Bytes {
-		return false
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	failed, ok := s.tried[account]
-	return !ok || p.Commit >= failed+max(1, uint64(s.o.CheckpointEvery)/16)
-}
-
-// checkpoint writes st, which is clean, as a snapshot, makes that the one that
-// Load starts from, and drops the redo log.
-func (s *Store) checkpoint(account string, st *State) (err error) {
-	defer func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if err != nil {
-			s.tried[account] = st.at.commit
-		} else {
-			delete(s.tried, account)
-		}
-	}()
-	var generation uint64
-	err = s.update(func(tx *bolt.Tx) error {
-		b := accountBucket(tx, account)
-		p, err := readProgress(b)
-		if err != nil {
-			return err
-		}
-		// What an interrupted attempt left is nobody's.
-		p.Generation++
-		generation = p.Generation
-		if err := dropSnapshots(b, p); err != nil {
-			return err
-		}
-		return writeProgress(b, p)
-	})
-	if err != nil {
-		return err
-	}
-	m, size, err := s.writeSnapshot(account, st, generation)
-	if err != nil {
-		return err
-	}
-	made := snapshot{Generation: generation, Commit: st.at.commit, Journal: st.at.journal, Lesson: st.at.lesson, Bytes: size}
-	if err := s.o.step("swap"); err != nil {
-		return err
-	}
-	return s.update(func(tx *bolt.Tx) error {
-		b := accountBucket(tx, account)
-		p, err := readProgress(b)
-		if err != nil {
-			return err
-		}
-		if p.Commit != made.Commit || p.Generation != generation {
-			return errors.New("the account went on meanwhile")
-		}
-		if err := writeManifest(b, generation, m); err != nil {
-			return err
-		}
-		if err := b.DeleteBucket(redoBucket); err != nil {
-			return err
-		}
-		if _, err := b.CreateBucket(redoBucket); err != nil {
-			return err
-		}
-		p.Checkpoint, p.RedoBytes = made, 0
-		s.promote(&p)
-		if err := dropSnapshots(b, p); err != nil {
-			return err
-		}
-		return writeProgress(b, p)
-	})
 }

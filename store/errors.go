@@ -33,6 +33,9 @@ var (
 	ErrNoSpace = errors.New("no room left for the store")
 	// ErrStale: the State is not the one that the account's last commit left.
 	ErrStale = errors.New("state is not the account's current one")
+	// ErrPartition: the account belongs to a partition, or to another one, or to
+	// none: its changes are committed with the position of its own partition.
+	ErrPartition = errors.New("not the account's partition")
 	// ErrClosed: the store was closed.
 	ErrClosed = errors.New("store is closed")
 	// ErrReadOnly: the store was opened with OpenReadOnly.
@@ -45,8 +48,8 @@ var (
 var (
 	// ErrExport: what was read is no export, or not a whole and sound one.
 	ErrExport = errors.New("not a sound export of an account")
-	// ErrExists: there is an account of that name.
-	ErrExists = errors.New("the account exists")
+	// ErrExists: there is an account of that name, or the partition.
+	ErrExists = errors.New("it exists already")
 )
 
 // damage returns an ErrDamaged that says what is wrong.

@@ -158,7 +158,7 @@ func (r *reading) Read(p []byte) (int, error) {
 
 // Import adds the account of x under the given name, in a transaction that
 // brings all of it or nothing. ErrExists if there is such an account, unless it
-// is to be replaced. The account is then Restored, and has the digests of the
+// is to be replaced; ErrPartition if that one belongs to a partition. The account is then Restored, and has the digests of the
 // export.
 func (s *Store) Import(x *Export, as string, replace bool) error {
 	err := checkAccountName(as)
@@ -174,10 +174,21 @@ func (s *Store) Import(x *Export, as string, replace bool) error {
 func (s *Store) importAccount(x *Export, as string, replace bool) (err error) {
 	name := []byte(as)
 	exists := func(tx *bolt.Tx) error {
-		if !replace && accountBucket(tx, as) != nil {
+		there := accountBucket(tx, as)
+		if there == nil {
+			return nil
+		}
+		if !replace {
 			return ErrExists
 		}
-		return nil
+		p, err := readProgress(there)
+		if err == nil && p.Partition != nil {
+			err = fmt.Errorf("%w: it belongs to %s, which it is made from", ErrPartition, describeKey(p.Partition))
+		}
+		if errors.Is(err, ErrDamaged) {
+			return nil // so much the better that it is replaced
+		}
+		return err
 	}
 	clearAway := func(tx *bolt.Tx) error {
 		if tx.Bucket(importingBucket) == nil {
@@ -223,7 +234,15 @@ func (s *Store) importAccount(x *Export, as string, replace bool) (err error) {
 	if err != nil {
 		return err
 	}
-	err = s.update(func(tx *bolt.Tx) error { return setRestored(tx.Bucket(importingBucket).Bucket(name)) })
+	err = s.update(func(tx *bolt.Tx) error {
+		imported := tx.Bucket(importingBucket).Bucket(name)
+		p, err := readProgress(imported)
+		if err != nil {
+			return err
+		}
+		p.Partition = nil // of another store, if of any
+		return errors.Join(writeProgress(imported, p), setRestored(imported))
+	})
 	if err == nil {
 		err = s.o.step("imported")
 	}

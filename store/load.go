@@ -54,7 +54,7 @@ func load(account *bolt.Bucket, p progress) (*State, error) {
 	if next != p.Commit+1 {
 		return nil, damage("the redo log ends with commit %d, the last was %d", next-1, p.Commit)
 	}
-	st.at = position{commit: p.Commit, journal: p.Journal, lesson: p.Lesson, account: encodeAccount(st.Account)}
+	st.at = position{commit: p.Commit, journal: p.Journal, lesson: p.Lesson, sum: p.Sum, account: encodeAccount(st.Account)}
 	return st, nil
 }
 

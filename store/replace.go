@@ -30,7 +30,8 @@ func Held(path string) error {
 // Replace puts the store at fresh, which nobody has open, in the place of the one at path,
 // and sets that one aside as path.before-restore-<n>, with the first free n. It
 // returns that name, or "" if there was nothing at path. Both paths must be in
-// one directory. Every account of fresh is then Restored.
+// one directory. Every account of fresh is then Restored, but for those of
+// partitions, whose position came with them.
 //
 // fresh was checked by the caller, with OpenReadOnly and Verify. The old store
 // may be damaged; it is only renamed. Whoever has it open keeps it: the error is
@@ -89,7 +90,8 @@ func Replace(path, fresh string, o Options) (aside string, err error) {
 	return aside, syncDir(filepath.Dir(path))
 }
 
-// markRestored notes in every account of the store at path that it was restored.
+// markRestored notes in the accounts of the store at path, but for those of
+// partitions, that they were restored.
 func markRestored(path string, o Options) error {
 	db, err := openFile(path, o, false)
 	if err != nil {
@@ -104,7 +106,11 @@ func markRestored(path string, o Options) error {
 				return nil
 			})
 			for _, account := range all {
-				err = errors.Join(err, setRestored(account))
+				p, failed := readProgress(account)
+				if failed == nil && p.Partition == nil {
+					failed = setRestored(account)
+				}
+				err = errors.Join(err, failed)
 			}
 			return err
 		})

@@ -27,12 +27,20 @@ import (
 //	    lessons              <order, 8> → Lesson
 //	    features             <commit, 8><position in batch, 4> → MessageKey, the caller's bytes
 //	    featureindex         MessageKey, <key in features> → nothing
+//	partitions               of topics that are read into accounts; not there without any
+//	  <topic, 0, number, 4>
+//	    position             how far it was read, and of how many partitions
+//	    accounts             <name> → nothing, for every account that belongs to it
 //	importing                an account on its way in, as below accounts; else not there
 const SchemaVersion = 1
 
 var (
 	metaBucket     = []byte("meta")
 	accountsBucket = []byte("accounts")
+	// partitionsBucket holds the partitions; membersBucket, within one, its accounts.
+	partitionsBucket = []byte("partitions")
+	membersBucket    = []byte("accounts")
+	positionKey      = []byte("position")
 	// importingBucket holds what Import has copied so far.
 	importingBucket = []byte("importing")
 
@@ -63,6 +71,8 @@ const (
 	frameLesson   byte = 'l'
 	frameFeature  byte = 'f'
 	frameIndex    byte = 'x'
+	framePosition byte = 'p'
+	frameMember   byte = 'a'
 )
 
 // logs lists the buckets of an account that hold framed values under keys of
@@ -96,6 +106,11 @@ type progress struct {
 	// Swept: the features of commits below it were looked at since the base last
 	// changed.
 	Swept uint64 `cbor:"9,keyasint,omitempty"`
+	// Sum is over everything that the commits up to Commit brought: where two
+	// files have an account with equal Commit and Sum, it is the same there.
+	Sum uint64 `cbor:"10,keyasint,omitempty"`
+	// Partition is the key of the partition that the account belongs to; nil: none.
+	Partition []byte `cbor:"11,keyasint,omitempty"`
 }
 
 // snapshot names a whole state kept in the file and the numbers it stands at.

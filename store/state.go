@@ -41,6 +41,7 @@ type position struct {
 	commit  uint64 // number of the last commit, 0 before the first
 	journal uint64 // number that the next journal entry gets
 	lesson  uint64 // number that the next lesson gets
+	sum     uint64 // progress.Sum after the last commit
 	account []byte // the account row as last committed, encoded
 	// uncertain: the last commit returned an error. It may have reached the disk
 	// all the same, if only its last sync failed.

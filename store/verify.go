@@ -45,7 +45,7 @@ func (s *Store) Verify() (Report, error) {
 		if err := checkSchema(tx); err != nil {
 			return err
 		}
-		report.Problems = checkFrames(tx, mostProblems)
+		report.Problems = append(checkFrames(tx, mostProblems), verifyMembers(tx)...)
 		accounts := tx.Bucket(accountsBucket)
 		return accounts.ForEachBucket(func(name []byte) error {
 			r, problems := verifyAccount(accounts.Bucket(name))
@@ -95,6 +95,9 @@ func (s *Store) checkStructure(report *Report) error {
 // checkFrames checks every checksum in the file and returns what it found, but
 // no more than most.
 func checkFrames(tx *bolt.Tx, most int) (problems []error) {
+	if problems = checkPartitions(tx, most); len(problems) >= most {
+		return problems
+	}
 	accounts := tx.Bucket(accountsBucket)
 	_ = accounts.ForEachBucket(func(name []byte) error {
 		problems = append(problems, checkAccountFrames(accounts.Bucket(name), string(name))...)

@@ -1,0 +1,76 @@
+package store
+
+import (
+	"bytes"
+	"fmt"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// checkPartitions checks every checksum in the rows of partitions and returns
+// what it found, but no more than most.
+func checkPartitions(tx *bolt.Tx, most int) (problems []error) {
+	all := tx.Bucket(partitionsBucket)
+	if all == nil {
+		return nil
+	}
+	_ = all.ForEachBucket(func(key []byte) error {
+		if _, err := readPosition(all.Bucket(key)); err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", describeKey(key), err))
+		}
+		if _, err := membersOf(all.Bucket(key)); err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", describeKey(key), err))
+		}
+		if len(problems) >= most {
+			problems = problems[:most]
+			return errEnough
+		}
+		return nil
+	})
+	return problems
+}
+
+// verifyMembers checks that partitions and accounts name each other.
+func verifyMembers(tx *bolt.Tx) (problems []error) {
+	found := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	accounts := tx.Bucket(accountsBucket)
+	if all := tx.Bucket(partitionsBucket); all != nil {
+		_ = all.ForEachBucket(func(key []byte) error {
+			names, _ := membersOf(all.Bucket(key)) // checkPartitions says what is wrong there
+			for _, name := range names {
+				account := accounts.Bucket([]byte(name))
+				if account == nil {
+					found("%s: its account %q is missing", describeKey(key), name)
+				} else if p, err := readProgress(account); err == nil && !bytes.Equal(p.Partition, key) {
+					found("%s: its account %q belongs to %s", describeKey(key), name, describeKey(p.Partition))
+				}
+			}
+			return nil
+		})
+	}
+	_ = accounts.ForEachBucket(func(name []byte) error {
+		p, _ := readProgress(accounts.Bucket(name)) // verifyAccount says what is wrong there
+		if p.Partition == nil {
+			return nil
+		}
+		of, err := partitionOf(p.Partition)
+		switch {
+		case err != nil:
+			found("account %q: %w", name, err)
+		case !isMember(tx, of, string(name)):
+			found("account %q: %v, which it belongs to, does not have it", name, of)
+		}
+		return nil
+	})
+	return problems
+}
+
+// isMember reports whether an account belongs to a partition.
+func isMember(tx *bolt.Tx, p Partition, account string) bool {
+	b := partitionBucket(tx, p)
+	if b == nil {
+		return false
+	}
+	members := b.Bucket(membersBucket)
+	return members != nil && members.Get([]byte(account)) != nil
+}
