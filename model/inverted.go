@@ -103,17 +103,3 @@ func (n *supportIndex) remove(x Vector, slot int) {
 		}
 	}
 }
-
-// sortBy sorts numbers by a key.
-func sortBy(numbers []int, key func(int) float64) {
-	slices.SortFunc(numbers, func(a, b int) int {
-		switch x, y := key(a), key(b); {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
-		default:
-			return 0
-		}
-	})
-}

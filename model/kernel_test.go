@@ -72,7 +72,7 @@ func TestKernelLearnersAgainstTheLoop(t *testing.T) {
 			for _, budget := range []int{0, 80, 3} { // at 80 common features are columns
 				rng := rand.New(rand.NewPCG(90, uint64(variant)))
 				forget := []Forgetting{ForgetOldest, ForgetWeakest}[variant%2]
-				l, err := NewKernel(KernelSpec{spec, kernel, budget, forget})
+				l, err := NewKernel(KernelSpec{Spec: spec, Kernel: kernel, Budget: budget, Forget: forget})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -139,7 +139,7 @@ func addTwin(twin []Support, x Vector, alpha float64) []Support {
 			return twin
 		}
 	}
-	return append(twin, Support{x, alpha})
+	return append(twin, Support{Vector: x, Alpha: alpha})
 }
 
 func twinWeight(k Kernel, s Support) float64 {
@@ -287,6 +287,10 @@ func TestBadKernelsAreRefused(t *testing.T) {
 		"gamma NaN":   func(s *KernelSpec) { s.Kernel = Kernel{Kind: KernelGaussian, Gamma: math.NaN()} },
 		"budget":      func(s *KernelSpec) { s.Budget = -1 },
 		"forgetting":  func(s *KernelSpec) { s.Budget = 5 },
+		"tolerance":   func(s *KernelSpec) { s.Budget, s.Forget, s.Tolerance = 5, ForgetOldest, 0.1 },
+		"tolerance 2": func(s *KernelSpec) { s.Forget, s.Tolerance = ForgetProject, math.NaN() },
+		"forgetron 1": func(s *KernelSpec) { s.Budget, s.Forget, s.Kernel.Normalised = 5, ForgetShrink, true },
+		"forgetron 2": func(s *KernelSpec) { s.Budget, s.Forget, s.Spec.Kind = 5, ForgetShrink, KindPerceptron },
 		"update rule": func(s *KernelSpec) { s.Spec.Kind = "" },
 	} {
 		s := good

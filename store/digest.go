@@ -14,13 +14,14 @@ import (
 )
 
 // Digest returns two fingerprints of st, each the first 32 hexadecimal
-// characters of a SHA-256: model covers the weights, state covers the weights
-// and every other row. Two accounts that saw the same mail in the same order
+// characters of a SHA-256: model covers the weights, or a kernel learner's supports
+// with their coefficients, state covers that and every other row. Two accounts that saw the same mail in the same order
 // have the same digests, on any machine and at any time: moments, and the
 // fields tagged digest:"-", are left out.
 func Digest(st *State) (model, state string) {
 	h := sha256.New()
 	digestWeights(h, st.Weights)
+	digestSupports(h, st)
 	sum := h.Sum(nil)
 	model = hex.EncodeToString(sum)[:32]
 
@@ -69,6 +70,24 @@ func digestWeights(h hash.Hash, w *model.Weights) {
 		buf = binary.BigEndian.AppendUint64(buf, math.Float64bits(f.Value))
 	}
 	h.Write(buf)
+}
+
+// digestSupports adds what stands in the place of weights for a kernel learner; for
+// any other it adds nothing.
+func digestSupports(h hash.Hash, st *State) {
+	if st.Supports.Len() == 0 {
+		return
+	}
+	var row bytes.Buffer
+	tally, err := rowEncoding.Marshal(st.Account.Kernel)
+	must(err)
+	h.Write(tally)
+	for _, key := range st.Supports.Keys() {
+		row.Reset()
+		must(st.Supports.encodeForDigest(&row, key))
+		h.Write([]byte(key))
+		h.Write(row.Bytes())
+	}
 }
 
 // blanker returns a function that zeroes, in a struct of type V, every Moment

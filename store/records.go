@@ -138,6 +138,8 @@ type Account struct {
 	EarlyNext uint64 `cbor:"60,keyasint,omitempty"`
 	// EarlyExpired counts feedback that waited in vain.
 	EarlyExpired uint64 `cbor:"61,keyasint,omitempty"`
+	// Kernel is what a kernel learner keeps beside State.Supports.
+	Kernel model.KernelTally `cbor:"70,keyasint,omitzero"`
 
 	// Options are the filter's options, encoded by it; empty before the first
 	// event.

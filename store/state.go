@@ -27,6 +27,7 @@ type State struct {
 	Labelled *Table[Scored]      // ring of scores with labels, by slot, 4 bytes big endian
 	Recent   *Table[Scored]      // ring of all scores, by slot, 4 bytes big endian
 	Early    *Table[Early]       // feedback that waits for its message, by number, 8 bytes big endian
+	Supports *Table[Support]     // of a kernel learner, by SupportKey; then there are no Weights
 
 	// touched are the weights changed since the last commit, unsorted and with
 	// repetitions: a list sorted once per commit is far cheaper than a set.
@@ -66,6 +67,7 @@ func NewState() *State {
 		Labelled: newTable[Scored](),
 		Recent:   newTable[Scored](),
 		Early:    newTable[Early](),
+		Supports: newTable[Support](),
 		at:       position{journal: 1, lesson: 1},
 	}
 	s.Places.share = shareFlags()
@@ -114,6 +116,7 @@ const (
 	weights     tableID = 2 // values of weights
 	weightsGone tableID = 3 // weights deleted
 	messages    tableID = 7
+	supports    tableID = 20
 )
 
 // tables is the register: a table of State is stored, loaded, digested and
@@ -131,6 +134,7 @@ func (s *State) tables() []table {
 		{12, "labelled", s.Labelled},
 		{13, "recent", s.Recent},
 		{14, "early", s.Early},
+		{supports, "supports", s.Supports},
 	}
 }
 

@@ -17,6 +17,10 @@ import (
 func randomize(r *rand.Rand, p any) { randomizeValue(r, reflect.ValueOf(p).Elem()) }
 
 func randomizeValue(r *rand.Rand, v reflect.Value) {
+	if p, ok := v.Addr().Interface().(*PackedVector); ok {
+		*p = PackVector(drawVector(r))
+		return
+	}
 	switch v.Kind() {
 	case reflect.Bool:
 		v.SetBool(r.IntN(2) == 0)
@@ -44,6 +48,19 @@ func randomizeValue(r *rand.Rand, v reflect.Value) {
 	default:
 		panic(fmt.Sprintf("no random value of kind %v", v.Kind()))
 	}
+}
+
+// drawVector draws one to eight features of three values.
+func drawVector(r *rand.Rand) (x model.Vector) {
+	at := map[model.Index]bool{}
+	for range 1 + r.IntN(8) {
+		if i := model.Index(2 + r.Uint64N(1<<40)); !at[i] {
+			at[i] = true
+			x = append(x, model.Feature{Index: i, Value: []float64{0.5, -3, 1e-9}[r.IntN(3)]})
+		}
+	}
+	x.Sort()
+	return x
 }
 
 // handle is a Table without its type, for tests that treat all tables alike.
@@ -89,6 +106,8 @@ func handles(st *State) (all []handle) {
 			all = append(all, handleOf[LedgerEntry](t))
 		case *Table[Refusal]:
 			all = append(all, handleOf[Refusal](t))
+		case *Table[Support]:
+			all = append(all, handleOf[Support](t))
 		case *Table[Scored]:
 			all = append(all, handleOf[Scored](t))
 		case *Table[Early]:

@@ -175,6 +175,12 @@ func verifyAccount(account *bolt.Bucket) (r AccountReport, problems []error) {
 	if err != nil {
 		return r, append(problems, err)
 	}
+	for _, key := range st.Supports.Keys() {
+		row, _ := st.Supports.Get(key)
+		if _, err := row.Vector.Unpack(); err != nil {
+			note(fmt.Errorf("support at %x is malformed: %w", key, err))
+		}
+	}
 	r.ModelDigest, r.StateDigest = Digest(st)
 	again := NewState()
 	_, err = encodeSnapshot(st, func(record []byte) error { return again.apply(record, tally{}) })

@@ -39,20 +39,36 @@ func BenchmarkKernelsOnMail(b *testing.B) {
 	poly := func(d int, normalised bool) model.Kernel {
 		return model.Kernel{Kind: model.KernelPolynomial, Degree: d, Normalised: normalised}
 	}
-	for _, c := range []struct {
+	normalised, gaussian := poly(2, true), model.Kernel{Kind: model.KernelGaussian, Gamma: 1}
+	type test struct {
 		name string
 		spec model.KernelSpec
-	}{
+	}
+	tests := []test{
 		{"perceptron degree 1", model.KernelSpec{Spec: perceptron, Kernel: poly(1, false)}},
 		{"perceptron degree 2", model.KernelSpec{Spec: perceptron, Kernel: poly(2, false)}},
+		{"perceptron degree 2 normalised", model.KernelSpec{Spec: perceptron, Kernel: normalised}},
 		{"PA-II degree 1", model.KernelSpec{Spec: pa, Kernel: poly(1, false)}},
 		{"PA-II degree 2", model.KernelSpec{Spec: pa, Kernel: poly(2, false)}},
 		{"PA-II degree 3", model.KernelSpec{Spec: pa, Kernel: poly(3, false)}},
-		{"PA-II degree 2 normalised", model.KernelSpec{Spec: pa, Kernel: poly(2, true)}},
-		{"PA-II Gaussian 1", model.KernelSpec{Spec: pa, Kernel: model.Kernel{Kind: model.KernelGaussian, Gamma: 1}}},
-		{"PA-II degree 2, 1000 oldest", model.KernelSpec{Spec: pa, Kernel: poly(2, false), Budget: 1000, Forget: model.ForgetOldest}},
-		{"PA-II degree 2, 1000 weakest", model.KernelSpec{Spec: pa, Kernel: poly(2, false), Budget: 1000, Forget: model.ForgetWeakest}},
-	} {
+		{"PA-II degree 2 normalised", model.KernelSpec{Spec: pa, Kernel: normalised}},
+		{"PA-II Gaussian 1", model.KernelSpec{Spec: pa, Kernel: gaussian}},
+	}
+	for _, budget := range []int{500, 2000, 5000} {
+		for _, forget := range model.Forgettings() {
+			tests = append(tests, test{
+				fmt.Sprintf("budget %d perceptron degree 2 normalised %s", budget, forget),
+				model.KernelSpec{Spec: perceptron, Kernel: normalised, Budget: budget, Forget: forget},
+			})
+			if forget != model.ForgetShrink {
+				tests = append(tests, test{
+					fmt.Sprintf("budget %d PA-II degree 2 normalised %s", budget, forget),
+					model.KernelSpec{Spec: pa, Kernel: normalised, Budget: budget, Forget: forget},
+				})
+			}
+		}
+	}
+	for _, c := range tests {
 		b.Run(c.name, func(b *testing.B) {
 			for b.Loop() {
 				l, err := model.NewKernel(c.spec)
