@@ -1,0 +1,71 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	kafkago "github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/sasl"
+)
+
+// Client is our way to one cluster. It is safe for concurrent use; connections
+// are opened when they are needed and shared.
+type Client struct {
+	o         Options
+	log       *slog.Logger
+	transport *kafkago.Transport
+	client    *kafkago.Client
+	mechanism sasl.Mechanism // nil: none
+	closed    atomic.Bool
+	refresh   sync.Mutex // held while what we know of the cluster is thrown away
+	refreshed int64      // when that was last done, Unix milliseconds
+}
+
+// New checks the options and returns a Client. It connects to nothing yet.
+func New(o Options) (*Client, error) {
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, fmt.Errorf("kafka: %w", err)
+	}
+	c := &Client{o: o, log: o.Logger}
+	if o.SASL.Mechanism != NoSASL {
+		c.mechanism = login{o.SASL}
+	}
+	c.transport = &kafkago.Transport{
+		// TLS is done in dial, for kafka-go's two kinds of connections alike.
+		Dial:           newDialer(o).dial,
+		DialTimeout:    o.RequestTimeout,
+		MetadataTTL:    o.MetadataAge,
+		MetadataTopics: o.Topics.All(),
+		ClientID:       o.ClientID,
+		SASL:           c.mechanism,
+	}
+	c.client = &kafkago.Client{
+		Addr:      kafkago.TCP(o.Brokers...),
+		Transport: c.transport,
+	}
+	return c, nil
+}
+
+// Options returns what the Client works with, defaults filled in.
+func (c *Client) Options() Options { return c.o }
+
+// Close closes the connections. Calls under way end with an error at the latest
+// when their deadline comes; later ones fail with ErrClosed.
+func (c *Client) Close() error {
+	c.closed.Store(true)
+	c.transport.CloseIdleConnections()
+	return nil
+}
+
+// bounded gives one request its deadline.
+func (c *Client) bounded(ctx context.Context) (context.Context, context.CancelFunc, error) {
+	if c.closed.Load() {
+		return nil, nil, ErrClosed
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.o.RequestTimeout)
+	return ctx, cancel, nil
+}

@@ -1,0 +1,85 @@
+package kafka
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Headers of CloudEvents 1.0 in the binary mode of its Kafka binding
+// (cloudevents/spec, kafka-protocol-binding, section 3.2).
+const (
+	headerID          = "ce_id"
+	headerSource      = "ce_source"
+	headerSpecVersion = "ce_specversion"
+	headerType        = "ce_type"
+	headerTime        = "ce_time"
+	headerContentType = "content-type"
+)
+
+// What ce_type can be.
+const (
+	TypeMessage  = "io.hinged.message.received.v1" // a raw message (RFC 5322)
+	TypeFeedback = "io.hinged.feedback.v1"
+	TypeUndo     = "io.hinged.undo.v1"
+	TypeForget   = "io.hinged.forget.v1"
+	TypeRules    = "io.hinged.rules.v1"
+	TypeDecided  = "io.hinged.message.decided.v1"
+)
+
+// The content types of values.
+const (
+	contentMessage = "message/rfc822"
+	contentJSON    = "application/json"
+)
+
+// timeLayout is RFC 3339 in UTC to the millisecond, which is what a timestamp of
+// Kafka holds.
+const timeLayout = "2006-01-02T15:04:05.000Z"
+
+// envelope returns the headers of an event, always in the same order.
+func envelope(id, source, kind, content string, at time.Time) []Header {
+	return []Header{
+		{headerSpecVersion, []byte("1.0")},
+		{headerID, []byte(id)},
+		{headerSource, []byte(source)},
+		{headerType, []byte(kind)},
+		{headerTime, []byte(at.UTC().Format(timeLayout))},
+		{headerContentType, []byte(content)},
+	}
+}
+
+// kind returns the ce_type of a record, TypeMessage where there are no headers
+// of CloudEvents at all.
+func kind(r Record) (string, *Refusal) {
+	values := map[string]string{}
+	for _, h := range r.Headers {
+		if !strings.HasPrefix(h.Key, "ce_") {
+			continue
+		}
+		v := string(h.Value)
+		if old, ok := values[h.Key]; ok && old != v {
+			return "", refuse(BadHeaders, "header %s is there twice, with different values", clean(h.Key))
+		}
+		values[h.Key] = v
+	}
+	if len(values) == 0 {
+		return TypeMessage, nil
+	}
+	if v, ok := values[headerSpecVersion]; ok && v != "1.0" {
+		return "", refuse(BadHeaders, "ce_specversion is %q; 1.0 is read", clean(v))
+	}
+	t, ok := values[headerType]
+	if !ok {
+		return "", refuse(UnknownType, "there are headers of CloudEvents, but no ce_type")
+	}
+	return t, nil
+}
+
+// source is the ce_source of what we make of a topic, a URI reference.
+func source(topic string) string { return "hinged:" + topic }
+
+// identity names a record of the input for good.
+func identity(topic string, partition int32, offset int64) string {
+	return fmt.Sprintf("%s/%d/%d", topic, partition, offset)
+}

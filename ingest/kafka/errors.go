@@ -1,0 +1,87 @@
+package kafka
+
+import (
+	"errors"
+	"fmt"
+)
+
+// What can be wrong with a position.
+var (
+	// ErrBelowStart: the records from the position on are no longer in the log.
+	ErrBelowStart = errors.New("position below the start of the log")
+	// ErrAboveEnd: the log ends before the position. It lost records, or the topic
+	// was made anew.
+	ErrAboveEnd = errors.New("position above the end of the log")
+)
+
+// What can be wrong with the topics.
+var (
+	// ErrNoTopic: a topic that we need is not there.
+	ErrNoTopic = errors.New("topic is missing")
+	// ErrUnfit: a topic is there and not as we need it.
+	ErrUnfit = errors.New("topic is not as it must be")
+)
+
+// What can be wrong with a record.
+var (
+	// ErrTooLarge: the broker takes no record of that size.
+	ErrTooLarge = errors.New("record is larger than the broker takes")
+	// ErrCorrupt: what the broker sent cannot be read. The same bytes will come
+	// again.
+	ErrCorrupt = errors.New("record batch is damaged")
+)
+
+// What can be wrong with the connection.
+var (
+	// ErrClosed: the Client was closed.
+	ErrClosed = errors.New("kafka client is closed")
+	// ErrNoPassword: SASL.Password gave none.
+	ErrNoPassword = errors.New("the password could not be had")
+	// ErrOldBroker: the broker speaks only versions of the protocol from before
+	// Kafka 0.11, without headers.
+	ErrOldBroker = errors.New("the broker is too old")
+)
+
+// OffsetError says that a partition cannot be read from a position. It is
+// ErrBelowStart or ErrAboveEnd.
+type OffsetError struct {
+	Topic     string
+	Partition int32
+	Position  int64
+	First     int64 // the first offset in the log
+	End       int64 // the offset that the next record will get
+}
+
+func (e *OffsetError) Error() string {
+	return fmt.Sprintf("%v: topic %s, partition %d: the position is %d, the log holds %d up to, not including, %d",
+		e.Unwrap(), e.Topic, e.Partition, e.Position, e.First, e.End)
+}
+
+// Unwrap tells on which side the position is.
+func (e *OffsetError) Unwrap() error {
+	if e.Position < e.First {
+		return ErrBelowStart
+	}
+	return ErrAboveEnd
+}
+
+// ProduceError says which records of one call of Produce were not acknowledged.
+// Those may or may not have been written.
+type ProduceError struct {
+	// Failed are their places in the slice given, ascending.
+	Failed []int
+	// TooLarge are those of them that the broker will never take, ascending.
+	TooLarge []int
+	// Err is the first error that was not about a record being too large, or
+	// ErrTooLarge when there was no other.
+	Err error
+}
+
+func (e *ProduceError) Error() string {
+	if len(e.TooLarge) > 0 && !errors.Is(e.Err, ErrTooLarge) {
+		return fmt.Sprintf("%d records not acknowledged, %d of them too large: %v", len(e.Failed), len(e.TooLarge), e.Err)
+	}
+	return fmt.Sprintf("%d records not acknowledged: %v", len(e.Failed), e.Err)
+}
+
+func (e *ProduceError) Unwrap() error { return e.Err }

@@ -1,0 +1,125 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	kafkago "github.com/segmentio/kafka-go"
+)
+
+// Generation is what the group gave us: partitions of the input topic that are
+// ours until the generation ends.
+type Generation struct {
+	ID         int32   // rises with every change in the group
+	Partitions []int32 // ascending; may be empty
+	member     string
+}
+
+// Member takes part in the consumer group.
+type Member struct {
+	// Generation is called for each generation, one at a time, and owns its
+	// partitions until its ctx is done; then it must return within a second, or the
+	// group may go on without us. Returning earlier leaves the partitions idle until
+	// the generation ends.
+	Generation func(ctx context.Context, g Generation)
+	// Problem is told why there is no generation just now, and nil once there is one
+	// again. May be nil.
+	Problem func(err error)
+}
+
+// leaveGrace is how long a member that leaves lets a request under way finish
+// before it breaks the connection: joining can take the whole rebalance timeout.
+const leaveGrace = 300 * time.Millisecond
+
+// Run takes part in the group Options.Group until ctx is done, and joins again
+// as often as it must. Then the generation's ctx is done too, and the group is
+// told that we leave, so that others take over at once. It returns nil when ctx
+// ended it.
+//
+// The order at the end of a generation: its ctx is done; m.Generation returns;
+// only then does this member join again, so no two calls of m.Generation
+// overlap. Another process may have our partitions already by then, if we were
+// silent for longer than Options.SessionTimeout.
+func (c *Client) Run(ctx context.Context, m Member) error {
+	if c.closed.Load() {
+		return ErrClosed
+	}
+	problem := m.Problem
+	if problem == nil {
+		problem = func(error) {}
+	}
+	d := newDialer(c.o)
+	group, err := kafkago.NewConsumerGroup(kafkago.ConsumerGroupConfig{
+		ID:      c.o.Group,
+		Brokers: c.o.Brokers,
+		Topics:  []string{c.o.Topics.Input},
+		Dialer: &kafkago.Dialer{
+			ClientID:      c.o.ClientID,
+			Timeout:       c.o.RequestTimeout,
+			DialFunc:      d.dial,
+			SASLMechanism: c.mechanism,
+		},
+		GroupBalancers:         []kafkago.GroupBalancer{kafkago.RangeGroupBalancer{}},
+		HeartbeatInterval:      c.o.HeartbeatInterval,
+		SessionTimeout:         c.o.SessionTimeout,
+		RebalanceTimeout:       c.o.RebalanceTimeout,
+		JoinGroupBackoff:       c.o.JoinBackoff,
+		WatchPartitionChanges:  true,
+		PartitionWatchInterval: c.o.MetadataAge,
+		Timeout:                c.o.RequestTimeout,
+	})
+	if err != nil {
+		return fmt.Errorf("join group %s: %w", c.o.Group, err)
+	}
+	// Close waits for our functions and then leaves the group, which needs a
+	// connection; one that waits for others to join is broken before.
+	var leaving sync.WaitGroup
+	closed := make(chan struct{})
+	leaving.Go(func() {
+		<-ctx.Done()
+		leaving.Go(func() {
+			_ = group.Close() // it returns nothing else
+			close(closed)
+		})
+		select {
+		case <-closed:
+		case <-time.After(leaveGrace):
+			d.closeAll()
+		}
+	})
+	defer leaving.Wait()
+
+	for {
+		gen, err := group.Next(ctx)
+		switch {
+		case ctx.Err() != nil || errors.Is(err, kafkago.ErrGroupClosed):
+			return nil
+		case err != nil:
+			// kafka-go pauses for JoinBackoff by itself where that is called for.
+			problem(fmt.Errorf("join group %s: %w", c.o.Group, err))
+			continue
+		}
+		g := Generation{ID: gen.ID, member: gen.MemberID}
+		for _, a := range gen.Assignments[c.o.Topics.Input] {
+			g.Partitions = append(g.Partitions, int32(a.ID))
+		}
+		slices.Sort(g.Partitions)
+		problem(nil)
+		done := make(chan struct{})
+		gen.Start(func(over context.Context) {
+			defer close(done)
+			// The context of kafka-go has no cause and no values; ours has both.
+			genCtx, cancel := context.WithCancelCause(ctx)
+			defer cancel(nil)
+			stop := context.AfterFunc(over, func() { cancel(over.Err()) })
+			defer stop()
+			m.Generation(genCtx, g)
+			<-genCtx.Done() // returning would end the generation
+		})
+		<-done
+	}
+}

@@ -1,0 +1,221 @@
+package kafka
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"regexp"
+	"time"
+)
+
+// Mechanism is how to log in to a broker.
+type Mechanism string
+
+// The mechanisms.
+const (
+	NoSASL      Mechanism = ""              // not at all, the default
+	Plain       Mechanism = "plain"         // RFC 4616; the password goes over the wire, so use TLS
+	ScramSHA256 Mechanism = "scram-sha-256" // RFC 7677
+	ScramSHA512 Mechanism = "scram-sha-512" // RFC 5802 with SHA-512
+)
+
+// Compression is how record batches are compressed when produced. What is read
+// may be compressed in any way.
+type Compression string
+
+// The compressions.
+const (
+	None   Compression = "none"
+	Gzip   Compression = "gzip"
+	Snappy Compression = "snappy"
+	LZ4    Compression = "lz4"
+	Zstd   Compression = "zstd" // the default
+)
+
+// SASL says who we are. The zero value logs nobody in.
+type SASL struct {
+	Mechanism Mechanism
+	Username  string
+	// Password is asked at every connection, so that a changed file is found.
+	Password func(ctx context.Context) (string, error)
+}
+
+// Topics are the names of the topics that we use.
+type Topics struct {
+	Input       string // messages, feedback and the rest, keyed by account; required
+	Decisions   string // required
+	DeadLetters string // required
+	Snapshots   string // compacted, as many partitions as Input; required
+}
+
+// All returns the names that are set, in the order of the fields.
+func (t Topics) All() []string {
+	var all []string
+	for _, name := range []string{t.Input, t.Decisions, t.DeadLetters, t.Snapshots} {
+		if name != "" {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// Options configure a Client. The zero value of a field means its default.
+type Options struct {
+	Brokers  []string // host:port each, at least one
+	ClientID string   // "hinged"
+	Group    string   // the consumer group; "hinged"
+	Topics   Topics
+
+	TLS  *tls.Config // nil: in clear. ServerName is filled in
+	SASL SASL
+
+	Compression Compression // zstd
+
+	// MaxRecord is the largest value of a record that is handed on, in bytes after
+	// decompression; 16 MiB. Of a larger one only the size is told.
+	MaxRecord int
+	// FetchBytes is how much one request asks for, before decompression; 1 MiB. A
+	// broker sends at least one batch, however large.
+	FetchBytes int
+	// BatchBytes is how much goes into one produced batch, before compression;
+	// 900,000. A broker's own limit for a batch (message.max.bytes) is 1,048,588
+	// unless it was changed, and counts after compression.
+	BatchBytes int
+	// MaxWait is how long a broker may hold back the answer to a fetch when there is
+	// nothing new; 250 ms.
+	MaxWait time.Duration
+
+	// RequestTimeout bounds every request; 10 s. A broker that stands still is
+	// noticed after this.
+	RequestTimeout time.Duration
+	// MetadataAge is how old what we know of topics and leaders may become; 3 s. A
+	// new leader is found within it.
+	MetadataAge time.Duration
+
+	// SessionTimeout is after how long without a sign of life a member of the group
+	// loses its partitions; 10 s. Brokers allow 6 s to 30 min by default.
+	SessionTimeout time.Duration
+	// HeartbeatInterval is how often a sign of life is sent, and so how soon a
+	// member learns that it must give its partitions back; 1 s.
+	HeartbeatInterval time.Duration
+	// RebalanceTimeout is how long the group waits for its members when partitions
+	// are dealt out anew; 10 s.
+	RebalanceTimeout time.Duration
+	// JoinBackoff is the pause before joining again after an error; 500 ms.
+	JoinBackoff time.Duration
+
+	Logger *slog.Logger // nil discards
+	// Dial opens the TCP connection; a net.Dialer with a 5 second timeout.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+func orDefault[T comparable](v *T, def T) {
+	var zero T
+	if *v == zero {
+		*v = def
+	}
+}
+
+// withDefaults returns o with every default filled in.
+func (o Options) withDefaults() Options {
+	orDefault(&o.ClientID, "hinged")
+	orDefault(&o.Group, "hinged")
+	orDefault(&o.Compression, Zstd)
+	orDefault(&o.MaxRecord, 16<<20)
+	orDefault(&o.FetchBytes, 1<<20)
+	orDefault(&o.BatchBytes, 900_000)
+	orDefault(&o.MaxWait, 250*time.Millisecond)
+	orDefault(&o.RequestTimeout, 10*time.Second)
+	orDefault(&o.MetadataAge, 3*time.Second)
+	orDefault(&o.SessionTimeout, 10*time.Second)
+	orDefault(&o.HeartbeatInterval, time.Second)
+	orDefault(&o.RebalanceTimeout, 10*time.Second)
+	orDefault(&o.JoinBackoff, 500*time.Millisecond)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Dial == nil {
+		o.Dial = (&net.Dialer{Timeout: 5 * time.Second}).DialContext
+	}
+	return o
+}
+
+// topicName is what Kafka allows in the name of a topic.
+var topicName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
+
+// ValidTopic reports why name cannot be the name of a topic, or nil.
+func ValidTopic(name string) error {
+	if !topicName.MatchString(name) || name == "." || name == ".." {
+		return fmt.Errorf("topic %q: a name is 1 to 249 letters, digits, dots, underscores and hyphens", name)
+	}
+	return nil
+}
+
+// validate lists everything that is wrong with o, defaults filled in.
+func (o Options) validate() error {
+	var errs []error
+	if len(o.Brokers) == 0 {
+		errs = append(errs, errors.New("no broker is named"))
+	}
+	for _, b := range o.Brokers {
+		if host, port, err := net.SplitHostPort(b); err != nil || host == "" || port == "" {
+			errs = append(errs, fmt.Errorf("broker %q is not host:port", b))
+		}
+	}
+	seen := map[string]bool{}
+	for _, name := range []string{o.Topics.Input, o.Topics.Decisions, o.Topics.DeadLetters, o.Topics.Snapshots} {
+		if err := ValidTopic(name); err != nil {
+			errs = append(errs, err)
+		} else if seen[name] {
+			errs = append(errs, fmt.Errorf("topic %q is named for two purposes", name))
+		}
+		seen[name] = true
+	}
+	switch o.SASL.Mechanism {
+	case NoSASL:
+	case Plain, ScramSHA256, ScramSHA512:
+		if o.SASL.Username == "" || o.SASL.Password == nil {
+			errs = append(errs, fmt.Errorf("sasl %s needs a username and a password", o.SASL.Mechanism))
+		}
+	default:
+		errs = append(errs, fmt.Errorf("sasl mechanism %q is unknown; the mechanisms are plain, scram-sha-256 and scram-sha-512", o.SASL.Mechanism))
+	}
+	if _, ok := codecs[o.Compression]; !ok {
+		errs = append(errs, fmt.Errorf("compression %q is unknown; it can be none, gzip, snappy, lz4 or zstd", o.Compression))
+	}
+	for _, n := range []struct {
+		name string
+		n    int
+	}{{"largest record", o.MaxRecord}, {"fetch size", o.FetchBytes}, {"batch size", o.BatchBytes}} {
+		if n.n < 1024 || n.n > 1<<30 {
+			errs = append(errs, fmt.Errorf("%s is %d bytes; it must be 1024 to %d", n.name, n.n, 1<<30))
+		}
+	}
+	for _, d := range []struct {
+		name string
+		d    time.Duration
+	}{
+		{"fetch wait", o.MaxWait}, {"request timeout", o.RequestTimeout}, {"metadata age", o.MetadataAge},
+		{"session timeout", o.SessionTimeout}, {"heartbeat interval", o.HeartbeatInterval},
+		{"rebalance timeout", o.RebalanceTimeout}, {"join backoff", o.JoinBackoff},
+	} {
+		if d.d < time.Millisecond {
+			errs = append(errs, fmt.Errorf("%s is %v; it must be at least 1ms", d.name, d.d))
+		}
+	}
+	if o.MaxWait > 300*time.Millisecond {
+		// A reader that is told to stop waits for the answer under way: with more
+		// than this a member can miss a rebalance and be thrown out of the group.
+		errs = append(errs, fmt.Errorf("fetch wait is %v; it must be at most 300ms", o.MaxWait))
+	}
+	if o.RequestTimeout < 2*o.MaxWait {
+		errs = append(errs, fmt.Errorf("request timeout %v is below twice the fetch wait %v", o.RequestTimeout, o.MaxWait))
+	}
+	if o.HeartbeatInterval > o.SessionTimeout/3 {
+		errs = append(errs, fmt.Errorf("heartbeat interval %v is above a third of the session timeout %v", o.HeartbeatInterval, o.SessionTimeout))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,110 @@
+package kafka
+
+import (
+	"fmt"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Event is what a record of the input topic says. The concrete types are
+// Message, Feedback, Undo, Forget and Rules.
+type Event interface {
+	// Type is the ce_type.
+	Type() string
+	// encode returns the value of the record and its content type.
+	encode() (value []byte, content string)
+}
+
+// AccountPrefix stands before the key of a record to make the name of its
+// account, so that no record can ever touch an account of another source.
+const AccountPrefix = "kafka:"
+
+// maxKey is the longest key, in bytes.
+const maxKey = 200
+
+// Account returns the name of the account to which a key belongs.
+func Account(key []byte) string { return AccountPrefix + string(key) }
+
+// ValidKey reports why key cannot belong to an account, or nil: it must be UTF-8
+// of 1 to 200 bytes without control characters.
+func ValidKey(key []byte) error {
+	switch {
+	case len(key) == 0:
+		return fmt.Errorf("it is empty")
+	case len(key) > maxKey:
+		return fmt.Errorf("it has %d bytes; at most %d are allowed", len(key), maxKey)
+	case !utf8.Valid(key):
+		return fmt.Errorf("it is not UTF-8")
+	}
+	for _, r := range string(key) {
+		if unicode.IsControl(r) {
+			return fmt.Errorf("it holds a control character, %U", r)
+		}
+	}
+	return nil
+}
+
+// Parse says what a record of the input topic means. partitions is how many that
+// topic has; 0 leaves out the check that the key belongs where it was found. A
+// record that means nothing gives a *Refusal, never another error. The event
+// shares memory with r.
+func Parse(r Record, partitions int32) (Event, error) {
+	e, refusal := parse(r, partitions)
+	if refusal != nil {
+		return nil, refusal
+	}
+	return e, nil
+}
+
+func parse(r Record, partitions int32) (Event, *Refusal) {
+	if r.TooLarge > 0 {
+		return nil, refuse(TooLarge, "the record has %d bytes after decompression, or too many headers", r.TooLarge)
+	}
+	if len(r.Key) == 0 {
+		return nil, refuse(NoKey, "the key of a record is the name of its account")
+	}
+	if err := ValidKey(r.Key); err != nil {
+		return nil, refuse(BadKey, "the key is the name of the account; %v", err)
+	}
+	if partitions > 0 {
+		if p := Partition(r.Key, partitions); p != r.Partition {
+			return nil, refuse(WrongPartition, "murmur2 puts the key into partition %d of %d; the producer must use that partitioner", p, partitions)
+		}
+	}
+	kind, refusal := kind(r)
+	if refusal != nil {
+		return nil, refusal
+	}
+	if len(r.Value) == 0 {
+		return nil, refuse(Empty, "the record has no value")
+	}
+	switch kind {
+	case TypeMessage:
+		return Message{Raw: r.Value}, nil
+	case TypeFeedback:
+		return parseFeedback(r.Value)
+	case TypeUndo:
+		return parseUndo(r.Value)
+	case TypeForget:
+		return parseForget(r.Value)
+	case TypeRules:
+		return parseRules(r.Value)
+	default:
+		return nil, refuse(UnknownType, "ce_type %q is not known", clean(kind))
+	}
+}
+
+// Encode makes the record of the input topic that means e: key is the account's
+// name without AccountPrefix, id makes it unique for its source (CloudEvents,
+// section 3.1), at is its timestamp. Parse is the inverse.
+func Encode(e Event, key, id, source string, at time.Time) Record {
+	value, content := e.encode()
+	return Record{
+		Partition: ByKey,
+		Time:      at,
+		Key:       []byte(key),
+		Value:     value,
+		Headers:   envelope(id, source, e.Type(), content, at),
+	}
+}

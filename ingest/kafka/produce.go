@@ -1,0 +1,200 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	kafkago "github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
+	produceapi "github.com/segmentio/kafka-go/protocol/produce"
+	"golang.org/x/sync/errgroup"
+)
+
+// produceParallel is to how many partitions one call of Produce writes at once.
+const produceParallel = 8
+
+// Produce writes records to a topic, once, and waits until all replicas in sync
+// have them. Records of one partition keep their order; those of different
+// partitions have none. Each batch is compressed as Options say.
+//
+// The offsets are in the order of the records, -1 where a record was not
+// acknowledged; then the error is a *ProduceError, unless nothing was tried. A
+// record that was not acknowledged may still have been written: trying again can
+// write it twice. When one record is larger than the broker takes, the others of
+// its batch are written and only it fails, with ErrTooLarge. Safe for concurrent
+// use; the records are not changed.
+func (c *Client) Produce(ctx context.Context, topic string, records []Record) ([]int64, error) {
+	if len(records) == 0 {
+		return nil, nil
+	}
+	partitions, err := c.Partitions(ctx, topic)
+	if err != nil {
+		return nil, c.stale(fmt.Errorf("produce to topic %s: %w", topic, err))
+	}
+	of := make([][]int, partitions) // by partition, places in records
+	for i, r := range records {
+		p := r.Partition
+		if p == ByKey {
+			p = Partition(r.Key, partitions)
+		}
+		if p < 0 || p >= partitions {
+			return nil, fmt.Errorf("produce to topic %s: there is no partition %d of %d", topic, p, partitions)
+		}
+		of[p] = append(of[p], i)
+	}
+	p := &producing{c: c, topic: topic, records: records, offsets: make([]int64, len(records))}
+	for i := range p.offsets {
+		p.offsets[i] = -1
+	}
+	var group errgroup.Group
+	group.SetLimit(produceParallel)
+	for partition, places := range of {
+		if len(places) > 0 {
+			group.Go(func() error {
+				p.partition(ctx, int32(partition), places)
+				return nil
+			})
+		}
+	}
+	_ = group.Wait() // errors are collected by record
+	return p.result()
+}
+
+// producing is one call of Produce.
+type producing struct {
+	c       *Client
+	topic   string
+	records []Record
+	offsets []int64
+
+	mu       sync.Mutex
+	tooLarge []int
+	first    error // that is not ErrTooLarge
+}
+
+func (p *producing) fail(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.first == nil {
+		p.first = err
+	}
+}
+
+// partition writes the records at places, batch after batch. After an error the
+// rest is not tried: it would overtake what failed.
+func (p *producing) partition(ctx context.Context, partition int32, places []int) {
+	for len(places) > 0 {
+		n, size := 0, 0
+		for n < len(places) {
+			size += p.records[places[n]].size()
+			if n > 0 && size > p.c.o.BatchBytes {
+				break
+			}
+			n++
+		}
+		if !p.batch(ctx, partition, places[:n]) {
+			return
+		}
+		places = places[n:]
+	}
+}
+
+// batch writes one batch, and in halves what the broker finds too large until
+// only the record is left that is. It reports whether to go on.
+func (p *producing) batch(ctx context.Context, partition int32, places []int) bool {
+	base, err := p.send(ctx, partition, places)
+	switch {
+	case err == nil:
+		for i, at := range places {
+			p.offsets[at] = base + int64(i)
+		}
+		return true
+	case isCode(err, kafkago.MessageSizeTooLarge, kafkago.RecordListTooLarge):
+		if len(places) == 1 {
+			p.mu.Lock()
+			p.tooLarge = append(p.tooLarge, places[0])
+			p.mu.Unlock()
+			return true
+		}
+		half := len(places) / 2
+		return p.batch(ctx, partition, places[:half]) && p.batch(ctx, partition, places[half:])
+	default:
+		p.fail(p.c.stale(fmt.Errorf("produce to topic %s, partition %d: %w", p.topic, partition, err)))
+		return false
+	}
+}
+
+// send makes one request and returns the offset of the first record.
+func (p *producing) send(ctx context.Context, partition int32, places []int) (int64, error) {
+	ctx, cancel, err := p.c.bounded(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer cancel()
+	batch := make([]protocol.Record, len(places))
+	for i, at := range places {
+		r := p.records[at]
+		batch[i] = protocol.Record{Time: r.Time}
+		if r.Key != nil {
+			batch[i].Key = protocol.NewBytes(r.Key)
+		}
+		if r.Value != nil {
+			batch[i].Value = protocol.NewBytes(r.Value)
+		}
+		for _, h := range r.Headers {
+			batch[i].Headers = append(batch[i].Headers, protocol.Header(h))
+		}
+	}
+	// Not Client.Produce: it takes compression as attributes too, but tells a broker
+	// to give up after 500 ms where the context has no deadline of its own.
+	m, err := p.c.transport.RoundTrip(ctx, p.c.client.Addr, &produceapi.Request{
+		Acks:    int16(kafkago.RequireAll),
+		Timeout: int32(p.c.o.RequestTimeout.Milliseconds()),
+		Topics: []produceapi.RequestTopic{{
+			Topic: p.topic,
+			Partitions: []produceapi.RequestPartition{{
+				Partition: partition,
+				RecordSet: protocol.RecordSet{
+					Attributes: protocol.Attributes(codecs[p.c.o.Compression]),
+					Records:    protocol.NewRecordReader(batch...),
+				},
+			}},
+		}},
+	})
+	if err != nil {
+		return 0, err
+	}
+	res := m.(*produceapi.Response)
+	if len(res.Topics) != 1 || len(res.Topics[0].Partitions) != 1 {
+		return 0, errors.New("the answer does not name the partition")
+	}
+	answer := res.Topics[0].Partitions[0]
+	if answer.ErrorCode != 0 {
+		if answer.ErrorMessage != "" {
+			return 0, fmt.Errorf("%w (%s)", kafkago.Error(answer.ErrorCode), clean(answer.ErrorMessage))
+		}
+		return 0, kafkago.Error(answer.ErrorCode)
+	}
+	return answer.BaseOffset, nil
+}
+
+// result says what became of the records.
+func (p *producing) result() ([]int64, error) {
+	e := &ProduceError{TooLarge: p.tooLarge, Err: p.first}
+	slices.Sort(e.TooLarge)
+	for i, offset := range p.offsets {
+		if offset < 0 {
+			e.Failed = append(e.Failed, i)
+		}
+	}
+	if len(e.Failed) == 0 {
+		return p.offsets, nil
+	}
+	if e.Err == nil {
+		e.Err = fmt.Errorf("produce to topic %s: %w", p.topic, ErrTooLarge)
+	}
+	return p.offsets, e
+}

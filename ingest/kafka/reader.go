@@ -1,0 +1,212 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+
+	kafkago "github.com/segmentio/kafka-go"
+)
+
+// Batch is what one call of PartitionReader.Next found.
+type Batch struct {
+	// Records ascend by offset. Offsets may be missing between them: compaction and
+	// transactions leave gaps. They are owned by the receiver.
+	Records []Record
+	// Next is the offset at which reading goes on, behind all that was passed over.
+	Next int64
+	// Markers counts the control markers of transactions that were passed over.
+	Markers int
+	// Aborted counts the records of aborted transactions that were passed over.
+	Aborted int
+	// First and End are what the log held at the last answer: First up to, not
+	// including, End, which is the last stable offset. First is -1 where the broker
+	// does not tell it.
+	First, End int64
+}
+
+// PartitionReader reads one partition from a position on. It has no goroutine
+// and keeps no connection of its own; it is not safe for concurrent use.
+type PartitionReader struct {
+	c         *Client
+	topic     string
+	partition int32
+	position  int64 // of the next record that is not handed on
+	fetched   []byte
+	current   *batch // nil: the next one is in fetched
+	aborted   []abortedTransaction
+	lost      map[int64]bool // producers in the middle of an aborted transaction
+	first     int64
+	end       int64
+}
+
+// Read returns a reader of a partition that begins at an offset. It never moves
+// to another offset by itself: where the log does not hold the position, Next
+// returns an *OffsetError.
+func (c *Client) Read(topic string, partition int32, from int64) *PartitionReader {
+	return &PartitionReader{c: c, topic: topic, partition: partition, position: from, first: -1}
+}
+
+// Next returns the records that follow: at most most of them, and no more than
+// bytes of keys, values and headers, but always one where there is one. It asks
+// the broker once, if nothing is left from the last answer, and returns without
+// records when Options.MaxWait went by and nothing came. Batch.Next may have
+// moved on also then.
+//
+// After an error the position is unchanged, or after the last record that was
+// returned; the same call may be repeated if the error is Retryable. ErrCorrupt
+// means that what the broker sent cannot be read. Memory: one answer of the
+// broker as it was sent, and what is returned.
+func (r *PartitionReader) Next(ctx context.Context, most, bytes int) (Batch, error) {
+	if err := ctx.Err(); err != nil {
+		return Batch{}, err
+	}
+	if r.current == nil && len(r.fetched) == 0 {
+		if err := r.fetch(ctx); err != nil {
+			return Batch{}, fmt.Errorf("read topic %s, partition %d, from offset %d: %w", r.topic, r.partition, r.position, err)
+		}
+	}
+	out := Batch{}
+	err := r.take(ctx, most, int64(bytes), &out)
+	out.Next, out.First, out.End = r.position, r.first, r.end
+	if err != nil {
+		r.drop()
+		if len(out.Records) > 0 {
+			// The error comes again with the next call, before any record.
+			return out, nil
+		}
+		return Batch{}, fmt.Errorf("read topic %s, partition %d, at offset %d: %w", r.topic, r.partition, r.position, err)
+	}
+	return out, nil
+}
+
+// Position returns the offset at which reading goes on.
+func (r *PartitionReader) Position() int64 { return r.position }
+
+// Close lets go of what was read ahead.
+func (r *PartitionReader) Close() { r.drop() }
+
+// drop forgets what was read ahead; it will be asked for again.
+func (r *PartitionReader) drop() {
+	r.closeBatch()
+	r.fetched, r.aborted, r.lost = nil, nil, nil
+}
+
+func (r *PartitionReader) closeBatch() {
+	if r.current != nil {
+		r.current.close()
+		r.current = nil
+	}
+}
+
+// fetch asks the broker once.
+func (r *PartitionReader) fetch(ctx context.Context) error {
+	res, err := r.c.fetch(ctx, r.topic, r.partition, r.position)
+	if isCode(err, kafkago.OffsetOutOfRange) {
+		return r.misplaced(ctx, err)
+	}
+	if err != nil {
+		return r.c.stale(err)
+	}
+	r.fetched, r.aborted, r.lost = res.recordSets, res.aborted, map[int64]bool{}
+	r.first, r.end = res.start, res.stable
+	if r.end < 0 { // a broker without transactions
+		r.end = res.end
+	}
+	if len(r.fetched) > 0 {
+		if _, _, ok, err := cutBatch(r.fetched); err == nil && !ok {
+			// A broker sends the first batch whole, whatever was asked for (KIP-74).
+			r.fetched = nil
+			return fmt.Errorf("%w: the answer ends within its first batch", ErrCorrupt)
+		}
+	}
+	return nil
+}
+
+// misplaced says on which side of the log the position is.
+func (r *PartitionReader) misplaced(ctx context.Context, cause error) error {
+	marks, err := r.c.watermarks(ctx, r.topic, []int32{r.partition})
+	if err != nil {
+		return err
+	}
+	if w := marks[0]; r.position < w.First || r.position > w.End {
+		return &OffsetError{Topic: r.topic, Partition: r.partition, Position: r.position, First: w.First, End: w.End}
+	}
+	// The log changed between the two answers. Asking again tells.
+	return fmt.Errorf("the log was just being cut: %v", cause) //nolint:errorlint // not to be taken for the code, which is final
+}
+
+// take hands on records of what was fetched.
+func (r *PartitionReader) take(ctx context.Context, most int, bytes int64, out *Batch) error {
+	for {
+		if r.current == nil {
+			if more, err := r.open(out); err != nil || !more {
+				return err
+			}
+			continue // what was opened may have been passed over
+		}
+		b := r.current
+		if b.left == 0 {
+			r.position = max(r.position, b.last+1)
+			r.closeBatch()
+			continue
+		}
+		n, err := b.length()
+		if err != nil {
+			return err
+		}
+		if len(out.Records) > 0 && (len(out.Records) >= most || min(n, int64(r.c.o.MaxRecord)) > bytes) {
+			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return err // passing over gigabytes takes its time
+		}
+		rec, err := b.next(int64(r.c.o.MaxRecord))
+		if err != nil {
+			return err
+		}
+		if rec.Offset < r.position {
+			continue // a broker sends whole batches
+		}
+		rec.Partition = r.partition
+		r.position = rec.Offset + 1
+		bytes -= int64(rec.size())
+		out.Records = append(out.Records, rec)
+	}
+}
+
+// open opens the next batch of what was fetched, or passes over it.
+func (r *PartitionReader) open(out *Batch) (more bool, err error) {
+	whole, rest, ok, err := cutBatch(r.fetched)
+	if err != nil {
+		return false, err
+	}
+	if !ok { // cut off by the broker, or nothing at all
+		r.fetched = nil
+		return false, nil
+	}
+	b, err := openBatch(whole)
+	if err != nil {
+		return false, err
+	}
+	r.fetched = rest
+	for len(r.aborted) > 0 && r.aborted[0].first <= b.last {
+		r.lost[r.aborted[0].producer] = true
+		r.aborted = r.aborted[1:]
+	}
+	switch {
+	case b.last < r.position:
+	case b.control():
+		// Whether it commits or aborts, it ends what this producer had begun.
+		delete(r.lost, b.producer)
+		out.Markers += int(b.left)
+		r.position = b.last + 1
+	case b.transactional() && r.lost[b.producer]:
+		out.Aborted += int(b.left)
+		r.position = b.last + 1
+	default:
+		r.current = b
+		return true, nil
+	}
+	b.close()
+	return true, nil
+}

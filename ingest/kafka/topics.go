@@ -1,0 +1,191 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	kafkago "github.com/segmentio/kafka-go"
+)
+
+// Wanted says what EnsureTopics makes of topics that are missing.
+type Wanted struct {
+	// Create lets it create them. Otherwise a missing one is an error that says what
+	// to type.
+	Create bool
+	// Partitions of an input topic that is missing; 8. The other topics get as many
+	// as the input topic has.
+	Partitions int32
+	// Replication is how many brokers keep a copy; 0 leaves it to the cluster
+	// (default.replication.factor).
+	Replication int16
+}
+
+// role is what one of the topics is for.
+type role struct {
+	name    string
+	what    string
+	configs []kafkago.ConfigEntry
+}
+
+func (c *Client) roles() []role {
+	t := c.o.Topics
+	return []role{
+		// Nothing of the input may go before it is in a snapshot, so how long it is
+		// kept is the owner's decision: docs/kafka.md.
+		{name: t.Input, what: "input"},
+		{name: t.Decisions, what: "decisions"},
+		{name: t.DeadLetters, what: "dead letters"},
+		{name: t.Snapshots, what: "snapshots", configs: []kafkago.ConfigEntry{
+			{ConfigName: "cleanup.policy", ConfigValue: "compact"},
+		}},
+	}
+}
+
+// EnsureTopics sees to it that the four topics are there and fit together, and
+// returns the names of those that it created and the number of partitions of the
+// input topic. The snapshots topic must have as many partitions as the input
+// topic and be compacted, the input topic must not be compacted. What is wrong is
+// ErrNoTopic or ErrUnfit, all of it at once, and says what to do.
+func (c *Client) EnsureTopics(ctx context.Context, w Wanted) (created []string, partitions int32, err error) {
+	if w.Partitions <= 0 {
+		w.Partitions = 8
+	}
+	roles := c.roles()
+	have := make([]int32, len(roles))
+	var missing []int
+	for i, r := range roles {
+		n, err := c.Partitions(ctx, r.name)
+		switch {
+		case errors.Is(err, ErrNoTopic):
+			missing = append(missing, i)
+		case err != nil:
+			return nil, 0, err
+		}
+		have[i] = n
+	}
+	partitions = have[0]
+	if partitions == 0 {
+		partitions = w.Partitions
+	}
+	if len(missing) > 0 && !w.Create {
+		var errs []error
+		for _, i := range missing {
+			errs = append(errs, fmt.Errorf("%w: the %s topic %s; create it with: %s", ErrNoTopic, roles[i].what, roles[i].name,
+				createCommand(roles[i], partitions, w.Replication)))
+		}
+		return nil, 0, errors.Join(errs...)
+	}
+	for _, i := range missing {
+		if err := c.create(ctx, roles[i], partitions, w.Replication); err != nil {
+			return created, 0, err
+		}
+		created = append(created, roles[i].name)
+		have[i] = partitions
+	}
+	return created, partitions, c.check(ctx, roles, have)
+}
+
+// createCommand is what someone would type to create a topic.
+func createCommand(r role, partitions int32, replication int16) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "kafka-topics.sh --bootstrap-server BROKER --create --topic %s --partitions %d", r.name, partitions)
+	if replication > 0 {
+		fmt.Fprintf(&b, " --replication-factor %d", replication)
+	}
+	for _, e := range r.configs {
+		fmt.Fprintf(&b, " --config %s=%s", e.ConfigName, e.ConfigValue)
+	}
+	return b.String()
+}
+
+func (c *Client) create(ctx context.Context, r role, partitions int32, replication int16) error {
+	ctx, cancel, err := c.bounded(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	if replication <= 0 {
+		replication = -1 // the cluster's own default (KIP-464)
+	}
+	res, err := c.client.CreateTopics(ctx, &kafkago.CreateTopicsRequest{Topics: []kafkago.TopicConfig{{
+		Topic: r.name, NumPartitions: int(partitions), ReplicationFactor: int(replication), ConfigEntries: r.configs,
+	}}})
+	if err == nil {
+		err = res.Errors[r.name]
+	}
+	// Another process may have been faster.
+	if err != nil && !isCode(err, kafkago.TopicAlreadyExists) {
+		return fmt.Errorf("create the %s topic %s: %w", r.what, r.name, err)
+	}
+	return nil
+}
+
+// check compares the topics with what they must be.
+func (c *Client) check(ctx context.Context, roles []role, have []int32) error {
+	var errs []error
+	if have[3] != have[0] {
+		errs = append(errs, fmt.Errorf("%w: the snapshots topic %s has %s, the input topic %s has %s; they must have as many: create another topic for snapshots",
+			ErrUnfit, roles[3].name, plural(have[3]), roles[0].name, plural(have[0])))
+	}
+	policies, err := c.cleanup(ctx, roles[0].name, roles[3].name)
+	if err != nil {
+		// Rights to read the settings of a topic are often not given.
+		c.log.Warn("cannot tell whether topics are compacted", "error", err)
+		return errors.Join(errs...)
+	}
+	if p := policies[roles[3].name]; p != "compact" {
+		errs = append(errs, fmt.Errorf("%w: the snapshots topic %s has cleanup.policy=%s and would lose snapshots or grow without end; change it with: kafka-configs.sh --bootstrap-server BROKER --alter --topic %s --add-config cleanup.policy=compact",
+			ErrUnfit, roles[3].name, p, roles[3].name))
+	}
+	if p := policies[roles[0].name]; strings.Contains(p, "compact") {
+		errs = append(errs, fmt.Errorf("%w: the input topic %s has cleanup.policy=%s, which keeps only the last record of each account; change it with: kafka-configs.sh --bootstrap-server BROKER --alter --topic %s --add-config cleanup.policy=delete",
+			ErrUnfit, roles[0].name, p, roles[0].name))
+	}
+	return errors.Join(errs...)
+}
+
+func plural(n int32) string {
+	if n == 1 {
+		return "1 partition"
+	}
+	return strconv.Itoa(int(n)) + " partitions"
+}
+
+// cleanup returns the cleanup.policy of topics.
+func (c *Client) cleanup(ctx context.Context, topics ...string) (map[string]string, error) {
+	ctx, cancel, err := c.bounded(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer cancel()
+	req := &kafkago.DescribeConfigsRequest{}
+	for _, t := range topics {
+		req.Resources = append(req.Resources, kafkago.DescribeConfigRequestResource{
+			ResourceType: kafkago.ResourceTypeTopic, ResourceName: t, ConfigNames: []string{"cleanup.policy"},
+		})
+	}
+	res, err := c.client.DescribeConfigs(ctx, req)
+	if err != nil {
+		return nil, fmt.Errorf("settings of topics: %w", err)
+	}
+	out := map[string]string{}
+	for _, r := range res.Resources {
+		if r.Error != nil {
+			return nil, fmt.Errorf("settings of topic %s: %w", r.ResourceName, r.Error)
+		}
+		for _, e := range r.ConfigEntries {
+			if e.ConfigName == "cleanup.policy" {
+				out[r.ResourceName] = e.ConfigValue
+			}
+		}
+	}
+	for _, t := range topics {
+		if out[t] == "" {
+			return nil, fmt.Errorf("settings of topic %s: the broker does not tell its cleanup.policy", t)
+		}
+	}
+	return out, nil
+}
