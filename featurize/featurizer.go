@@ -22,6 +22,7 @@ type Featurizer struct {
 	folded    []byte  // unfolded header values
 	debris    []byte  // header lines that were no fields
 	fields    []field // of the message
+	vouchers  []voucher
 	body      bodyReader
 	words     wordReader
 	structure structure
@@ -98,7 +99,7 @@ func (f *Featurizer) end(m *Message) {
 
 func (f *Featurizer) reset() {
 	f.terms.reset(f.MaxFeatures, f.Names)
-	f.defects, f.folded, f.debris = f.defects[:0], f.folded[:0], f.debris[:0]
+	f.defects, f.folded, f.debris, f.vouchers = f.defects[:0], f.folded[:0], f.debris[:0], f.vouchers[:0]
 	f.structure = structure{}
 	f.body.reset(f.MaxText)
 	f.words.limit = math.MaxInt

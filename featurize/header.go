@@ -10,6 +10,7 @@ const (
 	maxAddresses  = 200 // of one field
 	maxReferences = 100 // the newest, and the first
 	maxSubject    = 1000
+	maxListID     = 80 // bytes
 )
 
 // readHeader fills m from the header and makes features of it.
@@ -68,7 +69,7 @@ func (f *Featurizer) readHeader(m *Message) {
 				}
 			}
 		case "list-id":
-			f.terms.add(Social, "list:", truncate(strings.ToLower(bracketed(fd.value)), 80))
+			f.terms.add(Social, "list:", truncate(strings.ToLower(bracketed(fd.value)), maxListID))
 		case "user-agent", "x-mailer":
 			f.words.text(f, truncate(f.headerText(fd.value), 100), &kindMailer)
 		case "received":
@@ -85,6 +86,7 @@ func (f *Featurizer) readHeader(m *Message) {
 	for _, a := range m.From {
 		m.Own = m.Own || f.owner[a]
 	}
+	m.Vouched = f.vouched(m.From)
 	f.readSubject(m)
 }
 
@@ -150,6 +152,7 @@ func (f *Featurizer) readAuthentication(value []byte) {
 	if !strings.EqualFold(server, f.AuthServID) {
 		return
 	}
+	f.readVouchers(results)
 	for _, result := range strings.Split(results, ";") {
 		result, _, _ = strings.Cut(strings.ToLower(strings.TrimSpace(result)), " ")
 		if method, verdict, ok := strings.Cut(result, "="); ok && len(result) < 40 && isASCII([]byte(result)) {

@@ -17,6 +17,9 @@ type Message struct {
 	Subject    string    // decoded, on one line
 	Date       time.Time // of the Date field; zero when absent or unreadable
 	Own        bool      // From names an address of the owner
+	// Vouched: the server that Options.AuthServID names found that the message comes
+	// from the domain of the one address in From.
+	Vouched bool
 	// Defects says in fixed words what was wrong, sorted, without duplicates
 	// and without text of the message.
 	Defects []string

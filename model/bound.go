@@ -67,6 +67,13 @@ import (
 // add 2X·D + D² to its square at most. A step on x = 0 is none; there ℓ(u) = 1 and
 // g_t = 2C_t, so that nothing is claimed of it.
 //
+// # Rules
+//
+// A learner that is kept to rules is projected, after a step, onto the convex set
+// of the weights that obey them. For passive-aggressive the theorem holds as it
+// stands for every u in that set: the projection takes w no further from such a u.
+// For the others a projection is a displacement like any other, and u may be any.
+//
 // # Rounding
 //
 // The theorems are about real numbers, the learner's are rounded. Let ε = 2⁻⁵³, n
@@ -102,6 +109,7 @@ type Ceiling struct {
 	Loss      float64 // Σ v_t·ℓ_t(u)^p for the u of Bound
 	Displaced float64 // D
 	Passes    int     // over the lessons, to find u
+	Rules     int     // that every u tried obeys, as the learner did; 0: any u was allowed
 }
 
 const (
@@ -123,6 +131,24 @@ type allowance struct {
 	extra     float64 // what the steps of PA may fall short of their optimum, in all
 	radius    float64 // R
 	grow      float64 // factor for sums over lessons and coordinates
+}
+
+// obedientNorm is W for passive-aggressive with rules, by the theorem with the
+// shortest u that obeys them, since u = 0 does not.
+func (h *Hindsight) obedientNorm() float64 {
+	u := make([]float64, len(h.sum))
+	h.obey(u)
+	square, radius := 0.0, 0.0
+	for _, i := range h.places {
+		square += float64(u[i] * u[i])
+	}
+	for i := range h.rows {
+		radius = max(radius, math.Sqrt(h.rows[i].norm))
+	}
+	size := math.Sqrt(square)
+	loss := 1 + float64(size*radius)
+	start := h.startNorm + size
+	return float64(2 * (size + math.Sqrt(float64(start*start)+float64(float64(2*h.caps)*float64(loss*loss))) + h.displaced))
 }
 
 // rounding bounds the error of a score of lesson r by weights of norm w.
@@ -155,10 +181,16 @@ func (h *Hindsight) allow() allowance {
 	pa := h.spec.Kind == KindPassiveAggressive
 	if pa {
 		a.norm = float64(2 * (math.Sqrt(float64(h.startNorm*h.startNorm)+float64(2*h.caps)) + h.displaced))
+		if h.rules.Len() > 0 {
+			a.norm = h.obedientNorm()
+		}
 	} else {
 		a.norm = float64(2 * (h.startNorm + h.displaced + h.travelled))
 	}
 	a.displaced = h.displaced + float64(float64(4*roundoff*t)*a.norm)
+	if h.rules.Len() > 0 {
+		a.displaced += float64((t + 1) * h.rules.slip(a.norm))
+	}
 	for i := range h.rows {
 		r := &h.rows[i]
 		a.radius = max(a.radius, math.Sqrt(r.norm))
@@ -253,7 +285,7 @@ func (h *Hindsight) Ceiling() Ceiling {
 		if h.reason == "" {
 			h.search(&c, &a)
 		}
-		c.Radius, c.Displaced = a.radius, h.displaced
+		c.Radius, c.Displaced, c.Rules = a.radius, h.displaced, h.rules.Len()
 		if math.IsNaN(c.Bound) || math.IsInf(c.Bound, 0) || math.IsNaN(c.Gap) || math.IsInf(c.Gap, 0) {
 			h.Refuse("the bound is too great for a number")
 		}
@@ -266,9 +298,9 @@ func (h *Hindsight) Ceiling() Ceiling {
 }
 
 func (h *Hindsight) search(c *Ceiling, a *allowance) {
-	// u = 0 is the first that is tried: it makes the ceiling the number of
-	// lessons at most.
+	// u = 0, or the shortest that obeys the rules, is the first that is tried.
 	h.best = append(h.best[:0], make([]float64, len(h.sum))...)
+	h.obey(h.best)
 	best := h.weigh(h.best, a).value
 	pa := h.spec.Kind == KindPassiveAggressive
 	if !pa {
@@ -383,6 +415,7 @@ func (h *Hindsight) candidate() []float64 {
 			h.best[i] = 0
 		}
 	}
+	h.obey(h.best)
 	return h.best
 }
 

@@ -19,7 +19,8 @@ import (
 //
 // where κ = 1 for passive-aggressive, p = 2 for PA-II and 1 for the others. Its
 // dual has one variable a lesson, α_t in [0, c_t] (α_t ≥ 0 when p = 2), and
-// u = (w_s + Σ α_t·y_t·x_t)/κ. The dual is climbed one variable at a time (Hsieh,
+// u = (w_s + Σ α_t·y_t·x_t)/κ. With rules (Obey), u is subject to them, and each
+// adds a variable α ≥ 0 and its prototype. The dual is climbed one variable at a time (Hsieh,
 // Chang, Lin, Keerthi and Sundararajan 2008, algorithm 1): each new lesson once
 // when it is added, and all of them in passes when a ceiling is asked for, from
 // where the last search ended.
@@ -45,6 +46,10 @@ type Hindsight struct {
 	passes    int    // made since the last Ceiling
 	dice      uint64 // state of the generator that shuffles the passes
 	order     []int32
+
+	rules  *Rules    // nil: u may be any
+	pins   []float64 // their dual variables
+	places []uint32  // positions of the affine coordinate and of their features
 }
 
 // row is one lesson. Features of one value stand together, so that a dot product
@@ -113,6 +118,79 @@ func (h *Hindsight) Displace(norm float64) {
 		return
 	}
 	h.displaced += norm
+}
+
+// ruleRoom is how much more than RuleMargin is asked of u, so that rounding leaves
+// no rule broken.
+const ruleRoom = 0x1p-30
+
+// Obey says that the learner was kept to these rules from the start on
+// (NewObedient), so that every ceiling is to come of a u that obeys them: no
+// projection takes w further from such a u. Call it before the first Add. That
+// holds for passive-aggressive; with the others Obey does nothing, and the
+// projections belong into Displace, whatever u.
+func (h *Hindsight) Obey(rules *Rules) {
+	if h.spec.Kind != KindPassiveAggressive || rules.Len() == 0 {
+		return
+	}
+	h.rules = rules
+	h.places = append(h.places[:0], h.name(Affine))
+	h.pins = make([]float64, len(rules.list))
+	for _, rule := range rules.list {
+		h.places = append(h.places, h.name(rule.Index))
+		if norm := rule.Prototype().SquaredNorm(); !(norm > short && norm <= math.MaxFloat64) {
+			h.Refuse("the prototype of a rule is too long or too short to square")
+		}
+	}
+}
+
+// obey moves u, one number a position, to the nearest that obeys the rules.
+func (h *Hindsight) obey(u []float64) {
+	if h.rules.Len() == 0 {
+		return
+	}
+	own := make([]float64, len(h.places)-1)
+	for i := range own {
+		own[i] = u[h.places[i+1]]
+	}
+	b, _, ok := h.rules.project(u[h.places[0]], own, RuleMargin+ruleRoom)
+	for i, rule := range h.rules.list {
+		ok = ok && rule.holds(b, own[i], RuleMargin+ruleRoom/2)
+	}
+	if !ok {
+		h.Refuse("the numbers are so great that no weights were found that obey the rules")
+		return
+	}
+	u[h.places[0]] = b
+	for i, v := range own {
+		u[h.places[i+1]] = v
+	}
+}
+
+// climbPins maximises the dual over the variables of all rules at once: with them
+// the sum becomes the projection of what it is without them.
+func (h *Hindsight) climbPins() {
+	if h.rules.Len() == 0 {
+		return
+	}
+	list := h.rules.list
+	b, own := h.sum[h.places[0]], make([]float64, len(list))
+	for i, rule := range list {
+		pull := float64(h.pins[i] * float64(rule.Label))
+		b -= float64(pull * rule.Affine)
+		own[i] = h.sum[h.places[i+1]] - float64(pull*rule.Value)
+	}
+	fixed := slices.Clone(own)
+	if _, _, ok := h.rules.project(b, fixed, RuleMargin+ruleRoom); !ok {
+		return
+	}
+	for i, rule := range list {
+		h.pins[i] = max(0, float64(float64(rule.Label)*(fixed[i]-own[i]))/rule.Value)
+		pull := float64(h.pins[i] * float64(rule.Label))
+		b += float64(pull * rule.Affine)
+		h.sum[h.places[i+1]] = own[i] + float64(pull*rule.Value)
+	}
+	h.sum[h.places[0]] = b
 }
 
 // Len returns how many lessons were added.
@@ -305,6 +383,7 @@ func (h *Hindsight) pass() {
 	for _, i := range h.order {
 		h.climb(&h.rows[i])
 	}
+	h.climbPins()
 	h.passes++
 }
 
@@ -328,6 +407,9 @@ func (h *Hindsight) dual() float64 {
 			// Its loss is counted as 1 at least, whatever u.
 			total += r.cap
 		}
+	}
+	for _, alpha := range h.pins {
+		total += float64((RuleMargin + ruleRoom) * alpha)
 	}
 	for i, v := range h.sum {
 		d := v - h.start[i]

@@ -74,6 +74,9 @@ type Update struct {
 	// Step is the signed coefficient a of the change w ← w + a·x; 0 when w did
 	// not change.
 	Step float64
+	// Projected is how far the step was followed by a projection onto rules, in
+	// Euclidean norm; see NewObedient.
+	Projected float64
 }
 
 // Learner is an online linear classifier. Implementations are deterministic and

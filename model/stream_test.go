@@ -83,16 +83,24 @@ type played struct {
 // the ceiling is below the mistakes.
 func play(t *testing.T, rng *rand.Rand, spec Spec, stream []streamed, from int, displace float64) (played, Ceiling) {
 	t.Helper()
+	return playObeying(t, rng, spec, stream, from, displace, nil)
+}
+
+// playObeying is play for a learner that is kept to rules.
+func playObeying(t *testing.T, rng *rand.Rand, spec Spec, stream []streamed, from int, displace float64, rules *Rules) (played, Ceiling) {
+	t.Helper()
 	w := NewWeights(0)
-	l, err := New(spec, w)
+	l, _, err := NewObedient(spec, w, rules)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var p played
 	h := NewHindsight(spec, nil)
+	h.Obey(rules)
 	for n, e := range stream {
 		if n == from {
 			h = NewHindsight(spec, w)
+			h.Obey(rules)
 			p = played{start: w.Sorted()}
 		}
 		if score := l.Score(e.Vector); e.hostile {
@@ -104,6 +112,10 @@ func play(t *testing.T, rng *rand.Rand, spec Spec, stream []streamed, from int, 
 		p.lessons = append(p.lessons, e.Lesson)
 		h.Add(e.Lesson)
 		u := l.Learn(e.Lesson)
+		if spec.Kind != KindPassiveAggressive && u.Projected > 0 {
+			h.Displace(u.Projected)
+			p.moved += u.Projected
+		}
 		if u.Mistake || u.Step != 0 && spec.Kind != KindPassiveAggressive {
 			p.mistakes++
 		}
@@ -143,6 +155,7 @@ func displaceWeights(rng *rand.Rand, w *Weights) float64 {
 func FuzzCeiling(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10})
 	f.Add([]byte{2, 1, 1, 1, 255, 254, 3, 128, 127, 0, 0, 0, 9, 9, 9, 9, 9})
+	f.Add([]byte{2, 0, 1, 0, 118, 7, 0, 0, 3, 1, 3, 200, 100, 50, 2, 2, 60, 150, 1, 1, 255, 0, 3, 3, 9, 99, 199, 249})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		next := func() int {
 			if len(data) == 0 {
@@ -157,7 +170,7 @@ func FuzzCeiling(f *testing.F) {
 		spec.Margin = float64(next()) / 64
 		spec.Aggressiveness = math.Pow(10, float64(next()-128)/20)
 		rng := rand.New(rand.NewPCG(uint64(next()), 1))
-		from, displace := next(), float64(next()%4)/4
+		from, displace, ruled := next(), float64(next()%4)/4, next()%4
 		var stream []streamed
 		for len(data) > 0 {
 			head := next()
@@ -171,6 +184,14 @@ func FuzzCeiling(f *testing.F) {
 		if from >= len(stream) {
 			from = 0
 		}
-		play(t, rng, spec, stream, from, displace)
+		var rules *Rules
+		if ruled > 0 {
+			var list []Rule
+			for i := range ruled {
+				list = append(list, Rule{Index(2 + i), []float64{1, 0.6, 1e-6, 1e6}[ruled%4], []float64{0.2, 0, 1e3, 1}[(ruled+i)%4], Label(2*(i*ruled%2) - 1)})
+			}
+			rules = mustRules(t, list)
+		}
+		playObeying(t, rng, spec, stream, from, displace, rules)
 	})
 }

@@ -1,0 +1,84 @@
+package featurize
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestWhoIsVouchedFor(t *testing.T) {
+	o := DefaultOptions()
+	o.AuthServID = "mx.example.net"
+	f, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		results []string
+		want    bool
+	}{
+		"nothing":                       {nil, false},
+		"dmarc":                         {[]string{"mx.example.net; dmarc=pass header.from=example.org"}, true},
+		"dmarc with a policy":           {[]string{"mx.example.net 1; spf=pass (mx.example.net: domain of a@b designates 1.2.3.4; really) smtp.mailfrom=a@b; DMARC=pass (p=REJECT; sp=NONE) header.from=Example.org"}, true},
+		"dmarc with spaces":             {[]string{"mx.example.net; dmarc = pass (ok)\r\n\theader.from = example.org"}, true},
+		"dmarc failed":                  {[]string{"mx.example.net; dmarc=fail header.from=example.org"}, false},
+		"dmarc of another":              {[]string{"mx.example.net; dmarc=pass header.from=example.com"}, false},
+		"dmarc of the domain above":     {[]string{"mx.example.net; dmarc=pass header.from=org"}, false},
+		"dmarc of nobody":               {[]string{"mx.example.net; dmarc=pass"}, false},
+		"another server":                {[]string{"mx.example.com; dmarc=pass header.from=example.org"}, false},
+		"dkim":                          {[]string{"mx.example.net; dkim=pass header.d=example.org header.s=x"}, true},
+		"dkim by its identity":          {[]string{"mx.example.net; dkim=pass header.i=@example.org header.s=x"}, true},
+		"dkim in quotes":                {[]string{`mx.example.net; dkim=pass header.i="ann@example.org"`}, true},
+		"dkim of another":               {[]string{"mx.example.net; dkim=pass header.d=list.example.com; dkim=fail header.d=example.org"}, false},
+		"dkim of a domain below":        {[]string{"mx.example.net; dkim=pass header.d=mail.example.org"}, false},
+		"dkim of the top":               {[]string{"mx.example.net; dkim=pass header.d=org"}, false},
+		"dkim of a name alike":          {[]string{"mx.example.net; dkim=pass header.d=ample.org"}, false},
+		"two fields":                    {[]string{"mx.example.net; spf=pass", "mx.example.net; dkim=pass header.d=example.org"}, true},
+		"none":                          {[]string{"mx.example.net; none"}, false},
+		"pass within a comment":         {[]string{"mx.example.net; dmarc=fail (header.from=example.org; dmarc=pass header.from=example.org)"}, false},
+		"pass within quotes":            {[]string{`mx.example.net; spf=pass reason="x; dmarc=pass header.from=example.org"`}, false},
+		"pass within an unclosed one":   {[]string{"mx.example.net; spf=pass (; dmarc=pass header.from=example.org"}, false},
+		"a parenthesis that is escaped": {[]string{`mx.example.net; spf=pass (a \) ; dmarc=pass header.from=example.org) x=y`}, false},
+		"spf alone":                     {[]string{"mx.example.net; spf=pass smtp.mailfrom=example.org"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			header := ""
+			for _, r := range c.results {
+				header += "Authentication-Results: " + r + "\r\n"
+			}
+			if got := f.Read([]byte(header + "From: Ann <ann@example.org>\r\n\r\nx\r\n")).Vouched; got != c.want {
+				t.Errorf("vouched is %v, want %v", got, c.want)
+			}
+			// Behind From as well as before it; with a second address never.
+			if got := f.Read([]byte("From: ann@example.org\r\n" + header + "\r\nx\r\n")).Vouched; got != c.want {
+				t.Errorf("behind From it is %v, want %v", got, c.want)
+			}
+			for _, from := range []string{"From: ann@example.org, bob@example.org\r\n", "From: ann@example.org\r\nFrom: bob@example.com\r\n", ""} {
+				if f.Read([]byte(header + from + "\r\nx\r\n")).Vouched {
+					t.Errorf("vouched with %q", from)
+				}
+			}
+		})
+	}
+	below := f.Read([]byte("Authentication-Results: mx.example.net; dkim=pass header.d=example.org\r\nFrom: ann@mail.example.org\r\n\r\nx"))
+	if !below.Vouched {
+		t.Error("a domain does not vouch for one below it")
+	}
+	o.AuthServID = ""
+	if f, err = New(o); err != nil {
+		t.Fatal(err)
+	}
+	if f.Read([]byte("Authentication-Results: ; dmarc=pass header.from=example.org\r\nFrom: ann@example.org\r\n\r\nx")).Vouched {
+		t.Error("without a server to believe, somebody is believed")
+	}
+}
+
+func FuzzWithoutComments(f *testing.F) {
+	for _, s := range []string{`a (b (c) d) "e;(" f\(`, `(\`, `"\`, ")("} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if got := withoutComments(s); len(got) != len(s) || strings.Count(got, ";") > strings.Count(s, ";") {
+			t.Fatalf("%q became %q", s, got)
+		}
+	})
+}
