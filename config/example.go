@@ -89,7 +89,7 @@ var kafkaEntries = map[string]entry{
 	"kafka.key_file":            {"And its private key.", true},
 	"kafka.sasl":                {"How to log in: none, plain, scram-sha-256 or scram-sha-512.", false},
 	"kafka.username":            {"The name to log in with.", true},
-	"kafka.password_file":       {"Where the password is: one of these four. It is read at the start.", true},
+	"kafka.password_file":       {"Where the password is: one of these four. It is read anew for each connection.", true},
 	"kafka.password_command":    {"A program that prints it, with its arguments; no shell is involved.", true},
 	"kafka.password_env":        {"A variable of the environment.", true},
 	"kafka.password_credential": {"A credential of systemd's LoadCredential=.", true},

@@ -82,17 +82,23 @@ func trust(caFile string) (*tls.Config, error) {
 // filterOptions turns an account's configuration into the filter's options.
 // What the configuration has no key for keeps its default.
 func filterOptions(a *config.Account) filter.Options {
+	o := judgingOptions(&a.Judging, a.Owner)
+	o.Marks = a.Mark
+	o.Settle = time.Duration(a.Settle)
+	return o
+}
+
+// judgingOptions does it for the part that accounts of Kafka share with others.
+func judgingOptions(a *config.Judging, owner []string) filter.Options {
 	o := filter.DefaultOptions()
 	o.Learner = learnerSpec(&a.Learner)
-	o.Featurize = featurizeOptions(a)
+	o.Featurize = featurizeOptions(&a.Featurize, owner)
 	t := &a.Threshold
 	o.Threshold = filter.Threshold{
 		Mode: filter.Mode(t.Mode), Share: t.Share, PerDay: t.PerDay, Cost: t.Cost, Value: t.Value, UnsureShare: t.UnsureShare,
 	}
 	o.Shadow = filter.Shadow(a.Shadow)
 	o.MinImportant, o.MinOrdinary = a.MinImportant, a.MinOrdinary
-	o.Marks = a.Mark
-	o.Settle = time.Duration(a.Settle)
 	o.SilenceDays = int(time.Duration(a.Silence) / (24 * time.Hour))
 	o.TimeZone = a.TimeZone
 	o.Limits.Weights = a.MaxWeights
@@ -107,14 +113,13 @@ func learnerSpec(l *config.Learner) model.Spec {
 	}
 }
 
-func featurizeOptions(a *config.Account) featurize.Options {
+func featurizeOptions(f *config.Featurize, owner []string) featurize.Options {
 	values := map[string]featurize.Values{
 		featurize.Binary.String(): featurize.Binary, featurize.Counts.String(): featurize.Counts,
 		featurize.LogCounts.String(): featurize.LogCounts,
 	}
-	f := &a.Featurize
 	o := featurize.DefaultOptions()
-	o.Owner = a.Owner
+	o.Owner = owner
 	o.AuthServID = f.AuthservID
 	o.Values = values[f.Values]
 	o.MaxBytes = f.MaxBytes

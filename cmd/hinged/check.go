@@ -10,6 +10,7 @@ import (
 
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest/imap"
+	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/setup"
 )
 
@@ -27,8 +28,11 @@ one line, OK, WARN or FAIL, with what to do about it.
 At last the keyword $HingedCheck is set on one message of INBOX, looked for, and
 taken off again, so that it is certain that marks can be set; --no-write leaves
 this out. Nothing else is written to the mailbox, and a running daemon takes no
-notice. Exit code 0 when nothing failed, 1 when something did, 78 when the
-configuration is wrong.`,
+notice. Of Kafka it tests brokers, login, topics, what they keep, rights and the
+group's positions, and writes nothing there.
+
+Exit code 0 when nothing failed, 1 when something did, 78 when the configuration
+is wrong.`,
 		Example: `  $ hinged check
   OK    config: hinged.toml is valid: 1 account
   OK    state: /home/ann/.local/state/hinged will be made at the first start
@@ -58,6 +62,9 @@ configuration is wrong.`,
 				IMAP: func(a *config.Account) (imap.Options, error) {
 					return imapOptions(a, slog.New(slog.DiscardHandler))
 				},
+				Kafka: func(k *config.Kafka) (kafka.Options, error) {
+					return kafkaOptions(k, slog.New(slog.DiscardHandler))
+				},
 			}
 			if !asJSON {
 				checker.Tell = func(f setup.Finding) { fmt.Fprintln(out, f) }
@@ -78,7 +85,7 @@ configuration is wrong.`,
 		},
 	}
 	configFlag(c, &path)
-	c.Flags().StringVarP(&account, "account", "a", "", "this account alone (default: all)")
+	c.Flags().StringVarP(&account, "account", "a", "", `this account alone, or "kafka" (default: all)`)
 	jsonFlag(c, &asJSON, "JSON")
 	c.Flags().BoolVar(&noWrite, "no-write", false, "leave out the keyword that is set on a message and taken off again")
 	return c

@@ -239,13 +239,25 @@ func TestSchemasArePublishedAsTheCodeHasThem(t *testing.T) {
 		generated(t, filepath.Join(docsDir, "json", s.file()), text)
 		names = append(names, s.file())
 	}
+	for _, r := range records {
+		described, err := r.reflect()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := encode(described)
+		if err != nil {
+			t.Fatal(err)
+		}
+		generated(t, filepath.Join(docsDir, "json", r.file()), text)
+		names = append(names, r.file())
+	}
 	files, err := filepath.Glob(filepath.Join(docsDir, "json", "*"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range files {
 		if !slices.Contains(names, filepath.Base(f)) {
-			t.Errorf("%s is of no verb in the table", f)
+			t.Errorf("%s is of no verb and no record in the tables", f)
 		}
 	}
 }
@@ -368,6 +380,15 @@ configuration. Where a verb has others, its help says so.
 			prints = "one array"
 		}
 		fmt.Fprintf(&b, "| `hinged %s --json` | %s | [%s](json/%s) |\n", s.verb, prints, s.file(), s.file())
+	}
+	b.WriteString(`
+Through Kafka flow records whose values are JSON ([docs/kafka.md](kafka.md)):
+
+| ` + "`ce_type`" + ` | schema |
+|---|---|
+`)
+	for _, r := range records {
+		fmt.Fprintf(&b, "| `%s` | [%s](json/%s) |\n", r.ceType, r.file(), r.file())
 	}
 	generated(t, filepath.Join(docsDir, "json.md"), []byte(b.String()))
 }

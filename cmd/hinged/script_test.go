@@ -39,6 +39,7 @@ func TestScripts(t *testing.T) {
 			"halve":   halve,
 			"deaf":    deaf,
 			"imap":    imapServer(t),
+			"kafka":   kafkaServer(),
 			"schema":  schemaCommand,
 			"agree":   agree,
 			"gone":    gone,

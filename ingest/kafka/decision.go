@@ -30,7 +30,8 @@ type Decision struct {
 	Decision string `json:"decision" jsonschema:"enum=important,enum=unsure,enum=ordinary"`
 	// Mark says whether the message is to be marked. An important one is not while
 	// the account is in its trial period, nor when a limit of marks is reached.
-	Mark  bool    `json:"mark"`
+	Mark bool `json:"mark"`
+	// Score of the message.
 	Score float64 `json:"score"`
 	// Threshold is the score from which the message would have been important.
 	Threshold float64 `json:"threshold"`
@@ -40,10 +41,12 @@ type Decision struct {
 	// Because lists the features that pulled hardest, the strongest first.
 	Because []Part `json:"because,omitempty"`
 
-	// Topic, Partition and Offset say where the message's record is.
-	Topic     string `json:"topic"`
-	Partition int32  `json:"partition"`
-	Offset    int64  `json:"offset"`
+	// Topic in which the message's record is.
+	Topic string `json:"topic"`
+	// Partition of that topic.
+	Partition int32 `json:"partition"`
+	// Offset in that partition.
+	Offset int64 `json:"offset"`
 	// Arrived is the timestamp of the message's record.
 	Arrived time.Time `json:"arrived"`
 }

@@ -36,7 +36,7 @@ var layers = []struct {
 	{"internal/evaluate", []string{"featurize", "ingest", "ingest/archive", "internal/filter", "internal/pipeline", "model", "store"}},
 	{"internal/writer", []string{"featurize", "internal/filter", "store"}},
 	{"internal/daemon", []string{"featurize", "ingest/...", "internal/dashboard", "internal/evaluate", "internal/filter", "internal/lab", "internal/passthrough", "internal/pipeline", "internal/writer", "model", "store"}},
-	{"internal/setup", []string{"config", "ingest", "ingest/imap", "internal/daemon", "store"}},
+	{"internal/setup", []string{"config", "ingest", "ingest/imap", "ingest/kafka", "internal/daemon", "store"}},
 	{"internal/copies", []string{"featurize", "model", "store"}},
 	{"internal/dashboard", nil},
 	{"internal/demo", []string{"internal/daemon", "internal/dovecot"}},

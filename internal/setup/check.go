@@ -16,6 +16,7 @@ import (
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/ingest/imap"
+	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/store"
 )
@@ -30,6 +31,8 @@ type Checker struct {
 	StorePath string
 	// IMAP turns an account into what its connection needs.
 	IMAP func(*config.Account) (imap.Options, error)
+	// Kafka does so for the section [kafka].
+	Kafka func(*config.Kafka) (kafka.Options, error)
 	// Tell is called with each finding as it is found; nil is fine.
 	Tell func(Finding)
 	// Now is the moment against which certificates are held; time.Now.
@@ -68,10 +71,17 @@ func (c *Checker) Run(ctx context.Context) (Report, error) {
 			accounts = append(accounts, a)
 		}
 	}
-	if len(accounts) == 0 {
+	stream := c.Config.Kafka
+	if stream != nil {
+		names = append(names, streamName)
+		if c.Account != "" && c.Account != streamName {
+			stream = nil
+		}
+	}
+	if len(accounts) == 0 && stream == nil {
 		return c.report, fmt.Errorf("%w: %s is none of %s", daemon.ErrNoAccount, c.Account, strings.Join(names, ", "))
 	}
-	c.add(OK, "", "config", "", "%s is valid: %s", c.Path, count(len(names), "account"))
+	c.add(OK, "", "config", "", "%s is valid: %s", c.Path, c.sources())
 	c.state()
 	c.store(ctx)
 	if c.client != nil {
@@ -80,7 +90,22 @@ func (c *Checker) Run(ctx context.Context) (Report, error) {
 	for _, a := range accounts {
 		c.account(ctx, a)
 	}
+	if stream != nil {
+		c.stream(ctx, stream)
+	}
 	return c.report, nil
+}
+
+// sources says how much the configuration has.
+func (c *Checker) sources() string {
+	switch n := len(c.Config.Accounts); {
+	case c.Config.Kafka == nil:
+		return count(n, "account")
+	case n == 0:
+		return "Kafka"
+	default:
+		return count(n, "account") + ", and Kafka"
+	}
 }
 
 func count(n int, what string) string {
@@ -166,7 +191,7 @@ func (c *Checker) store(ctx context.Context) {
 func (c *Checker) account(ctx context.Context, a *config.Account) {
 	ctx, cancel := context.WithTimeout(ctx, 12*c.Patience)
 	defer cancel()
-	if !c.secret(ctx, a) {
+	if !c.secret(ctx, a.Name, &a.IMAP.Password) {
 		return
 	}
 	o, err := c.IMAP(a)
@@ -195,8 +220,7 @@ func (c *Checker) account(ctx context.Context, a *config.Account) {
 }
 
 // secret tests that the password can be had, and by nobody else.
-func (c *Checker) secret(ctx context.Context, a *config.Account) bool {
-	where := &a.IMAP.Password
+func (c *Checker) secret(ctx context.Context, account string, where *config.Password) bool {
 	if _, err := where.ReadPassword(ctx); err != nil {
 		mend := "see that the file is there and readable for the user that hinged runs as"
 		switch {
@@ -207,15 +231,15 @@ func (c *Checker) secret(ctx context.Context, a *config.Account) bool {
 		case where.Credential != "":
 			mend = "systemd gives it to the service alone; to check with it: systemd-run --pty -p LoadCredential=… hinged check"
 		}
-		c.add(Fail, a.Name, "password", mend, "%v", err)
+		c.add(Fail, account, "password", mend, "%v", err)
 		return false
 	}
 	if where.File == "" {
-		c.add(OK, a.Name, "password", "", "it can be had")
+		c.add(OK, account, "password", "", "it can be had")
 		return true
 	}
 	level, mend, text := Readers(where.File)
-	c.add(level, a.Name, "password", mend, "%s %s", where.File, text)
+	c.add(level, account, "password", mend, "%s %s", where.File, text)
 	return true
 }
 

@@ -21,10 +21,12 @@ const (
 type Finding struct {
 	// Level is OK, WARN or FAIL.
 	Level Level `json:"level"`
-	// Account is empty for what all accounts have in common.
+	// Account is empty for what all accounts have in common, and "kafka" for the
+	// section [kafka].
 	Account string `json:"account,omitempty"`
 	// Test names what was tested: config, password, state, store, dns, connect,
-	// tls, login, abilities, folders, marks or flag.
+	// tls, login, abilities, folders, marks or flag; and of Kafka topics, partitions,
+	// compaction, retention, size, rights or group.
 	Test string `json:"test"`
 	// Text says what was found, in one line.
 	Text string `json:"text"`

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+	"time"
+
+	describe "github.com/invopop/jsonschema"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/hinged/hinged/ingest/kafka"
+)
+
+// records are the forms of what flows through Kafka as JSON. They are published
+// beside those of what verbs print.
+var records = []record{
+	{name: "kafka-decision", ceType: kafka.TypeDecided, value: kafka.Decision{}},
+	{name: "kafka-feedback", ceType: kafka.TypeFeedback, value: kafka.FeedbackValue{}, closed: true, refine: func(s *describe.Schema) {
+		s.OneOf = []*describe.Schema{{Required: []string{"message"}}, {Required: []string{"key"}}}
+	}},
+	{name: "kafka-undo", ceType: kafka.TypeUndo, value: kafka.UndoValue{}, closed: true},
+	{name: "kafka-forget", ceType: kafka.TypeForget, value: kafka.ForgetValue{}, closed: true, refine: func(s *describe.Schema) {
+		one := uint64(1)
+		s.MinProperties, s.MaxProperties = &one, &one
+	}},
+	{name: "kafka-rules", ceType: kafka.TypeRules, value: kafka.RulesValue{}, closed: true},
+}
+
+// record is the form of the value of one type of record.
+type record struct {
+	name   string // of the published schema, without its ending
+	ceType string
+	value  any
+	// closed: a key that is not named makes a dead letter of the record.
+	closed bool
+	// refine adds what types cannot say; nil: nothing.
+	refine func(*describe.Schema)
+}
+
+func (r record) file() string { return r.name + ".schema.json" }
+
+func (r record) reflect() (*describe.Schema, error) {
+	reflector, err := reflector(r.closed)
+	if err != nil {
+		return nil, err
+	}
+	out := reflector.Reflect(r.value)
+	out.ID = describe.ID(schemaURL + r.file())
+	out.Title = "The value of a record with ce_type " + r.ceType
+	if r.refine != nil {
+		r.refine(out)
+	}
+	return out, nil
+}
+
+func TestSchemasOfRecordsExplainEveryKey(t *testing.T) {
+	for _, r := range records {
+		described, err := r.reflect()
+		if err != nil {
+			t.Fatal(err)
+		}
+		explained(t, r.name, described)
+		for name, d := range described.Definitions {
+			explained(t, r.name+": "+name, d)
+		}
+	}
+}
+
+// compiled reads the schema as whoever checks with it would.
+func (r record) compiled(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	described, err := r.reflect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := encode(described)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	if err := c.AddResource(schemaURL+r.file(), doc); err != nil {
+		t.Fatal(err)
+	}
+	compiled, err := c.Compile(schemaURL + r.file())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return compiled
+}
+
+func schemaOf(t *testing.T, ceType string) *jsonschema.Schema {
+	t.Helper()
+	i := slices.IndexFunc(records, func(r record) bool { return r.ceType == ceType })
+	if i < 0 {
+		t.Fatalf("no schema for %s", ceType)
+	}
+	return records[i].compiled(t)
+}
+
+func validates(t *testing.T, s *jsonschema.Schema, text []byte) error {
+	t.Helper()
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return err
+	}
+	return s.Validate(v)
+}
+
+// Whoever checks with the schema before producing gets no dead letters for the
+// form of it.
+func TestTheSchemasOfRecordsSayWhatIsAccepted(t *testing.T) {
+	const key = `"key":"0123456789abcdef0123456789abcdef"`
+	for _, tt := range []struct {
+		ceType, value string
+		ok            bool
+	}{
+		{kafka.TypeFeedback, `{"message":"<a@b.example>","label":"important"}`, true},
+		{kafka.TypeFeedback, `{` + key + `,"label":"ordinary","source":"junk"}`, true},
+		{kafka.TypeFeedback, `{"label":"important"}`, false},
+		{kafka.TypeFeedback, `{"message":"a@b.example",` + key + `,"label":"important"}`, false},
+		{kafka.TypeFeedback, `{"message":"a@b.example"}`, false},
+		{kafka.TypeFeedback, `{"message":"a@b.example","label":"spam"}`, false},
+		{kafka.TypeFeedback, `{"message":"a@b.example","label":"important","source":"rumour"}`, false},
+		{kafka.TypeFeedback, `{"message":"a@b.example","label":"important","weight":1}`, false},
+		{kafka.TypeFeedback, `{"message":7,"label":"important"}`, false},
+		{kafka.TypeFeedback, `[]`, false},
+		{kafka.TypeUndo, `{"since":"2026-01-31T08:00:00Z"}`, true},
+		{kafka.TypeUndo, `{"since":"yesterday"}`, false},
+		{kafka.TypeUndo, `{}`, false},
+		{kafka.TypeForget, `{"sender":"a@b.example"}`, true},
+		{kafka.TypeForget, `{"before":"2026-01-31T08:00:00Z"}`, true},
+		{kafka.TypeForget, `{"message":"a@b.example"}`, true},
+		{kafka.TypeForget, `{` + key + `}`, true},
+		{kafka.TypeForget, `{}`, false},
+		{kafka.TypeForget, `{"sender":"a@b.example","before":"2026-01-31T08:00:00Z"}`, false},
+		{kafka.TypeForget, `{"all":true}`, false},
+		{kafka.TypeRules, `{"rules":[{"match":"from:boss@example.org","label":"important"}]}`, true},
+		{kafka.TypeRules, `{"rules":[]}`, true},
+		{kafka.TypeRules, `{"rules":[{"match":"from:boss@example.org"}]}`, false},
+		{kafka.TypeRules, `{"rules":[{"match":"from:boss@example.org","label":"x"}]}`, false},
+		{kafka.TypeRules, `{"rules":{}}`, false},
+		{kafka.TypeRules, `{}`, false},
+	} {
+		err := validates(t, schemaOf(t, tt.ceType), []byte(tt.value))
+		if (err == nil) != tt.ok {
+			t.Errorf("the schema of %s says of %s: %v", tt.ceType, tt.value, err)
+		}
+		_, err = kafka.Parse(kafka.Record{
+			Key: []byte("ann"), Value: []byte(tt.value),
+			Headers: []kafka.Header{{Key: "ce_type", Value: []byte(tt.ceType)}},
+		}, 0)
+		if (err == nil) != tt.ok {
+			t.Errorf("hinged says to %s of %s: %v", tt.value, tt.ceType, err)
+		}
+	}
+}
+
+func TestWhatIsProducedFitsItsSchema(t *testing.T) {
+	at := time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)
+	ref := kafka.Ref{MessageID: "a@b.example"}
+	for _, e := range []kafka.Event{
+		kafka.Feedback{Message: ref, Important: true, Source: "explicit"},
+		kafka.Feedback{Message: kafka.Ref{Key: [16]byte{1, 2}}, Source: "junk"},
+		kafka.Undo{Since: at}, kafka.Forget{Message: &ref}, kafka.Forget{Sender: "a@b.example"}, kafka.Forget{Before: at},
+		kafka.Rules{Rules: []kafka.Rule{{Match: "from:a@b.example", Important: true}}}, kafka.Rules{},
+	} {
+		r := kafka.Encode(e, "ann", "1", "test", at)
+		if err := validates(t, schemaOf(t, e.Type()), r.Value); err != nil {
+			t.Errorf("%s: %v", r.Value, err)
+		}
+	}
+	for _, d := range []kafka.Decision{
+		{Account: "ann", Key: "0123456789abcdef0123456789abcdef", Decision: "unsure", Reason: "untrained", Topic: "in", Arrived: at},
+		{
+			Account: "ann", MessageID: "a@b.example", Key: "0123456789abcdef0123456789abcdef", Decision: "important", Mark: true, Score: 0.5,
+			Threshold: -0.25, Because: []kafka.Part{{Feature: "subject:invoice", Part: 0.25}}, Topic: "in", Partition: 3, Offset: 7, Arrived: at,
+		},
+	} {
+		r, err := d.Record()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := validates(t, schemaOf(t, kafka.TypeDecided), r.Value); err != nil {
+			t.Errorf("%s: %v", r.Value, err)
+		}
+	}
+}
