@@ -286,6 +286,9 @@ func openAccount(tx *bolt.Tx, name string, at position, partition []byte) (*bolt
 	if at.commit != 0 {
 		return nil, fmt.Errorf("%w: there is no such account here", ErrStale)
 	}
+	if pendingValue(tx, name) != nil {
+		return nil, ErrPending
+	}
 	account, err := createAccount(accounts, name)
 	if err != nil {
 		return nil, err

@@ -175,18 +175,26 @@ func equalBuckets(a, b *bolt.Bucket, readA, readB *meter) error {
 	return err
 }
 
-// clearUnfinished removes what a Compact or an Import that was killed left
+// clearUnfinished removes what a Compact, an Import or a RestoreState that was killed left
 // behind. The caller has the lock on the store, so that none is under way.
 func clearUnfinished(path string, db *bolt.DB) error {
 	if err := removeIfThere(path + compacting); err != nil {
 		return err
 	}
 	return plain(guard(func() error {
-		var left bool
-		if err := db.View(func(tx *bolt.Tx) error { left = tx.Bucket(importingBucket) != nil; return nil }); err != nil || !left {
-			return err
+		for _, unfinished := range [][]byte{importingBucket, arrivingBucket} {
+			var left bool
+			if err := db.View(func(tx *bolt.Tx) error { left = tx.Bucket(unfinished) != nil; return nil }); err != nil {
+				return err
+			}
+			if !left {
+				continue
+			}
+			if err := db.Update(func(tx *bolt.Tx) error { return tx.DeleteBucket(unfinished) }); err != nil {
+				return err
+			}
 		}
-		return db.Update(func(tx *bolt.Tx) error { return tx.DeleteBucket(importingBucket) })
+		return nil
 	}))
 }
 

@@ -63,6 +63,22 @@
 // that came in so is Restored until its first commit, since its mailbox may have
 // moved on without it.
 //
+// # Partitions
+//
+// An account may belong to a partition of a topic. Then it is committed together
+// with others and with the offset up to which the partition was read, so that
+// what was learnt and what was read are never apart. Dump cuts a partition into
+// chunks that are named by their content, for another owner to take it over with
+// BeginRestore: that notes where each account comes from, and RestoreState and
+// RestoreLogs bring it in when it is wanted,
+//
+//	state    checkpoint, redo                 before the next decision
+//	logs     bases, journal, lessons, features  before they are read
+//
+// while commits go on. A log is cut into blocks at round numbers, so that what
+// was dumped once is not put again when the log grows at its end or loses its
+// beginning; an account without a commit since the dump before is not read.
+//
 // # What it leaves to others
 //
 // What the journal's entries and the features contain; when to commit; the caps

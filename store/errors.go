@@ -44,6 +44,18 @@ var (
 	ErrBusy = errors.New("the store is being copied (backup, export or compact); try again when that has ended")
 )
 
+// Errors of reading and taking over partitions.
+var (
+	// ErrPending: the account was taken over, and what was asked for has not come
+	// in yet: RestoreState brings its state, RestoreLogs its logs.
+	ErrPending = errors.New("not taken over yet")
+	// ErrChunk: a chunk does not hold what its ID says, or the chunks of an account
+	// do not make one.
+	ErrChunk = errors.New("not a sound chunk of a partition")
+	// ErrManifest: what was read is no manifest of a partition.
+	ErrManifest = errors.New("not a sound manifest of a partition")
+)
+
 // Errors of OpenExport and Import, besides those of Open.
 var (
 	// ErrExport: what was read is no export, or not a whole and sound one.

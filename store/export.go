@@ -41,7 +41,7 @@ type ExportHeader struct {
 // Export writes everything of one account to w, as of its last commit, while
 // others go on committing: its state and weights, the journal and the lessons as
 // far as they are kept, the features, the ledger. ErrNotFound if there is no
-// such account. The account is first copied to a file beside the store, so that
+// such account, ErrPending if its logs have not come in yet. The account is first copied to a file beside the store, so that
 // a slow w keeps nothing waiting.
 func (s *Store) Export(account string, w io.Writer) (ExportHeader, error) {
 	h, err := s.export(account, w)
@@ -103,7 +103,10 @@ func (s *Store) exportInto(path, account string) (model, state string, err error
 	defer func() { err = errors.Join(err, db.Close()) }()
 	s.copying.RLock()
 	defer s.copying.RUnlock()
-	err = s.viewAccount(account, func(b *bolt.Bucket, _ progress) error {
+	err = s.viewAccount(account, func(b *bolt.Bucket, p progress) error {
+		if p.Pending != nil {
+			return ErrPending
+		}
 		if err := db.Update(func(tx *bolt.Tx) error { return writeSchema(tx, SchemaVersion) }); err != nil {
 			return err
 		}

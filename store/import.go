@@ -174,6 +174,9 @@ func (s *Store) Import(x *Export, as string, replace bool) error {
 func (s *Store) importAccount(x *Export, as string, replace bool) (err error) {
 	name := []byte(as)
 	exists := func(tx *bolt.Tx) error {
+		if pendingValue(tx, as) != nil {
+			return fmt.Errorf("%w: it is being taken over", ErrPartition)
+		}
 		there := accountBucket(tx, as)
 		if there == nil {
 			return nil

@@ -9,7 +9,8 @@ import (
 
 // Load returns the state of an account as of its last commit: the newest
 // checkpoint with the redo log on top. An account that was never committed has
-// the state of NewState. The caller owns the result.
+// the state of NewState; one that was taken over and whose state has not come in
+// yet gives ErrPending. The caller owns the result.
 func (s *Store) Load(account string) (*State, error) {
 	var st *State
 	err := s.viewAccount(account, func(b *bolt.Bucket, p progress) (err error) {
@@ -61,9 +62,13 @@ func load(account *bolt.Bucket, p progress) (*State, error) {
 // Base returns the state before the oldest journal entry kept, and the sequence
 // number of that entry, or of the one to come if there is none. Replaying the
 // journal from there on st gives the state that Load returns. st is a copy to
-// work on; it cannot be committed.
+// work on; it cannot be committed. ErrPending if the logs of an account that was
+// taken over have not come in yet.
 func (s *Store) Base(account string) (st *State, next uint64, err error) {
 	err = s.viewAccount(account, func(b *bolt.Bucket, p progress) (err error) {
+		if p.Pending != nil {
+			return ErrPending
+		}
 		st, err = loadSnapshot(b, p.Base)
 		next = p.Base.Journal
 		return err

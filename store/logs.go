@@ -11,8 +11,17 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
+// absent is the error for what the logs do not have.
+func (p progress) absent() error {
+	if p.Pending != nil {
+		return ErrPending
+	}
+	return ErrNotFound
+}
+
 // Features returns the frozen vector of a message, the last one put for it. The
-// caller owns the result. ErrNotFound if there is none, or no longer.
+// caller owns the result. ErrNotFound if there is none, or no longer; ErrPending
+// if it may be among the logs that have not come in yet.
 func (s *Store) Features(account string, key MessageKey) ([]byte, error) {
 	return s.features(account, key, func(progress) uint64 { return math.MaxUint64 })
 }
@@ -29,6 +38,9 @@ func (s *Store) BaseFeatures(account string, key MessageKey) ([]byte, error) {
 func (s *Store) features(account string, message MessageKey, by func(progress) uint64) ([]byte, error) {
 	var data []byte
 	err := s.viewAccount(account, func(b *bolt.Bucket, p progress) error {
+		if p.Pending != nil && by(p) <= p.Pending.Commit {
+			return ErrPending
+		}
 		features, index, err := featureBuckets(b)
 		if err != nil {
 			return err
@@ -42,7 +54,10 @@ func (s *Store) features(account string, message MessageKey, by func(progress) u
 			at, check = c.Prev()
 		}
 		if !bytes.HasPrefix(at, message[:]) {
-			return ErrNotFound
+			return p.absent()
+		}
+		if p.Pending != nil && binary.BigEndian.Uint64(at[len(message):]) <= p.Pending.Commit {
+			return ErrPending // a later one may be still to come
 		}
 		if _, err := unframe(frameIndex, at, check); err != nil {
 			return damage("index of features: %w", err)
@@ -65,7 +80,7 @@ func (s *Store) features(account string, message MessageKey, by func(progress) u
 
 // Journal yields the journal entries of an account from sequence number from
 // on, in order; from 0 means from the oldest kept. Entries that are no longer
-// kept give ErrTrimmed. An error ends the iteration. The caller owns what is
+// kept give ErrTrimmed, those that have not come in yet ErrPending. An error ends the iteration. The caller owns what is
 // yielded, and may commit and call other methods in between.
 func (s *Store) Journal(account string, from uint64) iter.Seq2[JournalEntry, error] {
 	return func(yield func(JournalEntry, error) bool) {
@@ -113,6 +128,9 @@ func (s *Store) scan(account string, name []byte, kind byte, from uint64, bounds
 			if from == 0 {
 				from = first
 			}
+			if p.Pending != nil && from < p.Pending.begin(name) {
+				return ErrPending
+			}
 			if from < first {
 				return fmt.Errorf("%w: the oldest of bucket %s kept is %d, asked for was %d", ErrTrimmed, name, first, from)
 			}
@@ -141,6 +159,14 @@ func (s *Store) scan(account string, name []byte, kind byte, from uint64, bounds
 			return
 		}
 	}
+}
+
+// begin is the first number of a log that was written here.
+func (l pendingLogs) begin(name []byte) uint64 {
+	if bytes.Equal(name, lessonsBucket) {
+		return l.Lesson
+	}
+	return l.Journal
 }
 
 // copyStretch returns copies of the values at from and the numbers after it, up

@@ -27,6 +27,9 @@ type PartitionInfo struct {
 	Next int64
 	// Partitions is how many partitions the topic had when this one was begun.
 	Partitions int32
+	// Pending are the accounts that were taken over and have not all come in yet,
+	// ascending by name.
+	Pending []PendingAccount
 }
 
 // positionRow is the row of a partition.
@@ -253,7 +256,14 @@ func (s *Store) Partitions() ([]Partition, error) {
 func (s *Store) PartitionInfo(p Partition) (info PartitionInfo, ok bool, err error) {
 	err = s.viewPartition(p, func(b *bolt.Bucket) error {
 		row, err := readPosition(b)
+		if err != nil {
+			return err
+		}
 		info.Next, info.Partitions = row.Next, row.Partitions
+		names, err := membersOf(b)
+		if err == nil {
+			info.Pending, err = pendingOf(b.Tx(), names)
+		}
 		return err
 	})
 	if errors.Is(err, ErrNotFound) {
@@ -331,8 +341,13 @@ func dropPartition(tx *bolt.Tx, p Partition) (names []string, err error) {
 	if names, err = membersOf(b); err != nil {
 		return nil, err
 	}
-	accounts := tx.Bucket(accountsBucket)
+	accounts, pending := tx.Bucket(accountsBucket), tx.Bucket(pendingBucket)
 	for _, name := range names {
+		if pending != nil {
+			if err := pending.Delete([]byte(name)); err != nil {
+				return nil, err
+			}
+		}
 		if accounts.Bucket([]byte(name)) == nil {
 			continue
 		}

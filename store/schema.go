@@ -31,6 +31,8 @@ import (
 //	  <topic, 0, number, 4>
 //	    position             how far it was read, and of how many partitions
 //	    accounts             <name> → nothing, for every account that belongs to it
+//	pending                  <account> → what was taken over and has not all come in yet
+//	arriving                 accounts on their way in, as below accounts; else not there
 //	importing                an account on its way in, as below accounts; else not there
 const SchemaVersion = 1
 
@@ -41,6 +43,9 @@ var (
 	partitionsBucket = []byte("partitions")
 	membersBucket    = []byte("accounts")
 	positionKey      = []byte("position")
+	pendingBucket    = []byte("pending")
+	// arrivingBucket holds what RestoreState has brought of large accounts so far.
+	arrivingBucket = []byte("arriving")
 	// importingBucket holds what Import has copied so far.
 	importingBucket = []byte("importing")
 
@@ -73,6 +78,7 @@ const (
 	frameIndex    byte = 'x'
 	framePosition byte = 'p'
 	frameMember   byte = 'a'
+	framePending  byte = 'w'
 )
 
 // logs lists the buckets of an account that hold framed values under keys of
@@ -111,6 +117,9 @@ type progress struct {
 	Sum uint64 `cbor:"10,keyasint,omitempty"`
 	// Partition is the key of the partition that the account belongs to; nil: none.
 	Partition []byte `cbor:"11,keyasint,omitempty"`
+	// Pending: the logs of an account that was taken over have not come in yet, nor
+	// have the snapshots but for Checkpoint; nil: they have.
+	Pending *pendingLogs `cbor:"12,keyasint,omitempty"`
 }
 
 // snapshot names a whole state kept in the file and the numbers it stands at.
@@ -120,6 +129,22 @@ type snapshot struct {
 	Journal    uint64 `cbor:"3,keyasint,omitempty"`
 	Lesson     uint64 `cbor:"4,keyasint,omitempty"`
 	Bytes      uint64 `cbor:"5,keyasint,omitempty"`
+}
+
+// pendingLogs says where the logs begin that were written here, those before
+// being still to come.
+type pendingLogs struct {
+	Commit  uint64 `cbor:"1,keyasint"` // the last before
+	Journal uint64 `cbor:"2,keyasint"`
+	Lesson  uint64 `cbor:"3,keyasint"`
+	// Snapshots are those to come, and what chunks call them.
+	Snapshots []snapshotName `cbor:"4,keyasint,omitempty"`
+}
+
+// snapshotName is a snapshot in the file and in chunks.
+type snapshotName struct {
+	Generation uint64 `cbor:"1,keyasint"`
+	Name       uint64 `cbor:"2,keyasint"`
 }
 
 // newProgress is that of an account before its first commit.

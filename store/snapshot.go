@@ -129,22 +129,11 @@ func chunkName(generation uint64, chunk uint32) []byte {
 // readSnapshot hands the records of a snapshot to fn, in order, and checks them
 // against the manifest, which it returns.
 func readSnapshot(account *bolt.Bucket, generation uint64, fn func(record []byte) error) (manifest, error) {
-	var m manifest
-	all, err := part(account, snapshotsBucket)
+	m, _, err := readManifest(account, generation)
 	if err != nil {
 		return m, err
 	}
-	b := all.Bucket(key64(generation))
-	if b == nil {
-		return m, damage("snapshot %d is missing", generation)
-	}
-	payload, err := unframe(frameManifest, manifestName(generation), b.Get(manifestKey))
-	if err != nil {
-		return m, damage("manifest of snapshot %d: %w", generation, err)
-	}
-	if err := rowDecoding.Unmarshal(payload, &m); err != nil {
-		return m, damage("manifest of snapshot %d: %w", generation, err)
-	}
+	b := account.Bucket(snapshotsBucket).Bucket(key64(generation))
 	crc, seen := uint32(0), uint32(0)
 	read := meter{tx: account.Tx()}
 	c := b.Cursor()
@@ -173,6 +162,27 @@ func readSnapshot(account *bolt.Bucket, generation uint64, fn func(record []byte
 		return m, damage("snapshot %d: %w", generation, errChecksum)
 	}
 	return m, nil
+}
+
+// readManifest returns the manifest of a snapshot, and its written form, which is
+// valid as long as the transaction.
+func readManifest(account *bolt.Bucket, generation uint64) (m manifest, payload []byte, err error) {
+	all, err := part(account, snapshotsBucket)
+	if err != nil {
+		return m, nil, err
+	}
+	b := all.Bucket(key64(generation))
+	if b == nil {
+		return m, nil, damage("snapshot %d is missing", generation)
+	}
+	payload, err = unframe(frameManifest, manifestName(generation), b.Get(manifestKey))
+	if err == nil {
+		err = rowDecoding.Unmarshal(payload, &m)
+	}
+	if err != nil {
+		return m, nil, damage("manifest of snapshot %d: %w", generation, err)
+	}
+	return m, payload, nil
 }
 
 func manifestName(generation uint64) []byte {

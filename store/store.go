@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
+	"golang.org/x/sync/singleflight"
 )
 
 // Options of Open. The zero value is good.
@@ -84,6 +86,8 @@ type Store struct {
 	mu sync.Mutex
 	// kept holds, by account, the messages of its base, while a sweep needs them.
 	kept map[string]keptMessages
+	// arriving has one RestoreState and one RestoreLogs of an account at a time.
+	arriving singleflight.Group
 	// tried holds, by account, the commit at which a checkpoint was last tried
 	// and failed, so that a full disk is not tried at every commit.
 	tried map[string]uint64
@@ -106,20 +110,23 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Accounts returns the names of all accounts that were ever committed,
-// ascending.
+// Accounts returns the names of all accounts that were ever committed or taken
+// over, ascending.
 func (s *Store) Accounts() ([]string, error) {
 	var names []string
 	err := s.view(func(tx *bolt.Tx) error {
-		return tx.Bucket(accountsBucket).ForEachBucket(func(name []byte) error {
-			names = append(names, string(name))
-			return nil
-		})
+		add := func(name []byte) { names = append(names, string(name)) }
+		err := tx.Bucket(accountsBucket).ForEachBucket(func(name []byte) error { add(name); return nil })
+		if pending := tx.Bucket(pendingBucket); pending != nil && err == nil {
+			err = pending.ForEach(func(name, _ []byte) error { add(name); return nil })
+		}
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listing accounts in store %s: %w", s.path, err)
 	}
-	return names, nil
+	slices.Sort(names)
+	return slices.Compact(names), nil
 }
 
 // Backup writes a copy of the file to w, as of the last commit, while others go
@@ -127,24 +134,29 @@ func (s *Store) Accounts() ([]string, error) {
 // grow, since pages are not reused while they are being copied, and keeps
 // Compact and Close waiting.
 func (s *Store) Backup(w io.Writer) (n int64, err error) {
+	err = s.copyOut(func(tx *bolt.Tx) (err error) {
+		n, err = tx.WriteTo(w)
+		return err
+	})
+	if err != nil {
+		return n, fmt.Errorf("backing up store %s: %w", s.path, err)
+	}
+	return n, nil
+}
+
+// copyOut runs fn in a read transaction of any length, which nothing but Compact
+// and Close waits for.
+func (s *Store) copyOut(fn func(*bolt.Tx) error) error {
 	s.copying.RLock()
 	defer s.copying.RUnlock()
 	s.open.RLock()
 	db := s.db // stays open: Compact and Close wait for copying
 	s.open.RUnlock()
-	err = guard(func() error {
-		return db.View(func(tx *bolt.Tx) error {
-			n, err = tx.WriteTo(w)
-			return err
-		})
-	})
+	err := guard(func() error { return db.View(fn) })
 	if errors.Is(err, berrors.ErrDatabaseNotOpen) {
 		err = ErrClosed
 	}
-	if err != nil {
-		return n, fmt.Errorf("backing up store %s: %w", s.path, err)
-	}
-	return n, nil
+	return err
 }
 
 // view runs fn in a read transaction. What fn gets from the database is valid
@@ -179,6 +191,9 @@ func (s *Store) viewAccount(name string, fn func(*bolt.Bucket, progress) error) 
 	return s.view(func(tx *bolt.Tx) error {
 		account := accountBucket(tx, name)
 		if account == nil {
+			if pendingValue(tx, name) != nil {
+				return ErrPending
+			}
 			return ErrNotFound
 		}
 		p, err := readProgress(account)

@@ -21,6 +21,7 @@ type keptMessages struct {
 // is older than the base is then trimmed by sweep.
 func (s *Store) promote(p *progress) {
 	switch {
+	case p.Pending != nil: // what is to come belongs where it came from
 	case p.NextBase.Generation == 0:
 		p.NextBase = p.Checkpoint
 	case p.Journal-p.NextBase.Journal >= uint64(s.o.JournalCap):
@@ -63,7 +64,7 @@ func (p progress) names(generation uint64) bool {
 // must find then what the live run found. Of several versions before the base
 // the last stays.
 func (s *Store) sweep(name string, account *bolt.Bucket, p *progress, most int) error {
-	if p.Base.Generation == 0 {
+	if p.Base.Generation == 0 || p.Pending != nil {
 		return nil
 	}
 	for _, log := range []struct {

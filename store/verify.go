@@ -140,7 +140,7 @@ func checkAccountFrames(account *bolt.Bucket, name string) (problems []error) {
 		})
 	}
 	for _, of := range []snapshot{p.Checkpoint, p.Base, p.NextBase} {
-		if of.Generation == 0 {
+		if of.Generation == 0 || p.awaits(of) {
 			continue
 		}
 		if _, err := readSnapshot(account, of.Generation, func([]byte) error { return nil }); err != nil {
@@ -163,11 +163,18 @@ func verifyAccount(account *bolt.Bucket) (r AccountReport, problems []error) {
 			problems = append(problems, err)
 		}
 	}
-	note(verifyNumbers(account, journalBucket, p.Base.Journal, p.Journal))
-	note(verifyNumbers(account, lessonsBucket, p.Base.Lesson, p.Lesson))
+	journal, lessons := p.Base.Journal, p.Base.Lesson
+	if p.Pending != nil {
+		journal, lessons = p.Pending.Journal, p.Pending.Lesson
+	}
+	note(verifyNumbers(account, journalBucket, journal, p.Journal))
+	note(verifyNumbers(account, lessonsBucket, lessons, p.Lesson))
 	note(verifyLessons(account))
 	note(verifyFeatures(account, p))
 	for _, of := range []snapshot{p.Base, p.NextBase} {
+		if p.awaits(of) {
+			continue
+		}
 		_, err := loadSnapshot(account, of)
 		note(err)
 	}

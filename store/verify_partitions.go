@@ -10,6 +10,9 @@ import (
 // checkPartitions checks every checksum in the rows of partitions and returns
 // what it found, but no more than most.
 func checkPartitions(tx *bolt.Tx, most int) (problems []error) {
+	if problems = checkPending(tx, most); len(problems) >= most {
+		return problems
+	}
 	all := tx.Bucket(partitionsBucket)
 	if all == nil {
 		return nil
@@ -38,11 +41,8 @@ func verifyMembers(tx *bolt.Tx) (problems []error) {
 		_ = all.ForEachBucket(func(key []byte) error {
 			names, _ := membersOf(all.Bucket(key)) // checkPartitions says what is wrong there
 			for _, name := range names {
-				account := accounts.Bucket([]byte(name))
-				if account == nil {
-					found("%s: its account %q is missing", describeKey(key), name)
-				} else if p, err := readProgress(account); err == nil && !bytes.Equal(p.Partition, key) {
-					found("%s: its account %q belongs to %s", describeKey(key), name, describeKey(p.Partition))
+				for _, problem := range verifyMember(tx, key, name) {
+					found("%s: its account %q: %w", describeKey(key), name, problem)
 				}
 			}
 			return nil
@@ -62,6 +62,37 @@ func verifyMembers(tx *bolt.Tx) (problems []error) {
 		}
 		return nil
 	})
+	return problems
+}
+
+// verifyMember checks that an account that a partition names is here or pending.
+func verifyMember(tx *bolt.Tx, key []byte, name string) (problems []error) {
+	found := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	row, pending, err := readPending(tx, name)
+	if err != nil {
+		return nil // checkPending says so
+	}
+	if pending && !bytes.Equal(row.Partition, key) {
+		found("it is taken over into %s", describeKey(row.Partition))
+	}
+	account := accountBucket(tx, name)
+	switch {
+	case account == nil && !pending:
+		found("it is missing")
+	case account == nil && row.Here:
+		found("its state is missing")
+	case account != nil:
+		p, err := readProgress(account)
+		if err != nil {
+			break // verifyAccount says so
+		}
+		if !bytes.Equal(p.Partition, key) {
+			found("it belongs to %s", describeKey(p.Partition))
+		}
+		if pending != (p.Pending != nil) || pending && !row.Here {
+			found("it is not known how far it was taken over")
+		}
+	}
 	return problems
 }
 
