@@ -114,25 +114,39 @@ func (o ModifiedOptions) Rounds() int {
 	return int(math.Ceil(naturalLog(o.Delta)/naturalLog(fails) - 1e-12))
 }
 
-// SolveModified is Algorithm 3 of Vempala: in each round Algorithm 2 goes through the
-// lessons again and again from another start, until a pass makes no step, or there
-// were more than ln n/σ² or w has come to 0, n the number of different features of
-// the lessons. On lessons that some w* labels, the probability that every round fails
-// is at most δ. A round takes at most ln n/σ² + 2 passes.
-func SolveModified(lessons []Lesson, o ModifiedOptions) (ModifiedResult, error) {
+// Validate reports why o is none.
+func (o ModifiedOptions) Validate() error {
 	if !(o.Sigma > 0 && o.Sigma < 1) || !(o.Delta > 0 && o.Delta < 1) {
-		return ModifiedResult{}, errors.New("σ and δ must lie between 0 and 1")
+		return errors.New("σ and δ must lie between 0 and 1")
 	}
+	return nil
+}
+
+// Coordinates lists the features of the lessons, each once, ascending.
+func Coordinates(lessons []Lesson) []Index {
 	all := NewWeights(0)
 	for _, e := range lessons {
 		for _, f := range e.Vector {
 			all.Set(f.Index, 1)
 		}
 	}
-	var coordinates []Index
+	var out []Index
 	for _, f := range all.Sorted() {
-		coordinates = append(coordinates, f.Index)
+		out = append(out, f.Index)
 	}
+	return out
+}
+
+// SolveModified is Algorithm 3 of Vempala: in each round Algorithm 2 goes through the
+// lessons again and again from another start, until a pass makes no step, or there
+// were more than ln n/σ² or w has come to 0, n the number of different features of
+// the lessons. On lessons that some w* labels, the probability that every round fails
+// is at most δ. A round takes at most ln n/σ² + 2 passes.
+func SolveModified(lessons []Lesson, o ModifiedOptions) (ModifiedResult, error) {
+	if err := o.Validate(); err != nil {
+		return ModifiedResult{}, err
+	}
+	coordinates := Coordinates(lessons)
 	r := ModifiedResult{Limit: modifiedLimit(len(coordinates), o.Sigma)}
 	for r.Rounds < o.Rounds() {
 		m := NewModified(coordinates, o.Sigma, mix(o.Seed)+uint64(r.Rounds))

@@ -2,7 +2,9 @@ package main
 
 import (
 	"errors"
+	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,9 +17,12 @@ type labFlags struct {
 	x                                    lab.Experiment
 	kernel                               model.Kernel
 	modified                             model.ModifiedOptions
-	generate                             string
+	generate                             lab.Generator
+	descent                              lab.Descent
+	comparison                           comparison
 	asJSON                               bool
 	learner, zero, mapping, kind, forget *choice
+	loss                                 *choice
 }
 
 func labCommand() *cobra.Command {
@@ -29,17 +34,35 @@ func labCommand() *cobra.Command {
 compare its mistakes with what theory allows. Nothing of it has to do with mail.
 
 FILE ("-" is standard input) has svmlight's form or Vowpal Wabbit's; --generate
-makes hard examples instead. The vectors are raw: --map, --lift, --normalise and
---force change them, in that order.`,
+makes examples instead:
+
+  vempala:N       N vectors that take 2^(N-1) mistakes and more
+  blum:K          four vectors that take about K mistakes and more
+  separable:M     unit vectors that a hyperplane separates by a margin of M
+  noisy:SHARE     the same with a margin of 0.1, that share of the labels wrong
+  drifting:ANGLE  the same with a margin of 0.1 and a hyperplane that turns, by so
+                  many degrees from the first example to the last
+
+The vectors are raw: --map, --lift, --normalise and --force change them, in that
+order. --compare runs several learners, each with the parameters given: all, or of
+` + wrapped(lab.Names()) + `.
+Lifted, normalised and quadratic are the perceptron on vectors changed so.`,
 		Example: `  $ hinged lab --generate blum:10 --learner perceptron
   learner   perceptron
   examples  4, R 1.41421
   result    separated: 185 mistakes in 93 passes
   margin    0.000985281; no weights have more than 0.0499377
   ceiling   at most 193 mistakes in these passes; bound 328.755, gap 0.033
+  $ hinged lab --generate vempala:7 --passes 5000 --compare perceptron,lifted,quadratic
+  learner     mistakes  passes  wrong in the end  margin   at most  ceiling
+  perceptron  5461      2731    0                 0.01353  0.01353  5635
+  lifted      54        25      0                 0.1      0.1754   71
+  quadratic   13        6       0                 0.2491   0.7071   24
+  …
+  $ hinged lab --generate noisy:0.1 --compare perceptron,margin,pa-2 --plot noisy.svg
   $ hinged lab --map quadratic --lift 1 points.svm`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if (len(args) == 1) == (f.generate != "") || len(args) > 1 {
+			if (len(args) == 1) == (f.generate.What != "") || len(args) > 1 {
 				return misuse(cmd, "%s takes one file of labelled vectors, or --generate", cmd.CommandPath())
 			}
 			return nil
@@ -47,11 +70,18 @@ makes hard examples instead. The vectors are raw: --map, --lift, --normalise and
 		RunE: f.run,
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.generate, "generate", "", "`what` to make instead of reading a file: vempala:N or blum:K")
-	f.learner = choiceVar(c, "learner", string(f.x.Learner.Kind), "how it learns", "perceptron", "margin", "passive-aggressive", "modified")
+	flags.StringVar(&f.generate.What, "generate", "", "`what` to make instead of reading a file; see above")
+	flags.IntVar(&f.generate.Examples, "examples", 1000, "generate: number of examples, where they are not given by the name")
+	flags.IntVar(&f.generate.Dimensions, "dimensions", 20, "generate: number of dimensions, likewise")
+	flags.Uint64Var(&f.generate.Seed, "seed", 1, "of generated examples and of the modified learner's random starts")
+	f.comparison.define(c)
+	f.learner = choiceVar(c, "learner", string(f.x.Learner.Kind), "how it learns", "perceptron", "margin", "passive-aggressive", "descent", "modified")
 	flags.Float64Var(&f.x.Learner.Margin, "margin", f.x.Learner.Margin, "margin: learn from every score not above this on the right side")
 	flags.Float64Var(&f.x.Learner.Aggressiveness, "aggressiveness", f.x.Learner.Aggressiveness, "passive-aggressive: how far one lesson may go (C)")
 	flags.IntVar(&f.x.Learner.Variant, "variant", f.x.Learner.Variant, "passive-aggressive: 1 (PA-I) or 2 (PA-II)")
+	f.loss = choiceVar(c, "loss", "hinge", "descent: on which loss", "hinge", "perceptron")
+	flags.Float64Var(&f.descent.Rate, "rate", 0.1, "descent: how far one step goes")
+	flags.BoolVar(&f.x.Average, "average", false, "predict with the mean of all weights so far")
 	f.zero = choiceVar(c, "zero", "unsure", "what a score of 0 predicts", "unsure", "negative", "positive")
 	flags.IntVar(&f.x.Passes, "passes", 1000, "most passes")
 
@@ -64,64 +94,120 @@ makes hard examples instead. The vectors are raw: --map, --lift, --normalise and
 
 	flags.Float64Var(&f.modified.Sigma, "sigma", 0.1, "modified: what is nearer than this to the hyperplane, by the cosine, is let be")
 	flags.Float64Var(&f.modified.Delta, "delta", 0.01, "modified: the probability of failing that is allowed")
-	flags.Uint64Var(&f.modified.Seed, "seed", 1, "modified: of the random starts")
 	flags.BoolVar(&f.modified.NotesRounds, "notes-rounds", false, "modified: log_{4/3}(1/δ) rounds, as the lecture notes have it")
 
 	f.mapping = choiceVar(c, "map", "none", "map of the vectors", "none", "quadratic", "quadratic-kernel")
 	flags.Float64Var(&f.x.Lift, "lift", 0, "`value` of a constant coordinate; 0 is none")
 	flags.BoolVar(&f.x.Normalise, "normalise", false, "scale every vector to length 1")
 	flags.Float64Var(&f.x.Force, "force", 0, "`value` of a feature of its own for each example, which makes them separable; 0 is none")
-	flags.BoolVar(&f.x.Count, "count", false, "count the learner's operations; the modified learner has no counts")
+	flags.BoolVar(&f.x.Count, "count", false, "count the learner's operations")
 	jsonFlag(c, &f.asJSON, "JSON")
 	return c
 }
 
 func (f *labFlags) run(cmd *cobra.Command, args []string) error {
-	if f.x.Passes < 1 {
+	if err := f.settle(cmd); err != nil {
+		return err
+	}
+	lessons, err := f.lessons(cmd, args)
+	if err == nil {
+		err = f.perform(cmd, args, lessons)
+	}
+	if errors.Is(err, lab.ErrExperiment) {
+		return misuse(cmd, "%w", err)
+	}
+	return err
+}
+
+// settle makes one experiment of the flags.
+func (f *labFlags) settle(cmd *cobra.Command) error {
+	learner, given := f.learner.value, cmd.Flags().Changed
+	switch {
+	case f.x.Passes < 1:
 		return misuse(cmd, "--passes is %d, want 1 or more", f.x.Passes)
+	case learner == "modified" && f.kind.value != "none":
+		return misuse(cmd, "the modified learner has no kernel")
+	case learner == "descent" && f.kind.value != "none":
+		return misuse(cmd, "descent has no kernel")
+	case f.x.Average && (learner == "modified" || f.kind.value != "none"):
+		return misuse(cmd, "--average is for learners that have weights and start from 0")
+	case len(f.comparison.names) > 0 && (given("learner") || given("average") || given("kernel") || given("map")):
+		return misuse(cmd, "--compare names the learners itself: it goes without --learner, --average, --kernel and --map")
+	}
+	if err := f.comparison.check(cmd); err != nil {
+		return err
 	}
 	f.x.Forget = model.Forgetting(f.forget.value)
 	if f.mapping.value != "none" {
 		f.x.Map = f.mapping.value
 	}
-	switch {
-	case f.learner.value == "modified" && f.kind.value != "none":
-		return misuse(cmd, "the modified learner has no kernel")
-	case f.learner.value == "modified" && f.x.Count:
-		return misuse(cmd, "the operations of the modified learner are not counted")
-	case f.learner.value == "modified":
+	f.x.Learner.Zero = map[string]model.Zero{"unsure": model.ZeroUnsure, "negative": model.ZeroNegative, "positive": model.ZeroPositive}[f.zero.value]
+	f.descent.Loss = map[string]model.Loss{"hinge": model.LossHinge, "perceptron": model.LossPerceptron}[f.loss.value]
+	f.modified.Seed = f.generate.Seed
+	f.kernel.Kind = model.KernelKind(f.kind.value)
+	if len(f.comparison.names) > 0 {
+		f.x.Modified, f.x.Descent, f.x.Kernel = &f.modified, &f.descent, &f.kernel
+		return nil
+	}
+	switch learner {
+	case "modified":
 		f.x.Modified = &f.modified
+	case "descent":
+		f.x.Descent = &f.descent
 	default:
-		f.x.Learner.Kind = model.Kind(f.learner.value)
-		f.x.Learner.Zero = map[string]model.Zero{"unsure": model.ZeroUnsure, "negative": model.ZeroNegative, "positive": model.ZeroPositive}[f.zero.value]
+		f.x.Learner.Kind = model.Kind(learner)
 	}
 	if f.kind.value != "none" {
-		f.kernel.Kind = model.KernelKind(f.kind.value)
 		f.x.Kernel = &f.kernel
 	}
-	lessons, err := f.lessons(cmd, args)
-	if errors.Is(err, lab.ErrExperiment) {
-		return misuse(cmd, "%w", err)
+	return nil
+}
+
+// perform runs the experiment, or each that is to be compared, prints and draws.
+func (f *labFlags) perform(cmd *cobra.Command, args []string, lessons []model.Lesson) error {
+	experiments := []lab.Experiment{f.x}
+	var out interface{ WriteTable(io.Writer) error }
+	var reports []*lab.Report
+	if len(f.comparison.names) > 0 {
+		var err error
+		if experiments, err = f.x.Named(f.comparison.names); err != nil {
+			return err
+		}
+		c, err := lab.Compare(lessons, experiments)
+		if err != nil {
+			return err
+		}
+		out, reports = c, c.Learners
+	} else {
+		r, err := f.x.Run(lessons)
+		if err != nil {
+			return err
+		}
+		out, reports = r, []*lab.Report{r}
 	}
-	if err != nil {
-		return err
+	if f.comparison.picture != "" {
+		var traces []*lab.Trace
+		for i, x := range experiments {
+			t, err := x.Trace(lessons, reports[i].Passes, lab.Looks)
+			if err != nil {
+				return err
+			}
+			traces = append(traces, t)
+		}
+		title := strings.Join(append([]string{f.generate.What}, args...), "")
+		if err := lab.Picture(title, traces, f.comparison.log).Save(f.comparison.picture); err != nil {
+			return err
+		}
 	}
-	r, err := f.x.Run(lessons)
-	switch {
-	case errors.Is(err, lab.ErrExperiment):
-		return misuse(cmd, "%w", err)
-	case err != nil:
-		return err
-	case f.asJSON:
-		return printJSON(cmd.OutOrStdout(), r)
-	default:
-		return r.WriteTable(cmd.OutOrStdout())
+	if f.asJSON {
+		return printJSON(cmd.OutOrStdout(), out)
 	}
+	return out.WriteTable(cmd.OutOrStdout())
 }
 
 func (f *labFlags) lessons(cmd *cobra.Command, args []string) ([]model.Lesson, error) {
-	if f.generate != "" {
-		return lab.Generate(f.generate)
+	if f.generate.What != "" {
+		return f.generate.Generate()
 	}
 	if args[0] == "-" {
 		return lab.ReadVectors(cmd.InOrStdin(), "standard input")

@@ -11,7 +11,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	describe "github.com/invopop/jsonschema"
@@ -45,6 +44,7 @@ var schemas = []schema{
 	{verb: "explain", value: daemon.Explanation{}},
 	{verb: "init", value: Initialised{}},
 	{verb: "lab", value: lab.Report{}},
+	{verb: "lab", with: "compare", value: lab.Comparison{}},
 	{verb: "learn", value: daemon.Lessons{}},
 	{verb: "ledger", value: daemon.Ledger{}},
 	{verb: "pause", value: []daemon.Switched{}},
@@ -64,12 +64,30 @@ var schemas = []schema{
 // schema is the form of what one verb prints with --json.
 type schema struct {
 	verb  string // as typed after "hinged"
+	with  string // a flag with which it prints something else
 	value any    // of the type that is printed
 	lines bool   // one value a line, not one in all
 }
 
+// key names the schema in scripts.
+func (s schema) key() string {
+	key := strings.ReplaceAll(s.verb, " ", "-")
+	if s.with != "" {
+		key += "-" + s.with
+	}
+	return key
+}
+
 // file is the base name of the published schema.
-func (s schema) file() string { return strings.ReplaceAll(s.verb, " ", "-") + ".schema.json" }
+func (s schema) file() string { return s.key() + ".schema.json" }
+
+// typed is the command line.
+func (s schema) typed() string {
+	if s.with != "" {
+		return "hinged " + s.verb + " --" + s.with + " … --json"
+	}
+	return "hinged " + s.verb + " --json"
+}
 
 const (
 	docsDir   = "../../docs"
@@ -98,25 +116,17 @@ func generated(t *testing.T, path string, want []byte) {
 	}
 }
 
-// comments reads those of all types, once: it parses half of the source.
-var comments = sync.OnceValues(func() (map[string]string, error) {
-	var r describe.Reflector
+// reflector reads types with their comments. What is published lets keys be
+// added later; what tests check with allows no other key than it names.
+func reflector(strict bool) (*describe.Reflector, error) {
+	r := &describe.Reflector{ExpandedStruct: true, AllowAdditionalProperties: !strict, Anonymous: true}
 	for _, dir := range []string{".", "../../config", "../../ingest", "../../internal", "../../store"} {
 		if err := r.AddGoComments("github.com/hinged/hinged/cmd/hinged", dir, describe.WithFullComment()); err != nil {
 			return nil, err
 		}
 	}
-	return r.CommentMap, nil
-})
-
-// reflector reads types with their comments. What is published lets keys be
-// added later; what tests check with allows no other key than it names.
-func reflector(strict bool) (*describe.Reflector, error) {
-	r := &describe.Reflector{ExpandedStruct: true, AllowAdditionalProperties: !strict, Anonymous: true}
-	comments, err := comments()
-	if err != nil {
-		return nil, err
-	}
+	comments := r.CommentMap
+	r.CommentMap = nil
 	r.LookupComment = func(t reflect.Type, field string) string {
 		key := t.PkgPath() + "." + t.Name()
 		if field == "" {
@@ -142,7 +152,7 @@ func (s schema) reflect(strict bool) (*describe.Schema, error) {
 	}
 	out := r.Reflect(s.value)
 	out.ID = describe.ID(schemaURL + s.file())
-	out.Title = "hinged " + s.verb + " --json"
+	out.Title = s.typed()
 	if s.lines {
 		out.Title += ", each line"
 	}
@@ -176,7 +186,7 @@ func schemaCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: schema verb file")
 	}
-	i := slices.IndexFunc(schemas, func(s schema) bool { return strings.ReplaceAll(s.verb, " ", "-") == args[0] })
+	i := slices.IndexFunc(schemas, func(s schema) bool { return s.key() == args[0] })
 	if i < 0 {
 		ts.Fatalf("schemas_test.go has no line for %s", args[0])
 	}
@@ -327,8 +337,16 @@ func TestEveryVerbWithJSONHasASchemaThatAScriptChecks(t *testing.T) {
 			t.Errorf(`%s --json is checked by no script: want a line "schema %s stdout" in testdata/%s.txt`, name, dashed, dashed)
 		}
 	})
+	for _, s := range schemas {
+		if s.with != "" {
+			found++
+			if !scripts[s.key()] {
+				t.Errorf("no script checks %s", s.typed())
+			}
+		}
+	}
 	if found != len(schemas) {
-		t.Errorf("got %d verbs with --json and %d schemas", found, len(schemas))
+		t.Errorf("got %d verbs and flags with --json and %d schemas", found, len(schemas))
 	}
 }
 
@@ -379,7 +397,7 @@ configuration. Where a verb has others, its help says so.
 		} else if reflect.TypeOf(s.value).Kind() == reflect.Slice {
 			prints = "one array"
 		}
-		fmt.Fprintf(&b, "| `hinged %s --json` | %s | [%s](json/%s) |\n", s.verb, prints, s.file(), s.file())
+		fmt.Fprintf(&b, "| `%s` | %s | [%s](json/%s) |\n", s.typed(), prints, s.file(), s.file())
 	}
 	b.WriteString(`
 Through Kafka flow records whose values are JSON ([docs/kafka.md](kafka.md)):

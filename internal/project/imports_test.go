@@ -27,13 +27,14 @@ var layers = []struct {
 	{"featurize", []string{"model"}},
 	{"store", []string{"model"}},
 	{"internal/pipeline", nil},
-	{"internal/lab", []string{"model"}},
+	{"internal/chart", nil},
+	{"internal/lab", []string{"internal/chart", "model"}},
 	{"internal/dovecot", nil},
 	{"internal/testkit/...", []string{"ingest", "internal/dovecot", "internal/testkit/..."}},
 	{"internal/passthrough", nil},
 	{"internal/quick", []string{"config/where", "internal/passthrough"}},
 	{"internal/filter", []string{"featurize", "ingest", "model", "store"}},
-	{"internal/evaluate", []string{"featurize", "ingest", "ingest/archive", "internal/filter", "internal/pipeline", "model", "store"}},
+	{"internal/evaluate", []string{"featurize", "ingest", "ingest/archive", "internal/chart", "internal/filter", "internal/lab", "internal/pipeline", "model", "store"}},
 	{"internal/writer", []string{"featurize", "internal/filter", "store"}},
 	{"internal/daemon", []string{"featurize", "ingest/...", "internal/dashboard", "internal/evaluate", "internal/filter", "internal/lab", "internal/passthrough", "internal/pipeline", "internal/writer", "model", "store"}},
 	{"internal/setup", []string{"config", "ingest", "ingest/imap", "ingest/kafka", "internal/daemon", "store"}},
@@ -42,7 +43,7 @@ var layers = []struct {
 	{"internal/demo", []string{"internal/daemon", "internal/dovecot"}},
 	{"internal/project", nil}, // tests only
 	{"internal/e2e", nil},     // tests only
-	{"cmd/...", []string{"config", "featurize", "ingest/...", "internal/copies", "internal/daemon", "internal/dashboard", "internal/demo", "internal/evaluate", "internal/filter", "internal/lab", "internal/passthrough", "internal/pipeline", "internal/quick", "internal/setup", "model", "store"}},
+	{"cmd/...", []string{"config", "featurize", "ingest/...", "internal/chart", "internal/copies", "internal/daemon", "internal/dashboard", "internal/demo", "internal/evaluate", "internal/filter", "internal/lab", "internal/passthrough", "internal/pipeline", "internal/quick", "internal/setup", "model", "store"}},
 }
 
 // unfit lists packages of the standard library that would make the state

@@ -1,0 +1,64 @@
+package lab
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/hinged/hinged/model"
+)
+
+// Comparison is what several experiments on the same examples gave.
+type Comparison struct {
+	Examples int       `json:"examples"` // vectors
+	Learners []*Report `json:"learners"` // in the order in which they were asked for
+}
+
+// Compare runs experiments one after another.
+func Compare(lessons []model.Lesson, experiments []Experiment) (*Comparison, error) {
+	c := &Comparison{Examples: len(lessons)}
+	for _, x := range experiments {
+		r, err := x.Run(lessons)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", x.Name, err)
+		}
+		c.Learners = append(c.Learners, r)
+	}
+	return c, nil
+}
+
+// WriteTable writes c for people.
+func (c *Comparison) WriteTable(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	counted := false
+	for _, r := range c.Learners {
+		counted = counted || r.Operations != nil
+	}
+	fmt.Fprint(t, "learner\tmistakes\tpasses\twrong in the end\tmargin\tat most\tceiling")
+	if counted {
+		fmt.Fprint(t, "\tproducts\tkernels")
+	}
+	fmt.Fprintln(t)
+	number := func(v *float64) string {
+		if v == nil {
+			return "–"
+		}
+		return fmt.Sprintf("%.4g", *v)
+	}
+	for _, r := range c.Learners {
+		ceiling := "–"
+		if r.Ceiling != nil {
+			ceiling = fmt.Sprint(*r.Ceiling)
+		}
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%s\t%s\t%s", r.Name, r.Mistakes, r.Passes, r.Wrong, number(r.Margin), number(r.MarginAtMost), ceiling)
+		if o := r.Operations; o != nil {
+			fmt.Fprintf(t, "\t%d\t%d", o.Products, o.Kernels)
+		}
+		fmt.Fprintln(t)
+	}
+	fmt.Fprintln(t)
+	for _, r := range c.Learners {
+		fmt.Fprintf(t, "%s\t%s\n", r.Name, r.Does)
+	}
+	return t.Flush()
+}

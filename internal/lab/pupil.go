@@ -1,0 +1,192 @@
+package lab
+
+import (
+	"fmt"
+
+	"github.com/hinged/hinged/model"
+)
+
+// pupil is any learner, behind what all experiments need of it.
+type pupil interface {
+	// Score says what it would predict. It changes nothing.
+	Score(model.Vector) float64
+	// Learn learns, and says what it had predicted.
+	Learn(model.Lesson) model.Update
+}
+
+// pupil builds the learner, taught nothing yet. lessons are all that it will be taught.
+func (x *Experiment) pupil(lessons []model.Lesson) (pupil, error) {
+	switch {
+	case x.Modified != nil:
+		return newModified(*x.Modified, lessons)
+	case x.Kernel != nil:
+		return model.NewKernel(model.KernelSpec{Spec: x.Learner, Kernel: *x.Kernel, Budget: x.Budget, Forget: x.Forget})
+	}
+	l, err := x.linear()
+	if err != nil || !x.Average {
+		return l, err
+	}
+	return &averaged{model.NewAveraged(l), x.zero()}, nil
+}
+
+// zero is what a score of 0 predicts.
+func (x *Experiment) zero() model.Zero {
+	if x.Descent != nil || x.Modified != nil {
+		return model.ZeroUnsure
+	}
+	return x.Learner.Zero
+}
+
+func (x *Experiment) linear() (model.Learner, error) {
+	if x.Descent != nil {
+		return model.NewSGD(x.Descent.Loss, x.Descent.Rate, model.NewWeights(0))
+	}
+	return model.New(x.Learner, model.NewWeights(0))
+}
+
+// averaged predicts with the mean, and so makes the mistakes of the mean.
+type averaged struct {
+	*model.Averaged
+	zero model.Zero
+}
+
+func (a *averaged) Learn(e model.Lesson) model.Update {
+	score := a.Score(e.Vector)
+	u := a.Averaged.Learn(e)
+	u.Score, u.Mistake, u.Loss = score, a.zero.Mistake(e.Label, score), model.HingeLoss(e.Label, score)
+	return u
+}
+
+// Weights returns the mean.
+func (a *averaged) Weights() *model.Weights { return a.Mean() }
+
+// modified is Algorithm 2 of Vempala, one stream long. What it gets wrong near its
+// hyperplane is a mistake like any other.
+type modified struct{ *model.Modified }
+
+func newModified(o model.ModifiedOptions, lessons []model.Lesson) (modified, error) {
+	if err := o.Validate(); err != nil {
+		return modified{}, err
+	}
+	return modified{model.NewModified(model.Coordinates(lessons), o.Sigma, o.Seed)}, nil
+}
+
+func (m modified) Score(x model.Vector) float64 { return m.Weights().Dot(x) }
+
+func (m modified) Learn(e model.Lesson) model.Update {
+	score := m.Score(e.Vector)
+	u := model.Update{Score: score, Mistake: model.ZeroUnsure.Mistake(e.Label, score), Loss: model.HingeLoss(e.Label, score)}
+	if m.Modified.Learn(e.Vector, e.Label) {
+		u.Step = -score / e.Vector.SquaredNorm()
+	}
+	return u
+}
+
+// theory says which theorem covers the learner: that of a spec, with the weights of
+// all lessons times scale; or why none does.
+func (x *Experiment) theory() (spec model.Spec, scale float64, reason string) {
+	switch {
+	case x.Modified != nil:
+		return spec, 0, "the modified perceptron lets be what lies near its hyperplane"
+	case x.Kernel != nil:
+		return spec, 0, "not sought for kernels"
+	case x.Average:
+		return spec, 0, "no theorem covers a mean of weights"
+	case x.Descent != nil:
+		// To the bit: its step is rate·weight·y wherever the other's is weight·y.
+		spec, scale = x.Learner, x.Descent.Rate
+		spec.Kind, spec.Margin, spec.Zero = model.KindPerceptron, 1, model.ZeroUnsure
+		if x.Descent.Loss == model.LossHinge {
+			spec.Kind = model.KindMargin
+		}
+		return spec, scale, ""
+	default:
+		return x.Learner, 1, ""
+	}
+}
+
+// past is what a ceiling is made of.
+type past struct {
+	*model.Hindsight
+	scale  float64
+	reason string
+}
+
+func (x *Experiment) hindsight() past {
+	spec, scale, reason := x.theory()
+	if reason != "" {
+		return past{reason: reason}
+	}
+	return past{Hindsight: model.NewHindsight(spec, nil), scale: scale}
+}
+
+func (p past) add(e model.Lesson) {
+	e.Weight = float64(e.Weight * p.scale)
+	p.Add(e)
+}
+
+func (p past) ceiling() (c model.Ceiling, reason string) {
+	if p.reason != "" {
+		return c, p.reason
+	}
+	c = p.Ceiling()
+	return c, c.Reason
+}
+
+// String names the learner the way the command line does.
+func (x *Experiment) String() string {
+	var s string
+	switch m, k := x.Modified, x.Kernel; {
+	case m != nil:
+		return fmt.Sprintf("modified --sigma %g --delta %g --seed %d", m.Sigma, m.Delta, m.Seed)
+	case x.Descent != nil:
+		loss := "perceptron"
+		if x.Descent.Loss == model.LossHinge {
+			loss = "hinge"
+		}
+		s = fmt.Sprintf("descent --loss %s --rate %g", loss, x.Descent.Rate)
+	default:
+		s = string(x.Learner.Kind)
+		switch x.Learner.Kind {
+		case model.KindMargin:
+			s += fmt.Sprintf(" --margin %g", x.Learner.Margin)
+		case model.KindPassiveAggressive:
+			s += fmt.Sprintf(" --aggressiveness %g --variant %d", x.Learner.Aggressiveness, x.Learner.Variant)
+		}
+		switch {
+		case k == nil:
+		case k.Kind == model.KernelGaussian:
+			s += fmt.Sprintf(" --kernel gaussian --gamma %g", k.Gamma)
+		default:
+			s += fmt.Sprintf(" --kernel polynomial --degree %d", k.Degree)
+			if k.Normalised {
+				s += " --normalised"
+			}
+		}
+		if k != nil && x.Budget > 0 {
+			s += fmt.Sprintf(" --budget %d", x.Budget)
+		}
+	}
+	if x.Average {
+		s += " --average"
+	}
+	return s
+}
+
+// does is String with what is done to the vectors.
+func (x *Experiment) does() string {
+	s := "--learner " + x.String()
+	if x.Map != "" {
+		s += " --map " + x.Map
+	}
+	if x.Lift != 0 {
+		s += fmt.Sprintf(" --lift %g", x.Lift)
+	}
+	if x.Normalise {
+		s += " --normalise"
+	}
+	if x.Force != 0 {
+		s += fmt.Sprintf(" --force %g", x.Force)
+	}
+	return s
+}

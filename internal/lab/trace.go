@@ -1,0 +1,168 @@
+package lab
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/hinged/hinged/internal/chart"
+	"github.com/hinged/hinged/model"
+)
+
+// Trace is how a learner did, example after example.
+type Trace struct {
+	Name      string // of the experiment; else the learner
+	Scores    []float64
+	Mistaken  []bool // by the score; a step of the modified perceptron where it is restarted
+	Updates   int    // examples that moved w
+	Supports  int    // in the end, of a kernel learner
+	Radius    float64
+	Displaced float64 // D
+	Learning  time.Duration
+	// Ceilings on the mistakes up to some examples, the last of them up to all; none
+	// where NoCeiling says why.
+	Ceilings  []Look
+	NoCeiling string
+}
+
+// Look is a ceiling on the mistakes of the first so many examples.
+type Look struct {
+	Examples int
+	model.Ceiling
+}
+
+// Trace teaches the learner all passes once more, 1 where passes is 0, and looks for its
+// ceiling at the end and so many times before. The modified perceptron is traced through
+// the rounds of Algorithm 3, and its mistakes are its steps, if x allows more than one
+// pass; else it is Algorithm 2 and one stream.
+func (x Experiment) Trace(lessons []model.Lesson, passes, looks int) (*Trace, error) {
+	lessons, err := x.prepare(lessons)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrExperiment, err)
+	}
+	t := &Trace{Name: x.Name}
+	if t.Name == "" {
+		t.Name = x.String()
+	}
+	passes = max(1, passes)
+	if x.Modified != nil && x.Passes > 1 {
+		o := *x.Modified
+		o.Watch = func(_ model.Lesson, step bool) { t.Mistaken = append(t.Mistaken, step) }
+		_, err := model.SolveModified(lessons, o)
+		_, _, t.NoCeiling = x.theory()
+		return t, err
+	}
+	l, err := x.pupil(lessons)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrExperiment, err)
+	}
+	start := time.Now()
+	for range passes {
+		for _, e := range lessons {
+			u := l.Learn(e)
+			t.Scores, t.Mistaken = append(t.Scores, u.Score), append(t.Mistaken, u.Mistake)
+			if u.Step != 0 {
+				t.Updates++
+			}
+		}
+	}
+	t.Learning = time.Since(start)
+	if k, ok := l.(*model.KernelLearner); ok {
+		t.Supports, t.Displaced = k.Len(), k.Displaced()
+	}
+	if n := len(t.Mistaken); n > mostForCeiling {
+		t.NoCeiling = fmt.Sprintf("not sought: %d lessons in all passes, more than %d", n, mostForCeiling)
+		return t, nil
+	}
+	h := x.hindsight()
+	if t.NoCeiling = h.reason; h.reason != "" {
+		return t, nil
+	}
+	at := places(len(t.Mistaken), looks)
+	for n := range t.Mistaken {
+		h.add(lessons[n%len(lessons)])
+		if n+1 != at[0] {
+			continue
+		}
+		at = at[1:]
+		c, reason := h.ceiling()
+		if reason != "" {
+			t.Ceilings, t.NoCeiling = nil, reason
+			break
+		}
+		t.Ceilings = append(t.Ceilings, Look{n + 1, c})
+	}
+	// What holds for the mistakes of more examples holds for those of fewer.
+	for i := len(t.Ceilings) - 2; i >= 0; i-- {
+		t.Ceilings[i].Mistakes = min(t.Ceilings[i].Mistakes, t.Ceilings[i+1].Mistakes)
+	}
+	return t, nil
+}
+
+// Mistakes counts them.
+func (t *Trace) Mistakes() (n int) {
+	for _, m := range t.Mistaken {
+		if m {
+			n++
+		}
+	}
+	return n
+}
+
+// places returns about so many places from 1 to n, half of them at equal distances and
+// half at equal ratios, so that a picture has enough of them on either kind of axis.
+// They ascend; the last is n.
+func places(n, about int) []int {
+	want := make([]bool, n+1)
+	want[n] = true
+	half := max(1, about/2)
+	for i := range half {
+		want[max(1, (i+1)*n/(half+1))] = true
+		want[max(1, int(math.Pow(float64(n), float64(i)/float64(half))))] = true
+	}
+	if about <= 1 {
+		clear(want[:n])
+	}
+	var out []int
+	for i, w := range want[1:] {
+		if w {
+			out = append(out, i+1)
+		}
+	}
+	return out
+}
+
+// Looks is how many ceilings a picture needs, and drawnPoints how many counts.
+const (
+	Looks       = 40
+	drawnPoints = 600
+)
+
+// Picture draws traces of the same examples: mistakes against the ceiling.
+func Picture(title string, traces []*Trace, log bool) chart.Chart {
+	c := chart.Chart{
+		Title: title, X: "examples learnt (number, all passes)", Y: "mistakes so far (number)",
+		Counts: "mistakes", Limits: "at most, by theory", Log: log,
+	}
+	for _, t := range traces {
+		line := chart.Line{Name: t.Name}
+		if !log {
+			line.Counts = append(line.Counts, chart.Point{})
+		}
+		at, mistakes := places(len(t.Mistaken), drawnPoints), 0
+		for n, m := range t.Mistaken {
+			if m {
+				mistakes++
+			}
+			if n+1 == at[0] {
+				at = at[1:]
+				line.Counts = append(line.Counts, chart.Point{X: float64(n + 1), Y: float64(mistakes)})
+			}
+		}
+		for _, l := range t.Ceilings {
+			line.Limits = append(line.Limits, chart.Point{X: float64(l.Examples), Y: float64(l.Mistakes)})
+		}
+		c.Lines = append(c.Lines, line)
+	}
+	return c
+}
