@@ -34,7 +34,6 @@ func New(o Options) (*Featurizer, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	o.Owner = owners(o.Owner)
 	f := &Featurizer{
 		Options: o,
 		owner:   map[string]bool{},
@@ -42,10 +41,18 @@ func New(o Options) (*Featurizer, error) {
 		block:   make([]byte, 0, 16<<10),
 	}
 	f.decoder.CharsetReader = f.headerCharset
-	for _, a := range o.Owner {
+	f.SetOwner(o.Owner)
+	return f, nil
+}
+
+// SetOwner replaces the addresses of Options.Owner for the messages read from
+// now on, for one Featurizer that reads the mail of many owners.
+func (f *Featurizer) SetOwner(addresses []string) {
+	f.Owner = owners(addresses)
+	clear(f.owner)
+	for _, a := range f.Owner {
 		f.owner[a] = true
 	}
-	return f, nil
 }
 
 // Read takes what it can from one message and never fails: of an empty or

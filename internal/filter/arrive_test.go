@@ -1,6 +1,10 @@
 package filter
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/hinged/hinged/store"
+)
 
 // A stream has no mailboxes: its mail must be decided as any other, and must not
 // fill the state with places, of which there would be more every day.
@@ -26,5 +30,24 @@ func TestAnArrivalWithoutAPlaceIsDecidedOnceAndLeavesNone(t *testing.T) {
 	}
 	if st.Account.ActiveDays != active {
 		t.Errorf("mail that was sent twice counts as activity of the owner")
+	}
+}
+
+// What reads the decisions of a stream marks; the silence about a marked message
+// is then our own echo, as over IMAP.
+func TestAMarkInAStreamStandsAtOnce(t *testing.T) {
+	o := testOptions()
+	o.Shadow, o.Threshold.Value = ShadowOff, -1
+	w := newWorld(t, o)
+	m := w.reader.Read([]byte("From: a@example.org\r\nSubject: plan\r\n\r\nthe plan\r\n"))
+	r := w.apply(&Arrived{At: w.moment(), Meta: NewMeta(m), Message: m})
+	if r.Decision == nil || r.Decision.Outcome != store.DecidedImportant || r.Decision.Reason != store.ReasonThreshold {
+		t.Fatalf("got %+v, want important by the threshold", r.Decision)
+	}
+	if len(r.Marks) != 0 || len(w.f.Intents()) != 0 {
+		t.Errorf("%d marks are asked of a source that does not exist, %d intended", len(r.Marks), len(w.f.Intents()))
+	}
+	if !w.f.Marked(r.Decision.Message) || w.f.State().Account.Marked != 1 {
+		t.Errorf("marked %v, %d confirmed; want true, 1", w.f.Marked(r.Decision.Message), w.f.State().Account.Marked)
 	}
 }

@@ -185,12 +185,18 @@ func (f *Filter) intend(e *Arrived, m *store.Message, r *Result) {
 	for _, flag := range f.opts.Marks {
 		n := a.LedgerNext
 		a.LedgerNext++
-		f.ledger.put(f.st, n, store.LedgerEntry{
+		entry := store.LedgerEntry{
 			Message: e.Meta.Key, ID: m.ID, Mailbox: e.Place.Mailbox, UIDValidity: e.Place.UIDValidity,
 			UID: e.Place.UID, Keyword: flag, State: store.MarkIntended,
 			Score: m.Score, Threshold: m.Threshold, Intended: a.Clock,
-		})
+		}
 		f.ledger.byMessage[e.Meta.Key] = append(f.ledger.byMessage[e.Meta.Key], n)
+		if e.Place == (Place{}) {
+			// Whoever reads the decision marks it; there is nothing to look at again.
+			f.ledger.confirm(f.st, n, entry, a.Clock)
+			continue
+		}
+		f.ledger.put(f.st, n, entry)
 		r.Marks = append(r.Marks, ingest.MarkRequest{
 			ID: n, Place: ingest.Place(e.Place), Flag: flag, Known: e.Flags,
 		})

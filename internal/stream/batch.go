@@ -1,0 +1,349 @@
+package stream
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/writer"
+	"github.com/hinged/hinged/store"
+)
+
+// batchTime is after how long a batch is closed even if more waits.
+const batchTime = 75 * time.Millisecond
+
+// batch is what will be one commit.
+type batch struct {
+	next      int64 // the position after it; -1: nothing is in it
+	items     int
+	records   int
+	bytes     int64 // held by its items
+	value     int64 // bytes that it is to produce
+	decisions []kafka.Record
+	dead      []kafka.Record
+	changed   []*held // with something to commit, in the order in which they came
+	notes     []func()
+	tally     Counts
+	newest    time.Time // timestamp of the last record
+}
+
+// step takes the items that wait, up to the bounds of a batch, and applies them.
+// It waits for the first one, and returns false when there will be none, or ctx
+// is done.
+func (p *partition) step(ctx context.Context) (more bool, err error) {
+	b := &p.batch
+	*b = batch{next: -1}
+	it := p.again
+	p.again = nil
+	if it == nil {
+		select {
+		case next, open := <-p.intake.stage.Order():
+			if !open {
+				return false, nil
+			}
+			it = <-next
+		case <-ctx.Done():
+			return false, nil
+		}
+	}
+	deadline := time.Now().Add(batchTime)
+	for {
+		if err := p.apply(ctx, it); err != nil {
+			return false, err
+		}
+		if p.again != nil || b.records >= p.e.o.BatchRecords || b.bytes+b.value >= p.e.o.BatchBytes || p.cache.full() || !time.Now().Before(deadline) {
+			return true, nil
+		}
+		select {
+		case next, open := <-p.intake.stage.Order():
+			if !open {
+				return true, nil // what is in the batch is still to be finished
+			}
+			it = <-next
+		case <-ctx.Done():
+			return false, nil
+		default:
+			return true, nil
+		}
+	}
+}
+
+// apply does what one item says, to the accounts in memory and to the batch. An
+// error means that the partition cannot go on.
+func (p *partition) apply(ctx context.Context, it *item) error {
+	b := &p.batch
+	if it.event != nil && rewrites(it.event) && b.next >= 0 {
+		// It goes back to what is committed, so that must be all.
+		p.again = it
+		return nil
+	}
+	b.tally.Markers += uint64(it.markers)
+	b.tally.Aborted += uint64(it.aborted)
+	if !it.empty {
+		refused := it.refused
+		if refused == nil {
+			var err error
+			if refused, err = p.event(ctx, it); err != nil {
+				return fmt.Errorf("offset %d: %w", it.record.Offset, err)
+			}
+		}
+		if refused != nil {
+			p.bury(kafka.DeadLetter(p.e.o.Topics.Input, it.record, *refused), refused.Reason)
+		}
+		b.records++
+		b.tally.Records++
+		b.newest = it.record.Time
+	}
+	b.next = it.next
+	b.items++
+	b.bytes += it.size
+	return nil
+}
+
+// bury adds a dead letter to the batch.
+func (p *partition) bury(dead kafka.Record, why kafka.Reason) {
+	b := &p.batch
+	b.dead = append(b.dead, dead)
+	b.value += int64(len(dead.Value))
+	b.tally.refuse(why)
+}
+
+// event gives what a record says to its account.
+func (p *partition) event(ctx context.Context, it *item) (*kafka.Refusal, error) {
+	h, err := p.account(ctx, string(it.record.Key))
+	if err != nil {
+		return nil, err
+	}
+	if rewrites(it.event) {
+		return p.rewrite(ctx, h, it)
+	}
+	e, refused := convert(p.id.Topic, it)
+	if refused != nil {
+		return refused, nil
+	}
+	if err := p.configure(h, it); err != nil {
+		return nil, err
+	}
+	r, err := p.change(h, e)
+	if err != nil {
+		return nil, err
+	}
+	if m, ok := e.(*filter.Arrived); ok {
+		return nil, p.decided(h, it, m, &r)
+	}
+	p.batch.tally.Feedback++
+	return nil, nil
+}
+
+// change applies one event to an account and notes that it has something to
+// commit.
+func (p *partition) change(h *held, e filter.Event) (filter.Result, error) {
+	before := h.work.Dirty()
+	r, err := h.work.Apply(e)
+	if err != nil {
+		return r, fmt.Errorf("account %s: %w", h.name, err)
+	}
+	if !before && h.work.Dirty() {
+		p.batch.changed = append(p.batch.changed, h)
+	}
+	h.known = h.known || r.Changed
+	p.batch.tally.Lessons += uint64(len(r.Lessons))
+	for _, x := range r.Expired {
+		dead, err := expired(x)
+		if err != nil {
+			return r, fmt.Errorf("account %s: %w", h.name, err)
+		}
+		p.bury(dead, kafka.Expired)
+	}
+	p.cache.count(h)
+	return r, nil
+}
+
+// configure gives an account the options of the configuration, at its first record
+// and when they are others since.
+func (p *partition) configure(h *held, it *item) error {
+	o := p.e.o.account(h.key)
+	if h.work.Filter().Configured(o) {
+		return nil
+	}
+	if h.known {
+		name := h.name
+		p.batch.notes = append(p.batch.notes, func() {
+			p.log.Info("the settings of the account are others than before; what comes from here on is judged by the new ones", "account", name, "offset", it.record.Offset)
+		})
+	}
+	_, err := p.change(h, &filter.Configured{At: momentOf(&it.record), Options: o})
+	return err
+}
+
+// decided adds the decision on a message to the batch: the one taken now, or the
+// one taken when the same content came before. The owner's own mail has none.
+func (p *partition) decided(h *held, it *item, e *filter.Arrived, r *filter.Result) error {
+	p.batch.tally.Messages++
+	f := h.work.Filter()
+	k := e.Meta.Key
+	m, known := f.State().Messages.Get(string(k[:]))
+	if !known || m.Outcome == store.Undecided {
+		p.batch.tally.Own++
+		return nil
+	}
+	d := kafka.Decision{
+		Account: h.key, MessageID: it.message.MessageID, Key: hex.EncodeToString(k[:]),
+		Decision: m.Outcome.String(), Score: m.Score, Threshold: m.Threshold,
+		Mark:  m.Outcome == store.DecidedImportant && m.Reason == store.ReasonThreshold,
+		Topic: p.e.o.Topics.Input, Partition: it.record.Partition, Offset: it.record.Offset, Arrived: it.record.Time,
+	}
+	if m.Reason != store.ReasonThreshold {
+		d.Reason = m.Reason.String()
+	}
+	if r.Decision == nil {
+		p.batch.tally.Repeated++
+	} else {
+		d.Because = because(f, r)
+	}
+	record, err := d.Record()
+	if err != nil {
+		return err
+	}
+	p.batch.decisions = append(p.batch.decisions, record)
+	p.batch.value += int64(len(record.Value))
+	p.batch.tally.decide(m.Outcome)
+	return nil
+}
+
+// becauseParts is how many features a decision names.
+const becauseParts = 5
+
+// because names the features that pulled hardest.
+func because(f *filter.Filter, r *filter.Result) []kafka.Part {
+	parts := f.Parts(r.Features)
+	var out []kafka.Part
+	for _, part := range parts[:min(len(parts), becauseParts)] {
+		out = append(out, kafka.Part{Feature: part.Name, Part: part.Amount})
+	}
+	return out
+}
+
+// account returns an account of the partition, from memory or from the store.
+func (p *partition) account(ctx context.Context, key string) (*held, error) {
+	name := kafka.AccountPrefix + key
+	if h := p.cache.get(name); h != nil {
+		return h, nil
+	}
+	if err := p.fetchState(ctx, name); err != nil {
+		return nil, fmt.Errorf("account %s: %w", name, err)
+	}
+	work, err := writer.Open(p.e.o.Store, name)
+	if err != nil {
+		return nil, fmt.Errorf("account %s: %w", name, err)
+	}
+	h := &held{name: name, key: key, work: work, known: len(work.Filter().State().Account.Options) > 0}
+	p.cache.put(h)
+	return h, nil
+}
+
+// finish produces what the batch says, waits until the brokers have it, and
+// commits. It tries until it succeeds; an error means that ctx is done, or that
+// the partition cannot go on.
+func (p *partition) finish(ctx context.Context) error {
+	b := &p.batch
+	if b.next < 0 {
+		return nil
+	}
+	if err := p.produce(ctx, p.e.o.Topics.Decisions, b.decisions); err != nil {
+		return err
+	}
+	if err := p.produce(ctx, p.e.o.Topics.DeadLetters, b.dead); err != nil {
+		return err
+	}
+	if err := p.commit(ctx); err != nil {
+		return err
+	}
+	for _, h := range b.changed {
+		h.work.Committed()
+	}
+	p.cache.trim()
+	p.intake.release(b.items, b.bytes)
+	p.committed(b)
+	for _, note := range b.notes {
+		note()
+	}
+	return nil
+}
+
+// produce writes records to a topic until all of them are acknowledged.
+func (p *partition) produce(ctx context.Context, topic string, records []kafka.Record) error {
+	for n := 1; len(records) > 0; n++ {
+		_, err := p.e.o.Broker.Produce(ctx, topic, records)
+		if err == nil {
+			break
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		var failed *kafka.ProduceError
+		if errors.As(err, &failed) {
+			if records = unacknowledged(records, failed, topic == p.e.o.Topics.DeadLetters); errors.Is(failed.Err, kafka.ErrTooLarge) && topic == p.e.o.Topics.DeadLetters {
+				continue
+			}
+		}
+		p.trouble(fmt.Errorf("cannot produce to topic %s; nothing is lost, trying again: %w", topic, err))
+		if err := p.pause(ctx, n); err != nil {
+			return err
+		}
+	}
+	p.trouble(nil)
+	return nil
+}
+
+// unacknowledged returns the records that are still to be produced. A dead letter
+// that is larger than a broker takes goes without its value.
+func unacknowledged(records []kafka.Record, failed *kafka.ProduceError, dead bool) []kafka.Record {
+	large := map[int]bool{}
+	if dead {
+		for _, i := range failed.TooLarge {
+			large[i] = true
+		}
+	}
+	rest := make([]kafka.Record, 0, len(failed.Failed))
+	for _, i := range failed.Failed {
+		r := records[i]
+		if large[i] {
+			r = kafka.DropValue(r)
+		}
+		rest = append(rest, r)
+	}
+	return rest
+}
+
+// commit makes the accounts of the batch and the position durable. What is
+// produced is tried to be committed once also when ctx is done: it may well be in
+// vain, but then it is read again.
+func (p *partition) commit(ctx context.Context) error {
+	commits := make([]store.AccountCommit, 0, len(p.batch.changed))
+	for _, h := range p.batch.changed {
+		b, err := h.work.Batch()
+		if err != nil {
+			return fmt.Errorf("account %s: %w", h.name, err)
+		}
+		commits = append(commits, store.AccountCommit{Account: h.name, State: h.work.Filter().State(), Batch: b})
+	}
+	for n := 1; ; n++ {
+		err := p.e.o.Store.CommitPartition(p.id, p.batch.next, commits)
+		if err == nil {
+			p.trouble(nil)
+			return nil
+		}
+		if errors.Is(err, store.ErrStale) || errors.Is(err, store.ErrPartition) || errors.Is(err, store.ErrNotFound) {
+			return err // trying again would not help
+		}
+		p.trouble(fmt.Errorf("cannot commit; nothing is lost, trying again: %w", err))
+		if err := p.pause(ctx, n); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,34 @@
+package stream
+
+import (
+	"context"
+
+	"github.com/hinged/hinged/ingest/kafka"
+)
+
+// Broker is what the engine needs of a cluster: a *kafka.Client, by Client.
+// Methods are safe for concurrent use.
+type Broker interface {
+	Run(ctx context.Context, m kafka.Member) error
+	Partitions(ctx context.Context, topic string) (int32, error)
+	Watermarks(ctx context.Context, topic string) ([]kafka.Watermark, error)
+	CommittedOffsets(ctx context.Context) (map[int32]int64, error)
+	CommitOffsets(ctx context.Context, g kafka.Generation, next map[int32]int64) error
+	Produce(ctx context.Context, topic string, records []kafka.Record) ([]int64, error)
+	Read(topic string, partition int32, from int64) Reader
+}
+
+// Reader reads one partition; see kafka.PartitionReader. One goroutine owns it.
+type Reader interface {
+	Next(ctx context.Context, most, bytes int) (kafka.Batch, error)
+	Close()
+}
+
+// Client makes a Broker of a client.
+func Client(c *kafka.Client) Broker { return client{c} }
+
+type client struct{ *kafka.Client }
+
+func (c client) Read(topic string, partition int32, from int64) Reader {
+	return c.Client.Read(topic, partition, from)
+}

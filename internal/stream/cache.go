@@ -1,0 +1,80 @@
+package stream
+
+import (
+	"container/list"
+
+	"github.com/hinged/hinged/internal/writer"
+)
+
+// held is one account in memory. Its fields belong to the partition's writer.
+type held struct {
+	name string // with kafka.AccountPrefix
+	key  string
+	work *writer.Writer
+	// known: it had seen a record before this process loaded it, or has since.
+	known bool
+	rows  int
+	place *list.Element
+}
+
+// size counts what an account has in memory, in rows.
+func (h *held) size() int {
+	st := h.work.Filter().State()
+	return 64 + st.Weights.Len() + st.Messages.Len() + st.Senders.Len() + st.Threads.Len() + st.IDs.Len() +
+		st.Labelled.Len() + st.Recent.Len() + st.Ledger.Len() + st.Refusals.Len() + st.Early.Len()
+}
+
+// cache holds the accounts of one partition that were used last, within bounds.
+type cache struct {
+	accounts, rows int // bounds
+	byName         map[string]*held
+	recent         *list.List // of *held, the last used in front
+	total          int        // rows, as counted when they were last used
+}
+
+func newCache(accounts, rows int) *cache {
+	return &cache{accounts: max(accounts, 1), rows: max(rows, 1), byName: map[string]*held{}, recent: list.New()}
+}
+
+// get returns an account and notes that it is used; nil if it is not held.
+func (c *cache) get(name string) *held {
+	h := c.byName[name]
+	if h != nil {
+		c.recent.MoveToFront(h.place)
+	}
+	return h
+}
+
+// put holds an account.
+func (c *cache) put(h *held) {
+	h.place = c.recent.PushFront(h)
+	c.byName[h.name] = h
+	c.count(h)
+}
+
+// count looks how large an account is by now.
+func (c *cache) count(h *held) {
+	n := h.size()
+	c.total += n - h.rows
+	h.rows = n
+}
+
+// full reports whether more is held than the bounds allow.
+func (c *cache) full() bool { return len(c.byName) > c.accounts || c.total > c.rows }
+
+// trim lets go of the accounts that were not used for longest, until the bounds
+// hold or one is left. All of them must be committed.
+func (c *cache) trim() {
+	for c.full() && len(c.byName) > 1 {
+		h := c.recent.Remove(c.recent.Back()).(*held)
+		delete(c.byName, h.name)
+		c.total -= h.rows
+	}
+}
+
+// drop lets go of one account, of which nothing is to be committed.
+func (c *cache) drop(h *held) {
+	c.recent.Remove(h.place)
+	delete(c.byName, h.name)
+	c.total -= h.rows
+}

@@ -1,0 +1,151 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/store"
+)
+
+// Engine owns partitions as a member of the consumer group.
+type Engine struct {
+	o       Options
+	log     *slog.Logger
+	readers readers
+
+	mu          sync.Mutex
+	member      bool
+	problem     string
+	generations int
+	counts      Counts
+	ours        []*partition // ascending
+	hints       map[int32]int64
+}
+
+// New checks the options. It connects to nothing.
+func New(o Options) (*Engine, error) {
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	r, err := newReaders(o.Filter.Featurize, workers())
+	if err != nil {
+		return nil, fmt.Errorf("stream: %w", err)
+	}
+	return &Engine{o: o, log: o.Logger, readers: r, hints: map[int32]int64{}}, nil
+}
+
+// Run takes part in the group until ctx is done. Trouble with brokers, topics or
+// single partitions is no error: it is tried again, and Status tells of it.
+func (e *Engine) Run(ctx context.Context) error {
+	err := e.o.Broker.Run(ctx, kafka.Member{Generation: e.generation, Problem: e.groupProblem})
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.member = false
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil
+	}
+	return err
+}
+
+// groupProblem notes why there is no generation.
+func (e *Engine) groupProblem(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	before := e.problem
+	e.problem = ""
+	if err != nil {
+		e.problem, e.member = err.Error(), false
+		if before != e.problem {
+			e.log.Warn("no partitions just now; trying again", "error", err)
+		}
+	}
+}
+
+// The least that a partition may hold and cache, however many there are.
+const (
+	leastAhead    = 2 << 20
+	leastAccounts = 4
+	leastRows     = 100_000
+)
+
+// generation works on the partitions of one generation until ctx is done.
+func (e *Engine) generation(ctx context.Context, g kafka.Generation) {
+	n := max(1, len(g.Partitions))
+	ahead := max(min(leastAhead, e.o.ReadAhead), e.o.ReadAhead/int64(n))
+	var ours []*partition
+	for _, number := range g.Partitions {
+		ours = append(ours, &partition{
+			e: e, id: store.Partition{Topic: e.o.Topics.Input, Number: number},
+			log: e.log.With("partition", number), state: newPartitionState(number),
+			cache: newCache(max(min(leastAccounts, e.o.CacheAccounts), e.o.CacheAccounts/n), max(min(leastRows, e.o.CacheRows), e.o.CacheRows/n)),
+		})
+	}
+	e.mu.Lock()
+	e.member, e.problem, e.ours = true, "", ours
+	e.generations++
+	clear(e.hints)
+	e.mu.Unlock()
+	e.log.Info("partitions dealt out", "generation", g.ID, "partitions", len(g.Partitions))
+
+	var wg sync.WaitGroup
+	for _, p := range ours {
+		wg.Go(func() { p.run(ctx, ahead) })
+	}
+	wg.Go(func() { e.publish(ctx, g) })
+	wg.Wait()
+
+	e.mu.Lock()
+	e.ours, e.member = nil, false
+	e.mu.Unlock()
+}
+
+// hint notes the position of a partition, to be published.
+func (e *Engine) hint(partition int32, next int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.hints[partition] = next
+}
+
+// count adds what was committed.
+func (e *Engine) count(c *Counts) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.counts.add(c)
+}
+
+const (
+	publishEvery = time.Second
+	lastPublish  = 300 * time.Millisecond // patience at the end of a generation
+)
+
+// publish tells the brokers the positions now and then, for tools that show lag.
+func (e *Engine) publish(ctx context.Context, g kafka.Generation) {
+	ticks := time.NewTicker(publishEvery)
+	defer ticks.Stop()
+	for over := false; !over; {
+		call, cancel := ctx, context.CancelFunc(func() {})
+		select {
+		case <-ticks.C:
+		case <-ctx.Done():
+			over = true
+			call, cancel = context.WithTimeout(context.WithoutCancel(ctx), lastPublish)
+		}
+		e.mu.Lock()
+		next := maps.Clone(e.hints)
+		clear(e.hints)
+		e.mu.Unlock()
+		if len(next) > 0 {
+			if err := e.o.Broker.CommitOffsets(call, g, next); err != nil {
+				e.log.Debug("positions were not published", "error", err)
+			}
+		}
+		cancel()
+	}
+}

@@ -1,0 +1,248 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hinged/hinged/ingest/kafka"
+)
+
+func TestAStreamComesToWhatTheFilterAloneComesTo(t *testing.T) {
+	c := newCluster(3)
+	fill(c, 1, 7, 300)
+	got, out := undisturbed(t, c)
+	sameDigests(t, got, plain(t, c))
+	decided, dead := out.all(testTopics.Decisions), out.all(testTopics.DeadLetters)
+	if len(decided) < 250 || len(dead) < 10 {
+		t.Errorf("got %d decisions, %d dead letters", len(decided), len(dead))
+	}
+}
+
+// kinds of accidents at one call of Produce.
+var accidents = []struct {
+	name    string
+	written bool // the records were written
+}{{"before it is written", false}, {"written, not acknowledged", true}}
+
+func TestKilledAtAnyStepItComesToTheSame(t *testing.T) {
+	c := newCluster(2)
+	fill(c, 2, 5, 120)
+	want, twin := undisturbed(t, c)
+	for _, a := range accidents {
+		t.Run(a.name, func(t *testing.T) {
+			t.Parallel()
+			own := newCluster(2)
+			own.topics[testTopics.Input] = c.topics[testTopics.Input]
+			p := newProcess(t, own)
+			kills := 0
+			for caught := false; !caught; {
+				calls := 0
+				ctx, dead := context.WithCancel(t.Context())
+				p.broker.produce = func(_ string, _ []kafka.Record, written bool) error {
+					if ctx.Err() != nil {
+						return errRefused
+					}
+					if written != a.written {
+						return nil
+					}
+					if calls++; calls > 2 {
+						dead()
+						kills++
+						return errRefused
+					}
+					return nil
+				}
+				p.start(func(o *Options) { o.BatchRecords = 7 })
+				eventually(t, func() error {
+					if caught = ctx.Err() == nil; !caught {
+						return nil //nolint:nilerr // it was killed, which is what is waited for
+					}
+					return caughtUp(own, p)
+				})
+				p.stop()
+				dead()
+			}
+			if kills < 5 {
+				t.Errorf("killed %d times only", kills)
+			}
+			p.broker.produce = nil
+			p.start()
+			sameDigests(t, digests(t, p.store), want)
+			for _, topic := range []string{testTopics.Decisions, testTopics.DeadLetters} {
+				sameRecords(t, topic, own.all(topic), twin.all(topic))
+			}
+		})
+	}
+}
+
+func TestARebalanceInTheMiddleOfABatchLosesNothing(t *testing.T) {
+	c := newCluster(4)
+	fill(c, 3, 9, 300)
+	want, twin := undisturbed(t, c)
+	own := newCluster(4)
+	own.topics[testTopics.Input] = c.topics[testTopics.Input]
+	p := newProcess(t, own)
+	var calls atomic.Int32
+	p.broker.produce = func(_ string, _ []kafka.Record, written bool) error {
+		if n := calls.Add(1); !written && n%5 == 0 && n < 100 {
+			go own.rebalance()
+			return errRefused
+		}
+		return nil
+	}
+	p.start(func(o *Options) { o.BatchRecords = 10 })
+	eventually(t, func() error { return caughtUp(own, p) })
+	sameDigests(t, digests(t, p.store), want)
+	for _, topic := range []string{testTopics.Decisions, testTopics.DeadLetters} {
+		sameRecords(t, topic, own.all(topic), twin.all(topic))
+	}
+	if s := p.engine.Status(); s.Rebalances < 3 {
+		t.Errorf("got %d rebalances; the test is to have several", s.Rebalances)
+	}
+}
+
+func TestWhatIsHeldStaysBoundedWhileProduceIsRefused(t *testing.T) {
+	c := newCluster(2)
+	rng := rand.New(rand.NewPCG(4, 4))
+	const messages = 4000
+	for n := range messages {
+		account := fmt.Sprintf("user%d", n%5)
+		c.put(testTopics.Input, messageRecord(account, mail(rng, account, n), epoch.Add(time.Duration(n)*time.Second)))
+	}
+	p := newProcess(t, c)
+	var refuse atomic.Bool
+	refuse.Store(true)
+	p.broker.produce = func(string, []kafka.Record, bool) error {
+		if refuse.Load() {
+			return errRefused
+		}
+		return nil
+	}
+	const limit = 200_000 // of each partition, so few are the bytes
+	p.start(func(o *Options) { o.ReadAhead = limit; o.BatchRecords = 50 })
+	full := func() (held int64, waits int) {
+		s := p.engine.Status()
+		for _, one := range s.Partitions {
+			held += one.Held
+			if one.Problem != "" && !one.Oldest.IsZero() && one.Lag() > 0 && !one.Stopped {
+				waits++
+			}
+		}
+		return held, waits
+	}
+	eventually(t, func() error {
+		if held, waits := full(); held < limit || waits != 2 {
+			return fmt.Errorf("%d bytes are held, %d partitions wait and say why", held, waits)
+		}
+		return nil
+	})
+	refuse.Store(false)
+	eventually(t, func() error { return caughtUp(c, p) })
+	for _, part := range p.engine.ours {
+		part.intake.mu.Lock()
+		if part.intake.widest > limit || part.intake.held != 0 {
+			t.Errorf("partition %d held up to %d bytes, and %d now; the bound is %d", part.id.Number, part.intake.widest, part.intake.held, limit)
+		}
+		part.intake.mu.Unlock()
+	}
+	if n := len(c.all(testTopics.Decisions)); n < messages*8/10 {
+		t.Errorf("got %d decisions", n)
+	}
+	if s := p.engine.Status(); s.Partitions[0].Problem != "" || s.Partitions[0].Lag() != 0 || !s.Partitions[0].Oldest.IsZero() {
+		t.Errorf("caught up it says %+v", s.Partitions[0])
+	}
+}
+
+func TestFewAccountsFitIntoMemory(t *testing.T) {
+	c := newCluster(2)
+	fill(c, 5, 12, 300)
+	want, _ := undisturbed(t, c)
+	own := newCluster(2)
+	own.topics[testTopics.Input] = c.topics[testTopics.Input]
+	p := newProcess(t, own)
+	p.start(func(o *Options) { o.CacheAccounts, o.CacheRows = 2, 50 })
+	eventually(t, func() error { return caughtUp(own, p) })
+	sameDigests(t, digests(t, p.store), want)
+}
+
+func TestTheBrokerIsGoneForAWhile(t *testing.T) {
+	c := newCluster(2)
+	fill(c, 6, 5, 100)
+	want, _ := undisturbed(t, c)
+	own := newCluster(2)
+	own.topics[testTopics.Input] = c.topics[testTopics.Input]
+	p := newProcess(t, own)
+	var calls atomic.Int32
+	gone := func() error {
+		if n := calls.Add(1); n%40 > 20 {
+			return errors.New("connection refused")
+		}
+		return nil
+	}
+	p.broker.read = func(string, int32) error { return gone() }
+	p.broker.produce = func(string, []kafka.Record, bool) error { return gone() }
+	p.start(func(o *Options) { o.BatchRecords = 5 })
+	eventually(t, func() error { return caughtUp(own, p) })
+	sameDigests(t, digests(t, p.store), want)
+}
+
+func TestCountsAndSkippedMarkers(t *testing.T) {
+	c := newCluster(1)
+	raw := []byte("Message-ID: <1@x>\r\nSubject: one\r\n\r\nfirst\r\n")
+	own := []byte("Message-ID: <2@x>\r\nFrom: a@example.org\r\nSubject: mine\r\n\r\nmine\r\n")
+	c.put(testTopics.Input, messageRecord("a", raw, epoch))
+	c.put(testTopics.Input, messageRecord("a", raw, epoch))
+	c.marker(testTopics.Input, 0)
+	c.put(testTopics.Input, messageRecord("a", own, epoch))
+	c.put(testTopics.Input, feedbackRecord("a", "1@x", "important", "explicit", epoch))
+	c.put(testTopics.Input, feedbackRecord("a", "9@x", "important", "explicit", epoch))
+	c.put(testTopics.Input, feedbackRecord("a", "1@x", "perhaps", "explicit", epoch))
+	c.put(testTopics.Input, messageRecord("a", []byte("Subject: later\r\n\r\nx"), epoch.Add(time.Hour)))
+	c.marker(testTopics.Input, 0)
+	c.marker(testTopics.Input, 0)
+	p := newProcess(t, c)
+	p.start()
+	eventually(t, func() error { return caughtUp(c, p) })
+	n := p.engine.Status().Counts
+	if n.Records != 7 || n.Messages != 4 || n.Repeated != 1 || n.Own != 1 || n.Decisions() != 3 || n.Feedback != 2 || n.Lessons != 1 || n.Markers != 3 {
+		t.Errorf("got %+v", n)
+	}
+	if n.Dead[kafka.BadValue] != 1 || n.Dead[kafka.Expired] != 1 || len(n.Dead) != 2 {
+		t.Errorf("got dead letters %v", n.Dead)
+	}
+	for _, r := range c.all(testTopics.DeadLetters) {
+		why, _ := r.Header(kafka.HeaderReason)
+		kind, _ := r.Header("ce_type")
+		at, _ := r.Header(kafka.HeaderOffset)
+		want := map[string]string{"expired": "5", "bad-value": "6"}[string(why)]
+		if string(at) != want || string(kind) != kafka.TypeFeedback || string(r.Key) != "a" || len(r.Value) == 0 {
+			t.Errorf("dead letter %s of offset %s, want %s: %q %q", why, at, want, r.Value, r.Headers)
+		}
+	}
+}
+
+func TestOptionsThatChangeAreAnEvent(t *testing.T) {
+	c := newCluster(1)
+	fill(c, 7, 2, 30)
+	p := newProcess(t, c)
+	p.start()
+	eventually(t, func() error { return caughtUp(c, p) })
+	p.stop()
+	fill(c, 8, 2, 30)
+	p.start(func(o *Options) { o.Filter.MinImportant = 17 })
+	eventually(t, func() error { return caughtUp(c, p) })
+	for _, name := range []string{"kafka:user0", "kafka:user1"} {
+		h, err := p.engine.View(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := h.Options().MinImportant; n != 17 {
+			t.Errorf("account %s wants %d important lessons", name, n)
+		}
+	}
+}

@@ -1,0 +1,253 @@
+package stream
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hinged/hinged/ingest/kafka"
+)
+
+// flaky makes a process die now and then in the middle of a call of Produce, and
+// tells when it has.
+func (p *process) flaky(rng *rand.Rand, dead *atomic.Bool) {
+	left := 2 + rng.IntN(12)
+	written := rng.IntN(2) == 0
+	p.broker.produce = func(_ string, _ []kafka.Record, w bool) error {
+		if dead.Load() {
+			return errRefused
+		}
+		if w != written {
+			return nil
+		}
+		if left--; left < 0 {
+			dead.Store(true)
+			return errRefused
+		}
+		return nil
+	}
+}
+
+func TestThreeProcessesKilledAtRandomComeToTheSame(t *testing.T) {
+	for _, seed := range []uint64{11, 12, 13} {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(6)
+			fill(c, seed, 20, 400)
+			want, twin := undisturbed(t, c)
+			own := newCluster(6)
+			own.topics[testTopics.Input] = c.topics[testTopics.Input]
+			rng := rand.New(rand.NewPCG(seed, 2))
+			var all []*process
+			var dead [3]atomic.Bool
+			for i := range 3 {
+				p := newProcess(t, own)
+				p.flaky(rng, &dead[i])
+				p.start(small)
+				all = append(all, p)
+			}
+			kills := 0
+			eventually(t, func() error {
+				for i, p := range all {
+					if dead[i].Load() {
+						kills++
+						p.stop()
+						dead[i].Store(false)
+						p.broker.produce = nil
+						if kills < 12 {
+							p.flaky(rng, &dead[i])
+						}
+						p.start(small)
+					}
+				}
+				return caughtUp(own, all...)
+			})
+			if kills < 3 {
+				t.Errorf("killed %d times only", kills)
+			}
+			sameDigests(t, newest(t, all...), want)
+			for _, topic := range []string{testTopics.Decisions, testTopics.DeadLetters} {
+				sameRecords(t, topic, own.all(topic), twin.all(topic))
+			}
+		})
+	}
+}
+
+func small(o *Options) {
+	o.BatchRecords = 8
+	o.SnapshotEvery = 40
+	o.Behind = 20
+}
+
+func TestAZombieDoesNoHarm(t *testing.T) {
+	c := newCluster(2)
+	fill(c, 21, 6, 150)
+	p, q := newProcess(t, c), newProcess(t, c)
+	var slow atomic.Bool
+	p.broker.produce = func(string, []kafka.Record, bool) error {
+		if slow.Load() {
+			time.Sleep(2 * time.Millisecond)
+		}
+		return nil
+	}
+	p.start(small)
+	eventually(t, func() error { return caughtUp(c, p) })
+	// It goes on beside the new owner, commits and snapshots late.
+	slow.Store(true)
+	c.bury(0)
+	q.start(small)
+	fill(c, 22, 6, 250)
+	eventually(t, func() error { return caughtUp(c, q) })
+	eventually(t, func() error { return caughtUp(c, p) })
+	fill(c, 23, 6, 50)
+	eventually(t, func() error { return caughtUp(c, q) })
+	eventually(t, func() error { return caughtUp(c, p) })
+	want, twin := undisturbed(t, c)
+	sameDigests(t, digests(t, q.store), want)
+	sameDigests(t, digests(t, p.store), want)
+	for _, topic := range []string{testTopics.Decisions, testTopics.DeadLetters} {
+		sameRecords(t, topic, c.all(topic), twin.all(topic))
+	}
+	// A third begins from what the two of them left.
+	r := newProcess(t, c)
+	p.stop()
+	q.stop()
+	r.start(small)
+	eventually(t, func() error { return caughtUp(c, r) })
+	for n := range want {
+		if _, err := r.engine.View(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sameDigests(t, digests(t, r.store), want)
+}
+
+func TestOnePartitionIsStoppedAndSaysSoAndTheOthersGoOn(t *testing.T) {
+	c := newCluster(3)
+	fill(c, 31, 9, 200)
+	p := newProcess(t, c)
+	p.start(func(o *Options) { o.SnapshotEvery = 1 << 40; o.SnapshotInterval = time.Hour })
+	eventually(t, func() error { return caughtUp(c, p) })
+	p.stop()
+	fill(c, 32, 9, 200)
+	end := c.marks(testTopics.Input)[1].End
+	c.cut(testTopics.Input, 1, end-3)
+	p.start()
+	eventually(t, func() error {
+		s := p.engine.Status()
+		if len(s.Partitions) != 3 || !s.Partitions[1].Stopped {
+			return fmt.Errorf("it says %+v", s)
+		}
+		at := p.positions()
+		for _, n := range []int32{0, 2} {
+			if at[n] != c.marks(testTopics.Input)[n].End {
+				return fmt.Errorf("partition %d stands at %d", n, at[n])
+			}
+		}
+		return nil
+	})
+	problem := p.engine.Status().Partitions[1].Problem
+	for _, word := range []string{"partition 1 is stopped", fmt.Sprint(end - 3), "restore a backup", "docs/kafka.md"} {
+		if !strings.Contains(problem, word) {
+			t.Errorf("the problem does not say %q: %s", word, problem)
+		}
+	}
+}
+
+func TestTheLogIsCutUnderAReader(t *testing.T) {
+	c := newCluster(1)
+	fill(c, 33, 3, 50)
+	p := newProcess(t, c)
+	var cut atomic.Bool
+	p.broker.read = func(topic string, _ int32) error {
+		if cut.Load() || topic != testTopics.Input {
+			return nil
+		}
+		return errRefused
+	}
+	p.start()
+	eventually(t, func() error {
+		if s := p.engine.Status(); len(s.Partitions) != 1 || s.Partitions[0].Problem == "" {
+			return fmt.Errorf("it says %+v", s)
+		}
+		return nil
+	})
+	c.cut(testTopics.Input, 0, 20)
+	cut.Store(true)
+	eventually(t, func() error {
+		if s := p.engine.Status(); !s.Partitions[0].Stopped {
+			return fmt.Errorf("it says %+v", s)
+		}
+		return nil
+	})
+}
+
+func TestAnotherNumberOfPartitionsStopsAll(t *testing.T) {
+	c := newCluster(2)
+	fill(c, 34, 5, 60)
+	p := newProcess(t, c)
+	p.start()
+	eventually(t, func() error { return caughtUp(c, p) })
+	p.stop()
+	for _, topic := range testTopics.All() {
+		c.topics[topic] = append(c.topics[topic], &log{markers: map[int64]bool{}})
+	}
+	p.start()
+	eventually(t, func() error {
+		s := p.engine.Status()
+		if len(s.Partitions) != 3 || !s.Partitions[0].Stopped || !s.Partitions[1].Stopped {
+			return fmt.Errorf("it says %+v", s)
+		}
+		return nil
+	})
+	if problem := p.engine.Status().Partitions[0].Problem; !strings.Contains(problem, "has 3, it had 2") {
+		t.Errorf("it says %s", problem)
+	}
+}
+
+func TestAnAccountOfAnotherProcessIsNotShown(t *testing.T) {
+	c := newCluster(2)
+	fill(c, 35, 6, 60)
+	p := newProcess(t, c)
+	p.start()
+	eventually(t, func() error { return caughtUp(c, p) })
+	q := newProcess(t, c)
+	q.start()
+	eventually(t, func() error {
+		if n := len(q.engine.Status().Partitions); n != 1 {
+			return fmt.Errorf("the second has %d partitions", n)
+		}
+		for _, one := range []*process{p, q} {
+			s := one.engine.Status()
+			for _, part := range s.Partitions {
+				if !part.Begun || part.Lag() > 0 {
+					return fmt.Errorf("partition %d is at %d of %d", part.Partition, part.Position, part.End)
+				}
+			}
+		}
+		return nil
+	})
+	var here, there int
+	for n := range digests(t, p.store) {
+		_, errP := p.engine.View(context.Background(), n)
+		_, errQ := q.engine.View(context.Background(), n)
+		switch {
+		case errP == nil && errQ != nil:
+			here++
+		case errP != nil && errQ == nil:
+			there++
+		default:
+			t.Errorf("account %s: %v, %v; one of them is to have it", n, errP, errQ)
+		}
+	}
+	if here == 0 || there == 0 {
+		t.Errorf("%d accounts here, %d there", here, there)
+	}
+	if _, err := p.engine.View(t.Context(), "kafka:nobody"); err == nil {
+		t.Error("an account that nobody has heard of is shown")
+	}
+}

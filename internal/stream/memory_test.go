@@ -1,0 +1,367 @@
+package stream
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hinged/hinged/ingest/kafka"
+)
+
+// cluster is a Kafka of a few lines, for tests: topics in memory, and one group.
+type cluster struct {
+	mu         sync.Mutex
+	topics     map[string][]*log
+	members    []*member
+	published  map[int32]int64
+	generation int32
+	dealing    sync.Mutex // held while partitions are dealt out
+}
+
+// log is one partition.
+type log struct {
+	first   int64
+	records []kafka.Record
+	end     int64
+	markers map[int64]bool // offsets that a control marker takes
+}
+
+var testTopics = kafka.Topics{Input: "in", Decisions: "decisions", DeadLetters: "dead", Snapshots: "snapshots"}
+
+func newCluster(partitions int) *cluster {
+	c := &cluster{topics: map[string][]*log{}, published: map[int32]int64{}}
+	for _, name := range testTopics.All() {
+		for range partitions {
+			c.topics[name] = append(c.topics[name], &log{markers: map[int64]bool{}})
+		}
+	}
+	return c
+}
+
+// put appends a record and returns its offset.
+func (c *cluster) put(topic string, r kafka.Record) int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := c.topics[topic]
+	if r.Partition == kafka.ByKey {
+		r.Partition = kafka.Partition(r.Key, int32(len(all)))
+	}
+	l := all[r.Partition]
+	r.Offset = l.end
+	l.end++
+	l.records = append(l.records, r)
+	return r.Offset
+}
+
+// marker appends a control marker.
+func (c *cluster) marker(topic string, partition int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.topics[topic][partition]
+	l.markers[l.end] = true
+	l.end++
+}
+
+// cut drops what lies before an offset, as retention does.
+func (c *cluster) cut(topic string, partition int, first int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.topics[topic][partition]
+	l.first = first
+	l.records = slices.DeleteFunc(l.records, func(r kafka.Record) bool { return r.Offset < first })
+}
+
+// compact keeps the last record of each key, and no tombstones.
+func (c *cluster) compact(topic string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, l := range c.topics[topic] {
+		last := map[string]int64{}
+		for _, r := range l.records {
+			last[string(r.Key)] = r.Offset
+		}
+		l.records = slices.DeleteFunc(l.records, func(r kafka.Record) bool {
+			return last[string(r.Key)] != r.Offset || r.Value == nil
+		})
+	}
+}
+
+// all returns the records of a topic by partition and offset.
+func (c *cluster) all(topic string) []kafka.Record {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []kafka.Record
+	for _, l := range c.topics[topic] {
+		out = append(out, l.records...)
+	}
+	return out
+}
+
+func (c *cluster) marks(topic string) []kafka.Watermark {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []kafka.Watermark
+	for _, l := range c.topics[topic] {
+		out = append(out, kafka.Watermark{First: l.first, End: l.end})
+	}
+	return out
+}
+
+// member is one process in the group.
+type member struct {
+	m      kafka.Member
+	ctx    context.Context
+	cancel context.CancelFunc // of its generation
+	done   chan struct{}      // closed when its generation has returned
+	zombie bool               // it does not hear that the generation is over
+}
+
+// join takes part until ctx is done.
+func (c *cluster) join(ctx context.Context, m kafka.Member) {
+	me := &member{m: m, ctx: ctx}
+	c.mu.Lock()
+	c.members = append(c.members, me)
+	c.mu.Unlock()
+	c.rebalance()
+	<-ctx.Done()
+	c.mu.Lock()
+	c.members = slices.DeleteFunc(c.members, func(o *member) bool { return o == me })
+	done := me.done
+	c.mu.Unlock()
+	if done != nil {
+		<-done
+	}
+	c.rebalance()
+}
+
+// bury makes the nth member a zombie: it goes on with what it has, and the others
+// share it.
+func (c *cluster) bury(n int) {
+	c.mu.Lock()
+	c.members[n].zombie = true
+	c.mu.Unlock()
+	c.rebalance()
+}
+
+// rebalance ends all generations and deals the partitions out anew.
+func (c *cluster) rebalance() {
+	c.dealing.Lock()
+	defer c.dealing.Unlock()
+	c.mu.Lock()
+	live := slices.DeleteFunc(slices.Clone(c.members), func(m *member) bool { return m.zombie || m.ctx.Err() != nil })
+	c.mu.Unlock()
+	for _, m := range live {
+		if m.cancel != nil {
+			m.cancel()
+			<-m.done
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.generation++
+	parts := len(c.topics[testTopics.Input])
+	for i, m := range live {
+		g := kafka.Generation{ID: c.generation}
+		for p := range parts {
+			if p*len(live)/parts == i {
+				g.Partitions = append(g.Partitions, int32(p))
+			}
+		}
+		ctx, cancel := context.WithCancel(m.ctx)
+		done := make(chan struct{})
+		m.cancel, m.done = cancel, done
+		go func() {
+			defer close(done)
+			m.m.Generation(ctx, g)
+			<-ctx.Done()
+		}()
+	}
+}
+
+// broker is one process's way to the cluster, with what can go wrong on it.
+type broker struct {
+	c *cluster
+	// produce is called before a call of Produce and again after its records were
+	// written; its error is that call's. nil: all goes well.
+	produce func(topic string, records []kafka.Record, written bool) error
+	// slow is how long an answer to a fetch takes.
+	slow time.Duration
+	// read is asked before each fetch.
+	read func(topic string, partition int32) error
+}
+
+func (b *broker) Run(ctx context.Context, m kafka.Member) error {
+	b.c.join(ctx, m)
+	return nil
+}
+
+func (b *broker) Partitions(_ context.Context, topic string) (int32, error) {
+	return int32(len(b.c.marks(topic))), nil
+}
+
+func (b *broker) Watermarks(_ context.Context, topic string) ([]kafka.Watermark, error) {
+	return b.c.marks(topic), nil
+}
+
+func (b *broker) CommittedOffsets(context.Context) (map[int32]int64, error) {
+	b.c.mu.Lock()
+	defer b.c.mu.Unlock()
+	out := map[int32]int64{}
+	for p, at := range b.c.published {
+		out[p] = at
+	}
+	return out, nil
+}
+
+func (b *broker) CommitOffsets(_ context.Context, _ kafka.Generation, next map[int32]int64) error {
+	b.c.mu.Lock()
+	defer b.c.mu.Unlock()
+	for p, at := range next {
+		b.c.published[p] = at
+	}
+	return nil
+}
+
+func (b *broker) Produce(ctx context.Context, topic string, records []kafka.Record) ([]int64, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if b.produce != nil {
+		if err := b.produce(topic, records, false); err != nil {
+			return nil, err
+		}
+	}
+	var out []int64
+	for _, r := range records {
+		out = append(out, b.c.put(topic, r))
+	}
+	if b.produce != nil {
+		if err := b.produce(topic, records, true); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (b *broker) Read(topic string, partition int32, from int64) Reader {
+	return &memoryReader{b: b, topic: topic, partition: partition, at: from}
+}
+
+type memoryReader struct {
+	b         *broker
+	topic     string
+	partition int32
+	at        int64
+}
+
+func (r *memoryReader) Close() {}
+
+func (r *memoryReader) Next(ctx context.Context, most, bytes int) (kafka.Batch, error) {
+	if r.b.slow > 0 {
+		time.Sleep(r.b.slow)
+	}
+	for range 20 {
+		if r.b.read != nil {
+			if err := r.b.read(r.topic, r.partition); err != nil {
+				return kafka.Batch{}, err
+			}
+		}
+		if b, err := r.take(most, bytes); err != nil || len(b.Records)+b.Markers > 0 {
+			return b, err
+		}
+		select {
+		case <-ctx.Done():
+			return kafka.Batch{}, ctx.Err()
+		case <-time.After(time.Millisecond):
+		}
+	}
+	return kafka.Batch{Next: r.at, End: r.at}, nil
+}
+
+func (r *memoryReader) take(most, bytes int) (kafka.Batch, error) {
+	c := r.b.c
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.topics[r.topic][r.partition]
+	if r.at < l.first || r.at > l.end {
+		return kafka.Batch{}, &kafka.OffsetError{Topic: r.topic, Partition: r.partition, Position: r.at, First: l.first, End: l.end}
+	}
+	b := kafka.Batch{First: l.first, End: l.end}
+	i, _ := slices.BinarySearchFunc(l.records, r.at, func(rec kafka.Record, at int64) int { return cmp.Compare(rec.Offset, at) })
+	for ; i < len(l.records) && len(b.Records) < most && bytes > 0; i++ {
+		b.Records = append(b.Records, l.records[i])
+		bytes -= len(l.records[i].Value)
+	}
+	from := r.at
+	r.at = l.end
+	if i < len(l.records) {
+		r.at = l.records[i].Offset
+	}
+	for at := from; at < r.at; at++ {
+		if l.markers[at] {
+			b.Markers++
+		}
+	}
+	b.Next = r.at
+	return b, nil
+}
+
+var errRefused = errors.New("not enough replicas")
+
+func TestTheTestClusterDealsEveryPartitionOnce(t *testing.T) {
+	c := newCluster(5)
+	ctx, cancel := context.WithCancel(t.Context())
+	var mu sync.Mutex
+	owned := map[int32]int{}
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			c.join(ctx, kafka.Member{Generation: func(ctx context.Context, g kafka.Generation) {
+				mu.Lock()
+				for _, p := range g.Partitions {
+					owned[p]++
+				}
+				mu.Unlock()
+				<-ctx.Done()
+				mu.Lock()
+				defer mu.Unlock()
+				for _, p := range g.Partitions {
+					owned[p]--
+				}
+			}})
+		})
+	}
+	eventually(t, func() error {
+		mu.Lock()
+		defer mu.Unlock()
+		for p := range int32(5) {
+			if owned[p] != 1 {
+				return fmt.Errorf("partition %d has %d owners", p, owned[p])
+			}
+		}
+		return nil
+	})
+	cancel()
+	wg.Wait()
+}
+
+// eventually waits for f to find nothing wrong.
+func eventually(t *testing.T, f func() error) {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		err := f()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}

@@ -1,0 +1,145 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hinged/hinged/store"
+)
+
+// partition is one partition that is ours in this generation. What is below the
+// line belongs to the goroutine of run.
+type partition struct {
+	e     *Engine
+	id    store.Partition
+	log   *slog.Logger
+	total atomic.Int32 // how many partitions the topic has; 0: not known yet
+	state *partitionState
+
+	// restoring is held while an account's state or logs are fetched out of a
+	// snapshot, which readers of the account may ask for as well.
+	restoring sync.Mutex
+
+	// ---
+	intake *intake
+	cache  *cache
+	batch  batch
+	again  *item // taken from the intake and not applied yet
+}
+
+// StopError says why one partition cannot go on. The others do.
+type StopError struct {
+	Partition int32
+	Err       error
+}
+
+func (e *StopError) Error() string {
+	return fmt.Sprintf("partition %d is stopped: %v", e.Partition, e.Err)
+}
+
+func (e *StopError) Unwrap() error { return e.Err }
+
+func (p *partition) partitions() int32 { return p.total.Load() }
+
+// run works until ctx is done. When the partition cannot go on it says so and
+// idles, so that no other process takes the same trouble over.
+func (p *partition) run(ctx context.Context, readAhead int64) {
+	err := p.work(ctx, readAhead)
+	if ctx.Err() != nil || err == nil {
+		return
+	}
+	err = &StopError{p.id.Number, err}
+	p.log.Error("the partition is stopped; the others go on", "error", err)
+	p.state.stop(err)
+	<-ctx.Done()
+}
+
+func (p *partition) work(ctx context.Context, readAhead int64) error {
+	at, err := p.begin(ctx)
+	if err != nil {
+		return err
+	}
+	p.state.began(at)
+	p.log.Info("the partition is ours", "offset", at)
+
+	p.intake = p.e.newIntake(readAhead, p.partitions())
+	p.state.holds(p.intake)
+	reading, stopReading := context.WithCancel(ctx)
+	var readErr error
+	var reader sync.WaitGroup
+	reader.Go(func() {
+		readErr = p.intake.run(reading, p.e.o.Broker.Read(p.id.Topic, p.id.Number, at), p.reading, func(n int) error { return p.pause(reading, n) }, p.state.reached)
+	})
+	err = p.write(ctx)
+	stopReading()
+	for range p.intake.stage.Order() { // let the reader end
+	}
+	reader.Wait()
+	return errors.Join(err, readErr)
+}
+
+// write applies, produces and commits batch after batch.
+func (p *partition) write(ctx context.Context) error {
+	for {
+		more, err := p.step(ctx)
+		if err != nil || !more {
+			return err
+		}
+		if err := p.finish(ctx); err != nil {
+			if ctx.Err() != nil {
+				return nil //nolint:nilerr // what was not committed is dropped, and read again
+			}
+			return err
+		}
+		p.snapshotIfDue(ctx)
+	}
+}
+
+// pause waits before the next attempt at what failed n times.
+func (p *partition) pause(ctx context.Context, n int) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	t := time.NewTimer(p.e.o.Pause(n))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// trouble notes why the writer waits, or with nil that it goes on.
+func (p *partition) trouble(err error) { p.note(&p.state.writing, err) }
+
+// reading notes why the reader waits, or with nil that it goes on.
+func (p *partition) reading(err error) { p.note(&p.state.readingProblem, err) }
+
+func (p *partition) note(where *string, err error) {
+	p.state.mu.Lock()
+	before := *where
+	*where = ""
+	if err != nil {
+		*where = err.Error()
+	}
+	p.state.mu.Unlock()
+	switch {
+	case err != nil && before != err.Error():
+		p.log.Warn("the partition waits", "error", err)
+	case err == nil && before != "":
+		p.log.Info("the partition goes on")
+	}
+}
+
+// committed notes what a batch came to, and publishes the position.
+func (p *partition) committed(b *batch) {
+	p.state.commit(b)
+	p.e.count(&b.tally)
+	p.e.hint(p.id.Number, b.next)
+}
