@@ -43,4 +43,14 @@ type Lesson struct {
 	Score   float64     `cbor:"6,keyasint,omitempty"` // w·x before the step
 	Step    float64     `cbor:"7,keyasint,omitempty"` // a of w ← w + a·x
 	At      Moment      `cbor:"8,keyasint,omitempty"`
+	// The judgement that the message got at its arrival, as in its Message, so that
+	// the lessons alone tell what the threshold was fitted to.
+	Judged        float64 `cbor:"9,keyasint,omitempty"` // its score then
+	Outcome       Outcome `cbor:"10,keyasint,omitempty"`
+	Above         bool    `cbor:"11,keyasint,omitempty"`
+	Correspondent bool    `cbor:"12,keyasint,omitempty"`
 }
+
+// Taught reports whether the learner heard of the label. If not, the threshold
+// alone did: of a marked message that was left alone.
+func (l Lesson) Taught() bool { return l.Weight > 0 }

@@ -85,7 +85,7 @@ func (s *Store) checkpoint(account string, st *State) (err error) {
 		// What an interrupted attempt left is nobody's.
 		p.Generation++
 		generation = p.Generation
-		if err := dropSnapshots(b, p); err != nil {
+		if err := errors.Join(dropSnapshots(b, p), dropRewriting(b)); err != nil {
 			return err
 		}
 		return writeProgress(b, p)

@@ -238,8 +238,8 @@ func (s *Store) write(tx *bolt.Tx, name string, at position, c *commit, partitio
 			return progress{}, err
 		}
 	}
-	if p.Commit != at.commit || p.Journal != at.journal || p.Lesson != at.lesson {
-		return progress{}, fmt.Errorf("%w: it stands at commit %d, the account at commit %d", ErrStale, at.commit, p.Commit)
+	if err := at.check(p); err != nil {
+		return progress{}, err
 	}
 	puts := []struct {
 		step string

@@ -98,6 +98,10 @@ func (s *Store) compactInto(path string) (next *bolt.DB, err error) {
 		})
 	})
 	if err == nil {
+		// It has no pages of what was forgotten.
+		err = next.Update(func(tx *bolt.Tx) error { return tx.Bucket(metaBucket).Delete(scrubKey) })
+	}
+	if err == nil {
 		err = s.o.step("sync")
 	}
 	if err == nil {

@@ -55,6 +55,19 @@
 // wherever a State has a message, its features can be read, in the live run and
 // in every replay from the base alike.
 //
+// # Taking back
+//
+// Rewrite is how something is taken out of what an account remembers. The state
+// without it becomes checkpoint, base and next base at once, and the journal begins
+// anew behind it: every entry and every state from before could tell of what was
+// taken out. The lessons that stay are kept with what was learnt before them, so
+// that the next Rewrite reaches back as far as this one did:
+//
+//	learner ──── lessons ────▶ base = next base = checkpoint ── redo ──▶ now
+//
+// When the base moves on for the first time after that, the learner is dropped and
+// lessons and journal begin at one state again.
+//
 // # Copies
 //
 // Backup copies the whole file and Export one account, each out of one read

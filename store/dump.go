@@ -186,11 +186,6 @@ func (d *accountDump) head() (h accountHead, err error) {
 	return h, nil
 }
 
-// kept returns the snapshots that p names, the checkpoint first.
-func (p *progress) kept() []*snapshot {
-	return []*snapshot{&p.Checkpoint, &p.Base, &p.NextBase}
-}
-
 // nameOf returns what chunks call a snapshot, in the file or still to come.
 func (d *accountDump) nameOf(generation uint64) (uint64, error) {
 	if d.at.Pending != nil {
@@ -218,7 +213,7 @@ func (m manifest) name() uint64 {
 // logs cuts the snapshots that a replay begins with and the logs, without what
 // comes from elsewhere still.
 func (d *accountDump) logs() (ids []ChunkID, err error) {
-	journal, lessons, features := d.at.Base.Journal, d.at.Base.Lesson, uint64(1)
+	journal, lessons, features := d.at.Base.Journal, d.at.lessonBase().Lesson, uint64(1)
 	if d.at.Pending != nil {
 		journal, lessons, features = d.at.Pending.Journal, d.at.Pending.Lesson, d.at.Pending.Commit+1
 	}

@@ -95,7 +95,7 @@ func (s *Store) Journal(account string, from uint64) iter.Seq2[JournalEntry, err
 // Journal does entries.
 func (s *Store) Lessons(account string, from uint64) iter.Seq2[Lesson, error] {
 	return func(yield func(Lesson, error) bool) {
-		s.scan(account, lessonsBucket, frameLesson, from, func(p progress) (uint64, uint64) { return p.Base.Lesson, p.Lesson },
+		s.scan(account, lessonsBucket, frameLesson, from, func(p progress) (uint64, uint64) { return p.lessonBase().Lesson, p.Lesson },
 			func(order uint64, data []byte, err error) bool {
 				var lesson Lesson
 				if err == nil {

@@ -27,6 +27,8 @@ func TestMain(m *testing.M) {
 		os.Exit(runHolder(os.Args[1]))
 	case "importer":
 		os.Exit(runImporter(os.Args[1]))
+	case "rewriter":
+		os.Exit(runRewriter(os.Args[1]))
 	case "compacter":
 		os.Exit(runCompacter(os.Args[1]))
 	default:

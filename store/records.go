@@ -123,6 +123,8 @@ type Account struct {
 	// did.
 	Proven bool   `cbor:"40,keyasint,omitempty"`
 	Ahead  uint32 `cbor:"45,keyasint,omitempty"`
+	// ProvenAt is when Proven became true.
+	ProvenAt Moment `cbor:"65,keyasint,omitempty"`
 	// HeardDay and HeardSeq are ActiveDays and Messages when the owner's last
 	// word was learnt; silence is none.
 	HeardDay uint32 `cbor:"41,keyasint,omitempty" digest:"-"`
@@ -151,10 +153,11 @@ type Account struct {
 
 // Sender is what the account remembers of one address, from earlier mail only.
 type Sender struct {
-	Received uint32 `cbor:"1,keyasint,omitempty"` // messages from it
-	Answered uint32 `cbor:"2,keyasint,omitempty"` // of those, how many the owner answered
-	Written  uint32 `cbor:"3,keyasint,omitempty"` // messages of the owner to it
-	Seq      uint64 `cbor:"4,keyasint"`           // Account.Messages at the last change: the least goes first when full
+	Received uint32 `cbor:"1,keyasint,omitempty"`  // messages from it
+	Answered uint32 `cbor:"2,keyasint,omitempty"`  // of those, how many the owner answered
+	Written  uint32 `cbor:"3,keyasint,omitempty"`  // messages of the owner to it
+	Seq      uint64 `cbor:"4,keyasint"`            // Account.Messages at the last change: the least goes first when full
+	Lessons  uint32 `cbor:"10,keyasint,omitempty"` // learnt from its messages and not taken back
 }
 
 // Thread is what the account remembers of one thread.
@@ -212,6 +215,11 @@ type Message struct {
 	// written to its sender before it came.
 	Above         bool `cbor:"20,keyasint,omitempty"`
 	Correspondent bool `cbor:"21,keyasint,omitempty"`
+	// Lessons counts those learnt from it and not taken back.
+	Lessons uint32 `cbor:"30,keyasint,omitempty"`
+	// Unlearnt is a label that was taken back with what was learnt of it: seen once
+	// more on a copy it is nothing new.
+	Unlearnt model.Label `cbor:"31,keyasint,omitempty"`
 }
 
 // Reason tells why a decision or the absence of a mark is not the threshold's
@@ -339,6 +347,9 @@ type LedgerEntry struct {
 type Refusal struct {
 	Seq uint64 `cbor:"1,keyasint"` // Account.Messages then
 	At  Moment `cbor:"2,keyasint,omitempty"`
+	// Ours: a mark that the message turns up with is nobody's word, for ours was on
+	// it when it was forgotten.
+	Ours bool `cbor:"3,keyasint,omitempty"`
 }
 
 // Scored is one entry of the threshold window.

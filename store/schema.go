@@ -14,6 +14,7 @@ import (
 //	meta
 //	  schema                 4 bytes, version of this layout
 //	  created                "hinged"
+//	  scrub                  nothing; there while free pages may hold what Rewrite took out
 //	accounts
 //	  <name>
 //	    info                 progress: the numbers reached, and which snapshots are what
@@ -22,6 +23,7 @@ import (
 //	      <generation, 8>
 //	        <chunk, 4>       record (record.go), at most 64 KiB
 //	        manifest         what the chunks must add up to
+//	    rewriting            lessons on their way into a Rewrite, as lessons; else not there
 //	    redo                 <commit, 8> → record
 //	    journal              <sequence, 8> → the caller's bytes
 //	    lessons              <order, 8> → Lesson
@@ -48,10 +50,14 @@ var (
 	arrivingBucket = []byte("arriving")
 	// importingBucket holds what Import has copied so far.
 	importingBucket = []byte("importing")
+	// rewritingBucket holds, within an account, what Rewrite has staged so far.
+	rewritingBucket = []byte("rewriting")
 
 	schemaKey     = []byte("schema")
 	createdKey    = []byte("created")
 	createdMarker = []byte("hinged")
+	// scrubKey is there while free pages may hold what was forgotten.
+	scrubKey = []byte("scrub")
 
 	infoKey         = []byte("info")
 	restoredKey     = []byte("restored")
@@ -120,6 +126,27 @@ type progress struct {
 	// Pending: the logs of an account that was taken over have not come in yet, nor
 	// have the snapshots but for Checkpoint; nil: they have.
 	Pending *pendingLogs `cbor:"12,keyasint,omitempty"`
+	// Learner is the state before the first lesson kept, as far as learning is
+	// concerned, where that lies before Base: since a Rewrite and until Base moves
+	// on. Without a Lesson: it is Base.
+	Learner snapshot `cbor:"20,keyasint,omitempty"`
+}
+
+// lessonBase is the snapshot before the first lesson kept.
+func (p progress) lessonBase() snapshot {
+	if p.Learner.Lesson != 0 {
+		return p.Learner
+	}
+	return p.Base
+}
+
+// kept returns the snapshots that p names, the checkpoint first.
+func (p *progress) kept() []*snapshot {
+	all := []*snapshot{&p.Checkpoint, &p.Base, &p.NextBase}
+	if p.Learner.Lesson != 0 {
+		all = append(all, &p.Learner)
+	}
+	return all
 }
 
 // snapshot names a whole state kept in the file and the numbers it stands at.

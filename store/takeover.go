@@ -538,7 +538,7 @@ func (a *arrival) complete(tx *bolt.Tx) error {
 		err = verifyNumbers(account, journalBucket, p.Base.Journal, p.Journal)
 	}
 	if err == nil {
-		err = verifyNumbers(account, lessonsBucket, p.Base.Lesson, p.Lesson)
+		err = verifyNumbers(account, lessonsBucket, p.lessonBase().Lesson, p.Lesson)
 	}
 	if err != nil {
 		return unsound(err)

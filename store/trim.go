@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"slices"
 
 	bolt "go.etcd.io/bbolt"
 )
@@ -25,7 +26,7 @@ func (s *Store) promote(p *progress) {
 	case p.NextBase.Generation == 0:
 		p.NextBase = p.Checkpoint
 	case p.Journal-p.NextBase.Journal >= uint64(s.o.JournalCap):
-		p.Base, p.NextBase = p.NextBase, p.Checkpoint
+		p.Base, p.NextBase, p.Learner = p.NextBase, p.Checkpoint, snapshot{}
 		p.Swept = 0
 	}
 }
@@ -51,7 +52,7 @@ func dropSnapshots(account *bolt.Bucket, p progress) error {
 
 // names reports whether a snapshot is in use.
 func (p progress) names(generation uint64) bool {
-	return generation != 0 && (generation == p.Checkpoint.Generation || generation == p.Base.Generation || generation == p.NextBase.Generation)
+	return generation != 0 && slices.ContainsFunc(p.kept(), func(s *snapshot) bool { return s.Generation == generation })
 }
 
 // sweep trims what lies before the base, about most records of each kind at a
@@ -61,8 +62,8 @@ func (p progress) names(generation uint64) bool {
 // Journal entries and lessons before the base go. The features of a message
 // that arrived before the base stay while the base has a row for it, because
 // whatever comes later may still teach that message, and a replay from the base
-// must find then what the live run found. Of several versions before the base
-// the last stays.
+// must find then what the live run found; or while a lesson is kept of it. Of
+// several versions before the base the last stays.
 func (s *Store) sweep(name string, account *bolt.Bucket, p *progress, most int) error {
 	if p.Base.Generation == 0 || p.Pending != nil {
 		return nil
@@ -70,7 +71,7 @@ func (s *Store) sweep(name string, account *bolt.Bucket, p *progress, most int) 
 	for _, log := range []struct {
 		bucket []byte
 		end    uint64
-	}{{journalBucket, p.Base.Journal}, {lessonsBucket, p.Base.Lesson}} {
+	}{{journalBucket, p.Base.Journal}, {lessonsBucket, p.lessonBase().Lesson}} {
 		b, err := part(account, log.bucket)
 		if err != nil {
 			return err
@@ -96,7 +97,7 @@ func (s *Store) sweep(name string, account *bolt.Bucket, p *progress, most int) 
 // sweepFeatures looks at about most records of features, from the commit
 // p.Swept on.
 func (s *Store) sweepFeatures(name string, account *bolt.Bucket, p *progress, most int) error {
-	kept, err := s.keptMessages(name, account, p.Base.Generation)
+	kept, err := s.keptMessages(name, account, p)
 	if err != nil {
 		return err
 	}
@@ -133,8 +134,10 @@ func (s *Store) sweepFeatures(name string, account *bolt.Bucket, p *progress, mo
 	return errors.Join(deleteKeys(features, drop), deleteKeys(index, dropIndex))
 }
 
-// keptMessages returns the keys of all messages in the base.
-func (s *Store) keptMessages(name string, account *bolt.Bucket, generation uint64) (map[MessageKey]struct{}, error) {
+// keptMessages returns the keys of all messages in the base, and of those with
+// lessons kept from before it.
+func (s *Store) keptMessages(name string, account *bolt.Bucket, p *progress) (map[MessageKey]struct{}, error) {
+	generation := p.Base.Generation
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if k, ok := s.kept[name]; ok && k.generation == generation {
@@ -153,11 +156,40 @@ func (s *Store) keptMessages(name string, account *bolt.Bucket, generation uint6
 			}
 		}
 	})
+	if err == nil {
+		err = eachLesson(account, p.lessonBase().Lesson, p.Base.Lesson, func(l Lesson) { k.messages[l.Message] = struct{}{} })
+	}
 	if err != nil {
 		return nil, err
 	}
 	s.kept[name] = k
 	return k.messages, nil
+}
+
+// eachLesson hands the lessons from number from up to, but not including, end to
+// fn.
+func eachLesson(account *bolt.Bucket, from, end uint64, fn func(Lesson)) error {
+	b, err := part(account, lessonsBucket)
+	if err != nil {
+		return err
+	}
+	c := b.Cursor()
+	for key, value := c.Seek(key64(from)); from < end; key, value = c.Next() {
+		if !bytes.Equal(key, key64(from)) {
+			return damage("lesson %d is missing", from)
+		}
+		var lesson Lesson
+		payload, err := unframe(frameLesson, key, value)
+		if err == nil {
+			err = rowDecoding.Unmarshal(payload, &lesson)
+		}
+		if err != nil {
+			return damage("lesson %d: %w", from, err)
+		}
+		fn(lesson)
+		from++
+	}
+	return nil
 }
 
 // indexKey returns the key in featureindex of the record at key in features.

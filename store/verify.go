@@ -139,8 +139,8 @@ func checkAccountFrames(account *bolt.Bucket, name string) (problems []error) {
 			return nil
 		})
 	}
-	for _, of := range []snapshot{p.Checkpoint, p.Base, p.NextBase} {
-		if of.Generation == 0 || p.awaits(of) {
+	for _, of := range p.kept() {
+		if of.Generation == 0 || p.awaits(*of) {
 			continue
 		}
 		if _, err := readSnapshot(account, of.Generation, func([]byte) error { return nil }); err != nil {
@@ -157,13 +157,13 @@ func verifyAccount(account *bolt.Bucket) (r AccountReport, problems []error) {
 		return r, []error{err}
 	}
 	r.Commits, r.FirstJournal = p.Commit, p.Base.Journal
-	r.Journal, r.Lessons = p.Journal-p.Base.Journal, p.Lesson-p.Base.Lesson
+	r.Journal, r.Lessons = p.Journal-p.Base.Journal, p.Lesson-p.lessonBase().Lesson
 	note := func(err error) {
 		if err != nil {
 			problems = append(problems, err)
 		}
 	}
-	journal, lessons := p.Base.Journal, p.Base.Lesson
+	journal, lessons := p.Base.Journal, p.lessonBase().Lesson
 	if p.Pending != nil {
 		journal, lessons = p.Pending.Journal, p.Pending.Lesson
 	}
@@ -171,11 +171,11 @@ func verifyAccount(account *bolt.Bucket) (r AccountReport, problems []error) {
 	note(verifyNumbers(account, lessonsBucket, lessons, p.Lesson))
 	note(verifyLessons(account))
 	note(verifyFeatures(account, p))
-	for _, of := range []snapshot{p.Base, p.NextBase} {
-		if p.awaits(of) {
+	for _, of := range p.kept()[1:] {
+		if p.awaits(*of) {
 			continue
 		}
-		_, err := loadSnapshot(account, of)
+		_, err := loadSnapshot(account, *of)
 		note(err)
 	}
 	st, err := load(account, p)

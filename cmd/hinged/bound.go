@@ -54,7 +54,7 @@ func printBound(w io.Writer, b daemon.Bound) error {
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintf(t, "%s: lessons %d to %d, %s\n", b.Account, b.FirstLesson, b.FirstLesson+uint64(b.Lessons)-1, b.Learner)
+	fmt.Fprintf(t, "%s: lessons %d to %d, %s\n", b.Account, b.FirstLesson, b.LastLesson, b.Learner)
 	fmt.Fprintf(t, "  mistakes\t%d, hinge loss %.1f\n", b.Mistakes, b.HingeLoss)
 	fmt.Fprintf(t, "  ceiling\t%s\n", b.Ceiling)
 	if b.NoCeiling == "" {

@@ -318,6 +318,9 @@ func (a *account) note(r *filter.Result) {
 		a.notes = append(a.notes, func() { a.log.Info("a clean-up by the owner; it teaches nothing", "messages", n) })
 	}
 	for _, l := range r.Lessons {
+		if !l.Taught() {
+			continue
+		}
 		a.notes = append(a.notes, func() {
 			a.log.Debug("learnt", "message", hex.EncodeToString(l.Message[:4]), "label", l.Label.String(),
 				"source", l.Source.String(), "score", l.Score, "step", l.Step)

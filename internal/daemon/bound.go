@@ -24,6 +24,9 @@ type Bound struct {
 	// FirstLesson is the number of the first lesson that it is about: the first
 	// that the lesson log still has.
 	FirstLesson uint64 `json:"first_lesson"`
+	// LastLesson is the number of the last. Between them may be numbers of what only
+	// the threshold heard of: marked messages that were left alone.
+	LastLesson uint64 `json:"last_lesson"`
 	// Lessons is how many it is about.
 	Lessons int `json:"lessons"`
 	// Mistakes are lessons on which the score was on the wrong side of 0, or 0.
@@ -62,6 +65,7 @@ type hindsight struct {
 	again     model.Learner
 	start     float64 // D at the base
 	displaced float64 // D that lessons was told of
+	count     int     // lessons
 	mistakes  uint64
 	loss      float64
 }
@@ -96,7 +100,7 @@ func (h *hindsight) bound(ctx context.Context, s *store.Store, account string, n
 		return Bound{}, fmt.Errorf("reading the lessons of account %s: %w", account, err)
 	}
 	b := Bound{
-		Account: account, Learner: string(h.spec.Kind), FirstLesson: h.first, Lessons: int(h.next - h.first),
+		Account: account, Learner: string(h.spec.Kind), FirstLesson: h.first, LastLesson: h.next - 1, Lessons: h.count,
 		Mistakes: h.mistakes, HingeLoss: h.loss,
 	}
 	var c model.Ceiling
@@ -113,13 +117,13 @@ var errStale = errors.New("kept lessons are of no use")
 
 // begin starts over from the base.
 func (h *hindsight) begin(s *store.Store, account string, now present) error {
-	base, _, err := s.Base(account)
+	base, err := s.LessonBase(account)
 	if err != nil {
 		return err
 	}
 	first := base.LessonNext()
 	h.spec, h.first, h.next = now.spec, first, first
-	h.start, h.displaced, h.mistakes, h.loss = base.Account.Displaced, 0, 0, 0
+	h.start, h.displaced, h.count, h.mistakes, h.loss = base.Account.Displaced, 0, 0, 0, 0
 	h.lessons = model.NewHindsight(now.spec, base.Weights)
 	h.again, err = model.New(now.spec, base.Weights)
 	return err
@@ -148,6 +152,11 @@ func (h *hindsight) read(ctx context.Context, s *store.Store, account string, no
 		case l.Order >= now.next:
 			return nil
 		}
+		if !l.Taught() {
+			h.next = l.Order + 1
+			continue
+		}
+		h.count++
 		features, err := vectors.Features(l.Message)
 		switch {
 		case errors.Is(err, store.ErrNotFound):

@@ -146,7 +146,7 @@ func (n *naming) all(ctx context.Context, s *store.Store, account string) error 
 		if err != nil {
 			return fmt.Errorf("looking for the names of features: %w", err)
 		}
-		if seen[lesson.Message] {
+		if seen[lesson.Message] || !lesson.Taught() {
 			continue
 		}
 		seen[lesson.Message] = true

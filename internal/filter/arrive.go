@@ -65,7 +65,7 @@ func (f *Filter) applyArrived(e *Arrived, r *Result) error {
 			return err
 		}
 	}
-	if _, err := f.heed(k, &m, e.Place, f.perhapsOurs(e), e.Flags, true, arrivalIsOneByOne, r); err != nil {
+	if _, err := f.heed(k, &m, e.Place, ingest.CanonicalFlags(append(f.perhapsOurs(e), f.ours(e)...)), e.Flags, true, arrivalIsOneByOne, r); err != nil {
 		return err
 	}
 	if !known && e.Backlog && role == ingest.RoleTrash && !ingest.HasFlag(e.Flags, `\Seen`) {

@@ -243,6 +243,8 @@ func tagOf(e Event) (byte, error) {
 		return tagUndone, nil
 	case *Told:
 		return tagTold, nil
+	case *Unlearnt, *Forgot:
+		return 0, fmt.Errorf("%T stands in no journal: %w", e, ErrRewriting)
 	default:
 		return 0, fmt.Errorf("%w: type %T", ErrBadEvent, e)
 	}

@@ -109,7 +109,7 @@ func (f *Filter) heed(k store.MessageKey, m *store.Message, place Place, old, no
 			withdraw(m, store.SourceJunk)
 		}
 	}
-	if best.label == 0 {
+	if best.label == 0 || arrives && best.label == m.Unlearnt {
 		return owner, nil
 	}
 	return owner, f.label(k, m, best, away, r)

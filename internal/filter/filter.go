@@ -83,7 +83,9 @@ type Result struct {
 	// was and the event needs no place in the journal.
 	Changed  bool
 	Decision *Decision
-	Lessons  []store.Lesson
+	// Lessons are the labels that were learnt, and those that the threshold alone
+	// heard of (see store.Lesson.Taught), in order.
+	Lessons []store.Lesson
 	// Features are to be stored under the Decision's message.
 	Features *featurize.Features
 	// Marks are to be requested from the source.
@@ -112,16 +114,21 @@ func New(st *store.State, v Vectors) (*Filter, error) {
 	if err := f.configure(opts); err != nil {
 		return nil, err
 	}
-	f.labelled = newWindow(st.Labelled)
-	f.standing = standingOf(st.Labelled)
-	f.recent = newWindow(st.Recent)
+	f.derive()
+	return f, nil
+}
+
+// derive builds, from the state, what it leads to.
+func (f *Filter) derive() {
+	f.labelled = newWindow(f.st.Labelled)
+	f.standing = standingOf(f.st.Labelled)
+	f.recent = newWindow(f.st.Recent)
 	f.stale = true
 	f.rebuildQueues()
 	f.countPlaces()
-	f.ledger = newLedgerIndex(st)
+	f.ledger = newLedgerIndex(f.st)
 	f.findCopies()
-	f.early = newEarlyIndex(st)
-	return f, nil
+	f.early = newEarlyIndex(f.st)
 }
 
 // State returns the state that the filter works on. The caller may read it and
@@ -198,6 +205,8 @@ func (f *Filter) Apply(e Event) (Result, error) {
 		f.applySkipped(e, &r)
 	case *Undone:
 		err = f.applyUndone(e, &r)
+	case *Unlearnt, *Forgot:
+		err = ErrRewriting
 	case *Ticked:
 		if f.Due(e.At) {
 			err = f.advance(e.At, &r)
@@ -225,7 +234,7 @@ func (f *Filter) applyConfigured(e *Configured, r *Result) error {
 	}
 	f.st.Account.Options = enc
 	if f.opts.Shadow == ShadowOn {
-		f.st.Account.Proven, f.st.Account.Ahead = false, 0
+		f.st.Account.Proven, f.st.Account.ProvenAt, f.st.Account.Ahead = false, 0, 0
 	}
 	return f.advance(e.At, r)
 }

@@ -47,6 +47,12 @@ func IDOf(messageID string) store.ID {
 	return hashID(strings.TrimSpace(messageID))
 }
 
+// SenderOf returns the ID under which a sender is known by their address; 0 for
+// none.
+func SenderOf(address string) store.ID {
+	return hashID(strings.ToLower(strings.TrimSpace(address)))
+}
+
 // NewMeta takes from a message what the history needs.
 func NewMeta(m *featurize.Message) Meta {
 	meta := Meta{Key: store.MessageKey(m.Key), ID: hashID(m.MessageID), Own: m.Own}

@@ -23,8 +23,41 @@ func (f *Filter) learn(k store.MessageKey, m *store.Message, label model.Label, 
 	if source < store.SourceJunk {
 		weight = f.opts.ImplicitWeight
 	}
-	u := f.learner.Learn(model.Lesson{Vector: x, Label: label, Weight: weight})
+	l := f.lessonOf(k, m, label, source)
+	l.Weight = weight
+	f.absorb(&l, x)
+	if a := &f.st.Account; source > store.SourceSilence {
+		a.HeardDay, a.HeardSeq = a.ActiveDays, a.Messages
+	}
+	if s, ok := f.st.Senders.Get(m.Sender.Key()); ok && m.Sender != 0 {
+		s.Lessons++
+		f.st.Senders.Put(m.Sender.Key(), s)
+	}
+	m.Label, m.Source, m.Unlearnt = label, source, 0
+	m.Lessons++
+	f.waitForSilence(m, 0)
+	r.Lessons = append(r.Lessons, l)
+	return nil
+}
 
+// lessonOf is a label of m, whose key is k, that was not learnt yet.
+func (f *Filter) lessonOf(k store.MessageKey, m *store.Message, label model.Label, source store.Source) store.Lesson {
+	return store.Lesson{
+		Message: k, Label: label, Source: source, Sender: m.Sender, At: f.st.Account.Clock,
+		Judged: m.Score, Outcome: m.Outcome, Above: m.Above, Correspondent: m.Correspondent,
+	}
+}
+
+// absorb learns l, notes in it how, and keeps the accounts that are of learning
+// alone.
+func (f *Filter) absorb(l *store.Lesson, x model.Vector) {
+	u := f.learner.Learn(model.Lesson{Vector: x, Label: l.Label, Weight: l.Weight})
+	l.Score, l.Step = u.Score, u.Step
+	f.account(l, x, u)
+}
+
+// account enters into the accounts what a lesson did.
+func (f *Filter) account(l *store.Lesson, x model.Vector, u model.Update) {
 	a := &f.st.Account
 	if u.Step != 0 {
 		a.Updates++
@@ -36,43 +69,32 @@ func (f *Filter) learn(k store.MessageKey, m *store.Message, label model.Label, 
 	}
 	a.HingeLoss += u.Loss
 	a.MaxNorm = max(a.MaxNorm, math.Sqrt(x.SquaredNorm()))
-	if label == model.Important {
+	if l.Label == model.Important {
 		a.Important++
-		if m.Outcome != store.DecidedImportant {
+		if l.Outcome != store.DecidedImportant {
 			a.Missed++
 		}
 	} else {
 		a.Ordinary++
-		if m.Outcome == store.DecidedImportant {
+		if l.Outcome == store.DecidedImportant {
 			a.FalseAlarms++
 		}
 	}
-	a.LastLesson = a.Clock
-	if source > store.SourceSilence {
-		a.HeardDay, a.HeardSeq = a.ActiveDays, a.Messages
-	}
-
-	m.Label, m.Source = label, source
-	f.waitForSilence(m, 0)
-	f.score(m, label)
-	r.Lessons = append(r.Lessons, store.Lesson{
-		Message: k, Label: label, Weight: weight, Source: source, Sender: m.Sender,
-		Score: u.Score, Step: u.Step, At: a.Clock,
-	})
-	return nil
+	a.LastLesson = l.At
+	f.score(l)
 }
 
 // score enters the judgement that a message got at its arrival, with its label,
 // into what the threshold and the standing are taken from.
-func (f *Filter) score(m *store.Message, label model.Label) {
+func (f *Filter) score(l *store.Lesson) {
 	a := &f.st.Account
-	scored := store.Scored{Score: m.Score, Label: label, Above: m.Above, Correspondent: m.Correspondent}
+	scored := store.Scored{Score: l.Judged, Label: l.Label, Above: l.Above, Correspondent: l.Correspondent}
 	if old, full := f.labelled.add(a.Labels, scored); full {
 		f.standing.count(old, -1)
 	}
 	f.standing.count(scored, 1)
 	a.Labels++
-	f.keepAhead(label)
+	f.keepAhead(l.Label)
 	f.stale = true
 }
 

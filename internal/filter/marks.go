@@ -223,7 +223,9 @@ func (f *Filter) obstacle(e *Arrived, m *store.Message) store.Reason {
 		return store.ReasonBacklog
 	}
 	if f.opts.Shadow == ShadowAuto && f.earned() {
-		f.st.Account.Proven = true
+		if a := &f.st.Account; !a.Proven {
+			a.Proven, a.ProvenAt = true, a.Clock
+		}
 	}
 	if f.InShadow() || len(f.opts.Marks) == 0 {
 		return store.ReasonShadow

@@ -61,6 +61,7 @@ func (f *Filter) rebuildQueues() {
 		all = append(all, item{store.MessageKey([]byte(k)), m})
 	}
 	slices.SortFunc(all, func(a, b item) int { return cmp.Compare(a.row.Seq, b.row.Seq) })
+	f.settling, f.waiting, f.oldest, f.silences = nil, messageQueue{}, messageQueue{}, 0
 	for _, it := range all {
 		f.oldest.push(it.key)
 		if it.row.SilenceFrom > 0 {
@@ -177,7 +178,9 @@ func (f *Filter) advance(at store.Moment, r *Result) error {
 		// counted no longer once it is marked, no mark would ever look wrong, and
 		// ever more would be set.
 		if f.ledger.everMarked(f.st, k) {
-			f.score(&m, model.Ordinary)
+			l := f.lessonOf(k, &m, model.Ordinary, store.SourceSilence)
+			f.score(&l)
+			r.Lessons = append(r.Lessons, l)
 		} else if err := f.learn(k, &m, model.Ordinary, store.SourceSilence, r); err != nil {
 			return err
 		}

@@ -25,6 +25,7 @@ type world struct {
 	validity map[string]uint32
 	reader   *featurize.Featurizer
 	lessons  []store.Lesson
+	past     []store.Lesson // all that the store would have
 	marks    []ingest.MarkRequest
 	// restart rebuilds the filter from its state before every event, as a crash
 	// and a restart would.
@@ -117,7 +118,12 @@ func (w *world) apply(e Event) Result {
 		}
 		w.features[r.Decision.Message] = data
 	}
-	w.lessons = append(w.lessons, r.Lessons...)
+	for _, l := range r.Lessons {
+		w.past = append(w.past, l)
+		if l.Taught() {
+			w.lessons = append(w.lessons, l)
+		}
+	}
 	w.marks = append(w.marks, r.Marks...)
 	w.expired = append(w.expired, r.Expired...)
 	return r

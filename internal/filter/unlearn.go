@@ -1,0 +1,365 @@
+package filter
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// Unlearnt takes back whatever was learnt at Since and later.
+type Unlearnt struct {
+	At    store.Moment `cbor:"1,keyasint,omitempty"`
+	Since store.Moment `cbor:"2,keyasint"`
+}
+
+func (e *Unlearnt) at() store.Moment { return e.At }
+
+// Past is what an account has learnt, as committed: what was learnt is taken back
+// by learning all else once more.
+type Past interface {
+	// Learner returns the state before the first of Lessons, as far as learning is
+	// concerned. The caller owns it.
+	Learner() (*store.State, error)
+	// Lessons yields what was learnt since, in order.
+	Lessons() iter.Seq2[store.Lesson, error]
+}
+
+// TooEarlyError says that what is to be taken back lies, or may lie, before the
+// oldest lesson that is kept, so that it can't be told from what else was learnt
+// then.
+type TooEarlyError struct {
+	// Earliest is the first moment that can be reached.
+	Earliest store.Moment
+}
+
+func (e *TooEarlyError) Error() string {
+	return fmt.Sprintf("the lessons are kept from %s on; what was learnt before can't be taken apart any more",
+		e.Earliest.Time().Format(time.RFC3339))
+}
+
+// Errors of giving an event to the wrong one of Apply and Rewrite.
+var (
+	ErrNotRewriting = errors.New("it rewrites nothing: give it to Apply")
+	ErrRewriting    = errors.New("it rewrites the past: give it to Rewrite")
+)
+
+// Rewritten is what an Unlearnt or a Forgot led to.
+type Rewritten struct {
+	// Changed is false when there was nothing of the kind; then the state is as it
+	// was.
+	Changed bool
+	// Lessons counts those taken back, Important of them with that label.
+	Lessons, Important int
+	// First and Last are when the first and the last of them was learnt.
+	First, Last store.Moment
+	// Pending counts labels that were given, not yet learnt, and dropped.
+	Pending int
+	// Messages, Marks and Senders count what was forgotten.
+	Messages, Marks, Senders int
+	// Rewrite is to be given to store.Rewrite with the state.
+	Rewrite store.Rewrite
+}
+
+// Rewrite takes an Unlearnt or a Forgot. They stand in no journal: what they do is
+// committed with store.Rewrite, and a journal begins anew with the state that they
+// leave, since the states that an earlier entry could be replayed from would have
+// to know what they take away.
+//
+// All that was applied before must be committed, for p to tell of it. An error
+// leaves the state as it was; *TooEarlyError if p does not reach back far enough.
+//
+// The time it takes grows with the lessons kept, of which each is learnt anew.
+func (f *Filter) Rewrite(e Event, p Past) (Rewritten, error) {
+	w, err := f.plan(e, p)
+	if err == nil && w.Changed {
+		err = w.relearn()
+	}
+	if err != nil {
+		return w.Rewritten, fmt.Errorf("applying %T: %w", e, err)
+	}
+	if w.Changed {
+		w.finish()
+	}
+	return w.Rewritten, nil
+}
+
+// Foresee says what Rewrite would do, and changes nothing. Of the result, Rewrite
+// is empty.
+func (f *Filter) Foresee(e Event, p Past) (Rewritten, error) {
+	w, err := f.plan(e, p)
+	if err != nil {
+		return w.Rewritten, fmt.Errorf("looking at %T: %w", e, err)
+	}
+	return w.Rewritten, nil
+}
+
+// rewriting is a Rewrite under way.
+type rewriting struct {
+	Rewritten
+	f       *Filter
+	at      store.Moment
+	since   store.Moment // of an Unlearnt; else 0
+	forget  *forgetting  // of a Forgot; else nil
+	base    *store.State // before the first lesson; all is learnt anew on it
+	kept    []store.Lesson
+	intact  int // so many of kept were learnt after nothing else than is kept
+	gone    []store.Lesson
+	learner *Filter // on base, once all was learnt anew
+	scores  []store.Scored
+}
+
+func (f *Filter) plan(e Event, p Past) (*rewriting, error) {
+	w := &rewriting{f: f, at: e.at()}
+	var goes func(*store.Lesson) bool
+	switch e := e.(type) {
+	case *Unlearnt:
+		w.since = e.Since
+		goes = func(l *store.Lesson) bool { return l.At >= e.Since }
+	case *Forgot:
+		var err error
+		if w.forget, err = f.planForgetting(e); err != nil {
+			return w, err
+		}
+		goes = w.forget.learnt
+	default:
+		return w, ErrNotRewriting
+	}
+	var err error
+	if w.base, err = p.Learner(); err != nil {
+		return w, err
+	}
+	for l, err := range p.Lessons() {
+		if err != nil {
+			return w, err
+		}
+		if !goes(&l) {
+			if w.kept = append(w.kept, l); len(w.gone) == 0 {
+				w.intact++
+			}
+			continue
+		}
+		w.gone = append(w.gone, l)
+		if !l.Taught() {
+			continue
+		}
+		if w.Lessons++; l.Label == model.Important {
+			w.Important++
+		}
+		if w.Last = l.At; w.First == 0 {
+			w.First = l.At
+		}
+	}
+	if w.forget != nil {
+		w.forget.count(&w.Rewritten)
+	}
+	w.countPending()
+	w.Changed = len(w.gone) > 0 || w.Pending > 0 || w.forget != nil && w.forget.any()
+	return w, w.reach()
+}
+
+// drops reports whether a label that waits to be learnt is taken back, too.
+func (w *rewriting) drops(p store.Pending) bool {
+	return w.forget == nil && p.Label != 0 && p.Since >= w.since
+}
+
+func (w *rewriting) countPending() {
+	for _, e := range w.f.settling {
+		if m, ok := w.f.st.Messages.Get(string(e.key[:])); ok && w.f.stands(e) && w.drops(m.Pending) {
+			w.Pending++
+		}
+	}
+}
+
+// reach refuses to take back what was learnt before the oldest lesson kept.
+func (w *rewriting) reach() error {
+	last := w.base.Account.LastLesson
+	if last == 0 {
+		return nil // all lessons are kept
+	}
+	var beyond bool
+	switch {
+	case w.forget == nil:
+		beyond = w.since <= last
+	case w.forget.before != 0:
+		beyond = w.forget.before <= last
+	default:
+		beyond = w.forget.lessons() > w.Lessons
+	}
+	if beyond {
+		return &TooEarlyError{Earliest: last + 1}
+	}
+	return nil
+}
+
+// relearn learns what is kept once more, beside the state, which stays as it is.
+// Lessons before the first one that is taken back are repeated as they were
+// learnt, step by step, also where the learner had other settings then; those
+// after it meet other weights and are learnt with the settings of now.
+func (w *rewriting) relearn() error {
+	if w.forget != nil && w.forget.before != 0 {
+		w.base = store.NewState()
+	}
+	o := w.f.opts
+	learner, err := model.New(o.Learner, w.base.Weights)
+	if err != nil {
+		return err
+	}
+	r := &Filter{opts: o, st: w.base, learner: learner, labelled: newWindow(w.base.Labelled), standing: standingOf(w.base.Labelled)}
+	for i := range w.kept {
+		l := &w.kept[i]
+		if !l.Taught() {
+			r.score(l)
+			continue
+		}
+		features, err := w.f.vectors.Features(l.Message)
+		if err != nil {
+			return fmt.Errorf("looking up the vector of lesson %d: %w", l.Order, err)
+		}
+		x := features.Vector()
+		if i >= w.intact || w.forget != nil && w.forget.before != 0 {
+			r.absorb(l, x)
+			continue
+		}
+		if l.Step != 0 {
+			w.base.Weights.Add(l.Step, x)
+		}
+		r.account(l, x, model.Update{
+			Score: l.Score, Step: l.Step,
+			Mistake: o.Learner.Zero.Mistake(l.Label, l.Score), Loss: model.HingeLoss(l.Label, l.Score),
+		})
+	}
+	w.learner = r
+	return w.rescore()
+}
+
+// rescore gathers the scores of the last messages decided, those that stay, for
+// the window of all scores. What arrived since lessons were taken back is scored
+// as it would have been without them.
+func (w *rewriting) rescore() error {
+	type item struct {
+		key store.MessageKey
+		row store.Message
+	}
+	var all []item
+	for _, k := range w.f.st.Messages.Keys() {
+		key := store.MessageKey([]byte(k))
+		if m, _ := w.f.st.Messages.Get(k); m.Outcome != store.Undecided && (w.forget == nil || !w.forget.message(key)) {
+			all = append(all, item{key, m})
+		}
+	}
+	slices.SortFunc(all, func(a, b item) int { return cmp.Compare(a.row.Seq, b.row.Seq) })
+	all = all[max(0, len(all)-w.f.st.Recent.Len()):]
+	for _, it := range all {
+		score := it.row.Score
+		if w.forget == nil && it.row.Arrived >= w.since {
+			x, err := w.f.vectors.Features(it.key)
+			if err != nil {
+				return fmt.Errorf("looking up the vector of message %x: %w", it.key[:4], err)
+			}
+			score = w.learner.learner.Score(x.Vector())
+		}
+		w.scores = append(w.scores, store.Scored{Score: score})
+	}
+	return nil
+}
+
+// finish brings into the state what was found and learnt anew. Nothing of it can
+// fail.
+func (w *rewriting) finish() {
+	f, a, was := w.f, &w.f.st.Account, w.base.Account
+	a.Clock = max(a.Clock, w.at)
+	f.st.Weights, f.st.Supports, f.st.Labelled = w.base.Weights, w.base.Supports, w.base.Labelled
+	a.Important, a.Ordinary, a.Mistakes, a.Updates = was.Important, was.Ordinary, was.Mistakes, was.Updates
+	a.HingeLoss, a.MaxNorm, a.Displaced = was.HingeLoss, was.MaxNorm, was.Displaced
+	a.FalseAlarms, a.Missed, a.Labels, a.LastLesson = was.FalseAlarms, was.Missed, was.Labels, was.LastLesson
+	a.Ahead = was.Ahead
+	for _, k := range f.st.Recent.Keys() {
+		f.st.Recent.Delete(k)
+	}
+	for i, s := range w.scores {
+		f.st.Recent.Put(slotKey(a.Scores+uint64(i)-uint64(len(w.scores))), s)
+	}
+	w.countLessons()
+	if w.forget != nil {
+		w.forget.finish()
+	} else {
+		w.unlabel()
+		if a.Proven && a.ProvenAt >= w.since {
+			a.Proven, a.ProvenAt = false, 0
+		}
+	}
+	learner, err := model.New(f.opts.Learner, f.st.Weights)
+	f.learner = must(learner, err) // the same settings were good before
+	f.latest.features = nil
+	f.derive()
+	w.Rewrite = store.Rewrite{Lessons: w.kept, FromNothing: w.forget != nil && w.forget.before != 0}
+}
+
+// countLessons brings the counts of the senders up to date.
+func (w *rewriting) countLessons() {
+	senders := w.f.st.Senders
+	count := func(id store.ID, n int) {
+		if s, ok := senders.Get(id.Key()); ok && id != 0 {
+			s.Lessons = uint32(max(0, int(s.Lessons)+n))
+			senders.Put(id.Key(), s)
+		}
+	}
+	of, n := w.gone, -1
+	if w.forget != nil && w.forget.before != 0 {
+		// Those from before the oldest lesson kept are in no list.
+		for _, k := range senders.Keys() {
+			if s, _ := senders.Get(k); s.Lessons > 0 {
+				s.Lessons = 0
+				senders.Put(k, s)
+			}
+		}
+		of, n = w.kept, +1
+	}
+	for _, l := range of {
+		if l.Taught() {
+			count(l.Sender, n)
+		}
+	}
+}
+
+// unlabel gives the messages whose lessons are gone the labels that they had
+// before, and remembers those that were taken back: a copy that shows one of them
+// still is nothing new, while a word that the owner says anew is.
+func (w *rewriting) unlabel() {
+	f := w.f
+	for _, l := range slices.Backward(w.gone) {
+		m, ok := f.st.Messages.Get(string(l.Message[:]))
+		if !ok || !l.Taught() {
+			continue
+		}
+		m.Unlearnt = cmp.Or(m.Unlearnt, l.Label)
+		if m.Lessons > 0 {
+			m.Lessons--
+		}
+		// Of two lessons in a row no two have the same label. So that of before the
+		// oldest lesson kept is known, too.
+		if m.Label, m.Source = 0, store.SourceNone; m.Lessons > 0 {
+			m.Label = -l.Label
+		}
+		f.st.Messages.Put(string(l.Message[:]), m)
+	}
+	for _, l := range w.kept {
+		if m, ok := f.st.Messages.Get(string(l.Message[:])); ok && l.Taught() && m.Unlearnt != 0 && m.Label == l.Label {
+			m.Source = l.Source
+			f.st.Messages.Put(string(l.Message[:]), m)
+		}
+	}
+	for _, k := range f.st.Messages.Keys() {
+		if m, _ := f.st.Messages.Get(k); w.drops(m.Pending) {
+			m.Unlearnt = m.Pending.Label
+			m.Pending = store.Pending{}
+			f.st.Messages.Put(k, m)
+		}
+	}
+}

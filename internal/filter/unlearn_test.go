@@ -1,0 +1,255 @@
+package filter
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// Learner and Lessons make a world a Past with all lessons there ever were.
+func (w *world) Learner() (*store.State, error) { return store.NewState(), nil }
+
+func (w *world) Lessons() iter.Seq2[store.Lesson, error] {
+	return func(yield func(store.Lesson, error) bool) {
+		for _, l := range w.past {
+			if !yield(l, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (w *world) rewrite(e Event) Rewritten {
+	w.t.Helper()
+	foreseen, err := w.f.Foresee(e, w)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	r, err := w.f.Rewrite(e, w)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	foreseen.Rewrite = r.Rewrite
+	if !reflect.DeepEqual(foreseen, r) {
+		foreseen.Rewrite, r.Rewrite = store.Rewrite{}, store.Rewrite{}
+		w.t.Fatalf("foreseen was %+v, it became %+v", foreseen, r)
+	}
+	if r.Changed {
+		w.past = r.Rewrite.Lessons
+	}
+	return r
+}
+
+// learnt is the part of a state that is of learning alone.
+func learnt(f *Filter) string {
+	a := f.State().Account
+	weights, _ := store.Digest(f.State())
+	s := fmt.Sprintln(weights, a.Important, a.Ordinary, a.Mistakes, a.Updates, a.HingeLoss, a.MaxNorm, a.Displaced,
+		a.FalseAlarms, a.Missed, a.Labels, a.LastLesson, a.Ahead, f.Standing())
+	for _, table := range []*store.Table[store.Scored]{f.State().Labelled, f.State().Recent} {
+		for _, k := range table.Keys() {
+			row, _ := table.Get(k)
+			s += fmt.Sprintf("%x %+v\n", k, row)
+		}
+	}
+	return s
+}
+
+// silent is a world that hears of no label from a moment on.
+type silent struct {
+	*world
+	since store.Moment
+}
+
+func (w silent) apply(e Event) {
+	w.t.Helper()
+	if e.at() >= w.since {
+		switch e.(type) {
+		case *Labelled, *Ticked:
+			return
+		}
+	}
+	w.world.apply(e)
+}
+
+// TestUnlearningGivesTheLearnerThatNeverHeardOfIt: against a filter that was given
+// the same events without the labels since.
+func TestUnlearningGivesTheLearnerThatNeverHeardOfIt(t *testing.T) {
+	for _, limit := range []int{1 << 20, 100} {
+		for _, mode := range []Mode{ModeFixed, ModeAuto} {
+			t.Run(fmt.Sprint(mode, " with ", limit, " weights"), func(t *testing.T) {
+				o := testOptions()
+				o.Settle, o.SilenceDays = 0, 0
+				o.Threshold.Mode, o.Limits.Weights = mode, limit
+				all, twin := newWorld(t, o), newWorld(t, o)
+				since := all.moment().Add(100 * time.Minute)
+				quiet := silent{twin, since}
+				for i := range 200 {
+					from := fmt.Sprintf("person%d@example.com", i%7)
+					raw := mail(fmt.Sprintf("m%d@x", i), from, owner, fmt.Sprintf("word%d thing%d urgent%d", i%3, i%11, i))
+					l, _ := all.deliver("INBOX", raw)
+					twin.deliver("INBOX", raw)
+					label := model.Label(1 - 2*(i*i%3%2))
+					for _, e := range []Event{
+						&Labelled{At: all.moment(), Message: l.key, Label: label},
+						&Ticked{At: all.moment()},
+					} {
+						all.apply(e)
+						quiet.apply(e)
+					}
+					all.now, twin.now = all.now.Add(time.Minute), twin.now.Add(time.Minute)
+				}
+				before := len(all.past)
+				r := all.rewrite(&Unlearnt{At: all.moment(), Since: since})
+				if r.Lessons != 100 || len(all.past) != before-100 || r.First < since || r.Important == 0 || r.Important == 100 {
+					t.Fatalf("taken back: %+v", r)
+				}
+				got, want := learnt(all.f), learnt(twin.f)
+				if got != want {
+					t.Fatalf("the learner is\n%.600s\nwant\n%.600s", got, want)
+				}
+				again, err := New(all.f.State(), all.features)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if learnt(again) != want || !reflect.DeepEqual(again.Counts(), all.f.Counts()) {
+					t.Fatal("after a restart it is another one")
+				}
+				if r := all.rewrite(&Unlearnt{At: all.moment(), Since: since}); r.Changed {
+					t.Fatalf("a second time: %+v", r)
+				}
+			})
+		}
+	}
+}
+
+func TestWhatIsUnlearntIsNotLearntAgainByItself(t *testing.T) {
+	w := newWorld(t, testOptions())
+	l, _ := w.deliver("INBOX", mail("f@x", "a@example.com", owner, "some words"))
+	waits, _ := w.deliver("INBOX", mail("g@x", "a@example.com", owner, "other words"))
+	w.flag(l, `\Flagged`)
+	w.wait(time.Minute)
+	w.wantLessons("a star", "important by flagged")
+	w.flag(waits, `\Flagged`)
+	r := w.rewrite(&Unlearnt{At: w.moment(), Since: 1})
+	if r.Lessons != 1 || r.Important != 1 || r.Pending != 1 {
+		t.Fatalf("taken back: %+v", r)
+	}
+	if m := w.row(l); m.Label != 0 || m.Unlearnt != model.Important || m.Lessons != 0 {
+		t.Fatalf("the message is %+v", m)
+	}
+	w.wait(time.Hour)
+	// Its copies show the star, and so it does itself under another UIDVALIDITY.
+	w.move(l, "Keep", `\Flagged`)
+	w.open("INBOX", 1, 9)
+	l, _ = w.deliver("INBOX", l.raw, `\Flagged`)
+	w.wait(time.Hour)
+	w.wantLessons("nothing said anew")
+	// A word said anew is a new lesson.
+	w.flag(l)
+	w.flag(l, `\Flagged`)
+	w.wait(time.Hour)
+	w.wantLessons("the star set anew", "important by flagged")
+	w.rewrite(&Unlearnt{At: w.moment(), Since: 1})
+	w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Important})
+	w.wantLessons("said in words", "important by explicit")
+}
+
+func TestUnlearningACorrectionBringsBackTheLabelBeforeIt(t *testing.T) {
+	w := newWorld(t, testOptions())
+	l, _ := w.deliver("INBOX", mail("f@x", "a@example.com", owner, "some words"))
+	w.flag(l, "$junk")
+	w.wait(time.Minute)
+	since := w.moment() + 1
+	w.now = w.now.Add(time.Minute)
+	w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Important})
+	w.now = w.now.Add(time.Minute)
+	w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Ordinary})
+	w.rewrite(&Unlearnt{At: w.moment(), Since: since})
+	if m := w.row(l); m.Label != model.Ordinary || m.Source != store.SourceJunk || m.Lessons != 1 {
+		t.Fatalf("the message is %+v", m)
+	}
+}
+
+// based is a Past whose first lessons are not kept any more.
+type based struct {
+	lessons []store.Lesson
+	world   *world
+}
+
+func (b *based) Learner() (*store.State, error) {
+	f, err := Replay(store.NewState(), b.world.entries(), b.world.features)
+	if err != nil {
+		return nil, err
+	}
+	return f.State(), nil
+}
+
+func (b *based) Lessons() iter.Seq2[store.Lesson, error] {
+	return (&world{past: b.lessons}).Lessons()
+}
+
+func TestEarlierThanTheOldestLessonIsRefusedWithTheEarliestDate(t *testing.T) {
+	w := newWorld(t, testOptions())
+	w.teach()
+	old, _ := w.deliver("INBOX", mail("old@x", "old@example.com", owner, "an old thing"))
+	w.apply(&Labelled{At: w.moment(), Message: old.key, Label: model.Important})
+	b := &based{world: &world{features: w.features, journal: append([][]byte(nil), w.journal...)}}
+	earliest := w.moment() + 1
+	w.now = w.now.Add(time.Hour)
+	w.past = nil
+	l, _ := w.deliver("INBOX", mail("new@x", "new@example.com", owner, "a new thing"))
+	w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Important})
+	w.apply(&Labelled{At: w.moment(), Message: old.key, Label: model.Ordinary})
+	b.lessons = w.past
+	_, before := store.Digest(w.f.State())
+	for _, e := range []Event{
+		&Unlearnt{Since: earliest - 1},
+		&Forgot{Before: earliest - 1},
+		&Forgot{Key: old.key},
+		&Forgot{ID: IDOf("old@x")},
+		&Forgot{Sender: SenderOf("old@example.com")},
+	} {
+		_, err := w.f.Rewrite(e, b)
+		var early *TooEarlyError
+		if !errors.As(err, &early) || early.Earliest != earliest {
+			t.Errorf("%+v: %v, want a refusal that names %d", e, err, earliest)
+		}
+		if _, after := store.Digest(w.f.State()); after != before {
+			t.Fatalf("%+v changed something", e)
+		}
+	}
+	for _, e := range []Event{&Forgot{Sender: SenderOf("new@example.com")}, &Unlearnt{Since: earliest}, &Forgot{Before: earliest}} {
+		if _, err := w.f.Rewrite(e, b); err != nil {
+			t.Errorf("%+v: %v", e, err)
+		}
+		b.lessons = b.lessons[:0]
+	}
+	if n := w.f.State().Weights.Len(); n != 0 {
+		t.Errorf("%d weights are left after all was forgotten", n)
+	}
+}
+
+func TestAnEventGivenToTheWrongOneIsRefused(t *testing.T) {
+	w := newWorld(t, testOptions())
+	if _, err := w.f.Apply(&Unlearnt{Since: 1}); !errors.Is(err, ErrRewriting) {
+		t.Errorf("Apply: %v", err)
+	}
+	if _, err := Encode(&Forgot{Sender: 1}); !errors.Is(err, ErrRewriting) {
+		t.Errorf("Encode: %v", err)
+	}
+	if _, err := w.f.Rewrite(&Ticked{}, w); !errors.Is(err, ErrNotRewriting) {
+		t.Errorf("Rewrite: %v", err)
+	}
+	for _, e := range []*Forgot{{}, {Sender: 1, Before: 1}, {ID: 1, Before: 1}} {
+		if _, err := w.f.Rewrite(e, w); !errors.Is(err, ErrForgot) {
+			t.Errorf("%+v: %v", e, err)
+		}
+	}
+}

@@ -1,0 +1,381 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/fnv"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// Rewrite is what an account's past is to be from now on.
+type Rewrite struct {
+	// Lessons are all that are still known, in order. Their numbers are given anew,
+	// from that of the oldest lesson kept on, without gaps.
+	Lessons []Lesson
+	// FromNothing: before the first of them nothing was learnt. Otherwise, what
+	// LessonBase returns was.
+	FromNothing bool
+}
+
+// Rewrite commits st and puts another past in the place of the account's: the
+// lessons are those of w, and the journal begins with st, which is the base from
+// then on, so that no entry, no earlier snapshot and no redo record tells what was
+// before. Features of messages that neither st nor a lesson knows go, too. Of the
+// state before the first lesson only what learning is about is kept: its account
+// row, its weights or supports, and its labelled scores.
+//
+// All of it counts at once, or nothing does. What was there lies in free pages of
+// the file until Scrub has written it anew; ScrubDue says so until then, also
+// after a crash.
+//
+// ErrPending if the logs of an account that was taken over have not come in yet.
+// st must be as for Commit, and everything of it committed but for what the
+// rewriting is about. After an error st must not be used any more; Load gives the
+// state before or, if only the end of the last transaction failed, after it.
+func (s *Store) Rewrite(account string, st *State, w Rewrite) error {
+	if err := s.rewrite(account, st, w, nil); err != nil {
+		return fmt.Errorf("rewriting account %q in store %s: %w", account, s.path, err)
+	}
+	return nil
+}
+
+// RewritePartition is Rewrite for an account of p. What else is committed with it
+// is that p was read up to offset next, as CommitPartition does.
+func (s *Store) RewritePartition(p Partition, next int64, account string, st *State, w Rewrite) error {
+	err := p.check()
+	if err == nil {
+		err = s.rewrite(account, st, w, &advance{of: p, next: next})
+	}
+	if err != nil {
+		return fmt.Errorf("rewriting account %q of %v in store %s: %w", account, p, s.path, err)
+	}
+	return nil
+}
+
+// rewriting is what was written of a Rewrite and does not count yet.
+type rewriting struct {
+	generation uint64   // the last one given
+	now        snapshot // commit and lesson are those before
+	learner    snapshot
+	nowRows    manifest
+	// learnerRows is nil where learner was not written anew.
+	learnerRows *manifest
+	lessons     int
+	sum         hash.Hash64 // of all that it brings
+}
+
+func (s *Store) rewrite(account string, st *State, w Rewrite, at *advance) (err error) {
+	defer func() {
+		if err != nil {
+			st.at.detached = true
+		}
+	}()
+	if err := checkAccountName(account); err != nil {
+		return err
+	}
+	if st.at.detached || st.at.uncertain || st.at.commit == 0 {
+		return ErrStale
+	}
+	r, err := s.stageRewrite(account, st, w, at.key())
+	if err == nil {
+		err = s.o.step("rewrite")
+	}
+	if err == nil {
+		err = s.update(func(tx *bolt.Tx) error { return s.finishRewrite(tx, account, st, &r, at) })
+	}
+	if err == nil {
+		err = s.o.step("rewritten")
+	}
+	if err != nil {
+		return err
+	}
+	st.rewritten(r)
+	s.forget(account)
+	return s.sweepAll(account)
+}
+
+// stageRewrite writes, in transactions of bounded size, all that finishRewrite
+// makes count.
+func (s *Store) stageRewrite(account string, st *State, w Rewrite, partition []byte) (rewriting, error) {
+	r := rewriting{lessons: len(w.Lessons), sum: fnv.New64a()}
+	r.sum.Write(key64(st.at.sum))
+	var before snapshot
+	slim := false
+	err := s.update(func(tx *bolt.Tx) error {
+		b := accountBucket(tx, account)
+		if b == nil {
+			return ErrStale
+		}
+		p, err := readProgress(b)
+		if err != nil {
+			return err
+		}
+		if err := st.at.check(p); err != nil {
+			return err
+		}
+		if !bytes.Equal(p.Partition, partition) {
+			return fmt.Errorf("%w: it belongs to %s", ErrPartition, describeKey(p.Partition))
+		}
+		if p.Pending != nil {
+			return ErrPending
+		}
+		before, slim = p.lessonBase(), p.Learner.Lesson != 0
+		p.Generation += 2
+		r.generation = p.Generation
+		r.now.Generation = p.Generation - 1
+		if err := errors.Join(dropSnapshots(b, p), dropRewriting(b)); err != nil {
+			return err
+		}
+		if _, err := b.CreateBucket(rewritingBucket); err != nil {
+			return err
+		}
+		return writeProgress(b, p)
+	})
+	if err != nil {
+		return r, err
+	}
+	if r.nowRows, r.now.Bytes, err = s.writeSnapshot(account, st, r.now.Generation); err != nil {
+		return r, err
+	}
+	r.learner = before
+	switch {
+	case w.FromNothing:
+		r.learner.Generation, r.learner.Bytes = 0, 0
+	case !slim && before.Generation != 0:
+		if err := s.stageLearner(account, &r); err != nil {
+			return r, err
+		}
+	}
+	r.sum.Write(key32(r.nowRows.CRC))
+	r.sum.Write(key64(r.learner.Lesson))
+	if r.learnerRows != nil {
+		r.sum.Write(key32(r.learnerRows.CRC))
+	}
+	return r, s.stageLessons(account, &r, w.Lessons)
+}
+
+// stageLearner writes what is to be kept of the state before the first lesson.
+func (s *Store) stageLearner(account string, r *rewriting) error {
+	was, err := s.LessonBase(account)
+	if err != nil {
+		return err
+	}
+	learner := NewState()
+	learner.Account, learner.Weights, learner.Supports, learner.Labelled = was.Account, was.Weights, was.Supports, was.Labelled
+	r.learner.Generation = r.generation
+	rows, size, err := s.writeSnapshot(account, learner, r.generation)
+	r.learnerRows, r.learner.Bytes = &rows, size
+	return err
+}
+
+// lessonsPerCommit bounds the memory that writing lessons takes.
+const lessonsPerCommit = 10_000
+
+func (s *Store) stageLessons(account string, r *rewriting, lessons []Lesson) error {
+	first := r.learner.Lesson
+	for begun := false; len(lessons) > 0 || !begun; begun = true {
+		if err := s.o.step("lessons anew"); err != nil {
+			return err
+		}
+		n := min(len(lessons), lessonsPerCommit)
+		values := make([][]byte, n)
+		for i, lesson := range lessons[:n] {
+			payload, err := rowEncoding.Marshal(lesson)
+			if err != nil {
+				return fmt.Errorf("encoding a lesson: %w", err)
+			}
+			values[i] = frame(nil, frameLesson, key64(first+uint64(i)), payload)
+			r.sum.Write(values[i][:frameSize])
+		}
+		err := s.update(func(tx *bolt.Tx) error {
+			b, err := part(accountBucket(tx, account), rewritingBucket)
+			if err != nil {
+				return err
+			}
+			if _, err := b.CreateBucketIfNotExists(lessonsBucket); err != nil {
+				return err
+			}
+			return putLog(b, lessonsBucket, first, values)
+		})
+		if err != nil {
+			return err
+		}
+		lessons, first = lessons[n:], first+uint64(n)
+	}
+	return nil
+}
+
+// finishRewrite makes what was staged count.
+func (s *Store) finishRewrite(tx *bolt.Tx, account string, st *State, r *rewriting, at *advance) error {
+	b := accountBucket(tx, account)
+	if b == nil {
+		return ErrStale
+	}
+	if at != nil {
+		if err := at.open(tx); err != nil {
+			return err
+		}
+	}
+	p, err := readProgress(b)
+	if err != nil {
+		return err
+	}
+	if err := st.at.check(p); err != nil {
+		return err
+	}
+	if p.Generation != r.generation {
+		return fmt.Errorf("%w: the account went on meanwhile", ErrStale)
+	}
+	err = writeManifest(b, r.now.Generation, r.nowRows)
+	if err == nil && r.learnerRows != nil {
+		err = writeManifest(b, r.learner.Generation, *r.learnerRows)
+	}
+	for _, name := range [][]byte{redoBucket, journalBucket} {
+		if err == nil {
+			err = b.DeleteBucket(name)
+		}
+		if err == nil {
+			_, err = b.CreateBucket(name)
+		}
+	}
+	if err == nil {
+		err = b.DeleteBucket(lessonsBucket)
+	}
+	if err == nil {
+		err = b.Bucket(rewritingBucket).MoveBucket(lessonsBucket, b)
+	}
+	if err == nil {
+		err = dropRewriting(b)
+	}
+	if err == nil && b.Get(restoredKey) != nil {
+		err = b.Delete(restoredKey)
+	}
+	if err == nil {
+		err = tx.Bucket(metaBucket).Put(scrubKey, frame(nil, frameMeta, scrubKey))
+	}
+	if err != nil {
+		return err
+	}
+	p.Commit++
+	p.Lesson = r.learner.Lesson + uint64(r.lessons)
+	p.Checkpoint = snapshot{Generation: r.now.Generation, Commit: p.Commit, Journal: p.Journal, Lesson: p.Lesson, Bytes: r.now.Bytes}
+	p.Base, p.NextBase, p.Learner = p.Checkpoint, p.Checkpoint, r.learner
+	p.RedoBytes, p.Swept, p.Sum = 0, 0, r.sum.Sum64()
+	err = errors.Join(dropSnapshots(b, p), writeProgress(b, p))
+	if err == nil && at != nil {
+		err = at.write()
+	}
+	return err
+}
+
+// dropRewriting deletes what a Rewrite that did not come to its end left.
+func dropRewriting(account *bolt.Bucket) error {
+	if account.Bucket(rewritingBucket) == nil {
+		return nil
+	}
+	return account.DeleteBucket(rewritingBucket)
+}
+
+// check reports whether at is where the account stands.
+func (at position) check(p progress) error {
+	if p.Commit != at.commit || p.Journal != at.journal || p.Lesson != at.lesson {
+		return fmt.Errorf("%w: it stands at commit %d, the account at commit %d", ErrStale, at.commit, p.Commit)
+	}
+	return nil
+}
+
+// rewritten notes in s what finishRewrite committed.
+func (s *State) rewritten(r rewriting) {
+	s.clean()
+	s.at.commit++
+	s.at.sum = r.sum.Sum64()
+	s.at.lesson = r.learner.Lesson + uint64(r.lessons)
+}
+
+// sweepAll brings the sweep of an account's features to its end.
+func (s *Store) sweepAll(account string) error {
+	for done := false; !done; {
+		if err := s.o.step("sweep all"); err != nil {
+			return err
+		}
+		err := s.update(func(tx *bolt.Tx) error {
+			defer release(tx)
+			b := accountBucket(tx, account)
+			if b == nil {
+				return ErrNotFound
+			}
+			p, err := readProgress(b)
+			if err != nil {
+				return err
+			}
+			if p.Base.Generation == 0 || p.Pending != nil || p.Swept > p.Base.Commit {
+				done = true
+				return nil
+			}
+			if err := s.sweep(account, b, &p, 4*s.o.slice); err != nil {
+				return err
+			}
+			return writeProgress(b, p)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ScrubDue reports whether free pages of the file may hold what a Rewrite took
+// out of it.
+func (s *Store) ScrubDue() (due bool, err error) {
+	err = s.view(func(tx *bolt.Tx) error { due = tx.Bucket(metaBucket).Get(scrubKey) != nil; return nil })
+	if err != nil {
+		return false, fmt.Errorf("store %s: %w", s.path, err)
+	}
+	return due, nil
+}
+
+// Scrub brings to its end what a Rewrite began: nothing of what it took out is in
+// the file any more. It does nothing unless ScrubDue. Errors are those of
+// Compact; it may be repeated.
+func (s *Store) Scrub() error {
+	due, err := s.ScrubDue()
+	if err != nil || !due {
+		return err
+	}
+	names, err := s.Accounts()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := s.sweepAll(name); err != nil {
+			return fmt.Errorf("sweeping account %q of store %s: %w", name, s.path, err)
+		}
+	}
+	_, _, err = s.Compact()
+	return err
+}
+
+// LessonBase returns the state before the first lesson that is kept, as far as
+// learning is concerned: its account row, its weights and its labelled scores; of
+// its other tables nothing can be told. Its LessonNext is the number of that
+// lesson. st is a copy to work on; it cannot be committed.
+func (s *Store) LessonBase(account string) (st *State, err error) {
+	err = s.viewAccount(account, func(b *bolt.Bucket, p progress) (err error) {
+		if p.Pending != nil {
+			return ErrPending
+		}
+		st, err = loadSnapshot(b, p.lessonBase())
+		return err
+	})
+	if errors.Is(err, ErrNotFound) {
+		st, err = NewState(), checkAccountName(account)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("loading what account %q of store %s had learnt before the oldest lesson kept: %w", account, s.path, err)
+	}
+	st.at.detached = true
+	return st, nil
+}
