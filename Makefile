@@ -12,7 +12,8 @@
 # make setup fmt vet lint project race e2e: the steps of make test
 #
 # Go and make are all that is needed. make test says what it left out for want
-# of Dovecot, qemu-user or a C compiler; as root, HINGED_INSTALL=1 installs them.
+# of Dovecot, Java and Maven (for Apache Kafka), qemu-user or a C compiler; as
+# root, HINGED_INSTALL=1 installs them.
 
 GO       ?= go
 PREFIX   ?= /usr/local

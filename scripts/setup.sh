@@ -16,6 +16,8 @@ missing() {
 	command -v "${cc%% *}" >/dev/null || echo gcc
 	command -v script >/dev/null || echo bsdutils
 	command -v git >/dev/null || echo git
+	command -v java >/dev/null || echo default-jre-headless
+	command -v mvn >/dev/null || echo maven
 }
 
 echo "== set-up: $($GO version), $(getconf _NPROCESSORS_ONLN 2>/dev/null || echo some) cores"
@@ -42,13 +44,24 @@ fi
 
 $GO mod download
 
+# Apache Kafka is fetched here, so that no test waits for Maven Central.
+fetched=0
+if command -v java >/dev/null && command -v mvn >/dev/null; then
+	HINGED_FETCH=1 $GO test -count=1 -run '^TestKafkaIsFetched$' ./internal/testkit >/dev/null || fetched=1
+fi
+
 short=0
+if [ $fetched = 1 ]; then
+	short=1
+	echo "skipped: the tests against a real Apache Kafka (scripts/kafka.sh could not fetch it; is there a network?)"
+fi
 for package in $(missing); do
 	short=1
 	case $package in
 	dovecot-imapd) echo "skipped: the tests against a real IMAP server (no dovecot here; package dovecot-imapd)" ;;
 	qemu-user) echo "skipped: the same state on arm64 (no qemu-aarch64 here; package qemu-user)" ;;
 	bsdutils | git) echo "skipped: the commands of README and pages, run as printed (package $package)" ;;
+	default-jre-headless | maven) echo "skipped: the tests against a real Apache Kafka (package $package)" ;;
 	gcc) echo "skipped: the race detector (no C compiler here; packages gcc, libc6-dev)" ;;
 	esac
 done

@@ -1,0 +1,252 @@
+package testkit
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// The listeners of a broker, in the order of their ports.
+const (
+	listenPlain = iota
+	listenLogin
+	listenTLS
+	listenSecure
+	listenController
+	listeners
+)
+
+var listenerNames = [listeners]string{"PLAIN", "LOGIN", "TLS", "SECURE", "CONTROLLER"}
+
+// kafkaCluster is some brokers that know of each other. Its methods are not safe
+// for concurrent use, but for those of different brokers.
+type kafkaCluster struct {
+	dir     string
+	jars    string
+	brokers []*kafkaBroker
+	roots   *x509.CertPool
+}
+
+func (c *kafkaCluster) addrs(listener int) []string {
+	var out []string
+	for _, b := range c.brokers {
+		out = append(out, b.addr(listener))
+	}
+	return out
+}
+
+// newKafkaCluster makes the directories and settings of brokers; it starts none.
+func newKafkaCluster(n int) (*kafkaCluster, error) {
+	jars, err := kafkaJars()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "kafka")
+	if err != nil {
+		return nil, err
+	}
+	c := &kafkaCluster{dir: dir, jars: jars, roots: x509.NewCertPool()}
+	cert, key, err := selfSigned()
+	if err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	c.roots.AppendCertsFromPEM(cert)
+	err = errors.Join(
+		os.WriteFile(filepath.Join(dir, "tls.pem"), append(cert, key...), 0o600),
+		os.WriteFile(filepath.Join(dir, "log4j2.properties"), []byte(logSettings), 0o600),
+	)
+	ports, portsErr := freePorts(n * listeners)
+	if err = errors.Join(err, portsErr); err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	for i := range n {
+		b := &kafkaBroker{cluster: c, id: i + 1, dir: filepath.Join(dir, strconv.Itoa(i+1))}
+		copy(b.ports[:], ports[i*listeners:])
+		c.brokers = append(c.brokers, b)
+	}
+	for _, b := range c.brokers {
+		if err := b.format(); err != nil {
+			return nil, errors.Join(err, c.close())
+		}
+	}
+	return c, nil
+}
+
+// freePorts finds ports of loopback that are free together.
+func freePorts(n int) ([]int, error) {
+	var ports []int
+	for range n {
+		l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close()
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return ports, nil
+}
+
+// close stops all brokers and removes their data.
+func (c *kafkaCluster) close() error {
+	var errs []error
+	for _, b := range c.brokers {
+		// Nothing is kept, so there is nothing to close in order.
+		errs = append(errs, b.end(syscall.SIGKILL, killPatience))
+	}
+	return errors.Join(append(errs, os.RemoveAll(c.dir))...)
+}
+
+const logSettings = `rootLogger.level = warn
+rootLogger.appenderRefs = out
+rootLogger.appenderRef.out.ref = out
+appender.out.type = Console
+appender.out.name = out
+appender.out.layout.type = PatternLayout
+appender.out.layout.pattern = %d %p %m (%c{1})%n%throwable
+`
+
+// settings are a broker's server.properties. Everything that waits by default
+// for the sake of large clusters does not wait here.
+func (b *kafkaBroker) settings() string {
+	var s strings.Builder
+	set := func(key, value string) { fmt.Fprintf(&s, "%s=%s\n", key, value) }
+	controller := b.cluster.brokers[0]
+	set("node.id", strconv.Itoa(b.id))
+	set("controller.quorum.voters", fmt.Sprintf("%d@%s", controller.id, controller.addr(listenController)))
+	set("controller.listener.names", listenerNames[listenController])
+	set("inter.broker.listener.name", listenerNames[listenPlain])
+	open := listenerNames[:listenController]
+	roles := "broker"
+	if b == controller {
+		open, roles = listenerNames[:], "broker,controller"
+	}
+	set("process.roles", roles)
+	var listen, advertise []string
+	for i, name := range open {
+		listen = append(listen, name+"://"+b.addr(i))
+		if i != listenController {
+			advertise = append(advertise, name+"://"+b.addr(i))
+		}
+	}
+	set("listeners", strings.Join(listen, ","))
+	set("advertised.listeners", strings.Join(advertise, ","))
+	set("listener.security.protocol.map", "PLAIN:PLAINTEXT,LOGIN:SASL_PLAINTEXT,TLS:SSL,SECURE:SASL_SSL,CONTROLLER:PLAINTEXT")
+	set("sasl.enabled.mechanisms", "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512")
+	for _, name := range []string{"login", "secure"} {
+		quoted := strings.ReplaceAll(KafkaPassword, `"`, `\\"`)
+		set("listener.name."+name+".plain.sasl.jaas.config",
+			`org.apache.kafka.common.security.plain.PlainLoginModule required user_`+KafkaUser+`="`+quoted+`";`)
+		for _, scram := range []string{"scram-sha-256", "scram-sha-512"} {
+			set("listener.name."+name+"."+scram+".sasl.jaas.config",
+				"org.apache.kafka.common.security.scram.ScramLoginModule required;")
+		}
+	}
+	set("ssl.keystore.type", "PEM")
+	set("ssl.keystore.location", filepath.Join(b.cluster.dir, "tls.pem"))
+	set("log.dirs", filepath.Join(b.dir, "data"))
+	set("auto.create.topics.enable", "false")
+	set("num.network.threads", "2")
+	set("num.io.threads", "2")
+	set("num.partitions", "1")
+	for _, topic := range []string{"offsets.topic", "transaction.state.log", "share.coordinator.state.topic"} {
+		set(topic+".replication.factor", "1")
+		set(topic+".num.partitions", "1")
+	}
+	set("transaction.state.log.min.isr", "1")
+	set("share.coordinator.state.topic.min.isr", "1")
+	set("group.initial.rebalance.delay.ms", "0")
+	set("broker.session.timeout.ms", "3000")
+	set("broker.heartbeat.interval.ms", "500")
+	set("controlled.shutdown.enable", "true")
+	// Compaction as fast as it goes, with the least memory.
+	set("log.cleaner.backoff.ms", "100")
+	set("log.cleaner.dedupe.buffer.size", "4194304")
+	set("log.segment.delete.delay.ms", "0")
+	set("log.retention.check.interval.ms", "200")
+	set("log.initial.task.delay.ms", "200")
+	return s.String()
+}
+
+// format writes the settings and makes the data directory.
+func (b *kafkaBroker) format() error {
+	if err := os.MkdirAll(b.dir, 0o700); err != nil {
+		return err
+	}
+	properties := filepath.Join(b.dir, "server.properties")
+	if err := os.WriteFile(properties, []byte(b.settings()), 0o600); err != nil {
+		return err
+	}
+	args := b.cluster.java("kafka.tools.StorageTool", "format", "-t", "aGluZ2VkLXRlc3Qta2Fma2", "-c", properties)
+	for _, scram := range []string{"SCRAM-SHA-256", "SCRAM-SHA-512"} {
+		quoted := strings.ReplaceAll(KafkaPassword, `"`, `\"`)
+		args = append(args, "--add-scram", scram+`=[name=`+KafkaUser+`,password="`+quoted+`"]`)
+	}
+	if out, err := exec.CommandContext(context.Background(), "java", args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("format the data of broker %d: %w\n%s", b.id, err, out)
+	}
+	return nil
+}
+
+// java returns the arguments that start a class of Kafka quickly.
+func (c *kafkaCluster) java(class string, args ...string) []string {
+	return append([]string{
+		"-Xms64m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Xshare:auto",
+		"-Dlog4j2.configurationFile=" + filepath.Join(c.dir, "log4j2.properties"),
+		"-cp", filepath.Join(c.jars, "*"), class,
+	}, args...)
+}
+
+// kafkaJars returns the directory of the jars and fetches them if need be.
+// `make setup` has done so already, so that no test waits for it.
+var kafkaJars = sync.OnceValues(func() (string, error) {
+	for _, program := range []string{"java", "mvn"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return "", fmt.Errorf("no %s program is on this machine (on Debian and Ubuntu: apt install default-jre-headless maven)", program)
+		}
+	}
+	root, err := moduleRoot()
+	if err != nil {
+		return "", err
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = filepath.Join(root, ".bin")
+	} else {
+		cache = filepath.Join(cache, "hinged")
+	}
+	var said bytes.Buffer
+	cmd := exec.CommandContext(context.Background(), "sh", filepath.Join(root, "scripts", "kafka.sh"), cache)
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("fetch Apache Kafka: %w\n%s", err, said.Bytes())
+	}
+	return strings.TrimSpace(string(out)), nil
+})
+
+// moduleRoot returns the directory of go.mod above the working directory, which
+// is a package's when its tests run.
+func moduleRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", errors.New("no go.mod above the working directory")
+		}
+	}
+}

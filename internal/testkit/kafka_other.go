@@ -1,0 +1,9 @@
+//go:build !linux
+
+package testkit
+
+import "syscall"
+
+// childAttributes make a child end when this process is killed, which cannot be
+// had here.
+func childAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{} }

@@ -1,0 +1,143 @@
+package testkit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	kafkago "github.com/segmentio/kafka-go"
+)
+
+// kafkaBroker is one broker, running or not.
+type kafkaBroker struct {
+	cluster *kafkaCluster
+	id      int
+	dir     string
+	ports   [listeners]int
+
+	cmd  *exec.Cmd // nil: it does not run
+	done chan struct{}
+}
+
+const (
+	startPatience = 60 * time.Second
+	killPatience  = 10 * time.Second
+)
+
+func (b *kafkaBroker) addr(listener int) string {
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(b.ports[listener]))
+}
+
+// start starts the broker, unless it runs, and waits until it leads partitions.
+func (b *kafkaBroker) start() error {
+	if b.cmd != nil {
+		return nil
+	}
+	out, err := os.OpenFile(filepath.Join(b.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	cmd := exec.CommandContext(context.Background(), "java", b.cluster.java("kafka.Kafka", filepath.Join(b.dir, "server.properties"))...)
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.SysProcAttr = childAttributes()
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start broker %d: %w", b.id, err)
+	}
+	done := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // ends with the signal that it is sent
+		close(done)
+	}()
+	b.cmd, b.done = cmd, done
+	ctx, cancel := context.WithTimeout(context.Background(), startPatience)
+	defer cancel()
+	for {
+		if b.known(ctx) {
+			return nil
+		}
+		select {
+		case <-done:
+			b.cmd = nil
+			return fmt.Errorf("broker %d ended at once:\n%s", b.id, b.log())
+		case <-ctx.Done():
+			return errors.Join(fmt.Errorf("broker %d does not answer within %v:\n%s", b.id, startPatience, b.log()), b.end(syscall.SIGKILL, killPatience))
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// known reports whether the broker answers and counts itself among the brokers.
+func (b *kafkaBroker) known(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	conn, err := (&kafkago.Dialer{}).DialContext(ctx, "tcp", b.addr(listenPlain))
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(2 * time.Second)); err != nil {
+		return false
+	}
+	all, err := conn.Brokers()
+	if err != nil {
+		return false
+	}
+	for _, one := range all {
+		if one.ID == b.id {
+			return true
+		}
+	}
+	return false
+}
+
+// end sends a signal and waits for the end. A broker that stands still is woken.
+func (b *kafkaBroker) end(signal syscall.Signal, patience time.Duration) error {
+	if b.cmd == nil {
+		return nil
+	}
+	if err := b.cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	_ = b.resume() // it may be gone
+	select {
+	case <-b.done:
+	case <-time.After(patience):
+		_ = b.cmd.Process.Kill() // it may have ended just now
+		<-b.done
+		b.cmd = nil
+		return fmt.Errorf("broker %d did not end within %v of %v:\n%s", b.id, patience, signal, b.log())
+	}
+	b.cmd = nil
+	return nil
+}
+
+func (b *kafkaBroker) pause() error {
+	if b.cmd == nil {
+		return os.ErrProcessDone
+	}
+	return b.cmd.Process.Signal(syscall.SIGSTOP)
+}
+
+func (b *kafkaBroker) resume() error {
+	if b.cmd == nil {
+		return os.ErrProcessDone
+	}
+	return b.cmd.Process.Signal(syscall.SIGCONT)
+}
+
+// log returns the last of what the broker said.
+func (b *kafkaBroker) log() string {
+	data, err := os.ReadFile(filepath.Join(b.dir, "log"))
+	if err != nil {
+		return err.Error()
+	}
+	return string(data[max(0, len(data)-8<<10):])
+}
