@@ -17,7 +17,6 @@ type Account struct {
 	Name    string   `toml:"name"`
 	Owner   []string `toml:"owner"` // bare addresses, lower case, at least one
 	Mark    []string `toml:"mark"`  // keywords and flags as the server is to store them, at least one
-	Settle  Duration `toml:"settle"`
 	IMAP    IMAP     `toml:"imap"`
 	Judging          // its keys are in this same table
 }
@@ -26,6 +25,7 @@ type Account struct {
 type Judging struct {
 	TimeZone     string    `toml:"time_zone"`
 	Shadow       string    `toml:"shadow"`
+	Settle       Duration  `toml:"settle"`
 	Silence      Duration  `toml:"silence"` // whole days; 0: silence teaches nothing
 	MinImportant int       `toml:"min_important"`
 	MinOrdinary  int       `toml:"min_ordinary"`

@@ -13,8 +13,7 @@ func Defaults() Config {
 // differ.
 func DefaultAccount() Account {
 	return Account{
-		Mark:   []string{"$Important"},
-		Settle: Duration(60 * time.Second),
+		Mark: []string{"$Important"},
 		IMAP: IMAP{
 			TLS:             "tls",
 			Auth:            "plain",
@@ -30,6 +29,7 @@ func defaultJudging() Judging {
 	return Judging{
 		TimeZone:     "UTC",
 		Shadow:       "auto",
+		Settle:       Duration(60 * time.Second),
 		Silence:      Duration(7 * day),
 		MinImportant: 20,
 		MinOrdinary:  20,

@@ -164,7 +164,6 @@ func (v *validator) account(t table, a *Account) {
 	}
 	t.owner(a.Owner)
 	t.marks(a.Mark)
-	t.duration("settle", a.Settle, 0, day)
 	t.sub("imap").imap(&a.IMAP)
 	t.judging(&a.Judging)
 }
@@ -174,6 +173,7 @@ func (t table) judging(a *Judging) {
 	// "Local" depends on the machine: the same mail would be judged differently elsewhere.
 	t.check(err == nil && a.TimeZone != "" && a.TimeZone != "Local", "time_zone", "unknown time zone", a.TimeZone, `a name of the IANA database, such as "Europe/Zurich" or "UTC"`)
 	t.choice("shadow", a.Shadow, shadowModes)
+	t.duration("settle", a.Settle, 0, day)
 	t.check(a.Silence.Std()%day == 0 && a.Silence.Std() <= 365*day, "silence", "not a number of days", a.Silence, `whole days, "1d" to "365d", or "0s" for never`)
 	t.integer("min_important", a.MinImportant, 0, 1_000_000)
 	t.integer("min_ordinary", a.MinOrdinary, 0, 1_000_000)

@@ -84,7 +84,6 @@ func trust(caFile string) (*tls.Config, error) {
 func filterOptions(a *config.Account) filter.Options {
 	o := judgingOptions(&a.Judging, a.Owner)
 	o.Marks = a.Mark
-	o.Settle = time.Duration(a.Settle)
 	return o
 }
 
@@ -99,6 +98,7 @@ func judgingOptions(a *config.Judging, owner []string) filter.Options {
 	}
 	o.Shadow = filter.Shadow(a.Shadow)
 	o.MinImportant, o.MinOrdinary = a.MinImportant, a.MinOrdinary
+	o.Settle = time.Duration(a.Settle)
 	o.SilenceDays = int(time.Duration(a.Silence) / (24 * time.Hour))
 	o.TimeZone = a.TimeZone
 	o.Limits.Weights = a.MaxWeights

@@ -23,6 +23,7 @@ import (
 	"github.com/hinged/hinged/internal/demo"
 	"github.com/hinged/hinged/internal/evaluate"
 	"github.com/hinged/hinged/internal/lab"
+	"github.com/hinged/hinged/internal/replay"
 	"github.com/hinged/hinged/internal/setup"
 )
 
@@ -59,6 +60,7 @@ var schemas = []schema{
 	{verb: "compact", value: daemon.Compacted{}},
 	{verb: "export", value: copies.ExportedTo{}},
 	{verb: "import", value: copies.ImportedFrom{}},
+	{verb: "replay", value: replay.Replayed{}},
 }
 
 // schema is the form of what one verb prints with --json.

@@ -1,29 +1,86 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/twmb/franz-go/pkg/kfake"
+
+	"github.com/hinged/hinged/config"
+	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/testkit"
 )
 
-// kafkaServer is a broker inside the test: kafka file. It appends a section
-// [kafka] to that file, and sets $KAFKA.
+// kafkaServer is a broker inside the test, with the four topics: kafka file. It
+// appends a section [kafka] to that file, and sets $KAFKA.
 func kafkaServer() func(*testscript.TestScript, bool, []string) {
 	return func(ts *testscript.TestScript, neg bool, args []string) {
 		if neg || len(args) != 1 {
 			ts.Fatalf("usage: kafka file")
 		}
-		c, err := kfake.NewCluster(kfake.NumBrokers(1))
+		topics := config.DefaultKafka().Topics
+		c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, kafka.Topics(topics).All()...))
 		ts.Check(err)
 		ts.Defer(c.Close)
 		address := c.ListenAddrs()[0]
 		ts.Setenv("KAFKA", address)
 		f, err := os.OpenFile(ts.MkAbs(args[0]), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		ts.Check(err)
-		_, err = fmt.Fprintf(f, "[kafka]\nbrokers = [%q]\ntls = \"none\"\ncreate_topics = true\npartitions = 2\n", address)
+		_, err = fmt.Fprintf(f, "[kafka]\nbrokers = [%q]\ntls = \"none\"\nmin_important = 2\nmin_ordinary = 2\n", address)
 		ts.Check(err)
 		ts.Check(f.Close())
+	}
+}
+
+// incoming sends mail of three accounts to $KAFKA, with feedback on each second
+// message: incoming seed messages. Each call with another seed sends other mail.
+func incoming(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: incoming seed messages")
+	}
+	seed, err := strconv.ParseUint(args[0], 10, 64)
+	ts.Check(err)
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	c, err := kafka.New(kafka.Options{Brokers: []string{ts.Getenv("KAFKA")}, Topics: kafka.Topics(config.DefaultKafka().Topics)})
+	ts.Check(err)
+	defer c.Close()
+	mail := testkit.NewMail(seed)
+	var all []kafka.Record
+	for i := range n {
+		m := mail.Next()
+		key := []string{"ann@example.org", "bob@example.org", "7"}[i%3]
+		all = append(all, kafka.Encode(kafka.Message{Raw: m.Raw}, key, fmt.Sprint(i), "test", m.Date))
+		if i%2 == 0 {
+			f := kafka.Feedback{Message: kafka.Ref{MessageID: m.MessageID}, Important: m.Important, Source: "explicit"}
+			all = append(all, kafka.Encode(f, key, fmt.Sprint(i, "f"), "test", m.Date))
+		}
+	}
+	_, err = c.Produce(context.Background(), c.Options().Topics.Input, all)
+	ts.Check(err)
+}
+
+var digestLine = regexp.MustCompile(`(?m)^ *(\S+?):? model ([0-9a-f]{32}) state ([0-9a-f]{32})$`)
+
+// samedigests wants two outputs to give the same digests of the same accounts:
+// samedigests file file.
+func samedigests(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: samedigests file file")
+	}
+	var all [2][]string
+	for i, file := range args {
+		for _, m := range digestLine.FindAllStringSubmatch(ts.ReadFile(file), -1) {
+			all[i] = append(all[i], strings.Join(m[1:], " "))
+		}
+	}
+	if len(all[0]) == 0 || !slices.Equal(all[0], all[1]) {
+		ts.Fatalf("%s has %q\n%s has %q", args[0], all[0], args[1], all[1])
 	}
 }

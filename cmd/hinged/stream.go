@@ -7,6 +7,7 @@ import (
 
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/stream"
 )
 
 // kafkaOptions turns the section [kafka] into what the connection needs.
@@ -38,4 +39,23 @@ func kafkaOptions(k *config.Kafka, log *slog.Logger) (kafka.Options, error) {
 		o.TLS.Certificates = []tls.Certificate{pair}
 	}
 	return o, nil
+}
+
+// streamOptions turns the section [kafka] into what the engine needs, save the
+// store. The caller closes the client, which is not connected yet.
+func streamOptions(k *config.Kafka, log *slog.Logger) (*kafka.Client, stream.Options, error) {
+	wire, err := kafkaOptions(k, log)
+	if err != nil {
+		return nil, stream.Options{}, fmt.Errorf("kafka: %w", err)
+	}
+	client, err := kafka.New(wire)
+	if err != nil {
+		return nil, stream.Options{}, err
+	}
+	return client, stream.Options{
+		Broker: stream.Client(client), Topics: wire.Topics,
+		Filter: judgingOptions(&k.Judging, nil), Owner: k.OwnerOf,
+		SnapshotEvery: int64(k.SnapshotEvery), SnapshotInterval: k.SnapshotInterval.Std(),
+		Logger: log.With("source", "kafka"),
+	}, nil
 }

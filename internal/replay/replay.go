@@ -1,0 +1,221 @@
+// Package replay rebuilds a store from what Kafka holds: each partition from the
+// first record where the log of the input topic still begins there, else from its
+// newest whole snapshot.
+//
+// It is the engine of the daemon on another broker: one that gives it all
+// partitions without asking a group, ends every log where it ended at the
+// beginning, and produces nothing. So it disturbs nobody, and its digests are
+// those of the daemon at the same positions.
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/hinged/hinged/internal/stream"
+	"github.com/hinged/hinged/store"
+)
+
+// Where a partition was rebuilt from.
+const (
+	FromStart    = "start"    // the first record that there ever was
+	FromSnapshot = "snapshot" // the newest whole snapshot, and the records since
+)
+
+// Options of Run.
+type Options struct {
+	Broker stream.Broker // required; nothing is produced through it
+	// Engine is as the daemon has it; Broker and Store of it are not used.
+	Engine stream.Options
+	Into   string        // the new store; it must not be there yet
+	Store  store.Options // of it
+	// Progress is told now and then how many records of how many are done; nil is
+	// fine.
+	Progress func(done, total int64)
+}
+
+// Replayed is what was rebuilt.
+type Replayed struct {
+	// File of the new store.
+	File string `json:"file"`
+	// Records that were read.
+	Records uint64 `json:"records"`
+	// Messages among them.
+	Messages uint64 `json:"messages"`
+	// DeadLetters counts the records among them that could not be used.
+	DeadLetters uint64 `json:"dead_letters"`
+	// Partitions of the input topic, ascending.
+	Partitions []Partition `json:"partitions"`
+	// Accounts in order of name.
+	Accounts []Account `json:"accounts"`
+}
+
+// Partition is how one was rebuilt.
+type Partition struct {
+	// Partition of the input topic.
+	Partition int32 `json:"partition"`
+	// From is start, when the log still has its first record, or snapshot.
+	From string `json:"from"`
+	// Offset at which reading began: 0, or the position of the snapshot.
+	Offset int64 `json:"offset"`
+	// Next is the offset at which the log ended.
+	Next int64 `json:"next"`
+}
+
+// Account is one that was rebuilt.
+type Account struct {
+	// Account is its name.
+	Account string `json:"account"`
+	// Model is the fingerprint of its weights.
+	Model string `json:"model"`
+	// State is the fingerprint of all that a decision depends on.
+	State string `json:"state"`
+}
+
+// Run rebuilds the store. An error leaves no file behind.
+func Run(ctx context.Context, o Options) (Replayed, error) {
+	out, err := run(ctx, o)
+	if err != nil {
+		return Replayed{}, fmt.Errorf("replay into %s: %w", o.Into, err)
+	}
+	return out, nil
+}
+
+func run(ctx context.Context, o Options) (out Replayed, err error) {
+	if _, err := os.Lstat(o.Into); err == nil {
+		return out, fmt.Errorf("%w; nothing is overwritten", fs.ErrExist)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return out, err
+	}
+	marks, err := o.Broker.Watermarks(ctx, o.Engine.Topics.Input)
+	if err != nil {
+		return out, err
+	}
+	draft := o.Into + ".unfinished"
+	if err := os.Remove(draft); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return out, err
+	}
+	s, err := store.Open(draft, o.Store)
+	if err != nil {
+		return out, err
+	}
+	closed := false
+	defer func() {
+		if err != nil {
+			if !closed {
+				_ = s.Close()
+			}
+			_ = os.Remove(draft)
+		}
+	}()
+	past := newPast(o.Broker, o.Engine.Topics, marks)
+	o.Engine.Broker, o.Engine.Store = past, s
+	o.Engine.SnapshotEvery, o.Engine.SnapshotInterval = math.MaxInt64, time.Duration(math.MaxInt64)
+	engine, err := stream.New(o.Engine)
+	if err != nil {
+		return out, err
+	}
+	if err := past.play(ctx, engine, o.Progress); err != nil {
+		return out, err
+	}
+	counts := engine.Status().Counts
+	out = Replayed{File: o.Into, Records: counts.Records, Messages: counts.Messages, Partitions: past.told(), Accounts: []Account{}}
+	for _, n := range counts.Dead {
+		out.DeadLetters += n
+	}
+	if out.Accounts, err = digests(s); err != nil {
+		return out, err
+	}
+	closed = true
+	if err := s.Close(); err != nil {
+		return out, err
+	}
+	// Unlike a rename, a link never replaces a file that has come in between.
+	if err := os.Link(draft, o.Into); err != nil {
+		return out, err
+	}
+	return out, os.Remove(draft)
+}
+
+func digests(s *store.Store) ([]Account, error) {
+	names, err := s.Accounts()
+	if err != nil {
+		return nil, err
+	}
+	out := []Account{}
+	for _, name := range names {
+		st, err := s.Load(name)
+		if err != nil {
+			return nil, fmt.Errorf("account %s: %w", name, err)
+		}
+		a := Account{Account: name}
+		a.Model, a.State = store.Digest(st)
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+const (
+	// lookEvery is how often play looks how far the engine is.
+	lookEvery = 20 * time.Millisecond
+	// idle is how long a log that has ended keeps its reader waiting.
+	idle = 100 * time.Millisecond
+)
+
+// play runs the engine until every partition is where its log ended.
+func (p *past) play(ctx context.Context, e *stream.Engine, progress func(done, total int64)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- e.Run(ctx) }()
+	err := p.watch(ctx, e, progress)
+	cancel()
+	return errors.Join(err, <-ended)
+}
+
+func (p *past) watch(ctx context.Context, e *stream.Engine, progress func(done, total int64)) error {
+	ticks := time.NewTicker(lookEvery)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticks.C:
+		}
+		status := e.Status()
+		ready := len(status.Partitions) == len(p.marks)
+		for i := range status.Partitions {
+			s := &status.Partitions[i]
+			if s.Stopped {
+				return errors.New(s.Problem)
+			}
+			ready = ready && s.Begun && s.Restoring == 0 && p.done(s)
+		}
+		if progress != nil {
+			progress(p.progress(status.Partitions))
+		}
+		if ready {
+			return nil
+		}
+	}
+}
+
+// told is where each partition was rebuilt from.
+func (p *past) told() []Partition {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var out []Partition
+	for i, w := range p.marks {
+		from := FromSnapshot
+		if w.First == 0 {
+			from = FromStart
+		}
+		out = append(out, Partition{Partition: int32(i), From: from, Offset: p.began[i], Next: w.End})
+	}
+	return slices.Clip(out)
+}
