@@ -160,6 +160,8 @@ func lessonWords(l daemon.Lesson, label string) string {
 		return s
 	case daemon.LessonKnown:
 		return fmt.Sprintf("%s: learnt as %s before; nothing changed, score %+.3f", l.Name, label, l.After)
+	case daemon.LessonSent:
+		return fmt.Sprintf("%s: handed to the input topic, to be learnt as %s in its turn", l.Name, label)
 	default:
 		return fmt.Sprintf("%s: not learnt: %s", l.Name, l.Why)
 	}
@@ -169,6 +171,9 @@ func printLessonSum(w io.Writer, sum daemon.Lessons) error {
 	s := fmt.Sprintf("%d messages: %d learnt as %s", len(sum.Lessons), sum.Learnt, sum.Label)
 	if sum.Mistakes > 0 {
 		s += fmt.Sprintf(", %d of them a mistake", sum.Mistakes)
+	}
+	if sum.Sent > 0 {
+		s += fmt.Sprintf(", %d handed to the input topic", sum.Sent)
 	}
 	if sum.Known > 0 {
 		s += fmt.Sprintf(", %d learnt before", sum.Known)

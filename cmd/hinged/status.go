@@ -51,6 +51,11 @@ func printStatus(w io.Writer, s daemon.Status) error {
 	} else {
 		fmt.Fprintf(w, "hinged is not running; this is what it last committed\n")
 	}
+	if s.Stream != nil {
+		if err := printStream(w, s); err != nil {
+			return err
+		}
+	}
 	for _, a := range s.Accounts {
 		fmt.Fprintf(w, "\n%s: %s\n", a.Account, a.Doing)
 		for _, warning := range a.Warnings {

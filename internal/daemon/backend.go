@@ -94,7 +94,10 @@ func findMessage(st *store.State, message string) (store.MessageKey, error) {
 // journal entries from the base up to, but not including, end.
 func replay(s *store.Store, account string, now Digest, end uint64) VerifiedReplay {
 	out := VerifiedReplay{Account: account, State: now, End: end}
-	fail := func(err error) VerifiedReplay { out.Problem = err.Error(); return out }
+	fail := func(err error) VerifiedReplay {
+		out.Problem, out.pending = err.Error(), errors.Is(err, store.ErrPending)
+		return out
+	}
 	base, next, err := s.Base(account)
 	if err != nil {
 		return fail(err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hinged/hinged/internal/evaluate"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
@@ -195,6 +196,9 @@ func (h *hindsight) add(e model.Lesson, logged store.Lesson) {
 
 // Bound implements Backend.
 func (d *Daemon) Bound(ctx context.Context, name string) (Bound, error) {
+	if stream.IsAccount(name) {
+		return look(ctx, d, name, withLogs, func(o *Offline) (Bound, error) { return o.Bound(ctx, name) })
+	}
 	a, err := d.account(name)
 	if err != nil {
 		return Bound{}, err

@@ -15,6 +15,7 @@ import (
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/passthrough"
+	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/store"
 )
 
@@ -91,6 +92,9 @@ func classify(f *filter.Filter, m *featurize.Message) Classified {
 // Classify implements Backend. The message is read beside the account's writer;
 // only the decision waits for it.
 func (d *Daemon) Classify(ctx context.Context, name string, raw []byte) (c Classified, err error) {
+	if stream.IsAccount(name) {
+		return look(ctx, d, name, stateOnly, func(o *Offline) (Classified, error) { return o.Classify(ctx, name, raw) })
+	}
 	a, err := d.account(name)
 	if err != nil {
 		return c, err

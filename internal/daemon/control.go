@@ -12,6 +12,9 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/store"
 )
 
@@ -101,6 +104,9 @@ var kinds = []struct {
 	{"account", ErrNoAccount, http.StatusNotFound},
 	{"message", ErrNoMessage, http.StatusNotFound},
 	{"paused", ErrPaused, http.StatusConflict},
+	{"stream", ErrStreamAccount, http.StatusConflict},
+	{"elsewhere", stream.ErrElsewhere, http.StatusConflict},
+	{"pending", store.ErrPending, http.StatusConflict},
 	{"busy", store.ErrBusy, http.StatusConflict},
 	{"space", store.ErrNoSpace, http.StatusInsufficientStorage},
 	{"damaged", store.ErrDamaged, http.StatusInternalServerError},
@@ -132,6 +138,12 @@ func (d *Daemon) account(name string) (*account, error) {
 	for _, a := range d.accounts {
 		names = append(names, a.opts.Name)
 	}
+	if stream.IsAccount(name) {
+		return nil, fmt.Errorf("account %s: %w", name, ErrStreamAccount)
+	}
+	if name == "" && d.stream != nil {
+		return nil, fmt.Errorf("%w: there may be many in the stream, name one, as in %sKEY, or another account", ErrNoAccount, kafka.AccountPrefix)
+	}
 	name, err := pick(names, name)
 	if err != nil {
 		return nil, err
@@ -150,6 +162,9 @@ func (d *Daemon) Status(ctx context.Context) (Status, error) {
 	for _, a := range d.accounts {
 		s.Accounts = append(s.Accounts, a.status(ctx))
 	}
+	if err := d.streamStatus(ctx, &s); err != nil {
+		return s, err
+	}
 	return s, nil
 }
 
@@ -163,7 +178,13 @@ func (d *Daemon) Digests(ctx context.Context) ([]Digest, error) {
 		}
 		out = append(out, g)
 	}
-	return out, nil
+	err := d.eachStreamed(ctx, func(name string, f *filter.Filter) error {
+		g := Digest{Account: name}
+		g.Model, g.State = store.Digest(f.State())
+		out = append(out, g)
+		return nil
+	})
+	return out, err
 }
 
 // digest gives an account's digest and the number of the journal entry that comes next.
@@ -180,6 +201,9 @@ func (a *account) digest(ctx context.Context) (d Digest, end uint64, err error) 
 // Verify implements Backend.
 func (d *Daemon) Verify(ctx context.Context) (Verified, error) {
 	return verify(d.store, func(name string) (Digest, uint64, error) {
+		if stream.IsAccount(name) {
+			return d.streamedDigest(ctx, name)
+		}
 		a, err := d.account(name)
 		if err != nil {
 			return Digest{}, 0, err

@@ -81,7 +81,7 @@ func (c *Client) stream(ctx context.Context, path string, query url.Values, w io
 // done, so that a copy does not keep the daemon from ending.
 func (d *Daemon) streaming(stop context.Context, send func(r *http.Request, w io.Writer) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		out := &stream{w: w, deadline: http.NewResponseController(w)}
+		out := &sending{w: w, deadline: http.NewResponseController(w)}
 		defer context.AfterFunc(stop, out.end)()
 		err := send(r, out)
 		switch {
@@ -95,8 +95,8 @@ func (d *Daemon) streaming(stop context.Context, send func(r *http.Request, w io
 	}
 }
 
-// stream writes an answer as long as it is taken and nobody ends it.
-type stream struct {
+// sending writes an answer as long as it is taken and nobody ends it.
+type sending struct {
 	w        http.ResponseWriter
 	deadline *http.ResponseController
 	begun    bool // something was written
@@ -106,14 +106,14 @@ type stream struct {
 }
 
 // end makes Write fail, also the one that is waiting.
-func (s *stream) end() {
+func (s *sending) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
 	_ = s.deadline.SetWriteDeadline(time.Now()) // a connection that is gone needs none
 }
 
-func (s *stream) Write(p []byte) (int, error) {
+func (s *sending) Write(p []byte) (int, error) {
 	if err := s.extend(); err != nil {
 		return 0, err
 	}
@@ -124,7 +124,7 @@ func (s *stream) Write(p []byte) (int, error) {
 	return s.w.Write(p)
 }
 
-func (s *stream) extend() error {
+func (s *sending) extend() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/store"
 )
 
@@ -25,9 +26,13 @@ type Options struct {
 	Store     store.Options
 	Socket    string // path of the control socket; "" for none
 	Accounts  []AccountOptions
-	Version   string
-	Logger    *slog.Logger     // nil discards
-	Now       func() time.Time // nil is time.Now
+	// Stream are the accounts whose mail comes through Kafka; nil: none. Its Store
+	// and Logger are the daemon's. The caller closes what its Broker needs, once the
+	// daemon is closed.
+	Stream  *stream.Options
+	Version string
+	Logger  *slog.Logger     // nil discards
+	Now     func() time.Time // nil is time.Now
 }
 
 // Daemon watches the accounts.
@@ -37,6 +42,7 @@ type Daemon struct {
 	listener net.Listener
 	filters  sync.WaitGroup // connections of mail filters
 	accounts []*account
+	stream   *stream.Engine // nil: none
 	log      *slog.Logger
 }
 
@@ -61,6 +67,13 @@ func New(o Options) (*Daemon, error) {
 			return nil, errors.Join(err, d.Close())
 		}
 		d.accounts = append(d.accounts, a)
+	}
+	if o.Stream != nil {
+		so := *o.Stream
+		so.Store, so.Logger, so.Now = d.store, d.log, now
+		if d.stream, err = stream.New(so); err != nil {
+			return nil, errors.Join(err, d.Close())
+		}
 	}
 	if o.Socket != "" {
 		if d.listener, err = listen(o.Socket); err != nil {
@@ -103,7 +116,15 @@ func (d *Daemon) Run(ctx context.Context) error {
 			}
 		})
 	}
-	d.log.Info("running", "accounts", len(d.accounts))
+	var streamErr error
+	if d.stream != nil {
+		running.Go(func() {
+			if streamErr = d.stream.Run(ctx); streamErr != nil {
+				d.log.Error("the stream stopped", "error", streamErr)
+			}
+		})
+	}
+	d.log.Info("running", "accounts", len(d.accounts), "stream", d.stream != nil)
 	running.Wait()
 	d.log.Info("drained")
 
@@ -117,7 +138,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		hangUp() // on mail filters, of which Shutdown does not know
 		d.filters.Wait()
 	}
-	return errors.Join(append(errs, serveErr)...)
+	return errors.Join(append(errs, streamErr, serveErr)...)
 }
 
 // Close releases the socket and the store. Call it after Run has returned, or

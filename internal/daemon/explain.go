@@ -13,6 +13,7 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -187,6 +188,9 @@ func readMail(o featurize.Options, raw []byte) (*featurize.Message, error) {
 
 // Explain implements Backend.
 func (d *Daemon) Explain(ctx context.Context, name, message string) (ex Explanation, err error) {
+	if stream.IsAccount(name) {
+		return look(ctx, d, name, withLogs, func(o *Offline) (Explanation, error) { return o.Explain(ctx, name, message) })
+	}
 	a, err := d.account(name)
 	if err != nil {
 		return ex, err
@@ -200,6 +204,9 @@ func (d *Daemon) Explain(ctx context.Context, name, message string) (ex Explanat
 
 // ExplainMail implements Backend.
 func (d *Daemon) ExplainMail(ctx context.Context, name string, raw []byte) (ex Explanation, err error) {
+	if stream.IsAccount(name) {
+		return look(ctx, d, name, withLogs, func(o *Offline) (Explanation, error) { return o.ExplainMail(ctx, name, raw) })
+	}
 	a, err := d.account(name)
 	if err != nil {
 		return ex, err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -42,6 +43,7 @@ const (
 	LessonLearnt  = "learnt"
 	LessonKnown   = "known" // that label was learnt before; nothing changed
 	LessonRefused = "refused"
+	LessonSent    = "sent" // handed to the input topic, whose reader learns it
 )
 
 // Lesson says what one message taught.
@@ -50,8 +52,8 @@ type Lesson struct {
 	Name string `json:"name"`
 	// Message is its key, in hexadecimal.
 	Message string `json:"message,omitempty"`
-	// Result is learnt, known (that label was learnt before; nothing changed) or
-	// refused.
+	// Result is learnt, known (that label was learnt before; nothing changed),
+	// refused, or sent (handed to the input topic, to be learnt in its turn).
 	Result string `json:"result"`
 	// Why it was refused, in words.
 	Why string `json:"why,omitempty"`
@@ -78,6 +80,8 @@ type Lessons struct {
 	Learnt int `json:"learnt"`
 	// Known counts messages that were learnt with that label before.
 	Known int `json:"known"`
+	// Sent counts lessons that were handed to the input topic.
+	Sent int `json:"sent,omitempty"`
 	// Refused counts messages that can't be learnt.
 	Refused int `json:"refused"`
 	// Mistakes counts lessons whose score was on the wrong side of zero, or zero.
@@ -91,6 +95,7 @@ func (l *Lessons) Add(more Lessons) {
 	l.Account, l.Label = more.Account, more.Label
 	l.Learnt += more.Learnt
 	l.Known += more.Known
+	l.Sent += more.Sent
 	l.Refused += more.Refused
 	l.Mistakes += more.Mistakes
 	l.Lessons = append(l.Lessons, more.Lessons...)
@@ -219,6 +224,9 @@ func (a *account) learnOne(label model.Label, h handed) (Lesson, error) {
 
 // Learn implements Backend.
 func (d *Daemon) Learn(ctx context.Context, name string, t Teach) (out Lessons, err error) {
+	if stream.IsAccount(name) {
+		return d.sendFeedback(ctx, name, t)
+	}
 	a, err := d.account(name)
 	if err != nil {
 		return out, err

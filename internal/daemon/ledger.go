@@ -18,6 +18,7 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/store"
 )
 
@@ -280,6 +281,9 @@ func ledgerTime(t *time.Time) string {
 
 // Ledger implements Backend.
 func (d *Daemon) Ledger(ctx context.Context, name string, q LedgerQuery) (out Ledger, err error) {
+	if stream.IsAccount(name) {
+		return look(ctx, d, name, stateOnly, func(o *Offline) (Ledger, error) { return o.Ledger(ctx, name, q) })
+	}
 	a, err := d.account(name)
 	if err != nil {
 		return out, err

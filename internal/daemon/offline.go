@@ -2,10 +2,13 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/store"
 )
@@ -87,16 +90,19 @@ func (o *Offline) named(account string) (string, *filter.Filter, error) {
 	return account, f, err
 }
 
-// each calls fn for every account, in order of name.
-func (o *Offline) each(fn func(name string, f *filter.Filter) error) error {
-	names, err := o.store.Accounts()
-	if err != nil {
-		return err
-	}
+// each calls fn for every account, in order of name. One that was taken over and
+// has not come in yet is left out.
+func (o *Offline) each(names []string, fn func(name string, f *filter.Filter) error) error {
 	for _, n := range names {
 		f, err := o.filter(n)
+		if errors.Is(err, store.ErrPending) {
+			continue
+		}
 		if err != nil {
 			return err
+		}
+		if stream.IsAccount(n) {
+			delete(o.filters, n) // there may be thousands
 		}
 		if err := fn(n, f); err != nil {
 			return err
@@ -108,8 +114,21 @@ func (o *Offline) each(fn func(name string, f *filter.Filter) error) error {
 // Status implements Backend.
 func (o *Offline) Status(context.Context) (Status, error) {
 	s := Status{Version: o.version, Accounts: []AccountStatus{}}
-	err := o.each(func(n string, f *filter.Filter) error {
+	names, err := o.store.Accounts()
+	if err != nil {
+		return s, err
+	}
+	if s.Stream, err = storedStream(o.store, names); err != nil {
+		return s, err
+	}
+	if s.Stream != nil && s.Stream.Accounts > showStreamed {
+		names = slices.DeleteFunc(names, stream.IsAccount)
+	}
+	err = o.each(names, func(n string, f *filter.Filter) error {
 		a := summarise(n, f)
+		if stream.IsAccount(n) {
+			a = summariseStreamed(n, f)
+		}
 		a.Problem = "the daemon is not running"
 		a.Doing = "stopped; before that: " + a.Doing
 		s.Accounts = append(s.Accounts, a)
@@ -120,19 +139,31 @@ func (o *Offline) Status(context.Context) (Status, error) {
 
 // Digests implements Backend.
 func (o *Offline) Digests(context.Context) ([]Digest, error) {
-	out := []Digest{}
-	err := o.each(func(n string, f *filter.Filter) error {
+	digests, _, err := o.digests()
+	return digests, err
+}
+
+// digests returns the digests of all accounts and, by account, the number of the
+// journal entry that comes next.
+func (o *Offline) digests() ([]Digest, map[string]uint64, error) {
+	out, ends := []Digest{}, map[string]uint64{}
+	names, err := o.store.Accounts()
+	if err != nil {
+		return out, ends, err
+	}
+	err = o.each(names, func(n string, f *filter.Filter) error {
 		d := Digest{Account: n}
 		d.Model, d.State = store.Digest(f.State())
 		out = append(out, d)
+		ends[n] = f.State().JournalNext()
 		return nil
 	})
-	return out, err
+	return out, ends, err
 }
 
 // Verify implements Backend.
-func (o *Offline) Verify(ctx context.Context) (Verified, error) {
-	digests, err := o.Digests(ctx)
+func (o *Offline) Verify(context.Context) (Verified, error) {
+	digests, ends, err := o.digests()
 	if err != nil {
 		// Verify exists to name what is wrong; the store's own check may tell
 		// more than the account that failed to load.
@@ -142,16 +173,16 @@ func (o *Offline) Verify(ctx context.Context) (Verified, error) {
 	return verify(o.store, func(account string) (Digest, uint64, error) {
 		for _, d := range digests {
 			if d.Account == account {
-				return d, o.filters[account].State().JournalNext(), nil
+				return d, ends[account], nil
 			}
 		}
-		return Digest{}, 0, fmt.Errorf("%w: %s", ErrNoAccount, account)
+		return Digest{}, 0, store.ErrPending
 	})
 }
 
 // verify checks the store, then compares every account with a replay of its
-// journal. at gives an account's digest and the number of the journal entry that
-// comes next.
+// journal, but for those that were taken over and are not all here yet. at gives
+// an account's digest and the number of the journal entry that comes next.
 func verify(s *store.Store, at func(account string) (Digest, uint64, error)) (Verified, error) {
 	report, err := s.Verify()
 	if err != nil {
@@ -164,10 +195,16 @@ func verify(s *store.Store, at func(account string) (Digest, uint64, error)) (Ve
 	}
 	for _, n := range names {
 		now, end, err := at(n)
+		if errors.Is(err, store.ErrPending) {
+			continue
+		}
 		if err != nil {
 			return v, err
 		}
 		r := replay(s, n, now, end)
+		if r.pending {
+			continue
+		}
 		v.OK = v.OK && r.Equal
 		v.Accounts = append(v.Accounts, r)
 	}

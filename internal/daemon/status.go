@@ -15,7 +15,9 @@ type Status struct {
 	Running  bool            `json:"running"`       // whether a daemon answered; false: read from the store
 	PID      int             `json:"pid,omitempty"` // the process number of the daemon
 	Version  string          `json:"version"`       // of the program that answered
-	Accounts []AccountStatus `json:"accounts"`      // in order of name
+	Accounts []AccountStatus `json:"accounts"`      // in order of name; those of a stream only while they are few
+	// Stream is how the accounts are doing whose mail comes through Kafka.
+	Stream *StreamStatus `json:"stream,omitempty"`
 }
 
 // AccountStatus is one account's part. Every number is of committed state.
@@ -178,4 +180,6 @@ type VerifiedReplay struct {
 	Replayed Digest `json:"replayed"`          // the digests of what the replay gave
 	Equal    bool   `json:"equal"`             // whether the two are the same
 	Problem  string `json:"problem,omitempty"` // why the replay stopped
+
+	pending bool // not all of the account is here
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
@@ -182,6 +183,9 @@ func strongest(ctx context.Context, s *store.Store, account string, count int, a
 
 // Words implements Backend.
 func (d *Daemon) Words(ctx context.Context, name string, q WordsQuery) (out Words, err error) {
+	if stream.IsAccount(name) {
+		return look(ctx, d, name, withLogs, func(o *Offline) (Words, error) { return o.Words(ctx, name, q) })
+	}
 	a, err := d.account(name)
 	if err != nil {
 		return out, err

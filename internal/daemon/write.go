@@ -3,11 +3,13 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/store"
 )
 
@@ -22,6 +24,9 @@ func (o *Offline) writeWith(name string, newSource func([]ingest.Known) (ingest.
 	name, f, err := o.named(name)
 	if err != nil {
 		return err
+	}
+	if stream.IsAccount(name) {
+		return fmt.Errorf("account %s: %w", name, ErrStreamAccount)
 	}
 	options := f.Options()
 	clear(o.filters)

@@ -44,6 +44,20 @@ func New(o Options) (*Engine, error) {
 // Run takes part in the group until ctx is done. Trouble with brokers, topics or
 // single partitions is no error: it is tried again, and Status tells of it.
 func (e *Engine) Run(ctx context.Context) error {
+	for n := 1; e.o.Prepare != nil; n++ {
+		err := e.o.Prepare(ctx)
+		if err == nil {
+			e.groupProblem(nil)
+			break
+		}
+		if ctx.Err() == nil {
+			e.groupProblem(err)
+			err = wait(ctx, e.o.Pause(n))
+		}
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // we were asked to stop
+		}
+	}
 	err := e.o.Broker.Run(ctx, kafka.Member{Generation: e.generation, Problem: e.groupProblem})
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -237,7 +237,7 @@ func TestOptionsThatChangeAreAnEvent(t *testing.T) {
 	p.start(func(o *Options) { o.Filter.MinImportant = 17 })
 	eventually(t, func() error { return caughtUp(c, p) })
 	for _, name := range []string{"kafka:user0", "kafka:user1"} {
-		h, err := p.engine.View(t.Context(), name)
+		h, err := p.engine.View(t.Context(), name, false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -102,10 +102,15 @@ func (p *partition) write(ctx context.Context) error {
 
 // pause waits before the next attempt at what failed n times.
 func (p *partition) pause(ctx context.Context, n int) error {
+	return wait(ctx, p.e.o.Pause(n))
+}
+
+// wait waits, or returns ctx's error.
+func wait(ctx context.Context, d time.Duration) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	t := time.NewTimer(p.e.o.Pause(n))
+	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hinged/hinged/ingest/kafka"
@@ -18,14 +19,37 @@ var ErrElsewhere = errors.New("another process has the account")
 // IsAccount reports whether the name is that of an account of a stream.
 func IsAccount(name string) bool { return strings.HasPrefix(name, kafka.AccountPrefix) }
 
+// Accounts returns the names of the accounts of the partitions that are ours,
+// ascending.
+func (e *Engine) Accounts() ([]string, error) {
+	e.mu.Lock()
+	ours := e.ours
+	e.mu.Unlock()
+	var names []string
+	for _, p := range ours {
+		some, err := e.o.Store.AccountsOf(p.id)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, some...)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
 // View returns an account as of its last commit, to look at. The caller owns it.
-// An account that nobody has heard of is store.ErrNotFound.
-func (e *Engine) View(ctx context.Context, account string) (*filter.Filter, error) {
+// logs: what is kept of its past is needed too. An account that nobody has heard
+// of is store.ErrNotFound, one that is not ours ErrElsewhere.
+func (e *Engine) View(ctx context.Context, account string, logs bool) (*filter.Filter, error) {
 	p, err := e.owner(account)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.fetchState(ctx, account); err != nil {
+	fetch := p.fetchState
+	if logs {
+		fetch = p.fetchLogs
+	}
+	if err := fetch(ctx, account); err != nil {
 		return nil, fmt.Errorf("account %s: %w", account, err)
 	}
 	w, err := writer.Open(e.o.Store, account)

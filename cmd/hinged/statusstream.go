@@ -1,0 +1,78 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/hinged/hinged/internal/daemon"
+)
+
+// printStream shows the part of a status that is about Kafka.
+func printStream(w io.Writer, status daemon.Status) error {
+	s := status.Stream
+	fmt.Fprintf(w, "\nKafka, topic %s: %s\n", s.Topic, s.Doing)
+	if s.Problem != "" {
+		fmt.Fprintf(w, "  WARNING: %s\n", s.Problem)
+	}
+	for _, p := range s.Partitions {
+		if p.Problem != "" {
+			fmt.Fprintf(w, "  WARNING: %s\n", p.Problem)
+		}
+	}
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	line := func(name, format string, args ...any) { fmt.Fprintf(t, "  "+name+"\t"+format+"\n", args...) }
+	line("accounts", "%d", s.Accounts)
+	if status.Running {
+		line("records", "%d read: %d messages (%d of the owners' own, %d came before), %d of feedback", s.Records, s.Messages, s.Own, s.Repeated, s.Feedback)
+		line("decided", "%d important, %d unsure, %d ordinary", s.Important, s.Unsure, s.Ordinary)
+		line("learnt", "%d lessons", s.Lessons)
+		dead := "none"
+		if len(s.DeadLetters) > 0 {
+			var all []string
+			for _, why := range s.Reasons() {
+				all = append(all, fmt.Sprintf("%d %s", s.DeadLetters[why], why))
+			}
+			dead = strings.Join(all, ", ")
+		}
+		line("dead letters", "%s", dead)
+		line("passed over", "%d control markers, %d records of aborted transactions", s.Markers, s.Aborted)
+		waits := "nothing waits"
+		if s.Lag > 0 {
+			waits = fmt.Sprintf("%d records", s.Lag)
+			if s.OldestSeconds > 0 {
+				waits += fmt.Sprintf(", the oldest for %s", seconds(s.OldestSeconds))
+			}
+		}
+		line("behind", "%s", waits)
+		line("rebalances", "%d", s.Rebalances)
+	}
+	for _, p := range s.Partitions {
+		text := fmt.Sprintf("at offset %d", p.Position)
+		if p.End >= 0 {
+			text += fmt.Sprintf(" of %d", p.End)
+		}
+		if p.Snapshots > 0 {
+			text += fmt.Sprintf("; %d snapshots", p.Snapshots)
+		}
+		if p.Restoring > 0 {
+			text += fmt.Sprintf("; %d accounts still to be fetched out of the snapshot", p.Restoring)
+		}
+		if p.Stopped {
+			text += "; STOPPED"
+		}
+		line("partition", "%d %s", p.Partition, text)
+	}
+	return t.Flush()
+}
+
+// seconds puts a span into words, no finer than it is of use.
+func seconds(n float64) string {
+	d := time.Duration(n * float64(time.Second))
+	if d > time.Minute {
+		return d.Round(time.Second).String()
+	}
+	return d.Round(10 * time.Millisecond).String()
+}
