@@ -52,10 +52,9 @@ func (e *Engine) Run(ctx context.Context) error {
 		}
 		if ctx.Err() == nil {
 			e.groupProblem(err)
-			err = wait(ctx, e.o.Pause(n))
 		}
-		if ctx.Err() != nil {
-			return nil //nolint:nilerr // we were asked to stop
+		if wait(ctx, e.o.Pause(n)) != nil {
+			return nil // we were asked to stop
 		}
 	}
 	err := e.o.Broker.Run(ctx, kafka.Member{Generation: e.generation, Problem: e.groupProblem})

@@ -21,10 +21,6 @@ type partition struct {
 	total atomic.Int32 // how many partitions the topic has; 0: not known yet
 	state *partitionState
 
-	// restoring is held while an account's state or logs are fetched out of a
-	// snapshot, which readers of the account may ask for as well.
-	restoring sync.Mutex
-
 	// ---
 	intake *intake
 	cache  *cache

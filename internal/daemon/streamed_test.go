@@ -1,0 +1,208 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+
+	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/stream"
+	"github.com/hinged/hinged/store"
+)
+
+// streamWorld is a daemon with a stream on a broker in the test's process.
+type streamWorld struct {
+	*Client
+	client *kafka.Client
+	path   string
+}
+
+const streamedAccount = "kafka:alice"
+
+// startStream runs a daemon with a stream until the test ends or stop is called.
+func startStream(t *testing.T) (w *streamWorld, stop func()) {
+	t.Helper()
+	topics := kafka.Topics{Input: "in", Decisions: "out", DeadLetters: "dead", Snapshots: "snap"}
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, topics.All()...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cluster.Close)
+	client, err := kafka.New(kafka.Options{Brokers: cluster.ListenAddrs(), Group: "g", Topics: topics})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	o := filter.DefaultOptions()
+	o.MinImportant, o.MinOrdinary, o.Shadow = 0, 0, filter.ShadowOff
+	w = &streamWorld{client: client, path: filepath.Join(dir, "store.db")}
+	d, err := New(Options{
+		StorePath: w.path, Store: store.Options{NoSync: true}, Socket: filepath.Join(dir, "s"), Version: "test",
+		Stream: &stream.Options{
+			Broker: stream.Client(client), Topics: topics, Filter: o,
+			Owner: func(key string) []string { return []string{key + "@example.org"} },
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- d.Run(ctx) }()
+	stopped := false
+	stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if err := errors.Join(d.Close(), client.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(stop)
+	c, err := Dial(t.Context(), filepath.Join(dir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Client = c
+	return w, stop
+}
+
+func (w *streamWorld) put(t *testing.T, events ...kafka.Event) {
+	t.Helper()
+	var all []kafka.Record
+	for i, e := range events {
+		all = append(all, kafka.Encode(e, strings.TrimPrefix(streamedAccount, kafka.AccountPrefix), fmt.Sprint(i), "test", time.Now()))
+	}
+	if _, err := w.client.Produce(t.Context(), "in", all); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// done waits until so many records are committed.
+func (w *streamWorld) done(t *testing.T, records uint64) Status {
+	t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for {
+		s, err := w.Status(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Stream.Records >= records && s.Stream.Lag == 0 {
+			return s
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("got %+v", s.Stream)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func streamMail(n int) kafka.Message {
+	return kafka.Message{Raw: fmt.Appendf(nil, "Message-ID: <%d@example.net>\r\nFrom: bob@example.net\r\nTo: alice@example.org\r\nSubject: plan %d\r\n\r\nthe plan number %d\r\n", n, n, n)}
+}
+
+func TestVerbsLookAtAnAccountOfTheStream(t *testing.T) {
+	w, stop := startStream(t)
+	w.put(t, streamMail(1), streamMail(2), streamMail(3),
+		kafka.Feedback{Message: kafka.Ref{MessageID: "1@example.net"}, Important: true, Source: "explicit"},
+		kafka.Feedback{Message: kafka.Ref{MessageID: "2@example.net"}, Important: false, Source: "explicit"})
+	s := w.done(t, 5)
+	if len(s.Accounts) != 1 || s.Accounts[0].Account != streamedAccount || s.Accounts[0].Messages != 3 || s.Accounts[0].Important != 1 || len(s.Accounts[0].Warnings) != 0 {
+		t.Errorf("got accounts %+v", s.Accounts)
+	}
+	if st := s.Stream; !st.Connected || st.Messages != 3 || st.Feedback != 2 || st.Lessons != 2 || len(st.Partitions) != 2 || st.Accounts != 1 || st.Problem != "" {
+		t.Errorf("got stream %+v", st)
+	}
+	ctx := t.Context()
+	ex, err := w.Explain(ctx, streamedAccount, "<1@example.net>")
+	if err != nil || ex.Label != "important" || len(ex.Parts) == 0 {
+		t.Errorf("explain: %+v, %v", ex, err)
+	}
+	if ex, err := w.ExplainMail(ctx, streamedAccount, streamMail(3).Raw); err != nil || !ex.Known {
+		t.Errorf("explain of a file: %+v, %v", ex, err)
+	}
+	if c, err := w.Classify(ctx, streamedAccount, streamMail(4).Raw); err != nil || c.Outcome == "" {
+		t.Errorf("classify: %+v, %v", c, err)
+	}
+	if words, err := w.Words(ctx, streamedAccount, WordsQuery{Most: 5}); err != nil || words.Weights == 0 || len(words.Important) == 0 {
+		t.Errorf("words: %+v, %v", words, err)
+	}
+	if l, err := w.Ledger(ctx, streamedAccount, LedgerQuery{}); err != nil || l.Account != streamedAccount {
+		t.Errorf("ledger: %+v, %v", l, err)
+	}
+	if b, err := w.Bound(ctx, streamedAccount); err != nil || b.Lessons != 2 {
+		t.Errorf("bound: %+v, %v", b, err)
+	}
+	v, err := w.Verify(ctx)
+	if err != nil || !v.OK || len(v.Accounts) != 1 {
+		t.Errorf("verify: %+v, %v", v, err)
+	}
+	running, err := w.Digests(ctx)
+	if err != nil || len(running) != 1 || running[0].Account != streamedAccount {
+		t.Fatalf("digest: %+v, %v", running, err)
+	}
+	for name, refused := range map[string]func() error{
+		"pause":  func() error { _, err := w.Pause(ctx, streamedAccount); return err },
+		"resume": func() error { _, err := w.Resume(ctx, streamedAccount); return err },
+		"undo":   func() error { _, err := w.Undo(ctx, streamedAccount, Undo{}); return err },
+	} {
+		if err := refused(); !errors.Is(err, ErrStreamAccount) {
+			t.Errorf("%s: got %v, want it refused", name, err)
+		}
+	}
+	if _, err := w.Explain(ctx, "kafka:nobody", "<1@example.net>"); !errors.Is(err, ErrNoAccount) {
+		t.Errorf("an account that nobody has heard of: %v", err)
+	}
+	stop()
+
+	o, err := OpenOffline(w.path, "test", store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := o.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	stored, err := o.Digests(ctx)
+	if err != nil || len(stored) != 1 || stored[0] != running[0] {
+		t.Errorf("stored digest %+v, %v; while it ran %+v", stored, err, running)
+	}
+	if v, err := o.Verify(ctx); err != nil || !v.OK || len(v.Accounts) != 1 {
+		t.Errorf("verify of the store: %+v, %v", v, err)
+	}
+	if s, err := o.Status(ctx); err != nil || s.Stream == nil || s.Stream.Accounts != 1 || len(s.Accounts) != 1 {
+		t.Errorf("status of the store: %+v, %v", s, err)
+	}
+	if _, err := o.Learn(ctx, streamedAccount, Teach{Label: "important"}); !errors.Is(err, ErrStreamAccount) {
+		t.Errorf("learn without a daemon: %v", err)
+	}
+}
+
+func TestALessonForAnAccountOfTheStreamGoesThroughTheTopic(t *testing.T) {
+	w, _ := startStream(t)
+	w.put(t, streamMail(1), streamMail(2))
+	w.done(t, 2)
+	out, err := w.Learn(t.Context(), streamedAccount, Teach{Label: "important", Messages: []Handed{
+		{Name: "<1@example.net>"}, {Name: "a file", Content: streamMail(2).Raw, HasContent: true},
+		{Name: "<9@example.net>"}, {Name: "another file", Content: streamMail(9).Raw, HasContent: true},
+	}})
+	if err != nil || out.Sent != 2 || out.Refused != 2 || out.Lessons[0].Result != LessonSent || out.Lessons[3].Why == "" {
+		t.Fatalf("got %+v, %v", out, err)
+	}
+	if s := w.done(t, 4); s.Stream.Feedback != 2 || s.Accounts[0].Important != 2 {
+		t.Errorf("got %+v, %+v", s.Stream, s.Accounts[0])
+	}
+}
