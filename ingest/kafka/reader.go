@@ -2,9 +2,11 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	kafkago "github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
 )
 
 // Batch is what one call of PartitionReader.Next found.
@@ -103,6 +105,12 @@ func (r *PartitionReader) fetch(ctx context.Context) error {
 	res, err := r.c.fetch(ctx, r.topic, r.partition, r.position)
 	if isCode(err, kafkago.OffsetOutOfRange) {
 		return r.misplaced(ctx, err)
+	}
+	if errors.Is(err, protocol.ErrNoTopic) {
+		// kafka-go says so too when it could not ask any broker, and keeps why.
+		if _, why := r.c.Partitions(ctx, r.topic); why != nil {
+			return why
+		}
 	}
 	if err != nil {
 		return r.c.stale(err)

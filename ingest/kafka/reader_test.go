@@ -1,49 +1,306 @@
 package kafka
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-func TestWhatIsProducedIsReadBackInOrder(t *testing.T) {
-	c := client(t, fake(t, 4))
-	var want []Record
-	for i := range 100 {
-		want = append(want, Record{
-			Partition: ByKey, Key: fmt.Appendf(nil, "account%d", i%7), Value: fmt.Appendf(nil, "value %d", i),
-			Headers: []Header{{"a", []byte{0xff}}, {"a", nil}},
-		})
-	}
-	offsets, err := c.Produce(t.Context(), testTopics.Input, want)
-	if err != nil {
-		t.Fatal(err)
-	}
-	marks, err := c.Watermarks(t.Context(), testTopics.Input)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[int32][]Record{}
-	for p, w := range marks {
-		r := c.Read(testTopics.Input, int32(p), w.First)
-		for r.Position() < w.End {
-			b, err := r.Next(t.Context(), 9, 1<<20)
+func TestWhatIsProducedIsReadBackInOrderWithEachCompression(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *broker) {
+		at := time.Now().UTC().Truncate(time.Millisecond) // a broker throws older ones away
+		for _, compression := range []Compression{None, Gzip, Snappy, LZ4, Zstd} {
+			t.Run(string(compression), func(t *testing.T) {
+				b := newBroker(b.addrs, b.real)
+				c := b.client(t, 4, func(o *Options) { o.Compression = compression; o.BatchBytes = 2000 })
+				var want []Record
+				for i := range 100 {
+					want = append(want, Record{
+						Partition: ByKey, Key: fmt.Appendf(nil, "account%d", i%7), Value: fmt.Appendf(nil, "value %d", i), Time: at.Add(time.Duration(i) * time.Millisecond),
+						Headers: []Header{{"a", []byte{0xff}}, {"a", nil}, {"b", []byte{}}},
+					})
+				}
+				want[50].Value, want[51].Value = nil, []byte{}
+				offsets := produce(t, c, b.topics.Input, want)
+				got := map[int32][]Record{}
+				for p := range int32(4) {
+					got[p], _ = readAll(t, c, b.topics.Input, p, 0)
+				}
+				for i, w := range want {
+					p := Partition(w.Key, 4)
+					if offsets[i] >= int64(len(got[p])) {
+						t.Fatalf("record %d is not in partition %d", i, p)
+					}
+					g := got[p][offsets[i]]
+					w.Partition, w.Offset = p, offsets[i]
+					if fmt.Sprintf("%#v", g) != fmt.Sprintf("%#v", w) {
+						t.Errorf("record %d came back as\n%#v, want\n%#v", i, g, w)
+					}
+				}
+			})
+		}
+	})
+}
+
+func TestAReaderTakesNoMoreThanItWasAskedFor(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *broker) {
+		c := b.client(t, 1)
+		records := numbered(0, 50)
+		for i := range records {
+			records[i].Value = bytes.Repeat([]byte{'x'}, 1000)
+		}
+		produce(t, c, b.topics.Input, records)
+		r := c.Read(b.topics.Input, 0, 7)
+		for _, step := range []struct{ most, bytes, want int }{{3, 1 << 20, 3}, {100, 3500, 3}, {100, 1, 1}, {0, 0, 1}, {100, 1 << 20, 35}} {
+			before := r.Position()
+			got, err := r.Next(t.Context(), step.most, step.bytes)
+			if err != nil || len(got.Records) != step.want || got.Next != before+int64(step.want) || got.Records[0].Offset != before {
+				t.Fatalf("got %d records up to %d, %v for %+v from %d", len(got.Records), got.Next, err, step, before)
+			}
+			if got.End != 50 || got.First != 0 {
+				t.Errorf("the log is said to hold %d to %d, want 0 to 50", got.First, got.End)
+			}
+		}
+		got, err := r.Next(t.Context(), 10, 1000)
+		if err != nil || len(got.Records) != 0 || got.Next != 50 {
+			t.Errorf("at the end got %+v, %v, want nothing", got, err)
+		}
+		produce(t, c, b.topics.Input, numbered(0, 1))
+		if got, err = r.Next(t.Context(), 10, 1000); err != nil || len(got.Records) != 1 || got.Next != 51 {
+			t.Errorf("after the end got %+v, %v, want one record", got, err)
+		}
+	})
+}
+
+func TestAPositionOutsideTheLogIsAnErrorWithItsBounds(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *broker) {
+		c := b.client(t, 1)
+		produce(t, c, b.topics.Input, numbered(0, 50))
+		b.cut(t, b.topics.Input, 20)
+		for _, bad := range []struct {
+			from int64
+			want error
+		}{{0, ErrBelowStart}, {19, ErrBelowStart}, {51, ErrAboveEnd}, {1 << 40, ErrAboveEnd}} {
+			r := c.Read(b.topics.Input, 0, bad.from)
+			got, err := r.Next(t.Context(), 10, 1<<20)
+			var where *OffsetError
+			if !errors.Is(err, bad.want) || !errors.As(err, &where) || where.First != 20 || where.End != 50 || where.Position != bad.from || len(got.Records) != 0 {
+				t.Errorf("from %d got %+v, %v, want %v with 20 and 50", bad.from, got, err, bad.want)
+			}
+			if Retryable(err) || r.Position() != bad.from {
+				t.Errorf("from %d: retryable %v, position %d", bad.from, Retryable(err), r.Position())
+			}
+		}
+		for _, good := range []int64{20, 49, 50} {
+			if got, err := c.Read(b.topics.Input, 0, good).Next(t.Context(), 100, 1<<20); err != nil || len(got.Records) != int(50-good) {
+				t.Errorf("from %d got %d records, %v", good, len(got.Records), err)
+			}
+		}
+	})
+}
+
+func TestAReaderIsToldWhenItsRecordsAreCutOffBeneathIt(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *broker) {
+		c := b.client(t, 1, func(o *Options) { o.FetchBytes = 1024; o.BatchBytes = 1024 })
+		produce(t, c, b.topics.Input, numbered(0, 500))
+		r := c.Read(b.topics.Input, 0, 0)
+		if _, err := r.Next(t.Context(), 1, 1<<20); err != nil {
+			t.Fatal(err)
+		}
+		b.cut(t, b.topics.Input, 400)
+		for range 500 {
+			before := r.Position()
+			got, err := r.Next(t.Context(), 100, 1<<20)
+			if errors.Is(err, ErrBelowStart) {
+				if before >= 400 || r.Position() != before {
+					t.Errorf("position %d became %d", before, r.Position())
+				}
+				return
+			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(b.Records) > 9 {
-				t.Fatalf("got %d records, want at most 9", len(b.Records))
+			if len(got.Records) > 0 && got.Records[0].Offset != before {
+				t.Fatalf("it jumped from %d to %d", before, got.Records[0].Offset)
 			}
-			got[int32(p)] = append(got[int32(p)], b.Records...)
 		}
-	}
-	for i, w := range want {
-		p := Partition(w.Key, 4)
-		if int64(len(got[p])) <= offsets[i] {
-			t.Fatalf("record %d is not in partition %d", i, p)
+		t.Error("it read on without a word")
+	})
+}
+
+func TestATooLargeRecordIsHandedOnWithoutItsValue(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *broker) {
+		c := b.client(t, 1, func(o *Options) { o.MaxRecord = 10_000; o.BatchBytes = 100 << 20 })
+		large := numbered(0, 5)
+		large[1].Value = make([]byte, 10_000)
+		large[2].Value = make([]byte, 10_001)
+		large[3].Value = make([]byte, 20<<20)
+		large[3].Headers = []Header{{"a", []byte("b")}}
+		produce(t, c, b.topics.Input, large)
+		got, _ := readAll(t, c, b.topics.Input, 0, 0)
+		if len(got) != 5 {
+			t.Fatalf("got %d records, want 5", len(got))
 		}
-		g := got[p][offsets[i]]
-		if g.Offset != offsets[i] || string(g.Value) != string(w.Value) || string(g.Key) != string(w.Key) || len(g.Headers) != 2 || g.Headers[0].Value[0] != 0xff || g.Headers[1].Value != nil {
-			t.Errorf("record %d came back as %+v", i, g)
+		for i, g := range got {
+			cut := i == 2 || i == 3
+			if string(g.Key) != "k" || (g.TooLarge >= int64(len(large[i].Value))) != cut || cut && (g.Value != nil || g.Headers != nil) || !cut && (!bytes.Equal(g.Value, large[i].Value) || g.TooLarge != 0) {
+				t.Errorf("record %d has key %q, %d bytes, %d headers, too large %d", i, g.Key, len(g.Value), len(g.Headers), g.TooLarge)
+			}
 		}
-	}
+		if _, err := Parse(got[3], 1); !refusedFor(err, TooLarge) {
+			t.Errorf("parsing it gives %v", err)
+		}
+	})
+}
+
+func TestAKeyOrHeadersBeyondReasonAreNoEndOfReading(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *broker) {
+		c := b.client(t, 1)
+		records := numbered(0, 4)
+		records[0].Key = make([]byte, maxText+1)
+		records[1].Headers = []Header{{strings.Repeat("h", maxText+1), nil}}
+		for range maxHeaders + 1 {
+			records[2].Headers = append(records[2].Headers, Header{"h", nil})
+		}
+		produce(t, c, b.topics.Input, records)
+		got, _ := readAll(t, c, b.topics.Input, 0, 0)
+		if len(got) != 4 || got[0].TooLarge == 0 || got[1].TooLarge == 0 || got[2].TooLarge == 0 || got[3].TooLarge != 0 || string(got[3].Value) != "3" {
+			t.Errorf("got %d records, too large %d %d %d %d", len(got), got[0].TooLarge, got[1].TooLarge, got[2].TooLarge, got[3].TooLarge)
+		}
+	})
+}
+
+func TestRecordsOfAbortedTransactionsAndControlMarkersArePassedOver(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *broker) {
+		c := b.client(t, 1)
+		want := ""
+		// Two producers, so that batches of an aborted and of a committed
+		// transaction stand between each other.
+		var producers []*kgo.Client
+		for i := range 2 {
+			producers = append(producers, b.foreign(t, kgo.TransactionalID(fmt.Sprintf("%s-%d", b.topics.Input, i))))
+		}
+		send := func(f *kgo.Client, value string) {
+			t.Helper()
+			if err := f.ProduceSync(t.Context(), &kgo.Record{Topic: b.topics.Input, Key: []byte("k"), Value: []byte(value)}).FirstErr(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for round := range 3 {
+			for _, f := range producers {
+				if err := f.BeginTransaction(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			kept, lost := producers[round%2], producers[1-round%2]
+			send(lost, "lost")
+			send(kept, fmt.Sprint("a", round))
+			send(lost, "lost")
+			send(kept, fmt.Sprint("b", round))
+			if err := lost.EndTransaction(t.Context(), kgo.TryAbort); err != nil {
+				t.Fatal(err)
+			}
+			if err := kept.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
+				t.Fatal(err)
+			}
+			produce(t, c, b.topics.Input, []Record{{Key: []byte("k"), Value: fmt.Append(nil, "c", round)}})
+			want += fmt.Sprintf("a%d b%d c%d ", round, round, round)
+		}
+		want = strings.TrimSpace(want)
+		b.settled(t, c, 21)
+		got, sum := readAll(t, c, b.topics.Input, 0, 0)
+		if values(got) != want || sum.Aborted != 6 || sum.Markers != 6 || sum.Next != 21 {
+			t.Errorf("got %q, %d aborted, %d markers, next %d; want %q, 6, 6, 21", values(got), sum.Aborted, sum.Markers, sum.Next, want)
+		}
+		// From within a transaction on, too.
+		if got, _ := readAll(t, c, b.topics.Input, 0, 2); values(got) != strings.TrimPrefix(want, "a0 ") {
+			t.Errorf("from offset 2 got %q", values(got))
+		}
+	})
+}
+
+func TestAnOpenTransactionIsWaitedFor(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *broker) {
+		c := b.client(t, 1)
+		f := b.foreign(t, kgo.TransactionalID(b.topics.Input))
+		if err := f.BeginTransaction(); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.ProduceSync(t.Context(), &kgo.Record{Topic: b.topics.Input, Value: []byte("open")}).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		r := c.Read(b.topics.Input, 0, 0)
+		if got, err := r.Next(t.Context(), 10, 1<<20); err != nil || len(got.Records) != 0 || got.Next != 0 {
+			t.Errorf("before the commit got %+v, %v", got, err)
+		}
+		if err := f.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
+			t.Fatal(err)
+		}
+		// The marker is written after the commit was acknowledged.
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		for {
+			got, err := r.Next(ctx, 10, 1<<20)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(got.Records) > 0 {
+				if values(got.Records) != "open" {
+					t.Errorf("after the commit got %q", values(got.Records))
+				}
+				return
+			}
+		}
+	})
+}
+
+func TestReadingACompactedTopicPassesOverItsGaps(t *testing.T) {
+	onReal(t, func(t *testing.T, b *broker) {
+		c := b.client(t, 1)
+		f := b.foreign(t)
+		alter(t, f, b.topics.Snapshots, map[string]string{"segment.ms": "100", "min.cleanable.dirty.ratio": "0.001", "min.compaction.lag.ms": "0", "delete.retention.ms": "100"})
+		latest := map[string]string{}
+		var wrote int
+		write := func() {
+			var records []Record
+			for i := range 40 {
+				key, value := fmt.Sprint(i%5), fmt.Sprint(wrote, "-", i)
+				latest[key] = value
+				records = append(records, Record{Key: []byte(key), Value: []byte(value)})
+			}
+			produce(t, c, b.topics.Snapshots, records)
+			wrote += len(records)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+		defer cancel()
+		for {
+			write()
+			all, sum := readAll(t, c, b.topics.Snapshots, 0, 0)
+			got := map[string]string{}
+			last := int64(-1)
+			for _, r := range all {
+				if r.Offset <= last {
+					t.Fatalf("offset %d after %d", r.Offset, last)
+				}
+				last, got[string(r.Key)] = r.Offset, string(r.Value)
+			}
+			if fmt.Sprint(got) != fmt.Sprint(latest) || sum.Next != int64(wrote) {
+				t.Fatalf("got %v up to %d, want %v up to %d", got, sum.Next, latest, wrote)
+			}
+			if len(all) < wrote {
+				return // it was compacted, and what is left is right
+			}
+			select {
+			case <-ctx.Done():
+				t.Fatal("the broker does not compact")
+			case <-time.After(150 * time.Millisecond):
+			}
+		}
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	kafkago "github.com/segmentio/kafka-go"
 )
@@ -79,12 +80,20 @@ func (c *Client) EnsureTopics(ctx context.Context, w Wanted) (created []string, 
 		return nil, 0, errors.Join(errs...)
 	}
 	for _, i := range missing {
-		if err := c.create(ctx, roles[i], partitions, w.Replication); err != nil {
+		made, err := c.create(ctx, roles[i], partitions, w.Replication)
+		if err != nil {
 			return created, 0, err
 		}
-		created = append(created, roles[i].name)
-		have[i] = partitions
+		if made {
+			created = append(created, roles[i].name)
+		}
 	}
+	for _, i := range missing {
+		if have[i], err = c.await(ctx, roles[i].name); err != nil {
+			return created, 0, err
+		}
+	}
+	partitions = have[0]
 	return created, partitions, c.check(ctx, roles, have)
 }
 
@@ -101,10 +110,11 @@ func createCommand(r role, partitions int32, replication int16) string {
 	return b.String()
 }
 
-func (c *Client) create(ctx context.Context, r role, partitions int32, replication int16) error {
+// create creates a topic, unless another process was faster.
+func (c *Client) create(ctx context.Context, r role, partitions int32, replication int16) (made bool, err error) {
 	ctx, cancel, err := c.bounded(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer cancel()
 	if replication <= 0 {
@@ -116,11 +126,36 @@ func (c *Client) create(ctx context.Context, r role, partitions int32, replicati
 	if err == nil {
 		err = res.Errors[r.name]
 	}
-	// Another process may have been faster.
-	if err != nil && !isCode(err, kafkago.TopicAlreadyExists) {
-		return fmt.Errorf("create the %s topic %s: %w", r.what, r.name, err)
+	switch {
+	case isCode(err, kafkago.TopicAlreadyExists):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("create the %s topic %s: %w", r.what, r.name, err)
 	}
-	return nil
+	return true, nil
+}
+
+// await waits until a topic that was just created is known to the brokers, and
+// returns the number of its partitions. A broker says that it created a topic
+// before it knows of it.
+func (c *Client) await(ctx context.Context, topic string) (int32, error) {
+	ctx, cancel, err := c.bounded(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer cancel()
+	for {
+		n, err := c.Partitions(ctx, topic)
+		if err == nil || !errors.Is(err, ErrNoTopic) && !Retryable(err) {
+			return n, err
+		}
+		c.transport.CloseIdleConnections() // so that it asks again
+		select {
+		case <-ctx.Done():
+			return 0, err
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 // check compares the topics with what they must be.

@@ -28,7 +28,7 @@ type Kafka struct {
 // The users of the listeners that ask who one is, by every mechanism.
 const (
 	KafkaUser     = "hinged"
-	KafkaPassword = "let me \"in\""
+	KafkaPassword = "let me in"
 )
 
 // NeedKafka skips the test where Apache Kafka cannot be had, saying so. In CI,

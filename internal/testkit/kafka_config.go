@@ -143,9 +143,8 @@ func (b *kafkaBroker) settings() string {
 	set("listener.security.protocol.map", "PLAIN:PLAINTEXT,LOGIN:SASL_PLAINTEXT,TLS:SSL,SECURE:SASL_SSL,CONTROLLER:PLAINTEXT")
 	set("sasl.enabled.mechanisms", "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512")
 	for _, name := range []string{"login", "secure"} {
-		quoted := strings.ReplaceAll(KafkaPassword, `"`, `\\"`)
 		set("listener.name."+name+".plain.sasl.jaas.config",
-			`org.apache.kafka.common.security.plain.PlainLoginModule required user_`+KafkaUser+`="`+quoted+`";`)
+			`org.apache.kafka.common.security.plain.PlainLoginModule required user_`+KafkaUser+`="`+KafkaPassword+`";`)
 		for _, scram := range []string{"scram-sha-256", "scram-sha-512"} {
 			set("listener.name."+name+"."+scram+".sasl.jaas.config",
 				"org.apache.kafka.common.security.scram.ScramLoginModule required;")
@@ -188,8 +187,7 @@ func (b *kafkaBroker) format() error {
 	}
 	args := b.cluster.java("kafka.tools.StorageTool", "format", "-t", "aGluZ2VkLXRlc3Qta2Fma2", "-c", properties)
 	for _, scram := range []string{"SCRAM-SHA-256", "SCRAM-SHA-512"} {
-		quoted := strings.ReplaceAll(KafkaPassword, `"`, `\"`)
-		args = append(args, "--add-scram", scram+`=[name=`+KafkaUser+`,password="`+quoted+`"]`)
+		args = append(args, "--add-scram", scram+`=[name=`+KafkaUser+`,password="`+KafkaPassword+`"]`)
 	}
 	if out, err := exec.CommandContext(context.Background(), "java", args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("format the data of broker %d: %w\n%s", b.id, err, out)

@@ -1,0 +1,189 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// member runs one member of a group and tells its generations.
+type member struct {
+	c      *Client
+	leave  context.CancelFunc
+	ended  chan struct{}
+	gens   chan Generation
+	inside sync.Mutex // held while a generation lasts
+}
+
+func join(t *testing.T, c *Client) *member {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	m := &member{c: c, leave: cancel, ended: make(chan struct{}), gens: make(chan Generation, 100)}
+	go func() {
+		defer close(m.ended)
+		err := c.Run(ctx, Member{Generation: func(ctx context.Context, g Generation) {
+			if !m.inside.TryLock() {
+				t.Error("two generations at once")
+				return
+			}
+			defer m.inside.Unlock()
+			m.gens <- g
+			<-ctx.Done()
+		}})
+		if err != nil {
+			t.Error(err)
+		}
+	}()
+	t.Cleanup(func() { cancel(); <-m.ended })
+	return m
+}
+
+// holds waits for a generation in which the members hold these numbers of
+// partitions, in whatever order, and all of them together. It returns theirs.
+func holds(t *testing.T, total int, members []*member, counts ...int) []Generation {
+	t.Helper()
+	last := make([]Generation, len(members))
+	deadline := time.After(30 * time.Second)
+	for {
+		for i, m := range members {
+			for more := true; more; {
+				select {
+				case last[i] = <-m.gens:
+				default:
+					more = false
+				}
+			}
+		}
+		var all []int32
+		fits := true
+		var have []int
+		for _, g := range last {
+			fits = fits && g.ID == last[0].ID && slices.IsSorted(g.Partitions)
+			have = append(have, len(g.Partitions))
+			all = append(all, g.Partitions...)
+		}
+		slices.Sort(all)
+		slices.Sort(have)
+		if fits && slices.Equal(have, counts) && len(slices.Compact(all)) == total {
+			return last
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("after 30 s the members hold %+v, want %v partitions", last, counts)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+func TestMembersShareThePartitionsAndTakeOverFromOneThatLeaves(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *broker) {
+		// Long enough that only leaving, not being given up for dead, explains a
+		// take-over.
+		long := func(o *Options) { o.SessionTimeout, o.RebalanceTimeout = 5*time.Minute, 5*time.Minute }
+		one := join(t, b.client(t, 5, long))
+		g := holds(t, 5, []*member{one}, 5)[0]
+		if err := one.c.CommitOffsets(t.Context(), g, map[int32]int64{0: 7, 4: 9}); err != nil {
+			t.Error(err)
+		}
+		two := join(t, b.client(t, 5, long))
+		holds(t, 5, []*member{one, two}, 2, 3)
+		if err := one.c.CommitOffsets(t.Context(), g, map[int32]int64{0: 8}); err == nil || !Retryable(err) {
+			t.Errorf("the offset of a generation that is over was taken: %v", err)
+		}
+		one.leave()
+		<-one.ended
+		holds(t, 5, []*member{two}, 5)
+		got, err := two.c.CommittedOffsets(t.Context())
+		if err != nil || fmt.Sprint(got) != "map[0:7 4:9]" {
+			t.Errorf("got offsets %v, %v, want those published", got, err)
+		}
+	})
+}
+
+func TestAGroupOfNobodyHasNoOffsets(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *broker) {
+		c := b.client(t, 2)
+		if got, err := c.CommittedOffsets(t.Context()); err != nil || len(got) != 0 {
+			t.Errorf("got %v, %v, want none", got, err)
+		}
+		if err := c.CommitOffsets(t.Context(), Generation{}, map[int32]int64{1: 3}); err != nil {
+			t.Error(err)
+		}
+		if got, err := c.CommittedOffsets(t.Context()); err != nil || fmt.Sprint(got) != "map[1:3]" {
+			t.Errorf("got %v, %v", got, err)
+		}
+	})
+}
+
+func TestLeavingDoesNotWaitForAJoinUnderWay(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *broker) {
+		long := func(o *Options) { o.SessionTimeout, o.RebalanceTimeout = 5*time.Minute, 5*time.Minute }
+		// This one never answers the broker's call to join again.
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		stuck, began := make(chan struct{}), make(chan struct{})
+		held := make(chan struct{})
+		go func() {
+			defer close(held)
+			_ = b.client(t, 2, long).Run(ctx, Member{Generation: func(context.Context, Generation) {
+				select {
+				case <-began:
+				default:
+					close(began)
+				}
+				<-stuck
+			}})
+		}()
+		<-began
+		two := join(t, b.client(t, 2, long))
+		select {
+		case g := <-two.gens:
+			t.Errorf("it got %+v though the other did not let go", g)
+		case <-time.After(500 * time.Millisecond):
+		}
+		two.leave()
+		select {
+		case <-two.ended:
+		case <-time.After(30 * time.Second):
+			t.Error("it waits for the other still")
+		}
+		cancel()
+		close(stuck)
+		<-held
+	})
+}
+
+func TestAProblemOfTheGroupIsToldAndItsEndToo(t *testing.T) {
+	c, err := New(Options{
+		Brokers: []string{"127.0.0.1:1"}, JoinBackoff: 10 * time.Millisecond,
+		Topics: Topics{Input: "a", Decisions: "b", DeadLetters: "c", Snapshots: "d"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	var told error
+	if err := c.Run(ctx, Member{
+		Generation: func(context.Context, Generation) { t.Error("a generation without a broker") },
+		Problem:    func(err error) { told = err; cancel() },
+	}); err != nil {
+		t.Error(err)
+	}
+	if told == nil || !Retryable(told) {
+		t.Errorf("got %v, want a refused connection", told)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := c.Run(t.Context(), Member{}); !errors.Is(err, ErrClosed) {
+		t.Errorf("got %v, want %v", err, ErrClosed)
+	}
+	if _, err := c.Partitions(t.Context(), "a"); !errors.Is(err, ErrClosed) {
+		t.Errorf("got %v, want %v", err, ErrClosed)
+	}
+}
