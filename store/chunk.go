@@ -26,12 +26,12 @@ const chunkContent = 880_000
 //
 //	kind byte, uvarint a, uvarint b, uvarint n, n bytes of content
 //
-// a and b say which item of its kind it is. An item larger than a chunk is cut
-// into pieces; all but the last have moreFlag set in their kind, and the next
-// piece begins the next chunk of the list.
+// a and b say which item of its kind it is. An item that is larger than a chunk
+// goes on in the next one of the list, which begins with the same a and b, with
+// contFlag set in the kind, and with the number of bytes that are left of it.
 const (
 	chunkVersion byte = 1
-	moreFlag     byte = 0x80
+	contFlag     byte = 0x80
 
 	itemHead     byte = 'h' // accountHead, at the end of the last chunk of a state
 	itemManifest byte = 's' // of snapshot a
@@ -67,7 +67,7 @@ func newChunker(put func(ChunkID, []byte) error) (*chunker, error) {
 
 // item appends an item, in a chunk of its own if it does not fit into this one.
 func (c *chunker) item(kind byte, a, b uint64, content []byte) error {
-	const header = 1 + 3*binary.MaxVarintLen64
+	const header = 2 + 3*binary.MaxVarintLen64
 	if len(c.content)+header+len(content) > chunkContent {
 		if err := c.cut(); err != nil {
 			return err
@@ -77,23 +77,19 @@ func (c *chunker) item(kind byte, a, b uint64, content []byte) error {
 		if len(c.content) == 0 {
 			c.content = append(c.content, chunkVersion)
 		}
-		piece := content[:min(len(content), chunkContent-header-1)]
-		content = content[len(piece):]
-		flag := byte(0)
-		if len(content) > 0 {
-			flag = moreFlag
-		}
-		c.content = append(c.content, kind|flag)
+		c.content = append(c.content, kind)
 		c.content = binary.AppendUvarint(c.content, a)
 		c.content = binary.AppendUvarint(c.content, b)
-		c.content = binary.AppendUvarint(c.content, uint64(len(piece)))
-		c.content = append(c.content, piece...)
-		if len(content) == 0 {
+		c.content = binary.AppendUvarint(c.content, uint64(len(content)))
+		piece := min(len(content), chunkContent-len(c.content))
+		c.content = append(c.content, content[:piece]...)
+		if content = content[piece:]; len(content) == 0 {
 			return nil
 		}
 		if err := c.cut(); err != nil {
 			return err
 		}
+		kind |= contFlag
 	}
 }
 
@@ -152,9 +148,13 @@ func unpack(id ChunkID, packed, dst []byte) ([]byte, error) {
 type chunkReader struct {
 	get     func(ChunkID) ([]byte, error)
 	content []byte // room for one chunk
-	// joined is an item of several pieces, as far as it was read.
+	// Of an item that goes on in the next chunk: the item, what was read of it, and
+	// how many bytes are left.
+	of     chunkItem
 	joined []byte
-	of     chunkItem // whose pieces they are; kind 0: nobody's
+	left   uint64
+	// amid: what begins in a chunk that was not read is left out.
+	amid bool
 }
 
 // chunkItem is one item. Its content is valid until the next one.
@@ -196,29 +196,27 @@ func (r *chunkReader) items(content []byte, fn func(chunkItem) error) error {
 			}
 			numbers[i], rest = n, rest[size:]
 		}
-		if numbers[2] > uint64(len(rest)) {
-			return errChunkShort
+		size := numbers[2]
+		here := min(size, uint64(len(rest)))
+		it := chunkItem{kind &^ contFlag, numbers[0], numbers[1], rest[:here]}
+		rest = rest[here:]
+		goesOn := kind&contFlag != 0
+		switch {
+		case goesOn && r.amid && r.left == 0:
+			continue
+		case goesOn != (r.left > 0), goesOn && (it.kind != r.of.kind || it.a != r.of.a || it.b != r.of.b || size != r.left):
+			return fmt.Errorf("%w: it does not go on with the item that the one before ends with", ErrChunk)
 		}
-		it := chunkItem{kind &^ moreFlag, numbers[0], numbers[1], rest[:numbers[2]]}
-		rest = rest[numbers[2]:]
-		if r.of.kind != 0 {
-			if it.kind != r.of.kind || it.a != r.of.a || it.b != r.of.b {
-				return fmt.Errorf("%w: an item is not continued", ErrChunk)
+		if goesOn || here < size {
+			if !goesOn {
+				r.of, r.joined = it, r.joined[:0]
 			}
 			r.joined = append(r.joined, it.content...)
+			if r.left = size - here; r.left > 0 {
+				continue // and rest is empty
+			}
 			it.content = r.joined
 		}
-		if kind&moreFlag != 0 {
-			if r.of.kind == 0 {
-				r.joined = append(r.joined[:0], it.content...)
-			}
-			r.of = it
-			if len(rest) > 0 {
-				return fmt.Errorf("%w: an item that goes on does not end it", ErrChunk)
-			}
-			continue
-		}
-		r.of.kind = 0
 		if err := fn(it); err != nil {
 			return err
 		}
@@ -228,7 +226,7 @@ func (r *chunkReader) items(content []byte, fn func(chunkItem) error) error {
 
 // end reports whether the last item was whole.
 func (r *chunkReader) end() error {
-	if r.of.kind != 0 {
+	if r.left > 0 {
 		return errChunkShort
 	}
 	return nil

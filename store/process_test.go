@@ -31,6 +31,8 @@ func TestMain(m *testing.M) {
 		os.Exit(runRewriter(os.Args[1]))
 	case "compacter":
 		os.Exit(runCompacter(os.Args[1]))
+	case "mover":
+		os.Exit(runMover(os.Args[1]))
 	default:
 		os.Exit(runRole(role, os.Args[1]))
 	}

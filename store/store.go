@@ -35,6 +35,7 @@ type Options struct {
 	NoSync bool
 
 	maxSize int                     // of the file in bytes, for tests; 0: no limit
+	arrival int                     // bytes that a transaction brings in of an account taken over; 0 means 4 MiB
 	slice   int                     // records that a commit trims, beyond twice what it brings; 0 means 500
 	step    func(step string) error // called before each step of a save, for tests; its error is the step's
 }
@@ -54,6 +55,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.slice == 0 {
 		o.slice = 500
+	}
+	if o.arrival == 0 {
+		o.arrival = 4 << 20
 	}
 	if o.step == nil {
 		o.step = func(string) error { return nil }

@@ -108,10 +108,6 @@ func (s *Store) restore(what string, p Partition, account string, do func() erro
 	return nil
 }
 
-// arrivalBytes is how much of an account one transaction brings in; it bounds
-// the memory that this takes.
-const arrivalBytes = 4 << 20
-
 // arrival is an account on its way in.
 type arrival struct {
 	store   *Store
@@ -232,7 +228,7 @@ func (s *Store) restoreState(p Partition, account string, get func(ChunkID) ([]b
 	// The head comes last, and says what the others are.
 	last := &lastChunk{get: get, id: ids[len(ids)-1]}
 	var head accountHead
-	r := chunkReader{get: last.read}
+	r := chunkReader{get: last.read, amid: true}
 	if err := r.read(last.id, func(it chunkItem) (err error) { head, err = headIn(it, head); return err }); err != nil {
 		return err
 	}
@@ -244,7 +240,7 @@ func (s *Store) restoreState(p Partition, account string, get func(ChunkID) ([]b
 		if err := r.read(id, func(it chunkItem) error { return a.stateItem(it, head) }); err != nil {
 			return err
 		}
-		if a.size >= arrivalBytes {
+		if a.size >= s.o.arrival {
 			if err := a.stage(); err != nil {
 				return err
 			}
@@ -460,7 +456,7 @@ func (s *Store) restoreLogs(p Partition, account string, get func(ChunkID) ([]by
 		if err := r.read(id, func(it chunkItem) error { return a.logItem(it, missing) }); err != nil {
 			return err
 		}
-		if a.size < arrivalBytes {
+		if a.size < s.o.arrival {
 			continue
 		}
 		if err := s.o.step("logs"); err != nil {
