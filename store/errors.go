@@ -48,7 +48,7 @@ var (
 var (
 	// ErrPending: the account was taken over, and what was asked for has not come
 	// in yet: RestoreState brings its state, RestoreLogs its logs.
-	ErrPending = errors.New("not taken over yet")
+	ErrPending = errors.New("it has not come in yet from where its partition was taken over; hinged run brings it in")
 	// ErrChunk: a chunk does not hold what its ID says, or the chunks of an account
 	// do not make one.
 	ErrChunk = errors.New("not a sound chunk of a partition")

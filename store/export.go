@@ -110,7 +110,13 @@ func (s *Store) exportInto(path, account string) (model, state string, err error
 		if err := db.Update(func(tx *bolt.Tx) error { return writeSchema(tx, SchemaVersion) }); err != nil {
 			return err
 		}
-		return copyBucket(db, [][]byte{accountsBucket, []byte(account)}, b)
+		if err := copyBucket(db, [][]byte{accountsBucket, []byte(account)}, b); err != nil || p.Partition == nil {
+			return err
+		}
+		return db.Update(func(tx *bolt.Tx) error {
+			p.Partition = nil // which does not come with it
+			return writeProgress(accountBucket(tx, account), p)
+		})
 	})
 	if err == nil {
 		err = s.o.step("sync")

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -72,13 +73,33 @@ func describe(t testing.TB, s *Store) string {
 			fmt.Fprintf(&out, "  %d rows of %s\n", table.rows.Len(), table.name)
 		}
 		for entry, err := range s.Journal(a.Name, 0) {
+			if errors.Is(err, ErrPending) {
+				fmt.Fprintln(&out, "  a journal that is pending")
+				break
+			}
 			fmt.Fprintf(&out, "  entry %d: %q %v\n", entry.Seq, entry.Data, err)
+		}
+	}
+	all, err := s.Partitions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range all {
+		info, _, err := s.PartitionInfo(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names, err := s.AccountsOf(p)
+		fmt.Fprintf(&out, "%v of %d: offset %d, accounts %q, %v\n", p, info.Partitions, info.Next, names, err)
+		for _, a := range info.Pending {
+			fmt.Fprintf(&out, "  pending: %s at commit %d, state %v, here %v\n", a.Account, a.Commit, a.State, a.Here)
 		}
 	}
 	return out.String()
 }
 
-// writeSample writes a store with two accounts and something in every bucket.
+// writeSample writes a store with accounts of every kind and something in every
+// bucket.
 func writeSample(t testing.TB, path string) {
 	t.Helper()
 	s := openTest(t, tempStore(t), Options{CheckpointEvery: 5, JournalCap: 6, NoSync: true})
@@ -90,6 +111,23 @@ func writeSample(t testing.TB, path string) {
 				t.Fatal(err)
 			}
 		}
+	}
+	begin(t, s, inbox3)
+	c, kept := newCrowd(3, 3), newShelf()
+	for range 6 {
+		if err := s.CommitPartition(inbox3, c.next, c.change()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := kept.dumpOf(t, s, inbox3, nil)
+	if err := s.BeginRestore(inbox3, m); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.RestoreState(inbox3, c.names[1], kept.get); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.RestoreLogs(inbox3, c.names[2], kept.get); err != nil {
+		t.Fatal(err)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)

@@ -237,15 +237,7 @@ func (s *Store) importAccount(x *Export, as string, replace bool) (err error) {
 	if err != nil {
 		return err
 	}
-	err = s.update(func(tx *bolt.Tx) error {
-		imported := tx.Bucket(importingBucket).Bucket(name)
-		p, err := readProgress(imported)
-		if err != nil {
-			return err
-		}
-		p.Partition = nil // of another store, if of any
-		return errors.Join(writeProgress(imported, p), setRestored(imported))
-	})
+	err = s.update(func(tx *bolt.Tx) error { return setRestored(tx.Bucket(importingBucket).Bucket(name)) })
 	if err == nil {
 		err = s.o.step("imported")
 	}

@@ -1,10 +1,14 @@
 package store
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	bolt "go.etcd.io/bbolt"
@@ -360,5 +364,123 @@ func TestCheckpointsOfAPartitionAreSpread(t *testing.T) {
 		if p := progressOf(t, s, a.Account); p.Commit-p.Checkpoint.Commit > 20+checkpointsPerCommit+60 {
 			t.Errorf("account %s is at commit %d, its checkpoint is of commit %d", a.Account, p.Commit, p.Checkpoint.Commit)
 		}
+	}
+}
+
+// Partitions go with the file wherever it goes, and nothing makes their accounts
+// doubtful.
+func TestPartitionsInCopies(t *testing.T) {
+	s := openTest(t, tempStore(t), testOptions())
+	_, c, kept, m := moving(t, 40)
+	if err := s.BeginRestore(inbox3, m); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(s.RestoreState(inbox3, c.names[1], kept.get), s.RestoreLogs(inbox3, c.names[2], kept.get)); err != nil {
+		t.Fatal(err)
+	}
+	want := describe(t, s)
+	if before, after, err := s.Compact(); err != nil || after > before {
+		t.Errorf("Compact: %d, %d, %v", before, after, err)
+	}
+	if got := describe(t, s); got != want {
+		t.Errorf("compacted it holds\n%swant\n%s", got, want)
+	}
+	fresh := filepath.Join(filepath.Dir(s.path), "fresh.db")
+	var backup, export bytes.Buffer
+	if _, err := s.Backup(&backup); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Export(c.names[2], &export); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(fresh, backup.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	closeVerified(t, s)
+	if _, err := Replace(s.path, fresh, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	s = openTest(t, s.path, testOptions())
+	if got := describe(t, s); got != want {
+		t.Errorf("restored it holds\n%swant\n%s", got, want)
+	}
+	for _, name := range c.names[1:3] {
+		if restored, err := s.Restored(name); err != nil || restored {
+			t.Errorf("account %s is restored: %v, %v", name, restored, err)
+		}
+	}
+	// An export is an account of no partition, and in no account's place.
+	x := openExport(t, export.Bytes())
+	for _, name := range []string{c.names[0], c.names[1], c.names[2]} {
+		if err := s.Import(x, name, true); !errors.Is(err, ErrPartition) {
+			t.Errorf("Import over %s: %v, want ErrPartition", name, err)
+		}
+	}
+	if err := s.Import(x, "copy", false); err != nil {
+		t.Fatal(err)
+	}
+	st, err := s.Load("copy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Commit("copy", st, Batch{Journal: [][]byte{{1}}}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestVerifyFindsWhatIsWrongWithPartitions(t *testing.T) {
+	members := func(tx *bolt.Tx) *bolt.Bucket { return partitionBucket(tx, inbox3).Bucket(membersBucket) }
+	cases := map[string]struct {
+		spoil func(tx *bolt.Tx) error
+		says  string
+	}{
+		"garbled position": {func(tx *bolt.Tx) error { return partitionBucket(tx, inbox3).Put(positionKey, []byte("garbled")) }, "position"},
+		"no position":      {func(tx *bolt.Tx) error { return partitionBucket(tx, inbox3).Delete(positionKey) }, "position"},
+		"garbled member":   {func(tx *bolt.Tx) error { return members(tx).Put([]byte("kafka:00"), []byte("garbled")) }, "kafka:00"},
+		"missing member":   {func(tx *bolt.Tx) error { return members(tx).Delete([]byte("kafka:02")) }, "does not have it"},
+		"one too many":     {func(tx *bolt.Tx) error { return putMember(members(tx), "kafka:xx") }, `"kafka:xx": it is missing`},
+		"another's member": {func(tx *bolt.Tx) error {
+			_, err := createAccount(tx.Bucket(accountsBucket), "kafka:xx")
+			return errors.Join(err, writeProgress(accountBucket(tx, "kafka:xx"), newProgress()), putMember(members(tx), "kafka:xx"))
+		}, "belongs to no partition"},
+		"garbled pending row": {func(tx *bolt.Tx) error { return tx.Bucket(pendingBucket).Put([]byte("kafka:00"), []byte("garbled")) }, `pending account "kafka:00"`},
+		"missing pending row": {func(tx *bolt.Tx) error { return tx.Bucket(pendingBucket).Delete([]byte("kafka:00")) }, `"kafka:00": it is missing`},
+		"state gone": {func(tx *bolt.Tx) error {
+			return tx.Bucket(accountsBucket).DeleteBucket([]byte("kafka:01"))
+		}, "its state is missing"},
+		"logs forgotten": {func(tx *bolt.Tx) error { return tx.Bucket(pendingBucket).Delete([]byte("kafka:01")) }, "how far it was taken over"},
+	}
+	_, c, kept, m := moving(t, 40)
+	for name, spoilt := range cases {
+		t.Run(name, func(t *testing.T) {
+			s, err := Open(tempStore(t), testOptions())
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = s.BeginRestore(inbox3, m)
+			if err == nil {
+				err = errors.Join(s.RestoreState(inbox3, c.names[1], kept.get), s.RestoreLogs(inbox3, c.names[2], kept.get))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if report, err := s.Verify(); err != nil || !report.OK() {
+				t.Fatalf("before: %v, %v", err, report.Problems)
+			}
+			if err := s.update(spoilt.spoil); err != nil {
+				t.Fatal(err)
+			}
+			report, err := s.Verify()
+			if err != nil || !strings.Contains(fmt.Sprint(report.Problems), spoilt.says) {
+				t.Errorf("Verify: %v, %v; want a problem that says %q", report.Problems, err, spoilt.says)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+			// What garbles a value is found at the start.
+			if _, err := OpenReadOnly(s.path, testOptions()); strings.HasPrefix(name, "garbled") && !errors.Is(err, ErrDamaged) {
+				t.Errorf("OpenReadOnly: %v, want ErrDamaged", err)
+			}
+		})
 	}
 }

@@ -304,6 +304,10 @@ func (s *Store) sweepAll(account string) error {
 		err := s.update(func(tx *bolt.Tx) error {
 			defer release(tx)
 			b := accountBucket(tx, account)
+			if b == nil && pendingValue(tx, account) != nil {
+				done = true // it has nothing here yet
+				return nil
+			}
 			if b == nil {
 				return ErrNotFound
 			}

@@ -322,3 +322,32 @@ func wantPendingAccount(t testing.TB, s *Store, account string) {
 		}
 	}
 }
+
+// Features that a Rewrite has taken out go after its commit; a dump of the moment
+// between is not carried over.
+func TestWhatIsDueToGoIsNotCarriedOver(t *testing.T) {
+	o := testOptions()
+	var s *Store
+	var between *Manifest
+	p, chunks := Partition{"mail", 0}, newShelf()
+	o.step = func(at string) error {
+		if at == "sweep all" && between == nil {
+			m := chunks.dumpOf(t, s, p, nil)
+			between = &m
+		}
+		return nil
+	}
+	s = openTest(t, tempStore(t), o)
+	partitionLife(t, s, p)
+	if between == nil {
+		t.Fatal("nothing was rewritten")
+	}
+	before := len(chunks.chunks)
+	is := chunks.dumpOf(t, s, p, between)
+	if is.Accounts[0].same(between.Accounts[0]) || len(chunks.chunks) == before {
+		t.Error("the dump from before the features went is carried over")
+	}
+	if again := chunks.dumpOf(t, s, p, &is); !again.Accounts[0].same(is.Accounts[0]) {
+		t.Error("the account is another one although nothing happened")
+	}
+}
