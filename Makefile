@@ -8,6 +8,8 @@
 # make fuzz     every fuzz target for FUZZTIME each
 # make soak     for a night: ten times the mail, kills and fuzzing
 # make bench    every benchmark
+# make learners MTD=FILE MIPS=FILE  every learner on the development streams: the
+#               tables of docs/results.md
 # make demo-picture  docs/demo.svg, from a real run of the demo
 # make setup fmt vet lint project race e2e: the steps of make test
 #
@@ -47,7 +49,7 @@ RACE = $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
 OTHERS = $(shell $(GO) list ./... | grep -v -e /internal/project$$ -e /internal/e2e$$)
 
 .NOTPARALLEL:
-.PHONY: demo run test setup fmt vet lint project race e2e build man install uninstall fuzz soak bench demo-picture clean
+.PHONY: demo run test setup fmt vet lint project race e2e build man install uninstall fuzz soak bench learners demo-picture clean
 
 test: setup fmt vet lint project race e2e
 
@@ -133,6 +135,9 @@ soak:
 
 bench:
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)
+
+learners:
+	@GO='$(GO)' sh scripts/learners.sh '$(MTD)' '$(MIPS)'
 
 demo-picture:
 	@GO='$(GO)' sh scripts/demo-picture.sh docs/demo.svg

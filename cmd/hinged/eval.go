@@ -12,6 +12,7 @@ import (
 
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/internal/evaluate"
+	"github.com/hinged/hinged/internal/lab"
 	"github.com/hinged/hinged/model"
 )
 
@@ -21,7 +22,8 @@ type evalFlags struct {
 	account             config.Account
 	important, ordinary []string
 	labels              string
-	asJSON              bool
+	comparison          comparison
+	asJSON, markdown    bool
 
 	feedback, learner, zero, threshold, values *choice
 }
@@ -45,13 +47,18 @@ message. What was important, eval learns in one of three ways:
                            path, a tab, then "important" or "ordinary".
 
 --feedback says when the label comes: right after the decision, or, for labels
-from answers, when the answer arrives, or a week has passed without one.`,
+from answers, when the answer arrives, or a week has passed without one.
+
+--compare teaches several learners the same labels in the same order, and prints
+how each did: all, or of
+` + wrapped(evaluate.LearnerNames()) + `.`,
 		Example: `  $ hinged eval --owner me@example.org mail.mbox.gz
   messages           8592, 1709 of them the owner's own
   examples           6883, 744 of them important (labels from replies, feedback immediate)
   …
   $ hinged eval --important ham --ordinary spam --json
-  $ hinged eval --labels labels.tsv --learner perceptron Maildir`,
+  $ hinged eval --labels labels.tsv --learner perceptron Maildir
+  $ hinged eval --owner me@example.org --compare all --plot mistakes.svg mail.mbox.gz`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd, args)
 		},
@@ -64,6 +71,8 @@ from answers, when the answer arrives, or a week has passed without one.`,
 func (f *evalFlags) define(c *cobra.Command) {
 	a, flags := &f.account, c.Flags()
 	f.defineMail(c)
+	f.comparison.define(c)
+	flags.BoolVar(&f.markdown, "markdown", false, "compare: print the table as Markdown")
 	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object")
 
 	f.learner = choiceVar(c, "learner", a.Learner.Kind, "how it learns", "perceptron", "margin", "passive-aggressive")
@@ -100,6 +109,18 @@ func (f *evalFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.useless(cmd); err != nil {
 		return err
 	}
+	if err := f.comparison.check(cmd); err != nil {
+		return err
+	}
+	if f.markdown && len(f.comparison.names) == 0 {
+		return misuse(cmd, "--markdown is about the table of --compare")
+	}
+	if len(f.comparison.names) > 0 && cmd.Flags().Changed("learner") {
+		return misuse(cmd, "--compare names the learners itself: it goes without --learner")
+	}
+	if len(f.comparison.names) > 0 || f.comparison.picture != "" {
+		return f.compare(cmd, args)
+	}
 	r, err := f.play(cmd, args, nil)
 	switch {
 	case err != nil:
@@ -108,6 +129,54 @@ func (f *evalFlags) run(cmd *cobra.Command, args []string) error {
 		return r.WriteJSON(cmd.OutOrStdout())
 	default:
 		return r.WriteTable(cmd.OutOrStdout())
+	}
+}
+
+// compare plays once and teaches every learner what was learnt; or draws the one.
+func (f *evalFlags) compare(cmd *cobra.Command, args []string) error {
+	spec, alone := filterOptions(&f.account).Learner, len(f.comparison.names) == 0
+	experiments := []lab.Experiment{evaluate.Alone(spec)}
+	if !alone {
+		var err error
+		if experiments, err = evaluate.Named(spec, f.comparison.names); err != nil {
+			return misuse(cmd, "%w", err)
+		}
+	}
+	var lessons []model.Lesson
+	r, err := f.play(cmd, args, func(e model.Lesson) { lessons = append(lessons, e) })
+	if err != nil {
+		return err
+	}
+	looks := 1
+	if f.comparison.picture != "" {
+		looks = lab.Looks
+	}
+	bar := newBar(cmd.ErrOrStderr(), "learning")
+	c, traces, err := evaluate.Compare(cmd.Context(), lessons, experiments, looks, bar.progress)
+	bar.close()
+	if err != nil {
+		return err
+	}
+	if f.comparison.picture != "" {
+		title := fmt.Sprintf("%d lessons from mail, %d of them important", c.Lessons, c.Important)
+		if err := lab.Picture(title, traces, f.comparison.log).Save(f.comparison.picture); err != nil {
+			return err
+		}
+		if n := traces[0].Mistakes(); alone && uint64(n) != r.Mistakes {
+			fmt.Fprintf(cmd.ErrOrStderr(), "The picture is of a learner that gives up no weights: it makes %d mistakes.\n", n)
+		}
+	}
+	switch {
+	case alone && f.asJSON:
+		return r.WriteJSON(cmd.OutOrStdout())
+	case alone:
+		return r.WriteTable(cmd.OutOrStdout())
+	case f.asJSON:
+		return printJSON(cmd.OutOrStdout(), c)
+	case f.markdown:
+		return c.WriteMarkdown(cmd.OutOrStdout())
+	default:
+		return c.WriteTable(cmd.OutOrStdout())
 	}
 }
 
@@ -158,6 +227,9 @@ func (f *evalFlags) useless(cmd *cobra.Command) error {
 		{"cost", "threshold", "cost", f.threshold.value},
 		{"value", "threshold", "fixed", f.threshold.value},
 	} {
+		if len(f.comparison.names) > 0 && rule.needs == "learner" {
+			continue // parameters of those that are compared
+		}
 		if cmd.Flags().Changed(rule.flag) && rule.got != rule.value {
 			return misuse(cmd, "--%s has no effect without --%s %s", rule.flag, rule.needs, rule.value)
 		}

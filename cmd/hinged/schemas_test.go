@@ -42,6 +42,7 @@ var schemas = []schema{
 	{verb: "demo", value: demo.Summary{}},
 	{verb: "digest", value: []daemon.Digest{}},
 	{verb: "eval", value: evaluate.Result{}},
+	{verb: "eval", with: "compare", value: evaluate.Comparison{}},
 	{verb: "explain", value: daemon.Explanation{}},
 	{verb: "init", value: Initialised{}},
 	{verb: "lab", value: lab.Report{}},

@@ -19,6 +19,7 @@ type Trace struct {
 	Radius    float64
 	Displaced float64 // D
 	Learning  time.Duration
+	Searching time.Duration // for the ceilings
 	// Ceilings on the mistakes up to some examples, the last of them up to all; none
 	// where NoCeiling says why.
 	Ceilings  []Look
@@ -78,6 +79,8 @@ func (x Experiment) Trace(lessons []model.Lesson, passes, looks int) (*Trace, er
 	if t.NoCeiling = h.reason; h.reason != "" {
 		return t, nil
 	}
+	start = time.Now()
+	defer func() { t.Searching = time.Since(start) }()
 	at := places(len(t.Mistaken), looks)
 	for n := range t.Mistaken {
 		h.add(lessons[n%len(lessons)])

@@ -1,0 +1,124 @@
+package evaluate
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/hinged/hinged/internal/lab"
+	"github.com/hinged/hinged/model"
+)
+
+// played plays generated mail, and keeps what was learnt.
+func played(t *testing.T, change func(*Play)) (*Result, []model.Lesson) {
+	t.Helper()
+	mbox, _ := generated(300, 21)
+	var lessons []model.Lesson
+	p := Play{Paths: []string{save(t, t.TempDir(), "mail.mbox", mbox)}, Options: testOptions(), Learnt: func(e model.Lesson) { lessons = append(lessons, e) }}
+	change(&p)
+	r, err := p.Run(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, lessons
+}
+
+// TestACompareIsManyPlays: what a comparison says of a learner that an account can have
+// is what a play of its own says.
+func TestACompareIsManyPlays(t *testing.T) {
+	_, lessons := played(t, func(*Play) {})
+	names := []string{"perceptron", "margin", "pa-1", "pa-2"}
+	experiments, err := Named(testOptions().Learner, names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := int64(0)
+	c, traces, err := Compare(context.Background(), lessons, experiments, 1, func(done, total int64) {
+		if told++; done != told || total != 4 {
+			t.Errorf("told of %d of %d learners", done, total)
+		}
+	})
+	if err != nil || told != 4 || len(traces) != 4 {
+		t.Fatal(err, told, len(traces))
+	}
+	for i, x := range experiments {
+		r, _ := played(t, func(p *Play) { p.Options.Learner = x.Learner })
+		got := c.Learners[i]
+		if got.Name != names[i] || uint64(got.Mistakes) != r.Mistakes || uint64(got.Updates) != r.Updates || *got.Ceiling.Ceiling != *r.Ceiling.Ceiling || *got.Bound != *r.Bound {
+			t.Errorf("%s: %+v, a play of its own has %d mistakes, %d updates, ceiling %d", names[i], got, r.Mistakes, r.Updates, *r.Ceiling.Ceiling)
+		}
+		// Equal but for the last digit, where a score is summed in another order.
+		if math.Abs(got.AveragePrecision-r.AveragePrecision) > 1e-9 || math.Abs(got.OneMinusROCAPercent-r.OneMinusROCAPercent) > 1e-9 {
+			t.Errorf("%s: average precision %v, 1-ROCA%% %v; a play of its own has %v, %v", names[i], got.AveragePrecision, got.OneMinusROCAPercent, r.AveragePrecision, r.OneMinusROCAPercent)
+		}
+		if c.Lessons != len(lessons) || c.Important != r.Important {
+			t.Errorf("%d lessons, %d important, want %d, %d", c.Lessons, c.Important, len(lessons), r.Important)
+		}
+	}
+}
+
+// TestEveryLearnerIsCompared: each gives figures, and a ceiling that it keeps or the
+// reason why there is none; a picture of one play ends at its mistakes.
+func TestEveryLearnerIsCompared(t *testing.T) {
+	r, lessons := played(t, func(p *Play) { p.Feedback = Delayed })
+	experiments, err := Named(testOptions().Learner, []string{"all"})
+	if err != nil || len(experiments) != len(LearnerNames()) {
+		t.Fatal(err, len(experiments))
+	}
+	c, _, err := Compare(context.Background(), lessons, experiments, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range c.Learners {
+		if (l.Ceiling.Ceiling == nil) == (l.NoCeiling == "") || l.Ceiling.Ceiling != nil && *l.Ceiling.Ceiling < uint64(l.Mistakes) {
+			t.Errorf("%s: %d mistakes, %+v", l.Name, l.Mistakes, l.Ceiling)
+		}
+		if l.Mistakes == 0 || l.AveragePrecision <= 0 || l.AveragePrecision > 1 {
+			t.Errorf("%s: %+v", l.Name, l)
+		}
+	}
+	var table, markdown strings.Builder
+	if err := errors.Join(c.WriteTable(&table), c.WriteMarkdown(&markdown)); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(markdown.String()), "\n")
+	if len(lines) != 2+len(experiments) {
+		t.Errorf("the table has %d lines:\n%s", len(lines), markdown.String())
+	}
+	for _, line := range lines {
+		if strings.Count(line, "|") != 1+len(columns) {
+			t.Errorf("%q has not %d columns", line, len(columns))
+		}
+	}
+	_, traces, err := Compare(context.Background(), lessons, []lab.Experiment{Alone(testOptions().Learner)}, lab.Looks, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := lab.Picture("", traces, false).Lines[0]
+	if end := line.Counts[len(line.Counts)-1]; uint64(end.Y) != r.Mistakes || uint64(end.X) != r.Lessons || len(line.Limits) < 10 {
+		t.Errorf("the picture ends at %v with %d ceilings; the play had %d mistakes in %d lessons", end, len(line.Limits), r.Mistakes, r.Lessons)
+	}
+}
+
+func TestWhatCanNotBeCompared(t *testing.T) {
+	for _, names := range [][]string{{"quadratic"}, {"lifted", "perceptron"}, {"naive-bayes"}} {
+		if _, err := Named(model.DefaultSpec(), names); !errors.Is(err, ErrPlay) || !strings.Contains(err.Error(), "there are all, perceptron") {
+			t.Errorf("%q: %v", names, err)
+		}
+	}
+	x := []lab.Experiment{Alone(model.DefaultSpec())}
+	if _, _, err := Compare(context.Background(), nil, x, 1, nil); !errors.Is(err, ErrPlay) {
+		t.Errorf("no lessons: %v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	lesson := []model.Lesson{{Vector: model.Vector{{Index: 9, Value: 1}}, Label: model.Important, Weight: 1}}
+	if _, _, err := Compare(ctx, lesson, x, 1, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: %v", err)
+	}
+	if _, _, err := Compare(context.Background(), lesson, []lab.Experiment{{Learner: model.Spec{Kind: "winnow"}}}, 1, nil); err == nil {
+		t.Error("a learner that there is none of was taught")
+	}
+}
