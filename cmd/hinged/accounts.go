@@ -3,7 +3,6 @@ package main
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -23,14 +22,12 @@ import (
 // storePath is where the state of all accounts is.
 func storePath(c *config.Config) string { return filepath.Join(c.StateDir, "hinged.db") }
 
-// daemonOptions turns the configuration into what the daemon needs to know.
+// daemonOptions turns the configuration into what the daemon needs to know, save
+// for Kafka: see withStream.
 func daemonOptions(c *config.Config, log *slog.Logger) (daemon.Options, error) {
 	o := daemon.Options{
 		StorePath: storePath(c), Store: store.Options{Logger: log},
 		Socket: c.Socket, Version: versionString(), Logger: log,
-	}
-	if c.Kafka != nil {
-		return o, errors.New("[kafka]: this version of hinged cannot read from Kafka yet")
 	}
 	for i := range c.Accounts {
 		a := &c.Accounts[i]

@@ -20,7 +20,8 @@ func runCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run",
 		Short: "Watch the configured accounts: decide, mark, learn",
-		Long: `Watch the configured accounts until a signal comes.
+		Long: `Watch the configured accounts until a signal comes, and the stream of [kafka] if
+there is one: several processes with the same [kafka] share its partitions.
 
 SIGTERM or Ctrl-C drains: what has been reported is decided, learnt and
 committed, then the daemon ends. A second signal ends it at once. Nothing that
@@ -49,11 +50,15 @@ func runDaemon(ctx context.Context, path string, stderr io.Writer) error {
 	if err != nil {
 		return &exitError{exitConfig, err}
 	}
+	hangUp, err := withStream(&o, c, log)
+	if err != nil {
+		return &exitError{exitConfig, err}
+	}
 	d, err := daemon.New(o)
 	if err != nil {
-		return err
+		return errors.Join(err, hangUp())
 	}
-	return errors.Join(d.Run(ctx), d.Close())
+	return errors.Join(d.Run(ctx), d.Close(), hangUp())
 }
 
 // logger writes text for people on a terminal and JSON elsewhere, unless the

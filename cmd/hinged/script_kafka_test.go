@@ -8,12 +8,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/testkit"
 )
 
@@ -24,12 +26,16 @@ func kafkaServer() func(*testscript.TestScript, bool, []string) {
 		if neg || len(args) != 1 {
 			ts.Fatalf("usage: kafka file")
 		}
-		topics := config.DefaultKafka().Topics
-		c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, kafka.Topics(topics).All()...))
+		c, err := kfake.NewCluster(kfake.NumBrokers(1))
 		ts.Check(err)
 		ts.Defer(c.Close)
 		address := c.ListenAddrs()[0]
 		ts.Setenv("KAFKA", address)
+		client, err := kafka.New(kafka.Options{Brokers: []string{address}, Topics: kafka.Topics(config.DefaultKafka().Topics)})
+		ts.Check(err)
+		defer client.Close()
+		_, _, err = client.EnsureTopics(context.Background(), kafka.Wanted{Create: true, Partitions: 2, Replication: 1})
+		ts.Check(err)
 		f, err := os.OpenFile(ts.MkAbs(args[0]), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		ts.Check(err)
 		_, err = fmt.Fprintf(f, "[kafka]\nbrokers = [%q]\ntls = \"none\"\nmin_important = 2\nmin_ordinary = 2\n", address)
@@ -39,7 +45,7 @@ func kafkaServer() func(*testscript.TestScript, bool, []string) {
 }
 
 // incoming sends mail of three accounts to $KAFKA, with feedback on each second
-// message: incoming seed messages. Each call with another seed sends other mail.
+// message: incoming seed messages. The first of account 7 is $MESSAGE. Each call with another seed sends other mail.
 func incoming(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: incoming seed messages")
@@ -57,6 +63,9 @@ func incoming(ts *testscript.TestScript, neg bool, args []string) {
 		m := mail.Next()
 		key := []string{"ann@example.org", "bob@example.org", "7"}[i%3]
 		all = append(all, kafka.Encode(kafka.Message{Raw: m.Raw}, key, fmt.Sprint(i), "test", m.Date))
+		if i == 2 {
+			ts.Setenv("MESSAGE", m.MessageID) // of account 7
+		}
 		if i%2 == 0 {
 			f := kafka.Feedback{Message: kafka.Ref{MessageID: m.MessageID}, Important: m.Important, Source: "explicit"}
 			all = append(all, kafka.Encode(f, key, fmt.Sprint(i, "f"), "test", m.Date))
@@ -68,10 +77,10 @@ func incoming(ts *testscript.TestScript, neg bool, args []string) {
 
 var digestLine = regexp.MustCompile(`(?m)^ *(\S+?):? model ([0-9a-f]{32}) state ([0-9a-f]{32})$`)
 
-// samedigests wants two outputs to give the same digests of the same accounts:
-// samedigests file file.
+// samedigests wants two outputs to give the same digests of the same accounts, or
+// with ! not to: samedigests file file.
 func samedigests(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
+	if len(args) != 2 {
 		ts.Fatalf("usage: samedigests file file")
 	}
 	var all [2][]string
@@ -80,7 +89,31 @@ func samedigests(ts *testscript.TestScript, neg bool, args []string) {
 			all[i] = append(all[i], strings.Join(m[1:], " "))
 		}
 	}
-	if len(all[0]) == 0 || !slices.Equal(all[0], all[1]) {
+	if len(all[0]) == 0 || slices.Equal(all[0], all[1]) == neg {
 		ts.Fatalf("%s has %q\n%s has %q", args[0], all[0], args[1], all[1])
+	}
+}
+
+// caughtup waits until a daemon has committed so many records of its stream and
+// none waits: caughtup socket records.
+func caughtup(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: caughtup socket records")
+	}
+	want, err := strconv.ParseUint(args[1], 10, 64)
+	ts.Check(err)
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		var s daemon.Status
+		c, err := daemon.Dial(context.Background(), ts.MkAbs(args[0]))
+		if err == nil {
+			s, err = c.Status(context.Background())
+			ts.Check(c.Close())
+		}
+		if err == nil && s.Stream != nil && s.Stream.Records >= want && s.Stream.Lag == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%d records were not read: %v, %+v", want, err, s.Stream)
+		}
 	}
 }

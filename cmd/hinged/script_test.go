@@ -42,6 +42,7 @@ func TestScripts(t *testing.T) {
 			"kafka":       kafkaServer(),
 			"incoming":    incoming,
 			"samedigests": samedigests,
+			"caughtup":    caughtup,
 			"schema":      schemaCommand,
 			"agree":       agree,
 			"gone":        gone,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/stream"
 )
 
@@ -53,9 +54,23 @@ func streamOptions(k *config.Kafka, log *slog.Logger) (*kafka.Client, stream.Opt
 		return nil, stream.Options{}, err
 	}
 	return client, stream.Options{
-		Broker: stream.Client(client), Topics: wire.Topics,
+		Broker: stream.Ensured(client, kafka.Wanted{Create: k.CreateTopics, Partitions: int32(k.Partitions)}, log), Topics: wire.Topics,
 		Filter: judgingOptions(&k.Judging, nil), Owner: k.OwnerOf,
 		SnapshotEvery: int64(k.SnapshotEvery), SnapshotInterval: k.SnapshotInterval.Std(),
 		Logger: log.With("source", "kafka"),
 	}, nil
+}
+
+// withStream adds the stream of the configuration to the daemon's options, if there
+// is one. Once the daemon is closed, hangUp ends its connections.
+func withStream(o *daemon.Options, c *config.Config, log *slog.Logger) (hangUp func() error, err error) {
+	if c.Kafka == nil {
+		return func() error { return nil }, nil
+	}
+	client, s, err := streamOptions(c.Kafka, log)
+	if err != nil {
+		return nil, err
+	}
+	o.Stream = &s
+	return client.Close, nil
 }

@@ -200,7 +200,7 @@ func (p *past) watch(ctx context.Context, e *stream.Engine, progress func(done, 
 			progress(p.progress(status.Partitions))
 		}
 		if ready {
-			return nil
+			return ctx.Err()
 		}
 	}
 }

@@ -119,8 +119,7 @@ func read(ctx context.Context, broker, topic string, partition int, from int64, 
 		return err
 	}
 	first, end, err := conn.ReadOffsets()
-	conn.Close()
-	if err != nil {
+	if err := errors.Join(err, conn.Close()); err != nil {
 		return err
 	}
 	if from < first {
