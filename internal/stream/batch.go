@@ -241,6 +241,7 @@ func (p *partition) account(ctx context.Context, key string) (*held, error) {
 	if err != nil {
 		return nil, fmt.Errorf("account %s: %w", name, err)
 	}
+	work.Bring(func() error { return p.fetchLogs(p.ctx, name) })
 	h := &held{name: name, key: key, work: work, known: len(work.Filter().State().Account.Options) > 0}
 	p.cache.put(h)
 	return h, nil

@@ -115,7 +115,7 @@ func (p *partition) tryBegin(ctx context.Context) (int64, error) {
 	// A snapshot can be worth more than the local copy only if that is far behind:
 	// then, and only then, is the snapshot topic read.
 	if !holds(s.log, s.local) || s.log.End-s.local.Next > o.Behind {
-		if s.snapshot, err = p.newestSnapshot(ctx); err != nil {
+		if err := p.newestSnapshot(ctx, &s); err != nil {
 			return 0, err
 		}
 	}
@@ -135,7 +135,7 @@ func (p *partition) tryBegin(ctx context.Context) (int64, error) {
 	case atLocal:
 		return s.local.Next, nil
 	case atSnapshot:
-		return s.snapshot.Next, p.restore(ctx, s.local != nil)
+		return p.restore()
 	default:
 		p.log.Info("nothing is known of the partition: it is read from the start of its log", "offset", s.log.First)
 		return s.log.First, o.Store.BeginPartition(p.id, p.partitions(), s.log.First)

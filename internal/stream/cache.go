@@ -72,6 +72,13 @@ func (c *cache) trim() {
 	}
 }
 
+// clear lets go of all, committed or not.
+func (c *cache) clear() {
+	clear(c.byName)
+	c.recent.Init()
+	c.total = 0
+}
+
 // drop lets go of one account, of which nothing is to be committed.
 func (c *cache) drop(h *held) {
 	c.recent.Remove(h.place)

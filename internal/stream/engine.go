@@ -18,6 +18,10 @@ type Engine struct {
 	o       Options
 	log     *slog.Logger
 	readers readers
+	// fingerprint is that of how mail is read, owners aside.
+	fingerprint string
+	// dumping holds a token while a snapshot is made.
+	dumping chan struct{}
 
 	mu          sync.Mutex
 	member      bool
@@ -26,6 +30,7 @@ type Engine struct {
 	counts      Counts
 	ours        []*partition // ascending
 	hints       map[int32]int64
+	vaults      map[int32]*vault // of partitions that are or were ours
 }
 
 // New checks the options. It connects to nothing.
@@ -38,25 +43,15 @@ func New(o Options) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stream: %w", err)
 	}
-	return &Engine{o: o, log: o.Logger, readers: r, hints: map[int32]int64{}}, nil
+	return &Engine{
+		o: o, log: o.Logger, readers: r, hints: map[int32]int64{}, vaults: map[int32]*vault{},
+		fingerprint: o.Filter.Featurize.Fingerprint(), dumping: make(chan struct{}, 1),
+	}, nil
 }
 
 // Run takes part in the group until ctx is done. Trouble with brokers, topics or
 // single partitions is no error: it is tried again, and Status tells of it.
 func (e *Engine) Run(ctx context.Context) error {
-	for n := 1; e.o.Prepare != nil; n++ {
-		err := e.o.Prepare(ctx)
-		if err == nil {
-			e.groupProblem(nil)
-			break
-		}
-		if ctx.Err() == nil {
-			e.groupProblem(err)
-		}
-		if wait(ctx, e.o.Pause(n)) != nil {
-			return nil // we were asked to stop
-		}
-	}
 	err := e.o.Broker.Run(ctx, kafka.Member{Generation: e.generation, Problem: e.groupProblem})
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -96,8 +91,9 @@ func (e *Engine) generation(ctx context.Context, g kafka.Generation) {
 	for _, number := range g.Partitions {
 		ours = append(ours, &partition{
 			e: e, id: store.Partition{Topic: e.o.Topics.Input, Number: number},
-			log: e.log.With("partition", number), state: newPartitionState(number),
-			cache: newCache(max(min(leastAccounts, e.o.CacheAccounts), e.o.CacheAccounts/n), max(min(leastRows, e.o.CacheRows), e.o.CacheRows/n)),
+			log: e.log.With("partition", number), state: newPartitionState(number), vault: e.vault(number),
+			committedOne: make(chan struct{}, 1),
+			cache:        newCache(max(min(leastAccounts, e.o.CacheAccounts), e.o.CacheAccounts/n), max(min(leastRows, e.o.CacheRows), e.o.CacheRows/n)),
 		})
 	}
 	e.mu.Lock()
@@ -117,6 +113,18 @@ func (e *Engine) generation(ctx context.Context, g kafka.Generation) {
 	e.mu.Lock()
 	e.ours, e.member = nil, false
 	e.mu.Unlock()
+}
+
+// vault returns what is known of a partition of the snapshots topic.
+func (e *Engine) vault(partition int32) *vault {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	v := e.vaults[partition]
+	if v == nil {
+		v = newVault(e.o.Broker, e.o.Topics.Snapshots, partition)
+		e.vaults[partition] = v
+	}
+	return v
 }
 
 // hint notes the position of a partition, to be published.

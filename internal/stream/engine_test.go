@@ -39,9 +39,9 @@ func TestKilledAtAnyStepItComesToTheSame(t *testing.T) {
 			own := newCluster(2)
 			own.topics[testTopics.Input] = c.topics[testTopics.Input]
 			p := newProcess(t, own)
-			kills := 0
+			var kills int
 			for caught := false; !caught; {
-				calls := 0
+				var calls atomic.Int32
 				ctx, dead := context.WithCancel(t.Context())
 				p.broker.produce = func(_ string, _ []kafka.Record, written bool) error {
 					if ctx.Err() != nil {
@@ -50,9 +50,8 @@ func TestKilledAtAnyStepItComesToTheSame(t *testing.T) {
 					if written != a.written {
 						return nil
 					}
-					if calls++; calls > 2 {
+					if calls.Add(1) > 2 {
 						dead()
-						kills++
 						return errRefused
 					}
 					return nil
@@ -65,6 +64,9 @@ func TestKilledAtAnyStepItComesToTheSame(t *testing.T) {
 					return caughtUp(own, p)
 				})
 				p.stop()
+				if !caught {
+					kills++
+				}
 				dead()
 			}
 			if kills < 5 {

@@ -15,7 +15,8 @@ import (
 // flaky makes a process die now and then in the middle of a call of Produce, and
 // tells when it has.
 func (p *process) flaky(rng *rand.Rand, dead *atomic.Bool) {
-	left := 2 + rng.IntN(12)
+	var left atomic.Int32
+	left.Store(int32(2 + rng.IntN(12)))
 	written := rng.IntN(2) == 0
 	p.broker.produce = func(_ string, _ []kafka.Record, w bool) error {
 		if dead.Load() {
@@ -24,7 +25,7 @@ func (p *process) flaky(rng *rand.Rand, dead *atomic.Bool) {
 		if w != written {
 			return nil
 		}
-		if left--; left < 0 {
+		if left.Add(-1) < 0 {
 			dead.Store(true)
 			return errRefused
 		}

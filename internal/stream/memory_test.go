@@ -353,7 +353,7 @@ func TestTheTestClusterDealsEveryPartitionOnce(t *testing.T) {
 // eventually waits for f to find nothing wrong.
 func eventually(t *testing.T, f func() error) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for {
 		err := f()
 		if err == nil {

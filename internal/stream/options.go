@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -21,10 +20,6 @@ type Options struct {
 	Broker Broker       // required; the caller closes it
 	Store  *store.Store // required; the caller closes it
 	Topics kafka.Topics // required, all four
-
-	// Prepare is called before the group is joined, again and again until it
-	// succeeds, to see to the topics; nil: nothing is to be done.
-	Prepare func(ctx context.Context) error
 
 	// Filter are the options of every account. Owner and Marks of it are not used.
 	Filter filter.Options

@@ -15,17 +15,23 @@ import (
 // partition is one partition that is ours in this generation. What is below the
 // line belongs to the goroutine of run.
 type partition struct {
-	e     *Engine
-	id    store.Partition
-	log   *slog.Logger
-	total atomic.Int32 // how many partitions the topic has; 0: not known yet
-	state *partitionState
+	e       *Engine
+	id      store.Partition
+	log     *slog.Logger
+	total   atomic.Int32 // how many partitions the topic has; 0: not known yet
+	state   *partitionState
+	vault   *vault
+	pending pending
+	// committedOne tells keep that a batch was committed.
+	committedOne chan struct{}
 
 	// ---
+	ctx    context.Context // of work
 	intake *intake
 	cache  *cache
 	batch  batch
-	again  *item // taken from the intake and not applied yet
+	again  *item           // taken from the intake and not applied yet
+	from   *store.Manifest // the snapshot found when it began; nil: none was looked for, or found
 }
 
 // StopError says why one partition cannot go on. The others do.
@@ -46,6 +52,12 @@ func (p *partition) partitions() int32 { return p.total.Load() }
 // idles, so that no other process takes the same trouble over.
 func (p *partition) run(ctx context.Context, readAhead int64) {
 	err := p.work(ctx, readAhead)
+	for ctx.Err() == nil && lost(err) {
+		if err = p.beginAnew(ctx, err); err != nil {
+			break
+		}
+		err = p.work(ctx, readAhead)
+	}
 	if ctx.Err() != nil || err == nil {
 		return
 	}
@@ -62,6 +74,28 @@ func (p *partition) work(ctx context.Context, readAhead int64) error {
 	}
 	p.state.began(at)
 	p.log.Info("the partition is ours", "offset", at)
+	info, _, err := p.e.o.Store.PartitionInfo(p.id)
+	if err != nil {
+		return err
+	}
+	p.state.restoring(p.pending.set(info.Pending))
+	p.cache.clear()
+	p.again = nil
+	genCtx := ctx
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	p.ctx = ctx
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	defer fail(nil) // before the wait
+	beside.Go(func() { p.keep(ctx) })
+	if len(info.Pending) > 0 {
+		beside.Go(func() {
+			if err := p.fill(ctx); err != nil {
+				fail(err)
+			}
+		})
+	}
 
 	p.intake = p.e.newIntake(readAhead, p.partitions())
 	p.state.holds(p.intake)
@@ -76,6 +110,9 @@ func (p *partition) work(ctx context.Context, readAhead int64) error {
 	for range p.intake.stage.Order() { // let the reader end
 	}
 	reader.Wait()
+	if cause := context.Cause(ctx); err == nil && genCtx.Err() == nil && lost(cause) {
+		err = cause
+	}
 	return errors.Join(err, readErr)
 }
 
@@ -92,7 +129,10 @@ func (p *partition) write(ctx context.Context) error {
 			}
 			return err
 		}
-		p.snapshotIfDue(ctx)
+		select {
+		case p.committedOne <- struct{}{}:
+		default:
+		}
 	}
 }
 

@@ -1,13 +1,239 @@
 package stream
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"slices"
+	"time"
 
+	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/store"
 )
 
-func (p *partition) newestSnapshot(context.Context) (*store.PartitionInfo, error) { return nil, nil }
-func (p *partition) restore(context.Context, bool) error                          { return nil }
-func (p *partition) fetchState(context.Context, string) error                     { return nil }
-func (p *partition) fetchLogs(context.Context, string) error                      { return nil }
-func (p *partition) snapshotIfDue(context.Context)                                {}
+// lookEvery is how often a partition looks whether a snapshot is due, beside after
+// every commit.
+const lookEvery = time.Second
+
+// orphanAge is how old a chunk must be that no manifest names to be taken back: a
+// younger one may be of a snapshot that another process is making.
+const orphanAge = time.Hour
+
+// keep makes snapshots when they are due, until ctx is done.
+func (p *partition) keep(ctx context.Context) {
+	last, at := p.lastSnapshot(ctx)
+	ticks := time.NewTicker(lookEvery)
+	defer ticks.Stop()
+	for failed := 0; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+		case <-p.committedOne:
+		}
+		o := &p.e.o
+		now, next := o.Now(), p.state.get().Position
+		if next-last < o.SnapshotEvery && (next == last || now.Sub(at) < o.SnapshotInterval) {
+			continue
+		}
+		made, err := p.oneSnapshot(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			failed++
+			p.log.Warn("no snapshot could be made; trying again", "error", err)
+			if p.pause(ctx, failed) != nil {
+				return
+			}
+			continue
+		}
+		failed, last, at = 0, made, now
+	}
+}
+
+// lastSnapshot returns the position of the newest snapshot there is, and when it was
+// made; where nothing can be told of it, the position at which we began.
+func (p *partition) lastSnapshot(ctx context.Context) (int64, time.Time) {
+	began := p.state.get().Position
+	if err := p.e.slot(ctx); err != nil {
+		return began, p.e.o.Now()
+	}
+	defer p.e.release()
+	if err := p.vault.scan(ctx, p.e.o.Now()); err != nil {
+		return began, p.e.o.Now()
+	}
+	for _, next := range p.vault.positions() {
+		if next <= began {
+			return next, p.vault.writtenAt(next)
+		}
+	}
+	return began, p.e.o.Now()
+}
+
+// writtenAt is when a manifest was written.
+func (v *vault) writtenAt(next int64) time.Time {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if f := v.manifests[next]; f != nil {
+		return f.written
+	}
+	return time.Time{}
+}
+
+// slot waits for its turn: one partition of the process at a time is dumped.
+func (e *Engine) slot(ctx context.Context) error {
+	select {
+	case e.dumping <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (e *Engine) release() { <-e.dumping }
+
+// oneSnapshot makes a snapshot and returns its position: first the chunks, then,
+// when they are acknowledged, the manifest, then it takes back what is not needed
+// any more.
+func (p *partition) oneSnapshot(ctx context.Context) (int64, error) {
+	if err := p.e.slot(ctx); err != nil {
+		return 0, err
+	}
+	defer p.e.release()
+	// What others wrote meanwhile must be known, or chunks would be counted upon that
+	// a zombie has taken back.
+	if err := p.vault.scan(ctx, p.e.o.Now()); err != nil {
+		return 0, err
+	}
+	before, err := p.vault.newest(ctx, kafka.Watermark{End: p.state.get().Position})
+	if err != nil {
+		return 0, err
+	}
+	out := &outbox{p: p, ctx: ctx}
+	m, err := p.e.o.Store.Dump(p.id, before, out.put)
+	if err != nil {
+		return 0, err
+	}
+	m.Fingerprint = p.e.fingerprint
+	data, err := m.Encode(out.put)
+	if err != nil {
+		return 0, err
+	}
+	if err := out.flush(); err != nil {
+		return 0, err
+	}
+	if err := out.write(kafka.Record{Partition: p.id.Number, Key: manifestKey(m.Next), Value: data}); err != nil {
+		return 0, err
+	}
+	if err := p.vault.scan(ctx, p.e.o.Now()); err != nil {
+		return 0, err
+	}
+	p.log.Info("a snapshot is made", "offset", m.Next, "accounts", len(m.Accounts), "chunks", out.chunks, "bytes", out.bytes)
+	p.state.snapshot()
+	return m.Next, p.tidy(ctx, m.Next)
+}
+
+// outbox writes chunks, several at a time.
+type outbox struct {
+	p       *partition
+	ctx     context.Context
+	waiting []kafka.Record
+	size    int
+	chunks  int
+	bytes   int64
+}
+
+const outboxBytes = 800_000
+
+func (o *outbox) put(id store.ChunkID, data []byte) error {
+	if o.p.vault.has(id) {
+		return nil
+	}
+	o.waiting = append(o.waiting, kafka.Record{Partition: o.p.id.Number, Key: chunkKey(id), Value: bytes.Clone(data)})
+	o.chunks++
+	o.bytes += int64(len(data))
+	if o.size += len(data); o.size < outboxBytes {
+		return nil
+	}
+	return o.flush()
+}
+
+func (o *outbox) flush() error {
+	records := o.waiting
+	o.waiting, o.size = nil, 0
+	return o.write(records...)
+}
+
+// write produces records. A snapshot is given up for an error and made again later,
+// rather than to hold the store's pages for as long as a broker is gone.
+func (o *outbox) write(records ...kafka.Record) error {
+	if len(records) == 0 {
+		return nil
+	}
+	if _, err := o.p.e.o.Broker.Produce(o.ctx, o.p.e.o.Topics.Snapshots, records); err != nil {
+		return fmt.Errorf("writing a snapshot: %w", err)
+	}
+	return nil
+}
+
+// keptManifests is how many snapshots of a partition are kept.
+const keptManifests = 2
+
+// tidy takes back the manifests below ours but for the newest two that we know of,
+// and the chunks that only those named.
+func (p *partition) tidy(ctx context.Context, ours int64) error {
+	named, spent := map[store.ChunkID]bool{}, map[store.ChunkID]bool{}
+	var gone []kafka.Record
+	for i, next := range p.vault.positions() {
+		m, err := p.vault.manifest(ctx, next)
+		if err != nil {
+			return err
+		}
+		keep := i < keptManifests || next >= ours
+		if !keep {
+			gone = append(gone, kafka.Record{Partition: p.id.Number, Key: manifestKey(next)})
+		}
+		if m == nil {
+			continue
+		}
+		for _, id := range m.Chunks() {
+			if keep {
+				named[id] = true
+			} else {
+				spent[id] = true
+			}
+		}
+	}
+	now := p.e.o.Now()
+	for id, written := range p.vault.all() {
+		if !named[id] && (spent[id] || now.Sub(written) > orphanAge) {
+			gone = append(gone, kafka.Record{Partition: p.id.Number, Key: chunkKey(id)})
+		}
+	}
+	// Manifests first: one without its chunks would only seem to be a snapshot.
+	slices.SortStableFunc(gone, func(a, b kafka.Record) int {
+		return bytes.Compare(b.Key[:1], a.Key[:1])
+	})
+	for len(gone) > 0 {
+		n := min(len(gone), tidyRecords)
+		if _, err := p.e.o.Broker.Produce(ctx, p.e.o.Topics.Snapshots, gone[:n]); err != nil {
+			return fmt.Errorf("taking back old snapshots: %w", err)
+		}
+		gone = gone[n:]
+	}
+	return p.vault.scan(ctx, now)
+}
+
+const tidyRecords = 1000
+
+// all returns every chunk that is there, with when it was written.
+func (v *vault) all() map[store.ChunkID]time.Time {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	out := make(map[store.ChunkID]time.Time, len(v.chunks))
+	for id, at := range v.chunks {
+		out[id] = at.written
+	}
+	return out
+}

@@ -1,6 +1,7 @@
 package writer
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/hinged/hinged/featurize"
@@ -13,6 +14,9 @@ type Vectors struct {
 	store   *store.Store
 	account string
 	batch   map[store.MessageKey]*freezing
+	// bring brings the logs of an account that was taken over and whose features are
+	// not here yet; nil: nobody can.
+	bring func() error
 }
 
 // NewVectors returns the vectors of an account of which nothing is uncommitted.
@@ -27,6 +31,12 @@ func (v *Vectors) Features(k store.MessageKey) (*featurize.Features, error) {
 		return decodeFeatures(k, data, err)
 	}
 	data, err := v.store.Features(v.account, k)
+	if errors.Is(err, store.ErrPending) && v.bring != nil {
+		if err := v.bring(); err != nil {
+			return nil, err
+		}
+		data, err = v.store.Features(v.account, k)
+	}
 	return decodeFeatures(k, data, err)
 }
 

@@ -1,0 +1,171 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hinged/hinged/store"
+)
+
+// pending are the accounts of a partition that was taken over which have not come
+// in whole. Safe for concurrent use.
+type pending struct {
+	mu   sync.Mutex
+	here map[string]bool // by name, whether the state has come in
+}
+
+func (p *pending) set(all []store.PendingAccount) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.here = make(map[string]bool, len(all))
+	for _, a := range all {
+		p.here[a.Account] = a.Here
+	}
+	return len(p.here)
+}
+
+func (p *pending) get(account string) (waits, here bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	here, waits = p.here[account]
+	return waits, here
+}
+
+// arrived notes that the state of an account has come in, or all of it.
+func (p *pending) arrived(account string, whole bool) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if whole {
+		delete(p.here, account)
+	} else if _, ok := p.here[account]; ok {
+		p.here[account] = true
+	}
+	return len(p.here)
+}
+
+// names returns those that are left.
+func (p *pending) names() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all []string
+	for n := range p.here {
+		all = append(all, n)
+	}
+	return all
+}
+
+// newestSnapshot looks for the newest whole snapshot.
+func (p *partition) newestSnapshot(ctx context.Context, s *situation) error {
+	if err := p.vault.scan(ctx, p.e.o.Now()); err != nil {
+		return err
+	}
+	m, err := p.vault.newest(ctx, s.log)
+	if err != nil || m == nil {
+		return err
+	}
+	p.from = m
+	s.snapshot = &store.PartitionInfo{Next: m.Next, Partitions: m.Partitions}
+	return nil
+}
+
+// restore notes in the store that the partition is as the snapshot found says. Its
+// accounts come in when they are needed, and one by one.
+func (p *partition) restore() (int64, error) {
+	m := p.from
+	if err := p.e.o.Store.BeginRestore(p.id, *m); err != nil {
+		return 0, err
+	}
+	p.log.Info("the partition is taken over from a snapshot", "offset", m.Next, "accounts", len(m.Accounts))
+	if now := p.e.fingerprint; m.Fingerprint != "" && m.Fingerprint != now {
+		p.log.Warn("the snapshot was made by a hinged that reads mail in another way, or with other settings; what comes from here on may be decided otherwise than it would have been there")
+	}
+	return m.Next, nil
+}
+
+// fetchState brings in the state of an account that was taken over, if it has not
+// come in. It tries until it succeeds or ctx is done; ErrGone or store.ErrChunk if
+// it never can.
+func (p *partition) fetchState(ctx context.Context, account string) error {
+	if waits, here := p.pending.get(account); !waits || here {
+		return nil
+	}
+	return p.fetch(ctx, account, false, p.e.o.Store.RestoreState)
+}
+
+// fetchLogs brings in all of an account.
+func (p *partition) fetchLogs(ctx context.Context, account string) error {
+	if waits, _ := p.pending.get(account); !waits {
+		return nil
+	}
+	return p.fetch(ctx, account, true, p.e.o.Store.RestoreLogs)
+}
+
+func (p *partition) fetch(ctx context.Context, account string, whole bool,
+	restore func(store.Partition, string, func(store.ChunkID) ([]byte, error)) error,
+) error {
+	for n := 1; ; n++ {
+		err := restore(p.id, account, func(id store.ChunkID) ([]byte, error) { return p.vault.get(ctx, id) })
+		switch {
+		case err == nil:
+			p.state.restoring(p.pending.arrived(account, whole))
+			return nil
+		case lost(err), errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrStale):
+			return err
+		}
+		p.log.Warn("an account cannot be fetched out of the snapshot; trying again", "account", account, "error", err)
+		if err := p.pause(ctx, n); err != nil {
+			return err
+		}
+	}
+}
+
+// lost reports whether an account will never come in out of this snapshot.
+func lost(err error) bool { return errors.Is(err, ErrGone) || errors.Is(err, store.ErrChunk) }
+
+// fill brings in one account after the other, while the partition is worked on.
+func (p *partition) fill(ctx context.Context) error {
+	for _, account := range p.pending.names() {
+		began := time.Now()
+		if err := p.fetchLogs(ctx, account); err != nil {
+			if lost(err) {
+				return err
+			}
+			return nil // ctx is done, or the partition is another's
+		}
+		// The writer needs the file and the network too.
+		_ = wait(ctx, min(time.Since(began), time.Second)) // the next one finds ctx done
+	}
+	return nil
+}
+
+// beginAnew drops a partition whose snapshot turned out to be in pieces, if it can
+// be begun from something else; otherwise it says why not.
+func (p *partition) beginAnew(ctx context.Context, cause error) error {
+	o := &p.e.o
+	info, ok, err := o.Store.PartitionInfo(p.id)
+	if err != nil || !ok {
+		return errors.Join(cause, err)
+	}
+	if p.from != nil {
+		p.vault.condemn(p.from.Next)
+	}
+	marks, err := o.Broker.Watermarks(ctx, p.id.Topic)
+	if err != nil {
+		return errors.Join(cause, err)
+	}
+	s := situation{log: marks[p.id.Number], partitions: info.Partitions, committed: true}
+	if err := p.newestSnapshot(ctx, &s); err != nil {
+		return errors.Join(cause, err)
+	}
+	if _, err := s.choose(); err != nil {
+		return errors.Join(cause, err)
+	}
+	p.log.Warn("the snapshot that the partition was taken over from is in pieces; it is begun anew from another, or from the first record", "error", cause)
+	if err := o.Store.DropPartition(p.id); err != nil {
+		return fmt.Errorf("%w, and what came of it cannot be dropped: %w", cause, err)
+	}
+	return nil
+}

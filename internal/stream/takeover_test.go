@@ -1,0 +1,372 @@
+package stream
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/store"
+)
+
+// fillTwo gives two clusters the same records.
+func fillTwo(a, b *cluster, seed uint64, accounts, messages int) {
+	fill(a, seed, accounts, messages)
+	fill(b, seed, accounts, messages)
+}
+
+// snapshots is by partition the position of the newest whole snapshot.
+func snapshots(t *testing.T, c *cluster) map[int32]int64 {
+	t.Helper()
+	out := map[int32]int64{}
+	for p := range c.marks(testTopics.Snapshots) {
+		v := newVault(&broker{c: c}, testTopics.Snapshots, int32(p))
+		if err := v.scan(t.Context(), epoch); err != nil {
+			t.Fatal(err)
+		}
+		m, err := v.newest(t.Context(), kafka.Watermark{End: 1 << 40})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m != nil {
+			out[int32(p)] = m.Next
+		}
+	}
+	return out
+}
+
+// retain cuts the input off below the newest snapshots, as retention may.
+func retain(t *testing.T, c *cluster) {
+	t.Helper()
+	cut := 0
+	for p, at := range snapshots(t, c) {
+		c.cut(testTopics.Input, int(p), at)
+		if at > 0 {
+			cut++
+		}
+	}
+	if cut == 0 {
+		t.Fatal("there is no snapshot")
+	}
+}
+
+// whole waits until nothing of an engine's accounts is still to come in.
+func whole(p *process) error {
+	for _, part := range p.engine.Status().Partitions {
+		if !part.Begun || part.Restoring > 0 {
+			return fmt.Errorf("partition %d: begun %v, %d accounts to come", part.Partition, part.Begun, part.Restoring)
+		}
+	}
+	return nil
+}
+
+func sound(t *testing.T, s *store.Store) {
+	t.Helper()
+	report, err := s.Verify()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, problem := range report.Problems {
+		t.Error(problem)
+	}
+}
+
+func TestANewOwnerTakesOverFromSnapshots(t *testing.T) {
+	c, all := newCluster(3), newCluster(3)
+	fillTwo(c, all, 41, 9, 300)
+	p := newProcess(t, c)
+	p.start(small)
+	eventually(t, func() error { return caughtUp(c, p) })
+	eventually(t, func() error {
+		if n := len(snapshots(t, c)); n < 3 {
+			return fmt.Errorf("%d partitions have snapshots", n)
+		}
+		return nil
+	})
+	fillTwo(c, all, 42, 12, 40)
+	eventually(t, func() error { return caughtUp(c, p) })
+	p.stop()
+	retain(t, c)
+	c.compact(testTopics.Snapshots)
+	fillTwo(c, all, 43, 12, 200)
+	want, twin := undisturbed(t, all)
+
+	q := newProcess(t, c)
+	q.start(small)
+	eventually(t, func() error { return caughtUp(c, q) })
+	eventually(t, func() error { return whole(q) })
+	sameDigests(t, digests(t, q.store), want)
+	sound(t, q.store)
+	sameRecords(t, testTopics.Decisions, c.all(testTopics.Decisions), twin.all(testTopics.Decisions))
+	for n := range want {
+		if _, err := q.engine.View(t.Context(), n, true); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestTheFirstDecisionWaitsForItsAccountAlone(t *testing.T) {
+	c := newCluster(1)
+	fill(c, 44, 30, 300)
+	p := newProcess(t, c)
+	p.start(small)
+	eventually(t, func() error { return caughtUp(c, p) })
+	eventually(t, func() error {
+		if snapshots(t, c)[0] == 0 {
+			return fmt.Errorf("there is no snapshot")
+		}
+		return nil
+	})
+	p.stop()
+	retain(t, c)
+	q := newProcess(t, c)
+	q.start(func(o *Options) { o.SnapshotEvery = 1 << 40 })
+	eventually(t, func() error { return caughtUp(c, q) })
+	q.stop()
+
+	// Nothing of a snapshot can be fetched but what the scan reads.
+	r := newProcess(t, c)
+	c.put(testTopics.Input, messageRecord("user0", []byte("Subject: one more\r\n\r\nx\r\n"), epoch.Add(time.Hour)))
+	var fetches atomic.Int32
+	first := make(chan int32, 1)
+	r.broker.read = func(topic string, _ int32) error {
+		if topic == testTopics.Snapshots {
+			fetches.Add(1)
+		}
+		return nil
+	}
+	r.broker.produce = func(topic string, _ []kafka.Record, written bool) error {
+		if topic == testTopics.Decisions && written {
+			select {
+			case first <- int32(r.engine.Status().Partitions[0].Restoring):
+			default:
+			}
+		}
+		return nil
+	}
+	r.start(func(o *Options) { o.SnapshotEvery = 1 << 40; o.BatchRecords = 1 })
+	if left := <-first; left < 15 {
+		t.Errorf("at the first decision %d accounts of 30 were still to come", left)
+	}
+	eventually(t, func() error { return caughtUp(c, r) })
+	eventually(t, func() error { return whole(r) })
+	sound(t, r.store)
+}
+
+func TestOldSnapshotsAreTakenBack(t *testing.T) {
+	c := newCluster(1)
+	p := newProcess(t, c)
+	p.start(small)
+	var seen int64
+	for round := range 6 {
+		fill(c, 50+uint64(round), 6, 60)
+		eventually(t, func() error { return caughtUp(c, p) })
+		eventually(t, func() error {
+			if at := snapshots(t, c)[0]; at <= seen {
+				return fmt.Errorf("the newest snapshot is still at %d", at)
+			}
+			return nil
+		})
+		seen = snapshots(t, c)[0]
+	}
+	eventually(t, func() error { return tidied(t, c) })
+	p.stop()
+	c.compact(testTopics.Snapshots)
+	if err := tidied(t, c); err != nil {
+		t.Error(err)
+	}
+}
+
+// tidied reports what is in the snapshots topic beside the newest snapshots.
+func tidied(t *testing.T, c *cluster) error {
+	t.Helper()
+	v := newVault(&broker{c: c}, testTopics.Snapshots, 0)
+	if err := v.scan(t.Context(), epoch); err != nil {
+		return err
+	}
+	if n := len(v.positions()); n < 1 || n > keptManifests {
+		return fmt.Errorf("%d manifests are left", n)
+	}
+	named := map[store.ChunkID]bool{}
+	for _, next := range v.positions() {
+		m, err := v.manifest(t.Context(), next)
+		if err != nil || m == nil {
+			return fmt.Errorf("the manifest at %d is not whole: %w", next, err)
+		}
+		for _, id := range m.Chunks() {
+			named[id] = true
+		}
+	}
+	if got, want := slices.Sorted(keysOf(v.chunks)), slices.Sorted(keysOf(named)); !slices.Equal(got, want) {
+		return fmt.Errorf("%d chunks are left, %d are named", len(got), len(want))
+	}
+	return nil
+}
+
+func keysOf[V any](m map[store.ChunkID]V) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for id := range maps.Keys(m) {
+			if !yield(id.String()) {
+				return
+			}
+		}
+	}
+}
+
+func TestASnapshotInPiecesIsPassedOver(t *testing.T) {
+	c, all := newCluster(1), newCluster(1)
+	p := newProcess(t, c)
+	p.start(small)
+	for seed := range uint64(3) {
+		fillTwo(c, all, 60+seed, 6, 60)
+		eventually(t, func() error { return caughtUp(c, p) })
+	}
+	var positions []int64
+	eventually(t, func() error {
+		v := newVault(&broker{c: c}, testTopics.Snapshots, 0)
+		if err := v.scan(t.Context(), epoch); err != nil {
+			return err
+		}
+		if positions = v.positions(); len(positions) < 2 {
+			return fmt.Errorf("there are %d snapshots", len(positions))
+		}
+		return nil
+	})
+	p.stop()
+	v := newVault(&broker{c: c}, testTopics.Snapshots, 0)
+	if err := v.scan(t.Context(), epoch); err != nil {
+		t.Fatal(err)
+	}
+	positions = v.positions()
+	newest, err := v.manifest(t.Context(), positions[0])
+	if err != nil || newest == nil {
+		t.Fatalf("the newest is not whole: %v", err)
+	}
+	older, err := v.manifest(t.Context(), positions[1])
+	if err != nil || older == nil {
+		t.Fatalf("the one before is not whole: %v", err)
+	}
+	alone := newest.Chunks()
+	alone = slices.DeleteFunc(alone, func(id store.ChunkID) bool { return slices.Contains(older.Chunks(), id) })
+	if len(alone) == 0 {
+		t.Fatal("the newest has no chunk of its own")
+	}
+	want, _ := undisturbed(t, all)
+	for _, how := range []struct {
+		name string
+		do   func(id store.ChunkID)
+	}{
+		{"a chunk holds something else, which is found when it is fetched", func(id store.ChunkID) {
+			c.put(testTopics.Snapshots, kafka.Record{Partition: 0, Key: chunkKey(id), Value: []byte("nonsense")})
+		}},
+		{"a chunk is taken back", func(id store.ChunkID) {
+			c.put(testTopics.Snapshots, kafka.Record{Partition: 0, Key: chunkKey(id)})
+		}},
+	} {
+		t.Run(how.name, func(t *testing.T) {
+			how.do(alone[0])
+			q := newProcess(t, c)
+			c.cut(testTopics.Input, 0, positions[1])
+			q.start(func(o *Options) { o.SnapshotEvery, o.Behind = 1<<40, 20 })
+			eventually(t, func() error { return caughtUp(c, q) })
+			eventually(t, func() error { return whole(q) })
+			sameDigests(t, digests(t, q.store), want)
+			sound(t, q.store)
+		})
+	}
+}
+
+func TestWithNoWholeSnapshotLeftAPartitionIsStopped(t *testing.T) {
+	c := newCluster(1)
+	fill(c, 70, 4, 80)
+	p := newProcess(t, c)
+	p.start(small)
+	eventually(t, func() error { return caughtUp(c, p) })
+	eventually(t, func() error {
+		if snapshots(t, c)[0] == 0 {
+			return fmt.Errorf("there is no snapshot")
+		}
+		return nil
+	})
+	p.stop()
+	retain(t, c)
+	for _, r := range c.all(testTopics.Snapshots) {
+		if strings.HasPrefix(string(r.Key), chunkPrefix) {
+			c.put(testTopics.Snapshots, kafka.Record{Partition: 0, Key: r.Key, Value: []byte("nonsense")})
+		}
+	}
+	q := newProcess(t, c)
+	q.start(small)
+	fill(c, 71, 4, 80)
+	eventually(t, func() error {
+		s := q.engine.Status()
+		if len(s.Partitions) != 1 || !s.Partitions[0].Stopped {
+			return fmt.Errorf("it says %+v", s)
+		}
+		return nil
+	})
+	if problem := q.engine.Status().Partitions[0].Problem; !strings.Contains(problem, "restore a backup") {
+		t.Errorf("the problem does not say what to do: %s", problem)
+	}
+}
+
+func TestATakeoverThatIsInterruptedGoesOn(t *testing.T) {
+	c, all := newCluster(2), newCluster(2)
+	fillTwo(c, all, 80, 20, 300)
+	p := newProcess(t, c)
+	p.start(small)
+	eventually(t, func() error { return caughtUp(c, p) })
+	eventually(t, func() error {
+		if n := len(snapshots(t, c)); n < 2 {
+			return fmt.Errorf("%d partitions have snapshots", n)
+		}
+		return nil
+	})
+	p.stop()
+	retain(t, c)
+	fillTwo(c, all, 81, 20, 100)
+	want, _ := undisturbed(t, all)
+	q := newProcess(t, c)
+	interrupted := 0
+	for n := range 12 {
+		ctx, dead := context.WithCancel(t.Context())
+		var reads atomic.Int32
+		q.broker.read = func(string, int32) error {
+			if reads.Add(1) > int32(6+3*n) {
+				dead()
+				return errRefused
+			}
+			return nil
+		}
+		q.start(small)
+		eventually(t, func() error {
+			err := whole(q)
+			if err == nil {
+				err = caughtUp(c, q)
+			}
+			if dead := ctx.Err() != nil; dead {
+				err = nil
+			}
+			return err
+		})
+		if ctx.Err() != nil {
+			interrupted++
+		}
+		q.stop()
+		dead()
+	}
+	if interrupted < 2 {
+		t.Errorf("interrupted %d times only", interrupted)
+	}
+	q.broker.read = nil
+	q.start(small)
+	eventually(t, func() error { return caughtUp(c, q) })
+	eventually(t, func() error { return whole(q) })
+	sameDigests(t, digests(t, q.store), want)
+	sound(t, q.store)
+}

@@ -1,0 +1,299 @@
+package stream
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/store"
+)
+
+// vault is one partition of the snapshots topic, as far as it was read: which
+// manifests and chunks are there. Safe for concurrent use.
+//
+// Keys are "manifest/" with the position in 16 hexadecimal digits, and "chunk/"
+// with the chunk's ID. A record without a value takes back those before it with
+// the same key.
+type vault struct {
+	broker    Broker
+	topic     string
+	partition int32
+
+	// scanning is held while the topic is read on.
+	scanning sync.Mutex
+
+	mu        sync.Mutex
+	at        int64     // what lies before it is known
+	read      time.Time // when that was
+	chunks    map[store.ChunkID]place
+	manifests map[int64]*found
+	bad       map[int64]bool // manifests that turned out to be of no use
+	// window are the chunks that came with the last one fetched: those of one
+	// account, and of accounts next to it, lie together.
+	window map[store.ChunkID][]byte
+}
+
+// place is where a chunk is.
+type place struct {
+	offset  int64
+	written time.Time
+}
+
+// found is a manifest that was found, decoded when that is first asked for.
+type found struct {
+	offset   int64
+	data     []byte
+	written  time.Time
+	manifest *store.Manifest
+}
+
+const (
+	manifestPrefix = "manifest/"
+	chunkPrefix    = "chunk/"
+)
+
+func manifestKey(next int64) []byte { return fmt.Appendf(nil, "%s%016x", manifestPrefix, next) }
+func chunkKey(id store.ChunkID) []byte {
+	return fmt.Appendf(nil, "%s%s", chunkPrefix, id)
+}
+
+// ErrGone is wrapped when a chunk is no longer in the snapshots topic.
+var ErrGone = errors.New("a chunk of the snapshot is gone")
+
+func newVault(b Broker, topic string, partition int32) *vault {
+	return &vault{
+		broker: b, topic: topic, partition: partition,
+		chunks: map[store.ChunkID]place{}, manifests: map[int64]*found{}, bad: map[int64]bool{},
+	}
+}
+
+// forgetAfter is how old what is known of the topic may be and still be added to:
+// brokers keep a tombstone for a day before nobody can tell any more that there
+// was one.
+const forgetAfter = time.Hour
+
+// scan reads on to the end of the topic.
+func (v *vault) scan(ctx context.Context, now time.Time) error {
+	v.scanning.Lock()
+	defer v.scanning.Unlock()
+	marks, err := v.broker.Watermarks(ctx, v.topic)
+	if err != nil {
+		return err
+	}
+	if int(v.partition) >= len(marks) {
+		return fmt.Errorf("topic %s has %d partitions; it must have as many as the input topic", v.topic, len(marks))
+	}
+	first, end := marks[v.partition].First, marks[v.partition].End
+	v.mu.Lock()
+	if v.at > end || v.at < first || now.Sub(v.read) > forgetAfter {
+		clear(v.chunks)
+		clear(v.manifests)
+		v.at = first
+	}
+	v.read = now
+	at := v.at
+	v.mu.Unlock()
+	if at >= end {
+		return nil
+	}
+	r := v.broker.Read(v.topic, v.partition, at)
+	defer r.Close()
+	for at < end {
+		b, err := r.Next(ctx, fetchRecords, fetchBytes)
+		if err != nil {
+			return fmt.Errorf("reading snapshots: %w", err)
+		}
+		v.mu.Lock()
+		for i := range b.Records {
+			v.note(&b.Records[i])
+		}
+		at = max(at, b.Next)
+		v.at = at
+		v.mu.Unlock()
+	}
+	return nil
+}
+
+// note takes up one record. mu is held.
+func (v *vault) note(r *kafka.Record) {
+	if name, ok := strings.CutPrefix(string(r.Key), chunkPrefix); ok {
+		var id store.ChunkID
+		if n, err := hex.Decode(id[:], []byte(name)[:min(len(name), 2*len(id))]); err != nil || n != len(id) || len(name) != 2*n {
+			return
+		}
+		if len(r.Value) == 0 {
+			delete(v.chunks, id)
+		} else {
+			v.chunks[id] = place{r.Offset, r.Time}
+		}
+		return
+	}
+	if name, ok := strings.CutPrefix(string(r.Key), manifestPrefix); ok {
+		next, err := strconv.ParseInt(name, 16, 64)
+		if err != nil || string(manifestKey(next)) != string(r.Key) {
+			return
+		}
+		if len(r.Value) == 0 {
+			delete(v.manifests, next)
+		} else {
+			delete(v.bad, next)
+			v.manifests[next] = &found{offset: r.Offset, data: r.Value, written: r.Time}
+		}
+	}
+}
+
+// positions returns those of all manifests, the highest first.
+func (v *vault) positions() []int64 {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var all []int64
+	for next := range v.manifests {
+		all = append(all, next)
+	}
+	slices.SortFunc(all, func(a, b int64) int { return cmp.Compare(b, a) })
+	return all
+}
+
+// has reports whether a chunk is there.
+func (v *vault) has(id store.ChunkID) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	_, ok := v.chunks[id]
+	return ok
+}
+
+// manifest returns the manifest at a position if all of its chunks are there; nil
+// if not, or if it cannot be read.
+func (v *vault) manifest(ctx context.Context, next int64) (*store.Manifest, error) {
+	v.mu.Lock()
+	f, bad := v.manifests[next], v.bad[next]
+	v.mu.Unlock()
+	if f == nil || bad {
+		return nil, nil
+	}
+	if f.manifest == nil {
+		m, err := store.DecodeManifest(f.data, func(id store.ChunkID) ([]byte, error) { return v.get(ctx, id) })
+		if errors.Is(err, store.ErrManifest) || errors.Is(err, store.ErrChunk) || errors.Is(err, ErrGone) {
+			return nil, nil // it is no whole one, which is the answer
+		}
+		if err != nil {
+			return nil, err
+		}
+		if m.Next != next {
+			return nil, nil
+		}
+		f.manifest = &m
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, id := range f.manifest.Chunks() {
+		if _, ok := v.chunks[id]; !ok {
+			return nil, nil
+		}
+	}
+	return f.manifest, nil
+}
+
+// newest returns the highest whole manifest whose position the log of the input
+// holds; without one, the highest whole one; nil if there is none.
+func (v *vault) newest(ctx context.Context, log kafka.Watermark) (*store.Manifest, error) {
+	var highest *store.Manifest
+	for _, next := range v.positions() {
+		m, err := v.manifest(ctx, next)
+		if err != nil {
+			return nil, err
+		}
+		if m == nil {
+			continue
+		}
+		if log.First <= next && next <= log.End {
+			return m, nil
+		}
+		if highest == nil {
+			highest = m
+		}
+	}
+	return highest, nil
+}
+
+// condemn notes that a manifest is of no use, whole as it seemed.
+func (v *vault) condemn(next int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.bad[next] = true
+}
+
+// get fetches a chunk. ErrGone if the topic does not have it. The bytes must not
+// be changed.
+func (v *vault) get(ctx context.Context, id store.ChunkID) ([]byte, error) {
+	for again := false; ; again = true {
+		v.mu.Lock()
+		data, near := v.window[id]
+		at, known := v.chunks[id]
+		v.mu.Unlock()
+		if near {
+			return data, nil
+		}
+		if known {
+			if data, err := v.fetch(ctx, id, at.offset); err != nil || data != nil {
+				return data, err
+			}
+		}
+		if again {
+			return nil, fmt.Errorf("%w: %v of partition %d", ErrGone, id, v.partition)
+		}
+		// It was written anew meanwhile, and compaction took the older record.
+		v.mu.Lock()
+		delete(v.chunks, id)
+		read := v.read
+		v.mu.Unlock()
+		if err := v.scan(ctx, read); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// fetch reads at an offset, and keeps what comes along. nil: the chunk is not
+// there.
+func (v *vault) fetch(ctx context.Context, id store.ChunkID, offset int64) ([]byte, error) {
+	r := v.broker.Read(v.topic, v.partition, offset)
+	defer r.Close()
+	window := map[store.ChunkID][]byte{}
+	for range fetchTries {
+		b, err := r.Next(ctx, fetchRecords, fetchBytes)
+		if errors.Is(err, kafka.ErrBelowStart) || errors.Is(err, kafka.ErrAboveEnd) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading a snapshot: %w", err)
+		}
+		for i := range b.Records {
+			c := &b.Records[i]
+			if name, ok := bytes.CutPrefix(c.Key, []byte(chunkPrefix)); ok && len(c.Value) > 0 && len(name) == 2*len(id) {
+				var other store.ChunkID
+				if _, err := hex.Decode(other[:], name); err == nil {
+					window[other] = c.Value
+				}
+			}
+		}
+		if len(b.Records) > 0 || b.Next > offset {
+			break
+		}
+	}
+	v.mu.Lock()
+	v.window = window
+	v.mu.Unlock()
+	return window[id], nil
+}
+
+// fetchTries is how often an answer without records is asked for again.
+const fetchTries = 20
