@@ -98,6 +98,8 @@ func openBatch(data []byte) (*batch, error) {
 			return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 		}
 		r, b.close = z, z.Close
+	case kafkago.Snappy:
+		r = newSnappyReader(data[batchHead:])
 	default:
 		codec := compression.Codec()
 		if codec == nil {

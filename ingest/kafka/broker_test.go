@@ -33,11 +33,11 @@ type broker struct {
 // serial tells the topics of tests apart that share a broker.
 var serial atomic.Int32
 
-func newBroker(addrs []string, real *testkit.Kafka) *broker {
+func newBroker(addrs []string, apache *testkit.Kafka) *broker {
 	n := serial.Add(1)
 	name := func(what string) string { return fmt.Sprintf("%s-%d", what, n) }
 	return &broker{
-		addrs: addrs, real: real, group: name("group"),
+		addrs: addrs, real: apache, group: name("group"),
 		topics: Topics{Input: name("mail"), Decisions: name("decisions"), DeadLetters: name("dead"), Snapshots: name("snapshots")},
 	}
 }
