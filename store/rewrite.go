@@ -18,6 +18,8 @@ type Rewrite struct {
 	// FromNothing: before the first of them nothing was learnt. Otherwise, what
 	// LessonBase returns was.
 	FromNothing bool
+	// Scrub: nothing of what is taken out may stay in the file; see ScrubDue.
+	Scrub bool
 }
 
 // Rewrite commits st and puts another past in the place of the account's: the
@@ -28,8 +30,8 @@ type Rewrite struct {
 // row, its weights or supports, and its labelled scores.
 //
 // All of it counts at once, or nothing does. What was there lies in free pages of
-// the file until Scrub has written it anew; ScrubDue says so until then, also
-// after a crash.
+// the file until it is written anew; with w.Scrub, ScrubDue says so until then,
+// also after a crash.
 //
 // ErrPending if the logs of an account that was taken over have not come in yet.
 // st must be as for Commit, and everything of it committed but for what the
@@ -64,6 +66,7 @@ type rewriting struct {
 	// learnerRows is nil where learner was not written anew.
 	learnerRows *manifest
 	lessons     int
+	scrub       bool
 	sum         hash.Hash64 // of all that it brings
 }
 
@@ -100,7 +103,7 @@ func (s *Store) rewrite(account string, st *State, w Rewrite, at *advance) (err 
 // stageRewrite writes, in transactions of bounded size, all that finishRewrite
 // makes count.
 func (s *Store) stageRewrite(account string, st *State, w Rewrite, partition []byte) (rewriting, error) {
-	r := rewriting{lessons: len(w.Lessons), sum: fnv.New64a()}
+	r := rewriting{lessons: len(w.Lessons), scrub: w.Scrub, sum: fnv.New64a()}
 	r.sum.Write(key64(st.at.sum))
 	var before snapshot
 	slim := false
@@ -253,7 +256,7 @@ func (s *Store) finishRewrite(tx *bolt.Tx, account string, st *State, r *rewriti
 	if err == nil && b.Get(restoredKey) != nil {
 		err = b.Delete(restoredKey)
 	}
-	if err == nil {
+	if err == nil && r.scrub {
 		err = tx.Bucket(metaBucket).Put(scrubKey, frame(nil, frameMeta, scrubKey))
 	}
 	if err != nil {

@@ -81,7 +81,7 @@ func commitLife(s *Store, st *State, n uint64) error {
 			kept = append(kept, lesson)
 		}
 	}
-	if err := s.Rewrite("ann", st, Rewrite{Lessons: kept}); err != nil {
+	if err := s.Rewrite("ann", st, Rewrite{Lessons: kept, Scrub: true}); err != nil {
 		return err
 	}
 	return s.Scrub()

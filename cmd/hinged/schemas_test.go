@@ -54,6 +54,8 @@ var schemas = []schema{
 	{verb: "solve", value: lab.Solved{}},
 	{verb: "status", value: daemon.Status{}},
 	{verb: "undo", value: daemon.Undone{}},
+	{verb: "undo", with: "learning", value: daemon.Unlearned{}},
+	{verb: "forget", value: daemon.Forgotten{}},
 	{verb: "words", value: daemon.Words{}},
 	{verb: "verify", value: daemon.Verified{}},
 	{verb: "backup", value: copies.BackedUp{}},

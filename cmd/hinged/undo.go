@@ -20,12 +20,17 @@ import (
 
 func undoCommand() *cobra.Command {
 	var path, account, since string
-	var marks, dryRun, asJSON bool
+	var marks, learning, dryRun, yes, asJSON bool
 	var wait time.Duration
 	c := &cobra.Command{
-		Use:   "undo --marks",
-		Short: "Take back every mark that hinged set",
-		Long: `Take back every mark that hinged ever set, or has set since a time, wherever
+		Use:   "undo --marks | --learning --since TIME",
+		Short: "Take back every mark that hinged set, or what it learnt",
+		Long: `With --learning, take back what was learnt since a time: weights, counts and
+threshold become what they were then. What you did with your mail since is not
+learnt again by itself; what you do from now on is. Messages, marks and the ledger
+stay. It goes back as far as the lessons are kept, and says how far that is.
+
+With --marks, take back every mark that hinged ever set, or has set since a time, wherever
 the message now lies in a watched mailbox. A mark that you or another program set
 stays, also where you took hinged's off and set it again. Nothing is learnt from
 it, and hinged never marks those messages again. Lessons stay.
@@ -43,11 +48,18 @@ Afterwards hinged goes on as before and marks new mail, unless you stop it.`,
   me: 12 marks taken back: Archive 2, INBOX 10
     1 left alone: you or another program set it
   me marks new mail as before; ` + "`hinged pause`" + ` stops that, and shadow = "on" in the
-  configuration lets it decide and mark nothing`,
+  configuration lets it decide and mark nothing
+  $ hinged undo --learning --since 2d --yes
+  me: 37 lessons taken back (4 important, 33 ordinary); 812 stay
+    learnt from 2026-03-01 09:12:44 to 2026-03-02 22:40:13
+    marks: yes: $Important`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !marks {
-				return misuse(cmd, "%s needs --marks: it takes back marks, and nothing else can be taken back yet", cmd.CommandPath())
+			switch {
+			case marks == learning:
+				return misuse(cmd, "%s needs --marks or --learning, and not both", cmd.CommandPath())
+			case learning && since == "":
+				return misuse(cmd, "%s --learning needs --since", cmd.CommandPath())
 			}
 			u := daemon.Undo{DryRun: dryRun, Patience: wait}
 			if since != "" {
@@ -56,6 +68,9 @@ Afterwards hinged goes on as before and marks new mail, unless you stop it.`,
 					return misuse(cmd, "--since %s: %w", since, err)
 				}
 				u.Since = &t
+			}
+			if learning {
+				return unlearning{path, account, *u.Since, dryRun, yes, asJSON}.run(cmd)
 			}
 			done, err := undo(cmd.Context(), path, account, u)
 			if err != nil {
@@ -76,9 +91,11 @@ Afterwards hinged goes on as before and marks new mail, unless you stop it.`,
 	accountFlag(c, &account)
 	jsonFlag(c, &asJSON, "JSON")
 	c.Flags().BoolVar(&marks, "marks", false, "take marks back")
+	c.Flags().BoolVar(&learning, "learning", false, "take back what was learnt")
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "with --learning: do not ask")
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be taken back")
-	c.Flags().StringVar(&since, "since", "", "only marks set since a `time`: 7d, 2026-03-01, 2026-03-01T09:00:00Z")
-	c.Flags().DurationVar(&wait, "wait", time.Minute, "how long to wait while the server confirms nothing more")
+	c.Flags().StringVar(&since, "since", "", "marks set, or lessons learnt, since a `time`: 7d, 2026-03-01,\n2026-03-01T09:00:00Z")
+	c.Flags().DurationVar(&wait, "wait", time.Minute, "with --marks: how long to wait while the server confirms\nnothing more")
 	return c
 }
 

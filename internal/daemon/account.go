@@ -69,6 +69,7 @@ type account struct {
 	notes  []func() // log lines about what is not yet committed
 	// strangers: the owner was warned of another program that sets the mark.
 	strangers bool
+	rewrites  int           // how often the past was rewritten in this run
 	broken    error         // why the account cannot go on, found by a request
 	stop      func()        // ends the run of the source; nil while there is none
 	stopped   chan struct{} // closed when that run has ended

@@ -42,6 +42,12 @@ type Backend interface {
 	// Undo takes marks back that hinged set and that still stand, and waits until
 	// the server has confirmed that, or for a while.
 	Undo(ctx context.Context, account string, u Undo) (Undone, error)
+	// Unlearn takes back what was learnt since a time. ErrTooEarly: the lessons do
+	// not reach back so far.
+	Unlearn(ctx context.Context, account string, u Unlearn) (Unlearned, error)
+	// Forget takes a message, a sender or a time out of what the account remembers,
+	// and out of the store's file. ErrTooEarly as Unlearn.
+	Forget(ctx context.Context, account string, f Forget) (Forgotten, error)
 	// Learn gives messages a label, in order. What is wrong with one of them is
 	// said in its Lesson and stops none of the others. ErrPaused: the account
 	// learns nothing now.

@@ -54,11 +54,12 @@ const keepHindsight = 64 << 20
 // next, so that only the new ones have to be read. It works from what is
 // committed, off the writer goroutine. Safe for concurrent use.
 type hindsight struct {
-	mu      sync.Mutex
-	spec    model.Spec
-	first   uint64 // lesson
-	next    uint64
-	lessons *model.Hindsight
+	mu       sync.Mutex
+	spec     model.Spec
+	rewrites int
+	first    uint64 // lesson
+	next     uint64
+	lessons  *model.Hindsight
 	// again learns the lessons once more, from the base: a score that comes out
 	// otherwise than it was logged would make a ceiling of these lessons one of
 	// another learner's. nil once weights were displaced, which the lesson log
@@ -76,11 +77,12 @@ type present struct {
 	spec      model.Spec
 	next      uint64 // number that the next lesson gets
 	displaced float64
+	rewrites  int // of the lessons in this run
 }
 
 func presentOf(f *filter.Filter) present {
 	st := f.State()
-	return present{f.Options().Learner, st.LessonNext(), st.Account.Displaced}
+	return present{spec: f.Options().Learner, next: st.LessonNext(), displaced: st.Account.Displaced}
 }
 
 // bound reads what is new in the lesson log and searches on.
@@ -88,7 +90,7 @@ func (h *hindsight) bound(ctx context.Context, s *store.Store, account string, n
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	err := errStale
-	if h.lessons != nil && h.spec == now.spec {
+	if h.lessons != nil && h.spec == now.spec && h.rewrites == now.rewrites {
 		err = h.read(ctx, s, account, now)
 	}
 	if errors.Is(err, errStale) || errors.Is(err, store.ErrTrimmed) {
@@ -123,7 +125,7 @@ func (h *hindsight) begin(s *store.Store, account string, now present) error {
 		return err
 	}
 	first := base.LessonNext()
-	h.spec, h.first, h.next = now.spec, first, first
+	h.spec, h.rewrites, h.first, h.next = now.spec, now.rewrites, first, first
 	h.start, h.displaced, h.count, h.mistakes, h.loss = base.Account.Displaced, 0, 0, 0, 0
 	h.lessons = model.NewHindsight(now.spec, base.Weights)
 	h.again, err = model.New(now.spec, base.Weights)
@@ -204,7 +206,7 @@ func (d *Daemon) Bound(ctx context.Context, name string) (Bound, error) {
 		return Bound{}, err
 	}
 	var now present
-	if err := a.do(ctx, func() error { now = presentOf(a.filter); return nil }); err != nil {
+	if err := a.do(ctx, func() error { now = presentOf(a.filter); now.rewrites = a.rewrites; return nil }); err != nil {
 		return Bound{}, err
 	}
 	return a.past.bound(ctx, a.store, a.opts.Name, now)

@@ -75,6 +75,8 @@ func (d *Daemon) handler(stop context.Context) http.Handler {
 		return d.Resume(r.Context(), r.URL.Query().Get("account"))
 	}))
 	mux.HandleFunc("POST /v1/undo", answer(d.serveUndo))
+	mux.HandleFunc("POST /v1/unlearn", answer(d.serveUnlearn))
+	mux.HandleFunc("POST /v1/forget", answer(d.serveForget))
 	mux.HandleFunc("GET /v1/ledger", answer(d.serveLedger))
 	mux.HandleFunc("GET /v1/words", answer(d.serveWords))
 	mux.HandleFunc("POST /v1/learn", answer(d.serveLearn))
@@ -107,6 +109,8 @@ var kinds = []struct {
 	{"stream", ErrStreamAccount, http.StatusConflict},
 	{"elsewhere", stream.ErrElsewhere, http.StatusConflict},
 	{"pending", store.ErrPending, http.StatusConflict},
+	{"early", ErrTooEarly, http.StatusConflict},
+	{"forget", ErrForget, http.StatusBadRequest},
 	{"busy", store.ErrBusy, http.StatusConflict},
 	{"space", store.ErrNoSpace, http.StatusInsufficientStorage},
 	{"damaged", store.ErrDamaged, http.StatusInternalServerError},

@@ -61,6 +61,9 @@ func New(o Options) (*Daemon, error) {
 	if d.store, err = store.Open(o.StorePath, o.Store); err != nil {
 		return nil, err
 	}
+	if err := d.store.Scrub(); err != nil {
+		d.log.Warn("what was forgotten may still be in free pages of the store's file; `hinged compact` clears them", "error", err)
+	}
 	for _, ao := range o.Accounts {
 		a, err := openAccount(ao, d.store, d.log, now)
 		if err != nil {

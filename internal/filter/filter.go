@@ -37,6 +37,7 @@ type Filter struct {
 	opts    Options
 	st      *store.State
 	vectors Vectors
+	scratch bool // st is worked on beside the account's state, see rewriting.relearn
 
 	// All below is derived from opts and st, and rebuilt by New.
 	freezer  *featurize.Featurizer

@@ -90,7 +90,7 @@ func (f *Filter) planForgetting(e *Forgot) (*forgetting, error) {
 	}
 	for _, k := range f.st.IDs.Keys() {
 		known, _ := f.st.IDs.Get(k)
-		if _, is := g.ids[idOfKey(k)]; is || e.Sender != 0 && known.Sender == e.Sender || known.Seq < g.seq && e.Before != 0 {
+		if _, is := g.ids[idOfKey(k)]; is || g.message(known.Message) || e.Sender != 0 && known.Sender == e.Sender || known.Seq < g.seq && e.Before != 0 {
 			g.ids[idOfKey(k)] = struct{}{}
 			g.messages[known.Message] = struct{}{}
 			g.known++

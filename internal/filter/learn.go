@@ -61,7 +61,7 @@ func (f *Filter) account(l *store.Lesson, x model.Vector, u model.Update) {
 	a := &f.st.Account
 	if u.Step != 0 {
 		a.Updates++
-		f.st.TouchWeights(x)
+		f.touch(x)
 		f.capWeights()
 	}
 	if u.Mistake {
@@ -111,5 +111,12 @@ func (f *Filter) capWeights() {
 	for _, g := range gone {
 		w.Delete(g.Index)
 	}
-	f.st.TouchWeights(gone)
+	f.touch(gone)
+}
+
+// touch notes that weights changed, unless the state is never committed as such.
+func (f *Filter) touch(x model.Vector) {
+	if !f.scratch {
+		f.st.TouchWeights(x)
+	}
 }

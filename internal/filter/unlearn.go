@@ -210,7 +210,7 @@ func (w *rewriting) relearn() error {
 	if err != nil {
 		return err
 	}
-	r := &Filter{opts: o, st: w.base, learner: learner, labelled: newWindow(w.base.Labelled), standing: standingOf(w.base.Labelled)}
+	r := &Filter{opts: o, st: w.base, scratch: true, learner: learner, labelled: newWindow(w.base.Labelled), standing: standingOf(w.base.Labelled)}
 	for i := range w.kept {
 		l := &w.kept[i]
 		if !l.Taught() {
@@ -298,7 +298,9 @@ func (w *rewriting) finish() {
 	f.learner = must(learner, err) // the same settings were good before
 	f.latest.features = nil
 	f.derive()
-	w.Rewrite = store.Rewrite{Lessons: w.kept, FromNothing: w.forget != nil && w.forget.before != 0}
+	w.Rewrite = store.Rewrite{
+		Lessons: w.kept, FromNothing: w.forget != nil && w.forget.before != 0, Scrub: w.forget != nil,
+	}
 }
 
 // countLessons brings the counts of the senders up to date.

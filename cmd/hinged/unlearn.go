@@ -1,0 +1,66 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hinged/hinged/internal/daemon"
+)
+
+// unlearning is what `hinged undo --learning` was called with.
+type unlearning struct {
+	path, account     string
+	since             time.Time
+	dryRun, yes, json bool
+}
+
+func (u unlearning) run(cmd *cobra.Command) error {
+	do := func(dryRun bool) (daemon.Unlearned, error) {
+		return ask(cmd.Context(), u.path, func(b daemon.Backend) (daemon.Unlearned, error) {
+			return b.Unlearn(cmd.Context(), u.account, daemon.Unlearn{Since: u.since, DryRun: dryRun})
+		})
+	}
+	some := func(d daemon.Unlearned) bool { return d.Lessons+d.Pending > 0 }
+	show := func(d daemon.Unlearned) error {
+		if u.json {
+			return printJSON(cmd.OutOrStdout(), d)
+		}
+		return printUnlearned(cmd.OutOrStdout(), d)
+	}
+	return doOnceConfirmed(cmd, u.yes, u.dryRun, u.json, "Take these lessons back?", do, some, show)
+}
+
+func printUnlearned(w io.Writer, u daemon.Unlearned) error {
+	var err error
+	say := func(format string, a ...any) {
+		_, werr := fmt.Fprintf(w, format+"\n", a...)
+		err = errors.Join(err, werr)
+	}
+	verb, stay := "taken back", "stay"
+	if u.DryRun {
+		verb, stay = "would be taken back", "would stay"
+	}
+	say("%s: %s %s%s; %d %s", u.Account, count(u.Lessons, "lesson"), verb, kinds(u.Important, u.Ordinary), u.Left, stay)
+	if u.First != nil && u.Last != nil {
+		say("  learnt from %s to %s", u.First.Local().Format(time.DateTime), u.Last.Local().Format(time.DateTime))
+	}
+	if u.Pending > 0 {
+		say("  %s not learnt yet, dropped as well", count(u.Pending, "label"))
+	}
+	if !u.DryRun {
+		say("  marks: %s", u.Marking)
+	}
+	return err
+}
+
+// kinds says how many lessons were of each label.
+func kinds(important, ordinary int) string {
+	if important+ordinary == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d important, %d ordinary)", important, ordinary)
+}
