@@ -99,3 +99,17 @@ func BenchmarkSolve(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkHard(b *testing.B) {
+	for name, lessons := range map[string][]Lesson{"vempala-8": VempalaHard(8), "blum-50": BlumHard(50)} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				r, err := Cycle(perceptronSpec(ZeroUnsure), lessons, 100_000)
+				if err != nil || !r.Separated {
+					b.Fatal(r, err)
+				}
+				b.ReportMetric(float64(r.Mistakes), "mistakes")
+			}
+		})
+	}
+}

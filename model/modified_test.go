@@ -95,6 +95,41 @@ func TestTheModifiedPerceptronKeepsItsPromise(t *testing.T) {
 	}
 }
 
+// TestAStepOfTheModifiedPerceptron: w becomes orthogonal to x, ⟨w, w*⟩ does not fall, ‖w‖²
+// falls to (1 − σ²)‖w‖² or less (the proof of Theorem 2.1), and cos is that of w however
+// many steps ‖w‖² was kept through.
+func TestAStepOfTheModifiedPerceptron(t *testing.T) {
+	rng := rand.New(rand.NewPCG(64, 64))
+	const sigma = 0.05
+	steps := 0
+	for seed := range uint64(30) {
+		lessons, star := halfspace(rng, 3+rng.IntN(30), 60)
+		m := NewModified(Coordinates(lessons), sigma, seed)
+		for range 10 {
+			for _, e := range lessons {
+				before, along := m.Weights().Sorted().SquaredNorm(), m.Weights().Dot(star)
+				if cos, want := m.Cos(e.Vector), m.Weights().Dot(e.Vector)/math.Sqrt(before*e.Vector.SquaredNorm()); math.Abs(cos-want) > 1e-12 {
+					t.Fatalf("after %d steps: cos is %v, want %v", steps, cos, want)
+				}
+				if before < 1e-20 || !m.Learn(e.Vector, e.Label) {
+					continue
+				}
+				steps++
+				after := m.Weights().Sorted().SquaredNorm()
+				if left := m.Weights().Dot(e.Vector); math.Abs(left) > 1e-12*math.Sqrt(before*e.Vector.SquaredNorm()) {
+					t.Fatalf("w·x is %v after the step", left)
+				}
+				if now := m.Weights().Dot(star); now < along-1e-12*math.Sqrt(before) || after > before*(1-sigma*sigma)*(1+1e-12) {
+					t.Fatalf("⟨w, w*⟩ went from %v to %v, ‖w‖² from %v to %v", along, now, before, after)
+				}
+			}
+		}
+	}
+	if steps < 1000 {
+		t.Errorf("only %d steps", steps)
+	}
+}
+
 // TestAlgorithm3Restarts: it succeeds but for a share δ, takes at most its rounds and
 // its mistakes, and what it returns keeps the promise.
 func TestAlgorithm3Restarts(t *testing.T) {

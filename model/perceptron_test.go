@@ -328,3 +328,36 @@ func TestTheLemmasOfTheMistakeBound(t *testing.T) {
 		t.Error("no mistake at score 0")
 	}
 }
+
+// TestTheNormLiesBetweenItsBounds: after k mistakes kγ ≤ w·w* ≤ ‖w‖ ≤ √k·R, the two halves
+// of every proof of the bound (Virtue, parts 1 and 2; Santhanam, (2) and (3); Blum,
+// section 2.3; Daumé's sketch).
+func TestTheNormLiesBetweenItsBounds(t *testing.T) {
+	rng := rand.New(rand.NewPCG(25, 25))
+	checked := 0
+	for range 200 {
+		lessons, _ := separable(rng, 8, 5, 60)
+		if len(lessons) == 0 {
+			continue
+		}
+		widest := FindWidest(lessons, 200)
+		unit := widest.Weights.Sorted().Normalised()
+		l, k, r := mustLearn(t, perceptronSpec(ZeroUnsure), NewWeights(0)), 0.0, Radius(lessons)
+		for range 3 {
+			for _, e := range lessons {
+				if !l.Learn(e).Mistake {
+					continue
+				}
+				k++
+				checked++
+				norm, along := l.Weights().Norm(), l.Weights().Dot(unit)
+				if along < k*widest.Margin-1e-9 || norm < along-1e-9 || norm > math.Sqrt(k)*r*(1+1e-12) {
+					t.Fatalf("after %v mistakes: kγ is %v, w·w* %v, ‖w‖ %v, √k·R %v", k, k*widest.Margin, along, norm, math.Sqrt(k)*r)
+				}
+			}
+		}
+	}
+	if checked < 1000 {
+		t.Errorf("only %d mistakes", checked)
+	}
+}

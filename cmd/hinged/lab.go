@@ -101,6 +101,7 @@ Lifted, normalised and quadratic are the perceptron on vectors changed so.`,
 	flags.BoolVar(&f.x.Normalise, "normalise", false, "scale every vector to length 1")
 	flags.Float64Var(&f.x.Force, "force", 0, "`value` of a feature of its own for each example, which makes them separable; 0 is none")
 	flags.BoolVar(&f.x.Count, "count", false, "count the learner's operations")
+	flags.BoolVar(&f.x.Show, "weights", false, "show the weights found")
 	jsonFlag(c, &f.asJSON, "JSON")
 	return c
 }

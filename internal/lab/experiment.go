@@ -32,6 +32,7 @@ type Experiment struct {
 
 	Passes int  // at most, until one makes no mistake
 	Count  bool // operations
+	Show   bool // the weights found
 }
 
 // Descent is model.NewSGD's.
@@ -108,6 +109,7 @@ func (x *Experiment) runLinear(r *Report, lessons []model.Lesson) error {
 	r.Separated, r.Wrong, r.Passes, r.Mistakes = s.Separated, s.Wrong, s.Passes, s.Mistakes
 	r.Margin, r.MarginAtMost = &s.Margin, &s.AtMost
 	x.count(r, s.Operations)
+	x.show(r, s.Weights)
 	x.ceiling(r, lessons)
 	return nil
 }
@@ -159,6 +161,7 @@ func (x *Experiment) runPupil(r *Report, lessons []model.Lesson) error {
 	case interface{ Weights() *model.Weights }:
 		margin, widest := model.Margin(l.Weights(), lessons), model.FindWidest(lessons, min(x.Passes, 1000))
 		r.Margin, r.MarginAtMost = &margin, &widest.AtMost
+		x.show(r, l.Weights())
 	}
 	if c, ok := l.(model.Counter); ok {
 		x.count(r, c.Operations())
@@ -184,6 +187,7 @@ func (x *Experiment) runModified(r *Report, lessons []model.Lesson) error {
 			r.Wrong++
 		}
 	}
+	x.show(r, m.Weights)
 	margin := model.Margin(m.Weights, lessons)
 	r.Margin, r.Separated = &margin, r.Wrong == 0
 	return nil

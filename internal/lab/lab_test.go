@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -193,5 +194,70 @@ func FuzzVectors(f *testing.F) {
 				t.Fatalf("row %d: %v", i, err)
 			}
 		}
+		if strings.Contains(text, "|") {
+			return
+		}
+		for i, want := range svmlightTwin(text) {
+			got := map[uint64]float64{}
+			for _, f := range lessons[i].Vector {
+				got[FeatureOf(f.Index)] = f.Value
+			}
+			if !reflect.DeepEqual(got, want) {
+				t.Fatalf("row %d of %q has %v, want %v", i, text, got, want)
+			}
+		}
 	})
+}
+
+// svmlightTwin reads the features of text that is known to be good, the plain way.
+func svmlightTwin(text string) (rows []map[uint64]float64) {
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(strings.Split(line, "#")[0])
+		if len(fields) == 0 {
+			continue
+		}
+		row := map[uint64]float64{}
+		for _, f := range fields[1:] {
+			name, value, _ := strings.Cut(f, ":")
+			n, err := strconv.ParseUint(name, 10, 64)
+			if err != nil {
+				continue // qid and cost
+			}
+			if v, err := strconv.ParseFloat(value, 64); err == nil && v != 0 {
+				row[n] = v
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func BenchmarkRead(b *testing.B) {
+	lessons, err := Generator{What: "noisy:0.1", Examples: 500, Dimensions: 300, Seed: 1}.Generate()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, format := range []Format{FormatSVMLight, FormatVW} {
+		var text strings.Builder
+		w, err := NewWriter(&text, format)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, e := range lessons {
+			if err := w.Write(e); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if err := w.Flush(); err != nil {
+			b.Fatal(err)
+		}
+		b.Run(string(format), func(b *testing.B) {
+			b.SetBytes(int64(text.Len()))
+			for b.Loop() {
+				if _, err := ReadVectors(strings.NewReader(text.String()), "f"); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

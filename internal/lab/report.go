@@ -39,6 +39,8 @@ type Report struct {
 	NoCeiling string `json:"no_ceiling,omitempty"`
 	// Supports of a kernel learner.
 	Supports int `json:"supports,omitempty"`
+	// Weights found, the best there were, by feature; where they were to be shown.
+	Weights []Weight `json:"weights,omitempty"`
 	// Operations of the learner in all passes, where they were to be counted.
 	Operations *Operations `json:"operations,omitempty"`
 }
@@ -47,6 +49,27 @@ type Report struct {
 type Operations struct {
 	Products uint64 `json:"products"` // of two values or of a value and a weight
 	Kernels  uint64 `json:"kernels"`  // evaluations of a kernel from a dot product
+}
+
+// Weight is that of one feature.
+type Weight struct {
+	Feature uint64  `json:"feature"` // its number in an svmlight file, a hash otherwise
+	Value   float64 `json:"value"`   // never 0 but by rounding
+	// Constant: it is that of the constant coordinate of --lift.
+	Constant bool `json:"constant,omitempty"`
+}
+
+func (x *Experiment) show(r *Report, w *model.Weights) {
+	if !x.Show {
+		return
+	}
+	for _, f := range w.Sorted() {
+		one := Weight{Value: f.Value, Constant: f.Index == model.Affine}
+		if !one.Constant {
+			one.Feature = FeatureOf(f.Index)
+		}
+		r.Weights = append(r.Weights, one)
+	}
 }
 
 func (x *Experiment) count(r *Report, o model.Operations) {
@@ -80,6 +103,13 @@ func (r *Report) WriteTable(w io.Writer) error {
 			text += fmt.Sprintf("; no weights have more than %.6g", *r.MarginAtMost)
 		}
 		line("margin", "%s", text)
+	}
+	for _, w := range r.Weights {
+		if w.Constant {
+			line("weight", "constant %.6g", w.Value)
+		} else {
+			line("weight", "%d %.6g", w.Feature, w.Value)
+		}
 	}
 	if r.Supports > 0 {
 		line("supports", "%d", r.Supports)

@@ -12,6 +12,42 @@ import (
 // named finds what docs/theory.md names in code.
 var named = regexp.MustCompile("`([A-Z]\\w*(?:\\.[A-Z]\\w*)?)`")
 
+// TestTheoryNamesATestForEverything: every row of the tables about the five notes and
+// beyond names a test in its last cell, and one of code in the cell before; every slip
+// names a test.
+func TestTheoryNamesATestForEverything(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "docs", "theory.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	section, rows := "", map[string]int{}
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if title, ok := strings.CutPrefix(line, "## "); ok {
+			section = title
+		}
+		if !strings.HasPrefix(line, "| ") || section == "What it costs" {
+			continue
+		}
+		cells := strings.Split(strings.Trim(line, "|"), "|")
+		if rows[section]++; rows[section] == 1 {
+			continue // the head of the table
+		}
+		last := cells[len(cells)-1]
+		if !strings.Contains(last, "`Test") && !strings.Contains(last, "`Fuzz") {
+			t.Errorf("%s: no test in %q", section, line)
+		}
+		if section != "Where the notes slip" && !named.MatchString(cells[len(cells)-2]) {
+			t.Errorf("%s: no function in %q", section, line)
+		}
+	}
+	for note, least := range map[string]int{"Vempala": 7, "Santhanam": 5, "Virtue": 13, "Daumé": 5, "Blum": 13, "Beyond the notes": 8, "Where the notes slip": 12} {
+		if rows[note]-1 < least {
+			t.Errorf("%s: %d rows, want %d or more", note, rows[note]-1, least)
+		}
+	}
+}
+
 // TestTheoryNamesWhatThereIs: every function, type, constant and test that
 // docs/theory.md names is one of package model.
 func TestTheoryNamesWhatThereIs(t *testing.T) {
