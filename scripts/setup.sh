@@ -16,6 +16,8 @@ missing() {
 	command -v "${cc%% *}" >/dev/null || echo gcc
 	command -v script >/dev/null || echo bsdutils
 	command -v git >/dev/null || echo git
+	command -v kcat >/dev/null || echo kcat
+	command -v jq >/dev/null || echo jq
 	command -v java >/dev/null || echo default-jre-headless
 	command -v mvn >/dev/null || echo maven
 }
@@ -60,6 +62,7 @@ for package in $(missing); do
 	case $package in
 	dovecot-imapd) echo "skipped: the tests against a real IMAP server (no dovecot here; package dovecot-imapd)" ;;
 	qemu-user) echo "skipped: the same state on arm64 (no qemu-aarch64 here; package qemu-user)" ;;
+	kcat | jq) echo "skipped: the commands of docs/kafka.md, run as printed (package $package)" ;;
 	bsdutils | git) echo "skipped: the commands of README and pages, run as printed (package $package)" ;;
 	default-jre-headless | maven) echo "skipped: the tests against a real Apache Kafka (package $package)" ;;
 	gcc) echo "skipped: the race detector (no C compiler here; packages gcc, libc6-dev)" ;;

@@ -31,12 +31,16 @@ import (
 // placeholders are what a reader puts something of their own in for, and the
 // directories of the machine that a test must leave alone.
 func placeholders(r *reader) *strings.Replacer {
-	return strings.NewReplacer("imap.example.org", r.imap.Addr,
+	kafka := "kafka.example.org:9092"
+	if r.kafka != nil {
+		kafka = r.kafka.Addrs()[0]
+	}
+	return strings.NewReplacer("imap.example.org", r.imap.Addr, "kafka.example.org:9092", kafka,
 		"/etc/", r.machine+"/etc/", "/var/lib/", r.machine+"/var/lib/", "/run/", r.machine+"/run/")
 }
 
 // sessions are the pages that have commands.
-var sessions = []string{"README.md", "docs/one-person.md", "docs/mail-server.md"}
+var sessions = []string{"README.md", "docs/one-person.md", "docs/mail-server.md", "docs/kafka.md"}
 
 // asRoot are the pages whose commands only root can run.
 var asRoot = []string{"docs/mail-server.md"}
@@ -64,15 +68,28 @@ var endless = map[string]string{
 	"make demo":  `marked +[+-]`,
 }
 
+// meanwhile are commands that go on in another terminal until the end of their
+// page, by what they print once the reader goes on.
+var meanwhile = map[string]map[string]string{
+	"docs/kafka.md": {"hinged run": `the partition is ours`},
+}
+
+// needs are programs that a page's commands need beside those of all pages.
+var needs = map[string][]string{"docs/kafka.md": {"kcat", "jq"}}
+
 // prints is what commands have to print, where running without an error says too
 // little.
 var prints = map[string]string{
 	"hinged check":                                  `(?m)^(all is well|it works, with \d warnings?)\s*$`,
 	"hinged bootstrap --dry-run":                    `of your last \d+ messages it would have marked`,
 	"hinged bootstrap":                              `Next: hinged run`,
-	"hinged status":                                 `in shadow: it decides and learns, and marks nothing`,
+	"hinged status":                                 `in shadow: it decides and learns, and (marks nothing|says of nothing that it is to be marked)`,
 	"hinged explain 'abc123@example.org'":           `(?m) score$`,
 	"hinged learn --important 'abc123@example.org'": `learnt as important`,
+	`kcat -C -b kafka.example.org:9092 -t hinged.decisions -o beginning -c 1 -u | jq -r '[.account, .decision, .mark, .score, .message_id] | @tsv'`: `(?m)^ann@example.org\tunsure\t`,
+	"hinged learn --account kafka:ann@example.org --ordinary abc123@example.org":                                                                    `handed to the input topic`,
+	"hinged replay --into rebuilt.db": `(?m)^  kafka:ann@example.org: model`,
+	"hinged digest":                   `(?m)^kafka:ann@example.org model`,
 	"doveadm search -u ann@example.org mailbox virtual/Important all": `(?m)^[0-9a-f]{32} \d+\s*$`,
 }
 
@@ -117,7 +134,7 @@ func commandsOf(page string, text []byte) ([]command, error) {
 			if open {
 				kind, lastOpened = m[1], n
 				switch kind {
-				case "sh", "console", "text", "toml", "ini", "sieve":
+				case "sh", "console", "text", "toml", "ini", "sieve", "json":
 				default:
 					return nil, fmt.Errorf("%s:%d: a block of kind %q; want one that says whether it is to be run", page, n, kind)
 				}
@@ -169,6 +186,7 @@ type reader struct {
 	// writes there. Other users, such as Dovecot's, can look into it.
 	machine string
 	env     []string
+	kafka   *testkit.Kafka // nil: the page has none
 }
 
 // write puts a file of a page where it belongs.
@@ -181,6 +199,48 @@ func (r *reader) write(c command) {
 	if err := os.WriteFile(path, []byte(placeholders(r).Replace(c.text)), 0o644); err != nil {
 		r.t.Fatal(err)
 	}
+}
+
+// keep starts a command that goes on beside those that follow it.
+func (r *reader) keep(c command, until string) {
+	r.t.Helper()
+	log, err := os.Create(filepath.Join(r.home, ".meanwhile"))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer log.Close()
+	cmd := exec.Command("bash", "-c", "exec "+placeholders(r).Replace(c.text))
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = r.dir, r.env, log, log
+	if err := cmd.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	shown := func() string {
+		text, err := os.ReadFile(log.Name())
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		return string(text)
+	}
+	r.t.Cleanup(func() {
+		_ = cmd.Process.Signal(os.Interrupt) // it may have ended by itself, which is told below
+		select {
+		case err := <-ended:
+			if err != nil {
+				r.t.Errorf("%s\n%v\n%s", c.at(), err, tail(shown()))
+			}
+		case <-time.After(time.Minute):
+			_ = cmd.Process.Kill()
+			r.t.Errorf("%s\ndoes not end\n%s", c.at(), tail(shown()))
+		}
+	})
+	for began := time.Now(); !regexp.MustCompile(until).MatchString(shown()); time.Sleep(20 * time.Millisecond) {
+		if time.Since(began) > time.Minute {
+			r.t.Fatalf("%s\ndid not print %s\n%s", c.at(), until, tail(shown()))
+		}
+	}
+	r.t.Logf("%s\ngoes on", c.at())
 }
 
 // follow runs one command and fails the test when it fails.
@@ -421,7 +481,20 @@ func TestThePagesCommandsRunAsPrinted(t *testing.T) {
 				}
 				t.Skip("SKIPPED: its commands are for root")
 			}
+			for _, program := range needs[page] {
+				if _, err := exec.LookPath(program); err != nil {
+					if os.Getenv("CI") == "true" {
+						t.Fatal(err)
+					}
+					t.Skipf("SKIPPED: %v", err)
+				}
+			}
+			var broker *testkit.Kafka
+			if bytes.Contains(text, []byte("kafka.example.org:9092")) {
+				broker = testkit.StartKafka(t, testkit.KafkaOptions{})
+			}
 			r := newReader(t, commands)
+			r.kafka = broker
 			for _, c := range commands {
 				if c.path != "" {
 					r.write(c)
@@ -429,6 +502,10 @@ func TestThePagesCommandsRunAsPrinted(t *testing.T) {
 				}
 				if why, ok := leftOut[c.text]; ok {
 					t.Logf("%s\nnot run: %s", c.at(), why)
+					continue
+				}
+				if until, ok := meanwhile[page][c.text]; ok {
+					r.keep(c, until)
 					continue
 				}
 				r.follow(c)

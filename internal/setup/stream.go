@@ -363,11 +363,11 @@ func (s *streamCheck) group(ctx context.Context) {
 			behind += w.End - w.First
 		case at < w.First:
 			good = false
-			s.add(Warn, streamName, "group", "docs/kafka.md, When a partition stops, says what to do",
+			s.add(Warn, streamName, "group", "docs/kafka.md, “A partition is stopped”, says what to do",
 				"partition %d: group %s is to go on at %d, and the log begins at %d: %d records are gone", p, s.k.Group, at, w.First, w.First-at)
 		case at > w.End:
 			good = false
-			s.add(Warn, streamName, "group", "docs/kafka.md, When a partition stops, says what to do",
+			s.add(Warn, streamName, "group", "docs/kafka.md, “A partition is stopped”, says what to do",
 				"partition %d: group %s is to go on at %d, and the log ends at %d: was the topic made anew?", p, s.k.Group, at, w.End)
 		default:
 			behind += w.End - at
