@@ -14,8 +14,9 @@ import (
 
 // initialMap is how much address space a store takes from the start, so that a
 // growing file need not be mapped anew, for which a commit would have to wait
-// for all readers. It is address space only, neither memory nor disk.
-const initialMap = 1 << 30
+// for all readers, however long these take (Backup, Dump). It is address space
+// only, neither memory nor disk: 8 GiB, and 1 GiB on processors of 32 bits.
+const initialMap = 1 << (30 + 3*(^uint(0)>>63))
 
 // minSize is the least size of a store: two pages, each with one half of the
 // double-buffered header.

@@ -114,6 +114,21 @@ func BenchmarkTakeOver(b *testing.B) {
 			}
 		}
 	})
+	b.Run("drop", func(b *testing.B) {
+		for b.Loop() {
+			b.StopTimer()
+			there := restored(b, m, kept)
+			b.StartTimer()
+			if err := there.DropPartition(inbox3); err != nil {
+				b.Fatal(err)
+			}
+			b.StopTimer()
+			if err := there.Close(); err != nil {
+				b.Fatal(err)
+			}
+			b.StartTimer()
+		}
+	})
 	for _, workers := range []int{1, 2} {
 		b.Run(fmt.Sprintf("restore_states/workers=%d", workers), func(b *testing.B) {
 			for b.Loop() {
@@ -158,5 +173,49 @@ func BenchmarkTakeOver(b *testing.B) {
 			}
 			b.ReportMetric(float64(accounts*weights*16)/1e6*float64(b.N)/b.Elapsed().Seconds(), "MB/s")
 		})
+	}
+}
+
+// restored is a store into which the states of a partition have come in.
+func restored(b *testing.B, m Manifest, kept *shelf) *Store {
+	b.Helper()
+	s, err := Open(tempStore(b), Options{NoSync: true})
+	if err == nil {
+		err = s.BeginRestore(inbox3, m)
+	}
+	for _, a := range m.Accounts {
+		if err == nil {
+			err = s.RestoreState(inbox3, a.Account, kept.get)
+		}
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	return s
+}
+
+// What a new owner does before the first account comes in, of 10,000 accounts of
+// 20 chunks each: read the manifest and note all of them.
+func BenchmarkBeginRestore(b *testing.B) {
+	m, kept := someManifest(10_000, 20), newShelf()
+	data, err := m.Encode(kept.put)
+	if err != nil {
+		b.Fatal(err)
+	}
+	s, err := Open(tempStore(b), Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		is, err := DecodeManifest(data, kept.get)
+		if err == nil {
+			err = s.BeginRestore(m.Partition, is)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
 	}
 }
