@@ -58,6 +58,11 @@ type Learner struct {
 	Aggressiveness float64 `toml:"aggressiveness"`
 	Variant        int     `toml:"variant"`
 	Zero           string  `toml:"zero"`
+	Kernel         string  `toml:"kernel"`
+	Degree         int     `toml:"degree"`
+	Gamma          float64 `toml:"gamma"`
+	MaxSupports    int     `toml:"max_supports"` // examples that a kernel learner keeps
+	Forget         string  `toml:"forget"`       // how it keeps to that
 }
 
 // Threshold chooses how much is marked.
@@ -97,6 +102,8 @@ var (
 	tlsModes       = []string{"tls", "starttls", "none"}
 	authMechanisms = []string{"plain", "login", "xoauth2", "oauthbearer"}
 	learnerKinds   = []string{"perceptron", "margin", "passive-aggressive"}
+	kernels        = []string{"linear", "polynomial", "normalised", "gaussian"}
+	forgettings    = []string{"projectron", "oldest", "weakest", "forgetron"}
 	zeroMeanings   = []string{"unsure", "negative", "positive"}
 	thresholdModes = []string{"auto", "budget", "cost", "fixed"}
 	featureValues  = []string{"binary", "counts", "log-counts"}

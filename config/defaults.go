@@ -40,6 +40,11 @@ func defaultJudging() Judging {
 			Aggressiveness: 0.3,
 			Variant:        2,
 			Zero:           "unsure",
+			Kernel:         "linear",
+			Degree:         2,
+			Gamma:          1,
+			MaxSupports:    2000,
+			Forget:         "projectron",
 		},
 		Threshold: Threshold{
 			Mode:        "auto",

@@ -55,6 +55,12 @@ var entries = map[string]entry{
 	"account.learner.variant":        {"passive-aggressive: how the step is bounded, 1 by a cap (PA-I) or 2 by a penalty (PA-II).", false},
 	"account.learner.zero":           {"What a score of exactly 0 predicts: unsure, negative or positive.", false},
 
+	"account.learner.kernel":       {"linear: each feature has a weight of its own. polynomial, normalised and gaussian weigh the examples learnt from,\nand so what features mean together; see docs/results.md for what that is worth. Changing it begins anew.", false},
+	"account.learner.degree":       {"polynomial and normalised: up to how many features are taken together.", false},
+	"account.learner.gamma":        {"gaussian: how narrow it is, exp(-gamma times the squared distance).", false},
+	"account.learner.max_supports": {"With a kernel, the most examples to keep. Each takes about 10 KB of memory.", false},
+	"account.learner.forget":       {"What is done beyond that. projectron: the new one is expressed by those there are. oldest or weakest: that one goes.\nforgetron: the oldest goes and the others fade (perceptron with normalised or gaussian). Changing it begins anew.", false},
+
 	"account.threshold":              {"How much is marked.", false},
 	"account.threshold.mode":         {"auto: what gave the best F1 lately. budget: a share of the mail. cost: by what a missed message is worth.\nfixed: one score.", false},
 	"account.threshold.share":        {"budget: the share of all mail to mark, 0.1 is 10 %.", false},

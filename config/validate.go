@@ -387,6 +387,35 @@ func (t table) learner(l *Learner) {
 	t.useless(l.Kind != "margin" && l.Margin != defaults.Margin, "margin", with)
 	t.useless(l.Kind != "passive-aggressive" && l.Aggressiveness != defaults.Aggressiveness, "aggressiveness", with)
 	t.useless(l.Kind != "passive-aggressive" && l.Variant != defaults.Variant, "variant", with)
+	t.kernel(l)
+}
+
+// kernel checks the keys of a kernel learner.
+func (t table) kernel(l *Learner) {
+	defaults := DefaultAccount().Learner
+	t.choice("kernel", l.Kernel, kernels)
+	t.choice("forget", l.Forget, forgettings)
+	t.integer("degree", l.Degree, 1, 16)
+	t.number("gamma", l.Gamma, 1e-6, 1e6, "above 0, mostly 0.1 to 10")
+	most := 100_000
+	if l.Forget == "projectron" {
+		most = 5_000 // the work grows with the square
+	}
+	t.integer("max_supports", l.MaxSupports, 10, most)
+	if !slices.Contains(kernels, l.Kernel) {
+		return
+	}
+	with := fmt.Sprintf("with kernel = %q", l.Kernel)
+	t.useless(l.Kernel != "polynomial" && l.Kernel != "normalised" && l.Degree != defaults.Degree, "degree", with)
+	t.useless(l.Kernel != "gaussian" && l.Gamma != defaults.Gamma, "gamma", with)
+	t.useless(l.Kernel == "linear" && l.MaxSupports != defaults.MaxSupports, "max_supports", with)
+	t.useless(l.Kernel == "linear" && l.Forget != defaults.Forget, "forget", with)
+	if l.Kernel == "linear" || l.Forget != "forgetron" {
+		return
+	}
+	const want = "with forgetron, "
+	t.check(l.Kind == "perceptron", "kind", "forgetron is for the perceptron alone", l.Kind, want+`"perceptron"`)
+	t.check(l.Kernel != "polynomial", "kernel", "forgetron needs one by which every message has length 1", l.Kernel, want+`"normalised" or "gaussian"`)
 }
 
 func (t table) threshold(h *Threshold) {

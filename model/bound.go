@@ -136,30 +136,25 @@ type allowance struct {
 // obedientNorm is W for passive-aggressive with rules, by the theorem with the
 // shortest u that obeys them, since u = 0 does not.
 func (h *Hindsight) obedientNorm() float64 {
-	u := make([]float64, len(h.sum))
-	h.obey(u)
-	square, radius := 0.0, 0.0
-	for _, i := range h.places {
-		square += float64(u[i] * u[i])
-	}
+	size, radius := math.Sqrt(h.space.fix(0).size), 0.0
 	for i := range h.rows {
 		radius = max(radius, math.Sqrt(h.rows[i].norm))
 	}
-	size := math.Sqrt(square)
 	loss := 1 + float64(size*radius)
-	start := h.startNorm + size
+	start := h.space.startNorm() + size
 	return float64(2 * (size + math.Sqrt(float64(start*start)+float64(float64(2*h.caps)*float64(loss*loss))) + h.displaced))
 }
 
-// rounding bounds the error of a score of lesson r by weights of norm w.
-func (r *row) rounding(w float64) float64 {
-	n := float64(len(r.at))
-	x := math.Sqrt(max(r.norm, short))
+// rounding bounds the error of a score of a lesson by weights of norm w.
+func (h *Hindsight) rounding(i int, w float64) float64 {
+	n := h.space.terms(i)
+	x := math.Sqrt(max(h.rows[i].norm, short))
 	return float64(float64(4*n*roundoff)*float64(w*x)) + float64(n*math.SmallestNonzeroFloat64)
 }
 
 // worth is g_t of a lesson, rounding of the score included.
-func (h *Hindsight) worth(r *row, w float64) float64 {
+func (h *Hindsight) worth(i int, w float64) float64 {
+	r := &h.rows[i]
 	var g float64
 	switch s := float64(r.cap * r.norm); {
 	case h.squared():
@@ -169,24 +164,26 @@ func (h *Hindsight) worth(r *row, w float64) float64 {
 	default:
 		g = float64(r.cap * (2 - s))
 	}
-	keep := max(0, 1-r.rounding(w))
+	keep := max(0, 1-h.rounding(i, w))
 	return float64(float64(g*keep) * keep)
 }
 
 // allow gathers the constants. It refuses when numbers are so great that sums of
 // them might overflow.
 func (h *Hindsight) allow() allowance {
-	t, n := float64(len(h.rows)), float64(h.longest)
-	a := allowance{grow: 1 + float64(8*roundoff*(t+n+float64(len(h.sum))+16)), least: math.Inf(1)}
+	t, n := float64(len(h.rows)), h.longest
+	start := h.space.startNorm()
+	a := allowance{grow: 1 + float64(8*roundoff*(t+n+float64(h.space.dimensions())+16)), least: math.Inf(1)}
 	pa := h.spec.Kind == KindPassiveAggressive
 	if pa {
-		a.norm = float64(2 * (math.Sqrt(float64(h.startNorm*h.startNorm)+float64(2*h.caps)) + h.displaced))
+		a.norm = float64(2 * (math.Sqrt(float64(start*start)+float64(2*h.caps)) + h.displaced))
 		if h.rules.Len() > 0 {
 			a.norm = h.obedientNorm()
 		}
 	} else {
-		a.norm = float64(2 * (h.startNorm + h.displaced + h.travelled))
+		a.norm = float64(2 * (start + h.displaced + h.travelled))
 	}
+	a.norm = max(a.norm, 2*h.reach)
 	a.displaced = h.displaced + float64(float64(4*roundoff*t)*a.norm)
 	if h.rules.Len() > 0 {
 		a.displaced += float64((t + 1) * h.rules.slip(a.norm))
@@ -197,10 +194,10 @@ func (h *Hindsight) allow() allowance {
 		if pa {
 			slip := float64((float64(3*n) + 8) * roundoff)
 			a.extra += float64(float64(8*float64(slip*slip)) * (r.cap + float64(a.norm*a.norm)))
-			a.least = min(a.least, h.worth(r, a.norm))
+			a.least = min(a.least, h.worth(i, a.norm))
 			continue
 		}
-		a.q = max(a.q, float64(r.cap*r.norm)+float64(2*(h.tau()+r.rounding(a.norm))))
+		a.q = max(a.q, float64(r.cap*r.norm)+float64(2*(h.tau()+h.rounding(i, a.norm))))
 		a.least = min(a.least, r.cap)
 	}
 	reach := float64(a.norm * (1 + a.radius))
@@ -223,24 +220,22 @@ type look struct {
 	loss     float64 // Σ c_t·ℓ_t(u)^p
 }
 
-// weigh evaluates the theorem for u, one number a position, upwards in every
-// rounding. O(features of all lessons) time.
-func (h *Hindsight) weigh(u []float64, a *allowance) look {
-	var size, distance, toStart float64
-	for i, v := range u {
-		size += float64(v * v)
-		d := v - h.start[i]
-		distance += float64(d * d)
-		toStart += float64(v * h.start[i])
+// weigh evaluates the theorem for u = (w_s + g)/κ, or for 0 where κ is 0, upwards in
+// every rounding. O(features of all lessons) time.
+func (h *Hindsight) weigh(kappa float64, a *allowance) look {
+	f, start := h.space.fix(kappa), h.space.startNorm()
+	if f.problem != "" {
+		h.Refuse(f.problem)
 	}
-	size = float64(size * a.grow)
-	distance = float64(distance * a.grow)
+	size := float64(f.size*a.grow) + f.slack
+	distance := float64(f.distance*a.grow) + f.slack
 	l := look{size: math.Sqrt(size), distance: math.Sqrt(distance)}
-	lever := float64(l.size * h.startNorm)
-	l.toStart = toStart - float64((a.grow-1)*lever)
+	lever := float64(l.size * start)
+	l.toStart = f.toStart - float64((a.grow-1)*lever) - f.slack
+	reach := max(l.size, f.reach)
 	for i := range h.rows {
 		r := &h.rows[i]
-		loss := max(0, 1-float64(r.label*r.dot(u))+r.rounding(l.size))
+		loss := max(0, 1-float64(r.label*h.space.dot(i))+h.rounding(i, reach))
 		if r.norm == 0 {
 			loss = max(loss, 1)
 		}
@@ -265,8 +260,8 @@ func (h *Hindsight) weigh(u []float64, a *allowance) look {
 	l.value = b + float64(square/2) + root
 	l.value = max(0, l.value+float64((a.grow-1)*(math.Abs(b)+square+root)))
 	if a.q > 0 {
-		l.simple = square + float64(2*b) + float64(h.startNorm*h.startNorm)/a.q
-		l.simple += float64((a.grow - 1) * (square + float64(2*math.Abs(b)) + float64(h.startNorm*h.startNorm)/a.q))
+		l.simple = square + float64(2*b) + float64(start*start)/a.q
+		l.simple += float64((a.grow - 1) * (square + float64(2*math.Abs(b)) + float64(start*start)/a.q))
 	} else {
 		l.simple = l.value
 	}
@@ -280,6 +275,10 @@ func (h *Hindsight) weigh(u []float64, a *allowance) look {
 func (h *Hindsight) Ceiling() Ceiling {
 	c := Ceiling{Lessons: len(h.rows)}
 	h.passes = 0
+	h.space.begin()
+	if h.needsReach && h.reach == 0 && len(h.rows) > 0 {
+		h.Refuse("it is not known how great the coefficients of the supports were")
+	}
 	if h.reason == "" && len(h.rows) > 0 {
 		a := h.allow()
 		if h.reason == "" {
@@ -298,10 +297,10 @@ func (h *Hindsight) Ceiling() Ceiling {
 }
 
 func (h *Hindsight) search(c *Ceiling, a *allowance) {
-	// u = 0, or the shortest that obeys the rules, is the first that is tried.
-	h.best = append(h.best[:0], make([]float64, len(h.sum))...)
-	h.obey(h.best)
-	best := h.weigh(h.best, a).value
+	start := h.space.startNorm()
+	// u = 0, or the shortest that obeys the rules, is the first that is tried. The
+	// former makes the ceiling the number of lessons at most.
+	best := h.weigh(0, a).value
 	pa := h.spec.Kind == KindPassiveAggressive
 	if !pa {
 		h.kappa = a.q
@@ -311,10 +310,10 @@ func (h *Hindsight) search(c *Ceiling, a *allowance) {
 		for range 1 + h.passes/4 {
 			h.pass()
 		}
-		l = h.weigh(h.candidate(), a)
+		l = h.weigh(h.kappa, a)
 		best = lower(best, l.value)
 		c.Gap = h.gap(l, a)
-		if c.Gap <= float64(closeEnough*l.simple) {
+		if c.Gap <= float64(closeEnough*l.simple) || h.space.exhausted() {
 			break
 		}
 	}
@@ -334,11 +333,11 @@ func (h *Hindsight) search(c *Ceiling, a *allowance) {
 		for range 4 {
 			n, moved := h.countFor(l, a, kappa)
 			c.Mistakes = min(c.Mistakes, n)
-			if kappa = (float64(2*a.displaced) + math.Sqrt(float64(h.startNorm*h.startNorm)+moved)) / l.size; !(kappa > 0 && kappa < math.MaxFloat64) {
+			if kappa = (float64(2*a.displaced) + math.Sqrt(float64(start*start)+moved)) / l.size; !(kappa > 0 && kappa < math.MaxFloat64) {
 				break
 			}
 		}
-		if !(kappa > 0 && kappa < math.MaxFloat64) || math.Abs(kappa-h.kappa) <= float64(closeEnough*kappa) {
+		if !(kappa > 0 && kappa < math.MaxFloat64) || math.Abs(kappa-h.kappa) <= float64(closeEnough*kappa) || h.space.exhausted() {
 			break
 		}
 		h.kappa = kappa
@@ -346,8 +345,8 @@ func (h *Hindsight) search(c *Ceiling, a *allowance) {
 			for range 3 {
 				h.pass()
 			}
-			l = h.weigh(h.candidate(), a)
-			if problem := h.primal(l); problem-h.dual() <= float64(closeEnough*problem) {
+			l = h.weigh(h.kappa, a)
+			if problem := h.primal(l); problem-h.dual() <= float64(closeEnough*problem) || h.space.exhausted() {
 				break
 			}
 		}
@@ -365,7 +364,7 @@ func (h *Hindsight) count(a *allowance, value float64) uint64 {
 	for i := range h.rows {
 		sizes[i] = h.rows[i].cap
 		if h.spec.Kind == KindPassiveAggressive {
-			sizes[i] = h.worth(&h.rows[i], a.norm)
+			sizes[i] = h.worth(i, a.norm)
 		}
 	}
 	return greatestCount(sizes, float64(value*a.grow))
@@ -378,7 +377,7 @@ func (h *Hindsight) countFor(l look, a *allowance, kappa float64) (n uint64, mov
 	terms := make([]term, len(h.rows))
 	for i := range h.rows {
 		r := &h.rows[i]
-		q := float64(r.cap*max(r.norm, short)) + float64(2*(h.tau()+r.rounding(a.norm)))
+		q := float64(r.cap*max(r.norm, short)) + float64(2*(h.tau()+h.rounding(i, a.norm)))
 		moves := float64(float64(r.cap*q) * a.grow)
 		terms[i] = term{r.cap - moves/float64(2*kappa), moves}
 	}
@@ -392,10 +391,11 @@ func (h *Hindsight) countFor(l look, a *allowance, kappa float64) (n uint64, mov
 			return 0
 		}
 	})
-	start := float64(h.startNorm * h.startNorm)
+	norm := h.space.startNorm()
+	start := float64(norm * norm)
 	budget := float64(float64(float64(kappa*l.size)*l.size)/2) - l.toStart + start/float64(2*kappa) + l.loss + float64(float64(2*l.size)*a.displaced)
 	// Terms may be negative, so rounding is relative to their magnitudes.
-	sum, slack := 0.0, float64((a.grow-1)*(budget+float64(2*float64(l.size*h.startNorm))))
+	sum, slack := 0.0, float64((a.grow-1)*(budget+float64(2*float64(l.size*norm))))
 	for i, t := range terms {
 		sum += t.size
 		slack += float64((a.grow - 1) * (math.Abs(t.size) + t.moves/kappa))
@@ -407,21 +407,10 @@ func (h *Hindsight) countFor(l look, a *allowance, kappa float64) (n uint64, mov
 	return uint64(len(terms)), moved
 }
 
-// candidate returns the u of the dual variables as they are.
-func (h *Hindsight) candidate() []float64 {
-	for i, v := range h.sum {
-		h.best[i] = v / h.kappa
-		if h.kappa == 0 {
-			h.best[i] = 0
-		}
-	}
-	h.obey(h.best)
-	return h.best
-}
-
 // primal returns the value of the problem that is being solved.
 func (h *Hindsight) primal(l look) float64 {
-	start := float64(h.startNorm * h.startNorm)
+	norm := h.space.startNorm()
+	start := float64(norm * norm)
 	return float64(float64(float64(h.kappa*l.size)*l.size)/2) - l.toStart + start/float64(2*h.kappa) + l.loss
 }
 

@@ -130,10 +130,11 @@ func TestTheSearchFindsTheBestU(t *testing.T) {
 			}
 		}
 		found := map[Index]float64{}
+		in := h.space.(*plain)
 		for i := range 15 {
-			found[FoldIndex(uint64(i))] = h.best[h.name(FoldIndex(uint64(i)))]
+			found[FoldIndex(uint64(i))] = in.best[in.name(FoldIndex(uint64(i)))]
 		}
-		found[Affine] = h.best[h.name(Affine)]
+		found[Affine] = in.best[in.name(Affine)]
 		if _, _, most := ceilingOf(spec, p, found); c.Mistakes > most+1 {
 			t.Errorf("%+v: the ceiling is %d, the last u has %d", spec, c.Mistakes, most)
 		}

@@ -22,7 +22,8 @@ const (
 	// ForgetProject is the Projectron (Orabona, Keshet and Caputo 2008, figure 2): no
 	// support is ever dropped; a step along an example that the supports nearly span is
 	// taken along its projection instead, and once the budget is full every step is.
-	// It takes S² time a step and 4·S² bytes for S supports, and moves every α.
+	// It takes S² time a step and 4·S² bytes for S supports, and moves every α; where
+	// the budget is lowered, the last support is projected onto the others.
 	ForgetProject Forgetting = "projectron"
 )
 

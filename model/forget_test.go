@@ -258,7 +258,7 @@ func TestTheProjectronAgainstItsPrintedForm(t *testing.T) {
 // that differs.
 func TestAKernelLearnerResumes(t *testing.T) {
 	for _, kernel := range unitKernels() {
-		for _, forget := range []Forgetting{ForgetOldest, ForgetWeakest, ForgetShrink} {
+		for _, forget := range Forgettings() {
 			spec := KernelSpec{Spec: perceptronSpec(ZeroUnsure), Kernel: kernel, Budget: 40, Forget: forget}
 			l, err := NewKernel(spec)
 			if err != nil {
@@ -299,8 +299,8 @@ func TestAKernelLearnerResumes(t *testing.T) {
 		}
 	}
 	spec := KernelSpec{Spec: perceptronSpec(ZeroUnsure), Kernel: unitKernels()[0], Forget: ForgetProject}
-	if _, err := ResumeKernel(spec, map[int]Support{0: {Alpha: 1}}, KernelTally{}); err == nil {
-		t.Error("a projectron was resumed")
+	if _, err := ResumeKernel(spec, map[int]Support{1: {Alpha: 1}}, KernelTally{}); err == nil {
+		t.Error("a projectron was resumed that has an empty slot")
 	}
 	spec.Forget = ""
 	for _, bad := range []map[int]Support{{-1: {Alpha: 1}}, {1 << 31: {Alpha: 1}}, {0: {Vector: Vector{{5, 1}, {4, 1}}}}} {

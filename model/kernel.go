@@ -79,6 +79,16 @@ func (k Kernel) of(dot float64, a, b place) float64 {
 
 func (k Kernel) self(p place) float64 { return k.of(p.square, p, p) }
 
+// steepness is by how much K may magnify the rounding of a dot product, relative to
+// √(K(a,a)·K(b,b)), of vectors with ‖x‖² up to square: d, as ‖a‖‖b‖(1 + ‖a‖‖b‖)^(d−1)
+// is no more than that; 8γ‖x‖² for the Gaussian, whose exponent has three terms.
+func (k Kernel) steepness(square float64) float64 {
+	if k.Kind == KernelGaussian {
+		return 1 + float64(float64(8*k.Gamma)*square)
+	}
+	return float64(k.Degree)
+}
+
 // power is x^d by repeated multiplication, exact on small whole numbers.
 func power(x float64, d int) float64 {
 	out := x

@@ -217,8 +217,9 @@ func TestTheCeilingWithRulesIsOfAUThatObeys(t *testing.T) {
 			closed++
 		}
 		found := map[Index]float64{}
-		for _, name := range h.names.Sorted() {
-			found[name.Index] = h.best[int(name.Value)]
+		in := h.space.(*plain)
+		for _, name := range in.names.Sorted() {
+			found[name.Index] = in.best[int(name.Value)]
 		}
 		for _, rule := range rules.list {
 			if y := float64(rule.Label) * (found[Affine]*rule.Affine + found[rule.Index]*rule.Value); y < RuleMargin {

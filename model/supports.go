@@ -39,8 +39,7 @@ func (s KernelSpec) Validate() error {
 // max K(x, x), and with the displacement of removed supports as D.
 //
 // What it does next is a function of its supports, by slot, and its Tally: a learner
-// that was given those of another goes on as that one does, to the bit, unless it
-// projects.
+// that was given those of another goes on as that one does, to the bit.
 //
 // Deterministic; not safe for concurrent use.
 type KernelLearner struct {
@@ -54,6 +53,7 @@ type KernelLearner struct {
 	changed  map[int]struct{} // slots, since Changed
 	far      float64          // Σ α·far over all supports, in order of their slots
 	size     float64          // Σ |α|·√K(x, x)
+	square   float64          // the greatest ‖x‖² of a support
 	count    int
 	radius2  float64 // max K(x, x) of lessons
 	moved    float64 // D
@@ -81,6 +81,8 @@ type Support struct {
 // KernelTally is what a kernel learner keeps beside its supports.
 type KernelTally struct {
 	Added uint64 `cbor:"1,keyasint,omitempty"` // supports ever
+	// Reach is the greatest Σ |α|·√K(x, x) there ever was.
+	Reach float64 `cbor:"6,keyasint,omitempty"`
 	// The others are those of ForgetShrink: w is Scale times the combination, Mistakes
 	// and Spent are M and Q of the Forgetron, SquaredNorm is at least ‖w‖².
 	Scale       float64 `cbor:"2,keyasint,omitempty"`
@@ -103,15 +105,12 @@ func NewKernel(s KernelSpec) (*KernelLearner, error) {
 // ResumeKernel builds a kernel learner that goes on from the supports and the tally of
 // another, which must be of the same kernel. supports are by slot; a slot without one
 // has Alpha 0, Born 0 and no vector. It shares the vectors, which nobody may change.
-// Supports beyond the budget go with the next step. There is none for
-// ForgetProject with supports.
+// Supports beyond the budget go with the next step. With ForgetProject no slot
+// before the last may be without one.
 func ResumeKernel(s KernelSpec, supports map[int]Support, t KernelTally) (*KernelLearner, error) {
 	l, err := NewKernel(s)
 	if err != nil {
 		return nil, err
-	}
-	if len(supports) > 0 && s.Forget == ForgetProject {
-		return nil, fmt.Errorf("a learner that forgets by %s cannot be resumed", s.Forget)
 	}
 	slots := make([]int, 0, len(supports))
 	for slot := range supports {
@@ -125,6 +124,9 @@ func ResumeKernel(s KernelSpec, supports map[int]Support, t KernelTally) (*Kerne
 		if err := supports[slot].Vector.Validate(); err != nil {
 			return nil, fmt.Errorf("support in slot %d: %w", slot, err)
 		}
+	}
+	if s.Forget == ForgetProject && len(slots) > 0 && slots[len(slots)-1] != len(slots)-1 {
+		return nil, fmt.Errorf("%s has a slot without a support", s.Forget)
 	}
 	if len(slots) > 0 {
 		l.supports = make([]support, slots[len(slots)-1]+1)
@@ -195,30 +197,50 @@ func (l *KernelLearner) Learn(e Lesson) Update {
 	l.counted.Products += done.Products + uint64(len(x))
 	l.counted.Kernels += done.Kernels + 1
 	u := l.spec.Spec.Update(e.Label, e.Weight, score, self)
-	if u.Step == 0 {
-		return u
+	if u.Step != 0 {
+		l.take(x, at, self, score, u.Step)
 	}
-	if l.spec.Forget == ForgetProject && l.project(x, at, self, u.Step) {
-		return u
+	return u
+}
+
+// Step moves w by step·φ(x) and keeps to the budget, as Learn does once it knows the
+// step: for lessons that are repeated as they were learnt. step must not be 0.
+func (l *KernelLearner) Step(x Vector, step float64) {
+	x = unlifted(x)
+	at := l.spec.Kernel.place(x.SquaredNorm())
+	self := l.spec.Kernel.self(at)
+	l.radius2 = max(l.radius2, self)
+	score, _ := l.score(x, at)
+	l.take(x, at, self, score, step)
+}
+
+// take takes a step along an x of the given score.
+func (l *KernelLearner) take(x Vector, at place, self, score, step float64) {
+	if l.spec.Forget == ForgetProject && l.project(x, at, self, step) {
+		l.refresh()
+		return
 	}
 	if l.spec.Forget == ForgetShrink {
 		l.tally.Mistakes++
 		slip := float64(l.slip(len(x)) * math.Sqrt(self))
-		grown := float64(float64(2*u.Step)*score) + float64(float64(2*math.Abs(u.Step))*slip) + float64(float64(u.Step*u.Step)*self)
+		grown := float64(float64(2*step)*score) + float64(float64(2*math.Abs(step))*slip) + float64(float64(step*step)*self)
 		l.tally.SquaredNorm = upwards(max(0, l.tally.SquaredNorm+grown))
 	}
-	l.add(x, at, u.Step)
+	l.add(x, at, step)
 	for l.spec.Budget > 0 && l.count > l.spec.Budget {
 		l.forget()
 	}
 	l.refresh()
-	return u
 }
 
 // slip bounds the rounding of a score of a vector of n features and K(x, x) = 1.
 func (l *KernelLearner) slip(n int) float64 {
-	terms := float64(l.count + n*max(1, l.spec.Kernel.Degree) + 64)
-	return float64(float64(4*roundoff*terms) * float64(l.tally.Scale*l.size))
+	return float64(float64(4*roundoff*l.terms(n)) * float64(l.tally.Scale*l.size))
+}
+
+// terms is how many roundings there are in a score of a vector of n features.
+func (l *KernelLearner) terms(n int) float64 {
+	return float64(l.count+64) + float64(float64(n)*l.spec.Kernel.steepness(max(l.square, 1)))
 }
 
 // Normal returns K(x, x), which stands where ‖x‖² does for a linear learner.
@@ -303,14 +325,16 @@ func (l *KernelLearner) refresh() {
 		}
 		l.tally.Scale = 1
 	}
-	l.far, l.size = 0, 0
+	l.far, l.size, l.square = 0, 0, 0
 	for i := range l.supports {
 		s := &l.supports[i]
 		if s.there() {
 			l.far += float64(s.alpha * s.at.far)
 			l.size += l.weight(s)
+			l.square = max(l.square, s.at.square)
 		}
 	}
+	l.tally.Reach = max(l.tally.Reach, float64(l.tally.Scale*l.size))
 }
 
 // Spec returns what the learner was built from.

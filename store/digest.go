@@ -82,11 +82,13 @@ func digestSupports(h hash.Hash, st *State) {
 	tally, err := rowEncoding.Marshal(st.Account.Kernel)
 	must(err)
 	h.Write(tally)
-	for _, key := range st.Supports.Keys() {
-		row.Reset()
-		must(st.Supports.encodeForDigest(&row, key))
-		h.Write([]byte(key))
-		h.Write(row.Bytes())
+	for _, table := range []rows{st.Supports, st.Coefficients} {
+		for _, key := range table.Keys() {
+			row.Reset()
+			must(table.encodeForDigest(&row, key))
+			h.Write([]byte(key))
+			h.Write(row.Bytes())
+		}
 	}
 }
 

@@ -142,6 +142,8 @@ type Account struct {
 	EarlyExpired uint64 `cbor:"61,keyasint,omitempty"`
 	// Kernel is what a kernel learner keeps beside State.Supports.
 	Kernel model.KernelTally `cbor:"70,keyasint,omitzero"`
+	// Anew counts how often learning began anew, for another kernel.
+	Anew uint32 `cbor:"71,keyasint,omitempty"`
 
 	// Options are the filter's options, encoded by it; empty before the first
 	// event.

@@ -167,7 +167,8 @@ func (s *Store) stageLearner(account string, r *rewriting) error {
 		return err
 	}
 	learner := NewState()
-	learner.Account, learner.Weights, learner.Supports, learner.Labelled = was.Account, was.Weights, was.Supports, was.Labelled
+	learner.Account, learner.Weights, learner.Labelled = was.Account, was.Weights, was.Labelled
+	learner.Supports, learner.Coefficients = was.Supports, was.Coefficients
 	r.learner.Generation = r.generation
 	rows, size, err := s.writeSnapshot(account, learner, r.generation)
 	r.learnerRows, r.learner.Bytes = &rows, size

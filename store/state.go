@@ -28,6 +28,8 @@ type State struct {
 	Recent   *Table[Scored]      // ring of all scores, by slot, 4 bytes big endian
 	Early    *Table[Early]       // feedback that waits for its message, by number, 8 bytes big endian
 	Supports *Table[Support]     // of a kernel learner, by SupportKey; then there are no Weights
+	// Coefficients has a row for each of Supports, under the same key.
+	Coefficients *Table[Coefficient]
 
 	// touched are the weights changed since the last commit, unsorted and with
 	// repetitions: a list sorted once per commit is far cheaper than a set.
@@ -55,20 +57,21 @@ type position struct {
 // NewState returns the state of an account that has seen nothing.
 func NewState() *State {
 	s := &State{
-		Weights:  model.NewWeights(0),
-		Senders:  newTable[Sender](),
-		Threads:  newTable[Thread](),
-		IDs:      newTable[KnownID](),
-		Messages: newTable[Message](),
-		Places:   newTable[Place](),
-		Boxes:    newTable[Mailbox](),
-		Ledger:   newTable[LedgerEntry](),
-		Refusals: newTable[Refusal](),
-		Labelled: newTable[Scored](),
-		Recent:   newTable[Scored](),
-		Early:    newTable[Early](),
-		Supports: newTable[Support](),
-		at:       position{journal: 1, lesson: 1},
+		Weights:      model.NewWeights(0),
+		Senders:      newTable[Sender](),
+		Threads:      newTable[Thread](),
+		IDs:          newTable[KnownID](),
+		Messages:     newTable[Message](),
+		Places:       newTable[Place](),
+		Boxes:        newTable[Mailbox](),
+		Ledger:       newTable[LedgerEntry](),
+		Refusals:     newTable[Refusal](),
+		Labelled:     newTable[Scored](),
+		Recent:       newTable[Scored](),
+		Early:        newTable[Early](),
+		Supports:     newTable[Support](),
+		Coefficients: newTable[Coefficient](),
+		at:           position{journal: 1, lesson: 1},
 	}
 	s.Places.share = shareFlags()
 	return s
@@ -112,11 +115,12 @@ type table struct {
 type tableID byte
 
 const (
-	accountRow  tableID = 1 // the one row of State.Account, under the empty key
-	weights     tableID = 2 // values of weights
-	weightsGone tableID = 3 // weights deleted
-	messages    tableID = 7
-	supports    tableID = 20
+	accountRow   tableID = 1 // the one row of State.Account, under the empty key
+	weights      tableID = 2 // values of weights
+	weightsGone  tableID = 3 // weights deleted
+	messages     tableID = 7
+	supports     tableID = 20
+	coefficients tableID = 21
 )
 
 // tables is the register: a table of State is stored, loaded, digested and
@@ -135,6 +139,7 @@ func (s *State) tables() []table {
 		{13, "recent", s.Recent},
 		{14, "early", s.Early},
 		{supports, "supports", s.Supports},
+		{coefficients, "coefficients", s.Coefficients},
 	}
 }
 

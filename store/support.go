@@ -13,8 +13,13 @@ import (
 // slot.
 type Support struct {
 	Born   uint64       `cbor:"1,keyasint"` // how many joined before it
-	Alpha  float64      `cbor:"2,keyasint"`
-	Vector PackedVector `cbor:"3,keyasint"`
+	Vector PackedVector `cbor:"2,keyasint"`
+}
+
+// Coefficient is that of the support in the same slot. It is a row of its own since a
+// lesson may change all of them, and no support.
+type Coefficient struct {
+	Alpha float64 `cbor:"1,keyasint"`
 }
 
 // SupportKey returns the table key of a slot: keys ascend with it.

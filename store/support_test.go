@@ -43,11 +43,13 @@ func TestOnlyTheSupportsThatChangedAreWritten(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 5))
 	st := NewState()
 	for slot := range 1000 {
-		st.Supports.Put(SupportKey(slot), Support{Born: uint64(slot), Alpha: 1, Vector: PackVector(drawVector(r))})
+		st.Supports.Put(SupportKey(slot), Support{Born: uint64(slot), Vector: PackVector(drawVector(r))})
+		st.Coefficients.Put(SupportKey(slot), Coefficient{Alpha: 1})
 	}
 	st.clean()
 	model1, state1 := Digest(st)
-	st.Supports.Put(SupportKey(500), Support{Born: 1000, Alpha: -1, Vector: PackVector(drawVector(r))})
+	st.Supports.Put(SupportKey(500), Support{Born: 1000, Vector: PackVector(drawVector(r))})
+	st.Coefficients.Put(SupportKey(502), Coefficient{Alpha: -1})
 	st.Supports.Delete(SupportKey(501))
 	record, err := st.changes(nil)
 	if err != nil || len(record) > 300 {

@@ -87,7 +87,7 @@ func filterOptions(a *config.Account) filter.Options {
 // judgingOptions does it for the part that accounts of Kafka share with others.
 func judgingOptions(a *config.Judging, owner []string) filter.Options {
 	o := filter.DefaultOptions()
-	o.Learner = learnerSpec(&a.Learner)
+	o.Learner, o.Kernel = learnerSpec(&a.Learner), kernelSpec(&a.Learner)
 	o.Featurize = featurizeOptions(&a.Featurize, owner)
 	t := &a.Threshold
 	o.Threshold = filter.Threshold{
@@ -108,6 +108,20 @@ func learnerSpec(l *config.Learner) model.Spec {
 		Kind: model.Kind(l.Kind), Zero: zero[l.Zero], Margin: l.Margin,
 		Aggressiveness: l.Aggressiveness, Variant: l.Variant,
 	}
+}
+
+// kernelSpec returns what makes the learner one over examples; nothing for a linear one.
+func kernelSpec(l *config.Learner) filter.Kernel {
+	k := filter.Kernel{Budget: l.MaxSupports, Forget: model.Forgetting(l.Forget)}
+	switch l.Kernel {
+	case "polynomial", "normalised":
+		k.Kernel = model.Kernel{Kind: model.KernelPolynomial, Degree: l.Degree, Normalised: l.Kernel == "normalised"}
+	case "gaussian":
+		k.Kernel = model.Kernel{Kind: model.KernelGaussian, Gamma: l.Gamma}
+	default:
+		return filter.Kernel{}
+	}
+	return k
 }
 
 func featurizeOptions(f *config.Featurize, owner []string) featurize.Options {

@@ -54,7 +54,11 @@ func printBound(w io.Writer, b daemon.Bound) error {
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintf(t, "%s: lessons %d to %d, %s\n", b.Account, b.FirstLesson, b.LastLesson, b.Learner)
+	learner := b.Learner
+	if b.Kernel != "" {
+		learner += ", kernel " + b.Kernel
+	}
+	fmt.Fprintf(t, "%s: lessons %d to %d, %s\n", b.Account, b.FirstLesson, b.LastLesson, learner)
 	fmt.Fprintf(t, "  mistakes\t%d, hinge loss %.1f\n", b.Mistakes, b.HingeLoss)
 	fmt.Fprintf(t, "  ceiling\t%s\n", b.Ceiling)
 	if b.NoCeiling == "" {

@@ -25,7 +25,7 @@ type evalFlags struct {
 	comparison          comparison
 	asJSON, markdown    bool
 
-	feedback, learner, zero, threshold, values *choice
+	feedback, learner, zero, kernel, forget, threshold, values *choice
 }
 
 func evalCommand() *cobra.Command {
@@ -81,6 +81,12 @@ func (f *evalFlags) define(c *cobra.Command) {
 	flags.IntVar(&a.Learner.Variant, "variant", a.Learner.Variant, "passive-aggressive: 1 (PA-I) or 2 (PA-II)")
 	f.zero = choiceVar(c, "zero", a.Learner.Zero, "what a score of 0 predicts", "unsure", "negative", "positive")
 
+	f.kernel = choiceVar(c, "kernel", a.Learner.Kernel, "whether it weighs features, or by which kernel examples", "linear", "polynomial", "normalised", "gaussian")
+	flags.IntVar(&a.Learner.Degree, "degree", a.Learner.Degree, "polynomial, normalised: up to how many features are taken together")
+	flags.Float64Var(&a.Learner.Gamma, "gamma", a.Learner.Gamma, "gaussian: exp(−γ‖a − b‖²)")
+	flags.IntVar(&a.Learner.MaxSupports, "max-supports", a.Learner.MaxSupports, "with a kernel, the most examples to keep")
+	f.forget = choiceVar(c, "forget", a.Learner.Forget, "what is done beyond that", "projectron", "oldest", "weakest", "forgetron")
+
 	f.threshold = choiceVar(c, "threshold", a.Threshold.Mode, "how much is marked", "auto", "budget", "cost", "fixed")
 	flags.Float64Var(&a.Threshold.Share, "share", a.Threshold.Share, "budget: share of mail to mark")
 	flags.Float64Var(&a.Threshold.Cost, "cost", a.Threshold.Cost, "cost: false alarms that one missed message is worth")
@@ -106,6 +112,7 @@ func (f *evalFlags) defineMail(c *cobra.Command) {
 func (f *evalFlags) run(cmd *cobra.Command, args []string) error {
 	a := &f.account
 	a.Learner.Kind, a.Learner.Zero, a.Threshold.Mode = f.learner.value, f.zero.value, f.threshold.value
+	a.Learner.Kernel, a.Learner.Forget = f.kernel.value, f.forget.value
 	if err := f.useless(cmd); err != nil {
 		return err
 	}
@@ -223,6 +230,7 @@ func (f *evalFlags) useless(cmd *cobra.Command) error {
 		{"margin", "learner", "margin", f.learner.value},
 		{"aggressiveness", "learner", "passive-aggressive", f.learner.value},
 		{"variant", "learner", "passive-aggressive", f.learner.value},
+		{"gamma", "kernel", "gaussian", f.kernel.value},
 		{"share", "threshold", "budget", f.threshold.value},
 		{"cost", "threshold", "cost", f.threshold.value},
 		{"value", "threshold", "fixed", f.threshold.value},
@@ -232,6 +240,19 @@ func (f *evalFlags) useless(cmd *cobra.Command) error {
 		}
 		if cmd.Flags().Changed(rule.flag) && rule.got != rule.value {
 			return misuse(cmd, "--%s has no effect without --%s %s", rule.flag, rule.needs, rule.value)
+		}
+	}
+	for _, rule := range []struct {
+		flag string
+		has  bool
+		want string
+	}{
+		{"degree", f.kernel.value == "polynomial" || f.kernel.value == "normalised", "polynomial or --kernel normalised"},
+		{"max-supports", f.kernel.value != "linear", "polynomial, normalised or gaussian"},
+		{"forget", f.kernel.value != "linear", "polynomial, normalised or gaussian"},
+	} {
+		if cmd.Flags().Changed(rule.flag) && !rule.has {
+			return misuse(cmd, "--%s has no effect without --kernel %s", rule.flag, rule.want)
 		}
 	}
 	return nil

@@ -90,7 +90,7 @@ Lifted, normalised and quadratic are the perceptron on vectors changed so.`,
 	flags.BoolVar(&f.kernel.Normalised, "normalised", false, "polynomial: divide by √(K(a,a)·K(b,b))")
 	flags.Float64Var(&f.kernel.Gamma, "gamma", 1, "gaussian: exp(−γ‖a − b‖²)")
 	flags.IntVar(&f.x.Budget, "budget", 0, "kernel: most supports; 0 is no limit")
-	f.forget = choiceVar(c, "forget", "oldest", "kernel: which support goes", "oldest", "weakest")
+	f.forget = choiceVar(c, "forget", "oldest", "kernel: what is done beyond that", "oldest", "weakest", "forgetron", "projectron")
 
 	flags.Float64Var(&f.modified.Sigma, "sigma", 0.1, "modified: what is nearer than this to the hyperplane, by the cosine, is let be")
 	flags.Float64Var(&f.modified.Delta, "delta", 0.01, "modified: the probability of failing that is allowed")

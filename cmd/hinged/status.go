@@ -86,7 +86,11 @@ func printStatus(w io.Writer, s daemon.Status) error {
 			back = "; `hinged undo --marks` takes back every one"
 		}
 		line("marks", "%d set, %d on their way, %d removed by the owner%s", a.MarksConfirmed, a.MarksIntended, a.MarksRefused, back)
-		line("model", "%d weights, threshold %+.3f", a.Weights, a.Threshold)
+		if a.Supports > 0 {
+			line("model", "%d supports, threshold %+.3f", a.Supports, a.Threshold)
+		} else {
+			line("model", "%d weights, threshold %+.3f", a.Weights, a.Threshold)
+		}
 		line("last", "arrival %s, lesson %s", moment(a.LastArrival), moment(a.LastLesson))
 		for _, m := range a.Mailboxes {
 			line("mailbox", "%s (%s): %d messages", m.Mailbox, m.Role, m.Messages)

@@ -25,7 +25,10 @@ towards ordinary.
 Without WORD, list what weighs the most each way. Names then come from messages
 that were learnt. What fewer than three of them had is not named, nor what looks
 like a code or a number; nor is anything where names are switched off in the
-configuration.`,
+configuration.
+
+With a kernel a word weighs something else in each message, by what else is in it:
+what is shown is what it weighs by itself, and explain what it did in a message.`,
 		Example: `  $ hinged words invoice ann@example.org
   invoice
     +0.412  "invoice" in the subject
@@ -78,7 +81,12 @@ func printWords(w io.Writer, words daemon.Words) error {
 		}
 	}
 	if len(words.Words) == 0 {
-		fmt.Fprintf(&b, "Of %d weights the strongest, towards important:\n", words.Weights)
+		switch words.Supports {
+		case 0:
+			fmt.Fprintf(&b, "Of %d weights the strongest, towards important:\n", words.Weights)
+		default:
+			fmt.Fprintf(&b, "Of %d features of %d examples, what weighs most by itself towards important:\n", words.Weights, words.Supports)
+		}
 		list(words.Important)
 		fmt.Fprintln(&b, "Towards ordinary:")
 		list(words.Ordinary)

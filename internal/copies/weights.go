@@ -13,12 +13,14 @@ import (
 	"slices"
 
 	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
 
 // Weight is one line of `hinged export --weights`. The weights come by
-// descending magnitude, and where that is equal by ascending index.
+// descending magnitude, and where that is equal by ascending index. Those of a
+// kernel learner are what each feature weighs by itself.
 type Weight struct {
 	Index   string  `json:"index"`             // hash of the feature, 16 hexadecimal digits
 	Weight  float64 `json:"weight"`            // what it adds to the score of a message that has it, times its share there
@@ -68,7 +70,11 @@ func writeWeights(x *store.Export, w io.Writer) (lines int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	all := st.Weights.Sorted()
+	weights, err := filter.WeightsOf(st)
+	if err != nil {
+		return 0, err
+	}
+	all := weights.Sorted()
 	slices.SortStableFunc(all, func(a, b model.Feature) int { return cmp.Compare(math.Abs(b.Value), math.Abs(a.Value)) })
 	out := bufio.NewWriter(w)
 	lineByLine := json.NewEncoder(out)

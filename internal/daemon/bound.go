@@ -22,6 +22,8 @@ type Bound struct {
 	Account string `json:"account"`
 	// Learner is its kind: perceptron, margin or passive-aggressive.
 	Learner string `json:"learner"`
+	// Kernel of a kernel learner: polynomial, normalised or gaussian.
+	Kernel string `json:"kernel,omitempty"`
 	// FirstLesson is the number of the first lesson that it is about: the first
 	// that the lesson log still has.
 	FirstLesson uint64 `json:"first_lesson"`
@@ -55,16 +57,18 @@ const keepHindsight = 64 << 20
 // committed, off the writer goroutine. Safe for concurrent use.
 type hindsight struct {
 	mu       sync.Mutex
-	spec     model.Spec
+	spec     model.KernelSpec
 	rewrites int
 	first    uint64 // lesson
 	next     uint64
 	lessons  *model.Hindsight
 	// again learns the lessons once more, from the base: a score that comes out
 	// otherwise than it was logged would make a ceiling of these lessons one of
-	// another learner's. nil once weights were displaced, which the lesson log
-	// does not tell the place of.
-	again     model.Learner
+	// another learner's. nil once weights of a linear learner were displaced, which the
+	// lesson log does not tell the place of.
+	again     filter.Learner
+	norm      func(model.Vector) float64
+	linear    bool
 	start     float64 // D at the base
 	displaced float64 // D that lessons was told of
 	count     int     // lessons
@@ -74,15 +78,20 @@ type hindsight struct {
 
 // present is what hindsight needs of an account's committed state.
 type present struct {
-	spec      model.Spec
+	opts      filter.Options
 	next      uint64 // number that the next lesson gets
 	displaced float64
-	rewrites  int // of the lessons in this run
+	reach     float64 // store.Account.Kernel.Reach
+	anew      uint32  // store.Account.Anew
+	rewrites  int     // of the lessons in this run
 }
 
 func presentOf(f *filter.Filter) present {
 	st := f.State()
-	return present{spec: f.Options().Learner, next: st.LessonNext(), displaced: st.Account.Displaced}
+	return present{
+		opts: f.Options(), next: st.LessonNext(), displaced: st.Account.Displaced,
+		reach: st.Account.Kernel.Reach, anew: st.Account.Anew,
+	}
 }
 
 // bound reads what is new in the lesson log and searches on.
@@ -90,7 +99,7 @@ func (h *hindsight) bound(ctx context.Context, s *store.Store, account string, n
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	err := errStale
-	if h.lessons != nil && h.spec == now.spec && h.rewrites == now.rewrites {
+	if h.lessons != nil && h.spec == now.opts.ModelSpec() && h.rewrites == now.rewrites {
 		err = h.read(ctx, s, account, now)
 	}
 	if errors.Is(err, errStale) || errors.Is(err, store.ErrTrimmed) {
@@ -103,7 +112,8 @@ func (h *hindsight) bound(ctx context.Context, s *store.Store, account string, n
 		return Bound{}, fmt.Errorf("reading the lessons of account %s: %w", account, err)
 	}
 	b := Bound{
-		Account: account, Learner: string(h.spec.Kind), FirstLesson: h.first, LastLesson: h.next - 1, Lessons: h.count,
+		Account: account, Learner: string(h.spec.Spec.Kind), Kernel: now.opts.Kernel.Name(),
+		FirstLesson: h.first, LastLesson: h.next - 1, Lessons: h.count,
 		Mistakes: h.mistakes, HingeLoss: h.loss,
 	}
 	var c model.Ceiling
@@ -125,23 +135,34 @@ func (h *hindsight) begin(s *store.Store, account string, now present) error {
 		return err
 	}
 	first := base.LessonNext()
-	h.spec, h.rewrites, h.first, h.next = now.spec, now.rewrites, first, first
+	h.spec, h.rewrites, h.first, h.next = now.opts.ModelSpec(), now.rewrites, first, first
 	h.start, h.displaced, h.count, h.mistakes, h.loss = base.Account.Displaced, 0, 0, 0, 0
-	h.lessons = model.NewHindsight(now.spec, base.Weights)
-	h.again, err = model.New(now.spec, base.Weights)
-	return err
+	if h.lessons, err = filter.NewHindsight(now.opts, base); err != nil {
+		return err
+	}
+	if h.again, err = filter.NewLearner(now.opts, base); err != nil {
+		return err
+	}
+	h.norm, h.linear = h.again.Norm, now.opts.Kernel == filter.Kernel{}
+	if base.Account.Anew != now.anew {
+		h.lessons.Refuse("learning began anew with another kernel within these lessons")
+	}
+	return nil
 }
 
 // read adds the lessons from next up to now.
 func (h *hindsight) read(ctx context.Context, s *store.Store, account string, now present) error {
 	if d := now.displaced - h.start; d != h.displaced {
-		h.again = nil
+		if h.linear {
+			h.again = nil
+		}
 		if d < h.displaced {
 			return errStale
 		}
 		h.lessons.Displace(d - h.displaced)
 		h.displaced = d
 	}
+	h.lessons.Reached(now.reach)
 	if now.next <= h.next {
 		return nil
 	}
@@ -169,7 +190,7 @@ func (h *hindsight) read(ctx context.Context, s *store.Store, account string, no
 		default:
 			h.add(model.Lesson{Vector: features.Vector(), Label: l.Label, Weight: l.Weight}, l)
 		}
-		if h.spec.Zero.Mistake(l.Label, l.Score) {
+		if h.spec.Spec.Zero.Mistake(l.Label, l.Score) {
 			h.mistakes++
 		}
 		h.loss += model.HingeLoss(l.Label, l.Score)
@@ -184,8 +205,8 @@ func (h *hindsight) read(ctx context.Context, s *store.Store, account string, no
 // add adds one lesson, and sees that this learner was its learner.
 func (h *hindsight) add(e model.Lesson, logged store.Lesson) {
 	step := 0.0
-	if len(e.Vector) > 0 {
-		step = h.spec.Update(e.Label, e.Weight, logged.Score, e.Vector.SquaredNorm()).Step
+	if norm := h.norm(e.Vector); norm > 0 || len(e.Vector) > 0 {
+		step = h.spec.Spec.Update(e.Label, e.Weight, logged.Score, norm).Step
 	}
 	if step != logged.Step {
 		h.lessons.Refuse(fmt.Sprintf("lesson %d was learnt with other settings than those of now", logged.Order))

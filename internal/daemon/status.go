@@ -57,8 +57,9 @@ type AccountStatus struct {
 	FalseAlarms    uint64  `json:"false_alarms"`    // decided important, learnt as ordinary
 	Missed         uint64  `json:"missed"`          // learnt as important, not decided so
 
-	Threshold float64 `json:"threshold"` // the score above which a message is important
-	Weights   int     `json:"weights"`   // features with a weight
+	Threshold float64 `json:"threshold"`          // the score above which a message is important
+	Weights   int     `json:"weights"`            // features with a weight
+	Supports  int     `json:"supports,omitempty"` // examples of a kernel learner, which has no such weights
 
 	MarksIntended  int    `json:"marks_intended"`  // marks committed, not yet confirmed by the server
 	MarksConfirmed uint64 `json:"marks_confirmed"` // marks that the server has confirmed, since the first start
@@ -130,7 +131,7 @@ func summarise(name string, f *filter.Filter) AccountStatus {
 		Pending: c.Pending, CleanUps: acc.Bulk, Waiting: c.Waiting,
 		Mistakes: acc.Mistakes, Updates: acc.Updates, HingeLoss: acc.HingeLoss,
 		WrongDecisions: acc.FalseAlarms + acc.Missed, FalseAlarms: acc.FalseAlarms, Missed: acc.Missed,
-		Threshold: c.Threshold, Weights: st.Weights.Len(),
+		Threshold: c.Threshold, Weights: f.Size().Weights, Supports: f.Size().Supports,
 		MarksIntended: c.Intended, MarksConfirmed: acc.Marked, MarksRefused: acc.Refused, MarksUndone: acc.Undone,
 		Shadow: string(o.Shadow), Marking: f.Marking(),
 		InShadow: f.InShadow(), EndOfShadow: f.EndOfShadow(), Standing: standingOf(f.Standing()), Warnings: f.Warnings(),

@@ -32,6 +32,9 @@ type Words struct {
 	Account string `json:"account"`
 	// Weights is how many features have one.
 	Weights int `json:"weights"`
+	// Supports is how many examples a kernel learner has. It gives a feature another
+	// weight in each message; those here are what each weighs by itself.
+	Supports int `json:"supports,omitempty"`
 	// Words are those that were asked for.
 	Words []WordWeights `json:"words,omitempty"`
 	// Important are the features that pull the most towards important, the strongest
@@ -71,8 +74,8 @@ const unnamed = "unknown: met in fewer than 3 learnt messages, or its words are 
 
 // lookup weighs each word in every field.
 func lookup(account string, f *filter.Filter, q WordsQuery) Words {
-	w := f.State().Weights
-	out := Words{Account: account, Weights: w.Len()}
+	w := f.Alone()
+	out := Words{Account: account, Weights: w.Len(), Supports: f.Size().Supports}
 	most := max(q.Most, 0)
 	for _, word := range q.Words {
 		found := WordWeights{Word: word, Features: []WordWeight{}}
@@ -173,12 +176,13 @@ func (n *naming) weigh(x model.Vector) []WordWeight {
 	return out
 }
 
-// strongest shows the strongest weights each way; above and below are from
+// strongest completes out by the strongest weights each way; above and below are from
 // Weights.Strongest. It reads learnt messages and is not for the writer goroutine.
-func strongest(ctx context.Context, s *store.Store, account string, count int, above, below model.Vector) (Words, error) {
-	names := newNaming(writer.NewVectors(s, account), above, below)
-	err := names.all(ctx, s, account)
-	return Words{Account: account, Weights: count, Important: names.weigh(above), Ordinary: names.weigh(below)}, err
+func strongest(ctx context.Context, s *store.Store, out Words, above, below model.Vector) (Words, error) {
+	names := newNaming(writer.NewVectors(s, out.Account), above, below)
+	err := names.all(ctx, s, out.Account)
+	out.Important, out.Ordinary = names.weigh(above), names.weigh(below)
+	return out, err
 }
 
 // Words implements Backend.
@@ -196,15 +200,15 @@ func (d *Daemon) Words(ctx context.Context, name string, q WordsQuery) (out Word
 			out = lookup(a.opts.Name, a.filter, q)
 			return nil
 		}
-		w := a.filter.State().Weights
-		out.Weights = w.Len()
+		w := a.filter.Alone()
+		out = Words{Account: a.opts.Name, Weights: w.Len(), Supports: a.filter.Size().Supports}
 		above, below = w.Strongest(max(q.Most, 0))
 		return nil
 	})
 	if err != nil || len(q.Words) > 0 {
 		return out, err
 	}
-	return strongest(ctx, d.store, a.opts.Name, out.Weights, above, below)
+	return strongest(ctx, d.store, out, above, below)
 }
 
 func (d *Daemon) serveWords(r *http.Request) (Words, error) {
@@ -233,7 +237,7 @@ func (o *Offline) Words(ctx context.Context, name string, q WordsQuery) (Words, 
 	if len(q.Words) > 0 {
 		return lookup(name, f, q), nil
 	}
-	w := f.State().Weights
+	w := f.Alone()
 	above, below := w.Strongest(max(q.Most, 0))
-	return strongest(ctx, o.store, name, w.Len(), above, below)
+	return strongest(ctx, o.store, Words{Account: name, Weights: w.Len(), Supports: f.Size().Supports}, above, below)
 }

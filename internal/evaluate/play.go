@@ -262,7 +262,11 @@ type judge struct {
 }
 
 func newJudge(o filter.Options, known truth, feedback Feedback) (*judge, error) {
-	j := &judge{features: memory{}, truth: known, feedback: feedback, hindsight: model.NewHindsight(o.Learner, nil)}
+	j := &judge{features: memory{}, truth: known, feedback: feedback}
+	var err error
+	if j.hindsight, err = filter.NewHindsight(o, store.NewState()); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrPlay, err)
+	}
 	f, err := filter.New(store.NewState(), j.features)
 	if err != nil {
 		return nil, err
@@ -353,27 +357,34 @@ func (j *judge) result(took time.Duration) *Result {
 	r.Baselines, r.BeatsBaselines = baselines, baselines.Beaten(own.F1)
 	r.OneMinusROCAPercent = OneMinusROCAPercent(j.stream.scores)
 	r.BestF1 = BestF1(j.stream.scores)
-	r.Weights = st.Weights.Len()
+	size := j.filter.Size()
+	r.Weights, r.Supports = size.Weights, size.Supports
 	r.Seconds = took.Seconds()
 	if r.Seconds > 0 {
 		r.MessagesPerSecond = float64(r.Messages) / r.Seconds
 		r.MegabytesPerSecond = float64(r.Bytes) / 1e6 / r.Seconds
 	}
 	r.Feedback = j.feedback
-	r.Learner = learnerResult(j.filter.Options().Learner)
+	r.Learner = learnerResult(j.filter.Options())
 	r.ModelDigest, r.Digest = store.Digest(st)
 	j.hindsight.Displace(st.Account.Displaced)
+	j.hindsight.Reached(st.Account.Kernel.Reach)
 	r.Ceiling, _ = FindCeiling(j.hindsight)
 	return &r
 }
 
-func learnerResult(s model.Spec) LearnerResult {
+func learnerResult(o filter.Options) LearnerResult {
+	s := o.Learner
 	l := LearnerResult{Kind: string(s.Kind), Zero: [...]string{"unsure", "negative", "positive"}[min(s.Zero, model.ZeroPositive)]}
 	switch s.Kind {
 	case model.KindMargin:
 		l.Margin = s.Margin
 	case model.KindPassiveAggressive:
 		l.Aggressiveness, l.Variant = s.Aggressiveness, s.Variant
+	}
+	if k := o.Kernel; k != (filter.Kernel{}) {
+		l.Kernel, l.Degree, l.Gamma = k.Name(), k.Kernel.Degree, k.Kernel.Gamma
+		l.MaxSupports, l.Forget = k.Budget, string(k.Forget)
 	}
 	return l
 }

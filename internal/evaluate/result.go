@@ -42,9 +42,10 @@ type Result struct {
 	Baselines      Baselines `json:"baselines"`       // judged on the same stream
 	BeatsBaselines bool      `json:"beats_baselines"` // whether F1 is better than that of both; a tie is not
 
-	Features int64 `json:"features"` // features summed over the messages decided
-	Weights  int   `json:"weights"`  // features with a weight in the end
-	Bytes    int64 `json:"bytes"`    // of all messages
+	Features int64 `json:"features"`           // features summed over the messages decided
+	Weights  int   `json:"weights"`            // features with a weight in the end
+	Supports int   `json:"supports,omitempty"` // examples that a kernel learner has in the end
+	Bytes    int64 `json:"bytes"`              // of all messages
 
 	Seconds            float64 `json:"seconds"`              // wall time, finding the labels included
 	MessagesPerSecond  float64 `json:"messages_per_second"`  // read, by wall time
@@ -68,6 +69,11 @@ type LearnerResult struct {
 	Aggressiveness float64 `json:"aggressiveness,omitempty"` // C of the passive-aggressive learner
 	Variant        int     `json:"variant,omitempty"`        // of the passive-aggressive learner: 1 or 2
 	Zero           string  `json:"zero"`                     // what a score of 0 predicts: unsure, negative or positive
+	Kernel         string  `json:"kernel,omitempty"`         // polynomial, normalised or gaussian; absent for a linear learner
+	Degree         int     `json:"degree,omitempty"`         // of a polynomial or normalised kernel
+	Gamma          float64 `json:"gamma,omitempty"`          // of a gaussian kernel
+	MaxSupports    int     `json:"max_supports,omitempty"`   // most examples that a kernel learner keeps
+	Forget         string  `json:"forget,omitempty"`         // how it keeps to that: projectron, oldest, weakest or forgetron
 }
 
 // WriteJSON writes r as one indented JSON object.
@@ -96,7 +102,11 @@ func (r *Result) WriteTable(w io.Writer) error {
 	line("never important", "F1 %.4f, average precision %.4f", r.Baselines.NeverImportant.F1, r.Baselines.NeverImportant.AveragePrecision)
 	line("better than both", "%s", yesNo(r.BeatsBaselines))
 	line("time", "%.1f s: %.0f messages/s, %.1f MB/s", r.Seconds, r.MessagesPerSecond, r.MegabytesPerSecond)
-	line("size", "%d features, %d weights, %d bytes", r.Features, r.Weights, r.Bytes)
+	learnt := fmt.Sprintf("%d weights", r.Weights)
+	if r.Learner.Kernel != "" {
+		learnt = fmt.Sprintf("%d supports", r.Supports)
+	}
+	line("size", "%d features, %s, %d bytes", r.Features, learnt, r.Bytes)
 	line("digest", "%s", r.Digest)
 	if r.LabelsUnmatched > 0 {
 		line("unmatched labels", "%d", r.LabelsUnmatched)
@@ -123,5 +133,16 @@ func (l LearnerResult) String() string {
 	if l.Variant != 0 {
 		s += fmt.Sprintf(" --variant %d", l.Variant)
 	}
-	return s + " --zero " + l.Zero
+	s += " --zero " + l.Zero
+	if l.Kernel == "" {
+		return s
+	}
+	s += " --kernel " + l.Kernel
+	if l.Degree != 0 {
+		s += fmt.Sprintf(" --degree %d", l.Degree)
+	}
+	if l.Gamma != 0 {
+		s += fmt.Sprintf(" --gamma %g", l.Gamma)
+	}
+	return s + fmt.Sprintf(" --max-supports %d --forget %s", l.MaxSupports, l.Forget)
 }

@@ -11,7 +11,8 @@ import (
 
 // Flip is one answer to "what would have changed it": without these parts, and
 // with everything else as it is, the decision would be another. No smaller set of
-// parts, the affine coordinate aside, would do.
+// parts, the affine coordinate aside, would do; of a kernel learner, for which parts
+// are more than their sum, no smaller set of the strongest.
 type Flip struct {
 	Outcome store.Outcome // what it would be
 	Score   float64       // without the parts
@@ -32,15 +33,15 @@ type Correction struct {
 
 // flips finds the flips of a message: important ones could be less, ordinary ones
 // important, and unsure ones either.
-func flips(x model.Vector, w *model.Weights, c cut) []Flip {
+func flips(x model.Vector, w *model.Weights, score func(model.Vector) float64, c cut) []Flip {
 	var out []Flip
 	add := func(sign float64, there func(store.Outcome) bool) {
-		if flip, ok := fewest(x, w, c, sign, there); ok {
+		if flip, ok := fewest(x, w, score, c, sign, there); ok {
 			out = append(out, flip)
 		}
 	}
 	isImportant := func(o store.Outcome) bool { return o == store.DecidedImportant }
-	switch c.outcome(w.Dot(x)) {
+	switch c.outcome(score(x)) {
 	case store.DecidedImportant:
 		add(+1, func(o store.Outcome) bool { return o != store.DecidedImportant })
 	case store.DecidedOrdinary:
@@ -56,9 +57,9 @@ func flips(x model.Vector, w *model.Weights, c cut) []Flip {
 // first, until the decision is there. Of all sets of so many parts that moves the
 // score the furthest, so no smaller set can do.
 //
-// Every score is summed anew over what is left, in order of index, as the model
-// sums it: subtracting would round otherwise.
-func fewest(x model.Vector, w *model.Weights, c cut, sign float64, there func(store.Outcome) bool) (Flip, bool) {
+// Every score is taken anew over what is left: subtracting would round otherwise,
+// and be wrong for a kernel.
+func fewest(x model.Vector, w *model.Weights, score func(model.Vector) float64, c cut, sign float64, there func(store.Outcome) bool) (Flip, bool) {
 	type pull struct {
 		index  model.Index
 		amount float64
@@ -78,13 +79,13 @@ func fewest(x model.Vector, w *model.Weights, c cut, sign float64, there func(st
 		for _, p := range pulls[:n] {
 			gone[p.index] = true
 		}
-		sum := 0.0
+		rest := make(model.Vector, 0, len(x))
 		for _, f := range x {
 			if !gone[f.Index] {
-				sum += float64(w.Get(f.Index) * f.Value)
+				rest = append(rest, f)
 			}
 		}
-		return sum
+		return score(rest)
 	}
 	n, ok := leastCount(len(pulls), func(n int) bool { return there(c.outcome(left(n))) })
 	if !ok {
@@ -119,23 +120,11 @@ func leastCount(most int, does func(int) bool) (int, bool) {
 	return high, true
 }
 
-// corrections plays each label on a copy of the weights that a lesson can touch,
-// with the account's own learner.
+// corrections plays each label with the account's own learner.
 func (f *Filter) corrections(x model.Vector, c cut) []Correction {
 	var out []Correction
 	for _, label := range []model.Label{model.Important, model.Ordinary} {
-		w := model.NewWeights(len(x))
-		for _, feature := range x {
-			if v, ok := f.st.Weights.Lookup(feature.Index); ok {
-				w.Set(feature.Index, v)
-			}
-		}
-		learner, err := model.New(f.opts.Learner, w)
-		if err != nil {
-			return nil // the options were validated: it cannot be
-		}
-		learner.Learn(model.Lesson{Vector: x, Label: label, Weight: 1})
-		after := Correction{Label: label, Score: learner.Score(x), Outcome: store.DecidedUnsure}
+		after := Correction{Label: label, Score: f.learner.after(model.Lesson{Vector: x, Label: label, Weight: 1}), Outcome: store.DecidedUnsure}
 		if f.Trained() {
 			after.Outcome = c.outcome(after.Score)
 		}

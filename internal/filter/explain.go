@@ -9,7 +9,8 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// Contribution is what one feature adds to a score: Weight × Value.
+// Contribution is what one feature adds to a score: Weight × Value. A kernel learner
+// gives a feature another weight in each message.
 type Contribution struct {
 	Index  model.Index
 	Group  featurize.Group
@@ -35,7 +36,8 @@ type Explanation struct {
 	Corrections []Correction
 	// Parts are in descending order of |Amount|, ties by Index; features that
 	// weigh nothing are left out. Added up in order of Index, they are Score
-	// exactly.
+	// exactly; of a kernel learner, to rounding. That gives each feature its part of
+	// the likeness to the examples that it shares with them.
 	Parts []Contribution
 }
 
@@ -59,6 +61,13 @@ func (f *Filter) Explain(k store.MessageKey) (Explanation, error) {
 	return ex, nil
 }
 
+// Alone returns what each feature weighs: by itself, where a kernel learner gives it
+// another weight in each message. The caller must not change it.
+func (f *Filter) Alone() *model.Weights { return f.learner.alone() }
+
+// Size counts what is learnt.
+func (f *Filter) Size() Size { return f.learner.size() }
+
 // Score scores any features with the weights as they are now.
 func (f *Filter) Score(x *featurize.Features) float64 { return f.learner.Score(x.Vector()) }
 
@@ -67,9 +76,20 @@ func (f *Filter) ExplainFeatures(x *featurize.Features) Explanation { return f.e
 
 // Parts are those of Explanation alone, which take a small part of its time.
 func (f *Filter) Parts(x *featurize.Features) []Contribution {
+	return f.parts(f.learner.weigh(x.Vector()), x)
+}
+
+// parts takes a score apart by weights under which the features add up to it.
+func (f *Filter) parts(by apart, x *featurize.Features) []Contribution {
 	var parts []Contribution
+	if by.rest != 0 {
+		parts = append(parts, Contribution{
+			Index: model.Affine, Group: featurize.Constant, Name: featurize.Constant.String(),
+			Value: 1, Weight: by.rest, Amount: by.rest,
+		})
+	}
 	for n := range x.All() {
-		if w := f.st.Weights.Get(n.Index); w != 0 {
+		if w := by.weights.Get(n.Index); w != 0 {
 			parts = append(parts, Contribution{
 				Index: n.Index, Group: n.Group, Name: n.Name,
 				Value: n.Value, Weight: w, Amount: float64(w * n.Value),
@@ -86,11 +106,12 @@ func (f *Filter) explain(x *featurize.Features) Explanation {
 	ex.Cut.Threshold, ex.Cut.Low, ex.Cut.High = c.Threshold, c.Low, c.High
 	vector := x.Vector()
 	ex.Score = f.learner.Score(vector)
-	ex.Parts = f.Parts(x)
+	by := f.learner.weigh(vector)
+	ex.Parts = f.parts(by, x)
 	ex.Outcome = store.DecidedUnsure
 	if f.Trained() {
 		ex.Outcome = c.outcome(ex.Score)
-		ex.Flips = flips(vector, f.st.Weights, c)
+		ex.Flips = flips(vector, by.weights, f.learner.Score, c)
 	}
 	ex.Corrections = f.corrections(vector, c)
 	return ex

@@ -21,7 +21,6 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
-	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
 
@@ -37,11 +36,10 @@ type Filter struct {
 	opts    Options
 	st      *store.State
 	vectors Vectors
-	scratch bool // st is worked on beside the account's state, see rewriting.relearn
 
 	// All below is derived from opts and st, and rebuilt by New.
 	freezer  *featurize.Featurizer
-	learner  model.Learner
+	learner  Learner
 	zone     *time.Location
 	labelled *window
 	standing Standing
@@ -105,12 +103,9 @@ type Result struct {
 // event comes.
 func New(st *store.State, v Vectors) (*Filter, error) {
 	f := &Filter{st: st, vectors: v}
-	opts := DefaultOptions()
-	if len(st.Account.Options) > 0 {
-		opts = Options{}
-		if err := decMode.Unmarshal(st.Account.Options, &opts); err != nil {
-			return nil, fmt.Errorf("reading the account's options: %w", err)
-		}
+	opts, err := optionsOf(st)
+	if err != nil {
+		return nil, err
 	}
 	if err := f.configure(opts); err != nil {
 		return nil, err
@@ -121,15 +116,20 @@ func New(st *store.State, v Vectors) (*Filter, error) {
 
 // derive builds, from the state, what it leads to.
 func (f *Filter) derive() {
-	f.labelled = newWindow(f.st.Labelled)
-	f.standing = standingOf(f.st.Labelled)
-	f.recent = newWindow(f.st.Recent)
-	f.stale = true
+	f.readWindows()
 	f.rebuildQueues()
 	f.countPlaces()
 	f.ledger = newLedgerIndex(f.st)
 	f.findCopies()
 	f.early = newEarlyIndex(f.st)
+}
+
+// readWindows derives what is kept beside the windows of scores.
+func (f *Filter) readWindows() {
+	f.labelled = newWindow(f.st.Labelled)
+	f.standing = standingOf(f.st.Labelled)
+	f.recent = newWindow(f.st.Recent)
+	f.stale = true
 }
 
 // State returns the state that the filter works on. The caller may read it and
@@ -154,7 +154,7 @@ func (f *Filter) configure(o Options) error {
 	if err != nil {
 		return fmt.Errorf("options: %w", err)
 	}
-	learner, err := model.New(o.Learner, f.st.Weights)
+	learner, err := NewLearner(o, f.st)
 	if err != nil {
 		return fmt.Errorf("options: %w", err)
 	}
@@ -229,6 +229,13 @@ func (f *Filter) applyConfigured(e *Configured, r *Result) error {
 	enc, err := encMode.Marshal(e.Options)
 	if err != nil {
 		return fmt.Errorf("encoding options: %w", err)
+	}
+	if err := e.Options.Validate(); err != nil {
+		return fmt.Errorf("options: %w", err)
+	}
+	if a := f.st.Account; e.Options.another(f.opts) && a.Important+a.Ordinary > 0 {
+		f.beginAnew()
+		f.readWindows()
 	}
 	if err := f.configure(e.Options); err != nil {
 		return err

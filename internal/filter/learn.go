@@ -61,14 +61,12 @@ func (f *Filter) account(l *store.Lesson, x model.Vector, u model.Update) {
 	a := &f.st.Account
 	if u.Step != 0 {
 		a.Updates++
-		f.touch(x)
-		f.capWeights()
 	}
 	if u.Mistake {
 		a.Mistakes++
 	}
 	a.HingeLoss += u.Loss
-	a.MaxNorm = max(a.MaxNorm, math.Sqrt(x.SquaredNorm()))
+	a.MaxNorm = max(a.MaxNorm, math.Sqrt(f.learner.Norm(x)))
 	if l.Label == model.Important {
 		a.Important++
 		if l.Outcome != store.DecidedImportant {
@@ -96,27 +94,4 @@ func (f *Filter) score(l *store.Lesson) {
 	a.Labels++
 	f.keepAhead(l.Label)
 	f.stale = true
-}
-
-// capWeights gives up a tenth of the weights, those of least magnitude, once
-// there are more than the limit, and adds the norm of what was given up to the
-// displacement D of the guarantees.
-func (f *Filter) capWeights() {
-	w := f.st.Weights
-	if w.Len() <= f.opts.Limits.Weights {
-		return
-	}
-	gone := w.Smallest(w.Len() - f.opts.Limits.Weights*9/10)
-	f.st.Account.Displaced += math.Sqrt(gone.SquaredNorm())
-	for _, g := range gone {
-		w.Delete(g.Index)
-	}
-	f.touch(gone)
-}
-
-// touch notes that weights changed, unless the state is never committed as such.
-func (f *Filter) touch(x model.Vector) {
-	if !f.scratch {
-		f.st.TouchWeights(x)
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
 )
 
 // Mode says how the threshold is set.
@@ -81,6 +82,9 @@ type Options struct {
 	// Bulk: more than so many alike changes seen live within one settle window
 	// are a clean-up and teach nothing; 0: every change counts.
 	Bulk int `cbor:"14,keyasint,omitempty"`
+	// Kernel is of a kernel learner, which makes the updates of Learner. When the
+	// kernel or the way to forget changes, learning begins anew.
+	Kernel Kernel `cbor:"30,keyasint,omitzero"`
 	// EarlyFor is how long feedback that came before its message waits for it, by
 	// the account's clock; 0: not at all.
 	EarlyFor time.Duration `cbor:"15,keyasint,omitempty"`
@@ -98,6 +102,36 @@ type Limits struct {
 	Refusals int `cbor:"7,keyasint"`
 	Early    int `cbor:"8,keyasint"` // feedback that waits for its message
 }
+
+// Kernel makes the learner one over supports. The zero value leaves it linear.
+type Kernel struct {
+	Kernel model.Kernel     `cbor:"1,keyasint"`
+	Budget int              `cbor:"2,keyasint"` // most supports
+	Forget model.Forgetting `cbor:"3,keyasint"` // how to keep to that
+}
+
+func (k Kernel) linear() bool { return k == Kernel{} }
+
+// Name returns how the configuration calls the kernel; "" for a linear learner.
+func (k Kernel) Name() string {
+	if k.Kernel.Normalised {
+		return "normalised"
+	}
+	return string(k.Kernel.Kind)
+}
+
+// ModelSpec returns what the learner is made of; its Kernel is zero for a linear one.
+func (o Options) ModelSpec() model.KernelSpec {
+	return model.KernelSpec{Spec: o.Learner, Kernel: o.Kernel.Kernel, Budget: o.Kernel.Budget, Forget: o.Kernel.Forget}
+}
+
+// another reports whether what was learnt under the options p is of no use under o.
+func (o Options) another(p Options) bool {
+	return o.Kernel.Kernel != p.Kernel.Kernel || o.Kernel.Forget != p.Kernel.Forget
+}
+
+// maxSupports bounds the state that an account may have.
+const maxSupports = 100_000
 
 // DefaultOptions returns the settings that measured best (docs/results.md) and
 // the marks, windows and limits of DESIGN.md.
@@ -130,6 +164,14 @@ func (o Options) Validate() error {
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if err := o.Learner.Validate(); err != nil {
 		errs = append(errs, err)
+	}
+	if !o.Kernel.linear() {
+		if err := o.ModelSpec().Validate(); err != nil && o.Learner.Validate() == nil {
+			errs = append(errs, err)
+		}
+		if b := o.Kernel.Budget; b < 1 || b > maxSupports {
+			bad("the most supports are %d; they must be from 1 to %d", b, maxSupports)
+		}
 	}
 	switch t := o.Threshold; t.Mode {
 	case ModeAuto:
@@ -188,6 +230,18 @@ func (o Options) Validate() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// optionsOf returns the options in force in a state.
+func optionsOf(st *store.State) (Options, error) {
+	if len(st.Account.Options) == 0 {
+		return DefaultOptions(), nil
+	}
+	var o Options
+	if err := decMode.Unmarshal(st.Account.Options, &o); err != nil {
+		return o, fmt.Errorf("reading the account's options: %w", err)
+	}
+	return o, nil
 }
 
 // isMark reports whether a canonical flag is one of the configured marks.

@@ -206,11 +206,19 @@ func (w *rewriting) relearn() error {
 		w.base = store.NewState()
 	}
 	o := w.f.opts
-	learner, err := model.New(o.Learner, w.base.Weights)
+	anew := w.base.Account.Anew != w.f.st.Account.Anew
+	if anew {
+		// What was learnt before then is another learner's.
+		dropModel(w.base)
+	}
+	learner, err := NewLearner(o, w.base)
 	if err != nil {
 		return err
 	}
-	r := &Filter{opts: o, st: w.base, scratch: true, learner: learner, labelled: newWindow(w.base.Labelled), standing: standingOf(w.base.Labelled)}
+	if l, ok := learner.(*linear); ok {
+		l.scratch = true
+	}
+	r := &Filter{opts: o, st: w.base, learner: learner, labelled: newWindow(w.base.Labelled), standing: standingOf(w.base.Labelled)}
 	for i := range w.kept {
 		l := &w.kept[i]
 		if !l.Taught() {
@@ -222,12 +230,12 @@ func (w *rewriting) relearn() error {
 			return fmt.Errorf("looking up the vector of lesson %d: %w", l.Order, err)
 		}
 		x := features.Vector()
-		if i >= w.intact || w.forget != nil && w.forget.before != 0 {
+		if i >= w.intact || anew || w.forget != nil && w.forget.before != 0 {
 			r.absorb(l, x)
 			continue
 		}
 		if l.Step != 0 {
-			w.base.Weights.Add(l.Step, x)
+			learner.repeat(x, l.Step)
 		}
 		r.account(l, x, model.Update{
 			Score: l.Score, Step: l.Step,
@@ -274,7 +282,8 @@ func (w *rewriting) rescore() error {
 func (w *rewriting) finish() {
 	f, a, was := w.f, &w.f.st.Account, w.base.Account
 	a.Clock = max(a.Clock, w.at)
-	f.st.Weights, f.st.Supports, f.st.Labelled = w.base.Weights, w.base.Supports, w.base.Labelled
+	f.st.Weights, f.st.Supports, f.st.Coefficients, f.st.Labelled = w.base.Weights, w.base.Supports, w.base.Coefficients, w.base.Labelled
+	a.Kernel = was.Kernel
 	a.Important, a.Ordinary, a.Mistakes, a.Updates = was.Important, was.Ordinary, was.Mistakes, was.Updates
 	a.HingeLoss, a.MaxNorm, a.Displaced = was.HingeLoss, was.MaxNorm, was.Displaced
 	a.FalseAlarms, a.Missed, a.Labels, a.LastLesson = was.FalseAlarms, was.Missed, was.Labels, was.LastLesson
@@ -294,7 +303,7 @@ func (w *rewriting) finish() {
 			a.Proven, a.ProvenAt = false, 0
 		}
 	}
-	learner, err := model.New(f.opts.Learner, f.st.Weights)
+	learner, err := NewLearner(f.opts, f.st)
 	f.learner = must(learner, err) // the same settings were good before
 	f.latest.features = nil
 	f.derive()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"reflect"
 	"testing"
 	"time"
@@ -81,51 +82,56 @@ func (w silent) apply(e Event) {
 // TestUnlearningGivesTheLearnerThatNeverHeardOfIt: against a filter that was given
 // the same events without the labels since.
 func TestUnlearningGivesTheLearnerThatNeverHeardOfIt(t *testing.T) {
+	cases := map[string]Options{}
 	for _, limit := range []int{1 << 20, 100} {
 		for _, mode := range []Mode{ModeFixed, ModeAuto} {
-			t.Run(fmt.Sprint(mode, " with ", limit, " weights"), func(t *testing.T) {
-				o := testOptions()
-				o.Settle, o.SilenceDays = 0, 0
-				o.Threshold.Mode, o.Limits.Weights = mode, limit
-				all, twin := newWorld(t, o), newWorld(t, o)
-				since := all.moment().Add(100 * time.Minute)
-				quiet := silent{twin, since}
-				for i := range 200 {
-					from := fmt.Sprintf("person%d@example.com", i%7)
-					raw := mail(fmt.Sprintf("m%d@x", i), from, owner, fmt.Sprintf("word%d thing%d urgent%d", i%3, i%11, i))
-					l, _ := all.deliver("INBOX", raw)
-					twin.deliver("INBOX", raw)
-					label := model.Label(1 - 2*(i*i%3%2))
-					for _, e := range []Event{
-						&Labelled{At: all.moment(), Message: l.key, Label: label},
-						&Ticked{At: all.moment()},
-					} {
-						all.apply(e)
-						quiet.apply(e)
-					}
-					all.now, twin.now = all.now.Add(time.Minute), twin.now.Add(time.Minute)
-				}
-				before := len(all.past)
-				r := all.rewrite(&Unlearnt{At: all.moment(), Since: since})
-				if r.Lessons != 100 || len(all.past) != before-100 || r.First < since || r.Important == 0 || r.Important == 100 {
-					t.Fatalf("taken back: %+v", r)
-				}
-				got, want := learnt(all.f), learnt(twin.f)
-				if got != want {
-					t.Fatalf("the learner is\n%.600s\nwant\n%.600s", got, want)
-				}
-				again, err := New(all.f.State(), all.features)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if learnt(again) != want || !reflect.DeepEqual(again.Counts(), all.f.Counts()) {
-					t.Fatal("after a restart it is another one")
-				}
-				if r := all.rewrite(&Unlearnt{At: all.moment(), Since: since}); r.Changed {
-					t.Fatalf("a second time: %+v", r)
-				}
-			})
+			o := testOptions()
+			o.Threshold.Mode, o.Limits.Weights = mode, limit
+			cases[fmt.Sprint(mode, " with ", limit, " weights")] = o
 		}
+	}
+	maps.Copy(cases, kernelOptions())
+	for name, o := range cases {
+		t.Run(name, func(t *testing.T) {
+			o.Settle, o.SilenceDays = 0, 0
+			all, twin := newWorld(t, o), newWorld(t, o)
+			since := all.moment().Add(100 * time.Minute)
+			quiet := silent{twin, since}
+			for i := range 200 {
+				from := fmt.Sprintf("person%d@example.com", i%7)
+				raw := mail(fmt.Sprintf("m%d@x", i), from, owner, fmt.Sprintf("word%d thing%d urgent%d", i%3, i%11, i))
+				l, _ := all.deliver("INBOX", raw)
+				twin.deliver("INBOX", raw)
+				label := model.Label(1 - 2*(i*i%3%2))
+				for _, e := range []Event{
+					&Labelled{At: all.moment(), Message: l.key, Label: label},
+					&Ticked{At: all.moment()},
+				} {
+					all.apply(e)
+					quiet.apply(e)
+				}
+				all.now, twin.now = all.now.Add(time.Minute), twin.now.Add(time.Minute)
+			}
+			before := len(all.past)
+			r := all.rewrite(&Unlearnt{At: all.moment(), Since: since})
+			if r.Lessons != 100 || len(all.past) != before-100 || r.First < since || r.Important == 0 || r.Important == 100 {
+				t.Fatalf("taken back: %+v", r)
+			}
+			got, want := learnt(all.f), learnt(twin.f)
+			if got != want {
+				t.Fatalf("the learner is\n%.600s\nwant\n%.600s", got, want)
+			}
+			again, err := New(all.f.State(), all.features)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if learnt(again) != want || !reflect.DeepEqual(again.Counts(), all.f.Counts()) {
+				t.Fatal("after a restart it is another one")
+			}
+			if r := all.rewrite(&Unlearnt{At: all.moment(), Since: since}); r.Changed {
+				t.Fatalf("a second time: %+v", r)
+			}
+		})
 	}
 }
 

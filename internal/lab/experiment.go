@@ -44,8 +44,14 @@ type Descent struct {
 // ErrExperiment is wrapped by errors about what was asked for.
 var ErrExperiment = errors.New("no such experiment")
 
-// mostForCeiling bounds the lessons of all passes that a ceiling is sought for.
-const mostForCeiling = 300_000
+// mostForCeiling bounds the lessons of all passes that a ceiling is sought for. Of a
+// kernel each takes as many kernels as there are lessons before it.
+func (x *Experiment) mostForCeiling() int {
+	if x.Kernel != nil {
+		return 20_000
+	}
+	return 300_000
+}
 
 // Run runs an experiment.
 func (x Experiment) Run(lessons []model.Lesson) (*Report, error) {
@@ -110,17 +116,17 @@ func (x *Experiment) runLinear(r *Report, lessons []model.Lesson) error {
 	r.Margin, r.MarginAtMost = &s.Margin, &s.AtMost
 	x.count(r, s.Operations)
 	x.show(r, s.Weights)
-	x.ceiling(r, lessons)
+	x.ceiling(r, nil, lessons)
 	return nil
 }
 
-// ceiling seeks that of all passes.
-func (x *Experiment) ceiling(r *Report, lessons []model.Lesson) {
-	if n := r.Passes * len(lessons); n > mostForCeiling {
-		r.NoCeiling = fmt.Sprintf("not sought: %d lessons in all passes, more than %d", n, mostForCeiling)
+// ceiling seeks that of all passes of l, which may be nil where it is linear.
+func (x *Experiment) ceiling(r *Report, l pupil, lessons []model.Lesson) {
+	if n, most := r.Passes*len(lessons), x.mostForCeiling(); n > most {
+		r.NoCeiling = fmt.Sprintf("not sought: %d lessons in all passes, more than %d", n, most)
 		return
 	}
-	h := x.hindsight()
+	h := x.hindsight(l)
 	if h.reason == "" {
 		for range r.Passes {
 			for _, e := range lessons {
@@ -155,6 +161,7 @@ func (x *Experiment) runPupil(r *Report, lessons []model.Lesson) error {
 		}
 		r.Separated = r.Wrong == 0
 	}
+	taught := l
 	switch l := l.(type) {
 	case *model.KernelLearner:
 		r.Radius, r.Supports = l.Radius(), l.Len()
@@ -166,7 +173,7 @@ func (x *Experiment) runPupil(r *Report, lessons []model.Lesson) error {
 	if c, ok := l.(model.Counter); ok {
 		x.count(r, c.Operations())
 	}
-	x.ceiling(r, lessons)
+	x.ceiling(r, taught, lessons)
 	return nil
 }
 

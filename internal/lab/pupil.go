@@ -88,8 +88,6 @@ func (x *Experiment) theory() (spec model.Spec, scale float64, reason string) {
 	switch {
 	case x.Modified != nil:
 		return spec, 0, "the modified perceptron lets be what lies near its hyperplane"
-	case x.Kernel != nil:
-		return spec, 0, "not sought for kernels"
 	case x.Average:
 		return spec, 0, "no theorem covers a mean of weights"
 	case x.Descent != nil:
@@ -112,10 +110,18 @@ type past struct {
 	reason string
 }
 
-func (x *Experiment) hindsight() past {
+// hindsight begins it for a learner that has been taught; l may be nil where it is
+// linear.
+func (x *Experiment) hindsight(l pupil) past {
 	spec, scale, reason := x.theory()
 	if reason != "" {
 		return past{reason: reason}
+	}
+	if k, ok := l.(*model.KernelLearner); ok {
+		h := model.NewKernelHindsight(k.Spec(), nil)
+		h.Displace(k.Displaced())
+		h.Reached(k.Tally().Reach)
+		return past{Hindsight: h, scale: scale}
 	}
 	return past{Hindsight: model.NewHindsight(spec, nil), scale: scale}
 }
@@ -164,7 +170,7 @@ func (x *Experiment) String() string {
 			}
 		}
 		if k != nil && x.Budget > 0 {
-			s += fmt.Sprintf(" --budget %d", x.Budget)
+			s += fmt.Sprintf(" --budget %d --forget %s", x.Budget, x.Forget)
 		}
 	}
 	if x.Average {

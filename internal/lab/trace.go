@@ -71,11 +71,14 @@ func (x Experiment) Trace(lessons []model.Lesson, passes, looks int) (*Trace, er
 	if k, ok := l.(*model.KernelLearner); ok {
 		t.Supports, t.Displaced = k.Len(), k.Displaced()
 	}
-	if n := len(t.Mistaken); n > mostForCeiling {
-		t.NoCeiling = fmt.Sprintf("not sought: %d lessons in all passes, more than %d", n, mostForCeiling)
+	if n, most := len(t.Mistaken), x.mostForCeiling(); n > most {
+		t.NoCeiling = fmt.Sprintf("not sought: %d lessons in all passes, more than %d", n, most)
 		return t, nil
 	}
-	h := x.hindsight()
+	if x.Kernel != nil {
+		looks = min(looks, kernelLooks)
+	}
+	h := x.hindsight(l)
 	if t.NoCeiling = h.reason; h.reason != "" {
 		return t, nil
 	}
@@ -135,9 +138,11 @@ func places(n, about int) []int {
 	return out
 }
 
-// Looks is how many ceilings a picture needs, and drawnPoints how many counts.
+// Looks is how many ceilings a picture needs, kernelLooks how many of a kernel, for
+// which each takes its time, and drawnPoints how many counts.
 const (
 	Looks       = 40
+	kernelLooks = 6
 	drawnPoints = 600
 )
 

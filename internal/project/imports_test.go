@@ -40,11 +40,11 @@ var layers = []struct {
 	{"internal/daemon", []string{"featurize", "ingest/...", "internal/dashboard", "internal/evaluate", "internal/filter", "internal/lab", "internal/passthrough", "internal/pipeline", "internal/stream", "internal/writer", "model", "store"}},
 	{"internal/setup", []string{"config", "ingest", "ingest/imap", "ingest/kafka", "internal/daemon", "store"}},
 	{"internal/replay", []string{"ingest/kafka", "internal/stream", "store"}},
-	{"internal/copies", []string{"featurize", "model", "store"}},
+	{"internal/copies", []string{"featurize", "internal/filter", "model", "store"}},
 	{"internal/dashboard", nil},
 	{"internal/demo", []string{"internal/daemon", "internal/dovecot"}},
-	{"internal/project", nil}, // tests only
-	{"internal/e2e", nil},     // tests only
+	{"internal/project", nil},  // tests only
+	{"internal/e2e", nil},      // tests only
 	{"docs/examples/...", nil}, // for those who have nothing of ours
 	{"cmd/...", []string{"config", "featurize", "ingest/...", "internal/chart", "internal/copies", "internal/daemon", "internal/dashboard", "internal/demo", "internal/evaluate", "internal/filter", "internal/lab", "internal/passthrough", "internal/pipeline", "internal/quick", "internal/replay", "internal/setup", "internal/stream", "model", "store"}},
 }

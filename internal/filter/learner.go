@@ -1,0 +1,257 @@
+package filter
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// Learner is a model together with the rows of the state that it lives in: a
+// linear learner in State.Weights, a kernel learner in State.Supports.
+type Learner interface {
+	// Score returns w·φ(x), φ the map of the kernel, x itself for a linear learner.
+	Score(x model.Vector) float64
+	// Learn takes a lesson, keeps to the account's limits, notes in the state what
+	// changed, and adds what the limits have taken away to Account.Displaced.
+	Learn(e model.Lesson) model.Update
+	// Norm returns ‖φ(x)‖².
+	Norm(x model.Vector) float64
+
+	// repeat takes the step of a lesson that was learnt before, as it was taken then.
+	repeat(x model.Vector, step float64)
+	// weigh takes the score of x apart.
+	weigh(x model.Vector) apart
+	// after returns the score that x would have after a lesson on it, but for what the
+	// limits then take away.
+	after(e model.Lesson) float64
+	// alone returns what each feature weighs by itself. The caller must not change it.
+	alone() *model.Weights
+	// size counts what is learnt.
+	size() Size
+}
+
+// apart are weights of a message's features under which they add up to its score:
+// those of its own for a linear learner. rest is what is no feature's, where there is
+// no affine coordinate to have it.
+type apart struct {
+	weights *model.Weights
+	rest    float64
+}
+
+// Size is how much an account's learner holds.
+type Size struct {
+	Weights  int // of a linear learner
+	Supports int // of a kernel learner
+}
+
+// NewLearner returns the learner of o that goes on from st, which it works on.
+func NewLearner(o Options, st *store.State) (Learner, error) {
+	if o.Kernel.linear() {
+		l, err := model.New(o.Learner, st.Weights)
+		return &linear{l: l, o: o, st: st}, err
+	}
+	supports := map[int]model.Support{}
+	for _, key := range st.Supports.Keys() {
+		row, _ := st.Supports.Get(key)
+		c, _ := st.Coefficients.Get(key)
+		x, err := row.Vector.Unpack()
+		if err != nil {
+			return nil, fmt.Errorf("support %d: %w", store.SupportSlot(key), err)
+		}
+		supports[store.SupportSlot(key)] = model.Support{Vector: x, Alpha: c.Alpha, Born: row.Born}
+	}
+	l, err := model.ResumeKernel(o.ModelSpec(), supports, st.Account.Kernel)
+	if err != nil {
+		return nil, err
+	}
+	return &kernel{l, st}, nil
+}
+
+// NewHindsight returns what looks for a ceiling on the mistakes that the learner of o
+// makes from st on, which it only reads.
+func NewHindsight(o Options, st *store.State) (*model.Hindsight, error) {
+	if o.Kernel.linear() {
+		return model.NewHindsight(o.Learner, st.Weights), nil
+	}
+	l, err := NewLearner(o, st)
+	if err != nil {
+		return nil, err
+	}
+	return model.NewKernelHindsight(o.ModelSpec(), l.(*kernel).l), nil
+}
+
+// WeightsOf returns what the features of an account weigh: by themselves where it has
+// a kernel learner. The caller must not change them.
+func WeightsOf(st *store.State) (*model.Weights, error) {
+	o, err := optionsOf(st)
+	if err != nil {
+		return nil, err
+	}
+	l, err := NewLearner(o, st)
+	if err != nil {
+		return nil, err
+	}
+	return l.alone(), nil
+}
+
+// linear is a learner over explicit weights.
+type linear struct {
+	l  model.Learner
+	o  Options
+	st *store.State
+	// scratch: the state is one to learn on, never committed as such.
+	scratch bool
+}
+
+func (l *linear) Score(x model.Vector) float64 { return l.l.Score(x) }
+func (l *linear) Norm(x model.Vector) float64  { return x.SquaredNorm() }
+func (l *linear) alone() *model.Weights        { return l.st.Weights }
+func (l *linear) size() Size                   { return Size{Weights: l.st.Weights.Len()} }
+
+func (l *linear) weigh(model.Vector) apart { return apart{weights: l.st.Weights} }
+
+func (l *linear) Learn(e model.Lesson) model.Update {
+	u := l.l.Learn(e)
+	if u.Step != 0 {
+		l.touch(e.Vector)
+		l.cap()
+	}
+	return u
+}
+
+func (l *linear) repeat(x model.Vector, step float64) {
+	l.st.Weights.Add(step, x)
+	l.touch(x)
+	l.cap()
+}
+
+// cap gives up a tenth of the weights, those of least magnitude, once there are more
+// than the limit, and adds the norm of what was given up to the displacement D of
+// the guarantees.
+func (l *linear) cap() {
+	w, limit := l.st.Weights, l.o.Limits.Weights
+	if w.Len() <= limit {
+		return
+	}
+	gone := w.Smallest(w.Len() - limit*9/10)
+	l.st.Account.Displaced += math.Sqrt(gone.SquaredNorm())
+	for _, g := range gone {
+		w.Delete(g.Index)
+	}
+	l.touch(gone)
+}
+
+// touch notes that weights changed, unless the state is never committed as such.
+func (l *linear) touch(x model.Vector) {
+	if !l.scratch {
+		l.st.TouchWeights(x)
+	}
+}
+
+// after plays the lesson on a copy of the weights that it can touch.
+func (l *linear) after(e model.Lesson) float64 {
+	w := model.NewWeights(len(e.Vector))
+	for _, f := range e.Vector {
+		if v, ok := l.st.Weights.Lookup(f.Index); ok {
+			w.Set(f.Index, v)
+		}
+	}
+	twin, err := model.New(l.o.Learner, w)
+	if err != nil {
+		return l.Score(e.Vector) // the options were validated: it cannot be
+	}
+	twin.Learn(e)
+	return twin.Score(e.Vector)
+}
+
+// kernel is a learner over supports, each a row of the state by its slot.
+type kernel struct {
+	l  *model.KernelLearner
+	st *store.State
+}
+
+func (k *kernel) Score(x model.Vector) float64 { return k.l.Score(x) }
+func (k *kernel) Norm(x model.Vector) float64  { return k.l.Normal(x) }
+func (k *kernel) alone() *model.Weights        { return k.l.Alone() }
+func (k *kernel) size() Size                   { return Size{Supports: k.l.Len()} }
+
+func (k *kernel) weigh(x model.Vector) apart {
+	w, rest := k.l.Weigh(x)
+	return apart{w, rest}
+}
+
+func (k *kernel) Learn(e model.Lesson) model.Update {
+	before := k.l.Displaced()
+	u := k.l.Learn(e)
+	k.note(before)
+	return u
+}
+
+func (k *kernel) repeat(x model.Vector, step float64) {
+	before := k.l.Displaced()
+	k.l.Step(x, step)
+	k.note(before)
+}
+
+// note brings into the state what has changed, since the displacement was before.
+func (k *kernel) note(before float64) {
+	for _, slot := range k.l.Changed() {
+		key := store.SupportKey(slot)
+		s, ok := k.l.Slot(slot)
+		if !ok {
+			k.st.Supports.Delete(key)
+			k.st.Coefficients.Delete(key)
+			continue
+		}
+		if old, known := k.st.Supports.Get(key); !known || old.Born != s.Born {
+			k.st.Supports.Put(key, store.Support{Born: s.Born, Vector: store.PackVector(s.Vector)})
+		}
+		k.st.Coefficients.Put(key, store.Coefficient{Alpha: s.Alpha})
+	}
+	k.st.Account.Kernel = k.l.Tally()
+	k.st.Account.Displaced += k.l.Displaced() - before
+}
+
+func (k *kernel) after(e model.Lesson) float64 {
+	score, norm := k.Score(e.Vector), k.Norm(e.Vector)
+	step := k.l.Spec().Spec.Update(e.Label, e.Weight, score, norm).Step
+	return score + float64(step*norm)
+}
+
+// beginAnew drops what was learnt, since another learner has no use for it, and all
+// that was counted of it: it must prove itself as the first one had to.
+//
+// What was said of a message stays known, so it is not learnt again. Displaced goes
+// on, so that it only ever grows.
+func (f *Filter) beginAnew() {
+	st, a := f.st, &f.st.Account
+	dropModel(st)
+	empty(st.Labelled)
+	empty(st.Recent)
+	a.MaxNorm = 0
+	a.Anew++
+	a.Important, a.Ordinary, a.Mistakes, a.Updates, a.HingeLoss = 0, 0, 0, 0, 0
+	a.FalseAlarms, a.Missed = 0, 0
+	a.Scores, a.Labels, a.Owed = 0, 0, 0
+	a.Proven, a.Ahead = false, 0
+}
+
+// dropModel empties a state of what a learner has learnt.
+func dropModel(st *store.State) {
+	all := st.Weights.Sorted()
+	for _, w := range all {
+		st.Weights.Delete(w.Index)
+	}
+	st.TouchWeights(all)
+	empty(st.Supports)
+	empty(st.Coefficients)
+	st.Account.Kernel = model.KernelTally{}
+}
+
+func empty[V any](t *store.Table[V]) {
+	for _, key := range t.Keys() {
+		t.Delete(key)
+	}
+}

@@ -1,0 +1,190 @@
+package filter
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// kernelOptions are those of every kind of kernel account, with budgets that are
+// soon full.
+func kernelOptions() map[string]Options {
+	all := map[string]Options{}
+	normalised := model.Kernel{Kind: model.KernelPolynomial, Degree: 2, Normalised: true}
+	for _, forget := range model.Forgettings() {
+		o := testOptions()
+		o.Kernel = Kernel{Kernel: normalised, Budget: 12, Forget: forget}
+		if forget == model.ForgetShrink {
+			o.Learner = model.Spec{Kind: model.KindPerceptron}
+		}
+		all[string(forget)] = o
+	}
+	for name, k := range map[string]model.Kernel{
+		"polynomial": {Kind: model.KernelPolynomial, Degree: 3}, "gaussian": {Kind: model.KernelGaussian, Gamma: 1},
+	} {
+		o := testOptions()
+		o.Kernel = Kernel{Kernel: k, Budget: 12, Forget: model.ForgetOldest}
+		all[name] = o
+	}
+	return all
+}
+
+// TestAKernelAccountIsAFunctionOfItsEvents: replayed from its journal, or restarted
+// before every event, it comes to the same digest, and it keeps to its budget.
+func TestAKernelAccountIsAFunctionOfItsEvents(t *testing.T) {
+	for name, o := range kernelOptions() {
+		t.Run(name, func(t *testing.T) {
+			calm, shaken := newWorld(t, o), newWorld(t, o)
+			shaken.restart = true
+			for _, w := range []*world{calm, shaken} {
+				w.teach()
+				w.storm(3, 250)
+			}
+			wantSameDigest(t, "restarted", calm.f, shaken.f)
+			f, err := Replay(store.NewState(), calm.entries(), calm.features)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantSameDigest(t, "replayed", calm.f, f)
+			st := f.State()
+			if n := st.Supports.Len(); n != 12 || st.Coefficients.Len() != n || f.Size() != (Size{Supports: n}) || st.Weights.Len() != 0 {
+				t.Errorf("%d supports, %d coefficients, %+v, %d weights; the budget is 12", n, st.Coefficients.Len(), f.Size(), st.Weights.Len())
+			}
+			if st.Account.Displaced == 0 || st.Account.Updates < 13 || st.Account.MaxNorm == 0 || st.Account.Kernel.Reach == 0 {
+				t.Errorf("%+v", st.Account)
+			}
+		})
+	}
+}
+
+// TestExplanationsOfAKernelAreTrue: parts add up to the score, what they say would
+// flip it does, and a correction makes the score that was announced, unless it drove
+// out a support.
+func TestExplanationsOfAKernelAreTrue(t *testing.T) {
+	for name, o := range kernelOptions() {
+		if o.Kernel.Forget == model.ForgetShrink {
+			continue // it scales all, which corrections leave out
+		}
+		o.Kernel.Budget = 1000
+		w := newWorld(t, o)
+		w.teach()
+		w.storm(5, 150)
+		flips, corrected := 0, 0
+		for i, key := range w.f.State().Messages.Keys() {
+			k := store.MessageKey([]byte(key))
+			ex, err := w.f.Explain(k)
+			if err != nil {
+				continue // the owner's own
+			}
+			sum := 0.0
+			for _, p := range ex.Parts {
+				sum += p.Amount
+			}
+			x, err := w.features.Features(k)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if math.Abs(sum-ex.Score) > 1e-9*(1+math.Abs(sum)) || ex.Score != w.f.Score(x) || !slices.Equal(w.f.Parts(x), ex.Parts) {
+				t.Fatalf("%s: the parts add up to %v, the explanation says %v, the model %v", name, sum, ex.Score, w.f.Score(x))
+			}
+			for _, flip := range ex.Flips {
+				flips++
+				rest := slices.DeleteFunc(x.Vector(), func(f model.Feature) bool { return slices.Contains(flip.Features, f.Index) })
+				if s := w.f.learner.Score(rest); s != flip.Score || flip.Outcome == ex.Outcome {
+					t.Fatalf("%s, %+v: the score is %v", name, flip, s)
+				}
+			}
+			if len(ex.Corrections) == 0 || i%9 != 0 {
+				continue
+			}
+			c := ex.Corrections[0]
+			twin, err := Replay(store.NewState(), w.entries(), w.features)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := twin.Apply(&Labelled{At: w.moment(), Message: k, Label: c.Label}); err != nil {
+				t.Fatal(err)
+			}
+			if got := twin.Score(x); math.Abs(got-c.Score) > 1e-6 {
+				t.Fatalf("%s: called %v, the score is %v, the explanation said %v", name, c.Label, got, c.Score)
+			}
+			corrected++
+		}
+		if flips < 5 || corrected < 5 {
+			t.Errorf("%s: met %d flips and %d corrections; too few to mean anything", name, flips, corrected)
+		}
+	}
+}
+
+// TestAnotherKernelBeginsAnew: from a linear learner to a kernel, to another kernel,
+// and back, nothing of what was learnt stays, and the account is as untrained as at
+// first; another budget goes on.
+func TestAnotherKernelBeginsAnew(t *testing.T) {
+	o := testOptions()
+	o.MinImportant, o.MinOrdinary = 1, 1
+	w := newWorld(t, o)
+	w.teach()
+	kernel := o
+	kernel.Kernel = Kernel{Kernel: model.Kernel{Kind: model.KernelPolynomial, Degree: 2}, Budget: 50, Forget: model.ForgetProject}
+	gaussian := kernel
+	gaussian.Kernel.Kernel = model.Kernel{Kind: model.KernelGaussian, Gamma: 1}
+	for n, next := range []Options{kernel, gaussian, o, kernel} {
+		if !w.f.Trained() {
+			t.Fatalf("change %d: untrained before", n)
+		}
+		w.apply(&Configured{At: w.moment(), Options: next})
+		st := w.f.State()
+		if a := st.Account; w.f.Trained() || a.Mistakes+a.Updates+a.Scores+a.Labels != 0 || a.Kernel != (model.KernelTally{}) ||
+			st.Weights.Len()+st.Supports.Len()+st.Coefficients.Len()+st.Labelled.Len()+st.Recent.Len() != 0 {
+			t.Fatalf("change %d: %+v, %d weights, %d supports", n, a, st.Weights.Len(), st.Supports.Len())
+		}
+		w.storm(uint64(n), 120)
+	}
+	before := w.f.State().Supports.Len()
+	if before < 6 {
+		t.Fatalf("%d supports", before)
+	}
+	less := kernel
+	less.Kernel.Budget = before - 3
+	w.apply(&Configured{At: w.moment(), Options: less})
+	if n := w.f.State().Supports.Len(); n != before || !w.f.Trained() {
+		t.Errorf("a lower budget: %d supports at once, %d before", n, before)
+	}
+	w.storm(9, 200)
+	if n := w.f.State().Supports.Len(); n != before-3 {
+		t.Errorf("a lower budget: %d supports in the end, want %d", n, before-3)
+	}
+	f, err := Replay(store.NewState(), w.entries(), w.features)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantSameDigest(t, "replayed", w.f, f)
+}
+
+func TestKernelOptionsThatCannotBe(t *testing.T) {
+	good := kernelOptions()["projectron"]
+	for name, c := range map[string]struct {
+		spoil func(*Options)
+		want  string
+	}{
+		"no budget":      {func(o *Options) { o.Kernel.Budget = 0 }, "from 1 to 100000"},
+		"great budget":   {func(o *Options) { o.Kernel.Budget = 100_001 }, "from 1 to 100000"},
+		"degree":         {func(o *Options) { o.Kernel.Kernel.Degree = 0 }, "degree is 0"},
+		"forgetting":     {func(o *Options) { o.Kernel.Forget = "newest" }, `"newest" is unknown`},
+		"forgetron":      {func(o *Options) { o.Kernel.Forget = model.ForgetShrink }, "perceptron alone"},
+		"budget without": {func(o *Options) { o.Kernel = Kernel{Budget: 5} }, `kernel "" is unknown`},
+	} {
+		o := good
+		c.spoil(&o)
+		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q in it", name, err, c.want)
+		}
+	}
+	if err := good.Validate(); err != nil {
+		t.Error(err)
+	}
+}

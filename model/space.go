@@ -1,0 +1,235 @@
+package model
+
+import (
+	"math"
+	"slices"
+)
+
+// space is where the vectors of a Hindsight live: that of the features themselves, or
+// that of a kernel. g is Σ α_t·y_t·φ(x_t) over the lessons, w_s what the learner
+// started from.
+type space interface {
+	// add takes up the vector of the next lesson, which it does not keep, and returns
+	// ‖φ(x)‖².
+	add(x Vector) float64
+	// score returns (w_s + g)·φ(x_i).
+	score(i int) float64
+	// move adds d·φ(x_i) to g.
+	move(i int, d float64)
+	// squares returns ‖g‖² and w_s·g.
+	squares() (square, toStart float64)
+	// fix sets u = (w_s + g)/κ, or 0 where κ is 0; where there are rules, the nearest that
+	// obeys them.
+	fix(kappa float64) fixed
+	// dot returns u·φ(x_i) for the u that was fixed.
+	dot(i int) float64
+	// terms is how many roundings there are in a dot product with φ(x_i).
+	terms(i int) float64
+	// dimensions is how many terms the sums of fix have.
+	dimensions() int
+	begin()          // of a search
+	exhausted() bool // the search has taken as much work as it may
+	// climbRules maximises the dual over the rules that u must obey; bonus is their part
+	// of it.
+	climbRules()
+	bonus() float64
+	indifferent() float64 // share of the dual, over the lessons, that is no gain worth a move
+	startNorm() float64   // ‖w_s‖
+	bytes() int
+}
+
+// fixed is what fix says of u; but for rounding that the caller makes room for, as
+// with slack.
+type fixed struct {
+	size, distance float64 // ‖u‖² and ‖u − w_s‖²
+	toStart        float64 // w_s·u
+	slack          float64 // by how much each of the three may be wrong beyond that
+	problem        string  // why there is no such u; "" where there is
+	// reach takes the place of ‖u‖ in the rounding of dot products.
+	reach float64
+}
+
+// plain is the space of the features.
+type plain struct {
+	names *Weights // Index → position in the slices below
+	start []float64
+	sum   []float64 // w_s + g
+	best  []float64 // u
+	norm  float64   // ‖w_s‖²
+	rows  []compact
+	pins
+}
+
+// compact is one vector. Features of one value stand together, so that a dot product
+// takes one multiplication a value and not one a feature; the vectors made of mail
+// have a handful of values.
+type compact struct {
+	at   []uint32 // positions, those of the first run first
+	runs []run
+}
+
+type run struct {
+	value float64
+	n     int
+}
+
+func newPlain(from *Weights) *plain {
+	p := &plain{names: NewWeights(0)}
+	if from == nil {
+		return p
+	}
+	for _, f := range from.Sorted() {
+		if f.Value == 0 {
+			continue
+		}
+		p.start[p.name(f.Index)] = f.Value
+		p.norm += float64(f.Value * f.Value)
+	}
+	copy(p.sum, p.start)
+	return p
+}
+
+func (p *plain) add(x Vector) float64 {
+	p.rows = append(p.rows, p.compact(x))
+	return x.SquaredNorm()
+}
+
+func (p *plain) score(i int) float64  { return p.rows[i].dot(p.sum) }
+func (p *plain) dot(i int) float64    { return p.rows[i].dot(p.best) }
+func (p *plain) terms(i int) float64  { return float64(len(p.rows[i].at)) }
+func (p *plain) dimensions() int      { return len(p.sum) }
+func (p *plain) begin()               {}
+func (p *plain) exhausted() bool      { return false }
+func (p *plain) indifferent() float64 { return 0 }
+func (p *plain) startNorm() float64   { return math.Sqrt(p.norm) }
+
+func (p *plain) bytes() int {
+	n := 24*len(p.sum) + 16*len(p.names.keys)
+	for i := range p.rows {
+		n += 4*len(p.rows[i].at) + 16*len(p.rows[i].runs) + 48
+	}
+	return n
+}
+
+func (p *plain) move(i int, d float64) {
+	at := p.rows[i].at
+	for _, same := range p.rows[i].runs {
+		step := float64(d * same.value)
+		for _, i := range at[:same.n] {
+			p.sum[i] += step
+		}
+		at = at[same.n:]
+	}
+}
+
+func (p *plain) squares() (square, toStart float64) {
+	for i, v := range p.sum {
+		d := v - p.start[i]
+		square += float64(d * d)
+		toStart += float64(d * p.start[i])
+	}
+	return square, toStart
+}
+
+func (p *plain) fix(kappa float64) (f fixed) {
+	p.best = append(p.best[:0], make([]float64, len(p.sum))...)
+	for i, v := range p.sum {
+		u := 0.0
+		if kappa != 0 {
+			u = v / kappa
+		}
+		p.best[i] = u
+	}
+	if !p.obey(p.best) {
+		f.problem = "the numbers are so great that no weights were found that obey the rules"
+	}
+	for i, u := range p.best {
+		f.size += float64(u * u)
+		d := u - p.start[i]
+		f.distance += float64(d * d)
+		f.toStart += float64(u * p.start[i])
+	}
+	return f
+}
+
+// name returns the position of a feature, a new one if need be.
+func (p *plain) name(i Index) uint32 {
+	if at, ok := p.names.Lookup(i); ok {
+		return uint32(at)
+	}
+	at := len(p.sum)
+	p.names.Set(i, float64(at))
+	p.sum = append(p.sum, 0)
+	p.start = append(p.start, 0)
+	return uint32(at)
+}
+
+// compact puts features of one value together.
+func (p *plain) compact(x Vector) compact {
+	const few = 32
+	var runs []run
+	which := make([]uint8, len(x))
+	for i, f := range x {
+		k := 0
+		for k < len(runs) && runs[k].value != f.Value {
+			k++
+		}
+		if k == len(runs) {
+			if k == few {
+				return p.compactMany(x)
+			}
+			runs = append(runs, run{value: f.Value})
+		}
+		runs[k].n++
+		which[i] = uint8(k)
+	}
+	var next [few]int
+	for k := 1; k < len(runs); k++ {
+		next[k] = next[k-1] + runs[k-1].n
+	}
+	at := make([]uint32, len(x))
+	for i, f := range x {
+		at[next[which[i]]] = p.name(f.Index)
+		next[which[i]]++
+	}
+	return compact{at, runs}
+}
+
+// compactMany is compact for vectors of many values.
+func (p *plain) compactMany(x Vector) compact {
+	sorted := slices.Clone(x)
+	slices.SortStableFunc(sorted, func(a, b Feature) int {
+		switch {
+		case a.Value < b.Value:
+			return -1
+		case a.Value > b.Value:
+			return 1
+		default:
+			return 0
+		}
+	})
+	at := make([]uint32, len(x))
+	var runs []run
+	for i, f := range sorted {
+		if len(runs) == 0 || runs[len(runs)-1].value != f.Value {
+			runs = append(runs, run{value: f.Value})
+		}
+		runs[len(runs)-1].n++
+		at[i] = p.name(f.Index)
+	}
+	return compact{at, runs}
+}
+
+// dot returns v·x. O(len(x)) time.
+func (r *compact) dot(v []float64) float64 {
+	sum, at := 0.0, r.at
+	for _, same := range r.runs {
+		part := 0.0
+		for _, i := range at[:same.n] {
+			part += v[i]
+		}
+		sum += float64(same.value * part)
+		at = at[same.n:]
+	}
+	return sum
+}
