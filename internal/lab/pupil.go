@@ -170,7 +170,10 @@ func (x *Experiment) String() string {
 			}
 		}
 		if k != nil && x.Budget > 0 {
-			s += fmt.Sprintf(" --budget %d --forget %s", x.Budget, x.Forget)
+			s += fmt.Sprintf(" --budget %d", x.Budget)
+			if x.Forget != "" {
+				s += " --forget " + string(x.Forget)
+			}
 		}
 	}
 	if x.Average {
