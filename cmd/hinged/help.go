@@ -124,16 +124,18 @@ func unreadFlag(cmd *cobra.Command, err error) error {
 	return misuse(cmd, "%w", err)
 }
 
-// nearestFlag measures nearness as cobra does between verbs.
+// nearestFlag measures nearness as cobra does between verbs, one slip before two.
 func nearestFlag(cmd *cobra.Command, got string) string {
-	names := &cobra.Command{SuggestionsMinimumDistance: 2}
+	names := &cobra.Command{}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden {
 			names.AddCommand(&cobra.Command{Use: f.Name, Run: func(*cobra.Command, []string) {}})
 		}
 	})
-	if near := names.SuggestionsFor(strings.ReplaceAll(got, "_", "-")); len(near) > 0 {
-		return near[0]
+	for names.SuggestionsMinimumDistance = 1; names.SuggestionsMinimumDistance <= 2; names.SuggestionsMinimumDistance++ {
+		if near := names.SuggestionsFor(strings.ReplaceAll(got, "_", "-")); len(near) > 0 {
+			return near[0]
+		}
 	}
 	return ""
 }
