@@ -131,6 +131,7 @@ fuzz:
 
 soak:
 	HINGED_KILL_MESSAGES=20000 HINGED_KILL_TIMES=400 $(GO) test $(RACE) -count=1 -v -run Kill -timeout 6h ./internal/e2e
+	HINGED_STREAM_MESSAGES=20000 HINGED_STREAM_ACCOUNTS=200 HINGED_STREAM_TURNS=60 $(GO) test $(RACE) -count=1 -v -run ThreeProcesses -timeout 2h ./internal/e2e
 	$(MAKE) fuzz FUZZTIME=10m
 
 bench:

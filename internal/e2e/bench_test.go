@@ -252,22 +252,29 @@ func fetchAll(b *testing.B, imap *testkit.Dovecot, n int) time.Duration {
 // peakResident reads a process's peak resident memory, in bytes.
 func peakResident(b *testing.B, pid int) uint64 {
 	b.Helper()
+	return memoryOf(b, pid, "VmHWM:")
+}
+
+// memoryOf reads one figure of /proc/PID/status, in bytes.
+func memoryOf(b *testing.B, pid int, field string) uint64 {
+	b.Helper()
 	if runtime.GOOS != "linux" {
 		return 0
 	}
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		b.Fatal(err)
+		b.Error(err)
+		return 0
 	}
 	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+		if rest, ok := strings.CutPrefix(line, field); ok {
 			kib, err := strconv.ParseUint(strings.Fields(rest)[0], 10, 64)
 			if err != nil {
-				b.Fatal(err)
+				b.Error(err)
 			}
 			return kib << 10
 		}
 	}
-	b.Fatal("no VmHWM in the process's status")
+	b.Errorf("no %s in the process's status", field)
 	return 0
 }

@@ -1,0 +1,269 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	kafkago "github.com/segmentio/kafka-go"
+
+	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/testkit"
+)
+
+// topic is an input topic on a real Apache Kafka, and what a producer does to
+// it.
+type topic struct {
+	t          testing.TB
+	broker     *testkit.Kafka
+	client     *kafka.Client
+	partitions int32
+}
+
+// newTopic makes an input topic with so many partitions.
+func newTopic(t testing.TB, broker *testkit.Kafka, name string, partitions int32) *topic {
+	t.Helper()
+	in := &topic{t: t, broker: broker, client: clientOf(t, broker, topicsOf(name, name)), partitions: partitions}
+	in.retry("making the topics", func(ctx context.Context) error {
+		_, _, err := in.client.EnsureTopics(ctx, kafka.Wanted{Partitions: partitions, Replication: 1, Create: true})
+		return err
+	})
+	// The mail of the tests has dates of long ago, by which a broker would delete it.
+	in.configure(name, "retention.ms", "-1")
+	return in
+}
+
+// clientOf returns a client that knows these topics.
+func clientOf(t testing.TB, broker *testkit.Kafka, topics kafka.Topics) *kafka.Client {
+	t.Helper()
+	c, err := kafka.New(kafka.Options{Brokers: broker.Addrs(), Topics: topics, RequestTimeout: 20 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// of returns the topic as a process of a group sees it.
+func (in *topic) of(group string) *topic {
+	as := *in
+	as.client = clientOf(in.t, in.broker, topicsOf(in.client.Options().Topics.Input, group))
+	return &as
+}
+
+// configure changes a setting of a topic.
+func (in *topic) configure(topic, name, value string) {
+	in.t.Helper()
+	c := kafkago.Client{Addr: kafkago.TCP(in.broker.Addrs()...), Timeout: 20 * time.Second}
+	res, err := c.IncrementalAlterConfigs(in.t.Context(), &kafkago.IncrementalAlterConfigsRequest{
+		Resources: []kafkago.IncrementalAlterConfigsRequestResource{{
+			ResourceType: kafkago.ResourceTypeTopic, ResourceName: topic,
+			Configs: []kafkago.IncrementalAlterConfigsRequestConfig{{
+				Name: name, Value: value, ConfigOperation: kafkago.ConfigOperationSet,
+			}},
+		}},
+	})
+	if err == nil {
+		err = res.Resources[0].Error
+	}
+	if err != nil {
+		in.t.Fatal(err)
+	}
+}
+
+// topicsOf are the topics of a group of processes that read the same input.
+func topicsOf(input, group string) kafka.Topics {
+	return kafka.Topics{Input: input, Decisions: group + ".decisions", DeadLetters: group + ".dead-letters", Snapshots: group + ".snapshots"}
+}
+
+// retry calls fn until it succeeds, over restarts of the broker.
+func (in *topic) retry(what string, fn func(ctx context.Context) error) {
+	in.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	for {
+		err := fn(ctx)
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			in.t.Fatalf("%s: %v", what, err)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// produce writes records, each partition's in their order. A record that is
+// written twice, because the broker went away before it answered, is one more
+// thing that a topic can hold.
+func (in *topic) produce(records []kafka.Record) {
+	in.t.Helper()
+	for left := records; len(left) > 0; {
+		n := min(len(left), 500)
+		in.retry("producing", func(ctx context.Context) error {
+			_, err := in.client.Produce(ctx, in.client.Options().Topics.Input, left[:n])
+			return err
+		})
+		left = left[n:]
+	}
+}
+
+// ends are the ends of a topic's partitions.
+func (in *topic) ends(name string) (ends []int64) {
+	in.t.Helper()
+	in.retry("the ends of "+name, func(ctx context.Context) error {
+		marks, err := in.client.Watermarks(ctx, name)
+		ends = ends[:0]
+		for _, w := range marks {
+			ends = append(ends, w.End)
+		}
+		return err
+	})
+	return ends
+}
+
+// read returns every record of a topic, partition after partition.
+func (in *topic) read(name string) (all []kafka.Record) {
+	in.t.Helper()
+	for p, end := range in.ends(name) {
+		r := in.client.Read(name, int32(p), 0)
+		for r.Position() < end {
+			in.retry("reading "+name, func(ctx context.Context) error {
+				b, err := r.Next(ctx, 1000, 4<<20)
+				all = append(all, b.Records...)
+				return err
+			})
+		}
+		r.Close()
+	}
+	return all
+}
+
+// process is one daemon that reads the topic, in a directory of its own; extra
+// is TOML for [kafka]. Processes of one group share the work.
+func (in *topic) process(group, extra string) *site {
+	in.t.Helper()
+	dir := in.t.TempDir()
+	s := &site{t: in.t, dir: dir, config: filepath.Join(dir, "hinged.toml"), socket: filepath.Join(dir, "socket"), log: new(bytes.Buffer)}
+	topics := topicsOf(in.client.Options().Topics.Input, group)
+	text := fmt.Sprintf(`
+state_dir = %q
+socket = %q
+log_level = "info"
+log_format = "text"
+
+[kafka]
+brokers = [%q]
+tls = "none"
+group = %q
+topics = {input = %q, decisions = %q, dead_letters = %q, snapshots = %q}
+create_topics = true
+partitions = %d
+min_important = 5
+min_ordinary = 5
+%s
+`, filepath.Join(dir, "state"), s.socket, in.broker.Addrs()[0], group, topics.Input, topics.Decisions, topics.DeadLetters, topics.Snapshots, in.partitions, extra)
+	if err := os.WriteFile(s.config, []byte(text), 0o600); err != nil {
+		in.t.Fatal(err)
+	}
+	in.t.Cleanup(s.kill)
+	return s
+}
+
+// stream asks a running process; ok is false while none answers.
+func (s *site) stream() (st daemon.StreamStatus, ok bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	c, err := daemon.Dial(ctx, s.socket)
+	if err != nil {
+		return st, false
+	}
+	defer c.Close()
+	all, err := c.Status(ctx)
+	if err != nil || all.Stream == nil {
+		return st, false
+	}
+	return *all.Stream, true
+}
+
+// done waits until the processes have done all that is in the topic. Between
+// them they must have each partition once.
+func (in *topic) done(within time.Duration, processes ...*site) {
+	in.t.Helper()
+	ends := in.ends(in.client.Options().Topics.Input)
+	at := map[int32]int64{}
+	for deadline := time.Now().Add(within); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		clear(at)
+		twice := false
+		for _, s := range processes {
+			st, _ := s.stream()
+			for _, p := range st.Partitions {
+				_, there := at[p.Partition]
+				twice = twice || there
+				at[p.Partition] = p.Position
+			}
+		}
+		rest := int64(0)
+		for p, end := range ends {
+			position, there := at[int32(p)]
+			if !there {
+				rest++
+			}
+			rest += end - position
+		}
+		if rest == 0 && !twice {
+			return
+		}
+	}
+	for i, s := range processes {
+		st, _ := s.stream()
+		s.mu.Lock()
+		in.t.Logf("process %d: %+v\n%s", i, st, tail(s.log.String()))
+		s.mu.Unlock()
+	}
+	in.t.Fatalf("after %v the positions are %v, the ends %v", within, at, ends)
+}
+
+// accountDigests collects the digests of the accounts that each process owns.
+func (in *topic) accountDigests(processes ...*site) map[string]daemon.Digest {
+	in.t.Helper()
+	out := map[string]daemon.Digest{}
+	for _, s := range processes {
+		var some []daemon.Digest
+		if err := json.Unmarshal([]byte(s.digests()), &some); err != nil {
+			in.t.Fatal(err)
+		}
+		for _, d := range some {
+			if old, there := out[d.Account]; there && old != d {
+				in.t.Errorf("two owners of %s: %+v and %+v", d.Account, old, d)
+			}
+			out[d.Account] = d
+		}
+	}
+	return out
+}
+
+// same compares digests account by account.
+func same(t testing.TB, got, want map[string]daemon.Digest) {
+	t.Helper()
+	wrong := 0
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if got[name] != want[name] {
+			if wrong++; wrong <= 5 {
+				t.Errorf("%s: got %+v, want %+v", name, got[name], want[name])
+			}
+		}
+	}
+	if len(got) != len(want) || wrong > 0 {
+		t.Errorf("%d accounts, %d of them with another digest; want %d, all alike", len(got), wrong, len(want))
+	}
+}

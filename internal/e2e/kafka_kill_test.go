@@ -1,0 +1,180 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/testkit"
+)
+
+// owners writes mail of many accounts and what their owners say to it, in one
+// stream.
+type owners struct {
+	rand  *rand.Rand
+	mails []*testkit.Mail
+	keys  []string
+	n     int
+}
+
+func newOwners(seed uint64, accounts int) *owners {
+	o := &owners{rand: rand.New(rand.NewPCG(seed, 5))}
+	for i := range accounts {
+		m := testkit.NewMail(seed<<16 + uint64(i))
+		m.Owner = fmt.Sprintf("owner%03d@example.org", i)
+		o.mails, o.keys = append(o.mails, m), append(o.keys, m.Owner)
+	}
+	return o
+}
+
+// next returns records: n messages, and feedback to some of them, now and then
+// before its message, to none that ever comes, or with a label that does not
+// exist.
+func (o *owners) next(n int) (records []kafka.Record, messages int) {
+	for range n {
+		i := o.rand.IntN(len(o.mails))
+		m := o.mails[i].Next()
+		o.n++
+		id := strconv.Itoa(o.n)
+		mail := kafka.Encode(kafka.Message{Raw: m.Raw}, o.keys[i], "m"+id, "test", m.Date)
+		say := kafka.Encode(kafka.Feedback{Message: kafka.Ref{MessageID: m.MessageID}, Important: m.Important, Source: "explicit"},
+			o.keys[i], "f"+id, "test", m.Date.Add(time.Minute))
+		switch o.rand.IntN(10) {
+		case 0, 1, 2, 3:
+			records = append(records, mail, say)
+		case 4:
+			records = append(records, say, mail)
+		default:
+			records = append(records, mail)
+		}
+		if o.rand.IntN(200) == 0 {
+			var none kafka.Ref
+			b, _ := hex.DecodeString(fmt.Sprintf("%032x", o.n))
+			copy(none.Key[:], b)
+			records = append(records, kafka.Encode(kafka.Feedback{Message: none, Source: "explicit"}, o.keys[i], "n"+id, "test", m.Date))
+			bad := kafka.Encode(kafka.Feedback{Message: kafka.Ref{MessageID: m.MessageID}, Source: "explicit"}, o.keys[i], "b"+id, "test", m.Date)
+			bad.Value = []byte(`{"message": "` + m.MessageID + `", "label": "splendid"}`)
+			records = append(records, bad)
+		}
+	}
+	return records, n
+}
+
+// TestThreeProcessesThatDieGiveWhatOneUndisturbedGives: processes of one group
+// join, leave and are killed at random while mail comes in, and the broker is
+// restarted twice. The size in CI is small; `make soak` takes 20,000 messages of
+// 200 accounts.
+func TestThreeProcessesThatDieGiveWhatOneUndisturbedGives(t *testing.T) {
+	testkit.NeedKafka(t)
+	const partitions = 8
+	total, accounts := fromEnv("HINGED_STREAM_MESSAGES", 2400), fromEnv("HINGED_STREAM_ACCOUNTS", 60)
+	broker := testkit.StartKafka(t, testkit.KafkaOptions{})
+	in := newTopic(t, broker, "in", partitions)
+	mail := newOwners(1, accounts)
+	chance := rand.New(rand.NewPCG(uint64(total), 9))
+
+	// Snapshots are made all the time, so that most take-overs begin from one.
+	const often = "snapshot_every = 100\nsnapshot_interval = \"1s\""
+	three := []*site{in.process("three", often), in.process("three", often), in.process("three", often)}
+	three[0].start()
+	up := []bool{true, false, false}
+	kills, leaves, joins := 0, 0, 1
+	turns := fromEnv("HINGED_STREAM_TURNS", 10)
+	for turn := range turns {
+		records, _ := mail.next(total / turns)
+		in.produce(records)
+		time.Sleep(time.Duration(chance.IntN(1500)) * time.Millisecond)
+		if turn == turns/3 || turn == 2*turns/3 {
+			broker.Restart(0)
+			continue
+		}
+		switch i := chance.IntN(3); {
+		case !up[i]:
+			three[i].start()
+			up[i] = true
+			joins++
+		case chance.IntN(3) == 0:
+			if err := three[i].stop(syscall.SIGTERM); err != nil {
+				t.Fatalf("a process that was asked to leave: %v", err)
+			}
+			up[i] = false
+			leaves++
+		default:
+			three[i].kill()
+			up[i] = false
+			kills++
+		}
+	}
+	for i, s := range three {
+		if !up[i] {
+			s.start()
+			joins++
+		}
+	}
+	in.done(3*time.Minute, three...)
+	got := in.accountDigests(three...)
+	for _, s := range three {
+		if err := s.stop(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d messages of %d accounts; joined %d times, left %d, killed %d", total, accounts, joins, leaves, kills)
+
+	alone := in.process("alone", "")
+	alone.start()
+	in.done(3*time.Minute, alone)
+	same(t, got, in.accountDigests(alone))
+	if err := alone.stop(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []string{"decisions", "dead-letters"} {
+		first, repeated := in.of("three").outputs("three." + kind)
+		once, again := in.of("alone").outputs("alone." + kind)
+		if again != 0 {
+			t.Errorf("the undisturbed process said %d %s twice", again, kind)
+		}
+		for id, want := range once {
+			if !bytes.Equal(first[id], want) {
+				t.Errorf("%s of %s: got %q, want %q", kind, id, first[id], want)
+				break
+			}
+		}
+		if len(first) != len(once) || len(once) == 0 {
+			t.Errorf("%d %s, want %d", len(first), kind, len(once))
+		}
+		t.Logf("%d %s, %d of them more than once", len(once), kind, repeated)
+	}
+}
+
+// outputs reads a topic of decisions or dead letters: the bytes of each by what
+// it is about, and how many were repeats. A repeat with other bytes is an error.
+func (in *topic) outputs(name string) (first map[string][]byte, repeated int) {
+	in.t.Helper()
+	first = map[string][]byte{}
+	for _, r := range in.read(name) {
+		id, _ := r.Header("ce_id")
+		if offset, ok := r.Header(kafka.HeaderOffset); ok {
+			partition, _ := r.Header(kafka.HeaderPartition)
+			id = append(append(append([]byte{}, partition...), '/'), offset...)
+		}
+		whole := fmt.Appendf(nil, "%s %s", r.Key, r.Value)
+		for _, h := range r.Headers {
+			whole = fmt.Appendf(whole, "\n%s: %s", h.Key, h.Value)
+		}
+		old, there := first[string(id)]
+		if there {
+			repeated++
+			if !bytes.Equal(old, whole) {
+				in.t.Errorf("%s: %s is there twice, as %q and as %q", name, id, old, whole)
+			}
+		}
+		first[string(id)] = whole
+	}
+	return first, repeated
+}
