@@ -14,7 +14,37 @@ import (
 // in whole. Safe for concurrent use.
 type pending struct {
 	mu   sync.Mutex
-	here map[string]bool // by name, whether the state has come in
+	here map[string]bool          // by name, whether the state has come in
+	busy map[string]chan struct{} // accounts that are being fetched; closed when that has ended
+}
+
+// claim waits until nobody else fetches an account, and keeps others from it until
+// release is called.
+func (p *pending) claim(ctx context.Context, account string) (release func(), err error) {
+	for {
+		p.mu.Lock()
+		other := p.busy[account]
+		if other == nil {
+			done := make(chan struct{})
+			if p.busy == nil {
+				p.busy = map[string]chan struct{}{}
+			}
+			p.busy[account] = done
+			p.mu.Unlock()
+			return func() {
+				p.mu.Lock()
+				defer p.mu.Unlock()
+				delete(p.busy, account)
+				close(done)
+			}, nil
+		}
+		p.mu.Unlock()
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }
 
 func (p *pending) set(all []store.PendingAccount) int {
@@ -106,6 +136,16 @@ func (p *partition) fetchLogs(ctx context.Context, account string) error {
 func (p *partition) fetch(ctx context.Context, account string, whole bool,
 	restore func(store.Partition, string, func(store.ChunkID) ([]byte, error)) error,
 ) error {
+	// The writer, who needs an account now, and the one who brings in all of them
+	// may come upon it together; the second would find that it changed meanwhile.
+	release, err := p.pending.claim(ctx, account)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if waits, here := p.pending.get(account); !waits || here && !whole {
+		return nil
+	}
 	for n := 1; ; n++ {
 		err := restore(p.id, account, func(id store.ChunkID) ([]byte, error) { return p.vault.get(ctx, id) })
 		switch {

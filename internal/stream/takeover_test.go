@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -369,4 +370,35 @@ func TestATakeoverThatIsInterruptedGoesOn(t *testing.T) {
 	eventually(t, func() error { return whole(q) })
 	sameDigests(t, digests(t, q.store), want)
 	sound(t, q.store)
+}
+
+func TestAnAccountIsFetchedByOneAtATime(t *testing.T) {
+	var p pending
+	p.set([]store.PendingAccount{{AccountChunks: store.AccountChunks{Account: "ann"}}})
+	release, err := p.claim(t.Context(), "ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	impatient, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := p.claim(impatient, "ann"); !errors.Is(err, context.Canceled) {
+		t.Errorf("while another fetches it: %v, want to wait until ctx is done", err)
+	}
+	if other, err := p.claim(impatient, "ben"); err != nil {
+		t.Errorf("another account: %v", err)
+	} else {
+		other()
+	}
+	got := make(chan error)
+	go func() {
+		again, err := p.claim(t.Context(), "ann")
+		if err == nil {
+			again()
+		}
+		got <- err
+	}()
+	release()
+	if err := <-got; err != nil {
+		t.Error(err)
+	}
 }
