@@ -118,14 +118,12 @@ func everything(t testing.TB, s *Store, name string) string {
 		fmt.Fprintf(&out, "%+v\n", lesson)
 	}
 	for n := range 50 {
-		for what, read := range map[string]func(string, MessageKey) ([]byte, error){"features": s.Features, "base": s.BaseFeatures} {
+		for _, read := range []func(string, MessageKey) ([]byte, error){s.Features, s.BaseFeatures} {
 			data, err := read(name, messageKey(n))
 			if err != nil && !errors.Is(err, ErrNotFound) {
 				t.Fatal(err)
 			}
-			if err == nil && what == "features" {
-				fmt.Fprintf(&out, "%d %q\n", n, data)
-			}
+			fmt.Fprintf(&out, "%d %q %v\n", n, data, err != nil)
 		}
 	}
 	p := progressOf(t, s, name)
