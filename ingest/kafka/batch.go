@@ -70,8 +70,40 @@ func cutBatch(data []byte) (whole, rest []byte, ok bool, err error) {
 	return data[:12+length], data[12+length:], true, nil
 }
 
+// keptWindow is up to which window a decoder is kept for the next batch: what
+// encoders use but at their slowest levels. The decoder holds that much memory.
+const keptWindow = 16 << 20
+
+// decoders are kept from batch to batch, since a new one is large.
+type decoders struct{ zstd *zstd.Decoder }
+
+// open returns a reader of what data holds, and what to do at its end.
+func (d *decoders) open(data []byte) (io.Reader, func(), error) {
+	z := d.zstd
+	d.zstd = nil
+	if z == nil {
+		var err error
+		z, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := z.Reset(bytes.NewReader(data)); err != nil {
+		z.Close()
+		return nil, nil, err
+	}
+	return z, func() {
+		var head zstd.Header
+		if err := head.Decode(data); err == nil && head.WindowSize <= keptWindow {
+			d.zstd = z
+		} else {
+			z.Close()
+		}
+	}, nil
+}
+
 // openBatch begins to read what cutBatch returned. The batch must be closed.
-func openBatch(data []byte) (*batch, error) {
+func openBatch(data []byte, d *decoders) (*batch, error) {
 	if sum := binary.BigEndian.Uint32(data[17:]); crc32.Checksum(data[21:], castagnoli) != sum {
 		return nil, fmt.Errorf("%w: its checksum is wrong", ErrCorrupt)
 	}
@@ -93,11 +125,10 @@ func openBatch(data []byte) (*batch, error) {
 	switch compression := kafkago.Compression(b.attributes & 7); compression {
 	case 0:
 	case kafkago.Zstd:
-		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
-		if err != nil {
+		var err error
+		if r, b.close, err = d.open(data[batchHead:]); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 		}
-		r, b.close = z, z.Close
 	case kafkago.Snappy:
 		r = newSnappyReader(data[batchHead:])
 	default:

@@ -65,7 +65,7 @@ func TestAZstdBombCostsNoMemory(t *testing.T) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	b, err := openBatch(data)
+	b, err := openBatch(data, new(decoders))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestABlockOfSnappyThatBoastsIsRefusedAndReservesNothing(t *testing.T) {
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		b, err := openBatch(sealed(2, 1, data))
+		b, err := openBatch(sealed(2, 1, data), new(decoders))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,9 +130,8 @@ func BenchmarkBomb(b *testing.B) {
 	data := bomb(b, 1<<30)
 	b.SetBytes(1 << 30)
 	b.ReportAllocs()
-	b.ReportMetric(float64(len(data)), "sent-bytes")
 	for b.Loop() {
-		one, err := openBatch(data)
+		one, err := openBatch(data, new(decoders))
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -141,6 +140,7 @@ func BenchmarkBomb(b *testing.B) {
 		}
 		one.close()
 	}
+	b.ReportMetric(float64(len(data)), "sent-bytes")
 }
 
 func FuzzBatch(f *testing.F) {
@@ -154,7 +154,7 @@ func FuzzBatch(f *testing.F) {
 		if err != nil || !ok || !bytes.Equal(whole, data) || len(rest) != 3 {
 			t.Fatalf("cut off %d of %d bytes, %v", len(whole), len(data), err)
 		}
-		b, err := openBatch(whole)
+		b, err := openBatch(whole, new(decoders))
 		for err == nil && b.left > 0 {
 			var r Record
 			if r, err = b.next(1000); err == nil && len(r.Value) > 1000 {
@@ -169,7 +169,7 @@ func FuzzBatch(f *testing.F) {
 		}
 		// One bit, and it is no longer what was sent.
 		data[len(data)-1] ^= 1
-		if _, err := openBatch(data); !errors.Is(err, ErrCorrupt) {
+		if _, err := openBatch(data, new(decoders)); !errors.Is(err, ErrCorrupt) {
 			t.Fatalf("a flipped bit gave %v", err)
 		}
 	})

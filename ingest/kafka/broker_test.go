@@ -59,8 +59,14 @@ func onBoth(t *testing.T, body func(t *testing.T, b *broker)) {
 // onReal runs a test on Apache Kafka alone.
 func onReal(t *testing.T, body func(t *testing.T, b *broker)) {
 	t.Helper()
-	k := testkit.SharedKafka(t)
-	body(t, newBroker(k.Addrs(), k))
+	body(t, newBrokerFor(t))
+}
+
+// newBrokerFor returns the shared Apache Kafka, with topics of its own.
+func newBrokerFor(tb testing.TB) *broker {
+	tb.Helper()
+	k := testkit.SharedKafka(tb)
+	return newBroker(k.Addrs(), k)
 }
 
 // options are those of a Client with short times.

@@ -52,7 +52,7 @@ func (c *Client) Run(ctx context.Context, m Member) error {
 	if problem == nil {
 		problem = func(error) {}
 	}
-	d := newDialer(c.o)
+	d, balancer := newDialer(c.o), new(sticky)
 	group, err := kafkago.NewConsumerGroup(kafkago.ConsumerGroupConfig{
 		ID:      c.o.Group,
 		Brokers: c.o.Brokers,
@@ -63,7 +63,7 @@ func (c *Client) Run(ctx context.Context, m Member) error {
 			DialFunc:      d.dial,
 			SASLMechanism: c.mechanism,
 		},
-		GroupBalancers:         []kafkago.GroupBalancer{kafkago.RangeGroupBalancer{}},
+		GroupBalancers:         []kafkago.GroupBalancer{balancer, kafkago.RangeGroupBalancer{}},
 		HeartbeatInterval:      c.o.HeartbeatInterval,
 		SessionTimeout:         c.o.SessionTimeout,
 		RebalanceTimeout:       c.o.RebalanceTimeout,
@@ -108,6 +108,7 @@ func (c *Client) Run(ctx context.Context, m Member) error {
 			g.Partitions = append(g.Partitions, int32(a.ID))
 		}
 		slices.Sort(g.Partitions)
+		balancer.has(g)
 		problem(nil)
 		done := make(chan struct{})
 		gen.Start(func(over context.Context) {

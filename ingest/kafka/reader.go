@@ -35,6 +35,7 @@ type PartitionReader struct {
 	position  int64 // of the next record that is not handed on
 	fetched   []byte
 	current   *batch // nil: the next one is in fetched
+	decoders  decoders
 	aborted   []abortedTransaction
 	lost      map[int64]bool // producers in the middle of an aborted transaction
 	first     int64
@@ -85,7 +86,13 @@ func (r *PartitionReader) Next(ctx context.Context, most, bytes int) (Batch, err
 func (r *PartitionReader) Position() int64 { return r.position }
 
 // Close lets go of what was read ahead.
-func (r *PartitionReader) Close() { r.drop() }
+func (r *PartitionReader) Close() {
+	r.drop()
+	if r.decoders.zstd != nil {
+		r.decoders.zstd.Close()
+		r.decoders.zstd = nil
+	}
+}
 
 // drop forgets what was read ahead; it will be asked for again.
 func (r *PartitionReader) drop() {
@@ -192,7 +199,7 @@ func (r *PartitionReader) open(out *Batch) (more bool, err error) {
 		r.fetched = nil
 		return false, nil
 	}
-	b, err := openBatch(whole)
+	b, err := openBatch(whole, &r.decoders)
 	if err != nil {
 		return false, err
 	}

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"net"
 	"os"
 	"os/exec"
@@ -185,12 +186,29 @@ func (b *kafkaBroker) format() error {
 	if err := os.WriteFile(properties, []byte(b.settings()), 0o600); err != nil {
 		return err
 	}
-	args := b.cluster.java("kafka.tools.StorageTool", "format", "-t", "aGluZ2VkLXRlc3Qta2Fma2", "-c", properties)
+	// What is made depends on the arguments alone, and takes a Java machine seconds.
+	// So it is kept beside the jars.
+	args := []string{"format", "-t", "aGluZ2VkLXRlc3Qta2Fma2", "-c", properties}
 	for _, scram := range []string{"SCRAM-SHA-256", "SCRAM-SHA-512"} {
 		args = append(args, "--add-scram", scram+`=[name=`+KafkaUser+`,password="`+KafkaPassword+`"]`)
 	}
-	if out, err := exec.CommandContext(context.Background(), "java", args...).CombinedOutput(); err != nil {
+	data := filepath.Join(b.dir, "data")
+	kept := fmt.Sprintf("%s-data-%d-%08x", b.cluster.jars, b.id, crc32.ChecksumIEEE([]byte(strings.Join(args[5:], " "))))
+	if _, err := os.Stat(kept); err == nil {
+		return os.CopyFS(data, os.DirFS(kept))
+	}
+	if out, err := exec.CommandContext(context.Background(), "java", b.cluster.java("kafka.tools.StorageTool", args...)...).CombinedOutput(); err != nil {
 		return fmt.Errorf("format the data of broker %d: %w\n%s", b.id, err, out)
+	}
+	part, err := os.MkdirTemp(filepath.Dir(kept), "data")
+	if err == nil {
+		err = os.CopyFS(part, os.DirFS(data))
+	}
+	if err != nil {
+		return fmt.Errorf("keep the data of broker %d: %w", b.id, err)
+	}
+	if os.Rename(part, kept) != nil { // another test was faster
+		return os.RemoveAll(part)
 	}
 	return nil
 }
