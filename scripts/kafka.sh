@@ -28,7 +28,8 @@ if [ ! -d "$dir" ]; then
 		</project>
 	POM
 	echo "fetching Apache Kafka $KAFKA from Maven Central" >&2
-	if ! mvn -B -q -f "$work/pom.xml" $PLUGIN:copy-dependencies -DincludeScope=runtime \
+	# Java's own idea of a home directory is not $HOME.
+	if ! mvn -B -q ${HOME:+"-Dmaven.repo.local=$HOME/.m2/repository"} -f "$work/pom.xml" $PLUGIN:copy-dependencies -DincludeScope=runtime \
 		-DoutputDirectory="$work/libs" >"$work/log" 2>&1 </dev/null; then
 		tail -n 20 "$work/log" >&2
 		exit 1
