@@ -109,13 +109,13 @@ func TestNoLearnerOfTheFamilyPassesItsCeiling(t *testing.T) {
 		}
 	}
 	for _, what := range []string{"separable:0.1", "noisy:0.2", "drifting:90", "vempala:6", "blum:20"} {
-		lessons := generate(t, what, 150, 4, 9)
+		lessons := generate(t, what, 60, 4, 9)
 		for _, x := range experiments {
-			tr, err := x.Trace(lessons, 4, 10)
+			tr, err := x.Trace(lessons, 3, 6)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(tr.Mistaken) != 4*len(lessons) || len(tr.Ceilings) == 0 && tr.NoCeiling == "" {
+			if len(tr.Mistaken) != 3*len(lessons) || len(tr.Ceilings) == 0 && tr.NoCeiling == "" {
 				t.Fatalf("%s, %s: %d examples, %d ceilings (%s)", what, tr.Name, len(tr.Mistaken), len(tr.Ceilings), tr.NoCeiling)
 			}
 			mistakes, looks := uint64(0), tr.Ceilings
@@ -141,7 +141,7 @@ func TestNoLearnerOfTheFamilyPassesItsCeiling(t *testing.T) {
 // every learner of the family.
 func TestATraceIsTheRun(t *testing.T) {
 	for _, what := range []string{"separable:0.1", "vempala:5"} {
-		lessons := generate(t, what, 60, 6, 2)
+		lessons := generate(t, what, 40, 6, 2)
 		for _, x := range everyone(t, 40) {
 			r, err := x.Run(lessons)
 			if err != nil {
