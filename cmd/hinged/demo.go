@@ -26,7 +26,8 @@ const demoParts = 8
 
 func demoCommand() *cobra.Command {
 	o := demo.Options{Messages: 320, Span: time.Minute}
-	var asJSON bool
+	k := demo.StreamOptions{Messages: 60, Start: startRun, Replay: replayDemo}
+	var asJSON, throughKafka bool
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "See all of it at work on a made-up mailbox; needs nothing",
@@ -38,6 +39,10 @@ which learns from her. Nothing needs to be set up and nothing is left behind.
 The daemon is the real one, configured by a file, and sees the mailbox over IMAP
 only. While the demo runs any mail client can look in, and so can the other verbs;
 it says how. What Nora wants is known here, so the decisions are compared with it.
+
+With --kafka mail and decisions go through Kafka instead: a broker inside this
+process, or a real one with --brokers, where the demo makes topics of its own. Two
+processes share the partitions, and one of them is killed with -9.
 
 With --fast it ends by itself, in less than half a minute, and exits with 1 when
 the loop did not work. Without, it stays up for looking around until Ctrl-C.`,
@@ -54,9 +59,19 @@ the loop did not work. Without, it stays up for looking around until Ctrl-C.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := untilSignalled(cmd.Context())
 			defer stop()
+			if len(k.Brokers) > 0 && !throughKafka {
+				return misuse(cmd, "--brokers is for --kafka")
+			}
 			o.Screen = new(demo.Screen)
 			if !asJSON {
 				o.Screen = screenOn(cmd.OutOrStdout())
+			}
+			if throughKafka {
+				if o.Dovecot || cmd.Flags().Changed("mark") {
+					return misuse(cmd, "--dovecot and --mark are for the demo with a mail server")
+				}
+				k.Seed, k.Fast, k.Span, k.Screen = o.Seed, o.Fast, o.Span, o.Screen
+				return showDemo(cmd.OutOrStdout(), asJSON, func() (*demo.Summary, error) { return demo.RunStream(ctx, k) })
 			}
 			o.Bootstrap = bootstrapDemo
 			o.Open = openDemo
@@ -64,7 +79,7 @@ the loop did not work. Without, it stays up for looking around until Ctrl-C.`,
 				_, err := io.WriteString(w, explanationText(ex, ex.Message, demoParts))
 				return err
 			}
-			return runDemo(ctx, cmd.OutOrStdout(), o, asJSON)
+			return showDemo(cmd.OutOrStdout(), asJSON, func() (*demo.Summary, error) { return demo.Run(ctx, o) })
 		},
 	}
 	f := c.Flags()
@@ -72,6 +87,8 @@ the loop did not work. Without, it stays up for looking around until Ctrl-C.`,
 	f.BoolVar(&o.Dovecot, "dovecot", false, "use a real Dovecot, if one is installed")
 	f.Uint64Var(&o.Seed, "seed", 8, "which mailbox to make up")
 	f.StringVar(&o.Mark, "mark", "$Important", `what to set on important messages; '\Flagged' is a star in every mail client`)
+	f.BoolVar(&throughKafka, "kafka", false, "through Kafka, with two processes, one of which is killed")
+	f.StringSliceVar(&k.Brokers, "brokers", nil, "with --kafka: brokers of a real one, as host:port (default: one inside this process)")
 	jsonFlag(c, &asJSON, "the summary as JSON, and nothing else")
 	return c
 }
@@ -146,8 +163,8 @@ func untilSignalled(ctx context.Context) (_ context.Context, stop func()) {
 	}
 }
 
-func runDemo(ctx context.Context, out io.Writer, o demo.Options, asJSON bool) error {
-	sum, err := demo.Run(ctx, o)
+func showDemo(out io.Writer, asJSON bool, run func() (*demo.Summary, error)) error {
+	sum, err := run()
 	if errors.Is(err, syscall.EPIPE) {
 		return nil // whoever read it has seen enough
 	}

@@ -66,6 +66,9 @@ type Summary struct {
 	Baselines []Baseline `json:"baselines"`
 	// Explained is the Message-ID of the decision that is taken apart at the end.
 	Explained string `json:"explained,omitempty"`
+	// Kafka is there when the mail came through Kafka; what has to do with a mail
+	// server is 0 then.
+	Kafka *StreamSummary `json:"kafka,omitempty"`
 }
 
 // Third is one third of the messages.

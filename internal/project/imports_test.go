@@ -42,7 +42,7 @@ var layers = []struct {
 	{"internal/replay", []string{"ingest/kafka", "internal/stream", "store"}},
 	{"internal/copies", []string{"featurize", "internal/filter", "model", "store"}},
 	{"internal/dashboard", nil},
-	{"internal/demo", []string{"internal/daemon", "internal/dovecot"}},
+	{"internal/demo", []string{"ingest/kafka", "internal/daemon", "internal/dovecot"}},
 	{"internal/project", nil},  // tests only
 	{"internal/e2e", nil},      // tests only
 	{"docs/examples/...", nil}, // for those who have nothing of ours
