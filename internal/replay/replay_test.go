@@ -30,6 +30,7 @@ type world struct {
 	client *kafka.Client
 	mail   *testkit.Mail
 	sent   int
+	every  int64 // records between two snapshots
 }
 
 func newWorld(t *testing.T) *world {
@@ -39,7 +40,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	w := &world{t: t, broker: c.ListenAddrs()[0], mail: testkit.NewMail(1)}
+	w := &world{t: t, broker: c.ListenAddrs()[0], mail: testkit.NewMail(1), every: 1 << 30}
 	w.client, err = kafka.New(kafka.Options{
 		Brokers: []string{w.broker}, MetadataAge: 200 * time.Millisecond, MaxWait: 50 * time.Millisecond, JoinBackoff: 100 * time.Millisecond,
 		Topics: kafka.Topics{Input: "in", Decisions: "decisions", DeadLetters: "dead", Snapshots: "snapshots"},
@@ -58,7 +59,7 @@ func newWorld(t *testing.T) *world {
 func (w *world) engine() stream.Options {
 	o := filter.DefaultOptions()
 	o.MinImportant, o.MinOrdinary = 2, 2
-	return stream.Options{Broker: stream.Client(w.client), Topics: w.client.Options().Topics, Filter: o, SnapshotEvery: 40}
+	return stream.Options{Broker: stream.Client(w.client), Topics: w.client.Options().Topics, Filter: o, SnapshotEvery: w.every}
 }
 
 // send produces n messages of five accounts, with feedback on each third, and
