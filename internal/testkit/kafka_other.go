@@ -7,3 +7,6 @@ import "syscall"
 // childAttributes make a child end when this process is killed, which cannot be
 // had here.
 func childAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{} }
+
+// standsStill cannot be told here.
+func standsStill(int) bool { return true }

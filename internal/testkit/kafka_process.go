@@ -123,7 +123,15 @@ func (b *kafkaBroker) pause() error {
 	if b.cmd == nil {
 		return os.ErrProcessDone
 	}
-	return b.cmd.Process.Signal(syscall.SIGSTOP)
+	if err := b.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	for deadline := time.Now().Add(killPatience); !standsStill(b.cmd.Process.Pid); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			return fmt.Errorf("broker %d does not stand still within %v", b.id, killPatience)
+		}
+	}
+	return nil
 }
 
 func (b *kafkaBroker) resume() error {
