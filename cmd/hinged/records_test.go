@@ -2,6 +2,9 @@ package main
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"testing"
 	"time"
@@ -188,6 +191,32 @@ func TestWhatIsProducedFitsItsSchema(t *testing.T) {
 		}
 		if err := validates(t, schemaOf(t, kafka.TypeDecided), r.Value); err != nil {
 			t.Errorf("%s: %v", r.Value, err)
+		}
+	}
+}
+
+// What the page shows must be what can be sent, and what comes.
+func TestTheRecordsOfThePageFitASchema(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(docsDir, "kafka.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)```json\n(.*?)```").FindAllStringSubmatch(string(text), -1)
+	if len(blocks) < 6 {
+		t.Errorf("the page shows %d records, want at least 6", len(blocks))
+	}
+	shown := map[string]bool{}
+	for _, b := range blocks {
+		fits := slices.IndexFunc(records, func(r record) bool { return validates(t, r.compiled(t), []byte(b[1])) == nil })
+		if fits < 0 {
+			t.Errorf("this fits no schema:\n%s", b[1])
+			continue
+		}
+		shown[records[fits].name] = true
+	}
+	for _, r := range records {
+		if !shown[r.name] {
+			t.Errorf("the page shows no %s", r.name)
 		}
 	}
 }
