@@ -33,7 +33,7 @@ const perStep = 40
 // until status shows that the step was absorbed. Everything it does is a
 // function of seed, and of what is marked on the server, which must not depend
 // on crashes either. It returns the flags of every message at the end.
-func scriptedOwner(s *site, seed uint64) []string {
+func scriptedOwner(s *site, seed uint64, most int) []string {
 	s.t.Helper()
 	mail := testkit.NewMail(seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -50,7 +50,7 @@ func scriptedOwner(s *site, seed uint64) []string {
 	s.until("INBOX open", func(a daemon.AccountStatus) bool {
 		return slices.ContainsFunc(a.Mailboxes, func(m daemon.MailboxStatus) bool { return m.Mailbox == "INBOX" })
 	})
-	for step := 0; messages < uint64(killMessages); step++ {
+	for step := 0; messages < uint64(most); step++ {
 		type delivered struct {
 			uid       uint32
 			important bool
@@ -101,9 +101,19 @@ func scriptedOwner(s *site, seed uint64) []string {
 // moments. After each kill the state on disk must be that of a replay of the
 // input journal; at the end both must have the same digest and the same marks.
 func TestKillAtRandomPoints(t *testing.T) {
+	killAtRandomPoints(t, "", killMessages, killTimes)
+}
+
+// TestKillAKernelAccount does so, on less mail, where supports are what is learnt.
+func TestKillAKernelAccount(t *testing.T) {
+	const learner = "[account.learner]\nkernel = \"normalised\"\nmax_supports = 40\n"
+	killAtRandomPoints(t, learner, killMessages/10, killTimes/6)
+}
+
+func killAtRandomPoints(t *testing.T, learner string, messages, times int) {
 	// The settle window is short, so that pending labels are among what a kill
 	// interrupts.
-	const account = "settle = \"100ms\"\nsilence = \"0d\""
+	account := "settle = \"100ms\"\nsilence = \"0d\"\n" + learner
 	calm, shaken := newSite(t, account), newSite(t, account)
 	calm.start()
 	shaken.start()
@@ -113,7 +123,7 @@ func TestKillAtRandomPoints(t *testing.T) {
 	for s, end := range map[*site]chan []string{calm: calmEnd, shaken: shakenEnd} {
 		go func() {
 			defer close(end) // also when the script fails the test
-			end <- scriptedOwner(s, seed)
+			end <- scriptedOwner(s, seed, messages)
 		}()
 	}
 
@@ -132,7 +142,7 @@ func TestKillAtRandomPoints(t *testing.T) {
 			continue
 		case <-time.After(pause):
 		}
-		if kills >= killTimes {
+		if kills >= times {
 			continue
 		}
 		shaken.kill()
@@ -144,8 +154,8 @@ func TestKillAtRandomPoints(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	if kills < 20 {
-		t.Errorf("only %d kills; at least 20 are wanted", kills)
+	if kills < times*5/6 {
+		t.Errorf("only %d kills; at least %d are wanted", kills, times*5/6)
 	}
 	for _, s := range []*site{calm, shaken} {
 		if err := s.stop(15); err != nil {
