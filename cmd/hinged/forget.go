@@ -107,6 +107,9 @@ func printForgotten(w io.Writer, f daemon.Forgotten) error {
 	if f.DryRun {
 		verb = "would be forgotten"
 	}
+	if f.Sent {
+		verb = "will be forgotten when its turn comes in the input topic of Kafka"
+	}
 	say("%s: %s %s, and %s%s", f.Account, count(f.Messages, "message"), verb, count(f.Lessons, "lesson"), kinds(f.Important, f.Ordinary))
 	if f.Marks > 0 {
 		say("  %s of the ledger; the %s on the server %s", plural(f.Marks, "1 entry", fmt.Sprintf("%d entries", f.Marks)),
@@ -114,6 +117,8 @@ func printForgotten(w io.Writer, f daemon.Forgotten) error {
 	}
 	switch {
 	case f.DryRun:
+	case f.Sent:
+		say("  its records in the input topic stay as long as Kafka keeps them; backups and exports have it still")
 	case f.Scrubbed:
 		say("  nothing of it is in the store any more; backups and exports have it still")
 	default:

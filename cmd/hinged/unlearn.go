@@ -44,6 +44,9 @@ func printUnlearned(w io.Writer, u daemon.Unlearned) error {
 	if u.DryRun {
 		verb, stay = "would be taken back", "would stay"
 	}
+	if u.Sent {
+		verb, stay = "will be taken back when their turn comes in the input topic of Kafka", "will stay"
+	}
 	say("%s: %s %s%s; %d %s", u.Account, count(u.Lessons, "lesson"), verb, kinds(u.Important, u.Ordinary), u.Left, stay)
 	if u.First != nil && u.Last != nil {
 		say("  learnt from %s to %s", u.First.Local().Format(time.DateTime), u.Last.Local().Format(time.DateTime))

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/store"
 )
 
@@ -58,6 +59,9 @@ type Forgotten struct {
 	Scrubbed bool `json:"scrubbed"`
 	// Why it is not, in words.
 	Why string `json:"why,omitempty"`
+	// Sent: it was handed to the input topic of Kafka, and is done when its turn
+	// comes there; the numbers say what it would have forgotten just now.
+	Sent bool `json:"sent,omitempty"`
 	// Copies are files beside the store that know it still. Backups and exports
 	// elsewhere are not known to hinged.
 	Copies []string `json:"copies"`
@@ -134,6 +138,9 @@ func (f *Forgotten) scrub(s *store.Store) {
 
 // Forget implements Backend.
 func (d *Daemon) Forget(ctx context.Context, name string, f Forget) (out Forgotten, err error) {
+	if stream.IsAccount(name) {
+		return d.sendForget(ctx, name, f)
+	}
 	a, err := d.account(name)
 	if err != nil {
 		return out, err

@@ -206,3 +206,30 @@ func TestALessonForAnAccountOfTheStreamGoesThroughTheTopic(t *testing.T) {
 		t.Errorf("got %+v, %+v", s.Stream, s.Accounts[0])
 	}
 }
+
+func TestUndoingAndForgettingInTheStreamGoThroughTheTopic(t *testing.T) {
+	w, _ := startStream(t)
+	w.put(t, streamMail(1), streamMail(2), kafka.Feedback{Message: kafka.Ref{MessageID: "1@example.net"}, Important: true, Source: "explicit"})
+	w.done(t, 3)
+	before := time.Now().Add(-time.Hour)
+	dry, err := w.Unlearn(t.Context(), streamedAccount, Unlearn{Since: before, DryRun: true})
+	if err != nil || dry.Lessons != 1 || dry.Sent {
+		t.Fatalf("dry run: %+v, %v", dry, err)
+	}
+	if out, err := w.Unlearn(t.Context(), streamedAccount, Unlearn{Since: before}); err != nil || !out.Sent || out.DryRun || out.Lessons != 1 {
+		t.Fatalf("undo: %+v, %v", out, err)
+	}
+	if s := w.done(t, 4); s.Accounts[0].Important != 0 || s.Stream.Rewritten != 1 {
+		t.Errorf("after the undo: %+v, %+v", s.Stream, s.Accounts[0])
+	}
+	if out, err := w.Forget(t.Context(), streamedAccount, Forget{Message: "<2@example.net>"}); err != nil || !out.Sent || out.Messages != 1 {
+		t.Fatalf("forget: %+v, %v", out, err)
+	}
+	w.done(t, 5)
+	if _, err := w.Explain(t.Context(), streamedAccount, "<2@example.net>"); !errors.Is(err, ErrNoMessage) {
+		t.Errorf("the forgotten message: %v", err)
+	}
+	if _, err := w.Forget(t.Context(), streamedAccount, Forget{Message: "<9@example.net>"}); !errors.Is(err, ErrNoMessage) {
+		t.Errorf("a message that nobody knows: %v", err)
+	}
+}

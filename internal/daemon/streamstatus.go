@@ -34,6 +34,7 @@ type StreamStatus struct {
 	Ordinary  uint64 `json:"ordinary"`  // decisions
 	Feedback  uint64 `json:"feedback"`  // records of feedback
 	Lessons   uint64 `json:"lessons"`   // learnt
+	Rewritten uint64 `json:"rewritten"` // undos and forgets that changed something
 	Markers   uint64 `json:"markers"`   // control markers of transactions, passed over
 	Aborted   uint64 `json:"aborted"`   // records of aborted transactions, passed over
 	// DeadLetters counts the records that were refused, by reason.
@@ -75,7 +76,7 @@ func (d *Daemon) streamStatus(ctx context.Context, s *Status) error {
 	out := &StreamStatus{
 		Topic: d.opts.Stream.Topics.Input, Connected: now.Member, Problem: now.Problem, Rebalances: now.Rebalances,
 		Records: c.Records, Messages: c.Messages, Own: c.Own, Repeated: c.Repeated,
-		Important: c.Important, Unsure: c.Unsure, Ordinary: c.Ordinary, Feedback: c.Feedback, Lessons: c.Lessons,
+		Important: c.Important, Unsure: c.Unsure, Ordinary: c.Ordinary, Feedback: c.Feedback, Lessons: c.Lessons, Rewritten: c.Rewritten,
 		Markers: c.Markers, Aborted: c.Aborted, DeadLetters: map[string]uint64{}, Partitions: []StreamPartition{},
 	}
 	for why, n := range c.Dead {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/store"
 )
 
@@ -44,6 +45,9 @@ type Unlearned struct {
 	Left uint64 `json:"left"`
 	// Marking says in words whether marks are set with what is left.
 	Marking string `json:"marking"`
+	// Sent: it was handed to the input topic of Kafka, and is done when its turn
+	// comes there; the numbers say what it would have taken back just now.
+	Sent bool `json:"sent,omitempty"`
 }
 
 // unlearn takes lessons back. It runs in the writer goroutine, or where there is
@@ -66,6 +70,9 @@ func (a *account) unlearn(u Unlearn) (Unlearned, error) {
 
 // Unlearn implements Backend.
 func (d *Daemon) Unlearn(ctx context.Context, name string, u Unlearn) (out Unlearned, err error) {
+	if stream.IsAccount(name) {
+		return d.sendUnlearn(ctx, name, u)
+	}
 	a, err := d.account(name)
 	if err != nil {
 		return out, err

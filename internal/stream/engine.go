@@ -20,6 +20,7 @@ type Engine struct {
 	readers readers
 	// fingerprint is that of how mail is read, owners aside.
 	fingerprint string
+	forgot      chan struct{} // tells scrub that something was forgotten
 	// dumping holds a token while a snapshot is made.
 	dumping chan struct{}
 
@@ -45,13 +46,18 @@ func New(o Options) (*Engine, error) {
 	}
 	return &Engine{
 		o: o, log: o.Logger, readers: r, hints: map[int32]int64{}, vaults: map[int32]*vault{},
-		fingerprint: o.Filter.Featurize.Fingerprint(), dumping: make(chan struct{}, 1),
+		fingerprint: o.Filter.Featurize.Fingerprint(), dumping: make(chan struct{}, 1), forgot: make(chan struct{}, 1),
 	}, nil
 }
 
 // Run takes part in the group until ctx is done. Trouble with brokers, topics or
 // single partitions is no error: it is tried again, and Status tells of it.
 func (e *Engine) Run(ctx context.Context) error {
+	var scrubbing sync.WaitGroup
+	defer scrubbing.Wait()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	scrubbing.Go(func() { e.scrub(ctx) })
 	err := e.o.Broker.Run(ctx, kafka.Member{Generation: e.generation, Problem: e.groupProblem})
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -248,3 +248,49 @@ func TestOptionsThatChangeAreAnEvent(t *testing.T) {
 		}
 	}
 }
+
+func TestUndoAndForgetAreEventsOfTheirPlace(t *testing.T) {
+	c := newCluster(1)
+	put := func(n int, e kafka.Event) {
+		c.put(testTopics.Input, kafka.Encode(e, "a", fmt.Sprint(n), "test", epoch.Add(time.Duration(n)*time.Minute)))
+	}
+	say := func(n, message int, important bool) {
+		put(n, kafka.Feedback{Message: kafka.Ref{MessageID: fmt.Sprintf("%d@x", message)}, Important: important, Source: "explicit"})
+	}
+	put(0, kafka.Undo{Since: epoch}) // of an account that nobody has heard of
+	for n := 1; n <= 4; n++ {
+		put(n, kafka.Message{Raw: fmt.Appendf(nil, "Message-ID: <%d@x>\r\nFrom: s%d@example.net\r\nSubject: plan %d\r\n\r\nsecret%d\r\n", n, n, n, n)})
+	}
+	say(5, 1, true)
+	say(6, 2, false)
+	put(7, kafka.Undo{Since: epoch.Add(6 * time.Minute)})
+	put(8, kafka.Forget{Message: &kafka.Ref{MessageID: "4@x"}})
+	put(9, kafka.Forget{Message: &kafka.Ref{MessageID: "40@x"}}) // unknown
+	put(10, kafka.Forget{Sender: "a@example.org"})               // the owner
+	say(11, 3, true)
+	p := newProcess(t, c)
+	p.start(func(o *Options) { o.SnapshotEvery = 1 << 40 })
+	eventually(t, func() error { return caughtUp(c, p) })
+	n := p.engine.Status().Counts
+	if n.Rewritten != 2 || n.Dead[kafka.UnknownAccount] != 1 || n.Dead[kafka.UnknownMessage] != 1 || n.Dead[kafka.BadValue] != 1 {
+		t.Errorf("got %+v", n)
+	}
+	f, err := p.engine.View(t.Context(), "kafka:a", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := f.State().Account; a.Important != 2 || a.Ordinary != 0 || f.State().Messages.Len() != 3 {
+		t.Errorf("learnt %d important, %d ordinary, %d messages are known; want 2, 0, 3", a.Important, a.Ordinary, f.State().Messages.Len())
+	}
+	// What is forgotten is in no snapshot that is left, and not in the file.
+	eventually(t, func() error {
+		due, err := p.store.ScrubDue()
+		if err == nil && due {
+			err = errors.New("the file knows it still")
+		}
+		if err == nil && snapshots(t, c)[0] < 9 {
+			err = errors.New("there is no snapshot from after it")
+		}
+		return err
+	})
+}

@@ -21,6 +21,8 @@ type cluster struct {
 	published  map[int32]int64
 	generation int32
 	dealing    sync.Mutex // held while partitions are dealt out
+	// mindful: nothing is to be forgotten, which takes old snapshots back at once.
+	mindful bool
 }
 
 // log is one partition.

@@ -22,6 +22,9 @@ type partition struct {
 	state   *partitionState
 	vault   *vault
 	pending pending
+	// purge is the position up to which something was forgotten: older snapshots know
+	// it still. 0: none.
+	purge atomic.Int64
 	// committedOne tells keep that a batch was committed.
 	committedOne chan struct{}
 

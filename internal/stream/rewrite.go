@@ -2,15 +2,143 @@ package stream
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"time"
 
 	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/store"
 )
 
-// rewrite does what an undo or a forget says. Nothing else is in the batch.
-func (p *partition) rewrite(_ context.Context, h *held, it *item) (*kafka.Refusal, error) {
+// rewrite does what an undo or a forget says, and commits it with the position.
+// Nothing else is in the batch.
+func (p *partition) rewrite(ctx context.Context, h *held, it *item) (*kafka.Refusal, error) {
 	if !h.known {
 		p.cache.drop(h)
 		return refuse(kafka.UnknownAccount, "no record of this account came before"), nil
 	}
-	return refuse(kafka.UnknownType, "%s is not known here", it.event.Type()), nil
+	e, refused := rewriting(h, it)
+	if refused != nil {
+		return refused, nil
+	}
+	for n := 1; ; n++ {
+		if err := p.fetchLogs(ctx, h.name); err != nil {
+			return nil, err
+		}
+		r, _, err := h.work.Rewrite(e, func(st *store.State, w store.Rewrite) error {
+			return p.e.o.Store.RewritePartition(p.id, it.next, h.name, st, w)
+		})
+		var early *filter.TooEarlyError
+		switch {
+		case errors.As(err, &early):
+			return refuse(kafka.Conflict, "%v", early), nil
+		case errors.Is(err, filter.ErrForgot):
+			return refuse(kafka.BadValue, "%v", err), nil
+		case err == nil && !r.Changed:
+			if named, ok := e.(*filter.Forgot); ok && (named.ID != 0 || named.Key != store.MessageKey{}) {
+				return refuse(kafka.UnknownMessage, "the account knows no such message"), nil
+			}
+			return nil, nil
+		case err == nil:
+			p.rewritten(h, it, e)
+			return nil, nil
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if errors.Is(err, store.ErrStale) || errors.Is(err, store.ErrPartition) || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrDamaged) {
+			return nil, fmt.Errorf("account %s: %w", h.name, err)
+		}
+		p.trouble(fmt.Errorf("cannot commit; nothing is lost, trying again: %w", err))
+		if err := p.pause(ctx, n); err != nil {
+			return nil, err
+		}
+		// What was tried last may count after all; then the account is as it shall be.
+		info, _, err := p.e.o.Store.PartitionInfo(p.id)
+		if err != nil {
+			return nil, err
+		}
+		p.cache.drop(h)
+		if h, err = p.account(ctx, h.key); err != nil {
+			return nil, err
+		}
+		if info.Next >= it.next {
+			p.rewritten(h, it, e)
+			return nil, nil
+		}
+	}
+}
+
+// rewritten notes that an event that goes over the past has done so.
+func (p *partition) rewritten(h *held, it *item, e filter.Event) {
+	p.trouble(nil)
+	p.cache.count(h)
+	p.batch.tally.Rewritten++
+	if _, forgot := e.(*filter.Forgot); !forgot {
+		return
+	}
+	// Neither the file nor a snapshot shall tell of it any more.
+	p.purge.Store(it.next)
+	select {
+	case p.e.forgot <- struct{}{}:
+	default:
+	}
+}
+
+// rewriting turns an undo or a forget into the filter's event.
+func rewriting(h *held, it *item) (filter.Event, *kafka.Refusal) {
+	at := momentOf(&it.record)
+	switch e := it.event.(type) {
+	case kafka.Undo:
+		return &filter.Unlearnt{At: at, Since: store.MomentOf(e.Since)}, nil
+	case kafka.Forget:
+		out := &filter.Forgot{At: at}
+		switch {
+		case e.Message != nil && e.Message.MessageID != "":
+			out.ID = filter.IDOf(e.Message.MessageID)
+		case e.Message != nil:
+			out.Key = store.MessageKey(e.Message.Key)
+		case e.Sender != "":
+			for _, own := range h.work.Filter().Options().Featurize.Owner {
+				if filter.SenderOf(own) == filter.SenderOf(e.Sender) {
+					return nil, refuse(kafka.BadValue, "the sender is the owner")
+				}
+			}
+			out.Sender = filter.SenderOf(e.Sender)
+		default:
+			out.Before = store.MomentOf(e.Before)
+		}
+		return out, nil
+	default:
+		return nil, refuse(kafka.UnknownType, "%s is not known here", it.event.Type())
+	}
+}
+
+// scrubAfter is how long is waited for more to be forgotten before the file is
+// written anew.
+const scrubAfter = 2 * time.Second
+
+// scrub writes the store's file anew after something was forgotten, until ctx is
+// done. What was left undone by a crash is done first.
+func (e *Engine) scrub(ctx context.Context) {
+	for failed := 0; ; {
+		if err := e.o.Store.Scrub(); err != nil {
+			failed++
+			e.log.Warn("what was forgotten is still in free pages of the store; trying again", "error", err)
+			if wait(ctx, e.o.Pause(failed)) != nil {
+				return
+			}
+			continue
+		}
+		failed = 0
+		select {
+		case <-ctx.Done():
+			return
+		case <-e.forgot:
+		}
+		if wait(ctx, scrubAfter) != nil {
+			return
+		}
+	}
 }

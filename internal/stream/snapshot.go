@@ -33,7 +33,8 @@ func (p *partition) keep(ctx context.Context) {
 		}
 		o := &p.e.o
 		now, next := o.Now(), p.state.get().Position
-		if next-last < o.SnapshotEvery && (next == last || now.Sub(at) < o.SnapshotInterval) {
+		forgot := p.purge.Load()
+		if (forgot <= last || forgot > next) && next-last < o.SnapshotEvery && (next == last || now.Sub(at) < o.SnapshotInterval) {
 			continue
 		}
 		made, err := p.oneSnapshot(ctx)
@@ -181,7 +182,7 @@ func (o *outbox) write(records ...kafka.Record) error {
 const keptManifests = 2
 
 // tidy takes back the manifests below ours but for the newest two that we know of,
-// and the chunks that only those named.
+// unless they know what was forgotten since, and the chunks that only those named.
 func (p *partition) tidy(ctx context.Context, ours int64) error {
 	named, spent := map[store.ChunkID]bool{}, map[store.ChunkID]bool{}
 	var gone []kafka.Record
@@ -190,7 +191,7 @@ func (p *partition) tidy(ctx context.Context, ours int64) error {
 		if err != nil {
 			return err
 		}
-		keep := i < keptManifests || next >= ours
+		keep := next >= ours || i < keptManifests && next >= p.purge.Load()
 		if !keep {
 			gone = append(gone, kafka.Record{Partition: p.id.Number, Key: manifestKey(next)})
 		}

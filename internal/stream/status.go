@@ -20,6 +20,7 @@ type Counts struct {
 	Ordinary  uint64                  // decisions
 	Feedback  uint64                  // records of feedback
 	Lessons   uint64                  // learnt
+	Rewritten uint64                  // undos and forgets that changed something
 	Dead      map[kafka.Reason]uint64 // dead letters, by reason
 	Markers   uint64                  // control markers of transactions, passed over
 	Aborted   uint64                  // records of aborted transactions, passed over
@@ -56,6 +57,7 @@ func (c *Counts) add(d *Counts) {
 	c.Ordinary += d.Ordinary
 	c.Feedback += d.Feedback
 	c.Lessons += d.Lessons
+	c.Rewritten += d.Rewritten
 	c.Markers += d.Markers
 	c.Aborted += d.Aborted
 	for why, n := range d.Dead {

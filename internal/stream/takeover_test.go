@@ -221,6 +221,7 @@ func keysOf[V any](m map[store.ChunkID]V) func(func(string) bool) {
 
 func TestASnapshotInPiecesIsPassedOver(t *testing.T) {
 	c, all := newCluster(1), newCluster(1)
+	c.mindful, all.mindful = true, true
 	p := newProcess(t, c)
 	p.start(small)
 	for seed := range uint64(3) {

@@ -2,7 +2,7 @@ package stream
 
 import (
 	"context"
-	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -15,6 +15,7 @@ import (
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/store"
 )
 
@@ -263,7 +264,22 @@ func fill(c *cluster, seed uint64, accounts, messages int) {
 		case 3:
 			c.put(testTopics.Input, messageRecord(account, raw, at)) // redelivered
 		}
-		switch rng.IntN(40) {
+		event := func(e kafka.Event) {
+			c.put(testTopics.Input, kafka.Encode(e, account, fmt.Sprint(n), "test", at))
+		}
+		what := rng.IntN(60)
+		if c.mindful && what >= 4 {
+			continue
+		}
+		switch what {
+		case 4:
+			event(kafka.Undo{Since: at.Add(-time.Duration(rng.IntN(100)) * time.Second)})
+		case 5:
+			event(kafka.Forget{Message: &kafka.Ref{MessageID: about(rng.IntN(n + 2))}})
+		case 6:
+			event(kafka.Forget{Sender: fmt.Sprintf("sender%d@example.net", rng.IntN(5))})
+		case 7:
+			event(kafka.Forget{Before: at.Add(-time.Duration(200+rng.IntN(300)) * time.Second)})
 		case 0:
 			r := feedbackRecord(account, about(n), label, "mark", at)
 			r.Value = []byte(`{"message":`)
@@ -343,14 +359,19 @@ func identity(r kafka.Record) string {
 }
 
 // plain does what the input says the obvious way, one record after the other with a
-// filter and nothing else, and returns the digests.
+// filter and a commit for each, and returns the digests.
 func plain(t *testing.T, c *cluster) map[string]string {
 	t.Helper()
-	type one struct {
-		f        *filter.Filter
-		features memory
+	s, err := store.Open(filepath.Join(t.TempDir(), "plain.db"), store.Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
 	}
-	accounts := map[string]*one{}
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	accounts := map[string]*writer.Writer{}
 	o := Options{Filter: testFilter(), Owner: func(key string) []string { return []string{key + "@example.org"} }}.withDefaults()
 	partitions := int32(len(c.marks(testTopics.Input)))
 	for _, r := range c.all(testTopics.Input) {
@@ -359,27 +380,37 @@ func plain(t *testing.T, c *cluster) map[string]string {
 			continue
 		}
 		key := string(r.Key)
-		a := accounts[key]
+		name := kafka.AccountPrefix + key
+		w := accounts[key]
 		apply := func(e filter.Event) {
-			res, err := a.f.Apply(e)
+			if _, err := w.Apply(e); err != nil {
+				t.Fatal(err)
+			}
+			b, err := w.Batch()
+			if err == nil {
+				err = s.Commit(name, w.Filter().State(), b)
+			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			if res.Features != nil {
-				data, err := res.Features.MarshalBinary()
-				if err != nil {
-					t.Fatal(err)
-				}
-				a.features[res.Decision.Message] = data
+			w.Committed()
+		}
+		rewrite := func(e filter.Event) {
+			var early *filter.TooEarlyError
+			_, _, err := w.Rewrite(e, func(st *store.State, rw store.Rewrite) error { return s.Rewrite(name, st, rw) })
+			if err != nil && !errors.As(err, &early) {
+				t.Fatal(err)
 			}
 		}
 		at := store.MomentOf(r.Time)
-		if a == nil {
-			a = &one{features: memory{}}
-			if a.f, err = filter.New(store.NewState(), a.features); err != nil {
+		if w == nil {
+			if rewrites(event) {
+				continue
+			}
+			if w, err = writer.Open(s, name); err != nil {
 				t.Fatal(err)
 			}
-			accounts[key] = a
+			accounts[key] = w
 			apply(&filter.Configured{At: at, Options: o.account(key)})
 		}
 		switch event := event.(type) {
@@ -391,24 +422,21 @@ func plain(t *testing.T, c *cluster) map[string]string {
 			m := reader.Read(event.Raw)
 			apply(&filter.Arrived{At: at, Meta: filter.NewMeta(m), Message: m})
 		case kafka.Feedback:
-			e := &filter.Told{At: at, Label: label(event.Important), Source: sources[event.Source], ID: filter.IDOf(event.Message.MessageID)}
-			apply(e)
+			apply(&filter.Told{At: at, Label: label(event.Important), Source: sources[event.Source], ID: filter.IDOf(event.Message.MessageID)})
+		case kafka.Undo:
+			rewrite(&filter.Unlearnt{At: at, Since: store.MomentOf(event.Since)})
+		case kafka.Forget:
+			e := &filter.Forgot{At: at}
+			switch {
+			case event.Message != nil:
+				e.ID = filter.IDOf(event.Message.MessageID)
+			case event.Sender != "":
+				e.Sender = filter.SenderOf(event.Sender)
+			default:
+				e.Before = store.MomentOf(event.Before)
+			}
+			rewrite(e)
 		}
 	}
-	out := map[string]string{}
-	for key, a := range accounts {
-		_, out[kafka.AccountPrefix+key] = store.Digest(a.f.State())
-	}
-	return out
-}
-
-type memory map[store.MessageKey][]byte
-
-func (m memory) Features(k store.MessageKey) (*featurize.Features, error) {
-	data, ok := m[k]
-	if !ok {
-		return nil, fmt.Errorf("message %s: %w", hex.EncodeToString(k[:4]), store.ErrNotFound)
-	}
-	x := new(featurize.Features)
-	return x, x.UnmarshalBinary(data)
+	return digests(t, s)
 }
