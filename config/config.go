@@ -33,6 +33,13 @@ type Judging struct {
 	Learner      Learner   `toml:"learner"`
 	Threshold    Threshold `toml:"threshold"`
 	Featurize    Featurize `toml:"featurize"`
+	Rules        []Rule    `toml:"rule,omitempty"` // the first that matches decides
+}
+
+// Rule is the owner's word about all messages of a kind.
+type Rule struct {
+	Match string `toml:"match"` // a field, a colon and a value, in lower case
+	Label string `toml:"label"`
 }
 
 // IMAP is how to reach the account's mail.
@@ -106,5 +113,6 @@ var (
 	forgettings    = []string{"projectron", "oldest", "weakest", "forgetron"}
 	zeroMeanings   = []string{"unsure", "negative", "positive"}
 	thresholdModes = []string{"auto", "budget", "cost", "fixed"}
+	labels         = []string{"important", "ordinary"}
 	featureValues  = []string{"binary", "counts", "log-counts"}
 )

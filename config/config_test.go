@@ -159,7 +159,7 @@ func TestExampleHasEveryKeyAndExplainsIt(t *testing.T) {
 			t.Errorf("%s is not in the example", key)
 		}
 	}
-	tables := []string{"account", "account.imap", "account.learner", "account.threshold", "account.featurize", "account.featurize.shares", "kafka", "kafka.topics", "kafka.account"}
+	tables := []string{"account", "account.imap", "account.learner", "account.threshold", "account.featurize", "account.featurize.shares", "account.rule", "kafka", "kafka.topics", "kafka.account"}
 	for _, key := range slices.Concat(slices.Collect(maps.Keys(entries)), slices.Collect(maps.Keys(kafkaEntries))) {
 		if !slices.Contains(keys, key) && !slices.Contains(tables, key) {
 			t.Errorf("the entry %s explains no key", key)
@@ -175,6 +175,9 @@ func TestOptionalKeysOfTheExampleAreValid(t *testing.T) {
 	var optional []string
 	for line := range strings.Lines(string(withKafka(example))) {
 		rest, commented := strings.CutPrefix(line, "# ")
+		if strings.HasPrefix(rest, "match = ") || strings.HasPrefix(rest, "label = ") {
+			continue // of a rule, which is all there or not at all
+		}
 		if commented && (strings.Contains(rest, " = '") || strings.Contains(rest, " = [")) {
 			optional = append(optional, line)
 		}
@@ -207,6 +210,22 @@ func TestOptionalKeysOfTheExampleAreValid(t *testing.T) {
 		if _, err := parse(strings.NewReader(file), "example.toml", here()); err != nil {
 			t.Errorf("with %s: %v", strings.TrimSpace(line), err)
 		}
+	}
+}
+
+func TestTheRulesOfTheExampleAreValid(t *testing.T) {
+	example, err := Example()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := regexp.MustCompile(`(?m)^# (\[\[(account|kafka)\.rule|match =|label =)`).ReplaceAll(withKafka(example), []byte("$1"))
+	c, err := parse(bytes.NewReader(file), "example.toml", here())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mail, stream := c.Accounts[0].Rules, c.Kafka.Rules; !reflect.DeepEqual(mail, []Rule{{"from:boss@example.org", "important"}}) ||
+		!reflect.DeepEqual(stream, []Rule{{"list:news.example.org", "ordinary"}}) {
+		t.Errorf("rules are %v and %v", mail, stream)
 	}
 }
 

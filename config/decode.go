@@ -23,6 +23,7 @@ var durationType = reflect.TypeFor[Duration]()
 // the struct around it: with the values of the keys that the file leaves out.
 var blanks = map[reflect.Type]func() reflect.Value{
 	reflect.TypeFor[Account]():      func() reflect.Value { return reflect.ValueOf(DefaultAccount()) },
+	reflect.TypeFor[Rule]():         func() reflect.Value { return reflect.ValueOf(Rule{}) },
 	reflect.TypeFor[KafkaAccount](): func() reflect.Value { return reflect.ValueOf(KafkaAccount{}) },
 	reflect.TypeFor[*Kafka](): func() reflect.Value {
 		k := DefaultKafka()

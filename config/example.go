@@ -81,6 +81,10 @@ var entries = map[string]entry{
 	"account.featurize.shares.subject": {"The subject.", false},
 	"account.featurize.shares.body":    {"The sender's own text.", false},
 	"account.featurize.shares.affine":  {"The constant that every message has.", false},
+
+	"account.rule":       {"The owner's word about all messages of a kind (docs/rules.md). Repeat it; the first that matches decides.\nOf from: without authserv_id, think that anybody can write it.", true},
+	"account.rule.match": {"from:, to: or cc: with an address, from:@ with a domain, list: with a List-Id, subject: with a word.", true},
+	"account.rule.label": {"important or ordinary: always.", true},
 }
 
 // kafkaEntries explains the keys of [kafka] that an account does not have.
@@ -147,6 +151,7 @@ func exampleConfig() Config {
 	a.IMAP.Mailboxes = []string{}
 	a.IMAP.Exclude = []string{}
 	a.Featurize.AuthservID = "mx.example.org"
+	a.Rules = []Rule{{Match: "from:boss@example.org", Label: "important"}}
 	c.Accounts = []Account{a}
 	k := DefaultKafka()
 	k.Brokers = []string{"kafka.example.org:9093"}
@@ -159,6 +164,7 @@ func exampleConfig() Config {
 		Credential: "kafka-password",
 	}
 	k.Featurize.AuthservID = "mx.example.org"
+	k.Rules = []Rule{{Match: "list:news.example.org", Label: "ordinary"}}
 	k.Accounts = []KafkaAccount{{Key: "ann@example.org", Owner: []string{"ann@example.org", "ann.miller@example.org"}}}
 	c.Kafka = &k
 	return c

@@ -181,6 +181,7 @@ func (t table) judging(a *Judging) {
 	t.sub("learner").learner(&a.Learner)
 	t.sub("threshold").threshold(&a.Threshold)
 	t.sub("featurize").featurize(&a.Featurize)
+	t.sub("rule").rules(a.Rules)
 }
 
 func (t table) name(name string) {

@@ -228,17 +228,17 @@ type obedient struct {
 }
 
 // NewObedient builds the learner of s on top of w, which it owns from then on,
-// and keeps w to the rules: they are projected on now, and after every lesson that
-// moves w (Update.Projected). It returns how far w was projected now.
-func NewObedient(s Spec, w *Weights, rules *Rules) (l Learner, moved float64, err error) {
+// and keeps w to the rules: it projects after every lesson that moves w
+// (Update.Projected). Whether w obeys to begin with is the caller's affair; see
+// Rules.Project.
+func NewObedient(s Spec, w *Weights, rules *Rules) (Learner, error) {
 	if rules.Len() == 0 {
-		l, err = New(s, w)
-		return l, 0, err
+		return New(s, w)
 	}
 	if err := s.Validate(); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	return &obedient{linear{w: w, spec: s}, rules}, rules.Project(w), nil
+	return &obedient{linear{w: w, spec: s}, rules}, nil
 }
 
 // Learn is linear's, and the projection after it.
@@ -248,4 +248,12 @@ func (o *obedient) Learn(e Lesson) Update {
 		u.Projected = o.rules.Project(o.w)
 	}
 	return u
+}
+
+// Equal reports whether two sets of rules are the same.
+func (r *Rules) Equal(other *Rules) bool {
+	if r.Len() == 0 || other.Len() == 0 {
+		return r.Len() == other.Len()
+	}
+	return slices.Equal(r.list, other.list)
 }

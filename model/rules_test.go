@@ -270,7 +270,7 @@ func TestRulesThatAreNone(t *testing.T) {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	if _, _, err := NewObedient(Spec{}, NewWeights(0), mustRules(t, []Rule{{5, 1, 1, Important}})); err == nil {
+	if _, err := NewObedient(Spec{}, NewWeights(0), mustRules(t, []Rule{{5, 1, 1, Important}})); err == nil {
 		t.Error("a learner of no kind was built")
 	}
 	var none *Rules

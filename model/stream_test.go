@@ -90,7 +90,8 @@ func play(t *testing.T, rng *rand.Rand, spec Spec, stream []streamed, from int, 
 func playObeying(t *testing.T, rng *rand.Rand, spec Spec, stream []streamed, from int, displace float64, rules *Rules) (played, Ceiling) {
 	t.Helper()
 	w := NewWeights(0)
-	l, _, err := NewObedient(spec, w, rules)
+	rules.Project(w)
+	l, err := NewObedient(spec, w, rules)
 	if err != nil {
 		t.Fatal(err)
 	}

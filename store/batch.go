@@ -49,6 +49,7 @@ type Lesson struct {
 	Outcome       Outcome `cbor:"10,keyasint,omitempty"`
 	Above         bool    `cbor:"11,keyasint,omitempty"`
 	Correspondent bool    `cbor:"12,keyasint,omitempty"`
+	Ruled         bool    `cbor:"13,keyasint,omitempty"` // a rule decided, and not the threshold
 }
 
 // Taught reports whether the learner heard of the label. If not, the threshold

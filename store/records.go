@@ -105,7 +105,7 @@ type Account struct {
 	Labels      uint64  `cbor:"18,keyasint,omitempty"` // labels ever put into the window Labelled
 	LastLesson  Moment  `cbor:"19,keyasint,omitempty"`
 	LastArrival Moment  `cbor:"20,keyasint,omitempty"`
-	Displaced   float64 `cbor:"21,keyasint,omitempty"` // D: summed norm of changes of w that are no lesson's step
+	Displaced   float64 `cbor:"21,keyasint,omitempty"` // D: summed norm of changes of w that are no lesson's step, Projected aside
 	MaxNorm     float64 `cbor:"22,keyasint,omitempty"` // R: the greatest ‖x‖ learnt from
 	Bulk        uint64  `cbor:"27,keyasint,omitempty"` // labels withdrawn because they were a clean-up
 	Owed        float64 `cbor:"26,keyasint,omitempty"` // marks that a budget still allows; negative: set too many
@@ -140,6 +140,15 @@ type Account struct {
 	EarlyNext uint64 `cbor:"60,keyasint,omitempty"`
 	// EarlyExpired counts feedback that waited in vain.
 	EarlyExpired uint64 `cbor:"61,keyasint,omitempty"`
+	// Ruled: the owner's rules came as an event, and are Rules, encoded by the filter;
+	// else they are those of the options.
+	Ruled bool   `cbor:"80,keyasint,omitempty"`
+	Rules []byte `cbor:"81,keyasint,omitempty"`
+	// Projected is the summed norm of the changes of w that keep it to the rules.
+	// RuledSince: after so many lessons the rules were what they are now, and no
+	// projection onto others followed.
+	Projected  float64 `cbor:"82,keyasint,omitempty"`
+	RuledSince uint64  `cbor:"83,keyasint,omitempty"`
 	// Kernel is what a kernel learner keeps beside State.Supports.
 	Kernel model.KernelTally `cbor:"70,keyasint,omitzero"`
 	// Anew counts how often learning began anew, for another kernel.
@@ -222,6 +231,10 @@ type Message struct {
 	// Unlearnt is a label that was taken back with what was learnt of it: seen once
 	// more on a copy it is nothing new.
 	Unlearnt model.Label `cbor:"31,keyasint,omitempty"`
+	// Rule is the index of the feature that the rule asks for which decided it; 0:
+	// none did. Vouched: the owner's server vouched for the address in From.
+	Rule    model.Index `cbor:"60,keyasint,omitempty"`
+	Vouched bool        `cbor:"61,keyasint,omitempty"`
 }
 
 // Reason tells why a decision or the absence of a mark is not the threshold's
@@ -242,12 +255,13 @@ const (
 	ReasonOwner    // the owner has marked it already, or said no
 	ReasonDuplicate
 	ReasonTaught // the owner handed it over with a label; it has no place
+	ReasonRule   // a rule of the owner's
 )
 
 func (r Reason) String() string {
 	return [...]string{"threshold", "too few labels yet", "within the unsure band", "own message", "excluded folder",
 		"the owner removed this mark before", "daily budget spent", "was there before the first start", "shadow",
-		"the owner's own word", "another copy was decided before", "handed over with a label"}[min(r, ReasonTaught)]
+		"the owner's own word", "another copy was decided before", "handed over with a label", "rule"}[min(r, ReasonRule)]
 }
 
 // Place is one copy of a message on the server.

@@ -35,6 +35,9 @@ func daemonOptions(c *config.Config, log *slog.Logger) (daemon.Options, error) {
 		if err != nil {
 			return o, fmt.Errorf("account %s: %w", a.Name, err)
 		}
+		if warning := filter.Forgeable(pinnedRules(a.Rules), a.Featurize.AuthservID); warning != "" {
+			log.Warn("rules on senders can be met by forged mail", "account", a.Name, "detail", warning)
+		}
 		o.Accounts = append(o.Accounts, daemon.AccountOptions{
 			Name: a.Name, Filter: filterOptions(a),
 			NewSource: func(known []ingest.Known) (ingest.Source, error) { return imap.New(source, known) },
@@ -99,7 +102,21 @@ func judgingOptions(a *config.Judging, owner []string) filter.Options {
 	o.SilenceDays = int(time.Duration(a.Silence) / (24 * time.Hour))
 	o.TimeZone = a.TimeZone
 	o.Limits.Weights = a.MaxWeights
+	o.Rules = pinnedRules(a.Rules)
 	return o
+}
+
+// pinnedRules turns rules of the configuration into the filter's.
+func pinnedRules(rules []config.Rule) []filter.Rule {
+	var out []filter.Rule
+	for _, r := range rules {
+		label := model.Ordinary
+		if r.Label == model.Important.String() {
+			label = model.Important
+		}
+		out = append(out, filter.Rule{Match: r.Match, Label: label})
+	}
+	return out
 }
 
 func learnerSpec(l *config.Learner) model.Spec {

@@ -11,6 +11,7 @@ import (
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest/imap"
 	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/setup"
 )
 
@@ -61,6 +62,10 @@ is wrong.`,
 				Path: file, Config: conf, Account: account, NoWrite: noWrite, StorePath: storePath(conf),
 				IMAP: func(a *config.Account) (imap.Options, error) {
 					return imapOptions(a, slog.New(slog.DiscardHandler))
+				},
+				Rules: func(j *config.Judging) (string, error) {
+					rules := pinnedRules(j.Rules)
+					return filter.Forgeable(rules, j.Featurize.AuthservID), filter.ValidateRules(rules)
 				},
 				Kafka: func(k *config.Kafka) (kafka.Options, error) {
 					return kafkaOptions(k, slog.New(slog.DiscardHandler))

@@ -22,6 +22,7 @@ type evalFlags struct {
 	account             config.Account
 	important, ordinary []string
 	labels              string
+	rules               []string
 	comparison          comparison
 	asJSON, markdown    bool
 
@@ -48,6 +49,10 @@ message. What was important, eval learns in one of three ways:
 
 --feedback says when the label comes: right after the decision, or, for labels
 from answers, when the answer arrives, or a week has passed without one.
+
+With --rule, or several in their order, rules of the owner's decide what they
+match, as in the configuration (docs/rules.md). The archive is then played once
+more without them, to show what they change for the mail that they don't match.
 
 --compare teaches several learners the same labels in the same order, and prints
 how each did: all, or of
@@ -92,6 +97,7 @@ func (f *evalFlags) define(c *cobra.Command) {
 	flags.Float64Var(&a.Threshold.Cost, "cost", a.Threshold.Cost, "cost: false alarms that one missed message is worth")
 	flags.Float64Var(&a.Threshold.Value, "value", a.Threshold.Value, "fixed: the score above which a message is important")
 	flags.Float64Var(&a.Threshold.UnsureShare, "unsure-share", a.Threshold.UnsureShare, "share of mail that is unsure")
+	flags.StringArrayVar(&f.rules, "rule", nil, "a `rule` such as from:boss@example.org=important; may be repeated")
 	flags.IntVar(&a.MinImportant, "min-important", a.MinImportant, "important labels before anything is decided")
 	flags.IntVar(&a.MinOrdinary, "min-ordinary", a.MinOrdinary, "ordinary labels before anything is decided")
 }
@@ -196,6 +202,9 @@ func (f *evalFlags) play(cmd *cobra.Command, args []string, learnt func(model.Le
 			return nil, misuse(cmd, "--owner %q is not a bare address such as me@example.org", address)
 		}
 	}
+	if err := f.readRules(cmd); err != nil {
+		return nil, err
+	}
 	play := evaluate.Play{
 		Paths: args, Important: f.important, Ordinary: f.ordinary,
 		Feedback: evaluate.Feedback(f.feedback.value), Options: filterOptions(a), Learnt: learnt,
@@ -254,6 +263,22 @@ func (f *evalFlags) useless(cmd *cobra.Command) error {
 		if cmd.Flags().Changed(rule.flag) && !rule.has {
 			return misuse(cmd, "--%s has no effect without --kernel %s", rule.flag, rule.want)
 		}
+	}
+	return nil
+}
+
+// readRules puts --rule into the account.
+func (f *evalFlags) readRules(cmd *cobra.Command) error {
+	f.account.Rules = nil
+	if len(f.rules) > 0 && (len(f.comparison.names) > 0 || f.comparison.picture != "") {
+		return misuse(cmd, "--rule has no part in --compare and --plot, whose learners keep no rules")
+	}
+	for _, text := range f.rules {
+		i := strings.LastIndexByte(text, '=')
+		if i < 0 || text[i+1:] != "important" && text[i+1:] != "ordinary" {
+			return misuse(cmd, "--rule %q does not end in =important or =ordinary; it is such as from:boss@example.org=important", text)
+		}
+		f.account.Rules = append(f.account.Rules, config.Rule{Match: text[:i], Label: text[i+1:]})
 	}
 	return nil
 }

@@ -40,6 +40,9 @@ func explanationText(ex daemon.Explanation, message string, most int) string {
 
 func explanationHead(ex daemon.Explanation) []string {
 	head := []string{daemon.Verdict(ex.Outcome, ex.Reason, ex.ScoreThen, ex.Threshold)}
+	if ex.Rule != "" {
+		head = append(head, fmt.Sprintf("your rule decided, not the score: %s", ex.Rule))
+	}
 	if ex.Score != ex.ScoreThen || ex.Now != ex.Threshold {
 		head = append(head, fmt.Sprintf("that was at its arrival; now: %s, score %+.3f, threshold %+.3f", ex.OutcomeNow, ex.Score, ex.Now))
 	}
@@ -121,6 +124,8 @@ func thousandths(n int) string { return fmt.Sprintf("%+.3f", float64(n)/1000) }
 func explanationTail(ex daemon.Explanation, message string, shown int) []string {
 	var tail []string
 	switch {
+	case ex.RuleNow != "":
+		tail = append(tail, fmt.Sprintf("Your rule on %s decides, whatever the score.", ex.RuleNow))
 	case ex.Missing != "":
 		tail = append(tail, "Nothing is decided before enough is learnt. What is missing:", "  messages: "+ex.Missing)
 	case ex.OutcomeNow == "unsure":
@@ -129,7 +134,7 @@ func explanationTail(ex daemon.Explanation, message string, shown int) []string 
 	for i, w := range ex.Without {
 		tail = append(tail, fmt.Sprintf("Without %s the score would be %+.3f: %s.", withoutWords(w.Parts, shown, marks[i]), w.Score, w.Outcome))
 	}
-	if ex.Missing == "" && len(ex.Without) == 0 {
+	if ex.Missing == "" && ex.RuleNow == "" && len(ex.Without) == 0 {
 		tail = append(tail, "No parts taken away would change that.")
 	}
 	name := message
@@ -141,7 +146,7 @@ func explanationTail(ex daemon.Explanation, message string, shown int) []string 
 			continue // it says so already
 		}
 		s := fmt.Sprintf("Called %s by you, it would have the score %+.3f", c.Label, c.Score)
-		if ex.Missing == "" {
+		if ex.Missing == "" && ex.RuleNow == "" {
 			s += ": " + c.Outcome
 		}
 		tail = append(tail, s+".", "To say so: hinged learn --"+c.Label+" "+name)

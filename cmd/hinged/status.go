@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -86,6 +87,9 @@ func printStatus(w io.Writer, s daemon.Status) error {
 			back = "; `hinged undo --marks` takes back every one"
 		}
 		line("marks", "%d set, %d on their way, %d removed by the owner%s", a.MarksConfirmed, a.MarksIntended, a.MarksRefused, back)
+		if len(a.Rules) > 0 {
+			line("rules", "%s", rulesWords(a.Rules))
+		}
 		if a.Supports > 0 {
 			line("model", "%d supports, threshold %+.3f", a.Supports, a.Threshold)
 		} else {
@@ -100,6 +104,19 @@ func printStatus(w io.Writer, s daemon.Status) error {
 		}
 	}
 	return nil
+}
+
+// rulesWords lists rules, or some of them.
+func rulesWords(rules []daemon.RuleStatus) string {
+	const most = 3
+	var list []string
+	for _, r := range rules[:min(most, len(rules))] {
+		list = append(list, fmt.Sprintf("always %s: %s", r.Label, r.Match))
+	}
+	if more := len(rules) - most; more > 0 {
+		list = append(list, fmt.Sprintf("%d more (--json has them)", more))
+	}
+	return strings.Join(list, "; ")
 }
 
 // connection puts the state of the connection into words.

@@ -67,7 +67,11 @@ func printWords(w io.Writer, words daemon.Words) error {
 	var b strings.Builder
 	list := func(features []daemon.WordWeight) {
 		for _, f := range features {
-			fmt.Fprintf(&b, "  %+.3f  %s\n", f.Weight, f.Text)
+			pinned := ""
+			if f.Rule != "" {
+				pinned = " (your rule: always " + f.Rule + ")"
+			}
+			fmt.Fprintf(&b, "  %+.3f  %s%s\n", f.Weight, f.Text, pinned)
 		}
 	}
 	for _, word := range words.Words {
@@ -90,6 +94,12 @@ func printWords(w io.Writer, words daemon.Words) error {
 		list(words.Important)
 		fmt.Fprintln(&b, "Towards ordinary:")
 		list(words.Ordinary)
+		if len(words.Rules) > 0 {
+			fmt.Fprintln(&b, "Your rules, with what they weigh:")
+			for _, r := range words.Rules {
+				fmt.Fprintf(&b, "  %+.3f  always %s: %s\n", r.Weight, r.Label, r.Match)
+			}
+		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -45,7 +45,8 @@ type Bound struct {
 	Distance float64 `json:"distance"`
 	// Loss is that of the best weights in hindsight, summed as the bound does it.
 	Loss float64 `json:"loss"`
-	// Displaced is how far the weights were moved by other things than lessons (D).
+	// Displaced is how far the weights were moved by other things than lessons (D),
+	// the rules included unless the ceiling is of weights that obey them.
 	Displaced float64 `json:"displaced"`
 }
 
@@ -69,28 +70,45 @@ type hindsight struct {
 	again     filter.Learner
 	norm      func(model.Vector) float64
 	linear    bool
-	start     float64 // D at the base
+	start     moves   // at the base
+	moved     moves   // since then
 	displaced float64 // D that lessons was told of
-	count     int     // lessons
+	rules     *model.Rules
+	since     uint64
+	obeyed    bool // the rules were those of now from the base on
+	count     int  // lessons
 	mistakes  uint64
 	loss      float64
 }
 
 // present is what hindsight needs of an account's committed state.
 type present struct {
-	opts      filter.Options
-	next      uint64 // number that the next lesson gets
-	displaced float64
-	reach     float64 // store.Account.Kernel.Reach
-	anew      uint32  // store.Account.Anew
-	rewrites  int     // of the lessons in this run
+	opts     filter.Options
+	next     uint64  // number that the next lesson gets
+	reach    float64 // store.Account.Kernel.Reach
+	anew     uint32  // store.Account.Anew
+	rewrites int     // of the lessons in this run
+	moves
+	ruleSet *filter.RuleSet
+	rules   *model.Rules
+	since   uint64 // lessons, after which the rules were what they are now
 }
+
+// moves are how far the weights were moved by what is no lesson's step.
+type moves struct {
+	displaced float64
+	projected float64 // onto rules
+}
+
+func movesOf(a *store.Account) moves { return moves{a.Displaced, a.Projected} }
 
 func presentOf(f *filter.Filter) present {
 	st := f.State()
+	rules, since := f.Constraints()
 	return present{
-		opts: f.Options(), next: st.LessonNext(), displaced: st.Account.Displaced,
+		opts: f.Options(), next: st.LessonNext(), moves: movesOf(&st.Account),
 		reach: st.Account.Kernel.Reach, anew: st.Account.Anew,
+		ruleSet: f.RuleSet(), rules: rules, since: since,
 	}
 }
 
@@ -99,7 +117,7 @@ func (h *hindsight) bound(ctx context.Context, s *store.Store, account string, n
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	err := errStale
-	if h.lessons != nil && h.spec == now.opts.ModelSpec() && h.rewrites == now.rewrites {
+	if h.lessons != nil && h.spec == now.opts.ModelSpec() && h.rewrites == now.rewrites && h.since == now.since && h.rules.Equal(now.rules) {
 		err = h.read(ctx, s, account, now)
 	}
 	if errors.Is(err, errStale) || errors.Is(err, store.ErrTrimmed) {
@@ -136,14 +154,23 @@ func (h *hindsight) begin(s *store.Store, account string, now present) error {
 	}
 	first := base.LessonNext()
 	h.spec, h.rewrites, h.first, h.next = now.opts.ModelSpec(), now.rewrites, first, first
-	h.start, h.displaced, h.count, h.mistakes, h.loss = base.Account.Displaced, 0, 0, 0, 0
+	h.start, h.moved, h.displaced, h.count, h.mistakes, h.loss = movesOf(&base.Account), moves{}, 0, 0, 0, 0
+	h.rules, h.since = now.rules, now.since
+	h.obeyed = base.Account.Important+base.Account.Ordinary >= now.since
 	if h.lessons, err = filter.NewHindsight(now.opts, base); err != nil {
 		return err
 	}
-	if h.again, err = filter.NewLearner(now.opts, base); err != nil {
+	if h.obeyed {
+		h.lessons.Obey(now.rules)
+		now.rules.Project(base.Weights)
+	}
+	if h.again, err = filter.NewLearner(now.opts, base, now.ruleSet); err != nil {
 		return err
 	}
 	h.norm, h.linear = h.again.Norm, now.opts.Kernel == filter.Kernel{}
+	if !h.obeyed {
+		h.again = nil // which rules the lessons before then obeyed is not known any more
+	}
 	if base.Account.Anew != now.anew {
 		h.lessons.Refuse("learning began anew with another kernel within these lessons")
 	}
@@ -152,13 +179,19 @@ func (h *hindsight) begin(s *store.Store, account string, now present) error {
 
 // read adds the lessons from next up to now.
 func (h *hindsight) read(ctx context.Context, s *store.Store, account string, now present) error {
-	if d := now.displaced - h.start; d != h.displaced {
-		if h.linear {
-			h.again = nil
-		}
-		if d < h.displaced {
-			return errStale
-		}
+	since := moves{now.displaced - h.start.displaced, now.projected - h.start.projected}
+	if since.displaced < h.moved.displaced || since.projected < h.moved.projected {
+		return errStale
+	}
+	if h.linear && since.displaced != h.moved.displaced {
+		h.again = nil
+	}
+	h.moved = since
+	d := since.displaced
+	if h.spec.Spec.Kind != model.KindPassiveAggressive || !h.obeyed {
+		d += since.projected
+	}
+	if d > h.displaced {
 		h.lessons.Displace(d - h.displaced)
 		h.displaced = d
 	}

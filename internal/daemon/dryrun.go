@@ -147,7 +147,10 @@ func (d *dryRun) explain(v *filter.Decision, a *filter.Arrived, m *featurize.Mes
 	if len(m.From) > 0 {
 		w.From = m.From[0]
 	}
-	for _, part := range d.filter.ExplainFeatures(x).Parts {
+	if v.Rule != nil {
+		w.Reasons = append(w.Reasons, "your rule "+v.Rule.Match)
+	}
+	for _, part := range d.filter.Parts(x) {
 		if part.Amount <= 0 || part.Name == "" || len(w.Reasons) == reasonsShown {
 			continue
 		}

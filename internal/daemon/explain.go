@@ -36,14 +36,17 @@ type Explanation struct {
 	Arrived   *time.Time `json:"arrived,omitempty"`      // as the mail server says
 	Outcome   string     `json:"outcome"`                // important, unsure, ordinary or undecided, at arrival
 	Reason    string     `json:"reason"`                 // what decided: threshold, or why there was another outcome
-	ScoreThen float64    `json:"score_at_arrival"`       // the score that decided
-	Threshold float64    `json:"threshold_at_arrival"`   // the threshold that decided
+	Rule      string     `json:"rule,omitempty"`         // that decided at arrival, such as from:ann@example.org, if it still is among the rules
+	ScoreThen float64    `json:"score_at_arrival"`       // at arrival
+	Threshold float64    `json:"threshold_at_arrival"`   // at arrival
 	Label     string     `json:"label,omitempty"`        // what was learnt of it, important or ordinary
 	Source    string     `json:"label_source,omitempty"` // where the label came from
 	Score     float64    `json:"score"`                  // with the weights as they are now
 	Now       float64    `json:"threshold"`              // the threshold as it is now
 	// OutcomeNow is what would be decided now.
 	OutcomeNow string `json:"outcome_now"`
+	// RuleNow is the rule that would decide now, whatever the score.
+	RuleNow string `json:"rule_now,omitempty"`
 	// UnsureFrom and UnsureTo are the ends of the band around the threshold in which
 	// a message is unsure.
 	UnsureFrom float64 `json:"unsure_from"`
@@ -104,6 +107,9 @@ func explanation(account string, k store.MessageKey, f *filter.Filter, ex filter
 		UnsureFrom: ex.Cut.Low, UnsureTo: ex.Cut.High, Missing: missing(f),
 		Parts: partsOf(ex.Parts), Without: []Without{}, Corrections: []Correction{},
 	}
+	if ex.Rule != nil {
+		out.RuleNow = ex.Rule.Match
+	}
 	at := map[model.Index]int{}
 	for i, c := range ex.Parts {
 		out.Parts[i].Text = describePart(c.Name)
@@ -152,6 +158,9 @@ func explain(account string, f *filter.Filter, message string) (Explanation, err
 	out := explanation(account, k, f, ex)
 	out.Known, out.Arrived = true, timeOf(m.Arrived)
 	out.Outcome, out.Reason, out.ScoreThen, out.Threshold = m.Outcome.String(), m.Reason.String(), m.Score, m.Threshold
+	if ex.RuleThen != nil {
+		out.Rule = ex.RuleThen.Match
+	}
 	if m.Label != 0 {
 		out.Label, out.Source = m.Label.String(), m.Source.String()
 	}
@@ -168,8 +177,11 @@ func explainMail(account string, f *filter.Filter, m *featurize.Message) (Explan
 		}
 	}
 	d, features := f.Classify(m)
-	out := explanation(account, k, f, f.ExplainFeatures(features))
+	out := explanation(account, k, f, f.ExplainFeatures(features, m.Vouched))
 	out.Outcome, out.Reason, out.ScoreThen, out.Threshold = d.Outcome.String(), d.Reason.String(), d.Score, d.Threshold
+	if d.Rule != nil {
+		out.Rule = d.Rule.Match
+	}
 	if m.Own {
 		out.Corrections = []Correction{}
 	}

@@ -223,7 +223,7 @@ func verdictOf(f *filter.Filter, k store.MessageKey, entries []LedgerEntry) stri
 		s += "it is your own mail"
 	case m.Outcome == store.Undecided:
 		s += "it lies in a folder whose mail is not decided"
-	case m.Outcome == store.DecidedImportant && m.Reason != store.ReasonThreshold:
+	case m.Outcome == store.DecidedImportant && m.Reason != store.ReasonThreshold && m.Reason != store.ReasonRule:
 		s += fmt.Sprintf("decided important, and left unmarked: %s", m.Reason)
 	default:
 		s += Verdict(m.Outcome.String(), m.Reason.String(), m.Score, m.Threshold)

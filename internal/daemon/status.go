@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/store"
@@ -61,6 +62,11 @@ type AccountStatus struct {
 	Weights   int     `json:"weights"`            // features with a weight
 	Supports  int     `json:"supports,omitempty"` // examples of a kernel learner, which has no such weights
 
+	Rules []RuleStatus `json:"rules,omitempty"` // the owner's rules in force; the first that matches decides
+	// RulesOfTopic: they came as records of a topic, and stand in for those of the
+	// configuration.
+	RulesOfTopic bool `json:"rules_of_topic,omitempty"`
+
 	MarksIntended  int    `json:"marks_intended"`  // marks committed, not yet confirmed by the server
 	MarksConfirmed uint64 `json:"marks_confirmed"` // marks that the server has confirmed, since the first start
 	MarksRefused   uint64 `json:"marks_refused"`   // marks that the owner took off
@@ -78,6 +84,21 @@ type AccountStatus struct {
 	LastLesson  *time.Time `json:"last_lesson,omitempty"`  // when something was learnt last
 
 	Mailboxes []MailboxStatus `json:"mailboxes"` // those watched, in order of name
+}
+
+// RuleStatus is one of the owner's rules.
+type RuleStatus struct {
+	Match  string  `json:"match"`  // such as from:ann@example.org
+	Label  string  `json:"label"`  // important or ordinary: always
+	Weight float64 `json:"weight"` // of the feature that it asks for
+}
+
+func rulesOf(f *filter.Filter) (out []RuleStatus, ofTopic bool) {
+	rules, ofTopic := f.Rules()
+	for _, r := range rules {
+		out = append(out, RuleStatus{r.Match, r.Label.String(), f.Alone().Get(featurize.IndexOf(r.Match))})
+	}
+	return out, ofTopic
 }
 
 // MailboxStatus is the position in one mailbox.
@@ -139,6 +160,7 @@ func summarise(name string, f *filter.Filter) AccountStatus {
 		Mailboxes: []MailboxStatus{},
 	}
 	s.Doing = doing(&s, f)
+	s.Rules, s.RulesOfTopic = rulesOf(f)
 	for _, name := range st.Boxes.Keys() {
 		b, _ := st.Boxes.Get(name)
 		s.Mailboxes = append(s.Mailboxes, MailboxStatus{

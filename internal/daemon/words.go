@@ -35,6 +35,9 @@ type Words struct {
 	// Supports is how many examples a kernel learner has. It gives a feature another
 	// weight in each message; those here are what each weighs by itself.
 	Supports int `json:"supports,omitempty"`
+	// Rules are the owner's, with what their own features weigh; only when no words
+	// were asked for.
+	Rules []RuleStatus `json:"rules,omitempty"`
 	// Words are those that were asked for.
 	Words []WordWeights `json:"words,omitempty"`
 	// Important are the features that pull the most towards important, the strongest
@@ -63,6 +66,9 @@ type WordWeight struct {
 	// Weight is positive towards important. Times its value in a message it is the
 	// feature's part of the score.
 	Weight float64 `json:"weight"`
+	// Rule is important or ordinary where a rule of the owner's keeps the weight from
+	// saying otherwise.
+	Rule string `json:"rule,omitempty"`
 }
 
 // nameAfter is in how many learnt messages a feature must have been met before it
@@ -76,12 +82,13 @@ const unnamed = "unknown: met in fewer than 3 learnt messages, or its words are 
 func lookup(account string, f *filter.Filter, q WordsQuery) Words {
 	w := f.Alone()
 	out := Words{Account: account, Weights: w.Len(), Supports: f.Size().Supports}
+	rules, _ := rulesOf(f)
 	most := max(q.Most, 0)
 	for _, word := range q.Words {
 		found := WordWeights{Word: word, Features: []WordWeight{}}
 		for _, name := range featurize.Lookup(word) {
 			if weight := w.Get(featurize.IndexOf(name)); weight != 0 {
-				found.Features = append(found.Features, WordWeight{Feature: name, Text: featurize.Describe(name), Weight: weight})
+				found.Features = append(found.Features, WordWeight{Feature: name, Text: featurize.Describe(name), Weight: weight, Rule: ruleOn(rules, name)})
 			}
 		}
 		slices.SortStableFunc(found.Features, func(a, b WordWeight) int {
@@ -93,6 +100,16 @@ func lookup(account string, f *filter.Filter, q WordsQuery) Words {
 		out.Words = append(out.Words, found)
 	}
 	return out
+}
+
+// ruleOn returns the label of the rule that asks for a feature, "" without one.
+func ruleOn(rules []RuleStatus, feature string) string {
+	for _, r := range rules {
+		if r.Match == feature {
+			return r.Label
+		}
+	}
+	return ""
 }
 
 // naming finds the names of features in the messages that were learnt from.
@@ -181,7 +198,15 @@ func (n *naming) weigh(x model.Vector) []WordWeight {
 func strongest(ctx context.Context, s *store.Store, out Words, above, below model.Vector) (Words, error) {
 	names := newNaming(writer.NewVectors(s, out.Account), above, below)
 	err := names.all(ctx, s, out.Account)
+	for _, r := range out.Rules { // the owner has named these
+		names.names[featurize.IndexOf(r.Match)] = r.Match
+	}
 	out.Important, out.Ordinary = names.weigh(above), names.weigh(below)
+	for _, list := range [][]WordWeight{out.Important, out.Ordinary} {
+		for i := range list {
+			list[i].Rule = ruleOn(out.Rules, list[i].Feature)
+		}
+	}
 	return out, err
 }
 
@@ -202,6 +227,7 @@ func (d *Daemon) Words(ctx context.Context, name string, q WordsQuery) (out Word
 		}
 		w := a.filter.Alone()
 		out = Words{Account: a.opts.Name, Weights: w.Len(), Supports: a.filter.Size().Supports}
+		out.Rules, _ = rulesOf(a.filter)
 		above, below = w.Strongest(max(q.Most, 0))
 		return nil
 	})
@@ -239,5 +265,6 @@ func (o *Offline) Words(ctx context.Context, name string, q WordsQuery) (Words, 
 	}
 	w := f.Alone()
 	above, below := w.Strongest(max(q.Most, 0))
-	return strongest(ctx, o.store, Words{Account: name, Weights: w.Len(), Supports: f.Size().Supports}, above, below)
+	rules, _ := rulesOf(f)
+	return strongest(ctx, o.store, Words{Account: name, Weights: w.Len(), Supports: f.Size().Supports, Rules: rules}, above, below)
 }

@@ -21,6 +21,9 @@ type Ceiling struct {
 	Bound *float64 `json:"bound,omitempty"`
 	// BoundGap is how far Bound may be above the least over all u.
 	BoundGap *float64 `json:"bound_gap,omitempty"`
+	// BoundRules is how many rules all u that were tried obey, as the learner did; 0
+	// when any u was allowed.
+	BoundRules int `json:"bound_rules,omitempty"`
 	// NoCeiling says why there is no ceiling.
 	NoCeiling string `json:"no_ceiling,omitempty"`
 	// CeilingSeconds is the wall time of finding it, which Seconds leaves out.
@@ -54,6 +57,7 @@ func FindCeiling(h *model.Hindsight) (Ceiling, model.Ceiling) {
 	found := h.Ceiling()
 	if c.NoCeiling = found.Reason; found.Reason == "" {
 		c.Ceiling, c.Bound, c.BoundGap = &found.Mistakes, &found.Bound, &found.Gap
+		c.BoundRules = found.Rules
 	}
 	c.CeilingSeconds = time.Since(start).Seconds()
 	return c, found
@@ -64,6 +68,10 @@ func (c Ceiling) String() string {
 	if c.Ceiling == nil {
 		return "none: " + c.NoCeiling
 	}
-	return fmt.Sprintf("at most %d mistakes on these lessons; bound %.1f, gap %.2g (found in %.1f s)",
-		*c.Ceiling, *c.Bound, *c.BoundGap, c.CeilingSeconds)
+	by := ""
+	if c.BoundRules > 0 {
+		by = ", by weights that obey the rules"
+	}
+	return fmt.Sprintf("at most %d mistakes on these lessons%s; bound %.1f, gap %.2g (found in %.1f s)",
+		*c.Ceiling, by, *c.Bound, *c.BoundGap, c.CeilingSeconds)
 }

@@ -156,6 +156,11 @@ func (p Play) Run(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	r := j.result(time.Since(start))
+	if len(o.Rules) > 0 {
+		if r.Rules, err = p.compare(ctx, sources, known, j); err != nil {
+			return nil, err
+		}
+	}
 	r.Labels = labels
 	if p.Labels != nil {
 		r.LabelsUnmatched = p.Labels.unmatched()
@@ -259,6 +264,7 @@ type judge struct {
 	hindsight *model.Hindsight
 	keep      func(model.Lesson)
 	r         Result
+	ruled     ruled
 }
 
 func newJudge(o filter.Options, known truth, feedback Feedback) (*judge, error) {
@@ -275,6 +281,8 @@ func newJudge(o filter.Options, known truth, feedback Feedback) (*judge, error) 
 	if _, err := f.Apply(&filter.Configured{Options: o}); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPlay, err)
 	}
+	rules, _ := f.Constraints()
+	j.hindsight.Obey(rules)
 	return j, nil
 }
 
@@ -310,6 +318,7 @@ func (j *judge) take(m read) error {
 	label := j.truth.label(m.message, m.mail)
 	if label != 0 {
 		j.note(got.Decision, label)
+		j.sort(got.Decision, features, m.message.Vouched, label)
 	}
 	if label == 0 || j.feedback == Delayed {
 		// Its label may come later.
@@ -369,6 +378,9 @@ func (j *judge) result(took time.Duration) *Result {
 	r.ModelDigest, r.Digest = store.Digest(st)
 	j.hindsight.Displace(st.Account.Displaced)
 	j.hindsight.Reached(st.Account.Kernel.Reach)
+	if j.filter.Options().Learner.Kind != model.KindPassiveAggressive {
+		j.hindsight.Displace(st.Account.Projected)
+	}
 	r.Ceiling, _ = FindCeiling(j.hindsight)
 	return &r
 }

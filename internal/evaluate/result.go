@@ -39,6 +39,10 @@ type Result struct {
 	Precision float64 `json:"precision"` // of the decisions made: share of what was decided important that was
 	Recall    float64 `json:"recall"`    // of the decisions made: share of what was important that was decided so
 
+	// Rules tells what the rules decided and what they changed elsewhere; only where
+	// there are some.
+	Rules *RulesResult `json:"rules,omitempty"`
+
 	Baselines      Baselines `json:"baselines"`       // judged on the same stream
 	BeatsBaselines bool      `json:"beats_baselines"` // whether F1 is better than that of both; a tie is not
 
@@ -96,6 +100,9 @@ func (r *Result) WriteTable(w io.Writer) error {
 	line("average precision", "%.4f", r.AveragePrecision)
 	line("1-ROCA%%", "%.3f", r.OneMinusROCAPercent)
 	line("F1", "%.4f; best of any fixed threshold, in hindsight: %.4f", r.F1, r.BestF1)
+	if r.Rules != nil {
+		line("rules", "%s", r.Rules)
+	}
 	known := r.Baselines.KnownCorrespondents
 	line("precision, recall", "%.3f, %.3f", r.Precision, r.Recall)
 	line("known correspondents", "F1 %.4f, precision %.3f, recall %.3f, average precision %.4f", known.F1, known.Precision, known.Recall, known.AveragePrecision)

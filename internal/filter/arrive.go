@@ -104,7 +104,7 @@ func (f *Filter) meet(e *Arrived, role ingest.Role, r *Result) (store.Message, e
 	a.Messages++
 	a.LastArrival = a.Clock
 	m := store.Message{
-		Seq: a.Messages, ID: e.Meta.ID, Sender: e.Meta.From, Arrived: a.Clock,
+		Seq: a.Messages, ID: e.Meta.ID, Sender: e.Meta.From, Arrived: a.Clock, Vouched: e.Meta.Vouched,
 		Own: e.Meta.Own || role == ingest.RoleSent || role == ingest.RoleDrafts,
 	}
 	f.oldest.push(e.Meta.Key)
@@ -156,7 +156,7 @@ func (f *Filter) decide(e *Arrived, m *store.Message, r *Result) error {
 			return err
 		}
 	}
-	d := f.judge(e.Meta.Key, r.Features.Vector())
+	d := f.judge(e.Meta.Key, r.Features, e.Meta.Vouched)
 	d.Correspondent = f.corresponds(e.Meta.From)
 	a := &f.st.Account
 	f.noteScore(d.Score, d.Outcome)
@@ -166,7 +166,12 @@ func (f *Filter) decide(e *Arrived, m *store.Message, r *Result) error {
 	}
 	m.Outcome, m.Score, m.Threshold, m.Reason = d.Outcome, d.Score, d.Threshold, d.Reason
 	m.Above, m.Correspondent = d.Above, d.Correspondent
-	if f.opts.SilenceDays > 0 {
+	if d.Rule != nil {
+		m.Rule = d.Rule.index()
+	}
+	// Silence says ordinary, which is less than what a rule says that calls it
+	// important.
+	if f.opts.SilenceDays > 0 && (d.Rule == nil || d.Rule.Label == model.Ordinary) {
 		f.waitForSilence(m, a.ActiveDays+1)
 		f.waiting.push(e.Meta.Key)
 	}

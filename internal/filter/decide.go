@@ -2,7 +2,6 @@ package filter
 
 import (
 	"github.com/hinged/hinged/featurize"
-	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
 
@@ -43,11 +42,16 @@ func (f *Filter) trained() bool {
 	return a.Important >= uint64(f.opts.MinImportant) && a.Ordinary >= uint64(f.opts.MinOrdinary)
 }
 
-// judge scores a vector and decides, changing nothing.
-func (f *Filter) judge(k store.MessageKey, x model.Vector) Decision {
+// judge scores a message and decides, changing nothing. vouched is that of its
+// Meta.
+func (f *Filter) judge(k store.MessageKey, x *featurize.Features, vouched bool) Decision {
 	c := f.fitted()
-	d := Decision{Message: k, Score: f.learner.Score(x), Threshold: c.Threshold}
+	d := Decision{Message: k, Score: f.learner.Score(x.Vector()), Threshold: c.Threshold}
 	d.Above = f.above(c, d.Score)
+	if rule, ok := f.rules.Match(x, vouched); ok {
+		d.Rule, d.Outcome, d.Reason = &rule, rule.outcome(), store.ReasonRule
+		return d
+	}
 	if !f.trained() {
 		d.Outcome, d.Reason = store.DecidedUnsure, store.ReasonTooFewLabels
 		return d
@@ -80,7 +84,7 @@ func (f *Filter) corresponds(from store.ID) bool {
 func (f *Filter) Classify(m *featurize.Message) (Decision, *featurize.Features) {
 	meta := NewMeta(m)
 	features := f.freezer.Freeze(m, facts(f.st, meta))
-	d := f.judge(meta.Key, features.Vector())
+	d := f.judge(meta.Key, features, meta.Vouched)
 	d.Correspondent = f.corresponds(meta.From)
 	if f.InShadow() && d.Outcome == store.DecidedImportant {
 		d.Reason = store.ReasonShadow

@@ -178,6 +178,7 @@ const (
 	tagSkipped
 	tagUndone
 	tagTold
+	tagRuled
 )
 
 var (
@@ -243,6 +244,8 @@ func tagOf(e Event) (byte, error) {
 		return tagUndone, nil
 	case *Told:
 		return tagTold, nil
+	case *Ruled:
+		return tagRuled, nil
 	case *Unlearnt, *Forgot:
 		return 0, fmt.Errorf("%T stands in no journal: %w", e, ErrRewriting)
 	default:
@@ -291,6 +294,8 @@ func Decode(entry []byte) (Event, error) {
 		e = new(Undone)
 	case tagTold:
 		e = new(Told)
+	case tagRuled:
+		e = new(Ruled)
 	default:
 		return nil, fmt.Errorf("%w: unknown type byte %d", ErrBadEvent, entry[0])
 	}

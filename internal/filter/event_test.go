@@ -63,6 +63,7 @@ func everyEvent() []Event {
 		&Skipped{At: 13, Mailbox: "INBOX", UIDValidity: 3, UIDs: []uint32{1, 2}, Flags: []string{`\seen`}, Before: 5},
 		&Undone{At: 14, Since: 3, Alone: true},
 		&Told{At: 15, ID: 4, Label: model.Ordinary, Source: store.SourceMark, Origin: store.Origin{Topic: "mail", Partition: 1, Offset: 9, Record: []byte("{}")}},
+		&Ruled{At: 16, Rules: []Rule{{"from:ann@example.org", model.Important}, {"subject:sale", model.Ordinary}}},
 	}
 }
 

@@ -28,6 +28,9 @@ type Explanation struct {
 	// Outcome is what would be decided now; DecidedUnsure while too little is
 	// learnt, and then there are no Flips.
 	Outcome store.Outcome
+	// Rule is the rule that would decide now, and then there are no Flips either;
+	// RuleThen the one that did at arrival, as far as it is still among the rules.
+	Rule, RuleThen *Rule
 	// Flips are the fewest parts without which another decision would be taken;
 	// see Flip.
 	Flips []Flip
@@ -52,8 +55,8 @@ func (f *Filter) Explain(k store.MessageKey) (Explanation, error) {
 	if err != nil {
 		return Explanation{}, fmt.Errorf("message %x: %w", k, err)
 	}
-	ex := f.explain(x)
-	ex.Message = m
+	ex := f.explain(x, m.Vouched)
+	ex.Message, ex.RuleThen = m, f.rules.byIndex(m.Rule)
 	if m.Own {
 		ex.Corrections = nil
 	}
@@ -71,8 +74,11 @@ func (f *Filter) Size() Size { return f.learner.size() }
 // Score scores any features with the weights as they are now.
 func (f *Filter) Score(x *featurize.Features) float64 { return f.learner.Score(x.Vector()) }
 
-// ExplainFeatures takes the score of any features apart.
-func (f *Filter) ExplainFeatures(x *featurize.Features) Explanation { return f.explain(x) }
+// ExplainFeatures takes the score of any features apart. vouched is that of the
+// message.
+func (f *Filter) ExplainFeatures(x *featurize.Features, vouched bool) Explanation {
+	return f.explain(x, vouched)
+}
 
 // Parts are those of Explanation alone, which take a small part of its time.
 func (f *Filter) Parts(x *featurize.Features) []Contribution {
@@ -100,7 +106,7 @@ func (f *Filter) parts(by apart, x *featurize.Features) []Contribution {
 	return parts
 }
 
-func (f *Filter) explain(x *featurize.Features) Explanation {
+func (f *Filter) explain(x *featurize.Features, vouched bool) Explanation {
 	var ex Explanation
 	c := f.fitted()
 	ex.Cut.Threshold, ex.Cut.Low, ex.Cut.High = c.Threshold, c.Low, c.High
@@ -114,5 +120,11 @@ func (f *Filter) explain(x *featurize.Features) Explanation {
 		ex.Flips = flips(vector, by.weights, f.learner.Score, c)
 	}
 	ex.Corrections = f.corrections(vector, c)
+	if rule, ok := f.rules.Match(x, vouched); ok {
+		ex.Rule, ex.Outcome, ex.Flips = &rule, rule.outcome(), nil
+		for i := range ex.Corrections {
+			ex.Corrections[i].Outcome = ex.Outcome
+		}
+	}
 	return ex
 }

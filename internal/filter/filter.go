@@ -40,6 +40,7 @@ type Filter struct {
 	// All below is derived from opts and st, and rebuilt by New.
 	freezer  *featurize.Featurizer
 	learner  Learner
+	rules    *RuleSet
 	zone     *time.Location
 	labelled *window
 	standing Standing
@@ -73,6 +74,8 @@ type Decision struct {
 	// Reason says why the outcome, or the absence of a mark on an important
 	// message, is not the threshold's doing alone.
 	Reason store.Reason
+	// Rule is the rule that decided; nil when none did.
+	Rule *Rule
 }
 
 // Result is what one event led to. Nothing of it may be acted upon or shown
@@ -154,7 +157,11 @@ func (f *Filter) configure(o Options) error {
 	if err != nil {
 		return fmt.Errorf("options: %w", err)
 	}
-	learner, err := NewLearner(o, f.st)
+	rules, err := rulesInForce(f.st, o)
+	if err != nil {
+		return fmt.Errorf("rules: %w", err)
+	}
+	learner, err := NewLearner(o, f.st, rules)
 	if err != nil {
 		return fmt.Errorf("options: %w", err)
 	}
@@ -162,7 +169,7 @@ func (f *Filter) configure(o Options) error {
 	if err != nil {
 		return fmt.Errorf("options: %w", err)
 	}
-	f.opts, f.zone, f.learner, f.freezer, f.stale = o, zone, learner, freezer, true
+	f.opts, f.zone, f.learner, f.rules, f.freezer, f.stale = o, zone, learner, rules, freezer, true
 	return nil
 }
 
@@ -196,6 +203,8 @@ func (f *Filter) Apply(e Event) (Result, error) {
 		err = f.applyTaught(e, &r)
 	case *Told:
 		err = f.applyTold(e, &r)
+	case *Ruled:
+		err = f.applyRuled(e, &r)
 	case *Paused:
 		err = f.applyPaused(e, &r)
 	case *Resumed:
@@ -237,10 +246,12 @@ func (f *Filter) applyConfigured(e *Configured, r *Result) error {
 		f.beginAnew()
 		f.readWindows()
 	}
+	former := f.rules
 	if err := f.configure(e.Options); err != nil {
 		return err
 	}
 	f.st.Account.Options = enc
+	f.follow(former)
 	if f.opts.Shadow == ShadowOn {
 		f.st.Account.Proven, f.st.Account.ProvenAt, f.st.Account.Ahead = false, 0, 0
 	}

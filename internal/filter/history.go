@@ -26,6 +26,7 @@ type Meta struct {
 	From       store.ID         `cbor:"6,keyasint,omitempty"` // first address of From; 0: none
 	Recipients []store.ID       `cbor:"7,keyasint,omitempty"`
 	Own        bool             `cbor:"8,keyasint,omitempty"`
+	Vouched    bool             `cbor:"9,keyasint,omitempty"` // see featurize.Message
 }
 
 // hashID returns the ID of a Message-ID or an address; 0 for "".
@@ -55,7 +56,7 @@ func SenderOf(address string) store.ID {
 
 // NewMeta takes from a message what the history needs.
 func NewMeta(m *featurize.Message) Meta {
-	meta := Meta{Key: store.MessageKey(m.Key), ID: hashID(m.MessageID), Own: m.Own}
+	meta := Meta{Key: store.MessageKey(m.Key), ID: hashID(m.MessageID), Own: m.Own, Vouched: m.Vouched}
 	for _, id := range m.InReplyTo[:min(len(m.InReplyTo), maxParents)] {
 		meta.Replies = append(meta.Replies, hashID(id))
 	}

@@ -45,6 +45,7 @@ func (f *Filter) lessonOf(k store.MessageKey, m *store.Message, label model.Labe
 	return store.Lesson{
 		Message: k, Label: label, Source: source, Sender: m.Sender, At: f.st.Account.Clock,
 		Judged: m.Score, Outcome: m.Outcome, Above: m.Above, Correspondent: m.Correspondent,
+		Ruled: m.Rule != 0,
 	}
 }
 
@@ -84,7 +85,11 @@ func (f *Filter) account(l *store.Lesson, x model.Vector, u model.Update) {
 
 // score enters the judgement that a message got at its arrival, with its label,
 // into what the threshold and the standing are taken from.
+// What a rule decided tells nothing of the threshold.
 func (f *Filter) score(l *store.Lesson) {
+	if l.Ruled {
+		return
+	}
 	a := &f.st.Account
 	scored := store.Scored{Score: l.Judged, Label: l.Label, Above: l.Above, Correspondent: l.Correspondent}
 	if old, full := f.labelled.add(a.Labels, scored); full {

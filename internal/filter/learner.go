@@ -30,6 +30,9 @@ type Learner interface {
 	alone() *model.Weights
 	// size counts what is learnt.
 	size() Size
+	// project brings the weights in line with the rules; it does nothing to a kernel
+	// learner, of which rules decide alone.
+	project()
 }
 
 // apart are weights of a message's features under which they add up to its score:
@@ -46,11 +49,12 @@ type Size struct {
 	Supports int // of a kernel learner
 }
 
-// NewLearner returns the learner of o that goes on from st, which it works on.
-func NewLearner(o Options, st *store.State) (Learner, error) {
+// NewLearner returns the learner of o that goes on from st, which it works on and
+// keeps to the rules; nil are none.
+func NewLearner(o Options, st *store.State, rules *RuleSet) (Learner, error) {
 	if o.Kernel.linear() {
-		l, err := model.New(o.Learner, st.Weights)
-		return &linear{l: l, o: o, st: st}, err
+		l, err := model.NewObedient(o.Learner, st.Weights, rules.Weights())
+		return &linear{l: l, o: o, st: st, rules: rules.Weights()}, err
 	}
 	supports := map[int]model.Support{}
 	for _, key := range st.Supports.Keys() {
@@ -75,7 +79,7 @@ func NewHindsight(o Options, st *store.State) (*model.Hindsight, error) {
 	if o.Kernel.linear() {
 		return model.NewHindsight(o.Learner, st.Weights), nil
 	}
-	l, err := NewLearner(o, st)
+	l, err := NewLearner(o, st, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +93,7 @@ func WeightsOf(st *store.State) (*model.Weights, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := NewLearner(o, st)
+	l, err := NewLearner(o, st, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -101,6 +105,8 @@ type linear struct {
 	l  model.Learner
 	o  Options
 	st *store.State
+	// rules are those that l keeps to.
+	rules *model.Rules
 	// scratch: the state is one to learn on, never committed as such.
 	scratch bool
 }
@@ -116,14 +122,28 @@ func (l *linear) Learn(e model.Lesson) model.Update {
 	u := l.l.Learn(e)
 	if u.Step != 0 {
 		l.touch(e.Vector)
+		l.projected(u.Projected)
 		l.cap()
 	}
 	return u
 }
 
+func (l *linear) project() { l.projected(l.rules.Project(l.st.Weights)) }
+
+// projected notes that the weights were brought in line with the rules.
+func (l *linear) projected(far float64) {
+	if far > 0 {
+		l.st.Account.Projected += far
+		l.touch(l.rules.Touched(nil))
+	}
+}
+
 func (l *linear) repeat(x model.Vector, step float64) {
 	l.st.Weights.Add(step, x)
 	l.touch(x)
+	if step != 0 {
+		l.project()
+	}
 	l.cap()
 }
 
@@ -141,6 +161,7 @@ func (l *linear) cap() {
 		w.Delete(g.Index)
 	}
 	l.touch(gone)
+	l.project()
 }
 
 // touch notes that weights changed, unless the state is never committed as such.
@@ -153,12 +174,12 @@ func (l *linear) touch(x model.Vector) {
 // after plays the lesson on a copy of the weights that it can touch.
 func (l *linear) after(e model.Lesson) float64 {
 	w := model.NewWeights(len(e.Vector))
-	for _, f := range e.Vector {
+	for _, f := range l.rules.Touched(e.Vector[:len(e.Vector):len(e.Vector)]) {
 		if v, ok := l.st.Weights.Lookup(f.Index); ok {
 			w.Set(f.Index, v)
 		}
 	}
-	twin, err := model.New(l.o.Learner, w)
+	twin, err := model.NewObedient(l.o.Learner, w, l.rules)
 	if err != nil {
 		return l.Score(e.Vector) // the options were validated: it cannot be
 	}
@@ -175,6 +196,7 @@ type kernel struct {
 func (k *kernel) Score(x model.Vector) float64 { return k.l.Score(x) }
 func (k *kernel) Norm(x model.Vector) float64  { return k.l.Normal(x) }
 func (k *kernel) alone() *model.Weights        { return k.l.Alone() }
+func (k *kernel) project()                     {}
 func (k *kernel) size() Size                   { return Size{Supports: k.l.Len()} }
 
 func (k *kernel) weigh(x model.Vector) apart {
@@ -230,7 +252,7 @@ func (f *Filter) beginAnew() {
 	dropModel(st)
 	empty(st.Labelled)
 	empty(st.Recent)
-	a.MaxNorm = 0
+	a.MaxNorm, a.RuledSince = 0, 0
 	a.Anew++
 	a.Important, a.Ordinary, a.Mistakes, a.Updates, a.HingeLoss = 0, 0, 0, 0, 0
 	a.FalseAlarms, a.Missed = 0, 0

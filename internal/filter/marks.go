@@ -165,12 +165,13 @@ func (ix *ledgerIndex) confirm(st *store.State, n uint64, e store.LedgerEntry, n
 }
 
 // intend enters the marks of an important message into the ledger and requests
-// them, unless something outranks the threshold; then m.Reason says what.
+// them, unless something outranks what decided it; then m.Reason says what.
 //
 // Precedence: excluded folder (never decided) > the owner's own mark or un-mark
-// > shadow > threshold.
+// > shadow > rule > threshold.
 func (f *Filter) intend(e *Arrived, m *store.Message, r *Result) {
-	if m.Reason = f.obstacle(e, m); m.Reason != store.ReasonThreshold {
+	if reason := f.obstacle(e, m); reason != store.ReasonThreshold {
+		m.Reason = reason
 		return
 	}
 	a := &f.st.Account

@@ -88,6 +88,9 @@ type Options struct {
 	// EarlyFor is how long feedback that came before its message waits for it, by
 	// the account's clock; 0: not at all.
 	EarlyFor time.Duration `cbor:"15,keyasint,omitempty"`
+	// Rules decide the messages that they match, the first that does; rules that
+	// came as an event (Ruled) stand in for them.
+	Rules []Rule `cbor:"16,keyasint,omitempty"`
 }
 
 // Limits bound the account's state. Beyond one, what is oldest goes first,
@@ -218,6 +221,9 @@ func (o Options) Validate() error {
 	}
 	if o.Bulk < 0 {
 		bad("bulk is %d; it must be 0 (every change counts) or more", o.Bulk)
+	}
+	if err := ValidateRules(o.Rules); err != nil {
+		errs = append(errs, err)
 	}
 	if o.EarlyFor < 0 {
 		bad("early feedback waits for %v; it must be 0 (not at all) or more", o.EarlyFor)

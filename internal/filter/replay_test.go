@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
 
@@ -62,6 +63,37 @@ func TestFeedbackByNameGivesTheSameStateLiveRestartedAndReplayed(t *testing.T) {
 		if a := calm.f.State().Account; a.EarlyNext == a.EarlyExpired || a.EarlyExpired == 0 || len(calm.expired) != int(a.EarlyExpired) {
 			t.Fatalf("seed %d: of %d that waited %d expired, %d were given out; some must do either for this test to mean anything",
 				seed, a.EarlyNext, a.EarlyExpired, len(calm.expired))
+		}
+	}
+}
+
+func TestRulesThatComeAndGoGiveTheSameStateLiveRestartedAndReplayed(t *testing.T) {
+	for seed := range uint64(4) {
+		o := testOptions()
+		o.Learner.Kind = model.Kinds()[seed%3]
+		o.Limits.Weights = 120
+		o.Rules = []Rule{{"from:boss@example.com", model.Ordinary}}
+		calm, shaken := newWorld(t, o), newWorld(t, o)
+		shaken.restart = true
+		for _, w := range []*world{calm, shaken} {
+			w.rules, w.undos = true, true
+			w.storm(seed, 400)
+			w.wantObedient()
+		}
+		wantSameDigest(t, "restarted", calm.f, shaken.f)
+		f, err := Replay(store.NewState(), calm.entries(), calm.features)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantSameDigest(t, "replay", calm.f, f)
+		ruled := 0
+		for _, k := range calm.f.State().Messages.Keys() {
+			if m, _ := calm.f.State().Messages.Get(k); m.Rule != 0 {
+				ruled++
+			}
+		}
+		if a := calm.f.State().Account; ruled < 20 || a.Projected == 0 || a.Displaced == 0 || !a.Ruled {
+			t.Fatalf("seed %d: rules decided %d messages, %v projected, %v displaced; all must happen for this test to mean anything", seed, ruled, a.Projected, a.Displaced)
 		}
 	}
 }

@@ -204,5 +204,8 @@ func (f *Filter) Warnings() []string {
 		out = append(out, fmt.Sprintf("over the last %d labels its decisions have F1 %.2f, knowing your correspondents alone has %.2f: it marks, but is of little use now; shadow = \"on\" silences it",
 			s.Labels, s.Decisions.F1(), s.Correspondents.F1()))
 	}
+	if why := Forgeable(f.rules.list, f.opts.Featurize.AuthServID); why != "" {
+		out = append(out, why)
+	}
 	return out
 }

@@ -112,6 +112,7 @@ type rewriting struct {
 	gone    []store.Lesson
 	learner *Filter // on base, once all was learnt anew
 	scores  []store.Scored
+	before  uint64 // lessons that base had
 }
 
 func (f *Filter) plan(e Event, p Past) (*rewriting, error) {
@@ -200,7 +201,8 @@ func (w *rewriting) reach() error {
 // relearn learns what is kept once more, beside the state, which stays as it is.
 // Lessons before the first one that is taken back are repeated as they were
 // learnt, step by step, also where the learner had other settings then; those
-// after it meet other weights and are learnt with the settings of now.
+// after it meet other weights and are learnt with the settings of now. All of it
+// obeys the rules of now.
 func (w *rewriting) relearn() error {
 	if w.forget != nil && w.forget.before != 0 {
 		w.base = store.NewState()
@@ -211,14 +213,16 @@ func (w *rewriting) relearn() error {
 		// What was learnt before then is another learner's.
 		dropModel(w.base)
 	}
-	learner, err := NewLearner(o, w.base)
+	learner, err := NewLearner(o, w.base, w.f.rules)
 	if err != nil {
 		return err
 	}
 	if l, ok := learner.(*linear); ok {
 		l.scratch = true
 	}
-	r := &Filter{opts: o, st: w.base, learner: learner, labelled: newWindow(w.base.Labelled), standing: standingOf(w.base.Labelled)}
+	r := &Filter{opts: o, st: w.base, learner: learner, rules: w.f.rules, labelled: newWindow(w.base.Labelled), standing: standingOf(w.base.Labelled)}
+	w.before = w.base.Account.Important + w.base.Account.Ordinary
+	r.project()
 	for i := range w.kept {
 		l := &w.kept[i]
 		if !l.Taught() {
@@ -285,7 +289,8 @@ func (w *rewriting) finish() {
 	f.st.Weights, f.st.Supports, f.st.Coefficients, f.st.Labelled = w.base.Weights, w.base.Supports, w.base.Coefficients, w.base.Labelled
 	a.Kernel = was.Kernel
 	a.Important, a.Ordinary, a.Mistakes, a.Updates = was.Important, was.Ordinary, was.Mistakes, was.Updates
-	a.HingeLoss, a.MaxNorm, a.Displaced = was.HingeLoss, was.MaxNorm, was.Displaced
+	a.HingeLoss, a.MaxNorm, a.Displaced, a.Projected = was.HingeLoss, was.MaxNorm, was.Displaced, was.Projected
+	a.RuledSince = min(a.RuledSince, w.before)
 	a.FalseAlarms, a.Missed, a.Labels, a.LastLesson = was.FalseAlarms, was.Missed, was.Labels, was.LastLesson
 	a.Ahead = was.Ahead
 	for _, k := range f.st.Recent.Keys() {
@@ -303,7 +308,7 @@ func (w *rewriting) finish() {
 			a.Proven, a.ProvenAt = false, 0
 		}
 	}
-	learner, err := NewLearner(f.opts, f.st)
+	learner, err := NewLearner(f.opts, f.st, f.rules)
 	f.learner = must(learner, err) // the same settings were good before
 	f.latest.features = nil
 	f.derive()

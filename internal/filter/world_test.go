@@ -32,6 +32,7 @@ type world struct {
 	restart bool
 	undos   bool // a storm has marks taken back, too
 	tells   bool // a storm has feedback by name, also before its message
+	rules   bool // a storm has rules come and go
 	expired []Expired
 }
 
@@ -265,6 +266,22 @@ func (w *world) storm(seed uint64, steps int) {
 		w.now = w.now.Add(time.Duration(rng.IntN(40)) * time.Second)
 		if rng.IntN(40) == 0 {
 			w.now = w.now.Add(30 * time.Hour)
+		}
+		if w.rules && rng.IntN(30) == 0 {
+			var list []Rule
+			for _, match := range []string{"from:person1@example.com", "from:person2@example.com", "subject:urgent", "subject:patch", "to:" + owner, "from:@example.com"} {
+				if rng.IntN(3) == 0 {
+					list = append(list, Rule{match, model.Label(1 - 2*rng.IntN(2))})
+				}
+			}
+			if rng.IntN(3) == 0 {
+				o := w.f.Options()
+				o.Rules = list
+				w.apply(&Configured{At: w.moment(), Options: o})
+			} else {
+				w.apply(&Ruled{At: w.moment(), Rules: list})
+			}
+			w.wantObedient()
 		}
 		if w.tells && rng.IntN(3) == 0 {
 			// Of a message that has come, will come, or never does.

@@ -33,6 +33,9 @@ type Checker struct {
 	IMAP func(*config.Account) (imap.Options, error)
 	// Kafka does so for the section [kafka].
 	Kafka func(*config.Kafka) (kafka.Options, error)
+	// Rules tells what is wrong with the rules of an account or of [kafka], and what
+	// should be known of them; "" nothing.
+	Rules func(*config.Judging) (warning string, err error)
 	// Tell is called with each finding as it is found; nil is fine.
 	Tell func(Finding)
 	// Now is the moment against which certificates are held; time.Now.
@@ -88,12 +91,29 @@ func (c *Checker) Run(ctx context.Context) (Report, error) {
 		defer c.client.Close()
 	}
 	for _, a := range accounts {
+		c.rules(a.Name, &a.Judging)
 		c.account(ctx, a)
 	}
 	if stream != nil {
+		c.rules(streamName, &stream.Judging)
 		c.stream(ctx, stream)
 	}
 	return c.report, nil
+}
+
+// rules tells of the pinned rules of one account.
+func (c *Checker) rules(account string, j *config.Judging) {
+	if len(j.Rules) == 0 {
+		return
+	}
+	switch warning, err := c.Rules(j); {
+	case err != nil:
+		c.add(Fail, account, "rules", "correct it in [[account.rule]], or [[kafka.rule]]", "%v", err)
+	case warning != "":
+		c.add(Warn, account, "rules", "set featurize.authserv_id to the name with which your mail server begins its Authentication-Results", "%s", warning)
+	default:
+		c.add(OK, account, "rules", "", "%d; the first that matches decides", len(j.Rules))
+	}
 }
 
 // sources says how much the configuration has.

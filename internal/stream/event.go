@@ -37,9 +37,23 @@ func convert(topic string, it *item) (filter.Event, *kafka.Refusal) {
 		return &filter.Arrived{At: at, Meta: filter.NewMeta(it.message), Message: it.message}, nil
 	case kafka.Feedback:
 		return told(topic, it, e)
+	case kafka.Rules:
+		return ruled(at, e)
 	default:
 		return nil, refuse(kafka.UnknownType, "%s is not known here", e.Type())
 	}
+}
+
+// ruled converts rules; what a match may say is for the filter to judge.
+func ruled(at store.Moment, e kafka.Rules) (filter.Event, *kafka.Refusal) {
+	out := &filter.Ruled{At: at}
+	for _, r := range e.Rules {
+		out.Rules = append(out.Rules, filter.Rule{Match: r.Match, Label: label(r.Important)})
+	}
+	if err := filter.ValidateRules(out.Rules); err != nil {
+		return nil, refuse(kafka.BadValue, "%v", err)
+	}
+	return out, nil
 }
 
 // sources are the words of feedback for the filter's sources.

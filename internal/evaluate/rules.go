@@ -1,0 +1,90 @@
+package evaluate
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/model"
+)
+
+// RulesResult tells what rules decided, and what they changed for the examples that
+// they did not match: those were played a second time, without rules.
+type RulesResult struct {
+	Rules   int `json:"rules"`   // how many there are
+	Matched int `json:"matched"` // examples that a rule decided
+	Right   int `json:"right"`   // of those, examples of the rule's label
+	// Unmatched are the other examples.
+	Unmatched int `json:"unmatched"`
+	// UnmatchedImportant are those of them that were important.
+	UnmatchedImportant int `json:"unmatched_important"`
+	// AveragePrecision of the scores of the unmatched.
+	AveragePrecision float64 `json:"average_precision_unmatched"`
+	// AveragePrecisionWithout is the same when there are no rules.
+	AveragePrecisionWithout float64 `json:"average_precision_unmatched_without_rules"`
+}
+
+// String is the line of the table.
+func (r *RulesResult) String() string {
+	return fmt.Sprintf("%d: %d examples decided, %d of them rightly; on the other %d (%d important) average precision %.4f, without rules %.4f",
+		r.Rules, r.Matched, r.Right, r.Unmatched, r.UnmatchedImportant, r.AveragePrecision, r.AveragePrecisionWithout)
+}
+
+// ruled sorts examples by whether a rule matches them.
+type ruled struct {
+	watch          *filter.RuleSet // of a play without rules; nil: the decision tells
+	matched, right int
+	unmatched      []Judged
+}
+
+// sort notes one example.
+func (j *judge) sort(d *filter.Decision, x *featurize.Features, vouched bool, label model.Label) {
+	r := &j.ruled
+	rule, matched := d.Rule, d.Rule != nil
+	if r.watch != nil {
+		var found filter.Rule
+		found, matched = r.watch.Match(x, vouched)
+		rule = &found
+	}
+	if !matched {
+		r.unmatched = append(r.unmatched, Judged{Score: d.Score, Label: label})
+		return
+	}
+	r.matched++
+	if rule.Label == label {
+		r.right++
+	}
+}
+
+// compare plays without rules what j played with them.
+func (p *Play) compare(ctx context.Context, sources []source, known truth, j *judge) (*RulesResult, error) {
+	o := p.options()
+	watch, err := filter.NewRuleSet(o.Rules, o.Featurize)
+	if err != nil {
+		return nil, err
+	}
+	o.Rules = nil
+	other, err := newJudge(o, known, p.Feedback)
+	if err != nil {
+		return nil, err
+	}
+	other.ruled.watch = watch
+	if err := p.play(ctx, sources, other); err != nil {
+		return nil, err
+	}
+	with, without := &j.ruled, &other.ruled
+	if with.matched != without.matched || len(with.unmatched) != len(without.unmatched) {
+		return nil, fmt.Errorf("with rules %d examples matched and %d did not, without %d and %d", with.matched, len(with.unmatched), without.matched, len(without.unmatched))
+	}
+	r := &RulesResult{
+		Rules: len(p.Options.Rules), Matched: with.matched, Right: with.right, Unmatched: len(with.unmatched),
+		AveragePrecision: AveragePrecision(with.unmatched), AveragePrecisionWithout: AveragePrecision(without.unmatched),
+	}
+	for _, e := range with.unmatched {
+		if e.Label == model.Important {
+			r.UnmatchedImportant++
+		}
+	}
+	return r, nil
+}
