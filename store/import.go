@@ -172,35 +172,8 @@ func (s *Store) Import(x *Export, as string, replace bool) error {
 }
 
 func (s *Store) importAccount(x *Export, as string, replace bool) (err error) {
-	name := []byte(as)
-	exists := func(tx *bolt.Tx) error {
-		if pendingValue(tx, as) != nil {
-			return fmt.Errorf("%w: it is being taken over", ErrPartition)
-		}
-		there := accountBucket(tx, as)
-		if there == nil {
-			return nil
-		}
-		if !replace {
-			return ErrExists
-		}
-		p, err := readProgress(there)
-		if err == nil && p.Partition != nil {
-			err = fmt.Errorf("%w: it belongs to %s, which it is made from", ErrPartition, describeKey(p.Partition))
-		}
-		if errors.Is(err, ErrDamaged) {
-			return nil // so much the better that it is replaced
-		}
-		return err
-	}
-	clearAway := func(tx *bolt.Tx) error {
-		if tx.Bucket(importingBucket) == nil {
-			return nil
-		}
-		return tx.DeleteBucket(importingBucket)
-	}
 	err = s.update(func(tx *bolt.Tx) error {
-		if err := errors.Join(exists(tx), clearAway(tx)); err != nil {
+		if err := errors.Join(mayImport(tx, as, replace), clearImport(tx)); err != nil {
 			return err
 		}
 		_, err := tx.CreateBucket(importingBucket)
@@ -211,13 +184,68 @@ func (s *Store) importAccount(x *Export, as string, replace bool) (err error) {
 	}
 	defer func() {
 		if err != nil { // what is left after all goes at the next Open
-			err = errors.Join(err, s.update(clearAway))
+			err = errors.Join(err, s.update(clearImport))
 		}
 	}()
+	if err := s.copyImport(x, as); err != nil {
+		return err
+	}
+	s.forget(as)
+	name := []byte(as)
+	return s.update(func(tx *bolt.Tx) error {
+		accounts := tx.Bucket(accountsBucket)
+		if err := mayImport(tx, as, replace); err != nil {
+			return err
+		}
+		if accounts.Bucket(name) != nil {
+			if err := accounts.DeleteBucket(name); err != nil {
+				return err
+			}
+		}
+		if err := tx.MoveBucket(name, tx.Bucket(importingBucket), accounts); err != nil {
+			return err
+		}
+		return tx.DeleteBucket(importingBucket)
+	})
+}
+
+// mayImport says why an account of that name cannot come in, or nil.
+func mayImport(tx *bolt.Tx, as string, replace bool) error {
+	if pendingValue(tx, as) != nil {
+		return fmt.Errorf("%w: it is being taken over", ErrPartition)
+	}
+	there := accountBucket(tx, as)
+	if there == nil {
+		return nil
+	}
+	if !replace {
+		return ErrExists
+	}
+	p, err := readProgress(there)
+	if err == nil && p.Partition != nil {
+		err = fmt.Errorf("%w: it belongs to %s, which it is made from", ErrPartition, describeKey(p.Partition))
+	}
+	if errors.Is(err, ErrDamaged) {
+		return nil // so much the better that it is replaced
+	}
+	return err
+}
+
+// clearImport drops what an import has copied so far.
+func clearImport(tx *bolt.Tx) error {
+	if tx.Bucket(importingBucket) == nil {
+		return nil
+	}
+	return tx.DeleteBucket(importingBucket)
+}
+
+// copyImport copies the account to where imports wait, and checks the copy.
+func (s *Store) copyImport(x *Export, as string) error {
+	name := []byte(as)
 	if err := s.o.step("import"); err != nil {
 		return err
 	}
-	err = x.store.viewAccount(x.Account, func(from *bolt.Bucket, _ progress) error {
+	err := x.store.viewAccount(x.Account, func(from *bolt.Bucket, _ progress) error {
 		s.writing.Lock()
 		defer s.writing.Unlock()
 		s.open.RLock()
@@ -238,28 +266,10 @@ func (s *Store) importAccount(x *Export, as string, replace bool) (err error) {
 		return err
 	}
 	err = s.update(func(tx *bolt.Tx) error { return setRestored(tx.Bucket(importingBucket).Bucket(name)) })
-	if err == nil {
-		err = s.o.step("imported")
-	}
 	if err != nil {
 		return err
 	}
-	s.forget(as)
-	return s.update(func(tx *bolt.Tx) error {
-		accounts := tx.Bucket(accountsBucket)
-		if err := exists(tx); err != nil {
-			return err
-		}
-		if accounts.Bucket(name) != nil {
-			if err := accounts.DeleteBucket(name); err != nil {
-				return err
-			}
-		}
-		if err := tx.MoveBucket(name, tx.Bucket(importingBucket), accounts); err != nil {
-			return err
-		}
-		return tx.DeleteBucket(importingBucket)
-	})
+	return s.o.step("imported")
 }
 
 // forget drops what is kept in memory about the account of that name.

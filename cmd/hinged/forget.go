@@ -40,28 +40,9 @@ file with the message.`,
     nothing of it is in the store any more; backups and exports have it still`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			f := daemon.Forget{Message: message, Sender: sender}
-			named := 0
-			for _, flag := range []string{message, sender, before} {
-				if flag != "" {
-					named++
-				}
-			}
-			if named != 1 {
-				return misuse(cmd, "%s needs one of --message, --sender and --before", cmd.CommandPath())
-			}
-			if before != "" {
-				t, err := timeAgo(before, time.Now())
-				if err != nil {
-					return misuse(cmd, "--before %s: %w", before, err)
-				}
-				f.Before = &t
-			}
-			if message != "" {
-				var err error
-				if f.Message, err = messageName(cmd, message); err != nil {
-					return err
-				}
+			f, err := forgetFlags(cmd, message, sender, before)
+			if err != nil {
+				return err
 			}
 			do := func(dryRun bool) (daemon.Forgotten, error) {
 				return ask(cmd.Context(), path, func(b daemon.Backend) (daemon.Forgotten, error) {
@@ -79,7 +60,7 @@ file with the message.`,
 				}
 				return printForgotten(cmd.OutOrStdout(), d)
 			}
-			err := doOnceConfirmed(cmd, yes, dryRun, asJSON, "Forget that for good?", do, some, show)
+			err = doOnceConfirmed(cmd, yes, dryRun, asJSON, "Forget that for good?", do, some, show)
 			if err == nil && done.Why != "" {
 				err = errors.New("free pages of the store's file may have it still; `hinged compact` clears them")
 			}
@@ -95,6 +76,31 @@ file with the message.`,
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be forgotten")
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return c
+}
+
+// forgetFlags says what is to be forgotten.
+func forgetFlags(cmd *cobra.Command, message, sender, before string) (f daemon.Forget, err error) {
+	named := 0
+	for _, flag := range []string{message, sender, before} {
+		if flag != "" {
+			named++
+		}
+	}
+	if named != 1 {
+		return f, misuse(cmd, "%s needs one of --message, --sender and --before", cmd.CommandPath())
+	}
+	f.Sender = sender
+	if before != "" {
+		t, err := timeAgo(before, time.Now())
+		if err != nil {
+			return f, misuse(cmd, "--before %s: %w", before, err)
+		}
+		f.Before = &t
+	}
+	if message != "" {
+		f.Message, err = messageName(cmd, message)
+	}
+	return f, err
 }
 
 func printForgotten(w io.Writer, f daemon.Forgotten) error {
