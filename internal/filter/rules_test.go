@@ -267,3 +267,38 @@ func TestSharesThatLeaveAGroupOutLeaveItsRulesToDecideAlone(t *testing.T) {
 		t.Fatalf("%+v, %d weights", r.Decision, w.f.State().Weights.Len())
 	}
 }
+
+// What is left after lessons were taken back is what never having learnt them
+// gives, rules and all.
+func TestTakingLessonsBackKeepsToTheRules(t *testing.T) {
+	for _, kind := range model.Kinds() {
+		o := ruled(Rule{"from:" + boss, model.Important}, Rule{"from:@example.net", model.Ordinary})
+		o.Learner.Kind = kind
+		all, some := newWorld(t, o), newWorld(t, o)
+		var since store.Moment
+		for i := range 40 {
+			for _, w := range []*world{all, some} {
+				w.now = w.now.Add(time.Minute)
+				l, _ := w.deliver("INBOX", mail(fmt.Sprintf("b%d@x", i), []string{boss, news, "else@example.com"}[i%3], owner, fmt.Sprintf("words %d", i%7)))
+				if i == 20 {
+					since = w.moment()
+				}
+				if i < 20 || w == all {
+					w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Label(1 - 2*(i/2%2))})
+				}
+			}
+		}
+		if r := all.rewrite(&Unlearnt{At: all.moment(), Since: since}); !r.Changed || r.Lessons != 20 {
+			t.Fatalf("%s: %+v", kind, r)
+		}
+		all.wantObedient()
+		got, _ := store.Digest(all.f.State())
+		want, _ := store.Digest(some.f.State())
+		if a, b := all.f.State().Account, some.f.State().Account; got != want || a.Projected != b.Projected || a.RuledSince != b.RuledSince || a.Projected == 0 {
+			t.Fatalf("%s: model %s, projected %v since %d; never having learnt it: %s, %v since %d", kind, got, a.Projected, a.RuledSince, want, b.Projected, b.RuledSince)
+		}
+		l, _ := all.deliver("INBOX", mail("after@x", boss, owner, "words after"))
+		all.apply(&Labelled{At: all.moment(), Message: l.key, Label: model.Ordinary})
+		all.wantObedient()
+	}
+}
