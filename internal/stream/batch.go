@@ -132,10 +132,12 @@ func (p *partition) event(ctx context.Context, it *item) (*kafka.Refusal, error)
 	if err != nil {
 		return nil, err
 	}
-	if m, ok := e.(*filter.Arrived); ok {
-		return nil, p.decided(h, it, m, &r)
+	switch e := e.(type) {
+	case *filter.Arrived:
+		return nil, p.decided(h, it, e, &r)
+	case *filter.Told:
+		p.batch.tally.Feedback++
 	}
-	p.batch.tally.Feedback++
 	return nil, nil
 }
 

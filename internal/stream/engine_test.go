@@ -294,3 +294,26 @@ func TestUndoAndForgetAreEventsOfTheirPlace(t *testing.T) {
 		return err
 	})
 }
+
+func TestRulesAreEventsOfTheirPlace(t *testing.T) {
+	c := newCluster(1)
+	put := func(n int, e kafka.Event) {
+		c.put(testTopics.Input, kafka.Encode(e, "a", fmt.Sprint(n), "test", epoch.Add(time.Duration(n)*time.Minute)))
+	}
+	mail := func(n int) kafka.Message {
+		return kafka.Message{Raw: fmt.Appendf(nil, "Message-ID: <%d@x>\r\nFrom: boss@example.net\r\nSubject: plan %d\r\n\r\nwords\r\n", n, n)}
+	}
+	put(1, mail(1))
+	put(2, kafka.Rules{Rules: []kafka.Rule{{Match: "from:boss@example.net", Important: true}}})
+	put(3, mail(3))
+	put(4, kafka.Rules{Rules: []kafka.Rule{{Match: "nonsense:boss", Important: true}}})
+	put(5, kafka.Rules{})
+	put(6, mail(6))
+	p := newProcess(t, c)
+	p.start()
+	eventually(t, func() error { return caughtUp(c, p) })
+	n := p.engine.Status().Counts
+	if n.Important != 1 || n.Unsure != 2 || n.Dead[kafka.BadValue] != 1 || n.Records != 6 {
+		t.Errorf("got %+v", n)
+	}
+}
