@@ -137,6 +137,9 @@ func (p *partition) tryBegin(ctx context.Context) (int64, error) {
 	case atSnapshot:
 		return p.restore()
 	default:
+		if s.log.First > 0 {
+			p.log.Warn("the broker has deleted what came first, before anybody read it here: retention goes by the timestamps of records", "offset", s.log.First)
+		}
 		p.log.Info("nothing is known of the partition: it is read from the start of its log", "offset", s.log.First)
 		return s.log.First, o.Store.BeginPartition(p.id, p.partitions(), s.log.First)
 	}
