@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -180,7 +181,7 @@ func (s *site) hinged(args ...string) (string, error) {
 	return string(out), err
 }
 
-// status asks the running daemon; ok is false while none answers.
+// status asks the running daemon about the mailbox; ok is false while none answers.
 func (s *site) status() (st daemon.AccountStatus, ok bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
@@ -190,10 +191,14 @@ func (s *site) status() (st daemon.AccountStatus, ok bool) {
 	}
 	defer c.Close()
 	all, err := c.Status(ctx)
-	if err != nil || len(all.Accounts) != 1 {
+	if err != nil {
 		return st, false
 	}
-	return all.Accounts[0], true
+	i := slices.IndexFunc(all.Accounts, func(a daemon.AccountStatus) bool { return a.Account == "me" })
+	if i < 0 {
+		return st, false
+	}
+	return all.Accounts[i], true
 }
 
 // until waits for the daemon's status to satisfy ok, over restarts.

@@ -148,19 +148,10 @@ func (in *topic) read(name string) (all []kafka.Record) {
 	return all
 }
 
-// process is one daemon that reads the topic, in a directory of its own; extra
-// is TOML for [kafka]. Processes of one group share the work.
-func (in *topic) process(group, extra string) *site {
-	in.t.Helper()
-	dir := in.t.TempDir()
-	s := &site{t: in.t, dir: dir, config: filepath.Join(dir, "hinged.toml"), socket: filepath.Join(dir, "socket"), log: new(bytes.Buffer)}
+// section is [kafka] for a process of a group; extra is more TOML for it.
+func (in *topic) section(group, extra string) string {
 	topics := topicsOf(in.client.Options().Topics.Input, group)
-	text := fmt.Sprintf(`
-state_dir = %q
-socket = %q
-log_level = "info"
-log_format = "text"
-
+	return fmt.Sprintf(`
 [kafka]
 brokers = [%q]
 tls = "none"
@@ -171,7 +162,16 @@ partitions = %d
 min_important = 5
 min_ordinary = 5
 %s
-`, filepath.Join(dir, "state"), s.socket, in.broker.Addrs()[0], group, topics.Input, topics.Decisions, topics.DeadLetters, topics.Snapshots, in.partitions, extra)
+`, in.broker.Addrs()[0], group, topics.Input, topics.Decisions, topics.DeadLetters, topics.Snapshots, in.partitions, extra)
+}
+
+// process is one daemon that reads the topic, in a directory of its own; extra
+// is TOML for [kafka]. Processes of one group share the work.
+func (in *topic) process(group, extra string) *site {
+	in.t.Helper()
+	dir := in.t.TempDir()
+	s := &site{t: in.t, dir: dir, config: filepath.Join(dir, "hinged.toml"), socket: filepath.Join(dir, "socket"), log: new(bytes.Buffer)}
+	text := fmt.Sprintf("state_dir = %q\nsocket = %q\nlog_level = \"info\"\nlog_format = \"text\"\n%s", filepath.Join(dir, "state"), s.socket, in.section(group, extra))
 	if err := os.WriteFile(s.config, []byte(text), 0o600); err != nil {
 		in.t.Fatal(err)
 	}

@@ -1,0 +1,73 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/testkit"
+)
+
+// TestAMailboxAndATopicInOneProcess: each of the two learns what it would learn
+// alone, although both belong to one owner, and both are there after kill -9.
+func TestAMailboxAndATopicInOneProcess(t *testing.T) {
+	testkit.NeedKafka(t)
+	s := newSite(t, quick)
+	in := newTopic(t, testkit.StartKafka(t, testkit.KafkaOptions{}), "in", 2)
+	text, err := os.ReadFile(s.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(s.config, []byte(string(text)+in.section("both", "")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mail := testkit.NewMail(11)
+	mail.Owner = s.imap.User
+	produce := func(n int) {
+		var records []kafka.Record
+		for i := range n {
+			m := mail.Next()
+			records = append(records,
+				kafka.Encode(kafka.Message{Raw: m.Raw}, mail.Owner, fmt.Sprint("m", i), "test", m.Date),
+				kafka.Encode(kafka.Feedback{Message: kafka.Ref{MessageID: m.MessageID}, Important: m.Important, Source: "explicit"}, mail.Owner, fmt.Sprint("f", i), "test", m.Date))
+		}
+		in.produce(records)
+	}
+
+	produce(20)
+	s.start()
+	owner := s.imap.Owner(t)
+	defer owner.Close()
+	messages, lessons := teach(s, owner)
+	in.done(time.Minute, s)
+	s.kill()
+	produce(20)
+	s.start()
+	in.done(time.Minute, s)
+	owner.Append("INBOX", letter(100, boss, s.imap.User, "urgent matter"), time.Now())
+	s.until("the last message, marked", func(a daemon.AccountStatus) bool {
+		return a.Messages == messages+1 && a.Important+a.Ordinary == lessons && a.MarksConfirmed > 0 && a.MarksIntended == 0
+	})
+	st, ok := s.stream()
+	if !ok || st.Accounts != 1 {
+		t.Errorf("the stream has %d accounts, want 1: %+v", st.Accounts, st)
+	}
+	got := in.accountDigests(s)
+	s.wantReplay("at the end")
+	s.kill()
+
+	alone := in.process("alone", "")
+	alone.start()
+	in.done(time.Minute, alone)
+	for name, want := range in.accountDigests(alone) {
+		if got[name] != want {
+			t.Errorf("%s: got %+v, without a mailbox beside it %+v", name, got[name], want)
+		}
+	}
+	if len(got) != 2 {
+		t.Errorf("want a mailbox and an account of the topic, got %v", got)
+	}
+}
