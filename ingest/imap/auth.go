@@ -11,6 +11,8 @@ import (
 
 	goimap "github.com/emersion/go-imap/v2"
 	"github.com/emersion/go-sasl"
+
+	"github.com/hinged/hinged/ingest"
 )
 
 // xoauth2 is the client side of the XOAUTH2 mechanism of Google and Microsoft.
@@ -33,7 +35,7 @@ func (oauthBearer) Next([]byte) ([]byte, error) { return []byte{1}, nil }
 func (s *session) login(ctx context.Context, o *Options) error {
 	secret, err := o.Password(ctx)
 	if err != nil {
-		return fmt.Errorf("%w: %s", ErrNoPassword, clean(err.Error()))
+		return fmt.Errorf("%w: %s", ErrNoPassword, ingest.OneLine(err.Error()))
 	}
 	if secret == "" {
 		return fmt.Errorf("%w: it is empty", ErrNoPassword)

@@ -14,6 +14,8 @@ import (
 
 	goimap "github.com/emersion/go-imap/v2"
 	"github.com/emersion/go-imap/v2/imapclient"
+
+	"github.com/hinged/hinged/ingest"
 )
 
 // maxAuthorBytes is how much of a From field is read.
@@ -85,7 +87,7 @@ func authors(field []byte) []string {
 	}
 	var out []string
 	for _, a := range list {
-		out = append(out, strings.ToLower(clean(a.Address)))
+		out = append(out, strings.ToLower(ingest.OneLine(a.Address)))
 	}
 	return out
 }

@@ -82,7 +82,7 @@ func (p *Probe) Mechanisms() ([]string, error) {
 	}
 	list := []string{}
 	for _, m := range caps.AuthMechanisms() {
-		list = append(list, clean(m))
+		list = append(list, ingest.OneLine(m))
 	}
 	if !caps.Has(goimap.CapLoginDisabled) {
 		list = append(list, "LOGIN")
@@ -127,7 +127,7 @@ func (p *Probe) Mailboxes(ctx context.Context) ([]Mailbox, error) {
 	}
 	out := make([]Mailbox, len(list))
 	for i, l := range list {
-		out[i] = Mailbox{clean(l.name), l.role, l.byName}
+		out[i] = Mailbox{ingest.OneLine(l.name), l.role, l.byName}
 	}
 	return out, nil
 }
@@ -163,7 +163,7 @@ func (p *Probe) Open(mailbox string, readOnly bool) (Opened, error) {
 	var flags []string
 	for _, f := range data.PermanentFlags {
 		if f != goimap.FlagWildcard {
-			flags = append(flags, clean(string(f)))
+			flags = append(flags, ingest.OneLine(string(f)))
 		}
 	}
 	return Opened{
@@ -240,7 +240,7 @@ func (t *Tally) count(flags []string, uses map[string]*KeywordUse) {
 		case u == nil && len(uses) == maxKeywords:
 			continue
 		case u == nil:
-			u = &KeywordUse{Name: clean(f)}
+			u = &KeywordUse{Name: ingest.OneLine(f)}
 			uses[key] = u
 		}
 		u.Messages++

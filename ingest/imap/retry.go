@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"strings"
-	"unicode"
 
 	goimap "github.com/emersion/go-imap/v2"
+
+	"github.com/hinged/hinged/ingest"
 )
 
 // What can go wrong on the wire.
@@ -84,7 +84,7 @@ func wireError(err, cause error) error {
 	case errors.As(err, &cert):
 		return err
 	case errors.As(err, &status) && cause == nil:
-		return &statusError{Type: string(status.Type), Code: string(status.Code), Text: clean(status.Text)}
+		return &statusError{Type: string(status.Type), Code: string(status.Code), Text: ingest.OneLine(status.Text)}
 	case errors.Is(cause, io.EOF), errors.Is(cause, io.ErrUnexpectedEOF):
 		return errClosed
 	case cause != nil:
@@ -92,7 +92,7 @@ func wireError(err, cause error) error {
 	case errors.Is(err, net.ErrClosed), errors.As(err, &timeout):
 		return err
 	default:
-		return fmt.Errorf("%w: %s", errProtocol, clean(err.Error()))
+		return fmt.Errorf("%w: %s", errProtocol, ingest.OneLine(err.Error()))
 	}
 }
 
@@ -114,22 +114,4 @@ func (e *statusError) passing() bool {
 		return true
 	}
 	return false
-}
-
-const maxWords = 200
-
-// clean returns the first line of what a server said, cut short and without
-// control characters, so that it can go to a terminal or a log.
-func clean(text string) string {
-	text, _, _ = strings.Cut(text, "\n")
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == unicode.ReplacementChar {
-			return -1
-		}
-		return r
-	}, text)
-	if len(text) > maxWords {
-		text = strings.ToValidUTF8(text[:maxWords], "") + "…"
-	}
-	return text
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/hinged/hinged/ingest"
 )
 
 // Headers of CloudEvents 1.0 in the binary mode of its Kafka binding
@@ -59,7 +61,7 @@ func kind(r Record) (string, *Refusal) {
 		}
 		v := string(h.Value)
 		if old, ok := values[h.Key]; ok && old != v {
-			return "", refuse(BadHeaders, "header %s is there twice, with different values", clean(h.Key))
+			return "", refuse(BadHeaders, "header %s is there twice, with different values", ingest.OneLine(h.Key))
 		}
 		values[h.Key] = v
 	}
@@ -67,7 +69,7 @@ func kind(r Record) (string, *Refusal) {
 		return TypeMessage, nil
 	}
 	if v, ok := values[headerSpecVersion]; ok && v != "1.0" {
-		return "", refuse(BadHeaders, "ce_specversion is %q; 1.0 is read", clean(v))
+		return "", refuse(BadHeaders, "ce_specversion is %q; 1.0 is read", ingest.OneLine(v))
 	}
 	t, ok := values[headerType]
 	if !ok {

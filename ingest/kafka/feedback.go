@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/hinged/hinged/ingest"
 )
 
 // The labels, as they are written.
@@ -93,7 +95,7 @@ func parseFeedback(value []byte) (Event, *Refusal) {
 			return nil, refusal
 		}
 		if !slices.Contains(sources, out.Source) {
-			return nil, refuse(BadValue, "source is %q; it can be %s", clean(out.Source), strings.Join(sources, ", "))
+			return nil, refuse(BadValue, "source is %q; it can be %s", ingest.OneLine(out.Source), strings.Join(sources, ", "))
 		}
 	}
 	return out, nil
@@ -111,7 +113,7 @@ func (f fields) label() (important bool, refusal *Refusal) {
 	case labelOrdinary:
 		return false, nil
 	}
-	return false, refuse(BadValue, "label is %q; it can be important or ordinary", clean(word))
+	return false, refuse(BadValue, "label is %q; it can be important or ordinary", ingest.OneLine(word))
 }
 
 // maxMessageID is the longest Message-ID, in bytes: a line of mail (RFC 5322,

@@ -5,6 +5,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/hinged/hinged/ingest"
 )
 
 // Event is what a record of the input topic says. The concrete types are
@@ -91,7 +93,7 @@ func parse(r Record, partitions int32) (Event, *Refusal) {
 	case TypeRules:
 		return parseRules(r.Value)
 	default:
-		return nil, refuse(UnknownType, "ce_type %q is not known", clean(kind))
+		return nil, refuse(UnknownType, "ce_type %q is not known", ingest.OneLine(kind))
 	}
 }
 

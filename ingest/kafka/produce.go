@@ -11,6 +11,8 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 	produceapi "github.com/segmentio/kafka-go/protocol/produce"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/hinged/hinged/ingest"
 )
 
 // produceParallel is to how many partitions one call of Produce writes at once.
@@ -174,7 +176,7 @@ func (p *producing) send(ctx context.Context, partition int32, places []int) (in
 	answer := res.Topics[0].Partitions[0]
 	if answer.ErrorCode != 0 {
 		if answer.ErrorMessage != "" {
-			return 0, fmt.Errorf("%w (%s)", kafkago.Error(answer.ErrorCode), clean(answer.ErrorMessage))
+			return 0, fmt.Errorf("%w (%s)", kafkago.Error(answer.ErrorCode), ingest.OneLine(answer.ErrorMessage))
 		}
 		return 0, kafkago.Error(answer.ErrorCode)
 	}

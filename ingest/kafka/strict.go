@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/hinged/hinged/ingest"
 )
 
 // fields are those of one JSON object.
@@ -36,7 +38,7 @@ func object(value []byte, what string, names ...string) (fields, *Refusal) {
 			return f, refuse(BadJSON, "%s: it is not JSON", what)
 		}
 		if !slices.Contains(names, name) {
-			return f, refuse(BadJSON, "%s: field %q is not known; the fields are %s", what, clean(name), strings.Join(names, ", "))
+			return f, refuse(BadJSON, "%s: field %q is not known; the fields are %s", what, ingest.OneLine(name), strings.Join(names, ", "))
 		}
 		if _, twice := f.raw[name]; twice {
 			return f, refuse(BadJSON, "%s: field %s is there twice", what, name)
@@ -82,7 +84,7 @@ func (f fields) time(name string) (time.Time, *Refusal) {
 	}
 	t, err := time.Parse(time.RFC3339, word)
 	if err != nil {
-		return time.Time{}, refuse(BadValue, "%s is %q; a time is like 2026-01-31T08:00:00Z (RFC 3339)", name, clean(word))
+		return time.Time{}, refuse(BadValue, "%s is %q; a time is like 2026-01-31T08:00:00Z (RFC 3339)", name, ingest.OneLine(word))
 	}
 	return t.UTC(), nil
 }

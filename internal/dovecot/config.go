@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/hinged/hinged/internal/loopback"
 )
 
 // configure writes dovecot.conf and the users, for Dovecot 2.3.
@@ -172,7 +174,7 @@ func groupOf(name, fallback string) string {
 
 // certificate makes the server a certificate and returns the settings for it.
 func (s *Server) certificate() (string, error) {
-	cert, key, err := selfSigned()
+	cert, key, err := loopback.Certificate()
 	if err != nil {
 		return "", err
 	}

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+
+	"github.com/hinged/hinged/internal/loopback"
 )
 
 // The listeners of a broker, in the order of their ports.
@@ -57,7 +59,7 @@ func newKafkaCluster(n int) (*kafkaCluster, error) {
 		return nil, err
 	}
 	c := &kafkaCluster{dir: dir, jars: jars, roots: x509.NewCertPool()}
-	cert, key, err := selfSigned()
+	cert, key, err := loopback.Certificate()
 	if err != nil {
 		return nil, errors.Join(err, c.close())
 	}

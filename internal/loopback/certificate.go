@@ -1,4 +1,6 @@
-package dovecot
+// Package loopback makes what servers on this machine need that only this machine
+// talks to: those of tests and of the demo.
+package loopback
 
 import (
 	"crypto/ecdsa"
@@ -12,8 +14,9 @@ import (
 	"time"
 )
 
-// selfSigned makes a certificate for loopback, in PEM.
-func selfSigned() (cert, key []byte, err error) {
+// Certificate makes a certificate for 127.0.0.1 and localhost that signs itself and
+// is good for a day, and its private key (PKCS #8), both in PEM.
+func Certificate() (cert, key []byte, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, err
