@@ -192,8 +192,9 @@ func (a *arrival) arrive(tx *bolt.Tx, head accountHead) error {
 	if err := checkArrived(account, p); err != nil {
 		return err
 	}
-	a.row.Here = true
-	return errors.Join(writeProgress(account, p), writePending(tx.Bucket(pendingBucket), a.account, a.row))
+	row := a.row // a keeps its own: this may be called again
+	row.Here = true
+	return errors.Join(writeProgress(account, p), writePending(tx.Bucket(pendingBucket), a.account, row))
 }
 
 // checkArrived demands that the state is whole, as Load will.

@@ -92,6 +92,8 @@ type Store struct {
 	kept map[string]keptMessages
 	// arriving has one RestoreState and one RestoreLogs of an account at a time.
 	arriving singleflight.Group
+	// together writes accounts that come in at the same time in one transaction.
+	together together
 	// tried holds, by account, the commit at which a checkpoint was last tried
 	// and failed, so that a full disk is not tried at every commit.
 	tried map[string]uint64

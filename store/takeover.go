@@ -137,16 +137,19 @@ func (s *Store) restoreState(p Partition, account string, get func(ChunkID) ([]b
 		}
 	}()
 	// The head comes last, and says what the others are.
-	last := &lastChunk{get: get, id: ids[len(ids)-1]}
+	outer := &outerChunks{get: get, ids: [2]ChunkID{ids[0], ids[len(ids)-1]}}
+	if err := outer.fetch(); err != nil {
+		return err
+	}
 	var head accountHead
-	r := chunkReader{get: last.read, amid: true}
-	if err := r.read(last.id, func(it chunkItem) (err error) { head, err = headIn(it, head); return err }); err != nil {
+	r := chunkReader{get: outer.read, amid: true}
+	if err := r.read(ids[len(ids)-1], func(it chunkItem) (err error) { head, err = headIn(it, head); return err }); err != nil {
 		return err
 	}
 	if err := head.check(row); err != nil {
 		return err
 	}
-	r = chunkReader{get: last.read}
+	r = chunkReader{get: outer.read}
 	for _, id := range ids {
 		if err := r.read(id, func(it chunkItem) error { return a.stateItem(it, head) }); err != nil {
 			return err
@@ -170,28 +173,41 @@ func (s *Store) restoreState(p Partition, account string, get func(ChunkID) ([]b
 		return err
 	}
 	s.forget(account)
-	return s.update(func(tx *bolt.Tx) error { return a.arrive(tx, head) })
+	return s.updateTogether(a.size, func(tx *bolt.Tx) error { return a.arrive(tx, head) })
 }
 
-// lastChunk keeps the last chunk of a state, which is wanted twice.
-type lastChunk struct {
-	get    func(ChunkID) ([]byte, error)
-	id     ChunkID
-	packed []byte
+// outerChunks keeps the first and the last chunk of a state: the last is read
+// before the others, and the first fetched before the last, since chunks that were
+// put one after another are cheapest to get in that order.
+type outerChunks struct {
+	get         func(ChunkID) ([]byte, error)
+	ids         [2]ChunkID
+	first, last []byte
 }
 
-func (l *lastChunk) read(id ChunkID) ([]byte, error) {
-	if id != l.id {
-		return l.get(id)
-	}
-	if l.packed == nil {
-		packed, err := l.get(id)
+func (o *outerChunks) fetch() error {
+	for i, packed := range []*[]byte{&o.first, &o.last} {
+		got, err := o.get(o.ids[i])
 		if err != nil {
-			return nil, err
+			return fmt.Errorf("chunk %v: %w", o.ids[i], err)
 		}
-		l.packed = bytes.Clone(packed)
+		*packed = bytes.Clone(got)
+		if o.ids[0] == o.ids[1] {
+			o.last = o.first
+			break
+		}
 	}
-	return l.packed, nil
+	return nil
+}
+
+func (o *outerChunks) read(id ChunkID) ([]byte, error) {
+	switch id {
+	case o.ids[0]:
+		return o.first, nil
+	case o.ids[1]:
+		return o.last, nil
+	}
+	return o.get(id)
 }
 
 func headIn(it chunkItem, head accountHead) (accountHead, error) {
@@ -274,5 +290,5 @@ func (s *Store) restoreLogs(p Partition, account string, get func(ChunkID) ([]by
 	if err := s.o.step("complete"); err != nil {
 		return err
 	}
-	return s.update(a.complete)
+	return s.updateTogether(a.size, a.complete)
 }

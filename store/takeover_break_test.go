@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // moving is a partition with a few accounts, dumped, and its twin in memory.
@@ -328,10 +330,12 @@ func runMover(path string) int {
 			if next%2 == 0 {
 				continue
 			}
+			var all errgroup.Group // they share transactions
 			for _, a := range m.Accounts {
-				if err := s.RestoreLogs(inbox3, a.Account, get); err != nil {
-					return err
-				}
+				all.Go(func() error { return s.RestoreLogs(inbox3, a.Account, get) })
+			}
+			if err := all.Wait(); err != nil {
+				return err
 			}
 		}
 	}()

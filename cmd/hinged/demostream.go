@@ -96,7 +96,7 @@ func replayDemo(ctx context.Context, path, into string) ([]daemon.Digest, error)
 	}
 	out := []daemon.Digest{}
 	for _, a := range done.Accounts {
-		out = append(out, daemon.Digest(a))
+		out = append(out, daemon.Digest{Account: a.Account, Model: a.Model, State: a.State})
 	}
 	return out, nil
 }

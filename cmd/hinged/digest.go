@@ -30,6 +30,12 @@ The same events in the same order give the same digests, on any machine.`,
 				return printJSON(cmd.OutOrStdout(), digests)
 			}
 			for _, d := range digests {
+				if d.InSnapshot {
+					if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is %s\n", d.Account, daemon.StillInSnapshot); err != nil {
+						return err
+					}
+					continue
+				}
 				if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s model %s state %s\n", d.Account, d.Model, d.State); err != nil {
 					return err
 				}

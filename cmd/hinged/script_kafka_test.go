@@ -17,6 +17,7 @@ import (
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/testkit"
+	"github.com/hinged/hinged/store"
 )
 
 // kafkaServer is a broker inside the test, with the four topics: kafka file. It
@@ -116,4 +117,29 @@ func caughtup(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("%d records were not read: %v, %+v", want, err, s.Stream)
 		}
 	}
+}
+
+// takenOver makes a store one whose partitions were taken over a moment ago, from
+// what it has itself: takenover file account. Of that account the state has come
+// in, the others are still in the snapshot.
+func takenOver(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: takenover file account")
+	}
+	s, err := store.Open(ts.MkAbs(args[0]), store.Options{})
+	ts.Check(err)
+	all, err := s.Partitions()
+	ts.Check(err)
+	for _, p := range all {
+		chunks := map[store.ChunkID][]byte{}
+		m, err := s.Dump(p, nil, func(id store.ChunkID, data []byte) error { chunks[id] = slices.Clone(data); return nil })
+		ts.Check(err)
+		ts.Check(s.BeginRestore(p, m))
+		for _, a := range m.Accounts {
+			if a.Account == args[1] {
+				ts.Check(s.RestoreState(p, a.Account, func(id store.ChunkID) ([]byte, error) { return chunks[id], nil }))
+			}
+		}
+	}
+	ts.Check(s.Close())
 }

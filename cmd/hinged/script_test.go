@@ -41,6 +41,7 @@ func TestScripts(t *testing.T) {
 			"imap":        imapServer(t),
 			"kafka":       kafkaServer(),
 			"incoming":    incoming,
+			"takenover":   takenOver,
 			"samedigests": samedigests,
 			"caughtup":    caughtup,
 			"schema":      schemaCommand,

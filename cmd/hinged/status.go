@@ -62,6 +62,9 @@ func printStatus(w io.Writer, s daemon.Status) error {
 		for _, warning := range a.Warnings {
 			fmt.Fprintf(w, "  WARNING: %s\n", warning)
 		}
+		if a.InSnapshot {
+			continue
+		}
 		t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 		line := func(name, format string, args ...any) { fmt.Fprintf(t, "  "+name+"\t"+format+"\n", args...) }
 		if s.Running || a.Paused {

@@ -72,6 +72,8 @@ func printVerified(w io.Writer, v daemon.Verified) error {
 	}
 	for _, a := range v.Accounts {
 		switch {
+		case a.InSnapshot:
+			fmt.Fprintf(w, "%s: not compared, as it is, or some of it, %s\n", a.Account, daemon.StillInSnapshot)
 		case a.Problem != "":
 			fmt.Fprintf(w, "%s: the replay stopped: %s\n", a.Account, a.Problem)
 		case a.Equal:

@@ -101,7 +101,10 @@ func findMessage(st *store.State, message string) (store.MessageKey, error) {
 func replay(s *store.Store, account string, now Digest, end uint64) VerifiedReplay {
 	out := VerifiedReplay{Account: account, State: now, End: end}
 	fail := func(err error) VerifiedReplay {
-		out.Problem, out.pending = err.Error(), errors.Is(err, store.ErrPending)
+		if errors.Is(err, store.ErrPending) {
+			return VerifiedReplay{Account: account, State: now, Replayed: Digest{Account: account}, InSnapshot: true}
+		}
+		out.Problem = err.Error()
 		return out
 	}
 	base, next, err := s.Base(account)

@@ -90,15 +90,12 @@ func (o *Offline) named(account string) (string, *filter.Filter, error) {
 	return account, f, err
 }
 
-// each calls fn for every account, in order of name. One that was taken over and
-// has not come in yet is left out.
+// each calls fn for every account, in order of name: with nil for one that was
+// taken over and has not come in yet.
 func (o *Offline) each(names []string, fn func(name string, f *filter.Filter) error) error {
 	for _, n := range names {
 		f, err := o.filter(n)
-		if errors.Is(err, store.ErrPending) {
-			continue
-		}
-		if err != nil {
+		if err != nil && !errors.Is(err, store.ErrPending) {
 			return err
 		}
 		if stream.IsAccount(n) {
@@ -125,6 +122,12 @@ func (o *Offline) Status(context.Context) (Status, error) {
 		names = slices.DeleteFunc(names, stream.IsAccount)
 	}
 	err = o.each(names, func(n string, f *filter.Filter) error {
+		if f == nil {
+			s.Accounts = append(s.Accounts, AccountStatus{
+				Account: n, Doing: StillInSnapshot, InSnapshot: true, Warnings: []string{}, Mailboxes: []MailboxStatus{},
+			})
+			return nil
+		}
 		a := summarise(n, f)
 		if stream.IsAccount(n) {
 			a = summariseStreamed(n, f)
@@ -152,7 +155,11 @@ func (o *Offline) digests() ([]Digest, map[string]uint64, error) {
 		return out, ends, err
 	}
 	err = o.each(names, func(n string, f *filter.Filter) error {
-		d := Digest{Account: n}
+		d := Digest{Account: n, InSnapshot: f == nil}
+		if f == nil {
+			out = append(out, d)
+			return nil
+		}
 		d.Model, d.State = store.Digest(f.State())
 		out = append(out, d)
 		ends[n] = f.State().JournalNext()
@@ -172,7 +179,7 @@ func (o *Offline) Verify(context.Context) (Verified, error) {
 	}
 	return verify(o.store, func(account string) (Digest, uint64, error) {
 		for _, d := range digests {
-			if d.Account == account {
+			if d.Account == account && !d.InSnapshot {
 				return d, ends[account], nil
 			}
 		}
@@ -181,7 +188,8 @@ func (o *Offline) Verify(context.Context) (Verified, error) {
 }
 
 // verify checks the store, then compares every account with a replay of its
-// journal, but for those that were taken over and are not all here yet. at gives
+// journal, and says of those that were taken over and are not all here yet that
+// they were not compared. at gives
 // an account's digest and the number of the journal entry that comes next.
 func verify(s *store.Store, at func(account string) (Digest, uint64, error)) (Verified, error) {
 	report, err := s.Verify()
@@ -195,17 +203,16 @@ func verify(s *store.Store, at func(account string) (Digest, uint64, error)) (Ve
 	}
 	for _, n := range names {
 		now, end, err := at(n)
-		if errors.Is(err, store.ErrPending) {
-			continue
-		}
-		if err != nil {
+		var r VerifiedReplay
+		switch {
+		case errors.Is(err, store.ErrPending):
+			r = VerifiedReplay{Account: n, State: Digest{Account: n}, Replayed: Digest{Account: n}, InSnapshot: true}
+		case err != nil:
 			return v, err
+		default:
+			r = replay(s, n, now, end)
 		}
-		r := replay(s, n, now, end)
-		if r.pending {
-			continue
-		}
-		v.OK = v.OK && r.Equal
+		v.OK = v.OK && (r.Equal || r.InSnapshot)
 		v.Accounts = append(v.Accounts, r)
 	}
 	return v, nil

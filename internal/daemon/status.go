@@ -26,6 +26,9 @@ type AccountStatus struct {
 	Account string `json:"account"` // its name
 	// Doing says in one sentence what it is doing.
 	Doing string `json:"doing"`
+	// InSnapshot: it is still in the snapshot that its partition was taken over
+	// with, and none of the numbers are here.
+	InSnapshot bool `json:"in_snapshot,omitempty"`
 	// Warnings say in words what the owner should look into.
 	Warnings  []string `json:"warnings"`
 	Connected bool     `json:"connected"` // whether the mail server answers now
@@ -184,6 +187,9 @@ type Digest struct {
 	Account string `json:"account"` // its name
 	Model   string `json:"model"`   // of the weights, hexadecimal
 	State   string `json:"state"`   // of the whole state, hexadecimal
+	// InSnapshot: the account is still in the snapshot that its partition was taken
+	// over with; the digests are empty.
+	InSnapshot bool `json:"in_snapshot,omitempty"`
 }
 
 // Verified is what `hinged verify` found.
@@ -203,6 +209,10 @@ type VerifiedReplay struct {
 	Replayed Digest `json:"replayed"`          // the digests of what the replay gave
 	Equal    bool   `json:"equal"`             // whether the two are the same
 	Problem  string `json:"problem,omitempty"` // why the replay stopped
-
-	pending bool // not all of the account is here
+	// InSnapshot: some of the account is still in the snapshot that its partition was
+	// taken over with, so that nothing was compared. That is nothing wrong.
+	InSnapshot bool `json:"in_snapshot,omitempty"`
 }
+
+// StillInSnapshot says what that means and what ends it.
+const StillInSnapshot = "still in the snapshot that its partition was taken over with; `hinged run` brings it in"

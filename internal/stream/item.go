@@ -91,6 +91,8 @@ type intake struct {
 	stage *pipeline.Ordered[*item, *item]
 	room  *semaphore.Weighted // for bytes read and not committed
 	limit int64
+	// seen is told the keys that were read; nil: nobody wants to know.
+	seen func(key []byte)
 
 	mu     sync.Mutex
 	held   int64
@@ -193,6 +195,11 @@ func (in *intake) run(ctx context.Context, reader Reader, trouble func(error), p
 
 // put hands on what one call of Next gave.
 func (in *intake) put(ctx context.Context, b kafka.Batch) error {
+	for i := range b.Records {
+		if in.seen != nil {
+			in.seen(b.Records[i].Key)
+		}
+	}
 	for i := range b.Records {
 		r := b.Records[i]
 		b.Records[i] = kafka.Record{}

@@ -92,15 +92,21 @@ func (p *partition) work(ctx context.Context, readAhead int64) error {
 	defer beside.Wait()
 	defer fail(nil) // before the wait
 	beside.Go(func() { p.keep(ctx) })
-	if len(info.Pending) > 0 {
-		beside.Go(func() {
-			if err := p.fill(ctx); err != nil {
-				fail(err)
-			}
-		})
-	}
-
 	p.intake = p.e.newIntake(readAhead, p.partitions())
+	if len(info.Pending) > 0 {
+		wanted := make(chan string, wantedAhead)
+		p.intake.seen = func(key []byte) { p.want(wanted, key) }
+		for _, bring := range []func() error{
+			func() error { return p.ahead(ctx, wanted) },
+			func() error { return p.fill(ctx, wanted) },
+		} {
+			beside.Go(func() {
+				if err := bring(); err != nil {
+					fail(err)
+				}
+			})
+		}
+	}
 	p.state.holds(p.intake)
 	reading, stopReading := context.WithCancel(ctx)
 	var readErr error
@@ -113,8 +119,8 @@ func (p *partition) work(ctx context.Context, readAhead int64) error {
 	for range p.intake.stage.Order() { // let the reader end
 	}
 	reader.Wait()
-	if cause := context.Cause(ctx); err == nil && genCtx.Err() == nil && lost(cause) {
-		err = cause
+	if cause := context.Cause(ctx); genCtx.Err() == nil && lost(cause) && (err == nil || errors.Is(err, ctx.Err())) {
+		err = cause // which the writer met as the end of ctx, if at all
 	}
 	return errors.Join(err, readErr)
 }

@@ -145,19 +145,25 @@ type outbox struct {
 	bytes   int64
 }
 
-const outboxBytes = 800_000
+// outboxBytes are as many as make one batch on the wire, keys included.
+const outboxBytes = 880_000
 
 func (o *outbox) put(id store.ChunkID, data []byte) error {
 	if o.p.vault.has(id) {
 		return nil
 	}
+	// The chunks of one account come one after another. What fits goes out together,
+	// so that a large chunk and the small ones after it come back in one answer.
+	if o.size > 0 && o.size+len(data) > outboxBytes {
+		if err := o.flush(); err != nil {
+			return err
+		}
+	}
 	o.waiting = append(o.waiting, kafka.Record{Partition: o.p.id.Number, Key: chunkKey(id), Value: bytes.Clone(data)})
 	o.chunks++
 	o.bytes += int64(len(data))
-	if o.size += len(data); o.size < outboxBytes {
-		return nil
-	}
-	return o.flush()
+	o.size += len(data)
+	return nil
 }
 
 func (o *outbox) flush() error {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/store"
 )
 
@@ -76,7 +78,7 @@ func (p *pending) arrived(account string, whole bool) int {
 	return len(p.here)
 }
 
-// names returns those that are left.
+// names returns those that are left, ascending.
 func (p *pending) names() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -84,6 +86,7 @@ func (p *pending) names() []string {
 	for n := range p.here {
 		all = append(all, n)
 	}
+	slices.Sort(all) // as they lie in the topic
 	return all
 }
 
@@ -150,7 +153,11 @@ func (p *partition) fetch(ctx context.Context, account string, whole bool,
 		err := restore(p.id, account, func(id store.ChunkID) ([]byte, error) { return p.vault.get(ctx, id) })
 		switch {
 		case err == nil:
-			p.state.restoring(p.pending.arrived(account, whole))
+			left := p.pending.arrived(account, whole)
+			p.state.restoring(left)
+			if left == 0 {
+				p.vault.letGo()
+			}
 			return nil
 		case lost(err), errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrStale):
 			return err
@@ -165,9 +172,49 @@ func (p *partition) fetch(ctx context.Context, account string, whole bool,
 // lost reports whether an account will never come in out of this snapshot.
 func lost(err error) bool { return errors.Is(err, ErrGone) || errors.Is(err, store.ErrChunk) }
 
+// wantedAhead is how many accounts may wait to be brought in before the writer
+// comes to them. What is more is left to the writer.
+const wantedAhead = 1024
+
+// want notes that a record of an account was read, which may have to come in.
+func (p *partition) want(wanted chan<- string, key []byte) {
+	account := kafka.AccountPrefix + string(key)
+	if waits, here := p.pending.get(account); !waits || here {
+		return
+	}
+	select {
+	case wanted <- account:
+	default:
+	}
+}
+
+// ahead brings in the states of accounts whose records were read, while the writer
+// is at those before them. Several partitions do so at once, and share the store's
+// transactions.
+func (p *partition) ahead(ctx context.Context, wanted <-chan string) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case account := <-wanted:
+			if err := p.fetchState(ctx, account); err != nil {
+				if lost(err) {
+					return err
+				}
+				return nil // ctx is done, or the partition is another's
+			}
+		}
+	}
+}
+
 // fill brings in one account after the other, while the partition is worked on.
-func (p *partition) fill(ctx context.Context) error {
+func (p *partition) fill(ctx context.Context, wanted <-chan string) error {
 	for _, account := range p.pending.names() {
+		for len(wanted) > 0 { // what records wait for goes before
+			if err := wait(ctx, fillPause); err != nil {
+				return nil //nolint:nilerr // nothing is wrong with it
+			}
+		}
 		began := time.Now()
 		if err := p.fetchLogs(ctx, account); err != nil {
 			if lost(err) {
@@ -180,6 +227,8 @@ func (p *partition) fill(ctx context.Context) error {
 	}
 	return nil
 }
+
+const fillPause = 50 * time.Millisecond
 
 // beginAnew drops a partition whose snapshot turned out to be in pieces, if it can
 // be begun from something else; otherwise it says why not.

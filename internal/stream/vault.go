@@ -37,9 +37,9 @@ type vault struct {
 	chunks    map[store.ChunkID]place
 	manifests map[int64]*found
 	bad       map[int64]bool // manifests that turned out to be of no use
-	// window are the chunks that came with the last one fetched: those of one
-	// account, and of accounts next to it, lie together.
-	window map[store.ChunkID][]byte
+	// windows are the chunks that came with those fetched last, the newest first: the
+	// chunks of one account lie together. Several accounts may be fetched at once.
+	windows [keptWindows]map[store.ChunkID][]byte
 }
 
 // place is where a chunk is.
@@ -55,6 +55,9 @@ type found struct {
 	written  time.Time
 	manifest *store.Manifest
 }
+
+// keptWindows is for the writer, for what it will come to, and for the rest.
+const keptWindows = 3
 
 const (
 	manifestPrefix = "manifest/"
@@ -237,7 +240,7 @@ func (v *vault) condemn(next int64) {
 func (v *vault) get(ctx context.Context, id store.ChunkID) ([]byte, error) {
 	for again := false; ; again = true {
 		v.mu.Lock()
-		data, near := v.window[id]
+		data, near := v.near(id)
 		at, known := v.chunks[id]
 		v.mu.Unlock()
 		if near {
@@ -290,9 +293,27 @@ func (v *vault) fetch(ctx context.Context, id store.ChunkID, offset int64) ([]by
 		}
 	}
 	v.mu.Lock()
-	v.window = window
+	copy(v.windows[1:], v.windows[:])
+	v.windows[0] = window
 	v.mu.Unlock()
 	return window[id], nil
+}
+
+// letGo forgets the chunks themselves.
+func (v *vault) letGo() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	clear(v.windows[:])
+}
+
+// near returns a chunk that came with another. mu is held.
+func (v *vault) near(id store.ChunkID) (data []byte, ok bool) {
+	for _, w := range v.windows {
+		if data, ok = w[id]; ok {
+			break
+		}
+	}
+	return data, ok
 }
 
 // fetchTries is how often an answer without records is asked for again.
