@@ -111,7 +111,7 @@ func (l *KernelLearner) shrink(slot int) {
 	self := l.spec.Kernel.self(s.at)
 	rest := 1 - by
 	slip := float64(l.slip(len(s.x)) * math.Sqrt(self))
-	pull := float64(2*float64(float64(by*rest)*sigma)) * (mu + slip)
+	pull := float64(float64(2*float64(float64(by*rest)*sigma)) * (mu + slip))
 	square := float64(float64(rest*rest)*l.tally.SquaredNorm) + pull + float64(float64(float64(by*by)*float64(sigma*sigma))*self)
 	l.moved += math.Sqrt(max(0, square))
 

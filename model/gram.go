@@ -168,12 +168,12 @@ func (g *gram) fix(kappa float64) (f fixed) {
 	}
 	off := 1 - kappa
 	per := 1 / float64(kappa*kappa)
-	f.size = float64((g.startSquare + 2*toStart + square) * per)
+	f.size = float64((g.startSquare + float64(2*toStart) + square) * per)
 	f.distance = float64((square + float64(2*float64(off*toStart)) + float64(float64(off*off)*g.startSquare)) * per)
 	f.size, f.distance = max(0, f.size), max(0, f.distance)
 	f.toStart = (g.startSquare + toStart) / kappa
 	wide := 1 + math.Abs(off)
-	all := float64(4 * float64(e*(g.startSize+3*size)))
+	all := float64(4 * float64(e*(g.startSize+float64(3*size))))
 	f.slack = float64(float64(all*float64(wide*wide))*per) + all/kappa
 	f.reach = (g.startSize + g.moves) / kappa
 	return f
