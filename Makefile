@@ -42,6 +42,10 @@ BUILD    = CGO_ENABLED=0 $(GO) build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLA
 # have installed one.
 RACE = $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
 
+# The race detector keeps each process for a second after its end, in case a race
+# shows yet. The scripts of cmd/hinged run some hundred processes, and mostly wait.
+RACING = GORACE=atexit_sleep_ms=20 $(GO) test $(RACE) -parallel 4
+
 # Two packages have a step each: internal/project, which compiles for several
 # processors, and internal/e2e, which starts mail servers and kills daemons. So
 # neither takes the processor from tests that measure time; and both build the
@@ -78,11 +82,11 @@ project:
 
 race:
 	@echo '== go test $(RACE)'
-	@$(GO) test $(RACE) -timeout 15m $(OTHERS)
+	@$(RACING) -timeout 15m $(OTHERS)
 
 e2e:
 	@echo '== the whole, on a real mail server'
-	@$(GO) test $(RACE) -count=1 -timeout 20m ./internal/e2e
+	@$(RACING) -count=1 -timeout 20m ./internal/e2e
 
 demo:
 	@mkdir -p dist

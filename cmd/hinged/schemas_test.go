@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	describe "github.com/invopop/jsonschema"
@@ -121,17 +122,25 @@ func generated(t *testing.T, path string, want []byte) {
 	}
 }
 
-// reflector reads types with their comments. What is published lets keys be
-// added later; what tests check with allows no other key than it names.
-func reflector(strict bool) (*describe.Reflector, error) {
-	r := &describe.Reflector{ExpandedStruct: true, AllowAdditionalProperties: !strict, Anonymous: true}
+// comments reads those of all types, once: it parses half of the source.
+var comments = sync.OnceValues(func() (map[string]string, error) {
+	var r describe.Reflector
 	for _, dir := range []string{".", "../../config", "../../ingest", "../../internal", "../../store"} {
 		if err := r.AddGoComments("github.com/hinged/hinged/cmd/hinged", dir, describe.WithFullComment()); err != nil {
 			return nil, err
 		}
 	}
-	comments := r.CommentMap
-	r.CommentMap = nil
+	return r.CommentMap, nil
+})
+
+// reflector reads types with their comments. What is published lets keys be
+// added later; what tests check with allows no other key than it names.
+func reflector(strict bool) (*describe.Reflector, error) {
+	r := &describe.Reflector{ExpandedStruct: true, AllowAdditionalProperties: !strict, Anonymous: true}
+	comments, err := comments()
+	if err != nil {
+		return nil, err
+	}
 	r.LookupComment = func(t reflect.Type, field string) string {
 		key := t.PkgPath() + "." + t.Name()
 		if field == "" {

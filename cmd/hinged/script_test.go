@@ -53,6 +53,8 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			// The scripts that write a configuration of their own unset it.
 			env.Setenv("HINGED_CONFIG", "hinged.toml")
+			// How the race detector is to behave, if it is there.
+			env.Setenv("GORACE", os.Getenv("GORACE"))
 			// Dovecot runs as users of its own, who must get to their files.
 			return os.Chmod(filepath.Dir(env.WorkDir), 0o711)
 		},
