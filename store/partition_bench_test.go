@@ -129,7 +129,7 @@ func BenchmarkTakeOver(b *testing.B) {
 			b.StartTimer()
 		}
 	})
-	for _, workers := range []int{1, 2} {
+	for _, workers := range []int{1, 2, 8} {
 		b.Run(fmt.Sprintf("restore_states/workers=%d", workers), func(b *testing.B) {
 			for b.Loop() {
 				b.StopTimer()

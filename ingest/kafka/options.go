@@ -22,8 +22,8 @@ const (
 	ScramSHA512 Mechanism = "scram-sha-512" // RFC 5802 with SHA-512
 )
 
-// Compression is how record batches are compressed when produced. What is read
-// may be compressed in any way.
+// Compression is how record batches are compressed when produced, but for snapshots,
+// which are compressed already. What is read may be compressed in any way.
 type Compression string
 
 // The compressions.

@@ -20,7 +20,8 @@ const produceParallel = 8
 
 // Produce writes records to a topic, once, and waits until all replicas in sync
 // have them. Records of one partition keep their order; those of different
-// partitions have none. Each batch is compressed as Options say.
+// partitions have none. Each batch is compressed as Options say, but for snapshots,
+// which are compressed already.
 //
 // The offsets are in the order of the records, -1 where a record was not
 // acknowledged; then the error is a *ProduceError, unless nothing was tried. A
@@ -75,6 +76,15 @@ type producing struct {
 	mu       sync.Mutex
 	tooLarge []int
 	first    error // that is not ErrTooLarge
+}
+
+// codec is how the batches are compressed. A new owner reads gigabytes of chunks
+// that are compressed in themselves, and would unpack each of them twice.
+func (p *producing) codec() kafkago.Compression {
+	if p.topic == p.c.o.Topics.Snapshots {
+		return codecs[None]
+	}
+	return codecs[p.c.o.Compression]
 }
 
 func (p *producing) fail(err error) {
@@ -160,7 +170,7 @@ func (p *producing) send(ctx context.Context, partition int32, places []int) (in
 			Partitions: []produceapi.RequestPartition{{
 				Partition: partition,
 				RecordSet: protocol.RecordSet{
-					Attributes: protocol.Attributes(codecs[p.c.o.Compression]),
+					Attributes: protocol.Attributes(p.codec()),
 					Records:    protocol.NewRecordReader(batch...),
 				},
 			}},
