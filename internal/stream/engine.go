@@ -89,6 +89,11 @@ const (
 	leastRows     = 100_000
 )
 
+// bringAtOnce is how many accounts a process brings in at once ahead of its writers,
+// but for one of each partition. Those that are ready together wait for the disk
+// once; each is up to 4 MiB of memory while it comes in.
+const bringAtOnce = 8
+
 // generation works on the partitions of one generation until ctx is done.
 func (e *Engine) generation(ctx context.Context, g kafka.Generation) {
 	n := max(1, len(g.Partitions))
@@ -98,8 +103,8 @@ func (e *Engine) generation(ctx context.Context, g kafka.Generation) {
 		ours = append(ours, &partition{
 			e: e, id: store.Partition{Topic: e.o.Topics.Input, Number: number},
 			log: e.log.With("partition", number), state: newPartitionState(number), vault: e.vault(number),
-			committedOne: make(chan struct{}, 1),
-			cache:        newCache(max(min(leastAccounts, e.o.CacheAccounts), e.o.CacheAccounts/n), max(min(leastRows, e.o.CacheRows), e.o.CacheRows/n)),
+			committedOne: make(chan struct{}, 1), bringers: max(1, bringAtOnce/n),
+			cache: newCache(max(min(leastAccounts, e.o.CacheAccounts), e.o.CacheAccounts/n), max(min(leastRows, e.o.CacheRows), e.o.CacheRows/n)),
 		})
 	}
 	e.mu.Lock()

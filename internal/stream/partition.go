@@ -27,6 +27,7 @@ type partition struct {
 	purge atomic.Int64
 	// committedOne tells keep that a batch was committed.
 	committedOne chan struct{}
+	bringers     int // how many accounts may be brought in at once, ahead of the writer
 
 	// ---
 	ctx    context.Context // of work
@@ -96,16 +97,18 @@ func (p *partition) work(ctx context.Context, readAhead int64) error {
 	if len(info.Pending) > 0 {
 		wanted := make(chan string, wantedAhead)
 		p.intake.seen = func(key []byte) { p.want(wanted, key) }
-		for _, bring := range []func() error{
-			func() error { return p.ahead(ctx, wanted) },
-			func() error { return p.fill(ctx, wanted) },
-		} {
+		p.vault.keep(p.bringers + 2) // one for the writer, one for the rest
+		bring := func(do func(context.Context, <-chan string) error) {
 			beside.Go(func() {
-				if err := bring(); err != nil {
+				if err := do(ctx, wanted); err != nil {
 					fail(err)
 				}
 			})
 		}
+		for range p.bringers {
+			bring(p.ahead)
+		}
+		bring(p.fill)
 	}
 	p.state.holds(p.intake)
 	reading, stopReading := context.WithCancel(ctx)

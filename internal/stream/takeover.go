@@ -189,7 +189,7 @@ func (p *partition) want(wanted chan<- string, key []byte) {
 }
 
 // ahead brings in the states of accounts whose records were read, while the writer
-// is at those before them. Several partitions do so at once, and share the store's
+// is at those before them. Several do so at once, and share the store's
 // transactions.
 func (p *partition) ahead(ctx context.Context, wanted <-chan string) error {
 	for {

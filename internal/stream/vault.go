@@ -39,7 +39,8 @@ type vault struct {
 	bad       map[int64]bool // manifests that turned out to be of no use
 	// windows are the chunks that came with those fetched last, the newest first: the
 	// chunks of one account lie together. Several accounts may be fetched at once.
-	windows [keptWindows]map[store.ChunkID][]byte
+	windows []map[store.ChunkID][]byte
+	kept    int // how many of them
 }
 
 // place is where a chunk is.
@@ -55,9 +56,6 @@ type found struct {
 	written  time.Time
 	manifest *store.Manifest
 }
-
-// keptWindows is for the writer, for what it will come to, and for the rest.
-const keptWindows = 3
 
 const (
 	manifestPrefix = "manifest/"
@@ -293,17 +291,24 @@ func (v *vault) fetch(ctx context.Context, id store.ChunkID, offset int64) ([]by
 		}
 	}
 	v.mu.Lock()
-	copy(v.windows[1:], v.windows[:])
-	v.windows[0] = window
+	v.windows = slices.Insert(v.windows, 0, window)
+	v.windows = slices.Delete(v.windows, min(len(v.windows), max(v.kept, 1)), len(v.windows))
 	v.mu.Unlock()
 	return window[id], nil
+}
+
+// keep says how many accounts are fetched at once.
+func (v *vault) keep(accounts int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.kept = accounts
 }
 
 // letGo forgets the chunks themselves.
 func (v *vault) letGo() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	clear(v.windows[:])
+	v.windows = nil
 }
 
 // near returns a chunk that came with another. mu is held.
