@@ -47,7 +47,7 @@ func join(t *testing.T, c *Client) *member {
 func holds(t *testing.T, total int, members []*member, counts ...int) []Generation {
 	t.Helper()
 	last := make([]Generation, len(members))
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	for {
 		for i, m := range members {
 			for more := true; more; {
@@ -73,7 +73,7 @@ func holds(t *testing.T, total int, members []*member, counts ...int) []Generati
 		}
 		select {
 		case <-deadline:
-			t.Fatalf("after 30 s the members hold %+v, want %v partitions", last, counts)
+			t.Fatalf("after two minutes the members hold %+v, want %v partitions", last, counts)
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
@@ -83,7 +83,9 @@ func TestMembersShareThePartitionsAndTakeOverFromOneThatLeaves(t *testing.T) {
 	onBoth(t, func(t *testing.T, b *broker) {
 		// Long enough that only leaving, not being given up for dead, explains a
 		// take-over.
-		long := func(o *Options) { o.SessionTimeout, o.RebalanceTimeout = 5*time.Minute, 5*time.Minute }
+		long := func(o *Options) {
+			o.SessionTimeout, o.RebalanceTimeout, o.RequestTimeout = 5*time.Minute, 5*time.Minute, time.Minute
+		}
 		one := join(t, b.client(t, 5, long))
 		g := holds(t, 5, []*member{one}, 5)[0]
 		if err := one.c.CommitOffsets(t.Context(), g, map[int32]int64{0: 7, 4: 9}); err != nil {
@@ -121,7 +123,9 @@ func TestAGroupOfNobodyHasNoOffsets(t *testing.T) {
 
 func TestLeavingDoesNotWaitForAJoinUnderWay(t *testing.T) {
 	onBoth(t, func(t *testing.T, b *broker) {
-		long := func(o *Options) { o.SessionTimeout, o.RebalanceTimeout = 5*time.Minute, 5*time.Minute }
+		long := func(o *Options) {
+			o.SessionTimeout, o.RebalanceTimeout, o.RequestTimeout = 5*time.Minute, 5*time.Minute, time.Minute
+		}
 		// This one never answers the broker's call to join again.
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
