@@ -25,6 +25,9 @@ type partition struct {
 	// purge is the position up to which something was forgotten: older snapshots know
 	// it still. 0: none.
 	purge atomic.Int64
+	// untidy is the position of the last snapshot made, while those that it makes
+	// needless are still there; -1: they are not. It belongs to keep.
+	untidy int64
 	// committedOne tells keep that a batch was committed.
 	committedOne chan struct{}
 	bringers     int // how many accounts may be brought in at once, ahead of the writer

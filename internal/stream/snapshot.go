@@ -21,6 +21,7 @@ const orphanAge = time.Hour
 
 // keep makes snapshots when they are due, until ctx is done.
 func (p *partition) keep(ctx context.Context) {
+	p.untidy = -1
 	last, at := p.lastSnapshot(ctx)
 	ticks := time.NewTicker(lookEvery)
 	defer ticks.Stop()
@@ -35,6 +36,9 @@ func (p *partition) keep(ctx context.Context) {
 		now, next := o.Now(), p.state.get().Position
 		forgot := p.purge.Load()
 		if (forgot <= last || forgot > next) && next-last < o.SnapshotEvery && (next == last || now.Sub(at) < o.SnapshotInterval) {
+			if err := p.tidyLater(ctx); err != nil && ctx.Err() == nil {
+				p.log.Warn("old snapshots could not be taken back; trying again", "error", err)
+			}
 			continue
 		}
 		made, err := p.oneSnapshot(ctx)
@@ -132,7 +136,37 @@ func (p *partition) oneSnapshot(ctx context.Context) (int64, error) {
 	}
 	p.log.Info("a snapshot is made", "offset", m.Next, "accounts", len(m.Accounts), "chunks", out.chunks, "bytes", out.bytes)
 	p.state.snapshot()
-	return m.Next, p.tidy(ctx, m.Next)
+	p.untidy = m.Next
+	return m.Next, p.tidyIfWhole(ctx)
+}
+
+// tidyIfWhole takes back what the last snapshot made needless, unless accounts are
+// still to come in out of an older one: ours names their chunks unseen, and if one
+// of those turns out to be broken, what came before is all there is.
+func (p *partition) tidyIfWhole(ctx context.Context) error {
+	if p.untidy < 0 || p.pending.some() {
+		return nil
+	}
+	if err := p.tidy(ctx, p.untidy); err != nil {
+		return err
+	}
+	p.untidy = -1
+	return nil
+}
+
+// tidyLater does what oneSnapshot left because accounts were still to come in.
+func (p *partition) tidyLater(ctx context.Context) error {
+	if p.untidy < 0 || p.pending.some() {
+		return nil
+	}
+	if err := p.e.slot(ctx); err != nil {
+		return err
+	}
+	defer p.e.release()
+	if err := p.vault.scan(ctx, p.e.o.Now()); err != nil {
+		return err
+	}
+	return p.tidyIfWhole(ctx)
 }
 
 // outbox writes chunks, several at a time.

@@ -90,6 +90,13 @@ func (p *pending) names() []string {
 	return all
 }
 
+// some reports whether any are left.
+func (p *pending) some() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.here) > 0
+}
+
 // newestSnapshot looks for the newest whole snapshot.
 func (p *partition) newestSnapshot(ctx context.Context, s *situation) error {
 	if err := p.vault.scan(ctx, p.e.o.Now()); err != nil {
