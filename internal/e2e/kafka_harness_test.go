@@ -199,9 +199,16 @@ func (s *site) stream() (st daemon.StreamStatus, ok bool) {
 // them they must have each partition once.
 func (in *topic) done(within time.Duration, processes ...*site) {
 	in.t.Helper()
+	in.doneLooking(50*time.Millisecond, within, processes...)
+}
+
+// doneLooking is done with a pause between two looks, which cost the processes
+// something, too.
+func (in *topic) doneLooking(pause, within time.Duration, processes ...*site) {
+	in.t.Helper()
 	ends := in.ends(in.client.Options().Topics.Input)
 	at := map[int32]int64{}
-	for deadline := time.Now().Add(within); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(within); time.Now().Before(deadline); time.Sleep(pause) {
 		clear(at)
 		twice := false
 		for _, s := range processes {
