@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/testkit"
 )
@@ -194,7 +195,7 @@ func (s *site) status() (st daemon.AccountStatus, ok bool) {
 	if err != nil {
 		return st, false
 	}
-	i := slices.IndexFunc(all.Accounts, func(a daemon.AccountStatus) bool { return a.Account == "me" })
+	i := slices.IndexFunc(all.Accounts, func(a daemon.AccountStatus) bool { return !strings.HasPrefix(a.Account, kafka.AccountPrefix) })
 	if i < 0 {
 		return st, false
 	}

@@ -14,6 +14,7 @@ import (
 // TestAMailboxAndATopicInOneProcess: each of the two learns what it would learn
 // alone, although both belong to one owner, and both are there after kill -9.
 func TestAMailboxAndATopicInOneProcess(t *testing.T) {
+	t.Parallel() // they mostly wait
 	testkit.NeedKafka(t)
 	s := newSite(t, quick)
 	in := newTopic(t, testkit.StartKafka(t, testkit.KafkaOptions{}), "in", 2)

@@ -71,6 +71,7 @@ func (o *owners) next(n int) (records []kafka.Record, messages int) {
 // restarted twice. The size in CI is small; `make soak` takes 20,000 messages of
 // 200 accounts.
 func TestThreeProcessesThatDieGiveWhatOneUndisturbedGives(t *testing.T) {
+	t.Parallel() // they mostly wait
 	testkit.NeedKafka(t)
 	const partitions = 8
 	total, accounts := fromEnv("HINGED_STREAM_MESSAGES", 2400), fromEnv("HINGED_STREAM_ACCOUNTS", 60)
