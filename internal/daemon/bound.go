@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"sync"
 
 	"github.com/hinged/hinged/internal/evaluate"
@@ -277,5 +276,5 @@ func (o *Offline) Bound(ctx context.Context, account string) (Bound, error) {
 
 // Bound implements Backend.
 func (c *Client) Bound(ctx context.Context, account string) (Bound, error) {
-	return call[Bound](ctx, c, http.MethodGet, "/v1/bound", url.Values{"account": {account}}, nil)
+	return call[Bound](ctx, c, http.MethodGet, "/v1/bound", of(account), nil)
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"net/http"
-	"net/url"
 	"runtime"
 	"strings"
 	"time"
@@ -128,16 +127,7 @@ func (o *Offline) Classify(ctx context.Context, account string, raw []byte) (Cla
 
 // Classify implements Backend.
 func (c *Client) Classify(ctx context.Context, account string, raw []byte) (Classified, error) {
-	return call[Classified](ctx, c, http.MethodPost, "/v1/classify", url.Values{"account": {account}}, raw)
-}
-
-// serveClassify answers with all that is known of the decision.
-func (d *Daemon) serveClassify(r *http.Request) (Classified, error) {
-	raw, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxClassify))
-	if err != nil {
-		return Classified{}, fmt.Errorf("reading the message: %w", err)
-	}
-	return d.Classify(r.Context(), r.URL.Query().Get("account"), raw)
+	return call[Classified](ctx, c, http.MethodPost, "/v1/classify", of(account), raw)
 }
 
 // serveFilter answers with what a mail filter needs of it, as passthrough

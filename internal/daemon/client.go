@@ -45,6 +45,7 @@ func (c *Client) Close() error {
 	return nil
 }
 
+// call asks the daemon and reads its answer.
 func call[T any](ctx context.Context, c *Client, method, path string, query url.Values, body []byte) (v T, err error) {
 	resp, err := c.request(ctx, method, path, query, body)
 	if err != nil {
@@ -56,6 +57,18 @@ func call[T any](ctx context.Context, c *Client, method, path string, query url.
 	}
 	return v, nil
 }
+
+// post asks path for what q says, as JSON.
+func post[T any](ctx context.Context, c *Client, path, account string, q any) (v T, err error) {
+	body, err := json.Marshal(q)
+	if err != nil {
+		return v, err
+	}
+	return call[T](ctx, c, http.MethodPost, path, of(account), body)
+}
+
+// of names an account in a request.
+func of(account string) url.Values { return url.Values{"account": {account}} }
 
 // request asks the daemon. The caller closes the answer's body. An answer that
 // tells of an error is returned as that error.

@@ -21,6 +21,10 @@ import (
 // socketPatience bounds reading a request's header.
 const socketPatience = 10 * time.Second
 
+// maxBody bounds a request's body, in bytes. The largest are those to learn from
+// whole messages, whose content takes four thirds of its size on the way.
+const maxBody = 256 << 20
+
 // listen opens the control socket, for its owner alone. A socket left over by a
 // daemon that was killed is replaced; the lock on the store has made sure that
 // no other daemon is using it.
@@ -58,36 +62,60 @@ func (d *Daemon) handler(stop context.Context) http.Handler {
 	mux.HandleFunc("GET /v1/status", answer(func(r *http.Request) (Status, error) { return d.Status(r.Context()) }))
 	mux.HandleFunc("GET /v1/digests", answer(func(r *http.Request) ([]Digest, error) { return d.Digests(r.Context()) }))
 	mux.HandleFunc("GET /v1/verify", answer(func(r *http.Request) (Verified, error) { return d.Verify(r.Context()) }))
-	mux.HandleFunc("GET /v1/bound", answer(func(r *http.Request) (Bound, error) {
-		return d.Bound(r.Context(), r.URL.Query().Get("account"))
-	}))
-	mux.HandleFunc("GET /v1/explain", answer(func(r *http.Request) (Explanation, error) {
-		q := r.URL.Query()
-		return d.Explain(r.Context(), q.Get("account"), q.Get("message"))
-	}))
-	mux.HandleFunc("POST /v1/explain", answer(d.serveExplain))
-	mux.HandleFunc("POST /v1/classify", answer(d.serveClassify))
-	mux.HandleFunc("POST /v1/filter", d.serveFilter)
-	mux.HandleFunc("POST /v1/pause", answer(func(r *http.Request) (Switched, error) {
-		return d.Pause(r.Context(), r.URL.Query().Get("account"))
-	}))
-	mux.HandleFunc("POST /v1/resume", answer(func(r *http.Request) (Switched, error) {
-		return d.Resume(r.Context(), r.URL.Query().Get("account"))
-	}))
-	mux.HandleFunc("POST /v1/undo", answer(d.serveUndo))
-	mux.HandleFunc("POST /v1/unlearn", answer(d.serveUnlearn))
-	mux.HandleFunc("POST /v1/forget", answer(d.serveForget))
-	mux.HandleFunc("GET /v1/ledger", answer(d.serveLedger))
-	mux.HandleFunc("GET /v1/words", answer(d.serveWords))
-	mux.HandleFunc("POST /v1/learn", answer(d.serveLearn))
 	mux.HandleFunc("POST /v1/compact", answer(func(r *http.Request) (Compacted, error) { return d.Compact(r.Context()) }))
+	mux.HandleFunc("GET /v1/bound", answer(ofAccount(d.Bound)))
+	mux.HandleFunc("POST /v1/pause", answer(ofAccount(d.Pause)))
+	mux.HandleFunc("POST /v1/resume", answer(ofAccount(d.Resume)))
+	mux.HandleFunc("GET /v1/explain", answer(func(r *http.Request) (Explanation, error) {
+		return d.Explain(r.Context(), named(r), r.URL.Query().Get("message"))
+	}))
+	mux.HandleFunc("POST /v1/explain", answer(withMail(d.ExplainMail)))
+	mux.HandleFunc("POST /v1/classify", answer(withMail(d.Classify)))
+	mux.HandleFunc("POST /v1/filter", d.serveFilter)
+	mux.HandleFunc("POST /v1/ledger", answer(withBody(d.Ledger)))
+	mux.HandleFunc("POST /v1/words", answer(withBody(d.Words)))
+	mux.HandleFunc("POST /v1/undo", answer(withBody(d.Undo)))
+	mux.HandleFunc("POST /v1/unlearn", answer(withBody(d.Unlearn)))
+	mux.HandleFunc("POST /v1/forget", answer(withBody(d.Forget)))
+	mux.HandleFunc("POST /v1/learn", answer(withBody(d.Learn)))
 	mux.HandleFunc("GET /v1/backup", d.streaming(stop, func(r *http.Request, w io.Writer) error {
 		return d.Backup(r.Context(), w)
 	}))
 	mux.HandleFunc("GET /v1/export", d.streaming(stop, func(r *http.Request, w io.Writer) error {
-		return d.Export(r.Context(), r.URL.Query().Get("account"), w)
+		return d.Export(r.Context(), named(r), w)
 	}))
 	return mux
+}
+
+// named is the account that a request names.
+func named(r *http.Request) string { return r.URL.Query().Get("account") }
+
+// ofAccount serves a method that is asked for nothing but an account.
+func ofAccount[T any](do func(ctx context.Context, account string) (T, error)) func(*http.Request) (T, error) {
+	return func(r *http.Request) (T, error) { return do(r.Context(), named(r)) }
+}
+
+// withBody serves a method that is asked for something in particular, which is the
+// request's body as JSON.
+func withBody[Q, T any](do func(ctx context.Context, account string, q Q) (T, error)) func(*http.Request) (T, error) {
+	return func(r *http.Request) (out T, err error) {
+		var q Q
+		if err := json.NewDecoder(http.MaxBytesReader(nil, r.Body, maxBody)).Decode(&q); err != nil {
+			return out, fmt.Errorf("reading the request: %w", err)
+		}
+		return do(r.Context(), named(r), q)
+	}
+}
+
+// withMail serves a method that is given a raw message, which is the request's body.
+func withMail[T any](do func(ctx context.Context, account string, raw []byte) (T, error)) func(*http.Request) (T, error) {
+	return func(r *http.Request) (out T, err error) {
+		raw, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxClassify))
+		if err != nil {
+			return out, fmt.Errorf("reading the message: %w", err)
+		}
+		return do(r.Context(), named(r), raw)
+	}
 }
 
 // failure is the body of an answer that is an error.
@@ -116,6 +144,7 @@ var kinds = []struct {
 	{"damaged", store.ErrDamaged, http.StatusInternalServerError},
 }
 
+// answer serves what get gives, as JSON, or why it gave none.
 func answer[T any](get func(*http.Request) (T, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		v, err := get(r)

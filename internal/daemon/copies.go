@@ -59,7 +59,7 @@ func (c *Client) Backup(ctx context.Context, w io.Writer) error {
 
 // Export implements Backend.
 func (c *Client) Export(ctx context.Context, account string, w io.Writer) error {
-	return c.stream(ctx, "/v1/export", url.Values{"account": {account}}, w)
+	return c.stream(ctx, "/v1/export", of(account), w)
 }
 
 // stream copies an answer that is no JSON to w. An answer that breaks off is an

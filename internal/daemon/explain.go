@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -234,14 +233,6 @@ func (d *Daemon) ExplainMail(ctx context.Context, name string, raw []byte) (ex E
 	return ex, err
 }
 
-func (d *Daemon) serveExplain(r *http.Request) (Explanation, error) {
-	raw, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxClassify))
-	if err != nil {
-		return Explanation{}, fmt.Errorf("reading the message: %w", err)
-	}
-	return d.ExplainMail(r.Context(), r.URL.Query().Get("account"), raw)
-}
-
 // Explain implements Backend.
 func (c *Client) Explain(ctx context.Context, account, message string) (Explanation, error) {
 	return call[Explanation](ctx, c, http.MethodGet, "/v1/explain", url.Values{"account": {account}, "message": {message}}, nil)
@@ -249,7 +240,7 @@ func (c *Client) Explain(ctx context.Context, account, message string) (Explanat
 
 // ExplainMail implements Backend.
 func (c *Client) ExplainMail(ctx context.Context, account string, raw []byte) (Explanation, error) {
-	return call[Explanation](ctx, c, http.MethodPost, "/v1/explain", url.Values{"account": {account}}, raw)
+	return call[Explanation](ctx, c, http.MethodPost, "/v1/explain", of(account), raw)
 }
 
 // Explain implements Backend.

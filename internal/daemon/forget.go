@@ -3,12 +3,9 @@ package daemon
 import (
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	netmail "net/mail"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -155,21 +152,9 @@ func (d *Daemon) Forget(ctx context.Context, name string, f Forget) (out Forgott
 	return out, err
 }
 
-func (d *Daemon) serveForget(r *http.Request) (Forgotten, error) {
-	var f Forget
-	if err := json.NewDecoder(r.Body).Decode(&f); err != nil {
-		return Forgotten{}, fmt.Errorf("reading what to forget: %w", err)
-	}
-	return d.Forget(r.Context(), r.URL.Query().Get("account"), f)
-}
-
 // Forget implements Backend.
 func (c *Client) Forget(ctx context.Context, name string, f Forget) (Forgotten, error) {
-	body, err := json.Marshal(f)
-	if err != nil {
-		return Forgotten{}, err
-	}
-	return call[Forgotten](ctx, c, http.MethodPost, "/v1/forget", url.Values{"account": {name}}, body)
+	return post[Forgotten](ctx, c, "/v1/forget", name, f)
 }
 
 // Forget implements Backend.

@@ -3,11 +3,8 @@ package daemon
 import (
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/filter"
@@ -15,10 +12,6 @@ import (
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
-
-// maxTeach bounds what one request to learn may bring, in bytes. Content takes
-// four thirds of its size on the way.
-const maxTeach = 256 << 20
 
 // Teach is a label for some messages.
 type Teach struct {
@@ -242,21 +235,9 @@ func (d *Daemon) Learn(ctx context.Context, name string, t Teach) (out Lessons, 
 	return out, err
 }
 
-func (d *Daemon) serveLearn(r *http.Request) (Lessons, error) {
-	var t Teach
-	if err := json.NewDecoder(http.MaxBytesReader(nil, r.Body, maxTeach)).Decode(&t); err != nil {
-		return Lessons{}, fmt.Errorf("reading what to learn: %w", err)
-	}
-	return d.Learn(r.Context(), r.URL.Query().Get("account"), t)
-}
-
 // Learn implements Backend.
 func (c *Client) Learn(ctx context.Context, name string, t Teach) (Lessons, error) {
-	body, err := json.Marshal(t)
-	if err != nil {
-		return Lessons{}, err
-	}
-	return call[Lessons](ctx, c, http.MethodPost, "/v1/learn", url.Values{"account": {name}}, body)
+	return post[Lessons](ctx, c, "/v1/learn", name, t)
 }
 
 // Learn implements Backend.

@@ -5,11 +5,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -295,21 +292,9 @@ func (d *Daemon) Ledger(ctx context.Context, name string, q LedgerQuery) (out Le
 	return out, err
 }
 
-func (d *Daemon) serveLedger(r *http.Request) (Ledger, error) {
-	var q LedgerQuery
-	if err := json.Unmarshal([]byte(r.URL.Query().Get("query")), &q); err != nil {
-		return Ledger{}, fmt.Errorf("reading the query: %w", err)
-	}
-	return d.Ledger(r.Context(), r.URL.Query().Get("account"), q)
-}
-
 // Ledger implements Backend.
 func (c *Client) Ledger(ctx context.Context, name string, q LedgerQuery) (Ledger, error) {
-	text, err := json.Marshal(q)
-	if err != nil {
-		return Ledger{}, err
-	}
-	return call[Ledger](ctx, c, http.MethodGet, "/v1/ledger", url.Values{"account": {name}, "query": {string(text)}}, nil)
+	return post[Ledger](ctx, c, "/v1/ledger", name, q)
 }
 
 // Ledger implements Backend.

@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"sync/atomic"
 	"time"
 
@@ -198,12 +197,12 @@ func (d *Daemon) Resume(ctx context.Context, name string) (s Switched, err error
 
 // Pause implements Backend.
 func (c *Client) Pause(ctx context.Context, name string) (Switched, error) {
-	return call[Switched](ctx, c, http.MethodPost, "/v1/pause", url.Values{"account": {name}}, nil)
+	return call[Switched](ctx, c, http.MethodPost, "/v1/pause", of(name), nil)
 }
 
 // Resume implements Backend.
 func (c *Client) Resume(ctx context.Context, name string) (Switched, error) {
-	return call[Switched](ctx, c, http.MethodPost, "/v1/resume", url.Values{"account": {name}}, nil)
+	return call[Switched](ctx, c, http.MethodPost, "/v1/resume", of(name), nil)
 }
 
 // Pause implements Backend.

@@ -3,10 +3,7 @@ package daemon
 import (
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
-	"net/http"
-	"net/url"
 	"slices"
 	"time"
 
@@ -319,21 +316,9 @@ func (d *Daemon) Undo(ctx context.Context, name string, u Undo) (out Undone, err
 	return out, err
 }
 
-func (d *Daemon) serveUndo(r *http.Request) (Undone, error) {
-	var u Undo
-	if err := json.NewDecoder(r.Body).Decode(&u); err != nil {
-		return Undone{}, fmt.Errorf("reading what to undo: %w", err)
-	}
-	return d.Undo(r.Context(), r.URL.Query().Get("account"), u)
-}
-
 // Undo implements Backend.
 func (c *Client) Undo(ctx context.Context, name string, u Undo) (Undone, error) {
-	body, err := json.Marshal(u)
-	if err != nil {
-		return Undone{}, err
-	}
-	return call[Undone](ctx, c, http.MethodPost, "/v1/undo", url.Values{"account": {name}}, body)
+	return post[Undone](ctx, c, "/v1/undo", name, u)
 }
 
 // Undo implements Backend. It connects to the account's server by itself, for as

@@ -2,10 +2,6 @@ package daemon
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/hinged/hinged/internal/filter"
@@ -84,21 +80,9 @@ func (d *Daemon) Unlearn(ctx context.Context, name string, u Unlearn) (out Unlea
 	return out, err
 }
 
-func (d *Daemon) serveUnlearn(r *http.Request) (Unlearned, error) {
-	var u Unlearn
-	if err := json.NewDecoder(r.Body).Decode(&u); err != nil {
-		return Unlearned{}, fmt.Errorf("reading what to take back: %w", err)
-	}
-	return d.Unlearn(r.Context(), r.URL.Query().Get("account"), u)
-}
-
 // Unlearn implements Backend.
 func (c *Client) Unlearn(ctx context.Context, name string, u Unlearn) (Unlearned, error) {
-	body, err := json.Marshal(u)
-	if err != nil {
-		return Unlearned{}, err
-	}
-	return call[Unlearned](ctx, c, http.MethodPost, "/v1/unlearn", url.Values{"account": {name}}, body)
+	return post[Unlearned](ctx, c, "/v1/unlearn", name, u)
 }
 
 // Unlearn implements Backend.

@@ -3,12 +3,9 @@ package daemon
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"net/http"
-	"net/url"
 	"slices"
 
 	"github.com/hinged/hinged/featurize"
@@ -237,21 +234,9 @@ func (d *Daemon) Words(ctx context.Context, name string, q WordsQuery) (out Word
 	return strongest(ctx, d.store, out, above, below)
 }
 
-func (d *Daemon) serveWords(r *http.Request) (Words, error) {
-	var q WordsQuery
-	if err := json.Unmarshal([]byte(r.URL.Query().Get("query")), &q); err != nil {
-		return Words{}, fmt.Errorf("reading the query: %w", err)
-	}
-	return d.Words(r.Context(), r.URL.Query().Get("account"), q)
-}
-
 // Words implements Backend.
 func (c *Client) Words(ctx context.Context, name string, q WordsQuery) (Words, error) {
-	text, err := json.Marshal(q)
-	if err != nil {
-		return Words{}, err
-	}
-	return call[Words](ctx, c, http.MethodGet, "/v1/words", url.Values{"account": {name}, "query": {string(text)}}, nil)
+	return post[Words](ctx, c, "/v1/words", name, q)
 }
 
 // Words implements Backend.
