@@ -39,7 +39,7 @@ func bringTogether(t *testing.T, s *Store, names []string, kept *shelf) (errs ma
 		defer s.together.mu.Unlock()
 		return len(s.together.wait)
 	}
-	for deadline := time.Now().Add(20 * time.Second); ready() < len(names); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ready() < len(names); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Errorf("%d of %d accounts wait to be written", ready(), len(names))
 			break

@@ -429,12 +429,17 @@ func TestFromLineDates(t *testing.T) {
 
 func TestHeaderDateIsQuickOnAHostileHeader(t *testing.T) {
 	raw := []byte("Received: x\n" + strings.Repeat(" \n", headerBytes/2) + "Date: Mon, 03 Jan 2005 10:00:00 +0000\n")
-	start := time.Now()
-	if got := headerDate(raw); !got.IsZero() {
-		t.Errorf("got %v from behind the limit", got)
+	// Of three runs the fastest counts: the machine may be busy.
+	best := time.Duration(1<<63 - 1)
+	for range 3 {
+		start := time.Now()
+		if got := headerDate(raw); !got.IsZero() {
+			t.Errorf("got %v from behind the limit", got)
+		}
+		best = min(best, time.Since(start))
 	}
-	if took := time.Since(start); took > time.Second {
-		t.Errorf("it took %v", took)
+	if best > time.Second {
+		t.Errorf("it took %v", best)
 	}
 }
 

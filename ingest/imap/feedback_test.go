@@ -72,7 +72,7 @@ func TestFlagsMatrix(t *testing.T) {
 				o.RecheckInterval = 300 * time.Millisecond // the only way without CONDSTORE where there is no IDLE
 				r := startSource(t, o)
 				_, at := r.await("scan", 0, cursorOf(mailbox, uids[len(uids)-1]+1))
-				time.Sleep(100 * time.Millisecond)
+				awaitConnected(t, r) // from then on what it sees happened under its eyes
 				for i, s := range flagMatrix {
 					s.do(owner, mailbox, uids[i])
 				}

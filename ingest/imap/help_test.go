@@ -15,8 +15,8 @@ import (
 	"github.com/hinged/hinged/internal/testkit"
 )
 
-// patience is how long a test waits for what must come.
-const patience = 20 * time.Second
+// patience is how long a test waits for what must come, on the slowest machine.
+const patience = 2 * time.Minute
 
 // recorder is a receiver of events that remembers all of them, and builds from
 // them what a store would know.
@@ -176,7 +176,7 @@ func options(addr, username, password string) Options {
 		PollInterval: 200 * time.Millisecond, TickInterval: -1,
 		BackoffMin: 20 * time.Millisecond, BackoffMax: 200 * time.Millisecond,
 		AuthBackoffMin: 50 * time.Millisecond, AuthBackoffMax: 400 * time.Millisecond,
-		CommandTimeout: 10 * time.Second,
+		CommandTimeout: time.Minute,
 	}
 }
 
@@ -259,3 +259,23 @@ func awaitConnected(t *testing.T, r *running) {
 	}
 	t.Fatalf("never connected; the status says %+v", r.source.Status())
 }
+
+// lockedBuffer holds what a logger wrote.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func (l *lockedBuffer) has(words string) bool { return strings.Contains(l.String(), words) }

@@ -316,9 +316,9 @@ func TestAConnectionThatIsNotMadeSaysAtWhichStage(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			o := options(tt.addr, "", "")
-			o.TLS, o.Password, o.CommandTimeout = tt.mode, nil, 500*time.Millisecond
+			o.TLS, o.Password, o.CommandTimeout = tt.mode, nil, 2*time.Second
 			if tt.is == nil {
-				o.CommandTimeout = 10 * time.Second
+				o.CommandTimeout = time.Minute
 			}
 			p, err := Reach(t.Context(), o)
 			if err == nil {
@@ -383,7 +383,7 @@ func TestAHostileServerGivesAnErrorAndNoHarm(t *testing.T) {
 			f := testkit.StartFake(t, func(f *testkit.Fake) { f.Handle = handle })
 			f.Add("Subject: one\r\n\r\none", "")
 			o := only(f)
-			o.CommandTimeout = 300 * time.Millisecond
+			o.CommandTimeout = 2 * time.Second // for the one that says nothing; the others answer
 			p, err := Reach(t.Context(), o)
 			if err != nil {
 				t.Fatal(err)

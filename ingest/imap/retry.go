@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"syscall"
 
 	goimap "github.com/emersion/go-imap/v2"
 
@@ -87,6 +88,8 @@ func wireError(err, cause error) error {
 		return &statusError{Type: string(status.Type), Code: string(status.Code), Text: ingest.OneLine(status.Text)}
 	case errors.Is(cause, io.EOF), errors.Is(cause, io.ErrUnexpectedEOF):
 		return errClosed
+	case errors.Is(cause, syscall.ECONNRESET):
+		return fmt.Errorf("%w: %w", errClosed, cause) // over a command that crossed its goodbye
 	case cause != nil:
 		return cause
 	case errors.Is(err, net.ErrClosed), errors.As(err, &timeout):
@@ -94,6 +97,14 @@ func wireError(err, cause error) error {
 	default:
 		return fmt.Errorf("%w: %s", errProtocol, ingest.OneLine(err.Error()))
 	}
+}
+
+// unsent reports whether a command could not be sent because the connection was
+// closed just before: by the server, or by the client's reader over something
+// that it could not read.
+func unsent(err error) bool {
+	var op *net.OpError
+	return errors.Is(err, net.ErrClosed) || errors.As(err, &op) && op.Op == "write" && !op.Timeout()
 }
 
 // statusError is a NO or BAD of the server, its words made fit to print.

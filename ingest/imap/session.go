@@ -212,6 +212,10 @@ func (s *session) patience() time.Duration { return 10 * s.o.CommandTimeout }
 // fail turns the error of a command into what it was, and closes the connection
 // unless the server merely said no.
 func (s *session) fail(what string, err error) error {
+	if unsent(err) && s.guard.why() == nil {
+		// The reader knows why, the command does not.
+		return fmt.Errorf("%s: %w", what, s.lost())
+	}
 	err = wireError(err, s.guard.why())
 	var status *statusError
 	if !errors.As(err, &status) {
@@ -263,9 +267,9 @@ func (s *session) idle(wait func()) error {
 	s.begin()
 	defer s.guard.end()
 	if err := cmd.Close(); err != nil {
-		s.guard.kill(err) // or Wait would wait for what was never asked
+		err = s.fail("end IDLE", err) // the connection is closed, or Wait would wait for what was never asked
 		_ = cmd.Wait()
-		return s.fail("end IDLE", err)
+		return err
 	}
 	if err := cmd.Wait(); err != nil {
 		return s.fail("end IDLE", err)

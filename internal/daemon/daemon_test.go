@@ -126,11 +126,14 @@ func start(t *testing.T, dir string, s *script) (d *Daemon, stop func()) {
 	return d, stop
 }
 
+// patience is how long a test waits for what must come, on the slowest machine.
+const patience = 2 * time.Minute
+
 // until waits for status to satisfy ok.
 func until(t *testing.T, d Backend, what string, ok func(AccountStatus) bool) AccountStatus {
 	t.Helper()
 	var s Status
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		var err error
 		if s, err = d.Status(context.Background()); err != nil {
 			t.Fatal(err)
@@ -171,7 +174,7 @@ func TestAMarkIsRequestedOnlyAfterItsIntentIsCommitted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("no mark was requested")
 	}
 }
@@ -302,16 +305,12 @@ func TestTheSocketAnswersLikeTheStore(t *testing.T) {
 	}
 }
 
-func TestASecondDaemonIsRefusedWithinASecond(t *testing.T) {
+// How long it waits for the first is the store's to say; see there.
+func TestASecondDaemonIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	start(t, dir, newScript())
-	began := time.Now()
-	_, err := New(Options{StorePath: filepath.Join(dir, "store.db")})
-	if !errors.Is(err, store.ErrRunning) {
+	if _, err := New(Options{StorePath: filepath.Join(dir, "store.db")}); !errors.Is(err, store.ErrRunning) {
 		t.Fatalf("a second daemon got %v, want ErrRunning", err)
-	}
-	if took := time.Since(began); took > time.Second {
-		t.Fatalf("it took %v, want at most a second", took)
 	}
 }
 

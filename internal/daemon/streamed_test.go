@@ -93,7 +93,7 @@ func (w *streamWorld) put(t *testing.T, events ...kafka.Event) {
 // done waits until so many records are committed.
 func (w *streamWorld) done(t *testing.T, records uint64) Status {
 	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(patience)
 	for {
 		s, err := w.Status(t.Context())
 		if err != nil {

@@ -120,6 +120,10 @@ userdb {
 }
 service anvil {
   %[9]s
+  # A wrong password is answered at once: nobody guesses here.
+  unix_listener anvil-auth-penalty {
+    mode = 0
+  }
 }
 service stats {
   %[9]s

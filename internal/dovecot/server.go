@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/hinged/hinged/internal/loopback"
 )
 
 // Options configure Start. The zero value is a plain-text server for one user,
@@ -38,6 +40,7 @@ type Server struct {
 
 	dir  string
 	conf string
+	port *loopback.Ports
 	cmd  *exec.Cmd
 	done chan struct{} // closed when cmd has ended
 }
@@ -72,10 +75,6 @@ func New(o Options) (*Server, error) {
 	if _, err := rand.Read(secret); err != nil {
 		return nil, fmt.Errorf("dovecot: %w", err)
 	}
-	addr, err := freeAddr()
-	if err != nil {
-		return nil, fmt.Errorf("dovecot: %w", err)
-	}
 	// Short, since Unix sockets in it allow 107 bytes.
 	base := os.TempDir()
 	if os.Geteuid() == 0 && !passable(base) {
@@ -85,8 +84,12 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dovecot: %w", err)
 	}
+	port, err := loopback.Hold(1)
+	if err != nil {
+		return nil, fmt.Errorf("dovecot: %w", errors.Join(err, os.Remove(dir)))
+	}
 	s := &Server{
-		Addr: addr, User: o.Users[0], Users: o.Users, Password: hex.EncodeToString(secret),
+		Addr: fmt.Sprint("127.0.0.1:", port.Numbers[0]), port: port, User: o.Users[0], Users: o.Users, Password: hex.EncodeToString(secret),
 		dir: dir, conf: filepath.Join(dir, "dovecot.conf"),
 	}
 	if err := s.configure(o); err != nil {
@@ -107,17 +110,8 @@ func passable(dir string) bool {
 	}
 }
 
-func freeAddr() (string, error) {
-	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
-}
-
-// startPatience is how long Start waits for an answer.
-const startPatience = 20 * time.Second
+// startPatience is how long Start waits for an answer, and Close for its helpers.
+const startPatience = time.Minute
 
 // Start starts the server, also again after Stop, and waits until it answers.
 func (s *Server) Start(ctx context.Context) error {
@@ -171,25 +165,28 @@ func (s *Server) Stop() {
 	case <-s.done:
 	case <-time.After(300 * time.Millisecond):
 		// By now the clients were told goodbye; the rest of its shutdown is waiting
-		// for its own helpers. The group is the one that Start made for it.
-		killGroup(s.cmd.Process.Pid)
-		<-s.done
+		// for its own helpers.
 	}
+	// Its helpers may outlive it, and write. The group is the one that Start made.
+	killGroup(s.cmd.Process.Pid)
+	<-s.done
 	s.cmd = nil
 }
 
 // Close stops the server and removes its directory, with all mail.
 func (s *Server) Close() error {
 	s.Stop()
-	var err error
-	for range 10 {
+	s.port.Release()
+	for deadline := time.Now().Add(startPatience); ; time.Sleep(50 * time.Millisecond) {
 		// A helper that is just being killed may still write a file.
-		if err = os.RemoveAll(s.dir); err == nil {
+		err := os.RemoveAll(s.dir)
+		if err == nil {
 			return nil
 		}
-		time.Sleep(50 * time.Millisecond)
+		if time.Now().After(deadline) {
+			return fmt.Errorf("dovecot: %w", err)
+		}
 	}
-	return fmt.Errorf("dovecot: %w", err)
 }
 
 // Log returns what the server logged.

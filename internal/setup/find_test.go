@@ -209,11 +209,7 @@ func TestLookingFindsTheMailboxAsItIs(t *testing.T) {
 }
 
 func TestTheNameBeforeTheAtIsTriedAndAWrongPasswordIsSaid(t *testing.T) {
-	d := testkit.StartDovecot(t, testkit.DovecotOptions{
-		Users: []string{"owner"},
-		// Or it would answer ever later.
-		Config: "service anvil {\n  unix_listener anvil-auth-penalty {\n    mode = 0\n  }\n}\n",
-	})
+	d := testkit.StartDovecot(t, testkit.DovecotOptions{Users: []string{"owner"}})
 	f := Finder{}
 	server := Server{Address: d.Addr, TLS: imap.TLSNone}
 	w := wanted(d)

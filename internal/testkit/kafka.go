@@ -7,7 +7,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // KafkaOptions configure StartKafka. The zero value is one broker.
@@ -138,7 +137,7 @@ func (k *Kafka) Start(broker int) {
 // Stop stops a broker in its own way: leaders move first, logs are closed.
 func (k *Kafka) Stop(broker int) {
 	k.tb.Helper()
-	if err := k.brokers[broker].end(syscall.SIGTERM, 30*time.Second); err != nil {
+	if err := k.brokers[broker].end(syscall.SIGTERM, stopPatience); err != nil {
 		k.tb.Fatal(err)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,6 +37,7 @@ type kafkaCluster struct {
 	jars    string
 	brokers []*kafkaBroker
 	roots   *x509.CertPool
+	ports   *loopback.Ports
 }
 
 func (c *kafkaCluster) addrs(listener int) []string {
@@ -68,13 +68,15 @@ func newKafkaCluster(n int) (*kafkaCluster, error) {
 		os.WriteFile(filepath.Join(dir, "tls.pem"), append(cert, key...), 0o600),
 		os.WriteFile(filepath.Join(dir, "log4j2.properties"), []byte(logSettings), 0o600),
 	)
-	ports, portsErr := freePorts(n * listeners)
-	if err = errors.Join(err, portsErr); err != nil {
+	if err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	if c.ports, err = loopback.Hold(n * listeners); err != nil {
 		return nil, errors.Join(err, c.close())
 	}
 	for i := range n {
 		b := &kafkaBroker{cluster: c, id: i + 1, dir: filepath.Join(dir, strconv.Itoa(i+1))}
-		copy(b.ports[:], ports[i*listeners:])
+		copy(b.ports[:], c.ports.Numbers[i*listeners:])
 		c.brokers = append(c.brokers, b)
 	}
 	for _, b := range c.brokers {
@@ -85,20 +87,6 @@ func newKafkaCluster(n int) (*kafkaCluster, error) {
 	return c, nil
 }
 
-// freePorts finds ports of loopback that are free together.
-func freePorts(n int) ([]int, error) {
-	var ports []int
-	for range n {
-		l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports, nil
-}
-
 // close stops all brokers and removes their data.
 func (c *kafkaCluster) close() error {
 	var errs []error
@@ -106,6 +94,7 @@ func (c *kafkaCluster) close() error {
 		// Nothing is kept, so there is nothing to close in order.
 		errs = append(errs, b.end(syscall.SIGKILL, killPatience))
 	}
+	c.ports.Release()
 	return errors.Join(append(errs, os.RemoveAll(c.dir))...)
 }
 

@@ -27,8 +27,11 @@ type kafkaBroker struct {
 }
 
 const (
-	startPatience = 60 * time.Second
-	killPatience  = 10 * time.Second
+	startPatience = 3 * time.Minute
+	stopPatience  = 2 * time.Minute
+	killPatience  = time.Minute
+
+	answerPatience = 10 * time.Second // for one answer of a broker that may be starting
 )
 
 func (b *kafkaBroker) addr(listener int) string {
@@ -76,14 +79,14 @@ func (b *kafkaBroker) start() error {
 
 // known reports whether the broker answers and counts itself among the brokers.
 func (b *kafkaBroker) known(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, answerPatience)
 	defer cancel()
 	conn, err := (&kafkago.Dialer{}).DialContext(ctx, "tcp", b.addr(listenPlain))
 	if err != nil {
 		return false
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(2 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(answerPatience)); err != nil {
 		return false
 	}
 	all, err := conn.Brokers()
