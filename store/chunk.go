@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 
 	"github.com/klauspost/compress/zstd"
@@ -128,18 +129,20 @@ var unpacking = func() *zstd.Decoder {
 	return d
 }()
 
-// unpack returns what a chunk holds, if that is what id says. It uses the room
-// of dst.
+var errOtherContent = errors.New("it holds something else")
+
+// unpack returns what a chunk holds, if that is what id says; a [ChunkError] if
+// not. It uses the room of dst.
 func unpack(id ChunkID, packed, dst []byte) ([]byte, error) {
 	if cap(dst) < chunkContent {
 		dst = make([]byte, 0, chunkContent)
 	}
 	content, err := unpacking.DecodeAll(packed, dst[:0])
 	if err != nil {
-		return nil, fmt.Errorf("chunk %v: %w: %w", id, ErrChunk, err)
+		return nil, &ChunkError{id, err}
 	}
 	if ChunkID(sha256.Sum256(content)) != id {
-		return nil, fmt.Errorf("chunk %v: %w: it holds something else", id, ErrChunk)
+		return nil, &ChunkError{id, errOtherContent}
 	}
 	return content, nil
 }

@@ -149,6 +149,10 @@ func TestCompactAndBackupBesideCommitsAndReaders(t *testing.T) {
 		_, err := s.Load("ben")
 		return err
 	})
+	working(func() error {
+		_, err := s.Verify()
+		return err
+	})
 	var last []byte
 	working(func() error {
 		var out bytes.Buffer

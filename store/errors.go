@@ -56,6 +56,19 @@ var (
 	ErrManifest = errors.New("not a sound manifest of a partition")
 )
 
+// ChunkError says which chunk it is that does not hold what its ID says. It wraps
+// ErrChunk.
+type ChunkError struct {
+	ID  ChunkID
+	Err error
+}
+
+func (e *ChunkError) Error() string {
+	return fmt.Sprintf("chunk %v: %v: %v", e.ID, ErrChunk, e.Err)
+}
+
+func (e *ChunkError) Unwrap() []error { return []error{ErrChunk, e.Err} }
+
 // Errors of OpenExport and Import, besides those of Open.
 var (
 	// ErrExport: what was read is no export, or not a whole and sound one.

@@ -80,7 +80,10 @@ func (s *Store) checkStructure(report *Report) error {
 		return done
 	}
 	transaction := s.update
-	if s.db.IsReadOnly() {
+	s.open.RLock()
+	readOnly := s.db.IsReadOnly()
+	s.open.RUnlock()
+	if readOnly {
 		transaction = s.view
 	}
 	if err := transaction(check); !errors.Is(err, done) {

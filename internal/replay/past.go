@@ -85,7 +85,7 @@ func (p *past) Read(topic string, partition int32, from int64) stream.Reader {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.began[partition] < 0 {
+	if b := p.began[partition]; b < 0 || from < b { // begun anew, if a snapshot was in pieces
 		p.began[partition] = from
 	}
 	return &reader{Reader: r, of: p, partition: partition, at: from, end: p.marks[partition].End}
@@ -153,8 +153,9 @@ func (p *past) progress(all []stream.PartitionStatus) (done, total int64) {
 		total += w.End - from
 	}
 	for i := range all {
-		if n := all[i].Partition; all[i].Begun {
-			done += max(0, all[i].Position-max(p.began[n], p.marks[n].First))
+		// Until it is read, nobody knows where a partition begins.
+		if n := all[i].Partition; all[i].Begun && p.began[n] >= 0 {
+			done += max(0, all[i].Position-p.began[n])
 		}
 	}
 	return done, total

@@ -35,8 +35,8 @@ type Options struct {
 	Engine stream.Options
 	Into   string        // the new store; it must not be there yet
 	Store  store.Options // of it
-	// Progress is told now and then how many records of how many are done; nil is
-	// fine.
+	// Progress is told now and then how many records of how many are done, which goes
+	// back only if a snapshot turns out to be in pieces; nil is fine.
 	Progress func(done, total int64)
 }
 

@@ -112,7 +112,7 @@ func (w *world) live(ready func(stream.Status) bool) []Account {
 		if done && ready(status) {
 			break
 		}
-		if time.Since(began) > 30*time.Second {
+		if time.Since(began) > 5*time.Minute {
 			w.t.Fatalf("it does not catch up: %+v", status)
 		}
 	}

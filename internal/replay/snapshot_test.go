@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -13,13 +15,9 @@ import (
 	"github.com/hinged/hinged/internal/stream"
 )
 
-// cut deletes the first half of every partition of the input.
-func (w *world) cut() {
+// cut deletes the first records of every partition of the input, up to an offset.
+func (w *world) cut(at [partitions]int64) {
 	w.t.Helper()
-	marks, err := w.client.Watermarks(w.t.Context(), "in")
-	if err != nil {
-		w.t.Fatal(err)
-	}
 	c, err := kgo.NewClient(kgo.SeedBrokers(w.broker))
 	if err != nil {
 		w.t.Fatal(err)
@@ -28,9 +26,9 @@ func (w *world) cut() {
 	req := kmsg.NewPtrDeleteRecordsRequest()
 	topic := kmsg.NewDeleteRecordsRequestTopic()
 	topic.Topic = "in"
-	for i, m := range marks {
+	for i, offset := range at {
 		p := kmsg.NewDeleteRecordsRequestTopicPartition()
-		p.Partition, p.Offset = int32(i), m.End/2
+		p.Partition, p.Offset = int32(i), offset
 		topic.Partitions = append(topic.Partitions, p)
 	}
 	req.Topics = append(req.Topics, topic)
@@ -43,6 +41,49 @@ func (w *world) cut() {
 			w.t.Fatalf("partition %d begins at %d, error %d", p.Partition, p.LowWatermark, p.ErrorCode)
 		}
 	}
+}
+
+// halves are in the middle of the partitions of the input.
+func (w *world) halves() (at [partitions]int64) {
+	w.t.Helper()
+	marks, err := w.client.Watermarks(w.t.Context(), "in")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for i, m := range marks {
+		at[i] = m.End / 2
+	}
+	return at
+}
+
+// snapshots are the positions of the newest snapshots.
+func (w *world) snapshots() (at [partitions]int64) {
+	w.t.Helper()
+	marks, err := w.client.Watermarks(w.t.Context(), "snapshots")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for i, m := range marks {
+		r := w.client.Read("snapshots", int32(i), m.First)
+		for next := m.First; next < m.End; {
+			b, err := r.Next(w.t.Context(), 1000, 1<<20)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			next = max(next, b.Next)
+			for _, record := range b.Records {
+				if name, ok := strings.CutPrefix(string(record.Key), "manifest/"); ok && record.Value != nil {
+					position, err := strconv.ParseInt(name, 16, 64)
+					if err != nil {
+						w.t.Fatal(err)
+					}
+					at[i] = max(at[i], position)
+				}
+			}
+		}
+		r.Close()
+	}
+	return at
 }
 
 // snapshotted reports whether this process has made a snapshot of every partition.
@@ -60,7 +101,7 @@ func TestAReplayFromSnapshotsGivesTheDigestsOfTheDaemon(t *testing.T) {
 	w.every = 20
 	w.send(200)
 	w.live(snapshotted)
-	w.cut()
+	w.cut(w.snapshots())
 	w.send(20)
 	w.every = 1 << 30
 	want := w.live(everything) // which itself begins at the snapshots
@@ -81,7 +122,7 @@ func TestAReplayFromSnapshotsGivesTheDigestsOfTheDaemon(t *testing.T) {
 func TestALogWithoutItsFirstRecordAndWithoutASnapshotIsRefused(t *testing.T) {
 	w := newWorld(t)
 	w.send(60)
-	w.cut()
+	w.cut(w.halves())
 	dir := t.TempDir()
 	if _, err := w.replay(filepath.Join(dir, "r.db")); err == nil || errors.Is(err, os.ErrExist) {
 		t.Errorf("got %v, want that no state fits the log", err)

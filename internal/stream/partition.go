@@ -79,13 +79,13 @@ func (p *partition) work(ctx context.Context, readAhead int64) error {
 	if err != nil {
 		return err
 	}
-	p.state.began(at)
-	p.log.Info("the partition is ours", "offset", at)
 	info, _, err := p.e.o.Store.PartitionInfo(p.id)
 	if err != nil {
 		return err
 	}
 	p.state.restoring(p.pending.set(info.Pending))
+	p.state.began(at)
+	p.log.Info("the partition is ours", "offset", at)
 	p.cache.clear()
 	p.again = nil
 	genCtx := ctx

@@ -226,12 +226,16 @@ const keptManifests = 2
 func (p *partition) tidy(ctx context.Context, ours int64) error {
 	named, spent := map[store.ChunkID]bool{}, map[store.ChunkID]bool{}
 	var gone []kafka.Record
-	for i, next := range p.vault.positions() {
+	newer := 0 // whole ones
+	for _, next := range p.vault.positions() {
 		m, err := p.vault.manifest(ctx, next)
 		if err != nil {
 			return err
 		}
-		keep := next >= ours || i < keptManifests && next >= p.purge.Load()
+		keep := next >= ours || m != nil && newer < keptManifests && next >= p.purge.Load()
+		if m != nil {
+			newer++
+		}
 		if !keep {
 			gone = append(gone, kafka.Record{Partition: p.id.Number, Key: manifestKey(next)})
 		}

@@ -134,6 +134,13 @@ func (s *partitionState) began(at int64) {
 	s.status.Begun, s.status.Position = true, at
 }
 
+// anew notes that the position is not known any more.
+func (s *partitionState) anew() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.status.Begun = false
+}
+
 // reached notes the end of the log.
 func (s *partitionState) reached(end int64) {
 	s.mu.Lock()

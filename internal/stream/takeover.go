@@ -245,6 +245,11 @@ func (p *partition) beginAnew(ctx context.Context, cause error) error {
 	if err != nil || !ok {
 		return errors.Join(cause, err)
 	}
+	p.state.anew()
+	var chunk *store.ChunkError
+	if errors.As(cause, &chunk) {
+		p.vault.spoil(chunk.ID)
+	}
 	if p.from != nil {
 		p.vault.condemn(p.from.Next)
 	}

@@ -56,8 +56,19 @@ func retain(t *testing.T, c *cluster) {
 	}
 }
 
-// whole waits until nothing of an engine's accounts is still to come in.
+// takenOver waits until all of a process's accounts have come in, and then until it
+// has caught up: before, it may find the snapshot broken and begin anew.
+func takenOver(t *testing.T, c *cluster, p *process) {
+	t.Helper()
+	eventually(t, func() error { return whole(p) })
+	eventually(t, func() error { return caughtUp(c, p) })
+}
+
+// whole reports what of an engine's accounts is still to come in.
 func whole(p *process) error {
+	if len(p.engine.Status().Partitions) == 0 {
+		return errors.New("it has no partition yet")
+	}
 	for _, part := range p.engine.Status().Partitions {
 		if !part.Begun || part.Restoring > 0 {
 			return fmt.Errorf("partition %d: begun %v, %d accounts to come", part.Partition, part.Begun, part.Restoring)
@@ -99,8 +110,7 @@ func TestANewOwnerTakesOverFromSnapshots(t *testing.T) {
 
 	q := newProcess(t, c)
 	q.start(small)
-	eventually(t, func() error { return caughtUp(c, q) })
-	eventually(t, func() error { return whole(q) })
+	takenOver(t, c, q)
 	sameDigests(t, digests(t, q.store), want)
 	sound(t, q.store)
 	sameRecords(t, testTopics.Decisions, c.all(testTopics.Decisions), twin.all(testTopics.Decisions))
@@ -117,12 +127,7 @@ func TestTheFirstDecisionWaitsForItsAccountAlone(t *testing.T) {
 	p := newProcess(t, c)
 	p.start(small)
 	eventually(t, func() error { return caughtUp(c, p) })
-	eventually(t, func() error {
-		if snapshots(t, c)[0] == 0 {
-			return fmt.Errorf("there is no snapshot")
-		}
-		return nil
-	})
+	eventually(t, func() error { return atLeast(t, c, 1) })
 	p.stop()
 	retain(t, c)
 	q := newProcess(t, c)
@@ -154,8 +159,7 @@ func TestTheFirstDecisionWaitsForItsAccountAlone(t *testing.T) {
 	if left := <-first; left < 15 {
 		t.Errorf("at the first decision %d accounts of 30 were still to come", left)
 	}
-	eventually(t, func() error { return caughtUp(c, r) })
-	eventually(t, func() error { return whole(r) })
+	takenOver(t, c, r)
 	sound(t, r.store)
 }
 
@@ -167,12 +171,7 @@ func TestOldSnapshotsAreTakenBack(t *testing.T) {
 	for round := range 6 {
 		fill(c, 50+uint64(round), 6, 60)
 		eventually(t, func() error { return caughtUp(c, p) })
-		eventually(t, func() error {
-			if at := snapshots(t, c)[0]; at <= seen {
-				return fmt.Errorf("the newest snapshot is still at %d", at)
-			}
-			return nil
-		})
+		eventually(t, func() error { return atLeast(t, c, seen+1) })
 		seen = snapshots(t, c)[0]
 	}
 	eventually(t, func() error {
@@ -281,12 +280,76 @@ func TestASnapshotInPiecesIsPassedOver(t *testing.T) {
 			q := newProcess(t, c)
 			c.cut(testTopics.Input, 0, positions[1])
 			q.start(func(o *Options) { o.SnapshotEvery, o.Behind = 1<<40, 20 })
-			eventually(t, func() error { return caughtUp(c, q) })
-			eventually(t, func() error { return whole(q) })
+			takenOver(t, c, q)
 			sameDigests(t, digests(t, q.store), want)
 			sound(t, q.store)
 		})
 	}
+}
+
+func TestASpoiltChunkCountsAsMissingUntilItIsWrittenAnew(t *testing.T) {
+	c := newCluster(1)
+	v := newVault(&broker{c: c}, testTopics.Snapshots, 0)
+	id := store.ChunkID{1}
+	for n := range 3 {
+		c.put(testTopics.Snapshots, kafka.Record{Partition: 0, Key: chunkKey(id), Value: []byte{byte(n)}})
+		// The last time all of the topic is read anew.
+		if err := v.scan(t.Context(), epoch.Add(time.Duration(n)*forgetAfter)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := v.get(t.Context(), id); err != nil || !v.has(id) || !slices.Equal(got, []byte{byte(n)}) {
+			t.Fatalf("written %d times: got %v, %v", n+1, got, err)
+		}
+		v.spoil(id)
+		if err := v.scan(t.Context(), epoch.Add(3*forgetAfter)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := v.get(t.Context(), id); v.has(id) || !errors.Is(err, ErrGone) {
+			t.Errorf("spoilt: got %v, want ErrGone", err)
+		}
+	}
+}
+
+func TestAfterBrokenChunksNewSnapshotsAreWhole(t *testing.T) {
+	c, all := newCluster(1), newCluster(1)
+	c.mindful, all.mindful = true, true
+	fillTwo(c, all, 64, 3, 60)
+	p := newProcess(t, c)
+	p.start(small)
+	eventually(t, func() error { return caughtUp(c, p) })
+	eventually(t, func() error { return atLeast(t, c, 1) })
+	p.stop()
+	for _, r := range c.all(testTopics.Snapshots) {
+		if strings.HasPrefix(string(r.Key), chunkPrefix) && r.Value != nil {
+			c.put(testTopics.Snapshots, kafka.Record{Partition: 0, Key: r.Key, Value: []byte("nonsense")})
+		}
+	}
+	// It finds that out, begins with the first record, and comes to the same content.
+	q := newProcess(t, c)
+	q.start(small)
+	takenOver(t, c, q)
+	broken := snapshots(t, c)[0]
+	fillTwo(c, all, 65, 1, 60)
+	eventually(t, func() error { return atLeast(t, c, broken+1) })
+	eventually(t, func() error { return caughtUp(c, q) })
+	q.stop()
+
+	retain(t, c)
+	want, _ := undisturbed(t, all)
+	r := newProcess(t, c)
+	r.start(small)
+	takenOver(t, c, r)
+	sameDigests(t, digests(t, r.store), want)
+	sound(t, r.store)
+}
+
+// atLeast reports whether the newest snapshot is below a position.
+func atLeast(t *testing.T, c *cluster, position int64) error {
+	t.Helper()
+	if at := snapshots(t, c)[0]; at < position {
+		return fmt.Errorf("the newest snapshot is at %d", at)
+	}
+	return nil
 }
 
 func TestWithNoWholeSnapshotLeftAPartitionIsStopped(t *testing.T) {
@@ -295,12 +358,7 @@ func TestWithNoWholeSnapshotLeftAPartitionIsStopped(t *testing.T) {
 	p := newProcess(t, c)
 	p.start(small)
 	eventually(t, func() error { return caughtUp(c, p) })
-	eventually(t, func() error {
-		if snapshots(t, c)[0] == 0 {
-			return fmt.Errorf("there is no snapshot")
-		}
-		return nil
-	})
+	eventually(t, func() error { return atLeast(t, c, 1) })
 	p.stop()
 	retain(t, c)
 	for _, r := range c.all(testTopics.Snapshots) {
@@ -373,8 +431,7 @@ func TestATakeoverThatIsInterruptedGoesOn(t *testing.T) {
 	}
 	q.broker.read = nil
 	q.start(small)
-	eventually(t, func() error { return caughtUp(c, q) })
-	eventually(t, func() error { return whole(q) })
+	takenOver(t, c, q)
 	sameDigests(t, digests(t, q.store), want)
 	sound(t, q.store)
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,7 +37,7 @@ type vault struct {
 	read      time.Time // when that was
 	chunks    map[store.ChunkID]place
 	manifests map[int64]*found
-	bad       map[int64]bool // manifests that turned out to be of no use
+	spoilt    map[int64]bool // offsets of manifests and chunks that are not what their keys say
 	// windows are the chunks that came with those fetched last, the newest first: the
 	// chunks of one account lie together. Several accounts may be fetched at once.
 	windows []map[store.ChunkID][]byte
@@ -73,7 +74,7 @@ var ErrGone = errors.New("a chunk of the snapshot is gone")
 func newVault(b Broker, topic string, partition int32) *vault {
 	return &vault{
 		broker: b, topic: topic, partition: partition,
-		chunks: map[store.ChunkID]place{}, manifests: map[int64]*found{}, bad: map[int64]bool{},
+		chunks: map[store.ChunkID]place{}, manifests: map[int64]*found{}, spoilt: map[int64]bool{},
 	}
 }
 
@@ -95,6 +96,9 @@ func (v *vault) scan(ctx context.Context, now time.Time) error {
 	}
 	first, end := marks[v.partition].First, marks[v.partition].End
 	v.mu.Lock()
+	if v.at > end {
+		clear(v.spoilt) // it is another topic of that name
+	}
 	if v.at > end || v.at < first || now.Sub(v.read) > forgetAfter {
 		clear(v.chunks)
 		clear(v.manifests)
@@ -146,7 +150,6 @@ func (v *vault) note(r *kafka.Record) {
 		if len(r.Value) == 0 {
 			delete(v.manifests, next)
 		} else {
-			delete(v.bad, next)
 			v.manifests[next] = &found{offset: r.Offset, data: r.Value, written: r.Time}
 		}
 	}
@@ -168,17 +171,23 @@ func (v *vault) positions() []int64 {
 func (v *vault) has(id store.ChunkID) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	_, ok := v.chunks[id]
-	return ok
+	return v.there(id)
+}
+
+// there is has, while mu is held.
+func (v *vault) there(id store.ChunkID) bool {
+	at, ok := v.chunks[id]
+	return ok && !v.spoilt[at.offset]
 }
 
 // manifest returns the manifest at a position if all of its chunks are there; nil
 // if not, or if it cannot be read.
 func (v *vault) manifest(ctx context.Context, next int64) (*store.Manifest, error) {
 	v.mu.Lock()
-	f, bad := v.manifests[next], v.bad[next]
+	f := v.manifests[next]
+	none := f == nil || v.spoilt[f.offset]
 	v.mu.Unlock()
-	if f == nil || bad {
+	if none {
 		return nil, nil
 	}
 	if f.manifest == nil {
@@ -197,7 +206,7 @@ func (v *vault) manifest(ctx context.Context, next int64) (*store.Manifest, erro
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, id := range f.manifest.Chunks() {
-		if _, ok := v.chunks[id]; !ok {
+		if !v.there(id) {
 			return nil, nil
 		}
 	}
@@ -230,7 +239,22 @@ func (v *vault) newest(ctx context.Context, log kafka.Watermark) (*store.Manifes
 func (v *vault) condemn(next int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.bad[next] = true
+	if f := v.manifests[next]; f != nil {
+		v.spoilt[f.offset] = true
+	}
+}
+
+// spoil notes that a chunk is not what its ID says. The next snapshot that needs it
+// writes it anew.
+func (v *vault) spoil(id store.ChunkID) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if at, ok := v.chunks[id]; ok {
+		v.spoilt[at.offset] = true
+	}
+	for _, w := range v.windows {
+		delete(w, id)
+	}
 }
 
 // get fetches a chunk. ErrGone if the topic does not have it. The bytes must not
@@ -239,7 +263,7 @@ func (v *vault) get(ctx context.Context, id store.ChunkID) ([]byte, error) {
 	for again := false; ; again = true {
 		v.mu.Lock()
 		data, near := v.near(id)
-		at, known := v.chunks[id]
+		at, known := v.chunks[id], v.there(id)
 		v.mu.Unlock()
 		if near {
 			return data, nil
@@ -269,6 +293,9 @@ func (v *vault) fetch(ctx context.Context, id store.ChunkID, offset int64) ([]by
 	r := v.broker.Read(v.topic, v.partition, offset)
 	defer r.Close()
 	window := map[store.ChunkID][]byte{}
+	v.mu.Lock()
+	spoilt := maps.Clone(v.spoilt)
+	v.mu.Unlock()
 	for range fetchTries {
 		b, err := r.Next(ctx, fetchRecords, fetchBytes)
 		if errors.Is(err, kafka.ErrBelowStart) || errors.Is(err, kafka.ErrAboveEnd) {
@@ -279,7 +306,7 @@ func (v *vault) fetch(ctx context.Context, id store.ChunkID, offset int64) ([]by
 		}
 		for i := range b.Records {
 			c := &b.Records[i]
-			if name, ok := bytes.CutPrefix(c.Key, []byte(chunkPrefix)); ok && len(c.Value) > 0 && len(name) == 2*len(id) {
+			if name, ok := bytes.CutPrefix(c.Key, []byte(chunkPrefix)); ok && len(c.Value) > 0 && len(name) == 2*len(id) && !spoilt[c.Offset] {
 				var other store.ChunkID
 				if _, err := hex.Decode(other[:], name); err == nil {
 					window[other] = c.Value
