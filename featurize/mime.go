@@ -233,7 +233,6 @@ func (f *Featurizer) readLeaf(fields []field, body []byte, mediaType string, par
 	}
 	text = f.decodeCharset(text, params["charset"], html)
 	if html {
-		f.structure.html = true
 		text = f.readHTML(text)
 	}
 	f.readText(text[:min(len(text), f.body.text)])

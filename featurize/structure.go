@@ -17,13 +17,11 @@ type structure struct {
 	signature   int
 	diffstat    int
 	patch       int // changed lines
-	files       int
 	trailers    int
 	words       int // of the own text, up to openingWords
 	questions   int
-	html        bool
 
-	re, forward, isPatch   bool
+	re, isPatch            bool
 	number, total, version int
 }
 

@@ -46,7 +46,7 @@ func (f *Featurizer) readSubject(m *Message) {
 		case hasAnyPrefix(lower, "re:", "aw:", "sv:", "antw:"):
 			s.re = true
 		case hasAnyPrefix(lower, "fwd:", "fw:", "wg:"):
-			s.forward = true
+			// another's words, which says nothing of the thread
 		case strings.HasPrefix(lower, "["):
 			tag, after, found := strings.Cut(lower[1:], "]")
 			if !found {

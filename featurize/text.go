@@ -119,7 +119,6 @@ func (t *textReader) patchLine(line []byte) bool {
 		path, _, _ := bytes.Cut(line[4:], []byte{'\t'})
 		path, _, _ = bytes.Cut(path, []byte{' '})
 		if string(path) != "/dev/null" {
-			f.structure.files++
 			_, path, _ = bytes.Cut(path, []byte{'/'})
 			f.readPath(path)
 		}

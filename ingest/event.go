@@ -52,7 +52,6 @@ type MailboxOpened struct {
 	Keywords bool
 	// Flags are the permanent flags, canonical.
 	Flags []string
-	Seen  time.Time
 }
 
 // Arrival is a message that was not there before.
@@ -67,7 +66,6 @@ type Arrival struct {
 	// Away: found by the first look after the source had been away, not seen
 	// live.
 	Away bool
-	Seen time.Time
 }
 
 // FlagsChanged gives the flags that a known message has now. They may equal the
@@ -78,7 +76,6 @@ type FlagsChanged struct {
 	// Away: found by the first look after the source had been away, not seen
 	// live.
 	Away bool
-	Seen time.Time
 }
 
 // Vanished says that messages are no longer in the mailbox.
@@ -86,7 +83,6 @@ type Vanished struct {
 	Mailbox     string
 	UIDValidity uint32
 	UIDs        []uint32 // ascending
-	Seen        time.Time
 }
 
 // Skipped names messages that are in the mailbox and will not be reported: a
@@ -100,7 +96,6 @@ type Skipped struct {
 	// Before is where the reading of the past began: what arrived earlier was left
 	// out.
 	Before time.Time
-	Seen   time.Time
 }
 
 // Cursor says that everything up to here has been reported by earlier events.
@@ -144,11 +139,10 @@ type MarkResult struct {
 	Outcome MarkOutcome
 	Flags   []string // as read back, canonical; nil when gone
 	Detail  string   // the server's words when impossible, cut short
-	Seen    time.Time
 }
 
 // Tick says only that time went by.
-type Tick struct{ Seen time.Time }
+type Tick struct{}
 
 func (MailboxOpened) isEvent() {}
 func (Arrival) isEvent()       {}

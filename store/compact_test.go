@@ -306,19 +306,8 @@ func TestWhoWaitsForTheLockGetsTheFileThatIsAtThePath(t *testing.T) {
 	}
 }
 
-// runCompacter compacts all the time while it makes the commits of sequence, and
-// says each number when it is committed.
-func runCompacter(path string) int {
-	s, err := Open(path, committerOptions())
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	st, err := s.Load("ann")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
+// compactAlways compacts all the time.
+func compactAlways(s *Store) {
 	go func() {
 		for {
 			if _, _, err := s.Compact(); err != nil {
@@ -327,13 +316,6 @@ func runCompacter(path string) int {
 			}
 		}
 	}()
-	for n := st.at.commit + 1; ; n++ {
-		if err := s.Commit("ann", st, sequence(st, newTwin(), n)); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		fmt.Println(n)
-	}
 }
 
 // Whenever the process is killed, there is one whole file at the path, with all

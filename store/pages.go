@@ -11,14 +11,13 @@ import (
 // The layout of a database page is that of bbolt's file format 2, in the byte
 // order of the machine. Its numbers:
 const (
-	pageHeader    = 16 // id 8, flags 2, count 2, overflow 4
-	branchElement = 16 // offset of key 4, length of key 4, page 8
-	leafElement   = 16 // flags 4, offset of key 4, length of key 4, length of value 4
-	bucketHeader  = 16 // root page 8, sequence 8
-	branchPage    = 1
-	leafPage      = 2
-	bucketFlag    = 1
-	deepest       = 100 // pages from the root to a leaf, buckets within buckets included
+	pageHeader   = 16 // id 8, flags 2, count 2, overflow 4
+	leafElement  = 16 // flags 4, offset of key 4, length of key 4, length of value 4
+	bucketHeader = 16 // root page 8, sequence 8
+	branchPage   = 1
+	leafPage     = 2
+	bucketFlag   = 1
+	deepest      = 100 // pages from the root to a leaf, buckets within buckets included
 )
 
 // headerHalves returns how many of the two halves of the file's header are

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	case "":
 		os.Exit(m.Run())
 	case "committer":
-		os.Exit(runCommitter(os.Args[1]))
+		os.Exit(runCommitter(os.Args[1], func(*Store) {}))
 	case "holder":
 		os.Exit(runHolder(os.Args[1]))
 	case "importer":
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	case "rewriter":
 		os.Exit(runRewriter(os.Args[1]))
 	case "compacter":
-		os.Exit(runCompacter(os.Args[1]))
+		os.Exit(runCommitter(os.Args[1], compactAlways))
 	case "mover":
 		os.Exit(runMover(os.Args[1]))
 	default:
@@ -134,8 +134,9 @@ func committerOptions() Options {
 }
 
 // runCommitter makes the commits of sequence, from the one after the last in the
-// file on, and says each number when it is committed.
-func runCommitter(path string) int {
+// file on, and says each number when it is committed. beside begins what the process
+// does meanwhile.
+func runCommitter(path string, beside func(*Store)) int {
 	s, err := Open(path, committerOptions())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -146,6 +147,7 @@ func runCommitter(path string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	beside(s)
 	for n := st.at.commit + 1; ; n++ {
 		if err := s.Commit("ann", st, sequence(st, newTwin(), n)); err != nil {
 			fmt.Fprintln(os.Stderr, err)

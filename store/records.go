@@ -138,8 +138,6 @@ type Account struct {
 
 	// EarlyNext is the number of the next feedback that has to wait for its message.
 	EarlyNext uint64 `cbor:"60,keyasint,omitempty"`
-	// EarlyExpired counts feedback that waited in vain.
-	EarlyExpired uint64 `cbor:"61,keyasint,omitempty"`
 	// Ruled: the owner's rules came as an event, and are Rules, encoded by the filter;
 	// else they are those of the options.
 	Ruled bool   `cbor:"80,keyasint,omitempty"`
@@ -173,12 +171,11 @@ type Sender struct {
 
 // Thread is what the account remembers of one thread.
 type Thread struct {
-	Messages  uint32 `cbor:"1,keyasint,omitempty"`
-	ByOwner   uint32 `cbor:"2,keyasint,omitempty"`
-	Answered  uint32 `cbor:"3,keyasint,omitempty"` // messages of others in it that the owner answered
-	Since     uint32 `cbor:"4,keyasint,omitempty"` // messages since the owner's last
-	Seq       uint64 `cbor:"5,keyasint"`
-	LastOwner bool   `cbor:"6,keyasint,omitempty"` // the last message was the owner's
+	Messages uint32 `cbor:"1,keyasint,omitempty"`
+	ByOwner  uint32 `cbor:"2,keyasint,omitempty"`
+	Answered uint32 `cbor:"3,keyasint,omitempty"` // messages of others in it that the owner answered
+	Since    uint32 `cbor:"4,keyasint,omitempty"` // messages since the owner's last
+	Seq      uint64 `cbor:"5,keyasint"`
 }
 
 // KnownID is what the account remembers of one Message-ID.
@@ -245,21 +242,19 @@ type Reason uint8
 const (
 	ReasonThreshold Reason = iota
 	ReasonTooFewLabels
-	ReasonBand     // within the unsure band
-	ReasonOwn      // the owner's own message
-	ReasonExcluded // its folder is excluded
-	ReasonRefused  // the owner once removed the mark from it
-	ReasonBudget   // the day's budget was spent
-	ReasonBacklog  // it was there before hinged was
-	ReasonShadow   // shadow mode
-	ReasonOwner    // the owner has marked it already, or said no
+	ReasonBand    // within the unsure band
+	ReasonRefused // the owner once removed the mark from it
+	ReasonBudget  // the day's budget was spent
+	ReasonBacklog // it was there before hinged was
+	ReasonShadow  // shadow mode
+	ReasonOwner   // the owner has marked it already, or said no
 	ReasonDuplicate
 	ReasonTaught // the owner handed it over with a label; it has no place
 	ReasonRule   // a rule of the owner's
 )
 
 func (r Reason) String() string {
-	return [...]string{"threshold", "too few labels yet", "within the unsure band", "own message", "excluded folder",
+	return [...]string{"threshold", "too few labels yet", "within the unsure band",
 		"the owner removed this mark before", "daily budget spent", "was there before the first start", "shadow",
 		"the owner's own word", "another copy was decided before", "handed over with a label", "rule"}[min(r, ReasonRule)]
 }

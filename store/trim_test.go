@@ -151,35 +151,27 @@ func TestTrimmingIsDoneInSlices(t *testing.T) {
 		commit(1000)
 	}
 	last, shrunk := 2000, 0
-	for range 40 {
-		commit(1)
-		last++
-		now := countRecords(t, s, "ann", journalBucket)
-		if last-now > o.slice+2 {
-			t.Fatalf("one commit deleted %d entries, want at most %d", last-now, o.slice+2)
+	more := func() {
+		for range 40 {
+			commit(1)
+			last++
+			now := countRecords(t, s, "ann", journalBucket)
+			if last-now > o.slice+2 {
+				t.Fatalf("one commit deleted %d entries, want at most %d", last-now, o.slice+2)
+			}
+			if now < last {
+				shrunk++
+			}
+			last = now
 		}
-		if now < last {
-			shrunk++
-		}
-		last = now
 	}
+	more()
 	if shrunk != 0 {
 		t.Fatalf("entries were deleted %d times before so many were there", shrunk)
 	}
 	commit(1000)
 	last = countRecords(t, s, "ann", journalBucket)
-	for range 40 {
-		commit(1)
-		last++
-		now := countRecords(t, s, "ann", journalBucket)
-		if last-now > o.slice+2 {
-			t.Fatalf("one commit deleted %d entries, want at most %d", last-now, o.slice+2)
-		}
-		if now < last {
-			shrunk++
-		}
-		last = now
-	}
+	more()
 	if shrunk < 20 || last > 1100 {
 		t.Errorf("%d commits deleted entries and %d are left, want 20 commits or so and about 1000 entries", shrunk, last)
 	}

@@ -213,7 +213,6 @@ func (*scripted) Status() ingest.Status      { return ingest.Status{Connected: t
 
 func (s *scripted) Run(ctx context.Context, emit ingest.Emit) error {
 	mail := testkit.NewMail(1)
-	at := time.Date(2024, 1, 2, 8, 0, 0, 0, time.UTC)
 	send := func(events ...ingest.Event) error {
 		for _, e := range events {
 			if err := emit(ctx, e); err != nil {
@@ -222,7 +221,7 @@ func (s *scripted) Run(ctx context.Context, emit ingest.Emit) error {
 		}
 		return nil
 	}
-	if err := send(ingest.MailboxOpened{Mailbox: "INBOX", Role: ingest.RoleInbox, UIDValidity: 1, Keywords: true, Seen: at}); err != nil {
+	if err := send(ingest.MailboxOpened{Mailbox: "INBOX", Role: ingest.RoleInbox, UIDValidity: 1, Keywords: true}); err != nil {
 		return err
 	}
 	for uid := uint32(1); uid <= 40; uid++ {
@@ -235,8 +234,8 @@ func (s *scripted) Run(ctx context.Context, emit ingest.Emit) error {
 			s.important = m.Raw
 		}
 		if err := send(
-			ingest.Arrival{Place: place, Internal: m.Date, Raw: m.Raw, Size: int64(len(m.Raw)), Seen: m.Date},
-			ingest.FlagsChanged{Place: place, Flags: []string{flag}, Seen: m.Date},
+			ingest.Arrival{Place: place, Internal: m.Date, Raw: m.Raw, Size: int64(len(m.Raw))},
+			ingest.FlagsChanged{Place: place, Flags: []string{flag}},
 			ingest.Cursor{Mailbox: "INBOX", UIDValidity: 1, UIDNext: uid + 1},
 		); err != nil {
 			return err

@@ -3,7 +3,6 @@ package imap
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -12,9 +11,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	goimap "github.com/emersion/go-imap/v2"
-	"github.com/emersion/go-imap/v2/imapclient"
 
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/testkit"
@@ -63,47 +59,6 @@ func scan(tb testing.TB, o Options, n uint32) (time.Duration, uint64) {
 	return took, peak
 }
 
-// bare sends the same FETCH commands and throws the texts away.
-func bare(tb testing.TB, d *testkit.Dovecot, n, chunk uint32) time.Duration {
-	tb.Helper()
-	c, err := imapclient.DialInsecure(d.Addr, nil)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer c.Close()
-	start := time.Now()
-	if err := c.Login(d.User, d.Password).Wait(); err != nil {
-		tb.Fatal(err)
-	}
-	if _, err := c.Select("INBOX", &goimap.SelectOptions{CondStore: true}).Wait(); err != nil {
-		tb.Fatal(err)
-	}
-	got := uint32(0)
-	for first := uint32(1); first <= n; first += chunk {
-		cmd := c.Fetch(goimap.UIDSet{{Start: goimap.UID(first), Stop: goimap.UID(min(first+chunk-1, n))}}, &goimap.FetchOptions{
-			UID: true, Flags: true, InternalDate: true, RFC822Size: true, ModSeq: true,
-			BodySection: []*goimap.FetchItemBodySection{{Peek: true, Partial: &goimap.SectionPartial{Size: 1 << 20}}},
-		})
-		for m := cmd.Next(); m != nil; m = cmd.Next() {
-			for item := m.Next(); item != nil; item = m.Next() {
-				if b, ok := item.(imapclient.FetchItemDataBodySection); ok {
-					if _, err := io.Copy(io.Discard, b.Literal); err != nil {
-						tb.Fatal(err)
-					}
-					got++
-				}
-			}
-		}
-		if err := cmd.Close(); err != nil {
-			tb.Fatal(err)
-		}
-	}
-	if got != n {
-		tb.Fatalf("got %d of %d messages", got, n)
-	}
-	return time.Since(start)
-}
-
 // BenchmarkScan compares the first scan of 20,000 messages with the same FETCH
 // commands whose texts are thrown away, side by side in each round. The ratio
 // is the figure; the heap is the peak of live and dead bytes together.
@@ -111,7 +66,7 @@ func BenchmarkScan(b *testing.B) {
 	const n = 20000
 	d := testkit.StartDovecot(b, testkit.DovecotOptions{})
 	fill(b, d, n)
-	bare(b, d, n, defaultChunk) // Dovecot builds its cache
+	d.FetchAll(b, n, defaultChunk, 1<<20) // Dovecot builds its cache
 	b.ResetTimer()
 	var source, plain time.Duration
 	var peak uint64
@@ -119,7 +74,7 @@ func BenchmarkScan(b *testing.B) {
 		took, heap := scan(b, dovecotOptions(d), n)
 		source += took
 		peak = max(peak, heap)
-		plain += bare(b, d, n, defaultChunk)
+		plain += d.FetchAll(b, n, defaultChunk, 1<<20)
 	}
 	b.ReportMetric(source.Seconds()/float64(b.N), "s/scan")
 	b.ReportMetric(plain.Seconds()/float64(b.N), "s/bare")

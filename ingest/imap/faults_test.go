@@ -444,30 +444,3 @@ func TestExpungeDuringFetchIsSkipped(t *testing.T) {
 	run.stop()
 	checkTwin(t, owner, "INBOX", known(nil, run.all()))
 }
-
-func TestClockGoingBackwardsChangesNothingButSeen(t *testing.T) {
-	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
-	owner := d.Owner(t)
-	now := make(chan time.Time, 1)
-	now <- time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	o := dovecotOptions(d)
-	o.Clock = func() time.Time {
-		at := <-now
-		now <- at.Add(-time.Hour)
-		return at
-	}
-	o.TickInterval = 50 * time.Millisecond
-	r := startSource(t, o)
-	_, at := r.await("INBOX", 0, cursorOf("INBOX", 1))
-	m := testkit.NewMail(1).Next()
-	uid := owner.Append("INBOX", m.Raw, m.Date)
-	e, at := r.await("arrival", at, arrivalOf("INBOX", uid))
-	owner.Set("INBOX", uid, `\Flagged`)
-	f, at := r.await("star", at, flagsOf("INBOX", uid, `\flagged`))
-	if !f.(ingest.FlagsChanged).Seen.Before(e.(ingest.Arrival).Seen) {
-		t.Error("this clock goes backwards, and so must Seen: the receiver sets it right")
-	}
-	for range 3 {
-		_, at = r.await("tick", at, func(e ingest.Event) bool { _, ok := e.(ingest.Tick); return ok })
-	}
-}

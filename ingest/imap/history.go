@@ -200,7 +200,7 @@ func (h *History) read(ctx context.Context, sess *session) error {
 			return err
 		}
 	}
-	return h.src.emit(ctx, ingest.Tick{Seen: h.src.o.Clock()})
+	return h.src.emit(ctx, ingest.Tick{})
 }
 
 // choose splits what was counted into what is to be reported and what is left
@@ -312,7 +312,7 @@ func (h *History) report(ctx context.Context, p *past, got fetched) error {
 	p.box.note(got.uid, got.flags, got.modseq)
 	return h.src.emit(ctx, ingest.Arrival{
 		Place: p.box.place(got.uid), Internal: got.internal, Flags: slices.Clone(got.flags),
-		Raw: got.raw, Size: got.size, Backlog: true, Away: true, Seen: h.src.o.Clock(),
+		Raw: got.raw, Size: got.size, Backlog: true, Away: true,
 	})
 }
 
@@ -327,7 +327,7 @@ func (h *History) finish(ctx context.Context, p *past, from time.Time) error {
 		for uids := range slices.Chunk(byFlags[uint32(set)], skippedAtOnce) {
 			err := h.src.emit(ctx, ingest.Skipped{
 				Mailbox: b.name, UIDValidity: b.validity, UIDs: uids, Flags: slices.Clone(flags),
-				Before: from, Seen: h.src.o.Clock(),
+				Before: from,
 			})
 			if err != nil {
 				return err

@@ -131,7 +131,7 @@ func (w *waiter) wait(ctx context.Context) {
 			w.reason = endRecheck
 			return
 		case <-w.tick:
-			if err := w.s.emit(ctx, ingest.Tick{Seen: w.s.o.Clock()}); err != nil {
+			if err := w.s.emit(ctx, ingest.Tick{}); err != nil {
 				w.reason, w.err = endError, err
 				return
 			}

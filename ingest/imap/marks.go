@@ -84,7 +84,7 @@ func (v *visit) mark(ctx context.Context, req ingest.MarkRequest) (ingest.MarkRe
 	b := v.box
 	answer := func(o ingest.MarkOutcome, flags []string, detail string) (ingest.MarkResult, error) {
 		return ingest.MarkResult{
-			ID: req.ID, Place: req.Place, Clear: req.Clear, Outcome: o, Flags: slices.Clone(flags), Detail: detail, Seen: v.s.o.Clock(),
+			ID: req.ID, Place: req.Place, Clear: req.Clear, Outcome: o, Flags: slices.Clone(flags), Detail: detail,
 		}, nil
 	}
 	if req.Place.UIDValidity != b.validity || req.Place.UID == 0 {
@@ -104,7 +104,7 @@ func (v *visit) mark(ctx context.Context, req ingest.MarkRequest) (ingest.MarkRe
 	if !known || !v.condstore || asAsked(flags, req) || differ(flags, req.Known) {
 		got, ok, err := v.reread(ctx, req, false)
 		if err != nil || !ok {
-			return gone(req, v, err)
+			return gone(req, err)
 		}
 		flags, since = got.flags, got.modseq
 	}
@@ -129,7 +129,7 @@ func (v *visit) mark(ctx context.Context, req ingest.MarkRequest) (ingest.MarkRe
 		// still to be announced may stand where the new flags would.
 		got, ok, err := v.reread(ctx, req, !late)
 		if err != nil || !ok {
-			return gone(req, v, err)
+			return gone(req, err)
 		}
 		ours = !late
 		if still := !v.condstore || got.modseq == since; ours && still && !asAsked(got.flags, req) && !differ(got.flags, req.Known) {
@@ -144,11 +144,11 @@ func (v *visit) mark(ctx context.Context, req ingest.MarkRequest) (ingest.MarkRe
 }
 
 // gone answers for a message that a FETCH no longer finds.
-func gone(req ingest.MarkRequest, v *visit, err error) (ingest.MarkResult, error) {
+func gone(req ingest.MarkRequest, err error) (ingest.MarkResult, error) {
 	if err != nil {
 		return ingest.MarkResult{}, err
 	}
-	return ingest.MarkResult{ID: req.ID, Place: req.Place, Clear: req.Clear, Outcome: ingest.MarkGone, Seen: v.s.o.Clock()}, nil
+	return ingest.MarkResult{ID: req.ID, Place: req.Place, Clear: req.Clear, Outcome: ingest.MarkGone}, nil
 }
 
 // asAsked reports whether flags, canonical, are as the request wants them.

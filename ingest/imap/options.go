@@ -82,8 +82,6 @@ type Options struct {
 	AuthBackoffMin, AuthBackoffMax time.Duration
 
 	Logger *slog.Logger // nil discards
-	// Clock gives the Seen of events; time.Now. Waiting never depends on it.
-	Clock func() time.Time
 	// Dial opens the TCP connection; a net.Dialer with a 30 second timeout.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
@@ -122,9 +120,6 @@ func (o Options) withDefaults() Options {
 	orDefault(&o.chunk, defaultChunk)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.Clock == nil {
-		o.Clock = time.Now
 	}
 	if o.Dial == nil {
 		o.Dial = (&net.Dialer{Timeout: 30 * time.Second}).DialContext

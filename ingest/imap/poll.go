@@ -190,7 +190,7 @@ func (p *poller) marks(ctx context.Context, sess *session) error {
 				return err
 			}
 			err := p.s.emit(ctx, ingest.MarkResult{
-				ID: req.ID, Place: req.Place, Clear: req.Clear, Outcome: ingest.MarkGone, Detail: status.Error(), Seen: p.s.o.Clock(),
+				ID: req.ID, Place: req.Place, Clear: req.Clear, Outcome: ingest.MarkGone, Detail: status.Error(),
 			})
 			if err != nil {
 				return err

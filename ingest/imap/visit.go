@@ -102,7 +102,7 @@ func (v *visit) adopt(ctx context.Context) error {
 	}
 	err := v.s.emit(ctx, ingest.MailboxOpened{
 		Mailbox: b.name, Role: b.role, UIDValidity: b.validity,
-		Keywords: keywords, Flags: ingest.CanonicalFlags(flags), Seen: v.s.o.Clock(),
+		Keywords: keywords, Flags: ingest.CanonicalFlags(flags),
 	})
 	if err != nil {
 		return err
@@ -210,7 +210,7 @@ func (v *visit) survey(ctx context.Context, next, exists uint32) error {
 	vanished, unknown := b.compare(existing, limit)
 	if len(vanished) > 0 {
 		err := v.s.emit(ctx, ingest.Vanished{
-			Mailbox: b.name, UIDValidity: b.validity, UIDs: vanished, Seen: v.s.o.Clock(),
+			Mailbox: b.name, UIDValidity: b.validity, UIDs: vanished,
 		})
 		if err != nil {
 			return err
@@ -341,6 +341,6 @@ func (v *visit) changed(ctx context.Context, got fetched) error {
 		return nil
 	}
 	return v.s.emit(ctx, ingest.FlagsChanged{
-		Place: v.box.place(got.uid), Flags: slices.Clone(got.flags), Away: v.away(), Seen: v.s.o.Clock(),
+		Place: v.box.place(got.uid), Flags: slices.Clone(got.flags), Away: v.away(),
 	})
 }

@@ -25,9 +25,6 @@ const AccountPrefix = "kafka:"
 // maxKey is the longest key, in bytes.
 const maxKey = 200
 
-// Account returns the name of the account to which a key belongs.
-func Account(key []byte) string { return AccountPrefix + string(key) }
-
 // ValidKey reports why key cannot belong to an account, or nil: it must be UTF-8
 // of 1 to 200 bytes without control characters.
 func ValidKey(key []byte) error {

@@ -33,12 +33,11 @@ func sizeOf(e ingest.Event) int64 {
 	return 512
 }
 
-// convert turns a source's event into the filter's. now is the daemon's clock:
-// the source's own idea of the moment of sight is for logs only.
+// convert turns a source's event into the filter's. now is the daemon's clock.
 func convert(p prepared, now store.Moment) (filter.Event, error) {
 	switch e := p.event.(type) {
 	case ingest.MailboxOpened:
-		return &filter.Opened{At: now, Mailbox: e.Mailbox, UIDValidity: e.UIDValidity, Role: e.Role, Keywords: e.Keywords}, nil
+		return &filter.Opened{At: now, Mailbox: e.Mailbox, UIDValidity: e.UIDValidity, Role: e.Role}, nil
 	case ingest.Arrival:
 		at := now
 		if !e.Internal.IsZero() {

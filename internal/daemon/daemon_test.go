@@ -96,13 +96,17 @@ func testOptions() filter.Options {
 // called.
 func start(t *testing.T, dir string, s *script) (d *Daemon, stop func()) {
 	t.Helper()
+	return startSource(t, dir, func(known []ingest.Known) (ingest.Source, error) { s.known = known; return s, nil }, &s.fail)
+}
+
+// startSource runs a daemon over one account until the test ends or stop is called.
+// It must end well, unless mayFail points at an error by then.
+func startSource(t *testing.T, dir string, source func([]ingest.Known) (ingest.Source, error), mayFail *error) (d *Daemon, stop func()) {
+	t.Helper()
 	d, err := New(Options{
 		StorePath: filepath.Join(dir, "store.db"), Socket: filepath.Join(dir, "s"), Version: "test",
-		Store: store.Options{NoSync: true},
-		Accounts: []AccountOptions{{
-			Name: "me", Filter: testOptions(),
-			NewSource: func(known []ingest.Known) (ingest.Source, error) { s.known = known; return s, nil },
-		}},
+		Store:    store.Options{NoSync: true},
+		Accounts: []AccountOptions{{Name: "me", Filter: testOptions(), NewSource: source}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -110,18 +114,15 @@ func start(t *testing.T, dir string, s *script) (d *Daemon, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- d.Run(ctx) }()
-	var once sync.Once
-	stop = func() {
-		once.Do(func() {
-			cancel()
-			if err := <-done; err != nil && s.fail == nil {
-				t.Errorf("Run: %v", err)
-			}
-			if err := d.Close(); err != nil {
-				t.Errorf("Close: %v", err)
-			}
-		})
-	}
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil && (mayFail == nil || *mayFail == nil) {
+			t.Errorf("Run: %v", err)
+		}
+		if err := d.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
 	t.Cleanup(stop)
 	return d, stop
 }

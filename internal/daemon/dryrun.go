@@ -55,7 +55,7 @@ const reasonsShown = 3
 // DryRun plays a mailbox's past as Bootstrap does, in memory: nothing is stored
 // and nothing is written.
 func DryRun(ctx context.Context, o DryRunOptions) (r Bootstrapped, err error) {
-	d := dryRun{last: o.Last, memory: memory{}, clock: newClock(time.Now, 0)}
+	d := dryRun{last: o.Last, memory: filter.Memory{}, clock: newClock(time.Now, 0)}
 	if o.Filter.Settle == 0 {
 		// A label must not be learnt before the decision is explained.
 		o.Filter.Settle = time.Second
@@ -94,22 +94,10 @@ func DryRun(ctx context.Context, o DryRunOptions) (r Bootstrapped, err error) {
 type dryRun struct {
 	filter *filter.Filter
 	reader *featurize.Featurizer
-	memory memory
+	memory filter.Memory
 	clock  *clock
 	last   int
 	recent []*WouldMark // of the last decided messages; nil: would not be marked
-}
-
-// memory keeps frozen features for later lessons, as a store does.
-type memory map[store.MessageKey][]byte
-
-func (m memory) Features(k store.MessageKey) (*featurize.Features, error) {
-	data, ok := m[k]
-	if !ok {
-		return nil, store.ErrNotFound
-	}
-	x := new(featurize.Features)
-	return x, x.UnmarshalBinary(data)
 }
 
 // take plays one event.

@@ -55,25 +55,7 @@ func (s *server) Run(ctx context.Context, emit ingest.Emit) error {
 
 func startServer(t *testing.T, dir string, s *server) *Daemon {
 	t.Helper()
-	d, err := New(Options{
-		StorePath: filepath.Join(dir, "store.db"), Store: store.Options{NoSync: true},
-		Accounts: []AccountOptions{{
-			Name: "me", Filter: testOptions(),
-			NewSource: func(known []ingest.Known) (ingest.Source, error) { s.known = known; return s, nil },
-		}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- d.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := errors.Join(<-done, d.Close()); err != nil {
-			t.Error(err)
-		}
-	})
+	d, _ := startSource(t, dir, func(known []ingest.Known) (ingest.Source, error) { s.known = known; return s, nil }, nil)
 	return d
 }
 

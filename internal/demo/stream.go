@@ -52,9 +52,8 @@ const streamPartitions = 4
 
 // mailbox is one account of the stream.
 type mailbox struct {
-	key       string
-	partition int32
-	plan      *Plan
+	key  string
+	plan *Plan
 }
 
 // flow is everything of a running demo through Kafka. Its methods belong to one
@@ -167,7 +166,7 @@ func (f *flow) cast() {
 	for n, left := 1, streamPartitions; left > 0; n++ {
 		key := fmt.Sprintf("mailbox-%d", n)
 		if p := kafka.Partition([]byte(key), streamPartitions); f.boxes[p] == nil {
-			f.boxes[p] = &mailbox{key: key, partition: p, plan: NewPlan(f.o.Seed+uint64(p), start, f.o.Messages, span)}
+			f.boxes[p] = &mailbox{key: key, plan: NewPlan(f.o.Seed+uint64(p), start, f.o.Messages, span)}
 			left--
 		}
 	}

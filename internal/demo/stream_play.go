@@ -207,7 +207,7 @@ func (f *flow) round(ctx context.Context, i int) error {
 		}); err != nil {
 			return err
 		}
-		e := &entry{m: m, outcome: d.Decision, score: d.Score, threshold: d.Threshold, marked: d.Decision == "important"}
+		e := &entry{m: m, outcome: d.Decision, score: d.Score, marked: d.Decision == "important"}
 		e.deed = m.deed(e.marked)
 		f.tally.add(e)
 		f.screen.line(f.screen.streamed(time.Since(f.began), e, d))

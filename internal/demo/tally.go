@@ -14,11 +14,10 @@ type entry struct {
 	uid imap.UID
 	due time.Duration // when the owner gets to it, in real time
 
-	decided   bool
-	outcome   string // the daemon's: important, unsure, ordinary
-	score     float64
-	threshold float64
-	baseline  bool // what marking known correspondents would have done
+	decided  bool
+	outcome  string // the daemon's: important, unsure, ordinary
+	score    float64
+	baseline bool // what marking known correspondents would have done
 
 	marked  bool // as the owner found it
 	deed    deed
@@ -64,7 +63,7 @@ func (t *tally) deliver(m *Message, uid imap.UID) *entry {
 }
 
 func (t *tally) decide(e *entry, ex daemon.Explanation) {
-	e.decided, e.outcome, e.score, e.threshold = true, ex.Outcome, ex.ScoreThen, ex.Threshold
+	e.decided, e.outcome, e.score = true, ex.Outcome, ex.ScoreThen
 	t.order = append(t.order, e)
 	t.wrong = append(t.wrong, e.wrong())
 }

@@ -15,9 +15,6 @@ import (
 	"testing"
 	"time"
 
-	goimap "github.com/emersion/go-imap/v2"
-	"github.com/emersion/go-imap/v2/imapclient"
-
 	"github.com/hinged/hinged/ingest/archive"
 	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/testkit"
@@ -80,6 +77,7 @@ func BenchmarkFirstScan(b *testing.B) {
 	testkit.NeedDovecot(b)
 	imap := testkit.StartDovecot(b, testkit.DovecotOptions{})
 	dir := b.TempDir()
+	const chunk = 100 // as ingest/imap asks for them
 	n := fillMailbox(b, imap, dir)
 	if _, err := binary(); err != nil { // builds it, if no test has yet
 		b.Fatal(err)
@@ -88,13 +86,13 @@ func BenchmarkFirstScan(b *testing.B) {
 	if o := os.Getenv("HINGED_BENCH_OWNER"); o != "" {
 		owner = o
 	}
-	fetchAll(b, imap, n) // Dovecot builds its cache
+	imap.FetchAll(b, n, chunk, 16<<20) // Dovecot builds its cache
 
 	var scans, bares, evals, cpus []float64 // of each round, in seconds; the last a ratio
 	var resident uint64
 	b.ResetTimer()
 	for range b.N {
-		bares = append(bares, fetchAll(b, imap, n).Seconds())
+		bares = append(bares, imap.FetchAll(b, n, chunk, 16<<20).Seconds())
 
 		s := siteLogging(b, imap, imap.Addr, b.TempDir(), "info", "") // as it runs unless told otherwise
 		began := time.Now()
@@ -205,48 +203,6 @@ func eachOf(b *testing.B, file string, fn func(raw []byte, date time.Time)) {
 		}
 		fn([]byte(strings.ReplaceAll(strings.ReplaceAll(string(m.Raw), "\r\n", "\n"), "\n", "\r\n")), m.Date())
 	}
-}
-
-// fetchAll sends the commands of a first scan and throws the bodies away.
-func fetchAll(b *testing.B, imap *testkit.Dovecot, n int) time.Duration {
-	b.Helper()
-	c, err := imapclient.DialInsecure(imap.Addr, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer c.Close()
-	began := time.Now()
-	if err := c.Login(imap.User, imap.Password).Wait(); err != nil {
-		b.Fatal(err)
-	}
-	if _, err := c.Select("INBOX", &goimap.SelectOptions{CondStore: true}).Wait(); err != nil {
-		b.Fatal(err)
-	}
-	const chunk = 100 // as ingest/imap asks for them
-	got := 0
-	for first := 1; first <= n; first += chunk {
-		cmd := c.Fetch(goimap.UIDSet{{Start: goimap.UID(first), Stop: goimap.UID(min(first+chunk-1, n))}}, &goimap.FetchOptions{
-			UID: true, Flags: true, InternalDate: true, RFC822Size: true, ModSeq: true,
-			BodySection: []*goimap.FetchItemBodySection{{Peek: true, Partial: &goimap.SectionPartial{Size: 16 << 20}}},
-		})
-		for m := cmd.Next(); m != nil; m = cmd.Next() {
-			for item := m.Next(); item != nil; item = m.Next() {
-				if body, ok := item.(imapclient.FetchItemDataBodySection); ok {
-					if _, err := io.Copy(io.Discard, body.Literal); err != nil {
-						b.Fatal(err)
-					}
-					got++
-				}
-			}
-		}
-		if err := cmd.Close(); err != nil {
-			b.Fatal(err)
-		}
-	}
-	if got != n {
-		b.Fatalf("fetched %d of %d messages", got, n)
-	}
-	return time.Since(began)
 }
 
 // peakResident reads a process's peak resident memory, in bytes.

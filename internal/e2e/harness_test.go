@@ -182,8 +182,8 @@ func (s *site) hinged(args ...string) (string, error) {
 	return string(out), err
 }
 
-// status asks the running daemon about the mailbox; ok is false while none answers.
-func (s *site) status() (st daemon.AccountStatus, ok bool) {
+// ask asks the running daemon how it is; ok is false while none answers.
+func (s *site) ask() (st daemon.Status, ok bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	c, err := daemon.Dial(ctx, s.socket)
@@ -191,10 +191,13 @@ func (s *site) status() (st daemon.AccountStatus, ok bool) {
 		return st, false
 	}
 	defer c.Close()
-	all, err := c.Status(ctx)
-	if err != nil {
-		return st, false
-	}
+	st, err = c.Status(ctx)
+	return st, err == nil
+}
+
+// status is that of the mailbox; ok is false while no daemon answers.
+func (s *site) status() (st daemon.AccountStatus, ok bool) {
+	all, _ := s.ask()
 	i := slices.IndexFunc(all.Accounts, func(a daemon.AccountStatus) bool { return !strings.HasPrefix(a.Account, kafka.AccountPrefix) })
 	if i < 0 {
 		return st, false

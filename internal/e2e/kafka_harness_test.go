@@ -179,17 +179,10 @@ func (in *topic) process(group, extra string) *site {
 	return s
 }
 
-// stream asks a running process; ok is false while none answers.
+// stream is the status of the topic; ok is false while no daemon answers.
 func (s *site) stream() (st daemon.StreamStatus, ok bool) {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	c, err := daemon.Dial(ctx, s.socket)
-	if err != nil {
-		return st, false
-	}
-	defer c.Close()
-	all, err := c.Status(ctx)
-	if err != nil || all.Stream == nil {
+	all, _ := s.ask()
+	if all.Stream == nil {
 		return st, false
 	}
 	return *all.Stream, true

@@ -80,7 +80,7 @@ func playPast(b *testing.B, path, address string, important, no []string, shadow
 		}
 		return nil
 	})
-	features := memory{}
+	features := filter.Memory{}
 	f, err := filter.New(store.NewState(), features)
 	if err != nil {
 		b.Fatal(err)

@@ -241,22 +241,10 @@ func (p *Play) play(ctx context.Context, sources []source, j *judge) (err error)
 	return nil
 }
 
-// memory keeps frozen features for later lessons, as the store does.
-type memory map[store.MessageKey][]byte
-
-func (m memory) Features(k store.MessageKey) (*featurize.Features, error) {
-	data, ok := m[k]
-	if !ok {
-		return nil, store.ErrNotFound
-	}
-	x := new(featurize.Features)
-	return x, x.UnmarshalBinary(data)
-}
-
 // judge hands messages to a filter and notes how it did.
 type judge struct {
 	filter   *filter.Filter
-	features memory
+	features filter.Memory
 	truth    truth
 	feedback Feedback
 	stream   Stream
@@ -268,7 +256,7 @@ type judge struct {
 }
 
 func newJudge(o filter.Options, known truth, feedback Feedback) (*judge, error) {
-	j := &judge{features: memory{}, truth: known, feedback: feedback}
+	j := &judge{features: filter.Memory{}, truth: known, feedback: feedback}
 	var err error
 	if j.hindsight, err = filter.NewHindsight(o, store.NewState()); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPlay, err)

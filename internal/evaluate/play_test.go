@@ -102,7 +102,7 @@ func messages(t *testing.T, path string, o featurize.Options) (all []*featurize.
 func plain(t *testing.T, path string, o filter.Options) *store.State {
 	t.Helper()
 	st := store.NewState()
-	f, err := filter.New(st, memory{})
+	f, err := filter.New(st, filter.Memory{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -112,17 +112,7 @@ func TestExplanationsAreTrue(t *testing.T) {
 			if err != nil {
 				continue // the owner's own: no features are kept
 			}
-			parts := slices.Clone(ex.Parts)
-			slices.SortFunc(parts, func(a, b Contribution) int {
-				if a.Index < b.Index {
-					return -1
-				}
-				return 1
-			})
-			sum := 0.0
-			for _, p := range parts {
-				sum += p.Amount
-			}
+			sum := total(ex.Parts)
 			x, err := w.features.Features(k)
 			if err != nil {
 				t.Fatal(err)

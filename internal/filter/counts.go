@@ -11,7 +11,6 @@ type Counts struct {
 	Pending   int            // labels that have not yet settled
 	Waiting   int            // messages that wait for a label or for silence
 	Intended  int            // marks not yet confirmed
-	Early     int            // feedback that waits for its message
 	Places    map[string]int // known copies, by mailbox
 	Threshold float64
 }
@@ -20,7 +19,6 @@ type Counts struct {
 func (f *Filter) Counts() Counts {
 	c := Counts{
 		Waiting: f.silences, Intended: len(f.ledger.intended), Places: maps.Clone(f.places),
-		Early:     f.st.Early.Len(),
 		Threshold: f.fitted().Threshold,
 	}
 	for _, e := range f.settling {

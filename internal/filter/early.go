@@ -180,7 +180,6 @@ func (f *Filter) keepEarly(e *Told, r *Result) {
 
 func (f *Filter) expire(n uint64, displaced bool, r *Result) {
 	r.Expired = append(r.Expired, Expired{f.dropEarly(n), displaced})
-	f.st.Account.EarlyExpired++
 }
 
 // earlyDue reports whether early feedback will have waited long enough by then.

@@ -48,7 +48,7 @@ func FuzzDecode(f *testing.F) {
 func everyEvent() []Event {
 	return []Event{
 		&Configured{At: 1, Options: DefaultOptions()},
-		&Opened{At: 2, Mailbox: "INBOX", UIDValidity: 3, Role: ingest.RoleInbox, Keywords: true},
+		&Opened{At: 2, Mailbox: "INBOX", UIDValidity: 3, Role: ingest.RoleInbox},
 		&Arrived{At: 3, Place: Place{"INBOX", 3, 4}, Flags: []string{`\seen`}, Meta: Meta{ID: 5, From: 6}},
 		&Flagged{At: 4, Place: Place{"INBOX", 3, 4}, Flags: []string{`\flagged`}},
 		&Vanished{At: 5, Mailbox: "INBOX", UIDValidity: 3, UIDs: []uint32{1, 2}},

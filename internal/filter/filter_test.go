@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -322,6 +323,14 @@ func TestACopyIsNeitherDecidedNorLearntAgain(t *testing.T) {
 	w.wantLessons("copies that carry our mark")
 }
 
+// total adds up the parts of a score in the order of the features, as the model does.
+func total(parts []Contribution) (sum float64) {
+	for _, p := range slices.SortedFunc(slices.Values(parts), func(a, b Contribution) int { return cmp.Compare(a.Index, b.Index) }) {
+		sum += p.Amount
+	}
+	return sum
+}
+
 func TestExplanationAddsUpToTheScore(t *testing.T) {
 	w := newWorld(t, testOptions())
 	w.teach()
@@ -335,18 +344,7 @@ func TestExplanationAddsUpToTheScore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		parts := slices.Clone(ex.Parts)
-		slices.SortFunc(parts, func(a, b Contribution) int {
-			if a.Index < b.Index {
-				return -1
-			}
-			return 1
-		})
-		sum := 0.0
-		for _, p := range parts {
-			sum += p.Amount
-		}
-		if sum != ex.Score {
+		if sum := total(ex.Parts); sum != ex.Score {
 			t.Fatalf("parts add up to %v, the score is %v", sum, ex.Score)
 		}
 		checked++

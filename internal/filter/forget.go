@@ -302,14 +302,9 @@ func (g *forgetting) settleThreads(threads map[store.ID]struct{}) {
 			}
 			continue
 		}
-		newest := uint64(0)
 		for _, k := range r.ids {
-			known, _ := st.IDs.Get(k)
-			if known.Seq > r.last {
+			if known, _ := st.IDs.Get(k); known.Seq > r.last {
 				r.since++
-			}
-			if newest = max(newest, known.Seq); newest == known.Seq {
-				t.LastOwner = known.Own
 			}
 		}
 		t.Since = r.since

@@ -144,7 +144,7 @@ func note(st *store.State, m Meta, limits Limits) (answered []store.MessageKey) 
 	}
 	change(st.Threads, id, func(t *store.Thread) {
 		t.Messages, t.Since, t.Seq = t.Messages+1, t.Since+1, seq
-		if t.LastOwner = m.Own; m.Own {
+		if m.Own {
 			t.ByOwner, t.Since = t.ByOwner+1, 0
 		}
 	})

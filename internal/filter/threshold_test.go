@@ -129,7 +129,7 @@ func TestTheMarkedShareFollowsTheBudget(t *testing.T) {
 			t.Run(fmt.Sprintf("%v important, budget %v", positive, share), func(t *testing.T) {
 				o := testOptions()
 				o.Threshold = Threshold{Mode: ModeBudget, Share: share, UnsureShare: 0.03}
-				f, err := New(store.NewState(), memory{})
+				f, err := New(store.NewState(), Memory{})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -18,7 +18,7 @@ import (
 type world struct {
 	t        testing.TB
 	f        *Filter
-	features memory
+	features Memory
 	journal  [][]byte
 	now      time.Time
 	uids     map[string]uint32
@@ -36,19 +36,7 @@ type world struct {
 	expired []Expired
 }
 
-// memory keeps features as the store does, as bytes.
-type memory map[store.MessageKey][]byte
-
-func (m memory) Features(k store.MessageKey) (*featurize.Features, error) {
-	data, ok := m[k]
-	if !ok {
-		return nil, store.ErrNotFound
-	}
-	x := new(featurize.Features)
-	return x, x.UnmarshalBinary(data)
-}
-
-func (m memory) Arriving(k store.MessageKey) (*featurize.Features, error) { return m.Features(k) }
+func (m Memory) Arriving(k store.MessageKey) (*featurize.Features, error) { return m.Features(k) }
 
 const owner = "owner@example.org"
 
@@ -63,7 +51,7 @@ func testOptions() Options {
 func newWorld(t testing.TB, o Options) *world {
 	t.Helper()
 	w := &world{
-		t: t, features: memory{}, now: time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC),
+		t: t, features: Memory{}, now: time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC),
 		uids: map[string]uint32{}, validity: map[string]uint32{},
 	}
 	var err error
