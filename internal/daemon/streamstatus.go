@@ -115,11 +115,10 @@ func (d *Daemon) streamStatus(ctx context.Context, s *Status) error {
 	if len(names) > showStreamed {
 		return nil
 	}
-	return d.eachStreamed(ctx, func(name string, f *filter.Filter) error {
+	return d.stream.Look(ctx, names, func(name string, f *filter.Filter) {
 		a := summariseStreamed(name, f)
 		a.Connected = now.Member
 		s.Accounts = append(s.Accounts, a)
-		return nil
 	})
 }
 

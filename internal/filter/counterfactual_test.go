@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -20,6 +21,17 @@ func without(x model.Vector, w *model.Weights, set uint) float64 {
 		}
 	}
 	return sum
+}
+
+// strongestFirst reports whether Strongest gives the first of Parts, however many.
+func strongestFirst(f *Filter, x *featurize.Features) bool {
+	parts := f.Parts(x)
+	for _, n := range []int{0, 1, 2, 5, len(parts), len(parts) + 1} {
+		if !slices.Equal(f.Strongest(x, n), parts[:min(n, len(parts))]) {
+			return false
+		}
+	}
+	return true
 }
 
 // TestFlipsAreTrueAndTheSmallest tries every set of parts of small messages.
@@ -120,7 +132,7 @@ func TestExplanationsAreTrue(t *testing.T) {
 			if sum != ex.Score || ex.Score != w.f.Score(x) {
 				t.Fatalf("the parts add up to %v, the explanation says %v, the model %v", sum, ex.Score, w.f.Score(x))
 			}
-			if !slices.Equal(w.f.Parts(x), ex.Parts) || !slices.IsSortedFunc(ex.Parts, strength) {
+			if !slices.Equal(w.f.Parts(x), ex.Parts) || !strongestFirst(w.f, x) || !slices.IsSortedFunc(ex.Parts, strength) {
 				t.Fatal("the parts are not those of Parts in their order")
 			}
 			for _, flip := range ex.Flips {

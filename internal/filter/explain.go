@@ -2,6 +2,7 @@ package filter
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/hinged/hinged/featurize"
@@ -82,28 +83,49 @@ func (f *Filter) ExplainFeatures(x *featurize.Features, vouched bool) Explanatio
 
 // Parts are those of Explanation alone, which take a small part of its time.
 func (f *Filter) Parts(x *featurize.Features) []Contribution {
-	return f.parts(f.learner.weigh(x.Vector()), x)
+	return f.parts(f.learner.weigh(x.Vector), x)
+}
+
+// Strongest returns the first of Parts, n at most, in less time.
+func (f *Filter) Strongest(x *featurize.Features, n int) []Contribution {
+	best := make([]Contribution, 0, n+1)
+	for c := range contributions(f.learner.weigh(x.Vector), x) {
+		if len(best) == n && (n == 0 || strength(c, best[n-1]) > 0) {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(best, c, strength)
+		best = slices.Insert(best, at, c)
+		best = best[:min(len(best), n)]
+	}
+	return best
 }
 
 // parts takes a score apart by weights under which the features add up to it.
 func (f *Filter) parts(by apart, x *featurize.Features) []Contribution {
-	var parts []Contribution
-	if by.rest != 0 {
-		parts = append(parts, Contribution{
-			Index: model.Affine, Group: featurize.Constant, Name: featurize.Constant.String(),
-			Value: 1, Weight: by.rest, Amount: by.rest,
-		})
-	}
-	for n := range x.All() {
-		if w := by.weights.Get(n.Index); w != 0 {
-			parts = append(parts, Contribution{
-				Index: n.Index, Group: n.Group, Name: n.Name,
-				Value: n.Value, Weight: w, Amount: float64(w * n.Value),
-			})
-		}
-	}
+	parts := slices.AppendSeq(make([]Contribution, 0, x.Len()+1), contributions(by, x))
 	slices.SortFunc(parts, strength)
 	return parts
+}
+
+// contributions yields what the features of x weigh, those that weigh nothing left
+// out.
+func contributions(by apart, x *featurize.Features) iter.Seq[Contribution] {
+	return func(yield func(Contribution) bool) {
+		if by.rest != 0 && !yield(Contribution{
+			Index: model.Affine, Group: featurize.Constant, Name: featurize.Constant.String(),
+			Value: 1, Weight: by.rest, Amount: by.rest,
+		}) {
+			return
+		}
+		for n := range x.All() {
+			if w := by.weights.Get(n.Index); w != 0 && !yield(Contribution{
+				Index: n.Index, Group: n.Group, Name: n.Name,
+				Value: n.Value, Weight: w, Amount: float64(w * n.Value),
+			}) {
+				return
+			}
+		}
+	}
 }
 
 func (f *Filter) explain(x *featurize.Features, vouched bool) Explanation {
@@ -112,7 +134,7 @@ func (f *Filter) explain(x *featurize.Features, vouched bool) Explanation {
 	ex.Cut.Threshold, ex.Cut.Low, ex.Cut.High = c.Threshold, c.Low, c.High
 	vector := x.Vector()
 	ex.Score = f.learner.Score(vector)
-	by := f.learner.weigh(vector)
+	by := f.learner.weigh(func() model.Vector { return vector })
 	ex.Parts = f.parts(by, x)
 	ex.Outcome = store.DecidedUnsure
 	if f.Trained() {

@@ -21,8 +21,9 @@ type Learner interface {
 
 	// repeat takes the step of a lesson that was learnt before, as it was taken then.
 	repeat(x model.Vector, step float64)
-	// weigh takes the score of x apart.
-	weigh(x model.Vector) apart
+	// weigh takes the score of a vector apart. It asks for the vector only if that has a
+	// say.
+	weigh(x func() model.Vector) apart
 	// after returns the score that x would have after a lesson on it, but for what the
 	// limits then take away.
 	after(e model.Lesson) float64
@@ -116,7 +117,7 @@ func (l *linear) Norm(x model.Vector) float64  { return x.SquaredNorm() }
 func (l *linear) alone() *model.Weights        { return l.st.Weights }
 func (l *linear) size() Size                   { return Size{Weights: l.st.Weights.Len()} }
 
-func (l *linear) weigh(model.Vector) apart { return apart{weights: l.st.Weights} }
+func (l *linear) weigh(func() model.Vector) apart { return apart{weights: l.st.Weights} }
 
 func (l *linear) Learn(e model.Lesson) model.Update {
 	u := l.l.Learn(e)
@@ -199,8 +200,8 @@ func (k *kernel) alone() *model.Weights        { return k.l.Alone() }
 func (k *kernel) project()                     {}
 func (k *kernel) size() Size                   { return Size{Supports: k.l.Len()} }
 
-func (k *kernel) weigh(x model.Vector) apart {
-	w, rest := k.l.Weigh(x)
+func (k *kernel) weigh(x func() model.Vector) apart {
+	w, rest := k.l.Weigh(x())
 	return apart{w, rest}
 }
 

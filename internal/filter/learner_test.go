@@ -88,7 +88,7 @@ func TestExplanationsOfAKernelAreTrue(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if math.Abs(sum-ex.Score) > 1e-9*(1+math.Abs(sum)) || ex.Score != w.f.Score(x) || !slices.Equal(w.f.Parts(x), ex.Parts) {
+			if math.Abs(sum-ex.Score) > 1e-9*(1+math.Abs(sum)) || ex.Score != w.f.Score(x) || !slices.Equal(w.f.Parts(x), ex.Parts) || !strongestFirst(w.f, x) {
 				t.Fatalf("%s: the parts add up to %v, the explanation says %v, the model %v", name, sum, ex.Score, w.f.Score(x))
 			}
 			for _, flip := range ex.Flips {

@@ -39,13 +39,15 @@ func (p *partition) step(ctx context.Context) (more bool, err error) {
 	*b = batch{next: -1}
 	it := p.again
 	p.again = nil
-	if it == nil {
+	for it == nil {
 		select {
 		case next, open := <-p.intake.stage.Order():
 			if !open {
 				return false, nil
 			}
 			it = <-next
+		case l := <-p.looks:
+			p.show(ctx, l)
 		case <-ctx.Done():
 			return false, nil
 		}
@@ -166,8 +168,13 @@ func (p *partition) change(h *held, e filter.Event) (filter.Result, error) {
 }
 
 // configure gives an account the options of the configuration, at its first record
-// and when they are others since.
+// and when they are others since. They do not change while we run, so it is enough
+// to look when the account was loaded, and when its past was rewritten.
 func (p *partition) configure(h *held, it *item) error {
+	if h.configured {
+		return nil
+	}
+	h.configured = true
 	o := p.e.o.account(h.key)
 	if h.work.Filter().Configured(o) {
 		return nil
@@ -222,9 +229,8 @@ const becauseParts = 5
 
 // because names the features that pulled hardest.
 func because(f *filter.Filter, r *filter.Result) []kafka.Part {
-	parts := f.Parts(r.Features)
 	var out []kafka.Part
-	for _, part := range parts[:min(len(parts), becauseParts)] {
+	for _, part := range f.Strongest(r.Features, becauseParts) {
 		out = append(out, kafka.Part{Feature: part.Name, Part: part.Amount})
 	}
 	return out

@@ -13,8 +13,10 @@ type held struct {
 	work *writer.Writer
 	// known: it had seen a record before this process loaded it, or has since.
 	known bool
-	rows  int
-	place *list.Element
+	// configured: it has the options of the configuration.
+	configured bool
+	rows       int
+	place      *list.Element
 }
 
 // size counts what an account has in memory, in rows.

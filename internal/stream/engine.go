@@ -103,7 +103,7 @@ func (e *Engine) generation(ctx context.Context, g kafka.Generation) {
 		ours = append(ours, &partition{
 			e: e, id: store.Partition{Topic: e.o.Topics.Input, Number: number},
 			log: e.log.With("partition", number), state: newPartitionState(number), vault: e.vault(number),
-			committedOne: make(chan struct{}, 1), bringers: max(1, bringAtOnce/n),
+			committedOne: make(chan struct{}, 1), looks: make(chan look), bringers: max(1, bringAtOnce/n),
 			cache: newCache(max(min(leastAccounts, e.o.CacheAccounts), e.o.CacheAccounts/n), max(min(leastRows, e.o.CacheRows), e.o.CacheRows/n)),
 		})
 	}

@@ -30,7 +30,9 @@ type partition struct {
 	untidy int64
 	// committedOne tells keep that a batch was committed.
 	committedOne chan struct{}
-	bringers     int // how many accounts may be brought in at once, ahead of the writer
+	// looks are answered by the writer between two batches.
+	looks    chan look
+	bringers int // how many accounts may be brought in at once, ahead of the writer
 
 	// ---
 	ctx    context.Context // of work

@@ -74,6 +74,7 @@ func (p *partition) rewrite(ctx context.Context, h *held, it *item) (*kafka.Refu
 func (p *partition) rewritten(h *held, it *item, e filter.Event) {
 	p.trouble(nil)
 	p.cache.count(h)
+	h.configured = false
 	p.batch.tally.Rewritten++
 	if _, forgot := e.(*filter.Forgot); !forgot {
 		return
