@@ -141,32 +141,57 @@ func (x *Features) UnmarshalBinary(data []byte) error {
 	if err != nil || size > maxDecoded || size > 64*len(data)+64 {
 		return fmt.Errorf("%w: compressed part", errFeatures)
 	}
-	rest, err := s2.Decode(nil, data[headBytes:])
-	if err != nil {
+	scratch := unpackings.Get().(*unpacking)
+	defer scratch.done()
+	if scratch.plain, err = s2.Decode(scratch.plain[:cap(scratch.plain)], data[headBytes:]); err != nil {
 		return fmt.Errorf("%w: compressed part: %w", errFeatures, err)
 	}
-	if y.entries, err = decodeEntries(rest, flags); err != nil {
+	if y.entries, err = scratch.entriesOf(scratch.plain, flags); err != nil {
 		return err
 	}
-	if norm := y.Vector().SquaredNorm(); !(norm <= 1+1e-9) {
+	if norm := y.squaredNorm(); !(norm <= 1+1e-9) {
 		return fmt.Errorf("%w: norm above 1", errFeatures)
 	}
 	*x = y
 	return nil
 }
 
-func decodeEntries(rest []byte, flags byte) ([]entry, error) {
+// unpacking are the buffers of one UnmarshalBinary, which an account's every lesson
+// from silence needs.
+type unpacking struct {
+	plain   []byte
+	entries []entry
+	names   []byte // one after another
+	ends    []int  // of each of them
+}
+
+var unpackings = sync.Pool{New: func() any { return new(unpacking) }}
+
+// mostKept is up to how many bytes of text buffers are kept.
+const mostKept = 1 << 20
+
+func (u *unpacking) done() {
+	clear(u.entries) // of the names
+	if max(cap(u.plain), cap(u.names)) <= mostKept {
+		unpackings.Put(u)
+	}
+}
+
+// entriesOf decodes the compressed part. The result shares nothing with u.
+func (u *unpacking) entriesOf(rest []byte, flags byte) ([]entry, error) {
 	d := decoder{rest: rest}
-	var entries []entry
+	entries, names, ends := u.entries[:0], u.names[:0], u.ends[:0]
+	defer func() { u.entries, u.names, u.ends = entries, names, ends }()
 	for g := range groups {
 		first := len(entries)
 		n := d.uvarint(uint64(len(d.rest))) // a feature takes a byte at least
 		entries = slices.Grow(entries, int(n))
-		before := ""
+		before := len(names)
 		for range n {
 			e := entry{group: g, value: 1}
 			if flags&flagNames != 0 {
-				keep := int(d.uvarint(uint64(len(before))))
+				last := len(names)
+				keep := int(d.uvarint(uint64(last - before)))
 				more := int(d.uvarint(uint64(len(d.rest))))
 				if keep+more == 0 || keep+more > maxNameSize {
 					d.bad = true
@@ -174,9 +199,10 @@ func decodeEntries(rest []byte, flags byte) ([]entry, error) {
 				if d.bad {
 					break
 				}
-				e.name = before[:keep] + string(d.bytes(more))
-				before = e.name
-				e.index = model.FoldIndex(xxhash.Sum64String(e.name))
+				names = append(append(names, names[before:before+keep]...), d.bytes(more)...)
+				before = last
+				ends = append(ends, len(names))
+				e.index = model.FoldIndex(xxhash.Sum64(names[last:]))
 			} else if b := d.bytes(8); b != nil {
 				e.index = model.Index(binary.LittleEndian.Uint64(b))
 				if e.index <= model.Affine {
@@ -202,13 +228,44 @@ func decodeEntries(rest []byte, flags byte) ([]entry, error) {
 	if d.bad || len(d.rest) > 0 {
 		return nil, fmt.Errorf("%w: list of features", errFeatures)
 	}
-	sortEntries(entries)
-	for i := 1; i < len(entries); i++ {
-		if entries[i-1].index == entries[i].index {
+	for i, all, from := 0, string(names), 0; i < len(ends); i++ {
+		entries[i].name, from = all[from:ends[i]], ends[i]
+	}
+	out := merged(entries)
+	for i := 1; i < len(out); i++ {
+		if out[i-1].index == out[i].index {
 			return nil, fmt.Errorf("%w: a feature stands twice", errFeatures)
 		}
 	}
-	return entries, nil
+	return out, nil
+}
+
+// merged sorts entries that stand group after group, each group's ascending.
+func merged(entries []entry) []entry {
+	var runs [groups][]entry
+	some := runs[:0]
+	for from := 0; from < len(entries); {
+		to := from + 1
+		for to < len(entries) && entries[to].group == entries[from].group {
+			to++
+		}
+		some = append(some, entries[from:to])
+		from = to
+	}
+	out := make([]entry, 0, len(entries))
+	for len(some) > 0 {
+		least := 0
+		for i := 1; i < len(some); i++ {
+			if some[i][0].index < some[least][0].index {
+				least = i
+			}
+		}
+		out = append(out, some[least][0])
+		if some[least] = some[least][1:]; len(some[least]) == 0 {
+			some = slices.Delete(some, least, least+1)
+		}
+	}
+	return out
 }
 
 // decoder cuts values off the front of rest; once something is wrong, bad stays

@@ -53,6 +53,16 @@ func (x *Features) Vector() model.Vector {
 
 func (x *Features) at(e entry) float64 { return float64(x.factors[e.group] * float64(e.value)) }
 
+// squaredNorm is that of Vector.
+func (x *Features) squaredNorm() float64 {
+	sum := float64(x.affine * x.affine)
+	for _, e := range x.entries {
+		value := x.at(e)
+		sum += float64(value * value)
+	}
+	return sum
+}
+
 // All yields the features of Vector, in its order, with their names.
 func (x *Features) All() iter.Seq[Named] {
 	return func(yield func(Named) bool) {
