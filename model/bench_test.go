@@ -56,6 +56,32 @@ func BenchmarkLearn(b *testing.B) {
 		a := NewAveraged(l)
 		return func(e Lesson) { a.Learn(e) }
 	}
+	learners["obedient"] = func() func(Lesson) {
+		var list []Rule
+		for _, f := range lessons[0].Vector[1:6] {
+			list = append(list, Rule{Index: f.Index, Value: 0.5, Affine: 0.1, Label: Important})
+		}
+		rules, err := NewRules(list)
+		if err != nil {
+			b.Fatal(err)
+		}
+		l, err := NewObedient(DefaultSpec(), NewWeights(0), rules)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return func(e Lesson) { l.Learn(e) }
+	}
+	for _, way := range Forgettings() {
+		learners["kernel-"+string(way)] = func() func(Lesson) {
+			l, err := NewKernel(KernelSpec{
+				Spec: perceptronSpec(ZeroUnsure), Kernel: Kernel{Kind: KernelPolynomial, Degree: 2, Normalised: true}, Budget: 50, Forget: way,
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+			return func(e Lesson) { l.Learn(e) }
+		}
+	}
 	for name, begin := range learners {
 		b.Run(name, func(b *testing.B) {
 			learn := begin()

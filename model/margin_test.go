@@ -68,8 +68,31 @@ func TestTheWidestMarginLiesBetweenItsBounds(t *testing.T) {
 	}
 }
 
+// cycleTwin is Virtue's Algorithm 1 as it is printed: over the examples again and
+// again until the weights that a pass ends with get all of them right.
+func cycleTwin(lessons []Lesson) (l *twinLearner, passes, mistakes int) {
+	l = &twinLearner{perceptronSpec(ZeroUnsure), map[Index]float64{}}
+	for converged := false; !converged; passes++ {
+		for _, e := range lessons {
+			if l.learn(e).Mistake {
+				mistakes++
+			}
+		}
+		converged = true
+		for _, e := range lessons {
+			sum := 0.0
+			for _, f := range e.Vector {
+				sum += float64(l.w[f.Index] * f.Value)
+			}
+			converged = converged && sum*float64(e.Label) > 0
+		}
+	}
+	return l, passes, mistakes
+}
+
 // TestCyclingSeparates: all passes together make at most (R/γ)² mistakes, with γ
-// bounded from below by that of the widest margin that was found.
+// bounded from below by that of the widest margin that was found; they are those of
+// the printed algorithm, and so are the weights.
 func TestCyclingSeparates(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 31))
 	for range 400 {
@@ -91,6 +114,15 @@ func TestCyclingSeparates(t *testing.T) {
 		}
 		if !r.Separated || r.Wrong != 0 || float64(r.Mistakes) > bound*(1+1e-9) || float64(r.Passes) > bound+1+1e-9 {
 			t.Fatalf("%v; (R/γ)² is at most %v", r, bound)
+		}
+		if twin, passes, mistakes := cycleTwin(lessons); passes != r.Passes || mistakes != r.Mistakes {
+			t.Fatalf("%v; the printed algorithm makes %d mistakes in %d passes", r, mistakes, passes)
+		} else {
+			for i, value := range twin.w {
+				if got := r.Weights.Get(i); got != value {
+					t.Fatalf("weight %d is %v, by the printed algorithm %v", i, got, value)
+				}
+			}
 		}
 		if got := Margin(r.Weights, lessons); got != r.Margin || !(got > 0) || got > r.AtMost || widest.Margin > r.AtMost {
 			t.Fatalf("γ_w is %v, γ at least %v: %v", got, widest.Margin, r)
