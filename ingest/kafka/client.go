@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/klauspost/compress/zstd"
 	kafkago "github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/sasl"
 )
@@ -19,6 +20,7 @@ type Client struct {
 	transport *kafkago.Transport
 	client    *kafkago.Client
 	mechanism sasl.Mechanism // nil: none
+	zstd      *zstd.Encoder
 	closed    atomic.Bool
 	refresh   sync.Mutex // held while what we know of the cluster is thrown away
 	refreshed int64      // when that was last done, Unix milliseconds
@@ -30,7 +32,11 @@ func New(o Options) (*Client, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("kafka: %w", err)
 	}
-	c := &Client{o: o, log: o.Logger}
+	z, err := newZstd()
+	if err != nil {
+		return nil, fmt.Errorf("kafka: %w", err)
+	}
+	c := &Client{o: o, log: o.Logger, zstd: z}
 	if o.SASL.Mechanism != NoSASL {
 		c.mechanism = login{o.SASL}
 	}

@@ -1,15 +1,20 @@
 package kafka
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
+	"time"
 
 	kafkago "github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
 	produceapi "github.com/segmentio/kafka-go/protocol/produce"
+	"github.com/segmentio/kafka-go/protocol/rawproduce"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hinged/hinged/ingest"
@@ -146,33 +151,23 @@ func (p *producing) send(ctx context.Context, partition int32, places []int) (in
 		return 0, err
 	}
 	defer cancel()
-	batch := make([]protocol.Record, len(places))
-	for i, at := range places {
-		r := p.records[at]
-		batch[i] = protocol.Record{Time: r.Time}
-		if r.Key != nil {
-			batch[i].Key = protocol.NewBytes(r.Key)
-		}
-		if r.Value != nil {
-			batch[i].Value = protocol.NewBytes(r.Value)
-		}
-		for _, h := range r.Headers {
-			batch[i].Headers = append(batch[i].Headers, protocol.Header(h))
-		}
+	batch, err := p.c.encodeBatch(p.records, places, p.codec(), time.Now())
+	if err != nil {
+		return 0, err
 	}
-	// Not Client.Produce: it takes compression as attributes too, but tells a broker
-	// to give up after 500 ms where the context has no deadline of its own.
-	m, err := p.c.transport.RoundTrip(ctx, p.c.client.Addr, &produceapi.Request{
+	// Not Client.RawProduce: it tells a broker to give up after 500 ms where the context
+	// has no deadline of its own.
+	m, err := p.c.transport.RoundTrip(ctx, p.c.client.Addr, &rawproduce.Request{
 		Acks:    int16(kafkago.RequireAll),
 		Timeout: int32(p.c.o.RequestTimeout.Milliseconds()),
-		Topics: []produceapi.RequestTopic{{
+		Topics: []rawproduce.RequestTopic{{
 			Topic: p.topic,
-			Partitions: []produceapi.RequestPartition{{
+			Partitions: []rawproduce.RequestPartition{{
 				Partition: partition,
-				RecordSet: protocol.RecordSet{
-					Attributes: protocol.Attributes(p.codec()),
-					Records:    protocol.NewRecordReader(batch...),
-				},
+				// A raw record set has its length in front.
+				RecordSet: protocol.RawRecordSet{Reader: io.MultiReader(
+					bytes.NewReader(binary.BigEndian.AppendUint32(nil, uint32(len(batch)))), bytes.NewReader(batch),
+				)},
 			}},
 		}},
 	})
