@@ -23,8 +23,10 @@ var plains = sync.Pool{New: func() any { return new([]byte) }}
 const mostPlain = 2 << 20
 
 // newZstd returns what compresses batches. It may be used by several goroutines.
+// Batches of decisions come out no larger at the fastest level than at the next.
 func newZstd() (*zstd.Encoder, error) {
-	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(2), zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true))
+	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(2),
+		zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true))
 }
 
 // encodeBatch makes one batch (see batch) of the records at places, of which there
@@ -42,10 +44,11 @@ func (c *Client) encodeBatch(records []Record, places []int, compression kafkago
 		last = max(last, times(at))
 		size += records[at].size()
 	}
-	head := make([]byte, batchHead, batchHead+size)
 	if compression == 0 {
+		head := make([]byte, batchHead, batchHead+size)
 		return sealBatch(appendRecords(head, records, places, first, times), 0, len(places), first, last), nil
 	}
+	head := make([]byte, batchHead, batchHead+size/4)
 	plain := plains.Get().(*[]byte)
 	defer func() {
 		if cap(*plain) <= mostPlain {
