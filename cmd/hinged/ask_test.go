@@ -69,7 +69,7 @@ func (s *sitting) screen() string {
 // answer waits for a question, the nth time it is asked, and types.
 func (s *sitting) answer(question string, nth int, typed string) {
 	s.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); strings.Count(s.screen(), question) < nth; time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); strings.Count(s.screen(), question) < nth; time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			s.t.Fatalf("%q was not asked %d times:\n%s", question, nth, s.screen())
 		}

@@ -47,7 +47,7 @@ func lookin(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) > 0 {
 		ts.Fatalf("usage: lookin")
 	}
-	for deadline := time.Now().Add(40 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		for _, dir := range leftovers(ts) {
 			c, err := daemon.Dial(context.Background(), filepath.Join(dir, "hinged.sock"))
 			if err != nil {

@@ -19,7 +19,7 @@ import (
 )
 
 // startPatience is how long a process of the demo may take to end in order.
-const startPatience = 15 * time.Second
+const startPatience = time.Minute
 
 // startRun runs `hinged run` as a process of its own, from this same program.
 func startRun(path, log string) (demo.Process, error) {

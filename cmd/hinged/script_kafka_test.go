@@ -103,7 +103,7 @@ func caughtup(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	want, err := strconv.ParseUint(args[1], 10, 64)
 	ts.Check(err)
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		var s daemon.Status
 		c, err := daemon.Dial(context.Background(), ts.MkAbs(args[0]))
 		if err == nil {

@@ -100,12 +100,15 @@ func agree(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// patience is how long a test waits for what must come, on the slowest machine.
+const patience = 2 * time.Minute
+
 // waitfor waits until a daemon listens on a socket.
 func waitfor(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: waitfor socket")
 	}
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(patience)
 	for {
 		c, err := daemon.Dial(context.Background(), ts.MkAbs(args[0]))
 		if err == nil {

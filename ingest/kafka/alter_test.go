@@ -46,7 +46,7 @@ func lead(t testing.TB, f *kgo.Client, topic string, broker int32) {
 	which := kmsg.NewElectLeadersRequestTopic()
 	which.Topic, which.Partitions = topic, []int32{0}
 	elect.Topics = append(elect.Topics, which)
-	deadline := time.Now().Add(60 * time.Second)
+	deadline := time.Now().Add(patience)
 	for {
 		// Errors pass: the broker may just be starting.
 		_, _ = req.RequestWith(t.Context(), f)

@@ -69,12 +69,15 @@ func newBrokerFor(tb testing.TB) *broker {
 	return newBroker(k.Addrs(), k)
 }
 
-// options are those of a Client with short times.
+// patience is how long a test waits for what must come, on the slowest machine.
+const patience = 3 * time.Minute
+
+// options are those of a Client that soon looks again, and gives up late.
 func (b *broker) options() Options {
 	return Options{
 		Brokers: b.addrs, Topics: b.topics, Group: b.group,
-		RequestTimeout: 5 * time.Second, MetadataAge: 500 * time.Millisecond, MaxWait: 50 * time.Millisecond,
-		HeartbeatInterval: 200 * time.Millisecond, SessionTimeout: 6 * time.Second, JoinBackoff: 100 * time.Millisecond,
+		RequestTimeout: 30 * time.Second, MetadataAge: 500 * time.Millisecond, MaxWait: 50 * time.Millisecond,
+		HeartbeatInterval: 200 * time.Millisecond, SessionTimeout: time.Minute, JoinBackoff: 100 * time.Millisecond,
 	}
 }
 
@@ -90,10 +93,20 @@ func (b *broker) client(t testing.TB, partitions int32, change ...func(*Options)
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	if _, n, err := c.EnsureTopics(t.Context(), Wanted{Create: true, Partitions: partitions}); err != nil || n != partitions {
-		t.Fatalf("got %d partitions, %v, want %d", n, err, partitions)
-	}
+	ensure(t, c, Wanted{Create: true, Partitions: partitions})
 	return c
+}
+
+// ensure creates the topics, again and again if a broker is slower than the
+// client's patience.
+func ensure(t testing.TB, c *Client, w Wanted) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var n int32
+	if err := stubborn(ctx, func() (err error) { _, n, err = c.EnsureTopics(ctx, w); return err }); err != nil || n != w.Partitions {
+		t.Fatalf("got %d partitions, %v, want %d", n, err, w.Partitions)
+	}
 }
 
 // foreign returns another program's client, which can do what ours cannot.
@@ -111,7 +124,7 @@ func (b *broker) foreign(t testing.TB, o ...kgo.Opt) *kgo.Client {
 func (b *broker) cut(t testing.TB, topic string, before int64) {
 	t.Helper()
 	req := kmsg.NewPtrDeleteRecordsRequest()
-	req.TimeoutMillis = 5000
+	req.TimeoutMillis = 60_000
 	one := kmsg.NewDeleteRecordsRequestTopic()
 	one.Topic = topic
 	p := kmsg.NewDeleteRecordsRequestTopicPartition()
@@ -128,7 +141,7 @@ func (b *broker) cut(t testing.TB, topic string, before int64) {
 // the marker of a transaction after it acknowledged its end.
 func (b *broker) settled(t testing.TB, c *Client, end int64) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for {
 		marks, err := c.Watermarks(ctx, b.topics.Input)
@@ -170,7 +183,7 @@ func readAll(t testing.TB, c *Client, topic string, p int32, from int64) (all []
 	}
 	r := c.Read(topic, p, from)
 	defer r.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for r.Position() < marks[p].End {
 		b, err := r.Next(ctx, 100, 1<<20)

@@ -47,7 +47,7 @@ func join(t *testing.T, c *Client) *member {
 func holds(t *testing.T, total int, members []*member, counts ...int) []Generation {
 	t.Helper()
 	last := make([]Generation, len(members))
-	deadline := time.After(2 * time.Minute)
+	deadline := time.After(patience)
 	for {
 		for i, m := range members {
 			for more := true; more; {
@@ -73,7 +73,7 @@ func holds(t *testing.T, total int, members []*member, counts ...int) []Generati
 		}
 		select {
 		case <-deadline:
-			t.Fatalf("after two minutes the members hold %+v, want %v partitions", last, counts)
+			t.Fatalf("in the end the members hold %+v, want %v partitions", last, counts)
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
@@ -152,7 +152,7 @@ func TestLeavingDoesNotWaitForAJoinUnderWay(t *testing.T) {
 		two.leave()
 		select {
 		case <-two.ended:
-		case <-time.After(30 * time.Second):
+		case <-time.After(patience):
 			t.Error("it waits for the other still")
 		}
 		cancel()

@@ -31,7 +31,7 @@ func stubborn(ctx context.Context, f func() error) error {
 // first of each must be in order. It returns how many came twice.
 func stream(t *testing.T, c *Client, n int, disturb func(reached func(int))) int {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
 	topic := c.Options().Topics.Input
 	var wait sync.WaitGroup
@@ -110,10 +110,12 @@ func TestReadingAndProducingGoOnAfterTheBrokerWasKilledAndPaused(t *testing.T) {
 func TestABrokerThatStandsStillIsAnErrorInTime(t *testing.T) {
 	onReal(t, func(t *testing.T, b *broker) {
 		c := b.client(t, 1, func(o *Options) { o.RequestTimeout = time.Second })
-		produce(t, c, b.topics.Input, numbered(0, 1))
 		r := c.Read(b.topics.Input, 0, 0)
-		if _, err := r.Next(t.Context(), 1, 1); err != nil {
-			t.Fatal(err)
+		if err := errors.Join(
+			stubborn(t.Context(), func() error { _, err := c.Produce(t.Context(), b.topics.Input, numbered(0, 1)); return err }),
+			stubborn(t.Context(), func() error { _, err := r.Next(t.Context(), 1, 1); return err }),
+		); err != nil || r.Position() != 1 {
+			t.Fatalf("%v, at %d", err, r.Position())
 		}
 		b.real.Pause(0)
 		// t.Context has no deadline, so what ends these is ours.
@@ -148,9 +150,7 @@ func TestANewLeaderIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, _, err := c.EnsureTopics(t.Context(), Wanted{Create: true, Partitions: 1, Replication: 2}); err != nil {
-		t.Fatal(err)
-	}
+	ensure(t, c, Wanted{Create: true, Partitions: 1, Replication: 2})
 	f := b.foreign(t)
 	lead(t, f, b.topics.Input, 2)
 	repeats := stream(t, c, 1000, func(reached func(int)) {

@@ -243,7 +243,7 @@ func TestAnOpenTransactionIsWaitedFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		// The marker is written after the commit was acknowledged.
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		for {
 			got, err := r.Next(ctx, 10, 1<<20)
@@ -277,7 +277,7 @@ func TestReadingACompactedTopicPassesOverItsGaps(t *testing.T) {
 			produce(t, c, b.topics.Snapshots, records)
 			wrote += len(records)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		for {
 			write()

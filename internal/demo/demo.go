@@ -30,7 +30,7 @@ type Options struct {
 	// Span is over what time the messages come, unless Fast.
 	Span    time.Duration
 	Dovecot bool // a real Dovecot instead of the embedded server
-	// Patience is how long the daemon may take over any one step; 0 is 20 seconds.
+	// Patience is how long the daemon may take over any one step; 0 is a minute.
 	Patience time.Duration
 
 	// Bootstrap reads the past into the store of a configuration file, as `hinged
@@ -69,7 +69,7 @@ type stage struct {
 // leaves nothing behind. The Summary is nil when nothing was delivered.
 func Run(ctx context.Context, o Options) (sum *Summary, err error) {
 	if o.Patience == 0 {
-		o.Patience = 20 * time.Second
+		o.Patience = time.Minute
 	}
 	s := &stage{o: o, screen: o.Screen, there: map[string]int{}}
 	if s.dir, err = os.MkdirTemp("", "hinged-demo"); err != nil {

@@ -27,7 +27,7 @@ type StreamOptions struct {
 	// messages come within Span.
 	Fast bool
 	Span time.Duration
-	// Patience is how long any one step may take; 0 is 40 seconds: a group waits 10
+	// Patience is how long any one step may take; 0 is two minutes: a group waits 10
 	// for a member that was killed.
 	Patience time.Duration
 
@@ -78,7 +78,7 @@ type flow struct {
 // work. The end of ctx is no error.
 func RunStream(ctx context.Context, o StreamOptions) (sum *Summary, err error) {
 	if o.Patience == 0 {
-		o.Patience = 40 * time.Second
+		o.Patience = 2 * time.Minute
 	}
 	f := &flow{o: o, screen: o.Screen, prefix: "hinged-demo-" + strings.ToLower(rand.Text()[:6]), brokers: o.Brokers}
 	if f.dir, err = os.MkdirTemp("", "hinged-demo"); err != nil {

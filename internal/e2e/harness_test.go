@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -46,6 +47,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// patience is how long a test waits for what must come, on the slowest machine.
+const patience = 3 * time.Minute
+
 // site is one daemon and the mailbox that it watches.
 type site struct {
 	t      testing.TB
@@ -53,6 +57,8 @@ type site struct {
 	dir    string
 	config string
 	socket string
+
+	delivered atomic.Int64 // by scriptedOwner
 
 	mu   sync.Mutex
 	cmd  *exec.Cmd
@@ -132,7 +138,7 @@ func (s *site) start() {
 	cmd := s.cmd
 	go func() { done <- cmd.Wait() }()
 	s.done = done
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(3 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(3 * time.Millisecond) {
 		if c, err := daemon.Dial(context.Background(), s.socket); err == nil {
 			_ = c.Close()
 			return
@@ -152,6 +158,8 @@ func tail(log string) string { return log[max(0, len(log)-4000):] }
 // kill ends the daemon at once, as kill -9 does, by its own process id.
 func (s *site) kill() { _ = s.stop(syscall.SIGKILL) }
 
+var errStuck = errors.New("the daemon did not end")
+
 // stop sends the daemon a signal and waits for its end.
 func (s *site) stop(sig syscall.Signal) error {
 	s.mu.Lock()
@@ -166,9 +174,9 @@ func (s *site) stop(sig syscall.Signal) error {
 	case err := <-s.done:
 		s.cmd = nil
 		return err
-	case <-time.After(30 * time.Second):
+	case <-time.After(patience):
 		_ = s.cmd.Process.Kill()
-		return fmt.Errorf("the daemon did not end within 30 s of %v", sig)
+		return fmt.Errorf("%w within %v of %v", errStuck, patience, sig)
 	}
 }
 
@@ -184,7 +192,7 @@ func (s *site) hinged(args ...string) (string, error) {
 
 // ask asks the running daemon how it is; ok is false while none answers.
 func (s *site) ask() (st daemon.Status, ok bool) {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	c, err := daemon.Dial(ctx, s.socket)
 	if err != nil {
@@ -209,7 +217,7 @@ func (s *site) status() (st daemon.AccountStatus, ok bool) {
 func (s *site) until(what string, ok func(daemon.AccountStatus) bool) daemon.AccountStatus {
 	s.t.Helper()
 	var last daemon.AccountStatus
-	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if st, up := s.status(); up {
 			if last = st; ok(st) {
 				return st

@@ -43,11 +43,11 @@ func TestAMailboxAndATopicInOneProcess(t *testing.T) {
 	owner := s.imap.Owner(t)
 	defer owner.Close()
 	messages, lessons := teach(s, owner)
-	in.done(time.Minute, s)
+	in.done(patience, s)
 	s.kill()
 	produce(20)
 	s.start()
-	in.done(time.Minute, s)
+	in.done(patience, s)
 	owner.Append("INBOX", letter(100, boss, s.imap.User, "urgent matter"), time.Now())
 	s.until("the last message, marked", func(a daemon.AccountStatus) bool {
 		return a.Messages == messages+1 && a.Important+a.Ordinary == lessons && a.MarksConfirmed > 0 && a.MarksIntended == 0
@@ -62,7 +62,6 @@ func TestAMailboxAndATopicInOneProcess(t *testing.T) {
 
 	alone := in.process("alone", "")
 	alone.start()
-	in.done(time.Minute, alone)
 	for name, want := range in.accountDigests(alone) {
 		if got[name] != want {
 			t.Errorf("%s: got %+v, without a mailbox beside it %+v", name, got[name], want)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -87,7 +88,7 @@ func topicsOf(input, group string) kafka.Topics {
 // retry calls fn until it succeeds, over restarts of the broker.
 func (in *topic) retry(what string, fn func(ctx context.Context) error) {
 	in.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for {
 		err := fn(ctx)
@@ -233,23 +234,50 @@ func (in *topic) doneLooking(pause, within time.Duration, processes ...*site) {
 	in.t.Fatalf("after %v the positions are %v, the ends %v", within, at, ends)
 }
 
-// accountDigests collects the digests of the accounts that each process owns.
-func (in *topic) accountDigests(processes ...*site) map[string]daemon.Digest {
+// accountDigests waits until the processes have done all that is in the topic and
+// collects the digests of the accounts that each owns. When the partitions are
+// dealt out anew while it asks one after the other, which may happen at any time,
+// it asks again.
+func (in *topic) accountDigests(processes ...*site) (all map[string]daemon.Digest) {
 	in.t.Helper()
-	out := map[string]daemon.Digest{}
-	for _, s := range processes {
-		var some []daemon.Digest
-		if err := json.Unmarshal([]byte(s.digests()), &some); err != nil {
-			in.t.Fatal(err)
-		}
-		for _, d := range some {
-			if old, there := out[d.Account]; there && old != d {
-				in.t.Errorf("two owners of %s: %+v and %+v", d.Account, old, d)
+	for {
+		in.done(2*patience, processes...)
+		dealt := in.dealt(processes)
+		all = map[string]daemon.Digest{}
+		var twice []string
+		for _, s := range processes {
+			var some []daemon.Digest
+			if err := json.Unmarshal([]byte(s.digests()), &some); err != nil {
+				in.t.Fatal(err)
 			}
-			out[d.Account] = d
+			for _, d := range some {
+				if old, there := all[d.Account]; there && old != d {
+					twice = append(twice, fmt.Sprintf("%+v and %+v", old, d))
+				}
+				all[d.Account] = d
+			}
 		}
+		if in.dealt(processes) != dealt {
+			continue
+		}
+		if len(twice) > 0 {
+			in.t.Errorf("two owners of one account: %s", twice)
+		}
+		return all
 	}
-	return out
+}
+
+// dealt says which process has which partitions.
+func (in *topic) dealt(processes []*site) string {
+	var all []string
+	for _, s := range processes {
+		st, _ := s.stream()
+		for _, p := range st.Partitions {
+			all = append(all, fmt.Sprint(p.Partition))
+		}
+		all = append(all, "|")
+	}
+	return strings.Join(all, " ")
 }
 
 // same compares digests account by account.

@@ -118,7 +118,6 @@ func TestThreeProcessesThatDieGiveWhatOneUndisturbedGives(t *testing.T) {
 			joins++
 		}
 	}
-	in.done(3*time.Minute, three...)
 	got := in.accountDigests(three...)
 	for _, s := range three {
 		if err := s.stop(syscall.SIGTERM); err != nil {
@@ -129,7 +128,6 @@ func TestThreeProcessesThatDieGiveWhatOneUndisturbedGives(t *testing.T) {
 
 	alone := in.process("alone", "")
 	alone.start()
-	in.done(3*time.Minute, alone)
 	same(t, got, in.accountDigests(alone))
 	if err := alone.stop(syscall.SIGTERM); err != nil {
 		t.Fatal(err)

@@ -62,6 +62,7 @@ func scriptedOwner(s *site, seed uint64, most int) []string {
 			fresh = append(fresh, delivered{uid, m.Important})
 			messages++
 		}
+		s.delivered.Store(int64(messages))
 		absorbed(fmt.Sprintf("step %d delivered", step))
 
 		// The owner corrects what was decided wrongly, and now and then junks what
@@ -136,6 +137,9 @@ func killAtRandomPoints(t *testing.T, learner string, messages, times int) {
 		pause := time.Duration(rng.IntN(1500)) * time.Millisecond
 		if rng.IntN(4) == 0 {
 			pause = time.Duration(rng.IntN(8000)) * time.Millisecond
+		}
+		if due := 1 + times*int(shaken.delivered.Load())/messages; kills < due {
+			pause %= 100 * time.Millisecond // a fast machine would be done before it was killed often enough
 		}
 		select {
 		case shakenFlags = <-shakenEnd:

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -245,7 +246,7 @@ func TestTwoAccountsOneDaemon(t *testing.T) {
 	}
 	bob.Append("INBOX", letter(9, boss, "bob@example.org", "urgent matter"), time.Now(), `\Flagged`)
 	var out string
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if out, err = s.hinged("status", "--config", s.config, "--json"); err != nil {
 			t.Fatalf("status: %v\n%s", err, out)
 		}
@@ -349,10 +350,8 @@ func TestTwoSignalsInARow(t *testing.T) {
 		if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
-		began := time.Now()
-		_ = s.stop(syscall.SIGINT) // ended by the signal or by itself
-		if took := time.Since(began); took > 10*time.Second {
-			t.Fatalf("it took %v to end", took)
+		if err := s.stop(syscall.SIGINT); errors.Is(err, errStuck) { // or ended by the signal, or by itself
+			t.Fatal(err)
 		}
 		s.wantReplay("after two signals")
 	}

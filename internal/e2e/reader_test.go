@@ -72,13 +72,13 @@ func (r *reader) keep(c command, until string) {
 			if err != nil {
 				r.t.Errorf("%s\n%v\n%s", c.at(), err, tail(shown()))
 			}
-		case <-time.After(time.Minute):
+		case <-time.After(patience):
 			_ = cmd.Process.Kill()
 			r.t.Errorf("%s\ndoes not end\n%s", c.at(), tail(shown()))
 		}
 	})
 	for began := time.Now(); !regexp.MustCompile(until).MatchString(shown()); time.Sleep(20 * time.Millisecond) {
-		if time.Since(began) > time.Minute {
+		if time.Since(began) > patience {
 			r.t.Fatalf("%s\ndid not print %s\n%s", c.at(), until, tail(shown()))
 		}
 	}
@@ -91,7 +91,7 @@ func (r *reader) follow(c command) {
 	place, exported := filepath.Join(r.home, ".place"), filepath.Join(r.home, ".exported")
 	script := fmt.Sprintf("set -eu -o pipefail\n[ ! -f %[1]s ] || . %[1]s\ncd '%[2]s'\n%[3]s\npwd > %[4]s\nexport -p > %[1]s\n",
 		exported, r.dir, placeholders(r).Replace(c.text), place)
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-c", script)
 	var keyboard *os.File
@@ -157,7 +157,7 @@ func (r *reader) follow(c command) {
 	err = cmd.Wait()
 	shown := tail(seen.String())
 	if ctx.Err() != nil {
-		r.t.Fatalf("%s\nwas not done after 3 minutes\n%s", c.at(), shown)
+		r.t.Fatalf("%s\nwas not done in time\n%s", c.at(), shown)
 	}
 	if goesOn {
 		if !stopped {

@@ -70,9 +70,9 @@ func TestUndoLeavesTheMailboxAsItWas(t *testing.T) {
 	for _, tt := range []struct {
 		name, dovecot, marks string
 		many                 int
-		undo                 func(s *site, owner *testkit.Owner, marked int)
+		undo                 func(s *site, wire *testkit.Proxy, owner *testkit.Owner, marked int)
 	}{
-		{"the daemon runs", "", "['$Important']", 5, func(s *site, _ *testkit.Owner, marked int) {
+		{"the daemon runs", "", "['$Important']", 5, func(s *site, _ *testkit.Proxy, _ *testkit.Owner, marked int) {
 			if u := s.undo("--dry-run"); u.Undone != marked || !u.DryRun {
 				s.t.Errorf("the dry run would take back %d of %d", u.Undone, marked)
 			}
@@ -80,12 +80,12 @@ func TestUndoLeavesTheMailboxAsItWas(t *testing.T) {
 				s.t.Errorf("took back %d of %d: %+v", u.Undone, marked, u)
 			}
 		}},
-		{"no CONDSTORE, two marks", bare, "['$Important', '$label1']", 5, func(s *site, _ *testkit.Owner, marked int) {
+		{"no CONDSTORE, two marks", bare, "['$Important', '$label1']", 5, func(s *site, _ *testkit.Proxy, _ *testkit.Owner, marked int) {
 			if u := s.undo(); u.Undone != marked || u.Unseen+u.Waiting+u.Failed != 0 {
 				s.t.Errorf("took back %d of %d: %+v", u.Undone, marked, u)
 			}
 		}},
-		{"the daemon is stopped", "", "['$Important', '$label1']", 5, func(s *site, owner *testkit.Owner, marked int) {
+		{"the daemon is stopped", "", "['$Important', '$label1']", 5, func(s *site, _ *testkit.Proxy, _ *testkit.Owner, marked int) {
 			if err := s.stop(syscall.SIGTERM); err != nil {
 				s.t.Fatal(err)
 			}
@@ -98,7 +98,7 @@ func TestUndoLeavesTheMailboxAsItWas(t *testing.T) {
 			s.wantReplay("after the undo")
 			s.start()
 		}},
-		{"the account is paused, no CONDSTORE", bare, "['$Important']", 5, func(s *site, _ *testkit.Owner, marked int) {
+		{"the account is paused, no CONDSTORE", bare, "['$Important']", 5, func(s *site, _ *testkit.Proxy, _ *testkit.Owner, marked int) {
 			s.must("pause", "--config", s.config)
 			if u := s.undo(); u.Undone != marked || !u.Paused {
 				s.t.Errorf("took back %d of %d: %+v", u.Undone, marked, u)
@@ -109,38 +109,39 @@ func TestUndoLeavesTheMailboxAsItWas(t *testing.T) {
 			s.wantReplay("in the pause")
 			s.must("resume", "--config", s.config)
 		}},
-		{"the daemon is killed", "", "['$Important', '$label1']", 100, func(s *site, owner *testkit.Owner, marked int) {
-			kills := 0
-			for range 4 {
+		{"the daemon is killed", "", "['$Important', '$label1']", 100, func(s *site, wire *testkit.Proxy, owner *testkit.Owner, marked int) {
+			for i := range 4 {
 				before := marksOn(owner)
-				cmd := s.begin("undo", "--marks", "--config", s.config)
-				for deadline := time.Now().Add(30 * time.Second); marksOn(owner) == before && time.Now().Before(deadline); {
+				wire.FreezeAfter("STORE", 30)
+				if i > 0 {
+					s.start() // which goes on by itself
 				}
+				cmd := s.begin("undo", "--marks", "--config", s.config)
+				frozen(s.t, wire)
 				s.kill()
 				_ = cmd.Wait() // it failed, for its daemon is gone
-				if left := marksOn(owner); left > 2 && left < before {
-					kills++
+				if left := marksOn(owner); left <= 0 || left >= before {
+					s.t.Errorf("killed with %d of %d marks left, want it in the middle", left, before)
 				}
 				s.wantReplay("after the kill")
-				s.start()
+				wire.Thaw()
 			}
-			if kills == 0 {
-				s.t.Error("never killed in the middle")
-			}
+			s.start()
 			s.undo()
 		}},
-		{"undo itself is killed", "", "['$Important', '$label1']", 100, func(s *site, owner *testkit.Owner, marked int) {
+		{"undo itself is killed", "", "['$Important', '$label1']", 100, func(s *site, wire *testkit.Proxy, owner *testkit.Owner, marked int) {
 			if err := s.stop(syscall.SIGTERM); err != nil {
 				s.t.Fatal(err)
 			}
 			before := marksOn(owner)
+			wire.FreezeAfter("STORE", 70)
 			cmd := s.begin("undo", "--marks", "--config", s.config)
-			for deadline := time.Now().Add(30 * time.Second); marksOn(owner) == before && time.Now().Before(deadline); {
-			}
+			frozen(s.t, wire)
 			if err := cmd.Process.Kill(); err != nil {
 				s.t.Fatal(err)
 			}
 			_ = cmd.Wait()
+			wire.Thaw()
 			if left := marksOn(owner); left == 0 || left == before {
 				s.t.Errorf("killed with %d of %d marks left, want it in the middle", left, before)
 			}
@@ -151,7 +152,8 @@ func TestUndoLeavesTheMailboxAsItWas(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			testkit.NeedDovecot(t)
 			server := testkit.StartDovecot(t, testkit.DovecotOptions{Config: tt.dovecot})
-			s := siteOn(t, server, t.TempDir(), "mark = "+tt.marks+"\n"+quick)
+			wire := testkit.StartProxy(t, server.Addr)
+			s := siteAt(t, server, wire.Addr, t.TempDir(), "mark = "+tt.marks+"\n"+quick)
 			owner := server.Owner(t)
 			defer owner.Close()
 			// Mail and what its owner does with it, without hinged: so it must be.
@@ -196,7 +198,7 @@ func TestUndoLeavesTheMailboxAsItWas(t *testing.T) {
 			slices.Sort(want)
 			model := s.model()
 
-			tt.undo(s, owner, marks*tt.many)
+			tt.undo(s, wire, owner, marks*tt.many)
 
 			s.until("the end", func(a daemon.AccountStatus) bool { return a.Connected && a.Pending == 0 && marksOn(owner) == 0 })
 			if got := asStored(owner); !slices.Equal(got, want) {
@@ -221,6 +223,16 @@ func TestUndoLeavesTheMailboxAsItWas(t *testing.T) {
 			}
 			s.wantReplay("at the end")
 		})
+	}
+}
+
+// frozen waits until nothing comes through any more.
+func frozen(t testing.TB, wire *testkit.Proxy) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !wire.Frozen(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("what was to be interrupted never began")
+		}
 	}
 }
 

@@ -65,18 +65,15 @@ func (c checked) run(t *testing.T) (Report, string) {
 			}, nil
 		},
 	}
+	ch.Patience = time.Minute // but for those that are to lose it
 	var told []string
 	ch.Tell = func(f Finding) { told = append(told, f.String()) }
 	if c.change != nil {
 		c.change(ch)
 	}
-	began := time.Now()
 	r, err := ch.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
-	}
-	if took := time.Since(began); took > 30*time.Second {
-		t.Errorf("it took %v", took)
 	}
 	if len(told) != len(r.Findings) || r.OK == slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Level == Fail }) {
 		t.Errorf("told %d of %d findings, ok is %v", len(told), len(r.Findings), r.OK)
@@ -266,7 +263,7 @@ func TestAServerWithoutKeywords(t *testing.T) {
 	}
 }
 
-func TestAMuteServerEndsInSeconds(t *testing.T) {
+func TestAMuteServerIsGivenUp(t *testing.T) {
 	for _, at := range []string{"CAPABILITY", "AUTHENTICATE", "LIST", "SELECT", "UID SEARCH", "UID FETCH", "UID STORE"} {
 		t.Run(at, func(t *testing.T) {
 			t.Parallel()
@@ -285,7 +282,7 @@ func TestAMuteServerEndsInSeconds(t *testing.T) {
 				}
 			})
 			f.Add("Subject: one\r\n\r\none", `\Seen`)
-			_, got := checked{imap: place(f.Addr, "none"), secret: "secret", change: func(c *Checker) { c.Patience = 200 * time.Millisecond }}.run(t)
+			_, got := checked{imap: place(f.Addr, "none"), secret: "secret", change: func(c *Checker) { c.Patience = 2 * time.Second }}.run(t)
 			if !strings.Contains(got, "FAIL  me: ") || !strings.Contains(got, "the server stayed mute") {
 				t.Errorf("got\n%s", got)
 			}

@@ -22,6 +22,8 @@ type Proxy struct {
 	cuts   int
 	conns  map[net.Conn]struct{}
 	words  map[string]int // commands of clients
+	last   string         // the command that freezes everything
+	left   int            // when it comes for the so many-th time
 	wg     sync.WaitGroup
 }
 
@@ -99,12 +101,38 @@ func (c *commands) Write(b []byte) (int, error) {
 			words = words[1:]
 		}
 		if len(words) > 1 {
-			c.p.mu.Lock()
-			c.p.words[words[1]]++
-			c.p.mu.Unlock()
+			c.p.said(words[1])
 		}
 	}
 	return len(b), nil
+}
+
+func (p *Proxy) said(command string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.words[command]++
+	if command != p.last {
+		return
+	}
+	if p.left--; p.left == 0 {
+		p.frozen = true
+	}
+}
+
+// FreezeAfter freezes everything, as Freeze does, once clients have given a
+// command n more times. The last of them still gets to the server, its answer
+// does not get back.
+func (p *Proxy) FreezeAfter(command string, n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last, p.left = command, n
+}
+
+// Frozen reports whether nothing comes through.
+func (p *Proxy) Frozen() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.frozen
 }
 
 // Freeze makes connections half-open: they stay, and nothing comes through any

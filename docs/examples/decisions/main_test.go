@@ -145,7 +145,7 @@ func TestEachDecisionIsDealtWithOnce(t *testing.T) {
 func TestItWaitsForMoreAndStopsWhenAsked(t *testing.T) {
 	p, path := newProducer(t), filepath.Join(t.TempDir(), "marked.jsonl")
 	p.decide(0, 3)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	ended := make(chan error, 1)
 	out := &told{want: 3, reached: make(chan struct{})}
