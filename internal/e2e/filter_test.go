@@ -76,7 +76,7 @@ imap = {address = "127.0.0.1:1", tls = "none", username = "me", password_file = 
 	}
 	defer func() { _ = watch.Wait() }()
 	defer func() { _ = watch.Process.Kill() }()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 		if c, err := daemon.Dial(context.Background(), filepath.Join(dir, "socket")); err == nil {
 			_ = c.Close()
 			break

@@ -45,7 +45,7 @@ func newTopic(t testing.TB, broker *testkit.Kafka, name string, partitions int32
 // clientOf returns a client that knows these topics.
 func clientOf(t testing.TB, broker *testkit.Kafka, topics kafka.Topics) *kafka.Client {
 	t.Helper()
-	c, err := kafka.New(kafka.Options{Brokers: broker.Addrs(), Topics: topics, RequestTimeout: 20 * time.Second})
+	c, err := kafka.New(kafka.Options{Brokers: broker.Addrs(), Topics: topics, RequestTimeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func (in *topic) of(group string) *topic {
 // configure changes a setting of a topic.
 func (in *topic) configure(topic, name, value string) {
 	in.t.Helper()
-	c := kafkago.Client{Addr: kafkago.TCP(in.broker.Addrs()...), Timeout: 20 * time.Second}
+	c := kafkago.Client{Addr: kafkago.TCP(in.broker.Addrs()...), Timeout: time.Minute}
 	res, err := c.IncrementalAlterConfigs(in.t.Context(), &kafkago.IncrementalAlterConfigsRequest{
 		Resources: []kafkago.IncrementalAlterConfigsRequestResource{{
 			ResourceType: kafkago.ResourceTypeTopic, ResourceName: topic,
