@@ -30,6 +30,7 @@ type Judging struct {
 	MinImportant int       `toml:"min_important"`
 	MinOrdinary  int       `toml:"min_ordinary"`
 	MaxWeights   int       `toml:"max_weights"`
+	MaxMessages  int       `toml:"max_messages"`
 	Learner      Learner   `toml:"learner"`
 	Threshold    Threshold `toml:"threshold"`
 	Featurize    Featurize `toml:"featurize"`

@@ -34,6 +34,7 @@ func defaultJudging() Judging {
 		MinImportant: 20,
 		MinOrdinary:  20,
 		MaxWeights:   1 << 20,
+		MaxMessages:  100_000,
 		Learner: Learner{
 			Kind:           "passive-aggressive",
 			Margin:         1,

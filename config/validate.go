@@ -178,6 +178,7 @@ func (t table) judging(a *Judging) {
 	t.integer("min_important", a.MinImportant, 0, 1_000_000)
 	t.integer("min_ordinary", a.MinOrdinary, 0, 1_000_000)
 	t.integer("max_weights", a.MaxWeights, 100, 100_000_000)
+	t.integer("max_messages", a.MaxMessages, 200, 10_000_000)
 	t.sub("learner").learner(&a.Learner)
 	t.sub("threshold").threshold(&a.Threshold)
 	t.sub("featurize").featurize(&a.Featurize)

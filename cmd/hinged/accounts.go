@@ -102,6 +102,8 @@ func judgingOptions(a *config.Judging, owner []string) filter.Options {
 	o.SilenceDays = int(time.Duration(a.Silence) / (24 * time.Hour))
 	o.TimeZone = a.TimeZone
 	o.Limits.Weights = a.MaxWeights
+	// By default as many as those of the filter.
+	o.Limits.Messages, o.Limits.IDs, o.Limits.Threads = a.MaxMessages, a.MaxMessages, a.MaxMessages/2
 	o.Rules = pinnedRules(a.Rules)
 	return o
 }

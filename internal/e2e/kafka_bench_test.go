@@ -192,9 +192,11 @@ func BenchmarkStreamLatency(b *testing.B) {
 }
 
 // BenchmarkStreamMemory gives a daemon 200,000 messages (HINGED_STREAM_MESSAGES) of
-// 100 accounts, and an eighth as many again while its decisions are refused, with the
+// 20 accounts, and an eighth as many again while its decisions are refused, with the
 // broker standing still in between, for long stretches; and the same without any such
-// trouble. It reports the largest memory over the second and over the last quarter of
+// trouble. Each account knows of its last 500 messages (HINGED_STREAM_KNOWN) and 2,000
+// scores. Both are reached before the second quarter: from then on nothing that is
+// meant to be kept grows, but for the ledger. It reports the largest memory over the second and over the last quarter of
 // the time: all that is resident, and what of it is anonymous. The rest are pages of
 // the store's file, which the system takes back when it needs the room.
 func BenchmarkStreamMemory(b *testing.B) {
@@ -213,8 +215,8 @@ func BenchmarkStreamMemory(b *testing.B) {
 func streamMemory(b *testing.B, total int, trouble bool) {
 	broker := testkit.StartKafka(b, testkit.KafkaOptions{})
 	in := newTopic(b, broker, "in", 4)
-	mail := newOwners(4, 100)
-	s := in.process("memory", "")
+	mail := newOwners(4, 20)
+	s := in.process("memory", fmt.Sprintf("max_messages = %d", fromEnv("HINGED_STREAM_KNOWN", 500)))
 	s.start()
 	pid := s.cmd.Process.Pid
 	var resident, anonymous []uint64

@@ -63,8 +63,12 @@ func (in *topic) of(group string) *topic {
 // configure changes a setting of a topic.
 func (in *topic) configure(topic, name, value string) {
 	in.t.Helper()
+	in.retry("changing "+name+" of "+topic, func(ctx context.Context) error { return in.tryConfigure(ctx, topic, name, value) })
+}
+
+func (in *topic) tryConfigure(ctx context.Context, topic, name, value string) error {
 	c := kafkago.Client{Addr: kafkago.TCP(in.broker.Addrs()...), Timeout: time.Minute}
-	res, err := c.IncrementalAlterConfigs(in.t.Context(), &kafkago.IncrementalAlterConfigsRequest{
+	res, err := c.IncrementalAlterConfigs(ctx, &kafkago.IncrementalAlterConfigsRequest{
 		Resources: []kafkago.IncrementalAlterConfigsRequestResource{{
 			ResourceType: kafkago.ResourceTypeTopic, ResourceName: topic,
 			Configs: []kafkago.IncrementalAlterConfigsRequestConfig{{
@@ -72,12 +76,10 @@ func (in *topic) configure(topic, name, value string) {
 			}},
 		}},
 	})
-	if err == nil {
-		err = res.Resources[0].Error
-	}
 	if err != nil {
-		in.t.Fatal(err)
+		return err
 	}
+	return res.Resources[0].Error
 }
 
 // topicsOf are the topics of a group of processes that read the same input.
