@@ -15,3 +15,15 @@ func TestDefaultsOfConfigAndFilterAreTheSame(t *testing.T) {
 		t.Fatalf("the defaults of the configuration give\n%+v\nthe filter's are\n%+v", got, want)
 	}
 }
+
+func TestTheBoundsOfTheConfigurationAreTheFilters(t *testing.T) {
+	a := config.DefaultAccount()
+	a.MaxWeights, a.MaxMessages = 100, 200 // the least
+	o := filterOptions(&a)
+	if err := o.Validate(); err != nil {
+		t.Error(err)
+	}
+	if l := o.Limits; l.Weights != 100 || l.Messages != 200 || l.IDs != 200 || l.Threads != 100 {
+		t.Errorf("got %+v", l)
+	}
+}
