@@ -11,7 +11,8 @@
 # make learners MTD=FILE MIPS=FILE  every learner on the development streams: the
 #               tables of docs/results.md
 # make demo-picture  docs/demo.svg, from a real run of the demo
-# make setup fmt vet lint project race e2e: the steps of make test
+# make setup fmt vet lint race project e2e: the steps of make test; make whole: the
+#               last two at once
 #
 # Go and make are all that is needed. make test says what it left out for want
 # of Dovecot, Java and Maven (for Apache Kafka), qemu-user or a C compiler; as
@@ -47,10 +48,11 @@ RACE = $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
 RACING = GORACE=atexit_sleep_ms=20 $(GO) test $(RACE) -parallel 4
 
 # Two packages have a step each: internal/project, which compiles for several
-# processors, and internal/e2e, which starts mail servers and kills daemons. So
-# neither takes the processor from tests that measure time; and both build the
-# program by themselves, of which the cache of test results knows nothing.
-OTHERS = $(filter-out $(addprefix $(MODULE)/,$(ALONE)),$(shell $(GO) list ./... | grep -v -e /internal/project$$ -e /internal/e2e$$))
+# processors, and internal/e2e, which starts mail servers and kills daemons. Both
+# build the program by themselves, of which the cache of test results knows nothing.
+# One computes and the other mostly waits, so make test has them side by side.
+# Of the others store goes first: it takes longest, on one processor.
+OTHERS = $(MODULE)/store $(filter-out $(addprefix $(MODULE)/,store $(ALONE)),$(shell $(GO) list ./... | grep -v -e /internal/project$$ -e /internal/e2e$$))
 MODULE = $(shell $(GO) list -m)
 
 # Packages that start no goroutine and know of none have nothing to race, and
@@ -59,9 +61,9 @@ MODULE = $(shell $(GO) list -m)
 ALONE = config internal/chart internal/filter internal/lab model
 
 .NOTPARALLEL:
-.PHONY: demo run test setup fmt vet lint project race e2e build man install uninstall fuzz soak bench learners demo-picture clean
+.PHONY: demo run test setup fmt vet lint project race e2e whole build man install uninstall fuzz soak bench learners demo-picture clean
 
-test: setup fmt vet lint project race e2e
+test: setup fmt vet lint race whole
 
 setup:
 	@GO='$(GO)' sh scripts/setup.sh
@@ -95,6 +97,14 @@ race:
 e2e:
 	@echo '== the whole, on a real mail server'
 	@$(RACING) -count=1 -timeout 20m ./internal/e2e
+
+whole:
+	@out=$$(mktemp) || exit 1; \
+	$(MAKE) --no-print-directory project >"$$out" 2>&1 & \
+	trap 'kill $$!; rm -f "$$out"; exit 1' INT TERM; \
+	$(MAKE) --no-print-directory e2e; e2e=$$?; \
+	wait $$!; project=$$?; cat "$$out"; rm -f "$$out"; \
+	[ $$e2e = 0 ] && [ $$project = 0 ]
 
 demo:
 	@mkdir -p dist
