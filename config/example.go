@@ -31,7 +31,7 @@ var entries = map[string]entry{
 	"account.min_important": {"So many important messages must have been learnt before anything is decided; until then all is \"unsure\".", false},
 	"account.min_ordinary":  {"And so many ordinary ones.", false},
 	"account.max_weights":   {"The most weights to keep; the smallest go first. A weight takes about 40 bytes of memory.", false},
-	"account.max_messages":  {"The most messages to know of. The oldest go first: what was learnt of them stays, feedback on them comes too\nlate. One takes about half a kilobyte of memory.", false},
+	"account.max_messages":  {"The most messages to know of. The oldest go first: what was learnt of them stays, feedback on them comes too\nlate, and one that is moved to another mailbox later is new mail. One takes about half a kilobyte of memory.", false},
 
 	"account.imap":                     {"The IMAP server.", false},
 	"account.imap.address":             {"Host, with a port unless it is the usual one: 993 for tls, else 143.", false},

@@ -19,10 +19,10 @@ import (
 // trouble. Each account knows of its last 500 messages (HINGED_STREAM_KNOWN) and 2,000
 // scores. Both are reached before the second quarter: from then on nothing that is
 // meant to be kept grows, but for the ledger. It reports the largest memory over the
-// second and over the last quarter of the time: what is in use (as the garbage
-// collector says after each collection), what of the process is resident, and what of
-// that is anonymous. The rest are pages of the store's file, which the system takes
-// back when it needs the room.
+// second and over the last quarter of the time: what of the process is resident, and
+// what of that is anonymous; the rest are pages of the store's file, which the system
+// takes back when it needs the room. And of the second and the last quarter of all
+// collections of garbage: what was in use after them.
 func BenchmarkStreamMemory(b *testing.B) {
 	for _, c := range []struct {
 		name    string

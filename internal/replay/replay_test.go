@@ -190,13 +190,18 @@ func TestAReplayFromTheFirstRecordGivesTheDigestsOfTheDaemon(t *testing.T) {
 func (w *world) ends() map[string][]kafka.Watermark {
 	out := map[string][]kafka.Watermark{}
 	for _, topic := range []string{"decisions", "dead", "snapshots"} {
-		m, err := w.client.Watermarks(w.t.Context(), topic)
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		out[topic] = m
+		out[topic] = w.marks(topic)
 	}
 	return out
+}
+
+func (w *world) marks(topic string) []kafka.Watermark {
+	w.t.Helper()
+	m, err := w.client.Watermarks(w.t.Context(), topic)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return m
 }
 
 func TestAReplayEndsWhereTheLogEndedAtItsBeginning(t *testing.T) {

@@ -46,11 +46,7 @@ func (w *world) cut(at [partitions]int64) {
 // halves are in the middle of the partitions of the input.
 func (w *world) halves() (at [partitions]int64) {
 	w.t.Helper()
-	marks, err := w.client.Watermarks(w.t.Context(), "in")
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	for i, m := range marks {
+	for i, m := range w.marks("in") {
 		at[i] = m.End / 2
 	}
 	return at
@@ -59,11 +55,7 @@ func (w *world) halves() (at [partitions]int64) {
 // snapshots are the positions of the newest snapshots.
 func (w *world) snapshots() (at [partitions]int64) {
 	w.t.Helper()
-	marks, err := w.client.Watermarks(w.t.Context(), "snapshots")
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	for i, m := range marks {
+	for i, m := range w.marks("snapshots") {
 		r := w.client.Read("snapshots", int32(i), m.First)
 		for next := m.First; next < m.End; {
 			b, err := r.Next(w.t.Context(), 1000, 1<<20)

@@ -99,8 +99,8 @@ func TestOnARealBroker(t *testing.T) {
 	send(102)
 	k.Kill(0)
 	k.Start(0)
-	eventually(t, func() error { return caught(q) })
 	eventually(t, func() error { return whole(q) })
+	eventually(t, func() error { return caught(q) })
 	want := plain(t, twin)
 	sameDigests(t, newest(t, q), want)
 	if q.engine.Status().Rebalances == 0 {
@@ -110,8 +110,8 @@ func TestOnARealBroker(t *testing.T) {
 
 	send(103)
 	r := begin()
-	eventually(t, func() error { return caught(r) })
 	eventually(t, func() error { return whole(r) })
+	eventually(t, func() error { return caught(r) })
 	sameDigests(t, digests(t, r.store), plain(t, twin))
 	sound(t, r.store)
 	sameBytes(t, client, testTopics.Decisions)

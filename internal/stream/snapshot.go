@@ -140,11 +140,15 @@ func (p *partition) oneSnapshot(ctx context.Context) (int64, error) {
 	return m.Next, p.tidyIfWhole(ctx)
 }
 
-// tidyIfWhole takes back what the last snapshot made needless, unless accounts are
-// still to come in out of an older one: ours names their chunks unseen, and if one
-// of those turns out to be broken, what came before is all there is.
+// canTidy reports whether the last snapshot made something needless that may go. It
+// may not while accounts are still to come in out of an older one: ours names their
+// chunks unseen, and if one of those turns out to be broken, what came before is all
+// there is.
+func (p *partition) canTidy() bool { return p.untidy >= 0 && !p.pending.some() }
+
+// tidyIfWhole takes back what the last snapshot made needless, if it may.
 func (p *partition) tidyIfWhole(ctx context.Context) error {
-	if p.untidy < 0 || p.pending.some() {
+	if !p.canTidy() {
 		return nil
 	}
 	if err := p.tidy(ctx, p.untidy); err != nil {
@@ -156,7 +160,7 @@ func (p *partition) tidyIfWhole(ctx context.Context) error {
 
 // tidyLater does what oneSnapshot left because accounts were still to come in.
 func (p *partition) tidyLater(ctx context.Context) error {
-	if p.untidy < 0 || p.pending.some() {
+	if !p.canTidy() {
 		return nil
 	}
 	if err := p.e.slot(ctx); err != nil {

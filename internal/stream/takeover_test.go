@@ -56,6 +56,16 @@ func retain(t *testing.T, c *cluster) {
 	}
 }
 
+// snapshot has a process do all that is there, and leave a snapshot of partition 0.
+func snapshot(t *testing.T, c *cluster) {
+	t.Helper()
+	p := newProcess(t, c)
+	p.start(small)
+	eventually(t, func() error { return caughtUp(c, p) })
+	eventually(t, func() error { return atLeast(t, c, 1) })
+	p.stop()
+}
+
 // takenOver waits until all of a process's accounts have come in, and then until it
 // has caught up: before, it may find the snapshot broken and begin anew.
 func takenOver(t *testing.T, c *cluster, p *process) {
@@ -124,11 +134,7 @@ func TestANewOwnerTakesOverFromSnapshots(t *testing.T) {
 func TestTheFirstDecisionWaitsForItsAccountAlone(t *testing.T) {
 	c := newCluster(1)
 	fill(c, 44, 30, 300)
-	p := newProcess(t, c)
-	p.start(small)
-	eventually(t, func() error { return caughtUp(c, p) })
-	eventually(t, func() error { return atLeast(t, c, 1) })
-	p.stop()
+	snapshot(t, c)
 	retain(t, c)
 	q := newProcess(t, c)
 	q.start(func(o *Options) { o.SnapshotEvery = 1 << 40 })
@@ -314,11 +320,7 @@ func TestAfterBrokenChunksNewSnapshotsAreWhole(t *testing.T) {
 	c, all := newCluster(1), newCluster(1)
 	c.mindful, all.mindful = true, true
 	fillTwo(c, all, 64, 3, 60)
-	p := newProcess(t, c)
-	p.start(small)
-	eventually(t, func() error { return caughtUp(c, p) })
-	eventually(t, func() error { return atLeast(t, c, 1) })
-	p.stop()
+	snapshot(t, c)
 	for _, r := range c.all(testTopics.Snapshots) {
 		if strings.HasPrefix(string(r.Key), chunkPrefix) && r.Value != nil {
 			c.put(testTopics.Snapshots, kafka.Record{Partition: 0, Key: r.Key, Value: []byte("nonsense")})
@@ -355,11 +357,7 @@ func atLeast(t *testing.T, c *cluster, position int64) error {
 func TestWithNoWholeSnapshotLeftAPartitionIsStopped(t *testing.T) {
 	c := newCluster(1)
 	fill(c, 70, 4, 80)
-	p := newProcess(t, c)
-	p.start(small)
-	eventually(t, func() error { return caughtUp(c, p) })
-	eventually(t, func() error { return atLeast(t, c, 1) })
-	p.stop()
+	snapshot(t, c)
 	retain(t, c)
 	for _, r := range c.all(testTopics.Snapshots) {
 		if strings.HasPrefix(string(r.Key), chunkPrefix) {

@@ -68,6 +68,16 @@ func chunkKey(id store.ChunkID) []byte {
 	return fmt.Appendf(nil, "%s%s", chunkPrefix, id)
 }
 
+// chunkOf is the chunk that a key names, if it names one.
+func chunkOf(key []byte) (id store.ChunkID, ok bool) {
+	name, ok := bytes.CutPrefix(key, []byte(chunkPrefix))
+	if !ok || len(name) != 2*len(id) {
+		return id, false
+	}
+	_, err := hex.Decode(id[:], name)
+	return id, err == nil
+}
+
 // ErrGone is wrapped when a chunk is no longer in the snapshots topic.
 var ErrGone = errors.New("a chunk of the snapshot is gone")
 
@@ -130,11 +140,7 @@ func (v *vault) scan(ctx context.Context, now time.Time) error {
 
 // note takes up one record. mu is held.
 func (v *vault) note(r *kafka.Record) {
-	if name, ok := strings.CutPrefix(string(r.Key), chunkPrefix); ok {
-		var id store.ChunkID
-		if n, err := hex.Decode(id[:], []byte(name)[:min(len(name), 2*len(id))]); err != nil || n != len(id) || len(name) != 2*n {
-			return
-		}
+	if id, ok := chunkOf(r.Key); ok {
 		if len(r.Value) == 0 {
 			delete(v.chunks, id)
 		} else {
@@ -306,11 +312,8 @@ func (v *vault) fetch(ctx context.Context, id store.ChunkID, offset int64) ([]by
 		}
 		for i := range b.Records {
 			c := &b.Records[i]
-			if name, ok := bytes.CutPrefix(c.Key, []byte(chunkPrefix)); ok && len(c.Value) > 0 && len(name) == 2*len(id) && !spoilt[c.Offset] {
-				var other store.ChunkID
-				if _, err := hex.Decode(other[:], name); err == nil {
-					window[other] = c.Value
-				}
+			if other, ok := chunkOf(c.Key); ok && len(c.Value) > 0 && !spoilt[c.Offset] {
+				window[other] = c.Value
 			}
 		}
 		if len(b.Records) > 0 || b.Next > offset {
