@@ -105,7 +105,7 @@ func TestBadDays(t *testing.T) {
 			})
 			f.Add(plainMail, "")
 			o := only(f)
-			var log lockedBuffer
+			var log testkit.Transcript
 			o.Logger = slog.New(slog.NewTextHandler(&log, nil))
 			if c.timeout != 0 {
 				o.CommandTimeout = c.timeout
@@ -137,7 +137,7 @@ func TestBadDays(t *testing.T) {
 			if n != 1 {
 				t.Errorf("the message arrived %d times:\n%s", n, describeEvents(r.all()))
 			}
-			if c.why != nil && !log.has(c.why.Error()) {
+			if c.why != nil && !log.Has(c.why.Error()) {
 				t.Errorf("the log says nothing of %q:\n%s", c.why, log.String())
 			}
 			if r.source.Status().Reconnects == 0 {
@@ -384,7 +384,7 @@ func TestMailboxDeletedAndRecreated(t *testing.T) {
 	owner.Create("Lists")
 	o := dovecotOptions(d)
 	o.Include = []string{"Lists"}
-	var log lockedBuffer
+	var log testkit.Transcript
 	o.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	mail := testkit.NewMail(4)
 	m := mail.Next()
@@ -394,7 +394,7 @@ func TestMailboxDeletedAndRecreated(t *testing.T) {
 	old := e.(ingest.Arrival).UIDValidity
 	awaitConnected(t, r)
 	owner.Delete("Lists")
-	for deadline := time.Now().Add(patience); !log.has("mailbox cannot be"); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !log.Has("mailbox cannot be"); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("it never looked for what is gone")
 		}

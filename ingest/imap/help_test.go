@@ -259,23 +259,3 @@ func awaitConnected(t *testing.T, r *running) {
 	}
 	t.Fatalf("never connected; the status says %+v", r.source.Status())
 }
-
-// lockedBuffer holds what a logger wrote.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
-func (l *lockedBuffer) has(words string) bool { return strings.Contains(l.String(), words) }

@@ -46,7 +46,7 @@ func TestSecretsAndSubjectsStayOutOfLogsAndErrors(t *testing.T) {
 				}
 			})
 			f.Add("Subject: the quiet subject\r\nFrom: secret.friend@example.org\r\n\r\nhello", "")
-			var log lockedBuffer
+			var log testkit.Transcript
 			o := only(f)
 			o.Username, o.Auth = user, auth
 			o.Password = func(context.Context) (string, error) { return secret, nil }
@@ -62,7 +62,7 @@ func TestSecretsAndSubjectsStayOutOfLogsAndErrors(t *testing.T) {
 					}
 				}
 			}
-			if !log.has("AUTHENTICATIONFAILED") {
+			if !log.Has("AUTHENTICATIONFAILED") {
 				t.Errorf("the log must still tell what is wrong:\n%s", log.String())
 			}
 			if strings.Contains(string(auth), "oauth") {

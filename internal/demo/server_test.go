@@ -1,7 +1,6 @@
 package demo
 
 import (
-	"bytes"
 	"fmt"
 	"log/slog"
 	"net"
@@ -13,6 +12,8 @@ import (
 
 	"github.com/emersion/go-imap/v2"
 	"github.com/emersion/go-imap/v2/imapclient"
+
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 func startServer(t *testing.T) *embedded {
@@ -29,28 +30,10 @@ func startServer(t *testing.T) *embedded {
 	return e
 }
 
-// wire keeps what a client sent and received.
-type wire struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (w *wire) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.b.Write(p)
-}
-
-func (w *wire) count(s string) int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return strings.Count(w.b.String(), s)
-}
-
 // client is a mail client that has a mailbox open.
-func client(t *testing.T, e *embedded, mailbox string) (*hand, *wire) {
+func client(t *testing.T, e *embedded, mailbox string) (*hand, *testkit.Transcript) {
 	t.Helper()
-	w := new(wire)
+	w := new(testkit.Transcript)
 	c, err := imapclient.DialInsecure(e.Addr, &imapclient.Options{DebugWriter: w})
 	if err != nil {
 		t.Fatal(err)
@@ -173,7 +156,7 @@ func TestOnlyWhatWasAnnouncedIsSpokenOf(t *testing.T) {
 	if got := search.AllUIDs(); !slices.Equal(got, []imap.UID{uid}) {
 		t.Errorf("search finds %v, want what was announced, %d", got, uid)
 	}
-	if n := w.count("* 0 FETCH"); n != 0 {
+	if n := strings.Count(w.String(), "* 0 FETCH"); n != 0 {
 		t.Errorf("%d lines about message number 0", n)
 	}
 }
@@ -183,12 +166,12 @@ func TestIdleTellsOfWhatCameBeforeIt(t *testing.T) {
 	postman, _ := client(t, e, "Archive")
 	for range 5 {
 		reader, w := client(t, e, inbox)
-		before := w.count("EXISTS")
+		before := strings.Count(w.String(), "EXISTS")
 		postman.mustPut(t, inbox)
 		idle, err := reader.c.Idle()
 		must(t, err)
 		deadline := time.Now().Add(time.Minute)
-		for w.count("EXISTS") == before {
+		for strings.Count(w.String(), "EXISTS") == before {
 			if time.Now().After(deadline) {
 				t.Fatal("IDLE says nothing of a message that came before it")
 			}
@@ -209,12 +192,12 @@ func TestAMoveIsToldOnceToEverybody(t *testing.T) {
 	must(t, mover.move(uid-1, "Junk"))
 	must(t, mover.c.Noop().Wait())
 	must(t, other.c.Noop().Wait())
-	for who, w := range map[string]*wire{"the mover": mine, "another": theirs} {
-		if n := w.count("* 2 EXPUNGE"); n != 1 || w.count("EXPUNGE\r\n") != n {
-			t.Errorf("%s was told %d times", who, w.count("EXPUNGE\r\n"))
+	for who, w := range map[string]*testkit.Transcript{"the mover": mine, "another": theirs} {
+		if n := strings.Count(w.String(), "* 2 EXPUNGE"); n != 1 || strings.Count(w.String(), "EXPUNGE\r\n") != n {
+			t.Errorf("%s was told %d times", who, strings.Count(w.String(), "EXPUNGE\r\n"))
 		}
 	}
-	if mine.count("COPYUID") != 1 {
+	if strings.Count(mine.String(), "COPYUID") != 1 {
 		t.Error("the mover was not told where the message went")
 	}
 	junk, _ := client(t, e, "Junk")
