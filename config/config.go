@@ -23,18 +23,22 @@ type Account struct {
 
 // Judging is how an account's mail is judged, wherever it comes from.
 type Judging struct {
-	TimeZone     string    `toml:"time_zone"`
-	Shadow       string    `toml:"shadow"`
-	Settle       Duration  `toml:"settle"`
-	Silence      Duration  `toml:"silence"` // whole days; 0: silence teaches nothing
-	MinImportant int       `toml:"min_important"`
-	MinOrdinary  int       `toml:"min_ordinary"`
-	MaxWeights   int       `toml:"max_weights"`
-	MaxMessages  int       `toml:"max_messages"`
-	Learner      Learner   `toml:"learner"`
-	Threshold    Threshold `toml:"threshold"`
-	Featurize    Featurize `toml:"featurize"`
-	Rules        []Rule    `toml:"rule,omitempty"` // the first that matches decides
+	TimeZone string   `toml:"time_zone"`
+	Shadow   string   `toml:"shadow"`
+	Settle   Duration `toml:"settle"`
+	Silence  Duration `toml:"silence"` // whole days; 0: silence teaches nothing
+	// Provisional is after how long silence teaches what can be taken back, and
+	// ProvisionalMarked is that of mail which we marked; 0: it does not.
+	Provisional       Duration  `toml:"provisional"`
+	ProvisionalMarked Duration  `toml:"provisional_marked"`
+	MinImportant      int       `toml:"min_important"`
+	MinOrdinary       int       `toml:"min_ordinary"`
+	MaxWeights        int       `toml:"max_weights"`
+	MaxMessages       int       `toml:"max_messages"`
+	Learner           Learner   `toml:"learner"`
+	Threshold         Threshold `toml:"threshold"`
+	Featurize         Featurize `toml:"featurize"`
+	Rules             []Rule    `toml:"rule,omitempty"` // the first that matches decides
 }
 
 // Rule is the owner's word about all messages of a kind.
@@ -65,6 +69,8 @@ type Learner struct {
 	Margin         float64 `toml:"margin"`
 	Aggressiveness float64 `toml:"aggressiveness"`
 	Variant        int     `toml:"variant"`
+	Window         int     `toml:"window"` // lessons that are replayed
+	Steps          int     `toml:"steps"`  // of replay for each message
 	Zero           string  `toml:"zero"`
 	Kernel         string  `toml:"kernel"`
 	Degree         int     `toml:"degree"`
@@ -109,7 +115,7 @@ var (
 	shadowModes    = []string{"auto", "on", "off"}
 	tlsModes       = []string{"tls", "starttls", "none"}
 	authMechanisms = []string{"plain", "login", "xoauth2", "oauthbearer"}
-	learnerKinds   = []string{"perceptron", "margin", "passive-aggressive"}
+	learnerKinds   = []string{"dual", "passive-aggressive", "margin", "perceptron"}
 	kernels        = []string{"linear", "polynomial", "normalised", "gaussian"}
 	forgettings    = []string{"projectron", "oldest", "weakest", "forgetron"}
 	zeroMeanings   = []string{"unsure", "negative", "positive"}

@@ -27,19 +27,25 @@ func DefaultAccount() Account {
 
 func defaultJudging() Judging {
 	return Judging{
-		TimeZone:     "UTC",
-		Shadow:       "auto",
-		Settle:       Duration(60 * time.Second),
-		Silence:      Duration(7 * day),
+		TimeZone: "UTC",
+		Shadow:   "auto",
+		Settle:   Duration(60 * time.Second),
+		Silence:  Duration(7 * day),
+
+		Provisional:       Duration(6 * time.Hour),
+		ProvisionalMarked: Duration(3 * day),
+
 		MinImportant: 20,
 		MinOrdinary:  20,
 		MaxWeights:   1 << 20,
 		MaxMessages:  100_000,
 		Learner: Learner{
-			Kind:           "passive-aggressive",
+			Kind:           "dual",
 			Margin:         1,
 			Aggressiveness: 0.3,
 			Variant:        2,
+			Window:         1000,
+			Steps:          10,
 			Zero:           "unsure",
 			Kernel:         "linear",
 			Degree:         2,
@@ -57,7 +63,7 @@ func defaultJudging() Judging {
 			Values:   "binary",
 			MaxBytes: 16 << 20,
 			Names:    true,
-			Shares:   Shares{Misc: 0.5, Social: 1, Subject: 0.7, Body: 1, Affine: 0.3},
+			Shares:   Shares{Misc: 1, Social: 1, Subject: 1, Body: 1, Affine: 0.3},
 		},
 	}
 }

@@ -175,6 +175,8 @@ func (t table) judging(a *Judging) {
 	t.choice("shadow", a.Shadow, shadowModes)
 	t.duration("settle", a.Settle, 0, day)
 	t.check(a.Silence.Std()%day == 0 && a.Silence.Std() <= 365*day, "silence", "not a number of days", a.Silence, `whole days, "1d" to "365d", or "0s" for never`)
+	t.duration("provisional", a.Provisional, 0, 365*day)
+	t.duration("provisional_marked", a.ProvisionalMarked, 0, 365*day)
 	t.integer("min_important", a.MinImportant, 0, 1_000_000)
 	t.integer("min_ordinary", a.MinOrdinary, 0, 1_000_000)
 	t.integer("max_weights", a.MaxWeights, 100, 100_000_000)
@@ -382,14 +384,19 @@ func (t table) learner(l *Learner) {
 	t.number("margin", l.Margin, 0, 1e6, "0 to 1000000")
 	t.number("aggressiveness", l.Aggressiveness, 1e-6, 1e6, "above 0, mostly 0.01 to 10")
 	t.check(l.Variant == 1 || l.Variant == 2, "variant", "out of range", l.Variant, "1 (PA-I) or 2 (PA-II)")
+	t.integer("window", l.Window, 0, 10_000)
+	t.integer("steps", l.Steps, 0, 100)
+	t.kernel(l)
 	if !slices.Contains(learnerKinds, l.Kind) {
 		return
 	}
+	passive := l.Kind == "passive-aggressive" || l.Kind == "dual"
 	with := fmt.Sprintf("with kind = %q", l.Kind)
 	t.useless(l.Kind != "margin" && l.Margin != defaults.Margin, "margin", with)
-	t.useless(l.Kind != "passive-aggressive" && l.Aggressiveness != defaults.Aggressiveness, "aggressiveness", with)
+	t.useless(!passive && l.Aggressiveness != defaults.Aggressiveness, "aggressiveness", with)
 	t.useless(l.Kind != "passive-aggressive" && l.Variant != defaults.Variant, "variant", with)
-	t.kernel(l)
+	t.useless(l.Kind != "dual" && l.Window != defaults.Window, "window", with)
+	t.useless(l.Kind != "dual" && l.Steps != defaults.Steps, "steps", with)
 }
 
 // kernel checks the keys of a kernel learner.

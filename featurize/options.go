@@ -72,7 +72,7 @@ const algorithm = 1
 // DefaultOptions returns what measured best (docs/results.md), with names.
 func DefaultOptions() Options {
 	return Options{
-		Shares:      [groups]float64{Misc: 0.5, Social: 1, Subject: 0.7, Body: 1},
+		Shares:      [groups]float64{Misc: 1, Social: 1, Subject: 1, Body: 1},
 		Affine:      0.3,
 		MaxBytes:    16 << 20,
 		MaxHeader:   256 << 10,

@@ -174,7 +174,7 @@ func (h *Hindsight) allow() allowance {
 	t, n := float64(len(h.rows)), h.longest
 	start := h.space.startNorm()
 	a := allowance{grow: 1 + float64(8*roundoff*(t+n+float64(h.space.dimensions())+16)), least: math.Inf(1)}
-	pa := h.spec.Kind == KindPassiveAggressive
+	pa := h.spec.Passive()
 	if pa {
 		a.norm = float64(2 * (math.Sqrt(float64(start*start)+float64(2*h.caps)) + h.displaced))
 		if h.rules.Len() > 0 {
@@ -245,7 +245,7 @@ func (h *Hindsight) weigh(kappa float64, a *allowance) look {
 		l.loss += float64(r.cap * loss)
 	}
 	l.loss = float64(l.loss * a.grow)
-	if h.spec.Kind == KindPassiveAggressive {
+	if h.spec.Passive() {
 		root := math.Sqrt(distance+float64(2*l.loss)+a.extra) + a.displaced
 		l.value = float64(float64(root*root) * a.grow)
 		l.simple = l.value
@@ -301,7 +301,7 @@ func (h *Hindsight) search(c *Ceiling, a *allowance) {
 	// u = 0, or the shortest that obeys the rules, is the first that is tried. The
 	// former makes the ceiling the number of lessons at most.
 	best := h.weigh(0, a).value
-	pa := h.spec.Kind == KindPassiveAggressive
+	pa := h.spec.Passive()
 	if !pa {
 		h.kappa = a.q
 	}
@@ -363,7 +363,7 @@ func (h *Hindsight) count(a *allowance, value float64) uint64 {
 	sizes := make([]float64, len(h.rows))
 	for i := range h.rows {
 		sizes[i] = h.rows[i].cap
-		if h.spec.Kind == KindPassiveAggressive {
+		if h.spec.Passive() {
 			sizes[i] = h.worth(i, a.norm)
 		}
 	}
@@ -416,7 +416,7 @@ func (h *Hindsight) primal(l look) float64 {
 
 // gap bounds how far the simple bound is above its least value.
 func (h *Hindsight) gap(l look, a *allowance) float64 {
-	if h.spec.Kind != KindPassiveAggressive {
+	if !h.spec.Passive() {
 		if h.kappa == 0 {
 			return 0
 		}

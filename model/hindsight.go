@@ -67,7 +67,7 @@ func NewHindsight(s Spec, from *Weights) *Hindsight {
 
 func newHindsight(s Spec, in space) *Hindsight {
 	h := &Hindsight{spec: s, space: in, dice: 1}
-	if s.Kind == KindPassiveAggressive {
+	if s.Passive() {
 		h.kappa = 1
 	}
 	if err := s.Validate(); err != nil {
@@ -116,7 +116,7 @@ func (h *Hindsight) Reached(size float64) {
 // the projections belong into Displace, whatever u.
 func (h *Hindsight) Obey(rules *Rules) {
 	p, linear := h.space.(*plain)
-	if h.spec.Kind != KindPassiveAggressive || rules.Len() == 0 || !linear {
+	if !h.spec.Passive() || rules.Len() == 0 || !linear {
 		return
 	}
 	h.rules = rules
@@ -158,14 +158,14 @@ func (h *Hindsight) Add(e Lesson) {
 	if norm < short {
 		r.norm = 0
 	}
-	if h.spec.Kind == KindPassiveAggressive {
+	if h.spec.Passive() {
 		r.cap = float64(h.spec.Aggressiveness * e.Weight)
 	}
 	h.travelled += float64(e.Weight * math.Sqrt(max(norm, short)))
 	h.caps += r.cap
 	h.longest = max(h.longest, h.space.terms(n-1))
 	h.rows = append(h.rows, r)
-	if h.spec.Kind != KindPassiveAggressive {
+	if !h.spec.Passive() {
 		h.kappa = max(h.kappa, float64(e.Weight*norm)+float64(2*h.tau()))
 	}
 	h.climb(n - 1)
@@ -204,7 +204,7 @@ func (h *Hindsight) tau() float64 {
 
 // squared reports whether losses are squared.
 func (h *Hindsight) squared() bool {
-	return h.spec.Kind == KindPassiveAggressive && h.spec.Variant == 2
+	return h.spec.Passive() && !h.spec.capped()
 }
 
 // pass climbs every variable once, in an order that is shuffled anew but the

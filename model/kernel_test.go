@@ -157,7 +157,7 @@ func TestDegree1IsThePerceptronOnTheLiftedVector(t *testing.T) {
 				t.Fatal(err)
 			}
 			plain := mustLearn(t, spec, NewWeights(0))
-			exact := whole && spec.Kind != KindPassiveAggressive
+			exact := whole && !spec.Passive()
 			for n := range 300 {
 				x := randomVector(rng, 30, 8)[1:]
 				for i := range x {

@@ -98,10 +98,13 @@ const (
 	KindPerceptron        Kind = "perceptron"
 	KindMargin            Kind = "margin"
 	KindPassiveAggressive Kind = "passive-aggressive"
+	// KindDual is PA-II with a window of lessons that are replayed; see Dual. Where
+	// no window is kept, it is PA-II.
+	KindDual Kind = "dual"
 )
 
 // Kinds lists every learner, in the order in which help texts name them.
-func Kinds() []Kind { return []Kind{KindPerceptron, KindMargin, KindPassiveAggressive} }
+func Kinds() []Kind { return []Kind{KindPerceptron, KindMargin, KindPassiveAggressive, KindDual} }
 
 // Spec says which learner to build. The zero value is not valid; start from
 // DefaultSpec.
@@ -112,19 +115,26 @@ type Spec struct {
 	Margin float64
 	// Aggressiveness is C of the passive-aggressive learners. > 0.
 	Aggressiveness float64
-	// Variant is 1 for PA-I or 2 for PA-II.
+	// Variant is 1 for PA-I or 2 for PA-II. The dual learner takes the steps of PA-II,
+	// whatever it says.
 	Variant int
 }
 
-// DefaultSpec is PA-II with the C that measured best (docs/results.md).
+// capped reports whether steps are bounded by a cap, as those of PA-I are.
+func (s Spec) capped() bool { return s.Kind == KindPassiveAggressive && s.Variant == 1 }
+
+// Passive reports whether the steps of s are those of PA-I or PA-II.
+func (s Spec) Passive() bool { return s.Kind == KindPassiveAggressive || s.Kind == KindDual }
+
+// DefaultSpec is the dual learner with the C that measured best (docs/results.md).
 func DefaultSpec() Spec {
-	return Spec{Kind: KindPassiveAggressive, Margin: 1, Aggressiveness: 0.3, Variant: 2}
+	return Spec{Kind: KindDual, Margin: 1, Aggressiveness: 0.3, Variant: 2}
 }
 
 // Validate reports the first reason why no learner can be built from s.
 func (s Spec) Validate() error {
 	switch s.Kind {
-	case KindPerceptron, KindMargin, KindPassiveAggressive:
+	case KindPerceptron, KindMargin, KindPassiveAggressive, KindDual:
 	default:
 		return fmt.Errorf("learner %q is unknown; the learners are %v", s.Kind, Kinds())
 	}
@@ -134,7 +144,7 @@ func (s Spec) Validate() error {
 	if s.Kind == KindMargin && !(s.Margin >= 0 && !math.IsInf(s.Margin, 0)) {
 		return fmt.Errorf("margin is %v; it must be a finite number, 0 or more", s.Margin)
 	}
-	if s.Kind == KindPassiveAggressive {
+	if s.Passive() {
 		if !(s.Aggressiveness > 0 && !math.IsInf(s.Aggressiveness, 0)) {
 			return fmt.Errorf("aggressiveness (C) is %v; it must be a finite number above 0", s.Aggressiveness)
 		}
@@ -183,7 +193,7 @@ func (l *linear) Weights() *Weights      { return l.w }
 func (l *linear) Learn(e Lesson) Update {
 	norm, n := 0.0, uint64(len(e.Vector))
 	l.products += n
-	if l.spec.Kind == KindPassiveAggressive {
+	if l.spec.Passive() {
 		norm = e.Vector.SquaredNorm()
 		l.products += n
 	}

@@ -28,7 +28,7 @@ func TestWeightsAgainstAMap(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	w, twin := NewWeights(0), map[Index]float64{}
 	for n := range 200_000 {
-		i := FoldIndex(uint64(rng.IntN(700)) << (rng.IntN(2) * 50))
+		i := FoldIndex(uint64(rng.IntN(700)) << (rng.IntN(2) * 25))
 		switch rng.IntN(5) {
 		case 0:
 			w.Delete(i)
@@ -97,9 +97,9 @@ func (l *twinLearner) learn(e Lesson) Update {
 	case l.spec.Kind == KindPerceptron && u.Mistake,
 		l.spec.Kind == KindMargin && (u.Mistake || float64(y*score) <= l.spec.Margin):
 		u.Step = float64(e.Weight * y)
-	case l.spec.Kind == KindPassiveAggressive && u.Loss > 0 && norm > 0:
+	case l.spec.Passive() && u.Loss > 0 && norm > 0:
 		c := float64(l.spec.Aggressiveness * e.Weight)
-		if l.spec.Variant == 1 {
+		if l.spec.Kind != KindDual && l.spec.Variant == 1 {
 			u.Step = float64(y * math.Min(c, u.Loss/norm))
 		} else {
 			u.Step = float64(y * (u.Loss / (norm + 0.5/c)))

@@ -15,7 +15,7 @@ func (s Spec) passiveAggressiveStep(label Label, weight, squaredNorm float64, u 
 	}
 	c := float64(s.Aggressiveness * weight)
 	var a float64
-	if s.Variant == 1 {
+	if s.capped() {
 		a = min(c, u.Loss/squaredNorm)
 	} else {
 		a = u.Loss / (squaredNorm + 0.5/c)

@@ -176,7 +176,7 @@ func TestNoStreamBreaksTheCeilingOfAnObedientLearner(t *testing.T) {
 		if c.Rules > 0 {
 			ruled++
 		}
-		if c.Reason == "" && (c.Bound < float64(c.Mistakes) || c.Gap < 0 || c.Rules > 0 && spec.Kind != KindPassiveAggressive) {
+		if c.Reason == "" && (c.Bound < float64(c.Mistakes) || c.Gap < 0 || c.Rules > 0 && !spec.Passive()) {
 			t.Fatalf("%+v is inconsistent for %d lessons", c, len(p.lessons))
 		}
 	}

@@ -113,11 +113,11 @@ func playObeying(t *testing.T, rng *rand.Rand, spec Spec, stream []streamed, fro
 		p.lessons = append(p.lessons, e.Lesson)
 		h.Add(e.Lesson)
 		u := l.Learn(e.Lesson)
-		if spec.Kind != KindPassiveAggressive && u.Projected > 0 {
+		if !spec.Passive() && u.Projected > 0 {
 			h.Displace(u.Projected)
 			p.moved += u.Projected
 		}
-		if u.Mistake || u.Step != 0 && spec.Kind != KindPassiveAggressive {
+		if u.Mistake || u.Step != 0 && !spec.Passive() {
 			p.mistakes++
 		}
 		if displace > 0 && rng.Float64() < displace {

@@ -348,6 +348,14 @@ func (l *KernelLearner) Len() int { return l.count }
 // learner exact.
 func (l *KernelLearner) Displaced() float64 { return l.moved }
 
+// TakeDisplaced returns Displaced and begins to count from 0, so that a sum over many
+// lessons is the same whenever the learner was resumed in between.
+func (l *KernelLearner) TakeDisplaced() float64 {
+	moved := l.moved
+	l.moved = 0
+	return moved
+}
+
 // Radius returns R: the root of the greatest K(x, x) learnt from since the learner was
 // built or resumed.
 func (l *KernelLearner) Radius() float64 { return math.Sqrt(l.radius2) }

@@ -18,6 +18,11 @@ type Weights struct {
 	vals  []float64
 	n     int
 	shift uint // 64 − log2(len(keys))
+	// marked are the indices given to Mark since Unmark; marks has the bit of each
+	// slot whose index is among them, so that few stand there twice. A slot may lack its
+	// bit, never have one wrongly.
+	marked []Index
+	marks  []uint64
 }
 
 const minSlots = 64
@@ -38,6 +43,7 @@ func (w *Weights) alloc(slots int) {
 	w.vals = make([]float64, slots)
 	w.shift = uint(64 - bits.TrailingZeros(uint(slots)))
 	w.n = 0
+	w.marks = nil
 }
 
 // slot returns the position of i, or of the empty slot where it would go.
@@ -105,16 +111,18 @@ func (w *Weights) Delete(i Index) {
 		home := int((uint64(w.keys[next]) * 0x9E3779B97F4A7C15) >> w.shift)
 		if (next-home)&mask >= (next-at)&mask {
 			w.keys[at], w.vals[at] = w.keys[next], w.vals[next]
+			w.moveMark(next, at)
 			at = next
 		}
 	}
 	w.keys[at], w.vals[at] = 0, 0
+	w.clearMark(at)
 	w.n--
 }
 
-// Clone returns a copy.
+// Clone returns a copy, of which nothing is marked.
 func (w *Weights) Clone() *Weights {
-	return &Weights{slices.Clone(w.keys), slices.Clone(w.vals), w.n, w.shift}
+	return &Weights{keys: slices.Clone(w.keys), vals: slices.Clone(w.vals), n: w.n, shift: w.shift}
 }
 
 // Len returns how many weights the table holds, zeros that were set included.

@@ -50,6 +50,14 @@ type Lesson struct {
 	Above         bool    `cbor:"11,keyasint,omitempty"`
 	Correspondent bool    `cbor:"12,keyasint,omitempty"`
 	Ruled         bool    `cbor:"13,keyasint,omitempty"` // a rule decided, and not the threshold
+	// Before and BeforeSource are the label that the message had until then.
+	Before       model.Label `cbor:"14,keyasint,omitempty"`
+	BeforeSource Source      `cbor:"15,keyasint,omitempty"`
+	// Replayed is Account.Replayed when the lesson was learnt: so many steps of a dual
+	// learner's replay came before it.
+	Replayed uint64 `cbor:"16,keyasint,omitempty"`
+	// TookBack: the lesson before it on the same message was taken out of the weights.
+	TookBack bool `cbor:"17,keyasint,omitempty"`
 }
 
 // Taught reports whether the learner heard of the label. If not, the threshold

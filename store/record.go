@@ -74,10 +74,10 @@ func (w *recordWriter) weights(v model.Vector) {
 func (s *State) changes(dst []byte) ([]byte, error) {
 	w := recordWriter{buf: dst}
 	w.account(s.Account)
-	s.sortTouched()
-	set := make(model.Vector, 0, len(s.touched))
+	touched := s.Weights.Marked()
+	set := make(model.Vector, 0, len(touched))
 	var gone []model.Index
-	for _, i := range s.touched {
+	for _, i := range touched {
 		if v, ok := s.Weights.Lookup(i); ok {
 			set = append(set, model.Feature{Index: i, Value: v})
 		} else {

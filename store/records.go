@@ -69,18 +69,19 @@ type Source uint8
 // The sources of labels, weakest first; a label never displaces one of a
 // stronger source.
 const (
-	SourceNone     Source = iota
-	SourceSilence         // nothing was done with it for the silence period
-	SourceAnswered        // the owner answered it
-	SourceMoved           // the owner moved it to or from Junk or Trash, or deleted it unread
-	SourceJunk            // the owner set or cleared $Junk
-	SourceFlagged         // the owner starred it
-	SourceMark            // the owner set or removed the mark
-	SourceExplicit        // the owner said so on the command line, or an archive's label
+	SourceNone        Source = iota
+	SourceProvisional        // nothing was done with it for some hours: taken back when something is
+	SourceSilence            // nothing was done with it for the silence period
+	SourceAnswered           // the owner answered it
+	SourceMoved              // the owner moved it to or from Junk or Trash, or deleted it unread
+	SourceJunk               // the owner set or cleared $Junk
+	SourceFlagged            // the owner starred it
+	SourceMark               // the owner set or removed the mark
+	SourceExplicit           // the owner said so on the command line, or an archive's label
 )
 
 func (s Source) String() string {
-	return [...]string{"none", "silence", "answered", "moved", "junk", "flagged", "mark", "explicit"}[min(s, SourceExplicit)]
+	return [...]string{"none", "provisional", "silence", "answered", "moved", "junk", "flagged", "mark", "explicit"}[min(s, SourceExplicit)]
 }
 
 // Account is the one row of counters and clocks.
@@ -149,6 +150,13 @@ type Account struct {
 	RuledSince uint64  `cbor:"83,keyasint,omitempty"`
 	// Kernel is what a kernel learner keeps beside State.Supports.
 	Kernel model.KernelTally `cbor:"70,keyasint,omitzero"`
+	// WindowNext is the number of the next lesson of State.Window, Replayed that of the
+	// next step of a dual learner's replay, and Dual what its ceiling needs.
+	WindowNext uint64          `cbor:"72,keyasint,omitempty"`
+	Replayed   uint64          `cbor:"73,keyasint,omitempty"`
+	Dual       model.DualTally `cbor:"74,keyasint,omitzero"`
+	// LastActive is when the owner was last seen to be active.
+	LastActive Moment `cbor:"75,keyasint,omitempty"`
 	// Anew counts how often learning began anew, for another kernel.
 	Anew uint32 `cbor:"71,keyasint,omitempty"`
 
@@ -213,6 +221,12 @@ type Message struct {
 	// SilenceFrom is Account.ActiveDays when waiting for silence began, plus 1; 0
 	// when silence is not waited for. Not in the digest: it tells moments.
 	SilenceFrom uint32 `cbor:"12,keyasint,omitempty" digest:"-"`
+	// Quiet says what the owner's silence of the first hours is to teach.
+	Quiet Quiet `cbor:"16,keyasint,omitempty"`
+	// Replayed is Account.Replayed when it was decided.
+	Replayed uint64 `cbor:"18,keyasint,omitempty"`
+	// Seen: the owner has read it.
+	Seen bool `cbor:"17,keyasint,omitempty"`
 	// Role is the ingest.Role of the mailbox where its latest copy appeared.
 	Role uint8 `cbor:"13,keyasint,omitempty"`
 	// Copies counts its places.
@@ -233,6 +247,16 @@ type Message struct {
 	Rule    model.Index `cbor:"60,keyasint,omitempty"`
 	Vouched bool        `cbor:"61,keyasint,omitempty"`
 }
+
+// Quiet is what the silence about a message is waited for, long before it is final.
+type Quiet uint8
+
+// What is waited for.
+const (
+	QuietNothing Quiet = iota
+	QuietHours         // for a provisional label
+	QuietDays          // as it is marked, for one that weighs less
+)
 
 // Reason tells why a decision or the absence of a mark is not the threshold's
 // doing alone.
@@ -370,6 +394,9 @@ type Scored struct {
 	// As of its Message; false where there is no label.
 	Above         bool `cbor:"3,keyasint,omitempty"`
 	Correspondent bool `cbor:"4,keyasint,omitempty"`
+	// Message whose label it is; zero where there is none. A message has one entry, of
+	// the label that it has now.
+	Message MessageKey `cbor:"5,keyasint,omitzero"`
 }
 
 // Early is feedback that came before its message and waits for it. Its number,

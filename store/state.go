@@ -2,7 +2,6 @@ package store
 
 import (
 	"bytes"
-	"slices"
 	"strings"
 
 	"github.com/hinged/hinged/model"
@@ -30,12 +29,12 @@ type State struct {
 	Supports *Table[Support]     // of a kernel learner, by SupportKey; then there are no Weights
 	// Coefficients has a row for each of Supports, under the same key.
 	Coefficients *Table[Coefficient]
+	// Window are the last lessons of a dual learner, by number, 8 bytes big endian
+	// (WindowKey), without gaps up to Account.WindowNext. Their vectors are those of
+	// their messages.
+	Window *Table[Windowed]
 
-	// touched are the weights changed since the last commit, unsorted and with
-	// repetitions: a list sorted once per commit is far cheaper than a set.
-	touched []model.Index
-	compact int // length at which to sort out the repetitions
-	at      position
+	at position
 }
 
 // position says which commit a State stands at, so that a commit writes at
@@ -71,6 +70,7 @@ func NewState() *State {
 		Early:        newTable[Early](),
 		Supports:     newTable[Support](),
 		Coefficients: newTable[Coefficient](),
+		Window:       newTable[Windowed](),
 		at:           position{journal: 1, lesson: 1},
 	}
 	s.Places.share = shareFlags()
@@ -89,18 +89,8 @@ func (s *State) LessonNext() uint64 { return max(s.at.lesson, 1) }
 // deleted), so that the next commit writes their new values.
 func (s *State) TouchWeights(x model.Vector) {
 	for _, f := range x {
-		s.touched = append(s.touched, f.Index)
+		s.Weights.Mark(f.Index)
 	}
-	if len(s.touched) >= max(s.compact, 1<<16) {
-		s.sortTouched()
-		s.compact = 2 * len(s.touched)
-	}
-}
-
-// sortTouched brings touched into ascending order, each index once.
-func (s *State) sortTouched() {
-	slices.Sort(s.touched)
-	s.touched = slices.Compact(s.touched)
 }
 
 // table is one line of the register of tables.
@@ -121,6 +111,7 @@ const (
 	messages     tableID = 7
 	supports     tableID = 20
 	coefficients tableID = 21
+	window       tableID = 22
 )
 
 // tables is the register: a table of State is stored, loaded, digested and
@@ -140,12 +131,13 @@ func (s *State) tables() []table {
 		{14, "early", s.Early},
 		{supports, "supports", s.Supports},
 		{coefficients, "coefficients", s.Coefficients},
+		{window, "window", s.Window},
 	}
 }
 
 // dirty reports whether a commit would write anything of s.
 func (s *State) dirty() bool {
-	if len(s.touched) > 0 || s.at.commit == 0 || !bytes.Equal(encodeAccount(s.Account), s.at.account) {
+	if s.Weights.AnyMarked() || s.at.commit == 0 || !bytes.Equal(encodeAccount(s.Account), s.at.account) {
 		return true
 	}
 	for _, t := range s.tables() {
@@ -158,7 +150,7 @@ func (s *State) dirty() bool {
 
 // clean notes that everything is committed.
 func (s *State) clean() {
-	s.touched, s.compact = s.touched[:0], 0
+	s.Weights.Unmark()
 	for _, t := range s.tables() {
 		t.rows.clean()
 	}

@@ -22,6 +22,18 @@ type Coefficient struct {
 	Alpha float64 `cbor:"1,keyasint"`
 }
 
+// Windowed is one of the last lessons of a dual learner. A message has one row at
+// most, of the label that it has now.
+type Windowed struct {
+	Message MessageKey  `cbor:"1,keyasint"`
+	Label   model.Label `cbor:"2,keyasint"`
+	Weight  float64     `cbor:"3,keyasint"`
+	Alpha   float64     `cbor:"4,keyasint,omitempty"` // see model.Dual
+}
+
+// WindowKey returns the table key of the n-th lesson put into the window.
+func WindowKey(n uint64) string { return string(key64(n)) }
+
 // SupportKey returns the table key of a slot: keys ascend with it.
 func SupportKey(slot int) string { return string(key64(uint64(slot))) }
 

@@ -110,6 +110,8 @@ func handles(st *State) (all []handle) {
 			all = append(all, handleOf[Support](t))
 		case *Table[Coefficient]:
 			all = append(all, handleOf[Coefficient](t))
+		case *Table[Windowed]:
+			all = append(all, handleOf[Windowed](t))
 		case *Table[Scored]:
 			all = append(all, handleOf[Scored](t))
 		case *Table[Early]:

@@ -100,6 +100,8 @@ func judgingOptions(a *config.Judging, owner []string) filter.Options {
 	o.MinImportant, o.MinOrdinary = a.MinImportant, a.MinOrdinary
 	o.Settle = time.Duration(a.Settle)
 	o.SilenceDays = int(time.Duration(a.Silence) / (24 * time.Hour))
+	o.Dual.Window, o.Dual.Steps = a.Learner.Window, a.Learner.Steps
+	o.Dual.Horizon, o.Dual.MarkedHorizon = time.Duration(a.Provisional), time.Duration(a.ProvisionalMarked)
 	o.TimeZone = a.TimeZone
 	o.Limits.Weights = a.MaxWeights
 	// By default as many as those of the filter.

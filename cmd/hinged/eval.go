@@ -80,10 +80,12 @@ func (f *evalFlags) define(c *cobra.Command) {
 	flags.BoolVar(&f.markdown, "markdown", false, "compare: print the table as Markdown")
 	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object")
 
-	f.learner = choiceVar(c, "learner", a.Learner.Kind, "how it learns", "perceptron", "margin", "passive-aggressive")
+	f.learner = choiceVar(c, "learner", a.Learner.Kind, "how it learns", "dual", "passive-aggressive", "margin", "perceptron")
 	flags.Float64Var(&a.Learner.Margin, "margin", a.Learner.Margin, "margin: learn from every score not above this on the right side")
-	flags.Float64Var(&a.Learner.Aggressiveness, "aggressiveness", a.Learner.Aggressiveness, "passive-aggressive: how far one lesson may go (C)")
+	flags.Float64Var(&a.Learner.Aggressiveness, "aggressiveness", a.Learner.Aggressiveness, "dual, passive-aggressive: how far one lesson may go (C)")
 	flags.IntVar(&a.Learner.Variant, "variant", a.Learner.Variant, "passive-aggressive: 1 (PA-I) or 2 (PA-II)")
+	flags.IntVar(&a.Learner.Window, "window", a.Learner.Window, "dual: how many of the last lessons are replayed; 0: none")
+	flags.IntVar(&a.Learner.Steps, "steps", a.Learner.Steps, "dual: how many of them for each message")
 	f.zero = choiceVar(c, "zero", a.Learner.Zero, "what a score of 0 predicts", "unsure", "negative", "positive")
 
 	f.kernel = choiceVar(c, "kernel", a.Learner.Kernel, "whether it weighs features, or by which kernel examples", "linear", "polynomial", "normalised", "gaussian")
@@ -109,7 +111,7 @@ func (f *evalFlags) defineMail(c *cobra.Command) {
 	flags.StringArrayVar(&f.important, "important", nil, "archive of important mail (`path`); may be repeated")
 	flags.StringArrayVar(&f.ordinary, "ordinary", nil, "archive of ordinary mail (`path`); may be repeated")
 	flags.StringVar(&f.labels, "labels", "", "label `file`")
-	f.feedback = choiceVar(c, "feedback", string(evaluate.Immediate), "when labels come", string(evaluate.Immediate), string(evaluate.Delayed))
+	f.feedback = choiceVar(c, "feedback", string(evaluate.Immediate), "when labels come", string(evaluate.Immediate), string(evaluate.Delayed), string(evaluate.Live))
 	f.values = choiceVar(c, "values", a.Featurize.Values, "what a word counts", "binary", "counts", "log-counts")
 	flags.StringVar(&a.Featurize.AuthservID, "authserv-id", "", "`server` whose Authentication-Results are believed")
 }
@@ -235,17 +237,19 @@ func (f *evalFlags) play(cmd *cobra.Command, args []string, learnt func(model.Le
 // useless refuses flags that the others leave without effect, as the
 // configuration does.
 func (f *evalFlags) useless(cmd *cobra.Command) error {
+	compared := len(f.comparison.names) > 0 // whose parameters are of those that are compared
 	for _, rule := range []struct{ flag, needs, value, got string }{
 		{"margin", "learner", "margin", f.learner.value},
-		{"aggressiveness", "learner", "passive-aggressive", f.learner.value},
+		{"window", "learner", "dual", f.learner.value},
+		{"steps", "learner", "dual", f.learner.value},
 		{"variant", "learner", "passive-aggressive", f.learner.value},
 		{"gamma", "kernel", "gaussian", f.kernel.value},
 		{"share", "threshold", "budget", f.threshold.value},
 		{"cost", "threshold", "cost", f.threshold.value},
 		{"value", "threshold", "fixed", f.threshold.value},
 	} {
-		if len(f.comparison.names) > 0 && rule.needs == "learner" {
-			continue // parameters of those that are compared
+		if compared && rule.needs == "learner" {
+			continue
 		}
 		if cmd.Flags().Changed(rule.flag) && rule.got != rule.value {
 			return misuse(cmd, "--%s has no effect without --%s %s", rule.flag, rule.needs, rule.value)
@@ -256,12 +260,13 @@ func (f *evalFlags) useless(cmd *cobra.Command) error {
 		has  bool
 		want string
 	}{
-		{"degree", f.kernel.value == "polynomial" || f.kernel.value == "normalised", "polynomial or --kernel normalised"},
-		{"max-supports", f.kernel.value != "linear", "polynomial, normalised or gaussian"},
-		{"forget", f.kernel.value != "linear", "polynomial, normalised or gaussian"},
+		{"aggressiveness", compared || f.learner.value == "dual" || f.learner.value == "passive-aggressive", "learner dual or passive-aggressive"},
+		{"degree", f.kernel.value == "polynomial" || f.kernel.value == "normalised", "kernel polynomial or --kernel normalised"},
+		{"max-supports", f.kernel.value != "linear", "kernel polynomial, normalised or gaussian"},
+		{"forget", f.kernel.value != "linear", "kernel polynomial, normalised or gaussian"},
 	} {
 		if cmd.Flags().Changed(rule.flag) && !rule.has {
-			return misuse(cmd, "--%s has no effect without --kernel %s", rule.flag, rule.want)
+			return misuse(cmd, "--%s has no effect without --%s", rule.flag, rule.want)
 		}
 	}
 	return nil

@@ -187,7 +187,7 @@ func (h *hindsight) read(ctx context.Context, s *store.Store, account string, no
 	}
 	h.moved = since
 	d := since.displaced
-	if h.spec.Spec.Kind != model.KindPassiveAggressive || !h.obeyed {
+	if !h.spec.Spec.Passive() || !h.obeyed {
 		d += since.projected
 	}
 	if d > h.displaced {

@@ -52,7 +52,8 @@ type Lesson struct {
 	Why string `json:"why,omitempty"`
 	// New: the content was not known before.
 	New bool `json:"new,omitempty"`
-	// Before is its score before the lesson.
+	// Before is its score before the lesson, with whatever was learnt of it earlier taken
+	// back.
 	Before float64 `json:"score_before"`
 	// After is its score after the lesson.
 	After float64 `json:"score_after"`

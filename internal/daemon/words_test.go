@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
 
@@ -134,3 +135,6 @@ func TestWithoutKeptNamesNothingIsNamed(t *testing.T) {
 type fixed struct{ x *featurize.Features }
 
 func (v fixed) Features(store.MessageKey) (*featurize.Features, error) { return v.x, nil }
+func (v fixed) Vector(_ store.MessageKey, into model.Vector) (model.Vector, error) {
+	return append(into, v.x.Vector()...), nil
+}

@@ -34,14 +34,19 @@ type Ceiling struct {
 // when there is none.
 func (j *judge) learnt(r filter.Result, now store.MessageKey, x *featurize.Features) error {
 	for _, l := range r.Lessons {
-		features := x
-		if features == nil || l.Message != now {
+		if !l.Taught() {
+			continue
+		}
+		var vector model.Vector
+		if x != nil && l.Message == now {
+			vector = x.Vector()
+		} else {
 			var err error
-			if features, err = j.features.Features(l.Message); err != nil {
+			if vector, err = j.features.Vector(l.Message, nil); err != nil {
 				return fmt.Errorf("looking up a lesson for the ceiling: %w", err)
 			}
 		}
-		e := model.Lesson{Vector: features.Vector(), Label: l.Label, Weight: l.Weight}
+		e := model.Lesson{Vector: vector, Label: l.Label, Weight: l.Weight}
 		j.hindsight.Add(e)
 		if j.keep != nil {
 			j.keep(e)

@@ -26,8 +26,9 @@ type folders struct{}
 func (folders) label(_ *featurize.Message, from mail) model.Label { return from.label }
 
 // answers holds the Message-IDs that some message of the owner's names in
-// In-Reply-To, hashed: what the owner answered is important, all else ordinary.
-type answers map[uint64]struct{}
+// In-Reply-To, hashed: what the owner answered is important, all else ordinary. With
+// each stands the number, from 1, of the first message of the stream that answers it.
+type answers map[uint64]int
 
 func (a answers) label(m *featurize.Message, _ mail) model.Label {
 	if _, ok := a[xxhash.Sum64String(m.MessageID)]; ok && m.MessageID != "" {
@@ -37,25 +38,29 @@ func (a answers) label(m *featurize.Message, _ mail) model.Label {
 }
 
 // findAnswers reads the headers of the whole stream. It also counts the
-// messages from the owner.
-func findAnswers(s *stream, o featurize.Options) (found answers, own int, err error) {
+// messages from the owner, and all.
+func findAnswers(s *stream, o featurize.Options) (found answers, own, total int, err error) {
 	f, err := featurize.New(o)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, 0, err
 	}
 	found = answers{}
 	err = s.each(func(m mail) error {
+		total++
 		message := f.ReadHeader(headerOf(m.Raw))
 		if !message.Own {
 			return nil
 		}
 		own++
 		for _, id := range message.InReplyTo {
-			found[xxhash.Sum64String(id)] = struct{}{}
+			hash := xxhash.Sum64String(id)
+			if _, ok := found[hash]; !ok {
+				found[hash] = total
+			}
 		}
 		return nil
 	})
-	return found, own, err
+	return found, own, total, err
 }
 
 // headerOf returns the header of a message, the blank line included.

@@ -28,6 +28,10 @@ const (
 	// when so many days have passed without one. Both are found by the filter
 	// itself, as live.
 	Delayed Feedback = "delayed"
+	// Live: as in life. The first part of the stream is the past that a mailbox shows
+	// when it is first read; then marks are set, and the owner does with them what
+	// owners do. See LiveResult.
+	Live Feedback = "live"
 )
 
 // delayedDays is how long Delayed waits for an answer.
@@ -47,9 +51,10 @@ type Play struct {
 	// place of Paths.
 	Important, Ordinary []string
 
-	Feedback Feedback // "" means Immediate; Delayed needs labels from replies
-	// Options are the filter's, as live. The player sets Shadow, since there is
-	// nobody to mark for, and what Feedback is about: Settle and Silence.
+	Feedback Feedback // "" means Immediate; the others need labels from replies
+	// Options are the filter's. Live takes them as they are; otherwise the player sets
+	// Shadow, since there is nobody to mark for, and what Feedback is about: Settle and
+	// Silence.
 	Options filter.Options
 	// Learnt is called with every lesson, in the order in which they are learnt, from
 	// one goroutine; nil is fine. It must not change the vector.
@@ -97,10 +102,10 @@ func (p *Play) sources() (sources []source, labels string, err error) {
 		}
 	}
 	switch {
-	case p.Feedback != Immediate && p.Feedback != Delayed:
-		return nil, "", fmt.Errorf("%w: unknown feedback %q; it is %q or %q", ErrPlay, p.Feedback, Immediate, Delayed)
-	case p.Feedback == Delayed && labels != "replies":
-		return nil, "", fmt.Errorf("%w: delayed feedback comes from the owner's replies; labels from a %s have no time of their own", ErrPlay, labels)
+	case p.Feedback != Immediate && p.Feedback != Delayed && p.Feedback != Live:
+		return nil, "", fmt.Errorf("%w: unknown feedback %q; it is %q, %q or %q", ErrPlay, p.Feedback, Immediate, Delayed, Live)
+	case p.Feedback != Immediate && labels != "replies":
+		return nil, "", fmt.Errorf("%w: %s feedback comes from the owner's replies; labels from a %s have no time of their own", ErrPlay, p.Feedback, labels)
 	}
 	return sources, labels, nil
 }
@@ -108,6 +113,9 @@ func (p *Play) sources() (sources []source, labels string, err error) {
 // options returns the filter's options for this play.
 func (p *Play) options() filter.Options {
 	o := p.Options
+	if p.Feedback == Live {
+		return o
+	}
 	o.Shadow = filter.ShadowOn
 	// An answer counts when it arrives, and nothing else is ever pending.
 	o.Settle = 0
@@ -130,13 +138,14 @@ func (p Play) Run(ctx context.Context) (*Result, error) {
 	}
 	o := p.options()
 	var known truth = folders{}
+	var mailbox *live
 	switch labels {
 	case "replies":
 		s, err := openStream(sources, o.Featurize.MaxBytes)
 		if err != nil {
 			return nil, err
 		}
-		found, own, err := findAnswers(s, o.Featurize)
+		found, own, total, err := findAnswers(s, o.Featurize)
 		if err = errors.Join(err, s.close()); err != nil {
 			return nil, err
 		}
@@ -144,6 +153,9 @@ func (p Play) Run(ctx context.Context) (*Result, error) {
 			return nil, fmt.Errorf("%w: no message is from the owner %v, so there is no label; is the address right, and are the owner's own messages in the archive?", ErrPlay, o.Featurize.Owner)
 		}
 		known = found
+		if p.Feedback == Live {
+			mailbox = newLive(found, total)
+		}
 	case "file":
 		known = p.Labels
 	}
@@ -152,6 +164,11 @@ func (p Play) Run(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	j.keep = p.Learnt
+	if j.live = mailbox; mailbox != nil {
+		if err := mailbox.open(j.filter); err != nil {
+			return nil, err
+		}
+	}
 	if err := p.play(ctx, sources, j); err != nil {
 		return nil, err
 	}
@@ -244,9 +261,10 @@ func (p *Play) play(ctx context.Context, sources []source, j *judge) (err error)
 // judge hands messages to a filter and notes how it did.
 type judge struct {
 	filter   *filter.Filter
-	features filter.Memory
+	features filter.Packed
 	truth    truth
 	feedback Feedback
+	live     *live // of Live alone
 	stream   Stream
 	// hindsight has every lesson learnt; keep, where not nil, is told of them, too.
 	hindsight *model.Hindsight
@@ -256,7 +274,7 @@ type judge struct {
 }
 
 func newJudge(o filter.Options, known truth, feedback Feedback) (*judge, error) {
-	j := &judge{features: filter.Memory{}, truth: known, feedback: feedback}
+	j := &judge{features: filter.Packed{}, truth: known, feedback: feedback}
 	var err error
 	if j.hindsight, err = filter.NewHindsight(o, store.NewState()); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPlay, err)
@@ -286,6 +304,9 @@ func (j *judge) take(m read) error {
 	if !m.date.IsZero() {
 		at = store.MomentOf(m.date)
 	}
+	if j.live != nil {
+		return j.takeLive(m, at)
+	}
 	got, err := j.filter.Apply(&filter.Arrived{
 		At:      at,
 		Meta:    filter.NewMeta(m.message),
@@ -311,8 +332,12 @@ func (j *judge) take(m read) error {
 	if label == 0 || j.feedback == Delayed {
 		// Its label may come later.
 		j.forget()
-		j.features[key], err = features.MarshalBinary()
-		return err
+		j.features[key] = features.Pack()
+		return nil
+	}
+	if j.filter.Options().Dual.Window > 0 {
+		j.forget()
+		j.features[key] = features.Pack() // to be replayed
 	}
 	if got, err = j.filter.Apply(&filter.Labelled{At: at, Message: key, Label: label}); err != nil {
 		return err
@@ -366,10 +391,13 @@ func (j *judge) result(took time.Duration) *Result {
 	r.ModelDigest, r.Digest = store.Digest(st)
 	j.hindsight.Displace(st.Account.Displaced)
 	j.hindsight.Reached(st.Account.Kernel.Reach)
-	if j.filter.Options().Learner.Kind != model.KindPassiveAggressive {
+	if !j.filter.Options().Learner.Passive() {
 		j.hindsight.Displace(st.Account.Projected)
 	}
 	r.Ceiling, _ = FindCeiling(j.hindsight)
+	if j.live != nil {
+		r.Live = j.live.result(j.filter)
+	}
 	return &r
 }
 
@@ -379,7 +407,7 @@ func learnerResult(o filter.Options) LearnerResult {
 	switch s.Kind {
 	case model.KindMargin:
 		l.Margin = s.Margin
-	case model.KindPassiveAggressive:
+	case model.KindPassiveAggressive, model.KindDual:
 		l.Aggressiveness, l.Variant = s.Aggressiveness, s.Variant
 	}
 	if k := o.Kernel; k != (filter.Kernel{}) {

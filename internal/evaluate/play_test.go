@@ -102,7 +102,8 @@ func messages(t *testing.T, path string, o featurize.Options) (all []*featurize.
 func plain(t *testing.T, path string, o filter.Options) *store.State {
 	t.Helper()
 	st := store.NewState()
-	f, err := filter.New(st, filter.Memory{})
+	vectors := filter.Memory{}
+	f, err := filter.New(st, vectors)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,6 +111,11 @@ func plain(t *testing.T, path string, o filter.Options) *store.State {
 		r, err := f.Apply(e)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if r.Decision != nil {
+			if vectors[r.Decision.Message], err = r.Features.MarshalBinary(); err != nil {
+				t.Fatal(err)
+			}
 		}
 		return r
 	}
@@ -208,6 +214,8 @@ func simple(from, id, inReplyTo string) []byte {
 }
 
 func TestDelayedFeedbackComesWhenTheAnswerComesOrAfterAWeek(t *testing.T) {
+	final := testOptions()
+	final.Dual.Horizon = 0
 	day := func(n float64) time.Time {
 		return time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(n * float64(24*time.Hour)))
 	}
@@ -239,7 +247,7 @@ func TestDelayedFeedbackComesWhenTheAnswerComesOrAfterAWeek(t *testing.T) {
 				appendMbox(&mbox, s.raw, s.at)
 			}
 			path := save(t, t.TempDir(), "m.mbox", mbox.Bytes())
-			r, err := Play{Paths: []string{path}, Options: testOptions(), Feedback: Delayed}.Run(t.Context())
+			r, err := Play{Paths: []string{path}, Options: final, Feedback: Delayed}.Run(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -279,7 +287,7 @@ func TestScoresKnowNothingOfLaterMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stream.close()
-	known, own, err := findAnswers(stream, testOptions().Featurize)
+	known, own, _, err := findAnswers(stream, testOptions().Featurize)
 	if err != nil || own != important || len(known) != important {
 		t.Fatalf("got %d answers in %d messages of the owner's, %v, want %d", len(known), own, err, important)
 	}

@@ -55,8 +55,11 @@ type Result struct {
 	MessagesPerSecond  float64 `json:"messages_per_second"`  // read, by wall time
 	MegabytesPerSecond float64 `json:"megabytes_per_second"` // of 10⁶ bytes
 
+	// Live tells of the marks; only where feedback is live.
+	Live *LiveResult `json:"live,omitempty"`
+
 	Learner  LearnerResult `json:"learner"`  // what learnt
-	Feedback Feedback      `json:"feedback"` // when labels came: immediate or delayed
+	Feedback Feedback      `json:"feedback"` // when labels came: immediate, delayed or live
 	Labels   string        `json:"labels"`   // where they came from: replies, folders or file
 	// LabelsUnmatched counts lines of the label file without a message.
 	LabelsUnmatched int `json:"labels_unmatched,omitempty"`
@@ -100,6 +103,10 @@ func (r *Result) WriteTable(w io.Writer) error {
 	line("average precision", "%.4f", r.AveragePrecision)
 	line("1-ROCA%%", "%.3f", r.OneMinusROCAPercent)
 	line("F1", "%.4f; best of any fixed threshold, in hindsight: %.4f", r.F1, r.BestF1)
+	if l := r.Live; l != nil {
+		line("marks", "%d after %d messages of the past, %d of them right: precision %.3f (status claims %.3f), recall %.3f, F1 %.4f", l.Marked, l.Past, l.Right, l.Precision, l.Claimed, l.Recall, l.F1)
+		line("owner", "%d wrong marks taken off; %d messages came before the shadow ended, the first mark was on number %d", l.TakenOff, l.InShadow, l.FirstMark)
+	}
 	if r.Rules != nil {
 		line("rules", "%s", r.Rules)
 	}

@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"container/heap"
 	"fmt"
 
 	"github.com/hinged/hinged/ingest"
@@ -39,6 +40,7 @@ func (f *Filter) applyArrived(e *Arrived, r *Result) error {
 	f.followUndo(k, e.Place, e.Flags, r)
 	former := ingest.Role(m.Role)
 	m.Role = uint8(role)
+	m.Seen = m.Seen || ingest.HasFlag(e.Flags, `\Seen`)
 	if placed {
 		m.Copies++
 	}
@@ -156,6 +158,9 @@ func (f *Filter) decide(e *Arrived, m *store.Message, r *Result) error {
 			return err
 		}
 	}
+	if err := f.replay(f.opts.Dual.Steps); err != nil {
+		return err
+	}
 	d := f.judge(e.Meta.Key, r.Features, e.Meta.Vouched)
 	d.Correspondent = f.corresponds(e.Meta.From)
 	a := &f.st.Account
@@ -165,7 +170,7 @@ func (f *Filter) decide(e *Arrived, m *store.Message, r *Result) error {
 		a.Unsure++
 	}
 	m.Outcome, m.Score, m.Threshold, m.Reason = d.Outcome, d.Score, d.Threshold, d.Reason
-	m.Above, m.Correspondent = d.Above, d.Correspondent
+	m.Above, m.Correspondent, m.Replayed = d.Above, d.Correspondent, a.Replayed
 	if d.Rule != nil {
 		m.Rule = d.Rule.index()
 	}
@@ -174,6 +179,10 @@ func (f *Filter) decide(e *Arrived, m *store.Message, r *Result) error {
 	if f.opts.SilenceDays > 0 && (d.Rule == nil || d.Rule.Label == model.Ordinary) {
 		f.waitForSilence(m, a.ActiveDays+1)
 		f.waiting.push(e.Meta.Key)
+		if f.opts.provisional() {
+			m.Quiet = store.QuietHours
+			heap.Push(&f.hours, settleEntry{m.Arrived, m.Seq, e.Meta.Key})
+		}
 	}
 	r.Decision = &d
 	return nil

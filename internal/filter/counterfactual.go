@@ -120,11 +120,12 @@ func leastCount(most int, does func(int) bool) (int, bool) {
 	return high, true
 }
 
-// corrections plays each label with the account's own learner.
-func (f *Filter) corrections(x model.Vector, c cut) []Correction {
+// corrections plays each label with the account's own learner, for a message that is
+// in the weights by that much (lesson).
+func (f *Filter) corrections(x model.Vector, lesson float64, c cut) []Correction {
 	var out []Correction
 	for _, label := range []model.Label{model.Important, model.Ordinary} {
-		after := Correction{Label: label, Score: f.learner.after(model.Lesson{Vector: x, Label: label, Weight: 1}), Outcome: store.DecidedUnsure}
+		after := Correction{Label: label, Score: f.learner.after(model.Lesson{Vector: x, Label: label, Weight: 1}, -lesson), Outcome: store.DecidedUnsure}
 		if f.Trained() {
 			after.Outcome = c.outcome(after.Score)
 		}

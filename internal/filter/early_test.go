@@ -50,7 +50,7 @@ func TestFeedbackBeforeItsMessageIsHeardAtItsArrivalInTheOrderGiven(t *testing.T
 func TestFeedbackOnAKnownMessageIsAsStrongAsItsSource(t *testing.T) {
 	for source, weight := range map[store.Source]float64{
 		store.SourceExplicit: 1, store.SourceMark: 1, store.SourceFlagged: 1, store.SourceJunk: 1,
-		store.SourceMoved: 1.0 / 3, store.SourceAnswered: 1.0 / 3,
+		store.SourceMoved: 2.0 / 3, store.SourceAnswered: 2.0 / 3,
 	} {
 		for _, early := range []bool{false, true} {
 			w := newWorld(t, testOptions())

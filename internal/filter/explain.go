@@ -56,7 +56,8 @@ func (f *Filter) Explain(k store.MessageKey) (Explanation, error) {
 	if err != nil {
 		return Explanation{}, fmt.Errorf("message %x: %w", k, err)
 	}
-	ex := f.explain(x, m.Vouched)
+	_, row, _ := f.find(k)
+	ex := f.explain(x, m.Vouched, float64(row.Alpha*float64(row.Label)))
 	ex.Message, ex.RuleThen = m, f.rules.byIndex(m.Rule)
 	if m.Own {
 		ex.Corrections = nil
@@ -78,7 +79,7 @@ func (f *Filter) Score(x *featurize.Features) float64 { return f.learner.Score(x
 // ExplainFeatures takes the score of any features apart. vouched is that of the
 // message.
 func (f *Filter) ExplainFeatures(x *featurize.Features, vouched bool) Explanation {
-	return f.explain(x, vouched)
+	return f.explain(x, vouched, 0)
 }
 
 // Parts are those of Explanation alone, which take a small part of its time.
@@ -128,7 +129,7 @@ func contributions(by apart, x *featurize.Features) iter.Seq[Contribution] {
 	}
 }
 
-func (f *Filter) explain(x *featurize.Features, vouched bool) Explanation {
+func (f *Filter) explain(x *featurize.Features, vouched bool, lesson float64) Explanation {
 	var ex Explanation
 	c := f.fitted()
 	ex.Cut.Threshold, ex.Cut.Low, ex.Cut.High = c.Threshold, c.Low, c.High
@@ -141,7 +142,7 @@ func (f *Filter) explain(x *featurize.Features, vouched bool) Explanation {
 		ex.Outcome = c.outcome(ex.Score)
 		ex.Flips = flips(vector, by.weights, f.learner.Score, c)
 	}
-	ex.Corrections = f.corrections(vector, c)
+	ex.Corrections = f.corrections(vector, lesson, c)
 	if rule, ok := f.rules.Match(x, vouched); ok {
 		ex.Rule, ex.Outcome, ex.Flips = &rule, rule.outcome(), nil
 		for i := range ex.Corrections {

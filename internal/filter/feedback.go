@@ -38,6 +38,7 @@ func (f *Filter) reflag(place Place, p store.Place, flags []string, away bool, r
 	if !ok {
 		return nil // so old that it was forgotten
 	}
+	m.Seen = m.Seen || ingest.HasFlag(flags, `\Seen`)
 	owner, err := f.heed(p.Message, &m, place, old, flags, false, away, r)
 	if err != nil {
 		return err

@@ -21,6 +21,7 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
 
@@ -29,6 +30,8 @@ type Vectors interface {
 	// Features returns the features frozen for a message, or an error when they
 	// are not there any more. The filter does not change them.
 	Features(key store.MessageKey) (*featurize.Features, error)
+	// Vector appends those features to into, as a vector without their names.
+	Vector(key store.MessageKey, into model.Vector) (model.Vector, error)
 }
 
 // Filter is one account's state machine.
@@ -43,6 +46,7 @@ type Filter struct {
 	rules    *RuleSet
 	zone     *time.Location
 	labelled *window
+	scored   map[store.MessageKey]uint64 // numbers of the entries of labelled
 	standing Standing
 	recent   *window
 	cut      cut
@@ -51,7 +55,12 @@ type Filter struct {
 	places   map[string]int // number of places, by mailbox
 	silences int            // messages whose silence is waited for
 	waiting  messageQueue   // messages whose silence is waited for, by Seq
-	oldest   messageQueue   // all messages, by Seq
+	hours    settleQueue    // of store.QuietHours
+	days     settleQueue    // of store.QuietDays
+	lessons  lessonWindow
+	messages *store.Table[store.Message] // whose vectors can be read: those of st
+	scratch  model.Vector                // see vector
+	oldest   messageQueue                // all messages, by Seq
 	ledger   ledgerIndex
 	early    earlyIndex
 	// latest are the features of the last decided arrival, so that a label that
@@ -124,12 +133,14 @@ func (f *Filter) derive() {
 	f.countPlaces()
 	f.ledger = newLedgerIndex(f.st)
 	f.findCopies()
+	f.lessons, f.messages = newLessonWindow(f.st), f.st.Messages
 	f.early = newEarlyIndex(f.st)
 }
 
 // readWindows derives what is kept beside the windows of scores.
 func (f *Filter) readWindows() {
 	f.labelled = newWindow(f.st.Labelled)
+	f.scored = f.labelled.numbers(f.st.Account.Labels)
 	f.standing = standingOf(f.st.Labelled)
 	f.recent = newWindow(f.st.Recent)
 	f.stale = true
@@ -245,10 +256,16 @@ func (f *Filter) applyConfigured(e *Configured, r *Result) error {
 	if a := f.st.Account; e.Options.another(f.opts) && a.Important+a.Ordinary > 0 {
 		f.beginAnew()
 		f.readWindows()
+		f.lessons = newLessonWindow(f.st)
 	}
 	former := f.rules
 	if err := f.configure(e.Options); err != nil {
 		return err
+	}
+	if size := f.opts.Dual.Window; f.opts.replays() {
+		f.lessons.trim(f.st, size)
+	} else {
+		f.lessons.trim(f.st, 0)
 	}
 	f.st.Account.Options = enc
 	f.follow(former)
@@ -352,6 +369,7 @@ func (f *Filter) day(m store.Moment) int32 {
 // noteActivity counts the current day as one on which the owner was active.
 func (f *Filter) noteActivity() {
 	a := &f.st.Account
+	a.LastActive = a.Clock
 	if d := f.day(a.Clock); d > a.ClockDay {
 		a.ClockDay = d
 		a.ActiveDays++

@@ -227,7 +227,9 @@ func TestADaysBudgetIsAHardCap(t *testing.T) {
 }
 
 func TestSilenceOnDaysOfActivityMakesOrdinary(t *testing.T) {
-	w := newWorld(t, testOptions())
+	o := testOptions()
+	o.Dual.Horizon = 0
+	w := newWorld(t, o)
 	l, _ := w.deliver("INBOX", mail("quiet@x", "a@example.com", owner, "some words"))
 	w.wait(30 * 24 * time.Hour)
 	w.wantLessons("a month in which the owner was away")
@@ -248,7 +250,7 @@ func TestSilenceOnDaysOfActivityMakesOrdinary(t *testing.T) {
 
 func TestSilenceNeverEchoesOurOwnMark(t *testing.T) {
 	o := testOptions()
-	o.SilenceCalendar = true
+	o.SilenceCalendar, o.Dual.Horizon = true, 0
 	w := newWorld(t, o)
 	w.teach()
 	w.wait(8 * 24 * time.Hour)

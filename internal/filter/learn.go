@@ -1,7 +1,6 @@
 package filter
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/hinged/hinged/model"
@@ -11,20 +10,15 @@ import (
 // learn teaches the model one label and keeps the accounts. m is the row of
 // message k; the caller puts it.
 func (f *Filter) learn(k store.MessageKey, m *store.Message, label model.Label, source store.Source, r *Result) error {
-	features := f.latest.features
-	if features == nil || f.latest.key != k {
-		var err error
-		if features, err = f.vectors.Features(k); err != nil {
-			return fmt.Errorf("looking up the vector of message %x: %w", k[:4], err)
-		}
-	}
-	x := features.Vector()
-	weight := 1.0
-	if source < store.SourceJunk {
-		weight = f.opts.ImplicitWeight
+	x, err := f.vector(k)
+	if err != nil {
+		return err
 	}
 	l := f.lessonOf(k, m, label, source)
-	l.Weight = weight
+	l.Weight = f.opts.weightOf(label, source)
+	if source == store.SourceProvisional && f.ledger.everMarked(f.st, k) {
+		l.Weight = f.opts.Dual.MarkedWeight
+	}
 	f.absorb(&l, x)
 	if a := &f.st.Account; source > store.SourceSilence {
 		a.HeardDay, a.HeardSeq = a.ActiveDays, a.Messages
@@ -35,7 +29,10 @@ func (f *Filter) learn(k store.MessageKey, m *store.Message, label model.Label, 
 	}
 	m.Label, m.Source, m.Unlearnt = label, source, 0
 	m.Lessons++
-	f.waitForSilence(m, 0)
+	m.Quiet = store.QuietNothing
+	if source != store.SourceProvisional {
+		f.waitForSilence(m, 0)
+	}
 	r.Lessons = append(r.Lessons, l)
 	return nil
 }
@@ -45,15 +42,23 @@ func (f *Filter) lessonOf(k store.MessageKey, m *store.Message, label model.Labe
 	return store.Lesson{
 		Message: k, Label: label, Source: source, Sender: m.Sender, At: f.st.Account.Clock,
 		Judged: m.Score, Outcome: m.Outcome, Above: m.Above, Correspondent: m.Correspondent,
-		Ruled: m.Rule != 0,
+		Ruled: m.Rule != 0, Before: m.Label, BeforeSource: m.Source,
 	}
 }
 
 // absorb learns l, notes in it how, and keeps the accounts that are of learning
 // alone.
 func (f *Filter) absorb(l *store.Lesson, x model.Vector) {
+	replays := f.opts.replays()
+	if replays {
+		l.TookBack = f.takeBack(l.Message, x)
+		l.Replayed = f.st.Account.Replayed
+	}
 	u := f.learner.Learn(model.Lesson{Vector: x, Label: l.Label, Weight: l.Weight})
 	l.Score, l.Step = u.Score, u.Step
+	if replays {
+		f.keep(l, u, f.opts.Learner.FirstGain(l.Label, l.Weight, x.SquaredNorm(), u))
+	}
 	f.account(l, x, u)
 }
 
@@ -70,17 +75,29 @@ func (f *Filter) account(l *store.Lesson, x model.Vector, u model.Update) {
 	a.MaxNorm = max(a.MaxNorm, math.Sqrt(f.learner.Norm(x)))
 	if l.Label == model.Important {
 		a.Important++
-		if l.Outcome != store.DecidedImportant {
-			a.Missed++
-		}
 	} else {
 		a.Ordinary++
-		if l.Outcome == store.DecidedImportant {
-			a.FalseAlarms++
-		}
 	}
+	f.countWrong(l.Before, l.Outcome, -1)
+	f.countWrong(l.Label, l.Outcome, 1)
 	a.LastLesson = l.At
 	f.score(l)
+}
+
+// countWrong counts a decision that a label shows to be wrong, once, or no longer:
+// by is 1 or -1.
+func (f *Filter) countWrong(label model.Label, decided store.Outcome, by int) {
+	count := &f.st.Account.FalseAlarms
+	switch called := decided == store.DecidedImportant; {
+	case label == model.Important && !called:
+		count = &f.st.Account.Missed
+	case label != model.Ordinary || !called:
+		return
+	}
+	// Learning that began anew has counted nothing of before.
+	if by > 0 || *count > 0 {
+		*count += uint64(by)
+	}
 }
 
 // score enters the judgement that a message got at its arrival, with its label,
@@ -91,12 +108,21 @@ func (f *Filter) score(l *store.Lesson) {
 		return
 	}
 	a := &f.st.Account
-	scored := store.Scored{Score: l.Judged, Label: l.Label, Above: l.Above, Correspondent: l.Correspondent}
-	if old, full := f.labelled.add(a.Labels, scored); full {
+	if n, ok := f.scored[l.Message]; ok {
+		// A label that proved wrong does not stand beside the right one.
+		old, now := f.labelled.relabel(n, l.Label)
 		f.standing.count(old, -1)
+		f.standing.count(now, 1)
+	} else {
+		scored := store.Scored{Score: l.Judged, Label: l.Label, Above: l.Above, Correspondent: l.Correspondent, Message: l.Message}
+		if old, full := f.labelled.add(a.Labels, scored); full {
+			f.standing.count(old, -1)
+			delete(f.scored, old.Message)
+		}
+		f.standing.count(scored, 1)
+		f.scored[l.Message] = a.Labels
+		a.Labels++
 	}
-	f.standing.count(scored, 1)
-	a.Labels++
 	f.keepAhead(l.Label)
 	f.stale = true
 }

@@ -21,12 +21,15 @@ type Learner interface {
 
 	// repeat takes the step of a lesson that was learnt before, as it was taken then.
 	repeat(x model.Vector, step float64)
+	// ascend takes a step of a dual learner on a lesson with the coefficient alpha. A
+	// kernel learner keeps no window, and takes none.
+	ascend(e model.Lesson, alpha float64) model.DualStep
 	// weigh takes the score of a vector apart. It asks for the vector only if that has a
 	// say.
 	weigh(x func() model.Vector) apart
 	// after returns the score that x would have after a lesson on it, but for what the
-	// limits then take away.
-	after(e model.Lesson) float64
+	// limits then take away. back is the step that takes back what was learnt of it.
+	after(e model.Lesson, back float64) float64
 	// alone returns what each feature weighs by itself. The caller must not change it.
 	alone() *model.Weights
 	// size counts what is learnt.
@@ -110,6 +113,7 @@ type linear struct {
 	rules *model.Rules
 	// scratch: the state is one to learn on, never committed as such.
 	scratch bool
+	at      model.Slots
 }
 
 func (l *linear) Score(x model.Vector) float64 { return l.l.Score(x) }
@@ -127,6 +131,20 @@ func (l *linear) Learn(e model.Lesson) model.Update {
 		l.cap()
 	}
 	return u
+}
+
+func (l *linear) ascend(e model.Lesson, alpha float64) model.DualStep {
+	w := l.st.Weights
+	l.at = w.Locate(e.Vector, l.at)
+	s := l.o.Learner.DualStep(e.Label, e.Weight, w.DotAt(e.Vector, l.at), e.Vector.SquaredNorm(), alpha)
+	if s.Step != 0 {
+		w.AddAt(s.Step, e.Vector, l.at, !l.scratch)
+		if l.rules.Len() > 0 {
+			l.project()
+		}
+		l.cap()
+	}
+	return s
 }
 
 func (l *linear) project() { l.projected(l.rules.Project(l.st.Weights)) }
@@ -173,7 +191,7 @@ func (l *linear) touch(x model.Vector) {
 }
 
 // after plays the lesson on a copy of the weights that it can touch.
-func (l *linear) after(e model.Lesson) float64 {
+func (l *linear) after(e model.Lesson, back float64) float64 {
 	w := model.NewWeights(len(e.Vector))
 	for _, f := range l.rules.Touched(e.Vector[:len(e.Vector):len(e.Vector)]) {
 		if v, ok := l.st.Weights.Lookup(f.Index); ok {
@@ -183,6 +201,10 @@ func (l *linear) after(e model.Lesson) float64 {
 	twin, err := model.NewObedient(l.o.Learner, w, l.rules)
 	if err != nil {
 		return l.Score(e.Vector) // the options were validated: it cannot be
+	}
+	if back != 0 {
+		w.Add(back, e.Vector)
+		l.rules.Project(w)
 	}
 	twin.Learn(e)
 	return twin.Score(e.Vector)
@@ -206,20 +228,22 @@ func (k *kernel) weigh(x func() model.Vector) apart {
 }
 
 func (k *kernel) Learn(e model.Lesson) model.Update {
-	before := k.l.Displaced()
 	u := k.l.Learn(e)
-	k.note(before)
+	k.note()
 	return u
 }
 
 func (k *kernel) repeat(x model.Vector, step float64) {
-	before := k.l.Displaced()
 	k.l.Step(x, step)
-	k.note(before)
+	k.note()
 }
 
-// note brings into the state what has changed, since the displacement was before.
-func (k *kernel) note(before float64) {
+func (k *kernel) ascend(_ model.Lesson, alpha float64) model.DualStep {
+	return model.DualStep{Alpha: alpha}
+}
+
+// note brings into the state what has changed.
+func (k *kernel) note() {
 	for _, slot := range k.l.Changed() {
 		key := store.SupportKey(slot)
 		s, ok := k.l.Slot(slot)
@@ -234,10 +258,10 @@ func (k *kernel) note(before float64) {
 		k.st.Coefficients.Put(key, store.Coefficient{Alpha: s.Alpha})
 	}
 	k.st.Account.Kernel = k.l.Tally()
-	k.st.Account.Displaced += k.l.Displaced() - before
+	k.st.Account.Displaced += k.l.TakeDisplaced()
 }
 
-func (k *kernel) after(e model.Lesson) float64 {
+func (k *kernel) after(e model.Lesson, _ float64) float64 {
 	score, norm := k.Score(e.Vector), k.Norm(e.Vector)
 	step := k.l.Spec().Spec.Update(e.Label, e.Weight, score, norm).Step
 	return score + float64(step*norm)
@@ -270,6 +294,7 @@ func dropModel(st *store.State) {
 	st.TouchWeights(all)
 	empty(st.Supports)
 	empty(st.Coefficients)
+	empty(st.Window)
 	st.Account.Kernel = model.KernelTally{}
 }
 

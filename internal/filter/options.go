@@ -82,6 +82,11 @@ type Options struct {
 	// Bulk: more than so many alike changes seen live within one settle window
 	// are a clean-up and teach nothing; 0: every change counts.
 	Bulk int `cbor:"14,keyasint,omitempty"`
+	// AnswerWeight is the weight of those of them that say important; ImplicitWeight
+	// that of the others. In (0, 1].
+	AnswerWeight float64 `cbor:"32,keyasint"`
+	// Dual is of a dual learner.
+	Dual Dual `cbor:"31,keyasint,omitzero"`
 	// Kernel is of a kernel learner, which makes the updates of Learner. When the
 	// kernel or the way to forget changes, learning begins anew.
 	Kernel Kernel `cbor:"30,keyasint,omitzero"`
@@ -156,8 +161,13 @@ func DefaultOptions() Options {
 			Early: 1_000,
 		},
 		ImplicitWeight: 1.0 / 3,
-		Bulk:           50,
-		EarlyFor:       7 * 24 * time.Hour,
+		AnswerWeight:   2.0 / 3,
+		Dual: Dual{
+			Window: 1000, Steps: 10, Horizon: 6 * time.Hour,
+			MarkedHorizon: 3 * 24 * time.Hour, MarkedWeight: 1.0 / 9,
+		},
+		Bulk:     50,
+		EarlyFor: 7 * 24 * time.Hour,
 	}
 }
 
@@ -219,6 +229,10 @@ func (o Options) Validate() error {
 	if !(o.ImplicitWeight > 0 && o.ImplicitWeight <= 1) {
 		bad("implicit weight is %v; it must be above 0 and at most 1", o.ImplicitWeight)
 	}
+	if !(o.AnswerWeight > 0 && o.AnswerWeight <= 1) {
+		bad("the weight of an answer is %v; it must be above 0 and at most 1", o.AnswerWeight)
+	}
+	o.Dual.validate(bad)
 	if o.Bulk < 0 {
 		bad("bulk is %d; it must be 0 (every change counts) or more", o.Bulk)
 	}

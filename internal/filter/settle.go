@@ -9,9 +9,10 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// settleQueue holds the messages whose pending label has not yet stood for the
-// settle window, in order of (since, Seq). An entry whose message has another
-// pending label by now is void and skipped.
+// settleQueue holds messages that wait for time to pass, in order of (since, Seq):
+// those whose pending label has not yet stood for the settle window since it was
+// given, and those about which the owner has been silent since they arrived. An entry
+// whose message waits for something else by now is void and skipped.
 type settleQueue []settleEntry
 
 type settleEntry struct {
@@ -62,17 +63,26 @@ func (f *Filter) rebuildQueues() {
 	}
 	slices.SortFunc(all, func(a, b item) int { return cmp.Compare(a.row.Seq, b.row.Seq) })
 	f.settling, f.waiting, f.oldest, f.silences = nil, messageQueue{}, messageQueue{}, 0
+	f.hours, f.days = nil, nil
 	for _, it := range all {
 		f.oldest.push(it.key)
 		if it.row.SilenceFrom > 0 {
 			f.waiting.push(it.key)
 			f.silences++
 		}
+		switch it.row.Quiet {
+		case store.QuietHours:
+			f.hours = append(f.hours, settleEntry{it.row.Arrived, it.row.Seq, it.key})
+		case store.QuietDays:
+			f.days = append(f.days, settleEntry{it.row.Arrived, it.row.Seq, it.key})
+		}
 		if p := it.row.Pending; p.Label != 0 {
 			f.settling = append(f.settling, settleEntry{p.Since, it.row.Seq, it.key})
 		}
 	}
 	heap.Init(&f.settling)
+	heap.Init(&f.hours)
+	heap.Init(&f.days)
 }
 
 // Due reports whether the passing of time to now would change anything: a
@@ -93,7 +103,8 @@ func (f *Filter) Due(now store.Moment) bool {
 		return true
 	}
 	f.skipAnswered()
-	return !f.waiting.empty() && f.silent(f.waiting.front(), max(now, f.st.Account.Clock))
+	now = max(now, f.st.Account.Clock)
+	return f.quietDue(now) || !f.waiting.empty() && f.silent(f.waiting.front(), now)
 }
 
 // stands reports whether a queue entry is still what its message waits for.
@@ -126,8 +137,8 @@ func (f *Filter) silent(k store.MessageKey, now store.Moment) bool {
 }
 
 // advance moves the account's clock to at, never back, and learns what has
-// settled by then: first pending labels in order of (since, Seq), then silences
-// in order of Seq; of a paused account, only the clock.
+// settled by then: first pending labels in order of (since, Seq), then provisional
+// labels, then silences, each in order of Seq; of a paused account, only the clock.
 func (f *Filter) advance(at store.Moment, r *Result) error {
 	r.Changed = true
 	f.st.Account.Clock = max(f.st.Account.Clock, at)
@@ -156,6 +167,9 @@ func (f *Filter) advance(at store.Moment, r *Result) error {
 		}
 		heap.Pop(&f.settling)
 	}
+	if err := f.hearQuiet(now, r); err != nil {
+		return err
+	}
 	for {
 		f.skipAnswered()
 		if f.waiting.empty() || !f.silent(f.waiting.front(), now) {
@@ -172,6 +186,12 @@ func (f *Filter) advance(at store.Moment, r *Result) error {
 			continue
 		}
 		f.waitForSilence(&m, 0)
+		if m.Label != 0 {
+			// It was provisional, and stands.
+			m.Source = max(m.Source, store.SourceSilence)
+			f.st.Messages.Put(mk, m)
+			continue
+		}
 		// Our own mark must not echo: a marked message that was left alone
 		// teaches the model nothing. The threshold must hear of it, though. What
 		// was left alone in shadow counted against marking the like of it; if it
@@ -191,8 +211,11 @@ func (f *Filter) advance(at store.Moment, r *Result) error {
 // accept reports whether a label for m is news: not what was learnt already,
 // and not from a weaker source than what was. A repeated label only strengthens
 // the source that stands behind it and withdraws a contrary pending one.
+//
+// A provisional label is no word of the owner's. The first that is gets learnt in its
+// place, also when it says the same.
 func (f *Filter) accept(m store.Message, label model.Label, source store.Source) (store.Message, bool) {
-	if m.Label == label {
+	if m.Label == label && (m.Source != store.SourceProvisional || f.opts.weightOf(label, source) <= f.opts.ImplicitWeight) {
 		if source >= m.Pending.Source {
 			m.Pending = store.Pending{}
 		}

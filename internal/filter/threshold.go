@@ -64,6 +64,33 @@ func (w *window) add(n uint64, s store.Scored) (old store.Scored, full bool) {
 	return old, full
 }
 
+// numbers returns the number, as add counts, of each message's entry among the last
+// windowSize of n scores.
+func (w *window) numbers(n uint64) map[store.MessageKey]uint64 {
+	all := make(map[store.MessageKey]uint64, w.ring.Len())
+	for i := n - min(n, windowSize); i < n; i++ {
+		if s, ok := w.ring.Get(slotKey(i)); ok {
+			all[s.Message] = i
+		}
+	}
+	return all
+}
+
+// relabel gives the n-th score, which is in the window, another label, and returns
+// the entry as it was.
+func (w *window) relabel(n uint64, label model.Label) (old, now store.Scored) {
+	old, _ = w.ring.Get(slotKey(n))
+	now = old
+	now.Label = label
+	w.ring.Put(slotKey(n), now)
+	if at, found := slices.BinarySearchFunc(w.sorted, old, compareScored); found {
+		w.sorted = slices.Delete(w.sorted, at, at+1)
+	}
+	at, _ := slices.BinarySearchFunc(w.sorted, now, compareScored)
+	w.sorted = slices.Insert(w.sorted, at, now)
+	return old, now
+}
+
 // cut is where the line runs: above High a message is important, below Low it
 // is ordinary, between them, ends included, unsure.
 type cut struct {

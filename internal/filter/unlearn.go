@@ -221,6 +221,8 @@ func (w *rewriting) relearn() error {
 		l.scratch = true
 	}
 	r := &Filter{opts: o, st: w.base, learner: learner, rules: w.f.rules, labelled: newWindow(w.base.Labelled), standing: standingOf(w.base.Labelled)}
+	r.scored = r.labelled.numbers(w.base.Account.Labels)
+	r.vectors, r.lessons, r.messages = w.f.vectors, newLessonWindow(w.base), w.f.st.Messages
 	w.before = w.base.Account.Important + w.base.Account.Ordinary
 	r.project()
 	for i := range w.kept {
@@ -229,30 +231,42 @@ func (w *rewriting) relearn() error {
 			r.score(l)
 			continue
 		}
-		features, err := w.f.vectors.Features(l.Message)
+		if err := r.replayTo(l.Replayed); err != nil {
+			return err
+		}
+		x, err := w.f.vectors.Vector(l.Message, nil)
 		if err != nil {
 			return fmt.Errorf("looking up the vector of lesson %d: %w", l.Order, err)
 		}
-		x := features.Vector()
 		if i >= w.intact || anew || w.forget != nil && w.forget.before != 0 {
 			r.absorb(l, x)
 			continue
 		}
+		u := model.Update{
+			Score: l.Score, Step: l.Step,
+			Mistake: o.Learner.Zero.Mistake(l.Label, l.Score), Loss: model.HingeLoss(l.Label, l.Score),
+		}
+		if o.replays() {
+			r.takeBack(l.Message, x)
+		}
 		if l.Step != 0 {
 			learner.repeat(x, l.Step)
 		}
-		r.account(l, x, model.Update{
-			Score: l.Score, Step: l.Step,
-			Mistake: o.Learner.Zero.Mistake(l.Label, l.Score), Loss: model.HingeLoss(l.Label, l.Score),
-		})
+		if o.replays() {
+			r.keep(l, u, o.Learner.FirstGain(l.Label, l.Weight, x.SquaredNorm(), u))
+		}
+		r.account(l, x, u)
 	}
 	w.learner = r
-	return w.rescore()
+	if err := w.rescore(); err != nil {
+		return err
+	}
+	return r.replayTo(w.f.st.Account.Replayed)
 }
 
 // rescore gathers the scores of the last messages decided, those that stay, for
 // the window of all scores. What arrived since lessons were taken back is scored
-// as it would have been without them.
+// as it would have been without them, at its turn among the steps of replay.
 func (w *rewriting) rescore() error {
 	type item struct {
 		key store.MessageKey
@@ -270,11 +284,14 @@ func (w *rewriting) rescore() error {
 	for _, it := range all {
 		score := it.row.Score
 		if w.forget == nil && it.row.Arrived >= w.since {
-			x, err := w.f.vectors.Features(it.key)
-			if err != nil {
-				return fmt.Errorf("looking up the vector of message %x: %w", it.key[:4], err)
+			if err := w.learner.replayTo(it.row.Replayed); err != nil {
+				return err
 			}
-			score = w.learner.learner.Score(x.Vector())
+			x, err := w.learner.vector(it.key)
+			if err != nil {
+				return err
+			}
+			score = w.learner.learner.Score(x)
 		}
 		w.scores = append(w.scores, store.Scored{Score: score})
 	}
@@ -287,6 +304,7 @@ func (w *rewriting) finish() {
 	f, a, was := w.f, &w.f.st.Account, w.base.Account
 	a.Clock = max(a.Clock, w.at)
 	f.st.Weights, f.st.Supports, f.st.Coefficients, f.st.Labelled = w.base.Weights, w.base.Supports, w.base.Coefficients, w.base.Labelled
+	f.st.Window, a.WindowNext, a.Replayed, a.Dual = w.base.Window, was.WindowNext, was.Replayed, was.Dual
 	a.Kernel = was.Kernel
 	a.Important, a.Ordinary, a.Mistakes, a.Updates = was.Important, was.Ordinary, was.Mistakes, was.Updates
 	a.HingeLoss, a.MaxNorm, a.Displaced, a.Projected = was.HingeLoss, was.MaxNorm, was.Displaced, was.Projected
@@ -358,18 +376,8 @@ func (w *rewriting) unlabel() {
 		if m.Lessons > 0 {
 			m.Lessons--
 		}
-		// Of two lessons in a row no two have the same label. So that of before the
-		// oldest lesson kept is known, too.
-		if m.Label, m.Source = 0, store.SourceNone; m.Lessons > 0 {
-			m.Label = -l.Label
-		}
+		m.Label, m.Source = l.Before, l.BeforeSource
 		f.st.Messages.Put(string(l.Message[:]), m)
-	}
-	for _, l := range w.kept {
-		if m, ok := f.st.Messages.Get(string(l.Message[:])); ok && l.Taught() && m.Unlearnt != 0 && m.Label == l.Label {
-			m.Source = l.Source
-			f.st.Messages.Put(string(l.Message[:]), m)
-		}
 	}
 	for _, k := range f.st.Messages.Keys() {
 		if m, _ := f.st.Messages.Get(k); w.drops(m.Pending) {

@@ -156,7 +156,7 @@ func (x *Experiment) String() string {
 		switch x.Learner.Kind {
 		case model.KindMargin:
 			s += fmt.Sprintf(" --margin %g", x.Learner.Margin)
-		case model.KindPassiveAggressive:
+		case model.KindPassiveAggressive, model.KindDual:
 			s += fmt.Sprintf(" --aggressiveness %g --variant %d", x.Learner.Aggressiveness, x.Learner.Variant)
 		}
 		switch {

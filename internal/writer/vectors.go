@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
 
@@ -38,6 +40,12 @@ func (v *Vectors) Features(k store.MessageKey) (*featurize.Features, error) {
 		data, err = v.store.Features(v.account, k)
 	}
 	return decodeFeatures(k, data, err)
+}
+
+// Vector implements filter.Vectors.
+func (v *Vectors) Vector(k store.MessageKey, into model.Vector) (model.Vector, error) {
+	x, err := v.Features(k)
+	return filter.AppendVector(into, x, err)
 }
 
 func decodeFeatures(k store.MessageKey, data []byte, err error) (*featurize.Features, error) {
@@ -78,4 +86,10 @@ func (v *ReplayVectors) Features(k store.MessageKey) (*featurize.Features, error
 	}
 	data, err := v.store.Features(v.account, k)
 	return decodeFeatures(k, data, err)
+}
+
+// Vector implements filter.ReplayVectors.
+func (v *ReplayVectors) Vector(k store.MessageKey, into model.Vector) (model.Vector, error) {
+	x, err := v.Features(k)
+	return filter.AppendVector(into, x, err)
 }

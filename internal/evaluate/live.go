@@ -1,0 +1,224 @@
+package evaluate
+
+import (
+	"container/heap"
+	"slices"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// livePast is the share of a stream that Live reads as the past, as `hinged bootstrap`
+// reads a mailbox. What comes then is judged.
+const livePast = 0.7
+
+// Of so many wrong marks the owner takes one off.
+const oneWrongMarkIn = 5
+
+const (
+	liveInbox = "INBOX"
+	liveSent  = "Sent"
+)
+
+// LiveResult is what the owner of a live play saw. The other figures of its Result
+// are of the messages after the past, too.
+type LiveResult struct {
+	Past      int     `json:"past"`       // messages read as the past, the owner's own included
+	Marked    int     `json:"marked"`     // messages marked
+	Right     int     `json:"right"`      // of those, messages that were important
+	Precision float64 `json:"precision"`  // share of the marked that were important
+	Recall    float64 `json:"recall"`     // share of the important that were marked
+	F1        float64 `json:"f1"`         // of the marks
+	TakenOff  int     `json:"taken_off"`  // marks that the owner took off
+	InShadow  int     `json:"in_shadow"`  // messages judged before the shadow ended
+	Claimed   float64 `json:"claimed"`    // precision of the marks that status claims at the end
+	FirstMark int     `json:"first_mark"` // number, from 1, of the first message marked; 0: none was
+}
+
+// live is the mailbox and the owner of a live play. The owner reads all mail when
+// they write, answers as the stream says, and takes one wrong mark in five off within
+// a day; which one a hash decides. That mail is marked, read and left alone teaches
+// what it teaches live.
+type live struct {
+	past     int // messages of the stream
+	answered answers
+	n        int // messages taken so far
+	uids     map[string]uint32
+	letters  map[store.MessageKey]*liveLetter
+	unread   []store.MessageKey
+	acts     liveActs
+	decided  int // messages judged, after the past
+	marks    filter.Tally
+	r        LiveResult
+}
+
+// liveLetter is one message in the inbox.
+type liveLetter struct {
+	place filter.Place
+	flags []string
+}
+
+// liveAct takes the mark off a message.
+type liveAct struct {
+	at  store.Moment
+	key store.MessageKey
+}
+
+type liveActs []liveAct
+
+func (a liveActs) Len() int           { return len(a) }
+func (a liveActs) Less(i, j int) bool { return a[i].at < a[j].at }
+func (a liveActs) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
+func (a *liveActs) Push(x any)        { *a = append(*a, x.(liveAct)) }
+func (a *liveActs) Pop() any {
+	last := len(*a) - 1
+	act := (*a)[last]
+	*a = (*a)[:last]
+	return act
+}
+
+func newLive(known answers, total int) *live {
+	return &live{
+		past: int(livePast * float64(total)), answered: known, uids: map[string]uint32{},
+		letters: map[store.MessageKey]*liveLetter{},
+	}
+}
+
+// open gives the filter the two mailboxes.
+func (l *live) open(f *filter.Filter) error {
+	for name, role := range map[string]ingest.Role{liveInbox: ingest.RoleInbox, liveSent: ingest.RoleSent} {
+		if _, err := f.Apply(&filter.Opened{Mailbox: name, UIDValidity: 1, Role: role}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// arrival makes the event of a message: of the past with the flags that a mailbox
+// shows when its past is over.
+func (l *live) arrival(m read, at store.Moment) *filter.Arrived {
+	box := liveInbox
+	if m.message.Own {
+		box = liveSent
+	}
+	l.uids[box]++
+	e := &filter.Arrived{
+		At: at, Meta: filter.NewMeta(m.message), Message: m.message,
+		Place: filter.Place{Mailbox: box, UIDValidity: 1, UID: l.uids[box]},
+	}
+	if l.n++; l.n <= l.past {
+		e.Backlog = true
+		e.Flags = []string{`\Seen`}
+		if by, ok := l.answered[xxhash.Sum64String(m.message.MessageID)]; ok && by <= l.past {
+			e.Flags = append(e.Flags, `\Answered`)
+		}
+		e.Flags = ingest.CanonicalFlags(e.Flags)
+	}
+	return e
+}
+
+// takeLive plays one message, and before it what the owner did until then.
+func (j *judge) takeLive(m read, at store.Moment) error {
+	l := j.live
+	for len(l.acts) > 0 && l.acts[0].at <= at {
+		act := heap.Pop(&l.acts).(liveAct)
+		letter := l.letters[act.key]
+		letter.flags = []string{`\seen`}
+		l.r.TakenOff++
+		if err := j.tell(&filter.Flagged{At: act.at, Place: letter.place, Flags: letter.flags}); err != nil {
+			return err
+		}
+	}
+	e := l.arrival(m, at)
+	got, err := j.filter.Apply(e)
+	if err != nil {
+		return err
+	}
+	if got.Decision != nil {
+		j.forget()
+		j.features[got.Decision.Message] = got.Features.Pack()
+	}
+	if err := j.learnt(got, store.MessageKey{}, nil); err != nil {
+		return err
+	}
+	if m.message.Own {
+		return j.readAll(at)
+	}
+	if got.Decision == nil || e.Backlog {
+		return nil
+	}
+	label := j.truth.label(m.message, m.mail)
+	l.letters[e.Meta.Key] = &liveLetter{e.Place, e.Flags}
+	l.unread = append(l.unread, e.Meta.Key)
+	j.r.Features += int64(got.Features.Len())
+	j.note(got.Decision, label)
+	return j.mark(got.Decision.Message, got.Marks, at, label)
+}
+
+// mark sets the marks that were asked for, and judges whether it was right to.
+func (j *judge) mark(k store.MessageKey, marks []ingest.MarkRequest, at store.Moment, label model.Label) error {
+	l := j.live
+	l.decided++
+	l.marks.Count(len(marks) > 0, label == model.Important, 1)
+	if j.filter.InShadow() {
+		l.r.InShadow++
+	}
+	if len(marks) == 0 {
+		return nil
+	}
+	letter := l.letters[k]
+	for _, m := range marks {
+		letter.flags = ingest.CanonicalFlags(append(slices.Clone(letter.flags), m.Flag))
+		if err := j.tell(&filter.Settled{At: at, Ledger: m.ID, Outcome: ingest.MarkDone, Flags: letter.flags}); err != nil {
+			return err
+		}
+	}
+	if l.r.Marked++; l.r.FirstMark == 0 {
+		l.r.FirstMark = l.decided
+	}
+	hash := xxhash.Sum64(k[:])
+	if label == model.Ordinary && hash%oneWrongMarkIn == 0 {
+		within := time.Duration(hash / oneWrongMarkIn % uint64(24*time.Hour))
+		heap.Push(&l.acts, liveAct{at.Add(within), k})
+	}
+	return nil
+}
+
+// readAll has the owner read everything that has come since they last did.
+func (j *judge) readAll(at store.Moment) error {
+	l := j.live
+	for _, k := range l.unread {
+		letter := l.letters[k]
+		letter.flags = ingest.CanonicalFlags(append(slices.Clone(letter.flags), `\Seen`))
+		if err := j.tell(&filter.Flagged{At: at, Place: letter.place, Flags: letter.flags}); err != nil {
+			return err
+		}
+	}
+	l.unread = l.unread[:0]
+	return nil
+}
+
+// tell gives an event to the filter and notes what was learnt.
+func (j *judge) tell(e filter.Event) error {
+	got, err := j.filter.Apply(e)
+	if err != nil {
+		return err
+	}
+	return j.learnt(got, store.MessageKey{}, (*featurize.Features)(nil))
+}
+
+// result adds up.
+func (l *live) result(f *filter.Filter) *LiveResult {
+	r := l.r
+	r.Past = min(l.past, l.n)
+	r.Right = l.marks.Hits
+	r.Precision, r.Recall, r.F1 = l.marks.Precision(), l.marks.Recall(), l.marks.F1()
+	r.Claimed = f.Standing().Decisions.Precision()
+	return &r
+}

@@ -1,0 +1,212 @@
+package filter
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// Dual are the settings of a dual learner (model.Dual). They mean nothing to any
+// other learner, nor to one with a kernel, whose supports are kept anyway: those
+// learn from silence once it is final, and from no provisional label.
+type Dual struct {
+	// Window is how many of the last lessons are replayed; 0: none, which leaves PA-II.
+	Window int `cbor:"1,keyasint,omitempty"`
+	// Steps is how many steps of replay come before each arrival is scored.
+	Steps int `cbor:"2,keyasint,omitempty"`
+	// Horizon is how long the owner must have done nothing with a message for it to
+	// teach a provisional no, which is taken back when they do; 0: never.
+	Horizon time.Duration `cbor:"3,keyasint,omitempty"`
+	// MarkedHorizon is that of a message with a mark of ours which the owner has read,
+	// and MarkedWeight the weight of that lesson; 0: it teaches nothing.
+	MarkedHorizon time.Duration `cbor:"4,keyasint,omitempty"`
+	MarkedWeight  float64       `cbor:"5,keyasint,omitempty"`
+}
+
+const (
+	maxWindow = 10_000
+	maxSteps  = 100
+)
+
+func (d Dual) validate(bad func(format string, args ...any)) {
+	if d.Window < 0 || d.Window > maxWindow {
+		bad("the replay window is %d lessons; it must be from 0 (no replay) to %d", d.Window, maxWindow)
+	}
+	if d.Steps < 0 || d.Steps > maxSteps {
+		bad("there are %d steps of replay for each message; they must be from 0 to %d", d.Steps, maxSteps)
+	}
+	if d.Horizon < 0 || d.MarkedHorizon < 0 {
+		bad("provisional labels come after %v, for marked mail after %v; both must be 0 (never) or more", d.Horizon, d.MarkedHorizon)
+	}
+	if d.MarkedHorizon > 0 && !(d.MarkedWeight > 0 && d.MarkedWeight <= 1) {
+		bad("marked mail that was left alone has the weight %v; it must be above 0 and at most 1", d.MarkedWeight)
+	}
+}
+
+// replays reports whether the learner is one that keeps a window.
+func (o *Options) replays() bool {
+	return o.Learner.Kind == model.KindDual && o.Kernel.linear() && o.Dual.Window > 0
+}
+
+// provisional reports whether silence teaches before it is final. Only a learner
+// that can take a label back may hear one that is likely to be wrong.
+func (o *Options) provisional() bool {
+	return o.replays() && o.Dual.Horizon > 0 && o.SilenceDays > 0
+}
+
+// weightOf is the weight of a label that comes from source. What the owner says as
+// such counts whole; an answer says less, and silence least.
+func (o *Options) weightOf(label model.Label, source store.Source) float64 {
+	switch {
+	case source >= store.SourceJunk:
+		return 1
+	case label == model.Important:
+		return o.AnswerWeight
+	default:
+		return o.ImplicitWeight
+	}
+}
+
+// lessonWindow finds the lessons of a dual learner's window. It is derived from
+// State.Window.
+type lessonWindow struct {
+	numbers map[store.MessageKey]uint64
+	first   uint64 // number of the oldest lesson kept
+}
+
+func newLessonWindow(st *store.State) lessonWindow {
+	w := lessonWindow{map[store.MessageKey]uint64{}, st.Account.WindowNext}
+	for _, k := range st.Window.Keys() {
+		row, _ := st.Window.Get(k)
+		n := store.LedgerNumber(k)
+		w.numbers[row.Message] = n
+		w.first = min(w.first, n)
+	}
+	return w
+}
+
+// trim lets the oldest lessons go beyond the first size. What they did to w stays.
+func (w *lessonWindow) trim(st *store.State, size int) {
+	for st.Account.WindowNext-w.first > uint64(size) {
+		key := store.WindowKey(w.first)
+		row, _ := st.Window.Get(key)
+		st.Window.Delete(key)
+		if w.numbers[row.Message] == w.first {
+			delete(w.numbers, row.Message)
+		}
+		w.first++
+	}
+}
+
+// find returns the lesson on a message, if it is in the window.
+func (f *Filter) find(k store.MessageKey) (n uint64, row store.Windowed, ok bool) {
+	if n, ok = f.lessons.numbers[k]; ok {
+		row, ok = f.st.Window.Get(store.WindowKey(n))
+	}
+	return n, row, ok
+}
+
+// vector returns the frozen vector of a message. It holds until the next call.
+func (f *Filter) vector(k store.MessageKey) (model.Vector, error) {
+	if f.latest.features != nil && f.latest.key == k {
+		return f.latest.features.Vector(), nil
+	}
+	x, err := f.vectors.Vector(k, f.scratch[:0])
+	if cap(x) > cap(f.scratch) {
+		f.scratch = x
+	}
+	if err != nil {
+		return nil, fmt.Errorf("looking up the vector of message %x: %w", k[:4], err)
+	}
+	return x, nil
+}
+
+// replay takes the next steps of replay, n of them: on earlier lessons, each towards
+// the label that its message has now. Lessons on messages that are forgotten since
+// are passed over, as their vectors may be gone.
+func (f *Filter) replay(n int) error {
+	if !f.opts.replays() {
+		return nil
+	}
+	return f.replayTo(f.st.Account.Replayed + uint64(n))
+}
+
+// replayTo replays until so many steps were taken in all. Where there is nothing to
+// replay yet they count all the same, so that their numbers tell of arrivals alone.
+func (f *Filter) replayTo(replayed uint64) error {
+	a := &f.st.Account
+	for size := int(a.WindowNext - f.lessons.first); size > 0 && a.Replayed < replayed && f.opts.replays(); {
+		number := a.Replayed
+		a.Replayed++
+		if err := f.step(number, size); err != nil {
+			return err
+		}
+	}
+	a.Replayed = max(a.Replayed, replayed)
+	return nil
+}
+
+// step takes the step of replay with that number over so many lessons.
+func (f *Filter) step(number uint64, size int) error {
+	key := store.WindowKey(f.lessons.first + uint64(model.ReplayPlace(number, size)))
+	row, ok := f.st.Window.Get(key)
+	if !ok || !f.knows(row.Message) || model.Rests(row.Weight, number, size) {
+		return nil
+	}
+	x, err := f.vector(row.Message)
+	if err != nil {
+		return err
+	}
+	s := f.learner.ascend(model.Lesson{Vector: x, Label: row.Label, Weight: row.Weight}, row.Alpha)
+	if s.Step == 0 {
+		return nil
+	}
+	row.Alpha = s.Alpha
+	f.st.Window.Put(key, row)
+	f.st.Account.Dual.Spare += s.Gain
+	return nil
+}
+
+// knows reports whether the vector of a message can be read.
+func (f *Filter) knows(k store.MessageKey) bool {
+	_, ok := f.messages.Get(string(k[:]))
+	return ok
+}
+
+// takeBack takes what is learnt of a message, whose vector is x, out of the weights,
+// if its lesson is in the window still; otherwise what it did stays. It reports
+// whether it did.
+func (f *Filter) takeBack(k store.MessageKey, x model.Vector) bool {
+	n, row, ok := f.find(k)
+	if !ok {
+		return false
+	}
+	step, lost := f.opts.Learner.TakeBack(row.Label, row.Weight, f.learner.Score(x), x.SquaredNorm(), row.Alpha)
+	if step != 0 {
+		f.learner.repeat(x, step)
+	}
+	f.st.Account.Dual.TakenBack += lost
+	row.Alpha = 0
+	f.st.Window.Put(store.WindowKey(n), row)
+	return true
+}
+
+// keep puts a lesson that was just learnt into the window.
+func (f *Filter) keep(l *store.Lesson, u model.Update, gain float64) {
+	a := &f.st.Account
+	n, _, ok := f.find(l.Message)
+	if !ok {
+		n = a.WindowNext
+		a.WindowNext++
+		f.lessons.numbers[l.Message] = n
+	}
+	alpha := u.Step
+	if l.Label == model.Ordinary {
+		alpha = -alpha
+	}
+	f.st.Window.Put(store.WindowKey(n), store.Windowed{Message: l.Message, Label: l.Label, Weight: l.Weight, Alpha: alpha})
+	a.Dual.Learnt(u, gain)
+	f.lessons.trim(f.st, f.opts.Dual.Window)
+}

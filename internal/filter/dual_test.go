@@ -1,0 +1,266 @@
+package filter
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// provisionalOptions hear of silence after hours, whatever the owner does.
+func provisionalOptions() Options {
+	o := testOptions()
+	o.Settle, o.SilenceCalendar, o.Shadow = 0, true, ShadowOn
+	return o
+}
+
+// TestTheFilterLearnsAsTheDualLearner: the filter's window against that of model, on
+// answers late and soon, provisional labels, corrections and what leaves the window.
+func TestTheFilterLearnsAsTheDualLearner(t *testing.T) {
+	for _, window := range []int{0, 1, 7, 30, 617, 1000} {
+		t.Run(fmt.Sprint(window), func(t *testing.T) {
+			o := provisionalOptions()
+			o.Dual.Window = window
+			w := newWorld(t, o)
+			rng := rand.New(rand.NewPCG(uint64(window), 5))
+			var letters []letter
+			for i := range 150 {
+				l, _ := w.deliver("INBOX", mail(fmt.Sprintf("m%d@x", i), fmt.Sprintf("p%d@example.com", i%7), owner,
+					fmt.Sprintf("word%d thing%d", rng.IntN(5), i)))
+				letters = append(letters, l)
+				w.now = w.now.Add(time.Duration(rng.IntN(180)) * time.Minute)
+				switch about := letters[rng.IntN(len(letters))]; rng.IntN(6) {
+				case 0:
+					w.flag(about, `\Answered`)
+				case 1:
+					w.apply(&Labelled{At: w.moment(), Message: about.key, Label: model.Label(1 - 2*rng.IntN(2))})
+				}
+			}
+			twin, tookBack := playDual(t, w)
+			a := w.f.State().Account
+			if !reflect.DeepEqual(twin.Weights().Sorted(), w.f.State().Weights.Sorted()) {
+				t.Fatal("the weights are others")
+			}
+			if window == 0 {
+				if a.Replayed != 0 || w.f.State().Window.Len() != 0 || tookBack != 0 || a.Dual != (model.DualTally{}) {
+					t.Fatalf("without a window there are %d steps of replay, %d lessons kept, %d taken back, %+v", a.Replayed, w.f.State().Window.Len(), tookBack, a.Dual)
+				}
+				return
+			}
+			if a.Dual != twin.Tally() {
+				t.Fatalf("tallied are %+v, want %+v", a.Dual, twin.Tally())
+			}
+			if got := w.f.State().Window.Len(); got > window || got != min(window, int(a.WindowNext)) || window > 7 && tookBack < 10 {
+				t.Fatalf("%d of %d lessons in a window of %d, %d taken back", got, a.WindowNext, window, tookBack)
+			}
+		})
+	}
+}
+
+// playDual teaches a dual learner what the log of a world's lessons says.
+func playDual(t *testing.T, w *world) (*model.Dual, int) {
+	t.Helper()
+	o := w.f.Options()
+	twin, err := model.NewDual(o.Learner, o.Dual.Window, model.NewWeights(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	numbers, next, tookBack := map[store.MessageKey]uint64{}, uint64(0), 0
+	for i, l := range w.past {
+		if !l.Taught() {
+			continue
+		}
+		twin.Replay(int(l.Replayed - twin.Replayed()))
+		n, known := numbers[l.Message]
+		u, ok := model.Update{}, false
+		if known {
+			u, ok = twin.Relabel(n, l.Label, l.Weight)
+		}
+		if ok {
+			tookBack++
+		} else {
+			x, err := w.features.Vector(l.Message, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			u = twin.Learn(model.Lesson{Vector: x, Label: l.Label, Weight: l.Weight})
+			numbers[l.Message] = next
+			next++
+		}
+		if u.Score != l.Score || u.Step != l.Step || ok != l.TookBack {
+			t.Fatalf("lesson %d says score %v, step %v, took back %v; its twin %v, %v, %v", i, l.Score, l.Step, l.TookBack, u.Score, u.Step, ok)
+		}
+	}
+	twin.Replay(int(w.f.State().Account.Replayed - twin.Replayed()))
+	return twin, tookBack
+}
+
+func TestHoursOfSilenceTeachAProvisionalNoThatAnAnswerTakesBack(t *testing.T) {
+	o := testOptions()
+	o.Dual.Steps = 0 // so that nothing but lessons moves the weights
+	w := newWorld(t, o)
+	before := w.f.State().Weights.Sorted()
+	l, _ := w.deliver("INBOX", mail("quiet@x", "a@example.com", owner, "some words"))
+	w.wait(6 * time.Hour)
+	w.wantLessons("hours in which the owner was away")
+	w.deliver("Sent", mail("own@x", owner, "b@example.com", "something else"))
+	w.wait(time.Second)
+	w.wantLessons("a sign of the owner", "ordinary by provisional")
+	if a := w.f.State().Account; a.Ordinary != 1 || a.HeardSeq != 0 {
+		t.Errorf("it counts as %+v", a)
+	}
+	again, _ := w.deliver("INBOX", mail("other@x", "b@example.com", owner, "more words"))
+	w.flag(l, `\Answered`)
+	w.wait(time.Minute)
+	w.wantLessons("the answer", "important by answered")
+	m, _ := w.f.State().Messages.Get(string(l.key[:]))
+	if m.Label != model.Important || m.Lessons != 2 {
+		t.Errorf("the message is %+v", m)
+	}
+	// What was taken back left nothing: the weights are those of the answer alone.
+	twin := newWorld(t, o)
+	l2, _ := twin.deliver("INBOX", l.raw)
+	twin.flag(l2, `\Answered`)
+	twin.wait(time.Minute)
+	for _, f := range twin.f.State().Weights.Sorted() {
+		if got := w.f.State().Weights.Get(f.Index); math.Abs(got-f.Value) > 1e-15 {
+			t.Fatalf("a weight is %v, want %v", got, f.Value)
+		}
+	}
+	if len(before) != 0 || again.key == l.key {
+		t.Fatal("the test is wrong")
+	}
+}
+
+func TestAProvisionalNoBecomesFinalWithoutAnotherLesson(t *testing.T) {
+	w := newWorld(t, provisionalOptions())
+	l, _ := w.deliver("INBOX", mail("quiet@x", "a@example.com", owner, "some words"))
+	w.wait(6 * time.Hour)
+	w.wantLessons("six hours", "ordinary by provisional")
+	w.wait(8 * 24 * time.Hour)
+	w.wantLessons("eight days")
+	m, _ := w.f.State().Messages.Get(string(l.key[:]))
+	if m.Source != store.SourceSilence || m.SilenceFrom != 0 || w.f.Counts().Waiting != 0 {
+		t.Errorf("the message is %+v, %d wait", m, w.f.Counts().Waiting)
+	}
+	// The owner's own word weighs more, and takes its place.
+	w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Important})
+	w.wantLessons("the owner's word", "important by explicit")
+}
+
+func TestTheOwnersWordTakesThePlaceOfAProvisionalNoThatSaysTheSame(t *testing.T) {
+	w := newWorld(t, provisionalOptions())
+	l, _ := w.deliver("INBOX", mail("junk@x", "a@example.com", owner, "some words"))
+	w.wait(6 * time.Hour)
+	w.wantLessons("six hours", "ordinary by provisional")
+	w.flag(l, "$Junk")
+	if len(w.lessons) != 1 || w.lessons[0].Weight != 1 || !w.lessons[0].TookBack || w.lessons[0].Source != store.SourceJunk {
+		t.Fatalf("got %+v, want one of weight 1 in the place of the first", w.lessons)
+	}
+	if n := w.f.State().Window.Len(); n != 1 {
+		t.Errorf("%d lessons are in the window, want 1", n)
+	}
+}
+
+func TestMarkedMailThatWasReadAndLeftAloneIsALightNo(t *testing.T) {
+	o := testOptions()
+	o.SilenceCalendar = true
+	for name, c := range map[string]struct {
+		read bool
+		want []string
+	}{
+		"read": {true, []string{"ordinary by provisional"}}, "unread": {false, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, o)
+			w.teach()
+			w.wait(8 * 24 * time.Hour)
+			w.lessons = nil
+			l, m := w.urgent(1)
+			w.done(m)
+			if c.read {
+				w.flag(l, "$Important", `\Seen`)
+			}
+			w.wait(2 * 24 * time.Hour)
+			w.wantLessons("two days")
+			w.wait(24 * time.Hour)
+			if len(w.lessons) == 1 && w.lessons[0].Weight != o.Dual.MarkedWeight {
+				t.Errorf("it weighs %v", w.lessons[0].Weight)
+			}
+			w.wantLessons("three days", c.want...)
+			labels := w.f.Standing().Labels
+			w.wait(8 * 24 * time.Hour)
+			w.wantLessons("later")
+			if got := w.f.Standing().Labels - labels; got != 1-len(c.want) {
+				t.Errorf("the threshold heard of it %d times more", got)
+			}
+		})
+	}
+}
+
+// Rules and kernels have no provisional labels to take back, or learn around them.
+func TestWhoHearsNoProvisionalLabels(t *testing.T) {
+	kernel := provisionalOptions()
+	kernel.Kernel = kernelOptions()["polynomial"].Kernel
+	plain := provisionalOptions()
+	plain.Learner.Kind = model.KindPassiveAggressive
+	off := provisionalOptions()
+	off.Dual.Window = 0
+	never := provisionalOptions()
+	never.SilenceDays = 0
+	ruled := provisionalOptions()
+	ruled.Rules = []Rule{{Match: "from:a@example.com", Label: model.Important}}
+	for name, o := range map[string]Options{"kernel": kernel, "passive-aggressive": plain, "no window": off, "silence off": never, "important by a rule": ruled} {
+		w := newWorld(t, o)
+		w.deliver("INBOX", mail("quiet@x", "a@example.com", owner, "some words"))
+		w.wait(7 * time.Hour)
+		w.wantLessons(name)
+		w.wait(7 * 24 * time.Hour)
+		if final := o.SilenceDays > 0 && name != "important by a rule"; final != (len(w.lessons) == 1) {
+			t.Errorf("%s: after a week the lessons are %+v", name, w.lessons)
+		}
+	}
+}
+
+// TestAForgottenMessageLeavesTheWindowExactly: against an account in which the same
+// mail came and nothing was ever said of that sender's.
+func TestAForgottenMessageLeavesTheWindowExactly(t *testing.T) {
+	o := forgetOptions()
+	for seed := range uint64(4) {
+		all, twin := newWorld(t, o), newWorld(t, o)
+		rng := rand.New(rand.NewPCG(seed, 9))
+		for i := range 120 {
+			from := fmt.Sprintf("person%d@example.com", rng.IntN(6))
+			raw := mail(fmt.Sprintf("m%d@x", i), from, owner, fmt.Sprintf("word%d thing%d", rng.IntN(5), i))
+			label := model.Label(1 - 2*rng.IntN(2))
+			for _, w := range []*world{all, twin} {
+				w.now = w.now.Add(time.Minute)
+				l, _ := w.deliver("INBOX", raw)
+				if w == all || from != "person2@example.com" {
+					w.apply(&Labelled{At: w.moment(), Message: l.key, Label: label})
+				}
+			}
+		}
+		if r := all.rewrite(&Forgot{Sender: SenderOf("person2@example.com")}); r.Lessons < 5 {
+			t.Fatalf("forgotten: %+v", r)
+		}
+		if got, want := weighed(all.f), weighed(twin.f); got != want {
+			t.Fatalf("learnt is\n%swant\n%s", got, want)
+		}
+		if got, want := all.f.State().Account.Dual, twin.f.State().Account.Dual; got != want {
+			t.Fatalf("tallied are %+v, want %+v", got, want)
+		}
+		for _, k := range all.f.State().Window.Keys() {
+			got, _ := all.f.State().Window.Get(k)
+			want, _ := twin.f.State().Window.Get(k)
+			if got != want {
+				t.Fatalf("lesson %x in the window is %+v, want %+v", k, got, want)
+			}
+		}
+	}
+}
