@@ -33,6 +33,7 @@ type Judging struct {
 	ProvisionalMarked Duration  `toml:"provisional_marked"`
 	MinImportant      int       `toml:"min_important"`
 	MinOrdinary       int       `toml:"min_ordinary"`
+	MinPrecision      float64   `toml:"min_precision"` // of the marks that shadow would have set, for it to end
 	MaxWeights        int       `toml:"max_weights"`
 	MaxMessages       int       `toml:"max_messages"`
 	Learner           Learner   `toml:"learner"`

@@ -37,6 +37,7 @@ func defaultJudging() Judging {
 
 		MinImportant: 20,
 		MinOrdinary:  20,
+		MinPrecision: 0.45,
 		MaxWeights:   1 << 20,
 		MaxMessages:  100_000,
 		Learner: Learner{

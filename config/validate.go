@@ -179,6 +179,7 @@ func (t table) judging(a *Judging) {
 	t.duration("provisional_marked", a.ProvisionalMarked, 0, 365*day)
 	t.integer("min_important", a.MinImportant, 0, 1_000_000)
 	t.integer("min_ordinary", a.MinOrdinary, 0, 1_000_000)
+	t.number("min_precision", a.MinPrecision, 0, 1, "0 to 1")
 	t.integer("max_weights", a.MaxWeights, 100, 100_000_000)
 	t.integer("max_messages", a.MaxMessages, 200, 10_000_000)
 	t.sub("learner").learner(&a.Learner)

@@ -98,6 +98,7 @@ func judgingOptions(a *config.Judging, owner []string) filter.Options {
 	}
 	o.Shadow = filter.Shadow(a.Shadow)
 	o.MinImportant, o.MinOrdinary = a.MinImportant, a.MinOrdinary
+	o.MinPrecision = a.MinPrecision
 	o.Settle = time.Duration(a.Settle)
 	o.SilenceDays = int(time.Duration(a.Silence) / (24 * time.Hour))
 	o.Dual.Window, o.Dual.Steps = a.Learner.Window, a.Learner.Steps

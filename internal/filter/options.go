@@ -61,6 +61,9 @@ type Options struct {
 	// learnt before anything is decided; until then every message is unsure.
 	MinImportant int `cbor:"5,keyasint,omitempty"`
 	MinOrdinary  int `cbor:"6,keyasint,omitempty"`
+	// MinPrecision is the share of the messages called important that must have been
+	// important lately for the shadow to end by itself. In [0, 1].
+	MinPrecision float64 `cbor:"33,keyasint,omitempty"`
 	// Marks are the flags to set on important messages, as the server is to
 	// store them.
 	Marks []string `cbor:"7,keyasint,omitempty"`
@@ -151,6 +154,7 @@ func DefaultOptions() Options {
 		Shadow:       ShadowAuto,
 		MinImportant: 20,
 		MinOrdinary:  20,
+		MinPrecision: 0.45,
 		Marks:        []string{"$Important"},
 		Settle:       time.Minute,
 		SilenceDays:  7,
@@ -216,6 +220,9 @@ func (o Options) Validate() error {
 	}
 	if o.MinImportant < 0 || o.MinOrdinary < 0 {
 		bad("least numbers of labels are %d and %d; they must be 0 or more", o.MinImportant, o.MinOrdinary)
+	}
+	if !(o.MinPrecision >= 0 && o.MinPrecision <= 1) {
+		bad("the least precision is %v; it must be from 0 to 1", o.MinPrecision)
 	}
 	if o.Settle < 0 {
 		bad("settle window is %v; it must be 0 or more", o.Settle)

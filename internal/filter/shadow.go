@@ -95,9 +95,9 @@ func (f *Filter) Standing() Standing { return f.standing }
 // InShadow reports whether decisions are recorded and nothing is marked.
 //
 // ShadowAuto ends by itself once that is earned: enough was learnt of each class,
-// the decisions beat the baselines, and did so at each of the last
-// important labels, half as many as MinImportant, for of many comparisons one is
-// won by chance. With
+// the decisions beat the baselines and are right as often as MinPrecision asks, and
+// were so at each of the last important labels, half as many as MinImportant, for of
+// many comparisons one is won by chance. With
 // the first mark that is set it has ended for good, also when the decisions fall
 // behind later: marks that come and go by themselves would be worse than a few
 // wrong ones, and status says how the comparison stands. The owner brings it back
@@ -114,19 +114,25 @@ func (f *Filter) InShadow() bool {
 }
 
 // keepAhead counts, with every label learnt, at how many important ones in a row
-// the decisions were ahead.
+// the decisions were good enough.
 func (f *Filter) keepAhead(label model.Label) {
 	a := &f.st.Account
 	switch {
-	case !f.standing.Beats():
+	case !f.good():
 		a.Ahead = 0
 	case label == model.Important:
 		a.Ahead++
 	}
 }
 
+// good reports whether the decisions of late are better than the baselines and would
+// have marked few enough messages wrongly.
+func (f *Filter) good() bool {
+	return f.standing.Beats() && f.standing.Decisions.Precision() >= f.opts.MinPrecision
+}
+
 func (f *Filter) earned() bool {
-	return f.trained() && f.standing.Beats() && int(f.st.Account.Ahead) >= f.opts.MinImportant/2
+	return f.trained() && f.good() && int(f.st.Account.Ahead) >= f.opts.MinImportant/2
 }
 
 // Marking says in words whether marks are set and, if not, what is missing and
@@ -145,6 +151,9 @@ func (f *Filter) Marking() string {
 		return "not yet: " + learnt
 	case !f.trained():
 		return "not yet: shadow is off, but too little is learnt to decide: " + learnt
+	case f.InShadow() && s.Beats() && !f.good():
+		return fmt.Sprintf("not yet: of the messages that it would have marked over the last %d labels, %.0f %% were important; it stays silent until %.0f %% are",
+			s.Labels, 100*s.Decisions.Precision(), 100*f.opts.MinPrecision)
 	case f.InShadow() && s.Beats():
 		return fmt.Sprintf("not yet: its decisions (F1 %.2f) are better than knowing your correspondents alone (%.2f) since %d important labels; it must stay so for %d",
 			s.Decisions.F1(), s.Correspondents.F1(), a.Ahead, f.opts.MinImportant/2)
@@ -177,7 +186,7 @@ func (f *Filter) EndOfShadow() string {
 		}
 		want = append(want, fmt.Sprintf("%d more that you throw away unread or call junk%s", need-a.Ordinary, left))
 	}
-	if len(want) == 0 && f.standing.Beats() {
+	if len(want) == 0 && f.good() {
 		want = append(want, fmt.Sprintf("%d more messages that you star, answer or mark, if it stays better until then", f.opts.MinImportant/2-int(a.Ahead)))
 	}
 	if len(want) == 0 {
