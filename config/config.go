@@ -95,6 +95,7 @@ type Featurize struct {
 	Values     string `toml:"values"`
 	MaxBytes   int    `toml:"max_bytes"`
 	Names      bool   `toml:"names"`
+	NamesDays  int    `toml:"names_days"` // for which words are kept
 	AuthservID string `toml:"authserv_id,omitempty"`
 	Shares     Shares `toml:"shares"`
 }

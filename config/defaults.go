@@ -61,10 +61,11 @@ func defaultJudging() Judging {
 			UnsureShare: 0.03,
 		},
 		Featurize: Featurize{
-			Values:   "binary",
-			MaxBytes: 16 << 20,
-			Names:    true,
-			Shares:   Shares{Misc: 1, Social: 1, Subject: 1, Body: 1, Affine: 0.3},
+			Values:    "binary",
+			MaxBytes:  16 << 20,
+			Names:     true,
+			NamesDays: 30,
+			Shares:    Shares{Misc: 1, Social: 1, Subject: 1, Body: 1, Affine: 0.3},
 		},
 	}
 }

@@ -230,6 +230,10 @@ func (a *arrival) logItem(it chunkItem, missing pendingLogs) error {
 		a.add(arrived{bucket: featuresBucket, key: key, value: frame(nil, frameFeature, key, it.content)})
 		a.index = append(a.index, indexKey(MessageKey(it.content), key))
 		return nil
+	case it.kind == itemNames && it.a <= missing.Commit && len(it.content) >= clockSize:
+		key = append(key, key32(uint32(it.b))...)
+		a.add(arrived{bucket: namesBucket, key: key, value: frame(nil, frameNames, key, it.content)})
+		return nil
 	case it.kind == itemManifest || it.kind == itemRecord:
 		for _, s := range missing.Snapshots {
 			if s.Name == it.a {

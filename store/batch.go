@@ -1,6 +1,11 @@
 package store
 
-import "github.com/hinged/hinged/model"
+import (
+	"cmp"
+	"time"
+
+	"github.com/hinged/hinged/model"
+)
 
 // Batch is what one commit adds to the logs of an account, besides the rows of
 // its State that changed. The store reads it during Commit only.
@@ -12,11 +17,20 @@ type Batch struct {
 	Features []FeatureRecord
 	// Lessons holds what was learnt, in order. Each gets the next order number.
 	Lessons []Lesson
+	// NamesFor is how long, on the account's clock, the names of features are kept;
+	// 0 means NamesFor. It may be exceeded until the commits that follow have trimmed
+	// the rest.
+	NamesFor time.Duration
 }
+
+// NamesFor is how long the names of features are kept unless a Batch says otherwise.
+const NamesFor = 30 * 24 * time.Hour
 
 func (b Batch) empty() bool {
 	return len(b.Journal) == 0 && len(b.Features) == 0 && len(b.Lessons) == 0
 }
+
+func (b Batch) namesFor() time.Duration { return cmp.Or(b.NamesFor, NamesFor) }
 
 // JournalEntry is one input of an account.
 type JournalEntry struct {
@@ -24,11 +38,14 @@ type JournalEntry struct {
 	Data []byte
 }
 
-// FeatureRecord is the frozen vector of one message with the words behind it,
-// as the featurizer encoded it.
+// FeatureRecord is the frozen vector of one message, as the featurizer encoded it.
 type FeatureRecord struct {
-	Key  MessageKey
+	Key MessageKey
+	// Data is what learning from the message once more needs.
 	Data []byte
+	// Names says in words what Data consists of. It is kept for a shorter time, see
+	// Batch.NamesFor and Options.NamesCap; nil: there are none.
+	Names []byte
 }
 
 // Lesson is one label learnt. The vector is that of Features for Message, which

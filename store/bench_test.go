@@ -76,7 +76,7 @@ func BenchmarkCommit(b *testing.B) {
 					binary.BigEndian.PutUint64(key[:], r.Uint64())
 					st.Messages.Put(string(key[:]), Message{Seq: 1})
 					batch.Journal = append(batch.Journal, entry)
-					batch.Features = append(batch.Features, FeatureRecord{key, features})
+					batch.Features = append(batch.Features, FeatureRecord{Key: key, Data: features})
 				}
 				if err := s.Commit("ann", st, batch); err != nil {
 					b.Fatal(err)

@@ -25,6 +25,7 @@ var (
 	cutJournal  = logCut{journalBucket, frameJournal, itemJournal, 128}
 	cutLessons  = logCut{lessonsBucket, frameLesson, itemLesson, 256}
 	cutFeatures = logCut{featuresBucket, frameFeature, itemFeatures, 16}
+	cutNames    = logCut{namesBucket, frameNames, itemNames, 16}
 )
 
 // blocks hands the blocks of the numbers from first to end, end excluded, to fn

@@ -41,6 +41,7 @@ const (
 	itemJournal  byte = 'j' // number a
 	itemLesson   byte = 'l' // number a
 	itemFeatures byte = 'f' // number b of commit a
+	itemNames    byte = 'n' // of those features
 	itemAccount  byte = 'a' // accountRef, of a manifest
 )
 

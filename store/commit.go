@@ -146,6 +146,8 @@ type commit struct {
 	journal  [][]byte
 	features []framedFeature
 	lessons  [][]byte
+	namesEnd Moment // names from before go
+	clock    Moment // of the account
 	size     uint64 // of the redo record
 	sum      uint64 // progress.Sum after it
 }
@@ -154,6 +156,7 @@ type framedFeature struct {
 	key   []byte // in features
 	index []byte // key in featureindex
 	value []byte
+	names []byte // value in names; nil: none
 }
 
 // newCommit encodes what st and b bring. What is copied from b lies in one
@@ -171,6 +174,9 @@ func newCommit(st *State, b Batch) (*commit, error) {
 	}
 	for _, f := range b.Features {
 		total += frameSize + len(f.Key) + len(f.Data)
+		if f.Names != nil {
+			total += frameSize + clockSize + len(f.Names)
+		}
 	}
 	arena := make([]byte, 0, total)
 	framed := func(kind byte, key []byte, payload ...[]byte) []byte {
@@ -178,17 +184,21 @@ func newCommit(st *State, b Batch) (*commit, error) {
 		arena = frame(arena, kind, key, payload...)
 		return arena[from:len(arena):len(arena)]
 	}
-	c := &commit{redo: redo, size: uint64(len(record))}
+	c := &commit{redo: redo, clock: st.Account.Clock, namesEnd: st.Account.Clock.Add(-b.namesFor()), size: uint64(len(record))}
 	for i, entry := range b.Journal {
 		c.journal = append(c.journal, framed(frameJournal, key64(st.at.journal+uint64(i)), entry))
 	}
 	for i, f := range b.Features {
 		key := binary.BigEndian.AppendUint32(key64(st.at.commit+1), uint32(i))
-		c.features = append(c.features, framedFeature{
+		record := framedFeature{
 			key:   key,
 			index: indexKey(f.Key, key),
 			value: framed(frameFeature, key, f.Key[:], f.Data),
-		})
+		}
+		if f.Names != nil {
+			record.names = framed(frameNames, key, key64(uint64(c.clock)), f.Names)
+		}
+		c.features = append(c.features, record)
 	}
 	for i, lesson := range b.Lessons {
 		payload, err := rowEncoding.Marshal(lesson)
@@ -214,6 +224,9 @@ func (c *commit) sumFrom(before uint64) uint64 {
 	}
 	for _, f := range c.features {
 		h.Write(f.value[:frameSize])
+		if f.names != nil {
+			h.Write(f.names[:frameSize])
+		}
 	}
 	return h.Sum64()
 }
@@ -247,10 +260,11 @@ func (s *Store) write(tx *bolt.Tx, name string, at position, c *commit, partitio
 	}{
 		{"redo", func() error { return putLog(account, redoBucket, at.commit+1, [][]byte{c.redo}) }},
 		{"journal", func() error { return putLog(account, journalBucket, at.journal, c.journal) }},
-		{"features", func() error { return putFeatures(account, c.features) }},
+		{"features", func() error { return putFeatures(account, &p, c.features) }},
 		{"lessons", func() error { return putLog(account, lessonsBucket, at.lesson, c.lessons) }},
 		// Twice what comes in, and some, so that trimming gains on it.
 		{"sweep", func() error { return s.sweep(name, account, &p, s.o.slice+2*max(len(c.journal), len(c.features))) }},
+		{"names", func() error { return s.trimNames(account, &p, c.namesEnd, s.o.slice+2*len(c.features)) }},
 	}
 	for _, put := range puts {
 		if err := s.o.step(put.step); err != nil {
@@ -339,7 +353,7 @@ func takeBack(account *bolt.Bucket, p *progress, at position) error {
 			return err
 		}
 	}
-	if err := takeBackFeatures(account, at); err != nil {
+	if err := takeBackFeatures(account, p, at); err != nil {
 		return err
 	}
 	p.Commit, p.Journal, p.Lesson = at.commit, at.journal, at.lesson

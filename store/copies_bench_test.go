@@ -29,7 +29,7 @@ func large(b *testing.B) *Store {
 				data[j] = byte(r.Uint32())
 			}
 			batch.Journal = append(batch.Journal, data[:120])
-			batch.Features = append(batch.Features, FeatureRecord{messageKey(500*n + i), data})
+			batch.Features = append(batch.Features, FeatureRecord{Key: messageKey(500*n + i), Data: data})
 		}
 		st.Account.Messages++
 		if err := s.Commit("ann", st, batch); err != nil {

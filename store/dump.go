@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
@@ -248,6 +249,7 @@ func (d *accountDump) logs() (ids []ChunkID, err error) {
 		{cutJournal, journal, d.at.Journal, 0},
 		{cutLessons, lessons, d.at.Lesson, 0},
 		{cutFeatures, features, d.at.Commit + 1, 0},
+		{cutNames, features, d.at.Commit + 1, 0},
 	}
 	for i := range rests {
 		r := &rests[i]
@@ -255,7 +257,7 @@ func (d *accountDump) logs() (ids []ChunkID, err error) {
 			return nil, err
 		}
 	}
-	// What is left of all three shares a chunk.
+	// What is left of them shares a chunk.
 	for _, r := range rests {
 		if err := d.items(r.cut, r.rest, r.end); err != nil {
 			return nil, err
@@ -303,6 +305,9 @@ func (d *accountDump) log(cut logCut, origin, first, end uint64) (rest uint64, e
 
 // items appends the entries with numbers from from to to, to excluded.
 func (d *accountDump) items(cut logCut, from, to uint64) error {
+	if bytes.Equal(cut.bucket, namesBucket) && d.account.Bucket(namesBucket) == nil {
+		return nil
+	}
 	b, err := part(d.account, cut.bucket)
 	if err != nil {
 		return err

@@ -421,7 +421,7 @@ func FuzzImport(f *testing.F) {
 	s := openTest(f, tempStore(f), testOptions())
 	st := NewState()
 	st.Account.Messages = 1
-	if err := s.Commit("ann", st, Batch{Journal: [][]byte{{1}}, Features: []FeatureRecord{{messageKey(1), []byte("x")}}}); err != nil {
+	if err := s.Commit("ann", st, Batch{Journal: [][]byte{{1}}, Features: []FeatureRecord{{Key: messageKey(1), Data: []byte("x")}}}); err != nil {
 		f.Fatal(err)
 	}
 	var out bytes.Buffer

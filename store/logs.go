@@ -23,20 +23,58 @@ func (p progress) absent() error {
 // caller owns the result. ErrNotFound if there is none, or no longer; ErrPending
 // if it may be among the logs that have not come in yet.
 func (s *Store) Features(account string, key MessageKey) ([]byte, error) {
-	return s.features(account, key, func(progress) uint64 { return math.MaxUint64 })
+	return s.features(account, key, featuresBucket, newest)
 }
+
+// ViewFeatures hands the frozen vector of a message to fn, as Features returns it,
+// without a copy: it is valid until fn returns, which must not call the Store.
+func (s *Store) ViewFeatures(account string, key MessageKey, fn func(data []byte) error) error {
+	return s.viewFeatures(account, key, featuresBucket, newest, fn)
+}
+
+// ViewBaseFeatures is to BaseFeatures what ViewFeatures is to Features.
+func (s *Store) ViewBaseFeatures(account string, key MessageKey, fn func(data []byte) error) error {
+	return s.viewFeatures(account, key, featuresBucket, atBase, fn)
+}
+
+// Reads returns of how many messages the vectors, and the names, were read since the
+// store was opened.
+func (s *Store) Reads() (vectors, names uint64) { return s.vectorsRead.Load(), s.namesRead.Load() }
+
+// Names returns what names the features of a message, as Features returns those.
+// ErrNotFound also if its names are no longer kept.
+func (s *Store) Names(account string, key MessageKey) ([]byte, error) {
+	return s.features(account, key, namesBucket, newest)
+}
+
+func newest(progress) uint64 { return math.MaxUint64 }
+
+func atBase(p progress) uint64 { return p.Base.Commit }
 
 // BaseFeatures returns the frozen vector that a message had at the base, for
 // those who replay from there: a message that came again since, after it was
 // forgotten, has another in Features. The caller owns the result. ErrNotFound if
 // there is none.
 func (s *Store) BaseFeatures(account string, key MessageKey) ([]byte, error) {
-	return s.features(account, key, func(p progress) uint64 { return p.Base.Commit })
+	return s.features(account, key, featuresBucket, atBase)
 }
 
-// features returns the last features of a message put by the given commit.
-func (s *Store) features(account string, message MessageKey, by func(progress) uint64) ([]byte, error) {
-	var data []byte
+// BaseNames is to Names what BaseFeatures is to Features.
+func (s *Store) BaseNames(account string, key MessageKey) ([]byte, error) {
+	return s.features(account, key, namesBucket, atBase)
+}
+
+// features returns the last features of a message put by the given commit, or what
+// names them.
+func (s *Store) features(account string, message MessageKey, of []byte, by func(progress) uint64) (data []byte, err error) {
+	err = s.viewFeatures(account, message, of, by, func(found []byte) error {
+		data = bytes.Clone(found)
+		return nil
+	})
+	return data, err
+}
+
+func (s *Store) viewFeatures(account string, message MessageKey, of []byte, by func(progress) uint64, fn func(data []byte) error) error {
 	err := s.viewAccount(account, func(b *bolt.Bucket, p progress) error {
 		if p.Pending != nil && by(p) <= p.Pending.Commit {
 			return ErrPending
@@ -62,6 +100,15 @@ func (s *Store) features(account string, message MessageKey, by func(progress) u
 		if _, err := unframe(frameIndex, at, check); err != nil {
 			return damage("index of features: %w", err)
 		}
+		if bytes.Equal(of, namesBucket) {
+			s.namesRead.Add(1)
+			names, err := readNames(b, at[len(message):])
+			if err != nil {
+				return err
+			}
+			return fn(names)
+		}
+		s.vectorsRead.Add(1)
 		payload, err := unframe(frameFeature, at[len(message):], features.Get(at[len(message):]))
 		if err != nil {
 			return damage("features: %w", err)
@@ -69,13 +116,12 @@ func (s *Store) features(account string, message MessageKey, by func(progress) u
 		if !bytes.HasPrefix(payload, message[:]) {
 			return damage("features are those of another message")
 		}
-		data = bytes.Clone(payload[len(message):])
-		return nil
+		return fn(payload[len(message):])
 	})
 	if err != nil {
-		return nil, fmt.Errorf("features of message %x of account %q: %w", message[:4], account, err)
+		return fmt.Errorf("features of message %x of account %q: %w", message[:4], account, err)
 	}
-	return data, nil
+	return nil
 }
 
 // Journal yields the journal entries of an account from sequence number from

@@ -23,7 +23,7 @@ func learnt(r *rand.Rand, st *State, known model.Vector) Batch {
 	st.Messages.Put(string(key[:]), Message{Seq: st.Account.Messages})
 	return Batch{
 		Journal:  [][]byte{make([]byte, 200)},
-		Features: []FeatureRecord{{key, make([]byte, 1500)}},
+		Features: []FeatureRecord{{Key: key, Data: make([]byte, 1500)}},
 		Lessons:  []Lesson{{Message: key, Label: 1, Weight: 1}},
 	}
 }

@@ -62,7 +62,7 @@ func commitLife(s *Store, st *State, n uint64) error {
 		st.TouchWeights(model.Vector{{Index: model.Index(n), Value: 1}})
 		return s.Commit("ann", st, Batch{
 			Journal:  [][]byte{append([]byte("entry with "), secret(n)...)},
-			Features: []FeatureRecord{{k, append([]byte("features with "), secret(n)...)}},
+			Features: []FeatureRecord{{Key: k, Data: append([]byte("features with "), secret(n)...)}},
 			Lessons:  []Lesson{lessonOf(n)},
 		})
 	}
@@ -393,7 +393,7 @@ func commitTo(t *testing.T, s *Store, p Partition, st *State, n uint64) {
 	st.Messages.Put(string(k[:]), Message{Seq: n})
 	st.Weights.Set(model.Index(n), 1)
 	st.TouchWeights(model.Vector{{Index: model.Index(n), Value: 1}})
-	b := Batch{Journal: [][]byte{secret(n)}, Lessons: []Lesson{lessonOf(n)}, Features: []FeatureRecord{{k, secret(n)}}}
+	b := Batch{Journal: [][]byte{secret(n)}, Lessons: []Lesson{lessonOf(n)}, Features: []FeatureRecord{{Key: k, Data: secret(n)}}}
 	if err := s.CommitPartition(p, int64(n), []AccountCommit{{"kafka:ann", st, b}}); err != nil {
 		t.Fatal(err)
 	}

@@ -28,6 +28,7 @@ import (
 //	    journal              <sequence, 8> → the caller's bytes
 //	    lessons              <order, 8> → Lesson
 //	    features             <commit, 8><position in batch, 4> → MessageKey, the caller's bytes
+//	    names                key in features → the account's clock then, 8 bytes; the caller's bytes
 //	    featureindex         MessageKey, <key in features> → nothing
 //	partitions               of topics that are read into accounts; not there without any
 //	  <topic, 0, number, 4>
@@ -68,6 +69,9 @@ var (
 	lessonsBucket   = []byte("lessons")
 	featuresBucket  = []byte("features")
 	indexBucket     = []byte("featureindex")
+	// namesBucket is not in files from before names were kept apart, until the first
+	// commit that brings some.
+	namesBucket = []byte("names")
 )
 
 // What a frame's checksum says that its value is.
@@ -82,6 +86,7 @@ const (
 	frameLesson   byte = 'l'
 	frameFeature  byte = 'f'
 	frameIndex    byte = 'x'
+	frameNames    byte = 'n'
 	framePosition byte = 'p'
 	frameMember   byte = 'a'
 	framePending  byte = 'w'
@@ -99,6 +104,7 @@ var logs = []struct {
 	{lessonsBucket, frameLesson, 8},
 	{featuresBucket, frameFeature, 12},
 	{indexBucket, frameIndex, 28},
+	{namesBucket, frameNames, 12},
 }
 
 // progress is how far an account has come.
@@ -126,6 +132,8 @@ type progress struct {
 	// Pending: the logs of an account that was taken over have not come in yet, nor
 	// have the snapshots but for Checkpoint; nil: they have.
 	Pending *pendingLogs `cbor:"12,keyasint,omitempty"`
+	// Names is how many records of names there are, those still to come included.
+	Names uint64 `cbor:"13,keyasint,omitempty"`
 	// Learner is the state before the first lesson kept, as far as learning is
 	// concerned, where that lies before Base: since a Rewrite and until Base moves
 	// on. Without a Lesson: it is Base.

@@ -27,6 +27,9 @@ type Options struct {
 	// so many; 0 means 50000. Up to twice as many, and those of one checkpoint
 	// more, are on the disk.
 	JournalCap int
+	// NamesCap is of how many messages of an account the names of features are kept at
+	// most, the last ones; 0 means 2000. Batch.NamesFor says for how long.
+	NamesCap int
 	// LockTimeout is how long to wait for another process to let go of the
 	// file; 0 means 500 ms.
 	LockTimeout time.Duration
@@ -49,6 +52,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.JournalCap == 0 {
 		o.JournalCap = 50000
+	}
+	if o.NamesCap == 0 {
+		o.NamesCap = 2000
 	}
 	if o.LockTimeout == 0 {
 		o.LockTimeout = 500 * time.Millisecond
@@ -86,6 +92,8 @@ type Store struct {
 	db   *bolt.DB
 
 	transactions atomic.Uint64
+	// vectorsRead and namesRead are what Reads returns.
+	vectorsRead, namesRead atomic.Uint64
 
 	mu sync.Mutex
 	// kept holds, by account, the messages of its base, while a sweep needs them.

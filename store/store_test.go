@@ -1,6 +1,7 @@
 package store
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +17,7 @@ import (
 
 // testOptions are small, so that checkpoints and trimming happen in tests.
 func testOptions() Options {
-	return Options{CheckpointEvery: 7, JournalCap: 20, NoSync: true, slice: 3}
+	return Options{CheckpointEvery: 7, JournalCap: 20, NamesCap: 8, NoSync: true, slice: 3}
 }
 
 // openTest opens a store that is verified and closed at the end of the test.
@@ -271,6 +272,14 @@ func TestVerifyFindsWhatIsMissing(t *testing.T) {
 			key, _ := a.Bucket(featuresBucket).Cursor().First()
 			return a.Bucket(featuresBucket).Delete(key)
 		}, "entries in their index"},
+		{"names of nothing", func(a *bolt.Bucket) error {
+			key := binary.BigEndian.AppendUint32(key64(2), 7)
+			return a.Bucket(namesBucket).Put(key, frame(nil, frameNames, key, key64(0)))
+		}, "are of no features"},
+		{"names", func(a *bolt.Bucket) error {
+			key, _ := a.Bucket(namesBucket).Cursor().First()
+			return a.Bucket(namesBucket).Delete(key)
+		}, "names of 2 messages"},
 		{"bucket", func(a *bolt.Bucket) error { return a.DeleteBucket(lessonsBucket) }, "lessons is missing"},
 		{"lesson that is none", func(a *bolt.Bucket) error {
 			return a.Bucket(lessonsBucket).Put(key64(2), frame(nil, frameLesson, key64(2), []byte{0x01}))
@@ -287,7 +296,7 @@ func TestVerifyFindsWhatIsMissing(t *testing.T) {
 				st.Account.Messages++
 				b := Batch{
 					Journal:  [][]byte{{byte(n)}},
-					Features: []FeatureRecord{{messageKey(n), []byte("x")}},
+					Features: []FeatureRecord{{Key: messageKey(n), Data: []byte("x"), Names: []byte("y")}},
 					Lessons:  []Lesson{{Message: messageKey(n)}},
 				}
 				if err := s.Commit("ann", st, b); err != nil {

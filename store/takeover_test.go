@@ -118,7 +118,7 @@ func everything(t testing.TB, s *Store, name string) string {
 		fmt.Fprintf(&out, "%+v\n", lesson)
 	}
 	for n := range 50 {
-		for _, read := range []func(string, MessageKey) ([]byte, error){s.Features, s.BaseFeatures} {
+		for _, read := range []func(string, MessageKey) ([]byte, error){s.Features, s.BaseFeatures, s.Names, s.BaseNames} {
 			data, err := read(name, messageKey(n))
 			if err != nil && !errors.Is(err, ErrNotFound) {
 				t.Fatal(err)
@@ -127,7 +127,7 @@ func everything(t testing.TB, s *Store, name string) string {
 		}
 	}
 	p := progressOf(t, s, name)
-	fmt.Fprintln(&out, p.Base.Journal, p.Base.Lesson, p.Base.Commit, p.NextBase.Journal, p.NextBase.Commit, p.Pending)
+	fmt.Fprintln(&out, p.Base.Journal, p.Base.Lesson, p.Base.Commit, p.NextBase.Journal, p.NextBase.Commit, p.Names, p.Pending)
 	return out.String()
 }
 

@@ -131,7 +131,7 @@ func (s *Store) sweepFeatures(name string, account *bolt.Bucket, p *progress, mo
 		dropIndex = append(dropIndex, at)
 	}
 	p.Swept = reached
-	return errors.Join(deleteKeys(features, drop), deleteKeys(index, dropIndex))
+	return errors.Join(deleteKeys(features, drop), deleteKeys(index, dropIndex), dropNames(account, p, drop))
 }
 
 // keptMessages returns the keys of all messages in the base, and of those with
@@ -208,7 +208,7 @@ func hasLater(index *bolt.Bucket, key []byte, commit uint64) bool {
 }
 
 // takeBackFeatures deletes the features of the commits after at.
-func takeBackFeatures(account *bolt.Bucket, at position) error {
+func takeBackFeatures(account *bolt.Bucket, p *progress, at position) error {
 	features, index, err := featureBuckets(account)
 	if err != nil {
 		return err
@@ -222,11 +222,11 @@ func takeBackFeatures(account *bolt.Bucket, at position) error {
 		}
 		inIndex = append(inIndex, indexKey(MessageKey(value[frameSize:]), key))
 	}
-	return errors.Join(deleteKeys(features, keys), deleteKeys(index, inIndex))
+	return errors.Join(deleteKeys(features, keys), deleteKeys(index, inIndex), dropNames(account, p, keys))
 }
 
-// putFeatures puts the features of one commit.
-func putFeatures(account *bolt.Bucket, records []framedFeature) error {
+// putFeatures puts the features of one commit, and their names.
+func putFeatures(account *bolt.Bucket, p *progress, records []framedFeature) error {
 	if len(records) == 0 {
 		return nil
 	}
@@ -243,5 +243,5 @@ func putFeatures(account *bolt.Bucket, records []framedFeature) error {
 			return err
 		}
 	}
-	return nil
+	return putNames(account, p, records)
 }

@@ -46,7 +46,7 @@ func TestTrimmingKeepsWhatAReplayNeeds(t *testing.T) {
 		rows[n] = arrivals[n]
 		key := messageKey(n)
 		st.Messages.Put(string(key[:]), Message{Seq: uint64(n)})
-		return FeatureRecord{key, featuresOf(n, arrivals[n])}
+		return FeatureRecord{Key: key, Data: featuresOf(n, arrivals[n])}
 	}
 	for n := 1; n <= 400; n++ {
 		_, digestBefore[uint64(n)] = Digest(st)

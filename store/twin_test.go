@@ -110,10 +110,10 @@ func handles(st *State) (all []handle) {
 			all = append(all, handleOf[Support](t))
 		case *Table[Coefficient]:
 			all = append(all, handleOf[Coefficient](t))
-		case *Table[Windowed]:
-			all = append(all, handleOf[Windowed](t))
 		case *Table[Scored]:
 			all = append(all, handleOf[Scored](t))
+		case *Table[Windowed]:
+			all = append(all, handleOf[Windowed](t))
 		case *Table[Early]:
 			all = append(all, handleOf[Early](t))
 		default:
@@ -131,10 +131,11 @@ type twin struct {
 	journal  [][]byte
 	lessons  []Lesson
 	features map[MessageKey][]byte
+	names    map[MessageKey][]byte
 }
 
 func newTwin() *twin {
-	return &twin{tables: map[tableID]map[string]any{}, weights: map[model.Index]float64{}, features: map[MessageKey][]byte{}}
+	return &twin{tables: map[tableID]map[string]any{}, weights: map[model.Index]float64{}, features: map[MessageKey][]byte{}, names: map[MessageKey][]byte{}}
 }
 
 // compare reports where st, as loaded, differs from tw.
@@ -264,7 +265,11 @@ func change(r *rand.Rand, st *State, tw *twin) Batch {
 	for range r.IntN(3) {
 		key := messageKey(r.IntN(50))
 		data := fmt.Appendf(nil, "features %d", r.IntN(1000))
-		b.Features = append(b.Features, FeatureRecord{key, data})
+		record := FeatureRecord{Key: key, Data: data}
+		if r.IntN(4) > 0 {
+			record.Names = fmt.Appendf(nil, "names of %s", data)
+		}
+		b.Features = append(b.Features, record)
 	}
 	return b
 }
@@ -273,7 +278,7 @@ func (tw *twin) committed(b Batch) {
 	tw.journal = append(tw.journal, b.Journal...)
 	tw.lessons = append(tw.lessons, b.Lessons...)
 	for _, f := range b.Features {
-		tw.features[f.Key] = f.Data
+		tw.features[f.Key], tw.names[f.Key] = f.Data, f.Names
 	}
 }
 
@@ -324,7 +329,7 @@ func TestStoreEqualsItsTwinOver600Commits(t *testing.T) {
 // there twice.
 func TestEverySaveStepMayFail(t *testing.T) {
 	broken := errors.New("broken on purpose")
-	for _, step := range []string{"begin", "redo", "journal", "features", "lessons", "sweep", "progress", "committed", "chunks", "swap"} {
+	for _, step := range []string{"begin", "redo", "journal", "features", "lessons", "sweep", "names", "progress", "committed", "chunks", "swap"} {
 		t.Run(step, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(7, 7))
 			path := tempStore(t)
@@ -381,6 +386,13 @@ func TestEverySaveStepMayFail(t *testing.T) {
 				got, err := s.Features("ann", key)
 				if err == nil && !bytes.Equal(got, want) {
 					t.Errorf("features of %x are %q, want %q", key, got, want)
+				}
+				if err != nil && !errors.Is(err, ErrNotFound) {
+					t.Error(err)
+				}
+				got, err = s.Names("ann", key)
+				if err == nil && !bytes.Equal(got, tw.names[key]) {
+					t.Errorf("names of %x are %q, want %q", key, got, tw.names[key])
 				}
 				if err != nil && !errors.Is(err, ErrNotFound) {
 					t.Error(err)

@@ -125,6 +125,9 @@ func checkAccountFrames(account *bolt.Bucket, name string) (problems []error) {
 	read := meter{tx: account.Tx()}
 	for _, log := range logs {
 		b := account.Bucket(log.bucket)
+		if b == nil && bytes.Equal(log.bucket, namesBucket) {
+			continue
+		}
 		if b == nil {
 			found("bucket %s is missing", log.bucket)
 			continue
@@ -174,6 +177,7 @@ func verifyAccount(account *bolt.Bucket) (r AccountReport, problems []error) {
 	note(verifyNumbers(account, lessonsBucket, lessons, p.Lesson))
 	note(verifyLessons(account))
 	note(verifyFeatures(account, p))
+	note(verifyNames(account, p))
 	for _, of := range p.kept()[1:] {
 		if p.awaits(*of) {
 			continue

@@ -96,6 +96,7 @@ func judgingOptions(a *config.Judging, owner []string) filter.Options {
 	o.Threshold = filter.Threshold{
 		Mode: filter.Mode(t.Mode), Share: t.Share, PerDay: t.PerDay, Cost: t.Cost, Value: t.Value, UnsureShare: t.UnsureShare,
 	}
+	o.NamesFor = time.Duration(a.Featurize.NamesDays) * 24 * time.Hour
 	o.Shadow = filter.Shadow(a.Shadow)
 	o.MinImportant, o.MinOrdinary = a.MinImportant, a.MinOrdinary
 	o.MinPrecision = a.MinPrecision

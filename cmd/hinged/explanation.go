@@ -46,6 +46,9 @@ func explanationHead(ex daemon.Explanation) []string {
 	if ex.Score != ex.ScoreThen || ex.Now != ex.Threshold {
 		head = append(head, fmt.Sprintf("that was at its arrival; now: %s, score %+.3f, threshold %+.3f", ex.OutcomeNow, ex.Score, ex.Now))
 	}
+	if ex.WordsDays > 0 {
+		head = append(head, fmt.Sprintf("its words are gone: words are kept for %d days at most", ex.WordsDays))
+	}
 	if ex.Label != "" {
 		head = append(head, fmt.Sprintf("learnt as %s: %s", ex.Label, labelWords(ex.Label, ex.Source)))
 	}

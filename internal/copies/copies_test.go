@@ -44,7 +44,7 @@ func newSite(t testing.TB) site {
 		st.TouchWeights(model.Vector{{Index: 4711, Value: 1}})
 		key := store.MessageKey{1}
 		return store.Batch{
-			Journal: [][]byte{{1}}, Features: []store.FeatureRecord{{Key: key, Data: data}},
+			Journal: [][]byte{{1}}, Features: []store.FeatureRecord{{Key: key, Data: data, Names: data}},
 			Lessons: []store.Lesson{{Message: key, Label: model.Important, Weight: 1}},
 		}
 	})

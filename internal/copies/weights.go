@@ -100,7 +100,7 @@ func learntNames(x *store.Export) (map[model.Index]featurize.Named, error) {
 		if err != nil {
 			return nil, err
 		}
-		data, err := x.Store().Features(x.Account, lesson.Message)
+		data, err := x.Store().Names(x.Account, lesson.Message)
 		if errors.Is(err, store.ErrNotFound) {
 			continue
 		}
@@ -109,7 +109,7 @@ func learntNames(x *store.Export) (map[model.Index]featurize.Named, error) {
 		}
 		features := new(featurize.Features)
 		if err := features.UnmarshalBinary(data); err != nil {
-			return nil, fmt.Errorf("features of message %x: %w", lesson.Message[:4], err)
+			return nil, fmt.Errorf("names of message %x: %w", lesson.Message[:4], err)
 		}
 		for n := range features.All() {
 			if n.Index == model.Affine {

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/stream"
+	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -25,6 +27,8 @@ type Part struct {
 	Value  float64 `json:"value"`          // in the vector
 	Weight float64 `json:"weight"`         // that the model gives it
 	Amount float64 `json:"amount"`         // value times weight
+	// index is that of a part that nameParts is to look for the name of; else 0.
+	index model.Index
 }
 
 // Explanation is what `hinged explain` shows of one message.
@@ -53,7 +57,11 @@ type Explanation struct {
 	// Missing says in words what must be learnt before anything is decided; "" when
 	// there is enough.
 	Missing string `json:"missing,omitempty"`
-	Parts   []Part `json:"parts"` // by descending |amount|; they add up to the score
+	// WordsDays says that the message's words are gone, since words are kept for so many
+	// days at most (names_days); a part has a name only where later messages tell it. 0:
+	// the words are there.
+	WordsDays int    `json:"words_days,omitempty"`
+	Parts     []Part `json:"parts"` // by descending |amount|; they add up to the score
 	// Without are the fewest parts without which another decision would be taken.
 	Without []Without `json:"without"`
 	// Corrections are what a label by the owner would make of the score.
@@ -89,6 +97,36 @@ func partsOf(contributions []filter.Contribution) []Part {
 
 // wordsNotKept stands for the name of a feature that is kept by its hash only.
 const wordsNotKept = "a word that is not kept"
+
+// nameParts names, as far as messages with words tell, the parts of a message without.
+// It reads learnt messages and is not for the
+// writer goroutine.
+func nameParts(ctx context.Context, s *store.Store, ex *Explanation) error {
+	var unknown model.Vector
+	for _, p := range ex.Parts {
+		if p.index != 0 {
+			unknown = append(unknown, model.Feature{Index: p.index})
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	names := newNaming(writer.NewVectors(s, ex.Account), unknown)
+	err := names.all(ctx, s, ex.Account)
+	for i := range ex.Parts {
+		p := &ex.Parts[i]
+		if p.index == 0 {
+			continue
+		}
+		if p.Name = names.names[p.index]; p.Name != "" {
+			p.Text = featurize.Describe(p.Name)
+		} else {
+			p.Text = fmt.Sprintf("%s (%010x)", wordsNotKept, uint64(p.index))
+		}
+		p.index = 0
+	}
+	return err
+}
 
 // describePart puts the name of a feature into words.
 func describePart(name string) string {
@@ -155,6 +193,14 @@ func explain(account string, f *filter.Filter, message string) (Explanation, err
 	}
 	m := ex.Message
 	out := explanation(account, k, f, ex)
+	if f.Options().Featurize.Names {
+		for i, c := range ex.Parts {
+			if c.Name == "" {
+				out.Parts[i].index = c.Index
+				out.WordsDays = int(cmp.Or(f.Options().NamesFor, store.NamesFor) / (24 * time.Hour))
+			}
+		}
+	}
 	out.Known, out.Arrived = true, timeOf(m.Arrived)
 	out.Outcome, out.Reason, out.ScoreThen, out.Threshold = m.Outcome.String(), m.Reason.String(), m.Score, m.Threshold
 	if ex.RuleThen != nil {
@@ -210,6 +256,9 @@ func (d *Daemon) Explain(ctx context.Context, name, message string) (ex Explanat
 		ex, err = explain(a.opts.Name, a.filter, message)
 		return err
 	})
+	if err == nil {
+		err = nameParts(ctx, d.store, &ex)
+	}
 	return ex, err
 }
 
@@ -230,6 +279,9 @@ func (d *Daemon) ExplainMail(ctx context.Context, name string, raw []byte) (ex E
 		ex, err = explainMail(a.opts.Name, a.filter, m)
 		return err
 	})
+	if err == nil {
+		err = nameParts(ctx, d.store, &ex)
+	}
 	return ex, err
 }
 
@@ -244,16 +296,20 @@ func (c *Client) ExplainMail(ctx context.Context, account string, raw []byte) (E
 }
 
 // Explain implements Backend.
-func (o *Offline) Explain(_ context.Context, account, message string) (Explanation, error) {
+func (o *Offline) Explain(ctx context.Context, account, message string) (Explanation, error) {
 	name, f, err := o.named(account)
 	if err != nil {
 		return Explanation{}, err
 	}
-	return explain(name, f, message)
+	ex, err := explain(name, f, message)
+	if err == nil {
+		err = nameParts(ctx, o.store, &ex)
+	}
+	return ex, err
 }
 
 // ExplainMail implements Backend.
-func (o *Offline) ExplainMail(_ context.Context, account string, raw []byte) (Explanation, error) {
+func (o *Offline) ExplainMail(ctx context.Context, account string, raw []byte) (Explanation, error) {
 	name, f, err := o.named(account)
 	if err != nil {
 		return Explanation{}, err
@@ -262,5 +318,9 @@ func (o *Offline) ExplainMail(_ context.Context, account string, raw []byte) (Ex
 	if err != nil {
 		return Explanation{}, err
 	}
-	return explainMail(name, f, m)
+	ex, err := explainMail(name, f, m)
+	if err == nil {
+		err = nameParts(ctx, o.store, &ex)
+	}
+	return ex, err
 }

@@ -109,15 +109,21 @@ func ruleOn(rules []RuleStatus, feature string) string {
 	return ""
 }
 
+// namedVectors gives back the features of messages with their names: an error that
+// wraps store.ErrNotFound where those are no longer kept.
+type namedVectors interface {
+	Named(key store.MessageKey) (*featurize.Features, error)
+}
+
 // naming finds the names of features in the messages that were learnt from.
 type naming struct {
-	vectors filter.Vectors
+	vectors namedVectors
 	names   map[model.Index]string
 	met     map[model.Index]int
 	left    int // features still to be named
 }
 
-func newNaming(v filter.Vectors, features ...model.Vector) *naming {
+func newNaming(v namedVectors, features ...model.Vector) *naming {
 	n := &naming{vectors: v, names: map[model.Index]string{}, met: map[model.Index]int{}}
 	for _, x := range features {
 		for _, f := range x {
@@ -130,9 +136,9 @@ func newNaming(v filter.Vectors, features ...model.Vector) *naming {
 
 // read takes notice of one learnt message.
 func (n *naming) read(k store.MessageKey) error {
-	x, err := n.vectors.Features(k)
+	x, err := n.vectors.Named(k)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil // too old
+		return nil // its words are gone
 	}
 	if err != nil {
 		return err

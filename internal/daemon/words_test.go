@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -9,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/hinged/hinged/featurize"
-	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
 
@@ -134,7 +134,70 @@ func TestWithoutKeptNamesNothingIsNamed(t *testing.T) {
 // fixed gives every message the same features.
 type fixed struct{ x *featurize.Features }
 
-func (v fixed) Features(store.MessageKey) (*featurize.Features, error) { return v.x, nil }
-func (v fixed) Vector(_ store.MessageKey, into model.Vector) (model.Vector, error) {
-	return append(into, v.x.Vector()...), nil
+func (v fixed) Named(store.MessageKey) (*featurize.Features, error) { return v.x, nil }
+
+// A message older than the words are kept is explained as exactly as any other, with
+// the names that later messages tell.
+func TestAMessageWithoutWordsIsExplained(t *testing.T) {
+	dir := t.TempDir()
+	s := newScript()
+	d, stop := start(t, dir, s)
+	teach(s)
+	for i := range 5 {
+		s.events <- arrival(uint32(10+i), mail(10+i, "boss@example.com", fmt.Sprint("urgent only", i)), `\Flagged`)
+	}
+	until(t, d, "seven lessons", func(a AccountStatus) bool { return a.Important+a.Ordinary == 7 })
+	ctx := context.Background()
+	const message = "m10@x"
+	before, err := d.Explain(ctx, "me", message)
+	if err != nil || before.WordsDays != 0 {
+		t.Fatalf("%d days, %v", before.WordsDays, err)
+	}
+	stop()
+	path := filepath.Join(dir, "store.db")
+	again, err := store.Open(path, store.Options{NoSync: true, NamesCap: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := again.Load("me")
+	if err != nil {
+		t.Fatal(err)
+	}
+	st.Account.LastArrival++
+	if err := errors.Join(again.Commit("me", st, store.Batch{}), again.Close()); err != nil {
+		t.Fatal(err)
+	}
+	off, err := OpenOffline(path, "test", store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer off.Close()
+	after, err := off.Explain(ctx, "me", message)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after.WordsDays != 30 || after.Score != before.Score || len(after.Parts) != len(before.Parts) {
+		t.Errorf("%d days, score %v, %d parts; want 30, %v, %d", after.WordsDays, after.Score, len(after.Parts), before.Score, len(before.Parts))
+	}
+	named := 0
+	for i, p := range after.Parts {
+		was := before.Parts[i]
+		if p.Name == "" {
+			if !strings.HasPrefix(p.Text, wordsNotKept+" (") {
+				t.Errorf("%q is described as %q", was.Name, p.Text)
+			}
+			p.Name, p.Text = was.Name, was.Text
+		} else if p.Group != featurize.Constant.String() {
+			named++
+		}
+		if p != was {
+			t.Errorf("got part %+v, want %+v", p, was)
+		}
+		if strings.HasSuffix(p.Name, "only0") && after.Parts[i].Name != "" {
+			t.Errorf("%q is named", p.Name)
+		}
+	}
+	if named == 0 || named >= len(after.Parts)-1 {
+		t.Errorf("%d of %d parts are named", named, len(after.Parts))
+	}
 }

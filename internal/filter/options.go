@@ -96,6 +96,9 @@ type Options struct {
 	// EarlyFor is how long feedback that came before its message waits for it, by
 	// the account's clock; 0: not at all.
 	EarlyFor time.Duration `cbor:"15,keyasint,omitempty"`
+	// NamesFor is how long the names of a message's features are kept, by the
+	// account's clock; 0: store.NamesFor. No decision depends on it.
+	NamesFor time.Duration `cbor:"33,keyasint,omitempty"`
 	// Rules decide the messages that they match, the first that does; rules that
 	// came as an event (Ruled) stand in for them.
 	Rules []Rule `cbor:"16,keyasint,omitempty"`
@@ -172,6 +175,7 @@ func DefaultOptions() Options {
 		},
 		Bulk:     50,
 		EarlyFor: 7 * 24 * time.Hour,
+		NamesFor: store.NamesFor,
 	}
 }
 
@@ -248,6 +252,9 @@ func (o Options) Validate() error {
 	}
 	if o.EarlyFor < 0 {
 		bad("early feedback waits for %v; it must be 0 (not at all) or more", o.EarlyFor)
+	}
+	if o.NamesFor < 0 {
+		bad("names are kept for %v; it must be 0 (the default) or more", o.NamesFor)
 	}
 	l := o.Limits
 	for _, n := range []int{l.Senders, l.Threads, l.IDs, l.Messages, l.Weights, l.Ledger, l.Refusals, l.Early} {

@@ -12,26 +12,30 @@ import (
 // commit waits for all of them. Encoded, features take a tenth of the memory,
 // which counts while a batch waits for its commit.
 type freezing struct {
-	key  store.MessageKey
-	done chan struct{}
-	data []byte
-	err  error
+	key    store.MessageKey
+	done   chan struct{}
+	packed []byte // the vector
+	names  []byte // the features with their names; nil without
+	err    error
 }
 
 func freeze(k store.MessageKey, x *featurize.Features) *freezing {
 	f := &freezing{key: k, done: make(chan struct{})}
 	go func() {
 		defer close(f.done)
-		f.data, f.err = x.MarshalBinary()
+		f.packed = x.Pack()
+		if x.HasNames() {
+			f.names, f.err = x.MarshalBinary()
+		}
 	}()
 	return f
 }
 
 // wait returns the encoded features.
-func (f *freezing) wait() ([]byte, error) {
+func (f *freezing) wait() (store.FeatureRecord, error) {
 	<-f.done
 	if f.err != nil {
-		return nil, fmt.Errorf("encoding features: %w", f.err)
+		return store.FeatureRecord{}, fmt.Errorf("encoding features: %w", f.err)
 	}
-	return f.data, nil
+	return store.FeatureRecord{Key: f.key, Data: f.packed, Names: f.names}, nil
 }

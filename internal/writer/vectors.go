@@ -10,6 +10,11 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
+var (
+	_ filter.Vectors       = (*Vectors)(nil)
+	_ filter.ReplayVectors = (*ReplayVectors)(nil)
+)
+
 // Vectors finds frozen features: those of the batch that is not yet committed
 // in memory, all others in the store. It implements filter.Vectors.
 type Vectors struct {
@@ -26,35 +31,76 @@ func NewVectors(s *store.Store, account string) *Vectors {
 	return &Vectors{store: s, account: account, batch: map[store.MessageKey]*freezing{}}
 }
 
-// Features implements filter.Vectors.
+// Features implements filter.Vectors. They have their names as long as those are
+// kept.
 func (v *Vectors) Features(k store.MessageKey) (*featurize.Features, error) {
-	if f, ok := v.batch[k]; ok {
-		data, err := f.wait()
-		return decodeFeatures(k, data, err)
+	x, err := v.Named(k)
+	if errors.Is(err, store.ErrNotFound) {
+		err = v.view(k, func(data []byte) (err error) { x, err = featurize.UnpackFeatures(data); return err })
 	}
-	data, err := v.store.Features(v.account, k)
+	return x, err
+}
+
+// Named returns the features of a message with their names; an error that wraps
+// store.ErrNotFound when those are no longer kept.
+func (v *Vectors) Named(k store.MessageKey) (*featurize.Features, error) {
+	if f, ok := v.batch[k]; ok {
+		record, err := f.wait()
+		if err == nil && record.Names == nil {
+			err = store.ErrNotFound
+		}
+		return decodeNames(k, record.Names, err)
+	}
+	var data []byte
+	err := v.brought(func() (err error) { data, err = v.store.Names(v.account, k); return err })
+	return decodeNames(k, data, err)
+}
+
+// Vector implements filter.Vectors. It reads no names.
+func (v *Vectors) Vector(k store.MessageKey, into model.Vector) (model.Vector, error) {
+	err := v.view(k, func(data []byte) (err error) { into, err = featurize.UnpackVector(into, data); return err })
+	return into, err
+}
+
+// view hands the packed vector of a message to fn.
+func (v *Vectors) view(k store.MessageKey, fn func(data []byte) error) error {
+	if f, ok := v.batch[k]; ok {
+		record, err := f.wait()
+		if err == nil {
+			err = fn(record.Data)
+		}
+		return of(k, err)
+	}
+	return of(k, v.brought(func() error { return v.store.ViewFeatures(v.account, k, fn) }))
+}
+
+// brought reads from the store, once more if the logs had to be brought for that.
+func (v *Vectors) brought(read func() error) error {
+	err := read()
 	if errors.Is(err, store.ErrPending) && v.bring != nil {
 		if err := v.bring(); err != nil {
-			return nil, err
+			return err
 		}
-		data, err = v.store.Features(v.account, k)
+		err = read()
 	}
-	return decodeFeatures(k, data, err)
+	return err
 }
 
-// Vector implements filter.Vectors.
-func (v *Vectors) Vector(k store.MessageKey, into model.Vector) (model.Vector, error) {
-	x, err := v.Features(k)
-	return filter.AppendVector(into, x, err)
+// of says which message an error is about.
+func of(k store.MessageKey, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("features of message %x: %w", k[:4], err)
 }
 
-func decodeFeatures(k store.MessageKey, data []byte, err error) (*featurize.Features, error) {
+func decodeNames(k store.MessageKey, data []byte, err error) (*featurize.Features, error) {
 	if err != nil {
 		return nil, err
 	}
 	x := new(featurize.Features)
 	if err := x.UnmarshalBinary(data); err != nil {
-		return nil, fmt.Errorf("features of message %x: %w", k[:4], err)
+		return nil, of(k, err)
 	}
 	return x, nil
 }
@@ -71,25 +117,38 @@ func NewReplayVectors(s *store.Store, account string) *ReplayVectors {
 	return &ReplayVectors{s, account, map[store.MessageKey]struct{}{}}
 }
 
-// Arriving implements filter.ReplayVectors.
-func (v *ReplayVectors) Arriving(k store.MessageKey) (*featurize.Features, error) {
+// Arriving implements filter.ReplayVectors. What it returns has no names: a decision
+// needs none.
+func (v *ReplayVectors) Arriving(k store.MessageKey) (x *featurize.Features, err error) {
 	v.since[k] = struct{}{}
-	data, err := v.store.Features(v.account, k)
-	return decodeFeatures(k, data, err)
+	err = v.view(k, func(data []byte) (err error) { x, err = featurize.UnpackFeatures(data); return err })
+	return x, err
 }
 
 // Features implements filter.ReplayVectors.
 func (v *ReplayVectors) Features(k store.MessageKey) (*featurize.Features, error) {
-	if _, ok := v.since[k]; !ok {
-		data, err := v.store.BaseFeatures(v.account, k)
-		return decodeFeatures(k, data, err)
+	read := v.store.BaseNames
+	if _, ok := v.since[k]; ok {
+		read = v.store.Names
 	}
-	data, err := v.store.Features(v.account, k)
-	return decodeFeatures(k, data, err)
+	data, err := read(v.account, k)
+	x, err := decodeNames(k, data, err)
+	if errors.Is(err, store.ErrNotFound) {
+		err = v.view(k, func(data []byte) (err error) { x, err = featurize.UnpackFeatures(data); return err })
+	}
+	return x, err
 }
 
 // Vector implements filter.ReplayVectors.
 func (v *ReplayVectors) Vector(k store.MessageKey, into model.Vector) (model.Vector, error) {
-	x, err := v.Features(k)
-	return filter.AppendVector(into, x, err)
+	err := v.view(k, func(data []byte) (err error) { into, err = featurize.UnpackVector(into, data); return err })
+	return into, err
+}
+
+func (v *ReplayVectors) view(k store.MessageKey, fn func(data []byte) error) error {
+	read := v.store.ViewBaseFeatures
+	if _, ok := v.since[k]; ok {
+		read = v.store.ViewFeatures
+	}
+	return of(k, read(v.account, k, fn))
 }

@@ -88,12 +88,13 @@ func (w *Writer) Lessons() []store.Lesson { return w.batch.Lessons }
 func (w *Writer) Batch() (store.Batch, error) {
 	for ; len(w.frozen) > 0; w.frozen = w.frozen[1:] {
 		f := w.frozen[0]
-		data, err := f.wait()
+		record, err := f.wait()
 		if err != nil {
 			return store.Batch{}, err
 		}
-		w.batch.Features = append(w.batch.Features, store.FeatureRecord{Key: f.key, Data: data})
+		w.batch.Features = append(w.batch.Features, record)
 	}
+	w.batch.NamesFor = w.filter.Options().NamesFor
 	return w.batch, nil
 }
 
