@@ -73,7 +73,7 @@ var entries = map[string]entry{
 	"account.threshold.per_day":      {"At most so many marks a day, in any mode. 0: no limit.", false},
 	"account.threshold.cost":         {"cost: how many false alarms one missed message is worth.", false},
 	"account.threshold.value":        {"fixed: the score above which a message is important.", false},
-	"account.threshold.unsure_share": {"The share of mail nearest to the threshold that is \"unsure\" and not marked.", false},
+	"account.threshold.unsure_share": {"At most this share of mail, nearest to the threshold, is \"unsure\" and not marked.", false},
 
 	"account.featurize":             {"How a message becomes numbers. Changes hold for new mail only.", false},
 	"account.featurize.values":      {"binary, counts or log-counts of words.", false},

@@ -98,7 +98,7 @@ func (f *evalFlags) define(c *cobra.Command) {
 	flags.Float64Var(&a.Threshold.Share, "share", a.Threshold.Share, "budget: share of mail to mark")
 	flags.Float64Var(&a.Threshold.Cost, "cost", a.Threshold.Cost, "cost: false alarms that one missed message is worth")
 	flags.Float64Var(&a.Threshold.Value, "value", a.Threshold.Value, "fixed: the score above which a message is important")
-	flags.Float64Var(&a.Threshold.UnsureShare, "unsure-share", a.Threshold.UnsureShare, "share of mail that is unsure")
+	flags.Float64Var(&a.Threshold.UnsureShare, "unsure-share", a.Threshold.UnsureShare, "greatest share of mail that is unsure")
 	flags.StringArrayVar(&f.rules, "rule", nil, "a `rule` such as from:boss@example.org=important; may be repeated")
 	flags.IntVar(&a.MinImportant, "min-important", a.MinImportant, "important labels before anything is decided")
 	flags.IntVar(&a.MinOrdinary, "min-ordinary", a.MinOrdinary, "ordinary labels before anything is decided")

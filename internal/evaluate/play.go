@@ -266,6 +266,7 @@ type judge struct {
 	feedback Feedback
 	live     *live // of Live alone
 	stream   Stream
+	steady   steady
 	// hindsight has every lesson learnt; keep, where not nil, is told of them, too.
 	hindsight *model.Hindsight
 	keep      func(model.Lesson)
@@ -360,9 +361,13 @@ func (j *judge) forget() {
 // note judges one decision.
 func (j *judge) note(d *filter.Decision, label model.Label) {
 	j.stream.Add(d.Score, d.Outcome == store.DecidedImportant, d.Correspondent, label)
+	j.steady.add(d.Score, d.Outcome, d.Reason, label == model.Important)
 	j.r.Examples++
 	if d.Outcome == store.DecidedUnsure {
 		j.r.Unsure++
+	}
+	if d.Reason == store.ReasonTooFewLabels {
+		j.r.TooFewLabels++
 	}
 }
 
@@ -379,6 +384,8 @@ func (j *judge) result(took time.Duration) *Result {
 	r.Baselines, r.BeatsBaselines = baselines, baselines.Beaten(own.F1)
 	r.OneMinusROCAPercent = OneMinusROCAPercent(j.stream.scores)
 	r.BestF1 = BestF1(j.stream.scores)
+	r.Marked = r.Important - r.Missed + r.FalseAlarms
+	r.Steadiness = j.steady.result()
 	size := j.filter.Size()
 	r.Weights, r.Supports = size.Weights, size.Supports
 	r.Seconds = took.Seconds()

@@ -30,6 +30,9 @@ type Result struct {
 	FalseAlarms    int `json:"false_alarms"` // ordinary messages decided important
 	Missed         int `json:"missed"`       // important messages not decided so
 	Unsure         int `json:"unsure"`       // examples that were unsure, and so not marked
+	// TooFewLabels counts those of them that came before enough was learnt to decide.
+	TooFewLabels int `json:"too_few_labels"`
+	Marked       int `json:"marked"` // examples that were decided important
 
 	AveragePrecision    float64 `json:"average_precision"`      // of the scores at arrival, 0 to 1
 	OneMinusROCAPercent float64 `json:"one_minus_roca_percent"` // of the scores at arrival: 100 × (1 − area under the ROC curve)
@@ -38,6 +41,10 @@ type Result struct {
 
 	Precision float64 `json:"precision"` // of the decisions made: share of what was decided important that was
 	Recall    float64 `json:"recall"`    // of the decisions made: share of what was important that was decided so
+
+	// Steadiness tells whether decisions keep to the mail as it changes; only where
+	// there are enough examples for a window.
+	Steadiness *Steadiness `json:"steadiness,omitempty"`
 
 	// Rules tells what the rules decided and what they changed elsewhere; only where
 	// there are some.
@@ -99,13 +106,17 @@ func (r *Result) WriteTable(w io.Writer) error {
 	line("learner", "%s", r.Learner)
 	line("mistakes", "%d of %d lessons, %d updates, hinge loss %.1f", r.Mistakes, r.Lessons, r.Updates, r.HingeLoss)
 	line("ceiling", "%s", r.Ceiling)
-	line("wrong decisions", "%d: %d false alarms, %d missed; %d unsure", r.WrongDecisions, r.FalseAlarms, r.Missed, r.Unsure)
+	line("wrong decisions", "%d: %d false alarms, %d missed; %d unsure, %d of them for want of labels", r.WrongDecisions, r.FalseAlarms, r.Missed, r.Unsure, r.TooFewLabels)
+	line("marked", "%d, %.1f %% of the examples", r.Marked, 100*float64(r.Marked)/float64(max(1, r.Examples)))
 	line("average precision", "%.4f", r.AveragePrecision)
 	line("1-ROCA%%", "%.3f", r.OneMinusROCAPercent)
 	line("F1", "%.4f; best of any fixed threshold, in hindsight: %.4f", r.F1, r.BestF1)
 	if l := r.Live; l != nil {
 		line("marks", "%d after %d messages of the past, %d of them right: precision %.3f (status claims %.3f), recall %.3f, F1 %.4f", l.Marked, l.Past, l.Right, l.Precision, l.Claimed, l.Recall, l.F1)
 		line("owner", "%d wrong marks taken off; %d messages came before the shadow ended, the first mark was on number %d", l.TakenOff, l.InShadow, l.FirstMark)
+	}
+	if r.Steadiness != nil {
+		line("steadiness", "%s", r.Steadiness)
 	}
 	if r.Rules != nil {
 		line("rules", "%s", r.Rules)

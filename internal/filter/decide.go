@@ -25,10 +25,14 @@ func (f *Filter) noteScore(score float64, o store.Outcome) {
 		if o == store.DecidedImportant {
 			a.Owed--
 		}
-		// Never more than twice the share, never less than nothing: what could not
-		// be marked for want of lessons is not made up for in one go.
+		// Never less than nothing, and at most twice the share at first: what could
+		// not be marked for want of lessons is not made up for in one go.
 		limit := float64(t.Share * repay)
-		a.Owed = min(max(a.Owed, -limit), limit)
+		most := limit
+		if f.trained() {
+			most = float64(limit * mostOwed)
+		}
+		a.Owed = min(max(a.Owed, -limit), most)
 	}
 	f.stale = true
 }

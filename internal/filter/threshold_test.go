@@ -49,17 +49,46 @@ func candidates(scores []store.Scored) []float64 {
 	return out
 }
 
+// softCount is the obvious way to compute the blurred F1 of a threshold.
+func softCount(scores []store.Scored, t float64) float64 {
+	var sums, counts [2]float64
+	for _, s := range scores {
+		sums[(s.Label+1)/2] += s.Score
+		counts[(s.Label+1)/2]++
+	}
+	blur := min(maxBlur, max(minBlur, (sums[1]/counts[1]-sums[0]/counts[0])*0.9))
+	var called, hits, important float64
+	for _, s := range scores {
+		part := min(1, max(0, 0.5+(s.Score-t)/(2*blur)))
+		called += part
+		if s.Label == model.Important {
+			hits += part
+			important++
+		}
+	}
+	return 2 * hits / (called + important)
+}
+
+// grid is a fine one that reaches beyond all scores.
+func grid(scores []store.Scored) (out []float64) {
+	for t := scores[0].Score - 1; t <= scores[len(scores)-1].Score+1; t += 0.01 {
+		out = append(out, t)
+	}
+	return out
+}
+
 func TestTheFittedThresholdIsAsGoodAsTheBestOfAllThresholds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 500 {
 		scores := randomScores(rng, 2+rng.IntN(60), rng.Float64())
-		f1 := func(t float64) float64 { tp, fp, fn := count(scores, t); return 2 * tp / (2*tp + fp + fn) }
+		soft := func(t float64) float64 { return softCount(scores, t) }
 		price := 0.5 + 5*rng.Float64()
 		bill := func(t float64) float64 { _, fp, fn := count(scores, t); return -(price*fn + fp) }
 		for name, c := range map[string]struct {
 			fit   float64
 			value func(float64) float64
-		}{"F1": {bestF1(scores), f1}, "cost": {cheapest(scores, price), bill}} {
+			tried []float64
+		}{"F1": {softF1(scores), soft, grid(scores)}, "cost": {cheapest(scores, price), bill, candidates(scores)}} {
 			if tp, _, fn := count(scores, 0); tp+fn == 0 || tp+fn == float64(len(scores)) {
 				if c.fit != 0 {
 					t.Fatalf("%s of a single class: threshold %v, want 0", name, c.fit)
@@ -67,13 +96,141 @@ func TestTheFittedThresholdIsAsGoodAsTheBestOfAllThresholds(t *testing.T) {
 				continue
 			}
 			best := math.Inf(-1)
-			for _, at := range candidates(scores) {
+			for _, at := range c.tried {
 				best = max(best, c.value(at))
 			}
-			if got := c.value(c.fit); math.Abs(got-best) > 1e-12 {
+			if got := c.value(c.fit); got < best-1e-12 {
 				t.Fatalf("%s at the fitted threshold %v is %v, at the best one %v", name, c.fit, got, best)
 			}
 		}
+	}
+}
+
+func TestWhereTheClassesPartTheThresholdLiesBetweenThem(t *testing.T) {
+	for _, c := range []struct{ ordinary, important, want float64 }{
+		{-1, 1, 0}, {-0.1, 0.1, 0}, {-0.03, 0.03, 0}, {-3, -1, -2}, {0.5, 4.5, 2.5},
+	} {
+		var scores []store.Scored
+		for range 63 {
+			scores = append(scores, store.Scored{Score: c.ordinary, Label: model.Ordinary})
+		}
+		for range 7 {
+			scores = append(scores, store.Scored{Score: c.important, Label: model.Important})
+		}
+		got := Threshold{Mode: ModeAuto, UnsureShare: 0.5}.fit(scores, scores, 0)
+		if got.Threshold <= c.ordinary || got.Threshold >= c.important {
+			t.Errorf("ordinary at %v, important at %v: threshold %v, want one between them", c.ordinary, c.important, got.Threshold)
+		}
+		if c.important-c.ordinary >= 2*maxBlur && math.Abs(got.Threshold-c.want) > 1e-9 {
+			t.Errorf("ordinary at %v, important at %v: threshold %v, want the middle %v", c.ordinary, c.important, got.Threshold, c.want)
+		}
+		if got.Low != got.High {
+			t.Errorf("ordinary at %v, important at %v: unsure from %v to %v, want no band where nothing is wrong", c.ordinary, c.important, got.Low, got.High)
+		}
+	}
+}
+
+// TestTheBandNarrowsWhereFewCallsAreWrong compares with counting at every
+// distance, and checks the promise: the band holds at most doubt times the wrong
+// calls in the window.
+func TestTheBandNarrowsWhereFewCallsAreWrong(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 10))
+	narrower := 0
+	for range 2000 {
+		scores := randomScores(rng, 1+rng.IntN(100), 0.5)
+		if rng.IntN(2) == 0 { // classes that nearly part
+			for i := range scores {
+				scores[i].Score += float64(scores[i].Label) * 1.5
+			}
+			slices.SortFunc(scores, compareScored)
+		}
+		at, limit := 4*rng.Float64()-2, 2*rng.Float64()
+		if rng.IntN(4) == 0 {
+			at = scores[rng.IntN(len(scores))].Score
+		}
+		counted := func(distance float64) (within, wrong int) {
+			for _, s := range scores {
+				if math.Abs(s.Score-at) > distance {
+					continue
+				}
+				within++
+				if (s.Score > at) != (s.Label == model.Important) {
+					wrong++
+				}
+			}
+			return within, wrong
+		}
+		want := 0.0
+		for _, s := range scores {
+			d := math.Abs(s.Score - at)
+			if within, wrong := counted(d); d <= limit && wrong*doubt >= within {
+				want = max(want, d)
+			}
+		}
+		got := narrowed(scores, at, limit)
+		if got != want {
+			t.Fatalf("at %v, at most %v: distance %v, want %v", at, limit, got, want)
+		}
+		if within, wrong := counted(got); got > 0 && within > doubt*wrong {
+			t.Fatalf("the band holds %d scores and %d wrong ones", within, wrong)
+		}
+		if got < limit/2 {
+			narrower++
+		}
+	}
+	if narrower < 200 || narrower > 1800 {
+		t.Errorf("%d of 2000 bands were narrowed by half: this test sees too little", narrower)
+	}
+	if got := narrowed(nil, 0, 0.7); got != 0.7 {
+		t.Errorf("without labels the band is %v, want the 0.7 of the recent scores", got)
+	}
+}
+
+// TestTheBudgetIsKeptWhenScoresSwing: scores that fall and rise again by more than
+// they differ at any time, as on linux-mtd with late labels. A window of 2,000 scores
+// then says little of the next 100; what is owed makes up for it.
+func TestTheBudgetIsKeptWhenScoresSwing(t *testing.T) {
+	for _, share := range []float64{0.05, 0.1, 0.25} {
+		o := testOptions()
+		o.MinImportant, o.MinOrdinary = 0, 0
+		o.Threshold = Threshold{Mode: ModeBudget, Share: share, UnsureShare: 0.03}
+		f, err := New(store.NewState(), Memory{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Apply(&Configured{Options: o}); err != nil {
+			t.Fatal(err)
+		}
+		rng := rand.New(rand.NewPCG(13, 14))
+		const messages = 8000
+		marked := 0
+		for n := range messages {
+			score := 0.4*rng.NormFloat64() + 0.6*math.Sin(float64(n)/300)
+			outcome := f.fitted().outcome(score)
+			if outcome == store.DecidedImportant {
+				marked++
+			}
+			f.noteScore(score, outcome)
+		}
+		if got := float64(marked) / messages; math.Abs(got/share-1) > 0.2 {
+			t.Errorf("a budget of %v: marked %.3f", share, got)
+		}
+	}
+}
+
+func BenchmarkFit(b *testing.B) {
+	rng := rand.New(rand.NewPCG(11, 12))
+	scores := make([]store.Scored, windowSize)
+	for i := range scores {
+		scores[i] = store.Scored{Score: rng.NormFloat64() - 1, Label: model.Ordinary}
+		if rng.IntN(10) == 0 {
+			scores[i].Score, scores[i].Label = scores[i].Score+1, model.Important
+		}
+	}
+	slices.SortFunc(scores, compareScored)
+	o := DefaultOptions().Threshold
+	for b.Loop() {
+		o.fit(scores, scores, 0)
 	}
 }
 
