@@ -108,6 +108,8 @@ type Ceiling struct {
 	Distance  float64 // ‖u − w_s‖ for the u of Bound
 	Loss      float64 // Σ v_t·ℓ_t(u)^p for the u of Bound
 	Displaced float64 // D
+	Spare     float64 // what steps that no mistake called for have gained
+	TakenBack float64 // what was lost when lessons were taken back
 	Passes    int     // over the lessons, to find u
 	Rules     int     // that every u tried obeys, as the learner did; 0: any u was allowed
 }
@@ -126,6 +128,8 @@ const (
 type allowance struct {
 	norm      float64 // W
 	displaced float64 // D and the rounding of all steps
+	tallied   float64 // how far the tallies and the value of D at the start may be off
+	drift     float64 // how far rounding has led the start of the search, in norm
 	q         float64 // Q, for perceptron and margin
 	least     float64 // the least v_t, or g_t
 	extra     float64 // what the steps of PA may fall short of their optimum, in all
@@ -133,16 +137,44 @@ type allowance struct {
 	grow      float64 // factor for sums over lessons and coordinates
 }
 
-// obedientNorm is W for passive-aggressive with rules, by the theorem with the
-// shortest u that obeys them, since u = 0 does not.
-func (h *Hindsight) obedientNorm() float64 {
-	size, radius := math.Sqrt(h.space.fix(0).size), 0.0
-	for i := range h.rows {
-		radius = max(radius, math.Sqrt(h.rows[i].norm))
+// reached is W for passive-aggressive and dual, by the theorem with u = 0 or, where
+// there are rules, with the shortest u that obeys them.
+func (h *Hindsight) reached() float64 {
+	size, loss := 0.0, 1.0
+	if h.rules.Len() > 0 {
+		size = math.Sqrt(h.space.fix(0).size)
+		for i := range h.rows {
+			loss = max(loss, 1+float64(size*math.Sqrt(h.rows[i].norm)))
+		}
 	}
-	loss := 1 + float64(size*radius)
-	start := h.space.startNorm() + size
-	return float64(2 * (size + math.Sqrt(float64(start*start)+float64(float64(2*h.caps)*float64(loss*loss))) + h.displaced))
+	start := h.startNorm + size
+	paid := h.caps
+	if h.window {
+		paid *= 2
+	}
+	square := float64(start*start) + float64(float64(2*paid)*float64(loss*loss)) + float64(2*(h.takenBack+h.squares))
+	return float64(2 * (size + math.Sqrt(square) + h.displaced + h.given))
+}
+
+// slack bounds how far the tallies may be from the sums that they stand for; see
+// Rounding.
+func (h *Hindsight) slack(norm float64) float64 {
+	if h.steps == 0 {
+		return 0
+	}
+	most := 0.0
+	for i := range h.rows {
+		most = max(most, h.rows[i].cap)
+	}
+	far := float64(3 * math.Sqrt(h.steps) * norm)
+	sizes := float64(far * math.Sqrt(float64(2*most)))
+	if !h.squared() {
+		sizes = h.caps
+	}
+	far += h.lengths
+	sizes += h.alphas
+	n := float64(8*h.longest) + 64
+	return float64(float64(n*roundoff)*(sizes+float64(norm*far))) + float64(sizes*h.longest*math.SmallestNonzeroFloat64) + h.summing
 }
 
 // rounding bounds the error of a score of a lesson by weights of norm w.
@@ -172,21 +204,31 @@ func (h *Hindsight) worth(i int, w float64) float64 {
 // them might overflow.
 func (h *Hindsight) allow() allowance {
 	t, n := float64(len(h.rows)), h.longest
-	start := h.space.startNorm()
+	start := h.startNorm
 	a := allowance{grow: 1 + float64(8*roundoff*(t+n+float64(h.space.dimensions())+16)), least: math.Inf(1)}
 	pa := h.spec.Passive()
 	if pa {
-		a.norm = float64(2 * (math.Sqrt(float64(start*start)+float64(2*h.caps)) + h.displaced))
-		if h.rules.Len() > 0 {
-			a.norm = h.obedientNorm()
-		}
+		a.norm = h.reached()
 	} else {
-		a.norm = float64(2 * (start + h.displaced + h.travelled))
+		a.norm = float64(2 * (start + h.displaced + h.given + h.travelled))
 	}
 	a.norm = max(a.norm, 2*h.reach)
-	a.displaced = h.displaced + float64(float64(4*roundoff*t)*a.norm)
+	moves := t + h.steps
+	a.displaced = h.displaced + float64(float64(8*roundoff*moves)*a.norm)
 	if h.rules.Len() > 0 {
-		a.displaced += float64((t + 1) * h.rules.slip(a.norm))
+		a.displaced += float64(float64(2*(moves+1)) * h.rules.slip(a.norm))
+	}
+	if pa {
+		from := h.space.startNorm()
+		a.tallied = h.slack(a.norm)
+		if h.window {
+			a.tallied += float64((a.grow - 1) * (h.alphas + h.squares + float64(start*start) + float64(from*from)))
+			a.drift = float64((a.grow - 1) * (start + h.lengths))
+		}
+		// The bound on W takes a.tallied and the rounding of steps to be no more than this.
+		if !(a.tallied+float64(a.displaced-h.displaced)*a.norm <= float64(a.norm*a.norm)/16) && h.lessons > 0 {
+			h.Refuse("the lessons' numbers are so great that rounding may have led the weights anywhere")
+		}
 	}
 	for i := range h.rows {
 		r := &h.rows[i]
@@ -194,7 +236,9 @@ func (h *Hindsight) allow() allowance {
 		if pa {
 			slip := float64((float64(3*n) + 8) * roundoff)
 			a.extra += float64(float64(8*float64(slip*slip)) * (r.cap + float64(a.norm*a.norm)))
-			a.least = min(a.least, h.worth(i, a.norm))
+			if !r.early {
+				a.least = min(a.least, h.worth(i, a.norm))
+			}
 			continue
 		}
 		a.q = max(a.q, float64(r.cap*r.norm)+float64(2*(h.tau()+h.rounding(i, a.norm))))
@@ -235,6 +279,9 @@ func (h *Hindsight) weigh(kappa float64, a *allowance) look {
 	reach := max(l.size, f.reach)
 	for i := range h.rows {
 		r := &h.rows[i]
+		if r.gone {
+			continue
+		}
 		loss := max(0, 1-float64(r.label*h.space.dot(i))+h.rounding(i, reach))
 		if r.norm == 0 {
 			loss = max(loss, 1)
@@ -246,8 +293,7 @@ func (h *Hindsight) weigh(kappa float64, a *allowance) look {
 	}
 	l.loss = float64(l.loss * a.grow)
 	if h.spec.Passive() {
-		root := math.Sqrt(distance+float64(2*l.loss)+a.extra) + a.displaced
-		l.value = float64(float64(root*root) * a.grow)
+		l.value = h.right(distance+float64(2*l.loss)+a.extra, l.size, a)
 		l.simple = l.value
 		return l
 	}
@@ -269,28 +315,59 @@ func (h *Hindsight) weigh(kappa float64, a *allowance) look {
 	return l
 }
 
+// right is the right side of the theorem for passive-aggressive and dual: that of a u
+// of that norm, for which the problem's value, doubled, is square.
+func (h *Hindsight) right(square, norm float64, a *allowance) float64 {
+	square += float64(2 * (h.takenBack + a.tallied + float64(a.drift*norm)))
+	value := h.displacing(square, norm, a)
+	less := h.known()
+	return max(0, float64(value*a.grow)-less+float64((a.grow-1)*math.Abs(less)))
+}
+
+// displacing adds to square what displacements cost a u of that norm.
+func (h *Hindsight) displacing(square, norm float64, a *allowance) float64 {
+	value := square + float64(float64(2*a.displaced)*(a.norm+norm)) + float64(a.displaced*a.displaced) + float64(float64(2*h.given)*norm)
+	if !h.window {
+		root := math.Sqrt(square) + a.displaced + h.given
+		value = min(value, float64(root*root))
+	}
+	return value
+}
+
+// known is what is known to be taken off the right side, whatever u, doubled as
+// there: the spare gains, and the value of D at the start.
+func (h *Hindsight) known() float64 {
+	if !h.window {
+		return float64(2 * h.spare)
+	}
+	from := h.space.startNorm()
+	atStart := h.alphas - h.squares/2 - float64((float64(h.startNorm*h.startNorm)-float64(from*from))/2)
+	return float64(2 * (h.spare + atStart))
+}
+
 // Ceiling searches on from where the last search ended and gives the lowest
 // ceiling it finds. It may be called between Adds as often as one likes. It takes
 // a few dozen passes over the lessons as a rule, and a few hundred at most.
 func (h *Hindsight) Ceiling() Ceiling {
-	c := Ceiling{Lessons: len(h.rows)}
+	c := Ceiling{Lessons: h.lessons}
 	h.passes = 0
 	h.space.begin()
-	if h.needsReach && h.reach == 0 && len(h.rows) > 0 {
+	if h.needsReach && h.reach == 0 && h.lessons > 0 {
 		h.Refuse("it is not known how great the coefficients of the supports were")
 	}
-	if h.reason == "" && len(h.rows) > 0 {
+	if h.reason == "" && h.lessons > 0 {
 		a := h.allow()
 		if h.reason == "" {
 			h.search(&c, &a)
 		}
-		c.Radius, c.Displaced, c.Rules = a.radius, h.displaced, h.rules.Len()
+		c.Radius, c.Displaced, c.Rules = a.radius, h.displaced+h.given, h.rules.Len()
+		c.Spare, c.TakenBack = h.spare, h.takenBack
 		if math.IsNaN(c.Bound) || math.IsInf(c.Bound, 0) || math.IsNaN(c.Gap) || math.IsInf(c.Gap, 0) {
 			h.Refuse("the bound is too great for a number")
 		}
 	}
 	if h.reason != "" {
-		return Ceiling{Reason: h.reason, Lessons: len(h.rows)}
+		return Ceiling{Reason: h.reason, Lessons: h.lessons}
 	}
 	c.Passes = h.passes
 	return c
@@ -358,16 +435,29 @@ func (h *Hindsight) search(c *Ceiling, a *allowance) {
 	c.Bound = max(c.Bound, float64(c.Mistakes))
 }
 
-// count turns the right side of the theorem into mistakes.
+// count turns the right side of the theorem into mistakes: those of all lessons, or
+// those of the important and of the ordinary ones, where what is known of the others'
+// mistakes leaves less for each.
 func (h *Hindsight) count(a *allowance, value float64) uint64 {
-	sizes := make([]float64, len(h.rows))
-	for i := range h.rows {
-		sizes[i] = h.rows[i].cap
-		if h.spec.Passive() {
-			sizes[i] = h.worth(i, a.norm)
+	sizes := make([]float64, 0, h.lessons)
+	of := func(label float64, known float64) uint64 {
+		sizes = sizes[:0]
+		for i := range h.rows {
+			switch r := &h.rows[i]; {
+			case r.early, label != 0 && r.label != label:
+			case h.spec.Passive():
+				sizes = append(sizes, h.worth(i, a.norm))
+			default:
+				sizes = append(sizes, r.cap)
+			}
 		}
+		return greatestCount(sizes, float64(max(0, value-float64(2*known))*a.grow))
 	}
-	return greatestCount(sizes, float64(value*a.grow))
+	n := of(0, 0)
+	if h.missed > 0 || h.alarmed > 0 {
+		n = min(n, of(float64(Important), h.alarmed)+of(float64(Ordinary), h.missed))
+	}
+	return n
 }
 
 // countFor is the finer form for perceptron and margin. It returns the Σ v_t·q_t of
@@ -422,8 +512,8 @@ func (h *Hindsight) gap(l look, a *allowance) float64 {
 		}
 		return max(0, l.simple-float64(2*h.dual()))
 	}
-	root := math.Sqrt(max(0, float64(2*h.dual()))) + a.displaced
-	return max(0, l.simple-float64(root*root))
+	least := max(0, float64(2*(h.dual()+h.takenBack)))
+	return max(0, l.simple-max(0, h.displacing(least, 0, a)-h.known()))
 }
 
 // greatestCount returns how many of the sizes, the smallest first, sum to no

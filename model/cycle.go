@@ -21,6 +21,7 @@ type Separation struct {
 	Margin, AtMost float64
 	Radius         float64 // R
 	Operations     Operations
+	Tally          DualTally // of all steps, for a ceiling on Mistakes; 0 but for passive-aggressive
 }
 
 // ErrNoLessons is returned where there must be some.
@@ -54,6 +55,9 @@ func Cycle(s Spec, lessons []Lesson, passes int) (Separation, error) {
 				wrong++
 			}
 			steps += math.Abs(u.Step)
+			if s.Passive() {
+				r.Tally.Learnt(e.Label, u, s.FirstGain(e.Label, e.Weight, e.Vector.SquaredNorm(), u))
+			}
 		}
 		r.Mistakes += wrong
 		if wrong > 0 {

@@ -74,34 +74,78 @@ func ReplayPlace(number uint64, n int) int {
 	return int(number % uint64(n) * by % uint64(n))
 }
 
+// restOfWhole: see Rests.
+const restOfWhole = 3
+
 // Rests reports whether a lesson of that weight sits out the step of replay with that
 // number: the step of a whole lesson is three times as long as that of silence, and
 // labels that come at once gain from fewer of them (docs/results.md). So it takes
 // part in every third pass over the window.
 func Rests(weight float64, number uint64, n int) bool {
-	return weight >= 1 && (number/uint64(n)+number)%3 != 0
+	pass, place := number/uint64(n), number%uint64(n)
+	return weight >= 1 && (2*pass+place)%restOfWhole != 0
 }
 
-// DualTally is what a dual learner must remember to be given a ceiling on its
-// mistakes; see Ceiling.
+// DualTally sums up the steps of a passive-aggressive or dual learner, for a ceiling
+// on its mistakes; see Ceiling. None of its sums ever falls.
 type DualTally struct {
 	// Spare is the summed rise of D by steps that no mistake called for: replayed
-	// ones, and lessons on which the score was right already.
+	// ones, lessons on which the score was right already, and lessons that D gained
+	// from when they were taken back.
 	Spare float64 `cbor:"1,keyasint,omitempty"`
 	// TakenBack is the summed fall of D when lessons were taken back.
 	TakenBack float64 `cbor:"2,keyasint,omitempty"`
+	// Steps counts what was learnt, replayed and taken back.
+	Steps uint64 `cbor:"3,keyasint,omitempty"`
+	// Tuned counts changes of the settings by which D is defined. A ceiling covers no
+	// lessons on both sides of one.
+	Tuned uint32 `cbor:"4,keyasint,omitempty"`
+	// Missed and Alarmed are the summed rises of D by mistakes on important lessons and
+	// on ordinary ones.
+	Missed  float64 `cbor:"5,keyasint,omitempty"`
+	Alarmed float64 `cbor:"6,keyasint,omitempty"`
 }
 
-// Learnt notes the first step on a lesson.
-func (t *DualTally) Learnt(u Update, gain float64) {
-	if !u.Mistake {
+// Learnt notes the first step on a lesson of that label, by which D rose by gain.
+func (t *DualTally) Learnt(label Label, u Update, gain float64) {
+	t.Steps++
+	switch gain = max(0, gain); {
+	case !u.Mistake:
 		t.Spare += gain
+	case label == Important:
+		t.Missed += gain
+	default:
+		t.Alarmed += gain
 	}
 }
 
-// FirstGain is the rise of D by the first step on a lesson, which PA-II took.
+// Replayed notes a step of replay.
+func (t *DualTally) Replayed(gain float64) {
+	t.Steps++
+	t.Spare += max(0, gain)
+}
+
+// TookBack notes that a lesson was taken back, by which D fell by lost.
+func (t *DualTally) TookBack(lost float64) {
+	t.Steps++
+	if lost < 0 {
+		t.Spare -= lost
+	} else {
+		t.TakenBack += lost
+	}
+}
+
+// FirstGain is the rise of D by the first step on a lesson, which made u of it. For
+// PA-I, whose steps are capped instead of damped, it is half of what the step is
+// known to take off ‖w − u‖²; for the learners that are not passive-aggressive it is 0.
 func (s Spec) FirstGain(label Label, weight, squaredNorm float64, u Update) float64 {
-	d := 0.5 / float64(s.Aggressiveness*weight)
+	d := 0.0
+	switch {
+	case !s.Passive():
+		return 0
+	case s.Variant == 2:
+		d = 0.5 / float64(s.Aggressiveness*weight)
+	}
 	return dualGain(1-float64(float64(label)*u.Score), math.Abs(u.Step), squaredNorm, d)
 }
 
@@ -115,6 +159,8 @@ type Dual struct {
 	next     uint64       // number of the next lesson
 	replayed uint64
 	tally    DualTally
+	rules    *Rules
+	products uint64 // see Operations
 }
 
 type dualLesson struct {
@@ -132,6 +178,29 @@ func NewDual(s Spec, window int, w *Weights) (*Dual, error) {
 	return &Dual{spec: s, w: w, window: max(0, window)}, nil
 }
 
+// Obey keeps w to the rules from now on: it is projected after every step that moves
+// it.
+func (l *Dual) Obey(rules *Rules) {
+	l.rules = rules
+	rules.Project(l.w)
+}
+
+// move adds a step to w and returns how far the projection onto the rules led.
+func (l *Dual) move(step float64, x Vector) (projected float64) {
+	if step == 0 {
+		return 0
+	}
+	l.w.Add(step, x)
+	l.products += uint64(len(x))
+	return l.rules.Project(l.w)
+}
+
+// dot counts what it takes.
+func (l *Dual) dot(x Vector) float64 {
+	l.products += uint64(len(x))
+	return l.w.Dot(x)
+}
+
 // Score returns w·x.
 func (l *Dual) Score(x Vector) float64 { return l.w.Dot(x) }
 
@@ -145,24 +214,29 @@ func (l *Dual) Tally() DualTally { return l.tally }
 // in the window. The lesson's number is that of calls of Learn before it.
 func (l *Dual) Learn(e Lesson) Update {
 	k := dualLesson{Lesson: e, norm: e.Vector.SquaredNorm()}
-	s := l.spec.DualStep(e.Label, e.Weight, l.w.Dot(e.Vector), k.norm, 0)
-	if s.Step != 0 {
-		l.w.Add(s.Step, e.Vector)
-	}
-	k.alpha = s.Alpha
-	l.tally.Learnt(s.Update, s.Gain)
+	l.products += uint64(len(e.Vector))
+	u := l.first(&k)
 	l.next++
 	if l.kept = append(l.kept, k); len(l.kept) > l.window {
 		l.kept = l.kept[len(l.kept)-l.window:]
 	}
+	return u
+}
+
+// first takes the first step on a lesson.
+func (l *Dual) first(k *dualLesson) Update {
+	s := l.spec.DualStep(k.Label, k.Weight, l.dot(k.Vector), k.norm, 0)
+	s.Projected = l.move(s.Step, k.Vector)
+	k.alpha = s.Alpha
+	l.tally.Learnt(k.Label, s.Update, s.Gain)
 	return s.Update
 }
 
-// Replayed returns how many steps of replay were taken.
+// Replayed returns how many steps of replay there were.
 func (l *Dual) Replayed() uint64 { return l.replayed }
 
 // Replay takes n steps on lessons in the window. Where there are none they count all
-// the same.
+// the same, as do those that Rests leaves out.
 func (l *Dual) Replay(n int) {
 	size := len(l.kept)
 	if size == 0 {
@@ -175,12 +249,13 @@ func (l *Dual) Replay(n int) {
 		if l.replayed++; rests {
 			continue
 		}
-		s := l.spec.DualStep(k.Label, k.Weight, l.w.Dot(k.Vector), k.norm, k.alpha)
-		if s.Step != 0 {
-			l.w.Add(s.Step, k.Vector)
+		s := l.spec.DualStep(k.Label, k.Weight, l.dot(k.Vector), k.norm, k.alpha)
+		if s.Step == 0 {
+			continue
 		}
+		l.move(s.Step, k.Vector)
 		k.alpha = s.Alpha
-		l.tally.Spare += s.Gain
+		l.tally.Replayed(s.Gain)
 	}
 }
 
@@ -192,17 +267,9 @@ func (l *Dual) Relabel(n uint64, label Label, weight float64) (Update, bool) {
 		return Update{}, false
 	}
 	k := &l.kept[n-first]
-	step, lost := l.spec.TakeBack(k.Label, k.Weight, l.w.Dot(k.Vector), k.norm, k.alpha)
-	if step != 0 {
-		l.w.Add(step, k.Vector)
-	}
-	l.tally.TakenBack += lost
+	step, lost := l.spec.TakeBack(k.Label, k.Weight, l.dot(k.Vector), k.norm, k.alpha)
+	l.move(step, k.Vector)
+	l.tally.TookBack(lost)
 	k.Label, k.Weight = label, weight
-	s := l.spec.DualStep(label, weight, l.w.Dot(k.Vector), k.norm, 0)
-	if s.Step != 0 {
-		l.w.Add(s.Step, k.Vector)
-	}
-	k.alpha = s.Alpha
-	l.tally.Learnt(s.Update, s.Gain)
-	return s.Update, true
+	return l.first(k), true
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // Hindsight keeps the lessons that a learner was taught and looks for the u
-// that would have done best on all of them, since every u gives a ceiling on
+// that would have done best on all of them (those that were taken back aside), since every u gives a ceiling on
 // the learner's mistakes and the best the lowest (see Ceiling). It learns
 // nothing itself and changes no learner.
 //
@@ -32,7 +32,10 @@ type Hindsight struct {
 	space  space
 
 	rows       []row
-	displaced  float64 // D
+	lessons    int     // rows that are no part of the window at the start
+	startNorm  float64 // ‖w_s‖
+	displaced  float64 // D, for weights given up aside
+	given      float64 // D of weights given up
 	travelled  float64 // Σ weight_t·‖x_t‖
 	caps       float64 // Σ c_t
 	longest    float64 // the most terms of a dot product with a lesson
@@ -45,6 +48,19 @@ type Hindsight struct {
 	order      []int32
 
 	rules *Rules // nil: u may be any
+	tally
+}
+
+// tally is what is known of the steps since the start, and of the window there.
+type tally struct {
+	spare, takenBack float64
+	missed, alarmed  float64
+	steps            float64 // that were summed up
+	summing          float64 // how far rounding the sums may have led
+	window           bool    // there was one at the start, or a lesson was removed
+	alphas           float64 // Σ α over the window at the start
+	squares          float64 // Σ α²/(2C)
+	lengths          float64 // Σ α·‖x‖
 }
 
 // row is one lesson.
@@ -53,6 +69,8 @@ type row struct {
 	label float64 // ±1
 	cap   float64 // c_t
 	alpha float64
+	early bool // of the window at the start: no lesson whose mistake is in question
+	gone  bool // taken back: no u pays for it
 }
 
 // short is the square of the norm below which a vector counts as zero in the
@@ -66,7 +84,7 @@ func NewHindsight(s Spec, from *Weights) *Hindsight {
 }
 
 func newHindsight(s Spec, in space) *Hindsight {
-	h := &Hindsight{spec: s, space: in, dice: 1}
+	h := &Hindsight{spec: s, space: in, dice: 1, startNorm: in.startNorm()}
 	if s.Passive() {
 		h.kappa = 1
 	}
@@ -74,7 +92,7 @@ func newHindsight(s Spec, in space) *Hindsight {
 		h.Refuse(err.Error())
 		return h
 	}
-	if norm := in.startNorm(); !(float64(norm*norm) <= math.MaxFloat64) {
+	if norm := h.startNorm; !(float64(norm*norm) <= math.MaxFloat64) {
 		h.Refuse("the weights at the start are too great to square")
 	}
 	return h
@@ -88,14 +106,109 @@ func (h *Hindsight) Refuse(reason string) {
 	}
 }
 
-// Displace notes changes of w that are no lesson's step (weights given up, a
-// projection, decay), by the sum of their Euclidean norms.
+// Displace notes changes of w that are no step on a lesson (a projection, decay), by
+// the sum of their Euclidean norms.
 func (h *Hindsight) Displace(norm float64) {
+	if h.measured(norm) {
+		h.displaced += norm
+	}
+}
+
+// GiveUp notes that weights of a linear learner were set to 0, by the sum of the
+// Euclidean norms of what was given up each time. It costs no more than Displace.
+func (h *Hindsight) GiveUp(norm float64) {
+	if h.measured(norm) {
+		h.given += norm
+	}
+}
+
+func (h *Hindsight) measured(norm float64) bool {
 	if !(norm >= 0 && norm <= math.MaxFloat64) {
 		h.Refuse(fmt.Sprintf("the weights were displaced by %v", norm))
+		return false
+	}
+	return true
+}
+
+// Tally notes what a passive-aggressive or dual learner's steps have done to D between
+// the start and now, by its tallies then and now; the zero value is that of a learner
+// that has learnt nothing. The last call counts. Without one, the ceiling of a
+// passive-aggressive learner holds, but is higher; that of a dual learner holds only
+// where no lesson was taken back.
+func (h *Hindsight) Tally(then, now DualTally) {
+	spare, takenBack := now.Spare-then.Spare, now.TakenBack-then.TakenBack
+	missed, alarmed := now.Missed-then.Missed, now.Alarmed-then.Alarmed
+	all := now.Spare + now.TakenBack + now.Missed + now.Alarmed
+	switch {
+	case !(min(spare, takenBack, missed, alarmed) >= 0 && now.Steps >= then.Steps && all <= math.MaxFloat64):
+		h.Refuse(fmt.Sprintf("the sums of the learner's steps went from %+v to %+v", then, now))
+		return
+	case now.Tuned != then.Tuned:
+		h.Refuse("the learner's settings were changed within these lessons")
 		return
 	}
-	h.displaced += norm
+	h.spare, h.takenBack, h.missed, h.alarmed = spare, takenBack, missed, alarmed
+	h.steps = float64(now.Steps - then.Steps)
+	h.summing = float64(float64(4*roundoff*(float64(now.Steps)+4)) * all)
+}
+
+// Window notes a lesson in the window of a dual learner at the start, with the
+// coefficient alpha ≥ 0 that it had there, and returns its number for Remove. Whether
+// its own first step was a mistake is not in question any more. Call it after Obey and
+// before the first Add; it does not keep the vector.
+func (h *Hindsight) Window(e Lesson, alpha float64) int {
+	p, linear := h.space.(*plain)
+	switch {
+	case h.reason != "":
+		return -1
+	case !linear || h.spec.Kind != KindDual:
+		h.Refuse(fmt.Sprintf("a learner of kind %s has no window", h.spec.Kind))
+		return -1
+	case h.lessons > 0:
+		h.Refuse("the window was told of after the lessons")
+		return -1
+	case !(alpha >= 0 && alpha <= math.MaxFloat64):
+		h.Refuse(fmt.Sprintf("a lesson in the window has the coefficient %v", alpha))
+		return -1
+	}
+	n := h.take(e)
+	if n < 0 {
+		return n
+	}
+	r := &h.rows[n]
+	r.early, h.window = true, true
+	h.alphas += alpha
+	h.squares += float64(float64(alpha*alpha) * (0.5 / r.cap))
+	h.lengths += float64(alpha * math.Sqrt(max(r.norm, short)))
+	p.settle(n, float64(-alpha*r.label))
+	if r.norm > 0 {
+		r.alpha = alpha
+		p.move(n, float64(alpha*r.label))
+	}
+	return n
+}
+
+// Remove notes that the lesson with that number was taken back: the ceiling is to
+// come of a u that pays for it no more. It counts as a lesson as before, as it may have
+// been a mistake. -1 does nothing.
+func (h *Hindsight) Remove(n int) {
+	if h.reason != "" || n < 0 {
+		return
+	}
+	if h.spec.Kind != KindDual {
+		h.Refuse(fmt.Sprintf("a learner of kind %s takes no lesson back", h.spec.Kind))
+		return
+	}
+	h.window = true
+	r := &h.rows[n]
+	if r.gone || r.norm == 0 {
+		return // no step was taken on 0, and its loss has to stay
+	}
+	r.gone = true
+	if r.alpha != 0 {
+		h.space.move(n, float64(-r.alpha*r.label))
+		r.alpha = 0
+	}
 }
 
 // Reached notes that Σ |α|·√K(x, x) over the supports of a kernel learner never was more
@@ -126,33 +239,45 @@ func (h *Hindsight) Obey(rules *Rules) {
 }
 
 // Len returns how many lessons were added.
-func (h *Hindsight) Len() int { return len(h.rows) }
+func (h *Hindsight) Len() int { return h.lessons }
 
 // Bytes returns about how much memory the lessons take.
 func (h *Hindsight) Bytes() int { return 48*len(h.rows) + h.space.bytes() }
 
-// Add notes a lesson that the learner was taught, in any order. It does not keep
-// the vector. O(len(x)) expected time for vectors of few different values.
-func (h *Hindsight) Add(e Lesson) {
+// Add notes a lesson that the learner was taught, in any order, and returns its number
+// for Remove; -1 when there is no ceiling. It does not keep the vector. O(len(x))
+// expected time for vectors of few different values.
+func (h *Hindsight) Add(e Lesson) int {
 	if h.reason != "" {
-		return
+		return -1
 	}
+	n := h.take(e)
+	if n < 0 {
+		return n
+	}
+	h.lessons++
+	h.climb(n)
+	return n
+}
+
+// take makes a row of a lesson.
+func (h *Hindsight) take(e Lesson) int {
 	n := len(h.rows) + 1
 	switch err := e.Vector.Validate(); {
 	case err != nil:
 		h.Refuse(fmt.Sprintf("lesson %d: %v", n, err))
-		return
+		return -1
 	case e.Label != Important && e.Label != Ordinary:
 		h.Refuse(fmt.Sprintf("lesson %d has the label %d", n, e.Label))
-		return
+		return -1
 	case !(e.Weight > 0 && e.Weight <= math.MaxFloat64):
 		h.Refuse(fmt.Sprintf("lesson %d has the weight %v", n, e.Weight))
-		return
+		return -1
 	}
 	norm := h.space.add(e.Vector)
 	if !(norm <= math.MaxFloat64) {
 		h.Refuse(fmt.Sprintf("lesson %d has a vector too long to square", n))
-		return
+		return -1
 	}
 	r := row{norm: norm, label: float64(e.Label), cap: e.Weight}
 	if norm < short {
@@ -168,13 +293,13 @@ func (h *Hindsight) Add(e Lesson) {
 	if !h.spec.Passive() {
 		h.kappa = max(h.kappa, float64(e.Weight*norm)+float64(2*h.tau()))
 	}
-	h.climb(n - 1)
+	return n - 1
 }
 
 // climb maximises the dual over one variable.
 func (h *Hindsight) climb(i int) {
 	r := &h.rows[i]
-	if r.norm == 0 || h.kappa == 0 {
+	if r.norm == 0 || r.gone || h.kappa == 0 {
 		return
 	}
 	gradient := 1 - float64(r.label*h.space.score(i))/h.kappa

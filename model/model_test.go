@@ -121,6 +121,9 @@ func everySpec() []Spec {
 	for _, kind := range Kinds() {
 		for _, zero := range []Zero{ZeroUnsure, ZeroNegative, ZeroPositive} {
 			for variant := 1; variant <= 2; variant++ {
+				if kind == KindDual && variant == 1 {
+					continue
+				}
 				s := DefaultSpec()
 				s.Kind, s.Zero, s.Variant, s.Margin = kind, zero, variant, 0.5
 				out = append(out, s)

@@ -19,6 +19,11 @@ type Counter interface{ Operations() Operations }
 // score, n more for ‖x‖² (passive-aggressive), and n more where w moves.
 func (l *linear) Operations() Operations { return Operations{Products: l.products} }
 
+// Operations implements Counter. A lesson of n features takes n products for ‖x‖² and n
+// for its score; so does each step of replay for the score, and whatever is taken back. n
+// more come where w moves.
+func (l *Dual) Operations() Operations { return Operations{Products: l.products} }
+
 // Operations implements Counter. A lesson of n features takes n products for its score,
 // and n more where w moves.
 func (l *sgd) Operations() Operations { return Operations{Products: l.products} }

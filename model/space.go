@@ -55,7 +55,8 @@ type plain struct {
 	start []float64
 	sum   []float64 // w_s + g
 	best  []float64 // u
-	norm  float64   // ‖w_s‖²
+	norm  float64   // ‖start‖²
+	stale bool      // norm is that of an earlier start
 	rows  []compact
 	pins
 }
@@ -101,7 +102,16 @@ func (p *plain) dimensions() int      { return len(p.sum) }
 func (p *plain) begin()               {}
 func (p *plain) exhausted() bool      { return false }
 func (p *plain) indifferent() float64 { return 0 }
-func (p *plain) startNorm() float64   { return math.Sqrt(p.norm) }
+
+func (p *plain) startNorm() float64 {
+	if p.stale {
+		p.norm, p.stale = 0, false
+		for _, v := range p.start {
+			p.norm += float64(v * v)
+		}
+	}
+	return math.Sqrt(p.norm)
+}
 
 func (p *plain) bytes() int {
 	n := 24*len(p.sum) + 16*len(p.names.keys)
@@ -120,6 +130,20 @@ func (p *plain) move(i int, d float64) {
 		}
 		at = at[same.n:]
 	}
+}
+
+// settle adds d·x_i to what the search starts from.
+func (p *plain) settle(i int, d float64) {
+	at := p.rows[i].at
+	for _, same := range p.rows[i].runs {
+		step := float64(d * same.value)
+		for _, i := range at[:same.n] {
+			p.start[i] += step
+			p.sum[i] += step
+		}
+		at = at[same.n:]
+	}
+	p.stale = true
 }
 
 func (p *plain) squares() (square, toStart float64) {

@@ -168,7 +168,7 @@ func (s *Store) stageLearner(account string, r *rewriting) error {
 	}
 	learner := NewState()
 	learner.Account, learner.Weights, learner.Labelled = was.Account, was.Weights, was.Labelled
-	learner.Supports, learner.Coefficients = was.Supports, was.Coefficients
+	learner.Supports, learner.Coefficients, learner.Window = was.Supports, was.Coefficients, was.Window
 	r.learner.Generation = r.generation
 	rows, size, err := s.writeSnapshot(account, learner, r.generation)
 	r.learnerRows, r.learner.Bytes = &rows, size

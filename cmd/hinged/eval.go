@@ -149,16 +149,16 @@ func (f *evalFlags) run(cmd *cobra.Command, args []string) error {
 
 // compare plays once and teaches every learner what was learnt; or draws the one.
 func (f *evalFlags) compare(cmd *cobra.Command, args []string) error {
-	spec, alone := filterOptions(&f.account).Learner, len(f.comparison.names) == 0
-	experiments := []lab.Experiment{evaluate.Alone(spec)}
+	o, alone := filterOptions(&f.account), len(f.comparison.names) == 0
+	experiments := []lab.Experiment{evaluate.Alone(o)}
 	if !alone {
 		var err error
-		if experiments, err = evaluate.Named(spec, f.comparison.names); err != nil {
+		if experiments, err = evaluate.Named(o, f.comparison.names); err != nil {
 			return misuse(cmd, "%w", err)
 		}
 	}
-	var lessons []model.Lesson
-	r, err := f.play(cmd, args, func(e model.Lesson) { lessons = append(lessons, e) })
+	var lessons evaluate.Lessons
+	r, err := f.play(cmd, args, lessons.Add)
 	if err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ func (f *evalFlags) compare(cmd *cobra.Command, args []string) error {
 }
 
 // play plays, and hands every lesson to learnt.
-func (f *evalFlags) play(cmd *cobra.Command, args []string, learnt func(model.Lesson)) (*evaluate.Result, error) {
+func (f *evalFlags) play(cmd *cobra.Command, args []string, learnt func(model.Lesson, lab.Course)) (*evaluate.Result, error) {
 	a := &f.account
 	a.Featurize.Values = f.values.value
 	for _, address := range a.Owner {

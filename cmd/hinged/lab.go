@@ -26,7 +26,7 @@ type labFlags struct {
 }
 
 func labCommand() *cobra.Command {
-	f := &labFlags{x: lab.Experiment{Learner: model.DefaultSpec()}}
+	f := &labFlags{x: lab.Experiment{Learner: model.DefaultSpec(), Replay: lab.DefaultReplay()}}
 	c := &cobra.Command{
 		Use:   "lab FILE",
 		Short: "Run any learner on labelled vectors, and see the theory at work",
@@ -75,10 +75,12 @@ Lifted, normalised and quadratic are the perceptron on vectors changed so.`,
 	flags.IntVar(&f.generate.Dimensions, "dimensions", 20, "generate: number of dimensions, likewise")
 	flags.Uint64Var(&f.generate.Seed, "seed", 1, "of generated examples and of the modified learner's random starts")
 	f.comparison.define(c)
-	f.learner = choiceVar(c, "learner", string(f.x.Learner.Kind), "how it learns", "perceptron", "margin", "passive-aggressive", "descent", "modified")
+	f.learner = choiceVar(c, "learner", string(f.x.Learner.Kind), "how it learns", "perceptron", "margin", "passive-aggressive", "dual", "descent", "modified")
 	flags.Float64Var(&f.x.Learner.Margin, "margin", f.x.Learner.Margin, "margin: learn from every score not above this on the right side")
 	flags.Float64Var(&f.x.Learner.Aggressiveness, "aggressiveness", f.x.Learner.Aggressiveness, "passive-aggressive: how far one lesson may go (C)")
 	flags.IntVar(&f.x.Learner.Variant, "variant", f.x.Learner.Variant, "passive-aggressive: 1 (PA-I) or 2 (PA-II)")
+	flags.IntVar(&f.x.Replay.Window, "window", f.x.Replay.Window, "dual: how many of the last lessons are replayed; 0: none")
+	flags.IntVar(&f.x.Replay.Steps, "steps", f.x.Replay.Steps, "dual: how many of them before each lesson")
 	f.loss = choiceVar(c, "loss", "hinge", "descent: on which loss", "hinge", "perceptron")
 	flags.Float64Var(&f.descent.Rate, "rate", 0.1, "descent: how far one step goes")
 	flags.BoolVar(&f.x.Average, "average", false, "predict with the mean of all weights so far")
@@ -130,6 +132,10 @@ func (f *labFlags) settle(cmd *cobra.Command) error {
 		return misuse(cmd, "the modified learner has no kernel")
 	case learner == "descent" && f.kind.value != "none":
 		return misuse(cmd, "descent has no kernel")
+	case learner == "dual" && (f.kind.value != "none" || f.x.Average) && given("learner"):
+		return misuse(cmd, "the dual learner has neither a kernel nor a mean; passive-aggressive has")
+	case f.x.Replay.Window < 0 || f.x.Replay.Steps < 0:
+		return misuse(cmd, "--window is %d and --steps %d, want 0 or more", f.x.Replay.Window, f.x.Replay.Steps)
 	case f.x.Average && (learner == "modified" || f.kind.value != "none"):
 		return misuse(cmd, "--average is for learners that have weights and start from 0")
 	case len(f.comparison.names) > 0 && (given("learner") || given("average") || given("kernel") || given("map")):
@@ -160,6 +166,9 @@ func (f *labFlags) settle(cmd *cobra.Command) error {
 	}
 	if f.kind.value != "none" {
 		f.x.Kernel = &f.kernel
+	}
+	if f.x.Learner.Kind == model.KindDual && (f.x.Kernel != nil || f.x.Average) {
+		f.x.Learner.Kind = model.KindPassiveAggressive
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ number is which.`,
 				return err
 			}
 			var failed error
-			_, err = f.play(cmd, args, func(e model.Lesson) {
+			_, err = f.play(cmd, args, func(e model.Lesson, _ lab.Course) {
 				if failed == nil {
 					failed = w.Write(e)
 				}

@@ -61,32 +61,29 @@ type hindsight struct {
 	rewrites int
 	first    uint64 // lesson
 	next     uint64
-	lessons  *model.Hindsight
+	lessons  *filter.Hindsight
 	// again learns the lessons once more, from the base: a score that comes out
 	// otherwise than it was logged would make a ceiling of these lessons one of
 	// another learner's. nil once weights of a linear learner were displaced, which the
 	// lesson log does not tell the place of.
-	again     filter.Learner
-	norm      func(model.Vector) float64
-	linear    bool
-	start     moves   // at the base
-	moved     moves   // since then
-	displaced float64 // D that lessons was told of
-	rules     *model.Rules
-	since     uint64
-	obeyed    bool // the rules were those of now from the base on
-	count     int  // lessons
-	mistakes  uint64
-	loss      float64
+	again    *filter.Again
+	linear   bool
+	start    moves // at the base
+	moved    moves // since then
+	rules    *model.Rules
+	since    uint64
+	obeyed   bool // the rules were those of now from the base on
+	count    int  // lessons
+	mistakes uint64
+	loss     float64
 }
 
 // present is what hindsight needs of an account's committed state.
 type present struct {
 	opts     filter.Options
-	next     uint64  // number that the next lesson gets
-	reach    float64 // store.Account.Kernel.Reach
-	anew     uint32  // store.Account.Anew
-	rewrites int     // of the lessons in this run
+	next     uint64 // number that the next lesson gets
+	account  store.Account
+	rewrites int // of the lessons in this run
 	moves
 	ruleSet *filter.RuleSet
 	rules   *model.Rules
@@ -105,8 +102,7 @@ func presentOf(f *filter.Filter) present {
 	st := f.State()
 	rules, since := f.Constraints()
 	return present{
-		opts: f.Options(), next: st.LessonNext(), moves: movesOf(&st.Account),
-		reach: st.Account.Kernel.Reach, anew: st.Account.Anew,
+		opts: f.Options(), next: st.LessonNext(), moves: movesOf(&st.Account), account: st.Account,
 		ruleSet: f.RuleSet(), rules: rules, since: since,
 	}
 }
@@ -134,7 +130,7 @@ func (h *hindsight) bound(ctx context.Context, s *store.Store, account string, n
 		Mistakes: h.mistakes, HingeLoss: h.loss,
 	}
 	var c model.Ceiling
-	b.Ceiling, c = evaluate.FindCeiling(h.lessons)
+	b.Ceiling, c = evaluate.FindCeiling(h.lessons.Hindsight)
 	b.Radius, b.Distance, b.Loss, b.Displaced = c.Radius, c.Distance, c.Loss, c.Displaced
 	if h.lessons.Bytes() > keepHindsight {
 		h.lessons, h.again = nil, nil
@@ -153,24 +149,23 @@ func (h *hindsight) begin(s *store.Store, account string, now present) error {
 	}
 	first := base.LessonNext()
 	h.spec, h.rewrites, h.first, h.next = now.opts.ModelSpec(), now.rewrites, first, first
-	h.start, h.moved, h.displaced, h.count, h.mistakes, h.loss = movesOf(&base.Account), moves{}, 0, 0, 0, 0
+	h.start, h.moved, h.count, h.mistakes, h.loss = movesOf(&base.Account), moves{}, 0, 0, 0
 	h.rules, h.since = now.rules, now.since
 	h.obeyed = base.Account.Important+base.Account.Ordinary >= now.since
-	if h.lessons, err = filter.NewHindsight(now.opts, base); err != nil {
-		return err
-	}
-	if h.obeyed {
-		h.lessons.Obey(now.rules)
-		now.rules.Project(base.Weights)
-	}
-	if h.again, err = filter.NewLearner(now.opts, base, now.ruleSet); err != nil {
-		return err
-	}
-	h.norm, h.linear = h.again.Norm, now.opts.Kernel == filter.Kernel{}
+	vectors, rules := writer.NewVectors(s, account), now.rules
 	if !h.obeyed {
-		h.again = nil // which rules the lessons before then obeyed is not known any more
+		rules = nil
 	}
-	if base.Account.Anew != now.anew {
+	if h.lessons, err = filter.NewHindsight(now.opts, base, rules, vectors); err != nil {
+		return err
+	}
+	h.linear, h.again = now.opts.Kernel == filter.Kernel{}, nil
+	if h.obeyed { // else which rules the lessons before then obeyed is not known any more
+		if h.again, err = filter.NewAgain(now.opts, base, now.ruleSet, vectors); err != nil {
+			return err
+		}
+	}
+	if base.Account.Anew != now.account.Anew {
 		h.lessons.Refuse("learning began anew with another kernel within these lessons")
 	}
 	return nil
@@ -186,18 +181,17 @@ func (h *hindsight) read(ctx context.Context, s *store.Store, account string, no
 		h.again = nil
 	}
 	h.moved = since
-	d := since.displaced
-	if !h.spec.Spec.Passive() || !h.obeyed {
-		d += since.projected
+	if now.next > h.next {
+		if err := h.readLessons(ctx, s, account, now); err != nil {
+			return err
+		}
 	}
-	if d > h.displaced {
-		h.lessons.Displace(d - h.displaced)
-		h.displaced = d
-	}
-	h.lessons.Reached(now.reach)
-	if now.next <= h.next {
-		return nil
-	}
+	h.lessons.Reached(&now.account)
+	return nil
+}
+
+// readLessons adds those of the log from next up to now.
+func (h *hindsight) readLessons(ctx context.Context, s *store.Store, account string, now present) error {
 	vectors := writer.NewVectors(s, account)
 	for l, err := range s.Lessons(account, h.next) {
 		switch {
@@ -213,14 +207,16 @@ func (h *hindsight) read(ctx context.Context, s *store.Store, account string, no
 			continue
 		}
 		h.count++
-		features, err := vectors.Features(l.Message)
+		x, err := vectors.Vector(l.Message, nil)
 		switch {
 		case errors.Is(err, store.ErrNotFound):
 			h.lessons.Refuse(fmt.Sprintf("the features of lesson %d are no longer kept", l.Order))
 		case err != nil:
 			return err
 		default:
-			h.add(model.Lesson{Vector: features.Vector(), Label: l.Label, Weight: l.Weight}, l)
+			if err := h.add(l, x); err != nil {
+				return err
+			}
 		}
 		if h.spec.Spec.Zero.Mistake(l.Label, l.Score) {
 			h.mistakes++
@@ -235,18 +231,21 @@ func (h *hindsight) read(ctx context.Context, s *store.Store, account string, no
 }
 
 // add adds one lesson, and sees that this learner was its learner.
-func (h *hindsight) add(e model.Lesson, logged store.Lesson) {
-	step := 0.0
-	if norm := h.norm(e.Vector); norm > 0 || len(e.Vector) > 0 {
-		step = h.spec.Spec.Update(e.Label, e.Weight, logged.Score, norm).Step
+func (h *hindsight) add(l store.Lesson, x model.Vector) error {
+	if h.lessons.Step(l, x) != l.Step {
+		h.lessons.Refuse(fmt.Sprintf("lesson %d was learnt with other settings than those of now", l.Order))
 	}
-	if step != logged.Step {
-		h.lessons.Refuse(fmt.Sprintf("lesson %d was learnt with other settings than those of now", logged.Order))
+	if h.again != nil {
+		switch again, err := h.again.Learn(l, x); {
+		case err != nil:
+			return err
+		case again.Score != l.Score, again.TookBack != l.TookBack:
+			h.lessons.Refuse(fmt.Sprintf("lesson %d had another score than the lessons before it lead to", l.Order))
+			h.again = nil
+		}
 	}
-	if h.again != nil && h.again.Learn(e).Score != logged.Score {
-		h.lessons.Refuse(fmt.Sprintf("lesson %d had another score than the lessons before it lead to", logged.Order))
-	}
-	h.lessons.Add(e)
+	h.lessons.Learnt(l, x)
+	return nil
 }
 
 // Bound implements Backend.

@@ -144,9 +144,7 @@ func (f *flow) check(sum *Summary) error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	k := sum.Kafka
-	if first, last := sum.Thirds[0].Wrong, sum.Thirds[2].Wrong; last > first {
-		bad("wrong decisions rose: %d in the first third, %d in the last", first, last)
-	}
+	errs = append(errs, sum.better())
 	if sum.Corrections == 0 {
 		bad("the owners corrected nothing")
 	}
@@ -164,8 +162,8 @@ func (f *flow) check(sum *Summary) error {
 			bad("partition %d was taken over without a snapshot", t.Partition)
 		}
 	}
-	if len(errs) == 0 {
-		return nil
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("%w: %w", ErrLoop, err)
 	}
-	return fmt.Errorf("%w: %w", ErrLoop, errors.Join(errs...))
+	return nil
 }

@@ -207,13 +207,27 @@ func (sum *Summary) Check() error {
 	if sum.LearntImportant+sum.LearntOrdinary == 0 {
 		errs = append(errs, errors.New("nothing was learnt"))
 	}
-	if first, last := sum.Thirds[0].Wrong, sum.Thirds[2].Wrong; last >= first {
-		errs = append(errs, fmt.Errorf("wrong decisions did not fall: %d in the first third, %d in the last", first, last))
+	errs = append(errs, sum.better())
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("%w: %w", ErrLoop, err)
 	}
-	if len(errs) == 0 {
-		return nil
+	return nil
+}
+
+// better returns an error when a simpler rule was wrong as seldom. Whether wrong
+// decisions fall within the demo says less: what was read beforehand may have taught
+// enough for the first of its messages to be decided as well as the last.
+func (sum *Summary) better() error {
+	wrong := 0
+	for _, t := range sum.Thirds {
+		wrong += t.Wrong
 	}
-	return fmt.Errorf("%w: %w", ErrLoop, errors.Join(errs...))
+	for _, b := range sum.Baselines {
+		if wrong >= b.Wrong {
+			return fmt.Errorf("%d decisions were wrong; %q is wrong about %d", wrong, b.Name, b.Wrong)
+		}
+	}
+	return nil
 }
 
 // Print writes the summary for people.

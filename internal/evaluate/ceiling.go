@@ -6,6 +6,7 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/lab"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -46,10 +47,15 @@ func (j *judge) learnt(r filter.Result, now store.MessageKey, x *featurize.Featu
 				return fmt.Errorf("looking up a lesson for the ceiling: %w", err)
 			}
 		}
-		e := model.Lesson{Vector: vector, Label: l.Label, Weight: l.Weight}
-		j.hindsight.Add(e)
+		j.hindsight.Learnt(l, vector)
 		if j.keep != nil {
-			j.keep(e)
+			course := lab.Course{Replayed: l.Replayed}
+			if l.TookBack {
+				course.Replaces = j.last[l.Message]
+			}
+			j.kept++
+			j.last[l.Message] = j.kept
+			j.keep(model.Lesson{Vector: vector, Label: l.Label, Weight: l.Weight}, course)
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/lab"
 	"github.com/hinged/hinged/model"
 )
@@ -41,7 +42,7 @@ type Learned struct {
 // onMail lists the learners of package lab that make sense on vectors made of mail:
 // these are lifted and normalised already, and have too many features for a map of all
 // products of two, whose kernel is among them.
-var onMail = []string{"perceptron", "margin", "pa-1", "pa-2", "averaged", "averaged-pa-2", "descent", "modified", "polynomial-2", "polynomial-3", "gaussian", budgeted}
+var onMail = []string{"perceptron", "margin", "pa-1", "pa-2", "dual", "averaged", "averaged-pa-2", "descent", "modified", "polynomial-2", "polynomial-3", "gaussian", budgeted}
 
 const (
 	budgeted     = "gaussian-budget"
@@ -54,9 +55,26 @@ const (
 // LearnerNames lists what Named takes.
 func LearnerNames() []string { return slices.Clone(onMail) }
 
+// Lessons are those of a play, for Compare. The dual learner replays and takes back
+// among them as the play did.
+type Lessons struct {
+	list   []model.Lesson
+	course []lab.Course
+}
+
+// replayed reports whether the play was one of a learner with a window.
+func (l *Lessons) replayed() bool {
+	return len(l.course) > 0 && l.course[len(l.course)-1].Replayed > 0
+}
+
+// Add is a Play's Learnt.
+func (l *Lessons) Add(e model.Lesson, c lab.Course) {
+	l.list, l.course = append(l.list, e), append(l.course, c)
+}
+
 // Named makes experiments for Compare: "all", or some of LearnerNames, with the
-// parameters of s and the usual ones of package lab.
-func Named(s model.Spec, names []string) ([]lab.Experiment, error) {
+// parameters of o and the usual ones of package lab.
+func Named(o filter.Options, names []string) ([]lab.Experiment, error) {
 	if slices.Contains(names, "all") {
 		names = onMail
 	}
@@ -65,18 +83,22 @@ func Named(s model.Spec, names []string) ([]lab.Experiment, error) {
 			return nil, fmt.Errorf("%w: there is no learner %q to compare on mail; there are all, %s", ErrPlay, name, strings.Join(onMail, ", "))
 		}
 	}
-	x := lab.Experiment{Learner: s, Passes: 1, Budget: usualSupport, Forget: model.ForgetOldest}
+	x := Alone(o)
+	x.Budget, x.Forget = usualSupport, model.ForgetOldest
 	x.Modified = &model.ModifiedOptions{Sigma: usualSigma, Delta: 0.01, Seed: 1}
 	return x.Named(names)
 }
 
 // Alone makes an experiment of the learner of a play, for Compare.
-func Alone(s model.Spec) lab.Experiment { return lab.Experiment{Learner: s, Passes: 1} }
+func Alone(o filter.Options) lab.Experiment {
+	return lab.Experiment{Learner: o.Learner, Replay: lab.Replay{Window: o.Dual.Window, Steps: o.Dual.Steps}, Passes: 1}
+}
 
 // Compare teaches every learner the lessons once, in order, and looks for its ceiling at
 // the end and so many times before; the traces are for lab.Picture. progress, where not
 // nil, is told how many learners are done.
-func Compare(ctx context.Context, lessons []model.Lesson, experiments []lab.Experiment, looks int, progress func(done, total int64)) (*Comparison, []*lab.Trace, error) {
+func Compare(ctx context.Context, taught Lessons, experiments []lab.Experiment, looks int, progress func(done, total int64)) (*Comparison, []*lab.Trace, error) {
+	lessons := taught.list
 	c := &Comparison{Lessons: len(lessons)}
 	for _, e := range lessons {
 		if e.Label == model.Important {
@@ -90,6 +112,9 @@ func Compare(ctx context.Context, lessons []model.Lesson, experiments []lab.Expe
 	for n, x := range experiments {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
+		}
+		if taught.replayed() {
+			x.Replay.Course = taught.course
 		}
 		t, err := x.Trace(lessons, 1, looks)
 		if err != nil {

@@ -12,11 +12,11 @@ import (
 )
 
 // played plays generated mail, and keeps what was learnt.
-func played(t *testing.T, change func(*Play)) (*Result, []model.Lesson) {
+func played(t *testing.T, change func(*Play)) (*Result, Lessons) {
 	t.Helper()
 	mbox, _ := generated(300, 21)
-	var lessons []model.Lesson
-	p := Play{Paths: []string{save(t, t.TempDir(), "mail.mbox", mbox)}, Options: testOptions(), Learnt: func(e model.Lesson) { lessons = append(lessons, e) }}
+	var lessons Lessons
+	p := Play{Paths: []string{save(t, t.TempDir(), "mail.mbox", mbox)}, Options: testOptions(), Learnt: lessons.Add}
 	change(&p)
 	r, err := p.Run(context.Background())
 	if err != nil {
@@ -30,7 +30,7 @@ func played(t *testing.T, change func(*Play)) (*Result, []model.Lesson) {
 func TestACompareIsManyPlays(t *testing.T) {
 	_, lessons := played(t, func(*Play) {})
 	names := []string{"perceptron", "margin", "pa-1", "pa-2"}
-	experiments, err := Named(testOptions().Learner, names)
+	experiments, err := Named(testOptions(), names)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,8 +53,8 @@ func TestACompareIsManyPlays(t *testing.T) {
 		if math.Abs(got.AveragePrecision-r.AveragePrecision) > 1e-9 || math.Abs(got.OneMinusROCAPercent-r.OneMinusROCAPercent) > 1e-9 {
 			t.Errorf("%s: average precision %v, 1-ROCA%% %v; a play of its own has %v, %v", names[i], got.AveragePrecision, got.OneMinusROCAPercent, r.AveragePrecision, r.OneMinusROCAPercent)
 		}
-		if c.Lessons != len(lessons) || c.Important != r.Important {
-			t.Errorf("%d lessons, %d important, want %d, %d", c.Lessons, c.Important, len(lessons), r.Important)
+		if c.Lessons != len(lessons.list) || c.Important != r.Important {
+			t.Errorf("%d lessons, %d important, want %d, %d", c.Lessons, c.Important, len(lessons.list), r.Important)
 		}
 	}
 }
@@ -63,7 +63,7 @@ func TestACompareIsManyPlays(t *testing.T) {
 // reason why there is none; a picture of one play ends at its mistakes.
 func TestEveryLearnerIsCompared(t *testing.T) {
 	r, lessons := played(t, func(p *Play) { p.Feedback = Delayed })
-	experiments, err := Named(testOptions().Learner, []string{"all"})
+	experiments, err := Named(testOptions(), []string{"all"})
 	if err != nil || len(experiments) != len(LearnerNames()) {
 		t.Fatal(err, len(experiments))
 	}
@@ -92,7 +92,7 @@ func TestEveryLearnerIsCompared(t *testing.T) {
 			t.Errorf("%q has not %d columns", line, len(columns))
 		}
 	}
-	_, traces, err := Compare(context.Background(), lessons, []lab.Experiment{Alone(testOptions().Learner)}, lab.Looks, nil)
+	_, traces, err := Compare(context.Background(), lessons, []lab.Experiment{Alone(testOptions())}, lab.Looks, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,17 +104,18 @@ func TestEveryLearnerIsCompared(t *testing.T) {
 
 func TestWhatCanNotBeCompared(t *testing.T) {
 	for _, names := range [][]string{{"quadratic"}, {"lifted", "perceptron"}, {"naive-bayes"}} {
-		if _, err := Named(model.DefaultSpec(), names); !errors.Is(err, ErrPlay) || !strings.Contains(err.Error(), "there are all, perceptron") {
+		if _, err := Named(testOptions(), names); !errors.Is(err, ErrPlay) || !strings.Contains(err.Error(), "there are all, perceptron") {
 			t.Errorf("%q: %v", names, err)
 		}
 	}
-	x := []lab.Experiment{Alone(model.DefaultSpec())}
-	if _, _, err := Compare(context.Background(), nil, x, 1, nil); !errors.Is(err, ErrPlay) {
+	x := []lab.Experiment{Alone(testOptions())}
+	if _, _, err := Compare(context.Background(), Lessons{}, x, 1, nil); !errors.Is(err, ErrPlay) {
 		t.Errorf("no lessons: %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	lesson := []model.Lesson{{Vector: model.Vector{{Index: 9, Value: 1}}, Label: model.Important, Weight: 1}}
+	var lesson Lessons
+	lesson.Add(model.Lesson{Vector: model.Vector{{Index: 9, Value: 1}}, Label: model.Important, Weight: 1}, lab.Course{})
 	if _, _, err := Compare(ctx, lesson, x, 1, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v", err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/lab"
 	"github.com/hinged/hinged/internal/pipeline"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
@@ -58,7 +59,7 @@ type Play struct {
 	Options filter.Options
 	// Learnt is called with every lesson, in the order in which they are learnt, from
 	// one goroutine; nil is fine. It must not change the vector.
-	Learnt  func(model.Lesson)
+	Learnt  func(model.Lesson, lab.Course)
 	Workers int // goroutines that featurise; 0: as many as there are processors
 	// Progress is called now and then with how many bytes of files were played;
 	// nil is fine. It is called from one goroutine at a time.
@@ -268,18 +269,16 @@ type judge struct {
 	stream   Stream
 	steady   steady
 	// hindsight has every lesson learnt; keep, where not nil, is told of them, too.
-	hindsight *model.Hindsight
-	keep      func(model.Lesson)
+	hindsight *filter.Hindsight
+	keep      func(model.Lesson, lab.Course)
+	kept      int
+	last      map[store.MessageKey]int // number, from 1, of the last lesson on a message
 	r         Result
 	ruled     ruled
 }
 
 func newJudge(o filter.Options, known truth, feedback Feedback) (*judge, error) {
-	j := &judge{features: filter.Packed{}, truth: known, feedback: feedback}
-	var err error
-	if j.hindsight, err = filter.NewHindsight(o, store.NewState()); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrPlay, err)
-	}
+	j := &judge{features: filter.Packed{}, truth: known, feedback: feedback, last: map[store.MessageKey]int{}}
 	f, err := filter.New(store.NewState(), j.features)
 	if err != nil {
 		return nil, err
@@ -289,7 +288,9 @@ func newJudge(o filter.Options, known truth, feedback Feedback) (*judge, error) 
 		return nil, fmt.Errorf("%w: %w", ErrPlay, err)
 	}
 	rules, _ := f.Constraints()
-	j.hindsight.Obey(rules)
+	if j.hindsight, err = filter.NewHindsight(o, f.State(), rules, j.features); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrPlay, err)
+	}
 	return j, nil
 }
 
@@ -396,12 +397,8 @@ func (j *judge) result(took time.Duration) *Result {
 	r.Feedback = j.feedback
 	r.Learner = learnerResult(j.filter.Options())
 	r.ModelDigest, r.Digest = store.Digest(st)
-	j.hindsight.Displace(st.Account.Displaced)
-	j.hindsight.Reached(st.Account.Kernel.Reach)
-	if !j.filter.Options().Learner.Passive() {
-		j.hindsight.Displace(st.Account.Projected)
-	}
-	r.Ceiling, _ = FindCeiling(j.hindsight)
+	j.hindsight.Reached(&st.Account)
+	r.Ceiling, _ = FindCeiling(j.hindsight.Hindsight)
 	if j.live != nil {
 		r.Live = j.live.result(j.filter)
 	}
@@ -414,8 +411,13 @@ func learnerResult(o filter.Options) LearnerResult {
 	switch s.Kind {
 	case model.KindMargin:
 		l.Margin = s.Margin
-	case model.KindPassiveAggressive, model.KindDual:
+	case model.KindPassiveAggressive:
 		l.Aggressiveness, l.Variant = s.Aggressiveness, s.Variant
+	case model.KindDual:
+		l.Aggressiveness = s.Aggressiveness
+		if o.Kernel == (filter.Kernel{}) {
+			l.Window, l.Steps = o.Dual.Window, o.Dual.Steps
+		}
 	}
 	if k := o.Kernel; k != (filter.Kernel{}) {
 		l.Kernel, l.Degree, l.Gamma = k.Name(), k.Kernel.Degree, k.Kernel.Gamma

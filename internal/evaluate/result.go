@@ -78,10 +78,12 @@ type Result struct {
 // LearnerResult names the learner with its parameters; those that its kind has
 // no use for are left out.
 type LearnerResult struct {
-	Kind           string  `json:"kind"`                     // perceptron, margin or passive-aggressive
+	Kind           string  `json:"kind"`                     // dual, passive-aggressive, margin or perceptron
 	Margin         float64 `json:"margin,omitempty"`         // of the margin learner
-	Aggressiveness float64 `json:"aggressiveness,omitempty"` // C of the passive-aggressive learner
+	Aggressiveness float64 `json:"aggressiveness,omitempty"` // C of the dual and the passive-aggressive learner
 	Variant        int     `json:"variant,omitempty"`        // of the passive-aggressive learner: 1 or 2
+	Window         int     `json:"window,omitempty"`         // of the dual learner: lessons that are replayed
+	Steps          int     `json:"steps,omitempty"`          // of the dual learner: of replay for each message
 	Zero           string  `json:"zero"`                     // what a score of 0 predicts: unsure, negative or positive
 	Kernel         string  `json:"kernel,omitempty"`         // polynomial, normalised or gaussian; absent for a linear learner
 	Degree         int     `json:"degree,omitempty"`         // of a polynomial or normalised kernel
@@ -157,6 +159,9 @@ func (l LearnerResult) String() string {
 	}
 	if l.Variant != 0 {
 		s += fmt.Sprintf(" --variant %d", l.Variant)
+	}
+	if l.Window != 0 {
+		s += fmt.Sprintf(" --window %d --steps %d", l.Window, l.Steps)
 	}
 	s += " --zero " + l.Zero
 	if l.Kernel == "" {

@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -48,6 +49,12 @@ func (d Dual) validate(bad func(format string, args ...any)) {
 // replays reports whether the learner is one that keeps a window.
 func (o *Options) replays() bool {
 	return o.Learner.Kind == model.KindDual && o.Kernel.linear() && o.Dual.Window > 0
+}
+
+// retunes reports whether a dual learner's ceiling cannot go on from p to o: steps of
+// replay would maximise another objective, or be taken on other lessons.
+func (o *Options) retunes(p *Options) bool {
+	return (o.replays() || p.replays()) && (o.Learner != p.Learner || o.Dual.Window != p.Dual.Window)
 }
 
 // provisional reports whether silence teaches before it is final. Only a learner
@@ -152,10 +159,13 @@ func (f *Filter) replayTo(replayed uint64) error {
 func (f *Filter) step(number uint64, size int) error {
 	key := store.WindowKey(f.lessons.first + uint64(model.ReplayPlace(number, size)))
 	row, ok := f.st.Window.Get(key)
-	if !ok || !f.knows(row.Message) || model.Rests(row.Weight, number, size) {
+	if !ok || f.messages != nil && !f.knows(row.Message) || model.Rests(row.Weight, number, size) {
 		return nil
 	}
 	x, err := f.vector(row.Message)
+	if f.messages == nil && errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -165,11 +175,11 @@ func (f *Filter) step(number uint64, size int) error {
 	}
 	row.Alpha = s.Alpha
 	f.st.Window.Put(key, row)
-	f.st.Account.Dual.Spare += s.Gain
+	f.st.Account.Dual.Replayed(s.Gain)
 	return nil
 }
 
-// knows reports whether the vector of a message can be read.
+// knows reports whether the vector of a message is sure to be there.
 func (f *Filter) knows(k store.MessageKey) bool {
 	_, ok := f.messages.Get(string(k[:]))
 	return ok
@@ -187,7 +197,7 @@ func (f *Filter) takeBack(k store.MessageKey, x model.Vector) bool {
 	if step != 0 {
 		f.learner.repeat(x, step)
 	}
-	f.st.Account.Dual.TakenBack += lost
+	f.st.Account.Dual.TookBack(lost)
 	row.Alpha = 0
 	f.st.Window.Put(store.WindowKey(n), row)
 	return true
@@ -207,6 +217,6 @@ func (f *Filter) keep(l *store.Lesson, u model.Update, gain float64) {
 		alpha = -alpha
 	}
 	f.st.Window.Put(store.WindowKey(n), store.Windowed{Message: l.Message, Label: l.Label, Weight: l.Weight, Alpha: alpha})
-	a.Dual.Learnt(u, gain)
+	a.Dual.Learnt(l.Label, u, gain)
 	f.lessons.trim(f.st, f.opts.Dual.Window)
 }

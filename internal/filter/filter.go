@@ -58,9 +58,11 @@ type Filter struct {
 	hours    settleQueue    // of store.QuietHours
 	days     settleQueue    // of store.QuietDays
 	lessons  lessonWindow
-	messages *store.Table[store.Message] // whose vectors can be read: those of st
-	scratch  model.Vector                // see vector
-	oldest   messageQueue                // all messages, by Seq
+	// messages are those whose vectors can be read, those of st; nil: all that vectors
+	// has.
+	messages *store.Table[store.Message]
+	scratch  model.Vector // see vector
+	oldest   messageQueue // all messages, by Seq
 	ledger   ledgerIndex
 	early    earlyIndex
 	// latest are the features of the last decided arrival, so that a label that
@@ -253,7 +255,11 @@ func (f *Filter) applyConfigured(e *Configured, r *Result) error {
 	if err := e.Options.Validate(); err != nil {
 		return fmt.Errorf("options: %w", err)
 	}
-	if a := f.st.Account; e.Options.another(f.opts) && a.Important+a.Ordinary > 0 {
+	a := &f.st.Account
+	if e.Options.retunes(&f.opts) && a.Important+a.Ordinary > 0 {
+		a.Dual.Tuned++
+	}
+	if e.Options.another(f.opts) && a.Important+a.Ordinary > 0 {
 		f.beginAnew()
 		f.readWindows()
 		f.lessons = newLessonWindow(f.st)

@@ -77,19 +77,6 @@ func NewLearner(o Options, st *store.State, rules *RuleSet) (Learner, error) {
 	return &kernel{l, st}, nil
 }
 
-// NewHindsight returns what looks for a ceiling on the mistakes that the learner of o
-// makes from st on, which it only reads.
-func NewHindsight(o Options, st *store.State) (*model.Hindsight, error) {
-	if o.Kernel.linear() {
-		return model.NewHindsight(o.Learner, st.Weights), nil
-	}
-	l, err := NewLearner(o, st, nil)
-	if err != nil {
-		return nil, err
-	}
-	return model.NewKernelHindsight(o.ModelSpec(), l.(*kernel).l), nil
-}
-
 // WeightsOf returns what the features of an account weigh: by themselves where it has
 // a kernel learner. The caller must not change them.
 func WeightsOf(st *store.State) (*model.Weights, error) {

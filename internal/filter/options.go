@@ -63,7 +63,7 @@ type Options struct {
 	MinOrdinary  int `cbor:"6,keyasint,omitempty"`
 	// MinPrecision is the share of the messages called important that must have been
 	// important lately for the shadow to end by itself. In [0, 1].
-	MinPrecision float64 `cbor:"33,keyasint,omitempty"`
+	MinPrecision float64 `cbor:"34,keyasint,omitempty"`
 	// Marks are the flags to set on important messages, as the server is to
 	// store them.
 	Marks []string `cbor:"7,keyasint,omitempty"`

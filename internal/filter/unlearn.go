@@ -213,18 +213,12 @@ func (w *rewriting) relearn() error {
 		// What was learnt before then is another learner's.
 		dropModel(w.base)
 	}
-	learner, err := NewLearner(o, w.base, w.f.rules)
+	w.before = w.base.Account.Important + w.base.Account.Ordinary
+	r, err := beside(o, w.base, w.f.rules, w.f.vectors)
 	if err != nil {
 		return err
 	}
-	if l, ok := learner.(*linear); ok {
-		l.scratch = true
-	}
-	r := &Filter{opts: o, st: w.base, learner: learner, rules: w.f.rules, labelled: newWindow(w.base.Labelled), standing: standingOf(w.base.Labelled)}
-	r.scored = r.labelled.numbers(w.base.Account.Labels)
-	r.vectors, r.lessons, r.messages = w.f.vectors, newLessonWindow(w.base), w.f.st.Messages
-	w.before = w.base.Account.Important + w.base.Account.Ordinary
-	r.project()
+	r.messages = w.f.st.Messages
 	for i := range w.kept {
 		l := &w.kept[i]
 		if !l.Taught() {
@@ -250,7 +244,7 @@ func (w *rewriting) relearn() error {
 			r.takeBack(l.Message, x)
 		}
 		if l.Step != 0 {
-			learner.repeat(x, l.Step)
+			r.learner.repeat(x, l.Step)
 		}
 		if o.replays() {
 			r.keep(l, u, o.Learner.FirstGain(l.Label, l.Weight, x.SquaredNorm(), u))
@@ -304,7 +298,9 @@ func (w *rewriting) finish() {
 	f, a, was := w.f, &w.f.st.Account, w.base.Account
 	a.Clock = max(a.Clock, w.at)
 	f.st.Weights, f.st.Supports, f.st.Coefficients, f.st.Labelled = w.base.Weights, w.base.Supports, w.base.Coefficients, w.base.Labelled
+	tuned := a.Dual.Tuned
 	f.st.Window, a.WindowNext, a.Replayed, a.Dual = w.base.Window, was.WindowNext, was.Replayed, was.Dual
+	a.Dual.Tuned = tuned
 	a.Kernel = was.Kernel
 	a.Important, a.Ordinary, a.Mistakes, a.Updates = was.Important, was.Ordinary, was.Mistakes, was.Updates
 	a.HingeLoss, a.MaxNorm, a.Displaced, a.Projected = was.HingeLoss, was.MaxNorm, was.Displaced, was.Projected

@@ -14,6 +14,8 @@ type Experiment struct {
 	Name string
 
 	Learner model.Spec
+	// Replay is of the dual learner, where it has neither a kernel nor a mean.
+	Replay Replay
 	// Modified runs Algorithms 2 and 3 of Vempala instead of Learner.
 	Modified *model.ModifiedOptions
 	// Descent runs subgradient descent instead of Learner.
@@ -66,7 +68,7 @@ func (x Experiment) Run(lessons []model.Lesson) (*Report, error) {
 	switch {
 	case x.Modified != nil:
 		err = x.runModified(r, lessons)
-	case x.Kernel != nil || x.Descent != nil || x.Average:
+	case x.Kernel != nil || x.Descent != nil || x.Average || x.replays():
 		err = x.runPupil(r, lessons)
 	default:
 		err = x.runLinear(r, lessons)
@@ -116,12 +118,13 @@ func (x *Experiment) runLinear(r *Report, lessons []model.Lesson) error {
 	r.Margin, r.MarginAtMost = &s.Margin, &s.AtMost
 	x.count(r, s.Operations)
 	x.show(r, s.Weights)
-	x.ceiling(r, nil, lessons)
+	x.ceiling(r, nil, lessons, s.Tally)
 	return nil
 }
 
-// ceiling seeks that of all passes of l, which may be nil where it is linear.
-func (x *Experiment) ceiling(r *Report, l pupil, lessons []model.Lesson) {
+// ceiling seeks that of all passes of l, which may be nil where it is linear. t is what
+// is known of its steps.
+func (x *Experiment) ceiling(r *Report, l pupil, lessons []model.Lesson, t model.DualTally) {
 	if n, most := r.Passes*len(lessons), x.mostForCeiling(); n > most {
 		r.NoCeiling = fmt.Sprintf("not sought: %d lessons in all passes, more than %d", n, most)
 		return
@@ -133,6 +136,7 @@ func (x *Experiment) ceiling(r *Report, l pupil, lessons []model.Lesson) {
 				h.add(e)
 			}
 		}
+		h.Tally(model.DualTally{}, t)
 	}
 	c, reason := h.ceiling()
 	if r.NoCeiling = reason; reason == "" {
@@ -146,12 +150,15 @@ func (x *Experiment) runPupil(r *Report, lessons []model.Lesson) error {
 	if err != nil {
 		return err
 	}
+	t := x.tallied(l)
 	for !r.Separated && r.Passes < x.Passes {
 		r.Passes++
 		for _, e := range lessons {
-			if l.Learn(e).Mistake {
+			u := l.Learn(e)
+			if u.Mistake {
 				r.Mistakes++
 			}
+			t.learnt(e, u)
 		}
 		r.Wrong = 0
 		for _, e := range lessons {
@@ -173,7 +180,7 @@ func (x *Experiment) runPupil(r *Report, lessons []model.Lesson) error {
 	if c, ok := l.(model.Counter); ok {
 		x.count(r, c.Operations())
 	}
-	x.ceiling(r, taught, lessons)
+	x.ceiling(r, taught, lessons, t.tally())
 	return nil
 }
 

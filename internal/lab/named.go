@@ -29,6 +29,7 @@ var family = []member{
 	{"margin", func(x *Experiment) { x.Learner.Kind = model.KindMargin }},
 	{"pa-1", func(x *Experiment) { x.Learner.Kind, x.Learner.Variant = model.KindPassiveAggressive, 1 }},
 	{"pa-2", func(x *Experiment) { x.Learner.Kind, x.Learner.Variant = model.KindPassiveAggressive, 2 }},
+	{"dual", func(x *Experiment) { x.Learner.Kind, x.Learner.Variant = model.KindDual, 2 }},
 	{"averaged", func(x *Experiment) { x.Learner.Kind, x.Average = model.KindPerceptron, true }},
 	{"averaged-pa-2", func(x *Experiment) {
 		x.Learner.Kind, x.Learner.Variant, x.Average = model.KindPassiveAggressive, 2, true
@@ -60,6 +61,7 @@ func orOne(v float64) float64 {
 func (x *Experiment) polynomial(degree int) {
 	normalised := x.Kernel != nil && x.Kernel.Normalised
 	x.Kernel, x.Budget = &model.Kernel{Kind: model.KernelPolynomial, Degree: degree, Normalised: normalised}, 0
+	x.Learner = withKernel(x.Learner)
 }
 
 func (x *Experiment) gaussian(budget int) {
@@ -68,6 +70,16 @@ func (x *Experiment) gaussian(budget int) {
 		gamma = x.Kernel.Gamma
 	}
 	x.Kernel, x.Budget = &model.Kernel{Kind: model.KernelGaussian, Gamma: gamma}, budget
+	x.Learner = withKernel(x.Learner)
+}
+
+// withKernel returns what s is with a kernel. The supports of PA-II are kept anyway, so
+// that there the dual learner has no window.
+func withKernel(s model.Spec) model.Spec {
+	if s.Kind == model.KindDual {
+		s.Kind = model.KindPassiveAggressive
+	}
+	return s
 }
 
 // Names lists the learners that Named knows, in the order of tables.

@@ -21,12 +21,19 @@ func (x *Experiment) pupil(lessons []model.Lesson) (pupil, error) {
 		return newModified(*x.Modified, lessons)
 	case x.Kernel != nil:
 		return model.NewKernel(model.KernelSpec{Spec: x.Learner, Kernel: *x.Kernel, Budget: x.Budget, Forget: x.Forget})
+	case x.replays():
+		return x.dual()
 	}
 	l, err := x.linear()
 	if err != nil || !x.Average {
 		return l, err
 	}
 	return &averaged{model.NewAveraged(l), x.zero()}, nil
+}
+
+// replays reports whether the learner is one that keeps a window.
+func (x *Experiment) replays() bool {
+	return x.Learner.Kind == model.KindDual && x.Modified == nil && x.Kernel == nil && x.Descent == nil && !x.Average
 }
 
 // zero is what a score of 0 predicts.
@@ -108,30 +115,72 @@ type past struct {
 	*model.Hindsight
 	scale  float64
 	reason string
+	replay Replay
+	rows   []int // by lesson; of a learner that replays
 }
 
 // hindsight begins it for a learner that has been taught; l may be nil where it is
 // linear.
-func (x *Experiment) hindsight(l pupil) past {
+func (x *Experiment) hindsight(l pupil) *past {
 	spec, scale, reason := x.theory()
 	if reason != "" {
-		return past{reason: reason}
+		return &past{reason: reason}
 	}
 	if k, ok := l.(*model.KernelLearner); ok {
 		h := model.NewKernelHindsight(k.Spec(), nil)
 		h.Displace(k.Displaced())
 		h.Reached(k.Tally().Reach)
-		return past{Hindsight: h, scale: scale}
+		return &past{Hindsight: h, scale: scale}
 	}
-	return past{Hindsight: model.NewHindsight(spec, nil), scale: scale}
+	p := &past{Hindsight: model.NewHindsight(spec, nil), scale: scale}
+	if x.replays() {
+		p.replay = x.Replay
+	}
+	return p
 }
 
-func (p past) add(e model.Lesson) {
+// tallied sums up what the lessons do to a learner, for its ceiling.
+type tallied struct {
+	spec model.Spec
+	norm func(model.Vector) float64
+	own  interface{ Tally() model.DualTally } // of a learner that keeps its own; else nil
+	sum  model.DualTally
+}
+
+func (x *Experiment) tallied(l pupil) *tallied {
+	t := &tallied{norm: model.Vector.SquaredNorm}
+	t.spec, _, _ = x.theory()
+	switch l := l.(type) {
+	case *model.KernelLearner:
+		t.norm = l.Normal
+	case *dual:
+		t.own = l
+	}
+	return t
+}
+
+func (t *tallied) learnt(e model.Lesson, u model.Update) {
+	if t.own == nil && t.spec.Passive() {
+		t.sum.Learnt(e.Label, u, t.spec.FirstGain(e.Label, e.Weight, t.norm(e.Vector), u))
+	}
+}
+
+func (t *tallied) tally() model.DualTally {
+	if t.own != nil {
+		return t.own.Tally()
+	}
+	return t.sum
+}
+
+func (p *past) add(e model.Lesson) {
 	e.Weight = float64(e.Weight * p.scale)
-	p.Add(e)
+	if old := p.replay.replaced(len(p.rows)); old >= 0 {
+		p.Remove(p.rows[old])
+	}
+	p.rows = append(p.rows, p.Add(e))
 }
 
-func (p past) ceiling() (c model.Ceiling, reason string) {
+func (p *past) ceiling() (c model.Ceiling, reason string) {
 	if p.reason != "" {
 		return c, p.reason
 	}
@@ -158,6 +207,9 @@ func (x *Experiment) String() string {
 			s += fmt.Sprintf(" --margin %g", x.Learner.Margin)
 		case model.KindPassiveAggressive, model.KindDual:
 			s += fmt.Sprintf(" --aggressiveness %g --variant %d", x.Learner.Aggressiveness, x.Learner.Variant)
+			if x.replays() {
+				s += fmt.Sprintf(" --window %d --steps %d", x.Replay.Window, x.Replay.Steps)
+			}
 		}
 		switch {
 		case k == nil:

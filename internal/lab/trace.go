@@ -58,9 +58,19 @@ func (x Experiment) Trace(lessons []model.Lesson, passes, looks int) (*Trace, er
 		return nil, fmt.Errorf("%w: %w", ErrExperiment, err)
 	}
 	start := time.Now()
+	if x.Kernel != nil {
+		looks = min(looks, kernelLooks)
+	}
+	at := places(passes*len(lessons), looks)
+	var tallies []model.DualTally
+	sum := x.tallied(l)
 	for range passes {
 		for _, e := range lessons {
 			u := l.Learn(e)
+			sum.learnt(e, u)
+			if n := len(t.Mistaken) + 1; n == at[len(tallies)] {
+				tallies = append(tallies, sum.tally())
+			}
 			t.Scores, t.Mistaken = append(t.Scores, u.Score), append(t.Mistaken, u.Mistake)
 			if u.Step != 0 {
 				t.Updates++
@@ -75,22 +85,19 @@ func (x Experiment) Trace(lessons []model.Lesson, passes, looks int) (*Trace, er
 		t.NoCeiling = fmt.Sprintf("not sought: %d lessons in all passes, more than %d", n, most)
 		return t, nil
 	}
-	if x.Kernel != nil {
-		looks = min(looks, kernelLooks)
-	}
 	h := x.hindsight(l)
 	if t.NoCeiling = h.reason; h.reason != "" {
 		return t, nil
 	}
 	start = time.Now()
 	defer func() { t.Searching = time.Since(start) }()
-	at := places(len(t.Mistaken), looks)
 	for n := range t.Mistaken {
 		h.add(lessons[n%len(lessons)])
 		if n+1 != at[0] {
 			continue
 		}
-		at = at[1:]
+		h.Tally(model.DualTally{}, tallies[0])
+		at, tallies = at[1:], tallies[1:]
 		c, reason := h.ceiling()
 		if reason != "" {
 			t.Ceilings, t.NoCeiling = nil, reason

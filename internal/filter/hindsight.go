@@ -1,0 +1,111 @@
+package filter
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// Hindsight looks for a ceiling on the mistakes that an account's learner makes from
+// some state on: model.Hindsight, told of lessons as the account keeps them.
+type Hindsight struct {
+	*model.Hindsight
+	opts  Options
+	norm  func(model.Vector) float64 // squared
+	obeys bool
+	then  store.Account // at the start
+	// given and projected are what Hindsight knows of displacements.
+	given, projected float64
+	// rows is the number of the last lesson on each message.
+	rows map[store.MessageKey]int
+	// tally is that of a learner without a window, whose account keeps none.
+	tally model.DualTally
+}
+
+// NewHindsight returns a Hindsight of no lessons for the learner of o that goes on from
+// st, which it only reads. rules are those that the learner was kept to from there on;
+// nil: it was kept to none, or not to the same ones all the time. The vectors of the
+// lessons that can be replayed come from v.
+func NewHindsight(o Options, st *store.State, rules *model.Rules, v Vectors) (*Hindsight, error) {
+	h := &Hindsight{opts: o, norm: model.Vector.SquaredNorm, then: st.Account, rows: map[store.MessageKey]int{}}
+	if !o.Kernel.linear() {
+		l, err := NewLearner(o, st, nil)
+		if err != nil {
+			return nil, err
+		}
+		h.Hindsight, h.norm = model.NewKernelHindsight(o.ModelSpec(), l.(*kernel).l), l.Norm
+		return h, nil
+	}
+	h.Hindsight = model.NewHindsight(o.Learner, st.Weights)
+	h.Obey(rules)
+	h.obeys = o.Learner.Passive() && rules.Len() > 0
+	if !o.replays() {
+		return h, nil
+	}
+	for _, key := range st.Window.Keys() {
+		row, _ := st.Window.Get(key)
+		x, err := v.Vector(row.Message, nil)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			h.Refuse("the features of a lesson that can be replayed are no longer kept")
+			return h, nil
+		case err != nil:
+			return nil, fmt.Errorf("looking up a lesson of the window: %w", err)
+		}
+		h.rows[row.Message] = h.Window(model.Lesson{Vector: x, Label: row.Label, Weight: row.Weight}, row.Alpha)
+	}
+	return h, nil
+}
+
+// Step returns the step that the learner takes on a lesson whose score is logged.
+func (h *Hindsight) Step(l store.Lesson, x model.Vector) float64 {
+	if len(x) == 0 && h.opts.Kernel.linear() {
+		return 0
+	}
+	return h.opts.Learner.Update(l.Label, l.Weight, l.Score, h.norm(x)).Step
+}
+
+// Learnt notes a lesson that taught the learner, whose vector is x.
+func (h *Hindsight) Learnt(l store.Lesson, x model.Vector) {
+	if n, ok := h.rows[l.Message]; l.TookBack {
+		if !ok {
+			h.Refuse("a lesson was taken back that was neither learnt nor in the window")
+		}
+		h.Remove(n)
+	}
+	n := h.Add(model.Lesson{Vector: x, Label: l.Label, Weight: l.Weight})
+	if h.opts.replays() {
+		h.rows[l.Message] = n
+		return
+	}
+	if !h.opts.Learner.Passive() {
+		return
+	}
+	u := model.Update{Score: l.Score, Mistake: h.opts.Learner.Zero.Mistake(l.Label, l.Score), Step: l.Step}
+	h.tally.Learnt(l.Label, u, h.opts.Learner.FirstGain(l.Label, l.Weight, h.norm(x), u))
+}
+
+// Reached tells what else has happened to the weights since the start, by the account
+// as it is after the last lesson.
+func (h *Hindsight) Reached(now *store.Account) {
+	given, projected := now.Displaced-h.then.Displaced, now.Projected-h.then.Projected
+	if h.opts.Kernel.linear() {
+		h.GiveUp(given - h.given)
+	} else {
+		h.Displace(given - h.given)
+	}
+	if !h.obeys { // no projection leads w further from a u that obeys
+		h.Displace(projected - h.projected)
+	}
+	h.given, h.projected = given, projected
+	h.Hindsight.Reached(now.Kernel.Reach)
+	if h.opts.replays() {
+		h.Tally(h.then.Dual, now.Dual)
+		return
+	}
+	tally := h.tally
+	tally.Tuned = now.Dual.Tuned
+	h.Tally(model.DualTally{Tuned: h.then.Dual.Tuned}, tally)
+}
