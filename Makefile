@@ -10,6 +10,8 @@
 # make bench    every benchmark
 # make learners MTD=FILE MIPS=FILE  every learner on the development streams: the
 #               tables of docs/results.md
+# make bench-quality MTD=FILE MIPS=FILE  hinged beside other tools, under one
+#               protocol: the tables of docs/results.md (bench/quality.sh)
 # make demo-picture  docs/demo.svg, from a real run of the demo
 # make setup fmt vet lint race project e2e: the steps of make test; make whole: the
 #               last two at once
@@ -61,7 +63,7 @@ MODULE = $(shell $(GO) list -m)
 ALONE = config internal/chart internal/filter internal/lab model
 
 .NOTPARALLEL:
-.PHONY: demo run test setup fmt vet lint project race e2e whole build man install uninstall fuzz soak bench learners demo-picture clean
+.PHONY: demo run test setup fmt vet lint project race e2e whole build man install uninstall fuzz soak bench learners bench-quality demo-picture clean
 
 test: setup fmt vet lint race whole
 
@@ -161,6 +163,9 @@ bench:
 
 learners:
 	@GO='$(GO)' sh scripts/learners.sh '$(MTD)' '$(MIPS)'
+
+bench-quality:
+	@GO='$(GO)' sh bench/quality.sh '$(MTD)' '$(MIPS)'
 
 demo-picture:
 	@GO='$(GO)' sh scripts/demo-picture.sh docs/demo.svg

@@ -47,6 +47,7 @@ var layers = []struct {
 	{"internal/project", nil},  // tests only
 	{"internal/e2e", nil},      // tests only
 	{"docs/examples/...", nil}, // for those who have nothing of ours
+	{"bench/...", []string{"featurize", "ingest/archive", "internal/filter", "model", "store"}},
 	{"cmd/...", []string{"config", "featurize", "ingest/...", "internal/chart", "internal/copies", "internal/daemon", "internal/dashboard", "internal/demo", "internal/evaluate", "internal/filter", "internal/lab", "internal/passthrough", "internal/pipeline", "internal/quick", "internal/replay", "internal/setup", "internal/stream", "model", "store"}},
 }
 

