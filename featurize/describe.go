@@ -11,7 +11,10 @@ import (
 // alone" is "from ann@example.org, to you alone". A name that no message can have
 // comes back in quotes. Characters that a terminal would obey become spaces or
 // are left out.
-func Describe(name string) string {
+func Describe(name string) string { return printable(inWords(name)) }
+
+// printable leaves out of s what a terminal would obey.
+func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case unicode.Is(unicode.Cf, r): // not shown, or turns the direction of the text
@@ -21,7 +24,7 @@ func Describe(name string) string {
 		default:
 			return r
 		}
-	}, inWords(name))
+	}, s)
 }
 
 func inWords(name string) string {

@@ -1,82 +1,131 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
+	"text/tabwriter"
+	"time"
 
-	"golang.org/x/term"
+	"github.com/spf13/cobra"
+
+	"github.com/hinged/hinged/internal/daemon"
 )
 
-// errNotAnswered is returned when the owner ends a question with Ctrl-C or
-// Ctrl-D, or a signal ends it.
-var errNotAnswered = errors.New("not answered: nothing was written")
+// questionWords is how many words of a subject a question shows.
+const questionWords = 8
 
-// asker asks questions on a terminal.
-type asker struct {
-	in  *os.File
-	out io.Writer
+func askCommand() *cobra.Command {
+	var path, account, since string
+	var asJSON bool
+	var most int
+	c := &cobra.Command{
+		Use:   "ask",
+		Short: "List the few messages of the last day whose label teaches most",
+		Long: `List the few messages of the last day whose label from you would teach hinged
+most: those whose scores are hardest to trust, and about which you have said
+nothing by what you did. Answer with hinged learn, which takes several messages at
+a time. An answer counts more than anything else you do with a message; what you
+have answered is not listed again.
+
+hinged keeps no subjects. A message is shown by its sender, how it reached you, and
+words of its subject, perhaps in another order than there; where names = false in
+the configuration, by its score alone.`,
+		Example: `  $ hinged ask
+  AGE  SCORE   DECIDED   MESSAGE       WHAT
+  2h   +0.772  ordinary  0f3b8c1de2a4  ann@example.org, to you alone: invoice for the roof
+  5h   +0.655  ordinary  77d1e0b3c1aa  bob@example.com, to you and others: minutes of the meeting
+
+  Scores above +0.801 are important. To answer:
+    hinged learn --important MESSAGE…
+    hinged learn --ordinary MESSAGE…
+  $ hinged learn --important 0f3b8c1de2a4
+  0f3b8c1de2a4: learnt as important, score +0.772 → +0.951; it was a mistake`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if most < 1 {
+				return misuse(cmd, "-n is %d, want 1 or more", most)
+			}
+			now := time.Now()
+			t, err := timeAgo(since, now)
+			if err != nil {
+				return misuse(cmd, "--since %s: %w", since, err)
+			}
+			asked, err := ask(cmd.Context(), path, func(b daemon.Backend) (daemon.Asked, error) {
+				return b.Ask(cmd.Context(), account, daemon.AskQuery{Since: t, Most: most})
+			})
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), asked)
+			}
+			return printAsked(cmd.OutOrStdout(), asked, account, now)
+		},
+	}
+	configFlag(c, &path)
+	accountFlag(c, &account)
+	jsonFlag(c, &asJSON, "JSON")
+	c.Flags().StringVar(&since, "since", "1d", "only messages that arrived since a `time`: 7d, 2026-03-01, 2026-03-01T09:00:00Z")
+	c.Flags().IntVarP(&most, "number", "n", 3, "how many to list")
+	return c
 }
 
-// newAsker returns nil where nobody can be asked.
-func newAsker(in io.Reader, out io.Writer) *asker {
-	f, ok := in.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return nil
+// printAsked lists the questions. account is the one that was named.
+func printAsked(w io.Writer, asked daemon.Asked, account string, now time.Time) error {
+	if len(asked.Questions) == 0 {
+		_, err := fmt.Fprintf(w, "Nothing to ask about since %s: %s.\n", asked.Since.UTC().Format("2006-01-02 15:04 UTC"), asked.Why)
+		return err
 	}
-	return &asker{f, out}
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(t, "AGE\tSCORE\tDECIDED\tMESSAGE\tWHAT")
+	for _, q := range asked.Questions {
+		fmt.Fprintf(t, "%s\t%+.3f\t%s\t%s\t%s\n", ageOf(q.Arrived, now), q.Score, q.Outcome, q.Message[:12], whatOf(q))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	of := ""
+	if account != "" {
+		of = " --account " + account
+	}
+	_, err := fmt.Fprintf(w, "\nScores above %+.3f are important. To answer:\n  hinged learn --important%s MESSAGE…\n  hinged learn --ordinary%s MESSAGE…\n", asked.Threshold, of, of)
+	return err
 }
 
-// line asks for one line. secret lines are not shown.
-func (a *asker) line(ctx context.Context, prompt string, secret bool) (string, error) {
-	old, err := term.MakeRaw(int(a.in.Fd()))
-	if err != nil {
-		return "", fmt.Errorf("asking on the terminal: %w", err)
+// ageOf says how long ago a message arrived, in its largest unit.
+func ageOf(arrived *time.Time, now time.Time) string {
+	if arrived == nil {
+		return "-"
 	}
-	restore := func() {
-		_ = term.Restore(int(a.in.Fd()), old) // there is nobody to tell
-	}
-	t := term.NewTerminal(struct {
-		io.Reader
-		io.Writer
-	}{a.in, a.out}, prompt)
-	type answer struct {
-		text string
-		err  error
-	}
-	got := make(chan answer, 1)
-	// The read cannot be interrupted; when a signal ends the wait, the process is
-	// about to end, and with it the read.
-	go func() {
-		var r answer
-		if secret {
-			r.text, r.err = t.ReadPassword(prompt)
-		} else {
-			r.text, r.err = t.ReadLine()
-		}
-		got <- r
-	}()
-	select {
-	case r := <-got:
-		restore()
-		if errors.Is(r.err, io.EOF) {
-			fmt.Fprintln(a.out)
-			return "", errNotAnswered
-		}
-		return r.text, r.err
-	case <-ctx.Done():
-		restore()
-		fmt.Fprintln(a.out)
-		return "", errNotAnswered
+	switch age := max(0, now.Sub(*arrived)); {
+	case age < time.Hour:
+		return fmt.Sprintf("%dm", int(age.Minutes()))
+	case age < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(age.Hours()))
+	default:
+		return fmt.Sprintf("%dd", int(age.Hours()/24))
 	}
 }
 
-// yes asks for a yes; anything else is a no.
-func (a *asker) yes(ctx context.Context, question string) bool {
-	text, err := a.line(ctx, question+" [y/N] ", false)
-	text = strings.ToLower(strings.TrimSpace(text))
-	return err == nil && (text == "y" || text == "yes")
+// whatOf says what is known of a message, on one line.
+func whatOf(q daemon.Question) string {
+	var parts []string
+	if q.From != "" {
+		parts = append(parts, q.From)
+	}
+	parts = append(parts, q.Facts...)
+	if len(parts) == 0 && len(q.Subject) == 0 {
+		return "(its words are not kept)"
+	}
+	what := strings.Join(parts, ", ")
+	if words := q.Subject; len(words) > questionWords {
+		what += ": " + strings.Join(words[:questionWords], " ") + " …"
+	} else if len(words) > 0 {
+		what += ": " + strings.Join(words, " ")
+	}
+	if q.Marked {
+		what += " (marked)"
+	}
+	return what
 }

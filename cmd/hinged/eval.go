@@ -25,6 +25,8 @@ type evalFlags struct {
 	rules               []string
 	comparison          comparison
 	asJSON, markdown    bool
+	ask                 int
+	heard               float64
 
 	feedback, learner, zero, kernel, forget, threshold, values *choice
 }
@@ -112,6 +114,8 @@ func (f *evalFlags) defineMail(c *cobra.Command) {
 	flags.StringArrayVar(&f.ordinary, "ordinary", nil, "archive of ordinary mail (`path`); may be repeated")
 	flags.StringVar(&f.labels, "labels", "", "label `file`")
 	f.feedback = choiceVar(c, "feedback", string(evaluate.Immediate), "when labels come", string(evaluate.Immediate), string(evaluate.Delayed), string(evaluate.Live))
+	flags.IntVar(&f.ask, "ask", 0, "delayed, live: how many messages the owner labels each evening, those that teach most")
+	flags.Float64Var(&f.heard, "heard", 1, "delayed, live: share of the owner's answers that teach; the other messages count as answered all the same")
 	f.values = choiceVar(c, "values", a.Featurize.Values, "what a word counts", "binary", "counts", "log-counts")
 	flags.StringVar(&a.Featurize.AuthservID, "authserv-id", "", "`server` whose Authentication-Results are believed")
 }
@@ -210,9 +214,16 @@ func (f *evalFlags) play(cmd *cobra.Command, args []string, learnt func(model.Le
 	play := evaluate.Play{
 		Paths: args, Important: f.important, Ordinary: f.ordinary,
 		Feedback: evaluate.Feedback(f.feedback.value), Options: filterOptions(a), Learnt: learnt,
+		Ask: f.ask, Heard: f.heard,
 	}
 	if err := play.Options.Validate(); err != nil {
 		return nil, misuse(cmd, "%w", err)
+	}
+	if !(f.heard > 0 && f.heard <= 1) {
+		return nil, misuse(cmd, "--heard is %v, want a share above 0 and at most 1", f.heard)
+	}
+	if f.heard == 1 {
+		play.Heard = 0 // all
 	}
 	if f.labels != "" {
 		labels, err := readLabels(f.labels)

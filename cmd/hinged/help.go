@@ -23,7 +23,7 @@ func aims() []aim {
 	return []aim{
 		{"To begin", []string{"demo", "init", "check", "bootstrap", "run"}},
 		{"To see", []string{"status", "explain", "ledger", "words", "eval", "bound"}},
-		{"To correct and stop", []string{"learn", "pause", "resume", "undo", "forget"}},
+		{"To correct and stop", []string{"ask", "learn", "pause", "resume", "undo", "forget"}},
 		{"To filter mail elsewhere", []string{"classify"}},
 		{"To look after the state", []string{"backup", "restore", "verify", "digest", "compact", "export", "import", "replay"}},
 		{"In the laboratory", []string{"solve", "lab", "vectors"}},

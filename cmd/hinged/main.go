@@ -132,7 +132,7 @@ none does. Exit code 0 is success, 1 a failure, 64 a mistake on the command line
 	root.SetFlagErrorFunc(unreadFlag)
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(runCommand(), statusCommand(), evalCommand(), classifyCommand(), explainCommand(), digestCommand(), verifyCommand(), boundCommand(), versionCommand())
-	root.AddCommand(learnCommand(), pauseCommand(), resumeCommand(), undoCommand(), forgetCommand(), ledgerCommand(), wordsCommand())
+	root.AddCommand(askCommand(), learnCommand(), pauseCommand(), resumeCommand(), undoCommand(), forgetCommand(), ledgerCommand(), wordsCommand())
 	root.AddCommand(demoCommand(), initCommand(), checkCommand(), bootstrapCommand())
 	root.AddCommand(completionCommand(), configTopic())
 	root.AddCommand(backupCommand(), restoreCommand(), compactCommand(), exportCommand(), importCommand(), replayCommand())

@@ -36,6 +36,7 @@ import (
 // writes docs/json, and a line "schema VERB stdout" after the verb's --json in
 // testdata/VERB.txt checks what it really prints.
 var schemas = []schema{
+	{verb: "ask", value: daemon.Asked{}},
 	{verb: "bound", value: daemon.Bound{}},
 	{verb: "bootstrap", value: daemon.Bootstrapped{}},
 	{verb: "check", value: setup.Report{}},

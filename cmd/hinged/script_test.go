@@ -176,11 +176,12 @@ func halve(ts *testscript.TestScript, neg bool, args []string) {
 
 // seed runs the daemon of a configuration on generated mail, in which the owner
 // has starred what is important and thrown away the rest, and leaves its store
-// behind: seed hinged.toml. It writes the last message to last.eml, which is
+// behind: seed hinged.toml. With "quiet" nothing is done with the last five
+// messages. It writes the last message to last.eml, which is
 // ordinary, and the last important one to important.eml.
 func seed(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: seed config")
+	if neg || len(args) < 1 || len(args) > 2 || len(args) == 2 && args[1] != "quiet" {
+		ts.Fatalf("usage: seed config [quiet]")
 	}
 	c, err := config.Load(ts.MkAbs(args[0]))
 	ts.Check(err)
@@ -188,7 +189,7 @@ func seed(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	// Later than all the mail, and the same on every run.
 	o.Now = func() time.Time { return time.Date(2024, 3, 1, 0, 0, 0, 0, time.UTC) }
-	s := &scripted{done: make(chan struct{})}
+	s := &scripted{done: make(chan struct{}), quiet: len(args) == 2}
 	for i := range o.Accounts {
 		o.Accounts[i].NewSource = func([]ingest.Known) (ingest.Source, error) { return s, nil }
 	}
@@ -209,6 +210,7 @@ func seed(ts *testscript.TestScript, neg bool, args []string) {
 type scripted struct {
 	last, important []byte
 	done            chan struct{}
+	quiet           bool
 }
 
 func (*scripted) Mark(...ingest.MarkRequest) {}
@@ -236,9 +238,13 @@ func (s *scripted) Run(ctx context.Context, emit ingest.Emit) error {
 			flag = `\flagged`
 			s.important = m.Raw
 		}
+		flags := []string{flag}
+		if s.quiet && uid > 35 {
+			flags = nil
+		}
 		if err := send(
 			ingest.Arrival{Place: place, Internal: m.Date, Raw: m.Raw, Size: int64(len(m.Raw))},
-			ingest.FlagsChanged{Place: place, Flags: []string{flag}},
+			ingest.FlagsChanged{Place: place, Flags: flags},
 			ingest.Cursor{Mailbox: "INBOX", UIDValidity: 1, UIDNext: uid + 1},
 		); err != nil {
 			return err

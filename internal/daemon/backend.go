@@ -35,6 +35,8 @@ type Backend interface {
 	Ledger(ctx context.Context, account string, q LedgerQuery) (Ledger, error)
 	// Words shows weights.
 	Words(ctx context.Context, account string, q WordsQuery) (Words, error)
+	// Ask finds the messages whose labels would teach most.
+	Ask(ctx context.Context, account string, q AskQuery) (Asked, error)
 	// Pause switches an account off, durably: no connection, no mark, no lesson.
 	Pause(ctx context.Context, account string) (Switched, error)
 	// Resume ends a pause; the account catches up as after having been away.

@@ -139,6 +139,9 @@ func TestVerbsLookAtAnAccountOfTheStream(t *testing.T) {
 	if words, err := w.Words(ctx, streamedAccount, WordsQuery{Most: 5}); err != nil || words.Weights == 0 || len(words.Important) == 0 {
 		t.Errorf("words: %+v, %v", words, err)
 	}
+	if asked, err := w.Ask(ctx, streamedAccount, AskQuery{Most: 5}); err != nil || len(asked.Questions) != 1 || asked.Questions[0].From == "" {
+		t.Errorf("ask: %+v, %v", asked, err)
+	}
 	if l, err := w.Ledger(ctx, streamedAccount, LedgerQuery{}); err != nil || l.Account != streamedAccount {
 		t.Errorf("ledger: %+v, %v", l, err)
 	}

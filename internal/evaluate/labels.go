@@ -27,7 +27,8 @@ func (folders) label(_ *featurize.Message, from mail) model.Label { return from.
 
 // answers holds the Message-IDs that some message of the owner's names in
 // In-Reply-To, hashed: what the owner answered is important, all else ordinary. With
-// each stands the number, from 1, of the first message of the stream that answers it.
+// each stands the number, from 1, of the first message of the stream that answers it
+// and is heard of; 0: none is.
 type answers map[uint64]int
 
 func (a answers) label(m *featurize.Message, _ mail) model.Label {
@@ -39,7 +40,7 @@ func (a answers) label(m *featurize.Message, _ mail) model.Label {
 
 // findAnswers reads the headers of the whole stream. It also counts the
 // messages from the owner, and all.
-func findAnswers(s *stream, o featurize.Options) (found answers, own, total int, err error) {
+func findAnswers(s *stream, o featurize.Options, h heard) (found answers, own, total int, err error) {
 	f, err := featurize.New(o)
 	if err != nil {
 		return nil, 0, 0, err
@@ -54,8 +55,10 @@ func findAnswers(s *stream, o featurize.Options) (found answers, own, total int,
 		own++
 		for _, id := range message.InReplyTo {
 			hash := xxhash.Sum64String(id)
-			if _, ok := found[hash]; !ok {
+			if by := found[hash]; by == 0 && h.hears(message) {
 				found[hash] = total
+			} else {
+				found[hash] = by
 			}
 		}
 		return nil

@@ -102,20 +102,20 @@ func (l *live) open(f *filter.Filter) error {
 
 // arrival makes the event of a message: of the past with the flags that a mailbox
 // shows when its past is over.
-func (l *live) arrival(m read, at store.Moment) *filter.Arrived {
+func (l *live) arrival(m read, meta filter.Meta, at store.Moment) *filter.Arrived {
 	box := liveInbox
 	if m.message.Own {
 		box = liveSent
 	}
 	l.uids[box]++
 	e := &filter.Arrived{
-		At: at, Meta: filter.NewMeta(m.message), Message: m.message,
+		At: at, Meta: meta, Message: m.message,
 		Place: filter.Place{Mailbox: box, UIDValidity: 1, UID: l.uids[box]},
 	}
 	if l.n++; l.n <= l.past {
 		e.Backlog = true
 		e.Flags = []string{`\Seen`}
-		if by, ok := l.answered[xxhash.Sum64String(m.message.MessageID)]; ok && by <= l.past {
+		if by := l.answered[xxhash.Sum64String(m.message.MessageID)]; by > 0 && by <= l.past {
 			e.Flags = append(e.Flags, `\Answered`)
 		}
 		e.Flags = ingest.CanonicalFlags(e.Flags)
@@ -135,7 +135,7 @@ func (j *judge) takeLive(m read, at store.Moment) error {
 			return err
 		}
 	}
-	e := l.arrival(m, at)
+	e := l.arrival(m, j.heard.meta(m.message), at)
 	got, err := j.filter.Apply(e)
 	if err != nil {
 		return err
@@ -150,10 +150,14 @@ func (j *judge) takeLive(m read, at store.Moment) error {
 	if m.message.Own {
 		return j.readAll(at)
 	}
-	if got.Decision == nil || e.Backlog {
+	if got.Decision == nil {
 		return nil
 	}
 	label := j.truth.label(m.message, m.mail)
+	j.evenings.note(got.Decision.Message, label)
+	if e.Backlog {
+		return nil
+	}
 	l.letters[e.Meta.Key] = &liveLetter{e.Place, e.Flags}
 	l.unread = append(l.unread, e.Meta.Key)
 	j.r.Features += int64(got.Features.Len())

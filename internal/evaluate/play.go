@@ -53,6 +53,12 @@ type Play struct {
 	Important, Ordinary []string
 
 	Feedback Feedback // "" means Immediate; the others need labels from replies
+	// Ask is how many messages of each day the owner labels in the evening, those that
+	// the filter asks for; see filter.Filter.Ask. 0: none. With Live, after the past.
+	Ask int
+	// Heard is the share of the owner's answers that the filter learns of. The other
+	// messages were answered all the same. 0 means 1: all.
+	Heard float64
 	// Options are the filter's. Live takes them as they are; otherwise the player sets
 	// Shadow, since there is nobody to mark for, and what Feedback is about: Settle and
 	// Silence.
@@ -105,6 +111,14 @@ func (p *Play) sources() (sources []source, labels string, err error) {
 	switch {
 	case p.Feedback != Immediate && p.Feedback != Delayed && p.Feedback != Live:
 		return nil, "", fmt.Errorf("%w: unknown feedback %q; it is %q, %q or %q", ErrPlay, p.Feedback, Immediate, Delayed, Live)
+	case p.Feedback == Immediate && p.Ask != 0:
+		return nil, "", fmt.Errorf("%w: with %s feedback every label is known before the evening, so there is nothing to ask", ErrPlay, p.Feedback)
+	case p.Feedback == Immediate && p.Heard != 0 && p.Heard != 1:
+		return nil, "", fmt.Errorf("%w: with %s feedback every label is known at once, so none can be unheard", ErrPlay, p.Feedback)
+	case p.Ask < 0 || p.Ask > maxAsk:
+		return nil, "", fmt.Errorf("%w: %d questions a day; want from 0 to %d", ErrPlay, p.Ask, maxAsk)
+	case !(p.Heard >= 0 && p.Heard <= 1):
+		return nil, "", fmt.Errorf("%w: %v of the answers are heard; want a share above 0 and at most 1", ErrPlay, p.Heard)
 	case p.Feedback != Immediate && labels != "replies":
 		return nil, "", fmt.Errorf("%w: %s feedback comes from the owner's replies; labels from a %s have no time of their own", ErrPlay, p.Feedback, labels)
 	}
@@ -146,7 +160,7 @@ func (p Play) Run(ctx context.Context) (*Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		found, own, total, err := findAnswers(s, o.Featurize)
+		found, own, total, err := findAnswers(s, o.Featurize, heard(p.Heard))
 		if err = errors.Join(err, s.close()); err != nil {
 			return nil, err
 		}
@@ -164,7 +178,12 @@ func (p Play) Run(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.keep = p.Learnt
+	j.keep, j.heard = p.Learnt, heard(p.Heard)
+	if p.Ask > 0 {
+		if j.evenings, err = newEvenings(p.Ask, o); err != nil {
+			return nil, err
+		}
+	}
 	if j.live = mailbox; mailbox != nil {
 		if err := mailbox.open(j.filter); err != nil {
 			return nil, err
@@ -265,7 +284,9 @@ type judge struct {
 	features filter.Packed
 	truth    truth
 	feedback Feedback
-	live     *live // of Live alone
+	live     *live     // of Live alone
+	evenings *evenings // nil: nothing is asked
+	heard    heard
 	stream   Stream
 	steady   steady
 	// hindsight has every lesson learnt; keep, where not nil, is told of them, too.
@@ -306,12 +327,15 @@ func (j *judge) take(m read) error {
 	if !m.date.IsZero() {
 		at = store.MomentOf(m.date)
 	}
+	if err := j.ask(at); err != nil {
+		return err
+	}
 	if j.live != nil {
 		return j.takeLive(m, at)
 	}
 	got, err := j.filter.Apply(&filter.Arrived{
 		At:      at,
-		Meta:    filter.NewMeta(m.message),
+		Meta:    j.heard.meta(m.message),
 		Message: m.message,
 	})
 	if err != nil {
@@ -330,6 +354,7 @@ func (j *judge) take(m read) error {
 	if label != 0 {
 		j.note(got.Decision, label)
 		j.sort(got.Decision, features, m.message.Vouched, label)
+		j.evenings.note(key, label)
 	}
 	if label == 0 || j.feedback == Delayed {
 		// Its label may come later.
@@ -397,6 +422,10 @@ func (j *judge) result(took time.Duration) *Result {
 	r.Feedback = j.feedback
 	r.Learner = learnerResult(j.filter.Options())
 	r.ModelDigest, r.Digest = store.Digest(st)
+	if e := j.evenings; e != nil {
+		r.Ask = &e.r
+	}
+	r.Heard = float64(j.heard)
 	j.hindsight.Reached(&st.Account)
 	r.Ceiling, _ = FindCeiling(j.hindsight.Hindsight)
 	if j.live != nil {

@@ -65,6 +65,11 @@ type Result struct {
 	// Live tells of the marks; only where feedback is live.
 	Live *LiveResult `json:"live,omitempty"`
 
+	// Ask tells of what the owner was asked; only where something was.
+	Ask *AskResult `json:"ask,omitempty"`
+	// Heard is the share of the owner's answers that taught; absent: all.
+	Heard float64 `json:"heard,omitempty"`
+
 	Learner  LearnerResult `json:"learner"`  // what learnt
 	Feedback Feedback      `json:"feedback"` // when labels came: immediate, delayed or live
 	Labels   string        `json:"labels"`   // where they came from: replies, folders or file
@@ -116,6 +121,9 @@ func (r *Result) WriteTable(w io.Writer) error {
 	if l := r.Live; l != nil {
 		line("marks", "%d after %d messages of the past, %d of them right: precision %.3f (status claims %.3f), recall %.3f, F1 %.4f", l.Marked, l.Past, l.Right, l.Precision, l.Claimed, l.Recall, l.F1)
 		line("owner", "%d wrong marks taken off; %d messages came before the shadow ended, the first mark was on number %d", l.TakenOff, l.InShadow, l.FirstMark)
+	}
+	if a := r.Ask; a != nil {
+		line("asked", "%d messages on %d evenings, %d a day at most: %d of them important, %d decided wrong", a.Messages, a.Evenings, a.Daily, a.Important, a.Wrong)
 	}
 	if r.Steadiness != nil {
 		line("steadiness", "%s", r.Steadiness)

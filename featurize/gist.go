@@ -1,0 +1,105 @@
+package featurize
+
+import (
+	"slices"
+	"strings"
+)
+
+// Gist is what the names of its features tell of a message, so that somebody who
+// has it can recognise it. All of it is empty where names are not kept.
+type Gist struct {
+	From string // address of the sender
+	// Facts say in words how the message was addressed, what it is in its thread and
+	// through which mailing list it came, as far as that is known; in that order.
+	Facts []string
+	// Subject has the words of the subject in an order that they may have had there;
+	// words that are mostly digits are left out.
+	Subject []string
+}
+
+// Gist takes from a message what the names of its features tell.
+func (x *Features) Gist() Gist {
+	var g Gist
+	var subject []string
+	var facts [3]string
+	for n := range x.All() {
+		prefix, rest, ok := strings.Cut(n.Name, ":")
+		if !ok || strings.Contains(rest, " | ") {
+			continue
+		}
+		switch prefix {
+		case "from":
+			if !strings.HasPrefix(rest, "@") {
+				g.From = strings.TrimPrefix(Describe(n.Name), "from ")
+			}
+		case "addressed":
+			facts[0] = Describe(n.Name)
+		case "place":
+			facts[1] = Describe(n.Name)
+		case "list":
+			facts[2] = Describe(n.Name)
+		case "subject":
+			subject = append(subject, rest)
+		}
+	}
+	for _, fact := range facts {
+		if fact != "" {
+			g.Facts = append(g.Facts, fact)
+		}
+	}
+	for _, word := range inLine(subject) {
+		if !digitHeavy(word) {
+			g.Subject = append(g.Subject, printable(word))
+		}
+	}
+	return g
+}
+
+// inLine puts words into an order in which they may have stood, given the words and
+// pairs of neighbours in any order: it follows the pairs, each once, from a word that
+// stands behind no other. Where a word stood twice there may be several such orders.
+func inLine(terms []string) []string {
+	terms = slices.Sorted(slices.Values(terms))
+	next, behind := map[string][]string{}, map[string]int{}
+	var words []string
+	for _, t := range terms {
+		if a, b, pair := strings.Cut(t, " "); pair {
+			next[a] = append(next[a], b)
+			behind[b]++
+		} else {
+			words = append(words, t)
+		}
+	}
+	// First those that can only begin a line, then what is left, as in a circle.
+	slices.SortStableFunc(words, func(a, b string) int { return min(behind[a], 1) - min(behind[b], 1) })
+	var line []string
+	said := map[string]bool{}
+	for _, w := range words {
+		for !said[w] || len(next[w]) > 0 {
+			line = append(line, follow(w, next)...)
+			for _, w := range line {
+				said[w] = true
+			}
+		}
+	}
+	return line
+}
+
+// follow returns the longest way on from a word, in pairs that were not used yet. A
+// way that comes to its end early is put off for one that comes back.
+func follow(w string, next map[string][]string) []string {
+	var line []string
+	stack := []string{w}
+	for len(stack) > 0 {
+		top := stack[len(stack)-1]
+		if all := next[top]; len(all) > 0 {
+			next[top] = all[1:]
+			stack = append(stack, all[0])
+			continue
+		}
+		line = append(line, top)
+		stack = stack[:len(stack)-1]
+	}
+	slices.Reverse(line)
+	return line
+}

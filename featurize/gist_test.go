@@ -1,0 +1,58 @@
+package featurize
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestGistTellsWhoAndWhat(t *testing.T) {
+	f, err := New(DefaultOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw := "From: Ann <ann@example.org>\nTo: a@example.org, b@example.org\nList-Id: <roofs.example.org>\n" +
+		"Subject: the plumber comes on Tuesday, code 12345678\x1b\n\nhello\n"
+	x := f.Freeze(f.Read([]byte(raw)), History{})
+	g := x.Gist()
+	if g.From != "ann@example.org" || strings.Join(g.Facts, "; ") != "not addressed to you; starts a thread; through the mailing list roofs.example.org" ||
+		strings.Join(g.Subject, " ") != "the plumber comes on tuesday code" {
+		t.Errorf("got %+v", g)
+	}
+	if g := x.WithoutNames().Gist(); g.From != "" || len(g.Facts)+len(g.Subject) > 0 {
+		t.Errorf("without names: %+v", g)
+	}
+}
+
+// TestWordsInLineUseEveryPairOnce: whatever the order in which the terms of a text
+// come, all its words come back; where no word stands twice, in their order.
+func TestWordsInLineUseEveryPairOnce(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		text := make([]string, rng.IntN(12))
+		for i := range text {
+			text[i] = fmt.Sprintf("w%d", rng.IntN(14))
+		}
+		terms := map[string]bool{}
+		for i, w := range text {
+			terms[w] = true
+			if i > 0 {
+				terms[text[i-1]+" "+w] = true
+			}
+		}
+		var all []string
+		for t := range terms {
+			all = append(all, t)
+		}
+		distinct := slices.Compact(slices.Sorted(slices.Values(text)))
+		got := inLine(all)
+		if len(distinct) == len(text) && !slices.Equal(got, text) {
+			t.Fatalf("%v came back as %v", text, got)
+		}
+		if back := slices.Compact(slices.Sorted(slices.Values(got))); !slices.Equal(back, distinct) {
+			t.Fatalf("%v came back as %v", text, got)
+		}
+	}
+}
