@@ -29,17 +29,19 @@ type Judging struct {
 	Silence  Duration `toml:"silence"` // whole days; 0: silence teaches nothing
 	// Provisional is after how long silence teaches what can be taken back, and
 	// ProvisionalMarked is that of mail which we marked; 0: it does not.
-	Provisional       Duration  `toml:"provisional"`
-	ProvisionalMarked Duration  `toml:"provisional_marked"`
-	MinImportant      int       `toml:"min_important"`
-	MinOrdinary       int       `toml:"min_ordinary"`
-	MinPrecision      float64   `toml:"min_precision"` // of the marks that shadow would have set, for it to end
-	MaxWeights        int       `toml:"max_weights"`
-	MaxMessages       int       `toml:"max_messages"`
-	Learner           Learner   `toml:"learner"`
-	Threshold         Threshold `toml:"threshold"`
-	Featurize         Featurize `toml:"featurize"`
-	Rules             []Rule    `toml:"rule,omitempty"` // the first that matches decides
+	Provisional       Duration `toml:"provisional"`
+	ProvisionalMarked Duration `toml:"provisional_marked"`
+	MinImportant      int      `toml:"min_important"`
+	MinOrdinary       int      `toml:"min_ordinary"`
+	MinPrecision      float64  `toml:"min_precision"` // of the marks that shadow would have set, for it to end
+	MaxWeights        int      `toml:"max_weights"`
+	MaxMessages       int      `toml:"max_messages"`
+	// Prior is "default", "none", or the path of a file.
+	Prior     string    `toml:"prior"`
+	Learner   Learner   `toml:"learner"`
+	Threshold Threshold `toml:"threshold"`
+	Featurize Featurize `toml:"featurize"`
+	Rules     []Rule    `toml:"rule,omitempty"` // the first that matches decides
 }
 
 // Rule is the owner's word about all messages of a kind.

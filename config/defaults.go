@@ -40,6 +40,7 @@ func defaultJudging() Judging {
 		MinPrecision: 0.45,
 		MaxWeights:   1 << 20,
 		MaxMessages:  100_000,
+		Prior:        "default",
 		Learner: Learner{
 			Kind:           "dual",
 			Margin:         1,

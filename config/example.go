@@ -36,6 +36,8 @@ var entries = map[string]entry{
 	"account.max_weights":        {"The most weights to keep; the smallest go first. A weight takes about 40 bytes of memory.", false},
 	"account.max_messages":       {"The most messages to know of. The oldest go first: what was learnt of them stays, feedback on them comes too\nlate, and one that is moved to another mailbox later is new mail. One takes about half a kilobyte of memory.", false},
 
+	"account.prior": {"What a new account begins with, until its own lessons outweigh it (docs/prior.md): default, weights that name\nnobody, made of two technical mailing lists; none; or a file that `hinged prior` wrote. An account that has\nlearnt something keeps what it has.", false},
+
 	"account.imap":                     {"The IMAP server.", false},
 	"account.imap.address":             {"Host, with a port unless it is the usual one: 993 for tls, else 143.", false},
 	"account.imap.tls":                 {"tls, starttls, or none: then password and mail cross the network in the clear.", false},

@@ -182,10 +182,30 @@ func (t table) judging(a *Judging) {
 	t.number("min_precision", a.MinPrecision, 0, 1, "0 to 1")
 	t.integer("max_weights", a.MaxWeights, 100, 100_000_000)
 	t.integer("max_messages", a.MaxMessages, 200, 10_000_000)
+	t.prior(&a.Prior)
 	t.sub("learner").learner(&a.Learner)
 	t.sub("threshold").threshold(&a.Threshold)
 	t.sub("featurize").featurize(&a.Featurize)
 	t.sub("rule").rules(a.Rules)
+}
+
+// priors are the choices of the key prior that are no file.
+var priors = []string{"default", "none"}
+
+// prior checks which weights an account begins with. A path has a slash or a dot in it,
+// so that a slip in one of the choices is not taken for one.
+func (t table) prior(prior *string) {
+	if slices.Contains(priors, *prior) {
+		return
+	}
+	want := oneOf(priors) + `, or the path of a file such as "team.prior"`
+	if near := nearest(*prior, priors); near != "" {
+		want += fmt.Sprintf(" (did you mean %q?)", near)
+	}
+	if t.check(strings.ContainsAny(*prior, "./"), "prior", "unknown choice", *prior, want) {
+		t.cleanPath("prior", *prior)
+		*prior = t.env.Path(*prior)
+	}
 }
 
 func (t table) name(name string) {

@@ -27,7 +27,7 @@ type Rewrite struct {
 // then on, so that no entry, no earlier snapshot and no redo record tells what was
 // before. Features of messages that neither st nor a lesson knows go, too. Of the
 // state before the first lesson only what learning is about is kept: its account
-// row, its weights or supports, and its labelled scores.
+// row, its prior, its weights or supports, and its labelled scores.
 //
 // All of it counts at once, or nothing does. What was there lies in free pages of
 // the file until it is written anew; with w.Scrub, ScrubDue says so until then,
@@ -168,7 +168,7 @@ func (s *Store) stageLearner(account string, r *rewriting) error {
 	}
 	learner := NewState()
 	learner.Account, learner.Weights, learner.Labelled = was.Account, was.Weights, was.Labelled
-	learner.Supports, learner.Coefficients, learner.Window = was.Supports, was.Coefficients, was.Window
+	learner.Supports, learner.Coefficients, learner.Window, learner.Prior = was.Supports, was.Coefficients, was.Window, was.Prior
 	r.learner.Generation = r.generation
 	rows, size, err := s.writeSnapshot(account, learner, r.generation)
 	r.learnerRows, r.learner.Bytes = &rows, size

@@ -33,6 +33,8 @@ type State struct {
 	// (WindowKey), without gaps up to Account.WindowNext. Their vectors are those of
 	// their messages.
 	Window *Table[Windowed]
+	// Prior has one row, under PriorKey, where learning began with weights of others.
+	Prior *Table[Prior]
 
 	at position
 }
@@ -71,6 +73,7 @@ func NewState() *State {
 		Supports:     newTable[Support](),
 		Coefficients: newTable[Coefficient](),
 		Window:       newTable[Windowed](),
+		Prior:        newTable[Prior](),
 		at:           position{journal: 1, lesson: 1},
 	}
 	s.Places.share = shareFlags()
@@ -112,6 +115,7 @@ const (
 	supports     tableID = 20
 	coefficients tableID = 21
 	window       tableID = 22
+	prior        tableID = 23
 )
 
 // tables is the register: a table of State is stored, loaded, digested and
@@ -132,6 +136,7 @@ func (s *State) tables() []table {
 		{supports, "supports", s.Supports},
 		{coefficients, "coefficients", s.Coefficients},
 		{window, "window", s.Window},
+		{prior, "prior", s.Prior},
 	}
 }
 

@@ -31,6 +31,14 @@ type Windowed struct {
 	Alpha   float64     `cbor:"4,keyasint,omitempty"` // see model.Dual
 }
 
+// Prior are the weights that an account began with, before its first lesson.
+type Prior struct {
+	Weights PackedVector `cbor:"1,keyasint"`
+}
+
+// PriorKey is the table key of the one row of State.Prior.
+const PriorKey = "prior"
+
 // WindowKey returns the table key of the n-th lesson put into the window.
 func WindowKey(n uint64) string { return string(key64(n)) }
 

@@ -112,10 +112,12 @@ func handles(st *State) (all []handle) {
 			all = append(all, handleOf[Coefficient](t))
 		case *Table[Scored]:
 			all = append(all, handleOf[Scored](t))
-		case *Table[Windowed]:
-			all = append(all, handleOf[Windowed](t))
 		case *Table[Early]:
 			all = append(all, handleOf[Early](t))
+		case *Table[Windowed]:
+			all = append(all, handleOf[Windowed](t))
+		case *Table[Prior]:
+			all = append(all, handleOf[Prior](t))
 		default:
 			panic(fmt.Sprintf("table %s has rows that the tests do not know", t.name))
 		}

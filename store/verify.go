@@ -195,6 +195,11 @@ func verifyAccount(account *bolt.Bucket) (r AccountReport, problems []error) {
 			note(fmt.Errorf("support at %x is malformed: %w", key, err))
 		}
 	}
+	if row, ok := st.Prior.Get(PriorKey); ok {
+		if _, err := row.Weights.Unpack(); err != nil {
+			note(fmt.Errorf("the prior is malformed: %w", err))
+		}
+	}
 	r.ModelDigest, r.StateDigest = Digest(st)
 	again := NewState()
 	_, err = encodeSnapshot(st, func(record []byte) error { return again.apply(record, tally{}) })

@@ -15,6 +15,7 @@ import (
 	"github.com/hinged/hinged/ingest/imap"
 	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/prior"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -35,11 +36,15 @@ func daemonOptions(c *config.Config, log *slog.Logger) (daemon.Options, error) {
 		if err != nil {
 			return o, fmt.Errorf("account %s: %w", a.Name, err)
 		}
+		weights, err := priorWeights(&a.Judging)
+		if err != nil {
+			return o, fmt.Errorf("account %s: %w", a.Name, err)
+		}
 		if warning := filter.Forgeable(pinnedRules(a.Rules), a.Featurize.AuthservID); warning != "" {
 			log.Warn("rules on senders can be met by forged mail", "account", a.Name, "detail", warning)
 		}
 		o.Accounts = append(o.Accounts, daemon.AccountOptions{
-			Name: a.Name, Filter: filterOptions(a),
+			Name: a.Name, Filter: filterOptions(a), Prior: weights,
 			NewSource: func(known []ingest.Known) (ingest.Source, error) { return imap.New(source, known) },
 		})
 	}
@@ -110,6 +115,15 @@ func judgingOptions(a *config.Judging, owner []string) filter.Options {
 	o.Limits.Messages, o.Limits.IDs, o.Limits.Threads = a.MaxMessages, a.MaxMessages, a.MaxMessages/2
 	o.Rules = pinnedRules(a.Rules)
 	return o
+}
+
+// priorWeights reads what a new account is to begin with.
+func priorWeights(a *config.Judging) (store.PackedVector, error) {
+	p, err := prior.Named(a.Prior)
+	if err != nil {
+		return nil, err
+	}
+	return p.Pack(), nil
 }
 
 // pinnedRules turns rules of the configuration into the filter's.

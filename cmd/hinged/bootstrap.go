@@ -123,6 +123,10 @@ func (f *bootstrapFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return &exitError{exitConfig, fmt.Errorf("account %s: %w", a.Name, err)}
 	}
+	weights, err := priorWeights(&a.Judging)
+	if err != nil {
+		return &exitError{exitConfig, fmt.Errorf("account %s: %w", a.Name, err)}
+	}
 	past := imap.HistoryOptions{Since: since, Max: f.max}
 	bar := newBar(cmd.ErrOrStderr(), "reading")
 	bar.lines, bar.count = 10*time.Second, true
@@ -133,14 +137,14 @@ func (f *bootstrapFlags) run(cmd *cobra.Command) error {
 			return &exitError{exitConfig, fmt.Errorf("account %s: %w", a.Name, err)}
 		}
 		r, err := daemon.DryRun(cmd.Context(), daemon.DryRunOptions{
-			Account: a.Name, Filter: filterOptions(a), Source: h, Last: f.last, Show: f.show, Progress: progress,
+			Account: a.Name, Filter: filterOptions(a), Prior: weights, Source: h, Last: f.last, Show: f.show, Progress: progress,
 		})
 		bar.close()
 		return f.finish(cmd, &r, err, printTried)
 	}
 	r, err := daemon.Bootstrap(cmd.Context(), daemon.BootstrapOptions{
 		StorePath: storePath(c), Store: store.Options{Logger: log}, Logger: log,
-		Account: a.Name, Filter: filterOptions(a), Progress: progress,
+		Account: a.Name, Filter: filterOptions(a), Prior: weights, Progress: progress,
 		NewSource: func(known []ingest.Known) (daemon.PastSource, error) { return imap.NewHistory(source, past, known) },
 	})
 	bar.close()

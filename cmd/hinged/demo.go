@@ -107,9 +107,13 @@ func bootstrapDemo(ctx context.Context, path string, log *slog.Logger) (r daemon
 	if err != nil {
 		return r, err
 	}
+	weights, err := priorWeights(&a.Judging)
+	if err != nil {
+		return r, err
+	}
 	r, err = daemon.Bootstrap(ctx, daemon.BootstrapOptions{
 		StorePath: storePath(c), Store: store.Options{Logger: log}, Logger: log,
-		Account: a.Name, Filter: filterOptions(a),
+		Account: a.Name, Filter: filterOptions(a), Prior: weights,
 		NewSource: func(known []ingest.Known) (daemon.PastSource, error) {
 			return imap.NewHistory(source, imap.HistoryOptions{}, known)
 		},

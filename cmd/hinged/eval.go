@@ -13,7 +13,9 @@ import (
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/internal/evaluate"
 	"github.com/hinged/hinged/internal/lab"
+	"github.com/hinged/hinged/internal/prior"
 	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
 )
 
 // evalFlags are the flags of eval; those that an account has too begin with its
@@ -23,6 +25,8 @@ type evalFlags struct {
 	important, ordinary []string
 	labels              string
 	rules               []string
+	prior               string               // as the key of the configuration
+	weights             func(*model.Weights) // gets those in the end; nil is fine
 	comparison          comparison
 	asJSON, markdown    bool
 	ask                 int
@@ -55,6 +59,10 @@ from answers, when the answer arrives, or a week has passed without one.
 With --rule, or several in their order, rules of the owner's decide what they
 match, as in the configuration (docs/rules.md). The archive is then played once
 more without them, to show what they change for the mail that they don't match.
+
+With --prior, the account begins with other weights than those of the program, or
+with none. Those of the program were made of the mailing lists linux-mtd and
+linux-mips (docs/prior.md): on these two they are judged by what they were made of.
 
 --compare teaches several learners the same labels in the same order, and prints
 how each did: all, or of
@@ -102,6 +110,7 @@ func (f *evalFlags) define(c *cobra.Command) {
 	flags.Float64Var(&a.Threshold.Value, "value", a.Threshold.Value, "fixed: the score above which a message is important")
 	flags.Float64Var(&a.Threshold.UnsureShare, "unsure-share", a.Threshold.UnsureShare, "greatest share of mail that is unsure")
 	flags.StringArrayVar(&f.rules, "rule", nil, "a `rule` such as from:boss@example.org=important; may be repeated")
+	flags.StringVar(&f.prior, "prior", a.Prior, "what the account begins with: default, none, or a `file`")
 	flags.IntVar(&a.MinImportant, "min-important", a.MinImportant, "important labels before anything is decided")
 	flags.IntVar(&a.MinOrdinary, "min-ordinary", a.MinOrdinary, "ordinary labels before anything is decided")
 }
@@ -211,10 +220,15 @@ func (f *evalFlags) play(cmd *cobra.Command, args []string, learnt func(model.Le
 	if err := f.readRules(cmd); err != nil {
 		return nil, err
 	}
+	weights, err := f.priorWeights(cmd)
+	if err != nil {
+		return nil, err
+	}
 	play := evaluate.Play{
 		Paths: args, Important: f.important, Ordinary: f.ordinary,
 		Feedback: evaluate.Feedback(f.feedback.value), Options: filterOptions(a), Learnt: learnt,
 		Ask: f.ask, Heard: f.heard,
+		Prior: weights, Weights: f.weights,
 	}
 	if err := play.Options.Validate(); err != nil {
 		return nil, misuse(cmd, "%w", err)
@@ -243,6 +257,25 @@ func (f *evalFlags) play(cmd *cobra.Command, args []string, learnt func(model.Le
 		return nil, errors.New("interrupted")
 	}
 	return r, err
+}
+
+// priorWeights reads what the account is to begin with. Learners that are compared, and
+// those of other tools, begin with nothing.
+func (f *evalFlags) priorWeights(cmd *cobra.Command) (store.PackedVector, error) {
+	switch {
+	case f.prior == "":
+		return nil, nil
+	case len(f.comparison.names) == 0 && f.comparison.picture == "":
+	case cmd.Flags().Changed("prior"):
+		return nil, misuse(cmd, "--prior has no part in --compare and --plot, whose learners begin with nothing")
+	default:
+		return nil, nil
+	}
+	p, err := prior.Named(f.prior)
+	if err != nil {
+		return nil, err
+	}
+	return p.Pack(), nil
 }
 
 // useless refuses flags that the others leave without effect, as the

@@ -25,7 +25,7 @@ func aims() []aim {
 		{"To see", []string{"status", "explain", "ledger", "words", "eval", "bound"}},
 		{"To correct and stop", []string{"ask", "learn", "pause", "resume", "undo", "forget"}},
 		{"To filter mail elsewhere", []string{"classify"}},
-		{"To look after the state", []string{"backup", "restore", "verify", "digest", "compact", "export", "import", "replay"}},
+		{"To look after the state", []string{"backup", "restore", "verify", "digest", "compact", "export", "import", "replay", "prior"}},
 		{"In the laboratory", []string{"solve", "lab", "vectors"}},
 		{"About the program", []string{"version", "completion", "help"}},
 	}

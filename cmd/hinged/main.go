@@ -136,7 +136,7 @@ none does. Exit code 0 is success, 1 a failure, 64 a mistake on the command line
 	root.AddCommand(demoCommand(), initCommand(), checkCommand(), bootstrapCommand())
 	root.AddCommand(completionCommand(), configTopic())
 	root.AddCommand(backupCommand(), restoreCommand(), compactCommand(), exportCommand(), importCommand(), replayCommand())
-	root.AddCommand(labCommand(), solveCommand(), vectorsCommand())
+	root.AddCommand(labCommand(), solveCommand(), vectorsCommand(), priorCommand())
 	root.AddCommand(manualCommands()...)
 	arrange(root)
 	complete(root)

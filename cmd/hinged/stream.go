@@ -49,13 +49,17 @@ func streamOptions(k *config.Kafka, log *slog.Logger) (*kafka.Client, stream.Opt
 	if err != nil {
 		return nil, stream.Options{}, fmt.Errorf("kafka: %w", err)
 	}
+	weights, err := priorWeights(&k.Judging)
+	if err != nil {
+		return nil, stream.Options{}, fmt.Errorf("kafka: %w", err)
+	}
 	client, err := kafka.New(wire)
 	if err != nil {
 		return nil, stream.Options{}, err
 	}
 	return client, stream.Options{
 		Broker: stream.Ensured(client, kafka.Wanted{Create: k.CreateTopics, Partitions: int32(k.Partitions)}, log), Topics: wire.Topics,
-		Filter: judgingOptions(&k.Judging, nil), Owner: k.OwnerOf,
+		Filter: judgingOptions(&k.Judging, nil), Prior: weights, Owner: k.OwnerOf,
 		SnapshotEvery: int64(k.SnapshotEvery), SnapshotInterval: k.SnapshotInterval.Std(),
 		Logger: log.With("source", "kafka"),
 	}, nil

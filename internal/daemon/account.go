@@ -37,6 +37,7 @@ const (
 type AccountOptions struct {
 	Name   string
 	Filter filter.Options
+	Prior  store.PackedVector // what it begins with; see filter.Primed
 	// NewSource builds the source, resuming from what the store remembers.
 	NewSource func(known []ingest.Known) (ingest.Source, error)
 	// Past: the source reads the mailbox's past and ends, and the account's clock
@@ -107,12 +108,16 @@ func openAccount(o AccountOptions, s *store.Store, log *slog.Logger, wall func()
 		}
 		a.log.Info("the account was restored or imported: what came since is read again, decided, and not marked")
 	}
-	if restored || !f.Configured(o.Filter) {
+	if restored || !f.Configured(o.Filter) || !f.Primed(o.Prior) {
 		at := a.clock.now()
 		if o.Past {
 			at = st.Account.Clock
 		}
-		if err := a.apply(&filter.Configured{At: at, Options: o.Filter}); err != nil {
+		err := a.apply(&filter.Configured{At: at, Options: o.Filter})
+		if err == nil {
+			err = a.apply(&filter.Primed{At: at, Weights: o.Prior})
+		}
+		if err != nil {
 			return nil, fmt.Errorf("account %s: %w", o.Name, err)
 		}
 		if err := a.commit(); err != nil {

@@ -37,6 +37,8 @@ type Backend interface {
 	Words(ctx context.Context, account string, q WordsQuery) (Words, error)
 	// Ask finds the messages whose labels would teach most.
 	Ask(ctx context.Context, account string, q AskQuery) (Asked, error)
+	// Prior returns what the accounts together would give a new one to begin with.
+	Prior(ctx context.Context) (Prior, error)
 	// Pause switches an account off, durably: no connection, no mark, no lesson.
 	Pause(ctx context.Context, account string) (Switched, error)
 	// Resume ends a pause; the account catches up as after having been away.

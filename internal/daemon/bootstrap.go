@@ -33,6 +33,7 @@ type BootstrapOptions struct {
 
 	Account string
 	Filter  filter.Options
+	Prior   store.PackedVector // as in AccountOptions
 	// NewSource builds the source, resuming from what the store remembers.
 	NewSource func(known []ingest.Known) (PastSource, error)
 
@@ -97,7 +98,7 @@ func Bootstrap(ctx context.Context, o BootstrapOptions) (r Bootstrapped, err err
 	defer func() { err = errors.Join(err, s.Close()) }()
 	var source PastSource
 	a, err := openAccount(AccountOptions{
-		Name: o.Account, Filter: o.Filter, Past: true,
+		Name: o.Account, Filter: o.Filter, Prior: o.Prior, Past: true,
 		NewSource: func(known []ingest.Known) (ingest.Source, error) {
 			source, err = o.NewSource(known)
 			return source, err

@@ -85,6 +85,7 @@ type present struct {
 	account  store.Account
 	rewrites int // of the lessons in this run
 	moves
+	prior   store.PackedVector
 	ruleSet *filter.RuleSet
 	rules   *model.Rules
 	since   uint64 // lessons, after which the rules were what they are now
@@ -102,7 +103,7 @@ func presentOf(f *filter.Filter) present {
 	st := f.State()
 	rules, since := f.Constraints()
 	return present{
-		opts: f.Options(), next: st.LessonNext(), moves: movesOf(&st.Account), account: st.Account,
+		opts: f.Options(), next: st.LessonNext(), moves: movesOf(&st.Account), account: st.Account, prior: f.Prior(),
 		ruleSet: f.RuleSet(), rules: rules, since: since,
 	}
 }
@@ -145,6 +146,9 @@ var errStale = errors.New("kept lessons are of no use")
 func (h *hindsight) begin(s *store.Store, account string, now present) error {
 	base, err := s.LessonBase(account)
 	if err != nil {
+		return err
+	}
+	if err := filter.BeginWith(base, now.opts, now.prior); err != nil {
 		return err
 	}
 	first := base.LessonNext()

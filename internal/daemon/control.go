@@ -75,6 +75,7 @@ func (d *Daemon) handler(stop context.Context) http.Handler {
 	mux.HandleFunc("POST /v1/ledger", answer(withBody(d.Ledger)))
 	mux.HandleFunc("POST /v1/words", answer(withBody(d.Words)))
 	mux.HandleFunc("POST /v1/ask", answer(withBody(d.Ask)))
+	mux.HandleFunc("GET /v1/prior", answer(func(r *http.Request) (Prior, error) { return d.Prior(r.Context()) }))
 	mux.HandleFunc("POST /v1/undo", answer(withBody(d.Undo)))
 	mux.HandleFunc("POST /v1/unlearn", answer(withBody(d.Unlearn)))
 	mux.HandleFunc("POST /v1/forget", answer(withBody(d.Forget)))

@@ -19,7 +19,8 @@ import (
 type DryRunOptions struct {
 	Account string
 	Filter  filter.Options
-	Source  PastSource // that knows of nothing
+	Prior   store.PackedVector // as in AccountOptions
+	Source  PastSource         // that knows of nothing
 	// Last is how many of the last decided messages are looked at, and Show how
 	// many of those that would be marked are named.
 	Last, Show int
@@ -67,6 +68,9 @@ func DryRun(ctx context.Context, o DryRunOptions) (r Bootstrapped, err error) {
 		return r, err
 	}
 	if _, err = d.filter.Apply(&filter.Configured{Options: o.Filter}); err != nil {
+		return r, err
+	}
+	if _, err = d.filter.Apply(&filter.Primed{Weights: o.Prior}); err != nil {
 		return r, err
 	}
 	stop := follow(o.Progress, o.Source)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest"
-	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/store"
 )
@@ -28,25 +27,25 @@ func (o *Offline) writeWith(name string, newSource func([]ingest.Known) (ingest.
 	if stream.IsAccount(name) {
 		return fmt.Errorf("account %s: %w", name, ErrStreamAccount)
 	}
-	options := f.Options()
+	as := AccountOptions{Name: name, Filter: f.Options(), Prior: f.Prior(), NewSource: newSource}
 	clear(o.filters)
 	if err := o.store.Close(); err != nil {
 		return err
 	}
-	if err := o.writeAlone(name, options, newSource, fn); err != nil {
+	if err := o.writeAlone(as, fn); err != nil {
 		return err
 	}
 	o.store, err = store.OpenReadOnly(o.path, o.options)
 	return err
 }
 
-func (o *Offline) writeAlone(name string, options filter.Options, newSource func([]ingest.Known) (ingest.Source, error), fn func(*account) error) (err error) {
+func (o *Offline) writeAlone(as AccountOptions, fn func(*account) error) (err error) {
 	s, err := store.Open(o.path, o.options)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	a, err := openAccount(AccountOptions{Name: name, Filter: options, NewSource: newSource}, s, slog.New(slog.DiscardHandler), time.Now)
+	a, err := openAccount(as, s, slog.New(slog.DiscardHandler), time.Now)
 	if err != nil {
 		return err
 	}

@@ -63,6 +63,11 @@ type Play struct {
 	// Shadow, since there is nobody to mark for, and what Feedback is about: Settle and
 	// Silence.
 	Options filter.Options
+	// Prior are the weights that the account begins with; see filter.Primed.
+	Prior store.PackedVector
+	// Weights is called with the weights in the end; nil is fine. It must not change
+	// them.
+	Weights func(*model.Weights)
 	// Learnt is called with every lesson, in the order in which they are learnt, from
 	// one goroutine; nil is fine. It must not change the vector.
 	Learnt  func(model.Lesson, lab.Course)
@@ -174,7 +179,7 @@ func (p Play) Run(ctx context.Context) (*Result, error) {
 	case "file":
 		known = p.Labels
 	}
-	j, err := newJudge(o, known, p.Feedback)
+	j, err := p.newJudge(o, known)
 	if err != nil {
 		return nil, err
 	}
@@ -193,6 +198,9 @@ func (p Play) Run(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	r := j.result(time.Since(start))
+	if p.Weights != nil {
+		p.Weights(j.filter.Alone())
+	}
 	if len(o.Rules) > 0 {
 		if r.Rules, err = p.compare(ctx, sources, known, j); err != nil {
 			return nil, err
@@ -296,16 +304,20 @@ type judge struct {
 	last      map[store.MessageKey]int // number, from 1, of the last lesson on a message
 	r         Result
 	ruled     ruled
+	first     firstDays
 }
 
-func newJudge(o filter.Options, known truth, feedback Feedback) (*judge, error) {
-	j := &judge{features: filter.Packed{}, truth: known, feedback: feedback, last: map[store.MessageKey]int{}}
+func (p *Play) newJudge(o filter.Options, known truth) (*judge, error) {
+	j := &judge{features: filter.Packed{}, truth: known, feedback: p.Feedback, last: map[store.MessageKey]int{}}
 	f, err := filter.New(store.NewState(), j.features)
 	if err != nil {
 		return nil, err
 	}
 	j.filter = f
 	if _, err := f.Apply(&filter.Configured{Options: o}); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrPlay, err)
+	}
+	if _, err := f.Apply(&filter.Primed{Weights: p.Prior}); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPlay, err)
 	}
 	rules, _ := f.Constraints()
@@ -322,6 +334,7 @@ func (j *judge) take(m read) error {
 	j.r.Bytes += m.Size
 	if m.message.Own {
 		j.r.Own++
+		j.first.begun = true
 	}
 	at := store.Moment(0)
 	if !m.date.IsZero() {
@@ -388,6 +401,7 @@ func (j *judge) forget() {
 func (j *judge) note(d *filter.Decision, label model.Label) {
 	j.stream.Add(d.Score, d.Outcome == store.DecidedImportant, d.Correspondent, label)
 	j.steady.add(d.Score, d.Outcome, d.Reason, label == model.Important)
+	j.first.note(d.Score, d.Outcome == store.DecidedImportant, label)
 	j.r.Examples++
 	if d.Outcome == store.DecidedUnsure {
 		j.r.Unsure++
@@ -412,6 +426,9 @@ func (j *judge) result(took time.Duration) *Result {
 	r.BestF1 = BestF1(j.stream.scores)
 	r.Marked = r.Important - r.Missed + r.FalseAlarms
 	r.Steadiness = j.steady.result()
+	if j.feedback != Live { // whose examples come after a past
+		r.First = j.first.results()
+	}
 	size := j.filter.Size()
 	r.Weights, r.Supports = size.Weights, size.Supports
 	r.Seconds = took.Seconds()

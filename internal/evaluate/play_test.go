@@ -270,7 +270,8 @@ func judged(t *testing.T, mbox []byte, feedback Feedback, known truth) []Judged 
 	t.Helper()
 	path := save(t, t.TempDir(), "m.mbox", mbox)
 	p := Play{Paths: []string{path}, Options: testOptions(), Feedback: feedback}
-	j, err := newJudge(p.options(), known, feedback)
+	p.Feedback = feedback
+	j, err := p.newJudge(p.options(), known)
 	if err != nil {
 		t.Fatal(err)
 	}

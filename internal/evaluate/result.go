@@ -45,6 +45,9 @@ type Result struct {
 	// Steadiness tells whether decisions keep to the mail as it changes; only where
 	// there are enough examples for a window.
 	Steadiness *Steadiness `json:"steadiness,omitempty"`
+	// First tells of the first examples after the owner's first own message; only where
+	// there were so many.
+	First []First `json:"first,omitempty"`
 
 	// Rules tells what the rules decided and what they changed elsewhere; only where
 	// there are some.
@@ -118,6 +121,9 @@ func (r *Result) WriteTable(w io.Writer) error {
 	line("average precision", "%.4f", r.AveragePrecision)
 	line("1-ROCA%%", "%.3f", r.OneMinusROCAPercent)
 	line("F1", "%.4f; best of any fixed threshold, in hindsight: %.4f", r.F1, r.BestF1)
+	if len(r.First) > 0 {
+		line("first examples", "%s", firstDaysLine(r.First))
+	}
 	if l := r.Live; l != nil {
 		line("marks", "%d after %d messages of the past, %d of them right: precision %.3f (status claims %.3f), recall %.3f, F1 %.4f", l.Marked, l.Past, l.Right, l.Precision, l.Claimed, l.Recall, l.F1)
 		line("owner", "%d wrong marks taken off; %d messages came before the shadow ended, the first mark was on number %d", l.TakenOff, l.InShadow, l.FirstMark)

@@ -65,7 +65,7 @@ func (p *Play) compare(ctx context.Context, sources []source, known truth, j *ju
 		return nil, err
 	}
 	o.Rules = nil
-	other, err := newJudge(o, known, p.Feedback)
+	other, err := p.newJudge(o, known)
 	if err != nil {
 		return nil, err
 	}

@@ -178,6 +178,7 @@ const (
 	tagUndone
 	tagTold
 	tagRuled
+	tagPrimed
 )
 
 var (
@@ -245,6 +246,8 @@ func tagOf(e Event) (byte, error) {
 		return tagTold, nil
 	case *Ruled:
 		return tagRuled, nil
+	case *Primed:
+		return tagPrimed, nil
 	case *Unlearnt, *Forgot:
 		return 0, fmt.Errorf("%T stands in no journal: %w", e, ErrRewriting)
 	default:
@@ -295,6 +298,8 @@ func Decode(entry []byte) (Event, error) {
 		e = new(Told)
 	case tagRuled:
 		e = new(Ruled)
+	case tagPrimed:
+		e = new(Primed)
 	default:
 		return nil, fmt.Errorf("%w: unknown type byte %d", ErrBadEvent, entry[0])
 	}

@@ -64,6 +64,7 @@ func everyEvent() []Event {
 		&Undone{At: 14, Since: 3, Alone: true},
 		&Told{At: 15, ID: 4, Label: model.Ordinary, Source: store.SourceMark, Origin: store.Origin{Topic: "mail", Partition: 1, Offset: 9, Record: []byte("{}")}},
 		&Ruled{At: 16, Rules: []Rule{{"from:ann@example.org", model.Important}, {"subject:sale", model.Ordinary}}},
+		&Primed{At: 17, Weights: store.PackVector(model.Vector{{Index: model.Affine, Value: -0.5}, {Index: 7, Value: 0.25}})},
 	}
 }
 

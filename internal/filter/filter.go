@@ -218,6 +218,8 @@ func (f *Filter) Apply(e Event) (Result, error) {
 		err = f.applyTold(e, &r)
 	case *Ruled:
 		err = f.applyRuled(e, &r)
+	case *Primed:
+		err = f.applyPrimed(e, &r)
 	case *Paused:
 		err = f.applyPaused(e, &r)
 	case *Resumed:
@@ -259,10 +261,15 @@ func (f *Filter) applyConfigured(e *Configured, r *Result) error {
 	if e.Options.retunes(&f.opts) && a.Important+a.Ordinary > 0 {
 		a.Dual.Tuned++
 	}
-	if e.Options.another(f.opts) && a.Important+a.Ordinary > 0 {
-		f.beginAnew()
-		f.readWindows()
-		f.lessons = newLessonWindow(f.st)
+	if e.Options.another(f.opts) {
+		if hasLearnt(f.st) {
+			f.beginAnew()
+			f.readWindows()
+			f.lessons = newLessonWindow(f.st)
+		}
+		if err := prime(f.st, e.Options, f.Prior()); err != nil {
+			return err
+		}
 	}
 	former := f.rules
 	if err := f.configure(e.Options); err != nil {

@@ -10,7 +10,7 @@ package filter
 // owner says of the account itself, and what becomes of marks to be taken back.
 func allowedInPause(e Event) bool {
 	switch e := e.(type) {
-	case *Configured, *Paused, *Resumed, *Restored:
+	case *Configured, *Primed, *Paused, *Resumed, *Restored:
 		return true
 	case *Undone:
 		return e.Alone

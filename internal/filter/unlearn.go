@@ -211,7 +211,12 @@ func (w *rewriting) relearn() error {
 	anew := w.base.Account.Anew != w.f.st.Account.Anew
 	if anew {
 		// What was learnt before then is another learner's.
-		dropModel(w.base)
+		if err := prime(w.base, o, w.f.Prior()); err != nil {
+			return err
+		}
+	}
+	if err := BeginWith(w.base, o, w.f.Prior()); err != nil {
+		return err
 	}
 	w.before = w.base.Account.Important + w.base.Account.Ordinary
 	r, err := beside(o, w.base, w.f.rules, w.f.vectors)

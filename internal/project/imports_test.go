@@ -35,10 +35,11 @@ var layers = []struct {
 	{"internal/passthrough", nil},
 	{"internal/quick", []string{"config/where", "internal/passthrough"}},
 	{"internal/filter", []string{"featurize", "ingest", "model", "store"}},
+	{"internal/prior", []string{"featurize", "model", "store"}},
 	{"internal/evaluate", []string{"featurize", "ingest", "ingest/archive", "internal/chart", "internal/filter", "internal/lab", "internal/pipeline", "model", "store"}},
 	{"internal/writer", []string{"featurize", "internal/filter", "store"}},
 	{"internal/stream", []string{"featurize", "ingest/kafka", "internal/filter", "internal/pipeline", "internal/writer", "model", "store"}},
-	{"internal/daemon", []string{"featurize", "ingest/...", "internal/dashboard", "internal/evaluate", "internal/filter", "internal/lab", "internal/passthrough", "internal/pipeline", "internal/stream", "internal/writer", "model", "store"}},
+	{"internal/daemon", []string{"featurize", "ingest/...", "internal/dashboard", "internal/evaluate", "internal/filter", "internal/lab", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/stream", "internal/writer", "model", "store"}},
 	{"internal/setup", []string{"config", "ingest", "ingest/imap", "ingest/kafka", "internal/daemon", "store"}},
 	{"internal/replay", []string{"ingest/kafka", "internal/stream", "store"}},
 	{"internal/copies", []string{"featurize", "internal/filter", "model", "store"}},
@@ -48,7 +49,7 @@ var layers = []struct {
 	{"internal/e2e", nil},      // tests only
 	{"docs/examples/...", nil}, // for those who have nothing of ours
 	{"bench/...", []string{"featurize", "ingest/archive", "internal/filter", "model", "store"}},
-	{"cmd/...", []string{"config", "featurize", "ingest/...", "internal/chart", "internal/copies", "internal/daemon", "internal/dashboard", "internal/demo", "internal/evaluate", "internal/filter", "internal/lab", "internal/passthrough", "internal/pipeline", "internal/quick", "internal/replay", "internal/setup", "internal/stream", "model", "store"}},
+	{"cmd/...", []string{"config", "featurize", "ingest/...", "internal/chart", "internal/copies", "internal/daemon", "internal/dashboard", "internal/demo", "internal/evaluate", "internal/filter", "internal/lab", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/quick", "internal/replay", "internal/setup", "internal/stream", "model", "store"}},
 }
 
 // unfit lists packages of the standard library that would make the state

@@ -177,7 +177,7 @@ func (p *partition) configure(h *held, it *item) error {
 	h.configured = true
 	o := p.e.o.account(h.key)
 	if h.work.Filter().Configured(o) {
-		return nil
+		return p.prime(h, it)
 	}
 	if h.known {
 		name := h.name
@@ -185,7 +185,18 @@ func (p *partition) configure(h *held, it *item) error {
 			p.log.Info("the settings of the account are others than before; what comes from here on is judged by the new ones", "account", name, "offset", it.record.Offset)
 		})
 	}
-	_, err := p.change(h, &filter.Configured{At: momentOf(&it.record), Options: o})
+	if _, err := p.change(h, &filter.Configured{At: momentOf(&it.record), Options: o}); err != nil {
+		return err
+	}
+	return p.prime(h, it)
+}
+
+// prime gives an account that has learnt nothing what it is to begin with.
+func (p *partition) prime(h *held, it *item) error {
+	if h.work.Filter().Primed(p.e.o.Prior) {
+		return nil
+	}
+	_, err := p.change(h, &filter.Primed{At: momentOf(&it.record), Weights: p.e.o.Prior})
 	return err
 }
 

@@ -23,6 +23,8 @@ type Options struct {
 
 	// Filter are the options of every account. Owner and Marks of it are not used.
 	Filter filter.Options
+	// Prior is what every account begins with; see filter.Primed.
+	Prior store.PackedVector
 	// Owner returns the addresses of the owner of the account with a key. It is
 	// called for every message, by several goroutines. nil: nobody has one.
 	Owner func(key string) []string

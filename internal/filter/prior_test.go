@@ -1,0 +1,265 @@
+package filter
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// somePrior is a prior of n weights that every message meets some of.
+func somePrior(seed uint64, n int) store.PackedVector {
+	rng := rand.New(rand.NewPCG(seed, 3))
+	names := featurize.Impersonal()
+	x := model.Vector{{Index: model.Affine, Value: -0.5}}
+	for _, name := range []string{"addressed:to alone", "place:start", "place:reply", "history:sender answered new"} {
+		x = append(x, model.Feature{Index: featurize.IndexOf(name), Value: 0.1 + rng.Float64()})
+	}
+	for len(x) < n {
+		index, _ := featurize.ImpersonalIndex(names[rng.IntN(len(names))])
+		x = append(x, model.Feature{Index: index, Value: math.Round(100*(rng.Float64()-0.5)) / 100})
+		x.Sort()
+		x = compactIndices(x)
+	}
+	x.Sort()
+	return PriorOf(x)
+}
+
+func compactIndices(x model.Vector) model.Vector {
+	out := x[:0]
+	for i, f := range x {
+		if i == 0 || f.Index != x[i-1].Index {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// wantPrior checks that the weights are those of the prior and no others.
+func (w *world) wantPrior(prior store.PackedVector) {
+	w.t.Helper()
+	x, err := prior.Unpack()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if got := w.f.State().Weights.Sorted(); fmt.Sprint(got) != fmt.Sprint(x) {
+		w.t.Fatalf("the weights are\n%v, want those of the prior\n%v", got, x)
+	}
+}
+
+func TestAnAccountBeginsWithItsPrior(t *testing.T) {
+	w := newWorld(t, testOptions())
+	first, second := somePrior(1, 40), somePrior(2, 60)
+	if r := w.apply(&Primed{At: w.moment(), Weights: first}); !r.Changed {
+		t.Fatal("the first prior changed nothing")
+	}
+	w.wantPrior(first)
+	if r := w.apply(&Primed{At: w.moment(), Weights: first}); r.Changed || !w.f.Primed(first) {
+		t.Error("the same prior once more changed something")
+	}
+	w.apply(&Primed{At: w.moment(), Weights: second})
+	w.wantPrior(second)
+	w.apply(&Primed{At: w.moment()})
+	w.wantPrior(nil)
+	if n := w.f.State().Prior.Len(); n != 0 {
+		t.Errorf("there are %d rows of a prior that was switched off", n)
+	}
+	w.apply(&Primed{At: w.moment(), Weights: first})
+	_, r := w.deliver("INBOX", mail("a@x", "ann@example.com", owner, "a thing"))
+	if r.Decision.Score == 0 {
+		t.Error("the prior has no part in the score")
+	}
+	if a := w.f.State().Account; a.Important+a.Ordinary+a.Updates+a.Mistakes != 0 || w.f.State().Labelled.Len() != 0 {
+		t.Errorf("the prior counts as something learnt: %+v", a)
+	}
+	l, _ := w.deliver("INBOX", mail("b@x", "ben@example.com", owner, "another thing"))
+	w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Important})
+	before, _ := store.Digest(w.f.State())
+	for _, p := range []store.PackedVector{second, nil} {
+		if r := w.apply(&Primed{At: w.moment(), Weights: p}); r.Changed || !w.f.Primed(p) {
+			t.Error("an account that has learnt something took another prior")
+		}
+	}
+	if after, _ := store.Digest(w.f.State()); after != before {
+		t.Error("the weights changed")
+	}
+}
+
+func TestThePriorIsNoLabel(t *testing.T) {
+	o := testOptions()
+	o.MinImportant, o.MinOrdinary = 1, 1
+	w := newWorld(t, o)
+	w.apply(&Primed{At: w.moment(), Weights: somePrior(1, 40)})
+	_, r := w.deliver("INBOX", mail("a@x", "ann@example.com", owner, "a thing"))
+	if r.Decision.Outcome != store.DecidedUnsure || r.Decision.Reason != store.ReasonTooFewLabels {
+		t.Errorf("decided %v (%v), want unsure for too few labels", r.Decision.Outcome, r.Decision.Reason)
+	}
+}
+
+func TestAPriorThatIsNoneIsRefused(t *testing.T) {
+	w := newWorld(t, testOptions())
+	long := make(model.Vector, maxPrior+1)
+	for i := range long {
+		long[i] = model.Feature{Index: model.Index(i + 1), Value: 1}
+	}
+	_, before := store.Digest(w.f.State())
+	for name, p := range map[string]store.PackedVector{"cut": somePrior(1, 40)[:50], "too long": store.PackVector(long), "noise": {1, 2, 3}} {
+		if _, err := w.f.Apply(&Primed{Weights: p}); !errors.Is(err, ErrBadEvent) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, after := store.Digest(w.f.State()); after != before {
+		t.Error("a refused prior changed something")
+	}
+}
+
+func TestAPrimedAccountIsAFunctionOfItsEvents(t *testing.T) {
+	for seed := range uint64(6) {
+		o := testOptions()
+		o.Limits.Weights = []int{1 << 20, 130}[seed%2]
+		o.Learner.Kind = model.Kinds()[(seed+3)%4]
+		o.Rules = []Rule{{"from:person1@example.com", model.Ordinary}}
+		calm, shaken := newWorld(t, o), newWorld(t, o)
+		shaken.restart = true
+		for _, w := range []*world{calm, shaken} {
+			w.rules, w.tells = true, true
+			w.apply(&Primed{At: w.moment(), Weights: somePrior(seed, 150)})
+			w.wantObedient()
+			if w.f.State().Weights.Len() > o.Limits.Weights {
+				t.Fatalf("%d weights, at most %d can be", w.f.State().Weights.Len(), o.Limits.Weights)
+			}
+			w.storm(seed, 200)
+			w.apply(&Primed{At: w.moment(), Weights: somePrior(seed+1, 90)})
+			w.storm(seed+100, 200)
+			w.wantObedient()
+		}
+		wantSameDigest(t, "restarted", calm.f, shaken.f)
+		f, err := Replay(store.NewState(), calm.entries(), calm.features)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantSameDigest(t, "replay", calm.f, f)
+		if a := f.State().Account; a.Updates == 0 || len(f.Prior()) == 0 {
+			t.Fatalf("seed %d: %d updates, a prior of %d bytes; both must be for this test to mean anything", seed, a.Updates, len(f.Prior()))
+		}
+	}
+}
+
+// TestWhatIsTakenBackLeadsToThePrior: an account out of which all was taken is one that
+// begins with its prior, and one out of which something was taken still has it below.
+func TestWhatIsTakenBackLeadsToThePrior(t *testing.T) {
+	prior := somePrior(5, 80)
+	for name, event := range map[string]func(w *world) Event{
+		"unlearnt": func(*world) Event { return &Unlearnt{Since: 1} },
+		"forgot":   func(w *world) Event { return &Forgot{Before: w.moment() + 1} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, testOptions())
+			w.apply(&Primed{At: w.moment(), Weights: prior})
+			w.teach()
+			w.rewrite(event(w))
+			w.wantPrior(prior)
+			if n := w.f.State().Account.Important; n != 0 {
+				t.Errorf("%d lessons are left", n)
+			}
+		})
+	}
+	t.Run("the last one", func(t *testing.T) {
+		w, less := newWorld(t, testOptions()), newWorld(t, testOptions())
+		for _, each := range []*world{w, less} {
+			each.apply(&Primed{At: each.moment(), Weights: prior})
+			each.teach()
+		}
+		w.now = w.now.Add(time.Hour)
+		since := w.moment()
+		l, _ := w.deliver("INBOX", mail("last@x", "ann@example.com", owner, "a last thing"))
+		w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Ordinary})
+		w.rewrite(&Unlearnt{At: w.moment(), Since: since})
+		for _, f := range less.f.State().Weights.Sorted() {
+			if got := w.f.State().Weights.Get(f.Index); math.Abs(got-f.Value) > 0.2 {
+				t.Errorf("weight %x is %v, without the lesson %v", f.Index, got, f.Value)
+			}
+		}
+	})
+}
+
+func TestAKernelAccountHasNoUseForAPriorUntilItIsLinear(t *testing.T) {
+	prior := somePrior(5, 80)
+	w := newWorld(t, testOptions())
+	w.apply(&Primed{At: w.moment(), Weights: prior})
+	linear, kernel := w.f.Options(), w.f.Options()
+	kernel.Learner.Kind = model.KindPassiveAggressive
+	kernel.Kernel = Kernel{Kernel: model.Kernel{Kind: model.KernelPolynomial, Degree: 2, Normalised: true}, Budget: 100, Forget: model.Forgetting("oldest")}
+	for _, learns := range []bool{false, true} {
+		w.apply(&Configured{At: w.moment(), Options: kernel})
+		if n := w.f.State().Weights.Len(); n != 0 {
+			t.Errorf("a kernel account has %d weights", n)
+		}
+		if learns {
+			w.teach()
+		}
+		w.apply(&Configured{At: w.moment(), Options: linear})
+		w.wantPrior(prior)
+	}
+	f, err := Replay(store.NewState(), w.entries(), w.features)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantSameDigest(t, "replay", w.f, f)
+}
+
+// TestTheOwnersLessonsOutweighThePrior: the prior says the contrary of the owner about
+// mail of a kind, as strongly as one does that was made of real mail.
+func TestTheOwnersLessonsOutweighThePrior(t *testing.T) {
+	const within = 8 // lessons of each class
+	x := model.Vector{{Index: model.Affine, Value: -1}}
+	for name, value := range map[string]float64{
+		"addressed:to alone": -1.2, "place:start | to alone": -0.7, "place:start": -0.7,
+		"addressed:elsewhere": 1.2, "place:start | elsewhere": 0.7,
+	} {
+		x = append(x, model.Feature{Index: featurize.IndexOf(name), Value: value})
+	}
+	x.Sort()
+	w := newWorld(t, testOptions())
+	w.apply(&Primed{At: w.moment(), Weights: PriorOf(x)})
+	score := func(n int, to string) float64 {
+		_, r := w.deliver("INBOX", mail(fmt.Sprintf("probe%d%s@x", n, to), fmt.Sprintf("probe%d@example.com", n), to, fmt.Sprintf("probe %d", n)))
+		return r.Decision.Score
+	}
+	if mine, list := score(0, owner), score(0, "list@example.net"); mine >= list {
+		t.Fatalf("the prior prefers %v to %v: it says nothing against the owner", mine, list)
+	}
+	flipped := 0
+	for n := 1; n <= within; n++ {
+		a, _ := w.deliver("INBOX", mail(fmt.Sprintf("a%d@x", n), fmt.Sprintf("friend%d@example.com", n), owner, fmt.Sprintf("word%d", n)))
+		w.apply(&Labelled{At: w.moment(), Message: a.key, Label: model.Important})
+		b, _ := w.deliver("INBOX", mail(fmt.Sprintf("b%d@x", n), fmt.Sprintf("robot%d@example.net", n), "list@example.net", fmt.Sprintf("notice%d", n)))
+		w.apply(&Labelled{At: w.moment(), Message: b.key, Label: model.Ordinary})
+		if flipped == 0 && score(n, owner) > 0 && score(n, "list@example.net") < 0 {
+			flipped = n
+		}
+	}
+	if flipped == 0 {
+		t.Fatalf("after %d lessons of each class strangers' mail is still judged as the prior says", within)
+	}
+	t.Logf("the owner's word counts from %d lessons of each class on", flipped)
+}
+
+func TestBeginWithLeavesAloneWhatHasLearnt(t *testing.T) {
+	prior := somePrior(1, 40)
+	st := store.NewState()
+	if err := BeginWith(st, testOptions(), prior); err != nil || st.Weights.Len() == 0 {
+		t.Fatalf("%d weights, %v", st.Weights.Len(), err)
+	}
+	st.Account.Important = 1
+	st.Weights.Set(model.Affine, 9)
+	if err := BeginWith(st, testOptions(), somePrior(2, 40)); err != nil || st.Weights.Get(model.Affine) != 9 {
+		t.Errorf("it changed what was learnt: %v", err)
+	}
+}

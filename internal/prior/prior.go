@@ -1,0 +1,150 @@
+// Package prior reads, writes and makes priors: the weights that accounts begin with,
+// made of what the mail of other owners taught. They are of features that name nobody
+// (featurize.Impersonal), so no address, no name and no word of any mail is in a prior.
+//
+// Data flow: weights of accounts → Mean → Prior → a text file → Parse → Pack, for
+// filter.Primed. One prior is part of the program (Default).
+package prior
+
+import (
+	_ "embed" // default.prior
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// Prior is a set of weights of features that name nobody. Nothing changes it once it is
+// made; it may be read concurrently.
+type Prior struct {
+	// Owners is of how many owners' weights it is the mean.
+	Owners int
+	// Notes say in words where it comes from, a line each.
+	Notes []string
+	// Weights ascend by name; none is 0.
+	Weights []Weight
+}
+
+// Weight is that of one feature.
+type Weight struct {
+	Name  string
+	Value float64
+}
+
+// step is what weights are rounded to: finer ones made no difference beyond .003 to the
+// figures of docs/results.md, and every account's state holds its prior.
+const step = 0.01
+
+// most bounds the magnitude of a weight. Learners that take steps of at most a few units
+// come nowhere near it.
+const most = 1e6
+
+// Mean adds up the weights of owners, of whom every one counts alike. A feature that an
+// owner's mail never had weighs 0 there. The zero value is ready for use.
+type Mean struct {
+	owners int
+	sums   map[string]float64
+}
+
+// Add adds those of an owner's weights that name nobody.
+func (m *Mean) Add(w *model.Weights) {
+	m.owners++
+	for _, name := range featurize.Impersonal() {
+		index, _ := featurize.ImpersonalIndex(name)
+		m.add(name, w.Get(index))
+	}
+}
+
+// AddPrior adds the owners that a prior is made of.
+func (m *Mean) AddPrior(p *Prior) {
+	m.owners += p.Owners
+	for _, w := range p.Weights {
+		m.add(w.Name, float64(float64(p.Owners)*w.Value))
+	}
+}
+
+func (m *Mean) add(name string, value float64) {
+	if m.sums == nil {
+		m.sums = map[string]float64{}
+	}
+	if value != 0 {
+		m.sums[name] += value
+	}
+}
+
+// Owners returns how many were added.
+func (m *Mean) Owners() int { return m.owners }
+
+// Prior returns the mean, without notes.
+func (m *Mean) Prior() *Prior {
+	p := &Prior{Owners: m.owners}
+	for _, name := range featurize.Impersonal() {
+		if sum, ok := m.sums[name]; ok {
+			p.add(name, sum/float64(m.owners))
+		}
+	}
+	return p
+}
+
+// add rounds a weight and, unless nothing is left of it, appends it.
+func (p *Prior) add(name string, value float64) {
+	value = math.Round(value/step) / math.Round(1/step)
+	if value != 0 && math.Abs(value) <= most {
+		p.Weights = append(p.Weights, Weight{name, value})
+	}
+}
+
+// Pack returns the weights as filter.Primed takes them; nil for a nil prior.
+func (p *Prior) Pack() store.PackedVector {
+	if p == nil || len(p.Weights) == 0 {
+		return nil
+	}
+	x := make(model.Vector, 0, len(p.Weights))
+	for _, w := range p.Weights {
+		index, _ := featurize.ImpersonalIndex(w.Name)
+		x = append(x, model.Feature{Index: index, Value: w.Value})
+	}
+	return store.PackVector(x)
+}
+
+//go:embed default.prior
+var embedded string
+
+// Default returns the prior that is part of the program.
+var Default = sync.OnceValue(func() *Prior {
+	p, err := Parse(strings.NewReader(embedded), "default.prior")
+	if err != nil {
+		panic(err) // a test has it that it can be read
+	}
+	return p
+})
+
+// The names of the choices that are no file.
+const (
+	NameDefault = "default"
+	NameNone    = "none"
+)
+
+// Named returns the prior that a setting names: "default", "none", which is nil, or the
+// path of a file.
+func Named(name string) (*Prior, error) {
+	switch name {
+	case NameDefault:
+		return Default(), nil
+	case NameNone:
+		return nil, nil
+	case "":
+		return nil, fmt.Errorf("prior: no name; it is %q, %q or a file", NameDefault, NameNone)
+	}
+	return Load(name)
+}
+
+// Index returns where the weight of a feature is, and whether there is one.
+func (p *Prior) Index(name string) (int, bool) {
+	return slices.BinarySearchFunc(p.Weights, name, func(w Weight, name string) int { return strings.Compare(w.Name, name) })
+}
