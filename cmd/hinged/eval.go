@@ -28,11 +28,12 @@ type evalFlags struct {
 	prior               string               // as the key of the configuration
 	weights             func(*model.Weights) // gets those in the end; nil is fine
 	comparison          comparison
+	past, judge         int
 	asJSON, markdown    bool
 	ask                 int
 	heard               float64
 
-	feedback, learner, zero, kernel, forget, threshold, values *choice
+	feedback, learner, zero, kernel, forget, threshold, values, shadow *choice
 }
 
 func evalCommand() *cobra.Command {
@@ -54,7 +55,11 @@ message. What was important, eval learns in one of three ways:
                            path, a tab, then "important" or "ordinary".
 
 --feedback says when the label comes: right after the decision, or, for labels
-from answers, when the answer arrives, or a week has passed without one.
+from answers, when the answer arrives, or a week has passed without one. With
+live, the first part of the stream is the past that bootstrap would read; then
+marks are set, and the owner answers as the stream says and takes one wrong mark
+in five off. --past says how many messages the past has, --judge how many are
+judged after it.
 
 With --rule, or several in their order, rules of the owner's decide what they
 match, as in the configuration (docs/rules.md). The archive is then played once
@@ -87,6 +92,9 @@ func (f *evalFlags) define(c *cobra.Command) {
 	a, flags := &f.account, c.Flags()
 	f.defineMail(c)
 	f.comparison.define(c)
+	flags.IntVar(&f.past, "past", 0, "live: how many messages are the past, your own included; 0: 70 %")
+	flags.IntVar(&f.judge, "judge", 0, "live: how many messages are judged after the past, your own not counted; 0: all")
+	f.shadow = choiceVar(c, "shadow", a.Shadow, "live: when marks are set", "auto", "on", "off")
 	flags.BoolVar(&f.markdown, "markdown", false, "compare: print the table as Markdown")
 	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object")
 
@@ -133,6 +141,7 @@ func (f *evalFlags) defineMail(c *cobra.Command) {
 func (f *evalFlags) run(cmd *cobra.Command, args []string) error {
 	a := &f.account
 	a.Learner.Kind, a.Learner.Zero, a.Threshold.Mode = f.learner.value, f.zero.value, f.threshold.value
+	a.Shadow = f.shadow.value
 	a.Learner.Kernel, a.Learner.Forget = f.kernel.value, f.forget.value
 	if err := f.useless(cmd); err != nil {
 		return err
@@ -226,7 +235,8 @@ func (f *evalFlags) play(cmd *cobra.Command, args []string, learnt func(model.Le
 	}
 	play := evaluate.Play{
 		Paths: args, Important: f.important, Ordinary: f.ordinary,
-		Feedback: evaluate.Feedback(f.feedback.value), Options: filterOptions(a), Learnt: learnt,
+		Feedback: evaluate.Feedback(f.feedback.value), Past: f.past, Judge: f.judge,
+		Options: filterOptions(a), Learnt: learnt,
 		Ask: f.ask, Heard: f.heard,
 		Prior: weights, Weights: f.weights,
 	}
@@ -291,6 +301,9 @@ func (f *evalFlags) useless(cmd *cobra.Command) error {
 		{"share", "threshold", "budget", f.threshold.value},
 		{"cost", "threshold", "cost", f.threshold.value},
 		{"value", "threshold", "fixed", f.threshold.value},
+		{"past", "feedback", "live", f.feedback.value},
+		{"shadow", "feedback", "live", f.feedback.value},
+		{"judge", "feedback", "live", f.feedback.value},
 	} {
 		if compared && rule.needs == "learner" {
 			continue

@@ -81,7 +81,7 @@ func printStatus(w io.Writer, s daemon.Status) error {
 				q.F1, q.Precision, q.Recall, q.Labels, q.KnownCorrespondentsF1)
 		}
 		line("mistakes", "%d, hinge loss %.1f", a.Mistakes, a.HingeLoss)
-		line("wrong decisions", "%d: %d false alarms, %d missed", a.WrongDecisions, a.FalseAlarms, a.Missed)
+		line("wrong decisions", "%d of %d that are judged: %d false alarms, %d missed", a.WrongDecisions, a.Judged, a.FalseAlarms, a.Missed)
 		back := ""
 		switch {
 		case a.MarksUndone > 0:

@@ -63,8 +63,8 @@ type Bootstrapped struct {
 	Open      int    `json:"open"`      // messages decided of which nothing is known yet
 	Mistakes  uint64 `json:"mistakes"`  // lessons on which the score was on the wrong side of 0, or 0
 
-	// Decisions are those that would have been taken at the time, also while too
-	// little was learnt to take any.
+	// Decisions are those taken as the messages came: none is important while too
+	// little was learnt to decide, or while it was unsure. Status counts the same.
 	Decisions      evaluate.Figures   `json:"decisions"`
 	Baselines      evaluate.Baselines `json:"baselines"`       // judged on the same messages
 	BeatsBaselines bool               `json:"beats_baselines"` // whether the F1 is better than that of both; a tie is not
@@ -170,7 +170,7 @@ func bootstrapped(f *filter.Filter) Bootstrapped {
 		case m.Label == 0:
 			r.Open++
 		default:
-			stream.Add(m.Score, m.Above, m.Correspondent, m.Label)
+			stream.Add(m.Score, m.Outcome == store.DecidedImportant, m.Correspondent, m.Label)
 			r.Judged++
 			if m.Label > 0 {
 				r.Important++

@@ -57,6 +57,7 @@ type AccountStatus struct {
 	Mistakes       uint64  `json:"mistakes"`        // lessons on which the score was on the wrong side of 0, or 0
 	Updates        uint64  `json:"updates"`         // lessons that moved the weights
 	HingeLoss      float64 `json:"hinge_loss"`      // summed over all lessons
+	Judged         int     `json:"judged"`          // messages decided whose label is known by now
 	WrongDecisions uint64  `json:"wrong_decisions"` // false alarms and missed together
 	FalseAlarms    uint64  `json:"false_alarms"`    // decided important, learnt as ordinary
 	Missed         uint64  `json:"missed"`          // learnt as important, not decided so
@@ -154,7 +155,7 @@ func summarise(name string, f *filter.Filter) AccountStatus {
 		NeedImportant: o.MinImportant, NeedOrdinary: o.MinOrdinary,
 		Pending: c.Pending, CleanUps: acc.Bulk, Waiting: c.Waiting,
 		Mistakes: acc.Mistakes, Updates: acc.Updates, HingeLoss: acc.HingeLoss,
-		WrongDecisions: acc.FalseAlarms + acc.Missed, FalseAlarms: acc.FalseAlarms, Missed: acc.Missed,
+		Judged: c.Judged, WrongDecisions: acc.FalseAlarms + acc.Missed, FalseAlarms: acc.FalseAlarms, Missed: acc.Missed,
 		Threshold: c.Threshold, Weights: f.Size().Weights, Supports: f.Size().Supports,
 		MarksIntended: c.Intended, MarksConfirmed: acc.Marked, MarksRefused: acc.Refused, MarksUndone: acc.Undone,
 		Shadow: string(o.Shadow), Marking: f.Marking(),

@@ -186,7 +186,7 @@ func fillMailbox(b *testing.B, imap *testkit.Dovecot, dir string) int {
 
 // eachOf calls fn with every message of an mbox file, its lines ended as they are
 // on the wire.
-func eachOf(b *testing.B, file string, fn func(raw []byte, date time.Time)) {
+func eachOf(b testing.TB, file string, fn func(raw []byte, date time.Time)) {
 	b.Helper()
 	mail, err := archive.Open([]string{file}, archive.Options{})
 	if err != nil {

@@ -2,6 +2,7 @@ package evaluate
 
 import (
 	"container/heap"
+	"fmt"
 	"slices"
 	"time"
 
@@ -14,8 +15,8 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// livePast is the share of a stream that Live reads as the past, as `hinged bootstrap`
-// reads a mailbox. What comes then is judged.
+// livePast is the share of a stream that Live reads as the past unless Play.Past says
+// how much. It is read as `hinged bootstrap` reads a mailbox. What comes then is judged.
 const livePast = 0.7
 
 // Of so many wrong marks the owner takes one off.
@@ -47,6 +48,7 @@ type LiveResult struct {
 // what it teaches live.
 type live struct {
 	past     int // messages of the stream
+	most     int // messages to judge; 0: all
 	answered answers
 	n        int // messages taken so far
 	uids     map[string]uint32
@@ -83,11 +85,28 @@ func (a *liveActs) Pop() any {
 	return act
 }
 
-func newLive(known answers, total int) *live {
-	return &live{
-		past: int(livePast * float64(total)), answered: known, uids: map[string]uint32{},
-		letters: map[store.MessageKey]*liveLetter{},
+func (p *Play) newLive(known answers, total int) (*live, error) {
+	past := p.Past
+	if past == 0 {
+		past = int(livePast * float64(total))
 	}
+	if past >= total {
+		return nil, fmt.Errorf("%w: the past has %d messages, but there are only %d in all", ErrPlay, past, total)
+	}
+	return &live{
+		past: past, most: p.Judge, answered: known, uids: map[string]uint32{},
+		letters: map[store.MessageKey]*liveLetter{},
+	}, nil
+}
+
+// over reports whether all messages that were to be judged are.
+func (l *live) over() bool { return l != nil && l.most > 0 && l.decided >= l.most }
+
+// TakesOff reports whether the owner of a live play takes a wrong mark off this
+// message, and how long after its arrival.
+func TakesOff(k store.MessageKey) (after time.Duration, does bool) {
+	hash := xxhash.Sum64(k[:])
+	return time.Duration(hash / oneWrongMarkIn % uint64(24*time.Hour)), hash%oneWrongMarkIn == 0
 }
 
 // open gives the filter the two mailboxes.
@@ -186,10 +205,8 @@ func (j *judge) mark(k store.MessageKey, marks []ingest.MarkRequest, at store.Mo
 	if l.r.Marked++; l.r.FirstMark == 0 {
 		l.r.FirstMark = l.decided
 	}
-	hash := xxhash.Sum64(k[:])
-	if label == model.Ordinary && hash%oneWrongMarkIn == 0 {
-		within := time.Duration(hash / oneWrongMarkIn % uint64(24*time.Hour))
-		heap.Push(&l.acts, liveAct{at.Add(within), k})
+	if after, does := TakesOff(k); does && label == model.Ordinary {
+		heap.Push(&l.acts, liveAct{at.Add(after), k})
 	}
 	return nil
 }

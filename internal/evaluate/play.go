@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -59,6 +60,10 @@ type Play struct {
 	// Heard is the share of the owner's answers that the filter learns of. The other
 	// messages were answered all the same. 0 means 1: all.
 	Heard float64
+	// Past and Judge are of Live. Past is how many messages of the stream are the past,
+	// the owner's own included; 0: 70 %. Judge is how many are judged after it, the
+	// owner's own not counted; 0: all. Later messages only tell what was important.
+	Past, Judge int
 	// Options are the filter's. Live takes them as they are; otherwise the player sets
 	// Shadow, since there is nobody to mark for, and what Feedback is about: Settle and
 	// Silence.
@@ -126,6 +131,8 @@ func (p *Play) sources() (sources []source, labels string, err error) {
 		return nil, "", fmt.Errorf("%w: %v of the answers are heard; want a share above 0 and at most 1", ErrPlay, p.Heard)
 	case p.Feedback != Immediate && labels != "replies":
 		return nil, "", fmt.Errorf("%w: %s feedback comes from the owner's replies; labels from a %s have no time of their own", ErrPlay, p.Feedback, labels)
+	case p.Past < 0 || p.Judge < 0:
+		return nil, "", fmt.Errorf("%w: %d messages of the past and %d to judge; both must be 0 or more", ErrPlay, p.Past, p.Judge)
 	}
 	return sources, labels, nil
 }
@@ -174,7 +181,9 @@ func (p Play) Run(ctx context.Context) (*Result, error) {
 		}
 		known = found
 		if p.Feedback == Live {
-			mailbox = newLive(found, total)
+			if mailbox, err = p.newLive(found, total); err != nil {
+				return nil, err
+			}
 		}
 	case "file":
 		known = p.Labels
@@ -213,6 +222,9 @@ func (p Play) Run(ctx context.Context) (*Result, error) {
 	return r, nil
 }
 
+// errOver ends the reading of a stream once all that is to be judged is.
+var errOver = errors.New("the play is over")
+
 // read is a message on its way to the filter.
 type read struct {
 	mail
@@ -248,21 +260,29 @@ func (p *Play) play(ctx context.Context, sources []source, j *judge) (err error)
 		}
 	})
 	g, ctx := errgroup.WithContext(ctx)
+	var over atomic.Bool
 	g.Go(func() error {
 		defer stage.Close()
-		return s.each(func(m mail) error {
+		err := s.each(func(m mail) error {
+			if over.Load() {
+				return errOver
+			}
 			own := *m.Message
 			own.Raw = bytes.Clone(m.Raw)
 			m.Message = &own
 			return stage.Put(ctx, m)
 		})
+		if errors.Is(err, errOver) {
+			return nil
+		}
+		return err
 	})
 	g.Go(func() error {
 		var failed error
 		n := 0
 		for out := range stage.Order() {
 			r := <-out
-			if failed != nil {
+			if failed != nil || over.Load() {
 				continue // drain, so that the workers can end
 			}
 			if n++; p.Progress != nil && n%64 == 0 {
@@ -274,6 +294,7 @@ func (p *Play) play(ctx context.Context, sources []source, j *judge) (err error)
 			if failed == nil {
 				failed = ctx.Err()
 			}
+			over.Store(j.live.over())
 		}
 		return failed
 	})

@@ -199,6 +199,9 @@ func (f *Filter) capMessages() {
 		k := f.oldest.front()
 		if m, ok := f.st.Messages.Get(string(k[:])); ok {
 			f.waitForSilence(&m, 0)
+			if m.Label != 0 {
+				f.judged--
+			}
 		}
 		f.st.Messages.Delete(string(k[:]))
 		f.oldest.pop()

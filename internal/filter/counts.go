@@ -9,6 +9,7 @@ import (
 // Counts are numbers that status shows and that are not rows of the state.
 type Counts struct {
 	Pending   int            // labels that have not yet settled
+	Judged    int            // known messages that have a label
 	Waiting   int            // messages that wait for a label or for silence
 	Intended  int            // marks not yet confirmed
 	Places    map[string]int // known copies, by mailbox
@@ -18,7 +19,7 @@ type Counts struct {
 // Counts gathers them. The time it takes grows with the pending labels only.
 func (f *Filter) Counts() Counts {
 	c := Counts{
-		Waiting: f.silences, Intended: len(f.ledger.intended), Places: maps.Clone(f.places),
+		Judged: f.judged, Waiting: f.silences, Intended: len(f.ledger.intended), Places: maps.Clone(f.places),
 		Threshold: f.fitted().Threshold,
 	}
 	for _, e := range f.settling {

@@ -54,6 +54,7 @@ type Filter struct {
 	settling settleQueue
 	places   map[string]int // number of places, by mailbox
 	silences int            // messages whose silence is waited for
+	judged   int            // messages that have a label
 	waiting  messageQueue   // messages whose silence is waited for, by Seq
 	hours    settleQueue    // of store.QuietHours
 	days     settleQueue    // of store.QuietDays

@@ -27,6 +27,9 @@ func (f *Filter) learn(k store.MessageKey, m *store.Message, label model.Label, 
 		s.Lessons++
 		f.st.Senders.Put(m.Sender.Key(), s)
 	}
+	if m.Label == 0 {
+		f.judged++
+	}
 	m.Label, m.Source, m.Unlearnt = label, source, 0
 	m.Lessons++
 	m.Quiet = store.QuietNothing

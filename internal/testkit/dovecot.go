@@ -2,10 +2,12 @@ package testkit
 
 import (
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/hinged/hinged/internal/dovecot"
 )
@@ -17,7 +19,8 @@ type DovecotOptions = dovecot.Options
 // Dovecot is a running server. Its mail is gone with the test.
 type Dovecot struct {
 	*dovecot.Server
-	tb testing.TB
+	tb      testing.TB
+	dropped int // files that Drop made
 }
 
 // NeedDovecot skips the test where there is no Dovecot, saying so. In CI, where
@@ -47,7 +50,7 @@ func StartDovecot(tb testing.TB, o DovecotOptions) *Dovecot {
 			tb.Error(err)
 		}
 	})
-	d := &Dovecot{s, tb}
+	d := &Dovecot{Server: s, tb: tb}
 	d.Start()
 	return d
 }
@@ -68,9 +71,7 @@ func (d *Dovecot) Restart() {
 	d.Start()
 }
 
-// Fill puts many messages into the first user's INBOX, a Maildir, as a delivery
-// agent beside the server would: hundreds of times faster than APPEND. Their
-// UIDs ascend in the order given.
+// Fill puts many messages into the first user's INBOX, as Drop does.
 func (d *Dovecot) Fill(n int, next func() Message) {
 	d.tb.Helper()
 	d.FillOf(d.User, n, next)
@@ -79,32 +80,71 @@ func (d *Dovecot) Fill(n int, next func() Message) {
 // FillOf does it to the INBOX of one of the users.
 func (d *Dovecot) FillOf(user string, n int, next func() Message) {
 	d.tb.Helper()
+	d.Drop(user, "INBOX", func(yield func(Dropped) bool) {
+		for range n {
+			if m := next(); !yield(Dropped{Raw: m.Raw, Date: m.Date}) {
+				return
+			}
+		}
+	})
+}
+
+// Dropped is a message for Drop.
+type Dropped struct {
+	Raw   []byte
+	Date  time.Time // of its arrival, which IMAP calls INTERNALDATE
+	Flags string    // letters of Maildir, in order of the alphabet: R answered, S seen
+}
+
+// Drop puts many messages into a mailbox of a user, a Maildir, as a delivery agent
+// beside the server would: hundreds of times faster than APPEND. Their UIDs ascend in
+// the order given.
+func (d *Dovecot) Drop(user, mailbox string, messages iter.Seq[Dropped]) {
+	d.tb.Helper()
 	box := d.Mail(user)
-	first := d.OwnerOf(d.tb, user)
-	first.Select("INBOX") // makes the Maildir
-	first.Close()
+	if mailbox != "INBOX" {
+		box = filepath.Join(box, "."+mailbox)
+	}
+	if _, err := os.Stat(filepath.Join(box, "tmp")); err != nil {
+		first := d.OwnerOf(d.tb, user)
+		first.Select(mailbox) // makes the Maildir
+		first.Close()
+	}
 	owner := -1
 	if info, err := os.Stat(box); err != nil {
-		d.tb.Fatalf("fill: no Maildir at %s: %v", box, err)
+		d.tb.Fatalf("drop: no Maildir at %s: %v", box, err)
 	} else if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		owner = int(stat.Uid)
 	}
-	// Dovecot numbers new files in the order of the first part of their names.
-	for i := range n {
-		m := next()
-		path := filepath.Join(box, "new", fmt.Sprintf("%d.M%06dP1.testkit", 1700000000+i, i%1000000))
-		if err := os.WriteFile(path, m.Raw, 0o600); err != nil {
+	for m := range messages {
+		path := filepath.Join(box, "new", d.nextFile())
+		if m.Flags != "" {
+			path = filepath.Join(box, "cur", filepath.Base(path)+":2,"+m.Flags)
+		}
+		// It appears at once, with all that it has.
+		draft := filepath.Join(box, "tmp", filepath.Base(path))
+		if err := os.WriteFile(draft, m.Raw, 0o600); err != nil {
 			d.tb.Fatal(err)
 		}
-		if err := os.Chtimes(path, m.Date, m.Date); err != nil {
+		if err := os.Chtimes(draft, m.Date, m.Date); err != nil {
 			d.tb.Fatal(err)
 		}
 		if os.Geteuid() == 0 {
-			if err := os.Chown(path, owner, -1); err != nil {
+			if err := os.Chown(draft, owner, -1); err != nil {
 				d.tb.Fatal(err)
 			}
 		}
+		if err := os.Rename(draft, path); err != nil {
+			d.tb.Fatal(err)
+		}
 	}
+}
+
+// nextFile names a file of a Maildir. Dovecot numbers new files in the order of the
+// first part of their names.
+func (d *Dovecot) nextFile() string {
+	d.dropped++
+	return fmt.Sprintf("%d.M%06dP1.testkit", 1700000000+d.dropped, d.dropped%1000000)
 }
 
 // SetPassword changes the password of every user, on the server alone.

@@ -112,25 +112,45 @@ func imapFlags(flags []string) []imap.Flag {
 	return out
 }
 
-func (o *Owner) store(op imap.StoreFlagsOp, mailbox string, uid uint32, flags []string) {
+func (o *Owner) store(op imap.StoreFlagsOp, mailbox string, uids []uint32, flags []string) {
 	o.tb.Helper()
 	o.need(mailbox)
-	err := o.c.Store(imap.UIDSetNum(imap.UID(uid)), &imap.StoreFlags{Op: op, Flags: imapFlags(flags), Silent: true}, nil).Close()
+	var set imap.UIDSet
+	for _, uid := range uids {
+		set.AddNum(imap.UID(uid))
+	}
+	err := o.c.Store(set, &imap.StoreFlags{Op: op, Flags: imapFlags(flags), Silent: true}, nil).Close()
 	if err != nil {
-		o.tb.Fatalf("owner: change flags of %s UID %d: %v", mailbox, uid, err)
+		o.tb.Fatalf("owner: change flags of %s UID %d: %v", mailbox, uids, err)
 	}
 }
 
 // Set sets flags on a message.
 func (o *Owner) Set(mailbox string, uid uint32, flags ...string) {
 	o.tb.Helper()
-	o.store(imap.StoreFlagsAdd, mailbox, uid, flags)
+	o.store(imap.StoreFlagsAdd, mailbox, []uint32{uid}, flags)
+}
+
+// SetAll sets flags on several messages by one command.
+func (o *Owner) SetAll(mailbox string, uids []uint32, flags ...string) {
+	o.tb.Helper()
+	o.store(imap.StoreFlagsAdd, mailbox, uids, flags)
+}
+
+// ModSeq returns the number of the last change of a mailbox (CONDSTORE).
+func (o *Owner) ModSeq(mailbox string) uint64 {
+	o.tb.Helper()
+	d, err := o.c.Status(mailbox, &imap.StatusOptions{HighestModSeq: true}).Wait()
+	if err != nil {
+		o.tb.Fatalf("owner: status of %s: %v", mailbox, err)
+	}
+	return d.HighestModSeq
 }
 
 // Clear clears flags of a message.
 func (o *Owner) Clear(mailbox string, uid uint32, flags ...string) {
 	o.tb.Helper()
-	o.store(imap.StoreFlagsDel, mailbox, uid, flags)
+	o.store(imap.StoreFlagsDel, mailbox, []uint32{uid}, flags)
 }
 
 // Expunge deletes messages for good.
