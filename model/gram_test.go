@@ -20,12 +20,18 @@ func kernelPlay(t testing.TB, s KernelSpec, lessons []Lesson, before int) (h *Hi
 	}
 	h = NewKernelHindsight(s, l)
 	moved := l.Displaced()
+	var tally DualTally
 	for _, e := range lessons[before:] {
-		if l.Learn(e).Mistake {
+		u := l.Learn(e)
+		if u.Mistake {
 			mistakes++
+		}
+		if s.Spec.Passive() {
+			tally.Learnt(e.Label, u, s.Spec.FirstGain(e.Label, e.Weight, l.Normal(e.Vector), u))
 		}
 		h.Add(e)
 	}
+	h.Tally(DualTally{}, tally)
 	h.Displace(l.Displaced() - moved)
 	h.Reached(l.Tally().Reach)
 	return h, l, mistakes
@@ -127,6 +133,7 @@ func TestTheKernelSearchIsThatOverTheMap(t *testing.T) {
 			mapped.Learn(Lesson{QuadraticKernel(e.Vector), e.Label, e.Weight})
 		}
 		h, _, _ := kernelPlay(t, s, lessons, before)
+		h.Tally(DualTally{}, DualTally{}) // as the linear one
 		flat := NewHindsight(s.Spec, w)
 		for _, e := range lessons[before:] {
 			flat.Add(Lesson{QuadraticKernel(e.Vector), e.Label, e.Weight})
@@ -190,6 +197,7 @@ func TestKernelCeilingsComeInPieces(t *testing.T) {
 	s := KernelSpec{Spec: DefaultSpec(), Kernel: Kernel{Kind: KernelGaussian, Gamma: 0.5}}
 	lessons := kernelStream(rng, 160)
 	once, _, _ := kernelPlay(t, s, lessons, 0)
+	once.Tally(DualTally{}, DualTally{})
 	l, err := NewKernel(s)
 	if err != nil {
 		t.Fatal(err)

@@ -96,13 +96,14 @@ func playObeying(t *testing.T, rng *rand.Rand, spec Spec, stream []streamed, fro
 		t.Fatal(err)
 	}
 	var p played
+	var tally DualTally
 	h := NewHindsight(spec, nil)
 	h.Obey(rules)
 	for n, e := range stream {
 		if n == from {
 			h = NewHindsight(spec, w)
 			h.Obey(rules)
-			p = played{start: w.Sorted()}
+			p, tally = played{start: w.Sorted()}, DualTally{}
 		}
 		if score := l.Score(e.Vector); e.hostile {
 			e.Label = Ordinary
@@ -113,6 +114,10 @@ func playObeying(t *testing.T, rng *rand.Rand, spec Spec, stream []streamed, fro
 		p.lessons = append(p.lessons, e.Lesson)
 		h.Add(e.Lesson)
 		u := l.Learn(e.Lesson)
+		if spec.Passive() {
+			tally.Learnt(e.Label, u, spec.FirstGain(e.Label, e.Weight, e.Vector.SquaredNorm(), u))
+			h.Tally(DualTally{}, tally)
+		}
 		if !spec.Passive() && u.Projected > 0 {
 			h.Displace(u.Projected)
 			p.moved += u.Projected

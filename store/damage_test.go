@@ -36,7 +36,7 @@ func fullFile(t testing.TB) (data []byte, digest string) {
 	st.TouchWeights(x)
 	for n := range 60 {
 		b := change(r, st, tw)
-		b.Features = append(b.Features, FeatureRecord{Key: messageKey(1000 + n), Data: make([]byte, 1500)}) // several pages
+		b.Features = append(b.Features, FeatureRecord{Key: messageKey(1000 + n), Data: make([]byte, 1500), Names: make([]byte, 500)}) // several pages
 		if err := s.Commit("ann", st, b); err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,8 @@
 //     the commit changed. New values, not differences: applying a record twice
 //     does no harm, and the result is exact to the bit;
 //   - the journal (the inputs, in order), the lessons (the labels learnt, in
-//     order) and the features (the frozen vector of each message).
+//     order), the features (the frozen vector of each message) and their names
+//     (the words behind it, which only people need).
 //
 // Load reads the checkpoint and applies the redo log. After some thousands of
 // commits the redo log is folded: a new checkpoint is written in small
@@ -55,6 +56,10 @@
 // wherever a State has a message, its features can be read, in the live run and
 // in every replay from the base alike.
 //
+// The names of features go earlier: each commit deletes those that are older than
+// Batch.NamesFor on the account's clock, and all but the last Options.NamesCap, a
+// bounded number at a time. Features that go take their names with them.
+//
 // # Taking back
 //
 // Rewrite is how something is taken out of what an account remembers. The state
@@ -85,8 +90,8 @@
 // BeginRestore: that notes where each account comes from, and RestoreState and
 // RestoreLogs bring it in when it is wanted,
 //
-//	state    checkpoint, redo                 before the next decision
-//	logs     bases, journal, lessons, features  before they are read
+//	state    checkpoint, redo                        before the next decision
+//	logs     bases, journal, lessons, features, names  before they are read
 //
 // while commits go on. A log is cut into blocks at round numbers, so that what
 // was dumped once is not put again when the log grows at its end or loses its

@@ -61,6 +61,11 @@ marks are set, and the owner answers as the stream says and takes one wrong mark
 in five off. --past says how many messages the past has, --judge how many are
 judged after it.
 
+With --ask 3, the owner labels three messages at the end of each day, those that
+teach most, as hinged ask lists them. With --heard 0.25, only every fourth answer
+of the owner's teaches, as if the others were given where hinged does not see them;
+the messages count as answered all the same.
+
 With --rule, or several in their order, rules of the owner's decide what they
 match, as in the configuration (docs/rules.md). The archive is then played once
 more without them, to show what they change for the mail that they don't match.

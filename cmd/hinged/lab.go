@@ -25,6 +25,9 @@ type labFlags struct {
 	loss                                 *choice
 }
 
+// labCommand makes the verb.
+//
+// Long: its help and its flags.
 func labCommand() *cobra.Command {
 	f := &labFlags{x: lab.Experiment{Learner: model.DefaultSpec(), Replay: lab.DefaultReplay()}}
 	c := &cobra.Command{

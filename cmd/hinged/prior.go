@@ -87,10 +87,10 @@ func (f *priorFlags) make(cmd *cobra.Command, args []string) (*prior.Prior, erro
 }
 
 func (f *priorFlags) ofArchives(cmd *cobra.Command, args []string) (*prior.Prior, error) {
-	e := evalFlags{account: config.DefaultAccount(), prior: prior.NameNone}
-	e.account.Owner = f.owner
-	e.feedback = &choice{value: string(evaluate.Delayed)}
-	e.values = &choice{value: e.account.Featurize.Values}
+	e := evalFlags{account: config.DefaultAccount()}
+	e.define(&cobra.Command{}) // whose flags keep their defaults
+	e.prior, e.account.Owner = prior.NameNone, f.owner
+	e.feedback.value = string(evaluate.Delayed)
 	var mean prior.Mean
 	e.weights = func(w *model.Weights) { mean.Add(w) }
 	r, err := e.play(cmd, args, nil)

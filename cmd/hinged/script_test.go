@@ -84,16 +84,17 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // agree wants one number to be the same in several JSON objects: agree key file…
+// Negated, it wants two to differ.
 func agree(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 3 {
-		ts.Fatalf("usage: agree key file file…")
+	if len(args) < 3 || neg && len(args) != 3 {
+		ts.Fatalf("usage: agree key file file…, or ! agree key file file")
 	}
 	want := ""
 	for i, file := range args[1:] {
 		var object map[string]json.RawMessage
 		ts.Check(json.Unmarshal([]byte(ts.ReadFile(file)), &object))
 		got := string(object[args[0]])
-		if got == "" || i > 0 && got != want {
+		if got == "" || i > 0 && (got != want) != neg {
 			ts.Fatalf("%s is %q in %s, %q in %s", args[0], got, file, want, args[1])
 		}
 		want = got

@@ -22,9 +22,10 @@ the text, a quotation, and so on. WORD may be two words, an address, a domain, a
 mailing list, a header, a path. Above zero pulls towards important, below zero
 towards ordinary.
 
-Without WORD, list what weighs the most each way. Names then come from messages
-that were learnt. What fewer than three of them had is not named, nor what looks
-like a code or a number; nor is anything where names are switched off in the
+Without WORD, list what weighs the most each way. Features that name nobody, such as
+how a message is addressed, always have their names. All other names come from messages
+that were learnt. What fewer than three of them had is not named, nor what looks like a
+code or a number; nor are words and addresses where names are switched off in the
 configuration.
 
 With a kernel a word weighs something else in each message, by what else is in it:

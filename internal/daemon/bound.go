@@ -185,6 +185,7 @@ func (h *hindsight) read(ctx context.Context, s *store.Store, account string, no
 		h.again = nil
 	}
 	h.moved = since
+	h.lessons.Reached(&now.account) // which may refuse before any lesson does
 	if now.next > h.next {
 		if err := h.readLessons(ctx, s, account, now); err != nil {
 			return err

@@ -150,6 +150,80 @@ func TestTheCeilingHoldsFromACheckpointAndWithWeightsGivenUp(t *testing.T) {
 	}
 }
 
+// TestTheCeilingOfTheDualLearner: lessons are replayed, taken back and forgotten while
+// the log is trimmed, and every lesson is learnt again from the base to the bit.
+func TestTheCeilingOfTheDualLearner(t *testing.T) {
+	for _, rules := range [][]filter.Rule{nil, {{Match: "from:boss@example.com", Label: model.Important}}} {
+		o := testOptions()
+		o.Dual.Window, o.Dual.Steps, o.Rules = 12, 3, rules
+		d, stop := open(t, t.TempDir(), o, store.Options{JournalCap: 40, CheckpointEvery: 5})
+		trimmed, backs, useful := false, 0, false
+		fresh := func() Bound {
+			t.Helper()
+			var now present
+			a := d.accounts[0]
+			if err := a.do(t.Context(), func() error { now = presentOf(a.filter); now.rewrites = a.rewrites; return nil }); err != nil {
+				t.Fatal(err)
+			}
+			h := new(hindsight)
+			b, err := h.bound(t.Context(), d.store, "me", now)
+			if err != nil || b.NoCeiling != "" || h.again == nil || *b.Ceiling.Ceiling < b.Mistakes {
+				t.Fatalf("%+v, %v; learnt again: %v", b, err, h.again != nil)
+			}
+			if tally := d.accounts[0].filter.State().Account.Dual; tally.Spare == 0 {
+				t.Fatalf("nothing was replayed: %+v", tally)
+			}
+			return b
+		}
+		for round := range 8 {
+			lessons(t, d, 15*round, 15)
+			// Some of them were wrong.
+			for i := 15*round + 9; i < 15*round+14; i += 2 {
+				label := "important"
+				if i%3 == 0 != (i%5 == 4) {
+					label = "ordinary"
+				}
+				if _, err := d.Learn(t.Context(), "", Teach{Label: label, Messages: []Handed{{Name: fmt.Sprintf("<m%d@x>", 5000+i)}}}); err != nil {
+					t.Fatal(err)
+				}
+				backs++
+			}
+			live, anew := ask(t, d), fresh()
+			if live.NoCeiling != "" || live.LastLesson != anew.LastLesson {
+				t.Fatalf("round %d: %+v, from the base %+v", round, live, anew)
+			}
+			trimmed = trimmed || anew.FirstLesson > 1
+			useful = useful || *anew.Ceiling.Ceiling < uint64(anew.Lessons)
+		}
+		if a := d.accounts[0].filter.State().Account.Dual; a.TakenBack == 0 || !trimmed || !useful {
+			t.Errorf("%+v, %d lessons corrected; trimmed %v, a ceiling that says something %v: the test has tested nothing", a, backs, trimmed, useful)
+		}
+		if out, err := d.Forget(t.Context(), "", Forget{Message: fmt.Sprintf("<m%d@x>", 5000+15*7+13)}); err != nil || out.Messages != 1 {
+			t.Fatalf("%+v, %v", out, err)
+		}
+		ask(t, d)
+		fresh()
+		lessons(t, d, 15*8, 5)
+		fresh()
+		stop()
+	}
+}
+
+func TestNoCeilingAcrossAChangeOfTheWindow(t *testing.T) {
+	dir := t.TempDir()
+	o := testOptions()
+	d, stop := open(t, dir, o, store.Options{})
+	lessons(t, d, 0, 12)
+	stop()
+	o.Dual.Window = 5
+	d, stop = open(t, dir, o, store.Options{})
+	defer stop()
+	lessons(t, d, 12, 3)
+	if b := ask(t, d); b.NoCeiling != "the learner's settings were changed within these lessons" || b.Ceiling.Ceiling != nil || b.Lessons != 15 {
+		t.Errorf("got %+v", b)
+	}
+}
+
 func TestNoCeilingAfterAChangeOfTheLearner(t *testing.T) {
 	dir := t.TempDir()
 	o := testOptions()
@@ -162,7 +236,7 @@ func TestNoCeilingAfterAChangeOfTheLearner(t *testing.T) {
 	o.Learner.Aggressiveness = 0.1
 	d, stop = open(t, dir, o, store.Options{})
 	defer stop()
-	if b := ask(t, d); b.NoCeiling != "lesson 1 was learnt with other settings than those of now" || b.Ceiling.Ceiling != nil || b.Lessons != 12 {
+	if b := ask(t, d); b.NoCeiling != "the learner's settings were changed within these lessons" || b.Ceiling.Ceiling != nil || b.Lessons != 12 {
 		t.Errorf("got %+v", b)
 	}
 }

@@ -40,9 +40,11 @@ func doing(s *AccountStatus, f *filter.Filter) string {
 		return "learning: too little is learnt to decide, so nothing is marked"
 	case len(f.Options().Marks) == 0:
 		return "deciding and learning; no mark is configured"
-	default:
-		return "marking what is important, and learning"
 	}
+	if n, long := f.Passed(); long {
+		return fmt.Sprintf("marking and learning, but none of the last %d messages was important to it", n)
+	}
+	return "marking what is important, and learning"
 }
 
 // connection adds to the sentence, and to the warnings, how the connection is.

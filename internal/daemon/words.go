@@ -127,6 +127,11 @@ func newNaming(v namedVectors, features ...model.Vector) *naming {
 	n := &naming{vectors: v, names: map[model.Index]string{}, met: map[model.Index]int{}}
 	for _, x := range features {
 		for _, f := range x {
+			// What names nobody needs no message to be named, and with a prior none had it.
+			if name, ok := featurize.ImpersonalName(f.Index); ok {
+				n.names[f.Index] = name
+				continue
+			}
 			n.met[f.Index] = 0
 		}
 	}

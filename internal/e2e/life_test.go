@@ -40,7 +40,8 @@ func (o outcome) String() string {
 // TestLife: the past by `hinged bootstrap`, then the daemon, and mail in bulk which
 // nobody answers; and the same mail over days with the owner's answers. The marks on
 // the server must be about as good as `hinged eval --feedback live` promises for the
-// same messages, and status must tell how good they are. The mail is generated;
+// same messages, and status must tell how good they are. In bulk they are worse, as
+// nothing tells which of the new threads the owner takes part in. The mail is generated;
 // HINGED_MTD and HINGED_MIPS name archives of linux-mtd and linux-mips to be lived
 // through as well (make life).
 func TestLife(t *testing.T) {
@@ -79,7 +80,7 @@ func TestLife(t *testing.T) {
 				promised.Marked, promised.Right, bulk.marks.Hits+bulk.marks.Missed, promised.F1, bulk, spread))
 			t.Log("\n" + strings.Join(table, "\n"))
 			for name, o := range map[string]outcome{"in bulk": bulk, "over days": spread} {
-				if o.marks.F1() < 0.9*promised.F1 {
+				if least := map[string]float64{"in bulk": 0.75, "over days": 0.9}[name]; o.marks.F1() < least*promised.F1 {
 					t.Errorf("%s: the marks have F1 %.3f; eval promises %.3f", name, o.marks.F1(), promised.F1)
 				}
 				if d := o.claimed - o.truly; d > 0.05 || d < -0.05 {

@@ -29,18 +29,18 @@ func played(t *testing.T, change func(*Play)) (*Result, Lessons) {
 // is what a play of its own says.
 func TestACompareIsManyPlays(t *testing.T) {
 	_, lessons := played(t, func(*Play) {})
-	names := []string{"perceptron", "margin", "pa-1", "pa-2"}
+	names := []string{"perceptron", "margin", "pa-1", "pa-2", "dual"}
 	experiments, err := Named(testOptions(), names)
 	if err != nil {
 		t.Fatal(err)
 	}
 	told := int64(0)
 	c, traces, err := Compare(context.Background(), lessons, experiments, 1, func(done, total int64) {
-		if told++; done != told || total != 4 {
+		if told++; done != told || total != 5 {
 			t.Errorf("told of %d of %d learners", done, total)
 		}
 	})
-	if err != nil || told != 4 || len(traces) != 4 {
+	if err != nil || told != 5 || len(traces) != 5 {
 		t.Fatal(err, told, len(traces))
 	}
 	for i, x := range experiments {

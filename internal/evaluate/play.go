@@ -192,12 +192,7 @@ func (p Play) Run(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.keep, j.heard = p.Learnt, heard(p.Heard)
-	if p.Ask > 0 {
-		if j.evenings, err = newEvenings(p.Ask, o); err != nil {
-			return nil, err
-		}
-	}
+	j.keep = p.Learnt
 	if j.live = mailbox; mailbox != nil {
 		if err := mailbox.open(j.filter); err != nil {
 			return nil, err
@@ -329,10 +324,15 @@ type judge struct {
 }
 
 func (p *Play) newJudge(o filter.Options, known truth) (*judge, error) {
-	j := &judge{features: filter.Packed{}, truth: known, feedback: p.Feedback, last: map[store.MessageKey]int{}}
+	j := &judge{features: filter.Packed{}, truth: known, feedback: p.Feedback, heard: heard(p.Heard), last: map[store.MessageKey]int{}}
 	f, err := filter.New(store.NewState(), j.features)
 	if err != nil {
 		return nil, err
+	}
+	if p.Ask > 0 {
+		if j.evenings, err = newEvenings(p.Ask, o); err != nil {
+			return nil, err
+		}
 	}
 	j.filter = f
 	if _, err := f.Apply(&filter.Configured{Options: o}); err != nil {

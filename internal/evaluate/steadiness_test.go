@@ -113,10 +113,10 @@ func TestSteadinessIsWhatItsDefinitionsSay(t *testing.T) {
 			}
 			continue
 		}
-		close := func(a, b float64) bool { return math.Abs(a-b) < 1e-6 }
+		near := func(a, b float64) bool { return math.Abs(a-b) < 1e-6 }
 		if got.Window != want.Window || got.Windows != want.Windows || got.Under != want.Under || got.Over != want.Over ||
-			!close(got.UnderPercent, want.UnderPercent) || !close(got.OverPercent, want.OverPercent) || !close(got.Correlation, want.Correlation) ||
-			!close(got.ScoreBetween, want.ScoreBetween) || !close(got.ScoreWithin, want.ScoreWithin) {
+			!near(got.UnderPercent, want.UnderPercent) || !near(got.OverPercent, want.OverPercent) || !near(got.Correlation, want.Correlation) ||
+			!near(got.ScoreBetween, want.ScoreBetween) || !near(got.ScoreWithin, want.ScoreWithin) {
 			t.Fatalf("got %+v, want %+v", *got, *want)
 		}
 		under, over = under+got.Under, over+got.Over

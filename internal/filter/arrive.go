@@ -170,6 +170,7 @@ func (f *Filter) decide(e *Arrived, m *store.Message, r *Result) error {
 		a.Unsure++
 	}
 	m.Outcome, m.Score, m.Threshold, m.Reason = d.Outcome, d.Score, d.Threshold, d.Reason
+	f.pass(d.Outcome)
 	m.Above, m.Correspondent, m.Replayed = d.Above, d.Correspondent, a.Replayed
 	if d.Rule != nil {
 		m.Rule = d.Rule.index()

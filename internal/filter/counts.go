@@ -30,6 +30,28 @@ func (f *Filter) Counts() Counts {
 	return c
 }
 
+// pass counts a decided message.
+func (f *Filter) pass(o store.Outcome) {
+	switch o {
+	case store.Undecided:
+	case store.DecidedImportant:
+		f.passed = 0
+	default:
+		f.passed++
+	}
+}
+
+// missedBeforeWarning is how many important messages, by the share of them among those
+// judged lately, must have passed with none called important before status says so.
+const missedBeforeWarning = 10
+
+// Passed returns how many messages in a row were decided, up to now, of which none was
+// called important. long reports whether that is too many to be chance.
+func (f *Filter) Passed() (n int, long bool) {
+	s := f.standing
+	return f.passed, f.trained() && s.Labels > 0 && f.passed*s.Important >= missedBeforeWarning*s.Labels
+}
+
 // countPlaces and the two below keep the numbers that would take too long to
 // gather each time.
 func (f *Filter) countPlaces() {

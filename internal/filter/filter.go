@@ -55,6 +55,7 @@ type Filter struct {
 	places   map[string]int // number of places, by mailbox
 	silences int            // messages whose silence is waited for
 	judged   int            // messages that have a label
+	passed   int            // messages decided since the last one that was important
 	waiting  messageQueue   // messages whose silence is waited for, by Seq
 	hours    settleQueue    // of store.QuietHours
 	days     settleQueue    // of store.QuietDays

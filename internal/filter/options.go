@@ -194,29 +194,7 @@ func (o Options) Validate() error {
 			bad("the most supports are %d; they must be from 1 to %d", b, maxSupports)
 		}
 	}
-	switch t := o.Threshold; t.Mode {
-	case ModeAuto:
-	case ModeFixed:
-		if math.IsNaN(t.Value) || math.IsInf(t.Value, 0) {
-			bad("threshold value is %v; it must be a finite number", t.Value)
-		}
-	case ModeBudget:
-		if !(t.Share > 0 && t.Share < 1) {
-			bad("threshold share is %v; it must lie between 0 and 1", t.Share)
-		}
-	case ModeCost:
-		if !(t.Cost > 0) || math.IsInf(t.Cost, 0) {
-			bad("threshold cost is %v; it must be a finite number above 0", t.Cost)
-		}
-	default:
-		bad("threshold mode %q is unknown; the modes are auto, budget, cost and fixed", t.Mode)
-	}
-	if u := o.Threshold.UnsureShare; !(u >= 0 && u < 1) {
-		bad("unsure share is %v; it must be at least 0 and below 1", u)
-	}
-	if o.Threshold.PerDay < 0 {
-		bad("marks per day is %d; it must be 0 (no cap) or more", o.Threshold.PerDay)
-	}
+	o.Threshold.validate(bad)
 	switch o.Shadow {
 	case ShadowAuto, ShadowOn, ShadowOff:
 	default:
@@ -250,11 +228,8 @@ func (o Options) Validate() error {
 	if err := ValidateRules(o.Rules); err != nil {
 		errs = append(errs, err)
 	}
-	if o.EarlyFor < 0 {
-		bad("early feedback waits for %v; it must be 0 (not at all) or more", o.EarlyFor)
-	}
-	if o.NamesFor < 0 {
-		bad("names are kept for %v; it must be 0 (the default) or more", o.NamesFor)
+	if o.EarlyFor < 0 || o.NamesFor < 0 {
+		bad("early feedback waits for %v, names are kept for %v; both must be 0 or more", o.EarlyFor, o.NamesFor)
 	}
 	l := o.Limits
 	for _, n := range []int{l.Senders, l.Threads, l.IDs, l.Messages, l.Weights, l.Ledger, l.Refusals, l.Early} {
@@ -286,4 +261,30 @@ func (o *Options) isMark(flag string) bool {
 		}
 	}
 	return false
+}
+
+func (t Threshold) validate(bad func(format string, args ...any)) {
+	switch t.Mode {
+	case ModeAuto:
+	case ModeFixed:
+		if math.IsNaN(t.Value) || math.IsInf(t.Value, 0) {
+			bad("threshold value is %v; it must be a finite number", t.Value)
+		}
+	case ModeBudget:
+		if !(t.Share > 0 && t.Share < 1) {
+			bad("threshold share is %v; it must lie between 0 and 1", t.Share)
+		}
+	case ModeCost:
+		if !(t.Cost > 0) || math.IsInf(t.Cost, 0) {
+			bad("threshold cost is %v; it must be a finite number above 0", t.Cost)
+		}
+	default:
+		bad("threshold mode %q is unknown; the modes are auto, budget, cost and fixed", t.Mode)
+	}
+	if u := t.UnsureShare; !(u >= 0 && u < 1) {
+		bad("unsure share is %v; it must be at least 0 and below 1", u)
+	}
+	if t.PerDay < 0 {
+		bad("marks per day is %d; it must be 0 (no cap) or more", t.PerDay)
+	}
 }

@@ -63,13 +63,14 @@ func (f *Filter) rebuildQueues() {
 	}
 	slices.SortFunc(all, func(a, b item) int { return cmp.Compare(a.row.Seq, b.row.Seq) })
 	f.settling, f.waiting, f.oldest, f.silences = nil, messageQueue{}, messageQueue{}, 0
-	f.judged = 0
+	f.judged, f.passed = 0, 0
 	f.hours, f.days = nil, nil
 	for _, it := range all {
 		f.oldest.push(it.key)
 		if it.row.Label != 0 {
 			f.judged++
 		}
+		f.pass(it.row.Outcome)
 		if it.row.SilenceFrom > 0 {
 			f.waiting.push(it.key)
 			f.silences++

@@ -213,6 +213,10 @@ func (f *Filter) Warnings() []string {
 		out = append(out, fmt.Sprintf("over the last %d labels its decisions have F1 %.2f, knowing your correspondents alone has %.2f: it marks, but is of little use now; shadow = \"on\" silences it",
 			s.Labels, s.Decisions.F1(), s.Correspondents.F1()))
 	}
+	if n, long := f.Passed(); long && !f.InShadow() && !a.Paused && len(f.opts.Marks) > 0 {
+		out = append(out, fmt.Sprintf("nothing was marked for long: none of the last %d messages scored above the threshold, while %.0f %% of those judged lately were important; star or mark what should have been marked, and it learns from that",
+			n, 100*share(f.standing.Important, f.standing.Labels)))
+	}
 	if why := Forgeable(f.rules.list, f.opts.Featurize.AuthServID); why != "" {
 		out = append(out, why)
 	}

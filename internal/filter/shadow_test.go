@@ -206,3 +206,40 @@ func TestTheOwnerIsWarnedWhenLearningHasStopped(t *testing.T) {
 		t.Errorf("after a stranger's mark the warnings are %q", got)
 	}
 }
+
+// TestStatusSaysWhenNothingIsMarkedForLong, also after a restart, and stops to say so
+// with the next mark.
+func TestStatusSaysWhenNothingIsMarkedForLong(t *testing.T) {
+	o := testOptions()
+	o.Shadow = ShadowOff
+	w := newWorld(t, o)
+	w.teach()
+	said := func() bool {
+		t.Helper()
+		_, long := w.f.Passed()
+		f, err := New(w.f.State(), w.features)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, again := f.Passed(); again != long || n != w.f.passed || f.judged != w.f.judged {
+			t.Fatalf("after a restart %d passed, %d judged; before it %d, %d", n, f.judged, w.f.passed, w.f.judged)
+		}
+		words := strings.Contains(strings.Join(w.f.Warnings(), "\n"), "nothing was marked for long: none of the last ")
+		if words != long {
+			t.Fatalf("long is %v, the warnings are %q", long, w.f.Warnings())
+		}
+		return long
+	}
+	for i := range 60 {
+		// Half of what was judged is important, so 20 messages are too many; one was
+		// taught.
+		if got := said(); got != (i >= 19) {
+			t.Fatalf("after %d messages: %v (%d passed)", i, got, w.f.passed)
+		}
+		w.deliver("INBOX", mail(fmt.Sprintf("q%d@x", i), "news@example.net", "list@example.net", fmt.Sprintf("newsletter number %d", i)))
+	}
+	w.urgent(99)
+	if said() {
+		t.Error("it says so after a mark")
+	}
+}

@@ -138,26 +138,26 @@ const doubt = 4
 // linux-mtd with late labels.
 const mostOwed = 4
 
-// fit places the cut according to o, from the two windows and, in ModeBudget,
+// fit places the cut according to t, from the two windows and, in ModeBudget,
 // from the marks that are owed so far (negative: set too many).
 //
 // In ModeBudget the band lies below the threshold, so that the marked share is
 // the one asked for; in the other modes it lies on both sides of it.
-func (o Threshold) fit(labelled, recent []store.Scored, owed float64) cut {
-	if o.Mode == ModeBudget {
-		share := min(1, max(0, o.Share+float64(owed/repay)))
+func (t Threshold) fit(labelled, recent []store.Scored, owed float64) cut {
+	if t.Mode == ModeBudget {
+		share := min(1, max(0, t.Share+float64(owed/repay)))
 		high := quantile(recent, 1-share)
-		return cut{Threshold: high, Low: quantile(recent, max(0, 1-share-o.UnsureShare)), High: high}
+		return cut{Threshold: high, Low: quantile(recent, max(0, 1-share-t.UnsureShare)), High: high}
 	}
-	t := o.Value
-	switch o.Mode {
+	at := t.Value
+	switch t.Mode {
 	case ModeAuto:
-		t = softF1(labelled)
+		at = softF1(labelled)
 	case ModeCost:
-		t = cheapest(labelled, o.Cost)
+		at = cheapest(labelled, t.Cost)
 	}
-	band := narrowed(labelled, t, nearest(recent, t, o.UnsureShare))
-	return cut{Threshold: t, Low: t - band, High: t + band}
+	band := narrowed(labelled, at, nearest(recent, at, t.UnsureShare))
+	return cut{Threshold: at, Low: at - band, High: at + band}
 }
 
 // quantile returns the value below which a share q of the sorted scores lies,

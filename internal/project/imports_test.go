@@ -37,7 +37,7 @@ var layers = []struct {
 	{"internal/filter", []string{"featurize", "ingest", "model", "store"}},
 	{"internal/prior", []string{"featurize", "model", "store"}},
 	{"internal/evaluate", []string{"featurize", "ingest", "ingest/archive", "internal/chart", "internal/filter", "internal/lab", "internal/pipeline", "model", "store"}},
-	{"internal/writer", []string{"featurize", "internal/filter", "store"}},
+	{"internal/writer", []string{"featurize", "internal/filter", "model", "store"}},
 	{"internal/stream", []string{"featurize", "ingest/kafka", "internal/filter", "internal/pipeline", "internal/writer", "model", "store"}},
 	{"internal/daemon", []string{"featurize", "ingest/...", "internal/dashboard", "internal/evaluate", "internal/filter", "internal/lab", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/stream", "internal/writer", "model", "store"}},
 	{"internal/setup", []string{"config", "ingest", "ingest/imap", "ingest/kafka", "internal/daemon", "store"}},

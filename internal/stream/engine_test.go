@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -250,7 +251,7 @@ func TestOptionsThatChangeAreAnEvent(t *testing.T) {
 	eventually(t, func() error { return caughtUp(c, p) })
 	p.stop()
 	fill(c, 8, 2, 30)
-	p.start(func(o *Options) { o.Filter.MinImportant = 17 })
+	p.start(func(o *Options) { o.Filter.MinImportant, o.Prior = 17, nil })
 	eventually(t, func() error { return caughtUp(c, p) })
 	for _, name := range []string{"kafka:user0", "kafka:user1"} {
 		h, err := p.engine.View(t.Context(), name, false)
@@ -259,6 +260,9 @@ func TestOptionsThatChangeAreAnEvent(t *testing.T) {
 		}
 		if n := h.Options().MinImportant; n != 17 {
 			t.Errorf("account %s wants %d important lessons", name, n)
+		}
+		if !bytes.Equal(h.Prior(), testPrior()) {
+			t.Errorf("account %s, which has learnt something, lost its prior", name)
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/writer"
+	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
 
@@ -26,6 +27,14 @@ func testFilter() filter.Options {
 	o.Settle = time.Second
 	o.EarlyFor = time.Minute
 	return o
+}
+
+// testPrior is what every account begins with.
+func testPrior() store.PackedVector {
+	return filter.PriorOf(model.Vector{
+		{Index: model.Affine, Value: -0.25},
+		{Index: featurize.IndexOf("addressed:to alone"), Value: 0.5},
+	})
 }
 
 var epoch = time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
@@ -58,7 +67,7 @@ func (p *process) start(tunes ...tune) {
 		p.t.Fatal(err)
 	}
 	o := Options{
-		Broker: p.broker, Store: p.store, Topics: testTopics, Filter: testFilter(),
+		Broker: p.broker, Store: p.store, Topics: testTopics, Filter: testFilter(), Prior: testPrior(),
 		Owner: func(key string) []string { return []string{key + "@example.org"} },
 		Pause: func(int) time.Duration { return time.Millisecond },
 	}
@@ -412,6 +421,7 @@ func plain(t *testing.T, c *cluster) map[string]string {
 			}
 			accounts[key] = w
 			apply(&filter.Configured{At: at, Options: o.account(key)})
+			apply(&filter.Primed{At: at, Weights: testPrior()})
 		}
 		switch event := event.(type) {
 		case kafka.Message:

@@ -1,0 +1,156 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+var strong = filter.PriorOf(model.Vector{
+	{Index: model.Affine, Value: -0.25},
+	{Index: featurize.IndexOf("addressed:to alone"), Value: 0.75},
+})
+
+// primed runs a daemon whose one account begins with a prior, until stop.
+func primed(t *testing.T, dir string, o filter.Options, prior store.PackedVector) (d *Daemon, stop func()) {
+	t.Helper()
+	d, err := New(Options{
+		StorePath: filepath.Join(dir, "store.db"), Socket: filepath.Join(dir, "s"), Version: "test", Store: store.Options{NoSync: true},
+		Accounts: []AccountOptions{{Name: "me", Filter: o, Prior: prior, NewSource: func([]ingest.Known) (ingest.Source, error) { return newScript(), nil }}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- d.Run(ctx) }()
+	return d, func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestAPriorLivesThroughRestartsUndoAndReplay: it is there after a restart, replaced
+// while nothing was learnt and kept afterwards; a replay of the journal, the ceiling and
+// what is taken back all begin with it.
+func TestAPriorLivesThroughRestartsUndoAndReplay(t *testing.T) {
+	dir, ctx := t.TempDir(), context.Background()
+	o := testOptions()
+	o.Learner.Kind = model.KindPassiveAggressive
+	weak := filter.PriorOf(model.Vector{{Index: model.Affine, Value: 0.5}})
+	_, stop := primed(t, dir, o, weak)
+	stop()
+	d, stop := primed(t, dir, o, strong)
+	lessons(t, d, 0, 12)
+	if b := ask(t, d); b.NoCeiling != "" || b.Lessons != 12 {
+		t.Errorf("no ceiling with a prior: %+v", b)
+	}
+	stop()
+	d, stop = primed(t, dir, o, nil)
+	check := func(b Backend) {
+		t.Helper()
+		v, err := b.Verify(ctx)
+		if err != nil || !v.OK {
+			t.Fatalf("%+v, %v", v, err)
+		}
+		got, err := b.Words(ctx, "", WordsQuery{Words: []string{"place:cover", "addressed:to alone"}, Most: 1})
+		if err != nil || len(got.Words[1].Features) != 1 {
+			t.Fatalf("%+v, %v", got, err)
+		}
+	}
+	check(d)
+	if out, err := d.Unlearn(ctx, "", Unlearn{}); err != nil || out.Lessons != 12 || out.Left != 0 {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	stop()
+
+	off, err := OpenOffline(filepath.Join(dir, "store.db"), "test", store.Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer off.Close()
+	check(off)
+	lessons(t, off, 100, 2) // writes with the options of the store, and its prior
+	_, f, err := off.named("me")
+	if err != nil || !bytes.Equal(f.Prior(), strong) {
+		t.Fatalf("the prior is %x (%v), want %x", f.Prior(), err, strong)
+	}
+	if b := ask(t, off); b.NoCeiling != "" {
+		t.Errorf("no ceiling: %s", b.NoCeiling)
+	}
+	check(off)
+}
+
+// TestThePriorOfAccountsIsTheMeanOfThoseThatLearntEnough: the same through the socket
+// and from the store, with nobody named.
+func TestThePriorOfAccountsIsTheMeanOfThoseThatLearntEnough(t *testing.T) {
+	dir, ctx := t.TempDir(), context.Background()
+	o := testOptions()
+	var accounts []AccountOptions
+	for i := range 3 {
+		accounts = append(accounts, AccountOptions{Name: fmt.Sprint("a", i), Filter: o, NewSource: func([]ingest.Known) (ingest.Source, error) { return newScript(), nil }})
+	}
+	d, err := New(Options{
+		StorePath: filepath.Join(dir, "store.db"), Socket: filepath.Join(dir, "s"), Version: "test", Store: store.Options{NoSync: true}, Accounts: accounts,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	running, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- d.Run(running) }()
+	for i := range 2 { // the third learns nothing
+		for j := range 6 {
+			label := []string{"important", "ordinary"}[j%2]
+			teach := Teach{Label: label, Messages: []Handed{{Name: "m", Content: mail(100*i+j, "boss@example.com", fmt.Sprint("matter ", i, j)), HasContent: true}}}
+			if _, err := d.Learn(ctx, fmt.Sprint("a", i), teach); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	c, err := Dial(ctx, filepath.Join(dir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	live, err := c.Prior(ctx)
+	if err != nil || live.Accounts != 2 || live.Skipped != 1 || live.Lessons != 12 || live.Important != 6 || len(live.Weights) == 0 {
+		t.Fatalf("%+v, %v", live, err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	off, err := OpenOffline(filepath.Join(dir, "store.db"), "test", store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer off.Close()
+	still, err := off.Prior(ctx)
+	if err != nil || fmt.Sprint(still) != fmt.Sprint(live) {
+		t.Errorf("the store says %+v (%v), the daemon said %+v", still, err, live)
+	}
+	for _, w := range live.Weights {
+		if _, ok := featurize.ImpersonalIndex(w.Feature); !ok {
+			t.Errorf("%q names somebody", w.Feature)
+		}
+	}
+}

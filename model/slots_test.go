@@ -1,0 +1,78 @@
+package model
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// TestSlotsAndMarksAgainstAMap: steps by slots give the weights that Add gives, and
+// what is marked is what was changed since the last Unmark, whatever was set, deleted
+// and grown in between.
+func TestSlotsAndMarksAgainstAMap(t *testing.T) {
+	rng := rand.New(rand.NewPCG(130, 1))
+	for range 60 {
+		w, twin, marked := NewWeights(0), map[Index]float64{}, map[Index]bool{}
+		var at Slots
+		dims := 20 + rng.IntN(600)
+		for range 400 {
+			switch x := randomVector(rng, dims, 1+rng.IntN(12)); rng.IntN(8) {
+			case 0:
+				if len(x) > 0 {
+					w.Set(x[0].Index, x[0].Value)
+					twin[x[0].Index] = x[0].Value
+				}
+			case 1:
+				for _, f := range x {
+					w.Delete(f.Index)
+					w.Mark(f.Index)
+					delete(twin, f.Index)
+					marked[f.Index] = true
+				}
+			case 2:
+				if rng.IntN(4) == 0 {
+					w.Unmark()
+					clear(marked)
+				}
+			case 3:
+				w = w.Clone()
+				clear(marked)
+			default:
+				at = w.Locate(x, at)
+				sum := 0.0
+				for _, f := range x {
+					sum += float64(twin[f.Index] * f.Value)
+				}
+				if got := w.DotAt(x, at); got != sum || got != w.Dot(x) {
+					t.Fatalf("a score is %v by slots, %v by Dot, the map says %v", got, w.Dot(x), sum)
+				}
+				step, mark := rng.NormFloat64(), rng.IntN(3) > 0
+				w.AddAt(step, x, at, mark)
+				for _, f := range x {
+					twin[f.Index] += float64(step * f.Value)
+					if mark {
+						marked[f.Index] = true
+					}
+				}
+			}
+			if w.AnyMarked() != (len(marked) > 0) {
+				t.Fatalf("anything marked is %v, the map has %d", w.AnyMarked(), len(marked))
+			}
+			if rng.IntN(10) > 0 {
+				continue
+			}
+			if want := slices.Sorted(maps.Keys(marked)); !slices.Equal(w.Marked(), want) {
+				t.Fatalf("marked are %v, want %v", w.Marked(), want)
+			}
+			if w.Len() != len(twin) {
+				t.Fatalf("%d weights, want %d", w.Len(), len(twin))
+			}
+			for i, v := range twin {
+				if got, ok := w.Lookup(i); !ok || got != v {
+					t.Fatalf("weight %d is %v (%v), want %v", i, got, ok, v)
+				}
+			}
+		}
+	}
+}
