@@ -198,11 +198,12 @@ func (t table) prior(prior *string) {
 	if slices.Contains(priors, *prior) {
 		return
 	}
-	want := oneOf(priors) + `, or the path of a file such as "team.prior"`
+	want := `"default", "none", or the path of a file such as "team.prior"`
 	if near := nearest(*prior, priors); near != "" {
 		want += fmt.Sprintf(" (did you mean %q?)", near)
 	}
-	if t.check(strings.ContainsAny(*prior, "./"), "prior", "unknown choice", *prior, want) {
+	path := strings.ContainsAny(*prior, "./") && !strings.ContainsFunc(*prior, unicode.IsControl)
+	if t.check(path, "prior", "unknown choice", *prior, want) {
 		t.cleanPath("prior", *prior)
 		*prior = t.env.Path(*prior)
 	}

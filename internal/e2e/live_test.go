@@ -52,6 +52,9 @@ func teach(s *site, owner *testkit.Owner) (messages, lessons uint64) {
 
 const quick = "shadow = \"off\"\nsettle = \"50ms\"\nsilence = \"0d\"\n[account.threshold]\nmode = \"fixed\"\nvalue = 0.0\nunsure_share = 0.0\n"
 
+// still has nothing but lessons move the weights: no replay before each arrival.
+const still = "[account.learner]\nsteps = 0\n"
+
 // TestOwnersWordOnDovecot: whatever the owner does to say yes or no becomes the
 // right lesson, and a mark that was taken back stays away.
 func TestOwnersWordOnDovecot(t *testing.T) {

@@ -64,7 +64,7 @@ func TestFromNothingToARunningDaemon(t *testing.T) {
 // keyword that check sets and takes off, and its model does not hear of it. That
 // no event is made of it is tested in ingest/imap.
 func TestCheckBesideADaemonTeachesItNothing(t *testing.T) {
-	s := newSite(t, quick)
+	s := newSite(t, quick+still)
 	s.start()
 	owner := s.imap.Owner(t)
 	defer owner.Close()

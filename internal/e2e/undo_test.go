@@ -153,7 +153,7 @@ func TestUndoLeavesTheMailboxAsItWas(t *testing.T) {
 			testkit.NeedDovecot(t)
 			server := testkit.StartDovecot(t, testkit.DovecotOptions{Config: tt.dovecot})
 			wire := testkit.StartProxy(t, server.Addr)
-			s := siteAt(t, server, wire.Addr, t.TempDir(), "mark = "+tt.marks+"\n"+quick)
+			s := siteAt(t, server, wire.Addr, t.TempDir(), "mark = "+tt.marks+"\n"+quick+still)
 			owner := server.Owner(t)
 			defer owner.Close()
 			// Mail and what its owner does with it, without hinged: so it must be.
@@ -268,7 +268,7 @@ func marksOn(owner *testkit.Owner) int {
 // TestUndoLeavesTheOwnersMarksAlone, and goes after a message that was moved while
 // no daemon looked.
 func TestUndoLeavesTheOwnersMarksAlone(t *testing.T) {
-	s := newSite(t, quick)
+	s := newSite(t, quick+still)
 	s.start()
 	owner := s.imap.Owner(t)
 	defer owner.Close()

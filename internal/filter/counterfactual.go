@@ -125,7 +125,7 @@ func leastCount(most int, does func(int) bool) (int, bool) {
 func (f *Filter) corrections(x model.Vector, lesson float64, c cut) []Correction {
 	var out []Correction
 	for _, label := range []model.Label{model.Important, model.Ordinary} {
-		after := Correction{Label: label, Score: f.learner.after(model.Lesson{Vector: x, Label: label, Weight: 1}, -lesson), Outcome: store.DecidedUnsure}
+		after := Correction{Label: label, Score: f.learner.after(model.Lesson{Vector: x, Label: label, Weight: f.boldness()}, -lesson), Outcome: store.DecidedUnsure}
 		if f.Trained() {
 			after.Outcome = c.outcome(after.Score)
 		}

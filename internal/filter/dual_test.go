@@ -264,3 +264,40 @@ func TestAForgottenMessageLeavesTheWindowExactly(t *testing.T) {
 		}
 	}
 }
+
+// Where the classes part lessons become bold, where labels contradict each other they
+// do not.
+func TestLessonsWeighMoreWhileScoresAreRarelyWrong(t *testing.T) {
+	for name, c := range map[string]struct {
+		label func(i int) model.Label
+		bold  bool
+	}{
+		"separable":  {func(i int) model.Label { return model.Label(1 - 2*(i%2)) }, true},
+		"noise":      {func(i int) model.Label { return model.Label(1 - 2*(i/2%2)) }, false},
+		"one class":  {func(int) model.Label { return model.Ordinary }, false},
+		"nine alike": {func(i int) model.Label { return model.Label(1 - 2*min(1, i%7)) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := provisionalOptions()
+			o.SilenceDays = 0
+			w := newWorld(t, o)
+			for i := range 60 {
+				word := []string{"urgent", "newsletter"}[i%2]
+				l, _ := w.deliver("INBOX", mail(fmt.Sprintf("m%d@x", i), "a@example.com", owner, word))
+				w.now = w.now.Add(time.Minute)
+				w.apply(&Labelled{At: w.moment(), Message: l.key, Label: c.label(i)})
+				if last := w.lessons[len(w.lessons)-1]; i < 2*fewestRare-1 && last.Weight != 1 || last.Weight < 1 || last.Weight > mostBold {
+					t.Fatalf("lesson %d weighs %v", i, last.Weight)
+				}
+			}
+			if last := w.lessons[len(w.lessons)-1].Weight; last > 1 != c.bold {
+				t.Errorf("the last lesson weighs %v; the standing is %+v", last, w.f.Standing())
+			}
+			o.Learner.Kind = model.KindPassiveAggressive
+			w.apply(&Configured{At: w.moment(), Options: o})
+			if got := w.f.boldness(); got != 1 {
+				t.Errorf("another learner's lessons weigh %v", got)
+			}
+		})
+	}
+}

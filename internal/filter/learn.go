@@ -15,9 +15,9 @@ func (f *Filter) learn(k store.MessageKey, m *store.Message, label model.Label, 
 		return err
 	}
 	l := f.lessonOf(k, m, label, source)
-	l.Weight = f.opts.weightOf(label, source)
+	l.Weight = float64(f.opts.weightOf(label, source) * f.boldness())
 	if source == store.SourceProvisional && f.ledger.everMarked(f.st, k) {
-		l.Weight = f.opts.Dual.MarkedWeight
+		l.Weight = float64(f.opts.Dual.MarkedWeight * f.boldness())
 	}
 	f.absorb(&l, x)
 	if a := &f.st.Account; source > store.SourceSilence {

@@ -57,6 +57,8 @@ func (t *Tally) Count(called, important bool, n int) {
 type Standing struct {
 	Labels    int // in the window
 	Important int // of those
+	// Mistakes are labels that the score at arrival was wrong about; 0 is wrong.
+	Mistakes  int
 	Decisions Tally
 	// Correspondents calls important what comes from an address that the owner
 	// had written to before. The other baseline calls nothing important; its F1
@@ -69,6 +71,9 @@ func (s *Standing) count(e store.Scored, n int) {
 	s.Labels += n
 	if important {
 		s.Important += n
+	}
+	if model.ZeroUnsure.Mistake(e.Label, e.Score) {
+		s.Mistakes += n
 	}
 	s.Decisions.Count(e.Above, important, n)
 	s.Correspondents.Count(e.Correspondent, important, n)
