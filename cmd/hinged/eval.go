@@ -245,6 +245,10 @@ func (f *evalFlags) play(cmd *cobra.Command, args []string, learnt func(model.Le
 		Ask: f.ask, Heard: f.heard,
 		Prior: weights, Weights: f.weights,
 	}
+	if len(f.comparison.names) > 0 {
+		// All are to be taught the same, not what the record of one of them made of it.
+		play.Options.Dual.Bold = 1
+	}
 	if err := play.Options.Validate(); err != nil {
 		return nil, misuse(cmd, "%w", err)
 	}

@@ -28,7 +28,7 @@ func played(t *testing.T, change func(*Play)) (*Result, Lessons) {
 // TestACompareIsManyPlays: what a comparison says of a learner that an account can have
 // is what a play of its own says.
 func TestACompareIsManyPlays(t *testing.T) {
-	_, lessons := played(t, func(*Play) {})
+	_, lessons := played(t, func(p *Play) { p.Options.Dual.Bold = 1 })
 	names := []string{"perceptron", "margin", "pa-1", "pa-2", "dual"}
 	experiments, err := Named(testOptions(), names)
 	if err != nil {
@@ -44,7 +44,7 @@ func TestACompareIsManyPlays(t *testing.T) {
 		t.Fatal(err, told, len(traces))
 	}
 	for i, x := range experiments {
-		r, _ := played(t, func(p *Play) { p.Options.Learner = x.Learner })
+		r, _ := played(t, func(p *Play) { p.Options.Learner, p.Options.Dual.Bold = x.Learner, 1 })
 		got := c.Learners[i]
 		if got.Name != names[i] || uint64(got.Mistakes) != r.Mistakes || uint64(got.Updates) != r.Updates || *got.Ceiling.Ceiling != *r.Ceiling.Ceiling || *got.Bound != *r.Bound {
 			t.Errorf("%s: %+v, a play of its own has %d mistakes, %d updates, ceiling %d", names[i], got, r.Mistakes, r.Updates, *r.Ceiling.Ceiling)

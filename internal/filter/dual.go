@@ -24,11 +24,15 @@ type Dual struct {
 	// and MarkedWeight the weight of that lesson; 0: it teaches nothing.
 	MarkedHorizon time.Duration `cbor:"4,keyasint,omitempty"`
 	MarkedWeight  float64       `cbor:"5,keyasint,omitempty"`
+	// Bold is how many times more lessons may weigh while the scores are rarely wrong;
+	// 1 or less: never more.
+	Bold float64 `cbor:"6,keyasint,omitempty"`
 }
 
 const (
 	maxWindow = 10_000
 	maxSteps  = 100
+	maxBold   = 1000
 )
 
 func (d Dual) validate(bad func(format string, args ...any)) {
@@ -37,6 +41,9 @@ func (d Dual) validate(bad func(format string, args ...any)) {
 	}
 	if d.Steps < 0 || d.Steps > maxSteps {
 		bad("there are %d steps of replay for each message; they must be from 0 to %d", d.Steps, maxSteps)
+	}
+	if !(d.Bold >= 0 && d.Bold <= maxBold) {
+		bad("lessons may weigh %v times more; that must be from 0 to %v", d.Bold, maxBold)
 	}
 	if d.Horizon < 0 || d.MarkedHorizon < 0 {
 		bad("provisional labels come after %v, for marked mail after %v; both must be 0 (never) or more", d.Horizon, d.MarkedHorizon)
@@ -80,9 +87,7 @@ const (
 	// boldFrom is the share of mistakes, in parts of those that calling every message
 	// alike would make, below which lessons weigh more.
 	boldFrom = 0.8
-	// mostBold is the most that they weigh, and fewestRare how many labels of the rarer
-	// class there must be.
-	mostBold   = 30
+	// fewestRare is how many labels of the rarer class there must be.
 	fewestRare = 10
 )
 
@@ -99,7 +104,7 @@ func (f *Filter) boldness() float64 {
 		return 1
 	}
 	times := float64(boldFrom*float64(rarer)) / float64(max(1, s.Mistakes))
-	return min(mostBold, max(1, float64(times*times)))
+	return max(1, min(f.opts.Dual.Bold, float64(times*times)))
 }
 
 // lessonWindow finds the lessons of a dual learner's window. It is derived from

@@ -286,7 +286,7 @@ func TestLessonsWeighMoreWhileScoresAreRarelyWrong(t *testing.T) {
 				l, _ := w.deliver("INBOX", mail(fmt.Sprintf("m%d@x", i), "a@example.com", owner, word))
 				w.now = w.now.Add(time.Minute)
 				w.apply(&Labelled{At: w.moment(), Message: l.key, Label: c.label(i)})
-				if last := w.lessons[len(w.lessons)-1]; i < 2*fewestRare-1 && last.Weight != 1 || last.Weight < 1 || last.Weight > mostBold {
+				if last := w.lessons[len(w.lessons)-1]; i < 2*fewestRare-1 && last.Weight != 1 || last.Weight < 1 || last.Weight > o.Dual.Bold {
 					t.Fatalf("lesson %d weighs %v", i, last.Weight)
 				}
 			}

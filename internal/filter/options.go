@@ -171,7 +171,7 @@ func DefaultOptions() Options {
 		AnswerWeight:   2.0 / 3,
 		Dual: Dual{
 			Window: 1000, Steps: 10, Horizon: 6 * time.Hour,
-			MarkedHorizon: 3 * 24 * time.Hour, MarkedWeight: 1.0 / 9,
+			MarkedHorizon: 3 * 24 * time.Hour, MarkedWeight: 1.0 / 9, Bold: 30,
 		},
 		Bulk:     50,
 		EarlyFor: 7 * 24 * time.Hour,
