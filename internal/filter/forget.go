@@ -164,6 +164,13 @@ func (g *forgetting) finish() {
 			st.Messages.Delete(k)
 		}
 	}
+	for _, k := range st.Labelled.Keys() {
+		// Of what only the threshold heard before the oldest lesson kept, the score stays.
+		if s, _ := st.Labelled.Get(k); g.message(s.Message) {
+			s.Message = store.MessageKey{}
+			st.Labelled.Put(k, s)
+		}
+	}
 	for _, k := range g.ledger {
 		g.keepOurs(k)
 		st.Ledger.Delete(k)
