@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/desk"
 )
 
 // questionWords is how many words of a subject a question shows.
@@ -51,9 +51,7 @@ the configuration, by its score alone.`,
 			if err != nil {
 				return misuse(cmd, "--since %s: %w", since, err)
 			}
-			asked, err := ask(cmd.Context(), path, func(b daemon.Backend) (daemon.Asked, error) {
-				return b.Ask(cmd.Context(), account, daemon.AskQuery{Since: t, Most: most})
-			})
+			asked, err := ask(cmd.Context(), path, desk.Ask, account, desk.AskRequest{Since: t, Most: most})
 			if err != nil {
 				return err
 			}
@@ -72,7 +70,7 @@ the configuration, by its score alone.`,
 }
 
 // printAsked lists the questions. account is the one that was named.
-func printAsked(w io.Writer, asked daemon.Asked, account string, now time.Time) error {
+func printAsked(w io.Writer, asked desk.Questions, account string, now time.Time) error {
 	if len(asked.Questions) == 0 {
 		_, err := fmt.Fprintf(w, "Nothing to ask about since %s: %s.\n", asked.Since.UTC().Format("2006-01-02 15:04 UTC"), asked.Why)
 		return err
@@ -109,7 +107,7 @@ func ageOf(arrived *time.Time, now time.Time) string {
 }
 
 // whatOf says what is known of a message, on one line.
-func whatOf(q daemon.Question) string {
+func whatOf(q desk.Question) string {
 	var parts []string
 	if q.From != "" {
 		parts = append(parts, q.From)

@@ -5,15 +5,18 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 
 	"github.com/hinged/hinged/config"
+	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/store"
 )
 
-// connect finds who answers about state: the daemon of this configuration when
-// one runs, else the store itself.
-func connect(ctx context.Context, path string) (daemon.Backend, error) {
+// connect finds who answers: the daemon of this configuration when one runs, else
+// the store itself.
+func connect(ctx context.Context, path string) (*control.At, error) {
 	c, err := config.Load(path)
 	if err != nil {
 		return nil, err
@@ -22,25 +25,35 @@ func connect(ctx context.Context, path string) (daemon.Backend, error) {
 }
 
 // connectTo is connect for a configuration that was read.
-func connectTo(ctx context.Context, c *config.Config) (daemon.Backend, error) {
-	client, err := daemon.Dial(ctx, c.Socket)
-	if err == nil {
-		return client, nil
+func connectTo(ctx context.Context, c *config.Config) (*control.At, error) {
+	at, err := control.Dial(ctx, c.Socket)
+	if !errors.Is(err, control.ErrNotRunning) {
+		return at, err
 	}
-	if !errors.Is(err, daemon.ErrNotRunning) {
+	h, err := daemon.OpenStore(storePath(c), versionString(), store.Options{})
+	if err != nil {
 		return nil, err
 	}
-	return daemon.OpenOffline(storePath(c), versionString(), store.Options{})
+	h.Accounts = func() ([]daemon.AccountOptions, error) {
+		all, err := daemonOptions(c, slog.New(slog.DiscardHandler))
+		return all.Accounts, err
+	}
+	return control.Local(h), nil
 }
 
-// ask connects, asks and closes.
-func ask[T any](ctx context.Context, path string, get func(daemon.Backend) (T, error)) (v T, err error) {
-	b, err := connect(ctx, path)
+// ask connects, has one verb carried out and closes.
+func ask[Q, A any](ctx context.Context, path string, v desk.Verb[Q, A], account string, q Q) (A, error) {
+	return with(ctx, path, func(at *control.At) (A, error) { return control.Ask(ctx, at, v, account, q) })
+}
+
+// with connects, lets do ask and closes.
+func with[T any](ctx context.Context, path string, do func(*control.At) (T, error)) (v T, err error) {
+	at, err := connect(ctx, path)
 	if err != nil {
 		return v, err
 	}
-	v, err = get(b)
-	return v, errors.Join(err, b.Close())
+	v, err = do(at)
+	return v, errors.Join(err, at.Close())
 }
 
 func printJSON(w io.Writer, v any) error {

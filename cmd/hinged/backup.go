@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/copies"
-	"github.com/hinged/hinged/internal/daemon"
 )
 
 func backupCommand() *cobra.Command {
@@ -28,8 +28,8 @@ FILE, so FILE is whole and sound or not there. It is for its owner alone (mode
   $ hinged backup - | ssh nas 'cat > hinged.db'`,
 		Args: fileArg(&asJSON, true),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			done, err := takeCopy(cmd.Context(), path, func(b daemon.Backend, store string) (copies.BackedUp, error) {
-				return copies.Backup(cmd.Context(), b, store, args[0], force, cmd.OutOrStdout())
+			done, err := takeCopy(cmd.Context(), path, func(at *control.At, store string) (copies.BackedUp, error) {
+				return copies.Backup(cmd.Context(), at, store, args[0], force, cmd.OutOrStdout())
 			})
 			if err != nil {
 				return err

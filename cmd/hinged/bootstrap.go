@@ -17,6 +17,7 @@ import (
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/ingest/imap"
 	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/evaluate"
 	"github.com/hinged/hinged/store"
 )
@@ -182,11 +183,11 @@ func configured(c *config.Config, name string) (*config.Account, error) {
 	}
 	switch {
 	case len(names) == 0:
-		return nil, fmt.Errorf("%w: the configuration has no [[account]] with a mailbox", daemon.ErrNoAccount)
+		return nil, fmt.Errorf("%w: the configuration has no [[account]] with a mailbox", desk.ErrNoAccount)
 	case name == "":
-		return nil, fmt.Errorf("%w: there are several, name one of %s with --account", daemon.ErrNoAccount, strings.Join(names, ", "))
+		return nil, fmt.Errorf("%w: there are several, name one of %s with --account", desk.ErrNoAccount, strings.Join(names, ", "))
 	}
-	return nil, fmt.Errorf("%w: %s is none of %s", daemon.ErrNoAccount, name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("%w: %s is none of %s", desk.ErrNoAccount, name, strings.Join(names, ", "))
 }
 
 func printBootstrapped(w io.Writer, r *daemon.Bootstrapped) {

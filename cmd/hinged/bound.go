@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/desk"
 )
 
 func boundCommand() *cobra.Command {
@@ -32,7 +32,7 @@ answer is "none", and why. The lessons are those that the store still has.`,
     best weights  distance 24.113, loss 311.402; longest vector 1.000, displaced 0.000`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			b, err := ask(cmd.Context(), path, func(b daemon.Backend) (daemon.Bound, error) { return b.Bound(cmd.Context(), account) })
+			b, err := ask(cmd.Context(), path, desk.GetBound, account, desk.None{})
 			if err != nil {
 				return err
 			}
@@ -48,7 +48,7 @@ answer is "none", and why. The lessons are those that the store still has.`,
 	return c
 }
 
-func printBound(w io.Writer, b daemon.Bound) error {
+func printBound(w io.Writer, b desk.Bound) error {
 	if b.Lessons == 0 {
 		_, err := fmt.Fprintf(w, "%s: no lessons yet\n", b.Account)
 		return err

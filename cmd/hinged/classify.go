@@ -18,7 +18,8 @@ import (
 
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest/archive"
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/control"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/passthrough"
 	"github.com/hinged/hinged/internal/quick"
 )
@@ -149,7 +150,7 @@ func (v *classifying) one(cmd *cobra.Command, name string, in io.Reader) error {
 		}
 		return err
 	}
-	var c daemon.Classified
+	var c desk.Classification
 	if err = noConfig; err == nil {
 		c, err = v.decide(cmd.Context(), connect, head)
 	}
@@ -191,25 +192,25 @@ func (v *classifying) told(outcome string) error {
 	return nil
 }
 
-func (v *classifying) show(w io.Writer, c daemon.Classified) error {
+func (v *classifying) show(w io.Writer, c desk.Classification) error {
 	switch {
 	case v.quiet:
 		return nil
 	case v.json:
 		return json.NewEncoder(w).Encode(c)
 	default:
-		_, err := fmt.Fprintf(w, "%s: %s\n", c.File, daemon.Verdict(c.Outcome, c.Reason, c.Score, c.Threshold))
+		_, err := fmt.Fprintf(w, "%s: %s\n", c.File, desk.Verdict(c.Outcome, c.Reason, c.Score, c.Threshold))
 		return err
 	}
 }
 
 // backend finds out whom to ask, and how much of a message to read for that: as
 // much as any account does, and one byte, by which a longer one is told.
-func (v *classifying) backend() (connect func(context.Context) (daemon.Backend, error), most int64, err error) {
+func (v *classifying) backend() (connect func(context.Context) (*control.At, error), most int64, err error) {
 	account := config.DefaultAccount()
 	most = int64(account.Featurize.MaxBytes) + 1
 	if v.socket != "" {
-		return func(ctx context.Context) (daemon.Backend, error) { return daemon.Dial(ctx, v.socket) }, most, nil
+		return func(ctx context.Context) (*control.At, error) { return control.Dial(ctx, v.socket) }, most, nil
 	}
 	c, err := config.Load(v.config)
 	if err != nil {
@@ -221,12 +222,12 @@ func (v *classifying) backend() (connect func(context.Context) (daemon.Backend, 
 	if c.Kafka != nil {
 		most = max(most, int64(c.Kafka.Featurize.MaxBytes)+1)
 	}
-	return func(ctx context.Context) (daemon.Backend, error) { return connectTo(ctx, c) }, most, nil
+	return func(ctx context.Context) (*control.At, error) { return connectTo(ctx, c) }, most, nil
 }
 
 // decide asks, and waits no longer than it may. A store that takes too long to
 // read is left behind: the process is about to end.
-func (v *classifying) decide(ctx context.Context, connect func(context.Context) (daemon.Backend, error), raw []byte) (daemon.Classified, error) {
+func (v *classifying) decide(ctx context.Context, connect func(context.Context) (*control.At, error), raw []byte) (desk.Classification, error) {
 	deadline := quick.Deadline()
 	if deadline.IsZero() {
 		deadline = time.Now().Add(v.timeout)
@@ -234,7 +235,7 @@ func (v *classifying) decide(ctx context.Context, connect func(context.Context) 
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	type decision struct {
-		c   daemon.Classified
+		c   desk.Classification
 		err error
 	}
 	done := make(chan decision, 1)
@@ -247,13 +248,13 @@ func (v *classifying) decide(ctx context.Context, connect func(context.Context) 
 			}
 			done <- d
 		}()
-		b, err := connect(ctx)
+		at, err := connect(ctx)
 		if err != nil {
 			d.err = err
 			return
 		}
-		d.c, d.err = b.Classify(ctx, v.account, raw)
-		d.err = errors.Join(d.err, b.Close())
+		d.c, d.err = control.Ask(ctx, at, desk.Classify, v.account, desk.ClassifyRequest{Mail: raw})
+		d.err = errors.Join(d.err, at.Close())
 	}()
 	select {
 	case d := <-done:
@@ -262,7 +263,7 @@ func (v *classifying) decide(ctx context.Context, connect func(context.Context) 
 		}
 	case <-ctx.Done():
 	}
-	return daemon.Classified{}, noDecision(v.timeout)
+	return desk.Classification{}, noDecision(v.timeout)
 }
 
 // many decides every message in paths.
@@ -271,45 +272,39 @@ func (v *classifying) many(cmd *cobra.Command, paths []string) error {
 	if err != nil {
 		return err
 	}
-	b, err := connect(cmd.Context())
+	at, err := connect(cmd.Context())
 	if err != nil {
 		return err
 	}
 	n, outcome := 0, ""
-	err = classifyAll(cmd.Context(), patient{b, v.timeout}, v.account, paths, cmd.InOrStdin(), func(c daemon.Classified) error {
+	err = v.all(cmd.Context(), at, paths, cmd.InOrStdin(), func(c desk.Classification) error {
 		n++
 		outcome = c.Outcome
 		return v.show(cmd.OutOrStdout(), c)
 	})
-	if err = errors.Join(err, b.Close()); err != nil || n != 1 {
+	if err = errors.Join(err, at.Close()); err != nil || n != 1 {
 		return err
 	}
 	return v.told(outcome)
 }
 
-// patient waits for each decision so long and no longer.
-type patient struct {
-	daemon.Backend
-	timeout time.Duration
-}
-
-// Classify implements daemon.Backend.
-func (p patient) Classify(ctx context.Context, account string, raw []byte) (daemon.Classified, error) {
-	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+// classify waits for a decision so long and no longer.
+func (v *classifying) classify(ctx context.Context, at *control.At, raw []byte) (desk.Classification, error) {
+	ctx, cancel := context.WithTimeout(ctx, v.timeout)
 	defer cancel()
-	c, err := p.Backend.Classify(ctx, account, raw)
+	c, err := control.Ask(ctx, at, desk.Classify, v.account, desk.ClassifyRequest{Mail: raw})
 	if err != nil && ctx.Err() != nil {
-		err = noDecision(p.timeout)
+		err = noDecision(v.timeout)
 	}
 	return c, err
 }
 
 func noDecision(within time.Duration) error { return fmt.Errorf("no decision within %s", within) }
 
-// classifyAll has every message in paths decided.
-func classifyAll(ctx context.Context, b daemon.Backend, account string, paths []string, stdin io.Reader, show func(daemon.Classified) error) error {
+// all has every message in paths decided.
+func (v *classifying) all(ctx context.Context, at *control.At, paths []string, stdin io.Reader, show func(desk.Classification) error) error {
 	decide := func(name string, raw []byte) error {
-		d, err := b.Classify(ctx, account, raw)
+		d, err := v.classify(ctx, at, raw)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}

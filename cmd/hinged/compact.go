@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/desk"
 )
 
 func compactCommand() *cobra.Command {
@@ -25,7 +25,7 @@ fails, the old file stays in use.`,
   41943040 bytes before, 12439552 after`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			done, err := ask(cmd.Context(), path, func(b daemon.Backend) (daemon.Compacted, error) { return b.Compact(cmd.Context()) })
+			done, err := ask(cmd.Context(), path, desk.Compact, "", desk.None{})
 			if err != nil {
 				return err
 			}

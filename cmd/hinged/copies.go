@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hinged/hinged/config"
+	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/copies"
-	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/store"
 )
 
@@ -25,11 +25,11 @@ func storeOf(path string) (string, error) {
 }
 
 // takeCopy connects and lets take make a copy of what the store has.
-func takeCopy[T any](ctx context.Context, path string, take func(b daemon.Backend, storePath string) (T, error)) (T, error) {
-	return ask(ctx, path, func(b daemon.Backend) (v T, err error) {
-		at, err := storeOf(path)
+func takeCopy[T any](ctx context.Context, path string, take func(at *control.At, storePath string) (T, error)) (T, error) {
+	return with(ctx, path, func(at *control.At) (v T, err error) {
+		where, err := storeOf(path)
 		if err == nil {
-			v, err = take(b, at)
+			v, err = take(at, where)
 		}
 		if errors.Is(err, copies.ErrExists) {
 			err = fmt.Errorf("%w; --force replaces it", err)

@@ -18,6 +18,7 @@ import (
 	"github.com/hinged/hinged/ingest/imap"
 	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/demo"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/store"
 )
 
@@ -75,7 +76,7 @@ the loop did not work. Without, it stays up for looking around until Ctrl-C.`,
 			}
 			o.Bootstrap = bootstrapDemo
 			o.Open = openDemo
-			o.Explain = func(w io.Writer, ex daemon.Explanation) error {
+			o.Explain = func(w io.Writer, ex desk.Explanation) error {
 				_, err := io.WriteString(w, explanationText(ex, ex.Message, demoParts))
 				return err
 			}

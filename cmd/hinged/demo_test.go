@@ -16,8 +16,10 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/demo"
+	"github.com/hinged/hinged/internal/desk"
 )
 
 // leftovers are what a demo makes in the directory for temporary files.
@@ -49,11 +51,11 @@ func lookin(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		for _, dir := range leftovers(ts) {
-			c, err := daemon.Dial(context.Background(), filepath.Join(dir, "hinged.sock"))
+			c, err := control.Dial(context.Background(), filepath.Join(dir, "hinged.sock"))
 			if err != nil {
 				continue
 			}
-			s, err := c.Status(context.Background())
+			s, err := control.Ask(context.Background(), c, desk.GetStatus, "", desk.None{})
 			ts.Check(c.Close())
 			if err == nil && len(s.Accounts) == 1 && s.Accounts[0].MarksConfirmed > 0 {
 				ts.Setenv("CONFIG", filepath.Join(dir, "hinged.toml"))
@@ -108,7 +110,7 @@ func spoiled(t *testing.T, patience time.Duration, from, to string) (*demo.Summa
 			}
 			return openDemo(path, log)
 		},
-		Explain: func(io.Writer, daemon.Explanation) error { return nil },
+		Explain: func(io.Writer, desk.Explanation) error { return nil },
 	})
 	left, readErr := os.ReadDir(os.TempDir())
 	if readErr != nil || len(left) > 0 {

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/config"
-	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/demo"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/replay"
 	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/store"
@@ -80,7 +80,7 @@ func (c *child) Stop() error {
 }
 
 // replayDemo rebuilds the state of a configuration as `hinged replay` does.
-func replayDemo(ctx context.Context, path, into string) ([]daemon.Digest, error) {
+func replayDemo(ctx context.Context, path, into string) ([]desk.Digest, error) {
 	c, err := config.Load(path)
 	if err != nil {
 		return nil, err
@@ -94,9 +94,9 @@ func replayDemo(ctx context.Context, path, into string) ([]daemon.Digest, error)
 	if err != nil {
 		return nil, err
 	}
-	out := []daemon.Digest{}
+	out := []desk.Digest{}
 	for _, a := range done.Accounts {
-		out = append(out, daemon.Digest{Account: a.Account, Model: a.Model, State: a.State})
+		out = append(out, desk.Digest{Account: a.Account, Model: a.Model, State: a.State})
 	}
 	return out, nil
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/desk"
 )
 
 func digestCommand() *cobra.Command {
@@ -22,7 +22,7 @@ The same events in the same order give the same digests, on any machine.`,
   me model 5d1f0c… state 90ab4e…`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			digests, err := ask(cmd.Context(), path, func(b daemon.Backend) ([]daemon.Digest, error) { return b.Digests(cmd.Context()) })
+			digests, err := ask(cmd.Context(), path, desk.GetDigests, "", desk.None{})
 			if err != nil {
 				return err
 			}
@@ -31,7 +31,7 @@ The same events in the same order give the same digests, on any machine.`,
 			}
 			for _, d := range digests {
 				if d.InSnapshot {
-					if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is %s\n", d.Account, daemon.StillInSnapshot); err != nil {
+					if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is %s\n", d.Account, desk.StillInSnapshot); err != nil {
 						return err
 					}
 					continue

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -8,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hinged/hinged/ingest/archive"
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/desk"
 )
 
 func explainCommand() *cobra.Command {
@@ -43,9 +44,11 @@ a file with a message, which need not be known ("-" is standard input).`,
 			if cmd.Flags().Changed("parts") && parts < 1 {
 				return misuse(cmd, "--parts is %d, want 1 or more", parts)
 			}
-			ex, err := ask(cmd.Context(), path, func(b daemon.Backend) (daemon.Explanation, error) {
-				return explainMessage(cmd, b, account, args[0])
-			})
+			m, err := messageAt(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			ex, err := ask(cmd.Context(), path, desk.Explain, account, desk.ExplainRequest{Message: m})
 			if err != nil {
 				return err
 			}
@@ -63,24 +66,23 @@ a file with a message, which need not be known ("-" is standard input).`,
 	return c
 }
 
-// explainMessage explains a known message, or one in a file.
-func explainMessage(cmd *cobra.Command, b daemon.Backend, account, message string) (ex daemon.Explanation, err error) {
+// messageAt names a known message, or has one in a file read.
+func messageAt(cmd *cobra.Command, message string) (m desk.Message, err error) {
+	m.Name = message
 	if message != "-" {
 		if info, err := os.Stat(message); err != nil || info.IsDir() {
-			return b.Explain(cmd.Context(), account, message)
+			return m, nil
 		}
 	}
+	// An empty file is an empty message here: it was named to be explained.
+	m.HasContent = true
 	n := 0
-	err = eachMessage(message, cmd.InOrStdin(), func(m *archive.Message) error {
+	err = eachMessage(message, cmd.InOrStdin(), func(found *archive.Message) error {
 		if n++; n > 1 {
 			return fmt.Errorf("%s holds more than one message; explain one at a time", message)
 		}
-		ex, err = b.ExplainMail(cmd.Context(), account, m.Raw)
-		return err
+		m.Content = bytes.Clone(found.Raw) // the reader uses it again
+		return nil
 	})
-	if err == nil && n == 0 {
-		// An empty file is an empty message here: it was named to be explained.
-		ex, err = b.ExplainMail(cmd.Context(), account, nil)
-	}
-	return ex, err
+	return m, err
 }

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/text/width"
 
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/desk"
 )
 
 // The size of the screen that an explanation fits on unless --parts asks for
@@ -21,7 +21,7 @@ const (
 
 // explanationText puts an explanation into words. message is what the user named
 // it by; most bounds how many parts are shown, 0: as many as fit.
-func explanationText(ex daemon.Explanation, message string, most int) string {
+func explanationText(ex desk.Explanation, message string, most int) string {
 	head, tail := explanationHead(ex), explanationTail(ex, message, most)
 	if most == 0 {
 		// Two blank lines, the sum of the smaller parts, and the score.
@@ -38,8 +38,8 @@ func explanationText(ex daemon.Explanation, message string, most int) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-func explanationHead(ex daemon.Explanation) []string {
-	head := []string{daemon.Verdict(ex.Outcome, ex.Reason, ex.ScoreThen, ex.Threshold)}
+func explanationHead(ex desk.Explanation) []string {
+	head := []string{desk.Verdict(ex.Outcome, ex.Reason, ex.ScoreThen, ex.Threshold)}
 	if ex.Rule != "" {
 		head = append(head, fmt.Sprintf("your rule decided, not the score: %s", ex.Rule))
 	}
@@ -90,7 +90,7 @@ var marks = [...]string{"*", "o"}
 
 // partLines lists the greatest parts and sums the others up. What is shown adds
 // up as it is shown: the line of the smaller ones takes up what rounding leaves.
-func partLines(ex daemon.Explanation, most int) []string {
+func partLines(ex desk.Explanation, most int) []string {
 	var lines []string
 	total := int(math.Round(1000 * ex.Score))
 	shown := 0
@@ -124,7 +124,7 @@ func thousandths(n int) string { return fmt.Sprintf("%+.3f", float64(n)/1000) }
 
 // explanationTail says what would have changed the decision. Its length does not
 // depend on how many parts are shown.
-func explanationTail(ex daemon.Explanation, message string, shown int) []string {
+func explanationTail(ex desk.Explanation, message string, shown int) []string {
 	var tail []string
 	switch {
 	case ex.RuleNow != "":

@@ -10,13 +10,13 @@ import (
 
 	"golang.org/x/text/width"
 
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/desk"
 )
 
 // randomExplanation is of the most different shapes; what it says is nonsense.
-func randomExplanation(rng *rand.Rand) daemon.Explanation {
+func randomExplanation(rng *rand.Rand) desk.Explanation {
 	pick := func(s ...string) string { return s[rng.IntN(len(s))] }
-	ex := daemon.Explanation{
+	ex := desk.Explanation{
 		Account: "me", Message: "0123456789abcdef0123456789abcdef", Known: rng.IntN(2) == 0,
 		Outcome: pick("important", "unsure", "ordinary"), Reason: pick("threshold", "the owner removed this mark before"),
 		ScoreThen: rng.NormFloat64(), Threshold: rng.NormFloat64(), Now: rng.NormFloat64(),
@@ -27,13 +27,13 @@ func randomExplanation(rng *rand.Rand) daemon.Explanation {
 	n := rng.IntN(60)
 	for i := range n {
 		text := pick("from ann@example.org", "何か"+strings.Repeat("日本語", rng.IntN(30)), strings.Repeat("wide ", rng.IntN(40)))
-		p := daemon.Part{Name: fmt.Sprint("body:", i), Text: text, Amount: rng.NormFloat64() / 3}
+		p := desk.Part{Name: fmt.Sprint("body:", i), Text: text, Amount: rng.NormFloat64() / 3}
 		ex.Score += p.Amount
 		ex.Parts = append(ex.Parts, p)
 	}
 	if ex.Missing == "" && n > 0 {
 		for range 1 + rng.IntN(2) {
-			w := daemon.Without{Outcome: "ordinary", Score: 0.25}
+			w := desk.Without{Outcome: "ordinary", Score: 0.25}
 			for i := range 1 + rng.IntN(n) {
 				w.Parts = append(w.Parts, i)
 			}
@@ -42,7 +42,7 @@ func randomExplanation(rng *rand.Rand) daemon.Explanation {
 	}
 	for _, label := range []string{"important", "ordinary"} {
 		if label != ex.Label {
-			ex.Corrections = append(ex.Corrections, daemon.Correction{Label: label, Score: 0.5, Outcome: "important"})
+			ex.Corrections = append(ex.Corrections, desk.Correction{Label: label, Score: 0.5, Outcome: "important"})
 		}
 	}
 	return ex
@@ -94,22 +94,22 @@ func TestAnExplanationFitsOnAScreenAndAddsUp(t *testing.T) {
 }
 
 func TestExplanationsSayWhatWouldHaveChangedThem(t *testing.T) {
-	base := daemon.Explanation{
+	base := desk.Explanation{
 		Message: "0123456789abcdef0123456789abcdef", Known: true, Outcome: "important", Reason: "threshold", OutcomeNow: "important",
 		Score: 1.2, ScoreThen: 1.2, Threshold: 0.5, Now: 0.5,
-		Parts:   []daemon.Part{{Text: "from ann@example.org", Amount: 1}, {Text: `"invoice" in the subject`, Amount: 0.2}},
-		Without: []daemon.Without{{Outcome: "ordinary", Score: 0.2, Parts: []int{0}}},
-		Corrections: []daemon.Correction{
+		Parts:   []desk.Part{{Text: "from ann@example.org", Amount: 1}, {Text: `"invoice" in the subject`, Amount: 0.2}},
+		Without: []desk.Without{{Outcome: "ordinary", Score: 0.2, Parts: []int{0}}},
+		Corrections: []desk.Correction{
 			{Label: "important", Score: 1.3, Outcome: "important"}, {Label: "ordinary", Score: 0.1, Outcome: "ordinary"},
 		},
 	}
 	for _, tt := range []struct {
 		name   string
-		change func(*daemon.Explanation)
+		change func(*desk.Explanation)
 		parts  int
 		want   string
 	}{
-		{"important", func(*daemon.Explanation) {}, 0, `important, score +1.200, threshold +0.500
+		{"important", func(*desk.Explanation) {}, 0, `important, score +1.200, threshold +0.500
 
   *  +1.000  from ann@example.org
      +0.200  "invoice" in the subject
@@ -119,7 +119,7 @@ Without the part marked * the score would be +0.200: ordinary.
 Called ordinary by you, it would have the score +0.100: ordinary.
 To say so: hinged learn --ordinary 0123456789ab
 `},
-		{"not all shown", func(ex *daemon.Explanation) {
+		{"not all shown", func(ex *desk.Explanation) {
 			ex.Without[0].Parts = []int{0, 1}
 			ex.Label, ex.Source = "important", "answered"
 			ex.Corrections = ex.Corrections[1:]
@@ -135,10 +135,10 @@ Without 2 parts (1 shown, marked *) the score would be +0.200: ordinary.
 Called ordinary by you, it would have the score +0.100: ordinary.
 To say so: hinged learn --ordinary FILE
 `},
-		{"unsure", func(ex *daemon.Explanation) {
+		{"unsure", func(ex *desk.Explanation) {
 			ex.Outcome, ex.OutcomeNow, ex.Reason = "unsure", "unsure", "within the unsure band"
 			ex.UnsureFrom, ex.UnsureTo = 0.4, 1.25
-			ex.Without = []daemon.Without{{Outcome: "important", Score: 1.3, Parts: []int{1}}, {Outcome: "ordinary", Score: 0.2, Parts: []int{0}}}
+			ex.Without = []desk.Without{{Outcome: "important", Score: 1.3, Parts: []int{1}}, {Outcome: "ordinary", Score: 0.2, Parts: []int{0}}}
 		}, 0, `unsure, score +1.200, threshold +0.500 (within the unsure band)
 
   o  +1.000  from ann@example.org
@@ -153,7 +153,7 @@ To say so: hinged learn --important 0123456789ab
 Called ordinary by you, it would have the score +0.100: ordinary.
 To say so: hinged learn --ordinary 0123456789ab
 `},
-		{"too few labels", func(ex *daemon.Explanation) {
+		{"too few labels", func(ex *desk.Explanation) {
 			ex.Outcome, ex.OutcomeNow, ex.Reason = "unsure", "unsure", "too few labels yet"
 			ex.Without, ex.Missing = nil, "3 more that you call important"
 			ex.Corrections = ex.Corrections[:1]
@@ -168,8 +168,8 @@ Nothing is decided before enough is learnt. What is missing:
 Called important by you, it would have the score +1.300.
 To say so: hinged learn --important 0123456789ab
 `},
-		{"nothing known", func(ex *daemon.Explanation) {
-			*ex = daemon.Explanation{Outcome: "ordinary", OutcomeNow: "ordinary", Reason: "threshold", Score: 0.5, Now: 1}
+		{"nothing known", func(ex *desk.Explanation) {
+			*ex = desk.Explanation{Outcome: "ordinary", OutcomeNow: "ordinary", Reason: "threshold", Score: 0.5, Now: 1}
 		}, 0, `ordinary, score +0.000, threshold +0.000
 that was at its arrival; now: ordinary, score +0.500, threshold +1.000
 
@@ -182,9 +182,9 @@ No parts taken away would change that.
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ex := base
-			ex.Parts = append([]daemon.Part(nil), base.Parts...)
-			ex.Without = append([]daemon.Without(nil), base.Without...)
-			ex.Corrections = append([]daemon.Correction(nil), base.Corrections...)
+			ex.Parts = append([]desk.Part(nil), base.Parts...)
+			ex.Without = append([]desk.Without(nil), base.Without...)
+			ex.Corrections = append([]desk.Correction(nil), base.Corrections...)
 			tt.change(&ex)
 			if got := explanationText(ex, "FILE", tt.parts); got != tt.want {
 				t.Errorf("got\n%s\nwant\n%s", got, tt.want)

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/copies"
-	"github.com/hinged/hinged/internal/daemon"
 )
 
 func exportCommand() *cobra.Command {
@@ -38,16 +38,16 @@ still tells it. That cannot be imported.`,
 				if asJSON {
 					return misuse(cmd, "--weights is JSON already")
 				}
-				lines, err := takeCopy(cmd.Context(), path, func(b daemon.Backend, store string) (int, error) {
-					return copies.Weights(cmd.Context(), b, store, account, args[0], force, cmd.OutOrStdout())
+				lines, err := takeCopy(cmd.Context(), path, func(at *control.At, store string) (int, error) {
+					return copies.Weights(cmd.Context(), at, store, account, args[0], force, cmd.OutOrStdout())
 				})
 				if err == nil && args[0] != copies.Standard {
 					_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %d weights\n", args[0], lines)
 				}
 				return err
 			}
-			done, err := takeCopy(cmd.Context(), path, func(b daemon.Backend, store string) (copies.ExportedTo, error) {
-				return copies.Export(cmd.Context(), b, store, account, args[0], force, cmd.OutOrStdout())
+			done, err := takeCopy(cmd.Context(), path, func(at *control.At, store string) (copies.ExportedTo, error) {
+				return copies.Export(cmd.Context(), at, store, account, args[0], force, cmd.OutOrStdout())
 			})
 			if err != nil {
 				return err

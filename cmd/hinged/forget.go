@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/desk"
 )
 
 func forgetCommand() *cobra.Command {
@@ -44,16 +44,13 @@ file with the message.`,
 			if err != nil {
 				return err
 			}
-			do := func(dryRun bool) (daemon.Forgotten, error) {
-				return ask(cmd.Context(), path, func(b daemon.Backend) (daemon.Forgotten, error) {
-					f := f
-					f.DryRun = dryRun
-					return b.Forget(cmd.Context(), account, f)
-				})
+			do := func(dryRun bool) (desk.ForgottenMail, error) {
+				f.DryRun = dryRun
+				return ask(cmd.Context(), path, desk.Forget, account, f)
 			}
-			some := func(d daemon.Forgotten) bool { return d.Messages+d.Lessons+d.Marks+d.Senders > 0 }
-			var done daemon.Forgotten
-			show := func(d daemon.Forgotten) error {
+			some := func(d desk.ForgottenMail) bool { return d.Messages+d.Lessons+d.Marks+d.Senders > 0 }
+			var done desk.ForgottenMail
+			show := func(d desk.ForgottenMail) error {
 				done = d
 				if asJSON {
 					return printJSON(cmd.OutOrStdout(), d)
@@ -79,7 +76,7 @@ file with the message.`,
 }
 
 // forgetFlags says what is to be forgotten.
-func forgetFlags(cmd *cobra.Command, message, sender, before string) (f daemon.Forget, err error) {
+func forgetFlags(cmd *cobra.Command, message, sender, before string) (f desk.ForgetRequest, err error) {
 	named := 0
 	for _, flag := range []string{message, sender, before} {
 		if flag != "" {
@@ -103,7 +100,7 @@ func forgetFlags(cmd *cobra.Command, message, sender, before string) (f daemon.F
 	return f, err
 }
 
-func printForgotten(w io.Writer, f daemon.Forgotten) error {
+func printForgotten(w io.Writer, f desk.ForgottenMail) error {
 	var err error
 	say := func(format string, a ...any) {
 		_, werr := fmt.Fprintf(w, format+"\n", a...)

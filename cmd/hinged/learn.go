@@ -10,7 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hinged/hinged/ingest/archive"
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/control"
+	"github.com/hinged/hinged/internal/desk"
 )
 
 // Bounds of what learn hands over at a time.
@@ -52,15 +53,15 @@ new lesson. The exit code is 1 when a message could not be learnt.`,
 			if ordinary {
 				label = "ordinary"
 			}
-			show := func(l daemon.Lesson) error {
+			show := func(l desk.Lesson) error {
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), lessonWords(l, label))
 				return err
 			}
 			if asJSON {
-				show = func(daemon.Lesson) error { return nil }
+				show = func(desk.Lesson) error { return nil }
 			}
-			sum, err := ask(cmd.Context(), path, func(b daemon.Backend) (daemon.Lessons, error) {
-				t := teacher{backend: b, account: account, label: label, show: show}
+			sum, err := with(cmd.Context(), path, func(at *control.At) (desk.Lessons, error) {
+				t := teacher{at: at, account: account, label: label, show: show}
 				err := t.all(cmd.Context(), args, cmd.InOrStdin())
 				return t.sum, err
 			})
@@ -88,18 +89,18 @@ new lesson. The exit code is 1 when a message could not be learnt.`,
 
 // teacher hands messages over, some at a time.
 type teacher struct {
-	backend        daemon.Backend
+	at             *control.At
 	account, label string
-	show           func(daemon.Lesson) error
-	sum            daemon.Lessons
-	batch          []daemon.Handed
+	show           func(desk.Lesson) error
+	sum            desk.Lessons
+	batch          []desk.Message
 	bytes          int
 }
 
 func (t *teacher) all(ctx context.Context, messages []string, stdin io.Reader) error {
 	for _, message := range messages {
 		if _, err := os.Stat(message); err != nil && message != "-" {
-			if err := t.add(ctx, daemon.Handed{Name: message}); err != nil {
+			if err := t.add(ctx, desk.Message{Name: message}); err != nil {
 				return err
 			}
 			continue
@@ -108,7 +109,7 @@ func (t *teacher) all(ctx context.Context, messages []string, stdin io.Reader) e
 		err := eachMessage(message, stdin, func(m *archive.Message) error {
 			n++
 			content := append([]byte(nil), m.Raw...) // the reader uses it again
-			return t.add(ctx, daemon.Handed{Name: nameOf(m), Content: content, HasContent: true})
+			return t.add(ctx, desk.Message{Name: nameOf(m), Content: content, HasContent: true})
 		})
 		if err == nil && n == 0 {
 			err = fmt.Errorf("%s holds no message", message)
@@ -120,7 +121,7 @@ func (t *teacher) all(ctx context.Context, messages []string, stdin io.Reader) e
 	return t.flush(ctx)
 }
 
-func (t *teacher) add(ctx context.Context, h daemon.Handed) error {
+func (t *teacher) add(ctx context.Context, h desk.Message) error {
 	t.batch = append(t.batch, h)
 	if t.bytes += len(h.Content); len(t.batch) < teachMessages && t.bytes < teachBytes {
 		return nil
@@ -132,7 +133,7 @@ func (t *teacher) flush(ctx context.Context) error {
 	if len(t.batch) == 0 {
 		return nil
 	}
-	done, err := t.backend.Learn(ctx, t.account, daemon.Teach{Label: t.label, Messages: t.batch})
+	done, err := control.Ask(ctx, t.at, desk.Label, t.account, desk.LabelRequest{Label: t.label, Messages: t.batch})
 	t.batch, t.bytes = nil, 0
 	if err != nil {
 		return err
@@ -147,9 +148,9 @@ func (t *teacher) flush(ctx context.Context) error {
 }
 
 // lessonWords puts into words what one message taught.
-func lessonWords(l daemon.Lesson, label string) string {
+func lessonWords(l desk.Lesson, label string) string {
 	switch l.Result {
-	case daemon.LessonLearnt:
+	case desk.LessonLearnt:
 		s := fmt.Sprintf("%s: learnt as %s, score %+.3f → %+.3f", l.Name, label, l.Before, l.After)
 		if l.Mistake {
 			s += "; it was a mistake"
@@ -158,16 +159,16 @@ func lessonWords(l daemon.Lesson, label string) string {
 			s += "; its mark stays until you take it off"
 		}
 		return s
-	case daemon.LessonKnown:
+	case desk.LessonKnown:
 		return fmt.Sprintf("%s: learnt as %s before; nothing changed, score %+.3f", l.Name, label, l.After)
-	case daemon.LessonSent:
+	case desk.LessonSent:
 		return fmt.Sprintf("%s: handed to the input topic, to be learnt as %s in its turn", l.Name, label)
 	default:
 		return fmt.Sprintf("%s: not learnt: %s", l.Name, l.Why)
 	}
 }
 
-func printLessonSum(w io.Writer, sum daemon.Lessons) error {
+func printLessonSum(w io.Writer, sum desk.Lessons) error {
 	s := fmt.Sprintf("%d messages: %d learnt as %s", len(sum.Lessons), sum.Learnt, sum.Label)
 	if sum.Mistakes > 0 {
 		s += fmt.Sprintf(", %d of them a mistake", sum.Mistakes)

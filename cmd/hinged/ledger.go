@@ -11,7 +11,7 @@ import (
 
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest/archive"
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/desk"
 )
 
 func ledgerCommand() *cobra.Command {
@@ -47,7 +47,7 @@ input).`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			q := daemon.LedgerQuery{State: state.value, Most: most}
+			q := desk.LedgerRequest{State: state.value, Most: most}
 			if most < 0 {
 				return misuse(cmd, "-n is %d, want 0 (all) or more", most)
 			}
@@ -64,9 +64,7 @@ input).`,
 					return err
 				}
 			}
-			l, err := ask(cmd.Context(), path, func(b daemon.Backend) (daemon.Ledger, error) {
-				return b.Ledger(cmd.Context(), account, q)
-			})
+			l, err := ask(cmd.Context(), path, desk.GetLedger, account, q)
 			if err != nil {
 				return err
 			}
@@ -80,7 +78,7 @@ input).`,
 	accountFlag(c, &account)
 	jsonFlag(c, &asJSON, "JSON")
 	c.Flags().StringVar(&since, "since", "", "only what happened since a `time`: 7d, 2026-03-01, 2026-03-01T09:00:00Z")
-	state = choiceVar(c, "state", "", "only marks in this state", daemon.LedgerStates()...)
+	state = choiceVar(c, "state", "", "only marks in this state", desk.LedgerStates()...)
 	c.Flags().IntVarP(&most, "number", "n", 20, "how many to show, the newest; 0: all")
 	return c
 }
@@ -111,7 +109,7 @@ func messageName(cmd *cobra.Command, message string) (name string, err error) {
 		if n++; n > 1 {
 			return fmt.Errorf("%s holds more than one message; ask for one at a time", message)
 		}
-		name, err = daemon.KeyOf(m.Raw)
+		name, err = desk.KeyOf(m.Raw)
 		return err
 	})
 	if err == nil && n == 0 {
@@ -120,7 +118,7 @@ func messageName(cmd *cobra.Command, message string) (name string, err error) {
 	return name, err
 }
 
-func printLedger(w io.Writer, l daemon.Ledger) error {
+func printLedger(w io.Writer, l desk.Ledger) error {
 	if l.Verdict != "" {
 		fmt.Fprintln(w, l.Verdict)
 		if len(l.Entries) > 0 {

@@ -1,13 +1,13 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/control"
+	"github.com/hinged/hinged/internal/desk"
 )
 
 func pauseCommand() *cobra.Command {
@@ -21,7 +21,7 @@ nothing, also after a restart. Marks and lessons of before stay as they are;
 that alone. It works without a running daemon, too.`,
 		Example: `  $ hinged pause
   me is paused; ` + "`hinged resume`" + ` ends it`,
-	}, daemon.Backend.Pause)
+	}, desk.Pause)
 }
 
 func resumeCommand() *cobra.Command {
@@ -32,11 +32,11 @@ func resumeCommand() *cobra.Command {
 absence: what arrived is decided, and what you did with your mail is learnt.`,
 		Example: `  $ hinged resume
   me goes on; it was paused since 2026-03-02 09:00:00 UTC`,
-	}, daemon.Backend.Resume)
+	}, desk.Resume)
 }
 
 // switchCommand completes a verb that switches accounts off or on.
-func switchCommand(c *cobra.Command, do func(daemon.Backend, context.Context, string) (daemon.Switched, error)) *cobra.Command {
+func switchCommand(c *cobra.Command, verb desk.Verb[desk.None, desk.Switch]) *cobra.Command {
 	var path, account string
 	var all, asJSON bool
 	c.Args = noArgs
@@ -44,10 +44,10 @@ func switchCommand(c *cobra.Command, do func(daemon.Backend, context.Context, st
 		if all && account != "" {
 			return misuse(cmd, "--all and --account exclude each other")
 		}
-		done, err := ask(cmd.Context(), path, func(b daemon.Backend) ([]daemon.Switched, error) {
+		done, err := with(cmd.Context(), path, func(at *control.At) ([]desk.Switch, error) {
 			names := []string{account}
 			if all {
-				s, err := b.Status(cmd.Context())
+				s, err := control.Ask(cmd.Context(), at, desk.GetStatus, "", desk.None{})
 				if err != nil {
 					return nil, err
 				}
@@ -56,10 +56,10 @@ func switchCommand(c *cobra.Command, do func(daemon.Backend, context.Context, st
 					names = append(names, a.Account)
 				}
 			}
-			out := []daemon.Switched{}
+			out := []desk.Switch{}
 			var errs []error
 			for _, name := range names {
-				s, err := do(b, cmd.Context(), name)
+				s, err := control.Ask(cmd.Context(), at, verb, name, desk.None{})
 				if err != nil {
 					errs = append(errs, err)
 					continue
@@ -88,7 +88,7 @@ func switchCommand(c *cobra.Command, do func(daemon.Backend, context.Context, st
 	return c
 }
 
-func switchedWords(s daemon.Switched) string {
+func switchedWords(s desk.Switch) string {
 	switch {
 	case s.Paused && s.Changed:
 		return s.Account + " is paused; `hinged resume` ends it"

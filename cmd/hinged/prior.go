@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hinged/hinged/config"
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/evaluate"
 	"github.com/hinged/hinged/internal/prior"
 	"github.com/hinged/hinged/model"
@@ -120,7 +120,7 @@ func ofPriors(paths []string) (*prior.Prior, error) {
 }
 
 func (f *priorFlags) ofAccounts(cmd *cobra.Command) (*prior.Prior, error) {
-	got, err := ask(cmd.Context(), f.config, func(b daemon.Backend) (daemon.Prior, error) { return b.Prior(cmd.Context()) })
+	got, err := ask(cmd.Context(), f.config, desk.GetPrior, "", desk.None{})
 	switch {
 	case err != nil:
 		return nil, err

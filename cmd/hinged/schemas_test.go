@@ -22,6 +22,7 @@ import (
 	"github.com/hinged/hinged/internal/copies"
 	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/demo"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/evaluate"
 	"github.com/hinged/hinged/internal/lab"
 	"github.com/hinged/hinged/internal/replay"
@@ -36,33 +37,33 @@ import (
 // writes docs/json, and a line "schema VERB stdout" after the verb's --json in
 // testdata/VERB.txt checks what it really prints.
 var schemas = []schema{
-	{verb: "ask", value: daemon.Asked{}},
-	{verb: "bound", value: daemon.Bound{}},
+	{verb: "ask", value: desk.Questions{}},
+	{verb: "bound", value: desk.Bound{}},
 	{verb: "bootstrap", value: daemon.Bootstrapped{}},
 	{verb: "check", value: setup.Report{}},
-	{verb: "classify", value: daemon.Classified{}, lines: true},
+	{verb: "classify", value: desk.Classification{}, lines: true},
 	{verb: "demo", value: demo.Summary{}},
-	{verb: "digest", value: []daemon.Digest{}},
+	{verb: "digest", value: []desk.Digest{}},
 	{verb: "eval", value: evaluate.Result{}},
 	{verb: "eval", with: "compare", value: evaluate.Comparison{}},
-	{verb: "explain", value: daemon.Explanation{}},
+	{verb: "explain", value: desk.Explanation{}},
 	{verb: "init", value: Initialised{}},
 	{verb: "lab", value: lab.Report{}},
 	{verb: "lab", with: "compare", value: lab.Comparison{}},
-	{verb: "learn", value: daemon.Lessons{}},
-	{verb: "ledger", value: daemon.Ledger{}},
-	{verb: "pause", value: []daemon.Switched{}},
-	{verb: "resume", value: []daemon.Switched{}},
+	{verb: "learn", value: desk.Lessons{}},
+	{verb: "ledger", value: desk.Ledger{}},
+	{verb: "pause", value: []desk.Switch{}},
+	{verb: "resume", value: []desk.Switch{}},
 	{verb: "solve", value: lab.Solved{}},
-	{verb: "status", value: daemon.Status{}},
-	{verb: "undo", value: daemon.Undone{}},
-	{verb: "undo", with: "learning", value: daemon.Unlearned{}},
-	{verb: "forget", value: daemon.Forgotten{}},
-	{verb: "words", value: daemon.Words{}},
-	{verb: "verify", value: daemon.Verified{}},
+	{verb: "status", value: desk.Status{}},
+	{verb: "undo", value: desk.UndoneMarks{}},
+	{verb: "undo", with: "learning", value: desk.UnlearntLessons{}},
+	{verb: "forget", value: desk.ForgottenMail{}},
+	{verb: "words", value: desk.Words{}},
+	{verb: "verify", value: desk.Verification{}},
 	{verb: "backup", value: copies.BackedUp{}},
 	{verb: "restore", value: copies.RestoredFrom{}},
-	{verb: "compact", value: daemon.Compacted{}},
+	{verb: "compact", value: desk.Compaction{}},
 	{verb: "export", value: copies.ExportedTo{}},
 	{verb: "import", value: copies.ImportedFrom{}},
 	{verb: "replay", value: replay.Replayed{}},
@@ -358,7 +359,7 @@ func TestEveryVerbWithJSONHasASchemaThatAScriptChecks(t *testing.T) {
 }
 
 func TestAWrongOutputFailsItsSchema(t *testing.T) {
-	s := schema{verb: "digest", value: []daemon.Digest{}}
+	s := schema{verb: "digest", value: []desk.Digest{}}
 	for _, tt := range []struct {
 		printed string
 		ok      bool

@@ -15,7 +15,8 @@ import (
 
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest/kafka"
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/control"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store"
 )
@@ -104,10 +105,10 @@ func caughtup(ts *testscript.TestScript, neg bool, args []string) {
 	want, err := strconv.ParseUint(args[1], 10, 64)
 	ts.Check(err)
 	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		var s daemon.Status
-		c, err := daemon.Dial(context.Background(), ts.MkAbs(args[0]))
+		var s desk.Status
+		c, err := control.Dial(context.Background(), ts.MkAbs(args[0]))
 		if err == nil {
-			s, err = c.Status(context.Background())
+			s, err = control.Ask(context.Background(), c, desk.GetStatus, "", desk.None{})
 			ts.Check(c.Close())
 		}
 		if err == nil && s.Stream != nil && s.Stream.Records >= want && s.Stream.Lag == 0 {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/dovecot"
 	"github.com/hinged/hinged/internal/testkit"
@@ -111,7 +112,7 @@ func waitfor(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	deadline := time.Now().Add(patience)
 	for {
-		c, err := daemon.Dial(context.Background(), ts.MkAbs(args[0]))
+		c, err := control.Dial(context.Background(), ts.MkAbs(args[0]))
 		if err == nil {
 			ts.Check(c.Close())
 			return

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/desk"
 )
 
 func statusCommand() *cobra.Command {
@@ -31,7 +31,7 @@ committed state. When no daemon runs they come from the store.`,
     …`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := ask(cmd.Context(), path, func(b daemon.Backend) (daemon.Status, error) { return b.Status(cmd.Context()) })
+			s, err := ask(cmd.Context(), path, desk.GetStatus, "", desk.None{})
 			if err != nil {
 				return err
 			}
@@ -46,7 +46,7 @@ committed state. When no daemon runs they come from the store.`,
 	return c
 }
 
-func printStatus(w io.Writer, s daemon.Status) error {
+func printStatus(w io.Writer, s desk.Status) error {
 	if s.Running {
 		fmt.Fprintf(w, "hinged %s is running, process %d\n", s.Version, s.PID)
 	} else {
@@ -110,7 +110,7 @@ func printStatus(w io.Writer, s daemon.Status) error {
 }
 
 // rulesWords lists rules, or some of them.
-func rulesWords(rules []daemon.RuleStatus) string {
+func rulesWords(rules []desk.RuleStatus) string {
 	const most = 3
 	var list []string
 	for _, r := range rules[:min(most, len(rules))] {
@@ -123,7 +123,7 @@ func rulesWords(rules []daemon.RuleStatus) string {
 }
 
 // connection puts the state of the connection into words.
-func connection(a daemon.AccountStatus) string {
+func connection(a desk.AccountStatus) string {
 	s := "connected"
 	if a.Paused {
 		return fmt.Sprintf("none: paused since %s; `hinged resume` ends it", moment(a.PausedSince))

@@ -7,11 +7,11 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/desk"
 )
 
 // printStream shows the part of a status that is about Kafka.
-func printStream(w io.Writer, status daemon.Status) error {
+func printStream(w io.Writer, status desk.Status) error {
 	s := status.Stream
 	fmt.Fprintf(w, "\nKafka, topic %s: %s\n", s.Topic, s.Doing)
 	if s.Problem != "" {

@@ -2,11 +2,9 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -14,8 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hinged/hinged/config"
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/desk"
 )
 
 func undoCommand() *cobra.Command {
@@ -61,7 +58,7 @@ Afterwards hinged goes on as before and marks new mail, unless you stop it.`,
 			case learning && since == "":
 				return misuse(cmd, "%s --learning needs --since", cmd.CommandPath())
 			}
-			u := daemon.Undo{DryRun: dryRun, Patience: wait}
+			u := desk.UndoMarksRequest{DryRun: dryRun, Patience: wait}
 			if since != "" {
 				t, err := timeAgo(since, time.Now())
 				if err != nil {
@@ -72,7 +69,7 @@ Afterwards hinged goes on as before and marks new mail, unless you stop it.`,
 			if learning {
 				return unlearning{path, account, *u.Since, dryRun, yes, asJSON}.run(cmd)
 			}
-			done, err := undo(cmd.Context(), path, account, u)
+			done, err := ask(cmd.Context(), path, desk.UndoMarks, account, u)
 			if err != nil {
 				return err
 			}
@@ -99,26 +96,6 @@ Afterwards hinged goes on as before and marks new mail, unless you stop it.`,
 	return c
 }
 
-// undo asks the daemon, or connects to the mail server by itself.
-func undo(ctx context.Context, path, account string, u daemon.Undo) (out daemon.Undone, err error) {
-	c, err := config.Load(path)
-	if err != nil {
-		return out, err
-	}
-	b, err := connectTo(ctx, c)
-	if err != nil {
-		return out, err
-	}
-	defer func() { err = errors.Join(err, b.Close()) }()
-	if o, alone := b.(*daemon.Offline); alone {
-		o.Accounts = func() ([]daemon.AccountOptions, error) {
-			all, err := daemonOptions(c, slog.New(slog.DiscardHandler))
-			return all.Accounts, err
-		}
-	}
-	return b.Undo(ctx, account, u)
-}
-
 func plural(n int, one, more string) string {
 	if n == 1 {
 		return one
@@ -129,7 +106,7 @@ func plural(n int, one, more string) string {
 func count(n int, what string) string { return fmt.Sprintf("%d %s", n, plural(n, what, what+"s")) }
 
 // where counts the marks with one result by mailbox.
-func where(u daemon.Undone, result string) string {
+func where(u desk.UndoneMarks, result string) string {
 	in := map[string]int{}
 	for _, m := range u.Marks {
 		if m.Result == result {
@@ -149,7 +126,7 @@ func where(u daemon.Undone, result string) string {
 }
 
 // reasons lists why the server would not, each once.
-func reasons(u daemon.Undone) string {
+func reasons(u desk.UndoneMarks) string {
 	var out []string
 	for _, m := range u.Marks {
 		if m.Why != "" && !slices.Contains(out, m.Why) {
@@ -159,7 +136,7 @@ func reasons(u daemon.Undone) string {
 	return cmp.Or(strings.Join(out, "; "), "it gave no reason")
 }
 
-func printUndone(w io.Writer, u daemon.Undone) error {
+func printUndone(w io.Writer, u desk.UndoneMarks) error {
 	var err error
 	say := func(format string, a ...any) {
 		_, werr := fmt.Fprintf(w, format+"\n", a...)
@@ -169,13 +146,13 @@ func printUndone(w io.Writer, u daemon.Undone) error {
 	if u.DryRun {
 		verb = "would be taken back"
 	}
-	say("%s: %s %s%s", u.Account, count(u.Undone, "mark"), verb, where(u, daemon.UndoneDone))
+	say("%s: %s %s%s", u.Account, count(u.Undone, "mark"), verb, where(u, desk.UndoneDone))
 	if n := u.Waiting; n > 0 {
 		say("  %d not confirmed by the server yet%s; hinged goes on with %s when it runs%s",
-			n, where(u, daemon.UndoneWaiting), plural(n, "it", "them"), because(u.Problem))
+			n, where(u, desk.UndoneWaiting), plural(n, "it", "them"), because(u.Problem))
 	}
 	if n := u.Failed; n > 0 {
-		say("  %d not taken back%s; the server said: %s", n, where(u, daemon.UndoneFailed), reasons(u))
+		say("  %d not taken back%s; the server said: %s", n, where(u, desk.UndoneFailed), reasons(u))
 	}
 	if n := u.Own; n > 0 {
 		say("  %d left alone: you or another program set %s", n, plural(n, "it", "them"))

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/desk"
 )
 
 // unlearning is what `hinged undo --learning` was called with.
@@ -19,13 +19,11 @@ type unlearning struct {
 }
 
 func (u unlearning) run(cmd *cobra.Command) error {
-	do := func(dryRun bool) (daemon.Unlearned, error) {
-		return ask(cmd.Context(), u.path, func(b daemon.Backend) (daemon.Unlearned, error) {
-			return b.Unlearn(cmd.Context(), u.account, daemon.Unlearn{Since: u.since, DryRun: dryRun})
-		})
+	do := func(dryRun bool) (desk.UnlearntLessons, error) {
+		return ask(cmd.Context(), u.path, desk.Unlearn, u.account, desk.UnlearnRequest{Since: u.since, DryRun: dryRun})
 	}
-	some := func(d daemon.Unlearned) bool { return d.Lessons+d.Pending > 0 }
-	show := func(d daemon.Unlearned) error {
+	some := func(d desk.UnlearntLessons) bool { return d.Lessons+d.Pending > 0 }
+	show := func(d desk.UnlearntLessons) error {
 		if u.json {
 			return printJSON(cmd.OutOrStdout(), d)
 		}
@@ -34,7 +32,7 @@ func (u unlearning) run(cmd *cobra.Command) error {
 	return doOnceConfirmed(cmd, u.yes, u.dryRun, u.json, "Take these lessons back?", do, some, show)
 }
 
-func printUnlearned(w io.Writer, u daemon.Unlearned) error {
+func printUnlearned(w io.Writer, u desk.UnlearntLessons) error {
 	var err error
 	say := func(format string, a ...any) {
 		_, werr := fmt.Fprintf(w, format+"\n", a...)

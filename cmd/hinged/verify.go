@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/store"
 )
 
@@ -37,10 +38,10 @@ damaged that it cannot be opened.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var v daemon.Verified
+			var v desk.Verification
 			var err error
 			if len(args) == 0 {
-				v, err = ask(cmd.Context(), path, func(b daemon.Backend) (daemon.Verified, error) { return b.Verify(cmd.Context()) })
+				v, err = ask(cmd.Context(), path, desk.Verify, "", desk.None{})
 			} else {
 				v, err = daemon.VerifyFile(cmd.Context(), args[0])
 			}
@@ -66,14 +67,14 @@ damaged that it cannot be opened.`,
 	return c
 }
 
-func printVerified(w io.Writer, v daemon.Verified) error {
+func printVerified(w io.Writer, v desk.Verification) error {
 	for _, p := range v.Problems {
 		fmt.Fprintf(w, "store: %s\n", p)
 	}
 	for _, a := range v.Accounts {
 		switch {
 		case a.InSnapshot:
-			fmt.Fprintf(w, "%s: not compared, as it is, or some of it, %s\n", a.Account, daemon.StillInSnapshot)
+			fmt.Fprintf(w, "%s: not compared, as it is, or some of it, %s\n", a.Account, desk.StillInSnapshot)
 		case a.Problem != "":
 			fmt.Fprintf(w, "%s: the replay stopped: %s\n", a.Account, a.Problem)
 		case a.Equal:

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/desk"
 )
 
 func wordsCommand() *cobra.Command {
@@ -45,9 +45,7 @@ what is shown is what it weighs by itself, and explain what it did in a message.
 					return misuse(cmd, "a WORD is empty")
 				}
 			}
-			w, err := ask(cmd.Context(), path, func(b daemon.Backend) (daemon.Words, error) {
-				return b.Words(cmd.Context(), account, daemon.WordsQuery{Words: args, Most: most})
-			})
+			w, err := ask(cmd.Context(), path, desk.GetWords, account, desk.WordsRequest{Words: args, Most: most})
 			if err != nil {
 				return err
 			}
@@ -64,9 +62,9 @@ what is shown is what it weighs by itself, and explain what it did in a message.
 	return c
 }
 
-func printWords(w io.Writer, words daemon.Words) error {
+func printWords(w io.Writer, words desk.Words) error {
 	var b strings.Builder
-	list := func(features []daemon.WordWeight) {
+	list := func(features []desk.WordWeight) {
 		for _, f := range features {
 			pinned := ""
 			if f.Rule != "" {

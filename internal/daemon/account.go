@@ -15,6 +15,7 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/pipeline"
 	"github.com/hinged/hinged/internal/writer"
@@ -55,12 +56,12 @@ type account struct {
 	source *renewable
 	stage  *pipeline.Ordered[ingest.Event, prepared]
 
-	readers  *readers
-	requests chan func()   // to run between two commits
-	gone     chan struct{} // closed when the writer has ended
-	report   atomic.Pointer[AccountStatus]
+	reader   *desk.Reader
+	ceilings *desk.Ceilings // nil: none are kept
+	requests chan func()    // to run between two commits
+	gone     chan struct{}  // closed when the writer has ended
+	report   atomic.Pointer[desk.AccountStatus]
 	problem  atomic.Pointer[string]
-	past     hindsight
 	reported atomic.Uint64 // events that the source reported
 
 	// ---
@@ -96,14 +97,14 @@ func openAccount(o AccountOptions, s *store.Store, log *slog.Logger, wall func()
 		clock:    newClock(wall, st.Account.Clock),
 		requests: make(chan func(), requestsQueue), gone: make(chan struct{}),
 		unwilling: map[uint64]string{}, sighted: map[sighting]struct{}{},
-		work: work, filter: f, readers: newReaders(o.Filter.Featurize),
+		work: work, filter: f, reader: desk.NewReader(o.Filter.Featurize),
 	}
 	restored, err := s.Restored(o.Name)
 	if err != nil {
 		return nil, fmt.Errorf("account %s: %w", o.Name, err)
 	}
 	if restored {
-		if err := a.apply(&filter.Restored{At: a.clock.now()}); err != nil {
+		if _, err := a.apply(&filter.Restored{At: a.clock.now()}); err != nil {
 			return nil, fmt.Errorf("account %s: %w", o.Name, err)
 		}
 		a.log.Info("the account was restored or imported: what came since is read again, decided, and not marked")
@@ -113,9 +114,9 @@ func openAccount(o AccountOptions, s *store.Store, log *slog.Logger, wall func()
 		if o.Past {
 			at = st.Account.Clock
 		}
-		err := a.apply(&filter.Configured{At: at, Options: o.Filter})
+		_, err := a.apply(&filter.Configured{At: at, Options: o.Filter})
 		if err == nil {
-			err = a.apply(&filter.Primed{At: at, Weights: o.Prior})
+			_, err = a.apply(&filter.Primed{At: at, Weights: o.Prior})
 		}
 		if err != nil {
 			return nil, fmt.Errorf("account %s: %w", o.Name, err)
@@ -127,7 +128,7 @@ func openAccount(o AccountOptions, s *store.Store, log *slog.Logger, wall func()
 	if err := a.renewSource(); err != nil {
 		return nil, fmt.Errorf("account %s: %w", o.Name, err)
 	}
-	status := summarise(o.Name, f)
+	status := desk.Summarise(o.Name, f)
 	a.report.Store(&status)
 	return a, nil
 }
@@ -212,7 +213,7 @@ func (a *account) write(ctx context.Context) error {
 				continue
 			}
 			if now := a.clock.now(); a.filter.Due(now) {
-				if err := a.apply(&filter.Ticked{At: now}); err != nil {
+				if _, err := a.apply(&filter.Ticked{At: now}); err != nil {
 					return err
 				}
 			}
@@ -273,7 +274,8 @@ func (a *account) take(p prepared) error {
 	if o, ok := p.event.(ingest.MailboxOpened); ok {
 		a.noteKeywords(o)
 	}
-	return a.apply(e)
+	_, err = a.apply(e)
+	return err
 }
 
 // noteKeywords warns of a mailbox that will not keep the configured marks, and
@@ -294,14 +296,13 @@ func (a *account) noteKeywords(o ingest.MailboxOpened) {
 
 // apply gives one event to the filter and keeps what is to be committed with
 // it.
-func (a *account) apply(e filter.Event) error {
+func (a *account) apply(e filter.Event) (filter.Result, error) {
 	r, err := a.work.Apply(e)
-	if err != nil || !r.Changed {
-		return err
+	if err == nil && r.Changed {
+		a.marks = append(a.marks, r.Marks...)
+		a.note(&r)
 	}
-	a.marks = append(a.marks, r.Marks...)
-	a.note(&r)
-	return nil
+	return r, err
 }
 
 // note prepares the log lines of a result. A message is named by a short hash

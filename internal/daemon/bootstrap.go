@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/evaluate"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/store"
@@ -109,7 +110,7 @@ func Bootstrap(ctx context.Context, o BootstrapOptions) (r Bootstrapped, err err
 	}
 	defer close(a.gone)
 	if a.filter.State().Account.Paused {
-		return r, fmt.Errorf("account %s: %w; `hinged resume` ends that", o.Account, ErrPaused)
+		return r, fmt.Errorf("account %s: %w; `hinged resume` ends that", o.Account, desk.ErrPaused)
 	}
 	stop := follow(o.Progress, source)
 	err = a.watch(ctx)
@@ -178,7 +179,7 @@ func bootstrapped(f *filter.Filter) Bootstrapped {
 		}
 	}
 	if len(rows) > 0 {
-		r.From, r.To = timeOf(rows[0].Arrived), timeOf(rows[len(rows)-1].Arrived)
+		r.From, r.To = desk.TimeOf(rows[0].Arrived), desk.TimeOf(rows[len(rows)-1].Arrived)
 	}
 	r.Decisions, r.Baselines = stream.Compare()
 	r.BeatsBaselines = r.Baselines.Beaten(r.Decisions.F1)

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/control"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
@@ -40,7 +42,7 @@ func open(t *testing.T, dir string, o filter.Options, so store.Options) (d *Daem
 
 // lessons teaches n messages, from number first on: every third is important, and
 // every fifth is labelled against the rule, so that there are always mistakes.
-func lessons(t *testing.T, b Backend, first, n int) {
+func lessons(t *testing.T, b answerer, first, n int) {
 	t.Helper()
 	for i := first; i < first+n; i++ {
 		label, from, words := "ordinary", fmt.Sprintf("shop%d@example.com", i%4), fmt.Sprint("offer ", i, " sale ", i%7)
@@ -50,16 +52,16 @@ func lessons(t *testing.T, b Backend, first, n int) {
 		if i%5 == 4 {
 			label = map[string]string{"ordinary": "important", "important": "ordinary"}[label]
 		}
-		out, err := b.Learn(context.Background(), "", Teach{Label: label, Messages: []Handed{{Name: fmt.Sprint(i), Content: mail(5000+i, from, words), HasContent: true}}})
+		out, err := do(context.Background(), b, desk.Label, "", desk.LabelRequest{Label: label, Messages: []desk.Message{{Name: fmt.Sprint(i), Content: mail(5000+i, from, words), HasContent: true}}})
 		if err != nil || out.Learnt != 1 {
 			t.Fatalf("lesson %d: %+v, %v", i, out, err)
 		}
 	}
 }
 
-func ask(t *testing.T, b Backend) Bound {
+func ask(t *testing.T, b answerer) desk.Bound {
 	t.Helper()
-	got, err := b.Bound(context.Background(), "")
+	got, err := do(context.Background(), b, desk.GetBound, "", desk.None{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,9 +71,26 @@ func ask(t *testing.T, b Backend) Bound {
 	return got
 }
 
+// cold is a daemon that keeps no lessons between two questions for the ceiling.
+type cold struct{ *Daemon }
+
+func (c cold) Account(ctx context.Context, name string) (desk.Account, error) {
+	a, err := c.Daemon.Account(ctx, name)
+	return coldAccount{a}, err
+}
+
+type coldAccount struct{ desk.Account }
+
+func (a coldAccount) Look(ctx context.Context, need desk.Need, fn func(*desk.Desk) error) error {
+	return a.Account.Look(ctx, need, func(d *desk.Desk) error {
+		d.Ceilings = nil
+		return fn(d)
+	})
+}
+
 // same leaves out what depends on the time that the search took, and on where it
 // began.
-func same(a, b Bound) bool {
+func same(a, b desk.Bound) bool {
 	return a.FirstLesson == b.FirstLesson && a.Lessons == b.Lessons && a.Mistakes == b.Mistakes && a.HingeLoss == b.HingeLoss && a.NoCeiling == b.NoCeiling
 }
 
@@ -83,11 +102,11 @@ func TestTheCeilingIsAskedForAsLessonsComeIn(t *testing.T) {
 	if b := ask(t, d); b.Lessons != 0 || b.NoCeiling != "" || b.Mistakes != 0 {
 		t.Errorf("before the first lesson: %+v", b)
 	}
-	var live Bound
+	var live desk.Bound
 	for round := range 3 {
 		lessons(t, d, 20*round, 20)
 		live = ask(t, d)
-		status, err := d.Status(ctx)
+		status, err := do(ctx, d, desk.GetStatus, "", desk.None{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,21 +117,21 @@ func TestTheCeilingIsAskedForAsLessonsComeIn(t *testing.T) {
 	if n := *live.Ceiling.Ceiling; live.Mistakes == 0 || n >= 60 {
 		t.Errorf("%d mistakes, the ceiling is %d of 60 lessons: it says nothing", live.Mistakes, n)
 	}
-	c, err := Dial(ctx, filepath.Join(dir, "s"))
+	c, err := control.Dial(ctx, filepath.Join(dir, "s"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if b := ask(t, c); !same(b, live) {
 		t.Errorf("the socket says %+v, the daemon %+v", b, live)
 	}
-	if _, err := c.Bound(ctx, "nobody"); err == nil || !strings.Contains(err.Error(), "no such account") {
+	if _, err := do(ctx, c, desk.GetBound, "nobody", desk.None{}); err == nil || !strings.Contains(err.Error(), "no such account") {
 		t.Errorf("an account that is not there: %v", err)
 	}
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
 	stop()
-	off, err := OpenOffline(filepath.Join(dir, "store.db"), "test", store.Options{})
+	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +152,7 @@ func TestTheCeilingHoldsFromACheckpointAndWithWeightsGivenUp(t *testing.T) {
 		for round := range 5 {
 			lessons(t, d, 15*round, 15)
 			b := ask(t, d)
-			fresh, err := new(hindsight).bound(context.Background(), d.store, "me", presentOf(d.accounts[0].filter))
+			fresh, err := do(t.Context(), cold{d}, desk.GetBound, "", desk.None{})
 			if err != nil || fresh.NoCeiling != "" || b.NoCeiling != "" {
 				t.Fatalf("%s: %+v, %v; kept: %+v", kind, fresh, err, b)
 			}
@@ -158,17 +177,11 @@ func TestTheCeilingOfTheDualLearner(t *testing.T) {
 		o.Dual.Window, o.Dual.Steps, o.Rules = 12, 3, rules
 		d, stop := open(t, t.TempDir(), o, store.Options{JournalCap: 40, CheckpointEvery: 5})
 		trimmed, backs, useful := false, 0, false
-		fresh := func() Bound {
+		fresh := func() desk.Bound {
 			t.Helper()
-			var now present
-			a := d.accounts[0]
-			if err := a.do(t.Context(), func() error { now = presentOf(a.filter); now.rewrites = a.rewrites; return nil }); err != nil {
-				t.Fatal(err)
-			}
-			h := new(hindsight)
-			b, err := h.bound(t.Context(), d.store, "me", now)
-			if err != nil || b.NoCeiling != "" || h.again == nil || *b.Ceiling.Ceiling < b.Mistakes {
-				t.Fatalf("%+v, %v; learnt again: %v", b, err, h.again != nil)
+			b, err := do(t.Context(), cold{d}, desk.GetBound, "", desk.None{})
+			if err != nil || b.NoCeiling != "" || b.Displaced != 0 || *b.Ceiling.Ceiling < b.Mistakes {
+				t.Fatalf("%+v, %v", b, err)
 			}
 			if tally := d.accounts[0].filter.State().Account.Dual; tally.Spare == 0 {
 				t.Fatalf("nothing was replayed: %+v", tally)
@@ -183,7 +196,7 @@ func TestTheCeilingOfTheDualLearner(t *testing.T) {
 				if i%3 == 0 != (i%5 == 4) {
 					label = "ordinary"
 				}
-				if _, err := d.Learn(t.Context(), "", Teach{Label: label, Messages: []Handed{{Name: fmt.Sprintf("<m%d@x>", 5000+i)}}}); err != nil {
+				if _, err := do(t.Context(), d, desk.Label, "", desk.LabelRequest{Label: label, Messages: []desk.Message{{Name: fmt.Sprintf("<m%d@x>", 5000+i)}}}); err != nil {
 					t.Fatal(err)
 				}
 				backs++
@@ -198,7 +211,7 @@ func TestTheCeilingOfTheDualLearner(t *testing.T) {
 		if a := d.accounts[0].filter.State().Account.Dual; a.TakenBack == 0 || !trimmed || !useful {
 			t.Errorf("%+v, %d lessons corrected; trimmed %v, a ceiling that says something %v: the test has tested nothing", a, backs, trimmed, useful)
 		}
-		if out, err := d.Forget(t.Context(), "", Forget{Message: fmt.Sprintf("<m%d@x>", 5000+15*7+13)}); err != nil || out.Messages != 1 {
+		if out, err := do(t.Context(), d, desk.Forget, "", desk.ForgetRequest{Message: fmt.Sprintf("<m%d@x>", 5000+15*7+13)}); err != nil || out.Messages != 1 {
 			t.Fatalf("%+v, %v", out, err)
 		}
 		ask(t, d)

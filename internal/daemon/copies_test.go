@@ -11,19 +11,21 @@ import (
 	"testing"
 
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/control"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/store"
 )
 
 // ways returns the daemon itself and its client: both must do alike.
-func ways(t *testing.T, d *Daemon, dir string) map[string]Backend {
+func ways(t *testing.T, d *Daemon, dir string) map[string]*control.At {
 	t.Helper()
-	c, err := Dial(t.Context(), filepath.Join(dir, "s"))
+	c, err := control.Dial(t.Context(), filepath.Join(dir, "s"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	return map[string]Backend{"daemon": d, "client": c}
+	return map[string]*control.At{"daemon": control.Local(d), "client": c}
 }
 
 // learnt feeds a daemon some mail and returns when all of it is learnt.
@@ -38,7 +40,7 @@ func learnt(t *testing.T, d *Daemon, s *script, n int) {
 		s.events <- arrival(uint32(i+1), mail(i, "a@example.com", "some words"), flag)
 	}
 	s.events <- ingest.Cursor{Mailbox: "INBOX", UIDValidity: 1, UIDNext: uint32(n + 1), BacklogBefore: 1}
-	until(t, d, "the lessons", func(a AccountStatus) bool {
+	until(t, d, "the lessons", func(a desk.AccountStatus) bool {
 		return a.Important+a.Ordinary == uint64(n) && a.Mailboxes[0].UIDNext == uint32(n+1)
 	})
 }
@@ -64,7 +66,7 @@ func TestCopiesOfARunningDaemonHaveItsDigests(t *testing.T) {
 	d, _ := start(t, dir, s)
 	learnt(t, d, s, 30)
 	for name, b := range ways(t, d, dir) {
-		want, err := b.Digests(t.Context())
+		want, err := do(t.Context(), b, desk.GetDigests, "", desk.None{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,17 +94,17 @@ func TestCopiesOfARunningDaemonHaveItsDigests(t *testing.T) {
 		if err := x.Close(); err != nil {
 			t.Error(err)
 		}
-		if err := b.Export(t.Context(), "you", io.Discard); !errors.Is(err, ErrNoAccount) {
+		if err := b.Export(t.Context(), "you", io.Discard); !errors.Is(err, desk.ErrNoAccount) {
 			t.Errorf("%s: Export of no account: %v, want ErrNoAccount", name, err)
 		}
 		before := want
-		if _, err := b.Compact(t.Context()); err != nil {
+		if _, err := do(t.Context(), b, desk.Compact, "", desk.None{}); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if after, err := b.Digests(t.Context()); err != nil || after[0] != before[0] {
+		if after, err := do(t.Context(), b, desk.GetDigests, "", desk.None{}); err != nil || after[0] != before[0] {
 			t.Errorf("%s: after compacting %+v, %v; want %+v", name, after, err, before)
 		}
-		if v, err := b.Verify(t.Context()); err != nil || !v.OK {
+		if v, err := do(t.Context(), b, desk.Verify, "", desk.None{}); err != nil || !v.OK {
 			t.Errorf("%s: %+v, %v", name, v, err)
 		}
 	}
@@ -132,14 +134,14 @@ func TestCompactDuringABackupIsRefusedAcrossTheSocketToo(t *testing.T) {
 	for name, b := range ways(t, d, dir) {
 		g := &gate{begun: make(chan struct{}), open: make(chan struct{})}
 		ended := make(chan error, 1)
-		go func() { ended <- d.Backup(context.Background(), g) }()
+		go func() { ended <- control.Local(d).Backup(context.Background(), g) }()
 		<-g.begun
-		_, err := b.Compact(t.Context())
+		_, err := do(t.Context(), b, desk.Compact, "", desk.None{})
 		if !errors.Is(err, store.ErrBusy) || strings.Count(err.Error(), store.ErrBusy.Error()) != 1 {
 			t.Errorf("%s: %v, want ErrBusy, once", name, err)
 		}
 		// The account goes on meanwhile.
-		l, err := b.Learn(t.Context(), "", Teach{Label: "important", Messages: []Handed{{Name: name, HasContent: true, Content: mail(len(name), "b@example.com", name)}}})
+		l, err := do(t.Context(), b, desk.Label, "", desk.LabelRequest{Label: "important", Messages: []desk.Message{{Name: name, HasContent: true, Content: mail(len(name), "b@example.com", name)}}})
 		if err != nil || l.Refused > 0 {
 			t.Errorf("%s: learning during a backup: %+v, %v", name, l, err)
 		}
@@ -194,7 +196,7 @@ func TestARestoredAccountIsToldOnce(t *testing.T) {
 	d, stop := start(t, dir, s)
 	learnt(t, d, s, 4)
 	var backup bytes.Buffer
-	if err := d.Backup(t.Context(), &backup); err != nil {
+	if err := control.Local(d).Backup(t.Context(), &backup); err != nil {
 		t.Fatal(err)
 	}
 	stop()
@@ -225,7 +227,7 @@ func TestARestoredAccountIsToldOnce(t *testing.T) {
 		if events != want {
 			t.Errorf("run %d: %d restored events in the journal, want %d", run, events, want)
 		}
-		if v, err := d.Verify(t.Context()); err != nil || !v.OK {
+		if v, err := do(t.Context(), d, desk.Verify, "", desk.None{}); err != nil || !v.OK {
 			t.Errorf("run %d: %+v, %v", run, v, err)
 		}
 		stop()

@@ -3,21 +3,15 @@ package daemon
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"net"
-	"net/http"
-	"os"
 	"sync"
 	"time"
 
+	"github.com/hinged/hinged/internal/control"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/store"
 )
-
-// stopPatience bounds how long answers under way may take once the daemon
-// stops.
-const stopPatience = 5 * time.Second
 
 // Options are what a daemon needs to know. The command line builds them from
 // the configuration.
@@ -39,8 +33,7 @@ type Options struct {
 type Daemon struct {
 	opts     Options
 	store    *store.Store
-	listener net.Listener
-	filters  sync.WaitGroup // connections of mail filters
+	server   *control.Server // nil: no socket
 	accounts []*account
 	stream   *stream.Engine // nil: none
 	log      *slog.Logger
@@ -64,11 +57,13 @@ func New(o Options) (*Daemon, error) {
 	if err := d.store.Scrub(); err != nil {
 		d.log.Warn("what was forgotten may still be in free pages of the store's file; `hinged compact` clears them", "error", err)
 	}
+	ceilings := desk.NewCeilings()
 	for _, ao := range o.Accounts {
 		a, err := openAccount(ao, d.store, d.log, now)
 		if err != nil {
 			return nil, errors.Join(err, d.Close())
 		}
+		a.ceilings = ceilings
 		d.accounts = append(d.accounts, a)
 	}
 	if o.Stream != nil {
@@ -79,7 +74,7 @@ func New(o Options) (*Daemon, error) {
 		}
 	}
 	if o.Socket != "" {
-		if d.listener, err = listen(o.Socket); err != nil {
+		if d.server, err = control.Listen(o.Socket, d, d.log); err != nil {
 			return nil, errors.Join(err, d.Close())
 		}
 	}
@@ -93,23 +88,9 @@ func (d *Daemon) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 
-	var served sync.WaitGroup
-	asking, hangUp := context.WithCancel(context.WithoutCancel(ctx))
-	defer hangUp()
-	server := &http.Server{
-		Handler: d.handler(ctx), ReadHeaderTimeout: socketPatience,
-		BaseContext: func(net.Listener) context.Context { return asking },
+	if d.server != nil {
+		d.server.Start(ctx, cancel)
 	}
-	var serveErr error
-	if d.listener != nil {
-		served.Go(func() {
-			if err := server.Serve(d.listener); !errors.Is(err, http.ErrServerClosed) {
-				serveErr = fmt.Errorf("control socket: %w", err)
-				cancel()
-			}
-		})
-	}
-
 	errs := make([]error, len(d.accounts))
 	var running sync.WaitGroup
 	for i, a := range d.accounts {
@@ -131,15 +112,9 @@ func (d *Daemon) Run(ctx context.Context) error {
 	running.Wait()
 	d.log.Info("drained")
 
-	if d.listener != nil {
-		stop, done := context.WithTimeout(context.WithoutCancel(ctx), stopPatience)
-		defer done()
-		if err := server.Shutdown(stop); err != nil {
-			serveErr = errors.Join(serveErr, fmt.Errorf("control socket: %w", err))
-		}
-		served.Wait()
-		hangUp() // on mail filters, of which Shutdown does not know
-		d.filters.Wait()
+	var serveErr error
+	if d.server != nil {
+		serveErr = d.server.Stop()
 	}
 	return errors.Join(append(errs, streamErr, serveErr)...)
 }
@@ -148,14 +123,8 @@ func (d *Daemon) Run(ctx context.Context) error {
 // instead of Run.
 func (d *Daemon) Close() error {
 	var errs []error
-	if d.listener != nil {
-		// The server has closed the listener already if Run ran.
-		if err := d.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-			errs = append(errs, err)
-		}
-		if err := os.Remove(d.opts.Socket); err != nil && !errors.Is(err, os.ErrNotExist) {
-			errs = append(errs, err)
-		}
+	if d.server != nil {
+		errs = append(errs, d.server.Close())
 	}
 	if d.store != nil {
 		errs = append(errs, d.store.Close())

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/control"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/store"
 )
@@ -131,12 +133,12 @@ func startSource(t *testing.T, dir string, source func([]ingest.Known) (ingest.S
 const patience = 2 * time.Minute
 
 // until waits for status to satisfy ok.
-func until(t *testing.T, d Backend, what string, ok func(AccountStatus) bool) AccountStatus {
+func until(t *testing.T, d answerer, what string, ok func(desk.AccountStatus) bool) desk.AccountStatus {
 	t.Helper()
-	var s Status
+	var s desk.Status
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		var err error
-		if s, err = d.Status(context.Background()); err != nil {
+		if s, err = do(context.Background(), d, desk.GetStatus, "", desk.None{}); err != nil {
 			t.Fatal(err)
 		}
 		if len(s.Accounts) == 1 && ok(s.Accounts[0]) {
@@ -144,7 +146,7 @@ func until(t *testing.T, d Backend, what string, ok func(AccountStatus) bool) Ac
 		}
 	}
 	t.Fatalf("never saw %s; the last status is %+v", what, s.Accounts)
-	return AccountStatus{}
+	return desk.AccountStatus{}
 }
 
 func teach(s *script) {
@@ -188,14 +190,14 @@ func TestSIGTERMDrainsWhatTheSourceHasReported(t *testing.T) {
 	for i := range 500 {
 		s.events <- arrival(uint32(i+1), mail(i, "a@example.com", fmt.Sprint("words ", i)))
 	}
-	until(t, d, "the first messages", func(a AccountStatus) bool { return a.Messages > 0 })
+	until(t, d, "the first messages", func(a desk.AccountStatus) bool { return a.Messages > 0 })
 	stop()
-	off, err := OpenOffline(filepath.Join(dir, "store.db"), "test", store.Options{})
+	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer off.Close()
-	v, err := off.Verify(context.Background())
+	v, err := do(context.Background(), off, desk.Verify, "", desk.None{})
 	if err != nil || !v.OK {
 		t.Fatalf("after the drain: %+v, %v", v, err)
 	}
@@ -208,10 +210,10 @@ func TestARestartResumesFromTheStoreAndAsksForOpenMarksAgain(t *testing.T) {
 	teach(s)
 	s.events <- arrival(3, mail(3, "boss@example.com", "urgent thing"))
 	s.events <- ingest.Cursor{Mailbox: "INBOX", UIDValidity: 1, UIDNext: 4, HighestModSeq: 9, BacklogBefore: 1}
-	until(t, d, "one intended mark and the cursor", func(a AccountStatus) bool {
+	until(t, d, "one intended mark and the cursor", func(a desk.AccountStatus) bool {
 		return a.MarksIntended == 1 && len(a.Mailboxes) == 1 && a.Mailboxes[0].UIDNext == 4
 	})
-	before, err := d.Digests(context.Background())
+	before, err := do(context.Background(), d, desk.GetDigests, "", desk.None{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +221,7 @@ func TestARestartResumesFromTheStoreAndAsksForOpenMarksAgain(t *testing.T) {
 
 	s2 := newScript()
 	d2, _ := start(t, dir, s2)
-	until(t, d2, "the status", func(a AccountStatus) bool { return len(s2.requests()) == 1 })
+	until(t, d2, "the status", func(a desk.AccountStatus) bool { return len(s2.requests()) == 1 })
 	if got, want := s2.requests()[0].ID, s.requests()[0].ID; got != want {
 		t.Fatalf("mark %d was requested after the restart, want %d", got, want)
 	}
@@ -227,7 +229,7 @@ func TestARestartResumesFromTheStoreAndAsksForOpenMarksAgain(t *testing.T) {
 	if len(k) != 1 || k[0].UIDNext != 4 || k[0].HighestModSeq != 9 || len(k[0].Flags) != 3 {
 		t.Fatalf("the source resumes from %+v", k)
 	}
-	after, err := d2.Digests(context.Background())
+	after, err := do(context.Background(), d2, desk.GetDigests, "", desk.None{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +237,7 @@ func TestARestartResumesFromTheStoreAndAsksForOpenMarksAgain(t *testing.T) {
 		t.Fatalf("digests changed over a restart: %v, then %v", before, after)
 	}
 	s2.events <- ingest.MarkResult{ID: s2.requests()[0].ID, Place: s2.requests()[0].Place, Outcome: ingest.MarkDone, Flags: []string{"$important"}}
-	until(t, d2, "the mark confirmed", func(a AccountStatus) bool { return a.MarksConfirmed == 1 && a.MarksIntended == 0 })
+	until(t, d2, "the mark confirmed", func(a desk.AccountStatus) bool { return a.MarksConfirmed == 1 && a.MarksIntended == 0 })
 }
 
 func TestAMailboxKilledBeforeItsFirstPositionIsStillBacklog(t *testing.T) {
@@ -243,7 +245,7 @@ func TestAMailboxKilledBeforeItsFirstPositionIsStillBacklog(t *testing.T) {
 	s := newScript()
 	d, stop := start(t, dir, s)
 	s.events <- opened
-	until(t, d, "the mailbox", func(a AccountStatus) bool { return len(a.Mailboxes) == 1 })
+	until(t, d, "the mailbox", func(a desk.AccountStatus) bool { return len(a.Mailboxes) == 1 })
 	stop()
 	s2 := newScript()
 	start(t, dir, s2)
@@ -260,28 +262,28 @@ func TestTheSocketAnswersLikeTheStore(t *testing.T) {
 	for i := range 40 {
 		s.events <- arrival(uint32(10+i), mail(10+i, "boss@example.com", fmt.Sprint("urgent thing ", i)))
 	}
-	until(t, d, "all messages", func(a AccountStatus) bool { return a.Messages == 42 })
+	until(t, d, "all messages", func(a desk.AccountStatus) bool { return a.Messages == 42 })
 	ctx := context.Background()
-	c, err := Dial(ctx, filepath.Join(dir, "s"))
+	c, err := control.Dial(ctx, filepath.Join(dir, "s"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	ask := func(b Backend) string {
+	ask := func(b answerer) string {
 		t.Helper()
 		var out []string
-		digests, err := b.Digests(ctx)
+		digests, err := do(ctx, b, desk.GetDigests, "", desk.None{})
 		out = append(out, fmt.Sprint(digests, err))
-		ex, err := b.Explain(ctx, "", "<m12@x>")
+		ex, err := do(ctx, b, desk.Explain, "", desk.ExplainRequest{Message: desk.Message{Name: "<m12@x>"}})
 		out = append(out, fmt.Sprint(ex.Score, ex.Outcome, len(ex.Parts) > 0, err))
-		ex, err = b.Explain(ctx, "me", ex.Message[:10])
+		ex, err = do(ctx, b, desk.Explain, "me", desk.ExplainRequest{Message: desk.Message{Name: ex.Message[:10]}})
 		out = append(out, fmt.Sprint(ex.Score, err))
-		cl, err := b.Classify(ctx, "", mail(99, "boss@example.com", "urgent question"))
+		cl, err := do(ctx, b, desk.Classify, "", desk.ClassifyRequest{Mail: mail(99, "boss@example.com", "urgent question")})
 		out = append(out, fmt.Sprintf("%+v %v", cl, err))
-		_, err = b.Explain(ctx, "", "<nobody@x>")
-		out = append(out, fmt.Sprint(errors.Is(err, ErrNoMessage), err))
-		_, err = b.Explain(ctx, "you", "<m12@x>")
-		out = append(out, fmt.Sprint(errors.Is(err, ErrNoAccount), err))
-		v, err := b.Verify(ctx)
+		_, err = do(ctx, b, desk.Explain, "", desk.ExplainRequest{Message: desk.Message{Name: "<nobody@x>"}})
+		out = append(out, fmt.Sprint(errors.Is(err, desk.ErrNoMessage), err))
+		_, err = do(ctx, b, desk.Explain, "you", desk.ExplainRequest{Message: desk.Message{Name: "<m12@x>"}})
+		out = append(out, fmt.Sprint(errors.Is(err, desk.ErrNoAccount), err))
+		v, err := do(ctx, b, desk.Verify, "", desk.None{})
 		out = append(out, fmt.Sprint(v.OK, v.Problems, err))
 		return strings.Join(out, "\n")
 	}
@@ -290,7 +292,7 @@ func TestTheSocketAnswersLikeTheStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop()
-	off, err := OpenOffline(filepath.Join(dir, "store.db"), "test", store.Options{})
+	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,8 +303,8 @@ func TestTheSocketAnswersLikeTheStore(t *testing.T) {
 	if !strings.Contains(live, "true [] <nil>") || strings.Count(live, "true no such") != 2 {
 		t.Fatalf("not the answers that were meant:\n%s", live)
 	}
-	if _, err := Dial(ctx, filepath.Join(dir, "s")); !errors.Is(err, ErrNotRunning) {
-		t.Fatalf("after the end, Dial gave %v, want ErrNotRunning", err)
+	if _, err := control.Dial(ctx, filepath.Join(dir, "s")); !errors.Is(err, control.ErrNotRunning) {
+		t.Fatalf("after the end, control.Dial gave %v, want control.ErrNotRunning", err)
 	}
 }
 
@@ -320,7 +322,7 @@ func TestAnAccountThatCannotGoOnStopsAloneAndSaysWhy(t *testing.T) {
 	s := newScript()
 	s.fail = errors.New("the account is closed for good")
 	d, _ := start(t, dir, s)
-	until(t, d, "the problem", func(a AccountStatus) bool { return strings.Contains(a.Problem, "closed for good") })
+	until(t, d, "the problem", func(a desk.AccountStatus) bool { return strings.Contains(a.Problem, "closed for good") })
 }
 
 func TestAnArrivalFromTheFutureDoesNotRunTheClockAhead(t *testing.T) {
@@ -330,7 +332,7 @@ func TestAnArrivalFromTheFutureDoesNotRunTheClockAhead(t *testing.T) {
 	a := arrival(1, mail(1, "a@example.com", "words"))
 	a.Internal = time.Now().AddDate(50, 0, 0)
 	s.events <- a
-	got := until(t, d, "the message", func(a AccountStatus) bool { return a.Messages == 1 })
+	got := until(t, d, "the message", func(a desk.AccountStatus) bool { return a.Messages == 1 })
 	if got.LastArrival.After(time.Now().Add(time.Minute)) {
 		t.Fatalf("the clock ran to %v", got.LastArrival)
 	}
@@ -392,7 +394,7 @@ func TestTheOwnerIsWarned(t *testing.T) {
 		a.Internal = time.Now()
 		s.events <- a
 	}
-	until(t, d, "the messages", func(a AccountStatus) bool { return a.Messages == 3 })
+	until(t, d, "the messages", func(a desk.AccountStatus) bool { return a.Messages == 3 })
 	cancel()
 	if err := errors.Join(<-done, d.Close()); err != nil {
 		t.Fatal(err)
@@ -407,25 +409,3 @@ func TestTheOwnerIsWarned(t *testing.T) {
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
-
-func TestANewDaemonReplacesTheSocketOfAKilledOneButNothingElse(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "s")
-	l, err := listen(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Close(); err != nil { // leaves the file, as kill -9 does
-		t.Fatal(err)
-	}
-	l, err = listen(path)
-	if err != nil {
-		t.Fatalf("over a dead socket: %v", err)
-	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := listen(filepath.Dir(path)); err == nil || !strings.Contains(err.Error(), "not a socket") {
-		t.Fatalf("over a directory: %v", err)
-	}
-}

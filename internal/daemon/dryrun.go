@@ -146,7 +146,7 @@ func (d *dryRun) explain(v *filter.Decision, a *filter.Arrived, m *featurize.Mes
 		if part.Amount <= 0 || part.Name == "" || len(w.Reasons) == reasonsShown {
 			continue
 		}
-		if reason := describePart(part.Name); !slices.Contains(w.Reasons, reason) && !small(part.Name) {
+		if reason := featurize.Describe(part.Name); !slices.Contains(w.Reasons, reason) && !small(part.Name) {
 			w.Reasons = append(w.Reasons, reason)
 		}
 	}

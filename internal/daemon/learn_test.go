@@ -7,32 +7,34 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hinged/hinged/internal/control"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/store"
 )
 
-func fromBoss(n int) Handed {
-	return Handed{Name: fmt.Sprint("file ", n), Content: mail(1000+n, "boss@example.com", fmt.Sprint("urgent file ", n)), HasContent: true}
+func fromBoss(n int) desk.Message {
+	return desk.Message{Name: fmt.Sprint("file ", n), Content: mail(1000+n, "boss@example.com", fmt.Sprint("urgent file ", n)), HasContent: true}
 }
 
 // TestLearningThroughTheSocketAndTheStoreAreTheSame: same reports, same state.
 func TestLearningThroughTheSocketAndTheStoreAreTheSame(t *testing.T) {
 	ctx := context.Background()
-	asks := []Teach{
-		{Label: "ordinary", Messages: []Handed{{Name: "<m1@x>"}, fromBoss(1), {Name: "<nobody@x>"}, fromBoss(1)}},
-		{Label: "important", Messages: []Handed{fromBoss(1), fromBoss(2), {Name: "m2@x"}}},
-		{Label: "important", Messages: []Handed{{Name: "own", Content: []byte("From: " + owner + "\n\nhi\n"), HasContent: true}, {Name: "empty", HasContent: true}}},
+	asks := []desk.LabelRequest{
+		{Label: "ordinary", Messages: []desk.Message{{Name: "<m1@x>"}, fromBoss(1), {Name: "<nobody@x>"}, fromBoss(1)}},
+		{Label: "important", Messages: []desk.Message{fromBoss(1), fromBoss(2), {Name: "m2@x"}}},
+		{Label: "important", Messages: []desk.Message{{Name: "own", Content: []byte("From: " + owner + "\n\nhi\n"), HasContent: true}, {Name: "empty", HasContent: true}}},
 	}
-	play := func(b Backend) string {
+	play := func(b answerer) string {
 		t.Helper()
 		var out []string
 		for _, ask := range asks {
-			l, err := b.Learn(ctx, "", ask)
+			l, err := do(ctx, b, desk.Label, "", ask)
 			if err != nil {
 				t.Fatal(err)
 			}
 			out = append(out, fmt.Sprintf("%+v", l))
 		}
-		d, err := b.Digests(ctx)
+		d, err := do(ctx, b, desk.GetDigests, "", desk.None{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,12 +45,12 @@ func TestLearningThroughTheSocketAndTheStoreAreTheSame(t *testing.T) {
 		s := newScript()
 		d, stop = start(t, dir, s)
 		teach(s)
-		until(t, d, "two lessons", func(a AccountStatus) bool { return a.Important+a.Ordinary == 2 })
+		until(t, d, "two lessons", func(a desk.AccountStatus) bool { return a.Important+a.Ordinary == 2 })
 		return dir, d, stop
 	}
 
 	dir, _, _ := prepare()
-	c, err := Dial(ctx, filepath.Join(dir, "s"))
+	c, err := control.Dial(ctx, filepath.Join(dir, "s"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +60,7 @@ func TestLearningThroughTheSocketAndTheStoreAreTheSame(t *testing.T) {
 	}
 	dir, _, stop := prepare()
 	stop()
-	off, err := OpenOffline(filepath.Join(dir, "store.db"), "test", store.Options{})
+	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +68,7 @@ func TestLearningThroughTheSocketAndTheStoreAreTheSame(t *testing.T) {
 	if still := play(off); still != live {
 		t.Fatalf("the daemon said\n%s\nthe store says\n%s", live, still)
 	}
-	if v, err := off.Verify(ctx); err != nil || !v.OK {
+	if v, err := do(ctx, off, desk.Verify, "", desk.None{}); err != nil || !v.OK {
 		t.Fatalf("verify: %+v, %v", v, err)
 	}
 	for _, want := range []string{"Learnt:2 Known:1 Sent:0 Refused:1", "Learnt:3 Known:0 Sent:0 Refused:0", "Learnt:1 Known:0 Sent:0 Refused:1", "owner's own mail", "New:true"} {
@@ -80,17 +82,17 @@ func TestALessonTellsTheScoresAroundIt(t *testing.T) {
 	s := newScript()
 	d, _ := start(t, t.TempDir(), s)
 	teach(s)
-	until(t, d, "two lessons", func(a AccountStatus) bool { return a.Important+a.Ordinary == 2 })
+	until(t, d, "two lessons", func(a desk.AccountStatus) bool { return a.Important+a.Ordinary == 2 })
 	ctx := context.Background()
-	before, err := d.Explain(ctx, "", "<m2@x>")
+	before, err := do(ctx, d, desk.Explain, "", desk.ExplainRequest{Message: desk.Message{Name: "<m2@x>"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := d.Learn(ctx, "", Teach{Label: "important", Messages: []Handed{{Name: "<m2@x>"}}})
+	out, err := do(ctx, d, desk.Label, "", desk.LabelRequest{Label: "important", Messages: []desk.Message{{Name: "<m2@x>"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := d.Explain(ctx, "", "<m2@x>")
+	after, err := do(ctx, d, desk.Explain, "", desk.ExplainRequest{Message: desk.Message{Name: "<m2@x>"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,8 +112,8 @@ func TestWhatWasLearntIsOnTheDiskWhenItIsSaid(t *testing.T) {
 	s := newScript()
 	d, _ := start(t, t.TempDir(), s)
 	teach(s)
-	until(t, d, "two lessons", func(a AccountStatus) bool { return a.Important+a.Ordinary == 2 })
-	if _, err := d.Learn(context.Background(), "", Teach{Label: "ordinary", Messages: []Handed{fromBoss(1)}}); err != nil {
+	until(t, d, "two lessons", func(a desk.AccountStatus) bool { return a.Important+a.Ordinary == 2 })
+	if _, err := do(context.Background(), d, desk.Label, "", desk.LabelRequest{Label: "ordinary", Messages: []desk.Message{fromBoss(1)}}); err != nil {
 		t.Fatal(err)
 	}
 	st, err := d.store.Load("me")

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/control"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/store"
 )
 
@@ -18,7 +20,7 @@ func TestTheLedgerSaysWhoMarkedAMessage(t *testing.T) {
 	s := newScript()
 	d, stop := start(t, dir, s)
 	teach(s)
-	until(t, d, "two lessons", func(a AccountStatus) bool { return a.Important+a.Ordinary == 2 })
+	until(t, d, "two lessons", func(a desk.AccountStatus) bool { return a.Important+a.Ordinary == 2 })
 	messages := uint64(2)
 	marks := 0
 	urgent := func(n int) ingest.MarkRequest {
@@ -26,7 +28,7 @@ func TestTheLedgerSaysWhoMarkedAMessage(t *testing.T) {
 		s.events <- arrival(uint32(n), mail(n, "boss@example.com", fmt.Sprint("urgent thing ", n)))
 		messages++
 		marks++
-		until(t, d, "the mark's request", func(a AccountStatus) bool { return a.Messages == messages && len(s.requests()) == marks })
+		until(t, d, "the mark's request", func(a desk.AccountStatus) bool { return a.Messages == messages && len(s.requests()) == marks })
 		return s.requests()[marks-1]
 	}
 	dull := func(n int, flags ...string) ingest.Place {
@@ -34,7 +36,7 @@ func TestTheLedgerSaysWhoMarkedAMessage(t *testing.T) {
 		a := arrival(uint32(n), mail(n, "news@example.net", "newsletter"), flags...)
 		s.events <- a
 		messages++
-		until(t, d, "the message", func(a AccountStatus) bool { return a.Messages == messages })
+		until(t, d, "the message", func(a desk.AccountStatus) bool { return a.Messages == messages })
 		return a.Place
 	}
 	done := func(r ingest.MarkRequest, o ingest.MarkOutcome, flags ...string) {
@@ -59,12 +61,12 @@ func TestTheLedgerSaysWhoMarkedAMessage(t *testing.T) {
 	change(p17, `\Seen`, "$Important")
 	change(p17, `\Seen`)
 	s.events <- arrival(18, []byte("From: "+owner+"\r\nMessage-ID: <m18@x>\r\n\r\nmine\r\n"))
-	until(t, d, "everything", func(a AccountStatus) bool {
+	until(t, d, "everything", func(a desk.AccountStatus) bool {
 		return a.MarksIntended == 1 && a.MarksRefused == 1 && a.Messages == messages+1 && a.Ordinary >= 3
 	})
 
 	ctx := context.Background()
-	learnt, err := d.Learn(ctx, "", Teach{Label: "ordinary", Messages: []Handed{{Name: "m10@x"}, {Name: "m11@x"}, {Name: "m12@x"}, {Name: "m15@x"}}})
+	learnt, err := do(ctx, d, desk.Label, "", desk.LabelRequest{Label: "ordinary", Messages: []desk.Message{{Name: "m10@x"}, {Name: "m11@x"}, {Name: "m12@x"}, {Name: "m15@x"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +75,7 @@ func TestTheLedgerSaysWhoMarkedAMessage(t *testing.T) {
 			t.Errorf("%s is marked: %v, want %v", learnt.Lessons[i].Name, got, want)
 		}
 	}
-	ask := func(b Backend) string {
+	ask := func(b answerer) string {
 		t.Helper()
 		var out []string
 		for n, want := range map[int]string{
@@ -88,7 +90,7 @@ func TestTheLedgerSaysWhoMarkedAMessage(t *testing.T) {
 			18: "hinged did not mark it: it is your own mail.",
 			19: "hinged did not mark it: it does not know this message.",
 		} {
-			l, err := b.Ledger(ctx, "", LedgerQuery{Message: fmt.Sprintf("m%d@x", n)})
+			l, err := do(ctx, b, desk.GetLedger, "", desk.LedgerRequest{Message: fmt.Sprintf("m%d@x", n)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -99,15 +101,15 @@ func TestTheLedgerSaysWhoMarkedAMessage(t *testing.T) {
 				t.Errorf("message %d has the entries %+v", n, l.Entries)
 			}
 		}
-		for _, q := range []LedgerQuery{{}, {Most: 2}, {State: "refused"}, {State: "abandoned"}} {
-			l, err := b.Ledger(ctx, "me", q)
+		for _, q := range []desk.LedgerRequest{{}, {Most: 2}, {State: "refused"}, {State: "abandoned"}} {
+			l, err := do(ctx, b, desk.GetLedger, "me", q)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var states []string
 			for i, e := range l.Entries {
 				states = append(states, e.State)
-				if i > 0 && e.at().After(l.Entries[i-1].at()) {
+				if i > 0 && touched(e).After(touched(l.Entries[i-1])) {
 					t.Error("the entries are not the newest first")
 				}
 			}
@@ -117,11 +119,11 @@ func TestTheLedgerSaysWhoMarkedAMessage(t *testing.T) {
 			}
 		}
 		later := time.Now().Add(time.Hour)
-		l, err := b.Ledger(ctx, "", LedgerQuery{Since: &later})
+		l, err := do(ctx, b, desk.GetLedger, "", desk.LedgerRequest{Since: &later})
 		out = append(out, fmt.Sprint(len(l.Entries), err))
-		_, err = b.Ledger(ctx, "", LedgerQuery{State: "lost"})
+		_, err = do(ctx, b, desk.GetLedger, "", desk.LedgerRequest{State: "lost"})
 		out = append(out, fmt.Sprint(err))
-		_, err = b.Ledger(ctx, "", LedgerQuery{Message: "0123456789"})
+		_, err = do(ctx, b, desk.GetLedger, "", desk.LedgerRequest{Message: "0123456789"})
 		return strings.Join(append(out, fmt.Sprint(err)), "\n")
 	}
 	want := strings.Join([]string{
@@ -129,7 +131,7 @@ func TestTheLedgerSaysWhoMarkedAMessage(t *testing.T) {
 		`state "lost" is none of intended, confirmed, abandoned, refused, undoing, undone`,
 		"no such message: 0123456789 is neither a Message-ID nor the key of a known message",
 	}, "\n")
-	c, err := Dial(ctx, filepath.Join(dir, "s"))
+	c, err := control.Dial(ctx, filepath.Join(dir, "s"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +140,7 @@ func TestTheLedgerSaysWhoMarkedAMessage(t *testing.T) {
 		t.Errorf("the daemon said\n%s\nwant\n%s", got, want)
 	}
 	stop()
-	off, err := OpenOffline(filepath.Join(dir, "store.db"), "test", store.Options{})
+	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,4 +148,11 @@ func TestTheLedgerSaysWhoMarkedAMessage(t *testing.T) {
 	if got := ask(off); got != want {
 		t.Errorf("the store says\n%s\nwant\n%s", got, want)
 	}
+}
+
+func touched(e desk.LedgerEntry) time.Time {
+	if e.Settled != nil {
+		return *e.Settled
+	}
+	return *e.Intended
 }

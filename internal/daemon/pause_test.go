@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/store"
 )
 
@@ -78,31 +79,31 @@ func TestAPauseStopsTheSourceAndAResumeGoesOnWhereItWas(t *testing.T) {
 	for i := range 20 {
 		more(100)
 		if i%3 == 0 {
-			until(t, d, "some messages", func(a AccountStatus) bool { return a.Messages > uint64(100*i) })
+			until(t, d, "some messages", func(a desk.AccountStatus) bool { return a.Messages > uint64(100*i) })
 		}
 		// In the middle of the stream, most times.
-		if p, err := d.Pause(ctx, ""); err != nil || !p.Paused || !p.Changed || p.Since == nil {
+		if p, err := do(ctx, d, desk.Pause, "", desk.None{}); err != nil || !p.Paused || !p.Changed || p.Since == nil {
 			t.Fatalf("pause gave %+v, %v", p, err)
 		}
 		if n := s.running.Load(); n != 0 {
 			t.Fatalf("after the pause %d runs of the source go on", n)
 		}
-		before := until(t, d, "the pause", func(a AccountStatus) bool { return a.Paused && a.PausedSince != nil && !a.Connected })
+		before := until(t, d, "the pause", func(a desk.AccountStatus) bool { return a.Paused && a.PausedSince != nil && !a.Connected })
 		if i%4 == 0 {
 			more(0)
-			if p, err := d.Pause(ctx, ""); err != nil || p.Changed {
+			if p, err := do(ctx, d, desk.Pause, "", desk.None{}); err != nil || p.Changed {
 				t.Fatalf("paused again: %+v, %v", p, err)
 			}
-			if after := until(t, d, "it still", func(a AccountStatus) bool { return a.Paused }); after.Messages != before.Messages {
+			if after := until(t, d, "it still", func(a desk.AccountStatus) bool { return a.Paused }); after.Messages != before.Messages {
 				t.Fatalf("messages went from %d to %d while paused", before.Messages, after.Messages)
 			}
 		}
-		if r, err := d.Resume(ctx, ""); err != nil || r.Paused || !r.Changed {
+		if r, err := do(ctx, d, desk.Resume, "", desk.None{}); err != nil || r.Paused || !r.Changed {
 			t.Fatalf("resume gave %+v, %v", r, err)
 		}
 	}
-	until(t, d, "every message", func(a AccountStatus) bool { return a.Messages == 2000 && !a.Paused })
-	v, err := d.Verify(ctx)
+	until(t, d, "every message", func(a desk.AccountStatus) bool { return a.Messages == 2000 && !a.Paused })
+	v, err := do(ctx, d, desk.Verify, "", desk.None{})
 	if err != nil || !v.OK {
 		t.Fatalf("verify: %+v, %v", v, err)
 	}
@@ -122,16 +123,16 @@ func TestPausesAndResumesAtOnceLoseNothing(t *testing.T) {
 	ctx := context.Background()
 	for range 30 {
 		errs := make(chan error, 2)
-		go func() { _, err := d.Pause(ctx, ""); errs <- err }()
-		go func() { _, err := d.Resume(ctx, ""); errs <- err }()
+		go func() { _, err := do(ctx, d, desk.Pause, "", desk.None{}); errs <- err }()
+		go func() { _, err := do(ctx, d, desk.Resume, "", desk.None{}); errs <- err }()
 		if err := errors.Join(<-errs, <-errs); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := d.Resume(ctx, ""); err != nil {
+	if _, err := do(ctx, d, desk.Resume, "", desk.None{}); err != nil {
 		t.Fatal(err)
 	}
-	until(t, d, "every message", func(a AccountStatus) bool { return a.Messages == 3000 })
+	until(t, d, "every message", func(a desk.AccountStatus) bool { return a.Messages == 3000 })
 }
 
 func TestAPausedAccountStartsPaused(t *testing.T) {
@@ -139,16 +140,16 @@ func TestAPausedAccountStartsPaused(t *testing.T) {
 	s := newScript()
 	d, stop := start(t, dir, s)
 	teach(s)
-	until(t, d, "two lessons", func(a AccountStatus) bool { return a.Important+a.Ordinary == 2 })
+	until(t, d, "two lessons", func(a desk.AccountStatus) bool { return a.Important+a.Ordinary == 2 })
 	stop()
-	off, err := OpenOffline(filepath.Join(dir, "store.db"), "test", store.Options{})
+	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p, err := off.Pause(context.Background(), ""); err != nil || !p.Changed {
+	if p, err := do(context.Background(), off, desk.Pause, "", desk.None{}); err != nil || !p.Changed {
 		t.Fatalf("pause gave %+v, %v", p, err)
 	}
-	until(t, off, "the pause in the store", func(a AccountStatus) bool { return a.Paused })
+	until(t, off, "the pause in the store", func(a desk.AccountStatus) bool { return a.Paused })
 	if err := off.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -156,15 +157,15 @@ func TestAPausedAccountStartsPaused(t *testing.T) {
 	all := [][]byte{mail(1, "boss@example.com", "urgent matter"), mail(2, "news@example.net", "newsletter"), mail(3, "boss@example.com", "urgent thing")}
 	srv := &server{more: make(chan struct{}, 1), mail: func() [][]byte { return all }}
 	d = startServer(t, dir, srv)
-	until(t, d, "the pause", func(a AccountStatus) bool { return a.Paused })
-	if _, err := d.Learn(context.Background(), "", Teach{Label: "important", Messages: []Handed{{Name: "<m1@x>"}}}); !errors.Is(err, ErrPaused) {
+	until(t, d, "the pause", func(a desk.AccountStatus) bool { return a.Paused })
+	if _, err := do(context.Background(), d, desk.Label, "", desk.LabelRequest{Label: "important", Messages: []desk.Message{{Name: "<m1@x>"}}}); !errors.Is(err, desk.ErrPaused) {
 		t.Errorf("learning while paused gave %v, want ErrPaused", err)
 	}
 	if srv.runs.Load() != 0 {
 		t.Error("the source ran")
 	}
-	if _, err := d.Resume(context.Background(), ""); err != nil {
+	if _, err := do(context.Background(), d, desk.Resume, "", desk.None{}); err != nil {
 		t.Fatal(err)
 	}
-	until(t, d, "the third message", func(a AccountStatus) bool { return a.Messages == 3 })
+	until(t, d, "the third message", func(a desk.AccountStatus) bool { return a.Messages == 3 })
 }

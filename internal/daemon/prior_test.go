@@ -9,6 +9,8 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/control"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
@@ -60,33 +62,33 @@ func TestAPriorLivesThroughRestartsUndoAndReplay(t *testing.T) {
 	}
 	stop()
 	d, stop = primed(t, dir, o, nil)
-	check := func(b Backend) {
+	check := func(b answerer) {
 		t.Helper()
-		v, err := b.Verify(ctx)
+		v, err := do(ctx, b, desk.Verify, "", desk.None{})
 		if err != nil || !v.OK {
 			t.Fatalf("%+v, %v", v, err)
 		}
-		got, err := b.Words(ctx, "", WordsQuery{Words: []string{"place:cover", "addressed:to alone"}, Most: 1})
+		got, err := do(ctx, b, desk.GetWords, "", desk.WordsRequest{Words: []string{"place:cover", "addressed:to alone"}, Most: 1})
 		if err != nil || len(got.Words[1].Features) != 1 {
 			t.Fatalf("%+v, %v", got, err)
 		}
 	}
 	check(d)
-	if out, err := d.Unlearn(ctx, "", Unlearn{}); err != nil || out.Lessons != 12 || out.Left != 0 {
+	if out, err := do(ctx, d, desk.Unlearn, "", desk.UnlearnRequest{}); err != nil || out.Lessons != 12 || out.Left != 0 {
 		t.Fatalf("%+v, %v", out, err)
 	}
 	stop()
 
-	off, err := OpenOffline(filepath.Join(dir, "store.db"), "test", store.Options{NoSync: true})
+	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", store.Options{NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer off.Close()
 	check(off)
 	lessons(t, off, 100, 2) // writes with the options of the store, and its prior
-	_, f, err := off.named("me")
-	if err != nil || !bytes.Equal(f.Prior(), strong) {
-		t.Fatalf("the prior is %x (%v), want %x", f.Prior(), err, strong)
+	a, err := off.load("me")
+	if err != nil || !bytes.Equal(a.filter.Prior(), strong) {
+		t.Fatalf("the prior is %x (%v), want %x", a.filter.Prior(), err, strong)
 	}
 	if b := ask(t, off); b.NoCeiling != "" {
 		t.Errorf("no ceiling: %s", b.NoCeiling)
@@ -115,17 +117,17 @@ func TestThePriorOfAccountsIsTheMeanOfThoseThatLearntEnough(t *testing.T) {
 	for i := range 2 { // the third learns nothing
 		for j := range 6 {
 			label := []string{"important", "ordinary"}[j%2]
-			teach := Teach{Label: label, Messages: []Handed{{Name: "m", Content: mail(100*i+j, "boss@example.com", fmt.Sprint("matter ", i, j)), HasContent: true}}}
-			if _, err := d.Learn(ctx, fmt.Sprint("a", i), teach); err != nil {
+			teach := desk.LabelRequest{Label: label, Messages: []desk.Message{{Name: "m", Content: mail(100*i+j, "boss@example.com", fmt.Sprint("matter ", i, j)), HasContent: true}}}
+			if _, err := do(ctx, d, desk.Label, fmt.Sprint("a", i), teach); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	c, err := Dial(ctx, filepath.Join(dir, "s"))
+	c, err := control.Dial(ctx, filepath.Join(dir, "s"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	live, err := c.Prior(ctx)
+	live, err := do(ctx, c, desk.GetPrior, "", desk.None{})
 	if err != nil || live.Accounts != 2 || live.Skipped != 1 || live.Lessons != 12 || live.Important != 6 || len(live.Weights) == 0 {
 		t.Fatalf("%+v, %v", live, err)
 	}
@@ -139,12 +141,12 @@ func TestThePriorOfAccountsIsTheMeanOfThoseThatLearntEnough(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Error(err)
 	}
-	off, err := OpenOffline(filepath.Join(dir, "store.db"), "test", store.Options{})
+	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer off.Close()
-	still, err := off.Prior(ctx)
+	still, err := do(ctx, off, desk.GetPrior, "", desk.None{})
 	if err != nil || fmt.Sprint(still) != fmt.Sprint(live) {
 		t.Errorf("the store says %+v (%v), the daemon said %+v", still, err, live)
 	}

@@ -4,51 +4,81 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
+	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/store"
 )
 
-// ErrStreamAccount is wrapped when an account of a stream is to be changed by
-// anything but a record of the input topic.
-var ErrStreamAccount = errors.New("its mail comes through Kafka, and only records of the input topic change it (docs/kafka.md)")
-
-// What a verb needs of an account that may have been taken over a moment ago.
-const (
-	stateOnly = false
-	withLogs  = true
-)
-
-// look lets a verb that only looks see an account of the stream as of its last
-// commit, beside its writer.
-func look[T any](ctx context.Context, d *Daemon, name string, logs bool, fn func(*Offline) (T, error)) (T, error) {
-	var none T
-	f, err := d.streamed(ctx, name, logs)
-	if err != nil {
-		return none, err
-	}
-	return fn(&Offline{
-		store: d.store, version: d.opts.Version,
-		filters: map[string]*filter.Filter{name: f}, readers: map[string]*readers{},
-	})
+// streamed is an account of the stream, for one request. It is looked at as of its
+// last commit, beside its writer.
+type streamed struct {
+	d      *Daemon
+	name   string
+	filter *filter.Filter // as looked at before; nil: not yet
+	need   desk.Need      // what was asked for then
 }
 
-// streamed returns an account of the stream.
-func (d *Daemon) streamed(ctx context.Context, name string, logs bool) (*filter.Filter, error) {
-	if d.stream == nil {
-		return nil, fmt.Errorf("%w: %s; this daemon has no stream", ErrNoAccount, name)
+// Look implements desk.Account.
+func (s *streamed) Look(ctx context.Context, need desk.Need, fn func(*desk.Desk) error) error {
+	if s.d.stream == nil {
+		return fmt.Errorf("%w: %s; this daemon has no stream", desk.ErrNoAccount, s.name)
 	}
-	f, err := d.stream.View(ctx, name, logs)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, fmt.Errorf("%w: %s; no record of it has come", ErrNoAccount, name)
+	if s.filter == nil || need && !s.need {
+		f, err := s.d.stream.View(ctx, s.name, bool(need))
+		if errors.Is(err, store.ErrNotFound) {
+			return fmt.Errorf("%w: %s; no record of it has come", desk.ErrNoAccount, s.name)
+		}
+		if err != nil {
+			return err
+		}
+		s.filter, s.need = f, need
 	}
-	return f, err
+	return fn(deskOf(s.d.store, s.name, s.filter))
+}
+
+// deskOf is an account of a store that is only looked at.
+func deskOf(s *store.Store, name string, f *filter.Filter) *desk.Desk {
+	d := &desk.Desk{Account: name, Filter: f, Past: desk.Past{Store: s, Account: name}, Alone: true}
+	if f != nil {
+		d.Now = newClock(time.Now, f.State().Account.Clock).now
+	}
+	return d
+}
+
+// Change implements desk.Account.
+func (s *streamed) Change(context.Context, func(*desk.Desk) error) error {
+	return fmt.Errorf("account %s: %w", s.name, desk.ErrStreamAccount)
+}
+
+// Undo implements desk.Account.
+func (s *streamed) Undo(ctx context.Context, _ time.Duration, _ func(*desk.Desk) ([]uint64, error), _ func(*desk.Desk) (int, int)) (string, error) {
+	return "", s.Change(ctx, nil)
+}
+
+// Sends implements desk.Account.
+func (s *streamed) Sends() bool { return true }
+
+// Send implements desk.Account.
+func (s *streamed) Send(ctx context.Context, events ...kafka.Event) error {
+	return s.d.stream.Send(ctx, s.name, events...)
+}
+
+// Reader implements desk.Account.
+func (s *streamed) Reader(ctx context.Context) (r *desk.Reader, err error) {
+	err = s.Look(ctx, desk.State, func(d *desk.Desk) error {
+		r = desk.NewReader(d.Filter.Options().Featurize)
+		return nil
+	})
+	return r, err
 }
 
 // eachStreamed calls fn for every account of the stream that is ours, in order of
 // name. None of them is kept.
-func (d *Daemon) eachStreamed(ctx context.Context, fn func(name string, f *filter.Filter) error) error {
+func (d *Daemon) eachStreamed(ctx context.Context, fn func(*desk.Desk) error) error {
 	if d.stream == nil {
 		return nil
 	}
@@ -56,33 +86,15 @@ func (d *Daemon) eachStreamed(ctx context.Context, fn func(name string, f *filte
 	if err != nil {
 		return err
 	}
-	for _, n := range names {
-		f, err := d.streamed(ctx, n, stateOnly)
-		if errors.Is(err, stream.ErrElsewhere) || errors.Is(err, ErrNoAccount) {
+	for _, name := range names {
+		var failed error
+		err := (&streamed{d: d, name: name}).Look(ctx, desk.State, func(at *desk.Desk) error { failed = fn(at); return nil })
+		if errors.Is(err, stream.ErrElsewhere) || errors.Is(err, desk.ErrNoAccount) {
 			continue // the partitions are being dealt out anew
 		}
-		if err != nil {
-			return err
-		}
-		if err := fn(n, f); err != nil {
+		if err = errors.Join(err, failed); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// streamedDigest is the digest of an account of the stream and the number of the
-// journal entry that comes next, with all of it brought here if it is ours.
-func (d *Daemon) streamedDigest(ctx context.Context, name string) (g Digest, end uint64, err error) {
-	f, err := d.streamed(ctx, name, withLogs)
-	if errors.Is(err, stream.ErrElsewhere) || d.stream == nil {
-		// A copy that was left when another process took it over is verified as well.
-		f, err = (&Offline{store: d.store, filters: map[string]*filter.Filter{}}).filter(name)
-	}
-	if err != nil {
-		return g, 0, err
-	}
-	g.Account = name
-	g.Model, g.State = store.Digest(f.State())
-	return g, f.State().JournalNext(), nil
 }

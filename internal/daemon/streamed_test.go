@@ -12,6 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/control"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/store"
@@ -19,7 +21,7 @@ import (
 
 // streamWorld is a daemon with a stream on a broker in the test's process.
 type streamWorld struct {
-	*Client
+	*control.At
 	client *kafka.Client
 	path   string
 }
@@ -71,11 +73,11 @@ func startStream(t *testing.T) (w *streamWorld, stop func()) {
 		}
 	}
 	t.Cleanup(stop)
-	c, err := Dial(t.Context(), filepath.Join(dir, "s"))
+	c, err := control.Dial(t.Context(), filepath.Join(dir, "s"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Client = c
+	w.At = c
 	return w, stop
 }
 
@@ -91,11 +93,11 @@ func (w *streamWorld) put(t *testing.T, events ...kafka.Event) {
 }
 
 // done waits until so many records are committed.
-func (w *streamWorld) done(t *testing.T, records uint64) Status {
+func (w *streamWorld) done(t *testing.T, records uint64) desk.Status {
 	t.Helper()
 	deadline := time.Now().Add(patience)
 	for {
-		s, err := w.Status(t.Context())
+		s, err := do(t.Context(), w.At, desk.GetStatus, "", desk.None{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,51 +128,54 @@ func TestVerbsLookAtAnAccountOfTheStream(t *testing.T) {
 		t.Errorf("got stream %+v", st)
 	}
 	ctx := t.Context()
-	ex, err := w.Explain(ctx, streamedAccount, "<1@example.net>")
+	ex, err := do(ctx, w.At, desk.Explain, streamedAccount, desk.ExplainRequest{Message: desk.Message{Name: "<1@example.net>"}})
 	if err != nil || ex.Label != "important" || len(ex.Parts) == 0 {
 		t.Errorf("explain: %+v, %v", ex, err)
 	}
-	if ex, err := w.ExplainMail(ctx, streamedAccount, streamMail(3).Raw); err != nil || !ex.Known {
+	if ex, err := do(ctx, w.At, desk.Explain, streamedAccount, desk.ExplainRequest{Message: desk.Message{Content: streamMail(3).Raw, HasContent: true}}); err != nil || !ex.Known {
 		t.Errorf("explain of a file: %+v, %v", ex, err)
 	}
-	if c, err := w.Classify(ctx, streamedAccount, streamMail(4).Raw); err != nil || c.Outcome == "" {
+	if c, err := do(ctx, w.At, desk.Classify, streamedAccount, desk.ClassifyRequest{Mail: streamMail(4).Raw}); err != nil || c.Outcome == "" {
 		t.Errorf("classify: %+v, %v", c, err)
 	}
-	if words, err := w.Words(ctx, streamedAccount, WordsQuery{Most: 5}); err != nil || words.Weights == 0 || len(words.Important) == 0 {
+	if words, err := do(ctx, w.At, desk.GetWords, streamedAccount, desk.WordsRequest{Most: 5}); err != nil || words.Weights == 0 || len(words.Important) == 0 {
 		t.Errorf("words: %+v, %v", words, err)
 	}
-	if asked, err := w.Ask(ctx, streamedAccount, AskQuery{Most: 5}); err != nil || len(asked.Questions) != 1 || asked.Questions[0].From == "" {
+	if asked, err := do(ctx, w.At, desk.Ask, streamedAccount, desk.AskRequest{Most: 5}); err != nil || len(asked.Questions) != 1 || asked.Questions[0].From == "" {
 		t.Errorf("ask: %+v, %v", asked, err)
 	}
-	if l, err := w.Ledger(ctx, streamedAccount, LedgerQuery{}); err != nil || l.Account != streamedAccount {
+	if l, err := do(ctx, w.At, desk.GetLedger, streamedAccount, desk.LedgerRequest{}); err != nil || l.Account != streamedAccount {
 		t.Errorf("ledger: %+v, %v", l, err)
 	}
-	if b, err := w.Bound(ctx, streamedAccount); err != nil || b.Lessons != 2 {
+	if b, err := do(ctx, w.At, desk.GetBound, streamedAccount, desk.None{}); err != nil || b.Lessons != 2 {
 		t.Errorf("bound: %+v, %v", b, err)
 	}
-	v, err := w.Verify(ctx)
+	v, err := do(ctx, w.At, desk.Verify, "", desk.None{})
 	if err != nil || !v.OK || len(v.Accounts) != 1 {
 		t.Errorf("verify: %+v, %v", v, err)
 	}
-	running, err := w.Digests(ctx)
+	running, err := do(ctx, w.At, desk.GetDigests, "", desk.None{})
 	if err != nil || len(running) != 1 || running[0].Account != streamedAccount {
 		t.Fatalf("digest: %+v, %v", running, err)
 	}
 	for name, refused := range map[string]func() error{
-		"pause":  func() error { _, err := w.Pause(ctx, streamedAccount); return err },
-		"resume": func() error { _, err := w.Resume(ctx, streamedAccount); return err },
-		"undo":   func() error { _, err := w.Undo(ctx, streamedAccount, Undo{}); return err },
+		"pause":  func() error { _, err := do(ctx, w.At, desk.Pause, streamedAccount, desk.None{}); return err },
+		"resume": func() error { _, err := do(ctx, w.At, desk.Resume, streamedAccount, desk.None{}); return err },
+		"undo": func() error {
+			_, err := do(ctx, w.At, desk.UndoMarks, streamedAccount, desk.UndoMarksRequest{})
+			return err
+		},
 	} {
-		if err := refused(); !errors.Is(err, ErrStreamAccount) {
+		if err := refused(); !errors.Is(err, desk.ErrStreamAccount) {
 			t.Errorf("%s: got %v, want it refused", name, err)
 		}
 	}
-	if _, err := w.Explain(ctx, "kafka:nobody", "<1@example.net>"); !errors.Is(err, ErrNoAccount) {
+	if _, err := do(ctx, w.At, desk.Explain, "kafka:nobody", desk.ExplainRequest{Message: desk.Message{Name: "<1@example.net>"}}); !errors.Is(err, desk.ErrNoAccount) {
 		t.Errorf("an account that nobody has heard of: %v", err)
 	}
 	stop()
 
-	o, err := OpenOffline(w.path, "test", store.Options{})
+	o, err := OpenStore(w.path, "test", store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,17 +184,17 @@ func TestVerbsLookAtAnAccountOfTheStream(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	stored, err := o.Digests(ctx)
+	stored, err := do(ctx, o, desk.GetDigests, "", desk.None{})
 	if err != nil || len(stored) != 1 || stored[0] != running[0] {
 		t.Errorf("stored digest %+v, %v; while it ran %+v", stored, err, running)
 	}
-	if v, err := o.Verify(ctx); err != nil || !v.OK || len(v.Accounts) != 1 {
+	if v, err := do(ctx, o, desk.Verify, "", desk.None{}); err != nil || !v.OK || len(v.Accounts) != 1 {
 		t.Errorf("verify of the store: %+v, %v", v, err)
 	}
-	if s, err := o.Status(ctx); err != nil || s.Stream == nil || s.Stream.Accounts != 1 || len(s.Accounts) != 1 {
+	if s, err := do(ctx, o, desk.GetStatus, "", desk.None{}); err != nil || s.Stream == nil || s.Stream.Accounts != 1 || len(s.Accounts) != 1 {
 		t.Errorf("status of the store: %+v, %v", s, err)
 	}
-	if _, err := o.Learn(ctx, streamedAccount, Teach{Label: "important"}); !errors.Is(err, ErrStreamAccount) {
+	if _, err := do(ctx, o, desk.Label, streamedAccount, desk.LabelRequest{Label: "important"}); !errors.Is(err, desk.ErrStreamAccount) {
 		t.Errorf("learn without a daemon: %v", err)
 	}
 }
@@ -198,11 +203,11 @@ func TestALessonForAnAccountOfTheStreamGoesThroughTheTopic(t *testing.T) {
 	w, _ := startStream(t)
 	w.put(t, streamMail(1), streamMail(2))
 	w.done(t, 2)
-	out, err := w.Learn(t.Context(), streamedAccount, Teach{Label: "important", Messages: []Handed{
+	out, err := do(t.Context(), w.At, desk.Label, streamedAccount, desk.LabelRequest{Label: "important", Messages: []desk.Message{
 		{Name: "<1@example.net>"}, {Name: "a file", Content: streamMail(2).Raw, HasContent: true},
 		{Name: "<9@example.net>"}, {Name: "another file", Content: streamMail(9).Raw, HasContent: true},
 	}})
-	if err != nil || out.Sent != 2 || out.Refused != 2 || out.Lessons[0].Result != LessonSent || out.Lessons[3].Why == "" {
+	if err != nil || out.Sent != 2 || out.Refused != 2 || out.Lessons[0].Result != desk.LessonSent || out.Lessons[3].Why == "" {
 		t.Fatalf("got %+v, %v", out, err)
 	}
 	if s := w.done(t, 4); s.Stream.Feedback != 2 || s.Accounts[0].Important != 2 {
@@ -215,24 +220,24 @@ func TestUndoingAndForgettingInTheStreamGoThroughTheTopic(t *testing.T) {
 	w.put(t, streamMail(1), streamMail(2), kafka.Feedback{Message: kafka.Ref{MessageID: "1@example.net"}, Important: true, Source: "explicit"})
 	w.done(t, 3)
 	before := time.Now().Add(-time.Hour)
-	dry, err := w.Unlearn(t.Context(), streamedAccount, Unlearn{Since: before, DryRun: true})
+	dry, err := do(t.Context(), w.At, desk.Unlearn, streamedAccount, desk.UnlearnRequest{Since: before, DryRun: true})
 	if err != nil || dry.Lessons != 1 || dry.Sent {
 		t.Fatalf("dry run: %+v, %v", dry, err)
 	}
-	if out, err := w.Unlearn(t.Context(), streamedAccount, Unlearn{Since: before}); err != nil || !out.Sent || out.DryRun || out.Lessons != 1 {
+	if out, err := do(t.Context(), w.At, desk.Unlearn, streamedAccount, desk.UnlearnRequest{Since: before}); err != nil || !out.Sent || out.DryRun || out.Lessons != 1 {
 		t.Fatalf("undo: %+v, %v", out, err)
 	}
 	if s := w.done(t, 4); s.Accounts[0].Important != 0 || s.Stream.Rewritten != 1 {
 		t.Errorf("after the undo: %+v, %+v", s.Stream, s.Accounts[0])
 	}
-	if out, err := w.Forget(t.Context(), streamedAccount, Forget{Message: "<2@example.net>"}); err != nil || !out.Sent || out.Messages != 1 {
+	if out, err := do(t.Context(), w.At, desk.Forget, streamedAccount, desk.ForgetRequest{Message: "<2@example.net>"}); err != nil || !out.Sent || out.Messages != 1 {
 		t.Fatalf("forget: %+v, %v", out, err)
 	}
 	w.done(t, 5)
-	if _, err := w.Explain(t.Context(), streamedAccount, "<2@example.net>"); !errors.Is(err, ErrNoMessage) {
+	if _, err := do(t.Context(), w.At, desk.Explain, streamedAccount, desk.ExplainRequest{Message: desk.Message{Name: "<2@example.net>"}}); !errors.Is(err, desk.ErrNoMessage) {
 		t.Errorf("the forgotten message: %v", err)
 	}
-	if _, err := w.Forget(t.Context(), streamedAccount, Forget{Message: "<9@example.net>"}); !errors.Is(err, ErrNoMessage) {
+	if _, err := do(t.Context(), w.At, desk.Forget, streamedAccount, desk.ForgetRequest{Message: "<9@example.net>"}); !errors.Is(err, desk.ErrNoMessage) {
 		t.Errorf("a message that nobody knows: %v", err)
 	}
 }

@@ -2,82 +2,31 @@ package daemon
 
 import (
 	"context"
-	"fmt"
-	"maps"
 	"slices"
 	"time"
 
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/store"
 )
-
-// StreamStatus is the part of Status that is about Kafka. Numbers are of what is
-// committed, and counted since the daemon started.
-type StreamStatus struct {
-	Topic string `json:"topic"` // the input topic
-	// Doing says in one sentence what it is doing.
-	Doing string `json:"doing"`
-	// Connected: the consumer group has dealt its partitions out, be it none to us.
-	Connected bool `json:"connected"`
-	// Problem says in words what is wrong with all of it; "" when all is well.
-	Problem    string `json:"problem,omitempty"`
-	Rebalances int    `json:"rebalances"` // how often the partitions were dealt out anew
-	Accounts   int    `json:"accounts"`   // accounts of the partitions that are ours, or, when no daemon runs, of the store
-
-	Records   uint64 `json:"records"`   // read, of every kind
-	Messages  uint64 `json:"messages"`  // of those, messages
-	Own       uint64 `json:"own"`       // messages of the accounts' own owners, which are not decided
-	Repeated  uint64 `json:"repeated"`  // messages that came before, whose decision was said again
-	Important uint64 `json:"important"` // decisions
-	Unsure    uint64 `json:"unsure"`    // decisions
-	Ordinary  uint64 `json:"ordinary"`  // decisions
-	Feedback  uint64 `json:"feedback"`  // records of feedback
-	Lessons   uint64 `json:"lessons"`   // learnt
-	Rewritten uint64 `json:"rewritten"` // undos and forgets that changed something
-	Markers   uint64 `json:"markers"`   // control markers of transactions, passed over
-	Aborted   uint64 `json:"aborted"`   // records of aborted transactions, passed over
-	// DeadLetters counts the records that were refused, by reason.
-	DeadLetters map[string]uint64 `json:"dead_letters"`
-
-	Lag int64 `json:"lag"` // records still to be done, over all partitions that are ours
-	// OldestSeconds is the age of the oldest record that waits for its decision, by
-	// its timestamp; 0: none waits.
-	OldestSeconds float64           `json:"oldest_seconds"`
-	Partitions    []StreamPartition `json:"partitions"` // those that are ours, ascending
-}
-
-// StreamPartition is how one partition is doing.
-type StreamPartition struct {
-	Partition     int32      `json:"partition"`             // its number
-	Position      int64      `json:"position"`              // offset of the next record
-	End           int64      `json:"end"`                   // of its log, as far as known; -1: not at all
-	Lag           int64      `json:"lag"`                   // records still to be done
-	HeldBytes     int64      `json:"held_bytes"`            // of records read and not yet committed
-	OldestSeconds float64    `json:"oldest_seconds"`        // age of the oldest record that waits; 0: none waits
-	LastRecord    *time.Time `json:"last_record,omitempty"` // timestamp of the last record done
-	Snapshots     int        `json:"snapshots"`             // made by this process
-	Restoring     int        `json:"restoring"`             // accounts still to be fetched out of the snapshot that it was taken over with
-	Stopped       bool       `json:"stopped"`               // it cannot go on without help; Problem says which
-	Problem       string     `json:"problem,omitempty"`     // in words; "" when all is well
-}
 
 // showStreamed is up to how many accounts of a stream status shows one by one.
 const showStreamed = 20
 
 // streamStatus adds to s how the stream is doing, and its accounts while they are
 // few.
-func (d *Daemon) streamStatus(ctx context.Context, s *Status) error {
+func (d *Daemon) streamStatus(ctx context.Context, s *desk.Status) error {
 	if d.stream == nil {
 		return nil
 	}
 	now := d.stream.Status()
 	c := now.Counts
-	out := &StreamStatus{
+	out := &desk.StreamStatus{
 		Topic: d.opts.Stream.Topics.Input, Connected: now.Member, Problem: now.Problem, Rebalances: now.Rebalances,
 		Records: c.Records, Messages: c.Messages, Own: c.Own, Repeated: c.Repeated,
 		Important: c.Important, Unsure: c.Unsure, Ordinary: c.Ordinary, Feedback: c.Feedback, Lessons: c.Lessons, Rewritten: c.Rewritten,
-		Markers: c.Markers, Aborted: c.Aborted, DeadLetters: map[string]uint64{}, Partitions: []StreamPartition{},
+		Markers: c.Markers, Aborted: c.Aborted, DeadLetters: map[string]uint64{}, Partitions: []desk.StreamPartition{},
 	}
 	for why, n := range c.Dead {
 		out.DeadLetters[string(why)] = n
@@ -90,7 +39,7 @@ func (d *Daemon) streamStatus(ctx context.Context, s *Status) error {
 	}
 	stopped := 0
 	for _, p := range now.Partitions {
-		one := StreamPartition{
+		one := desk.StreamPartition{
 			Partition: p.Partition, Position: p.Position, End: p.End, Lag: p.Lag(), HeldBytes: p.Held,
 			OldestSeconds: age(p.Oldest), Snapshots: p.Snapshots, Restoring: p.Restoring, Stopped: p.Stopped, Problem: p.Problem,
 		}
@@ -110,43 +59,16 @@ func (d *Daemon) streamStatus(ctx context.Context, s *Status) error {
 		return err
 	}
 	out.Accounts = len(names)
-	out.Doing = streamDoing(out, stopped)
+	out.Doing = desk.StreamDoing(out, stopped)
 	s.Stream = out
 	if len(names) > showStreamed {
 		return nil
 	}
 	return d.stream.Look(ctx, names, func(name string, f *filter.Filter) {
-		a := summariseStreamed(name, f)
+		a := desk.SummariseStreamed(name, f)
 		a.Connected = now.Member
 		s.Accounts = append(s.Accounts, a)
 	})
-}
-
-// streamDoing says in one sentence what a stream is at.
-func streamDoing(s *StreamStatus, stopped int) string {
-	switch {
-	case !s.Connected:
-		return "waiting for partitions"
-	case len(s.Partitions) == 0:
-		return "standing by: other processes have all partitions"
-	case stopped > 0:
-		return fmt.Sprintf("deciding and learning, but %d of %d partitions are stopped and need help", stopped, len(s.Partitions))
-	case s.Lag > 0:
-		return fmt.Sprintf("deciding and learning, %d records behind", s.Lag)
-	default:
-		return "deciding and learning; nothing waits"
-	}
-}
-
-// summariseStreamed is summarise for an account that has no mail server.
-func summariseStreamed(name string, f *filter.Filter) AccountStatus {
-	a := summarise(name, f)
-	if a.InShadow {
-		a.Doing = "in shadow: it decides and learns, and says of nothing that it is to be marked"
-	} else if f.Trained() {
-		a.Doing = "deciding, and learning"
-	}
-	return a
 }
 
 // now is the time by which ages are told.
@@ -158,13 +80,13 @@ func (d *Daemon) now() time.Time {
 }
 
 // storedStream is what a store alone tells of a stream; nil: nothing.
-func storedStream(s *store.Store, names []string) (*StreamStatus, error) {
+func storedStream(s *store.Store, names []string) (*desk.StreamStatus, error) {
 	all, err := s.Partitions()
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
-	out := &StreamStatus{
-		Topic: all[0].Topic, Doing: "stopped", DeadLetters: map[string]uint64{}, Partitions: []StreamPartition{},
+	out := &desk.StreamStatus{
+		Topic: all[0].Topic, Doing: "stopped", DeadLetters: map[string]uint64{}, Partitions: []desk.StreamPartition{},
 		Accounts: len(slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !stream.IsAccount(n) })),
 	}
 	for _, id := range all {
@@ -172,10 +94,7 @@ func storedStream(s *store.Store, names []string) (*StreamStatus, error) {
 		if err != nil {
 			return nil, err
 		}
-		out.Partitions = append(out.Partitions, StreamPartition{Partition: id.Number, Position: info.Next, End: -1, Restoring: len(info.Pending)})
+		out.Partitions = append(out.Partitions, desk.StreamPartition{Partition: id.Number, Position: info.Next, End: -1, Restoring: len(info.Pending)})
 	}
 	return out, nil
 }
-
-// Reasons returns the reasons of dead letters in order.
-func (s *StreamStatus) Reasons() []string { return slices.Sorted(maps.Keys(s.DeadLetters)) }

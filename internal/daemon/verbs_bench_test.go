@@ -2,11 +2,11 @@ package daemon
 
 import (
 	"context"
-	"encoding/hex"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store"
 )
@@ -37,7 +37,7 @@ func taughtDaemon(b *testing.B, n int) (*Daemon, []byte) {
 	})
 	mail := testkit.NewMail(1)
 	var last []byte
-	batches := map[string][]Handed{}
+	batches := map[string][]desk.Message{}
 	for i := range n {
 		m := mail.Next()
 		label := "ordinary"
@@ -45,10 +45,10 @@ func taughtDaemon(b *testing.B, n int) (*Daemon, []byte) {
 			label = "important"
 		}
 		last = m.Raw
-		batches[label] = append(batches[label], Handed{Content: m.Raw, HasContent: true})
+		batches[label] = append(batches[label], desk.Message{Content: m.Raw, HasContent: true})
 		if i == n-1 || len(batches[label]) == 200 {
 			for label, batch := range batches {
-				if _, err := d.Learn(ctx, "", Teach{Label: label, Messages: batch}); err != nil {
+				if _, err := do(ctx, d, desk.Label, "", desk.LabelRequest{Label: label, Messages: batch}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -61,29 +61,30 @@ func taughtDaemon(b *testing.B, n int) (*Daemon, []byte) {
 func BenchmarkVerbs(b *testing.B) {
 	d, raw := taughtDaemon(b, 5000)
 	ctx := context.Background()
-	m, err := readMail(d.accounts[0].opts.Filter.Featurize, raw)
+	key, err := desk.KeyOf(raw)
 	if err != nil {
 		b.Fatal(err)
 	}
-	key := hex.EncodeToString(m.Key[:])
 	for _, verb := range []struct {
 		name string
 		do   func() error
 	}{
-		{"explain", func() error { _, err := d.Explain(ctx, "", key); return err }},
+		{"explain", func() error {
+			_, err := do(ctx, d, desk.Explain, "", desk.ExplainRequest{Message: desk.Message{Name: key}})
+			return err
+		}},
 		{"words of one word", func() error {
-			_, err := d.Words(ctx, "", WordsQuery{Words: []string{"meeting"}, Most: 20})
+			_, err := do(ctx, d, desk.GetWords, "", desk.WordsRequest{Words: []string{"meeting"}, Most: 20})
 			return err
 		}},
-		{"words, the strongest", func() error { _, err := d.Words(ctx, "", WordsQuery{Most: 20}); return err }},
-		{"words, all", func() error { _, err := d.Words(ctx, "", WordsQuery{Most: 1 << 20}); return err }},
+		{"words, the strongest", func() error { _, err := do(ctx, d, desk.GetWords, "", desk.WordsRequest{Most: 20}); return err }},
+		{"words, all", func() error { _, err := do(ctx, d, desk.GetWords, "", desk.WordsRequest{Most: 1 << 20}); return err }},
 		{"bound, from the log", func() error {
-			d.accounts[0].past.lessons = nil
-			_, err := d.Bound(ctx, "")
+			_, err := do(ctx, cold{d}, desk.GetBound, "", desk.None{})
 			return err
 		}},
-		{"bound, once more", func() error { _, err := d.Bound(ctx, ""); return err }},
-		{"ledger of a message", func() error { _, err := d.Ledger(ctx, "", LedgerQuery{Message: key}); return err }},
+		{"bound, once more", func() error { _, err := do(ctx, d, desk.GetBound, "", desk.None{}); return err }},
+		{"ledger of a message", func() error { _, err := do(ctx, d, desk.GetLedger, "", desk.LedgerRequest{Message: key}); return err }},
 	} {
 		b.Run(verb.name, func(b *testing.B) {
 			for b.Loop() {
@@ -98,7 +99,7 @@ func BenchmarkVerbs(b *testing.B) {
 		labels := [...]string{"important", "ordinary"}
 		n := 0
 		for b.Loop() {
-			if _, err := d.Learn(ctx, "", Teach{Label: labels[n%2], Messages: []Handed{{Name: key}}}); err != nil {
+			if _, err := do(ctx, d, desk.Label, "", desk.LabelRequest{Label: labels[n%2], Messages: []desk.Message{{Name: key}}}); err != nil {
 				b.Fatal(err)
 			}
 			n++

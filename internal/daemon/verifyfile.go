@@ -7,13 +7,14 @@ import (
 	"io"
 	"os"
 
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/store"
 )
 
 // VerifyFile checks a file as Verify does the daemon's store: a store, a backup
 // or an export. It changes nothing; what an export holds is unpacked among the
 // system's temporary files, for its owner alone, meanwhile.
-func VerifyFile(ctx context.Context, file string) (v Verified, err error) {
+func VerifyFile(ctx context.Context, file string) (v desk.Verification, err error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return v, err
@@ -40,11 +41,11 @@ func VerifyFile(ctx context.Context, file string) (v Verified, err error) {
 	return verifyAt(ctx, x.Store().Path())
 }
 
-func verifyAt(ctx context.Context, path string) (Verified, error) {
-	o, err := OpenOffline(path, "", store.Options{})
+func verifyAt(ctx context.Context, path string) (desk.Verification, error) {
+	h, err := OpenStore(path, "", store.Options{})
 	if err != nil {
-		return Verified{}, err
+		return desk.Verification{}, err
 	}
-	v, err := o.Verify(ctx)
-	return v, errors.Join(err, o.Close())
+	v, err := desk.Verify.Do(ctx, h, "", desk.None{})
+	return v, errors.Join(err, h.Close())
 }

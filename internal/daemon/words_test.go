@@ -10,8 +10,13 @@ import (
 	"testing"
 
 	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/internal/control"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/store"
 )
+
+// unnamed begins the description of a feature whose name is not told.
+const unnamed = "unknown: met in fewer than 3 learnt messages"
 
 // TestWordsAreWeighedAsTheModelDoes: the same through the socket and from the
 // store, and every weight is that of the feature of that name.
@@ -23,38 +28,38 @@ func TestWordsAreWeighedAsTheModelDoes(t *testing.T) {
 	for i := range 4 {
 		s.events <- arrival(uint32(10+i), mail(10+i, "boss@example.com", fmt.Sprint("urgent code 12345678 only", i)), `\Flagged`)
 	}
-	until(t, d, "six lessons", func(a AccountStatus) bool { return a.Important+a.Ordinary == 6 })
+	until(t, d, "six lessons", func(a desk.AccountStatus) bool { return a.Important+a.Ordinary == 6 })
 	ctx := context.Background()
-	ask := func(b Backend) string {
+	ask := func(b answerer) string {
 		t.Helper()
-		named, err := b.Words(ctx, "", WordsQuery{Words: []string{"urgent", "boss@example.com", "12345678", "nonsuch"}, Most: 3})
+		named, err := do(ctx, b, desk.GetWords, "", desk.WordsRequest{Words: []string{"urgent", "boss@example.com", "12345678", "nonsuch"}, Most: 3})
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, err := b.Words(ctx, "me", WordsQuery{Most: 1000})
+		all, err := do(ctx, b, desk.GetWords, "me", desk.WordsRequest{Most: 1000})
 		if err != nil {
 			t.Fatal(err)
 		}
-		few, err := b.Words(ctx, "me", WordsQuery{Most: 2})
+		few, err := do(ctx, b, desk.GetWords, "me", desk.WordsRequest{Most: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return fmt.Sprintf("%+v\n%+v\n%+v", named, all, few)
 	}
-	c, err := Dial(ctx, filepath.Join(dir, "s"))
+	c, err := control.Dial(ctx, filepath.Join(dir, "s"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
 	live := ask(c)
-	named, err := c.Words(ctx, "", WordsQuery{Words: []string{"urgent", "12345678", "nonsuch"}, Most: 2})
+	named, err := do(ctx, c, desk.GetWords, "", desk.WordsRequest{Words: []string{"urgent", "12345678", "nonsuch"}, Most: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if w := named.Words; len(w) != 3 || len(w[0].Features) != 2 || w[0].More < 1 || len(w[1].Features) == 0 || len(w[2].Features) != 0 {
 		t.Errorf("got %+v", named.Words)
 	}
-	all, err := c.Words(ctx, "", WordsQuery{Most: 1000})
+	all, err := do(ctx, c, desk.GetWords, "", desk.WordsRequest{Most: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +67,7 @@ func TestWordsAreWeighedAsTheModelDoes(t *testing.T) {
 		t.Errorf("%d and %d features of %d", len(all.Important), len(all.Ordinary), all.Weights)
 	}
 	stop()
-	off, err := OpenOffline(filepath.Join(dir, "store.db"), "test", store.Options{})
+	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +81,7 @@ func TestWordsAreWeighedAsTheModelDoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	names := map[string]bool{}
-	for _, list := range [][]WordWeight{all.Important, all.Ordinary} {
+	for _, list := range [][]desk.WordWeight{all.Important, all.Ordinary} {
 		last := math.Inf(1)
 		for _, f := range list {
 			if math.Abs(f.Weight) > last {
@@ -84,7 +89,7 @@ func TestWordsAreWeighedAsTheModelDoes(t *testing.T) {
 			}
 			last = math.Abs(f.Weight)
 			if f.Feature == "" {
-				if f.Text != unnamed {
+				if !strings.HasPrefix(f.Text, unnamed) {
 					t.Errorf("an unnamed feature is described as %q", f.Text)
 				}
 				continue
@@ -110,32 +115,6 @@ func TestWordsAreWeighedAsTheModelDoes(t *testing.T) {
 	}
 }
 
-func TestWithoutKeptNamesNoWordAndNobodyIsNamed(t *testing.T) {
-	x := featurize.DefaultOptions()
-	x.Names = false
-	f, err := featurize.New(x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	features := f.Freeze(f.Read([]byte("From: a@example.org\n\nhello there\n")), featurize.History{})
-	n := newNaming(fixed{features}, features.Vector())
-	for i := range 5 {
-		if err := n.read(store.MessageKey{byte(i)}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, w := range n.weigh(features.Vector()) {
-		if _, nobody := featurize.ImpersonalName(featurize.IndexOf(w.Feature)); w.Feature != "" && w.Feature != "constant" && !nobody {
-			t.Errorf("got %+v", w)
-		}
-	}
-}
-
-// fixed gives every message the same features.
-type fixed struct{ x *featurize.Features }
-
-func (v fixed) Named(store.MessageKey) (*featurize.Features, error) { return v.x, nil }
-
 // A message older than the words are kept is explained as exactly as any other, with
 // the names that later messages tell.
 func TestAMessageWithoutWordsIsExplained(t *testing.T) {
@@ -146,10 +125,10 @@ func TestAMessageWithoutWordsIsExplained(t *testing.T) {
 	for i := range 5 {
 		s.events <- arrival(uint32(10+i), mail(10+i, "boss@example.com", fmt.Sprint("urgent only", i)), `\Flagged`)
 	}
-	until(t, d, "seven lessons", func(a AccountStatus) bool { return a.Important+a.Ordinary == 7 })
+	until(t, d, "seven lessons", func(a desk.AccountStatus) bool { return a.Important+a.Ordinary == 7 })
 	ctx := context.Background()
 	const message = "m10@x"
-	before, err := d.Explain(ctx, "me", message)
+	before, err := do(ctx, d, desk.Explain, "me", desk.ExplainRequest{Message: desk.Message{Name: message}})
 	if err != nil || before.WordsDays != 0 {
 		t.Fatalf("%d days, %v", before.WordsDays, err)
 	}
@@ -167,12 +146,12 @@ func TestAMessageWithoutWordsIsExplained(t *testing.T) {
 	if err := errors.Join(again.Commit("me", st, store.Batch{}), again.Close()); err != nil {
 		t.Fatal(err)
 	}
-	off, err := OpenOffline(path, "test", store.Options{})
+	off, err := OpenStore(path, "test", store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer off.Close()
-	after, err := off.Explain(ctx, "me", message)
+	after, err := do(ctx, off, desk.Explain, "me", desk.ExplainRequest{Message: desk.Message{Name: message}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +162,7 @@ func TestAMessageWithoutWordsIsExplained(t *testing.T) {
 	for i, p := range after.Parts {
 		was := before.Parts[i]
 		if p.Name == "" {
-			if !strings.HasPrefix(p.Text, wordsNotKept+" (") {
+			if !strings.HasPrefix(p.Text, "a word that is not kept (") {
 				t.Errorf("%q is described as %q", was.Name, p.Text)
 			}
 			p.Name, p.Text = was.Name, was.Text

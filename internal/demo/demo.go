@@ -15,6 +15,7 @@ import (
 	"github.com/emersion/go-imap/v2"
 
 	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/dovecot"
 )
 
@@ -39,7 +40,7 @@ type Options struct {
 	// Open builds the daemon from a configuration file, as `hinged run` does.
 	Open func(path string, log *slog.Logger) (*daemon.Daemon, error)
 	// Explain prints an explanation as `hinged explain` does.
-	Explain func(io.Writer, daemon.Explanation) error
+	Explain func(io.Writer, desk.Explanation) error
 	Screen  *Screen
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/emersion/go-imap/v2"
 
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/desk"
 )
 
 // glance is how often the daemon is asked what it has decided and learnt.
@@ -34,7 +34,7 @@ const (
 // play waits until the daemon has taken over, then plays the live part. running
 // is the daemon's own context.
 func (s *stage) play(ctx, running context.Context) error {
-	ready := func(a daemon.AccountStatus) bool { return s.scanned(a) && s.settled(a) }
+	ready := func(a desk.AccountStatus) bool { return s.scanned(a) && s.settled(a) }
 	if err := s.until(ctx, "take over from the bootstrap", ready); err != nil {
 		return err
 	}
@@ -54,19 +54,19 @@ func (s *stage) play(ctx, running context.Context) error {
 }
 
 // status asks for the account's figures.
-func (s *stage) status(ctx context.Context) (daemon.AccountStatus, error) {
-	all, err := s.daemon.Status(ctx)
+func (s *stage) status(ctx context.Context) (desk.AccountStatus, error) {
+	all, err := desk.GetStatus.Do(ctx, s.daemon, "", desk.None{})
 	if err != nil {
-		return daemon.AccountStatus{}, err
+		return desk.AccountStatus{}, err
 	}
 	return all.Accounts[0], nil
 }
 
 // scanned reports whether the daemon knows every message that was put into a
 // mailbox or moved there.
-func (s *stage) scanned(a daemon.AccountStatus) bool {
+func (s *stage) scanned(a desk.AccountStatus) bool {
 	for mailbox, n := range s.there {
-		known := func(m daemon.MailboxStatus) bool { return m.Mailbox == mailbox && m.Messages == n }
+		known := func(m desk.MailboxStatus) bool { return m.Mailbox == mailbox && m.Messages == n }
 		if !slices.ContainsFunc(a.Mailboxes, known) {
 			return false
 		}
@@ -75,11 +75,11 @@ func (s *stage) scanned(a daemon.AccountStatus) bool {
 }
 
 // settled reports whether every label has been learnt and every mark set.
-func (s *stage) settled(a daemon.AccountStatus) bool { return a.Pending == 0 && a.MarksIntended == 0 }
+func (s *stage) settled(a desk.AccountStatus) bool { return a.Pending == 0 && a.MarksIntended == 0 }
 
 // until waits until the daemon's figures are as wanted, and shows meanwhile what
 // it does.
-func (s *stage) until(ctx context.Context, what string, done func(daemon.AccountStatus) bool) error {
+func (s *stage) until(ctx context.Context, what string, done func(desk.AccountStatus) bool) error {
 	tick := time.NewTicker(glance)
 	defer tick.Stop()
 	deadline := time.Now().Add(s.o.Patience)
@@ -108,8 +108,8 @@ func (s *stage) until(ctx context.Context, what string, done func(daemon.Account
 // watch asks about every message whose decision or lesson is still to come.
 func (s *stage) watch(ctx context.Context) error {
 	for _, e := range s.tally.open() {
-		ex, err := s.daemon.Explain(ctx, "", e.m.ID)
-		if errors.Is(err, daemon.ErrNoMessage) {
+		ex, err := desk.Explain.Do(ctx, s.daemon, "", desk.ExplainRequest{Message: desk.Message{Name: e.m.ID}})
+		if errors.Is(err, desk.ErrNoMessage) {
 			continue
 		}
 		if err != nil {
@@ -199,8 +199,8 @@ func (s *stage) tell(e *entry) {
 // waits until that was learnt, and so on. What she does in other mailboxes goes
 // one mailbox at a time, so that lessons come in one order, whatever the timing.
 func (s *stage) lockstep(ctx context.Context) error {
-	decided := func(a daemon.AccountStatus) bool { return s.tally.undecided() == 0 && s.settled(a) }
-	learnt := func(a daemon.AccountStatus) bool { return s.tally.unlearnt() == 0 && s.settled(a) && s.scanned(a) }
+	decided := func(a desk.AccountStatus) bool { return s.tally.undecided() == 0 && s.settled(a) }
+	learnt := func(a desk.AccountStatus) bool { return s.tally.unlearnt() == 0 && s.settled(a) && s.scanned(a) }
 	var moves []*entry
 	tidied := junks
 	for batch := range slices.Chunk(s.plan.Live, s.round()) {

@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"github.com/hinged/hinged/ingest/kafka"
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/desk"
 )
 
 // StreamOptions say how the demo through Kafka goes.
@@ -36,7 +36,7 @@ type StreamOptions struct {
 	Start func(config, log string) (Process, error)
 	// Replay rebuilds the state from Kafka, as `hinged replay` does, and returns the
 	// digests.
-	Replay func(ctx context.Context, config, into string) ([]daemon.Digest, error)
+	Replay func(ctx context.Context, config, into string) ([]desk.Digest, error)
 	Screen *Screen
 }
 

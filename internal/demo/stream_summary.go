@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/desk"
 )
 
 // StreamSummary is what a demo through Kafka came to, beside what every demo has.
@@ -72,7 +72,7 @@ func (f *flow) compare(ctx context.Context) error {
 	if err := f.tookOver(w, "killed"); err != nil {
 		return err
 	}
-	live, err := ask(ctx, w, func(c *daemon.Client) ([]daemon.Digest, error) { return c.Digests(ctx) })
+	live, err := ask(ctx, w, desk.GetDigests)
 	if err != nil {
 		return fmt.Errorf("demo: the digests of process %s: %w", w.name, err)
 	}

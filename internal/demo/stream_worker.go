@@ -5,12 +5,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"time"
 
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/control"
+	"github.com/hinged/hinged/internal/desk"
 )
 
 // worker is one process of the group.
@@ -54,17 +56,13 @@ func (w *worker) kill() error {
 }
 
 // ask asks the process through its socket.
-func ask[T any](ctx context.Context, w *worker, get func(*daemon.Client) (T, error)) (v T, err error) {
-	c, err := daemon.Dial(ctx, w.socket)
+func ask[A any](ctx context.Context, w *worker, v desk.Verb[desk.None, A]) (out A, err error) {
+	at, err := control.Dial(ctx, w.socket)
 	if err != nil {
-		return v, err
+		return out, err
 	}
-	defer c.Close()
-	return get(c)
-}
-
-func (w *worker) status(ctx context.Context) (daemon.Status, error) {
-	return ask(ctx, w, func(c *daemon.Client) (daemon.Status, error) { return c.Status(ctx) })
+	out, err = control.Ask(ctx, at, v, "", desk.None{})
+	return out, errors.Join(err, at.Close())
 }
 
 // wait looks again and again until ready says so, or patience is over.
@@ -99,7 +97,7 @@ func (f *flow) settleDown(ctx context.Context) error {
 			if w.gone {
 				continue
 			}
-			s, err := w.status(ctx)
+			s, err := ask(ctx, w, desk.GetStatus)
 			if err != nil || s.Stream == nil {
 				return false, err
 			}
@@ -119,7 +117,7 @@ func (f *flow) settleDown(ctx context.Context) error {
 // snapshots waits until every partition has one.
 func (f *flow) snapshots(ctx context.Context) error {
 	return f.wait(ctx, "no snapshot was made of some partition", func() (bool, error) {
-		s, err := f.workers[0].status(ctx)
+		s, err := ask(ctx, f.workers[0], desk.GetStatus)
 		if err != nil || s.Stream == nil {
 			return false, err
 		}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/desk"
 )
 
 // Summary is what a demo came to. Decisions are compared with what the made-up
@@ -179,7 +179,7 @@ func (s *stage) telling(ctx context.Context) string {
 		if seen++; seen > few {
 			break
 		}
-		ex, err := s.daemon.Explain(ctx, "", e.m.ID)
+		ex, err := desk.Explain.Do(ctx, s.daemon, "", desk.ExplainRequest{Message: desk.Message{Name: e.m.ID}})
 		if err != nil || ex.Score <= 0 {
 			continue // gone, or not for a positive reason any more
 		}
@@ -290,7 +290,7 @@ func (s *stage) close(ctx, running context.Context, sum *Summary) error {
 
 // explain takes one decision apart, as `hinged explain` does.
 func (s *stage) explain(ctx context.Context, id string) error {
-	ex, err := s.daemon.Explain(ctx, "", id)
+	ex, err := desk.Explain.Do(ctx, s.daemon, "", desk.ExplainRequest{Message: desk.Message{Name: id}})
 	if err != nil {
 		return err
 	}
@@ -327,4 +327,4 @@ func (s *stage) visitors(ctx context.Context) error {
 	}
 }
 
-func lessons(a daemon.AccountStatus) uint64 { return a.Important + a.Ordinary }
+func lessons(a desk.AccountStatus) uint64 { return a.Important + a.Ordinary }

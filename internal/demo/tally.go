@@ -5,7 +5,7 @@ import (
 
 	"github.com/emersion/go-imap/v2"
 
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/desk"
 )
 
 // entry is one delivered message and what became of it.
@@ -34,8 +34,8 @@ type tally struct {
 	entries []*entry // in order of delivery
 	order   []*entry // in order of decision
 	known   map[string]bool
-	before  daemon.AccountStatus // when the live part began
-	last    daemon.AccountStatus // as last asked
+	before  desk.AccountStatus // when the live part began
+	last    desk.AccountStatus // as last asked
 
 	wrong                            []bool // by order of decision
 	corrections, answered, starred   int
@@ -62,7 +62,7 @@ func (t *tally) deliver(m *Message, uid imap.UID) *entry {
 	return e
 }
 
-func (t *tally) decide(e *entry, ex daemon.Explanation) {
+func (t *tally) decide(e *entry, ex desk.Explanation) {
 	e.decided, e.outcome, e.score = true, ex.Outcome, ex.ScoreThen
 	t.order = append(t.order, e)
 	t.wrong = append(t.wrong, e.wrong())

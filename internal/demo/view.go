@@ -6,7 +6,7 @@ import (
 	"net"
 	"strings"
 
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/desk"
 )
 
 // tellEvery is after how many messages the running rate gets a line of its own,
@@ -17,7 +17,7 @@ const tellEvery = 40
 const window = 50
 
 // intro tells what the first scan taught and how to look in.
-func (s *stage) intro(a daemon.AccountStatus) {
+func (s *stage) intro(a desk.AccountStatus) {
 	s.screen.line(fmt.Sprintf("hinged run goes on from there, with %d lessons that a message was important and %d that one was not.", a.Important, a.Ordinary))
 	s.lookIn()
 	if s.o.Fast {

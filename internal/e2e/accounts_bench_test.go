@@ -12,7 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/control"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/testkit"
 )
 
@@ -107,11 +108,11 @@ func manyAccounts(b *testing.B, n, messages int) {
 func waitRead(b *testing.B, socket string, accounts, messages int) {
 	b.Helper()
 	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-		c, err := daemon.Dial(context.Background(), socket)
+		c, err := control.Dial(context.Background(), socket)
 		if err != nil {
 			continue
 		}
-		s, err := c.Status(context.Background())
+		s, err := control.Ask(context.Background(), c, desk.GetStatus, "", desk.None{})
 		_ = c.Close()
 		done := 0
 		for _, a := range s.Accounts {

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest/archive"
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/testkit"
 )
 
@@ -59,7 +59,7 @@ func BenchmarkMarkLatency(b *testing.B) {
 		behind = append(behind, seen.Sub(<-heard).Seconds()*1000)
 		cancel()
 		messages++
-		s.until("the message settled", func(a daemon.AccountStatus) bool { return a.Messages == messages && a.MarksIntended == 0 })
+		s.until("the message settled", func(a desk.AccountStatus) bool { return a.Messages == messages && a.MarksIntended == 0 })
 	}
 	slices.Sort(behind)
 	b.ReportMetric(behind[len(behind)/2], "ms-median-behind-idle")
@@ -97,9 +97,9 @@ func BenchmarkFirstScan(b *testing.B) {
 		s := siteLogging(b, imap, imap.Addr, b.TempDir(), "info", "") // as it runs unless told otherwise
 		began := time.Now()
 		s.start()
-		s.until("the whole mailbox", func(a daemon.AccountStatus) bool {
+		s.until("the whole mailbox", func(a desk.AccountStatus) bool {
 			time.Sleep(30 * time.Millisecond) // asking costs the daemon, too
-			return slices.ContainsFunc(a.Mailboxes, func(m daemon.MailboxStatus) bool { return m.Mailbox == "INBOX" && m.UIDNext == uint32(n)+1 })
+			return slices.ContainsFunc(a.Mailboxes, func(m desk.MailboxStatus) bool { return m.Mailbox == "INBOX" && m.UIDNext == uint32(n)+1 })
 		})
 		scans = append(scans, time.Since(began).Seconds())
 		run := s.cmd

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/testkit"
 )
 
@@ -171,7 +172,7 @@ func TestBootstrapKilledAtRandomPoints(t *testing.T) {
 	// The daemon goes on from there.
 	ended := calm.digests()
 	calm.start()
-	st := calm.until("all mailboxes looked at", func(a daemon.AccountStatus) bool { return a.Connected })
+	st := calm.until("all mailboxes looked at", func(a desk.AccountStatus) bool { return a.Connected })
 	if err := calm.stop(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest/archive"
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/testkit"
 )
 
@@ -77,7 +77,7 @@ imap = {address = "127.0.0.1:1", tls = "none", username = "me", password_file = 
 	defer func() { _ = watch.Wait() }()
 	defer func() { _ = watch.Process.Kill() }()
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		if c, err := daemon.Dial(context.Background(), filepath.Join(dir, "socket")); err == nil {
+		if c, err := control.Dial(context.Background(), filepath.Join(dir, "socket")); err == nil {
 			_ = c.Close()
 			break
 		}

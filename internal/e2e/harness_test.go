@@ -18,7 +18,8 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest/kafka"
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/control"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/testkit"
 )
 
@@ -139,7 +140,7 @@ func (s *site) start() {
 	go func() { done <- cmd.Wait() }()
 	s.done = done
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(3 * time.Millisecond) {
-		if c, err := daemon.Dial(context.Background(), s.socket); err == nil {
+		if c, err := control.Dial(context.Background(), s.socket); err == nil {
 			_ = c.Close()
 			return
 		}
@@ -191,22 +192,22 @@ func (s *site) hinged(args ...string) (string, error) {
 }
 
 // ask asks the running daemon how it is; ok is false while none answers.
-func (s *site) ask() (st daemon.Status, ok bool) {
+func (s *site) ask() (st desk.Status, ok bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	c, err := daemon.Dial(ctx, s.socket)
+	c, err := control.Dial(ctx, s.socket)
 	if err != nil {
 		return st, false
 	}
 	defer c.Close()
-	st, err = c.Status(ctx)
+	st, err = control.Ask(ctx, c, desk.GetStatus, "", desk.None{})
 	return st, err == nil
 }
 
 // status is that of the mailbox; ok is false while no daemon answers.
-func (s *site) status() (st daemon.AccountStatus, ok bool) {
+func (s *site) status() (st desk.AccountStatus, ok bool) {
 	all, _ := s.ask()
-	i := slices.IndexFunc(all.Accounts, func(a daemon.AccountStatus) bool { return !strings.HasPrefix(a.Account, kafka.AccountPrefix) })
+	i := slices.IndexFunc(all.Accounts, func(a desk.AccountStatus) bool { return !strings.HasPrefix(a.Account, kafka.AccountPrefix) })
 	if i < 0 {
 		return st, false
 	}
@@ -214,9 +215,9 @@ func (s *site) status() (st daemon.AccountStatus, ok bool) {
 }
 
 // until waits for the daemon's status to satisfy ok, over restarts.
-func (s *site) until(what string, ok func(daemon.AccountStatus) bool) daemon.AccountStatus {
+func (s *site) until(what string, ok func(desk.AccountStatus) bool) desk.AccountStatus {
 	s.t.Helper()
-	var last daemon.AccountStatus
+	var last desk.AccountStatus
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if st, up := s.status(); up {
 			if last = st; ok(st) {
@@ -241,10 +242,10 @@ func (s *site) digests() string {
 }
 
 // wantReplay demands that the state on disk is that of a replay of the journal.
-func (s *site) wantReplay(when string) daemon.Verified {
+func (s *site) wantReplay(when string) desk.Verification {
 	s.t.Helper()
 	out, err := s.hinged("verify", "--config", s.config, "--json")
-	var v daemon.Verified
+	var v desk.Verification
 	if jerr := json.Unmarshal([]byte(out), &v); err != nil || jerr != nil || !v.OK {
 		s.t.Fatalf("%s: verify found (%v, %v)\n%s", when, err, jerr, out)
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest/kafka"
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/testkit"
 )
 
@@ -49,7 +49,7 @@ func TestAMailboxAndATopicInOneProcess(t *testing.T) {
 	s.start()
 	in.done(patience, s)
 	owner.Append("INBOX", letter(100, boss, s.imap.User, "urgent matter"), time.Now())
-	s.until("the last message, marked", func(a daemon.AccountStatus) bool {
+	s.until("the last message, marked", func(a desk.AccountStatus) bool {
 		return a.Messages == messages+1 && a.Important+a.Ordinary == lessons && a.MarksConfirmed > 0 && a.MarksIntended == 0
 	})
 	st, ok := s.stream()

@@ -16,7 +16,7 @@ import (
 	kafkago "github.com/segmentio/kafka-go"
 
 	"github.com/hinged/hinged/ingest/kafka"
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/testkit"
 )
 
@@ -183,7 +183,7 @@ func (in *topic) process(group, extra string) *site {
 }
 
 // stream is the status of the topic; ok is false while no daemon answers.
-func (s *site) stream() (st daemon.StreamStatus, ok bool) {
+func (s *site) stream() (st desk.StreamStatus, ok bool) {
 	all, _ := s.ask()
 	if all.Stream == nil {
 		return st, false
@@ -240,15 +240,15 @@ func (in *topic) doneLooking(pause, within time.Duration, processes ...*site) {
 // collects the digests of the accounts that each owns. When the partitions are
 // dealt out anew while it asks one after the other, which may happen at any time,
 // it asks again.
-func (in *topic) accountDigests(processes ...*site) (all map[string]daemon.Digest) {
+func (in *topic) accountDigests(processes ...*site) (all map[string]desk.Digest) {
 	in.t.Helper()
 	for {
 		in.done(2*patience, processes...)
 		dealt := in.dealt(processes)
-		all = map[string]daemon.Digest{}
+		all = map[string]desk.Digest{}
 		var twice []string
 		for _, s := range processes {
-			var some []daemon.Digest
+			var some []desk.Digest
 			if err := json.Unmarshal([]byte(s.digests()), &some); err != nil {
 				in.t.Fatal(err)
 			}
@@ -283,7 +283,7 @@ func (in *topic) dealt(processes []*site) string {
 }
 
 // same compares digests account by account.
-func same(t testing.TB, got, want map[string]daemon.Digest) {
+func same(t testing.TB, got, want map[string]desk.Digest) {
 	t.Helper()
 	wrong := 0
 	for _, name := range slices.Sorted(maps.Keys(want)) {

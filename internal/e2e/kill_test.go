@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/testkit"
 )
 
@@ -43,12 +43,12 @@ func scriptedOwner(s *site, seed uint64, most int) []string {
 	var lessons, messages uint64
 	absorbed := func(what string) {
 		s.t.Helper()
-		s.until(fmt.Sprintf("%s: %d messages, %d lessons, nothing pending", what, messages, lessons), func(a daemon.AccountStatus) bool {
+		s.until(fmt.Sprintf("%s: %d messages, %d lessons, nothing pending", what, messages, lessons), func(a desk.AccountStatus) bool {
 			return a.Messages == messages && a.Important+a.Ordinary == lessons && a.Pending == 0 && a.MarksIntended == 0
 		})
 	}
-	s.until("INBOX open", func(a daemon.AccountStatus) bool {
-		return slices.ContainsFunc(a.Mailboxes, func(m daemon.MailboxStatus) bool { return m.Mailbox == "INBOX" })
+	s.until("INBOX open", func(a desk.AccountStatus) bool {
+		return slices.ContainsFunc(a.Mailboxes, func(m desk.MailboxStatus) bool { return m.Mailbox == "INBOX" })
 	})
 	for step := 0; messages < uint64(most); step++ {
 		type delivered struct {

@@ -16,6 +16,7 @@ import (
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/ingest/imap"
 	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/evaluate"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/testkit"
@@ -29,7 +30,7 @@ type outcome struct {
 	// claimed is the precision that status gives, truly that of the same decisions
 	// by what the owner has answered until then, ever by what they answer at all.
 	claimed, truly, ever float64
-	status               daemon.AccountStatus
+	status               desk.AccountStatus
 }
 
 func (o outcome) String() string {
@@ -118,7 +119,7 @@ func (l life) begin(t *testing.T) *site {
 		t.Fatalf("bootstrap read %d messages of %d", r.Messages, l.past)
 	}
 	out, err := s.hinged("status", "--config", s.config, "--json")
-	var st daemon.Status
+	var st desk.Status
 	if err == nil {
 		err = json.Unmarshal([]byte(out), &st)
 	}
@@ -158,7 +159,7 @@ func (l life) inBulk(t *testing.T) (o outcome) {
 	l.shift(l.past-1, time.Now().Add(-time.Minute))
 	s := l.begin(t)
 	s.start()
-	s.until("the mailboxes looked at", func(a daemon.AccountStatus) bool { return a.Connected })
+	s.until("the mailboxes looked at", func(a desk.AccountStatus) bool { return a.Connected })
 	numbers := l.judged()
 	now := time.Now()
 	s.imap.Drop(l.owner, "INBOX", func(yield func(testkit.Dropped) bool) {
@@ -168,7 +169,7 @@ func (l life) inBulk(t *testing.T) (o outcome) {
 			}
 		}
 	})
-	o.status = s.until("all mail decided and marked", func(a daemon.AccountStatus) bool {
+	o.status = s.until("all mail decided and marked", func(a desk.AccountStatus) bool {
 		return int(a.Messages) == l.past+len(numbers) && a.MarksIntended == 0
 	})
 	owner := s.imap.Owner(t)
@@ -307,20 +308,20 @@ func (p *living) run(s *site) (stop func()) {
 		}
 	}
 	p.t.Cleanup(stop)
-	p.until("the mailboxes looked at", func(a daemon.AccountStatus) bool { return a.Connected && int(a.Messages) == p.n })
+	p.until("the mailboxes looked at", func(a desk.AccountStatus) bool { return a.Connected && int(a.Messages) == p.n })
 	return stop
 }
 
-func (p *living) status() daemon.AccountStatus {
+func (p *living) status() desk.AccountStatus {
 	p.t.Helper()
-	st, err := p.daemon.Status(context.Background())
+	st, err := desk.GetStatus.Do(context.Background(), p.daemon, "", desk.None{})
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	return st.Accounts[0]
 }
 
-func (p *living) until(what string, ok func(daemon.AccountStatus) bool) (a daemon.AccountStatus) {
+func (p *living) until(what string, ok func(desk.AccountStatus) bool) (a desk.AccountStatus) {
 	p.t.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		if a = p.status(); ok(a) {
@@ -355,7 +356,7 @@ func (p *living) heard(uid uint32) {
 		p.owner.Set("INBOX", uid, "Lived")
 		p.owner.Clear("INBOX", uid, "Lived")
 		for range 10 {
-			if slices.ContainsFunc(p.status().Mailboxes, func(m daemon.MailboxStatus) bool { return m.Mailbox == "INBOX" && m.HighestModSeq >= last }) {
+			if slices.ContainsFunc(p.status().Mailboxes, func(m desk.MailboxStatus) bool { return m.Mailbox == "INBOX" && m.HighestModSeq >= last }) {
 				return
 			}
 			time.Sleep(time.Millisecond)
@@ -375,7 +376,7 @@ func (p *living) deliver(i int) {
 	p.t.Helper()
 	m := p.mail[i]
 	p.n++
-	came := func(a daemon.AccountStatus) bool { return int(a.Messages) == p.n && a.MarksIntended == 0 }
+	came := func(a desk.AccountStatus) bool { return int(a.Messages) == p.n && a.MarksIntended == 0 }
 	if m.own {
 		p.drop("Sent", m, "S")
 		p.until("the owner's message", came)

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest"
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/testkit"
 )
 
@@ -39,11 +39,11 @@ func teach(s *site, owner *testkit.Owner) (messages, lessons uint64) {
 		urgent := owner.Append("INBOX", letter(2*i, boss, s.imap.User, "urgent matter"), time.Now())
 		dull := owner.Append("INBOX", letter(2*i+1, news, "list@example.net", "weekly newsletter"), time.Now())
 		messages += 2
-		s.until("the messages", func(a daemon.AccountStatus) bool { return a.Messages == messages })
+		s.until("the messages", func(a desk.AccountStatus) bool { return a.Messages == messages })
 		owner.Set("INBOX", urgent, `\Flagged`)
 		owner.Set("INBOX", dull, "$Junk")
 		lessons += 2
-		s.until("the lessons", func(a daemon.AccountStatus) bool {
+		s.until("the lessons", func(a desk.AccountStatus) bool {
 			return a.Important+a.Ordinary == lessons && a.MarksIntended == 0
 		})
 	}
@@ -64,14 +64,14 @@ func TestOwnersWordOnDovecot(t *testing.T) {
 	defer owner.Close()
 	messages, _ := teach(s, owner)
 
-	important := func(a daemon.AccountStatus) uint64 { return a.Important }
-	ordinary := func(a daemon.AccountStatus) uint64 { return a.Ordinary }
-	was := s.until("a status", func(daemon.AccountStatus) bool { return true })
+	important := func(a desk.AccountStatus) uint64 { return a.Important }
+	ordinary := func(a desk.AccountStatus) uint64 { return a.Ordinary }
+	was := s.until("a status", func(desk.AccountStatus) bool { return true })
 	// one waits until exactly one more lesson of a class was learnt.
-	one := func(what string, of func(daemon.AccountStatus) uint64) {
+	one := func(what string, of func(desk.AccountStatus) uint64) {
 		t.Helper()
 		total := was.Important + was.Ordinary
-		now := s.until("a lesson: "+what, func(a daemon.AccountStatus) bool {
+		now := s.until("a lesson: "+what, func(a desk.AccountStatus) bool {
 			return a.Important+a.Ordinary > total && a.Pending == 0
 		})
 		if of(now) != of(was)+1 || now.Important+now.Ordinary != total+1 {
@@ -83,7 +83,7 @@ func TestOwnersWordOnDovecot(t *testing.T) {
 		t.Helper()
 		uid := owner.Append("INBOX", letter(n, from, s.imap.User, words, headers...), time.Now().Add(-time.Minute))
 		messages++
-		s.until("the message", func(a daemon.AccountStatus) bool { return a.Messages == messages && a.MarksIntended == 0 })
+		s.until("the message", func(a desk.AccountStatus) bool { return a.Messages == messages && a.MarksIntended == 0 })
 		return uid
 	}
 	flags := func(uid uint32) []string {
@@ -102,12 +102,12 @@ func TestOwnersWordOnDovecot(t *testing.T) {
 	owner.Clear("INBOX", uid, "$Important")
 	one("the mark taken back", ordinary)
 	moved := owner.Move("INBOX", uid, "Archive")
-	s.until("the move", func(a daemon.AccountStatus) bool {
-		return slices.ContainsFunc(a.Mailboxes, func(m daemon.MailboxStatus) bool { return m.Mailbox == "Archive" && m.Messages == 1 })
+	s.until("the move", func(a desk.AccountStatus) bool {
+		return slices.ContainsFunc(a.Mailboxes, func(m desk.MailboxStatus) bool { return m.Mailbox == "Archive" && m.Messages == 1 })
 	})
 	back := owner.Move("Archive", moved, "INBOX")
-	s.until("its return", func(a daemon.AccountStatus) bool {
-		return slices.ContainsFunc(a.Mailboxes, func(m daemon.MailboxStatus) bool { return m.Mailbox == "Archive" && m.Messages == 0 })
+	s.until("its return", func(a desk.AccountStatus) bool {
+		return slices.ContainsFunc(a.Mailboxes, func(m desk.MailboxStatus) bool { return m.Mailbox == "Archive" && m.Messages == 0 })
 	})
 	if f := flags(back); slices.Contains(f, "$important") {
 		t.Fatalf("a mark that the owner removed came back: %q", f)
@@ -181,7 +181,7 @@ func TestNothingIsWrittenInShadow(t *testing.T) {
 		owner.Append("Sent", letter(i, s.imap.User, to, "hello"), time.Now())
 		messages++
 	}
-	s.until("what is in Sent", func(a daemon.AccountStatus) bool { return a.Messages == messages })
+	s.until("what is in Sent", func(a desk.AccountStatus) bool { return a.Messages == messages })
 	for i := range 400 {
 		m := mail.Next()
 		if i < 200 {
@@ -191,10 +191,10 @@ func TestNothingIsWrittenInShadow(t *testing.T) {
 			owner.Append("INBOX", m.Raw, time.Now())
 		}
 		if messages++; i%20 == 0 {
-			s.until("the lessons", func(a daemon.AccountStatus) bool { return a.Messages == messages && a.Pending == 0 })
+			s.until("the lessons", func(a desk.AccountStatus) bool { return a.Messages == messages && a.Pending == 0 })
 		}
 	}
-	st := s.until("all messages", func(a daemon.AccountStatus) bool { return a.Messages == messages && a.Pending == 0 })
+	st := s.until("all messages", func(a desk.AccountStatus) bool { return a.Messages == messages && a.Pending == 0 })
 	if !st.InShadow || !strings.Contains(st.Marking, "knowing your correspondents alone: 1.00; it stays silent until it is better") {
 		t.Errorf("in shadow: %v; status says %q about marking", st.InShadow, st.Marking)
 	}
@@ -290,7 +290,7 @@ func TestDiskFull(t *testing.T) {
 		uids = append(uids, owner.Append("INBOX", letter(200+i, boss, s.imap.User, fmt.Sprint("urgent matter ", strings.Repeat(fmt.Sprint("word", i, " "), 40))), time.Now()))
 		messages++
 	}
-	full := s.until("the full disk in the status", func(a daemon.AccountStatus) bool { return a.Problem != "" })
+	full := s.until("the full disk in the status", func(a desk.AccountStatus) bool { return a.Problem != "" })
 	if !strings.Contains(full.Problem, "space") && !strings.Contains(full.Problem, "full") {
 		t.Errorf("the problem is said to be %q; it should speak of space on the disk", full.Problem)
 	}
@@ -300,7 +300,7 @@ func TestDiskFull(t *testing.T) {
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}
-	s.until("everything decided and marked once there is room", func(a daemon.AccountStatus) bool {
+	s.until("everything decided and marked once there is room", func(a desk.AccountStatus) bool {
 		return a.Messages == messages && a.MarksIntended == 0 && a.Problem == ""
 	})
 	marked := flagsOf(owner)

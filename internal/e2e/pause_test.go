@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/desk"
 )
 
 // sockets counts the daemon's TCP connections, as the kernel has them.
@@ -62,7 +62,7 @@ func TestAPausedAccountLeavesTheServerAlone(t *testing.T) {
 	read := owner.Append("INBOX", letter(100, news, s.imap.User, "weekly newsletter"), time.Now().Add(-time.Minute))
 	marked := owner.Append("INBOX", letter(101, boss, s.imap.User, "urgent matter"), time.Now().Add(-time.Minute))
 	messages += 2
-	s.until("both", func(a daemon.AccountStatus) bool {
+	s.until("both", func(a desk.AccountStatus) bool {
 		return a.Messages == messages && a.MarksIntended == 0 && a.Connected
 	})
 	if n := s.sockets(); n == 0 {
@@ -111,7 +111,7 @@ func TestAPausedAccountLeavesTheServerAlone(t *testing.T) {
 	if out, err := s.hinged("resume", "--config", s.config); err != nil || !strings.Contains(out, "me goes on") {
 		t.Fatalf("resume: %v\n%s", err, out)
 	}
-	st := s.until("the catching up", func(a daemon.AccountStatus) bool {
+	st := s.until("the catching up", func(a desk.AccountStatus) bool {
 		return a.Messages == messages+1 && a.Important+a.Ordinary == lessons+2 && a.MarksIntended == 0 && a.Pending == 0
 	})
 	if st.MarksRefused != 1 {

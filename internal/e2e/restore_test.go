@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/testkit"
 )
 
@@ -45,7 +45,7 @@ func TestRestoreOfABackupOlderThanTheMailbox(t *testing.T) {
 		t.Helper()
 		uid := owner.Append("INBOX", letter(n, from, s.imap.User, words), time.Now().Add(-time.Minute))
 		messages++
-		s.until("the message", func(a daemon.AccountStatus) bool { return a.Messages == messages && a.MarksIntended == 0 })
+		s.until("the message", func(a desk.AccountStatus) bool { return a.Messages == messages && a.MarksIntended == 0 })
 		return uid
 	}
 	isMarked := func(uid uint32) bool { return slices.Contains(inbox(owner)[uid], "$important") }
@@ -53,7 +53,7 @@ func TestRestoreOfABackupOlderThanTheMailbox(t *testing.T) {
 	backup := filepath.Join(s.dir, "backup.db")
 	s.must("backup", backup)
 	then := s.digests()
-	was := s.until("a status", func(daemon.AccountStatus) bool { return true })
+	was := s.until("a status", func(desk.AccountStatus) bool { return true })
 	lessons := was.Important + was.Ordinary
 
 	// Life goes on, and is lost.
@@ -69,7 +69,7 @@ func TestRestoreOfABackupOlderThanTheMailbox(t *testing.T) {
 	owner.Clear("INBOX", refused, "$Important")
 	starred := deliver(203, news, "weekly newsletter")
 	owner.Set("INBOX", starred, `\Flagged`)
-	s.until("two lessons", func(a daemon.AccountStatus) bool { return a.Important+a.Ordinary == lessons+2 })
+	s.until("two lessons", func(a desk.AccountStatus) bool { return a.Important+a.Ordinary == lessons+2 })
 	if err := s.stop(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestRestoreOfABackupOlderThanTheMailbox(t *testing.T) {
 	}
 	s.start()
 	// The star is on the server and learnt again; the mark taken off is not.
-	now := s.until("all mail, and one lesson", func(a daemon.AccountStatus) bool {
+	now := s.until("all mail, and one lesson", func(a desk.AccountStatus) bool {
 		return a.Messages == messages && a.Important+a.Ordinary >= lessons+1 && a.Pending == 0
 	})
 	if now.Important != was.Important+1 || now.Ordinary != was.Ordinary || now.MarksIntended != 0 {
@@ -106,7 +106,7 @@ func TestRestoreOfABackupOlderThanTheMailbox(t *testing.T) {
 	}
 	total := now.Important + now.Ordinary
 	owner.Clear("INBOX", read, "$Important") // one of the lost marks
-	s.until("a lesson from it", func(a daemon.AccountStatus) bool {
+	s.until("a lesson from it", func(a desk.AccountStatus) bool {
 		return a.Ordinary == now.Ordinary+1 && a.Important+a.Ordinary == total+1
 	})
 	s.kill()
@@ -148,7 +148,7 @@ func TestExportedAccountGoesOnElsewhere(t *testing.T) {
 		if n == 300 {
 			there.start()
 		}
-		there.until("the new message alone, and nothing learnt again", func(a daemon.AccountStatus) bool {
+		there.until("the new message alone, and nothing learnt again", func(a desk.AccountStatus) bool {
 			return a.Messages == messages && a.Important+a.Ordinary == lessons && a.MarksIntended == 0
 		})
 		return uid

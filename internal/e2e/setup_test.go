@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/testkit"
 )
 
@@ -57,7 +57,7 @@ func TestFromNothingToARunningDaemon(t *testing.T) {
 		}
 	}
 	s.start()
-	s.until("the mailbox read", func(a daemon.AccountStatus) bool { return a.Messages == 30 && a.Connected })
+	s.until("the mailbox read", func(a desk.AccountStatus) bool { return a.Messages == 30 && a.Connected })
 }
 
 // TestCheckBesideADaemonTeachesItNothing: the daemon's connection is told of the
@@ -69,7 +69,7 @@ func TestCheckBesideADaemonTeachesItNothing(t *testing.T) {
 	owner := s.imap.Owner(t)
 	defer owner.Close()
 	_, lessons := teach(s, owner)
-	was := s.until("the last lesson", func(a daemon.AccountStatus) bool { return a.MarksIntended == 0 && a.Pending == 0 })
+	was := s.until("the last lesson", func(a desk.AccountStatus) bool { return a.MarksIntended == 0 && a.Pending == 0 })
 	model := modelOf(t, s)
 
 	for range 3 {
@@ -80,7 +80,7 @@ func TestCheckBesideADaemonTeachesItNothing(t *testing.T) {
 	}
 	// A message that the daemon sees has come later than all of that.
 	owner.Append("INBOX", letter(900, news, s.imap.User, "weekly newsletter"), time.Now().Add(-time.Minute))
-	st := s.until("the message", func(a daemon.AccountStatus) bool {
+	st := s.until("the message", func(a desk.AccountStatus) bool {
 		return a.Messages == was.Messages+1 && a.MarksIntended == 0 && a.Pending == 0
 	})
 	if got := modelOf(t, s); got != model {
@@ -103,7 +103,7 @@ func TestCheckBesideADaemonTeachesItNothing(t *testing.T) {
 // modelOf is the digest of what was learnt.
 func modelOf(t *testing.T, s *site) string {
 	t.Helper()
-	var all []daemon.Digest
+	var all []desk.Digest
 	if err := json.Unmarshal([]byte(s.digests()), &all); err != nil || len(all) != 1 {
 		t.Fatalf("digests: %v, %d accounts", err, len(all))
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/emersion/go-imap/v2"
 
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/testkit"
 )
 
@@ -41,7 +41,7 @@ func asStored(owner *testkit.Owner) []string {
 	return out
 }
 
-func (s *site) undo(args ...string) (u daemon.Undone) {
+func (s *site) undo(args ...string) (u desk.UndoneMarks) {
 	s.t.Helper()
 	out, err := s.hinged(append([]string{"undo", "--marks", "--config", s.config, "--json"}, args...)...)
 	if jerr := json.Unmarshal([]byte(out), &u); err != nil || jerr != nil {
@@ -55,7 +55,7 @@ func (s *site) undo(args ...string) (u daemon.Undone) {
 // model returns the digest of the weights.
 func (s *site) model() string {
 	s.t.Helper()
-	var d []daemon.Digest
+	var d []desk.Digest
 	if err := json.Unmarshal([]byte(s.digests()), &d); err != nil || len(d) != 1 {
 		s.t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestUndoLeavesTheMailboxAsItWas(t *testing.T) {
 			if u := s.undo(); u.Undone != marked || !u.Paused {
 				s.t.Errorf("took back %d of %d: %+v", u.Undone, marked, u)
 			}
-			if st := s.until("the pause", func(a daemon.AccountStatus) bool { return !a.Connected }); !st.Paused {
+			if st := s.until("the pause", func(a desk.AccountStatus) bool { return !a.Connected }); !st.Paused {
 				s.t.Error("the pause has ended")
 			}
 			s.wantReplay("in the pause")
@@ -170,7 +170,7 @@ func TestUndoLeavesTheMailboxAsItWas(t *testing.T) {
 				owner.Append("INBOX", letter(300+i, news, s.imap.User, "weekly newsletter"), time.Now().Add(-time.Minute), `\Seen`)
 			}
 			messages += uint64(2 * tt.many)
-			s.until("the marks", func(a daemon.AccountStatus) bool {
+			s.until("the marks", func(a desk.AccountStatus) bool {
 				return a.Messages == messages && a.MarksIntended == 0 && a.Connected
 			})
 			marks := strings.Count(tt.marks, "'") / 2
@@ -180,8 +180,8 @@ func TestUndoLeavesTheMailboxAsItWas(t *testing.T) {
 			// One is moved, one is read.
 			moved := owner.Move("INBOX", uids[0], "Archive")
 			owner.Set("INBOX", uids[1], `\Seen`)
-			s.until("the move", func(a daemon.AccountStatus) bool {
-				return slices.ContainsFunc(a.Mailboxes, func(m daemon.MailboxStatus) bool { return m.Mailbox == "Archive" && m.Messages == 1 })
+			s.until("the move", func(a desk.AccountStatus) bool {
+				return slices.ContainsFunc(a.Mailboxes, func(m desk.MailboxStatus) bool { return m.Mailbox == "Archive" && m.Messages == 1 })
 			})
 			want := append([]string{}, clean...)
 			for i, uid := range uids {
@@ -200,14 +200,14 @@ func TestUndoLeavesTheMailboxAsItWas(t *testing.T) {
 
 			tt.undo(s, wire, owner, marks*tt.many)
 
-			s.until("the end", func(a daemon.AccountStatus) bool { return a.Connected && a.Pending == 0 && marksOn(owner) == 0 })
+			s.until("the end", func(a desk.AccountStatus) bool { return a.Connected && a.Pending == 0 && marksOn(owner) == 0 })
 			if got := asStored(owner); !slices.Equal(got, want) {
 				t.Errorf("the flags are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 			}
 			// More than the settle window later, all of it has been heeded.
 			owner.Append("INBOX", letter(500, news, s.imap.User, "weekly newsletter"), time.Now().Add(-time.Minute))
 			messages++
-			st := s.until("more mail", func(a daemon.AccountStatus) bool { return a.Messages == messages && a.Pending == 0 })
+			st := s.until("more mail", func(a desk.AccountStatus) bool { return a.Messages == messages && a.Pending == 0 })
 			time.Sleep(200 * time.Millisecond)
 			if after := s.model(); after != model {
 				t.Errorf("the model went from %s to %s", model, after)
@@ -280,15 +280,15 @@ func TestUndoLeavesTheOwnersMarksAlone(t *testing.T) {
 	}
 	mine := owner.Append("INBOX", letter(110, news, s.imap.User, "weekly newsletter"), time.Now().Add(-time.Minute), `\Seen`)
 	messages += 5
-	s.until("the marks", func(a daemon.AccountStatus) bool { return a.Messages == messages && a.MarksIntended == 0 })
+	s.until("the marks", func(a desk.AccountStatus) bool { return a.Messages == messages && a.MarksIntended == 0 })
 	// The owner marks one; takes hinged's mark off another and sets it again.
 	owner.Set("INBOX", mine, "$Important")
 	owner.Clear("INBOX", uids[0], "$Important")
 	lessons += 2
-	s.until("the lessons", func(a daemon.AccountStatus) bool { return a.Important+a.Ordinary == lessons })
+	s.until("the lessons", func(a desk.AccountStatus) bool { return a.Important+a.Ordinary == lessons })
 	owner.Set("INBOX", uids[0], `\Seen`, "$Important") // unread, it would be another program's
 	lessons++
-	s.until("the lesson", func(a daemon.AccountStatus) bool { return a.Important+a.Ordinary == lessons })
+	s.until("the lesson", func(a desk.AccountStatus) bool { return a.Important+a.Ordinary == lessons })
 	if err := s.stop(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -314,7 +314,7 @@ func TestUndoLeavesTheOwnersMarksAlone(t *testing.T) {
 	s.wantReplay("after the undo")
 	// New mail is marked as before, and what was undone is not.
 	s.start()
-	s.until("what had come meanwhile", func(a daemon.AccountStatus) bool {
+	s.until("what had come meanwhile", func(a desk.AccountStatus) bool {
 		flags, _ := owner.Flags("INBOX", missed)
 		return a.Messages == messages+1 && slices.Contains(flags, "$important")
 	})

@@ -54,6 +54,11 @@ func SenderOf(address string) store.ID {
 	return hashID(strings.ToLower(strings.TrimSpace(address)))
 }
 
+// IsOwner reports whether an address is one of the owner's.
+func (f *Filter) IsOwner(address string) bool {
+	return slices.ContainsFunc(f.opts.Featurize.Owner, func(own string) bool { return SenderOf(own) == SenderOf(address) })
+}
+
 // NewMeta takes from a message what the history needs.
 func NewMeta(m *featurize.Message) Meta {
 	meta := Meta{Key: store.MessageKey(m.Key), ID: hashID(m.MessageID), Own: m.Own, Vouched: m.Vouched}

@@ -39,17 +39,19 @@ var layers = []struct {
 	{"internal/evaluate", []string{"featurize", "ingest", "ingest/archive", "internal/chart", "internal/filter", "internal/lab", "internal/pipeline", "model", "store"}},
 	{"internal/writer", []string{"featurize", "internal/filter", "model", "store"}},
 	{"internal/stream", []string{"featurize", "ingest/kafka", "internal/filter", "internal/pipeline", "internal/writer", "model", "store"}},
-	{"internal/daemon", []string{"featurize", "ingest/...", "internal/dashboard", "internal/evaluate", "internal/filter", "internal/lab", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/stream", "internal/writer", "model", "store"}},
-	{"internal/setup", []string{"config", "ingest", "ingest/imap", "ingest/kafka", "internal/daemon", "store"}},
+	{"internal/desk", []string{"featurize", "ingest", "ingest/kafka", "internal/evaluate", "internal/filter", "internal/passthrough", "internal/prior", "internal/stream", "internal/writer", "model", "store"}},
+	{"internal/control", []string{"internal/desk", "internal/stream", "store"}},
+	{"internal/daemon", []string{"featurize", "ingest/...", "internal/control", "internal/dashboard", "internal/desk", "internal/evaluate", "internal/filter", "internal/pipeline", "internal/stream", "internal/writer", "model", "store"}},
+	{"internal/setup", []string{"config", "ingest", "ingest/imap", "ingest/kafka", "internal/control", "internal/desk", "store"}},
 	{"internal/replay", []string{"ingest/kafka", "internal/stream", "store"}},
 	{"internal/copies", []string{"featurize", "internal/filter", "model", "store"}},
 	{"internal/dashboard", nil},
-	{"internal/demo", []string{"ingest/kafka", "internal/daemon", "internal/dovecot"}},
+	{"internal/demo", []string{"ingest/kafka", "internal/control", "internal/daemon", "internal/desk", "internal/dovecot"}},
 	{"internal/project", nil},  // tests only
 	{"internal/e2e", nil},      // tests only
 	{"docs/examples/...", nil}, // for those who have nothing of ours
 	{"bench/...", []string{"featurize", "ingest/archive", "internal/filter", "model", "store"}},
-	{"cmd/...", []string{"config", "featurize", "ingest/...", "internal/chart", "internal/copies", "internal/daemon", "internal/dashboard", "internal/demo", "internal/evaluate", "internal/filter", "internal/lab", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/quick", "internal/replay", "internal/setup", "internal/stream", "model", "store"}},
+	{"cmd/...", []string{"config", "featurize", "ingest/...", "internal/chart", "internal/control", "internal/copies", "internal/daemon", "internal/dashboard", "internal/demo", "internal/desk", "internal/evaluate", "internal/filter", "internal/lab", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/quick", "internal/replay", "internal/setup", "internal/stream", "model", "store"}},
 }
 
 // unfit lists packages of the standard library that would make the state

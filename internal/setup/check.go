@@ -17,7 +17,8 @@ import (
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/ingest/imap"
 	"github.com/hinged/hinged/ingest/kafka"
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/control"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/store"
 )
 
@@ -44,7 +45,7 @@ type Checker struct {
 	Patience time.Duration
 
 	report Report
-	client *daemon.Client // nil: no daemon runs
+	client *control.At // nil: no daemon runs
 	dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
@@ -82,7 +83,7 @@ func (c *Checker) Run(ctx context.Context) (Report, error) {
 		}
 	}
 	if len(accounts) == 0 && stream == nil {
-		return c.report, fmt.Errorf("%w: %s is none of %s", daemon.ErrNoAccount, c.Account, strings.Join(names, ", "))
+		return c.report, fmt.Errorf("%w: %s is none of %s", desk.ErrNoAccount, c.Account, strings.Join(names, ", "))
 	}
 	c.add(OK, "", "config", "", "%s is valid: %s", c.Path, c.sources())
 	c.state()
@@ -170,9 +171,9 @@ func (c *Checker) state() {
 func (c *Checker) store(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, c.Patience)
 	defer cancel()
-	client, err := daemon.Dial(ctx, c.Config.Socket)
+	client, err := control.Dial(ctx, c.Config.Socket)
 	if err == nil {
-		st, err := client.Status(ctx)
+		st, err := control.Ask(ctx, client, desk.GetStatus, "", desk.None{})
 		if err != nil {
 			_ = client.Close()
 			c.add(Fail, "", "store", "stop that daemon and start it again", "something listens on %s and does not answer: %v", c.Config.Socket, err)
@@ -182,7 +183,7 @@ func (c *Checker) store(ctx context.Context) {
 		c.add(OK, "", "store", "", "the daemon has it: hinged %s, process %d", st.Version, st.PID)
 		return
 	}
-	if !errors.Is(err, daemon.ErrNotRunning) {
+	if !errors.Is(err, control.ErrNotRunning) {
 		c.add(Fail, "", "store", "run hinged as the user whose socket that is, or choose another socket", "the control socket cannot be used: %v", err)
 		return
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/ingest/imap"
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store"
 )
@@ -362,7 +362,7 @@ func TestStateStoreAndSecretsAreLookedAt(t *testing.T) {
 	})
 	t.Run("an account that is none", func(t *testing.T) {
 		ch := &Checker{Config: &config.Config{Accounts: []config.Account{{Name: "me"}}}, Account: "you"}
-		if _, err := ch.Run(t.Context()); !errors.Is(err, daemon.ErrNoAccount) {
+		if _, err := ch.Run(t.Context()); !errors.Is(err, desk.ErrNoAccount) {
 			t.Errorf("got %v", err)
 		}
 	})

@@ -25,7 +25,7 @@ import (
 
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest/kafka"
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/desk"
 )
 
 // stream is a configuration with a section [kafka], and how it is checked.
@@ -173,7 +173,7 @@ func TestAllIsWellWithKafka(t *testing.T) {
 	s.finds(t, true, all...)
 
 	s.account = "you"
-	if _, _, err := s.run(t); !errors.Is(err, daemon.ErrNoAccount) || !strings.Contains(err.Error(), "you is none of kafka") {
+	if _, _, err := s.run(t); !errors.Is(err, desk.ErrNoAccount) || !strings.Contains(err.Error(), "you is none of kafka") {
 		t.Errorf("got %v, want that you is none of kafka", err)
 	}
 

@@ -101,10 +101,8 @@ func rewriting(h *held, it *item) (filter.Event, *kafka.Refusal) {
 		case e.Message != nil:
 			out.Key = store.MessageKey(e.Message.Key)
 		case e.Sender != "":
-			for _, own := range h.work.Filter().Options().Featurize.Owner {
-				if filter.SenderOf(own) == filter.SenderOf(e.Sender) {
-					return nil, refuse(kafka.BadValue, "the sender is the owner")
-				}
+			if h.work.Filter().IsOwner(e.Sender) {
+				return nil, refuse(kafka.BadValue, "the sender is the owner")
 			}
 			out.Sender = filter.SenderOf(e.Sender)
 		default:

@@ -1,0 +1,144 @@
+package control
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"syscall"
+
+	"github.com/hinged/hinged/internal/desk"
+)
+
+// ErrNotRunning is returned by Dial when no daemon listens on the socket.
+var ErrNotRunning = errors.New("no daemon is running")
+
+// At is where verbs are carried out: a daemon behind its socket, or a host of this
+// process.
+type At struct {
+	client *http.Client // of a daemon
+	host   desk.Host
+	close  func() error
+}
+
+// Dial finds out whether a daemon listens on the socket, and asks there. It is safe for
+// concurrent use.
+func Dial(ctx context.Context, socket string) (*At, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", socket)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+		return nil, fmt.Errorf("%w (nothing listens on %s)", ErrNotRunning, socket)
+	case err != nil:
+		return nil, fmt.Errorf("connecting to the daemon: %w", err)
+	}
+	if err := conn.Close(); err != nil {
+		return nil, fmt.Errorf("connecting to the daemon: %w", err)
+	}
+	client := &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		},
+	}}
+	return &At{client: client, close: func() error { client.CloseIdleConnections(); return nil }}, nil
+}
+
+// Local asks a host of this process, which is closed with it.
+func Local(h interface {
+	desk.Host
+	io.Closer
+}) *At {
+	return &At{host: h, close: h.Close}
+}
+
+// Close hangs up, or closes the host.
+func (at *At) Close() error { return at.close() }
+
+// Ask has a verb carried out. account is "" for the only one, and for verbs that are
+// about all accounts.
+func Ask[Q, A any](ctx context.Context, at *At, v desk.Verb[Q, A], account string, q Q) (out A, err error) {
+	if at.host != nil {
+		return v.Do(ctx, at.host, account, q)
+	}
+	var body []byte
+	if raw, ok := any(&q).(desk.Raw); ok {
+		body = *raw.Raw()
+	} else if body, err = json.Marshal(q); err != nil {
+		return out, err
+	}
+	resp, err := at.request(ctx, v.Method, v.Name, account, body)
+	if err != nil {
+		return out, err
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(&out); err != nil {
+		return out, fmt.Errorf("reading the daemon's answer: %w", err)
+	}
+	return out, nil
+}
+
+// Backup writes a copy of the whole store to w.
+func (at *At) Backup(ctx context.Context, w io.Writer) error { return at.copy(ctx, desk.Backup, "", w) }
+
+// Export writes an export of one account to w.
+func (at *At) Export(ctx context.Context, account string, w io.Writer) error {
+	return at.copy(ctx, desk.Export, account, w)
+}
+
+// copy takes a file. One that breaks off is an error.
+func (at *At) copy(ctx context.Context, c desk.Copy, account string, w io.Writer) error {
+	if at.host != nil {
+		return c.Do(ctx, at.host, account, w)
+	}
+	resp, err := at.request(ctx, http.MethodGet, c.Name, account, nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(w, resp.Body); err != nil {
+		return fmt.Errorf("taking it from the daemon: %w", err)
+	}
+	return nil
+}
+
+// request asks the daemon. The caller closes the answer's body. An answer that
+// tells of an error is returned as that error.
+func (at *At) request(ctx context.Context, method, name, account string, body []byte) (*http.Response, error) {
+	u := url.URL{Scheme: "http", Host: "hinged", Path: "/v1/" + name, RawQuery: url.Values{"account": {account}}.Encode()}
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	resp, err := at.client.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("asking the daemon: %w", err)
+	}
+	if resp.StatusCode == http.StatusOK {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	var f failure
+	if err := json.NewDecoder(resp.Body).Decode(&f); err != nil {
+		return nil, fmt.Errorf("the daemon answered %s", resp.Status)
+	}
+	for _, k := range kinds {
+		if f.Kind == k.name {
+			return nil, &told{f.Error, k.is}
+		}
+	}
+	return nil, errors.New(f.Error)
+}
+
+// told is an error that the daemon told of, in its words.
+type told struct {
+	words string
+	is    error
+}
+
+func (e *told) Error() string { return e.words }
+func (e *told) Unwrap() error { return e.is }

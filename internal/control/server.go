@@ -1,0 +1,128 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/hinged/hinged/internal/desk"
+)
+
+const (
+	// headPatience bounds reading a request's header.
+	headPatience = 10 * time.Second
+	// stopPatience bounds how long answers under way may take once the server stops.
+	stopPatience = 5 * time.Second
+)
+
+// Server answers on a socket for a host.
+type Server struct {
+	path     string
+	host     desk.Host
+	log      *slog.Logger
+	listener net.Listener
+	http     *http.Server
+	stopping context.Context // done when copies that are being sent are to break off
+	hangUp   func()          // on mail filters, of which http knows nothing
+	filters  sync.WaitGroup  // their connections
+	served   chan error      // how serving ended
+}
+
+// Listen opens the socket, for its owner alone, on which Start then answers. The caller
+// closes the Server.
+func Listen(path string, h desk.Host, log *slog.Logger) (*Server, error) {
+	l, err := listen(path, os.Chmod)
+	if err != nil {
+		return nil, fmt.Errorf("control socket: %w", err)
+	}
+	return &Server{path: path, host: h, log: log, listener: l}, nil
+}
+
+// listen replaces a socket that was left over by a daemon that was killed; the lock on
+// the store has made sure that no other daemon is using it.
+func listen(path string, chmod func(string, os.FileMode) error) (_ net.Listener, err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	if info, err := os.Lstat(path); err == nil {
+		if info.Mode().Type() != os.ModeSocket {
+			return nil, fmt.Errorf("%s exists and is not a socket; choose another path", path)
+		}
+		if err := os.Remove(path); err != nil {
+			return nil, err
+		}
+	}
+	// Made under another name, made private, then moved into place, so that at
+	// no moment anybody else could connect.
+	staged := path + ".new"
+	_ = os.Remove(staged)
+	l, err := new(net.ListenConfig).Listen(context.Background(), "unix", staged)
+	if err != nil {
+		return nil, err
+	}
+	l.(*net.UnixListener).SetUnlinkOnClose(false)
+	if err = chmod(staged, 0o600); err == nil {
+		err = os.Rename(staged, path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, l.Close(), os.Remove(staged))
+	}
+	return l, nil
+}
+
+// Start answers until Stop. Copies that are being sent break off when ctx is done; all
+// else goes on. failed is called if the server can't go on.
+func (s *Server) Start(ctx context.Context, failed func()) {
+	asking, hangUp := context.WithCancel(context.WithoutCancel(ctx))
+	s.stopping, s.hangUp, s.served = ctx, hangUp, make(chan error, 1)
+	mux := http.NewServeMux()
+	for _, r := range routes {
+		mux.HandleFunc(r.method+" /v1/"+r.name, r.serve(s))
+	}
+	s.http = &http.Server{
+		Handler: mux, ReadHeaderTimeout: headPatience,
+		BaseContext: func(net.Listener) context.Context { return asking },
+	}
+	go func() {
+		err := s.http.Serve(s.listener)
+		if errors.Is(err, http.ErrServerClosed) {
+			err = nil
+		} else {
+			failed()
+		}
+		s.served <- err
+	}()
+}
+
+// Stop waits for answers under way, for a while, and ends what Start began.
+func (s *Server) Stop() error {
+	ctx, done := context.WithTimeout(context.WithoutCancel(s.stopping), stopPatience)
+	defer done()
+	err := errors.Join(s.http.Shutdown(ctx), <-s.served)
+	s.hangUp()
+	s.filters.Wait()
+	if err != nil {
+		return fmt.Errorf("control socket: %w", err)
+	}
+	return nil
+}
+
+// Close removes the socket. Call it after Stop, or instead of Start.
+func (s *Server) Close() error {
+	err := s.listener.Close()
+	if errors.Is(err, net.ErrClosed) { // by Stop
+		err = nil
+	}
+	gone := os.Remove(s.path)
+	if errors.Is(gone, os.ErrNotExist) {
+		gone = nil
+	}
+	return errors.Join(err, gone)
+}

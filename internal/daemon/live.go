@@ -1,0 +1,199 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/stream"
+	"github.com/hinged/hinged/store"
+)
+
+var (
+	_ desk.Host    = (*Daemon)(nil)
+	_ desk.Account = (*account)(nil)
+)
+
+// Account implements desk.Host: it finds a running account.
+func (d *Daemon) Account(_ context.Context, name string) (desk.Account, error) {
+	if stream.IsAccount(name) {
+		return &streamed{d: d, name: name}, nil
+	}
+	if name == "" && d.stream != nil {
+		return nil, fmt.Errorf("%w: there may be many in the stream, name one, as in %sKEY, or another account", desk.ErrNoAccount, kafka.AccountPrefix)
+	}
+	names := make([]string, 0, len(d.accounts))
+	for _, a := range d.accounts {
+		names = append(names, a.opts.Name)
+	}
+	name, err := desk.Pick(names, name)
+	if err != nil {
+		return nil, err
+	}
+	return d.accounts[slices.Index(names, name)], nil
+}
+
+// Each implements desk.Host: the accounts of the stream come last.
+func (d *Daemon) Each(ctx context.Context, fn func(*desk.Desk) error) error {
+	for _, a := range d.accounts {
+		if err := a.Look(ctx, desk.State, fn); err != nil {
+			return err
+		}
+	}
+	return d.eachStreamed(ctx, fn)
+}
+
+// Status implements desk.Host.
+func (d *Daemon) Status(ctx context.Context) (desk.Status, error) {
+	s := desk.Status{Running: true, PID: os.Getpid(), Version: d.opts.Version, Accounts: []desk.AccountStatus{}}
+	for _, a := range d.accounts {
+		s.Accounts = append(s.Accounts, a.status(ctx))
+	}
+	err := d.streamStatus(ctx, &s)
+	return s, err
+}
+
+// Store implements desk.Host.
+func (d *Daemon) Store(_ bool, fn func(*store.Store) error) error { return fn(d.store) }
+
+// desk is the account at hand, for the writer goroutine, or where there is none.
+func (a *account) desk() *desk.Desk {
+	return &desk.Desk{
+		Account: a.opts.Name, Filter: a.filter, Past: desk.Past{Store: a.store, Account: a.opts.Name},
+		Now: a.clock.now, Rewrites: a.rewrites, Ceilings: a.ceilings,
+		Alone: a.alone || a.filter.State().Account.Paused, Unwilling: a.unwilling,
+	}
+}
+
+// Look implements desk.Account.
+func (a *account) Look(ctx context.Context, _ desk.Need, fn func(*desk.Desk) error) error {
+	return a.do(ctx, func() error { return fn(a.desk()) })
+}
+
+// Change implements desk.Account. A run of the source that a pause is ending drops
+// what it had reported: its end is waited for, before anything else changes and after
+// a change that is a pause. Going on before that, a run would report a position behind
+// what was dropped.
+func (a *account) Change(ctx context.Context, fn func(*desk.Desk) error) error {
+	for {
+		changed := false
+		var ending chan struct{}
+		err := a.do(ctx, func() error {
+			if ending = a.ending(); ending != nil {
+				return nil
+			}
+			changed = true
+			if err := a.change(fn); err != nil {
+				return err
+			}
+			if ending = a.ending(); ending != nil || a.alone && !a.filter.State().Account.Paused {
+				a.stop() // and what is still to be taken back goes on in the next run
+			}
+			return nil
+		})
+		if err != nil || ending == nil {
+			return err
+		}
+		select {
+		case <-ending:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if changed {
+			return nil
+		}
+	}
+}
+
+// ending is closed at the end of a run that goes on though the account is paused; nil:
+// there is none.
+func (a *account) ending() chan struct{} {
+	if a.stop != nil && !a.alone && a.filter.State().Account.Paused {
+		return a.stopped
+	}
+	return nil
+}
+
+// change lets fn apply events and commits them. It runs in the writer goroutine, or
+// where there is none. Should applying fail, the account cannot go on.
+func (a *account) change(fn func(*desk.Desk) error) error {
+	d := a.desk()
+	d.Apply = func(e filter.Event) (r filter.Result, err error) {
+		if a.broken == nil {
+			r, a.broken = a.apply(e)
+		}
+		return r, a.broken
+	}
+	d.Rewrite = func(e filter.Event) (filter.Rewritten, error) {
+		r, err := a.rewrite(e)
+		d.Filter = a.filter
+		return r, err
+	}
+	if err := fn(d); err != nil {
+		return err
+	}
+	if a.stop == nil {
+		a.marks = nil // the source that is to come is asked when it runs
+	}
+	return a.commit()
+}
+
+// rewrite applies an event that goes over the past and commits it.
+func (a *account) rewrite(e filter.Event) (filter.Rewritten, error) {
+	r, broken, err := a.work.Rewrite(e, func(st *store.State, w store.Rewrite) error {
+		return a.store.Rewrite(a.opts.Name, st, w)
+	})
+	a.filter = a.work.Filter()
+	if broken {
+		a.broken = err
+	}
+	if err == nil && r.Changed {
+		a.rewrites++ // the lessons have other numbers
+		a.log.Info("lessons were taken back", "lessons", r.Lessons, "messages", r.Messages, "marks", r.Marks)
+	}
+	return r, err
+}
+
+// Sends implements desk.Account.
+func (a *account) Sends() bool { return false }
+
+// Send implements desk.Account.
+func (a *account) Send(context.Context, ...kafka.Event) error {
+	return fmt.Errorf("account %s is none of a stream", a.opts.Name)
+}
+
+// Reader implements desk.Account.
+func (a *account) Reader(context.Context) (*desk.Reader, error) { return a.reader, nil }
+
+// statusPatience is how long status waits for the writer before it shows the
+// numbers of last time: a disk that refuses must not hide that it does.
+const statusPatience = 500 * time.Millisecond
+
+// status gives the committed numbers and how the connection is doing.
+func (a *account) status(ctx context.Context) desk.AccountStatus {
+	ctx, cancel := context.WithTimeout(ctx, statusPatience)
+	defer cancel()
+	fresh := make(chan desk.AccountStatus, 1)
+	if err := a.do(ctx, func() error { fresh <- desk.Summarise(a.opts.Name, a.filter); return nil }); err == nil {
+		s := <-fresh
+		a.report.Store(&s)
+	}
+	s := *a.report.Load()
+	src := a.source.Status()
+	s.Connected, s.Reconnects, s.Remaining = src.Connected, src.Reconnects, src.Remaining
+	s.Problem = src.Problem
+	if s.Paused { // what the source last said is of before
+		s.Connected, s.Remaining, s.Problem = false, 0, ""
+	}
+	if p := a.currentProblem(); p != "" {
+		s.Problem = p
+	}
+	s.Warnings = slices.Clone(s.Warnings)
+	s.NoteConnection()
+	return s
+}

@@ -1,0 +1,252 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/stream"
+	"github.com/hinged/hinged/internal/writer"
+	"github.com/hinged/hinged/store"
+)
+
+// StoreHost is a store without a daemon, opened read-only. A verb that writes has the
+// store for itself as long as it takes; nothing may be asked any more when that failed.
+// Not safe for concurrent use.
+type StoreHost struct {
+	store    *store.Store
+	path     string
+	options  store.Options
+	version  string
+	accounts map[string]*storeAccount
+	// Accounts says where the accounts' mail is, for what has to be done there while
+	// no daemon runs; nil: nothing can.
+	Accounts func() ([]AccountOptions, error)
+}
+
+// storeAccount is an account of a StoreHost.
+type storeAccount struct {
+	host   *StoreHost
+	name   string
+	filter *filter.Filter
+	reader *desk.Reader
+}
+
+var (
+	_ desk.Host    = (*StoreHost)(nil)
+	_ desk.Account = (*storeAccount)(nil)
+)
+
+// OpenStore opens the store at path. It fails with store.ErrRunning while a daemon has
+// it.
+func OpenStore(path, version string, o store.Options) (*StoreHost, error) {
+	s, err := store.OpenReadOnly(path, o)
+	if err != nil {
+		return nil, err
+	}
+	return &StoreHost{store: s, path: path, options: o, version: version, accounts: map[string]*storeAccount{}}, nil
+}
+
+// Close closes the store.
+func (h *StoreHost) Close() error { return h.store.Close() }
+
+// Account implements desk.Host.
+func (h *StoreHost) Account(_ context.Context, name string) (desk.Account, error) {
+	names, err := h.store.Accounts()
+	if err == nil {
+		name, err = desk.Pick(names, name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	a, err := h.load(name)
+	if err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// load reads an account, unless that was done before.
+func (h *StoreHost) load(name string) (*storeAccount, error) {
+	if a, ok := h.accounts[name]; ok {
+		return a, nil
+	}
+	w, err := writer.Open(h.store, name)
+	if err != nil {
+		return nil, fmt.Errorf("account %s: %w", name, err)
+	}
+	f := w.Filter()
+	a := &storeAccount{h, name, f, desk.NewReader(f.Options().Featurize)}
+	if stream.IsAccount(name) { // there may be thousands
+		maps.DeleteFunc(h.accounts, func(n string, _ *storeAccount) bool { return stream.IsAccount(n) })
+	}
+	h.accounts[name] = a
+	return a, nil
+}
+
+// Each implements desk.Host.
+func (h *StoreHost) Each(_ context.Context, fn func(*desk.Desk) error) error {
+	names, err := h.store.Accounts()
+	if err != nil {
+		return err
+	}
+	return h.each(names, fn)
+}
+
+func (h *StoreHost) each(names []string, fn func(*desk.Desk) error) error {
+	for _, name := range names {
+		a, err := h.load(name)
+		if err != nil && !errors.Is(err, store.ErrPending) {
+			return err
+		}
+		var f *filter.Filter
+		if a != nil {
+			f = a.filter
+		}
+		if err := fn(deskOf(h.store, name, f)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Status implements desk.Host.
+func (h *StoreHost) Status(context.Context) (desk.Status, error) {
+	s := desk.Status{Version: h.version, Accounts: []desk.AccountStatus{}}
+	names, err := h.store.Accounts()
+	if err != nil {
+		return s, err
+	}
+	if s.Stream, err = storedStream(h.store, names); err != nil {
+		return s, err
+	}
+	if s.Stream != nil && s.Stream.Accounts > showStreamed {
+		names = slices.DeleteFunc(names, stream.IsAccount)
+	}
+	err = h.each(names, func(d *desk.Desk) error {
+		if d.Filter == nil {
+			s.Accounts = append(s.Accounts, desk.AccountStatus{
+				Account: d.Account, Doing: desk.StillInSnapshot, InSnapshot: true, Warnings: []string{}, Mailboxes: []desk.MailboxStatus{},
+			})
+			return nil
+		}
+		a := desk.Summarise(d.Account, d.Filter)
+		if stream.IsAccount(d.Account) {
+			a = desk.SummariseStreamed(d.Account, d.Filter)
+		}
+		a.Problem = "the daemon is not running"
+		a.Doing = "stopped; before that: " + a.Doing
+		s.Accounts = append(s.Accounts, a)
+		return nil
+	})
+	return s, err
+}
+
+// Store implements desk.Host.
+func (h *StoreHost) Store(write bool, fn func(*store.Store) error) (err error) {
+	if !write {
+		return fn(h.store)
+	}
+	clear(h.accounts)
+	if err := h.store.Close(); err != nil {
+		return err
+	}
+	s, err := store.Open(h.path, h.options)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(fn(s), s.Close()); err != nil {
+		return err
+	}
+	h.store, err = store.OpenReadOnly(h.path, h.options)
+	return err
+}
+
+// Look implements desk.Account.
+func (a *storeAccount) Look(_ context.Context, _ desk.Need, fn func(*desk.Desk) error) error {
+	return fn(deskOf(a.host.store, a.name, a.filter))
+}
+
+// Change implements desk.Account.
+func (a *storeAccount) Change(_ context.Context, fn func(*desk.Desk) error) error {
+	return a.write(noSource, func(w *account) error { return w.change(fn) })
+}
+
+// write opens the store for writing and lets fn change the account, by the same code as
+// the daemon's, with the options in force when it last ran.
+func (a *storeAccount) write(newSource newSource, fn func(*account) error) error {
+	if stream.IsAccount(a.name) {
+		return fmt.Errorf("account %s: %w", a.name, desk.ErrStreamAccount)
+	}
+	o := AccountOptions{Name: a.name, Filter: a.filter.Options(), Prior: a.filter.Prior(), NewSource: newSource}
+	return a.host.Store(true, func(s *store.Store) error {
+		w, err := openAccount(o, s, slog.New(slog.DiscardHandler), time.Now)
+		if err != nil {
+			return err
+		}
+		return fn(w)
+	})
+}
+
+// Undo implements desk.Account. It connects to the account's server by itself, for as
+// long as it takes, and does nothing else there.
+func (a *storeAccount) Undo(ctx context.Context, patience time.Duration, begin func(*desk.Desk) ([]uint64, error), progress func(*desk.Desk) (waiting, left int)) (problem string, err error) {
+	newSource, err := a.host.sourceOf(a.name)
+	if err != nil {
+		return "", err
+	}
+	err = a.write(newSource, func(w *account) error {
+		problem, err = w.undoAlone(ctx, patience, begin, progress)
+		return err
+	})
+	return problem, err
+}
+
+// Sends implements desk.Account.
+func (a *storeAccount) Sends() bool { return false }
+
+// Send implements desk.Account.
+func (a *storeAccount) Send(context.Context, ...kafka.Event) error {
+	return errors.New("no daemon runs that could hand it to the input topic")
+}
+
+// Reader implements desk.Account.
+func (a *storeAccount) Reader(context.Context) (*desk.Reader, error) { return a.reader, nil }
+
+// newSource builds a source, resuming from what the store remembers.
+type newSource = func(known []ingest.Known) (ingest.Source, error)
+
+// sourceOf returns how to reach the mail of an account.
+func (h *StoreHost) sourceOf(name string) (newSource, error) {
+	if h.Accounts == nil {
+		return noSource, nil
+	}
+	all, err := h.Accounts()
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range all {
+		if a.Name == name {
+			return a.NewSource, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: the configuration has none of the name %s, and so does not say where its mail is", desk.ErrNoAccount, name)
+}
+
+// nowhere is the source of an account that is changed while no daemon runs. A
+// mark that is asked of it stays intended in the ledger, for the next start.
+type nowhere struct{}
+
+func noSource([]ingest.Known) (ingest.Source, error) { return nowhere{}, nil }
+
+func (nowhere) Run(ctx context.Context, _ ingest.Emit) error { <-ctx.Done(); return nil }
+func (nowhere) Mark(...ingest.MarkRequest)                   {}
+func (nowhere) Status() ingest.Status                        { return ingest.Status{} }

@@ -1,0 +1,114 @@
+package desk
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/store"
+)
+
+// Ask finds the messages whose labels would teach most.
+var Ask = see("ask", Logs, (*Desk).ask)
+
+// AskRequest says which questions are wanted.
+type AskRequest struct {
+	Since time.Time `json:"since"` // about messages that arrived then or later
+	Most  int       `json:"most"`  // so many at most
+}
+
+// Questions is what `hinged ask` shows.
+type Questions struct {
+	// Account whose messages they are.
+	Account string `json:"account"`
+	// Since is when the oldest message that may be asked about arrived.
+	Since time.Time `json:"since"`
+	// Threshold is the score above which a message is important now.
+	Threshold float64 `json:"threshold"`
+	// Questions are about the messages whose labels would teach most, the best first.
+	Questions []Question `json:"questions"`
+	// Why says in words why there is no question.
+	Why string `json:"why,omitempty"`
+}
+
+// Question is one message that the owner may label.
+type Question struct {
+	// Message is its key, in hexadecimal.
+	Message string `json:"message"`
+	// Arrived is when it did, as the mail server says.
+	Arrived *time.Time `json:"arrived,omitempty"`
+	// From is the sender's address; absent where words are not kept.
+	From string `json:"from,omitempty"`
+	// Facts say how it was addressed, what it is in its thread and through which list
+	// it came, in words.
+	Facts []string `json:"facts,omitempty"`
+	// Subject has words of its subject, perhaps in another order than there.
+	Subject []string `json:"subject,omitempty"`
+	// Outcome is the decision at arrival: important, unsure or ordinary.
+	Outcome string `json:"outcome"`
+	// ScoreThen is the score at arrival.
+	ScoreThen float64 `json:"score_at_arrival"`
+	// Score is the score with the weights as they are now.
+	Score float64 `json:"score"`
+	// Marked: a mark that hinged set is on it, or about to be.
+	Marked bool `json:"marked"`
+	// Label is what was learnt from silence about it; absent: nothing.
+	Label string `json:"label,omitempty"`
+}
+
+func (d *Desk) ask(q AskRequest) (Questions, error) {
+	f := d.Filter
+	out := Questions{Account: d.Account, Since: q.Since.UTC(), Threshold: f.Counts().Threshold, Questions: []Question{}}
+	if a := f.State().Account; a.Paused {
+		out.Why = "the account is paused and learns nothing; `hinged resume` ends that"
+		return out, nil
+	}
+	found, err := f.Ask(max(q.Most, 0), store.MomentOf(q.Since))
+	if err != nil {
+		return out, err
+	}
+	for _, k := range found.Messages {
+		x, err := f.Features(k)
+		if err != nil {
+			return out, err
+		}
+		m, _ := f.State().Messages.Get(string(k[:]))
+		gist := x.Gist()
+		question := Question{
+			Message: hexKey(k), Arrived: TimeOf(m.Arrived),
+			From: gist.From, Facts: gist.Facts, Subject: gist.Subject,
+			Outcome: m.Outcome.String(), ScoreThen: m.Score, Score: f.Score(x), Marked: f.Marked(k),
+		}
+		if m.Label != 0 {
+			question.Label = m.Label.String()
+		}
+		out.Questions = append(out.Questions, question)
+	}
+	if len(out.Questions) == 0 {
+		out.Why = nothingToAsk(f, found)
+	}
+	return out, nil
+}
+
+// nothingToAsk says why there is no question.
+func nothingToAsk(f *filter.Filter, found filter.Questions) string {
+	if found.Seen == 0 {
+		last := f.State().Account.LastArrival
+		if last == 0 {
+			return "no mail has come yet"
+		}
+		return fmt.Sprintf("no mail has come since then; the last came on %s", last.Time().UTC().Format("2006-01-02 15:04 UTC"))
+	}
+	var parts []string
+	part := func(n int, what string) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	part(found.Told, "you have judged already by what you did")
+	part(found.Ruled, "your rules decided")
+	part(found.Untaught, "teach nothing (your own mail, and mail in folders such as Junk and Trash)")
+	part(found.Lost, "are too old: their words are not kept any more")
+	return fmt.Sprintf("of %d messages since then %s", found.Seen, strings.Join(parts, ", "))
+}

@@ -1,0 +1,115 @@
+package desk
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/http"
+	"strings"
+
+	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/internal/passthrough"
+	"github.com/hinged/hinged/store"
+)
+
+// Classify decides a message as if it had just arrived.
+var Classify = ofAccount("classify", http.MethodPost, classify)
+
+// ClassifyRequest is a raw message.
+type ClassifyRequest struct{ Mail []byte }
+
+// Raw implements Raw.
+func (q *ClassifyRequest) Raw() *[]byte { return &q.Mail }
+
+// Classification is what `hinged classify` says of one message.
+type Classification struct {
+	File      string   `json:"file,omitempty"`    // the path, with # and the number of the message where there are several; - is standard input
+	Outcome   string   `json:"outcome"`           // important, unsure or ordinary
+	Reason    string   `json:"reason"`            // what decided: threshold, or why there was another outcome
+	Score     float64  `json:"score"`             // of the message as it would arrive now
+	Threshold float64  `json:"threshold"`         // that the score is held against
+	Defects   []string `json:"defects,omitempty"` // what was broken in the message, in words
+	Parts     []Part   `json:"parts,omitempty"`   // of the score, by descending |amount|
+}
+
+// classify reads the message beside the account's writer; only the decision waits
+// for it.
+func classify(ctx context.Context, a Account, q ClassifyRequest) (c Classification, err error) {
+	r, err := a.Reader(ctx)
+	if err != nil {
+		return c, err
+	}
+	m, err := r.filtered(ctx, q.Mail)
+	if err != nil {
+		return c, err
+	}
+	err = a.Look(ctx, State, func(d *Desk) error {
+		v, features := d.Filter.Classify(m)
+		c = Classification{
+			Outcome: v.Outcome.String(), Reason: v.Reason.String(), Score: v.Score, Threshold: v.Threshold,
+			Defects: m.Defects, Parts: partsOf(d.Filter.Parts(features)),
+		}
+		if d.Filter.State().Account.Paused {
+			// Off is off for mail filters, too.
+			c.Outcome, c.Reason = store.DecidedUnsure.String(), ErrPaused.Error()
+		}
+		return nil
+	})
+	return c, err
+}
+
+// Verdict puts a decision into words: always the score with its threshold.
+func Verdict(outcome, reason string, score, threshold float64) string {
+	s := fmt.Sprintf("%s, score %+.3f, threshold %+.3f", outcome, score, threshold)
+	if reason != "" && reason != store.ReasonThreshold.String() {
+		s += " (" + reason + ")"
+	}
+	return s
+}
+
+// Answer returns what a mail filter needs to know of the decision: the outcome,
+// the decision in words, and the fields X-Hinged-Status and X-Hinged-Reason.
+func (c *Classification) Answer() passthrough.Answer {
+	var status strings.Builder
+	fmt.Fprintf(&status, "%s; score=%+.2f; threshold=%.2f", c.Outcome, cents(c.Score), cents(c.Threshold))
+	if c.Reason == store.ReasonShadow.String() {
+		// A rule that marks what is important waits for the shadow's end by this.
+		status.WriteString("; shadow")
+	}
+	fields := passthrough.AppendField(nil, "X-Hinged-Status", status.String())
+	fields = passthrough.AppendField(fields, "X-Hinged-Reason", c.why())
+	return passthrough.Answer{
+		Outcome: c.Outcome, Verdict: Verdict(c.Outcome, c.Reason, c.Score, c.Threshold), Fields: fields,
+	}
+}
+
+// cents rounds as two digits show it, without a zero below zero.
+func cents(x float64) float64 { return math.Round(x*100)/100 + 0 }
+
+// In a header field, so many parts of the score, and none that would show as 0.
+const (
+	whyParts = 5
+	whyLeast = 0.0005
+)
+
+// why says in plain words what decided: the strongest parts of the score.
+func (c *Classification) why() string {
+	var list []string
+	if c.Reason != store.ReasonThreshold.String() {
+		list = append(list, c.Reason)
+	}
+	named := 0
+	for _, p := range c.Parts {
+		if p.Name == "" || p.Group == featurize.Constant.String() || math.Abs(p.Amount) < whyLeast {
+			continue
+		}
+		if named++; named > whyParts {
+			break
+		}
+		list = append(list, fmt.Sprintf("%s %+.3f", featurize.Describe(p.Name), p.Amount))
+	}
+	if len(list) == 0 {
+		return "nothing in it is known yet"
+	}
+	return strings.Join(list, "; ")
+}

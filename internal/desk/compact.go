@@ -1,0 +1,21 @@
+package desk
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/hinged/hinged/store"
+)
+
+// Compact writes the store's file anew without its free pages. The accounts go on:
+// what they read is there, and their commits wait until it has ended.
+var Compact = Verb[None, Compaction]{"compact", http.MethodPost, func(_ context.Context, h Host, _ string, _ None) (c Compaction, err error) {
+	err = h.Store(true, func(s *store.Store) error { c.Before, c.After, err = s.Compact(); return err })
+	return c, err
+}}
+
+// Compaction is what `hinged compact` tells.
+type Compaction struct {
+	Before int64 `json:"bytes_before"` // size of the store's file before
+	After  int64 `json:"bytes_after"`  // and after
+}

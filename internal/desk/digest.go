@@ -1,0 +1,39 @@
+package desk
+
+import (
+	"context"
+
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/store"
+)
+
+// GetDigests gives the digests of all accounts.
+var GetDigests = looking("digests", func(ctx context.Context, h Host) ([]Digest, error) {
+	out := []Digest{}
+	err := h.Each(ctx, func(d *Desk) error {
+		out = append(out, digestOf(d.Account, d.Filter))
+		return nil
+	})
+	return out, err
+})
+
+// Digest is what `hinged digest` prints of one account.
+type Digest struct {
+	Account string `json:"account"` // its name
+	Model   string `json:"model"`   // of the weights, hexadecimal
+	State   string `json:"state"`   // of the whole state, hexadecimal
+	// InSnapshot: the account is still in the snapshot that its partition was taken
+	// over with; the digests are empty.
+	InSnapshot bool `json:"in_snapshot,omitempty"`
+}
+
+// StillInSnapshot says what that means and what ends it.
+const StillInSnapshot = "still in the snapshot that its partition was taken over with; `hinged run` brings it in"
+
+func digestOf(account string, f *filter.Filter) Digest {
+	d := Digest{Account: account, InSnapshot: f == nil}
+	if f != nil {
+		d.Model, d.State = store.Digest(f.State())
+	}
+	return d
+}

@@ -1,0 +1,267 @@
+package desk
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// Explain takes apart the score of a message. One that is given by its content need
+// not be known.
+var Explain = ofAccount("explain", http.MethodPost, explain)
+
+// ExplainRequest says which message to explain.
+type ExplainRequest struct {
+	Message Message `json:"message"`
+}
+
+// Part is one feature's share of a score.
+type Part struct {
+	Name   string  `json:"feature"`        // the feature's name; "" where it is not kept
+	Text   string  `json:"text,omitempty"` // the same in plain words
+	Group  string  `json:"group"`          // misc, social, subject, body or constant
+	Value  float64 `json:"value"`          // in the vector
+	Weight float64 `json:"weight"`         // that the model gives it
+	Amount float64 `json:"amount"`         // value times weight
+	// index is that of a part that nameParts is to look for the name of; else 0.
+	index model.Index
+}
+
+// Explanation is what `hinged explain` shows of one message.
+type Explanation struct {
+	Account   string     `json:"account"`                // its name
+	Message   string     `json:"message"`                // its key, in hexadecimal
+	Known     bool       `json:"known"`                  // it was seen before; else it is decided as if it had just arrived
+	Arrived   *time.Time `json:"arrived,omitempty"`      // as the mail server says
+	Outcome   string     `json:"outcome"`                // important, unsure, ordinary or undecided, at arrival
+	Reason    string     `json:"reason"`                 // what decided: threshold, or why there was another outcome
+	Rule      string     `json:"rule,omitempty"`         // that decided at arrival, such as from:ann@example.org, if it still is among the rules
+	ScoreThen float64    `json:"score_at_arrival"`       // at arrival
+	Threshold float64    `json:"threshold_at_arrival"`   // at arrival
+	Label     string     `json:"label,omitempty"`        // what was learnt of it, important or ordinary
+	Source    string     `json:"label_source,omitempty"` // where the label came from
+	Score     float64    `json:"score"`                  // with the weights as they are now
+	Now       float64    `json:"threshold"`              // the threshold as it is now
+	// OutcomeNow is what would be decided now.
+	OutcomeNow string `json:"outcome_now"`
+	// RuleNow is the rule that would decide now, whatever the score.
+	RuleNow string `json:"rule_now,omitempty"`
+	// UnsureFrom and UnsureTo are the ends of the band around the threshold in which
+	// a message is unsure.
+	UnsureFrom float64 `json:"unsure_from"`
+	UnsureTo   float64 `json:"unsure_to"` // above it a message is important
+	// Missing says in words what must be learnt before anything is decided; "" when
+	// there is enough.
+	Missing string `json:"missing,omitempty"`
+	// WordsDays says that the message's words are gone, since words are kept for so many
+	// days at most (names_days); a part has a name only where later messages tell it. 0:
+	// the words are there.
+	WordsDays int    `json:"words_days,omitempty"`
+	Parts     []Part `json:"parts"` // by descending |amount|; they add up to the score
+	// Without are the fewest parts without which another decision would be taken.
+	Without []Without `json:"without"`
+	// Corrections are what a label by the owner would make of the score.
+	Corrections []Correction `json:"corrections"`
+}
+
+// Without is the smallest set of parts without which the decision would be
+// another.
+type Without struct {
+	Outcome string  `json:"outcome"` // what it would be
+	Score   float64 `json:"score"`   // of all other parts
+	// Parts are positions in the list of parts, counted from 0, the strongest first.
+	Parts []int `json:"parts"`
+}
+
+// Correction is what one label, learnt now, would make of a score.
+type Correction struct {
+	Label string  `json:"label"` // important or ordinary
+	Score float64 `json:"score"` // after the lesson
+	// Outcome is what that score is decided as while the threshold stays.
+	Outcome string `json:"outcome"`
+}
+
+func partsOf(contributions []filter.Contribution) []Part {
+	out := make([]Part, 0, len(contributions))
+	for _, c := range contributions {
+		out = append(out, Part{
+			Name: c.Name, Group: c.Group.String(), Value: c.Value, Weight: c.Weight, Amount: c.Amount,
+		})
+	}
+	return out
+}
+
+// wordsNotKept stands for the name of a feature that is kept by its hash only.
+const wordsNotKept = "a word that is not kept"
+
+// describePart puts the name of a feature into words.
+func describePart(name string) string {
+	if name == "" {
+		return wordsNotKept
+	}
+	return featurize.Describe(name)
+}
+
+// explanation turns what the filter found into what is shown.
+func (d *Desk) explanation(k store.MessageKey, ex filter.Explanation) Explanation {
+	out := Explanation{
+		Account: d.Account, Message: hexKey(k),
+		Score: ex.Score, Now: ex.Cut.Threshold, OutcomeNow: ex.Outcome.String(),
+		UnsureFrom: ex.Cut.Low, UnsureTo: ex.Cut.High, Missing: missing(d.Filter),
+		Parts: partsOf(ex.Parts), Without: []Without{}, Corrections: []Correction{},
+	}
+	if ex.Rule != nil {
+		out.RuleNow = ex.Rule.Match
+	}
+	at := map[model.Index]int{}
+	for i, c := range ex.Parts {
+		out.Parts[i].Text = describePart(c.Name)
+		at[c.Index] = i
+	}
+	for _, flip := range ex.Flips {
+		w := Without{Outcome: flip.Outcome.String(), Score: flip.Score}
+		for _, index := range flip.Features {
+			w.Parts = append(w.Parts, at[index])
+		}
+		out.Without = append(out.Without, w)
+	}
+	for _, c := range ex.Corrections {
+		out.Corrections = append(out.Corrections, Correction{Label: c.Label.String(), Score: c.Score, Outcome: c.Outcome.String()})
+	}
+	return out
+}
+
+// missing says in words what must be learnt before anything is decided.
+func missing(f *filter.Filter) string {
+	a, o := f.State().Account, f.Options()
+	var want []string
+	if need := uint64(o.MinImportant); a.Important < need {
+		want = append(want, fmt.Sprintf("%d more that you call important", need-a.Important))
+	}
+	if need := uint64(o.MinOrdinary); a.Ordinary < need {
+		want = append(want, fmt.Sprintf("%d more that you call ordinary", need-a.Ordinary))
+	}
+	return strings.Join(want, " and ")
+}
+
+// explain names the parts outside of Look: that reads learnt messages.
+func explain(ctx context.Context, a Account, q ExplainRequest) (ex Explanation, err error) {
+	var m *featurize.Message
+	if q.Message.HasContent {
+		r, err := a.Reader(ctx)
+		if err != nil {
+			return ex, err
+		}
+		if m, err = r.delivered(ctx, q.Message.Content); err != nil {
+			return ex, err
+		}
+	}
+	var past Past
+	err = a.Look(ctx, Logs, func(d *Desk) error {
+		past = d.Past
+		if m != nil {
+			ex, err = d.explainMail(m)
+		} else {
+			ex, err = d.explain(q.Message.Name)
+		}
+		return err
+	})
+	if err == nil {
+		err = ex.nameParts(ctx, past)
+	}
+	return ex, err
+}
+
+// explain takes apart the score of a message named by its Message-ID or key.
+func (d *Desk) explain(message string) (Explanation, error) {
+	f := d.Filter
+	k, err := findMessage(f.State(), message)
+	if err != nil {
+		return Explanation{}, err
+	}
+	ex, err := f.Explain(k)
+	if errors.Is(err, store.ErrNotFound) {
+		return Explanation{}, fmt.Errorf("%w: %s: its words are not kept (the owner's own mail, mail of an excluded folder, or too old)", ErrNoMessage, message)
+	}
+	if err != nil {
+		return Explanation{}, err
+	}
+	m := ex.Message
+	out := d.explanation(k, ex)
+	if f.Options().Featurize.Names {
+		for i, c := range ex.Parts {
+			if c.Name == "" {
+				out.Parts[i].index = c.Index
+				out.WordsDays = int(cmp.Or(f.Options().NamesFor, store.NamesFor) / (24 * time.Hour))
+			}
+		}
+	}
+	out.Known, out.Arrived = true, TimeOf(m.Arrived)
+	out.Outcome, out.Reason, out.ScoreThen, out.Threshold = m.Outcome.String(), m.Reason.String(), m.Score, m.Threshold
+	if ex.RuleThen != nil {
+		out.Rule = ex.RuleThen.Match
+	}
+	if m.Label != 0 {
+		out.Label, out.Source = m.Label.String(), m.Source.String()
+	}
+	return out, nil
+}
+
+// explainMail takes apart the score of a message that need not be known: if it
+// is, and its words are kept, as it was when it arrived.
+func (d *Desk) explainMail(m *featurize.Message) (Explanation, error) {
+	f := d.Filter
+	k := store.MessageKey(m.Key)
+	if row, known := f.State().Messages.Get(string(k[:])); known && row.Outcome != store.Undecided {
+		if out, err := d.explain(hexKey(k)); !errors.Is(err, ErrNoMessage) {
+			return out, err
+		}
+	}
+	v, features := f.Classify(m)
+	out := d.explanation(k, f.ExplainFeatures(features, m.Vouched))
+	out.Outcome, out.Reason, out.ScoreThen, out.Threshold = v.Outcome.String(), v.Reason.String(), v.Score, v.Threshold
+	if v.Rule != nil {
+		out.Rule = v.Rule.Match
+	}
+	if m.Own {
+		out.Corrections = []Correction{}
+	}
+	return out, nil
+}
+
+// nameParts names, as far as messages with words tell, the parts of a message without.
+func (ex *Explanation) nameParts(ctx context.Context, past Past) error {
+	var unknown model.Vector
+	for _, p := range ex.Parts {
+		if p.index != 0 {
+			unknown = append(unknown, model.Feature{Index: p.index})
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	names := newNaming(past.vectors(), unknown)
+	err := names.all(ctx, past)
+	for i := range ex.Parts {
+		p := &ex.Parts[i]
+		if p.index == 0 {
+			continue
+		}
+		if p.Name = names.names[p.index]; p.Name != "" {
+			p.Text = featurize.Describe(p.Name)
+		} else {
+			p.Text = fmt.Sprintf("%s (%010x)", wordsNotKept, uint64(p.index))
+		}
+		p.index = 0
+	}
+	return err
+}

@@ -1,0 +1,171 @@
+package desk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	netmail "net/mail"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/store"
+)
+
+// Forget takes a message, a sender or a time out of what the account remembers, and
+// out of the store's file. ErrTooEarly as Unlearn.
+var Forget = Verb[ForgetRequest, ForgottenMail]{"forget", http.MethodPost, forget}
+
+// ForgetRequest says what is to be forgotten: one of a message, a sender and a time.
+type ForgetRequest struct {
+	// Message is a Message-ID, the hexadecimal key of a message or the beginning of
+	// one, at least 8 digits.
+	Message string `json:"message,omitempty"`
+	// Sender is an address.
+	Sender string `json:"sender,omitempty"`
+	// Before: everything from before it.
+	Before *time.Time `json:"before,omitempty"`
+	// DryRun: only say what would be forgotten.
+	DryRun bool `json:"dry_run,omitempty"`
+}
+
+// ForgottenMail is what `hinged forget` did, or with --dry-run would do.
+type ForgottenMail struct {
+	// Account that forgot it.
+	Account string `json:"account"`
+	// DryRun: nothing was changed, and what is said to be forgotten would be.
+	DryRun bool `json:"dry_run"`
+	// Message is the key of the message that was named, in hexadecimal.
+	Message string `json:"message,omitempty"`
+	// Sender that was named.
+	Sender string `json:"sender,omitempty"`
+	// Before is the time that was named.
+	Before *time.Time `json:"before,omitempty"`
+	// Messages counts those forgotten, with their words.
+	Messages int `json:"messages"`
+	// Lessons counts those taken back.
+	Lessons int `json:"lessons"`
+	// Important counts those of them that called a message important.
+	Important int `json:"important"`
+	// Ordinary counts the others.
+	Ordinary int `json:"ordinary"`
+	// Marks counts entries of the ledger. The marks themselves stay on the server.
+	Marks int `json:"marks"`
+	// Senders counts addresses of which nothing is remembered any more.
+	Senders int `json:"senders"`
+	// Scrubbed: nothing of it is in the store's file any more, free pages included.
+	Scrubbed bool `json:"scrubbed"`
+	// Why it is not, in words.
+	Why string `json:"why,omitempty"`
+	// Sent: it was handed to the input topic of Kafka, and is done when its turn
+	// comes there; the numbers say what it would have forgotten just now.
+	Sent bool `json:"sent,omitempty"`
+	// Copies are files beside the store that know it still. Backups and exports
+	// elsewhere are not known to hinged.
+	Copies []string `json:"copies"`
+}
+
+// ErrForget is wrapped when it is not clear what is to be forgotten.
+var ErrForget = errors.New("say one of a message, a sender and a time to forget")
+
+func forget(ctx context.Context, h Host, account string, q ForgetRequest) (out ForgottenMail, err error) {
+	a, err := h.Account(ctx, account)
+	if err != nil {
+		return out, err
+	}
+	var e *filter.Forgot
+	out.Sent, err = rewrite(ctx, a, q.DryRun, func(d *Desk, dry bool) error {
+		out = ForgottenMail{Account: d.Account, Copies: []string{}}
+		if e, err = q.event(d, &out); err != nil {
+			return err
+		}
+		r, err := d.rewrite(e, dry)
+		if err != nil {
+			return tooEarly(err, "forgetting everything before %s forgets it with all else of that time")
+		}
+		out.Messages, out.Marks, out.Senders = r.Messages, r.Marks, r.Senders
+		out.Lessons, out.Important, out.Ordinary = r.Lessons, r.Important, r.Lessons-r.Important
+		return nil
+	}, func() kafka.Event {
+		switch {
+		case q.Message != "":
+			return kafka.Forget{Message: &kafka.Ref{Key: e.Key}}
+		case q.Sender != "":
+			return kafka.Forget{Sender: out.Sender}
+		}
+		return kafka.Forget{Before: *q.Before}
+	})
+	out.DryRun = q.DryRun
+	if err != nil {
+		return out, err
+	}
+	return out, h.Store(!q.DryRun && !out.Sent, func(s *store.Store) error {
+		out.Copies = copiesOf(s.Path())
+		switch {
+		case q.DryRun:
+		case out.Sent:
+			out.Why = "it goes through the input topic of Kafka, and the file is written anew once it was read there"
+		default:
+			// The file must not know it either.
+			if err := s.Scrub(); err != nil {
+				out.Why = err.Error()
+			}
+			out.Scrubbed = out.Why == ""
+		}
+		return nil
+	})
+}
+
+// event finds what q names.
+func (q ForgetRequest) event(d *Desk, out *ForgottenMail) (*filter.Forgot, error) {
+	e := &filter.Forgot{At: d.Now()}
+	switch {
+	case q.Message != "" && q.Sender == "" && q.Before == nil:
+		k, err := findMessage(d.Filter.State(), q.Message)
+		if err != nil {
+			return nil, err
+		}
+		e.Key, out.Message = k, hexKey(k)
+	case q.Message == "" && q.Sender != "" && q.Before == nil:
+		address, err := bareAddress(q.Sender)
+		if err != nil {
+			return nil, err
+		}
+		if d.Filter.IsOwner(address) {
+			return nil, fmt.Errorf("%w: %s is the owner's own address", ErrForget, address)
+		}
+		e.Sender, out.Sender = filter.SenderOf(address), address
+	case q.Message == "" && q.Sender == "" && q.Before != nil:
+		e.Before, out.Before = store.MomentOf(*q.Before), q.Before
+	default:
+		return nil, ErrForget
+	}
+	return e, nil
+}
+
+// bareAddress is the address in what may be one with a name, in lower case.
+func bareAddress(s string) (string, error) {
+	a, err := netmail.ParseAddress(s)
+	if err != nil {
+		return "", fmt.Errorf("%w: %q is no address", ErrForget, s)
+	}
+	return strings.ToLower(a.Address), nil
+}
+
+// copiesOf lists the files beside a store that were copies of it once and are not
+// changed with it.
+func copiesOf(path string) []string {
+	out := []string{}
+	for _, kind := range []string{".before-restore-*", ".damaged-*"} {
+		found, err := filepath.Glob(path + kind)
+		if err == nil { // only a malformed pattern gives one
+			out = append(out, found...)
+		}
+	}
+	slices.Sort(out)
+	return out
+}

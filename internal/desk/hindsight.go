@@ -1,0 +1,206 @@
+package desk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hinged/hinged/internal/evaluate"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// hindsight has an account's lessons, to search for a ceiling. It works from what is
+// committed, off the writer goroutine.
+type hindsight struct {
+	spec     model.KernelSpec
+	rewrites int
+	first    uint64 // lesson
+	next     uint64
+	lessons  *filter.Hindsight
+	// again learns the lessons once more, from the base: a score that comes out
+	// otherwise than it was logged would make a ceiling of these lessons one of
+	// another learner's. nil once weights of a linear learner were displaced, which the
+	// lesson log does not tell the place of.
+	again    *filter.Again
+	linear   bool
+	start    moves // at the base
+	moved    moves // since then
+	rules    *model.Rules
+	since    uint64
+	obeyed   bool // the rules were those of now from the base on
+	count    int  // lessons
+	mistakes uint64
+	loss     float64
+}
+
+// present is what hindsight needs of an account's committed state.
+type present struct {
+	opts     filter.Options
+	next     uint64 // number that the next lesson gets
+	account  store.Account
+	rewrites int // of the lessons in this run
+	moves
+	prior   store.PackedVector
+	ruleSet *filter.RuleSet
+	rules   *model.Rules
+	since   uint64 // lessons, after which the rules were what they are now
+}
+
+// moves are how far the weights were moved by what is no lesson's step.
+type moves struct {
+	displaced float64
+	projected float64 // onto rules
+}
+
+func movesOf(a *store.Account) moves { return moves{a.Displaced, a.Projected} }
+
+func presentOf(d *Desk) present {
+	f := d.Filter
+	st := f.State()
+	rules, since := f.Constraints()
+	return present{
+		opts: f.Options(), next: st.LessonNext(), moves: movesOf(&st.Account), account: st.Account, prior: f.Prior(),
+		ruleSet: f.RuleSet(), rules: rules, since: since, rewrites: d.Rewrites,
+	}
+}
+
+// bound reads what is new in the lesson log and searches on.
+func (h *hindsight) bound(ctx context.Context, p Past, now present) (Bound, error) {
+	err := errStale
+	if h.lessons != nil && h.spec == now.opts.ModelSpec() && h.rewrites == now.rewrites && h.since == now.since && h.rules.Equal(now.rules) {
+		err = h.read(ctx, p, now)
+	}
+	if errors.Is(err, errStale) || errors.Is(err, store.ErrTrimmed) {
+		if err = h.begin(p, now); err == nil {
+			err = h.read(ctx, p, now)
+		}
+	}
+	if err != nil {
+		return Bound{}, fmt.Errorf("reading the lessons of account %s: %w", p.Account, err)
+	}
+	b := Bound{
+		Account: p.Account, Learner: string(h.spec.Spec.Kind), Kernel: now.opts.Kernel.Name(),
+		FirstLesson: h.first, LastLesson: h.next - 1, Lessons: h.count,
+		Mistakes: h.mistakes, HingeLoss: h.loss,
+	}
+	var c model.Ceiling
+	b.Ceiling, c = evaluate.FindCeiling(h.lessons.Hindsight)
+	b.Radius, b.Distance, b.Loss, b.Displaced = c.Radius, c.Distance, c.Loss, c.Displaced
+	return b, nil
+}
+
+// errStale is returned when what was kept does not lead to what is asked for.
+var errStale = errors.New("kept lessons are of no use")
+
+// begin starts over from the base.
+func (h *hindsight) begin(p Past, now present) error {
+	base, err := p.Store.LessonBase(p.Account)
+	if err != nil {
+		return err
+	}
+	if err := filter.BeginWith(base, now.opts, now.prior); err != nil {
+		return err
+	}
+	first := base.LessonNext()
+	h.spec, h.rewrites, h.first, h.next = now.opts.ModelSpec(), now.rewrites, first, first
+	h.start, h.moved, h.count, h.mistakes, h.loss = movesOf(&base.Account), moves{}, 0, 0, 0
+	h.rules, h.since = now.rules, now.since
+	h.obeyed = base.Account.Important+base.Account.Ordinary >= now.since
+	vectors, rules := p.vectors(), now.rules
+	if !h.obeyed {
+		rules = nil
+	}
+	if h.lessons, err = filter.NewHindsight(now.opts, base, rules, vectors); err != nil {
+		return err
+	}
+	h.linear, h.again = now.opts.Kernel == filter.Kernel{}, nil
+	if h.obeyed { // else which rules the lessons before then obeyed is not known any more
+		if h.again, err = filter.NewAgain(now.opts, base, now.ruleSet, vectors); err != nil {
+			return err
+		}
+	}
+	if base.Account.Anew != now.account.Anew {
+		h.lessons.Refuse("learning began anew with another kernel within these lessons")
+	}
+	return nil
+}
+
+// read adds the lessons from next up to now.
+func (h *hindsight) read(ctx context.Context, p Past, now present) error {
+	since := moves{now.displaced - h.start.displaced, now.projected - h.start.projected}
+	if since.displaced < h.moved.displaced || since.projected < h.moved.projected {
+		return errStale
+	}
+	if h.linear && since.displaced != h.moved.displaced {
+		h.again = nil
+	}
+	h.moved = since
+	h.lessons.Reached(&now.account) // which may refuse before any lesson does
+	if now.next > h.next {
+		if err := h.readLessons(ctx, p, now); err != nil {
+			return err
+		}
+	}
+	h.lessons.Reached(&now.account)
+	return nil
+}
+
+// readLessons adds those of the log from next up to now.
+func (h *hindsight) readLessons(ctx context.Context, p Past, now present) error {
+	vectors := p.vectors()
+	for l, err := range p.Store.Lessons(p.Account, h.next) {
+		switch {
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case l.Order >= now.next:
+			return nil
+		}
+		if !l.Taught() {
+			h.next = l.Order + 1
+			continue
+		}
+		h.count++
+		x, err := vectors.Vector(l.Message, nil)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			h.lessons.Refuse(fmt.Sprintf("the features of lesson %d are no longer kept", l.Order))
+		case err != nil:
+			return err
+		default:
+			if err := h.add(l, x); err != nil {
+				return err
+			}
+		}
+		if h.spec.Spec.Zero.Mistake(l.Label, l.Score) {
+			h.mistakes++
+		}
+		h.loss += model.HingeLoss(l.Label, l.Score)
+		h.next = l.Order + 1
+	}
+	if h.next != now.next {
+		return errStale
+	}
+	return nil
+}
+
+// add adds one lesson, and sees that this learner was its learner.
+func (h *hindsight) add(l store.Lesson, x model.Vector) error {
+	if h.lessons.Step(l, x) != l.Step {
+		h.lessons.Refuse(fmt.Sprintf("lesson %d was learnt with other settings than those of now", l.Order))
+	}
+	if h.again != nil {
+		switch again, err := h.again.Learn(l, x); {
+		case err != nil:
+			return err
+		case again.Score != l.Score, again.TookBack != l.TookBack:
+			h.lessons.Refuse(fmt.Sprintf("lesson %d had another score than the lessons before it lead to", l.Order))
+			h.again = nil
+		}
+	}
+	h.lessons.Learnt(l, x)
+	return nil
+}

@@ -1,0 +1,127 @@
+package desk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/writer"
+	"github.com/hinged/hinged/store"
+)
+
+// Host says where accounts live. Hosts are safe for concurrent use unless they say
+// otherwise.
+type Host interface {
+	// Account finds an account; "" means the only one. ErrNoAccount.
+	Account(ctx context.Context, name string) (Account, error)
+	// Each calls fn with every account, one after another, in order of name where
+	// they are of one kind.
+	Each(ctx context.Context, fn func(*Desk) error) error
+	// Status says how all accounts are doing.
+	Status(ctx context.Context) (Status, error)
+	// Store gives the whole store to fn, which with write may change it. fn must not
+	// keep it.
+	Store(write bool, fn func(*store.Store) error) error
+}
+
+// Account is one account where it lives, for one request.
+type Account interface {
+	// Look calls fn with committed state; fn must change nothing.
+	Look(ctx context.Context, need Need, fn func(*Desk) error) error
+	// Change calls fn, which may apply events. They are committed when Change
+	// returns nil. ErrStreamAccount: only Send changes it.
+	Change(ctx context.Context, fn func(*Desk) error) error
+	// Undo is Change for marks, which are on a mail server. begin asks for marks to be
+	// taken back and returns their numbers in the ledger. Then, as often as something
+	// may have come of it, progress is called with what is committed by then; it
+	// returns how many the server has not confirmed (waiting), and those together with
+	// the ones that are in no mailbox (left). Undo returns when none waits, or none was
+	// confirmed for as long as patience; then problem says what is wrong with the
+	// connection.
+	Undo(ctx context.Context, patience time.Duration, begin func(*Desk) ([]uint64, error), progress func(*Desk) (waiting, left int)) (problem string, err error)
+	// Sends reports whether what would change it goes through an input topic of
+	// Kafka, by Send, which waits until the brokers have it.
+	Sends() bool
+	Send(ctx context.Context, events ...kafka.Event) error
+	// Reader reads messages as the account does.
+	Reader(ctx context.Context) (*Reader, error)
+}
+
+// Need is what a verb needs of an account of a stream, which may have been taken
+// over a moment ago.
+type Need bool
+
+// Needs.
+const (
+	State Need = false // its state alone
+	Logs  Need = true  // what is kept of its past, too
+)
+
+// Desk is one account at hand, inside Look or Change.
+type Desk struct {
+	Account string
+	// Filter is nil for an account that was taken over and has not come in yet. Only
+	// Each gives such.
+	Filter *filter.Filter
+	Past   Past
+	// Now gives moments that may be journaled.
+	Now func() store.Moment
+	// Rewrites counts how often the lessons got other numbers; Ceilings keeps them
+	// between two questions, nil: nothing does.
+	Rewrites int
+	Ceilings *Ceilings
+
+	// Alone: marks are taken back by a connection for that alone. Unwilling has what
+	// the server said of those that it would not take back, by number.
+	Alone     bool
+	Unwilling map[uint64]string
+
+	// Apply gives an event to the filter, and Rewrite one that goes over the past,
+	// which it commits by itself. After an error of Apply the account can't go on. Both
+	// are nil inside Look.
+	Apply   func(filter.Event) (filter.Result, error)
+	Rewrite func(filter.Event) (filter.Rewritten, error)
+}
+
+// Past reads what a store keeps of an account beside its state. It is safe for
+// concurrent use, also beside the account's writer.
+type Past struct {
+	Store   *store.Store
+	Account string
+}
+
+func (p Past) vectors() *writer.Vectors { return writer.NewVectors(p.Store, p.Account) }
+
+// Errors.
+var (
+	// ErrNoAccount is wrapped when an account is named that does not exist, or none
+	// is named where there are several.
+	ErrNoAccount = errors.New("no such account")
+	// ErrNoMessage is wrapped when a message is asked for that is not known.
+	ErrNoMessage = errors.New("no such message")
+	// ErrPaused is wrapped when a paused account is asked to learn.
+	ErrPaused = errors.New("the account is paused")
+	// ErrStreamAccount is wrapped when an account of a stream is to be changed by
+	// anything but a record of the input topic.
+	ErrStreamAccount = errors.New("its mail comes through Kafka, and only records of the input topic change it (docs/kafka.md)")
+)
+
+// Pick resolves the name of an account.
+func Pick(names []string, account string) (string, error) {
+	switch {
+	case account == "" && len(names) == 1:
+		return names[0], nil
+	case account == "" && len(names) == 0:
+		return "", fmt.Errorf("%w: the store is empty; has the daemon run yet?", ErrNoAccount)
+	case account == "":
+		return "", fmt.Errorf("%w: there are several, name one of %s", ErrNoAccount, strings.Join(names, ", "))
+	case !slices.Contains(names, account):
+		return "", fmt.Errorf("%w: %s is none of %s", ErrNoAccount, account, strings.Join(names, ", "))
+	}
+	return account, nil
+}

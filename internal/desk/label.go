@@ -1,0 +1,249 @@
+package desk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// Label gives messages a label, in order. What is wrong with one of them is said in
+// its Lesson and stops none of the others. ErrPaused: the account learns nothing now.
+var Label = ofAccount("label", http.MethodPost, label)
+
+// LabelRequest is a label for some messages.
+type LabelRequest struct {
+	Label    string    `json:"label"` // "important" or "ordinary"
+	Messages []Message `json:"messages"`
+}
+
+// What became of a message that was to be learnt.
+const (
+	LessonLearnt  = "learnt"
+	LessonKnown   = "known" // that label was learnt before; nothing changed
+	LessonRefused = "refused"
+	LessonSent    = "sent" // handed to the input topic, whose reader learns it
+)
+
+// Lesson says what one message taught.
+type Lesson struct {
+	// Name is the Message-ID, key or file as it was asked for.
+	Name string `json:"name"`
+	// Message is its key, in hexadecimal.
+	Message string `json:"message,omitempty"`
+	// Result is learnt, known (that label was learnt before; nothing changed),
+	// refused, or sent (handed to the input topic, to be learnt in its turn).
+	Result string `json:"result"`
+	// Why it was refused, in words.
+	Why string `json:"why,omitempty"`
+	// New: the content was not known before.
+	New bool `json:"new,omitempty"`
+	// Before is its score before the lesson, with whatever was learnt of it earlier taken
+	// back.
+	Before float64 `json:"score_before"`
+	// After is its score after the lesson.
+	After float64 `json:"score_after"`
+	// Mistake: the score before it was on the wrong side of zero, or zero.
+	Mistake bool `json:"mistake"`
+	// Marked: a mark that hinged set is on it, or about to be. A lesson does not
+	// take it off.
+	Marked bool `json:"marked"`
+}
+
+// Lessons is what `hinged learn` shows.
+type Lessons struct {
+	// Account that learnt.
+	Account string `json:"account"`
+	// Label is "important" or "ordinary".
+	Label string `json:"label"`
+	// Learnt counts new lessons.
+	Learnt int `json:"learnt"`
+	// Known counts messages that were learnt with that label before.
+	Known int `json:"known"`
+	// Sent counts lessons that were handed to the input topic.
+	Sent int `json:"sent,omitempty"`
+	// Refused counts messages that can't be learnt.
+	Refused int `json:"refused"`
+	// Mistakes counts lessons whose score was on the wrong side of zero, or zero.
+	Mistakes int `json:"mistakes"`
+	// Lessons are in the order in which they were asked for.
+	Lessons []Lesson `json:"lessons"`
+}
+
+// Add appends what more was taught.
+func (l *Lessons) Add(more Lessons) {
+	l.Account, l.Label = more.Account, more.Label
+	l.Learnt += more.Learnt
+	l.Known += more.Known
+	l.Sent += more.Sent
+	l.Refused += more.Refused
+	l.Mistakes += more.Mistakes
+	l.Lessons = append(l.Lessons, more.Lessons...)
+}
+
+// given is a message whose content was read.
+type given struct {
+	name    string
+	message *featurize.Message // nil without content
+}
+
+// label reads contents outside of Change: that takes its time.
+func label(ctx context.Context, a Account, q LabelRequest) (out Lessons, err error) {
+	label := model.Important
+	if q.Label == model.Ordinary.String() {
+		label = model.Ordinary
+	} else if q.Label != label.String() {
+		return out, fmt.Errorf("label %q is neither important nor ordinary", q.Label)
+	}
+	r, err := a.Reader(ctx)
+	if err != nil {
+		return out, err
+	}
+	all := make([]given, len(q.Messages))
+	for i, m := range q.Messages {
+		if all[i].name = m.Name; m.HasContent {
+			if all[i].message, err = r.delivered(ctx, m.Content); err != nil {
+				return out, err
+			}
+		}
+	}
+	out = Lessons{Label: q.Label, Lessons: []Lesson{}}
+	if a.Sends() {
+		err = sendLabels(ctx, a, label, all, &out)
+		return out, err
+	}
+	err = a.Change(ctx, func(d *Desk) error {
+		out.Account = d.Account
+		if st := d.Filter.State().Account; st.Paused {
+			return fmt.Errorf("%w since %s and learns nothing; `hinged resume` ends it", ErrPaused, st.PausedSince.Time().Format("2006-01-02 15:04:05 UTC"))
+		}
+		for _, g := range all {
+			l, err := d.label(label, g)
+			if err != nil {
+				return err
+			}
+			out.count(l)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// sendLabels hands labels for messages of an account of a stream to the input topic:
+// there they have their place in the order of the account's records.
+func sendLabels(ctx context.Context, a Account, label model.Label, all []given, out *Lessons) error {
+	var events []kafka.Event
+	err := a.Look(ctx, State, func(d *Desk) error {
+		out.Account = d.Account
+		for _, g := range all {
+			l, k, m, err := d.lesson(g)
+			switch {
+			case err != nil:
+				return err
+			case l.Why != "":
+			case l.New:
+				l.Why = "it has not come through the input topic, or is forgotten since"
+			case m.Own:
+				l.Why = ownMail
+			default:
+				l.Result = LessonSent
+				events = append(events, kafka.Feedback{Message: kafka.Ref{Key: k}, Important: label == model.Important, Source: "explicit"})
+			}
+			out.count(l)
+		}
+		return nil
+	})
+	if err == nil && len(events) > 0 {
+		err = send(ctx, a, events...)
+	}
+	return err
+}
+
+// count adds a lesson.
+func (l *Lessons) count(one Lesson) {
+	switch one.Result {
+	case LessonLearnt:
+		l.Learnt++
+	case LessonKnown:
+		l.Known++
+	case LessonSent:
+		l.Sent++
+	default:
+		l.Refused++
+	}
+	if one.Mistake {
+		l.Mistakes++
+	}
+	l.Lessons = append(l.Lessons, one)
+}
+
+const ownMail = "it is the owner's own mail, which teaches nothing"
+
+// lesson begins a lesson, refused so far, with what is known of its message. Why says
+// that nothing is.
+func (d *Desk) lesson(g given) (l Lesson, k store.MessageKey, m store.Message, err error) {
+	l = Lesson{Name: g.name, Result: LessonRefused}
+	if g.message != nil {
+		k = store.MessageKey(g.message.Key)
+	} else if k, err = findMessage(d.Filter.State(), g.name); err != nil {
+		if errors.Is(err, ErrNoMessage) {
+			l.Why, err = err.Error(), nil
+		}
+		return l, k, m, err
+	}
+	m, known := d.Filter.State().Messages.Get(string(k[:]))
+	l.Message, l.New, l.Marked = hexKey(k), !known, d.Filter.Marked(k)
+	return l, k, m, nil
+}
+
+// label gives one message a label. After an error the account can't go on.
+func (d *Desk) label(label model.Label, g given) (Lesson, error) {
+	l, k, m, err := d.lesson(g)
+	if err != nil || l.Why != "" {
+		return l, err
+	}
+	switch {
+	case m.Own || g.message != nil && g.message.Own:
+		l.Why = ownMail
+		return l, nil
+	case m.Outcome == store.Undecided && g.message == nil:
+		l.Why = "its words are not kept (it lies in a folder whose mail is not decided, or is too old); give the message itself, as a file"
+		return l, nil
+	case m.Outcome != store.Undecided:
+		if _, err := d.Filter.Features(k); errors.Is(err, store.ErrNotFound) {
+			l.Why = "it is too old: its words are not kept any more"
+			return l, nil
+		} else if err != nil {
+			return l, err
+		}
+	}
+	var e filter.Event = &filter.Labelled{At: d.Now(), Message: k, Label: label}
+	if m.Outcome == store.Undecided {
+		e = &filter.Taught{At: d.Now(), Label: label, Meta: filter.NewMeta(g.message), Message: g.message}
+	}
+	r, err := d.Apply(e)
+	if err != nil {
+		return l, err
+	}
+	l.Result = LessonKnown
+	for _, lesson := range r.Lessons {
+		if lesson.Message == k && lesson.Source == store.SourceExplicit {
+			l.Result, l.Before = LessonLearnt, lesson.Score
+			l.Mistake = d.Filter.Options().Learner.Zero.Mistake(lesson.Label, lesson.Score)
+		}
+	}
+	x, err := d.Filter.Features(k)
+	if err != nil {
+		return l, err
+	}
+	if l.After = d.Filter.Score(x); l.Result == LessonKnown {
+		l.Before = l.After
+	}
+	return l, nil
+}

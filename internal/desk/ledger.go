@@ -1,0 +1,265 @@
+package desk
+
+import (
+	"cmp"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/store"
+)
+
+// GetLedger shows marks that were set or meant to be set, and refusals.
+var GetLedger = see("ledger", State, (*Desk).ledger)
+
+// LedgerRequest says which entries of the ledger to show. The zero value means all.
+type LedgerRequest struct {
+	// Message is a Message-ID, or the hexadecimal key of a message or the beginning
+	// of one, at least 8 digits.
+	Message string `json:"message,omitempty"`
+	// Since leaves out what was last touched before.
+	Since *time.Time `json:"since,omitempty"`
+	State string     `json:"state,omitempty"` // one of LedgerStates
+	Most  int        `json:"most,omitempty"`  // so many, the newest; 0: all
+}
+
+// LedgerStates are the states of an entry, in the order in which a mark comes
+// through them.
+func LedgerStates() []string {
+	var out []string
+	for s := store.MarkIntended; s <= store.MarkUndone; s++ {
+		out = append(out, s.String())
+	}
+	return out
+}
+
+// Ledger is what `hinged ledger` shows.
+type Ledger struct {
+	// Account whose ledger it is.
+	Account string `json:"account"`
+	// Message is the key of the message that was asked for, in hexadecimal.
+	Message string `json:"message,omitempty"`
+	// Verdict says in words who marked the message that was asked for.
+	Verdict string `json:"verdict,omitempty"`
+	// Entries are the newest first.
+	Entries []LedgerEntry `json:"entries"`
+	// Older counts entries that were asked for and are not shown.
+	Older int `json:"older"`
+}
+
+// LedgerEntry is one mark that was set or meant to be set, or one refusal.
+type LedgerEntry struct {
+	// Ours is false for a refusal of a mark that hinged had not set; then there is
+	// a time and a message, and nothing else.
+	Ours bool `json:"ours"`
+	// Number of the entry; they ascend from 0.
+	Number uint64 `json:"number"`
+	// State is intended (committed, not yet seen on the server), confirmed, refused
+	// (the owner took it off), abandoned (it could not be set, or somebody was
+	// first), undoing (to be taken back, not yet seen to be gone) or undone (taken
+	// back by hinged).
+	State string `json:"state"`
+	// Intended is when the mark was decided on.
+	Intended *time.Time `json:"intended,omitempty"`
+	// Settled is when it came into this state.
+	Settled *time.Time `json:"settled,omitempty"`
+	// Mailbox in which it was to be set.
+	Mailbox string `json:"mailbox,omitempty"`
+	// UIDValidity of the mailbox then.
+	UIDValidity uint32 `json:"uidvalidity,omitempty"`
+	// UID of the message there.
+	UID uint32 `json:"uid,omitempty"`
+	// Keyword or flag that was set.
+	Keyword string `json:"keyword,omitempty"`
+	// Prior: the keyword was there before, so it is somebody else's.
+	Prior bool `json:"prior,omitempty"`
+	// Score that decided.
+	Score float64 `json:"score"`
+	// Threshold that decided.
+	Threshold float64 `json:"threshold"`
+	// Message is its key, in hexadecimal; "" when it is not remembered.
+	Message string `json:"message,omitempty"`
+}
+
+// at is when an entry was last touched.
+func (e *LedgerEntry) at() time.Time {
+	switch {
+	case e.Settled != nil:
+		return *e.Settled
+	case e.Intended != nil:
+		return *e.Intended
+	default:
+		return time.Time{}
+	}
+}
+
+func (d *Desk) ledger(q LedgerRequest) (Ledger, error) {
+	f := d.Filter
+	out := Ledger{Account: d.Account, Entries: []LedgerEntry{}}
+	if q.State != "" && !slices.Contains(LedgerStates(), q.State) {
+		return out, fmt.Errorf("state %q is none of %s", q.State, strings.Join(LedgerStates(), ", "))
+	}
+	wanted := func(e *LedgerEntry) bool {
+		return (q.State == "" || e.State == q.State) && (q.Since == nil || !e.at().Before(*q.Since))
+	}
+	var all []LedgerEntry
+	if q.Message == "" {
+		all = wholeLedger(f)
+	} else {
+		k, id, err := ledgerMessage(f.State(), q.Message)
+		if err != nil {
+			return out, err
+		}
+		if k != (store.MessageKey{}) {
+			out.Message = hexKey(k)
+		}
+		for _, n := range f.Ledger(k, id) {
+			all = append(all, entryOf(f, n))
+		}
+		for _, r := range f.RefusedOthers() {
+			if r.Message == k && k != (store.MessageKey{}) {
+				all = append(all, refusalEntry(r))
+			}
+		}
+		out.Verdict = verdictOf(f, k, all)
+	}
+	slices.SortStableFunc(all, func(a, b LedgerEntry) int {
+		return cmp.Or(b.at().Compare(a.at()), cmp.Compare(b.Number, a.Number))
+	})
+	for i := range all {
+		switch {
+		case !wanted(&all[i]):
+		case q.Most > 0 && len(out.Entries) == q.Most:
+			out.Older++
+		default:
+			out.Entries = append(out.Entries, all[i])
+		}
+	}
+	return out, nil
+}
+
+func wholeLedger(f *filter.Filter) []LedgerEntry {
+	var all []LedgerEntry
+	for _, k := range f.State().Ledger.Keys() {
+		all = append(all, entryOf(f, store.LedgerNumber(k)))
+	}
+	for _, r := range f.RefusedOthers() {
+		all = append(all, refusalEntry(r))
+	}
+	return all
+}
+
+func entryOf(f *filter.Filter, n uint64) LedgerEntry {
+	e, _ := f.State().Ledger.Get(store.LedgerKey(n))
+	return LedgerEntry{
+		Ours: true, Number: n, State: e.State.String(), Intended: TimeOf(e.Intended), Settled: TimeOf(e.Settled),
+		Mailbox: e.Mailbox, UIDValidity: e.UIDValidity, UID: e.UID, Keyword: e.Keyword, Prior: e.Prior,
+		Score: e.Score, Threshold: e.Threshold, Message: hexKey(e.Message),
+	}
+}
+
+func refusalEntry(r filter.Refused) LedgerEntry {
+	e := LedgerEntry{State: store.MarkRefused.String(), Settled: TimeOf(r.At)}
+	if r.Message != (store.MessageKey{}) {
+		e.Message = hexKey(r.Message)
+	}
+	return e
+}
+
+// ledgerMessage finds what the ledger may know a message by. A Message-ID that
+// was never seen gives zeroes: the answer is that nothing marked it here.
+func ledgerMessage(st *store.State, message string) (store.MessageKey, store.ID, error) {
+	k, err := findMessage(st, message)
+	switch {
+	case err == nil:
+		m, _ := st.Messages.Get(string(k[:]))
+		return k, m.ID, nil
+	case errors.Is(err, ErrNoMessage) && strings.Contains(message, "@"):
+		return store.MessageKey{}, filter.IDOf(message), nil
+	case errors.Is(err, ErrNoMessage):
+		if whole, derr := hex.DecodeString(message); derr == nil && len(whole) == len(k) {
+			return store.MessageKey(whole), 0, nil
+		}
+	}
+	return k, 0, err
+}
+
+// verdictOf says in words who marked a message, from its entries.
+func verdictOf(f *filter.Filter, k store.MessageKey, entries []LedgerEntry) string {
+	marked, places := f.MarkedNow(k)
+	m, known := f.State().Messages.Get(string(k[:]))
+	for _, state := range []store.LedgerState{store.MarkRefused, store.MarkConfirmed, store.MarkUndoing, store.MarkUndone, store.MarkIntended, store.MarkAbandoned} {
+		for _, e := range entries {
+			if e.State != state.String() || !e.Ours {
+				continue
+			}
+			return ledgerWords(state, &e, len(marked) > 0, places) + others(state, marked)
+		}
+	}
+	s := "hinged did not mark it: "
+	switch {
+	case !known:
+		s += "it does not know this message"
+	case m.Own:
+		s += "it is your own mail"
+	case m.Outcome == store.Undecided:
+		s += "it lies in a folder whose mail is not decided"
+	case m.Outcome == store.DecidedImportant && m.Reason != store.ReasonThreshold && m.Reason != store.ReasonRule:
+		s += fmt.Sprintf("decided important, and left unmarked: %s", m.Reason)
+	default:
+		s += Verdict(m.Outcome.String(), m.Reason.String(), m.Score, m.Threshold)
+	}
+	s += "."
+	if len(entries) > 0 {
+		s += " You took a mark off it that was not from hinged, so it will never be marked."
+	}
+	return s + others(store.MarkAbandoned, marked)
+}
+
+// others says whose a mark is that is there though hinged does not have it there.
+func others(state store.LedgerState, marked []string) string {
+	if len(marked) == 0 || state == store.MarkConfirmed || state == store.MarkIntended || state == store.MarkUndoing {
+		return ""
+	}
+	return " The mark that is on it in " + strings.Join(marked, ", ") + " was set by you or by another program."
+}
+
+func ledgerWords(state store.LedgerState, e *LedgerEntry, there bool, places int) string {
+	what := fmt.Sprintf("%s in %s on %s (score %+.3f, threshold %+.3f)", e.Keyword, e.Mailbox, ledgerTime(e.Intended), e.Score, e.Threshold)
+	switch state {
+	case store.MarkConfirmed:
+		s := "hinged marked it: " + what
+		switch {
+		case places == 0:
+			s += "; it is in no watched mailbox any more"
+		case !there:
+			s += "; the mark is not on it now"
+		}
+		return s + "."
+	case store.MarkRefused:
+		return "hinged marked it: " + what + "; you took the mark off on " + ledgerTime(e.Settled) + ", so it will never be marked again."
+	case store.MarkUndoing:
+		return "hinged marked it: " + what + ", and is to take the mark back since " + ledgerTime(e.Settled) + "; the server has not confirmed that yet."
+	case store.MarkUndone:
+		return "hinged marked it: " + what + ", and took the mark back on " + ledgerTime(e.Settled) + "."
+	case store.MarkIntended:
+		return "hinged means to mark it: " + what + "; the server has not confirmed that yet."
+	default:
+		s := "hinged did not mark it. It meant to set " + what
+		if e.Prior {
+			return s + ", but somebody else had set it first."
+		}
+		return s + ", but could not: the message was gone, the mailbox was numbered anew, or the server refused."
+	}
+}
+
+func ledgerTime(t *time.Time) string {
+	if t == nil {
+		return "an unknown day"
+	}
+	return t.UTC().Format("2006-01-02 15:04 UTC")
+}

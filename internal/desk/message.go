@@ -1,0 +1,70 @@
+package desk
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/store"
+)
+
+// Message names a message in a request: by its content when there is any, else by
+// what it is known as.
+type Message struct {
+	// Name is a Message-ID, the hexadecimal key of a message or the beginning of
+	// one, at least 8 digits; with Content, only what the report calls it.
+	Name string `json:"name"`
+	// Content is the raw message. It need not be known.
+	Content []byte `json:"content,omitempty"`
+	// HasContent tells an empty message from one that is known by name.
+	HasContent bool `json:"has_content,omitempty"`
+}
+
+// findMessage finds a known message by its Message-ID, its key or the beginning of
+// that.
+func findMessage(st *store.State, message string) (store.MessageKey, error) {
+	if known, ok := st.IDs.Get(filter.IDOf(message).Key()); ok && known.Message != (store.MessageKey{}) {
+		return known.Message, nil
+	}
+	if len(message) >= 8 && len(message) <= 32 {
+		if prefix, err := hex.DecodeString(message[:len(message)&^1]); err == nil {
+			var found []string
+			for _, k := range st.Messages.Keys() {
+				if bytes.HasPrefix([]byte(k), prefix) {
+					found = append(found, k)
+				}
+			}
+			if len(found) == 1 {
+				return store.MessageKey([]byte(found[0])), nil
+			}
+			if len(found) > 1 {
+				return store.MessageKey{}, fmt.Errorf("%w: %s begins the keys of %d messages; give more digits", ErrNoMessage, message, len(found))
+			}
+		}
+	}
+	return store.MessageKey{}, fmt.Errorf("%w: %s is neither a Message-ID nor the key of a known message", ErrNoMessage, message)
+}
+
+// KeyOf returns the key of a message by its content, in hexadecimal.
+func KeyOf(raw []byte) (string, error) {
+	o := featurize.DefaultOptions()
+	f, err := featurize.New(o)
+	if err != nil {
+		return "", err
+	}
+	return hexKey(store.MessageKey(f.Read(raw[:min(len(raw), o.MaxBytes)]).Key)), nil
+}
+
+func hexKey(k store.MessageKey) string { return hex.EncodeToString(k[:]) }
+
+// TimeOf is a moment in an answer; nil: there was none.
+func TimeOf(m store.Moment) *time.Time {
+	if m == 0 {
+		return nil
+	}
+	t := m.Time()
+	return &t
+}

@@ -1,0 +1,108 @@
+package desk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// nameAfter is in how many learnt messages a feature must have been met before it
+// is named to somebody who did not name it: what only one message had is that
+// message's own.
+const nameAfter = 3
+
+// namedVectors gives back the features of messages with their names: an error that
+// wraps store.ErrNotFound where those are no longer kept.
+type namedVectors interface {
+	Named(key store.MessageKey) (*featurize.Features, error)
+}
+
+// naming finds the names of features in the messages that were learnt from.
+type naming struct {
+	vectors namedVectors
+	names   map[model.Index]string
+	met     map[model.Index]int
+	left    int // features still to be named
+}
+
+func newNaming(v namedVectors, features ...model.Vector) *naming {
+	n := &naming{vectors: v, names: map[model.Index]string{}, met: map[model.Index]int{}}
+	for _, x := range features {
+		for _, f := range x {
+			// What names nobody needs no message to be named, and with a prior none had it.
+			if name, ok := featurize.ImpersonalName(f.Index); ok {
+				n.names[f.Index] = name
+				continue
+			}
+			n.met[f.Index] = 0
+		}
+	}
+	n.left = len(n.met)
+	return n
+}
+
+// read takes notice of one learnt message.
+func (n *naming) read(k store.MessageKey) error {
+	x, err := n.vectors.Named(k)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil // its words are gone
+	}
+	if err != nil {
+		return err
+	}
+	for f := range x.All() {
+		met, wanted := n.met[f.Index]
+		if !wanted || f.Name == "" || met == nameAfter {
+			continue
+		}
+		n.met[f.Index] = met + 1
+		if met+1 < nameAfter {
+			continue
+		}
+		n.left--
+		if featurize.Telling(f.Name) {
+			n.names[f.Index] = f.Name
+		}
+	}
+	return nil
+}
+
+// all reads learnt messages, each once, until every feature is named.
+func (n *naming) all(ctx context.Context, p Past) error {
+	seen := map[store.MessageKey]bool{}
+	for lesson, err := range p.Store.Lessons(p.Account, 0) {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return fmt.Errorf("looking for the names of features: %w", err)
+		}
+		if seen[lesson.Message] || !lesson.Taught() {
+			continue
+		}
+		seen[lesson.Message] = true
+		if err := n.read(lesson.Message); err != nil {
+			return fmt.Errorf("looking for the names of features: %w", err)
+		}
+		if n.left == 0 {
+			break
+		}
+	}
+	return nil
+}
+
+func (n *naming) weigh(x model.Vector) []WordWeight {
+	out := make([]WordWeight, 0, len(x))
+	for _, f := range x {
+		w := WordWeight{Feature: n.names[f.Index], Text: unnamed, Weight: f.Value}
+		if w.Feature != "" {
+			w.Text = featurize.Describe(w.Feature)
+		}
+		out = append(out, w)
+	}
+	return out
+}

@@ -1,0 +1,53 @@
+package desk
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/hinged/hinged/internal/filter"
+)
+
+// Pause switches an account off, durably: no connection, no mark, no lesson. When it
+// returns, the account's connections are closed. Resume ends that; the account
+// catches up as after having been away.
+var (
+	Pause  = ofAccount("pause", http.MethodPost, switching(true))
+	Resume = ofAccount("resume", http.MethodPost, switching(false))
+)
+
+// Switch is what `hinged pause` and `hinged resume` did.
+type Switch struct {
+	// Account that was switched.
+	Account string `json:"account"`
+	// Paused is how it is now.
+	Paused bool `json:"paused"`
+	// Changed is false when it was so before.
+	Changed bool `json:"changed"`
+	// Since is when the pause began or, after one, had begun.
+	Since *time.Time `json:"paused_since,omitempty"`
+}
+
+func switching(on bool) func(context.Context, Account, None) (Switch, error) {
+	return func(ctx context.Context, a Account, _ None) (s Switch, err error) {
+		err = a.Change(ctx, func(d *Desk) error {
+			before := d.Filter.State().Account
+			s = Switch{Account: d.Account, Paused: on, Changed: before.Paused != on, Since: TimeOf(before.PausedSince)}
+			if !s.Changed {
+				return nil
+			}
+			var e filter.Event = &filter.Resumed{At: d.Now()}
+			if on {
+				e = &filter.Paused{At: d.Now()}
+			}
+			if _, err := d.Apply(e); err != nil {
+				return err
+			}
+			if on {
+				s.Since = TimeOf(d.Filter.State().Account.PausedSince)
+			}
+			return nil
+		})
+		return s, err
+	}
+}

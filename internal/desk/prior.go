@@ -1,0 +1,57 @@
+package desk
+
+import (
+	"context"
+
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/prior"
+)
+
+// GetPrior returns what the accounts together would give a new one to begin with.
+var GetPrior = looking("prior", func(ctx context.Context, h Host) (Prior, error) {
+	out := Prior{Weights: []PriorWeight{}}
+	var mean prior.Mean
+	err := h.Each(ctx, func(d *Desk) error { out.add(&mean, d.Filter); return nil })
+	if err == nil && out.Accounts > 0 {
+		for _, w := range mean.Prior().Weights {
+			out.Weights = append(out.Weights, PriorWeight{w.Name, w.Value})
+		}
+	}
+	return out, err
+})
+
+// Prior is the mean of what all accounts weigh, for features that name nobody. It names
+// no account.
+type Prior struct {
+	Accounts int `json:"accounts"` // that it is the mean of
+	// Skipped are accounts with too few labels yet, or with a kernel, whose weights are
+	// no weights of features.
+	Skipped   int           `json:"skipped"`
+	Lessons   uint64        `json:"lessons"`   // that the accounts have learnt
+	Important uint64        `json:"important"` // of those, lessons with that label
+	Weights   []PriorWeight `json:"weights"`   // by feature
+}
+
+// PriorWeight is the mean weight of one feature.
+type PriorWeight struct {
+	Feature string  `json:"feature"`
+	Weight  float64 `json:"weight"`
+}
+
+// add adds an account; nil is one that has not come in yet.
+func (p *Prior) add(mean *prior.Mean, f *filter.Filter) {
+	if f == nil {
+		p.Skipped++
+		return
+	}
+	o, a := f.Options(), f.State().Account
+	few := a.Important < uint64(max(1, o.MinImportant)) || a.Ordinary < uint64(max(1, o.MinOrdinary))
+	if few || o.Kernel != (filter.Kernel{}) {
+		p.Skipped++
+		return
+	}
+	mean.Add(f.Alone())
+	p.Accounts++
+	p.Lessons += a.Important + a.Ordinary
+	p.Important += a.Important
+}

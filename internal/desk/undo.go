@@ -1,0 +1,224 @@
+package desk
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/store"
+)
+
+// UndoMarks takes marks back that hinged set and that still stand, and waits until
+// the server has confirmed that, or for a while.
+var UndoMarks = ofAccount("undo", http.MethodPost, undoMarks)
+
+// undoPatience is for how long nothing may come of it.
+const undoPatience = time.Minute
+
+// UndoMarksRequest says which marks are to be taken back.
+type UndoMarksRequest struct {
+	// Since leaves those alone that were set earlier.
+	Since *time.Time `json:"since,omitempty"`
+	// DryRun: only say what would be done.
+	DryRun bool `json:"dry_run,omitempty"`
+	// Patience is how long to wait while the server confirms nothing more; 0: a
+	// minute.
+	Patience time.Duration `json:"patience,omitempty"`
+}
+
+// What became of a mark that was to be taken back.
+const (
+	UndoneDone    = "undone"
+	UndoneWaiting = "waiting"
+	UndoneUnseen  = "unseen"
+	UndonePassed  = "passed"
+	UndoneOwn     = "own"
+	UndoneFailed  = "failed"
+)
+
+// UndoneMarks is what `hinged undo --marks` did, or with --dry-run would do.
+type UndoneMarks struct {
+	// Account whose marks they are.
+	Account string `json:"account"`
+	// DryRun: nothing was changed, and what is said to be undone would be.
+	DryRun bool `json:"dry_run"`
+	// Since: marks set earlier were left alone.
+	Since *time.Time `json:"since,omitempty"`
+	// Undone counts marks that were taken back, as seen on the server.
+	Undone int `json:"undone"`
+	// Waiting counts marks that are to be taken back and that the server has not
+	// confirmed yet.
+	Waiting int `json:"waiting"`
+	// Unseen counts marks on messages that are in no watched mailbox; they are taken
+	// back if those turn up within a day.
+	Unseen int `json:"unseen"`
+	// Passed counts marks that were not on their messages any more.
+	Passed int `json:"passed"`
+	// Own counts marks left alone because the owner or another program set them.
+	Own int `json:"own"`
+	// Failed counts marks that the server would not take back.
+	Failed int `json:"failed"`
+	// Forgotten counts marks so old that the ledger has them no more.
+	Forgotten uint64 `json:"forgotten"`
+	// Restored: the account came out of a backup or an export, so that marks set
+	// after that was made may not be in the ledger.
+	Restored bool `json:"restored"`
+	// Problem says in words what is wrong with the connection; "" when all is well.
+	Problem string `json:"problem,omitempty"`
+	// Paused: the account is switched off, and stays so.
+	Paused bool `json:"paused"`
+	// Shadow: the account marks nothing now, and stays so.
+	Shadow bool `json:"shadow"`
+	// Marks are those that stood, in the order in which they were set.
+	Marks []UndoneMark `json:"marks"`
+}
+
+// UndoneMark is one mark of the ledger.
+type UndoneMark struct {
+	// Number of its ledger entry.
+	Number uint64 `json:"number"`
+	// Result is undone, waiting, unseen (its message is in no watched mailbox),
+	// passed (it was not on the message any more), own (somebody else set what is on
+	// it) or failed.
+	Result string `json:"result"`
+	// Why it failed, in the server's words.
+	Why string `json:"why,omitempty"`
+	// Keyword or flag of the mark.
+	Keyword string `json:"keyword"`
+	// Mailboxes in which it stood.
+	Mailboxes []string `json:"mailboxes"`
+	// Message is its key, in hexadecimal.
+	Message string `json:"message"`
+	// Intended is when it was decided on.
+	Intended *time.Time `json:"intended,omitempty"`
+
+	intendedIn string // the mailbox in which it was to be set
+}
+
+func undoMarks(ctx context.Context, a Account, q UndoMarksRequest) (out UndoneMarks, err error) {
+	begin := func(d *Desk) ([]uint64, error) { return out.begin(d, q) }
+	if q.DryRun {
+		err = a.Look(ctx, State, func(d *Desk) error { _, err := begin(d); return err })
+	} else {
+		out.Problem, err = a.Undo(ctx, cmp.Or(q.Patience, undoPatience), begin, out.look)
+	}
+	out.count()
+	return out, err
+}
+
+// begin says what is to be done and, unless that is all, begins with it. It returns
+// the ledger entries that are asked back.
+func (out *UndoneMarks) begin(d *Desk, q UndoMarksRequest) (sought []uint64, err error) {
+	st := d.Filter.State()
+	*out = UndoneMarks{
+		Account: d.Account, DryRun: q.DryRun, Since: q.Since, Paused: st.Account.Paused, Shadow: d.Filter.InShadow(),
+		Restored: st.Account.Restored, Marks: []UndoneMark{},
+	}
+	var since store.Moment
+	if q.Since != nil {
+		since = store.MomentOf(*q.Since)
+	}
+	if keys := st.Ledger.Keys(); q.Since == nil && len(keys) > 0 {
+		out.Forgotten = store.LedgerNumber(keys[0])
+	}
+	mark := func(n uint64, places []string) *UndoneMark {
+		e, _ := st.Ledger.Get(store.LedgerKey(n))
+		m := UndoneMark{
+			Number: n, Keyword: e.Keyword, Message: hexKey(e.Message), Intended: TimeOf(e.Intended),
+			Result: UndoneDone, Mailboxes: []string{}, intendedIn: e.Mailbox,
+		}
+		for _, p := range places {
+			mailbox, _ := store.SplitPlaceKey(p)
+			m.Mailboxes = append(m.Mailboxes, mailbox)
+		}
+		out.Marks = append(out.Marks, m)
+		return &out.Marks[len(out.Marks)-1]
+	}
+	// Those of an earlier request that are still under way are told of, too.
+	under := map[uint64][]string{}
+	for _, r := range d.Filter.Undoing() {
+		under[r.ID] = append(under[r.ID], r.Place.Mailbox)
+	}
+	for _, key := range st.Ledger.Keys() {
+		n := store.LedgerNumber(key)
+		if e, _ := st.Ledger.Get(key); e.State == store.MarkUndoing && e.Intended >= since {
+			m := mark(n, nil)
+			m.Result, m.Mailboxes = UndoneWaiting, append(m.Mailboxes, under[n]...)
+		}
+	}
+	for _, m := range out.Marks {
+		sought = append(sought, m.Number)
+	}
+	for _, c := range d.Filter.Undoable(since) {
+		m := mark(c.Number, c.Places)
+		switch c.Choice {
+		case filter.UndoPassed:
+			m.Result = UndonePassed
+		case filter.UndoOwn:
+			m.Result = UndoneOwn
+		default:
+			switch c.Choice {
+			case filter.UndoFollows:
+				m.Result = UndoneUnseen
+			case filter.UndoAwaits:
+				m.Mailboxes = append(m.Mailboxes, m.intendedIn)
+			}
+			sought = append(sought, c.Number)
+		}
+	}
+	slices.SortFunc(out.Marks, func(x, y UndoneMark) int { return int(int64(x.Number - y.Number)) })
+	if !q.DryRun {
+		_, err = d.Apply(&filter.Undone{At: d.Now(), Since: since, Alone: d.Alone})
+	}
+	return sought, err
+}
+
+// look brings what is said of the marks up to date, and counts them.
+func (out *UndoneMarks) look(d *Desk) (waiting, left int) {
+	for i := range out.Marks {
+		m := &out.Marks[i]
+		if m.Result == UndonePassed || m.Result == UndoneOwn {
+			continue
+		}
+		e, _ := d.Filter.State().Ledger.Get(store.LedgerKey(m.Number))
+		m.Why = ""
+		switch {
+		case e.State == store.MarkUndone:
+			m.Result = UndoneDone
+		case e.State == store.MarkUndoing, e.State == store.MarkIntended:
+			m.Result = UndoneWaiting
+		case e.State == store.MarkConfirmed && e.Undo != 0:
+			m.Result = UndoneUnseen
+		case e.State == store.MarkConfirmed:
+			m.Result, m.Why = UndoneFailed, d.Unwilling[m.Number]
+		default: // refused: the owner was quicker; abandoned: it was never set
+			m.Result = UndonePassed
+		}
+	}
+	out.count()
+	return out.Waiting, out.Waiting + out.Unseen
+}
+
+// count adds the results up.
+func (u *UndoneMarks) count() {
+	u.Undone, u.Waiting, u.Unseen, u.Passed, u.Own, u.Failed = 0, 0, 0, 0, 0, 0
+	for _, m := range u.Marks {
+		switch m.Result {
+		case UndoneDone:
+			u.Undone++
+		case UndoneWaiting:
+			u.Waiting++
+		case UndoneUnseen:
+			u.Unseen++
+		case UndonePassed:
+			u.Passed++
+		case UndoneOwn:
+			u.Own++
+		default:
+			u.Failed++
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package desk
+
+import (
+	"context"
+	"errors"
+
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/stream"
+	"github.com/hinged/hinged/internal/writer"
+	"github.com/hinged/hinged/store"
+)
+
+// Verify checks the store, then compares every account with a replay of its
+// journal. Those that were taken over and are not all here yet are not compared.
+var Verify = looking("verify", verify)
+
+// Verification is what `hinged verify` found.
+type Verification struct {
+	// Problems are what the store's own check found, in words.
+	Problems []string         `json:"problems"`
+	Accounts []VerifiedReplay `json:"accounts"` // one replay each, in order of name
+	OK       bool             `json:"ok"`       // nothing is wrong
+}
+
+// VerifiedReplay compares one account's state with a replay of its journal.
+type VerifiedReplay struct {
+	Account  string `json:"account"`           // its name
+	From     uint64 `json:"journal_from"`      // first entry replayed
+	End      uint64 `json:"journal_end"`       // one past the last
+	State    Digest `json:"state"`             // the digests of what is committed
+	Replayed Digest `json:"replayed"`          // the digests of what the replay gave
+	Equal    bool   `json:"equal"`             // whether the two are the same
+	Problem  string `json:"problem,omitempty"` // why the replay stopped
+	// InSnapshot: some of the account is still in the snapshot that its partition was
+	// taken over with, so that nothing was compared. That is nothing wrong.
+	InSnapshot bool `json:"in_snapshot,omitempty"`
+}
+
+func verify(ctx context.Context, h Host) (v Verification, err error) {
+	err = h.Store(false, func(s *store.Store) error {
+		report, err := s.Verify()
+		if err != nil {
+			return err
+		}
+		v = Verification{Problems: []string{}, Accounts: []VerifiedReplay{}, OK: report.OK()}
+		for _, p := range report.Problems {
+			v.Problems = append(v.Problems, p.Error())
+		}
+		names, err := s.Accounts()
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			now, end, err := committed(ctx, h, s, name)
+			var r VerifiedReplay
+			switch {
+			case errors.Is(err, store.ErrPending):
+				r = VerifiedReplay{Account: name, State: Digest{Account: name}, Replayed: Digest{Account: name}, InSnapshot: true}
+			case ctx.Err() != nil:
+				return ctx.Err()
+			case err != nil:
+				// Verify exists to name what is wrong.
+				v.OK, v.Problems = false, append(v.Problems, err.Error())
+				continue
+			default:
+				r = replay(s, name, now, end)
+			}
+			v.OK = v.OK && (r.Equal || r.InSnapshot)
+			v.Accounts = append(v.Accounts, r)
+		}
+		return nil
+	})
+	return v, err
+}
+
+// committed gives the digest of an account and the number of the journal entry that
+// comes next. One that nobody has, but that the store still knows, is read from
+// there.
+func committed(ctx context.Context, h Host, s *store.Store, name string) (d Digest, end uint64, err error) {
+	take := func(f *filter.Filter) { d, end = digestOf(name, f), f.State().JournalNext() }
+	a, err := h.Account(ctx, name)
+	if err == nil {
+		err = a.Look(ctx, Logs, func(d *Desk) error { take(d.Filter); return nil })
+	}
+	if errors.Is(err, ErrNoAccount) || errors.Is(err, stream.ErrElsewhere) {
+		var w *writer.Writer
+		if w, err = writer.Open(s, name); err == nil {
+			take(w.Filter())
+		}
+	}
+	return d, end, err
+}
+
+// replay compares an account's committed digest with that of a replay of the
+// journal entries from the base up to, but not including, end.
+func replay(s *store.Store, account string, now Digest, end uint64) VerifiedReplay {
+	out := VerifiedReplay{Account: account, State: now, End: end}
+	fail := func(err error) VerifiedReplay {
+		if errors.Is(err, store.ErrPending) {
+			return VerifiedReplay{Account: account, State: now, Replayed: Digest{Account: account}, InSnapshot: true}
+		}
+		out.Problem = err.Error()
+		return out
+	}
+	base, next, err := s.Base(account)
+	if err != nil {
+		return fail(err)
+	}
+	out.From = next
+	entries := func(yield func(store.JournalEntry, error) bool) {
+		for e, err := range s.Journal(account, next) {
+			if err == nil && e.Seq >= end {
+				return
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+	f, err := filter.Replay(base, entries, writer.NewReplayVectors(s, account))
+	if err != nil {
+		return fail(err)
+	}
+	out.Replayed.Account = account
+	out.Replayed.Model, out.Replayed.State = store.Digest(f.State())
+	out.Equal = out.Replayed == out.State
+	return out
+}

@@ -1,0 +1,132 @@
+package desk
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"net/http"
+	"slices"
+
+	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/model"
+)
+
+// GetWords shows weights.
+var GetWords = ofAccount("words", http.MethodPost, getWords)
+
+// WordsRequest says which weights to show: those of all features that the words
+// could be behind or, without words, the strongest.
+type WordsRequest struct {
+	Words []string `json:"words,omitempty"`
+	Most  int      `json:"most"` // so many of each word, or each way
+}
+
+// Words is what `hinged words` shows.
+type Words struct {
+	// Account whose weights they are.
+	Account string `json:"account"`
+	// Weights is how many features have one.
+	Weights int `json:"weights"`
+	// Supports is how many examples a kernel learner has. It gives a feature another
+	// weight in each message; those here are what each weighs by itself.
+	Supports int `json:"supports,omitempty"`
+	// Rules are the owner's, with what their own features weigh; only when no words
+	// were asked for.
+	Rules []RuleStatus `json:"rules,omitempty"`
+	// Words are those that were asked for.
+	Words []WordWeights `json:"words,omitempty"`
+	// Important are the features that pull the most towards important, the strongest
+	// first; only when no words were asked for.
+	Important []WordWeight `json:"important,omitempty"`
+	// Ordinary are those that pull the most towards ordinary.
+	Ordinary []WordWeight `json:"ordinary,omitempty"`
+}
+
+// WordWeights are the weights of all features that one word is behind.
+type WordWeights struct {
+	// Word as it was asked for.
+	Word string `json:"word"`
+	// Features are the strongest first; none has a weight when there are none.
+	Features []WordWeight `json:"features"`
+	// More counts those that are not shown.
+	More int `json:"more"`
+}
+
+// WordWeight is the weight of one feature.
+type WordWeight struct {
+	// Feature is its name; "" when it is not known.
+	Feature string `json:"feature"`
+	// Text is the same in plain words.
+	Text string `json:"text"`
+	// Weight is positive towards important. Times its value in a message it is the
+	// feature's part of the score.
+	Weight float64 `json:"weight"`
+	// Rule is important or ordinary where a rule of the owner's keeps the weight from
+	// saying otherwise.
+	Rule string `json:"rule,omitempty"`
+}
+
+const unnamed = "unknown: met in fewer than 3 learnt messages, or its words are not kept"
+
+// getWords names the strongest weights outside of Look: that reads learnt messages.
+func getWords(ctx context.Context, a Account, q WordsRequest) (out Words, err error) {
+	var above, below model.Vector
+	var past Past
+	err = a.Look(ctx, Logs, func(d *Desk) error {
+		w := d.Filter.Alone()
+		past, out = d.Past, Words{Account: d.Account, Weights: w.Len(), Supports: d.Filter.Size().Supports}
+		out.Rules, _ = rulesOf(d.Filter)
+		if len(q.Words) == 0 {
+			above, below = w.Strongest(max(q.Most, 0))
+			return nil
+		}
+		out.weigh(w, q)
+		return nil
+	})
+	if err != nil || len(q.Words) > 0 {
+		return out, err
+	}
+	names := newNaming(past.vectors(), above, below)
+	err = names.all(ctx, past)
+	for _, r := range out.Rules { // the owner has named these
+		names.names[featurize.IndexOf(r.Match)] = r.Match
+	}
+	out.Important, out.Ordinary = names.weigh(above), names.weigh(below)
+	for _, list := range [][]WordWeight{out.Important, out.Ordinary} {
+		for i := range list {
+			list[i].Rule = ruleOn(out.Rules, list[i].Feature)
+		}
+	}
+	return out, err
+}
+
+// weigh weighs each word in every field.
+func (out *Words) weigh(w *model.Weights, q WordsRequest) {
+	rules, most := out.Rules, max(q.Most, 0)
+	out.Rules = nil
+	for _, word := range q.Words {
+		found := WordWeights{Word: word, Features: []WordWeight{}}
+		for _, name := range featurize.Lookup(word) {
+			if weight := w.Get(featurize.IndexOf(name)); weight != 0 {
+				found.Features = append(found.Features, WordWeight{Feature: name, Text: featurize.Describe(name), Weight: weight, Rule: ruleOn(rules, name)})
+			}
+		}
+		slices.SortStableFunc(found.Features, func(a, b WordWeight) int {
+			return cmp.Compare(math.Abs(b.Weight), math.Abs(a.Weight))
+		})
+		if more := len(found.Features) - most; more > 0 {
+			found.Features, found.More = found.Features[:most], more
+		}
+		out.Words = append(out.Words, found)
+	}
+}
+
+// ruleOn returns the label of the rule that asks for a feature, "" without one.
+func ruleOn(rules []RuleStatus, feature string) string {
+	for _, r := range rules {
+		if r.Match == feature {
+			return r.Label
+		}
+	}
+	return ""
+}
