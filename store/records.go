@@ -273,7 +273,7 @@ const (
 	ReasonShadow  // shadow mode
 	ReasonOwner   // the owner has marked it already, or said no
 	ReasonDuplicate
-	ReasonTaught // the owner handed it over with a label; it has no place
+	ReasonHandedOver // the owner handed it over with a label; it has no place
 	ReasonRule   // a rule of the owner's
 )
 

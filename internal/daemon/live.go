@@ -129,7 +129,7 @@ func (a *account) change(fn func(*desk.Desk) error) error {
 		}
 		return r, a.broken
 	}
-	d.Rewrite = func(e filter.Event) (filter.Rewritten, error) {
+	d.Rewrite = func(e filter.RewriteRequest) (filter.Rewritten, error) {
 		r, err := a.rewrite(e)
 		d.Filter = a.filter
 		return r, err
@@ -144,7 +144,7 @@ func (a *account) change(fn func(*desk.Desk) error) error {
 }
 
 // rewrite applies an event that goes over the past and commits it.
-func (a *account) rewrite(e filter.Event) (filter.Rewritten, error) {
+func (a *account) rewrite(e filter.RewriteRequest) (filter.Rewritten, error) {
 	r, broken, err := a.work.Rewrite(e, func(st *store.State, w store.Rewrite) error {
 		return a.store.Rewrite(a.opts.Name, st, w)
 	})

@@ -85,7 +85,7 @@ type Desk struct {
 	// which it commits by itself. After an error of Apply the account can't go on. Both
 	// are nil inside Look.
 	Apply   func(filter.Event) (filter.Result, error)
-	Rewrite func(filter.Event) (filter.Rewritten, error)
+	Rewrite func(filter.RewriteRequest) (filter.Rewritten, error)
 }
 
 // Past reads what a store keeps of an account beside its state. It is safe for

@@ -223,9 +223,11 @@ func (d *Desk) label(label model.Label, g given) (Lesson, error) {
 			return l, err
 		}
 	}
-	var e filter.Event = &filter.Labelled{At: d.Now(), Message: k, Label: label}
+	e := &filter.Labelled{At: d.Now(), Label: label}
 	if m.Outcome == store.Undecided {
-		e = &filter.Taught{At: d.Now(), Label: label, Meta: filter.NewMeta(g.message), Message: g.message}
+		e.Handed = &filter.Arrived{Meta: filter.NewMeta(g.message), Message: g.message}
+	} else {
+		e.Message = k
 	}
 	r, err := d.Apply(e)
 	if err != nil {

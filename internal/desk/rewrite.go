@@ -41,7 +41,7 @@ func send(ctx context.Context, a Account, events ...kafka.Event) error {
 }
 
 // rewrite applies an event that goes over the past, or only says what that would do.
-func (d *Desk) rewrite(e filter.Event, dry bool) (filter.Rewritten, error) {
+func (d *Desk) rewrite(e filter.RewriteRequest, dry bool) (filter.Rewritten, error) {
 	if dry {
 		return d.Filter.Foresee(e, writer.NewPast(d.Past.Store, d.Account))
 	}

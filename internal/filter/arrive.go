@@ -9,16 +9,17 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// applyArrived takes a message that was not at its place before: one never seen,
+// apply takes a message that was not at its place before: one never seen,
 // or another copy of a known one (a move is a copy that arrives and an original
 // that vanishes, in either order). A stream of mail has no places; there, what
 // comes again was sent again, which says nothing of the owner.
-func (f *Filter) applyArrived(e *Arrived, r *Result) error {
+func (e *Arrived) apply(f *Filter, r *Result) error {
 	placed := e.Place != (Place{})
 	if p, ok := f.st.Places.Get(e.Place.key()); placed && ok && p.Message == e.Meta.Key {
 		// Reported before, for example because the position was not yet
 		// committed when the daemon was killed.
-		return f.applyFlagged(&Flagged{At: e.At, Place: e.Place, Flags: e.Flags, Away: e.Away}, r)
+		again := Flagged{At: e.At, Place: e.Place, Flags: e.Flags, Away: e.Away}
+		return again.apply(f, r)
 	}
 	if err := f.advance(e.At, r); err != nil {
 		return err

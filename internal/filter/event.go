@@ -3,23 +3,60 @@ package filter
 import (
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
-	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
 
 // Event is one input of an account's state machine. State is a function of the
 // events in their order and of nothing else, which is why they are what the
-// journal holds. The concrete types are those below; Encode and Decode turn
+// journal holds. The concrete types are those of kinds; Encode and Decode turn
 // them into journal entries and back.
 type Event interface {
-	// at is the moment of the event. The account's clock is the running maximum.
-	at() store.Moment
+	// apply changes the state of f as the event says, and notes in r what follows.
+	apply(f *Filter, r *Result) error
 }
+
+// kinds makes an event of each type. The key is the first byte of the type's
+// journal entries. Numbers, once released, keep their meaning; 10 and 16 are free.
+var kinds = map[byte]func() Event{
+	1:  blank[Configured],
+	2:  blank[Opened],
+	3:  blank[Arrived],
+	4:  blank[Flagged],
+	5:  blank[Vanished],
+	6:  blank[Reached],
+	7:  blank[Settled],
+	8:  blank[Labelled],
+	9:  blank[Ticked],
+	11: blank[Paused],
+	12: blank[Resumed],
+	13: blank[Restored],
+	14: blank[Skipped],
+	15: blank[Undone],
+	17: blank[Ruled],
+	18: blank[Primed],
+}
+
+func blank[E any, P interface {
+	*E
+	Event
+}]() Event {
+	return P(new(E))
+}
+
+// tags is kinds the other way round.
+var tags = func() map[reflect.Type]byte {
+	out := map[reflect.Type]byte{}
+	for tag, blank := range kinds {
+		out[reflect.TypeOf(blank())] = tag
+	}
+	return out
+}()
 
 // Place names one copy of a message on a server.
 type Place struct {
@@ -99,26 +136,6 @@ type Settled struct {
 	Cleared *Place `cbor:"5,keyasint,omitempty"`
 }
 
-// Labelled is a label that the owner gave in so many words.
-type Labelled struct {
-	At      store.Moment     `cbor:"1,keyasint,omitempty"`
-	Message store.MessageKey `cbor:"2,keyasint"`
-	Label   model.Label      `cbor:"3,keyasint"`
-}
-
-// Taught is a message that the owner handed over with a label, whether or not
-// any source ever reported it. It is decided and recorded as an arrival is, but
-// has no place and is never marked.
-type Taught struct {
-	At    store.Moment `cbor:"1,keyasint,omitempty"`
-	Label model.Label  `cbor:"2,keyasint"`
-	Meta  Meta         `cbor:"3,keyasint"`
-
-	// Message and Features are as in Arrived.
-	Message  *featurize.Message  `cbor:"-"`
-	Features *featurize.Features `cbor:"-"`
-}
-
 // Paused switches the account off: until Resumed it takes no event but Configured
 // and Resumed.
 type Paused struct {
@@ -141,45 +158,15 @@ type Restored struct {
 	At store.Moment `cbor:"1,keyasint,omitempty"`
 }
 
-func (e *Configured) at() store.Moment { return e.At }
-func (e *Opened) at() store.Moment     { return e.At }
-func (e *Arrived) at() store.Moment    { return e.At }
-func (e *Flagged) at() store.Moment    { return e.At }
-func (e *Vanished) at() store.Moment   { return e.At }
-func (e *Reached) at() store.Moment    { return 0 }
-func (e *Settled) at() store.Moment    { return e.At }
-func (e *Labelled) at() store.Moment   { return e.At }
-func (e *Ticked) at() store.Moment     { return e.At }
-func (e *Taught) at() store.Moment     { return e.At }
-func (e *Paused) at() store.Moment     { return e.At }
-func (e *Resumed) at() store.Moment    { return e.At }
-func (e *Restored) at() store.Moment   { return e.At }
+func (e *Ticked) apply(f *Filter, r *Result) error {
+	if !f.Due(e.At) {
+		return nil
+	}
+	return f.advance(e.At, r)
+}
 
 // ErrBadEvent is wrapped by every error of Decode.
 var ErrBadEvent = errors.New("not a journal entry")
-
-// The first byte of a journal entry says its type. Numbers, once released, keep
-// their meaning.
-const (
-	tagConfigured byte = iota + 1
-	tagOpened
-	tagArrived
-	tagFlagged
-	tagVanished
-	tagReached
-	tagSettled
-	tagLabelled
-	tagTicked
-	tagTaught
-	tagPaused
-	tagResumed
-	tagRestored
-	tagSkipped
-	tagUndone
-	tagTold
-	tagRuled
-	tagPrimed
-)
 
 var (
 	encMode = must(cbor.CoreDetEncOptions().EncMode())
@@ -199,9 +186,9 @@ func must[T any](v T, err error) T {
 // Encode gives the journal entry of an event: one type byte, then CBOR in core
 // deterministic encoding.
 func Encode(e Event) ([]byte, error) {
-	tag, err := tagOf(e)
-	if err != nil {
-		return nil, err
+	tag, known := tags[reflect.TypeOf(e)]
+	if !known {
+		return nil, fmt.Errorf("%w: type %T", ErrBadEvent, e)
 	}
 	body, err := encMode.Marshal(e)
 	if err != nil {
@@ -210,99 +197,17 @@ func Encode(e Event) ([]byte, error) {
 	return append([]byte{tag}, body...), nil
 }
 
-func tagOf(e Event) (byte, error) {
-	switch e.(type) {
-	case *Configured:
-		return tagConfigured, nil
-	case *Opened:
-		return tagOpened, nil
-	case *Arrived:
-		return tagArrived, nil
-	case *Flagged:
-		return tagFlagged, nil
-	case *Vanished:
-		return tagVanished, nil
-	case *Reached:
-		return tagReached, nil
-	case *Settled:
-		return tagSettled, nil
-	case *Labelled:
-		return tagLabelled, nil
-	case *Ticked:
-		return tagTicked, nil
-	case *Taught:
-		return tagTaught, nil
-	case *Paused:
-		return tagPaused, nil
-	case *Resumed:
-		return tagResumed, nil
-	case *Restored:
-		return tagRestored, nil
-	case *Skipped:
-		return tagSkipped, nil
-	case *Undone:
-		return tagUndone, nil
-	case *Told:
-		return tagTold, nil
-	case *Ruled:
-		return tagRuled, nil
-	case *Primed:
-		return tagPrimed, nil
-	case *Unlearnt, *Forgot:
-		return 0, fmt.Errorf("%T stands in no journal: %w", e, ErrRewriting)
-	default:
-		return 0, fmt.Errorf("%w: type %T", ErrBadEvent, e)
-	}
-}
-
-// Decode reads a journal entry. It never panics; the Features of an Arrived or
-// a Taught are
-// for the caller to fill in.
+// Decode reads a journal entry. It never panics. The caller fills in the Features
+// of an Arrived, also of one that is Handed.
 func Decode(entry []byte) (Event, error) {
 	if len(entry) == 0 {
 		return nil, fmt.Errorf("%w: it is empty", ErrBadEvent)
 	}
-	var e Event
-	switch entry[0] {
-	case tagConfigured:
-		e = new(Configured)
-	case tagOpened:
-		e = new(Opened)
-	case tagArrived:
-		e = new(Arrived)
-	case tagFlagged:
-		e = new(Flagged)
-	case tagVanished:
-		e = new(Vanished)
-	case tagReached:
-		e = new(Reached)
-	case tagSettled:
-		e = new(Settled)
-	case tagLabelled:
-		e = new(Labelled)
-	case tagTicked:
-		e = new(Ticked)
-	case tagTaught:
-		e = new(Taught)
-	case tagPaused:
-		e = new(Paused)
-	case tagResumed:
-		e = new(Resumed)
-	case tagRestored:
-		e = new(Restored)
-	case tagSkipped:
-		e = new(Skipped)
-	case tagUndone:
-		e = new(Undone)
-	case tagTold:
-		e = new(Told)
-	case tagRuled:
-		e = new(Ruled)
-	case tagPrimed:
-		e = new(Primed)
-	default:
+	blank, known := kinds[entry[0]]
+	if !known {
 		return nil, fmt.Errorf("%w: unknown type byte %d", ErrBadEvent, entry[0])
 	}
+	e := blank()
 	if err := decMode.Unmarshal(entry[1:], e); err != nil {
 		return nil, fmt.Errorf("%w: %T: %w", ErrBadEvent, e, err)
 	}

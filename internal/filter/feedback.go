@@ -12,7 +12,7 @@ import (
 // its arrival was set by another program, not by the owner.
 const strangerWindow = 30 * time.Second
 
-func (f *Filter) applyFlagged(e *Flagged, r *Result) error {
+func (e *Flagged) apply(f *Filter, r *Result) error {
 	box, ok := f.st.Boxes.Get(e.Place.Mailbox)
 	if !ok || box.UIDValidity != e.Place.UIDValidity {
 		return nil // of a mailbox that exists no more
@@ -29,10 +29,10 @@ func (f *Filter) applyFlagged(e *Flagged, r *Result) error {
 
 // reflag notes the flags that a place has now and heeds what they say.
 func (f *Filter) reflag(place Place, p store.Place, flags []string, away bool, r *Result) error {
-	old := minus(p.Flags, f.byUndo(p, minus(p.Flags, flags)))
+	old := minus(p.Flags, f.ledger.takenBack(p, minus(p.Flags, flags)))
 	p.Flags, p.Own = flags, common(p.Own, flags)
 	f.putPlace(place, p)
-	f.concludeUndo(p.Message, store.MarkUndone)
+	f.ledger.conclude(p.Message, store.MarkUndone)
 	mk := string(p.Message[:])
 	m, ok := f.st.Messages.Get(mk)
 	if !ok {
@@ -69,8 +69,8 @@ func (f *Filter) heed(k store.MessageKey, m *store.Message, place Place, old, no
 	}
 	for _, flag := range minus(now, old) {
 		switch {
-		case f.opts.isMark(flag) || f.ledger.awaits(f.st, k, place, flag):
-			whose := f.ledger.appeared(f.st, k, place, flag, arrives, f.st.Account.Clock)
+		case f.opts.isMark(flag) || f.ledger.awaits(k, place, flag):
+			whose := f.ledger.appeared(k, place, flag, arrives)
 			if whose != markSet && !arrives {
 				f.noteOwn(k, place, flag)
 			}
@@ -102,7 +102,7 @@ func (f *Filter) heed(k store.MessageKey, m *store.Message, place Place, old, no
 		owner = true
 		switch {
 		case f.opts.isMark(flag):
-			f.refuse(k, m, flag)
+			f.ledger.refuse(k, m.ID, flag)
 			say(model.Ordinary, store.SourceMark)
 		case flag == `\flagged`, flag == "$followed":
 			withdraw(m, store.SourceFlagged)

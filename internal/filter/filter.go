@@ -65,7 +65,7 @@ type Filter struct {
 	messages *store.Table[store.Message]
 	scratch  model.Vector // see vector
 	oldest   messageQueue // all messages, by Seq
-	ledger   ledgerIndex
+	ledger   *ledger
 	early    earlyIndex
 	// latest are the features of the last decided arrival, so that a label that
 	// comes with it or right after it needs no look-up.
@@ -135,8 +135,7 @@ func (f *Filter) derive() {
 	f.readWindows()
 	f.rebuildQueues()
 	f.countPlaces()
-	f.ledger = newLedgerIndex(f.st)
-	f.findCopies()
+	f.ledger = newLedger(f.st, &f.opts.Limits)
 	f.lessons, f.messages = newLessonWindow(f.st), f.st.Messages
 	f.early = newEarlyIndex(f.st)
 }
@@ -193,62 +192,17 @@ func (f *Filter) configure(o Options) error {
 // fit); bad mail is never an error.
 func (f *Filter) Apply(e Event) (Result, error) {
 	var r Result
-	var err error
 	if f.st.Account.Paused && !allowedInPause(e) {
 		return r, nil
 	}
-	switch e := e.(type) {
-	case *Configured:
-		err = f.applyConfigured(e, &r)
-	case *Opened:
-		f.applyOpened(e, &r)
-	case *Arrived:
-		err = f.applyArrived(e, &r)
-	case *Flagged:
-		err = f.applyFlagged(e, &r)
-	case *Vanished:
-		f.applyVanished(e, &r)
-	case *Reached:
-		f.applyReached(e, &r)
-	case *Settled:
-		err = f.applySettled(e, &r)
-	case *Labelled:
-		err = f.applyLabelled(e, &r)
-	case *Taught:
-		err = f.applyTaught(e, &r)
-	case *Told:
-		err = f.applyTold(e, &r)
-	case *Ruled:
-		err = f.applyRuled(e, &r)
-	case *Primed:
-		err = f.applyPrimed(e, &r)
-	case *Paused:
-		err = f.applyPaused(e, &r)
-	case *Resumed:
-		f.applyResumed(e, &r)
-	case *Restored:
-		f.applyRestored(e, &r)
-	case *Skipped:
-		f.applySkipped(e, &r)
-	case *Undone:
-		err = f.applyUndone(e, &r)
-	case *Unlearnt, *Forgot:
-		err = ErrRewriting
-	case *Ticked:
-		if f.Due(e.At) {
-			err = f.advance(e.At, &r)
-		}
-	default:
-		err = fmt.Errorf("%w: type %T", ErrBadEvent, e)
-	}
-	if err != nil {
+	if err := e.apply(f, &r); err != nil {
 		return r, fmt.Errorf("applying %T: %w", e, err)
 	}
-	f.requestUndo(&r)
+	r.Marks = append(r.Marks, f.ledger.requestFresh()...)
 	return r, nil
 }
 
-func (f *Filter) applyConfigured(e *Configured, r *Result) error {
+func (e *Configured) apply(f *Filter, r *Result) error {
 	if f.Configured(e.Options) {
 		return nil
 	}
@@ -290,10 +244,10 @@ func (f *Filter) applyConfigured(e *Configured, r *Result) error {
 	return f.advance(e.At, r)
 }
 
-func (f *Filter) applyOpened(e *Opened, r *Result) {
+func (e *Opened) apply(f *Filter, r *Result) error {
 	box, known := f.st.Boxes.Get(e.Mailbox)
 	if known && box.UIDValidity == e.UIDValidity && box.Role == uint8(e.Role) {
-		return
+		return nil
 	}
 	if known && box.UIDValidity != e.UIDValidity {
 		f.forgetPlaces(e.Mailbox)
@@ -307,6 +261,7 @@ func (f *Filter) applyOpened(e *Opened, r *Result) {
 	box.UIDNext = max(box.UIDNext, 1)
 	f.st.Boxes.Put(e.Mailbox, box)
 	r.Changed = true
+	return nil
 }
 
 // forgetPlaces drops every place in a mailbox whose UIDs are void. The messages
@@ -319,7 +274,7 @@ func (f *Filter) forgetPlaces(mailbox string) {
 			f.dropPlace(k)
 		}
 	}
-	f.ledger.abandonMailbox(f.st, mailbox)
+	f.ledger.abandon(func(e store.LedgerEntry) bool { return e.Mailbox == mailbox })
 }
 
 func (f *Filter) dropPlace(key string) {
@@ -336,12 +291,12 @@ func (f *Filter) dropPlace(key string) {
 		m.Copies--
 		f.st.Messages.Put(mk, m)
 	}
-	f.concludeUndo(p.Message, store.MarkConfirmed)
+	f.ledger.conclude(p.Message, store.MarkConfirmed)
 }
 
-func (f *Filter) applyVanished(e *Vanished, r *Result) {
+func (e *Vanished) apply(f *Filter, r *Result) error {
 	if box, ok := f.st.Boxes.Get(e.Mailbox); !ok || box.UIDValidity != e.UIDValidity {
-		return
+		return nil
 	}
 	for _, uid := range e.UIDs {
 		key := store.PlaceKey(e.Mailbox, uid)
@@ -350,13 +305,14 @@ func (f *Filter) applyVanished(e *Vanished, r *Result) {
 			r.Changed = true
 		}
 	}
+	return nil
 }
 
-func (f *Filter) applyReached(e *Reached, r *Result) {
+func (e *Reached) apply(f *Filter, r *Result) error {
 	box, ok := f.st.Boxes.Get(e.Mailbox)
 	if !ok || box.UIDValidity != e.UIDValidity ||
 		(box.RestoredBefore != store.RestoredPending && box.UIDNext >= e.UIDNext && box.HighestModSeq >= e.HighestModSeq && box.BacklogBefore >= e.BacklogBefore) {
-		return
+		return nil
 	}
 	box.BacklogBefore = max(box.BacklogBefore, e.BacklogBefore)
 	if box.RestoredBefore == store.RestoredPending {
@@ -366,6 +322,7 @@ func (f *Filter) applyReached(e *Reached, r *Result) {
 	box.HighestModSeq = max(box.HighestModSeq, e.HighestModSeq)
 	f.st.Boxes.Put(e.Mailbox, box)
 	r.Changed = true
+	return nil
 }
 
 // role returns what a mailbox is for.

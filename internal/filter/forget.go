@@ -32,8 +32,6 @@ type Forgot struct {
 	Before store.Moment `cbor:"5,keyasint,omitempty"`
 }
 
-func (e *Forgot) at() store.Moment { return e.At }
-
 // ErrForgot is wrapped when a Forgot names nothing or several things.
 var ErrForgot = errors.New("say one of a message, a sender and a moment to forget")
 
@@ -46,7 +44,7 @@ type forgetting struct {
 	messages map[store.MessageKey]struct{}
 	ids      map[store.ID]struct{} // Message-IDs
 	senders  []string              // keys of those that go whole
-	ledger   []string              // keys
+	ledger   []uint64              // numbers
 	early    []string              // keys of feedback that waits
 	known    int                   // rows found of messages and Message-IDs
 	seq      uint64                // with before: the number of the first message that stays
@@ -108,13 +106,10 @@ func (f *Filter) planForgetting(e *Forgot) (*forgetting, error) {
 			g.senders = append(g.senders, k)
 		}
 	}
-	for _, k := range f.st.Ledger.Keys() {
-		entry, _ := f.st.Ledger.Get(k)
+	g.ledger = f.ledger.about(func(entry store.LedgerEntry) bool {
 		_, is := g.ids[entry.ID]
-		if is && entry.ID != 0 || g.message(entry.Message) || entry.Intended < e.Before {
-			g.ledger = append(g.ledger, k)
-		}
-	}
+		return is && entry.ID != 0 || g.message(entry.Message) || entry.Intended < e.Before
+	})
 	return g, nil
 }
 
@@ -171,10 +166,7 @@ func (g *forgetting) finish() {
 			st.Labelled.Put(k, s)
 		}
 	}
-	for _, k := range g.ledger {
-		g.keepOurs(k)
-		st.Ledger.Delete(k)
-	}
+	g.f.ledger.forget(g.ledger)
 	for _, k := range g.early {
 		st.Early.Delete(k)
 	}
@@ -187,24 +179,6 @@ func (g *forgetting) finish() {
 	if g.before > st.Account.HistoryFrom {
 		st.Account.HistoryFrom = g.before // what turns up elsewhere is never marked
 	}
-	g.f.capRefusals()
-}
-
-// keepOurs keeps, as a hash, that a mark of ours is on a message or may be, so
-// that it is never taken for the owner's word and never set again.
-func (g *forgetting) keepOurs(ledgerKey string) {
-	st := g.f.st
-	e, _ := st.Ledger.Get(ledgerKey)
-	key := refusalKey(e.Message, e.ID)
-	row, known := st.Refusals.Get(key)
-	if e.State != store.MarkIntended && e.State != store.MarkConfirmed && e.State != store.MarkUndoing {
-		return
-	}
-	if !known {
-		row = store.Refusal{Seq: st.Account.Messages, At: st.Account.Clock}
-	}
-	row.Ours = true
-	st.Refusals.Put(key, row)
 }
 
 // forgetHistory takes the messages out of the history of senders and threads, as
@@ -337,8 +311,7 @@ func (g *forgetting) settleThreads(threads map[store.ID]struct{}) {
 // ours returns the marks of an arrival that was forgotten with a mark of ours on
 // it.
 func (f *Filter) ours(e *Arrived) []string {
-	r, ok := f.st.Refusals.Get(refusalKey(e.Meta.Key, e.Meta.ID))
-	if !ok || !r.Ours {
+	if _, ours := f.ledger.refused(e.Meta.Key, e.Meta.ID); !ours {
 		return nil
 	}
 	var marks []string

@@ -285,7 +285,7 @@ func FuzzRewriting(f *testing.F) {
 		for range 2 {
 			w.storm(seed, 120)
 			moment := w.moment().Add(-time.Duration(ago) * time.Hour)
-			e := []Event{
+			e := []RewriteRequest{
 				&Unlearnt{At: w.moment(), Since: moment}, &Forgot{At: w.moment(), Before: moment},
 				&Forgot{At: w.moment(), Sender: SenderOf(fmt.Sprintf("person%d@example.com", ago%8))},
 				&Forgot{At: w.moment(), ID: IDOf(fmt.Sprintf("m%d@x", ago%120))},

@@ -16,7 +16,7 @@ func (f *Filter) learn(k store.MessageKey, m *store.Message, label model.Label, 
 	}
 	l := f.lessonOf(k, m, label, source)
 	l.Weight = float64(f.opts.weightOf(label, source) * f.boldness())
-	if source == store.SourceProvisional && f.ledger.everMarked(f.st, k) {
+	if source == store.SourceProvisional && f.ledger.everMarked(k) {
 		l.Weight = float64(f.opts.Dual.MarkedWeight * f.boldness())
 	}
 	f.absorb(&l, x)

@@ -21,9 +21,9 @@ func allowedInPause(e Event) bool {
 	}
 }
 
-// applyPaused switches the account off. What had settled before is learnt first;
+// apply switches the account off. What had settled before is learnt first;
 // what is still settling waits for the end of the pause.
-func (f *Filter) applyPaused(e *Paused, r *Result) error {
+func (e *Paused) apply(f *Filter, r *Result) error {
 	if f.st.Account.Paused {
 		return nil
 	}
@@ -34,14 +34,15 @@ func (f *Filter) applyPaused(e *Paused, r *Result) error {
 	return nil
 }
 
-// applyResumed switches the account on again. What settled meanwhile is learnt
+// apply switches the account on again. What settled meanwhile is learnt
 // by the next tick, as after a restart.
-func (f *Filter) applyResumed(e *Resumed, r *Result) {
+func (e *Resumed) apply(f *Filter, r *Result) error {
 	a := &f.st.Account
 	if !a.Paused {
-		return
+		return nil
 	}
 	r.Changed = true
 	a.Clock = max(a.Clock, e.At)
 	a.Paused, a.PausedSince = false, 0
+	return nil
 }

@@ -29,7 +29,7 @@ func TestAPausedAccountTakesNothingAndLearnsNothing(t *testing.T) {
 	for _, e := range []Event{
 		&Ticked{At: w.moment()},
 		&Arrived{At: w.moment(), Place: Place{"INBOX", 1, 500}, Meta: NewMeta(arrived), Message: arrived},
-		&Taught{At: w.moment(), Label: model.Important, Meta: NewMeta(arrived), Message: arrived},
+		&Labelled{At: w.moment(), Label: model.Important, Handed: &Arrived{Meta: NewMeta(arrived), Message: arrived}},
 		&Labelled{At: w.moment(), Message: starred.key, Label: model.Ordinary},
 		&Flagged{At: w.moment(), Place: starred.place},
 		&Vanished{At: w.moment(), Mailbox: "INBOX", UIDValidity: 1, UIDs: []uint32{1}},

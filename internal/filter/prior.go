@@ -22,8 +22,6 @@ type Primed struct {
 	Weights store.PackedVector `cbor:"2,keyasint,omitempty"`
 }
 
-func (e *Primed) at() store.Moment { return e.At }
-
 // maxPrior bounds how many weights a prior may have.
 const maxPrior = 1 << 16
 
@@ -45,7 +43,7 @@ func priorOf(st *store.State) store.PackedVector {
 // hasLearnt reports whether anything that a learner knows comes from a lesson.
 func hasLearnt(st *store.State) bool { return st.Account.Important+st.Account.Ordinary > 0 }
 
-func (f *Filter) applyPrimed(e *Primed, r *Result) error {
+func (e *Primed) apply(f *Filter, r *Result) error {
 	if f.Primed(e.Weights) {
 		return nil
 	}

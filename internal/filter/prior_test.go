@@ -155,9 +155,9 @@ func TestAPrimedAccountIsAFunctionOfItsEvents(t *testing.T) {
 // begins with its prior, and one out of which something was taken still has it below.
 func TestWhatIsTakenBackLeadsToThePrior(t *testing.T) {
 	prior := somePrior(5, 80)
-	for name, event := range map[string]func(w *world) Event{
-		"unlearnt": func(*world) Event { return &Unlearnt{Since: 1} },
-		"forgot":   func(w *world) Event { return &Forgot{Before: w.moment() + 1} },
+	for name, event := range map[string]func(w *world) RewriteRequest{
+		"unlearnt": func(*world) RewriteRequest { return &Unlearnt{Since: 1} },
+		"forgot":   func(w *world) RewriteRequest { return &Forgot{Before: w.moment() + 1} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, testOptions())

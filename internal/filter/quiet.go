@@ -63,7 +63,7 @@ func (f *Filter) hearQuiet(now store.Moment, r *Result) error {
 // been read; and what it teaches is a no, never that the mark was right.
 func (f *Filter) hearQuietOf(k store.MessageKey, m *store.Message, what store.Quiet, r *Result) error {
 	m.Quiet = store.QuietNothing
-	marked := f.ledger.everMarked(f.st, k)
+	marked := f.ledger.everMarked(k)
 	switch {
 	case !f.opts.provisional(), m.Label != 0, m.Pending.Label != 0:
 		return nil

@@ -49,13 +49,18 @@ func Replay(base *store.State, entries iter.Seq2[store.JournalEntry, error], v R
 
 // thaw gives an event that brought a message the features that were frozen then.
 func thaw(e Event, v ReplayVectors) error {
-	var err error
+	var a *Arrived
 	switch e := e.(type) {
 	case *Arrived:
-		e.Features, err = v.Arriving(e.Meta.Key)
-	case *Taught:
-		e.Features, err = v.Arriving(e.Meta.Key)
+		a = e
+	case *Labelled:
+		a = e.Handed
 	}
+	if a == nil {
+		return nil
+	}
+	var err error
+	a.Features, err = v.Arriving(a.Meta.Key)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil // none were: another copy, the owner's own, or an excluded folder
 	}

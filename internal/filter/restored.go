@@ -1,9 +1,6 @@
 package filter
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/store"
 )
@@ -14,24 +11,21 @@ import (
 // as backlog. And a mark that it comes with must teach nothing, because it may be
 // our own.
 
-// applyRestored notes that the mailboxes may have moved on without the state.
+// apply notes that the mailboxes may have moved on without the state.
 // What has settled is learnt by the next tick, if the account is not paused.
-func (f *Filter) applyRestored(e *Restored, r *Result) {
+func (e *Restored) apply(f *Filter, r *Result) error {
 	r.Changed = true
 	a := &f.st.Account
 	a.Clock, a.Restored = max(a.Clock, e.At), true
 	// A mark that is absent may have been set and taken off, so it is not asked for
 	// again; one that is there is ours (appeared).
-	for _, n := range slices.Sorted(maps.Keys(f.ledger.intended)) {
-		entry, _ := f.st.Ledger.Get(store.LedgerKey(n))
-		entry.State, entry.Settled = store.MarkAbandoned, a.Clock
-		f.ledger.put(f.st, n, entry)
-	}
+	f.ledger.abandon(func(store.LedgerEntry) bool { return true })
 	for _, name := range f.st.Boxes.Keys() {
 		box, _ := f.st.Boxes.Get(name)
 		box.RestoredBefore = store.RestoredPending
 		f.st.Boxes.Put(name, box)
 	}
+	return nil
 }
 
 // doubtful reports whether a daemon whose state is lost has been at this place.

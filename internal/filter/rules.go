@@ -46,8 +46,6 @@ type Ruled struct {
 	Rules []Rule       `cbor:"2,keyasint,omitempty"`
 }
 
-func (e *Ruled) at() store.Moment { return e.At }
-
 // ValidateRules reports the first reason why rules cannot be used: a predicate
 // that is none, a label that is none, two rules on one predicate, or too many.
 // Apply refuses what it refuses.
@@ -179,7 +177,7 @@ func (f *Filter) Constraints() (rules *model.Rules, since uint64) {
 	return f.rules.weights, f.st.Account.RuledSince
 }
 
-func (f *Filter) applyRuled(e *Ruled, r *Result) error {
+func (e *Ruled) apply(f *Filter, r *Result) error {
 	if err := ValidateRules(e.Rules); err != nil {
 		return fmt.Errorf("%w: %w", ErrBadEvent, err)
 	}

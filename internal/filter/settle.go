@@ -202,7 +202,7 @@ func (f *Filter) advance(at store.Moment, r *Result) error {
 		// was left alone in shadow counted against marking the like of it; if it
 		// counted no longer once it is marked, no mark would ever look wrong, and
 		// ever more would be set.
-		if f.ledger.everMarked(f.st, k) {
+		if f.ledger.everMarked(k) {
 			l := f.lessonOf(k, &m, model.Ordinary, store.SourceSilence)
 			f.score(&l)
 			r.Lessons = append(r.Lessons, l)

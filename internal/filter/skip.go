@@ -19,11 +19,9 @@ type Skipped struct {
 	Before store.Moment `cbor:"6,keyasint,omitempty"`
 }
 
-func (e *Skipped) at() store.Moment { return e.At }
-
-func (f *Filter) applySkipped(e *Skipped, r *Result) {
+func (e *Skipped) apply(f *Filter, r *Result) error {
 	if box, ok := f.st.Boxes.Get(e.Mailbox); !ok || box.UIDValidity != e.UIDValidity {
-		return
+		return nil
 	}
 	if a := &f.st.Account; e.Before > a.HistoryFrom {
 		a.HistoryFrom = e.Before
@@ -37,6 +35,7 @@ func (f *Filter) applySkipped(e *Skipped, r *Result) {
 		f.putPlace(place, store.Place{Flags: e.Flags})
 		r.Changed = true
 	}
+	return nil
 }
 
 // past reports whether an arrival was in the mailbox before hinged was, here or

@@ -31,63 +31,6 @@ type Undone struct {
 	Alone bool `cbor:"3,keyasint,omitempty"`
 }
 
-func (e *Undone) at() store.Moment { return e.At }
-
-// undoIndex is what undoing needs to find quickly. It is derived from the ledger
-// and the places.
-type undoIndex struct {
-	undoing map[uint64]struct{} // entries in that state
-	fresh   []uint64            // entries that came into it by the event that is being applied
-	// copies has the places of every message of which a mark was asked back.
-	copies map[store.MessageKey]map[string]struct{}
-}
-
-func newUndoIndex() undoIndex {
-	return undoIndex{undoing: map[uint64]struct{}{}, copies: map[store.MessageKey]map[string]struct{}{}}
-}
-
-func (ix *undoIndex) came(k store.MessageKey, place string) {
-	if c, ok := ix.copies[k]; ok {
-		c[place] = struct{}{}
-	}
-}
-
-func (ix *undoIndex) left(k store.MessageKey, place string) { delete(ix.copies[k], place) }
-
-// copiesOf gathers the places of some messages in one pass.
-func (f *Filter) copiesOf(messages map[store.MessageKey]map[string]struct{}) {
-	if len(messages) == 0 {
-		return
-	}
-	for _, key := range f.st.Places.Keys() {
-		p, _ := f.st.Places.Get(key)
-		if c, ok := messages[p.Message]; ok {
-			c[key] = struct{}{}
-		}
-	}
-}
-
-func (f *Filter) findCopies() {
-	for _, key := range f.st.Ledger.Keys() {
-		if e, _ := f.st.Ledger.Get(key); e.Undo != 0 {
-			f.ledger.copies[e.Message] = map[string]struct{}{}
-		}
-	}
-	f.copiesOf(f.ledger.copies)
-}
-
-// bearers returns those of a message's copies that have a flag which somebody
-// else did not set there, in order.
-func (f *Filter) bearers(copies map[string]struct{}, flag string) []string {
-	var out []string
-	for _, key := range slices.Sorted(maps.Keys(copies)) {
-		if p, _ := f.st.Places.Get(key); ingest.HasFlag(p.Flags, flag) && !ingest.HasFlag(p.Own, flag) {
-			out = append(out, key)
-		}
-	}
-	return out
-}
-
 // UndoChoice is what undoing does with one entry of the ledger.
 type UndoChoice uint8
 
@@ -107,45 +50,7 @@ type Undoable struct {
 	Places []string // keys of store.State.Places, ascending
 }
 
-// Undoable returns, in order, what an Undone would do with the marks intended
-// since then, those apart that are being taken back already.
-func (f *Filter) Undoable(since store.Moment) []Undoable {
-	var out []Undoable
-	copies := map[store.MessageKey]map[string]struct{}{}
-	for _, key := range f.st.Ledger.Keys() {
-		e, _ := f.st.Ledger.Get(key)
-		if e.Intended < since || e.Prior || e.State != store.MarkConfirmed && e.State != store.MarkIntended {
-			continue
-		}
-		copies[e.Message] = map[string]struct{}{}
-		out = append(out, Undoable{Number: store.LedgerNumber(key)})
-	}
-	f.copiesOf(copies)
-	for i := range out {
-		u := &out[i]
-		e, _ := f.st.Ledger.Get(store.LedgerKey(u.Number))
-		all := copies[e.Message]
-		u.Places = f.bearers(all, e.Keyword)
-		switch {
-		case e.State == store.MarkIntended:
-			u.Choice, u.Places = UndoAwaits, nil
-		case len(u.Places) > 0:
-			u.Choice = UndoTakes
-		case len(all) == 0:
-			u.Choice = UndoFollows
-		default:
-			u.Choice = UndoPassed
-			for key := range all {
-				if p, _ := f.st.Places.Get(key); ingest.HasFlag(p.Flags, e.Keyword) {
-					u.Choice = UndoOwn
-				}
-			}
-		}
-	}
-	return out
-}
-
-func (f *Filter) applyUndone(e *Undone, r *Result) error {
+func (e *Undone) apply(f *Filter, r *Result) error {
 	if len(f.Undoable(e.Since)) == 0 {
 		return nil
 	}
@@ -157,14 +62,13 @@ func (f *Filter) applyUndone(e *Undone, r *Result) error {
 		a.Clock = max(a.Clock, a.PausedSince+1) // so that it is seen to have come after the pause
 	}
 	for _, u := range f.Undoable(e.Since) {
-		entry, _ := f.st.Ledger.Get(store.LedgerKey(u.Number))
+		entry, _ := f.ledger.entry(u.Number)
 		switch u.Choice {
 		case UndoTakes:
 			entry.State, entry.Settled = store.MarkUndoing, a.Clock
 		case UndoAwaits:
 			if e.Alone && !f.presume(&entry) {
-				entry.State, entry.Settled = store.MarkAbandoned, a.Clock
-				f.ledger.put(f.st, u.Number, entry)
+				f.ledger.settle(u.Number, entry, store.MarkAbandoned)
 				continue
 			}
 		case UndoFollows:
@@ -172,18 +76,18 @@ func (f *Filter) applyUndone(e *Undone, r *Result) error {
 			continue
 		}
 		entry.Undo, entry.Cleared = a.Clock, false
-		f.ledger.put(f.st, u.Number, entry)
+		f.ledger.put(u.Number, entry)
 	}
-	f.findCopies()
+	f.ledger.findCopies()
 	return nil
 }
 
 // presume takes an intended mark for set, so that it is taken back if it was. It
 // reports whether the message is where it was to be marked.
 func (f *Filter) presume(e *store.LedgerEntry) bool {
-	place := Place{Mailbox: e.Mailbox, UIDValidity: e.UIDValidity, UID: e.UID}
-	p, ok := f.st.Places.Get(place.key())
-	if box, _ := f.st.Boxes.Get(e.Mailbox); !ok || p.Message != e.Message || box.UIDValidity != e.UIDValidity {
+	place := placeOf(*e)
+	p, there := f.at(place, e.Message)
+	if !there {
 		return false
 	}
 	p.Flags = ingest.CanonicalFlags(append(slices.Clone(p.Flags), e.Keyword))
@@ -192,140 +96,48 @@ func (f *Filter) presume(e *store.LedgerEntry) bool {
 	return true
 }
 
-// undoAt is the request to take an entry's mark back at one place, which has the
-// given flags.
-func (f *Filter) undoAt(n uint64, e store.LedgerEntry, place Place, flags []string) ingest.MarkRequest {
-	return ingest.MarkRequest{ID: n, Place: ingest.Place(place), Flag: e.Keyword, Clear: true, Known: flags}
-}
-
-// undoRequests returns what is to be asked for an entry.
-func (f *Filter) undoRequests(n uint64) []ingest.MarkRequest {
-	var out []ingest.MarkRequest
-	e, _ := f.st.Ledger.Get(store.LedgerKey(n))
-	for _, key := range f.bearers(f.ledger.copies[e.Message], e.Keyword) {
-		p, _ := f.st.Places.Get(key)
-		mailbox, uid := store.SplitPlaceKey(key)
-		box, _ := f.st.Boxes.Get(mailbox)
-		out = append(out, f.undoAt(n, e, Place{Mailbox: mailbox, UIDValidity: box.UIDValidity, UID: uid}, p.Flags))
-	}
-	return out
-}
+// Undoable returns, in order, what an Undone would do with the marks intended
+// since then, those apart that are being taken back already.
+func (f *Filter) Undoable(since store.Moment) []Undoable { return f.ledger.undoable(since) }
 
 // Undoing returns the requests for the marks that are committed as to be taken
 // back, in order.
 func (f *Filter) Undoing() []ingest.MarkRequest {
-	var out []ingest.MarkRequest
-	for _, n := range slices.Sorted(maps.Keys(f.ledger.undoing)) {
-		out = append(out, f.undoRequests(n)...)
-	}
-	return out
+	return f.ledger.undoRequests(slices.Sorted(maps.Keys(f.ledger.undoing)))
 }
 
 // Errand reports whether a paused account still has marks to take back that its
 // owner asked back during the pause.
 func (f *Filter) Errand() bool {
-	a := f.st.Account
+	a := &f.st.Account
 	for n := range f.ledger.undoing {
-		if e, _ := f.st.Ledger.Get(store.LedgerKey(n)); a.Paused && e.Undo > a.PausedSince {
+		if e, _ := f.ledger.entry(n); a.Paused && e.Undo > a.PausedSince {
 			return true
 		}
 	}
 	return false
 }
 
-// requestUndo requests what the event just applied has set going.
-func (f *Filter) requestUndo(r *Result) {
-	fresh := f.ledger.fresh
-	f.ledger.fresh = nil
-	slices.Sort(fresh)
-	for _, n := range slices.Compact(fresh) {
-		if _, still := f.ledger.undoing[n]; still {
-			r.Marks = append(r.Marks, f.undoRequests(n)...)
-		}
-	}
-}
-
-// concludeUndo ends what is being taken back of a message's marks and is on none
-// of its copies any more.
-func (f *Filter) concludeUndo(k store.MessageKey, to store.LedgerState) {
-	if len(f.ledger.undoing) == 0 {
-		return
-	}
-	for _, n := range f.ledger.byMessage[k] {
-		if _, is := f.ledger.undoing[n]; !is {
-			continue
-		}
-		e, _ := f.st.Ledger.Get(store.LedgerKey(n))
-		if len(f.bearers(f.ledger.copies[k], e.Keyword)) == 0 {
-			e.State, e.Settled = to, f.st.Account.Clock
-			if e.Cleared {
-				e.State = store.MarkUndone
-			}
-			f.ledger.put(f.st, n, e)
-		}
-	}
-}
-
-// byUndo returns those of the flags gone from a place that we were about to take
-// back there.
-func (f *Filter) byUndo(p store.Place, gone []string) []string {
-	if len(f.ledger.undoing) == 0 {
-		return nil
-	}
-	var out []string
-	for _, n := range f.ledger.byMessage[p.Message] {
-		if _, is := f.ledger.undoing[n]; !is {
-			continue
-		}
-		e, _ := f.st.Ledger.Get(store.LedgerKey(n))
-		if flag := ingest.CanonicalFlag(e.Keyword); ingest.HasFlag(gone, flag) && !ingest.HasFlag(p.Own, flag) {
-			out = append(out, flag)
-		}
-	}
-	return ingest.CanonicalFlags(out)
-}
-
 // noteOwn notes that somebody else set a mark on one copy of a message that bears
 // the same of ours elsewhere, or did.
 func (f *Filter) noteOwn(k store.MessageKey, place Place, flag string) {
-	for _, n := range f.ledger.byMessage[k] {
-		if e, ok := f.st.Ledger.Get(store.LedgerKey(n)); ok && ingest.CanonicalFlag(e.Keyword) == flag {
-			p, _ := f.st.Places.Get(place.key())
-			p.Own = ingest.CanonicalFlags(append(slices.Clone(p.Own), flag))
-			f.putPlace(place, p)
-			return
-		}
+	if f.ledger.has(k, func(e store.LedgerEntry) bool { return ingest.CanonicalFlag(e.Keyword) == flag }) {
+		p, _ := f.st.Places.Get(place.key())
+		p.Own = ingest.CanonicalFlags(append(slices.Clone(p.Own), flag))
+		f.putPlace(place, p)
 	}
-}
-
-// followed returns the entries whose marks were asked back lately and that a
-// message still bears where it now turned up with these flags.
-func (f *Filter) followed(k store.MessageKey, flags []string) []uint64 {
-	var out []uint64
-	for _, n := range f.ledger.byMessage[k] {
-		e, ok := f.st.Ledger.Get(store.LedgerKey(n))
-		if !ok || e.Undo == 0 || f.st.Account.Clock > e.Undo.Add(undoFollows) || !ingest.HasFlag(flags, e.Keyword) {
-			continue
-		}
-		switch e.State {
-		case store.MarkConfirmed, store.MarkUndoing, store.MarkUndone:
-			out = append(out, n)
-		}
-	}
-	return out
 }
 
 // followUndo takes back what a message brings along to a new place.
 func (f *Filter) followUndo(k store.MessageKey, place Place, flags []string, r *Result) {
-	for _, n := range f.followed(k, flags) {
-		e, _ := f.st.Ledger.Get(store.LedgerKey(n))
+	for _, n := range f.ledger.followed(k, flags) {
+		e, _ := f.ledger.entry(n)
 		if e.State == store.MarkUndoing {
 			// Not all anew: what was cleared meanwhile may have been set again.
-			r.Marks = append(r.Marks, f.undoAt(n, e, place, flags))
+			r.Marks = append(r.Marks, requestClear(n, e, place, flags))
 			continue
 		}
-		e.State, e.Settled = store.MarkUndoing, f.st.Account.Clock
-		f.ledger.put(f.st, n, e)
+		f.ledger.settle(n, e, store.MarkUndoing)
 	}
 }
 
@@ -333,14 +145,13 @@ func (f *Filter) followUndo(k store.MessageKey, place Place, flags []string, r *
 // flags, at a place that is not known of it, while nothing but taking marks back
 // is done. It changes nothing: that they are asked back is committed.
 func (f *Filter) Sight(k store.MessageKey, place Place, flags []string) []ingest.MarkRequest {
-	box, _ := f.st.Boxes.Get(place.Mailbox)
-	if p, known := f.st.Places.Get(place.key()); known && p.Message == k && box.UIDValidity == place.UIDValidity {
+	if _, known := f.at(place, k); known {
 		return nil // asked for already
 	}
 	var out []ingest.MarkRequest
-	for _, n := range f.followed(k, flags) {
-		e, _ := f.st.Ledger.Get(store.LedgerKey(n))
-		out = append(out, f.undoAt(n, e, place, flags))
+	for _, n := range f.ledger.followed(k, flags) {
+		e, _ := f.ledger.entry(n)
+		out = append(out, requestClear(n, e, place, flags))
 	}
 	return out
 }
@@ -350,9 +161,7 @@ func (f *Filter) Sight(k store.MessageKey, place Place, flags []string) []ingest
 // that it did not make by themselves.
 func (f *Filter) applyCleared(e *Settled, entry store.LedgerEntry, r *Result) {
 	place, flag := *e.Cleared, ingest.CanonicalFlag(entry.Keyword)
-	p, known := f.st.Places.Get(place.key())
-	box, _ := f.st.Boxes.Get(place.Mailbox)
-	known = known && p.Message == entry.Message && box.UIDValidity == place.UIDValidity
+	p, known := f.at(place, entry.Message)
 	open := entry.Undo != 0 && (entry.State == store.MarkUndoing || entry.State == store.MarkConfirmed)
 	end := store.MarkUndone
 	switch e.Outcome {
@@ -361,7 +170,7 @@ func (f *Filter) applyCleared(e *Settled, entry store.LedgerEntry, r *Result) {
 			// It changed, and the mark is there still. That it was taken off and set
 			// again by the owner would have been heeded by now.
 			if open && !ingest.HasFlag(p.Own, flag) {
-				r.Marks = append(r.Marks, f.undoAt(e.Ledger, entry, place, e.Flags))
+				r.Marks = append(r.Marks, requestClear(e.Ledger, entry, place, e.Flags))
 			}
 			return
 		}
@@ -372,8 +181,8 @@ func (f *Filter) applyCleared(e *Settled, entry store.LedgerEntry, r *Result) {
 		}
 	case ingest.MarkImpossible:
 		if open {
-			entry.State, entry.Settled, entry.Undo = store.MarkConfirmed, f.st.Account.Clock, 0
-			f.ledger.put(f.st, e.Ledger, entry)
+			entry.Undo = 0
+			f.ledger.settle(e.Ledger, entry, store.MarkConfirmed)
 		}
 		return
 	}
@@ -386,14 +195,14 @@ func (f *Filter) applyCleared(e *Settled, entry store.LedgerEntry, r *Result) {
 		return
 	}
 	entry.Cleared = entry.Cleared || end == store.MarkUndone
-	if entry.State != end && len(f.bearers(f.ledger.copies[entry.Message], entry.Keyword)) == 0 {
-		entry.State, entry.Settled = end, f.st.Account.Clock
+	switch {
+	case entry.State != end && len(f.ledger.bearers(entry)) == 0:
+		f.ledger.settle(e.Ledger, entry, end)
+	case entry.State == store.MarkUndoing:
+		f.ledger.note(e.Ledger, entry) // what is left of it is asked for already
+	default:
+		f.ledger.put(e.Ledger, entry)
 	}
-	if entry.State == store.MarkUndoing {
-		f.st.Ledger.Put(store.LedgerKey(e.Ledger), entry) // what is left of it is asked for already
-		return
-	}
-	f.ledger.put(f.st, e.Ledger, entry)
 }
 
 // common returns what of canonical flags a is in b, too.

@@ -2,7 +2,6 @@ package filter
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -17,8 +16,6 @@ type Unlearnt struct {
 	At    store.Moment `cbor:"1,keyasint,omitempty"`
 	Since store.Moment `cbor:"2,keyasint"`
 }
-
-func (e *Unlearnt) at() store.Moment { return e.At }
 
 // Past is what an account has learnt, as committed: what was learnt is taken back
 // by learning all else once more.
@@ -43,12 +40,6 @@ func (e *TooEarlyError) Error() string {
 		e.Earliest.Time().Format(time.RFC3339))
 }
 
-// Errors of giving an event to the wrong one of Apply and Rewrite.
-var (
-	ErrNotRewriting = errors.New("it rewrites nothing: give it to Apply")
-	ErrRewriting    = errors.New("it rewrites the past: give it to Rewrite")
-)
-
 // Rewritten is what an Unlearnt or a Forgot led to.
 type Rewritten struct {
 	// Changed is false when there was nothing of the kind; then the state is as it
@@ -66,16 +57,37 @@ type Rewritten struct {
 	Rewrite store.Rewrite
 }
 
-// Rewrite takes an Unlearnt or a Forgot. They stand in no journal: what they do is
-// committed with store.Rewrite, and a journal begins anew with the state that they
-// leave, since the states that an earlier entry could be replayed from would have
-// to know what they take away.
+// RewriteRequest asks to take back what was learnt. The concrete types are Unlearnt
+// and Forgot. They stand in no journal: what they do is committed with
+// store.Rewrite, and a journal begins anew with the state that they leave, since
+// the states that an earlier entry could be replayed from would have to know what
+// they take away.
+type RewriteRequest interface {
+	// plan notes in w what is asked for, and returns which lessons go.
+	plan(w *rewriting) (goes func(*store.Lesson) bool, err error)
+}
+
+func (e *Unlearnt) plan(w *rewriting) (func(*store.Lesson) bool, error) {
+	w.at, w.since = e.At, e.Since
+	return func(l *store.Lesson) bool { return l.At >= e.Since }, nil
+}
+
+func (e *Forgot) plan(w *rewriting) (func(*store.Lesson) bool, error) {
+	var err error
+	if w.forget, err = w.f.planForgetting(e); err != nil {
+		return nil, err
+	}
+	w.at = e.At
+	return w.forget.learnt, nil
+}
+
+// Rewrite does what a request asks for.
 //
 // All that was applied before must be committed, for p to tell of it. An error
 // leaves the state as it was; *TooEarlyError if p does not reach back far enough.
 //
 // The time it takes grows with the lessons kept, of which each is learnt anew.
-func (f *Filter) Rewrite(e Event, p Past) (Rewritten, error) {
+func (f *Filter) Rewrite(e RewriteRequest, p Past) (Rewritten, error) {
 	w, err := f.plan(e, p)
 	if err == nil && w.Changed {
 		err = w.relearn()
@@ -91,7 +103,7 @@ func (f *Filter) Rewrite(e Event, p Past) (Rewritten, error) {
 
 // Foresee says what Rewrite would do, and changes nothing. Of the result, Rewrite
 // is empty.
-func (f *Filter) Foresee(e Event, p Past) (Rewritten, error) {
+func (f *Filter) Foresee(e RewriteRequest, p Past) (Rewritten, error) {
 	w, err := f.plan(e, p)
 	if err != nil {
 		return w.Rewritten, fmt.Errorf("looking at %T: %w", e, err)
@@ -115,23 +127,12 @@ type rewriting struct {
 	before  uint64 // lessons that base had
 }
 
-func (f *Filter) plan(e Event, p Past) (*rewriting, error) {
-	w := &rewriting{f: f, at: e.at()}
-	var goes func(*store.Lesson) bool
-	switch e := e.(type) {
-	case *Unlearnt:
-		w.since = e.Since
-		goes = func(l *store.Lesson) bool { return l.At >= e.Since }
-	case *Forgot:
-		var err error
-		if w.forget, err = f.planForgetting(e); err != nil {
-			return w, err
-		}
-		goes = w.forget.learnt
-	default:
-		return w, ErrNotRewriting
+func (f *Filter) plan(e RewriteRequest, p Past) (*rewriting, error) {
+	w := &rewriting{f: f}
+	goes, err := e.plan(w)
+	if err != nil {
+		return w, err
 	}
-	var err error
 	if w.base, err = p.Learner(); err != nil {
 		return w, err
 	}

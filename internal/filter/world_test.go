@@ -277,7 +277,7 @@ func (w *world) storm(seed uint64, steps int) {
 			w.tell(raw, model.Label(1-2*rng.IntN(2)), store.SourceAnswered+store.Source(rng.IntN(6)))
 			if len(letters) > 0 && rng.IntN(2) == 0 {
 				l := letters[rng.IntN(len(letters))]
-				w.apply(&Told{At: w.moment(), Message: l.key, Label: model.Label(1 - 2*rng.IntN(2)), Source: store.SourceExplicit})
+				w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Label(1 - 2*rng.IntN(2)), Waits: true})
 			}
 		}
 		pick := func() (letter, bool) {

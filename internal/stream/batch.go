@@ -137,7 +137,7 @@ func (p *partition) event(ctx context.Context, it *item) (*kafka.Refusal, error)
 	switch e := e.(type) {
 	case *filter.Arrived:
 		return nil, p.decided(h, it, e, &r)
-	case *filter.Told:
+	case *filter.Labelled:
 		p.batch.tally.Feedback++
 	}
 	return nil, nil

@@ -36,7 +36,7 @@ func convert(topic string, it *item) (filter.Event, *kafka.Refusal) {
 	case kafka.Message:
 		return &filter.Arrived{At: at, Meta: filter.NewMeta(it.message), Message: it.message}, nil
 	case kafka.Feedback:
-		return told(topic, it, e)
+		return labelled(topic, it, e)
 	case kafka.Rules:
 		return ruled(at, e)
 	default:
@@ -62,8 +62,8 @@ var sources = map[string]store.Source{
 	"answered": store.SourceAnswered, "moved": store.SourceMoved, "junk": store.SourceJunk,
 }
 
-func told(topic string, it *item, e kafka.Feedback) (filter.Event, *kafka.Refusal) {
-	out := &filter.Told{At: momentOf(&it.record), Label: label(e.Important), Source: sources[e.Source]}
+func labelled(topic string, it *item, e kafka.Feedback) (filter.Event, *kafka.Refusal) {
+	out := &filter.Labelled{At: momentOf(&it.record), Label: label(e.Important), Source: sources[e.Source], Waits: true}
 	if e.Message.MessageID != "" {
 		out.ID = filter.IDOf(e.Message.MessageID)
 	} else {

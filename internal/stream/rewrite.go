@@ -71,7 +71,7 @@ func (p *partition) rewrite(ctx context.Context, h *held, it *item) (*kafka.Refu
 }
 
 // rewritten notes that an event that goes over the past has done so.
-func (p *partition) rewritten(h *held, it *item, e filter.Event) {
+func (p *partition) rewritten(h *held, it *item, e filter.RewriteRequest) {
 	p.trouble(nil)
 	p.cache.count(h)
 	h.configured = false
@@ -88,7 +88,7 @@ func (p *partition) rewritten(h *held, it *item, e filter.Event) {
 }
 
 // rewriting turns an undo or a forget into the filter's event.
-func rewriting(h *held, it *item) (filter.Event, *kafka.Refusal) {
+func rewriting(h *held, it *item) (filter.RewriteRequest, *kafka.Refusal) {
 	at := momentOf(&it.record)
 	switch e := it.event.(type) {
 	case kafka.Undo:

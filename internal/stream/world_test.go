@@ -404,7 +404,7 @@ func plain(t *testing.T, c *cluster) map[string]string {
 			}
 			w.Committed()
 		}
-		rewrite := func(e filter.Event) {
+		rewrite := func(e filter.RewriteRequest) {
 			var early *filter.TooEarlyError
 			_, _, err := w.Rewrite(e, func(st *store.State, rw store.Rewrite) error { return s.Rewrite(name, st, rw) })
 			if err != nil && !errors.As(err, &early) {
@@ -432,7 +432,7 @@ func plain(t *testing.T, c *cluster) map[string]string {
 			m := reader.Read(event.Raw)
 			apply(&filter.Arrived{At: at, Meta: filter.NewMeta(m), Message: m})
 		case kafka.Feedback:
-			apply(&filter.Told{At: at, Label: label(event.Important), Source: sources[event.Source], ID: filter.IDOf(event.Message.MessageID)})
+			apply(&filter.Labelled{At: at, Waits: true, Label: label(event.Important), Source: sources[event.Source], ID: filter.IDOf(event.Message.MessageID)})
 		case kafka.Undo:
 			rewrite(&filter.Unlearnt{At: at, Since: store.MomentOf(event.Since)})
 		case kafka.Forget:

@@ -32,7 +32,7 @@ func (p past) Lessons() iter.Seq2[store.Lesson, error] { return p.store.Lessons(
 // If commit fails, the account is loaded anew, so that it is what the store has;
 // Filter is another one then. Only if that fails, too, the account cannot go on:
 // then broken is true.
-func (w *Writer) Rewrite(e filter.Event, commit func(*store.State, store.Rewrite) error) (r filter.Rewritten, broken bool, err error) {
+func (w *Writer) Rewrite(e filter.RewriteRequest, commit func(*store.State, store.Rewrite) error) (r filter.Rewritten, broken bool, err error) {
 	if w.Dirty() {
 		return r, false, ErrDirty
 	}

@@ -68,7 +68,7 @@ func rewritten(s *store.Store) func(*store.State, store.Rewrite) error {
 // What was taken back is what a restart finds, and a replay of the journal from
 // the base gives it, also after the account went on.
 func TestAfterLessonsAreTakenBackARestartAndAReplayAgree(t *testing.T) {
-	for name, e := range map[string]filter.Event{
+	for name, e := range map[string]filter.RewriteRequest{
 		"unlearnt":          &filter.Unlearnt{Since: middle(200)},
 		"a sender":          &filter.Forgot{Sender: filter.SenderOf("s7@example.org")},
 		"a message":         &filter.Forgot{ID: filter.IDOf("77@x")},
@@ -148,7 +148,7 @@ func BenchmarkTakingBack(b *testing.B) {
 	if err := s.Close(); err != nil {
 		b.Fatal(err)
 	}
-	for name, e := range map[string]filter.Event{
+	for name, e := range map[string]filter.RewriteRequest{
 		"the newer half": &filter.Unlearnt{Since: middle(lessons)},
 		"one in ten":     &filter.Forgot{Sender: filter.SenderOf("s7@example.org")},
 		"the older half": &filter.Forgot{Before: middle(lessons)},

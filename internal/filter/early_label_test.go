@@ -15,8 +15,9 @@ import (
 func (w *world) tell(raw []byte, label model.Label, source store.Source) Result {
 	w.t.Helper()
 	id := w.reader.Read(raw).MessageID
-	return w.apply(&Told{
-		At: w.moment(), ID: IDOf("<" + id + ">"), Label: label, Source: source,
+	return w.apply(&Labelled{
+		Waits: true,
+		At:    w.moment(), ID: IDOf("<" + id + ">"), Label: label, Source: source,
 		Origin: store.Origin{Topic: "mail", Partition: 2, Offset: int64(len(w.journal)), Record: []byte(id)},
 	})
 }
@@ -27,7 +28,7 @@ func TestFeedbackBeforeItsMessageIsHeardAtItsArrivalInTheOrderGiven(t *testing.T
 	w.tell(raw, model.Important, store.SourceExplicit)
 	w.now = w.now.Add(time.Hour)
 	key := store.MessageKey(w.reader.Read(raw).Key)
-	w.apply(&Told{At: w.moment(), Message: key, Label: model.Ordinary, Source: store.SourceExplicit})
+	w.apply(&Labelled{At: w.moment(), Waits: true, Message: key, Label: model.Ordinary, Source: store.SourceExplicit})
 	w.wantLessons("before the message")
 	if got := w.f.State().Early.Len(); got != 2 {
 		t.Fatalf("%d wait, want 2", got)
@@ -89,11 +90,11 @@ func TestEarlyFeedbackExpiresByTheAccountsClockWithItsOrigin(t *testing.T) {
 	raw := mail("late@x", "a@example.com", owner, "words")
 	record := bytes.Repeat([]byte("r"), MaxRecord+1)
 	origin := store.Origin{Topic: "in", Partition: 3, Offset: 77, Record: record[:MaxRecord]}
-	w.apply(&Told{At: w.moment(), ID: IDOf("late@x"), Label: model.Important, Source: store.SourceMark, Origin: origin})
+	w.apply(&Labelled{At: w.moment(), Waits: true, ID: IDOf("late@x"), Label: model.Important, Source: store.SourceMark, Origin: origin})
 	long := origin
 	long.Record, long.Offset = record, 78
 	w.now = w.now.Add(time.Millisecond)
-	w.apply(&Told{At: w.moment(), ID: IDOf("late@x"), Label: model.Ordinary, Source: store.SourceExplicit, Origin: long})
+	w.apply(&Labelled{At: w.moment(), Waits: true, ID: IDOf("late@x"), Label: model.Ordinary, Source: store.SourceExplicit, Origin: long})
 
 	w.now = w.now.Add(7*24*time.Hour - 2*time.Millisecond)
 	if w.f.Due(w.moment()) {
@@ -186,7 +187,7 @@ func TestAMarkThatIsToldToBeTakenOffIsNeverSetAgain(t *testing.T) {
 			w.deliver("Junk", raw)
 			w.deliver("Keep", mail("other@x", "boss@example.com", owner, "urgent other"))
 			w.marks = nil
-			w.apply(&Told{At: w.moment(), Message: store.MessageKey(w.reader.Read(mail("other@x", "boss@example.com", owner, "urgent other")).Key),
+			w.apply(&Labelled{At: w.moment(), Waits: true, Message: store.MessageKey(w.reader.Read(mail("other@x", "boss@example.com", owner, "urgent other")).Key),
 				Label: model.Ordinary, Source: store.SourceMark})
 			w.deliver("INBOX", append(mail("other@x", "boss@example.com", owner, "urgent other"), "a list footer\r\n"...))
 		}
@@ -198,15 +199,16 @@ func TestAMarkThatIsToldToBeTakenOffIsNeverSetAgain(t *testing.T) {
 
 func TestMalformedFeedbackIsAnErrorAndChangesNothing(t *testing.T) {
 	w := newWorld(t, testOptions())
-	for _, e := range []*Told{
-		{Label: model.Important, Source: store.SourceExplicit},
-		{ID: 1, Source: store.SourceExplicit},
-		{ID: 1, Label: 2, Source: store.SourceExplicit},
-		{ID: 1, Label: model.Important},
+	for _, e := range []*Labelled{
+		{Label: model.Important},
+		{ID: 1, Message: store.MessageKey{1}, Label: model.Important},
+		{ID: 1, Handed: &Arrived{}, Label: model.Important},
+		{ID: 1},
+		{ID: 1, Label: 2},
 		{ID: 1, Label: model.Important, Source: store.SourceSilence},
 		{ID: 1, Label: model.Important, Source: store.SourceExplicit + 1},
 	} {
-		e.At = w.moment()
+		e.At, e.Waits = w.moment(), true
 		if r, err := w.f.Apply(e); !errors.Is(err, ErrBadEvent) || r.Changed {
 			t.Errorf("%+v gave %v, changed %v", e, err, r.Changed)
 		}

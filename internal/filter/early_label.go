@@ -2,38 +2,13 @@ package filter
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 
-	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
 
-// MaxRecord is how many bytes of the record behind early feedback are kept.
+// MaxRecord is how many bytes of the record behind an early label are kept.
 const MaxRecord = 4096
-
-// Told is feedback that names its message and may come before it. About a known
-// message it is heard at once: the owner's explicit word as Labelled is, what they
-// did (a mark, a star, an answer, a move, junk) as the same is over IMAP, settle
-// window and strength included. Otherwise it waits for the message, at most
-// Options.EarlyFor and with at most Limits.Early others.
-//
-// It counts as a sign that the owner was active.
-type Told struct {
-	At store.Moment `cbor:"1,keyasint,omitempty"`
-	// Message names it by its content, or is zero; then ID names it, see IDOf.
-	Message store.MessageKey `cbor:"2,keyasint,omitempty"`
-	ID      store.ID         `cbor:"3,keyasint,omitempty"`
-	Label   model.Label      `cbor:"4,keyasint"`
-	// Source is one of SourceExplicit, SourceMark, SourceFlagged, SourceAnswered,
-	// SourceMoved and SourceJunk.
-	Source store.Source `cbor:"5,keyasint"`
-	// Origin comes back with the feedback if it waits in vain. No more than
-	// MaxRecord bytes of its Record are kept.
-	Origin store.Origin `cbor:"6,keyasint,omitempty"`
-}
-
-func (e *Told) at() store.Moment { return e.At }
 
 // Expired is feedback that waited for its message in vain.
 type Expired struct {
@@ -41,55 +16,6 @@ type Expired struct {
 	// Displaced: it had to make room for newer feedback; otherwise its time was
 	// over.
 	Displaced bool
-}
-
-// Validate reports why e is no feedback, or nil; Apply refuses what it refuses.
-func (e *Told) Validate() error {
-	switch {
-	case e.Message == (store.MessageKey{}) && e.ID == 0:
-		return fmt.Errorf("%w: feedback names no message", ErrBadEvent)
-	case e.Label != model.Important && e.Label != model.Ordinary:
-		return fmt.Errorf("%w: feedback has the label %d", ErrBadEvent, e.Label)
-	case e.Source <= store.SourceSilence || e.Source > store.SourceExplicit:
-		return fmt.Errorf("%w: feedback has the source %d", ErrBadEvent, e.Source)
-	default:
-		return nil
-	}
-}
-
-func (f *Filter) applyTold(e *Told, r *Result) error {
-	if err := e.Validate(); err != nil {
-		return err
-	}
-	if err := f.advance(e.At, r); err != nil {
-		return err
-	}
-	f.noteActivity()
-	k := e.Message
-	if k == (store.MessageKey{}) {
-		id, _ := f.st.IDs.Get(e.ID.Key())
-		k = id.Message
-	}
-	mk := string(k[:])
-	m, known := f.st.Messages.Get(mk)
-	if !known {
-		f.keepEarly(e, r)
-		return nil
-	}
-	if err := f.hear(k, &m, said{e.Label, e.Source}, false, r); err != nil {
-		return err
-	}
-	f.st.Messages.Put(mk, m)
-	return nil
-}
-
-// hear is tell for feedback that came by name: it says that a mark was taken off
-// where a flag that is gone would show it.
-func (f *Filter) hear(k store.MessageKey, m *store.Message, what said, away bool, r *Result) error {
-	if what == (said{model.Ordinary, store.SourceMark}) && m.Outcome != store.Undecided {
-		f.refuse(k, m, "")
-	}
-	return f.tell(k, m, what, away, r)
 }
 
 // earlyIndex finds the feedback that waits for a message. It is derived from the
@@ -159,9 +85,9 @@ func (f *Filter) oldestEarly() (n uint64, row store.Early, ok bool) {
 }
 
 // keepEarly lets feedback wait for its message; what is oldest makes room.
-func (f *Filter) keepEarly(e *Told, r *Result) {
+func (f *Filter) keepEarly(e *Labelled, r *Result) {
 	row := store.Early{
-		Message: e.Message, ID: e.ID, Label: e.Label, Source: e.Source, Since: f.st.Account.Clock, Origin: e.Origin,
+		Message: e.Message, ID: e.ID, Label: e.Label, Source: e.source(), Since: f.st.Account.Clock, Origin: e.Origin,
 	}
 	if len(row.Origin.Record) > MaxRecord {
 		row.Origin.Record, row.Origin.Cut = row.Origin.Record[:MaxRecord], true

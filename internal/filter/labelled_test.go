@@ -13,7 +13,7 @@ import (
 func (w *world) hand(raw []byte, label model.Label) (letter, Result) {
 	w.t.Helper()
 	m := w.reader.Read(raw)
-	return letter{key: m.Key, raw: raw}, w.apply(&Taught{At: w.moment(), Label: label, Meta: NewMeta(m), Message: m})
+	return letter{key: m.Key, raw: raw}, w.apply(&Labelled{At: w.moment(), Label: label, Handed: &Arrived{Meta: NewMeta(m), Message: m}})
 }
 
 func TestAHandedMessageIsDecidedRecordedAndLearntAtOnce(t *testing.T) {
@@ -26,7 +26,7 @@ func TestAHandedMessageIsDecidedRecordedAndLearntAtOnce(t *testing.T) {
 		t.Fatalf("the result is %+v, want a decision for important with its features", r)
 	}
 	row := w.row(l)
-	if row.Label != model.Ordinary || row.Source != store.SourceExplicit || row.Reason != store.ReasonTaught || row.Copies != 0 || row.Score != r.Decision.Score {
+	if row.Label != model.Ordinary || row.Source != store.SourceExplicit || row.Reason != store.ReasonHandedOver || row.Copies != 0 || row.Score != r.Decision.Score {
 		t.Fatalf("the row is %+v", row)
 	}
 	after := w.f.State().Account

@@ -1,0 +1,169 @@
+package filter
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// Labelled is a label that the owner gave to a message. Exactly one of Message, ID
+// and Handed names the message.
+//
+// The owner's explicit word counts at once: the settle window is there for slips of
+// the hand on flags. What the owner did (a mark, a star, an answer, a move, junk) is
+// heard as the same is over IMAP, settle window and strength included.
+type Labelled struct {
+	At      store.Moment     `cbor:"1,keyasint,omitempty"`
+	Message store.MessageKey `cbor:"2,keyasint,omitempty"`
+	Label   model.Label      `cbor:"3,keyasint"`
+	ID      store.ID         `cbor:"4,keyasint,omitempty"` // see IDOf
+	// Source is one of SourceExplicit, SourceMark, SourceFlagged, SourceAnswered,
+	// SourceMoved and SourceJunk; 0 is SourceExplicit.
+	Source store.Source `cbor:"5,keyasint,omitempty"`
+	// Waits says that the label may come before its message. Then it waits for the
+	// message, at most Options.EarlyFor and with at most Limits.Early others. Such a
+	// label also counts as a sign that the owner was active.
+	Waits bool `cbor:"6,keyasint,omitempty"`
+	// Origin comes back with the label if it waits in vain. No more than MaxRecord
+	// bytes of its Record are kept.
+	Origin store.Origin `cbor:"7,keyasint,omitempty"`
+	// Handed is a message that the owner handed over, whether or not any source ever
+	// reported it. Of its fields only Meta, Message and Features count. Unless it is
+	// decided already, it is decided and recorded as an arrival is, but it has no place
+	// and is never marked.
+	Handed *Arrived `cbor:"8,keyasint,omitempty"`
+}
+
+// Validate reports why e is no label, or nil; Apply refuses what it refuses.
+func (e *Labelled) Validate() error {
+	named := 0
+	for _, is := range []bool{e.Message != store.MessageKey{}, e.ID != 0, e.Handed != nil} {
+		if is {
+			named++
+		}
+	}
+	switch {
+	case named != 1:
+		return fmt.Errorf("%w: a label names %d messages", ErrBadEvent, named)
+	case e.Label != model.Important && e.Label != model.Ordinary:
+		return fmt.Errorf("%w: a label is %d", ErrBadEvent, e.Label)
+	case e.source() <= store.SourceSilence || e.source() > store.SourceExplicit:
+		return fmt.Errorf("%w: a label has the source %d", ErrBadEvent, e.Source)
+	default:
+		return nil
+	}
+}
+
+func (e *Labelled) source() store.Source { return cmp.Or(e.Source, store.SourceExplicit) }
+
+// key returns which message is labelled; the zero key when it is not known.
+func (e *Labelled) key(f *Filter) store.MessageKey {
+	switch {
+	case e.Handed != nil:
+		return e.Handed.Meta.Key
+	case e.ID != 0:
+		id, _ := f.st.IDs.Get(e.ID.Key())
+		return id.Message
+	default:
+		return e.Message
+	}
+}
+
+func (e *Labelled) apply(f *Filter, r *Result) error {
+	if err := e.Validate(); err != nil {
+		return err
+	}
+	k := e.key(f)
+	mk := string(k[:])
+	m, known := f.st.Messages.Get(mk)
+	switch {
+	case e.Handed != nil && (e.Handed.Meta.Own || m.Own):
+		return nil // the owner's own mail teaches nothing
+	case e.Handed != nil && m.Outcome == store.Undecided:
+		return e.handOver(f, &m, known, r)
+	case !e.Waits && m.Outcome == store.Undecided:
+		return nil // own mail, or forgotten since: nothing to learn from
+	case !e.Waits && m.Label == e.Label && m.Source >= e.source() && m.Pending.Label == 0:
+		return nil // said before
+	}
+	if err := f.advance(e.At, r); err != nil {
+		return err
+	}
+	if e.Waits {
+		f.noteActivity()
+	}
+	if m, known = f.st.Messages.Get(mk); !known {
+		f.keepEarly(e, r)
+		return nil
+	}
+	if err := f.hear(k, &m, said{e.Label, e.source()}, false, r); err != nil {
+		return err
+	}
+	f.st.Messages.Put(mk, m)
+	return nil
+}
+
+// handOver decides a message that the owner handed over, as if it had just arrived,
+// and learns its label. So the lesson has its frozen vector, and the same content,
+// should it arrive, is known: it is learnt once and never marked. m is the row of the
+// message if that is known.
+func (e *Labelled) handOver(f *Filter, m *store.Message, known bool, r *Result) error {
+	if err := f.advance(e.At, r); err != nil {
+		return err
+	}
+	k := e.Handed.Meta.Key
+	if !known {
+		var err error
+		if *m, err = f.meet(e.Handed, ingest.RoleOther, r); err != nil {
+			return err
+		}
+	}
+	if err := f.decide(e.Handed, m, r); err != nil {
+		return err
+	}
+	if m.Outcome == store.DecidedImportant {
+		m.Reason = store.ReasonHandedOver
+		r.Decision.Reason = m.Reason
+	}
+	if !known {
+		if err := f.hearEarly(k, m, r); err != nil {
+			return err
+		}
+	}
+	if err := f.tell(k, m, said{e.Label, e.source()}, arrivalIsOneByOne, r); err != nil {
+		return err
+	}
+	f.st.Messages.Put(string(k[:]), *m)
+	f.capMessages()
+	return nil
+}
+
+// hear is tell for feedback that came by name: it says that a mark was taken off
+// where a flag that is gone would show it.
+func (f *Filter) hear(k store.MessageKey, m *store.Message, what said, away bool, r *Result) error {
+	if what == (said{model.Ordinary, store.SourceMark}) && m.Outcome != store.Undecided {
+		f.ledger.refuse(k, m.ID, "")
+	}
+	return f.tell(k, m, what, away, r)
+}
+
+// tell takes the owner's word about m, whose key is k: one that was given as such
+// at once, any other as label does. The caller puts the row.
+func (f *Filter) tell(k store.MessageKey, m *store.Message, what said, away bool, r *Result) error {
+	if what.source != store.SourceExplicit {
+		return f.label(k, m, what, away, r)
+	}
+	if m.Outcome == store.Undecided {
+		return nil // own mail and excluded folders teach nothing
+	}
+	row, fresh := f.accept(*m, what.label, what.source)
+	*m = row
+	if !fresh {
+		return nil
+	}
+	m.Pending = store.Pending{}
+	return f.learn(k, m, what.label, what.source, r)
+}
