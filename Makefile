@@ -2,6 +2,7 @@
 # make demo     all of it on generated mail, for a minute; no account is needed
 # make run      the daemon: builds it and watches what CONFIG says
 # make build    the program: dist/hinged, static, as it is released
+# make lab      dist/hinged-lab, with which the theory is seen at work
 # make man      the manual pages and the completions of shells: dist/man
 # make install  program, manual pages, completions and systemd units, below
 #               $(DESTDIR)$(PREFIX); make uninstall takes them away again
@@ -65,7 +66,7 @@ MODULE = $(shell $(GO) list -m)
 ALONE = config internal/chart internal/filter internal/lab model
 
 .NOTPARALLEL:
-.PHONY: demo run test setup fmt vet lint project race e2e whole build man install uninstall fuzz soak bench learners life bench-quality demo-picture clean
+.PHONY: demo run test setup fmt vet lint project race e2e whole build lab man install uninstall fuzz soak bench learners life bench-quality demo-picture clean
 
 test: setup fmt vet lint race whole
 
@@ -125,6 +126,10 @@ run:
 build:
 	@mkdir -p dist
 	$(BUILD) -o dist/hinged ./cmd/hinged
+
+lab:
+	@mkdir -p dist
+	$(GO) build -o dist/hinged-lab ./cmd/hinged-lab
 
 man:
 	@rm -rf dist/man

@@ -7,19 +7,14 @@ import (
 	"path/filepath"
 	"reflect"
 	"time"
-	_ "time/tzdata" // so that a time zone is valid here whether or not the machine has the files
 
 	"github.com/pelletier/go-toml/v2"
 
-	"github.com/hinged/hinged/config/where"
+	"github.com/hinged/hinged/internal/zones"
 )
 
 // maxFileBytes is far above any real configuration.
 const maxFileBytes = 1 << 20
-
-// environment is what the defaults of a configuration depend on besides the
-// file.
-type environment = where.Env
 
 // Load reads the configuration file at path; when that is empty, the one that
 // Find finds. Relative paths in it begin at its own directory, "~/" at the home
@@ -113,7 +108,7 @@ func (p *Password) hideArguments() {
 
 // Location returns the account's time zone.
 func (a *Account) Location() (*time.Location, error) {
-	zone, err := time.LoadLocation(a.TimeZone)
+	zone, err := zones.Load(a.TimeZone)
 	if err != nil {
 		return nil, fmt.Errorf("time zone of account %s: %w", a.Name, err)
 	}

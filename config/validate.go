@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/hinged/hinged/internal/zones"
 )
 
 // place is where a mistake was already reported.
@@ -116,16 +118,16 @@ func (v *validator) config(c *Config) {
 	t.choice("log_level", c.LogLevel, logLevels)
 	t.choice("log_format", c.LogFormat, logFormats)
 	if c.StateDir == "" {
-		c.StateDir = v.env.StateDir()
+		c.StateDir = v.env.stateDir()
 		t.check(c.StateDir != "", "state_dir", "there is no default without STATE_DIRECTORY, XDG_STATE_HOME and HOME", nil, "a directory")
 	}
 	t.cleanPath("state_dir", c.StateDir)
-	c.StateDir = v.env.Path(c.StateDir)
+	c.StateDir = v.env.path(c.StateDir)
 	if c.Socket == "" {
-		c.Socket = v.env.Socket(c.StateDir)
+		c.Socket = v.env.socket(c.StateDir)
 	}
 	t.cleanPath("socket", c.Socket)
-	c.Socket = v.env.Path(c.Socket)
+	c.Socket = v.env.path(c.Socket)
 	// sun_path of unix(7) holds 108 bytes, the last of them 0.
 	t.check(len(c.Socket) < 108, "socket", fmt.Sprintf("its path of %d bytes is too long for a Unix socket", len(c.Socket)), nil, "107 bytes at most")
 	if len(c.Accounts) == 0 && c.Kafka == nil && !t.wrong[place{t.lineOf("kafka"), "kafka"}] {
@@ -169,9 +171,8 @@ func (v *validator) account(t table, a *Account) {
 }
 
 func (t table) judging(a *Judging) {
-	_, err := time.LoadLocation(a.TimeZone)
-	// "Local" depends on the machine: the same mail would be judged differently elsewhere.
-	t.check(err == nil && a.TimeZone != "" && a.TimeZone != "Local", "time_zone", "unknown time zone", a.TimeZone, `a name of the IANA database, such as "Europe/Zurich" or "UTC"`)
+	_, err := zones.Load(a.TimeZone)
+	t.check(err == nil && a.TimeZone != "", "time_zone", "unknown time zone", a.TimeZone, `a name of the IANA database, such as "Europe/Zurich" or "UTC"`)
 	t.choice("shadow", a.Shadow, shadowModes)
 	t.duration("settle", a.Settle, 0, day)
 	t.check(a.Silence.Std()%day == 0 && a.Silence.Std() <= 365*day, "silence", "not a number of days", a.Silence, `whole days, "1d" to "365d", or "0s" for never`)
@@ -205,7 +206,7 @@ func (t table) prior(prior *string) {
 	path := strings.ContainsAny(*prior, "./") && !strings.ContainsFunc(*prior, unicode.IsControl)
 	if t.check(path, "prior", "unknown choice", *prior, want) {
 		t.cleanPath("prior", *prior)
-		*prior = t.env.Path(*prior)
+		*prior = t.env.path(*prior)
 	}
 }
 
@@ -310,7 +311,7 @@ func (t table) imap(c *IMAP) {
 	t.check(!strings.ContainsFunc(c.Username, unicode.IsControl), "username", "control characters in a name", c.Username, "the name to log in with")
 	t.useless(c.CAFile != "" && c.TLS == "none", "ca_file", `with tls = "none"`)
 	t.cleanPath("ca_file", c.CAFile)
-	c.CAFile = t.env.Path(c.CAFile)
+	c.CAFile = t.env.path(c.CAFile)
 	t.password(&c.Password)
 	t.mailboxes("mailboxes", c.Mailboxes)
 	t.mailboxes("exclude", c.Exclude)
@@ -381,7 +382,7 @@ func (t table) password(p *Password) {
 		t.check(false, set[1], "a second place for the one password", nil, fmt.Sprintf("either it or %s", set[0]))
 	}
 	t.cleanPath("password_file", p.File)
-	p.File = t.env.Path(p.File)
+	p.File = t.env.path(p.File)
 	t.check(!slices.Contains(p.Command, "") && !slices.ContainsFunc(p.Command, func(s string) bool { return strings.ContainsRune(s, 0) }),
 		"password_command", "an empty argument, or one with a zero byte", nil, `a program and its arguments, such as ["pass", "show", "mail"]`)
 	t.check(!strings.ContainsAny(p.Env, "=\x00"), "password_env", "not the name of a variable", nil, "the name of an environment variable, not its value")

@@ -12,7 +12,7 @@ owner=$1 archive=$2 python=${3:-python3}
 vectors=$(mktemp)
 trap 'rm -f "$vectors"' EXIT
 export GOMAXPROCS=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 HINGED_BENCH_VECTORS="$vectors"
-go run ./cmd/hinged vectors --owner "$owner" "$archive" > "$vectors"
+go run ./cmd/hinged-lab vectors --owner "$owner" "$archive" > "$vectors"
 bench() { go test ./internal/lab -run XXX -bench KernelOnVectors -benchtime 400x | grep ns/op; }
 bench
 "$python" "$(dirname "$0")/svc.py" "$vectors"

@@ -15,13 +15,13 @@ fi
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' INT TERM HUP
-"$GO" build -o "$dir/hinged" ./cmd/hinged
+"$GO" build -o "$dir/lab" ./cmd/hinged-lab
 
 compare() { # name, owner, archive
 	printf '\n%s\n\n' "$1"
-	"$dir/hinged" eval --owner "$2" --compare all --markdown "$3"
+	"$dir/lab" mail --owner "$2" --markdown "$3"
 	if "$PYTHON" -c 'import vowpalwabbit' 2>/dev/null; then
-		"$dir/hinged" vectors --owner "$2" --format vw "$3" > "$dir/mail.vw"
+		"$dir/lab" vectors --owner "$2" --format vw "$3" > "$dir/mail.vw"
 		echo
 		"$PYTHON" scripts/vowpal-wabbit.py "$dir/mail.vw"
 	else

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times scikit-learn's SVC on what `hinged vectors` wrote.
+"""Times scikit-learn's SVC on what `hinged-lab vectors` wrote.
 
 usage: svc.py FILE (needs the package scikit-learn from PyPI)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Teaches Vowpal Wabbit what `hinged vectors --format vw` wrote, and judges it as
+"""Teaches Vowpal Wabbit what `hinged-lab vectors --format vw` wrote, and judges it as
 hinged judges itself: every example is scored, then learnt.
 
 usage: vowpal-wabbit.py FILE (needs the package vowpalwabbit from PyPI)

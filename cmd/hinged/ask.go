@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/desk"
 )
 
@@ -41,29 +42,29 @@ the configuration, by its score alone.`,
     hinged learn --ordinary MESSAGE…
   $ hinged learn --important 0f3b8c1de2a4
   0f3b8c1de2a4: learnt as important, score +0.772 → +0.951; it was a mistake`,
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if most < 1 {
-				return misuse(cmd, "-n is %d, want 1 or more", most)
+				return cli.Misuse(cmd, "-n is %d, want 1 or more", most)
 			}
 			now := time.Now()
 			t, err := timeAgo(since, now)
 			if err != nil {
-				return misuse(cmd, "--since %s: %w", since, err)
+				return cli.Misuse(cmd, "--since %s: %w", since, err)
 			}
 			asked, err := ask(cmd.Context(), path, desk.Ask, account, desk.AskRequest{Since: t, Most: most})
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), asked)
+				return cli.PrintJSON(cmd.OutOrStdout(), asked)
 			}
 			return printAsked(cmd.OutOrStdout(), asked, account, now)
 		},
 	}
 	configFlag(c, &path)
 	accountFlag(c, &account)
-	jsonFlag(c, &asJSON, "JSON")
+	cli.JSONFlag(c, &asJSON, "JSON")
 	c.Flags().StringVar(&since, "since", "1d", "only messages that arrived since a `time`: 7d, 2026-03-01, 2026-03-01T09:00:00Z")
 	c.Flags().IntVarP(&most, "number", "n", 3, "how many to list")
 	return c

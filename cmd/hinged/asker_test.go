@@ -18,6 +18,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/hinged/hinged/config"
+	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/testkit"
 )
 
@@ -111,7 +112,7 @@ func TestInitAsksForAddressAndPasswordAndShowsNoPassword(t *testing.T) {
 	s.answer("E-mail address: ", 1, "owner@exampel\x7f\x7fle.org\r")
 	s.answer("(not shown): ", 1, "daffodil\r")
 	s.answer("(not shown): ", 2, "tulip\r")
-	if code := s.end(); code != exitOK {
+	if code := s.end(); code != cli.ExitOK {
 		t.Fatalf("exit code %d:\n%s", code, s.screen())
 	}
 	screen := s.screen()
@@ -220,7 +221,7 @@ func TestInitGivesUpCleanly(t *testing.T) {
 	t.Run("Ctrl-C", func(t *testing.T) {
 		s, dir := start(t)
 		s.answer("(not shown): ", 1, "tul\x03")
-		gone(t, s, dir, exitFailed, "not answered: nothing was written")
+		gone(t, s, dir, cli.ExitFailed, "not answered: nothing was written")
 	})
 	t.Run("a signal, and the terminal is as it was", func(t *testing.T) {
 		s, dir := start(t)
@@ -228,14 +229,14 @@ func TestInitGivesUpCleanly(t *testing.T) {
 		if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
-		gone(t, s, dir, exitFailed, "not answered")
+		gone(t, s, dir, cli.ExitFailed, "not answered")
 	})
 	t.Run("two wrong passwords", func(t *testing.T) {
 		s, dir := start(t)
 		for n := 1; n <= 2; n++ {
 			s.answer("(not shown): ", n, "daffodil\r")
 		}
-		gone(t, s, dir, exitFailed, "app password")
+		gone(t, s, dir, cli.ExitFailed, "app password")
 	})
 }
 

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"io"
 	"log/slog"
 
 	"github.com/hinged/hinged/config"
@@ -54,10 +52,4 @@ func with[T any](ctx context.Context, path string, do func(*control.At) (T, erro
 	}
 	v, err = do(at)
 	return v, errors.Join(err, at.Close())
-}
-
-func printJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/copies"
 )
@@ -35,7 +36,7 @@ FILE, so FILE is whole and sound or not there. It is for its owner alone (mode
 				return err
 			}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), done)
+				return cli.PrintJSON(cmd.OutOrStdout(), done)
 			}
 			_, err = fmt.Fprintf(sayWhere(cmd, done.File), "%s: %d bytes, checked\n%s", done.File, done.Bytes, accountLines(done.Accounts...))
 			return err
@@ -43,6 +44,6 @@ FILE, so FILE is whole and sound or not there. It is for its owner alone (mode
 	}
 	configFlag(c, &path)
 	forceFlag(c, &force)
-	jsonFlag(c, &asJSON, "JSON")
+	cli.JSONFlag(c, &asJSON, "JSON")
 	return c
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/ingest/imap"
+	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/evaluate"
@@ -60,12 +61,12 @@ last messages, and why.`,
   read 8592 messages from 2025-11-21 to 2026-11-21, 1709 of them your own
   …
   Better than both. Next: hinged run; it marks from the next new message on.`,
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	configFlag(c, &f.config)
 	accountFlag(c, &f.account)
-	jsonFlag(c, &f.asJSON, "one JSON object; no address or subject is in it")
+	cli.JSONFlag(c, &f.asJSON, "one JSON object; no address or subject is in it")
 	flags := c.Flags()
 	flags.IntVar(&f.months, "months", 12, "read the last so many months; 0: everything")
 	flags.StringVar(&f.since, "since", "", "read what arrived on this `date` or later, as 2026-01-31")
@@ -82,7 +83,7 @@ func (f *bootstrapFlags) from(cmd *cobra.Command, now time.Time) (time.Time, err
 	if f.since != "" {
 		at, err := time.ParseInLocation(time.DateOnly, f.since, time.Local)
 		if err != nil {
-			return at, misuse(cmd, "--since %q is not a date such as 2026-01-31", f.since)
+			return at, cli.Misuse(cmd, "--since %q is not a date such as 2026-01-31", f.since)
 		}
 		return at, nil
 	}
@@ -98,12 +99,12 @@ func (f *bootstrapFlags) run(cmd *cobra.Command) error {
 		value int
 	}{{"months", f.months}, {"max", f.max}, {"show", f.show}, {"last", f.last}} {
 		if n.value < 0 {
-			return misuse(cmd, "--%s is %d; it must be 0 or more", n.flag, n.value)
+			return cli.Misuse(cmd, "--%s is %d; it must be 0 or more", n.flag, n.value)
 		}
 	}
 	for _, flag := range []string{"show", "last"} {
 		if !f.dry && cmd.Flags().Changed(flag) {
-			return misuse(cmd, "--%s has no effect without --dry-run", flag)
+			return cli.Misuse(cmd, "--%s has no effect without --dry-run", flag)
 		}
 	}
 	since, err := f.from(cmd, time.Now())
@@ -122,25 +123,25 @@ func (f *bootstrapFlags) run(cmd *cobra.Command) error {
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	source, err := imapOptions(a, log)
 	if err != nil {
-		return &exitError{exitConfig, fmt.Errorf("account %s: %w", a.Name, err)}
+		return &cli.ExitError{Code: cli.ExitConfig, Err: fmt.Errorf("account %s: %w", a.Name, err)}
 	}
 	weights, err := priorWeights(&a.Judging)
 	if err != nil {
-		return &exitError{exitConfig, fmt.Errorf("account %s: %w", a.Name, err)}
+		return &cli.ExitError{Code: cli.ExitConfig, Err: fmt.Errorf("account %s: %w", a.Name, err)}
 	}
 	past := imap.HistoryOptions{Since: since, Max: f.max}
-	bar := newBar(cmd.ErrOrStderr(), "reading")
-	bar.lines, bar.count = 10*time.Second, true
-	progress := func(done, total int) { bar.progress(int64(done), int64(total)) }
+	bar := cli.NewBar(cmd.ErrOrStderr(), "reading")
+	bar.Lines, bar.Count = 10*time.Second, true
+	progress := func(done, total int) { bar.Progress(int64(done), int64(total)) }
 	if f.dry {
 		h, err := imap.NewHistory(source, past, nil)
 		if err != nil {
-			return &exitError{exitConfig, fmt.Errorf("account %s: %w", a.Name, err)}
+			return &cli.ExitError{Code: cli.ExitConfig, Err: fmt.Errorf("account %s: %w", a.Name, err)}
 		}
 		r, err := daemon.DryRun(cmd.Context(), daemon.DryRunOptions{
 			Account: a.Name, Filter: filterOptions(a), Prior: weights, Source: h, Last: f.last, Show: f.show, Progress: progress,
 		})
-		bar.close()
+		bar.Close()
 		return f.finish(cmd, &r, err, printTried)
 	}
 	r, err := daemon.Bootstrap(cmd.Context(), daemon.BootstrapOptions{
@@ -148,7 +149,7 @@ func (f *bootstrapFlags) run(cmd *cobra.Command) error {
 		Account: a.Name, Filter: filterOptions(a), Prior: weights, Progress: progress,
 		NewSource: func(known []ingest.Known) (daemon.PastSource, error) { return imap.NewHistory(source, past, known) },
 	})
-	bar.close()
+	bar.Close()
 	return f.finish(cmd, &r, err, printBootstrapped)
 }
 
@@ -164,7 +165,7 @@ func (f *bootstrapFlags) finish(cmd *cobra.Command, r *daemon.Bootstrapped, err 
 	case !r.Complete:
 		return errors.New("interrupted" + kept)
 	case f.asJSON:
-		return printJSON(cmd.OutOrStdout(), r)
+		return cli.PrintJSON(cmd.OutOrStdout(), r)
 	}
 	var b strings.Builder
 	words(&b, r)

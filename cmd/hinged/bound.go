@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/desk"
 )
 
@@ -30,21 +31,21 @@ answer is "none", and why. The lessons are those that the store still has.`,
     mistakes      567, hinge loss 1601.2
     ceiling       at most 2071 mistakes on these lessons; bound 2072.0, gap 0.27 (found in 0.1 s)
     best weights  distance 24.113, loss 311.402; longest vector 1.000, displaced 0.000`,
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b, err := ask(cmd.Context(), path, desk.GetBound, account, desk.None{})
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), b)
+				return cli.PrintJSON(cmd.OutOrStdout(), b)
 			}
 			return printBound(cmd.OutOrStdout(), b)
 		},
 	}
 	configFlag(c, &path)
 	accountFlag(c, &account)
-	jsonFlag(c, &asJSON, "JSON")
+	cli.JSONFlag(c, &asJSON, "JSON")
 	return c
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest/imap"
 	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/setup"
 )
@@ -43,7 +44,7 @@ is wrong.`,
   WARN  ann: tls: …, good until 2026-12-02, in 11 days. Mend: have it renewed; …
   FAIL  ann: login: as ann: the server refused the login: … Mend: correct …
   1 of 7 tests failed`,
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out := cmd.OutOrStdout()
 			file, err := config.Find(path)
@@ -53,7 +54,7 @@ is wrong.`,
 			conf, err := config.Load(file)
 			var wrong *config.Error
 			if errors.As(err, &wrong) && asJSON {
-				return errors.Join(printJSON(out, setup.Misconfigured(file, wrong)), err)
+				return errors.Join(cli.PrintJSON(out, setup.Misconfigured(file, wrong)), err)
 			}
 			if err != nil {
 				return err
@@ -79,19 +80,19 @@ is wrong.`,
 			case err != nil:
 				return err
 			case asJSON:
-				err = printJSON(out, report)
+				err = cli.PrintJSON(out, report)
 			default:
 				err = printVerdict(out, report)
 			}
 			if err == nil && !report.OK {
-				err = &exitError{code: exitFailed}
+				err = &cli.ExitError{Code: cli.ExitFailed}
 			}
 			return err
 		},
 	}
 	configFlag(c, &path)
 	c.Flags().StringVarP(&account, "account", "a", "", `this account alone, or "kafka" (default: all)`)
-	jsonFlag(c, &asJSON, "JSON")
+	cli.JSONFlag(c, &asJSON, "JSON")
 	c.Flags().BoolVar(&noWrite, "no-write", false, "leave out the keyword that is set on a message and taken off again")
 	return c
 }

@@ -18,10 +18,21 @@ import (
 
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest/archive"
+	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/passthrough"
-	"github.com/hinged/hinged/internal/quick"
+)
+
+// Exit codes of one decided message beside 0, important. They are no code of a shell (1,
+// 2, 126 and above), of a Go program that crashed (2) or of sysexits.h (64 to 78), so that
+// a filter that dies, for want of memory say, is never taken for a decision.
+const (
+	exitOrdinary = 10
+	exitUnsure   = 11
+	// exitAgain: the message did not come out whole, and nothing may be done with what
+	// did (EX_TEMPFAIL).
+	exitAgain = 75
 )
 
 func classifyCommand() *cobra.Command {
@@ -33,13 +44,15 @@ func classifyCommand() *cobra.Command {
 Maildir, a folder), as if it had just arrived. Nothing is learnt, marked or
 remembered. It asks the daemon when one runs, else it reads the store.
 
-As a mail filter it works like bogofilter. The exit code of one message is 0 when
-it is important, 1 ordinary, 2 unsure, 3 after any error; of several messages, 0.
-With --passthrough the message comes out as it came in, with X-Hinged-Status and
-X-Hinged-Reason at its head and without such fields that somebody forged. It does
-so too when no decision could be had: then without the two fields, with the error
-on standard error, and with exit code 3, or 0 with --embed. Exit code 75 says
-that the message did not come out whole, and must be delivered otherwise.`,
+The exit code of one message is 0 when it is important, 10 ordinary, 11 unsure; of
+several messages, 0. Every other code means that there is no decision.
+
+As a mail filter it takes bogofilter's flags. With --passthrough the message comes
+out as it came in, with X-Hinged-Status and X-Hinged-Reason at its head and without
+such fields that somebody forged. It does so too when no decision could be had:
+then without the two fields, with the error on standard error, and with the exit
+code of the error, or 0 with --embed. Exit code 75 says that the message did not
+come out whole, and must be delivered otherwise.`,
 		Example: `  $ hinged classify message.eml
   message.eml: important, score +1.274, threshold +0.801
   $ hinged classify -p < message.eml
@@ -57,18 +70,18 @@ that the message did not come out whole, and must be delivered otherwise.`,
 	}
 	c.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		v.tempfail = v.tempfail || slices.Contains(os.Args, "--tempfail") // it may stand behind the mistake
-		return v.failed(unreadFlag(cmd, err))
+		return v.failed(cli.UnreadFlag(cmd, err))
 	})
 	configFlag(c, &v.config)
 	accountFlag(c, &v.account)
-	jsonFlag(c, &v.json, "one JSON object a line for each message")
+	cli.JSONFlag(c, &v.json, "one JSON object a line for each message")
 	c.Flags().BoolVarP(&v.passthrough, "passthrough", "p", false, "write the message itself, with what was decided at its head")
 	c.Flags().BoolVarP(&v.embed, "embed", "e", false, "exit code 0 whatever was decided, and with --passthrough also\nwhen nothing was but the message came out whole")
 	c.Flags().BoolVarP(&v.quiet, "quiet", "q", false, "write nothing; the exit code tells")
 	c.Flags().BoolVarP(&v.mbox, "mbox", "M", false, "standard input may be an mbox, of many messages")
 	c.Flags().BoolVar(&v.tempfail, "tempfail", false, "exit code 75 after any error, so that a mail server tries again later")
 	c.Flags().StringVar(&v.socket, "socket", "", "ask the daemon that listens here, and read no configuration")
-	c.Flags().DurationVar(&v.timeout, "timeout", quick.Timeout, "how long a decision may take")
+	c.Flags().DurationVar(&v.timeout, "timeout", 5*time.Second, "how long a decision may take")
 	return c
 }
 
@@ -80,20 +93,13 @@ type classifying struct {
 	passthrough, embed, quiet, mbox, tempfail, json bool
 }
 
-// failed gives an error the exit code that a filter's caller understands. 0, 1
-// and 2 are no errors here.
+// failed gives every error the exit code of --tempfail. An outcome is none.
 func (v *classifying) failed(err error) error {
-	var exit *exitError
-	switch {
-	case err == nil:
-		return nil
-	case v.tempfail && (!errors.As(err, &exit) || exit.err != nil):
-		return &exitError{passthrough.ExitAgain, err}
-	case errors.As(err, &exit):
-		return err
-	default:
-		return &exitError{passthrough.ExitError, err}
+	var exit *cli.ExitError
+	if v.tempfail && err != nil && (!errors.As(err, &exit) || exit.Err != nil) {
+		return &cli.ExitError{Code: exitAgain, Err: err}
 	}
+	return err
 }
 
 func (v *classifying) run(cmd *cobra.Command, args []string) error {
@@ -121,19 +127,19 @@ func (v *classifying) run(cmd *cobra.Command, args []string) error {
 func (v *classifying) check(cmd *cobra.Command, args []string) error {
 	switch {
 	case v.passthrough && v.json:
-		return misuse(cmd, "--passthrough writes the message, --json does not: choose one of them")
+		return cli.Misuse(cmd, "--passthrough writes the message, --json does not: choose one of them")
 	case v.passthrough && v.quiet:
-		return misuse(cmd, "--passthrough writes the message, --quiet nothing: choose one of them")
+		return cli.Misuse(cmd, "--passthrough writes the message, --quiet nothing: choose one of them")
 	case v.quiet && v.json:
-		return misuse(cmd, "--json writes the decision, --quiet nothing: choose one of them")
+		return cli.Misuse(cmd, "--json writes the decision, --quiet nothing: choose one of them")
 	case v.passthrough && v.mbox:
-		return misuse(cmd, "--passthrough takes one message, --mbox many: choose one of them")
+		return cli.Misuse(cmd, "--passthrough takes one message, --mbox many: choose one of them")
 	case v.passthrough && len(args) > 1:
-		return misuse(cmd, "--passthrough takes one message, got %d files", len(args))
+		return cli.Misuse(cmd, "--passthrough takes one message, got %d files", len(args))
 	case v.timeout <= 0:
-		return misuse(cmd, "--timeout is %s, want a time above 0", v.timeout)
+		return cli.Misuse(cmd, "--timeout is %s, want a time above 0", v.timeout)
 	case v.socket != "" && v.config != "":
-		return misuse(cmd, "--socket reads no configuration, so it excludes --config")
+		return cli.Misuse(cmd, "--socket reads no configuration, so it excludes --config")
 	}
 	return nil
 }
@@ -146,7 +152,7 @@ func (v *classifying) one(cmd *cobra.Command, name string, in io.Reader) error {
 	if err != nil {
 		err = fmt.Errorf("%s: %w", name, err)
 		if v.passthrough {
-			return &exitError{passthrough.ExitAgain, err}
+			return &cli.ExitError{Code: exitAgain, Err: err}
 		}
 		return err
 	}
@@ -155,24 +161,24 @@ func (v *classifying) one(cmd *cobra.Command, name string, in io.Reader) error {
 		c, err = v.decide(cmd.Context(), connect, head)
 	}
 	c.File = name
-	answer := passthrough.Answer{}
-	if err == nil {
-		answer = c.Answer()
-	}
 	switch {
 	case v.passthrough:
+		var fields []byte
+		if err == nil {
+			fields = c.Fields()
+		}
 		out := bufio.NewWriter(cmd.OutOrStdout())
-		werr := passthrough.Copy(out, io.MultiReader(bytes.NewReader(head), in), answer.Fields)
+		werr := passthrough.Copy(out, io.MultiReader(bytes.NewReader(head), in), fields)
 		if ferr := out.Flush(); werr == nil && ferr != nil {
 			werr = &passthrough.WriteError{Err: ferr}
 		}
 		if werr != nil {
-			return &exitError{passthrough.ExitAgain, errors.Join(err, werr)}
+			return &cli.ExitError{Code: exitAgain, Err: errors.Join(err, werr)}
 		}
 		if err != nil {
 			err = fmt.Errorf("passed through without a decision: %w", err)
 			if v.embed && !v.tempfail {
-				return &exitError{0, err}
+				return &cli.ExitError{Code: 0, Err: err}
 			}
 		}
 	case err == nil:
@@ -186,10 +192,14 @@ func (v *classifying) one(cmd *cobra.Command, name string, in io.Reader) error {
 
 // told ends the process with the exit code of an outcome.
 func (v *classifying) told(outcome string) error {
-	if code := passthrough.ExitCode(outcome, v.embed); code != 0 {
-		return &exitError{code: code}
+	switch {
+	case v.embed || outcome == "important":
+		return nil
+	case outcome == "ordinary":
+		return &cli.ExitError{Code: exitOrdinary}
+	default:
+		return &cli.ExitError{Code: exitUnsure}
 	}
-	return nil
 }
 
 func (v *classifying) show(w io.Writer, c desk.Classification) error {
@@ -228,11 +238,7 @@ func (v *classifying) backend() (connect func(context.Context) (*control.At, err
 // decide asks, and waits no longer than it may. A store that takes too long to
 // read is left behind: the process is about to end.
 func (v *classifying) decide(ctx context.Context, connect func(context.Context) (*control.At, error), raw []byte) (desk.Classification, error) {
-	deadline := quick.Deadline()
-	if deadline.IsZero() {
-		deadline = time.Now().Add(v.timeout)
-	}
-	ctx, cancel := context.WithDeadline(ctx, deadline)
+	ctx, cancel := context.WithTimeout(ctx, v.timeout)
 	defer cancel()
 	type decision struct {
 		c   desk.Classification
@@ -241,7 +247,7 @@ func (v *classifying) decide(ctx context.Context, connect func(context.Context) 
 	done := make(chan decision, 1)
 	go func() {
 		var d decision
-		// A crash would end with exit code 2, which means unsure.
+		// After a crash the message would not come out.
 		defer func() {
 			if p := recover(); p != nil {
 				d.err = fmt.Errorf("deciding: %v", p)

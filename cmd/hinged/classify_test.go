@@ -10,7 +10,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/hinged/hinged/internal/passthrough"
+	"github.com/hinged/hinged/internal/cli"
 )
 
 var errFull = errors.New("no space left")
@@ -33,11 +33,11 @@ func TestAMessageThatDidNotComeOutWholeMustBeTriedAgain(t *testing.T) {
 		want   int
 		says   string
 	}{
-		{[]string{"-p"}, strings.NewReader("Subject: a\n\nb"), &full{}, passthrough.ExitAgain, "writing the message: no space left"},
-		{[]string{"-p", "-e"}, strings.NewReader("Subject: a\n\n" + strings.Repeat("b", 1<<20)), &full{500_000}, passthrough.ExitAgain, "writing the message: no space left"},
-		{[]string{"-p", "-e"}, iotest.ErrReader(errFull), io.Discard, passthrough.ExitAgain, "-: no space left"},
-		{[]string{"-p", "-e"}, io.MultiReader(strings.NewReader(strings.Repeat("b", 20<<20)), iotest.ErrReader(errFull)), io.Discard, passthrough.ExitAgain, "no space left"},
-		{nil, iotest.ErrReader(errFull), io.Discard, passthrough.ExitError, "-: no space left"},
+		{[]string{"-p"}, strings.NewReader("Subject: a\n\nb"), &full{}, exitAgain, "writing the message: no space left"},
+		{[]string{"-p", "-e"}, strings.NewReader("Subject: a\n\n" + strings.Repeat("b", 1<<20)), &full{500_000}, exitAgain, "writing the message: no space left"},
+		{[]string{"-p", "-e"}, iotest.ErrReader(errFull), io.Discard, exitAgain, "-: no space left"},
+		{[]string{"-p", "-e"}, io.MultiReader(strings.NewReader(strings.Repeat("b", 20<<20)), iotest.ErrReader(errFull)), io.Discard, exitAgain, "no space left"},
+		{nil, iotest.ErrReader(errFull), io.Discard, cli.ExitFailed, "-: no space left"},
 	} {
 		var errs bytes.Buffer
 		code := run(t.Context(), append([]string{"classify", "--socket", filepath.Join(t.TempDir(), "none")}, tt.args...), tt.stdin, tt.stdout, &errs)
@@ -65,7 +65,7 @@ featurize = {max_bytes = 4096}
 	var out, errs bytes.Buffer
 	code := run(t.Context(), []string{"classify", "-p", "--config", filepath.Join(dir, "hinged.toml")},
 		strings.NewReader("X-Hinged-Status: important\r\nSubject: a\r\n\r\n"+body), &out, &errs)
-	if code != passthrough.ExitError || !strings.Contains(errs.String(), "passed through without a decision") {
+	if code != cli.ExitFailed || !strings.Contains(errs.String(), "passed through without a decision") {
 		t.Errorf("got exit code %d and %q", code, errs.String())
 	}
 	if out.String() != "Subject: a\r\n\r\n"+body {

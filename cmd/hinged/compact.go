@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/desk"
 )
 
@@ -23,20 +24,20 @@ than it need be. It needs as much free space as the new file takes. When anythin
 fails, the old file stays in use.`,
 		Example: `  $ hinged compact
   41943040 bytes before, 12439552 after`,
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			done, err := ask(cmd.Context(), path, desk.Compact, "", desk.None{})
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), done)
+				return cli.PrintJSON(cmd.OutOrStdout(), done)
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d bytes before, %d after\n", done.Before, done.After)
 			return err
 		},
 	}
 	configFlag(c, &path)
-	jsonFlag(c, &asJSON, "JSON")
+	cli.JSONFlag(c, &asJSON, "JSON")
 	return c
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/hinged/hinged/config"
+	"github.com/hinged/hinged/internal/cli"
 )
 
 // shells are those that completion writes a script for.
@@ -28,11 +29,11 @@ the names of accounts. SHELL is bash, zsh or fish.
   $ hinged sta<TAB>
   $ hinged status`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if err := oneArg("a shell: "+strings.Join(shells(), ", "))(cmd, args); err != nil {
+			if err := cli.OneArg("a shell: "+strings.Join(shells(), ", "))(cmd, args); err != nil {
 				return err
 			}
-			if err := (&choice{choices: shells()}).Set(args[0]); err != nil {
-				return misuse(cmd, "no completion for %q: %w", args[0], err)
+			if err := (&cli.Choice{Choices: shells()}).Set(args[0]); err != nil {
+				return cli.Misuse(cmd, "no completion for %q: %w", args[0], err)
 			}
 			return nil
 		},
@@ -72,8 +73,8 @@ func complete(parent *cobra.Command) {
 
 // completeFlag returns nil for flags whose values cannot be foretold.
 func completeFlag(f *pflag.Flag) cobra.CompletionFunc {
-	if c, ok := f.Value.(*choice); ok {
-		return cobra.FixedCompletions(c.choices, cobra.ShellCompDirectiveNoFileComp)
+	if c, ok := f.Value.(*cli.Choice); ok {
+		return cobra.FixedCompletions(c.Choices, cobra.ShellCompDirectiveNoFileComp)
 	}
 	kind, _ := pflag.UnquoteUsage(f)
 	switch {

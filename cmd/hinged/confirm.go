@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/hinged/hinged/internal/cli"
 )
 
 // errDeclined is returned when the owner said no.
@@ -23,7 +25,7 @@ func doOnceConfirmed[T any](cmd *cobra.Command, yes, dryRun, asJSON bool, questi
 	}
 	a := newAsker(cmd.InOrStdin(), cmd.ErrOrStderr())
 	if (a == nil || asJSON) && !dryRun {
-		return misuse(cmd, "%s needs --yes where nobody can be asked, and with --json; --dry-run shows what it would do", cmd.CommandPath())
+		return cli.Misuse(cmd, "%s needs --yes where nobody can be asked, and with --json; --dry-run shows what it would do", cmd.CommandPath())
 	}
 	look, err := do(true)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hinged/hinged/config"
+	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/copies"
 	"github.com/hinged/hinged/store"
@@ -64,11 +65,11 @@ func fileArg(asJSON *bool, writes bool) cobra.PositionalArgs {
 		if writes {
 			what = `a file, or "-" for standard output`
 		}
-		if err := oneArg(what)(cmd, args); err != nil {
+		if err := cli.OneArg(what)(cmd, args); err != nil {
 			return err
 		}
 		if writes && *asJSON && args[0] == copies.Standard {
-			return misuse(cmd, "--json and - both want standard output; name a file")
+			return cli.Misuse(cmd, "--json and - both want standard output; name a file")
 		}
 		return nil
 	}

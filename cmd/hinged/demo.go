@@ -16,6 +16,7 @@ import (
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/ingest/imap"
+	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/demo"
 	"github.com/hinged/hinged/internal/desk"
@@ -56,12 +57,12 @@ the loop did not work. Without, it stays up for looking around until Ctrl-C.`,
     0:03.4  ·        -0.52  Cloudwear             35 % off everything until Friday
     0:04.9  → missed: Nora marks it: Ines Vale, Sunday lunch
     …`,
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := untilSignalled(cmd.Context())
 			defer stop()
 			if len(k.Brokers) > 0 && !throughKafka {
-				return misuse(cmd, "--brokers is for --kafka")
+				return cli.Misuse(cmd, "--brokers is for --kafka")
 			}
 			o.Screen = new(demo.Screen)
 			if !asJSON {
@@ -69,7 +70,7 @@ the loop did not work. Without, it stays up for looking around until Ctrl-C.`,
 			}
 			if throughKafka {
 				if o.Dovecot || cmd.Flags().Changed("mark") {
-					return misuse(cmd, "--dovecot and --mark are for the demo with a mail server")
+					return cli.Misuse(cmd, "--dovecot and --mark are for the demo with a mail server")
 				}
 				k.Seed, k.Fast, k.Span, k.Screen = o.Seed, o.Fast, o.Span, o.Screen
 				return showDemo(cmd.OutOrStdout(), asJSON, func() (*demo.Summary, error) { return demo.RunStream(ctx, k) })
@@ -90,7 +91,7 @@ the loop did not work. Without, it stays up for looking around until Ctrl-C.`,
 	f.StringVar(&o.Mark, "mark", "$Important", `what to set on important messages; '\Flagged' is a star in every mail client`)
 	f.BoolVar(&throughKafka, "kafka", false, "through Kafka, with two processes, one of which is killed")
 	f.StringSliceVar(&k.Brokers, "brokers", nil, "with --kafka: brokers of a real one, as host:port (default: one inside this process)")
-	jsonFlag(c, &asJSON, "the summary as JSON, and nothing else")
+	cli.JSONFlag(c, &asJSON, "the summary as JSON, and nothing else")
 	return c
 }
 
@@ -174,7 +175,7 @@ func showDemo(out io.Writer, asJSON bool, run func() (*demo.Summary, error)) err
 		return nil // whoever read it has seen enough
 	}
 	if asJSON && sum != nil {
-		if err := printJSON(out, sum); err != nil {
+		if err := cli.PrintJSON(out, sum); err != nil {
 			return err
 		}
 	}

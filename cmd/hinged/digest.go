@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/desk"
 )
 
@@ -20,14 +21,14 @@ whole state (with positions, ledger and pending labels; no clocks).
 The same events in the same order give the same digests, on any machine.`,
 		Example: `  $ hinged digest --config hinged.toml
   me model 5d1f0c… state 90ab4e…`,
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			digests, err := ask(cmd.Context(), path, desk.GetDigests, "", desk.None{})
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), digests)
+				return cli.PrintJSON(cmd.OutOrStdout(), digests)
 			}
 			for _, d := range digests {
 				if d.InSnapshot {
@@ -44,6 +45,6 @@ The same events in the same order give the same digests, on any machine.`,
 		},
 	}
 	configFlag(c, &path)
-	jsonFlag(c, &asJSON, "JSON")
+	cli.JSONFlag(c, &asJSON, "JSON")
 	return c
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hinged/hinged/ingest/archive"
+	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/desk"
 )
 
@@ -39,10 +40,10 @@ a file with a message, which need not be known ("-" is standard input).`,
   Without the 2 parts marked * the score would be +0.485: ordinary.
   Called ordinary by you, it would have the score +0.310: ordinary.
   To say so: hinged learn --ordinary 0f3b8c1de2a4`,
-		Args: oneArg("a Message-ID, the key of a message, or a file"),
+		Args: cli.OneArg("a Message-ID, the key of a message, or a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("parts") && parts < 1 {
-				return misuse(cmd, "--parts is %d, want 1 or more", parts)
+				return cli.Misuse(cmd, "--parts is %d, want 1 or more", parts)
 			}
 			m, err := messageAt(cmd, args[0])
 			if err != nil {
@@ -53,7 +54,7 @@ a file with a message, which need not be known ("-" is standard input).`,
 				return err
 			}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), ex)
+				return cli.PrintJSON(cmd.OutOrStdout(), ex)
 			}
 			_, err = io.WriteString(cmd.OutOrStdout(), explanationText(ex, args[0], parts))
 			return err
@@ -61,7 +62,7 @@ a file with a message, which need not be known ("-" is standard input).`,
 	}
 	configFlag(c, &path)
 	accountFlag(c, &account)
-	jsonFlag(c, &asJSON, "JSON, with every part")
+	cli.JSONFlag(c, &asJSON, "JSON, with every part")
 	c.Flags().IntVarP(&parts, "parts", "n", 0, "how many parts to show (default as many as fit on a screen)")
 	return c
 }

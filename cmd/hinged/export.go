@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/copies"
 )
@@ -36,7 +37,7 @@ still tells it. That cannot be imported.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if weights {
 				if asJSON {
-					return misuse(cmd, "--weights is JSON already")
+					return cli.Misuse(cmd, "--weights is JSON already")
 				}
 				lines, err := takeCopy(cmd.Context(), path, func(at *control.At, store string) (int, error) {
 					return copies.Weights(cmd.Context(), at, store, account, args[0], force, cmd.OutOrStdout())
@@ -53,7 +54,7 @@ still tells it. That cannot be imported.`,
 				return err
 			}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), done)
+				return cli.PrintJSON(cmd.OutOrStdout(), done)
 			}
 			_, err = fmt.Fprintf(sayWhere(cmd, done.File), "%s: %d bytes, checked\n%s", done.File, done.Bytes, accountLines(done.Account))
 			return err
@@ -62,7 +63,7 @@ still tells it. That cannot be imported.`,
 	configFlag(c, &path)
 	accountFlag(c, &account)
 	forceFlag(c, &force)
-	jsonFlag(c, &asJSON, "JSON")
+	cli.JSONFlag(c, &asJSON, "JSON")
 	c.Flags().BoolVar(&weights, "weights", false, "write the weights as readable lines of JSON instead")
 	return c
 }

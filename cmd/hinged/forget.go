@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/desk"
 )
 
@@ -38,7 +39,7 @@ file with the message.`,
 
   me: 42 messages forgotten, and 31 lessons (2 important, 29 ordinary)
     nothing of it is in the store any more; backups and exports have it still`,
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f, err := forgetFlags(cmd, message, sender, before)
 			if err != nil {
@@ -53,7 +54,7 @@ file with the message.`,
 			show := func(d desk.ForgottenMail) error {
 				done = d
 				if asJSON {
-					return printJSON(cmd.OutOrStdout(), d)
+					return cli.PrintJSON(cmd.OutOrStdout(), d)
 				}
 				return printForgotten(cmd.OutOrStdout(), d)
 			}
@@ -66,7 +67,7 @@ file with the message.`,
 	}
 	configFlag(c, &path)
 	accountFlag(c, &account)
-	jsonFlag(c, &asJSON, "JSON")
+	cli.JSONFlag(c, &asJSON, "JSON")
 	c.Flags().StringVar(&message, "message", "", "forget one `message`")
 	c.Flags().StringVar(&sender, "sender", "", "forget everything from an `address`")
 	c.Flags().StringVar(&before, "before", "", "forget what arrived before a `time`: 365d, 2026-03-01, 2026-03-01T09:00:00Z")
@@ -84,13 +85,13 @@ func forgetFlags(cmd *cobra.Command, message, sender, before string) (f desk.For
 		}
 	}
 	if named != 1 {
-		return f, misuse(cmd, "%s needs one of --message, --sender and --before", cmd.CommandPath())
+		return f, cli.Misuse(cmd, "%s needs one of --message, --sender and --before", cmd.CommandPath())
 	}
 	f.Sender = sender
 	if before != "" {
 		t, err := timeAgo(before, time.Now())
 		if err != nil {
-			return f, misuse(cmd, "--before %s: %w", before, err)
+			return f, cli.Misuse(cmd, "--before %s: %w", before, err)
 		}
 		f.Before = &t
 	}

@@ -1,15 +1,13 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/hinged/hinged/config"
+	"github.com/hinged/hinged/internal/cli"
 )
 
 // aim is what a group of verbs is for.
@@ -26,7 +24,6 @@ func aims() []aim {
 		{"To correct and stop", []string{"ask", "learn", "pause", "resume", "undo", "forget"}},
 		{"To filter mail elsewhere", []string{"classify"}},
 		{"To look after the state", []string{"backup", "restore", "verify", "digest", "compact", "export", "import", "replay", "prior"}},
-		{"In the laboratory", []string{"solve", "lab", "vectors"}},
 		{"About the program", []string{"version", "completion", "help"}},
 	}
 }
@@ -64,7 +61,7 @@ func helpCommand() *cobra.Command {
 				return err
 			}
 			if len(rest) > 0 {
-				return unknownVerb(about, rest[0])
+				return cli.UnknownVerb(about, rest[0])
 			}
 			about.InitDefaultHelpFlag()
 			about.SetContext(cmd.Context())
@@ -101,41 +98,3 @@ func configTopic() *cobra.Command {
 const configPlaces = `# Without --config, hinged reads $HINGED_CONFIG, else the first that there is of
 # ~/.config/hinged/hinged.toml and /etc/hinged/hinged.toml. "hinged init" writes one for your mailbox.
 `
-
-// unknownVerb is a word in the place of a verb of cmd. The nearest verb's help
-// is the hint.
-func unknownVerb(cmd *cobra.Command, got string) error {
-	problem, hint := fmt.Sprintf("unknown verb %q", got), cmd.CommandPath()+" --help"
-	if near := cmd.SuggestionsFor(got); len(near) > 0 {
-		problem += fmt.Sprintf("; did you mean %q?", near[0])
-		hint = cmd.CommandPath() + " " + near[0] + " --help"
-	}
-	return &usageError{errors.New(problem), hint}
-}
-
-// unreadFlag is a flag that cmd does not have or whose value it cannot read.
-func unreadFlag(cmd *cobra.Command, err error) error {
-	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
-		if near := nearestFlag(cmd, unknown.GetSpecifiedName()); near != "" {
-			err = fmt.Errorf("%w; did you mean --%s?", err, near)
-		}
-	}
-	return misuse(cmd, "%w", err)
-}
-
-// nearestFlag measures nearness as cobra does between verbs, one slip before two.
-func nearestFlag(cmd *cobra.Command, got string) string {
-	names := &cobra.Command{}
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if !f.Hidden {
-			names.AddCommand(&cobra.Command{Use: f.Name, Run: func(*cobra.Command, []string) {}})
-		}
-	})
-	for names.SuggestionsMinimumDistance = 1; names.SuggestionsMinimumDistance <= 2; names.SuggestionsMinimumDistance++ {
-		if near := names.SuggestionsFor(strings.ReplaceAll(got, "_", "-")); len(near) > 0 {
-			return near[0]
-		}
-	}
-	return ""
-}

@@ -12,7 +12,7 @@ import (
 
 func TestEveryVerbIsDocumented(t *testing.T) {
 	var found []string
-	eachVerb(rootCommand(), func(name string, c *cobra.Command) {
+	eachVerb(func(name string, c *cobra.Command) {
 		found = append(found, name)
 		if c.Short == "" || strings.HasSuffix(c.Short, ".") || len(c.Short) > 80 {
 			t.Errorf("%s: its short help is %q; want one line of at most 80 bytes without a full stop", name, c.Short)
@@ -20,8 +20,8 @@ func TestEveryVerbIsDocumented(t *testing.T) {
 		if c.Long == "" || c.Long == c.Short {
 			t.Errorf("%s: no long help", name)
 		}
-		if !strings.Contains(c.Example, "$ hinged "+name) {
-			t.Errorf("%s: no example with a line \"$ hinged %s\"", name, name)
+		if !strings.Contains(c.Example, "$ "+c.CommandPath()) {
+			t.Errorf("%s: no example with a line \"$ %s\"", name, c.CommandPath())
 		}
 		for line := range strings.Lines(c.Long + "\n" + c.Example) {
 			if width := len([]rune(strings.TrimRight(line, "\n"))); width > 100 {
@@ -37,7 +37,7 @@ func TestEveryVerbIsDocumented(t *testing.T) {
 		text, err := os.ReadFile(script)
 		if err != nil {
 			t.Errorf("%s: no script test: %v", name, err)
-		} else if !strings.Contains(string(text), "hinged "+name) {
+		} else if !strings.Contains(string(text), c.CommandPath()) {
 			t.Errorf("%s: %s does not run it", name, script)
 		}
 	})
@@ -54,7 +54,7 @@ func TestEveryVerbHasItsPlaceInTheHelp(t *testing.T) {
 	if sorted := slices.Sorted(slices.Values(placed)); len(slices.Compact(sorted)) != len(placed) {
 		t.Errorf("a verb is in two places: %v", placed)
 	}
-	for _, verb := range verbs() {
+	for _, verb := range verbNames() {
 		if !slices.Contains(placed, verb) {
 			t.Errorf("%s is in no group of help.go", verb)
 		}
@@ -84,7 +84,7 @@ func TestTheREADMEListsEveryVerb(t *testing.T) {
 			}
 		}
 	}
-	have := append(verbs(), "help")
+	have := append(verbNames(), "help")
 	for _, verb := range have {
 		if !slices.Contains(listed, verb) {
 			t.Errorf("README.md does not list %s", verb)

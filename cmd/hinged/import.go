@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/copies"
 )
 
@@ -44,7 +45,7 @@ here (--as). What came since the export is treated as after a restore: see
 				return stopFirst(err)
 			}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), done)
+				return cli.PrintJSON(cmd.OutOrStdout(), done)
 			}
 			aside := ""
 			if done.Aside != "" {
@@ -57,6 +58,6 @@ here (--as). What came since the export is treated as after a restore: see
 	configFlag(c, &path)
 	c.Flags().StringVar(&as, "as", "", "name of the account here (default: the one that it had)")
 	c.Flags().BoolVar(&replace, "replace", false, "replace the account of that name if there is one")
-	jsonFlag(c, &asJSON, "JSON")
+	cli.JSONFlag(c, &asJSON, "JSON")
 	return c
 }

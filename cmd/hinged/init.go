@@ -16,6 +16,7 @@ import (
 
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest/imap"
+	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/setup"
 )
 
@@ -23,7 +24,7 @@ import (
 type initFlags struct {
 	config, address, server, username, name, stateDir, caFile string
 	passwordFile, passwordCommand, passwordEnv, credential    string
-	tls, auth                                                 *choice
+	tls, auth                                                 *cli.Choice
 	mark                                                      []string
 	yes, force, json                                          bool
 }
@@ -54,7 +55,7 @@ yes beforehand.`,
     last year  5310 messages in INBOX; 412 answered, 37 starred, 120 unread
     …
   Wrote /home/ann/.config/hinged/hinged.toml and password beside it.`,
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return (&initSession{cmd: cmd, f: &f, ask: newAsker(cmd.InOrStdin(), cmd.ErrOrStderr())}).run(cmd.Context())
 		},
@@ -63,10 +64,10 @@ yes beforehand.`,
 	flags.StringVarP(&f.config, "config", "c", "", "file to write (default: $HINGED_CONFIG, else ~/.config/hinged/hinged.toml,\nfor root /etc/hinged/hinged.toml)")
 	flags.StringVar(&f.address, "address", "", "your e-mail address")
 	flags.StringVar(&f.server, "server", "", "IMAP server, as host or host:port (default: looked for)")
-	f.tls = choiceVar(c, "tls", "", "how to connect: tls, starttls, or none, in the clear (default: found out)", "tls", "starttls", "none")
+	f.tls = cli.ChoiceVar(c, "tls", "", "how to connect: tls, starttls, or none, in the clear (default: found out)", "tls", "starttls", "none")
 	flags.StringVar(&f.caFile, "ca-file", "", "certificates to trust instead of the system's, PEM")
 	flags.StringVar(&f.username, "username", "", "name to log in with (default: the address, then the part before the @)")
-	f.auth = choiceVar(c, "auth", "plain", "way to log in; the last two take an access token for a password", "plain", "login", "xoauth2", "oauthbearer")
+	f.auth = cli.ChoiceVar(c, "auth", "plain", "way to log in; the last two take an access token for a password", "plain", "login", "xoauth2", "oauthbearer")
 	flags.StringVar(&f.passwordFile, "password-file", "", "file that holds the password")
 	flags.StringVar(&f.passwordCommand, "password-command", "", "program that prints it, and its arguments, between spaces; no shell")
 	flags.StringVar(&f.passwordEnv, "password-env", "", "environment variable that holds it")
@@ -76,7 +77,7 @@ yes beforehand.`,
 	flags.StringVar(&f.stateDir, "state-dir", "", "where to keep the state (default: for root /var/lib/hinged, else\n~/.local/state/hinged)")
 	flags.BoolVarP(&f.yes, "yes", "y", false, "trust a server in another domain that the DNS names")
 	flags.BoolVar(&f.force, "force", false, "write over an existing configuration")
-	jsonFlag(c, &f.json, "what was found and written as JSON")
+	cli.JSONFlag(c, &f.json, "what was found and written as JSON")
 	return c
 }
 
@@ -113,8 +114,8 @@ func (s *initSession) run(ctx context.Context) error {
 		return err
 	}
 	w := setup.Wanted{
-		Address: s.f.address, Server: s.f.server, TLS: imap.TLSMode(s.f.tls.value),
-		Username: s.f.username, Auth: imap.AuthMechanism(s.f.auth.value),
+		Address: s.f.address, Server: s.f.server, TLS: imap.TLSMode(s.f.tls.Value),
+		Username: s.f.username, Auth: imap.AuthMechanism(s.f.auth.Value),
 		Password: func(context.Context) (string, error) { return s.secret, nil },
 	}
 	var err error
@@ -128,7 +129,7 @@ func (s *initSession) run(ctx context.Context) error {
 	}
 	w.Address = strings.TrimSpace(w.Address)
 	if local, domain, ok := strings.Cut(w.Address, "@"); !ok || local == "" || domain == "" {
-		return misuse(s.cmd, "%q is no e-mail address, as in you@example.org", w.Address)
+		return cli.Misuse(s.cmd, "%q is no e-mail address, as in you@example.org", w.Address)
 	}
 	finder := &setup.Finder{Trust: func(host string) bool {
 		if s.f.yes || s.ask == nil {
@@ -167,17 +168,17 @@ func (s *initSession) prepare() error {
 	}
 	switch {
 	case given > 1 || s.f.credential != "" && given > 0 && s.f.passwordFile == "":
-		return misuse(s.cmd, "there is more than one place for the one password")
+		return cli.Misuse(s.cmd, "there is more than one place for the one password")
 	case s.ask == nil && s.f.address == "":
-		return misuse(s.cmd, "--address is missing, and there is no terminal to ask on")
+		return cli.Misuse(s.cmd, "--address is missing, and there is no terminal to ask on")
 	case s.ask == nil && given == 0:
-		return misuse(s.cmd, "--password-file is missing (or another of the --password flags), and there is no terminal to ask on")
-	case s.f.tls.value == "none" && s.f.caFile != "":
-		return misuse(s.cmd, "--ca-file has no effect with --tls none")
+		return cli.Misuse(s.cmd, "--password-file is missing (or another of the --password flags), and there is no terminal to ask on")
+	case s.f.tls.Value == "none" && s.f.caFile != "":
+		return cli.Misuse(s.cmd, "--ca-file has no effect with --tls none")
 	}
 	for _, m := range s.f.mark {
 		if err := imap.ValidFlag(m); err != nil {
-			return misuse(s.cmd, "--mark: %w", err)
+			return cli.Misuse(s.cmd, "--mark: %w", err)
 		}
 	}
 	return s.password()
@@ -272,7 +273,7 @@ func (s *initSession) finish(w setup.Wanted, found setup.Found) error {
 		done.PasswordFile = files[0].Path
 	}
 	if s.f.json {
-		return printJSON(s.cmd.OutOrStdout(), done)
+		return cli.PrintJSON(s.cmd.OutOrStdout(), done)
 	}
 	s.tell(s.cmd.OutOrStdout(), done)
 	return nil
@@ -282,7 +283,7 @@ func (s *initSession) finish(w setup.Wanted, found setup.Found) error {
 func (s *initSession) files(w setup.Wanted, found *setup.Found) ([]setup.File, error) {
 	p := setup.Plan{
 		TimeZone: setup.TimeZone(os.Getenv("TZ")),
-		Path:     s.path, Address: w.Address, Auth: s.f.auth.value, Found: found,
+		Path:     s.path, Address: w.Address, Auth: s.f.auth.Value, Found: found,
 		Name: s.f.name, Marks: s.f.mark, Where: s.where,
 	}
 	for from, to := range map[*string]*string{&s.f.caFile: &p.CAFile, &s.f.stateDir: &p.StateDir} {
@@ -303,7 +304,7 @@ func (s *initSession) files(w setup.Wanted, found *setup.Found) ([]setup.File, e
 	files, err := p.Files()
 	var wrong *config.Error
 	if errors.As(err, &wrong) {
-		return nil, misuse(s.cmd, "that would make a configuration with mistakes: %s", wrong.Mistakes[0])
+		return nil, cli.Misuse(s.cmd, "that would make a configuration with mistakes: %s", wrong.Mistakes[0])
 	}
 	return files, err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hinged/hinged/ingest/archive"
+	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/desk"
 )
@@ -45,9 +46,9 @@ new lesson. The exit code is 1 when a message could not be learnt.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case important == ordinary:
-				return misuse(cmd, "%s needs --important or --ordinary, and not both", cmd.CommandPath())
+				return cli.Misuse(cmd, "%s needs --important or --ordinary, and not both", cmd.CommandPath())
 			case len(args) == 0:
-				return misuse(cmd, "%s needs a Message-ID, the key of a message, or a file", cmd.CommandPath())
+				return cli.Misuse(cmd, "%s needs a Message-ID, the key of a message, or a file", cmd.CommandPath())
 			}
 			label := "important"
 			if ordinary {
@@ -69,7 +70,7 @@ new lesson. The exit code is 1 when a message could not be learnt.`,
 				return err
 			}
 			if asJSON {
-				err = printJSON(cmd.OutOrStdout(), sum)
+				err = cli.PrintJSON(cmd.OutOrStdout(), sum)
 			} else if len(sum.Lessons) > 1 {
 				err = printLessonSum(cmd.OutOrStdout(), sum)
 			}
@@ -81,7 +82,7 @@ new lesson. The exit code is 1 when a message could not be learnt.`,
 	}
 	configFlag(c, &path)
 	accountFlag(c, &account)
-	jsonFlag(c, &asJSON, "JSON")
+	cli.JSONFlag(c, &asJSON, "JSON")
 	c.Flags().BoolVar(&important, "important", false, "they are important")
 	c.Flags().BoolVar(&ordinary, "ordinary", false, "they are ordinary")
 	return c

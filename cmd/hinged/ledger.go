@@ -11,6 +11,7 @@ import (
 
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest/archive"
+	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/desk"
 )
 
@@ -18,7 +19,7 @@ func ledgerCommand() *cobra.Command {
 	var path, account, since string
 	var asJSON bool
 	var most int
-	var state *choice
+	var state *cli.Choice
 	c := &cobra.Command{
 		Use:   "ledger [MESSAGE]",
 		Short: "List every mark that was set, and who marked a message",
@@ -42,19 +43,19 @@ input).`,
   hinged did not mark it: ordinary, score -0.212, threshold +0.801.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return misuse(cmd, "%s takes one message at most, got %q", cmd.CommandPath(), args[1])
+				return cli.Misuse(cmd, "%s takes one message at most, got %q", cmd.CommandPath(), args[1])
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			q := desk.LedgerRequest{State: state.value, Most: most}
+			q := desk.LedgerRequest{State: state.Value, Most: most}
 			if most < 0 {
-				return misuse(cmd, "-n is %d, want 0 (all) or more", most)
+				return cli.Misuse(cmd, "-n is %d, want 0 (all) or more", most)
 			}
 			if since != "" {
 				t, err := timeAgo(since, time.Now())
 				if err != nil {
-					return misuse(cmd, "--since %s: %w", since, err)
+					return cli.Misuse(cmd, "--since %s: %w", since, err)
 				}
 				q.Since = &t
 			}
@@ -69,16 +70,16 @@ input).`,
 				return err
 			}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), l)
+				return cli.PrintJSON(cmd.OutOrStdout(), l)
 			}
 			return printLedger(cmd.OutOrStdout(), l)
 		},
 	}
 	configFlag(c, &path)
 	accountFlag(c, &account)
-	jsonFlag(c, &asJSON, "JSON")
+	cli.JSONFlag(c, &asJSON, "JSON")
 	c.Flags().StringVar(&since, "since", "", "only what happened since a `time`: 7d, 2026-03-01, 2026-03-01T09:00:00Z")
-	state = choiceVar(c, "state", "", "only marks in this state", desk.LedgerStates()...)
+	state = cli.ChoiceVar(c, "state", "", "only marks in this state", desk.LedgerStates()...)
 	c.Flags().IntVarP(&most, "number", "n", 20, "how many to show, the newest; 0: all")
 	return c
 }

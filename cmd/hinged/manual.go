@@ -15,6 +15,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
+
+	"github.com/hinged/hinged/internal/cli"
 )
 
 // manualCommands returns the hidden verb that `make man` calls. It is built with
@@ -25,7 +27,7 @@ func manualCommands() []*cobra.Command {
 		Use:    "manual DIR",
 		Hidden: true,
 		Short:  "Write the manual pages and the completions of shells into a folder",
-		Args:   oneArg("a folder"),
+		Args:   cli.OneArg("a folder"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return writeManual(cmd.Root(), page, args[0])
 		},

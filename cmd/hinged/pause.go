@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/desk"
 )
@@ -39,10 +40,10 @@ absence: what arrived is decided, and what you did with your mail is learnt.`,
 func switchCommand(c *cobra.Command, verb desk.Verb[desk.None, desk.Switch]) *cobra.Command {
 	var path, account string
 	var all, asJSON bool
-	c.Args = noArgs
+	c.Args = cli.NoArgs
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if all && account != "" {
-			return misuse(cmd, "--all and --account exclude each other")
+			return cli.Misuse(cmd, "--all and --account exclude each other")
 		}
 		done, err := with(cmd.Context(), path, func(at *control.At) ([]desk.Switch, error) {
 			names := []string{account}
@@ -72,7 +73,7 @@ func switchCommand(c *cobra.Command, verb desk.Verb[desk.None, desk.Switch]) *co
 			return err
 		}
 		if asJSON {
-			return printJSON(cmd.OutOrStdout(), done)
+			return cli.PrintJSON(cmd.OutOrStdout(), done)
 		}
 		for _, s := range done {
 			if _, err := fmt.Fprintln(cmd.OutOrStdout(), switchedWords(s)); err != nil {
@@ -84,7 +85,7 @@ func switchCommand(c *cobra.Command, verb desk.Verb[desk.None, desk.Switch]) *co
 	configFlag(c, &path)
 	accountFlag(c, &account)
 	c.Flags().BoolVar(&all, "all", false, "every account")
-	jsonFlag(c, &asJSON, "JSON, a list")
+	cli.JSONFlag(c, &asJSON, "JSON, a list")
 	return c
 }
 

@@ -6,9 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hinged/hinged/config"
+	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/evaluate"
+	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/prior"
 	"github.com/hinged/hinged/model"
 )
@@ -70,13 +71,13 @@ func (f *priorFlags) make(cmd *cobra.Command, args []string) (*prior.Prior, erro
 	}
 	switch {
 	case ways != 1:
-		return nil, misuse(cmd, "say one of --owner, --accounts and --average")
+		return nil, cli.Misuse(cmd, "say one of --owner, --accounts and --average")
 	case f.accounts && len(args) > 0:
-		return nil, misuse(cmd, "--accounts takes no files, got %q", args[0])
+		return nil, cli.Misuse(cmd, "--accounts takes no files, got %q", args[0])
 	case !f.accounts && len(args) == 0:
-		return nil, misuse(cmd, "%s needs files", cmd.CommandPath())
+		return nil, cli.Misuse(cmd, "%s needs files", cmd.CommandPath())
 	case !f.accounts && cmd.Flags().Changed("config"):
-		return nil, misuse(cmd, "--config has no effect without --accounts")
+		return nil, cli.Misuse(cmd, "--config has no effect without --accounts")
 	case f.accounts:
 		return f.ofAccounts(cmd)
 	case f.average:
@@ -87,13 +88,11 @@ func (f *priorFlags) make(cmd *cobra.Command, args []string) (*prior.Prior, erro
 }
 
 func (f *priorFlags) ofArchives(cmd *cobra.Command, args []string) (*prior.Prior, error) {
-	e := evalFlags{account: config.DefaultAccount()}
-	e.define(&cobra.Command{}) // whose flags keep their defaults
-	e.prior, e.account.Owner = prior.NameNone, f.owner
-	e.feedback.value = string(evaluate.Delayed)
 	var mean prior.Mean
-	e.weights = func(w *model.Weights) { mean.Add(w) }
-	r, err := e.play(cmd, args, nil)
+	archive := cli.Archive{}
+	archive.Define(&cobra.Command{}) // whose flags keep their defaults
+	archive.Owner, archive.Feedback.Value = f.owner, string(evaluate.Delayed)
+	r, err := archive.Play(cmd, args, evaluate.Play{Options: filter.DefaultOptions(), Weights: func(w *model.Weights) { mean.Add(w) }})
 	if err != nil {
 		return nil, err
 	}

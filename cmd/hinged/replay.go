@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hinged/hinged/config"
+	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/replay"
 	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/store"
@@ -36,10 +37,10 @@ FILE is a store. In the place of a lost one it saves reading everything again.`,
   partition 1: from the snapshot at 20000, 1733 records
   rebuilt.db: 2940 records, 2811 of them messages, 1 of no use
     kafka:ann@example.org: model 5d1f0c… state 90ab4e…`,
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if into == "" {
-				return misuse(cmd, "%s needs --into and the file to be made", cmd.CommandPath())
+				return cli.Misuse(cmd, "%s needs --into and the file to be made", cmd.CommandPath())
 			}
 			c, err := config.Load(path)
 			if err != nil {
@@ -53,24 +54,24 @@ FILE is a store. In the place of a lost one it saves reading everything again.`,
 				return err
 			}
 			defer client.Close()
-			b := newBar(cmd.ErrOrStderr(), "replaying")
-			defer b.close()
+			b := cli.NewBar(cmd.ErrOrStderr(), "replaying")
+			defer b.Close()
 			done, err := replay.Run(cmd.Context(), replay.Options{
-				Broker: stream.Client(client), Engine: o, Into: into, Store: store.Options{}, Progress: b.progress,
+				Broker: stream.Client(client), Engine: o, Into: into, Store: store.Options{}, Progress: b.Progress,
 			})
 			if err != nil {
 				return err
 			}
-			b.close()
+			b.Close()
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), done)
+				return cli.PrintJSON(cmd.OutOrStdout(), done)
 			}
 			_, err = io.WriteString(cmd.OutOrStdout(), replayedText(done))
 			return err
 		},
 	}
 	configFlag(c, &path)
-	jsonFlag(c, &asJSON, "JSON")
+	cli.JSONFlag(c, &asJSON, "JSON")
 	c.Flags().StringVar(&into, "into", "", "the store to make")
 	return c
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/copies"
 )
 
@@ -41,7 +42,7 @@ and are learnt again. Lost is what only the store knew: what you taught with
 				return stopFirst(err)
 			}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), done)
+				return cli.PrintJSON(cmd.OutOrStdout(), done)
 			}
 			aside := ""
 			if done.Aside != "" {
@@ -52,6 +53,6 @@ and are learnt again. Lost is what only the store knew: what you taught with
 		},
 	}
 	configFlag(c, &path)
-	jsonFlag(c, &asJSON, "JSON")
+	cli.JSONFlag(c, &asJSON, "JSON")
 	return c
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/hinged/hinged/config"
+	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/daemon"
 )
 
@@ -28,7 +29,7 @@ committed, then the daemon ends. A second signal ends it at once. Nothing that
 was committed is lost either way, nor by kill -9.`,
 		Example: `  $ hinged run --config hinged.toml
   time=… level=INFO msg=running accounts=1`,
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runDaemon(cmd.Context(), path, cmd.ErrOrStderr())
 		},
@@ -48,11 +49,11 @@ func runDaemon(ctx context.Context, path string, stderr io.Writer) error {
 	}
 	o, err := daemonOptions(c, log)
 	if err != nil {
-		return &exitError{exitConfig, err}
+		return &cli.ExitError{Code: cli.ExitConfig, Err: err}
 	}
 	hangUp, err := withStream(&o, c, log)
 	if err != nil {
-		return &exitError{exitConfig, err}
+		return &cli.ExitError{Code: cli.ExitConfig, Err: err}
 	}
 	d, err := daemon.New(o)
 	if err != nil {

@@ -19,12 +19,14 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/spf13/cobra"
 
+	"github.com/hinged/hinged/internal/compare"
 	"github.com/hinged/hinged/internal/copies"
 	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/demo"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/evaluate"
 	"github.com/hinged/hinged/internal/lab"
+	"github.com/hinged/hinged/internal/lab/verbs"
 	"github.com/hinged/hinged/internal/replay"
 	"github.com/hinged/hinged/internal/setup"
 )
@@ -45,16 +47,12 @@ var schemas = []schema{
 	{verb: "demo", value: demo.Summary{}},
 	{verb: "digest", value: []desk.Digest{}},
 	{verb: "eval", value: evaluate.Result{}},
-	{verb: "eval", with: "compare", value: evaluate.Comparison{}},
 	{verb: "explain", value: desk.Explanation{}},
 	{verb: "init", value: Initialised{}},
-	{verb: "lab", value: lab.Report{}},
-	{verb: "lab", with: "compare", value: lab.Comparison{}},
 	{verb: "learn", value: desk.Lessons{}},
 	{verb: "ledger", value: desk.Ledger{}},
 	{verb: "pause", value: []desk.Switch{}},
 	{verb: "resume", value: []desk.Switch{}},
-	{verb: "solve", value: lab.Solved{}},
 	{verb: "status", value: desk.Status{}},
 	{verb: "undo", value: desk.UndoneMarks{}},
 	{verb: "undo", with: "learning", value: desk.UnlearntLessons{}},
@@ -67,11 +65,15 @@ var schemas = []schema{
 	{verb: "export", value: copies.ExportedTo{}},
 	{verb: "import", value: copies.ImportedFrom{}},
 	{verb: "replay", value: replay.Replayed{}},
+	{verb: "lab teach", value: lab.Report{}},
+	{verb: "lab teach", with: "compare", value: lab.Comparison{}},
+	{verb: "lab mail", value: compare.Comparison{}},
+	{verb: "lab solve", value: lab.Solved{}},
 }
 
 // schema is the form of what one verb prints with --json.
 type schema struct {
-	verb  string // as typed after "hinged"
+	verb  string // as typed after "hinged ", or "lab " and what is typed after "hinged-lab "
 	with  string // a flag with which it prints something else
 	value any    // of the type that is printed
 	lines bool   // one value a line, not one in all
@@ -91,10 +93,14 @@ func (s schema) file() string { return s.key() + ".schema.json" }
 
 // typed is the command line.
 func (s schema) typed() string {
-	if s.with != "" {
-		return "hinged " + s.verb + " --" + s.with + " … --json"
+	typed := "hinged " + s.verb
+	if rest, ok := strings.CutPrefix(s.verb, "lab "); ok {
+		typed = "hinged-lab " + rest
 	}
-	return "hinged " + s.verb + " --json"
+	if s.with != "" {
+		typed += " --" + s.with + " …"
+	}
+	return typed + " --json"
 }
 
 const (
@@ -185,14 +191,15 @@ func encode(v any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// eachVerb calls fn for every command below c, with its name as typed.
-func eachVerb(c *cobra.Command, fn func(name string, c *cobra.Command)) {
-	for _, sub := range c.Commands() {
-		if sub.Name() == "help" || sub.IsAdditionalHelpTopicCommand() {
-			continue
+// eachVerb calls fn for every verb of hinged, with its name, and of hinged-lab, whose
+// names begin with "lab ".
+func eachVerb(fn func(name string, c *cobra.Command)) {
+	for prefix, root := range map[string]*cobra.Command{"": rootCommand(), "lab ": verbs.Root()} {
+		for _, c := range root.Commands() {
+			if c.Name() != "help" && !c.IsAdditionalHelpTopicCommand() {
+				fn(prefix+c.Name(), c)
+			}
 		}
-		fn(strings.TrimPrefix(sub.CommandPath(), "hinged "), sub)
-		eachVerb(sub, fn)
 	}
 }
 
@@ -330,7 +337,7 @@ func TestEveryVerbWithJSONHasASchemaThatAScriptChecks(t *testing.T) {
 		}
 	}
 	found := 0
-	eachVerb(rootCommand(), func(name string, c *cobra.Command) {
+	eachVerb(func(name string, c *cobra.Command) {
 		if c.Flags().Lookup("json") == nil {
 			if slices.ContainsFunc(schemas, func(s schema) bool { return s.verb == name }) {
 				t.Errorf("%s has a schema and no --json", name)

@@ -19,14 +19,16 @@ import (
 
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/dovecot"
+	"github.com/hinged/hinged/internal/lab/verbs"
 	"github.com/hinged/hinged/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"hinged": main})
+	testscript.Main(m, map[string]func(){"hinged": main, "hinged-lab": verbs.Main})
 }
 
 func TestScripts(t *testing.T) {
@@ -130,29 +132,16 @@ func mbox(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: mbox file")
 	}
-	mail := testkit.NewMail(1)
-	var b bytes.Buffer
-	write := func(m testkit.Message) {
-		b.WriteString("From x@example.org " + m.Date.UTC().Format(time.ANSIC) + "\n")
-		b.Write(bytes.ReplaceAll(bytes.ReplaceAll(m.Raw, []byte("\r\n"), []byte("\n")), []byte("\nFrom "), []byte("\n>From ")))
-		b.WriteString("\n\n")
-	}
-	for range 60 {
-		m := mail.Next()
-		write(m)
-		if m.Important {
-			write(mail.Reply(m))
-		}
-	}
+	all, _ := testkit.Answered(60, 1)
 	if strings.HasSuffix(args[0], ".gz") {
 		var packed bytes.Buffer
 		z := gzip.NewWriter(&packed)
-		_, err := z.Write(b.Bytes())
+		_, err := z.Write(all)
 		ts.Check(err)
 		ts.Check(z.Close())
-		b = packed
+		all = packed.Bytes()
 	}
-	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b.Bytes(), 0o644))
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), all, 0o644))
 }
 
 // deaf puts something behind a socket that takes every call and answers none, as
@@ -262,7 +251,7 @@ func (s *scripted) Run(ctx context.Context, emit ingest.Emit) error {
 func TestAnUnreadableConfigurationIsNoUsageError(t *testing.T) {
 	var out, errs bytes.Buffer
 	code := run(t.Context(), []string{"status", "--config", filepath.Join(t.TempDir(), "none.toml")}, strings.NewReader(""), &out, &errs)
-	if code != exitFailed || !strings.Contains(errs.String(), "no such file") {
+	if code != cli.ExitFailed || !strings.Contains(errs.String(), "no such file") {
 		t.Errorf("got exit code %d and %q", code, errs.String())
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/desk"
 )
 
@@ -29,20 +30,20 @@ committed state. When no daemon runs they come from the store.`,
     marking      not yet: learnt 14 of 20 important, 260 of 20 ordinary
     to end that  6 more messages that you star, answer or mark; or …
     …`,
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := ask(cmd.Context(), path, desk.GetStatus, "", desk.None{})
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), s)
+				return cli.PrintJSON(cmd.OutOrStdout(), s)
 			}
 			return printStatus(cmd.OutOrStdout(), s)
 		},
 	}
 	configFlag(c, &path)
-	jsonFlag(c, &asJSON, "JSON")
+	cli.JSONFlag(c, &asJSON, "JSON")
 	return c
 }
 

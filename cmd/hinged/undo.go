@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/desk"
 )
 
@@ -50,19 +51,19 @@ Afterwards hinged goes on as before and marks new mail, unless you stop it.`,
   me: 37 lessons taken back (4 important, 33 ordinary); 812 stay
     learnt from 2026-03-01 09:12:44 to 2026-03-02 22:40:13
     marks: yes: $Important`,
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case marks == learning:
-				return misuse(cmd, "%s needs --marks or --learning, and not both", cmd.CommandPath())
+				return cli.Misuse(cmd, "%s needs --marks or --learning, and not both", cmd.CommandPath())
 			case learning && since == "":
-				return misuse(cmd, "%s --learning needs --since", cmd.CommandPath())
+				return cli.Misuse(cmd, "%s --learning needs --since", cmd.CommandPath())
 			}
 			u := desk.UndoMarksRequest{DryRun: dryRun, Patience: wait}
 			if since != "" {
 				t, err := timeAgo(since, time.Now())
 				if err != nil {
-					return misuse(cmd, "--since %s: %w", since, err)
+					return cli.Misuse(cmd, "--since %s: %w", since, err)
 				}
 				u.Since = &t
 			}
@@ -74,7 +75,7 @@ Afterwards hinged goes on as before and marks new mail, unless you stop it.`,
 				return err
 			}
 			if asJSON {
-				err = printJSON(cmd.OutOrStdout(), done)
+				err = cli.PrintJSON(cmd.OutOrStdout(), done)
 			} else {
 				err = printUndone(cmd.OutOrStdout(), done)
 			}
@@ -86,7 +87,7 @@ Afterwards hinged goes on as before and marks new mail, unless you stop it.`,
 	}
 	configFlag(c, &path)
 	accountFlag(c, &account)
-	jsonFlag(c, &asJSON, "JSON")
+	cli.JSONFlag(c, &asJSON, "JSON")
 	c.Flags().BoolVar(&marks, "marks", false, "take marks back")
 	c.Flags().BoolVar(&learning, "learning", false, "take back what was learnt")
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "with --learning: do not ask")

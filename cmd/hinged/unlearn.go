@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/desk"
 )
 
@@ -25,7 +26,7 @@ func (u unlearning) run(cmd *cobra.Command) error {
 	some := func(d desk.UnlearntLessons) bool { return d.Lessons+d.Pending > 0 }
 	show := func(d desk.UnlearntLessons) error {
 		if u.json {
-			return printJSON(cmd.OutOrStdout(), d)
+			return cli.PrintJSON(cmd.OutOrStdout(), d)
 		}
 		return printUnlearned(cmd.OutOrStdout(), d)
 	}

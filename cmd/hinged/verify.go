@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/store"
@@ -33,7 +34,7 @@ damaged that it cannot be opened.`,
   ok`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return misuse(cmd, "%s takes at most one file, got %q", cmd.CommandPath(), args[1])
+				return cli.Misuse(cmd, "%s takes at most one file, got %q", cmd.CommandPath(), args[1])
 			}
 			return nil
 		},
@@ -52,18 +53,18 @@ damaged that it cannot be opened.`,
 				return err
 			}
 			if asJSON {
-				err = printJSON(cmd.OutOrStdout(), v)
+				err = cli.PrintJSON(cmd.OutOrStdout(), v)
 			} else {
 				err = printVerified(cmd.OutOrStdout(), v)
 			}
 			if err == nil && !v.OK {
-				err = &exitError{code: exitFailed}
+				err = &cli.ExitError{Code: cli.ExitFailed}
 			}
 			return err
 		},
 	}
 	configFlag(c, &path)
-	jsonFlag(c, &asJSON, "JSON")
+	cli.JSONFlag(c, &asJSON, "JSON")
 	return c
 }
 

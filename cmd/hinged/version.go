@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/store"
 )
 
@@ -56,7 +57,7 @@ and the Go that built it.`,
   commit 5d1f0c9b0e8f4f7e8a1d2c3b4a59687766554433
   store schema 1
   go1.26.8 linux/amd64`,
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b := readBuild()
 			commit := b.commit

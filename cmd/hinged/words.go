@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/desk"
 )
 
@@ -38,11 +39,11 @@ what is shown is what it weighs by itself, and explain what it did in a message.
     +0.377  from ann@example.org, to you alone`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if most < 1 {
-				return misuse(cmd, "-n is %d, want 1 or more", most)
+				return cli.Misuse(cmd, "-n is %d, want 1 or more", most)
 			}
 			for _, word := range args {
 				if strings.TrimSpace(word) == "" {
-					return misuse(cmd, "a WORD is empty")
+					return cli.Misuse(cmd, "a WORD is empty")
 				}
 			}
 			w, err := ask(cmd.Context(), path, desk.GetWords, account, desk.WordsRequest{Words: args, Most: most})
@@ -50,14 +51,14 @@ what is shown is what it weighs by itself, and explain what it did in a message.
 				return err
 			}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), w)
+				return cli.PrintJSON(cmd.OutOrStdout(), w)
 			}
 			return printWords(cmd.OutOrStdout(), w)
 		},
 	}
 	configFlag(c, &path)
 	accountFlag(c, &account)
-	jsonFlag(c, &asJSON, "JSON")
+	cli.JSONFlag(c, &asJSON, "JSON")
 	c.Flags().IntVarP(&most, "number", "n", 20, "how many to show of each word, or each way")
 	return c
 }

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/hinged/hinged/internal/desk"
@@ -30,8 +29,6 @@ type Server struct {
 	listener net.Listener
 	http     *http.Server
 	stopping context.Context // done when copies that are being sent are to break off
-	hangUp   func()          // on mail filters, of which http knows nothing
-	filters  sync.WaitGroup  // their connections
 	served   chan error      // how serving ended
 }
 
@@ -80,16 +77,12 @@ func listen(path string, chmod func(string, os.FileMode) error) (_ net.Listener,
 // Start answers until Stop. Copies that are being sent break off when ctx is done; all
 // else goes on. failed is called if the server can't go on.
 func (s *Server) Start(ctx context.Context, failed func()) {
-	asking, hangUp := context.WithCancel(context.WithoutCancel(ctx))
-	s.stopping, s.hangUp, s.served = ctx, hangUp, make(chan error, 1)
+	s.stopping, s.served = ctx, make(chan error, 1)
 	mux := http.NewServeMux()
 	for _, r := range routes {
 		mux.HandleFunc(r.method+" /v1/"+r.name, r.serve(s))
 	}
-	s.http = &http.Server{
-		Handler: mux, ReadHeaderTimeout: headPatience,
-		BaseContext: func(net.Listener) context.Context { return asking },
-	}
+	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: headPatience}
 	go func() {
 		err := s.http.Serve(s.listener)
 		if errors.Is(err, http.ErrServerClosed) {
@@ -105,10 +98,10 @@ func (s *Server) Start(ctx context.Context, failed func()) {
 func (s *Server) Stop() error {
 	ctx, done := context.WithTimeout(context.WithoutCancel(s.stopping), stopPatience)
 	defer done()
-	err := errors.Join(s.http.Shutdown(ctx), <-s.served)
-	s.hangUp()
-	s.filters.Wait()
-	if err != nil {
+	if err := s.http.Shutdown(ctx); err != nil {
+		_ = s.http.Close() // hangs up on clients that send or read too slowly
+	}
+	if err := <-s.served; err != nil {
 		return fmt.Errorf("control socket: %w", err)
 	}
 	return nil

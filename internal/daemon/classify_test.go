@@ -1,93 +1,80 @@
 package daemon
 
 import (
-	"errors"
-	"fmt"
+	"context"
 	"io"
 	"net"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/internal/passthrough"
 	"github.com/hinged/hinged/store"
 )
 
-// A mail filter speaks HTTP/1.0 with the daemon, by hand.
-func TestTheFilterRouteAnswersInPlainText(t *testing.T) {
+// A filter that is a line of curl gets the message with the fields.
+func TestTheFilterRouteAnswersWithTheMessage(t *testing.T) {
 	dir := t.TempDir()
-	start(t, dir, newScript())
+	_, stop := start(t, dir, newScript())
 	socket := filepath.Join(dir, "s")
-	ask := func(request string) string {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}
+	web := http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
+	ask := func(account, raw string) (status int, answer string) {
 		t.Helper()
-		c, err := new(net.Dialer).DialContext(t.Context(), "unix", socket)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://hinged/v1/filter?account="+account, strings.NewReader(raw))
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.Close()
-		if _, err := io.WriteString(c, request); err != nil {
-			t.Fatal(err)
-		}
-		answer, err := io.ReadAll(c)
+		got, err := web.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return string(answer)
-	}
-	raw := "Subject: a\n\nb"
-	got := ask(fmt.Sprintf("POST /v1/filter?account= HTTP/1.0\r\nContent-Length: %d\r\n\r\n%s", len(raw), raw))
-	head, body, _ := strings.Cut(got, "\r\n\r\n")
-	a, err := passthrough.Decode([]byte(body))
-	if err != nil || !strings.HasPrefix(head, "HTTP/1.0 200 OK\r\n") || a.Outcome != "unsure" || !strings.Contains(string(a.Fields), "X-Hinged-Reason: "+store.ReasonTooFewLabels.String()) {
-		t.Errorf("got %q, %v", got, err)
-	}
-	got = ask("POST /v1/filter?account=nobody HTTP/1.0\r\n\r\n")
-	head, body, _ = strings.Cut(got, "\r\n\r\n")
-	if !strings.HasPrefix(head, "HTTP/1.0 500 ") || body != "" {
-		t.Errorf("got %q", got)
-	}
-	for _, wrong := range []string{"POST /v1/filter HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 1\r\n\r\na", "POST /v1/filter HTTP/1.0\r\nContent-Length: 99999999999\r\n\r\n"} {
-		if got := ask(wrong); !strings.Contains(got, " 400 Bad Request\r\n") {
-			t.Errorf("%q: got %q", wrong, got)
+		defer got.Body.Close()
+		body, err := io.ReadAll(got.Body)
+		if err != nil {
+			t.Fatal(err)
 		}
+		return got.StatusCode, string(body)
 	}
-
-	// Many at once get the same answer.
 	client, err := control.Dial(t.Context(), socket)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer client.Close()
+	c, err := do(t.Context(), client, desk.Classify, "", desk.ClassifyRequest{Mail: []byte("Subject: a\n\nb")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := string(c.Fields()) + "Subject: a\n\nb"
+	if !strings.Contains(want, "X-Hinged-Reason: "+store.ReasonTooFewLabels.String()) {
+		t.Errorf("the fields are %q", c.Fields())
+	}
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
-			c, err := do(t.Context(), client, desk.Classify, "", desk.ClassifyRequest{Mail: []byte(raw)})
-			if answer := c.Answer(); err != nil || string(answer.Fields) != string(a.Fields) {
-				t.Errorf("got %+v, %v", c, err)
+			if status, got := ask("", "X-Hinged-Status: important\nSubject: a\n\nb"); status != http.StatusOK || got != want {
+				t.Errorf("got %d, %q, want %q", status, got, want)
 			}
 		})
 	}
 	wg.Wait()
-}
+	if status, got := ask("nobody", "Subject: a\n\nb"); status != http.StatusInternalServerError || !strings.Contains(got, "no such account") {
+		t.Errorf("for nobody: got %d, %q", status, got)
+	}
 
-func TestAFilterThatSendsNothingDoesNotKeepTheDaemonFromStopping(t *testing.T) {
-	dir := t.TempDir()
-	_, stop := start(t, dir, newScript())
-	c, err := new(net.Dialer).DialContext(t.Context(), "unix", filepath.Join(dir, "s"))
+	// Who sends half a message does not keep the daemon from stopping.
+	half, err := dial(t.Context(), "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
-	if _, err := io.WriteString(c, "POST /v1/filter HTTP/1.0\r\nContent-Length: 5\r\n\r\nabc"); err != nil {
+	defer half.Close()
+	if _, err := io.WriteString(half, "POST /v1/filter HTTP/1.1\r\nHost: hinged\r\nContent-Length: 5\r\n\r\nabc"); err != nil {
 		t.Fatal(err)
 	}
 	stop()
-	// A connection with something unread is not closed but reset.
-	if answer, err := io.ReadAll(c); err != nil && !errors.Is(err, syscall.ECONNRESET) || len(answer) > 0 {
-		t.Errorf("got %q, %v", answer, err)
-	}
 }

@@ -67,9 +67,9 @@ func Verdict(outcome, reason string, score, threshold float64) string {
 	return s
 }
 
-// Answer returns what a mail filter needs to know of the decision: the outcome,
-// the decision in words, and the fields X-Hinged-Status and X-Hinged-Reason.
-func (c *Classification) Answer() passthrough.Answer {
+// Fields returns what a mail filter writes into the message: the header fields
+// X-Hinged-Status and X-Hinged-Reason, each line ending in LF.
+func (c *Classification) Fields() []byte {
 	var status strings.Builder
 	fmt.Fprintf(&status, "%s; score=%+.2f; threshold=%.2f", c.Outcome, cents(c.Score), cents(c.Threshold))
 	if c.Reason == store.ReasonShadow.String() {
@@ -77,10 +77,7 @@ func (c *Classification) Answer() passthrough.Answer {
 		status.WriteString("; shadow")
 	}
 	fields := passthrough.AppendField(nil, "X-Hinged-Status", status.String())
-	fields = passthrough.AppendField(fields, "X-Hinged-Reason", c.why())
-	return passthrough.Answer{
-		Outcome: c.Outcome, Verdict: Verdict(c.Outcome, c.Reason, c.Score, c.Threshold), Fields: fields,
-	}
+	return passthrough.AppendField(fields, "X-Hinged-Reason", c.why())
 }
 
 // cents rounds as two digits show it, without a zero below zero.

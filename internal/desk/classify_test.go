@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/hinged/hinged/featurize"
-	"github.com/hinged/hinged/internal/passthrough"
 )
 
 func TestAFilterIsToldInTwoFields(t *testing.T) {
@@ -37,12 +36,8 @@ func TestAFilterIsToldInTwoFields(t *testing.T) {
 				"X-Hinged-Reason: from a X-Hinged-Status: important b@example.org +1.000;\n =?utf-8?b?Imdyw7bDn2Ui?= in the text +1.000\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			a := tt.c.Answer()
-			if string(a.Fields) != tt.want {
-				t.Errorf("got\n%s\nwant\n%s", a.Fields, tt.want)
-			}
-			if _, err := passthrough.Decode(a.Encode()); err != nil {
-				t.Errorf("the filter would refuse it: %v", err)
+			if got := tt.c.Fields(); string(got) != tt.want {
+				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
 			}
 		})
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/filter"
-	"github.com/hinged/hinged/internal/lab"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -31,6 +30,12 @@ type Ceiling struct {
 	CeilingSeconds float64 `json:"ceiling_seconds"`
 }
 
+// Course is what came before a lesson of a play.
+type Course struct {
+	Replayed uint64 // steps of replay before it, in all
+	Replaces int    // number, from 1, of the lesson on the same message that it takes the place of; 0: none
+}
+
 // learnt collects lessons for the ceiling. x are the features of message now, nil
 // when there is none.
 func (j *judge) learnt(r filter.Result, now store.MessageKey, x *featurize.Features) error {
@@ -49,7 +54,7 @@ func (j *judge) learnt(r filter.Result, now store.MessageKey, x *featurize.Featu
 		}
 		j.hindsight.Learnt(l, vector)
 		if j.keep != nil {
-			course := lab.Course{Replayed: l.Replayed}
+			course := Course{Replayed: l.Replayed}
 			if l.TookBack {
 				course.Replaces = j.last[l.Message]
 			}

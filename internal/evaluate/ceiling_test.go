@@ -4,13 +4,14 @@ import (
 	"context"
 	"testing"
 
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/model"
 )
 
 // TestEveryPlayStaysBelowItsCeiling: every learner, both kinds of feedback, and
 // weights given up on the way.
 func TestEveryPlayStaysBelowItsCeiling(t *testing.T) {
-	mbox, _ := generated(300, 21)
+	mbox, _ := testkit.Answered(300, 21)
 	path := save(t, t.TempDir(), "mail.mbox", mbox)
 	for _, kind := range model.Kinds() {
 		for _, feedback := range []Feedback{Immediate, Delayed} {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/zones"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -57,7 +58,7 @@ type evenings struct {
 }
 
 func newEvenings(daily int, o filter.Options) (*evenings, error) {
-	zone, err := time.LoadLocation(o.TimeZone)
+	zone, err := zones.Load(o.TimeZone)
 	if err != nil {
 		return nil, fmt.Errorf("%w: time zone: %w", ErrPlay, err)
 	}

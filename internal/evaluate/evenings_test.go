@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store"
 )
 
 // TestEveningsAreTheSameOnEveryRun: asked or not, heard or not, and with any number
 // of workers. What is asked and what is heard changes what is learnt, never the truth.
 func TestEveningsAreTheSameOnEveryRun(t *testing.T) {
-	mbox, _ := generated(300, 7)
+	mbox, _ := testkit.Answered(300, 7)
 	path := save(t, t.TempDir(), "m", mbox)
 	digests := map[string]bool{}
 	for _, feedback := range []Feedback{Delayed, Live} {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -42,7 +43,7 @@ func TestTheFirstDaysBeginWithTheOwnersFirstMessage(t *testing.T) {
 // TestAPlayBeginsWithItsPrior: the first scores are the prior's, the ceiling holds from
 // there, and the weights in the end are handed over.
 func TestAPlayBeginsWithItsPrior(t *testing.T) {
-	mbox, _ := generated(120, 1)
+	mbox, _ := testkit.Answered(120, 1)
 	path := save(t, t.TempDir(), "m.mbox", mbox)
 	prior := filter.PriorOf(model.Vector{
 		{Index: model.Affine, Value: -0.25},

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/internal/filter"
-	"github.com/hinged/hinged/internal/lab"
 	"github.com/hinged/hinged/model"
 )
 
@@ -17,7 +16,7 @@ import (
 func lessonsOf(tb testing.TB, path, owner string) []model.Lesson {
 	tb.Helper()
 	var out []model.Lesson
-	p := Play{Paths: []string{path}, Options: filter.DefaultOptions(), Learnt: func(e model.Lesson, _ lab.Course) { out = append(out, e) }}
+	p := Play{Paths: []string{path}, Options: filter.DefaultOptions(), Learnt: func(e model.Lesson, _ Course) { out = append(out, e) }}
 	p.Options.Featurize.Owner = []string{owner}
 	if _, err := p.Run(context.Background()); err != nil {
 		tb.Fatal(err)

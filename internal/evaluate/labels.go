@@ -190,3 +190,11 @@ func (l *Labels) unmatched() int {
 	}
 	return n
 }
+
+// wasted returns an error where no entry of l, which may be nil, found its message.
+func (l *Labels) wasted() error {
+	if l == nil || l.unmatched() < len(l.entries) {
+		return nil
+	}
+	return fmt.Errorf("%w: none of the %d labels names a message of the archive; a label takes a Message-ID, or a path that begins with the archive's as you gave it", ErrPlay, len(l.entries))
+}

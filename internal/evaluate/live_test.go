@@ -258,7 +258,7 @@ func TestLivePastAndJudge(t *testing.T) {
 	var b bytes.Buffer
 	others := 0
 	for i, m := range s.all {
-		appendMbox(&b, m.Raw, m.date)
+		testkit.AppendMbox(&b, m.Raw, m.date)
 		if i >= 400 && !m.message.Own {
 			others++
 		}

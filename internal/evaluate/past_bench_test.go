@@ -11,6 +11,7 @@ import (
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -23,7 +24,7 @@ import (
 func BenchmarkPast(b *testing.B) {
 	path, address := os.Getenv("HINGED_BENCH_MBOX"), os.Getenv("HINGED_BENCH_OWNER")
 	if path == "" {
-		mbox, _ := generated(2000, 4)
+		mbox, _ := testkit.Answered(2000, 4)
 		path, address = filepath.Join(b.TempDir(), "mail.mbox"), owner
 		if err := os.WriteFile(path, mbox, 0o600); err != nil {
 			b.Fatal(err)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/filter"
-	"github.com/hinged/hinged/internal/lab"
 	"github.com/hinged/hinged/internal/pipeline"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
@@ -75,7 +74,7 @@ type Play struct {
 	Weights func(*model.Weights)
 	// Learnt is called with every lesson, in the order in which they are learnt, from
 	// one goroutine; nil is fine. It must not change the vector.
-	Learnt  func(model.Lesson, lab.Course)
+	Learnt  func(model.Lesson, Course)
 	Workers int // goroutines that featurise; 0: as many as there are processors
 	// Progress is called now and then with how many bytes of files were played;
 	// nil is fine. It is called from one goroutine at a time.
@@ -201,6 +200,9 @@ func (p Play) Run(ctx context.Context) (*Result, error) {
 	if err := p.play(ctx, sources, j); err != nil {
 		return nil, err
 	}
+	if err := p.Labels.wasted(); err != nil {
+		return nil, err
+	}
 	r := j.result(time.Since(start))
 	if p.Weights != nil {
 		p.Weights(j.filter.Alone())
@@ -315,7 +317,7 @@ type judge struct {
 	steady   steady
 	// hindsight has every lesson learnt; keep, where not nil, is told of them, too.
 	hindsight *filter.Hindsight
-	keep      func(model.Lesson, lab.Course)
+	keep      func(model.Lesson, Course)
 	kept      int
 	last      map[store.MessageKey]int // number, from 1, of the last lesson on a message
 	r         Result

@@ -32,35 +32,6 @@ func testOptions() filter.Options {
 	return o
 }
 
-// appendMbox adds a message to an mbox.
-func appendMbox(b *bytes.Buffer, raw []byte, at time.Time) {
-	fmt.Fprintf(b, "From someone@example.org %s\n", at.UTC().Format(time.ANSIC))
-	for line := range bytes.Lines(bytes.ReplaceAll(raw, []byte("\r\n"), []byte("\n"))) {
-		if bytes.HasPrefix(bytes.TrimLeft(line, ">"), []byte("From ")) {
-			b.WriteByte('>')
-		}
-		b.Write(line)
-	}
-	b.WriteString("\n\n")
-}
-
-// generated is a stream of n messages in which the owner answers the important
-// ones, an hour later, and nothing else.
-func generated(n int, seed uint64) (mbox []byte, important int) {
-	mail := testkit.NewMail(seed)
-	var b bytes.Buffer
-	for range n {
-		m := mail.Next()
-		appendMbox(&b, m.Raw, m.Date)
-		if m.Important {
-			important++
-			answer := mail.Reply(m)
-			appendMbox(&b, answer.Raw, answer.Date)
-		}
-	}
-	return b.Bytes(), important
-}
-
 func save(t testing.TB, dir, name string, content []byte) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
@@ -144,7 +115,7 @@ func plain(t *testing.T, path string, o filter.Options) *store.State {
 }
 
 func TestPlayIsTheFilterAndNothingElse(t *testing.T) {
-	mbox, important := generated(150, 7)
+	mbox, important := testkit.Answered(150, 7)
 	path := save(t, t.TempDir(), "m.mbox", mbox)
 	want := plain(t, path, testOptions())
 	_, digest := store.Digest(want)
@@ -169,7 +140,7 @@ func TestPlayIsTheFilterAndNothingElse(t *testing.T) {
 }
 
 func TestPlayLearns(t *testing.T) {
-	mbox, important := generated(400, 3)
+	mbox, important := testkit.Answered(400, 3)
 	path := save(t, t.TempDir(), "m.mbox", mbox)
 	r, err := Play{Paths: []string{path}, Options: testOptions()}.Run(t.Context())
 	if err != nil {
@@ -184,7 +155,7 @@ func TestPlayLearns(t *testing.T) {
 }
 
 func TestEveryLearnerPlays(t *testing.T) {
-	mbox, _ := generated(80, 5)
+	mbox, _ := testkit.Answered(80, 5)
 	path := save(t, t.TempDir(), "m.mbox", mbox)
 	digests := map[string]string{}
 	for _, kind := range model.Kinds() {
@@ -244,7 +215,7 @@ func TestDelayedFeedbackComesWhenTheAnswerComesOrAfterAWeek(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var mbox bytes.Buffer
 			for _, s := range tt.steps {
-				appendMbox(&mbox, s.raw, s.at)
+				testkit.AppendMbox(&mbox, s.raw, s.at)
 			}
 			path := save(t, t.TempDir(), "m.mbox", mbox.Bytes())
 			r, err := Play{Paths: []string{path}, Options: final, Feedback: Delayed}.Run(t.Context())
@@ -282,7 +253,7 @@ func judged(t *testing.T, mbox []byte, feedback Feedback, known truth) []Judged 
 }
 
 func TestScoresKnowNothingOfLaterMessages(t *testing.T) {
-	mbox, important := generated(200, 11)
+	mbox, important := testkit.Answered(200, 11)
 	stream, err := openStream([]source{{save(t, t.TempDir(), "m", mbox), 0}}, 1<<20)
 	if err != nil {
 		t.Fatal(err)
@@ -313,9 +284,9 @@ func TestCopiesAreOneExample(t *testing.T) {
 	var mbox bytes.Buffer
 	at := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 	for range 3 {
-		appendMbox(&mbox, simple("a@example.org", "one", ""), at)
+		testkit.AppendMbox(&mbox, simple("a@example.org", "one", ""), at)
 	}
-	appendMbox(&mbox, simple(owner, "r", "one"), at.Add(time.Hour))
+	testkit.AppendMbox(&mbox, simple(owner, "r", "one"), at.Add(time.Hour))
 	r, err := Play{Paths: []string{save(t, t.TempDir(), "m", mbox.Bytes())}, Options: testOptions()}.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -327,7 +298,7 @@ func TestCopiesAreOneExample(t *testing.T) {
 
 func TestWhatCanNotBePlayed(t *testing.T) {
 	dir := t.TempDir()
-	mbox, _ := generated(10, 1)
+	mbox, _ := testkit.Answered(10, 1)
 	path := save(t, dir, "m.mbox", mbox)
 	labels, err := ReadLabels(strings.NewReader("a\timportant\n"), "l")
 	if err != nil {
@@ -368,7 +339,7 @@ func TestWhatCanNotBePlayed(t *testing.T) {
 }
 
 func TestPlayEndsWithItsContext(t *testing.T) {
-	mbox, _ := generated(300, 1)
+	mbox, _ := testkit.Answered(300, 1)
 	path := save(t, t.TempDir(), "m.mbox", mbox)
 	ctx, cancel := context.WithCancel(t.Context())
 	calls := 0
@@ -382,7 +353,7 @@ func TestPlayEndsWithItsContext(t *testing.T) {
 }
 
 func TestProgressReachesTheEnd(t *testing.T) {
-	mbox, _ := generated(200, 1)
+	mbox, _ := testkit.Answered(200, 1)
 	path := save(t, t.TempDir(), "m.mbox", mbox)
 	var last, total int64
 	_, err := Play{Paths: []string{path}, Options: testOptions(), Progress: func(done, all int64) {
@@ -397,7 +368,7 @@ func TestProgressReachesTheEnd(t *testing.T) {
 }
 
 func TestResultHasThePromisedKeys(t *testing.T) {
-	mbox, _ := generated(30, 1)
+	mbox, _ := testkit.Answered(30, 1)
 	path := save(t, t.TempDir(), "m.mbox", mbox)
 	r, err := Play{Paths: []string{path}, Options: testOptions()}.Run(t.Context())
 	if err != nil {

@@ -76,7 +76,7 @@ type Result struct {
 	Learner  LearnerResult `json:"learner"`  // what learnt
 	Feedback Feedback      `json:"feedback"` // when labels came: immediate, delayed or live
 	Labels   string        `json:"labels"`   // where they came from: replies, folders or file
-	// LabelsUnmatched counts lines of the label file without a message.
+	// LabelsUnmatched counts labels of the file that found no message.
 	LabelsUnmatched int `json:"labels_unmatched,omitempty"`
 
 	Digest      string `json:"digest"`       // of the whole state, hexadecimal

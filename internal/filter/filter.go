@@ -21,6 +21,7 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/zones"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -167,7 +168,7 @@ func (f *Filter) configure(o Options) error {
 	if err := o.Validate(); err != nil {
 		return fmt.Errorf("options: %w", err)
 	}
-	zone, err := time.LoadLocation(o.TimeZone)
+	zone, err := zones.Load(o.TimeZone)
 	if err != nil {
 		return fmt.Errorf("options: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/zones"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -212,7 +213,7 @@ func (o Options) Validate() error {
 	if o.SilenceDays < 0 {
 		bad("silence is %d days; it must be 0 (off) or more", o.SilenceDays)
 	}
-	if _, err := time.LoadLocation(o.TimeZone); err != nil {
+	if _, err := zones.Load(o.TimeZone); err != nil {
 		bad("time zone %q is unknown: %w", o.TimeZone, err)
 	}
 	if !(o.ImplicitWeight > 0 && o.ImplicitWeight <= 1) {

@@ -5,6 +5,5 @@
 //
 // No other byte is changed, whatever the message is: no final line end, NULs, a
 // carriage return alone, no header, no body, nothing. What decides is elsewhere;
-// here is only what the filter writes, and what it says by its exit code. The
-// package imports as little as package quick must.
+// here is only what the filter writes.
 package passthrough

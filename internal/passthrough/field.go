@@ -7,6 +7,7 @@ import (
 )
 
 const (
+	maxLine  = 78   // bytes of a line without its end (RFC 5322, section 2.1.1)
 	maxField = 1000 // bytes of a field, in all
 	maxWord  = 60   // bytes of one word of plain ASCII
 )
@@ -32,7 +33,7 @@ func AppendField(dst []byte, name, text string) []byte {
 		if len(dst)-start+len(word) > maxField {
 			word = "..."
 		}
-		if column+1+len(word) > MaxLine && column > 1 {
+		if column+1+len(word) > maxLine && column > 1 {
 			dst = append(dst, '\n')
 			column = 0
 		}

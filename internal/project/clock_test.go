@@ -69,6 +69,18 @@ func TestPackagesThatMakeStateReadNoClock(t *testing.T) {
 	}
 }
 
+// Where the machine's own zones are read, decisions depend on it: package zones has them.
+func TestNobodyReadsTheMachinesTimeZones(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.isTest() {
+			continue
+		}
+		for _, u := range uses(s, "time", []string{"LoadLocation"}) {
+			t.Error(u)
+		}
+	}
+}
+
 func TestOnlyCommandsAndConfigReadTheEnvironment(t *testing.T) {
 	names := []string{"Getenv", "LookupEnv", "Environ", "ExpandEnv"}
 	for _, s := range sources(t) {

@@ -20,8 +20,8 @@ var layers = []struct {
 	may     []string
 }{
 	{"model", nil},
-	{"config", []string{"config/where"}},
-	{"config/where", nil},
+	{"config", []string{"internal/zones"}},
+	{"internal/zones", nil},
 	{"ingest", nil},
 	{"ingest/...", []string{"ingest"}},
 	{"featurize", []string{"model"}},
@@ -29,20 +29,22 @@ var layers = []struct {
 	{"internal/pipeline", nil},
 	{"internal/chart", nil},
 	{"internal/lab", []string{"internal/chart", "model"}},
+	{"internal/compare", []string{"internal/evaluate", "internal/lab", "model"}},
+	{"internal/lab/verbs", []string{"internal/chart", "internal/cli", "internal/compare", "internal/evaluate", "internal/filter", "internal/lab", "model"}},
+	{"internal/cli", []string{"config", "featurize", "internal/evaluate"}},
 	{"internal/loopback", nil},
 	{"internal/dovecot", []string{"internal/loopback"}},
 	{"internal/testkit/...", []string{"ingest", "internal/dovecot", "internal/loopback", "internal/testkit/..."}},
 	{"internal/passthrough", nil},
-	{"internal/quick", []string{"config/where", "internal/passthrough"}},
-	{"internal/filter", []string{"featurize", "ingest", "model", "store"}},
+	{"internal/filter", []string{"featurize", "ingest", "internal/zones", "model", "store"}},
 	{"internal/prior", []string{"featurize", "model", "store"}},
-	{"internal/evaluate", []string{"featurize", "ingest", "ingest/archive", "internal/chart", "internal/filter", "internal/lab", "internal/pipeline", "model", "store"}},
+	{"internal/evaluate", []string{"featurize", "ingest", "ingest/archive", "internal/filter", "internal/pipeline", "internal/zones", "model", "store"}},
 	{"internal/writer", []string{"featurize", "internal/filter", "model", "store"}},
-	{"internal/stream", []string{"featurize", "ingest/kafka", "internal/filter", "internal/pipeline", "internal/writer", "model", "store"}},
+	{"internal/stream", []string{"featurize", "ingest/kafka", "internal/filter", "internal/pipeline", "internal/writer", "internal/zones", "model", "store"}},
 	{"internal/desk", []string{"featurize", "ingest", "ingest/kafka", "internal/evaluate", "internal/filter", "internal/passthrough", "internal/prior", "internal/stream", "internal/writer", "model", "store"}},
-	{"internal/control", []string{"internal/desk", "internal/stream", "store"}},
+	{"internal/control", []string{"internal/desk", "internal/passthrough", "internal/stream", "store"}},
 	{"internal/daemon", []string{"featurize", "ingest/...", "internal/control", "internal/dashboard", "internal/desk", "internal/evaluate", "internal/filter", "internal/pipeline", "internal/stream", "internal/writer", "model", "store"}},
-	{"internal/setup", []string{"config", "ingest", "ingest/imap", "ingest/kafka", "internal/control", "internal/desk", "store"}},
+	{"internal/setup", []string{"config", "ingest", "ingest/imap", "ingest/kafka", "internal/control", "internal/desk", "internal/zones", "store"}},
 	{"internal/replay", []string{"ingest/kafka", "internal/stream", "store"}},
 	{"internal/copies", []string{"featurize", "internal/filter", "model", "store"}},
 	{"internal/dashboard", nil},
@@ -51,7 +53,8 @@ var layers = []struct {
 	{"internal/e2e", nil},      // tests only
 	{"docs/examples/...", nil}, // for those who have nothing of ours
 	{"bench/...", []string{"featurize", "ingest/archive", "internal/filter", "model", "store"}},
-	{"cmd/...", []string{"config", "featurize", "ingest/...", "internal/chart", "internal/control", "internal/copies", "internal/daemon", "internal/dashboard", "internal/demo", "internal/desk", "internal/evaluate", "internal/filter", "internal/lab", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/quick", "internal/replay", "internal/setup", "internal/stream", "model", "store"}},
+	{"cmd/hinged-lab", []string{"internal/lab/verbs"}},
+	{"cmd/hinged", []string{"config", "featurize", "ingest/...", "internal/cli", "internal/control", "internal/copies", "internal/daemon", "internal/dashboard", "internal/demo", "internal/desk", "internal/evaluate", "internal/filter", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/replay", "internal/setup", "internal/stream", "model", "store"}},
 }
 
 // unfit lists packages of the standard library that would make the state
@@ -157,6 +160,15 @@ func TestNothingShippedImportsTestHelpers(t *testing.T) {
 		}
 		if p.ImportPath == "testing" {
 			t.Error("the program contains package testing")
+		}
+	}
+}
+
+func TestTheDaemonLinksNeitherTheLaboratoryNorPlotting(t *testing.T) {
+	for _, p := range list(t, "-deps", "./cmd/hinged") {
+		dir, _ := ours(p.ImportPath)
+		if within("internal/lab/...", dir) || dir == "internal/chart" || strings.HasPrefix(p.ImportPath, "gonum.org/") {
+			t.Errorf("the program contains %s", p.ImportPath)
 		}
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
+
+	"github.com/hinged/hinged/internal/zones"
 )
 
 // ErrExists is wrapped when a file would be written over.
@@ -98,7 +99,7 @@ func timeZone(tz, link string) string {
 	if _, after, ok := strings.Cut(name, "zoneinfo/"); ok {
 		name = after
 	}
-	if _, err := time.LoadLocation(name); err != nil || name == "" || name == "Local" || strings.HasPrefix(name, "Etc/") {
+	if _, err := zones.Load(name); err != nil || name == "" || strings.HasPrefix(name, "Etc/") {
 		return "UTC"
 	}
 	return name

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/zones"
 	"github.com/hinged/hinged/store"
 )
 
@@ -18,7 +19,7 @@ type Engine struct {
 	o       Options
 	log     *slog.Logger
 	readers readers
-	// fingerprint is that of how mail is read, owners aside.
+	// fingerprint is that of how mail is read, owners aside, and of the time zones.
 	fingerprint string
 	forgot      chan struct{} // tells scrub that something was forgotten
 	// dumping holds a token while a snapshot is made.
@@ -46,7 +47,7 @@ func New(o Options) (*Engine, error) {
 	}
 	return &Engine{
 		o: o, log: o.Logger, readers: r, hints: map[int32]int64{}, vaults: map[int32]*vault{},
-		fingerprint: o.Filter.Featurize.Fingerprint(), dumping: make(chan struct{}, 1), forgot: make(chan struct{}, 1),
+		fingerprint: o.Filter.Featurize.Fingerprint() + " " + zones.Version, dumping: make(chan struct{}, 1), forgot: make(chan struct{}, 1),
 	}, nil
 }
 

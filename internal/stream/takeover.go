@@ -120,7 +120,7 @@ func (p *partition) restore() (int64, error) {
 	}
 	p.log.Info("the partition is taken over from a snapshot", "offset", m.Next, "accounts", len(m.Accounts))
 	if now := p.e.fingerprint; m.Fingerprint != "" && m.Fingerprint != now {
-		p.log.Warn("the snapshot was made by a hinged that reads mail in another way, or with other settings; what comes from here on may be decided otherwise than it would have been there")
+		p.log.Warn("the snapshot was made by a hinged that reads mail in another way, with other settings or by other time zones; what comes from here on may be decided otherwise than it would have been there")
 	}
 	return m.Next, nil
 }

@@ -1,0 +1,88 @@
+package config
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// fileName is the name of a configuration file that is not named otherwise.
+const fileName = "hinged.toml"
+
+// systemFile is the configuration of a whole machine.
+const systemFile = "/etc/hinged/" + fileName
+
+// Places returns where a configuration is looked for when none is named, in
+// this order: $HINGED_CONFIG, and when that is set nowhere else; that of the XDG
+// base directory specification; /etc/hinged/hinged.toml. A relative
+// $XDG_CONFIG_HOME is ignored, as that specification demands.
+//
+// The current directory is none of them: it may be a stranger's, and a
+// configuration names programs to run.
+func Places() []string { return places(os.Getenv) }
+
+func places(getenv func(string) string) []string {
+	if path := getenv("HINGED_CONFIG"); path != "" {
+		return []string{path}
+	}
+	var list []string
+	if path := userFile(getenv); path != "" {
+		list = append(list, path)
+	}
+	return append(list, systemFile)
+}
+
+// userFile is the configuration of one user; "" where there is no home.
+func userFile(getenv func(string) string) string {
+	if dir := getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "hinged", fileName)
+	}
+	if home := getenv("HOME"); filepath.IsAbs(home) {
+		return filepath.Join(home, ".config", "hinged", fileName)
+	}
+	return ""
+}
+
+// NewPlace returns where a new configuration belongs: $HINGED_CONFIG; for root
+// /etc/hinged/hinged.toml, as for a user without a home; for a user the XDG
+// place.
+func NewPlace() string { return newPlace(os.Getenv, os.Geteuid()) }
+
+func newPlace(getenv func(string) string, uid int) string {
+	if path := getenv("HINGED_CONFIG"); path != "" {
+		return path
+	}
+	if path := userFile(getenv); path != "" && uid != 0 {
+		return path
+	}
+	return systemFile
+}
+
+// Find returns path, or when that is empty the first of Places that exists. The
+// error, an fs.ErrNotExist, names the places where nothing was.
+func Find(path string) (string, error) {
+	if path != "" {
+		return path, nil
+	}
+	return firstOf(Places())
+}
+
+func firstOf(list []string) (string, error) {
+	for _, p := range list {
+		if _, err := os.Stat(p); !errors.Is(err, fs.ErrNotExist) {
+			return p, nil // whatever else is wrong with it, Load will say
+		}
+	}
+	return "", missingError{list}
+}
+
+// missingError says where no configuration was found.
+type missingError struct{ places []string }
+
+func (e missingError) Error() string {
+	return "there is no configuration: no such file as " + strings.Join(e.places, ", ") + "; hinged init writes one, --config names another"
+}
+
+func (missingError) Unwrap() error { return fs.ErrNotExist }

@@ -1,0 +1,98 @@
+package verbs
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hinged/hinged/internal/cli"
+	"github.com/hinged/hinged/internal/compare"
+	"github.com/hinged/hinged/internal/evaluate"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/lab"
+	"github.com/hinged/hinged/model"
+)
+
+// mailing are the flags of mail.
+type mailing struct {
+	archive          cli.Archive
+	comparison       comparison
+	learner          model.Spec
+	replay           lab.Replay
+	zero             *cli.Choice
+	asJSON, markdown bool
+}
+
+func mailCommand() *cobra.Command {
+	f := &mailing{learner: model.DefaultSpec(), replay: lab.DefaultReplay()}
+	c := &cobra.Command{
+		Use:   "mail --owner ADDRESS FILE…",
+		Short: "Teach several learners the same mail, and compare them",
+		Long: `Play archives of mail as "hinged eval" does, without a prior, and teach several
+learners what is learnt, the same labels in the same order. FILE, --owner, --important,
+--ordinary, --labels and --feedback are those of "hinged eval".
+
+--compare names the learners, each with the parameters given: all, or of
+` + wrapped(compare.Names()) + `.`,
+		Example: `  $ hinged-lab mail --owner me@example.org --plot mistakes.svg mail.mbox.gz
+  6883 lessons, 744 of them important
+  …
+  $ hinged-lab mail --owner me@example.org --compare dual,pa-2 --json mail.mbox.gz`,
+		RunE: f.run,
+	}
+	flags := c.Flags()
+	f.archive.Define(c)
+	f.comparison.define(c)
+	flags.Float64Var(&f.learner.Margin, "margin", f.learner.Margin, "margin: learn from every score not above this on the right side")
+	flags.Float64Var(&f.learner.Aggressiveness, "aggressiveness", f.learner.Aggressiveness, "dual, passive-aggressive: how far one lesson may go (C)")
+	flags.IntVar(&f.replay.Window, "window", f.replay.Window, "dual: how many of the last lessons are replayed; 0: none")
+	flags.IntVar(&f.replay.Steps, "steps", f.replay.Steps, "dual: how many of them for each message")
+	f.zero = cli.ChoiceVar(c, "zero", "unsure", "what a score of 0 predicts", "unsure", "negative", "positive")
+	flags.BoolVar(&f.markdown, "markdown", false, "print the table as Markdown")
+	cli.JSONFlag(c, &f.asJSON, "one JSON object")
+	return c
+}
+
+func (f *mailing) run(cmd *cobra.Command, args []string) error {
+	if err := f.comparison.check(cmd); err != nil {
+		return err
+	}
+	names := f.comparison.names
+	if len(names) == 0 {
+		names = []string{"all"}
+	}
+	f.learner.Zero = zeros[f.zero.Value]
+	experiments, err := compare.Named(f.learner, f.replay, names)
+	if err != nil {
+		return cli.Misuse(cmd, "%w", err)
+	}
+	var lessons compare.Lessons
+	o := filter.DefaultOptions()
+	o.Learner, o.Dual.Window, o.Dual.Steps = f.learner, f.replay.Window, f.replay.Steps
+	// All are to be taught the same, not what the record of one of them made of it.
+	o.Dual.Bold = 1
+	if _, err := f.archive.Play(cmd, args, evaluate.Play{Options: o, Learnt: lessons.Add}); err != nil {
+		return err
+	}
+	looks := 1
+	if f.comparison.picture != "" {
+		looks = lab.Looks
+	}
+	bar := cli.NewBar(cmd.ErrOrStderr(), "learning")
+	c, traces, err := compare.Run(cmd.Context(), lessons, experiments, looks, bar.Progress)
+	bar.Close()
+	if err != nil {
+		return err
+	}
+	if err := f.comparison.draw(fmt.Sprintf("%d lessons from mail, %d of them important", c.Lessons, c.Important), traces); err != nil {
+		return err
+	}
+	switch {
+	case f.asJSON:
+		return cli.PrintJSON(cmd.OutOrStdout(), c)
+	case f.markdown:
+		return c.WriteMarkdown(cmd.OutOrStdout())
+	default:
+		return c.WriteTable(cmd.OutOrStdout())
+	}
+}

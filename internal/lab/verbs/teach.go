@@ -1,0 +1,242 @@
+package verbs
+
+import (
+	"errors"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hinged/hinged/internal/cli"
+	"github.com/hinged/hinged/internal/lab"
+	"github.com/hinged/hinged/model"
+)
+
+// teaching are the flags of teach.
+type teaching struct {
+	x                                    lab.Experiment
+	kernel                               model.Kernel
+	modified                             model.ModifiedOptions
+	generate                             lab.Generator
+	descent                              lab.Descent
+	comparison                           comparison
+	asJSON                               bool
+	learner, zero, mapping, kind, forget *cli.Choice
+	loss                                 *cli.Choice
+}
+
+// zeros are what a score of 0 predicts, by the value of --zero.
+var zeros = map[string]model.Zero{"unsure": model.ZeroUnsure, "negative": model.ZeroNegative, "positive": model.ZeroPositive}
+
+// teachCommand makes the verb.
+//
+// Long: its help and its flags.
+func teachCommand() *cobra.Command {
+	f := &teaching{x: lab.Experiment{Learner: model.DefaultSpec(), Replay: lab.DefaultReplay()}}
+	c := &cobra.Command{
+		Use:   "teach FILE",
+		Short: "Teach any learner labelled vectors, and see the theory at work",
+		Long: `Teach a learner labelled vectors, pass after pass, until one makes no mistake, and
+compare its mistakes with what theory allows.
+
+FILE ("-" is standard input) has svmlight's form or Vowpal Wabbit's; --generate
+makes examples instead:
+
+  vempala:N       N vectors that take 2^(N-1) mistakes and more
+  blum:K          four vectors that take about K mistakes and more
+  separable:M     unit vectors that a hyperplane separates by a margin of M
+  noisy:SHARE     the same with a margin of 0.1, that share of the labels wrong
+  drifting:ANGLE  the same with a margin of 0.1 and a hyperplane that turns, by so
+                  many degrees from the first example to the last
+
+The vectors are raw: --map, --lift, --normalise and --force change them, in that
+order. --compare runs several learners, each with the parameters given: all, or of
+` + wrapped(lab.Names()) + `.
+Lifted, normalised and quadratic are the perceptron on vectors changed so.`,
+		Example: `  $ hinged-lab teach --generate blum:10 --learner perceptron
+  learner   perceptron
+  examples  4, R 1.41421
+  result    separated: 185 mistakes in 93 passes
+  margin    0.000985281; no weights have more than 0.0499377
+  ceiling   at most 193 mistakes in these passes; bound 328.755, gap 0.033
+  $ hinged-lab teach --generate vempala:7 --passes 5000 --compare perceptron,lifted,quadratic
+  learner     mistakes  passes  wrong in the end  margin   at most  ceiling
+  perceptron  5461      2731    0                 0.01353  0.01353  5635
+  lifted      54        25      0                 0.1      0.1754   71
+  quadratic   13        6       0                 0.2491   0.7071   24
+  …
+  $ hinged-lab teach --generate noisy:0.1 --compare perceptron,margin,pa-2 --plot noisy.svg
+  $ hinged-lab teach --map quadratic --lift 1 points.svm`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if (len(args) == 1) == (f.generate.What != "") || len(args) > 1 {
+				return cli.Misuse(cmd, "%s takes one file of labelled vectors, or --generate", cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: f.run,
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.generate.What, "generate", "", "`what` to make instead of reading a file; see above")
+	flags.IntVar(&f.generate.Examples, "examples", 1000, "generate: number of examples, where they are not given by the name")
+	flags.IntVar(&f.generate.Dimensions, "dimensions", 20, "generate: number of dimensions, likewise")
+	flags.Uint64Var(&f.generate.Seed, "seed", 1, "of generated examples and of the modified learner's random starts")
+	f.comparison.define(c)
+	f.learner = cli.ChoiceVar(c, "learner", string(f.x.Learner.Kind), "how it learns", "perceptron", "margin", "passive-aggressive", "dual", "descent", "modified")
+	flags.Float64Var(&f.x.Learner.Margin, "margin", f.x.Learner.Margin, "margin: learn from every score not above this on the right side")
+	flags.Float64Var(&f.x.Learner.Aggressiveness, "aggressiveness", f.x.Learner.Aggressiveness, "passive-aggressive: how far one lesson may go (C)")
+	flags.IntVar(&f.x.Learner.Variant, "variant", f.x.Learner.Variant, "passive-aggressive: 1 (PA-I) or 2 (PA-II)")
+	flags.IntVar(&f.x.Replay.Window, "window", f.x.Replay.Window, "dual: how many of the last lessons are replayed; 0: none")
+	flags.IntVar(&f.x.Replay.Steps, "steps", f.x.Replay.Steps, "dual: how many of them before each lesson")
+	f.loss = cli.ChoiceVar(c, "loss", "hinge", "descent: on which loss", "hinge", "perceptron")
+	flags.Float64Var(&f.descent.Rate, "rate", 0.1, "descent: how far one step goes")
+	flags.BoolVar(&f.x.Average, "average", false, "predict with the mean of all weights so far")
+	f.zero = cli.ChoiceVar(c, "zero", "unsure", "what a score of 0 predicts", "unsure", "negative", "positive")
+	flags.IntVar(&f.x.Passes, "passes", 1000, "most passes")
+
+	f.kind = cli.ChoiceVar(c, "kernel", "none", "kernel", "none", "polynomial", "gaussian")
+	flags.IntVar(&f.kernel.Degree, "degree", 2, "polynomial: the degree")
+	flags.BoolVar(&f.kernel.Normalised, "normalised", false, "polynomial: divide by √(K(a,a)·K(b,b))")
+	flags.Float64Var(&f.kernel.Gamma, "gamma", 1, "gaussian: exp(−γ‖a − b‖²)")
+	flags.IntVar(&f.x.Budget, "budget", 0, "kernel: most supports; 0 is no limit")
+	f.forget = cli.ChoiceVar(c, "forget", "oldest", "kernel: what is done beyond that", "oldest", "weakest", "forgetron", "projectron")
+
+	flags.Float64Var(&f.modified.Sigma, "sigma", 0.1, "modified: what is nearer than this to the hyperplane, by the cosine, is let be")
+	flags.Float64Var(&f.modified.Delta, "delta", 0.01, "modified: the probability of failing that is allowed")
+	flags.BoolVar(&f.modified.NotesRounds, "notes-rounds", false, "modified: log_{4/3}(1/δ) rounds, as the lecture notes have it")
+
+	f.mapping = cli.ChoiceVar(c, "map", "none", "map of the vectors", "none", "quadratic", "quadratic-kernel")
+	flags.Float64Var(&f.x.Lift, "lift", 0, "`value` of a constant coordinate; 0 is none")
+	flags.BoolVar(&f.x.Normalise, "normalise", false, "scale every vector to length 1")
+	flags.Float64Var(&f.x.Force, "force", 0, "`value` of a feature of its own for each example, which makes them separable; 0 is none")
+	flags.BoolVar(&f.x.Count, "count", false, "count the learner's operations")
+	flags.BoolVar(&f.x.Show, "weights", false, "show the weights found")
+	cli.JSONFlag(c, &f.asJSON, "JSON")
+	return c
+}
+
+func (f *teaching) run(cmd *cobra.Command, args []string) error {
+	if err := f.settle(cmd); err != nil {
+		return err
+	}
+	lessons, err := f.lessons(cmd, args)
+	if err == nil {
+		err = f.perform(cmd, args, lessons)
+	}
+	if errors.Is(err, lab.ErrExperiment) {
+		return cli.Misuse(cmd, "%w", err)
+	}
+	return err
+}
+
+// settle makes one experiment of the flags.
+func (f *teaching) settle(cmd *cobra.Command) error {
+	learner, given := f.learner.Value, cmd.Flags().Changed
+	switch {
+	case f.x.Passes < 1:
+		return cli.Misuse(cmd, "--passes is %d, want 1 or more", f.x.Passes)
+	case learner == "modified" && f.kind.Value != "none":
+		return cli.Misuse(cmd, "the modified learner has no kernel")
+	case learner == "descent" && f.kind.Value != "none":
+		return cli.Misuse(cmd, "descent has no kernel")
+	case learner == "dual" && (f.kind.Value != "none" || f.x.Average) && given("learner"):
+		return cli.Misuse(cmd, "the dual learner has neither a kernel nor a mean; passive-aggressive has")
+	case f.x.Replay.Window < 0 || f.x.Replay.Steps < 0:
+		return cli.Misuse(cmd, "--window is %d and --steps %d, want 0 or more", f.x.Replay.Window, f.x.Replay.Steps)
+	case f.x.Average && (learner == "modified" || f.kind.Value != "none"):
+		return cli.Misuse(cmd, "--average is for learners that have weights and start from 0")
+	case len(f.comparison.names) > 0 && (given("learner") || given("average") || given("kernel") || given("map")):
+		return cli.Misuse(cmd, "--compare names the learners itself: it goes without --learner, --average, --kernel and --map")
+	}
+	if err := f.comparison.check(cmd); err != nil {
+		return err
+	}
+	f.x.Forget = model.Forgetting(f.forget.Value)
+	if f.mapping.Value != "none" {
+		f.x.Map = f.mapping.Value
+	}
+	f.x.Learner.Zero = zeros[f.zero.Value]
+	f.descent.Loss = map[string]model.Loss{"hinge": model.LossHinge, "perceptron": model.LossPerceptron}[f.loss.Value]
+	f.modified.Seed = f.generate.Seed
+	f.kernel.Kind = model.KernelKind(f.kind.Value)
+	if len(f.comparison.names) > 0 {
+		f.x.Modified, f.x.Descent, f.x.Kernel = &f.modified, &f.descent, &f.kernel
+		return nil
+	}
+	switch learner {
+	case "modified":
+		f.x.Modified = &f.modified
+	case "descent":
+		f.x.Descent = &f.descent
+	default:
+		f.x.Learner.Kind = model.Kind(learner)
+	}
+	if f.kind.Value != "none" {
+		f.x.Kernel = &f.kernel
+	}
+	if f.x.Learner.Kind == model.KindDual && (f.x.Kernel != nil || f.x.Average) {
+		f.x.Learner.Kind = model.KindPassiveAggressive
+	}
+	return nil
+}
+
+// perform runs the experiment, or each that is to be compared, prints and draws.
+func (f *teaching) perform(cmd *cobra.Command, args []string, lessons []model.Lesson) error {
+	experiments := []lab.Experiment{f.x}
+	var out interface{ WriteTable(io.Writer) error }
+	var reports []*lab.Report
+	if len(f.comparison.names) > 0 {
+		var err error
+		if experiments, err = f.x.Named(f.comparison.names); err != nil {
+			return err
+		}
+		c, err := lab.Compare(lessons, experiments)
+		if err != nil {
+			return err
+		}
+		out, reports = c, c.Learners
+	} else {
+		r, err := f.x.Run(lessons)
+		if err != nil {
+			return err
+		}
+		out, reports = r, []*lab.Report{r}
+	}
+	if f.comparison.picture != "" {
+		if err := f.trace(lessons, experiments, reports, strings.Join(append([]string{f.generate.What}, args...), "")); err != nil {
+			return err
+		}
+	}
+	if f.asJSON {
+		return cli.PrintJSON(cmd.OutOrStdout(), out)
+	}
+	return out.WriteTable(cmd.OutOrStdout())
+}
+
+// trace teaches every learner once more, for the picture.
+func (f *teaching) trace(lessons []model.Lesson, experiments []lab.Experiment, reports []*lab.Report, title string) error {
+	var traces []*lab.Trace
+	for i, x := range experiments {
+		t, err := x.Trace(lessons, reports[i].Passes, lab.Looks)
+		if err != nil {
+			return err
+		}
+		traces = append(traces, t)
+	}
+	return f.comparison.draw(title, traces)
+}
+
+func (f *teaching) lessons(cmd *cobra.Command, args []string) ([]model.Lesson, error) {
+	if f.generate.What != "" {
+		return f.generate.Generate()
+	}
+	if args[0] == "-" {
+		return lab.ReadVectors(cmd.InOrStdin(), "standard input")
+	}
+	file, err := os.Open(args[0])
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return lab.ReadVectors(file, args[0])
+}

@@ -1,0 +1,44 @@
+// Package verbs is the command line of hinged-lab: one file for each verb. It is apart
+// from hinged's so that the daemon links neither the laboratory nor what draws pictures.
+package verbs
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hinged/hinged/internal/cli"
+)
+
+// Main is the program.
+func Main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	os.Exit(cli.ExitCode(Root().ExecuteContext(ctx), "hinged-lab", os.Stderr))
+}
+
+// Root returns the command with all verbs.
+func Root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "hinged-lab",
+		Short: "See the perceptron family and its theory at work",
+		Long: `Teach any learner of hinged's family labelled vectors or archives of mail, beside
+the mistakes that theory allows, as tables and pictures; solve linear inequalities.`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return cli.UnknownVerb(cmd, args[0])
+			}
+			return cmd.Help()
+		},
+		Args: cobra.ArbitraryArgs,
+	}
+	root.SuggestionsMinimumDistance = 2
+	root.SetFlagErrorFunc(cli.UnreadFlag)
+	root.AddCommand(teachCommand(), mailCommand(), solveCommand(), vectorsCommand())
+	return root
+}
