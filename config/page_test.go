@@ -256,17 +256,17 @@ const pageStart = `# The configuration file
 
 <!-- Written by go test ./config -update from the code; change it there. -->
 
-hinged reads one [TOML](https://toml.io/) file: what --config names, else what
-$HINGED_CONFIG names, else the first that there is of
+hinged reads one [TOML](https://toml.io/) file: the one that --config names,
+otherwise the one that $HINGED_CONFIG names, otherwise the first that exists of
 ~/.config/hinged/hinged.toml and /etc/hinged/hinged.toml.
 [example.toml](../config/testdata/example.toml) has every key with its default.
 
 A key that does not exist, a value that is not allowed and a key without an
-effect are errors; all are reported at once with file, line, key and what would
+effect are errors. All are reported together, with file, line, key and what would
 be right, and hinged ends with exit code 78 before it connects to anything.
-Relative paths begin at the file's directory, "~/" at the home directory. A
-duration is written as in "60s", "1h30m", "7d" or "2w". Strings in single quotes
-are taken as they stand; in double quotes a backslash is doubled.
+Relative paths begin at the file's directory, "~/" at the home directory. Write a
+duration as in "60s", "1h30m", "7d" or "2w". Strings in single quotes are taken
+literally; in double quotes, double each backslash.
 `
 
 // A page made by refusing values is right only if the values are refused.

@@ -16,7 +16,7 @@ func starter() Starter {
 	a.IMAP.Address = "imap.example.org:993"
 	a.IMAP.Username = "ann@example.org"
 	a.IMAP.File = "password"
-	return Starter{Account: a, Found: []string{"512 messages"}, WhyMark: []string{"No client gave itself away."}}
+	return Starter{Account: a, Found: []string{"512 messages"}, WhyMark: []string{"No known mail program detected."}}
 }
 
 func TestStarterIsReadBackAsItIsMeant(t *testing.T) {
@@ -85,7 +85,7 @@ func TestStarterExplainsEachKeyAndHoldsNoOther(t *testing.T) {
 			t.Errorf("%s is in the file", not)
 		}
 	}
-	for _, want := range []string{"#   512 messages\n", "# No client gave itself away.\n", "docs/config.md"} {
+	for _, want := range []string{"#   512 messages\n", "# No known mail program detected.\n", "docs/config.md"} {
 		if !strings.Contains(string(data), want) {
 			t.Errorf("%q is not in\n%s", want, data)
 		}

@@ -112,8 +112,8 @@ func shared(a, b string) int {
 	return n
 }
 
-// UnmarshalBinary decodes what MarshalBinary wrote. Anything else is an error,
-// never a panic, and leaves x as it was. It keeps no part of data.
+// UnmarshalBinary decodes what MarshalBinary wrote. Any other data is an error, never
+// a panic, and leaves x unchanged. It does not keep data.
 func (x *Features) UnmarshalBinary(data []byte) error {
 	if len(data) < headBytes {
 		return fmt.Errorf("%w: %d bytes are too few", errFeatures, len(data))

@@ -6,11 +6,10 @@ import (
 	"unicode"
 )
 
-// Describe puts the name of a feature into plain words, as far as the feature
-// permits a claim, in lower case and on one line: "from:ann@example.org | to
-// alone" is "from ann@example.org, to you alone". A name that no message can have
-// comes back in quotes. Characters that a terminal would obey become spaces or
-// are left out.
+// Describe puts the name of a feature into plain words, in lower case and on one line:
+// "from:ann@example.org | to alone" becomes "from ann@example.org, to you alone". It
+// claims no more than the feature says. A name that no message can have comes back in
+// quotes. Control characters become spaces or are left out.
 func Describe(name string) string { return printable(inWords(name)) }
 
 // printable leaves out of s what a terminal would obey.

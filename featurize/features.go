@@ -8,8 +8,8 @@ import (
 	"github.com/hinged/hinged/model"
 )
 
-// Features is the frozen vector of one message with the names behind it. It does
-// not change when the options do. Safe for concurrent use once made.
+// Features is the frozen vector of one message with the names behind it. Later changes
+// of the options do not change it. Safe for concurrent use once made.
 type Features struct {
 	entries []entry // ascending by index
 	factors [groups]float64
@@ -25,7 +25,7 @@ type entry struct {
 	name  string
 }
 
-// Named is one feature with its name, as an explanation needs it.
+// Named is one feature with its name, for explanations.
 type Named struct {
 	Index model.Index
 	Value float64
@@ -78,7 +78,7 @@ func (x *Features) All() iter.Seq[Named] {
 	}
 }
 
-// HasNames reports whether names were kept.
+// HasNames reports whether the names of the features were kept.
 func (x *Features) HasNames() bool { return len(x.entries) > 0 && x.entries[0].name != "" }
 
 // WithoutNames returns the same vector with hashes only.

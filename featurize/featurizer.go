@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Featurizer reads messages. It holds scratch memory that it reuses, so use one
-// per goroutine; what it returns owns its memory.
+// Featurizer reads messages. It reuses scratch memory, so use one per goroutine; its
+// results own their memory.
 type Featurizer struct {
 	Options // as given to New; not to be changed afterwards
 
@@ -29,7 +29,7 @@ type Featurizer struct {
 	place     string // of the message, in words
 }
 
-// New returns a Featurizer for o, or the first reason why there is none.
+// New returns a Featurizer for o, or the first reason why there can be none.
 func New(o Options) (*Featurizer, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -45,8 +45,8 @@ func New(o Options) (*Featurizer, error) {
 	return f, nil
 }
 
-// SetOwner replaces the addresses of Options.Owner for the messages read from
-// now on, for one Featurizer that reads the mail of many owners.
+// SetOwner replaces the addresses of Options.Owner for the messages that are read from
+// now on. It is for one Featurizer that reads the mail of many owners.
 func (f *Featurizer) SetOwner(addresses []string) {
 	f.Owner = owners(addresses)
 	clear(f.owner)
@@ -55,10 +55,9 @@ func (f *Featurizer) SetOwner(addresses []string) {
 	}
 }
 
-// Read takes what it can from one message and never fails: of an empty or
-// hostile one, too, a Message comes back. raw is neither changed nor kept. Time
-// and memory are bounded by the limits of Options, save for the key, which
-// hashes all of raw.
+// Read reads what it can of one message and never fails: even an empty or hostile one
+// gives a Message. It neither changes nor keeps raw. The limits of Options bound time
+// and memory, except for the key, which hashes all of raw.
 func (f *Featurizer) Read(raw []byte) *Message {
 	m, body, debris := f.begin(raw)
 	f.readBody(f.fields, body, debris)
@@ -73,9 +72,9 @@ func (f *Featurizer) Read(raw []byte) *Message {
 	return m
 }
 
-// ReadHeader is Read for whom the header is enough: Content stays empty, and
-// Defects are those of the header. raw may end with it; Key is of raw all the
-// same.
+// ReadHeader is like Read but stops after the header: Content stays empty, and
+// Defects are those of the header. raw may end after the header. Key is the hash
+// of raw as given.
 func (f *Featurizer) ReadHeader(raw []byte) *Message {
 	m, _, _ := f.begin(raw)
 	f.end(m)

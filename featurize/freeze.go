@@ -10,10 +10,9 @@ import (
 	"github.com/hinged/hinged/model"
 )
 
-// Freeze turns what was read of a message, and what is remembered of its sender
-// and thread, into its vector: each group is normalised to its share, so that a
-// message with all groups has norm 1 and one that lacks some has less. m is not
-// changed.
+// Freeze turns a message that was read, and what is remembered of its sender and
+// thread, into its vector. Each group is normalised to its share, so a message with
+// all groups has norm 1 and one that lacks some has less. Freeze does not change m.
 func (f *Featurizer) Freeze(m *Message, h History) *Features {
 	facts := f.facts(m, h)
 	terms := m.Content.terms

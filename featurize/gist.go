@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Gist is what the names of its features tell of a message, so that somebody who
-// has it can recognise it. All of it is empty where names are not kept.
+// Gist is what the names of a message's features reveal of it, so that its owner can
+// recognise it. All of it is empty if names are not kept.
 type Gist struct {
 	From string // address of the sender
 	// Facts say in words how the message was addressed, what it is in its thread and
@@ -17,7 +17,7 @@ type Gist struct {
 	Subject []string
 }
 
-// Gist takes from a message what the names of its features tell.
+// Gist returns what the names of the features reveal of the message, for people.
 func (x *Features) Gist() Gist {
 	var g Gist
 	var subject []string

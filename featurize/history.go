@@ -2,8 +2,8 @@ package featurize
 
 import "strconv"
 
-// History is what the account remembers, from earlier mail only, that helps to
-// judge one message. All are plain counts; the zero value is a stranger in a new
+// History is what the account remembers, from earlier mail only, that helps to judge
+// one message. Its numbers are plain counts; the zero value is a stranger in a new
 // thread.
 type History struct {
 	// The sender, the first address of From.

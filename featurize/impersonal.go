@@ -16,12 +16,13 @@ const mostCounted = 1 << 26
 
 // Impersonal returns the names of all features that name nobody, sorted: how a message
 // reached its owner, its place and depth in the thread, its shape, what is remembered
-// of its sender and thread, and the constant. Each is put together of a few fixed words
-// and of counts in bins, so no address, no name and no word of any mail is in them. The
-// caller must not change the result.
+// of its sender and thread, and the constant. Each name consists of a few fixed words
+// and of counts in bins, so it has no address, no person's name and no word of any
+// mail. The caller must not change the result.
 func Impersonal() []string { return impersonal().names }
 
-// ImpersonalIndex returns the index of the feature of one of those names.
+// ImpersonalIndex returns the index of an impersonal feature; ok is false for any
+// other name.
 func ImpersonalIndex(name string) (index model.Index, ok bool) {
 	if _, ok = slices.BinarySearch(Impersonal(), name); !ok {
 		return 0, false
@@ -32,7 +33,8 @@ func ImpersonalIndex(name string) (index model.Index, ok bool) {
 	return IndexOf(name), true
 }
 
-// ImpersonalName returns the name behind an index, if it is one of those.
+// ImpersonalName returns the name of the impersonal feature with that index; ok is
+// false if there is none.
 func ImpersonalName(index model.Index) (name string, ok bool) {
 	name, ok = impersonal().byIndex[index]
 	return name, ok

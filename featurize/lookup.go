@@ -9,14 +9,14 @@ import (
 	"github.com/hinged/hinged/model"
 )
 
-// IndexOf returns the index of the feature of a name.
+// IndexOf returns the index of the feature with that name.
 func IndexOf(name string) model.Index { return model.FoldIndex(xxhash.Sum64String(name)) }
 
-// Lookup returns the names of all features that text could be behind, sorted:
-// the word, or the words, in every field that words are read from, taken apart as
-// there; and as an address, a host, a header, a path, a list or whatever else a
-// feature is made of, alone and with every fact that it may be crossed with. text
-// may be the whole name of a feature, too.
+// Lookup returns the names of all features that text may stand for, sorted. It takes
+// text as words, in every field that words are read from. It also takes it as an
+// address, a host, a header, a path, a list or whatever else a feature is made of,
+// alone and with every fact that it may be crossed with. text may also be the full
+// name of a feature.
 func Lookup(text string) []string {
 	l := lookup{}
 	l.words(text)
@@ -132,9 +132,9 @@ func depths() (all []string) {
 	return slices.Compact(all)
 }
 
-// Telling reports whether the name of a feature may be shown to people who do not
-// give it themselves: a word that is mostly digits may be a code or a number that
-// was for the eyes of one reader (one-time codes, accounts, orders).
+// Telling reports whether the name of a feature may be shown to people who did not
+// type it. Words that are mostly digits may not: they may be codes or numbers for one
+// reader only (one-time codes, accounts, orders).
 func Telling(name string) bool {
 	prefix, rest, ok := strings.Cut(name, ":")
 	if !ok {

@@ -2,7 +2,7 @@ package featurize
 
 import "time"
 
-// Message is what could be read from one message. It owns its memory.
+// Message is what could be read of one message. It owns its memory.
 type Message struct {
 	// Key is the first 16 bytes of the SHA-256 of the message as given, without
 	// an mbox "From " line and with every CRLF counted as LF.

@@ -186,9 +186,8 @@ func (p *packed) end(fn func(i int, value uint16)) error {
 	return nil
 }
 
-// UnpackVector appends to dst the vector of which data is the packed form, as Vector
-// returns it. Anything else is an error, never a panic. It allocates nothing if dst
-// has room.
+// UnpackVector appends to dst the vector whose packed form is data, as Vector returns
+// it. Any other data is an error, never a panic. It allocates nothing if dst has room.
 func UnpackVector(dst model.Vector, data []byte) (model.Vector, error) {
 	p, err := readPacked(data)
 	if err != nil {
@@ -215,8 +214,7 @@ func UnpackVector(dst model.Vector, data []byte) (model.Vector, error) {
 	return kept, nil
 }
 
-// UnpackFeatures returns the features of which data is the packed form: as they were,
-// without their names.
+// UnpackFeatures returns the features whose packed form is data, without their names.
 func UnpackFeatures(data []byte) (*Features, error) {
 	p, err := readPacked(data)
 	if err != nil {

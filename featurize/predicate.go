@@ -12,7 +12,7 @@ import (
 	"github.com/hinged/hinged/model"
 )
 
-// Predicate is a question about a message that one feature answers.
+// Predicate is a question about a message that a single feature answers.
 type Predicate struct {
 	Text  string // as ParsePredicate takes it, in its one final form
 	Index model.Index
@@ -108,16 +108,16 @@ func subjectWord(text string) (string, bool) {
 	return strings.CutPrefix(c.names, kindSubject.prefix)
 }
 
-// Prototype returns the values of the predicate's feature and of the affine
-// coordinate in a message that has nothing else; 0 where the shares leave the
-// feature's group out.
+// Prototype returns the values that the predicate's feature and the affine coordinate
+// have in a message with nothing else. It returns 0 if the shares leave the feature's
+// group out.
 func (p Predicate) Prototype(o Options) (value, affine float64) {
 	x := Features{entries: []entry{{index: p.Index, value: 1, group: p.Group}}}
 	x.scale(o.Shares, o.Affine)
 	return x.at(x.entries[0]), x.affine
 }
 
-// Has reports whether a message has the feature, whatever it counts. O(log n).
+// Has reports whether the message has the feature, whatever its value is. O(log n).
 func (x *Features) Has(index model.Index) bool {
 	_, found := slices.BinarySearchFunc(x.entries, index, func(e entry, i model.Index) int { return cmp.Compare(e.index, i) })
 	return found

@@ -9,8 +9,8 @@ import (
 // its opening: people say first what they want.
 const openingWords = 40
 
-// readText makes features of decoded text, line by line: what the writer wrote,
-// what is quoted, and patches are told apart.
+// readText makes features of decoded text, line by line. It distinguishes what the
+// writer wrote, what is quoted, and patches.
 func (f *Featurizer) readText(text []byte) {
 	f.body.text -= len(text)
 	t := textReader{f: f}

@@ -430,9 +430,9 @@ func (h *Hindsight) known() float64 {
 	return float64(2 * (h.spare + atStart))
 }
 
-// Ceiling searches on from where the last search ended and gives the lowest
-// ceiling it finds. It may be called between Adds as often as one likes. It takes
-// a few dozen passes over the lessons as a rule, and a few hundred at most.
+// Ceiling continues the search from where the last one ended and returns the lowest
+// ceiling it finds. It may be called between Adds any number of times. It usually
+// takes a few dozen passes over the lessons, and a few hundred at most.
 func (h *Hindsight) Ceiling() Ceiling {
 	c := Ceiling{Lessons: h.lessons}
 	h.passes = 0

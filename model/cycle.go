@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// Separation is where cycling through the same lessons led.
+// Separation is the result of cycling through the same lessons.
 type Separation struct {
 	// Separated: cycling came to weights that get every lesson right.
 	Separated bool
@@ -24,7 +24,8 @@ type Separation struct {
 	Tally          DualTally // of all steps, for a ceiling on Mistakes; 0 but for passive-aggressive
 }
 
-// ErrNoLessons is returned where there must be some.
+// ErrNoLessons is returned when an empty list of lessons is given and at least one is
+// needed.
 var ErrNoLessons = errors.New("there are no lessons")
 
 // Cycle teaches a learner of s the lessons again and again, in their order, until a
@@ -95,7 +96,7 @@ func mistakes(z Zero, w *Weights, lessons []Lesson) (n int) {
 	return n
 }
 
-// String says how it ended.
+// String says in words how cycling ended.
 func (r Separation) String() string {
 	if r.Separated {
 		return fmt.Sprintf("separated: %d mistakes in %d passes; margin %.6g, no w has more than %.6g", r.Mistakes, r.Passes, r.Margin, r.AtMost)
@@ -107,11 +108,11 @@ func (r Separation) String() string {
 	return fmt.Sprintf("not separated in %d passes (%d mistakes): %s; no w has a margin of more than %.6g", r.Passes, r.Mistakes, found, r.AtMost)
 }
 
-// Force returns the lessons each with one more feature that no other has, of the
-// given value, and so separable whatever they were (Daumé, "add a feature"): with
-// value Δ the margin is at least Δ/√T, T the number of lessons, since w = Σ y_t·e_t
-// over the added features has y·w·x = Δ for each. The lessons are copied, the
-// added indices lie above all others.
+// Force returns copies of the lessons, each with one more feature that no other lesson
+// has, with the given value. That makes any lessons separable (Daumé, "add a
+// feature"): with value Δ the margin is at least Δ/√T, T the number of lessons, since
+// w = Σ y_t·e_t over the added features has y·w·x = Δ for each. The added indices are
+// above all others.
 func Force(lessons []Lesson, value float64) ([]Lesson, error) {
 	if !(math.Abs(value) <= math.MaxFloat64) || value == 0 {
 		return nil, errors.New("the value of the added feature must be a finite number other than 0")

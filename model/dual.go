@@ -27,9 +27,9 @@ type DualStep struct {
 	Gain  float64 // how much D rose, ≥ 0 but for rounding
 }
 
-// DualStep returns the step on a lesson of that label, weight and squared norm,
-// whose coefficient is alpha ≥ 0 and which w scores as score. The change of w is
-// for the caller to make. A vector whose squared norm is 0 moves nothing.
+// DualStep returns the step on a lesson of that label, weight and squared norm, whose
+// coefficient is alpha ≥ 0 and whose score is score. The caller changes w. A vector
+// whose squared norm is 0 moves nothing.
 func (s Spec) DualStep(label Label, weight, score, squaredNorm, alpha float64) DualStep {
 	out := DualStep{Alpha: alpha}
 	out.Update = Update{Score: score, Mistake: s.Zero.Mistake(label, score), Loss: HingeLoss(label, score)}
@@ -45,8 +45,8 @@ func (s Spec) DualStep(label Label, weight, score, squaredNorm, alpha float64) D
 	return out
 }
 
-// TakeBack returns the step that takes a lesson out of w, leaving it with α = 0, and
-// by how much D falls with it; less than 0 when it rises.
+// TakeBack returns the step that takes a lesson out of w and leaves α = 0, and by how
+// much D falls; lost is below 0 when D rises.
 func (s Spec) TakeBack(label Label, weight, score, squaredNorm, alpha float64) (step, lost float64) {
 	d := 0.5 / float64(s.Aggressiveness*weight)
 	slope := 1 - float64(float64(label)*score) - float64(alpha*d)
@@ -59,12 +59,12 @@ func dualGain(slope, change, squaredNorm, d float64) float64 {
 	return float64(slope*change) - float64(float64(float64(change*change)*(squaredNorm+d))/2)
 }
 
-// ReplayPlace returns which of n lessons, 0 the oldest, the step with that number
-// is taken on: a stride through the window instead of chance, so that a replay of
-// the same events takes the same steps. n must be above 0.
+// ReplayPlace returns which of n lessons, 0 the oldest, the step of replay with that
+// number is taken on. It strides through the window instead of drawing by chance, so
+// that a replay of the same events takes the same steps. n must be above 0.
 //
-// The stride is prime. A window of a multiple of it would be stuck at one place,
-// and gets the next prime.
+// The stride is prime. A window whose size is a multiple of it would always give the
+// same place, and gets the next prime as its stride.
 func ReplayPlace(number uint64, n int) int {
 	const stride, other = 617, 619
 	by := uint64(stride)
@@ -77,10 +77,10 @@ func ReplayPlace(number uint64, n int) int {
 // restOfWhole: see Rests.
 const restOfWhole = 3
 
-// Rests reports whether a lesson of that weight sits out the step of replay with that
-// number: the step of a whole lesson is three times as long as that of silence, and
-// labels that come at once gain from fewer of them (docs/results.md). So it takes
-// part in every third pass over the window.
+// Rests reports whether a lesson of that weight takes no part in the step of replay
+// with that number. Lessons of weight 1 or more take part in every third pass over the
+// window only: their step is three times as long as that of silence, and labels that
+// come at once gain from fewer steps (docs/results.md).
 func Rests(weight float64, number uint64, n int) bool {
 	pass, place := number/uint64(n), number%uint64(n)
 	return weight >= 1 && (2*pass+place)%restOfWhole != 0
@@ -106,7 +106,7 @@ type DualTally struct {
 	Alarmed float64 `cbor:"6,keyasint,omitempty"`
 }
 
-// Learnt notes the first step on a lesson of that label, by which D rose by gain.
+// Learnt notes the first step on a lesson with that label; gain is how much D rose.
 func (t *DualTally) Learnt(label Label, u Update, gain float64) {
 	t.Steps++
 	switch gain = max(0, gain); {
@@ -125,7 +125,7 @@ func (t *DualTally) Replayed(gain float64) {
 	t.Spare += max(0, gain)
 }
 
-// TookBack notes that a lesson was taken back, by which D fell by lost.
+// TookBack notes that a lesson was taken back; lost is how much D fell.
 func (t *DualTally) TookBack(lost float64) {
 	t.Steps++
 	if lost < 0 {
@@ -135,9 +135,10 @@ func (t *DualTally) TookBack(lost float64) {
 	}
 }
 
-// FirstGain is the rise of D by the first step on a lesson, which made u of it. For
-// PA-I, whose steps are capped instead of damped, it is half of what the step is
-// known to take off ‖w − u‖²; for the learners that are not passive-aggressive it is 0.
+// FirstGain returns how much D rises by the first step on a lesson; u is the result of
+// that step. For PA-I, whose steps are capped and not damped, it is half of what the
+// step is known to take off ‖w − u‖². For learners that are not passive-aggressive it
+// is 0.
 func (s Spec) FirstGain(label Label, weight, squaredNorm float64, u Update) float64 {
 	d := 0.0
 	switch {
@@ -150,7 +151,7 @@ func (s Spec) FirstGain(label Label, weight, squaredNorm float64, u Update) floa
 }
 
 // Dual is the dual learner over explicit weights, with its window in memory. The
-// filter keeps the same window in its state; a test holds the two together.
+// filter keeps the same window in its state; a test holds both to the same results.
 type Dual struct {
 	spec     Spec
 	w        *Weights
@@ -207,11 +208,11 @@ func (l *Dual) Score(x Vector) float64 { return l.w.Dot(x) }
 // Weights returns w itself, not a copy.
 func (l *Dual) Weights() *Weights { return l.w }
 
-// Tally returns what a ceiling needs.
+// Tally returns what a ceiling needs to know of the steps so far.
 func (l *Dual) Tally() DualTally { return l.tally }
 
-// Learn takes the step of PA-II and keeps the lesson, whose vector it does not copy,
-// in the window. The lesson's number is that of calls of Learn before it.
+// Learn takes the step of PA-II and keeps the lesson in the window, without copying
+// its vector. The lesson's number is the number of earlier calls of Learn.
 func (l *Dual) Learn(e Lesson) Update {
 	k := dualLesson{Lesson: e, norm: e.Vector.SquaredNorm()}
 	l.products += uint64(len(e.Vector))
@@ -232,11 +233,11 @@ func (l *Dual) first(k *dualLesson) Update {
 	return s.Update
 }
 
-// Replayed returns how many steps of replay there were.
+// Replayed returns how many steps of replay have been counted.
 func (l *Dual) Replayed() uint64 { return l.replayed }
 
-// Replay takes n steps on lessons in the window. Where there are none they count all
-// the same, as do those that Rests leaves out.
+// Replay takes n steps on lessons in the window. Steps are counted even if the window
+// is empty or Rests leaves the lesson out.
 func (l *Dual) Replay(n int) {
 	size := len(l.kept)
 	if size == 0 {
@@ -260,7 +261,7 @@ func (l *Dual) Replay(n int) {
 }
 
 // Relabel takes lesson n out of w and learns it with another label or weight, in its
-// old place in the window. It reports false where the lesson has left the window.
+// old place in the window. It returns false if the lesson has left the window.
 func (l *Dual) Relabel(n uint64, label Label, weight float64) (Update, bool) {
 	first := l.next - uint64(len(l.kept))
 	if n < first || n >= l.next {

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Forgetting says what a kernel learner does when it has more supports than its
-// budget.
+// Forgetting says what a kernel learner does when it has more supports than its budget
+// allows.
 type Forgetting string
 
 // The ways to keep to a budget. What each takes away from w joins D.
@@ -27,7 +27,8 @@ const (
 	ForgetProject Forgetting = "projectron"
 )
 
-// Forgettings lists them, in the order in which help texts name them.
+// Forgettings lists the ways to keep to a budget, in the order in which help texts
+// name them.
 func Forgettings() []Forgetting {
 	return []Forgetting{ForgetOldest, ForgetWeakest, ForgetShrink, ForgetProject}
 }
@@ -125,16 +126,16 @@ func (l *KernelLearner) shrink(slot int) {
 // upwards makes room for the rounding of a few operations.
 func upwards(v float64) float64 { return v + float64(0x1p-48*math.Abs(v)) }
 
-// ForgetronCost is Ψ(λ, μ) = λ² + 2λ − 2λμ: what dropping a support of coefficient λ
-// and margin μ takes from the progress of the proof.
+// ForgetronCost is Ψ(λ, μ) = λ² + 2λ − 2λμ: how much progress of the proof is lost
+// when a support of coefficient λ and margin μ is dropped.
 func ForgetronCost(lambda, mu float64) float64 {
 	return float64(lambda*lambda) + float64(2*lambda) - float64(2*float64(lambda*mu))
 }
 
-// Forgetron returns the greatest φ in (0, 1] with Ψ(φσ, φμ) + Q ≤ 15/32·M: by how much
-// the self-tuned Forgetron scales w before it drops its oldest support, which has
-// the coefficient σ > 0 and the margin μ = y·w·φ(x). Q is what all drops before
-// have cost, M how many mistakes there were, this one included.
+// Forgetron returns the factor by which the self-tuned Forgetron scales w before it
+// drops its oldest support: the greatest φ in (0, 1] with Ψ(φσ, φμ) + Q ≤ 15/32·M.
+// That support has the coefficient σ > 0 and the margin μ = y·w·φ(x). Q (spent) is the
+// cost of all earlier drops, M the number of mistakes, this one included.
 func Forgetron(sigma, mu, spent float64, mistakes uint64) float64 {
 	a := float64(sigma*sigma) - float64(2*float64(sigma*mu))
 	b := 2 * sigma

@@ -98,23 +98,23 @@ func newHindsight(s Spec, in space) *Hindsight {
 	return h
 }
 
-// Refuse says why no theorem covers what the learner did. The first reason
-// stands.
+// Refuse says why no theorem covers what the learner did; then there is no ceiling.
+// The first reason is kept.
 func (h *Hindsight) Refuse(reason string) {
 	if h.reason == "" {
 		h.reason = reason
 	}
 }
 
-// Displace notes changes of w that are no step on a lesson (a projection, decay), by
-// the sum of their Euclidean norms.
+// Displace notes changes of w that are no step on a lesson, such as a projection or
+// decay. norm is the sum of their Euclidean norms.
 func (h *Hindsight) Displace(norm float64) {
 	if h.measured(norm) {
 		h.displaced += norm
 	}
 }
 
-// GiveUp notes that weights of a linear learner were set to 0, by the sum of the
+// GiveUp notes that weights of a linear learner were set to 0. norm is the sum of the
 // Euclidean norms of what was given up each time. It costs no more than Displace.
 func (h *Hindsight) GiveUp(norm float64) {
 	if h.measured(norm) {
@@ -130,11 +130,11 @@ func (h *Hindsight) measured(norm float64) bool {
 	return true
 }
 
-// Tally notes what a passive-aggressive or dual learner's steps have done to D between
-// the start and now, by its tallies then and now; the zero value is that of a learner
-// that has learnt nothing. The last call counts. Without one, the ceiling of a
-// passive-aggressive learner holds, but is higher; that of a dual learner holds only
-// where no lesson was taken back.
+// Tally notes what a passive-aggressive or dual learner's steps did to D, by its
+// tallies at the start (then) and now. The zero value is the tally of a learner that
+// has learnt nothing. The last call counts. Without a call, the ceiling of a
+// passive-aggressive learner holds but is higher; that of a dual learner holds only if
+// no lesson was taken back.
 func (h *Hindsight) Tally(then, now DualTally) {
 	spare, takenBack := now.Spare-then.Spare, now.TakenBack-then.TakenBack
 	missed, alarmed := now.Missed-then.Missed, now.Alarmed-then.Alarmed
@@ -152,10 +152,10 @@ func (h *Hindsight) Tally(then, now DualTally) {
 	h.summing = float64(float64(4*roundoff*(float64(now.Steps)+4)) * all)
 }
 
-// Window notes a lesson in the window of a dual learner at the start, with the
-// coefficient alpha ≥ 0 that it had there, and returns its number for Remove. Whether
-// its own first step was a mistake is not in question any more. Call it after Obey and
-// before the first Add; it does not keep the vector.
+// Window notes a lesson that was in the window of a dual learner at the start, with
+// its coefficient alpha ≥ 0 at that time, and returns its number for Remove. Its own
+// first step came before the start, so no mistake of it is counted. Call Window after
+// Obey and before the first Add; it does not keep the vector.
 func (h *Hindsight) Window(e Lesson, alpha float64) int {
 	p, linear := h.space.(*plain)
 	switch {
@@ -188,9 +188,9 @@ func (h *Hindsight) Window(e Lesson, alpha float64) int {
 	return n
 }
 
-// Remove notes that the lesson with that number was taken back: the ceiling is to
-// come of a u that pays for it no more. It counts as a lesson as before, as it may have
-// been a mistake. -1 does nothing.
+// Remove notes that the lesson with that number was taken back, so that u no longer
+// pays for it. It still counts among the lessons, since it may have been a mistake. -1
+// does nothing.
 func (h *Hindsight) Remove(n int) {
 	if h.reason != "" || n < 0 {
 		return
@@ -211,9 +211,9 @@ func (h *Hindsight) Remove(n int) {
 	}
 }
 
-// Reached notes that Σ |α|·√K(x, x) over the supports of a kernel learner never was more
-// than size, in all its life (KernelTally.Reach): what rounding may have done to a
-// score grows with it. Without a call there is no ceiling for a kernel learner.
+// Reached notes that Σ |α|·√K(x, x) over the supports of a kernel learner was never
+// more than size (KernelTally.Reach), because the rounding of a score grows with it.
+// Without a call there is no ceiling for a kernel learner.
 func (h *Hindsight) Reached(size float64) {
 	if !(size >= 0 && size <= math.MaxFloat64) {
 		h.Refuse(fmt.Sprintf("the coefficients add up to %v", size))
@@ -222,11 +222,12 @@ func (h *Hindsight) Reached(size float64) {
 	h.reach = max(h.reach, size)
 }
 
-// Obey says that the learner was kept to these rules from the start on
-// (NewObedient), so that every ceiling is to come of a u that obeys them: no
-// projection takes w further from such a u. Call it before the first Add. That
-// holds for passive-aggressive over features; with the others Obey does nothing, and
-// the projections belong into Displace, whatever u.
+// Obey says that the learner was kept to these rules from the start on (NewObedient).
+// Every ceiling then comes from a u that obeys them, and no projection takes w further
+// from such a u. Call it before the first Add.
+//
+// It holds for passive-aggressive learners over features. With the others Obey does
+// nothing; report their projections with Displace.
 func (h *Hindsight) Obey(rules *Rules) {
 	p, linear := h.space.(*plain)
 	if !h.spec.Passive() || rules.Len() == 0 || !linear {
@@ -238,7 +239,7 @@ func (h *Hindsight) Obey(rules *Rules) {
 	}
 }
 
-// Len returns how many lessons were added.
+// Len returns how many lessons have been added.
 func (h *Hindsight) Len() int { return h.lessons }
 
 // Bytes returns about how much memory the lessons take.

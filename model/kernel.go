@@ -25,7 +25,7 @@ type Kernel struct {
 	Gamma      float64 // γ of the Gaussian, > 0
 }
 
-// Validate reports why k is none.
+// Validate reports the first reason why k is not a kernel, or nil.
 func (k Kernel) Validate() error {
 	switch k.Kind {
 	case KernelPolynomial:

@@ -25,7 +25,7 @@ func (l Label) String() string {
 	}
 }
 
-// Zero says what a score of exactly 0 predicts. The three lecture notes differ.
+// Zero says what a score of exactly 0 predicts. The lecture notes differ on it.
 type Zero uint8
 
 // The three conventions at score 0.
@@ -35,7 +35,7 @@ const (
 	ZeroPositive             // predicts important (Virtue's example)
 )
 
-// Mistake reports whether score predicts something else than label.
+// Mistake reports whether score predicts another label than label.
 func (z Zero) Mistake(label Label, score float64) bool {
 	margin := float64(float64(label) * score)
 	switch {
@@ -66,7 +66,7 @@ type Lesson struct {
 	Weight float64
 }
 
-// Update tells what learning one lesson did.
+// Update reports what learning one lesson did.
 type Update struct {
 	Score   float64 // w·x before the step
 	Mistake bool    // whether that score was a mistake
@@ -163,9 +163,9 @@ func New(s Spec, w *Weights) (Learner, error) {
 	return &linear{w: w, spec: s}, nil
 }
 
-// Update returns what a learner of s makes of a lesson on a vector that has that
-// score and squared norm, whatever w is: the step is for the caller to take. The
-// norm matters to passive-aggressive only.
+// Update returns what a learner of s does with a lesson whose vector has that score
+// and squared norm. The caller takes the step. Only passive-aggressive learners use
+// the norm.
 func (s Spec) Update(label Label, weight, score, squaredNorm float64) Update {
 	u := Update{Score: score, Mistake: s.Zero.Mistake(label, score), Loss: HingeLoss(label, score)}
 	switch s.Kind {

@@ -5,10 +5,10 @@ import "math"
 // Norm returns ‖w‖, summed in feature order. O(n log n) time.
 func (w *Weights) Norm() float64 { return math.Sqrt(w.Sorted().SquaredNorm()) }
 
-// Margin returns γ_w of the lessons: the least of y·w·x/‖w‖ over them, the distance
-// from w's hyperplane of the one that is nearest to it or farthest on the wrong
-// side (Virtue, "Geometric Margin"). Of one lesson it is that lesson's γ_x. It is
-// +Inf for no lessons, and 0 or less where w is 0 or gets one wrong.
+// Margin returns γ_w of the lessons: the least y·w·x/‖w‖ over them. That is the
+// distance from w's hyperplane of the nearest example, or of the one farthest on the
+// wrong side (Virtue, "Geometric Margin"). Of one lesson it is that lesson's γ_x. It
+// is +Inf for no lessons, and 0 or less if w is 0 or gets one wrong.
 func Margin(w *Weights, lessons []Lesson) float64 {
 	least, norm := math.Inf(1), w.Norm()
 	for _, e := range lessons {

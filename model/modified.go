@@ -5,19 +5,19 @@ import (
 	"math"
 )
 
-// Modified is the modified perceptron, which cares only for what lies away from its
-// hyperplane: it starts at random, and where it is wrong on x though |cos(w, x)| ≥ σ
-// it makes w orthogonal to x, w ← w − ⟨w, x̄⟩x̄ with x̄ = x/‖x‖ (Vempala, section 2,
-// Algorithm 2; Dunagan and Vempala 2004).
+// Modified is the modified perceptron, which ignores examples close to its hyperplane.
+// It starts at random. If it is wrong on x and |cos(w, x)| ≥ σ, it makes w orthogonal
+// to x: w ← w − ⟨w, x̄⟩x̄ with x̄ = x/‖x‖ (Vempala, section 2, Algorithm 2; Dunagan
+// and Vempala 2004).
 //
 // With probability at least 1/8 over the start it makes at most ln n/σ² such mistakes
 // on any sequence that some w* labels, n the number of coordinates (Vempala, Theorem
-// 2.1): when ⟨w, w*⟩ ≥ ‖w‖/√n at the start, since no step lessens ⟨w, w*⟩ and every
-// step takes σ²‖w‖² at least from ‖w‖².
+// 2.1). That is so when ⟨w, w*⟩ ≥ ‖w‖/√n at the start: no step lessens ⟨w, w*⟩, and
+// every step takes at least σ²‖w‖² from ‖w‖².
 //
-// Learn takes O(len(x)) time, and where it steps O(N log N) more each time that ‖w‖²
-// has halved, N the number of coordinates; the start takes O(N log N). Space is that
-// of N weights. Not safe for concurrent use.
+// Learn takes O(len(x)) time, and O(N log N) more each time that ‖w‖² has halved, N
+// the number of coordinates. The start takes O(N log N). Space is that of N weights.
+// Not safe for concurrent use.
 type Modified struct {
 	w        *Weights
 	sigma    float64
@@ -57,7 +57,7 @@ func (m *Modified) cos(along, square float64) float64 {
 	return along / float64(math.Sqrt(square)*math.Sqrt(m.norm2))
 }
 
-// Learn updates w if it is wrong on x by σ or more, and reports whether it was.
+// Learn updates w if it is wrong on x and |cos(w, x)| ≥ σ, and reports whether it did.
 func (m *Modified) Learn(x Vector, label Label) bool {
 	along, square, n := m.w.Dot(x), x.SquaredNorm(), uint64(len(x))
 	m.products += 2 * n
@@ -114,7 +114,7 @@ func (o ModifiedOptions) Rounds() int {
 	return int(math.Ceil(naturalLog(o.Delta)/naturalLog(fails) - 1e-12))
 }
 
-// Validate reports why o is none.
+// Validate reports the first reason why o cannot be used, or nil.
 func (o ModifiedOptions) Validate() error {
 	if !(o.Sigma > 0 && o.Sigma < 1) || !(o.Delta > 0 && o.Delta < 1) {
 		return errors.New("σ and δ must lie between 0 and 1")

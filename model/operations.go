@@ -11,7 +11,7 @@ type Operations struct {
 	Kernels uint64
 }
 
-// Counter is a learner that counts. Score alone counts nothing, as it changes
+// Counter is a learner that counts its operations. Score changes nothing, so it counts
 // nothing.
 type Counter interface{ Operations() Operations }
 
@@ -19,17 +19,18 @@ type Counter interface{ Operations() Operations }
 // score, n more for ‖x‖² (passive-aggressive), and n more where w moves.
 func (l *linear) Operations() Operations { return Operations{Products: l.products} }
 
-// Operations implements Counter. A lesson of n features takes n products for ‖x‖² and n
-// for its score; so does each step of replay for the score, and whatever is taken back. n
-// more come where w moves.
+// Operations implements Counter. A lesson of n features takes n products for ‖x‖² and
+// n for its score. Each step of replay, and each lesson taken back, takes n for the
+// score. Each takes n more when w moves.
 func (l *Dual) Operations() Operations { return Operations{Products: l.products} }
 
 // Operations implements Counter. A lesson of n features takes n products for its score,
 // and n more where w moves.
 func (l *sgd) Operations() Operations { return Operations{Products: l.products} }
 
-// Operations implements Counter: those of the learner, and n more where w moves. The
-// score of the mean takes 2n, the learner's own n; neither is counted here.
+// Operations implements Counter. It counts those of the learner, and n more when w
+// moves. It does not count scores of the mean, which take 2n, the learner's own n
+// included.
 func (a *Averaged) Operations() Operations {
 	o := Operations{Products: a.products}
 	if c, ok := a.learner.(Counter); ok {

@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// RuleMargin is what y·w·x comes to at least on the prototype x of every rule that
-// weights obey, y its label: where lessons have no loss.
+// RuleMargin is the least y·w·x on the prototype x of every rule that weights obey, y
+// being its label. Lessons have no loss there.
 const RuleMargin = 1
 
-// Rule is what the owner has laid down in terms of weights: whatever has a certain
-// feature is of a certain label. Its prototype is a vector with that feature and
-// the affine coordinate and nothing else.
+// Rule is a rule of the owner in terms of weights: whatever has a certain feature has
+// a certain label. Its prototype is a vector with only that feature and the affine
+// coordinate.
 type Rule struct {
 	Index  Index   // of the feature, not Affine
 	Value  float64 // of the feature in the prototype, > 0
@@ -21,7 +21,7 @@ type Rule struct {
 	Label  Label
 }
 
-// Prototype is the vector of which the rule speaks.
+// Prototype returns the rule's prototype, in ascending order.
 func (r Rule) Prototype() Vector {
 	if r.Affine == 0 {
 		return Vector{{r.Index, r.Value}}
@@ -29,9 +29,9 @@ func (r Rule) Prototype() Vector {
 	return Vector{{Affine, r.Affine}, {r.Index, r.Value}}
 }
 
-// Rules are rules that weights are kept to: the set of all w with
-// y·w·x ≥ RuleMargin on each prototype, which is convex. nil are none. They do not
-// change; safe for concurrent use.
+// Rules are rules that weights are kept to: the set of all w with y·w·x ≥ RuleMargin
+// on each prototype, which is convex. nil means no rules. They are immutable and safe
+// for concurrent use.
 type Rules struct{ list []Rule }
 
 // NewRules returns rules in the order of their features. It refuses two rules for
@@ -62,8 +62,8 @@ func (r *Rules) Len() int {
 	return len(r.list)
 }
 
-// Touched appends to x the features that Project may change, in no order, with
-// their values in the prototypes.
+// Touched appends to x the features that Project may change, in no particular order,
+// with their values in the prototypes.
 func (r *Rules) Touched(x Vector) Vector {
 	if r.Len() == 0 {
 		return x
@@ -227,10 +227,9 @@ type obedient struct {
 	rules *Rules
 }
 
-// NewObedient builds the learner of s on top of w, which it owns from then on,
-// and keeps w to the rules: it projects after every lesson that moves w
-// (Update.Projected). Whether w obeys to begin with is the caller's affair; see
-// Rules.Project.
+// NewObedient builds the learner of s on top of w, which it owns from then on, and
+// keeps w to the rules: it projects w after every lesson that moves it
+// (Update.Projected). It does not project w at the start; see Rules.Project.
 func NewObedient(s Spec, w *Weights, rules *Rules) (Learner, error) {
 	if rules.Len() == 0 {
 		return New(s, w)

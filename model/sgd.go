@@ -68,11 +68,11 @@ func (l *sgd) Learn(e Lesson) Update {
 }
 
 // Averaged teaches a learner and keeps the mean of the weights that it had after each
-// lesson (Freund and Schapire 1999, the averaged perceptron). The learner itself
-// goes on as ever: the mean only predicts, and no ceiling is known for it.
+// lesson (Freund and Schapire 1999, the averaged perceptron). The learner itself is
+// unchanged: the mean only predicts, and no ceiling is known for it.
 //
-// It keeps w·T − Σ w as u with one more step a lesson, so that Learn takes O(len(x))
-// time; the mean after T lessons is w − u/T.
+// It keeps u = w·T − Σ w, which takes one more step a lesson, so that Learn takes
+// O(len(x)) time. The mean after T lessons is w − u/T.
 type Averaged struct {
 	learner Learner
 	u       *Weights
@@ -81,7 +81,7 @@ type Averaged struct {
 	products uint64 // see Operations
 }
 
-// NewAveraged wraps a learner that was taught nothing yet.
+// NewAveraged wraps a learner that has learnt nothing yet.
 func NewAveraged(l Learner) *Averaged { return &Averaged{learner: l, u: NewWeights(0)} }
 
 // Learn teaches the learner.
@@ -96,7 +96,8 @@ func (a *Averaged) Learn(e Lesson) Update {
 	return up
 }
 
-// Score returns that of the mean. O(len(x)) time, twice that of the learner.
+// Score returns the score with the mean of the weights. O(len(x)) time, twice that of
+// the learner.
 func (a *Averaged) Score(x Vector) float64 {
 	if a.lessons == 0 {
 		return a.learner.Score(x)

@@ -2,9 +2,10 @@ package model
 
 import "slices"
 
-// Slots are the places of a vector's features in the table of some Weights, -1 for
-// those that it does not hold. They hold until the next Set of a new index or Delete.
-// A step that scores a vector and then moves it looks each feature up once.
+// Slots are the positions of a vector's features in the table of some Weights, -1 for
+// features that it does not hold. They are valid until the next Set of a new index or
+// Delete. With them, a step that scores a vector and then moves it looks each feature
+// up only once.
 type Slots []int32
 
 // Locate appends to into[:0] the slots of x.
@@ -33,8 +34,8 @@ func (w *Weights) DotAt(x Vector, at Slots) float64 {
 	return sum
 }
 
-// AddAt is Add of a vector whose slots are known, and marks it if mark is set. The
-// slots do not hold afterwards if one of them was -1.
+// AddAt is Add of a vector whose slots are known. With mark it also marks the vector's
+// features. If a slot was -1, the slots are not valid afterwards.
 func (w *Weights) AddAt(a float64, x Vector, at Slots, mark bool) {
 	missing := false
 	for i, f := range x {

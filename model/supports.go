@@ -18,7 +18,7 @@ type KernelSpec struct {
 	Tolerance float64
 }
 
-// Validate reports why no learner can be built from s.
+// Validate reports the first reason why no learner can be built from s, or nil.
 func (s KernelSpec) Validate() error {
 	if err := errors.Join(s.Spec.Validate(), s.Kernel.Validate()); err != nil {
 		return err
@@ -204,7 +204,7 @@ func (l *KernelLearner) Learn(e Lesson) Update {
 }
 
 // Step moves w by step·φ(x) and keeps to the budget, as Learn does once it knows the
-// step: for lessons that are repeated as they were learnt. step must not be 0.
+// step. It repeats lessons as they were learnt. step must not be 0.
 func (l *KernelLearner) Step(x Vector, step float64) {
 	x = unlifted(x)
 	at := l.spec.Kernel.place(x.SquaredNorm())
@@ -243,7 +243,7 @@ func (l *KernelLearner) terms(n int) float64 {
 	return float64(l.count+64) + float64(float64(n)*l.spec.Kernel.steepness(max(l.square, 1)))
 }
 
-// Normal returns K(x, x), which stands where ‖x‖² does for a linear learner.
+// Normal returns K(x, x), which takes the place of ‖x‖² in a linear learner.
 func (l *KernelLearner) Normal(x Vector) float64 {
 	k := l.spec.Kernel
 	return k.self(k.place(unlifted(x).SquaredNorm()))
@@ -343,13 +343,12 @@ func (l *KernelLearner) Spec() KernelSpec { return l.spec }
 // Len returns how many supports there are.
 func (l *KernelLearner) Len() int { return l.count }
 
-// Displaced returns D: by how much keeping to the budget has moved w since the
-// learner was built or resumed, added up. Until the first time it is 0 and the
-// learner exact.
+// Displaced returns D: the summed norm of what keeping to the budget has taken from w
+// since the learner was built or resumed. While it is 0 the learner is exact.
 func (l *KernelLearner) Displaced() float64 { return l.moved }
 
-// TakeDisplaced returns Displaced and begins to count from 0, so that a sum over many
-// lessons is the same whenever the learner was resumed in between.
+// TakeDisplaced returns Displaced and restarts it at 0, so that a sum over many
+// lessons does not depend on when the learner was resumed.
 func (l *KernelLearner) TakeDisplaced() float64 {
 	moved := l.moved
 	l.moved = 0
@@ -363,8 +362,8 @@ func (l *KernelLearner) Radius() float64 { return math.Sqrt(l.radius2) }
 // Tally returns what is kept beside the supports.
 func (l *KernelLearner) Tally() KernelTally { return l.tally }
 
-// Changed returns the slots whose support came, went or got another α since the
-// last call, ascending.
+// Changed returns the slots whose support was added, removed or got another α since
+// the last call, in ascending order.
 func (l *KernelLearner) Changed() []int {
 	slots := make([]int, 0, len(l.changed))
 	for slot := range l.changed {
@@ -385,8 +384,8 @@ func (l *KernelLearner) Slot(slot int) (Support, bool) {
 	return Support{s.x, s.alpha, s.born}, true
 }
 
-// Supports returns the combination, in the order in which examples first joined
-// it. The caller must not change the vectors.
+// Supports returns the examples of the combination, in the order in which they first
+// joined it. The caller must not change the vectors.
 func (l *KernelLearner) Supports() []Support {
 	out := make([]Support, 0, l.count)
 	for i := range l.supports {

@@ -16,9 +16,9 @@ type Index uint64
 // and Affine free.
 const Affine Index = 1
 
-// IndexBits is how many bits of a hash an index has: so many that among a million
-// weights a new feature meets another's index once in 270,000 times, and so few that
-// a feature of a packed vector takes 5 bytes (featurize.Pack).
+// IndexBits is how many bits of a hash an index has. With a million weights a new
+// feature shares its index with another once in 270,000 times, and a feature of a
+// packed vector takes about 4 bytes (featurize.Features.Pack).
 const IndexBits = 38
 
 // FoldIndex turns any 64-bit hash into an index that a feature may have: its lower
@@ -98,8 +98,8 @@ func Dot(a, b Vector) float64 {
 	return sum
 }
 
-// Sort brings the features of v into ascending order, in place. It does not
-// merge features that share an index; the caller sees to that.
+// Sort puts the features of v into ascending order, in place. It does not merge
+// features with the same index; that is up to the caller.
 func (v Vector) Sort() {
 	slices.SortFunc(v, func(a, b Feature) int {
 		switch {

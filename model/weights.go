@@ -120,7 +120,7 @@ func (w *Weights) Delete(i Index) {
 	w.n--
 }
 
-// Clone returns a copy, of which nothing is marked.
+// Clone returns a copy without marks.
 func (w *Weights) Clone() *Weights {
 	return &Weights{keys: slices.Clone(w.keys), vals: slices.Clone(w.vals), n: w.n, shift: w.shift}
 }
@@ -184,9 +184,9 @@ func (w *Weights) Strongest(n int) (above, below Vector) {
 	return above, below
 }
 
-// Smallest returns the n weights of least magnitude, those to give up when the
-// table must shrink, in ascending order of (magnitude, index). The affine
-// coordinate is never among them. The caller owns the result.
+// Smallest returns the n weights of least magnitude, in ascending order of (magnitude,
+// index): those to give up when the table must shrink. The affine coordinate is never
+// among them. The caller owns the result.
 func (w *Weights) Smallest(n int) Vector {
 	all := w.Sorted()
 	if len(all) > 0 && all[0].Index == Affine {

@@ -60,7 +60,7 @@ type pageWalk struct {
 // given number of pages.
 func walkPages(file io.ReaderAt, pageSize, pages int, root uint64) error {
 	if pageSize < 512 || pages < 3 {
-		return damage("its header is senseless: %d pages of %d bytes", pages, pageSize)
+		return damage("its header is invalid: %d pages of %d bytes", pages, pageSize)
 	}
 	w := pageWalk{file: file, size: uint64(pageSize), seen: make([]bool, pages)}
 	w.seen[0], w.seen[1] = true, true

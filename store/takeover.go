@@ -228,7 +228,7 @@ func (h accountHead) check(row pendingRow) error {
 	}
 	for _, of := range p.kept() {
 		if of.Generation > uint64(len(h.Names)) || of.Commit > p.Commit || of.Journal > p.Journal || of.Lesson > p.Lesson {
-			return fmt.Errorf("%w: its head is senseless", ErrChunk)
+			return fmt.Errorf("%w: its header is invalid", ErrChunk)
 		}
 	}
 	return nil

@@ -220,7 +220,7 @@ func printReport(w io.Writer, r *daemon.Bootstrapped) {
 		fmt.Fprintf(w, " from %s to %s", r.From.Format(time.DateOnly), r.To.Format(time.DateOnly))
 	}
 	fmt.Fprintf(w, ", %d of them your own\n", r.Own)
-	fmt.Fprintf(w, "%d say what you thought of them: %d important, %d ordinary; of %d others nothing is known yet\n\n",
+	fmt.Fprintf(w, "For %d of them your actions show what you thought: %d important, %d ordinary; for the other %d not yet\n\n",
 		r.Judged, r.Important, r.Judged-r.Important, r.Open)
 	if r.Judged == 0 {
 		return

@@ -95,6 +95,6 @@ func configTopic() *cobra.Command {
 	return c
 }
 
-const configPlaces = `# Without --config, hinged reads $HINGED_CONFIG, else the first that there is of
+const configPlaces = `# Without --config, hinged reads $HINGED_CONFIG, otherwise the first that exists of
 # ~/.config/hinged/hinged.toml and /etc/hinged/hinged.toml. "hinged init" writes one for your mailbox.
 `

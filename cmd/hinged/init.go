@@ -48,7 +48,7 @@ than that of the address, you are asked before the password goes there; --yes sa
 yes beforehand.`,
 		Example: `  $ hinged init
   E-mail address: ann@example.org
-  Found imap.example.org:993, from the SRV record of example.org.
+  Using imap.example.org:993, from the SRV record of example.org.
   Password for ann@example.org (not shown):
     server     imap.example.org:993, TLS; login as ann@example.org
                it can IDLE, CONDSTORE, MOVE, UIDPLUS, SPECIAL-USE
@@ -141,7 +141,7 @@ func (s *initSession) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.say("Found %s, %s.", server.Address, server.How)
+	s.say("Using %s, %s.", server.Address, server.How)
 	found, err := s.look(ctx, finder, server, w)
 	if err != nil {
 		return err

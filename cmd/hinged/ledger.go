@@ -126,7 +126,7 @@ func printLedger(w io.Writer, l desk.Ledger) error {
 			fmt.Fprintln(w)
 		}
 	} else if len(l.Entries) == 0 {
-		fmt.Fprintln(w, "No such mark was ever set or taken off.")
+		fmt.Fprintln(w, "No matching marks.")
 	}
 	if len(l.Entries) > 0 {
 		t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)

@@ -32,7 +32,7 @@ func resumeCommand() *cobra.Command {
 		Long: `End a pause. The account connects again and catches up as it does after any
 absence: what arrived is decided, and what you did with your mail is learnt.`,
 		Example: `  $ hinged resume
-  me goes on; it was paused since 2026-03-02 09:00:00 UTC`,
+  Resumed account me (paused since 2026-03-02 09:00:00 UTC)`,
 	}, desk.Resume)
 }
 
@@ -96,7 +96,7 @@ func switchedWords(s desk.Switch) string {
 	case s.Paused:
 		return fmt.Sprintf("%s was paused before, since %s; `hinged resume` ends it", s.Account, moment(s.Since))
 	case s.Changed:
-		return fmt.Sprintf("%s goes on; it was paused since %s", s.Account, moment(s.Since))
+		return fmt.Sprintf("Resumed account %s (paused since %s)", s.Account, moment(s.Since))
 	default:
 		return s.Account + " was not paused"
 	}

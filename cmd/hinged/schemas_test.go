@@ -392,15 +392,15 @@ func TestThePageOfSchemasListsThemAll(t *testing.T) {
 
 <!-- Written by go test ./cmd/hinged -update; change it there. -->
 
-Verbs that tell something take ` + "`--json`" + `. What they then print on standard output
- is described by a [JSON Schema](https://json-schema.org/) (draft
-2020-12) with the meaning of every key. Keys may be added in a later version,
-and programs should pass over those that they don't know; none is removed or
-changes its meaning without a word in the [changelog](../CHANGELOG.md).
+Use ` + "`--json`" + ` for machine-readable output. A [JSON Schema](https://json-schema.org/)
+(draft 2020-12) describes what each verb prints on standard output, with the meaning of
+every key. Later versions may add keys, so programs should ignore those that they don't
+know. No key is removed or changes its meaning without an entry in the
+[changelog](../CHANGELOG.md).
 
-Errors are words on standard error, and the exit code tells: 0 done, 1 it failed,
-64 a mistake on the command line, 65 the store is damaged, 78 a mistake in the
-configuration. Where a verb has others, its help says so.
+Errors are text on standard error. The exit code is 0 for success, 1 for a failure,
+64 for a mistake on the command line, 65 for a damaged store, and 78 for a mistake in the
+configuration. Where a verb has other codes, its help lists them.
 
 | verb | prints | schema |
 |---|---|---|

@@ -36,7 +36,7 @@ func newGuard(conn, raw net.Conn) *guard {
 	return &guard{Conn: conn, raw: raw, budget: commandBudget}
 }
 
-// begin is called before a command: the server may be mute for limit at most,
+// begin is called before a command: the server may be silent for limit at most,
 // the whole may take total, and budget bytes may come.
 func (g *guard) begin(limit, total time.Duration, budget int64) {
 	g.mu.Lock()

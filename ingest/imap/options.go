@@ -70,7 +70,7 @@ type Options struct {
 	// TickInterval is the time between Ticks while the source is connected and
 	// nothing happens; 30 seconds. Negative: none.
 	TickInterval time.Duration
-	// CommandTimeout is how long the server may be mute in the middle of a
+	// CommandTimeout is how long the server may be silent in the middle of a
 	// command; 30 seconds.
 	CommandTimeout time.Duration
 

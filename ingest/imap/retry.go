@@ -17,7 +17,7 @@ import (
 // What can go wrong on the wire.
 var (
 	// ErrMute: the server said nothing for longer than Options.CommandTimeout.
-	ErrMute   = errors.New("the server stayed mute")
+	ErrMute   = errors.New("the server did not respond")
 	errBudget = errors.New("the server sent more than was asked for")
 	errClosed = errors.New("the server closed the connection")
 )
@@ -57,7 +57,7 @@ func retryable(ctx context.Context, err error) verdict {
 	case errors.Is(err, ErrRefused), errors.Is(err, ErrNoPassword), errors.Is(err, ErrNoMechanism):
 		return againSlow // someone must change a password or a setting; they may, so never give up
 	default:
-		// Refused or broken connections, mute servers, BYE, bad certificates,
+		// Refused or broken connections, servers that do not respond, BYE, bad certificates,
 		// missing mailboxes, protocol errors: all of them can pass.
 		return again
 	}

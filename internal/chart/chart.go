@@ -94,7 +94,7 @@ const (
 	dotsPerInch   = 150
 )
 
-// colours are told apart by people who see few of them, too (the first seven are those
+// colours can be distinguished by people who see few of them (the first seven are those
 // of Okabe and Ito 2008 without the yellow).
 var colours = []color.RGBA{
 	{0x00, 0x72, 0xB2, 0xFF}, {0xD5, 0x5E, 0x00, 0xFF}, {0x00, 0x9E, 0x73, 0xFF}, {0xCC, 0x79, 0xA7, 0xFF},

@@ -33,8 +33,8 @@ func (a *account) renewSource() error {
 	return nil
 }
 
-// run runs the account until ctx is done: it watches, or it is paused, turn and
-// turn about. It returns an error only when the account cannot go on.
+// run runs the account until ctx is done: it alternates between watching and being
+// paused. It returns an error only when the account cannot go on.
 func (a *account) run(ctx context.Context) error {
 	defer close(a.gone)
 	for fresh := true; ctx.Err() == nil; fresh = false {

@@ -108,7 +108,7 @@ func TestAPausedAccountLeavesTheServerAlone(t *testing.T) {
 	}
 	s.wantReplay("while paused")
 
-	if out, err := s.hinged("resume", "--config", s.config); err != nil || !strings.Contains(out, "me goes on") {
+	if out, err := s.hinged("resume", "--config", s.config); err != nil || !strings.Contains(out, "Resumed account me") {
 		t.Fatalf("resume: %v\n%s", err, out)
 	}
 	st := s.until("the catching up", func(a desk.AccountStatus) bool {

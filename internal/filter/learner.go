@@ -24,8 +24,8 @@ type Learner interface {
 	// ascend takes a step of a dual learner on a lesson with the coefficient alpha. A
 	// kernel learner keeps no window, and takes none.
 	ascend(e model.Lesson, alpha float64) model.DualStep
-	// weigh takes the score of a vector apart. It asks for the vector only if that has a
-	// say.
+	// weigh takes the score of a vector apart. It fetches the vector only when the
+	// learner needs it.
 	weigh(x func() model.Vector) apart
 	// after returns the score that x would have after a lesson on it, but for what the
 	// limits then take away. back is the step that takes back what was learnt of it.

@@ -113,7 +113,7 @@ func TestWhatIsWrittenIsReadAgain(t *testing.T) {
 				t.Errorf("%s: %v came back as %v", format, e, g)
 			}
 			if want := model.Dot(e.Vector, lessons[0].Vector); model.Dot(g.Vector, got[0].Vector) != want {
-				t.Errorf("%s: features of lesson %d are others than they were", format, i)
+				t.Errorf("%s: features of lesson %d changed", format, i)
 			}
 		}
 	}

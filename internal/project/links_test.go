@@ -13,6 +13,7 @@ import (
 var (
 	linked       = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	headings     = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	decisions    = regexp.MustCompile(`(?m)^### (.+)\n\n(?:\*(\d{4}-\d\d-\d\d))?`)
 	notInAnchors = regexp.MustCompile(`[^a-z0-9 _-]`)
 )
 
@@ -26,11 +27,14 @@ func anchors(text []byte) []string {
 }
 
 func TestLinksBetweenThePagesLeadSomewhere(t *testing.T) {
-	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
-	if err != nil {
-		t.Fatal(err)
+	var pages []string
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/decisions/*.md"} {
+		some, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, some...)
 	}
-	pages = append(pages, filepath.Join(root, "README.md"), filepath.Join(root, "CHANGELOG.md"))
 	found := 0
 	for _, page := range pages {
 		text, err := os.ReadFile(page)
@@ -70,5 +74,44 @@ func TestLinksBetweenThePagesLeadSomewhere(t *testing.T) {
 	}
 	if found < 10 {
 		t.Errorf("found only %d links", found)
+	}
+}
+
+func TestTheIndexOfDecisionsListsAllOfThem(t *testing.T) {
+	dir := filepath.Join(root, "docs", "decisions")
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, e := range entries {
+		if e.Name() == "README.md" {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range decisions.FindAllSubmatch(text, -1) {
+			if len(m[2]) == 0 {
+				t.Errorf("%s: %q has no date; the line after the heading begins with it, as in *2026-11-21.*", e.Name(), m[1])
+				continue
+			}
+			anchor := anchors(m[0])[0]
+			want = append(want, "- "+string(m[2])+" ["+string(m[1])+"]("+e.Name()+"#"+anchor+")")
+		}
+	}
+	index, err := os.ReadFile(filepath.Join(dir, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Split(string(index), "\n")
+	for _, line := range want {
+		if !slices.Contains(got, line) {
+			t.Errorf("docs/decisions/README.md lacks %q", line)
+		}
+	}
+	if len(want) < 50 {
+		t.Errorf("found only %d decisions", len(want))
 	}
 }

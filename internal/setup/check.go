@@ -41,7 +41,7 @@ type Checker struct {
 	Tell func(Finding)
 	// Now is the moment against which certificates are held; time.Now.
 	Now func() time.Time
-	// Patience is how long a server may be mute; 5 seconds.
+	// Patience is how long a server may be silent; 5 seconds.
 	Patience time.Duration
 
 	report Report

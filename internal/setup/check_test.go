@@ -283,7 +283,7 @@ func TestAMuteServerIsGivenUp(t *testing.T) {
 			})
 			f.Add("Subject: one\r\n\r\none", `\Seen`)
 			_, got := checked{imap: place(f.Addr, "none"), secret: "secret", change: func(c *Checker) { c.Patience = time.Second }}.run(t)
-			if !strings.Contains(got, "FAIL  me: ") || !strings.Contains(got, "the server stayed mute") {
+			if !strings.Contains(got, "FAIL  me: ") || !strings.Contains(got, "the server did not respond") {
 				t.Errorf("got\n%s", got)
 			}
 			f.Lock()

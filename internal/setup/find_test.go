@@ -73,17 +73,17 @@ func TestServerIsFoundWhereItShouldBe(t *testing.T) {
 		{
 			"not in another domain when that is not confirmed", names{"imaps example.org": {{Target: "evil-example.org.", Port: 993}}},
 			map[string]string{"evil-example.org:993": secure.Addr, "mail.example.org:993": secure.Addr},
-			Server{"mail.example.org:993", imap.TLSImplicit, "by its usual name"}, Wanted{TLSRoots: trustSecure}, "",
+			Server{"mail.example.org:993", imap.TLSImplicit, "found by its usual name"}, Wanted{TLSRoots: trustSecure}, "",
 		},
 		{
 			"by its usual name, before the unprotected port", nil,
 			map[string]string{"imap.example.org:143": upgrade.Addr, "mail.example.org:993": secure.Addr},
-			Server{"mail.example.org:993", imap.TLSImplicit, "by its usual name"}, Wanted{TLSRoots: trustSecure}, "",
+			Server{"mail.example.org:993", imap.TLSImplicit, "found by its usual name"}, Wanted{TLSRoots: trustSecure}, "",
 		},
 		{
 			"STARTTLS when asked for", nil,
 			map[string]string{"imap.example.org:143": upgrade.Addr, "mail.example.org:993": secure.Addr},
-			Server{"imap.example.org:143", imap.TLSStart, "by its usual name"}, Wanted{TLSRoots: trustUpgrade, TLS: imap.TLSStart}, "",
+			Server{"imap.example.org:143", imap.TLSStart, "found by its usual name"}, Wanted{TLSRoots: trustUpgrade, TLS: imap.TLSStart}, "",
 		},
 		{
 			"on this machine, in the clear", nil, map[string]string{"localhost:143": plain.Addr},
@@ -91,19 +91,19 @@ func TestServerIsFoundWhereItShouldBe(t *testing.T) {
 		},
 		{
 			"named", names{"imaps example.org": {{Target: "mx1.example.org.", Port: 1993}}}, map[string]string{"here.example:993": secure.Addr},
-			Server{"here.example:993", imap.TLSImplicit, "named by you"}, Wanted{Server: "here.example", TLSRoots: trustSecure}, "",
+			Server{"here.example:993", imap.TLSImplicit, "as you asked"}, Wanted{Server: "here.example", TLSRoots: trustSecure}, "",
 		},
 		{
 			"named with an odd port", nil, map[string]string{"here.example:1143": upgrade.Addr},
-			Server{"here.example:1143", imap.TLSStart, "named by you"}, Wanted{Server: "here.example:1143", TLSRoots: trustUpgrade}, "",
+			Server{"here.example:1143", imap.TLSStart, "as you asked"}, Wanted{Server: "here.example:1143", TLSRoots: trustUpgrade}, "",
 		},
 		{
 			"named by its IPv6 address", nil, map[string]string{"[::1]:143": plain.Addr},
-			Server{"[::1]:143", imap.TLSNone, "named by you"}, Wanted{Server: "[::1]"}, "",
+			Server{"[::1]:143", imap.TLSNone, "as you asked"}, Wanted{Server: "[::1]"}, "",
 		},
 		{
 			"named and in the clear, when asked for", nil, map[string]string{"here.example:143": plain.Addr},
-			Server{"here.example:143", imap.TLSNone, "named by you"}, Wanted{Server: "here.example", TLS: imap.TLSNone}, "",
+			Server{"here.example:143", imap.TLSNone, "as you asked"}, Wanted{Server: "here.example", TLS: imap.TLSNone}, "",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

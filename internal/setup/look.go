@@ -232,7 +232,7 @@ func (f *Found) Lines() []string {
 		line("client     %s, by its %s; it shows %s", c.Name, c.By, c.Shows)
 	}
 	if len(f.Clients) == 0 {
-		line("client     none gave itself away; phones mostly show the star and nothing else")
+		line("client     no known mail program detected; phones mostly show only the star")
 	}
 	for _, k := range f.Others {
 		line("WARNING    %d unread messages have %s already, so another program seems to set it", k.Unread, k.Name)

@@ -15,7 +15,7 @@ func plan(t *testing.T) Plan {
 	return Plan{
 		Path: filepath.Join(t.TempDir(), "conf", "hinged.toml"), Address: "Ann@Example.org", Auth: "plain",
 		Found: &Found{
-			Server: Server{"imap.example.org:993", imap.TLSImplicit, "named by you"}, Username: "ann", NewKeywords: true,
+			Server: Server{"imap.example.org:993", imap.TLSImplicit, "as you asked"}, Username: "ann", NewKeywords: true,
 			Addresses: []string{"lee@example.com", "ann@example.org"},
 			Suggest:   Suggestion{Mark: "$label1", Why: "Because.", Shadow: "auto", Instead: "Another."},
 		},

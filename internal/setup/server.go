@@ -38,7 +38,7 @@ type Wanted struct {
 type Server struct {
 	Address string       `json:"address"` // host:port
 	TLS     imap.TLSMode `json:"tls"`     // tls, starttls or none
-	How     string       `json:"how"`     // how it was found, as in "by its usual name"
+	How     string       `json:"how"`     // how it was found, as in "found by its usual name"
 }
 
 // Resolver looks up names; *net.Resolver is one.
@@ -157,7 +157,7 @@ func (f *Finder) candidates(ctx context.Context, w Wanted) ([]candidate, error) 
 		port int
 	}{{imap.TLSImplicit, 993}, {imap.TLSStart, 143}} {
 		for _, host := range []string{"imap." + domain, "mail." + domain} {
-			add(host, mode.port, mode.mode, "by its usual name", false)
+			add(host, mode.port, mode.mode, "found by its usual name", false)
 		}
 	}
 	for _, mode := range []struct {
@@ -214,7 +214,7 @@ func named(w Wanted) ([]candidate, error) {
 		case w.TLS == "" && at != usual && (at == "993" || at == "143"):
 			continue // the port tells
 		}
-		list = append(list, candidate{Server: Server{net.JoinHostPort(host, at), mode, "named by you"}})
+		list = append(list, candidate{Server: Server{net.JoinHostPort(host, at), mode, "as you asked"}})
 	}
 	return list, nil
 }

@@ -182,7 +182,7 @@ func (p *partition) configure(h *held, it *item) error {
 	if h.known {
 		name := h.name
 		p.batch.notes = append(p.batch.notes, func() {
-			p.log.Info("the settings of the account are others than before; what comes from here on is judged by the new ones", "account", name, "offset", it.record.Offset)
+			p.log.Info("the account's settings changed; later messages are judged by the new ones", "account", name, "offset", it.record.Offset)
 		})
 	}
 	if _, err := p.change(h, &filter.Configured{At: momentOf(&it.record), Options: o}); err != nil {

@@ -176,7 +176,7 @@ func (p *partition) fetch(ctx context.Context, account string, whole bool,
 	}
 }
 
-// lost reports whether an account will never come in out of this snapshot.
+// lost reports whether the snapshot can no longer supply this account.
 func lost(err error) bool { return errors.Is(err, ErrGone) || errors.Is(err, store.ErrChunk) }
 
 // wantedAhead is how many accounts may wait to be brought in before the writer

@@ -1,0 +1,31 @@
+package featurize_test
+
+import (
+	"fmt"
+
+	"github.com/hinged/hinged/featurize"
+)
+
+func Example() {
+	f, err := featurize.New(featurize.DefaultOptions())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	m := f.Read([]byte("From: Ann <ann@example.org>\r\nTo: bob@example.org\r\nSubject: the budget\r\n\r\nPlease look at it today.\r\n"))
+	// The sender wrote 9 messages before, and the owner answered 6 of them.
+	x := f.Freeze(m, featurize.History{Received: 9, Answered: 6})
+	for feature := range x.All() {
+		switch feature.Name {
+		case "from:ann@example.org", "subject:budget", "body:today", "history:sender answered under 50%":
+			fmt.Printf("%-8v %+.3f  %s\n", feature.Group, feature.Value, featurize.Describe(feature.Name))
+		}
+	}
+	fmt.Printf("squared length %.2f\n", x.Vector().SquaredNorm())
+	// Output:
+	// subject  +0.285  "budget" in the subject
+	// body     +0.156  "today" in the text
+	// social   +0.087  from ann@example.org
+	// social   +0.087  you answered at least 4 in 10 messages of this sender
+	// squared length 1.00
+}
