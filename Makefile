@@ -1,4 +1,6 @@
 # make test     everything that must hold; what .ci/run calls
+# make check    what is quick of it, while you work: format, vet, lint, and the unit
+#               tests, without servers and without the race detector
 # make demo     all of it on generated mail, for a minute; no account is needed
 # make run      the daemon: builds it and watches what CONFIG says
 # make build    the program: dist/hinged, static, as it is released
@@ -66,9 +68,13 @@ MODULE = $(shell $(GO) list -m)
 ALONE = config internal/chart internal/filter internal/lab model
 
 .NOTPARALLEL:
-.PHONY: demo run test setup fmt vet lint project race e2e whole build lab man install uninstall fuzz soak bench learners life bench-quality demo-picture clean
+.PHONY: demo run test check setup fmt vet lint project race e2e whole build lab man install uninstall fuzz soak bench learners life bench-quality demo-picture clean
 
 test: setup fmt vet lint race whole
+
+check: fmt vet lint
+	@echo '== go test -short'
+	@$(GO) test -short $(MODULE)/store $(filter-out $(MODULE)/store $(MODULE)/internal/e2e,$(shell $(GO) list ./...))
 
 setup:
 	@GO='$(GO)' sh scripts/setup.sh

@@ -8,10 +8,10 @@ import (
 	"slices"
 )
 
-// Featurizer reads messages. It reuses scratch memory, so use one per goroutine; its
-// results own their memory.
+// Featurizer reads messages; New makes one. It reuses scratch memory, so use one per
+// goroutine; its results own their memory.
 type Featurizer struct {
-	Options // as given to New; not to be changed afterwards
+	Options // not to be changed but by SetOptions
 
 	owner     map[string]bool
 	terms     collector
@@ -31,28 +31,29 @@ type Featurizer struct {
 
 // New returns a Featurizer for o, or the first reason why there can be none.
 func New(o Options) (*Featurizer, error) {
-	if err := o.Validate(); err != nil {
+	f := new(Featurizer)
+	if err := f.SetOptions(o); err != nil {
 		return nil, err
 	}
-	f := &Featurizer{
-		Options: o,
-		owner:   map[string]bool{},
-		hash:    sha256.New(),
-		block:   make([]byte, 0, 16<<10),
-	}
-	f.decoder.CharsetReader = f.headerCharset
-	f.SetOwner(o.Owner)
 	return f, nil
 }
 
-// SetOwner replaces the addresses of Options.Owner for the messages that are read from
-// now on. It is for one Featurizer that reads the mail of many owners.
-func (f *Featurizer) SetOwner(addresses []string) {
-	f.Owner = owners(addresses)
+// SetOptions replaces the options for the messages read from now on, so that one
+// Featurizer can read the mail of many owners. After an error it must not be used.
+func (f *Featurizer) SetOptions(o Options) error {
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	if f.hash == nil {
+		f.owner, f.hash, f.decoder.CharsetReader = map[string]bool{}, sha256.New(), f.headerCharset
+	}
+	f.Options = o
+	f.Owner = owners(o.Owner)
 	clear(f.owner)
 	for _, a := range f.Owner {
 		f.owner[a] = true
 	}
+	return nil
 }
 
 // Read reads what it can of one message and never fails: even an empty or hostile one

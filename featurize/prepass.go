@@ -32,10 +32,13 @@ func (f *Featurizer) key(raw []byte) (key [16]byte) {
 	if i := bytes.Index(raw, []byte("\r\n")); i >= 0 {
 		f.hash.Write(raw[:i])
 		raw = raw[i:]
+		if f.block == nil {
+			f.block = make([]byte, 16<<10)
+		}
 		for len(raw) > 0 {
 			// Byte by byte, so that a message of nothing but line ends takes no
 			// longer than another.
-			n, block := 0, f.block[:cap(f.block)]
+			n, block := 0, f.block
 			chunk := raw[:min(len(raw), len(block))]
 			for i, c := range chunk {
 				block[n] = c

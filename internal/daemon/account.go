@@ -13,7 +13,6 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
-	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/filter"
@@ -44,6 +43,9 @@ type AccountOptions struct {
 	// Past: the source reads the mailbox's past and ends, and the account's clock
 	// is that of the mail alone.
 	Past bool
+	// Mail bounds how many messages are read at a time, over all accounts that share
+	// it; nil: as many as there are processors, for this account alone.
+	Mail *pipeline.Pool
 }
 
 // account runs one account. Its fields below the line belong to the writer
@@ -56,7 +58,7 @@ type account struct {
 	source *renewable
 	stage  *pipeline.Ordered[ingest.Event, prepared]
 
-	reader   *desk.Reader
+	reader   *pipeline.Reader
 	ceilings *desk.Ceilings // nil: none are kept
 	requests chan func()    // to run between two commits
 	gone     chan struct{}  // closed when the writer has ended
@@ -90,6 +92,13 @@ func openAccount(o AccountOptions, s *store.Store, log *slog.Logger, wall func()
 	if err != nil {
 		return nil, fmt.Errorf("account %s: %w", o.Name, err)
 	}
+	if o.Mail == nil {
+		o.Mail = pipeline.NewPool(runtime.GOMAXPROCS(0))
+	}
+	reader, err := o.Mail.Reader(o.Filter.Featurize)
+	if err != nil {
+		return nil, fmt.Errorf("account %s: %w", o.Name, err)
+	}
 	f := work.Filter()
 	st := f.State()
 	a := &account{
@@ -97,7 +106,7 @@ func openAccount(o AccountOptions, s *store.Store, log *slog.Logger, wall func()
 		clock:    newClock(wall, st.Account.Clock),
 		requests: make(chan func(), requestsQueue), gone: make(chan struct{}),
 		unwilling: map[uint64]string{}, sighted: map[sighting]struct{}{},
-		work: work, filter: f, reader: desk.NewReader(o.Filter.Featurize),
+		work: work, filter: f, reader: reader,
 	}
 	restored, err := s.Restored(o.Name)
 	if err != nil {
@@ -136,22 +145,9 @@ func openAccount(o AccountOptions, s *store.Store, log *slog.Logger, wall func()
 // watch runs the source until ctx is done or a pause begins, then drains what it
 // has already reported. It returns an error only when the account cannot go on.
 func (a *account) watch(ctx context.Context) error {
-	workers := runtime.GOMAXPROCS(0)
-	readers := make([]*featurize.Featurizer, 0, workers)
-	for range workers {
-		r, err := featurize.New(a.opts.Filter.Featurize)
-		if err != nil {
-			return fmt.Errorf("account %s: %w", a.opts.Name, err)
-		}
-		readers = append(readers, r)
-	}
 	a.stage = pipeline.New(pipeline.Options[ingest.Event]{
-		Workers: workers, Depth: queueDepth, Bytes: queueBytes, Size: sizeOf,
-	}, func() func(ingest.Event) prepared {
-		r := readers[0]
-		readers = readers[1:]
-		return func(e ingest.Event) prepared { return prepare(r, e) }
-	})
+		Depth: queueDepth, Bytes: queueBytes, Size: sizeOf,
+	}, func(e ingest.Event) prepared { return prepare(a.reader, e) })
 
 	sourceCtx, stopSource := context.WithCancel(ctx)
 	defer stopSource()

@@ -1,11 +1,13 @@
 package daemon
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/pipeline"
 	"github.com/hinged/hinged/store"
 )
 
@@ -16,9 +18,9 @@ type prepared struct {
 }
 
 // prepare reads the message of an arrival. It runs on many goroutines.
-func prepare(f *featurize.Featurizer, e ingest.Event) prepared {
+func prepare(r *pipeline.Reader, e ingest.Event) prepared {
 	if a, ok := e.(ingest.Arrival); ok {
-		m := f.Read(a.Raw)
+		m, _ := r.Read(context.Background(), a.Raw) // fails only with its context
 		a.Raw = nil
 		return prepared{a, m}
 	}

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime"
 	"sync"
 	"time"
 
 	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/pipeline"
 	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/store"
 )
@@ -37,12 +39,13 @@ type Daemon struct {
 	accounts []*account
 	stream   *stream.Engine // nil: none
 	log      *slog.Logger
+	mail     *pipeline.Pool // that all accounts read with
 }
 
 // New opens the store, the control socket and every account. It connects to no
 // server. The caller closes the Daemon.
 func New(o Options) (*Daemon, error) {
-	d := &Daemon{opts: o, log: o.Logger}
+	d := &Daemon{opts: o, log: o.Logger, mail: pipeline.NewPool(runtime.GOMAXPROCS(0))}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
@@ -59,6 +62,7 @@ func New(o Options) (*Daemon, error) {
 	}
 	ceilings := desk.NewCeilings()
 	for _, ao := range o.Accounts {
+		ao.Mail = d.mail
 		a, err := openAccount(ao, d.store, d.log, now)
 		if err != nil {
 			return nil, errors.Join(err, d.Close())
@@ -68,7 +72,7 @@ func New(o Options) (*Daemon, error) {
 	}
 	if o.Stream != nil {
 		so := *o.Stream
-		so.Store, so.Logger, so.Now = d.store, d.log, now
+		so.Store, so.Logger, so.Now, so.Mail = d.store, d.log, now, d.mail
 		if d.stream, err = stream.New(so); err != nil {
 			return nil, errors.Join(err, d.Close())
 		}

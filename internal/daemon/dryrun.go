@@ -12,6 +12,7 @@ import (
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/pipeline"
 	"github.com/hinged/hinged/store"
 )
 
@@ -64,7 +65,7 @@ func DryRun(ctx context.Context, o DryRunOptions) (r Bootstrapped, err error) {
 	if d.filter, err = filter.New(store.NewState(), d.memory); err != nil {
 		return r, err
 	}
-	if d.reader, err = featurize.New(o.Filter.Featurize); err != nil {
+	if d.reader, err = pipeline.NewPool(1).Reader(o.Filter.Featurize); err != nil {
 		return r, err
 	}
 	if _, err = d.filter.Apply(&filter.Configured{Options: o.Filter}); err != nil {
@@ -97,7 +98,7 @@ func DryRun(ctx context.Context, o DryRunOptions) (r Bootstrapped, err error) {
 
 type dryRun struct {
 	filter *filter.Filter
-	reader *featurize.Featurizer
+	reader *pipeline.Reader
 	memory filter.Memory
 	clock  *clock
 	last   int

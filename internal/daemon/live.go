@@ -10,6 +10,7 @@ import (
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/pipeline"
 	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/store"
 )
@@ -168,7 +169,7 @@ func (a *account) Send(context.Context, ...kafka.Event) error {
 }
 
 // Reader implements desk.Account.
-func (a *account) Reader(context.Context) (*desk.Reader, error) { return a.reader, nil }
+func (a *account) Reader(context.Context) (*pipeline.Reader, error) { return a.reader, nil }
 
 // statusPatience is how long status waits for the writer before it shows the
 // numbers of last time: a disk that refuses must not hide that it does.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"runtime"
 	"slices"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/pipeline"
 	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/store"
@@ -27,6 +29,7 @@ type StoreHost struct {
 	options  store.Options
 	version  string
 	accounts map[string]*storeAccount
+	mail     *pipeline.Pool
 	// Accounts says where the accounts' mail is, for what has to be done there while
 	// no daemon runs; nil: nothing can.
 	Accounts func() ([]AccountOptions, error)
@@ -37,7 +40,7 @@ type storeAccount struct {
 	host   *StoreHost
 	name   string
 	filter *filter.Filter
-	reader *desk.Reader
+	reader *pipeline.Reader
 }
 
 var (
@@ -52,7 +55,10 @@ func OpenStore(path, version string, o store.Options) (*StoreHost, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &StoreHost{store: s, path: path, options: o, version: version, accounts: map[string]*storeAccount{}}, nil
+	return &StoreHost{
+		store: s, path: path, options: o, version: version,
+		accounts: map[string]*storeAccount{}, mail: pipeline.NewPool(runtime.GOMAXPROCS(0)),
+	}, nil
 }
 
 // Close closes the store.
@@ -84,7 +90,11 @@ func (h *StoreHost) load(name string) (*storeAccount, error) {
 		return nil, fmt.Errorf("account %s: %w", name, err)
 	}
 	f := w.Filter()
-	a := &storeAccount{h, name, f, desk.NewReader(f.Options().Featurize)}
+	reader, err := h.mail.Reader(f.Options().Featurize)
+	if err != nil {
+		return nil, fmt.Errorf("account %s: %w", name, err)
+	}
+	a := &storeAccount{h, name, f, reader}
 	if stream.IsAccount(name) { // there may be thousands
 		maps.DeleteFunc(h.accounts, func(n string, _ *storeAccount) bool { return stream.IsAccount(n) })
 	}
@@ -219,7 +229,7 @@ func (a *storeAccount) Send(context.Context, ...kafka.Event) error {
 }
 
 // Reader implements desk.Account.
-func (a *storeAccount) Reader(context.Context) (*desk.Reader, error) { return a.reader, nil }
+func (a *storeAccount) Reader(context.Context) (*pipeline.Reader, error) { return a.reader, nil }
 
 // newSource builds a source, resuming from what the store remembers.
 type newSource = func(known []ingest.Known) (ingest.Source, error)

@@ -9,6 +9,7 @@ import (
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/pipeline"
 	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/store"
 )
@@ -68,10 +69,10 @@ func (s *streamed) Send(ctx context.Context, events ...kafka.Event) error {
 }
 
 // Reader implements desk.Account.
-func (s *streamed) Reader(ctx context.Context) (r *desk.Reader, err error) {
+func (s *streamed) Reader(ctx context.Context) (r *pipeline.Reader, err error) {
 	err = s.Look(ctx, desk.State, func(d *desk.Desk) error {
-		r = desk.NewReader(d.Filter.Options().Featurize)
-		return nil
+		r, err = s.d.mail.Reader(d.Filter.Options().Featurize)
+		return err
 	})
 	return r, err
 }

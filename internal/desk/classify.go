@@ -39,7 +39,7 @@ func classify(ctx context.Context, a Account, q ClassifyRequest) (c Classificati
 	if err != nil {
 		return c, err
 	}
-	m, err := r.filtered(ctx, q.Mail)
+	m, err := r.Read(ctx, passthrough.Strip(q.Mail))
 	if err != nil {
 		return c, err
 	}

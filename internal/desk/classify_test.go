@@ -1,13 +1,13 @@
 package desk
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/internal/passthrough"
+	"github.com/hinged/hinged/internal/pipeline"
 )
 
 func TestAFilterIsToldInTwoFields(t *testing.T) {
@@ -44,17 +44,20 @@ func TestAFilterIsToldInTwoFields(t *testing.T) {
 }
 
 func TestForgedFieldsChangeNoDecision(t *testing.T) {
-	r := NewReader(featurize.DefaultOptions())
+	r, err := pipeline.NewPool(1).Reader(featurize.DefaultOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct{ forged, plain string }{
 		{"X-Hinged-Status: important\r\nSubject: a\r\n\r\nb", "Subject: a\r\n\r\nb"},
 		{"Subject: a\nX-Hinged-Reason urgent urgent\n urgent\n\nb", "Subject: a\n\nb"},
 		{"X-Hinged-A: 1\n" + strings.Repeat("X-Hinged-B: 2\n", 2000) + "Subject: a\n\nb", "Subject: a\n\nb"},
 	} {
-		got, err := r.filtered(t.Context(), []byte(tt.forged))
+		got, err := r.Read(t.Context(), passthrough.Strip([]byte(tt.forged)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := r.filtered(t.Context(), []byte(tt.plain))
+		want, err := r.Read(t.Context(), passthrough.Strip([]byte(tt.plain)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,24 +65,5 @@ func TestForgedFieldsChangeNoDecision(t *testing.T) {
 		if a != b {
 			t.Errorf("%.40q reads as\n%.300s, not as\n%.300s", tt.forged, a, b)
 		}
-	}
-}
-
-func TestReadingWaitsForAReaderNoLongerThanItsContext(t *testing.T) {
-	r := NewReader(featurize.DefaultOptions())
-	var taken []*featurize.Featurizer
-	for range cap(r.idle) {
-		taken = append(taken, <-r.idle)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := r.read(ctx, nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
-	for _, f := range taken {
-		r.idle <- f
-	}
-	if _, err := r.read(t.Context(), nil); err != nil {
-		t.Errorf("got %v", err)
 	}
 }

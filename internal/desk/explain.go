@@ -161,7 +161,7 @@ func explain(ctx context.Context, a Account, q ExplainRequest) (ex Explanation, 
 		if err != nil {
 			return ex, err
 		}
-		if m, err = r.delivered(ctx, q.Message.Content); err != nil {
+		if m, err = r.Read(ctx, r.Cut(q.Message.Content)); err != nil {
 			return ex, err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/pipeline"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/store"
 )
@@ -49,7 +50,7 @@ type Account interface {
 	Sends() bool
 	Send(ctx context.Context, events ...kafka.Event) error
 	// Reader reads messages as the account does.
-	Reader(ctx context.Context) (*Reader, error)
+	Reader(ctx context.Context) (*pipeline.Reader, error)
 }
 
 // Need is what a verb needs of an account of a stream, which may have been taken

@@ -108,7 +108,7 @@ func label(ctx context.Context, a Account, q LabelRequest) (out Lessons, err err
 	all := make([]given, len(q.Messages))
 	for i, m := range q.Messages {
 		if all[i].name = m.Name; m.HasContent {
-			if all[i].message, err = r.delivered(ctx, m.Content); err != nil {
+			if all[i].message, err = r.Read(ctx, r.Cut(m.Content)); err != nil {
 				return out, err
 			}
 		}

@@ -236,25 +236,20 @@ func (p *Play) play(ctx context.Context, sources []source, j *judge) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	if _, err := featurize.New(o); err != nil {
-		return err
-	}
 	workers := p.Workers
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
+	reader, err := pipeline.NewPool(workers).Reader(o)
+	if err != nil {
+		return err
+	}
 	stage := pipeline.New(pipeline.Options[mail]{
-		Workers: workers, Depth: 64 * workers, Bytes: queueBytes, Size: func(m mail) int64 { return int64(len(m.Raw)) },
-	}, func() func(mail) read {
-		f, err := featurize.New(o)
-		if err != nil {
-			panic(err) // the same options were tried just before
-		}
-		return func(m mail) read {
-			message := f.Read(m.Raw)
-			m.Raw = nil
-			return read{m, message}
-		}
+		Depth: 64 * workers, Bytes: queueBytes, Size: func(m mail) int64 { return int64(len(m.Raw)) },
+	}, func(m mail) read {
+		message, _ := reader.Read(context.Background(), m.Raw) // fails only with its context
+		m.Raw = nil
+		return read{m, message}
 	})
 	g, ctx := errgroup.WithContext(ctx)
 	var over atomic.Bool

@@ -76,6 +76,10 @@ type Filter struct {
 	}
 }
 
+// Release lets go of what is held beside the state and can be read again: call it
+// when the state is durable and nothing may come for a while.
+func (f *Filter) Release() { f.latest.features = nil }
+
 // Decision is what was decided of one message, and why.
 type Decision struct {
 	Message   store.MessageKey

@@ -28,7 +28,7 @@ func slotKey(n uint64) string {
 }
 
 func newWindow(ring *store.Table[store.Scored]) *window {
-	w := &window{ring: ring, sorted: make([]store.Scored, 0, windowSize+1)}
+	w := &window{ring: ring, sorted: make([]store.Scored, 0, ring.Len())}
 	for _, k := range ring.Keys() {
 		s, _ := ring.Get(k)
 		w.sorted = append(w.sorted, s)

@@ -10,52 +10,35 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Ordered is one such stage. Put and Close belong to one producer, Next to one
-// consumer.
+// Ordered is one such stage. Put and Close belong to one producer, Order to one
+// consumer. It has a goroutine for each input that waits or is worked on and none
+// for itself: how many run at a time is for the function to bound, so that idle
+// stages cost nothing and busy ones can share what bounds them.
 type Ordered[In, Out any] struct {
-	jobs  chan job[In, Out]
 	order chan chan Out
 	bytes *semaphore.Weighted
 	limit int64
 	size  func(In) int64
+	work  func(In) Out
 	wg    sync.WaitGroup
-}
-
-type job[In, Out any] struct {
-	in   In
-	size int64
-	out  chan Out
 }
 
 // Options bound what a stage holds.
 type Options[In any] struct {
-	Workers int            // goroutines; at least 1
-	Depth   int            // inputs taken and not yet given back; at least 1
-	Bytes   int64          // summed Size of inputs that wait for or are in a worker
-	Size    func(In) int64 // of one input
+	Depth int            // inputs taken and not yet given back; at least 1
+	Bytes int64          // summed Size of inputs that wait for or are in work
+	Size  func(In) int64 // of one input
 }
 
-// New starts the workers. newWorker is called once for each of them and gives
-// the function that it applies, so that a worker can own scratch space.
-func New[In, Out any](o Options[In], newWorker func() func(In) Out) *Ordered[In, Out] {
-	o.Workers, o.Depth = max(o.Workers, 1), max(o.Depth, 1)
-	s := &Ordered[In, Out]{
-		jobs:  make(chan job[In, Out], o.Depth),
-		order: make(chan chan Out, o.Depth),
+// New returns a stage that applies work, which is called on many goroutines.
+func New[In, Out any](o Options[In], work func(In) Out) *Ordered[In, Out] {
+	return &Ordered[In, Out]{
+		order: make(chan chan Out, max(o.Depth, 1)),
 		bytes: semaphore.NewWeighted(max(o.Bytes, 1)),
 		limit: max(o.Bytes, 1),
 		size:  o.Size,
+		work:  work,
 	}
-	for range o.Workers {
-		work := newWorker()
-		s.wg.Go(func() {
-			for j := range s.jobs {
-				j.out <- work(j.in)
-				s.bytes.Release(j.size)
-			}
-		})
-	}
-	return s
 }
 
 // Put hands one input in. It blocks while the stage is full and fails only when
@@ -66,20 +49,22 @@ func (s *Ordered[In, Out]) Put(ctx context.Context, in In) error {
 	if err := s.bytes.Acquire(ctx, size); err != nil {
 		return err
 	}
-	j := job[In, Out]{in: in, size: size, out: make(chan Out, 1)}
+	out := make(chan Out, 1)
 	select {
-	case s.order <- j.out:
+	case s.order <- out:
 	case <-ctx.Done():
 		s.bytes.Release(size)
 		return ctx.Err()
 	}
-	s.jobs <- j // the workers always drain it
+	s.wg.Go(func() {
+		out <- s.work(in)
+		s.bytes.Release(size)
+	})
 	return nil
 }
 
 // Close says that no more input comes. Results still due are given back.
 func (s *Ordered[In, Out]) Close() {
-	close(s.jobs)
 	close(s.order)
 	s.wg.Wait()
 }

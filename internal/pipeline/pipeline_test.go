@@ -14,10 +14,8 @@ func TestResultsComeInTheOrderOfTheInput(t *testing.T) {
 	for i := range delays {
 		delays[i] = time.Duration(rng.IntN(300)) * time.Microsecond
 	}
-	s := New(Options[int]{Workers: 4, Depth: 8, Bytes: 100, Size: func(i int) int64 { return int64(i % 40) }},
-		func() func(int) int {
-			return func(i int) int { time.Sleep(delays[i]); return 3 * i }
-		})
+	s := New(Options[int]{Depth: 8, Bytes: 100, Size: func(i int) int64 { return int64(i % 40) }},
+		func(i int) int { time.Sleep(delays[i]); return 3 * i })
 	go func() {
 		for i := range delays {
 			if err := s.Put(context.Background(), i); err != nil {
@@ -39,8 +37,8 @@ func TestResultsComeInTheOrderOfTheInput(t *testing.T) {
 }
 
 func TestAnInputAboveTheByteBudgetPassesAlone(t *testing.T) {
-	s := New(Options[int]{Workers: 1, Depth: 4, Bytes: 10, Size: func(i int) int64 { return int64(i) }},
-		func() func(int) int { return func(i int) int { return i } })
+	s := New(Options[int]{Depth: 4, Bytes: 10, Size: func(i int) int64 { return int64(i) }},
+		func(i int) int { return i })
 	go func() {
 		defer s.Close()
 		for _, size := range []int{1000, 1, 1000} {
@@ -60,8 +58,8 @@ func TestAnInputAboveTheByteBudgetPassesAlone(t *testing.T) {
 }
 
 func TestPutEndsWithItsContextWhenTheStageIsFull(t *testing.T) {
-	s := New(Options[int]{Workers: 1, Depth: 1, Bytes: 10, Size: func(int) int64 { return 1 }},
-		func() func(int) int { return func(i int) int { return i } })
+	s := New(Options[int]{Depth: 1, Bytes: 10, Size: func(int) int64 { return 1 }},
+		func(i int) int { return i })
 	if err := s.Put(context.Background(), 1); err != nil {
 		t.Fatal(err)
 	}

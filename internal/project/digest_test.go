@@ -69,6 +69,7 @@ func save(t *testing.T, n int, seed uint64) string {
 // The second promise: the same events in the same order give the same state,
 // bit for bit, on any machine.
 func TestEveryBuildArrivesAtTheSameState(t *testing.T) {
+	compiles(t)
 	// Compiling is most of it, and the longest is one package of the release.
 	for _, b := range []*build{release, fused, emulated} {
 		go b.binary()
@@ -104,6 +105,7 @@ func TestEveryBuildArrivesAtTheSameState(t *testing.T) {
 
 // A digest that did not depend on mail or settings would always agree.
 func TestTheDigestTellsStatesApart(t *testing.T) {
+	compiles(t)
 	seen := map[string]string{}
 	for _, seed := range []uint64{1, 2} {
 		mbox := save(t, 120, seed)

@@ -78,6 +78,7 @@ func runConfined(t *testing.T, dir string, args ...string) []byte {
 }
 
 func TestTheReleaseNeedsNothingButItself(t *testing.T) {
+	compiles(t)
 	dir := emptyRoot(t)
 	version := runConfined(t, dir, "version")
 	if !bytes.Contains(version, []byte("hinged")) {
@@ -111,6 +112,7 @@ func TestTheReleaseNeedsNothingButItself(t *testing.T) {
 }
 
 func TestTheReleaseIsStatic(t *testing.T) {
+	compiles(t)
 	f, err := elf.Open(release.path(t))
 	if err != nil {
 		t.Fatal(err)

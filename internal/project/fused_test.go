@@ -57,6 +57,7 @@ func assemble(t *testing.T, dir, arch string, packages ...string) compiled {
 // wrote, also where there is neither the processor nor an emulator to compare
 // states.
 func TestNoProductIsFusedWithASum(t *testing.T) {
+	compiles(t)
 	for _, arch := range []string{"amd64", "arm64"} {
 		t.Run(arch, func(t *testing.T) {
 			c := assemble(t, root, arch, "./model", "./featurize", "./store", "./internal/filter")
@@ -71,6 +72,7 @@ func TestNoProductIsFusedWithASum(t *testing.T) {
 }
 
 func TestAFusedProductIsSeen(t *testing.T) {
+	compiles(t)
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"go.mod": "module fuse\n\ngo 1.26\n",

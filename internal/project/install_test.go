@@ -56,6 +56,7 @@ func below(t *testing.T, dir string) map[string]fs.FileMode {
 }
 
 func TestMakeInstallLaysDownEverything(t *testing.T) {
+	compiles(t)
 	dir, modes := installed(t)
 	program := filepath.Join(dir, "usr/bin/hinged")
 	want := map[string]fs.FileMode{

@@ -28,6 +28,15 @@ func absent(t *testing.T, reason string) {
 	t.Skip(reason)
 }
 
+// compiles skips a test that compiles the program where only quick ones are wanted:
+// go test -short.
+func compiles(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it compiles the program, and -short asks for quick tests")
+	}
+}
+
 // source is one parsed Go file of ours.
 type source struct {
 	path string // relative to root, with slashes

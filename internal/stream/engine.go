@@ -10,15 +10,16 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/pipeline"
 	"github.com/hinged/hinged/internal/zones"
 	"github.com/hinged/hinged/store"
 )
 
 // Engine owns partitions as a member of the consumer group.
 type Engine struct {
-	o       Options
-	log     *slog.Logger
-	readers readers
+	o      Options
+	log    *slog.Logger
+	reader *pipeline.Reader // that all partitions share
 	// fingerprint is that of how mail is read, owners aside, and of the time zones.
 	fingerprint string
 	forgot      chan struct{} // tells scrub that something was forgotten
@@ -41,12 +42,12 @@ func New(o Options) (*Engine, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	r, err := newReaders(o.Filter.Featurize, workers())
+	reader, err := o.Mail.Reader(o.Filter.Featurize)
 	if err != nil {
 		return nil, fmt.Errorf("stream: %w", err)
 	}
 	return &Engine{
-		o: o, log: o.Logger, readers: r, hints: map[int32]int64{}, vaults: map[int32]*vault{},
+		o: o, log: o.Logger, reader: reader, hints: map[int32]int64{}, vaults: map[int32]*vault{},
 		fingerprint: o.Filter.Featurize.Fingerprint() + " " + zones.Version, dumping: make(chan struct{}, 1), forgot: make(chan struct{}, 1),
 	}, nil
 }

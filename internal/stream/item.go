@@ -40,30 +40,6 @@ func sizeOf(r *kafka.Record) int64 {
 	return int64(n)
 }
 
-// readers are the featurizers that all partitions share, as many as there are
-// processors.
-type readers chan *featurize.Featurizer
-
-func newReaders(o featurize.Options, n int) (readers, error) {
-	r := make(readers, n)
-	for range n {
-		f, err := featurize.New(o)
-		if err != nil {
-			return nil, err
-		}
-		r <- f
-	}
-	return r, nil
-}
-
-// read reads a message as the owner with these addresses got it.
-func (r readers) read(raw []byte, owner []string) *featurize.Message {
-	f := <-r
-	defer func() { r <- f }()
-	f.SetOwner(owner)
-	return f.Read(raw[:min(len(raw), f.MaxBytes)])
-}
-
 // prepare says what a record means and reads the message that it may be. It runs
 // on many goroutines.
 func (e *Engine) prepare(it *item, partitions int32) *item {
@@ -79,7 +55,8 @@ func (e *Engine) prepare(it *item, partitions int32) *item {
 	}
 	it.event = event
 	if m, ok := event.(kafka.Message); ok {
-		it.message = e.readers.read(m.Raw, e.o.Owner(string(it.record.Key)))
+		reader := e.reader.Owned(e.o.Owner(string(it.record.Key)))
+		it.message, _ = reader.Read(context.Background(), reader.Cut(m.Raw)) // fails only with its context
 		// The decision needs neither.
 		it.event, it.record.Value, it.record.Headers = kafka.Message{}, nil, nil
 	}
@@ -113,10 +90,8 @@ func (e *Engine) newIntake(limit int64, partitions int32) *intake {
 		room: semaphore.NewWeighted(limit), limit: limit,
 		// What it holds in bytes is bounded by room.
 		stage: pipeline.New(pipeline.Options[*item]{
-			Workers: workers(), Depth: readAhead, Bytes: limit, Size: func(it *item) int64 { return it.size },
-		}, func() func(*item) *item {
-			return func(it *item) *item { return e.prepare(it, partitions) }
-		}),
+			Depth: readAhead, Bytes: limit, Size: func(it *item) int64 { return it.size },
+		}, func(it *item) *item { return e.prepare(it, partitions) }),
 	}
 }
 

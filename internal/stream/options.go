@@ -9,6 +9,7 @@ import (
 
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/pipeline"
 	"github.com/hinged/hinged/store"
 )
 
@@ -20,6 +21,9 @@ type Options struct {
 	Broker Broker       // required; the caller closes it
 	Store  *store.Store // required; the caller closes it
 	Topics kafka.Topics // required, all four
+	// Mail bounds how many messages are read at a time; nil: as many as there are
+	// processors.
+	Mail *pipeline.Pool
 
 	// Filter are the options of every account. Owner and Marks of it are not used.
 	Filter filter.Options
@@ -64,6 +68,9 @@ func (o Options) withDefaults() Options {
 	orDefault(&o.CacheAccounts, 2_000)
 	orDefault(&o.CacheRows, 8_000_000)
 	orDefault(&o.Behind, 5_000)
+	if o.Mail == nil {
+		o.Mail = pipeline.NewPool(runtime.GOMAXPROCS(0))
+	}
 	if o.Owner == nil {
 		o.Owner = func(string) []string { return nil }
 	}
@@ -117,6 +124,3 @@ func (o *Options) account(key string) filter.Options {
 	f.Featurize.Owner = o.Owner(key)
 	return f
 }
-
-// workers is how many messages are featurised at once.
-func workers() int { return runtime.GOMAXPROCS(0) }

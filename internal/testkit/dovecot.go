@@ -23,10 +23,12 @@ type Dovecot struct {
 	dropped int // files that Drop made
 }
 
-// NeedDovecot skips the test where there is no Dovecot, saying so. In CI, where
-// CI=true, that is a failure.
+// NeedDovecot skips the test where there is no Dovecot, saying so, and with
+// -short, which asks for tests without servers. In CI, where CI=true, no Dovecot is
+// a failure.
 func NeedDovecot(tb testing.TB) {
 	tb.Helper()
+	noServers(tb)
 	if _, err := dovecot.Find(); err != nil {
 		if os.Getenv("CI") == "true" {
 			tb.Fatalf("CI must test against a real Dovecot: %v", err)

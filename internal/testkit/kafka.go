@@ -30,10 +30,12 @@ const (
 	KafkaPassword = "let me in"
 )
 
-// NeedKafka skips the test where Apache Kafka cannot be had, saying so. In CI,
-// where CI=true, that is a failure.
+// NeedKafka skips the test where Apache Kafka cannot be had, saying so, and with
+// -short, which asks for tests without servers. In CI, where CI=true, no Kafka is a
+// failure.
 func NeedKafka(tb testing.TB) {
 	tb.Helper()
+	noServers(tb)
 	if _, err := kafkaJars(); err != nil {
 		if os.Getenv("CI") == "true" {
 			tb.Fatalf("CI must test against a real Apache Kafka: %v", err)

@@ -94,6 +94,7 @@ func (w *Writer) Batch() (store.Batch, error) {
 		}
 		w.batch.Features = append(w.batch.Features, record)
 	}
+	w.frozen = nil // and with it what it still holds of the batch
 	w.batch.NamesFor = w.filter.Options().NamesFor
 	return w.batch, nil
 }
@@ -102,4 +103,5 @@ func (w *Writer) Batch() (store.Batch, error) {
 func (w *Writer) Committed() {
 	w.batch = store.Batch{}
 	clear(w.vectors.batch)
+	w.filter.Release()
 }

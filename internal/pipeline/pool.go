@@ -1,0 +1,73 @@
+package pipeline
+
+import (
+	"context"
+
+	"github.com/hinged/hinged/featurize"
+)
+
+// Pool is a number of featurizers that many accounts share: it bounds how many
+// messages are read at a time, and with that the scratch memory of reading,
+// which is some ten times the largest text met. Safe for concurrent use.
+type Pool struct {
+	idle chan *featurize.Featurizer // nil ones are not made yet
+}
+
+// NewPool returns a Pool that reads up to n messages at a time; n ≥ 1.
+func NewPool(n int) *Pool {
+	p := &Pool{make(chan *featurize.Featurizer, n)}
+	for range n {
+		p.idle <- nil
+	}
+	return p
+}
+
+// Reader reads messages for one set of options with the featurizers of a Pool.
+// Safe for concurrent use.
+type Reader struct {
+	pool    *Pool
+	options featurize.Options
+}
+
+// Reader returns a Reader for o, or the first reason why there is none.
+func (p *Pool) Reader(o featurize.Options) (*Reader, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	return &Reader{p, o}, nil
+}
+
+// Owned returns a Reader with the same options for the mail of an owner with
+// these addresses.
+func (r *Reader) Owned(addresses []string) *Reader {
+	o := r.options
+	o.Owner = addresses
+	return &Reader{r.pool, o}
+}
+
+// Cut returns what a source would have delivered of a message, so that it has the same
+// key.
+func (r *Reader) Cut(raw []byte) []byte { return raw[:min(len(raw), r.options.MaxBytes)] }
+
+// Read reads a message as featurize.Featurizer.Read does. It waits for an idle
+// featurizer and fails only when ctx is done before there is one.
+func (r *Reader) Read(ctx context.Context, raw []byte) (*featurize.Message, error) {
+	var f *featurize.Featurizer
+	select {
+	case f = <-r.pool.idle:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	// Also when reading panics: the place is free again, the featurizer is not.
+	var sound *featurize.Featurizer
+	defer func() { r.pool.idle <- sound }()
+	if f == nil {
+		f = new(featurize.Featurizer)
+	}
+	if err := f.SetOptions(r.options); err != nil {
+		return nil, err
+	}
+	m := f.Read(raw)
+	sound = f
+	return m, nil
+}
