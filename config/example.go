@@ -119,7 +119,7 @@ var kafkaEntries = map[string]entry{
 	"kafka.create_topics":       {"Make the topics that are missing, when hinged starts.", false},
 	"kafka.partitions":          {"How many partitions they get. That is for good: it says which account is where.", false},
 	"kafka.topics":              {"The topics.", false},
-	"kafka.topics.input":        {"Messages, feedback, undo, forget and rules come from here.", false},
+	"kafka.topics.input":        {"Messages, feedback, unlearn, forget and rules come from here.", false},
 	"kafka.topics.decisions":    {"Decisions go there.", false},
 	"kafka.topics.dead_letters": {"And what could not be used.", false},
 	"kafka.topics.snapshots":    {"The state of every partition, for whoever takes it over. As many partitions as the input; compacted.", false},

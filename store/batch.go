@@ -77,6 +77,6 @@ type Lesson struct {
 	TookBack bool `cbor:"17,keyasint,omitempty"`
 }
 
-// Taught reports whether the learner heard of the label. If not, the threshold
+// Learnt reports whether the learner heard of the label. If not, the threshold
 // alone did: of a marked message that was left alone.
-func (l Lesson) Taught() bool { return l.Weight > 0 }
+func (l Lesson) Learnt() bool { return l.Weight > 0 }

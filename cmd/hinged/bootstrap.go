@@ -16,8 +16,8 @@ import (
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/ingest/imap"
+	"github.com/hinged/hinged/internal/bootstrap"
 	"github.com/hinged/hinged/internal/cli"
-	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/evaluate"
 	"github.com/hinged/hinged/store"
@@ -138,23 +138,23 @@ func (f *bootstrapFlags) run(cmd *cobra.Command) error {
 		if err != nil {
 			return &cli.ExitError{Code: cli.ExitConfig, Err: fmt.Errorf("account %s: %w", a.Name, err)}
 		}
-		r, err := daemon.DryRun(cmd.Context(), daemon.DryRunOptions{
+		r, err := bootstrap.DryRun(cmd.Context(), bootstrap.DryRunOptions{
 			Account: a.Name, Filter: filterOptions(a), Prior: weights, Source: h, Last: f.last, Show: f.show, Progress: progress,
 		})
 		bar.Close()
 		return f.finish(cmd, &r, err, printTried)
 	}
-	r, err := daemon.Bootstrap(cmd.Context(), daemon.BootstrapOptions{
+	r, err := bootstrap.Run(cmd.Context(), bootstrap.Options{
 		StorePath: storePath(c), Store: store.Options{Logger: log}, Logger: log,
 		Account: a.Name, Filter: filterOptions(a), Prior: weights, Progress: progress,
-		NewSource: func(known []ingest.Known) (daemon.PastSource, error) { return imap.NewHistory(source, past, known) },
+		NewSource: func(known []ingest.Known) (bootstrap.PastSource, error) { return imap.NewHistory(source, past, known) },
 	})
 	bar.Close()
 	return f.finish(cmd, &r, err, printBootstrapped)
 }
 
 // finish prints the report, unless it is not whole.
-func (f *bootstrapFlags) finish(cmd *cobra.Command, r *daemon.Bootstrapped, err error, words func(io.Writer, *daemon.Bootstrapped)) error {
+func (f *bootstrapFlags) finish(cmd *cobra.Command, r *bootstrap.Report, err error, words func(io.Writer, *bootstrap.Report)) error {
 	kept := "; what was read is kept: call it again to go on"
 	if f.dry {
 		kept = ""
@@ -191,7 +191,7 @@ func configured(c *config.Config, name string) (*config.Account, error) {
 	return nil, fmt.Errorf("%w: %s is none of %s", desk.ErrNoAccount, name, strings.Join(names, ", "))
 }
 
-func printBootstrapped(w io.Writer, r *daemon.Bootstrapped) {
+func printBootstrapped(w io.Writer, r *bootstrap.Report) {
 	printReport(w, r)
 	fmt.Fprintf(w, "Next: hinged run; ")
 	if r.InShadow {
@@ -210,7 +210,7 @@ func printBootstrapped(w io.Writer, r *daemon.Bootstrapped) {
 }
 
 // printReport says what was read, and how it did.
-func printReport(w io.Writer, r *daemon.Bootstrapped) {
+func printReport(w io.Writer, r *bootstrap.Report) {
 	if r.Messages == 0 {
 		fmt.Fprintf(w, "there is no mail to learn from\n")
 		return
@@ -246,7 +246,7 @@ func printReport(w io.Writer, r *daemon.Bootstrapped) {
 	}
 }
 
-func printTried(w io.Writer, r *daemon.Bootstrapped) {
+func printTried(w io.Writer, r *bootstrap.Report) {
 	switch t := r.DryRun; {
 	case t.WouldMark == 0:
 		fmt.Fprintf(w, "of your last %d messages it would have marked none\n\n", t.Last)

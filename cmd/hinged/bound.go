@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hinged/hinged/internal/ceiling"
 	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/desk"
 )
@@ -49,7 +50,7 @@ answer is "none", and why. The lessons are those that the store still has.`,
 	return c
 }
 
-func printBound(w io.Writer, b desk.Bound) error {
+func printBound(w io.Writer, b ceiling.Bound) error {
 	if b.Lessons == 0 {
 		_, err := fmt.Fprintf(w, "%s: no lessons yet\n", b.Account)
 		return err

@@ -16,6 +16,7 @@ import (
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/ingest/imap"
+	"github.com/hinged/hinged/internal/bootstrap"
 	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/demo"
@@ -96,7 +97,7 @@ the loop did not work. Without, it stays up for looking around until Ctrl-C.`,
 }
 
 // bootstrapDemo reads the past as bootstrap does.
-func bootstrapDemo(ctx context.Context, path string, log *slog.Logger) (r daemon.Bootstrapped, err error) {
+func bootstrapDemo(ctx context.Context, path string, log *slog.Logger) (r bootstrap.Report, err error) {
 	c, err := config.Load(path)
 	if err != nil {
 		return r, err
@@ -113,10 +114,10 @@ func bootstrapDemo(ctx context.Context, path string, log *slog.Logger) (r daemon
 	if err != nil {
 		return r, err
 	}
-	r, err = daemon.Bootstrap(ctx, daemon.BootstrapOptions{
+	r, err = bootstrap.Run(ctx, bootstrap.Options{
 		StorePath: storePath(c), Store: store.Options{Logger: log}, Logger: log,
 		Account: a.Name, Filter: filterOptions(a), Prior: weights,
-		NewSource: func(known []ingest.Known) (daemon.PastSource, error) {
+		NewSource: func(known []ingest.Known) (bootstrap.PastSource, error) {
 			return imap.NewHistory(source, imap.HistoryOptions{}, known)
 		},
 	})

@@ -22,7 +22,7 @@ var records = []record{
 	{name: "kafka-feedback", ceType: kafka.TypeFeedback, value: kafka.FeedbackValue{}, closed: true, refine: func(s *describe.Schema) {
 		s.OneOf = []*describe.Schema{{Required: []string{"message"}}, {Required: []string{"key"}}}
 	}},
-	{name: "kafka-undo", ceType: kafka.TypeUndo, value: kafka.UndoValue{}, closed: true},
+	{name: "kafka-unlearn", ceType: kafka.TypeUnlearn, value: kafka.UnlearnValue{}, closed: true},
 	{name: "kafka-forget", ceType: kafka.TypeForget, value: kafka.ForgetValue{}, closed: true, refine: func(s *describe.Schema) {
 		one := uint64(1)
 		s.MinProperties, s.MaxProperties = &one, &one
@@ -139,9 +139,9 @@ func TestTheSchemasOfRecordsSayWhatIsAccepted(t *testing.T) {
 		{kafka.TypeFeedback, `{"message":"a@b.example","label":"important","weight":1}`, false},
 		{kafka.TypeFeedback, `{"message":7,"label":"important"}`, false},
 		{kafka.TypeFeedback, `[]`, false},
-		{kafka.TypeUndo, `{"since":"2026-01-31T08:00:00Z"}`, true},
-		{kafka.TypeUndo, `{"since":"yesterday"}`, false},
-		{kafka.TypeUndo, `{}`, false},
+		{kafka.TypeUnlearn, `{"since":"2026-01-31T08:00:00Z"}`, true},
+		{kafka.TypeUnlearn, `{"since":"yesterday"}`, false},
+		{kafka.TypeUnlearn, `{}`, false},
 		{kafka.TypeForget, `{"sender":"a@b.example"}`, true},
 		{kafka.TypeForget, `{"before":"2026-01-31T08:00:00Z"}`, true},
 		{kafka.TypeForget, `{"message":"a@b.example"}`, true},
@@ -176,7 +176,7 @@ func TestWhatIsProducedFitsItsSchema(t *testing.T) {
 	for _, e := range []kafka.Event{
 		kafka.Feedback{Message: ref, Important: true, Source: "explicit"},
 		kafka.Feedback{Message: kafka.Ref{Key: [16]byte{1, 2}}, Source: "junk"},
-		kafka.Undo{Since: at}, kafka.Forget{Message: &ref}, kafka.Forget{Sender: "a@b.example"}, kafka.Forget{Before: at},
+		kafka.Unlearn{Since: at}, kafka.Forget{Message: &ref}, kafka.Forget{Sender: "a@b.example"}, kafka.Forget{Before: at},
 		kafka.Rules{Rules: []kafka.Rule{{Match: "from:a@b.example", Important: true}}}, kafka.Rules{},
 	} {
 		r := kafka.Encode(e, "ann", "1", "test", at)

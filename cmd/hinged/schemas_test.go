@@ -19,9 +19,10 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/spf13/cobra"
 
+	"github.com/hinged/hinged/internal/bootstrap"
+	"github.com/hinged/hinged/internal/ceiling"
 	"github.com/hinged/hinged/internal/compare"
 	"github.com/hinged/hinged/internal/copies"
-	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/demo"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/evaluate"
@@ -29,6 +30,7 @@ import (
 	"github.com/hinged/hinged/internal/lab/verbs"
 	"github.com/hinged/hinged/internal/replay"
 	"github.com/hinged/hinged/internal/setup"
+	"github.com/hinged/hinged/internal/stream"
 )
 
 // schemas says of every verb with --json what it prints there: the one table to
@@ -40,8 +42,8 @@ import (
 // testdata/VERB.txt checks what it really prints.
 var schemas = []schema{
 	{verb: "ask", value: desk.Questions{}},
-	{verb: "bound", value: desk.Bound{}},
-	{verb: "bootstrap", value: daemon.Bootstrapped{}},
+	{verb: "bound", value: ceiling.Bound{}},
+	{verb: "bootstrap", value: bootstrap.Report{}},
 	{verb: "check", value: setup.Report{}},
 	{verb: "classify", value: desk.Classification{}, lines: true},
 	{verb: "demo", value: demo.Summary{}},
@@ -144,7 +146,15 @@ var comments = sync.OnceValues(func() (map[string]string, error) {
 // reflector reads types with their comments. What is published lets keys be
 // added later; what tests check with allows no other key than it names.
 func reflector(strict bool) (*describe.Reflector, error) {
-	r := &describe.Reflector{ExpandedStruct: true, AllowAdditionalProperties: !strict, Anonymous: true}
+	r := &describe.Reflector{ExpandedStruct: true, AllowAdditionalProperties: !strict, Anonymous: true, Namer: func(t reflect.Type) string {
+		switch t { // there is a Status already
+		case reflect.TypeFor[stream.Status]():
+			return "StreamStatus"
+		case reflect.TypeFor[stream.PartitionStatus]():
+			return "StreamPartition"
+		}
+		return t.Name()
+	}}
 	comments, err := comments()
 	if err != nil {
 		return nil, err

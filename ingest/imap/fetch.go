@@ -95,7 +95,7 @@ func (v *visit) bodyItems() *goimap.FetchOptions {
 // arrivals reports the messages that came since the last time, when there are
 // few: one command. Many are left to a survey, which counts them first.
 func (v *visit) arrivals(ctx context.Context) error {
-	b := v.box
+	b := v.mailbox
 	if int64(v.exists())-int64(len(b.entries)) > int64(v.s.o.chunk) {
 		return v.backfill(ctx)
 	}
@@ -111,7 +111,7 @@ func (v *visit) arrivals(ctx context.Context) error {
 
 // backfill reports any number of new messages.
 func (v *visit) backfill(ctx context.Context) error {
-	b := v.box
+	b := v.mailbox
 	existing, err := v.search(^uint32(0)-1, v.exists())
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ func (v *visit) backfill(ctx context.Context) error {
 // fetchAll reports the messages of r, a chunk at a time, the position after
 // each, and carries out marks in between.
 func (v *visit) fetchAll(ctx context.Context, r uidRanges) error {
-	b := v.box
+	b := v.mailbox
 	defer v.s.setRemaining(b.name, 0)
 	for len(r) > 0 {
 		v.s.setRemaining(b.name, r.len())
@@ -185,7 +185,7 @@ func (v *visit) blame(ctx context.Context, chunk uidRanges, err error) {
 	if retryable(ctx, err) == stop {
 		return
 	}
-	b := v.box
+	b := v.mailbox
 	for _, r := range chunk {
 		for uid := uint64(r.first); uid <= uint64(r.last); uid++ {
 			if _, _, known := b.known(uint32(uid)); known {
@@ -203,7 +203,7 @@ func (v *visit) blame(ctx context.Context, chunk uidRanges, err error) {
 // textless reports a message that cannot be fetched, so that it is decided from
 // what is known of it, which is that it is there.
 func (v *visit) textless(ctx context.Context, uid uint32) error {
-	v.s.log.Warn("message cannot be fetched: reporting it without its text", keyMailbox, v.box.name, keyUID, uid)
+	v.s.log.Warn("message cannot be fetched: reporting it without its text", keyMailbox, v.mailbox.name, keyUID, uid)
 	return v.arrived(ctx, fetched{uid: uid})
 }
 
@@ -220,10 +220,10 @@ func (v *visit) fetchSet(ctx context.Context, set goimap.UIDSet, n int) (top uin
 			return err
 		}
 		if count++; count > most || got.uid == ^uint32(0) {
-			return v.session.broken("a FETCH in %s gave UID %d as message %d of %d", v.box.name, got.uid, count, most)
+			return v.session.broken("a FETCH in %s gave UID %d as message %d of %d", v.mailbox.name, got.uid, count, most)
 		}
 		top = max(top, got.uid)
-		if _, _, known := v.box.known(got.uid); known {
+		if _, _, known := v.mailbox.known(got.uid); known {
 			return v.changed(ctx, got)
 		}
 		if !got.hasRaw || !got.hasFlags {
@@ -278,7 +278,7 @@ func (v *visit) askAgain(uid uint32) (last *fetched, err error) {
 
 // arrived reports a message.
 func (v *visit) arrived(ctx context.Context, got fetched) error {
-	b := v.box
+	b := v.mailbox
 	b.note(got.uid, got.flags, got.modseq)
 	return v.s.emit(ctx, ingest.Arrival{
 		Place: b.place(got.uid), Internal: got.internal, Flags: slices.Clone(got.flags),

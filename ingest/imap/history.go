@@ -103,7 +103,7 @@ func (h *History) Complete() bool {
 // again and again.
 func (h *History) Run(ctx context.Context, emit ingest.Emit) error {
 	h.src.emitTo = emit
-	for _, b := range h.src.boxes {
+	for _, b := range h.src.mailboxes {
 		b.opened = false
 	}
 	wait := newBackOff(h.src.o.BackoffMin, h.src.o.BackoffMax)
@@ -153,13 +153,13 @@ func (h *History) Run(ctx context.Context, emit ingest.Emit) error {
 type piece struct {
 	arrived   int64 // INTERNALDATE in Unix seconds
 	uid, size uint32
-	flags     uint32 // index into box.sets, as when it was counted
+	flags     uint32 // index into mailbox.sets, as when it was counted
 	known     bool   // reported before
 }
 
 // past is what one mailbox held.
 type past struct {
-	box      *box
+	mailbox  *mailbox
 	validity uint32
 	todo     []piece // to be reported, by (arrived, uid)
 	skip     []piece // left out, by uid
@@ -179,7 +179,7 @@ func (h *History) read(ctx context.Context, sess *session) error {
 		if !h.src.watches(l.name, l.role) {
 			continue
 		}
-		p := &past{box: h.src.box(l.name, l.role)}
+		p := &past{mailbox: h.src.mailbox(l.name, l.role)}
 		pieces, err := h.count(ctx, sess, p)
 		if status, no := isStatus(err); no {
 			h.src.log.Warn("mailbox cannot be opened", keyMailbox, l.name, keyError, status)
@@ -300,25 +300,25 @@ func (h *History) merge(ctx context.Context, sess *session, pasts []*past) error
 // open selects a mailbox again, whose numbers must still be those that were
 // counted.
 func (h *History) open(ctx context.Context, sess *session, p *past) (*visit, error) {
-	v, err := h.src.open(ctx, sess, p.box, true)
-	if err == nil && p.validity != p.box.validity {
-		err = fmt.Errorf("mailbox %s was renumbered meanwhile", p.box.name)
+	v, err := h.src.open(ctx, sess, p.mailbox, true)
+	if err == nil && p.validity != p.mailbox.validity {
+		err = fmt.Errorf("mailbox %s was renumbered meanwhile", p.mailbox.name)
 	}
 	return v, err
 }
 
 // report hands one message over.
 func (h *History) report(ctx context.Context, p *past, got fetched) error {
-	p.box.note(got.uid, got.flags, got.modseq)
+	p.mailbox.note(got.uid, got.flags, got.modseq)
 	return h.src.emit(ctx, ingest.Arrival{
-		Place: p.box.place(got.uid), Internal: got.internal, Flags: slices.Clone(got.flags),
+		Place: p.mailbox.place(got.uid), Internal: got.internal, Flags: slices.Clone(got.flags),
 		Raw: got.raw, Size: got.size, Backlog: true, Away: true,
 	})
 }
 
 // finish says what of a mailbox was left out, and that its past is read.
 func (h *History) finish(ctx context.Context, p *past, from time.Time) error {
-	b := p.box
+	b := p.mailbox
 	byFlags := map[uint32][]uint32{}
 	for _, m := range p.skip {
 		byFlags[m.flags] = append(byFlags[m.flags], m.uid)

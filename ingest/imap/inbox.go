@@ -14,7 +14,7 @@ import (
 const markGrace = 20 * time.Millisecond
 
 // watchInbox serves a connection that idles on INBOX.
-func (s *Source) watchInbox(ctx context.Context, sess *session, b *box) error {
+func (s *Source) watchInbox(ctx context.Context, sess *session, b *mailbox) error {
 	v, err := s.open(ctx, sess, b, false)
 	if err != nil {
 		return err

@@ -53,14 +53,14 @@ func (q *queue) done() {
 // request stays queued until its answer was handed over, so that a connection
 // that breaks in between loses none.
 func (v *visit) marks(ctx context.Context) error {
-	q := v.s.queueOf(v.box.name)
+	q := v.s.queueOf(v.mailbox.name)
 	select {
 	case <-q.added: // seen
 	default:
 	}
 	for {
 		req, ok := q.first()
-		if !ok || mailboxName(req.Place.Mailbox) != v.box.name {
+		if !ok || mailboxName(req.Place.Mailbox) != v.mailbox.name {
 			return nil
 		}
 		result, err := v.mark(ctx, req)
@@ -81,7 +81,7 @@ const storeTries = 4
 // mark carries one request out. It returns an error only when the connection is
 // of no more use, or the server asks to come back later.
 func (v *visit) mark(ctx context.Context, req ingest.MarkRequest) (ingest.MarkResult, error) {
-	b := v.box
+	b := v.mailbox
 	answer := func(o ingest.MarkOutcome, flags []string, detail string) (ingest.MarkResult, error) {
 		return ingest.MarkResult{
 			ID: req.ID, Place: req.Place, Clear: req.Clear, Outcome: o, Flags: slices.Clone(flags), Detail: detail,
@@ -237,12 +237,12 @@ func (v *visit) reread(ctx context.Context, req ingest.MarkRequest, stored bool)
 	if err != nil || !ok {
 		return got, ok, err
 	}
-	flags, _, known := v.box.known(uid)
+	flags, _, known := v.mailbox.known(uid)
 	if !known {
 		return got, true, nil // not reported yet; its arrival will tell
 	}
 	if stored && asAsked(got.flags, req) && slices.Equal(got.flags, with(flags, req)) {
-		v.box.note(uid, got.flags, got.modseq)
+		v.mailbox.note(uid, got.flags, got.modseq)
 		return got, true, nil // the MarkResult tells all of it
 	}
 	return got, true, v.changed(ctx, got)

@@ -20,7 +20,7 @@ type stamp struct {
 // poller serves the connection on which every mailbox but INBOX is watched.
 type poller struct {
 	s       *Source
-	watched []*box
+	watched []*mailbox
 	last    map[string]stamp // what STATUS said before the last synchronisation
 	missing map[string]bool  // mailboxes that were asked for and are not there; told once
 }
@@ -82,7 +82,7 @@ func (p *poller) discover(ctx context.Context, sess *session) error {
 	for _, l := range list {
 		there[l.name] = true
 		if p.s.watches(l.name, l.role) && !(p.s.idle && l.name == inbox) {
-			p.watched = append(p.watched, p.s.box(l.name, l.role))
+			p.watched = append(p.watched, p.s.mailbox(l.name, l.role))
 		}
 	}
 	for _, name := range append(append([]string(nil), p.s.o.Mailboxes...), p.s.o.Include...) {
@@ -130,7 +130,7 @@ func (p *poller) round(ctx context.Context, sess *session, all, flags bool) erro
 	return nil
 }
 
-func (p *poller) status(sess *session, b *box) (stamp, error) {
+func (p *poller) status(sess *session, b *mailbox) (stamp, error) {
 	sess.begin()
 	d, err := sess.client.Status(b.name, &goimap.StatusOptions{
 		NumMessages: true, UIDNext: true, UIDValidity: true, HighestModSeq: sess.has(goimap.CapCondStore),
@@ -148,7 +148,7 @@ func (p *poller) status(sess *session, b *box) (stamp, error) {
 
 // look opens one mailbox read-only and finds out what changed; every flag is
 // compared when flags is set.
-func (p *poller) look(ctx context.Context, sess *session, b *box, flags bool) error {
+func (p *poller) look(ctx context.Context, sess *session, b *mailbox, flags bool) error {
 	v, err := p.s.open(ctx, sess, b, true)
 	if _, no := isStatus(err); no {
 		p.s.log.Warn("mailbox cannot be opened", keyMailbox, b.name, keyError, err)
@@ -177,9 +177,9 @@ func (p *poller) marks(ctx context.Context, sess *session) error {
 			return nil
 		}
 		name := mailboxName(req.Place.Mailbox)
-		b, known := p.s.boxes[name]
+		b, known := p.s.mailboxes[name]
 		if !known {
-			b = newBox(name, ingest.RoleOther)
+			b = newMailbox(name, ingest.RoleOther)
 		}
 		if !slices.Contains(p.watched, b) {
 			b.opened = true // nothing of it is reported but the marks

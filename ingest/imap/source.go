@@ -45,9 +45,9 @@ type Source struct {
 	log  *slog.Logger
 	idle bool // INBOX is watched
 
-	// boxes belongs to the poller while Run runs, but for the box of an INBOX that
+	// mailboxes belongs to the poller while Run runs, but for the mailbox of an INBOX that
 	// is idled on.
-	boxes map[string]*box
+	mailboxes map[string]*mailbox
 
 	inboxMarks, otherMarks *queue
 
@@ -86,7 +86,7 @@ func New(o Options, known []ingest.Known) (*Source, error) {
 		return nil, err
 	}
 	s := &Source{
-		o: o, log: o.Logger, boxes: map[string]*box{},
+		o: o, log: o.Logger, mailboxes: map[string]*mailbox{},
 		inboxMarks: newQueue(), otherMarks: newQueue(),
 		calm:  newBackOff(o.AuthBackoffMin, o.AuthBackoffMax),
 		login: make(chan struct{}, 1),
@@ -95,10 +95,10 @@ func New(o Options, known []ingest.Known) (*Source, error) {
 	s.idle = s.watches(inbox, ingest.RoleInbox)
 	for _, k := range known {
 		name := mailboxName(k.Mailbox)
-		b := newBox(name, ingest.RoleOther)
+		b := newMailbox(name, ingest.RoleOther)
 		k.Mailbox = name
 		b.restore(k)
-		s.boxes[name] = b
+		s.mailboxes[name] = b
 	}
 	return s, nil
 }
@@ -114,7 +114,7 @@ func (s *Source) Run(ctx context.Context, emit ingest.Emit) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s.emitTo = emit
-	for _, b := range s.boxes {
+	for _, b := range s.mailboxes {
 		b.opened = false
 	}
 	var wg sync.WaitGroup
@@ -128,7 +128,7 @@ func (s *Source) Run(ctx context.Context, emit ingest.Emit) error {
 		})
 	}
 	if s.idle {
-		b := s.box(inbox, ingest.RoleInbox)
+		b := s.mailbox(inbox, ingest.RoleInbox)
 		start(&errs[0], lineInbox, func(ctx context.Context, sess *session) error { return s.watchInbox(ctx, sess, b) })
 	}
 	p := &poller{s: s, last: map[string]stamp{}}
@@ -276,12 +276,12 @@ func (s *Source) setRemaining(mailbox string, n int64) {
 	s.remain[mailbox] = int(n)
 }
 
-// box returns what is known of a mailbox.
-func (s *Source) box(name string, role ingest.Role) *box {
-	b, ok := s.boxes[name]
+// mailbox returns what is known of a mailbox.
+func (s *Source) mailbox(name string, role ingest.Role) *mailbox {
+	b, ok := s.mailboxes[name]
 	if !ok {
-		b = newBox(name, role)
-		s.boxes[name] = b
+		b = newMailbox(name, role)
+		s.mailboxes[name] = b
 	}
 	b.role = role
 	return b

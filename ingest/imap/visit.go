@@ -14,7 +14,7 @@ import (
 type visit struct {
 	s         *Source
 	session   *session
-	box       *box
+	mailbox   *mailbox
 	data      *goimap.SelectData
 	condstore bool // the mailbox keeps MODSEQs (RFC 7162, section 3.1.2.2)
 	readOnly  bool
@@ -24,7 +24,7 @@ type visit struct {
 
 // open selects the mailbox, read-only by EXAMINE, and finds out whether what is
 // known of it still holds.
-func (s *Source) open(ctx context.Context, sess *session, b *box, readOnly bool) (*visit, error) {
+func (s *Source) open(ctx context.Context, sess *session, b *mailbox, readOnly bool) (*visit, error) {
 	sess.begin()
 	data, err := sess.client.Select(b.name, &goimap.SelectOptions{
 		ReadOnly:  readOnly,
@@ -39,15 +39,15 @@ func (s *Source) open(ctx context.Context, sess *session, b *box, readOnly bool)
 		return nil, sess.broken("mailbox %s has no UIDVALIDITY", b.name)
 	}
 	v := &visit{
-		s: s, session: sess, box: b, data: data, readOnly: readOnly, fresh: true,
+		s: s, session: sess, mailbox: b, data: data, readOnly: readOnly, fresh: true,
 		condstore: sess.has(goimap.CapCondStore) && data.HighestModSeq != 0,
 	}
 	return v, v.adopt(ctx)
 }
 
-// adopt brings the box in line with what SELECT said.
+// adopt brings the mailbox in line with what SELECT said.
 func (v *visit) adopt(ctx context.Context) error {
-	b, d := v.box, v.data
+	b, d := v.mailbox, v.data
 	if b.restored {
 		// What the state does not know of was perhaps reported before, and perhaps
 		// marked, and the mark taken off again: not to be marked.
@@ -115,14 +115,14 @@ func (v *visit) adopt(ctx context.Context) error {
 
 // progress reports the position, if it moved.
 func (v *visit) progress(ctx context.Context) error {
-	c := v.box.position()
-	if c == v.box.cursor {
+	c := v.mailbox.position()
+	if c == v.mailbox.cursor {
 		return nil
 	}
 	if err := v.s.emit(ctx, c); err != nil {
 		return err
 	}
-	v.box.cursor = c
+	v.mailbox.cursor = c
 	return nil
 }
 
@@ -133,7 +133,7 @@ func (v *visit) sync(ctx context.Context, h hints) error {
 			return err
 		}
 		v.fresh = false
-		v.box.live = v.session
+		v.mailbox.live = v.session
 		return nil
 	}
 	// Arrivals first: someone may be waiting for their mark.
@@ -158,7 +158,7 @@ func (v *visit) sync(ctx context.Context, h hints) error {
 // opens the mailbox anew, since a search or a fetch shows what the session was
 // told, and SELECT what is there.
 func (v *visit) recheck(ctx context.Context) (*visit, error) {
-	v, err := v.s.open(ctx, v.session, v.box, v.readOnly)
+	v, err := v.s.open(ctx, v.session, v.mailbox, v.readOnly)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +177,7 @@ func (v *visit) recheck(ctx context.Context) (*visit, error) {
 // vanished, what changed, and then what was never reported. After a SELECT next
 // and exists are what it said; 0 for both stands for what is known now.
 func (v *visit) survey(ctx context.Context, next, exists uint32) error {
-	b := v.box
+	b := v.mailbox
 	limit := b.top()
 	switch {
 	case next != 0:
@@ -267,7 +267,7 @@ func (s *session) search(criteria *goimap.SearchCriteria, limit, exists uint32) 
 
 // changes reports the flags that changed.
 func (v *visit) changes(ctx context.Context) error {
-	b := v.box
+	b := v.mailbox
 	if !v.condstore || b.modseq == 0 {
 		if err := v.allFlags(ctx); err != nil {
 			return err
@@ -286,7 +286,7 @@ func (v *visit) changes(ctx context.Context) error {
 		return err
 	}
 	// Of what this answer said, only what the one before had seen already, or the
-	// SELECT before it, is sure to be complete: see box.
+	// SELECT before it, is sure to be complete: see mailbox.
 	if v.fresh {
 		b.modseq = max(b.modseq, v.data.HighestModSeq)
 	}
@@ -305,7 +305,7 @@ func (v *visit) allFlags(ctx context.Context) error {
 // after since if that is not 0, reports those that differ from what is known,
 // and returns the highest MODSEQ met.
 func (v *visit) flags(ctx context.Context, since uint64) (top uint64, err error) {
-	b := v.box
+	b := v.mailbox
 	if len(b.entries) == 0 {
 		return 0, nil
 	}
@@ -333,14 +333,14 @@ func (v *visit) flags(ctx context.Context, since uint64) (top uint64, err error)
 
 // away reports whether what is found now may have happened while no connection
 // was looking: this one has not yet compared the whole mailbox.
-func (v *visit) away() bool { return v.box.live != v.session }
+func (v *visit) away() bool { return v.mailbox.live != v.session }
 
 // changed notes the flags of a known message and reports them if they are news.
 func (v *visit) changed(ctx context.Context, got fetched) error {
-	if known, changed := v.box.note(got.uid, got.flags, got.modseq); !known || !changed {
+	if known, changed := v.mailbox.note(got.uid, got.flags, got.modseq); !known || !changed {
 		return nil
 	}
 	return v.s.emit(ctx, ingest.FlagsChanged{
-		Place: v.box.place(got.uid), Flags: slices.Clone(got.flags), Away: v.away(),
+		Place: v.mailbox.place(got.uid), Flags: slices.Clone(got.flags), Away: v.away(),
 	})
 }

@@ -23,7 +23,7 @@ const (
 const (
 	TypeMessage  = "io.hinged.message.received.v1" // a raw message (RFC 5322)
 	TypeFeedback = "io.hinged.feedback.v1"
-	TypeUndo     = "io.hinged.undo.v1"
+	TypeUnlearn  = "io.hinged.unlearn.v1"
 	TypeForget   = "io.hinged.forget.v1"
 	TypeRules    = "io.hinged.rules.v1"
 	TypeDecided  = "io.hinged.message.decided.v1"

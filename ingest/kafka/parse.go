@@ -10,7 +10,7 @@ import (
 )
 
 // Event is what a record of the input topic says. The concrete types are
-// Message, Feedback, Undo, Forget and Rules.
+// Message, Feedback, Unlearn, Forget and Rules.
 type Event interface {
 	// Type is the ce_type.
 	Type() string
@@ -83,8 +83,8 @@ func parse(r Record, partitions int32) (Event, *Refusal) {
 		return Message{Raw: r.Value}, nil
 	case TypeFeedback:
 		return parseFeedback(r.Value)
-	case TypeUndo:
-		return parseUndo(r.Value)
+	case TypeUnlearn:
+		return parseUnlearn(r.Value)
 	case TypeForget:
 		return parseForget(r.Value)
 	case TypeRules:

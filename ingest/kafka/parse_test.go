@@ -23,7 +23,7 @@ var events = []Event{
 	Message{Raw: []byte{0}},
 	Feedback{Message: Ref{MessageID: "a@b.example"}, Important: true, Source: "explicit"},
 	Feedback{Message: Ref{Key: [16]byte{1, 0xff}}, Source: "junk"},
-	Undo{Since: time.Date(2026, 1, 31, 8, 0, 0, 5, time.UTC)},
+	Unlearn{Since: time.Date(2026, 1, 31, 8, 0, 0, 5, time.UTC)},
 	Forget{Message: &Ref{MessageID: "a@b.example"}},
 	Forget{Message: &Ref{Key: [16]byte{15: 1}}},
 	Forget{Sender: "someone@example.org"},
@@ -77,7 +77,7 @@ func TestWhatMeansNothingIsRefusedForAReason(t *testing.T) {
 		"another type":           {Record{Key: alice, Value: alice, Headers: ce("io.hinged.message.received.v2")}, UnknownType},
 		"no type":                {Record{Key: alice, Value: alice, Headers: []Header{{"ce_id", alice}}}, UnknownType},
 		"another version":        {Record{Key: alice, Value: alice, Headers: append(ce(TypeMessage), Header{"ce_specversion", []byte("2.0")})}, BadHeaders},
-		"two types":              {Record{Key: alice, Value: alice, Headers: append(ce(TypeMessage), ce(TypeUndo)...)}, BadHeaders},
+		"two types":              {Record{Key: alice, Value: alice, Headers: append(ce(TypeMessage), ce(TypeUnlearn)...)}, BadHeaders},
 	} {
 		partitions := int32(0)
 		if c.want == WrongPartition {
@@ -99,8 +99,8 @@ func TestWhatMeansNothingIsRefusedForAReason(t *testing.T) {
 			`{"key":"00","label":"important"}`: BadValue, `{"key":"` + strings.Repeat("0", 34) + `","label":"important"}`: BadValue, `{"key":"` + strings.Repeat("g", 32) + `","label":"important"}`: BadValue,
 			`{"message":"` + strings.Repeat("a", 999) + `","label":"important"}`: BadValue,
 		},
-		TypeUndo:   {`{}`: BadJSON, `{"since":1}`: BadJSON, `{"since":"yesterday"}`: BadValue},
-		TypeForget: {`{}`: BadJSON, `{"sender":"a@b","before":"2026-01-31T08:00:00Z"}`: BadJSON, `{"sender":"all"}`: BadValue, `{"sender":"@b"}`: BadValue, `{"before":"2026"}`: BadValue, `{"key":""}`: BadValue},
+		TypeUnlearn: {`{}`: BadJSON, `{"since":1}`: BadJSON, `{"since":"yesterday"}`: BadValue},
+		TypeForget:  {`{}`: BadJSON, `{"sender":"a@b","before":"2026-01-31T08:00:00Z"}`: BadJSON, `{"sender":"all"}`: BadValue, `{"sender":"@b"}`: BadValue, `{"before":"2026"}`: BadValue, `{"key":""}`: BadValue},
 		TypeRules: {
 			`{}`: BadJSON, `{"rules":{}}`: BadJSON, `{"rules":[1]}`: BadJSON, `{"rules":[{"match":"from:a"}]}`: BadJSON, `{"rules":[{"match":"from","label":"important"}]}`: BadValue,
 			`{"rules":[{"match":"from:a","label":"never"}]}`: BadValue, `{"rules":[` + strings.Repeat(`{"match":"a:b","label":"important"},`, maxRules) + `{"match":"a:b","label":"important"}]}`: BadValue,

@@ -14,6 +14,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/ceiling"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/pipeline"
@@ -40,12 +41,9 @@ type AccountOptions struct {
 	Prior  store.PackedVector // what it begins with; see filter.Primed
 	// NewSource builds the source, resuming from what the store remembers.
 	NewSource func(known []ingest.Known) (ingest.Source, error)
-	// Past: the source reads the mailbox's past and ends, and the account's clock
-	// is that of the mail alone.
-	Past bool
-	// Mail bounds how many messages are read at a time, over all accounts that share
-	// it; nil: as many as there are processors, for this account alone.
-	Mail *pipeline.Pool
+
+	past bool           // see Past
+	mail *pipeline.Pool // shared with other accounts; nil: one of its own
 }
 
 // account runs one account. Its fields below the line belong to the writer
@@ -59,9 +57,9 @@ type account struct {
 	stage  *pipeline.Ordered[ingest.Event, prepared]
 
 	reader   *pipeline.Reader
-	ceilings *desk.Ceilings // nil: none are kept
-	requests chan func()    // to run between two commits
-	gone     chan struct{}  // closed when the writer has ended
+	ceilings *ceiling.Kept // nil: none are kept
+	requests chan func()   // to run between two commits
+	gone     chan struct{} // closed when the writer has ended
 	report   atomic.Pointer[desk.AccountStatus]
 	problem  atomic.Pointer[string]
 	reported atomic.Uint64 // events that the source reported
@@ -92,10 +90,10 @@ func openAccount(o AccountOptions, s *store.Store, log *slog.Logger, wall func()
 	if err != nil {
 		return nil, fmt.Errorf("account %s: %w", o.Name, err)
 	}
-	if o.Mail == nil {
-		o.Mail = pipeline.NewPool(runtime.GOMAXPROCS(0))
+	if o.mail == nil {
+		o.mail = pipeline.NewPool(runtime.GOMAXPROCS(0))
 	}
-	reader, err := o.Mail.Reader(o.Filter.Featurize)
+	reader, err := o.mail.Reader(o.Filter.Featurize)
 	if err != nil {
 		return nil, fmt.Errorf("account %s: %w", o.Name, err)
 	}
@@ -120,7 +118,7 @@ func openAccount(o AccountOptions, s *store.Store, log *slog.Logger, wall func()
 	}
 	if restored || !f.Configured(o.Filter) || !f.Primed(o.Prior) {
 		at := a.clock.now()
-		if o.Past {
+		if o.past {
 			at = st.Account.Clock
 		}
 		_, err := a.apply(&filter.Configured{At: at, Options: o.Filter})
@@ -185,7 +183,7 @@ func (a *account) write(ctx context.Context) error {
 	every := min(tickAtMost, max(tickAtLeast, a.opts.Filter.Settle/4))
 	ticks := time.NewTicker(every)
 	defer ticks.Stop()
-	if a.opts.Past {
+	if a.opts.past {
 		ticks.Stop() // time is what the mail says
 	}
 	order := a.stage.Order()
@@ -321,7 +319,7 @@ func (a *account) note(r *filter.Result) {
 		a.notes = append(a.notes, func() { a.log.Info("a clean-up by the owner; it teaches nothing", "messages", n) })
 	}
 	for _, l := range r.Lessons {
-		if !l.Taught() {
+		if !l.Learnt() {
 			continue
 		}
 		a.notes = append(a.notes, func() {
@@ -422,31 +420,4 @@ func (a *account) currentProblem() string {
 		return *p
 	}
 	return ""
-}
-
-// knownMailboxes collects from the state what a source resumes from.
-func knownMailboxes(st *store.State) []ingest.Known {
-	var out []ingest.Known
-	at := map[string]int{}
-	for _, name := range st.Boxes.Keys() {
-		b, _ := st.Boxes.Get(name)
-		if b.UIDNext <= 1 && b.BacklogBefore == 0 {
-			// Opened, but killed before the first position was committed: what lies
-			// in it must still count as backlog, so begin as if it were new.
-			continue
-		}
-		at[name] = len(out)
-		out = append(out, ingest.Known{
-			Mailbox: name, UIDValidity: b.UIDValidity, UIDNext: b.UIDNext, HighestModSeq: b.HighestModSeq,
-			BacklogBefore: b.BacklogBefore, Restored: b.RestoredBefore == store.RestoredPending, Flags: map[uint32][]string{},
-		})
-	}
-	for _, k := range st.Places.Keys() {
-		name, uid := store.SplitPlaceKey(k)
-		if i, ok := at[name]; ok {
-			p, _ := st.Places.Get(k)
-			out[i].Flags[uid] = p.Flags
-		}
-	}
-	return out
 }

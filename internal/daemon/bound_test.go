@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/ceiling"
 	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/filter"
@@ -59,7 +60,7 @@ func lessons(t *testing.T, b answerer, first, n int) {
 	}
 }
 
-func ask(t *testing.T, b answerer) desk.Bound {
+func ask(t *testing.T, b answerer) ceiling.Bound {
 	t.Helper()
 	got, err := do(context.Background(), b, desk.GetBound, "", desk.None{})
 	if err != nil {
@@ -90,7 +91,7 @@ func (a coldAccount) Look(ctx context.Context, need desk.Need, fn func(*desk.Des
 
 // same leaves out what depends on the time that the search took, and on where it
 // began.
-func same(a, b desk.Bound) bool {
+func same(a, b ceiling.Bound) bool {
 	return a.FirstLesson == b.FirstLesson && a.Lessons == b.Lessons && a.Mistakes == b.Mistakes && a.HingeLoss == b.HingeLoss && a.NoCeiling == b.NoCeiling
 }
 
@@ -102,7 +103,7 @@ func TestTheCeilingIsAskedForAsLessonsComeIn(t *testing.T) {
 	if b := ask(t, d); b.Lessons != 0 || b.NoCeiling != "" || b.Mistakes != 0 {
 		t.Errorf("before the first lesson: %+v", b)
 	}
-	var live desk.Bound
+	var live ceiling.Bound
 	for round := range 3 {
 		lessons(t, d, 20*round, 20)
 		live = ask(t, d)
@@ -177,7 +178,7 @@ func TestTheCeilingOfTheDualLearner(t *testing.T) {
 		o.Dual.Window, o.Dual.Steps, o.Rules = 12, 3, rules
 		d, stop := open(t, t.TempDir(), o, store.Options{JournalCap: 40, CheckpointEvery: 5})
 		trimmed, backs, useful := false, 0, false
-		fresh := func() desk.Bound {
+		fresh := func() ceiling.Bound {
 			t.Helper()
 			b, err := do(t.Context(), cold{d}, desk.GetBound, "", desk.None{})
 			if err != nil || b.NoCeiling != "" || b.Displaced != 0 || *b.Ceiling.Ceiling < b.Mistakes {

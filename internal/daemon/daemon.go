@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hinged/hinged/internal/ceiling"
 	"github.com/hinged/hinged/internal/control"
-	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/pipeline"
 	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/store"
@@ -60,9 +60,9 @@ func New(o Options) (*Daemon, error) {
 	if err := d.store.Scrub(); err != nil {
 		d.log.Warn("what was forgotten may still be in free pages of the store's file; `hinged compact` clears them", "error", err)
 	}
-	ceilings := desk.NewCeilings()
+	ceilings := ceiling.NewKept()
 	for _, ao := range o.Accounts {
-		ao.Mail = d.mail
+		ao.mail = d.mail
 		a, err := openAccount(ao, d.store, d.log, now)
 		if err != nil {
 			return nil, errors.Join(err, d.Close())

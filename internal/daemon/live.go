@@ -160,14 +160,6 @@ func (a *account) rewrite(e filter.RewriteRequest) (filter.Rewritten, error) {
 	return r, err
 }
 
-// Sends implements desk.Account.
-func (a *account) Sends() bool { return false }
-
-// Send implements desk.Account.
-func (a *account) Send(context.Context, ...kafka.Event) error {
-	return fmt.Errorf("account %s is none of a stream", a.opts.Name)
-}
-
 // Reader implements desk.Account.
 func (a *account) Reader(context.Context) (*pipeline.Reader, error) { return a.reader, nil }
 

@@ -22,7 +22,7 @@ func (r *renewable) Status() ingest.Status { return r.get().Status() }
 
 // renewSource builds the source anew, to resume from what the store remembers.
 func (a *account) renewSource() error {
-	source, err := a.opts.NewSource(knownMailboxes(a.filter.State()))
+	source, err := a.opts.NewSource(a.filter.Known())
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest"
-	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/pipeline"
@@ -218,14 +217,6 @@ func (a *storeAccount) Undo(ctx context.Context, patience time.Duration, begin f
 		return err
 	})
 	return problem, err
-}
-
-// Sends implements desk.Account.
-func (a *storeAccount) Sends() bool { return false }
-
-// Send implements desk.Account.
-func (a *storeAccount) Send(context.Context, ...kafka.Event) error {
-	return errors.New("no daemon runs that could hand it to the input topic")
 }
 
 // Reader implements desk.Account.

@@ -14,6 +14,11 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
+var (
+	_ desk.Account = (*streamed)(nil)
+	_ desk.Sender  = (*streamed)(nil)
+)
+
 // streamed is an account of the stream, for one request. It is looked at as of its
 // last commit, beside its writer.
 type streamed struct {
@@ -60,10 +65,7 @@ func (s *streamed) Undo(ctx context.Context, _ time.Duration, _ func(*desk.Desk)
 	return "", s.Change(ctx, nil)
 }
 
-// Sends implements desk.Account.
-func (s *streamed) Sends() bool { return true }
-
-// Send implements desk.Account.
+// Send implements desk.Sender.
 func (s *streamed) Send(ctx context.Context, events ...kafka.Event) error {
 	return s.d.stream.Send(ctx, s.name, events...)
 }

@@ -3,8 +3,8 @@ package daemon
 import (
 	"context"
 	"slices"
-	"time"
 
+	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/stream"
@@ -21,72 +21,30 @@ func (d *Daemon) streamStatus(ctx context.Context, s *desk.Status) error {
 		return nil
 	}
 	now := d.stream.Status()
-	c := now.Counts
-	out := &desk.StreamStatus{
-		Topic: d.opts.Stream.Topics.Input, Connected: now.Member, Problem: now.Problem, Rebalances: now.Rebalances,
-		Records: c.Records, Messages: c.Messages, Own: c.Own, Repeated: c.Repeated,
-		Important: c.Important, Unsure: c.Unsure, Ordinary: c.Ordinary, Feedback: c.Feedback, Lessons: c.Lessons, Rewritten: c.Rewritten,
-		Markers: c.Markers, Aborted: c.Aborted, DeadLetters: map[string]uint64{}, Partitions: []desk.StreamPartition{},
-	}
-	for why, n := range c.Dead {
-		out.DeadLetters[string(why)] = n
-	}
-	age := func(t time.Time) float64 {
-		if t.IsZero() {
-			return 0
-		}
-		return max(0, d.now().Sub(t).Seconds())
-	}
-	stopped := 0
-	for _, p := range now.Partitions {
-		one := desk.StreamPartition{
-			Partition: p.Partition, Position: p.Position, End: p.End, Lag: p.Lag(), HeldBytes: p.Held,
-			OldestSeconds: age(p.Oldest), Snapshots: p.Snapshots, Restoring: p.Restoring, Stopped: p.Stopped, Problem: p.Problem,
-		}
-		if !p.Newest.IsZero() {
-			t := p.Newest.UTC()
-			one.LastRecord = &t
-		}
-		if p.Stopped {
-			stopped++
-		}
-		out.Lag += one.Lag
-		out.OldestSeconds = max(out.OldestSeconds, one.OldestSeconds)
-		out.Partitions = append(out.Partitions, one)
-	}
 	names, err := d.stream.Accounts()
 	if err != nil {
 		return err
 	}
-	out.Accounts = len(names)
-	out.Doing = desk.StreamDoing(out, stopped)
-	s.Stream = out
+	now.Accounts = len(names)
+	s.Stream = &now
 	if len(names) > showStreamed {
 		return nil
 	}
 	return d.stream.Look(ctx, names, func(name string, f *filter.Filter) {
 		a := desk.SummariseStreamed(name, f)
-		a.Connected = now.Member
+		a.Connected = now.Connected
 		s.Accounts = append(s.Accounts, a)
 	})
 }
 
-// now is the time by which ages are told.
-func (d *Daemon) now() time.Time {
-	if d.opts.Now != nil {
-		return d.opts.Now()
-	}
-	return time.Now()
-}
-
 // storedStream is what a store alone tells of a stream; nil: nothing.
-func storedStream(s *store.Store, names []string) (*desk.StreamStatus, error) {
+func storedStream(s *store.Store, names []string) (*stream.Status, error) {
 	all, err := s.Partitions()
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
-	out := &desk.StreamStatus{
-		Topic: all[0].Topic, Doing: "stopped", DeadLetters: map[string]uint64{}, Partitions: []desk.StreamPartition{},
+	out := &stream.Status{
+		Topic: all[0].Topic, Doing: "stopped", Counts: stream.Counts{DeadLetters: map[kafka.Reason]uint64{}}, Partitions: []stream.PartitionStatus{},
 		Accounts: len(slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !stream.IsAccount(n) })),
 	}
 	for _, id := range all {
@@ -94,7 +52,7 @@ func storedStream(s *store.Store, names []string) (*desk.StreamStatus, error) {
 		if err != nil {
 			return nil, err
 		}
-		out.Partitions = append(out.Partitions, desk.StreamPartition{Partition: id.Number, Position: info.Next, End: -1, Restoring: len(info.Pending)})
+		out.Partitions = append(out.Partitions, stream.PartitionStatus{Partition: id.Number, Position: info.Next, End: -1, Restoring: len(info.Pending)})
 	}
 	return out, nil
 }

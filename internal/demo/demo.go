@@ -14,6 +14,7 @@ import (
 
 	"github.com/emersion/go-imap/v2"
 
+	"github.com/hinged/hinged/internal/bootstrap"
 	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/dovecot"
@@ -36,7 +37,7 @@ type Options struct {
 
 	// Bootstrap reads the past into the store of a configuration file, as `hinged
 	// bootstrap` does.
-	Bootstrap func(ctx context.Context, path string, log *slog.Logger) (daemon.Bootstrapped, error)
+	Bootstrap func(ctx context.Context, path string, log *slog.Logger) (bootstrap.Report, error)
 	// Open builds the daemon from a configuration file, as `hinged run` does.
 	Open func(path string, log *slog.Logger) (*daemon.Daemon, error)
 	// Explain prints an explanation as `hinged explain` does.

@@ -20,41 +20,27 @@ type AskRequest struct {
 
 // Questions is what `hinged ask` shows.
 type Questions struct {
-	// Account whose messages they are.
-	Account string `json:"account"`
-	// Since is when the oldest message that may be asked about arrived.
-	Since time.Time `json:"since"`
-	// Threshold is the score above which a message is important now.
-	Threshold float64 `json:"threshold"`
-	// Questions are about the messages whose labels would teach most, the best first.
-	Questions []Question `json:"questions"`
-	// Why says in words why there is no question.
-	Why string `json:"why,omitempty"`
+	Account   string     `json:"account"`       // Account whose messages they are.
+	Since     time.Time  `json:"since"`         // Since is when the oldest message that may be asked about arrived.
+	Threshold float64    `json:"threshold"`     // Threshold is the score above which a message is important now.
+	Questions []Question `json:"questions"`     // Questions are about the messages whose labels would teach most, the best first.
+	Why       string     `json:"why,omitempty"` // Why says in words why there is no question.
 }
 
 // Question is one message that the owner may label.
 type Question struct {
-	// Message is its key, in hexadecimal.
-	Message string `json:"message"`
-	// Arrived is when it did, as the mail server says.
-	Arrived *time.Time `json:"arrived,omitempty"`
-	// From is the sender's address; absent where words are not kept.
-	From string `json:"from,omitempty"`
+	Message string     `json:"message"`           // Message is its key, in hexadecimal.
+	Arrived *time.Time `json:"arrived,omitempty"` // Arrived is when it did, as the mail server says.
+	From    string     `json:"from,omitempty"`    // From is the sender's address; absent where words are not kept.
 	// Facts say how it was addressed, what it is in its thread and through which list
 	// it came, in words.
-	Facts []string `json:"facts,omitempty"`
-	// Subject has words of its subject, perhaps in another order than there.
-	Subject []string `json:"subject,omitempty"`
-	// Outcome is the decision at arrival: important, unsure or ordinary.
-	Outcome string `json:"outcome"`
-	// ScoreThen is the score at arrival.
-	ScoreThen float64 `json:"score_at_arrival"`
-	// Score is the score with the weights as they are now.
-	Score float64 `json:"score"`
-	// Marked: a mark that hinged set is on it, or about to be.
-	Marked bool `json:"marked"`
-	// Label is what was learnt from silence about it; absent: nothing.
-	Label string `json:"label,omitempty"`
+	Facts     []string `json:"facts,omitempty"`
+	Subject   []string `json:"subject,omitempty"` // Subject has words of its subject, perhaps in another order than there.
+	Outcome   string   `json:"outcome"`           // Outcome is the decision at arrival: important, unsure or ordinary.
+	ScoreThen float64  `json:"score_at_arrival"`  // ScoreThen is the score at arrival.
+	Score     float64  `json:"score"`             // Score is the score with the weights as they are now.
+	Marked    bool     `json:"marked"`            // Marked: a mark that hinged set is on it, or about to be.
+	Label     string   `json:"label,omitempty"`   // Label is what was learnt from silence about it; absent: nothing.
 }
 
 func (d *Desk) ask(q AskRequest) (Questions, error) {
@@ -106,9 +92,9 @@ func nothingToAsk(f *filter.Filter, found filter.Questions) string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, what))
 		}
 	}
-	part(found.Told, "you have judged already by what you did")
+	part(found.Labelled, "you have judged already by what you did")
 	part(found.Ruled, "your rules decided")
-	part(found.Untaught, "teach nothing (your own mail, and mail in folders such as Junk and Trash)")
+	part(found.TeachNothing, "teach nothing (your own mail, and mail in folders such as Junk and Trash)")
 	part(found.Lost, "are too old: their words are not kept any more")
 	return fmt.Sprintf("of %d messages since then %s", found.Seen, strings.Join(parts, ", "))
 }

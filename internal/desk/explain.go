@@ -11,6 +11,7 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/naming"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -38,23 +39,21 @@ type Part struct {
 
 // Explanation is what `hinged explain` shows of one message.
 type Explanation struct {
-	Account   string     `json:"account"`                // its name
-	Message   string     `json:"message"`                // its key, in hexadecimal
-	Known     bool       `json:"known"`                  // it was seen before; else it is decided as if it had just arrived
-	Arrived   *time.Time `json:"arrived,omitempty"`      // as the mail server says
-	Outcome   string     `json:"outcome"`                // important, unsure, ordinary or undecided, at arrival
-	Reason    string     `json:"reason"`                 // what decided: threshold, or why there was another outcome
-	Rule      string     `json:"rule,omitempty"`         // that decided at arrival, such as from:ann@example.org, if it still is among the rules
-	ScoreThen float64    `json:"score_at_arrival"`       // at arrival
-	Threshold float64    `json:"threshold_at_arrival"`   // at arrival
-	Label     string     `json:"label,omitempty"`        // what was learnt of it, important or ordinary
-	Source    string     `json:"label_source,omitempty"` // where the label came from
-	Score     float64    `json:"score"`                  // with the weights as they are now
-	Now       float64    `json:"threshold"`              // the threshold as it is now
-	// OutcomeNow is what would be decided now.
-	OutcomeNow string `json:"outcome_now"`
-	// RuleNow is the rule that would decide now, whatever the score.
-	RuleNow string `json:"rule_now,omitempty"`
+	Account    string     `json:"account"`                // its name
+	Message    string     `json:"message"`                // its key, in hexadecimal
+	Known      bool       `json:"known"`                  // it was seen before; else it is decided as if it had just arrived
+	Arrived    *time.Time `json:"arrived,omitempty"`      // as the mail server says
+	Outcome    string     `json:"outcome"`                // important, unsure, ordinary or undecided, at arrival
+	Reason     string     `json:"reason"`                 // what decided: threshold, or why there was another outcome
+	Rule       string     `json:"rule,omitempty"`         // that decided at arrival, such as from:ann@example.org, if it still is among the rules
+	ScoreThen  float64    `json:"score_at_arrival"`       // at arrival
+	Threshold  float64    `json:"threshold_at_arrival"`   // at arrival
+	Label      string     `json:"label,omitempty"`        // what was learnt of it, important or ordinary
+	Source     string     `json:"label_source,omitempty"` // where the label came from
+	Score      float64    `json:"score"`                  // with the weights as they are now
+	Now        float64    `json:"threshold"`              // the threshold as it is now
+	OutcomeNow string     `json:"outcome_now"`            // OutcomeNow is what would be decided now.
+	RuleNow    string     `json:"rule_now,omitempty"`     // RuleNow is the rule that would decide now, whatever the score.
 	// UnsureFrom and UnsureTo are the ends of the band around the threshold in which
 	// a message is unsure.
 	UnsureFrom float64 `json:"unsure_from"`
@@ -65,12 +64,10 @@ type Explanation struct {
 	// WordsDays says that the message's words are gone, since words are kept for so many
 	// days at most (names_days); a part has a name only where later messages tell it. 0:
 	// the words are there.
-	WordsDays int    `json:"words_days,omitempty"`
-	Parts     []Part `json:"parts"` // by descending |amount|; they add up to the score
-	// Without are the fewest parts without which another decision would be taken.
-	Without []Without `json:"without"`
-	// Corrections are what a label by the owner would make of the score.
-	Corrections []Correction `json:"corrections"`
+	WordsDays   int          `json:"words_days,omitempty"`
+	Parts       []Part       `json:"parts"`       // by descending |amount|; they add up to the score
+	Without     []Without    `json:"without"`     // Without are the fewest parts without which another decision would be taken.
+	Corrections []Correction `json:"corrections"` // Corrections are what a label by the owner would make of the score.
 }
 
 // Without is the smallest set of parts without which the decision would be
@@ -78,16 +75,14 @@ type Explanation struct {
 type Without struct {
 	Outcome string  `json:"outcome"` // what it would be
 	Score   float64 `json:"score"`   // of all other parts
-	// Parts are positions in the list of parts, counted from 0, the strongest first.
-	Parts []int `json:"parts"`
+	Parts   []int   `json:"parts"`   // Parts are positions in the list of parts, counted from 0, the strongest first.
 }
 
 // Correction is what one label, learnt now, would make of a score.
 type Correction struct {
-	Label string  `json:"label"` // important or ordinary
-	Score float64 `json:"score"` // after the lesson
-	// Outcome is what that score is decided as while the threshold stays.
-	Outcome string `json:"outcome"`
+	Label   string  `json:"label"`   // important or ordinary
+	Score   float64 `json:"score"`   // after the lesson
+	Outcome string  `json:"outcome"` // Outcome is what that score is decided as while the threshold stays.
 }
 
 func partsOf(contributions []filter.Contribution) []Part {
@@ -249,14 +244,13 @@ func (ex *Explanation) nameParts(ctx context.Context, past Past) error {
 	if len(unknown) == 0 {
 		return nil
 	}
-	names := newNaming(past.vectors(), unknown)
-	err := names.all(ctx, past)
+	names, err := naming.Find(ctx, past.Store, past.Account, unknown)
 	for i := range ex.Parts {
 		p := &ex.Parts[i]
 		if p.index == 0 {
 			continue
 		}
-		if p.Name = names.names[p.index]; p.Name != "" {
+		if p.Name = names[p.index]; p.Name != "" {
 			p.Text = featurize.Describe(p.Name)
 		} else {
 			p.Text = fmt.Sprintf("%s (%010x)", wordsNotKept, uint64(p.index))

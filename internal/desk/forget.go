@@ -24,43 +24,27 @@ var Forget = Verb[ForgetRequest, ForgottenMail]{"forget", http.MethodPost, forge
 type ForgetRequest struct {
 	// Message is a Message-ID, the hexadecimal key of a message or the beginning of
 	// one, at least 8 digits.
-	Message string `json:"message,omitempty"`
-	// Sender is an address.
-	Sender string `json:"sender,omitempty"`
-	// Before: everything from before it.
-	Before *time.Time `json:"before,omitempty"`
-	// DryRun: only say what would be forgotten.
-	DryRun bool `json:"dry_run,omitempty"`
+	Message string     `json:"message,omitempty"`
+	Sender  string     `json:"sender,omitempty"`  // Sender is an address.
+	Before  *time.Time `json:"before,omitempty"`  // Before: everything from before it.
+	DryRun  bool       `json:"dry_run,omitempty"` // DryRun: only say what would be forgotten.
 }
 
 // ForgottenMail is what `hinged forget` did, or with --dry-run would do.
 type ForgottenMail struct {
-	// Account that forgot it.
-	Account string `json:"account"`
-	// DryRun: nothing was changed, and what is said to be forgotten would be.
-	DryRun bool `json:"dry_run"`
-	// Message is the key of the message that was named, in hexadecimal.
-	Message string `json:"message,omitempty"`
-	// Sender that was named.
-	Sender string `json:"sender,omitempty"`
-	// Before is the time that was named.
-	Before *time.Time `json:"before,omitempty"`
-	// Messages counts those forgotten, with their words.
-	Messages int `json:"messages"`
-	// Lessons counts those taken back.
-	Lessons int `json:"lessons"`
-	// Important counts those of them that called a message important.
-	Important int `json:"important"`
-	// Ordinary counts the others.
-	Ordinary int `json:"ordinary"`
-	// Marks counts entries of the ledger. The marks themselves stay on the server.
-	Marks int `json:"marks"`
-	// Senders counts addresses of which nothing is remembered any more.
-	Senders int `json:"senders"`
-	// Scrubbed: nothing of it is in the store's file any more, free pages included.
-	Scrubbed bool `json:"scrubbed"`
-	// Why it is not, in words.
-	Why string `json:"why,omitempty"`
+	Account   string     `json:"account"`           // Account that forgot it.
+	DryRun    bool       `json:"dry_run"`           // DryRun: nothing was changed, and what is said to be forgotten would be.
+	Message   string     `json:"message,omitempty"` // Message is the key of the message that was named, in hexadecimal.
+	Sender    string     `json:"sender,omitempty"`  // Sender that was named.
+	Before    *time.Time `json:"before,omitempty"`  // Before is the time that was named.
+	Messages  int        `json:"messages"`          // Messages counts those forgotten, with their words.
+	Lessons   int        `json:"lessons"`           // Lessons counts those taken back.
+	Important int        `json:"important"`         // Important counts those of them that called a message important.
+	Ordinary  int        `json:"ordinary"`          // Ordinary counts the others.
+	Marks     int        `json:"marks"`             // Marks counts entries of the ledger. The marks themselves stay on the server.
+	Senders   int        `json:"senders"`           // Senders counts addresses of which nothing is remembered any more.
+	Scrubbed  bool       `json:"scrubbed"`          // Scrubbed: nothing of it is in the store's file any more, free pages included.
+	Why       string     `json:"why,omitempty"`     // Why it is not, in words.
 	// Sent: it was handed to the input topic of Kafka, and is done when its turn
 	// comes there; the numbers say what it would have forgotten just now.
 	Sent bool `json:"sent,omitempty"`
@@ -77,7 +61,7 @@ func forget(ctx context.Context, h Host, account string, q ForgetRequest) (out F
 	if err != nil {
 		return out, err
 	}
-	var e *filter.Forgot
+	var e *filter.ForgetRequested
 	out.Sent, err = rewrite(ctx, a, q.DryRun, func(d *Desk, dry bool) error {
 		out = ForgottenMail{Account: d.Account, Copies: []string{}}
 		if e, err = q.event(d, &out); err != nil {
@@ -121,8 +105,8 @@ func forget(ctx context.Context, h Host, account string, q ForgetRequest) (out F
 }
 
 // event finds what q names.
-func (q ForgetRequest) event(d *Desk, out *ForgottenMail) (*filter.Forgot, error) {
-	e := &filter.Forgot{At: d.Now()}
+func (q ForgetRequest) event(d *Desk, out *ForgottenMail) (*filter.ForgetRequested, error) {
+	e := &filter.ForgetRequested{At: d.Now()}
 	switch {
 	case q.Message != "" && q.Sender == "" && q.Before == nil:
 		k, err := findMessage(d.Filter.State(), q.Message)

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/ceiling"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/pipeline"
-	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/store"
 )
 
@@ -35,7 +35,7 @@ type Account interface {
 	// Look calls fn with committed state; fn must change nothing.
 	Look(ctx context.Context, need Need, fn func(*Desk) error) error
 	// Change calls fn, which may apply events. They are committed when Change
-	// returns nil. ErrStreamAccount: only Send changes it.
+	// returns nil. ErrStreamAccount: it is a Sender.
 	Change(ctx context.Context, fn func(*Desk) error) error
 	// Undo is Change for marks, which are on a mail server. begin asks for marks to be
 	// taken back and returns their numbers in the ledger. Then, as often as something
@@ -45,12 +45,14 @@ type Account interface {
 	// confirmed for as long as patience; then problem says what is wrong with the
 	// connection.
 	Undo(ctx context.Context, patience time.Duration, begin func(*Desk) ([]uint64, error), progress func(*Desk) (waiting, left int)) (problem string, err error)
-	// Sends reports whether what would change it goes through an input topic of
-	// Kafka, by Send, which waits until the brokers have it.
-	Sends() bool
-	Send(ctx context.Context, events ...kafka.Event) error
 	// Reader reads messages as the account does.
 	Reader(ctx context.Context) (*pipeline.Reader, error)
+}
+
+// Sender is an Account that only records of an input topic of Kafka change. Send waits
+// until the brokers have them.
+type Sender interface {
+	Send(ctx context.Context, events ...kafka.Event) error
 }
 
 // Need is what a verb needs of an account of a stream, which may have been taken
@@ -75,7 +77,7 @@ type Desk struct {
 	// Rewrites counts how often the lessons got other numbers; Ceilings keeps them
 	// between two questions, nil: nothing does.
 	Rewrites int
-	Ceilings *Ceilings
+	Ceilings *ceiling.Kept
 
 	// Alone: marks are taken back by a connection for that alone. Unwilling has what
 	// the server said of those that it would not take back, by number.
@@ -95,8 +97,6 @@ type Past struct {
 	Store   *store.Store
 	Account string
 }
-
-func (p Past) vectors() *writer.Vectors { return writer.NewVectors(p.Store, p.Account) }
 
 // Errors.
 var (

@@ -33,24 +33,18 @@ const (
 
 // Lesson says what one message taught.
 type Lesson struct {
-	// Name is the Message-ID, key or file as it was asked for.
-	Name string `json:"name"`
-	// Message is its key, in hexadecimal.
-	Message string `json:"message,omitempty"`
+	Name    string `json:"name"`              // Name is the Message-ID, key or file as it was asked for.
+	Message string `json:"message,omitempty"` // Message is its key, in hexadecimal.
 	// Result is learnt, known (that label was learnt before; nothing changed),
 	// refused, or sent (handed to the input topic, to be learnt in its turn).
 	Result string `json:"result"`
-	// Why it was refused, in words.
-	Why string `json:"why,omitempty"`
-	// New: the content was not known before.
-	New bool `json:"new,omitempty"`
+	Why    string `json:"why,omitempty"` // Why it was refused, in words.
+	New    bool   `json:"new,omitempty"` // New: the content was not known before.
 	// Before is its score before the lesson, with whatever was learnt of it earlier taken
 	// back.
-	Before float64 `json:"score_before"`
-	// After is its score after the lesson.
-	After float64 `json:"score_after"`
-	// Mistake: the score before it was on the wrong side of zero, or zero.
-	Mistake bool `json:"mistake"`
+	Before  float64 `json:"score_before"`
+	After   float64 `json:"score_after"` // After is its score after the lesson.
+	Mistake bool    `json:"mistake"`     // Mistake: the score before it was on the wrong side of zero, or zero.
 	// Marked: a mark that hinged set is on it, or about to be. A lesson does not
 	// take it off.
 	Marked bool `json:"marked"`
@@ -58,22 +52,14 @@ type Lesson struct {
 
 // Lessons is what `hinged learn` shows.
 type Lessons struct {
-	// Account that learnt.
-	Account string `json:"account"`
-	// Label is "important" or "ordinary".
-	Label string `json:"label"`
-	// Learnt counts new lessons.
-	Learnt int `json:"learnt"`
-	// Known counts messages that were learnt with that label before.
-	Known int `json:"known"`
-	// Sent counts lessons that were handed to the input topic.
-	Sent int `json:"sent,omitempty"`
-	// Refused counts messages that can't be learnt.
-	Refused int `json:"refused"`
-	// Mistakes counts lessons whose score was on the wrong side of zero, or zero.
-	Mistakes int `json:"mistakes"`
-	// Lessons are in the order in which they were asked for.
-	Lessons []Lesson `json:"lessons"`
+	Account  string   `json:"account"`        // Account that learnt.
+	Label    string   `json:"label"`          // Label is "important" or "ordinary".
+	Learnt   int      `json:"learnt"`         // Learnt counts new lessons.
+	Known    int      `json:"known"`          // Known counts messages that were learnt with that label before.
+	Sent     int      `json:"sent,omitempty"` // Sent counts lessons that were handed to the input topic.
+	Refused  int      `json:"refused"`        // Refused counts messages that can't be learnt.
+	Mistakes int      `json:"mistakes"`       // Mistakes counts lessons whose score was on the wrong side of zero, or zero.
+	Lessons  []Lesson `json:"lessons"`        // Lessons are in the order in which they were asked for.
 }
 
 // Add appends what more was taught.
@@ -114,8 +100,8 @@ func label(ctx context.Context, a Account, q LabelRequest) (out Lessons, err err
 		}
 	}
 	out = Lessons{Label: q.Label, Lessons: []Lesson{}}
-	if a.Sends() {
-		err = sendLabels(ctx, a, label, all, &out)
+	if to, sends := a.(Sender); sends {
+		err = sendLabels(ctx, a, to, label, all, &out)
 		return out, err
 	}
 	err = a.Change(ctx, func(d *Desk) error {
@@ -137,7 +123,7 @@ func label(ctx context.Context, a Account, q LabelRequest) (out Lessons, err err
 
 // sendLabels hands labels for messages of an account of a stream to the input topic:
 // there they have their place in the order of the account's records.
-func sendLabels(ctx context.Context, a Account, label model.Label, all []given, out *Lessons) error {
+func sendLabels(ctx context.Context, a Account, to Sender, label model.Label, all []given, out *Lessons) error {
 	var events []kafka.Event
 	err := a.Look(ctx, State, func(d *Desk) error {
 		out.Account = d.Account
@@ -160,7 +146,7 @@ func sendLabels(ctx context.Context, a Account, label model.Label, all []given, 
 		return nil
 	})
 	if err == nil && len(events) > 0 {
-		err = send(ctx, a, events...)
+		err = send(ctx, to, events...)
 	}
 	return err
 }

@@ -20,11 +20,10 @@ var GetLedger = see("ledger", State, (*Desk).ledger)
 type LedgerRequest struct {
 	// Message is a Message-ID, or the hexadecimal key of a message or the beginning
 	// of one, at least 8 digits.
-	Message string `json:"message,omitempty"`
-	// Since leaves out what was last touched before.
-	Since *time.Time `json:"since,omitempty"`
-	State string     `json:"state,omitempty"` // one of LedgerStates
-	Most  int        `json:"most,omitempty"`  // so many, the newest; 0: all
+	Message string     `json:"message,omitempty"`
+	Since   *time.Time `json:"since,omitempty"` // Since leaves out what was last touched before.
+	State   string     `json:"state,omitempty"` // one of LedgerStates
+	Most    int        `json:"most,omitempty"`  // so many, the newest; 0: all
 }
 
 // LedgerStates are the states of an entry, in the order in which a mark comes
@@ -39,50 +38,34 @@ func LedgerStates() []string {
 
 // Ledger is what `hinged ledger` shows.
 type Ledger struct {
-	// Account whose ledger it is.
-	Account string `json:"account"`
-	// Message is the key of the message that was asked for, in hexadecimal.
-	Message string `json:"message,omitempty"`
-	// Verdict says in words who marked the message that was asked for.
-	Verdict string `json:"verdict,omitempty"`
-	// Entries are the newest first.
-	Entries []LedgerEntry `json:"entries"`
-	// Older counts entries that were asked for and are not shown.
-	Older int `json:"older"`
+	Account string        `json:"account"`           // Account whose ledger it is.
+	Message string        `json:"message,omitempty"` // Message is the key of the message that was asked for, in hexadecimal.
+	Verdict string        `json:"verdict,omitempty"` // Verdict says in words who marked the message that was asked for.
+	Entries []LedgerEntry `json:"entries"`           // Entries are the newest first.
+	Older   int           `json:"older"`             // Older counts entries that were asked for and are not shown.
 }
 
 // LedgerEntry is one mark that was set or meant to be set, or one refusal.
 type LedgerEntry struct {
 	// Ours is false for a refusal of a mark that hinged had not set; then there is
 	// a time and a message, and nothing else.
-	Ours bool `json:"ours"`
-	// Number of the entry; they ascend from 0.
-	Number uint64 `json:"number"`
+	Ours   bool   `json:"ours"`
+	Number uint64 `json:"number"` // Number of the entry; they ascend from 0.
 	// State is intended (committed, not yet seen on the server), confirmed, refused
 	// (the owner took it off), abandoned (it could not be set, or somebody was
 	// first), undoing (to be taken back, not yet seen to be gone) or undone (taken
 	// back by hinged).
-	State string `json:"state"`
-	// Intended is when the mark was decided on.
-	Intended *time.Time `json:"intended,omitempty"`
-	// Settled is when it came into this state.
-	Settled *time.Time `json:"settled,omitempty"`
-	// Mailbox in which it was to be set.
-	Mailbox string `json:"mailbox,omitempty"`
-	// UIDValidity of the mailbox then.
-	UIDValidity uint32 `json:"uidvalidity,omitempty"`
-	// UID of the message there.
-	UID uint32 `json:"uid,omitempty"`
-	// Keyword or flag that was set.
-	Keyword string `json:"keyword,omitempty"`
-	// Prior: the keyword was there before, so it is somebody else's.
-	Prior bool `json:"prior,omitempty"`
-	// Score that decided.
-	Score float64 `json:"score"`
-	// Threshold that decided.
-	Threshold float64 `json:"threshold"`
-	// Message is its key, in hexadecimal; "" when it is not remembered.
-	Message string `json:"message,omitempty"`
+	State       string     `json:"state"`
+	Intended    *time.Time `json:"intended,omitempty"`    // Intended is when the mark was decided on.
+	Settled     *time.Time `json:"settled,omitempty"`     // Settled is when it came into this state.
+	Mailbox     string     `json:"mailbox,omitempty"`     // Mailbox in which it was to be set.
+	UIDValidity uint32     `json:"uidvalidity,omitempty"` // UIDValidity of the mailbox then.
+	UID         uint32     `json:"uid,omitempty"`         // UID of the message there.
+	Keyword     string     `json:"keyword,omitempty"`     // Keyword or flag that was set.
+	Prior       bool       `json:"prior,omitempty"`       // Prior: the keyword was there before, so it is somebody else's.
+	Score       float64    `json:"score"`                 // Score that decided.
+	Threshold   float64    `json:"threshold"`             // Threshold that decided.
+	Message     string     `json:"message,omitempty"`     // Message is its key, in hexadecimal; "" when it is not remembered.
 }
 
 // at is when an entry was last touched.

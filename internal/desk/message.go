@@ -16,11 +16,9 @@ import (
 type Message struct {
 	// Name is a Message-ID, the hexadecimal key of a message or the beginning of
 	// one, at least 8 digits; with Content, only what the report calls it.
-	Name string `json:"name"`
-	// Content is the raw message. It need not be known.
-	Content []byte `json:"content,omitempty"`
-	// HasContent tells an empty message from one that is known by name.
-	HasContent bool `json:"has_content,omitempty"`
+	Name       string `json:"name"`
+	Content    []byte `json:"content,omitempty"`     // Content is the raw message. It need not be known.
+	HasContent bool   `json:"has_content,omitempty"` // HasContent tells an empty message from one that is known by name.
 }
 
 // findMessage finds a known message by its Message-ID, its key or the beginning of

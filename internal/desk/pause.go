@@ -18,14 +18,10 @@ var (
 
 // Switch is what `hinged pause` and `hinged resume` did.
 type Switch struct {
-	// Account that was switched.
-	Account string `json:"account"`
-	// Paused is how it is now.
-	Paused bool `json:"paused"`
-	// Changed is false when it was so before.
-	Changed bool `json:"changed"`
-	// Since is when the pause began or, after one, had begun.
-	Since *time.Time `json:"paused_since,omitempty"`
+	Account string     `json:"account"`                // Account that was switched.
+	Paused  bool       `json:"paused"`                 // Paused is how it is now.
+	Changed bool       `json:"changed"`                // Changed is false when it was so before.
+	Since   *time.Time `json:"paused_since,omitempty"` // Since is when the pause began or, after one, had begun.
 }
 
 func switching(on bool) func(context.Context, Account, None) (Switch, error) {

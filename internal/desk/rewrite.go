@@ -21,20 +21,21 @@ var ErrTooEarly = errors.New("too long ago")
 // place in the order of the account's records, if it would be obeyed just now.
 func rewrite(ctx context.Context, a Account, dry bool, fn func(d *Desk, dry bool) error, event func() kafka.Event) (sent bool, err error) {
 	look := func() error { return a.Look(ctx, Logs, func(d *Desk) error { return fn(d, true) }) }
+	to, sends := a.(Sender)
 	switch {
 	case dry:
 		return false, look()
-	case !a.Sends():
+	case !sends:
 		return false, a.Change(ctx, func(d *Desk) error { return fn(d, false) })
 	}
 	if err := look(); err != nil {
 		return false, err
 	}
-	return true, send(ctx, a, event())
+	return true, send(ctx, to, event())
 }
 
-func send(ctx context.Context, a Account, events ...kafka.Event) error {
-	if err := a.Send(ctx, events...); err != nil {
+func send(ctx context.Context, to Sender, events ...kafka.Event) error {
+	if err := to.Send(ctx, events...); err != nil {
 		return fmt.Errorf("handing it to the input topic: %w", err)
 	}
 	return nil

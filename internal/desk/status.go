@@ -8,6 +8,7 @@ import (
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/stream"
 )
 
 // GetStatus says how every account is doing.
@@ -15,34 +16,27 @@ var GetStatus = looking("status", func(ctx context.Context, h Host) (Status, err
 
 // Status is what `hinged status` shows, and its --json.
 type Status struct {
-	Running  bool            `json:"running"`       // whether a daemon answered; false: read from the store
-	PID      int             `json:"pid,omitempty"` // the process number of the daemon
-	Version  string          `json:"version"`       // of the program that answered
-	Accounts []AccountStatus `json:"accounts"`      // in order of name; those of a stream only while they are few
-	// Stream is how the accounts are doing whose mail comes through Kafka.
-	Stream *StreamStatus `json:"stream,omitempty"`
+	Running  bool            `json:"running"`          // whether a daemon answered; false: read from the store
+	PID      int             `json:"pid,omitempty"`    // the process number of the daemon
+	Version  string          `json:"version"`          // of the program that answered
+	Accounts []AccountStatus `json:"accounts"`         // in order of name; those of a stream only while they are few
+	Stream   *stream.Status  `json:"stream,omitempty"` // Stream is how the accounts are doing whose mail comes through Kafka.
 }
 
 // AccountStatus is one account's part. Every number is of committed state.
 type AccountStatus struct {
 	Account string `json:"account"` // its name
-	// Doing says in one sentence what it is doing.
-	Doing string `json:"doing"`
+	Doing   string `json:"doing"`   // Doing says in one sentence what it is doing.
 	// InSnapshot: it is still in the snapshot that its partition was taken over
 	// with, and none of the numbers are here.
-	InSnapshot bool `json:"in_snapshot,omitempty"`
-	// Warnings say in words what the owner should look into.
-	Warnings  []string `json:"warnings"`
-	Connected bool     `json:"connected"` // whether the mail server answers now
-	// Paused: the owner has switched the account off; `hinged resume` ends it.
-	Paused bool `json:"paused"`
-	// PausedSince is when.
-	PausedSince *time.Time `json:"paused_since,omitempty"`
-	// Problem says in words what is wrong; "" when all is well.
-	Problem    string `json:"problem,omitempty"`
-	Reconnects int    `json:"reconnects"` // connections made after the first
-	// Remaining counts messages that wait to be read for the first time.
-	Remaining int `json:"remaining"`
+	InSnapshot  bool       `json:"in_snapshot,omitempty"`
+	Warnings    []string   `json:"warnings"`               // Warnings say in words what the owner should look into.
+	Connected   bool       `json:"connected"`              // whether the mail server answers now
+	Paused      bool       `json:"paused"`                 // Paused: the owner has switched the account off; `hinged resume` ends it.
+	PausedSince *time.Time `json:"paused_since,omitempty"` // PausedSince is when.
+	Problem     string     `json:"problem,omitempty"`      // Problem says in words what is wrong; "" when all is well.
+	Reconnects  int        `json:"reconnects"`             // connections made after the first
+	Remaining   int        `json:"remaining"`              // Remaining counts messages that wait to be read for the first time.
 
 	Messages uint64 `json:"messages"` // seen, own ones included
 	Decided  uint64 `json:"decided"`  // messages decided; own ones and those of excluded mailboxes are not
@@ -78,9 +72,8 @@ type AccountStatus struct {
 	MarksRefused   uint64 `json:"marks_refused"`   // marks that the owner took off
 	MarksUndone    uint64 `json:"marks_undone"`    // marks that hinged took back when the owner asked for that
 	Shadow         string `json:"shadow"`          // auto, on or off, as configured
-	// Marking says in words whether marks are set, and if not, what is missing.
-	Marking  string `json:"marking"`
-	InShadow bool   `json:"in_shadow"` // decisions are recorded, nothing is marked
+	Marking        string `json:"marking"`         // Marking says in words whether marks are set, and if not, what is missing.
+	InShadow       bool   `json:"in_shadow"`       // decisions are recorded, nothing is marked
 	// EndOfShadow says in words what would end the shadow; "" when there is none
 	// or only the configuration can.
 	EndOfShadow string         `json:"end_of_shadow,omitempty"`
@@ -147,6 +140,17 @@ func Summarise(name string, f *filter.Filter) AccountStatus {
 		})
 	}
 	return s
+}
+
+// SummariseStreamed is Summarise for an account that has no mail server.
+func SummariseStreamed(name string, f *filter.Filter) AccountStatus {
+	a := Summarise(name, f)
+	if a.InShadow {
+		a.Doing = "in shadow: it decides and learns, and says of nothing that it is to be marked"
+	} else if f.Trained() {
+		a.Doing = "deciding, and learning"
+	}
+	return a
 }
 
 // StandingStatus compares the decisions with the baselines over the last labels,

@@ -20,10 +20,8 @@ const undoPatience = time.Minute
 
 // UndoMarksRequest says which marks are to be taken back.
 type UndoMarksRequest struct {
-	// Since leaves those alone that were set earlier.
-	Since *time.Time `json:"since,omitempty"`
-	// DryRun: only say what would be done.
-	DryRun bool `json:"dry_run,omitempty"`
+	Since  *time.Time `json:"since,omitempty"`   // Since leaves those alone that were set earlier.
+	DryRun bool       `json:"dry_run,omitempty"` // DryRun: only say what would be done.
 	// Patience is how long to wait while the server confirms nothing more; 0: a
 	// minute.
 	Patience time.Duration `json:"patience,omitempty"`
@@ -41,59 +39,41 @@ const (
 
 // UndoneMarks is what `hinged undo --marks` did, or with --dry-run would do.
 type UndoneMarks struct {
-	// Account whose marks they are.
-	Account string `json:"account"`
-	// DryRun: nothing was changed, and what is said to be undone would be.
-	DryRun bool `json:"dry_run"`
-	// Since: marks set earlier were left alone.
-	Since *time.Time `json:"since,omitempty"`
-	// Undone counts marks that were taken back, as seen on the server.
-	Undone int `json:"undone"`
+	Account string     `json:"account"`         // Account whose marks they are.
+	DryRun  bool       `json:"dry_run"`         // DryRun: nothing was changed, and what is said to be undone would be.
+	Since   *time.Time `json:"since,omitempty"` // Since: marks set earlier were left alone.
+	Undone  int        `json:"undone"`          // Undone counts marks that were taken back, as seen on the server.
 	// Waiting counts marks that are to be taken back and that the server has not
 	// confirmed yet.
 	Waiting int `json:"waiting"`
 	// Unseen counts marks on messages that are in no watched mailbox; they are taken
 	// back if those turn up within a day.
-	Unseen int `json:"unseen"`
-	// Passed counts marks that were not on their messages any more.
-	Passed int `json:"passed"`
-	// Own counts marks left alone because the owner or another program set them.
-	Own int `json:"own"`
-	// Failed counts marks that the server would not take back.
-	Failed int `json:"failed"`
-	// Forgotten counts marks so old that the ledger has them no more.
-	Forgotten uint64 `json:"forgotten"`
+	Unseen    int    `json:"unseen"`
+	Passed    int    `json:"passed"`    // Passed counts marks that were not on their messages any more.
+	Own       int    `json:"own"`       // Own counts marks left alone because the owner or another program set them.
+	Failed    int    `json:"failed"`    // Failed counts marks that the server would not take back.
+	Forgotten uint64 `json:"forgotten"` // Forgotten counts marks so old that the ledger has them no more.
 	// Restored: the account came out of a backup or an export, so that marks set
 	// after that was made may not be in the ledger.
-	Restored bool `json:"restored"`
-	// Problem says in words what is wrong with the connection; "" when all is well.
-	Problem string `json:"problem,omitempty"`
-	// Paused: the account is switched off, and stays so.
-	Paused bool `json:"paused"`
-	// Shadow: the account marks nothing now, and stays so.
-	Shadow bool `json:"shadow"`
-	// Marks are those that stood, in the order in which they were set.
-	Marks []UndoneMark `json:"marks"`
+	Restored bool         `json:"restored"`
+	Problem  string       `json:"problem,omitempty"` // Problem says in words what is wrong with the connection; "" when all is well.
+	Paused   bool         `json:"paused"`            // Paused: the account is switched off, and stays so.
+	Shadow   bool         `json:"shadow"`            // Shadow: the account marks nothing now, and stays so.
+	Marks    []UndoneMark `json:"marks"`             // Marks are those that stood, in the order in which they were set.
 }
 
 // UndoneMark is one mark of the ledger.
 type UndoneMark struct {
-	// Number of its ledger entry.
-	Number uint64 `json:"number"`
+	Number uint64 `json:"number"` // Number of its ledger entry.
 	// Result is undone, waiting, unseen (its message is in no watched mailbox),
 	// passed (it was not on the message any more), own (somebody else set what is on
 	// it) or failed.
-	Result string `json:"result"`
-	// Why it failed, in the server's words.
-	Why string `json:"why,omitempty"`
-	// Keyword or flag of the mark.
-	Keyword string `json:"keyword"`
-	// Mailboxes in which it stood.
-	Mailboxes []string `json:"mailboxes"`
-	// Message is its key, in hexadecimal.
-	Message string `json:"message"`
-	// Intended is when it was decided on.
-	Intended *time.Time `json:"intended,omitempty"`
+	Result    string     `json:"result"`
+	Why       string     `json:"why,omitempty"`      // Why it failed, in the server's words.
+	Keyword   string     `json:"keyword"`            // Keyword or flag of the mark.
+	Mailboxes []string   `json:"mailboxes"`          // Mailboxes in which it stood.
+	Message   string     `json:"message"`            // Message is its key, in hexadecimal.
+	Intended  *time.Time `json:"intended,omitempty"` // Intended is when it was decided on.
 
 	intendedIn string // the mailbox in which it was to be set
 }
@@ -111,9 +91,9 @@ func undoMarks(ctx context.Context, a Account, q UndoMarksRequest) (out UndoneMa
 
 // begin says what is to be done and, unless that is all, begins with it. It returns
 // the ledger entries that are asked back.
-func (out *UndoneMarks) begin(d *Desk, q UndoMarksRequest) (sought []uint64, err error) {
+func (u *UndoneMarks) begin(d *Desk, q UndoMarksRequest) (sought []uint64, err error) {
 	st := d.Filter.State()
-	*out = UndoneMarks{
+	*u = UndoneMarks{
 		Account: d.Account, DryRun: q.DryRun, Since: q.Since, Paused: st.Account.Paused, Shadow: d.Filter.InShadow(),
 		Restored: st.Account.Restored, Marks: []UndoneMark{},
 	}
@@ -122,7 +102,7 @@ func (out *UndoneMarks) begin(d *Desk, q UndoMarksRequest) (sought []uint64, err
 		since = store.MomentOf(*q.Since)
 	}
 	if keys := st.Ledger.Keys(); q.Since == nil && len(keys) > 0 {
-		out.Forgotten = store.LedgerNumber(keys[0])
+		u.Forgotten = store.LedgerNumber(keys[0])
 	}
 	mark := func(n uint64, places []string) *UndoneMark {
 		e, _ := st.Ledger.Get(store.LedgerKey(n))
@@ -134,8 +114,8 @@ func (out *UndoneMarks) begin(d *Desk, q UndoMarksRequest) (sought []uint64, err
 			mailbox, _ := store.SplitPlaceKey(p)
 			m.Mailboxes = append(m.Mailboxes, mailbox)
 		}
-		out.Marks = append(out.Marks, m)
-		return &out.Marks[len(out.Marks)-1]
+		u.Marks = append(u.Marks, m)
+		return &u.Marks[len(u.Marks)-1]
 	}
 	// Those of an earlier request that are still under way are told of, too.
 	under := map[uint64][]string{}
@@ -149,7 +129,7 @@ func (out *UndoneMarks) begin(d *Desk, q UndoMarksRequest) (sought []uint64, err
 			m.Result, m.Mailboxes = UndoneWaiting, append(m.Mailboxes, under[n]...)
 		}
 	}
-	for _, m := range out.Marks {
+	for _, m := range u.Marks {
 		sought = append(sought, m.Number)
 	}
 	for _, c := range d.Filter.Undoable(since) {
@@ -169,17 +149,17 @@ func (out *UndoneMarks) begin(d *Desk, q UndoMarksRequest) (sought []uint64, err
 			sought = append(sought, c.Number)
 		}
 	}
-	slices.SortFunc(out.Marks, func(x, y UndoneMark) int { return int(int64(x.Number - y.Number)) })
+	slices.SortFunc(u.Marks, func(x, y UndoneMark) int { return int(int64(x.Number - y.Number)) })
 	if !q.DryRun {
-		_, err = d.Apply(&filter.Undone{At: d.Now(), Since: since, Alone: d.Alone})
+		_, err = d.Apply(&filter.UndoRequested{At: d.Now(), Since: since, Alone: d.Alone})
 	}
 	return sought, err
 }
 
 // look brings what is said of the marks up to date, and counts them.
-func (out *UndoneMarks) look(d *Desk) (waiting, left int) {
-	for i := range out.Marks {
-		m := &out.Marks[i]
+func (u *UndoneMarks) look(d *Desk) (waiting, left int) {
+	for i := range u.Marks {
+		m := &u.Marks[i]
 		if m.Result == UndonePassed || m.Result == UndoneOwn {
 			continue
 		}
@@ -198,27 +178,20 @@ func (out *UndoneMarks) look(d *Desk) (waiting, left int) {
 			m.Result = UndonePassed
 		}
 	}
-	out.count()
-	return out.Waiting, out.Waiting + out.Unseen
+	u.count()
+	return u.Waiting, u.Waiting + u.Unseen
 }
 
 // count adds the results up.
 func (u *UndoneMarks) count() {
-	u.Undone, u.Waiting, u.Unseen, u.Passed, u.Own, u.Failed = 0, 0, 0, 0, 0, 0
+	of := map[string]*int{
+		UndoneDone: &u.Undone, UndoneWaiting: &u.Waiting, UndoneUnseen: &u.Unseen,
+		UndonePassed: &u.Passed, UndoneOwn: &u.Own, UndoneFailed: &u.Failed,
+	}
+	for _, n := range of {
+		*n = 0
+	}
 	for _, m := range u.Marks {
-		switch m.Result {
-		case UndoneDone:
-			u.Undone++
-		case UndoneWaiting:
-			u.Waiting++
-		case UndoneUnseen:
-			u.Unseen++
-		case UndonePassed:
-			u.Passed++
-		case UndoneOwn:
-			u.Own++
-		default:
-			u.Failed++
-		}
+		*of[m.Result]++
 	}
 }

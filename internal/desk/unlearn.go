@@ -16,36 +16,23 @@ var Unlearn = ofAccount("unlearn", http.MethodPost, unlearn)
 
 // UnlearnRequest says which lessons are to be taken back.
 type UnlearnRequest struct {
-	// Since: those learnt then and later.
-	Since time.Time `json:"since"`
-	// DryRun: only say what would be taken back.
-	DryRun bool `json:"dry_run,omitempty"`
+	Since  time.Time `json:"since"`             // Since: those learnt then and later.
+	DryRun bool      `json:"dry_run,omitempty"` // DryRun: only say what would be taken back.
 }
 
 // UnlearntLessons is what `hinged undo --learning` did, or with --dry-run would do.
 type UnlearntLessons struct {
-	// Account whose lessons they are.
-	Account string `json:"account"`
-	// DryRun: nothing was changed, and what is said to be taken back would be.
-	DryRun bool `json:"dry_run"`
-	// Since: lessons learnt earlier stay.
-	Since time.Time `json:"since"`
-	// Lessons counts those taken back.
-	Lessons int `json:"lessons"`
-	// Important counts those of them that called a message important.
-	Important int `json:"important"`
-	// Ordinary counts the others.
-	Ordinary int `json:"ordinary"`
-	// Pending counts labels that were given, not yet learnt, and dropped with them.
-	Pending int `json:"pending"`
-	// First is when the first of them was learnt.
-	First *time.Time `json:"first,omitempty"`
-	// Last is when the last of them was.
-	Last *time.Time `json:"last,omitempty"`
-	// Left is how many lessons stay.
-	Left uint64 `json:"left"`
-	// Marking says in words whether marks are set with what is left.
-	Marking string `json:"marking"`
+	Account   string     `json:"account"`         // Account whose lessons they are.
+	DryRun    bool       `json:"dry_run"`         // DryRun: nothing was changed, and what is said to be taken back would be.
+	Since     time.Time  `json:"since"`           // Since: lessons learnt earlier stay.
+	Lessons   int        `json:"lessons"`         // Lessons counts those taken back.
+	Important int        `json:"important"`       // Important counts those of them that called a message important.
+	Ordinary  int        `json:"ordinary"`        // Ordinary counts the others.
+	Pending   int        `json:"pending"`         // Pending counts labels that were given, not yet learnt, and dropped with them.
+	First     *time.Time `json:"first,omitempty"` // First is when the first of them was learnt.
+	Last      *time.Time `json:"last,omitempty"`  // Last is when the last of them was.
+	Left      uint64     `json:"left"`            // Left is how many lessons stay.
+	Marking   string     `json:"marking"`         // Marking says in words whether marks are set with what is left.
 	// Sent: it was handed to the input topic of Kafka, and is done when its turn
 	// comes there; the numbers say what it would have taken back just now.
 	Sent bool `json:"sent,omitempty"`
@@ -55,14 +42,14 @@ func unlearn(ctx context.Context, a Account, q UnlearnRequest) (out UnlearntLess
 	out.Sent, err = rewrite(ctx, a, q.DryRun, func(d *Desk, dry bool) (err error) {
 		out, err = d.unlearn(q.Since, dry)
 		return err
-	}, func() kafka.Event { return kafka.Undo{Since: q.Since} })
+	}, func() kafka.Event { return kafka.Unlearn{Since: q.Since} })
 	out.DryRun = q.DryRun
 	return out, err
 }
 
 func (d *Desk) unlearn(since time.Time, dry bool) (UnlearntLessons, error) {
 	out := UnlearntLessons{Account: d.Account, Since: since}
-	r, err := d.rewrite(&filter.Unlearnt{At: d.Now(), Since: store.MomentOf(since)}, dry)
+	r, err := d.rewrite(&filter.UnlearnRequested{At: d.Now(), Since: store.MomentOf(since)}, dry)
 	if err != nil {
 		return out, tooEarly(err, "--since %s is the earliest")
 	}

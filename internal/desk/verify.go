@@ -3,6 +3,7 @@ package desk
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/stream"
@@ -16,8 +17,7 @@ var Verify = looking("verify", verify)
 
 // Verification is what `hinged verify` found.
 type Verification struct {
-	// Problems are what the store's own check found, in words.
-	Problems []string         `json:"problems"`
+	Problems []string         `json:"problems"` // Problems are what the store's own check found, in words.
 	Accounts []VerifiedReplay `json:"accounts"` // one replay each, in order of name
 	OK       bool             `json:"ok"`       // nothing is wrong
 }
@@ -37,55 +37,63 @@ type VerifiedReplay struct {
 }
 
 func verify(ctx context.Context, h Host) (v Verification, err error) {
-	err = h.Store(false, func(s *store.Store) error {
-		report, err := s.Verify()
-		if err != nil {
-			return err
-		}
-		v = Verification{Problems: []string{}, Accounts: []VerifiedReplay{}, OK: report.OK()}
-		for _, p := range report.Problems {
-			v.Problems = append(v.Problems, p.Error())
-		}
-		names, err := s.Accounts()
-		if err != nil {
-			return err
-		}
-		for _, name := range names {
-			now, end, err := committed(ctx, h, s, name)
-			var r VerifiedReplay
-			switch {
-			case errors.Is(err, store.ErrPending):
-				r = VerifiedReplay{Account: name, State: Digest{Account: name}, Replayed: Digest{Account: name}, InSnapshot: true}
-			case ctx.Err() != nil:
-				return ctx.Err()
-			case err != nil:
-				// Verify exists to name what is wrong.
-				v.OK, v.Problems = false, append(v.Problems, err.Error())
-				continue
-			default:
-				r = replay(s, name, now, end)
-			}
-			v.OK = v.OK && (r.Equal || r.InSnapshot)
-			v.Accounts = append(v.Accounts, r)
-		}
-		return nil
-	})
+	err = h.Store(false, func(s *store.Store) error { v, err = VerifyStore(ctx, s, h); return err })
 	return v, err
+}
+
+// VerifyStore is Verify for a store. h may have accounts in memory; nil: nobody has.
+func VerifyStore(ctx context.Context, s *store.Store, h Host) (Verification, error) {
+	v := Verification{Problems: []string{}, Accounts: []VerifiedReplay{}}
+	report, err := s.Verify()
+	if err != nil {
+		return v, err
+	}
+	v.OK = report.OK()
+	for _, p := range report.Problems {
+		v.Problems = append(v.Problems, p.Error())
+	}
+	names, err := s.Accounts()
+	if err != nil {
+		return v, err
+	}
+	for _, name := range names {
+		r := VerifiedReplay{Account: name, State: Digest{Account: name}, Replayed: Digest{Account: name}}
+		switch now, end, err := committed(ctx, s, h, name); {
+		case errors.Is(err, store.ErrPending):
+			r.InSnapshot = true
+		case ctx.Err() != nil:
+			return v, ctx.Err()
+		case err != nil:
+			// Verify exists to name what is wrong.
+			v.OK, v.Problems = false, append(v.Problems, err.Error())
+			continue
+		default:
+			r = replay(s, name, now, end)
+		}
+		v.OK = v.OK && (r.Equal || r.InSnapshot)
+		v.Accounts = append(v.Accounts, r)
+	}
+	return v, nil
 }
 
 // committed gives the digest of an account and the number of the journal entry that
 // comes next. One that nobody has, but that the store still knows, is read from
 // there.
-func committed(ctx context.Context, h Host, s *store.Store, name string) (d Digest, end uint64, err error) {
+func committed(ctx context.Context, s *store.Store, h Host, name string) (d Digest, end uint64, err error) {
 	take := func(f *filter.Filter) { d, end = digestOf(name, f), f.State().JournalNext() }
-	a, err := h.Account(ctx, name)
-	if err == nil {
-		err = a.Look(ctx, Logs, func(d *Desk) error { take(d.Filter); return nil })
+	err = ErrNoAccount
+	if h != nil {
+		var a Account
+		if a, err = h.Account(ctx, name); err == nil {
+			err = a.Look(ctx, Logs, func(d *Desk) error { take(d.Filter); return nil })
+		}
 	}
 	if errors.Is(err, ErrNoAccount) || errors.Is(err, stream.ErrElsewhere) {
 		var w *writer.Writer
 		if w, err = writer.Open(s, name); err == nil {
 			take(w.Filter())
+		} else {
+			err = fmt.Errorf("account %s: %w", name, err)
 		}
 	}
 	return d, end, err

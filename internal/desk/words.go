@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/internal/naming"
 	"github.com/hinged/hinged/model"
 )
 
@@ -23,41 +24,32 @@ type WordsRequest struct {
 
 // Words is what `hinged words` shows.
 type Words struct {
-	// Account whose weights they are.
-	Account string `json:"account"`
-	// Weights is how many features have one.
-	Weights int `json:"weights"`
+	Account string `json:"account"` // Account whose weights they are.
+	Weights int    `json:"weights"` // Weights is how many features have one.
 	// Supports is how many examples a kernel learner has. It gives a feature another
 	// weight in each message; those here are what each weighs by itself.
 	Supports int `json:"supports,omitempty"`
 	// Rules are the owner's, with what their own features weigh; only when no words
 	// were asked for.
-	Rules []RuleStatus `json:"rules,omitempty"`
-	// Words are those that were asked for.
-	Words []WordWeights `json:"words,omitempty"`
+	Rules []RuleStatus  `json:"rules,omitempty"`
+	Words []WordWeights `json:"words,omitempty"` // Words are those that were asked for.
 	// Important are the features that pull the most towards important, the strongest
 	// first; only when no words were asked for.
 	Important []WordWeight `json:"important,omitempty"`
-	// Ordinary are those that pull the most towards ordinary.
-	Ordinary []WordWeight `json:"ordinary,omitempty"`
+	Ordinary  []WordWeight `json:"ordinary,omitempty"` // Ordinary are those that pull the most towards ordinary.
 }
 
 // WordWeights are the weights of all features that one word is behind.
 type WordWeights struct {
-	// Word as it was asked for.
-	Word string `json:"word"`
-	// Features are the strongest first; none has a weight when there are none.
-	Features []WordWeight `json:"features"`
-	// More counts those that are not shown.
-	More int `json:"more"`
+	Word     string       `json:"word"`     // Word as it was asked for.
+	Features []WordWeight `json:"features"` // Features are the strongest first; none has a weight when there are none.
+	More     int          `json:"more"`     // More counts those that are not shown.
 }
 
 // WordWeight is the weight of one feature.
 type WordWeight struct {
-	// Feature is its name; "" when it is not known.
-	Feature string `json:"feature"`
-	// Text is the same in plain words.
-	Text string `json:"text"`
+	Feature string `json:"feature"` // Feature is its name; "" when it is not known.
+	Text    string `json:"text"`    // Text is the same in plain words.
 	// Weight is positive towards important. Times its value in a message it is the
 	// feature's part of the score.
 	Weight float64 `json:"weight"`
@@ -86,12 +78,11 @@ func getWords(ctx context.Context, a Account, q WordsRequest) (out Words, err er
 	if err != nil || len(q.Words) > 0 {
 		return out, err
 	}
-	names := newNaming(past.vectors(), above, below)
-	err = names.all(ctx, past)
+	names, err := naming.Find(ctx, past.Store, past.Account, above, below)
 	for _, r := range out.Rules { // the owner has named these
-		names.names[featurize.IndexOf(r.Match)] = r.Match
+		names[featurize.IndexOf(r.Match)] = r.Match
 	}
-	out.Important, out.Ordinary = names.weigh(above), names.weigh(below)
+	out.Important, out.Ordinary = named(above, names), named(below, names)
 	for _, list := range [][]WordWeight{out.Important, out.Ordinary} {
 		for i := range list {
 			list[i].Rule = ruleOn(out.Rules, list[i].Feature)
@@ -129,4 +120,16 @@ func ruleOn(rules []RuleStatus, feature string) string {
 		}
 	}
 	return ""
+}
+
+func named(x model.Vector, names map[model.Index]string) []WordWeight {
+	out := make([]WordWeight, 0, len(x))
+	for _, f := range x {
+		w := WordWeight{Feature: names[f.Index], Text: unnamed, Weight: f.Value}
+		if w.Feature != "" {
+			w.Text = featurize.Describe(w.Feature)
+		}
+		out = append(out, w)
+	}
+	return out
 }

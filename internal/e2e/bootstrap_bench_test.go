@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/featurize"
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/bootstrap"
 	"github.com/hinged/hinged/internal/testkit"
 )
 
@@ -39,7 +39,7 @@ func BenchmarkBootstrap(b *testing.B) {
 		b.Fatal(err)
 	}
 	var took []float64
-	var r daemon.Bootstrapped
+	var r bootstrap.Report
 	var resident int64
 	b.ResetTimer()
 	for range b.N {

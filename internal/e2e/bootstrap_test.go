@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/bootstrap"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/testkit"
 )
@@ -63,10 +63,10 @@ func asJSON(t testing.TB, v any) string {
 }
 
 // bootstrap reads the past and returns the report.
-func (s *site) bootstrap(args ...string) daemon.Bootstrapped {
+func (s *site) bootstrap(args ...string) bootstrap.Report {
 	s.t.Helper()
 	out, err := s.hinged(append([]string{"bootstrap", "--config", s.config, "--months", "0", "--json"}, args...)...)
-	var r daemon.Bootstrapped
+	var r bootstrap.Report
 	if err == nil {
 		err = json.Unmarshal([]byte(out[strings.Index(out, "{"):]), &r)
 	}
@@ -209,7 +209,7 @@ func TestBootstrapDryRunKeepsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	var whole daemon.Bootstrapped
+	var whole bootstrap.Report
 	if err := json.Unmarshal([]byte(out), &whole); err != nil || whole.DryRun == nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/internal/testkit"
 )
 
@@ -183,7 +184,7 @@ func (in *topic) process(group, extra string) *site {
 }
 
 // stream is the status of the topic; ok is false while no daemon answers.
-func (s *site) stream() (st desk.StreamStatus, ok bool) {
+func (s *site) stream() (st stream.Status, ok bool) {
 	all, _ := s.ask()
 	if all.Stream == nil {
 		return st, false

@@ -40,7 +40,7 @@ type Course struct {
 // when there is none.
 func (j *judge) learnt(r filter.Result, now store.MessageKey, x *featurize.Features) error {
 	for _, l := range r.Lessons {
-		if !l.Taught() {
+		if !l.Learnt() {
 			continue
 		}
 		var vector model.Vector

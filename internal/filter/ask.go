@@ -16,11 +16,11 @@ import (
 type Questions struct {
 	// Messages are the best first.
 	Messages []store.MessageKey
-	// Seen counts the messages of the time in question. Of those, Untaught teach
-	// nothing (the owner's own mail, and mail of excluded folders), a rule decided
-	// Ruled, about Told the owner has said something, and the words of Lost are not
-	// kept any more.
-	Seen, Untaught, Ruled, Told, Lost int
+	// Seen counts the messages of the time in question. TeachNothing counts those
+	// of them that teach nothing (the owner's own mail, and mail of excluded folders),
+	// Ruled those that a rule decided, Labelled those about which the owner has said
+	// something, and Lost those whose words are not kept any more.
+	Seen, TeachNothing, Ruled, Labelled, Lost int
 }
 
 // Ask finds the messages that arrived at since or later whose label would teach most,
@@ -47,13 +47,13 @@ func (f *Filter) Ask(n int, since store.Moment) (Questions, error) {
 		q.Seen++
 		switch {
 		case m.Own, m.Outcome == store.Undecided, excluded(ingest.Role(m.Role)):
-			q.Untaught++
+			q.TeachNothing++
 			continue
 		case m.Rule != 0:
 			q.Ruled++
 			continue
 		case m.Source > store.SourceSilence, m.Pending.Label != 0:
-			q.Told++
+			q.Labelled++
 			continue
 		}
 		x, err := f.vector(k)

@@ -109,7 +109,7 @@ func TestAskFindsWhatTeachesMost(t *testing.T) {
 			t.Fatalf("after a restart got %x, %v, want %x", after.Messages, err, got.Messages)
 		}
 		all, err := w.f.Ask(1000, since)
-		if sum := all.Untaught + all.Ruled + all.Told + all.Lost + len(all.Messages); err != nil || sum != all.Seen {
+		if sum := all.TeachNothing + all.Ruled + all.Labelled + all.Lost + len(all.Messages); err != nil || sum != all.Seen {
 			t.Fatalf("%d of %+v are accounted for, %v", sum, all, err)
 		}
 		if i%3 > 0 {
@@ -153,7 +153,7 @@ func TestWhatIsNeverAskedAbout(t *testing.T) {
 	before, _ := store.Digest(w.f.State())
 	q, err := w.f.Ask(100, since)
 	if err != nil || len(q.Messages) != 1 || q.Messages[0] != quiet.key ||
-		q.Seen != 10 || q.Untaught != 5 || q.Ruled != 1 || q.Told != 2 || q.Lost != 1 {
+		q.Seen != 10 || q.TeachNothing != 5 || q.Ruled != 1 || q.Labelled != 2 || q.Lost != 1 {
 		t.Errorf("got %+v, %v", q, err)
 	}
 	if after, _ := store.Digest(w.f.State()); after != before {

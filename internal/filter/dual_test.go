@@ -72,7 +72,7 @@ func playDual(t *testing.T, w *world) (*model.Dual, int) {
 	}
 	numbers, next, tookBack := map[store.MessageKey]uint64{}, uint64(0), 0
 	for i, l := range w.past {
-		if !l.Taught() {
+		if !l.Learnt() {
 			continue
 		}
 		twin.Replay(int(l.Replayed - twin.Replayed()))
@@ -246,7 +246,7 @@ func TestAForgottenMessageLeavesTheWindowExactly(t *testing.T) {
 				}
 			}
 		}
-		if r := all.rewrite(&Forgot{Sender: SenderOf("person2@example.com")}); r.Lessons < 5 {
+		if r := all.rewrite(&ForgetRequested{Sender: SenderOf("person2@example.com")}); r.Lessons < 5 {
 			t.Fatalf("forgotten: %+v", r)
 		}
 		if got, want := weighed(all.f), weighed(twin.f); got != want {
@@ -309,7 +309,7 @@ func TestForgettingLeavesNoMessageAmongTheLabelledScores(t *testing.T) {
 	l, _ := w.deliver("INBOX", mail("m@x", "a@example.com", owner, "words"))
 	st := w.f.State()
 	st.Labelled.Put(slotKey(7), store.Scored{Score: 0.5, Label: model.Ordinary, Message: l.key})
-	g := &forgetting{f: w.f, event: &Forgot{Key: l.key}, messages: map[store.MessageKey]struct{}{l.key: {}}}
+	g := &forgetting{f: w.f, event: &ForgetRequested{Key: l.key}, messages: map[store.MessageKey]struct{}{l.key: {}}}
 	g.finish()
 	if s, ok := st.Labelled.Get(slotKey(7)); !ok || s.Score != 0.5 || s.Message != (store.MessageKey{}) {
 		t.Fatalf("the entry is %+v, %v", s, ok)

@@ -37,7 +37,7 @@ var kinds = map[byte]func() Event{
 	12: blank[Resumed],
 	13: blank[Restored],
 	14: blank[Skipped],
-	15: blank[Undone],
+	15: blank[UndoRequested],
 	17: blank[Ruled],
 	18: blank[Primed],
 }

@@ -104,7 +104,7 @@ type Result struct {
 	Changed  bool
 	Decision *Decision
 	// Lessons are the labels that were learnt, and those that the threshold alone
-	// heard of (see store.Lesson.Taught), in order.
+	// heard of (see store.Lesson.Learnt), in order.
 	Lessons []store.Lesson
 	// Features are to be stored under the Decision's message.
 	Features *featurize.Features

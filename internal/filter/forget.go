@@ -9,7 +9,7 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// Forgot takes out of an account whatever it remembers of a message, of a sender,
+// ForgetRequested takes out of an account whatever it remembers of a message, of a sender,
 // or of the time before a moment: one of the three.
 //
 // The lessons concerned are taken back; so are the rows of the messages, their
@@ -21,7 +21,7 @@ import (
 // which tell of nobody; the hashes of messages whose mark the owner refused, or
 // that bear a mark of ours; and the decisions on other messages, as they were
 // taken.
-type Forgot struct {
+type ForgetRequested struct {
 	At store.Moment `cbor:"1,keyasint,omitempty"`
 	// Key or ID name a message: all copies of it that have the ID.
 	Key store.MessageKey `cbor:"2,keyasint,omitempty"`
@@ -32,13 +32,13 @@ type Forgot struct {
 	Before store.Moment `cbor:"5,keyasint,omitempty"`
 }
 
-// ErrForgot is wrapped when a Forgot names nothing or several things.
-var ErrForgot = errors.New("say one of a message, a sender and a moment to forget")
+// ErrForgetRequest is wrapped when a request names nothing or several things.
+var ErrForgetRequest = errors.New("say one of a message, a sender and a moment to forget")
 
-// forgetting is what a Forgot is about.
+// forgetting is what a ForgetRequested is about.
 type forgetting struct {
 	f      *Filter
-	event  *Forgot
+	event  *ForgetRequested
 	before store.Moment
 
 	messages map[store.MessageKey]struct{}
@@ -50,7 +50,7 @@ type forgetting struct {
 	seq      uint64                // with before: the number of the first message that stays
 }
 
-func (f *Filter) planForgetting(e *Forgot) (*forgetting, error) {
+func (f *Filter) planForgetting(e *ForgetRequested) (*forgetting, error) {
 	g := &forgetting{f: f, event: e, before: e.Before, messages: map[store.MessageKey]struct{}{}, ids: map[store.ID]struct{}{}}
 	named := 0
 	for _, is := range []bool{e.Key != store.MessageKey{} || e.ID != 0, e.Sender != 0, e.Before != 0} {
@@ -59,7 +59,7 @@ func (f *Filter) planForgetting(e *Forgot) (*forgetting, error) {
 		}
 	}
 	if named != 1 {
-		return nil, ErrForgot
+		return nil, ErrForgetRequest
 	}
 	id := e.ID
 	if m, ok := f.st.Messages.Get(string(e.Key[:])); ok && id == 0 {

@@ -123,7 +123,7 @@ func (w *world) wantLearntFromNothing() {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		if !l.Taught() {
+		if !l.Learnt() {
 			continue
 		}
 		if u := learner.Learn(model.Lesson{Vector: x.Vector(), Label: l.Label, Weight: l.Weight}); u.Score != l.Score || u.Step != l.Step {
@@ -147,12 +147,12 @@ func TestForgettingGivesTheAccountThatNeverHeardOfIt(t *testing.T) {
 		half := begin.Add(time.Duration(40+20*seed) * time.Minute)
 		for _, c := range []struct {
 			name  string
-			event func() *Forgot
+			event func() *ForgetRequested
 			leave func(from string, at time.Time) bool
 		}{
-			{"a sender", func() *Forgot { return &Forgot{Sender: SenderOf("person2@example.com")} },
+			{"a sender", func() *ForgetRequested { return &ForgetRequested{Sender: SenderOf("person2@example.com")} },
 				func(from string, _ time.Time) bool { return from == "person2@example.com" }},
-			{"all before", func() *Forgot { return &Forgot{Before: store.MomentOf(half)} },
+			{"all before", func() *ForgetRequested { return &ForgetRequested{Before: store.MomentOf(half)} },
 				func(_ string, at time.Time) bool { return at.Before(half) }},
 		} {
 			t.Run(fmt.Sprint(c.name, " ", seed), func(t *testing.T) {
@@ -211,7 +211,7 @@ func TestAForgottenMessageIsNeitherLearntFromNorMarkedForLyingThere(t *testing.T
 	w.flag(refused, `\Seen`)
 	w.wait(time.Hour)
 	w.lessons, w.marks = nil, nil
-	r := w.rewrite(&Forgot{At: w.moment(), Sender: SenderOf("boss@example.com")})
+	r := w.rewrite(&ForgetRequested{At: w.moment(), Sender: SenderOf("boss@example.com")})
 	if r.Messages < 2 || r.Marks < 2 {
 		t.Fatalf("forgotten: %d messages, %d marks", r.Messages, r.Marks)
 	}
@@ -250,11 +250,11 @@ func TestForgettingOneMessageLeavesItsSenderAndThread(t *testing.T) {
 		letters = append(letters, l)
 	}
 	w.deliver("Sent", mail("own@x", owner, "a@example.com", "an answer", "In-Reply-To: <m3@x>", "References: <m0@x>"))
-	r := w.rewrite(&Forgot{At: w.moment(), ID: IDOf("m3@x")})
+	r := w.rewrite(&ForgetRequested{At: w.moment(), ID: IDOf("m3@x")})
 	if r.Lessons != 1 || r.Messages != 1 || r.Senders != 0 {
 		t.Fatalf("forgotten: %d lessons, %d messages, %d senders", r.Lessons, r.Messages, r.Senders)
 	}
-	if r := w.rewrite(&Forgot{At: w.moment(), Key: letters[0].key}); r.Lessons != 1 {
+	if r := w.rewrite(&ForgetRequested{At: w.moment(), Key: letters[0].key}); r.Lessons != 1 {
 		t.Fatalf("forgotten: %d lessons", r.Lessons)
 	}
 	st := w.f.State()
@@ -267,7 +267,7 @@ func TestForgettingOneMessageLeavesItsSenderAndThread(t *testing.T) {
 	if st.Threads.Len() != 1 {
 		t.Errorf("there are %d threads", st.Threads.Len())
 	}
-	if r := w.rewrite(&Forgot{At: w.moment(), ID: IDOf("m3@x")}); r.Changed {
+	if r := w.rewrite(&ForgetRequested{At: w.moment(), ID: IDOf("m3@x")}); r.Changed {
 		t.Error("it was known still")
 	}
 }
@@ -286,9 +286,9 @@ func FuzzRewriting(f *testing.F) {
 			w.storm(seed, 120)
 			moment := w.moment().Add(-time.Duration(ago) * time.Hour)
 			e := []RewriteRequest{
-				&Unlearnt{At: w.moment(), Since: moment}, &Forgot{At: w.moment(), Before: moment},
-				&Forgot{At: w.moment(), Sender: SenderOf(fmt.Sprintf("person%d@example.com", ago%8))},
-				&Forgot{At: w.moment(), ID: IDOf(fmt.Sprintf("m%d@x", ago%120))},
+				&UnlearnRequested{At: w.moment(), Since: moment}, &ForgetRequested{At: w.moment(), Before: moment},
+				&ForgetRequested{At: w.moment(), Sender: SenderOf(fmt.Sprintf("person%d@example.com", ago%8))},
+				&ForgetRequested{At: w.moment(), ID: IDOf(fmt.Sprintf("m%d@x", ago%120))},
 			}[kind%4]
 			r := w.rewrite(e)
 			again, err := New(w.f.State(), w.features)

@@ -12,7 +12,7 @@ func allowedInPause(e Event) bool {
 	switch e := e.(type) {
 	case *Configured, *Primed, *Paused, *Resumed, *Restored:
 		return true
-	case *Undone:
+	case *UndoRequested:
 		return e.Alone
 	case *Settled:
 		return e.Cleared != nil

@@ -156,8 +156,8 @@ func TestAPrimedAccountIsAFunctionOfItsEvents(t *testing.T) {
 func TestWhatIsTakenBackLeadsToThePrior(t *testing.T) {
 	prior := somePrior(5, 80)
 	for name, event := range map[string]func(w *world) RewriteRequest{
-		"unlearnt": func(*world) RewriteRequest { return &Unlearnt{Since: 1} },
-		"forgot":   func(w *world) RewriteRequest { return &Forgot{Before: w.moment() + 1} },
+		"unlearnt": func(*world) RewriteRequest { return &UnlearnRequested{Since: 1} },
+		"forgot":   func(w *world) RewriteRequest { return &ForgetRequested{Before: w.moment() + 1} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, testOptions())
@@ -180,7 +180,7 @@ func TestWhatIsTakenBackLeadsToThePrior(t *testing.T) {
 		since := w.moment()
 		l, _ := w.deliver("INBOX", mail("last@x", "ann@example.com", owner, "a last thing"))
 		w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Ordinary})
-		w.rewrite(&Unlearnt{At: w.moment(), Since: since})
+		w.rewrite(&UnlearnRequested{At: w.moment(), Since: since})
 		for _, f := range less.f.State().Weights.Sorted() {
 			if got := w.f.State().Weights.Get(f.Index); math.Abs(got-f.Value) > 0.2 {
 				t.Errorf("weight %x is %v, without the lesson %v", f.Index, got, f.Value)

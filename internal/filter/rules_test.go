@@ -288,7 +288,7 @@ func TestTakingLessonsBackKeepsToTheRules(t *testing.T) {
 				}
 			}
 		}
-		if r := all.rewrite(&Unlearnt{At: all.moment(), Since: since}); !r.Changed || r.Lessons != 20 {
+		if r := all.rewrite(&UnlearnRequested{At: all.moment(), Since: since}); !r.Changed || r.Lessons != 20 {
 			t.Fatalf("%s: %+v", kind, r)
 		}
 		all.wantObedient()

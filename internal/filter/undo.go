@@ -20,9 +20,9 @@ import (
 // then bear the owner's own mark.
 const undoFollows = 24 * time.Hour
 
-// Undone is the owner's wish to have marks taken back: those of the ledger that
+// UndoRequested is the owner's wish to have marks taken back: those of the ledger that
 // stand.
-type Undone struct {
+type UndoRequested struct {
 	At store.Moment `cbor:"1,keyasint,omitempty"`
 	// Since leaves those alone that were intended earlier.
 	Since store.Moment `cbor:"2,keyasint,omitempty"`
@@ -50,7 +50,7 @@ type Undoable struct {
 	Places []string // keys of store.State.Places, ascending
 }
 
-func (e *Undone) apply(f *Filter, r *Result) error {
+func (e *UndoRequested) apply(f *Filter, r *Result) error {
 	if len(f.Undoable(e.Since)) == 0 {
 		return nil
 	}
@@ -96,7 +96,7 @@ func (f *Filter) presume(e *store.LedgerEntry) bool {
 	return true
 }
 
-// Undoable returns, in order, what an Undone would do with the marks intended
+// Undoable returns, in order, what an UndoRequested would do with the marks intended
 // since then, those apart that are being taken back already.
 func (f *Filter) Undoable(since store.Moment) []Undoable { return f.ledger.undoable(since) }
 

@@ -22,7 +22,7 @@ func marked(t *testing.T) (*world, letter, ingest.MarkRequest) {
 func (w *world) undo(alone bool) []ingest.MarkRequest {
 	w.t.Helper()
 	w.marks = nil
-	w.apply(&Undone{At: w.moment(), Alone: alone})
+	w.apply(&UndoRequested{At: w.moment(), Alone: alone})
 	return w.marks
 }
 
@@ -246,7 +246,7 @@ func TestSinceLeavesEarlierMarksAlone(t *testing.T) {
 	_, m2 := w.urgent(2)
 	w.done(m2)
 	w.marks = nil
-	w.apply(&Undone{At: w.moment(), Since: w.moment().Add(-time.Hour)})
+	w.apply(&UndoRequested{At: w.moment(), Since: w.moment().Add(-time.Hour)})
 	if len(w.marks) != 1 || w.marks[0].ID != m2.ID {
 		t.Errorf("asked back %+v, want entry %d alone", w.marks, m2.ID)
 	}

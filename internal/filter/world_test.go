@@ -109,7 +109,7 @@ func (w *world) apply(e Event) Result {
 	}
 	for _, l := range r.Lessons {
 		w.past = append(w.past, l)
-		if l.Taught() {
+		if l.Learnt() {
 			w.lessons = append(w.lessons, l)
 		}
 	}
@@ -318,7 +318,7 @@ func (w *world) storm(seed uint64, steps int) {
 		case n < 17:
 			w.wait(time.Duration(rng.IntN(90)) * time.Second)
 			if w.undos && rng.IntN(4) == 0 {
-				w.apply(&Undone{At: w.moment(), Since: w.moment().Add(-time.Duration(rng.IntN(48)) * time.Hour)})
+				w.apply(&UndoRequested{At: w.moment(), Since: w.moment().Add(-time.Duration(rng.IntN(48)) * time.Hour)})
 			}
 		default:
 			for first := true; len(w.marks) > 0 && (first || w.undos); first = false {

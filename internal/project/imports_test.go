@@ -41,20 +41,23 @@ var layers = []struct {
 	{"internal/evaluate", []string{"featurize", "ingest", "ingest/archive", "internal/filter", "internal/pipeline", "internal/zones", "model", "store"}},
 	{"internal/writer", []string{"featurize", "internal/filter", "model", "store"}},
 	{"internal/stream", []string{"featurize", "ingest/kafka", "internal/filter", "internal/pipeline", "internal/writer", "internal/zones", "model", "store"}},
-	{"internal/desk", []string{"featurize", "ingest", "ingest/kafka", "internal/evaluate", "internal/filter", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/stream", "internal/writer", "model", "store"}},
+	{"internal/ceiling", []string{"internal/evaluate", "internal/filter", "internal/writer", "model", "store"}},
+	{"internal/naming", []string{"featurize", "internal/writer", "model", "store"}},
+	{"internal/desk", []string{"featurize", "ingest", "ingest/kafka", "internal/ceiling", "internal/filter", "internal/naming", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/stream", "internal/writer", "model", "store"}},
 	{"internal/control", []string{"internal/desk", "internal/passthrough", "internal/stream", "store"}},
-	{"internal/daemon", []string{"featurize", "ingest/...", "internal/control", "internal/dashboard", "internal/desk", "internal/evaluate", "internal/filter", "internal/pipeline", "internal/stream", "internal/writer", "model", "store"}},
+	{"internal/daemon", []string{"featurize", "ingest/...", "internal/ceiling", "internal/control", "internal/dashboard", "internal/desk", "internal/filter", "internal/pipeline", "internal/stream", "internal/writer", "model", "store"}},
+	{"internal/bootstrap", []string{"featurize", "ingest", "internal/daemon", "internal/desk", "internal/evaluate", "internal/filter", "internal/pipeline", "store"}},
 	{"internal/setup", []string{"config", "ingest", "ingest/imap", "ingest/kafka", "internal/control", "internal/desk", "internal/zones", "store"}},
 	{"internal/replay", []string{"ingest/kafka", "internal/stream", "store"}},
-	{"internal/copies", []string{"featurize", "internal/filter", "model", "store"}},
+	{"internal/copies", []string{"featurize", "internal/desk", "internal/filter", "model", "store"}},
 	{"internal/dashboard", nil},
-	{"internal/demo", []string{"ingest/kafka", "internal/control", "internal/daemon", "internal/desk", "internal/dovecot"}},
+	{"internal/demo", []string{"ingest/kafka", "internal/bootstrap", "internal/control", "internal/daemon", "internal/desk", "internal/dovecot"}},
 	{"internal/project", nil},  // tests only
 	{"internal/e2e", nil},      // tests only
 	{"docs/examples/...", nil}, // for those who have nothing of ours
 	{"bench/...", []string{"featurize", "ingest/archive", "internal/filter", "model", "store"}},
 	{"cmd/hinged-lab", []string{"internal/lab/verbs"}},
-	{"cmd/hinged", []string{"config", "featurize", "ingest/...", "internal/cli", "internal/control", "internal/copies", "internal/daemon", "internal/dashboard", "internal/demo", "internal/desk", "internal/evaluate", "internal/filter", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/replay", "internal/setup", "internal/stream", "model", "store"}},
+	{"cmd/hinged", []string{"config", "featurize", "ingest/...", "internal/bootstrap", "internal/ceiling", "internal/cli", "internal/control", "internal/copies", "internal/daemon", "internal/dashboard", "internal/demo", "internal/desk", "internal/evaluate", "internal/filter", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/replay", "internal/setup", "internal/stream", "model", "store"}},
 }
 
 // unfit lists packages of the standard library that would make the state

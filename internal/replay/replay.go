@@ -126,7 +126,7 @@ func run(ctx context.Context, o Options) (out Replayed, err error) {
 	}
 	counts := engine.Status().Counts
 	out = Replayed{File: o.Into, Records: counts.Records, Messages: counts.Messages, Partitions: past.told(), Accounts: []Account{}}
-	for _, n := range counts.Dead {
+	for _, n := range counts.DeadLetters {
 		out.DeadLetters += n
 	}
 	if out.Accounts, err = digests(s); err != nil {

@@ -107,7 +107,7 @@ func (w *world) live(ready func(stream.Status) bool) []Account {
 		done := len(status.Partitions) == partitions
 		for i := range status.Partitions {
 			p := &status.Partitions[i]
-			done = done && p.Begun && p.End >= 0 && p.Lag() == 0
+			done = done && p.Begun && p.End >= 0 && p.Lag == 0
 		}
 		if done && ready(status) {
 			break

@@ -131,8 +131,8 @@ func TestWhatIsHeldStaysBoundedWhileProduceIsRefused(t *testing.T) {
 	full := func() (held int64, waits int) {
 		s := p.engine.Status()
 		for _, one := range s.Partitions {
-			held += one.Held
-			if one.Problem != "" && !one.Oldest.IsZero() && one.Lag() > 0 && !one.Stopped {
+			held += one.HeldBytes
+			if one.Problem != "" && one.OldestSeconds > 0 && one.Lag > 0 && !one.Stopped {
 				waits++
 			}
 		}
@@ -164,7 +164,7 @@ func TestWhatIsHeldStaysBoundedWhileProduceIsRefused(t *testing.T) {
 		t.Errorf("got %d decisions", n)
 	}
 	eventually(t, func() error {
-		if s := p.engine.Status(); s.Partitions[0].Problem != "" || s.Partitions[0].Lag() != 0 || !s.Partitions[0].Oldest.IsZero() {
+		if s := p.engine.Status(); s.Partitions[0].Problem != "" || s.Partitions[0].Lag != 0 || s.Partitions[0].OldestSeconds > 0 {
 			return fmt.Errorf("caught up it says %+v", s.Partitions[0])
 		}
 		return nil
@@ -229,8 +229,8 @@ func TestCountsAndSkippedMarkers(t *testing.T) {
 		}
 		return nil
 	})
-	if n.Dead[kafka.BadValue] != 1 || n.Dead[kafka.Expired] != 1 || len(n.Dead) != 2 {
-		t.Errorf("got dead letters %v", n.Dead)
+	if n.DeadLetters[kafka.BadValue] != 1 || n.DeadLetters[kafka.Expired] != 1 || len(n.DeadLetters) != 2 {
+		t.Errorf("got dead letters %v", n.DeadLetters)
 	}
 	for _, r := range c.all(testTopics.DeadLetters) {
 		why, _ := r.Header(kafka.HeaderReason)
@@ -275,13 +275,13 @@ func TestUndoAndForgetAreEventsOfTheirPlace(t *testing.T) {
 	say := func(n, message int, important bool) {
 		put(n, kafka.Feedback{Message: kafka.Ref{MessageID: fmt.Sprintf("%d@x", message)}, Important: important, Source: "explicit"})
 	}
-	put(0, kafka.Undo{Since: epoch}) // of an account that nobody has heard of
+	put(0, kafka.Unlearn{Since: epoch}) // of an account that nobody has heard of
 	for n := 1; n <= 4; n++ {
 		put(n, kafka.Message{Raw: fmt.Appendf(nil, "Message-ID: <%d@x>\r\nFrom: s%d@example.net\r\nSubject: plan %d\r\n\r\nsecret%d\r\n", n, n, n, n)})
 	}
 	say(5, 1, true)
 	say(6, 2, false)
-	put(7, kafka.Undo{Since: epoch.Add(6 * time.Minute)})
+	put(7, kafka.Unlearn{Since: epoch.Add(6 * time.Minute)})
 	put(8, kafka.Forget{Message: &kafka.Ref{MessageID: "4@x"}})
 	put(9, kafka.Forget{Message: &kafka.Ref{MessageID: "40@x"}}) // unknown
 	put(10, kafka.Forget{Sender: "a@example.org"})               // the owner
@@ -290,7 +290,7 @@ func TestUndoAndForgetAreEventsOfTheirPlace(t *testing.T) {
 	p.start(func(o *Options) { o.SnapshotEvery = 1 << 40 })
 	eventually(t, func() error { return caughtUp(c, p) })
 	n := p.engine.Status().Counts
-	if n.Rewritten != 2 || n.Dead[kafka.UnknownAccount] != 1 || n.Dead[kafka.UnknownMessage] != 1 || n.Dead[kafka.BadValue] != 1 {
+	if n.Rewritten != 2 || n.DeadLetters[kafka.UnknownAccount] != 1 || n.DeadLetters[kafka.UnknownMessage] != 1 || n.DeadLetters[kafka.BadValue] != 1 {
 		t.Errorf("got %+v", n)
 	}
 	f, err := p.engine.View(t.Context(), "kafka:a", true)
@@ -331,7 +331,7 @@ func TestRulesAreEventsOfTheirPlace(t *testing.T) {
 	p.start()
 	eventually(t, func() error { return caughtUp(c, p) })
 	n := p.engine.Status().Counts
-	if n.Important != 1 || n.Unsure != 2 || n.Dead[kafka.BadValue] != 1 || n.Records != 6 {
+	if n.Important != 1 || n.Unsure != 2 || n.DeadLetters[kafka.BadValue] != 1 || n.Records != 6 {
 		t.Errorf("got %+v", n)
 	}
 }

@@ -22,7 +22,7 @@ func refuse(reason kafka.Reason, format string, args ...any) *kafka.Refusal {
 // rewrites reports whether an event goes back over what was learnt.
 func rewrites(e kafka.Event) bool {
 	switch e.(type) {
-	case kafka.Undo, kafka.Forget:
+	case kafka.Unlearn, kafka.Forget:
 		return true
 	default:
 		return false

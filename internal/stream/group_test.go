@@ -225,7 +225,7 @@ func TestAnAccountOfAnotherProcessIsNotShown(t *testing.T) {
 		for _, one := range []*process{p, q} {
 			s := one.engine.Status()
 			for _, part := range s.Partitions {
-				if !part.Begun || part.Lag() > 0 {
+				if !part.Begun || part.Lag > 0 {
 					return fmt.Errorf("partition %d is at %d of %d", part.Partition, part.Position, part.End)
 				}
 			}

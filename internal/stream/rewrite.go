@@ -11,7 +11,7 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// rewrite does what an undo or a forget says, and commits it with the position.
+// rewrite does what an unlearn or a forget says, and commits it with the position.
 // Nothing else is in the batch.
 func (p *partition) rewrite(ctx context.Context, h *held, it *item) (*kafka.Refusal, error) {
 	if !h.known {
@@ -33,10 +33,10 @@ func (p *partition) rewrite(ctx context.Context, h *held, it *item) (*kafka.Refu
 		switch {
 		case errors.As(err, &early):
 			return refuse(kafka.Conflict, "%v", early), nil
-		case errors.Is(err, filter.ErrForgot):
+		case errors.Is(err, filter.ErrForgetRequest):
 			return refuse(kafka.BadValue, "%v", err), nil
 		case err == nil && !r.Changed:
-			if named, ok := e.(*filter.Forgot); ok && (named.ID != 0 || named.Key != store.MessageKey{}) {
+			if named, ok := e.(*filter.ForgetRequested); ok && (named.ID != 0 || named.Key != store.MessageKey{}) {
 				return refuse(kafka.UnknownMessage, "the account knows no such message"), nil
 			}
 			return nil, nil
@@ -76,7 +76,7 @@ func (p *partition) rewritten(h *held, it *item, e filter.RewriteRequest) {
 	p.cache.count(h)
 	h.configured = false
 	p.batch.tally.Rewritten++
-	if _, forgot := e.(*filter.Forgot); !forgot {
+	if _, forgot := e.(*filter.ForgetRequested); !forgot {
 		return
 	}
 	// Neither the file nor a snapshot shall tell of it any more.
@@ -87,14 +87,14 @@ func (p *partition) rewritten(h *held, it *item, e filter.RewriteRequest) {
 	}
 }
 
-// rewriting turns an undo or a forget into the filter's event.
+// rewriting turns an unlearn or a forget into the filter's event.
 func rewriting(h *held, it *item) (filter.RewriteRequest, *kafka.Refusal) {
 	at := momentOf(&it.record)
 	switch e := it.event.(type) {
-	case kafka.Undo:
-		return &filter.Unlearnt{At: at, Since: store.MomentOf(e.Since)}, nil
+	case kafka.Unlearn:
+		return &filter.UnlearnRequested{At: at, Since: store.MomentOf(e.Since)}, nil
 	case kafka.Forget:
-		out := &filter.Forgot{At: at}
+		out := &filter.ForgetRequested{At: at}
 		switch {
 		case e.Message != nil && e.Message.MessageID != "":
 			out.ID = filter.IDOf(e.Message.MessageID)

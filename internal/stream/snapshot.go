@@ -33,7 +33,7 @@ func (p *partition) keep(ctx context.Context) {
 		case <-p.committedOne:
 		}
 		o := &p.e.o
-		now, next := o.Now(), p.state.get().Position
+		now, next := o.Now(), p.state.position()
 		forgot := p.purge.Load()
 		if (forgot <= last || forgot > next) && next-last < o.SnapshotEvery && (next == last || now.Sub(at) < o.SnapshotInterval) {
 			if err := p.tidyLater(ctx); err != nil && ctx.Err() == nil {
@@ -60,7 +60,7 @@ func (p *partition) keep(ctx context.Context) {
 // lastSnapshot returns the position of the newest snapshot there is, and when it was
 // made; where nothing can be told of it, the position at which we began.
 func (p *partition) lastSnapshot(ctx context.Context) (int64, time.Time) {
-	began := p.state.get().Position
+	began := p.state.position()
 	if err := p.e.slot(ctx); err != nil {
 		return began, p.e.o.Now()
 	}
@@ -111,7 +111,7 @@ func (p *partition) oneSnapshot(ctx context.Context) (int64, error) {
 	if err := p.vault.scan(ctx, p.e.o.Now()); err != nil {
 		return 0, err
 	}
-	before, err := p.vault.newest(ctx, kafka.Watermark{End: p.state.get().Position})
+	before, err := p.vault.newest(ctx, kafka.Watermark{End: p.state.position()})
 	if err != nil {
 		return 0, err
 	}

@@ -1,7 +1,10 @@
 package stream
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,26 +14,27 @@ import (
 
 // Counts are what the engine did since it was made.
 type Counts struct {
-	Records   uint64                  // read and committed, of every kind
-	Messages  uint64                  // of those, messages
-	Own       uint64                  // of those, the owner's own, which are not decided
-	Repeated  uint64                  // messages whose content came before: the decision taken then was said again
-	Important uint64                  // decisions
-	Unsure    uint64                  // decisions
-	Ordinary  uint64                  // decisions
-	Feedback  uint64                  // records of feedback
-	Lessons   uint64                  // learnt
-	Rewritten uint64                  // undos and forgets that changed something
-	Dead      map[kafka.Reason]uint64 // dead letters, by reason
-	Markers   uint64                  // control markers of transactions, passed over
-	Aborted   uint64                  // records of aborted transactions, passed over
+	Records   uint64 `json:"records"`   // read, of every kind
+	Messages  uint64 `json:"messages"`  // of those, messages
+	Own       uint64 `json:"own"`       // messages of the accounts' own owners, which are not decided
+	Repeated  uint64 `json:"repeated"`  // messages that came before, whose decision was said again
+	Important uint64 `json:"important"` // decisions
+	Unsure    uint64 `json:"unsure"`    // decisions
+	Ordinary  uint64 `json:"ordinary"`  // decisions
+	Feedback  uint64 `json:"feedback"`  // records of feedback
+	Lessons   uint64 `json:"lessons"`   // learnt
+	Rewritten uint64 `json:"rewritten"` // undos and forgets that changed something
+	Markers   uint64 `json:"markers"`   // control markers of transactions, passed over
+	Aborted   uint64 `json:"aborted"`   // records of aborted transactions, passed over
+	// DeadLetters counts the records that were refused, by reason.
+	DeadLetters map[kafka.Reason]uint64 `json:"dead_letters"`
 }
 
 func (c *Counts) refuse(why kafka.Reason) {
-	if c.Dead == nil {
-		c.Dead = map[kafka.Reason]uint64{}
+	if c.DeadLetters == nil {
+		c.DeadLetters = map[kafka.Reason]uint64{}
 	}
-	c.Dead[why]++
+	c.DeadLetters[why]++
 }
 
 func (c *Counts) decide(o store.Outcome) {
@@ -60,52 +64,72 @@ func (c *Counts) add(d *Counts) {
 	c.Rewritten += d.Rewritten
 	c.Markers += d.Markers
 	c.Aborted += d.Aborted
-	for why, n := range d.Dead {
-		if c.Dead == nil {
-			c.Dead = map[kafka.Reason]uint64{}
+	for why, n := range d.DeadLetters {
+		if c.DeadLetters == nil {
+			c.DeadLetters = map[kafka.Reason]uint64{}
 		}
-		c.Dead[why] += n
+		c.DeadLetters[why] += n
 	}
 }
 
-// Status is how the engine is doing. Numbers are of what is committed.
+// Status is how the accounts are doing whose mail comes through Kafka. Numbers are of
+// what is committed, and counted since the daemon started.
 type Status struct {
-	// Member: the group has given us a generation, be it without partitions.
-	Member bool
-	// Problem is why not, or what is wrong with all partitions; "" when all is well.
-	Problem    string
-	Rebalances int // generations after the first
-	Counts     Counts
-	Partitions []PartitionStatus // those that are ours, ascending
+	Topic      string `json:"topic"`             // the input topic
+	Doing      string `json:"doing"`             // Doing says in one sentence what it is doing.
+	Connected  bool   `json:"connected"`         // Connected: the consumer group has dealt its partitions out, be it none to us.
+	Problem    string `json:"problem,omitempty"` // Problem says in words what is wrong with all of it; "" when all is well.
+	Rebalances int    `json:"rebalances"`        // how often the partitions were dealt out anew
+	Accounts   int    `json:"accounts"`          // accounts of the partitions that are ours, or, when no daemon runs, of the store
+
+	Counts
+
+	Lag int64 `json:"lag"` // records still to be done, over all partitions that are ours
+	// OldestSeconds is the age of the oldest record that waits for its decision, by
+	// its timestamp; 0: none waits.
+	OldestSeconds float64           `json:"oldest_seconds"`
+	Partitions    []PartitionStatus `json:"partitions"` // those that are ours, ascending
 }
 
 // PartitionStatus is how one partition is doing.
 type PartitionStatus struct {
-	Partition int32
-	// Begun: its position is known.
-	Begun    bool
-	Position int64 // of the next record to commit
-	End      int64 // of its log, as far as known; -1: not at all
-	Held     int64 // bytes of records read and not committed
-	// Oldest is the timestamp of the oldest record that is read and not committed, or
-	// zero when there is none.
-	Oldest time.Time
-	// Newest is the timestamp of the last record committed by this process, or zero.
-	Newest    time.Time
-	Snapshots int // made by this process
-	// Restoring counts the accounts that are still to be fetched out of the snapshot
-	// with which the partition was taken over, in whole or in part.
-	Restoring int
-	Stopped   bool   // it cannot go on without help
-	Problem   string // "" when all is well
+	Partition     int32      `json:"partition"`             // its number
+	Begun         bool       `json:"-"`                     // its position is known
+	Position      int64      `json:"position"`              // offset of the next record
+	End           int64      `json:"end"`                   // of its log, as far as known; -1: not at all
+	Lag           int64      `json:"lag"`                   // records still to be done
+	HeldBytes     int64      `json:"held_bytes"`            // of records read and not yet committed
+	OldestSeconds float64    `json:"oldest_seconds"`        // age of the oldest record that waits; 0: none waits
+	LastRecord    *time.Time `json:"last_record,omitempty"` // timestamp of the last record done
+	Snapshots     int        `json:"snapshots"`             // made by this process
+	Restoring     int        `json:"restoring"`             // accounts still to be fetched out of the snapshot that it was taken over with
+	Stopped       bool       `json:"stopped"`               // it cannot go on without help; Problem says which
+	Problem       string     `json:"problem,omitempty"`     // in words; "" when all is well
 }
 
-// Lag is how many records are still to be done.
-func (s *PartitionStatus) Lag() int64 {
-	if !s.Begun || s.End < 0 {
-		return 0
+// Reasons returns the reasons of dead letters in order.
+func (c *Counts) Reasons() []kafka.Reason { return slices.Sorted(maps.Keys(c.DeadLetters)) }
+
+// doing says in one sentence what a stream is at.
+func (s *Status) doing() string {
+	stopped := 0
+	for _, p := range s.Partitions {
+		if p.Stopped {
+			stopped++
+		}
 	}
-	return max(0, s.End-s.Position)
+	switch {
+	case !s.Connected:
+		return "waiting for partitions"
+	case len(s.Partitions) == 0:
+		return "standing by: other processes have all partitions"
+	case stopped > 0:
+		return fmt.Sprintf("deciding and learning, but %d of %d partitions are stopped and need help", stopped, len(s.Partitions))
+	case s.Lag > 0:
+		return fmt.Sprintf("deciding and learning, %d records behind", s.Lag)
+	default:
+		return "deciding and learning; nothing waits"
+	}
 }
 
 // partitionState is what is known of a partition that is ours, for those who ask.
@@ -160,7 +184,8 @@ func (s *partitionState) commit(b *batch) {
 	s.status.Position = b.next
 	s.status.End = max(s.status.End, b.next)
 	if !b.newest.IsZero() {
-		s.status.Newest = b.newest
+		last := b.newest.UTC()
+		s.status.LastRecord = &last
 	}
 }
 
@@ -176,32 +201,49 @@ func (s *partitionState) restoring(n int) {
 	s.status.Restoring = n
 }
 
+// position is the offset of the next record to commit.
+func (s *partitionState) position() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.status.Position
+}
+
 // get returns how it is now.
-func (s *partitionState) get() PartitionStatus {
+func (s *partitionState) get(now time.Time) PartitionStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := s.status
+	if out.Begun && out.End >= 0 {
+		out.Lag = max(0, out.End-out.Position)
+	}
 	if s.intake != nil {
-		out.Held, out.Oldest = s.intake.waiting()
+		var oldest time.Time
+		if out.HeldBytes, oldest = s.intake.waiting(); !oldest.IsZero() {
+			out.OldestSeconds = max(0, now.Sub(oldest).Seconds())
+		}
 	}
-	if out.Problem == "" {
-		out.Problem = s.writing
-	}
-	if out.Problem == "" {
-		out.Problem = s.readingProblem
-	}
+	out.Problem = cmp.Or(out.Problem, s.writing, s.readingProblem)
 	return out
 }
 
-// Status says how the engine is doing. Safe for concurrent use.
+// Status says how the engine is doing, save for the number of accounts. Safe for concurrent use.
 func (e *Engine) Status() Status {
 	e.mu.Lock()
-	s := Status{Member: e.member, Problem: e.problem, Rebalances: max(0, e.generations-1), Counts: e.counts}
-	s.Counts.Dead = maps.Clone(e.counts.Dead)
+	s := Status{
+		Topic: e.o.Topics.Input, Connected: e.member, Problem: e.problem, Rebalances: max(0, e.generations-1),
+		Counts: e.counts, Partitions: []PartitionStatus{},
+	}
+	s.DeadLetters = map[kafka.Reason]uint64{}
+	maps.Copy(s.DeadLetters, e.counts.DeadLetters)
 	ours := e.ours
 	e.mu.Unlock()
+	now := e.o.Now()
 	for _, p := range ours {
-		s.Partitions = append(s.Partitions, p.state.get())
+		one := p.state.get(now)
+		s.Lag += one.Lag
+		s.OldestSeconds = max(s.OldestSeconds, one.OldestSeconds)
+		s.Partitions = append(s.Partitions, one)
 	}
+	s.Doing = s.doing()
 	return s
 }

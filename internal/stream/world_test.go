@@ -282,7 +282,7 @@ func fill(c *cluster, seed uint64, accounts, messages int) {
 		}
 		switch what {
 		case 4:
-			event(kafka.Undo{Since: at.Add(-time.Duration(rng.IntN(100)) * time.Second)})
+			event(kafka.Unlearn{Since: at.Add(-time.Duration(rng.IntN(100)) * time.Second)})
 		case 5:
 			event(kafka.Forget{Message: &kafka.Ref{MessageID: about(rng.IntN(n + 2))}})
 		case 6:
@@ -433,10 +433,10 @@ func plain(t *testing.T, c *cluster) map[string]string {
 			apply(&filter.Arrived{At: at, Meta: filter.NewMeta(m), Message: m})
 		case kafka.Feedback:
 			apply(&filter.Labelled{At: at, Waits: true, Label: label(event.Important), Source: sources[event.Source], ID: filter.IDOf(event.Message.MessageID)})
-		case kafka.Undo:
-			rewrite(&filter.Unlearnt{At: at, Since: store.MomentOf(event.Since)})
+		case kafka.Unlearn:
+			rewrite(&filter.UnlearnRequested{At: at, Since: store.MomentOf(event.Since)})
 		case kafka.Forget:
-			e := &filter.Forgot{At: at}
+			e := &filter.ForgetRequested{At: at}
 			switch {
 			case event.Message != nil:
 				e.ID = filter.IDOf(event.Message.MessageID)

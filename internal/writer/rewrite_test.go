@@ -69,10 +69,10 @@ func rewritten(s *store.Store) func(*store.State, store.Rewrite) error {
 // the base gives it, also after the account went on.
 func TestAfterLessonsAreTakenBackARestartAndAReplayAgree(t *testing.T) {
 	for name, e := range map[string]filter.RewriteRequest{
-		"unlearnt":          &filter.Unlearnt{Since: middle(200)},
-		"a sender":          &filter.Forgot{Sender: filter.SenderOf("s7@example.org")},
-		"a message":         &filter.Forgot{ID: filter.IDOf("77@x")},
-		"before the middle": &filter.Forgot{Before: middle(200)},
+		"unlearnt":          &filter.UnlearnRequested{Since: middle(200)},
+		"a sender":          &filter.ForgetRequested{Sender: filter.SenderOf("s7@example.org")},
+		"a message":         &filter.ForgetRequested{ID: filter.IDOf("77@x")},
+		"before the middle": &filter.ForgetRequested{Before: middle(200)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, w := open(t)
@@ -117,7 +117,7 @@ func TestARewriteThatCannotBeCommittedLeavesTheAccountAsItWas(t *testing.T) {
 	live(t, s, w, 100)
 	before, _ := store.Digest(w.Filter().State())
 	full := errors.New("the disk is full")
-	_, broken, err := w.Rewrite(&filter.Unlearnt{Since: 1}, func(*store.State, store.Rewrite) error { return full })
+	_, broken, err := w.Rewrite(&filter.UnlearnRequested{Since: 1}, func(*store.State, store.Rewrite) error { return full })
 	if !errors.Is(err, full) || broken {
 		t.Fatalf("got %v, broken %v", err, broken)
 	}
@@ -128,7 +128,7 @@ func TestARewriteThatCannotBeCommittedLeavesTheAccountAsItWas(t *testing.T) {
 	if _, err := w.Apply(&filter.Paused{At: middle(1 << 20)}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := w.Rewrite(&filter.Unlearnt{Since: 1}, rewritten(s)); !errors.Is(err, writer.ErrDirty) {
+	if _, _, err := w.Rewrite(&filter.UnlearnRequested{Since: 1}, rewritten(s)); !errors.Is(err, writer.ErrDirty) {
 		t.Errorf("with something to commit: %v", err)
 	}
 }
@@ -149,9 +149,9 @@ func BenchmarkTakingBack(b *testing.B) {
 		b.Fatal(err)
 	}
 	for name, e := range map[string]filter.RewriteRequest{
-		"the newer half": &filter.Unlearnt{Since: middle(lessons)},
-		"one in ten":     &filter.Forgot{Sender: filter.SenderOf("s7@example.org")},
-		"the older half": &filter.Forgot{Before: middle(lessons)},
+		"the newer half": &filter.UnlearnRequested{Since: middle(lessons)},
+		"one in ten":     &filter.ForgetRequested{Sender: filter.SenderOf("s7@example.org")},
+		"the older half": &filter.ForgetRequested{Before: middle(lessons)},
 	} {
 		b.Run(name, func(b *testing.B) {
 			for range b.N {

@@ -1,4 +1,7 @@
-package daemon
+// Package bootstrap reads what a mailbox already holds, by the same code as the daemon,
+// and reports how the decisions would have been: into the account's store (Run), or in
+// memory (DryRun).
+package bootstrap
 
 import (
 	"cmp"
@@ -10,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/evaluate"
 	"github.com/hinged/hinged/internal/filter"
@@ -26,15 +30,15 @@ type PastSource interface {
 	Complete() bool
 }
 
-// BootstrapOptions say what to read, and into which store.
-type BootstrapOptions struct {
+// Options say what to read, and into which store.
+type Options struct {
 	StorePath string
 	Store     store.Options
 	Logger    *slog.Logger // nil discards
 
 	Account string
 	Filter  filter.Options
-	Prior   store.PackedVector // as in AccountOptions
+	Prior   store.PackedVector // as in daemon.AccountOptions
 	// NewSource builds the source, resuming from what the store remembers.
 	NewSource func(known []ingest.Known) (PastSource, error)
 
@@ -43,9 +47,9 @@ type BootstrapOptions struct {
 	Progress func(done, total int)
 }
 
-// Bootstrapped is what `hinged bootstrap` prints: what the mailbox's past has
+// Report is what `hinged bootstrap` prints: what the mailbox's past has
 // taught, each message decided before its label was learnt.
-type Bootstrapped struct {
+type Report struct {
 	Account string `json:"account"` // its name
 	// Complete: all of the past is read. Otherwise another call goes on.
 	Complete bool `json:"complete"`
@@ -80,11 +84,11 @@ type Bootstrapped struct {
 // progressEvery is the time between two calls of Progress.
 const progressEvery = 100 * time.Millisecond
 
-// Bootstrap reads the past of one account's mailboxes into its store, by the same
+// Run reads the past of one account's mailboxes into its store, by the same
 // code as the daemon, and judges how it did. It never writes to a mailbox. When
 // ctx ends it, or an error, what was read is kept, and another call goes on where
 // it stopped. It fails with store.ErrRunning while a daemon has the store.
-func Bootstrap(ctx context.Context, o BootstrapOptions) (r Bootstrapped, err error) {
+func Run(ctx context.Context, o Options) (r Report, err error) {
 	log := o.Logger
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -98,24 +102,20 @@ func Bootstrap(ctx context.Context, o BootstrapOptions) (r Bootstrapped, err err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	var source PastSource
-	a, err := openAccount(AccountOptions{
-		Name: o.Account, Filter: o.Filter, Prior: o.Prior, Past: true,
+	past, err := daemon.OpenPast(s, daemon.AccountOptions{
+		Name: o.Account, Filter: o.Filter, Prior: o.Prior,
 		NewSource: func(known []ingest.Known) (ingest.Source, error) {
 			source, err = o.NewSource(known)
 			return source, err
 		},
-	}, s, log, time.Now)
+	}, log)
 	if err != nil {
 		return r, err
 	}
-	defer close(a.gone)
-	if a.filter.State().Account.Paused {
-		return r, fmt.Errorf("account %s: %w; `hinged resume` ends that", o.Account, desk.ErrPaused)
-	}
 	stop := follow(o.Progress, source)
-	err = a.watch(ctx)
+	err = past.Read(ctx)
 	stop()
-	r = bootstrapped(a.filter)
+	r = report(past.Filter())
 	r.Account, r.Complete = o.Account, source.Complete()
 	r.Read, r.Total = source.Progress()
 	return r, err
@@ -147,10 +147,10 @@ func follow(progress func(done, total int), source PastSource) (stop func()) {
 	}
 }
 
-// bootstrapped judges what an account has decided and learnt so far. It reads
+// report judges what an account has decided and learnt so far. It reads
 // nothing but the state, so that it does not matter in how many calls that came
 // about.
-func bootstrapped(f *filter.Filter) Bootstrapped {
+func report(f *filter.Filter) Report {
 	st := f.State()
 	rows := make([]store.Message, 0, st.Messages.Len())
 	for _, k := range st.Messages.Keys() {
@@ -158,7 +158,7 @@ func bootstrapped(f *filter.Filter) Bootstrapped {
 		rows = append(rows, m)
 	}
 	slices.SortFunc(rows, func(a, b store.Message) int { return cmp.Compare(a.Seq, b.Seq) })
-	r := Bootstrapped{
+	r := Report{
 		Messages: len(rows), Mistakes: st.Account.Mistakes,
 		InShadow: f.InShadow(), Marking: f.Marking(), EndOfShadow: f.EndOfShadow(),
 	}

@@ -1,9 +1,11 @@
-package desk
+package ceiling
 
 import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/hinged/hinged/store"
 )
 
 // What is kept between two questions for a ceiling, of all accounts of the process
@@ -13,10 +15,10 @@ const (
 	keepTime  = 10 * time.Minute
 )
 
-// Ceilings keeps accounts' lessons from one question for the ceiling to the next, so
+// Kept keeps accounts' lessons from one question for the ceiling to the next, so
 // that only the new ones have to be read. One ceiling is searched for at a time. Safe
 // for concurrent use; a nil one keeps nothing.
-type Ceilings struct {
+type Kept struct {
 	turn chan struct{} // of one: the right to search
 	most int
 
@@ -32,13 +34,14 @@ type keptLessons struct {
 	release *time.Timer
 }
 
-// NewCeilings returns one that keeps nothing yet.
-func NewCeilings() *Ceilings {
-	return &Ceilings{turn: make(chan struct{}, 1), most: keepBytes}
+// NewKept returns one that keeps nothing yet.
+func NewKept() *Kept {
+	return &Kept{turn: make(chan struct{}, 1), most: keepBytes}
 }
 
-// bound reads what is new in the lesson log and searches on.
-func (c *Ceilings) bound(ctx context.Context, p Past, now present) (Bound, error) {
+// Find reads what is new in the lesson log of an account and searches on.
+func (c *Kept) Find(ctx context.Context, s *store.Store, account string, now State) (Bound, error) {
+	p := past{s, account}
 	if c == nil {
 		return new(hindsight).bound(ctx, p, now)
 	}
@@ -48,16 +51,16 @@ func (c *Ceilings) bound(ctx context.Context, p Past, now present) (Bound, error
 	case <-ctx.Done():
 		return Bound{}, ctx.Err()
 	}
-	h := c.take(p.Account)
+	h := c.take(account)
 	b, err := h.bound(ctx, p, now)
 	if err == nil {
-		c.keep(p.Account, h)
+		c.keep(account, h, h.lessons.Bytes())
 	}
 	return b, err
 }
 
 // take gives away what is kept of an account, or what to begin with.
-func (c *Ceilings) take(account string) *hindsight {
+func (c *Kept) take(account string) *hindsight {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, k := range c.kept {
@@ -71,8 +74,8 @@ func (c *Ceilings) take(account string) *hindsight {
 
 // keep keeps the lessons of an account, and lets go of those of others that were not
 // asked for as long, until there is room.
-func (c *Ceilings) keep(account string, h *hindsight) {
-	k := &keptLessons{hindsight: h, account: account, bytes: h.lessons.Bytes()}
+func (c *Kept) keep(account string, h *hindsight, bytes int) {
+	k := &keptLessons{hindsight: h, account: account, bytes: bytes}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if k.bytes > c.most {
@@ -86,7 +89,7 @@ func (c *Ceilings) keep(account string, h *hindsight) {
 }
 
 // let lets go of what nobody has asked for since.
-func (c *Ceilings) let(k *keptLessons) {
+func (c *Kept) let(k *keptLessons) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range c.kept {
@@ -97,13 +100,13 @@ func (c *Ceilings) let(k *keptLessons) {
 	}
 }
 
-func (c *Ceilings) drop(i int) {
+func (c *Kept) drop(i int) {
 	c.kept[i].release.Stop()
 	c.kept = append(c.kept[:i:i], c.kept[i+1:]...)
 }
 
 // bytes is what all that is kept weighs.
-func (c *Ceilings) bytes() (sum int) {
+func (c *Kept) bytes() (sum int) {
 	for _, k := range c.kept {
 		sum += k.bytes
 	}

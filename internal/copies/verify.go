@@ -1,4 +1,4 @@
-package daemon
+package copies
 
 import (
 	"context"
@@ -11,10 +11,10 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// VerifyFile checks a file as Verify does the daemon's store: a store, a backup
+// Verify checks a file as `hinged verify` does the daemon's store: a store, a backup
 // or an export. It changes nothing; what an export holds is unpacked among the
 // system's temporary files, for its owner alone, meanwhile.
-func VerifyFile(ctx context.Context, file string) (v desk.Verification, err error) {
+func Verify(ctx context.Context, file string) (v desk.Verification, err error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return v, err
@@ -42,10 +42,10 @@ func VerifyFile(ctx context.Context, file string) (v desk.Verification, err erro
 }
 
 func verifyAt(ctx context.Context, path string) (desk.Verification, error) {
-	h, err := OpenStore(path, "", store.Options{})
+	s, err := store.OpenReadOnly(path, store.Options{})
 	if err != nil {
 		return desk.Verification{}, err
 	}
-	v, err := desk.Verify.Do(ctx, h, "", desk.None{})
-	return v, errors.Join(err, h.Close())
+	v, err := desk.VerifyStore(ctx, s, nil)
+	return v, errors.Join(err, s.Close())
 }

@@ -1,4 +1,4 @@
-package desk
+package ceiling
 
 import (
 	"context"
@@ -7,9 +7,16 @@ import (
 
 	"github.com/hinged/hinged/internal/evaluate"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
+
+// past is where an account's lessons are.
+type past struct {
+	store   *store.Store
+	account string
+}
 
 // hindsight has an account's lessons, to search for a ceiling. It works from what is
 // committed, off the writer goroutine.
@@ -23,7 +30,7 @@ type hindsight struct {
 	// otherwise than it was logged would make a ceiling of these lessons one of
 	// another learner's. nil once weights of a linear learner were displaced, which the
 	// lesson log does not tell the place of.
-	again    *filter.Again
+	again    *filter.Relearner
 	linear   bool
 	start    moves // at the base
 	moved    moves // since then
@@ -35,8 +42,8 @@ type hindsight struct {
 	loss     float64
 }
 
-// present is what hindsight needs of an account's committed state.
-type present struct {
+// State is what a search needs of an account's committed state.
+type State struct {
 	opts     filter.Options
 	next     uint64 // number that the next lesson gets
 	account  store.Account
@@ -56,18 +63,19 @@ type moves struct {
 
 func movesOf(a *store.Account) moves { return moves{a.Displaced, a.Projected} }
 
-func presentOf(d *Desk) present {
-	f := d.Filter
+// StateOf takes it from an account's filter. rewrites counts how often its lessons got
+// other numbers while a Kept knows it.
+func StateOf(f *filter.Filter, rewrites int) State {
 	st := f.State()
 	rules, since := f.Constraints()
-	return present{
+	return State{
 		opts: f.Options(), next: st.LessonNext(), moves: movesOf(&st.Account), account: st.Account, prior: f.Prior(),
-		ruleSet: f.RuleSet(), rules: rules, since: since, rewrites: d.Rewrites,
+		ruleSet: f.RuleSet(), rules: rules, since: since, rewrites: rewrites,
 	}
 }
 
 // bound reads what is new in the lesson log and searches on.
-func (h *hindsight) bound(ctx context.Context, p Past, now present) (Bound, error) {
+func (h *hindsight) bound(ctx context.Context, p past, now State) (Bound, error) {
 	err := errStale
 	if h.lessons != nil && h.spec == now.opts.ModelSpec() && h.rewrites == now.rewrites && h.since == now.since && h.rules.Equal(now.rules) {
 		err = h.read(ctx, p, now)
@@ -78,10 +86,10 @@ func (h *hindsight) bound(ctx context.Context, p Past, now present) (Bound, erro
 		}
 	}
 	if err != nil {
-		return Bound{}, fmt.Errorf("reading the lessons of account %s: %w", p.Account, err)
+		return Bound{}, fmt.Errorf("reading the lessons of account %s: %w", p.account, err)
 	}
 	b := Bound{
-		Account: p.Account, Learner: string(h.spec.Spec.Kind), Kernel: now.opts.Kernel.Name(),
+		Account: p.account, Learner: string(h.spec.Spec.Kind), Kernel: now.opts.Kernel.Name(),
 		FirstLesson: h.first, LastLesson: h.next - 1, Lessons: h.count,
 		Mistakes: h.mistakes, HingeLoss: h.loss,
 	}
@@ -95,8 +103,8 @@ func (h *hindsight) bound(ctx context.Context, p Past, now present) (Bound, erro
 var errStale = errors.New("kept lessons are of no use")
 
 // begin starts over from the base.
-func (h *hindsight) begin(p Past, now present) error {
-	base, err := p.Store.LessonBase(p.Account)
+func (h *hindsight) begin(p past, now State) error {
+	base, err := p.store.LessonBase(p.account)
 	if err != nil {
 		return err
 	}
@@ -108,7 +116,7 @@ func (h *hindsight) begin(p Past, now present) error {
 	h.start, h.moved, h.count, h.mistakes, h.loss = movesOf(&base.Account), moves{}, 0, 0, 0
 	h.rules, h.since = now.rules, now.since
 	h.obeyed = base.Account.Important+base.Account.Ordinary >= now.since
-	vectors, rules := p.vectors(), now.rules
+	vectors, rules := writer.NewVectors(p.store, p.account), now.rules
 	if !h.obeyed {
 		rules = nil
 	}
@@ -117,7 +125,7 @@ func (h *hindsight) begin(p Past, now present) error {
 	}
 	h.linear, h.again = now.opts.Kernel == filter.Kernel{}, nil
 	if h.obeyed { // else which rules the lessons before then obeyed is not known any more
-		if h.again, err = filter.NewAgain(now.opts, base, now.ruleSet, vectors); err != nil {
+		if h.again, err = filter.NewRelearner(now.opts, base, now.ruleSet, vectors); err != nil {
 			return err
 		}
 	}
@@ -128,7 +136,7 @@ func (h *hindsight) begin(p Past, now present) error {
 }
 
 // read adds the lessons from next up to now.
-func (h *hindsight) read(ctx context.Context, p Past, now present) error {
+func (h *hindsight) read(ctx context.Context, p past, now State) error {
 	since := moves{now.displaced - h.start.displaced, now.projected - h.start.projected}
 	if since.displaced < h.moved.displaced || since.projected < h.moved.projected {
 		return errStale
@@ -148,9 +156,9 @@ func (h *hindsight) read(ctx context.Context, p Past, now present) error {
 }
 
 // readLessons adds those of the log from next up to now.
-func (h *hindsight) readLessons(ctx context.Context, p Past, now present) error {
-	vectors := p.vectors()
-	for l, err := range p.Store.Lessons(p.Account, h.next) {
+func (h *hindsight) readLessons(ctx context.Context, p past, now State) error {
+	vectors := writer.NewVectors(p.store, p.account)
+	for l, err := range p.store.Lessons(p.account, h.next) {
 		switch {
 		case err != nil:
 			return err
@@ -159,7 +167,7 @@ func (h *hindsight) readLessons(ctx context.Context, p Past, now present) error 
 		case l.Order >= now.next:
 			return nil
 		}
-		if !l.Taught() {
+		if !l.Learnt() {
 			h.next = l.Order + 1
 			continue
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// Unlearnt takes back whatever was learnt at Since and later.
-type Unlearnt struct {
+// UnlearnRequested takes back whatever was learnt at Since and later.
+type UnlearnRequested struct {
 	At    store.Moment `cbor:"1,keyasint,omitempty"`
 	Since store.Moment `cbor:"2,keyasint"`
 }
@@ -40,7 +40,7 @@ func (e *TooEarlyError) Error() string {
 		e.Earliest.Time().Format(time.RFC3339))
 }
 
-// Rewritten is what an Unlearnt or a Forgot led to.
+// Rewritten is what a RewriteRequest led to.
 type Rewritten struct {
 	// Changed is false when there was nothing of the kind; then the state is as it
 	// was.
@@ -57,8 +57,8 @@ type Rewritten struct {
 	Rewrite store.Rewrite
 }
 
-// RewriteRequest asks to take back what was learnt. The concrete types are Unlearnt
-// and Forgot. They stand in no journal: what they do is committed with
+// RewriteRequest asks to take back what was learnt. The concrete types are
+// UnlearnRequested and ForgetRequested. They stand in no journal: what they do is committed with
 // store.Rewrite, and a journal begins anew with the state that they leave, since
 // the states that an earlier entry could be replayed from would have to know what
 // they take away.
@@ -67,12 +67,12 @@ type RewriteRequest interface {
 	plan(w *rewriting) (goes func(*store.Lesson) bool, err error)
 }
 
-func (e *Unlearnt) plan(w *rewriting) (func(*store.Lesson) bool, error) {
+func (e *UnlearnRequested) plan(w *rewriting) (func(*store.Lesson) bool, error) {
 	w.at, w.since = e.At, e.Since
 	return func(l *store.Lesson) bool { return l.At >= e.Since }, nil
 }
 
-func (e *Forgot) plan(w *rewriting) (func(*store.Lesson) bool, error) {
+func (e *ForgetRequested) plan(w *rewriting) (func(*store.Lesson) bool, error) {
 	var err error
 	if w.forget, err = w.f.planForgetting(e); err != nil {
 		return nil, err
@@ -116,8 +116,8 @@ type rewriting struct {
 	Rewritten
 	f       *Filter
 	at      store.Moment
-	since   store.Moment // of an Unlearnt; else 0
-	forget  *forgetting  // of a Forgot; else nil
+	since   store.Moment // of an UnlearnRequested; else 0
+	forget  *forgetting  // of a ForgetRequested; else nil
 	base    *store.State // before the first lesson; all is learnt anew on it
 	kept    []store.Lesson
 	intact  int // so many of kept were learnt after nothing else than is kept
@@ -147,7 +147,7 @@ func (f *Filter) plan(e RewriteRequest, p Past) (*rewriting, error) {
 			continue
 		}
 		w.gone = append(w.gone, l)
-		if !l.Taught() {
+		if !l.Learnt() {
 			continue
 		}
 		if w.Lessons++; l.Label == model.Important {
@@ -227,7 +227,7 @@ func (w *rewriting) relearn() error {
 	r.messages = w.f.st.Messages
 	for i := range w.kept {
 		l := &w.kept[i]
-		if !l.Taught() {
+		if !l.Learnt() {
 			r.score(l)
 			continue
 		}
@@ -358,7 +358,7 @@ func (w *rewriting) countLessons() {
 		of, n = w.kept, +1
 	}
 	for _, l := range of {
-		if l.Taught() {
+		if l.Learnt() {
 			count(l.Sender, n)
 		}
 	}
@@ -371,7 +371,7 @@ func (w *rewriting) unlabel() {
 	f := w.f
 	for _, l := range slices.Backward(w.gone) {
 		m, ok := f.st.Messages.Get(string(l.Message[:]))
-		if !ok || !l.Taught() {
+		if !ok || !l.Learnt() {
 			continue
 		}
 		m.Unlearnt = cmp.Or(m.Unlearnt, l.Label)

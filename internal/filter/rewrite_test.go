@@ -117,7 +117,7 @@ func TestUnlearningGivesTheLearnerThatNeverHeardOfIt(t *testing.T) {
 				all.now, twin.now = all.now.Add(time.Minute), twin.now.Add(time.Minute)
 			}
 			before := len(all.past)
-			r := all.rewrite(&Unlearnt{At: all.moment(), Since: since})
+			r := all.rewrite(&UnlearnRequested{At: all.moment(), Since: since})
 			if r.Lessons != 100 || len(all.past) != before-100 || r.First < since || r.Important == 0 || r.Important == 100 {
 				t.Fatalf("taken back: %+v", r)
 			}
@@ -132,7 +132,7 @@ func TestUnlearningGivesTheLearnerThatNeverHeardOfIt(t *testing.T) {
 			if learnt(again) != want || !reflect.DeepEqual(again.Counts(), all.f.Counts()) {
 				t.Fatal("after a restart it is another one")
 			}
-			if r := all.rewrite(&Unlearnt{At: all.moment(), Since: since}); r.Changed {
+			if r := all.rewrite(&UnlearnRequested{At: all.moment(), Since: since}); r.Changed {
 				t.Fatalf("a second time: %+v", r)
 			}
 		})
@@ -147,7 +147,7 @@ func TestWhatIsUnlearntIsNotLearntAgainByItself(t *testing.T) {
 	w.wait(time.Minute)
 	w.wantLessons("a star", "important by flagged")
 	w.flag(waits, `\Flagged`)
-	r := w.rewrite(&Unlearnt{At: w.moment(), Since: 1})
+	r := w.rewrite(&UnlearnRequested{At: w.moment(), Since: 1})
 	if r.Lessons != 1 || r.Important != 1 || r.Pending != 1 {
 		t.Fatalf("taken back: %+v", r)
 	}
@@ -166,7 +166,7 @@ func TestWhatIsUnlearntIsNotLearntAgainByItself(t *testing.T) {
 	w.flag(l, `\Flagged`)
 	w.wait(time.Hour)
 	w.wantLessons("the star set anew", "important by flagged")
-	w.rewrite(&Unlearnt{At: w.moment(), Since: 1})
+	w.rewrite(&UnlearnRequested{At: w.moment(), Since: 1})
 	w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Important})
 	w.wantLessons("said in words", "important by explicit")
 }
@@ -181,7 +181,7 @@ func TestUnlearningACorrectionBringsBackTheLabelBeforeIt(t *testing.T) {
 	w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Important})
 	w.now = w.now.Add(time.Minute)
 	w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Ordinary})
-	w.rewrite(&Unlearnt{At: w.moment(), Since: since})
+	w.rewrite(&UnlearnRequested{At: w.moment(), Since: since})
 	if m := w.row(l); m.Label != model.Ordinary || m.Source != store.SourceJunk || m.Lessons != 1 {
 		t.Fatalf("the message is %+v", m)
 	}
@@ -220,11 +220,11 @@ func TestEarlierThanTheOldestLessonIsRefusedWithTheEarliestDate(t *testing.T) {
 	b.lessons = w.past
 	_, before := store.Digest(w.f.State())
 	for _, e := range []RewriteRequest{
-		&Unlearnt{Since: earliest - 1},
-		&Forgot{Before: earliest - 1},
-		&Forgot{Key: old.key},
-		&Forgot{ID: IDOf("old@x")},
-		&Forgot{Sender: SenderOf("old@example.com")},
+		&UnlearnRequested{Since: earliest - 1},
+		&ForgetRequested{Before: earliest - 1},
+		&ForgetRequested{Key: old.key},
+		&ForgetRequested{ID: IDOf("old@x")},
+		&ForgetRequested{Sender: SenderOf("old@example.com")},
 	} {
 		_, err := w.f.Rewrite(e, b)
 		var early *TooEarlyError
@@ -235,7 +235,7 @@ func TestEarlierThanTheOldestLessonIsRefusedWithTheEarliestDate(t *testing.T) {
 			t.Fatalf("%+v changed something", e)
 		}
 	}
-	for _, e := range []RewriteRequest{&Forgot{Sender: SenderOf("new@example.com")}, &Unlearnt{Since: earliest}, &Forgot{Before: earliest}} {
+	for _, e := range []RewriteRequest{&ForgetRequested{Sender: SenderOf("new@example.com")}, &UnlearnRequested{Since: earliest}, &ForgetRequested{Before: earliest}} {
 		if _, err := w.f.Rewrite(e, b); err != nil {
 			t.Errorf("%+v: %v", e, err)
 		}
@@ -248,8 +248,8 @@ func TestEarlierThanTheOldestLessonIsRefusedWithTheEarliestDate(t *testing.T) {
 
 func TestARequestToForgetNothingOrTwoThingsIsRefused(t *testing.T) {
 	w := newWorld(t, testOptions())
-	for _, e := range []*Forgot{{}, {Sender: 1, Before: 1}, {ID: 1, Before: 1}} {
-		if _, err := w.f.Rewrite(e, w); !errors.Is(err, ErrForgot) {
+	for _, e := range []*ForgetRequested{{}, {Sender: 1, Before: 1}, {ID: 1, Before: 1}} {
+		if _, err := w.f.Rewrite(e, w); !errors.Is(err, ErrForgetRequest) {
 			t.Errorf("%+v: %v", e, err)
 		}
 	}

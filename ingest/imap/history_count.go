@@ -12,7 +12,7 @@ import (
 // ones included, without their texts. Where the position is beyond the past there
 // is nothing to find.
 func (h *History) count(ctx context.Context, sess *session, p *past) ([]piece, error) {
-	b := p.box
+	b := p.mailbox
 	v, err := h.src.open(ctx, sess, b, true)
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (h *History) count(ctx context.Context, sess *session, p *past) ([]piece, e
 // fill reads the texts of the next messages of p, from the i-th on: as many as
 // one FETCH may hold.
 func (v *visit) fill(ctx context.Context, p *past, i int) error {
-	b := p.box
+	b := p.mailbox
 	end, bytes := i, int64(0)
 	for end < len(p.todo) && end-i < v.s.o.chunk && (end == i || bytes+int64(p.todo[end].size) <= historyBytes) {
 		bytes += int64(p.todo[end].size)
@@ -117,7 +117,7 @@ func (v *visit) texts(chunk []piece) (map[uint32]fetched, error) {
 			return err
 		}
 		if count++; count > most {
-			return v.session.broken("a FETCH of %d messages in %s gave more", len(chunk), v.box.name)
+			return v.session.broken("a FETCH of %d messages in %s gave more", len(chunk), v.mailbox.name)
 		}
 		if _, asked := slices.BinarySearch(uids, got.uid); asked {
 			ready[got.uid] = got
@@ -161,7 +161,7 @@ func (v *visit) blameFirst(ctx context.Context, chunk []piece, came map[uint32]f
 			first = m.uid
 		}
 	}
-	if b := v.box; first != 0 {
+	if b := v.mailbox; first != 0 {
 		if b.suspect != first {
 			b.suspect, b.blame = first, 0
 		}

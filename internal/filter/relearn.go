@@ -5,18 +5,18 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// Again learns the lessons of a log once more, beside an account, as they were learnt
+// Relearner learns the lessons of a log once more, beside an account, as they were learnt
 // there: with the replays before them, and what they took back.
-type Again struct{ f *Filter }
+type Relearner struct{ f *Filter }
 
-// NewAgain returns what goes on from st, the state before the first of the lessons,
+// NewRelearner returns what goes on from st, the state before the first of the lessons,
 // which it owns from then on.
-func NewAgain(o Options, st *store.State, rules *RuleSet, v Vectors) (*Again, error) {
+func NewRelearner(o Options, st *store.State, rules *RuleSet, v Vectors) (*Relearner, error) {
 	f, err := beside(o, st, rules, &recalled{Vectors: v, by: map[store.MessageKey]model.Vector{}, most: 2*o.Dual.Window + 100})
 	if err != nil {
 		return nil, err
 	}
-	return &Again{f}, nil
+	return &Relearner{f}, nil
 }
 
 // recalled keeps vectors that were looked up: each lesson in a window is replayed
@@ -45,7 +45,7 @@ func (r *recalled) Vector(k store.MessageKey, into model.Vector) (model.Vector, 
 
 // Learn learns the next lesson of the log that taught the learner, whose vector is x,
 // and returns it with the score and the step that the learner makes of it.
-func (a *Again) Learn(l store.Lesson, x model.Vector) (store.Lesson, error) {
+func (a *Relearner) Learn(l store.Lesson, x model.Vector) (store.Lesson, error) {
 	f := a.f
 	if err := f.replayTo(l.Replayed); err != nil {
 		return l, err

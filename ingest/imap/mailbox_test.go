@@ -19,7 +19,7 @@ func TestCompareAgainstPlainSets(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	for round := range 3000 {
 		limit := uint32(1 + rnd.IntN(40))
-		b := newBox("INBOX", ingest.RoleInbox)
+		b := newMailbox("INBOX", ingest.RoleInbox)
 		knownSet, existingSet := map[uint32]bool{}, map[uint32]bool{}
 		var existing uidRanges
 		for uid := uint32(1); uid <= limit+5; uid++ {

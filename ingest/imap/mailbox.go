@@ -12,12 +12,12 @@ import (
 type entry struct {
 	modseq uint64 // as of the flags; 0: not known
 	uid    uint32
-	flags  uint32 // index into box.sets
+	flags  uint32 // index into mailbox.sets
 }
 
-// box is what the source knows of one mailbox, across connections. The
+// mailbox is what the source knows of one mailbox, across connections. The
 // goroutine that watches the mailbox owns it.
-type box struct {
+type mailbox struct {
 	name string
 	role ingest.Role
 
@@ -48,12 +48,12 @@ type box struct {
 	blame   int
 }
 
-func newBox(name string, role ingest.Role) *box {
-	return &box{name: name, role: role, next: 1, index: map[string]uint32{}}
+func newMailbox(name string, role ingest.Role) *mailbox {
+	return &mailbox{name: name, role: role, next: 1, index: map[string]uint32{}}
 }
 
 // restore takes over what the store remembers.
-func (b *box) restore(k ingest.Known) {
+func (b *mailbox) restore(k ingest.Known) {
 	b.validity, b.next, b.modseq, b.backlog = k.UIDValidity, max(k.UIDNext, 1), k.HighestModSeq, k.BacklogBefore
 	b.restored = k.Restored
 	b.entries = make([]entry, 0, len(k.Flags))
@@ -66,7 +66,7 @@ func (b *box) restore(k ingest.Known) {
 
 // void forgets everything that UIDs were the names of. What is there now is not
 // backlog: it was there before, under other UIDs, or it is new.
-func (b *box) void() {
+func (b *mailbox) void() {
 	b.next, b.modseq, b.seen, b.backlog = 1, 0, 0, 1
 	b.entries, b.sets = nil, nil
 	b.index = map[string]uint32{}
@@ -74,20 +74,20 @@ func (b *box) void() {
 	b.suspect, b.blame = 0, 0
 }
 
-func (b *box) position() ingest.Cursor {
+func (b *mailbox) position() ingest.Cursor {
 	return ingest.Cursor{
 		Mailbox: b.name, UIDValidity: b.validity, UIDNext: b.next,
 		HighestModSeq: b.modseq, BacklogBefore: b.backlog,
 	}
 }
 
-func (b *box) place(uid uint32) ingest.Place {
+func (b *mailbox) place(uid uint32) ingest.Place {
 	return ingest.Place{Mailbox: b.name, UIDValidity: b.validity, UID: uid}
 }
 
 // intern returns the index of flags, which are canonical. A mailbox of any size
 // has few different sets of flags.
-func (b *box) intern(flags []string) uint32 {
+func (b *mailbox) intern(flags []string) uint32 {
 	key := strings.Join(flags, " ")
 	if i, ok := b.index[key]; ok {
 		return i
@@ -99,7 +99,7 @@ func (b *box) intern(flags []string) uint32 {
 }
 
 // at returns where uid is in entries, or would go.
-func (b *box) at(uid uint32) (int, bool) {
+func (b *mailbox) at(uid uint32) (int, bool) {
 	n := len(b.entries)
 	if n == 0 || b.entries[n-1].uid < uid { // arrivals come in order
 		return n, false
@@ -109,7 +109,7 @@ func (b *box) at(uid uint32) (int, bool) {
 }
 
 // known returns the flags and the MODSEQ of a reported message.
-func (b *box) known(uid uint32) (flags []string, modseq uint64, ok bool) {
+func (b *mailbox) known(uid uint32) (flags []string, modseq uint64, ok bool) {
 	i, ok := b.at(uid)
 	if !ok {
 		return nil, 0, false
@@ -119,7 +119,7 @@ func (b *box) known(uid uint32) (flags []string, modseq uint64, ok bool) {
 
 // note records the flags of a message and reports whether they are news: the
 // message was known with others.
-func (b *box) note(uid uint32, flags []string, modseq uint64) (known, changed bool) {
+func (b *mailbox) note(uid uint32, flags []string, modseq uint64) (known, changed bool) {
 	i, ok := b.at(uid)
 	set := b.intern(flags)
 	if !ok {
@@ -136,7 +136,7 @@ func (b *box) note(uid uint32, flags []string, modseq uint64) (known, changed bo
 }
 
 // top is the highest UID that may be known.
-func (b *box) top() uint32 {
+func (b *mailbox) top() uint32 {
 	top := b.next - 1
 	if n := len(b.entries); n > 0 {
 		top = max(top, b.entries[n-1].uid)
@@ -147,7 +147,7 @@ func (b *box) top() uint32 {
 // compare walks the UIDs that exist beside those known. It takes the vanished
 // out of entries and returns them and those not yet reported, both ascending.
 // Entries above limit are left alone: they were not asked about.
-func (b *box) compare(existing uidRanges, limit uint32) (vanished []uint32, unknown uidRanges) {
+func (b *mailbox) compare(existing uidRanges, limit uint32) (vanished []uint32, unknown uidRanges) {
 	kept := b.entries[:0]
 	i := 0
 	keepUntil := func(uid uint64) { // entries below uid exist no more

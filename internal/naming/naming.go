@@ -1,19 +1,24 @@
-package desk
+// Package naming finds the names of features: those of words in the messages that were
+// learnt from, as long as the store keeps them, and no name that would give a single
+// message away.
+package naming
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
 
-// nameAfter is in how many learnt messages a feature must have been met before it
+// after is in how many learnt messages a feature must have been met before it
 // is named to somebody who did not name it: what only one message had is that
 // message's own.
-const nameAfter = 3
+const after = 3
 
 // namedVectors gives back the features of messages with their names: an error that
 // wraps store.ErrNotFound where those are no longer kept.
@@ -21,7 +26,15 @@ type namedVectors interface {
 	Named(key store.MessageKey) (*featurize.Features, error)
 }
 
-// naming finds the names of features in the messages that were learnt from.
+// Find names features of an account, by index, as far as its learnt messages tell. It
+// reads those and is not for the account's writer. What was found before an error is
+// returned with it.
+func Find(ctx context.Context, s *store.Store, account string, features ...model.Vector) (map[model.Index]string, error) {
+	n := newNaming(writer.NewVectors(s, account), features...)
+	err := n.all(ctx, s.Lessons(account, 0))
+	return n.names, err
+}
+
 type naming struct {
 	vectors namedVectors
 	names   map[model.Index]string
@@ -56,11 +69,11 @@ func (n *naming) read(k store.MessageKey) error {
 	}
 	for f := range x.All() {
 		met, wanted := n.met[f.Index]
-		if !wanted || f.Name == "" || met == nameAfter {
+		if !wanted || f.Name == "" || met == after {
 			continue
 		}
 		n.met[f.Index] = met + 1
-		if met+1 < nameAfter {
+		if met+1 < after {
 			continue
 		}
 		n.left--
@@ -72,16 +85,16 @@ func (n *naming) read(k store.MessageKey) error {
 }
 
 // all reads learnt messages, each once, until every feature is named.
-func (n *naming) all(ctx context.Context, p Past) error {
+func (n *naming) all(ctx context.Context, lessons iter.Seq2[store.Lesson, error]) error {
 	seen := map[store.MessageKey]bool{}
-	for lesson, err := range p.Store.Lessons(p.Account, 0) {
+	for lesson, err := range lessons {
 		if err == nil {
 			err = ctx.Err()
 		}
 		if err != nil {
 			return fmt.Errorf("looking for the names of features: %w", err)
 		}
-		if seen[lesson.Message] || !lesson.Taught() {
+		if seen[lesson.Message] || !lesson.Learnt() {
 			continue
 		}
 		seen[lesson.Message] = true
@@ -93,16 +106,4 @@ func (n *naming) all(ctx context.Context, p Past) error {
 		}
 	}
 	return nil
-}
-
-func (n *naming) weigh(x model.Vector) []WordWeight {
-	out := make([]WordWeight, 0, len(x))
-	for _, f := range x {
-		w := WordWeight{Feature: n.names[f.Index], Text: unnamed, Weight: f.Value}
-		if w.Feature != "" {
-			w.Text = featurize.Describe(w.Feature)
-		}
-		out = append(out, w)
-	}
-	return out
 }

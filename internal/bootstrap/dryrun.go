@@ -1,4 +1,4 @@
-package daemon
+package bootstrap
 
 import (
 	"cmp"
@@ -10,9 +10,8 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/featurize"
-	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/filter"
-	"github.com/hinged/hinged/internal/pipeline"
 	"github.com/hinged/hinged/store"
 )
 
@@ -20,12 +19,12 @@ import (
 type DryRunOptions struct {
 	Account string
 	Filter  filter.Options
-	Prior   store.PackedVector // as in AccountOptions
+	Prior   store.PackedVector // as in daemon.AccountOptions
 	Source  PastSource         // that knows of nothing
 	// Last is how many of the last decided messages are looked at, and Show how
 	// many of those that would be marked are named.
 	Last, Show int
-	Progress   func(done, total int) // as in BootstrapOptions
+	Progress   func(done, total int) // as in Options
 }
 
 // Tried is what a dry run would have marked of the last messages decided.
@@ -54,18 +53,15 @@ type WouldMark struct {
 // reasonsShown is how many reasons are given for a message.
 const reasonsShown = 3
 
-// DryRun plays a mailbox's past as Bootstrap does, in memory: nothing is stored
+// DryRun plays a mailbox's past as Run does, in memory: nothing is stored
 // and nothing is written.
-func DryRun(ctx context.Context, o DryRunOptions) (r Bootstrapped, err error) {
-	d := dryRun{last: o.Last, memory: filter.Memory{}, clock: newClock(time.Now, 0)}
+func DryRun(ctx context.Context, o DryRunOptions) (r Report, err error) {
+	d := dryRun{last: o.Last, memory: filter.Memory{}}
 	if o.Filter.Settle == 0 {
 		// A label must not be learnt before the decision is explained.
 		o.Filter.Settle = time.Second
 	}
 	if d.filter, err = filter.New(store.NewState(), d.memory); err != nil {
-		return r, err
-	}
-	if d.reader, err = pipeline.NewPool(1).Reader(o.Filter.Featurize); err != nil {
 		return r, err
 	}
 	if _, err = d.filter.Apply(&filter.Configured{Options: o.Filter}); err != nil {
@@ -75,21 +71,12 @@ func DryRun(ctx context.Context, o DryRunOptions) (r Bootstrapped, err error) {
 		return r, err
 	}
 	stop := follow(o.Progress, o.Source)
-	var failed error
-	err = o.Source.Run(ctx, func(ctx context.Context, e ingest.Event) error {
-		if failed = d.take(e); failed != nil {
-			return failed
-		}
-		return ctx.Err()
-	})
+	err = daemon.Rehearse(ctx, d.filter, o.Source, d.take)
 	stop()
-	if failed != nil {
-		err = failed
-	}
 	if err != nil {
 		return r, fmt.Errorf("account %s: %w", o.Account, err)
 	}
-	r = bootstrapped(d.filter)
+	r = report(d.filter)
 	r.Account, r.Complete = o.Account, o.Source.Complete()
 	r.Read, r.Total = o.Source.Progress()
 	r.DryRun = d.show(o.Show)
@@ -98,23 +85,15 @@ func DryRun(ctx context.Context, o DryRunOptions) (r Bootstrapped, err error) {
 
 type dryRun struct {
 	filter *filter.Filter
-	reader *pipeline.Reader
 	memory filter.Memory
-	clock  *clock
 	last   int
 	recent []*WouldMark // of the last decided messages; nil: would not be marked
 }
 
-// take plays one event.
-func (d *dryRun) take(e ingest.Event) error {
-	p := prepare(d.reader, e)
-	event, err := convert(p, d.clock.now())
-	if err != nil {
-		return err
-	}
-	r, err := d.filter.Apply(event)
-	if err != nil || r.Decision == nil {
-		return err
+// take notes what came of one event; m is the message of an arrival.
+func (d *dryRun) take(event filter.Event, m *featurize.Message, r filter.Result) (err error) {
+	if r.Decision == nil {
+		return nil
 	}
 	key := r.Decision.Message
 	if d.memory[key], err = r.Features.MarshalBinary(); err != nil {
@@ -122,7 +101,7 @@ func (d *dryRun) take(e ingest.Event) error {
 	}
 	var w *WouldMark
 	if r.Decision.Outcome == store.DecidedImportant {
-		w = d.explain(r.Decision, event.(*filter.Arrived), p.message, r.Features)
+		w = d.explain(r.Decision, event.(*filter.Arrived), m, r.Features)
 	}
 	if d.recent = append(d.recent, w); len(d.recent) > d.last {
 		d.recent = d.recent[1:]
