@@ -58,8 +58,8 @@ RACING = GORACE=atexit_sleep_ms=20 $(GO) test $(RACE) -parallel 4
 # processors, and internal/e2e, which starts mail servers and kills daemons. Both
 # build the program by themselves, of which the cache of test results knows nothing.
 # One computes and the other mostly waits, so make test has them side by side.
-# Of the others store goes first: it takes longest, on one processor.
-OTHERS = $(MODULE)/store $(filter-out $(addprefix $(MODULE)/,store $(ALONE)),$(shell $(GO) list ./... | grep -v -e /internal/project$$ -e /internal/e2e$$))
+# Of the others the store's file goes first: it takes longest, on one processor.
+OTHERS = $(MODULE)/store/boltfile $(filter-out $(addprefix $(MODULE)/,store/boltfile $(ALONE)),$(shell $(GO) list ./... | grep -v -e /internal/project$$ -e /internal/e2e$$))
 MODULE = $(shell $(GO) list -m)
 
 # Packages that start no goroutine and know of none have nothing to race, and

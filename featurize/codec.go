@@ -180,64 +180,73 @@ func (u *unpacking) done() {
 // entriesOf decodes the compressed part. The result shares nothing with u.
 func (u *unpacking) entriesOf(rest []byte, flags byte) ([]entry, error) {
 	d := decoder{rest: rest}
-	entries, names, ends := u.entries[:0], u.names[:0], u.ends[:0]
-	defer func() { u.entries, u.names, u.ends = entries, names, ends }()
+	u.entries, u.names, u.ends = u.entries[:0], u.names[:0], u.ends[:0]
 	for g := range groups {
-		first := len(entries)
-		n := d.uvarint(uint64(len(d.rest))) // a feature takes a byte at least
-		entries = slices.Grow(entries, int(n))
-		before := len(names)
-		for range n {
-			e := entry{group: g, value: 1}
-			if flags&flagNames != 0 {
-				last := len(names)
-				keep := int(d.uvarint(uint64(last - before)))
-				more := int(d.uvarint(uint64(len(d.rest))))
-				if keep+more == 0 || keep+more > maxNameSize {
-					d.bad = true
-				}
-				if d.bad {
-					break
-				}
-				names = append(append(names, names[before:before+keep]...), d.bytes(more)...)
-				before = last
-				ends = append(ends, len(names))
-				e.index = model.FoldIndex(xxhash.Sum64(names[last:]))
-			} else if b := d.bytes(8); b != nil {
-				e.index = model.Index(binary.LittleEndian.Uint64(b))
-				if e.index <= model.Affine {
-					d.bad = true
-				}
-			}
-			if len(entries) > first && entries[len(entries)-1].index >= e.index {
-				d.bad = true // not ascending, or twice
-			}
-			entries = append(entries, e)
-		}
-		if d.bad {
-			break
-		}
-		if flags&flagValues != 0 {
-			for i := first; i < len(entries); i++ {
-				if entries[i].value = uint16(d.uvarint(math.MaxUint16)); entries[i].value == 0 {
-					d.bad = true
-				}
-			}
-		}
+		u.readGroup(&d, g, flags)
 	}
 	if d.bad || len(d.rest) > 0 {
 		return nil, fmt.Errorf("%w: list of features", errFeatures)
 	}
-	for i, all, from := 0, string(names), 0; i < len(ends); i++ {
-		entries[i].name, from = all[from:ends[i]], ends[i]
+	for i, all, from := 0, string(u.names), 0; i < len(u.ends); i++ {
+		u.entries[i].name, from = all[from:u.ends[i]], u.ends[i]
 	}
-	out := merged(entries)
+	out := merged(u.entries)
 	for i := 1; i < len(out); i++ {
 		if out[i-1].index == out[i].index {
 			return nil, fmt.Errorf("%w: a feature stands twice", errFeatures)
 		}
 	}
 	return out, nil
+}
+
+// readGroup decodes the entries of one group.
+func (u *unpacking) readGroup(d *decoder, g Group, flags byte) {
+	first, before := len(u.entries), len(u.names)
+	n := d.uvarint(uint64(len(d.rest))) // a feature takes a byte at least
+	u.entries = slices.Grow(u.entries, int(n))
+	for range n {
+		e := entry{group: g, value: 1}
+		if flags&flagNames != 0 {
+			last := len(u.names)
+			e.index = u.readName(d, before)
+			before = last
+		} else {
+			e.index = d.index()
+		}
+		if last := len(u.entries) - 1; last >= first && u.entries[last].index >= e.index {
+			d.bad = true // not ascending, or twice
+		}
+		if d.bad {
+			return
+		}
+		u.entries = append(u.entries, e)
+	}
+	if flags&flagValues == 0 {
+		return
+	}
+	for i := first; i < len(u.entries); i++ {
+		if u.entries[i].value = uint16(d.uvarint(math.MaxUint16)); u.entries[i].value == 0 {
+			d.bad = true
+			return
+		}
+	}
+}
+
+// readName decodes a name, which begins as the one at before does, and returns its
+// index.
+func (u *unpacking) readName(d *decoder, before int) model.Index {
+	last := len(u.names)
+	keep := int(d.uvarint(uint64(last - before)))
+	more := int(d.uvarint(uint64(len(d.rest))))
+	if keep+more == 0 || keep+more > maxNameSize {
+		d.bad = true
+	}
+	if d.bad {
+		return 0
+	}
+	u.names = append(append(u.names, u.names[before:before+keep]...), d.bytes(more)...)
+	u.ends = append(u.ends, len(u.names))
+	return model.FoldIndex(xxhash.Sum64(u.names[last:]))
 }
 
 // merged sorts entries that stand group after group, each group's ascending.
@@ -293,4 +302,17 @@ func (d *decoder) bytes(n int) []byte {
 	b := d.rest[:n]
 	d.rest = d.rest[n:]
 	return b
+}
+
+// index reads an index that stands without its name.
+func (d *decoder) index() model.Index {
+	b := d.bytes(8)
+	if b == nil {
+		return 0
+	}
+	i := model.Index(binary.LittleEndian.Uint64(b))
+	if i <= model.Affine {
+		d.bad = true
+	}
+	return i
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/mail"
 	"strings"
+	"time"
 )
 
 const (
@@ -15,7 +16,6 @@ const (
 
 // readHeader fills m from the header and makes features of it.
 func (f *Featurizer) readHeader(m *Message) {
-	s := &f.structure
 	f.terms.name = f.terms.name[:0]
 	for _, fd := range f.fields {
 		var lower [64]byte
@@ -34,60 +34,72 @@ func (f *Featurizer) readHeader(m *Message) {
 		if isASCII(name) {
 			f.terms.addBytes(Misc, "header:", name)
 		}
-		switch string(name) {
-		case "subject":
-			if m.Subject == "" {
-				m.Subject = oneLine(truncate(f.headerText(fd.value), maxSubject))
-			}
-		case "from":
-			m.From = f.readAddresses(m.From, fd.value, "from:", true)
-		case "to":
-			m.To = f.readAddresses(m.To, fd.value, "to:", false)
-		case "cc", "bcc":
-			m.Cc = f.readAddresses(m.Cc, fd.value, "cc:", false)
-		case "reply-to":
-			f.readAddresses(nil, fd.value, "reply-to:", false)
-		case "sender":
-			f.readAddresses(nil, fd.value, "sender:", false)
-		case "message-id":
-			if m.MessageID == "" {
-				m.MessageID = first(messageIDs(fd.value))
-			}
-		case "in-reply-to":
-			m.InReplyTo = append(m.InReplyTo, messageIDs(fd.value)...)
-			m.InReplyTo = m.InReplyTo[:min(len(m.InReplyTo), maxReferences)]
-		case "references":
-			if m.References == nil {
-				m.References = messageIDs(fd.value)
-			}
-		case "date":
-			if m.Date.IsZero() {
-				if date, err := mail.ParseDate(string(fd.value)); err == nil && date.Year() > 0 {
-					m.Date = date
-				} else {
-					f.defect("Date")
-				}
-			}
-		case "list-id":
-			f.terms.add(Social, "list:", truncate(strings.ToLower(bracketed(fd.value)), maxListID))
-		case "user-agent", "x-mailer":
-			f.words.text(f, truncate(f.headerText(fd.value), 100), &kindMailer)
-		case "received":
-			s.received++
-			f.readReceived(fd.value)
-		case "dkim-signature":
-			f.readDKIM(fd.value)
-		case "content-type", "content-transfer-encoding", "mime-version", "return-path", "delivered-to", "x-original-to",
-			"list-unsubscribe", "list-post", "list-archive", "list-help", "list-subscribe", "errors-to":
-		default:
-			f.readSmallField(name, fd.value)
-		}
+		f.readField(m, name, fd.value)
 	}
 	for _, a := range m.From {
 		m.Own = m.Own || f.owner[a]
 	}
 	m.Vouched = f.vouched(m.From)
 	f.readSubject(m)
+}
+
+// readField fills m from one field, whose name is in lower case, and makes features
+// of it.
+func (f *Featurizer) readField(m *Message, name, value []byte) {
+	switch string(name) {
+	case "subject":
+		if m.Subject == "" {
+			m.Subject = oneLine(truncate(f.headerText(value), maxSubject))
+		}
+	case "from":
+		m.From = f.readAddresses(m.From, value, "from:", true)
+	case "to":
+		m.To = f.readAddresses(m.To, value, "to:", false)
+	case "cc", "bcc":
+		m.Cc = f.readAddresses(m.Cc, value, "cc:", false)
+	case "reply-to":
+		f.readAddresses(nil, value, "reply-to:", false)
+	case "sender":
+		f.readAddresses(nil, value, "sender:", false)
+	case "message-id":
+		if m.MessageID == "" {
+			m.MessageID = first(messageIDs(value))
+		}
+	case "in-reply-to":
+		m.InReplyTo = append(m.InReplyTo, messageIDs(value)...)
+		m.InReplyTo = m.InReplyTo[:min(len(m.InReplyTo), maxReferences)]
+	case "references":
+		if m.References == nil {
+			m.References = messageIDs(value)
+		}
+	case "date":
+		if m.Date.IsZero() {
+			m.Date = f.readDate(value)
+		}
+	case "list-id":
+		f.terms.add(Social, "list:", truncate(strings.ToLower(bracketed(value)), maxListID))
+	case "user-agent", "x-mailer":
+		f.words.text(f, truncate(f.headerText(value), 100), &kindMailer)
+	case "received":
+		f.structure.received++
+		f.readReceived(value)
+	case "dkim-signature":
+		f.readDKIM(value)
+	case "content-type", "content-transfer-encoding", "mime-version", "return-path", "delivered-to", "x-original-to",
+		"list-unsubscribe", "list-post", "list-archive", "list-help", "list-subscribe", "errors-to":
+	default:
+		f.readSmallField(name, value)
+	}
+}
+
+// readDate returns the zero time for what is no date.
+func (f *Featurizer) readDate(value []byte) time.Time {
+	date, err := mail.ParseDate(string(value))
+	if err != nil || date.Year() <= 0 {
+		f.defect("Date")
+		return time.Time{}
+	}
+	return date
 }
 
 // readSmallField makes one feature of a short value such as that of Precedence;

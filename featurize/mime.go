@@ -141,9 +141,8 @@ func truncate(s string, n int) string {
 // one part costs that part's header and not the parts behind it, and so that
 // nesting costs a search per level and not a reader per level.
 func (f *Featurizer) readMultipart(body []byte, boundary string, depth int) {
-	delimiter := append([]byte("--"), boundary...)
+	mark := append([]byte("--"), boundary...)
 	start := -1 // of the current part; -1 in the preamble
-	closed := false
 	var fields []field
 	flush := func(end int) {
 		if start < 0 {
@@ -156,57 +155,74 @@ func (f *Featurizer) readMultipart(body []byte, boundary string, depth int) {
 			f.readText(f.decodeCharset(debris[:min(len(debris), f.body.text)], "", false))
 		}
 	}
-	for at := 0; at <= len(body); {
-		i := bytes.Index(body[at:], delimiter)
-		if i < 0 {
-			f.body.scanned += len(body) - at
+	var d delimiter
+	for {
+		if d = f.nextDelimiter(body, mark, d.to); !d.found {
 			break
 		}
-		f.body.scanned += i + len(delimiter)
-		// Hostile nesting can make every level search the whole body again.
-		if f.body.scanned > 4*f.MaxBytes || f.body.parts >= f.MaxParts {
-			f.defect("too many parts")
-			closed = true
-			break
-		}
-		at += i
-		if at > 0 && body[at-1] != '\n' { // looked at first: the rest of its line may be long
-			at += len(delimiter)
-			continue
-		}
-		line, rest := cutLine(body[at:])
-		tail := bytes.TrimRight(line[len(delimiter):], " \t")
-		isClose := string(tail) == "--"
-		if len(tail) > 0 && !isClose {
-			at += len(line)
-			continue
-		}
-		end := at
-		if end > 0 { // the line end before a delimiter is part of the delimiter
-			end--
-			if end > 0 && body[end-1] == '\r' {
-				end--
-			}
-		}
-		flush(max(end, start))
-		start = len(body) - len(rest)
-		at = start
-		if isClose {
-			closed = true
-			start = -1
-			break
+		flush(max(endBefore(body, d.from), start))
+		if start = d.to; d.closes {
+			return
 		}
 	}
 	switch {
-	case start < 0 && !closed: // no delimiter at all
+	case start < 0 && !d.closes:
 		f.defect("multipart without parts")
 		f.readLeaf(nil, body, "text/plain", nil)
 	case start >= 0:
-		if !closed {
+		if !d.closes {
 			f.defect("multipart without end")
 		}
 		flush(len(body))
 	}
+}
+
+// delimiter is a line of a multipart body that stands between parts.
+type delimiter struct {
+	from, to int  // to is where the next part begins
+	found    bool // there is one
+	closes   bool // the parts end here: it says so, or no more of them are read
+}
+
+// nextDelimiter finds the first delimiter line of body at or behind at; mark is how
+// such a line begins.
+func (f *Featurizer) nextDelimiter(body, mark []byte, at int) delimiter {
+	for {
+		i := bytes.Index(body[at:], mark)
+		if i < 0 {
+			f.body.scanned += len(body) - at
+			return delimiter{}
+		}
+		f.body.scanned += i + len(mark)
+		// Hostile nesting can make every level search the whole body again.
+		if f.body.scanned > 4*f.MaxBytes || f.body.parts >= f.MaxParts {
+			f.defect("too many parts")
+			return delimiter{closes: true}
+		}
+		at += i
+		if at > 0 && body[at-1] != '\n' { // looked at first: the rest of its line may be long
+			at += len(mark)
+			continue
+		}
+		line, rest := cutLine(body[at:])
+		tail := bytes.TrimRight(line[len(mark):], " \t")
+		if closes := string(tail) == "--"; closes || len(tail) == 0 {
+			return delimiter{at, len(body) - len(rest), true, closes}
+		}
+		at += len(line)
+	}
+}
+
+// endBefore returns where the part before a delimiter at that place ends: the line
+// end before it is part of the delimiter.
+func endBefore(body []byte, at int) int {
+	if at > 0 {
+		at--
+		if at > 0 && body[at-1] == '\r' {
+			at--
+		}
+	}
+	return at
 }
 
 // readLeaf reads the words of a text part.

@@ -81,80 +81,94 @@ func cutLine(text []byte) (line, rest []byte) {
 // The fields are appended to fields[:0]; those and the debris are valid until the
 // next message.
 func (f *Featurizer) split(raw []byte, fields []field, top bool) (_ []field, body, debris []byte) {
-	fields = fields[:0]
 	rest := raw
-	for top && len(rest) > 0 {
+	if top {
+		var empty bool
+		if rest, empty = f.skipBlank(raw); empty {
+			return fields[:0], rest, nil
+		}
+	}
+	h := headerLines{fields: fields[:0], last: -1}
+	debris0 := len(f.debris)
+	for len(rest) > 0 {
+		line, next := cutLine(rest)
+		if len(line) > 0 {
+			f.takeLine(&h, line, rest)
+			rest = next
+			continue
+		}
+		if len(h.fields) == 0 && h.broken != nil {
+			f.defect("no header")
+			return h.fields, h.broken, nil
+		}
+		return h.fields, next, f.debris[debris0:]
+	}
+	if h.broken == nil {
+		return h.fields, nil, nil
+	}
+	f.defect("no blank line after the header")
+	return fieldsBefore(h.fields, raw, h.broken), h.broken, nil
+}
+
+// skipBlank returns what follows the blank lines before a header; empty: that is
+// the body, because no header follows them.
+func (f *Featurizer) skipBlank(rest []byte) (_ []byte, empty bool) {
+	for len(rest) > 0 {
 		line, next := cutLine(rest)
 		if len(bytes.TrimSpace(line)) != 0 {
 			break
 		}
-		if colon := fieldName(firstLine(next)); colon <= 0 && len(bytes.TrimSpace(firstLine(next))) > 0 {
-			return fields, next, nil // an empty header
+		if first := firstLine(next); fieldName(first) <= 0 && len(bytes.TrimSpace(first)) > 0 {
+			return next, true
 		}
 		f.defect("blank line before the header")
 		rest = next
 	}
-	var (
-		used    int
-		broken  []byte // the message from the first broken line on
-		last    = -1   // the field that a continuation line continues; -1: none that is kept
-		capped  bool
-		debris0 = len(f.debris)
-	)
-	for {
-		if len(rest) == 0 { // no blank line
-			if broken == nil {
-				return fields, nil, nil
-			}
-			f.defect("no blank line after the header")
-			return fieldsBefore(fields, raw, broken), broken, nil
+	return rest, false
+}
+
+// headerLines is what was read of a header so far.
+type headerLines struct {
+	fields []field
+	used   int    // bytes
+	last   int    // the field that a continuation line continues; -1: none; -2: one that is not kept
+	broken []byte // the message from the first broken line on
+}
+
+// takeLine reads one line of a header, with which rest begins.
+func (f *Featurizer) takeLine(h *headerLines, line, rest []byte) {
+	h.used += len(line) + 1
+	switch {
+	case h.used > f.MaxHeader:
+		f.defect("header too long")
+		if cut := len(line) - (h.used - f.MaxHeader); h.last == -1 && fieldName(line) > 0 && cut > 0 {
+			h.fields = f.appendField(h.fields, line[:cut])
 		}
-		line, next := cutLine(rest)
-		if len(line) == 0 {
-			if len(fields) == 0 && broken != nil {
-				f.defect("no header")
-				return fields, broken, nil
-			}
-			return fields, next, f.debris[debris0:]
+		h.last = -2
+	case line[0] == ' ' || line[0] == '\t':
+		if h.last >= 0 {
+			h.fields[h.last].value = f.fold(h.fields[h.last].value, line)
+		} else if len(h.fields) == 0 {
+			f.dropLine(h, line, rest)
 		}
-		used += len(line) + 1
-		switch {
-		case used > f.MaxHeader:
-			if !capped {
-				f.defect("header too long")
-				capped = true
-			}
-			if cut := len(line) - (used - f.MaxHeader); last == -1 && fieldName(line) > 0 && cut > 0 {
-				fields = f.appendField(fields, line[:cut])
-			}
-			last = -2
-		case line[0] == ' ' || line[0] == '\t':
-			if last >= 0 {
-				fields[last].value = f.fold(fields[last].value, line)
-			} else if len(fields) == 0 {
-				f.defect("header line without field name")
-				f.debris = append(append(f.debris, line...), '\n')
-				if broken == nil {
-					broken = rest
-				}
-			}
-		case fieldName(line) > 0:
-			if len(fields) == maxFields {
-				f.defect("too many header fields")
-				last = -2
-				break
-			}
-			fields = f.appendField(fields, line)
-			last = len(fields) - 1
-		default:
-			f.defect("header line without field name")
-			f.debris = append(append(f.debris, line...), '\n')
-			last = -1
-			if broken == nil {
-				broken = rest
-			}
-		}
-		rest = next
+	case fieldName(line) <= 0:
+		f.dropLine(h, line, rest)
+		h.last = -1
+	case len(h.fields) == maxFields:
+		f.defect("too many header fields")
+		h.last = -2
+	default:
+		h.fields = f.appendField(h.fields, line)
+		h.last = len(h.fields) - 1
+	}
+}
+
+// dropLine leaves a line that is no field out of the header.
+func (f *Featurizer) dropLine(h *headerLines, line, rest []byte) {
+	f.defect("header line without field name")
+	f.debris = append(append(f.debris, line...), '\n')
+	if h.broken == nil {
+		h.broken = rest
 	}
 }
 

@@ -459,12 +459,10 @@ func (h *Hindsight) Ceiling() Ceiling {
 }
 
 func (h *Hindsight) search(c *Ceiling, a *allowance) {
-	start := h.space.startNorm()
 	// u = 0, or the shortest that obeys the rules, is the first that is tried. The
 	// former makes the ceiling the number of lessons at most.
 	best := h.weigh(0, a).value
-	pa := h.spec.Passive()
-	if !pa {
+	if !h.spec.Passive() {
 		h.kappa = a.q
 	}
 	var l look
@@ -480,27 +478,28 @@ func (h *Hindsight) search(c *Ceiling, a *allowance) {
 		}
 	}
 	c.Bound, c.Gap, c.Distance, c.Loss = l.simple/a.least, c.Gap/a.least, l.distance, l.loss
-	if pa {
-		c.Loss /= h.spec.Aggressiveness
-	}
 	c.Mistakes = h.count(a, best)
-	// The tighter form is least where κ = (2D + √(‖w_s‖² + Σ v_t·q_t))/‖u‖: there its
-	// derivative is that of the problem. Solving for one and then the other makes
-	// it less and less.
+	if h.spec.Passive() {
+		c.Loss /= h.spec.Aggressiveness
+	} else {
+		h.refine(c, a, l)
+	}
+	c.Bound = max(c.Bound, float64(c.Mistakes))
+}
+
+// refine searches on from l for a lower c.Mistakes with the tighter form of the
+// theorem for perceptron and margin. That is least where
+// κ = (2D + √(‖w_s‖² + Σ v_t·q_t))/‖u‖: there its derivative is that of the problem.
+// Solving for one and then the other makes it less and less.
+func (h *Hindsight) refine(c *Ceiling, a *allowance, l look) {
 	for range refinements {
-		if pa || l.size == 0 {
-			break
+		if l.size == 0 {
+			return
 		}
-		before, kappa := c.Mistakes, h.kappa
-		for range 4 {
-			n, moved := h.countFor(l, a, kappa)
-			c.Mistakes = min(c.Mistakes, n)
-			if kappa = (float64(2*a.displaced) + math.Sqrt(float64(start*start)+moved)) / l.size; !(kappa > 0 && kappa < math.MaxFloat64) {
-				break
-			}
-		}
-		if !(kappa > 0 && kappa < math.MaxFloat64) || math.Abs(kappa-h.kappa) <= float64(closeEnough*kappa) || h.space.exhausted() {
-			break
+		before := c.Mistakes
+		kappa, ok := h.tightest(c, a, l)
+		if !ok || math.Abs(kappa-h.kappa) <= float64(closeEnough*kappa) || h.space.exhausted() {
+			return
 		}
 		h.kappa = kappa
 		for end := h.passes + morePasses; h.passes < end; {
@@ -514,10 +513,25 @@ func (h *Hindsight) search(c *Ceiling, a *allowance) {
 		}
 		n, _ := h.countFor(l, a, kappa)
 		if c.Mistakes = min(c.Mistakes, n); before-c.Mistakes <= uint64(float64(closeEnough*float64(before))) {
-			break
+			return
 		}
 	}
-	c.Bound = max(c.Bound, float64(c.Mistakes))
+}
+
+// tightest returns the κ for which the tighter form is least at l, and lowers
+// c.Mistakes on the way. It is not ok where that κ is no usable number.
+func (h *Hindsight) tightest(c *Ceiling, a *allowance, l look) (kappa float64, ok bool) {
+	start := h.space.startNorm()
+	kappa = h.kappa
+	for range 4 {
+		n, moved := h.countFor(l, a, kappa)
+		c.Mistakes = min(c.Mistakes, n)
+		kappa = (float64(2*a.displaced) + math.Sqrt(float64(start*start)+moved)) / l.size
+		if !(kappa > 0 && kappa < math.MaxFloat64) {
+			return kappa, false
+		}
+	}
+	return kappa, true
 }
 
 // count turns the right side of the theorem into mistakes: those of all lessons, or

@@ -3,6 +3,7 @@ package model
 import (
 	"math"
 	"math/big"
+	"slices"
 )
 
 // Limits of exact work, beyond which it says nothing.
@@ -15,9 +16,38 @@ const (
 // fractions of whole numbers, of which floats are some: phase 1 of the simplex
 // method with Bland's rule, which always ends (Bland 1977). Not found: there is
 // none, or the rows are too many to say.
-//
-// Long: the table, its first basis and the pivots belong together.
 func exactCombination(rows []Vector, sums []float64) (y []*big.Rat, found bool) {
+	s, ok := newSimplex(rows, sums)
+	if !ok {
+		return nil, false
+	}
+	for range mostPivots {
+		if s.left[s.wide].Sign() == 0 {
+			return s.solution(), true
+		}
+		enter := s.entering()
+		if enter < 0 {
+			return nil, false
+		}
+		leave := s.leaving(enter)
+		if leave < 0 {
+			return nil, false // cannot be: the sum of what is left has a least value
+		}
+		s.pivot(leave, enter)
+	}
+	return nil, false
+}
+
+// simplex is the table of equations. Artificial variables are never needed again
+// once they have left the basis, and have no cells.
+type simplex struct {
+	wide  int          // how many variables there are
+	table [][]*big.Rat // an equation in each row; its last cell is the right side
+	basis []int        // the variable that each row is solved for; from wide on an artificial one
+	left  []*big.Rat   // the sum of the artificial variables, which is to be brought down to 0
+}
+
+func newSimplex(rows []Vector, sums []float64) (*simplex, bool) {
 	places := map[Index]int{}
 	for _, x := range rows {
 		for _, f := range x {
@@ -30,85 +60,73 @@ func exactCombination(rows []Vector, sums []float64) (y []*big.Rat, found bool) 
 	if high*(wide+1) > mostCells {
 		return nil, false
 	}
-	// Row r of the table is an equation; its last cell the right side; basis[r] the
-	// variable that it is solved for, from wide on an artificial one. Those are
-	// never needed again once they have left, and have no cells.
-	table := make([][]*big.Rat, high)
-	for r := range table {
-		table[r] = make([]*big.Rat, wide+1)
-		for c := range table[r] {
-			table[r][c] = new(big.Rat)
-		}
+	s := &simplex{wide: wide, table: make([][]*big.Rat, high), basis: make([]int, high), left: zeros(wide + 1)}
+	for r := range s.table {
+		s.table[r], s.basis[r] = zeros(wide+1), wide+r
 	}
 	for c, x := range rows {
 		for _, f := range x {
-			table[places[f.Index]][c].SetFloat64(f.Value)
+			s.table[places[f.Index]][c].SetFloat64(f.Value)
 		}
-		table[high-1][c].SetFloat64(sums[c])
+		s.table[high-1][c].SetFloat64(sums[c])
 	}
-	table[high-1][wide].SetInt64(1)
-	basis := make([]int, high)
-	// What is left to bring down is the sum of the artificial variables.
-	left := make([]*big.Rat, wide+1)
-	for c := range left {
-		left[c] = new(big.Rat)
-		for r := range table {
-			left[c].Add(left[c], table[r][c])
+	s.table[high-1][wide].SetInt64(1)
+	for c := range s.left {
+		for r := range s.table {
+			s.left[c].Add(s.left[c], s.table[r][c])
 		}
 	}
-	for r := range basis {
-		basis[r] = wide + r
+	return s, true
+}
+
+func zeros(n int) []*big.Rat {
+	out := make([]*big.Rat, n)
+	for i := range out {
+		out[i] = new(big.Rat)
 	}
-	for range mostPivots {
-		if left[wide].Sign() == 0 {
-			y = make([]*big.Rat, wide)
-			for c := range y {
-				y[c] = new(big.Rat)
-			}
-			for r, v := range basis {
-				if v < wide {
-					y[v].Set(table[r][wide])
-				}
-			}
-			return y, true
+	return out
+}
+
+func (s *simplex) solution() []*big.Rat {
+	y := zeros(s.wide)
+	for r, v := range s.basis {
+		if v < s.wide {
+			y[v].Set(s.table[r][s.wide])
 		}
-		enter := -1
-		for c := range wide {
-			if left[c].Sign() > 0 {
-				enter = c
-				break
-			}
-		}
-		if enter < 0 {
-			return nil, false
-		}
-		leave := -1
-		ratio, least := new(big.Rat), new(big.Rat)
-		for r := range table {
-			if table[r][enter].Sign() <= 0 {
-				continue
-			}
-			ratio.Quo(table[r][wide], table[r][enter])
-			if cmp := ratio.Cmp(least); leave < 0 || cmp < 0 || cmp == 0 && basis[r] < basis[leave] {
-				leave = r
-				least.Set(ratio)
-			}
-		}
-		if leave < 0 {
-			return nil, false // cannot be: the sum of what is left has a least value
-		}
-		pivot(table, left, leave, enter)
-		basis[leave] = enter
 	}
-	return nil, false
+	return y
+}
+
+// entering returns the first variable that brings the sum of what is left down; -1:
+// none does.
+func (s *simplex) entering() int {
+	return slices.IndexFunc(s.left[:s.wide], func(v *big.Rat) bool { return v.Sign() > 0 })
+}
+
+// leaving returns the row whose variable makes room for enter: the first that would
+// become negative, of several the one whose variable is the first; -1: none.
+func (s *simplex) leaving(enter int) int {
+	leave := -1
+	ratio, least := new(big.Rat), new(big.Rat)
+	for r, row := range s.table {
+		if row[enter].Sign() <= 0 {
+			continue
+		}
+		ratio.Quo(row[s.wide], row[enter])
+		if cmp := ratio.Cmp(least); leave < 0 || cmp < 0 || cmp == 0 && s.basis[r] < s.basis[leave] {
+			leave = r
+			least.Set(ratio)
+		}
+	}
+	return leave
 }
 
 // pivot solves equation r for variable c and puts it into the others.
-func pivot(table [][]*big.Rat, left []*big.Rat, r, c int) {
-	inverse := new(big.Rat).Inv(table[r][c])
-	for k, v := range table[r] {
+func (s *simplex) pivot(r, c int) {
+	inverse := new(big.Rat).Inv(s.table[r][c])
+	for k, v := range s.table[r] {
 		if v.Sign() != 0 {
-			table[r][k] = new(big.Rat).Mul(v, inverse)
+			s.table[r][k] = new(big.Rat).Mul(v, inverse)
 		}
 	}
 	part := new(big.Rat)
@@ -117,18 +135,19 @@ func pivot(table [][]*big.Rat, left []*big.Rat, r, c int) {
 		if factor.Sign() == 0 {
 			return
 		}
-		for k, v := range table[r] {
+		for k, v := range s.table[r] {
 			if v.Sign() != 0 {
 				row[k].Sub(row[k], part.Mul(factor, v))
 			}
 		}
 	}
-	for k := range table {
+	for k := range s.table {
 		if k != r {
-			eliminate(table[k])
+			eliminate(s.table[k])
 		}
 	}
-	eliminate(left)
+	eliminate(s.left)
+	s.basis[r] = c
 }
 
 // exactSlack returns the sign of a·w − b and a·w − b as the nearest float, without

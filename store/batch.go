@@ -1,7 +1,7 @@
 package store
 
 import (
-	"cmp"
+	"errors"
 	"time"
 
 	"github.com/hinged/hinged/model"
@@ -26,11 +26,17 @@ type Batch struct {
 // NamesFor is how long the names of features are kept unless a Batch says otherwise.
 const NamesFor = 30 * 24 * time.Hour
 
-func (b Batch) empty() bool {
+// Empty reports whether a commit would add nothing to the logs.
+func (b Batch) Empty() bool {
 	return len(b.Journal) == 0 && len(b.Features) == 0 && len(b.Lessons) == 0
 }
 
-func (b Batch) namesFor() time.Duration { return cmp.Or(b.NamesFor, NamesFor) }
+// AccountCommit is what one account has to commit: what Commit takes.
+type AccountCommit struct {
+	Account string
+	State   *State
+	Batch   Batch
+}
 
 // JournalEntry is one input of an account.
 type JournalEntry struct {
@@ -44,7 +50,7 @@ type FeatureRecord struct {
 	// Data is what learning from the message once more needs.
 	Data []byte
 	// Names says in words what Data consists of. It is kept for a shorter time, see
-	// Batch.NamesFor and Options.NamesCap; nil: there are none.
+	// Batch.NamesFor and boltfile.Options.NamesCap; nil: there are none.
 	Names []byte
 }
 
@@ -80,3 +86,25 @@ type Lesson struct {
 // Learnt reports whether the learner heard of the label. If not, the threshold
 // alone did: of a marked message that was left alone.
 func (l Lesson) Learnt() bool { return l.Weight > 0 }
+
+// Rewrite is what an account's past is to be from now on.
+type Rewrite struct {
+	// Lessons are all that are still known, in order. Their numbers are given anew,
+	// from that of the oldest lesson kept on, without gaps.
+	Lessons []Lesson
+	// FromNothing: before the first of them nothing was learnt. Otherwise, what
+	// boltfile.Store.LessonBase returns was.
+	FromNothing bool
+	// Scrub: nothing of what is taken out may stay in the file; see boltfile.Store.ScrubDue.
+	Scrub bool
+}
+
+// CheckAccountName demands that an account may have the name: 1 to 255 bytes.
+func CheckAccountName(name string) error {
+	if name == "" || len(name) > maxAccountName {
+		return errors.New("name of an account must have 1 to 255 bytes")
+	}
+	return nil
+}
+
+const maxAccountName = 255

@@ -2,8 +2,6 @@ package store
 
 import (
 	"encoding/binary"
-	"errors"
-	"hash/crc32"
 
 	"github.com/fxamacker/cbor/v2"
 )
@@ -36,46 +34,10 @@ var rowDecoding = func() cbor.DecMode {
 	return mode
 }()
 
-// castagnoli is CRC32C, which processors compute in hardware.
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+// EncodeRow returns v, a row or a record of rows, in the encoding of rows.
+func EncodeRow(v any) ([]byte, error) { return rowEncoding.Marshal(v) }
 
-// frameSize is what a frame adds to its payload.
-const frameSize = 4
-
-var errChecksum = errors.New("checksum does not match")
-
-// frame appends to dst the CRC32C of kind, key and payload, big endian, and
-// then the payload, which may come in parts. The kind and the key are covered
-// so that a value that turns up in another place than its own is noticed too.
-func frame(dst []byte, kind byte, key []byte, payload ...[]byte) []byte {
-	dst = binary.BigEndian.AppendUint32(dst, checksum(kind, key, payload...))
-	for _, part := range payload {
-		dst = append(dst, part...)
-	}
-	return dst
-}
-
-// unframe returns the payload of a framed value, which it shares.
-func unframe(kind byte, key, value []byte) ([]byte, error) {
-	if len(value) < frameSize {
-		return nil, errors.New("value is too short to hold its checksum")
-	}
-	payload := value[frameSize:]
-	if binary.BigEndian.Uint32(value) != checksum(kind, key, payload) {
-		return nil, errChecksum
-	}
-	return payload, nil
-}
-
-func checksum(kind byte, key []byte, payload ...[]byte) uint32 {
-	crc := crc32.Update(0, castagnoli, []byte{kind, byte(len(key))})
-	crc = crc32.Update(crc, castagnoli, key)
-	for _, part := range payload {
-		crc = crc32.Update(crc, castagnoli, part)
-	}
-	return crc
-}
+// DecodeRow sets v from what EncodeRow returned. What v does not know is an error.
+func DecodeRow(data []byte, v any) error { return rowDecoding.Unmarshal(data, v) }
 
 func key64(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
-
-func key32(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }

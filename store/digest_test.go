@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"fmt"
@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/storetest"
 )
 
 // leafFields returns the paths of all fields of a struct that hold no struct,
@@ -18,7 +20,7 @@ func leafFields(t reflect.Type, above []int, out bool) (paths [][]int, blanked [
 	for i := range t.NumField() {
 		f := t.Field(i)
 		path := append(above[:len(above):len(above)], i)
-		skip := out || f.Type == reflect.TypeFor[Moment]() || f.Tag.Get("digest") == "-"
+		skip := out || f.Type == reflect.TypeFor[store.Moment]() || f.Tag.Get("digest") == "-"
 		if f.Type.Kind() == reflect.Struct {
 			p, b := leafFields(f.Type, path, skip)
 			paths, blanked = append(paths, p...), append(blanked, b...)
@@ -37,10 +39,10 @@ func checkFields(t *testing.T, name string, row reflect.Type, digest func(row re
 	paths, blanked := leafFields(row, nil, false)
 	for i, path := range paths {
 		v := reflect.New(row).Elem()
-		randomizeValue(r, v)
+		storetest.RandomizeValue(r, v)
 		before := digest(v)
 		for old := v.FieldByIndex(path).Interface(); reflect.DeepEqual(old, v.FieldByIndex(path).Interface()); {
-			randomizeValue(r, v.FieldByIndex(path))
+			storetest.RandomizeValue(r, v.FieldByIndex(path))
 		}
 		if changed := digest(v) != before; changed == blanked[i] {
 			t.Errorf("%s.%s: digest follows it: %v, want %v", name, row.FieldByIndex(path).Name, changed, !blanked[i])
@@ -53,18 +55,18 @@ func checkFields(t *testing.T, name string, row reflect.Type, digest func(row re
 }
 
 func TestDigestCoversEveryFieldButMomentsAndThoseTagged(t *testing.T) {
-	out := checkFields(t, "Account", reflect.TypeFor[Account](), func(row reflect.Value) string {
-		st := NewState()
-		st.Account = row.Interface().(Account)
-		_, digest := Digest(st)
+	out := checkFields(t, "Account", reflect.TypeFor[store.Account](), func(row reflect.Value) string {
+		st := store.NewState()
+		st.Account = row.Interface().(store.Account)
+		_, digest := store.Digest(st)
 		return digest
 	})
-	for i, h := range handles(NewState()) {
-		row := reflect.TypeOf(h.draw(rand.New(rand.NewPCG(0, 0))))
+	for i, h := range storetest.Handles(store.NewState()) {
+		row := reflect.TypeOf(h.Draw(rand.New(rand.NewPCG(0, 0))))
 		out += checkFields(t, row.Name(), row, func(row reflect.Value) string {
-			st := NewState()
-			handles(st)[i].put("key", row.Interface())
-			_, digest := Digest(st)
+			st := store.NewState()
+			storetest.Handles(st)[i].Put("key", row.Interface())
+			_, digest := store.Digest(st)
 			return digest
 		})
 	}
@@ -75,7 +77,7 @@ func TestDigestCoversEveryFieldButMomentsAndThoseTagged(t *testing.T) {
 
 // What the comment says and what the tag does agree.
 func TestFieldsSaidNotToBeInTheDigestAreTagged(t *testing.T) {
-	source, err := os.ReadFile("records.go")
+	source, err := os.ReadFile("rows.go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +96,7 @@ func TestFieldsSaidNotToBeInTheDigestAreTagged(t *testing.T) {
 func TestNoMomentBehindASliceMapOrPointer(t *testing.T) {
 	var look func(name string, ty reflect.Type, inside bool)
 	look = func(name string, ty reflect.Type, inside bool) {
-		if ty == reflect.TypeFor[Moment]() && inside {
+		if ty == reflect.TypeFor[store.Moment]() && inside {
 			t.Errorf("%s is a Moment that the digest would cover", name)
 		}
 		switch ty.Kind() {
@@ -110,9 +112,9 @@ func TestNoMomentBehindASliceMapOrPointer(t *testing.T) {
 		default:
 		}
 	}
-	look("Account", reflect.TypeFor[Account](), false)
-	for _, h := range handles(NewState()) {
-		row := reflect.TypeOf(h.draw(rand.New(rand.NewPCG(0, 0))))
+	look("Account", reflect.TypeFor[store.Account](), false)
+	for _, h := range storetest.Handles(store.NewState()) {
+		row := reflect.TypeOf(h.Draw(rand.New(rand.NewPCG(0, 0))))
 		look(row.Name(), row, false)
 	}
 }
@@ -126,25 +128,25 @@ func TestDigestDoesNotDependOnTheOrderOfInsertion(t *testing.T) {
 			row   any
 		}
 		var puts []put
-		for i, h := range handles(NewState()) {
+		for i, h := range storetest.Handles(store.NewState()) {
 			for n := range 50 {
-				puts = append(puts, put{i, fmt.Sprintf("%0*d", []int{4, 8, 16}[n%3], n), h.draw(r)})
+				puts = append(puts, put{i, fmt.Sprintf("%0*d", []int{4, 8, 16}[n%3], n), h.Draw(r)})
 			}
 		}
 		order.Shuffle(len(puts), func(i, j int) { puts[i], puts[j] = puts[j], puts[i] })
-		st := NewState()
-		all := handles(st)
+		st := store.NewState()
+		all := storetest.Handles(st)
 		for _, p := range puts {
-			all[p.table].put("passing", p.row)
-			all[p.table].put(p.key, p.row)
+			all[p.table].Put("passing", p.row)
+			all[p.table].Put(p.key, p.row)
 		}
 		for _, h := range all {
-			h.del("passing")
+			h.Delete("passing")
 		}
 		for _, i := range order.Perm(1000) {
 			st.Weights.Set(model.Index(i+1), float64(i))
 		}
-		return Digest(st)
+		return store.Digest(st)
 	}
 	wantModel, wantState := build(rand.New(rand.NewPCG(0, 0)))
 	for seed := range uint64(5) {
@@ -155,12 +157,12 @@ func TestDigestDoesNotDependOnTheOrderOfInsertion(t *testing.T) {
 }
 
 func TestWeightsMoveBothDigests(t *testing.T) {
-	st := NewState()
-	m0, s0 := Digest(st)
+	st := store.NewState()
+	m0, s0 := store.Digest(st)
 	st.Weights.Set(7, 0)
-	m1, s1 := Digest(st)
+	m1, s1 := store.Digest(st)
 	st.Weights.Set(7, 1)
-	m2, s2 := Digest(st)
+	m2, s2 := store.Digest(st)
 	if m0 == m1 || m1 == m2 || s0 == s1 || s1 == s2 {
 		t.Errorf("digests without a weight, with one of 0, with one of 1: %s %s, %s %s, %s %s", m0, s0, m1, s1, m2, s2)
 	}

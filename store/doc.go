@@ -1,101 +1,14 @@
-// Package store keeps the state of every account in one file, so that after a
-// crash at any moment each account is what its last commit left. It is the only
-// package that knows the layout of that file.
+// Package store has the state of an account: rows in tables, weights, the numbers
+// that its logs have reached, and the digests of all that. It links no database.
 //
-// Data flow: the filter changes a State in memory → Commit writes what changed
-// → after a restart Load gives the State back.
+// Data flow: the filter changes a State in memory → package boltfile commits what
+// changed (Changes) → after a restart it gives the State back (Apply).
 //
-// # Why not one key per row
+// The packages below it keep states:
 //
-// A lesson touches some 300 weights out of a million, scattered at random. In a
-// B+tree each of them rewrites a page of 4 KiB: over a megabyte for a few
-// kilobytes of news. So the State lives in memory, and the file holds
-//
-//   - a checkpoint: the whole state at some commit, in sorted rows, cut into
-//     chunks of at most 64 KiB;
-//   - a redo log: one record per commit since, with the new values of all that
-//     the commit changed. New values, not differences: applying a record twice
-//     does no harm, and the result is exact to the bit;
-//   - the journal (the inputs, in order), the lessons (the labels learnt, in
-//     order), the features (the frozen vector of each message) and their names
-//     (the words behind it, which only people need).
-//
-// Load reads the checkpoint and applies the redo log. After some thousands of
-// commits the redo log is folded: a new checkpoint is written in small
-// transactions of its own, and a last one, which also empties the redo log,
-// makes it the one that counts. A crash in between leaves chunks that nothing
-// names, which the next checkpoint clears away.
-//
-// The library below, bbolt, gives atomic transactions, but has no checksums on
-// data. Every value here is therefore framed with a CRC32C over what it is, its
-// key and its content, and a snapshot's manifest counts its rows, so that what
-// is missing is noticed too. Open checks all of it, moves a damaged file aside
-// and says so; it never goes on with half of one.
-//
-// # Trimming the journal
-//
-// A replay must start from a state, so the journal can only be cut where a
-// state is kept. The file keeps up to three snapshots, each with the numbers it
-// stands at; they share storage when they are the same one:
-//
-//	base ──── journal ────▶ next base ──── journal ────▶ checkpoint ── redo ──▶ now
-//
-// The base is the state before the oldest entry kept; at first it is the empty
-// state. The first checkpoint becomes the next base. When a later checkpoint
-// finds Options.JournalCap entries behind the next base, the next base becomes
-// the base and that checkpoint becomes the next base. So between JournalCap and
-// twice JournalCap entries are kept, plus those of one checkpoint interval,
-// without ever replaying anything, and when this happens depends on the commits
-// alone.
-//
-// What lies before a new base is invisible at once, and is deleted a bounded
-// number of records at a time by the commits that follow, so that none of them
-// stalls. Journal entries and lessons go by number. The features of a message go
-// if it arrived before the base and the base has no row for it: whatever comes
-// later can teach only messages that have a row, or that arrive anew. So
-// wherever a State has a message, its features can be read, in the live run and
-// in every replay from the base alike.
-//
-// The names of features go earlier: each commit deletes those that are older than
-// Batch.NamesFor on the account's clock, and all but the last Options.NamesCap, a
-// bounded number at a time. Features that go take their names with them.
-//
-// # Taking back
-//
-// Rewrite is how something is taken out of what an account remembers. The state
-// without it becomes checkpoint, base and next base at once, and the journal begins
-// anew behind it: every entry and every state from before could tell of what was
-// taken out. The lessons that stay are kept with what was learnt before them, so
-// that the next Rewrite reaches back as far as this one did:
-//
-//	learner ──── lessons ────▶ base = next base = checkpoint ── redo ──▶ now
-//
-// When the base moves on for the first time after that, the learner is dropped and
-// lessons and journal begin at one state again.
-//
-// # Copies
-//
-// Backup copies the whole file and Export one account, each out of one read
-// transaction; Compact writes the file anew and goes on with the new one. Replace
-// puts a backup in the place of the store, Import an account into it. An account
-// that came in so is Restored until its first commit, since its mailbox may have
-// moved on without it.
-//
-// # Partitions
-//
-// An account may belong to a partition of a topic. Then it is committed together
-// with others and with the offset up to which the partition was read, so that
-// what was learnt and what was read are never apart. Dump cuts a partition into
-// chunks that are named by their content, for another owner to take it over with
-// BeginRestore: that notes where each account comes from, and RestoreState and
-// RestoreLogs bring it in when it is wanted,
-//
-//	state    checkpoint, redo                        before the next decision
-//	logs     bases, journal, lessons, features, names  before they are read
-//
-// while commits go on. A log is cut into blocks at round numbers, so that what
-// was dumped once is not put again when the log grows at its end or loses its
-// beginning; an account without a commit since the dump before is not read.
+//	boltfile  the file, a bbolt database: commits, logs, checkpoints, verification
+//	snapshot  the accounts of a partition of a topic as chunks, and their take-over
+//	copies    backups of the file and exports of one account
 //
 // # What it leaves to others
 //

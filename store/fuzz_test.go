@@ -1,9 +1,18 @@
-package store
+package store_test
 
 import (
 	"bytes"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/storetest"
+)
+
+// Numbers of tables in records.
+const (
+	weights  byte = 2
+	messages byte = 7
 )
 
 // recordSeeds are records as commits and checkpoints write them, and a few that
@@ -11,14 +20,14 @@ import (
 func recordSeeds(t testing.TB) (good, bad [][]byte) {
 	t.Helper()
 	for seed := range uint64(6) {
-		st := NewState()
-		change(rand.New(rand.NewPCG(seed, 2)), st, newTwin())
-		record, err := st.changes(nil)
+		st := store.NewState()
+		storetest.Change(rand.New(rand.NewPCG(seed, 2)), st, storetest.NewTwin())
+		record, err := st.Changes(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		good = append(good, record)
-		_, err = encodeSnapshot(st, func(record []byte) error {
+		_, err = st.Records(1000, func(record []byte) error {
 			good = append(good, bytes.Clone(record))
 			return nil
 		})
@@ -28,11 +37,11 @@ func recordSeeds(t testing.TB) (good, bad [][]byte) {
 		bad = append(bad, record[:len(record)-1], append(bytes.Clone(record), record...))
 	}
 	bad = append(bad,
-		[]byte{byte(weights), 0},                              // no weights
-		[]byte{byte(weights), 0xff, 0xff, 0xff, 0x7f},         // more than there are
-		[]byte{byte(messages), 0x80, 0x00, 1, 0xa0},           // a number not in its shortest form
-		[]byte{200, 0, 0},                                     // a table that nobody knows
-		append([]byte{byte(weights), 1}, make([]byte, 16)...), // the reserved index
+		[]byte{weights, 0},                              // no weights
+		[]byte{weights, 0xff, 0xff, 0xff, 0x7f},         // more than there are
+		[]byte{messages, 0x80, 0x00, 1, 0xa0},           // a number not in its shortest form
+		[]byte{200, 0, 0},                               // a table that nobody knows
+		append([]byte{weights, 1}, make([]byte, 16)...), // the reserved index
 	)
 	return append(good, nil), bad
 }
@@ -41,33 +50,28 @@ func recordSeeds(t testing.TB) (good, bad [][]byte) {
 // and what they build, if anything, is written and read again as the same.
 func tryRecord(t testing.TB, record []byte) (rows int, err error) {
 	t.Helper()
-	_, _ = unframe(frameRedo, key64(1), record)
-	framed := frame(nil, frameRedo, key64(1), record)
-	if payload, err := unframe(frameRedo, key64(1), framed); err != nil || !bytes.Equal(payload, record) {
-		t.Errorf("a frame gives back %x, %v; want %x", payload, err, record)
-	}
-	st := NewState()
-	if err := st.apply(record, nil); err != nil {
+	st := store.NewState()
+	if err := st.Apply(record, nil); err != nil {
 		return 0, err
 	}
-	again := NewState()
+	again := store.NewState()
 	var first, second []byte
-	counted, err := encodeSnapshot(st, func(record []byte) error {
+	counted, err := st.Records(1000, func(record []byte) error {
 		first = append(first, record...)
-		return again.apply(record, nil)
+		return again.Apply(record, nil)
 	})
 	if err != nil {
 		t.Fatalf("a state from a record cannot be written and read: %v", err)
 	}
-	_, err = encodeSnapshot(again, func(record []byte) error {
+	_, err = again.Records(1000, func(record []byte) error {
 		second = append(second, record...)
 		return nil
 	})
 	if err != nil || !bytes.Equal(first, second) {
 		t.Errorf("written again it is another one, %v:\n%x\n%x", err, first, second)
 	}
-	m1, s1 := Digest(st)
-	m2, s2 := Digest(again)
+	m1, s1 := store.Digest(st)
+	m2, s2 := store.Digest(again)
 	if m1 != m2 || s1 != s2 {
 		t.Errorf("digest is %s %s, written and read again %s %s", m1, s1, m2, s2)
 	}

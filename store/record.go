@@ -69,9 +69,9 @@ func (w *recordWriter) weights(v model.Vector) {
 	}
 }
 
-// changes appends to dst the record of all that changed in s since its last
+// Changes appends to dst the record of all that changed in s since its last
 // commit.
-func (s *State) changes(dst []byte) ([]byte, error) {
+func (s *State) Changes(dst []byte) ([]byte, error) {
 	w := recordWriter{buf: dst}
 	w.account(s.Account)
 	touched := s.Weights.Marked()
@@ -105,8 +105,79 @@ func (s *State) changes(dst []byte) ([]byte, error) {
 	return w.buf, nil
 }
 
-// tally counts what records held, by table.
-type tally map[tableID]uint64
+// Records hands the records that build s from nothing to emit, in order, each
+// at most most bytes unless one row is larger. emit must not keep
+// them. It returns how many rows they hold.
+func (s *State) Records(most int, emit func(record []byte) error) (Tally, error) {
+	w := recordWriter{buf: make([]byte, 0, most)}
+	flush := func() error {
+		err := emit(w.buf)
+		w.buf = w.buf[:0]
+		return err
+	}
+	w.account(s.Account)
+	rows := Tally{accountRow: 1}
+	all := s.Weights.Sorted()
+	if len(all) > 0 {
+		rows[weights] = uint64(len(all))
+	}
+	for len(all) > 0 {
+		n := min(len(all), (most-len(w.buf)-binary.MaxVarintLen32-1)/16)
+		w.weights(all[:n])
+		if all = all[n:]; len(all) > 0 {
+			if err := flush(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, t := range s.tables() {
+		for _, key := range t.rows.Keys() {
+			before := len(w.buf)
+			if err := w.row(t, key); err != nil {
+				return nil, err
+			}
+			rows[t.id]++
+			if len(w.buf) > most && before > 0 {
+				// The row that does not fit begins the next chunk.
+				row := bytes.Clone(w.buf[before:])
+				w.buf = w.buf[:before]
+				if err := flush(); err != nil {
+					return nil, err
+				}
+				w.buf = append(w.buf, row...)
+			}
+		}
+	}
+	return rows, flush()
+}
+
+// MessagesIn hands the keys of the messages that a record has rows of to fn.
+func MessagesIn(record []byte, fn func(MessageKey)) error {
+	r := recordReader{rest: record}
+	for {
+		it, ok, err := r.next()
+		if err != nil || !ok {
+			return err
+		}
+		if it.table == messages && len(it.key) == len(MessageKey{}) {
+			fn(MessageKey(it.key))
+		}
+	}
+}
+
+// Tally counts the rows that records hold, by the number of their table.
+type Tally map[tableID]uint64
+
+// Weights is how many of them are weights.
+func (t Tally) Weights() uint64 { return t[weights] }
+
+// Rows is how many rows there are of all tables.
+func (t Tally) Rows() (rows uint64) {
+	for _, n := range t {
+		rows += n
+	}
+	return rows
+}
 
 var errRecordShort = errors.New("record ends within an item")
 
@@ -186,11 +257,11 @@ func (r *recordReader) uvarint() (uint64, error) {
 	return v, nil
 }
 
-// apply makes the changes of a record to s, which is left half changed if the
+// Apply makes the changes of a record to s, which is left half changed if the
 // record is malformed. Rows that it sets are not dirty. seen, if not nil,
 // counts what was set and forbids deletions, which have no place in a
 // checkpoint.
-func (s *State) apply(record []byte, seen tally) error {
+func (s *State) Apply(record []byte, seen Tally) error {
 	r := recordReader{rest: record}
 	tables := s.tables()
 	for {
@@ -201,38 +272,50 @@ func (s *State) apply(record []byte, seen tally) error {
 		if seen != nil && (it.deleted || it.table == weightsGone) {
 			return fmt.Errorf("checkpoint deletes from table %d", it.table)
 		}
+		rows := uint64(1)
 		switch it.table {
 		case weights, weightsGone:
-			if err := s.applyWeights(it); err != nil {
-				return err
-			}
-			if seen != nil {
-				seen[weights] += uint64(len(it.value) / 16)
-			}
-			continue
+			rows = uint64(len(it.value) / 16)
+			err = s.applyWeights(it)
 		case accountRow:
-			if it.deleted || len(it.key) > 0 {
-				return errors.New("account row is malformed")
-			}
-			s.Account = Account{}
-			if err := rowDecoding.Unmarshal(it.value, &s.Account); err != nil {
-				return fmt.Errorf("decoding the account: %w", err)
-			}
+			err = s.applyAccount(it)
 		default:
-			i, ok := slices.BinarySearchFunc(tables, it.table, func(t table, id tableID) int { return int(t.id) - int(id) })
-			if !ok {
-				return fmt.Errorf("record names table %d, which this version does not know", it.table)
-			}
-			if it.deleted {
-				tables[i].rows.drop(string(it.key))
-			} else if err := tables[i].rows.decode(string(it.key), it.value); err != nil {
-				return fmt.Errorf("decoding a row of %s: %w", tables[i].name, err)
-			}
+			err = applyRow(tables, it)
+		}
+		if err != nil {
+			return err
 		}
 		if seen != nil {
-			seen[it.table]++
+			seen[it.table] += rows
 		}
 	}
+}
+
+func (s *State) applyAccount(it item) error {
+	if it.deleted || len(it.key) > 0 {
+		return errors.New("account row is malformed")
+	}
+	s.Account = Account{}
+	if err := rowDecoding.Unmarshal(it.value, &s.Account); err != nil {
+		return fmt.Errorf("decoding the account: %w", err)
+	}
+	return nil
+}
+
+// applyRow sets or deletes a row of one of the tables, which ascend by number.
+func applyRow(tables []table, it item) error {
+	i, ok := slices.BinarySearchFunc(tables, it.table, func(t table, id tableID) int { return int(t.id) - int(id) })
+	if !ok {
+		return fmt.Errorf("record names table %d, which this version does not know", it.table)
+	}
+	if it.deleted {
+		tables[i].rows.drop(string(it.key))
+		return nil
+	}
+	if err := tables[i].rows.decode(string(it.key), it.value); err != nil {
+		return fmt.Errorf("decoding a row of %s: %w", tables[i].name, err)
+	}
+	return nil
 }
 
 func (s *State) applyWeights(it item) error {

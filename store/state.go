@@ -36,23 +36,23 @@ type State struct {
 	// Prior has one row, under PriorKey, where learning began with weights of others.
 	Prior *Table[Prior]
 
-	at position
+	at      Position
+	account []byte // the account row as last stored, encoded
 }
 
-// position says which commit a State stands at, so that a commit writes at
+// Position says which commit a State stands at, so that a commit writes at
 // numbers of its own and not at those that the file happens to have reached.
-type position struct {
-	commit  uint64 // number of the last commit, 0 before the first
-	journal uint64 // number that the next journal entry gets
-	lesson  uint64 // number that the next lesson gets
-	sum     uint64 // progress.Sum after the last commit
-	account []byte // the account row as last committed, encoded
-	// uncertain: the last commit returned an error. It may have reached the disk
+type Position struct {
+	Commit  uint64 // number of the last commit, 0 before the first
+	Journal uint64 // number that the next journal entry gets
+	Lesson  uint64 // number that the next lesson gets
+	Sum     uint64 // over everything that the commits brought
+	// Uncertain: the last commit returned an error. It may have reached the disk
 	// all the same, if only its last sync failed.
-	uncertain bool
-	// detached: the state is a copy of an earlier one (Base), to be looked at or
-	// replayed on, never committed.
-	detached bool
+	Uncertain bool
+	// Detached: the state is a copy of an earlier one, to be looked at or replayed
+	// on, never committed.
+	Detached bool
 }
 
 // NewState returns the state of an account that has seen nothing.
@@ -74,19 +74,36 @@ func NewState() *State {
 		Coefficients: newTable[Coefficient](),
 		Window:       newTable[Windowed](),
 		Prior:        newTable[Prior](),
-		at:           position{journal: 1, lesson: 1},
+		at:           Position{Journal: 1, Lesson: 1},
 	}
 	s.Places.share = shareFlags()
 	return s
 }
 
+// At returns the position of s. It is meant for whoever stores States.
+func (s *State) At() Position { return s.at }
+
+// SetAt changes the position of s. It is meant for whoever stores States.
+func (s *State) SetAt(at Position) { s.at = at }
+
+// Settle notes that everything in s is stored and that it stands at the given
+// position. It is meant for whoever stores States.
+func (s *State) Settle(at Position) {
+	s.Weights.Unmark()
+	for _, t := range s.tables() {
+		t.rows.clean()
+	}
+	s.account = encodeAccount(s.Account)
+	s.at = at
+}
+
 // JournalNext returns the sequence number that the next journal entry of the
 // account will get, as of its last commit or Load.
-func (s *State) JournalNext() uint64 { return max(s.at.journal, 1) }
+func (s *State) JournalNext() uint64 { return max(s.at.Journal, 1) }
 
 // LessonNext returns the order number that the next lesson of the account will
 // get, as of its last commit or Load.
-func (s *State) LessonNext() uint64 { return max(s.at.lesson, 1) }
+func (s *State) LessonNext() uint64 { return max(s.at.Lesson, 1) }
 
 // TouchWeights notes that the weights of x's features changed (or were
 // deleted), so that the next commit writes their new values.
@@ -140,9 +157,9 @@ func (s *State) tables() []table {
 	}
 }
 
-// dirty reports whether a commit would write anything of s.
-func (s *State) dirty() bool {
-	if s.Weights.AnyMarked() || s.at.commit == 0 || !bytes.Equal(encodeAccount(s.Account), s.at.account) {
+// Dirty reports whether a commit would write anything of s.
+func (s *State) Dirty() bool {
+	if s.Weights.AnyMarked() || s.at.Commit == 0 || !bytes.Equal(encodeAccount(s.Account), s.account) {
 		return true
 	}
 	for _, t := range s.tables() {
@@ -151,15 +168,6 @@ func (s *State) dirty() bool {
 		}
 	}
 	return false
-}
-
-// clean notes that everything is committed.
-func (s *State) clean() {
-	s.Weights.Unmark()
-	for _, t := range s.tables() {
-		t.rows.clean()
-	}
-	s.at.account = encodeAccount(s.Account)
 }
 
 func encodeAccount(a Account) []byte {

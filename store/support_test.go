@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"bytes"
@@ -7,13 +7,15 @@ import (
 	"testing"
 
 	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/storetest"
 )
 
 func TestPackedVectorsComeBack(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	for range 500 {
-		x := drawVector(r)
-		p := PackVector(x)
+		x := storetest.DrawVector(r)
+		p := store.PackVector(x)
 		got, err := p.Unpack()
 		if err != nil || !slices.Equal(got, x) {
 			t.Fatalf("%v came back as %v, %v", x, got, err)
@@ -25,14 +27,14 @@ func TestPackedVectorsComeBack(t *testing.T) {
 			}
 		}
 	}
-	if x, err := PackVector(nil).Unpack(); err != nil || len(x) != 0 {
+	if x, err := store.PackVector(nil).Unpack(); err != nil || len(x) != 0 {
 		t.Errorf("an empty vector came back as %v, %v", x, err)
 	}
-	twice := PackVector(model.Vector{{Index: 5, Value: 1}})
+	twice := store.PackVector(model.Vector{{Index: 5, Value: 1}})
 	if _, err := append(slices.Clone(twice), twice...).Unpack(); err == nil {
 		t.Error("a vector that has an index twice was accepted")
 	}
-	if slot := SupportSlot(SupportKey(77)); slot != 77 {
+	if slot := store.SupportSlot(store.SupportKey(77)); slot != 77 {
 		t.Errorf("slot 77 came back as %d", slot)
 	}
 }
@@ -41,30 +43,30 @@ func TestPackedVectorsComeBack(t *testing.T) {
 // small as one among none.
 func TestOnlyTheSupportsThatChangedAreWritten(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 5))
-	st := NewState()
+	st := store.NewState()
 	for slot := range 1000 {
-		st.Supports.Put(SupportKey(slot), Support{Born: uint64(slot), Vector: PackVector(drawVector(r))})
-		st.Coefficients.Put(SupportKey(slot), Coefficient{Alpha: 1})
+		st.Supports.Put(store.SupportKey(slot), store.Support{Born: uint64(slot), Vector: store.PackVector(storetest.DrawVector(r))})
+		st.Coefficients.Put(store.SupportKey(slot), store.Coefficient{Alpha: 1})
 	}
-	st.clean()
-	model1, state1 := Digest(st)
-	st.Supports.Put(SupportKey(500), Support{Born: 1000, Vector: PackVector(drawVector(r))})
-	st.Coefficients.Put(SupportKey(502), Coefficient{Alpha: -1})
-	st.Supports.Delete(SupportKey(501))
-	record, err := st.changes(nil)
+	st.Settle(st.At())
+	model1, state1 := store.Digest(st)
+	st.Supports.Put(store.SupportKey(500), store.Support{Born: 1000, Vector: store.PackVector(storetest.DrawVector(r))})
+	st.Coefficients.Put(store.SupportKey(502), store.Coefficient{Alpha: -1})
+	st.Supports.Delete(store.SupportKey(501))
+	record, err := st.Changes(nil)
 	if err != nil || len(record) > 300 {
 		t.Errorf("%d bytes, %v", len(record), err)
 	}
-	if model2, state2 := Digest(st); model1 == model2 || state1 == state2 {
+	if model2, state2 := store.Digest(st); model1 == model2 || state1 == state2 {
 		t.Error("the digests have not changed")
 	}
 	// The tally is part of the model, too.
-	before, _ := Digest(st)
+	before, _ := store.Digest(st)
 	st.Account.Kernel.Scale = 0.5
-	if after, _ := Digest(st); after == before {
+	if after, _ := store.Digest(st); after == before {
 		t.Error("the scale is not in the model's digest")
 	}
-	if !bytes.Equal(PackVector(nil), []byte{}) {
+	if !bytes.Equal(store.PackVector(nil), []byte{}) {
 		t.Error("an empty vector is packed as something")
 	}
 }

@@ -1,17 +1,18 @@
-package store
+package store_test
 
 import (
 	"slices"
 	"testing"
 
 	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
 )
 
 func TestKeysAscend(t *testing.T) {
-	table := newTable[Refusal]()
+	table := store.NewState().Refusals
 	want := []string{"", "a", "aaaaaaaa", "aaaaaaaaaaaaaaaa", "ab", "b", "bbbbbbbb"}
 	for _, key := range []string{"b", "aaaaaaaaaaaaaaaa", "bbbbbbbb", "", "ab", "aaaaaaaa", "a"} {
-		table.Put(key, Refusal{})
+		table.Put(key, store.Refusal{})
 	}
 	if got := table.Keys(); !slices.Equal(got, want) {
 		t.Errorf("Keys() = %q, want %q", got, want)
@@ -20,24 +21,20 @@ func TestKeysAscend(t *testing.T) {
 
 // Places share equal flags, whether put or loaded, and not with the caller.
 func TestPlacesShareTheirFlags(t *testing.T) {
-	s := openTest(t, tempStore(t), testOptions())
-	st := NewState()
+	st := store.NewState()
 	mine := []string{"\\answered", "\\seen"}
-	st.Places.Put(PlaceKey("INBOX", 1), Place{Flags: mine})
-	st.Places.Put(PlaceKey("INBOX", 2), Place{Flags: []string{"\\answered", "\\seen"}})
-	st.Places.Put(PlaceKey("INBOX", 3), Place{Flags: []string{"\\answered\\seen"}})
+	st.Places.Put(store.PlaceKey("INBOX", 1), store.Place{Flags: mine})
+	st.Places.Put(store.PlaceKey("INBOX", 2), store.Place{Flags: []string{"\\answered", "\\seen"}})
+	st.Places.Put(store.PlaceKey("INBOX", 3), store.Place{Flags: []string{"\\answered\\seen"}})
 	mine[0] = "changed"
-	if err := s.Commit("ann", st, Batch{}); err != nil {
+	loaded := store.NewState()
+	if _, err := st.Records(1000, func(record []byte) error { return loaded.Apply(record, nil) }); err != nil {
 		t.Fatal(err)
 	}
-	loaded, err := s.Load("ann")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, st := range map[string]*State{"put": st, "loaded": loaded} {
-		one, _ := st.Places.Get(PlaceKey("INBOX", 1))
-		two, _ := st.Places.Get(PlaceKey("INBOX", 2))
-		three, _ := st.Places.Get(PlaceKey("INBOX", 3))
+	for name, st := range map[string]*store.State{"put": st, "loaded": loaded} {
+		one, _ := st.Places.Get(store.PlaceKey("INBOX", 1))
+		two, _ := st.Places.Get(store.PlaceKey("INBOX", 2))
+		three, _ := st.Places.Get(store.PlaceKey("INBOX", 3))
 		if !slices.Equal(one.Flags, []string{"\\answered", "\\seen"}) || &one.Flags[0] != &two.Flags[0] {
 			t.Errorf("%s: flags %q and %q are not one slice", name, one.Flags, two.Flags)
 		}
@@ -49,8 +46,7 @@ func TestPlacesShareTheirFlags(t *testing.T) {
 
 // However often weights are touched between commits, each is written once.
 func TestWeightsTouchedOverAndOverAreWrittenOnce(t *testing.T) {
-	s := openTest(t, tempStore(t), testOptions())
-	st := NewState()
+	st := store.NewState()
 	var x model.Vector
 	for i := range 1000 {
 		x = append(x, model.Feature{Index: model.Index(i + 1), Value: 1})
@@ -62,19 +58,16 @@ func TestWeightsTouchedOverAndOverAreWrittenOnce(t *testing.T) {
 	if n := len(st.Weights.Marked()); n != 1000 {
 		t.Errorf("%d touches are noted, of 1000 weights", n)
 	}
-	record, err := st.changes(nil)
+	record, err := st.Changes(nil)
 	if err != nil || len(record) > 17_000 {
 		t.Errorf("the record of 1000 weights has %d bytes, %v", len(record), err)
 	}
-	if err := s.Commit("ann", st, Batch{}); err != nil {
+	loaded := store.NewState()
+	if _, err := st.Records(1000, func(record []byte) error { return loaded.Apply(record, nil) }); err != nil {
 		t.Fatal(err)
 	}
-	loaded, err := s.Load("ann")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, _ := Digest(st)
-	if got, _ := Digest(loaded); got != want {
+	want, _ := store.Digest(st)
+	if got, _ := store.Digest(loaded); got != want {
 		t.Errorf("weights digest to %s, want %s", got, want)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/hinged/hinged/internal/prior"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // storePath is where the state of all accounts is.
@@ -27,7 +28,7 @@ func storePath(c *config.Config) string { return filepath.Join(c.StateDir, "hing
 // for Kafka: see withStream.
 func daemonOptions(c *config.Config, log *slog.Logger) (daemon.Options, error) {
 	o := daemon.Options{
-		StorePath: storePath(c), Store: store.Options{Logger: log},
+		StorePath: storePath(c), Store: boltfile.Options{Logger: log},
 		Socket: c.Socket, Version: versionString(), Logger: log,
 	}
 	for i := range c.Accounts {

@@ -9,7 +9,7 @@ import (
 	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // connect finds who answers: the daemon of this configuration when one runs, else
@@ -28,7 +28,7 @@ func connectTo(ctx context.Context, c *config.Config) (*control.At, error) {
 	if !errors.Is(err, control.ErrNotRunning) {
 		return at, err
 	}
-	h, err := daemon.OpenStore(storePath(c), versionString(), store.Options{})
+	h, err := daemon.OpenStore(storePath(c), versionString(), boltfile.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/control"
-	"github.com/hinged/hinged/internal/copies"
+	"github.com/hinged/hinged/store/copies"
 )
 
 func backupCommand() *cobra.Command {

@@ -20,7 +20,7 @@ import (
 	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/evaluate"
-	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // bootstrapFlags are the flags of bootstrap.
@@ -145,7 +145,7 @@ func (f *bootstrapFlags) run(cmd *cobra.Command) error {
 		return f.finish(cmd, &r, err, printTried)
 	}
 	r, err := bootstrap.Run(cmd.Context(), bootstrap.Options{
-		StorePath: storePath(c), Store: store.Options{Logger: log}, Logger: log,
+		StorePath: storePath(c), Store: boltfile.Options{Logger: log}, Logger: log,
 		Account: a.Name, Filter: filterOptions(a), Prior: weights, Progress: progress,
 		NewSource: func(known []ingest.Known) (bootstrap.PastSource, error) { return imap.NewHistory(source, past, known) },
 	})

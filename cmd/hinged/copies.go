@@ -12,8 +12,8 @@ import (
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/control"
-	"github.com/hinged/hinged/internal/copies"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/copies"
 )
 
 // storeOf returns where the store of a configuration is.

@@ -21,7 +21,7 @@ import (
 	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/demo"
 	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // demoParts is how many parts of the explanation the demo shows.
@@ -115,7 +115,7 @@ func bootstrapDemo(ctx context.Context, path string, log *slog.Logger) (r bootst
 		return r, err
 	}
 	r, err = bootstrap.Run(ctx, bootstrap.Options{
-		StorePath: storePath(c), Store: store.Options{Logger: log}, Logger: log,
+		StorePath: storePath(c), Store: boltfile.Options{Logger: log}, Logger: log,
 		Account: a.Name, Filter: filterOptions(a), Prior: weights,
 		NewSource: func(known []ingest.Known) (bootstrap.PastSource, error) {
 			return imap.NewHistory(source, imap.HistoryOptions{}, known)

@@ -15,7 +15,7 @@ import (
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/replay"
 	"github.com/hinged/hinged/internal/stream"
-	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // startPatience is how long a process of the demo may take to end in order.
@@ -90,7 +90,7 @@ func replayDemo(ctx context.Context, path, into string) ([]desk.Digest, error) {
 		return nil, err
 	}
 	defer client.Close()
-	done, err := replay.Run(ctx, replay.Options{Broker: stream.Client(client), Engine: o, Into: into, Store: store.Options{}})
+	done, err := replay.Run(ctx, replay.Options{Broker: stream.Client(client), Engine: o, Into: into, Store: boltfile.Options{}})
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -70,10 +69,8 @@ a file with a message, which need not be known ("-" is standard input).`,
 // messageAt names a known message, or has one in a file read.
 func messageAt(cmd *cobra.Command, message string) (m desk.Message, err error) {
 	m.Name = message
-	if message != "-" {
-		if info, err := os.Stat(message); err != nil || info.IsDir() {
-			return m, nil
-		}
+	if !isFile(message) {
+		return m, nil
 	}
 	// An empty file is an empty message here: it was named to be explained.
 	m.HasContent = true

@@ -7,7 +7,8 @@ import (
 
 	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/control"
-	"github.com/hinged/hinged/internal/copies"
+	"github.com/hinged/hinged/internal/weightlist"
+	"github.com/hinged/hinged/store/copies"
 )
 
 func exportCommand() *cobra.Command {
@@ -40,7 +41,7 @@ still tells it. That cannot be imported.`,
 					return cli.Misuse(cmd, "--weights is JSON already")
 				}
 				lines, err := takeCopy(cmd.Context(), path, func(at *control.At, store string) (int, error) {
-					return copies.Weights(cmd.Context(), at, store, account, args[0], force, cmd.OutOrStdout())
+					return weightlist.Write(cmd.Context(), at, store, account, args[0], force, cmd.OutOrStdout())
 				})
 				if err == nil && args[0] != copies.Standard {
 					_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %d weights\n", args[0], lines)

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hinged/hinged/internal/cli"
-	"github.com/hinged/hinged/internal/copies"
+	"github.com/hinged/hinged/store/copies"
 )
 
 func importCommand() *cobra.Command {

@@ -97,13 +97,18 @@ func timeAgo(s string, now time.Time) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("want how long ago (7d, 12h), a date (2026-03-01) or a moment (2026-03-01T09:00:00Z)")
 }
 
+// isFile reports whether a message is given as a file or on standard input, and not
+// named.
+func isFile(message string) bool {
+	info, err := os.Stat(message)
+	return message == "-" || err == nil && !info.IsDir()
+}
+
 // messageName turns a file into the key of the message in it; anything else names
 // a message by itself.
 func messageName(cmd *cobra.Command, message string) (name string, err error) {
-	if message != "-" {
-		if info, err := os.Stat(message); err != nil || info.IsDir() {
-			return message, nil
-		}
+	if !isFile(message) {
+		return message, nil
 	}
 	n := 0
 	err = eachMessage(message, cmd.InOrStdin(), func(m *archive.Message) error {

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hinged/hinged/internal/cli"
-	"github.com/hinged/hinged/internal/copies"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/copies"
 )
 
 // exitData says that the store, a backup or an export is damaged (sysexits.h).
@@ -36,7 +36,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
-	damaged := errors.Is(err, store.ErrDamaged) || errors.Is(err, store.ErrExport) || errors.Is(err, copies.ErrUnsound)
+	damaged := errors.Is(err, store.ErrDamaged) || errors.Is(err, copies.ErrExport) || errors.Is(err, copies.ErrUnsound)
 	if damaged && !errors.As(err, new(*cli.ExitError)) {
 		err = &cli.ExitError{Code: exitData, Err: err}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/replay"
 	"github.com/hinged/hinged/internal/stream"
-	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 func replayCommand() *cobra.Command {
@@ -57,7 +57,7 @@ FILE is a store. In the place of a lost one it saves reading everything again.`,
 			b := cli.NewBar(cmd.ErrOrStderr(), "replaying")
 			defer b.Close()
 			done, err := replay.Run(cmd.Context(), replay.Options{
-				Broker: stream.Client(client), Engine: o, Into: into, Store: store.Options{}, Progress: b.Progress,
+				Broker: stream.Client(client), Engine: o, Into: into, Store: boltfile.Options{}, Progress: b.Progress,
 			})
 			if err != nil {
 				return err

@@ -22,7 +22,6 @@ import (
 	"github.com/hinged/hinged/internal/bootstrap"
 	"github.com/hinged/hinged/internal/ceiling"
 	"github.com/hinged/hinged/internal/compare"
-	"github.com/hinged/hinged/internal/copies"
 	"github.com/hinged/hinged/internal/demo"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/evaluate"
@@ -31,6 +30,7 @@ import (
 	"github.com/hinged/hinged/internal/replay"
 	"github.com/hinged/hinged/internal/setup"
 	"github.com/hinged/hinged/internal/stream"
+	"github.com/hinged/hinged/store/copies"
 )
 
 // schemas says of every verb with --json what it prints there: the one table to

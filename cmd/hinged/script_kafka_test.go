@@ -18,7 +18,8 @@ import (
 	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/testkit"
-	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
+	"github.com/hinged/hinged/store/snapshot"
 )
 
 // kafkaServer is a broker inside the test, with the four topics: kafka file. It
@@ -127,18 +128,18 @@ func takenOver(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: takenover file account")
 	}
-	s, err := store.Open(ts.MkAbs(args[0]), store.Options{})
+	s, err := boltfile.Open(ts.MkAbs(args[0]), boltfile.Options{})
 	ts.Check(err)
 	all, err := s.Partitions()
 	ts.Check(err)
 	for _, p := range all {
-		chunks := map[store.ChunkID][]byte{}
-		m, err := s.Dump(p, nil, func(id store.ChunkID, data []byte) error { chunks[id] = slices.Clone(data); return nil })
+		chunks := map[snapshot.ChunkID][]byte{}
+		m, err := snapshot.Dump(s, p, nil, func(id snapshot.ChunkID, data []byte) error { chunks[id] = slices.Clone(data); return nil })
 		ts.Check(err)
-		ts.Check(s.BeginRestore(p, m))
+		ts.Check(snapshot.BeginRestore(s, p, m))
 		for _, a := range m.Accounts {
 			if a.Account == args[1] {
-				ts.Check(s.RestoreState(p, a.Account, func(id store.ChunkID) ([]byte, error) { return chunks[id], nil }))
+				ts.Check(snapshot.RestoreState(s, p, a.Account, func(id snapshot.ChunkID) ([]byte, error) { return chunks[id], nil }))
 			}
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hinged/hinged/internal/cli"
-	"github.com/hinged/hinged/internal/copies"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/store"
 )
@@ -44,7 +43,7 @@ damaged that it cannot be opened.`,
 			if len(args) == 0 {
 				v, err = ask(cmd.Context(), path, desk.Verify, "", desk.None{})
 			} else {
-				v, err = copies.Verify(cmd.Context(), args[0])
+				v, err = desk.VerifyFile(cmd.Context(), args[0])
 			}
 			if errors.Is(err, store.ErrRunning) && len(args) > 0 {
 				err = fmt.Errorf("%w; to check the store of the running daemon, name no file", err)

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hinged/hinged/internal/cli"
-	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // version is set by the linker for a release.
@@ -68,7 +68,7 @@ and the Go that built it.`,
 				commit += " with changes"
 			}
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "hinged %s\ncommit %s\nstore schema %d\n%s %s/%s\n",
-				version, commit, store.SchemaVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+				version, commit, boltfile.SchemaVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err
 		},
 	}

@@ -165,6 +165,7 @@ type past struct {
 	skip     []piece // left out, by uid
 	ready    map[uint32]fetched
 	readyTo  int // todo[:readyTo] was asked for
+	at       int // todo[:at] is reported
 }
 
 // read counts what there is, reports what was not yet, and says where it ended.
@@ -253,21 +254,14 @@ func (h *History) choose(pasts []*past, all map[*past][]piece) (from time.Time) 
 // merge reports the messages of all mailboxes in order of arrival; of those of
 // one second, the mailbox whose name sorts first goes first.
 func (h *History) merge(ctx context.Context, sess *session, pasts []*past) error {
-	at := map[*past]int{}
 	var selected *past
 	var v *visit
 	for {
-		var next *past
-		for _, p := range pasts {
-			if i := at[p]; i < len(p.todo) && (next == nil || p.todo[i].arrived < next.todo[at[next]].arrived) {
-				next = p
-			}
-		}
+		next := earliest(pasts)
 		if next == nil {
 			return nil
 		}
-		i := at[next]
-		if i >= next.readyTo {
+		if next.at >= next.readyTo {
 			if selected != next {
 				var err error
 				if v, err = h.open(ctx, sess, next); err != nil {
@@ -275,11 +269,11 @@ func (h *History) merge(ctx context.Context, sess *session, pasts []*past) error
 				}
 				selected = next
 			}
-			if err := v.fill(ctx, next, i); err != nil {
+			if err := v.fill(ctx, next, next.at); err != nil {
 				return err
 			}
 		}
-		m := next.todo[i]
+		m := next.todo[next.at]
 		if got, there := next.ready[m.uid]; there {
 			delete(next.ready, m.uid)
 			if got.internal.IsZero() {
@@ -290,11 +284,23 @@ func (h *History) merge(ctx context.Context, sess *session, pasts []*past) error
 				return err
 			}
 		} // or it was expunged meanwhile
-		at[next]++
+		next.at++
 		h.mu.Lock()
 		h.done++
 		h.mu.Unlock()
 	}
+}
+
+// earliest returns the mailbox whose next message arrived first; nil: all are
+// reported.
+func earliest(pasts []*past) *past {
+	var next *past
+	for _, p := range pasts {
+		if p.at < len(p.todo) && (next == nil || p.todo[p.at].arrived < next.todo[next.at].arrived) {
+			next = p
+		}
+	}
+	return next
 }
 
 // open selects a mailbox again, whose numbers must still be those that were

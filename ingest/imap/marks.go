@@ -82,16 +82,11 @@ const storeTries = 4
 // of no more use, or the server asks to come back later.
 func (v *visit) mark(ctx context.Context, req ingest.MarkRequest) (ingest.MarkResult, error) {
 	b := v.mailbox
-	answer := func(o ingest.MarkOutcome, flags []string, detail string) (ingest.MarkResult, error) {
-		return ingest.MarkResult{
-			ID: req.ID, Place: req.Place, Clear: req.Clear, Outcome: o, Flags: slices.Clone(flags), Detail: detail,
-		}, nil
-	}
 	if req.Place.UIDValidity != b.validity || req.Place.UID == 0 {
-		return answer(ingest.MarkGone, nil, "")
+		return answer(req, ingest.MarkGone, nil, ""), nil
 	}
 	if err := ValidFlag(req.Flag); err != nil {
-		return answer(ingest.MarkImpossible, nil, err.Error())
+		return answer(req, ingest.MarkImpossible, nil, err.Error()), nil
 	}
 	flags, modseq, known := b.known(req.Place.UID)
 	// The flag may be there already by our own hand, from before a restart or
@@ -104,18 +99,13 @@ func (v *visit) mark(ctx context.Context, req ingest.MarkRequest) (ingest.MarkRe
 	if !known || !v.condstore || asAsked(flags, req) || differ(flags, req.Known) {
 		got, ok, err := v.reread(ctx, req, false)
 		if err != nil || !ok {
-			return gone(req, err)
+			return answer(req, ingest.MarkGone, nil, ""), err
 		}
 		flags, since = got.flags, got.modseq
 	}
-	for range storeTries {
-		switch {
-		case asAsked(flags, req) && ours:
-			return answer(ingest.MarkDone, flags, "")
-		case asAsked(flags, req), differ(flags, req.Known):
-			return answer(ingest.MarkConflict, flags, "")
-		case !req.Clear && !v.keeps(req.Flag):
-			return answer(ingest.MarkImpossible, flags, "the mailbox keeps no such flag")
+	for tries := 0; ; tries++ {
+		if o, why, ended := v.ended(req, flags, ours); ended || tries == storeTries {
+			return answer(req, o, flags, why), nil
 		}
 		late, err := v.store(req, since)
 		if err != nil {
@@ -123,32 +113,49 @@ func (v *visit) mark(ctx context.Context, req ingest.MarkRequest) (ingest.MarkRe
 			if !no || status.passing() {
 				return ingest.MarkResult{}, err
 			}
-			return answer(ingest.MarkImpossible, flags, status.Error())
+			return answer(req, ingest.MarkImpossible, flags, status.Error()), nil
 		}
 		// The lines that came with the OK prove nothing: an older change that was
 		// still to be announced may stand where the new flags would.
 		got, ok, err := v.reread(ctx, req, !late)
 		if err != nil || !ok {
-			return gone(req, err)
+			return answer(req, ingest.MarkGone, nil, ""), err
 		}
 		ours = !late
-		if still := !v.condstore || got.modseq == since; ours && still && !asAsked(got.flags, req) && !differ(got.flags, req.Known) {
-			return answer(ingest.MarkImpossible, got.flags, "the server said yes and kept nothing")
+		if ours && v.ignored(req, got, since) {
+			return answer(req, ingest.MarkImpossible, got.flags, "the server said yes and kept nothing"), nil
 		}
 		flags, since = got.flags, got.modseq
 	}
-	if asAsked(flags, req) && ours {
-		return answer(ingest.MarkDone, flags, "")
-	}
-	return answer(ingest.MarkConflict, flags, "")
 }
 
-// gone answers for a message that a FETCH no longer finds.
-func gone(req ingest.MarkRequest, err error) (ingest.MarkResult, error) {
-	if err != nil {
-		return ingest.MarkResult{}, err
+// ignored reports whether a STORE that the server said yes to, of a message that was
+// last changed at since, changed nothing.
+func (v *visit) ignored(req ingest.MarkRequest, got fetched, since uint64) bool {
+	still := !v.condstore || got.modseq == since
+	return still && !asAsked(got.flags, req) && !differ(got.flags, req.Known)
+}
+
+func answer(req ingest.MarkRequest, o ingest.MarkOutcome, flags []string, detail string) ingest.MarkResult {
+	return ingest.MarkResult{
+		ID: req.ID, Place: req.Place, Clear: req.Clear, Outcome: o, Flags: slices.Clone(flags), Detail: detail,
 	}
-	return ingest.MarkResult{ID: req.ID, Place: req.Place, Clear: req.Clear, Outcome: ingest.MarkGone}, nil
+}
+
+// ended reports whether nothing is left to do for a request, whose message has these
+// flags, and how it ended, or would end if it were given up. ours: they are as they
+// are by our own hand.
+func (v *visit) ended(req ingest.MarkRequest, flags []string, ours bool) (o ingest.MarkOutcome, why string, ended bool) {
+	switch {
+	case asAsked(flags, req) && ours:
+		return ingest.MarkDone, "", true
+	case asAsked(flags, req), differ(flags, req.Known):
+		return ingest.MarkConflict, "", true
+	case !req.Clear && !v.keeps(req.Flag):
+		return ingest.MarkImpossible, "the mailbox keeps no such flag", true
+	default:
+		return ingest.MarkConflict, "", false
+	}
 }
 
 // asAsked reports whether flags, canonical, are as the request wants them.

@@ -78,26 +78,8 @@ func (p *Probe) Try(ctx context.Context, mailbox, keyword string) (t Trial, err 
 		}
 	}
 	t.Conditional = p.cond && modseq != 0
-	late := true
-	for n := 0; late && n < storeTries; n++ {
-		if !t.Conditional {
-			modseq = 0
-		}
-		late, err = p.s.store(uid, goimap.StoreFlagsAdd, keyword, modseq)
-		if status, no := isStatus(err); no {
-			t.Words = status.Error()
-			return t, nil
-		}
-		if err != nil {
-			return t, err
-		}
-		if _, modseq, _, err = p.flags(uid); err != nil {
-			return t, err
-		}
-	}
-	if late {
-		t.Words = "the message changed again and again"
-		return t, nil
+	if t.Words, err = p.setWord(uid, keyword, modseq, t.Conditional); err != nil || t.Words != "" {
+		return t, err
 	}
 	if _, err = p.Open(mailbox, true); err != nil {
 		return t, err
@@ -108,6 +90,27 @@ func (p *Probe) Try(ctx context.Context, mailbox, keyword string) (t Trial, err 
 		t.Words = "the message went away meanwhile"
 	}
 	return t, err
+}
+
+// setWord sets the keyword on a message with this MODSEQ; refused says why the server
+// would not.
+func (p *Probe) setWord(uid uint32, keyword string, modseq uint64, conditional bool) (refused string, err error) {
+	for range storeTries {
+		if !conditional {
+			modseq = 0
+		}
+		late, err := p.s.store(uid, goimap.StoreFlagsAdd, keyword, modseq)
+		if status, no := isStatus(err); no {
+			return status.Error(), nil
+		}
+		if err != nil {
+			return "", err
+		}
+		if _, modseq, _, err = p.flags(uid); err != nil || !late {
+			return "", err
+		}
+	}
+	return "the message changed again and again", nil
 }
 
 // subject opens a mailbox and returns its oldest message and its flags.

@@ -18,6 +18,7 @@ import (
 	"github.com/hinged/hinged/internal/evaluate"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // PastSource is a source that reads what a mailbox already holds, and ends; see
@@ -33,7 +34,7 @@ type PastSource interface {
 // Options say what to read, and into which store.
 type Options struct {
 	StorePath string
-	Store     store.Options
+	Store     boltfile.Options
 	Logger    *slog.Logger // nil discards
 
 	Account string
@@ -93,7 +94,7 @@ func Run(ctx context.Context, o Options) (r Report, err error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	s, err := store.Open(o.StorePath, o.Store)
+	s, err := boltfile.Open(o.StorePath, o.Store)
 	if errors.Is(err, store.ErrRunning) {
 		return r, fmt.Errorf("%w; stop it first, since the past is read before what comes next: the daemon goes on afterwards from where this ends", err)
 	}

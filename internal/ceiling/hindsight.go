@@ -10,11 +10,12 @@ import (
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // past is where an account's lessons are.
 type past struct {
-	store   *store.Store
+	store   *boltfile.Store
 	account string
 }
 

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // What is kept between two questions for a ceiling, of all accounts of the process
@@ -40,7 +40,7 @@ func NewKept() *Kept {
 }
 
 // Find reads what is new in the lesson log of an account and searches on.
-func (c *Kept) Find(ctx context.Context, s *store.Store, account string, now State) (Bound, error) {
+func (c *Kept) Find(ctx context.Context, s *boltfile.Store, account string, now State) (Bound, error) {
 	p := past{s, account}
 	if c == nil {
 		return new(hindsight).bound(ctx, p, now)

@@ -68,8 +68,10 @@ func Ask[Q, A any](ctx context.Context, at *At, v desk.Verb[Q, A], account strin
 	var body []byte
 	if raw, ok := any(&q).(desk.Raw); ok {
 		body = *raw.Raw()
-	} else if body, err = json.Marshal(q); err != nil {
-		return out, err
+	} else if _, none := any(q).(desk.None); !none {
+		if body, err = json.Marshal(q); err != nil {
+			return out, err
+		}
 	}
 	resp, err := at.request(ctx, v.Method, v.Name, account, body)
 	if err != nil {

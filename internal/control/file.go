@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/hinged/hinged/internal/desk"
@@ -20,13 +19,14 @@ const streamPatience = time.Minute
 func file(c desk.Copy) route {
 	return route{c.Name, http.MethodGet, func(s *Server) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
-			out := &sending{w: w, deadline: http.NewResponseController(w)}
-			defer context.AfterFunc(s.stopping, out.end)()
+			out := &sending{w: w, deadline: http.NewResponseController(w), stopping: s.stopping}
+			// A write that is waiting fails at once. A connection that is gone needs no deadline.
+			defer context.AfterFunc(s.stopping, func() { _ = out.deadline.SetWriteDeadline(time.Now()) })()
 			err := c.Do(r.Context(), s.host, named(r), out)
 			switch {
 			case err == nil:
 			case !out.begun:
-				answer(w, nil, err)
+				s.answer(w, nil, err)
 			default:
 				s.log.Warn("a copy broke off", "path", r.URL.Path, "error", err)
 				panic(http.ErrAbortHandler)
@@ -35,40 +35,25 @@ func file(c desk.Copy) route {
 	}}
 }
 
-// sending writes an answer as long as it is taken and nobody ends it.
+// sending writes an answer as long as it is taken and the server is not to stop.
 type sending struct {
 	w        http.ResponseWriter
 	deadline *http.ResponseController
+	stopping context.Context
 	begun    bool // something was written
-
-	mu    sync.Mutex
-	ended bool
-}
-
-// end makes Write fail, also the one that is waiting.
-func (s *sending) end() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ended = true
-	_ = s.deadline.SetWriteDeadline(time.Now()) // a connection that is gone needs none
 }
 
 func (s *sending) Write(p []byte) (int, error) {
-	if err := s.extend(); err != nil {
+	if err := s.deadline.SetWriteDeadline(time.Now().Add(streamPatience)); err != nil {
 		return 0, err
+	}
+	// In this order: whichever deadline is set last, a server that is to stop is noticed.
+	if s.stopping.Err() != nil {
+		return 0, errors.New("the daemon is stopping")
 	}
 	if !s.begun {
 		s.begun = true
 		s.w.Header().Set("Content-Type", "application/octet-stream")
 	}
 	return s.w.Write(p)
-}
-
-func (s *sending) extend() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ended {
-		return errors.New("the daemon is stopping")
-	}
-	return s.deadline.SetWriteDeadline(time.Now().Add(streamPatience))
 }

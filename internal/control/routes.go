@@ -60,7 +60,7 @@ func verb[Q, A any](v desk.Verb[Q, A]) route {
 			if err == nil {
 				out, err = v.Do(r.Context(), s.host, named(r), q)
 			}
-			answer(w, out, err)
+			s.answer(w, out, err)
 		}
 	}}
 }
@@ -107,8 +107,8 @@ var kinds = []struct {
 	{"damaged", store.ErrDamaged, http.StatusInternalServerError},
 }
 
-// answer sends v, or why there is none, as JSON. If that fails the client has gone.
-func answer(w http.ResponseWriter, v any, err error) {
+// answer sends v, or why there is none, as JSON.
+func (s *Server) answer(w http.ResponseWriter, v any, err error) {
 	w.Header().Set("Content-Type", "application/json")
 	if err != nil {
 		f, code := failure{Error: err.Error()}, http.StatusInternalServerError
@@ -121,5 +121,7 @@ func answer(w http.ResponseWriter, v any, err error) {
 		w.WriteHeader(code)
 		v = f
 	}
-	_ = json.NewEncoder(w).Encode(v)
+	if err := json.NewEncoder(w).Encode(v); err != nil {
+		s.log.Debug("an answer was not taken", "error", err)
+	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/hinged/hinged/internal/pipeline"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // Bounds of what is on its way between a source and the store.
@@ -50,7 +51,7 @@ type AccountOptions struct {
 // goroutine.
 type account struct {
 	opts   AccountOptions
-	store  *store.Store
+	store  *boltfile.Store
 	log    *slog.Logger
 	clock  *clock
 	source *renewable
@@ -85,7 +86,7 @@ type account struct {
 	taken     uint64                // events taken from the source
 }
 
-func openAccount(o AccountOptions, s *store.Store, log *slog.Logger, wall func() time.Time) (*account, error) {
+func openAccount(o AccountOptions, s *boltfile.Store, log *slog.Logger, wall func() time.Time) (*account, error) {
 	work, err := writer.Open(s, o.Name)
 	if err != nil {
 		return nil, fmt.Errorf("account %s: %w", o.Name, err)

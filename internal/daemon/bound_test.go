@@ -13,11 +13,11 @@ import (
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/model"
-	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // open runs a daemon with options of the test's own, until stop.
-func open(t *testing.T, dir string, o filter.Options, so store.Options) (d *Daemon, stop func()) {
+func open(t *testing.T, dir string, o filter.Options, so boltfile.Options) (d *Daemon, stop func()) {
 	t.Helper()
 	so.NoSync = true
 	d, err := New(Options{
@@ -99,7 +99,7 @@ func same(a, b ceiling.Bound) bool {
 // store, the answers agree with each other and with status.
 func TestTheCeilingIsAskedForAsLessonsComeIn(t *testing.T) {
 	dir, ctx := t.TempDir(), context.Background()
-	d, stop := open(t, dir, testOptions(), store.Options{})
+	d, stop := open(t, dir, testOptions(), boltfile.Options{})
 	if b := ask(t, d); b.Lessons != 0 || b.NoCeiling != "" || b.Mistakes != 0 {
 		t.Errorf("before the first lesson: %+v", b)
 	}
@@ -132,7 +132,7 @@ func TestTheCeilingIsAskedForAsLessonsComeIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop()
-	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", store.Options{})
+	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestTheCeilingHoldsFromACheckpointAndWithWeightsGivenUp(t *testing.T) {
 	for _, kind := range model.Kinds() {
 		o := testOptions()
 		o.Learner.Kind, o.Limits.Weights = kind, 100
-		d, stop := open(t, t.TempDir(), o, store.Options{JournalCap: 20, CheckpointEvery: 5})
+		d, stop := open(t, t.TempDir(), o, boltfile.Options{JournalCap: 20, CheckpointEvery: 5})
 		trimmed, displaced := false, false
 		for round := range 5 {
 			lessons(t, d, 15*round, 15)
@@ -176,7 +176,7 @@ func TestTheCeilingOfTheDualLearner(t *testing.T) {
 	for _, rules := range [][]filter.Rule{nil, {{Match: "from:boss@example.com", Label: model.Important}}} {
 		o := testOptions()
 		o.Dual.Window, o.Dual.Steps, o.Rules = 12, 3, rules
-		d, stop := open(t, t.TempDir(), o, store.Options{JournalCap: 40, CheckpointEvery: 5})
+		d, stop := open(t, t.TempDir(), o, boltfile.Options{JournalCap: 40, CheckpointEvery: 5})
 		trimmed, backs, useful := false, 0, false
 		fresh := func() ceiling.Bound {
 			t.Helper()
@@ -226,11 +226,11 @@ func TestTheCeilingOfTheDualLearner(t *testing.T) {
 func TestNoCeilingAcrossAChangeOfTheWindow(t *testing.T) {
 	dir := t.TempDir()
 	o := testOptions()
-	d, stop := open(t, dir, o, store.Options{})
+	d, stop := open(t, dir, o, boltfile.Options{})
 	lessons(t, d, 0, 12)
 	stop()
 	o.Dual.Window = 5
-	d, stop = open(t, dir, o, store.Options{})
+	d, stop = open(t, dir, o, boltfile.Options{})
 	defer stop()
 	lessons(t, d, 12, 3)
 	if b := ask(t, d); b.NoCeiling != "the learner's settings were changed within these lessons" || b.Ceiling.Ceiling != nil || b.Lessons != 15 {
@@ -241,14 +241,14 @@ func TestNoCeilingAcrossAChangeOfTheWindow(t *testing.T) {
 func TestNoCeilingAfterAChangeOfTheLearner(t *testing.T) {
 	dir := t.TempDir()
 	o := testOptions()
-	d, stop := open(t, dir, o, store.Options{})
+	d, stop := open(t, dir, o, boltfile.Options{})
 	lessons(t, d, 0, 12)
 	if b := ask(t, d); b.NoCeiling != "" {
 		t.Fatal(b.NoCeiling)
 	}
 	stop()
 	o.Learner.Aggressiveness = 0.1
-	d, stop = open(t, dir, o, store.Options{})
+	d, stop = open(t, dir, o, boltfile.Options{})
 	defer stop()
 	if b := ask(t, d); b.NoCeiling != "the learner's settings were changed within these lessons" || b.Ceiling.Ceiling != nil || b.Lessons != 12 {
 		t.Errorf("got %+v", b)

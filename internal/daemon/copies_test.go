@@ -15,6 +15,8 @@ import (
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
+	"github.com/hinged/hinged/store/copies"
 )
 
 // ways returns the daemon itself and its client: both must do alike.
@@ -46,13 +48,13 @@ func learnt(t *testing.T, d *Daemon, s *script, n int) {
 }
 
 // asStore opens what was backed up.
-func asStore(t *testing.T, data []byte) *store.Store {
+func asStore(t *testing.T, data []byte) *boltfile.Store {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "copy.db")
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := store.OpenReadOnly(path, store.Options{})
+	s, err := boltfile.OpenReadOnly(path, boltfile.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +86,7 @@ func TestCopiesOfARunningDaemonHaveItsDigests(t *testing.T) {
 		if err := b.Export(t.Context(), "", &export); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		x, err := store.OpenExport(&export, t.TempDir(), store.Options{})
+		x, err := copies.OpenExport(&export, t.TempDir(), boltfile.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +206,7 @@ func TestARestoredAccountIsToldOnce(t *testing.T) {
 	if err := os.WriteFile(fresh, backup.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Replace(filepath.Join(dir, "store.db"), fresh, store.Options{}); err != nil {
+	if _, err := boltfile.Replace(filepath.Join(dir, "store.db"), fresh, boltfile.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	for run, want := range []int{1, 1} {

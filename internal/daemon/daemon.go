@@ -12,14 +12,14 @@ import (
 	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/pipeline"
 	"github.com/hinged/hinged/internal/stream"
-	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // Options are what a daemon needs to know. The command line builds them from
 // the configuration.
 type Options struct {
 	StorePath string
-	Store     store.Options
+	Store     boltfile.Options
 	Socket    string // path of the control socket; "" for none
 	Accounts  []AccountOptions
 	// Stream are the accounts whose mail comes through Kafka; nil: none. Its Store
@@ -34,7 +34,7 @@ type Options struct {
 // Daemon watches the accounts.
 type Daemon struct {
 	opts     Options
-	store    *store.Store
+	store    *boltfile.Store
 	server   *control.Server // nil: no socket
 	accounts []*account
 	stream   *stream.Engine // nil: none
@@ -54,7 +54,7 @@ func New(o Options) (*Daemon, error) {
 		now = time.Now
 	}
 	var err error
-	if d.store, err = store.Open(o.StorePath, o.Store); err != nil {
+	if d.store, err = boltfile.Open(o.StorePath, o.Store); err != nil {
 		return nil, err
 	}
 	if err := d.store.Scrub(); err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 const owner = "owner@example.org"
@@ -107,7 +108,7 @@ func startSource(t *testing.T, dir string, source func([]ingest.Known) (ingest.S
 	t.Helper()
 	d, err := New(Options{
 		StorePath: filepath.Join(dir, "store.db"), Socket: filepath.Join(dir, "s"), Version: "test",
-		Store:    store.Options{NoSync: true},
+		Store:    boltfile.Options{NoSync: true},
 		Accounts: []AccountOptions{{Name: "me", Filter: testOptions(), NewSource: source}},
 	})
 	if err != nil {
@@ -192,7 +193,7 @@ func TestSIGTERMDrainsWhatTheSourceHasReported(t *testing.T) {
 	}
 	until(t, d, "the first messages", func(a desk.AccountStatus) bool { return a.Messages > 0 })
 	stop()
-	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", store.Options{})
+	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,7 +293,7 @@ func TestTheSocketAnswersLikeTheStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop()
-	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", store.Options{})
+	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -371,7 +372,7 @@ func TestTheOwnerIsWarned(t *testing.T) {
 	var mu sync.Mutex
 	var log strings.Builder
 	d, err := New(Options{
-		StorePath: filepath.Join(t.TempDir(), "store.db"), Store: store.Options{NoSync: true},
+		StorePath: filepath.Join(t.TempDir(), "store.db"), Store: boltfile.Options{NoSync: true},
 		Logger: slog.New(slog.NewTextHandler(writerFunc(func(b []byte) (int, error) {
 			mu.Lock()
 			defer mu.Unlock()

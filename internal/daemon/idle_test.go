@@ -9,14 +9,14 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest"
-	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // startIdle runs a daemon over n accounts, each of which has read one message of
 // size bytes and waits, until the test ends.
 func startIdle(tb testing.TB, n, size int) {
 	tb.Helper()
-	o := Options{StorePath: filepath.Join(tb.TempDir(), "store.db"), Store: store.Options{NoSync: true}}
+	o := Options{StorePath: filepath.Join(tb.TempDir(), "store.db"), Store: boltfile.Options{NoSync: true}}
 	var sources []*script
 	for i := range n {
 		s := newScript()

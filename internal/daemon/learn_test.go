@@ -9,7 +9,7 @@ import (
 
 	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 func fromBoss(n int) desk.Message {
@@ -60,7 +60,7 @@ func TestLearningThroughTheSocketAndTheStoreAreTheSame(t *testing.T) {
 	}
 	dir, _, stop := prepare()
 	stop()
-	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", store.Options{})
+	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // TestTheLedgerSaysWhoMarkedAMessage plays one message of every fate.
@@ -140,7 +140,7 @@ func TestTheLedgerSaysWhoMarkedAMessage(t *testing.T) {
 		t.Errorf("the daemon said\n%s\nwant\n%s", got, want)
 	}
 	stop()
-	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", store.Options{})
+	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

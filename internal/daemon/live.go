@@ -13,6 +13,7 @@ import (
 	"github.com/hinged/hinged/internal/pipeline"
 	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 var (
@@ -60,7 +61,7 @@ func (d *Daemon) Status(ctx context.Context) (desk.Status, error) {
 }
 
 // Store implements desk.Host.
-func (d *Daemon) Store(_ bool, fn func(*store.Store) error) error { return fn(d.store) }
+func (d *Daemon) Store(_ bool, fn func(*boltfile.Store) error) error { return fn(d.store) }
 
 // desk is the account at hand, for the writer goroutine, or where there is none.
 func (a *account) desk() *desk.Desk {

@@ -8,6 +8,7 @@ import (
 	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // A Message-ID means the same message wherever it is named, as it is copied out of a
@@ -33,9 +34,9 @@ func TestTheOwnerIsNotForgottenHoweverTheirAddressIsWritten(t *testing.T) {
 	dir := t.TempDir()
 	o := testOptions()
 	o.Featurize.Owner = []string{" Owner@Example.org "}
-	_, stop := open(t, dir, o, store.Options{})
+	_, stop := open(t, dir, o, boltfile.Options{})
 	stop()
-	h, err := OpenStore(filepath.Join(dir, "store.db"), "test", store.Options{})
+	h, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/pipeline"
-	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // Past is an account whose source reads what a mailbox already holds, and ends. The
@@ -19,7 +19,7 @@ import (
 type Past struct{ a *account }
 
 // OpenPast opens the account of o in a store for that. desk.ErrPaused.
-func OpenPast(s *store.Store, o AccountOptions, log *slog.Logger) (*Past, error) {
+func OpenPast(s *boltfile.Store, o AccountOptions, log *slog.Logger) (*Past, error) {
 	o.past = true
 	a, err := openAccount(o, s, log, time.Now)
 	if err != nil {

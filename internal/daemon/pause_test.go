@@ -10,7 +10,7 @@ import (
 
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // server is a source over a mailbox that remembers what it was told to resume
@@ -142,7 +142,7 @@ func TestAPausedAccountStartsPaused(t *testing.T) {
 	teach(s)
 	until(t, d, "two lessons", func(a desk.AccountStatus) bool { return a.Important+a.Ordinary == 2 })
 	stop()
-	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", store.Options{})
+	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

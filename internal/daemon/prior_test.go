@@ -14,6 +14,7 @@ import (
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 var strong = filter.PriorOf(model.Vector{
@@ -25,7 +26,7 @@ var strong = filter.PriorOf(model.Vector{
 func primed(t *testing.T, dir string, o filter.Options, prior store.PackedVector) (d *Daemon, stop func()) {
 	t.Helper()
 	d, err := New(Options{
-		StorePath: filepath.Join(dir, "store.db"), Socket: filepath.Join(dir, "s"), Version: "test", Store: store.Options{NoSync: true},
+		StorePath: filepath.Join(dir, "store.db"), Socket: filepath.Join(dir, "s"), Version: "test", Store: boltfile.Options{NoSync: true},
 		Accounts: []AccountOptions{{Name: "me", Filter: o, Prior: prior, NewSource: func([]ingest.Known) (ingest.Source, error) { return newScript(), nil }}},
 	})
 	if err != nil {
@@ -79,7 +80,7 @@ func TestAPriorLivesThroughRestartsUndoAndReplay(t *testing.T) {
 	}
 	stop()
 
-	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", store.Options{NoSync: true})
+	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +107,7 @@ func TestThePriorOfAccountsIsTheMeanOfThoseThatLearntEnough(t *testing.T) {
 		accounts = append(accounts, AccountOptions{Name: fmt.Sprint("a", i), Filter: o, NewSource: func([]ingest.Known) (ingest.Source, error) { return newScript(), nil }})
 	}
 	d, err := New(Options{
-		StorePath: filepath.Join(dir, "store.db"), Socket: filepath.Join(dir, "s"), Version: "test", Store: store.Options{NoSync: true}, Accounts: accounts,
+		StorePath: filepath.Join(dir, "store.db"), Socket: filepath.Join(dir, "s"), Version: "test", Store: boltfile.Options{NoSync: true}, Accounts: accounts,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +142,7 @@ func TestThePriorOfAccountsIsTheMeanOfThoseThatLearntEnough(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Error(err)
 	}
-	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", store.Options{})
+	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

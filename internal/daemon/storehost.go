@@ -17,15 +17,16 @@ import (
 	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // StoreHost is a store without a daemon, opened read-only. A verb that writes has the
 // store for itself as long as it takes; nothing may be asked any more when that failed.
 // Not safe for concurrent use.
 type StoreHost struct {
-	store    *store.Store
+	store    *boltfile.Store
 	path     string
-	options  store.Options
+	options  boltfile.Options
 	version  string
 	accounts map[string]*storeAccount
 	mail     *pipeline.Pool
@@ -49,8 +50,8 @@ var (
 
 // OpenStore opens the store at path. It fails with store.ErrRunning while a daemon has
 // it.
-func OpenStore(path, version string, o store.Options) (*StoreHost, error) {
-	s, err := store.OpenReadOnly(path, o)
+func OpenStore(path, version string, o boltfile.Options) (*StoreHost, error) {
+	s, err := boltfile.OpenReadOnly(path, o)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +161,7 @@ func (h *StoreHost) Status(context.Context) (desk.Status, error) {
 }
 
 // Store implements desk.Host.
-func (h *StoreHost) Store(write bool, fn func(*store.Store) error) (err error) {
+func (h *StoreHost) Store(write bool, fn func(*boltfile.Store) error) (err error) {
 	if !write {
 		return fn(h.store)
 	}
@@ -168,14 +169,14 @@ func (h *StoreHost) Store(write bool, fn func(*store.Store) error) (err error) {
 	if err := h.store.Close(); err != nil {
 		return err
 	}
-	s, err := store.Open(h.path, h.options)
+	s, err := boltfile.Open(h.path, h.options)
 	if err != nil {
 		return err
 	}
 	if err := errors.Join(fn(s), s.Close()); err != nil {
 		return err
 	}
-	h.store, err = store.OpenReadOnly(h.path, h.options)
+	h.store, err = boltfile.OpenReadOnly(h.path, h.options)
 	return err
 }
 
@@ -196,7 +197,7 @@ func (a *storeAccount) write(newSource newSource, fn func(*account) error) error
 		return fmt.Errorf("account %s: %w", a.name, desk.ErrStreamAccount)
 	}
 	o := AccountOptions{Name: a.name, Filter: a.filter.Options(), Prior: a.filter.Prior(), NewSource: newSource}
-	return a.host.Store(true, func(s *store.Store) error {
+	return a.host.Store(true, func(s *boltfile.Store) error {
 		w, err := openAccount(o, s, slog.New(slog.DiscardHandler), time.Now)
 		if err != nil {
 			return err
@@ -207,13 +208,13 @@ func (a *storeAccount) write(newSource newSource, fn func(*account) error) error
 
 // Undo implements desk.Account. It connects to the account's server by itself, for as
 // long as it takes, and does nothing else there.
-func (a *storeAccount) Undo(ctx context.Context, patience time.Duration, begin func(*desk.Desk) ([]uint64, error), progress func(*desk.Desk) (waiting, left int)) (problem string, err error) {
+func (a *storeAccount) Undo(ctx context.Context, u desk.MarkUndo) (problem string, err error) {
 	newSource, err := a.host.sourceOf(a.name)
 	if err != nil {
 		return "", err
 	}
 	err = a.write(newSource, func(w *account) error {
-		problem, err = w.undoAlone(ctx, patience, begin, progress)
+		problem, err = w.undoAlone(ctx, u)
 		return err
 	})
 	return problem, err

@@ -12,6 +12,7 @@ import (
 	"github.com/hinged/hinged/internal/pipeline"
 	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 var (
@@ -47,7 +48,7 @@ func (s *streamed) Look(ctx context.Context, need desk.Need, fn func(*desk.Desk)
 }
 
 // deskOf is an account of a store that is only looked at.
-func deskOf(s *store.Store, name string, f *filter.Filter) *desk.Desk {
+func deskOf(s *boltfile.Store, name string, f *filter.Filter) *desk.Desk {
 	d := &desk.Desk{Account: name, Filter: f, Past: desk.Past{Store: s, Account: name}, Alone: true}
 	if f != nil {
 		d.Now = newClock(time.Now, f.State().Account.Clock).now
@@ -61,7 +62,7 @@ func (s *streamed) Change(context.Context, func(*desk.Desk) error) error {
 }
 
 // Undo implements desk.Account.
-func (s *streamed) Undo(ctx context.Context, _ time.Duration, _ func(*desk.Desk) ([]uint64, error), _ func(*desk.Desk) (int, int)) (string, error) {
+func (s *streamed) Undo(ctx context.Context, _ desk.MarkUndo) (string, error) {
 	return "", s.Change(ctx, nil)
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/stream"
-	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // streamWorld is a daemon with a stream on a broker in the test's process.
@@ -46,7 +46,7 @@ func startStream(t *testing.T) (w *streamWorld, stop func()) {
 	o.MinImportant, o.MinOrdinary, o.Shadow = 0, 0, filter.ShadowOff
 	w = &streamWorld{client: client, path: filepath.Join(dir, "store.db")}
 	d, err := New(Options{
-		StorePath: w.path, Store: store.Options{NoSync: true}, Socket: filepath.Join(dir, "s"), Version: "test",
+		StorePath: w.path, Store: boltfile.Options{NoSync: true}, Socket: filepath.Join(dir, "s"), Version: "test",
 		Stream: &stream.Options{
 			Broker: stream.Client(client), Topics: topics, Filter: o,
 			Owner: func(key string) []string { return []string{key + "@example.org"} },
@@ -175,7 +175,7 @@ func TestVerbsLookAtAnAccountOfTheStream(t *testing.T) {
 	}
 	stop()
 
-	o, err := OpenStore(w.path, "test", store.Options{})
+	o, err := OpenStore(w.path, "test", boltfile.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/stream"
-	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // showStreamed is up to how many accounts of a stream status shows one by one.
@@ -38,7 +38,7 @@ func (d *Daemon) streamStatus(ctx context.Context, s *desk.Status) error {
 }
 
 // storedStream is what a store alone tells of a stream; nil: nothing.
-func storedStream(s *store.Store, names []string) (*stream.Status, error) {
+func storedStream(s *boltfile.Store, names []string) (*stream.Status, error) {
 	all, err := s.Partitions()
 	if err != nil || len(all) == 0 {
 		return nil, err

@@ -14,30 +14,30 @@ import (
 const undoLook = 25 * time.Millisecond
 
 // Undo implements desk.Account.
-func (a *account) Undo(ctx context.Context, patience time.Duration, begin func(*desk.Desk) ([]uint64, error), progress func(*desk.Desk) (waiting, left int)) (problem string, err error) {
-	if err := a.Change(ctx, func(d *desk.Desk) error { return a.seek(d, begin) }); err != nil {
+func (a *account) Undo(ctx context.Context, u desk.MarkUndo) (problem string, err error) {
+	if err := a.Change(ctx, func(d *desk.Desk) error { return a.seek(d, u) }); err != nil {
 		return "", err
 	}
-	return a.awaitUndo(ctx, patience, progress)
+	return a.awaitUndo(ctx, u)
 }
 
 // seek begins to take marks back.
-func (a *account) seek(d *desk.Desk, begin func(*desk.Desk) ([]uint64, error)) (err error) {
-	a.sought, err = begin(d)
+func (a *account) seek(d *desk.Desk, u desk.MarkUndo) (err error) {
+	a.sought, err = u.Begin(d)
 	clear(a.unwilling)
 	clear(a.sighted)
 	return err
 }
 
 // awaitUndo waits until no mark waits any more, nothing has come of it for as long as
-// patience, or ctx is done. It returns what is wrong with the connection.
-func (a *account) awaitUndo(ctx context.Context, patience time.Duration, progress func(*desk.Desk) (waiting, left int)) (string, error) {
+// its patience, or ctx is done. It returns what is wrong with the connection.
+func (a *account) awaitUndo(ctx context.Context, u desk.MarkUndo) (string, error) {
 	last, since := -1, time.Now()
 	for {
 		var waiting, left int
 		searching := false
 		err := a.do(ctx, func() error {
-			waiting, left = progress(a.desk())
+			waiting, left = u.Progress(a.desk())
 			searching = a.alone && !a.errandDone()
 			return nil
 		})
@@ -51,7 +51,7 @@ func (a *account) awaitUndo(ctx context.Context, patience time.Duration, progres
 			return "", nil
 		}
 		problem := a.source.Status().Problem
-		if time.Since(since) > patience {
+		if time.Since(since) > u.Patience {
 			return problem, nil
 		}
 		select {
@@ -64,9 +64,9 @@ func (a *account) awaitUndo(ctx context.Context, patience time.Duration, progres
 
 // undoAlone begins to take marks back, and runs the account's source until they are.
 // That ctx ends it is no error: what is left goes on at the next start.
-func (a *account) undoAlone(ctx context.Context, patience time.Duration, begin func(*desk.Desk) ([]uint64, error), progress func(*desk.Desk) (waiting, left int)) (problem string, err error) {
+func (a *account) undoAlone(ctx context.Context, u desk.MarkUndo) (problem string, err error) {
 	a.alone = true
-	err = a.change(func(d *desk.Desk) error { return a.seek(d, begin) })
+	err = a.change(func(d *desk.Desk) error { return a.seek(d, u) })
 	if err != nil || len(a.sought) == 0 {
 		return "", err
 	}
@@ -77,13 +77,13 @@ func (a *account) undoAlone(ctx context.Context, patience time.Duration, begin f
 		defer close(a.gone)
 		ended <- a.watch(run)
 	}()
-	problem, err = a.awaitUndo(ctx, patience, progress)
+	problem, err = a.awaitUndo(ctx, u)
 	cancel()
 	if watchErr := <-ended; watchErr != nil {
 		return problem, watchErr
 	}
 	<-a.gone
-	progress(a.desk())
+	u.Progress(a.desk())
 	if ctx.Err() != nil || !a.unfinished() {
 		err = nil
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/testkit"
-	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // taughtDaemon is a daemon whose account has learnt so many generated messages.
@@ -17,7 +17,7 @@ func taughtDaemon(b *testing.B, n int) (*Daemon, []byte) {
 	o := testOptions()
 	o.Featurize.Owner = []string{"owner@example.org"}
 	d, err := New(Options{
-		StorePath: filepath.Join(b.TempDir(), "store.db"), Store: store.Options{NoSync: true},
+		StorePath: filepath.Join(b.TempDir(), "store.db"), Store: boltfile.Options{NoSync: true},
 		Accounts: []AccountOptions{{Name: "me", Filter: o, NewSource: noSource}},
 	})
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // unnamed begins the description of a feature whose name is not told.
@@ -67,7 +68,7 @@ func TestWordsAreWeighedAsTheModelDoes(t *testing.T) {
 		t.Errorf("%d and %d features of %d", len(all.Important), len(all.Ordinary), all.Weights)
 	}
 	stop()
-	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", store.Options{})
+	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +135,7 @@ func TestAMessageWithoutWordsIsExplained(t *testing.T) {
 	}
 	stop()
 	path := filepath.Join(dir, "store.db")
-	again, err := store.Open(path, store.Options{NoSync: true, NamesCap: 4})
+	again, err := boltfile.Open(path, boltfile.Options{NoSync: true, NamesCap: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +147,7 @@ func TestAMessageWithoutWordsIsExplained(t *testing.T) {
 	if err := errors.Join(again.Commit("me", st, store.Batch{}), again.Close()); err != nil {
 		t.Fatal(err)
 	}
-	off, err := OpenStore(path, "test", store.Options{})
+	off, err := OpenStore(path, "test", boltfile.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,13 +4,13 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // Compact writes the store's file anew without its free pages. The accounts go on:
 // what they read is there, and their commits wait until it has ended.
 var Compact = Verb[None, Compaction]{"compact", http.MethodPost, func(_ context.Context, h Host, _ string, _ None) (c Compaction, err error) {
-	err = h.Store(true, func(s *store.Store) error { c.Before, c.After, err = s.Compact(); return err })
+	err = h.Store(true, func(s *boltfile.Store) error { c.Before, c.After, err = s.Compact(); return err })
 	return c, err
 }}
 

@@ -4,18 +4,19 @@ import (
 	"context"
 	"io"
 
-	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
+	"github.com/hinged/hinged/store/copies"
 )
 
 // Backup writes a copy of the whole store, as of the last commit.
 var Backup = Copy{"backup", func(ctx context.Context, h Host, _ string, w io.Writer) error {
-	return h.Store(false, func(s *store.Store) error { _, err := s.Backup(watchful{ctx, w}); return err })
+	return h.Store(false, func(s *boltfile.Store) error { _, err := s.Backup(watchful{ctx, w}); return err })
 }}
 
 // Export writes an account of the store, whether or not it is configured; see
-// store.Export.
+// copies.Export.
 var Export = Copy{"export", func(ctx context.Context, h Host, account string, w io.Writer) error {
-	return h.Store(false, func(s *store.Store) error {
+	return h.Store(false, func(s *boltfile.Store) error {
 		names, err := s.Accounts()
 		if err != nil {
 			return err
@@ -23,7 +24,7 @@ var Export = Copy{"export", func(ctx context.Context, h Host, account string, w 
 		if account, err = Pick(names, account); err != nil {
 			return err
 		}
-		_, err = s.Export(account, watchful{ctx, w})
+		_, err = copies.WriteExport(s, account, watchful{ctx, w})
 		return err
 	})
 }}

@@ -14,6 +14,7 @@ import (
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // Forget takes a message, a sender or a time out of what the account remembers, and
@@ -87,7 +88,7 @@ func forget(ctx context.Context, h Host, account string, q ForgetRequest) (out F
 	if err != nil {
 		return out, err
 	}
-	return out, h.Store(!q.DryRun && !out.Sent, func(s *store.Store) error {
+	return out, h.Store(!q.DryRun && !out.Sent, func(s *boltfile.Store) error {
 		out.Copies = copiesOf(s.Path())
 		switch {
 		case q.DryRun:

@@ -13,6 +13,7 @@ import (
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/pipeline"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // Host says where accounts live. Hosts are safe for concurrent use unless they say
@@ -27,7 +28,7 @@ type Host interface {
 	Status(ctx context.Context) (Status, error)
 	// Store gives the whole store to fn, which with write may change it. fn must not
 	// keep it.
-	Store(write bool, fn func(*store.Store) error) error
+	Store(write bool, fn func(*boltfile.Store) error) error
 }
 
 // Account is one account where it lives, for one request.
@@ -37,16 +38,23 @@ type Account interface {
 	// Change calls fn, which may apply events. They are committed when Change
 	// returns nil. ErrStreamAccount: it is a Sender.
 	Change(ctx context.Context, fn func(*Desk) error) error
-	// Undo is Change for marks, which are on a mail server. begin asks for marks to be
-	// taken back and returns their numbers in the ledger. Then, as often as something
-	// may have come of it, progress is called with what is committed by then; it
-	// returns how many the server has not confirmed (waiting), and those together with
-	// the ones that are in no mailbox (left). Undo returns when none waits, or none was
-	// confirmed for as long as patience; then problem says what is wrong with the
-	// connection.
-	Undo(ctx context.Context, patience time.Duration, begin func(*Desk) ([]uint64, error), progress func(*Desk) (waiting, left int)) (problem string, err error)
+	// Undo is Change for marks, which are on a mail server: it waits for that. problem
+	// says what is wrong with the connection when it waited in vain.
+	Undo(ctx context.Context, u MarkUndo) (problem string, err error)
 	// Reader reads messages as the account does.
 	Reader(ctx context.Context) (*pipeline.Reader, error)
+}
+
+// MarkUndo is how marks are taken back.
+type MarkUndo struct {
+	// Begin asks for marks to be taken back and returns their numbers in the ledger.
+	Begin func(*Desk) ([]uint64, error)
+	// Progress is called with what is committed as often as something may have come of
+	// it. It returns how many the server has not confirmed (waiting), and those together
+	// with the ones that are in no mailbox (left).
+	Progress func(*Desk) (waiting, left int)
+	// Patience is for how long nothing may come of it before waiting ends.
+	Patience time.Duration
 }
 
 // Sender is an Account that only records of an input topic of Kafka change. Send waits
@@ -94,7 +102,7 @@ type Desk struct {
 // Past reads what a store keeps of an account beside its state. It is safe for
 // concurrent use, also beside the account's writer.
 type Past struct {
-	Store   *store.Store
+	Store   *boltfile.Store
 	Account string
 }
 

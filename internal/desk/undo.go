@@ -83,7 +83,7 @@ func undoMarks(ctx context.Context, a Account, q UndoMarksRequest) (out UndoneMa
 	if q.DryRun {
 		err = a.Look(ctx, State, func(d *Desk) error { _, err := begin(d); return err })
 	} else {
-		out.Problem, err = a.Undo(ctx, cmp.Or(q.Patience, undoPatience), begin, out.look)
+		out.Problem, err = a.Undo(ctx, MarkUndo{begin, out.look, cmp.Or(q.Patience, undoPatience)})
 	}
 	out.count()
 	return out, err

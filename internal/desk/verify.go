@@ -9,6 +9,7 @@ import (
 	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // Verify checks the store, then compares every account with a replay of its
@@ -37,12 +38,12 @@ type VerifiedReplay struct {
 }
 
 func verify(ctx context.Context, h Host) (v Verification, err error) {
-	err = h.Store(false, func(s *store.Store) error { v, err = VerifyStore(ctx, s, h); return err })
+	err = h.Store(false, func(s *boltfile.Store) error { v, err = VerifyStore(ctx, s, h); return err })
 	return v, err
 }
 
 // VerifyStore is Verify for a store. h may have accounts in memory; nil: nobody has.
-func VerifyStore(ctx context.Context, s *store.Store, h Host) (Verification, error) {
+func VerifyStore(ctx context.Context, s *boltfile.Store, h Host) (Verification, error) {
 	v := Verification{Problems: []string{}, Accounts: []VerifiedReplay{}}
 	report, err := s.Verify()
 	if err != nil {
@@ -79,7 +80,7 @@ func VerifyStore(ctx context.Context, s *store.Store, h Host) (Verification, err
 // committed gives the digest of an account and the number of the journal entry that
 // comes next. One that nobody has, but that the store still knows, is read from
 // there.
-func committed(ctx context.Context, s *store.Store, h Host, name string) (d Digest, end uint64, err error) {
+func committed(ctx context.Context, s *boltfile.Store, h Host, name string) (d Digest, end uint64, err error) {
 	take := func(f *filter.Filter) { d, end = digestOf(name, f), f.State().JournalNext() }
 	err = ErrNoAccount
 	if h != nil {
@@ -101,7 +102,7 @@ func committed(ctx context.Context, s *store.Store, h Host, name string) (d Dige
 
 // replay compares an account's committed digest with that of a replay of the
 // journal entries from the base up to, but not including, end.
-func replay(s *store.Store, account string, now Digest, end uint64) VerifiedReplay {
+func replay(s *boltfile.Store, account string, now Digest, end uint64) VerifiedReplay {
 	out := VerifiedReplay{Account: account, State: now, End: end}
 	fail := func(err error) VerifiedReplay {
 		if errors.Is(err, store.ErrPending) {

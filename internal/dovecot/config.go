@@ -33,18 +33,8 @@ func (s *Server) configure(o Options) error {
 	uid, _ := strconv.Atoi(mailUser.Uid)
 	gid, _ := strconv.Atoi(mailUser.Gid)
 	mail := filepath.Join(s.dir, "mail")
-	for _, dir := range []string{s.dir, mail} {
-		if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // Dovecot's own users pass through
-			return err
-		}
-		if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // likewise
-			return err
-		}
-	}
-	if os.Geteuid() == 0 {
-		if err := os.Chown(mail, uid, gid); err != nil {
-			return err
-		}
+	if err := s.makeDirectories(mail, uid, gid); err != nil {
+		return err
 	}
 	if o.Format == "" {
 		o.Format = "maildir"
@@ -70,19 +60,8 @@ func (s *Server) configure(o Options) error {
 		fmt.Fprintf(&users, "%s:{PLAIN}%s:%d:%d::%s/%s::\n", u, s.Password, uid, gid, mail, u)
 	}
 	passwords := filepath.Join(s.dir, "users")
-	if err := os.WriteFile(passwords, []byte(users.String()), 0o600); err != nil {
+	if err := writePasswords(passwords, users.String(), internalUser); err != nil {
 		return err
-	}
-	if os.Geteuid() == 0 {
-		// Who reads it is Dovecot's own user, and nobody else may.
-		internal, err := user.Lookup(internalUser)
-		if err != nil {
-			return err
-		}
-		id, _ := strconv.Atoi(internal.Uid)
-		if err := os.Chown(passwords, id, -1); err != nil {
-			return err
-		}
 	}
 	if !strings.HasPrefix(ssl, "no") {
 		ssl = "required\n" + ssl
@@ -192,4 +171,38 @@ func (s *Server) certificate() (string, error) {
 	pool.AppendCertsFromPEM(cert)
 	s.TLSConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	return fmt.Sprintf("ssl_cert = <%s\nssl_key = <%s\n", certPath, keyPath), nil
+}
+
+// makeDirectories makes the server's directory and, below it, that of the mail, which
+// belongs to the user of the mail.
+func (s *Server) makeDirectories(mail string, uid, gid int) error {
+	for _, dir := range []string{s.dir, mail} {
+		if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // Dovecot's own users pass through
+			return err
+		}
+		if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // likewise
+			return err
+		}
+	}
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	return os.Chown(mail, uid, gid)
+}
+
+// writePasswords writes a file that reader, a user of Dovecot's, may read and nobody
+// else.
+func writePasswords(path, users, reader string) error {
+	if err := os.WriteFile(path, []byte(users), 0o600); err != nil {
+		return err
+	}
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	internal, err := user.Lookup(reader)
+	if err != nil {
+		return err
+	}
+	id, _ := strconv.Atoi(internal.Uid)
+	return os.Chown(path, id, -1)
 }

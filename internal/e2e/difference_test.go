@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // differences names, for a person to read, rows that differ between the states
@@ -16,7 +17,7 @@ func differences(t testing.TB, a, b *site) string {
 	t.Helper()
 	var states [2]*store.State
 	for i, s := range []*site{a, b} {
-		db, err := store.OpenReadOnly(filepath.Join(s.dir, "state", "hinged.db"), store.Options{})
+		db, err := boltfile.OpenReadOnly(filepath.Join(s.dir, "state", "hinged.db"), boltfile.Options{})
 		if err != nil {
 			return err.Error()
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // BenchmarkStreamTakeOver measures how long a process with an empty state
@@ -123,7 +124,7 @@ func learntStore(b *testing.B, dir string, keys []string, weights int, partition
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		b.Fatal(err)
 	}
-	s, err := store.Open(filepath.Join(dir, "hinged.db"), store.Options{NoSync: true, CheckpointEvery: 1})
+	s, err := boltfile.Open(filepath.Join(dir, "hinged.db"), boltfile.Options{NoSync: true, CheckpointEvery: 1})
 	if err != nil {
 		b.Fatal(err)
 	}

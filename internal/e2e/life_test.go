@@ -22,6 +22,7 @@ import (
 	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // outcome is how the marks of one life did.
@@ -209,7 +210,7 @@ func (s *site) conclude(o *outcome, l life, lived int) {
 // filter reads the account of a site that has stopped.
 func (s *site) filter() *filter.Filter {
 	s.t.Helper()
-	st, err := store.Open(filepath.Join(s.dir, "state", "hinged.db"), store.Options{})
+	st, err := boltfile.Open(filepath.Join(s.dir, "state", "hinged.db"), boltfile.Options{})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -57,24 +57,8 @@ func (e *Arrived) apply(f *Filter, r *Result) error {
 		}
 		fresh = true
 	}
-	if known && !e.Backlog {
-		// Copies that were there before are no moves that anybody saw.
-		if err := f.moved(k, &m, former, role, e, r); err != nil {
-			return err
-		}
-	}
-	if !known {
-		if err := f.hearEarly(k, &m, r); err != nil {
-			return err
-		}
-	}
-	if _, err := f.heed(k, &m, e.Place, ingest.CanonicalFlags(append(f.perhapsOurs(e), f.ours(e)...)), e.Flags, true, arrivalIsOneByOne, r); err != nil {
+	if err := e.hear(f, &m, known, former, role, r); err != nil {
 		return err
-	}
-	if !known && e.Backlog && role == ingest.RoleTrash && !ingest.HasFlag(e.Flags, `\Seen`) {
-		if err := f.label(k, &m, said{model.Ordinary, store.SourceMoved}, arrivalIsOneByOne, r); err != nil {
-			return err
-		}
 	}
 	f.st.Messages.Put(mk, m)
 	if fresh && m.Outcome == store.DecidedImportant {
@@ -83,6 +67,31 @@ func (e *Arrived) apply(f *Filter, r *Result) error {
 		r.Decision.Reason = m.Reason
 	}
 	f.capMessages()
+	return nil
+}
+
+// hear takes what an arrival says of its message: where it lies now, what was said
+// before it came, and the flags that it comes with. known: another copy came before,
+// to a folder of the former role. The caller puts m.
+func (e *Arrived) hear(f *Filter, m *store.Message, known bool, former, role ingest.Role, r *Result) error {
+	k := e.Meta.Key
+	if known && !e.Backlog {
+		// Copies that were there before are no moves that anybody saw.
+		if err := f.moved(k, m, former, role, e, r); err != nil {
+			return err
+		}
+	}
+	if !known {
+		if err := f.hearEarly(k, m, r); err != nil {
+			return err
+		}
+	}
+	if _, err := f.heed(k, m, e.Place, ingest.CanonicalFlags(append(f.perhapsOurs(e), f.ours(e)...)), e.Flags, true, arrivalIsOneByOne, r); err != nil {
+		return err
+	}
+	if !known && e.Backlog && role == ingest.RoleTrash && !ingest.HasFlag(e.Flags, `\Seen`) {
+		return f.label(k, m, said{model.Ordinary, store.SourceMoved}, arrivalIsOneByOne, r)
+	}
 	return nil
 }
 

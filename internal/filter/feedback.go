@@ -62,58 +62,70 @@ type said struct {
 // caller puts m.
 func (f *Filter) heed(k store.MessageKey, m *store.Message, place Place, old, now []string, arrives, away bool, r *Result) (owner bool, err error) {
 	var best said
-	say := func(l model.Label, s store.Source) {
-		if s > best.source {
-			best = said{l, s}
+	say := func(what said) {
+		if what.source > best.source {
+			best = what
 		}
 	}
 	for _, flag := range minus(now, old) {
-		switch {
-		case f.opts.isMark(flag) || f.ledger.awaits(k, place, flag):
-			whose := f.ledger.appeared(k, place, flag, arrives)
-			if whose != markSet && !arrives {
-				f.noteOwn(k, place, flag)
-			}
-			switch whose {
-			case markOurs, markSet:
-				continue
-			case markNotOurs:
-				if f.stranger(m, now) {
-					r.Strangers++
-					f.st.Account.Strangers++
-					continue
-				}
-				say(model.Important, store.SourceMark)
-			}
-		case flag == `\flagged`, flag == "$followed":
-			say(model.Important, store.SourceFlagged)
-		case flag == `\answered`:
-			say(model.Important, store.SourceAnswered)
-		case flag == "$junk", flag == "$muted":
-			say(model.Ordinary, store.SourceJunk)
-		case flag == `\deleted`:
-			if !ingest.HasFlag(now, `\Seen`) {
-				say(model.Ordinary, store.SourceMoved)
-			}
+		if !f.opts.isMark(flag) && !f.ledger.awaits(k, place, flag) {
+			say(meaning(flag, now))
+		} else if f.ownersMark(k, m, place, flag, now, arrives, r) {
+			say(said{model.Important, store.SourceMark})
+		} else {
+			continue
 		}
 		owner = true
 	}
 	for _, flag := range minus(old, now) {
 		owner = true
-		switch {
-		case f.opts.isMark(flag):
+		if f.opts.isMark(flag) {
 			f.ledger.refuse(k, m.ID, flag)
-			say(model.Ordinary, store.SourceMark)
-		case flag == `\flagged`, flag == "$followed":
-			withdraw(m, store.SourceFlagged)
-		case flag == "$junk", flag == "$muted":
-			withdraw(m, store.SourceJunk)
+			say(said{model.Ordinary, store.SourceMark})
+		} else if s := meaning(flag, nil).source; s == store.SourceFlagged || s == store.SourceJunk {
+			withdraw(m, s)
 		}
 	}
 	if best.label == 0 || arrives && best.label == m.Unlearnt {
 		return owner, nil
 	}
 	return owner, f.label(k, m, best, away, r)
+}
+
+// meaning is what the owner says with a flag that is no mark of ours and that a
+// message has now, among these; no label where it says nothing.
+func meaning(flag string, now []string) said {
+	switch flag {
+	case `\flagged`, "$followed":
+		return said{model.Important, store.SourceFlagged}
+	case `\answered`:
+		return said{model.Important, store.SourceAnswered}
+	case "$junk", "$muted":
+		return said{model.Ordinary, store.SourceJunk}
+	case `\deleted`:
+		if !ingest.HasFlag(now, `\Seen`) {
+			return said{model.Ordinary, store.SourceMoved}
+		}
+	}
+	return said{}
+}
+
+// ownersMark reports whether a mark that has just appeared among the flags of a
+// message is the owner's: neither ours nor another program's.
+func (f *Filter) ownersMark(k store.MessageKey, m *store.Message, place Place, flag string, now []string, arrives bool, r *Result) bool {
+	whose := f.ledger.appeared(k, place, flag, arrives)
+	if whose != markSet && !arrives {
+		f.noteOwn(k, place, flag)
+	}
+	if whose != markNotOurs {
+		return false
+	}
+	if f.stranger(m, now) {
+		r.Strangers++
+		f.st.Account.Strangers++
+		return false
+	}
+	return true
 }
 
 // withdraw takes back a pending label of this source: the owner did it and

@@ -51,7 +51,6 @@ type forgetting struct {
 }
 
 func (f *Filter) planForgetting(e *ForgetRequested) (*forgetting, error) {
-	g := &forgetting{f: f, event: e, before: e.Before, messages: map[store.MessageKey]struct{}{}, ids: map[store.ID]struct{}{}}
 	named := 0
 	for _, is := range []bool{e.Key != store.MessageKey{} || e.ID != 0, e.Sender != 0, e.Before != 0} {
 		if is {
@@ -61,13 +60,36 @@ func (f *Filter) planForgetting(e *ForgetRequested) (*forgetting, error) {
 	if named != 1 {
 		return nil, ErrForgetRequest
 	}
+	g := &forgetting{
+		f: f, event: e, before: e.Before, seq: f.st.Account.Messages + 1,
+		messages: map[store.MessageKey]struct{}{}, ids: map[store.ID]struct{}{},
+	}
+	g.findMessages()
+	g.findIDs()
+	g.findEarly()
+	for _, k := range f.st.Senders.Keys() {
+		if s, _ := f.st.Senders.Get(k); e.Sender != 0 && k == e.Sender.Key() || e.Before != 0 && s.Seq < g.seq {
+			g.senders = append(g.senders, k)
+		}
+	}
+	g.ledger = f.ledger.about(func(entry store.LedgerEntry) bool {
+		return g.id(entry.ID) || g.message(entry.Message) || entry.Intended < e.Before
+	})
+	return g, nil
+}
+
+// findMessages gathers the messages, and the number of the first that stays.
+func (g *forgetting) findMessages() {
+	e, st := g.event, g.f.st
 	id := e.ID
-	if m, ok := f.st.Messages.Get(string(e.Key[:])); ok && id == 0 {
+	if m, ok := st.Messages.Get(string(e.Key[:])); ok && id == 0 {
 		id = m.ID
 	}
-	g.seq = f.st.Account.Messages + 1
-	for _, k := range f.st.Messages.Keys() {
-		m, _ := f.st.Messages.Get(k)
+	if id != 0 {
+		g.ids[id] = struct{}{}
+	}
+	for _, k := range st.Messages.Keys() {
+		m, _ := st.Messages.Get(k)
 		key := store.MessageKey([]byte(k))
 		if e.Before != 0 && m.Arrived >= e.Before {
 			g.seq = min(g.seq, m.Seq)
@@ -80,38 +102,37 @@ func (f *Filter) planForgetting(e *ForgetRequested) (*forgetting, error) {
 			}
 		}
 	}
-	if id != 0 {
-		g.ids[id] = struct{}{}
-	}
 	if e.Key != (store.MessageKey{}) {
 		g.messages[e.Key] = struct{}{}
 	}
-	for _, k := range f.st.IDs.Keys() {
-		known, _ := f.st.IDs.Get(k)
-		if _, is := g.ids[idOfKey(k)]; is || g.message(known.Message) || e.Sender != 0 && known.Sender == e.Sender || known.Seq < g.seq && e.Before != 0 {
+}
+
+// findIDs gathers the Message-IDs, and the messages that are known by them alone.
+func (g *forgetting) findIDs() {
+	e, st := g.event, g.f.st
+	for _, k := range st.IDs.Keys() {
+		known, _ := st.IDs.Get(k)
+		if g.id(idOfKey(k)) || g.message(known.Message) || e.Sender != 0 && known.Sender == e.Sender || known.Seq < g.seq && e.Before != 0 {
 			g.ids[idOfKey(k)] = struct{}{}
 			g.messages[known.Message] = struct{}{}
 			g.known++
 		}
 	}
-	for _, k := range f.st.Early.Keys() {
-		row, _ := f.st.Early.Get(k)
-		if _, is := g.ids[row.ID]; is && row.ID != 0 || g.message(row.Message) || row.Since < e.Before {
+}
+
+func (g *forgetting) findEarly() {
+	st := g.f.st
+	for _, k := range st.Early.Keys() {
+		row, _ := st.Early.Get(k)
+		if g.id(row.ID) || g.message(row.Message) || row.Since < g.before {
 			g.early = append(g.early, k)
 			g.known++
 		}
 	}
-	for _, k := range f.st.Senders.Keys() {
-		if s, _ := f.st.Senders.Get(k); e.Sender != 0 && k == e.Sender.Key() || e.Before != 0 && s.Seq < g.seq {
-			g.senders = append(g.senders, k)
-		}
-	}
-	g.ledger = f.ledger.about(func(entry store.LedgerEntry) bool {
-		_, is := g.ids[entry.ID]
-		return is && entry.ID != 0 || g.message(entry.Message) || entry.Intended < e.Before
-	})
-	return g, nil
 }
+
+// id reports whether a Message-ID is forgotten.
+func (g *forgetting) id(id store.ID) bool { _, is := g.ids[id]; return is && id != 0 }
 
 // message reports whether a message is forgotten.
 func (g *forgetting) message(k store.MessageKey) bool { _, is := g.messages[k]; return is }
@@ -188,7 +209,7 @@ func (g *forgetting) forgetHistory() {
 	st := g.f.st
 	threads := map[store.ID]struct{}{}
 	for _, k := range st.IDs.Keys() {
-		if _, is := g.ids[idOfKey(k)]; !is {
+		if !g.id(idOfKey(k)) {
 			continue
 		}
 		known, _ := st.IDs.Get(k)
@@ -245,17 +266,18 @@ func (g *forgetting) forgetOf(sender store.ID, answered bool) {
 	g.f.st.Senders.Put(sender.Key(), s)
 }
 
+// threadRest is what stays of a thread that lost messages.
+type threadRest struct {
+	ids   []string // keys, in their order
+	last  uint64   // Seq of the owner's last
+	first store.ID // the oldest
+	begun uint64   // Seq of that
+}
+
 // settleThreads brings the threads that lost messages in order.
 func (g *forgetting) settleThreads(threads map[store.ID]struct{}) {
 	st := g.f.st
-	type rest struct {
-		ids   []string // that stay
-		last  uint64   // Seq of the owner's last
-		first store.ID // the oldest that stays
-		begun uint64
-		since uint32
-	}
-	left := map[store.ID]*rest{}
+	left := map[store.ID]*threadRest{}
 	for _, k := range st.IDs.Keys() {
 		known, _ := st.IDs.Get(k)
 		if _, is := threads[known.Thread]; !is {
@@ -263,7 +285,7 @@ func (g *forgetting) settleThreads(threads map[store.ID]struct{}) {
 		}
 		r := left[known.Thread]
 		if r == nil {
-			r = new(rest)
+			r = new(threadRest)
 			left[known.Thread] = r
 		}
 		r.ids = append(r.ids, k)
@@ -275,36 +297,38 @@ func (g *forgetting) settleThreads(threads map[store.ID]struct{}) {
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(threads)) {
-		t, ok := st.Threads.Get(id.Key())
-		r := left[id]
-		if r == nil {
-			if ok {
-				st.Threads.Delete(id.Key())
-			}
-			continue
-		}
-		for _, k := range r.ids {
-			if known, _ := st.IDs.Get(k); known.Seq > r.last {
-				r.since++
-			}
-		}
-		t.Since = r.since
-		if _, gone := g.ids[id]; gone {
-			for _, k := range r.ids {
-				known, _ := st.IDs.Get(k)
-				known.Thread = r.first
-				st.IDs.Put(k, known)
-			}
+		if r := left[id]; r != nil {
+			g.settleThread(id, r)
+		} else if _, ok := st.Threads.Get(id.Key()); ok {
 			st.Threads.Delete(id.Key())
-			id = r.first
-			if other, there := st.Threads.Get(id.Key()); there {
-				t.Messages, t.ByOwner, t.Answered = t.Messages+other.Messages, t.ByOwner+other.ByOwner, t.Answered+other.Answered
-				t.Seq = max(t.Seq, other.Seq)
-			}
 		}
-		if ok {
-			st.Threads.Put(id.Key(), t)
+	}
+}
+
+func (g *forgetting) settleThread(id store.ID, r *threadRest) {
+	st := g.f.st
+	t, ok := st.Threads.Get(id.Key())
+	t.Since = 0
+	for _, k := range r.ids {
+		if known, _ := st.IDs.Get(k); known.Seq > r.last {
+			t.Since++
 		}
+	}
+	if g.id(id) {
+		for _, k := range r.ids {
+			known, _ := st.IDs.Get(k)
+			known.Thread = r.first
+			st.IDs.Put(k, known)
+		}
+		st.Threads.Delete(id.Key())
+		id = r.first
+		if other, there := st.Threads.Get(id.Key()); there {
+			t.Messages, t.ByOwner, t.Answered = t.Messages+other.Messages, t.ByOwner+other.ByOwner, t.Answered+other.Answered
+			t.Seq = max(t.Seq, other.Seq)
+		}
+	}
+	if ok {
+		st.Threads.Put(id.Key(), t)
 	}
 }
 

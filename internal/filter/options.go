@@ -232,14 +232,14 @@ func (o Options) Validate() error {
 	if o.EarlyFor < 0 || o.NamesFor < 0 {
 		bad("early feedback waits for %v, names are kept for %v; both must be 0 or more", o.EarlyFor, o.NamesFor)
 	}
-	l := o.Limits
-	for _, n := range []int{l.Senders, l.Threads, l.IDs, l.Messages, l.Weights, l.Ledger, l.Refusals, l.Early} {
-		if n < 100 {
-			bad("a limit is %d; every limit must be at least 100", n)
-			break
-		}
-	}
+	o.Limits.validate(bad)
 	return errors.Join(errs...)
+}
+
+func (l Limits) validate(bad func(format string, args ...any)) {
+	if n := min(l.Senders, l.Threads, l.IDs, l.Messages, l.Weights, l.Ledger, l.Refusals, l.Early); n < 100 {
+		bad("a limit is %d; every limit must be at least 100", n)
+	}
 }
 
 // optionsOf returns the options in force in a state.

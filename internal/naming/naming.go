@@ -13,6 +13,7 @@ import (
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // after is in how many learnt messages a feature must have been met before it
@@ -29,7 +30,7 @@ type namedVectors interface {
 // Find names features of an account, by index, as far as its learnt messages tell. It
 // reads those and is not for the account's writer. What was found before an error is
 // returned with it.
-func Find(ctx context.Context, s *store.Store, account string, features ...model.Vector) (map[model.Index]string, error) {
+func Find(ctx context.Context, s *boltfile.Store, account string, features ...model.Vector) (map[model.Index]string, error) {
 	n := newNaming(writer.NewVectors(s, account), features...)
 	err := n.all(ctx, s.Lessons(account, 0))
 	return n.names, err

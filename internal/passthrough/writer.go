@@ -123,55 +123,71 @@ func (w *Writer) feed(p []byte, end bool) {
 		rest = w.held
 	}
 	for w.err == nil && (len(rest) > 0 || w.part == envelope) {
-		line := firstLine(rest)
+		line, wait := firstLine(rest), false
 		switch w.part {
 		case envelope:
-			if !isWhole(line) && !end && len(line) <= maxEnvelope {
-				w.held = append(w.held[:0], line...)
-				return
-			}
-			// However the message comes in pieces, a longer line is not looked at.
-			whole := isWhole(line) && len(line) <= maxEnvelope
-			if whole {
-				w.eol = lineEnd(line)
-			} else if len(line) > 0 {
-				w.eol = "\n"
-			}
-			if whole && w.isEnvelope(line) {
-				w.mbox = true
-				w.write(line)
-				break
-			}
-			// Behind a line without an end there would be no place for them.
-			for field := range bytes.Lines(w.fields) {
-				w.write(field[:len(field)-1])
-				w.write([]byte(w.eol))
-			}
-			w.part, line = header, nil
+			line, wait = w.envelope(line, end)
 		case header:
-			if !w.inLine {
-				if !end && mayBecome(line) {
-					w.held = append(w.held[:0], line...)
-					return
-				}
-				switch {
-				case isEmpty(line):
-					w.part, w.drop = body, false
-				case line[0] != ' ' && line[0] != '\t':
-					w.drop = isForged(line)
-				}
-			}
-			w.inLine = !isWhole(line)
-			if !w.drop {
-				w.write(line)
-			}
+			wait = w.headerLine(line, end)
 		case body:
 			line = rest
 			w.write(line)
 		}
+		if wait {
+			w.held = append(w.held[:0], line...)
+			return
+		}
 		rest = rest[len(line):]
 	}
 	w.held = w.held[:0]
+}
+
+// envelope takes a line where envelope lines may stand, and returns what of it is
+// done with: nothing when the header begins there. wait: more of it is needed to say.
+func (w *Writer) envelope(line []byte, end bool) (done []byte, wait bool) {
+	if !isWhole(line) && !end && len(line) <= maxEnvelope {
+		return line, true
+	}
+	// However the message comes in pieces, a longer line is not looked at.
+	whole := isWhole(line) && len(line) <= maxEnvelope
+	if whole {
+		w.eol = lineEnd(line)
+	} else if len(line) > 0 {
+		w.eol = "\n"
+	}
+	if whole && w.isEnvelope(line) {
+		w.mbox = true
+		w.write(line)
+		return line, false
+	}
+	// Behind a line without an end there would be no place for them.
+	for field := range bytes.Lines(w.fields) {
+		w.write(field[:len(field)-1])
+		w.write([]byte(w.eol))
+	}
+	w.part = header
+	return nil, false
+}
+
+// headerLine takes a line of the header, or a piece of one. wait: more of it is
+// needed to say whether it stays.
+func (w *Writer) headerLine(line []byte, end bool) (wait bool) {
+	if !w.inLine {
+		if !end && mayBecome(line) {
+			return true
+		}
+		switch {
+		case isEmpty(line):
+			w.part, w.drop = body, false
+		case line[0] != ' ' && line[0] != '\t':
+			w.drop = isForged(line)
+		}
+	}
+	w.inLine = !isWhole(line)
+	if !w.drop {
+		w.write(line)
+	}
+	return false
 }
 
 func (w *Writer) write(b []byte) {

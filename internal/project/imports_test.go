@@ -26,6 +26,10 @@ var layers = []struct {
 	{"ingest/...", []string{"ingest"}},
 	{"featurize", []string{"model"}},
 	{"store", []string{"model"}},
+	{"store/boltfile", []string{"model", "store"}},
+	{"store/snapshot", []string{"store", "store/boltfile"}},
+	{"store/copies", []string{"store", "store/boltfile"}},
+	{"store/storetest", []string{"model", "store"}}, // for tests only
 	{"internal/pipeline", []string{"featurize"}},
 	{"internal/chart", nil},
 	{"internal/lab", []string{"internal/chart", "model"}},
@@ -39,17 +43,17 @@ var layers = []struct {
 	{"internal/filter", []string{"featurize", "ingest", "internal/zones", "model", "store"}},
 	{"internal/prior", []string{"featurize", "model", "store"}},
 	{"internal/evaluate", []string{"featurize", "ingest", "ingest/archive", "internal/filter", "internal/pipeline", "internal/zones", "model", "store"}},
-	{"internal/writer", []string{"featurize", "internal/filter", "model", "store"}},
-	{"internal/stream", []string{"featurize", "ingest/kafka", "internal/filter", "internal/pipeline", "internal/writer", "internal/zones", "model", "store"}},
-	{"internal/ceiling", []string{"internal/evaluate", "internal/filter", "internal/writer", "model", "store"}},
-	{"internal/naming", []string{"featurize", "internal/writer", "model", "store"}},
-	{"internal/desk", []string{"featurize", "ingest", "ingest/kafka", "internal/ceiling", "internal/filter", "internal/naming", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/stream", "internal/writer", "model", "store"}},
-	{"internal/control", []string{"internal/desk", "internal/passthrough", "internal/stream", "store"}},
-	{"internal/daemon", []string{"featurize", "ingest/...", "internal/ceiling", "internal/control", "internal/dashboard", "internal/desk", "internal/filter", "internal/pipeline", "internal/stream", "internal/writer", "model", "store"}},
-	{"internal/bootstrap", []string{"featurize", "ingest", "internal/daemon", "internal/desk", "internal/evaluate", "internal/filter", "internal/pipeline", "store"}},
-	{"internal/setup", []string{"config", "ingest", "ingest/imap", "ingest/kafka", "internal/control", "internal/desk", "internal/zones", "store"}},
-	{"internal/replay", []string{"ingest/kafka", "internal/stream", "store"}},
-	{"internal/copies", []string{"featurize", "internal/desk", "internal/filter", "model", "store"}},
+	{"internal/writer", []string{"featurize", "internal/filter", "model", "store", "store/boltfile"}},
+	{"internal/stream", []string{"featurize", "ingest/kafka", "internal/filter", "internal/pipeline", "internal/writer", "internal/zones", "model", "store", "store/boltfile", "store/snapshot"}},
+	{"internal/ceiling", []string{"internal/evaluate", "internal/filter", "internal/writer", "model", "store", "store/boltfile"}},
+	{"internal/naming", []string{"featurize", "internal/writer", "model", "store", "store/boltfile"}},
+	{"internal/desk", []string{"featurize", "ingest", "ingest/kafka", "internal/ceiling", "internal/filter", "internal/naming", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/stream", "internal/writer", "model", "store", "store/boltfile", "store/copies"}},
+	{"internal/control", []string{"internal/desk", "internal/passthrough", "internal/stream", "store", "store/boltfile"}},
+	{"internal/daemon", []string{"featurize", "ingest/...", "internal/ceiling", "internal/control", "internal/dashboard", "internal/desk", "internal/filter", "internal/pipeline", "internal/stream", "internal/writer", "model", "store", "store/boltfile"}},
+	{"internal/bootstrap", []string{"featurize", "ingest", "internal/daemon", "internal/desk", "internal/evaluate", "internal/filter", "internal/pipeline", "store", "store/boltfile"}},
+	{"internal/setup", []string{"config", "ingest", "ingest/imap", "ingest/kafka", "internal/control", "internal/desk", "internal/zones", "store", "store/boltfile"}},
+	{"internal/replay", []string{"ingest/kafka", "internal/stream", "store", "store/boltfile"}},
+	{"internal/weightlist", []string{"featurize", "internal/filter", "model", "store", "store/boltfile", "store/copies"}},
 	{"internal/dashboard", nil},
 	{"internal/demo", []string{"ingest/kafka", "internal/bootstrap", "internal/control", "internal/daemon", "internal/desk", "internal/dovecot"}},
 	{"internal/project", nil},  // tests only
@@ -57,7 +61,7 @@ var layers = []struct {
 	{"docs/examples/...", nil}, // for those who have nothing of ours
 	{"bench/...", []string{"featurize", "ingest/archive", "internal/filter", "model", "store"}},
 	{"cmd/hinged-lab", []string{"internal/lab/verbs"}},
-	{"cmd/hinged", []string{"config", "featurize", "ingest/...", "internal/bootstrap", "internal/ceiling", "internal/cli", "internal/control", "internal/copies", "internal/daemon", "internal/dashboard", "internal/demo", "internal/desk", "internal/evaluate", "internal/filter", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/replay", "internal/setup", "internal/stream", "model", "store"}},
+	{"cmd/hinged", []string{"config", "featurize", "ingest/...", "internal/bootstrap", "internal/ceiling", "internal/cli", "internal/control", "internal/daemon", "internal/dashboard", "internal/demo", "internal/desk", "internal/evaluate", "internal/filter", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/replay", "internal/setup", "internal/stream", "internal/weightlist", "model", "store", "store/boltfile", "store/copies"}},
 }
 
 // unfit lists packages of the standard library that would make the state
@@ -158,11 +162,20 @@ func TestPackagesImportOnlyWhatTheirLayerMay(t *testing.T) {
 
 func TestNothingShippedImportsTestHelpers(t *testing.T) {
 	for _, p := range list(t, "-deps", "./cmd/...") {
-		if dir, ok := ours(p.ImportPath); ok && (within("internal/testkit/...", dir) || dir == "internal/project" || dir == "internal/e2e") {
+		if dir, ok := ours(p.ImportPath); ok && (within("internal/testkit/...", dir) || dir == "store/storetest" || dir == "internal/project" || dir == "internal/e2e") {
 			t.Errorf("the program contains %s", dir)
 		}
 		if p.ImportPath == "testing" {
 			t.Error("the program contains package testing")
+		}
+	}
+}
+
+// Whoever decides, learns or evaluates needs rows and states, and no database.
+func TestNothingThatDecidesLinksADatabase(t *testing.T) {
+	for _, p := range list(t, "-deps", "./internal/filter", "./internal/prior", "./internal/evaluate") {
+		if strings.HasPrefix(p.ImportPath, "go.etcd.io/") || p.ImportPath == module+"/store/boltfile" {
+			t.Errorf("the filter, the prior or the evaluation depends on %s", p.ImportPath)
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // Where a partition was rebuilt from.
@@ -33,8 +34,8 @@ type Options struct {
 	Broker stream.Broker // required; nothing is produced through it
 	// Engine is as the daemon has it; Broker and Store of it are not used.
 	Engine stream.Options
-	Into   string        // the new store; it must not be there yet
-	Store  store.Options // of it
+	Into   string           // the new store; it must not be there yet
+	Store  boltfile.Options // of it
 	// Progress is told now and then how many records of how many are done, which goes
 	// back only if a snapshot turns out to be in pieces; nil is fine.
 	Progress func(done, total int64)
@@ -101,7 +102,7 @@ func run(ctx context.Context, o Options) (out Replayed, err error) {
 	if err := os.Remove(draft); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return out, err
 	}
-	s, err := store.Open(draft, o.Store)
+	s, err := boltfile.Open(draft, o.Store)
 	if err != nil {
 		return out, err
 	}
@@ -143,7 +144,7 @@ func run(ctx context.Context, o Options) (out Replayed, err error) {
 	return out, os.Remove(draft)
 }
 
-func digests(s *store.Store) ([]Account, error) {
+func digests(s *boltfile.Store) ([]Account, error) {
 	names, err := s.Accounts()
 	if err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ import (
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/internal/testkit"
-	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 const partitions = 3
@@ -89,7 +89,7 @@ func (w *world) send(n int) {
 // until ready says so, and returns the digests.
 func (w *world) live(ready func(stream.Status) bool) []Account {
 	w.t.Helper()
-	s, err := store.Open(filepath.Join(w.t.TempDir(), "live.db"), store.Options{NoSync: true})
+	s, err := boltfile.Open(filepath.Join(w.t.TempDir(), "live.db"), boltfile.Options{NoSync: true})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func everything(stream.Status) bool { return true }
 func (w *world) replay(into string) (Replayed, error) {
 	last := int64(-1)
 	return Run(w.t.Context(), Options{
-		Broker: stream.Client(w.client), Engine: w.engine(), Into: into, Store: store.Options{NoSync: true},
+		Broker: stream.Client(w.client), Engine: w.engine(), Into: into, Store: boltfile.Options{NoSync: true},
 		Progress: func(done, total int64) {
 			if done < last || done > total {
 				w.t.Errorf("%d of %d are done, after %d", done, total, last)
@@ -173,7 +173,7 @@ func TestAReplayFromTheFirstRecordGivesTheDigestsOfTheDaemon(t *testing.T) {
 		t.Errorf("something was produced: %v, before %v", after, before)
 	}
 	// What was made is a store.
-	s, err := store.OpenReadOnly(into, store.Options{})
+	s, err := boltfile.OpenReadOnly(into, boltfile.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ func TestAReplayEndsWhereTheLogEndedAtItsBeginning(t *testing.T) {
 	want := w.live(everything)
 	// More comes once the replay has looked where the logs end.
 	broker := &busy{Broker: stream.Client(w.client), more: func() { w.send(30) }}
-	got, err := Run(t.Context(), Options{Broker: broker, Engine: w.engine(), Into: filepath.Join(t.TempDir(), "r.db"), Store: store.Options{NoSync: true}})
+	got, err := Run(t.Context(), Options{Broker: broker, Engine: w.engine(), Into: filepath.Join(t.TempDir(), "r.db"), Store: boltfile.Options{NoSync: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +254,7 @@ func TestAReplayThatIsInterruptedLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := Run(ctx, Options{
-		Broker: stream.Client(w.client), Engine: w.engine(), Into: filepath.Join(dir, "r.db"), Store: store.Options{NoSync: true},
+		Broker: stream.Client(w.client), Engine: w.engine(), Into: filepath.Join(dir, "r.db"), Store: boltfile.Options{NoSync: true},
 		Progress: func(int64, int64) { cancel() },
 	})
 	if !errors.Is(err, context.Canceled) {

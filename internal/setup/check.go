@@ -20,6 +20,7 @@ import (
 	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // Checker tests that a configuration works. Make one for each check.
@@ -187,7 +188,7 @@ func (c *Checker) store(ctx context.Context) {
 		c.add(Fail, "", "store", "run hinged as the user whose socket that is, or choose another socket", "the control socket cannot be used: %v", err)
 		return
 	}
-	s, err := store.OpenReadOnly(c.StorePath, store.Options{})
+	s, err := boltfile.OpenReadOnly(c.StorePath, boltfile.Options{})
 	switch {
 	case err == nil:
 		err = s.Close()

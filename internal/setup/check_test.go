@@ -22,7 +22,7 @@ import (
 	"github.com/hinged/hinged/ingest/imap"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/testkit"
-	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // checked is a configuration for one account, and how it is checked.
@@ -308,7 +308,7 @@ func TestStateStoreAndSecretsAreLookedAt(t *testing.T) {
 	}
 	t.Run("a store that opens", func(t *testing.T) {
 		c, db := in(t)
-		s, err := store.Open(db, store.Options{})
+		s, err := boltfile.Open(db, boltfile.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

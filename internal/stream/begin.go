@@ -7,16 +7,17 @@ import (
 
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // situation is what there is to begin a partition from.
 type situation struct {
 	log        kafka.Watermark // of the input
 	partitions int32           // that the input topic has
-	local      *store.PartitionInfo
-	snapshot   *store.PartitionInfo // the newest whole one; nil: none
-	committed  bool                 // the group has published an offset
-	behind     int64                // see Options.Behind
+	local      *boltfile.PartitionInfo
+	snapshot   *boltfile.PartitionInfo // the newest whole one; nil: none
+	committed  bool                    // the group has published an offset
+	behind     int64                   // see Options.Behind
 }
 
 // choice is where to begin.
@@ -37,13 +38,13 @@ var ErrNoState = errors.New("no state fits the log of the input topic")
 var ErrRepartitioned = errors.New("the number of partitions was changed")
 
 // holds reports whether a position can be read on from.
-func holds(w kafka.Watermark, at *store.PartitionInfo) bool {
+func holds(w kafka.Watermark, at *boltfile.PartitionInfo) bool {
 	return at != nil && w.First <= at.Next && at.Next <= w.End
 }
 
 // choose says where to begin, or why the partition cannot.
 func (s *situation) choose() (choice, error) {
-	for _, known := range []*store.PartitionInfo{s.local, s.snapshot} {
+	for _, known := range []*boltfile.PartitionInfo{s.local, s.snapshot} {
 		if known != nil && known.Partitions != s.partitions {
 			return 0, fmt.Errorf("%w: the input topic has %d, it had %d when this account data was begun, and most keys belong to another partition now; "+
 				"make a new input topic with %d partitions, or a new one with as many as you want and play the old one's records into it, with a new store and a new snapshots topic",
@@ -67,7 +68,7 @@ func (s *situation) choose() (choice, error) {
 		describe("the newest whole snapshot at", s.snapshot, "there is no whole snapshot"))
 }
 
-func describe(what string, at *store.PartitionInfo, none string) string {
+func describe(what string, at *boltfile.PartitionInfo, none string) string {
 	if at == nil {
 		return none
 	}

@@ -5,11 +5,11 @@ import (
 	"testing"
 
 	"github.com/hinged/hinged/ingest/kafka"
-	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 func TestWhereAPartitionBegins(t *testing.T) {
-	at := func(n int64) *store.PartitionInfo { return &store.PartitionInfo{Next: n, Partitions: 4} }
+	at := func(n int64) *boltfile.PartitionInfo { return &boltfile.PartitionInfo{Next: n, Partitions: 4} }
 	log := kafka.Watermark{First: 1000, End: 90_000}
 	for _, c := range []struct {
 		name string
@@ -34,8 +34,8 @@ func TestWhereAPartitionBegins(t *testing.T) {
 		{"the local copy is far behind the snapshot", situation{log: log, local: at(54_999), snapshot: at(60_000)}, atSnapshot, nil},
 		{"the local copy is above the end, the snapshot is not", situation{log: log, local: at(90_001), snapshot: at(60_000)}, atSnapshot, nil},
 		{"the snapshot is above the end, the local copy is not", situation{log: log, local: at(2000), snapshot: at(90_001)}, atLocal, nil},
-		{"the topic has more partitions now", situation{log: log, local: &store.PartitionInfo{Next: 70_000, Partitions: 3}}, 0, ErrRepartitioned},
-		{"the snapshot is of other partitions", situation{log: log, snapshot: &store.PartitionInfo{Next: 70_000, Partitions: 8}}, 0, ErrRepartitioned},
+		{"the topic has more partitions now", situation{log: log, local: &boltfile.PartitionInfo{Next: 70_000, Partitions: 3}}, 0, ErrRepartitioned},
+		{"the snapshot is of other partitions", situation{log: log, snapshot: &boltfile.PartitionInfo{Next: 70_000, Partitions: 8}}, 0, ErrRepartitioned},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.s.partitions, c.s.behind = 4, 5000

@@ -11,6 +11,7 @@ import (
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/pipeline"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // streamMark is the mark that the ledger says a reader of decisions sets.
@@ -18,9 +19,9 @@ const streamMark = "$Important"
 
 // Options of New. Of a field that is zero, the default is used.
 type Options struct {
-	Broker Broker       // required; the caller closes it
-	Store  *store.Store // required; the caller closes it
-	Topics kafka.Topics // required, all four
+	Broker Broker          // required; the caller closes it
+	Store  *boltfile.Store // required; the caller closes it
+	Topics kafka.Topics    // required, all four
 	// Mail bounds how many messages are read at a time; nil: as many as there are
 	// processors.
 	Mail *pipeline.Pool

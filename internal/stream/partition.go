@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/snapshot"
 )
 
 // partition is one partition that is ours in this generation. What is below the
@@ -39,8 +40,8 @@ type partition struct {
 	intake *intake
 	cache  *cache
 	batch  batch
-	again  *item           // taken from the intake and not applied yet
-	from   *store.Manifest // the snapshot found when it began; nil: none was looked for, or found
+	again  *item              // taken from the intake and not applied yet
+	from   *snapshot.Manifest // the snapshot found when it began; nil: none was looked for, or found
 }
 
 // StopError says why one partition cannot go on. The others do.

@@ -36,10 +36,7 @@ func (p *partition) rewrite(ctx context.Context, h *held, it *item) (*kafka.Refu
 		case errors.Is(err, filter.ErrForgetRequest):
 			return refuse(kafka.BadValue, "%v", err), nil
 		case err == nil && !r.Changed:
-			if named, ok := e.(*filter.ForgetRequested); ok && (named.ID != 0 || named.Key != store.MessageKey{}) {
-				return refuse(kafka.UnknownMessage, "the account knows no such message"), nil
-			}
-			return nil, nil
+			return unchanged(e), nil
 		case err == nil:
 			p.rewritten(h, it, e)
 			return nil, nil
@@ -68,6 +65,14 @@ func (p *partition) rewrite(ctx context.Context, h *held, it *item) (*kafka.Refu
 			return nil, nil
 		}
 	}
+}
+
+// unchanged refuses a request that named a message and changed nothing.
+func unchanged(e filter.RewriteRequest) *kafka.Refusal {
+	if named, ok := e.(*filter.ForgetRequested); ok && (named.ID != 0 || named.Key != store.MessageKey{}) {
+		return refuse(kafka.UnknownMessage, "the account knows no such message")
+	}
+	return nil
 }
 
 // rewritten notes that an event that goes over the past has done so.

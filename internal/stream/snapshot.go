@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest/kafka"
-	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/snapshot"
 )
 
 // lookEvery is how often a partition looks whether a snapshot is due, beside after
@@ -116,7 +116,7 @@ func (p *partition) oneSnapshot(ctx context.Context) (int64, error) {
 		return 0, err
 	}
 	out := &outbox{p: p, ctx: ctx}
-	m, err := p.e.o.Store.Dump(p.id, before, out.put)
+	m, err := snapshot.Dump(p.e.o.Store, p.id, before, out.put)
 	if err != nil {
 		return 0, err
 	}
@@ -186,7 +186,7 @@ type outbox struct {
 // outboxBytes are as many as make one batch on the wire, keys included.
 const outboxBytes = 880_000
 
-func (o *outbox) put(id store.ChunkID, data []byte) error {
+func (o *outbox) put(id snapshot.ChunkID, data []byte) error {
 	if o.p.vault.has(id) {
 		return nil
 	}
@@ -228,7 +228,7 @@ const keptManifests = 2
 // tidy takes back the manifests below ours but for the newest two that we know of,
 // unless they know what was forgotten since, and the chunks that only those named.
 func (p *partition) tidy(ctx context.Context, ours int64) error {
-	named, spent := map[store.ChunkID]bool{}, map[store.ChunkID]bool{}
+	named, spent := map[snapshot.ChunkID]bool{}, map[snapshot.ChunkID]bool{}
 	var gone []kafka.Record
 	newer := 0 // whole ones
 	for _, next := range p.vault.positions() {
@@ -277,10 +277,10 @@ func (p *partition) tidy(ctx context.Context, ours int64) error {
 const tidyRecords = 1000
 
 // all returns every chunk that is there, with when it was written.
-func (v *vault) all() map[store.ChunkID]time.Time {
+func (v *vault) all() map[snapshot.ChunkID]time.Time {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	out := make(map[store.ChunkID]time.Time, len(v.chunks))
+	out := make(map[snapshot.ChunkID]time.Time, len(v.chunks))
 	for id, at := range v.chunks {
 		out[id] = at.written
 	}

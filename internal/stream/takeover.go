@@ -10,6 +10,8 @@ import (
 
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
+	"github.com/hinged/hinged/store/snapshot"
 )
 
 // pending are the accounts of a partition that was taken over which have not come
@@ -49,7 +51,7 @@ func (p *pending) claim(ctx context.Context, account string) (release func(), er
 	}
 }
 
-func (p *pending) set(all []store.PendingAccount) int {
+func (p *pending) set(all []boltfile.PendingAccount) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.here = make(map[string]bool, len(all))
@@ -107,7 +109,7 @@ func (p *partition) newestSnapshot(ctx context.Context, s *situation) error {
 		return err
 	}
 	p.from = m
-	s.snapshot = &store.PartitionInfo{Next: m.Next, Partitions: m.Partitions}
+	s.snapshot = &boltfile.PartitionInfo{Next: m.Next, Partitions: m.Partitions}
 	return nil
 }
 
@@ -115,7 +117,7 @@ func (p *partition) newestSnapshot(ctx context.Context, s *situation) error {
 // accounts come in when they are needed, and one by one.
 func (p *partition) restore() (int64, error) {
 	m := p.from
-	if err := p.e.o.Store.BeginRestore(p.id, *m); err != nil {
+	if err := snapshot.BeginRestore(p.e.o.Store, p.id, *m); err != nil {
 		return 0, err
 	}
 	p.log.Info("the partition is taken over from a snapshot", "offset", m.Next, "accounts", len(m.Accounts))
@@ -132,7 +134,7 @@ func (p *partition) fetchState(ctx context.Context, account string) error {
 	if waits, here := p.pending.get(account); !waits || here {
 		return nil
 	}
-	return p.fetch(ctx, account, false, p.e.o.Store.RestoreState)
+	return p.fetch(ctx, account, false, snapshot.RestoreState)
 }
 
 // fetchLogs brings in all of an account.
@@ -140,11 +142,11 @@ func (p *partition) fetchLogs(ctx context.Context, account string) error {
 	if waits, _ := p.pending.get(account); !waits {
 		return nil
 	}
-	return p.fetch(ctx, account, true, p.e.o.Store.RestoreLogs)
+	return p.fetch(ctx, account, true, snapshot.RestoreLogs)
 }
 
 func (p *partition) fetch(ctx context.Context, account string, whole bool,
-	restore func(store.Partition, string, func(store.ChunkID) ([]byte, error)) error,
+	restore func(*boltfile.Store, store.Partition, string, func(snapshot.ChunkID) ([]byte, error)) error,
 ) error {
 	// The writer, who needs an account now, and the one who brings in all of them
 	// may come upon it together; the second would find that it changed meanwhile.
@@ -157,7 +159,7 @@ func (p *partition) fetch(ctx context.Context, account string, whole bool,
 		return nil
 	}
 	for n := 1; ; n++ {
-		err := restore(p.id, account, func(id store.ChunkID) ([]byte, error) { return p.vault.get(ctx, id) })
+		err := restore(p.e.o.Store, p.id, account, func(id snapshot.ChunkID) ([]byte, error) { return p.vault.get(ctx, id) })
 		switch {
 		case err == nil:
 			left := p.pending.arrived(account, whole)
@@ -246,7 +248,7 @@ func (p *partition) beginAnew(ctx context.Context, cause error) error {
 		return errors.Join(cause, err)
 	}
 	p.state.anew()
-	var chunk *store.ChunkError
+	var chunk *snapshot.ChunkError
 	if errors.As(cause, &chunk) {
 		p.vault.spoil(chunk.ID)
 	}

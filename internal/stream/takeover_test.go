@@ -7,12 +7,15 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
+	"github.com/hinged/hinged/store/snapshot"
 )
 
 // fillTwo gives two clusters the same records.
@@ -56,8 +59,8 @@ func retain(t *testing.T, c *cluster) {
 	}
 }
 
-// snapshot has a process do all that is there, and leave a snapshot of partition 0.
-func snapshot(t *testing.T, c *cluster) {
+// makeSnapshot has a process do all that is there, and leave a snapshot of partition 0.
+func makeSnapshot(t *testing.T, c *cluster) {
 	t.Helper()
 	p := newProcess(t, c)
 	p.start(small)
@@ -87,7 +90,7 @@ func whole(p *process) error {
 	return nil
 }
 
-func sound(t *testing.T, s *store.Store) {
+func sound(t *testing.T, s *boltfile.Store) {
 	t.Helper()
 	report, err := s.Verify()
 	if err != nil {
@@ -134,7 +137,7 @@ func TestANewOwnerTakesOverFromSnapshots(t *testing.T) {
 func TestTheFirstDecisionWaitsForItsAccountAlone(t *testing.T) {
 	c := newCluster(1)
 	fill(c, 44, 30, 300)
-	snapshot(t, c)
+	makeSnapshot(t, c)
 	retain(t, c)
 	q := newProcess(t, c)
 	q.start(func(o *Options) { o.SnapshotEvery = 1 << 40 })
@@ -204,7 +207,7 @@ func tidied(t *testing.T, c *cluster) error {
 	if n := len(v.positions()); n < 1 || n > keptManifests {
 		return fmt.Errorf("%d manifests are left", n)
 	}
-	named := map[store.ChunkID]bool{}
+	named := map[snapshot.ChunkID]bool{}
 	for _, next := range v.positions() {
 		m, err := v.manifest(t.Context(), next)
 		if err != nil || m == nil {
@@ -220,7 +223,7 @@ func tidied(t *testing.T, c *cluster) error {
 	return nil
 }
 
-func keysOf[V any](m map[store.ChunkID]V) func(func(string) bool) {
+func keysOf[V any](m map[snapshot.ChunkID]V) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		for id := range maps.Keys(m) {
 			if !yield(id.String()) {
@@ -265,19 +268,19 @@ func TestASnapshotInPiecesIsPassedOver(t *testing.T) {
 		t.Fatalf("the one before is not whole: %v", err)
 	}
 	alone := newest.Chunks()
-	alone = slices.DeleteFunc(alone, func(id store.ChunkID) bool { return slices.Contains(older.Chunks(), id) })
+	alone = slices.DeleteFunc(alone, func(id snapshot.ChunkID) bool { return slices.Contains(older.Chunks(), id) })
 	if len(alone) == 0 {
 		t.Fatal("the newest has no chunk of its own")
 	}
 	want, _ := undisturbed(t, all)
 	for _, how := range []struct {
 		name string
-		do   func(id store.ChunkID)
+		do   func(id snapshot.ChunkID)
 	}{
-		{"a chunk holds something else, which is found when it is fetched", func(id store.ChunkID) {
+		{"a chunk holds something else, which is found when it is fetched", func(id snapshot.ChunkID) {
 			c.put(testTopics.Snapshots, kafka.Record{Partition: 0, Key: chunkKey(id), Value: []byte("nonsense")})
 		}},
-		{"a chunk is taken back", func(id store.ChunkID) {
+		{"a chunk is taken back", func(id snapshot.ChunkID) {
 			c.put(testTopics.Snapshots, kafka.Record{Partition: 0, Key: chunkKey(id)})
 		}},
 	} {
@@ -296,7 +299,7 @@ func TestASnapshotInPiecesIsPassedOver(t *testing.T) {
 func TestASpoiltChunkCountsAsMissingUntilItIsWrittenAnew(t *testing.T) {
 	c := newCluster(1)
 	v := newVault(&broker{c: c}, testTopics.Snapshots, 0)
-	id := store.ChunkID{1}
+	id := snapshot.ChunkID{1}
 	for n := range 3 {
 		c.put(testTopics.Snapshots, kafka.Record{Partition: 0, Key: chunkKey(id), Value: []byte{byte(n)}})
 		// The last time all of the topic is read anew.
@@ -316,11 +319,35 @@ func TestASpoiltChunkCountsAsMissingUntilItIsWrittenAnew(t *testing.T) {
 	}
 }
 
+// A vault is safe for concurrent use; the race detector looks on.
+func TestAManifestMayBeAskedForBySeveralAtOnce(t *testing.T) {
+	c := newCluster(1)
+	v := newVault(&broker{c: c}, testTopics.Snapshots, 0)
+	m := snapshot.Manifest{Partition: store.Partition{Topic: testTopics.Input, Number: 0}, Next: 7, Partitions: 1}
+	data, err := m.Encode(nil) // it has no chunks
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.put(testTopics.Snapshots, kafka.Record{Partition: 0, Key: manifestKey(m.Next), Value: data})
+	if err := v.scan(t.Context(), epoch); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			if got, err := v.manifest(t.Context(), m.Next); err != nil || got == nil || got.Next != m.Next {
+				t.Errorf("manifest() = %v, %v", got, err)
+			}
+		})
+	}
+	all.Wait()
+}
+
 func TestAfterBrokenChunksNewSnapshotsAreWhole(t *testing.T) {
 	c, all := newCluster(1), newCluster(1)
 	c.mindful, all.mindful = true, true
 	fillTwo(c, all, 64, 3, 60)
-	snapshot(t, c)
+	makeSnapshot(t, c)
 	for _, r := range c.all(testTopics.Snapshots) {
 		if strings.HasPrefix(string(r.Key), chunkPrefix) && r.Value != nil {
 			c.put(testTopics.Snapshots, kafka.Record{Partition: 0, Key: r.Key, Value: []byte("nonsense")})
@@ -357,7 +384,7 @@ func atLeast(t *testing.T, c *cluster, position int64) error {
 func TestWithNoWholeSnapshotLeftAPartitionIsStopped(t *testing.T) {
 	c := newCluster(1)
 	fill(c, 70, 4, 80)
-	snapshot(t, c)
+	makeSnapshot(t, c)
 	retain(t, c)
 	for _, r := range c.all(testTopics.Snapshots) {
 		if strings.HasPrefix(string(r.Key), chunkPrefix) {
@@ -436,7 +463,7 @@ func TestATakeoverThatIsInterruptedGoesOn(t *testing.T) {
 
 func TestAnAccountIsFetchedByOneAtATime(t *testing.T) {
 	var p pending
-	p.set([]store.PendingAccount{{AccountChunks: store.AccountChunks{Account: "ann"}}})
+	p.set([]boltfile.PendingAccount{{Account: "ann"}})
 	release, err := p.claim(t.Context(), "ann")
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/snapshot"
 )
 
 // vault is one partition of the snapshots topic, as far as it was read: which
@@ -35,12 +36,12 @@ type vault struct {
 	mu        sync.Mutex
 	at        int64     // what lies before it is known
 	read      time.Time // when that was
-	chunks    map[store.ChunkID]place
+	chunks    map[snapshot.ChunkID]place
 	manifests map[int64]*found
 	spoilt    map[int64]bool // offsets of manifests and chunks that are not what their keys say
 	// windows are the chunks that came with those fetched last, the newest first: the
 	// chunks of one account lie together. Several accounts may be fetched at once.
-	windows []map[store.ChunkID][]byte
+	windows []map[snapshot.ChunkID][]byte
 	kept    int // how many of them
 }
 
@@ -50,12 +51,13 @@ type place struct {
 	written time.Time
 }
 
-// found is a manifest that was found, decoded when that is first asked for.
+// found is a manifest that was found, decoded when that is first asked for; mu of the
+// vault guards that field.
 type found struct {
 	offset   int64
 	data     []byte
 	written  time.Time
-	manifest *store.Manifest
+	manifest *snapshot.Manifest
 }
 
 const (
@@ -64,12 +66,12 @@ const (
 )
 
 func manifestKey(next int64) []byte { return fmt.Appendf(nil, "%s%016x", manifestPrefix, next) }
-func chunkKey(id store.ChunkID) []byte {
+func chunkKey(id snapshot.ChunkID) []byte {
 	return fmt.Appendf(nil, "%s%s", chunkPrefix, id)
 }
 
 // chunkOf is the chunk that a key names, if it names one.
-func chunkOf(key []byte) (id store.ChunkID, ok bool) {
+func chunkOf(key []byte) (id snapshot.ChunkID, ok bool) {
 	name, ok := bytes.CutPrefix(key, []byte(chunkPrefix))
 	if !ok || len(name) != 2*len(id) {
 		return id, false
@@ -84,7 +86,7 @@ var ErrGone = errors.New("a chunk of the snapshot is gone")
 func newVault(b Broker, topic string, partition int32) *vault {
 	return &vault{
 		broker: b, topic: topic, partition: partition,
-		chunks: map[store.ChunkID]place{}, manifests: map[int64]*found{}, spoilt: map[int64]bool{},
+		chunks: map[snapshot.ChunkID]place{}, manifests: map[int64]*found{}, spoilt: map[int64]bool{},
 	}
 }
 
@@ -174,55 +176,57 @@ func (v *vault) positions() []int64 {
 }
 
 // has reports whether a chunk is there.
-func (v *vault) has(id store.ChunkID) bool {
+func (v *vault) has(id snapshot.ChunkID) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.there(id)
 }
 
 // there is has, while mu is held.
-func (v *vault) there(id store.ChunkID) bool {
+func (v *vault) there(id snapshot.ChunkID) bool {
 	at, ok := v.chunks[id]
 	return ok && !v.spoilt[at.offset]
 }
 
 // manifest returns the manifest at a position if all of its chunks are there; nil
 // if not, or if it cannot be read.
-func (v *vault) manifest(ctx context.Context, next int64) (*store.Manifest, error) {
+func (v *vault) manifest(ctx context.Context, next int64) (*snapshot.Manifest, error) {
 	v.mu.Lock()
 	f := v.manifests[next]
-	none := f == nil || v.spoilt[f.offset]
-	v.mu.Unlock()
-	if none {
+	if f == nil || v.spoilt[f.offset] {
+		v.mu.Unlock()
 		return nil, nil
 	}
-	if f.manifest == nil {
-		m, err := store.DecodeManifest(f.data, func(id store.ChunkID) ([]byte, error) { return v.get(ctx, id) })
+	m := f.manifest
+	v.mu.Unlock()
+	if m == nil {
+		decoded, err := snapshot.DecodeManifest(f.data, func(id snapshot.ChunkID) ([]byte, error) { return v.get(ctx, id) })
 		if errors.Is(err, store.ErrManifest) || errors.Is(err, store.ErrChunk) || errors.Is(err, ErrGone) {
 			return nil, nil // it is no whole one, which is the answer
 		}
 		if err != nil {
 			return nil, err
 		}
-		if m.Next != next {
+		if decoded.Next != next {
 			return nil, nil
 		}
-		f.manifest = &m
+		m = &decoded
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for _, id := range f.manifest.Chunks() {
+	f.manifest = m
+	for _, id := range m.Chunks() {
 		if !v.there(id) {
 			return nil, nil
 		}
 	}
-	return f.manifest, nil
+	return m, nil
 }
 
 // newest returns the highest whole manifest whose position the log of the input
 // holds; without one, the highest whole one; nil if there is none.
-func (v *vault) newest(ctx context.Context, log kafka.Watermark) (*store.Manifest, error) {
-	var highest *store.Manifest
+func (v *vault) newest(ctx context.Context, log kafka.Watermark) (*snapshot.Manifest, error) {
+	var highest *snapshot.Manifest
 	for _, next := range v.positions() {
 		m, err := v.manifest(ctx, next)
 		if err != nil {
@@ -252,7 +256,7 @@ func (v *vault) condemn(next int64) {
 
 // spoil notes that a chunk is not what its ID says. The next snapshot that needs it
 // writes it anew.
-func (v *vault) spoil(id store.ChunkID) {
+func (v *vault) spoil(id snapshot.ChunkID) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if at, ok := v.chunks[id]; ok {
@@ -265,7 +269,7 @@ func (v *vault) spoil(id store.ChunkID) {
 
 // get fetches a chunk. ErrGone if the topic does not have it. The bytes must not
 // be changed.
-func (v *vault) get(ctx context.Context, id store.ChunkID) ([]byte, error) {
+func (v *vault) get(ctx context.Context, id snapshot.ChunkID) ([]byte, error) {
 	for again := false; ; again = true {
 		v.mu.Lock()
 		data, near := v.near(id)
@@ -295,10 +299,10 @@ func (v *vault) get(ctx context.Context, id store.ChunkID) ([]byte, error) {
 
 // fetch reads at an offset, and keeps what comes along. nil: the chunk is not
 // there.
-func (v *vault) fetch(ctx context.Context, id store.ChunkID, offset int64) ([]byte, error) {
+func (v *vault) fetch(ctx context.Context, id snapshot.ChunkID, offset int64) ([]byte, error) {
 	r := v.broker.Read(v.topic, v.partition, offset)
 	defer r.Close()
-	window := map[store.ChunkID][]byte{}
+	window := map[snapshot.ChunkID][]byte{}
 	v.mu.Lock()
 	spoilt := maps.Clone(v.spoilt)
 	v.mu.Unlock()
@@ -342,7 +346,7 @@ func (v *vault) letGo() {
 }
 
 // near returns a chunk that came with another. mu is held.
-func (v *vault) near(id store.ChunkID) (data []byte, ok bool) {
+func (v *vault) near(id snapshot.ChunkID) (data []byte, ok bool) {
 	for _, w := range v.windows {
 		if data, ok = w[id]; ok {
 			break

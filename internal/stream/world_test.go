@@ -18,6 +18,7 @@ import (
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 func testFilter() filter.Options {
@@ -44,7 +45,7 @@ type process struct {
 	t      *testing.T
 	broker *broker
 	path   string
-	store  *store.Store
+	store  *boltfile.Store
 	engine *Engine
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -63,7 +64,7 @@ func newProcess(t *testing.T, c *cluster) *process {
 func (p *process) start(tunes ...tune) {
 	p.t.Helper()
 	var err error
-	if p.store, err = store.Open(p.path, store.Options{NoSync: true, LockTimeout: 5 * time.Second}); err != nil {
+	if p.store, err = boltfile.Open(p.path, boltfile.Options{NoSync: true, LockTimeout: 5 * time.Second}); err != nil {
 		p.t.Fatal(err)
 	}
 	o := Options{
@@ -140,7 +141,7 @@ func caughtUp(c *cluster, all ...*process) error {
 }
 
 // digests are those of all accounts, out of the store.
-func digests(t *testing.T, s *store.Store) map[string]string {
+func digests(t *testing.T, s *boltfile.Store) map[string]string {
 	t.Helper()
 	names, err := s.Accounts()
 	if err != nil {
@@ -182,7 +183,7 @@ func newest(t *testing.T, all ...*process) map[string]string {
 	return out
 }
 
-func digestOf(t *testing.T, s *store.Store, account string) string {
+func digestOf(t *testing.T, s *boltfile.Store, account string) string {
 	t.Helper()
 	st, err := s.Load(account)
 	if err != nil {
@@ -371,7 +372,7 @@ func identity(r kafka.Record) string {
 // filter and a commit for each, and returns the digests.
 func plain(t *testing.T, c *cluster) map[string]string {
 	t.Helper()
-	s, err := store.Open(filepath.Join(t.TempDir(), "plain.db"), store.Options{NoSync: true})
+	s, err := boltfile.Open(filepath.Join(t.TempDir(), "plain.db"), boltfile.Options{NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // counting counts what a filter asks its Vectors for.
@@ -31,7 +32,7 @@ func (c *counting) Vector(k store.MessageKey, into model.Vector) (model.Vector, 
 // nothing else of other messages.
 func TestAnArrivalOnAColdAccountReadsWhatItReplays(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
-	s, err := store.Open(path, store.Options{NoSync: true})
+	s, err := boltfile.Open(path, boltfile.Options{NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +44,7 @@ func TestAnArrivalOnAColdAccountReadsWhatItReplays(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if s, err = store.Open(path, store.Options{NoSync: true}); err != nil {
+	if s, err = boltfile.Open(path, boltfile.Options{NoSync: true}); err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
@@ -94,7 +95,7 @@ func TestAnArrivalOnAColdAccountReadsWhatItReplays(t *testing.T) {
 func TestAnAccountNeedsNoNames(t *testing.T) {
 	var digests []string
 	for _, most := range []int{0, 1} {
-		s, err := store.Open(filepath.Join(t.TempDir(), "s.db"), store.Options{NoSync: true, NamesCap: most})
+		s, err := boltfile.Open(filepath.Join(t.TempDir(), "s.db"), boltfile.Options{NoSync: true, NamesCap: most})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // ErrDirty is returned by Rewrite while there is something to commit.
@@ -13,12 +14,12 @@ var ErrDirty = errors.New("what was applied before is not committed yet")
 
 // past is what an account in a store has learnt. It implements filter.Past.
 type past struct {
-	store   *store.Store
+	store   *boltfile.Store
 	account string
 }
 
 // NewPast returns what an account has learnt, as committed.
-func NewPast(s *store.Store, account string) filter.Past { return past{s, account} }
+func NewPast(s *boltfile.Store, account string) filter.Past { return past{s, account} }
 
 // Learner implements filter.Past.
 func (p past) Learner() (*store.State, error) { return p.store.LessonBase(p.account) }

@@ -15,11 +15,12 @@ import (
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // live gives an account n messages, each with a label, and commits them some at a
 // time. One in ten is from sender 7.
-func live(t testing.TB, s *store.Store, w *writer.Writer, n int) {
+func live(t testing.TB, s *boltfile.Store, w *writer.Writer, n int) {
 	t.Helper()
 	reader, err := featurize.New(featurize.DefaultOptions())
 	if err != nil {
@@ -61,7 +62,7 @@ func live(t testing.TB, s *store.Store, w *writer.Writer, n int) {
 
 func middle(n int) store.Moment { return store.MomentOf(time.Unix(int64(1e9+30*n), 0)) }
 
-func rewritten(s *store.Store) func(*store.State, store.Rewrite) error {
+func rewritten(s *boltfile.Store) func(*store.State, store.Rewrite) error {
 	return func(st *store.State, r store.Rewrite) error { return s.Rewrite(account, st, r) }
 }
 
@@ -136,7 +137,7 @@ func TestARewriteThatCannotBeCommittedLeavesTheAccountAsItWas(t *testing.T) {
 func BenchmarkTakingBack(b *testing.B) {
 	const lessons = 50_000
 	path := filepath.Join(b.TempDir(), "s.db")
-	s, err := store.Open(path, store.Options{NoSync: true})
+	s, err := boltfile.Open(path, boltfile.Options{NoSync: true})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -157,7 +158,7 @@ func BenchmarkTakingBack(b *testing.B) {
 			for range b.N {
 				b.StopTimer()
 				copied := copyOf(b, path)
-				s, err := store.Open(copied, store.Options{})
+				s, err := boltfile.Open(copied, boltfile.Options{})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -8,6 +8,7 @@ import (
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 var (
@@ -18,7 +19,7 @@ var (
 // Vectors finds frozen features: those of the batch that is not yet committed
 // in memory, all others in the store. It implements filter.Vectors.
 type Vectors struct {
-	store   *store.Store
+	store   *boltfile.Store
 	account string
 	batch   map[store.MessageKey]*freezing
 	// bring brings the logs of an account that was taken over and whose features are
@@ -27,7 +28,7 @@ type Vectors struct {
 }
 
 // NewVectors returns the vectors of an account of which nothing is uncommitted.
-func NewVectors(s *store.Store, account string) *Vectors {
+func NewVectors(s *boltfile.Store, account string) *Vectors {
 	return &Vectors{store: s, account: account, batch: map[store.MessageKey]*freezing{}}
 }
 
@@ -107,13 +108,13 @@ func decodeNames(k store.MessageKey, data []byte, err error) (*featurize.Feature
 
 // ReplayVectors implements filter.ReplayVectors on a store.
 type ReplayVectors struct {
-	store   *store.Store
+	store   *boltfile.Store
 	account string
 	since   map[store.MessageKey]struct{} // arrived in the replay
 }
 
 // NewReplayVectors returns the vectors for one replay of an account from its base.
-func NewReplayVectors(s *store.Store, account string) *ReplayVectors {
+func NewReplayVectors(s *boltfile.Store, account string) *ReplayVectors {
 	return &ReplayVectors{s, account, map[store.MessageKey]struct{}{}}
 }
 

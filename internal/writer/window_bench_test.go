@@ -20,6 +20,7 @@ import (
 	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // The last of so many messages are measured, the others come before them.
@@ -95,7 +96,7 @@ func BenchmarkWindow(b *testing.B) {
 			b.Run(fmt.Sprintf("window=%d/together=%d", window, together), func(b *testing.B) {
 				for b.Loop() {
 					path := filepath.Join(b.TempDir(), "s.db")
-					s, err := store.Open(path, store.Options{NoSync: os.Getenv("HINGED_BENCH_NOSYNC") != ""})
+					s, err := boltfile.Open(path, boltfile.Options{NoSync: os.Getenv("HINGED_BENCH_NOSYNC") != ""})
 					if err != nil {
 						b.Fatal(err)
 					}

@@ -14,6 +14,7 @@ import (
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // Writer is one account's filter and what is to be committed of it. One goroutine
@@ -27,7 +28,7 @@ type Writer struct {
 
 // Open loads an account as of its last commit. One that was never committed is
 // new.
-func Open(s *store.Store, account string) (*Writer, error) {
+func Open(s *boltfile.Store, account string) (*Writer, error) {
 	st, err := s.Load(account)
 	if err != nil {
 		return nil, err

@@ -10,13 +10,14 @@ import (
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 const account = "me"
 
-func open(t *testing.T) (*store.Store, *writer.Writer) {
+func open(t *testing.T) (*boltfile.Store, *writer.Writer) {
 	t.Helper()
-	s, err := store.Open(filepath.Join(t.TempDir(), "s.db"), store.Options{NoSync: true})
+	s, err := boltfile.Open(filepath.Join(t.TempDir(), "s.db"), boltfile.Options{NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,63 @@
+package boltfile
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// AccountView is what the file holds of one account, in one read transaction: it is
+// valid until the function that got it returns.
+type AccountView struct {
+	Progress Progress
+	bucket   *bolt.Bucket
+	read     residentLimit
+}
+
+// Manifest returns the name of a saved state, and its manifest in written form. The
+// name follows from the content, whatever the state's generation.
+func (a *AccountView) Manifest(generation uint64) (name uint64, payload []byte, err error) {
+	m, payload, err := readManifest(a.bucket, generation)
+	return m.name(), payload, err
+}
+
+// Records hands the records of a saved state to fn, in order. They are valid until
+// fn returns.
+func (a *AccountView) Records(generation uint64, fn func(record []byte) error) error {
+	_, err := readSaved(a.bucket, generation, fn)
+	return err
+}
+
+// Entries hands the entries of a log with numbers from from up to to, to excluded,
+// to fn, in order. position is 0 in logs with one entry for each number. payload is
+// valid until fn returns.
+func (a *AccountView) Entries(log Log, from, to uint64, fn func(number, position uint64, payload []byte) error) error {
+	if bytes.Equal(log.bucket, namesBucket) && a.bucket.Bucket(namesBucket) == nil {
+		return nil
+	}
+	b, err := part(a.bucket, log.bucket)
+	if err != nil {
+		return err
+	}
+	c := b.Cursor()
+	for key, value := c.Seek(key64(from)); key != nil; key, value = c.Next() {
+		number := binary.BigEndian.Uint64(key)
+		if number >= to {
+			return nil
+		}
+		payload, err := unframe(log.kind, key, value)
+		if err != nil {
+			return damage("bucket %s: value at %x: %w", log.bucket, key, err)
+		}
+		position := uint64(0)
+		if len(key) == 12 {
+			position = uint64(binary.BigEndian.Uint32(key[8:]))
+		}
+		if err := fn(number, position, payload); err != nil {
+			return err
+		}
+		a.read.add(len(value))
+	}
+	return nil
+}

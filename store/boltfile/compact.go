@@ -1,0 +1,239 @@
+package boltfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/hinged/hinged/store"
+)
+
+// compacting is what the name of the file that Compact writes has after the
+// store's.
+const compacting = ".compacting"
+
+// copyBytes is how much a transaction of a copy may bring; it bounds the memory
+// that copying takes.
+const copyBytes = 8 << 20
+
+// Compact writes the file anew without its free pages and puts the new one in
+// the place of the old. It returns the size before and after, in bytes. Commits
+// wait until it has ended; reading goes on, and waits only for the moment of the
+// change. What the file holds stays the same, to the byte.
+//
+// The new file is written beside the old one, compared with it and on the disk
+// before it is renamed over it, and its lock is taken before the old one's is
+// let go, so that at no moment another process could open either. It belongs to
+// the old one's owner. After a crash
+// the path has the old file or the new one, each whole. On any error, as of a
+// full disk (ErrNoSpace), the old file stays in use; only if the error comes
+// from syncing the directory, at the very end, the new one is. ErrBusy while a
+// backup or an export is under way.
+func (s *Store) Compact() (before, after int64, err error) {
+	defer wrap(&err, "compacting store %s", s.path)
+	if !s.copying.TryLock() {
+		return 0, 0, store.ErrBusy
+	}
+	defer s.copying.Unlock()
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	// Nobody else changes s.db: whoever would waits for copying.
+	if s.db.IsReadOnly() {
+		return 0, 0, store.ErrReadOnly
+	}
+	if before, err = sizeOf(s.path); err != nil {
+		return 0, 0, err
+	}
+	draft := s.path + compacting
+	next, err := s.compactInto(draft)
+	if err != nil {
+		return 0, 0, plain(errors.Join(err, removeIfThere(draft)))
+	}
+	if after, err = sizeOf(draft); err != nil {
+		return 0, 0, errors.Join(err, next.Close(), removeIfThere(draft))
+	}
+	if placed, err := s.place(next, draft); !placed {
+		return 0, 0, plain(errors.Join(err, next.Close(), removeIfThere(draft)))
+	} else if err != nil {
+		return before, after, fmt.Errorf("the new file is in use, but: %w", err)
+	}
+	return before, after, nil
+}
+
+// place puts the file at draft, which next has open, in the place of the store's, and
+// reports whether the store goes on with it.
+func (s *Store) place(next *bolt.DB, draft string) (placed bool, err error) {
+	if err := s.o.step("swap files"); err != nil {
+		return false, err
+	}
+	if err := giveTo(draft, s.path); err != nil {
+		return false, err
+	}
+	s.open.Lock()
+	defer s.open.Unlock()
+	if err := os.Rename(draft, s.path); err != nil {
+		return false, err
+	}
+	old := s.db
+	s.db = next
+	return true, errors.Join(syncDir(filepath.Dir(s.path)), old.Close())
+}
+
+// compactInto writes all that the store holds to a new file at path, compares
+// both, and returns the new one open, locked and on the disk. After an error
+// there may be a file at path.
+func (s *Store) compactInto(path string) (next *bolt.DB, err error) {
+	if err := s.o.step("compact"); err != nil {
+		return nil, err
+	}
+	if err := removeIfThere(path); err != nil {
+		return nil, err
+	}
+	if next, err = openDraft(path, s.o); err != nil {
+		return nil, err
+	}
+	if err := s.fill(next, path); err != nil {
+		return nil, errors.Join(err, next.Close())
+	}
+	next.NoSync, next.NoGrowSync = s.o.NoSync, false
+	return next, nil
+}
+
+// fill copies all that the store holds to next, compares both, and brings next, which
+// is the file at path, to the disk.
+func (s *Store) fill(next *bolt.DB, path string) error {
+	err := guard(func() error {
+		if err := bolt.Compact(next, s.db, copyBytes); err != nil {
+			return err
+		}
+		return s.db.View(func(was *bolt.Tx) error {
+			defer release(was)
+			return next.View(func(is *bolt.Tx) error {
+				defer release(is)
+				return equalBuckets(was.Cursor().Bucket(), is.Cursor().Bucket(), &residentLimit{tx: was}, &residentLimit{tx: is})
+			})
+		})
+	})
+	if err != nil {
+		return err
+	}
+	// It has no pages of what was forgotten.
+	if err := next.Update(func(tx *bolt.Tx) error { return tx.Bucket(metaBucket).Delete(scrubKey) }); err != nil {
+		return err
+	}
+	if err := s.o.step("sync"); err != nil {
+		return err
+	}
+	return finishDraft(next, path)
+}
+
+// openDraft creates a database at path, for its owner alone, to be filled and
+// then to be given to finishDraft.
+func openDraft(path string, o Options) (*bolt.DB, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := file.Close(); err != nil {
+		return nil, err
+	}
+	return bolt.Open(path, 0o600, &bolt.Options{
+		Timeout:         o.LockTimeout,
+		FreelistType:    bolt.FreelistMapType,
+		NoFreelistSync:  true,
+		InitialMmapSize: initialMap,
+		NoSync:          true,
+		NoGrowSync:      true, // the file grows as it is written, and no further
+		MaxSize:         o.Hooks.MaxSize,
+		NoStatistics:    true,
+	})
+}
+
+// finishDraft makes the file at path, which db has open, as long as its header
+// says and brings it to the disk.
+func finishDraft(db *bolt.DB, path string) error {
+	has, err := sizeOf(path)
+	if err != nil {
+		return err
+	}
+	var wants int64
+	if err := db.View(func(tx *bolt.Tx) error { wants = tx.Size(); return nil }); err != nil {
+		return err
+	}
+	if has < wants {
+		if err := os.Truncate(path, wants); err != nil {
+			return err
+		}
+	}
+	return db.Sync()
+}
+
+// equalBuckets compares two buckets with all that is in them.
+func equalBuckets(a, b *bolt.Bucket, readA, readB *residentLimit) error {
+	other := b.Cursor()
+	key, value := other.First()
+	err := a.ForEach(func(k, v []byte) error {
+		if !bytes.Equal(k, key) || !bytes.Equal(v, value) || (v == nil) != (value == nil) {
+			return damage("the copy differs from the original at key %x", k)
+		}
+		readA.add(len(v))
+		readB.add(len(v))
+		if v == nil {
+			if err := equalBuckets(a.Bucket(k), b.Bucket(key), readA, readB); err != nil {
+				return err
+			}
+		}
+		key, value = other.Next()
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if key != nil {
+		return damage("the copy has key %x, the original has not", key)
+	}
+	return nil
+}
+
+// clearUnfinished removes what a Compact, an Import or a RestoreState that was killed left
+// behind. The caller has the lock on the store, so that none is under way.
+func clearUnfinished(path string, db *bolt.DB) error {
+	if err := removeIfThere(path + compacting); err != nil {
+		return err
+	}
+	return plain(guard(func() error {
+		for _, unfinished := range [][]byte{importingBucket, arrivingBucket} {
+			var left bool
+			if err := db.View(func(tx *bolt.Tx) error { left = tx.Bucket(unfinished) != nil; return nil }); err != nil {
+				return err
+			}
+			if !left {
+				continue
+			}
+			if err := db.Update(func(tx *bolt.Tx) error { return tx.DeleteBucket(unfinished) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+}
+
+func removeIfThere(path string) error {
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func sizeOf(path string) (int64, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}

@@ -1,0 +1,139 @@
+package boltfile
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/storetest"
+)
+
+var update = flag.Bool("update", false, "write testdata anew")
+
+// Every released format opens. A file v<n>.db is written once, by the last
+// version that writes schema n, and never again.
+func TestReleasedFormatsOpen(t *testing.T) {
+	golden := filepath.Join("testdata", "v1.db")
+	if *update {
+		writeSample(t, golden)
+	}
+	data, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "hinged.db")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := openTest(t, path, Options{})
+	got := []byte(describe(t, s))
+	if *update {
+		if err := os.WriteFile(golden+".txt", got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden + ".txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s holds\n%s\nwant\n%s", golden, got, want)
+	}
+	// It can be written on.
+	st, err := s.Load("ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	st.Account.Messages++
+	if err := s.Commit("ann", st, store.Batch{Journal: [][]byte{{1}}}); err != nil {
+		t.Error(err)
+	}
+}
+
+// describe says in text what a store holds.
+func describe(t testing.TB, s *Store) string {
+	t.Helper()
+	var out bytes.Buffer
+	report, err := s.Verify()
+	if err != nil || !report.OK() {
+		t.Fatalf("verify: %v %v", err, report.Problems)
+	}
+	for _, a := range report.Accounts {
+		fmt.Fprintf(&out, "account %s: model %s, state %s\n", a.Name, a.ModelDigest, a.StateDigest)
+		fmt.Fprintf(&out, "  %d commits, %d journal entries from %d on, %d lessons\n", a.Commits, a.Journal, a.FirstJournal, a.Lessons)
+		st, err := s.Load(a.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&out, "  %d weights\n", st.Weights.Len())
+		for _, table := range storetest.Handles(st) {
+			if n := table.Len(); n > 0 || table.Name != "window" && table.Name != "prior" { // of which the first files do not know
+				fmt.Fprintf(&out, "  %d rows of %s\n", n, table.Name)
+			}
+		}
+		for entry, err := range s.Journal(a.Name, 0) {
+			if errors.Is(err, store.ErrPending) {
+				fmt.Fprintln(&out, "  a journal that is pending")
+				break
+			}
+			fmt.Fprintf(&out, "  entry %d: %q %v\n", entry.Seq, entry.Data, err)
+		}
+	}
+	all, err := s.Partitions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range all {
+		info, _, err := s.PartitionInfo(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names, err := s.AccountsOf(p)
+		fmt.Fprintf(&out, "%v of %d: offset %d, accounts %q, %v\n", p, info.Partitions, info.Next, names, err)
+		for _, a := range info.Pending {
+			fmt.Fprintf(&out, "  pending: %s at commit %d, state [%x], here %v\n", a.Account, a.Commit, a.State, a.Here)
+		}
+	}
+	return out.String()
+}
+
+// writeSample writes a store with accounts of every kind and something in every
+// bucket.
+func writeSample(t testing.TB, path string) {
+	t.Helper()
+	s := openTest(t, storetest.TempStore(t), Options{CheckpointEvery: 5, JournalCap: 6, NoSync: true})
+	for i, name := range []string{"ann", "ben"} {
+		r := rand.New(rand.NewPCG(uint64(i), 42))
+		st, tw := store.NewState(), storetest.NewTwin()
+		for range 23 - 20*i {
+			if err := s.Commit(name, st, storetest.Change(r, st, tw)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	from, crowd := settled(t, 6)
+	c := carrier{from: from, to: s}
+	c.begin(t)
+	if err := c.state(crowd.Names[1]); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.logs(crowd.Names[2]); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if _, err := s.Backup(&out); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

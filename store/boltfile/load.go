@@ -1,0 +1,90 @@
+package boltfile
+
+import (
+	"errors"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/hinged/hinged/store"
+)
+
+// Load returns the state of an account as of its last commit: the newest
+// checkpoint with the redo log on top. An account that was never committed has
+// the state of NewState; one that was taken over and whose state has not come in
+// yet gives ErrPending. The caller owns the result.
+func (s *Store) Load(account string) (st *store.State, err error) {
+	defer wrap(&err, "loading account %q from store %s", account, s.path)
+	err = s.viewAccount(account, func(b *bolt.Bucket, p Progress) (err error) {
+		st, err = load(b, p)
+		return err
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		return store.NewState(), store.CheckAccountName(account)
+	}
+	return st, err
+}
+
+func load(account *bolt.Bucket, p Progress) (*store.State, error) {
+	st, err := loadSaved(account, p.Checkpoint)
+	if err != nil {
+		return nil, err
+	}
+	redo, err := part(account, redoBucket)
+	if err != nil {
+		return nil, err
+	}
+	next := p.Checkpoint.Commit + 1
+	read := residentLimit{tx: account.Tx()}
+	c := redo.Cursor()
+	for key, value := c.First(); key != nil; key, value = c.Next() {
+		if string(key) != string(key64(next)) {
+			return nil, damage("redo record %d is missing", next)
+		}
+		record, err := unframe(frameRedo, key, value)
+		if err != nil {
+			return nil, damage("redo record %d: %w", next, err)
+		}
+		if err := st.Apply(record, nil); err != nil {
+			return nil, damage("redo record %d: %w", next, err)
+		}
+		next++
+		read.add(len(value))
+	}
+	if next != p.Commit+1 {
+		return nil, damage("the redo log ends with commit %d, the last was %d", next-1, p.Commit)
+	}
+	st.Settle(store.Position{Commit: p.Commit, Journal: p.Journal, Lesson: p.Lesson, Sum: p.Sum})
+	return st, nil
+}
+
+// Base returns the state before the oldest journal entry kept, and the sequence
+// number of that entry, or of the one to come if there is none. Replaying the
+// journal from there on st gives the state that Load returns. st is a copy to
+// work on; it cannot be committed. ErrPending if the logs of an account that was
+// taken over have not come in yet.
+func (s *Store) Base(account string) (st *store.State, next uint64, err error) {
+	defer wrap(&err, "loading the base of account %q from store %s", account, s.path)
+	err = s.viewAccount(account, func(b *bolt.Bucket, p Progress) (err error) {
+		if p.Pending != nil {
+			return store.ErrPending
+		}
+		st, err = loadSaved(b, p.Base)
+		next = p.Base.Journal
+		return err
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		st, next, err = store.NewState(), 1, store.CheckAccountName(account)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	detach(st)
+	return st, next, nil
+}
+
+// detach keeps st, a copy of an earlier state, from being committed.
+func detach(st *store.State) {
+	at := st.At()
+	at.Detached = true
+	st.SetAt(at)
+}

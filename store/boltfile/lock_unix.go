@@ -1,0 +1,42 @@
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
+
+package boltfile
+
+import (
+	"errors"
+	"os"
+	"syscall"
+
+	"github.com/hinged/hinged/store"
+)
+
+// lockFile opens the file at path and takes the lock that the database library
+// takes, without waiting: ErrRunning if a process, this one included, has it.
+// Closing the file lets go of the lock.
+func lockFile(path string) (*os.File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = store.ErrRunning
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// lockedElsewhere reports whether a process, this one included, has the store
+// open.
+func lockedElsewhere(path string) (held bool, err error) {
+	f, err := lockFile(path)
+	if errors.Is(err, store.ErrRunning) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return false, f.Close()
+}

@@ -1,0 +1,237 @@
+package boltfile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/hinged/hinged/store"
+)
+
+// absent is the error for what the logs do not have.
+func (p Progress) absent() error {
+	if p.Pending != nil {
+		return store.ErrPending
+	}
+	return store.ErrNotFound
+}
+
+// Features returns the frozen vector of a message, the last one put for it. The
+// caller owns the result. ErrNotFound if there is none, or no longer; ErrPending
+// if it may be among the logs that have not come in yet.
+func (s *Store) Features(account string, key store.MessageKey) ([]byte, error) {
+	return s.features(account, key, featuresBucket, newest)
+}
+
+// ViewFeatures hands the frozen vector of a message to fn, as Features returns it,
+// without a copy: it is valid until fn returns, which must not call the Store.
+func (s *Store) ViewFeatures(account string, key store.MessageKey, fn func(data []byte) error) error {
+	return s.viewFeatures(account, key, featuresBucket, newest, fn)
+}
+
+// ViewBaseFeatures is to BaseFeatures what ViewFeatures is to Features.
+func (s *Store) ViewBaseFeatures(account string, key store.MessageKey, fn func(data []byte) error) error {
+	return s.viewFeatures(account, key, featuresBucket, atBase, fn)
+}
+
+// Reads returns of how many messages the vectors, and the names, were read since the
+// store was opened.
+func (s *Store) Reads() (vectors, names uint64) { return s.vectorsRead.Load(), s.namesRead.Load() }
+
+// Names returns what names the features of a message, as Features returns those.
+// ErrNotFound also if its names are no longer kept.
+func (s *Store) Names(account string, key store.MessageKey) ([]byte, error) {
+	return s.features(account, key, namesBucket, newest)
+}
+
+func newest(Progress) uint64 { return math.MaxUint64 }
+
+func atBase(p Progress) uint64 { return p.Base.Commit }
+
+// BaseFeatures returns the frozen vector that a message had at the base, for
+// those who replay from there: a message that came again since, after it was
+// forgotten, has another in Features. The caller owns the result. ErrNotFound if
+// there is none.
+func (s *Store) BaseFeatures(account string, key store.MessageKey) ([]byte, error) {
+	return s.features(account, key, featuresBucket, atBase)
+}
+
+// BaseNames is to Names what BaseFeatures is to Features.
+func (s *Store) BaseNames(account string, key store.MessageKey) ([]byte, error) {
+	return s.features(account, key, namesBucket, atBase)
+}
+
+// features returns the last features of a message put by the given commit, or what
+// names them.
+func (s *Store) features(account string, message store.MessageKey, of []byte, by func(Progress) uint64) (data []byte, err error) {
+	err = s.viewFeatures(account, message, of, by, func(found []byte) error {
+		data = bytes.Clone(found)
+		return nil
+	})
+	return data, err
+}
+
+func (s *Store) viewFeatures(account string, message store.MessageKey, of []byte, by func(Progress) uint64, fn func(data []byte) error) (err error) {
+	defer wrap(&err, "features of message %x of account %q", message[:4], account)
+	return s.viewAccount(account, func(b *bolt.Bucket, p Progress) error {
+		if p.Pending != nil && by(p) <= p.Pending.Commit {
+			return store.ErrPending
+		}
+		features, index, err := featureBuckets(b)
+		if err != nil {
+			return err
+		}
+		end := binary.BigEndian.AppendUint32(key64(by(p)), math.MaxUint32)
+		c := index.Cursor()
+		at, check := c.Seek(indexKey(message, end))
+		if at == nil {
+			at, check = c.Last()
+		} else if !bytes.Equal(at, indexKey(message, end)) {
+			at, check = c.Prev()
+		}
+		if !bytes.HasPrefix(at, message[:]) {
+			return p.absent()
+		}
+		if p.Pending != nil && binary.BigEndian.Uint64(at[len(message):]) <= p.Pending.Commit {
+			return store.ErrPending // a later one may be still to come
+		}
+		if _, err := unframe(frameIndex, at, check); err != nil {
+			return damage("index of features: %w", err)
+		}
+		if bytes.Equal(of, namesBucket) {
+			s.namesRead.Add(1)
+			names, err := readNames(b, at[len(message):])
+			if err != nil {
+				return err
+			}
+			return fn(names)
+		}
+		s.vectorsRead.Add(1)
+		payload, err := unframe(frameFeature, at[len(message):], features.Get(at[len(message):]))
+		if err != nil {
+			return damage("features: %w", err)
+		}
+		if !bytes.HasPrefix(payload, message[:]) {
+			return damage("features are those of another message")
+		}
+		return fn(payload[len(message):])
+	})
+}
+
+// Journal yields the journal entries of an account from sequence number from
+// on, in order; from 0 means from the oldest kept. Entries that are no longer
+// kept give ErrTrimmed, those that have not come in yet ErrPending. An error ends the iteration. The caller owns what is
+// yielded, and may commit and call other methods in between.
+func (s *Store) Journal(account string, from uint64) iter.Seq2[store.JournalEntry, error] {
+	return func(yield func(store.JournalEntry, error) bool) {
+		s.scan(account, journalBucket, frameJournal, from, func(p Progress) (uint64, uint64) { return p.Base.Journal, p.Journal },
+			func(seq uint64, data []byte, err error) bool {
+				return yield(store.JournalEntry{Seq: seq, Data: data}, err)
+			})
+	}
+}
+
+// Lessons yields the lessons of an account from order number from on, as
+// Journal does entries.
+func (s *Store) Lessons(account string, from uint64) iter.Seq2[store.Lesson, error] {
+	return func(yield func(store.Lesson, error) bool) {
+		s.scan(account, lessonsBucket, frameLesson, from, func(p Progress) (uint64, uint64) { return p.LessonBase().Lesson, p.Lesson },
+			func(order uint64, data []byte, err error) bool {
+				lesson := store.Lesson{Order: order}
+				if err != nil {
+					return yield(lesson, err)
+				}
+				if err := store.DecodeRow(data, &lesson); err != nil {
+					yield(lesson, fmt.Errorf("lesson %d of account %q: %w", order, account, damage("%w", err)))
+					return false
+				}
+				return yield(lesson, nil)
+			})
+	}
+}
+
+const (
+	scanEntries = 256
+	scanBytes   = 1 << 20
+)
+
+// scan yields the values of a log in order. It copies a stretch at a time in a
+// transaction of its own, so that none is open while the caller works: an open
+// one would keep pages from being reused, and block a commit of the same
+// goroutine for ever if the file had to be mapped anew.
+func (s *Store) scan(account string, name []byte, kind byte, from uint64, bounds func(Progress) (first, end uint64), yield func(uint64, []byte, error) bool) {
+	for {
+		var stretch [][]byte
+		var end uint64
+		err := s.viewAccount(account, func(b *bolt.Bucket, p Progress) error {
+			var first uint64
+			first, end = bounds(p)
+			if from == 0 {
+				from = first
+			}
+			if p.Pending != nil && from < p.Pending.begin(name) {
+				return store.ErrPending
+			}
+			if from < first {
+				return fmt.Errorf("%w: the oldest of bucket %s kept is %d, asked for was %d", store.ErrTrimmed, name, first, from)
+			}
+			log, err := part(b, name)
+			if err != nil {
+				return err
+			}
+			stretch, err = copyStretch(log, kind, from, end)
+			release(b.Tx())
+			return err
+		})
+		if errors.Is(err, store.ErrNotFound) {
+			return // an account without commits has empty logs
+		}
+		if err != nil {
+			yield(from, nil, fmt.Errorf("reading %s of account %q: %w", name, account, err))
+			return
+		}
+		for _, data := range stretch {
+			if !yield(from, data, nil) {
+				return
+			}
+			from++
+		}
+		if from >= end {
+			return
+		}
+	}
+}
+
+// begin is the first number of a log that was written here.
+func (l PendingLogs) begin(name []byte) uint64 {
+	if bytes.Equal(name, lessonsBucket) {
+		return l.Lesson
+	}
+	return l.Journal
+}
+
+// copyStretch returns copies of the values at from and the numbers after it, up
+// to end, or as many as make a stretch; at least one if from < end.
+func copyStretch(log *bolt.Bucket, kind byte, from, end uint64) (stretch [][]byte, err error) {
+	size := 0
+	c := log.Cursor()
+	key, value := c.Seek(key64(from))
+	for n := from; n < end && len(stretch) < scanEntries && size < scanBytes; n++ {
+		if !bytes.Equal(key, key64(n)) {
+			return nil, damage("entry %d is missing", n)
+		}
+		payload, err := unframe(kind, key, value)
+		if err != nil {
+			return nil, damage("entry %d: %w", n, err)
+		}
+		stretch = append(stretch, bytes.Clone(payload))
+		size += len(payload)
+		key, value = c.Next()
+	}
+	return stretch, nil
+}

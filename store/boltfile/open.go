@@ -1,0 +1,384 @@
+package boltfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+
+	"github.com/hinged/hinged/store"
+)
+
+// initialMap is how much address space a store takes from the start, so that a
+// growing file need not be mapped anew, for which a commit would have to wait
+// for all readers, however long these take (Backup, Dump). It is address space
+// only, neither memory nor disk: 8 GiB, and 1 GiB on processors of 32 bits.
+const initialMap = 1 << (30 + 3*(^uint(0)>>63))
+
+// minSize is the least size of a store: two pages, each with one half of the
+// double-buffered header.
+const minSize = 2 * 4096
+
+// Open opens the store at path, and creates it, with the directories above it,
+// if there is none.
+//
+// The file is read through once and everything in it is checked. If it is
+// damaged, it is renamed to path.damaged-<n> with the first free n, and Open
+// returns ErrDamaged, which names both; it does not go on with an empty store.
+// A file that a later version wrote gives ErrNewer, one that another process
+// has open gives ErrRunning within Options.LockTimeout, one that is no store of
+// ours ErrSchema; those are left as they are.
+func Open(path string, o Options) (*Store, error) {
+	o = o.withDefaults()
+	db, err := openSound(path, o)
+	if errors.Is(err, store.ErrDamaged) {
+		return nil, setAside(path, o, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening store %s: %w", path, err)
+	}
+	s := newStore(path, db, o)
+	// The library has looked at every page in search of free ones.
+	return s, s.view(func(tx *bolt.Tx) error { release(tx); return nil })
+}
+
+// openSound opens the file at path, or one that it creates, after a check of all
+// that is in it, and clears away what was unfinished.
+func openSound(path string, o Options) (*bolt.DB, error) {
+	if err := o.step("create"); err != nil {
+		return nil, err
+	}
+	if err := create(path, o); err != nil {
+		return nil, err
+	}
+	torn, err := examine(path, o)
+	if err != nil {
+		return nil, err
+	}
+	db, err := openFile(path, o, false)
+	if err != nil {
+		return nil, err
+	}
+	if torn {
+		if err := mend(db); err != nil {
+			return nil, errors.Join(err, db.Close())
+		}
+	}
+	if err := clearUnfinished(path, db); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+// OpenReadOnly opens the store at path for reading, as Open does, but changes
+// nothing: a missing file gives fs.ErrNotExist, a damaged one stays where it
+// is. Several processes may have it open so, but none while a daemon runs.
+func OpenReadOnly(path string, o Options) (s *Store, err error) {
+	defer wrap(&err, "opening store %s for reading", path)
+	o = o.withDefaults()
+	if _, err := examine(path, o); err != nil {
+		return nil, err
+	}
+	db, err := openFile(path, o, true)
+	if err != nil {
+		return nil, err
+	}
+	return newStore(path, db, o), nil
+}
+
+func newStore(path string, db *bolt.DB, o Options) *Store {
+	return &Store{path: path, db: db, o: o, kept: map[string]keptMessages{}, tried: map[string]uint64{}}
+}
+
+// openFile opens the database. After a failure nothing of it stays open or
+// locked.
+//
+// Compact and Replace put another file at the path while they hold the lock on
+// the one that was there. Who has waited for that lock then has a file that is
+// nobody's any more, and asks for the new one.
+func openFile(path string, o Options, readOnly bool) (db *bolt.DB, err error) {
+	for range 3 {
+		var replaced bool
+		if db, replaced, err = openAt(path, o, readOnly); !replaced {
+			return db, err
+		}
+	}
+	return nil, store.ErrRunning
+}
+
+// openAt is openFile without asking again: replaced reports that there is
+// another file at the path than the one that was opened, and locked too late.
+func openAt(path string, o Options, readOnly bool) (db *bolt.DB, replaced bool, err error) {
+	var file *os.File
+	err = guard(func() (err error) {
+		db, err = bolt.Open(path, 0o600, &bolt.Options{
+			Timeout:         o.LockTimeout,
+			ReadOnly:        readOnly,
+			FreelistType:    bolt.FreelistMapType,
+			NoFreelistSync:  true,
+			InitialMmapSize: initialMap,
+			NoSync:          o.NoSync,
+			MaxSize:         o.Hooks.MaxSize,
+			NoStatistics:    true,
+			OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
+				// Creating a file is create's business.
+				file, err = os.OpenFile(name, flag&^os.O_CREATE, mode)
+				return file, err
+			},
+		})
+		return err
+	})
+	if err != nil {
+		return nil, false, unopened(err, file)
+	}
+	if replaced, err = differs(path, file); replaced || err != nil {
+		return nil, replaced, errors.Join(err, db.Close())
+	}
+	return db, false, nil
+}
+
+// unopened is the error for a file that the library could not open, perhaps after it
+// had opened the file itself.
+func unopened(err error, file *os.File) error {
+	if errors.Is(err, store.ErrDamaged) && file != nil {
+		// The library stopped half way and kept its lock.
+		err = errors.Join(err, ignoreClosed(file.Close()))
+	}
+	switch {
+	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrChecksum), errors.Is(err, berrors.ErrVersionMismatch):
+		return damage("neither half of the file's header is valid")
+	default:
+		return plain(err)
+	}
+}
+
+// differs reports whether an open file is another one than that at the path.
+func differs(path string, file *os.File) (bool, error) {
+	ours, err := file.Stat()
+	if err != nil {
+		return false, err
+	}
+	there, err := os.Stat(path)
+	if err != nil {
+		return false, err
+	}
+	return !os.SameFile(ours, there), nil
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, os.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// warnOfDamage says, when an empty store was begun beside damaged ones, that
+// these are there: what they knew is not in use.
+func warnOfDamage(path string, o Options) {
+	if damaged, err := filepath.Glob(path + ".damaged-*"); err == nil && len(damaged) > 0 {
+		o.Logger.Warn("beginning with an empty store; what the damaged one knew is not in use. Restore a backup in its place to get it back",
+			"store", path, "damaged", damaged)
+	}
+}
+
+// create makes an empty store at path unless there is a file. It appears there
+// finished and on the disk, so that a file that is empty or has no schema is
+// never one whose creation was interrupted.
+func create(path string, o Options) (err error) {
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	draft, err := os.CreateTemp(dir, filepath.Base(path)+".new-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if gone := os.Remove(draft.Name()); !errors.Is(gone, fs.ErrNotExist) {
+			err = errors.Join(err, gone)
+		}
+	}()
+	if err := draft.Close(); err != nil {
+		return err
+	}
+	db, err := bolt.Open(draft.Name(), 0o600, &bolt.Options{NoFreelistSync: true, FreelistType: bolt.FreelistMapType})
+	if err != nil {
+		return plain(err)
+	}
+	err = db.Update(func(tx *bolt.Tx) error { return writeSchema(tx, SchemaVersion) })
+	if err := errors.Join(err, db.Close()); err != nil {
+		return plain(err)
+	}
+	if err := o.step("link"); err != nil {
+		return err
+	}
+	if err := giveTo(draft.Name(), dir); err != nil {
+		return err
+	}
+	// A link, unlike a rename, does not replace the store of another process that
+	// starts at the same moment.
+	err = linkOrRename(draft.Name(), path)
+	if errors.Is(err, fs.ErrExist) {
+		return nil // the other one came first
+	}
+	if err != nil {
+		return err
+	}
+	warnOfDamage(path, o)
+	return syncDir(dir)
+}
+
+// syncDir makes the names in a directory durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// examine reads the file through and reports the first thing wrong with it.
+//
+// It is a pass of its own, on a mapping of its own. The library looks for free
+// pages when it opens a file for writing, in a goroutine of its own, where a
+// fault could not be caught, so what it will walk must be known to be sound
+// before. And the pages that were read go out of the process's memory with the
+// mapping.
+//
+// torn reports that one half of the header is invalid, which is what a power
+// cut in the middle of a commit may leave, and no damage: the other half has
+// the commit before.
+func examine(path string, o Options) (torn bool, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return false, err
+	}
+	if !info.Mode().IsRegular() {
+		return false, fmt.Errorf("%w: it is %v", store.ErrSchema, info.Mode().Type())
+	}
+	if info.Size() < minSize {
+		if held, err := lockedElsewhere(path); held || err != nil {
+			return false, errors.Join(err, store.ErrRunning)
+		}
+		return false, damage("the file has %d bytes; not even its header fits", info.Size())
+	}
+	db, err := openFile(path, o, true)
+	if err != nil {
+		return false, err
+	}
+	err = guard(func() error {
+		return db.View(func(tx *bolt.Tx) (err error) {
+			torn, err = examineTx(tx, path)
+			return err
+		})
+	})
+	if torn {
+		o.Logger.Warn("one half of the store's header is invalid, as after a power cut; the commit that was under way is lost", "path", path)
+	}
+	return torn, errors.Join(err, db.Close())
+}
+
+func examineTx(tx *bolt.Tx, path string) (torn bool, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	info, err := file.Stat()
+	if err != nil {
+		return false, err
+	}
+	if tx.Size() > info.Size() {
+		return false, damage("the file has %d bytes, its header says %d; its end is missing", info.Size(), tx.Size())
+	}
+	pageSize := tx.DB().Info().PageSize
+	halves, err := headerHalves(file, pageSize)
+	if err != nil {
+		return false, err
+	}
+	torn = halves < 2
+	if err := walkPages(file, pageSize, int(tx.Size())/pageSize, uint64(tx.Cursor().Bucket().Root())); err != nil {
+		return torn, err
+	}
+	if err := checkSchema(tx); err != nil {
+		return torn, err
+	}
+	if problems := checkFrames(tx, 1); len(problems) > 0 {
+		return torn, damage("%w", problems[0])
+	}
+	if torn {
+		return true, nil // the library's check would stop at the header
+	}
+	err = firstOf(tx.Check())
+	release(tx)
+	return false, err
+}
+
+// mend makes both halves of the header valid again, by a commit of nothing, and
+// makes the check that had to wait for that.
+func mend(db *bolt.DB) error {
+	return plain(guard(func() error {
+		if err := db.Update(func(*bolt.Tx) error { return nil }); err != nil {
+			return err
+		}
+		return db.View(func(tx *bolt.Tx) error { return firstOf(tx.Check()) })
+	}))
+}
+
+// firstOf returns the first error of a check, after letting the check finish.
+func firstOf(found <-chan error) error {
+	var first error
+	for err := range found {
+		if first == nil {
+			first = damage("structure: %w", err)
+		}
+	}
+	return first
+}
+
+// setAside renames the damaged file at path and returns the error that says so.
+func setAside(path string, o Options, cause error) error {
+	if held, err := lockedElsewhere(path); held || err != nil {
+		return fmt.Errorf("opening store %s: %w", path, errors.Join(err, store.ErrRunning))
+	}
+	aside, err := moveAside(path, o)
+	if err != nil {
+		return fmt.Errorf("opening store %s: %w; it could not be moved aside: %w", path, cause, err)
+	}
+	o.Logger.Error("store is damaged and was moved aside", "path", path, "moved_to", aside, "error", cause)
+	return fmt.Errorf("opening store %s: %w; it was moved to %s; put a backup at %s, or start again to begin with an empty store", path, cause, aside, path)
+}
+
+// moveAside renames the file at path and returns its new name.
+func moveAside(path string, o Options) (aside string, err error) {
+	if aside, err = freeName(path + ".damaged-"); err != nil {
+		return "", err
+	}
+	if err := o.step("aside"); err != nil {
+		return "", err
+	}
+	if err := os.Rename(path, aside); err != nil {
+		return "", err
+	}
+	return aside, syncDir(filepath.Dir(path))
+}
+
+// freeName returns prefix<n> with the first n from 1 for which there is no file.
+func freeName(prefix string) (string, error) {
+	for n := 1; ; n++ {
+		name := prefix + strconv.Itoa(n)
+		if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+			return name, nil
+		} else if err != nil {
+			return "", err
+		}
+	}
+}

@@ -1,0 +1,374 @@
+package boltfile
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/hinged/hinged/store"
+)
+
+// PartitionInfo is what the store knows of a partition.
+type PartitionInfo struct {
+	// Next is the offset of the next record to read: what the accounts of the
+	// partition hold is what all records before it did.
+	Next int64
+	// Partitions is how many partitions the topic had when this one was begun.
+	Partitions int32
+	// Pending are the accounts that were taken over and have not all come in yet,
+	// ascending by name.
+	Pending []PendingAccount
+}
+
+// positionRow is the row of a partition.
+type positionRow struct {
+	Next       int64 `cbor:"1,keyasint"`
+	Partitions int32 `cbor:"2,keyasint"`
+}
+
+// partitionKey sorts by topic and number.
+func partitionKey(p store.Partition) []byte {
+	return binary.BigEndian.AppendUint32(append([]byte(p.Topic), 0), uint32(p.Number))
+}
+
+func partitionOf(key []byte) (store.Partition, error) {
+	n := len(key) - 5
+	if n < 1 || key[n] != 0 || binary.BigEndian.Uint32(key[n+1:]) > math.MaxInt32 {
+		return store.Partition{}, damage("key of a partition is malformed: %x", key)
+	}
+	return store.Partition{Topic: string(key[:n]), Number: int32(binary.BigEndian.Uint32(key[n+1:]))}, nil
+}
+
+// describeKey says in words which partition a key is of.
+func describeKey(key []byte) string {
+	if key == nil {
+		return "no partition"
+	}
+	p, err := partitionOf(key)
+	if err != nil {
+		return err.Error()
+	}
+	return p.String()
+}
+
+// BeginPartition notes that p, one of so many partitions of its topic, is read
+// from offset next on, into accounts that are all still to come. ErrExists if
+// the store knows p.
+func (s *Store) BeginPartition(p store.Partition, partitions int32, next int64) (err error) {
+	defer wrap(&err, "beginning with %v in store %s", p, s.path)
+	if err := p.Check(); err != nil {
+		return err
+	}
+	if next < 0 || p.Number >= partitions {
+		return fmt.Errorf("offset %d of %d partitions is none", next, partitions)
+	}
+	return s.update(func(tx *bolt.Tx) error {
+		_, err := createPartition(tx, p, positionRow{next, partitions})
+		return err
+	})
+}
+
+func createPartition(tx *bolt.Tx, p store.Partition, row positionRow) (*bolt.Bucket, error) {
+	all, err := tx.CreateBucketIfNotExists(partitionsBucket)
+	if err != nil {
+		return nil, err
+	}
+	if all.Bucket(partitionKey(p)) != nil {
+		return nil, store.ErrExists
+	}
+	b, err := all.CreateBucket(partitionKey(p))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := b.CreateBucket(membersBucket); err != nil {
+		return nil, err
+	}
+	return b, writePosition(b, row)
+}
+
+// CommitPartition makes durable, in one transaction, what several accounts of p
+// have to commit and that p was read up to offset next, next excluded; accounts
+// may be empty, and name each account once at most. It promises for each account
+// what Commit does, and for all of them together: on any error nothing is
+// written, neither of the accounts nor the position, and the same call may be
+// repeated, also with more in it.
+//
+// After an error either repeat the call with all of the accounts, or drop their
+// States and read again from the position that PartitionInfo gives: some errors
+// of the disk leave it open whether the transaction counts.
+//
+// An account that is new becomes one of p. ErrPartition if it belongs elsewhere;
+// ErrStale if a State is not its account's current one, or if the position would
+// go back; ErrNotFound if the store does not know p.
+//
+// Of the accounts that are due for a checkpoint a few get it, the others at
+// later commits of theirs.
+func (s *Store) CommitPartition(p store.Partition, next int64, accounts []store.AccountCommit) (err error) {
+	defer wrap(&err, "committing %v up to offset %d to store %s", p, next, s.path)
+	if err := p.Check(); err != nil {
+		return err
+	}
+	if err := namedOnce(accounts); err != nil {
+		return err
+	}
+	return s.commit(accounts, &advance{of: p, next: next})
+}
+
+func namedOnce(accounts []store.AccountCommit) error {
+	seen := make(map[string]struct{}, len(accounts))
+	for _, a := range accounts {
+		if _, ok := seen[a.Account]; ok {
+			return fmt.Errorf("account %q is named twice", a.Account)
+		}
+		seen[a.Account] = struct{}{}
+	}
+	return nil
+}
+
+// advance is a partition's part of a commit under way.
+type advance struct {
+	of      store.Partition
+	next    int64
+	bucket  *bolt.Bucket
+	members *bolt.Bucket
+	row     positionRow
+}
+
+// key is the key of the partition; nil if there is none.
+func (a *advance) key() []byte {
+	if a == nil {
+		return nil
+	}
+	return partitionKey(a.of)
+}
+
+func (a *advance) open(tx *bolt.Tx) (err error) {
+	if a.bucket = partitionBucket(tx, a.of); a.bucket == nil {
+		return store.ErrNotFound
+	}
+	if a.row, err = readPosition(a.bucket); err != nil {
+		return err
+	}
+	if a.next < a.row.Next {
+		return fmt.Errorf("%w: the partition was read up to offset %d", store.ErrStale, a.row.Next)
+	}
+	a.members, err = part(a.bucket, membersBucket)
+	return err
+}
+
+// admit notes that an account belongs to the partition.
+func (a *advance) admit(account string) error {
+	if a.members.Get([]byte(account)) != nil {
+		return nil
+	}
+	return putMember(a.members, account)
+}
+
+func putMember(members *bolt.Bucket, account string) error {
+	return members.Put([]byte(account), frame(nil, frameMember, []byte(account)))
+}
+
+func (a *advance) write() error {
+	a.row.Next = a.next
+	return writePosition(a.bucket, a.row)
+}
+
+// partitionBucket returns the bucket of a partition, or nil.
+func partitionBucket(tx *bolt.Tx, p store.Partition) *bolt.Bucket {
+	all := tx.Bucket(partitionsBucket)
+	if all == nil {
+		return nil
+	}
+	return all.Bucket(partitionKey(p))
+}
+
+func readPosition(partition *bolt.Bucket) (positionRow, error) {
+	var row positionRow
+	if err := decodeFramed(framePosition, positionKey, partition.Get(positionKey), &row); err != nil {
+		return row, damage("position: %w", err)
+	}
+	return row, nil
+}
+
+func writePosition(partition *bolt.Bucket, row positionRow) error {
+	payload, err := store.EncodeRow(row)
+	if err != nil {
+		return err
+	}
+	return partition.Put(positionKey, frame(nil, framePosition, positionKey, payload))
+}
+
+// Partitions returns the partitions that the store knows, by topic and number.
+func (s *Store) Partitions() (found []store.Partition, err error) {
+	defer wrap(&err, "listing partitions in store %s", s.path)
+	err = s.view(func(tx *bolt.Tx) error {
+		all := tx.Bucket(partitionsBucket)
+		if all == nil {
+			return nil
+		}
+		return all.ForEachBucket(func(key []byte) error {
+			p, err := partitionOf(key)
+			found = append(found, p)
+			return err
+		})
+	})
+	return found, err
+}
+
+// PartitionInfo returns what the store knows of p, and whether it knows p.
+func (s *Store) PartitionInfo(p store.Partition) (info PartitionInfo, ok bool, err error) {
+	defer wrap(&err, "%v in store %s", p, s.path)
+	err = s.viewPartition(p, func(b *bolt.Bucket) error {
+		row, err := readPosition(b)
+		if err != nil {
+			return err
+		}
+		info.Next, info.Partitions = row.Next, row.Partitions
+		names, err := membersOf(b)
+		if err != nil {
+			return err
+		}
+		info.Pending, err = pendingOf(b.Tx(), names)
+		return err
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		return info, false, nil
+	}
+	return info, err == nil, err
+}
+
+// PartitionView is what the file holds of a partition, in one read transaction: it
+// is valid until the function that got it returns.
+type PartitionView struct {
+	Next       int64    // as in PartitionInfo
+	Partitions int32    // as in PartitionInfo
+	Accounts   []string // ascending by name
+	tx         *bolt.Tx
+}
+
+// ReadPartition calls fn with what the store holds of p, as of one commit, while
+// others go on committing. It is a read of any length, for which Compact and Close
+// wait, and in which the file grows, as in Backup. ErrNotFound if the store does
+// not know p.
+func (s *Store) ReadPartition(p store.Partition, fn func(*PartitionView) error) error {
+	err := s.copyOut(func(tx *bolt.Tx) error {
+		defer release(tx)
+		b := partitionBucket(tx, p)
+		if b == nil {
+			return store.ErrNotFound
+		}
+		row, err := readPosition(b)
+		if err != nil {
+			return err
+		}
+		names, err := membersOf(b)
+		if err != nil {
+			return err
+		}
+		return fn(&PartitionView{Next: row.Next, Partitions: row.Partitions, Accounts: names, tx: tx})
+	})
+	return plain(err)
+}
+
+// Pending returns where an account of the partition comes from, and whether it has
+// not all come in yet.
+func (v *PartitionView) Pending(account string) (p PendingAccount, ok bool, err error) {
+	return readPending(v.tx, account)
+}
+
+// Account returns an account of the partition whose state is here.
+func (v *PartitionView) Account(name string) (*AccountView, error) {
+	bucket := accountBucket(v.tx, name)
+	if bucket == nil {
+		return nil, damage("it is missing")
+	}
+	p, err := readProgress(bucket)
+	return &AccountView{Progress: p, bucket: bucket, read: residentLimit{tx: v.tx}}, err
+}
+
+// AccountsOf returns the names of the accounts of p, ascending; none if the
+// store does not know p.
+func (s *Store) AccountsOf(p store.Partition) (names []string, err error) {
+	defer wrap(&err, "listing accounts of %v in store %s", p, s.path)
+	err = s.viewPartition(p, func(b *bolt.Bucket) (err error) {
+		names, err = membersOf(b)
+		return err
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	return names, err
+}
+
+func membersOf(partition *bolt.Bucket) (names []string, err error) {
+	members, err := part(partition, membersBucket)
+	if err != nil {
+		return nil, err
+	}
+	err = members.ForEach(func(name, value []byte) error {
+		names = append(names, string(name))
+		if _, err := unframe(frameMember, name, value); err != nil {
+			return damage("account %q of a partition: %w", name, err)
+		}
+		return nil
+	})
+	return names, err
+}
+
+// viewPartition runs fn with the bucket of a partition that must exist.
+func (s *Store) viewPartition(p store.Partition, fn func(*bolt.Bucket) error) error {
+	return s.view(func(tx *bolt.Tx) error {
+		b := partitionBucket(tx, p)
+		if b == nil {
+			return store.ErrNotFound
+		}
+		return fn(b)
+	})
+}
+
+// DropPartition forgets p and all of its accounts, in one transaction. It does
+// nothing if the store does not know p. Whoever still has a State of one of them
+// gets ErrNotFound from CommitPartition.
+func (s *Store) DropPartition(p store.Partition) (err error) {
+	defer wrap(&err, "dropping %v from store %s", p, s.path)
+	var names []string
+	err = s.update(func(tx *bolt.Tx) (err error) {
+		names, err = dropPartition(tx, p)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		s.forget(name)
+	}
+	return nil
+}
+
+func dropPartition(tx *bolt.Tx, p store.Partition) (names []string, err error) {
+	b := partitionBucket(tx, p)
+	if b == nil {
+		return nil, nil
+	}
+	if names, err = membersOf(b); err != nil {
+		return nil, err
+	}
+	accounts, pending := tx.Bucket(accountsBucket), tx.Bucket(pendingBucket)
+	for _, name := range names {
+		if pending != nil {
+			if err := pending.Delete([]byte(name)); err != nil {
+				return nil, err
+			}
+		}
+		if accounts.Bucket([]byte(name)) == nil {
+			continue
+		}
+		if err := accounts.DeleteBucket([]byte(name)); err != nil {
+			return nil, err
+		}
+	}
+	return names, tx.Bucket(partitionsBucket).DeleteBucket(partitionKey(p))
+}

@@ -1,0 +1,19 @@
+package boltfile
+
+import (
+	"syscall"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// release lets go of the memory that the mapping of the file takes: the pages
+// stay in the system's cache and come back at the next access. The kernel maps
+// 64 KiB around every page that is touched, and counts it all as the process's,
+// so that without this the whole file would come to be resident.
+//
+// tx must be open: it keeps the mapping where it is. Other transactions may read
+// at the same time. The advice is advice, so its failure costs memory only.
+func release(tx *bolt.Tx) {
+	size := uintptr(tx.Size())
+	_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, tx.DB().Info().Data, size, syscall.MADV_DONTNEED)
+}

@@ -1,0 +1,300 @@
+package boltfile
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/hinged/hinged/store"
+)
+
+// SchemaVersion is the version of the layout of the file that this code writes.
+// The file, bucket by bucket. Every value is framed (codec.go) unless it says
+// otherwise; numbers in keys are big endian, so that they sort.
+//
+//	meta
+//	  schema                 4 bytes, version of this layout
+//	  created                "hinged"
+//	  scrub                  nothing; there while free pages may hold what Rewrite took out
+//	accounts
+//	  <name>
+//	    info                 progress: the numbers reached, and which saved states are what
+//	    restored             nothing; there until the first commit after a restore or an import
+//	    snapshots
+//	      <generation, 8>
+//	        <chunk, 4>       record (record.go), at most 64 KiB
+//	        manifest         what the chunks must add up to
+//	    rewriting            lessons on their way into a Rewrite, as lessons; else not there
+//	    redo                 <commit, 8> → record
+//	    journal              <sequence, 8> → the caller's bytes
+//	    lessons              <order, 8> → Lesson
+//	    features             <commit, 8><position in batch, 4> → MessageKey, the caller's bytes
+//	    names                key in features → the account's clock then, 8 bytes; the caller's bytes
+//	    featureindex         MessageKey, <key in features> → nothing
+//	partitions               of topics that are read into accounts; not there without any
+//	  <topic, 0, number, 4>
+//	    position             how far it was read, and of how many partitions
+//	    accounts             <name> → nothing, for every account that belongs to it
+//	pending                  <account> → what was taken over and has not all come in yet
+//	arriving                 accounts on their way in, as below accounts; else not there
+//	importing                an account on its way in, as below accounts; else not there
+const SchemaVersion = 1
+
+var (
+	metaBucket     = []byte("meta")
+	accountsBucket = []byte("accounts")
+	// partitionsBucket holds the partitions; membersBucket, within one, its accounts.
+	partitionsBucket = []byte("partitions")
+	membersBucket    = []byte("accounts")
+	positionKey      = []byte("position")
+	pendingBucket    = []byte("pending")
+	// arrivingBucket holds what RestoreState has brought of large accounts so far.
+	arrivingBucket = []byte("arriving")
+	// importingBucket holds what Import has copied so far.
+	importingBucket = []byte("importing")
+	// rewritingBucket holds, within an account, what Rewrite has staged so far.
+	rewritingBucket = []byte("rewriting")
+
+	schemaKey     = []byte("schema")
+	createdKey    = []byte("created")
+	createdMarker = []byte("hinged")
+	// scrubKey is there while free pages may hold what was forgotten.
+	scrubKey = []byte("scrub")
+
+	infoKey         = []byte("info")
+	restoredKey     = []byte("restored")
+	snapshotsBucket = []byte("snapshots")
+	manifestKey     = []byte("manifest")
+	redoBucket      = []byte("redo")
+	journalBucket   = []byte("journal")
+	lessonsBucket   = []byte("lessons")
+	featuresBucket  = []byte("features")
+	indexBucket     = []byte("featureindex")
+	// namesBucket is not in files from before names were kept apart, until the first
+	// commit that brings some.
+	namesBucket = []byte("names")
+)
+
+// What a frame's checksum says that its value is.
+const (
+	frameMeta     byte = 'm'
+	frameInfo     byte = 'i'
+	frameRestored byte = 'b'
+	frameChunk    byte = 'c'
+	frameManifest byte = 's'
+	frameRedo     byte = 'r'
+	frameJournal  byte = 'j'
+	frameLesson   byte = 'l'
+	frameFeature  byte = 'f'
+	frameIndex    byte = 'x'
+	frameNames    byte = 'n'
+	framePosition byte = 'p'
+	frameMember   byte = 'a'
+	framePending  byte = 'w'
+)
+
+// Log is a bucket of an account that holds framed values under numbers, and
+// nothing else.
+type Log struct {
+	bucket []byte
+	kind   byte // what a frame's checksum says that its values are
+	key    int  // size of its keys
+}
+
+// The logs of an account. The values of the first three have a number each; those
+// of the others have the number of their commit and a position within it.
+var (
+	RedoLog    = Log{redoBucket, frameRedo, 8}       // what each commit changed
+	JournalLog = Log{journalBucket, frameJournal, 8} // the inputs
+	LessonLog  = Log{lessonsBucket, frameLesson, 8}
+	FeatureLog = Log{featuresBucket, frameFeature, 12}
+	NameLog    = Log{namesBucket, frameNames, 12}
+
+	indexLog = Log{indexBucket, frameIndex, 28}
+	logs     = []Log{RedoLog, JournalLog, LessonLog, FeatureLog, indexLog, NameLog}
+)
+
+// Progress is how far an account has come.
+type Progress struct {
+	Commit  uint64 `cbor:"1,keyasint"` // number of the last commit
+	Journal uint64 `cbor:"2,keyasint"` // number that the next journal entry gets
+	Lesson  uint64 `cbor:"3,keyasint"` // number that the next lesson gets
+	// Generation is the last number given to a saved state.
+	Generation uint64 `cbor:"4,keyasint,omitempty"`
+	// Checkpoint is where Load starts; Base is the state before the first journal
+	// entry kept; NextBase will be the base when enough entries lie behind it.
+	Checkpoint SavedState `cbor:"5,keyasint"`
+	Base       SavedState `cbor:"6,keyasint"`
+	NextBase   SavedState `cbor:"7,keyasint"`
+	// RedoBytes is the size of the redo log.
+	RedoBytes uint64 `cbor:"8,keyasint,omitempty"`
+	// Swept: the features of commits below it were looked at since the base last
+	// changed.
+	Swept uint64 `cbor:"9,keyasint,omitempty"`
+	// Sum is over everything that the commits up to Commit brought: where two
+	// files have an account with equal Commit and Sum, it is the same there.
+	Sum uint64 `cbor:"10,keyasint,omitempty"`
+	// Partition is the key of the partition that the account belongs to; nil: none.
+	Partition []byte `cbor:"11,keyasint,omitempty"`
+	// Pending: the logs of an account that was taken over have not come in yet, nor
+	// have the saved states but for Checkpoint; nil: they have.
+	Pending *PendingLogs `cbor:"12,keyasint,omitempty"`
+	// Names is how many records of names there are, those still to come included.
+	Names uint64 `cbor:"13,keyasint,omitempty"`
+	// Learner is the state before the first lesson kept, as far as learning is
+	// concerned, where that lies before Base: since a Rewrite and until Base moves
+	// on. Without a Lesson: it is Base.
+	Learner SavedState `cbor:"20,keyasint,omitempty"`
+}
+
+// LessonBase is the saved state before the first lesson kept.
+func (p Progress) LessonBase() SavedState {
+	if p.Learner.Lesson != 0 {
+		return p.Learner
+	}
+	return p.Base
+}
+
+// Saved returns the saved states that p names, the checkpoint first.
+func (p *Progress) Saved() []*SavedState {
+	all := []*SavedState{&p.Checkpoint, &p.Base, &p.NextBase}
+	if p.Learner.Lesson != 0 {
+		all = append(all, &p.Learner)
+	}
+	return all
+}
+
+// SavedState names a whole state kept in the file and the numbers it stands at.
+type SavedState struct {
+	Generation uint64 `cbor:"1,keyasint,omitempty"` // 0: the state of an account that has seen nothing
+	Commit     uint64 `cbor:"2,keyasint,omitempty"`
+	Journal    uint64 `cbor:"3,keyasint,omitempty"`
+	Lesson     uint64 `cbor:"4,keyasint,omitempty"`
+	Bytes      uint64 `cbor:"5,keyasint,omitempty"`
+}
+
+// PendingLogs says where the logs begin that were written here, those before
+// being still to come.
+type PendingLogs struct {
+	Commit  uint64 `cbor:"1,keyasint"` // the last before
+	Journal uint64 `cbor:"2,keyasint"`
+	Lesson  uint64 `cbor:"3,keyasint"`
+	// Saved are the states to come, by the names that they come under.
+	Saved []SavedName `cbor:"4,keyasint,omitempty"`
+}
+
+// SavedName is the name of a saved state that has a generation here; see
+// AccountView.Manifest.
+type SavedName struct {
+	Generation uint64 `cbor:"1,keyasint"`
+	Name       uint64 `cbor:"2,keyasint"`
+}
+
+// newProgress is that of an account before its first commit.
+func newProgress() Progress {
+	nothing := SavedState{Journal: 1, Lesson: 1}
+	return Progress{Journal: 1, Lesson: 1, Checkpoint: nothing, Base: nothing, NextBase: nothing}
+}
+
+// manifest is what the chunks of a saved state must add up to, so that a missing
+// chunk is noticed and not only a garbled one.
+type manifest struct {
+	Chunks uint32      `cbor:"1,keyasint"`
+	CRC    uint32      `cbor:"2,keyasint"` // CRC32C of all payloads in order
+	Rows   store.Tally `cbor:"3,keyasint"`
+}
+
+// name follows from the content of a saved state, whatever its generation, so that
+// what was a checkpoint yesterday has the same name today as a base.
+func (m manifest) name() uint64 {
+	return uint64(m.CRC)<<32 | m.Rows.Rows()&0xffffffff
+}
+
+// accountBucket returns the bucket of an account, or nil.
+func accountBucket(tx *bolt.Tx, name string) *bolt.Bucket {
+	accounts := tx.Bucket(accountsBucket)
+	if accounts == nil {
+		return nil
+	}
+	return accounts.Bucket([]byte(name))
+}
+
+// part returns a bucket of an account that must be there.
+func part(account *bolt.Bucket, name []byte) (*bolt.Bucket, error) {
+	b := account.Bucket(name)
+	if b == nil {
+		return nil, damage("bucket %s is missing", name)
+	}
+	return b, nil
+}
+
+// featureBuckets returns the features of an account and their index.
+func featureBuckets(account *bolt.Bucket) (features, index *bolt.Bucket, err error) {
+	if features, err = part(account, featuresBucket); err != nil {
+		return nil, nil, err
+	}
+	index, err = part(account, indexBucket)
+	return features, index, err
+}
+
+func readProgress(account *bolt.Bucket) (Progress, error) {
+	var p Progress
+	if err := decodeFramed(frameInfo, infoKey, account.Get(infoKey), &p); err != nil {
+		return p, damage("progress record: %w", err)
+	}
+	return p, nil
+}
+
+func writeProgress(account *bolt.Bucket, p Progress) error {
+	payload, err := store.EncodeRow(p)
+	if err != nil {
+		return err
+	}
+	return account.Put(infoKey, frame(nil, frameInfo, infoKey, payload))
+}
+
+// writeSchema lays out an empty store.
+func writeSchema(tx *bolt.Tx, version uint32) error {
+	meta, err := tx.CreateBucket(metaBucket)
+	if err != nil {
+		return err
+	}
+	if err := meta.Put(schemaKey, frame(nil, frameMeta, schemaKey, key32(version))); err != nil {
+		return err
+	}
+	if err := meta.Put(createdKey, frame(nil, frameMeta, createdKey, createdMarker)); err != nil {
+		return err
+	}
+	_, err = tx.CreateBucket(accountsBucket)
+	return err
+}
+
+// checkSchema reports whether this version can read the store.
+func checkSchema(tx *bolt.Tx) error {
+	meta := tx.Bucket(metaBucket)
+	if meta == nil || meta.Get(schemaKey) == nil || meta.Get(createdKey) == nil {
+		return store.ErrSchema
+	}
+	created, err := unframe(frameMeta, createdKey, meta.Get(createdKey))
+	if err != nil {
+		return damage("creation marker: %w", err)
+	}
+	payload, err := unframe(frameMeta, schemaKey, meta.Get(schemaKey))
+	if err != nil {
+		return damage("schema version: %w", err)
+	}
+	if string(created) != string(createdMarker) || len(payload) != 4 {
+		return store.ErrSchema
+	}
+	switch version := binary.BigEndian.Uint32(payload); {
+	case version > SchemaVersion:
+		return fmt.Errorf("%w: it has schema %d, this version knows schemas up to %d; use the newer hinged, or restore a backup of this one's", store.ErrNewer, version, SchemaVersion)
+	case version < 1:
+		return fmt.Errorf("%w: it has schema %d", store.ErrSchema, version)
+	}
+	if tx.Bucket(accountsBucket) == nil {
+		return damage("bucket accounts is missing")
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package boltfile
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/storetest"
+)
+
+func TestAnAccountThatCannotBeAddedChangesNothing(t *testing.T) {
+	from, st, _ := wasteful(t, testOptions())
+	model, state := store.Digest(st)
+	broken := errors.New("broken on purpose")
+	var at string
+	o := testOptions()
+	o.Hooks.Step = func(step string) error {
+		if step == at {
+			return broken
+		}
+		return nil
+	}
+	s := openTest(t, storetest.TempStore(t), o)
+	if err := s.Commit("ann", store.NewState(), store.Batch{}); err != nil {
+		t.Fatal(err)
+	}
+	want := storetest.DigestsOf(t, s)
+	for _, at = range []string{"import", "imported"} {
+		if err := s.AddAccount(from, "ann", model, state, "ann", true); !errors.Is(err, broken) {
+			t.Fatalf("AddAccount that breaks at %q: %v", at, err)
+		}
+		if got := storetest.DigestsOf(t, s); got != want {
+			t.Errorf("digests were\n%s are\n%s", want, got)
+		}
+		if err := s.view(func(tx *bolt.Tx) error {
+			if tx.Bucket(importingBucket) != nil {
+				t.Errorf("broken at %q something is left", at)
+			}
+			return nil
+		}); err != nil {
+			t.Error(err)
+		}
+	}
+	at = ""
+	path := s.Path()
+	closeVerified(t, s)
+
+	// A full disk.
+	o.Hooks.MaxSize = 64 << 10
+	full := openTest(t, storetest.TempStore(t), o)
+	if err := full.AddAccount(from, "ann", model, state, "ann", true); !errors.Is(err, store.ErrNoSpace) {
+		t.Errorf("AddAccount on a full disk: %v, want ErrNoSpace", err)
+	}
+	if names, err := full.Accounts(); err != nil || len(names) > 0 {
+		t.Errorf("after it there are the accounts %q, %v", names, err)
+	}
+	// Killed in the midst: what was copied so far goes at the next start.
+	db, err := bolt.Open(path, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(func(tx *bolt.Tx) error {
+		b, err := tx.CreateBucketIfNotExists(importingBucket)
+		if err == nil {
+			_, err = b.CreateBucketIfNotExists([]byte("half"))
+		}
+		return err
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	s = openTest(t, path, testOptions())
+	if err := s.view(func(tx *bolt.Tx) error {
+		if tx.Bucket(importingBucket) != nil {
+			t.Error("half an account is still there")
+		}
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+	if got := storetest.DigestsOf(t, s); got != want {
+		t.Errorf("digests were\n%s are\n%s", want, got)
+	}
+	if err := s.AddAccount(from, "ann", model, state, "ann", true); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestACopyOfAnAccountThatFindsNoRoomSaysSo(t *testing.T) {
+	s, _, _ := wasteful(t, testOptions())
+	s.o.Hooks.MaxSize = 64 << 10
+	if _, _, err := s.CopyAccount("ann", filepath.Join(t.TempDir(), "ann.db")); !errors.Is(err, store.ErrNoSpace) {
+		t.Errorf("CopyAccount on a full disk: %v, want ErrNoSpace", err)
+	}
+	s.o.Hooks.MaxSize = 0
+}

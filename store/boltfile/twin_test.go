@@ -1,0 +1,189 @@
+package boltfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/storetest"
+)
+
+// Random changes, commits and restarts give what plain maps give.
+func TestStoreEqualsItsTwinOver600Commits(t *testing.T) {
+	for seed := range uint64(4) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 1))
+			path := storetest.TempStore(t)
+			o := testOptions()
+			s, err := Open(path, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			st, tw := store.NewState(), storetest.NewTwin()
+			for range 150 {
+				b := storetest.Change(r, st, tw)
+				if err := s.Commit("ann", st, b); err != nil {
+					t.Fatal(err)
+				}
+				tw.Committed(b)
+				wantModel, wantState := store.Digest(st)
+				if r.IntN(10) > 0 {
+					continue
+				}
+				closeVerified(t, s)
+				if s, err = Open(path, o); err != nil {
+					t.Fatal(err)
+				}
+				if st, err = s.Load("ann"); err != nil {
+					t.Fatal(err)
+				}
+				if m, d := store.Digest(st); m != wantModel || d != wantState {
+					t.Fatalf("digest after restart is %s %s, before it was %s %s", m, d, wantModel, wantState)
+				}
+				tw.Compare(t, st)
+				tw.CompareLogs(t, s, "ann")
+				if t.Failed() {
+					t.FailNow()
+				}
+			}
+			closeVerified(t, s)
+		})
+	}
+}
+
+// What failed is repeated with more in it, as the filter does, and nothing is
+// there twice.
+func TestEverySaveStepMayFail(t *testing.T) {
+	broken := errors.New("broken on purpose")
+	for _, step := range []string{"begin", "redo", "journal", "features", "lessons", "sweep", "names", "progress", "committed", "chunks", "swap"} {
+		t.Run(step, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(7, 7))
+			path := storetest.TempStore(t)
+			o := testOptions()
+			fail := false
+			hit := 0
+			o.Hooks.Step = func(at string) error {
+				if fail && at == step && r.IntN(2) == 0 {
+					hit++
+					return broken
+				}
+				return nil
+			}
+			s := openTest(t, path, o)
+			fail = true
+			st, tw := store.NewState(), storetest.NewTwin()
+			var b store.Batch
+			for range 120 {
+				more := storetest.Change(r, st, tw)
+				if r.IntN(3) == 0 { // the repeat may also bring less than what failed
+					b = store.Batch{}
+				}
+				b.Journal = append(b.Journal, more.Journal...)
+				b.Features = append(b.Features, more.Features...)
+				b.Lessons = append(b.Lessons, more.Lessons...)
+				err := s.Commit("ann", st, b)
+				if err != nil {
+					if !errors.Is(err, broken) {
+						t.Fatal(err)
+					}
+					continue
+				}
+				tw.Committed(b)
+				b = store.Batch{}
+				again, err := s.Load("ann")
+				if err != nil {
+					t.Fatal(err)
+				}
+				tw.Compare(t, again)
+				if t.Failed() {
+					t.FailNow()
+				}
+			}
+			if hit < 5 {
+				t.Fatalf("step failed %d times, want 5 or more", hit)
+			}
+			fail = false
+			if err := s.Commit("ann", st, b); err != nil {
+				t.Fatal(err)
+			}
+			tw.Committed(b)
+			tw.CompareLogs(t, s, "ann")
+			for key, want := range tw.Features {
+				got, err := s.Features("ann", key)
+				if err == nil && !bytes.Equal(got, want) {
+					t.Errorf("features of %x are %q, want %q", key, got, want)
+				}
+				if err != nil && !errors.Is(err, store.ErrNotFound) {
+					t.Error(err)
+				}
+				got, err = s.Names("ann", key)
+				if err == nil && !bytes.Equal(got, tw.Names[key]) {
+					t.Errorf("names of %x are %q, want %q", key, got, tw.Names[key])
+				}
+				if err != nil && !errors.Is(err, store.ErrNotFound) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+func TestCommitWithNothingNewLeavesTheFileAlone(t *testing.T) {
+	s := openTest(t, storetest.TempStore(t), testOptions())
+	st := store.NewState()
+	st.Account.Messages = 3
+	if err := s.Commit("ann", st, store.Batch{}); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(s.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Commit("ann", st, store.Batch{}); err != nil {
+		t.Fatal(err)
+	}
+	after, err := os.ReadFile(s.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(before, after) {
+		t.Error("a commit with nothing new changed the file")
+	}
+}
+
+func TestOnlyTheCurrentStateMayBeCommitted(t *testing.T) {
+	s := openTest(t, storetest.TempStore(t), testOptions())
+	st := store.NewState()
+	commit := func(st *store.State, n uint64) error {
+		st.Account.Messages = n
+		return s.Commit("ann", st, store.Batch{Journal: [][]byte{{1}}})
+	}
+	if err := commit(st, 1); err != nil {
+		t.Fatal(err)
+	}
+	earlier, err := s.Load("ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := commit(st, 2); err != nil {
+		t.Fatal(err)
+	}
+	base, _, err := s.Base("ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, stale := range map[string]*store.State{"loaded before the last commit": earlier, "new": store.NewState(), "the base": base} {
+		for range 2 { // also when repeated
+			if err := commit(stale, 9); !errors.Is(err, store.ErrStale) {
+				t.Errorf("committing a state that is %s: %v, want ErrStale", name, err)
+			}
+		}
+	}
+	if err := commit(st, 3); err != nil {
+		t.Error(err)
+	}
+}

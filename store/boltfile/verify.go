@@ -1,0 +1,290 @@
+package boltfile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/hinged/hinged/store"
+)
+
+// Report is what Verify found.
+type Report struct {
+	Accounts []AccountReport // ascending by name
+	// Problems says what is wrong, one sentence each; empty if nothing is.
+	Problems []error
+}
+
+// OK reports whether nothing was found.
+func (r Report) OK() bool { return len(r.Problems) == 0 }
+
+// AccountReport sums up one account.
+type AccountReport struct {
+	Name         string
+	Commits      uint64 // since the account began
+	Journal      uint64 // entries kept, from the base on
+	Lessons      uint64 // lessons kept, from the base on
+	FirstJournal uint64 // sequence number of the oldest entry kept
+	ModelDigest  string
+	StateDigest  string
+}
+
+// mostProblems is how many problems Verify lists; a file with so many has no
+// better use for more.
+const mostProblems = 100
+
+// Verify reads the whole file, as of the last commit, and checks its structure,
+// every checksum, that every row decodes, that no number is missing from a log,
+// that features and their index agree, and that each state loads and survives
+// being written again. It takes as long as reading the file does. The error is
+// for a check that could not be made; what the check found is in the report.
+func (s *Store) Verify() (report Report, err error) {
+	defer wrap(&err, "verifying store %s", s.path)
+	err = s.verify(&report)
+	if errors.Is(err, store.ErrDamaged) {
+		report.Problems = append(report.Problems, err)
+		err = nil
+	}
+	return report, err
+}
+
+func (s *Store) verify(report *Report) error {
+	err := s.view(func(tx *bolt.Tx) error {
+		if err := checkSchema(tx); err != nil {
+			return err
+		}
+		report.Problems = append(checkFrames(tx, mostProblems), verifyMembers(tx)...)
+		accounts := tx.Bucket(accountsBucket)
+		return accounts.ForEachBucket(func(name []byte) error {
+			r, problems := verifyAccount(accounts.Bucket(name))
+			r.Name = string(name)
+			report.Accounts = append(report.Accounts, r)
+			for _, problem := range problems {
+				report.Problems = append(report.Problems, fmt.Errorf("account %q: %w", name, problem))
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return err
+	}
+	// The library's own check must not run beside a commit, so it has a transaction
+	// that nothing commits beside.
+	return s.checkStructure(report)
+}
+
+func (s *Store) checkStructure(report *Report) error {
+	var found error
+	done := errors.New("nothing to commit")
+	check := func(tx *bolt.Tx) error {
+		found = firstOf(tx.Check())
+		return done
+	}
+	transaction := s.update
+	s.open.RLock()
+	readOnly := s.db.IsReadOnly()
+	s.open.RUnlock()
+	if readOnly {
+		transaction = s.view
+	}
+	if err := transaction(check); !errors.Is(err, done) {
+		return err
+	}
+	if found != nil {
+		report.Problems = append(report.Problems, found)
+	}
+	return nil
+}
+
+// checkFrames checks every checksum in the file and returns what it found, but
+// no more than most.
+func checkFrames(tx *bolt.Tx, most int) (problems []error) {
+	if problems = checkPartitions(tx, most); len(problems) >= most {
+		return problems
+	}
+	accounts := tx.Bucket(accountsBucket)
+	_ = accounts.ForEachBucket(func(name []byte) error {
+		problems = append(problems, checkAccountFrames(accounts.Bucket(name), string(name))...)
+		if len(problems) >= most {
+			problems = problems[:most]
+			return errEnough
+		}
+		return nil
+	})
+	return problems
+}
+
+func checkAccountFrames(account *bolt.Bucket, name string) (problems []error) {
+	found := func(format string, args ...any) {
+		problems = append(problems, fmt.Errorf("account %q: %w", name, fmt.Errorf(format, args...)))
+	}
+	p, err := readProgress(account)
+	if err != nil {
+		found("%w", err)
+		return problems
+	}
+	read := residentLimit{tx: account.Tx()}
+	for _, log := range logs {
+		b := account.Bucket(log.bucket)
+		if b == nil && bytes.Equal(log.bucket, namesBucket) {
+			continue
+		}
+		if b == nil {
+			found("bucket %s is missing", log.bucket)
+			continue
+		}
+		_ = b.ForEach(func(key, value []byte) error {
+			read.add(len(value))
+			if len(key) != log.key {
+				found("bucket %s: a key has %d bytes, not %d", log.bucket, len(key), log.key)
+			} else if _, err := unframe(log.kind, key, value); err != nil {
+				found("bucket %s: value at %x: %w", log.bucket, key, err)
+			}
+			if len(problems) >= mostProblems {
+				return errEnough
+			}
+			return nil
+		})
+	}
+	for _, of := range p.Saved() {
+		if of.Generation == 0 || p.Awaits(*of) {
+			continue
+		}
+		if _, err := readSaved(account, of.Generation, func([]byte) error { return nil }); err != nil {
+			found("%w", err)
+		}
+	}
+	return problems
+}
+
+// verifyAccount checks what the checksums cannot tell.
+func verifyAccount(account *bolt.Bucket) (r AccountReport, problems []error) {
+	p, err := readProgress(account)
+	if err != nil {
+		return r, []error{err}
+	}
+	r.Commits, r.FirstJournal = p.Commit, p.Base.Journal
+	r.Journal, r.Lessons = p.Journal-p.Base.Journal, p.Lesson-p.LessonBase().Lesson
+	note := func(err error) {
+		if err != nil {
+			problems = append(problems, err)
+		}
+	}
+	journal, lessons := p.Base.Journal, p.LessonBase().Lesson
+	if p.Pending != nil {
+		journal, lessons = p.Pending.Journal, p.Pending.Lesson
+	}
+	note(verifyNumbers(account, journalBucket, journal, p.Journal))
+	note(verifyNumbers(account, lessonsBucket, lessons, p.Lesson))
+	note(verifyLessons(account))
+	note(verifyFeatures(account, p))
+	note(verifyNames(account, p))
+	for _, of := range p.Saved()[1:] {
+		if p.Awaits(*of) {
+			continue
+		}
+		_, err := loadSaved(account, *of)
+		note(err)
+	}
+	st, err := load(account, p)
+	if err != nil {
+		return r, append(problems, err)
+	}
+	for _, key := range st.Supports.Keys() {
+		row, _ := st.Supports.Get(key)
+		if _, err := row.Vector.Unpack(); err != nil {
+			note(fmt.Errorf("support at %x is malformed: %w", key, err))
+		}
+	}
+	if row, ok := st.Prior.Get(store.PriorKey); ok {
+		if _, err := row.Weights.Unpack(); err != nil {
+			note(fmt.Errorf("the prior is malformed: %w", err))
+		}
+	}
+	r.ModelDigest, r.StateDigest = store.Digest(st)
+	note(survives(st, r))
+	return r, problems
+}
+
+// survives demands that a state is the same after being written and read again.
+func survives(st *store.State, r AccountReport) error {
+	again := store.NewState()
+	if _, err := st.Records(chunkSize, func(record []byte) error { return again.Apply(record, store.Tally{}) }); err != nil {
+		return err
+	}
+	if m, s := store.Digest(again); m != r.ModelDigest || s != r.StateDigest {
+		return errors.New("its state is another one after being written and read again")
+	}
+	return nil
+}
+
+// verifyNumbers checks that a log has every number from first to end, end
+// excluded. Before first it may have some that are due to be trimmed.
+func verifyNumbers(account *bolt.Bucket, name []byte, first, end uint64) error {
+	b, err := part(account, name)
+	if err != nil {
+		return err
+	}
+	c := b.Cursor()
+	next := first
+	for key, _ := c.Seek(key64(first)); key != nil; key, _ = c.Next() {
+		if !bytes.Equal(key, key64(next)) {
+			return fmt.Errorf("bucket %s: number %d is missing", name, next)
+		}
+		next++
+	}
+	if next != end {
+		return fmt.Errorf("bucket %s: it goes on to number %d, the next one should be %d", name, next, end)
+	}
+	return nil
+}
+
+func verifyLessons(account *bolt.Bucket) error {
+	b, err := part(account, lessonsBucket)
+	if err != nil {
+		return err
+	}
+	return b.ForEach(func(key, value []byte) error {
+		var lesson store.Lesson
+		if err := decodeFramed(frameLesson, key, value, &lesson); err != nil {
+			return fmt.Errorf("lesson at %x: %w", key, err)
+		}
+		return nil
+	})
+}
+
+// verifyFeatures checks that every record of features has its entry in the index
+// and every entry its record.
+func verifyFeatures(account *bolt.Bucket, p Progress) error {
+	features, index, err := featureBuckets(account)
+	if err != nil {
+		return err
+	}
+	records, entries := 0, 0
+	err = features.ForEach(func(key, value []byte) error {
+		records++
+		if len(key) != 12 || len(value) < frameSize+len(store.MessageKey{}) {
+			return errors.New("a record of features is malformed")
+		}
+		if commit := binary.BigEndian.Uint64(key); commit == 0 || commit > p.Commit {
+			return fmt.Errorf("features are of commit %d, the last was %d", commit, p.Commit)
+		}
+		if index.Get(indexKey(store.MessageKey(value[frameSize:]), key)) == nil {
+			return fmt.Errorf("features at %x are not in the index", key)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := index.ForEach(func(_, _ []byte) error { entries++; return nil }); err != nil {
+		return err
+	}
+	if records != entries {
+		return fmt.Errorf("there are %d records of features and %d entries in their index", records, entries)
+	}
+	return nil
+}

@@ -1,0 +1,16 @@
+package copies
+
+import (
+	"os"
+	"testing"
+
+	"github.com/hinged/hinged/store/storetest"
+)
+
+// The test binary plays another process too, see storetest.Role.
+func TestMain(m *testing.M) {
+	if os.Getenv(storetest.Role) == "importer" {
+		os.Exit(runImporter(os.Args[1]))
+	}
+	os.Exit(m.Run())
+}

@@ -1,0 +1,81 @@
+package copies
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
+)
+
+// RestoredFrom is what `hinged restore` tells.
+type RestoredFrom struct {
+	File     string    `json:"file"`            // the backup, as named; - for standard input
+	Store    string    `json:"store"`           // path of the store
+	Aside    string    `json:"aside,omitempty"` // where the store that was there is now; absent if there was none
+	Accounts []Account `json:"accounts"`        // what the store holds now, in order of name
+}
+
+// Restore puts a copy of the backup in file, or of what stdin gives if that is
+// Standard, in the place of the store at storePath, and sets that one aside. The
+// copy is checked first: one that is no sound backup gives ErrUnsound, one of a
+// later version store.ErrNewer, and the store stays as it is. store.ErrRunning
+// while a process has the store open.
+func Restore(ctx context.Context, storePath, file string, stdin io.Reader) (RestoredFrom, error) {
+	out, err := restore(ctx, storePath, file, stdin)
+	if err != nil {
+		return RestoredFrom{}, fmt.Errorf("restoring %s: %w", file, err)
+	}
+	return out, nil
+}
+
+func restore(ctx context.Context, storePath, file string, stdin io.Reader) (out RestoredFrom, err error) {
+	out = RestoredFrom{File: file, Store: storePath}
+	if err := boltfile.Held(storePath); err != nil {
+		return out, err
+	}
+	in := stdin
+	if file != Standard {
+		if same(file, storePath) {
+			return out, errors.New("it is the store itself")
+		}
+		f, err := os.Open(file)
+		if err != nil {
+			return out, err
+		}
+		defer func() { err = errors.Join(err, f.Close()) }()
+		in = f
+	}
+	if err := os.MkdirAll(filepath.Dir(storePath), 0o700); err != nil {
+		return out, err
+	}
+	d, err := newDraft(storePath)
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, d.drop()) }()
+	if _, err := io.Copy(d, patient{ctx, in}); err != nil {
+		return out, err
+	}
+	if err := errors.Join(d.Sync(), d.Close()); err != nil {
+		return out, err
+	}
+	if out.Accounts, err = check(d.Name()); err != nil {
+		// The owner knows the backup, not the copy that was made of it.
+		what := strings.ReplaceAll(err.Error(), d.Name(), file)
+		if errors.Is(err, store.ErrNewer) {
+			return out, fmt.Errorf("%w: %s", store.ErrNewer, what)
+		}
+		return out, fmt.Errorf("%w: %s", ErrUnsound, what)
+	}
+	if out.Aside, err = boltfile.Replace(storePath, d.Name(), boltfile.Options{}); err != nil {
+		return out, err
+	}
+	d.kept = true // it has the store's name now
+	return out, nil
+}

@@ -1,0 +1,145 @@
+package copies
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/hinged/hinged/store/boltfile"
+)
+
+// ExportedTo is what `hinged export` tells.
+type ExportedTo struct {
+	File    string  `json:"file"`    // as named; - for standard output
+	Bytes   int64   `json:"bytes"`   // its size
+	Account Account `json:"account"` // what it holds
+}
+
+// Export writes everything of one account of the source's store to file, as
+// Backup does the whole store.
+func Export(ctx context.Context, from Source, storePath, account, file string, force bool, stdout io.Writer) (ExportedTo, error) {
+	out := ExportedTo{File: file}
+	var err error
+	out.Bytes, err = Write(file, storePath, force, stdout,
+		func(w io.Writer) error { return from.Export(ctx, account, w) },
+		func(path string) (err error) {
+			f, err := os.Open(path)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, f.Close()) }()
+			x, err := OpenExport(f, filepath.Dir(path), boltfile.Options{})
+			if err != nil {
+				return err
+			}
+			out.Account, err = contents(x)
+			return errors.Join(err, x.Close())
+		})
+	if err != nil {
+		return ExportedTo{}, fmt.Errorf("export to %s: %w", file, err)
+	}
+	return out, nil
+}
+
+// contents says what an export holds. It was checked when it was opened.
+func contents(x *Exported) (Account, error) {
+	report, err := x.Store().Verify()
+	if err != nil || len(report.Accounts) != 1 {
+		return Account{}, fmt.Errorf("reading it again: %w", err)
+	}
+	a := report.Accounts[0]
+	return Account{Account: a.Name, Model: a.ModelDigest, State: a.StateDigest, Journal: a.Journal, Lessons: a.Lessons}, nil
+}
+
+// ImportedFrom is what `hinged import` tells.
+type ImportedFrom struct {
+	File    string  `json:"file"`            // the export, as named; - for standard input
+	Store   string  `json:"store"`           // path of the store
+	Account Account `json:"account"`         // what came in, under the name that it has here
+	Aside   string  `json:"aside,omitempty"` // backup of the store from before; absent if no account was replaced
+}
+
+// Import adds the account in the export file, or that which stdin gives if that is
+// Standard, to the store at storePath, under the name as, or if that is "" its
+// own; where there is no store it makes one. An account that exists is replaced
+// only when asked (ErrAccountExists), and a backup of the whole store is made
+// beside it first. ErrExport and store.ErrNewer say what is wrong with the
+// export, store.ErrRunning that a process has the store open; then nothing has
+// changed.
+func Import(ctx context.Context, storePath, file, as string, replace bool, stdin io.Reader) (ImportedFrom, error) {
+	out, err := importFrom(ctx, storePath, file, as, replace, stdin)
+	if err != nil {
+		return ImportedFrom{}, fmt.Errorf("import of %s: %w", file, err)
+	}
+	return out, nil
+}
+
+func importFrom(ctx context.Context, storePath, file, as string, replace bool, stdin io.Reader) (out ImportedFrom, err error) {
+	out = ImportedFrom{File: file, Store: storePath}
+	if err := boltfile.Held(storePath); err != nil {
+		return out, err
+	}
+	in := stdin
+	if file != Standard {
+		f, err := os.Open(file)
+		if err != nil {
+			return out, err
+		}
+		defer func() { err = errors.Join(err, f.Close()) }()
+		in = f
+	}
+	dir := filepath.Dir(storePath)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return out, err
+	}
+	x, err := OpenExport(patient{ctx, in}, dir, boltfile.Options{})
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, x.Close()) }()
+	if as == "" {
+		as = x.Account
+	}
+	if out.Account, err = contents(x); err != nil {
+		return out, err
+	}
+	out.Account.Account = as
+	s, err := boltfile.Open(storePath, boltfile.Options{})
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	names, err := s.Accounts()
+	if err != nil {
+		return out, err
+	}
+	if slices.Contains(names, as) {
+		if !replace {
+			return out, fmt.Errorf("%w: %s", ErrAccountExists, as)
+		}
+		if out.Aside, err = setAside(s, storePath); err != nil {
+			return out, fmt.Errorf("backup of the store as it is: %w", err)
+		}
+	}
+	if err := x.ImportInto(s, as, replace); err != nil {
+		return out, err
+	}
+	return out, nil
+}
+
+// setAside makes a backup of the store beside it and returns its name.
+func setAside(s *boltfile.Store, storePath string) (string, error) {
+	for n := 1; ; n++ {
+		aside := fmt.Sprintf("%s.before-import-%d", storePath, n)
+		_, err := Write(aside, storePath, false, nil,
+			func(w io.Writer) error { _, err := s.Backup(w); return err },
+			func(path string) error { _, err := check(path); return err })
+		if !errors.Is(err, ErrExists) {
+			return aside, err
+		}
+	}
+}

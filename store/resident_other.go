@@ -1,8 +1,0 @@
-//go:build !linux
-
-package store
-
-import bolt "go.etcd.io/bbolt"
-
-// release does nothing where what it does on Linux is not known to be safe.
-func release(*bolt.Tx) {}

@@ -1,0 +1,173 @@
+package storetest
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// Inbox3 is the partition of most tests.
+var Inbox3 = store.Partition{Topic: "inbox", Number: 3}
+
+// Partitioned is a store with accounts of partitions.
+type Partitioned interface {
+	Logs
+	Load(account string) (*store.State, error)
+	BeginPartition(p store.Partition, partitions int32, next int64) error
+	CommitPartition(p store.Partition, next int64, accounts []store.AccountCommit) error
+	RewritePartition(p store.Partition, next int64, account string, st *store.State, w store.Rewrite) error
+}
+
+// Crowd is several accounts of a partition in memory, each with its twin.
+type Crowd struct {
+	R      *rand.Rand
+	Names  []string
+	States []*store.State
+	Twins  []*Twin
+	Next   int64
+}
+
+// NewCrowd returns a crowd whose changes depend on the seed alone.
+func NewCrowd(seed uint64, accounts int) *Crowd {
+	c := &Crowd{R: rand.New(rand.NewPCG(seed, 77)), Next: 100}
+	for i := range accounts {
+		c.Names = append(c.Names, fmt.Sprintf("kafka:%02d", i))
+		c.States = append(c.States, store.NewState())
+		c.Twins = append(c.Twins, NewTwin())
+	}
+	return c
+}
+
+// Change changes some of the accounts and returns what there is to commit.
+func (c *Crowd) Change() (batch []store.AccountCommit) {
+	c.Next += 1 + c.R.Int64N(20)
+	for i, name := range c.Names {
+		if c.R.IntN(3) > 0 {
+			batch = append(batch, store.AccountCommit{Account: name, State: c.States[i], Batch: Change(c.R, c.States[i], c.Twins[i])})
+		}
+	}
+	return batch
+}
+
+// Committed notes in the twins what was committed.
+func (c *Crowd) Committed(batch []store.AccountCommit) {
+	for _, a := range batch {
+		c.Twins[slices.Index(c.Names, a.Account)].Committed(a.Batch)
+	}
+}
+
+// Load takes the states from the store.
+func (c *Crowd) Load(t testing.TB, s Partitioned) {
+	t.Helper()
+	for i, name := range c.Names {
+		st, err := s.Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.States[i] = st
+	}
+}
+
+// Compare demands that s has what was committed.
+func (c *Crowd) Compare(t testing.TB, s Partitioned) {
+	t.Helper()
+	for i, name := range c.Names {
+		st, err := s.Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Twins[i].Compare(t, st)
+		c.Twins[i].CompareLogs(t, s, name)
+	}
+}
+
+// Begin begins p, one of 8 partitions, at offset 100.
+func Begin(t testing.TB, s Partitioned, p store.Partition) {
+	t.Helper()
+	if err := s.BeginPartition(p, 8, 100); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ManyWeights gives st n weights.
+func ManyWeights(r *rand.Rand, st *store.State, n int) {
+	st.Weights = model.NewWeights(n)
+	for st.Weights.Len() < n {
+		st.Weights.Set(model.FoldIndex(r.Uint64()), r.NormFloat64())
+	}
+}
+
+// Busy returns the state of an account after n messages: so many messages
+// and places, 2.5 times as many Message-IDs, 25 times as many weights.
+func Busy(r *rand.Rand, n int) *store.State {
+	st := store.NewState()
+	ManyWeights(r, st, 25*n)
+	flags := [][]string{nil, {"\\seen"}, {"\\answered", "\\seen"}, {"$important", "\\seen"}}
+	for i := range n {
+		var m store.Message
+		Randomize(r, &m)
+		var key store.MessageKey
+		binary.BigEndian.PutUint64(key[:], r.Uint64())
+		st.Messages.Put(string(key[:]), m)
+		st.Places.Put(store.PlaceKey("INBOX", uint32(i)), store.Place{Message: key, Flags: append([]string(nil), flags[r.IntN(4)]...)})
+	}
+	for range 5 * n / 2 {
+		var id store.KnownID
+		Randomize(r, &id)
+		st.IDs.Put(store.ID(r.Uint64()).Key(), id)
+	}
+	for i := range n / 4 {
+		st.Senders.Put(store.ID(r.Uint64()).Key(), store.Sender{Received: uint32(i)})
+		st.Threads.Put(store.ID(r.Uint64()).Key(), store.Thread{Messages: uint32(i)})
+	}
+	for i := range 2000 {
+		st.Recent.Put(string(binary.BigEndian.AppendUint32(nil, uint32(i))), store.Scored{Score: r.NormFloat64()})
+		st.Labelled.Put(string(binary.BigEndian.AppendUint32(nil, uint32(i))), store.Scored{Score: r.NormFloat64()})
+	}
+	return st
+}
+
+// LearntBatch makes one message come in and be learnt from: 300 weights touched, a
+// journal entry, a lesson and 1.5 KB of features.
+func LearntBatch(r *rand.Rand, st *store.State, known model.Vector) store.Batch {
+	var x model.Vector
+	for range 300 {
+		x = append(x, known[r.IntN(len(known))])
+	}
+	st.TouchWeights(x)
+	st.Account.Messages++
+	var key store.MessageKey
+	binary.BigEndian.PutUint64(key[:], r.Uint64())
+	st.Messages.Put(string(key[:]), store.Message{Seq: st.Account.Messages})
+	return store.Batch{
+		Journal:  [][]byte{make([]byte, 200)},
+		Features: []store.FeatureRecord{{Key: key, Data: make([]byte, 1500)}},
+		Lessons:  []store.Lesson{{Message: key, Label: 1, Weight: 1}},
+	}
+}
+
+// Populate begins a partition of so many accounts, each with so many weights, and
+// returns their states.
+func Populate(b *testing.B, s Partitioned, accounts, weights int) (all []store.AccountCommit) {
+	b.Helper()
+	Begin(b, s, Inbox3)
+	r := rand.New(rand.NewPCG(8, 8))
+	for i := range accounts {
+		st := store.NewState()
+		st.Account.Messages = 1
+		ManyWeights(r, st, weights)
+		st.TouchWeights(st.Weights.Sorted())
+		all = append(all, store.AccountCommit{Account: fmt.Sprintf("kafka:%05d", i), State: st})
+	}
+	for i := 0; i < len(all); i += 20 {
+		if err := s.CommitPartition(Inbox3, int64(1000+i), all[i:min(i+20, len(all))]); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return all
+}
