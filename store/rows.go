@@ -274,7 +274,7 @@ const (
 	ReasonOwner   // the owner has marked it already, or said no
 	ReasonDuplicate
 	ReasonHandedOver // the owner handed it over with a label; it has no place
-	ReasonRule   // a rule of the owner's
+	ReasonRule       // a rule of the owner's
 )
 
 func (r Reason) String() string {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -48,26 +49,12 @@ func switchCommand(c *cobra.Command, verb desk.Verb[desk.None, desk.Switch]) *co
 		done, err := with(cmd.Context(), path, func(at *control.At) ([]desk.Switch, error) {
 			names := []string{account}
 			if all {
-				s, err := control.Ask(cmd.Context(), at, desk.GetStatus, "", desk.None{})
-				if err != nil {
+				var err error
+				if names, err = accountNames(cmd.Context(), at); err != nil {
 					return nil, err
 				}
-				names = nil
-				for _, a := range s.Accounts {
-					names = append(names, a.Account)
-				}
 			}
-			out := []desk.Switch{}
-			var errs []error
-			for _, name := range names {
-				s, err := control.Ask(cmd.Context(), at, verb, name, desk.None{})
-				if err != nil {
-					errs = append(errs, err)
-					continue
-				}
-				out = append(out, s)
-			}
-			return out, errors.Join(errs...)
+			return switchEach(cmd.Context(), at, verb, names)
 		})
 		if err != nil {
 			return err
@@ -87,6 +74,33 @@ func switchCommand(c *cobra.Command, verb desk.Verb[desk.None, desk.Switch]) *co
 	c.Flags().BoolVar(&all, "all", false, "every account")
 	cli.JSONFlag(c, &asJSON, "JSON, a list")
 	return c
+}
+
+func accountNames(ctx context.Context, at *control.At) ([]string, error) {
+	s, err := control.Ask(ctx, at, desk.GetStatus, "", desk.None{})
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, a := range s.Accounts {
+		names = append(names, a.Account)
+	}
+	return names, nil
+}
+
+// switchEach switches accounts one after another; one that fails stops none of the others.
+func switchEach(ctx context.Context, at *control.At, verb desk.Verb[desk.None, desk.Switch], names []string) ([]desk.Switch, error) {
+	out := []desk.Switch{}
+	var errs []error
+	for _, name := range names {
+		s, err := control.Ask(ctx, at, verb, name, desk.None{})
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		out = append(out, s)
+	}
+	return out, errors.Join(errs...)
 }
 
 func switchedWords(s desk.Switch) string {

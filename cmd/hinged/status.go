@@ -66,48 +66,53 @@ func printStatus(w io.Writer, s desk.Status) error {
 		if a.InSnapshot {
 			continue
 		}
-		t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-		line := func(name, format string, args ...any) { fmt.Fprintf(t, "  "+name+"\t"+format+"\n", args...) }
-		if s.Running || a.Paused {
-			line("connection", "%s", connection(a))
-		}
-		line("marking", "%s", a.Marking)
-		if a.EndOfShadow != "" {
-			line("to end that", "%s", a.EndOfShadow)
-		}
-		line("messages", "%d seen, %d decided, %d of them unsure", a.Messages, a.Decided, a.Unsure)
-		line("learnt", "%d important, %d ordinary; %d settling, %d waiting", a.Important, a.Ordinary, a.Pending, a.Waiting)
-		if q := a.Standing; q.Labels > 0 {
-			line("quality", "F1 %.2f, precision %.2f, recall %.2f over the last %d labels; knowing your correspondents alone: F1 %.2f",
-				q.F1, q.Precision, q.Recall, q.Labels, q.KnownCorrespondentsF1)
-		}
-		line("mistakes", "%d, hinge loss %.1f", a.Mistakes, a.HingeLoss)
-		line("wrong decisions", "%d of %d that are judged: %d false alarms, %d missed", a.WrongDecisions, a.Judged, a.FalseAlarms, a.Missed)
-		back := ""
-		switch {
-		case a.MarksUndone > 0:
-			back = fmt.Sprintf(", %d taken back", a.MarksUndone)
-		case a.MarksConfirmed > a.MarksRefused:
-			back = "; `hinged undo --marks` takes back every one"
-		}
-		line("marks", "%d set, %d on their way, %d removed by the owner%s", a.MarksConfirmed, a.MarksIntended, a.MarksRefused, back)
-		if len(a.Rules) > 0 {
-			line("rules", "%s", rulesWords(a.Rules))
-		}
-		if a.Supports > 0 {
-			line("model", "%d supports, threshold %+.3f", a.Supports, a.Threshold)
-		} else {
-			line("model", "%d weights, threshold %+.3f", a.Weights, a.Threshold)
-		}
-		line("last", "arrival %s, lesson %s", moment(a.LastArrival), moment(a.LastLesson))
-		for _, m := range a.Mailboxes {
-			line("mailbox", "%s (%s): %d messages", m.Mailbox, m.Role, m.Messages)
-		}
-		if err := t.Flush(); err != nil {
+		if err := printAccount(w, a, s.Running); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// printAccount prints the table of an account.
+func printAccount(w io.Writer, a desk.AccountStatus, running bool) error {
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	line := func(name, format string, args ...any) { fmt.Fprintf(t, "  "+name+"\t"+format+"\n", args...) }
+	if running || a.Paused {
+		line("connection", "%s", connection(a))
+	}
+	line("marking", "%s", a.Marking)
+	if a.EndOfShadow != "" {
+		line("to end that", "%s", a.EndOfShadow)
+	}
+	line("messages", "%d seen, %d decided, %d of them unsure", a.Messages, a.Decided, a.Unsure)
+	line("learnt", "%d important, %d ordinary; %d settling, %d waiting", a.Important, a.Ordinary, a.Pending, a.Waiting)
+	if q := a.Standing; q.Labels > 0 {
+		line("quality", "F1 %.2f, precision %.2f, recall %.2f over the last %d labels; knowing your correspondents alone: F1 %.2f",
+			q.F1, q.Precision, q.Recall, q.Labels, q.KnownCorrespondentsF1)
+	}
+	line("mistakes", "%d, hinge loss %.1f", a.Mistakes, a.HingeLoss)
+	line("wrong decisions", "%d of %d that are judged: %d false alarms, %d missed", a.WrongDecisions, a.Judged, a.FalseAlarms, a.Missed)
+	back := ""
+	switch {
+	case a.MarksUndone > 0:
+		back = fmt.Sprintf(", %d taken back", a.MarksUndone)
+	case a.MarksConfirmed > a.MarksRefused:
+		back = "; `hinged undo --marks` takes back every one"
+	}
+	line("marks", "%d set, %d on their way, %d removed by the owner%s", a.MarksConfirmed, a.MarksIntended, a.MarksRefused, back)
+	if len(a.Rules) > 0 {
+		line("rules", "%s", rulesWords(a.Rules))
+	}
+	if a.Supports > 0 {
+		line("model", "%d supports, threshold %+.3f", a.Supports, a.Threshold)
+	} else {
+		line("model", "%d weights, threshold %+.3f", a.Weights, a.Threshold)
+	}
+	line("last", "arrival %s, lesson %s", moment(a.LastArrival), moment(a.LastLesson))
+	for _, m := range a.Mailboxes {
+		line("mailbox", "%s (%s): %d messages", m.Mailbox, m.Role, m.Messages)
+	}
+	return t.Flush()
 }
 
 // rulesWords lists rules, or some of them.

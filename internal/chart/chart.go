@@ -81,7 +81,10 @@ func (c Chart) Save(path string) (err error) {
 			err = errors.Join(err, os.Remove(f.Name()))
 		}
 	}()
-	if err := errors.Join(c.Write(f, format), f.Chmod(0o644), f.Close()); err != nil {
+	if err = c.Write(f, format); err == nil {
+		err = f.Chmod(0o644)
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	return os.Rename(f.Name(), path)

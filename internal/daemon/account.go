@@ -192,39 +192,44 @@ func (a *account) write(ctx context.Context) error {
 		if a.alone && a.errandDone() {
 			a.stop()
 		}
+		var err error
 		select {
 		case next, open := <-order:
 			if !open {
 				return nil
 			}
-			if err := a.take(<-next); err != nil {
-				return err
-			}
-			if err := a.fill(order); err != nil {
-				return err
-			}
+			err = a.takeAll(<-next, order)
 		case <-ticks.C:
-			if a.alone {
-				continue
-			}
-			if now := a.clock.now(); a.filter.Due(now) {
-				if _, err := a.apply(&filter.Ticked{At: now}); err != nil {
-					return err
-				}
-			}
+			err = a.tick()
 		case request := <-a.requests:
 			request()
-			if a.broken != nil {
-				return a.broken
-			}
-			if !a.work.Dirty() {
-				continue
-			}
+			err = a.broken
 		}
-		if err := a.commitUntil(ctx); err != nil {
+		if err == nil {
+			err = a.commitUntil(ctx)
+		}
+		if err != nil {
 			return err
 		}
 	}
+}
+
+// tick tells the filter the time, if that makes a difference.
+func (a *account) tick() error {
+	now := a.clock.now()
+	if a.alone || !a.filter.Due(now) {
+		return nil
+	}
+	_, err := a.apply(&filter.Ticked{At: now})
+	return err
+}
+
+// takeAll applies what came, and what waits behind it already.
+func (a *account) takeAll(first prepared, order <-chan chan prepared) error {
+	if err := a.take(first); err != nil {
+		return err
+	}
+	return a.fill(order)
 }
 
 // fill adds to the batch what waits already, so that a busy stream shares its

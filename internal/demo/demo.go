@@ -62,6 +62,7 @@ type stage struct {
 	postman *hand
 	owner   *hand
 	plan    *Plan
+	start   time.Time // in the time zone of the account
 	tally   tally
 	began   time.Time // of the live part
 	there   map[string]int
@@ -110,7 +111,10 @@ func Run(ctx context.Context, o Options) (sum *Summary, err error) {
 	if o.Fast {
 		span = time.Duration(o.Messages) * 40 * time.Millisecond // about what it takes
 	}
-	s.plan = NewPlan(o.Seed, time.Now(), o.Messages, span)
+	if s.start, err = night(time.Now()); err != nil {
+		return nil, err
+	}
+	s.plan = NewPlan(o.Seed, s.start, o.Messages, span)
 	if err := s.history(ctx); err != nil {
 		return nil, quiet(ctx, err)
 	}
@@ -246,6 +250,7 @@ socket = "hinged.sock"
 name = %q
 owner = [%q]
 mark = [%s]
+time_zone = %q
 # Your own account would begin in shadow: it decides and marks nothing until it
 # has learnt enough. Here it may mark at once.
 shadow = "off"
@@ -260,12 +265,12 @@ tls = "none" # it does not leave this machine
 username = %q
 password_file = "password"
 poll_interval = "%v"
-`, account, OwnerAddress, strconv.Quote(s.o.Mark), settle, s.host.Addr, s.host.User, poll)
+`, account, OwnerAddress, strconv.Quote(s.o.Mark), s.start.Location(), settle, s.host.Addr, s.host.User, poll)
 	s.config = filepath.Join(s.dir, "hinged.toml")
-	err := errors.Join(
-		os.WriteFile(s.config, []byte(b.String()), 0o600),
-		os.WriteFile(filepath.Join(s.dir, "password"), []byte(s.host.Password+"\n"), 0o600),
-	)
+	err := os.WriteFile(filepath.Join(s.dir, "password"), []byte(s.host.Password+"\n"), 0o600)
+	if err == nil {
+		err = os.WriteFile(s.config, []byte(b.String()), 0o600)
+	}
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}

@@ -54,24 +54,23 @@ type Plan struct {
 // NewPlan makes up a mailbox for a demo that begins at start and delivers n
 // messages over span. The same seed, n and span give the same mail in the same
 // order, byte for byte but for its dates: those of the history are fixed hours
-// of the days before start's (in UTC), so that what passes as a day of silence
-// does not depend on the hour.
+// of the days before start's, in its time zone.
 func NewPlan(seed uint64, start time.Time, n int, span time.Duration) *Plan {
 	w := &writer{
 		rand:   rand.New(rand.NewPCG(seed, 0x64656d6f)), //nolint:gosec // repeatable on purpose
 		stocks: slices.Concat(letters, machines), open: map[string][]*thread{},
 	}
 	p := new(Plan)
-	midnight := start.UTC().Truncate(24 * time.Hour)
+	year, month, today := start.Date()
 	for day := HistoryDays; day >= 1; day-- {
-		at := midnight.AddDate(0, 0, -day).Add(6 * time.Hour)
+		at := time.Date(year, month, today-day, 6, 0, 0, 0, start.Location()).UTC()
 		for range 5 + w.rand.IntN(3) {
 			at = at.Add(time.Duration(20+w.rand.IntN(100)) * time.Minute)
 			p.History = append(p.History, w.message(0, at))
 		}
 	}
 	for i := range n {
-		p.Live = append(p.Live, w.message(1+i*100/n, start.Add(span*time.Duration(i)/time.Duration(n))))
+		p.Live = append(p.Live, w.message(1+i*100/n, start.UTC().Add(span*time.Duration(i)/time.Duration(n))))
 	}
 	return p
 }

@@ -248,3 +248,17 @@ func TestWhatTheOwnerDoes(t *testing.T) {
 		}
 	}
 }
+
+// At every hour of the day the demo takes place at the same hour of its own.
+func TestTheDemoTakesPlaceAtNight(t *testing.T) {
+	for hour := range 24 {
+		at, err := night(testStart.UTC().Truncate(24 * time.Hour).Add(time.Duration(hour)*time.Hour + 59*time.Minute))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := NewPlan(1, at, 320, time.Minute)
+		if last := p.History[len(p.History)-1].Date; at.Hour() != 3 || at.Sub(last) < 7*time.Hour || at.Sub(p.History[0].Date) < (HistoryDays-1)*24*time.Hour {
+			t.Errorf("%d:59 UTC is %v; the history goes from %v to %v", hour, at, p.History[0].Date, last)
+		}
+	}
+}

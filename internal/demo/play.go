@@ -45,12 +45,27 @@ func (s *stage) play(ctx, running context.Context) error {
 	s.tally.before = status
 	s.intro(status)
 	s.began = time.Now()
-	if s.o.Fast {
-		err = s.lockstep(ctx)
-	} else {
-		err = s.realtime(ctx)
+	if !s.o.Fast {
+		return s.realtime(ctx)
 	}
-	return err
+	if err := s.wake(ctx); err != nil {
+		return err
+	}
+	return s.lockstep(ctx)
+}
+
+// wake has the owner write a note to herself. So her day begins before any mail comes,
+// and what her silence until today teaches is learnt before that is decided. Else it
+// would be learnt beside the first labels, in an order that timing decides.
+func (s *stage) wake(ctx context.Context) error {
+	at := s.plan.Live[0].Date
+	note := fmt.Sprintf("From: %s <%s>\r\nTo: %[2]s\r\nSubject: Today\r\nMessage-ID: <today@larkfield.example>\r\nDate: %[3]s\r\n\r\nBuy tea.\r\n",
+		OwnerName, OwnerAddress, at.Format(time.RFC1123Z))
+	if _, err := s.postman.put("Sent", []byte(note), at, imap.FlagSeen); err != nil {
+		return err
+	}
+	s.there["Sent"]++
+	return s.until(ctx, "see what the owner wrote", s.scanned)
 }
 
 // status asks for the account's figures.
@@ -105,11 +120,18 @@ func (s *stage) until(ctx context.Context, what string, done func(desk.AccountSt
 	}
 }
 
-// watch asks about every message whose decision or lesson is still to come.
+// watch asks about every message whose decision or lesson is still to come. Messages are
+// decided in the order in which they came; in a fast demo they are shown so, too, also
+// when several are decided between two of the questions.
 func (s *stage) watch(ctx context.Context) error {
+	undecided := false
 	for _, e := range s.tally.open() {
+		if undecided && !e.decided {
+			continue
+		}
 		ex, err := desk.Explain.Do(ctx, s.daemon, "", desk.ExplainRequest{Message: desk.Message{Name: e.m.ID}})
 		if errors.Is(err, desk.ErrNoMessage) {
+			undecided = s.o.Fast
 			continue
 		}
 		if err != nil {
@@ -154,8 +176,11 @@ func (s *stage) look(e *entry) error {
 	return nil
 }
 
-// flag carries out what the owner does to a message in INBOX.
-func (s *stage) flag(e *entry) error {
+// act carries out what the owner does to a message in INBOX, as she finds it.
+func (s *stage) act(e *entry) error {
+	if err := s.look(e); err != nil {
+		return err
+	}
 	if err := s.owner.flag(e.deed, e.uid, s.o.Mark); err != nil {
 		return err
 	}
@@ -200,55 +225,69 @@ func (s *stage) tell(e *entry) {
 // one mailbox at a time, so that lessons come in one order, whatever the timing.
 func (s *stage) lockstep(ctx context.Context) error {
 	decided := func(a desk.AccountStatus) bool { return s.tally.undecided() == 0 && s.settled(a) }
-	learnt := func(a desk.AccountStatus) bool { return s.tally.unlearnt() == 0 && s.settled(a) && s.scanned(a) }
 	var moves []*entry
-	tidied := junks
+	round := 0
 	for batch := range slices.Chunk(s.plan.Live, s.round()) {
-		var entries []*entry
+		from := len(s.tally.entries)
 		for _, m := range batch {
-			e, err := s.deliver(m)
-			if err != nil {
+			if _, err := s.deliver(m); err != nil {
 				return err
 			}
-			entries = append(entries, e)
 		}
 		if err := s.until(ctx, "decide and mark what came", decided); err != nil {
 			return err
 		}
+		entries := s.tally.entries[from:]
 		for _, e := range entries {
-			if err := errors.Join(s.look(e), s.flag(e)); err != nil {
+			if err := s.act(e); err != nil {
 				return err
 			}
 		}
-		if err := s.until(ctx, "learn what the owner did", learnt); err != nil {
+		if err := s.learn(ctx); err != nil {
 			return err
 		}
+		moves = append(moves, entries...)
 		// Junk and Trash in turn: she tidies up now and then.
-		if tidied == junks {
-			tidied = discards
-		} else {
-			tidied = junks
-		}
-		for _, d := range []deed{answers, tidied} {
-			moves = append(moves, entries...)
-			entries = nil
-			for _, e := range moves {
-				if e.deed == d {
-					if err := s.follow(e); err != nil {
-						return err
-					}
-				}
-			}
-			moves = slices.DeleteFunc(moves, func(e *entry) bool { return e.deed == d })
-			if err := s.until(ctx, "learn what the owner moved", learnt); err != nil {
+		for _, d := range []deed{answers, []deed{discards, junks}[round%2]} {
+			if err := s.followAll(ctx, d, moves); err != nil {
 				return err
 			}
+			moves = slices.DeleteFunc(moves, func(e *entry) bool { return e.deed == d })
 		}
 		if err := s.redraw(ctx); err != nil {
 			return err
 		}
+		round++
 	}
 	return nil
+}
+
+// learn waits until the daemon has learnt all that the owner did.
+func (s *stage) learn(ctx context.Context) error {
+	return s.until(ctx, "learn what the owner did", func(a desk.AccountStatus) bool {
+		return s.tally.unlearnt() == 0 && s.settled(a) && s.scanned(a)
+	})
+}
+
+// followAll carries out what a deed does to messages in other mailboxes. Discards go one
+// by one: the embedded server shows what moves as \Deleted for a moment, and whether the
+// daemon sees that decides when the label settles.
+func (s *stage) followAll(ctx context.Context, d deed, of []*entry) error {
+	for _, e := range of {
+		if e.deed != d {
+			continue
+		}
+		if err := s.follow(e); err != nil {
+			return err
+		}
+		if d != discards {
+			continue
+		}
+		if err := s.learn(ctx); err != nil {
+			return err
+		}
+	}
+	return s.learn(ctx)
 }
 
 // realtime delivers messages over the span, and the owner gets to each a little
@@ -258,9 +297,10 @@ func (s *stage) realtime(ctx context.Context) error {
 	defer tick.Stop()
 	var todo []*entry
 	var drawn, done time.Duration
+	all := len(s.plan.Live)
 	for next := 0; ; {
 		now := s.clock()
-		for ; next < len(s.plan.Live) && now >= s.o.Span*time.Duration(next)/time.Duration(len(s.plan.Live)); next++ {
+		for ; next < all && now >= s.o.Span*time.Duration(next)/time.Duration(all); next++ {
 			e, err := s.deliver(s.plan.Live[next])
 			if err != nil {
 				return err
@@ -269,13 +309,8 @@ func (s *stage) realtime(ctx context.Context) error {
 			todo = append(todo, e)
 			done = e.due
 		}
-		for _, e := range todo {
-			if e.due > now {
-				continue
-			}
-			if err := errors.Join(s.look(e), s.flag(e), s.follow(e)); err != nil {
-				return err
-			}
+		if err := s.getTo(todo, now); err != nil {
+			return err
 		}
 		todo = slices.DeleteFunc(todo, func(e *entry) bool { return e.due <= now })
 		if err := s.watch(ctx); err != nil {
@@ -289,8 +324,7 @@ func (s *stage) realtime(ctx context.Context) error {
 		}
 		// Lessons settle a moment after the last correction. One that does not,
 		// because somebody who looks in undid it, is not waited for.
-		all := next == len(s.plan.Live) && len(todo) == 0
-		if all && (s.tally.unlearnt() == 0 || now > done+mostDelay+5*time.Second) {
+		if next == all && len(todo) == 0 && (s.tally.unlearnt() == 0 || now > done+mostDelay+5*time.Second) {
 			return nil
 		}
 		select {
@@ -299,4 +333,20 @@ func (s *stage) realtime(ctx context.Context) error {
 		case <-tick.C:
 		}
 	}
+}
+
+// getTo lets the owner do what is due by now.
+func (s *stage) getTo(todo []*entry, now time.Duration) error {
+	for _, e := range todo {
+		if e.due > now {
+			continue
+		}
+		if err := s.act(e); err != nil {
+			return err
+		}
+		if err := s.follow(e); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -277,13 +277,12 @@ func (p *Play) play(ctx context.Context, sources []source, j *judge) (err error)
 			if failed != nil || over.Load() {
 				continue // drain, so that the workers can end
 			}
-			if n++; p.Progress != nil && n%64 == 0 {
-				p.Progress(s.progress())
+			if n++; n%64 == 0 {
+				p.progress(s)
 			}
 			if failed = j.take(r); failed != nil {
 				failed = fmt.Errorf("%s, message %d: %w", r.Path, r.Index, failed)
-			}
-			if failed == nil {
+			} else {
 				failed = ctx.Err()
 			}
 			over.Store(j.live.over())
@@ -293,10 +292,15 @@ func (p *Play) play(ctx context.Context, sources []source, j *judge) (err error)
 	if err := g.Wait(); err != nil {
 		return err
 	}
+	p.progress(s)
+	return nil
+}
+
+// progress tells how far the reading of s is.
+func (p *Play) progress(s *stream) {
 	if p.Progress != nil {
 		p.Progress(s.progress())
 	}
-	return nil
 }
 
 // judge hands messages to a filter and notes how it did.

@@ -97,8 +97,7 @@ func (s *Inequalities) terms(text string, sign float64, places map[string]int, s
 		return fmt.Errorf("there is nothing on one side")
 	}
 	for first := true; rest != ""; first = false {
-		factor := sign
-		signed := false
+		factor, signed := sign, false
 		for rest != "" && (rest[0] == '+' || rest[0] == '-') {
 			if rest[0] == '-' {
 				factor = -factor
@@ -109,38 +108,53 @@ func (s *Inequalities) terms(text string, sign float64, places map[string]int, s
 		if !first && !signed {
 			return fmt.Errorf("a + or − is missing before %q", shorten(rest))
 		}
-		digits := numberAt(rest)
-		if digits > 0 {
-			v, err := parseNumber(rest[:digits])
-			if err != nil {
-				return err
-			}
-			factor *= v
-			rest = strings.TrimSpace(rest[digits:])
-			if after, ok := strings.CutPrefix(rest, "*"); ok {
-				if rest = strings.TrimSpace(after); nameAt(rest) == 0 {
-					return fmt.Errorf("there is no name after *")
-				}
-			}
+		v, name, after, err := term(rest)
+		if err != nil {
+			return err
 		}
-		place, letters := -1, nameAt(rest)
-		if letters > 0 {
-			var known bool
-			if place, known = places[rest[:letters]]; !known {
-				place = len(s.Names)
-				places[rest[:letters]] = place
-				s.Names = append(s.Names, rest[:letters])
-			}
-			rest = strings.TrimSpace(rest[letters:])
+		rest = after
+		place := -1
+		if name != "" {
+			place = s.place(name, places)
 		}
-		if digits == 0 && letters == 0 {
-			return fmt.Errorf("%q is neither a number nor a name", shorten(rest))
-		}
-		if sum[place] += factor; math.IsInf(sum[place], 0) {
+		if sum[place] += float64(factor * v); math.IsInf(sum[place], 0) {
 			return fmt.Errorf("the numbers are too great")
 		}
 	}
 	return nil
+}
+
+// place returns the number of an unknown, and gives it one when it has none.
+func (s *Inequalities) place(name string, places map[string]int) int {
+	place, known := places[name]
+	if !known {
+		place = len(s.Names)
+		places[name] = place
+		s.Names = append(s.Names, name)
+	}
+	return place
+}
+
+// term reads what text begins with: a number, a name, or both. rest is what follows.
+func term(text string) (factor float64, name, rest string, err error) {
+	factor, rest = 1, text
+	digits := numberAt(rest)
+	if digits > 0 {
+		if factor, err = parseNumber(rest[:digits]); err != nil {
+			return 0, "", "", err
+		}
+		rest = strings.TrimSpace(rest[digits:])
+		if after, ok := strings.CutPrefix(rest, "*"); ok {
+			if rest = strings.TrimSpace(after); nameAt(rest) == 0 {
+				return 0, "", "", fmt.Errorf("there is no name after *")
+			}
+		}
+	}
+	letters := nameAt(rest)
+	if digits == 0 && letters == 0 {
+		return 0, "", "", fmt.Errorf("%q is neither a number nor a name", shorten(rest))
+	}
+	return factor, rest[:letters], strings.TrimSpace(rest[letters:]), nil
 }
 
 // numberAt returns the length of the unsigned number that s begins with, or 0.

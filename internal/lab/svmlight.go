@@ -46,53 +46,70 @@ func ReadSVMLight(r io.Reader, name string) ([]model.Lesson, error) {
 		if len(fields) == 0 {
 			return nil
 		}
-		label, err := strconv.ParseFloat(fields[0], 64)
-		e := model.Lesson{Label: model.Important, Weight: 1}
-		switch {
-		case err != nil:
-			return fmt.Errorf("the label %q is not a number", shorten(fields[0]))
-		case label < 0:
-			e.Label = model.Ordinary
-		case !(label > 0):
-			return fmt.Errorf("the label %s says neither yes (above 0) nor no (below 0)", fields[0])
-		}
-		for _, f := range fields[1:] {
-			if strings.HasPrefix(f, "qid:") {
-				continue
-			}
-			if cost, ok := strings.CutPrefix(f, "cost:"); ok {
-				if e.Weight, err = parseNumber(cost); err != nil || !(e.Weight > 0) {
-					return fmt.Errorf("the cost %q is not a number above 0", shorten(cost))
-				}
-				continue
-			}
-			feature, value, ok := strings.Cut(f, ":")
-			n, err := strconv.ParseUint(feature, 10, 64)
-			if !ok || err != nil || n > math.MaxUint64-firstIndex {
-				return fmt.Errorf("%q is not feature:value with a whole number as feature", shorten(f))
-			}
-			v, err := parseNumber(value)
-			if err != nil {
-				return fmt.Errorf("the value of feature %d: %w", n, err)
-			}
-			if v != 0 {
-				e.Vector = append(e.Vector, model.Feature{Index: IndexOf(n), Value: v})
-			}
-		}
-		e.Vector.Sort()
-		for i := 1; i < len(e.Vector); i++ {
-			if e.Vector[i].Index == e.Vector[i-1].Index {
-				return fmt.Errorf("feature %d stands twice", FeatureOf(e.Vector[i].Index))
-			}
-		}
 		if len(out) == maxRows {
 			return fmt.Errorf("there are more than %d rows", maxRows)
 		}
-		e.Vector = slices.Clip(e.Vector)
-		out = append(out, e)
-		return nil
+		e, err := svmlightRow(fields)
+		if err == nil {
+			out = append(out, e)
+		}
+		return err
 	})
 	return out, err
+}
+
+// svmlightRow reads one row, split at its blanks.
+func svmlightRow(fields []string) (model.Lesson, error) {
+	label, err := strconv.ParseFloat(fields[0], 64)
+	e := model.Lesson{Label: model.Important, Weight: 1}
+	switch {
+	case err != nil:
+		return e, fmt.Errorf("the label %q is not a number", shorten(fields[0]))
+	case label < 0:
+		e.Label = model.Ordinary
+	case !(label > 0):
+		return e, fmt.Errorf("the label %s says neither yes (above 0) nor no (below 0)", fields[0])
+	}
+	for _, f := range fields[1:] {
+		if strings.HasPrefix(f, "qid:") {
+			continue
+		}
+		if cost, ok := strings.CutPrefix(f, "cost:"); ok {
+			if e.Weight, err = parseNumber(cost); err != nil || !(e.Weight > 0) {
+				return e, fmt.Errorf("the cost %q is not a number above 0", shorten(cost))
+			}
+			continue
+		}
+		x, err := svmlightFeature(f)
+		if err != nil {
+			return e, err
+		}
+		if x.Value != 0 {
+			e.Vector = append(e.Vector, x)
+		}
+	}
+	e.Vector.Sort()
+	for i := 1; i < len(e.Vector); i++ {
+		if e.Vector[i].Index == e.Vector[i-1].Index {
+			return e, fmt.Errorf("feature %d stands twice", FeatureOf(e.Vector[i].Index))
+		}
+	}
+	e.Vector = slices.Clip(e.Vector)
+	return e, nil
+}
+
+// svmlightFeature reads feature:value.
+func svmlightFeature(text string) (model.Feature, error) {
+	feature, value, ok := strings.Cut(text, ":")
+	n, err := strconv.ParseUint(feature, 10, 64)
+	if !ok || err != nil || n > math.MaxUint64-firstIndex {
+		return model.Feature{}, fmt.Errorf("%q is not feature:value with a whole number as feature", shorten(text))
+	}
+	v, err := parseNumber(value)
+	if err != nil {
+		return model.Feature{}, fmt.Errorf("the value of feature %d: %w", n, err)
+	}
+	return model.Feature{Index: IndexOf(n), Value: v}, nil
 }
 
 // eachLine calls fn for every line without its comment; its error, if any, gets

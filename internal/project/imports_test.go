@@ -55,7 +55,7 @@ var layers = []struct {
 	{"internal/replay", []string{"ingest/kafka", "internal/stream", "store", "store/boltfile"}},
 	{"internal/weightlist", []string{"featurize", "internal/filter", "model", "store", "store/boltfile", "store/copies"}},
 	{"internal/dashboard", nil},
-	{"internal/demo", []string{"ingest/kafka", "internal/bootstrap", "internal/control", "internal/daemon", "internal/desk", "internal/dovecot"}},
+	{"internal/demo", []string{"ingest/kafka", "internal/bootstrap", "internal/control", "internal/daemon", "internal/desk", "internal/dovecot", "internal/zones"}},
 	{"internal/project", nil},  // tests only
 	{"internal/e2e", nil},      // tests only
 	{"docs/examples/...", nil}, // for those who have nothing of ours

@@ -102,16 +102,7 @@ func (f *Finder) Look(ctx context.Context, s Server, w Wanted, now time.Time) (F
 	if err != nil {
 		return found, err
 	}
-	sent := ""
-	for _, b := range boxes {
-		if b.Role == ingest.RoleOther || b.Role == ingest.RoleInbox {
-			continue
-		}
-		found.Folders = append(found.Folders, Folder{b.Name, b.Role.String(), b.ByName})
-		if b.Role == ingest.RoleSent && sent == "" {
-			sent = b.Name
-		}
-	}
+	sent := found.addFolders(boxes)
 	opened, err := p.Open("INBOX", false)
 	if err != nil {
 		return found, err
@@ -133,21 +124,43 @@ func (f *Finder) Look(ctx context.Context, s Server, w Wanted, now time.Time) (F
 		return found, nil
 	}
 	if _, err := p.Open(sent, true); err == nil {
-		writers, err := p.Authors(since, maxRead)
-		if err != nil {
+		if err := found.readSent(p, since); err != nil {
 			return found, err
-		}
-		for _, a := range writers {
-			if _, err := mail.ParseAddress(a.Address); err == nil && a.Messages >= habit && len(found.Addresses) < maxAddresses {
-				found.Addresses = append(found.Addresses, a.Address)
-			}
-		}
-		// Last, since servers may have to read every message for it.
-		if n, replies, err := p.CountReplies(since); err == nil {
-			found.Sent, found.Replies = n, replies
 		}
 	}
 	return found, ctx.Err()
+}
+
+// addFolders notes the mailboxes with a use and returns the first of sent mail; "": none.
+func (f *Found) addFolders(boxes []imap.Mailbox) (sent string) {
+	for _, b := range boxes {
+		if b.Role == ingest.RoleOther || b.Role == ingest.RoleInbox {
+			continue
+		}
+		f.Folders = append(f.Folders, Folder{b.Name, b.Role.String(), b.ByName})
+		if b.Role == ingest.RoleSent && sent == "" {
+			sent = b.Name
+		}
+	}
+	return sent
+}
+
+// readSent reads in the open mailbox of sent mail who writes, and counts the replies.
+func (f *Found) readSent(p *imap.Probe, since time.Time) error {
+	writers, err := p.Authors(since, maxRead)
+	if err != nil {
+		return err
+	}
+	for _, a := range writers {
+		if _, err := mail.ParseAddress(a.Address); err == nil && a.Messages >= habit && len(f.Addresses) < maxAddresses {
+			f.Addresses = append(f.Addresses, a.Address)
+		}
+	}
+	// Last, since servers may have to read every message for it.
+	if n, replies, err := p.CountReplies(since); err == nil {
+		f.Sent, f.Replies = n, replies
+	}
+	return nil
 }
 
 // login logs in under the first name that the server takes.

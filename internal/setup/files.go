@@ -43,14 +43,8 @@ func Write(force bool, files ...File) (err error) {
 			}
 		}
 	}()
-	above := fs.FileMode(0o700)
 	for _, f := range files {
-		if f.Mode&0o004 != 0 {
-			above = 0o755
-		}
-	}
-	for _, f := range files {
-		if err := os.MkdirAll(filepath.Dir(f.Path), above); err != nil {
+		if err := os.MkdirAll(filepath.Dir(f.Path), above(files)); err != nil {
 			return fmt.Errorf("write %s: %w", f.Path, err)
 		}
 		path, err := stage(f)
@@ -60,17 +54,34 @@ func Write(force bool, files ...File) (err error) {
 		}
 	}
 	for i, f := range files {
-		if force {
-			err = os.Rename(staged[i], f.Path)
-		} else if err = os.Link(staged[i], f.Path); errors.Is(err, fs.ErrExist) {
-			err = ErrExists // somebody made it just now
-		}
-		if err != nil {
+		if err := rename(staged[i], f.Path, force); err != nil {
 			return fmt.Errorf("write %s: %w", f.Path, err)
 		}
 		placed = append(placed, f.Path)
 	}
 	return nil
+}
+
+// above is the mode of directories that are made for files.
+func above(files []File) fs.FileMode {
+	for _, f := range files {
+		if f.Mode&0o004 != 0 {
+			return 0o755
+		}
+	}
+	return 0o700
+}
+
+// rename gives a staged file its name, which must be free unless force is set.
+func rename(staged, path string, force bool) error {
+	if force {
+		return os.Rename(staged, path)
+	}
+	err := os.Link(staged, path)
+	if errors.Is(err, fs.ErrExist) {
+		return ErrExists // somebody made it just now
+	}
+	return err
 }
 
 // stage writes a file's data beside it, under another name.
@@ -79,8 +90,13 @@ func stage(f File) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	_, err = t.Write(f.Data)
-	return t.Name(), errors.Join(err, t.Chmod(f.Mode), t.Sync(), t.Close())
+	if _, err = t.Write(f.Data); err == nil {
+		err = t.Chmod(f.Mode)
+	}
+	if err == nil {
+		err = t.Sync()
+	}
+	return t.Name(), errors.Join(err, t.Close())
 }
 
 // TimeZone returns the machine's time zone by its IANA name; "UTC" when it has

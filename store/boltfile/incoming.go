@@ -204,7 +204,7 @@ func (in *Incoming) arrive(tx *bolt.Tx, p Progress) error {
 	if err != nil {
 		return err
 	}
-	p.Partition = in.From.partition
+	p.Partition = in.From.Partition
 	if err := checkArrived(account, p); err != nil {
 		return err
 	}

@@ -34,7 +34,9 @@ func (s *Store) ViewFeatures(account string, key store.MessageKey, fn func(data 
 	return s.viewFeatures(account, key, featuresBucket, newest, fn)
 }
 
-// ViewBaseFeatures is to BaseFeatures what ViewFeatures is to Features.
+// ViewBaseFeatures is ViewFeatures for the vector that a message had at the base, for
+// those who replay from there: a message that came again since, after it was
+// forgotten, has another one now.
 func (s *Store) ViewBaseFeatures(account string, key store.MessageKey, fn func(data []byte) error) error {
 	return s.viewFeatures(account, key, featuresBucket, atBase, fn)
 }
@@ -53,15 +55,7 @@ func newest(Progress) uint64 { return math.MaxUint64 }
 
 func atBase(p Progress) uint64 { return p.Base.Commit }
 
-// BaseFeatures returns the frozen vector that a message had at the base, for
-// those who replay from there: a message that came again since, after it was
-// forgotten, has another in Features. The caller owns the result. ErrNotFound if
-// there is none.
-func (s *Store) BaseFeatures(account string, key store.MessageKey) ([]byte, error) {
-	return s.features(account, key, featuresBucket, atBase)
-}
-
-// BaseNames is to Names what BaseFeatures is to Features.
+// BaseNames is to Names what ViewBaseFeatures is to ViewFeatures.
 func (s *Store) BaseNames(account string, key store.MessageKey) ([]byte, error) {
 	return s.features(account, key, namesBucket, atBase)
 }

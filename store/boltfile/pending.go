@@ -11,32 +11,24 @@ import (
 
 // PendingAccount is an account that was taken over and has not all come in yet.
 type PendingAccount struct {
-	Account string
+	Account string `cbor:"-"`
+	// Partition is the key of its partition. The store sets it.
+	Partition []byte `cbor:"1,keyasint"`
 	// Commit and Sum tell which of the account's states it was when it was taken
 	// over; see Progress.
-	Commit, Sum uint64
+	Commit uint64 `cbor:"2,keyasint"`
+	Sum    uint64 `cbor:"3,keyasint"`
 	// State and Logs say where they come from, in the words of whoever brings them.
-	State, Logs []byte
+	State []byte `cbor:"4,keyasint"`
+	Logs  []byte `cbor:"5,keyasint,omitempty"`
 	// Here: its state has come in, its logs have not.
-	Here bool
-
-	partition []byte // key of its partition
+	Here bool `cbor:"6,keyasint,omitempty"`
 }
 
 // same reports whether both are one take-over of one account, equally far.
 func (p PendingAccount) same(q PendingAccount) bool {
 	return p.Commit == q.Commit && p.Sum == q.Sum && p.Here == q.Here &&
-		bytes.Equal(p.partition, q.partition) && bytes.Equal(p.State, q.State) && bytes.Equal(p.Logs, q.Logs)
-}
-
-// pendingRow is PendingAccount in written form.
-type pendingRow struct {
-	Partition []byte `cbor:"1,keyasint"` // key of its partition
-	Commit    uint64 `cbor:"2,keyasint"`
-	Sum       uint64 `cbor:"3,keyasint"`
-	State     []byte `cbor:"4,keyasint"`
-	Logs      []byte `cbor:"5,keyasint,omitempty"`
-	Here      bool   `cbor:"6,keyasint,omitempty"`
+		bytes.Equal(p.Partition, q.Partition) && bytes.Equal(p.State, q.State) && bytes.Equal(p.Logs, q.Logs)
 }
 
 // Awaits reports whether a saved state that p names has not come in yet.
@@ -72,15 +64,15 @@ func readPending(tx *bolt.Tx, account string) (p PendingAccount, ok bool, err er
 }
 
 func decodePending(account string, value []byte) (PendingAccount, error) {
-	var row pendingRow
-	if err := decodeFramed(framePending, []byte(account), value, &row); err != nil {
-		return PendingAccount{}, damage("pending account %q: %w", account, err)
+	p := PendingAccount{Account: account}
+	if err := decodeFramed(framePending, []byte(account), value, &p); err != nil {
+		return p, damage("pending account %q: %w", account, err)
 	}
-	return PendingAccount{account, row.Commit, row.Sum, row.State, row.Logs, row.Here, row.Partition}, nil
+	return p, nil
 }
 
 func writePending(b *bolt.Bucket, p PendingAccount) error {
-	payload, err := store.EncodeRow(pendingRow{p.partition, p.Commit, p.Sum, p.State, p.Logs, p.Here})
+	payload, err := store.EncodeRow(p)
 	if err != nil {
 		return err
 	}

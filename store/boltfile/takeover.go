@@ -56,7 +56,7 @@ func beginTakeOver(tx *bolt.Tx, p store.Partition, row positionRow, accounts []P
 	}
 	members.FillPercent = 1 // in order
 	for _, a := range accounts {
-		a.Here, a.partition = false, partitionKey(p)
+		a.Here, a.Partition = false, partitionKey(p)
 		if err := addPending(tx, members, pending, a); err != nil {
 			return fmt.Errorf("account %q: %w", a.Account, err)
 		}

@@ -74,8 +74,8 @@ func verifyMember(tx *bolt.Tx, key []byte, name string) (problems []error) {
 	if err != nil {
 		return nil // checkPending says so
 	}
-	if pending && !bytes.Equal(row.partition, key) {
-		found("it is taken over into %s", describeKey(row.partition))
+	if pending && !bytes.Equal(row.Partition, key) {
+		found("it is taken over into %s", describeKey(row.Partition))
 	}
 	account := accountBucket(tx, name)
 	switch {

@@ -48,15 +48,12 @@ type ExportHeader struct {
 // far as they are kept, the features, the ledger. ErrNotFound if there is no
 // such account, ErrPending if its logs have not come in yet. The account is first copied to a file beside the store, so that
 // a slow w keeps nothing waiting.
-func WriteExport(s *boltfile.Store, account string, w io.Writer) (ExportHeader, error) {
-	h, err := writeExport(s, account, w)
-	if err != nil {
-		return h, fmt.Errorf("exporting account %q of store %s: %w", account, s.Path(), store.AsNoSpace(err))
-	}
-	return h, nil
-}
-
-func writeExport(s *boltfile.Store, account string, w io.Writer) (h ExportHeader, err error) {
+func WriteExport(s *boltfile.Store, account string, w io.Writer) (h ExportHeader, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("exporting account %q of store %s: %w", account, s.Path(), store.AsNoSpace(err))
+		}
+	}()
 	draft, err := tempName(s.Path() + ".export-*")
 	if err != nil {
 		return h, err

@@ -26,15 +26,12 @@ type RestoredFrom struct {
 // copy is checked first: one that is no sound backup gives ErrUnsound, one of a
 // later version store.ErrNewer, and the store stays as it is. store.ErrRunning
 // while a process has the store open.
-func Restore(ctx context.Context, storePath, file string, stdin io.Reader) (RestoredFrom, error) {
-	out, err := restore(ctx, storePath, file, stdin)
-	if err != nil {
-		return RestoredFrom{}, fmt.Errorf("restoring %s: %w", file, err)
-	}
-	return out, nil
-}
-
-func restore(ctx context.Context, storePath, file string, stdin io.Reader) (out RestoredFrom, err error) {
+func Restore(ctx context.Context, storePath, file string, stdin io.Reader) (out RestoredFrom, err error) {
+	defer func() {
+		if err != nil {
+			out, err = RestoredFrom{}, fmt.Errorf("restoring %s: %w", file, err)
+		}
+	}()
 	out = RestoredFrom{File: file, Store: storePath}
 	if err := boltfile.Held(storePath); err != nil {
 		return out, err

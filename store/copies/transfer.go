@@ -70,15 +70,12 @@ type ImportedFrom struct {
 // beside it first. ErrExport and store.ErrNewer say what is wrong with the
 // export, store.ErrRunning that a process has the store open; then nothing has
 // changed.
-func Import(ctx context.Context, storePath, file, as string, replace bool, stdin io.Reader) (ImportedFrom, error) {
-	out, err := importFrom(ctx, storePath, file, as, replace, stdin)
-	if err != nil {
-		return ImportedFrom{}, fmt.Errorf("import of %s: %w", file, err)
-	}
-	return out, nil
-}
-
-func importFrom(ctx context.Context, storePath, file, as string, replace bool, stdin io.Reader) (out ImportedFrom, err error) {
+func Import(ctx context.Context, storePath, file, as string, replace bool, stdin io.Reader) (out ImportedFrom, err error) {
+	defer func() {
+		if err != nil {
+			out, err = ImportedFrom{}, fmt.Errorf("import of %s: %w", file, err)
+		}
+	}()
 	out = ImportedFrom{File: file, Store: storePath}
 	if err := boltfile.Held(storePath); err != nil {
 		return out, err
@@ -125,10 +122,7 @@ func importFrom(ctx context.Context, storePath, file, as string, replace bool, s
 			return out, fmt.Errorf("backup of the store as it is: %w", err)
 		}
 	}
-	if err := x.ImportInto(s, as, replace); err != nil {
-		return out, err
-	}
-	return out, nil
+	return out, x.ImportInto(s, as, replace)
 }
 
 // setAside makes a backup of the store beside it and returns its name.

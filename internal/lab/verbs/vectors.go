@@ -1,8 +1,6 @@
 package verbs
 
 import (
-	"errors"
-
 	"github.com/spf13/cobra"
 
 	"github.com/hinged/hinged/internal/cli"
@@ -42,7 +40,10 @@ number is which.`,
 			if _, err := archive.Play(cmd, args, play); err != nil {
 				return err
 			}
-			return errors.Join(failed, w.Flush())
+			if failed != nil {
+				return failed
+			}
+			return w.Flush()
 		},
 	}
 	archive.Define(c)
