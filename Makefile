@@ -74,7 +74,7 @@ test: setup fmt vet lint race whole
 
 check: fmt vet lint
 	@echo '== go test -short'
-	@$(GO) test -short $(MODULE)/store $(filter-out $(MODULE)/store $(MODULE)/internal/e2e,$(shell $(GO) list ./...))
+	@$(GO) test -short $(MODULE)/store/boltfile $(filter-out $(MODULE)/store/boltfile $(MODULE)/internal/e2e,$(shell $(GO) list ./...))
 
 setup:
 	@GO='$(GO)' sh scripts/setup.sh
@@ -99,15 +99,21 @@ project:
 	@echo '== bad mail within its time, without the race detector'
 	@$(GO) test -count=1 -run Within ./featurize
 
+# Tests that compute for long and race nothing that others don't, with their packages:
+# those whose first line calls testkit.Computes.
+COMPUTES = $(shell grep -rh -B1 --include='*_test.go' 'testkit.Computes(t)' . | grep -o 'Test[A-Za-z0-9]*' | paste -sd'|')
+COMPUTERS = $(sort $(dir $(shell grep -rl --include='*_test.go' 'testkit.Computes(t)' .)))
+
 race:
 	@echo '== go test $(RACE)'
 	@$(RACING) -timeout 15m $(OTHERS)
 	@echo '== go test, where nothing can race'
 	@$(GO) test $(addprefix ./,$(ALONE))
+	@$(GO) test -run '^($(COMPUTES))$$' $(COMPUTERS)
 
 e2e:
 	@echo '== the whole, on a real mail server'
-	@$(RACING) -count=1 -timeout 20m ./internal/e2e
+	@$(GO) test -parallel 4 -count=1 -timeout 20m ./internal/e2e
 
 whole:
 	@out=$$(mktemp) || exit 1; \

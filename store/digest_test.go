@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
-	"github.com/hinged/hinged/store/storetest"
 )
 
 // leafFields returns the paths of all fields of a struct that hold no struct,

@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/store"
-	"github.com/hinged/hinged/store/storetest"
 )
 
 // Numbers of tables in records.

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
-	"github.com/hinged/hinged/store/storetest"
 )
 
 func TestPackedVectorsComeBack(t *testing.T) {

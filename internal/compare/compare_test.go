@@ -50,6 +50,7 @@ func played(t *testing.T, change func(*evaluate.Play)) (*evaluate.Result, Lesson
 // TestACompareIsManyPlays: what a comparison says of a learner that an account can have
 // is what a play of its own says.
 func TestACompareIsManyPlays(t *testing.T) {
+	testkit.Computes(t)
 	_, lessons := played(t, func(p *evaluate.Play) { p.Options.Dual.Bold = 1 })
 	names := []string{"perceptron", "margin", "pa-1", "pa-2", "dual"}
 	experiments, err := named(names...)
@@ -84,6 +85,7 @@ func TestACompareIsManyPlays(t *testing.T) {
 // TestEveryLearnerIsCompared: each gives figures, and a ceiling that it keeps or the
 // reason why there is none; a picture of one play ends at its mistakes.
 func TestEveryLearnerIsCompared(t *testing.T) {
+	testkit.Computes(t)
 	r, lessons := played(t, func(p *evaluate.Play) { p.Feedback = evaluate.Delayed })
 	experiments, err := named("all")
 	if err != nil || len(experiments) != len(Names()) {

@@ -12,6 +12,7 @@ import (
 	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store/boltfile"
 )
@@ -145,6 +146,7 @@ func TestTheCeilingIsAskedForAsLessonsComeIn(t *testing.T) {
 // TestTheCeilingHoldsFromACheckpointAndWithWeightsGivenUp: the log is trimmed and
 // the weights are capped while lessons come in.
 func TestTheCeilingHoldsFromACheckpointAndWithWeightsGivenUp(t *testing.T) {
+	testkit.Computes(t)
 	for _, kind := range model.Kinds() {
 		o := testOptions()
 		o.Learner.Kind, o.Limits.Weights = kind, 100

@@ -81,6 +81,7 @@ func (s *site) bootstrap(args ...string) bootstrap.Report {
 // -9 again and again. Both must end in the same state; and the daemon that takes
 // over reads and learns nothing again.
 func TestBootstrapKilledAtRandomPoints(t *testing.T) {
+	t.Parallel()
 	testkit.NeedDovecot(t)
 	imap := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	owner := imap.Owner(t)
@@ -199,6 +200,7 @@ func TestBootstrapKilledAtRandomPoints(t *testing.T) {
 // TestBootstrapDryRunKeepsNothing: it tells the truth about what the real one
 // would find, and leaves no trace.
 func TestBootstrapDryRunKeepsNothing(t *testing.T) {
+	t.Parallel()
 	testkit.NeedDovecot(t)
 	imap := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	owner := imap.Owner(t)
@@ -249,6 +251,7 @@ func TestBootstrapDryRunKeepsNothing(t *testing.T) {
 // TestBootstrapIsRefusedWhileTheDaemonRuns, with a word what to do; and a wrong
 // password ends it at once.
 func TestBootstrapIsRefusedWhileTheDaemonRuns(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, "")
 	s.start()
 	out, err := s.hinged("bootstrap", "--config", s.config)

@@ -102,11 +102,13 @@ func scriptedOwner(s *site, seed uint64, most int) []string {
 // moments. After each kill the state on disk must be that of a replay of the
 // input journal; at the end both must have the same digest and the same marks.
 func TestKillAtRandomPoints(t *testing.T) {
+	t.Parallel()
 	killAtRandomPoints(t, "", killMessages, killTimes)
 }
 
 // TestKillAKernelAccount does so, on less mail, where supports are what is learnt.
 func TestKillAKernelAccount(t *testing.T) {
+	t.Parallel()
 	const learner = "[account.learner]\nkernel = \"normalised\"\nmax_supports = 40\n"
 	killAtRandomPoints(t, learner, killMessages/10, killTimes/6)
 }

@@ -47,6 +47,7 @@ func (o outcome) String() string {
 // HINGED_MTD and HINGED_MIPS name archives of linux-mtd and linux-mips to be lived
 // through as well (make life).
 func TestLife(t *testing.T) {
+	t.Parallel()
 	testkit.NeedDovecot(t)
 	lives := []life{generatedLife(t, 31, 800).at(600, 500, 120)}
 	for _, archive := range []struct {

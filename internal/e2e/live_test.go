@@ -58,6 +58,7 @@ const still = "[account.learner]\nsteps = 0\n"
 // TestOwnersWordOnDovecot: whatever the owner does to say yes or no becomes the
 // right lesson, and a mark that was taken back stays away.
 func TestOwnersWordOnDovecot(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, quick)
 	s.start()
 	owner := s.imap.Owner(t)
@@ -156,6 +157,7 @@ func TestOwnersWordOnDovecot(t *testing.T) {
 // command on the wire that could change it. Half of them teach, so that the daemon
 // has decisions to keep to itself.
 func TestNothingIsWrittenInShadow(t *testing.T) {
+	t.Parallel()
 	testkit.NeedDovecot(t)
 	imap := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	proxy := testkit.StartProxy(t, imap.Addr)
@@ -227,6 +229,7 @@ func flagsOf(owner *testkit.Owner) map[uint32]string {
 
 // TestTwoAccountsOneDaemon: each has its own state.
 func TestTwoAccountsOneDaemon(t *testing.T) {
+	t.Parallel()
 	testkit.NeedDovecot(t)
 	imap := testkit.StartDovecot(t, testkit.DovecotOptions{Users: []string{"ann@example.org", "bob@example.org"}})
 	dir := t.TempDir()
@@ -265,6 +268,7 @@ func TestTwoAccountsOneDaemon(t *testing.T) {
 // TestDiskFull: nothing is marked or lost while the disk is full, status says so,
 // and the daemon goes on by itself when there is room again.
 func TestDiskFull(t *testing.T) {
+	t.Parallel()
 	testkit.NeedDovecot(t)
 	dir := t.TempDir()
 	small := filepath.Join(dir, "state")
@@ -341,6 +345,7 @@ func mountSmall(t *testing.T, dir string) {
 // TestTwoSignalsInARow: the second ends the daemon without further ado, and
 // whichever it was that ended it, the store is whole.
 func TestTwoSignalsInARow(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, quick)
 	owner := s.imap.Owner(t)
 	defer owner.Close()

@@ -288,6 +288,7 @@ func (r *reader) publish() {
 }
 
 func TestThePagesCommandsRunAsPrinted(t *testing.T) {
+	t.Parallel()
 	for _, program := range []string{"bash", "git", "make", "script"} {
 		if _, err := exec.LookPath(program); err != nil {
 			if os.Getenv("CI") == "true" {

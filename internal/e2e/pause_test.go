@@ -51,6 +51,7 @@ func (s *site) logins() int { return strings.Count(s.imap.Log(), "Login: user=")
 // and no lesson, also over a restart; afterwards, what the owner did meanwhile is
 // learnt and what arrived is marked.
 func TestAPausedAccountLeavesTheServerAlone(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("SKIPPED: counting a process's connections needs Linux")
 	}

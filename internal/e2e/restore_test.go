@@ -36,6 +36,7 @@ func inbox(owner *testkit.Owner) map[uint32][]string {
 // nothing from its own marks of that time, and does all that it does with what
 // comes after.
 func TestRestoreOfABackupOlderThanTheMailbox(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, quick)
 	s.start()
 	owner := s.imap.Owner(t)
@@ -122,6 +123,7 @@ func TestRestoreOfABackupOlderThanTheMailbox(t *testing.T) {
 // An account goes on where it was exported, on a machine that has only the
 // export.
 func TestExportedAccountGoesOnElsewhere(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, quick)
 	s.start()
 	owner := s.imap.Owner(t)

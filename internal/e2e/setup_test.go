@@ -17,6 +17,7 @@ import (
 // TestFromNothingToARunningDaemon: init on a mailbox with some mail, check, run;
 // and neither of the first two changed the mailbox.
 func TestFromNothingToARunningDaemon(t *testing.T) {
+	t.Parallel()
 	testkit.NeedDovecot(t)
 	imap := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	owner := imap.Owner(t)
@@ -42,7 +43,7 @@ func TestFromNothingToARunningDaemon(t *testing.T) {
 		t.Fatalf("init: %v\n%s", err, out)
 	}
 	t.Logf("init:\n%s", out)
-	for _, want := range []string{"Found " + imap.Addr, "30 messages in INBOX", "sent is Sent", "takes new ones", "hinged check --config " + s.config, "hinged run"} {
+	for _, want := range []string{"Using " + imap.Addr, "30 messages in INBOX", "sent is Sent", "takes new ones", "hinged check --config " + s.config, "hinged run"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("init did not say %q", want)
 		}
@@ -64,6 +65,7 @@ func TestFromNothingToARunningDaemon(t *testing.T) {
 // keyword that check sets and takes off, and its model does not hear of it. That
 // no event is made of it is tested in ingest/imap.
 func TestCheckBesideADaemonTeachesItNothing(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, quick+still)
 	s.start()
 	owner := s.imap.Owner(t)

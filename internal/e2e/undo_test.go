@@ -66,6 +66,7 @@ func (s *site) model() string {
 // has exactly the flags that its owner gave it, whatever becomes of the daemon
 // meanwhile, and nothing is learnt from it.
 func TestUndoLeavesTheMailboxAsItWas(t *testing.T) {
+	t.Parallel()
 	const bare = "imap_capability = IMAP4rev1 LITERAL+ SASL-IR ENABLE IDLE UIDPLUS MOVE UNSELECT SPECIAL-USE LIST-EXTENDED"
 	for _, tt := range []struct {
 		name, dovecot, marks string
@@ -268,6 +269,7 @@ func marksOn(owner *testkit.Owner) int {
 // TestUndoLeavesTheOwnersMarksAlone, and goes after a message that was moved while
 // no daemon looked.
 func TestUndoLeavesTheOwnersMarksAlone(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, quick+still)
 	s.start()
 	owner := s.imap.Owner(t)

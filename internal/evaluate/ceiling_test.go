@@ -11,6 +11,7 @@ import (
 // TestEveryPlayStaysBelowItsCeiling: every learner, both kinds of feedback, and
 // weights given up on the way.
 func TestEveryPlayStaysBelowItsCeiling(t *testing.T) {
+	testkit.Computes(t)
 	mbox, _ := testkit.Answered(300, 21)
 	path := save(t, t.TempDir(), "mail.mbox", mbox)
 	for _, kind := range model.Kinds() {

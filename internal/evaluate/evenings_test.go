@@ -14,6 +14,7 @@ import (
 // TestEveningsAreTheSameOnEveryRun: asked or not, heard or not, and with any number
 // of workers. What is asked and what is heard changes what is learnt, never the truth.
 func TestEveningsAreTheSameOnEveryRun(t *testing.T) {
+	testkit.Computes(t)
 	mbox, _ := testkit.Answered(300, 7)
 	path := save(t, t.TempDir(), "m", mbox)
 	digests := map[string]bool{}

@@ -134,6 +134,7 @@ func (l *life) lessons() uint64 {
 // TestBulkArrival: 300 messages at once, which nobody answers, are marked as well as
 // the same messages over a fortnight with the owner's answers.
 func TestBulkArrival(t *testing.T) {
+	testkit.Computes(t)
 	for seed := range uint64(3) {
 		s := newScript(t, seed)
 		s.days(40)
@@ -178,6 +179,7 @@ func truthOf(s *script) answers {
 // TestHoliday: while there is no sign of the owner for two weeks, nothing is learnt from
 // their silence; afterwards, with all of it answered late, marks are as before.
 func TestHoliday(t *testing.T) {
+	testkit.Computes(t)
 	for seed := range uint64(3) {
 		s := newScript(t, 10+seed)
 		s.days(40)
@@ -217,6 +219,7 @@ func TestHoliday(t *testing.T) {
 // the marks that come then are wrong; with a past marks come from the first message on,
 // and in the end both are as good.
 func TestFirstStart(t *testing.T) {
+	testkit.Computes(t)
 	for seed := range uint64(3) {
 		s := newScript(t, 20+seed)
 		s.days(30)

@@ -472,24 +472,3 @@ func (j *judge) result(took time.Duration) *Result {
 	}
 	return &r
 }
-
-func learnerResult(o filter.Options) LearnerResult {
-	s := o.Learner
-	l := LearnerResult{Kind: string(s.Kind), Zero: [...]string{"unsure", "negative", "positive"}[min(s.Zero, model.ZeroPositive)]}
-	switch s.Kind {
-	case model.KindMargin:
-		l.Margin = s.Margin
-	case model.KindPassiveAggressive:
-		l.Aggressiveness, l.Variant = s.Aggressiveness, s.Variant
-	case model.KindDual:
-		l.Aggressiveness = s.Aggressiveness
-		if o.Kernel == (filter.Kernel{}) {
-			l.Window, l.Steps = o.Dual.Window, o.Dual.Steps
-		}
-	}
-	if k := o.Kernel; k != (filter.Kernel{}) {
-		l.Kernel, l.Degree, l.Gamma = k.Name(), k.Kernel.Degree, k.Kernel.Gamma
-		l.MaxSupports, l.Forget = k.Budget, string(k.Forget)
-	}
-	return l
-}

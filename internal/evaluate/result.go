@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"io"
 	"text/tabwriter"
+
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/model"
 )
 
 // Result is what one play gave. Its JSON is the output of `hinged eval --json`;
@@ -189,4 +192,25 @@ func (l LearnerResult) String() string {
 		s += fmt.Sprintf(" --gamma %g", l.Gamma)
 	}
 	return s + fmt.Sprintf(" --max-supports %d --forget %s", l.MaxSupports, l.Forget)
+}
+
+func learnerResult(o filter.Options) LearnerResult {
+	s := o.Learner
+	l := LearnerResult{Kind: string(s.Kind), Zero: [...]string{"unsure", "negative", "positive"}[min(s.Zero, model.ZeroPositive)]}
+	switch s.Kind {
+	case model.KindMargin:
+		l.Margin = s.Margin
+	case model.KindPassiveAggressive:
+		l.Aggressiveness, l.Variant = s.Aggressiveness, s.Variant
+	case model.KindDual:
+		l.Aggressiveness = s.Aggressiveness
+		if o.Kernel == (filter.Kernel{}) {
+			l.Window, l.Steps = o.Dual.Window, o.Dual.Steps
+		}
+	}
+	if k := o.Kernel; k != (filter.Kernel{}) {
+		l.Kernel, l.Degree, l.Gamma = k.Name(), k.Kernel.Degree, k.Kernel.Gamma
+		l.MaxSupports, l.Forget = k.Budget, string(k.Forget)
+	}
+	return l
 }

@@ -29,7 +29,6 @@ var layers = []struct {
 	{"store/boltfile", []string{"model", "store"}},
 	{"store/snapshot", []string{"store", "store/boltfile"}},
 	{"store/copies", []string{"store", "store/boltfile"}},
-	{"store/storetest", []string{"model", "store"}}, // for tests only
 	{"internal/pipeline", []string{"featurize"}},
 	{"internal/chart", nil},
 	{"internal/lab", []string{"internal/chart", "model"}},
@@ -38,7 +37,7 @@ var layers = []struct {
 	{"internal/cli", []string{"config", "featurize", "internal/evaluate"}},
 	{"internal/loopback", nil},
 	{"internal/dovecot", []string{"internal/loopback"}},
-	{"internal/testkit/...", []string{"ingest", "internal/dovecot", "internal/loopback", "internal/testkit/..."}},
+	{"internal/testkit/...", []string{"ingest", "internal/dovecot", "internal/loopback", "internal/testkit/...", "model", "store"}},
 	{"internal/passthrough", nil},
 	{"internal/filter", []string{"featurize", "ingest", "internal/zones", "model", "store"}},
 	{"internal/prior", []string{"featurize", "model", "store"}},
@@ -162,7 +161,7 @@ func TestPackagesImportOnlyWhatTheirLayerMay(t *testing.T) {
 
 func TestNothingShippedImportsTestHelpers(t *testing.T) {
 	for _, p := range list(t, "-deps", "./cmd/...") {
-		if dir, ok := ours(p.ImportPath); ok && (within("internal/testkit/...", dir) || dir == "store/storetest" || dir == "internal/project" || dir == "internal/e2e") {
+		if dir, ok := ours(p.ImportPath); ok && (within("internal/testkit/...", dir) || dir == "internal/project" || dir == "internal/e2e") {
 			t.Errorf("the program contains %s", dir)
 		}
 		if p.ImportPath == "testing" {

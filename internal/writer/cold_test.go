@@ -6,6 +6,7 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
@@ -93,6 +94,7 @@ func TestAnArrivalOnAColdAccountReadsWhatItReplays(t *testing.T) {
 // Names are for people: without any, the account decides, learns and takes back as
 // it does with them.
 func TestAnAccountNeedsNoNames(t *testing.T) {
+	testkit.Computes(t)
 	var digests []string
 	for _, most := range []int{0, 1} {
 		s, err := boltfile.Open(filepath.Join(t.TempDir(), "s.db"), boltfile.Options{NoSync: true, NamesCap: most})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
@@ -69,6 +70,7 @@ func rewritten(s *boltfile.Store) func(*store.State, store.Rewrite) error {
 // What was taken back is what a restart finds, and a replay of the journal from
 // the base gives it, also after the account went on.
 func TestAfterLessonsAreTakenBackARestartAndAReplayAgree(t *testing.T) {
+	testkit.Computes(t)
 	for name, e := range map[string]filter.RewriteRequest{
 		"unlearnt":          &filter.UnlearnRequested{Since: middle(200)},
 		"a sender":          &filter.ForgetRequested{Sender: filter.SenderOf("s7@example.org")},

@@ -7,9 +7,10 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/hinged/hinged/internal/testkit"
+	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
-	"github.com/hinged/hinged/store/storetest"
 )
 
 // A commit of so many events, each of which touches 300 weights and brings a
@@ -135,6 +136,7 @@ func heapOf(build func() any) uint64 {
 // The daemon stays under 100 MB with a mailbox of 20,000 messages; the state is
 // most of it, and the collector wants as much again.
 func TestTheStateOfAMailboxOf20000MessagesTakesUnder40MB(t *testing.T) {
+	testkit.Computes(t)
 	path := storetest.TempStore(t)
 	s := openTest(t, path, Options{NoSync: true, CheckpointEvery: 1})
 	if err := s.Commit("ann", storetest.Busy(rand.New(rand.NewPCG(2, 2)), 20_000), store.Batch{}); err != nil {

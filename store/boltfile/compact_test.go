@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/store"
-	"github.com/hinged/hinged/store/storetest"
 )
 
 func TestCompactChangesTheSizeAndNothingElse(t *testing.T) {

@@ -13,9 +13,10 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/hinged/hinged/internal/testkit"
+	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
-	"github.com/hinged/hinged/store/storetest"
 )
 
 // fullFile makes a store with everything in it (snapshots, redo records, a
@@ -100,6 +101,7 @@ func wantSetAside(t *testing.T, err error, path, aside string, data []byte) {
 func page(n int) int { return n * os.Getpagesize() }
 
 func TestDamagedFilesAreReportedAndMovedAside(t *testing.T) {
+	testkit.Computes(t)
 	whole, _ := fullFile(t)
 	used := len(whole)
 	cases := []struct {
@@ -156,6 +158,7 @@ func highWater(t testing.TB, data []byte) int {
 
 // Whatever page is lost, Open says so, or it was not in use.
 func TestEachPageZeroedIsNoticedOrUnused(t *testing.T) {
+	testkit.Computes(t)
 	whole, want := fullFile(t)
 	noticed := 0
 	for at := page(2); at < len(whole); at += page(1) {
@@ -179,6 +182,7 @@ func TestEachPageZeroedIsNoticedOrUnused(t *testing.T) {
 // Whatever bit flips, in a value, a key or the tree, Open says so, or the state
 // is the same.
 func TestFlippedBitsAreNoticedOrHarmless(t *testing.T) {
+	testkit.Computes(t)
 	whole, want := fullFile(t)
 	used := len(whole)
 	r := rand.New(rand.NewPCG(11, 11))
@@ -331,6 +335,7 @@ func TestForeignAndNewerFilesAreRefusedAndLeftAlone(t *testing.T) {
 // References that lead back up the tree, out of the file or over half of it
 // would keep the database library busy for ever, or end the process.
 func TestWildPageReferencesAreNoticed(t *testing.T) {
+	testkit.Computes(t)
 	whole, _ := fullFile(t)
 	tried := 0
 	try := func(data []byte) {

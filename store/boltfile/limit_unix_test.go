@@ -10,8 +10,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/hinged/hinged/internal/testkit"
+	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/store"
-	"github.com/hinged/hinged/store/storetest"
 )
 
 // runRole runs the roles that need more than the standard library's portable
@@ -32,6 +33,7 @@ func runRole(role, path string) int {
 // beyond an offset fail with EFBIG, and it holds for a whole process, so
 // another one is tried.
 func TestAWriteMayFailAtAnyPage(t *testing.T) {
+	testkit.Computes(t)
 	out, err := storetest.OtherProcess("limited", storetest.TempStore(t)).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)

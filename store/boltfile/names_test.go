@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/store"
-	"github.com/hinged/hinged/store/storetest"
 )
 
 // named commits one message a day to an account, from one day to another.

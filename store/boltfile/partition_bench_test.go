@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/hinged/hinged/store/storetest"
+	"github.com/hinged/hinged/internal/testkit/storetest"
 )
 
 // One message each of so many accounts, in one transaction. What the disk costs

@@ -13,8 +13,9 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/hinged/hinged/internal/testkit"
+	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/store"
-	"github.com/hinged/hinged/store/storetest"
 )
 
 // Several accounts in one transaction are what one commit after another makes
@@ -262,6 +263,7 @@ func TestADroppedPartitionLeavesTheOthers(t *testing.T) {
 // All accounts of a topic begin at one time; their checkpoints do not come at
 // one commit.
 func TestCheckpointsOfAPartitionAreSpread(t *testing.T) {
+	testkit.Computes(t)
 	o := Options{CheckpointEvery: 20, NoSync: true}
 	begun := 0
 	o.Hooks.Step = func(at string) error {
@@ -301,22 +303,22 @@ func TestCheckpointsOfAPartitionAreSpread(t *testing.T) {
 
 // halfCarried takes a partition over into s: of its first account nothing has come
 // in, of the second the state, of the third all of it.
-func halfCarried(t testing.TB, s *Store) (names []string) {
+func halfCarried(t testing.TB, from, s *Store, names []string) {
 	t.Helper()
-	from, crowd := settled(t, 40)
 	c := carrier{from: from, to: s}
 	c.begin(t)
-	if err := errors.Join(c.state(crowd.Names[1]), c.logs(crowd.Names[2])); err != nil {
+	if err := errors.Join(c.state(names[1]), c.logs(names[2])); err != nil {
 		t.Fatal(err)
 	}
-	return crowd.Names
 }
 
 // Partitions go with the file wherever it goes, and nothing makes their accounts
 // doubtful.
 func TestPartitionsInCopies(t *testing.T) {
 	s := openTest(t, storetest.TempStore(t), testOptions())
-	names := halfCarried(t, s)
+	from, crowd := settled(t, 40)
+	names := crowd.Names
+	halfCarried(t, from, s, names)
 	want := describe(t, s)
 	if before, after, err := s.Compact(); err != nil || after > before {
 		t.Errorf("Compact: %d, %d, %v", before, after, err)
@@ -392,13 +394,14 @@ func TestVerifyFindsWhatIsWrongWithPartitions(t *testing.T) {
 		}, "its state is missing"},
 		"logs forgotten": {func(tx *bolt.Tx) error { return tx.Bucket(pendingBucket).Delete([]byte("kafka:01")) }, "how far it was taken over"},
 	}
+	from, crowd := settled(t, 40)
 	for name, spoilt := range cases {
 		t.Run(name, func(t *testing.T) {
 			s, err := Open(storetest.TempStore(t), testOptions())
 			if err != nil {
 				t.Fatal(err)
 			}
-			halfCarried(t, s)
+			halfCarried(t, from, s, crowd.Names)
 			if report, err := s.Verify(); err != nil || !report.OK() {
 				t.Fatalf("before: %v, %v", err, report.Problems)
 			}

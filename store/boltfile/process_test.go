@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/store"
-	"github.com/hinged/hinged/store/storetest"
 )
 
 func TestMain(m *testing.M) {

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
-	"github.com/hinged/hinged/store/storetest"
 )
 
 // life is a sequence of commits in which every tenth one forgets a sender. It

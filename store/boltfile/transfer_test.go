@@ -7,8 +7,8 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/store"
-	"github.com/hinged/hinged/store/storetest"
 )
 
 func TestAnAccountThatCannotBeAddedChangesNothing(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/store"
-	"github.com/hinged/hinged/store/storetest"
 )
 
 // countRecords returns how many records a bucket of an account has on disk,

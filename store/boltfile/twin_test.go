@@ -8,12 +8,14 @@ import (
 	"os"
 	"testing"
 
+	"github.com/hinged/hinged/internal/testkit"
+	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/store"
-	"github.com/hinged/hinged/store/storetest"
 )
 
 // Random changes, commits and restarts give what plain maps give.
 func TestStoreEqualsItsTwinOver600Commits(t *testing.T) {
+	testkit.Computes(t)
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))

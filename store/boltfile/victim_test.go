@@ -3,8 +3,8 @@ package boltfile
 import (
 	"testing"
 
+	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/store"
-	"github.com/hinged/hinged/store/storetest"
 )
 
 // replayed replays in memory the sequence that a victim commits to a file.

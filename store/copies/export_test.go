@@ -16,9 +16,10 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"github.com/hinged/hinged/internal/testkit"
+	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
-	"github.com/hinged/hinged/store/storetest"
 )
 
 // exported makes a store and returns an export of its account ann.
@@ -214,6 +215,7 @@ func sameContent(t *testing.T, a, b []byte) bool {
 }
 
 func TestUnsoundExportsAreRefused(t *testing.T) {
+	testkit.Computes(t)
 	good, s, _, _ := exported(t)
 	var whole bytes.Buffer
 	if _, err := s.Backup(&whole); err != nil {

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
-	"github.com/hinged/hinged/store/storetest"
 )
 
 // runImporter imports the export beside the store again and again, and says so

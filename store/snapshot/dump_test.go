@@ -12,9 +12,10 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/hinged/hinged/internal/testkit"
+	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
-	"github.com/hinged/hinged/store/storetest"
 )
 
 // mailOf commits so many messages to an account, as mail comes: 1.5 KB of
@@ -42,6 +43,7 @@ func mailOf(t testing.TB, s *boltfile.Store, account string, st *store.State, ne
 // After one in a hundred messages more, few bytes are new; without a commit none
 // are, and the account is not read.
 func TestADumpBringsWhatIsNew(t *testing.T) {
+	testkit.Computes(t)
 	s := openTest(t, storetest.TempStore(t), boltfile.Options{NoSync: true, CheckpointEvery: 400})
 	storetest.Begin(t, s, storetest.Inbox3)
 	r, next := rand.New(rand.NewPCG(4, 4)), int64(100)
@@ -205,6 +207,7 @@ func TestADumpThatFailsLeavesNothing(t *testing.T) {
 
 // An item larger than a chunk is cut into pieces and comes back whole.
 func TestItemsOfAnySizeComeBackFromChunks(t *testing.T) {
+	testkit.Computes(t)
 	r := rand.New(rand.NewPCG(2, 3))
 	kept := newShelf()
 	c, err := newChunker(kept.put)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store"
 )
 
@@ -35,6 +36,7 @@ func someManifest(accounts, chunks int) Manifest {
 }
 
 func TestAManifestComesBack(t *testing.T) {
+	testkit.Computes(t)
 	for _, c := range []struct{ accounts, chunks, index int }{{0, 0, 0}, {1, 1, 0}, {100, 20, 0}, {10_000, 2, 2}, {10_000, 20, 8}} {
 		m, kept := someManifest(c.accounts, c.chunks), newShelf()
 		data, err := m.Encode(kept.put)

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/hinged/hinged/store/storetest"
+	"github.com/hinged/hinged/internal/testkit/storetest"
 )
 
 // The test binary plays another process too, see storetest.Role.

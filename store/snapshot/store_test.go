@@ -6,9 +6,9 @@ import (
 	"os"
 	"testing"
 
+	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
-	"github.com/hinged/hinged/store/storetest"
 )
 
 // testOptions are small, so that checkpoints and trimming happen in tests.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/store/boltfile"
-	"github.com/hinged/hinged/store/storetest"
 )
 
 // A partition of 1,000 accounts of 50,000 weights each: out of one store and,

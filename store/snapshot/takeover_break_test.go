@@ -15,9 +15,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
-	"github.com/hinged/hinged/store/storetest"
 )
 
 // moving is a partition with a few accounts, dumped, and its twin in memory.

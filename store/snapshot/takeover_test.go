@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
-	"github.com/hinged/hinged/store/storetest"
 )
 
 // shelf keeps chunks.

@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"bufio"
-	"context"
 	"os"
 	"os/exec"
 	"strconv"
@@ -17,7 +16,7 @@ const Role = "HINGED_STORE_TEST_ROLE"
 
 // OtherProcess returns a command that runs this binary in a role.
 func OtherProcess(role, path string) *exec.Cmd {
-	cmd := exec.CommandContext(context.Background(), os.Args[0], path) // it is killed, not cancelled
+	cmd := exec.Command(os.Args[0], path) //nolint:noctx // the test kills it
 	cmd.Env = append(os.Environ(), Role+"="+role)
 	return cmd
 }

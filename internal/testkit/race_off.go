@@ -1,0 +1,6 @@
+//go:build !race
+
+package testkit
+
+// underRace: this is a build with the race detector.
+const underRace = false
