@@ -44,10 +44,10 @@ func defaultJudging() Judging {
 		Learner: Learner{
 			Kind:           "dual",
 			Margin:         1,
-			Aggressiveness: 0.3,
+			Aggressiveness: 0.2,
 			Variant:        2,
 			Window:         1000,
-			Steps:          10,
+			Steps:          15,
 			Zero:           "unsure",
 			Kernel:         "linear",
 			Degree:         2,
@@ -66,7 +66,7 @@ func defaultJudging() Judging {
 			MaxBytes:  16 << 20,
 			Names:     true,
 			NamesDays: 30,
-			Shares:    Shares{Misc: 1, Social: 1, Subject: 1, Body: 1, Affine: 0.3},
+			Shares:    Shares{Misc: 1, Social: 1, Subject: 0.8, Body: 1.2, Affine: 0.3},
 		},
 	}
 }

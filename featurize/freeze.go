@@ -24,7 +24,7 @@ func (f *Featurizer) Freeze(m *Message, h History) *Features {
 				x.entries = append(x.entries, facts[0])
 			}
 		}
-		e := entry{index: t.index, group: t.group, value: f.value(int(t.count))}
+		e := entry{index: t.index, group: t.group, value: f.value(t)}
 		if f.Names && m.Content.names != "" {
 			e.name = m.Content.names[t.start : t.start+uint32(t.size)]
 		}
@@ -54,17 +54,20 @@ func (f *Featurizer) facts(m *Message, h History) []entry {
 	return slices.CompactFunc(facts, func(a, b entry) bool { return a.index == b.index })
 }
 
-// value returns the number of a feature that occurs count times, before
-// normalisation: a whole number, so that sums of squares are exact.
-func (f *Featurizer) value(count int) uint16 {
+// value returns the number of a feature, before normalisation: a whole number, so that
+// sums of squares are exact.
+func (f *Featurizer) value(t *term) uint16 {
+	value := uint16(1)
 	switch f.Values {
 	case Counts:
-		return uint16(count)
+		value = t.count
 	case LogCounts:
-		return uint16(bits.Len(uint(count)))
-	default:
-		return 1
+		value = uint16(bits.Len16(t.count))
 	}
+	if t.twice {
+		value = min(value, math.MaxUint16/2) * 2
+	}
+	return value
 }
 
 // scale sets the factor of each group, by which its values are multiplied, and

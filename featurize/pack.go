@@ -11,20 +11,23 @@ import (
 
 // The packed form of a vector, what learning from a message once more needs of it:
 //
-//	version 1 byte; flags 1 byte (2: values other than 1)
+//	version 1 byte; flags 1 byte (2: values other than 1, one of them above 2; 4: values
+//	1 and 2)
 //	affine, then the factor of each group: float64, big endian
 //	number of features, uvarint
 //	each feature, by ascending index, in bits: how far its index lies behind the one
-//	before, less 1, as a Golomb-Rice code; its group, 2 bits; zeros up to a byte
-//	with values: one uvarint for each feature, in that order
+//	before, less 1, as a Golomb-Rice code; its group, 2 bits; with values 1 and 2, a
+//	bit that tells which; zeros up to a byte
+//	with other values: one uvarint for each feature, in that order
 //
 // Hashes are spread evenly, so the number of features tells how many low bits of a
 // gap are written as they are. What lies above them is written as so many ones and
 // a zero; a gap with maxOnes of those or more is written as maxOnes ones and all of
-// its bits. That is 4.1 bytes a feature, where the names take some 10, the hashes of
+// its bits. That is 4.1 to 4.2 bytes a feature, where the names take some 10, the hashes of
 // which they consist 4.75 and a Vector 16.
 const (
 	packVersion = 2
+	flagTwice   = 4
 	groupBits   = 2
 	maxOnes     = 64 - model.IndexBits - groupBits
 )
@@ -39,7 +42,7 @@ func gapBits(features int) int {
 func (x *Features) Pack() []byte {
 	k := gapBits(len(x.entries))
 	out := make([]byte, 0, headBytes+binary.MaxVarintLen32+1+len(x.entries)*(k+4)/8)
-	out = append(out, packVersion, 0)
+	out = append(out, packVersion, x.packFlags())
 	out = binary.BigEndian.AppendUint64(out, math.Float64bits(x.affine))
 	for _, factor := range x.factors {
 		out = binary.BigEndian.AppendUint64(out, math.Float64bits(factor))
@@ -58,8 +61,8 @@ func (x *Features) Pack() []byte {
 			w.put(gap, model.IndexBits)
 		}
 		w.put(uint64(e.group), groupBits)
-		if e.value != 1 {
-			w.out[1] |= flagValues
+		if out[1] == flagTwice {
+			w.put(uint64(e.value-1), 1)
 		}
 	}
 	out = w.flush()
@@ -69,6 +72,22 @@ func (x *Features) Pack() []byte {
 		}
 	}
 	return out
+}
+
+// packFlags says how the values are written.
+func (x *Features) packFlags() byte {
+	most := uint16(0)
+	for i := range x.entries {
+		most = max(most, x.entries[i].value)
+	}
+	switch {
+	case most > 2:
+		return flagValues
+	case most == 2:
+		return flagTwice
+	default:
+		return 0
+	}
 }
 
 // bitWriter appends numbers of so many bits to out, the highest bit first.
@@ -97,8 +116,8 @@ func (w *bitWriter) flush() []byte {
 type packed struct {
 	affine  float64
 	factors [groups]float64
-	n       int  // features
-	counted bool // there are values other than 1
+	n       int // features
+	flags   byte
 	bits    []byte
 	at      int // bits read
 	low     int // gapBits
@@ -108,7 +127,7 @@ type packed struct {
 }
 
 func readPacked(data []byte) (p packed, err error) {
-	if len(data) < headBytes || data[0] != packVersion || data[1]&^flagValues != 0 {
+	if len(data) < headBytes || data[0] != packVersion || data[1] != 0 && data[1] != flagValues && data[1] != flagTwice {
 		return p, fmt.Errorf("%w: the head of a packed vector", errFeatures)
 	}
 	p.affine = math.Float64frombits(binary.BigEndian.Uint64(data[2:]))
@@ -126,7 +145,7 @@ func readPacked(data []byte) (p packed, err error) {
 	if size <= 0 || n > uint64(8*len(p.bits)/(groupBits+1)) {
 		return p, fmt.Errorf("%w: the number of features of a packed vector", errFeatures)
 	}
-	p.n, p.counted, p.low, p.last = int(n), data[1]&flagValues != 0, gapBits(int(n)), model.Affine
+	p.n, p.flags, p.low, p.last = int(n), data[1], gapBits(int(n)), model.Affine
 	return p, nil
 }
 
@@ -142,10 +161,10 @@ func (p *packed) peek() uint64 {
 }
 
 // next returns the next feature; ok is false behind the last one, and when something
-// is wrong, which is told by end.
-func (p *packed) next() (index model.Index, group Group, ok bool) {
+// is wrong, which is told by end. value is 1 where end hands over the values.
+func (p *packed) next() (index model.Index, group Group, value uint16, ok bool) {
 	if p.read == p.n || p.bad {
-		return 0, 0, false
+		return 0, 0, 0, false
 	}
 	p.read++
 	word := p.peek()
@@ -160,12 +179,21 @@ func (p *packed) next() (index model.Index, group Group, ok bool) {
 	}
 	group = Group(word << size >> (64 - groupBits))
 	p.at += size + groupBits
+	value = 1
+	if p.flags == flagTwice {
+		if at := size + groupBits; at < 64 {
+			value += uint16(word << at >> 63)
+		} else {
+			value += uint16(p.peek() >> 63)
+		}
+		p.at++
+	}
 	index = p.last + 1 + model.Index(gap)
 	p.last = index
 	if p.at > 8*len(p.bits) || index>>model.IndexBits != 0 {
 		p.bad = true
 	}
-	return index, group, !p.bad
+	return index, group, value, !p.bad
 }
 
 // end checks what follows the features, and hands their values to fn if they have
@@ -175,7 +203,7 @@ func (p *packed) end(fn func(i int, value uint16)) error {
 		p.bad = p.bits[p.at>>3]<<over != 0
 	}
 	d := decoder{rest: p.bits[min((p.at+7)/8, len(p.bits)):], bad: p.bad}
-	for i := 0; p.counted && i < p.n && !d.bad; i++ {
+	for i := 0; p.flags == flagValues && i < p.n && !d.bad; i++ {
 		v := uint16(d.uvarint(math.MaxUint16))
 		d.bad = d.bad || v == 0
 		fn(i, v)
@@ -198,8 +226,8 @@ func UnpackVector(dst model.Vector, data []byte) (model.Vector, error) {
 		dst = append(dst, model.Feature{Index: model.Affine, Value: p.affine})
 	}
 	first := len(dst)
-	for index, group, ok := p.next(); ok; index, group, ok = p.next() {
-		dst = append(dst, model.Feature{Index: index, Value: p.factors[group]})
+	for index, group, value, ok := p.next(); ok; index, group, value, ok = p.next() {
+		dst = append(dst, model.Feature{Index: index, Value: float64(p.factors[group] * float64(value))})
 	}
 	err = p.end(func(i int, value uint16) { dst[first+i].Value = float64(dst[first+i].Value * float64(value)) })
 	if err != nil {
@@ -221,8 +249,8 @@ func UnpackFeatures(data []byte) (*Features, error) {
 		return nil, err
 	}
 	x := &Features{affine: p.affine, factors: p.factors}
-	for index, group, ok := p.next(); ok; index, group, ok = p.next() {
-		x.entries = append(x.entries, entry{index: index, value: 1, group: group})
+	for index, group, value, ok := p.next(); ok; index, group, value, ok = p.next() {
+		x.entries = append(x.entries, entry{index: index, value: value, group: group})
 	}
 	if err := p.end(func(i int, value uint16) { x.entries[i].value = value }); err != nil {
 		return nil, err

@@ -34,7 +34,9 @@ func packSamples(t testing.TB) []*Features {
 		wide.entries = append(wide.entries, entry{index: model.Index(2 + i), value: 1})
 	}
 	wide.entries = append(wide.entries, entry{index: last, value: 1})
-	return append(all, odd, wide)
+	far := &Features{factors: wide.factors, entries: slices.Clone(wide.entries)}
+	far.entries[len(far.entries)-1].value = 2
+	return append(all, odd, wide, far)
 }
 
 func TestAVectorSurvivesPacking(t *testing.T) {
@@ -126,8 +128,8 @@ func FuzzUnpack(f *testing.F) {
 func features385() *Features {
 	rng := rand.New(rand.NewPCG(1, 1))
 	x := &Features{affine: 0.1, factors: [groups]float64{0.01, 0.01, 0.01, 0.01}}
-	for range 385 {
-		x.entries = append(x.entries, entry{index: model.FoldIndex(rng.Uint64()), value: 1, group: Group(rng.IntN(int(groups)))})
+	for i := range 385 {
+		x.entries = append(x.entries, entry{index: model.FoldIndex(rng.Uint64()), value: uint16(1 + i/300), group: Group(rng.IntN(int(groups)))})
 	}
 	sortEntries(x.entries)
 	return x

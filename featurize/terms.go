@@ -1,6 +1,7 @@
 package featurize
 
 import (
+	"bytes"
 	"cmp"
 	"math"
 	"slices"
@@ -17,6 +18,22 @@ type term struct {
 	size  uint16
 	count uint16 // occurrences, at most 65,535
 	group Group
+	twice bool // its value is doubled
+}
+
+// twice reports whether the value of a feature of that group and name is doubled.
+// Within its group, what a patch touches says more than each word of the subject; whom
+// a message is sent to, and its shape together with its place, more than each other
+// fact about sender and thread (docs/results.md).
+func twice(g Group, name []byte) bool {
+	switch g {
+	case Subject:
+		return bytes.HasPrefix(name, []byte("path:"))
+	case Social:
+		return bytes.HasPrefix(name, []byte("shape:")) || bytes.HasPrefix(name, []byte("to:"))
+	default:
+		return false
+	}
 }
 
 // collector gathers the features of one message, each once. Its memory is
@@ -86,7 +103,7 @@ func (c *collector) commit(g Group) {
 		return
 	}
 	c.slots[at] = slot{index, uint32(len(c.terms)), c.generation}
-	t := term{index: index, count: 1, group: g}
+	t := term{index: index, count: 1, group: g, twice: twice(g, c.name)}
 	if c.keep {
 		t.start, t.size = uint32(len(c.names)), uint16(len(c.name))
 		c.names = append(c.names, c.name...)

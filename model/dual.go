@@ -59,6 +59,23 @@ func dualGain(slope, change, squaredNorm, d float64) float64 {
 	return float64(slope*change) - float64(float64(float64(change*change)*(squaredNorm+d))/2)
 }
 
+// recentLessons is how many of the last lessons get every other step of replay: what
+// was learnt lately says most of the mail that comes next (docs/results.md).
+const recentLessons = 200
+
+// replayed returns the range of lessons that the step of replay with that number is
+// taken from, the last size of n, and the number of the step among those of that range.
+func replayed(number uint64, n int) (step uint64, size int) {
+	switch {
+	case n <= recentLessons:
+		return number, n
+	case number%2 == 0:
+		return number / 2, recentLessons
+	default:
+		return number / 2, n
+	}
+}
+
 // ReplayPlace returns which of n lessons, 0 the oldest, the step of replay with that
 // number is taken on. It strides through the window instead of drawing by chance, so
 // that a replay of the same events takes the same steps. n must be above 0.
@@ -71,18 +88,20 @@ func ReplayPlace(number uint64, n int) int {
 	if n%stride == 0 {
 		by = other
 	}
-	return int(number % uint64(n) * by % uint64(n))
+	step, size := replayed(number, n)
+	return n - size + int(step%uint64(size)*by%uint64(size))
 }
 
 // restOfWhole: see Rests.
-const restOfWhole = 3
+const restOfWhole = 5
 
-// Rests reports whether a lesson of that weight takes no part in the step of replay
-// with that number. Lessons of weight 1 or more take part in every third pass over the
-// window only: their step is three times as long as that of silence, and labels that
-// come at once gain from fewer steps (docs/results.md).
+// Rests reports whether a lesson of that weight sits out the step of replay with that
+// number: the step of a whole lesson is three times as long as that of silence, and
+// labels that come at once gain from fewer of them (docs/results.md). So it takes
+// part in every fifth pass over its range.
 func Rests(weight float64, number uint64, n int) bool {
-	pass, place := number/uint64(n), number%uint64(n)
+	step, size := replayed(number, n)
+	pass, place := step/uint64(size), step%uint64(size)
 	return weight >= 1 && (2*pass+place)%restOfWhole != 0
 }
 

@@ -210,31 +210,43 @@ func TestTheFirstStepOfTheDualLearnerIsThatOfPA2(t *testing.T) {
 	}
 }
 
-// TestReplayReachesEveryLesson of a window of whatever size, each equally often.
+// TestReplayReachesEveryLesson of a window of whatever size, each equally often; in a
+// large one, every other step is on one of the last lessons.
 func TestReplayReachesEveryLesson(t *testing.T) {
-	for _, n := range []int{1, 2, 3, 616, 617, 618, 619, 1000, 1234, 10_000} {
-		seen := make([]int, n)
-		for k := range 2 * n {
-			seen[ReplayPlace(uint64(k)+3*uint64(n), n)]++
+	for _, n := range []int{1, 2, 3, 199, 200} {
+		reachesAll(t, n, n, func(k uint64) uint64 { return k })
+	}
+	for _, n := range []int{201, 616, 617, 618, 619, 1000, 1234, 10_000} {
+		reachesAll(t, n, recentLessons, func(k uint64) uint64 { return 2 * k })
+		reachesAll(t, n, n, func(k uint64) uint64 { return 2*k + 1 })
+	}
+}
+
+// reachesAll checks the steps with those numbers: they are on the last size of n
+// lessons, on each equally often.
+func reachesAll(t *testing.T, n, size int, number func(k uint64) uint64) {
+	t.Helper()
+	seen := make([]int, n)
+	for k := range 2 * size {
+		seen[ReplayPlace(number(uint64(k+3*size)), n)]++
+	}
+	taken := make([]int, n)
+	for k := range uint64(3 * restOfWhole * size) {
+		if !Rests(1, number(k), n) {
+			taken[ReplayPlace(number(k), n)]++
 		}
-		for place, times := range seen {
-			if times != 2 {
-				t.Fatalf("of %d lessons, lesson %d was replayed %d times in two passes", n, place, times)
-			}
+		if Rests(0.5, number(k), n) {
+			t.Fatalf("step %d of %d left a light lesson out", k, n)
 		}
-		taken := make([]int, n)
-		for k := range 3 * restOfWhole * n {
-			if !Rests(1, uint64(k), n) {
-				taken[ReplayPlace(uint64(k), n)]++
-			}
-			if Rests(0.5, uint64(k), n) {
-				t.Fatalf("step %d of %d left a light lesson out", k, n)
-			}
+	}
+	for place := range n {
+		passes := 0
+		if place >= n-size {
+			passes = 1
 		}
-		for place, times := range taken {
-			if times != 3 {
-				t.Fatalf("of %d whole lessons, lesson %d was replayed %d times in %d passes", n, place, times, 3*restOfWhole)
-			}
+		if seen[place] != 2*passes || taken[place] != 3*passes {
+			t.Fatalf("of the last %d of %d lessons, lesson %d was replayed %d times in two passes, as a whole one %d times in %d",
+				size, n, place, seen[place], taken[place], 3*restOfWhole)
 		}
 	}
 }

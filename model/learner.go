@@ -128,7 +128,7 @@ func (s Spec) Passive() bool { return s.Kind == KindPassiveAggressive || s.Kind 
 
 // DefaultSpec is the dual learner with the C that measured best (docs/results.md).
 func DefaultSpec() Spec {
-	return Spec{Kind: KindDual, Margin: 1, Aggressiveness: 0.3, Variant: 2}
+	return Spec{Kind: KindDual, Margin: 1, Aggressiveness: 0.2, Variant: 2}
 }
 
 // Validate reports the first reason why no learner can be built from s.

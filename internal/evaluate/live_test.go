@@ -180,6 +180,7 @@ func truthOf(s *script) answers {
 // their silence; afterwards, with all of it answered late, marks are as before.
 func TestHoliday(t *testing.T) {
 	testkit.Computes(t)
+	var sum [3]filter.Tally // before, away, after; one holiday alone has too few marks
 	for seed := range uint64(3) {
 		s := newScript(t, 10+seed)
 		s.days(40)
@@ -209,9 +210,14 @@ func TestHoliday(t *testing.T) {
 		}
 		after := l.until(len(s.all))
 		t.Logf("seed %d: before %+v, F1 %.3f; away %+v, %.3f; after %+v, %.3f", seed, before, before.F1(), away, away.F1(), after, after.F1())
-		if away.F1() < 0.9*before.F1() || after.F1() < 0.9*before.F1() {
-			t.Errorf("seed %d: the marks have F1 %.3f before the holiday, %.3f in it, %.3f after it", seed, before.F1(), away.F1(), after.F1())
+		for i, part := range []filter.Tally{before, away, after} {
+			sum[i].Hits += part.Hits
+			sum[i].FalseAlarms += part.FalseAlarms
+			sum[i].Missed += part.Missed
 		}
+	}
+	if before := sum[0].F1(); sum[1].F1() < 0.95*before || sum[2].F1() < 0.95*before {
+		t.Errorf("the marks have F1 %.3f before the holidays, %.3f in them, %.3f after them", before, sum[1].F1(), sum[2].F1())
 	}
 }
 

@@ -24,8 +24,8 @@ type Dual struct {
 	// and MarkedWeight the weight of that lesson; 0: it teaches nothing.
 	MarkedHorizon time.Duration `cbor:"4,keyasint,omitempty"`
 	MarkedWeight  float64       `cbor:"5,keyasint,omitempty"`
-	// Bold is how many times more lessons may weigh while the scores are rarely wrong;
-	// 1 or less: never more.
+	// Bold is how many times more lessons may weigh while little is learnt or the scores
+	// are rarely wrong; 1 or less: never more.
 	Bold float64 `cbor:"6,keyasint,omitempty"`
 }
 
@@ -86,24 +86,26 @@ func (o *Options) weightOf(label model.Label, source store.Source) float64 {
 const (
 	// boldFrom is the share of mistakes, in parts of those that calling every message
 	// alike would make, below which lessons weigh more.
-	boldFrom = 0.8
-	// fewestRare is how many labels of the rarer class there must be.
-	fewestRare = 10
+	boldFrom = 0.9
+	// presumed is how many labels of the rarer class the learner begins with as if it
+	// had been right about them.
+	presumed = 20
 )
 
-// boldness is the factor by which a dual learner's lessons weigh more while its scores
-// are rarely wrong. Where the classes part, as spam and other mail do, long steps find
-// the line sooner; where they overlap, as in what an owner answers, each wrong label
-// would throw the weights about. The learner's own record over the last labels tells
-// the two apart (docs/results.md). The weight of a label stays what it was when it was
-// learnt.
+// boldness is the factor by which a dual learner's lessons weigh more while little is
+// learnt, or its scores are rarely wrong. Where the classes part, as spam and other mail
+// do, long steps find the line sooner; where they overlap, as in what an owner answers,
+// each wrong label would throw the weights about. The learner's own record over the last
+// labels tells the two apart (docs/results.md). Without a record it presumes the former:
+// the first lessons have the most to say. The weight of a label stays what it was when it
+// was learnt.
 func (f *Filter) boldness() float64 {
-	s := &f.standing
-	rarer := min(s.Important, s.Labels-s.Important)
-	if !f.opts.replays() || rarer < fewestRare {
+	if !f.opts.replays() {
 		return 1
 	}
-	times := float64(boldFrom*float64(rarer)) / float64(max(1, s.Mistakes))
+	s := &f.standing
+	rarer := min(s.Important, s.Labels-s.Important)
+	times := float64(boldFrom*float64(rarer+presumed)) / float64(max(1, s.Mistakes))
 	return max(1, min(f.opts.Dual.Bold, float64(times*times)))
 }
 

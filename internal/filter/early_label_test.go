@@ -54,7 +54,9 @@ func TestFeedbackOnAKnownMessageIsAsStrongAsItsSource(t *testing.T) {
 		store.SourceMoved: 2.0 / 3, store.SourceAnswered: 2.0 / 3,
 	} {
 		for _, early := range []bool{false, true} {
-			w := newWorld(t, testOptions())
+			o := testOptions()
+			o.Dual.Bold = 1
+			w := newWorld(t, o)
 			raw := mail("k@x", "a@example.com", owner, "some words")
 			if early {
 				w.tell(raw, model.Important, source)

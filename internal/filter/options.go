@@ -171,8 +171,8 @@ func DefaultOptions() Options {
 		ImplicitWeight: 1.0 / 3,
 		AnswerWeight:   2.0 / 3,
 		Dual: Dual{
-			Window: 1000, Steps: 10, Horizon: 6 * time.Hour,
-			MarkedHorizon: 3 * 24 * time.Hour, MarkedWeight: 1.0 / 9, Bold: 30,
+			Window: 1000, Steps: 15, Horizon: 6 * time.Hour,
+			MarkedHorizon: 3 * 24 * time.Hour, MarkedWeight: 1.0 / 9, Bold: 100,
 		},
 		Bulk:     50,
 		EarlyFor: 7 * 24 * time.Hour,

@@ -15,7 +15,7 @@ func TestReplayGivesTheSameStateAsTheLiveRun(t *testing.T) {
 	for seed := range uint64(8) {
 		w := newWorld(t, testOptions())
 		w.teach()
-		w.storm(seed, 600)
+		w.storm(seed, 800)
 		f, err := Replay(store.NewState(), w.entries(), w.features)
 		if err != nil {
 			t.Fatal(err)

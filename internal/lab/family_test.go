@@ -221,7 +221,7 @@ func TestNamesOfTheFamily(t *testing.T) {
 	}
 	want := []string{
 		"--learner perceptron --lift 2",
-		"--learner passive-aggressive --aggressiveness 0.3 --variant 2 --kernel gaussian --gamma 0.5 --budget 7 --lift 2",
+		"--learner passive-aggressive --aggressiveness 0.2 --variant 2 --kernel gaussian --gamma 0.5 --budget 7 --lift 2",
 		"--learner descent --loss hinge --rate 0.1 --lift 2",
 		"--learner margin --margin 1 --lift 2",
 	}

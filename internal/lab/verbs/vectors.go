@@ -32,7 +32,9 @@ number is which.`,
 				return err
 			}
 			var failed error
-			play := evaluate.Play{Options: filter.DefaultOptions(), Learnt: func(e model.Lesson, _ evaluate.Course) {
+			o := filter.DefaultOptions()
+			o.Dual.Bold = 1 // what the labels weigh, not what this learner's record makes of them
+			play := evaluate.Play{Options: o, Learnt: func(e model.Lesson, _ evaluate.Course) {
 				if failed == nil {
 					failed = w.Write(e)
 				}
