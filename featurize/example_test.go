@@ -23,9 +23,9 @@ func Example() {
 	}
 	fmt.Printf("squared length %.2f\n", x.Vector().SquaredNorm())
 	// Output:
-	// subject  +0.285  "budget" in the subject
-	// body     +0.156  "today" in the text
-	// social   +0.087  from ann@example.org
-	// social   +0.087  you answered at least 4 in 10 messages of this sender
+	// subject  +0.226  "budget" in the subject
+	// body     +0.186  "today" in the text
+	// social   +0.061  from ann@example.org
+	// social   +0.061  you answered at least 4 in 10 messages of this sender
 	// squared length 1.00
 }

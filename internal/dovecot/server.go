@@ -217,10 +217,9 @@ func (s *Server) SetPassword(password string) error {
 	}
 	// Dovecot looks at the file's time, in seconds, and its size.
 	later := time.Now().Add(2 * time.Second)
-	err = errors.Join(
-		os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600),
-		os.Chtimes(path, later, later),
-	)
+	if err = os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err == nil {
+		err = os.Chtimes(path, later, later)
+	}
 	if err != nil {
 		return fmt.Errorf("set password: %w", err)
 	}

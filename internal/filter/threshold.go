@@ -183,8 +183,8 @@ func quantile(sorted []store.Scored, q float64) float64 {
 // an end. So trying those places, from the top down, finds the maximum. O(n).
 func softF1(sorted []store.Scored) float64 {
 	var all, partly, fully soft
-	for _, s := range sorted {
-		all.add(s, 1)
+	for i := range sorted {
+		all.add(&sorted[i], 1)
 	}
 	ordinary := all.number - all.important
 	if all.important == 0 || ordinary == 0 {
@@ -201,11 +201,11 @@ func softF1(sorted []store.Scored) float64 {
 			at = max(at, sorted[enter].Score+blur)
 		}
 		for ; enter >= 0 && sorted[enter].Score+blur >= at; enter-- {
-			partly.add(sorted[enter], 1)
+			partly.add(&sorted[enter], 1)
 		}
 		for ; leave >= 0 && sorted[leave].Score-blur >= at; leave-- {
-			partly.add(sorted[leave], -1)
-			fully.add(sorted[leave], 1)
+			partly.add(&sorted[leave], -1)
+			fully.add(&sorted[leave], 1)
 		}
 		called, hits := partly.shares(at, blur)
 		called += float64(2 * blur * fully.number)
@@ -232,7 +232,7 @@ type soft struct {
 
 // add enters s (by is 1) or takes it out (-1). It has no branch on the label, which
 // no processor could predict.
-func (a *soft) add(s store.Scored, by float64) {
+func (a *soft) add(s *store.Scored, by float64) {
 	important := float64(by * float64((s.Label+model.Important)>>1)) // by or 0
 	a.number += by
 	a.sum += float64(by * s.Score)
