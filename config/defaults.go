@@ -47,7 +47,7 @@ func defaultJudging() Judging {
 			Aggressiveness: 0.2,
 			Variant:        2,
 			Window:         1000,
-			Steps:          15,
+			Steps:          13,
 			Zero:           "unsure",
 			Kernel:         "linear",
 			Degree:         2,

@@ -118,6 +118,7 @@ type packed struct {
 	factors [groups]float64
 	n       int // features
 	flags   byte
+	twice   int // bits behind the group that tell whether the value is 2: 0 or 1
 	bits    []byte
 	at      int // bits read
 	low     int // gapBits
@@ -146,6 +147,9 @@ func readPacked(data []byte) (p packed, err error) {
 		return p, fmt.Errorf("%w: the number of features of a packed vector", errFeatures)
 	}
 	p.n, p.flags, p.low, p.last = int(n), data[1], gapBits(int(n)), model.Affine
+	if p.flags == flagTwice {
+		p.twice = 1
+	}
 	return p, nil
 }
 
@@ -174,20 +178,15 @@ func (p *packed) next() (index model.Index, group Group, value uint16, ok bool) 
 	if ones < maxOnes {
 		size = ones + 1 + p.low
 		gap = uint64(ones)<<p.low | word<<(ones+1)>>(64-p.low)
-	} else if gap = word << maxOnes >> (64 - model.IndexBits); gap>>p.low < maxOnes {
-		p.bad = true // it has a shorter form
+	} else {
+		gap = word << maxOnes >> (64 - model.IndexBits)
+		p.bad = gap>>p.low < maxOnes // it has a shorter form
+		p.at += size
+		word, size = p.peek(), 0
 	}
-	group = Group(word << size >> (64 - groupBits))
-	p.at += size + groupBits
-	value = 1
-	if p.flags == flagTwice {
-		if at := size + groupBits; at < 64 {
-			value += uint16(word << at >> 63)
-		} else {
-			value += uint16(p.peek() >> 63)
-		}
-		p.at++
-	}
+	code := word << size >> (64 - groupBits - p.twice)
+	group, value = Group(code>>p.twice), 1+uint16(code&uint64(p.twice))
+	p.at += size + groupBits + p.twice
 	index = p.last + 1 + model.Index(gap)
 	p.last = index
 	if p.at > 8*len(p.bits) || index>>model.IndexBits != 0 {

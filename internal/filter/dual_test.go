@@ -295,7 +295,7 @@ func TestLessonsWeighMoreWhileScoresAreRarelyWrong(t *testing.T) {
 					t.Fatalf("lesson %d weighs %v", i, last.Weight)
 				}
 			}
-			if last := w.lessons[len(w.lessons)-1].Weight; last > 1 != c.bold {
+			if last := w.lessons[len(w.lessons)-1].Weight; last > 2 != c.bold {
 				t.Errorf("the last lesson weighs %v; the standing is %+v", last, w.f.Standing())
 			}
 			o.Learner.Kind = model.KindPassiveAggressive

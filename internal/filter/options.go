@@ -171,7 +171,7 @@ func DefaultOptions() Options {
 		ImplicitWeight: 1.0 / 3,
 		AnswerWeight:   2.0 / 3,
 		Dual: Dual{
-			Window: 1000, Steps: 15, Horizon: 6 * time.Hour,
+			Window: 1000, Steps: 13, Horizon: 6 * time.Hour,
 			MarkedHorizon: 3 * 24 * time.Hour, MarkedWeight: 1.0 / 9, Bold: 100,
 		},
 		Bulk:     50,

@@ -18,7 +18,7 @@ type Course struct {
 }
 
 // DefaultReplay are the settings that measured best on mail (docs/results.md).
-func DefaultReplay() Replay { return Replay{Window: 1000, Steps: 15} }
+func DefaultReplay() Replay { return Replay{Window: 1000, Steps: 13} }
 
 // dual is the dual learner, with the replays between its lessons.
 type dual struct {
