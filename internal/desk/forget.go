@@ -88,21 +88,23 @@ func forget(ctx context.Context, h Host, account string, q ForgetRequest) (out F
 	if err != nil {
 		return out, err
 	}
-	return out, h.Store(!q.DryRun && !out.Sent, func(s *boltfile.Store) error {
+	scrub := !q.DryRun && !out.Sent
+	err = h.Store(scrub, func(s *boltfile.Store) error {
 		out.Copies = copiesOf(s.Path())
-		switch {
-		case q.DryRun:
-		case out.Sent:
-			out.Why = "it goes through the input topic of Kafka, and the file is written anew once it was read there"
-		default:
-			// The file must not know it either.
-			if err := s.Scrub(); err != nil {
-				out.Why = err.Error()
-			}
-			out.Scrubbed = out.Why == ""
+		if !scrub {
+			return nil
 		}
-		return nil
+		return s.Scrub() // the file must not know it either
 	})
+	switch {
+	case out.Sent:
+		out.Why = "it goes through the input topic of Kafka, and the file is written anew once it was read there"
+	case scrub && err != nil:
+		// It is forgotten all the same, and the next start of a daemon scrubs.
+		out.Why, err = err.Error(), nil
+	}
+	out.Scrubbed = scrub && out.Why == ""
+	return out, err
 }
 
 // event finds what q names.

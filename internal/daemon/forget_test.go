@@ -1,0 +1,46 @@
+package daemon
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
+)
+
+// taken is a store without a daemon of which another process has the file by the time
+// that it is to be scrubbed.
+type taken struct{ *StoreHost }
+
+func (t taken) Store(write bool, fn func(*boltfile.Store) error) error {
+	if write {
+		return store.ErrRunning
+	}
+	return t.StoreHost.Store(write, fn)
+}
+
+// What is forgotten is forgotten, also if its traces must stay in the file for now.
+func TestForgettingIsDoneWhetherOrNotTheFileCanBeScrubbed(t *testing.T) {
+	dir := t.TempDir()
+	s := newScript()
+	d, stop := start(t, dir, s)
+	teach(s)
+	until(t, d, "both lessons", func(a desk.AccountStatus) bool { return a.Messages == 2 })
+	stop()
+	h, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	q := desk.ForgetRequest{Sender: "boss@example.com"}
+	got, err := desk.Forget.Do(context.Background(), taken{h}, "me", q)
+	if err != nil || got.Messages != 1 || got.Scrubbed || got.Why != store.ErrRunning.Error() {
+		t.Errorf("got %+v, %v; want one message forgotten, and why it is not scrubbed", got, err)
+	}
+	got, err = desk.Forget.Do(context.Background(), h, "me", q)
+	if err != nil || got.Messages != 0 || !got.Scrubbed || got.Why != "" {
+		t.Errorf("again: got %+v, %v; want nothing left to forget, and a scrubbed file", got, err)
+	}
+}
