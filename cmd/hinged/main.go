@@ -44,27 +44,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 }
 
 func rootCommand() *cobra.Command {
-	root := &cobra.Command{
-		Use:   "hinged",
-		Short: "Mark the mail that matters to its owner",
-		Long: `Mark the mail that matters to its owner, and learn from what the owner does:
+	root := cli.Root("hinged", "Mark the mail that matters to its owner", `Mark the mail that matters to its owner, and learn from what the owner does:
 star, answer, junk, take a mark back.
 
 Verbs that tell of accounts ask the daemon when one runs, and read its store when
 none does. Exit code 0 is success, 1 a failure, 64 a mistake on the command line,
-65 a damaged store, 78 a mistake in the configuration.`,
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return cli.UnknownVerb(cmd, args[0])
-			}
-			return cmd.Help()
-		},
-		Args: cobra.ArbitraryArgs,
-	}
-	root.SuggestionsMinimumDistance = 2
-	root.SetFlagErrorFunc(cli.UnreadFlag)
+65 a damaged store, 78 a mistake in the configuration.`)
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(runCommand(), statusCommand(), evalCommand(), classifyCommand(), explainCommand(), digestCommand(), verifyCommand(), boundCommand(), versionCommand())
 	root.AddCommand(askCommand(), learnCommand(), pauseCommand(), resumeCommand(), undoCommand(), forgetCommand(), ledgerCommand(), wordsCommand())

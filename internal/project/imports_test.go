@@ -37,7 +37,7 @@ var layers = []struct {
 	{"internal/cli", []string{"config", "featurize", "internal/evaluate"}},
 	{"internal/loopback", nil},
 	{"internal/dovecot", []string{"internal/loopback"}},
-	{"internal/testkit/...", []string{"ingest", "internal/dovecot", "internal/loopback", "internal/testkit/...", "model", "store"}},
+	{"internal/testkit/...", []string{"ingest", "internal/dovecot", "internal/loopback", "internal/testkit/...", "model", "store", "store/boltfile"}},
 	{"internal/passthrough", nil},
 	{"internal/filter", []string{"featurize", "ingest", "internal/zones", "model", "store"}},
 	{"internal/prior", []string{"featurize", "model", "store"}},

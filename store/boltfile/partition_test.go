@@ -165,7 +165,7 @@ func TestWhatAPartitionCommitRefuses(t *testing.T) {
 	if err := s.Commit("ann", imap, store.Batch{Journal: [][]byte{{1}}}); err != nil {
 		t.Fatal(err)
 	}
-	first := s.dumped(t)
+	first := storetest.Holds(t, s)
 	for name, c := range map[string]struct {
 		err  error
 		want error
@@ -192,7 +192,7 @@ func TestWhatAPartitionCommitRefuses(t *testing.T) {
 			t.Errorf("%s is accepted", name)
 		}
 	}
-	if again := s.dumped(t); again != first {
+	if again := storetest.Holds(t, s); again != first {
 		t.Errorf("what was refused has changed the store from\n%sto\n%s", first, again)
 	}
 	// A position alone, and again.
@@ -206,25 +206,6 @@ func TestWhatAPartitionCommitRefuses(t *testing.T) {
 	}
 }
 
-// dumped describes the accounts and partitions of s.
-func (s *Store) dumped(t testing.TB) string {
-	t.Helper()
-	text := storetest.DigestsOf(t, s)
-	all, err := s.Partitions()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range all {
-		info, _, err := s.PartitionInfo(p)
-		names, alsoErr := s.AccountsOf(p)
-		if err := errors.Join(err, alsoErr); err != nil {
-			t.Fatal(err)
-		}
-		text += fmt.Sprintln(p, info, names)
-	}
-	return text
-}
-
 func TestADroppedPartitionLeavesTheOthers(t *testing.T) {
 	s := openTest(t, storetest.TempStore(t), testOptions())
 	if err := s.Commit("ann", store.NewState(), store.Batch{}); err != nil {
@@ -235,7 +216,7 @@ func TestADroppedPartitionLeavesTheOthers(t *testing.T) {
 	if err := s.CommitPartition(other, 200, []store.AccountCommit{{Account: "kafka:other", State: store.NewState()}}); err != nil {
 		t.Fatal(err)
 	}
-	want := s.dumped(t)
+	want := storetest.Holds(t, s)
 	storetest.Begin(t, s, storetest.Inbox3)
 	c := storetest.NewCrowd(2, 5)
 	for range 10 {
@@ -247,7 +228,7 @@ func TestADroppedPartitionLeavesTheOthers(t *testing.T) {
 		if err := s.DropPartition(storetest.Inbox3); err != nil {
 			t.Fatal(err)
 		}
-		if got := s.dumped(t); got != want {
+		if got := storetest.Holds(t, s); got != want {
 			t.Errorf("the store holds\n%swant\n%s", got, want)
 		}
 	}

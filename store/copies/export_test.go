@@ -17,6 +17,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/hinged/hinged/internal/testkit"
+	"github.com/hinged/hinged/internal/testkit/filetest"
 	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
@@ -25,7 +26,7 @@ import (
 // exported makes a store and returns an export of its account ann.
 func exported(t testing.TB) (data []byte, s *boltfile.Store, st *store.State, tw *storetest.Twin) {
 	t.Helper()
-	s = openTest(t, storetest.TempStore(t), testOptions())
+	s = filetest.Open(t, storetest.TempStore(t), filetest.Options())
 	st, tw = storetest.Fill(t, s)
 	var out bytes.Buffer
 	h, err := WriteExport(s, "ann", &out)
@@ -55,7 +56,7 @@ func TestAnExportedAccountIsTheSameElsewhere(t *testing.T) {
 	if x.Account != "ann" {
 		t.Errorf("it is account %q", x.Account)
 	}
-	there := openTest(t, storetest.TempStore(t), testOptions())
+	there := filetest.Open(t, storetest.TempStore(t), filetest.Options())
 	if err := there.Commit("ben", store.NewState(), store.Batch{}); err != nil {
 		t.Fatal(err)
 	}
@@ -134,14 +135,14 @@ func TestImportReplacesOnlyWhenAsked(t *testing.T) {
 func TestExportThatFailsLeavesNothingBehind(t *testing.T) {
 	broken := errors.New("broken on purpose")
 	var at string
-	o := testOptions()
+	o := filetest.Options()
 	o.Hooks.Step = func(step string) error {
 		if step == at {
 			return broken
 		}
 		return nil
 	}
-	s := openTest(t, storetest.TempStore(t), o)
+	s := filetest.Open(t, storetest.TempStore(t), o)
 	storetest.Fill(t, s)
 	for _, at = range []string{"export", "sync"} {
 		if _, err := WriteExport(s, "ann", io.Discard); !errors.Is(err, broken) {
@@ -323,7 +324,7 @@ func TestAnExportUnpacksToAStore(t *testing.T) {
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := openTest(t, path, testOptions())
+	s := filetest.Open(t, path, filetest.Options())
 	model, state := store.Digest(st)
 	if got := storetest.DigestsOf(t, s); got != "ann "+model+" "+state+"\n" {
 		t.Errorf("digests are %q", got)
@@ -336,7 +337,7 @@ func TestAnExportUnpacksToAStore(t *testing.T) {
 // Whatever an export holds, it is refused or it comes in as what its header
 // says, and nothing of it stays behind.
 func FuzzImport(f *testing.F) {
-	s := openTest(f, storetest.TempStore(f), testOptions())
+	s := filetest.Open(f, storetest.TempStore(f), filetest.Options())
 	st := store.NewState()
 	st.Account.Messages = 1
 	if err := s.Commit("ann", st, store.Batch{Journal: [][]byte{{1}}, Features: []store.FeatureRecord{{Key: storetest.KeyOf(1), Data: []byte("x")}}}); err != nil {
@@ -373,7 +374,7 @@ func tryImport(t *testing.T, data []byte) (accepted bool) {
 	x, err := OpenExport(bytes.NewReader(data), dir, boltfile.Options{})
 	if err == nil {
 		accepted = true
-		s := openTest(t, storetest.TempStore(t), testOptions())
+		s := filetest.Open(t, storetest.TempStore(t), filetest.Options())
 		if err := x.ImportInto(s, "new", false); err != nil {
 			t.Errorf("it was found sound, but: %v", err)
 		}

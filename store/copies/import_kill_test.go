@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hinged/hinged/internal/testkit/filetest"
 	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
@@ -33,7 +34,7 @@ func runImporter(path string) int {
 			if err != nil {
 				return err
 			}
-			s, err := boltfile.Open(path, testOptions())
+			s, err := boltfile.Open(path, filetest.Options())
 			if err != nil {
 				return err
 			}
@@ -53,7 +54,7 @@ func runImporter(path string) int {
 func TestKilledWhileImportingTheAccountIsOldOrNew(t *testing.T) {
 	data, _, _, _ := exported(t)
 	x := openExport(t, data)
-	s := openTest(t, storetest.TempStore(t), testOptions())
+	s := filetest.Open(t, storetest.TempStore(t), filetest.Options())
 	if err := s.Commit("ben", store.NewState(), store.Batch{Journal: [][]byte{{1}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +69,7 @@ func TestKilledWhileImportingTheAccountIsOldOrNew(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := s.Path()
-	closeVerified(t, s)
+	filetest.CloseVerified(t, s)
 	if err := os.WriteFile(filepath.Join(filepath.Dir(path), "ann.export"), data, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +89,7 @@ func TestKilledWhileImportingTheAccountIsOldOrNew(t *testing.T) {
 		}
 		imported := n%5 == 0 && v.Line() == "imported" // of the others some end it in the midst
 		imported = slices.Contains(v.KillAfter(time.Duration(r.IntN(12_000))*time.Microsecond), "imported") || imported
-		s, err := boltfile.Open(path, testOptions())
+		s, err := boltfile.Open(path, filetest.Options())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +101,7 @@ func TestKilledWhileImportingTheAccountIsOldOrNew(t *testing.T) {
 		default:
 			t.Errorf("the store has\n%swant\n%sor\n%s", got, before, after)
 		}
-		closeVerified(t, s)
+		filetest.CloseVerified(t, s)
 		if t.Failed() {
 			break
 		}

@@ -36,18 +36,14 @@ func Restore(ctx context.Context, storePath, file string, stdin io.Reader) (out 
 	if err := boltfile.Held(storePath); err != nil {
 		return out, err
 	}
-	in := stdin
-	if file != Standard {
-		if same(file, storePath) {
-			return out, errors.New("it is the store itself")
-		}
-		f, err := os.Open(file)
-		if err != nil {
-			return out, err
-		}
-		defer func() { err = errors.Join(err, f.Close()) }()
-		in = f
+	if file != Standard && same(file, storePath) {
+		return out, errors.New("it is the store itself")
 	}
+	in, err := input(file, stdin)
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
 	if err := os.MkdirAll(filepath.Dir(storePath), 0o700); err != nil {
 		return out, err
 	}

@@ -80,15 +80,11 @@ func Import(ctx context.Context, storePath, file, as string, replace bool, stdin
 	if err := boltfile.Held(storePath); err != nil {
 		return out, err
 	}
-	in := stdin
-	if file != Standard {
-		f, err := os.Open(file)
-		if err != nil {
-			return out, err
-		}
-		defer func() { err = errors.Join(err, f.Close()) }()
-		in = f
+	in, err := input(file, stdin)
+	if err != nil {
+		return out, err
 	}
+	defer func() { err = errors.Join(err, in.Close()) }()
 	dir := filepath.Dir(storePath)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return out, err

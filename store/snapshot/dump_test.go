@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/hinged/hinged/internal/testkit"
+	"github.com/hinged/hinged/internal/testkit/filetest"
 	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
@@ -44,7 +45,7 @@ func mailOf(t testing.TB, s *boltfile.Store, account string, st *store.State, ne
 // are, and the account is not read.
 func TestADumpBringsWhatIsNew(t *testing.T) {
 	testkit.Computes(t)
-	s := openTest(t, storetest.TempStore(t), boltfile.Options{NoSync: true, CheckpointEvery: 400})
+	s := filetest.Open(t, storetest.TempStore(t), boltfile.Options{NoSync: true, CheckpointEvery: 400})
 	storetest.Begin(t, s, storetest.Inbox3)
 	r, next := rand.New(rand.NewPCG(4, 4)), int64(100)
 	states := map[string]*store.State{}
@@ -137,7 +138,7 @@ func TestBlocksStayWhereTheyAre(t *testing.T) {
 // Commits go on while a slow dump is under way, which has what was there when it
 // began, and takes little memory.
 func TestCommitsGoOnBesideASlowDump(t *testing.T) {
-	s := openTest(t, storetest.TempStore(t), boltfile.Options{NoSync: true, CheckpointEvery: 300})
+	s := filetest.Open(t, storetest.TempStore(t), boltfile.Options{NoSync: true, CheckpointEvery: 300})
 	storetest.Begin(t, s, storetest.Inbox3)
 	r, next := rand.New(rand.NewPCG(4, 4)), int64(100)
 	st := store.NewState()
@@ -173,7 +174,7 @@ func TestCommitsGoOnBesideASlowDump(t *testing.T) {
 	if most-heap > 8<<20 {
 		t.Errorf("it took %d KB", (most-heap)>>10)
 	}
-	to := openTest(t, storetest.TempStore(t), testOptions())
+	to := filetest.Open(t, storetest.TempStore(t), filetest.Options())
 	if err := BeginRestore(to, storetest.Inbox3, m); err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hinged/hinged/internal/testkit/filetest"
 	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
@@ -23,7 +24,7 @@ import (
 // moving is a partition with a few accounts, dumped, and its twin in memory.
 func moving(t testing.TB, commits int) (from *boltfile.Store, c *storetest.Crowd, kept *shelf, m Manifest) {
 	t.Helper()
-	from = openTest(t, storetest.TempStore(t), testOptions())
+	from = filetest.Open(t, storetest.TempStore(t), filetest.Options())
 	storetest.Begin(t, from, storetest.Inbox3)
 	c, kept = storetest.NewCrowd(11, 4), newShelf()
 	for range commits {
@@ -43,7 +44,7 @@ func TestEveryStepOfATakeOverMayFail(t *testing.T) {
 	broken := errors.New("broken on purpose")
 	for _, step := range []string{"begin restore", "stage", "state", "logs", "complete"} {
 		t.Run(step, func(t *testing.T) {
-			o := testOptions()
+			o := filetest.Options()
 			o.Hooks.Incoming = 1 // every chunk in a transaction of its own
 			hit := 0
 			o.Hooks.Step = func(at string) error {
@@ -54,7 +55,7 @@ func TestEveryStepOfATakeOverMayFail(t *testing.T) {
 				}
 				return nil
 			}
-			there := openTest(t, storetest.TempStore(t), o)
+			there := filetest.Open(t, storetest.TempStore(t), o)
 			again := func(what string, do func() error) {
 				t.Helper()
 				for range 100 {
@@ -65,7 +66,7 @@ func TestEveryStepOfATakeOverMayFail(t *testing.T) {
 					if !errors.Is(err, broken) {
 						t.Fatalf("%s: %v", what, err)
 					}
-					closeVerified(t, there)
+					filetest.CloseVerified(t, there)
 					reopened, err := boltfile.Open(there.Path(), o)
 					if err != nil {
 						t.Fatal(err)
@@ -83,7 +84,7 @@ func TestEveryStepOfATakeOverMayFail(t *testing.T) {
 				t.Errorf("step %q was met %d times", step, hit)
 			}
 			wholeAccounts(t, from, there, c.Names)
-			closeVerified(t, there)
+			filetest.CloseVerified(t, there)
 		})
 	}
 }
@@ -92,9 +93,9 @@ func TestEveryStepOfATakeOverMayFail(t *testing.T) {
 // nothing of the account is there then; with the right one it goes on.
 func TestAWrongChunkIsNamedAndTheRightOneTakenLater(t *testing.T) {
 	from, c, kept, m := moving(t, 60)
-	o := testOptions()
+	o := filetest.Options()
 	o.Hooks.Incoming = 2000
-	there := openTest(t, storetest.TempStore(t), o)
+	there := filetest.Open(t, storetest.TempStore(t), o)
 	if err := BeginRestore(there, storetest.Inbox3, m); err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +180,7 @@ func TestChunksThatDoNotFitTogetherMakeNoAccount(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a.State, a.Logs = state, logs
 			spoil()
-			there := openTest(t, storetest.TempStore(t), testOptions())
+			there := filetest.Open(t, storetest.TempStore(t), filetest.Options())
 			if err := BeginRestore(there, storetest.Inbox3, m); err != nil {
 				t.Fatal(err)
 			}
@@ -200,7 +201,7 @@ func TestChunksThatDoNotFitTogetherMakeNoAccount(t *testing.T) {
 
 func TestAFullDiskStopsATakeOverUntilThereIsRoom(t *testing.T) {
 	from, c, kept, m := moving(t, 200)
-	there, err := boltfile.Open(storetest.TempStore(t), testOptions())
+	there, err := boltfile.Open(storetest.TempStore(t), filetest.Options())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +210,7 @@ func TestAFullDiskStopsATakeOverUntilThereIsRoom(t *testing.T) {
 		if err := there.Close(); err != nil {
 			t.Fatal(err)
 		}
-		o := testOptions()
+		o := filetest.Options()
 		o.Hooks.MaxSize = size
 		if there, err = boltfile.Open(path, o); err != nil {
 			t.Fatal(err)
@@ -238,7 +239,7 @@ func TestAFullDiskStopsATakeOverUntilThereIsRoom(t *testing.T) {
 		t.Errorf("the disk was full %d times", full)
 	}
 	wholeAccounts(t, from, there, c.Names)
-	closeVerified(t, there)
+	filetest.CloseVerified(t, there)
 }
 
 // What was dropped or taken over anew while it came in is not put in the place of
@@ -251,7 +252,7 @@ func TestATakeOverThatWasOvertakenStops(t *testing.T) {
 			"dropped": func() error { return there.DropPartition(storetest.Inbox3) },
 			"anew":    func() error { return BeginRestore(there, storetest.Inbox3, m) },
 		} {
-			o := testOptions()
+			o := filetest.Options()
 			o.Hooks.Incoming = 2000
 			first := true
 			o.Hooks.Step = func(at string) error {
@@ -261,7 +262,7 @@ func TestATakeOverThatWasOvertakenStops(t *testing.T) {
 				first = false
 				return overtake()
 			}
-			there = openTest(t, storetest.TempStore(t), o)
+			there = filetest.Open(t, storetest.TempStore(t), o)
 			if err := BeginRestore(there, storetest.Inbox3, m); err != nil {
 				t.Fatal(err)
 			}
@@ -372,7 +373,7 @@ func moved(s *boltfile.Store, next int64, get func(ChunkID) ([]byte, error)) (ba
 func TestKilledWhileCommittingAndTakingOver(t *testing.T) {
 	path := storetest.TempStore(t)
 	r := rand.New(rand.NewPCG(12, 12))
-	want := openTest(t, storetest.TempStore(t), boltfile.Options{NoSync: true})
+	want := filetest.Open(t, storetest.TempStore(t), boltfile.Options{NoSync: true})
 	if err := want.BeginPartition(storetest.Inbox3, 8, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -421,7 +422,7 @@ func TestKilledWhileCommittingAndTakingOver(t *testing.T) {
 			}
 			sameAccount(t, s, want, name)
 		}
-		closeVerified(t, s)
+		filetest.CloseVerified(t, s)
 		if t.Failed() {
 			t.FailNow()
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hinged/hinged/internal/testkit/filetest"
 	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
@@ -145,8 +146,8 @@ func everything(t testing.TB, s *boltfile.Store, name string) string {
 func TestATakenOverPartitionIsWhatItWas(t *testing.T) {
 	for seed := range uint64(5) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			o := testOptions()
-			from := openTest(t, storetest.TempStore(t), o)
+			o := filetest.Options()
+			from := filetest.Open(t, storetest.TempStore(t), o)
 			storetest.Begin(t, from, storetest.Inbox3)
 			c, kept := storetest.NewCrowd(seed, 5), newShelf()
 			for range 3 + 30*seed {
@@ -159,7 +160,7 @@ func TestATakenOverPartitionIsWhatItWas(t *testing.T) {
 				t.Fatal(err)
 			}
 			m := kept.dumpOf(t, from, storetest.Inbox3, nil)
-			there := openTest(t, storetest.TempStore(t), o)
+			there := filetest.Open(t, storetest.TempStore(t), o)
 			if err := BeginRestore(there, storetest.Inbox3, m); err != nil {
 				t.Fatal(err)
 			}
@@ -179,7 +180,7 @@ func TestATakenOverPartitionIsWhatItWas(t *testing.T) {
 				}
 			}
 			wholeAccounts(t, from, there, names)
-			if a, b := holds(t, from), holds(t, there); a != b {
+			if a, b := storetest.Holds(t, from), storetest.Holds(t, there); a != b {
 				t.Errorf("the store has\n%sthere\n%s", a, b)
 			}
 			// It gives the same chunks, and goes on in the same way.
@@ -218,9 +219,9 @@ func TestAPartitionMovesWhileItsAccountsComeInLate(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 9))
-			o := testOptions()
-			stay := openTest(t, storetest.TempStore(t), o)
-			owner := openTest(t, storetest.TempStore(t), o)
+			o := filetest.Options()
+			stay := filetest.Open(t, storetest.TempStore(t), o)
+			owner := filetest.Open(t, storetest.TempStore(t), o)
 			storetest.Begin(t, stay, storetest.Inbox3)
 			storetest.Begin(t, owner, storetest.Inbox3)
 			c, d, kept := storetest.NewCrowd(seed, 6), storetest.NewCrowd(seed, 6), newShelf()
@@ -257,7 +258,7 @@ func TestAPartitionMovesWhileItsAccountsComeInLate(t *testing.T) {
 					continue
 				}
 				owners++
-				owner = openTest(t, storetest.TempStore(t), o)
+				owner = filetest.Open(t, storetest.TempStore(t), o)
 				if err := BeginRestore(owner, storetest.Inbox3, m); err != nil {
 					t.Fatal(err)
 				}
@@ -279,7 +280,7 @@ func TestAPartitionMovesWhileItsAccountsComeInLate(t *testing.T) {
 				}
 			}
 			c.Compare(t, owner)
-			if a, b := holds(t, stay), holds(t, owner); a != b {
+			if a, b := storetest.Holds(t, stay), storetest.Holds(t, owner); a != b {
 				t.Errorf("the partition that stayed has\n%sthe one that moved\n%s", a, b)
 			}
 		})
@@ -333,7 +334,7 @@ func wantPendingAccount(t testing.TB, s *boltfile.Store, account string) {
 // Features that a Rewrite has taken out go after its commit; a dump of the moment
 // between is not carried over.
 func TestWhatIsDueToGoIsNotCarriedOver(t *testing.T) {
-	o := testOptions()
+	o := filetest.Options()
 	var s *boltfile.Store
 	var between *Manifest
 	p, chunks := store.Partition{Topic: "mail", Number: 0}, newShelf()
@@ -344,7 +345,7 @@ func TestWhatIsDueToGoIsNotCarriedOver(t *testing.T) {
 		}
 		return nil
 	}
-	s = openTest(t, storetest.TempStore(t), o)
+	s = filetest.Open(t, storetest.TempStore(t), o)
 	storetest.PartitionLife(t, s, p)
 	if between == nil {
 		t.Fatal("nothing was rewritten")
@@ -360,14 +361,14 @@ func TestWhatIsDueToGoIsNotCarriedOver(t *testing.T) {
 }
 
 func TestARewrittenAccountIsTakenOverAsItIs(t *testing.T) {
-	s := openTest(t, storetest.TempStore(t), testOptions())
+	s := filetest.Open(t, storetest.TempStore(t), filetest.Options())
 	p, chunks := store.Partition{Topic: "mail", Number: 0}, newShelf()
 	st := storetest.PartitionLife(t, s, p)
 	first := chunks.dumpOf(t, s, p, nil)
 	for n := uint64(62); n < 70; n++ {
 		storetest.CommitTo(t, s, p, st, n)
 	}
-	there := openTest(t, storetest.TempStore(t), testOptions())
+	there := filetest.Open(t, storetest.TempStore(t), filetest.Options())
 	m := chunks.dumpOf(t, s, p, &first)
 	if err := BeginRestore(there, p, m); err != nil {
 		t.Fatal(err)

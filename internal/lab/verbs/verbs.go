@@ -22,23 +22,8 @@ func Main() {
 
 // Root returns the command with all verbs.
 func Root() *cobra.Command {
-	root := &cobra.Command{
-		Use:   "hinged-lab",
-		Short: "See the perceptron family and its theory at work",
-		Long: `Teach any learner of hinged's family labelled vectors or archives of mail, beside
-the mistakes that theory allows, as tables and pictures; solve linear inequalities.`,
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return cli.UnknownVerb(cmd, args[0])
-			}
-			return cmd.Help()
-		},
-		Args: cobra.ArbitraryArgs,
-	}
-	root.SuggestionsMinimumDistance = 2
-	root.SetFlagErrorFunc(cli.UnreadFlag)
+	root := cli.Root("hinged-lab", "See the perceptron family and its theory at work", `Teach any learner of hinged's family labelled vectors or archives of mail, beside
+the mistakes that theory allows, as tables and pictures; solve linear inequalities.`)
 	root.AddCommand(teachCommand(), mailCommand(), solveCommand(), vectorsCommand())
 	return root
 }

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -37,6 +38,33 @@ func DigestsOf(t testing.TB, s Readable) string {
 		fmt.Fprintln(&out, name, model, state)
 	}
 	return out.String()
+}
+
+// Listed is a store whose partitions can be listed, each told of by an I.
+type Listed[I any] interface {
+	Readable
+	Partitions() ([]store.Partition, error)
+	PartitionInfo(p store.Partition) (I, bool, error)
+	AccountsOf(p store.Partition) ([]string, error)
+}
+
+// Holds describes the accounts and partitions of s.
+func Holds[I any](t testing.TB, s Listed[I]) string {
+	t.Helper()
+	text := DigestsOf(t, s)
+	all, err := s.Partitions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range all {
+		info, _, err := s.PartitionInfo(p)
+		names, alsoErr := s.AccountsOf(p)
+		if err := errors.Join(err, alsoErr); err != nil {
+			t.Fatal(err)
+		}
+		text += fmt.Sprintln(p, info, names)
+	}
+	return text
 }
 
 // OnlyStore demands that there is nothing in the store's directory but the
