@@ -38,8 +38,6 @@ func newTopic(t testing.TB, broker *testkit.Kafka, name string, partitions int32
 		_, _, err := in.client.EnsureTopics(ctx, kafka.Wanted{Partitions: partitions, Replication: 1, Create: true})
 		return err
 	})
-	// The mail of the tests has dates of long ago, by which a broker would delete it.
-	in.configure(name, "retention.ms", "-1")
 	return in
 }
 

@@ -163,6 +163,10 @@ func (b *kafkaBroker) settings() string {
 	set("log.cleaner.backoff.ms", "100")
 	set("log.cleaner.dedupe.buffer.size", "4194304")
 	set("log.segment.delete.delay.ms", "0")
+	// The mail of the tests has dates of long ago, by which a broker would delete
+	// it. A topic's own setting comes too late: records that are written before
+	// the broker has heard of it may be gone.
+	set("log.retention.ms", "-1")
 	set("log.retention.check.interval.ms", "200")
 	set("log.initial.task.delay.ms", "200")
 	return s.String()
