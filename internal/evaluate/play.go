@@ -314,6 +314,7 @@ type judge struct {
 	heard    heard
 	stream   Stream
 	steady   steady
+	spending spending
 	// hindsight has every lesson learnt; keep, where not nil, is told of them, too.
 	hindsight *filter.Hindsight
 	keep      func(model.Lesson, Course)
@@ -423,6 +424,7 @@ func (j *judge) forget() {
 func (j *judge) note(d *filter.Decision, label model.Label) {
 	j.stream.Add(d.Score, d.Outcome == store.DecidedImportant, d.Correspondent, label)
 	j.steady.add(d.Score, d.Outcome, d.Reason, label == model.Important)
+	j.spending.add(d.Outcome, d.Reason)
 	j.first.note(d.Score, d.Outcome == store.DecidedImportant, label)
 	j.r.Examples++
 	if d.Outcome == store.DecidedUnsure {
@@ -448,6 +450,9 @@ func (j *judge) result(took time.Duration) *Result {
 	r.BestF1 = BestF1(j.stream.scores)
 	r.Marked = r.Important - r.Missed + r.FalseAlarms
 	r.Steadiness = j.steady.result()
+	if t := j.filter.Options().Threshold; t.Mode == filter.ModeBudget {
+		r.Budget = j.spending.result(t.Share)
+	}
 	if j.feedback != Live { // whose examples come after a past
 		r.First = j.first.results()
 	}

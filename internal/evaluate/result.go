@@ -48,6 +48,9 @@ type Result struct {
 	// Steadiness tells whether decisions keep to the mail as it changes; only where
 	// there are enough examples for a window.
 	Steadiness *Steadiness `json:"steadiness,omitempty"`
+	// Budget tells whether the share that is to be marked was kept to; only with the
+	// threshold budget, and where there are enough examples for a window.
+	Budget *BudgetKept `json:"budget,omitempty"`
 	// First tells of the first examples after the owner's first own message; only where
 	// there were so many.
 	First []First `json:"first,omitempty"`
@@ -136,6 +139,9 @@ func (r *Result) WriteTable(w io.Writer) error {
 	}
 	if r.Steadiness != nil {
 		line("steadiness", "%s", r.Steadiness)
+	}
+	if r.Budget != nil {
+		line("budget", "%s", r.Budget)
 	}
 	if r.Rules != nil {
 		line("rules", "%s", r.Rules)
