@@ -14,11 +14,16 @@ type Config struct {
 
 // Account is one owner's mail: where it is, how it is judged and how marked.
 type Account struct {
-	Name    string   `toml:"name"`
-	Owner   []string `toml:"owner"` // bare addresses, lower case, at least one
-	Mark    []string `toml:"mark"`  // keywords and flags as the server is to store them, at least one
-	IMAP    IMAP     `toml:"imap"`
-	Judging          // its keys are in this same table
+	Name  string   `toml:"name"`
+	Owner []string `toml:"owner"` // bare addresses, lower case, at least one
+	Mark  []string `toml:"mark"`  // keywords and flags as the server is to store them, at least one
+	// Companion is a keyword beside each mark; "": none.
+	Companion string `toml:"companion"`
+	// MarkWithin is how old a message may be when it is found, to be marked; 0: of any
+	// age.
+	MarkWithin Duration `toml:"mark_within"`
+	IMAP       IMAP     `toml:"imap"`
+	Judging             // its keys are in this same table
 }
 
 // Judging is how an account's mail is judged, wherever it comes from.

@@ -13,7 +13,9 @@ func Defaults() Config {
 // differ.
 func DefaultAccount() Account {
 	return Account{
-		Mark: []string{"$Important"},
+		Mark:       []string{"$Important"},
+		Companion:  "$Hinged",
+		MarkWithin: Duration(3 * day),
 		IMAP: IMAP{
 			TLS:             "tls",
 			Auth:            "plain",

@@ -166,6 +166,8 @@ func (v *validator) account(t table, a *Account) {
 	}
 	t.owner(a.Owner)
 	t.marks(a.Mark)
+	t.companion(a.Companion)
+	t.duration("mark_within", a.MarkWithin, 0, 365*day)
 	t.sub("imap").imap(&a.IMAP)
 	t.judging(&a.Judging)
 }
@@ -280,6 +282,14 @@ func (t table) marks(marks []string) {
 		}
 		seen[lower] = true
 	}
+}
+
+// companion allows keywords that every hinged takes for a companion; ingest.IsCompanion
+// says the same, and hinged check sets one that is none.
+func (t table) companion(keyword string) {
+	lower := strings.ToLower(keyword)
+	ok := keyword == "" || strings.HasPrefix(lower, "$hinged") && lower != "$hingedcheck" && isAtom(keyword) && len(keyword) <= maxKeywordBytes
+	t.check(ok, "companion", "no companion keyword", keyword, `"$Hinged", a keyword that begins so, or "" for none`)
 }
 
 // isAtom reports whether s is an atom of RFC 9051 section 9, which is what a

@@ -81,7 +81,9 @@ func (f *Featurizer) readField(m *Message, name, value []byte) {
 	case "user-agent", "x-mailer":
 		f.words.text(f, truncate(f.headerText(value), 100), &kindMailer)
 	case "received":
-		f.structure.received++
+		if f.structure.received++; f.structure.received == 1 {
+			m.Received = receivedAt(value)
+		}
 		f.readReceived(value)
 	case "dkim-signature":
 		f.readDKIM(value)
@@ -113,6 +115,20 @@ func (f *Featurizer) readSmallField(name, value []byte) {
 	}
 	f.terms.name = append(append(append(append(f.terms.name[:0], "header:"...), name...), '='), bytes.ToLower(value)...)
 	f.terms.commit(Misc)
+}
+
+// receivedAt returns the date of a Received field, which stands behind its last
+// semicolon (RFC 5322, section 3.6.7); the zero time where it can't be read.
+func receivedAt(value []byte) time.Time {
+	at := bytes.LastIndexByte(value, ';')
+	if at < 0 {
+		return time.Time{}
+	}
+	date, err := mail.ParseDate(string(bytes.TrimSpace(value[at+1:])))
+	if err != nil || date.Year() <= 0 {
+		return time.Time{}
+	}
+	return date
 }
 
 // readReceived makes features of the names of the servers that a message came

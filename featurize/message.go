@@ -16,7 +16,11 @@ type Message struct {
 	Cc         []string
 	Subject    string    // decoded, on one line
 	Date       time.Time // of the Date field; zero when absent or unreadable
-	Own        bool      // From names an address of the owner
+	// Received is the date in the first Received field, which the last server that
+	// delivered the message wrote (RFC 5321, section 4.4); zero when absent or
+	// unreadable.
+	Received time.Time
+	Own      bool // From names an address of the owner
 	// Vouched: the server that Options.AuthServID names found that the message comes
 	// from the domain of the one address in From.
 	Vouched bool

@@ -76,6 +76,21 @@ func TestForgedHeadersAreNoFeatures(t *testing.T) {
 	}
 }
 
+// The first Received field is that of the last server, and its date stands last.
+func TestTheLastDeliveryIsDated(t *testing.T) {
+	for _, c := range []struct{ name, header, want string }{
+		{"none", "", "0001-01-01 00:00"},
+		{"two of them", "Received: from a.example\n\tby b.example (x; y) with ESMTPS id 1;\n\tMon, 02 Mar 2026 09:00:00 +0100 (CET)\nReceived: by a.example; Sun, 01 Mar 2026 09:00:00 +0100\n", "2026-03-02 08:00"},
+		{"the last has no date", "Received: by b.example\nReceived: by a.example; Sun, 01 Mar 2026 09:00:00 +0100\n", "0001-01-01 00:00"},
+		{"not a date", "Received: by b.example; soon\n", "0001-01-01 00:00"},
+	} {
+		m := newTest(t).Read([]byte(c.header + "Subject: x\n\n"))
+		if got := m.Received.UTC().Format("2006-01-02 15:04"); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
 func TestHeaderFieldsFillTheMessage(t *testing.T) {
 	m := newTest(t).Read([]byte(`From: "Doe, Jane" <Jane@Example.NET>, owner@example.org
 To: broken <, ok@example.com, "a, b" <quoted@example.com>; last@example.com

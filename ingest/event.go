@@ -66,6 +66,9 @@ type Arrival struct {
 	// Away: found by the first look after the source had been away, not seen
 	// live.
 	Away bool
+	// ModSeq is the number of the copy's last change (RFC 7162, section 3.1); 0: the
+	// server has none. Many servers give one number to all that one command changed.
+	ModSeq uint64
 }
 
 // FlagsChanged gives the flags that a known message has now. They may equal the
@@ -76,6 +79,8 @@ type FlagsChanged struct {
 	// Away: found by the first look after the source had been away, not seen
 	// live.
 	Away bool
+	// ModSeq is that of the message as it is now; see Arrival.
+	ModSeq uint64
 }
 
 // Vanished says that messages are no longer in the mailbox.

@@ -26,6 +26,13 @@ func CanonicalFlag(flag string) string {
 // find out whether the server keeps keywords.
 const CheckKeyword = "$HingedCheck"
 
+// Companion begins the keywords that a hinged sets beside a mark, to tell other
+// programs, another hinged among them, that the mark is no word of the owner's.
+const Companion = "$Hinged"
+
+// IsCompanion reports whether a canonical flag is such a keyword of any hinged.
+func IsCompanion(flag string) bool { return strings.HasPrefix(flag, "$hinged") }
+
 // CanonicalFlags returns the canonical spellings, sorted, each once, without
 // \Recent, which is about sessions and not about the message, and without
 // CheckKeyword, which is our own and no word of the owner. The result is never

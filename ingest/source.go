@@ -7,6 +7,7 @@ type MarkRequest struct {
 	ID    uint64 // chosen by the asker; comes back in the MarkResult
 	Place Place
 	Flag  string   // as the server is to store it, for example "$Important"
+	Also  string   // a keyword to be set or cleared by the same command, where the mailbox keeps it; "": none
 	Clear bool     // clear it instead of setting it
 	Known []string // the flags on which the decision rests, canonical
 }

@@ -133,6 +133,12 @@ type Account struct {
 	// Strangers counts marks on mail that had just arrived, set by another
 	// program.
 	Strangers uint64 `cbor:"43,keyasint,omitempty" digest:"-"`
+	// StrangerAt is when the last of them was seen; Twins counts those that another
+	// hinged set.
+	StrangerAt Moment `cbor:"90,keyasint,omitempty"`
+	Twins      uint64 `cbor:"91,keyasint,omitempty" digest:"-"`
+	// CleanUp is the last one.
+	CleanUp CleanUp `cbor:"92,keyasint,omitzero" digest:"-"`
 	// HistoryFrom is where the reading of the mailbox's past began; 0: it was not
 	// read, or all of it.
 	HistoryFrom Moment `cbor:"44,keyasint,omitempty"`
@@ -201,8 +207,20 @@ type Pending struct {
 	Label  model.Label `cbor:"1,keyasint,omitempty"` // 0: none
 	Source Source      `cbor:"2,keyasint,omitempty"`
 	Since  Moment      `cbor:"3,keyasint,omitempty"`
-	// Away: it was found after the source had been away, not seen live.
-	Away bool `cbor:"4,keyasint,omitempty" digest:"-"`
+	// Single: it was given to this message alone, however many others came with it.
+	Single bool `cbor:"4,keyasint,omitempty" digest:"-"`
+	// Batch names the command that changed the message, with all that it changed;
+	// 0: not known.
+	Batch ID `cbor:"5,keyasint,omitempty" digest:"-"`
+}
+
+// CleanUp is a group of alike labels that were dropped because they were too many to
+// be opinions; the zero value is none.
+type CleanUp struct {
+	Label  model.Label `cbor:"1,keyasint,omitempty"`
+	Source Source      `cbor:"2,keyasint,omitempty"`
+	Batch  ID          `cbor:"3,keyasint,omitempty"`
+	Last   Moment      `cbor:"4,keyasint,omitempty"` // when the last label of it was given
 }
 
 // Message is what the account remembers of one message.
@@ -246,6 +264,10 @@ type Message struct {
 	// none did. Vouched: the owner's server vouched for the address in From.
 	Rule    model.Index `cbor:"60,keyasint,omitempty"`
 	Vouched bool        `cbor:"61,keyasint,omitempty"`
+	// Heard are the flags that a copy of it was seen with, as far as they say anything
+	// of the message, and that were not seen to be taken off: a copy that brings them
+	// along says nothing new. Canonical.
+	Heard []string `cbor:"70,keyasint,omitempty"`
 }
 
 // Quiet is what the silence about a message is waited for, long before it is final.
@@ -275,12 +297,15 @@ const (
 	ReasonDuplicate
 	ReasonHandedOver // the owner handed it over with a label; it has no place
 	ReasonRule       // a rule of the owner's
+	ReasonOld        // it was older than Options.MarkWithin when it was found
+	ReasonRead       // the owner had read it before it was found
 )
 
 func (r Reason) String() string {
 	return [...]string{"threshold", "too few labels yet", "within the unsure band",
 		"the owner removed this mark before", "daily budget spent", "was there before the first start", "shadow",
-		"the owner's own word", "another copy was decided before", "handed over with a label", "rule"}[min(r, ReasonRule)]
+		"the owner's own word", "another copy was decided before", "handed over with a label", "rule",
+		"it was old when it was found", "it had been read before it was found"}[min(r, ReasonRead)]
 }
 
 // Place is one copy of a message on the server.
@@ -376,6 +401,9 @@ type LedgerEntry struct {
 	Undo Moment `cbor:"13,keyasint,omitempty"`
 	// Cleared: since then it was taken back from one copy of the message at least.
 	Cleared bool `cbor:"14,keyasint,omitempty"`
+	// Companion is the keyword that is set together with it, where the mailbox keeps
+	// keywords; "": none.
+	Companion string `cbor:"20,keyasint,omitempty"`
 }
 
 // Refusal remembers that the owner removed our mark from a message.

@@ -224,7 +224,7 @@ func (s *scripted) Run(ctx context.Context, emit ingest.Emit) error {
 		m := mail.Next()
 		s.last = m.Raw
 		place := ingest.Place{Mailbox: "INBOX", UIDValidity: 1, UID: uid}
-		flag := `\deleted`
+		flag := `$junk`
 		if m.Important {
 			flag = `\flagged`
 			s.important = m.Raw

@@ -282,7 +282,7 @@ func (v *visit) arrived(ctx context.Context, got fetched) error {
 	b.note(got.uid, got.flags, got.modseq)
 	return v.s.emit(ctx, ingest.Arrival{
 		Place: b.place(got.uid), Internal: got.internal, Flags: slices.Clone(got.flags),
-		Raw: got.raw, Size: got.size, Backlog: got.uid < b.backlog, Away: v.away(),
+		Raw: got.raw, Size: got.size, Backlog: got.uid < b.backlog, Away: v.away(), ModSeq: got.modseq,
 	})
 }
 

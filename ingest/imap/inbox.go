@@ -62,7 +62,9 @@ func (s *Source) watchInbox(ctx context.Context, sess *session, b *mailbox) erro
 			return w.err
 		case err != nil:
 			return err
-		case w.reason == endRecheck:
+		}
+		b.looked(sess) // the server answered, and would have told
+		if w.reason == endRecheck {
 			if v, err = v.recheck(ctx); err != nil {
 				return err
 			}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"time"
 
 	"github.com/hinged/hinged/ingest"
 )
@@ -23,7 +24,8 @@ type mailbox struct {
 
 	opened bool // MailboxOpened was reported in this run
 
-	live *session // the connection on which it was last compared whole
+	live     *session  // the connection on which it was last compared whole
+	lookedAt time.Time // up to when that connection knew of everything, by the wall clock
 
 	validity uint32
 	next     uint32 // Cursor.UIDNext

@@ -158,9 +158,13 @@ func (v *visit) ended(req ingest.MarkRequest, flags []string, ours bool) (o inge
 	}
 }
 
-// asAsked reports whether flags, canonical, are as the request wants them.
+// asAsked reports whether flags, canonical, are as the request wants them. Its second
+// keyword need not be kept, but must be gone when it is cleared.
 func asAsked(flags []string, req ingest.MarkRequest) bool {
-	return ingest.HasFlag(flags, req.Flag) != req.Clear
+	if req.Clear {
+		return !ingest.HasFlag(flags, req.Flag) && !ingest.HasFlag(flags, req.Also)
+	}
+	return ingest.HasFlag(flags, req.Flag)
 }
 
 // differ reports whether two sets of flags, canonical, differ in more than
@@ -209,14 +213,23 @@ func (v *visit) store(req ingest.MarkRequest, since uint64) (late bool, err erro
 	if !v.condstore {
 		since = 0
 	}
-	return v.session.store(req.Place.UID, op, req.Flag, since)
+	flags := []goimap.Flag{goimap.Flag(req.Flag)}
+	if req.Also == "" || ValidFlag(req.Also) != nil || !req.Clear && !v.keeps(req.Also) {
+		return v.session.store(req.Place.UID, op, flags, since)
+	}
+	late, err = v.session.store(req.Place.UID, op, append(flags, goimap.Flag(req.Also)), since)
+	if status, no := isStatus(err); no && !status.passing() {
+		// A mailbox may be full of keywords, and keep the mark still.
+		return v.session.store(req.Place.UID, op, flags, since)
+	}
+	return late, err
 }
 
-func (s *session) store(uid uint32, op goimap.StoreFlagsOp, flag string, since uint64) (late bool, err error) {
+func (s *session) store(uid uint32, op goimap.StoreFlagsOp, flags []goimap.Flag, since uint64) (late bool, err error) {
 	s.beginFor(1)
 	s.modified.start()
 	cmd := s.client.Store(goimap.UIDSetNum(goimap.UID(uid)),
-		&goimap.StoreFlags{Op: op, Flags: []goimap.Flag{goimap.Flag(flag)}}, &goimap.StoreOptions{UnchangedSince: since})
+		&goimap.StoreFlags{Op: op, Flags: flags}, &goimap.StoreOptions{UnchangedSince: since})
 	err = cmd.Close()
 	late = s.modified.end()
 	s.guard.end()
@@ -248,18 +261,23 @@ func (v *visit) reread(ctx context.Context, req ingest.MarkRequest, stored bool)
 	if !known {
 		return got, true, nil // not reported yet; its arrival will tell
 	}
-	if stored && asAsked(got.flags, req) && slices.Equal(got.flags, with(flags, req)) {
+	if stored && asAsked(got.flags, req) && slices.Equal(got.flags, with(flags, req, got.flags)) {
 		v.mailbox.note(uid, got.flags, got.modseq)
 		return got, true, nil // the MarkResult tells all of it
 	}
 	return got, true, v.changed(ctx, got)
 }
 
-// with returns flags after the request.
-func with(flags []string, req ingest.MarkRequest) []string {
-	if !req.Clear {
-		return ingest.CanonicalFlags(append(slices.Clone(flags), req.Flag))
+// with returns flags after the request. now are those that were read back: they tell
+// whether the mailbox keeps the second keyword.
+func with(flags []string, req ingest.MarkRequest, now []string) []string {
+	if req.Clear {
+		gone := ingest.CanonicalFlags([]string{req.Flag, req.Also})
+		return slices.DeleteFunc(slices.Clone(flags), func(f string) bool { return slices.Contains(gone, f) })
 	}
-	flag := ingest.CanonicalFlag(req.Flag)
-	return ingest.CanonicalFlags(slices.DeleteFunc(slices.Clone(flags), func(f string) bool { return f == flag }))
+	flags = append(slices.Clone(flags), req.Flag)
+	if req.Also != "" && ingest.HasFlag(now, req.Also) {
+		flags = append(flags, req.Also)
+	}
+	return ingest.CanonicalFlags(flags)
 }

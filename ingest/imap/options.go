@@ -86,6 +86,7 @@ type Options struct {
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 	loginTimeout time.Duration // for the answer to a login; CommandTimeout
+	moment       time.Duration // an absence no longer than this is none; shortAbsence
 
 	chunk int // messages a FETCH of bodies; tests and benchmarks vary it
 }
@@ -94,6 +95,11 @@ type Options struct {
 // loopback with 20,000 messages (BenchmarkChunk): below 50 the round trips show,
 // above 200 nothing is gained, and a restart repeats up to one chunk.
 const defaultChunk = 100
+
+// shortAbsence is how long the source may have been away from a mailbox for what
+// changed there to count as seen live. A connection that breaks is usually back
+// within minutes, and nobody corrects 50 messages one by one in that time.
+const shortAbsence = 10 * time.Minute
 
 func orDefault[T comparable](v *T, def T) {
 	var zero T
@@ -117,6 +123,7 @@ func (o Options) withDefaults() Options {
 	orDefault(&o.AuthBackoffMin, 30*time.Second)
 	orDefault(&o.AuthBackoffMax, 15*time.Minute)
 	orDefault(&o.loginTimeout, o.CommandTimeout)
+	orDefault(&o.moment, shortAbsence)
 	orDefault(&o.chunk, defaultChunk)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

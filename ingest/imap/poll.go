@@ -117,6 +117,9 @@ func (p *poller) round(ctx context.Context, sess *session, all, flags bool) erro
 			return err
 		}
 		if last, looked := p.last[b.name]; looked && !all && now == last {
+			if b.live == sess {
+				b.looked(sess)
+			}
 			continue
 		}
 		if err := p.look(ctx, sess, b, flags); err != nil {

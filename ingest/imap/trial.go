@@ -99,7 +99,7 @@ func (p *Probe) setWord(uid uint32, keyword string, modseq uint64, conditional b
 		if !conditional {
 			modseq = 0
 		}
-		late, err := p.s.store(uid, goimap.StoreFlagsAdd, keyword, modseq)
+		late, err := p.s.store(uid, goimap.StoreFlagsAdd, []goimap.Flag{goimap.Flag(keyword)}, modseq)
 		if status, no := isStatus(err); no {
 			return status.Error(), nil
 		}
@@ -171,7 +171,7 @@ func (p *Probe) clear(at ingest.Place, keyword string) error {
 	if err != nil || !there || !holds(words, keyword) {
 		return err
 	}
-	if _, err := p.s.store(at.UID, goimap.StoreFlagsDel, keyword, 0); err != nil {
+	if _, err := p.s.store(at.UID, goimap.StoreFlagsDel, []goimap.Flag{goimap.Flag(keyword)}, 0); err != nil {
 		return err
 	}
 	if _, err := p.Open(at.Mailbox, true); err != nil {

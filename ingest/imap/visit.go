@@ -3,6 +3,7 @@ package imap
 import (
 	"context"
 	"slices"
+	"time"
 
 	goimap "github.com/emersion/go-imap/v2"
 	"github.com/emersion/go-imap/v2/imapclient"
@@ -20,6 +21,7 @@ type visit struct {
 	readOnly  bool
 	fresh     bool // nothing was synchronised since the SELECT
 	first     bool // the mailbox was never opened before, by this UIDVALIDITY and state
+	absent    bool // when it was opened, the last look at the mailbox was long ago
 }
 
 // open selects the mailbox, read-only by EXAMINE, and finds out whether what is
@@ -41,6 +43,7 @@ func (s *Source) open(ctx context.Context, sess *session, b *mailbox, readOnly b
 	v := &visit{
 		s: s, session: sess, mailbox: b, data: data, readOnly: readOnly, fresh: true,
 		condstore: sess.has(goimap.CapCondStore) && data.HighestModSeq != 0,
+		absent:    wallClock().Sub(b.lookedAt) > s.o.moment,
 	}
 	return v, v.adopt(ctx)
 }
@@ -133,7 +136,7 @@ func (v *visit) sync(ctx context.Context, h hints) error {
 			return err
 		}
 		v.fresh = false
-		v.mailbox.live = v.session
+		v.mailbox.looked(v.session)
 		return nil
 	}
 	// Arrivals first: someone may be waiting for their mark.
@@ -332,8 +335,19 @@ func (v *visit) flags(ctx context.Context, since uint64) (top uint64, err error)
 }
 
 // away reports whether what is found now may have happened while no connection
-// was looking: this one has not yet compared the whole mailbox.
-func (v *visit) away() bool { return v.mailbox.live != v.session }
+// was looking: this one has not yet compared the whole mailbox, and the last look by
+// another was not just now.
+func (v *visit) away() bool { return v.mailbox.live != v.session && v.absent }
+
+// looked notes that this connection, which has compared the mailbox whole, knows of
+// everything up to now.
+func (b *mailbox) looked(sess *session) {
+	b.live, b.lookedAt = sess, wallClock()
+}
+
+// wallClock is the time without Go's monotonic reading, which stands still while the
+// machine sleeps.
+func wallClock() time.Time { return time.Now().Round(0) }
 
 // changed notes the flags of a known message and reports them if they are news.
 func (v *visit) changed(ctx context.Context, got fetched) error {
@@ -341,6 +355,6 @@ func (v *visit) changed(ctx context.Context, got fetched) error {
 		return nil
 	}
 	return v.s.emit(ctx, ingest.FlagsChanged{
-		Place: v.mailbox.place(got.uid), Flags: slices.Clone(got.flags), Away: v.away(),
+		Place: v.mailbox.place(got.uid), Flags: slices.Clone(got.flags), Away: v.away(), ModSeq: got.modseq,
 	})
 }

@@ -318,7 +318,7 @@ func (a *account) note(r *filter.Result) {
 	if r.Strangers > 0 && !a.strangers {
 		a.strangers = true // said once in a run
 		a.notes = append(a.notes, func() {
-			a.log.Warn("another program sets this mark on mail that has just arrived; two classifiers on one mailbox confuse its owner: choose another mark, or switch one off")
+			a.log.Warn("another program sets the same mark in this mailbox; hinged learns nothing from its marks, but the owner can't tell whose they are: choose another mark here, or switch one of the programs off")
 		})
 	}
 	if n := r.Withdrawn; n > 0 {

@@ -48,10 +48,11 @@ func convert(p prepared, now store.Moment) (filter.Event, error) {
 		}
 		return &filter.Arrived{
 			At: at, Place: filter.PlaceOf(e.Place), Flags: e.Flags, Backlog: e.Backlog, Away: e.Away,
+			Seen: now, Dated: dated(at, p.message), ModSeq: e.ModSeq,
 			Meta: filter.NewMeta(p.message), Message: p.message,
 		}, nil
 	case ingest.FlagsChanged:
-		return &filter.Flagged{At: now, Place: filter.PlaceOf(e.Place), Flags: e.Flags, Away: e.Away}, nil
+		return &filter.Flagged{At: now, Place: filter.PlaceOf(e.Place), Flags: e.Flags, Away: e.Away, ModSeq: e.ModSeq}, nil
 	case ingest.Vanished:
 		return &filter.Vanished{At: now, Mailbox: e.Mailbox, UIDValidity: e.UIDValidity, UIDs: e.UIDs}, nil
 	case ingest.Skipped:
@@ -75,4 +76,19 @@ func convert(p prepared, now store.Moment) (filter.Event, error) {
 	default:
 		return nil, fmt.Errorf("a source sent an event of unknown type %T", e)
 	}
+}
+
+// dated returns when a message arrived anywhere first. at is its arrival by the
+// server, which a program that copies mail from server to server may have renewed. So
+// an older date of the last delivery that the header tells of counts, or of the
+// sender's where it tells of none.
+func dated(at store.Moment, m *featurize.Message) store.Moment {
+	header := m.Received
+	if header.IsZero() {
+		header = m.Date
+	}
+	if header.IsZero() {
+		return at
+	}
+	return max(1, min(at, store.MomentOf(header)))
 }

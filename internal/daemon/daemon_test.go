@@ -400,7 +400,7 @@ func TestTheOwnerIsWarned(t *testing.T) {
 	if err := errors.Join(<-done, d.Close()); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"keeps no such keyword", "another program sets this mark"} {
+	for _, want := range []string{"keeps no such keyword", "another program sets the same mark"} {
 		if n := strings.Count(log.String(), want); n != 1 {
 			t.Errorf("%q was logged %d times, want once:\n%s", want, n, log.String())
 		}

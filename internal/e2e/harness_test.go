@@ -101,6 +101,9 @@ func siteLogging(t testing.TB, imap *testkit.Dovecot, addr, dir, level, extra st
 		}
 	}
 	write("password", imap.Password+"\n")
+	if !strings.Contains(extra, "mark_within") {
+		extra = "mark_within = \"0s\"\n" + extra // most tests date their mail as they like
+	}
 	write("hinged.toml", fmt.Sprintf(`
 state_dir = %q
 socket = %q

@@ -148,10 +148,14 @@ func (j *judge) takeLive(m read, at store.Moment) error {
 	for len(l.acts) > 0 && l.acts[0].at <= at {
 		act := heap.Pop(&l.acts).(liveAct)
 		letter := l.letters[act.key]
-		letter.flags = []string{`\seen`}
 		l.r.TakenOff++
-		if err := j.tell(&filter.Flagged{At: act.at, Place: letter.place, Flags: letter.flags}); err != nil {
-			return err
+		// Read first; in one step it would be taken for the doing of a program.
+		read := ingest.CanonicalFlags(append(slices.Clone(letter.flags), `\Seen`))
+		letter.flags = []string{`\seen`}
+		for _, flags := range [][]string{read, letter.flags} {
+			if err := j.tell(&filter.Flagged{At: act.at, Place: letter.place, Flags: flags}); err != nil {
+				return err
+			}
 		}
 	}
 	e := l.arrival(m, j.heard.meta(m.message), at)

@@ -18,14 +18,20 @@ func (e *Arrived) apply(f *Filter, r *Result) error {
 	if p, ok := f.st.Places.Get(e.Place.key()); placed && ok && p.Message == e.Meta.Key {
 		// Reported before, for example because the position was not yet
 		// committed when the daemon was killed.
-		again := Flagged{At: e.At, Place: e.Place, Flags: e.Flags, Away: e.Away}
+		again := Flagged{At: max(e.At, e.Seen), Place: e.Place, Flags: e.Flags, Away: e.Away, ModSeq: e.ModSeq}
 		return again.apply(f, r)
-	}
-	if err := f.advance(e.At, r); err != nil {
-		return err
 	}
 	k := e.Meta.Key
 	mk := string(k[:])
+	at := e.At
+	if _, known := f.st.Messages.Get(mk); known && placed && !e.Backlog {
+		// The owner moved or copied it just now, whenever it arrived: what that says
+		// must stand for the settle window from now on.
+		at = max(at, e.Seen)
+	}
+	if err := f.advance(at, r); err != nil {
+		return err
+	}
 	if placed {
 		f.dropPlace(e.Place.key())
 		f.putPlace(e.Place, store.Place{Message: k, Flags: e.Flags})
@@ -57,7 +63,7 @@ func (e *Arrived) apply(f *Filter, r *Result) error {
 		}
 		fresh = true
 	}
-	if err := e.hear(f, &m, known, former, role, r); err != nil {
+	if err := e.hear(f, &m, known, fresh, former, role, r); err != nil {
 		return err
 	}
 	f.st.Messages.Put(mk, m)
@@ -72,12 +78,23 @@ func (e *Arrived) apply(f *Filter, r *Result) error {
 
 // hear takes what an arrival says of its message: where it lies now, what was said
 // before it came, and the flags that it comes with. known: another copy came before,
-// to a folder of the former role. The caller puts m.
-func (e *Arrived) hear(f *Filter, m *store.Message, known bool, former, role ingest.Role, r *Result) error {
+// to a folder of the former role. fresh: only now it is decided. The caller puts m.
+func (e *Arrived) hear(f *Filter, m *store.Message, known, fresh bool, former, role ingest.Role, r *Result) error {
 	k := e.Meta.Key
+	// What comes with a message at its first arrival was said message by message,
+	// however many arrive at once.
+	with := oneByOne
+	old := append(f.perhapsOurs(e), f.ours(e)...)
+	if known {
+		with = mannerOf(e.Place, e.Away, e.ModSeq)
+		if fresh {
+			m.Heard = nil // nothing that was said of it before it was decided has counted
+		}
+		old = append(old, m.Heard...)
+	}
 	if known && !e.Backlog {
 		// Copies that were there before are no moves that anybody saw.
-		if err := f.moved(k, m, former, role, e, r); err != nil {
+		if err := f.moved(k, m, former, role, e, fresh, r); err != nil {
 			return err
 		}
 	}
@@ -86,18 +103,14 @@ func (e *Arrived) hear(f *Filter, m *store.Message, known bool, former, role ing
 			return err
 		}
 	}
-	if _, err := f.heed(k, m, e.Place, ingest.CanonicalFlags(append(f.perhapsOurs(e), f.ours(e)...)), e.Flags, true, arrivalIsOneByOne, r); err != nil {
+	if _, err := f.heed(k, m, e.Place, common(ingest.CanonicalFlags(old), e.Flags), e.Flags, true, with, r); err != nil {
 		return err
 	}
 	if !known && e.Backlog && role == ingest.RoleTrash && !ingest.HasFlag(e.Flags, `\Seen`) {
-		return f.label(k, m, said{model.Ordinary, store.SourceMoved}, arrivalIsOneByOne, r)
+		return f.label(k, m, said{label: model.Ordinary, source: store.SourceMoved}, oneByOne, r)
 	}
 	return nil
 }
-
-// What comes with a message at its arrival was said message by message, however
-// many arrive at once.
-const arrivalIsOneByOne = true
 
 // excluded reports whether mail in a mailbox of this role is never decided and
 // never marked.
@@ -138,7 +151,7 @@ func (f *Filter) meet(e *Arrived, role ingest.Role, r *Result) (store.Message, e
 		if !ok {
 			continue
 		}
-		if err := f.label(k, &answered, said{model.Important, store.SourceAnswered}, arrivalIsOneByOne, r); err != nil {
+		if err := f.label(k, &answered, said{label: model.Important, source: store.SourceAnswered}, oneByOne, r); err != nil {
 			return m, err
 		}
 		f.st.Messages.Put(mk, answered)

@@ -8,7 +8,11 @@ import (
 // fitted returns the cut in force, fitting it anew when the windows changed.
 func (f *Filter) fitted() cut {
 	if f.stale {
-		f.cut = f.opts.Threshold.fit(f.labelled.sorted, f.recent.sorted, f.st.Account.Owed)
+		recent := f.recent.sorted
+		if f.opts.Threshold.Mode == ModeBudget {
+			recent = f.newest
+		}
+		f.cut = f.opts.Threshold.fit(f.labelled.sorted, recent, f.st.Account.Owed)
 		f.stale = false
 	}
 	return f.cut
@@ -19,6 +23,7 @@ func (f *Filter) fitted() cut {
 func (f *Filter) noteScore(score float64, o store.Outcome) {
 	a := &f.st.Account
 	f.recent.add(a.Scores, store.Scored{Score: score})
+	f.newest.add(f.recent, a.Scores, store.Scored{Score: score})
 	a.Scores++
 	if t := f.opts.Threshold; t.Mode == ModeBudget {
 		a.Owed += t.Share

@@ -131,7 +131,7 @@ func (f *Filter) hearEarly(k store.MessageKey, m *store.Message, r *Result) erro
 	}
 	for _, n := range waiting {
 		row := f.dropEarly(n)
-		if err := f.hear(k, m, said{row.Label, row.Source}, arrivalIsOneByOne, r); err != nil {
+		if err := f.hear(k, m, said{label: row.Label, source: row.Source}, oneByOne, r); err != nil {
 			return err
 		}
 	}

@@ -94,6 +94,11 @@ type Arrived struct {
 	Backlog bool         `cbor:"4,keyasint,omitempty"`
 	Meta    Meta         `cbor:"5,keyasint"`
 	Away    bool         `cbor:"6,keyasint,omitempty"` // see ingest.Arrival
+	// Seen is when the source found it there, by the daemon's clock, and Dated when it
+	// arrived anywhere first, as far as the server and its header say; 0: not known.
+	Seen   store.Moment `cbor:"20,keyasint,omitempty"`
+	Dated  store.Moment `cbor:"21,keyasint,omitempty"`
+	ModSeq uint64       `cbor:"22,keyasint,omitempty"` // see ingest.Arrival
 
 	// Message is what was read of it. A live event has it and no Features; a
 	// replayed one has the Features that were frozen then, and no Message.
@@ -107,6 +112,8 @@ type Flagged struct {
 	Place Place        `cbor:"2,keyasint"`
 	Flags []string     `cbor:"3,keyasint,omitempty"` // canonical
 	Away  bool         `cbor:"4,keyasint,omitempty"` // see ingest.FlagsChanged
+	// ModSeq is that of ingest.FlagsChanged.
+	ModSeq uint64 `cbor:"20,keyasint,omitempty"`
 }
 
 // Vanished says that messages are no longer at these places.

@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"slices"
 	"time"
 
 	"github.com/hinged/hinged/ingest"
@@ -11,6 +12,10 @@ import (
 // strangerWindow: a mark that appears on an unread message within this time of
 // its arrival was set by another program, not by the owner.
 const strangerWindow = 30 * time.Second
+
+// strangerMemory is how long after another program set a mark those are nobody's word
+// that appear while we are away: it may have set them too.
+const strangerMemory = 30 * 24 * time.Hour
 
 func (e *Flagged) apply(f *Filter, r *Result) error {
 	box, ok := f.st.Boxes.Get(e.Place.Mailbox)
@@ -24,11 +29,11 @@ func (e *Flagged) apply(f *Filter, r *Result) error {
 	if err := f.advance(e.At, r); err != nil {
 		return err
 	}
-	return f.reflag(e.Place, p, e.Flags, e.Away, r)
+	return f.reflag(e.Place, p, e.Flags, mannerOf(e.Place, e.Away, e.ModSeq), r)
 }
 
 // reflag notes the flags that a place has now and heeds what they say.
-func (f *Filter) reflag(place Place, p store.Place, flags []string, away bool, r *Result) error {
+func (f *Filter) reflag(place Place, p store.Place, flags []string, with manner, r *Result) error {
 	old := minus(p.Flags, f.ledger.takenBack(p, minus(p.Flags, flags)))
 	p.Flags, p.Own = flags, common(p.Own, flags)
 	f.putPlace(place, p)
@@ -39,7 +44,7 @@ func (f *Filter) reflag(place Place, p store.Place, flags []string, away bool, r
 		return nil // so old that it was forgotten
 	}
 	m.Seen = m.Seen || ingest.HasFlag(flags, `\Seen`)
-	owner, err := f.heed(p.Message, &m, place, old, flags, false, away, r)
+	owner, err := f.heed(p.Message, &m, place, old, flags, false, with, r)
 	if err != nil {
 		return err
 	}
@@ -54,65 +59,138 @@ func (f *Filter) reflag(place Place, p store.Place, flags []string, away bool, r
 type said struct {
 	label  model.Label
 	source store.Source
+	// over is a stronger source whose label it takes back nevertheless: the owner
+	// undid what had said that.
+	over store.Source
+	// after is how much later than at once the settle window begins.
+	after time.Duration
 }
+
+// strength is the strongest source whose label it may replace.
+func (s *said) strength() store.Source { return max(s.source, s.over) }
 
 // heed draws the lesson from a change of flags, old to now, at one place of
 // message k: the strongest thing that the owner said, if anything. arrives: the
 // place is new. It reports whether any of the change is the owner's doing. The
 // caller puts m.
-func (f *Filter) heed(k store.MessageKey, m *store.Message, place Place, old, now []string, arrives, away bool, r *Result) (owner bool, err error) {
+func (f *Filter) heed(k store.MessageKey, m *store.Message, place Place, old, now []string, arrives bool, with manner, r *Result) (owner bool, err error) {
 	var best said
 	say := func(what said) {
 		if what.source > best.source {
 			best = what
 		}
 	}
-	for _, flag := range minus(now, old) {
+	came, gone := minus(now, old), minus(old, now)
+	for _, flag := range came {
 		if !f.opts.isMark(flag) && !f.ledger.awaits(k, place, flag) {
-			say(meaning(flag, now))
-		} else if f.ownersMark(k, m, place, flag, now, arrives, r) {
-			say(said{model.Important, store.SourceMark})
+			say(f.meaningAt(m, flag, now))
+		} else if f.ownersMark(k, m, place, flag, came, now, arrives, with, r) {
+			say(said{label: model.Important, source: store.SourceMark})
 		} else {
 			continue
 		}
 		owner = true
 	}
-	for _, flag := range minus(old, now) {
+	for _, flag := range gone {
 		owner = true
-		if f.opts.isMark(flag) {
+		switch {
+		case f.opts.isMark(flag) && f.replaced(came, gone, old):
+			f.ledger.keepOff(k, m.ID)
+		case f.opts.isMark(flag):
 			f.ledger.refuse(k, m.ID, flag)
-			say(said{model.Ordinary, store.SourceMark})
-		} else if s := meaning(flag, nil).source; s == store.SourceFlagged || s == store.SourceJunk {
-			withdraw(m, s)
+			say(said{label: model.Ordinary, source: store.SourceMark})
+		default:
+			say(f.unsaid(m, flag))
 		}
 	}
+	f.remember(m, now, gone)
 	if best.label == 0 || arrives && best.label == m.Unlearnt {
 		return owner, nil
 	}
-	return owner, f.label(k, m, best, away, r)
+	return owner, f.label(k, m, best, with, r)
 }
+
+// remember notes in m what its flags have said by now.
+func (f *Filter) remember(m *store.Message, now, gone []string) {
+	heard := minus(m.Heard, gone)
+	for _, flag := range now {
+		if f.opts.isMark(flag) || flag != `\deleted` && meaning(flag, now).label != 0 {
+			heard = append(heard, flag)
+		}
+	}
+	m.Heard = ingest.CanonicalFlags(heard)
+}
+
+// replaced reports whether a mark went because a program replaced all flags of a
+// message by others, as with STORE FLAGS (\Seen), and not because the owner took it
+// off. old are the flags before.
+//
+// With a companion keyword that is known: whoever takes a mark off leaves the
+// companion. Without one, whatever else changed at the same time speaks against the
+// owner. If it was the owner after all, a lesson is lost, and nothing else.
+func (f *Filter) replaced(came, gone, old []string) bool {
+	if slices.ContainsFunc(old, ingest.IsCompanion) {
+		return slices.ContainsFunc(gone, ingest.IsCompanion)
+	}
+	return len(came) > 0 || slices.ContainsFunc(gone, func(flag string) bool { return !f.opts.isMark(flag) })
+}
+
+// meaningAt is meaning for a flag that a copy of m has now. Where another copy is
+// known, \Deleted says that only this one goes. Where none is, the message may have
+// been copied to a mailbox that was not looked into since.
+func (f *Filter) meaningAt(m *store.Message, flag string, now []string) said {
+	what := meaning(flag, now)
+	if flag == `\deleted` && what.label != 0 {
+		if m.Copies > 1 {
+			return said{}
+		}
+		what.after = f.opts.Elsewhere
+	}
+	return what
+}
+
+// unsaid takes back what a flag said that is gone now and is no mark: within the settle
+// window it was never said. It returns what else that says.
+func (f *Filter) unsaid(m *store.Message, flag string) said {
+	if flag == `\deleted` {
+		withdraw(m, said{label: model.Ordinary, source: store.SourceMoved})
+		return said{}
+	}
+	what := meaning(flag, nil)
+	if what.source != store.SourceFlagged && what.source != store.SourceJunk {
+		return said{}
+	}
+	if !withdraw(m, what) && flag == "$junk" && m.Label == what.label && m.Source == what.source {
+		return notJunk
+	}
+	return said{}
+}
+
+// notJunk is what the owner says who takes a message out of Junk, or $Junk off it. It
+// takes back that it was junk.
+var notJunk = said{label: model.Important, source: store.SourceMoved, over: store.SourceJunk}
 
 // meaning is what the owner says with a flag that is no mark of ours and that a
 // message has now, among these; no label where it says nothing.
 func meaning(flag string, now []string) said {
 	switch flag {
 	case `\flagged`, "$followed":
-		return said{model.Important, store.SourceFlagged}
+		return said{label: model.Important, source: store.SourceFlagged}
 	case `\answered`:
-		return said{model.Important, store.SourceAnswered}
+		return said{label: model.Important, source: store.SourceAnswered}
 	case "$junk", "$muted":
-		return said{model.Ordinary, store.SourceJunk}
+		return said{label: model.Ordinary, source: store.SourceJunk}
 	case `\deleted`:
 		if !ingest.HasFlag(now, `\Seen`) {
-			return said{model.Ordinary, store.SourceMoved}
+			return said{label: model.Ordinary, source: store.SourceMoved}
 		}
 	}
 	return said{}
 }
 
 // ownersMark reports whether a mark that has just appeared among the flags of a
-// message is the owner's: neither ours nor another program's.
-func (f *Filter) ownersMark(k store.MessageKey, m *store.Message, place Place, flag string, now []string, arrives bool, r *Result) bool {
+// message, with all that came, is the owner's: neither ours nor another program's.
+func (f *Filter) ownersMark(k store.MessageKey, m *store.Message, place Place, flag string, came, now []string, arrives bool, with manner, r *Result) bool {
 	whose := f.ledger.appeared(k, place, flag, arrives)
 	if whose != markSet && !arrives {
 		f.noteOwn(k, place, flag)
@@ -120,20 +198,31 @@ func (f *Filter) ownersMark(k store.MessageKey, m *store.Message, place Place, f
 	if whose != markNotOurs {
 		return false
 	}
-	if f.stranger(m, now) {
+	a := &f.st.Account
+	twin := slices.ContainsFunc(came, ingest.IsCompanion)
+	switch {
+	case twin, f.stranger(m, now):
 		r.Strangers++
-		f.st.Account.Strangers++
+		a.Strangers++
+		a.StrangerAt = a.Clock
+		if twin {
+			a.Twins++
+		}
 		return false
+	case with.away && a.StrangerAt != 0 && a.Clock <= a.StrangerAt.Add(strangerMemory):
+		return false // there is somebody else who may have set it
 	}
 	return true
 }
 
-// withdraw takes back a pending label of this source: the owner did it and
-// undid it within the settle window.
-func withdraw(m *store.Message, source store.Source) {
-	if m.Pending.Source == source {
-		m.Pending = store.Pending{}
+// withdraw takes back a pending label that this said: the owner did it and undid it
+// within the settle window. It reports whether there was one.
+func withdraw(m *store.Message, what said) bool {
+	if p := m.Pending; p.Label == 0 || p.Label != what.label || p.Source != what.source {
+		return false
 	}
+	m.Pending = store.Pending{}
+	return true
 }
 
 // stranger reports whether a mark that was just seen on m must be another
@@ -143,27 +232,45 @@ func (f *Filter) stranger(m *store.Message, flags []string) bool {
 }
 
 // moved draws the lesson from a known message that appears, as e, in a folder of
-// another role.
-func (f *Filter) moved(k store.MessageKey, m *store.Message, from, to ingest.Role, e *Arrived, r *Result) error {
+// another role. fresh: only now it is decided.
+func (f *Filter) moved(k store.MessageKey, m *store.Message, from, to ingest.Role, e *Arrived, fresh bool, r *Result) error {
+	if to != ingest.RoleTrash && to != ingest.RoleJunk {
+		// It is not thrown away: a copy of it is here.
+		withdraw(m, said{label: model.Ordinary, source: store.SourceMoved})
+	}
 	var what said
 	switch {
 	case from == to:
 	case to == ingest.RoleTrash && from == ingest.RoleJunk:
 		// A clean-up, not an opinion.
 	case to == ingest.RoleJunk:
-		what = said{model.Ordinary, store.SourceJunk}
+		what = said{label: model.Ordinary, source: store.SourceJunk}
 	case to == ingest.RoleTrash:
 		if !ingest.HasFlag(e.Flags, `\Seen`) {
-			what = said{model.Ordinary, store.SourceMoved}
+			what = said{label: model.Ordinary, source: store.SourceMoved}
 		}
-	case to == ingest.RoleImportant,
-		from == ingest.RoleJunk && to != ingest.RoleSent && to != ingest.RoleDrafts:
-		what = said{model.Important, store.SourceMoved}
+	case to == ingest.RoleImportant:
+		what = said{label: model.Important, source: store.SourceMoved, over: notJunk.over}
+	case from == ingest.RoleJunk && to != ingest.RoleSent && to != ingest.RoleDrafts:
+		what = f.rescued(m, fresh)
 	}
 	if what.label == 0 {
 		return nil
 	}
-	return f.label(k, m, what, e.Away, r)
+	return f.label(k, m, what, mannerOf(e.Place, e.Away, e.ModSeq), r)
+}
+
+// rescued is what the owner says with a message that comes out of Junk. One that was
+// delivered there, or has been learnt as junk, is wanted. One that the owner put there
+// a moment ago is where it was.
+func (f *Filter) rescued(m *store.Message, fresh bool) said {
+	if withdraw(m, said{label: model.Ordinary, source: store.SourceJunk}) {
+		return said{}
+	}
+	if fresh || m.Label == model.Ordinary {
+		return notJunk
+	}
+	return said{}
 }
 
 // minus returns what of canonical flags a is not in b.

@@ -50,6 +50,7 @@ type Filter struct {
 	scored   map[store.MessageKey]uint64 // numbers of the entries of labelled
 	standing Standing
 	recent   *window
+	newest   newest // of recent
 	cut      cut
 	stale    bool // the windows changed since cut was fitted
 	settling settleQueue
@@ -151,6 +152,7 @@ func (f *Filter) readWindows() {
 	f.scored = f.labelled.numbers(f.st.Account.Labels)
 	f.standing = standingOf(f.st.Labelled)
 	f.recent = newWindow(f.st.Recent)
+	f.newest = newestOf(f.recent, f.st.Account.Scores)
 	f.stale = true
 }
 

@@ -87,6 +87,7 @@ func TestRemovingOurMarkIsALessonAndTheMarkNeverComesBack(t *testing.T) {
 	w.teach()
 	l, m := w.urgent(1)
 	w.done(m)
+	w.read(l)
 	w.flag(l, `\Seen`)
 	w.wantLedger(m.ID, store.MarkRefused)
 	w.wantLessons("before the settle window")

@@ -208,6 +208,7 @@ func TestAForgottenMessageIsNeitherLearntFromNorMarkedForLyingThere(t *testing.T
 	w.done(request)
 	refused, request := w.urgent(2)
 	w.done(request)
+	w.read(refused)
 	w.flag(refused, `\Seen`)
 	w.wait(time.Hour)
 	w.lessons, w.marks = nil, nil

@@ -99,7 +99,7 @@ func (e *Labelled) apply(f *Filter, r *Result) error {
 		f.keepEarly(e, r)
 		return nil
 	}
-	if err := f.hear(k, &m, said{e.Label, e.source()}, false, r); err != nil {
+	if err := f.hear(k, &m, said{label: e.Label, source: e.source()}, manner{}, r); err != nil {
 		return err
 	}
 	f.st.Messages.Put(mk, m)
@@ -133,7 +133,7 @@ func (e *Labelled) handOver(f *Filter, m *store.Message, known bool, r *Result) 
 			return err
 		}
 	}
-	if err := f.tell(k, m, said{e.Label, e.source()}, arrivalIsOneByOne, r); err != nil {
+	if err := f.tell(k, m, said{label: e.Label, source: e.source()}, oneByOne, r); err != nil {
 		return err
 	}
 	f.st.Messages.Put(string(k[:]), *m)
@@ -143,23 +143,23 @@ func (e *Labelled) handOver(f *Filter, m *store.Message, known bool, r *Result) 
 
 // hear is tell for feedback that came by name: it says that a mark was taken off
 // where a flag that is gone would show it.
-func (f *Filter) hear(k store.MessageKey, m *store.Message, what said, away bool, r *Result) error {
-	if what == (said{model.Ordinary, store.SourceMark}) && m.Outcome != store.Undecided {
+func (f *Filter) hear(k store.MessageKey, m *store.Message, what said, with manner, r *Result) error {
+	if what == (said{label: model.Ordinary, source: store.SourceMark}) && m.Outcome != store.Undecided {
 		f.ledger.refuse(k, m.ID, "")
 	}
-	return f.tell(k, m, what, away, r)
+	return f.tell(k, m, what, with, r)
 }
 
 // tell takes the owner's word about m, whose key is k: one that was given as such
 // at once, any other as label does. The caller puts the row.
-func (f *Filter) tell(k store.MessageKey, m *store.Message, what said, away bool, r *Result) error {
+func (f *Filter) tell(k store.MessageKey, m *store.Message, what said, with manner, r *Result) error {
 	if what.source != store.SourceExplicit {
-		return f.label(k, m, what, away, r)
+		return f.label(k, m, what, with, r)
 	}
 	if m.Outcome == store.Undecided {
 		return nil // own mail and excluded folders teach nothing
 	}
-	row, fresh := f.accept(*m, what.label, what.source)
+	row, fresh := f.accept(*m, what)
 	*m = row
 	if !fresh {
 		return nil

@@ -190,7 +190,7 @@ func placeOf(e store.LedgerEntry) Place {
 // request asks for the mark of an entry, at the place that it was intended for,
 // where the message has the given flags.
 func request(n uint64, e store.LedgerEntry, known []string) ingest.MarkRequest {
-	return ingest.MarkRequest{ID: n, Place: ingest.Place(placeOf(e)), Flag: e.Keyword, Known: known}
+	return ingest.MarkRequest{ID: n, Place: ingest.Place(placeOf(e)), Flag: e.Keyword, Also: e.Companion, Known: known}
 }
 
 type appearance int
@@ -214,6 +214,8 @@ func (l *ledger) appeared(k store.MessageKey, place Place, flag string, arrives 
 		case e.State == store.MarkIntended && here:
 			l.confirm(n, e)
 			return markSet
+		case e.State == store.MarkConfirmed && here && !arrives:
+			return markSet // a program had replaced all flags, and put this one back
 		case e.State == store.MarkConfirmed && !here,
 			(e.State == store.MarkUndoing || e.State == store.MarkUndone) && arrives:
 			return markOurs
@@ -308,6 +310,12 @@ func (l *ledger) refuse(k store.MessageKey, id store.ID, flag string) {
 			l.settle(n, e, store.MarkAbandoned)
 		}
 	}
+	l.keepOff(k, id)
+}
+
+// keepOff notes that a message is not to be marked again, though its owner did not
+// take the mark off: a program replaced all its flags.
+func (l *ledger) keepOff(k store.MessageKey, id store.ID) {
 	if refused, _ := l.refused(k, id); !refused {
 		l.st.Refusals.Put(refusalKey(k, id), l.refusal(k, id))
 		l.forgetRefusals()
@@ -343,7 +351,7 @@ type Refused struct {
 func (f *Filter) RefusedOthers() []Refused {
 	ours := map[string]bool{}
 	for _, e := range f.ledger.all() {
-		if e.State == store.MarkRefused {
+		if e.State == store.MarkRefused || e.State == store.MarkConfirmed {
 			ours[refusalKey(e.Message, e.ID)] = true
 		}
 	}

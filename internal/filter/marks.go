@@ -28,9 +28,14 @@ func (f *Filter) intend(e *Arrived, m *store.Message, r *Result) {
 		return
 	}
 	a.SentToday++
+	companion := f.opts.Companion
+	if ingest.HasFlag(e.Flags, companion) {
+		companion = "" // another's, and not ours to take back
+	}
 	for _, flag := range f.opts.Marks {
 		entry := store.LedgerEntry{
-			Message: e.Meta.Key, ID: m.ID, Mailbox: e.Place.Mailbox, UIDValidity: e.Place.UIDValidity,
+			Companion: companion,
+			Message:   e.Meta.Key, ID: m.ID, Mailbox: e.Place.Mailbox, UIDValidity: e.Place.UIDValidity,
 			UID: e.Place.UID, Keyword: flag, Score: m.Score, Threshold: m.Threshold,
 		}
 		n := f.ledger.intend(entry)
@@ -58,6 +63,12 @@ func (f *Filter) obstacle(e *Arrived, m *store.Message) store.Reason {
 	}
 	if f.past(e) {
 		return store.ReasonBacklog
+	}
+	if within := f.opts.MarkWithin; within > 0 && e.Seen != 0 && e.Dated.Add(within) < e.Seen {
+		return store.ReasonOld
+	}
+	if e.Seen != 0 && ingest.HasFlag(e.Flags, `\Seen`) {
+		return store.ReasonRead
 	}
 	if f.opts.Shadow == ShadowAuto && f.earned() {
 		if a := &f.st.Account; !a.Proven {
@@ -115,7 +126,7 @@ func (e *Settled) apply(f *Filter, r *Result) error {
 			// What appeared by our own hand is no change to heed.
 			old.Flags = ingest.CanonicalFlags(append(slices.Clone(old.Flags), flag))
 		}
-		if err := f.reflag(place, old, e.Flags, false, r); err != nil {
+		if err := f.reflag(place, old, e.Flags, manner{}, r); err != nil {
 			return err
 		}
 	}

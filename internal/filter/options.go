@@ -68,6 +68,9 @@ type Options struct {
 	// Marks are the flags to set on important messages, as the server is to
 	// store them.
 	Marks []string `cbor:"7,keyasint,omitempty"`
+	// Companion is a keyword to be set beside each mark, so that other programs can tell
+	// it from the owner's (ingest.IsCompanion); "": none.
+	Companion string `cbor:"42,keyasint,omitempty"`
 	// Settle is how long a change by the owner must have stood before it
 	// counts; 0: at once.
 	Settle time.Duration `cbor:"8,keyasint,omitempty"`
@@ -100,6 +103,12 @@ type Options struct {
 	// NamesFor is how long the names of a message's features are kept, by the
 	// account's clock; 0: store.NamesFor. No decision depends on it.
 	NamesFor time.Duration `cbor:"33,keyasint,omitempty"`
+	// MarkWithin is how old a message may be when it is found, to be marked; 0: of any
+	// age.
+	MarkWithin time.Duration `cbor:"40,keyasint,omitempty"`
+	// Elsewhere is how long a message that was given \Deleted is looked for in the other
+	// mailboxes before that counts: it may have been moved by copying and deleting.
+	Elsewhere time.Duration `cbor:"41,keyasint,omitempty"`
 	// Rules decide the messages that they match, the first that does; rules that
 	// came as an event (Ruled) stand in for them.
 	Rules []Rule `cbor:"16,keyasint,omitempty"`
@@ -160,6 +169,7 @@ func DefaultOptions() Options {
 		MinOrdinary:  20,
 		MinPrecision: 0.45,
 		Marks:        []string{"$Important"},
+		Companion:    ingest.Companion,
 		Settle:       time.Minute,
 		SilenceDays:  7,
 		TimeZone:     "UTC",
@@ -174,9 +184,11 @@ func DefaultOptions() Options {
 			Window: 1000, Steps: 13, Horizon: 6 * time.Hour,
 			MarkedHorizon: 3 * 24 * time.Hour, MarkedWeight: 1.0 / 9, Bold: 100,
 		},
-		Bulk:     50,
-		EarlyFor: 7 * 24 * time.Hour,
-		NamesFor: store.NamesFor,
+		Bulk:       50,
+		MarkWithin: 3 * 24 * time.Hour,
+		Elsewhere:  3 * time.Minute,
+		EarlyFor:   7 * 24 * time.Hour,
+		NamesFor:   store.NamesFor,
 	}
 }
 
@@ -225,6 +237,12 @@ func (o Options) Validate() error {
 	o.Dual.validate(bad)
 	if o.Bulk < 0 {
 		bad("bulk is %d; it must be 0 (every change counts) or more", o.Bulk)
+	}
+	if o.Companion != "" && !ingest.IsCompanion(ingest.CanonicalFlag(o.Companion)) {
+		bad("the companion is %q; it must begin with %s, so that every hinged knows it", o.Companion, ingest.Companion)
+	}
+	if o.MarkWithin < 0 || o.Elsewhere < 0 {
+		bad("mail is marked within %v, and looked for elsewhere for %v; both must be 0 or more", o.MarkWithin, o.Elsewhere)
 	}
 	if err := ValidateRules(o.Rules); err != nil {
 		errs = append(errs, err)

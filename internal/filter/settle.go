@@ -214,81 +214,48 @@ func (f *Filter) advance(at store.Moment, r *Result) error {
 }
 
 // accept reports whether a label for m is news: not what was learnt already,
-// and not from a weaker source than what was. A repeated label only strengthens
-// the source that stands behind it and withdraws a contrary pending one.
+// and not weaker than what was. A repeated label only strengthens the source that
+// stands behind it and withdraws a contrary pending one.
 //
 // A provisional label is no word of the owner's. The first that is gets learnt in its
 // place, also when it says the same.
-func (f *Filter) accept(m store.Message, label model.Label, source store.Source) (store.Message, bool) {
-	if m.Label == label && (m.Source != store.SourceProvisional || f.opts.weightOf(label, source) <= f.opts.ImplicitWeight) {
-		if source >= m.Pending.Source {
+func (f *Filter) accept(m store.Message, what said) (store.Message, bool) {
+	if m.Label == what.label && (m.Source != store.SourceProvisional || f.opts.weightOf(what.label, what.source) <= f.opts.ImplicitWeight) {
+		if what.strength() >= m.Pending.Source {
 			m.Pending = store.Pending{}
 		}
-		m.Source = max(m.Source, source)
+		m.Source = max(m.Source, what.source)
 		return m, false
 	}
-	if m.Label != 0 && source < m.Source {
+	if m.Label != 0 && what.strength() < m.Source {
 		return m, false
 	}
-	if m.Pending.Label != 0 && source < m.Pending.Source {
+	if m.Pending.Label != 0 && what.strength() < m.Pending.Source {
 		return m, false
 	}
 	return m, true
 }
 
-// dropBulk withdraws the label that e waits for, and all like it, when there are
-// more than Options.Bulk of them within one settle window: that is a clean-up and
-// no opinion on any one message. It reports whether it did.
-//
-// What was found after being away is never bulk merely for being found at once.
-func (f *Filter) dropBulk(e settleEntry, r *Result) bool {
-	first, _ := f.st.Messages.Get(string(e.key[:]))
-	if f.opts.Bulk == 0 || first.Pending.Away {
-		return false
-	}
-	var alike []store.MessageKey
-	for _, other := range f.settling {
-		m, ok := f.st.Messages.Get(string(other.key[:]))
-		p := m.Pending
-		if ok && p.Since == other.since && p.Label == first.Pending.Label && p.Source == first.Pending.Source &&
-			!p.Away && p.Since <= e.since.Add(f.opts.Settle) {
-			alike = append(alike, other.key)
-		}
-	}
-	if len(alike) <= f.opts.Bulk {
-		return false
-	}
-	for _, k := range alike {
-		mk := string(k[:])
-		m, _ := f.st.Messages.Get(mk)
-		m.Pending = store.Pending{}
-		f.st.Messages.Put(mk, m)
-	}
-	f.st.Account.Bulk += uint64(len(alike))
-	r.Withdrawn += len(alike)
-	return true
-}
-
 // label gives m, whose key is k, a label that counts once it has stood for the
-// settle window; with no window, at once. away says that it was not seen live.
-// The caller puts the row.
-func (f *Filter) label(k store.MessageKey, m *store.Message, what said, away bool, r *Result) error {
+// settle window; with no window, at once. The caller puts the row.
+func (f *Filter) label(k store.MessageKey, m *store.Message, what said, with manner, r *Result) error {
 	if m.Outcome == store.Undecided {
 		return nil // own mail and excluded folders teach nothing
 	}
-	row, fresh := f.accept(*m, what.label, what.source)
+	row, fresh := f.accept(*m, what)
 	*m = row
 	if !fresh {
 		return nil
 	}
-	if f.opts.Settle == 0 {
+	if f.opts.Settle == 0 && what.after == 0 {
 		m.Pending = store.Pending{}
 		return f.learn(k, m, what.label, what.source, r)
 	}
-	queued := m.Pending.Label != 0 && m.Pending.Since == f.st.Account.Clock
-	m.Pending = store.Pending{Label: what.label, Source: what.source, Since: f.st.Account.Clock, Away: away}
+	since := f.st.Account.Clock.Add(what.after)
+	queued := m.Pending.Label != 0 && m.Pending.Since == since
+	m.Pending = store.Pending{Label: what.label, Source: what.source, Since: since, Single: with.single, Batch: with.batch}
 	if !queued {
-		heap.Push(&f.settling, settleEntry{m.Pending.Since, m.Seq, k})
+		heap.Push(&f.settling, settleEntry{since, m.Seq, k})
 	}
 	return nil
 }

@@ -211,8 +211,8 @@ func (f *Filter) Warnings() []string {
 	if deaf := a.ActiveDays - min(a.HeardDay, a.ActiveDays); deaf >= deafDays && a.Messages > a.HeardSeq {
 		out = append(out, fmt.Sprintf("learning has stopped: mail came and you were active on %d days, yet no answer, star, mark, junk or deletion of yours was seen; is the folder with your sent mail watched, and does your mail program store its flags on the server?", deaf))
 	}
-	if a.Strangers > 0 {
-		out = append(out, fmt.Sprintf("another program has set the mark on %d messages that had just arrived: two classifiers on one mailbox confuse its owner; choose another mark, or switch one off", a.Strangers))
+	if why := f.strangers(); why != "" {
+		out = append(out, why)
 	}
 	if s := f.standing; f.opts.Shadow == ShadowAuto && a.Proven && !s.Beats() {
 		out = append(out, fmt.Sprintf("over the last %d labels its decisions have F1 %.2f, knowing your correspondents alone has %.2f: it marks, but is of little use now; shadow = \"on\" silences it",
@@ -226,4 +226,22 @@ func (f *Filter) Warnings() []string {
 		out = append(out, why)
 	}
 	return out
+}
+
+// strangers says in words that another program sets the mark, or did not long ago; ""
+// if none did.
+func (f *Filter) strangers() string {
+	a := &f.st.Account
+	if a.Strangers == 0 || a.Clock > a.StrangerAt.Add(strangerMemory) {
+		return ""
+	}
+	who := "another program sets the same mark in this mailbox"
+	switch {
+	case a.Twins == a.Strangers:
+		who = "another hinged sets the same mark in this mailbox"
+	case a.Twins > 0:
+		who = "another hinged and another program set the same mark in this mailbox"
+	}
+	return fmt.Sprintf("%s (%d so far, last on %s); hinged learns nothing from its marks, but you can't tell whose they are: choose another mark here, or switch one of the programs off",
+		who, a.Strangers, a.StrangerAt.Time().In(f.zone).Format("2 January 2006"))
 }

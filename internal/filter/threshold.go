@@ -64,6 +64,39 @@ func (w *window) add(n uint64, s store.Scored) (old store.Scored, full bool) {
 	return old, full
 }
 
+// budgetSize is how many of the last scores ModeBudget takes its quantile from. Over
+// all of the window, scores that jump by more than they vary leave one window of 1,000
+// messages in ten more than a quarter off the budget; over 500 none
+// (TestR12TheMarkedShareKeepsTheBudget). Fewer make the threshold restless.
+const budgetSize = 500
+
+// newest are the last budgetSize scores of a window in ascending order; see window.
+type newest []store.Scored
+
+// newestOf gathers them from a window that got n scores ever.
+func newestOf(w *window, n uint64) newest {
+	var out newest
+	for i := n - min(n, budgetSize); i < n; i++ {
+		if s, ok := w.ring.Get(slotKey(i)); ok {
+			out = append(out, s)
+		}
+	}
+	slices.SortFunc(out, compareScored)
+	return out
+}
+
+// add puts the n-th score ever, which w has got, in place of the one budgetSize before.
+func (l *newest) add(w *window, n uint64, s store.Scored) {
+	if n >= budgetSize {
+		old, _ := w.ring.Get(slotKey(n - budgetSize))
+		if at, found := slices.BinarySearchFunc(*l, old, compareScored); found {
+			*l = slices.Delete(*l, at, at+1)
+		}
+	}
+	at, _ := slices.BinarySearchFunc(*l, s, compareScored)
+	*l = slices.Insert(*l, at, s)
+}
+
 // numbers returns the number, as add counts, of each message's entry among the last
 // windowSize of n scores.
 func (w *window) numbers(n uint64) map[store.MessageKey]uint64 {
@@ -138,8 +171,9 @@ const doubt = 4
 // linux-mtd with late labels.
 const mostOwed = 4
 
-// fit places the cut according to t, from the two windows and, in ModeBudget,
-// from the marks that are owed so far (negative: set too many).
+// fit places the cut according to t, from the labelled scores, the recent ones (in
+// ModeBudget the newest) and, in ModeBudget, from the marks that are owed so far
+// (negative: set too many).
 //
 // In ModeBudget the band lies below the threshold, so that the marked share is
 // the one asked for; in the other modes it lies on both sides of it.

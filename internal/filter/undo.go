@@ -187,7 +187,7 @@ func (f *Filter) applyCleared(e *Settled, entry store.LedgerEntry, r *Result) {
 		return
 	}
 	if known {
-		p.Flags = minus(p.Flags, []string{flag})
+		p.Flags = minus(p.Flags, ingest.CanonicalFlags([]string{flag, entry.Companion}))
 		p.Own = common(p.Own, p.Flags)
 		f.putPlace(place, p)
 	}

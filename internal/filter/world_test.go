@@ -155,6 +155,12 @@ func (w *world) flag(l letter, flags ...string) Result {
 	return w.apply(&Flagged{At: w.moment(), Place: l.place, Flags: ingest.CanonicalFlags(flags)})
 }
 
+// read has the owner read a marked message.
+func (w *world) read(l letter) Result {
+	w.t.Helper()
+	return w.flag(l, "$Important", `\Seen`)
+}
+
 // move takes a message to another mailbox, with its flags, as IMAP's MOVE does.
 func (w *world) move(l letter, to string, flags ...string) letter {
 	w.t.Helper()

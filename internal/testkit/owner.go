@@ -191,6 +191,19 @@ func (o *Owner) Move(mailbox string, uid uint32, to string) uint32 {
 	return o.moved(mailbox, uid, to, d.DestUIDs)
 }
 
+// MoveAll moves several messages by one command, on a server that has MOVE.
+func (o *Owner) MoveAll(mailbox string, uids []uint32, to string) {
+	o.tb.Helper()
+	o.need(mailbox)
+	var set imap.UIDSet
+	for _, uid := range uids {
+		set.AddNum(imap.UID(uid))
+	}
+	if _, err := o.c.Move(set, to).Wait(); err != nil {
+		o.tb.Fatalf("owner: move %s UID %d to %s: %v", mailbox, uids, to, err)
+	}
+}
+
 func (o *Owner) moved(mailbox string, uid uint32, to string, there imap.NumSet) uint32 {
 	o.tb.Helper()
 	set, ok := there.(imap.UIDSet)
