@@ -92,11 +92,12 @@ type month struct {
 	desktop, phone, web *testkit.Owner // the three programs
 	status              *testkit.Owner // looks at mailboxes from outside
 
-	known map[uint32]monthMail // by the UID in INBOX
-	fresh []uint32             // in INBOX, not looked at by the owner
-	next  uint32               // the UID of the next message in INBOX
-	come  uint64               // messages that the daemon is to know
-	last  desk.AccountStatus
+	known    map[uint32]monthMail // by the UID in INBOX
+	fresh    []uint32             // in INBOX, not looked at by the owner
+	next     uint32               // the UID of the next message in INBOX
+	come     uint64               // messages that the daemon is to know
+	sessions int                  // in which the owner was there
+	last     desk.AccountStatus
 	// refused are the Message-IDs of what the owner took a mark off.
 	refused map[string]bool
 	did     struct{ replies, stars, refusals, junked, rescued, deleted, archived int }
@@ -156,12 +157,19 @@ func (m *month) live() []string {
 		if day < 9 || day > 13 { // the owner is on holiday
 			m.site.clock.pass(10 * time.Minute)
 			m.act(day, session)
+			m.site.clock.pass(time.Hour)
+			// Time alone is noticed when a tick comes, which may be after more of it.
+			if m.sessions++; m.sessions%2 == 1 {
+				m.phone.Set("INBOX", lookAt, "Session")
+			} else {
+				m.phone.Clear("INBOX", lookAt, "Session")
+			}
+			m.heard("session over")
+			m.settled(fmt.Sprintf("day %d, session %d over", day, session))
 		}
 		if away != nil {
 			<-away
 		}
-		m.site.clock.pass(time.Hour)
-		m.settled(fmt.Sprintf("day %d, session %d over", day, session))
 		m.wantNoneAgain()
 	}
 	var out []string
@@ -248,7 +256,7 @@ func (m *month) act(day, session int) {
 			replied = append(replied, uid)
 		case msg.Important && !marked:
 			starred = append(starred, uid)
-		case !msg.Important && marked && chance < 70:
+		case marked && chance >= 85:
 			refused = append(refused, uid)
 		case !msg.Important && chance < 16:
 			junked = append(junked, uid)
@@ -403,11 +411,13 @@ func (m *month) renumber(mailbox string) {
 	if err := os.WriteFile(list, text, 0o600); err != nil {
 		m.t.Fatal(err)
 	}
-	for _, name := range []string{"dovecot.index", "dovecot.index.log", "dovecot.index.cache", "dovecot.list.index", "dovecot.list.index.log"} {
-		for _, dir := range []string{dir, server.Mail(m.mail.Owner)} {
-			if err := os.Remove(filepath.Join(dir, name)); err != nil && !os.IsNotExist(err) {
-				m.t.Fatal(err)
-			}
+	root := server.Mail(m.mail.Owner)
+	for _, stale := range []string{
+		filepath.Join(dir, "dovecot.index"), filepath.Join(dir, "dovecot.index.log"), filepath.Join(dir, "dovecot.index.cache"),
+		filepath.Join(root, "dovecot.list.index"), filepath.Join(root, "dovecot.list.index.log"),
+	} {
+		if err := os.Remove(stale); err != nil && !os.IsNotExist(err) {
+			m.t.Fatal(err)
 		}
 	}
 	server.Start()
@@ -485,8 +495,7 @@ func (m *month) caughtUp(what string, changed map[string]stand) {
 			}
 			if b.HighestModSeq < changed[b.Mailbox].modseq {
 				if looks++; looks%3 == 0 && b.Mailbox == "INBOX" {
-					m.phone.Set("INBOX", lookAt, "Looked")
-					m.phone.Clear("INBOX", lookAt, "Looked")
+					m.look()
 				}
 				return false
 			}
@@ -494,6 +503,13 @@ func (m *month) caughtUp(what string, changed map[string]stand) {
 		}
 		return len(there) == 0
 	})
+}
+
+// look makes the daemon look at INBOX: a keyword that says nothing comes and goes.
+func (m *month) look() {
+	m.t.Helper()
+	m.phone.Set("INBOX", lookAt, "Looked")
+	m.phone.Clear("INBOX", lookAt, "Looked")
 }
 
 // stand is how far a mailbox has come.
