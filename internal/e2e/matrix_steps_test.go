@@ -101,13 +101,13 @@ func (w *walker) prepare(protection, config string) {
 	w.before = w.look()
 }
 
-// look lists the flags of every message by folder and UID. \Recent is the server's.
+// look lists the flags of every message by folder and UID.
 func (w *walker) look() map[string]map[uint32]string {
 	all := map[string]map[uint32]string{}
 	for _, folder := range matrixFolders {
 		all[folder] = map[uint32]string{}
 		for _, m := range w.owner.All(w.server.Folder(folder)) {
-			flags := slices.DeleteFunc(m.Flags, func(f string) bool { return f == `\recent` })
+			flags := slices.DeleteFunc(m.Flags, notOwners)
 			all[folder][m.UID] = strings.Join(flags, " ")
 		}
 	}
@@ -252,8 +252,12 @@ func (w *walker) flags(uid uint32) []string {
 	if !there {
 		w.t.Fatalf("message %d is gone", uid)
 	}
-	return slices.DeleteFunc(flags, func(f string) bool { return f == `\recent` })
+	return slices.DeleteFunc(flags, notOwners)
 }
+
+// notOwners says of a flag that it tells neither the owner nor hinged anything: \Recent
+// is the server's, and $Hinged only names who has set a mark.
+func notOwners(flag string) bool { return flag == `\recent` || flag == "$hinged" }
 
 // lesson waits until exactly one more lesson was learnt, and demands that it is
 // of this class.
