@@ -43,7 +43,7 @@ func onDovecot(o testkit.DovecotOptions, without ...string) func(*testing.T) *te
 			caps := slices.DeleteFunc(slices.Clone(dovecotCapabilities), func(c string) bool { return slices.Contains(without, c) })
 			o.Config += "imap_capability = " + strings.Join(caps, " ") + "\n"
 		}
-		return testkit.StartDovecot(t, o).MailServer("")
+		return testkit.StartDovecot(t, o).MailServer()
 	}
 }
 

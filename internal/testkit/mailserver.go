@@ -36,10 +36,9 @@ func (m *MailServer) Folder(name string) string {
 // Log returns what the server logged.
 func (m *MailServer) Log() string { return m.log() }
 
-// MailServer returns the server as one among others; prefix is what its Options
-// put before the names of folders.
-func (d *Dovecot) MailServer(prefix string) *MailServer {
-	return &MailServer{Login: d.login(d.User), Prefix: prefix, log: d.Log}
+// MailServer returns the server, with its first user, as one among others.
+func (d *Dovecot) MailServer() *MailServer {
+	return &MailServer{Login: d.login(d.User), log: d.Log}
 }
 
 // needServer skips the test, saying so, when err says that a server cannot run

@@ -39,9 +39,9 @@ func TestEveryServerKeepsMailFlagsAndFolders(t *testing.T) {
 		start   func(*testing.T) *MailServer
 		keyword bool
 	}{
-		{"Dovecot", func(t *testing.T) *MailServer { return StartDovecot(t, DovecotOptions{}).MailServer("") }, true},
+		{"Dovecot", func(t *testing.T) *MailServer { return StartDovecot(t, DovecotOptions{}).MailServer() }, true},
 		{"Dovecot with mbox", func(t *testing.T) *MailServer {
-			return StartDovecot(t, DovecotOptions{Format: "mbox"}).MailServer("")
+			return StartDovecot(t, DovecotOptions{Format: "mbox"}).MailServer()
 		}, true},
 		{"Cyrus", func(t *testing.T) *MailServer { return StartCyrus(t, CyrusOptions{}) }, true},
 		{"Cyrus below INBOX", func(t *testing.T) *MailServer { return StartCyrus(t, CyrusOptions{Below: true}) }, true},
