@@ -22,8 +22,9 @@
 #               last two at once
 #
 # Go and make are all that is needed. make test says what it left out for want
-# of Dovecot, Java and Maven (for Apache Kafka), qemu-user or a C compiler; as
-# root, HINGED_INSTALL=1 installs them.
+# of Dovecot, Java and Maven (for Apache Kafka and GreenMail), qemu-user or a C
+# compiler; as root, HINGED_INSTALL=1 installs them. Cyrus and Courier, which conflict
+# with Dovecot's packages, are unpacked below the user's cache; they run as root only.
 
 GO       ?= go
 PREFIX   ?= /usr/local

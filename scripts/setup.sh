@@ -46,17 +46,26 @@ fi
 
 $GO mod download
 
-# Apache Kafka is fetched here, so that no test waits for Maven Central.
-fetched=0
-if command -v java >/dev/null && command -v mvn >/dev/null; then
-	HINGED_FETCH=1 $GO test -count=1 -run '^TestKafkaIsFetched$' ./internal/testkit >/dev/null || fetched=1
-fi
+# Servers that no package installs are fetched here, so that no test waits for a
+# registry. Prints the names of those that cannot be had.
+unfetched() {
+	fetch() { HINGED_FETCH=1 $GO test -count=1 -run "^$1\$" ./internal/testkit >/dev/null; }
+	if command -v java >/dev/null && command -v mvn >/dev/null; then
+		fetch TestKafkaIsFetched || echo kafka
+		fetch TestGreenMailIsFetched || echo greenmail
+	fi
+	fetch TestCyrusAndCourierAreFetched || echo mailservers
+}
 
 short=0
-if [ $fetched = 1 ]; then
+for server in $(unfetched); do
 	short=1
-	echo "skipped: the tests against a real Apache Kafka (scripts/kafka.sh could not fetch it; is there a network?)"
-fi
+	case $server in
+	kafka) echo "skipped: the tests against a real Apache Kafka (scripts/kafka.sh could not fetch it; is there a network?)" ;;
+	greenmail) echo "skipped: the tests against a real GreenMail (scripts/greenmail.sh could not fetch it; is there a network?)" ;;
+	mailservers) echo "skipped: the tests against a real Cyrus and Courier (they need root, Debian's package tools, and what scripts/mailservers.sh fetches)" ;;
+	esac
+done
 for package in $(missing); do
 	short=1
 	case $package in
@@ -64,7 +73,7 @@ for package in $(missing); do
 	qemu-user) echo "skipped: the same state on arm64 (no qemu-aarch64 here; package qemu-user)" ;;
 	kcat | jq) echo "skipped: the commands of docs/kafka.md, run as printed (package $package)" ;;
 	bsdutils | git) echo "skipped: the commands of README and pages, run as printed (package $package)" ;;
-	default-jre-headless | maven) echo "skipped: the tests against a real Apache Kafka (package $package)" ;;
+	default-jre-headless | maven) echo "skipped: the tests against a real Apache Kafka and GreenMail (package $package)" ;;
 	gcc) echo "skipped: the race detector (no C compiler here; packages gcc, libc6-dev)" ;;
 	esac
 done

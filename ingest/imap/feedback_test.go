@@ -150,6 +150,10 @@ func TestArrivalsExpungesAndMovesOnEveryKindOfServer(t *testing.T) {
 			if e.(ingest.Arrival).Backlog {
 				t.Error("what was moved later is called backlog")
 			}
+			// Junk was the last mailbox to be opened. Without UNSELECT it still is.
+			m := mail.Next()
+			second := owner.Append("Junk", m.Raw, m.Date)
+			r.await("second arrival in one mailbox", at, arrivalOf("Junk", second))
 			add()
 			r.await("arrival", at, arrivalOf("INBOX", uids[5]))
 			r.stop()

@@ -134,6 +134,13 @@ func (p *poller) round(ctx context.Context, sess *session, all, flags bool) erro
 }
 
 func (p *poller) status(sess *session, b *mailbox) (stamp, error) {
+	if m := sess.client.Mailbox(); m != nil && mailboxName(m.Name) == b.name {
+		// The server has no UNSELECT, and STATUS may tell of the mailbox as it was
+		// opened (RFC 3501, section 6.3.10). Dovecot does until it hears a NOOP.
+		if err := sess.noop(); err != nil {
+			return stamp{}, err
+		}
+	}
 	sess.begin()
 	d, err := sess.client.Status(b.name, &goimap.StatusOptions{
 		NumMessages: true, UIDNext: true, UIDValidity: true, HighestModSeq: sess.has(goimap.CapCondStore),

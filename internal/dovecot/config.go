@@ -169,6 +169,7 @@ func (s *Server) certificate() (string, error) {
 	}
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(cert)
+	s.Certificate = cert
 	s.TLSConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	return fmt.Sprintf("ssl_cert = <%s\nssl_key = <%s\n", certPath, keyPath), nil
 }

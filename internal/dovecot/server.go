@@ -22,7 +22,7 @@ import (
 // on Maildir.
 type Options struct {
 	Users  []string // default: owner@example.org
-	Format string   // maildir (default), mdbox or sdbox
+	Format string   // maildir (default), mbox, mdbox or sdbox
 	TLS    bool     // implicit TLS instead of plain text, with a certificate made for it
 	// StartTLS offers the upgrade on the plain-text port and refuses passwords
 	// before it. Not together with TLS.
@@ -37,6 +37,8 @@ type Server struct {
 	Password  string // of every user
 	Users     []string
 	TLSConfig *tls.Config // trusts the server; nil without TLS
+	// Certificate is the server's, PEM; nil without TLS.
+	Certificate []byte
 
 	dir  string
 	conf string

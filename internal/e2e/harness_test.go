@@ -94,13 +94,22 @@ func siteAt(t testing.TB, imap *testkit.Dovecot, addr, dir, extra string) *site 
 // print when they fail is too much of it for a benchmark.
 func siteLogging(t testing.TB, imap *testkit.Dovecot, addr, dir, level, extra string) *site {
 	t.Helper()
-	s := &site{t: t, imap: imap, dir: dir, config: filepath.Join(dir, "hinged.toml"), socket: filepath.Join(dir, "socket"), log: new(bytes.Buffer)}
+	s := siteFor(t, testkit.Login{Addr: addr, User: imap.User, Password: imap.Password}, dir, level, extra, "tls = \"none\"\npoll_interval = \"1s\"")
+	s.imap = imap
+	return s
+}
+
+// siteFor writes a configuration for a mailbox on any server; extra is TOML for the
+// account, and connection for how its server is reached.
+func siteFor(t testing.TB, login testkit.Login, dir, level, extra, connection string) *site {
+	t.Helper()
+	s := &site{t: t, dir: dir, config: filepath.Join(dir, "hinged.toml"), socket: filepath.Join(dir, "socket"), log: new(bytes.Buffer)}
 	write := func(name, text string) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	write("password", imap.Password+"\n")
+	write("password", login.Password+"\n")
 	if !strings.Contains(extra, "mark_within") {
 		extra = "mark_within = \"0s\"\n" + extra // most tests date their mail as they like
 	}
@@ -119,11 +128,10 @@ min_ordinary = 5
 
 [account.imap]
 address = %q
-tls = "none"
 username = %q
 password_file = %q
-poll_interval = "1s"
-`, filepath.Join(dir, "state"), s.socket, level, imap.User, extra, addr, imap.User, filepath.Join(dir, "password")))
+%s
+`, filepath.Join(dir, "state"), s.socket, level, login.User, extra, login.Addr, login.User, filepath.Join(dir, "password"), connection))
 	t.Cleanup(s.kill)
 	return s
 }

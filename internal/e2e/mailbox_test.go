@@ -1,8 +1,6 @@
 package e2e
 
 import (
-	"crypto/tls"
-	"encoding/pem"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,12 +25,7 @@ func newMailbox(t *testing.T, o testkit.DovecotOptions) *mailbox {
 	testkit.NeedDovecot(t)
 	o.TLS = true
 	m := &mailbox{t: t, imap: testkit.StartDovecot(t, o)}
-	conn, err := tls.Dial("tcp", m.imap.Addr, &tls.Config{InsecureSkipVerify: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.certificate = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: conn.ConnectionState().PeerCertificates[0].Raw})
-	conn.Close()
+	m.certificate = m.imap.Certificate
 	for _, user := range m.imap.Users {
 		m.fill(user)
 	}

@@ -1,7 +1,6 @@
 package testkit
 
 import (
-	"bytes"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -220,29 +219,10 @@ func (c *kafkaCluster) java(class string, args ...string) []string {
 // kafkaJars returns the directory of the jars and fetches them if need be.
 // `make setup` has done so already, so that no test waits for it.
 var kafkaJars = sync.OnceValues(func() (string, error) {
-	for _, program := range []string{"java", "mvn"} {
-		if _, err := exec.LookPath(program); err != nil {
-			return "", fmt.Errorf("no %s program is on this machine (on Debian and Ubuntu: apt install default-jre-headless maven)", program)
-		}
-	}
-	root, err := moduleRoot()
-	if err != nil {
+	if err := needPrograms("default-jre-headless maven", "java", "mvn"); err != nil {
 		return "", err
 	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = filepath.Join(root, ".bin")
-	} else {
-		cache = filepath.Join(cache, "hinged")
-	}
-	var said bytes.Buffer
-	cmd := exec.CommandContext(context.Background(), "sh", filepath.Join(root, "scripts", "kafka.sh"), cache)
-	cmd.Stderr = &said
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("fetch Apache Kafka: %w\n%s", err, said.Bytes())
-	}
-	return strings.TrimSpace(string(out)), nil
+	return download("kafka.sh")
 })
 
 // moduleRoot returns the directory of go.mod above the working directory, which

@@ -31,34 +31,11 @@ func (d *Dovecot) Owner(tb testing.TB) *Owner { return d.OwnerOf(tb, d.User) }
 // the test ends.
 func (d *Dovecot) OwnerOf(tb testing.TB, user string) *Owner {
 	tb.Helper()
-	o := &Owner{tb: tb, exists: make(chan struct{}, 1)}
-	opts := &imapclient.Options{
-		TLSConfig: d.TLSConfig,
-		UnilateralDataHandler: &imapclient.UnilateralDataHandler{
-			Mailbox: func(m *imapclient.UnilateralDataMailbox) {
-				if m.NumMessages != nil {
-					select {
-					case o.exists <- struct{}{}:
-					default:
-					}
-				}
-			},
-		},
-	}
-	var err error
-	if d.TLSConfig == nil {
-		o.c, err = imapclient.DialInsecure(d.Addr, opts)
-	} else if o.c, err = imapclient.DialTLS(d.Addr, opts); err != nil {
-		o.c, err = imapclient.DialStartTLS(d.Addr, opts)
-	}
-	if err != nil {
-		tb.Fatalf("owner: connect: %v", err)
-	}
-	tb.Cleanup(func() { o.c.Close() })
-	if err := o.c.Login(user, d.Password).Wait(); err != nil {
-		tb.Fatalf("owner: log in: %v", err)
-	}
-	return o
+	return d.login(user).Owner(tb)
+}
+
+func (d *Dovecot) login(user string) Login {
+	return Login{Addr: d.Addr, User: user, Password: d.Password, TLSConfig: d.TLSConfig, Certificate: d.Certificate}
 }
 
 // Close ends the connection early.
@@ -101,7 +78,24 @@ func (o *Owner) Append(mailbox string, raw []byte, date time.Time, flags ...stri
 	if err != nil {
 		o.tb.Fatalf("owner: append to %s: %v", mailbox, err)
 	}
+	if d.UID == 0 {
+		return o.newest(mailbox)
+	}
 	return uint32(d.UID)
+}
+
+// newest returns the highest UID of a mailbox: on a server without UIDPLUS, that of
+// what came last.
+func (o *Owner) newest(mailbox string) uint32 {
+	o.tb.Helper()
+	var last imap.UID
+	for _, m := range o.fetch(mailbox, imap.UIDSet{{Start: 1, Stop: 0}}, &imap.FetchOptions{UID: true}) {
+		last = max(last, m.UID)
+	}
+	if last == 0 {
+		o.tb.Fatalf("owner: %s is empty", mailbox)
+	}
+	return uint32(last)
 }
 
 func imapFlags(flags []string) []imap.Flag {
@@ -118,6 +112,9 @@ func (o *Owner) store(op imap.StoreFlagsOp, mailbox string, uids []uint32, flags
 	var set imap.UIDSet
 	for _, uid := range uids {
 		set.AddNum(imap.UID(uid))
+	}
+	if err := o.c.Noop().Wait(); err != nil { // Courier knows no message before it has told of it
+		o.tb.Fatalf("owner: noop: %v", err)
 	}
 	err := o.c.Store(set, &imap.StoreFlags{Op: op, Flags: imapFlags(flags), Silent: true}, nil).Close()
 	if err != nil {
@@ -163,7 +160,11 @@ func (o *Owner) Expunge(mailbox string, uids ...uint32) {
 	for _, uid := range uids {
 		set.AddNum(imap.UID(uid))
 	}
-	if err := o.c.UIDExpunge(set).Close(); err != nil {
+	cmd := o.c.Expunge // whatever is marked as deleted; without UIDPLUS there is no other
+	if o.c.Caps().Has(imap.CapUIDPlus) {
+		cmd = func() *imapclient.ExpungeCommand { return o.c.UIDExpunge(set) }
+	}
+	if err := cmd().Close(); err != nil {
 		o.tb.Fatalf("owner: expunge in %s: %v", mailbox, err)
 	}
 }
@@ -172,6 +173,9 @@ func (o *Owner) Expunge(mailbox string, uids ...uint32) {
 func (o *Owner) Move(mailbox string, uid uint32, to string) uint32 {
 	o.tb.Helper()
 	o.need(mailbox)
+	if err := o.c.Noop().Wait(); err != nil { // likewise
+		o.tb.Fatalf("owner: noop: %v", err)
+	}
 	set := imap.UIDSetNum(imap.UID(uid))
 	if !o.c.Caps().Has(imap.CapMove) {
 		// The client library would send COPY, STORE and EXPUNGE in one go; with
@@ -207,8 +211,11 @@ func (o *Owner) MoveAll(mailbox string, uids []uint32, to string) {
 func (o *Owner) moved(mailbox string, uid uint32, to string, there imap.NumSet) uint32 {
 	o.tb.Helper()
 	set, ok := there.(imap.UIDSet)
-	if !ok || len(set) != 1 {
-		o.tb.Fatalf("owner: move %s UID %d to %s: the server did not say where it went", mailbox, uid, to)
+	if !ok || len(set) == 0 {
+		return o.newest(to)
+	}
+	if len(set) != 1 {
+		o.tb.Fatalf("owner: move %s UID %d to %s: it went to %v", mailbox, uid, to, set)
 	}
 	return uint32(set[0].Start)
 }

@@ -1,0 +1,161 @@
+package testkit
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// CyrusOptions configure StartCyrus. The zero value is what Cyrus itself is set to:
+// folders beside INBOX, which tell their special use.
+type CyrusOptions struct {
+	// Below has all folders below INBOX, as "INBOX.Sent", and no special use: what
+	// Cyrus before 3.0, and Debian's package still, are set to.
+	Below bool
+}
+
+// NeedCyrus skips the test where Cyrus cannot run, saying so. In CI that is a
+// failure.
+func NeedCyrus(tb testing.TB) {
+	tb.Helper()
+	_, err := debianRoot()
+	needServer(tb, err)
+}
+
+// StartCyrus starts a Cyrus IMAP of its own for this test on a free port of
+// loopback, in the clear. It is stopped when the test ends.
+func StartCyrus(tb testing.TB, o CyrusOptions) *MailServer {
+	tb.Helper()
+	NeedCyrus(tb)
+	root, err := debianRoot()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	prefix, folders := "", cyrusBeside
+	if o.Below {
+		prefix, folders = "INBOX.", cyrusBelow
+	}
+	m, port := newMailServer(tb, "owner@example.org", prefix)
+	j := newJail(tb, "cyrus")
+	m.log = j.log
+	j.write(tb, "etc/imapd.conf", cyrusSettings+folders)
+	j.write(tb, "etc/cyrus.conf", fmt.Sprintf(cyrusServices, port))
+	serveSASL(tb, filepath.Join(j.dir, "run", "mux"), m.User, m.Password)
+	j.start(tb, root, m.Addr, cyrusScript)
+	if o.Below {
+		m.makeFolders(tb, filepath.Base(j.dir))
+	}
+	return m
+}
+
+const cyrusScript = `
+for d in var/lib var/lib/db var/lib/socket run/proc run/lock; do
+	mkdir "$dir/$d"
+	chown "$mailuser:$mailuser" "$dir/$d"
+done
+inside /usr/lib/cyrus/bin/master -C /etc/imapd.conf -M /etc/cyrus.conf -p /run/master.pid &
+wait $!
+`
+
+const cyrusServices = `
+START {
+  recover cmd="/usr/lib/cyrus/bin/ctl_cyrusdb -r"
+  idled cmd="/usr/lib/cyrus/bin/idled"
+}
+SERVICES {
+  imap cmd="/usr/lib/cyrus/bin/imapd -U 30" listen="127.0.0.1:%d" prefork=1
+}
+EVENTS {
+}
+`
+
+const cyrusSettings = `
+configdirectory: /var/lib
+defaultpartition: default
+partition-default: /var/mail
+proc_path: /run/proc
+mboxname_lockpath: /run/lock
+idlesocket: /run/idle
+allowplaintext: yes
+virtdomains: userid
+sasl_pwcheck_method: saslauthd
+sasl_saslauthd_path: /run/mux
+sasl_mech_list: PLAIN LOGIN
+autocreate_quota: 0
+`
+
+const cyrusBeside = `
+altnamespace: yes
+unixhierarchysep: yes
+specialusealways: yes
+autocreate_inbox_folders: Sent | Junk | Trash | Drafts | Archive
+xlist-sent: Sent
+xlist-junk: Junk
+xlist-trash: Trash
+xlist-drafts: Drafts
+xlist-archive: Archive
+`
+
+const cyrusBelow = `
+altnamespace: no
+unixhierarchysep: no
+specialusealways: no
+`
+
+// serveSASL is saslauthd for one user, until the test ends: Cyrus asks it on a Unix
+// socket who may log in. A question is four strings, each after its length in two
+// bytes: login, password, service and realm, which is the part of the login behind
+// its @. The answer is one such string (saslauthd(8), Cyrus SASL's lak and checkpw.c).
+func serveSASL(tb testing.TB, path, user, password string) {
+	tb.Helper()
+	l, err := new(net.ListenConfig).Listen(tb.Context(), "unix", path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := os.Chmod(path, 0o777); err != nil { // the server's own users ask
+		tb.Fatal(err)
+	}
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return // closed below
+			}
+			all.Go(func() {
+				defer conn.Close()
+				answer := "NO"
+				if asked, err := readSASL(conn); err == nil && strings.TrimSuffix(asked[0]+"@"+asked[3], "@") == user && asked[1] == password {
+					answer = "OK"
+				}
+				_, _ = conn.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(answer))), answer...))
+			})
+		}
+	})
+	tb.Cleanup(func() {
+		l.Close()
+		all.Wait()
+	})
+}
+
+// readSASL reads a question.
+func readSASL(r io.Reader) (asked [4]string, err error) {
+	for i := range asked {
+		var n uint16
+		if err := binary.Read(r, binary.BigEndian, &n); err != nil {
+			return asked, err
+		}
+		text := make([]byte, n)
+		if _, err := io.ReadFull(r, text); err != nil {
+			return asked, err
+		}
+		asked[i] = string(text)
+	}
+	return asked, nil
+}
