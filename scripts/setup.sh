@@ -25,6 +25,12 @@ missing() {
 	command -v maildrop >/dev/null || echo maildrop
 	command -v fdm >/dev/null || echo fdm
 	command -v postfix >/dev/null || echo postfix
+	command -v mutt >/dev/null || echo mutt
+	command -v neomutt >/dev/null || echo neomutt
+	command -v aerc >/dev/null || echo aerc
+	command -v mbsync >/dev/null || echo isync
+	command -v offlineimap >/dev/null || echo offlineimap3
+	command -v tmux >/dev/null || echo tmux
 	[ -e /usr/lib/dovecot/lmtp ] || echo dovecot-lmtpd
 	[ -e /usr/lib/dovecot/modules/sieve/lib90_sieve_extprograms_plugin.so ] || echo dovecot-sieve
 }
@@ -71,6 +77,8 @@ for package in $(missing); do
 	qemu-user) echo "skipped: the same state on arm64 (no qemu-aarch64 here; package qemu-user)" ;;
 	curl | procmail | maildrop | fdm | postfix | dovecot-lmtpd | dovecot-sieve)
 		echo "skipped: recipes of docs/mail-filters.md, run as printed (package $package)" ;;
+	mutt | neomutt | aerc | isync | offlineimap3 | tmux)
+		echo "skipped: what mail programs show, docs/mail-programs.md (package $package)" ;;
 	kcat | jq) echo "skipped: the commands of docs/kafka.md, run as printed (package $package)" ;;
 	bsdutils | git) echo "skipped: the commands of README and pages, run as printed (package $package)" ;;
 	default-jre-headless | maven) echo "skipped: the tests against a real Apache Kafka (package $package)" ;;
