@@ -66,8 +66,8 @@ func (o Outcome) String() string {
 // Source says where a label came from.
 type Source uint8
 
-// The sources of labels, weakest first; a label never displaces one of a
-// stronger source.
+// The sources of labels, weakest first save for SourceMuted; a label never displaces
+// one of a stronger source. See Outranks.
 const (
 	SourceNone        Source = iota
 	SourceProvisional        // nothing was done with it for some hours: taken back when something is
@@ -78,10 +78,21 @@ const (
 	SourceFlagged            // the owner starred it
 	SourceMark               // the owner set or removed the mark
 	SourceExplicit           // the owner said so on the command line, or an archive's label
+	SourceMuted              // the owner muted it ($Muted); as strong as SourceJunk
 )
 
+// Outranks reports whether a label from s is stronger than one from o.
+func (s Source) Outranks(o Source) bool { return s.rank() > o.rank() }
+
+func (s Source) rank() Source {
+	if s == SourceMuted {
+		return SourceJunk
+	}
+	return s
+}
+
 func (s Source) String() string {
-	return [...]string{"none", "provisional", "silence", "answered", "moved", "junk", "flagged", "mark", "explicit"}[min(s, SourceExplicit)]
+	return [...]string{"none", "provisional", "silence", "answered", "moved", "junk", "flagged", "mark", "explicit", "muted"}[min(s, SourceMuted)]
 }
 
 // Account is the one row of counters and clocks.

@@ -63,7 +63,7 @@ type said struct {
 func (f *Filter) heed(k store.MessageKey, m *store.Message, place Place, old, now []string, arrives, away bool, r *Result) (owner bool, err error) {
 	var best said
 	say := func(what said) {
-		if what.source > best.source {
+		if what.source.Outranks(best.source) {
 			best = what
 		}
 	}
@@ -82,7 +82,7 @@ func (f *Filter) heed(k store.MessageKey, m *store.Message, place Place, old, no
 		if f.opts.isMark(flag) {
 			f.ledger.refuse(k, m.ID, flag)
 			say(said{model.Ordinary, store.SourceMark})
-		} else if s := meaning(flag, nil).source; s == store.SourceFlagged || s == store.SourceJunk {
+		} else if s := meaning(flag, nil).source; s == store.SourceFlagged || s == store.SourceJunk || s == store.SourceMuted {
 			withdraw(m, s)
 		}
 	}
@@ -100,8 +100,10 @@ func meaning(flag string, now []string) said {
 		return said{model.Important, store.SourceFlagged}
 	case `\answered`:
 		return said{model.Important, store.SourceAnswered}
-	case "$junk", "$muted":
+	case "$junk":
 		return said{model.Ordinary, store.SourceJunk}
+	case "$muted":
+		return said{model.Ordinary, store.SourceMuted}
 	case `\deleted`:
 		if !ingest.HasFlag(now, `\Seen`) {
 			return said{model.Ordinary, store.SourceMoved}

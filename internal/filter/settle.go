@@ -221,16 +221,18 @@ func (f *Filter) advance(at store.Moment, r *Result) error {
 // place, also when it says the same.
 func (f *Filter) accept(m store.Message, label model.Label, source store.Source) (store.Message, bool) {
 	if m.Label == label && (m.Source != store.SourceProvisional || f.opts.weightOf(label, source) <= f.opts.ImplicitWeight) {
-		if source >= m.Pending.Source {
+		if !m.Pending.Source.Outranks(source) {
 			m.Pending = store.Pending{}
 		}
-		m.Source = max(m.Source, source)
+		if source.Outranks(m.Source) {
+			m.Source = source
+		}
 		return m, false
 	}
-	if m.Label != 0 && source < m.Source {
+	if m.Label != 0 && m.Source.Outranks(source) {
 		return m, false
 	}
-	if m.Pending.Label != 0 && source < m.Pending.Source {
+	if m.Pending.Label != 0 && m.Pending.Source.Outranks(source) {
 		return m, false
 	}
 	return m, true
