@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -168,11 +169,12 @@ func halve(ts *testscript.TestScript, neg bool, args []string) {
 // seed runs the daemon of a configuration on generated mail, in which the owner
 // has starred what is important and thrown away the rest, and leaves its store
 // behind: seed hinged.toml. With "quiet" nothing is done with the last five
-// messages. It writes the last message to last.eml, which is
+// messages. With "short" a second passes between any two events, and only the last
+// lessons are kept. It writes the last message to last.eml, which is
 // ordinary, and the last important one to important.eml.
 func seed(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 1 || len(args) > 2 || len(args) == 2 && args[1] != "quiet" {
-		ts.Fatalf("usage: seed config [quiet]")
+	if neg || len(args) < 1 || len(args) > 2 || len(args) == 2 && args[1] != "quiet" && args[1] != "short" {
+		ts.Fatalf("usage: seed config [quiet|short]")
 	}
 	c, err := config.Load(ts.MkAbs(args[0]))
 	ts.Check(err)
@@ -180,12 +182,26 @@ func seed(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	// Later than all the mail, and the same on every run.
 	o.Now = func() time.Time { return time.Date(2024, 3, 1, 0, 0, 0, 0, time.UTC) }
-	s := &scripted{done: make(chan struct{}), quiet: len(args) == 2}
+	s := &scripted{done: make(chan struct{}), quiet: slices.Contains(args[1:], "quiet")}
+	if slices.Contains(args[1:], "short") {
+		o.Store.CheckpointEvery, o.Store.JournalCap = 2, 20
+		var calls atomic.Int64
+		o.Now = func() time.Time { return time.Date(2024, 3, 1, 0, 0, int(calls.Add(1)), 0, time.UTC) }
+	}
 	for i := range o.Accounts {
 		o.Accounts[i].NewSource = func([]ingest.Known) (ingest.Source, error) { return s, nil }
 	}
 	d, err := daemon.New(o)
 	ts.Check(err)
+	if slices.Contains(args[1:], "short") {
+		s.learnt = func(ctx context.Context, n uint64) error {
+			for ; ; time.Sleep(time.Millisecond) {
+				if now, err := d.Status(ctx); err != nil || now.Accounts[0].Important+now.Accounts[0].Ordinary >= n {
+					return err
+				}
+			}
+		}
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		<-s.done
@@ -202,6 +218,8 @@ type scripted struct {
 	last, important []byte
 	done            chan struct{}
 	quiet           bool
+	// learnt, if any, waits until so many lessons are committed.
+	learnt func(ctx context.Context, n uint64) error
 }
 
 func (*scripted) Mark(...ingest.MarkRequest) {}
@@ -239,6 +257,11 @@ func (s *scripted) Run(ctx context.Context, emit ingest.Emit) error {
 			ingest.Cursor{Mailbox: "INBOX", UIDValidity: 1, UIDNext: uid + 1},
 		); err != nil {
 			return err
+		}
+		if s.learnt != nil {
+			if err := s.learnt(ctx, uint64(uid)); err != nil {
+				return err
+			}
 		}
 	}
 	close(s.done)

@@ -15,13 +15,13 @@ import (
 // unlearning is what `hinged undo --learning` was called with.
 type unlearning struct {
 	path, account     string
-	since             time.Time
+	to                time.Time
 	dryRun, yes, json bool
 }
 
 func (u unlearning) run(cmd *cobra.Command) error {
 	do := func(dryRun bool) (desk.UnlearntLessons, error) {
-		return ask(cmd.Context(), u.path, desk.Unlearn, u.account, desk.UnlearnRequest{Since: u.since, DryRun: dryRun})
+		return ask(cmd.Context(), u.path, desk.Unlearn, u.account, desk.UnlearnRequest{To: u.to, DryRun: dryRun})
 	}
 	some := func(d desk.UnlearntLessons) bool { return d.Lessons+d.Pending > 0 }
 	show := func(d desk.UnlearntLessons) error {
