@@ -141,6 +141,15 @@ type Account struct {
 	// word was learnt; silence is none.
 	HeardDay uint32 `cbor:"41,keyasint,omitempty" digest:"-"`
 	HeardSeq uint64 `cbor:"42,keyasint,omitempty" digest:"-"`
+	// UnheardDays counts the days on which the owner changed keywords that mean
+	// nothing to us, since the last word was learnt; UnheardDay is ActiveDays on the
+	// last of them, UnheardFlag the last keyword.
+	UnheardDays uint32 `cbor:"90,keyasint,omitempty" digest:"-"`
+	UnheardDay  uint32 `cbor:"91,keyasint,omitempty" digest:"-"`
+	UnheardFlag string `cbor:"92,keyasint,omitempty" digest:"-"`
+	// Awaited is since when a lesson is awaited: since the first arrival that was no
+	// backlog, or since lessons were last taken back.
+	Awaited Moment `cbor:"93,keyasint,omitempty" digest:"-"`
 	// Strangers counts marks on mail that had just arrived, set by another
 	// program.
 	Strangers uint64 `cbor:"43,keyasint,omitempty" digest:"-"`

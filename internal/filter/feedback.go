@@ -45,6 +45,7 @@ func (f *Filter) reflag(place Place, p store.Place, flags []string, away bool, r
 	}
 	if owner {
 		f.noteActivity()
+		f.noteUnheard(&m, old, flags)
 	}
 	f.st.Messages.Put(mk, m)
 	return nil

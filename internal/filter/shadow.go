@@ -200,16 +200,12 @@ func (f *Filter) EndOfShadow() string {
 	return strings.Join(want, ", and ") + `; or shadow = "off" in the configuration`
 }
 
-// deafDays is after how many days of activity without a word from the owner
-// something must be wrong with how words are heard.
-const deafDays = 14
-
 // Warnings says in words what the owner should look into, the gravest first.
 func (f *Filter) Warnings() []string {
 	a := &f.st.Account
 	out := []string{}
-	if deaf := a.ActiveDays - min(a.HeardDay, a.ActiveDays); deaf >= deafDays && a.Messages > a.HeardSeq {
-		out = append(out, fmt.Sprintf("learning has stopped: mail came and you were active on %d days, yet no answer, star, mark, junk or deletion of yours was seen; is the folder with your sent mail watched, and does your mail program store its flags on the server?", deaf))
+	if why := f.silentLearning(); why != "" {
+		out = append(out, why)
 	}
 	if a.Strangers > 0 {
 		out = append(out, fmt.Sprintf("another program has set the mark on %d messages that had just arrived: two classifiers on one mailbox confuse its owner; choose another mark, or switch one off", a.Strangers))
