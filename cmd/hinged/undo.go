@@ -63,11 +63,7 @@ Afterwards hinged goes on as before and marks new mail, unless you stop it.`,
 				return cli.Misuse(cmd, "%s --marks takes --since, not --to", cmd.CommandPath())
 			}
 			if learning {
-				t, err := timeAgo(to, time.Now())
-				if err != nil {
-					return cli.Misuse(cmd, "--to %s: %w", to, err)
-				}
-				return unlearning{path, account, t, dryRun, yes, asJSON}.run(cmd)
+				return unlearning{path: path, account: account, dryRun: dryRun, yes: yes, json: asJSON}.run(cmd, to)
 			}
 			u := desk.UndoMarksRequest{DryRun: dryRun, Patience: wait}
 			if since != "" {
@@ -77,19 +73,7 @@ Afterwards hinged goes on as before and marks new mail, unless you stop it.`,
 				}
 				u.Since = &t
 			}
-			done, err := ask(cmd.Context(), path, desk.UndoMarks, account, u)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				err = cli.PrintJSON(cmd.OutOrStdout(), done)
-			} else {
-				err = printUndone(cmd.OutOrStdout(), done)
-			}
-			if left := done.Waiting + done.Failed; err == nil && left > 0 && !dryRun {
-				err = fmt.Errorf("%s of hinged still %s", count(left, "mark"), plural(left, "stands", "stand"))
-			}
-			return err
+			return undoMarks(cmd, path, account, u, asJSON)
 		},
 	}
 	configFlag(c, &path)
@@ -103,6 +87,23 @@ Afterwards hinged goes on as before and marks new mail, unless you stop it.`,
 	c.Flags().StringVar(&to, "to", "", "with --learning: the `time` to go back to, written likewise")
 	c.Flags().DurationVar(&wait, "wait", time.Minute, "with --marks: how long to wait while the server confirms\nnothing more")
 	return c
+}
+
+// undoMarks takes marks back and says what became of each.
+func undoMarks(cmd *cobra.Command, path, account string, u desk.UndoMarksRequest, asJSON bool) error {
+	done, err := ask(cmd.Context(), path, desk.UndoMarks, account, u)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		err = cli.PrintJSON(cmd.OutOrStdout(), done)
+	} else {
+		err = printUndone(cmd.OutOrStdout(), done)
+	}
+	if left := done.Waiting + done.Failed; err == nil && left > 0 && !u.DryRun {
+		err = fmt.Errorf("%s of hinged still %s", count(left, "mark"), plural(left, "stands", "stand"))
+	}
+	return err
 }
 
 func plural(n int, one, more string) string {
