@@ -4,7 +4,8 @@
 # make demo     all of it on generated mail, for a minute; no account is needed
 # make run      the daemon: builds it and watches what CONFIG says
 # make build    the program: dist/hinged, static, as it is released
-# make lab      dist/hinged-lab, with which the theory is seen at work
+# make lab      dist/hinged-lab, with which the theory is seen at work, and its manual
+#               pages: dist/man-lab
 # make man      the manual pages and the completions of shells: dist/man
 # make install  program, manual pages, completions and systemd units, below
 #               $(DESTDIR)$(PREFIX); make uninstall takes them away again
@@ -143,11 +144,15 @@ build:
 lab:
 	@mkdir -p dist
 	$(GO) build -o dist/hinged-lab ./cmd/hinged-lab
+	@rm -rf dist/man-lab
+	$(MANUAL) --lab dist/man-lab
+
+MANUAL = SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || echo 0)} \
+	$(GO) run -tags manual -ldflags '-X main.version=$(VERSION)' ./cmd/hinged manual
 
 man:
 	@rm -rf dist/man
-	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || echo 0)} \
-		$(GO) run -tags manual -ldflags '-X main.version=$(VERSION)' ./cmd/hinged manual dist/man
+	$(MANUAL) dist/man
 
 # Where things go, relative to PREFIX, is where systemd, man and the shells look
 # both below /usr and /usr/local and below ~/.local.

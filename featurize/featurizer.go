@@ -11,9 +11,9 @@ import (
 // Featurizer reads messages; New makes one. It reuses scratch memory, so use one per
 // goroutine; its results own their memory.
 type Featurizer struct {
-	Options // not to be changed but by SetOptions
+	Options // not to be changed but by Use
 
-	owner     map[string]bool
+	owner     map[string]bool // shared with others: not to be changed
 	terms     collector
 	hash      hash.Hash
 	decoder   mime.WordDecoder
@@ -31,29 +31,23 @@ type Featurizer struct {
 
 // New returns a Featurizer for o, or the first reason why there can be none.
 func New(o Options) (*Featurizer, error) {
-	f := new(Featurizer)
-	if err := f.SetOptions(o); err != nil {
+	p, err := o.Prepare()
+	if err != nil {
 		return nil, err
 	}
+	f := new(Featurizer)
+	f.Use(p)
 	return f, nil
 }
 
-// SetOptions replaces the options for the messages read from now on, so that one
-// Featurizer can read the mail of many owners. After an error it must not be used.
-func (f *Featurizer) SetOptions(o Options) error {
-	if err := o.Validate(); err != nil {
-		return err
-	}
+// Use replaces the options for the messages read from now on, so that one Featurizer can
+// read the mail of many owners. It costs next to nothing. The zero Featurizer can be used
+// after it.
+func (f *Featurizer) Use(p *Prepared) {
 	if f.hash == nil {
-		f.owner, f.hash, f.decoder.CharsetReader = map[string]bool{}, sha256.New(), f.headerCharset
+		f.hash, f.decoder.CharsetReader = sha256.New(), f.headerCharset
 	}
-	f.Options = o
-	f.Owner = owners(o.Owner)
-	clear(f.owner)
-	for _, a := range f.Owner {
-		f.owner[a] = true
-	}
-	return nil
+	f.Options, f.owner = p.options, p.owner
 }
 
 // Read reads what it can of one message and never fails: even an empty or hostile one

@@ -66,8 +66,8 @@ func (o Outcome) String() string {
 // Source says where a label came from.
 type Source uint8
 
-// The sources of labels, weakest first; a label never displaces one of a
-// stronger source.
+// The sources of labels, weakest first save for SourceMuted; a label never displaces
+// one of a stronger source. See Outranks.
 const (
 	SourceNone        Source = iota
 	SourceProvisional        // nothing was done with it for some hours: taken back when something is
@@ -78,10 +78,21 @@ const (
 	SourceFlagged            // the owner starred it
 	SourceMark               // the owner set or removed the mark
 	SourceExplicit           // the owner said so on the command line, or an archive's label
+	SourceMuted              // the owner muted it ($Muted); as strong as SourceJunk
 )
 
+// Outranks reports whether a label from s is stronger than one from o.
+func (s Source) Outranks(o Source) bool { return s.rank() > o.rank() }
+
+func (s Source) rank() Source {
+	if s == SourceMuted {
+		return SourceJunk
+	}
+	return s
+}
+
 func (s Source) String() string {
-	return [...]string{"none", "provisional", "silence", "answered", "moved", "junk", "flagged", "mark", "explicit"}[min(s, SourceExplicit)]
+	return [...]string{"none", "provisional", "silence", "answered", "moved", "junk", "flagged", "mark", "explicit", "muted"}[min(s, SourceMuted)]
 }
 
 // Account is the one row of counters and clocks.
@@ -130,6 +141,15 @@ type Account struct {
 	// word was learnt; silence is none.
 	HeardDay uint32 `cbor:"41,keyasint,omitempty" digest:"-"`
 	HeardSeq uint64 `cbor:"42,keyasint,omitempty" digest:"-"`
+	// UnheardDays counts the days on which the owner changed keywords that mean
+	// nothing to us, since the last word was learnt; UnheardDay is ActiveDays on the
+	// last of them, UnheardFlag the last keyword.
+	UnheardDays uint32 `cbor:"90,keyasint,omitempty" digest:"-"`
+	UnheardDay  uint32 `cbor:"91,keyasint,omitempty" digest:"-"`
+	UnheardFlag string `cbor:"92,keyasint,omitempty" digest:"-"`
+	// Awaited is since when a lesson is awaited: since the first arrival that was no
+	// backlog, or since lessons were last taken back.
+	Awaited Moment `cbor:"93,keyasint,omitempty" digest:"-"`
 	// Strangers counts marks on mail that had just arrived, set by another
 	// program.
 	Strangers uint64 `cbor:"43,keyasint,omitempty" digest:"-"`

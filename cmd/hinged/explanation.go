@@ -58,6 +58,8 @@ func explanationHead(ex desk.Explanation) []string {
 // labelWords says what the owner did to give a label.
 func labelWords(label, source string) string {
 	switch source {
+	case "provisional":
+		return "you have done nothing with it so far"
 	case "silence":
 		return "you left it alone"
 	case "answered":
@@ -72,6 +74,8 @@ func labelWords(label, source string) string {
 			return "you called it junk"
 		}
 		return "you said that it is no junk"
+	case "muted":
+		return "you muted it"
 	case "flagged":
 		return "you starred it"
 	case "mark":

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/text/width"
 
 	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/store"
 )
 
 // randomExplanation is of the most different shapes; what it says is nonsense.
@@ -21,7 +22,7 @@ func randomExplanation(rng *rand.Rand) desk.Explanation {
 		Outcome: pick("important", "unsure", "ordinary"), Reason: pick("threshold", "the owner removed this mark before"),
 		ScoreThen: rng.NormFloat64(), Threshold: rng.NormFloat64(), Now: rng.NormFloat64(),
 		OutcomeNow: pick("important", "unsure", "ordinary"),
-		Label:      pick("", "important", "ordinary"), Source: pick("silence", "answered", "moved", "junk", "flagged", "mark", "explicit"),
+		Label:      pick("", "important", "ordinary"), Source: pick("silence", "answered", "moved", "junk", "muted", "flagged", "mark", "explicit", "provisional"),
 		Missing: pick("", "", "20 more that you call important and 20 more that you call ordinary"),
 	}
 	n := rng.IntN(60)
@@ -90,6 +91,21 @@ func TestAnExplanationFitsOnAScreenAndAddsUp(t *testing.T) {
 		if d := sum - score; d > 1e-9 || d < -1e-9 {
 			t.Fatalf("what is shown adds up to %.3f, the score is %.3f:\n%s", sum, score, text)
 		}
+	}
+}
+
+// Every source of a label has words of its own.
+func TestALabelIsExplainedByWhatTheOwnerDid(t *testing.T) {
+	by := map[string]store.Source{}
+	for s := store.SourceProvisional; s <= store.SourceMuted; s++ {
+		words := labelWords("ordinary", s.String())
+		if other, twice := by[words]; twice {
+			t.Errorf("%s and %s are both explained as %q", other, s, words)
+		}
+		by[words] = s
+	}
+	if got := labelWords("ordinary", "muted"); got != "you muted it" {
+		t.Errorf("muted mail is explained as %q", got)
 	}
 }
 

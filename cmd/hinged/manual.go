@@ -17,22 +17,28 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/hinged/hinged/internal/cli"
+	"github.com/hinged/hinged/internal/lab/verbs"
 )
 
 // manualCommands returns the hidden verb that `make man` calls. It is built with
 // -tags manual only: its libraries are no use to the program that is installed.
 func manualCommands() []*cobra.Command {
 	var page string
+	var lab bool
 	c := &cobra.Command{
 		Use:    "manual DIR",
 		Hidden: true,
 		Short:  "Write the manual pages and the completions of shells into a folder",
 		Args:   cli.OneArg("a folder"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if lab {
+				return writePages(verbs.Root(), args[0])
+			}
 			return writeManual(cmd.Root(), page, args[0])
 		},
 	}
 	c.Flags().StringVar(&page, "config-page", "docs/config.md", "`file` that tells of every key of the configuration")
+	c.Flags().BoolVar(&lab, "lab", false, "the manual pages of hinged-lab instead, and nothing else")
 	return []*cobra.Command{c}
 }
 
@@ -45,21 +51,36 @@ func writeManual(root *cobra.Command, page, dir string) error {
 	if err := writeCompletions(root, dir); err != nil {
 		return err
 	}
-	at := time.Unix(0, 0).UTC() // doc takes $SOURCE_DATE_EPOCH only when there is no date at all
-	if seconds, err := time.ParseDuration(os.Getenv("SOURCE_DATE_EPOCH") + "s"); err == nil {
-		at = at.Add(seconds)
-	}
 	root.Long += "\n\n" + listing(root)
-	prepare(root)
-	header := &doc.GenManHeader{Section: "1", Date: &at, Source: "hinged " + version, Manual: "hinged"}
-	if err := doc.GenManTreeFromOpts(root, doc.GenManTreeOptions{Header: header, Path: dir, CommandSeparator: "-"}); err != nil {
+	if err := writePages(root, dir); err != nil {
 		return err
 	}
 	text, err := os.ReadFile(page)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, "hinged.toml.5"), md2man.Render(configManual(text, at)), 0o644) //nolint:gosec // the same
+	return os.WriteFile(filepath.Join(dir, "hinged.toml.5"), md2man.Render(configManual(text, pageDate())), 0o644) //nolint:gosec // the same
+}
+
+// writePages writes a manual page for a program and each of its verbs.
+func writePages(root *cobra.Command, dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // the same
+		return err
+	}
+	prepare(root)
+	at := pageDate()
+	header := &doc.GenManHeader{Section: "1", Date: &at, Source: "hinged " + version, Manual: "hinged"}
+	return doc.GenManTreeFromOpts(root, doc.GenManTreeOptions{Header: header, Path: dir, CommandSeparator: "-"})
+}
+
+// pageDate is the date of the pages: doc takes $SOURCE_DATE_EPOCH only when there is no
+// date at all.
+func pageDate() time.Time {
+	at := time.Unix(0, 0).UTC()
+	if seconds, err := time.ParseDuration(os.Getenv("SOURCE_DATE_EPOCH") + "s"); err == nil {
+		at = at.Add(seconds)
+	}
+	return at
 }
 
 func writeCompletions(root *cobra.Command, dir string) error {

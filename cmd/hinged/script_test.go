@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -168,24 +169,40 @@ func halve(ts *testscript.TestScript, neg bool, args []string) {
 // seed runs the daemon of a configuration on generated mail, in which the owner
 // has starred what is important and thrown away the rest, and leaves its store
 // behind: seed hinged.toml. With "quiet" nothing is done with the last five
-// messages. It writes the last message to last.eml, which is
+// messages. With "short" a second passes between any two events, and only the last
+// lessons are kept. With "deaf" the last message comes 45 days after the last lesson. It
+// writes the last message to last.eml, which is
 // ordinary, and the last important one to important.eml.
 func seed(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 1 || len(args) > 2 || len(args) == 2 && args[1] != "quiet" {
-		ts.Fatalf("usage: seed config [quiet]")
+	how := append(args, "", "")[1]
+	if neg || len(args) < 1 || len(args) > 2 || !slices.Contains([]string{"", "quiet", "short", "deaf"}, how) {
+		ts.Fatalf("usage: seed config [quiet|short|deaf]")
 	}
 	c, err := config.Load(ts.MkAbs(args[0]))
 	ts.Check(err)
 	o, err := daemonOptions(c, slog.New(slog.DiscardHandler))
 	ts.Check(err)
 	// Later than all the mail, and the same on every run.
-	o.Now = func() time.Time { return time.Date(2024, 3, 1, 0, 0, 0, 0, time.UTC) }
-	s := &scripted{done: make(chan struct{}), quiet: len(args) == 2}
+	var seconds atomic.Int64
+	o.Now = func() time.Time { return time.Date(2024, 3, 1, 0, 0, int(seconds.Load()), 0, time.UTC) }
+	s := &scripted{done: make(chan struct{}), how: how, seconds: &seconds}
+	if how == "short" {
+		o.Store.CheckpointEvery, o.Store.JournalCap = 2, 20
+	}
 	for i := range o.Accounts {
 		o.Accounts[i].NewSource = func([]ingest.Known) (ingest.Source, error) { return s, nil }
 	}
 	d, err := daemon.New(o)
 	ts.Check(err)
+	if how == "short" || how == "deaf" {
+		s.learnt = func(ctx context.Context, n uint64) error {
+			for ; ; time.Sleep(time.Millisecond) {
+				if now, err := d.Status(ctx); err != nil || now.Accounts[0].Important+now.Accounts[0].Ordinary >= n {
+					return err
+				}
+			}
+		}
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		<-s.done
@@ -201,7 +218,10 @@ func seed(ts *testscript.TestScript, neg bool, args []string) {
 type scripted struct {
 	last, important []byte
 	done            chan struct{}
-	quiet           bool
+	how             string        // as the script says
+	seconds         *atomic.Int64 // of the daemon's clock
+	// learnt, if any, waits until so many lessons are committed.
+	learnt func(ctx context.Context, n uint64) error
 }
 
 func (*scripted) Mark(...ingest.MarkRequest) {}
@@ -230,8 +250,14 @@ func (s *scripted) Run(ctx context.Context, emit ingest.Emit) error {
 			s.important = m.Raw
 		}
 		flags := []string{flag}
-		if s.quiet && uid > 35 {
+		switch {
+		case s.how == "quiet" && uid > 35:
 			flags = nil
+		case s.how == "short":
+			s.seconds.Add(1)
+		case s.how == "deaf" && uid == 40:
+			s.seconds.Add(45 * 24 * 60 * 60)
+			flags, m.Date = nil, time.Date(2024, 4, 15, 0, 0, 0, 0, time.UTC)
 		}
 		if err := send(
 			ingest.Arrival{Place: place, Internal: m.Date, Raw: m.Raw, Size: int64(len(m.Raw))},
@@ -239,6 +265,11 @@ func (s *scripted) Run(ctx context.Context, emit ingest.Emit) error {
 			ingest.Cursor{Mailbox: "INBOX", UIDValidity: 1, UIDNext: uid + 1},
 		); err != nil {
 			return err
+		}
+		if s.learnt != nil && flags != nil {
+			if err := s.learnt(ctx, uint64(uid)); err != nil {
+				return err
+			}
 		}
 	}
 	close(s.done)

@@ -17,16 +17,17 @@ import (
 )
 
 func undoCommand() *cobra.Command {
-	var path, account, since string
+	var path, account, since, to string
 	var marks, learning, dryRun, yes, asJSON bool
 	var wait time.Duration
 	c := &cobra.Command{
-		Use:   "undo --marks | --learning --since TIME",
+		Use:   "undo --marks | --learning --to TIME",
 		Short: "Take back every mark that hinged set, or what it learnt",
-		Long: `With --learning, take back what was learnt since a time: weights, counts and
+		Long: `With --learning, go back to what was learnt at a time: weights, counts and
 threshold become what they were then. What you did with your mail since is not
 learnt again by itself; what you do from now on is. Messages, marks and the ledger
-stay. It goes back as far as the lessons are kept, and says how far that is.
+stay. It goes back as far as the lessons are kept. Of an earlier time it changes
+nothing, and names the earliest that it can go back to.
 
 With --marks, take back every mark that hinged ever set, or has set since a time, wherever
 the message now lies in a watched mailbox. A mark that you or another program set
@@ -47,7 +48,7 @@ Afterwards hinged goes on as before and marks new mail, unless you stop it.`,
     1 left alone: you or another program set it
   me marks new mail as before; ` + "`hinged pause`" + ` stops that, and shadow = "on" in the
   configuration lets it decide and mark nothing
-  $ hinged undo --learning --since 2d --yes
+  $ hinged undo --learning --to 2d --yes
   me: 37 lessons taken back (4 important, 33 ordinary); 812 stay
     learnt from 2026-03-01 09:12:44 to 2026-03-02 22:40:13
     marks: yes: $Important`,
@@ -56,8 +57,13 @@ Afterwards hinged goes on as before and marks new mail, unless you stop it.`,
 			switch {
 			case marks == learning:
 				return cli.Misuse(cmd, "%s needs --marks or --learning, and not both", cmd.CommandPath())
-			case learning && since == "":
-				return cli.Misuse(cmd, "%s --learning needs --since", cmd.CommandPath())
+			case learning && (to == "" || since != ""):
+				return cli.Misuse(cmd, "%s --learning needs --to, the time to go back to, and no --since", cmd.CommandPath())
+			case marks && to != "":
+				return cli.Misuse(cmd, "%s --marks takes --since, not --to", cmd.CommandPath())
+			}
+			if learning {
+				return unlearning{path: path, account: account, dryRun: dryRun, yes: yes, json: asJSON}.run(cmd, to)
 			}
 			u := desk.UndoMarksRequest{DryRun: dryRun, Patience: wait}
 			if since != "" {
@@ -67,22 +73,7 @@ Afterwards hinged goes on as before and marks new mail, unless you stop it.`,
 				}
 				u.Since = &t
 			}
-			if learning {
-				return unlearning{path, account, *u.Since, dryRun, yes, asJSON}.run(cmd)
-			}
-			done, err := ask(cmd.Context(), path, desk.UndoMarks, account, u)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				err = cli.PrintJSON(cmd.OutOrStdout(), done)
-			} else {
-				err = printUndone(cmd.OutOrStdout(), done)
-			}
-			if left := done.Waiting + done.Failed; err == nil && left > 0 && !dryRun {
-				err = fmt.Errorf("%s of hinged still %s", count(left, "mark"), plural(left, "stands", "stand"))
-			}
-			return err
+			return undoMarks(cmd, path, account, u, asJSON)
 		},
 	}
 	configFlag(c, &path)
@@ -92,9 +83,27 @@ Afterwards hinged goes on as before and marks new mail, unless you stop it.`,
 	c.Flags().BoolVar(&learning, "learning", false, "take back what was learnt")
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "with --learning: do not ask")
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be taken back")
-	c.Flags().StringVar(&since, "since", "", "marks set, or lessons learnt, since a `time`: 7d, 2026-03-01,\n2026-03-01T09:00:00Z")
+	c.Flags().StringVar(&since, "since", "", "with --marks: those set since a `time`: 7d, 2026-03-01,\n2026-03-01T09:00:00Z")
+	c.Flags().StringVar(&to, "to", "", "with --learning: the `time` to go back to, written likewise")
 	c.Flags().DurationVar(&wait, "wait", time.Minute, "with --marks: how long to wait while the server confirms\nnothing more")
 	return c
+}
+
+// undoMarks takes marks back and says what became of each.
+func undoMarks(cmd *cobra.Command, path, account string, u desk.UndoMarksRequest, asJSON bool) error {
+	done, err := ask(cmd.Context(), path, desk.UndoMarks, account, u)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		err = cli.PrintJSON(cmd.OutOrStdout(), done)
+	} else {
+		err = printUndone(cmd.OutOrStdout(), done)
+	}
+	if left := done.Waiting + done.Failed; err == nil && left > 0 && !u.DryRun {
+		err = fmt.Errorf("%s of hinged still %s", count(left, "mark"), plural(left, "stands", "stand"))
+	}
+	return err
 }
 
 func plural(n int, one, more string) string {

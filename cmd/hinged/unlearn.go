@@ -15,13 +15,17 @@ import (
 // unlearning is what `hinged undo --learning` was called with.
 type unlearning struct {
 	path, account     string
-	since             time.Time
 	dryRun, yes, json bool
 }
 
-func (u unlearning) run(cmd *cobra.Command) error {
+// run goes back to a time, as it was typed.
+func (u unlearning) run(cmd *cobra.Command, to string) error {
+	at, err := timeAgo(to, time.Now())
+	if err != nil {
+		return cli.Misuse(cmd, "--to %s: %w", to, err)
+	}
 	do := func(dryRun bool) (desk.UnlearntLessons, error) {
-		return ask(cmd.Context(), u.path, desk.Unlearn, u.account, desk.UnlearnRequest{Since: u.since, DryRun: dryRun})
+		return ask(cmd.Context(), u.path, desk.Unlearn, u.account, desk.UnlearnRequest{To: at, DryRun: dryRun})
 	}
 	some := func(d desk.UnlearntLessons) bool { return d.Lessons+d.Pending > 0 }
 	show := func(d desk.UnlearntLessons) error {

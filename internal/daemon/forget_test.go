@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/store"
@@ -42,5 +43,48 @@ func TestForgettingIsDoneWhetherOrNotTheFileCanBeScrubbed(t *testing.T) {
 	got, err = desk.Forget.Do(context.Background(), h, "me", q)
 	if err != nil || got.Messages != 0 || !got.Scrubbed || got.Why != "" {
 		t.Errorf("again: got %+v, %v; want nothing left to forget, and a scrubbed file", got, err)
+	}
+}
+
+// A verb that writes twice, as forgetting does to scrub, opens the file once, sees what it
+// wrote, and leaves the file to others when it ends.
+func TestAStoreIsOpenedForWritingOnce(t *testing.T) {
+	dir := t.TempDir()
+	s := newScript()
+	d, stop := start(t, dir, s)
+	teach(s)
+	until(t, d, "both lessons", func(a desk.AccountStatus) bool { return a.Messages == 2 })
+	stop()
+	path := filepath.Join(dir, "store.db")
+	h, err := OpenStore(path, "test", boltfile.Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var opened []*boltfile.Store
+	if err := h.Store(true, func(s *boltfile.Store) error { opened = append(opened, s); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	before := time.Now().Add(1000 * time.Hour)
+	if out, err := do(t.Context(), h, desk.Forget, "", desk.ForgetRequest{Before: &before}); err != nil || out.Messages != 2 || !out.Scrubbed {
+		t.Fatalf("forgetting: %+v, %v", out, err)
+	}
+	if err := h.Store(true, func(s *boltfile.Store) error { opened = append(opened, s); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if opened[0] != opened[1] {
+		t.Error("the file was opened for writing twice")
+	}
+	if out, err := do(t.Context(), h, desk.Forget, "", desk.ForgetRequest{Before: &before, DryRun: true}); err != nil || out.Messages != 0 {
+		t.Errorf("looking after that: %+v, %v", out, err)
+	}
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := boltfile.Open(path, boltfile.Options{NoSync: true})
+	if err != nil {
+		t.Fatalf("after the verb: %v", err)
+	}
+	if err := again.Close(); err != nil {
+		t.Fatal(err)
 	}
 }

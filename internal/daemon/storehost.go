@@ -20,11 +20,12 @@ import (
 	"github.com/hinged/hinged/store/boltfile"
 )
 
-// StoreHost is a store without a daemon, opened read-only. A verb that writes has the
-// store for itself as long as it takes; nothing may be asked any more when that failed.
-// Not safe for concurrent use.
+// StoreHost is a store without a daemon, opened read-only. The first write opens it for
+// writing; from then on nobody else has it until Close. Nothing may be asked any more when
+// that failed. Not safe for concurrent use.
 type StoreHost struct {
 	store    *boltfile.Store
+	writable bool
 	path     string
 	options  boltfile.Options
 	version  string
@@ -166,18 +167,17 @@ func (h *StoreHost) Store(write bool, fn func(*boltfile.Store) error) (err error
 		return fn(h.store)
 	}
 	clear(h.accounts)
-	if err := h.store.Close(); err != nil {
-		return err
+	if !h.writable {
+		if err := h.store.Close(); err != nil {
+			return err
+		}
+		s, err := boltfile.Open(h.path, h.options)
+		if err != nil {
+			return err
+		}
+		h.store, h.writable = s, true
 	}
-	s, err := boltfile.Open(h.path, h.options)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(fn(s), s.Close()); err != nil {
-		return err
-	}
-	h.store, err = boltfile.OpenReadOnly(h.path, h.options)
-	return err
+	return fn(h.store)
 }
 
 // Look implements desk.Account.

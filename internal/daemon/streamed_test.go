@@ -220,11 +220,11 @@ func TestUndoingAndForgettingInTheStreamGoThroughTheTopic(t *testing.T) {
 	w.put(t, streamMail(1), streamMail(2), kafka.Feedback{Message: kafka.Ref{MessageID: "1@example.net"}, Important: true, Source: "explicit"})
 	w.done(t, 3)
 	before := time.Now().Add(-time.Hour)
-	dry, err := do(t.Context(), w.At, desk.Unlearn, streamedAccount, desk.UnlearnRequest{Since: before, DryRun: true})
+	dry, err := do(t.Context(), w.At, desk.Unlearn, streamedAccount, desk.UnlearnRequest{To: before, DryRun: true})
 	if err != nil || dry.Lessons != 1 || dry.Sent {
 		t.Fatalf("dry run: %+v, %v", dry, err)
 	}
-	if out, err := do(t.Context(), w.At, desk.Unlearn, streamedAccount, desk.UnlearnRequest{Since: before}); err != nil || !out.Sent || out.DryRun || out.Lessons != 1 {
+	if out, err := do(t.Context(), w.At, desk.Unlearn, streamedAccount, desk.UnlearnRequest{To: before}); err != nil || !out.Sent || out.DryRun || out.Lessons != 1 {
 		t.Fatalf("undo: %+v, %v", out, err)
 	}
 	if s := w.done(t, 4); s.Accounts[0].Important != 0 || s.Stream.Rewritten != 1 {

@@ -10,13 +10,13 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// Unlearn takes back what was learnt since a time. ErrTooEarly: the lessons do not
-// reach back so far.
+// Unlearn takes what is learnt back to what it was at a time. ErrTooEarly: the lessons
+// do not reach back so far.
 var Unlearn = ofAccount("unlearn", http.MethodPost, unlearn)
 
 // UnlearnRequest says which lessons are to be taken back.
 type UnlearnRequest struct {
-	Since  time.Time `json:"since"`             // Since: those learnt then and later.
+	To     time.Time `json:"to"`                // To: those learnt then and later.
 	DryRun bool      `json:"dry_run,omitempty"` // DryRun: only say what would be taken back.
 }
 
@@ -24,7 +24,7 @@ type UnlearnRequest struct {
 type UnlearntLessons struct {
 	Account   string     `json:"account"`         // Account whose lessons they are.
 	DryRun    bool       `json:"dry_run"`         // DryRun: nothing was changed, and what is said to be taken back would be.
-	Since     time.Time  `json:"since"`           // Since: lessons learnt earlier stay.
+	To        time.Time  `json:"to"`              // To: lessons learnt earlier stay.
 	Lessons   int        `json:"lessons"`         // Lessons counts those taken back.
 	Important int        `json:"important"`       // Important counts those of them that called a message important.
 	Ordinary  int        `json:"ordinary"`        // Ordinary counts the others.
@@ -40,18 +40,18 @@ type UnlearntLessons struct {
 
 func unlearn(ctx context.Context, a Account, q UnlearnRequest) (out UnlearntLessons, err error) {
 	out.Sent, err = rewrite(ctx, a, q.DryRun, func(d *Desk, dry bool) (err error) {
-		out, err = d.unlearn(q.Since, dry)
+		out, err = d.unlearn(q.To, dry)
 		return err
-	}, func() kafka.Event { return kafka.Unlearn{Since: q.Since} })
+	}, func() kafka.Event { return kafka.Unlearn{Since: q.To} })
 	out.DryRun = q.DryRun
 	return out, err
 }
 
-func (d *Desk) unlearn(since time.Time, dry bool) (UnlearntLessons, error) {
-	out := UnlearntLessons{Account: d.Account, Since: since}
-	r, err := d.rewrite(&filter.UnlearnRequested{At: d.Now(), Since: store.MomentOf(since)}, dry)
+func (d *Desk) unlearn(to time.Time, dry bool) (UnlearntLessons, error) {
+	out := UnlearntLessons{Account: d.Account, To: to}
+	r, err := d.rewrite(&filter.UnlearnRequested{At: d.Now(), Since: store.MomentOf(to)}, dry)
 	if err != nil {
-		return out, tooEarly(err, "--since %s is the earliest")
+		return out, tooEarly(err, "--to %s is the earliest")
 	}
 	out.Lessons, out.Important, out.Ordinary = r.Lessons, r.Important, r.Lessons-r.Important
 	out.Pending, out.First, out.Last = r.Pending, TimeOf(r.First), TimeOf(r.Last)

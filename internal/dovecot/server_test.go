@@ -4,7 +4,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 )
 
 func TestFindLooksAlongPathThenInTheUsualPlaces(t *testing.T) {
@@ -54,5 +56,55 @@ func TestPassable(t *testing.T) {
 	}
 	if !passable("/") {
 		t.Error("the root directory cannot be passed through")
+	}
+}
+
+func TestSettingThePasswordChangesThatAndNothingElse(t *testing.T) {
+	s, err := New(Options{Users: []string{"ann@example.org", "bob@example.org"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	path := filepath.Join(s.dir, "users")
+	read := func() (string, os.FileInfo) {
+		t.Helper()
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data), info
+	}
+	before, old := read()
+	if strings.Count(before, "{PLAIN}"+s.Password+":") != 2 {
+		t.Fatalf("the users are %q", before)
+	}
+	known := s.Password
+	if err := s.SetPassword("a new one"); err != nil {
+		t.Fatal(err)
+	}
+	after, info := read()
+	if want := strings.ReplaceAll(before, known, "a new one"); after != want {
+		t.Errorf("the users are %q, want %q", after, want)
+	}
+	if s.Password != known {
+		t.Error("what its clients know has changed, too")
+	}
+	// Dovecot reads the file again only when it sees that it is another.
+	if !info.ModTime().Truncate(time.Second).After(old.ModTime().Truncate(time.Second)) || info.Mode() != old.Mode() {
+		t.Errorf("time and mode are %v and %v; they were %v and %v", info.ModTime(), info.Mode(), old.ModTime(), old.Mode())
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SetPassword("x"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("without users: %v", err)
 	}
 }

@@ -93,7 +93,7 @@ var prints = map[string]string{
 // typed is what a reader types when a command asks.
 var typed = map[string][]answer{
 	"hinged init --server imap.example.org": {{"E-mail address: ", "me@example.org"}, {"(not shown): ", "PASSWORD"}},
-	"hinged undo --learning --since 2d":     {{"[y/N] ", "y"}},
+	"hinged undo --learning --to 2d":        {{"[y/N] ", "y"}},
 }
 
 // answer is what is typed once a command has asked.

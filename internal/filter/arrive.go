@@ -128,6 +128,7 @@ func (f *Filter) meet(e *Arrived, role ingest.Role, r *Result) (store.Message, e
 	a := &f.st.Account
 	a.Messages++
 	a.LastArrival = a.Clock
+	f.await(e)
 	m := store.Message{
 		Seq: a.Messages, ID: e.Meta.ID, Sender: e.Meta.From, Arrived: a.Clock, Vouched: e.Meta.Vouched,
 		Own: e.Meta.Own || role == ingest.RoleSent || role == ingest.RoleDrafts,

@@ -50,6 +50,7 @@ func (f *Filter) reflag(place Place, p store.Place, flags []string, with manner,
 	}
 	if owner {
 		f.noteActivity()
+		f.noteUnheard(&m, old, flags)
 	}
 	f.st.Messages.Put(mk, m)
 	return nil
@@ -67,7 +68,12 @@ type said struct {
 }
 
 // strength is the strongest source whose label it may replace.
-func (s *said) strength() store.Source { return max(s.source, s.over) }
+func (s *said) strength() store.Source {
+	if s.over.Outranks(s.source) {
+		return s.over
+	}
+	return s.source
+}
 
 // heed draws the lesson from a change of flags, old to now, at one place of
 // message k: the strongest thing that the owner said, if anything. arrives: the
@@ -76,7 +82,7 @@ func (s *said) strength() store.Source { return max(s.source, s.over) }
 func (f *Filter) heed(k store.MessageKey, m *store.Message, place Place, old, now []string, arrives bool, with manner, r *Result) (owner bool, err error) {
 	var best said
 	say := func(what said) {
-		if what.source > best.source {
+		if what.source.Outranks(best.source) {
 			best = what
 		}
 	}
@@ -157,7 +163,7 @@ func (f *Filter) unsaid(m *store.Message, flag string) said {
 		return said{}
 	}
 	what := meaning(flag, nil)
-	if what.source != store.SourceFlagged && what.source != store.SourceJunk {
+	if what.source != store.SourceFlagged && what.source != store.SourceJunk && what.source != store.SourceMuted {
 		return said{}
 	}
 	if !withdraw(m, what) && flag == "$junk" && m.Label == what.label && m.Source == what.source {
@@ -178,8 +184,10 @@ func meaning(flag string, now []string) said {
 		return said{label: model.Important, source: store.SourceFlagged}
 	case `\answered`:
 		return said{label: model.Important, source: store.SourceAnswered}
-	case "$junk", "$muted":
+	case "$junk":
 		return said{label: model.Ordinary, source: store.SourceJunk}
+	case "$muted":
+		return said{label: model.Ordinary, source: store.SourceMuted}
 	case `\deleted`:
 		if !ingest.HasFlag(now, `\Seen`) {
 			return said{label: model.Ordinary, source: store.SourceMoved}

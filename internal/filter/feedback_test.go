@@ -17,7 +17,7 @@ func TestFeedbackByFlags(t *testing.T) {
 		{"star", []string{`\Flagged`}, []string{"important by flagged"}},
 		{"answer", []string{`\Answered`}, []string{"important by answered"}},
 		{"junk", []string{"Junk"}, []string{"ordinary by junk"}},
-		{"mute", []string{"$muted"}, []string{"ordinary by junk"}},
+		{"mute", []string{"$Muted"}, []string{"ordinary by muted"}},
 		{"reading alone", []string{`\Seen`}, nil},
 		{"read, then deleted", []string{`\Seen`, `\Deleted`}, nil},
 		{"star outranks junk", []string{`\Flagged`, "$Junk"}, []string{"important by flagged"}},
@@ -45,6 +45,47 @@ func TestAChangeUndoneWithinTheSettleWindowTeachesNothing(t *testing.T) {
 	w.flag(l)
 	w.wait(time.Hour)
 	w.wantLessons("a star set and cleared")
+}
+
+// Muting ranks with junk, though it was numbered last: a star, a mark and the owner's
+// word outrank it, and it outranks an answer.
+func TestMutingIsAsStrongAsJunk(t *testing.T) {
+	muted := store.SourceMuted
+	for s := store.SourceNone; s <= store.SourceMuted; s++ {
+		if got, want := s.Outranks(muted), s.Outranks(store.SourceJunk); got != want {
+			t.Errorf("%s outranks muted: %v, and junk: %v", s, got, want)
+		}
+		if got, want := muted.Outranks(s), store.SourceJunk.Outranks(s); got != want {
+			t.Errorf("muted outranks %s: %v, and junk does: %v", s, got, want)
+		}
+	}
+	for _, c := range []struct {
+		first, then, want string
+		source            store.Source
+	}{
+		{"$Muted", `\Flagged`, "important by flagged", store.SourceFlagged},
+		{`\Flagged`, "$Muted", "important by flagged", store.SourceFlagged},
+		{`\Answered`, "$Muted", "ordinary by muted", store.SourceMuted},
+		{"$Muted", `\Answered`, "ordinary by muted", store.SourceMuted},
+	} {
+		w := newWorld(t, testOptions())
+		l, _ := w.deliver("INBOX", mail("f@x", "a@example.com", owner, "some words"))
+		w.flag(l, c.first)
+		w.wait(time.Second)
+		w.flag(l, c.first, c.then)
+		w.wait(time.Hour)
+		w.wantLessons(c.first+", then "+c.then, c.want)
+		if got := w.row(l).Source; got != c.source {
+			t.Errorf("%s, then %s: the label is from %s, want %s", c.first, c.then, got, c.source)
+		}
+	}
+	w := newWorld(t, testOptions())
+	l, _ := w.deliver("INBOX", mail("f@x", "a@example.com", owner, "some words"))
+	w.flag(l, "$Muted")
+	w.wait(30 * time.Second)
+	w.flag(l)
+	w.wait(time.Hour)
+	w.wantLessons("muted and no longer")
 }
 
 func TestALabelIsLearntOnceHoweverOftenItIsGiven(t *testing.T) {

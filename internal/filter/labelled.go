@@ -86,7 +86,7 @@ func (e *Labelled) apply(f *Filter, r *Result) error {
 		return e.handOver(f, &m, known, r)
 	case !e.Waits && m.Outcome == store.Undecided:
 		return nil // own mail, or forgotten since: nothing to learn from
-	case !e.Waits && m.Label == e.Label && m.Source >= e.source() && m.Pending.Label == 0:
+	case !e.Waits && m.Label == e.Label && !e.source().Outranks(m.Source) && m.Pending.Label == 0:
 		return nil // said before
 	}
 	if err := f.advance(e.At, r); err != nil {

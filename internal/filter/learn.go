@@ -20,8 +20,8 @@ func (f *Filter) learn(k store.MessageKey, m *store.Message, label model.Label, 
 		l.Weight = float64(f.opts.Dual.MarkedWeight * f.boldness())
 	}
 	f.absorb(&l, x)
-	if a := &f.st.Account; source > store.SourceSilence {
-		a.HeardDay, a.HeardSeq = a.ActiveDays, a.Messages
+	if source > store.SourceSilence {
+		f.noteHeard()
 	}
 	if s, ok := f.st.Senders.Get(m.Sender.Key()); ok && m.Sender != 0 {
 		s.Lessons++

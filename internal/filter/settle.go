@@ -221,16 +221,18 @@ func (f *Filter) advance(at store.Moment, r *Result) error {
 // place, also when it says the same.
 func (f *Filter) accept(m store.Message, what said) (store.Message, bool) {
 	if m.Label == what.label && (m.Source != store.SourceProvisional || f.opts.weightOf(what.label, what.source) <= f.opts.ImplicitWeight) {
-		if what.strength() >= m.Pending.Source {
+		if !m.Pending.Source.Outranks(what.strength()) {
 			m.Pending = store.Pending{}
 		}
-		m.Source = max(m.Source, what.source)
+		if what.source.Outranks(m.Source) {
+			m.Source = what.source
+		}
 		return m, false
 	}
-	if m.Label != 0 && what.strength() < m.Source {
+	if m.Label != 0 && m.Source.Outranks(what.strength()) {
 		return m, false
 	}
-	if m.Pending.Label != 0 && what.strength() < m.Pending.Source {
+	if m.Pending.Label != 0 && m.Pending.Source.Outranks(what.strength()) {
 		return m, false
 	}
 	return m, true

@@ -200,16 +200,12 @@ func (f *Filter) EndOfShadow() string {
 	return strings.Join(want, ", and ") + `; or shadow = "off" in the configuration`
 }
 
-// deafDays is after how many days of activity without a word from the owner
-// something must be wrong with how words are heard.
-const deafDays = 14
-
 // Warnings says in words what the owner should look into, the gravest first.
 func (f *Filter) Warnings() []string {
 	a := &f.st.Account
 	out := []string{}
-	if deaf := a.ActiveDays - min(a.HeardDay, a.ActiveDays); deaf >= deafDays && a.Messages > a.HeardSeq {
-		out = append(out, fmt.Sprintf("learning has stopped: mail came and you were active on %d days, yet no answer, star, mark, junk or deletion of yours was seen; is the folder with your sent mail watched, and does your mail program store its flags on the server?", deaf))
+	if why := f.silentLearning(); why != "" {
+		out = append(out, why)
 	}
 	if why := f.strangers(); why != "" {
 		out = append(out, why)

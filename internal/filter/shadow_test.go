@@ -165,48 +165,6 @@ func TestAnOwnersBudgetDoesNotProlongTheShadow(t *testing.T) {
 	}
 }
 
-func TestTheOwnerIsWarnedWhenLearningHasStopped(t *testing.T) {
-	o := testOptions()
-	o.Shadow = ShadowOn // or the mark below might be ours
-	w := newWorld(t, o)
-	star := func() {
-		l, _ := w.deliver("INBOX", mail(fmt.Sprint(w.now), "a@example.com", owner, "lunch"))
-		w.flag(l, `\Flagged`)
-		w.wait(time.Minute)
-	}
-	days := func(n int, act func()) {
-		for range n {
-			w.now = w.now.Add(24 * time.Hour)
-			act()
-		}
-	}
-	read := func() { // activity that says nothing
-		l, _ := w.deliver("INBOX", mail(fmt.Sprint(w.now), "a@example.com", owner, "lunch"))
-		w.flag(l, `\Seen`)
-	}
-	days(30, star)
-	if got := w.f.Warnings(); len(got) != 0 {
-		t.Errorf("warned of %q", got)
-	}
-	days(deafDays-1, read)
-	if got := w.f.Warnings(); len(got) != 0 {
-		t.Errorf("warned too early: %q", got)
-	}
-	days(1, read)
-	if got := w.f.Warnings(); len(got) != 1 || !strings.HasPrefix(got[0], "learning has stopped") {
-		t.Errorf("after %d deaf days the warnings are %q", deafDays, got)
-	}
-	days(1, star)
-	if got := w.f.Warnings(); len(got) != 0 {
-		t.Errorf("still warned of %q", got)
-	}
-	l, _ := w.deliver("INBOX", mail("stranger@x", "a@example.com", owner, "lunch"))
-	w.flag(l, "$Important")
-	if got := w.f.Warnings(); len(got) != 1 || !strings.HasPrefix(got[0], "another program") {
-		t.Errorf("after a stranger's mark the warnings are %q", got)
-	}
-}
-
 // TestStatusSaysWhenNothingIsMarkedForLong, also after a restart, and stops to say so
 // with the next mark.
 func TestStatusSaysWhenNothingIsMarkedForLong(t *testing.T) {

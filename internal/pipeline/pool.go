@@ -26,28 +26,27 @@ func NewPool(n int) *Pool {
 // Safe for concurrent use.
 type Reader struct {
 	pool    *Pool
-	options featurize.Options
+	options *featurize.Prepared
 }
 
 // Reader returns a Reader for o, or the first reason why there is none.
 func (p *Pool) Reader(o featurize.Options) (*Reader, error) {
-	if err := o.Validate(); err != nil {
+	prepared, err := o.Prepare()
+	if err != nil {
 		return nil, err
 	}
-	return &Reader{p, o}, nil
+	return &Reader{p, prepared}, nil
 }
 
 // Owned returns a Reader with the same options for the mail of an owner with
 // these addresses.
 func (r *Reader) Owned(addresses []string) *Reader {
-	o := r.options
-	o.Owner = addresses
-	return &Reader{r.pool, o}
+	return &Reader{r.pool, r.options.Owned(addresses)}
 }
 
 // Cut returns what a source would have delivered of a message, so that it has the same
 // key.
-func (r *Reader) Cut(raw []byte) []byte { return raw[:min(len(raw), r.options.MaxBytes)] }
+func (r *Reader) Cut(raw []byte) []byte { return raw[:min(len(raw), r.options.Options().MaxBytes)] }
 
 // Read reads a message as featurize.Featurizer.Read does. It waits for an idle
 // featurizer and fails only when ctx is done before there is one.
@@ -64,9 +63,7 @@ func (r *Reader) Read(ctx context.Context, raw []byte) (*featurize.Message, erro
 	if f == nil {
 		f = new(featurize.Featurizer)
 	}
-	if err := f.SetOptions(r.options); err != nil {
-		return nil, err
-	}
+	f.Use(r.options)
 	m := f.Read(raw)
 	sound = f
 	return m, nil

@@ -3,6 +3,7 @@ package project_test
 import (
 	"bytes"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -109,11 +110,10 @@ func TestMakeInstallLaysDownEverything(t *testing.T) {
 	readable(t, dir, modes)
 }
 
-// readable checks the installed texts with the programs that read them, where
-// they are; what each of them is good for, it also does in CI.
-func readable(t *testing.T, dir string, modes map[string]fs.FileMode) {
+// reads returns what checks one text below dir with a program that reads it.
+func reads(t *testing.T, dir string) func(path string, args ...string) {
 	t.Helper()
-	check := func(path string, args ...string) {
+	return func(path string, args ...string) {
 		if _, err := exec.LookPath(args[0]); err != nil {
 			t.Logf("%s: %s is not here to read it", path, args[0])
 			return
@@ -130,6 +130,13 @@ func readable(t *testing.T, dir string, modes map[string]fs.FileMode) {
 			t.Errorf("man shows of %s\n%s", path, out)
 		}
 	}
+}
+
+// readable checks the installed texts with the programs that read them, where
+// they are; what each of them is good for, it also does in CI.
+func readable(t *testing.T, dir string, modes map[string]fs.FileMode) {
+	t.Helper()
+	check := reads(t, dir)
 	var pages []string
 	for path := range modes {
 		if strings.Contains(path, "/man/") {
@@ -137,6 +144,15 @@ func readable(t *testing.T, dir string, modes map[string]fs.FileMode) {
 		}
 	}
 	slices.Sort(pages)
+	pagesRead(t, dir, pages, check)
+	check("/usr/share/bash-completion/completions/hinged", "bash", "-n")
+	check("/usr/share/zsh/site-functions/_hinged", "zsh", "-n")
+	check("/usr/share/fish/vendor_completions.d/hinged.fish", "fish", "-n")
+}
+
+// pagesRead checks manual pages below dir.
+func pagesRead(t *testing.T, dir string, pages []string, check func(path string, args ...string)) {
+	t.Helper()
 	for _, path := range pages {
 		text, err := os.ReadFile(filepath.Join(dir, path))
 		if err != nil {
@@ -147,13 +163,27 @@ func readable(t *testing.T, dir string, modes map[string]fs.FileMode) {
 				t.Errorf("%s has no %s", path, part)
 			}
 		}
-		if !strings.HasSuffix(path, ".5") && !strings.HasSuffix(path, "/hinged.1") && !bytes.Contains(text, []byte(".SH EXAMPLE")) {
+		if !strings.HasSuffix(path, ".5") && !strings.HasSuffix(path, "/hinged.1") && !strings.HasSuffix(path, "/hinged-lab.1") && !bytes.Contains(text, []byte(".SH EXAMPLE")) {
 			t.Errorf("%s shows no example", path)
 		}
 		check(path, "man", "--warnings", "-l")
 		check(path, "mandoc", "-Tlint", "-Wunsupp")
 	}
-	check("/usr/share/bash-completion/completions/hinged", "bash", "-n")
-	check("/usr/share/zsh/site-functions/_hinged", "zsh", "-n")
-	check("/usr/share/fish/vendor_completions.d/hinged.fish", "fish", "-n")
+}
+
+func TestMakeLabWritesManualPages(t *testing.T) {
+	compiles(t)
+	cmd := exec.Command("make", "lab", "VERSION=1.2.3")
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "SOURCE_DATE_EPOCH=1700000000")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("make lab: %v\n%s", err, out)
+	}
+	dir := filepath.Join(root, "dist/man-lab")
+	pages := slices.Sorted(maps.Keys(below(t, dir)))
+	want := []string{"/hinged-lab-mail.1", "/hinged-lab-solve.1", "/hinged-lab-teach.1", "/hinged-lab-vectors.1", "/hinged-lab.1"}
+	if !slices.Equal(pages, want) {
+		t.Errorf("the pages are %v, want %v", pages, want)
+	}
+	pagesRead(t, dir, pages, reads(t, dir))
 }

@@ -1,0 +1,87 @@
+package filter
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hinged/hinged/store"
+)
+
+// Learning stops without a sound when the owner's words do not reach the server, or are
+// said in another way than hinged listens for. These are the signs of that.
+
+const (
+	// deafDays is after how many days of activity without a word from the owner
+	// something must be wrong with how words are heard.
+	deafDays = 14
+	// unheardDays is on how many days the owner must have set or removed keywords that
+	// mean nothing to hinged, and given no word since the first of them.
+	unheardDays = 5
+	// idleTime is for how long mail may come without any lesson, that of silence
+	// included: longer than most holidays.
+	idleTime = 30 * 24 * time.Hour
+)
+
+// routine are flags that mail programs change by themselves, or that say nothing of
+// importance.
+var routine = []string{`\seen`, `\draft`, `\deleted`, "$forwarded", "$mdnsent", "$submitted", "$submitpending", "$notjunk", "$phishing", "$notphishing"}
+
+// noteUnheard counts the days on which the owner set or removed keywords from which
+// nothing can be learnt. It wants to be called after noteActivity, and does nothing of a
+// message that would teach nothing in any case.
+func (f *Filter) noteUnheard(m *store.Message, old, now []string) {
+	a := &f.st.Account
+	if m.Outcome == store.Undecided {
+		return
+	}
+	for _, flag := range slices.Concat(minus(now, old), minus(old, now)) {
+		if slices.Contains(routine, flag) || f.opts.isMark(flag) || meaning(flag, nil).label != 0 {
+			continue
+		}
+		a.UnheardFlag = flag
+		if a.UnheardDays == 0 || a.UnheardDay != a.ActiveDays {
+			a.UnheardDays, a.UnheardDay = a.UnheardDays+1, a.ActiveDays
+		}
+	}
+}
+
+// noteHeard notes that a word of the owner's was learnt.
+func (f *Filter) noteHeard() {
+	a := &f.st.Account
+	a.HeardDay, a.HeardSeq = a.ActiveDays, a.Messages
+	a.UnheardDays, a.UnheardDay, a.UnheardFlag = 0, 0, ""
+}
+
+// silentLearning says in words that learning has stopped, and what to do; "" when it
+// has not.
+func (f *Filter) silentLearning() string {
+	a := &f.st.Account
+	if a.Paused {
+		return ""
+	}
+	if a.UnheardDays >= unheardDays {
+		return fmt.Sprintf("learning has stopped: on %d days you set or removed keywords that mean nothing to hinged (the last: %s), and it heard no answer, star, mark, junk or deletion of yours since; if you mark mail with such a keyword, name it in `mark` of the configuration",
+			a.UnheardDays, a.UnheardFlag)
+	}
+	if deaf := a.ActiveDays - min(a.HeardDay, a.ActiveDays); deaf >= deafDays && a.Messages > a.HeardSeq {
+		return fmt.Sprintf("learning has stopped: mail came and you were active on %d days, yet no answer, star, mark, junk or deletion of yours was seen; is the folder with your sent mail watched, and does your mail program store its flags on the server?", deaf)
+	}
+	if since := max(a.LastLesson, a.Awaited); since != 0 && a.LastArrival >= since.Add(idleTime) {
+		seen := "nothing that you do with your mail was seen"
+		if a.LastActive > since {
+			seen = "no answer, star, mark, junk or deletion of yours was seen"
+		}
+		return fmt.Sprintf("learning has stopped: mail came for %d days, nothing was learnt, and %s; does your mail program use IMAP and store its flags on the server, and are the folders watched that you use?",
+			int(a.LastArrival.Time().Sub(since.Time())/(24*time.Hour)), seen)
+	}
+	return ""
+}
+
+// await notes since when a lesson is awaited: since the first mail that came while hinged
+// was watching.
+func (f *Filter) await(e *Arrived) {
+	if a := &f.st.Account; a.Awaited == 0 && !e.Backlog {
+		a.Awaited = a.Clock
+	}
+}
