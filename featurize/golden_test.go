@@ -33,7 +33,7 @@ func newTest(t testing.TB) *Featurizer {
 func describe(f *Featurizer, m *Message) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "key %x\nmessage-id %q\nin-reply-to %q\nreferences %q\nfrom %q\nto %q\ncc %q\nsubject %q\ndate %s\nown %v\ndefects %q\n",
-		m.Key, m.MessageID, m.InReplyTo, m.References, m.From, m.To, m.Cc, m.Subject, m.Date.UTC().Format("2006-01-02 15:04:05"), m.Own, m.Defects)
+		m.Key, m.MessageID, m.InReplyTo, m.References, m.From, m.To, m.Cc, m.Subject, m.Date.UTC().Format("2006-01-02 15:04:05"), m.FromOwner, m.Defects)
 	var lines []string
 	for n := range f.Freeze(m, History{}).All() {
 		lines = append(lines, fmt.Sprintf("%-8s %.4f %s", n.Group, n.Value, n.Name))

@@ -37,7 +37,7 @@ func (f *Featurizer) readHeader(m *Message) {
 		f.readField(m, name, fd.value)
 	}
 	for _, a := range m.From {
-		m.Own = m.Own || f.owner[a]
+		m.FromOwner = m.FromOwner || f.owner[a]
 	}
 	m.Vouched = f.vouched(m.From)
 	f.readSubject(m)

@@ -16,7 +16,9 @@ type Message struct {
 	Cc         []string
 	Subject    string    // decoded, on one line
 	Date       time.Time // of the Date field; zero when absent or unreadable
-	Own        bool      // From names an address of the owner
+	// FromOwner: From names an address of the owner. That alone says nothing of who
+	// wrote the message; see Vouched.
+	FromOwner bool
 	// Vouched: the server that Options.AuthServID names found that the message comes
 	// from the domain of the one address in From.
 	Vouched bool

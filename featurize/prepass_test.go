@@ -103,7 +103,7 @@ Date: Mon, 02 Mar 2026 09:00:00 +0100
 			t.Errorf("%s: got %q, want %q", c.name, c.got, c.want)
 		}
 	}
-	if !m.Own {
+	if !m.FromOwner {
 		t.Error("a message From the owner's address, in another case, is not own")
 	}
 }

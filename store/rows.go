@@ -231,8 +231,9 @@ type Message struct {
 	Role uint8 `cbor:"13,keyasint,omitempty"`
 	// Copies counts its places.
 	Copies uint32 `cbor:"14,keyasint,omitempty"`
-	// Own: the owner wrote it.
-	Own bool `cbor:"15,keyasint,omitempty"`
+	// Own: the owner wrote it. Claimed: From says so, and nobody vouches for it.
+	Own     bool `cbor:"15,keyasint,omitempty"`
+	Claimed bool `cbor:"19,keyasint,omitempty"`
 	// Above: its score alone called it important. Correspondent: the owner had
 	// written to its sender before it came.
 	Above         bool `cbor:"20,keyasint,omitempty"`
@@ -275,12 +276,14 @@ const (
 	ReasonDuplicate
 	ReasonHandedOver // the owner handed it over with a label; it has no place
 	ReasonRule       // a rule of the owner's
+	ReasonClaimed    // From says that the owner wrote it, and nobody vouches for that
 )
 
 func (r Reason) String() string {
 	return [...]string{"threshold", "too few labels yet", "within the unsure band",
 		"the owner removed this mark before", "daily budget spent", "was there before the first start", "shadow",
-		"the owner's own word", "another copy was decided before", "handed over with a label", "rule"}[min(r, ReasonRule)]
+		"the owner's own word", "another copy was decided before", "handed over with a label", "rule",
+		"it claims to be from the owner"}[min(r, ReasonClaimed)]
 }
 
 // Place is one copy of a message on the server.

@@ -227,7 +227,7 @@ func (d *Desk) explainMail(m *featurize.Message) (Explanation, error) {
 	if v.Rule != nil {
 		out.Rule = v.Rule.Match
 	}
-	if m.Own {
+	if filter.NewMeta(m).Own {
 		out.Corrections = []Correction{}
 	}
 	return out, nil

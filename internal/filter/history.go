@@ -25,8 +25,19 @@ type Meta struct {
 	Root       store.ID         `cbor:"5,keyasint,omitempty"` // the oldest of References, or of In-Reply-To
 	From       store.ID         `cbor:"6,keyasint,omitempty"` // first address of From; 0: none
 	Recipients []store.ID       `cbor:"7,keyasint,omitempty"`
-	Own        bool             `cbor:"8,keyasint,omitempty"`
-	Vouched    bool             `cbor:"9,keyasint,omitempty"` // see featurize.Message
+	// Own: the owner wrote it, by the word of somebody who knows. That is the server
+	// that vouches for From, or a source that says so (ByOwner).
+	Own     bool `cbor:"8,keyasint,omitempty"`
+	Vouched bool `cbor:"9,keyasint,omitempty"` // see featurize.Message
+	// Claimed: From names the owner, and nobody vouches for that.
+	Claimed bool `cbor:"10,keyasint,omitempty"`
+}
+
+// ByOwner returns m as the owner's own message, whatever vouches for it: its source
+// knows who wrote it.
+func (m Meta) ByOwner() Meta {
+	m.Own, m.Claimed = true, false
+	return m
 }
 
 // hashID returns the ID of a Message-ID or an address; 0 for "".
@@ -59,9 +70,14 @@ func (f *Filter) IsOwner(address string) bool {
 	return slices.ContainsFunc(f.opts.Featurize.Owner, func(own string) bool { return SenderOf(own) == SenderOf(address) })
 }
 
-// NewMeta takes from a message what the history needs.
+// NewMeta takes from a message what the history needs. Anybody can write the owner's
+// address into From, so the message is the owner's own only if the server vouches for
+// it.
 func NewMeta(m *featurize.Message) Meta {
-	meta := Meta{Key: store.MessageKey(m.Key), ID: hashID(m.MessageID), Own: m.Own, Vouched: m.Vouched}
+	meta := Meta{
+		Key: store.MessageKey(m.Key), ID: hashID(m.MessageID),
+		Own: m.FromOwner && m.Vouched, Vouched: m.Vouched, Claimed: m.FromOwner && !m.Vouched,
+	}
 	for _, id := range m.InReplyTo[:min(len(m.InReplyTo), maxParents)] {
 		meta.Replies = append(meta.Replies, hashID(id))
 	}
@@ -132,9 +148,12 @@ func facts(st *store.State, m Meta) featurize.History {
 // returns the known messages of others that it answers, so that they can be
 // labelled, in the order in which In-Reply-To names them.
 //
-// A Message-ID that is known already is another copy and changes nothing.
+// A Message-ID that is known already is another copy and changes nothing. The one
+// exception is the owner's own message of which a copy came before, as from a mailing
+// list, that only claimed to be the owner's.
 func note(st *store.State, m Meta, limits Limits) (answered []store.MessageKey) {
-	if _, ok := st.IDs.Get(m.ID.Key()); ok && m.ID != 0 {
+	known, again := st.IDs.Get(m.ID.Key())
+	if again = again && m.ID != 0; again && (!m.Own || known.Own || known.Sender != m.From) {
 		return nil
 	}
 	seq := st.Account.Messages
@@ -148,12 +167,19 @@ func note(st *store.State, m Meta, limits Limits) (answered []store.MessageKey) 
 		change(st.Senders, m.From, func(s *store.Sender) { s.Received, s.Seq = s.Received+1, seq })
 	}
 	change(st.Threads, id, func(t *store.Thread) {
-		t.Messages, t.Since, t.Seq = t.Messages+1, t.Since+1, seq
+		if !again {
+			t.Messages++
+		}
+		t.Since, t.Seq = t.Since+1, seq
 		if m.Own {
 			t.ByOwner, t.Since = t.ByOwner+1, 0
 		}
 	})
 	change(st.IDs, m.ID, func(k *store.KnownID) {
+		if again {
+			k.Own, k.Seq = true, seq
+			return
+		}
 		*k = store.KnownID{Thread: id, Sender: m.From, Message: m.Key, Seq: seq, Own: m.Own}
 	})
 	evict(st.Senders, limits.Senders, func(s store.Sender) uint64 { return s.Seq })

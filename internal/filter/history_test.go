@@ -35,7 +35,11 @@ func newCorrespondence(t *testing.T) *correspondence {
 func (c *correspondence) mail(from, id, header string) (store.MessageKey, featurize.History, []store.MessageKey) {
 	c.t.Helper()
 	c.st.Account.Messages++
-	m := NewMeta(c.read.Read(fmt.Appendf(nil, "From: %s\nMessage-ID: <%s>\n%s\ntext of %s\n", from, id, header, id)))
+	message := c.read.Read(fmt.Appendf(nil, "From: %s\nMessage-ID: <%s>\n%s\ntext of %s\n", from, id, header, id))
+	m := NewMeta(message)
+	if message.FromOwner {
+		m = m.ByOwner()
+	}
 	h := facts(c.st, m)
 	return m.Key, h, note(c.st, m, c.limits)
 }

@@ -80,8 +80,8 @@ func (e *Labelled) apply(f *Filter, r *Result) error {
 	mk := string(k[:])
 	m, known := f.st.Messages.Get(mk)
 	switch {
-	case e.Handed != nil && (e.Handed.Meta.Own || m.Own):
-		return nil // the owner's own mail teaches nothing
+	case e.Handed != nil && (e.Handed.Meta.Own || m.Own || e.Handed.Meta.Claimed && !known):
+		return nil // the owner's own mail teaches nothing; nobody forged what never arrived
 	case e.Handed != nil && m.Outcome == store.Undecided:
 		return e.handOver(f, &m, known, r)
 	case !e.Waits && m.Outcome == store.Undecided:

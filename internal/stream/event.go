@@ -34,7 +34,11 @@ func convert(topic string, it *item) (filter.Event, *kafka.Refusal) {
 	at := momentOf(&it.record)
 	switch e := it.event.(type) {
 	case kafka.Message:
-		return &filter.Arrived{At: at, Meta: filter.NewMeta(it.message), Message: it.message}, nil
+		meta := filter.NewMeta(it.message)
+		if e.Sent {
+			meta = meta.ByOwner()
+		}
+		return &filter.Arrived{At: at, Meta: meta, Message: it.message}, nil
 	case kafka.Feedback:
 		return labelled(topic, it, e)
 	case kafka.Rules:
