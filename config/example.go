@@ -82,7 +82,7 @@ var entries = map[string]entry{
 	"account.featurize.max_bytes":   {"How much of a message is read, in bytes.", false},
 	"account.featurize.names":       {"Keep the words behind the weights, so that decisions can be explained in them.", false},
 	"account.featurize.names_days":  {"For how many days the words of a message are kept, and of the last 2000 messages at most. Its vector is kept longer.", false},
-	"account.featurize.authserv_id": {"The name by which the owner's own mail server signs Authentication-Results; no other's are believed.", true},
+	"account.featurize.authserv_id": {"The name by which the owner's own mail server signs Authentication-Results; no other's are believed. With it,\nsenders that it does not vouch for are told apart from those that it does; without it, From is believed.", true},
 
 	"account.featurize.shares":         {"The weight of each group of features against the others.", false},
 	"account.featurize.shares.misc":    {"Other headers and quoted text.", false},

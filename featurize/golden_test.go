@@ -12,17 +12,28 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// testOptions are the defaults for an owner who believes mx.example.org.
+// testOptions are the defaults for an owner who believes no server.
 func testOptions() Options {
 	o := DefaultOptions()
 	o.Owner = []string{"Owner@Example.org"}
-	o.AuthServID = "mx.example.org"
 	return o
 }
 
 func newTest(t testing.TB) *Featurizer {
 	t.Helper()
 	f, err := New(testOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// newBelieving is for an owner who believes mx.example.org.
+func newBelieving(t testing.TB) *Featurizer {
+	t.Helper()
+	o := testOptions()
+	o.AuthServID = "mx.example.org"
+	f, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,8 @@ type Message struct {
 	// Vouched: the server that Options.AuthServID names found that the message comes
 	// from the domain of the one address in From.
 	Vouched bool
+	// Doubtful: Options.AuthServID names a server, and it does not vouch for From.
+	Doubtful bool
 	// Defects says in fixed words what was wrong, sorted, without duplicates
 	// and without text of the message.
 	Defects []string

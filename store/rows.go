@@ -194,6 +194,8 @@ type KnownID struct {
 	Seq      uint64     `cbor:"4,keyasint"`
 	Own      bool       `cbor:"5,keyasint,omitempty"`
 	Answered bool       `cbor:"6,keyasint,omitempty"`
+	// Doubtful: nobody vouches for Sender, of whom nothing was counted.
+	Doubtful bool `cbor:"7,keyasint,omitempty"`
 }
 
 // Pending is a label that has not yet stood for the settle window.

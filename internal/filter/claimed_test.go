@@ -70,7 +70,11 @@ func TestOnlyTheOwnersOwnReplyTeaches(t *testing.T) {
 				return
 			}
 			w.wantLessons("the owner's reply", "important by answered")
-			if crook.Answered != 1 || crook.Written != 1 || thread.ByOwner != 1 || w.row(spam).Source != store.SourceAnswered {
+			answered := uint32(1)
+			if c.believe {
+				answered = 0 // nobody vouches for the crook, so it may be somebody else
+			}
+			if crook.Answered != answered || crook.Written != 1 || thread.ByOwner != 1 || w.row(spam).Source != store.SourceAnswered {
 				t.Errorf("the history is %+v, %+v", crook, thread)
 			}
 			if w.f.st.Account.LastActive == active || !w.row(l).Own {
@@ -171,4 +175,40 @@ func TestAHandedMessageThatClaimsToBeTheOwners(t *testing.T) {
 	l, _ := w.deliver("Junk", raw)
 	w.hand(l.raw, -1)
 	w.wantLessons("what arrived in Junk", "ordinary by explicit")
+}
+
+// TestForgeriesLeaveTheHistoryOfASenderAlone writes under the name of a correspondent whose
+// server is known to vouch for them.
+func TestForgeriesLeaveTheHistoryOfASenderAlone(t *testing.T) {
+	w := newWorld(t, believing())
+	const signed = "Authentication-Results: mx.example.org; dkim=pass header.d=example.net"
+	w.deliver("INBOX", mail("1@x", "ann@example.net", owner, "plan", signed))
+	w.deliver("Sent", mail("2@x", owner, "ann@example.net", "Re: plan", "In-Reply-To: <1@x>"))
+	of := func() store.Sender {
+		s, _ := w.f.st.Senders.Get(SenderOf("ann@example.net").Key())
+		s.Seq, s.Lessons = 0, 0
+		return s
+	}
+	want := store.Sender{Received: 1, Answered: 1, Written: 1}
+	if of() != want {
+		t.Fatalf("the correspondent is %+v", of())
+	}
+	forged := mail("3@x", "ann@example.net", owner, "pills", "In-Reply-To: <1@x>")
+	m := w.reader.Read(forged)
+	h := facts(w.f.st, NewMeta(m))
+	if h.Received != 0 || h.Answered != 0 || h.ParentSender || h.ByOwner != 1 {
+		t.Errorf("a forgery has the history %+v", h)
+	}
+	w.deliver("INBOX", forged)
+	w.deliver("Sent", mail("4@x", owner, "ann@example.net", "Re: pills", "In-Reply-To: <3@x>"))
+	want.Written = 2
+	if of() != want {
+		t.Errorf("after a forgery, which was answered, the correspondent is %+v, want %+v", of(), want)
+	}
+	for _, id := range []string{"3@x", "4@x"} {
+		w.rewrite(&ForgetRequested{ID: IDOf(id)})
+	}
+	if of() != want {
+		t.Errorf("after it was forgotten, the correspondent is %+v, want %+v", of(), want)
+	}
 }

@@ -215,7 +215,7 @@ func (g *forgetting) forgetHistory() {
 		known, _ := st.IDs.Get(k)
 		st.IDs.Delete(k)
 		threads[known.Thread] = struct{}{}
-		if !known.Own {
+		if !known.Own && !known.Doubtful {
 			g.forgetOf(known.Sender, known.Answered)
 		}
 		if t, ok := st.Threads.Get(known.Thread.Key()); ok {
@@ -231,7 +231,7 @@ func (g *forgetting) forgetHistory() {
 	}
 	for _, k := range st.Messages.Keys() {
 		// One without a Message-ID was counted all the same.
-		if m, _ := st.Messages.Get(k); g.message(store.MessageKey([]byte(k))) && m.ID == 0 && !m.Own {
+		if m, _ := st.Messages.Get(k); g.message(store.MessageKey([]byte(k))) && m.ID == 0 && !m.Own && (m.Vouched || g.f.opts.Featurize.AuthServID == "") {
 			g.forgetOf(m.Sender, false)
 		}
 	}

@@ -31,6 +31,8 @@ type Meta struct {
 	Vouched bool `cbor:"9,keyasint,omitempty"` // see featurize.Message
 	// Claimed: From names the owner, and nobody vouches for that.
 	Claimed bool `cbor:"10,keyasint,omitempty"`
+	// Doubtful: a server is believed, and it does not vouch for From.
+	Doubtful bool `cbor:"11,keyasint,omitempty"`
 }
 
 // ByOwner returns m as the owner's own message, whatever vouches for it: its source
@@ -77,6 +79,7 @@ func NewMeta(m *featurize.Message) Meta {
 	meta := Meta{
 		Key: store.MessageKey(m.Key), ID: hashID(m.MessageID),
 		Own: m.FromOwner && m.Vouched, Vouched: m.Vouched, Claimed: m.FromOwner && !m.Vouched,
+		Doubtful: m.Doubtful,
 	}
 	for _, id := range m.InReplyTo[:min(len(m.InReplyTo), maxParents)] {
 		meta.Replies = append(meta.Replies, hashID(id))
@@ -125,7 +128,7 @@ func thread(st *store.State, m Meta) store.ID {
 // judge m. Call it before note.
 func facts(st *store.State, m Meta) featurize.History {
 	var h featurize.History
-	if s, ok := st.Senders.Get(m.From.Key()); ok && m.From != 0 {
+	if s, ok := st.Senders.Get(m.From.Key()); ok && m.From != 0 && !m.Doubtful {
 		h.Received, h.Answered = s.Received, s.Answered
 	}
 	id := thread(st, m)
@@ -137,7 +140,7 @@ func facts(st *store.State, m Meta) featurize.History {
 	for _, id := range m.Parents {
 		if parent, ok := st.IDs.Get(id.Key()); ok {
 			h.ParentKnown, h.ParentOwn, h.ParentAnswered = true, parent.Own, parent.Answered
-			h.ParentSender = parent.Sender == m.From && m.From != 0
+			h.ParentSender = parent.Sender == m.From && m.From != 0 && !m.Doubtful
 			break
 		}
 	}
@@ -163,7 +166,7 @@ func note(st *store.State, m Meta, limits Limits) (answered []store.MessageKey) 
 		for _, to := range m.Recipients {
 			change(st.Senders, to, func(s *store.Sender) { s.Written, s.Seq = s.Written+1, seq })
 		}
-	} else {
+	} else if !m.Doubtful { // what others write under a name says nothing of its owner
 		change(st.Senders, m.From, func(s *store.Sender) { s.Received, s.Seq = s.Received+1, seq })
 	}
 	change(st.Threads, id, func(t *store.Thread) {
@@ -180,7 +183,7 @@ func note(st *store.State, m Meta, limits Limits) (answered []store.MessageKey) 
 			k.Own, k.Seq = true, seq
 			return
 		}
-		*k = store.KnownID{Thread: id, Sender: m.From, Message: m.Key, Seq: seq, Own: m.Own}
+		*k = store.KnownID{Thread: id, Sender: m.From, Message: m.Key, Seq: seq, Own: m.Own, Doubtful: m.Doubtful && !m.Own}
 	})
 	evict(st.Senders, limits.Senders, func(s store.Sender) uint64 { return s.Seq })
 	evict(st.Threads, limits.Threads, func(t store.Thread) uint64 { return t.Seq })
@@ -204,7 +207,9 @@ func noteAnswers(st *store.State, m Meta, seq uint64) (answered []store.MessageK
 		}
 		known.Answered = true
 		st.IDs.Put(id.Key(), known)
-		change(st.Senders, known.Sender, func(s *store.Sender) { s.Answered, s.Seq = s.Answered+1, seq })
+		if !known.Doubtful {
+			change(st.Senders, known.Sender, func(s *store.Sender) { s.Answered, s.Seq = s.Answered+1, seq })
+		}
 		change(st.Threads, known.Thread, func(t *store.Thread) { t.Answered, t.Seq = t.Answered+1, seq })
 	}
 	return answered
