@@ -196,6 +196,9 @@ type KnownID struct {
 	Answered bool       `cbor:"6,keyasint,omitempty"`
 	// Doubtful: nobody vouches for Sender, of whom nothing was counted.
 	Doubtful bool `cbor:"7,keyasint,omitempty"`
+	// Credited is the sender for whom the answer was counted, if that is another one or
+	// Sender is Doubtful: the owner answered another message with this Message-ID.
+	Credited ID `cbor:"8,keyasint,omitempty"`
 }
 
 // Pending is a label that has not yet stood for the settle window.

@@ -129,6 +129,7 @@ func (f *Filter) meet(e *Arrived, role ingest.Role, r *Result) (store.Message, e
 		m.Own, m.Claimed = true, false // a copy of the owner's message, as from a mailing list
 	}
 	f.oldest.push(e.Meta.Key)
+	f.copies.add(m.ID, e.Meta.Key)
 	if role == ingest.RoleDrafts {
 		return m, nil // not sent: it answers nobody yet
 	}
@@ -149,7 +150,7 @@ func (f *Filter) remember(e *Arrived, own bool, r *Result) error {
 	if meta.Own = own; own {
 		f.vindicate(meta)
 	}
-	for _, k := range note(f.st, meta, f.opts.Limits) {
+	for _, k := range note(f.st, meta, f.opts.Limits, f.answeredBy) {
 		mk := string(k[:])
 		answered, ok := f.st.Messages.Get(mk)
 		if !ok {
@@ -251,6 +252,7 @@ func (f *Filter) capMessages() {
 			if m.Label != 0 {
 				f.judged--
 			}
+			f.copies.drop(m.ID, k)
 		}
 		f.st.Messages.Delete(string(k[:]))
 		f.oldest.pop()

@@ -216,7 +216,11 @@ func (g *forgetting) forgetHistory() {
 		st.IDs.Delete(k)
 		threads[known.Thread] = struct{}{}
 		if !known.Own && !known.Doubtful {
-			g.forgetOf(known.Sender, known.Answered)
+			g.forgetOf(known.Sender, known.Answered && known.Credited == 0)
+		}
+		if s, ok := st.Senders.Get(known.Credited.Key()); ok && known.Credited != 0 {
+			s.Answered -= min(s.Answered, 1)
+			st.Senders.Put(known.Credited.Key(), s)
 		}
 		if t, ok := st.Threads.Get(known.Thread.Key()); ok {
 			t.Messages -= min(t.Messages, 1)

@@ -154,7 +154,9 @@ func facts(st *store.State, m Meta) featurize.History {
 // A Message-ID that is known already is another copy and changes nothing. The one
 // exception is the owner's own message of which a copy came before, as from a mailing
 // list, that only claimed to be the owner's.
-func note(st *store.State, m Meta, limits Limits) (answered []store.MessageKey) {
+//
+// bind says which of the messages with a Message-ID the owner's message answers.
+func note(st *store.State, m Meta, limits Limits, bind binding) (answered []store.MessageKey) {
 	known, again := st.IDs.Get(m.ID.Key())
 	if again = again && m.ID != 0; again && (!m.Own || known.Own || known.Sender != m.From) {
 		return nil
@@ -162,7 +164,7 @@ func note(st *store.State, m Meta, limits Limits) (answered []store.MessageKey) 
 	seq := st.Account.Messages
 	id := thread(st, m)
 	if m.Own {
-		answered = noteAnswers(st, m, seq)
+		answered = noteAnswers(st, m, seq, bind)
 		for _, to := range m.Recipients {
 			change(st.Senders, to, func(s *store.Sender) { s.Written, s.Seq = s.Written+1, seq })
 		}
@@ -191,28 +193,38 @@ func note(st *store.State, m Meta, limits Limits) (answered []store.MessageKey) 
 	return answered
 }
 
+// binding is Filter.answeredBy.
+type binding func(reply Meta, id store.ID, known store.KnownID) (answered, bool)
+
 // noteAnswers credits what the owner's message m answers to its sender and its
 // thread, each message once.
-func noteAnswers(st *store.State, m Meta, seq uint64) (answered []store.MessageKey) {
+func noteAnswers(st *store.State, m Meta, seq uint64, bind binding) (keys []store.MessageKey) {
 	for _, id := range m.Replies {
 		known, ok := st.IDs.Get(id.Key())
 		if !ok || known.Own || id == 0 {
 			continue
 		}
-		if !slices.Contains(answered, known.Message) {
-			answered = append(answered, known.Message)
+		a, ok := bind(m, id, known)
+		if !ok {
+			continue
+		}
+		if a.key != (store.MessageKey{}) && !slices.Contains(keys, a.key) {
+			keys = append(keys, a.key)
 		}
 		if known.Answered {
 			continue
 		}
 		known.Answered = true
-		st.IDs.Put(id.Key(), known)
-		if !known.Doubtful {
-			change(st.Senders, known.Sender, func(s *store.Sender) { s.Answered, s.Seq = s.Answered+1, seq })
+		if !a.doubtful {
+			change(st.Senders, a.sender, func(s *store.Sender) { s.Answered, s.Seq = s.Answered+1, seq })
+			if a.sender != known.Sender || known.Doubtful {
+				known.Credited = a.sender
+			}
 		}
+		st.IDs.Put(id.Key(), known)
 		change(st.Threads, known.Thread, func(t *store.Thread) { t.Answered, t.Seq = t.Answered+1, seq })
 	}
-	return answered
+	return keys
 }
 
 // change puts the row of id back as f leaves it; id 0 has no row.

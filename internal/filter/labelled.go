@@ -65,8 +65,8 @@ func (e *Labelled) key(f *Filter) store.MessageKey {
 	case e.Handed != nil:
 		return e.Handed.Meta.Key
 	case e.ID != 0:
-		id, _ := f.st.IDs.Get(e.ID.Key())
-		return id.Message
+		k, _ := f.named(e.ID)
+		return k
 	default:
 		return e.Message
 	}
@@ -97,6 +97,10 @@ func (e *Labelled) apply(f *Filter, r *Result) error {
 	}
 	if m, known = f.st.Messages.Get(mk); !known {
 		f.keepEarly(e, r)
+		return nil
+	}
+	if _, sure := f.named(e.ID); e.ID != 0 && !sure {
+		f.refuseUnsure(e, r)
 		return nil
 	}
 	if err := f.hear(k, &m, said{e.Label, e.source()}, false, r); err != nil {

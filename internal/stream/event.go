@@ -120,6 +120,9 @@ func expired(x filter.Expired) (kafka.Record, error) {
 		return kafka.Record{}, fmt.Errorf("feedback from offset %d of partition %d cannot be read any more: %w", o.Offset, o.Partition, err)
 	}
 	why := kafka.Refusal{Reason: kafka.Expired, Detail: "its message did not come in time"}
+	if x.Unsure {
+		why = kafka.Refusal{Reason: kafka.Conflict, Detail: "several messages have this Message-ID; name the one that is meant by its key"}
+	}
 	if x.Displaced {
 		why.Detail = "its message had not come when newer feedback needed the room"
 	}
