@@ -239,6 +239,29 @@ func TestAForgedReplyInAStreamTeachesNothing(t *testing.T) {
 	count(Counts{Important: 5, Own: 1, Lessons: 1})
 }
 
+// TestFeedbackThatNamesSeveralMessagesIsADeadLetter has two messages with one Message-ID.
+func TestFeedbackThatNamesSeveralMessagesIsADeadLetter(t *testing.T) {
+	c := newCluster(1)
+	for n := range 2 {
+		c.put(testTopics.Input, messageRecord("a", fmt.Appendf(nil, "Message-ID: <1@x>\r\nFrom: s%d@example.net\r\n\r\nhello\r\n", n), epoch))
+	}
+	c.put(testTopics.Input, feedbackRecord("a", "1@x", "important", "explicit", epoch))
+	p := newProcess(t, c)
+	p.start()
+	eventually(t, func() error { return caughtUp(c, p) })
+	eventually(t, func() error {
+		if n := p.engine.Status().Counts; n.Lessons != 0 || n.DeadLetters[kafka.Conflict] != 1 {
+			return fmt.Errorf("got %+v", n)
+		}
+		return nil
+	})
+	for _, r := range c.all(testTopics.DeadLetters) {
+		if why, _ := r.Header("x-hinged-reason"); string(why) != string(kafka.Conflict) {
+			t.Errorf("the reason is %q", why)
+		}
+	}
+}
+
 func TestCountsAndSkippedMarkers(t *testing.T) {
 	c := newCluster(1)
 	raw := []byte("Message-ID: <1@x>\r\nSubject: one\r\n\r\nfirst\r\n")
