@@ -18,6 +18,8 @@
 #               protocol: the tables of docs/results.md (bench/quality.sh)
 # make life MTD=FILE MIPS=FILE  the development streams lived through on a real mail
 #               server: the table of docs/results.md
+# make attacks  every kind of forged mail against a real mail server: the table of
+#               docs/security.md
 # make demo-picture  docs/demo.svg, from a real run of the demo
 # make setup fmt vet lint race project e2e: the steps of make test; make whole: the
 #               last two at once
@@ -70,7 +72,7 @@ MODULE = $(shell $(GO) list -m)
 ALONE = config internal/chart internal/filter internal/lab model
 
 .NOTPARALLEL:
-.PHONY: demo run test check setup fmt vet lint project race e2e whole build lab man install uninstall fuzz soak bench learners life bench-quality demo-picture clean
+.PHONY: demo run test check setup fmt vet lint project race e2e whole build lab man install uninstall fuzz soak bench learners attacks life bench-quality demo-picture clean
 
 test: setup fmt vet lint race whole
 
@@ -191,6 +193,9 @@ learners:
 
 bench-quality:
 	@GO='$(GO)' sh bench/quality.sh '$(MTD)' '$(MIPS)'
+
+attacks:
+	$(GO) test -count=1 -run 'TestAttacks$$' ./internal/e2e -attack-table
 
 life:
 	HINGED_MTD='$(abspath $(MTD))' HINGED_MIPS='$(abspath $(MIPS))' $(GO) test -count=1 -v -run 'TestLife$$' -timeout 3h ./internal/e2e

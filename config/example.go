@@ -22,7 +22,7 @@ var entries = map[string]entry{
 
 	"account":                    {"One account. Repeat [[account]] and the tables below it for each further one; each has a state of its own.", false},
 	"account.name":               {"Names the account in commands, logs and metrics, and its state on disk.", false},
-	"account.owner":              {"Every address that the owner writes from. Mail from them is the owner's own: it is never marked, and what\nit answers was important.", false},
+	"account.owner":              {"Every address that the owner writes from. Mail from them is never marked. It is the owner's own, and what it\nanswers was important, if it lies in Sent or the server of featurize.authserv_id vouches for it.", false},
 	"account.time_zone":          {"Where the owner's days begin and end, for per_day and silence.", false},
 	"account.mark":               {"What to set on important messages; several at once are possible. \"$label1\" is Thunderbird's red Important,\n'\\Flagged' the star that phones show.", false},
 	"account.companion":          {"A keyword that is set beside each mark, where the server keeps keywords. It tells other programs, another hinged\namong them, that you didn't set the mark, and tells hinged that it was you who took it off. \"\": none.", false},
@@ -84,7 +84,7 @@ var entries = map[string]entry{
 	"account.featurize.max_bytes":   {"How much of a message is read, in bytes.", false},
 	"account.featurize.names":       {"Keep the words behind the weights, so that decisions can be explained in them.", false},
 	"account.featurize.names_days":  {"For how many days the words of a message are kept, and of the last 2000 messages at most. Its vector is kept longer.", false},
-	"account.featurize.authserv_id": {"The name by which the owner's own mail server signs Authentication-Results; no other's are believed.", true},
+	"account.featurize.authserv_id": {"The name by which the owner's own mail server signs Authentication-Results; no other's are believed. With it,\nsenders that it does not vouch for are told apart from those that it does; without it, From is believed.", true},
 
 	"account.featurize.shares":         {"The weight of each group of features against the others.", false},
 	"account.featurize.shares.misc":    {"Other headers and quoted text.", false},

@@ -26,7 +26,7 @@ type Starter struct {
 // with an address that is none.
 func (s *Starter) Encode() ([]byte, error) {
 	a := &s.Account
-	i := &a.IMAP
+	i, f := &a.IMAP, &a.Featurize
 	var b bytes.Buffer
 	note := func(text string) {
 		for line := range strings.SplitSeq(text, "\n") {
@@ -87,6 +87,10 @@ func (s *Starter) Encode() ([]byte, error) {
 		set("account.imap.password_env", i.Env)
 	case i.Credential != "":
 		set("account.imap.password_credential", i.Credential)
+	}
+	if f.AuthservID != "" {
+		b.WriteString("\n[account.featurize]\n")
+		set("account.featurize.authserv_id", f.AuthservID, "Found in nearly all of the newest mail in INBOX. It must be a server that you trust: your provider's.")
 	}
 	if failed != nil {
 		return nil, failed

@@ -6,37 +6,66 @@ import (
 	"strings"
 )
 
-// readAddresses appends the addresses of a field to list, in lower case, and
-// makes features of them. One bad address does not cost the others: where the
-// list does not parse as a whole, each item is read by itself.
-func (f *Featurizer) readAddresses(list []string, value []byte, prefix string, names bool) []string {
+// readAddresses appends the addresses of a field to list, in lower case, and makes
+// features of them.
+func (f *Featurizer) readAddresses(list []string, value []byte, field string) []string {
+	f.eachAddress(value, func(name, address string) {
+		if len(list) == maxAddresses {
+			f.defect("too many addresses")
+			return
+		}
+		list = append(list, address)
+		_, domain, found := cutAddress(address)
+		prefix := field
+		switch field {
+		case "from:":
+			prefix = f.said(field, f.vouchedFrom)
+		case "sender:", "reply-to:":
+			prefix = f.said(field, f.vouchesFor(domain))
+		}
+		if f.owner[address] {
+			f.terms.add(Social, prefix, "owner")
+		}
+		f.terms.add(Social, prefix, address)
+		if field != "from:" {
+			return
+		}
+		if found {
+			f.terms.add(Social, prefix, "@"+domain)
+		}
+		f.words.text(f, truncate(strings.ToValidUTF8(name, "\uFFFD"), 100), f.nameKind(domain))
+	})
+	return list
+}
+
+// nameKind says how the words of a sender's name count. Anybody can take any name, also
+// under an address that is vouched for: where a server is believed, a name counts only
+// together with the domain that the server vouches for.
+func (f *Featurizer) nameKind(domain string) *kind {
+	switch {
+	case f.AuthServID == "":
+		return &kindName
+	case !f.vouchedFrom:
+		return &kindClaimedName
+	default:
+		return &kind{prefix: "name@" + domain + ":", group: kindName.group}
+	}
+}
+
+// eachAddress calls take with the name and the address, in lower case, of each item of a
+// field. One bad address does not cost the others: where the list does not parse as a
+// whole, each item is read by itself.
+func (f *Featurizer) eachAddress(value []byte, take func(name, address string)) {
 	parser := mail.AddressParser{WordDecoder: &f.decoder}
 	parsed, err := parser.ParseList(string(value))
 	if err != nil {
 		parsed = f.looseAddresses(value)
 	}
 	for _, a := range parsed {
-		if len(list) == maxAddresses {
-			f.defect("too many addresses")
-			break
-		}
-		address := strings.ToLower(strings.ToValidUTF8(a.Address, "\uFFFD"))
-		if len(address) > 200 {
-			continue
-		}
-		list = append(list, address)
-		if f.owner[address] {
-			f.terms.add(Social, prefix, "owner")
-		}
-		f.terms.add(Social, prefix, address)
-		if names {
-			if i := strings.LastIndexByte(address, '@'); i >= 0 {
-				f.terms.add(Social, prefix, address[i:])
-			}
-			f.words.text(f, truncate(strings.ToValidUTF8(a.Name, "\uFFFD"), 100), &kindName)
+		if address := strings.ToLower(strings.ToValidUTF8(a.Address, "\uFFFD")); len(address) <= 200 {
+			take(a.Name, address)
 		}
 	}
-	return list
 }
 
 // looseAddresses reads a list that breaks the rules: it is cut at the commas

@@ -1,6 +1,7 @@
 package featurize
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -37,6 +38,18 @@ func inWords(name string) string {
 	if !ok || rest == "" {
 		return quote(name)
 	}
+	if claimed, is := strings.CutSuffix(prefix, "?"); is {
+		if !slices.Contains(claims, claimed) {
+			return quote(name)
+		}
+		if claimed == "history" {
+			return "of a sender not vouched for: " + inWords(claimed+":"+rest)
+		}
+		return "not vouched for: " + inWords(claimed+":"+rest)
+	}
+	if domain, is := strings.CutPrefix(prefix, "name@"); is {
+		return quote(rest) + " in the name of a sender at " + domain
+	}
 	if where, ok := wordPlaces[prefix]; ok {
 		return quote(rest) + where
 	}
@@ -53,6 +66,10 @@ func inWords(name string) string {
 	}
 	return what
 }
+
+// claims are the prefixes of what a sender says of itself. With a question mark they
+// stand for what the server that is believed does not vouch for.
+var claims = []string{"from", "name", "sender", "reply-to", "list", "dkim", "history"}
 
 func quote(s string) string { return `"` + s + `"` }
 

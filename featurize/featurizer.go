@@ -13,20 +13,22 @@ import (
 type Featurizer struct {
 	Options // not to be changed but by Use
 
-	owner     map[string]bool // shared with others: not to be changed
-	terms     collector
-	hash      hash.Hash
-	decoder   mime.WordDecoder
-	defects   []string
-	block     []byte  // of key
-	folded    []byte  // unfolded header values
-	debris    []byte  // header lines that were no fields
-	fields    []field // of the message
-	vouchers  []voucher
-	body      bodyReader
-	words     wordReader
-	structure structure
-	place     string // of the message, in words
+	owner    map[string]bool // shared with others: not to be changed
+	terms    collector
+	hash     hash.Hash
+	decoder  mime.WordDecoder
+	defects  []string
+	block    []byte  // of key
+	folded   []byte  // unfolded header values
+	debris   []byte  // header lines that were no fields
+	fields   []field // of the message
+	vouchers []voucher
+	// vouchedFrom: they vouch for the one address in From.
+	vouchedFrom bool
+	body        bodyReader
+	words       wordReader
+	structure   structure
+	place       string // of the message, in words
 }
 
 // New returns a Featurizer for o, or the first reason why there can be none.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"strings"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -41,6 +42,9 @@ func (f *Featurizer) facts(m *Message, h History) []entry {
 	var name [200]byte
 	h.each(m, func(fact ...string) {
 		b := name[:0]
+		if m.Doubtful {
+			b, fact[0] = append(b, "history?:"...), strings.TrimPrefix(fact[0], "history:")
+		}
 		for _, part := range fact {
 			b = append(b, part...)
 		}

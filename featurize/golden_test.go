@@ -12,11 +12,10 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// testOptions are the defaults for an owner who believes mx.example.org.
+// testOptions are the defaults for an owner who believes no server.
 func testOptions() Options {
 	o := DefaultOptions()
 	o.Owner = []string{"Owner@Example.org"}
-	o.AuthServID = "mx.example.org"
 	return o
 }
 
@@ -29,11 +28,23 @@ func newTest(t testing.TB) *Featurizer {
 	return f
 }
 
+// newBelieving is for an owner who believes mx.example.org.
+func newBelieving(t testing.TB) *Featurizer {
+	t.Helper()
+	o := testOptions()
+	o.AuthServID = "mx.example.org"
+	f, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
 // describe lists all that was read of a message.
 func describe(f *Featurizer, m *Message) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "key %x\nmessage-id %q\nin-reply-to %q\nreferences %q\nfrom %q\nto %q\ncc %q\nsubject %q\ndate %s\nown %v\ndefects %q\n",
-		m.Key, m.MessageID, m.InReplyTo, m.References, m.From, m.To, m.Cc, m.Subject, m.Date.UTC().Format("2006-01-02 15:04:05"), m.Own, m.Defects)
+		m.Key, m.MessageID, m.InReplyTo, m.References, m.From, m.To, m.Cc, m.Subject, m.Date.UTC().Format("2006-01-02 15:04:05"), m.FromOwner, m.Defects)
 	var lines []string
 	for n := range f.Freeze(m, History{}).All() {
 		lines = append(lines, fmt.Sprintf("%-8s %.4f %s", n.Group, n.Value, n.Name))

@@ -17,6 +17,7 @@ const (
 // readHeader fills m from the header and makes features of it.
 func (f *Featurizer) readHeader(m *Message) {
 	f.terms.name = f.terms.name[:0]
+	f.authenticate()
 	for _, fd := range f.fields {
 		var lower [64]byte
 		name := lower[:0]
@@ -27,9 +28,8 @@ func (f *Featurizer) readHeader(m *Message) {
 		if bytes.HasPrefix(name, []byte("x-hinged-")) {
 			continue
 		}
-		if string(name) == "authentication-results" {
-			f.readAuthentication(fd.value)
-			continue
+		if string(name) == fieldResults {
+			continue // see authenticate
 		}
 		if isASCII(name) {
 			f.terms.addBytes(Misc, "header:", name)
@@ -37,9 +37,9 @@ func (f *Featurizer) readHeader(m *Message) {
 		f.readField(m, name, fd.value)
 	}
 	for _, a := range m.From {
-		m.Own = m.Own || f.owner[a]
+		m.FromOwner = m.FromOwner || f.owner[a]
 	}
-	m.Vouched = f.vouched(m.From)
+	m.Vouched, m.Doubtful = f.vouchedFrom, f.AuthServID != "" && !f.vouchedFrom
 	f.readSubject(m)
 }
 
@@ -52,15 +52,15 @@ func (f *Featurizer) readField(m *Message, name, value []byte) {
 			m.Subject = oneLine(truncate(f.headerText(value), maxSubject))
 		}
 	case "from":
-		m.From = f.readAddresses(m.From, value, "from:", true)
+		m.From = f.readAddresses(m.From, value, "from:")
 	case "to":
-		m.To = f.readAddresses(m.To, value, "to:", false)
+		m.To = f.readAddresses(m.To, value, "to:")
 	case "cc", "bcc":
-		m.Cc = f.readAddresses(m.Cc, value, "cc:", false)
+		m.Cc = f.readAddresses(m.Cc, value, "cc:")
 	case "reply-to":
-		f.readAddresses(nil, value, "reply-to:", false)
+		f.readAddresses(nil, value, "reply-to:")
 	case "sender":
-		f.readAddresses(nil, value, "sender:", false)
+		f.readAddresses(nil, value, "sender:")
 	case "message-id":
 		if m.MessageID == "" {
 			m.MessageID = first(messageIDs(value))
@@ -77,7 +77,8 @@ func (f *Featurizer) readField(m *Message, name, value []byte) {
 			m.Date = f.readDate(value)
 		}
 	case "list-id":
-		f.terms.add(Social, "list:", truncate(strings.ToLower(bracketed(value)), maxListID))
+		list := truncate(strings.ToLower(bracketed(value)), maxListID)
+		f.terms.add(Social, f.said("list:", f.vouchesFor(list)), list)
 	case "user-agent", "x-mailer":
 		f.words.text(f, truncate(f.headerText(value), 100), &kindMailer)
 	case "received":
@@ -159,32 +160,13 @@ func lastLabels(host []byte) []byte {
 	return host
 }
 
-// readDKIM makes a feature of the signing domain. That is a claim: it is not
-// checked here.
+// readDKIM makes a feature of the signing domain. That is a claim, which the server that
+// is believed may have verified.
 func (f *Featurizer) readDKIM(value []byte) {
 	for _, tag := range bytes.Split(value, []byte{';'}) {
 		if k, v, _ := bytes.Cut(bytes.TrimSpace(tag), []byte{'='}); string(k) == "d" && len(v) < 100 {
-			f.terms.add(Misc, "dkim:", strings.ToLower(strings.ToValidUTF8(string(v), "\uFFFD")))
-		}
-	}
-}
-
-// readAuthentication makes features of the results of the one server that is
-// believed (RFC 8601, section 5); anybody can write the rest.
-func (f *Featurizer) readAuthentication(value []byte) {
-	if f.AuthServID == "" {
-		return
-	}
-	server, results, _ := strings.Cut(string(value), ";")
-	server, _, _ = strings.Cut(strings.TrimSpace(server), " ") // a version may follow
-	if !strings.EqualFold(server, f.AuthServID) {
-		return
-	}
-	f.readVouchers(results)
-	for _, result := range strings.Split(results, ";") {
-		result, _, _ = strings.Cut(strings.ToLower(strings.TrimSpace(result)), " ")
-		if method, verdict, ok := strings.Cut(result, "="); ok && len(result) < 40 && isASCII([]byte(result)) {
-			f.terms.add(Misc, "auth:", method+"="+verdict)
+			domain := strings.ToLower(strings.ToValidUTF8(string(v), "\uFFFD"))
+			f.terms.add(Misc, f.said("dkim:", f.vouchesFor(domain)), domain)
 		}
 	}
 }

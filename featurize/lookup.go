@@ -48,7 +48,7 @@ func (l *lookup) words(text string) {
 	if err != nil {
 		return // the defaults are good, as a test has it
 	}
-	for _, k := range []*kind{&kindSubject, &kindOpening, &kindOwn, &kindQuoted, &kindPatch, &kindSignature, &kindMailer, &kindName} {
+	for _, k := range []*kind{&kindSubject, &kindOpening, &kindOwn, &kindQuoted, &kindPatch, &kindSignature, &kindMailer, &kindName, &kindClaimedName} {
 		f.reset()
 		f.words.text(f, text, k)
 		c := f.terms.content()
@@ -63,6 +63,8 @@ func (l *lookup) values(text string) {
 	for prefix := range wholes {
 		l.add(prefix + ":" + text)
 	}
+	l.add("list?:" + text)
+	l.add("dkim?:" + text)
 	l.add("header:" + text)
 	l.add("attachment:" + text)
 	l.add("attachment:." + text)
@@ -79,7 +81,7 @@ func (l *lookup) people(text string) {
 	if text == "you" || text == "me" {
 		text = "owner"
 	}
-	for _, prefix := range []string{"cc:", "reply-to:", "sender:"} {
+	for _, prefix := range []string{"cc:", "reply-to:", "sender:", "reply-to?:", "sender?:"} {
 		l.add(prefix + text)
 	}
 	l.add("to:"+text, places()...)
@@ -94,10 +96,12 @@ func (l *lookup) people(text string) {
 }
 
 func (l *lookup) sender(from string) {
-	l.add("from:"+from, slices.Concat(addresses(), places(), depths())...)
-	for _, place := range places() {
-		for _, to := range addresses() {
-			l.add("from:" + from + " | " + place + " | " + to)
+	for _, prefix := range []string{"from:", "from?:"} {
+		l.add(prefix+from, slices.Concat(addresses(), places(), depths())...)
+		for _, place := range places() {
+			for _, to := range addresses() {
+				l.add(prefix + from + " | " + place + " | " + to)
+			}
 		}
 	}
 }
@@ -107,6 +111,7 @@ func (l *lookup) facts(text string) {
 	l.add("addressed:" + text)
 	l.add("place:"+text, addresses()...)
 	l.add("history:" + text)
+	l.add("history?:" + text)
 	l.add("shape:" + text)
 }
 
@@ -139,6 +144,9 @@ func Telling(name string) bool {
 	prefix, rest, ok := strings.Cut(name, ":")
 	if !ok {
 		return true
+	}
+	if strings.HasPrefix(prefix, "name") { // also one claimed, or together with a domain
+		prefix = "name"
 	}
 	if _, word := wordPlaces[prefix]; !word && prefix != "header" && prefix != "path" && prefix != "host" {
 		return true

@@ -20,10 +20,14 @@ type Message struct {
 	// delivered the message wrote (RFC 5321, section 4.4); zero when absent or
 	// unreadable.
 	Received time.Time
-	Own      bool // From names an address of the owner
+	// FromOwner: From names an address of the owner. That alone says nothing of who
+	// wrote the message; see Vouched.
+	FromOwner bool
 	// Vouched: the server that Options.AuthServID names found that the message comes
 	// from the domain of the one address in From.
 	Vouched bool
+	// Doubtful: Options.AuthServID names a server, and it does not vouch for From.
+	Doubtful bool
 	// Defects says in fixed words what was wrong, sorted, without duplicates
 	// and without text of the message.
 	Defects []string

@@ -121,6 +121,9 @@ func (o Options) Validate() error {
 func (o Options) Fingerprint() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d %q %q %d", algorithm, owners(o.Owner), o.AuthServID, o.Values)
+	if o.AuthServID != "" {
+		b.WriteString(" topmost results, doubtful senders apart") // since algorithm 2
+	}
 	for _, share := range append(o.Shares[:], o.Affine) {
 		b.WriteString(" " + strconv.FormatFloat(share, 'g', -1, 64))
 	}

@@ -19,6 +19,9 @@ type Predicate struct {
 	Group Group
 	// Sender: it asks for what From says, which anybody can write.
 	Sender bool
+	// Claimed is the index of the feature that stands for it where a server is believed
+	// and does not vouch for what the message says; 0: there is none, or it must vouch.
+	Claimed model.Index
 }
 
 // ErrPredicate is wrapped by every error of ParsePredicate.
@@ -76,6 +79,9 @@ func ParsePredicate(text string) (Predicate, error) {
 		return bad("names another field")
 	}
 	p.Index = IndexOf(p.Text)
+	if field == "list" {
+		p.Claimed = IndexOf("list?:" + value)
+	}
 	return p, nil
 }
 

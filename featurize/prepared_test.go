@@ -20,11 +20,11 @@ func TestUsingPreparedOptionsAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { f.Use(p) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
-	if m := f.Read([]byte("From: alias999@example.org\n\nx\n")); !m.Own {
+	if m := f.Read([]byte("From: alias999@example.org\n\nx\n")); !m.FromOwner {
 		t.Error("the owner's mail is not seen as such")
 	}
 	f.Use(p.Owned([]string{"b@example.org"}))
-	if m := f.Read([]byte("From: alias999@example.org\n\nx\n")); m.Own {
+	if m := f.Read([]byte("From: alias999@example.org\n\nx\n")); m.FromOwner {
 		t.Error("another owner's mail is taken for one's own")
 	}
 	if got, want := p.Options().Fingerprint(), o.Fingerprint(); got != want {

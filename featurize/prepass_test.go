@@ -55,7 +55,7 @@ func TestHeaderIsCutIntoFields(t *testing.T) {
 
 func TestForgedHeadersAreNoFeatures(t *testing.T) {
 	read := func(header string) *Message {
-		return newTest(t).Read([]byte("From: a@example.net\n" + header + "\ntext\n"))
+		return newBelieving(t).Read([]byte("From: a@example.net\n" + header + "\ntext\n"))
 	}
 	plain := wordsWith(read(""), "")
 	if got := wordsWith(read("X-Hinged-Score: 1\nx-hinged-important: yes\n"), ""); !slices.Equal(got, plain) {
@@ -118,7 +118,7 @@ Date: Mon, 02 Mar 2026 09:00:00 +0100
 			t.Errorf("%s: got %q, want %q", c.name, c.got, c.want)
 		}
 	}
-	if !m.Own {
+	if !m.FromOwner {
 		t.Error("a message From the owner's address, in another case, is not own")
 	}
 }
@@ -207,7 +207,7 @@ func FuzzHeaders(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, header []byte) {
-		fz := newTest(t)
+		fz := newBelieving(t)
 		m := fz.Read(append(bytes.Clone(header), "\n\n"...))
 		checkFeatures(t, m, fz.Freeze(m, History{}))
 		for _, list := range [][]string{m.InReplyTo, m.References, {m.MessageID}} {
@@ -228,7 +228,7 @@ func FuzzHeaders(f *testing.F) {
 }
 
 func TestSeedsOfFuzzHeadersReachTheCode(t *testing.T) {
-	f := newTest(t)
+	f := newBelieving(t)
 	empty := f.Read(nil).Content.Len()
 	for _, seed := range headerSeeds {
 		if got := f.Read([]byte(seed + "\n\n")).Content.Len(); got <= empty && !strings.HasPrefix(seed, "References") {

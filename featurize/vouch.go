@@ -1,6 +1,64 @@
 package featurize
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+)
+
+const fieldResults = "authentication-results"
+
+// authenticate reads what the server that is believed found out about the message, and
+// whether it vouches for From. A server writes its results above all that came with the
+// message (RFC 8601, section 5), so only the topmost field under its name counts.
+func (f *Featurizer) authenticate() {
+	f.vouchedFrom = false
+	if f.AuthServID == "" {
+		return
+	}
+	for _, fd := range f.fields {
+		if bytes.EqualFold(fd.name, []byte(fieldResults)) && f.readAuthentication(fd.value) {
+			break
+		}
+	}
+	if len(f.vouchers) == 0 {
+		return
+	}
+	var from []string
+	for _, fd := range f.fields {
+		if bytes.EqualFold(fd.name, []byte("from")) {
+			f.eachAddress(fd.value, func(_, address string) { from = append(from, address) })
+		}
+	}
+	f.vouchedFrom = f.vouched(from)
+}
+
+// readAuthentication makes features of the results of the one server that is believed
+// (RFC 8601, section 5), and reports whether they are its; anybody can write the rest.
+func (f *Featurizer) readAuthentication(value []byte) bool {
+	server, results, _ := strings.Cut(string(value), ";")
+	server, _, _ = strings.Cut(strings.TrimSpace(server), " ") // a version may follow
+	if !strings.EqualFold(server, f.AuthServID) {
+		return false
+	}
+	f.readVouchers(results)
+	for _, result := range strings.Split(results, ";") {
+		result, _, _ = strings.Cut(strings.ToLower(strings.TrimSpace(result)), " ")
+		if method, verdict, ok := strings.Cut(result, "="); ok && len(result) < 40 && isASCII([]byte(result)) {
+			f.terms.add(Misc, "auth:", method+"="+verdict)
+		}
+	}
+	return true
+}
+
+// said returns the prefix of features about what the sender says of itself: another one
+// if a server is believed and does not vouch for it. So who merely claims to be somebody
+// gets none of what was learnt of them.
+func (f *Featurizer) said(prefix string, vouched bool) string {
+	if f.AuthServID == "" || vouched {
+		return prefix
+	}
+	return strings.TrimSuffix(prefix, ":") + "?:"
+}
 
 // voucher is a domain for which the believed server found that a message comes
 // from it: by DMARC, for that From alone, or by DKIM.
@@ -59,6 +117,11 @@ func (f *Featurizer) vouched(from []string) bool {
 		return false
 	}
 	_, domain, _ := cutAddress(from[0])
+	return f.vouchesFor(domain)
+}
+
+// vouchesFor reports whether something in the message is vouched for under a domain.
+func (f *Featurizer) vouchesFor(domain string) bool {
 	for _, v := range f.vouchers {
 		if v.domain == domain && domain != "" ||
 			v.dkim && strings.Contains(v.domain, ".") && strings.HasSuffix(domain, "."+v.domain) {

@@ -26,6 +26,8 @@ var (
 	kindSignature = kind{"signature:", Misc, false}
 	kindMailer    = kind{"mailer:", Misc, false}
 	kindName      = kind{"name:", Social, false}
+	// kindClaimedName is of a sender for whom nobody vouches.
+	kindClaimedName = kind{"name?:", Social, false}
 )
 
 // wordReader holds the scratch memory of the way from text to words.

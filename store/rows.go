@@ -155,10 +155,10 @@ type Account struct {
 	Strangers uint64 `cbor:"43,keyasint,omitempty" digest:"-"`
 	// StrangerAt is when the last of them was seen; Twins counts those that another
 	// hinged set.
-	StrangerAt Moment `cbor:"90,keyasint,omitempty"`
-	Twins      uint64 `cbor:"91,keyasint,omitempty" digest:"-"`
+	StrangerAt Moment `cbor:"94,keyasint,omitempty"`
+	Twins      uint64 `cbor:"95,keyasint,omitempty" digest:"-"`
 	// CleanUp is the last one.
-	CleanUp CleanUp `cbor:"92,keyasint,omitzero" digest:"-"`
+	CleanUp CleanUp `cbor:"96,keyasint,omitzero" digest:"-"`
 	// HistoryFrom is where the reading of the mailbox's past began; 0: it was not
 	// read, or all of it.
 	HistoryFrom Moment `cbor:"44,keyasint,omitempty"`
@@ -220,6 +220,11 @@ type KnownID struct {
 	Seq      uint64     `cbor:"4,keyasint"`
 	Own      bool       `cbor:"5,keyasint,omitempty"`
 	Answered bool       `cbor:"6,keyasint,omitempty"`
+	// Doubtful: nobody vouches for Sender, of whom nothing was counted.
+	Doubtful bool `cbor:"7,keyasint,omitempty"`
+	// Credited is the sender for whom the answer was counted, if that is another one or
+	// Sender is Doubtful: the owner answered another message with this Message-ID.
+	Credited ID `cbor:"8,keyasint,omitempty"`
 }
 
 // Pending is a label that has not yet stood for the settle window.
@@ -269,8 +274,9 @@ type Message struct {
 	Role uint8 `cbor:"13,keyasint,omitempty"`
 	// Copies counts its places.
 	Copies uint32 `cbor:"14,keyasint,omitempty"`
-	// Own: the owner wrote it.
-	Own bool `cbor:"15,keyasint,omitempty"`
+	// Own: the owner wrote it. Claimed: From says so, and nobody vouches for it.
+	Own     bool `cbor:"15,keyasint,omitempty"`
+	Claimed bool `cbor:"19,keyasint,omitempty"`
 	// Above: its score alone called it important. Correspondent: the owner had
 	// written to its sender before it came.
 	Above         bool `cbor:"20,keyasint,omitempty"`
@@ -319,13 +325,14 @@ const (
 	ReasonRule       // a rule of the owner's
 	ReasonOld        // it was older than Options.MarkWithin when it was found
 	ReasonRead       // the owner had read it before it was found
+	ReasonClaimed    // From says that the owner wrote it, and nobody vouches for that
 )
 
 func (r Reason) String() string {
 	return [...]string{"threshold", "too few labels yet", "within the unsure band",
 		"the owner removed this mark before", "daily budget spent", "was there before the first start", "shadow",
 		"the owner's own word", "another copy was decided before", "handed over with a label", "rule",
-		"it was old when it was found", "it had been read before it was found"}[min(r, ReasonRead)]
+		"it was old when it was found", "it had been read before it was found", "it claims to be from the owner"}[min(r, ReasonClaimed)]
 }
 
 // Place is one copy of a message on the server.

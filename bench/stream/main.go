@@ -187,7 +187,7 @@ func (t *teller) tell(w io.Writer, sources []source) error {
 
 // look notes what a message of the owner's answers.
 func (t *teller) look(s *source) error {
-	if m := t.featurizer.Read(s.next.Raw); m.Own {
+	if m := t.featurizer.Read(s.next.Raw); m.FromOwner {
 		for _, id := range m.InReplyTo {
 			t.answered[id] = true
 		}
@@ -202,13 +202,17 @@ func (t *teller) arrive(s *source) (line, error) {
 	if !s.date.IsZero() {
 		at = store.MomentOf(s.date)
 	}
-	got, err := t.filter.Apply(&filter.Arrived{At: at, Meta: filter.NewMeta(m), Message: m})
+	meta := filter.NewMeta(m)
+	if m.FromOwner {
+		meta = meta.ByOwner()
+	}
+	got, err := t.filter.Apply(&filter.Arrived{At: at, Meta: meta, Message: m})
 	if err != nil {
 		return line{}, err
 	}
 	l := line{At: int64(at)}
 	switch {
-	case m.Own:
+	case m.FromOwner:
 		l.Answers = t.answers(m)
 	case got.Decision != nil:
 		err = t.example(&l, s, m, got)

@@ -35,7 +35,8 @@ message. What was important, eval learns in one of three ways:
 
   --owner                  what the owner answered: some message from the owner
                            names it in In-Reply-To. The owner's own messages
-                           must be in the archive; they are not judged.
+                           must be in the archive; they are not judged. Who wrote
+                           a message is what its From says.
   --important, --ordinary  archives whose mail is all of one kind.
   --labels                 a file with one message a line: its Message-ID or
                            path, a tab, then "important" or "ordinary".

@@ -40,6 +40,9 @@ func explanationText(ex desk.Explanation, message string, most int) string {
 
 func explanationHead(ex desk.Explanation) []string {
 	head := []string{desk.Verdict(ex.Outcome, ex.Reason, ex.ScoreThen, ex.Threshold)}
+	if others := othersWords(ex.Message, ex.Others); others != "" {
+		head = append(head, others)
+	}
 	if ex.Rule != "" {
 		head = append(head, fmt.Sprintf("your rule decided, not the score: %s", ex.Rule))
 	}
@@ -53,6 +56,23 @@ func explanationHead(ex desk.Explanation) []string {
 		head = append(head, fmt.Sprintf("learnt as %s: %s", ex.Label, labelWords(ex.Label, ex.Source)))
 	}
 	return head
+}
+
+// othersWords says that the message with a key is one of several with a Message-ID; "" if
+// it is the only one.
+func othersWords(key string, others []string) string {
+	if len(others) == 0 {
+		return ""
+	}
+	const digits, most = 12, 2
+	var names []string
+	for _, other := range others[:min(len(others), most)] {
+		names = append(names, other[:digits])
+	}
+	if more := len(others) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return fmt.Sprintf("%s: one of %d with this Message-ID; others: %s", key[:digits], len(others)+1, strings.Join(names, ", "))
 }
 
 // labelWords says what the owner did to give a label.

@@ -150,6 +150,9 @@ func (t *teacher) flush(ctx context.Context) error {
 
 // lessonWords puts into words what one message taught.
 func lessonWords(l desk.Lesson, label string) string {
+	if others := othersWords(l.Message, l.Others); others != "" {
+		l.Name += " (" + others + ")"
+	}
 	switch l.Result {
 	case desk.LessonLearnt:
 		s := fmt.Sprintf("%s: learnt as %s, score %+.3f → %+.3f", l.Name, label, l.Before, l.After)

@@ -125,6 +125,9 @@ func messageName(cmd *cobra.Command, message string) (name string, err error) {
 }
 
 func printLedger(w io.Writer, l desk.Ledger) error {
+	if others := othersWords(l.Message, l.Others); others != "" {
+		fmt.Fprintln(w, others)
+	}
 	if l.Verdict != "" {
 		fmt.Fprintln(w, l.Verdict)
 		if len(l.Entries) > 0 {

@@ -18,8 +18,8 @@ import (
 	"github.com/hinged/hinged/ingest"
 )
 
-// maxAuthorBytes is how much of a From field is read.
-const maxAuthorBytes = 4 << 10
+// maxFieldBytes is how much is read of the fields of one name in one message.
+const maxFieldBytes = 4 << 10
 
 // Author is who wrote messages.
 type Author struct {
@@ -31,39 +31,14 @@ type Author struct {
 // day of since or later, the newest limit of them: the most frequent author
 // first. Nothing becomes \Seen. A field that can't be read counts for nobody.
 func (p *Probe) Authors(since time.Time, limit int) ([]Author, error) {
-	found, err := p.search(&goimap.SearchCriteria{Since: since})
-	if err != nil || len(found) == 0 {
-		return nil, err
-	}
-	if n := int(found.len()); n > limit {
-		_, found = found.cut(n - limit)
-	}
 	counts := map[string]int{}
-	p.s.beginFor(int(found.len()) * 2) // a line and a field for each
-	err = p.s.fetch(found.set(), &goimap.FetchOptions{UID: true, BodySection: []*goimap.FetchItemBodySection{{
-		Specifier: goimap.PartSpecifierHeader, HeaderFields: []string{"From"}, Peek: true,
-		Partial: &goimap.SectionPartial{Size: maxAuthorBytes},
-	}}}, func(m *imapclient.FetchMessageData) error {
-		for {
-			switch item := m.Next().(type) {
-			case nil:
-				return nil
-			case imapclient.FetchItemDataBodySection:
-				if item.Literal == nil {
-					continue
-				}
-				field, err := io.ReadAll(io.LimitReader(item.Literal, maxAuthorBytes))
-				if err != nil {
-					return textError{p.s.fail("read a message's From", err)}
-				}
-				for _, address := range authors(field) {
-					counts[address]++
-				}
-			}
+	_, err := p.eachField(since, limit, "From", func(field []byte) {
+		for _, address := range authors(field) {
+			counts[address]++
 		}
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read who wrote what is in %s: %w", p.name, err)
+		return nil, err
 	}
 	var out []Author
 	for address, n := range counts {
@@ -75,13 +50,57 @@ func (p *Probe) Authors(since time.Time, limit int) ([]Author, error) {
 	return out, nil
 }
 
-// authors returns the addresses of a From field, as it stands in a header.
-func authors(field []byte) []string {
-	header, err := textproto.NewReader(bufio.NewReader(bytes.NewReader(append(field, "\r\n\r\n"...)))).ReadMIMEHeader()
+// eachField reads the header fields of one name, up to maxFieldBytes of them, of the
+// newest limit messages of the open mailbox that arrived on the day of since or later.
+// It returns how many messages it read. take is called once for each of them.
+func (p *Probe) eachField(since time.Time, limit int, name string, take func(fields []byte)) (messages int, err error) {
+	found, err := p.search(&goimap.SearchCriteria{Since: since})
+	if err != nil || len(found) == 0 {
+		return 0, err
+	}
+	if n := int(found.len()); n > limit {
+		_, found = found.cut(n - limit)
+	}
+	p.s.beginFor(int(found.len()) * 2) // a line and a field for each
+	err = p.s.fetch(found.set(), &goimap.FetchOptions{UID: true, BodySection: []*goimap.FetchItemBodySection{{
+		Specifier: goimap.PartSpecifierHeader, HeaderFields: []string{name}, Peek: true,
+		Partial: &goimap.SectionPartial{Size: maxFieldBytes},
+	}}}, func(m *imapclient.FetchMessageData) error {
+		for {
+			switch item := m.Next().(type) {
+			case nil:
+				return nil
+			case imapclient.FetchItemDataBodySection:
+				if item.Literal == nil {
+					continue
+				}
+				fields, err := io.ReadAll(io.LimitReader(item.Literal, maxFieldBytes))
+				if err != nil {
+					return textError{p.s.fail("read a message's "+name, err)}
+				}
+				messages++
+				take(fields)
+			}
+		}
+	})
+	if err != nil {
+		return messages, fmt.Errorf("read the field %s of what is in %s: %w", name, p.name, err)
+	}
+	return messages, nil
+}
+
+// headerOf parses fields as they stand in a header; nil if it can't.
+func headerOf(fields []byte) textproto.MIMEHeader {
+	header, err := textproto.NewReader(bufio.NewReader(bytes.NewReader(append(fields, "\r\n\r\n"...)))).ReadMIMEHeader()
 	if err != nil {
 		return nil
 	}
-	list, err := mail.ParseAddressList(header.Get("From"))
+	return header
+}
+
+// authors returns the addresses of a From field, as it stands in a header.
+func authors(field []byte) []string {
+	list, err := mail.ParseAddressList(headerOf(field).Get("From"))
 	if err != nil {
 		return nil
 	}

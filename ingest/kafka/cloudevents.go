@@ -22,6 +22,7 @@ const (
 // What ce_type can be.
 const (
 	TypeMessage  = "io.hinged.message.received.v1" // a raw message (RFC 5322)
+	TypeSent     = "io.hinged.message.sent.v1"     // a raw message that the owner sent
 	TypeFeedback = "io.hinged.feedback.v1"
 	TypeUnlearn  = "io.hinged.unlearn.v1"
 	TypeForget   = "io.hinged.forget.v1"

@@ -81,6 +81,8 @@ func parse(r Record, partitions int32) (Event, *Refusal) {
 	switch kind {
 	case TypeMessage:
 		return Message{Raw: r.Value}, nil
+	case TypeSent:
+		return Message{Raw: r.Value, Sent: true}, nil
 	case TypeFeedback:
 		return parseFeedback(r.Value)
 	case TypeUnlearn:

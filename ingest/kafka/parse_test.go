@@ -21,6 +21,7 @@ func refusedFor(err error, reason Reason) bool {
 var events = []Event{
 	Message{Raw: []byte("Subject: hello\r\n\r\nworld\r\n")},
 	Message{Raw: []byte{0}},
+	Message{Raw: []byte("From: alice\r\n\r\nsent\r\n"), Sent: true},
 	Feedback{Message: Ref{MessageID: "a@b.example"}, Important: true, Source: "explicit"},
 	Feedback{Message: Ref{Key: [16]byte{1, 0xff}}, Source: "junk"},
 	Unlearn{Since: time.Date(2026, 1, 31, 8, 0, 0, 5, time.UTC)},

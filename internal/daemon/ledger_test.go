@@ -60,7 +60,10 @@ func TestTheLedgerSaysWhoMarkedAMessage(t *testing.T) {
 	change(p16, `\Seen`, "$Important")
 	change(p17, `\Seen`, "$Important")
 	change(p17, `\Seen`)
-	s.events <- arrival(18, []byte("From: "+owner+"\r\nMessage-ID: <m18@x>\r\n\r\nmine\r\n"))
+	own := arrival(18, []byte("From: "+owner+"\r\nMessage-ID: <m18@x>\r\n\r\nmine\r\n"))
+	own.Mailbox = "Sent"
+	s.events <- ingest.MailboxOpened{Mailbox: "Sent", Role: ingest.RoleSent, UIDValidity: own.UIDValidity, Keywords: true}
+	s.events <- own
 	until(t, d, "everything", func(a desk.AccountStatus) bool {
 		return a.MarksIntended == 1 && a.MarksRefused == 1 && a.Messages == messages+1 && a.Ordinary >= 3
 	})

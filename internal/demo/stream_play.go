@@ -83,8 +83,12 @@ func (d *decisions) get(box *mailbox, m *Message) (kafka.Decision, bool, error) 
 
 // message is the record of a message.
 func (f *flow) message(box *mailbox, raw []byte, at time.Time) kafka.Record {
+	return f.mail(box, kafka.Message{Raw: raw}, at)
+}
+
+func (f *flow) mail(box *mailbox, m kafka.Message, at time.Time) kafka.Record {
 	f.sent++
-	return kafka.Encode(kafka.Message{Raw: raw}, box.key, fmt.Sprint(f.sent), "demo", at)
+	return kafka.Encode(m, box.key, fmt.Sprint(f.sent), "demo", at)
 }
 
 // feedback is what the owner's deed puts into the input topic: her answer is mail
@@ -98,7 +102,7 @@ func (f *flow) feedback(box *mailbox, m *Message, d deed, at time.Time) []kafka.
 	event := kafka.Feedback{Message: kafka.Ref{MessageID: m.ID}, Important: d.teaches() == "important", Source: source}
 	out := []kafka.Record{kafka.Encode(event, box.key, fmt.Sprint(f.sent), "demo", at)}
 	if d == answers {
-		out = append(out, f.message(box, m.Reply.Raw, at))
+		out = append(out, f.mail(box, kafka.Message{Raw: m.Reply.Raw, Sent: true}, at))
 	}
 	return out
 }

@@ -39,8 +39,10 @@ type Part struct {
 
 // Explanation is what `hinged explain` shows of one message.
 type Explanation struct {
-	Account    string     `json:"account"`                // its name
-	Message    string     `json:"message"`                // its key, in hexadecimal
+	Account string `json:"account"` // its name
+	Message string `json:"message"` // its key, in hexadecimal
+	// Others are the keys of other messages with the Message-ID that was asked for.
+	Others     []string   `json:"others,omitempty"`
 	Known      bool       `json:"known"`                  // it was seen before; else it is decided as if it had just arrived
 	Arrived    *time.Time `json:"arrived,omitempty"`      // as the mail server says
 	Outcome    string     `json:"outcome"`                // important, unsure, ordinary or undecided, at arrival
@@ -179,7 +181,7 @@ func explain(ctx context.Context, a Account, q ExplainRequest) (ex Explanation, 
 // explain takes apart the score of a message named by its Message-ID or key.
 func (d *Desk) explain(message string) (Explanation, error) {
 	f := d.Filter
-	k, err := findMessage(f.State(), message)
+	k, err := findMessage(f, message)
 	if err != nil {
 		return Explanation{}, err
 	}
@@ -192,6 +194,7 @@ func (d *Desk) explain(message string) (Explanation, error) {
 	}
 	m := ex.Message
 	out := d.explanation(k, ex)
+	out.Others = othersOf(f, message, k)
 	if f.Options().Featurize.Names {
 		for i, c := range ex.Parts {
 			if c.Name == "" {
@@ -227,7 +230,7 @@ func (d *Desk) explainMail(m *featurize.Message) (Explanation, error) {
 	if v.Rule != nil {
 		out.Rule = v.Rule.Match
 	}
-	if m.Own {
+	if filter.NewMeta(m).Own {
 		out.Corrections = []Correction{}
 	}
 	return out, nil

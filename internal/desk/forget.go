@@ -112,7 +112,7 @@ func (q ForgetRequest) event(d *Desk, out *ForgottenMail) (*filter.ForgetRequest
 	e := &filter.ForgetRequested{At: d.Now()}
 	switch {
 	case q.Message != "" && q.Sender == "" && q.Before == nil:
-		k, err := findMessage(d.Filter.State(), q.Message)
+		k, err := findMessage(d.Filter, q.Message)
 		if err != nil {
 			return nil, err
 		}

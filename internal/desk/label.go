@@ -35,6 +35,8 @@ const (
 type Lesson struct {
 	Name    string `json:"name"`              // Name is the Message-ID, key or file as it was asked for.
 	Message string `json:"message,omitempty"` // Message is its key, in hexadecimal.
+	// Others are the keys of other messages with the Message-ID that was asked for.
+	Others []string `json:"others,omitempty"`
 	// Result is learnt, known (that label was learnt before; nothing changed),
 	// refused, or sent (handed to the input topic, to be learnt in its turn).
 	Result string `json:"result"`
@@ -177,13 +179,16 @@ func (d *Desk) lesson(g given) (l Lesson, k store.MessageKey, m store.Message, e
 	l = Lesson{Name: g.name, Result: LessonRefused}
 	if g.message != nil {
 		k = store.MessageKey(g.message.Key)
-	} else if k, err = findMessage(d.Filter.State(), g.name); err != nil {
+	} else if k, err = findMessage(d.Filter, g.name); err != nil {
 		if errors.Is(err, ErrNoMessage) {
 			l.Why, err = err.Error(), nil
 		}
 		return l, k, m, err
 	}
 	m, known := d.Filter.State().Messages.Get(string(k[:]))
+	if g.message == nil {
+		l.Others = othersOf(d.Filter, g.name, k)
+	}
 	l.Message, l.New, l.Marked = hexKey(k), !known, d.Filter.Marked(k)
 	return l, k, m, nil
 }
@@ -195,7 +200,7 @@ func (d *Desk) label(label model.Label, g given) (Lesson, error) {
 		return l, err
 	}
 	switch {
-	case m.Own || g.message != nil && g.message.Own:
+	case m.Own || g.message != nil && (filter.NewMeta(g.message).Own || l.New && g.message.FromOwner):
 		l.Why = ownMail
 		return l, nil
 	case m.Outcome == store.Undecided && g.message == nil:

@@ -40,6 +40,7 @@ func LedgerStates() []string {
 type Ledger struct {
 	Account string        `json:"account"`           // Account whose ledger it is.
 	Message string        `json:"message,omitempty"` // Message is the key of the message that was asked for, in hexadecimal.
+	Others  []string      `json:"others,omitempty"`  // Others are the keys of other messages with the Message-ID that was asked for.
 	Verdict string        `json:"verdict,omitempty"` // Verdict says in words who marked the message that was asked for.
 	Entries []LedgerEntry `json:"entries"`           // Entries are the newest first.
 	Older   int           `json:"older"`             // Older counts entries that were asked for and are not shown.
@@ -93,12 +94,12 @@ func (d *Desk) ledger(q LedgerRequest) (Ledger, error) {
 	if q.Message == "" {
 		all = wholeLedger(f)
 	} else {
-		k, id, err := ledgerMessage(f.State(), q.Message)
+		k, id, err := ledgerMessage(f, q.Message)
 		if err != nil {
 			return out, err
 		}
 		if k != (store.MessageKey{}) {
-			out.Message = hexKey(k)
+			out.Message, out.Others = hexKey(k), othersOf(f, q.Message, k)
 		}
 		for _, n := range f.Ledger(k, id) {
 			all = append(all, entryOf(f, n))
@@ -108,7 +109,7 @@ func (d *Desk) ledger(q LedgerRequest) (Ledger, error) {
 				all = append(all, refusalEntry(r))
 			}
 		}
-		out.Verdict = verdictOf(f, k, all)
+		out.Verdict = verdictOf(f, k, about(k, all, out.Others))
 	}
 	slices.SortStableFunc(all, func(a, b LedgerEntry) int {
 		return cmp.Or(b.at().Compare(a.at()), cmp.Compare(b.Number, a.Number))
@@ -123,6 +124,14 @@ func (d *Desk) ledger(q LedgerRequest) (Ledger, error) {
 		}
 	}
 	return out, nil
+}
+
+// about returns the entries about a message. Where others have its Message-ID, theirs are
+// left out.
+func about(k store.MessageKey, entries []LedgerEntry, others []string) []LedgerEntry {
+	return slices.DeleteFunc(slices.Clone(entries), func(e LedgerEntry) bool {
+		return e.Message != hexKey(k) && slices.Contains(others, e.Message)
+	})
 }
 
 func wholeLedger(f *filter.Filter) []LedgerEntry {
@@ -155,11 +164,11 @@ func refusalEntry(r filter.Refused) LedgerEntry {
 
 // ledgerMessage finds what the ledger may know a message by. A Message-ID that
 // was never seen gives zeroes: the answer is that nothing marked it here.
-func ledgerMessage(st *store.State, message string) (store.MessageKey, store.ID, error) {
-	k, err := findMessage(st, message)
+func ledgerMessage(f *filter.Filter, message string) (store.MessageKey, store.ID, error) {
+	k, err := findMessage(f, message)
 	switch {
 	case err == nil:
-		m, _ := st.Messages.Get(string(k[:]))
+		m, _ := f.State().Messages.Get(string(k[:]))
 		return k, m.ID, nil
 	case errors.Is(err, ErrNoMessage) && strings.Contains(message, "@"):
 		return store.MessageKey{}, filter.IDOf(message), nil

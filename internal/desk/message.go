@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hinged/hinged/featurize"
@@ -22,8 +23,13 @@ type Message struct {
 }
 
 // findMessage finds a known message by its Message-ID, its key or the beginning of
-// that.
-func findMessage(st *store.State, message string) (store.MessageKey, error) {
+// that. Of several with one Message-ID it is the newest in INBOX, if one lies there; see
+// filter.Copies.
+func findMessage(f *filter.Filter, message string) (store.MessageKey, error) {
+	st := f.State()
+	if copies := f.Copies(filter.IDOf(message)); len(copies) > 0 {
+		return copies[0], nil
+	}
 	if known, ok := st.IDs.Get(filter.IDOf(message).Key()); ok && known.Message != (store.MessageKey{}) {
 		return known.Message, nil
 	}
@@ -44,6 +50,22 @@ func findMessage(st *store.State, message string) (store.MessageKey, error) {
 		}
 	}
 	return store.MessageKey{}, fmt.Errorf("%w: %s is neither a Message-ID nor the key of a known message", ErrNoMessage, message)
+}
+
+// othersOf returns the keys of the other messages with the Message-ID by which k was
+// found; nil if it was found by its key.
+func othersOf(f *filter.Filter, message string, k store.MessageKey) []string {
+	copies := f.Copies(filter.IDOf(message))
+	if !slices.Contains(copies, k) {
+		return nil
+	}
+	var out []string
+	for _, other := range copies {
+		if other != k {
+			out = append(out, hexKey(other))
+		}
+	}
+	return out
 }
 
 // KeyOf returns the key of a message by its content, in hexadecimal.

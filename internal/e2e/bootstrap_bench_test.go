@@ -82,7 +82,7 @@ func livedReally(b *testing.B, owner *testkit.Owner, address, from string) int {
 	eachOf(b, from, func(raw []byte, _ time.Time) {
 		m := reader.ReadHeader(raw)
 		for _, id := range m.InReplyTo {
-			answered[id] = answered[id] || m.Own
+			answered[id] = answered[id] || m.FromOwner
 		}
 	})
 	known := map[[16]byte]bool{}
@@ -90,7 +90,7 @@ func livedReally(b *testing.B, owner *testkit.Owner, address, from string) int {
 		m := reader.ReadHeader(raw)
 		known[m.Key] = true
 		switch {
-		case m.Own:
+		case m.FromOwner:
 			owner.Append("Sent", raw, date, `\Seen`)
 		case answered[m.MessageID] && m.MessageID != "":
 			owner.Append("INBOX", raw, date, `\Seen`, `\Answered`)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/testkit"
 )
@@ -27,8 +28,12 @@ func benchMail(b *testing.B, dir string) (owner string, all []testkit.Message) {
 	owner = mail.Owner
 	if from := os.Getenv("HINGED_BENCH_MBOX"); from != "" {
 		owner = os.Getenv("HINGED_BENCH_OWNER")
+		reader, err := featurize.New(featurize.DefaultOptions())
+		if err != nil {
+			b.Fatal(err)
+		}
 		eachOf(b, from, func(raw []byte, date time.Time) {
-			all = append(all, testkit.Message{Raw: raw, Date: date})
+			all = append(all, testkit.Message{Raw: raw, Date: date, From: strings.Join(reader.ReadHeader(raw).From, ",")})
 		})
 	}
 	for n := 0; len(all) < 22000 && os.Getenv("HINGED_BENCH_MBOX") == ""; n++ {
@@ -67,7 +72,7 @@ func BenchmarkStreamProcessor(b *testing.B) {
 	for i, m := range all {
 		// So many generated messages reach into the future, where a broker takes none.
 		at := all[0].Date.Add(time.Duration(i) * time.Minute)
-		records = append(records, kafka.Encode(kafka.Message{Raw: m.Raw}, owner, strconv.Itoa(i), "bench", at))
+		records = append(records, kafka.Encode(kafka.Message{Raw: m.Raw, Sent: m.From == owner}, owner, strconv.Itoa(i), "bench", at))
 	}
 	in.produce(records)
 

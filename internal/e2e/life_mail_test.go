@@ -58,7 +58,7 @@ func newLife(tb testing.TB, name, owner string, each func(take func(raw []byte, 
 		}
 		last = date
 		number := len(l.mail)
-		if m.Own {
+		if m.FromOwner {
 			for _, id := range m.InReplyTo {
 				if i, ok := byID[id]; ok && l.mail[i].answered < 0 {
 					l.mail[i].answered, l.mail[i].important = number, !l.mail[i].own
@@ -68,7 +68,7 @@ func newLife(tb testing.TB, name, owner string, each func(take func(raw []byte, 
 		if _, ok := byID[m.MessageID]; !ok && m.MessageID != "" {
 			byID[m.MessageID] = number
 		}
-		l.mail = append(l.mail, lifeMail{raw: bytes.Clone(raw), date: date, key: m.Key, own: m.Own, answered: -1})
+		l.mail = append(l.mail, lifeMail{raw: bytes.Clone(raw), date: date, key: m.Key, own: m.FromOwner, answered: -1})
 	})
 	return l
 }

@@ -31,7 +31,10 @@ func (h heard) hears(m *featurize.Message) bool {
 // owner had answered from elsewhere.
 func (h heard) meta(m *featurize.Message) filter.Meta {
 	meta := filter.NewMeta(m)
-	if m.Own && !h.hears(m) {
+	if m.FromOwner {
+		meta = meta.ByOwner() // an archive's From is all that there is
+	}
+	if m.FromOwner && !h.hears(m) {
 		meta.Replies = nil
 	}
 	return meta

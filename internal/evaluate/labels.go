@@ -49,7 +49,7 @@ func findAnswers(s *stream, o featurize.Options, h heard) (found answers, own, t
 	err = s.each(func(m mail) error {
 		total++
 		message := f.ReadHeader(headerOf(m.Raw))
-		if !message.Own {
+		if !message.FromOwner {
 			return nil
 		}
 		own++

@@ -123,7 +123,7 @@ func (l *live) open(f *filter.Filter) error {
 // shows when its past is over.
 func (l *live) arrival(m read, meta filter.Meta, at store.Moment) *filter.Arrived {
 	box := liveInbox
-	if m.message.Own {
+	if m.message.FromOwner {
 		box = liveSent
 	}
 	l.uids[box]++
@@ -170,7 +170,7 @@ func (j *judge) takeLive(m read, at store.Moment) error {
 	if err := j.learnt(got, store.MessageKey{}, nil); err != nil {
 		return err
 	}
-	if m.message.Own {
+	if m.message.FromOwner {
 		return j.readAll(at)
 	}
 	if got.Decision == nil {

@@ -88,7 +88,7 @@ func (s *script) begin(o filter.Options, past int) *life {
 	known := answers{}
 	for i, m := range s.all {
 		for _, id := range m.message.InReplyTo {
-			if hash := xxhash.Sum64String(id); m.message.Own && known[hash] == 0 {
+			if hash := xxhash.Sum64String(id); m.message.FromOwner && known[hash] == 0 {
 				known[hash] = i + 1
 			}
 		}
@@ -145,7 +145,7 @@ func TestBulkArrival(t *testing.T) {
 		bulk := newScript(t, seed)
 		bulk.all = append(bulk.all, s.all[:past]...)
 		for _, m := range s.all[past:] {
-			if !m.message.Own {
+			if !m.message.FromOwner {
 				m.date = s.all[past-1].date
 				bulk.all = append(bulk.all, m)
 			}
@@ -168,7 +168,7 @@ func truthOf(s *script) answers {
 	known := answers{}
 	for _, m := range s.all {
 		for _, id := range m.message.InReplyTo {
-			if m.message.Own {
+			if m.message.FromOwner {
 				known[xxhash.Sum64String(id)] = 1
 			}
 		}
@@ -268,7 +268,7 @@ func TestLivePastAndJudge(t *testing.T) {
 	others := 0
 	for i, m := range s.all {
 		testkit.AppendMbox(&b, m.Raw, m.date)
-		if i >= 400 && !m.message.Own {
+		if i >= 400 && !m.message.FromOwner {
 			others++
 		}
 	}

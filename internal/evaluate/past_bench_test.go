@@ -74,7 +74,7 @@ func playPast(b *testing.B, path, address string, important, no []string, shadow
 	total, known := 0, answers{}
 	each(func(m mail) error {
 		total++
-		if message := reader.Read(m.Raw); message.Own {
+		if message := reader.Read(m.Raw); message.FromOwner {
 			for _, id := range message.InReplyTo {
 				known[xxhash.Sum64String(id)] = 1
 			}
@@ -107,7 +107,7 @@ func playPast(b *testing.B, path, address string, important, no []string, shadow
 		}
 		label := known.label(message, m)
 		switch {
-		case message.Own:
+		case message.FromOwner:
 			e.Place.Mailbox = "Sent"
 		case e.Backlog && label == model.Important:
 			e.Flags = important

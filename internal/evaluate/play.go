@@ -355,7 +355,7 @@ func (p *Play) newJudge(o filter.Options, known truth) (*judge, error) {
 func (j *judge) take(m read) error {
 	j.r.Messages++
 	j.r.Bytes += m.Size
-	if m.message.Own {
+	if m.message.FromOwner {
 		j.r.Own++
 		j.first.begun = true
 	}

@@ -96,12 +96,16 @@ func plain(t *testing.T, path string, o filter.Options) *store.State {
 	answered := map[string]bool{}
 	for _, m := range all {
 		for _, id := range m.InReplyTo {
-			answered[id] = answered[id] || m.Own
+			answered[id] = answered[id] || m.FromOwner
 		}
 	}
 	for i, m := range all {
 		at := store.MomentOf(dates[i])
-		got := apply(&filter.Arrived{At: at, Meta: filter.NewMeta(m), Message: m})
+		meta := filter.NewMeta(m)
+		if m.FromOwner {
+			meta = meta.ByOwner()
+		}
+		got := apply(&filter.Arrived{At: at, Meta: meta, Message: m})
 		if got.Decision == nil {
 			continue
 		}

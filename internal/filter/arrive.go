@@ -45,6 +45,11 @@ func (e *Arrived) apply(f *Filter, r *Result) error {
 		}
 	}
 	f.followUndo(k, e.Place, e.Flags, r)
+	if known && m.Claimed && role == ingest.RoleSent {
+		if err := f.claimed(e, &m, r); err != nil {
+			return err
+		}
+	}
 	former := ingest.Role(m.Role)
 	m.Role = uint8(role)
 	m.Seen = m.Seen || ingest.HasFlag(e.Flags, `\Seen`)
@@ -133,7 +138,12 @@ func (f *Filter) meet(e *Arrived, role ingest.Role, r *Result) (store.Message, e
 		Seq: a.Messages, ID: e.Meta.ID, Sender: e.Meta.From, Arrived: a.Clock, Vouched: e.Meta.Vouched,
 		Own: e.Meta.Own || role == ingest.RoleSent || role == ingest.RoleDrafts,
 	}
+	m.Claimed = e.Meta.Claimed && !m.Own
+	if id, ok := f.st.IDs.Get(m.ID.Key()); ok && m.ID != 0 && m.Claimed && id.Own && id.Sender == m.Sender {
+		m.Own, m.Claimed = true, false // a copy of the owner's message, as from a mailing list
+	}
 	f.oldest.push(e.Meta.Key)
+	f.copies.add(m.ID, e.Meta.Key)
 	if role == ingest.RoleDrafts {
 		return m, nil // not sent: it answers nobody yet
 	}
@@ -144,20 +154,49 @@ func (f *Filter) meet(e *Arrived, role ingest.Role, r *Result) (store.Message, e
 			return m, err
 		}
 	}
+	return m, f.remember(e, m.Own, r)
+}
+
+// remember enters a message into the history, and labels what it answers if it is the
+// owner's own.
+func (f *Filter) remember(e *Arrived, own bool, r *Result) error {
 	meta := e.Meta
-	meta.Own = m.Own
-	for _, k := range note(f.st, meta, f.opts.Limits) {
+	if meta.Own = own; own {
+		f.vindicate(meta)
+	}
+	for _, k := range note(f.st, meta, f.opts.Limits, f.answeredBy) {
 		mk := string(k[:])
 		answered, ok := f.st.Messages.Get(mk)
 		if !ok {
 			continue
 		}
 		if err := f.label(k, &answered, said{label: model.Important, source: store.SourceAnswered}, oneByOne, r); err != nil {
-			return m, err
+			return err
 		}
 		f.st.Messages.Put(mk, answered)
 	}
-	return m, nil
+	return nil
+}
+
+// claimed takes m, which claimed to be the owner's, for the owner's own: it lies in the
+// folder of sent mail now. The caller puts m.
+func (f *Filter) claimed(e *Arrived, m *store.Message, r *Result) error {
+	m.Own, m.Claimed = true, false
+	return f.remember(e, true, r)
+}
+
+// vindicate takes the copy of the owner's message that came first, and only claimed to
+// be the owner's, for what it is.
+func (f *Filter) vindicate(own Meta) {
+	id, ok := f.st.IDs.Get(own.ID.Key())
+	if !ok || own.ID == 0 || id.Sender != own.From {
+		return
+	}
+	k := string(id.Message[:])
+	if m, ok := f.st.Messages.Get(k); ok && m.Claimed {
+		m.Own, m.Claimed = true, false
+		f.st.Messages.Put(k, m)
+	}
 }
 
 // freeze fixes the features of an arrival for ever; a replayed arrival has them
@@ -200,8 +239,8 @@ func (f *Filter) decide(e *Arrived, m *store.Message, r *Result) error {
 		m.Rule = d.Rule.index()
 	}
 	// Silence says ordinary, which is less than what a rule says that calls it
-	// important.
-	if f.opts.SilenceDays > 0 && (d.Rule == nil || d.Rule.Label == model.Ordinary) {
+	// important. About mail that may be the owner's own it says nothing.
+	if f.opts.SilenceDays > 0 && !m.Claimed && (d.Rule == nil || d.Rule.Label == model.Ordinary) {
 		f.waitForSilence(m, a.ActiveDays+1)
 		f.waiting.push(e.Meta.Key)
 		if f.opts.provisional() {
@@ -227,6 +266,7 @@ func (f *Filter) capMessages() {
 			if m.Label != 0 {
 				f.judged--
 			}
+			f.copies.drop(m.ID, k)
 		}
 		f.st.Messages.Delete(string(k[:]))
 		f.oldest.pop()

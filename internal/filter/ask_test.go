@@ -139,7 +139,7 @@ func TestWhatIsNeverAskedAbout(t *testing.T) {
 		return l
 	}
 	put("Sent", owner)
-	put("INBOX", owner)
+	put("Drafts", owner)
 	put("Junk", "ann@example.com")
 	put("Trash", "ann@example.com")
 	w.move(put("INBOX", "ann@example.com"), "Trash", `\Seen`)

@@ -13,9 +13,9 @@ const MaxRecord = 4096
 // Expired is feedback that waited for its message in vain.
 type Expired struct {
 	Feedback store.Early
-	// Displaced: it had to make room for newer feedback; otherwise its time was
-	// over.
-	Displaced bool
+	// Displaced: it had to make room for newer feedback. Unsure: it came in time, but
+	// several messages have its Message-ID. Otherwise its time was over.
+	Displaced, Unsure bool
 }
 
 // earlyIndex finds the feedback that waits for a message. It is derived from the
@@ -55,8 +55,8 @@ func (ix *earlyIndex) remove(n uint64, row store.Early) {
 	}
 }
 
-func removeFrom[K comparable](m map[K][]uint64, key K, n uint64) {
-	rest := slices.DeleteFunc(m[key], func(other uint64) bool { return other == n })
+func removeFrom[K, V comparable](m map[K][]V, key K, v V) {
+	rest := slices.DeleteFunc(m[key], func(other V) bool { return other == v })
 	if len(rest) == 0 {
 		delete(m, key)
 	} else {
@@ -84,8 +84,8 @@ func (f *Filter) oldestEarly() (n uint64, row store.Early, ok bool) {
 	return 0, store.Early{}, false
 }
 
-// keepEarly lets feedback wait for its message; what is oldest makes room.
-func (f *Filter) keepEarly(e *Labelled, r *Result) {
+// early returns e as it is kept.
+func (e *Labelled) early(f *Filter) store.Early {
 	row := store.Early{
 		Message: e.Message, ID: e.ID, Label: e.Label, Source: e.source(), Since: f.st.Account.Clock, Origin: e.Origin,
 	}
@@ -93,6 +93,19 @@ func (f *Filter) keepEarly(e *Labelled, r *Result) {
 		row.Origin.Record, row.Origin.Cut = row.Origin.Record[:MaxRecord], true
 	}
 	row.Origin.Record = bytes.Clone(row.Origin.Record)
+	return row
+}
+
+// refuseUnsure gives feedback back that may be about any of several messages.
+func (f *Filter) refuseUnsure(e *Labelled, r *Result) {
+	if e.Waits {
+		r.Expired = append(r.Expired, Expired{Feedback: e.early(f), Unsure: true})
+	}
+}
+
+// keepEarly lets feedback wait for its message; what is oldest makes room.
+func (f *Filter) keepEarly(e *Labelled, r *Result) {
+	row := e.early(f)
 	n := f.st.Account.EarlyNext
 	f.st.Account.EarlyNext++
 	f.st.Early.Put(store.LedgerKey(n), row)
@@ -105,7 +118,7 @@ func (f *Filter) keepEarly(e *Labelled, r *Result) {
 }
 
 func (f *Filter) expire(n uint64, displaced bool, r *Result) {
-	r.Expired = append(r.Expired, Expired{f.dropEarly(n), displaced})
+	r.Expired = append(r.Expired, Expired{Feedback: f.dropEarly(n), Displaced: displaced})
 }
 
 // earlyDue reports whether early feedback will have waited long enough by then.

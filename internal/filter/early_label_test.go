@@ -160,7 +160,7 @@ func TestEarlyFeedbackOnOwnMailTeachesNothingAndIsGone(t *testing.T) {
 	w := newWorld(t, testOptions())
 	raw := mail("own@x", owner, "a@example.com", "words")
 	w.tell(raw, model.Important, store.SourceExplicit)
-	w.deliver("INBOX", raw)
+	w.deliver("Sent", raw)
 	w.tell(raw, model.Important, store.SourceExplicit)
 	w.wait(30 * 24 * time.Hour)
 	w.wantLessons("own mail")

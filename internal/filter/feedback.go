@@ -109,15 +109,15 @@ func (f *Filter) heed(k store.MessageKey, m *store.Message, place Place, old, no
 			say(f.unsaid(m, flag))
 		}
 	}
-	f.remember(m, now, gone)
+	f.rememberHeard(m, now, gone)
 	if best.label == 0 || arrives && best.label == m.Unlearnt {
 		return owner, nil
 	}
 	return owner, f.label(k, m, best, with, r)
 }
 
-// remember notes in m what its flags have said by now.
-func (f *Filter) remember(m *store.Message, now, gone []string) {
+// rememberHeard notes in m what its flags have said by now.
+func (f *Filter) rememberHeard(m *store.Message, now, gone []string) {
 	heard := minus(m.Heard, gone)
 	for _, flag := range now {
 		if f.opts.isMark(flag) || flag != `\deleted` && meaning(flag, now).label != 0 {

@@ -69,6 +69,7 @@ type Filter struct {
 	oldest   messageQueue // all messages, by Seq
 	ledger   *ledger
 	early    earlyIndex
+	copies   copyIndex
 	// latest are the features of the last decided arrival, so that a label that
 	// comes with it or right after it needs no look-up.
 	latest struct {

@@ -145,7 +145,7 @@ func TestOwnMailJunkTrashAndSentAreNeverDecidedOrMarked(t *testing.T) {
 	w.teach()
 	for _, c := range []struct{ mailbox, from string }{
 		{"Junk", "boss@example.com"}, {"Trash", "boss@example.com"}, {"Sent", "boss@example.com"},
-		{"INBOX", owner}, {"INBOX", "Owner <OWNER@example.org>"},
+		{"Drafts", owner}, {"Sent", "Owner <OWNER@example.org>"},
 	} {
 		_, r := w.deliver(c.mailbox, mail(c.mailbox+c.from[:2]+"@x", c.from, "boss@example.com", "urgent matter"))
 		if r.Decision != nil || len(r.Marks) != 0 {

@@ -215,9 +215,7 @@ func (g *forgetting) forgetHistory() {
 		known, _ := st.IDs.Get(k)
 		st.IDs.Delete(k)
 		threads[known.Thread] = struct{}{}
-		if !known.Own {
-			g.forgetOf(known.Sender, known.Answered)
-		}
+		g.forgetSenderOf(known)
 		if t, ok := st.Threads.Get(known.Thread.Key()); ok {
 			t.Messages -= min(t.Messages, 1)
 			if known.Own {
@@ -231,7 +229,7 @@ func (g *forgetting) forgetHistory() {
 	}
 	for _, k := range st.Messages.Keys() {
 		// One without a Message-ID was counted all the same.
-		if m, _ := st.Messages.Get(k); g.message(store.MessageKey([]byte(k))) && m.ID == 0 && !m.Own {
+		if m, _ := st.Messages.Get(k); g.message(store.MessageKey([]byte(k))) && m.ID == 0 && !m.Own && (m.Vouched || g.f.opts.Featurize.AuthServID == "") {
 			g.forgetOf(m.Sender, false)
 		}
 	}
@@ -246,6 +244,18 @@ func (g *forgetting) forgetHistory() {
 		if t, _ := st.Threads.Get(k); t.Seq < g.seq {
 			st.Threads.Delete(k)
 		}
+	}
+}
+
+// forgetSenderOf takes what was known by one Message-ID out of what is remembered of its
+// sender, and of whom its answer was counted for.
+func (g *forgetting) forgetSenderOf(known store.KnownID) {
+	if !known.Own && !known.Doubtful {
+		g.forgetOf(known.Sender, known.Answered && known.Credited == 0)
+	}
+	if s, ok := g.f.st.Senders.Get(known.Credited.Key()); ok && known.Credited != 0 {
+		s.Answered -= min(s.Answered, 1)
+		g.f.st.Senders.Put(known.Credited.Key(), s)
 	}
 }
 

@@ -25,8 +25,21 @@ type Meta struct {
 	Root       store.ID         `cbor:"5,keyasint,omitempty"` // the oldest of References, or of In-Reply-To
 	From       store.ID         `cbor:"6,keyasint,omitempty"` // first address of From; 0: none
 	Recipients []store.ID       `cbor:"7,keyasint,omitempty"`
-	Own        bool             `cbor:"8,keyasint,omitempty"`
-	Vouched    bool             `cbor:"9,keyasint,omitempty"` // see featurize.Message
+	// Own: the owner wrote it, by the word of somebody who knows. That is the server
+	// that vouches for From, or a source that says so (ByOwner).
+	Own     bool `cbor:"8,keyasint,omitempty"`
+	Vouched bool `cbor:"9,keyasint,omitempty"` // see featurize.Message
+	// Claimed: From names the owner, and nobody vouches for that.
+	Claimed bool `cbor:"10,keyasint,omitempty"`
+	// Doubtful: a server is believed, and it does not vouch for From.
+	Doubtful bool `cbor:"11,keyasint,omitempty"`
+}
+
+// ByOwner returns m as the owner's own message, whatever vouches for it: its source
+// knows who wrote it.
+func (m Meta) ByOwner() Meta {
+	m.Own, m.Claimed = true, false
+	return m
 }
 
 // hashID returns the ID of a Message-ID or an address; 0 for "".
@@ -59,9 +72,15 @@ func (f *Filter) IsOwner(address string) bool {
 	return slices.ContainsFunc(f.opts.Featurize.Owner, func(own string) bool { return SenderOf(own) == SenderOf(address) })
 }
 
-// NewMeta takes from a message what the history needs.
+// NewMeta takes from a message what the history needs. Anybody can write the owner's
+// address into From, so the message is the owner's own only if the server vouches for
+// it.
 func NewMeta(m *featurize.Message) Meta {
-	meta := Meta{Key: store.MessageKey(m.Key), ID: hashID(m.MessageID), Own: m.Own, Vouched: m.Vouched}
+	meta := Meta{
+		Key: store.MessageKey(m.Key), ID: hashID(m.MessageID),
+		Own: m.FromOwner && m.Vouched, Vouched: m.Vouched, Claimed: m.FromOwner && !m.Vouched,
+		Doubtful: m.Doubtful,
+	}
 	for _, id := range m.InReplyTo[:min(len(m.InReplyTo), maxParents)] {
 		meta.Replies = append(meta.Replies, hashID(id))
 	}
@@ -109,7 +128,7 @@ func thread(st *store.State, m Meta) store.ID {
 // judge m. Call it before note.
 func facts(st *store.State, m Meta) featurize.History {
 	var h featurize.History
-	if s, ok := st.Senders.Get(m.From.Key()); ok && m.From != 0 {
+	if s, ok := st.Senders.Get(m.From.Key()); ok && m.From != 0 && !m.Doubtful {
 		h.Received, h.Answered = s.Received, s.Answered
 	}
 	id := thread(st, m)
@@ -121,7 +140,7 @@ func facts(st *store.State, m Meta) featurize.History {
 	for _, id := range m.Parents {
 		if parent, ok := st.IDs.Get(id.Key()); ok {
 			h.ParentKnown, h.ParentOwn, h.ParentAnswered = true, parent.Own, parent.Answered
-			h.ParentSender = parent.Sender == m.From && m.From != 0
+			h.ParentSender = parent.Sender == m.From && m.From != 0 && !m.Doubtful
 			break
 		}
 	}
@@ -132,29 +151,41 @@ func facts(st *store.State, m Meta) featurize.History {
 // returns the known messages of others that it answers, so that they can be
 // labelled, in the order in which In-Reply-To names them.
 //
-// A Message-ID that is known already is another copy and changes nothing.
-func note(st *store.State, m Meta, limits Limits) (answered []store.MessageKey) {
-	if _, ok := st.IDs.Get(m.ID.Key()); ok && m.ID != 0 {
+// A Message-ID that is known already is another copy and changes nothing. The one
+// exception is the owner's own message of which a copy came before, as from a mailing
+// list, that only claimed to be the owner's.
+//
+// bind says which of the messages with a Message-ID the owner's message answers.
+func note(st *store.State, m Meta, limits Limits, bind binding) (answered []store.MessageKey) {
+	known, again := st.IDs.Get(m.ID.Key())
+	if again = again && m.ID != 0; again && (!m.Own || known.Own || known.Sender != m.From) {
 		return nil
 	}
 	seq := st.Account.Messages
 	id := thread(st, m)
 	if m.Own {
-		answered = noteAnswers(st, m, seq)
+		answered = noteAnswers(st, m, seq, bind)
 		for _, to := range m.Recipients {
 			change(st.Senders, to, func(s *store.Sender) { s.Written, s.Seq = s.Written+1, seq })
 		}
-	} else {
+	} else if !m.Doubtful { // what others write under a name says nothing of its owner
 		change(st.Senders, m.From, func(s *store.Sender) { s.Received, s.Seq = s.Received+1, seq })
 	}
 	change(st.Threads, id, func(t *store.Thread) {
-		t.Messages, t.Since, t.Seq = t.Messages+1, t.Since+1, seq
+		if !again {
+			t.Messages++
+		}
+		t.Since, t.Seq = t.Since+1, seq
 		if m.Own {
 			t.ByOwner, t.Since = t.ByOwner+1, 0
 		}
 	})
 	change(st.IDs, m.ID, func(k *store.KnownID) {
-		*k = store.KnownID{Thread: id, Sender: m.From, Message: m.Key, Seq: seq, Own: m.Own}
+		if again {
+			k.Own, k.Seq = true, seq
+			return
+		}
+		*k = store.KnownID{Thread: id, Sender: m.From, Message: m.Key, Seq: seq, Own: m.Own, Doubtful: m.Doubtful && !m.Own}
 	})
 	evict(st.Senders, limits.Senders, func(s store.Sender) uint64 { return s.Seq })
 	evict(st.Threads, limits.Threads, func(t store.Thread) uint64 { return t.Seq })
@@ -162,26 +193,38 @@ func note(st *store.State, m Meta, limits Limits) (answered []store.MessageKey) 
 	return answered
 }
 
+// binding is Filter.answeredBy.
+type binding func(reply Meta, id store.ID, known store.KnownID) (answered, bool)
+
 // noteAnswers credits what the owner's message m answers to its sender and its
 // thread, each message once.
-func noteAnswers(st *store.State, m Meta, seq uint64) (answered []store.MessageKey) {
+func noteAnswers(st *store.State, m Meta, seq uint64, bind binding) (keys []store.MessageKey) {
 	for _, id := range m.Replies {
 		known, ok := st.IDs.Get(id.Key())
 		if !ok || known.Own || id == 0 {
 			continue
 		}
-		if !slices.Contains(answered, known.Message) {
-			answered = append(answered, known.Message)
+		a, ok := bind(m, id, known)
+		if !ok {
+			continue
+		}
+		if a.key != (store.MessageKey{}) && !slices.Contains(keys, a.key) {
+			keys = append(keys, a.key)
 		}
 		if known.Answered {
 			continue
 		}
 		known.Answered = true
+		if !a.doubtful {
+			change(st.Senders, a.sender, func(s *store.Sender) { s.Answered, s.Seq = s.Answered+1, seq })
+			if a.sender != known.Sender || known.Doubtful {
+				known.Credited = a.sender
+			}
+		}
 		st.IDs.Put(id.Key(), known)
-		change(st.Senders, known.Sender, func(s *store.Sender) { s.Answered, s.Seq = s.Answered+1, seq })
 		change(st.Threads, known.Thread, func(t *store.Thread) { t.Answered, t.Seq = t.Answered+1, seq })
 	}
-	return answered
+	return keys
 }
 
 // change puts the row of id back as f leaves it; id 0 has no row.

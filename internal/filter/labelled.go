@@ -65,8 +65,8 @@ func (e *Labelled) key(f *Filter) store.MessageKey {
 	case e.Handed != nil:
 		return e.Handed.Meta.Key
 	case e.ID != 0:
-		id, _ := f.st.IDs.Get(e.ID.Key())
-		return id.Message
+		k, _ := f.named(e.ID)
+		return k
 	default:
 		return e.Message
 	}
@@ -80,8 +80,8 @@ func (e *Labelled) apply(f *Filter, r *Result) error {
 	mk := string(k[:])
 	m, known := f.st.Messages.Get(mk)
 	switch {
-	case e.Handed != nil && (e.Handed.Meta.Own || m.Own):
-		return nil // the owner's own mail teaches nothing
+	case e.Handed != nil && (e.Handed.Meta.Own || m.Own || e.Handed.Meta.Claimed && !known):
+		return nil // the owner's own mail teaches nothing; nobody forged what never arrived
 	case e.Handed != nil && m.Outcome == store.Undecided:
 		return e.handOver(f, &m, known, r)
 	case !e.Waits && m.Outcome == store.Undecided:
@@ -97,6 +97,10 @@ func (e *Labelled) apply(f *Filter, r *Result) error {
 	}
 	if m, known = f.st.Messages.Get(mk); !known {
 		f.keepEarly(e, r)
+		return nil
+	}
+	if _, sure := f.named(e.ID); e.ID != 0 && !sure {
+		f.refuseUnsure(e, r)
 		return nil
 	}
 	if err := f.hear(k, &m, said{label: e.Label, source: e.source()}, manner{}, r); err != nil {

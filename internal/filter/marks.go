@@ -55,6 +55,9 @@ func (f *Filter) obstacle(e *Arrived, m *store.Message) store.Reason {
 	if slices.ContainsFunc(e.Flags, f.opts.isMark) || saidNo(m) {
 		return store.ReasonOwner
 	}
+	if m.Claimed {
+		return store.ReasonClaimed
+	}
 	if f.ledger.entered(e.Meta.Key) {
 		return store.ReasonDuplicate
 	}

@@ -100,7 +100,8 @@ func NewRuleSet(rules []Rule, o featurize.Options) (*RuleSet, error) {
 // From is vouched for. O(n log of the features) time.
 func (s *RuleSet) Match(x *featurize.Features, vouched bool) (Rule, bool) {
 	for i, p := range s.asks {
-		if x.Has(p.Index) && (!p.Sender || !s.vouched || vouched) {
+		has := x.Has(p.Index) || p.Claimed != 0 && x.Has(p.Claimed)
+		if has && (!p.Sender || !s.vouched || vouched) {
 			return s.list[i], true
 		}
 	}

@@ -64,8 +64,9 @@ func (f *Filter) rebuildQueues() {
 	slices.SortFunc(all, func(a, b item) int { return cmp.Compare(a.row.Seq, b.row.Seq) })
 	f.settling, f.waiting, f.oldest, f.silences = nil, messageQueue{}, messageQueue{}, 0
 	f.judged, f.passed = 0, 0
-	f.hours, f.days = nil, nil
+	f.hours, f.days, f.copies = nil, nil, newCopyIndex()
 	for _, it := range all {
+		f.copies.add(it.row.ID, it.key)
 		f.oldest.push(it.key)
 		if it.row.Label != 0 {
 			f.judged++

@@ -64,6 +64,7 @@ func newWorld(t testing.TB, o Options) *world {
 	w.apply(&Configured{At: w.moment(), Options: o})
 	for name, role := range map[string]ingest.Role{
 		"INBOX": ingest.RoleInbox, "Sent": ingest.RoleSent, "Junk": ingest.RoleJunk, "Trash": ingest.RoleTrash, "Keep": ingest.RoleOther,
+		"Drafts": ingest.RoleDrafts,
 	} {
 		w.open(name, role, 1)
 	}

@@ -72,8 +72,8 @@ func TestAnotherOwnersReaderDiffersInTheOwnerOnly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m.Own != tt.own {
-			t.Errorf("own is %v, want %v", m.Own, tt.own)
+		if m.FromOwner != tt.own {
+			t.Errorf("own is %v, want %v", m.FromOwner, tt.own)
 		}
 	}
 }

@@ -238,6 +238,7 @@ func (c *Checker) account(ctx context.Context, a *config.Account) {
 	if !c.folders(ctx, a, p) || !c.marks(a, p) {
 		return
 	}
+	c.vouch(a, p)
 	c.flag(ctx, a, p)
 }
 

@@ -25,6 +25,13 @@ const (
 	maxAddresses = 10
 )
 
+// Of at least minVerified messages, nearlyAll percent must have the results of one
+// server, and half of them a result of DKIM or DMARC, for it to be the owner's own.
+const (
+	minVerified = 10
+	nearlyAll   = 90
+)
+
 // useful are the capabilities that make a difference to hinged or its owner, in
 // the order in which they are shown.
 var useful = []string{"IDLE", "CONDSTORE", "MOVE", "UIDPLUS", "SPECIAL-USE", "X-GM-EXT-1"}
@@ -61,6 +68,13 @@ type Found struct {
 	Replies int `json:"replies"`
 	// Addresses are those that mail in Sent was written from, the most used first.
 	Addresses []string `json:"addresses"`
+	// AuthServID is the server that vouches for the senders of nearly all recent mail
+	// in INBOX, by its authserv-id; "": none does.
+	AuthServID string `json:"authserv_id"`
+	// Vouched counts the messages with its results among VouchedOf.
+	Vouched int `json:"vouched"`
+	// VouchedOf are the newest messages in INBOX, which were looked at for that.
+	VouchedOf int `json:"vouched_of"`
 	// Keywords are in use on the counted messages.
 	Keywords []imap.KeywordUse `json:"keywords"`
 	// Clients gave themselves away.
@@ -116,6 +130,9 @@ func (f *Finder) Look(ctx context.Context, s Server, w Wanted, now time.Time) (F
 	}
 	found.Messages, found.Counted, found.Unread = tally.Messages, tally.Counted, tally.Unread
 	found.Answered, found.Starred = tally.Answered, tally.Starred
+	if err := found.readVerifiers(p, since); err != nil {
+		return found, err
+	}
 	found.Keywords = append(found.Keywords, tally.Keywords...)
 	found.Clients = append(found.Clients, clients(&found)...)
 	found.Others = append(found.Others, others(tally.Keywords)...)
@@ -129,6 +146,24 @@ func (f *Finder) Look(ctx context.Context, s Server, w Wanted, now time.Time) (F
 		}
 	}
 	return found, ctx.Err()
+}
+
+// readVerifiers finds who vouches for the mail in the open mailbox. A server that signs
+// nearly all of it must be the owner's own: what others wrote came with single messages.
+func (f *Found) readVerifiers(p *imap.Probe, since time.Time) error {
+	v, err := p.Verifiers(since, maxRead)
+	if err != nil {
+		return err
+	}
+	f.VouchedOf = v.Messages
+	if ownVerifier(v) {
+		f.AuthServID, f.Vouched = v.Server, v.Named
+	}
+	return nil
+}
+
+func ownVerifier(v imap.Verifiers) bool {
+	return v.Messages >= minVerified && v.Named*100 >= v.Messages*nearlyAll && v.Vouching*2 >= v.Messages
 }
 
 // addFolders notes the mailboxes with a use and returns the first of sent mail; "": none.
@@ -235,6 +270,11 @@ func (f *Found) Lines() []string {
 	}
 	if len(f.Addresses) > 0 {
 		line("           written from %s", strings.Join(f.Addresses, ", "))
+	}
+	if f.AuthServID != "" {
+		line("vouches    %s, in %d of the newest %s: authserv_id", f.AuthServID, f.Vouched, count(f.VouchedOf, "message"))
+	} else {
+		line("vouches    no server for nearly all mail, so anybody can write a known From")
 	}
 	var used []string
 	for _, k := range f.Keywords {

@@ -208,6 +208,49 @@ func TestLookingFindsTheMailboxAsItIs(t *testing.T) {
 	}
 }
 
+// TestTheServerThatVouchesIsFound has mailboxes in which a server wrote its results into
+// just enough messages, and into one too few.
+func TestTheServerThatVouchesIsFound(t *testing.T) {
+	const own = "Authentication-Results: MX.example.org (a; comment) 1;\r\n\tdkim=pass header.d=example.net\r\n"
+	const forged = "Authentication-Results: mx.example.com; dmarc=pass header.from=example.net\r\n"
+	for _, c := range []struct {
+		name                string
+		own, spf, none, bad int
+		want                string
+	}{
+		{"nearly all", 18, 0, 1, 1, "mx.example.org"},
+		{"one too few", 17, 0, 2, 1, ""},
+		{"half with DKIM", 10, 10, 0, 0, "mx.example.org"},
+		{"less than half", 9, 11, 0, 0, ""},
+		{"just enough mail", 10, 0, 0, 0, "mx.example.org"},
+		{"too little mail", 9, 0, 0, 0, ""},
+		{"no results", 0, 0, 20, 0, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := testkit.StartDovecot(t, testkit.DovecotOptions{})
+			owner := d.Owner(t)
+			n, now := 0, time.Now()
+			put := func(times int, header string) {
+				for range times {
+					n++
+					owner.Append("INBOX", fmt.Appendf(nil, "%sFrom: a@example.net\r\nMessage-ID: <v%d@x>\r\n\r\nx\r\n", header, n), now)
+				}
+			}
+			put(c.own, own+forged) // what came with the message stands below
+			put(c.spf, "Authentication-Results: mx.example.org; spf=pass smtp.mailfrom=a@example.net\r\n"+forged)
+			put(c.none, "")
+			put(c.bad, forged+own)
+			got, err := new(Finder).Look(t.Context(), Server{Address: d.Addr, TLS: imap.TLSNone}, wanted(d), now)
+			if err != nil || got.AuthServID != c.want || got.VouchedOf != n {
+				t.Errorf("got %q from %d messages, %v, want %q from %d", got.AuthServID, got.VouchedOf, err, c.want, n)
+			}
+			if told := strings.Contains(strings.Join(got.Lines(), "\n"), "mx.example.org"); told != (c.want != "") {
+				t.Errorf("it says\n%s", strings.Join(got.Lines(), "\n"))
+			}
+		})
+	}
+}
+
 func TestTheNameBeforeTheAtIsTriedAndAWrongPasswordIsSaid(t *testing.T) {
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{Users: []string{"owner"}})
 	f := Finder{}

@@ -47,6 +47,7 @@ func (p *Plan) Files() ([]File, error) {
 	}
 	a.IMAP.Address, a.IMAP.TLS, a.IMAP.Username = p.Found.Server.Address, string(p.Found.Server.TLS), p.Found.Username
 	a.IMAP.Auth, a.IMAP.CAFile = p.Auth, p.CAFile
+	a.Featurize.AuthservID = p.Found.AuthServID
 	starter := config.Starter{StateDir: p.StateDir, Found: p.Found.Lines()}
 	if p.StateDir == "" && os.Geteuid() == 0 && strings.HasPrefix(p.Path, "/etc/") {
 		starter.StateDir = "/var/lib/hinged" // the default would be root's home

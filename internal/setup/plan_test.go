@@ -42,6 +42,7 @@ func written(t *testing.T, p Plan) (*config.Config, []File) {
 func TestAPlanIsAConfigurationAndAPasswordBesideIt(t *testing.T) {
 	p := plan(t)
 	p.Secret = "tulip"
+	p.Found.AuthServID = "mx.example.org"
 	c, files := written(t, p)
 	a := c.Accounts[0]
 	secret, err := a.IMAP.ReadPassword(t.Context())
@@ -53,7 +54,7 @@ func TestAPlanIsAConfigurationAndAPasswordBesideIt(t *testing.T) {
 			t.Errorf("%s has mode %v:\n%s", f.Path, f.Mode, f.Data)
 		}
 	}
-	if a.Name != "ann" || !slices.Equal(a.Owner, []string{"ann@example.org", "lee@example.com"}) || a.Mark[0] != "$label1" || a.IMAP.Username != "ann" || a.Shadow != "auto" {
+	if a.Name != "ann" || !slices.Equal(a.Owner, []string{"ann@example.org", "lee@example.com"}) || a.Mark[0] != "$label1" || a.IMAP.Username != "ann" || a.Shadow != "auto" || a.Featurize.AuthservID != "mx.example.org" {
 		t.Errorf("got %+v", a)
 	}
 }

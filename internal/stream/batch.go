@@ -161,7 +161,11 @@ func (p *partition) change(h *held, e filter.Event) (filter.Result, error) {
 		if err != nil {
 			return r, fmt.Errorf("account %s: %w", h.name, err)
 		}
-		p.bury(dead, kafka.Expired)
+		reason := kafka.Expired
+		if x.Unsure {
+			reason = kafka.Conflict
+		}
+		p.bury(dead, reason)
 	}
 	p.cache.count(h)
 	return r, nil

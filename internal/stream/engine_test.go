@@ -204,6 +204,64 @@ func TestTheBrokerIsGoneForAWhile(t *testing.T) {
 	sameDigests(t, digests(t, p.store), want)
 }
 
+// TestAForgedReplyInAStreamTeachesNothing has three replies to one message: two that only
+// say they are from the owner, and one that the platform says the owner sent.
+func TestAForgedReplyInAStreamTeachesNothing(t *testing.T) {
+	c := newCluster(1)
+	reply := func(n int, from string) []byte {
+		return fmt.Appendf(nil, "Message-ID: <r%d@x>\r\nFrom: %s\r\nTo: crook@example.net\r\nIn-Reply-To: <spam@x>\r\nSubject: Re: pills\r\n\r\nyes\r\n", n, from)
+	}
+	spam := []byte("Message-ID: <spam@x>\r\nFrom: crook@example.net\r\nSubject: pills\r\n\r\nbuy\r\n")
+	c.put(testTopics.Input, messageRecord("a", spam, epoch))
+	c.put(testTopics.Input, messageRecord("a", reply(1, "a@example.org"), epoch.Add(time.Minute)))
+	c.put(testTopics.Input, kafka.Encode(kafka.Message{Raw: reply(2, "a@example.org")}, "a", "2", "test", epoch.Add(2*time.Minute)))
+	c.put(testTopics.Input, messageRecord("a", []byte("Subject: later\r\n\r\nx"), epoch.Add(time.Hour)))
+	p := newProcess(t, c)
+	p.start()
+	count := func(want Counts) {
+		t.Helper()
+		eventually(t, func() error { return caughtUp(c, p) })
+		eventually(t, func() error {
+			if n := p.engine.Status().Counts; n.Own != want.Own || n.Lessons != want.Lessons || n.Decisions() != want.Important {
+				return fmt.Errorf("got %+v, want %+v", n, want)
+			}
+			return nil
+		})
+	}
+	count(Counts{Important: 4})
+	for _, r := range c.all(testTopics.Decisions) {
+		if bytes.Contains(r.Value, []byte(`"mark":true`)) {
+			t.Errorf("marked: %s", r.Value)
+		}
+	}
+	c.put(testTopics.Input, kafka.Encode(kafka.Message{Raw: reply(3, "alias@example.com"), Sent: true}, "a", "3", "test", epoch.Add(2*time.Hour)))
+	c.put(testTopics.Input, messageRecord("a", []byte("Subject: still later\r\n\r\nx"), epoch.Add(4*time.Hour)))
+	count(Counts{Important: 5, Own: 1, Lessons: 1})
+}
+
+// TestFeedbackThatNamesSeveralMessagesIsADeadLetter has two messages with one Message-ID.
+func TestFeedbackThatNamesSeveralMessagesIsADeadLetter(t *testing.T) {
+	c := newCluster(1)
+	for n := range 2 {
+		c.put(testTopics.Input, messageRecord("a", fmt.Appendf(nil, "Message-ID: <1@x>\r\nFrom: s%d@example.net\r\n\r\nhello\r\n", n), epoch))
+	}
+	c.put(testTopics.Input, feedbackRecord("a", "1@x", "important", "explicit", epoch))
+	p := newProcess(t, c)
+	p.start()
+	eventually(t, func() error { return caughtUp(c, p) })
+	eventually(t, func() error {
+		if n := p.engine.Status().Counts; n.Lessons != 0 || n.DeadLetters[kafka.Conflict] != 1 {
+			return fmt.Errorf("got %+v", n)
+		}
+		return nil
+	})
+	for _, r := range c.all(testTopics.DeadLetters) {
+		if why, _ := r.Header("x-hinged-reason"); string(why) != string(kafka.Conflict) {
+			t.Errorf("the reason is %q", why)
+		}
+	}
+}
+
 func TestCountsAndSkippedMarkers(t *testing.T) {
 	c := newCluster(1)
 	raw := []byte("Message-ID: <1@x>\r\nSubject: one\r\n\r\nfirst\r\n")
@@ -211,7 +269,7 @@ func TestCountsAndSkippedMarkers(t *testing.T) {
 	c.put(testTopics.Input, messageRecord("a", raw, epoch))
 	c.put(testTopics.Input, messageRecord("a", raw, epoch))
 	c.marker(testTopics.Input, 0)
-	c.put(testTopics.Input, messageRecord("a", own, epoch))
+	c.put(testTopics.Input, kafka.Encode(kafka.Message{Raw: own, Sent: true}, "a", "own", "test", epoch))
 	c.put(testTopics.Input, feedbackRecord("a", "1@x", "important", "explicit", epoch))
 	c.put(testTopics.Input, feedbackRecord("a", "9@x", "important", "explicit", epoch))
 	c.put(testTopics.Input, feedbackRecord("a", "1@x", "perhaps", "explicit", epoch))

@@ -34,7 +34,11 @@ func convert(topic string, it *item) (filter.Event, *kafka.Refusal) {
 	at := momentOf(&it.record)
 	switch e := it.event.(type) {
 	case kafka.Message:
-		return &filter.Arrived{At: at, Meta: filter.NewMeta(it.message), Message: it.message}, nil
+		meta := filter.NewMeta(it.message)
+		if e.Sent {
+			meta = meta.ByOwner()
+		}
+		return &filter.Arrived{At: at, Meta: meta, Message: it.message}, nil
 	case kafka.Feedback:
 		return labelled(topic, it, e)
 	case kafka.Rules:
@@ -116,6 +120,9 @@ func expired(x filter.Expired) (kafka.Record, error) {
 		return kafka.Record{}, fmt.Errorf("feedback from offset %d of partition %d cannot be read any more: %w", o.Offset, o.Partition, err)
 	}
 	why := kafka.Refusal{Reason: kafka.Expired, Detail: "its message did not come in time"}
+	if x.Unsure {
+		why = kafka.Refusal{Reason: kafka.Conflict, Detail: "several messages have this Message-ID; name the one that is meant by its key"}
+	}
 	if x.Displaced {
 		why.Detail = "its message had not come when newer feedback needed the room"
 	}

@@ -58,7 +58,7 @@ func (e *Engine) prepare(it *item, partitions int32) *item {
 		reader := e.reader.Owned(e.o.Owner(string(it.record.Key)))
 		it.message, _ = reader.Read(context.Background(), reader.Cut(m.Raw)) // fails only with its context
 		// The decision needs neither.
-		it.event, it.record.Value, it.record.Headers = kafka.Message{}, nil, nil
+		it.event, it.record.Value, it.record.Headers = kafka.Message{Sent: m.Sent}, nil, nil
 	}
 	return it
 }

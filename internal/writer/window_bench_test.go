@@ -137,7 +137,7 @@ func BenchmarkWindow(b *testing.B) {
 							At: last, Place: filter.Place{Mailbox: "INBOX", UIDValidity: 1, UID: uint32(n + 1)},
 							Meta: filter.NewMeta(message), Message: message,
 						}
-						if message.Own {
+						if message.FromOwner {
 							e.Place.Mailbox = "Sent"
 						}
 						from := time.Now()
