@@ -30,6 +30,7 @@ func (s *Source) watchInbox(ctx context.Context, sess *session, b *mailbox) erro
 	tick := newTicker(s.o.TickInterval)
 	defer tick.Stop()
 	for {
+		b.looked(sess) // the server has just answered, and would have told
 		if err := v.marks(ctx); err != nil {
 			return err
 		}
@@ -62,9 +63,7 @@ func (s *Source) watchInbox(ctx context.Context, sess *session, b *mailbox) erro
 			return w.err
 		case err != nil:
 			return err
-		}
-		b.looked(sess) // the server answered, and would have told
-		if w.reason == endRecheck {
+		case w.reason == endRecheck:
 			if v, err = v.recheck(ctx); err != nil {
 				return err
 			}

@@ -35,6 +35,12 @@ func mark(id uint64, uid uint32, knownFlags ...string) ingest.MarkRequest {
 	}
 }
 
+// also gives a request a second keyword.
+func also(r ingest.MarkRequest) ingest.MarkRequest {
+	r.Also = "$Hinged"
+	return r
+}
+
 // TestMarkOutcomes asks for marks in every situation that a server can be in.
 func TestMarkOutcomes(t *testing.T) {
 	for _, c := range []struct {
@@ -85,6 +91,29 @@ func TestMarkOutcomes(t *testing.T) {
 			r.Flag = "Has Space"
 			return r
 		}(), outcome: ingest.MarkImpossible},
+		{name: "with a second keyword", request: also(mark(1, 1)), outcome: ingest.MarkDone, flagsIn: "$Hinged", stores: 1},
+		{name: "with a second keyword, and without CONDSTORE", caps: "IMAP4rev1 AUTH=PLAIN", request: also(mark(1, 1)),
+			outcome: ingest.MarkDone, flagsIn: "$Hinged", stores: 1},
+		{name: "with a second keyword that is not kept", permanent: `\Seen $Important`, request: also(mark(1, 1)),
+			outcome: ingest.MarkDone, flagsIn: "$Important", stores: 1},
+		{name: "with a second keyword that is one too many", request: also(mark(1, 1)), outcome: ingest.MarkDone, flagsIn: "$Important", stores: 2,
+			handle: on("UID STORE", func(c *testkit.FakeConn, cmd testkit.FakeCommand) {
+				if strings.Contains(cmd.Args, "$Hinged") {
+					c.Line("%s NO [LIMIT-OF-KEYWORDS] too many", cmd.Tag)
+				} else {
+					c.Answer(cmd)
+				}
+			})},
+		{name: "cleared with its second keyword", flags: `$Hinged $Important \Seen`, request: func() ingest.MarkRequest {
+			r := also(mark(1, 1, "$Hinged", "$Important", `\Seen`))
+			r.Clear = true
+			return r
+		}(), outcome: ingest.MarkDone, flagsIn: `\Seen`, stores: 1},
+		{name: "cleared half before a crash", flags: `$Hinged \Seen`, request: func() ingest.MarkRequest {
+			r := also(mark(1, 1, "$Hinged", `\Seen`))
+			r.Clear = true
+			return r
+		}(), outcome: ingest.MarkDone, flagsIn: `\Seen`, stores: 1},
 		{name: "busy for a while", request: mark(1, 1), outcome: ingest.MarkDone, flagsIn: "$Important", stores: 2,
 			handle: once(on("UID STORE", func(c *testkit.FakeConn, cmd testkit.FakeCommand) { c.Line("%s NO [INUSE] later", cmd.Tag) }))},
 		{name: "connection lost after the STORE was carried out", request: mark(1, 1), outcome: ingest.MarkDone, flagsIn: "$Important", stores: 1,
@@ -128,6 +157,9 @@ func TestMarkOutcomes(t *testing.T) {
 			}
 			if (res.Outcome == ingest.MarkImpossible) != (res.Detail != "") {
 				t.Errorf("detail %q of %v", res.Detail, res.Outcome)
+			}
+			if c.request.Clear && (ingest.HasFlag(res.Flags, c.request.Flag) || ingest.HasFlag(res.Flags, c.request.Also)) {
+				t.Errorf("flags %q after they were cleared", res.Flags)
 			}
 			if got := count(); got != c.stores {
 				t.Errorf("%d STOREs were sent, want %d", got, c.stores)

@@ -97,8 +97,8 @@ func TestOwnersWordOnDovecot(t *testing.T) {
 	}
 
 	uid := deliver(100, boss, "urgent matter")
-	if f := flags(uid); !slices.Equal(f, []string{"$important"}) {
-		t.Fatalf("the boss's message has the flags %q, want the mark and nothing else", f)
+	if f := flags(uid); !slices.Equal(f, []string{"$hinged", "$important"}) {
+		t.Fatalf("the boss's message has the flags %q, want the mark, its companion and nothing else", f)
 	}
 	owner.Clear("INBOX", uid, "$Important")
 	one("the mark taken back", ordinary)
@@ -309,7 +309,7 @@ func TestDiskFull(t *testing.T) {
 	})
 	marked := flagsOf(owner)
 	for _, uid := range uids {
-		if marked[uid] != "$important" {
+		if marked[uid] != "$hinged $important" {
 			t.Fatalf("message %d has the flags %q, want the mark", uid, marked[uid])
 		}
 	}

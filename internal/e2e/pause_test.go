@@ -119,7 +119,7 @@ func TestAPausedAccountLeavesTheServerAlone(t *testing.T) {
 		t.Errorf("%d refused marks, want the one taken back during the pause", st.MarksRefused)
 	}
 	flags := flagsOf(owner)
-	if flags[missed] != "$important" {
+	if flags[missed] != "$hinged $important" {
 		t.Errorf("what arrived during the pause has the flags %q, want the mark", flags[missed])
 	}
 	if strings.Contains(flags[marked], "$important") {

@@ -61,14 +61,14 @@ func TestR12TheMarkedShareKeepsTheBudget(t *testing.T) {
 		for _, positive := range []float64{0.01, 0.1, 0.4} {
 			for _, drift := range drifts {
 				marked := budgetStream(t, n, share, positive, drift.score)
-				good, windows, whole := 0, 0, 0
+				good, windows := 0, 0
 				for at := warm; at+span <= n; at += 100 {
 					if within := float64(marked[at+span]-marked[at])/span/share - 1; math.Abs(within) <= tolerance {
 						good++
 					}
 					windows++
 				}
-				whole = marked[n] - marked[warm]
+				whole := marked[n] - marked[warm]
 				of := float64(whole)/(n-warm)/share - 1
 				worstShare, worstWhole = min(worstShare, float64(good)/float64(windows)), max(worstWhole, math.Abs(of))
 				if good*100 < windows*95 || math.Abs(of) > 0.05 {

@@ -238,12 +238,7 @@ func (o Options) Validate() error {
 	if o.Bulk < 0 {
 		bad("bulk is %d; it must be 0 (every change counts) or more", o.Bulk)
 	}
-	if o.Companion != "" && !ingest.IsCompanion(ingest.CanonicalFlag(o.Companion)) {
-		bad("the companion is %q; it must begin with %s, so that every hinged knows it", o.Companion, ingest.Companion)
-	}
-	if o.MarkWithin < 0 || o.Elsewhere < 0 {
-		bad("mail is marked within %v, and looked for elsewhere for %v; both must be 0 or more", o.MarkWithin, o.Elsewhere)
-	}
+	o.validateMarking(bad)
 	if err := ValidateRules(o.Rules); err != nil {
 		errs = append(errs, err)
 	}
@@ -252,6 +247,15 @@ func (o Options) Validate() error {
 	}
 	o.Limits.validate(bad)
 	return errors.Join(errs...)
+}
+
+func (o *Options) validateMarking(bad func(format string, args ...any)) {
+	if o.Companion != "" && !ingest.IsCompanion(ingest.CanonicalFlag(o.Companion)) {
+		bad("the companion is %q; it must begin with %s, so that every hinged knows it", o.Companion, ingest.Companion)
+	}
+	if o.MarkWithin < 0 || o.Elsewhere < 0 {
+		bad("mail is marked within %v, and looked for elsewhere for %v; both must be 0 or more", o.MarkWithin, o.Elsewhere)
+	}
 }
 
 func (l Limits) validate(bad func(format string, args ...any)) {

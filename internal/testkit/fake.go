@@ -278,7 +278,7 @@ func (c *FakeConn) fetch(cmd FakeCommand) {
 func (c *FakeConn) store(cmd FakeCommand) bool {
 	set, rest, _ := strings.Cut(cmd.Args, " ")
 	list := rest[strings.LastIndexByte(rest, '(')+1:]
-	flag := strings.TrimRight(list, ")")
+	named := strings.Fields(strings.TrimRight(list, ")"))
 	for i := range c.fake.Messages {
 		m := &c.fake.Messages[i]
 		if !InSet(set, m.UID) {
@@ -291,9 +291,11 @@ func (c *FakeConn) store(cmd FakeCommand) bool {
 				return false
 			}
 		}
-		flags := slices.DeleteFunc(strings.Fields(m.Flags), func(f string) bool { return strings.EqualFold(f, flag) })
+		flags := slices.DeleteFunc(strings.Fields(m.Flags), func(f string) bool {
+			return slices.ContainsFunc(named, func(flag string) bool { return strings.EqualFold(f, flag) })
+		})
 		if strings.Contains(rest, "+FLAGS") {
-			flags = append(flags, flag)
+			flags = append(flags, named...)
 		}
 		m.Flags, m.ModSeq = strings.Join(flags, " "), c.fake.top()+1
 		c.Line("* %d FETCH (UID %d FLAGS (%s) MODSEQ (%d))", i+1, m.UID, m.Flags, m.ModSeq)
