@@ -9,6 +9,9 @@ type MarkRequest struct {
 	Flag  string   // as the server is to store it, for example "$Important"
 	Clear bool     // clear it instead of setting it
 	Known []string // the flags on which the decision rests, canonical
+	// Attempt is how often it ended in MarkConflict before. The source waits before it
+	// tries again, twice as long each time.
+	Attempt int
 }
 
 // Emit hands one event over. It blocks while the receiver is busy, which is the

@@ -376,6 +376,9 @@ type LedgerEntry struct {
 	Undo Moment `cbor:"13,keyasint,omitempty"`
 	// Cleared: since then it was taken back from one copy of the message at least.
 	Cleared bool `cbor:"14,keyasint,omitempty"`
+	// Tries is how often in a row the message changed before the mark could be set, or
+	// taken back. It stays where a mark was given up for that.
+	Tries uint8 `cbor:"20,keyasint,omitempty"`
 }
 
 // Refusal remembers that the owner removed our mark from a message.

@@ -109,7 +109,7 @@ func (h *History) Run(ctx context.Context, emit ingest.Emit) error {
 	wait := newBackOff(h.src.o.BackoffMin, h.src.o.BackoffMax)
 	for tries := 0; ; tries++ {
 		before, _ := h.Progress()
-		sess, err := dial(ctx, &h.src.o)
+		sess, err := h.src.enter(ctx)
 		if err == nil {
 			h.src.setLine(lineOther, true, "")
 			err = h.read(ctx, sess)

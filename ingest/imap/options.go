@@ -61,9 +61,15 @@ type Options struct {
 	// IdleRestart is how long one IDLE lasts; 7 minutes. Servers may drop a
 	// client after 29 minutes of silence (RFC 2177), routers sooner.
 	IdleRestart time.Duration
+	// IdleCheck is how long one IDLE lasts as long as the server has told nothing in
+	// it; 20 seconds. Some servers offer IDLE and are late, or silent.
+	IdleCheck time.Duration
 	// PollInterval is the time between looks at the mailboxes that are not idled
-	// on, and at INBOX where the server has no IDLE; 60 seconds.
+	// on; 60 seconds.
 	PollInterval time.Duration
+	// InboxPoll is the time between looks at INBOX where IDLE is of no use; 20
+	// seconds, or PollInterval if that is less.
+	InboxPoll time.Duration
 	// RecheckInterval is the time between full comparisons of flags and UIDs,
 	// which find what a server forgot to tell; 30 minutes.
 	RecheckInterval time.Duration
@@ -75,7 +81,8 @@ type Options struct {
 	CommandTimeout time.Duration
 
 	// BackoffMin and BackoffMax bound the wait before a new connection; 1 second
-	// and 5 minutes.
+	// and 5 minutes. It grows until a connection has lasted for BackoffMax or a minute,
+	// whichever is less.
 	BackoffMin, BackoffMax time.Duration
 	// AuthBackoffMin and AuthBackoffMax bound the wait after a refused login; 30
 	// seconds and 15 minutes. Providers lock accounts that try too often.
@@ -86,6 +93,8 @@ type Options struct {
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 	loginTimeout time.Duration // for the answer to a login; CommandTimeout
+	markPause    time.Duration // before a mark is tried again for the first time; 1 second
+	loginEvery   time.Duration // the limit of logins, see newLoginLimit; 1 minute
 
 	chunk int // messages a FETCH of bodies; tests and benchmarks vary it
 }
@@ -109,6 +118,8 @@ func (o Options) withDefaults() Options {
 	orDefault(&o.MaxBytes, 1<<20)
 	orDefault(&o.IdleRestart, 7*time.Minute)
 	orDefault(&o.PollInterval, time.Minute)
+	orDefault(&o.IdleCheck, min(20*time.Second, o.IdleRestart))
+	orDefault(&o.InboxPoll, min(20*time.Second, o.PollInterval))
 	orDefault(&o.RecheckInterval, 30*time.Minute)
 	orDefault(&o.TickInterval, 30*time.Second)
 	orDefault(&o.CommandTimeout, 30*time.Second)
@@ -117,6 +128,8 @@ func (o Options) withDefaults() Options {
 	orDefault(&o.AuthBackoffMin, 30*time.Second)
 	orDefault(&o.AuthBackoffMax, 15*time.Minute)
 	orDefault(&o.loginTimeout, o.CommandTimeout)
+	orDefault(&o.loginEvery, time.Minute)
+	orDefault(&o.markPause, time.Second)
 	orDefault(&o.chunk, defaultChunk)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -156,7 +169,7 @@ func (o Options) validate() error {
 		name string
 		d    time.Duration
 	}{
-		{"idle restart", o.IdleRestart}, {"poll interval", o.PollInterval}, {"recheck interval", o.RecheckInterval},
+		{"idle restart", o.IdleRestart}, {"idle check", o.IdleCheck}, {"poll interval", o.PollInterval}, {"inbox poll interval", o.InboxPoll}, {"recheck interval", o.RecheckInterval},
 		{"command timeout", o.CommandTimeout}, {"least backoff", o.BackoffMin}, {"least backoff after a refused login", o.AuthBackoffMin},
 	} {
 		if d.d <= 0 {

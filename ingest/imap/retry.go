@@ -19,6 +19,7 @@ var (
 	// ErrMute: the server said nothing for longer than Options.CommandTimeout.
 	ErrMute   = errors.New("the server did not respond")
 	errBudget = errors.New("the server sent more than was asked for")
+	errDepth  = errors.New("the server nested an answer deeper than any answer need be")
 	errClosed = errors.New("the server closed the connection")
 )
 
@@ -72,7 +73,7 @@ func (e emitError) Unwrap() error { return e.err }
 // isProtocol reports whether the server, not the network, was at fault, so
 // that asking the same again will probably fail the same way.
 func isProtocol(err error) bool {
-	return errors.Is(err, errProtocol) || errors.Is(err, errBudget)
+	return errors.Is(err, errProtocol) || errors.Is(err, errBudget) || errors.Is(err, errDepth)
 }
 
 // wireError says what err, which a command of the client returned, really was;
@@ -97,6 +98,13 @@ func wireError(err, cause error) error {
 	default:
 		return fmt.Errorf("%w: %s", errProtocol, ingest.OneLine(err.Error()))
 	}
+}
+
+// saidNo returns the NO or BAD that a command of the client ended with, or nil.
+func saidNo(err error) *goimap.Error {
+	var status *goimap.Error
+	errors.As(err, &status)
+	return status
 }
 
 // unsent reports whether a command could not be sent because the connection was

@@ -275,6 +275,9 @@ func (a *account) take(p prepared) error {
 		a.noteKeywords(o)
 	}
 	_, err = a.apply(e)
+	if m, ok := p.event.(ingest.MarkResult); ok && m.Outcome == ingest.MarkConflict {
+		a.noteConflict(m)
+	}
 	return err
 }
 
@@ -292,6 +295,23 @@ func (a *account) noteKeywords(o ingest.MailboxOpened) {
 			})
 		}
 	}
+}
+
+// noteConflict tells of a mark that was given up because its message kept changing.
+func (a *account) noteConflict(m ingest.MarkResult) {
+	const why = "the message changed each time the server was asked"
+	e, known := a.filter.State().Ledger.Get(store.LedgerKey(m.ID))
+	switch {
+	case !known:
+		return
+	case m.Clear && e.State == store.MarkConfirmed && e.Undo == 0:
+		a.unwilling[m.ID] = why
+	case m.Clear || e.State != store.MarkAbandoned || e.Tries == 0:
+		return
+	}
+	a.notes = append(a.notes, func() {
+		a.log.Warn("mark given up", "take_back", m.Clear, "mailbox", m.Place.Mailbox, "uid", m.Place.UID, "detail", why)
+	})
 }
 
 // apply gives one event to the filter and keeps what is to be committed with
