@@ -309,9 +309,7 @@ func (t table) imap(c *IMAP) {
 		t.required("username", "the name to log in with")
 	}
 	t.check(!strings.ContainsFunc(c.Username, unicode.IsControl), "username", "control characters in a name", c.Username, "the name to log in with")
-	t.useless(c.CAFile != "" && c.TLS == "none", "ca_file", `with tls = "none"`)
-	t.cleanPath("ca_file", c.CAFile)
-	c.CAFile = t.env.path(c.CAFile)
+	t.certificates(c.TLS, &c.CAFile, &c.CertFile, &c.KeyFile)
 	t.password(&c.Password)
 	t.mailboxes("mailboxes", c.Mailboxes)
 	t.mailboxes("exclude", c.Exclude)
@@ -321,6 +319,7 @@ func (t table) imap(c *IMAP) {
 			t.checkAt(lineOf(list.elem(i), list), "exclude", "is among the mailboxes to watch", name, "either, not both")
 		}
 	}
+	t.folders(&c.Folders)
 	t.duration("poll_interval", c.PollInterval, 100*time.Millisecond, day)
 	// RFC 2177: a server may hang up after 30 minutes.
 	t.duration("idle_restart", c.IdleRestart, 10*time.Second, 28*time.Minute)
@@ -397,6 +396,38 @@ func (t table) mailboxes(key string, names []string) {
 		} else if slices.Contains(names[:i], name) {
 			t.checkAt(lineOf(list.elem(i), list), key, "is there twice", name, "each mailbox once")
 		}
+	}
+}
+
+// certificates checks the files that TLS needs, and completes their paths.
+func (t table) certificates(mode string, ca, cert, key *string) {
+	for _, file := range []struct {
+		key  string
+		path *string
+	}{{"ca_file", ca}, {"cert_file", cert}, {"key_file", key}} {
+		t.useless(*file.path != "" && mode == "none", file.key, `with tls = "none"`)
+		t.cleanPath(file.key, *file.path)
+		*file.path = t.env.path(*file.path)
+	}
+	t.check(*cert == "" || *key != "", "cert_file", "is without key_file", nil, "the private key of the certificate in key_file, too")
+	t.check(*key == "" || *cert != "", "key_file", "is without cert_file", nil, "the certificate of the private key in cert_file, too")
+}
+
+// folders checks the names of the mailboxes that have a use.
+func (t table) folders(f *Folders) {
+	const want = `a name as the mail program shows it, such as "INBOX.Sent"; or leave the key out`
+	byUse, taken := f.ByUse(), map[string]string{}
+	for _, key := range []string{"sent", "drafts", "junk", "trash", "archive", "important"} {
+		name, set := byUse[key]
+		if !set {
+			t.check(!t.has(key), key, "is empty", nil, want)
+			continue
+		}
+		t.check(!strings.EqualFold(name, "INBOX") && !strings.ContainsFunc(name, unicode.IsControl), key, "not the name of such a mailbox", name, want)
+		if other := taken[name]; other != "" {
+			t.check(false, key, "is the mailbox for "+other+" already", name, "another mailbox")
+		}
+		taken[name] = key
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"net"
 	"strings"
 	"time"
+
+	"github.com/hinged/hinged/ingest"
 )
 
 // TLSMode says how the connection is protected.
@@ -54,6 +56,11 @@ type Options struct {
 	Mailboxes []string
 	Include   []string // watched as well
 	Exclude   []string // not watched, whatever else is said
+
+	// Roles names mailboxes that have a role, one for each role at most. No other
+	// mailbox has that role then. A mailbox for a role that is not in it is found by the
+	// special use that the server tells, or else by its name.
+	Roles map[ingest.Role]string
 
 	// MaxBytes is how much of a message is fetched; 1 MiB.
 	MaxBytes int64
@@ -181,6 +188,11 @@ func (o Options) validate() error {
 	}
 	if o.BackoffMax < o.BackoffMin || o.AuthBackoffMax < o.AuthBackoffMin {
 		errs = append(errs, errors.New("a greatest backoff is below the least"))
+	}
+	for role, name := range o.Roles {
+		if role == ingest.RoleOther || role == ingest.RoleInbox || name == "" || mailboxName(name) == inbox {
+			errs = append(errs, fmt.Errorf("mailbox %q cannot be the one for %s", name, role))
+		}
 	}
 	for _, names := range [][]string{o.Mailboxes, o.Include, o.Exclude} {
 		for _, name := range names {
