@@ -137,6 +137,9 @@ func (h *History) Run(ctx context.Context, emit ingest.Emit) error {
 		case againSlow:
 			return err
 		}
+		if errors.Is(err, errUnreadable) {
+			return err
+		}
 		if tries >= historyTries {
 			return err
 		}
@@ -154,6 +157,7 @@ type piece struct {
 	arrived   int64 // INTERNALDATE in Unix seconds
 	uid, size uint32
 	flags     uint32 // index into mailbox.sets, as when it was counted
+	large     bool   // only a part of it is fetched
 	known     bool   // reported before
 }
 

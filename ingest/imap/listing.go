@@ -72,7 +72,7 @@ func (s *session) list(ctx context.Context) ([]listed, error) {
 	err = cmd.Close()
 	s.guard.end()
 	if err != nil {
-		return nil, s.fail("list mailboxes", err)
+		return nil, s.fail("LIST", err)
 	}
 	slices.SortFunc(list, func(a, b found) int { return strings.Compare(a.name, b.name) })
 	list = slices.CompactFunc(list, func(a, b found) bool { return a.name == b.name })

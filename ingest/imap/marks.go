@@ -221,7 +221,7 @@ func (s *session) store(uid uint32, op goimap.StoreFlagsOp, flag string, since u
 	late = s.modified.end()
 	s.guard.end()
 	if err != nil {
-		return late, s.fail("store a flag", err)
+		return late, s.fail("UID STORE", err)
 	}
 	return late, nil
 }

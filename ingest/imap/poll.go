@@ -139,7 +139,7 @@ func (p *poller) status(sess *session, b *mailbox) (stamp, error) {
 	}).Wait()
 	sess.guard.end()
 	if err != nil {
-		return stamp{}, sess.fail("look at "+b.name, err)
+		return stamp{}, sess.fail("STATUS of "+b.name, err)
 	}
 	st := stamp{validity: d.UIDValidity, next: uint32(d.UIDNext), modseq: d.HighestModSeq}
 	if d.NumMessages != nil {

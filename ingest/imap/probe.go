@@ -156,7 +156,7 @@ func (p *Probe) Open(mailbox string, readOnly bool) (Opened, error) {
 	data, err := s.client.Select(mailbox, &goimap.SelectOptions{ReadOnly: readOnly, CondStore: s.has(goimap.CapCondStore)}).Wait()
 	s.guard.end()
 	if err != nil {
-		return Opened{}, s.fail("open "+mailbox, err)
+		return Opened{}, s.fail(selecting(readOnly)+" "+mailbox, err)
 	}
 	p.open, p.name = data, mailbox
 	p.cond = s.has(goimap.CapCondStore) && data.HighestModSeq != 0

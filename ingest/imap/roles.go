@@ -154,7 +154,7 @@ func (s *session) namespace() (string, error) {
 	defer s.guard.end()
 	data, err := s.client.Namespace().Wait()
 	if err != nil {
-		if err = s.fail("ask for namespaces", err); s.guard.why() == nil {
+		if err = s.fail("NAMESPACE", err); s.guard.why() == nil {
 			return "", nil // it said no
 		}
 		return "", err

@@ -279,7 +279,7 @@ func (s *session) fetch(set goimap.UIDSet, o *goimap.FetchOptions, each func(*im
 	err := cmd.Close()
 	s.guard.end()
 	if err != nil {
-		return s.fail("FETCH", err)
+		return s.fail("UID FETCH", err)
 	}
 	return nil
 }

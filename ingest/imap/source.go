@@ -60,6 +60,8 @@ type Source struct {
 	notBefore time.Time
 	limit     *rate.Limiter // of logins
 
+	unreadable int // messages in a row that a reading of the past gave up
+
 	trust idleTrust // of the connection that watches INBOX
 
 	mu         sync.Mutex // guards all below

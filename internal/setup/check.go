@@ -240,6 +240,7 @@ func (c *Checker) account(ctx context.Context, a *config.Account) {
 		return
 	}
 	c.flag(ctx, a, p)
+	c.text(ctx, a, p)
 }
 
 // secret tests that the password can be had, and by nobody else.

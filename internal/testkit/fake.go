@@ -275,10 +275,18 @@ func (c *FakeConn) fetch(cmd FakeCommand) {
 		}
 		if strings.Contains(rest, "INTERNALDATE") {
 			line += ` INTERNALDATE "02-Jan-2024 10:00:00 +0000"`
+		}
+		if strings.Contains(rest, "RFC822.SIZE") {
 			line += fmt.Sprintf(" RFC822.SIZE %d", len(m.Raw))
 		}
 		if strings.Contains(rest, "BODY.PEEK") {
-			line += fmt.Sprintf(" BODY[]<0> {%d}\r\n%s", len(m.Raw), m.Raw)
+			text, origin := m.Raw, ""
+			if _, part, ok := strings.Cut(rest, "<0."); ok {
+				word, _, _ := strings.Cut(part, ">")
+				most, _ := strconv.Atoi(word)
+				text, origin = text[:min(len(text), most)], "<0>"
+			}
+			line += fmt.Sprintf(" BODY[]%s {%d}\r\n%s", origin, len(text), text)
 		}
 		c.Line("%s)", line)
 	}
