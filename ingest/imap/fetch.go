@@ -69,23 +69,33 @@ func (v *visit) read(m *imapclient.FetchMessageData, body bool) (got fetched, er
 			if item.Literal == nil {
 				continue
 			}
-			size, most := item.Literal.Size(), v.s.o.MaxBytes
-			if !body {
-				most = commandBudget
+			if got.raw, err = v.readText(item.Literal, body); err != nil {
+				return got, err
 			}
-			if size > most {
-				return got, v.session.broken("a text of %d bytes came where %d were asked for", size, most)
-			}
-			if !body {
-				continue // it is thrown away, within the budget
-			}
-			v.session.guard.extend(size+lineBudget, v.session.patience())
-			got.raw, got.hasRaw = make([]byte, size), true
-			if _, err := io.ReadFull(item.Literal, got.raw); err != nil {
-				return got, textError{v.session.fail("read a message", err)}
-			}
+			got.hasRaw = got.raw != nil
 		}
 	}
+}
+
+// readText reads a text that was asked for, or checks that one which was not can be
+// thrown away; then it is nil.
+func (v *visit) readText(literal goimap.LiteralReader, asked bool) ([]byte, error) {
+	size, most := literal.Size(), v.s.o.MaxBytes
+	if !asked {
+		most = commandBudget
+	}
+	if size > most {
+		return nil, v.session.broken("a text of %d bytes came where %d were asked for", size, most)
+	}
+	if !asked {
+		return nil, nil // the client library discards it, within the budget
+	}
+	v.session.guard.extend(size+lineBudget, v.session.patience())
+	raw := make([]byte, size)
+	if _, err := io.ReadFull(literal, raw); err != nil {
+		return nil, textError{v.session.fail("read a message", err)}
+	}
+	return raw, nil
 }
 
 // bodyItems asks for everything that an arrival holds. Peek leaves \Seen alone. Only
