@@ -37,9 +37,12 @@ type Source interface {
 
 // Status is how a source is doing, for people.
 type Status struct {
-	Connected  bool
-	Problem    string // why not, in words; "" when all is well
-	Reconnects int
+	Connected bool
+	Problem   string // why not, in words; "" when all is well
+	// ConsentNeeded: the problem is that the owner has to consent again, with the
+	// provider of the mail, to hinged's reading it.
+	ConsentNeeded bool
+	Reconnects    int
 	// Remaining is how many messages are known to wait for their first report.
 	Remaining int
 }

@@ -206,7 +206,7 @@ func bye(c *testkit.FakeConn, _ testkit.FakeCommand) {
 	c.Close()
 }
 
-func TestHalfOpenConnectionIsFoundAndReplaced(t *testing.T) {
+func TestR10HalfOpenConnectionIsFoundAndReplaced(t *testing.T) {
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	p := testkit.StartProxy(t, d.Addr)
 	o := dovecotOptions(d)
@@ -225,7 +225,7 @@ func TestHalfOpenConnectionIsFoundAndReplaced(t *testing.T) {
 	}
 }
 
-func TestServerRestart(t *testing.T) {
+func TestR10ServerRestart(t *testing.T) {
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	r := startSource(t, dovecotOptions(d))
 	_, at := r.await("INBOX", 0, cursorOf("INBOX", 1))

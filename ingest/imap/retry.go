@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"syscall"
 
 	goimap "github.com/emersion/go-imap/v2"
@@ -29,6 +30,9 @@ var (
 	ErrRefused = errors.New("the server refused the login")
 	// ErrNoMechanism: the server offers no way to log in that Options.Auth allows.
 	ErrNoMechanism = errors.New("the server does not offer the way to log in that was asked for")
+	// ErrConsent: no token is to be had, or none is taken, until the owner consents
+	// again (OAuth, RFC 6749). It comes together with ErrRefused or ErrNoPassword.
+	ErrConsent = errors.New("consent is needed: the owner has to log in with the provider again")
 	// ErrNoPassword: Options.Password gave none.
 	ErrNoPassword = errors.New("the password could not be had")
 )
@@ -129,8 +133,9 @@ func (e *statusError) Error() string {
 // for long (RFC 5530).
 func (e *statusError) passing() bool {
 	switch e.Code {
-	case "UNAVAILABLE", "INUSE", "SERVERBUG", "LIMIT":
-		return true
+	case "UNAVAILABLE", "INUSE", "SERVERBUG", "LIMIT", "THROTTLED", "OVERQUOTA":
+		return true // the last two are Gmail's and Outlook.com's
 	}
-	return false
+	// QUIRK: Gmail refuses the sixteenth connection like a wrong password.
+	return strings.Contains(strings.ToLower(e.Text), "too many simultaneous connections")
 }

@@ -76,6 +76,7 @@ var _ ingest.Source = (*Source)(nil)
 type line struct {
 	up      bool
 	problem string
+	consent bool
 }
 
 // The two connections.
@@ -190,7 +191,7 @@ func (s *Source) keep(ctx context.Context, name string, serve func(context.Conte
 			pause = wait.NextBackOff()
 			s.log.Warn("connection lost, will be made again", keyLine, name, keyError, err, keyWait, pause)
 		}
-		s.setLine(name, false, err.Error())
+		s.setDown(name, err)
 		if !sleep(ctx, pause) {
 			return nil
 		}
@@ -299,6 +300,7 @@ func (s *Source) Status() ingest.Status {
 			continue
 		}
 		st.Connected = st.Connected && l.up
+		st.ConsentNeeded = st.ConsentNeeded || l.consent
 		if l.problem != "" && l.problem != st.Problem {
 			if st.Problem != "" {
 				st.Problem += "; "
@@ -315,7 +317,14 @@ func (s *Source) Status() ingest.Status {
 func (s *Source) setLine(name string, up bool, problem string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lines[name] = line{up, problem}
+	s.lines[name] = line{up: up, problem: problem}
+}
+
+// setDown notes why a connection is not there.
+func (s *Source) setDown(name string, why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lines[name] = line{problem: why.Error(), consent: errors.Is(why, ErrConsent)}
 }
 
 func (s *Source) setRemaining(mailbox string, n int64) {
