@@ -1,5 +1,7 @@
 package config
 
+import "maps"
+
 // Config is the whole of a configuration file, defaults filled in and every
 // value checked. Nothing changes it after Parse; it may be read concurrently.
 type Config struct {
@@ -60,15 +62,38 @@ type IMAP struct {
 	Address  string `toml:"address"` // host:port, the port always there
 	TLS      string `toml:"tls"`
 	CAFile   string `toml:"ca_file,omitempty"`
+	CertFile string `toml:"cert_file,omitempty"` // a certificate of ours, and its key
+	KeyFile  string `toml:"key_file,omitempty"`
 	Auth     string `toml:"auth"`
 	Username string `toml:"username"`
 	Password        // where the secret is, not the secret; its keys are in this same table
 	// Mailboxes to watch; none means INBOX and the special-use mailboxes.
 	Mailboxes       []string `toml:"mailboxes"`
 	Exclude         []string `toml:"exclude"`
+	Folders                  // which mailbox is for what; its keys are in this same table
 	PollInterval    Duration `toml:"poll_interval"`
 	IdleRestart     Duration `toml:"idle_restart"`
 	RecheckInterval Duration `toml:"recheck_interval"`
+}
+
+// Folders names the mailboxes that have a use. What is "" is found by the special use
+// that the server tells, or by its name.
+type Folders struct {
+	Sent      string `toml:"sent,omitempty"`
+	Drafts    string `toml:"drafts,omitempty"`
+	Junk      string `toml:"junk,omitempty"`
+	Trash     string `toml:"trash,omitempty"`
+	Archive   string `toml:"archive,omitempty"`
+	Important string `toml:"important,omitempty"`
+}
+
+// ByUse returns the names that are set, by their keys.
+func (f *Folders) ByUse() map[string]string {
+	out := map[string]string{
+		"sent": f.Sent, "drafts": f.Drafts, "junk": f.Junk, "trash": f.Trash, "archive": f.Archive, "important": f.Important,
+	}
+	maps.DeleteFunc(out, func(_, name string) bool { return name == "" })
+	return out
 }
 
 // Learner chooses the learner and its parameters.

@@ -44,6 +44,8 @@ var entries = map[string]entry{
 	"account.imap.address":             {"Host, with a port unless it is the usual one: 993 for tls, else 143.", false},
 	"account.imap.tls":                 {"tls, starttls, or none: then password and mail cross the network in the clear.", false},
 	"account.imap.ca_file":             {"Certificates to trust instead of the system's, PEM.", true},
+	"account.imap.cert_file":           {"A certificate that shows the server who connects, beside the password, PEM; and its private key.", true},
+	"account.imap.key_file":            {"The private key of cert_file.", true},
 	"account.imap.auth":                {"plain, login, xoauth2 or oauthbearer. The last two take an access token for a password.", false},
 	"account.imap.username":            {"The name to log in with.", false},
 	"account.imap.password_file":       {"Where the password is: one of these four. It is read anew for each connection.", false},
@@ -52,6 +54,12 @@ var entries = map[string]entry{
 	"account.imap.password_credential": {"A credential of systemd's LoadCredential=.", true},
 	"account.imap.mailboxes":           {"The mailboxes to watch. None: INBOX and those with a special use (Sent, Junk, Trash, Archive, Important).", false},
 	"account.imap.exclude":             {"Mailboxes to leave alone.", false},
+	"account.imap.sent":                {"Which mailbox is for what, where the server does not tell (special use) and its name does not either; `hinged\ncheck` says what was found. What lies in sent was written by the owner, and answers to mail are found there.", true},
+	"account.imap.drafts":              {"The folder of drafts.", true},
+	"account.imap.junk":                {"The folder of spam: moving mail there says that it was ordinary.", true},
+	"account.imap.trash":               {"The folder of deleted mail.", true},
+	"account.imap.archive":             {"The folder of archived mail.", true},
+	"account.imap.important":           {"The folder of important mail: moving mail there says that it was important.", true},
 	"account.imap.poll_interval":       {"How often to look into the mailboxes that are not watched live.", false},
 	"account.imap.idle_restart":        {"How often to renew a live watch, which servers and routers forget.", false},
 	"account.imap.recheck_interval":    {"How often to compare everything, for changes that went by unnoticed.", false},
@@ -151,7 +159,7 @@ func exampleConfig() Config {
 	a.Name = "personal"
 	a.Owner = []string{"me@example.org"}
 	a.IMAP.Address = "imap.example.org"
-	a.IMAP.CAFile = "/etc/hinged/ca.pem"
+	a.IMAP.CAFile, a.IMAP.CertFile, a.IMAP.KeyFile = "/etc/hinged/ca.pem", "/etc/hinged/client.pem", "/etc/hinged/client.key"
 	a.IMAP.Username = "me@example.org"
 	a.IMAP.Password = Password{
 		File:       "password",
@@ -161,6 +169,10 @@ func exampleConfig() Config {
 	}
 	a.IMAP.Mailboxes = []string{}
 	a.IMAP.Exclude = []string{}
+	a.IMAP.Folders = Folders{
+		Sent: "INBOX.Sent", Drafts: "INBOX.Drafts", Junk: "INBOX.Junk", Trash: "INBOX.Trash",
+		Archive: "INBOX.Archive", Important: "INBOX.Important",
+	}
 	a.Featurize.AuthservID = "mx.example.org"
 	a.Rules = []Rule{{Match: "from:boss@example.org", Label: "important"}}
 	c.Accounts = []Account{a}

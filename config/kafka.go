@@ -101,16 +101,7 @@ func (t table) kafka(k *Kafka) {
 	t.word("group", k.Group)
 	t.word("client_id", k.ClientID)
 	t.choice("tls", k.TLS, kafkaTLSModes)
-	for _, file := range []struct {
-		key  string
-		path *string
-	}{{"ca_file", &k.CAFile}, {"cert_file", &k.CertFile}, {"key_file", &k.KeyFile}} {
-		t.useless(*file.path != "" && k.TLS == "none", file.key, `with tls = "none"`)
-		t.cleanPath(file.key, *file.path)
-		*file.path = t.env.path(*file.path)
-	}
-	t.check(k.CertFile == "" || k.KeyFile != "", "cert_file", "is without key_file", nil, "the private key of the certificate in key_file, too")
-	t.check(k.KeyFile == "" || k.CertFile != "", "key_file", "is without cert_file", nil, "the certificate of the private key in cert_file, too")
+	t.certificates(k.TLS, &k.CAFile, &k.CertFile, &k.KeyFile)
 	t.login(k)
 	t.choice("compression", k.Compression, kafkaCompressions)
 	t.integer("max_message_bytes", k.MaxMessageBytes, 1024, 256<<20)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"time"
 )
 
@@ -119,19 +120,29 @@ func (p *Password) run(ctx context.Context) ([]byte, error) {
 	// A child that inherits the pipe and lives on must not hold us up.
 	cmd.WaitDelay = time.Second
 	out := &limitedBuffer{room: maxSecretBytes + 1}
-	cmd.Stdout = out
+	words := &limitedBuffer{room: maxSecretBytes}
+	cmd.Stdout, cmd.Stderr = out, words
 	err := cmd.Run()
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("%s did not end in time: %w", p.Command[0], ctx.Err())
 	case errors.As(err, &exit):
-		return nil, fmt.Errorf("%s ended with %s; run it by hand to see why", p.Command[0], exit.ProcessState)
+		why := ""
+		if code := oauthCode.Find(append(words.kept, out.kept...)); code != nil {
+			why = fmt.Sprintf(" over %s", code)
+		}
+		return nil, fmt.Errorf("%s ended with %s%s; run it by hand to see why", p.Command[0], exit.ProcessState, why)
 	case err != nil:
 		return nil, fmt.Errorf("run %s: %w", p.Command[0], err)
 	}
 	return out.kept, nil
 }
+
+// oauthCode finds why no token was given (RFC 6749, section 5.2; OpenID Connect Core,
+// section 3.1.2.6). Nothing else of what a program says goes into an error: it may be
+// secret.
+var oauthCode = regexp.MustCompile(`\b(invalid_grant|unauthorized_client|interaction_required|login_required|consent_required)\b`)
 
 // limitedBuffer keeps the first bytes written and swallows the rest, so that
 // the writer need not fail. The buffer is not embedded: its ReadFrom would let

@@ -80,6 +80,7 @@ func TestReadPasswordErrorsNameTheKeyAndNotTheSecret(t *testing.T) {
 		{"no credentials directory", Password{Credential: "c"}, "password_credential: CREDENTIALS_DIRECTORY is not set"},
 		{"no such program", Password{Command: []string{"/nonexistent/pass"}}, "password_command: run /nonexistent/pass"},
 		{"program fails", Password{Command: []string{"sh", "-c", "echo tulip; echo tulip >&2; exit 3"}}, "password_command: sh ended with exit status 3; run it by hand"},
+		{"no token is given", Password{Command: []string{"sh", "-c", `echo 'tulip {"error": "invalid_grant"}' >&2; exit 1`}}, "password_command: sh ended with exit status 1 over invalid_grant; run it by hand"},
 		{"program prints without end", Password{Command: []string{"sh", "-c", "head -c 10000000 /dev/zero"}}, "longer than 65536 bytes"},
 		{"nothing configured", Password{}, "no password is configured"},
 	} {

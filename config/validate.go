@@ -280,9 +280,7 @@ func (t table) imap(c *IMAP) {
 		t.required("username", "the name to log in with")
 	}
 	t.check(!strings.ContainsFunc(c.Username, unicode.IsControl), "username", "control characters in a name", c.Username, "the name to log in with")
-	t.useless(c.CAFile != "" && c.TLS == "none", "ca_file", `with tls = "none"`)
-	t.cleanPath("ca_file", c.CAFile)
-	c.CAFile = t.env.path(c.CAFile)
+	t.certificates(c.TLS, &c.CAFile, &c.CertFile, &c.KeyFile)
 	t.password(&c.Password)
 	t.mailboxes("mailboxes", c.Mailboxes)
 	t.mailboxes("exclude", c.Exclude)
@@ -292,6 +290,7 @@ func (t table) imap(c *IMAP) {
 			t.checkAt(lineOf(list.elem(i), list), "exclude", "is among the mailboxes to watch", name, "either, not both")
 		}
 	}
+	t.folders(&c.Folders)
 	t.duration("poll_interval", c.PollInterval, 100*time.Millisecond, day)
 	// RFC 2177: a server may hang up after 30 minutes.
 	t.duration("idle_restart", c.IdleRestart, 10*time.Second, 28*time.Minute)

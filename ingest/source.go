@@ -10,6 +10,9 @@ type MarkRequest struct {
 	Also  string   // a keyword to be set or cleared by the same command, where the mailbox keeps it; "": none
 	Clear bool     // clear it instead of setting it
 	Known []string // the flags on which the decision rests, canonical
+	// Attempt is how often it ended in MarkConflict before. The source waits before it
+	// tries again, twice as long each time.
+	Attempt int
 }
 
 // Emit hands one event over. It blocks while the receiver is busy, which is the
@@ -35,9 +38,12 @@ type Source interface {
 
 // Status is how a source is doing, for people.
 type Status struct {
-	Connected  bool
-	Problem    string // why not, in words; "" when all is well
-	Reconnects int
+	Connected bool
+	Problem   string // why not, in words; "" when all is well
+	// ConsentNeeded: the problem is that the owner has to consent again, with the
+	// provider of the mail, to hinged's reading it.
+	ConsentNeeded bool
+	Reconnects    int
 	// Remaining is how many messages are known to wait for their first report.
 	Remaining int
 }

@@ -430,7 +430,10 @@ type LedgerEntry struct {
 	Cleared bool `cbor:"14,keyasint,omitempty"`
 	// Companion is the keyword that is set together with it, where the mailbox keeps
 	// keywords; "": none.
-	Companion string `cbor:"20,keyasint,omitempty"`
+	Companion string `cbor:"15,keyasint,omitempty"`
+	// Tries is how often in a row the message changed before the mark could be set, or
+	// taken back. It stays where a mark was given up for that.
+	Tries uint8 `cbor:"16,keyasint,omitempty"`
 }
 
 // Refusal remembers that the owner removed our mark from a message.

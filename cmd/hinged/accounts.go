@@ -56,20 +56,50 @@ func imapOptions(a *config.Account, log *slog.Logger) (imap.Options, error) {
 	i := &a.IMAP
 	o := imap.Options{
 		Address: i.Address, TLS: imap.TLSMode(i.TLS), Username: i.Username, Auth: imap.AuthMechanism(i.Auth),
-		Password: i.ReadPassword, Mailboxes: i.Mailboxes, Exclude: i.Exclude,
+		Password: i.ReadPassword, Mailboxes: i.Mailboxes, Exclude: i.Exclude, Roles: folderRoles(&i.Folders),
 		MaxBytes:     int64(a.Featurize.MaxBytes),
 		PollInterval: time.Duration(i.PollInterval), IdleRestart: time.Duration(i.IdleRestart),
 		RecheckInterval: time.Duration(i.RecheckInterval),
 		TickInterval:    -1, // the daemon keeps its own time
 		Logger:          log.With("account", a.Name),
 	}
-	if i.CAFile != "" {
+	if i.CAFile == "" && i.CertFile == "" {
+		return o, nil
+	}
+	var err error
+	o.TLSConfig, err = tlsConfig(i.CAFile, i.CertFile, i.KeyFile)
+	return o, err
+}
+
+// tlsConfig reads the certificates to trust instead of the system's, and one to show;
+// each may be "".
+func tlsConfig(caFile, certFile, keyFile string) (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if caFile != "" {
 		var err error
-		if o.TLSConfig, err = trust(i.CAFile); err != nil {
-			return o, fmt.Errorf("ca_file: %w", err)
+		if c, err = trust(caFile); err != nil {
+			return nil, fmt.Errorf("ca_file: %w", err)
 		}
 	}
-	return o, nil
+	if certFile != "" {
+		pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+		if err != nil {
+			return nil, fmt.Errorf("cert_file and key_file: %w", err)
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
+}
+
+// folderRoles turns the folders of the configuration into roles.
+func folderRoles(f *config.Folders) map[ingest.Role]string {
+	names, out := f.ByUse(), map[ingest.Role]string{}
+	for role := ingest.RoleSent; role <= ingest.RoleImportant; role++ {
+		if name := names[role.String()]; name != "" {
+			out[role] = name
+		}
+	}
+	return out
 }
 
 // trust reads certificates to trust instead of the system's.

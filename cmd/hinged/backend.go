@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"time"
 
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
 )
 
@@ -22,8 +24,29 @@ func connect(ctx context.Context, path string) (*control.At, error) {
 	return connectTo(ctx, c)
 }
 
+// lockPatience is how long a verb waits for a daemon that has the store already and
+// does not answer yet, and lockEvery how often it asks.
+const (
+	lockPatience = 10 * time.Second
+	lockEvery    = 100 * time.Millisecond
+)
+
 // connectTo is connect for a configuration that was read.
 func connectTo(ctx context.Context, c *config.Config) (*control.At, error) {
+	for end := time.Now().Add(lockPatience); ; {
+		at, err := connectOnce(ctx, c)
+		if !errors.Is(err, store.ErrRunning) || !time.Now().Before(end) {
+			return at, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(lockEvery):
+		}
+	}
+}
+
+func connectOnce(ctx context.Context, c *config.Config) (*control.At, error) {
 	at, err := control.Dial(ctx, c.Socket)
 	if !errors.Is(err, control.ErrNotRunning) {
 		return at, err

@@ -222,6 +222,11 @@ func printReport(w io.Writer, r *bootstrap.Report) {
 	fmt.Fprintf(w, ", %d of them your own\n", r.Own)
 	fmt.Fprintf(w, "For %d of them your actions show what you thought: %d important, %d ordinary; for the other %d not yet\n\n",
 		r.Judged, r.Important, r.Judged-r.Important, r.Open)
+	if !r.SentFolder {
+		fmt.Fprintf(w, "WARNING: no folder of sent mail was found. Your answers are known only where a mail program set\n"+
+			"\\Answered, so mail that you answered may count as ordinary here. Name the folder with sent = \"…\"\n"+
+			"in [account.imap] (hinged check lists the folders), and begin anew.\n\n")
+	}
 	if r.Judged == 0 {
 		return
 	}
@@ -237,6 +242,8 @@ func printReport(w io.Writer, r *bootstrap.Report) {
 	_ = t.Flush() // w is a buffer
 	fmt.Fprintf(w, "\n%d mistakes on the way, by the sign of its score. ", r.Mistakes)
 	switch {
+	case !r.SentFolder:
+		fmt.Fprintf(w, "What that is worth is not known without the folder of sent mail.\n")
 	case r.BeatsBaselines:
 		fmt.Fprintf(w, "It is better than both rules.\n")
 	case r.Important == 0:

@@ -49,8 +49,8 @@ func randomExplanation(rng *rand.Rand) desk.Explanation {
 	return ex
 }
 
-// TestAnExplanationFitsOnAScreenAndAddsUp as it is shown, whatever the message.
-func TestAnExplanationFitsOnAScreenAndAddsUp(t *testing.T) {
+// TestR13AnExplanationFitsOnAScreenAndAddsUp as it is shown, whatever the message.
+func TestR13AnExplanationFitsOnAScreenAndAddsUp(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	amount := regexp.MustCompile(`^(?:  .  |     )([+-]\d+\.\d{3})  (.*)$`)
 	for i := range 3000 {

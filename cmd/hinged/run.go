@@ -55,7 +55,10 @@ func runDaemon(ctx context.Context, path string, stderr io.Writer) error {
 	if err != nil {
 		return &cli.ExitError{Code: cli.ExitConfig, Err: err}
 	}
-	d, err := daemon.New(o)
+	d, err := daemon.Await(ctx, o)
+	if ctx.Err() != nil && d == nil {
+		return hangUp() // asked to stop while it waited for the store
+	}
 	if err != nil {
 		return errors.Join(err, hangUp())
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"crypto/tls"
 	"fmt"
 	"log/slog"
 
@@ -25,21 +24,9 @@ func kafkaOptions(k *config.Kafka, log *slog.Logger) (kafka.Options, error) {
 	if k.TLS == "none" {
 		return o, nil
 	}
-	o.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
-	if k.CAFile != "" {
-		var err error
-		if o.TLS, err = trust(k.CAFile); err != nil {
-			return o, fmt.Errorf("ca_file: %w", err)
-		}
-	}
-	if k.CertFile != "" {
-		pair, err := tls.LoadX509KeyPair(k.CertFile, k.KeyFile)
-		if err != nil {
-			return o, fmt.Errorf("cert_file and key_file: %w", err)
-		}
-		o.TLS.Certificates = []tls.Certificate{pair}
-	}
-	return o, nil
+	var err error
+	o.TLS, err = tlsConfig(k.CAFile, k.CertFile, k.KeyFile)
+	return o, err
 }
 
 // streamOptions turns the section [kafka] into what the engine needs, save the

@@ -31,11 +31,38 @@ type oauthBearer struct{ sasl.Client }
 
 func (oauthBearer) Next([]byte) ([]byte, error) { return []byte{1}, nil }
 
+// emptyResponse is an empty answer to a challenge as it has to be: an empty line. The
+// client library writes "=", which stands for an empty initial response alone (RFC 9051,
+// section 6.2.2).
+func emptyResponse(line []byte) []byte {
+	if string(line) == "=\r\n" {
+		return []byte("\r\n")
+	}
+	return line
+}
+
+// needsConsent reports whether words say that an authorization server gives no token
+// until the owner logs in there (RFC 6749, section 5.2; OpenID Connect Core, section
+// 3.1.2.6).
+func needsConsent(words string) bool {
+	for _, code := range []string{"invalid_grant", "unauthorized_client", "interaction_required", "login_required", "consent_required"} {
+		if strings.Contains(words, code) {
+			return true
+		}
+	}
+	return false
+}
+
 // login proves who we are.
 func (s *session) login(ctx context.Context, o *Options) error {
 	secret, err := o.Password(ctx)
+	oauth := o.Auth == AuthXOAuth2 || o.Auth == AuthOAuthBearer
 	if err != nil {
-		return fmt.Errorf("%w: %s", ErrNoPassword, ingest.OneLine(err.Error()))
+		words := ingest.OneLine(err.Error())
+		if oauth && needsConsent(words) {
+			return fmt.Errorf("%w (%w: %s)", ErrConsent, ErrNoPassword, words)
+		}
+		return fmt.Errorf("%w: %s", ErrNoPassword, words)
 	}
 	if secret == "" {
 		return fmt.Errorf("%w: it is empty", ErrNoPassword)
@@ -56,13 +83,19 @@ func (s *session) login(ctx context.Context, o *Options) error {
 	case mech == nil:
 		return fmt.Errorf("%w (%s)", ErrNoMechanism, o.Auth)
 	default:
+		s.guard.amending(emptyResponse)
 		err = s.client.Authenticate(mech)
+		s.guard.amending(nil)
 	}
 	if err == nil {
 		return nil
 	}
 	err = wireError(err, s.guard.why())
 	var status *statusError
+	if errors.As(err, &status) && !status.passing() && oauth {
+		// The token was given out just now.
+		return fmt.Errorf("%w (%w: %s)", ErrConsent, ErrRefused, redact(status.Error(), o.Username, secret))
+	}
 	if errors.As(err, &status) && !status.passing() {
 		return fmt.Errorf("%w: %s", ErrRefused, redact(status.Error(), o.Username, secret))
 	}

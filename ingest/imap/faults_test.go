@@ -77,6 +77,10 @@ func TestBadDays(t *testing.T) {
 			}
 			c.Mute()
 		}), errBudget},
+		{"100,000 parentheses", 0, on("UID FETCH", func(c *testkit.FakeConn, _ testkit.FakeCommand) {
+			c.Raw("* 1 FETCH (UID 1 BODYSTRUCTURE " + strings.Repeat("(", 100_000) + "\r\n")
+			c.Mute()
+		}), errDepth},
 		{"a search that finds four thousand million", 0, on("UID SEARCH", func(c *testkit.FakeConn, cmd testkit.FakeCommand) {
 			c.Line("* ESEARCH (TAG %q) UID ALL 1:4000000000", cmd.Tag)
 			c.OK(cmd)
@@ -163,12 +167,7 @@ func TestWhatEndedTheConnectionIsNamedByWhateverIsSentNext(t *testing.T) {
 					c.Close()
 				})
 			})
-			o := only(f).withDefaults()
-			s, err := dial(t.Context(), &o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer s.close()
+			s := openSession(t, only(f))
 			if err := s.idle(func() { <-s.client.Closed() }); !errors.Is(err, end.want) {
 				t.Errorf("the end of IDLE gave %v, want %v", err, end.want)
 			}
@@ -207,7 +206,7 @@ func bye(c *testkit.FakeConn, _ testkit.FakeCommand) {
 	c.Close()
 }
 
-func TestHalfOpenConnectionIsFoundAndReplaced(t *testing.T) {
+func TestR10HalfOpenConnectionIsFoundAndReplaced(t *testing.T) {
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	p := testkit.StartProxy(t, d.Addr)
 	o := dovecotOptions(d)
@@ -226,7 +225,7 @@ func TestHalfOpenConnectionIsFoundAndReplaced(t *testing.T) {
 	}
 }
 
-func TestServerRestart(t *testing.T) {
+func TestR10ServerRestart(t *testing.T) {
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	r := startSource(t, dovecotOptions(d))
 	_, at := r.await("INBOX", 0, cursorOf("INBOX", 1))

@@ -66,30 +66,90 @@ func (v *visit) read(m *imapclient.FetchMessageData, body bool) (got fetched, er
 		case imapclient.FetchItemDataRFC822Size:
 			got.size = item.Size
 		case imapclient.FetchItemDataBodySection:
-			if !body || item.Literal == nil {
-				continue // an unread literal is thrown away, within the budget
+			if item.Literal == nil {
+				continue
 			}
-			size := item.Literal.Size()
-			if size > v.s.o.MaxBytes {
-				return got, v.session.broken("a text of %d bytes came where %d were asked for", size, v.s.o.MaxBytes)
+			if got.raw, err = v.readText(item.Literal, body); err != nil {
+				return got, err
 			}
-			v.session.guard.extend(size+lineBudget, v.session.patience())
-			got.raw, got.hasRaw = make([]byte, size), true
-			if _, err := io.ReadFull(item.Literal, got.raw); err != nil {
-				return got, textError{v.session.fail("read a message", err)}
-			}
+			got.hasRaw = got.raw != nil
 		}
 	}
 }
 
-// bodyItems asks for everything that an arrival holds. Peek leaves \Seen alone.
-func (v *visit) bodyItems() *goimap.FetchOptions {
+// readText reads a text that was asked for, or checks that one which was not can be
+// thrown away; then it is nil.
+func (v *visit) readText(literal goimap.LiteralReader, asked bool) ([]byte, error) {
+	size, most := literal.Size(), v.s.o.MaxBytes
+	if !asked {
+		most = commandBudget
+	}
+	if size > most {
+		return nil, v.session.broken("a text of %d bytes came where %d were asked for", size, most)
+	}
+	if !asked {
+		return nil, nil // the client library discards it, within the budget
+	}
+	v.session.guard.extend(size+lineBudget, v.session.patience())
+	raw := make([]byte, size)
+	if _, err := io.ReadFull(literal, raw); err != nil {
+		return nil, textError{v.session.fail("read a message", err)}
+	}
+	return raw, nil
+}
+
+// bodyItems asks for everything that an arrival holds. Peek leaves \Seen alone. Only
+// of a message that is too large a part is asked for: not every server gets the
+// answer to that right.
+func (v *visit) bodyItems(large bool) *goimap.FetchOptions {
 	return &goimap.FetchOptions{
 		UID: true, Flags: true, InternalDate: true, RFC822Size: true, ModSeq: v.condstore,
-		BodySection: []*goimap.FetchItemBodySection{{
-			Peek: true, Partial: &goimap.SectionPartial{Offset: 0, Size: v.s.o.MaxBytes},
-		}},
+		BodySection: []*goimap.FetchItemBodySection{text(large, v.s.o.MaxBytes)},
 	}
+}
+
+// text is the text of a message, or the first most bytes of a large one.
+func text(large bool, most int64) *goimap.FetchItemBodySection {
+	section := &goimap.FetchItemBodySection{Peek: true}
+	if large {
+		section.Partial = &goimap.SectionPartial{Offset: 0, Size: most}
+	}
+	return section
+}
+
+// sizes finds out which messages of set, at most n, are too large to be asked for
+// whole. Those that are known already are in neither; top is the highest UID of all.
+func (v *visit) sizes(set goimap.UIDSet, n int) (small, large uidRanges, top uint32, err error) {
+	var uids []uint32
+	tooLarge := map[uint32]bool{}
+	most := max(n, int(min(v.exists(), 1<<30)))
+	v.session.beginFor(n)
+	err = v.session.fetch(set, &goimap.FetchOptions{UID: true, RFC822Size: true}, func(m *imapclient.FetchMessageData) error {
+		got, err := v.read(m, false)
+		if err != nil {
+			return err
+		}
+		if uids = append(uids, got.uid); len(uids) > most || got.uid == ^uint32(0) {
+			return v.session.broken("a FETCH in %s gave UID %d as message %d of %d", v.mailbox.name, got.uid, len(uids), most)
+		}
+		tooLarge[got.uid] = got.size > v.s.o.MaxBytes
+		return nil
+	})
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	slices.Sort(uids)
+	for _, uid := range slices.Compact(uids) {
+		top = uid
+		switch _, _, known := v.mailbox.known(uid); {
+		case known:
+		case tooLarge[uid]:
+			large = large.add(uid, uid)
+		default:
+			small = small.add(uid, uid)
+		}
+	}
+	return small, large, top, nil
 }
 
 // arrivals reports the messages that came since the last time, when there are
@@ -211,10 +271,31 @@ func (v *visit) textless(ctx context.Context, uid uint32) error {
 // highest UID met. At most n may come. A message that was expunged meanwhile is
 // missing from the answer, and that is all.
 func (v *visit) fetchSet(ctx context.Context, set goimap.UIDSet, n int) (top uint32, err error) {
+	small, large, top, err := v.sizes(set, n)
+	if err != nil {
+		return 0, err
+	}
+	for _, part := range []struct {
+		uids  uidRanges
+		large bool
+	}{{small, false}, {large, true}} {
+		if len(part.uids) == 0 {
+			continue
+		}
+		if err := v.fetchTexts(ctx, part.uids, part.large); err != nil {
+			return 0, err
+		}
+	}
+	return top, nil
+}
+
+// fetchTexts is fetchSet for messages that are all large, or none.
+func (v *visit) fetchTexts(ctx context.Context, uids uidRanges, large bool) error {
 	var bare []uint32
+	n := int(uids.len())
 	count, most := 0, max(n, int(min(v.exists(), 1<<30)))
 	v.session.beginFor(n)
-	err = v.session.fetch(set, v.bodyItems(), func(m *imapclient.FetchMessageData) error {
+	err := v.session.fetch(uids.set(), v.bodyItems(large), func(m *imapclient.FetchMessageData) error {
 		got, err := v.read(m, true)
 		if err != nil {
 			return err
@@ -222,7 +303,6 @@ func (v *visit) fetchSet(ctx context.Context, set goimap.UIDSet, n int) (top uin
 		if count++; count > most || got.uid == ^uint32(0) {
 			return v.session.broken("a FETCH in %s gave UID %d as message %d of %d", v.mailbox.name, got.uid, count, most)
 		}
-		top = max(top, got.uid)
 		if _, _, known := v.mailbox.known(got.uid); known {
 			return v.changed(ctx, got)
 		}
@@ -235,19 +315,19 @@ func (v *visit) fetchSet(ctx context.Context, set goimap.UIDSet, n int) (top uin
 		return v.arrived(ctx, got)
 	})
 	if err != nil {
-		return top, err
+		return err
 	}
 	for _, uid := range bare {
-		if err := v.fetchBare(ctx, uid); err != nil {
-			return top, err
+		if err := v.fetchBare(ctx, uid, large); err != nil {
+			return err
 		}
 	}
-	return top, nil
+	return nil
 }
 
 // fetchBare reports a message whose text did not come.
-func (v *visit) fetchBare(ctx context.Context, uid uint32) error {
-	last, err := v.askAgain(uid)
+func (v *visit) fetchBare(ctx context.Context, uid uint32, large bool) error {
+	last, err := v.askAgain(uid, large)
 	if err != nil || last == nil {
 		return err
 	}
@@ -257,11 +337,11 @@ func (v *visit) fetchBare(ctx context.Context, uid uint32) error {
 // askAgain asks once more, and alone, for a message whose text did not come. A
 // server that goes on without it has lost the text, or the message: then there is
 // no text, or nothing at all.
-func (v *visit) askAgain(uid uint32) (last *fetched, err error) {
+func (v *visit) askAgain(uid uint32, large bool) (last *fetched, err error) {
 	for range bareTries {
 		last = nil
 		v.session.beginFor(1)
-		err := v.session.fetch(goimap.UIDSetNum(goimap.UID(uid)), v.bodyItems(), func(m *imapclient.FetchMessageData) error {
+		err := v.session.fetch(goimap.UIDSetNum(goimap.UID(uid)), v.bodyItems(large), func(m *imapclient.FetchMessageData) error {
 			got, err := v.read(m, true)
 			last = &got
 			return err

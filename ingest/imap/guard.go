@@ -15,7 +15,8 @@ const (
 )
 
 // guard is a connection that cannot be abused by the server: it is closed when
-// an answer stays away for too long, or grows beyond what was asked for.
+// an answer stays away for too long, or grows beyond what was asked for, or is
+// nested deeper than any answer need be.
 //
 // The client library sets its own read deadlines, from the first byte of an
 // answer on, and swallows the first that passes. So guard ignores those and
@@ -25,15 +26,21 @@ type guard struct {
 	net.Conn          // what is read and written, TLS included
 	raw      net.Conn // what is closed: closing TLS politely may block
 
+	// Of the reader: what is read, as the client library is to see it.
+	dialect *dialect
+	rest    []byte // read and not yet handed over
+	said    []byte // the buffer of rest
+
 	mu     sync.Mutex
 	limit  time.Duration // longest silence; 0: none
 	until  time.Time     // end of all patience; zero: none
 	budget int64         // bytes that may still come
 	cause  error         // the first thing that went wrong
+	amend  func(line []byte) []byte
 }
 
 func newGuard(conn, raw net.Conn) *guard {
-	return &guard{Conn: conn, raw: raw, budget: commandBudget}
+	return &guard{Conn: conn, raw: raw, budget: commandBudget, dialect: newDialect()}
 }
 
 // begin is called before a command: the server may be silent for limit at most,
@@ -81,19 +88,31 @@ func (g *guard) SetReadDeadline(time.Time) error { return nil }
 // SetDeadline sets the write deadline only; see guard.
 func (g *guard) SetDeadline(t time.Time) error { return g.SetWriteDeadline(t) }
 
+// Read is called by one goroutine at a time.
 func (g *guard) Read(p []byte) (int, error) {
+	if len(g.rest) > 0 {
+		n := copy(p, g.rest)
+		g.rest = g.rest[n:]
+		return n, nil
+	}
 	g.mu.Lock()
 	g.arm()
 	g.mu.Unlock()
 	n, err := g.Conn.Read(p)
+	var deep error
+	g.said, deep = g.dialect.read(g.said[:0], p[:n])
+	out := copy(p, g.said)
+	g.rest = g.said[out:]
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.budget -= int64(n)
 	switch {
 	case g.budget < 0:
 		err = errBudget
+	case deep != nil:
+		err = deep
 	case err == nil:
-		return n, nil
+		return out, nil
 	default:
 		var timeout net.Error
 		if errors.As(err, &timeout) && timeout.Timeout() {
@@ -104,7 +123,40 @@ func (g *guard) Read(p []byte) (int, error) {
 		g.cause = err
 	}
 	g.raw.Close()
-	return n, err
+	return out, err
+}
+
+// protect puts conn, over which all that follows is said, in the place of the
+// connection so far. The reader must not be at work.
+func (g *guard) protect(conn net.Conn) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.Conn, g.dialect = conn, newDialect()
+	g.arm()
+}
+
+// amending has what is written, a line or more at a time, changed by amend; nil
+// ends it. What amend returns is written in its place; nothing, if it is empty.
+func (g *guard) amending(amend func(line []byte) []byte) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.amend = amend
+}
+
+func (g *guard) Write(p []byte) (int, error) {
+	g.mu.Lock()
+	amend := g.amend
+	g.mu.Unlock()
+	out := p
+	if amend != nil {
+		out = amend(p)
+	}
+	if len(out) > 0 {
+		if _, err := g.Conn.Write(out); err != nil {
+			return 0, err
+		}
+	}
+	return len(p), nil
 }
 
 // Close closes the connection at once.

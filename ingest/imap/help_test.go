@@ -176,8 +176,23 @@ func options(addr, username, password string) Options {
 		PollInterval: 200 * time.Millisecond, TickInterval: -1,
 		BackoffMin: 20 * time.Millisecond, BackoffMax: 200 * time.Millisecond,
 		AuthBackoffMin: 50 * time.Millisecond, AuthBackoffMax: 400 * time.Millisecond,
-		CommandTimeout: time.Minute,
+		CommandTimeout: time.Minute, loginEvery: time.Millisecond,
 	}
+}
+
+// openSession logs in to a server for the test's duration.
+func openSession(t *testing.T, o Options) *session {
+	t.Helper()
+	o = o.withDefaults()
+	s, err := reach(t.Context(), &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.close)
+	if err := s.enter(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 func dovecotOptions(d *testkit.Dovecot) Options {

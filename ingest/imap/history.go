@@ -109,7 +109,7 @@ func (h *History) Run(ctx context.Context, emit ingest.Emit) error {
 	wait := newBackOff(h.src.o.BackoffMin, h.src.o.BackoffMax)
 	for tries := 0; ; tries++ {
 		before, _ := h.Progress()
-		sess, err := dial(ctx, &h.src.o)
+		sess, err := h.src.enter(ctx)
 		if err == nil {
 			h.src.setLine(lineOther, true, "")
 			err = h.read(ctx, sess)
@@ -137,6 +137,9 @@ func (h *History) Run(ctx context.Context, emit ingest.Emit) error {
 		case againSlow:
 			return err
 		}
+		if errors.Is(err, errUnreadable) {
+			return err
+		}
 		if tries >= historyTries {
 			return err
 		}
@@ -154,6 +157,7 @@ type piece struct {
 	arrived   int64 // INTERNALDATE in Unix seconds
 	uid, size uint32
 	flags     uint32 // index into mailbox.sets, as when it was counted
+	large     bool   // only a part of it is fetched
 	known     bool   // reported before
 }
 

@@ -2,6 +2,9 @@ package imap
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"maps"
 	"slices"
 
 	goimap "github.com/emersion/go-imap/v2"
@@ -53,7 +56,7 @@ func (h *History) count(ctx context.Context, sess *session, p *past) ([]piece, e
 		_, _, known := b.known(got.uid)
 		out = append(out, piece{
 			arrived: got.internal.Unix(), uid: got.uid, size: uint32(min(got.size, v.s.o.MaxBytes)),
-			flags: b.intern(got.flags), known: known,
+			flags: b.intern(got.flags), large: got.size > v.s.o.MaxBytes, known: known,
 		})
 		return nil
 	})
@@ -69,7 +72,8 @@ func (h *History) count(ctx context.Context, sess *session, p *past) ([]piece, e
 func (v *visit) fill(ctx context.Context, p *past, i int) error {
 	b := p.mailbox
 	end, bytes := i, int64(0)
-	for end < len(p.todo) && end-i < v.s.o.chunk && (end == i || bytes+int64(p.todo[end].size) <= historyBytes) {
+	for end < len(p.todo) && end-i < v.s.o.chunk && p.todo[end].large == p.todo[i].large &&
+		(end == i || bytes+int64(p.todo[end].size) <= historyBytes) {
 		bytes += int64(p.todo[end].size)
 		end++
 	}
@@ -82,6 +86,9 @@ func (v *visit) fill(ctx context.Context, p *past, i int) error {
 		p.ready = map[uint32]fetched{b.suspect: {uid: b.suspect, flags: b.sets[chunk[0].flags], size: int64(chunk[0].size)}}
 		p.readyTo = end
 		b.suspect, b.blame = 0, 0
+		if v.s.unreadable++; v.s.unreadable == maxUnreadable {
+			return fmt.Errorf("%w: %d messages in a row, the last of them with UID %d in %s", errUnreadable, maxUnreadable, chunk[0].uid, b.name)
+		}
 		return nil
 	}
 	ready, err := v.texts(chunk)
@@ -92,11 +99,20 @@ func (v *visit) fill(ctx context.Context, p *past, i int) error {
 	if b.blame > 0 && chunk[0].uid == b.suspect {
 		b.suspect, b.blame = 0, 0
 	}
+	if len(ready) > 0 {
+		v.s.unreadable = 0
+	}
 	p.ready, p.readyTo = ready, end
 	return nil
 }
 
-// texts fetches messages whole. Those that exist no more are missing from the
+// maxUnreadable is how many messages in a row are given up before a reading of the past
+// ends: then it is not the messages.
+const maxUnreadable = 4
+
+var errUnreadable = errors.New("no message can be read from this server")
+
+// texts fetches messages that are all large, or none. Those that exist no more are missing from the
 // answer.
 func (v *visit) texts(chunk []piece) (map[uint32]fetched, error) {
 	uids := make([]uint32, len(chunk))
@@ -111,7 +127,7 @@ func (v *visit) texts(chunk []piece) (map[uint32]fetched, error) {
 	ready := make(map[uint32]fetched, len(chunk))
 	count, most := 0, max(len(chunk), int(min(v.exists(), 1<<30)))
 	v.session.beginFor(len(chunk))
-	err := v.session.fetch(set.set(), v.bodyItems(), func(m *imapclient.FetchMessageData) error {
+	err := v.session.fetch(set.set(), v.bodyItems(chunk[0].large), func(m *imapclient.FetchMessageData) error {
 		got, err := v.read(m, true)
 		if err != nil {
 			return err
@@ -125,6 +141,8 @@ func (v *visit) texts(chunk []piece) (map[uint32]fetched, error) {
 		return nil
 	})
 	if err != nil {
+		// The one over whose text it broke began to come.
+		maps.DeleteFunc(ready, func(_ uint32, got fetched) bool { return !got.hasRaw })
 		return ready, err
 	}
 	for _, uid := range uids {
@@ -132,7 +150,7 @@ func (v *visit) texts(chunk []piece) (map[uint32]fetched, error) {
 		if !there || got.hasRaw && got.hasFlags {
 			continue
 		}
-		again, err := v.askAgain(uid)
+		again, err := v.askAgain(uid, chunk[0].large)
 		if err != nil {
 			return ready, err
 		}

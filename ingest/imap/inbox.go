@@ -2,6 +2,7 @@ package imap
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	goimap "github.com/emersion/go-imap/v2"
@@ -13,7 +14,8 @@ import (
 // connection goes idle again, which costs two round trips to undo.
 const markGrace = 20 * time.Millisecond
 
-// watchInbox serves a connection that idles on INBOX.
+// watchInbox serves a connection that idles on INBOX, or polls it where IDLE is of no
+// use.
 func (s *Source) watchInbox(ctx context.Context, sess *session, b *mailbox) error {
 	v, err := s.open(ctx, sess, b, false)
 	if err != nil {
@@ -23,8 +25,7 @@ func (s *Source) watchInbox(ctx context.Context, sess *session, b *mailbox) erro
 		return err
 	}
 	sess.onSync()
-	s.log.Info("watching", keyMailbox, b.name, keyIdle, sess.has(goimap.CapIdle), keyCondstore, v.condstore)
-	canIdle := sess.has(goimap.CapIdle)
+	s.log.Info("watching", keyMailbox, b.name, keyIdle, s.idles(sess), keyCondstore, v.condstore)
 	recheck := time.NewTimer(s.o.RecheckInterval)
 	defer recheck.Stop()
 	tick := newTicker(s.o.TickInterval)
@@ -44,23 +45,12 @@ func (s *Source) watchInbox(ctx context.Context, sess *session, b *mailbox) erro
 			continue
 		}
 		w := waiter{s: s, sess: sess, marks: s.inboxMarks, tick: tick.C, recheck: recheck.C}
-		if canIdle {
-			end := time.NewTimer(s.o.IdleRestart)
-			w.end = end.C
-			err = sess.idle(func() { w.wait(ctx) })
-			end.Stop()
+		if s.idles(sess) {
+			err = s.idleOnce(ctx, &w)
 		} else {
-			end := time.NewTimer(s.o.PollInterval)
-			w.end = end.C
-			w.wait(ctx)
-			end.Stop()
-			if w.reason == endTime {
-				err = sess.noop()
-			}
+			err = s.pollOnce(ctx, &w)
 		}
 		switch {
-		case w.err != nil:
-			return w.err
 		case err != nil:
 			return err
 		case w.reason == endRecheck:
@@ -70,6 +60,79 @@ func (s *Source) watchInbox(ctx context.Context, sess *session, b *mailbox) erro
 			recheck.Reset(s.o.RecheckInterval)
 		}
 	}
+}
+
+// idles reports whether INBOX is idled on, on this connection.
+func (s *Source) idles(sess *session) bool {
+	return sess.has(goimap.CapIdle) && s.trust.usable(time.Now())
+}
+
+// idleOnce waits in IDLE until there is something to do, and then checks whether IDLE
+// has told all that there was to tell. It returns an error only when the connection
+// is of no more use.
+func (s *Source) idleOnce(ctx context.Context, w *waiter) error {
+	length := s.o.IdleCheck
+	if s.trust.proven {
+		length = s.o.IdleRestart
+	}
+	end := time.NewTimer(length)
+	defer end.Stop()
+	w.end, w.over = end.C, w.sess.idleOver
+	began := time.Now()
+	err := w.sess.idle(func() { w.wait(ctx) })
+	switch {
+	case errors.Is(err, errIdleRefused):
+		s.trust.reject(time.Now())
+		s.log.Warn("IDLE is of no use here: polling instead", keyMailbox, inbox, keyError, err)
+		return nil
+	case errors.Is(err, errIdleEnded):
+		s.distrust(err)
+		if s.idles(w.sess) && !sleep(ctx, min(s.o.BackoffMin<<s.trust.strikes, s.o.InboxPoll)) {
+			return ctx.Err()
+		}
+		return w.sess.noop() // what it would have told
+	case w.err != nil:
+		err = w.err
+	}
+	if err != nil {
+		if retryable(ctx, err) != stop && time.Since(began) < idleShort {
+			s.distrust(err)
+		}
+		return err
+	}
+	switch w.reason {
+	case endHint:
+		if w.sess.seen.Load() != 0 { // it was not a mark that ended it
+			s.trust.good()
+		}
+	case endTime:
+		if err := w.sess.noop(); err != nil {
+			return err
+		}
+		if w.sess.seen.Load() != 0 {
+			s.distrust(errIdleLate)
+		}
+	}
+	return nil
+}
+
+// distrust notes that IDLE failed.
+func (s *Source) distrust(why error) {
+	if s.trust.strike(time.Now()) {
+		s.log.Warn("IDLE is of no use here: polling instead", keyMailbox, inbox, keyError, why)
+	}
+}
+
+// pollOnce waits until there is something to do, and asks whether there is.
+func (s *Source) pollOnce(ctx context.Context, w *waiter) error {
+	end := time.NewTimer(s.o.InboxPoll)
+	defer end.Stop()
+	w.end = end.C
+	w.wait(ctx)
+	if w.err == nil && w.reason == endTime {
+		return w.sess.noop()
+	}
+	return w.err
 }
 
 // awaitMark gives the receiver a moment to ask for the mark of what just
@@ -105,6 +168,7 @@ type waiter struct {
 	tick    <-chan time.Time
 	recheck <-chan time.Time
 	end     <-chan time.Time
+	over    <-chan struct{} // the end of IDLE; stays as it is
 
 	reason endReason
 	err    error
@@ -120,6 +184,10 @@ func (w *waiter) wait(ctx context.Context) {
 			w.reason, w.err = endError, w.sess.lost()
 			return
 		case <-w.sess.hinted:
+			w.reason = endHint
+			return
+		case <-w.over:
+			w.sess.idleEnds()
 			w.reason = endHint
 			return
 		case <-w.marks.added:

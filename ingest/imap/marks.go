@@ -234,7 +234,7 @@ func (s *session) store(uid uint32, op goimap.StoreFlagsOp, flags []goimap.Flag,
 	late = s.modified.end()
 	s.guard.end()
 	if err != nil {
-		return late, s.fail("store a flag", err)
+		return late, s.fail("UID STORE", err)
 	}
 	return late, nil
 }

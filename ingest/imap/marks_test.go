@@ -343,3 +343,37 @@ func TestChangeWithinAnAnswerHidesNoOlderOne(t *testing.T) {
 	r.await("the last change", at, flagsOf("INBOX", 1, `\flagged`))
 	r.await("the one between", at, flagsOf("INBOX", 2, `\answered`))
 }
+
+// TestMarkIsTriedAgainLaterAndLater has a server that answers each conditional STORE
+// as if it had lost a race, and an asker that asks again each time.
+func TestMarkIsTriedAgainLaterAndLater(t *testing.T) {
+	f := testkit.StartFake(t, nil)
+	f.Add(plainMail, "")
+	count := stores(f, func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
+		if cmd.Name != "UID STORE" {
+			return false
+		}
+		c.Line("%s OK [MODIFIED 1] too late", cmd.Tag)
+		return true
+	})
+	o := only(f)
+	o.markPause = 50 * time.Millisecond
+	r := startSource(t, o)
+	_, at := r.await("scan", 0, cursorOf("INBOX", 2))
+	began := time.Now()
+	for try := range 4 {
+		m := mark(1, 1)
+		m.Attempt = try
+		r.source.Mark(m)
+		var e ingest.Event
+		if e, at = r.await("mark", at, resultOf(1)); e.(ingest.MarkResult).Outcome != ingest.MarkConflict {
+			t.Fatalf("got %+v", e)
+		}
+	}
+	if took, least := time.Since(began), o.markPause*(1+2+4); took < least {
+		t.Errorf("four attempts in %v, want pauses of %v in all", took, least)
+	}
+	if n := count(); n > 4*storeTries {
+		t.Errorf("%d STOREs for four attempts, want at most %d", n, 4*storeTries)
+	}
+}

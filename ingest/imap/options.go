@@ -9,6 +9,8 @@ import (
 	"net"
 	"strings"
 	"time"
+
+	"github.com/hinged/hinged/ingest"
 )
 
 // TLSMode says how the connection is protected.
@@ -55,15 +57,26 @@ type Options struct {
 	Include   []string // watched as well
 	Exclude   []string // not watched, whatever else is said
 
+	// Roles names mailboxes that have a role, one for each role at most. No other
+	// mailbox has that role then. A mailbox for a role that is not in it is found by the
+	// special use that the server tells, or else by its name.
+	Roles map[ingest.Role]string
+
 	// MaxBytes is how much of a message is fetched; 1 MiB.
 	MaxBytes int64
 
 	// IdleRestart is how long one IDLE lasts; 7 minutes. Servers may drop a
 	// client after 29 minutes of silence (RFC 2177), routers sooner.
 	IdleRestart time.Duration
+	// IdleCheck is how long one IDLE lasts as long as the server has told nothing in
+	// it; 20 seconds. Some servers offer IDLE and are late, or silent.
+	IdleCheck time.Duration
 	// PollInterval is the time between looks at the mailboxes that are not idled
-	// on, and at INBOX where the server has no IDLE; 60 seconds.
+	// on; 60 seconds.
 	PollInterval time.Duration
+	// InboxPoll is the time between looks at INBOX where IDLE is of no use; 20
+	// seconds, or PollInterval if that is less.
+	InboxPoll time.Duration
 	// RecheckInterval is the time between full comparisons of flags and UIDs,
 	// which find what a server forgot to tell; 30 minutes.
 	RecheckInterval time.Duration
@@ -75,7 +88,8 @@ type Options struct {
 	CommandTimeout time.Duration
 
 	// BackoffMin and BackoffMax bound the wait before a new connection; 1 second
-	// and 5 minutes.
+	// and 5 minutes. It grows until a connection has lasted for BackoffMax or a minute,
+	// whichever is less.
 	BackoffMin, BackoffMax time.Duration
 	// AuthBackoffMin and AuthBackoffMax bound the wait after a refused login; 30
 	// seconds and 15 minutes. Providers lock accounts that try too often.
@@ -87,6 +101,8 @@ type Options struct {
 
 	loginTimeout time.Duration // for the answer to a login; CommandTimeout
 	moment       time.Duration // an absence no longer than this is none; shortAbsence
+	markPause    time.Duration // before a mark is tried again for the first time; 1 second
+	loginEvery   time.Duration // the limit of logins, see newLoginLimit; 1 minute
 
 	chunk int // messages a FETCH of bodies; tests and benchmarks vary it
 }
@@ -115,6 +131,8 @@ func (o Options) withDefaults() Options {
 	orDefault(&o.MaxBytes, 1<<20)
 	orDefault(&o.IdleRestart, 7*time.Minute)
 	orDefault(&o.PollInterval, time.Minute)
+	orDefault(&o.IdleCheck, min(20*time.Second, o.IdleRestart))
+	orDefault(&o.InboxPoll, min(20*time.Second, o.PollInterval))
 	orDefault(&o.RecheckInterval, 30*time.Minute)
 	orDefault(&o.TickInterval, 30*time.Second)
 	orDefault(&o.CommandTimeout, 30*time.Second)
@@ -124,6 +142,8 @@ func (o Options) withDefaults() Options {
 	orDefault(&o.AuthBackoffMax, 15*time.Minute)
 	orDefault(&o.loginTimeout, o.CommandTimeout)
 	orDefault(&o.moment, shortAbsence)
+	orDefault(&o.loginEvery, time.Minute)
+	orDefault(&o.markPause, time.Second)
 	orDefault(&o.chunk, defaultChunk)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -163,7 +183,7 @@ func (o Options) validate() error {
 		name string
 		d    time.Duration
 	}{
-		{"idle restart", o.IdleRestart}, {"poll interval", o.PollInterval}, {"recheck interval", o.RecheckInterval},
+		{"idle restart", o.IdleRestart}, {"idle check", o.IdleCheck}, {"poll interval", o.PollInterval}, {"inbox poll interval", o.InboxPoll}, {"recheck interval", o.RecheckInterval},
 		{"command timeout", o.CommandTimeout}, {"least backoff", o.BackoffMin}, {"least backoff after a refused login", o.AuthBackoffMin},
 	} {
 		if d.d <= 0 {
@@ -175,6 +195,11 @@ func (o Options) validate() error {
 	}
 	if o.BackoffMax < o.BackoffMin || o.AuthBackoffMax < o.AuthBackoffMin {
 		errs = append(errs, errors.New("a greatest backoff is below the least"))
+	}
+	for role, name := range o.Roles {
+		if role == ingest.RoleOther || role == ingest.RoleInbox || name == "" || mailboxName(name) == inbox {
+			errs = append(errs, fmt.Errorf("mailbox %q cannot be the one for %s", name, role))
+		}
 	}
 	for _, names := range [][]string{o.Mailboxes, o.Include, o.Exclude} {
 		for _, name := range names {

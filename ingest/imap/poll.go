@@ -2,6 +2,7 @@ package imap
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -85,7 +86,8 @@ func (p *poller) discover(ctx context.Context, sess *session) error {
 			p.watched = append(p.watched, p.s.mailbox(l.name, l.role))
 		}
 	}
-	for _, name := range append(append([]string(nil), p.s.o.Mailboxes...), p.s.o.Include...) {
+	names := slices.Concat(p.s.o.Mailboxes, p.s.o.Include, slices.Sorted(maps.Values(p.s.o.Roles)))
+	for _, name := range names {
 		if name = mailboxName(name); !there[name] && !p.missing[name] {
 			p.s.log.Warn("mailbox is to be watched but is not there", keyMailbox, name)
 			if p.missing == nil {
@@ -147,7 +149,7 @@ func (p *poller) status(sess *session, b *mailbox) (stamp, error) {
 	}).Wait()
 	sess.guard.end()
 	if err != nil {
-		return stamp{}, sess.fail("look at "+b.name, err)
+		return stamp{}, sess.fail("STATUS of "+b.name, err)
 	}
 	st := stamp{validity: d.UIDValidity, next: uint32(d.UIDNext), modseq: d.HighestModSeq}
 	if d.NumMessages != nil {

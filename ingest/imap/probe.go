@@ -114,9 +114,9 @@ func (p *Probe) Has(capability string) bool { return p.s.has(goimap.Cap(capabili
 
 // Mailbox is one mailbox that the server has.
 type Mailbox struct {
-	Name   string
-	Role   ingest.Role
-	ByName bool // the role was guessed from the name: the server tells none
+	Name string
+	Role ingest.Role
+	By   Means // how the role was found
 }
 
 // Mailboxes lists the mailboxes that can be opened, sorted by name.
@@ -127,7 +127,7 @@ func (p *Probe) Mailboxes(ctx context.Context) ([]Mailbox, error) {
 	}
 	out := make([]Mailbox, len(list))
 	for i, l := range list {
-		out[i] = Mailbox{ingest.OneLine(l.name), l.role, l.byName}
+		out[i] = Mailbox{ingest.OneLine(l.name), l.role, l.by}
 	}
 	return out, nil
 }
@@ -156,7 +156,7 @@ func (p *Probe) Open(mailbox string, readOnly bool) (Opened, error) {
 	data, err := s.client.Select(mailbox, &goimap.SelectOptions{ReadOnly: readOnly, CondStore: s.has(goimap.CapCondStore)}).Wait()
 	s.guard.end()
 	if err != nil {
-		return Opened{}, s.fail("open "+mailbox, err)
+		return Opened{}, s.fail(selecting(readOnly)+" "+mailbox, err)
 	}
 	p.open, p.name = data, mailbox
 	p.cond = s.has(goimap.CapCondStore) && data.HighestModSeq != 0

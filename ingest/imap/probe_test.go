@@ -69,7 +69,7 @@ func TestLookingAroundFindsWhatIsThereAndChangesNothing(t *testing.T) {
 		t.Errorf("capabilities: IDLE %v, CONDSTORE %v, Gmail's %v; TLS %v", p.Has("IDLE"), p.Has("CONDSTORE"), p.Has("X-GM-EXT-1"), p.TLS())
 	}
 	boxes, err := p.Mailboxes(t.Context())
-	if err != nil || !slices.Contains(boxes, Mailbox{"Sent", ingest.RoleSent, false}) || !slices.Contains(boxes, Mailbox{"INBOX", ingest.RoleInbox, false}) {
+	if err != nil || !slices.Contains(boxes, Mailbox{"Sent", ingest.RoleSent, MeansUse}) || !slices.Contains(boxes, Mailbox{"INBOX", ingest.RoleInbox, MeansNone}) {
 		t.Errorf("mailboxes are %v, %v", boxes, err)
 	}
 	opened, err := p.Open("INBOX", false)

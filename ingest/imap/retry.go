@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"syscall"
 
 	goimap "github.com/emersion/go-imap/v2"
@@ -19,6 +20,7 @@ var (
 	// ErrMute: the server said nothing for longer than Options.CommandTimeout.
 	ErrMute   = errors.New("the server did not respond")
 	errBudget = errors.New("the server sent more than was asked for")
+	errDepth  = errors.New("the server nested an answer deeper than any answer need be")
 	errClosed = errors.New("the server closed the connection")
 )
 
@@ -28,6 +30,9 @@ var (
 	ErrRefused = errors.New("the server refused the login")
 	// ErrNoMechanism: the server offers no way to log in that Options.Auth allows.
 	ErrNoMechanism = errors.New("the server does not offer the way to log in that was asked for")
+	// ErrConsent: no token is to be had, or none is taken, until the owner consents
+	// again (OAuth, RFC 6749). It comes together with ErrRefused or ErrNoPassword.
+	ErrConsent = errors.New("consent is needed: the owner has to log in with the provider again")
 	// ErrNoPassword: Options.Password gave none.
 	ErrNoPassword = errors.New("the password could not be had")
 )
@@ -72,7 +77,7 @@ func (e emitError) Unwrap() error { return e.err }
 // isProtocol reports whether the server, not the network, was at fault, so
 // that asking the same again will probably fail the same way.
 func isProtocol(err error) bool {
-	return errors.Is(err, errProtocol) || errors.Is(err, errBudget)
+	return errors.Is(err, errProtocol) || errors.Is(err, errBudget) || errors.Is(err, errDepth)
 }
 
 // wireError says what err, which a command of the client returned, really was;
@@ -99,6 +104,13 @@ func wireError(err, cause error) error {
 	}
 }
 
+// saidNo returns the NO or BAD that a command of the client ended with, or nil.
+func saidNo(err error) *goimap.Error {
+	var status *goimap.Error
+	errors.As(err, &status)
+	return status
+}
+
 // unsent reports whether a command could not be sent because the connection was
 // closed just before: by the server, or by the client's reader over something
 // that it could not read.
@@ -121,8 +133,9 @@ func (e *statusError) Error() string {
 // for long (RFC 5530).
 func (e *statusError) passing() bool {
 	switch e.Code {
-	case "UNAVAILABLE", "INUSE", "SERVERBUG", "LIMIT":
-		return true
+	case "UNAVAILABLE", "INUSE", "SERVERBUG", "LIMIT", "THROTTLED", "OVERQUOTA":
+		return true // the last two are Gmail's and Outlook.com's
 	}
-	return false
+	// QUIRK: Gmail refuses the sixteenth connection like a wrong password.
+	return strings.Contains(strings.ToLower(e.Text), "too many simultaneous connections")
 }

@@ -39,7 +39,7 @@ func TestSecretsAndSubjectsStayOutOfLogsAndErrors(t *testing.T) {
 					}
 					if strings.Contains(cmd.Args, "OAUTH") { // error details first
 						c.Line("+ %s", base64.StdEncoding.EncodeToString([]byte(`{"status":"401"}`)))
-						refused <- c.ReadLine()
+						refused <- "answer: " + c.ReadLine()
 					}
 					c.Line("%s NO [AUTHENTICATIONFAILED] I was told %s and %s", cmd.Tag, cmd.Args, secret)
 					return true
@@ -66,8 +66,10 @@ func TestSecretsAndSubjectsStayOutOfLogsAndErrors(t *testing.T) {
 				t.Errorf("the log must still tell what is wrong:\n%s", log.String())
 			}
 			if strings.Contains(string(auth), "oauth") {
-				if got := <-refused; got == "" {
-					t.Error("the error details were not answered")
+				// XOAUTH2 wants an empty line, OAUTHBEARER a single 0x01 (RFC 7628, section 3.2.3).
+				want := map[AuthMechanism]string{AuthXOAuth2: "answer: ", AuthOAuthBearer: "answer: AQ=="}[auth]
+				if got := <-refused; got != want {
+					t.Errorf("the error details were answered with %q, want %q", got, want)
 				}
 			}
 		})

@@ -40,29 +40,19 @@ type session struct {
 
 	seen   atomic.Uint32 // hints not yet taken
 	hinted chan struct{} // holds one when there may be hints
+
+	idling   atomic.Bool   // an IDLE is under way
+	idleOver chan struct{} // holds one when the server has ended it
 }
 
-// dial connects, protects the connection and logs in. When ctx ends the
-// connection breaks, and everything that waits on it returns.
-func dial(ctx context.Context, o *Options) (*session, error) {
-	s, err := reach(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.enter(ctx); err != nil {
-		s.close()
-		return nil, err
-	}
-	return s, nil
-}
-
-// reach connects and protects the connection, as far as the greeting.
+// reach connects and protects the connection, as far as the greeting. When ctx ends
+// the connection breaks, and everything that waits on it returns.
 func reach(ctx context.Context, o *Options) (*session, error) {
 	raw, err := o.Dial(ctx, "tcp", o.Address)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", o.Address, &StageError{StageConnect, err})
 	}
-	s := &session{o: o, hinted: make(chan struct{}, 1)}
+	s := &session{o: o, hinted: make(chan struct{}, 1), idleOver: make(chan struct{}, 1)}
 	if err := s.start(ctx, raw); err != nil {
 		s.close()
 		return nil, fmt.Errorf("connect to %s: %w", o.Address, err)
@@ -111,6 +101,13 @@ func (s *session) start(ctx context.Context, raw net.Conn) error {
 	s.unhook = context.AfterFunc(ctx, func() { s.guard.kill(ctx.Err()) })
 	s.begin()
 	defer s.guard.end()
+	if s.o.TLS == TLSStart {
+		if err := s.upgrade(); err != nil {
+			return err
+		}
+		conn = tls.Client(raw, conf)
+		s.guard.protect(conn)
+	}
 	if c, ok := conn.(*tls.Conn); ok {
 		if err := c.HandshakeContext(ctx); err != nil {
 			var timeout net.Error
@@ -120,6 +117,11 @@ func (s *session) start(ctx context.Context, raw net.Conn) error {
 			return &StageError{StageTLS, fmt.Errorf("TLS: %w", err)}
 		}
 	}
+	if s.o.TLS == TLSStart {
+		// The client waits for a greeting, which went by in the clear.
+		s.guard.rest = []byte("* OK TLS\r\n")
+	}
+	s.guard.dialect.onTagged = s.idleEnds
 	opts := &imapclient.Options{
 		TLSConfig:   conf,
 		DebugWriter: &s.modified,
@@ -136,14 +138,6 @@ func (s *session) start(ctx context.Context, raw net.Conn) error {
 				}
 			},
 		},
-	}
-	if s.o.TLS == TLSStart {
-		client, err := imapclient.NewStartTLS(s.guard, opts)
-		if err != nil {
-			return &StageError{StageTLS, fmt.Errorf("STARTTLS: %w", wireError(err, s.guard.why()))}
-		}
-		s.client = client
-		return nil
 	}
 	s.client = imapclient.New(s.guard, opts)
 	if err := s.client.WaitGreeting(); err != nil {
@@ -255,28 +249,6 @@ func (s *session) unselect() error {
 	return nil
 }
 
-// idle runs wait while the server may speak at any time (RFC 2177).
-func (s *session) idle(wait func()) error {
-	s.begin()
-	cmd, err := s.client.Idle()
-	s.guard.end()
-	if err != nil {
-		return s.fail("IDLE", err)
-	}
-	wait()
-	s.begin()
-	defer s.guard.end()
-	if err := cmd.Close(); err != nil {
-		err = s.fail("end IDLE", err) // the connection is closed, or Wait would wait for what was never asked
-		_ = cmd.Wait()
-		return err
-	}
-	if err := cmd.Wait(); err != nil {
-		return s.fail("end IDLE", err)
-	}
-	return nil
-}
-
 // textError is an error in the middle of a message's text. The client's reader
 // takes it as its sign to go on, so that its command must not be touched again.
 type textError struct{ err error }
@@ -307,7 +279,7 @@ func (s *session) fetch(set goimap.UIDSet, o *goimap.FetchOptions, each func(*im
 	err := cmd.Close()
 	s.guard.end()
 	if err != nil {
-		return s.fail("FETCH", err)
+		return s.fail("UID FETCH", err)
 	}
 	return nil
 }

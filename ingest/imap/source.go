@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	"golang.org/x/time/rate"
 
 	"github.com/hinged/hinged/ingest"
 )
@@ -54,9 +55,14 @@ type Source struct {
 	emitting sync.Mutex  // one event at a time
 	emitTo   ingest.Emit // of the current run
 
-	login     chan struct{} // held by whoever logs in, and with it the two below
+	login     chan struct{} // held by whoever logs in, and with it the three below
 	calm      *backoff.ExponentialBackOff
 	notBefore time.Time
+	limit     *rate.Limiter // of logins
+
+	unreadable int // messages in a row that a reading of the past gave up
+
+	trust idleTrust // of the connection that watches INBOX
 
 	mu         sync.Mutex // guards all below
 	reconnects int
@@ -70,6 +76,7 @@ var _ ingest.Source = (*Source)(nil)
 type line struct {
 	up      bool
 	problem string
+	consent bool
 }
 
 // The two connections.
@@ -90,6 +97,7 @@ func New(o Options, known []ingest.Known) (*Source, error) {
 		inboxMarks: newQueue(), otherMarks: newQueue(),
 		calm:  newBackOff(o.AuthBackoffMin, o.AuthBackoffMax),
 		login: make(chan struct{}, 1),
+		limit: newLoginLimit(o.loginEvery),
 		lines: map[string]line{}, remain: map[string]int{},
 	}
 	s.idle = s.watches(inbox, ingest.RoleInbox)
@@ -108,6 +116,15 @@ func newBackOff(least, most time.Duration) *backoff.ExponentialBackOff {
 		InitialInterval: least, MaxInterval: most, Multiplier: 2, RandomizationFactor: 0.3,
 	}
 }
+
+// newLoginLimit allows three logins in any stretch of time that is shorter than every,
+// and no more than one in each in the long run. Whatever makes connections end, a
+// server is not hammered.
+func newLoginLimit(every time.Duration) *rate.Limiter { return rate.NewLimiter(rate.Every(every), 3) }
+
+// lasting is how long a connection must have been of use for its end to be no sign of
+// more trouble.
+const lasting = time.Minute
 
 // Run implements ingest.Source. It must not be called again before it returned.
 func (s *Source) Run(ctx context.Context, emit ingest.Emit) error {
@@ -147,14 +164,18 @@ func (s *Source) keep(ctx context.Context, name string, serve func(context.Conte
 			s.mu.Unlock()
 		}
 		var pause time.Duration
+		var synced time.Time
 		sess, err := s.connect(ctx)
 		if err == nil {
 			sess.onSync = func() {
-				wait.Reset()
+				synced = time.Now()
 				s.setLine(name, true, "")
 			}
 			err = serve(ctx, sess)
 			sess.close()
+		}
+		if !synced.IsZero() && time.Since(synced) >= min(lasting, s.o.BackoffMax) {
+			wait.Reset()
 		}
 		switch retryable(ctx, err) {
 		case stop:
@@ -170,7 +191,7 @@ func (s *Source) keep(ctx context.Context, name string, serve func(context.Conte
 			pause = wait.NextBackOff()
 			s.log.Warn("connection lost, will be made again", keyLine, name, keyError, err, keyWait, pause)
 		}
-		s.setLine(name, false, err.Error())
+		s.setDown(name, err)
 		if !sleep(ctx, pause) {
 			return nil
 		}
@@ -189,7 +210,7 @@ func (s *Source) connect(ctx context.Context) (*session, error) {
 	if !sleep(ctx, time.Until(s.notBefore)) {
 		return nil, ctx.Err()
 	}
-	sess, err := dial(ctx, &s.o)
+	sess, err := s.enter(ctx)
 	if err == nil {
 		s.calm.Reset()
 	} else if retryable(ctx, err) == againSlow {
@@ -198,6 +219,25 @@ func (s *Source) connect(ctx context.Context) (*session, error) {
 		err = fmt.Errorf("%w; the next attempt is in %v", err, pause.Round(time.Second))
 	}
 	return sess, err
+}
+
+// enter makes one connection as soon as the limit of logins allows one. It counts
+// those that come as far as the login.
+func (s *Source) enter(ctx context.Context) (*session, error) {
+	missing := max(0, 1-s.limit.Tokens())
+	if !sleep(ctx, time.Duration(missing*float64(s.o.loginEvery))) {
+		return nil, ctx.Err()
+	}
+	sess, err := reach(ctx, &s.o)
+	if err != nil {
+		return nil, err
+	}
+	s.limit.Allow()
+	if err := sess.enter(ctx); err != nil {
+		sess.close()
+		return nil, err
+	}
+	return sess, nil
 }
 
 // sleep waits for d and reports whether ctx let it.
@@ -229,9 +269,18 @@ func (s *Source) emit(ctx context.Context, e ingest.Event) error {
 // asked, and so are those for all other mailboxes, but the two side by side.
 func (s *Source) Mark(requests ...ingest.MarkRequest) {
 	for _, r := range requests {
-		s.queueOf(mailboxName(r.Place.Mailbox)).push(r)
+		q := s.queueOf(mailboxName(r.Place.Mailbox))
+		if r.Attempt <= 0 {
+			q.push(r)
+			continue
+		}
+		// A timer's end pushes to the queue and no more, so nothing has to wait for it.
+		time.AfterFunc(s.o.markPause<<min(r.Attempt-1, maxMarkShift), func() { q.push(r) })
 	}
 }
+
+// maxMarkShift bounds the pause before a mark is tried again: 64 times the least.
+const maxMarkShift = 6
 
 func (s *Source) queueOf(mailbox string) *queue {
 	if s.idle && mailbox == inbox {
@@ -251,6 +300,7 @@ func (s *Source) Status() ingest.Status {
 			continue
 		}
 		st.Connected = st.Connected && l.up
+		st.ConsentNeeded = st.ConsentNeeded || l.consent
 		if l.problem != "" && l.problem != st.Problem {
 			if st.Problem != "" {
 				st.Problem += "; "
@@ -267,7 +317,14 @@ func (s *Source) Status() ingest.Status {
 func (s *Source) setLine(name string, up bool, problem string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lines[name] = line{up, problem}
+	s.lines[name] = line{up: up, problem: problem}
+}
+
+// setDown notes why a connection is not there.
+func (s *Source) setDown(name string, why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lines[name] = line{problem: why.Error(), consent: errors.Is(why, ErrConsent)}
 }
 
 func (s *Source) setRemaining(mailbox string, n int64) {

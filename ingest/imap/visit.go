@@ -2,6 +2,7 @@ package imap
 
 import (
 	"context"
+	"regexp"
 	"slices"
 	"time"
 
@@ -34,7 +35,7 @@ func (s *Source) open(ctx context.Context, sess *session, b *mailbox, readOnly b
 	}).Wait()
 	sess.guard.end()
 	if err != nil {
-		return nil, sess.fail("open "+b.name, err)
+		return nil, sess.fail(selecting(readOnly)+" "+b.name, err)
 	}
 	sess.takeHints() // whatever they said, it is part of what follows
 	if data.UIDValidity == 0 {
@@ -46,6 +47,14 @@ func (s *Source) open(ctx context.Context, sess *session, b *mailbox, readOnly b
 		absent:    wallClock().Sub(b.lookedAt) > s.o.moment,
 	}
 	return v, v.adopt(ctx)
+}
+
+// selecting is the command that opens a mailbox.
+func selecting(readOnly bool) string {
+	if readOnly {
+		return "EXAMINE"
+	}
+	return "SELECT"
 }
 
 // adopt brings the mailbox in line with what SELECT said.
@@ -256,10 +265,12 @@ func (s *session) search(criteria *goimap.SearchCriteria, limit, exists uint32) 
 		opts = &goimap.SearchOptions{ReturnAll: true}
 	}
 	s.guard.begin(s.o.CommandTimeout, s.patience(), commandBudget+12*int64(exists))
+	s.guard.amending(plainDates)
 	found, err := s.client.UIDSearch(criteria, opts).Wait()
+	s.guard.amending(nil)
 	s.guard.end()
 	if err != nil {
-		return nil, s.fail("search for UIDs", err)
+		return nil, s.fail("UID SEARCH", err)
 	}
 	r, ok := ranges(found.All, limit, max(exists, s.exists()))
 	if !ok {
@@ -267,6 +278,13 @@ func (s *session) search(criteria *goimap.SearchCriteria, limit, exists uint32) 
 	}
 	return r, nil
 }
+
+// quotedDate is a date of a search as the client library writes it.
+var quotedDate = regexp.MustCompile(`"(\d{1,2}-[A-Z][a-z]{2}-\d{4})"`)
+
+// plainDates takes the quotes off the dates of a command: both forms are allowed (RFC
+// 9051, section 9), but QUIRK: Apache James 3.8 knows only the plain one.
+func plainDates(command []byte) []byte { return quotedDate.ReplaceAll(command, []byte("$1")) }
 
 // changes reports the flags that changed.
 func (v *visit) changes(ctx context.Context) error {

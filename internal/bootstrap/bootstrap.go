@@ -59,10 +59,13 @@ type Report struct {
 	Total int `json:"total"`
 	Read  int `json:"read"` // those of the total that are read now
 
-	Messages int        `json:"messages"`       // known messages, from all watched mailboxes
-	Own      int        `json:"own"`            // of those, the owner's own
-	From     *time.Time `json:"from,omitempty"` // arrival of the first of them
-	To       *time.Time `json:"to,omitempty"`   // arrival of the last
+	Messages int `json:"messages"` // known messages, from all watched mailboxes
+	Own      int `json:"own"`      // of those, the owner's own
+	// SentFolder: a mailbox of sent mail is watched. Without one, answers are known
+	// only where a mail program left \Answered, and the figures say little.
+	SentFolder bool       `json:"sent_folder"`
+	From       *time.Time `json:"from,omitempty"` // arrival of the first of them
+	To         *time.Time `json:"to,omitempty"`   // arrival of the last
 
 	Judged    int    `json:"judged"`    // messages decided whose label is known by now: all figures are of these
 	Important int    `json:"important"` // of those, the important
@@ -162,6 +165,10 @@ func report(f *filter.Filter) Report {
 	r := Report{
 		Messages: len(rows), Mistakes: st.Account.Mistakes,
 		InShadow: f.InShadow(), Marking: f.Marking(), EndOfShadow: f.EndOfShadow(),
+	}
+	for _, name := range st.Boxes.Keys() {
+		box, _ := st.Boxes.Get(name)
+		r.SentFolder = r.SentFolder || ingest.Role(box.Role) == ingest.RoleSent
 	}
 	var stream evaluate.Stream
 	for _, m := range rows {

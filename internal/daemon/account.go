@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -64,6 +65,8 @@ type account struct {
 	report   atomic.Pointer[desk.AccountStatus]
 	problem  atomic.Pointer[string]
 	reported atomic.Uint64 // events that the source reported
+
+	markless sync.Map // why a mailbox takes no marks, by its name; both strings
 
 	// ---
 	work   *writer.Writer
@@ -267,31 +270,76 @@ func (a *account) take(p prepared) error {
 		if m.Clear {
 			a.unwilling[m.ID] = m.Detail
 		}
+		if !m.Clear {
+			a.markless.Store(m.Place.Mailbox, "the server refused a mark: "+m.Detail)
+		}
 		a.notes = append(a.notes, func() {
 			a.log.Warn("mark refused by the server", "take_back", m.Clear, "mailbox", m.Place.Mailbox, "uid", m.Place.UID, "detail", m.Detail)
 		})
+	}
+	if m, ok := p.event.(ingest.MarkResult); ok && m.Outcome == ingest.MarkDone && !m.Clear {
+		a.markless.Delete(m.Place.Mailbox)
 	}
 	if o, ok := p.event.(ingest.MailboxOpened); ok {
 		a.noteKeywords(o)
 	}
 	_, err = a.apply(e)
+	if m, ok := p.event.(ingest.MarkResult); ok && m.Outcome == ingest.MarkConflict {
+		a.noteConflict(m)
+	}
 	return err
 }
 
 // noteKeywords warns of a mailbox that will not keep the configured marks, and
 // says what would help.
 func (a *account) noteKeywords(o ingest.MailboxOpened) {
-	if o.Keywords {
+	a.markless.Delete(o.Mailbox) // until it refuses one
+	if o.Keywords || !decided(o.Role) {
 		return
 	}
 	for _, mark := range a.opts.Filter.Marks {
 		if !ingest.HasFlag(o.Flags, mark) {
+			a.markless.Store(o.Mailbox, "the server keeps no "+mark+" there")
 			a.notes = append(a.notes, func() {
 				a.log.Warn("the server keeps no such keyword here, so nothing can be marked with it; `mark = ['\\Flagged']`, the star, works on every server",
 					"mailbox", o.Mailbox, "mark", mark)
 			})
 		}
 	}
+}
+
+// noteConflict tells of a mark that was given up because its message kept changing.
+func (a *account) noteConflict(m ingest.MarkResult) {
+	const why = "the message changed each time the server was asked"
+	e, known := a.filter.State().Ledger.Get(store.LedgerKey(m.ID))
+	switch {
+	case !known:
+		return
+	case m.Clear && e.State == store.MarkConfirmed && e.Undo == 0:
+		a.unwilling[m.ID] = why
+	case m.Clear || e.State != store.MarkAbandoned || e.Tries == 0:
+		return
+	}
+	a.notes = append(a.notes, func() {
+		a.log.Warn("mark given up", "take_back", m.Clear, "mailbox", m.Place.Mailbox, "uid", m.Place.UID, "detail", why)
+	})
+}
+
+// decided reports whether mail in mailboxes of a role is marked at all.
+func decided(r ingest.Role) bool {
+	return r == ingest.RoleInbox || r == ingest.RoleArchive || r == ingest.RoleImportant || r == ingest.RoleOther
+}
+
+// unmarkable returns a warning for each mailbox that takes no marks, in order of name.
+// Safe for concurrent use.
+func (a *account) unmarkable() []string {
+	var out []string
+	a.markless.Range(func(mailbox, why any) bool {
+		out = append(out, fmt.Sprintf("nothing can be marked in %s: %s; `mark = ['\\Flagged']`, the star, works where keywords do not, and a mailbox that can only be read takes neither", mailbox, why))
+		return true
+	})
+	slices.Sort(out)
+	return out
 }
 
 // apply gives one event to the filter and keeps what is to be committed with

@@ -180,14 +180,14 @@ func (a *account) status(ctx context.Context) desk.AccountStatus {
 	s := *a.report.Load()
 	src := a.source.Status()
 	s.Connected, s.Reconnects, s.Remaining = src.Connected, src.Reconnects, src.Remaining
-	s.Problem = src.Problem
+	s.Problem, s.ConsentNeeded = src.Problem, src.ConsentNeeded
 	if s.Paused { // what the source last said is of before
-		s.Connected, s.Remaining, s.Problem = false, 0, ""
+		s.Connected, s.Remaining, s.Problem, s.ConsentNeeded = false, 0, "", false
 	}
 	if p := a.currentProblem(); p != "" {
 		s.Problem = p
 	}
-	s.Warnings = slices.Clone(s.Warnings)
+	s.Warnings = append(slices.Clone(s.Warnings), a.unmarkable()...)
 	s.NoteConnection()
 	return s
 }

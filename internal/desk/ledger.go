@@ -63,6 +63,7 @@ type LedgerEntry struct {
 	UIDValidity uint32     `json:"uidvalidity,omitempty"` // UIDValidity of the mailbox then.
 	UID         uint32     `json:"uid,omitempty"`         // UID of the message there.
 	Keyword     string     `json:"keyword,omitempty"`     // Keyword or flag that was set.
+	Tries       int        `json:"tries,omitempty"`       // Tries: how often it was tried again because the message had changed in between.
 	Prior       bool       `json:"prior,omitempty"`       // Prior: the keyword was there before, so it is somebody else's.
 	Score       float64    `json:"score"`                 // Score that decided.
 	Threshold   float64    `json:"threshold"`             // Threshold that decided.
@@ -150,6 +151,7 @@ func entryOf(f *filter.Filter, n uint64) LedgerEntry {
 	return LedgerEntry{
 		Ours: true, Number: n, State: e.State.String(), Intended: TimeOf(e.Intended), Settled: TimeOf(e.Settled),
 		Mailbox: e.Mailbox, UIDValidity: e.UIDValidity, UID: e.UID, Keyword: e.Keyword, Prior: e.Prior,
+		Tries: int(e.Tries),
 		Score: e.Score, Threshold: e.Threshold, Message: hexKey(e.Message),
 	}
 }
@@ -244,6 +246,9 @@ func ledgerWords(state store.LedgerState, e *LedgerEntry, there bool, places int
 		s := "hinged did not mark it. It meant to set " + what
 		if e.Prior {
 			return s + ", but somebody else had set it first."
+		}
+		if e.Tries > 0 {
+			return fmt.Sprintf("%s, and gave up after %d attempts: the message changed each time.", s, e.Tries)
 		}
 		return s + ", but could not: the message was gone, the mailbox was numbered anew, or the server refused."
 	}

@@ -34,9 +34,12 @@ type AccountStatus struct {
 	Connected   bool       `json:"connected"`              // whether the mail server answers now
 	Paused      bool       `json:"paused"`                 // Paused: the owner has switched the account off; `hinged resume` ends it.
 	PausedSince *time.Time `json:"paused_since,omitempty"` // PausedSince is when.
-	Problem     string     `json:"problem,omitempty"`      // Problem says in words what is wrong; "" when all is well.
-	Reconnects  int        `json:"reconnects"`             // connections made after the first
-	Remaining   int        `json:"remaining"`              // Remaining counts messages that wait to be read for the first time.
+	// ConsentNeeded: the provider of the mail takes no token until the owner logs in
+	// there again.
+	ConsentNeeded bool   `json:"consent_needed"`
+	Problem       string `json:"problem,omitempty"` // Problem says in words what is wrong; "" when all is well.
+	Reconnects    int    `json:"reconnects"`        // connections made after the first
+	Remaining     int    `json:"remaining"`         // Remaining counts messages that wait to be read for the first time.
 
 	Messages uint64 `json:"messages"` // seen, own ones included
 	Decided  uint64 `json:"decided"`  // messages decided; own ones and those of excluded mailboxes are not
@@ -205,5 +208,8 @@ func (s *AccountStatus) NoteConnection() {
 			why = ": " + s.Problem
 		}
 		s.Warnings = append([]string{"not connected to the mail server" + why}, s.Warnings...)
+		if s.ConsentNeeded {
+			s.Doing = "CONSENT NEEDED: log in with the provider of the mail again; then it goes on by itself"
+		}
 	}
 }

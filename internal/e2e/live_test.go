@@ -153,10 +153,10 @@ func TestOwnersWordOnDovecot(t *testing.T) {
 	s.wantReplay("at the end")
 }
 
-// TestNothingIsWrittenInShadow (R1): a fresh mailbox, 500 messages, and not one
+// TestR1NothingIsWrittenInShadow (R1): a fresh mailbox, 500 messages, and not one
 // command on the wire that could change it. Half of them teach, so that the daemon
 // has decisions to keep to itself.
-func TestNothingIsWrittenInShadow(t *testing.T) {
+func TestR1NothingIsWrittenInShadow(t *testing.T) {
 	t.Parallel()
 	testkit.NeedDovecot(t)
 	imap := testkit.StartDovecot(t, testkit.DovecotOptions{})

@@ -47,10 +47,10 @@ func (s *site) sockets() int {
 // logins counts the logins that the server has logged.
 func (s *site) logins() int { return strings.Count(s.imap.Log(), "Login: user=") }
 
-// TestAPausedAccountLeavesTheServerAlone (R14): no connection, no login, no flag
+// TestR14APausedAccountLeavesTheServerAlone (R14): no connection, no login, no flag
 // and no lesson, also over a restart; afterwards, what the owner did meanwhile is
 // learnt and what arrived is marked.
-func TestAPausedAccountLeavesTheServerAlone(t *testing.T) {
+func TestR14APausedAccountLeavesTheServerAlone(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("SKIPPED: counting a process's connections needs Linux")

@@ -307,6 +307,36 @@ func TestAConflictIsTriedAgainUnlessTheOwnerSpoke(t *testing.T) {
 	w.wantLessons("junked, then marked by the owner", "ordinary by junk", "important by mark")
 }
 
+// TestAMarkIsGivenUpWhenTheMessageChangesEachTime has a server that answers every
+// conditional STORE as if it had lost a race.
+func TestAMarkIsGivenUpWhenTheMessageChangesEachTime(t *testing.T) {
+	w := newWorld(t, testOptions())
+	w.teach()
+	_, m := w.urgent(1)
+	for try := 1; try <= maxTries; try++ {
+		w.restart = true // it is told from the state how often it was tried
+		w.marks = nil
+		r := w.apply(&Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkConflict})
+		if len(r.Marks) != 1 || r.Marks[0].Attempt != try {
+			t.Fatalf("after %d conflicts the requests are %+v", try, r.Marks)
+		}
+		if again := w.f.Intents(); len(again) != 1 || again[0].Attempt != try {
+			t.Fatalf("after a restart the requests are %+v, want attempt %d", again, try)
+		}
+	}
+	w.marks = nil
+	if r := w.apply(&Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkConflict}); len(r.Marks) != 0 {
+		t.Fatalf("after %d conflicts it was requested again: %+v", maxTries+1, r.Marks)
+	}
+	w.wantLedger(m.ID, store.MarkAbandoned)
+	if e, _ := w.f.ledger.entry(m.ID); e.Tries != maxTries+1 {
+		t.Errorf("the ledger says %d tries, want %d", e.Tries, maxTries+1)
+	}
+	if left := w.f.Intents(); len(left) != 0 {
+		t.Errorf("it is asked for again after a restart: %+v", left)
+	}
+}
+
 func TestACopyIsNeitherDecidedNorLearntAgain(t *testing.T) {
 	w := newWorld(t, testOptions())
 	w.teach()

@@ -159,6 +159,9 @@ func (l *ledger) put(n uint64, e store.LedgerEntry) {
 // settle is put for an entry that comes into a state now.
 func (l *ledger) settle(n uint64, e store.LedgerEntry, to store.LedgerState) {
 	e.State, e.Settled = to, l.st.Account.Clock
+	if to != store.MarkIntended && to != store.MarkUndoing && e.Tries <= maxTries {
+		e.Tries = 0
+	}
 	l.put(n, e)
 }
 
@@ -190,8 +193,13 @@ func placeOf(e store.LedgerEntry) Place {
 // request asks for the mark of an entry, at the place that it was intended for,
 // where the message has the given flags.
 func request(n uint64, e store.LedgerEntry, known []string) ingest.MarkRequest {
-	return ingest.MarkRequest{ID: n, Place: ingest.Place(placeOf(e)), Flag: e.Keyword, Also: e.Companion, Known: known}
+	return ingest.MarkRequest{ID: n, Place: ingest.Place(placeOf(e)), Flag: e.Keyword, Also: e.Companion, Known: known, Attempt: int(e.Tries)}
 }
+
+// maxTries is how often a mark is tried again, set or taken back, when its message
+// changed in between. The source waits a minute in all. A server that answers
+// every conditional STORE so is not asked for ever.
+const maxTries = 6
 
 type appearance int
 

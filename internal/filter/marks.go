@@ -116,6 +116,7 @@ func (e *Settled) apply(f *Filter, r *Result) error {
 		entry.Prior = true
 		f.ledger.settle(e.Ledger, entry, store.MarkAbandoned)
 	default:
+		entry.Tries++
 		f.ledger.settle(e.Ledger, entry, store.MarkIntended)
 	}
 
@@ -136,7 +137,7 @@ func (e *Settled) apply(f *Filter, r *Result) error {
 	entry, _ = f.ledger.entry(e.Ledger)
 	switch {
 	case e.Outcome != ingest.MarkConflict || entry.State != store.MarkIntended:
-	case f.wanted(entry):
+	case entry.Tries <= maxTries && f.wanted(entry):
 		// The message changed in between; that was no word of the owner's against it.
 		r.Marks = append(r.Marks, request(e.Ledger, entry, e.Flags))
 	default:

@@ -170,7 +170,7 @@ func (f *Filter) applyCleared(e *Settled, entry store.LedgerEntry, r *Result) {
 			// It changed, and the mark is there still. That it was taken off and set
 			// again by the owner would have been heeded by now.
 			if open && !ingest.HasFlag(p.Own, flag) {
-				r.Marks = append(r.Marks, requestClear(e.Ledger, entry, place, e.Flags))
+				f.clearAgain(e, entry, r)
 			}
 			return
 		}
@@ -203,6 +203,18 @@ func (f *Filter) applyCleared(e *Settled, entry store.LedgerEntry, r *Result) {
 	default:
 		f.ledger.put(e.Ledger, entry)
 	}
+}
+
+// clearAgain asks once more for a mark that could not be taken back because its
+// message had changed, or gives it up: then it stays.
+func (f *Filter) clearAgain(e *Settled, entry store.LedgerEntry, r *Result) {
+	if entry.Tries++; entry.Tries > maxTries {
+		entry.Undo, entry.Tries = 0, 0
+		f.ledger.settle(e.Ledger, entry, store.MarkConfirmed)
+		return
+	}
+	f.ledger.note(e.Ledger, entry)
+	r.Marks = append(r.Marks, requestClear(e.Ledger, entry, *e.Cleared, e.Flags))
 }
 
 // common returns what of canonical flags a is in b, too.

@@ -132,6 +132,32 @@ func TestWhatTheOwnerSetsAfterwardsIsTheOwnersWord(t *testing.T) {
 	}
 }
 
+// TestTakingAMarkBackIsGivenUpWhenTheMessageChangesEachTime is as for setting one.
+func TestTakingAMarkBackIsGivenUpWhenTheMessageChangesEachTime(t *testing.T) {
+	w, _, m := marked(t)
+	w.undo(false)
+	r := w.requestFor(m.ID)
+	for try := 1; try <= maxTries; try++ {
+		w.marks = nil
+		again := w.cleared(r, ingest.MarkConflict, "$Important").Marks
+		if len(again) != 1 || !again[0].Clear || again[0].Attempt != try {
+			t.Fatalf("after %d conflicts the requests are %+v", try, again)
+		}
+	}
+	w.marks = nil
+	if again := w.cleared(r, ingest.MarkConflict, "$Important").Marks; len(again) != 0 {
+		t.Fatalf("after %d conflicts it was requested again: %+v", maxTries+1, again)
+	}
+	w.wantLedger(m.ID, store.MarkConfirmed)
+	if e, _ := w.f.ledger.entry(m.ID); e.Undo != 0 || e.Tries != 0 {
+		t.Errorf("the entry is %+v", e)
+	}
+	// The owner may ask again.
+	w.undo(false)
+	w.cleared(w.requestFor(m.ID), ingest.MarkDone)
+	w.wantLedger(m.ID, store.MarkUndone)
+}
+
 func TestTheOwnersMarksStay(t *testing.T) {
 	w, l, m := marked(t)
 	// One whose mark the owner took off and set again.

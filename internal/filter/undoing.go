@@ -102,7 +102,7 @@ func (l *ledger) anyHas(places map[string]struct{}, flag string) bool {
 // requestClear asks to take the mark of an entry back at one place, which has the
 // given flags.
 func requestClear(n uint64, e store.LedgerEntry, place Place, flags []string) ingest.MarkRequest {
-	return ingest.MarkRequest{ID: n, Place: ingest.Place(place), Flag: e.Keyword, Also: e.Companion, Clear: true, Known: flags}
+	return ingest.MarkRequest{ID: n, Place: ingest.Place(place), Flag: e.Keyword, Also: e.Companion, Clear: true, Known: flags, Attempt: int(e.Tries)}
 }
 
 // undoRequests returns what is to be asked for entries that are to be taken back.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -218,7 +219,7 @@ func (c *Checker) account(ctx context.Context, a *config.Account) {
 	}
 	o, err := c.IMAP(a)
 	if err != nil {
-		c.add(Fail, a.Name, "tls", "set ca_file to a file of certificates in PEM form", "%v", err)
+		c.add(Fail, a.Name, "tls", "correct ca_file, cert_file or key_file: they are files in PEM form, the last two a pair", "%v", err)
 		return
 	}
 	o.CommandTimeout = c.Patience
@@ -240,6 +241,7 @@ func (c *Checker) account(ctx context.Context, a *config.Account) {
 	}
 	c.vouch(a, p)
 	c.flag(ctx, a, p)
+	c.text(ctx, a, p)
 }
 
 // secret tests that the password can be had, and by nobody else.
@@ -317,6 +319,12 @@ func (c *Checker) abilities(a *config.Account, p *imap.Probe) {
 	}
 }
 
+// namesKey is a key of the configuration that names mailboxes.
+type namesKey struct {
+	key   string
+	names []string
+}
+
 // folders tells which mailboxes have a use, and whether those of the
 // configuration are there.
 func (c *Checker) folders(ctx context.Context, a *config.Account, p *imap.Probe) bool {
@@ -334,11 +342,7 @@ func (c *Checker) folders(ctx context.Context, a *config.Account, p *imap.Probe)
 		}
 		roles[m.Role] = true
 		if m.Role != ingest.RoleInbox {
-			use := m.Role.String() + " is " + m.Name
-			if m.ByName {
-				use += " (by its name)"
-			}
-			uses = append(uses, use)
+			uses = append(uses, fmt.Sprintf("%s is %s (%s)", m.Role, m.Name, m.By))
 		}
 	}
 	known := "none with a known use"
@@ -347,13 +351,14 @@ func (c *Checker) folders(ctx context.Context, a *config.Account, p *imap.Probe)
 	}
 	c.add(OK, a.Name, "folders", "", "%s: %s", count(len(names), "folder"), known)
 	if !roles[ingest.RoleSent] {
-		c.add(Warn, a.Name, "folders", `give the folder of sent mail its special use on the server, or name it "Sent"`,
+		c.add(Warn, a.Name, "folders", `set sent in [account.imap] to the name of that folder; the server has `+shorten(names),
 			"there is no folder of sent mail, so an answer is seen only where the mail program sets \\Answered")
 	}
-	for _, key := range []struct {
-		key   string
-		names []string
-	}{{"mailboxes", a.IMAP.Mailboxes}, {"exclude", a.IMAP.Exclude}} {
+	keys := []namesKey{{"mailboxes", a.IMAP.Mailboxes}, {"exclude", a.IMAP.Exclude}}
+	for _, use := range slices.Sorted(maps.Keys(a.IMAP.ByUse())) {
+		keys = append(keys, namesKey{use, []string{a.IMAP.ByUse()[use]}})
+	}
+	for _, key := range keys {
 		for _, name := range key.names {
 			if !slices.ContainsFunc(names, func(n string) bool {
 				return n == name || strings.EqualFold(n, "INBOX") && strings.EqualFold(name, "INBOX")

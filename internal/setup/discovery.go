@@ -87,9 +87,11 @@ type Found struct {
 
 // Folder is a mailbox with a use.
 type Folder struct {
-	Name   string `json:"name"`    // as the server has it
-	Use    string `json:"use"`     // sent, drafts, junk, trash, archive or important
-	ByName bool   `json:"by_name"` // the server does not say what it is for; its name does
+	Name string `json:"name"` // as the server has it
+	Use  string `json:"use"`  // sent, drafts, junk, trash, archive or important
+	// By is how its use was found: special use, as the server says it; or name, as it
+	// is customary.
+	By string `json:"by"`
 }
 
 // Look logs in and looks around: it stores nothing. Where no username was given
@@ -172,7 +174,7 @@ func (f *Found) addFolders(boxes []imap.Mailbox) (sent string) {
 		if b.Role == ingest.RoleOther || b.Role == ingest.RoleInbox {
 			continue
 		}
-		f.Folders = append(f.Folders, Folder{b.Name, b.Role.String(), b.ByName})
+		f.Folders = append(f.Folders, Folder{b.Name, b.Role.String(), b.By.String()})
 		if b.Role == ingest.RoleSent && sent == "" {
 			sent = b.Name
 		}
@@ -251,13 +253,12 @@ func (f *Found) Lines() []string {
 	}
 	var folders []string
 	for _, d := range f.Folders {
-		text := d.Use + " is " + d.Name
-		if d.ByName {
-			text += " (by its name)"
-		}
-		folders = append(folders, text)
+		folders = append(folders, fmt.Sprintf("%s is %s (%s)", d.Use, d.Name, d.By))
 	}
 	line("folders    %s", orNothing(folders))
+	if !slices.ContainsFunc(f.Folders, func(d Folder) bool { return d.Use == ingest.RoleSent.String() }) {
+		line("WARNING    no folder of sent mail was found, so your answers may go unseen: set sent below to its name")
+	}
 	newest := ""
 	if f.Counted < f.Messages {
 		newest = fmt.Sprintf(" of the newest %d", f.Counted)

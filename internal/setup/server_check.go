@@ -240,6 +240,18 @@ func (c *Checker) marks(a *config.Account, p *imap.Probe) bool {
 	return true
 }
 
+// text reads one message, as the daemon would.
+func (c *Checker) text(ctx context.Context, a *config.Account, p *imap.Probe) {
+	at, size, err := p.ReadNewest(ctx, markBox(a))
+	switch {
+	case errors.Is(err, imap.ErrEmptyMailbox):
+	case err != nil:
+		c.add(Fail, a.Name, "text", "hinged can't work with this server as it is: look into the server's log, and report it", "%v", err)
+	default:
+		c.add(OK, a.Name, "text", "", "%s of UID %d in %s were read", count(size, "byte"), at.UID, at.Mailbox)
+	}
+}
+
 // flag sets a keyword of our own on one message and takes it off again.
 func (c *Checker) flag(ctx context.Context, a *config.Account, p *imap.Probe) {
 	if c.NoWrite {

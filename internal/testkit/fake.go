@@ -37,6 +37,9 @@ type Fake struct {
 	UIDNext     uint32
 	Permanent   string // PERMANENTFLAGS; default: \Answered \Flagged \Deleted \Seen \Draft \*
 	Messages    []FakeMessage
+	// Spell, when it is not nil, respells each line that is sent, less its tag and what
+	// follows its end, as the text of a message does.
+	Spell func(line string) string
 	// Handle answers a command and returns true, or leaves it to the Fake. It may
 	// return after having closed c.
 	Handle func(c *FakeConn, cmd FakeCommand) bool
@@ -143,7 +146,15 @@ func (f *Fake) top() uint64 {
 }
 
 // Line sends one line. Errors are the client's business.
-func (c *FakeConn) Line(format string, args ...any) { c.Raw(fmt.Sprintf(format, args...) + "\r\n") }
+func (c *FakeConn) Line(format string, args ...any) {
+	text := fmt.Sprintf(format, args...) + "\r\n"
+	if spell := c.fake.Spell; spell != nil {
+		line, more, _ := strings.Cut(text, "\r\n")
+		tag, rest, _ := strings.Cut(line, " ")
+		text = tag + " " + spell(rest) + "\r\n" + more
+	}
+	c.Raw(text)
+}
 
 // Raw sends bytes as they are.
 func (c *FakeConn) Raw(text string) {
@@ -264,10 +275,18 @@ func (c *FakeConn) fetch(cmd FakeCommand) {
 		}
 		if strings.Contains(rest, "INTERNALDATE") {
 			line += ` INTERNALDATE "02-Jan-2024 10:00:00 +0000"`
+		}
+		if strings.Contains(rest, "RFC822.SIZE") {
 			line += fmt.Sprintf(" RFC822.SIZE %d", len(m.Raw))
 		}
 		if strings.Contains(rest, "BODY.PEEK") {
-			line += fmt.Sprintf(" BODY[]<0> {%d}\r\n%s", len(m.Raw), m.Raw)
+			text, origin := m.Raw, ""
+			if _, part, ok := strings.Cut(rest, "<0."); ok {
+				word, _, _ := strings.Cut(part, ">")
+				most, _ := strconv.Atoi(word)
+				text, origin = text[:min(len(text), most)], "<0>"
+			}
+			line += fmt.Sprintf(" BODY[]%s {%d}\r\n%s", origin, len(text), text)
 		}
 		c.Line("%s)", line)
 	}

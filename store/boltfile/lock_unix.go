@@ -40,3 +40,20 @@ func lockedElsewhere(path string) (held bool, err error) {
 	}
 	return false, f.Close()
 }
+
+// held says how the store at path is held: by whom it may be written, a process that
+// reads it, or nobody.
+func held(path string) (holding, error) {
+	if held, err := lockedElsewhere(path); !held || err != nil {
+		return free, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return free, err
+	}
+	how := reading
+	if err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) {
+		how, err = writing, nil
+	}
+	return how, errors.Join(err, f.Close())
+}

@@ -1,0 +1,142 @@
+package imap
+
+import (
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/testkit"
+)
+
+// whole has a dialect read text in pieces of the sizes that size gives.
+func whole(text string, size func() int) (string, error) {
+	d, out := newDialect(), []byte(nil)
+	for len(text) > 0 {
+		n := min(len(text), size())
+		var err error
+		if out, err = d.read(out, []byte(text[:n])); err != nil {
+			return string(out), err
+		}
+		text = text[n:]
+	}
+	return string(out), nil
+}
+
+func TestWhatServersSpellInTheirOwnWayIsPutRight(t *testing.T) {
+	const kept = "(\\seen nonjunk lower) \"nil\" {x}"
+	for said, want := range map[string]string{
+		"* ok [capability imap4rev1 idle] ready\r\n":                     "* ok [CAPABILITY imap4rev1 idle] ready\r\n",
+		"* OK [permanentflags (\\seen lower \\*)] kept\r\n":              "* OK [PERMANENTFLAGS (\\seen lower \\*)] kept\r\n",
+		"* ok [uidvalidity 7]\r\n* ok [unseen]\r\n":                      "* ok [UIDVALIDITY 7]\r\n* ok [UNSEEN]\r\n",
+		"a1 no [authenticationfailed] no [such] user\r\n":                "a1 no [AUTHENTICATIONFAILED] no [such] user\r\n",
+		"a1 ok no [code] here\r\n":                                       "a1 ok no [code] here\r\n",
+		"* esearch (tag \"t1\") uid all 1:3\r\n":                         "* esearch (TAG \"t1\") UID ALL 1:3\r\n",
+		"* list (\\sent) nil inbox\r\n":                                  "* list (\\sent) NIL inbox\r\n",
+		"* LIST () \"a\" \"my) nil\" \r\n":                               "* LIST () \"a\" \"my) nil\" \r\n",
+		"* LIST () \" \" nil\r\n":                                        "* LIST () \" \" nil\r\n",
+		"* status inbox (messages 1)\r\n":                                "* status inbox (messages 1)\r\n",
+		"* 1 fetch (uid 5 flags (\\seen lower) body[] nil)\r\n":          "* 1 fetch (UID 5 FLAGS (\\seen lower) BODY[] NIL)\r\n",
+		"* 1 fetch (internaldate \"1-jan-2024 10:00:00 +0000\")\r\n":     "* 1 fetch (INTERNALDATE \"1-jan-2024 10:00:00 +0000\")\r\n",
+		"* 1 FETCH (BODY[]<0>{3}\r\nabc flags ())\r\n":                   "* 1 FETCH (BODY[]<0> {3}\r\nabc FLAGS ())\r\n",
+		"* 1 FETCH (BODY[]{3}\r\nabc)\r\n":                               "* 1 FETCH (BODY[] {3}\r\nabc)\r\n",
+		"* 1 FETCH (BODY[]\"abc\")\r\n":                                  "* 1 FETCH (BODY[] \"abc\")\r\n",
+		"* 1 FETCH (BODY[] ~{4}\r\n\x00a\r\n)\r\n":                       "* 1 FETCH (BODY[] ~{4}\r\n\x00a\r\n)\r\n",
+		"* 1 FETCH (BODY[] {8}\r\n* ok [a]\r\n)\r\n* ok [a]\r\n":         "* 1 FETCH (BODY[] {8}\r\n* ok [a]\r\n)\r\n* ok [A]\r\n",
+		"* LIST () \"/\" {5}\r\na] {3\r\n* ok [b]\r\n":                   "* LIST () \"/\" {5}\r\na] {3\r\n* ok [B]\r\n",
+		"* OK no literal {99999}\r\n* ok [b]\r\n":                        "* OK no literal {99999}\r\n* ok [B]\r\n",
+		"* flags " + kept + "\r\n* x " + kept + "\r\n* ok [b] x\r\n":     "* flags " + kept + "\r\n* x " + kept + "\r\n* ok [B] x\r\n",
+		"* LIST () \"/\" \"quoted \\\" {5}\"\r\n* ok [b]\r\n":            "* LIST () \"/\" \"quoted \\\" {5}\"\r\n* ok [B]\r\n",
+		"+ go [on] (" + strings.Repeat("(", 2*maxDepth) + "\r\n":         "+ go [on] (" + strings.Repeat("(", 2*maxDepth) + "\r\n",
+		"* OK " + strings.Repeat("(", 2*maxDepth) + "\r\n* ok [b]\r\n":   "* OK " + strings.Repeat("(", 2*maxDepth) + "\r\n* ok [B]\r\n",
+		"* 1 FETCH (BODY[] {66}\r\n" + strings.Repeat("(", 66) + ")\r\n": "* 1 FETCH (BODY[] {66}\r\n" + strings.Repeat("(", 66) + ")\r\n",
+	} {
+		rnd := rand.New(rand.NewPCG(1, 1))
+		for name, size := range map[string]func() int{
+			"at once":      func() int { return 1 << 20 },
+			"byte by byte": func() int { return 1 },
+			"in pieces":    func() int { return 1 + rnd.IntN(6) },
+		} {
+			if got, err := whole(said, size); err != nil || got != want {
+				t.Errorf("%s: %q became %q, %v; want %q", name, said, got, err, want)
+			}
+		}
+	}
+}
+
+func TestAnswersAreNestedToALimit(t *testing.T) {
+	for _, head := range []string{"* 1 FETCH ", "* THREAD ", "* LIST () \"", "* unknown ", "* 5 ", "("} {
+		at := head + strings.Repeat("(", maxDepth-strings.Count(head, "(")+strings.Count(head, ")"))
+		once := func() int { return 1 << 20 }
+		if _, err := whole(at, once); err != nil {
+			t.Errorf("%q: %v at the limit", head, err)
+		}
+		if _, err := whole(at+"(", once); !errors.Is(err, errDepth) {
+			t.Errorf("%q: %v past the limit", head, err)
+		}
+		// What was closed counts no more, and each line anew.
+		if _, err := whole(strings.Repeat(at+strings.Repeat(")", maxDepth)+"\r\n", 3), once); err != nil {
+			t.Errorf("%q: %v for three lines at the limit", head, err)
+		}
+	}
+}
+
+func FuzzDialectDoesNotDependOnPieces(f *testing.F) {
+	f.Add("* 1 FETCH (BODY[]<0>{3}\r\nabc flags ())\r\n* ok [a] b\r\n", uint64(1))
+	f.Add("* esearch (tag \"x\\\"\") uid\r\n+ x\r\nA no [b", uint64(2))
+	f.Fuzz(func(t *testing.T, text string, seed uint64) {
+		rnd := rand.New(rand.NewPCG(seed, 0))
+		once, err := whole(text, func() int { return 1 << 20 })
+		again, err2 := whole(text, func() int { return 1 + rnd.IntN(9) })
+		if once != again || !errors.Is(err2, err) {
+			t.Errorf("%q, %v at once; %q, %v in pieces", once, err, again, err2)
+		}
+		// Nothing is changed but case, and spaces put in.
+		plain := func(s string) string { return strings.ReplaceAll(strings.ToLower(s), " ", "") }
+		if err == nil && plain(once) != plain(text) {
+			t.Errorf("%q became %q", text, once)
+		}
+	})
+}
+
+// lowerCase is a line in lower case, but for what is in quotes.
+func lowerCase(line string) string {
+	parts := strings.Split(line, `"`)
+	for i := 0; i < len(parts); i += 2 {
+		parts[i] = strings.ToLower(parts[i])
+	}
+	return strings.Join(parts, `"`)
+}
+
+// TestServerThatSpellsInItsOwnWay has a day's work done with servers that speak in
+// lower case, or leave out the space in front of a text, as GreenMail 2.1 does.
+func TestServerThatSpellsInItsOwnWay(t *testing.T) {
+	for name, spell := range map[string]func(string) string{
+		"in lower case": lowerCase,
+		"without the space": func(line string) string {
+			return strings.ReplaceAll(strings.ReplaceAll(line, "]<0> {", "]<0>{"), "] {", "]{")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := testkit.StartFake(t, func(f *testkit.Fake) { f.Spell = spell })
+			f.Add(plainMail, `\Seen`)
+			r := startSource(t, only(f))
+			e, at := r.await("the first message", 0, arrivalOf("INBOX", 1))
+			if a := e.(ingest.Arrival); string(a.Raw) != plainMail || !ingest.HasFlag(a.Flags, `\Seen`) {
+				t.Errorf("got %q with %q", a.Raw, a.Flags)
+			}
+			awaitConnected(t, r)
+			f.Add(plainMail, "")
+			f.Tell("* 2 EXISTS")
+			r.await("a message while it watches", at, arrivalOf("INBOX", 2))
+			r.source.Mark(mark(1, 2))
+			if e, _ = r.await("mark", 0, resultOf(1)); e.(ingest.MarkResult).Outcome != ingest.MarkDone {
+				t.Errorf("the mark: %+v", e)
+			}
+			if n := f.Connections(); n != 2 {
+				t.Errorf("%d connections were made, want 2", n)
+			}
+		})
+	}
+}

@@ -1,0 +1,117 @@
+package imap
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/testkit"
+)
+
+func TestRolesAreFoundByConfigurationSpecialUseAndName(t *testing.T) {
+	box := func(name string, special ...ingest.Role) found { return found{name, ".", special} }
+	sent, junk, trash := ingest.RoleSent, ingest.RoleJunk, ingest.RoleTrash
+	for _, c := range []struct {
+		name   string
+		list   []found
+		named  map[ingest.Role]string
+		prefix string
+		want   string
+	}{
+		{"by the server", []found{box("INBOX"), box("x", sent), box("y", junk)}, nil, "", "INBOX inbox , x sent special use, y junk special use"},
+		{"by name", []found{box("INBOX"), box("Sent"), box("SPAM"), box("Lists")}, nil, "", "INBOX inbox , Sent sent name, SPAM junk name, Lists other "},
+		{"below INBOX, though nothing says so", []found{box("INBOX"), box("INBOX.Sent"), box("INBOX.Deleted Items")}, nil, "",
+			"INBOX inbox , INBOX.Sent sent name, INBOX.Deleted Items trash name"},
+		{"below a prefix", []found{box("INBOX"), box("Me.Sent"), box("Them.Trash")}, nil, "Me.", "INBOX inbox , Me.Sent sent name, Them.Trash other "},
+		{"deeper down they are something else", []found{box("INBOX.2024.Sent"), box("Lists.Sent")}, nil, "INBOX.", "INBOX.2024.Sent other , Lists.Sent other "},
+		{"a name in another language, in two forms", []found{box("Entwürfe"), box("Envoyés"), box("Envoye\u0301s")}, nil, "",
+			"Entwürfe drafts name, Envoyés sent name, Envoye\u0301s sent name"},
+		{"what the server says excludes names, role by role", []found{box("Sent"), box("out", sent), box("Trash")}, nil, "",
+			"Sent other , out sent special use, Trash trash name"},
+		{"the configuration outranks both", []found{box("Sent"), box("out", sent), box("INBOX.mine"), box("Bin")}, map[ingest.Role]string{sent: "INBOX.mine", trash: "gone"}, "",
+			"Sent other , out other , INBOX.mine sent configured, Bin other "},
+		{"INBOX stays what it is", []found{{"INBOX", ".", []ingest.Role{junk}}}, nil, "", "INBOX inbox "},
+		{"without levels", []found{{"INBOX.Sent", "", nil}}, nil, "", "INBOX.Sent other "},
+	} {
+		var got []string
+		for _, l := range assign(c.list, c.named, c.prefix) {
+			got = append(got, fmt.Sprintf("%s %s %s", l.name, l.role, l.by))
+		}
+		if all := strings.Join(got, ", "); all != c.want {
+			t.Errorf("%s: got  %s\nwant %s", c.name, all, c.want)
+		}
+	}
+}
+
+func TestEveryCustomaryNameHasOneUse(t *testing.T) {
+	n := 0
+	for _, names := range customs {
+		n += len(names)
+	}
+	if n != len(customary) {
+		t.Errorf("%d names have %d uses", len(customary), n)
+	}
+	for name := range customary {
+		if name != strings.ToLower(norm.NFC.String(name)) || name == "" {
+			t.Errorf("%q is not in lower case, or not in normal form", name)
+		}
+	}
+}
+
+// belowInbox is a Dovecot that keeps all folders below INBOX and tells the use of
+// none, as Courier and older Cyrus do.
+const belowInbox = `
+namespace inbox {
+  prefix = INBOX.
+  separator = .
+  mailbox Sent {
+    special_use =
+  }
+  mailbox Junk {
+    special_use =
+  }
+  mailbox Trash {
+    special_use =
+  }
+  mailbox Drafts {
+    special_use =
+  }
+  mailbox Archive {
+    special_use =
+  }
+}
+`
+
+func TestFoldersBelowInboxAreFoundOnDovecot(t *testing.T) {
+	d := testkit.StartDovecot(t, testkit.DovecotOptions{Config: belowInbox})
+	d.Owner(t).Create("INBOX.Lists")
+	boxes, err := probe(t, dovecotOptions(d)).Mailboxes(t.Context())
+	want := []Mailbox{
+		{"INBOX", ingest.RoleInbox, MeansNone}, {"INBOX.Archive", ingest.RoleArchive, MeansName}, {"INBOX.Drafts", ingest.RoleDrafts, MeansName},
+		{"INBOX.Junk", ingest.RoleJunk, MeansName}, {"INBOX.Lists", ingest.RoleOther, MeansNone}, {"INBOX.Sent", ingest.RoleSent, MeansName},
+		{"INBOX.Trash", ingest.RoleTrash, MeansName},
+	}
+	if err != nil || !slices.Equal(boxes, want) {
+		t.Errorf("mailboxes are %v, %v\nwant %v", boxes, err, want)
+	}
+	// A name that no list has is told by the configuration.
+	o := dovecotOptions(d)
+	o.Roles = map[ingest.Role]string{ingest.RoleSent: "INBOX.Lists"}
+	r := startSource(t, o)
+	for name, role := range map[string]ingest.Role{"INBOX.Lists": ingest.RoleSent, "INBOX.Trash": ingest.RoleTrash} {
+		r.await(name, 0, func(e ingest.Event) bool {
+			m, ok := e.(ingest.MailboxOpened)
+			return ok && m.Mailbox == name && m.Role == role
+		})
+	}
+	awaitConnected(t, r)
+	for _, e := range r.all() {
+		if m, ok := e.(ingest.MailboxOpened); ok && m.Mailbox == "INBOX.Sent" {
+			t.Errorf("INBOX.Sent is watched as %v, though another is configured", m.Role)
+		}
+	}
+}
