@@ -26,8 +26,6 @@ type matrixServer struct {
 	config string
 	// without says for each step that the server makes impossible why it is so.
 	without map[string]string
-	// fault says why hinged cannot yet be tried on the server.
-	fault string
 }
 
 // The capabilities of Dovecot 2.3 after the login, by what the rows take away.
@@ -47,13 +45,6 @@ func onDovecot(o testkit.DovecotOptions, without ...string) func(*testing.T) *te
 	}
 }
 
-// Known faults.
-const (
-	faultBelow  = "known fault: folders below INBOX are not recognised"
-	faultOrigin = "known fault: an answer with BODY[]<0> and no space is not understood"
-	faultBack   = "known fault: it stays junk"
-)
-
 const (
 	noKeywords = "the server keeps no keywords"
 	starIsMark = "the star is the mark"
@@ -62,11 +53,6 @@ const (
 	// other clients' flags.
 	recheck = "recheck_interval = \"1s\"\n"
 )
-
-// matrixFaults are the steps that hinged fails on every server as yet.
-var matrixFaults = map[string]string{
-	"back from Junk": faultBack,
-}
 
 // matrixServers are the rows.
 var matrixServers = []matrixServer{
@@ -80,20 +66,20 @@ var matrixServers = []matrixServer{
 	{name: "Dovecot without SPECIAL-USE", start: onDovecot(testkit.DovecotOptions{}, "SPECIAL-USE", "LIST-EXTENDED")},
 	{name: "Dovecot, IMAP4rev1 alone", start: onDovecot(testkit.DovecotOptions{}, dovecotCapabilities[1:]...)},
 	{name: "Cyrus", start: func(t *testing.T) *testkit.MailServer { return testkit.StartCyrus(t, testkit.CyrusOptions{}) }},
-	{name: "Cyrus, folders below INBOX", fault: faultBelow, start: func(t *testing.T) *testkit.MailServer {
+	{name: "Cyrus, folders below INBOX", start: func(t *testing.T) *testkit.MailServer {
 		return testkit.StartCyrus(t, testkit.CyrusOptions{Below: true})
 	}},
-	{name: "Courier", fault: faultBelow, start: func(t *testing.T) *testkit.MailServer {
+	{name: "Courier", start: func(t *testing.T) *testkit.MailServer {
 		return testkit.StartCourier(t, testkit.CourierOptions{IdlePoll: time.Second})
 	}},
 	{
-		name: "Courier without keywords", fault: faultBelow, mark: `\Flagged`,
+		name: "Courier without keywords", mark: `\Flagged`,
 		start: func(t *testing.T) *testkit.MailServer {
 			return testkit.StartCourier(t, testkit.CourierOptions{IdlePoll: time.Second, NoKeywords: true})
 		},
 		without: map[string]string{"junk keyword": noKeywords, "star": starIsMark},
 	},
-	{name: "GreenMail", config: recheck, fault: faultOrigin, start: func(t *testing.T) *testkit.MailServer { return testkit.StartGreenMail(t) }},
+	{name: "GreenMail", config: recheck, start: func(t *testing.T) *testkit.MailServer { return testkit.StartGreenMail(t) }},
 }
 
 // TestMatrix takes a mailbox on every server from nothing through everything that
@@ -123,9 +109,6 @@ func TestMatrix(t *testing.T) {
 
 // walk goes through all steps on one server. A step that fails ends it.
 func walk(t *testing.T, server matrixServer) (row []string) {
-	if server.fault != "" {
-		return slices.Repeat([]string{server.fault}, len(matrixSteps))
-	}
 	w := &walker{t: t, mark: server.mark, server: server.start(t)}
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -138,9 +121,6 @@ func walk(t *testing.T, server matrixServer) (row []string) {
 	w.prepare(server.tls, server.config)
 	for _, step := range matrixSteps {
 		reason := server.without[step.name]
-		if reason == "" {
-			reason = matrixFaults[step.name]
-		}
 		if reason == "" {
 			reason = "yes"
 			began := time.Now()
