@@ -176,7 +176,7 @@ func options(addr, username, password string) Options {
 		PollInterval: 200 * time.Millisecond, TickInterval: -1,
 		BackoffMin: 20 * time.Millisecond, BackoffMax: 200 * time.Millisecond,
 		AuthBackoffMin: 50 * time.Millisecond, AuthBackoffMax: 400 * time.Millisecond,
-		CommandTimeout: time.Minute, loginEvery: time.Millisecond,
+		CommandTimeout: time.Minute, LoginEvery: time.Millisecond,
 	}
 }
 

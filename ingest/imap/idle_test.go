@@ -182,7 +182,7 @@ func TestIdleLosesTrustThriceInARowAndIsTriedAgainADayLater(t *testing.T) {
 
 // TestNoMoreThanThreeLoginsAMinute asks the limit as fast as it can be asked.
 func TestNoMoreThanThreeLoginsAMinute(t *testing.T) {
-	limit := newLoginLimit(Options{}.withDefaults().loginEvery)
+	limit := newLoginLimit(Options{}.withDefaults().LoginEvery)
 	start := time.Now()
 	var at []time.Time
 	for now := start; now.Before(start.Add(time.Hour)); now = now.Add(100 * time.Millisecond) {
@@ -253,7 +253,7 @@ func TestServerThatEndsEveryConnectionIsNotHammered(t *testing.T) {
 		mu.Unlock()
 		o := o
 		o.BackoffMin, o.BackoffMax = time.Millisecond, time.Millisecond
-		o.loginEvery = 300 * time.Millisecond
+		o.LoginEvery = 300 * time.Millisecond
 		startSource(t, o)
 		deadline := time.Now().Add(patience)
 		for {
@@ -262,7 +262,7 @@ func TestServerThatEndsEveryConnectionIsNotHammered(t *testing.T) {
 			mu.Unlock()
 			if len(at) >= 8 {
 				// Three at once, the others one by one; a slow machine delays the first.
-				if d := at[7].Sub(at[0]); d < 3*o.loginEvery {
+				if d := at[7].Sub(at[0]); d < 3*o.LoginEvery {
 					t.Errorf("eight logins in %v", d)
 				}
 				break

@@ -94,6 +94,9 @@ type Options struct {
 	// AuthBackoffMin and AuthBackoffMax bound the wait after a refused login; 30
 	// seconds and 15 minutes. Providers lock accounts that try too often.
 	AuthBackoffMin, AuthBackoffMax time.Duration
+	// LoginEvery limits logins, whatever makes connections end: at most three in any
+	// stretch of time that is shorter, and one in each in the long run. 1 minute.
+	LoginEvery time.Duration
 
 	Logger *slog.Logger // nil discards
 	// Dial opens the TCP connection; a net.Dialer with a 30 second timeout.
@@ -102,7 +105,6 @@ type Options struct {
 	loginTimeout time.Duration // for the answer to a login; CommandTimeout
 	moment       time.Duration // an absence no longer than this is none; shortAbsence
 	markPause    time.Duration // before a mark is tried again for the first time; 1 second
-	loginEvery   time.Duration // the limit of logins, see newLoginLimit; 1 minute
 
 	chunk int // messages a FETCH of bodies; tests and benchmarks vary it
 }
@@ -142,7 +144,7 @@ func (o Options) withDefaults() Options {
 	orDefault(&o.AuthBackoffMax, 15*time.Minute)
 	orDefault(&o.loginTimeout, o.CommandTimeout)
 	orDefault(&o.moment, shortAbsence)
-	orDefault(&o.loginEvery, time.Minute)
+	orDefault(&o.LoginEvery, time.Minute)
 	orDefault(&o.markPause, time.Second)
 	orDefault(&o.chunk, defaultChunk)
 	if o.Logger == nil {

@@ -97,7 +97,7 @@ func New(o Options, known []ingest.Known) (*Source, error) {
 		inboxMarks: newQueue(), otherMarks: newQueue(),
 		calm:  newBackOff(o.AuthBackoffMin, o.AuthBackoffMax),
 		login: make(chan struct{}, 1),
-		limit: newLoginLimit(o.loginEvery),
+		limit: newLoginLimit(o.LoginEvery),
 		lines: map[string]line{}, remain: map[string]int{},
 	}
 	s.idle = s.watches(inbox, ingest.RoleInbox)
@@ -225,7 +225,7 @@ func (s *Source) connect(ctx context.Context) (*session, error) {
 // those that come as far as the login.
 func (s *Source) enter(ctx context.Context) (*session, error) {
 	missing := max(0, 1-s.limit.Tokens())
-	if !sleep(ctx, time.Duration(missing*float64(s.o.loginEvery))) {
+	if !sleep(ctx, time.Duration(missing*float64(s.o.LoginEvery))) {
 		return nil, ctx.Err()
 	}
 	sess, err := reach(ctx, &s.o)

@@ -52,7 +52,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience is how long a test waits for what must come, on the slowest machine.
-const patience = 1 * time.Minute
+const patience = 3 * time.Minute
 
 // site is one daemon and the mailbox that it watches.
 type site struct {

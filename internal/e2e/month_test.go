@@ -216,7 +216,7 @@ func (m *month) deliver(when string, n int) {
 	}
 	m.site.imap.Drop(m.mail.Owner, "INBOX", slices.Values(all))
 	m.come += uint64(n)
-	m.caughtUp(when, nil) // to make it look would be a sign of the owner
+	m.caughtUp(when, nil)
 	if next := m.server()["INBOX"].next; next != m.next {
 		m.t.Fatalf("%s: the next UID of INBOX is %d, want %d", when, next, m.next)
 	}
@@ -467,19 +467,16 @@ func (m *month) flagsOf(uids []uint32) map[uint32][]string {
 }
 
 // heard waits until the daemon has seen all that there is on the server, and has set
-// its marks. What it says to have seen of INBOX lags one look behind, so it is made to
-// look again.
+// its marks.
 func (m *month) heard(what string) {
 	m.t.Helper()
-	changed := m.server() // its MODSEQs count; those of a look made again are later
-	m.caughtUp(what, changed)
+	m.caughtUp(what, m.server())
 }
 
 // caughtUp waits until the daemon knows the messages that there are on the server, has
 // set its marks, and has seen the changes of flags up to these.
 func (m *month) caughtUp(what string, changed map[string]stand) {
 	m.t.Helper()
-	looks := 0
 	m.last = m.site.until(what, func(a desk.AccountStatus) bool {
 		if a.Messages != m.come || a.MarksIntended != 0 {
 			return false
@@ -494,22 +491,12 @@ func (m *month) caughtUp(what string, changed map[string]stand) {
 				return false
 			}
 			if b.HighestModSeq < changed[b.Mailbox].modseq {
-				if looks++; looks%3 == 0 && b.Mailbox == "INBOX" {
-					m.look()
-				}
 				return false
 			}
 			delete(there, b.Mailbox)
 		}
 		return len(there) == 0
 	})
-}
-
-// look makes the daemon look at INBOX: a keyword that says nothing comes and goes.
-func (m *month) look() {
-	m.t.Helper()
-	m.phone.Set("INBOX", lookAt, "Looked")
-	m.phone.Clear("INBOX", lookAt, "Looked")
 }
 
 // stand is how far a mailbox has come.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/store"
 )
 
@@ -36,7 +37,7 @@ func (f *Filter) noteUnheard(m *store.Message, old, now []string) {
 		return
 	}
 	for _, flag := range slices.Concat(minus(now, old), minus(old, now)) {
-		if slices.Contains(routine, flag) || f.opts.isMark(flag) || meaning(flag, nil).label != 0 {
+		if slices.Contains(routine, flag) || ingest.IsCompanion(flag) || f.opts.isMark(flag) || meaning(flag, nil).label != 0 {
 			continue
 		}
 		a.UnheardFlag = flag

@@ -81,7 +81,7 @@ func TestKeywordsThatTeachNothingAreNamed(t *testing.T) {
 	daily(1, `\Flagged`)
 	w.wait(time.Minute)
 	w.warned("after a star", "")
-	daily(2*unheardDays, `\Seen`, "$Forwarded", "NonJunk", "$MDNSent")
+	daily(2*unheardDays, `\Seen`, "$Forwarded", "NonJunk", "$MDNSent", "$Hinged")
 	w.warned("after flags that programs set", "")
 }
 

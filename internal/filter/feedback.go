@@ -88,6 +88,9 @@ func (f *Filter) heed(k store.MessageKey, m *store.Message, place Place, old, no
 	}
 	came, gone := minus(now, old), minus(old, now)
 	for _, flag := range came {
+		if ingest.IsCompanion(flag) {
+			continue // a program's, of which the owner knows nothing
+		}
 		if !f.opts.isMark(flag) && !f.ledger.awaits(k, place, flag) {
 			say(f.meaningAt(m, flag, now))
 		} else if f.ownersMark(k, m, place, flag, came, now, arrives, with, r) {
@@ -98,7 +101,7 @@ func (f *Filter) heed(k store.MessageKey, m *store.Message, place Place, old, no
 		owner = true
 	}
 	for _, flag := range gone {
-		owner = true
+		owner = owner || !ingest.IsCompanion(flag)
 		switch {
 		case f.opts.isMark(flag) && f.replaced(came, gone, old):
 			f.ledger.keepOff(k, m.ID)

@@ -156,3 +156,22 @@ func TestTheCompanionIsSetAndTakenBackWithItsMark(t *testing.T) {
 		}
 	}
 }
+
+// TestACompanionIsNoSignOfTheOwner: a kill may let a companion be seen as a change of
+// flags; it comes and goes with programs' marks.
+func TestACompanionIsNoSignOfTheOwner(t *testing.T) {
+	w := newWorld(t, testOptions())
+	l, _ := w.deliver("INBOX", mail("one@x", "a@example.com", owner, "words"))
+	active := w.f.st.Account.LastActive
+	for _, flags := range [][]string{{"$Hinged"}, {}, {"$Hinged-home"}} {
+		w.wait(time.Hour)
+		w.flag(l, flags...)
+		if w.f.st.Account.LastActive != active {
+			t.Errorf("the flags %q count as the owner's doing", flags)
+		}
+	}
+	w.flag(l, `\Seen`)
+	if w.f.st.Account.LastActive == active {
+		t.Error("reading a message is no sign of the owner")
+	}
+}
