@@ -97,7 +97,7 @@ func openClocked(dir string, log *slog.Logger) (*daemon.Daemon, error) {
 		return nil, err
 	}
 	server := c.Accounts[0].IMAP
-	password, err := os.ReadFile(server.Password.File)
+	password, err := os.ReadFile(server.File)
 	if err != nil {
 		return nil, err
 	}

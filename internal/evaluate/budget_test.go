@@ -70,12 +70,12 @@ func TestR12TheMarkedShareKeepsToTheBudget(t *testing.T) {
 	type mailOf struct{ name, owner, path string }
 	mbox, _ := testkit.Answered(6000, 17)
 	streams := []mailOf{{"generated", owner, save(t, t.TempDir(), "m.mbox", mbox)}}
-	for _, real := range []mailOf{
+	for _, archive := range []mailOf{
 		{"linux-mtd", "miquel.raynal@bootlin.com", os.Getenv("HINGED_MTD")},
 		{"linux-mips", "ralf@linux-mips.org", os.Getenv("HINGED_MIPS")},
 	} {
-		if real.path != "" {
-			streams = append(streams, real)
+		if archive.path != "" {
+			streams = append(streams, archive)
 		}
 	}
 	for _, s := range streams {

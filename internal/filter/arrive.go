@@ -23,13 +23,7 @@ func (e *Arrived) apply(f *Filter, r *Result) error {
 	}
 	k := e.Meta.Key
 	mk := string(k[:])
-	at := e.At
-	if _, known := f.st.Messages.Get(mk); known && placed && !e.Backlog {
-		// The owner moved or copied it just now, whenever it arrived: what that says
-		// must stand for the settle window from now on.
-		at = max(at, e.Seen)
-	}
-	if err := f.advance(at, r); err != nil {
+	if err := f.advance(e.when(f), r); err != nil {
 		return err
 	}
 	if placed {
@@ -79,6 +73,16 @@ func (e *Arrived) apply(f *Filter, r *Result) error {
 	}
 	f.capMessages()
 	return nil
+}
+
+// when is the moment of an arrival. Of a known message that comes to another place it is
+// when that was seen: the owner moved or copied it just now, whenever it arrived, and what
+// that says must stand for the settle window from now on.
+func (e *Arrived) when(f *Filter) store.Moment {
+	if _, known := f.st.Messages.Get(string(e.Meta.Key[:])); known && e.Place != (Place{}) && !e.Backlog {
+		return max(e.At, e.Seen)
+	}
+	return e.At
 }
 
 // hear takes what an arrival says of its message: where it lies now, what was said
