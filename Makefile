@@ -117,7 +117,7 @@ race:
 
 e2e:
 	@echo '== the whole, on a real mail server'
-	@$(GO) test -parallel 4 -count=1 -timeout 20m ./internal/e2e
+	@$(GO) test -parallel 12 -count=1 -timeout 20m ./internal/e2e
 
 whole:
 	@out=$$(mktemp) || exit 1; \
