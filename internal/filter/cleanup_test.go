@@ -158,6 +158,14 @@ func TestANewFlagOnAMovedMessageIsHeard(t *testing.T) {
 	w.wantLessons("set once more", "important by mark")
 }
 
+// seenInJunkAfter has a message seen in Junk, where it lay for a moment, only after it was
+// seen back.
+func (w *world) seenInJunkAfter(back letter) {
+	w.t.Helper()
+	there, _ := w.deliver("Junk", back.raw)
+	w.apply(&Vanished{At: w.moment(), Mailbox: "Junk", UIDValidity: there.place.UIDValidity, UIDs: []uint32{there.place.UID}})
+}
+
 // TestJunkAndBack (R6): what is taken back within the settle window was never said; later
 // it is the later word that counts.
 func TestJunkAndBack(t *testing.T) {
@@ -183,6 +191,15 @@ func TestJunkAndBack(t *testing.T) {
 			w.wait(time.Hour)
 			w.take(l, "Junk", false, 0)
 		}, []string{"ordinary by junk", "important by moved", "ordinary by junk"}},
+		{"back before it was seen there", func(w *world, l letter) {
+			w.seenInJunkAfter(w.move(l, "INBOX"))
+		}, nil},
+		{"back before it was seen there, and there again", func(w *world, l letter) {
+			back := w.move(l, "INBOX")
+			w.seenInJunkAfter(back)
+			w.wait(time.Hour)
+			w.take(back, "Junk", false, 0)
+		}, []string{"ordinary by junk"}},
 		{"by keyword, within the window", func(w *world, l letter) {
 			w.flag(l, "$Junk")
 			w.wait(time.Minute - time.Millisecond)

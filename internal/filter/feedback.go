@@ -284,6 +284,25 @@ func (f *Filter) rescued(m *store.Message, fresh bool) said {
 	return said{}
 }
 
+// leftJunk hears that message k is gone from a mailbox. INBOX and the other folders are
+// watched by two connections: a message that went to Junk and back at once may be seen
+// back in INBOX first, and in Junk after that. When it leaves Junk it lies where it was
+// all the time, and nothing was said.
+func (f *Filter) leftJunk(k store.MessageKey, mailbox string) {
+	m, ok := f.st.Messages.Get(string(k[:]))
+	if !ok || m.Copies == 0 || f.role(mailbox) != ingest.RoleJunk || ingest.Role(m.Role) != ingest.RoleJunk {
+		return
+	}
+	for _, key := range f.st.Places.Keys() {
+		if p, _ := f.st.Places.Get(key); p.Message == k {
+			where, _ := store.SplitPlaceKey(key)
+			m.Role = uint8(f.role(where))
+		}
+	}
+	withdraw(&m, said{label: model.Ordinary, source: store.SourceJunk})
+	f.st.Messages.Put(string(k[:]), m)
+}
+
 // minus returns what of canonical flags a is not in b.
 func minus(a, b []string) []string {
 	var out []string

@@ -308,8 +308,9 @@ func (e *Vanished) apply(f *Filter, r *Result) error {
 	}
 	for _, uid := range e.UIDs {
 		key := store.PlaceKey(e.Mailbox, uid)
-		if _, ok := f.st.Places.Get(key); ok {
+		if p, ok := f.st.Places.Get(key); ok {
 			f.dropPlace(key)
+			f.leftJunk(p.Message, e.Mailbox)
 			r.Changed = true
 		}
 	}
