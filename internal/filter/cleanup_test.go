@@ -200,6 +200,12 @@ func TestJunkAndBack(t *testing.T) {
 			w.wait(time.Hour)
 			w.take(back, "Junk", false, 0)
 		}, []string{"ordinary by junk"}},
+		{"gone from Junk before it is seen to be gone from INBOX", func(w *world, l letter) {
+			there, _ := w.deliver("Junk", l.raw)
+			w.wait(time.Hour)
+			w.apply(&Vanished{At: w.moment(), Mailbox: "Junk", UIDValidity: there.place.UIDValidity, UIDs: []uint32{there.place.UID}})
+			w.take(l, "INBOX", false, 0)
+		}, []string{"ordinary by junk", "important by moved"}},
 		{"by keyword, within the window", func(w *world, l letter) {
 			w.flag(l, "$Junk")
 			w.wait(time.Minute - time.Millisecond)
