@@ -22,7 +22,7 @@ var entries = map[string]entry{
 
 	"account":                    {"One account. Repeat [[account]] and the tables below it for each further one; each has a state of its own.", false},
 	"account.name":               {"Names the account in commands, logs and metrics, and its state on disk.", false},
-	"account.owner":              {"Every address that the owner writes from. Mail from them is never marked. It is the owner's own, and what it\nanswers was important, if it lies in Sent or the server of featurize.authserv_id vouches for it.", false},
+	"account.owner":              {"Every address that the owner writes from. Mail from them is never marked. It counts as the owner's own, so that\nwhat it answers was important, only if it lies in Sent or the server of featurize.authserv_id vouches for it.", false},
 	"account.time_zone":          {"Where the owner's days begin and end, for per_day and silence.", false},
 	"account.mark":               {"What to set on important messages; several at once are possible. \"$label1\" is Thunderbird's red Important,\n'\\Flagged' the star that phones show.", false},
 	"account.companion":          {"A keyword that is set beside each mark, where the server keeps keywords. It tells other programs, another hinged\namong them, that you didn't set the mark, and tells hinged that it was you who took it off. \"\": none.", false},

@@ -16,7 +16,7 @@ var Unlearn = ofAccount("unlearn", http.MethodPost, unlearn)
 
 // UnlearnRequest says which lessons are to be taken back.
 type UnlearnRequest struct {
-	To     time.Time `json:"to"`                // To: those learnt then and later.
+	To     time.Time `json:"to"`                // To is the time to go back to: lessons learnt then and later are taken back.
 	DryRun bool      `json:"dry_run,omitempty"` // DryRun: only say what would be taken back.
 }
 
@@ -24,7 +24,7 @@ type UnlearnRequest struct {
 type UnlearntLessons struct {
 	Account   string     `json:"account"`         // Account whose lessons they are.
 	DryRun    bool       `json:"dry_run"`         // DryRun: nothing was changed, and what is said to be taken back would be.
-	To        time.Time  `json:"to"`              // To: lessons learnt earlier stay.
+	To        time.Time  `json:"to"`              // To is the time that was gone back to: lessons learnt earlier stay.
 	Lessons   int        `json:"lessons"`         // Lessons counts those taken back.
 	Important int        `json:"important"`       // Important counts those of them that called a message important.
 	Ordinary  int        `json:"ordinary"`        // Ordinary counts the others.

@@ -29,8 +29,8 @@ const (
 var routine = []string{`\seen`, `\draft`, `\deleted`, "$forwarded", "$mdnsent", "$submitted", "$submitpending", "$notjunk", "$phishing", "$notphishing"}
 
 // noteUnheard counts the days on which the owner set or removed keywords from which
-// nothing can be learnt. It wants to be called after noteActivity, and does nothing of a
-// message that would teach nothing in any case.
+// nothing can be learnt. Call it after noteActivity. A message that would teach nothing in
+// any case does not count.
 func (f *Filter) noteUnheard(m *store.Message, old, now []string) {
 	a := &f.st.Account
 	if m.Outcome == store.Undecided {
