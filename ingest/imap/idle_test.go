@@ -227,24 +227,26 @@ func TestServerThatEndsEveryConnectionIsNotHammered(t *testing.T) {
 	o := only(f)
 	o.InboxPoll = time.Millisecond
 	o.BackoffMin, o.BackoffMax = 100*time.Millisecond, 10*time.Minute
-	t.Run("the pause grows", func(t *testing.T) {
-		startSource(t, o)
-		deadline := time.Now().Add(patience)
-		for {
+	logins := func(t *testing.T, n int) []time.Time {
+		t.Helper()
+		for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 			mu.Lock()
 			at := append([]time.Time(nil), tries...)
 			mu.Unlock()
-			if len(at) >= 6 {
-				// One of each line, and four more after 100, 200, 400 and 800 ms, less the jitter.
-				if d := at[5].Sub(at[0]); d < 1050*time.Millisecond {
-					t.Errorf("six logins in %v", d)
-				}
-				break
+			if len(at) >= n {
+				return at
 			}
 			if time.Now().After(deadline) {
 				t.Fatalf("%d logins", len(at))
 			}
-			time.Sleep(5 * time.Millisecond)
+		}
+	}
+	t.Run("the pause grows", func(t *testing.T) {
+		startSource(t, o)
+		at := logins(t, 6)
+		// One of each line, and four more after 100, 200, 400 and 800 ms, less the jitter.
+		if d := at[5].Sub(at[0]); d < 1050*time.Millisecond {
+			t.Errorf("six logins in %v", d)
 		}
 	})
 	t.Run("logins have a limit", func(t *testing.T) {
@@ -255,22 +257,10 @@ func TestServerThatEndsEveryConnectionIsNotHammered(t *testing.T) {
 		o.BackoffMin, o.BackoffMax = time.Millisecond, time.Millisecond
 		o.LoginEvery = 300 * time.Millisecond
 		startSource(t, o)
-		deadline := time.Now().Add(patience)
-		for {
-			mu.Lock()
-			at := append([]time.Time(nil), tries...)
-			mu.Unlock()
-			if len(at) >= 8 {
-				// Three at once, the others one by one; a slow machine delays the first.
-				if d := at[7].Sub(at[0]); d < 3*o.LoginEvery {
-					t.Errorf("eight logins in %v", d)
-				}
-				break
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("%d logins", len(at))
-			}
-			time.Sleep(5 * time.Millisecond)
+		at := logins(t, 8)
+		// Three at once, the others one by one; a slow machine delays the first.
+		if d := at[7].Sub(at[0]); d < 3*o.LoginEvery {
+			t.Errorf("eight logins in %v", d)
 		}
 	})
 }

@@ -62,32 +62,8 @@ func TestEveryCustomaryNameHasOneUse(t *testing.T) {
 	}
 }
 
-// belowInbox is a Dovecot that keeps all folders below INBOX and tells the use of
-// none, as Courier and older Cyrus do.
-const belowInbox = `
-namespace inbox {
-  prefix = INBOX.
-  separator = .
-  mailbox Sent {
-    special_use =
-  }
-  mailbox Junk {
-    special_use =
-  }
-  mailbox Trash {
-    special_use =
-  }
-  mailbox Drafts {
-    special_use =
-  }
-  mailbox Archive {
-    special_use =
-  }
-}
-`
-
 func TestFoldersBelowInboxAreFoundOnDovecot(t *testing.T) {
-	d := testkit.StartDovecot(t, testkit.DovecotOptions{Config: belowInbox})
+	d := testkit.StartDovecot(t, testkit.DovecotOptions{Config: testkit.BelowInbox})
 	d.Owner(t).Create("INBOX.Lists")
 	boxes, err := probe(t, dovecotOptions(d)).Mailboxes(t.Context())
 	want := []Mailbox{

@@ -22,18 +22,26 @@ func (t taken) Store(write bool, fn func(*boltfile.Store) error) error {
 	return t.StoreHost.Store(write, fn)
 }
 
-// What is forgotten is forgotten, also if its traces must stay in the file for now.
-func TestForgettingIsDoneWhetherOrNotTheFileCanBeScrubbed(t *testing.T) {
+// taughtStore returns the store, and its path, of a daemon that has learnt and stopped.
+func taughtStore(t *testing.T) (h *StoreHost, path string) {
+	t.Helper()
 	dir := t.TempDir()
 	s := newScript()
 	d, stop := start(t, dir, s)
 	teach(s)
 	until(t, d, "both lessons", func(a desk.AccountStatus) bool { return a.Messages == 2 })
 	stop()
-	h, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{NoSync: true})
+	path = filepath.Join(dir, "store.db")
+	h, err := OpenStore(path, "test", boltfile.Options{NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return h, path
+}
+
+// What is forgotten is forgotten, also if its traces must stay in the file for now.
+func TestForgettingIsDoneWhetherOrNotTheFileCanBeScrubbed(t *testing.T) {
+	h, _ := taughtStore(t)
 	defer h.Close()
 	q := desk.ForgetRequest{Sender: "boss@example.com"}
 	got, err := desk.Forget.Do(context.Background(), taken{h}, "me", q)
@@ -49,17 +57,7 @@ func TestForgettingIsDoneWhetherOrNotTheFileCanBeScrubbed(t *testing.T) {
 // A verb that writes twice, as forgetting does to scrub, opens the file once, sees what it
 // wrote, and leaves the file to others when it ends.
 func TestAStoreIsOpenedForWritingOnce(t *testing.T) {
-	dir := t.TempDir()
-	s := newScript()
-	d, stop := start(t, dir, s)
-	teach(s)
-	until(t, d, "both lessons", func(a desk.AccountStatus) bool { return a.Messages == 2 })
-	stop()
-	path := filepath.Join(dir, "store.db")
-	h, err := OpenStore(path, "test", boltfile.Options{NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	h, path := taughtStore(t)
 	var opened []*boltfile.Store
 	if err := h.Store(true, func(s *boltfile.Store) error { opened = append(opened, s); return nil }); err != nil {
 		t.Fatal(err)

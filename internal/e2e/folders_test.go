@@ -8,27 +8,11 @@ import (
 	"github.com/hinged/hinged/internal/testkit"
 )
 
-// belowInbox has all folders below INBOX, tells the use of none, and makes none of
-// sent mail.
-const belowInbox = `
+// noSent makes no folder of sent mail.
+const noSent = `
 namespace inbox {
-  prefix = INBOX.
-  separator = .
   mailbox Sent {
     auto = no
-    special_use =
-  }
-  mailbox Junk {
-    special_use =
-  }
-  mailbox Trash {
-    special_use =
-  }
-  mailbox Drafts {
-    special_use =
-  }
-  mailbox Archive {
-    special_use =
   }
 }
 `
@@ -45,7 +29,7 @@ func TestBootstrapSaysWhenThereIsNoFolderOfSentMail(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			imap := testkit.StartDovecot(t, testkit.DovecotOptions{Config: belowInbox})
+			imap := testkit.StartDovecot(t, testkit.DovecotOptions{Config: testkit.BelowInbox + noSent})
 			owner := imap.Owner(t)
 			defer owner.Close()
 			owner.Create(c.folder)

@@ -158,19 +158,25 @@ func (s *site) start() {
 	cmd := s.cmd
 	go func() { done <- cmd.Wait() }()
 	s.done = done
+	awaitSocket(s.t, s.socket, done, s.log)
+}
+
+// awaitSocket waits until a daemon answers. Its end would come over done, which keeps it.
+func awaitSocket(t testing.TB, socket string, done chan error, log *bytes.Buffer) {
+	t.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(3 * time.Millisecond) {
-		if c, err := control.Dial(context.Background(), s.socket); err == nil {
+		if c, err := control.Dial(context.Background(), socket); err == nil {
 			_ = c.Close()
 			return
 		}
 		select {
 		case err := <-done:
 			done <- err
-			s.t.Fatalf("the daemon ended at its start: %v\n%s", err, tail(s.log.String()))
+			t.Fatalf("the daemon ended at its start: %v\n%s", err, tail(log.String()))
 		default:
 		}
 	}
-	s.t.Fatalf("the daemon's socket did not appear\n%s", tail(s.log.String()))
+	t.Fatalf("the daemon's socket did not appear\n%s", tail(log.String()))
 }
 
 func tail(log string) string { return log[max(0, len(log)-4000):] }

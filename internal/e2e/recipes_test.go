@@ -15,9 +15,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
-
-	"github.com/hinged/hinged/internal/control"
 )
 
 // The recipes of docs/mail-filters.md are followed here as they are printed, by the
@@ -242,21 +239,7 @@ func (s *filterSite) runDaemon() {
 		_ = cmd.Process.Signal(os.Interrupt) // it may have ended
 		<-done
 	}
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		if c, err := control.Dial(context.Background(), s.socket); err == nil {
-			_ = c.Close()
-			return
-		}
-		select {
-		case err := <-done:
-			done <- err
-			s.t.Fatalf("the daemon ended: %v\n%s", err, log.String())
-		default:
-		}
-		if time.Now().After(deadline) {
-			s.t.Fatalf("the daemon does not answer\n%s", log.String())
-		}
-	}
+	awaitSocket(s.t, s.socket, done, &log)
 }
 
 // answerHalf answers on the socket as a daemon that is killed while it does.

@@ -193,14 +193,7 @@ func TestTheBudgetIsKeptWhenScoresSwing(t *testing.T) {
 	for _, share := range []float64{0.05, 0.1, 0.25} {
 		o := testOptions()
 		o.MinImportant, o.MinOrdinary = 0, 0
-		o.Threshold = Threshold{Mode: ModeBudget, Share: share, UnsureShare: 0.03}
-		f, err := New(store.NewState(), Memory{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.Apply(&Configured{Options: o}); err != nil {
-			t.Fatal(err)
-		}
+		f := budgeted(t, o, share)
 		rng := rand.New(rand.NewPCG(13, 14))
 		const messages = 8000
 		marked := 0
@@ -284,15 +277,7 @@ func TestTheMarkedShareFollowsTheBudget(t *testing.T) {
 	for _, positive := range []float64{0.01, 0.1, 0.4} {
 		for _, share := range []float64{0.1, 0.25} {
 			t.Run(fmt.Sprintf("%v important, budget %v", positive, share), func(t *testing.T) {
-				o := testOptions()
-				o.Threshold = Threshold{Mode: ModeBudget, Share: share, UnsureShare: 0.03}
-				f, err := New(store.NewState(), Memory{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if _, err := f.Apply(&Configured{Options: o}); err != nil {
-					t.Fatal(err)
-				}
+				f := budgeted(t, testOptions(), share)
 				rng := rand.New(rand.NewPCG(8, uint64(positive*100)))
 				var marked []bool
 				for n := range 6000 {

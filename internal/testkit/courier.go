@@ -21,8 +21,7 @@ type CourierOptions struct {
 // failure.
 func NeedCourier(tb testing.TB) {
 	tb.Helper()
-	_, err := debianRoot()
-	needServer(tb, err)
+	needDebianRoot(tb)
 }
 
 // StartCourier starts a Courier-IMAP of its own for this test on a free port of
@@ -30,11 +29,7 @@ func NeedCourier(tb testing.TB) {
 // tells no special use. It is stopped when the test ends.
 func StartCourier(tb testing.TB, o CourierOptions) *MailServer {
 	tb.Helper()
-	NeedCourier(tb)
-	root, err := debianRoot()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	root := needDebianRoot(tb)
 	m, port := newMailServer(tb, "owner@example.org", "INBOX.")
 	j := newJail(tb, "courier")
 	m.log = j.log

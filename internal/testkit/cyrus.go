@@ -24,19 +24,14 @@ type CyrusOptions struct {
 // failure.
 func NeedCyrus(tb testing.TB) {
 	tb.Helper()
-	_, err := debianRoot()
-	needServer(tb, err)
+	needDebianRoot(tb)
 }
 
 // StartCyrus starts a Cyrus IMAP of its own for this test on a free port of
 // loopback, in the clear. It is stopped when the test ends.
 func StartCyrus(tb testing.TB, o CyrusOptions) *MailServer {
 	tb.Helper()
-	NeedCyrus(tb)
-	root, err := debianRoot()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	root := needDebianRoot(tb)
 	prefix, folders := "", cyrusBeside
 	if o.Below {
 		prefix, folders = "INBOX.", cyrusBelow

@@ -16,6 +16,30 @@ import (
 // for one user, on Maildir.
 type DovecotOptions = dovecot.Options
 
+// BelowInbox is DovecotOptions.Config that keeps all folders below INBOX and tells the use
+// of none, as Courier and older Cyrus do.
+const BelowInbox = `
+namespace inbox {
+  prefix = INBOX.
+  separator = .
+  mailbox Sent {
+    special_use =
+  }
+  mailbox Junk {
+    special_use =
+  }
+  mailbox Trash {
+    special_use =
+  }
+  mailbox Drafts {
+    special_use =
+  }
+  mailbox Archive {
+    special_use =
+  }
+}
+`
+
 // Dovecot is a running server. Its mail is gone with the test.
 type Dovecot struct {
 	*dovecot.Server

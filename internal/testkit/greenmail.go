@@ -56,19 +56,7 @@ func StartGreenMail(tb testing.TB) *MailServer {
 		fmt.Sprintf("-Dgreenmail.users=owner:%s@example.org", m.Password), "-Dgreenmail.users.login=email", "-jar", jar)
 	cmd.Stdout, cmd.Stderr = output, output
 	cmd.SysProcAttr = childAttributes()
-	if err := cmd.Start(); err != nil {
-		tb.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		_ = cmd.Wait() // ends with the signal below
-		close(ended)
-	}()
-	tb.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended by itself
-		<-ended
-	})
-	awaitAnswer(tb, "GreenMail", m.Addr, ended, m.log)
+	serve(tb, "GreenMail", m.Addr, cmd, m.log)
 	m.makeFolders(tb, "GreenMail")
 	return m
 }

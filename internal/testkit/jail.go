@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 )
 
 // debianRoot returns the root of the unpacked packages with Cyrus and Courier and
@@ -28,6 +27,14 @@ var debianRoot = sync.OnceValues(func() (string, error) {
 	}
 	return download("mailservers.sh")
 })
+
+// needDebianRoot is needServer for the servers in debianRoot, which it returns.
+func needDebianRoot(tb testing.TB) string {
+	tb.Helper()
+	root, err := debianRoot()
+	needServer(tb, err)
+	return root
+}
 
 // mailUser is the user and the group that the servers run as, by number: Debian's
 // "mail". Its numbers mean it in the servers' own /etc only.
@@ -162,23 +169,7 @@ func (j *jail) start(tb testing.TB, root, addr, script string, env ...string) {
 	cmd.Dir = "/"
 	cmd.Stdout, cmd.Stderr = output, output
 	cmd.SysProcAttr = jailAttributes()
-	if err := cmd.Start(); err != nil {
-		tb.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		_ = cmd.Wait() // ends with the signal below
-		close(ended)
-	}()
-	tb.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended by itself
-		select {
-		case <-ended:
-		case <-time.After(killPatience):
-			tb.Errorf("%s was killed and has not ended within %v", j.dir, killPatience)
-		}
-	})
-	awaitAnswer(tb, filepath.Base(j.dir), addr, ended, j.log)
+	serve(tb, filepath.Base(j.dir), addr, cmd, j.log)
 }
 
 // log returns what the server said, there and to syslog.

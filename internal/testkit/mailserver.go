@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"testing"
 	"time"
 
@@ -65,6 +66,29 @@ func newMailServer(tb testing.TB, user, prefix string) (m *MailServer, port int)
 	tb.Cleanup(held.Release)
 	port = held.Numbers[0]
 	return &MailServer{Login: Login{Addr: fmt.Sprint("127.0.0.1:", port), User: user, Password: rand.Text()}, Prefix: prefix}, port
+}
+
+// serve runs the server cmd, which is ended with the test, and waits until it answers on
+// addr; log tells why it does not.
+func serve(tb testing.TB, what, addr string, cmd *exec.Cmd, log func() string) {
+	tb.Helper()
+	if err := cmd.Start(); err != nil {
+		tb.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // ends with the signal below
+		close(ended)
+	}()
+	tb.Cleanup(func() {
+		_ = cmd.Process.Kill() // it may have ended by itself
+		select {
+		case <-ended:
+		case <-time.After(killPatience):
+			tb.Errorf("%s was killed and has not ended within %v", what, killPatience)
+		}
+	})
+	awaitAnswer(tb, what, addr, ended, log)
 }
 
 // awaitAnswer waits until something listens on addr. It fails the test when ended
