@@ -2,6 +2,7 @@ package featurize
 
 import (
 	"bytes"
+	"iter"
 	"net/mail"
 	"strings"
 )
@@ -9,10 +10,10 @@ import (
 // readAddresses appends the addresses of a field to list, in lower case, and makes
 // features of them.
 func (f *Featurizer) readAddresses(list []string, value []byte, field string) []string {
-	f.eachAddress(value, func(name, address string) {
+	for name, address := range f.addresses(value) {
 		if len(list) == maxAddresses {
 			f.defect("too many addresses")
-			return
+			break
 		}
 		list = append(list, address)
 		_, domain, found := cutAddress(address)
@@ -28,13 +29,13 @@ func (f *Featurizer) readAddresses(list []string, value []byte, field string) []
 		}
 		f.terms.add(Social, prefix, address)
 		if field != "from:" {
-			return
+			continue
 		}
 		if found {
 			f.terms.add(Social, prefix, "@"+domain)
 		}
 		f.words.text(f, truncate(strings.ToValidUTF8(name, "\uFFFD"), 100), f.nameKind(domain))
-	})
+	}
 	return list
 }
 
@@ -52,18 +53,21 @@ func (f *Featurizer) nameKind(domain string) *kind {
 	}
 }
 
-// eachAddress calls take with the name and the address, in lower case, of each item of a
-// field. One bad address does not cost the others: where the list does not parse as a
-// whole, each item is read by itself.
-func (f *Featurizer) eachAddress(value []byte, take func(name, address string)) {
-	parser := mail.AddressParser{WordDecoder: &f.decoder}
-	parsed, err := parser.ParseList(string(value))
-	if err != nil {
-		parsed = f.looseAddresses(value)
-	}
-	for _, a := range parsed {
-		if address := strings.ToLower(strings.ToValidUTF8(a.Address, "\uFFFD")); len(address) <= 200 {
-			take(a.Name, address)
+// addresses yields the name and the address, in lower case, of each item of a field. One
+// bad address does not cost the others: where the list does not parse as a whole, each
+// item is read by itself.
+func (f *Featurizer) addresses(value []byte) iter.Seq2[string, string] {
+	return func(yield func(name, address string) bool) {
+		parser := mail.AddressParser{WordDecoder: &f.decoder}
+		parsed, err := parser.ParseList(string(value))
+		if err != nil {
+			parsed = f.looseAddresses(value)
+		}
+		for _, a := range parsed {
+			address := strings.ToLower(strings.ToValidUTF8(a.Address, "\uFFFD"))
+			if len(address) <= 200 && !yield(a.Name, address) {
+				return
+			}
 		}
 	}
 }

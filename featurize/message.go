@@ -38,6 +38,10 @@ type Message struct {
 	place   place
 }
 
+// Own reports whether the owner wrote the message, by the word of the server that
+// Options.AuthServID names.
+func (m *Message) Own() bool { return m.FromOwner && m.Vouched }
+
 // Content holds the features of one message's content, each once.
 type Content struct {
 	terms []term // by ascending index

@@ -26,7 +26,9 @@ func (f *Featurizer) authenticate() {
 	var from []string
 	for _, fd := range f.fields {
 		if bytes.EqualFold(fd.name, []byte("from")) {
-			f.eachAddress(fd.value, func(_, address string) { from = append(from, address) })
+			for _, address := range f.addresses(fd.value) {
+				from = append(from, address)
+			}
 		}
 	}
 	f.vouchedFrom = f.vouched(from)

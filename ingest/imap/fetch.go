@@ -122,15 +122,16 @@ func text(large bool, most int64) *goimap.FetchItemBodySection {
 func (v *visit) sizes(set goimap.UIDSet, n int) (small, large uidRanges, top uint32, err error) {
 	var uids []uint32
 	tooLarge := map[uint32]bool{}
-	most := max(n, int(min(v.exists(), 1<<30)))
+	most := v.most(n)
 	v.session.beginFor(n)
 	err = v.session.fetch(set, &goimap.FetchOptions{UID: true, RFC822Size: true}, func(m *imapclient.FetchMessageData) error {
 		got, err := v.read(m, false)
 		if err != nil {
 			return err
 		}
-		if uids = append(uids, got.uid); len(uids) > most || got.uid == ^uint32(0) {
-			return v.session.broken("a FETCH in %s gave UID %d as message %d of %d", v.mailbox.name, got.uid, len(uids), most)
+		uids = append(uids, got.uid)
+		if err := v.plausible(got.uid, len(uids), most); err != nil {
+			return err
 		}
 		tooLarge[got.uid] = got.size > v.s.o.MaxBytes
 		return nil
@@ -289,19 +290,33 @@ func (v *visit) fetchSet(ctx context.Context, set goimap.UIDSet, n int) (top uin
 	return top, nil
 }
 
+// most is how many messages may come in answer to a FETCH of n that is sent now: news of
+// others may come between.
+func (v *visit) most(n int) int { return max(n, int(min(v.exists(), 1<<30))) }
+
+// plausible returns an error unless a message with this UID may come as number count of
+// most.
+func (v *visit) plausible(uid uint32, count, most int) error {
+	if count > most || uid == ^uint32(0) {
+		return v.session.broken("a FETCH in %s gave UID %d as message %d of %d", v.mailbox.name, uid, count, most)
+	}
+	return nil
+}
+
 // fetchTexts is fetchSet for messages that are all large, or none.
 func (v *visit) fetchTexts(ctx context.Context, uids uidRanges, large bool) error {
 	var bare []uint32
-	n := int(uids.len())
-	count, most := 0, max(n, int(min(v.exists(), 1<<30)))
+	n, count := int(uids.len()), 0
+	most := v.most(n)
 	v.session.beginFor(n)
 	err := v.session.fetch(uids.set(), v.bodyItems(large), func(m *imapclient.FetchMessageData) error {
 		got, err := v.read(m, true)
 		if err != nil {
 			return err
 		}
-		if count++; count > most || got.uid == ^uint32(0) {
-			return v.session.broken("a FETCH in %s gave UID %d as message %d of %d", v.mailbox.name, got.uid, count, most)
+		count++
+		if err := v.plausible(got.uid, count, most); err != nil {
+			return err
 		}
 		if _, _, known := v.mailbox.known(got.uid); known {
 			return v.changed(ctx, got)

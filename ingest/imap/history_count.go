@@ -50,7 +50,7 @@ func (h *History) count(ctx context.Context, sess *session, p *past) ([]piece, e
 		if got.uid < b.next || got.uid >= b.backlog {
 			return nil // a change of another message, said in between
 		}
-		if len(out) >= max(most, int(min(v.exists(), 1<<30))) {
+		if len(out) >= v.most(most) {
 			return sess.broken("%s has more messages than the server said", b.name)
 		}
 		_, _, known := b.known(got.uid)
@@ -125,7 +125,7 @@ func (v *visit) texts(chunk []piece) (map[uint32]fetched, error) {
 		set = set.add(uid, uid)
 	}
 	ready := make(map[uint32]fetched, len(chunk))
-	count, most := 0, max(len(chunk), int(min(v.exists(), 1<<30)))
+	count, most := 0, v.most(len(chunk))
 	v.session.beginFor(len(chunk))
 	err := v.session.fetch(set.set(), v.bodyItems(chunk[0].large), func(m *imapclient.FetchMessageData) error {
 		got, err := v.read(m, true)

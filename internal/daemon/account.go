@@ -266,35 +266,42 @@ func (a *account) take(p prepared) error {
 	if err != nil {
 		return err
 	}
-	if m, ok := p.event.(ingest.MarkResult); ok && m.Outcome == ingest.MarkImpossible {
+	if o, ok := p.event.(ingest.MailboxOpened); ok {
+		a.noteKeywords(o)
+	}
+	_, err = a.apply(e)
+	if m, ok := p.event.(ingest.MarkResult); ok {
+		a.noteMark(m)
+	}
+	return err
+}
+
+// noteMark notes what became of a mark, once the ledger has it.
+func (a *account) noteMark(m ingest.MarkResult) {
+	switch m.Outcome {
+	case ingest.MarkDone:
+		if !m.Clear {
+			a.markless.Delete(m.Place.Mailbox)
+		}
+	case ingest.MarkConflict:
+		a.noteConflict(m)
+	case ingest.MarkImpossible:
 		if m.Clear {
 			a.unwilling[m.ID] = m.Detail
-		}
-		if !m.Clear {
+		} else {
 			a.markless.Store(m.Place.Mailbox, "the server refused a mark: "+m.Detail)
 		}
 		a.notes = append(a.notes, func() {
 			a.log.Warn("mark refused by the server", "take_back", m.Clear, "mailbox", m.Place.Mailbox, "uid", m.Place.UID, "detail", m.Detail)
 		})
 	}
-	if m, ok := p.event.(ingest.MarkResult); ok && m.Outcome == ingest.MarkDone && !m.Clear {
-		a.markless.Delete(m.Place.Mailbox)
-	}
-	if o, ok := p.event.(ingest.MailboxOpened); ok {
-		a.noteKeywords(o)
-	}
-	_, err = a.apply(e)
-	if m, ok := p.event.(ingest.MarkResult); ok && m.Outcome == ingest.MarkConflict {
-		a.noteConflict(m)
-	}
-	return err
 }
 
 // noteKeywords warns of a mailbox that will not keep the configured marks, and
 // says what would help.
 func (a *account) noteKeywords(o ingest.MailboxOpened) {
 	a.markless.Delete(o.Mailbox) // until it refuses one
-	if o.Keywords || !decided(o.Role) {
+	if o.Keywords || filter.Excluded(o.Role) {
 		return
 	}
 	for _, mark := range a.opts.Filter.Marks {
@@ -323,11 +330,6 @@ func (a *account) noteConflict(m ingest.MarkResult) {
 	a.notes = append(a.notes, func() {
 		a.log.Warn("mark given up", "take_back", m.Clear, "mailbox", m.Place.Mailbox, "uid", m.Place.UID, "detail", why)
 	})
-}
-
-// decided reports whether mail in mailboxes of a role is marked at all.
-func decided(r ingest.Role) bool {
-	return r == ingest.RoleInbox || r == ingest.RoleArchive || r == ingest.RoleImportant || r == ingest.RoleOther
 }
 
 // unmarkable returns a warning for each mailbox that takes no marks, in order of name.

@@ -230,7 +230,7 @@ func (d *Desk) explainMail(m *featurize.Message) (Explanation, error) {
 	if v.Rule != nil {
 		out.Rule = v.Rule.Match
 	}
-	if filter.NewMeta(m).Own {
+	if m.Own() {
 		out.Corrections = []Correction{}
 	}
 	return out, nil

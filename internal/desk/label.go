@@ -200,7 +200,7 @@ func (d *Desk) label(label model.Label, g given) (Lesson, error) {
 		return l, err
 	}
 	switch {
-	case m.Own || g.message != nil && (filter.NewMeta(g.message).Own || l.New && g.message.FromOwner):
+	case m.Own || g.message != nil && (g.message.Own() || l.New && g.message.FromOwner):
 		l.Why = ownMail
 		return l, nil
 	case m.Outcome == store.Undecided && g.message == nil:

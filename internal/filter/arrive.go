@@ -121,9 +121,9 @@ func (e *Arrived) hear(f *Filter, m *store.Message, known, fresh bool, former, r
 	return nil
 }
 
-// excluded reports whether mail in a mailbox of this role is never decided and
+// Excluded reports whether mail in a mailbox of this role is never decided and
 // never marked.
-func excluded(role ingest.Role) bool {
+func Excluded(role ingest.Role) bool {
 	switch role {
 	case ingest.RoleSent, ingest.RoleDrafts, ingest.RoleJunk, ingest.RoleTrash:
 		return true

@@ -46,7 +46,7 @@ func (f *Filter) Ask(n int, since store.Moment) (Questions, error) {
 		}
 		q.Seen++
 		switch {
-		case m.Own, m.Outcome == store.Undecided, excluded(ingest.Role(m.Role)):
+		case m.Own, m.Outcome == store.Undecided, Excluded(ingest.Role(m.Role)):
 			q.TeachNothing++
 			continue
 		case m.Rule != 0:

@@ -66,7 +66,7 @@ func (f *Filter) Copies(id store.ID) []store.MessageKey {
 		switch role := ingest.Role(m.Role); {
 		case role == ingest.RoleInbox && !m.Own:
 			return 0, m.Seq
-		case !excluded(role) && !m.Own:
+		case !Excluded(role) && !m.Own:
 			return 1, m.Seq
 		default:
 			return 2, m.Seq
@@ -105,6 +105,11 @@ func (f *Filter) named(id store.ID) (k store.MessageKey, sure bool) {
 		}
 	}
 	return all[0], false
+}
+
+// doubtful reports whether a server is believed and does not vouch for the sender of m.
+func (f *Filter) doubtful(m *store.Message) bool {
+	return f.opts.Featurize.AuthServID != "" && !m.Vouched
 }
 
 // answered is a known message that a reply of the owner's answers.
@@ -153,14 +158,14 @@ func (f *Filter) answeredBy(reply Meta, id store.ID, known store.KnownID) (a ans
 		}
 	default:
 		all = slices.DeleteFunc(all, func(c candidate) bool { return !addressed(c.row) })
-		narrow(func(m store.Message) bool { return !excluded(ingest.Role(m.Role)) })
+		narrow(func(m store.Message) bool { return !Excluded(ingest.Role(m.Role)) })
 		narrow(func(m store.Message) bool { return m.Vouched })
 		narrow(func(m store.Message) bool { return m.Seen })
 	}
 	if len(all) == 0 {
 		return a, false
 	}
-	doubtful := f.opts.Featurize.AuthServID != "" && !all[0].row.Vouched
+	doubtful := f.doubtful(&all[0].row)
 	if len(all) == 1 {
 		return answered{all[0].key, all[0].row.Sender, doubtful}, true
 	}

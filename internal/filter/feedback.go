@@ -296,11 +296,8 @@ func (f *Filter) leftJunk(k store.MessageKey, mailbox string) {
 	if !withdraw(&m, said{label: model.Ordinary, source: store.SourceJunk}) {
 		return // it was junk for longer; when it is seen elsewhere that is a move
 	}
-	for _, key := range f.st.Places.Keys() {
-		if p, _ := f.st.Places.Get(key); p.Message == k {
-			where, _ := store.SplitPlaceKey(key)
-			m.Role = uint8(f.role(where))
-		}
+	for where := range f.placesOf(k) {
+		m.Role = uint8(f.role(where))
 	}
 	f.st.Messages.Put(string(k[:]), m)
 }

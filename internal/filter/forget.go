@@ -229,7 +229,7 @@ func (g *forgetting) forgetHistory() {
 	}
 	for _, k := range st.Messages.Keys() {
 		// One without a Message-ID was counted all the same.
-		if m, _ := st.Messages.Get(k); g.message(store.MessageKey([]byte(k))) && m.ID == 0 && !m.Own && (m.Vouched || g.f.opts.Featurize.AuthServID == "") {
+		if m, _ := st.Messages.Get(k); g.message(store.MessageKey([]byte(k))) && m.ID == 0 && !m.Own && !g.f.doubtful(&m) {
 			g.forgetOf(m.Sender, false)
 		}
 	}

@@ -78,7 +78,7 @@ func (f *Filter) IsOwner(address string) bool {
 func NewMeta(m *featurize.Message) Meta {
 	meta := Meta{
 		Key: store.MessageKey(m.Key), ID: hashID(m.MessageID),
-		Own: m.FromOwner && m.Vouched, Vouched: m.Vouched, Claimed: m.FromOwner && !m.Vouched,
+		Own: m.Own(), Vouched: m.Vouched, Claimed: m.FromOwner && !m.Vouched,
 		Doubtful: m.Doubtful,
 	}
 	for _, id := range m.InReplyTo[:min(len(m.InReplyTo), maxParents)] {

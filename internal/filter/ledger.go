@@ -404,16 +404,24 @@ func (f *Filter) Marked(k store.MessageKey) bool { return f.ledger.marked(k) }
 // MarkedNow returns the mailboxes in which a message lies with one of the
 // configured marks, and the number of those in which it lies at all.
 func (f *Filter) MarkedNow(k store.MessageKey) (marked []string, places int) {
-	for _, key := range f.st.Places.Keys() {
-		p, _ := f.st.Places.Get(key)
-		if p.Message != k {
-			continue
-		}
+	for mailbox, p := range f.placesOf(k) {
 		places++
 		if slices.ContainsFunc(f.opts.Marks, func(mark string) bool { return ingest.HasFlag(p.Flags, mark) }) {
-			mailbox, _ := store.SplitPlaceKey(key)
 			marked = append(marked, mailbox)
 		}
 	}
 	return marked, places
+}
+
+// placesOf yields the places of a message with their mailboxes, in order of their keys.
+// It looks at every place that there is.
+func (f *Filter) placesOf(k store.MessageKey) iter.Seq2[string, store.Place] {
+	return func(yield func(mailbox string, p store.Place) bool) {
+		for _, key := range f.st.Places.Keys() {
+			mailbox, _ := store.SplitPlaceKey(key)
+			if p, _ := f.st.Places.Get(key); p.Message == k && !yield(mailbox, p) {
+				return
+			}
+		}
+	}
 }

@@ -49,5 +49,5 @@ func (f *Filter) past(e *Arrived) bool {
 // threw away tells more than what was kept. Junk is not: most of it never was
 // where a decision could have been wanted.
 func (f *Filter) decides(role ingest.Role, e *Arrived) bool {
-	return !excluded(role) || role == ingest.RoleTrash && e.Backlog
+	return !Excluded(role) || role == ingest.RoleTrash && e.Backlog
 }

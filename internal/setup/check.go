@@ -355,8 +355,9 @@ func (c *Checker) folders(ctx context.Context, a *config.Account, p *imap.Probe)
 			"there is no folder of sent mail, so an answer is seen only where the mail program sets \\Answered")
 	}
 	keys := []namesKey{{"mailboxes", a.IMAP.Mailboxes}, {"exclude", a.IMAP.Exclude}}
-	for _, use := range slices.Sorted(maps.Keys(a.IMAP.ByUse())) {
-		keys = append(keys, namesKey{use, []string{a.IMAP.ByUse()[use]}})
+	named := a.IMAP.ByUse()
+	for _, use := range slices.Sorted(maps.Keys(named)) {
+		keys = append(keys, namesKey{use, []string{named[use]}})
 	}
 	for _, key := range keys {
 		for _, name := range key.names {
