@@ -21,6 +21,8 @@
 # make attacks  every kind of forged mail against a real mail server: the table of
 #               docs/security.md
 # make demo-picture  docs/demo.svg, from a real run of the demo
+# make recording MTD=FILE  docs/first-ten-minutes.cast and .svg: from init to live mail
+#               on a real mail server; it takes npx, for what draws
 # make setup fmt vet lint race project e2e: the steps of make test; make whole: the
 #               last two at once
 #
@@ -72,7 +74,7 @@ MODULE = $(shell $(GO) list -m)
 ALONE = config internal/chart internal/filter internal/lab model
 
 .NOTPARALLEL:
-.PHONY: demo run test check setup fmt vet lint project race e2e whole build lab man install uninstall fuzz soak bench learners attacks life bench-quality demo-picture clean
+.PHONY: demo run test check setup fmt vet lint project race e2e whole build lab man install uninstall fuzz soak bench learners attacks life bench-quality demo-picture recording clean
 
 test: setup fmt vet lint race whole
 
@@ -202,6 +204,10 @@ life:
 
 demo-picture:
 	@GO='$(GO)' sh scripts/demo-picture.sh docs/demo.svg
+
+recording:
+	HINGED_MTD='$(abspath $(MTD))' $(GO) test -count=1 -run 'TestTheFirstTenMinutes$$' ./internal/e2e -record '$(CURDIR)/docs/first-ten-minutes.cast'
+	npx --yes svg-term-cli@2.1.1 --in docs/first-ten-minutes.cast --out docs/first-ten-minutes.svg --window
 
 clean:
 	rm -rf dist .bin
