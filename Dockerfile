@@ -14,6 +14,7 @@ COPY . .
 ARG VERSION=dev
 RUN CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags prod -ldflags "-s -w -X main.version=$VERSION" -o /image/usr/local/bin/hinged ./cmd/hinged \
  && install -D -m 0644 /etc/ssl/certs/ca-certificates.crt /image/etc/ssl/certs/ca-certificates.crt \
+ && install -D -m 0644 -t /image/usr/share/doc/hinged LICENSE NOTICE \
  && install -d -m 0700 -o 65532 -g 65532 /image/var/lib/hinged
 
 FROM scratch

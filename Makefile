@@ -23,6 +23,7 @@
 # make demo-picture  docs/demo.svg, from a real run of the demo
 # make recording MTD=FILE  docs/first-ten-minutes.cast and .svg: from init to live mail
 #               on a real mail server; it takes npx, for what draws
+# make notice   NOTICE, with the licences of all modules that are linked
 # make setup fmt vet lint race project e2e: the steps of make test; make whole: the
 #               last two at once
 #
@@ -74,7 +75,7 @@ MODULE = $(shell $(GO) list -m)
 ALONE = config internal/chart internal/filter internal/lab model
 
 .NOTPARALLEL:
-.PHONY: demo run test check setup fmt vet lint project race e2e whole build lab man install uninstall fuzz soak bench learners attacks life bench-quality demo-picture recording clean
+.PHONY: demo run test check setup fmt vet lint project race e2e whole build lab man install uninstall fuzz soak bench learners attacks life bench-quality demo-picture recording notice clean
 
 test: setup fmt vet lint race whole
 
@@ -167,6 +168,7 @@ install: build man
 	install -d '$(DESTDIR)$(PREFIX)/lib/systemd/system' '$(SHARE)/systemd/user' '$(SHARE)/man/man1' '$(SHARE)/man/man5'
 	sed 's|/usr/local/bin/|$(PREFIX)/bin/|' deploy/hinged.service > '$(DESTDIR)$(PREFIX)/lib/systemd/system/hinged.service'
 	sed 's|/usr/local/bin/|$(PREFIX)/bin/|' deploy/hinged-user.service > '$(SHARE)/systemd/user/hinged.service'
+	install -D -m 0644 -t '$(SHARE)/doc/hinged' LICENSE NOTICE
 	install -m 0644 dist/man/*.1 '$(SHARE)/man/man1'
 	install -m 0644 dist/man/*.5 '$(SHARE)/man/man5'
 	install -D -m 0644 dist/man/hinged '$(SHARE)/bash-completion/completions/hinged'
@@ -176,7 +178,7 @@ install: build man
 uninstall:
 	rm -f '$(DESTDIR)$(PREFIX)/bin/hinged' '$(DESTDIR)$(PREFIX)/lib/systemd/system/hinged.service' \
 		'$(SHARE)/systemd/user/hinged.service' '$(SHARE)'/man/man1/hinged.1 '$(SHARE)'/man/man1/hinged-*.1 \
-		'$(SHARE)/man/man5/hinged.toml.5' '$(SHARE)/bash-completion/completions/hinged' \
+		'$(SHARE)/doc/hinged/LICENSE' '$(SHARE)/doc/hinged/NOTICE' '$(SHARE)/man/man5/hinged.toml.5' '$(SHARE)/bash-completion/completions/hinged' \
 		'$(SHARE)/zsh/site-functions/_hinged' '$(SHARE)/fish/vendor_completions.d/hinged.fish'
 
 fuzz:
@@ -208,6 +210,9 @@ demo-picture:
 recording:
 	HINGED_MTD='$(abspath $(MTD))' $(GO) test -count=1 -run 'TestTheFirstTenMinutes$$' ./internal/e2e -record '$(CURDIR)/docs/first-ten-minutes.cast'
 	npx --yes svg-term-cli@2.1.1 --in docs/first-ten-minutes.cast --out docs/first-ten-minutes.svg --window
+
+notice:
+	$(GO) test -count=1 -run NOTICE ./internal/project -update
 
 clean:
 	rm -rf dist .bin

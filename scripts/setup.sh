@@ -31,6 +31,7 @@ missing() {
 	command -v mbsync >/dev/null || echo isync
 	command -v offlineimap >/dev/null || echo offlineimap3
 	command -v tmux >/dev/null || echo tmux
+	command -v systemd-analyze >/dev/null || echo systemd
 	[ -e /usr/lib/dovecot/lmtp ] || echo dovecot-lmtpd
 	[ -e /usr/lib/dovecot/modules/sieve/lib90_sieve_extprograms_plugin.so ] || echo dovecot-sieve
 }
@@ -88,6 +89,7 @@ for package in $(missing); do
 		echo "skipped: recipes of docs/mail-filters.md, run as printed (package $package)" ;;
 	mutt | neomutt | aerc | isync | offlineimap3 | tmux)
 		echo "skipped: what mail programs show, docs/mail-programs.md (package $package)" ;;
+	systemd) echo "skipped: how well the units of deploy/ confine hinged (package systemd)" ;;
 	kcat | jq) echo "skipped: the commands of docs/kafka.md, run as printed (package $package)" ;;
 	bsdutils | git) echo "skipped: the commands of README and pages, run as printed (package $package)" ;;
 	default-jre-headless | maven) echo "skipped: the tests against a real Apache Kafka and GreenMail (package $package)" ;;

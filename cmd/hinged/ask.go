@@ -23,15 +23,15 @@ func askCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ask",
 		Short: "List the few messages of the last day whose label teaches most",
-		Long: `List the few messages of the last day whose label from you would teach hinged
-most: those whose scores are hardest to trust, and about which you have said
-nothing by what you did. Answer with hinged learn, which takes several messages at
-a time. An answer counts more than anything else you do with a message; what you
-have answered is not listed again.
+		Long: `List the few messages of the last day whose label would teach hinged most: those
+with the least certain scores, if you have done nothing with them yet. Answer
+with "hinged learn", which accepts several messages. An answer counts more than
+anything else you do with a message, and hinged doesn't ask about that message
+again.
 
-hinged keeps no subjects. A message is shown by its sender, how it reached you, and
-words of its subject, perhaps in another order than there; where names = false in
-the configuration, by its score alone.`,
+hinged keeps no subjects. It describes a message by its sender, how it was
+addressed, and words of its subject, perhaps in another order. With names =
+false in the configuration, it shows only the score.`,
 		Example: `  $ hinged ask
   AGE  SCORE   DECIDED   MESSAGE       WHAT
   2h   +0.772  ordinary  0f3b8c1de2a4  ann@example.org, to you alone: invoice for the roof

@@ -15,14 +15,14 @@ func backupCommand() *cobra.Command {
 	var force, asJSON bool
 	c := &cobra.Command{
 		Use:   "backup FILE",
-		Short: "Copy the store to a file, also while the daemon runs",
-		Long: `Copy the store with all accounts to FILE, as of the last commit. The daemon goes on
-meanwhile. FILE may be "-" for standard output.
+		Short: "Copy the store to a file; the daemon may run",
+		Long: `Copy the store with all accounts to FILE, as of the last commit. The daemon
+keeps running. FILE may be "-" for standard output.
 
-The copy is written under another name, read again and checked before it becomes
-FILE, so FILE is whole and sound or not there. It is for its owner alone (mode
-0600): it tells of your mail. "hinged restore FILE" puts it back, and
-"hinged verify FILE" checks it again.`,
+hinged writes the copy under another name, reads it back and checks it before it
+renames it to FILE. So FILE is either complete or not there. Only its owner can
+read it (mode 0600), since it says much about your mail. "hinged restore FILE"
+puts it back, and "hinged verify FILE" checks it again.`,
 		Example: `  $ hinged backup /backup/hinged-monday.db
   /backup/hinged-monday.db: 12439552 bytes, checked
     me: model 5d1f0c… state 90ab4e…

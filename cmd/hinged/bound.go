@@ -19,14 +19,14 @@ func boundCommand() *cobra.Command {
 		Use:   "bound",
 		Short: "Compare the learner's mistakes with the most that theory allows",
 		Long: `Compare the mistakes that the learner made with a proven ceiling on them. The
-ceiling is a theorem about the lessons, in hindsight: the better some fixed
-weights would have done on all of them, the fewer mistakes the learner can have
-made. It says nothing of mail to come.
+ceiling is a theorem about the lessons so far: if some fixed weights would have
+done well on all of them, the learner can have made only few mistakes. It says
+nothing about future mail.
 
-A mistake is a lesson on which the score was on the wrong side of 0, or 0; it has
-nothing to do with the threshold. The gap is how far the search for the best
-weights may have been from its end. Where no theorem covers what was learnt, the
-answer is "none", and why. The lessons are those that the store still has.`,
+A mistake is a lesson whose score was 0 or on the wrong side of 0. The threshold
+has nothing to do with it. The gap says how far the search for the best weights
+may be from its end. If no theorem covers what was learnt, the answer is "none"
+with the reason. The ceiling covers the lessons that are still in the store.`,
 		Example: `  $ hinged bound
   me: lessons 1 to 6883, passive-aggressive
     mistakes      567, hinge loss 1601.2

@@ -42,17 +42,18 @@ func classifyCommand() *cobra.Command {
 		Short: "Decide messages as if they had just arrived, also as a mail filter",
 		Long: `Decide the message on standard input, or each one in FILE (a message, an mbox, a
 Maildir, a folder), as if it had just arrived. Nothing is learnt, marked or
-remembered. It asks the daemon when one runs, else it reads the store.
+stored. classify asks the running daemon; if none runs, it reads the store.
 
-The exit code of one message is 0 when it is important, 10 ordinary, 11 unsure; of
-several messages, 0. Every other code means that there is no decision.
+For one message the exit code is 0 (important), 10 (ordinary) or 11 (unsure);
+for several it is 0. Every other code means that there is no decision.
 
-As a mail filter it takes bogofilter's flags. With --passthrough the message comes
-out as it came in, with X-Hinged-Status and X-Hinged-Reason at its head and without
-such fields that somebody forged. It does so too when no decision could be had:
-then without the two fields, with the error on standard error, and with the exit
-code of the error, or 0 with --embed. Exit code 75 says that the message did not
-come out whole, and must be delivered otherwise.`,
+As a mail filter it accepts bogofilter's flags. With --passthrough it writes the
+message unchanged, except that it adds X-Hinged-Status and X-Hinged-Reason at
+the top and removes such fields if somebody forged them. If it can't get a
+decision, it writes the message without these two fields, prints the error on
+standard error, and exits with the code of the error, or with 0 if --embed is
+set. Exit code 75 means that the message was not written completely and must be
+delivered in another way.`,
 		Example: `  $ hinged classify message.eml
   message.eml: important, score +1.274, threshold +0.801
   $ hinged classify -p < message.eml
@@ -75,10 +76,10 @@ come out whole, and must be delivered otherwise.`,
 	configFlag(c, &v.config)
 	accountFlag(c, &v.account)
 	cli.JSONFlag(c, &v.json, "one JSON object a line for each message")
-	c.Flags().BoolVarP(&v.passthrough, "passthrough", "p", false, "write the message itself, with what was decided at its head")
-	c.Flags().BoolVarP(&v.embed, "embed", "e", false, "exit code 0 whatever was decided, and with --passthrough also\nwhen nothing was but the message came out whole")
-	c.Flags().BoolVarP(&v.quiet, "quiet", "q", false, "write nothing; the exit code tells")
-	c.Flags().BoolVarP(&v.mbox, "mbox", "M", false, "standard input may be an mbox, of many messages")
+	c.Flags().BoolVarP(&v.passthrough, "passthrough", "p", false, "write the message itself, with the decision in its header")
+	c.Flags().BoolVarP(&v.embed, "embed", "e", false, "exit code 0 for every decision; with --passthrough also without\na decision, if the message was written completely")
+	c.Flags().BoolVarP(&v.quiet, "quiet", "q", false, "write nothing; the exit code is the decision")
+	c.Flags().BoolVarP(&v.mbox, "mbox", "M", false, "standard input may be an mbox with several messages")
 	c.Flags().BoolVar(&v.tempfail, "tempfail", false, "exit code 75 after any error, so that a mail server tries again later")
 	c.Flags().StringVar(&v.socket, "socket", "", "ask the daemon that listens here, and read no configuration")
 	c.Flags().DurationVar(&v.timeout, "timeout", 5*time.Second, "how long a decision may take")

@@ -14,14 +14,14 @@ func compactCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "compact",
-		Short: "Make the store's file as small as what it holds",
-		Long: `Write the store's file anew without the room that was freed in it, also while the
-daemon runs: it goes on reading, and what it has to write waits until the new
-file is there, some seconds for a large store.
+		Short: "Shrink the store's file to what it contains",
+		Long: `Rewrite the store's file without its free space. The daemon may run: it keeps
+reading, and what it has to write waits until the new file is ready, some
+seconds for a large store.
 
-The room is used again anyway; compact is for a file that has become much larger
-than it need be. It needs as much free space as the new file takes. When anything
-fails, the old file stays in use.`,
+hinged reuses free space anyway, so compact is for a file that has become much
+larger than it needs to be. It needs as much free disk space as the new file
+takes. If anything fails, the old file stays in use.`,
 		Example: `  $ hinged compact
   41943040 bytes before, 12439552 after`,
 		Args: cli.NoArgs,

@@ -16,11 +16,12 @@ func shells() []string { return []string{"bash", "zsh", "fish"} }
 func completionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion SHELL",
-		Short: "Print what makes a shell complete verbs, flags and accounts",
+		Short: "Print a script that completes verbs, flags and accounts in a shell",
 		Long: `Print a script that makes a shell complete verbs, flags, the values of flags and
 the names of accounts. SHELL is bash, zsh or fish.
 
-"make install" and packages put it where the shell finds it. By hand:
+"make install" and packages install it where the shell finds it. By hand, write
+it to:
 
   bash  ~/.local/share/bash-completion/completions/hinged
   zsh   a file _hinged in a directory of $fpath

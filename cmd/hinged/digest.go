@@ -15,10 +15,10 @@ func digestCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "digest",
 		Short: "Print the digests of each account's model and state",
-		Long: `Print two digests for each account: of the model (the weights), and of the
-whole state (with positions, ledger and pending labels; no clocks).
+		Long: `Print two digests for each account: one of the model (the weights), and one of
+the whole state (also positions, ledger and pending labels, but no clocks).
 
-The same events in the same order give the same digests, on any machine.`,
+The same events in the same order give the same digests on any machine.`,
 		Example: `  $ hinged digest --config hinged.toml
   me model 5d1f0c… state 90ab4e…`,
 		Args: cli.NoArgs,

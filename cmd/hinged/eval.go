@@ -31,37 +31,38 @@ func evalCommand() *cobra.Command {
 decision before its label is learnt. Nothing is written.
 
 FILE is an mbox (plain, gzip or zstd), a Maildir, a folder of messages or one
-message. What was important, eval learns in one of three ways:
+message. eval learns which messages were important in one of three ways:
 
-  --owner                  what the owner answered: some message from the owner
-                           names it in In-Reply-To. The owner's own messages
-                           must be in the archive; they are not judged. Who wrote
-                           a message is what its From says.
-  --important, --ordinary  archives whose mail is all of one kind.
-  --labels                 a file with one message a line: its Message-ID or
-                           path, a tab, then "important" or "ordinary".
+  --owner                  the messages that the owner answered: a message from
+                           the owner names them in In-Reply-To. The archive must
+                           contain the owner's own messages; they are not
+                           judged. eval believes what From says.
+  --important, --ordinary  archives that contain mail of one kind only.
+  --labels                 a file with one message in each line: its Message-ID
+                           or path, a tab, then "important" or "ordinary".
 
---feedback says when the label comes: right after the decision, or, for labels
-from answers, when the answer arrives, or a week has passed without one. With
-live, the first part of the stream is the past that bootstrap would read; then
-marks are set, and the owner answers as the stream says and takes one wrong mark
-in five off. --past says how many messages the past has, --judge how many are
-judged after it.
+--feedback says when the label arrives: "immediate" is right after the decision;
+"delayed" is when the owner's answer arrives, or after a week without one. With
+"live", the first part of the archive is the past that bootstrap would read.
+After that, marks are set, and the owner answers as in the archive and removes
+one wrong mark in five. --past says how many messages are the past, and --judge
+how many are judged after it.
 
-With --ask 3, the owner labels three messages at the end of each day, those that
-teach most, as hinged ask lists them. With --heard 0.25, only every fourth answer
-of the owner's teaches, as if the others were given where hinged does not see them;
-the messages count as answered all the same.
+With --ask 3, the owner labels three messages at the end of each day: those that
+teach most, as "hinged ask" lists them. With --heard 0.25, only every fourth
+answer of the owner teaches, as if hinged didn't see the others; the messages
+still count as answered.
 
-With --rule, or several in their order, rules of the owner's decide what they
-match, as in the configuration (docs/rules.md). The archive is then played once
-more without them, to show what they change for the mail that they don't match.
+With --rule, the owner's rules decide the messages that they match, as in the
+configuration (docs/rules.md). The archive is then played once more without
+them, to show how they change the decisions on all other mail.
 
-With --prior, the account begins with other weights than those of the program, or
-with none. Those of the program were made of the mailing lists linux-mtd and
-linux-mips (docs/prior.md): on these two they are judged by what they were made of.
+With --prior, the account begins with other weights than the built-in ones, or
+with none. The built-in ones were made from the mailing lists linux-mtd and
+linux-mips (docs/prior.md), so don't judge them on these two lists.
 
-"hinged-lab mail" teaches several learners what eval learns, and draws them.`,
+"hinged-lab mail" teaches several learners the same lessons and draws the
+results.`,
 		Example: `  $ hinged eval --owner me@example.org mail.mbox.gz
   messages           8592, 1709 of them the owner's own
   examples           6883, 744 of them important (labels from replies, feedback immediate)
@@ -80,34 +81,34 @@ linux-mips (docs/prior.md): on these two they are judged by what they were made 
 func (f *evalFlags) define(c *cobra.Command) {
 	a, flags := &f.account, c.Flags()
 	f.archive.Define(c)
-	flags.IntVar(&f.past, "past", 0, "live: how many messages are the past, your own included; 0: 70 %")
-	flags.IntVar(&f.judge, "judge", 0, "live: how many messages are judged after the past, your own not counted; 0: all")
-	f.shadow = cli.ChoiceVar(c, "shadow", a.Shadow, "live: when marks are set", "auto", "on", "off")
+	flags.IntVar(&f.past, "past", 0, "live: number of messages that are the past, including the\nowner's own; 0: 70 %")
+	flags.IntVar(&f.judge, "judge", 0, "live: number of messages to judge after the past, without\nthe owner's own; 0: all")
+	f.shadow = cli.ChoiceVar(c, "shadow", a.Shadow, "live: whether marks are held back", "auto", "on", "off")
 	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object")
 
-	f.learner = cli.ChoiceVar(c, "learner", a.Learner.Kind, "how it learns", "dual", "passive-aggressive", "margin", "perceptron")
-	flags.Float64Var(&a.Learner.Margin, "margin", a.Learner.Margin, "margin: learn from every score not above this on the right side")
-	flags.Float64Var(&a.Learner.Aggressiveness, "aggressiveness", a.Learner.Aggressiveness, "dual, passive-aggressive: how far one lesson may go (C)")
+	f.learner = cli.ChoiceVar(c, "learner", a.Learner.Kind, "learner", "dual", "passive-aggressive", "margin", "perceptron")
+	flags.Float64Var(&a.Learner.Margin, "margin", a.Learner.Margin, "margin: learn unless the score is above this on the right side")
+	flags.Float64Var(&a.Learner.Aggressiveness, "aggressiveness", a.Learner.Aggressiveness, "dual, passive-aggressive: limit of the step of one lesson (C)")
 	flags.IntVar(&a.Learner.Variant, "variant", a.Learner.Variant, "passive-aggressive: 1 (PA-I) or 2 (PA-II)")
-	flags.IntVar(&a.Learner.Window, "window", a.Learner.Window, "dual: how many of the last lessons are replayed; 0: none")
-	flags.IntVar(&a.Learner.Steps, "steps", a.Learner.Steps, "dual: how many of them for each message")
-	f.zero = cli.ChoiceVar(c, "zero", a.Learner.Zero, "what a score of 0 predicts", "unsure", "negative", "positive")
+	flags.IntVar(&a.Learner.Window, "window", a.Learner.Window, "dual: replay steps choose among this many of the last lessons;\n0: no replay")
+	flags.IntVar(&a.Learner.Steps, "steps", a.Learner.Steps, "dual: number of replay steps for each message")
+	f.zero = cli.ChoiceVar(c, "zero", a.Learner.Zero, "prediction for a score of 0", "unsure", "negative", "positive")
 
-	f.kernel = cli.ChoiceVar(c, "kernel", a.Learner.Kernel, "whether it weighs features, or by which kernel examples", "linear", "polynomial", "normalised", "gaussian")
-	flags.IntVar(&a.Learner.Degree, "degree", a.Learner.Degree, "polynomial, normalised: up to how many features are taken together")
+	f.kernel = cli.ChoiceVar(c, "kernel", a.Learner.Kernel, "kernel; linear has a weight for each feature", "linear", "polynomial", "normalised", "gaussian")
+	flags.IntVar(&a.Learner.Degree, "degree", a.Learner.Degree, "polynomial, normalised: the degree")
 	flags.Float64Var(&a.Learner.Gamma, "gamma", a.Learner.Gamma, "gaussian: exp(−γ‖a − b‖²)")
-	flags.IntVar(&a.Learner.MaxSupports, "max-supports", a.Learner.MaxSupports, "with a kernel, the most examples to keep")
-	f.forget = cli.ChoiceVar(c, "forget", a.Learner.Forget, "what is done beyond that", "projectron", "oldest", "weakest", "forgetron")
+	flags.IntVar(&a.Learner.MaxSupports, "max-supports", a.Learner.MaxSupports, "with a kernel, the greatest number of examples to keep")
+	f.forget = cli.ChoiceVar(c, "forget", a.Learner.Forget, "which example to remove beyond that", "projectron", "oldest", "weakest", "forgetron")
 
-	f.threshold = cli.ChoiceVar(c, "threshold", a.Threshold.Mode, "how much is marked", "auto", "budget", "cost", "fixed")
+	f.threshold = cli.ChoiceVar(c, "threshold", a.Threshold.Mode, "how to choose the threshold", "auto", "budget", "cost", "fixed")
 	flags.Float64Var(&a.Threshold.Share, "share", a.Threshold.Share, "budget: share of mail to mark")
-	flags.Float64Var(&a.Threshold.Cost, "cost", a.Threshold.Cost, "cost: false alarms that one missed message is worth")
+	flags.Float64Var(&a.Threshold.Cost, "cost", a.Threshold.Cost, "cost: one missed message counts as many false alarms as this")
 	flags.Float64Var(&a.Threshold.Value, "value", a.Threshold.Value, "fixed: the score above which a message is important")
-	flags.Float64Var(&a.Threshold.UnsureShare, "unsure-share", a.Threshold.UnsureShare, "greatest share of mail that is unsure")
+	flags.Float64Var(&a.Threshold.UnsureShare, "unsure-share", a.Threshold.UnsureShare, "greatest share of mail that may be unsure")
 	flags.StringArrayVar(&f.rules, "rule", nil, "a `rule` such as from:boss@example.org=important; may be repeated")
-	flags.StringVar(&a.Prior, "prior", a.Prior, "what the account begins with: default, none, or a `file`")
-	flags.IntVar(&a.MinImportant, "min-important", a.MinImportant, "important labels before anything is decided")
-	flags.IntVar(&a.MinOrdinary, "min-ordinary", a.MinOrdinary, "ordinary labels before anything is decided")
+	flags.StringVar(&a.Prior, "prior", a.Prior, "weights to begin with: default, none, or a `file`")
+	flags.IntVar(&a.MinImportant, "min-important", a.MinImportant, "decide only after this many important labels")
+	flags.IntVar(&a.MinOrdinary, "min-ordinary", a.MinOrdinary, "decide only after this many ordinary labels")
 }
 
 // run plays and prints.
@@ -180,7 +181,7 @@ func (f *evalFlags) readRules(cmd *cobra.Command) error {
 	for _, text := range f.rules {
 		i := strings.LastIndexByte(text, '=')
 		if i < 0 || text[i+1:] != "important" && text[i+1:] != "ordinary" {
-			return cli.Misuse(cmd, "--rule %q does not end in =important or =ordinary; it is such as from:boss@example.org=important", text)
+			return cli.Misuse(cmd, "--rule %q does not end in =important or =ordinary; an example is from:boss@example.org=important", text)
 		}
 		f.account.Rules = append(f.account.Rules, config.Rule{Match: text[:i], Label: text[i+1:]})
 	}

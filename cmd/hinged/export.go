@@ -17,18 +17,19 @@ func exportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export FILE",
 		Short: "Write one account to a file, for another machine",
-		Long: `Write everything of one account to FILE, also while the daemon runs: its weights and
-the rest of its state, the journal and the lessons as far as they are kept, the
-features of its messages, the ledger of its marks. FILE may be "-" for standard
-output. "hinged import FILE" takes it in elsewhere, and "hinged digest" then
-prints the same digests there.
+		Long: `Write everything that belongs to one account to FILE: its weights and the rest
+of its state, the journal and the lessons that are still kept, the features of
+its messages, and the ledger of its marks. The daemon may run. FILE may be "-"
+for standard output. "hinged import FILE" reads it on another machine, where
+"hinged digest" then prints the same digests.
 
-FILE is checked before it gets its name, and for its owner alone (mode 0600): it
-tells of your mail. It is a store with one account, compressed by gzip.
+hinged checks FILE before it gives it its name. Only its owner can read it (mode
+0600), since it says much about your mail. It is a store with one account,
+compressed with gzip.
 
-With --weights FILE gets the weights instead, to be read: a line of JSON for each,
-the weightiest first, with the word behind it where a message that was learnt from
-still tells it. That cannot be imported.`,
+With --weights, FILE gets the weights in a readable form instead: a line of JSON
+for each, the largest first, with its word if a known message still has it. This
+can't be imported.`,
 		Example: `  $ hinged export --account me me.hinged
   me.hinged: 3120934 bytes, checked
     me: model 5d1f0c… state 90ab4e…
@@ -65,6 +66,6 @@ still tells it. That cannot be imported.`,
 	accountFlag(c, &account)
 	forceFlag(c, &force)
 	cli.JSONFlag(c, &asJSON, "JSON")
-	c.Flags().BoolVar(&weights, "weights", false, "write the weights as readable lines of JSON instead")
+	c.Flags().BoolVar(&weights, "weights", false, "write the weights as readable lines of JSON")
 	return c
 }

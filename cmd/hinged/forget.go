@@ -19,20 +19,21 @@ func forgetCommand() *cobra.Command {
 		Use:   "forget --message ID | --sender ADDRESS | --before TIME",
 		Short: "Forget a message, a sender, or everything before a time",
 		Long: `Forget a message, all messages of a sender, or all that arrived before a time:
-what was learnt from it, its words, its part in what is remembered of senders and
-threads, and the ledger's entries. What is left is learnt anew as if the rest had
-never been, and the store's file is written anew without it. This can't be undone.
+what hinged learnt from them, their words, their part in the counts of senders
+and threads, and their entries in the ledger. hinged then learns the other
+lessons again without them, and rewrites the store's file. This can't be undone.
 
-Nothing changes on the server: the message stays, and so does its mark; take that
-off first with ` + "`hinged undo --marks`" + `. A message that is still there is not read
-again, unless it is moved or copied; then it counts as new mail.
+Nothing changes on the server: the message and its mark stay. To remove the
+mark, use ` + "`hinged undo --marks`" + ` first. hinged doesn't read a message again that
+is still there, unless you move or copy it; then it counts as new mail.
 
-Backups and exports made before know it still. So do other people's messages that
-name a forgotten address. Of a message whose mark you took off, or that bears one
-of hinged's, a hash is kept, so that it is never marked again.
+Earlier backups and exports still contain what you forget. Messages of other
+people that name a forgotten address stay, too. If you removed a message's mark,
+or if it has a mark of hinged's, hinged keeps a hash of it, so that it never
+marks it again.
 
-MESSAGE is a Message-ID, the key of a message or its first 8 digits or more, or a
-file with the message.`,
+MESSAGE is a Message-ID, the key of a message or its first 8 digits or more, or
+a file with the message.`,
 		Example: `  $ hinged forget --sender newsletter@example.org
   me: 42 messages would be forgotten, and 31 lessons (2 important, 29 ordinary)
   Forget that for good? [y/N] y
@@ -71,8 +72,8 @@ file with the message.`,
 	c.Flags().StringVar(&message, "message", "", "forget one `message`")
 	c.Flags().StringVar(&sender, "sender", "", "forget everything from an `address`")
 	c.Flags().StringVar(&before, "before", "", "forget what arrived before a `time`: 365d, 2026-03-01, 2026-03-01T09:00:00Z")
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be forgotten")
-	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be forgotten, and change nothing")
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "don't ask")
 	return c
 }
 

@@ -52,7 +52,7 @@ func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [VERB]",
 		Short: "Explain a verb",
-		Long:  `Explain a verb, with an example session; without one, list them all.`,
+		Long:  `Explain a verb and show an example session. Without VERB, list all verbs.`,
 		Example: `  $ hinged help status
   Say how every account is doing: whether it is connected, …`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -84,7 +84,7 @@ func helpCommand() *cobra.Command {
 
 // configTopic is `hinged help config`. The text is made when it is asked for.
 func configTopic() *cobra.Command {
-	c := &cobra.Command{Use: "config", Short: "The configuration file: every key with its default and what it is for"}
+	c := &cobra.Command{Use: "config", Short: "The configuration file: every key with its default and purpose"}
 	c.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		text, err := config.Example()
 		if err != nil {

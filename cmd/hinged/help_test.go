@@ -64,14 +64,14 @@ func TestEveryVerbHasItsPlaceInTheHelp(t *testing.T) {
 	}
 }
 
-func TestTheREADMEListsEveryVerb(t *testing.T) {
-	text, err := os.ReadFile("../../README.md")
+func TestThePageOfVerbsListsEveryVerb(t *testing.T) {
+	text, err := os.ReadFile("../../docs/verbs.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, table, found := strings.Cut(string(text), "\n## Verbs\n")
 	if !found {
-		t.Fatal("README.md has no section of verbs")
+		t.Fatal("docs/verbs.md has no section of verbs")
 	}
 	table, _, _ = strings.Cut(table, "\n## ")
 	var listed []string
@@ -87,12 +87,12 @@ func TestTheREADMEListsEveryVerb(t *testing.T) {
 	have := append(verbNames(), "help")
 	for _, verb := range have {
 		if !slices.Contains(listed, verb) {
-			t.Errorf("README.md does not list %s", verb)
+			t.Errorf("docs/verbs.md does not list %s", verb)
 		}
 	}
 	for _, name := range listed {
 		if !slices.Contains(have, name) {
-			t.Errorf("README.md lists %s, which does not exist", name)
+			t.Errorf("docs/verbs.md lists %s, which does not exist", name)
 		}
 	}
 }

@@ -15,16 +15,18 @@ func importCommand() *cobra.Command {
 	var replace, asJSON bool
 	c := &cobra.Command{
 		Use:   "import FILE",
-		Short: "Take in an account that another machine exported",
-		Long: `Take in the account that "hinged export" wrote to FILE. Stop the daemon first. FILE
-may be "-" for standard input. Where there is no store yet one is made.
+		Short: "Import an account that another machine exported",
+		Long: `Import the account that "hinged export" wrote to FILE. Stop the daemon first.
+FILE may be "-" for standard input. If there is no store yet, hinged creates
+one.
 
-FILE is checked first; one that is cut short, damaged, or was written by a newer
-hinged, is refused and nothing changes. An account that exists is replaced only
-with --replace, and then a backup of the store is made beside it before.
+hinged checks FILE first. It refuses a file that is incomplete, damaged, or
+written by a newer hinged, and then changes nothing. It replaces an existing
+account only with --replace, and first makes a backup of the store in the same
+directory.
 
-The account needs its [[account]] in the configuration, under the name that it has
-here (--as). What came since the export is treated as after a restore: see
+The configuration needs an [[account]] with the name that the account has here
+(--as). For mail since the export, the same holds as after a restore: see
 "hinged restore --help".`,
 		Example: `  $ hinged import me.hinged
   imported from me.hinged
@@ -56,8 +58,8 @@ here (--as). What came since the export is treated as after a restore: see
 		},
 	}
 	configFlag(c, &path)
-	c.Flags().StringVar(&as, "as", "", "name of the account here (default: the one that it had)")
-	c.Flags().BoolVar(&replace, "replace", false, "replace the account of that name if there is one")
+	c.Flags().StringVar(&as, "as", "", "name of the account here (default: the name that it had)")
+	c.Flags().BoolVar(&replace, "replace", false, "replace an existing account of that name")
 	cli.JSONFlag(c, &asJSON, "JSON")
 	return c
 }

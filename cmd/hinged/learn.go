@@ -26,17 +26,18 @@ func learnCommand() *cobra.Command {
 	var important, ordinary, asJSON bool
 	c := &cobra.Command{
 		Use:   "learn --important|--ordinary MESSAGE…",
-		Short: "Say that messages are important, or ordinary",
-		Long: `Say of each MESSAGE that it is important, or ordinary. That counts at once, more
-than anything else you do with a message, and moves the score of everything
-like it.
+		Short: "Label messages important or ordinary",
+		Long: `Label each MESSAGE as important or ordinary. The label counts at once, more than
+anything else you do with a message, and changes the score of all similar
+messages.
 
 MESSAGE is a Message-ID, the key of a message or its first 8 digits or more, a
-file with a message, an mbox, a Maildir, or "-" for standard input. A message in
-a file need not be known. It is never marked for being learnt.
+file with a message, an mbox, a Maildir, or "-" for standard input. hinged
+needn't know a message that is in a file. hinged doesn't mark a message because
+you label it.
 
-What was learnt before with the same label changes nothing; the other label is a
-new lesson. The exit code is 1 when a message could not be learnt.`,
+Giving the same label twice changes nothing. Giving the other label is a new
+lesson. The exit code is 1 if hinged couldn't learn a message.`,
 		Example: `  $ hinged learn --important 'abc123@example.org'
   abc123@example.org: learnt as important, score -0.412 → +0.118; it was a mistake
   $ hinged learn --ordinary newsletters.mbox

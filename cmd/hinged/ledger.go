@@ -23,17 +23,17 @@ func ledgerCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ledger [MESSAGE]",
 		Short: "List every mark that was set, and who marked a message",
-		Long: `List every mark that hinged set or meant to set, and every mark that you took
-off, the newest first. A mark is in one of these states:
+		Long: `List every mark that hinged set or tried to set, and every mark that you
+removed, newest first. A mark is in one of these states:
 
-  intended   decided on; the server has not confirmed it yet
+  intended   decided, but not yet confirmed by the server
   confirmed  seen on the server
-  refused    you took it off; the message is never marked again
-  abandoned  it could not be set, or somebody else had set it first
-  undoing    to be taken back; the server has not confirmed that yet
-  undone     taken back by hinged, when you asked for it
+  refused    removed by you; hinged never marks this message again
+  abandoned  not possible to set, or somebody else had set it first
+  undoing    to be taken back, but not yet confirmed by the server
+  undone     taken back by hinged because you asked for it
 
-With MESSAGE, say who marked that one. MESSAGE is a Message-ID, the key of a
+With MESSAGE, say who marked that message. MESSAGE is a Message-ID, the key of a
 message or its first 8 digits or more, or a file with it ("-" is standard
 input).`,
 		Example: `  $ hinged ledger --since 7d --state refused

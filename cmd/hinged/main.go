@@ -47,8 +47,8 @@ func rootCommand() *cobra.Command {
 	root := cli.Root("hinged", "Mark the mail that matters to its owner", `Mark the mail that matters to its owner, and learn from what the owner does:
 star, answer, junk, take a mark back.
 
-Verbs that tell of accounts ask the daemon when one runs, and read its store when
-none does. Exit code 0 is success, 1 a failure, 64 a mistake on the command line,
+Verbs that show accounts ask the daemon. If no daemon runs, they read its store.
+Exit code 0 is success, 1 a failure, 64 a mistake on the command line,
 65 a damaged store, 78 a mistake in the configuration.`)
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(runCommand(), statusCommand(), evalCommand(), classifyCommand(), explainCommand(), digestCommand(), verifyCommand(), boundCommand(), versionCommand())

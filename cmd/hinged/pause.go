@@ -16,11 +16,11 @@ func pauseCommand() *cobra.Command {
 	return switchCommand(&cobra.Command{
 		Use:   "pause",
 		Short: "Switch an account off until `hinged resume`",
-		Long: `Switch an account off. When this returns its connections are closed; until
-` + "`hinged resume`" + ` it connects to nothing, decides nothing, sets no mark and learns
-nothing, also after a restart. Marks and lessons of before stay as they are;
-` + "`hinged undo --marks`" + ` takes the marks back during a pause, too, and connects for
-that alone. It works without a running daemon, too.`,
+		Long: `Switch an account off. When this command returns, its connections are closed.
+Until ` + "`hinged resume`" + `, hinged connects to nothing, decides nothing, sets no mark
+and learns nothing for it, even after a restart. Earlier marks and lessons stay.
+` + "`hinged undo --marks`" + ` works during a pause; it connects for that alone. The
+daemon need not run.`,
 		Example: `  $ hinged pause
   me is paused; ` + "`hinged resume`" + ` ends it`,
 	}, desk.Pause)
@@ -30,8 +30,9 @@ func resumeCommand() *cobra.Command {
 	return switchCommand(&cobra.Command{
 		Use:   "resume",
 		Short: "Switch a paused account on again",
-		Long: `End a pause. The account connects again and catches up as it does after any
-absence: what arrived is decided, and what you did with your mail is learnt.`,
+		Long: `End a pause. The account connects again and catches up as after any absence:
+hinged decides the mail that arrived, and learns from what you did with your
+mail.`,
 		Example: `  $ hinged resume
   Resumed account me (paused since 2026-03-02 09:00:00 UTC)`,
 	}, desk.Resume)

@@ -26,21 +26,23 @@ func priorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "prior {--owner ADDRESS | --accounts | --average} [FILE…]",
 		Short: "Make the weights that new accounts begin with",
-		Long: `Make a prior, and print it: the weights that a new account begins with, until its
-own lessons outweigh them. It has weights of features that name nobody alone: how a
-message is addressed, its place in the thread, its shape, and what is remembered of
-its sender and thread. No address, no name and no word of any mail is in it.
+		Long: `Make a prior and print it. A prior is the set of weights with which a new
+account begins, until its own lessons outweigh them. It contains only weights of
+features that name nobody: how a message is addressed, its place in the thread,
+its shape, and the history of its sender and thread. It contains no address, no
+name and no word of mail.
 
 There are three ways:
 
-  --owner     plays archives of one owner's mail as "hinged eval --feedback delayed"
-              does, without a prior, and takes the weights in the end.
-  --accounts  takes the mean over the accounts of this configuration that have learnt
-              enough to decide. An account that began with a prior passes it on.
-  --average   takes the mean over priors made before, every owner counting alike.
+  --owner     plays archives of one owner's mail without a prior, as
+              "hinged eval --feedback delayed" does, and takes the final weights.
+  --accounts  takes the mean of those accounts in this configuration that have
+              learnt enough to decide. If such an account began with a prior,
+              that is included.
+  --average   takes the mean of existing priors; each counts the same.
 
-To use it, save it to a file and name that in the configuration, as in
-prior = "team.prior". docs/prior.md says when that is worth it.`,
+To use it, save it to a file and name that in the configuration, as in prior =
+"team.prior". docs/prior.md says when that is worthwhile.`,
 		Example: `  $ hinged prior --owner ann@example.org ann.mbox.gz > ann.prior
   $ hinged prior --average ann.prior ben.prior > team.prior
   $ hinged prior --accounts --note "made of our own accounts" > ours.prior`,
@@ -55,8 +57,8 @@ prior = "team.prior". docs/prior.md says when that is worth it.`,
 	}
 	flags := c.Flags()
 	flags.StringArrayVar(&f.owner, "owner", nil, "an `address` of the owner of the archives; may be repeated")
-	flags.BoolVar(&f.accounts, "accounts", false, "make it of the accounts of this configuration")
-	flags.BoolVar(&f.average, "average", false, "make it of priors")
+	flags.BoolVar(&f.accounts, "accounts", false, "make it from the accounts in this configuration")
+	flags.BoolVar(&f.average, "average", false, "make it from existing priors")
 	flags.StringArrayVar(&f.notes, "note", nil, "a `line` to write at its top; may be repeated")
 	configFlag(c, &f.config)
 	return c

@@ -21,26 +21,27 @@ func replayCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "replay --into FILE",
-		Short: "Rebuild a store from what Kafka holds",
-		Long: `Rebuild a store from the topics of [kafka], up to where they end now: each partition
-from its first record when the log still has that, else from its newest whole
-snapshot and the records since. It says which.
+		Short: "Rebuild a store from Kafka",
+		Long: `Rebuild a store from the topics of [kafka], up to their present end. Each
+partition begins at its first record if the log still has it, otherwise at its
+newest complete snapshot. The output says which.
 
-It joins no group, produces nothing and changes nothing but FILE, which must not be
-there yet; a daemon may run meanwhile. The digests that it prints are those that
-"hinged digest" prints of a daemon that has read as far: the same records in the same
+replay joins no consumer group, produces nothing and changes nothing but FILE,
+which must not exist yet. A daemon may run. The digests are those that "hinged
+digest" prints for a daemon that has read as far: the same records in the same
 order give the same state, bit for bit. With another configuration they differ.
 
-FILE is a store. In the place of a lost one it saves reading everything again.`,
+FILE is a store. If you lost yours, put FILE in its place; then the daemon
+needn't read everything again.`,
 		Example: `  $ hinged replay --into rebuilt.db
   partition 0: from its first record, 1207 records
   partition 1: from the snapshot at 20000, 1733 records
-  rebuilt.db: 2940 records, 2811 of them messages, 1 of no use
+  rebuilt.db: 2940 records, 2811 of them messages, 1 unusable
     kafka:ann@example.org: model 5d1f0c… state 90ab4e…`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if into == "" {
-				return cli.Misuse(cmd, "%s needs --into and the file to be made", cmd.CommandPath())
+				return cli.Misuse(cmd, "%s needs --into and the file to create", cmd.CommandPath())
 			}
 			c, err := config.Load(path)
 			if err != nil {
@@ -72,7 +73,7 @@ FILE is a store. In the place of a lost one it saves reading everything again.`,
 	}
 	configFlag(c, &path)
 	cli.JSONFlag(c, &asJSON, "JSON")
-	c.Flags().StringVar(&into, "into", "", "the store to make")
+	c.Flags().StringVar(&into, "into", "", "the store to create")
 	return c
 }
 
@@ -85,7 +86,7 @@ func replayedText(r replay.Replayed) string {
 		}
 		fmt.Fprintf(&out, "partition %d: from %s, %s\n", p.Partition, from, number(p.Next-p.Offset, "record"))
 	}
-	fmt.Fprintf(&out, "%s: %s, %d of them messages, %d of no use\n", r.File, number(int64(r.Records), "record"), r.Messages, r.DeadLetters)
+	fmt.Fprintf(&out, "%s: %s, %d of them messages, %d unusable\n", r.File, number(int64(r.Records), "record"), r.Messages, r.DeadLetters)
 	for _, a := range r.Accounts {
 		fmt.Fprintf(&out, "  %s: model %s state %s\n", a.Account, a.Model, a.State)
 	}

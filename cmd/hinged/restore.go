@@ -14,19 +14,20 @@ func restoreCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "restore FILE",
-		Short: "Put a backup in the place of the store",
-		Long: `Put a copy of the backup FILE in the place of the store. Stop the daemon first.
-FILE may be "-" for standard input.
+		Short: "Replace the store by a backup",
+		Long: `Replace the store by a copy of the backup FILE. Stop the daemon first. FILE may
+be "-" for standard input.
 
-The backup is checked first; one that is damaged, or was written by a newer
-hinged, is refused and nothing changes. The store that was there is set aside
-beside the new one, never deleted.
+hinged checks the backup first. It refuses one that is damaged or written by a
+newer hinged, and then changes nothing. It renames the old store and never
+deletes it.
 
-After the restore the daemon reads again what came since the backup. It decides
-that mail but does not mark it, and takes marks that it finds there for nobody's
-word, since they may be its own. Stars, answers, junk and moves are on the server
-and are learnt again. Lost is what only the store knew: what you taught with
-"hinged learn" since the backup, and from which new messages you took the mark.`,
+After the restore, the daemon reads again what arrived since the backup. It
+decides that mail but doesn't mark it. It learns nothing from marks on that
+mail, since they may be its own. It does learn from stars, answers, junk and
+moves, which are on the server. Two things are lost, since only the store knew
+them: what you taught with "hinged learn" since the backup, and from which new
+messages you removed the mark.`,
 		Example: `  $ hinged restore /backup/hinged-monday.db
   restored from /backup/hinged-monday.db
     me: model 5d1f0c… state 90ab4e…

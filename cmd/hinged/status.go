@@ -18,10 +18,10 @@ func statusCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "status",
-		Short: "Say how every account is doing, and what is missing",
-		Long: `Say how every account is doing: whether it is connected, what it has decided
-and learnt, whether it marks and, if not, what is missing. All numbers are of
-committed state. When no daemon runs they come from the store.`,
+		Short: "Show the state of every account, and what is missing",
+		Long: `Show the state of every account: whether it is connected, what it has decided
+and learnt, whether it marks and, if not, what is missing. All numbers describe
+committed state. If no daemon runs, they come from the store.`,
 		Example: `  $ hinged status --config hinged.toml
   hinged dev is running, process 4711
   

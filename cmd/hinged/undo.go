@@ -22,25 +22,27 @@ func undoCommand() *cobra.Command {
 	var wait time.Duration
 	c := &cobra.Command{
 		Use:   "undo --marks | --learning --to TIME",
-		Short: "Take back every mark that hinged set, or what it learnt",
-		Long: `With --learning, go back to what was learnt at a time: weights, counts and
-threshold become what they were then. What you did with your mail since is not
-learnt again by itself; what you do from now on is. Messages, marks and the ledger
-stay. It goes back as far as the lessons are kept. Of an earlier time it changes
-nothing, and names the earliest that it can go back to.
+		Short: "Take back the marks that hinged set, or what it learnt",
+		Long: `With --marks, remove every mark that hinged set, or only those since a given
+time, in whichever watched mailbox the message is now. A mark that you or
+another program set stays, even if you removed hinged's mark and set it again.
+hinged learns nothing from this, forgets nothing, and never marks those messages
+again.
 
-With --marks, take back every mark that hinged ever set, or has set since a time, wherever
-the message now lies in a watched mailbox. A mark that you or another program set
-stays, also where you took hinged's off and set it again. Nothing is learnt from
-it, and hinged never marks those messages again. Lessons stay.
+The running daemon does this. If none runs, or if the account is paused, undo
+connects by itself, removes the marks and disconnects. It waits until the server
+has confirmed each removal. What the server hasn't confirmed stays in the ledger
+as "undoing", and hinged continues at its next start. If there is such a mark,
+or one that the server refused to remove, the exit code is 1.
 
-The running daemon does it. When none runs, this connects by itself, takes the
-marks back, does nothing else, and disconnects; likewise of a paused account. It
-waits until the server has confirmed each; what it has not confirmed stays in the
-ledger as "undoing", and hinged goes on with it at its next start. The exit code is
-1 when there is such a mark, or one that the server would not take back.
+Afterwards hinged marks new mail as before, unless you stop it.
 
-Afterwards hinged goes on as before and marks new mail, unless you stop it.`,
+With --learning, go back to what hinged had learnt at a given time: weights,
+counts and threshold become what they were then. hinged doesn't learn again from
+what you have done with your mail since, but it learns from what you do from now
+on. Messages, marks and the ledger stay. It can go back as far as the lessons
+are kept; for an earlier time it changes nothing and names the earliest possible
+one.`,
 		Example: `  $ hinged undo --marks --dry-run
   me: 12 marks would be taken back: Archive 2, INBOX 10
   $ hinged undo --marks
@@ -79,13 +81,13 @@ Afterwards hinged goes on as before and marks new mail, unless you stop it.`,
 	configFlag(c, &path)
 	accountFlag(c, &account)
 	cli.JSONFlag(c, &asJSON, "JSON")
-	c.Flags().BoolVar(&marks, "marks", false, "take marks back")
+	c.Flags().BoolVar(&marks, "marks", false, "remove the marks that hinged set")
 	c.Flags().BoolVar(&learning, "learning", false, "take back what was learnt")
-	c.Flags().BoolVarP(&yes, "yes", "y", false, "with --learning: do not ask")
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be taken back")
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "with --learning: don't ask")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be taken back, and change nothing")
 	c.Flags().StringVar(&since, "since", "", "with --marks: those set since a `time`: 7d, 2026-03-01,\n2026-03-01T09:00:00Z")
-	c.Flags().StringVar(&to, "to", "", "with --learning: the `time` to go back to, written likewise")
-	c.Flags().DurationVar(&wait, "wait", time.Minute, "with --marks: how long to wait while the server confirms\nnothing more")
+	c.Flags().StringVar(&to, "to", "", "with --learning: the `time` to go back to, in the same forms")
+	c.Flags().DurationVar(&wait, "wait", time.Minute, "with --marks: how long to wait without a confirmation\nfrom the server")
 	return c
 }
 
@@ -175,7 +177,7 @@ func printUndone(w io.Writer, u desk.UndoneMarks) error {
 		say("  %d not on %s any more", n, plural(n, "its message", "their messages"))
 	}
 	if n := u.Forgotten; n > 0 {
-		say("  the ledger does not reach back to the first %s, which can't be taken back", count(int(n), "mark"))
+		say("  the ledger no longer has the first %s, so undo can't remove them", count(int(n), "mark"))
 	}
 	if u.Restored {
 		say("  the account came out of a backup or an export; marks set after that was made are not in the ledger")

@@ -6,7 +6,7 @@ import "github.com/spf13/cobra"
 // takes for the first of config.Places that exists.
 func configFlag(c *cobra.Command, path *string) {
 	c.Flags().StringVarP(path, "config", "c", "",
-		"configuration file (default: $HINGED_CONFIG, else the first there is of\n~/.config/hinged/hinged.toml, /etc/hinged/hinged.toml)")
+		"configuration file (default: $HINGED_CONFIG, otherwise the first that\nexists of ~/.config/hinged/hinged.toml, /etc/hinged/hinged.toml)")
 }
 
 func accountFlag(c *cobra.Command, account *string) {

@@ -18,13 +18,12 @@ func verifyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify [FILE]",
 		Short: "Check that the store, a backup or an export is sound",
-		Long: `Check every page and checksum of the store, also while the daemon runs; then do all
-that the accounts went through once more, from the journal, and compare where that
-leads with what the store says. With FILE, check a backup or an export in the same
-way. Nothing is changed.
+		Long: `Check every page and checksum of the store. Then replay the journal of each
+account and compare the result with its state. The daemon may run. With FILE,
+check a backup or an export in the same way. Nothing is changed.
 
-Exit code 0 when all is sound, 1 when anything is wrong, 65 when the file is so
-damaged that it cannot be opened.`,
+The exit code is 0 if everything is sound, 1 if anything is wrong, and 65 if the
+file is too damaged to open.`,
 		Example: `  $ hinged verify
   me: 1204 journal entries replayed, state as committed
   ok

@@ -50,8 +50,8 @@ func versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Long: `Print the version, the commit that it was built from, the schema of its stores,
-and the Go that built it.`,
+		Long: `Print the version, the commit from which it was built, the schema of its stores,
+and the Go version that built it.`,
 		Example: `  $ hinged version
   hinged dev
   commit 5d1f0c9b0e8f4f7e8a1d2c3b4a59687766554433

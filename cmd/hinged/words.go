@@ -17,20 +17,20 @@ func wordsCommand() *cobra.Command {
 	var most int
 	c := &cobra.Command{
 		Use:   "words [WORD…]",
-		Short: "Look up what words and senders weigh",
-		Long: `Look up what each WORD weighs wherever a message can have it: in the subject,
-the text, a quotation, and so on. WORD may be two words, an address, a domain, a
-mailing list, a header, a path. Above zero pulls towards important, below zero
-towards ordinary.
+		Short: "Show the weights of words and senders",
+		Long: `Show the weights of each WORD wherever a message can contain it: in the subject,
+the text, a quotation, and so on. WORD may also be two words, an address, a
+domain, a mailing list, a header or a path. A weight above zero pulls towards
+important, one below zero towards ordinary.
 
-Without WORD, list what weighs the most each way. Features that name nobody, such as
-how a message is addressed, always have their names. All other names come from messages
-that were learnt. What fewer than three of them had is not named, nor what looks like a
-code or a number; nor are words and addresses where names are switched off in the
-configuration.
+Without WORD, list the largest weights in both directions. Features that name
+nobody, such as how a message is addressed, always have a name. Other features
+get their names from learnt messages: only if at least three of them have the
+feature, and only if it doesn't look like a code or a number. With names = false
+in the configuration, words and addresses have no names.
 
-With a kernel a word weighs something else in each message, by what else is in it:
-what is shown is what it weighs by itself, and explain what it did in a message.`,
+With a kernel, a word's weight depends on the rest of the message. words shows
+what it weighs by itself; "hinged explain" shows its effect in one message.`,
 		Example: `  $ hinged words invoice ann@example.org
   invoice
     +0.412  "invoice" in the subject
@@ -59,7 +59,7 @@ what is shown is what it weighs by itself, and explain what it did in a message.
 	configFlag(c, &path)
 	accountFlag(c, &account)
 	cli.JSONFlag(c, &asJSON, "JSON")
-	c.Flags().IntVarP(&most, "number", "n", 20, "how many to show of each word, or each way")
+	c.Flags().IntVarP(&most, "number", "n", 20, "how many to show for each word, or in each direction")
 	return c
 }
 

@@ -32,11 +32,11 @@ func (a *Archive) Define(c *cobra.Command) {
 	flags.StringArrayVar(&a.Important, "important", nil, "archive of important mail (`path`); may be repeated")
 	flags.StringArrayVar(&a.Ordinary, "ordinary", nil, "archive of ordinary mail (`path`); may be repeated")
 	flags.StringVar(&a.Labels, "labels", "", "label `file`")
-	a.Feedback = ChoiceVar(c, "feedback", string(evaluate.Immediate), "when labels come", string(evaluate.Immediate), string(evaluate.Delayed), string(evaluate.Live))
-	flags.IntVar(&a.Ask, "ask", 0, "delayed, live: how many messages the owner labels each evening, those that teach most")
-	flags.Float64Var(&a.Heard, "heard", 1, "delayed, live: share of the owner's answers that teach; the other messages count as answered all the same")
-	a.Values = ChoiceVar(c, "values", featurize.Binary.String(), "what a word counts", featurize.Binary.String(), featurize.Counts.String(), featurize.LogCounts.String())
-	flags.StringVar(&a.AuthservID, "authserv-id", "", "`server` whose Authentication-Results are believed")
+	a.Feedback = ChoiceVar(c, "feedback", string(evaluate.Immediate), "when labels arrive", string(evaluate.Immediate), string(evaluate.Delayed), string(evaluate.Live))
+	flags.IntVar(&a.Ask, "ask", 0, "delayed, live: number of messages that the owner labels each\nevening: those that teach most")
+	flags.Float64Var(&a.Heard, "heard", 1, "delayed, live: share of the owner's answers that teach; the\nothers still count as answers")
+	a.Values = ChoiceVar(c, "values", featurize.Binary.String(), "value of a word", featurize.Binary.String(), featurize.Counts.String(), featurize.LogCounts.String())
+	flags.StringVar(&a.AuthservID, "authserv-id", "", "believe the Authentication-Results of this `server`")
 }
 
 // Play plays the archives in paths as the flags say, with a bar on standard error. What

@@ -121,6 +121,39 @@ func TestRecipesOfDovecotAndSieve(t *testing.T) {
 	})
 }
 
+// Somebody who copies one block gets a script that compiles.
+func TestEachSieveScriptOfThePagesCompilesByItself(t *testing.T) {
+	t.Parallel()
+	need(t, "sievec")
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	scripts := 0
+	for _, page := range pages {
+		for _, b := range blocksOf(t, page) {
+			if b.kind != "sieve" {
+				continue
+			}
+			scripts++
+			dir := t.TempDir()
+			path, config := filepath.Join(dir, "script.sieve"), filepath.Join(dir, "dovecot.conf")
+			for name, text := range map[string]string{path: b.text, config: "plugin {\n  sieve_plugins = sieve_extprograms\n}\n"} {
+				if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			out, err := exec.Command("sievec", "-c", config, "-x", "+editheader +vnd.dovecot.filter +vnd.dovecot.execute", path).CombinedOutput()
+			if err != nil || len(out) > 0 {
+				t.Errorf("%s, under %q: %v\n%s\n%s", page, b.heading, err, b.text, out)
+			}
+		}
+	}
+	if scripts < 3 {
+		t.Errorf("found only %d scripts", scripts)
+	}
+}
+
 // postfix starts a Postfix of its own, with a queue of its own, and returns the
 // address at which it takes mail by SMTP. Its mail goes to Dovecot by LMTP.
 func (s *filterSite) postfix(socket string) (addr string, queued func() string) {

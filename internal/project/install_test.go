@@ -64,6 +64,8 @@ func TestMakeInstallLaysDownEverything(t *testing.T) {
 		"/usr/bin/hinged":                                  0o755,
 		"/usr/lib/systemd/system/hinged.service":           0o644,
 		"/usr/share/systemd/user/hinged.service":           0o644,
+		"/usr/share/doc/hinged/LICENSE":                    0o644,
+		"/usr/share/doc/hinged/NOTICE":                     0o644,
 		"/usr/share/man/man1/hinged.1":                     0o644,
 		"/usr/share/man/man5/hinged.toml.5":                0o644,
 		"/usr/share/bash-completion/completions/hinged":    0o644,

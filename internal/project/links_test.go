@@ -115,3 +115,14 @@ func TestTheIndexOfDecisionsListsAllOfThem(t *testing.T) {
 		t.Errorf("found only %d decisions", len(want))
 	}
 }
+
+// Somebody who decides whether to try the program reads this much.
+func TestTheREADMEIsShort(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Count(string(text), "\n"); lines > 120 {
+		t.Errorf("README.md has %d lines; want 120 at most, and the rest in docs/", lines)
+	}
+}

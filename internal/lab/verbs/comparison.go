@@ -19,8 +19,8 @@ type comparison struct {
 
 func (f *comparison) define(c *cobra.Command) {
 	flags := c.Flags()
-	flags.StringSliceVar(&f.names, "compare", nil, "`names` of several learners, with commas between them, or all")
-	flags.StringVar(&f.picture, "plot", "", "draw the mistakes against the ceiling, example after example, into a\n`file` that ends in .svg or .png")
+	flags.StringSliceVar(&f.names, "compare", nil, "`names` of several learners, separated by commas, or all")
+	flags.StringVar(&f.picture, "plot", "", "draw the mistakes and the ceiling after each example, into a\n`file` that ends in .svg or .png")
 	flags.BoolVar(&f.log, "log", false, "plot: logarithmic axes")
 }
 

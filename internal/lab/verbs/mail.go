@@ -28,11 +28,11 @@ func mailCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "mail --owner ADDRESS FILE…",
 		Short: "Teach several learners the same mail, and compare them",
-		Long: `Play archives of mail as "hinged eval" does, without a prior, and teach several
-learners what is learnt, the same labels in the same order. FILE, --owner, --important,
---ordinary, --labels and --feedback are those of "hinged eval".
+		Long: `Play archives of mail without a prior, as "hinged eval" does, and teach several
+learners the same lessons in the same order. FILE, --owner, --important,
+--ordinary, --labels and --feedback mean what they mean to "hinged eval".
 
---compare names the learners, each with the parameters given: all, or of
+--compare runs several learners with the given parameters: all, or some of
 ` + wrapped(compare.Names()) + `.`,
 		Example: `  $ hinged-lab mail --owner me@example.org --plot mistakes.svg mail.mbox.gz
   6883 lessons, 744 of them important
@@ -43,11 +43,11 @@ learners what is learnt, the same labels in the same order. FILE, --owner, --imp
 	flags := c.Flags()
 	f.archive.Define(c)
 	f.comparison.define(c)
-	flags.Float64Var(&f.learner.Margin, "margin", f.learner.Margin, "margin: learn from every score not above this on the right side")
-	flags.Float64Var(&f.learner.Aggressiveness, "aggressiveness", f.learner.Aggressiveness, "dual, passive-aggressive: how far one lesson may go (C)")
-	flags.IntVar(&f.replay.Window, "window", f.replay.Window, "dual: how many of the last lessons are replayed; 0: none")
-	flags.IntVar(&f.replay.Steps, "steps", f.replay.Steps, "dual: how many of them for each message")
-	f.zero = cli.ChoiceVar(c, "zero", "unsure", "what a score of 0 predicts", "unsure", "negative", "positive")
+	flags.Float64Var(&f.learner.Margin, "margin", f.learner.Margin, "margin: learn unless the score is above this on the right side")
+	flags.Float64Var(&f.learner.Aggressiveness, "aggressiveness", f.learner.Aggressiveness, "dual, passive-aggressive: limit of the step of one lesson (C)")
+	flags.IntVar(&f.replay.Window, "window", f.replay.Window, "dual: replay steps choose among this many of the last lessons;\n0: no replay")
+	flags.IntVar(&f.replay.Steps, "steps", f.replay.Steps, "dual: number of replay steps for each message")
+	f.zero = cli.ChoiceVar(c, "zero", "unsure", "prediction for a score of 0", "unsure", "negative", "positive")
 	flags.BoolVar(&f.markdown, "markdown", false, "print the table as Markdown")
 	cli.JSONFlag(c, &f.asJSON, "one JSON object")
 	return c

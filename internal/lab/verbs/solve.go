@@ -16,18 +16,18 @@ func solveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "solve FILE",
 		Short: "Solve linear inequalities with the perceptron",
-		Long: `Look for a point that satisfies every one of many linear inequalities strictly,
-by cycling the perceptron over them until it makes no more mistakes. The point is
-checked without rounding, and the slack of every row is printed.
+		Long: `Look for a point that satisfies all of many linear inequalities strictly, by
+cycling the perceptron over them until it makes no more mistakes. solve checks the
+point without rounding and prints the slack of every row.
 
-Where there is none, it says so only if it can prove it in fractions: parts, none
-below 0, with which the rows add up to a contradiction. Else it prints epsilon:
-how short a combination of the rows it found. No solution of the form a·w ≥ 1 is
-shorter than 1/epsilon.
+If there is no such point, solve says so only if it can prove it in fractions: it
+finds non-negative factors with which the rows add up to a contradiction.
+Otherwise it prints epsilon, the length of the shortest combination of the rows
+that it found. No solution of the form a·w ≥ 1 is shorter than 1/epsilon.
 
-FILE ("-" is standard input) is either inequalities, one a line, or labelled
-vectors in svmlight's form, each of which means label·(x·w) ≥ 1. The exit code is
-0 when a point was found and 1 when none was.`,
+FILE ("-" is standard input) contains inequalities, one in each line, or labelled
+vectors in svmlight's format, each of which means label·(x·w) ≥ 1. The exit code is
+0 if solve found a point, and 1 if not.`,
 		Example: `  $ cat diet.txt
   2 bread + 3 milk >= 8
   bread + milk <= 3.5   # as much as one can eat
@@ -76,7 +76,7 @@ vectors in svmlight's form, each of which means label·(x·w) ≥ 1. The exit co
 			return err
 		},
 	}
-	c.Flags().IntVar(&passes, "passes", 10000, "most passes over the rows")
+	c.Flags().IntVar(&passes, "passes", 10000, "greatest number of passes over the rows")
 	c.Flags().IntVarP(&most, "rows", "n", 20, "how many rows and unknowns to show")
 	cli.JSONFlag(c, &asJSON, "JSON, with every row")
 	return c

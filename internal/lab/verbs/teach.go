@@ -36,24 +36,24 @@ func teachCommand() *cobra.Command {
 	f := &teaching{x: lab.Experiment{Learner: model.DefaultSpec(), Replay: lab.DefaultReplay()}}
 	c := &cobra.Command{
 		Use:   "teach FILE",
-		Short: "Teach any learner labelled vectors, and see the theory at work",
-		Long: `Teach a learner labelled vectors, pass after pass, until one makes no mistake, and
-compare its mistakes with what theory allows.
+		Short: "Teach any learner labelled vectors, and compare with the theory",
+		Long: `Teach a learner labelled vectors until it makes no mistake in a whole pass, and
+compare its mistakes with those that theory allows.
 
-FILE ("-" is standard input) has svmlight's form or Vowpal Wabbit's; --generate
-makes examples instead:
+FILE ("-" is standard input) has the format of svmlight or Vowpal Wabbit.
+--generate makes examples instead:
 
-  vempala:N       N vectors that take 2^(N-1) mistakes and more
-  blum:K          four vectors that take about K mistakes and more
-  separable:M     unit vectors that a hyperplane separates by a margin of M
-  noisy:SHARE     the same with a margin of 0.1, that share of the labels wrong
-  drifting:ANGLE  the same with a margin of 0.1 and a hyperplane that turns, by so
-                  many degrees from the first example to the last
+  vempala:N       N vectors that need at least 2^(N-1) mistakes
+  blum:K          four vectors that need about K mistakes or more
+  separable:M     unit vectors that a hyperplane separates with a margin of M
+  noisy:SHARE     the same with a margin of 0.1; this share of the labels is wrong
+  drifting:ANGLE  the same with a margin of 0.1; the hyperplane turns by this many
+                  degrees from the first example to the last
 
-The vectors are raw: --map, --lift, --normalise and --force change them, in that
-order. --compare runs several learners, each with the parameters given: all, or of
+--map, --lift, --normalise and --force change the vectors, in that order.
+--compare runs several learners with the given parameters: all, or some of
 ` + wrapped(lab.Names()) + `.
-Lifted, normalised and quadratic are the perceptron on vectors changed so.`,
+Lifted, normalised and quadratic are the perceptron on vectors changed in that way.`,
 		Example: `  $ hinged-lab teach --generate blum:10 --learner perceptron
   learner   perceptron
   examples  4, R 1.41421
@@ -78,37 +78,37 @@ Lifted, normalised and quadratic are the perceptron on vectors changed so.`,
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.generate.What, "generate", "", "`what` to make instead of reading a file; see above")
-	flags.IntVar(&f.generate.Examples, "examples", 1000, "generate: number of examples, where they are not given by the name")
-	flags.IntVar(&f.generate.Dimensions, "dimensions", 20, "generate: number of dimensions, likewise")
-	flags.Uint64Var(&f.generate.Seed, "seed", 1, "of generated examples and of the modified learner's random starts")
+	flags.IntVar(&f.generate.Examples, "examples", 1000, "generate: number of examples, unless the name gives it")
+	flags.IntVar(&f.generate.Dimensions, "dimensions", 20, "generate: number of dimensions, unless the name gives it")
+	flags.Uint64Var(&f.generate.Seed, "seed", 1, "seed for generated examples and for the modified learner")
 	f.comparison.define(c)
-	f.learner = cli.ChoiceVar(c, "learner", string(f.x.Learner.Kind), "how it learns", "perceptron", "margin", "passive-aggressive", "dual", "descent", "modified")
-	flags.Float64Var(&f.x.Learner.Margin, "margin", f.x.Learner.Margin, "margin: learn from every score not above this on the right side")
-	flags.Float64Var(&f.x.Learner.Aggressiveness, "aggressiveness", f.x.Learner.Aggressiveness, "passive-aggressive: how far one lesson may go (C)")
+	f.learner = cli.ChoiceVar(c, "learner", string(f.x.Learner.Kind), "learner", "perceptron", "margin", "passive-aggressive", "dual", "descent", "modified")
+	flags.Float64Var(&f.x.Learner.Margin, "margin", f.x.Learner.Margin, "margin: learn unless the score is above this on the right side")
+	flags.Float64Var(&f.x.Learner.Aggressiveness, "aggressiveness", f.x.Learner.Aggressiveness, "passive-aggressive: limit of the step of one lesson (C)")
 	flags.IntVar(&f.x.Learner.Variant, "variant", f.x.Learner.Variant, "passive-aggressive: 1 (PA-I) or 2 (PA-II)")
-	flags.IntVar(&f.x.Replay.Window, "window", f.x.Replay.Window, "dual: how many of the last lessons are replayed; 0: none")
-	flags.IntVar(&f.x.Replay.Steps, "steps", f.x.Replay.Steps, "dual: how many of them before each lesson")
-	f.loss = cli.ChoiceVar(c, "loss", "hinge", "descent: on which loss", "hinge", "perceptron")
-	flags.Float64Var(&f.descent.Rate, "rate", 0.1, "descent: how far one step goes")
+	flags.IntVar(&f.x.Replay.Window, "window", f.x.Replay.Window, "dual: replay steps choose among this many of the last lessons;\n0: no replay")
+	flags.IntVar(&f.x.Replay.Steps, "steps", f.x.Replay.Steps, "dual: number of replay steps before each lesson")
+	f.loss = cli.ChoiceVar(c, "loss", "hinge", "descent: loss", "hinge", "perceptron")
+	flags.Float64Var(&f.descent.Rate, "rate", 0.1, "descent: length of a step")
 	flags.BoolVar(&f.x.Average, "average", false, "predict with the mean of all weights so far")
-	f.zero = cli.ChoiceVar(c, "zero", "unsure", "what a score of 0 predicts", "unsure", "negative", "positive")
-	flags.IntVar(&f.x.Passes, "passes", 1000, "most passes")
+	f.zero = cli.ChoiceVar(c, "zero", "unsure", "prediction for a score of 0", "unsure", "negative", "positive")
+	flags.IntVar(&f.x.Passes, "passes", 1000, "greatest number of passes")
 
 	f.kind = cli.ChoiceVar(c, "kernel", "none", "kernel", "none", "polynomial", "gaussian")
 	flags.IntVar(&f.kernel.Degree, "degree", 2, "polynomial: the degree")
 	flags.BoolVar(&f.kernel.Normalised, "normalised", false, "polynomial: divide by √(K(a,a)·K(b,b))")
 	flags.Float64Var(&f.kernel.Gamma, "gamma", 1, "gaussian: exp(−γ‖a − b‖²)")
-	flags.IntVar(&f.x.Budget, "budget", 0, "kernel: most supports; 0 is no limit")
-	f.forget = cli.ChoiceVar(c, "forget", "oldest", "kernel: what is done beyond that", "oldest", "weakest", "forgetron", "projectron")
+	flags.IntVar(&f.x.Budget, "budget", 0, "kernel: greatest number of supports; 0: no limit")
+	f.forget = cli.ChoiceVar(c, "forget", "oldest", "kernel: which support to remove beyond that", "oldest", "weakest", "forgetron", "projectron")
 
-	flags.Float64Var(&f.modified.Sigma, "sigma", 0.1, "modified: what is nearer than this to the hyperplane, by the cosine, is let be")
-	flags.Float64Var(&f.modified.Delta, "delta", 0.01, "modified: the probability of failing that is allowed")
-	flags.BoolVar(&f.modified.NotesRounds, "notes-rounds", false, "modified: log_{4/3}(1/δ) rounds, as the lecture notes have it")
+	flags.Float64Var(&f.modified.Sigma, "sigma", 0.1, "modified: ignore examples whose cosine with the hyperplane is\nbelow this")
+	flags.Float64Var(&f.modified.Delta, "delta", 0.01, "modified: greatest probability of failure")
+	flags.BoolVar(&f.modified.NotesRounds, "notes-rounds", false, "modified: log_{4/3}(1/δ) rounds, as in the lecture notes")
 
 	f.mapping = cli.ChoiceVar(c, "map", "none", "map of the vectors", "none", "quadratic", "quadratic-kernel")
-	flags.Float64Var(&f.x.Lift, "lift", 0, "`value` of a constant coordinate; 0 is none")
+	flags.Float64Var(&f.x.Lift, "lift", 0, "add a constant coordinate with this `value`; 0: none")
 	flags.BoolVar(&f.x.Normalise, "normalise", false, "scale every vector to length 1")
-	flags.Float64Var(&f.x.Force, "force", 0, "`value` of a feature of its own for each example, which makes them separable; 0 is none")
+	flags.Float64Var(&f.x.Force, "force", 0, "give each example a feature of its own with this `value`, which\nmakes them separable; 0: none")
 	flags.BoolVar(&f.x.Count, "count", false, "count the learner's operations")
 	flags.BoolVar(&f.x.Show, "weights", false, "show the weights found")
 	cli.JSONFlag(c, &f.asJSON, "JSON")

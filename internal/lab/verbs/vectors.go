@@ -15,14 +15,14 @@ func vectorsCommand() *cobra.Command {
 	var format *cli.Choice
 	c := &cobra.Command{
 		Use:   "vectors --owner ADDRESS FILE…",
-		Short: "Write what the filter sees of an archive, for other tools to learn from",
-		Long: `Play archives of mail as "hinged eval" does and write every lesson as a labelled
-vector, one a line, in the order in which they are learnt: what the filter sees of the
-mail, so that anyone can compare another tool on the same features.
+		Short: "Write the vectors of an archive, for other tools to learn from",
+		Long: `Play archives of mail as "hinged eval" does, and write every lesson as a labelled
+vector, one in each line, in the order of learning. So you can compare other tools
+on the same features.
 
-Features are numbers in order of first appearance; 1 is the constant coordinate.
-No word and no address is written, but who has the same mail can tell which
-number is which.`,
+Features are numbered in order of first appearance; 1 is the constant coordinate.
+The output contains no word and no address, but anybody who has the same mail can
+find out what each number means.`,
 		Example: `  $ hinged-lab vectors --owner me@example.org mail.mbox.gz > mail.svm
   $ hinged-lab teach --passes 1 mail.svm
   $ hinged-lab vectors --owner me@example.org --format vw mail.mbox.gz | vw --noconstant`,
@@ -49,6 +49,6 @@ number is which.`,
 		},
 	}
 	archive.Define(c)
-	format = cli.ChoiceVar(c, "format", string(lab.FormatSVMLight), "how", string(lab.FormatSVMLight), string(lab.FormatVW))
+	format = cli.ChoiceVar(c, "format", string(lab.FormatSVMLight), "format", string(lab.FormatSVMLight), string(lab.FormatVW))
 	return c
 }

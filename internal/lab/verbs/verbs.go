@@ -22,8 +22,9 @@ func Main() {
 
 // Root returns the command with all verbs.
 func Root() *cobra.Command {
-	root := cli.Root("hinged-lab", "See the perceptron family and its theory at work", `Teach any learner of hinged's family labelled vectors or archives of mail, beside
-the mistakes that theory allows, as tables and pictures; solve linear inequalities.`)
+	root := cli.Root("hinged-lab", "See the perceptron family and its theory at work", `Teach any learner of hinged's family labelled vectors or archives of mail, and
+compare its mistakes with those that theory allows, in tables and pictures. Solve
+linear inequalities.`)
 	root.AddCommand(teachCommand(), mailCommand(), solveCommand(), vectorsCommand())
 	return root
 }
