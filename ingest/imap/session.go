@@ -35,6 +35,7 @@ type session struct {
 	unhook func() bool // stops the closing of the connection by the context
 	onSync func()      // called when the session has caught up with the server
 
+	dateless bool // the server refused to search by date
 	modified modifiedWatch
 	tls      *tls.ConnectionState // nil in the clear
 
