@@ -95,7 +95,7 @@ func (p *Probe) Mechanisms() ([]string, error) {
 // ErrRefused, ErrNoMechanism, ErrNoPassword or ErrMute. The secret is never in
 // it.
 func (p *Probe) Login(ctx context.Context) error {
-	if p.o.Password == nil {
+	if p.o.Password == nil && p.o.Auth != AuthExternal {
 		return ErrNoPassword
 	}
 	return p.s.enter(ctx)

@@ -115,7 +115,7 @@ func (s *session) start(ctx context.Context, raw net.Conn) error {
 			if errors.As(err, &timeout) && timeout.Timeout() {
 				err = ErrMute
 			}
-			return &StageError{StageTLS, fmt.Errorf("TLS: %w", err)}
+			return &StageError{StageTLS, fmt.Errorf("TLS: %w", certificateError(err))}
 		}
 	}
 	if s.o.TLS == TLSStart {
