@@ -1,5 +1,17 @@
 package config
 
+// external checks a login by certificate alone.
+func (t table) external(c *IMAP) {
+	const with = `with auth = "external"`
+	for _, key := range c.keys() {
+		t.useless(true, key, with)
+	}
+	if c.CertFile == "" && c.TLS != "none" {
+		t.check(false, "auth", "is without cert_file", c.Auth, "cert_file and key_file, which prove who connects")
+	}
+	t.check(c.TLS != "none", "auth", `needs TLS to show a certificate`, c.Auth, `tls = "tls", or "starttls"`)
+}
+
 // certificates checks the files that TLS needs, and completes their paths.
 func (t table) certificates(mode string, ca, cert, key *string) {
 	for _, file := range []struct {

@@ -148,7 +148,7 @@ var (
 	logFormats     = []string{"auto", "text", "json"}
 	shadowModes    = []string{"auto", "on", "off"}
 	tlsModes       = []string{"tls", "starttls", "none"}
-	authMechanisms = []string{"plain", "login", "xoauth2", "oauthbearer"}
+	authMechanisms = []string{"plain", "login", "xoauth2", "oauthbearer", "external"}
 	learnerKinds   = []string{"dual", "passive-aggressive", "margin", "perceptron"}
 	kernels        = []string{"linear", "polynomial", "normalised", "gaussian"}
 	forgettings    = []string{"projectron", "oldest", "weakest", "forgetron"}

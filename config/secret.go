@@ -128,19 +128,34 @@ func (p *Password) run(ctx context.Context) ([]byte, error) {
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("%s did not end in time: %w", p.Command[0], ctx.Err())
 	case errors.As(err, &exit):
-		why := ""
-		if code := oauthCode.Find(append(words.kept, out.kept...)); code != nil {
-			why = fmt.Sprintf(" over %s", code)
-		}
-		return nil, fmt.Errorf("%s ended with %s%s; run it by hand to see why", p.Command[0], exit.ProcessState, why)
+		code := oauthCode.Find(append(words.kept, out.kept...))
+		return nil, &commandError{p.Command[0], exit.String(), string(code)}
 	case err != nil:
 		return nil, fmt.Errorf("run %s: %w", p.Command[0], err)
 	}
 	return out.kept, nil
 }
 
-// oauthCode finds why no token was given (RFC 6749, section 5.2; OpenID Connect Core,
-// section 3.1.2.6). Nothing else of what a program says goes into an error: it may be
+// commandError says that a password_command ended with an error.
+type commandError struct {
+	program, state string
+	code           string // of OAuth, "" if it printed none
+}
+
+func (e *commandError) Error() string {
+	why := ""
+	if e.code != "" {
+		why = " over " + e.code
+	}
+	return fmt.Sprintf("%s ended with %s%s; run it by hand to see why", e.program, e.state, why)
+}
+
+// ConsentNeeded reports whether the authorization server gives no token until the owner
+// logs in there.
+func (e *commandError) ConsentNeeded() bool { return e.code != "" }
+
+// oauthCode finds why no token was given, where only the owner can help (RFC 6749,
+// section 5.2; OpenID Connect Core, section 3.1.2.6). Nothing else of what a program says goes into an error: it may be
 // secret.
 var oauthCode = regexp.MustCompile(`\b(invalid_grant|unauthorized_client|interaction_required|login_required|consent_required)\b`)
 

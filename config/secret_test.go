@@ -2,6 +2,7 @@ package config
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -102,5 +103,20 @@ func TestReadPasswordStopsWithItsContext(t *testing.T) {
 	_, err := p.ReadPassword(ctx)
 	if err == nil || !strings.Contains(err.Error(), "did not end in time") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestConsentNeededIsSaidOfTheCodesOfOAuthAlone is what package imap asks of an error.
+func TestConsentNeededIsSaidOfTheCodesOfOAuthAlone(t *testing.T) {
+	for code, want := range map[string]bool{
+		"invalid_grant": true, "unauthorized_client": true, "interaction_required": true, "login_required": true, "consent_required": true,
+		"invalid_client": false, "my_invalid_grants": false, "temporarily_unavailable": false,
+	} {
+		p := Password{Command: []string{"sh", "-c", "echo " + code + " >&2; exit 1"}}
+		_, err := p.ReadPassword(t.Context())
+		var e interface{ ConsentNeeded() bool }
+		if !errors.As(err, &e) || e.ConsentNeeded() != want {
+			t.Errorf("%s: %v; want %v", code, err, want)
+		}
 	}
 }

@@ -281,7 +281,11 @@ func (t table) imap(c *IMAP) {
 	}
 	t.check(!strings.ContainsFunc(c.Username, unicode.IsControl), "username", "control characters in a name", c.Username, "the name to log in with")
 	t.certificates(c.TLS, &c.CAFile, &c.CertFile, &c.KeyFile)
-	t.password(&c.Password)
+	if c.Auth == "external" {
+		t.external(c)
+	} else {
+		t.password(&c.Password)
+	}
 	t.mailboxes("mailboxes", c.Mailboxes)
 	t.mailboxes("exclude", c.Exclude)
 	list := t.at.kid("exclude")

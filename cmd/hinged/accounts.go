@@ -82,13 +82,23 @@ func tlsConfig(caFile, certFile, keyFile string) (*tls.Config, error) {
 		}
 	}
 	if certFile != "" {
-		pair, err := tls.LoadX509KeyPair(certFile, keyFile)
-		if err != nil {
-			return nil, fmt.Errorf("cert_file and key_file: %w", err)
+		if _, err := ownCertificate(certFile, keyFile); err != nil {
+			return nil, err
 		}
-		c.Certificates = []tls.Certificate{pair}
+		// Read anew for each connection, so that a renewed one is found.
+		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			return ownCertificate(certFile, keyFile)
+		}
 	}
 	return c, nil
+}
+
+func ownCertificate(certFile, keyFile string) (*tls.Certificate, error) {
+	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+	if err != nil {
+		return nil, fmt.Errorf("cert_file and key_file: %w", err)
+	}
+	return &pair, nil
 }
 
 // folderRoles turns the folders of the configuration into roles.

@@ -41,31 +41,22 @@ func emptyResponse(line []byte) []byte {
 	return line
 }
 
-// needsConsent reports whether words say that an authorization server gives no token
-// until the owner logs in there (RFC 6749, section 5.2; OpenID Connect Core, section
-// 3.1.2.6).
-func needsConsent(words string) bool {
-	for _, code := range []string{"invalid_grant", "unauthorized_client", "interaction_required", "login_required", "consent_required"} {
-		if strings.Contains(words, code) {
-			return true
-		}
-	}
-	return false
+// NeedsConsent reports whether err, of Options.Password, says that an authorization
+// server gives no token until the owner logs in there.
+func NeedsConsent(err error) bool {
+	var e interface{ ConsentNeeded() bool }
+	return errors.As(err, &e) && e.ConsentNeeded()
 }
 
 // login proves who we are.
 func (s *session) login(ctx context.Context, o *Options) error {
-	secret, err := o.Password(ctx)
 	oauth := o.Auth == AuthXOAuth2 || o.Auth == AuthOAuthBearer
-	if err != nil {
-		words := ingest.OneLine(err.Error())
-		if oauth && needsConsent(words) {
-			return fmt.Errorf("%w (%w: %s)", ErrConsent, ErrNoPassword, words)
-		}
-		return fmt.Errorf("%w: %s", ErrNoPassword, words)
+	secret, err := o.secret(ctx)
+	if err != nil && oauth && NeedsConsent(err) {
+		return fmt.Errorf("%w (%w)", ErrConsent, err)
 	}
-	if secret == "" {
-		return fmt.Errorf("%w: it is empty", ErrNoPassword)
+	if err != nil {
+		return err
 	}
 	s.begin()
 	defer s.guard.end()
@@ -92,6 +83,9 @@ func (s *session) login(ctx context.Context, o *Options) error {
 	}
 	err = wireError(err, s.guard.why())
 	var status *statusError
+	if errors.As(err, &status) && status.overCertificate() {
+		return fmt.Errorf("%w (%w: %s)", ErrCertificate, ErrRefused, redact(status.Error(), o.Username, secret))
+	}
 	if errors.As(err, &status) && !status.passing() && oauth {
 		// The token was given out just now.
 		return fmt.Errorf("%w (%w: %s)", ErrConsent, ErrRefused, redact(status.Error(), o.Username, secret))
@@ -105,6 +99,29 @@ func (s *session) login(ctx context.Context, o *Options) error {
 	return fmt.Errorf("log in: %w", err)
 }
 
+// secret gets what proves who we are beside a certificate. The error wraps ErrNoPassword.
+func (o *Options) secret(ctx context.Context) (string, error) {
+	if o.Auth == AuthExternal {
+		return "", nil
+	}
+	secret, err := o.Password(ctx)
+	if err != nil {
+		return "", &passwordError{err}
+	}
+	if secret == "" {
+		return "", fmt.Errorf("%w: it is empty", ErrNoPassword)
+	}
+	return secret, nil
+}
+
+// passwordError is an error of Options.Password, on one line.
+type passwordError struct{ err error }
+
+func (e *passwordError) Error() string {
+	return ErrNoPassword.Error() + ": " + ingest.OneLine(e.err.Error())
+}
+func (e *passwordError) Unwrap() []error { return []error{ErrNoPassword, e.err} }
+
 // mechanism picks the SASL mechanism, or the LOGIN command.
 func (s *session) mechanism(o *Options, caps goimap.CapSet, secret string) (mech sasl.Client, useLogin bool) {
 	has := func(name string) bool { return caps.Has(goimap.AuthCap(name)) }
@@ -113,6 +130,9 @@ func (s *session) mechanism(o *Options, caps goimap.CapSet, secret string) (mech
 		return nil, true
 	case o.Auth == AuthPlain:
 		return sasl.NewPlainClient("", o.Username, secret), false
+	case o.Auth == AuthExternal && has(sasl.External):
+		// With the name, so that no other mailbox than the one meant is opened.
+		return sasl.NewExternalClient(o.Username), false
 	case o.Auth == AuthXOAuth2 && has("XOAUTH2"):
 		return xoauth2{o.Username, secret}, false
 	case o.Auth == AuthOAuthBearer && has(sasl.OAuthBearer):
@@ -129,6 +149,9 @@ func (s *session) mechanism(o *Options, caps goimap.CapSet, secret string) (mech
 // redact takes the secret out of the words of a server that repeats what it was
 // told. A secret too short to be recognised safely costs all the words.
 func redact(words, username, secret string) string {
+	if secret == "" {
+		return words
+	}
 	if len(secret) < 4 {
 		return "(its words are withheld)"
 	}

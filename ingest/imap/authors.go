@@ -54,7 +54,7 @@ func (p *Probe) Authors(since time.Time, limit int) ([]Author, error) {
 // newest limit messages of the open mailbox that arrived on the day of since or later.
 // It returns how many messages it read. take is called once for each of them.
 func (p *Probe) eachField(since time.Time, limit int, name string, take func(fields []byte)) (messages int, err error) {
-	found, err := p.search(&goimap.SearchCriteria{Since: since})
+	found, err := p.since(since)
 	if err != nil || len(found) == 0 {
 		return 0, err
 	}

@@ -38,17 +38,26 @@ const (
 	AuthXOAuth2 AuthMechanism = "xoauth2"
 	// AuthOAuthBearer is OAUTHBEARER (RFC 7628); the password is the access token.
 	AuthOAuthBearer AuthMechanism = "oauthbearer"
+	// AuthExternal is SASL EXTERNAL (RFC 4422, appendix A): the certificate that
+	// Options.TLSConfig shows is the proof, and there is no password.
+	AuthExternal AuthMechanism = "external"
 )
 
 // Options configure a Source. The zero value of a field means its default.
 type Options struct {
-	Address   string // host:port, required
-	TLS       TLSMode
-	TLSConfig *tls.Config // nil: the system's roots; ServerName is filled in
-	Username  string      // required
+	Address string // host:port, required
+	TLS     TLSMode
+	// TLSConfig is nil for the system's roots; ServerName is filled in. A certificate of
+	// ours comes from GetClientCertificate: of Certificates the standard library shows
+	// only those whose issuer is on the server's list, and the server could not say what
+	// it has against the others.
+	TLSConfig *tls.Config
+	Username  string // required
 	Auth      AuthMechanism
 	// Password returns the password or token. It is asked at every connection, so
-	// that a changed file or a refreshed token is found. Required.
+	// that a changed file or a refreshed token is found. An error with a method
+	// ConsentNeeded() bool says whether only the owner can get a new token. Required,
+	// but with AuthExternal.
 	Password func(ctx context.Context) (string, error)
 
 	// Mailboxes names what to watch and nothing else. Empty: INBOX and the
@@ -167,17 +176,7 @@ func (o Options) validate() error {
 	default:
 		errs = append(errs, fmt.Errorf("tls mode %q is unknown; the modes are tls, starttls and none", o.TLS))
 	}
-	switch o.Auth {
-	case AuthPlain, AuthLogin, AuthXOAuth2, AuthOAuthBearer:
-	default:
-		errs = append(errs, fmt.Errorf("auth mechanism %q is unknown; the mechanisms are plain, login, xoauth2 and oauthbearer", o.Auth))
-	}
-	if o.Username == "" {
-		errs = append(errs, errors.New("username is empty"))
-	}
-	if o.Password == nil {
-		errs = append(errs, errors.New("no password was given"))
-	}
+	errs = append(errs, o.validateLogin()...)
 	if o.MaxBytes < 1024 {
 		errs = append(errs, fmt.Errorf("max bytes is %d; it must be at least 1024", o.MaxBytes))
 	}
@@ -211,6 +210,26 @@ func (o Options) validate() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// validateLogin lists what is wrong with the way to log in.
+func (o *Options) validateLogin() (errs []error) {
+	switch o.Auth {
+	case AuthPlain, AuthLogin, AuthXOAuth2, AuthOAuthBearer:
+	case AuthExternal:
+		if o.TLS == TLSNone || o.TLSConfig == nil || o.TLSConfig.GetClientCertificate == nil {
+			errs = append(errs, errors.New("auth mechanism external needs TLS and a certificate to show"))
+		}
+	default:
+		errs = append(errs, fmt.Errorf("auth mechanism %q is unknown; the mechanisms are plain, login, xoauth2, oauthbearer and external", o.Auth))
+	}
+	if o.Username == "" {
+		errs = append(errs, errors.New("username is empty"))
+	}
+	if o.Password == nil && o.Auth != AuthExternal {
+		errs = append(errs, errors.New("no password was given"))
+	}
+	return errs
 }
 
 // ValidFlag reports why flag cannot be stored on a server, or nil: it must be an

@@ -95,7 +95,7 @@ func (p *Probe) Mechanisms() ([]string, error) {
 // ErrRefused, ErrNoMechanism, ErrNoPassword or ErrMute. The secret is never in
 // it.
 func (p *Probe) Login(ctx context.Context) error {
-	if p.o.Password == nil {
+	if p.o.Password == nil && p.o.Auth != AuthExternal {
 		return ErrNoPassword
 	}
 	return p.s.enter(ctx)
@@ -194,7 +194,7 @@ const maxKeywords = 200
 // Tally counts the messages of the open mailbox that arrived on the day of since
 // or later, and reads the flags of the newest of them, at most limit.
 func (p *Probe) Tally(since time.Time, limit int) (Tally, error) {
-	found, err := p.search(&goimap.SearchCriteria{Since: since})
+	found, err := p.since(since)
 	if err != nil || len(found) == 0 {
 		return Tally{}, err
 	}
@@ -252,14 +252,16 @@ func (t *Tally) count(flags []string, uses map[string]*KeywordUse) {
 // of since or later, and those that answer another one. Servers may have to read
 // every header for that.
 func (p *Probe) CountReplies(since time.Time) (messages, replies int, err error) {
-	all, err := p.search(&goimap.SearchCriteria{Since: since})
+	all, err := p.since(since)
 	if err != nil || len(all) == 0 {
 		return 0, 0, err
 	}
-	answers, err := p.search(&goimap.SearchCriteria{
-		Since: since, Header: []goimap.SearchCriteriaHeaderField{{Key: "In-Reply-To"}},
-	})
-	return int(all.len()), int(answers.len()), err
+	criteria := &goimap.SearchCriteria{Header: []goimap.SearchCriteriaHeaderField{{Key: "In-Reply-To"}}}
+	if !p.s.dateless {
+		criteria.Since = since
+	}
+	answers, err := p.search(criteria)
+	return int(all.len()), int(answers.within(all)), err
 }
 
 func (p *Probe) search(c *goimap.SearchCriteria) (uidRanges, error) {

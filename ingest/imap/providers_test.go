@@ -3,7 +3,6 @@ package imap
 import (
 	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -103,6 +102,12 @@ func TestR10ProvidersOnBadDays(t *testing.T) {
 	}
 }
 
+// noToken is the error of a program that got no token before the owner logs in.
+type noToken string
+
+func (e noToken) Error() string     { return string(e) }
+func (noToken) ConsentNeeded() bool { return true }
+
 // TestConsentThatIsNeededIsAStateOfItsOwn has no token to be had, and then one that
 // the server does not take, until the owner has logged in again.
 func TestConsentThatIsNeededIsAStateOfItsOwn(t *testing.T) {
@@ -124,7 +129,7 @@ func TestConsentThatIsNeededIsAStateOfItsOwn(t *testing.T) {
 	o.Auth = AuthXOAuth2
 	o.Password = func(context.Context) (string, error) {
 		if state.Load() == 0 {
-			return "", errors.New("password_command: token ended with exit status 1 over invalid_grant; run it by hand to see why")
+			return "", fmt.Errorf("password_command: %w", noToken("invalid_grant"))
 		}
 		return "a token", nil
 	}

@@ -96,7 +96,7 @@ func wireError(err, cause error) error {
 	case errors.Is(cause, syscall.ECONNRESET):
 		return fmt.Errorf("%w: %w", errClosed, cause) // over a command that crossed its goodbye
 	case cause != nil:
-		return cause
+		return certificateError(cause)
 	case errors.Is(err, net.ErrClosed), errors.As(err, &timeout):
 		return err
 	default:

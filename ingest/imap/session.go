@@ -35,6 +35,7 @@ type session struct {
 	unhook func() bool // stops the closing of the connection by the context
 	onSync func()      // called when the session has caught up with the server
 
+	dateless bool // the server refused to search by date
 	modified modifiedWatch
 	tls      *tls.ConnectionState // nil in the clear
 
@@ -114,7 +115,7 @@ func (s *session) start(ctx context.Context, raw net.Conn) error {
 			if errors.As(err, &timeout) && timeout.Timeout() {
 				err = ErrMute
 			}
-			return &StageError{StageTLS, fmt.Errorf("TLS: %w", err)}
+			return &StageError{StageTLS, fmt.Errorf("TLS: %w", certificateError(err))}
 		}
 	}
 	if s.o.TLS == TLSStart {

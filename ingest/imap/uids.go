@@ -1,6 +1,9 @@
 package imap
 
 import (
+	"cmp"
+	"slices"
+
 	goimap "github.com/emersion/go-imap/v2"
 )
 
@@ -15,6 +18,29 @@ func (r uidRanges) len() int64 {
 	n := int64(0)
 	for _, x := range r {
 		n += int64(x.last) - int64(x.first) + 1
+	}
+	return n
+}
+
+// holds reports whether uid is in r.
+func (r uidRanges) holds(uid uint32) bool {
+	i, _ := slices.BinarySearchFunc(r, uid, func(x uidRange, uid uint32) int { return cmp.Compare(x.last, uid) })
+	return i < len(r) && r[i].first <= uid
+}
+
+// within returns how many UIDs of r are in other, too.
+func (r uidRanges) within(other uidRanges) int64 {
+	n := int64(0)
+	for len(r) > 0 && len(other) > 0 {
+		a, b := r[0], other[0]
+		if first, last := max(a.first, b.first), min(a.last, b.last); first <= last {
+			n += int64(last) - int64(first) + 1
+		}
+		if a.last < b.last {
+			r = r[1:]
+		} else {
+			other = other[1:]
+		}
 	}
 	return n
 }

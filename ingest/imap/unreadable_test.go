@@ -89,31 +89,3 @@ func TestServerOfWhichNoMessageCanBeReadEndsTheReading(t *testing.T) {
 		t.Errorf("reading one message gave %v", err)
 	}
 }
-
-// TestServerThatKnowsNoQuotedDatesIsSearched is as Apache James 3.8 does it; and a
-// search that is refused all the same is named.
-func TestServerThatKnowsNoQuotedDatesIsSearched(t *testing.T) {
-	refuse := `"`
-	f := testkit.StartFake(t, func(f *testkit.Fake) {
-		f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
-			if cmd.Name != "UID SEARCH" || !strings.Contains(cmd.Args, "SINCE") || !strings.Contains(cmd.Args, refuse) {
-				return false
-			}
-			c.Line("%s BAD Illegal arguments", cmd.Tag)
-			return true
-		}
-	})
-	f.Add(plainMail, "")
-	p := probe(t, only(f))
-	if _, err := p.Open("INBOX", true); err != nil {
-		t.Fatal(err)
-	}
-	since := time.Date(2024, 1, 2, 0, 0, 0, 0, time.UTC)
-	if tally, err := p.Tally(since, 10); err != nil || tally.Messages != 1 {
-		t.Errorf("counted %+v, %v", tally, err)
-	}
-	refuse = "2-Jan-2024"
-	if _, err := p.Tally(since, 10); err == nil || !strings.Contains(err.Error(), "UID SEARCH: BAD Illegal arguments") {
-		t.Errorf("a refused search gave %v", err)
-	}
-}

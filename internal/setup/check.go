@@ -2,6 +2,7 @@ package setup
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -214,14 +215,19 @@ func (c *Checker) store(ctx context.Context) {
 func (c *Checker) account(ctx context.Context, a *config.Account) {
 	ctx, cancel := context.WithTimeout(ctx, 12*c.Patience)
 	defer cancel()
-	if !c.secret(ctx, a.Name, &a.IMAP.Password) {
+	if a.IMAP.Auth != "external" && !c.secret(ctx, a.Name, &a.IMAP.Password) {
 		return
 	}
+	var own *x509.Certificate
 	o, err := c.IMAP(a)
+	if err == nil {
+		own, err = ownCertificate(o.TLSConfig)
+	}
 	if err != nil {
 		c.add(Fail, a.Name, "tls", "correct ca_file, cert_file or key_file: they are files in PEM form, the last two a pair", "%v", err)
 		return
 	}
+	c.own(a, own)
 	o.CommandTimeout = c.Patience
 	o.Dial = c.dial
 	if !c.name(ctx, a, o.Address) {
@@ -232,7 +238,7 @@ func (c *Checker) account(ctx context.Context, a *config.Account) {
 		return
 	}
 	defer p.Close()
-	if !c.login(ctx, a, p) {
+	if !c.login(ctx, a, own, p) {
 		return
 	}
 	c.abilities(a, p)
@@ -249,6 +255,8 @@ func (c *Checker) secret(ctx context.Context, account string, where *config.Pass
 	if _, err := where.ReadPassword(ctx); err != nil {
 		mend := "see that the file is there and readable for the user that hinged runs as"
 		switch {
+		case imap.NeedsConsent(err):
+			mend = mendConsent
 		case len(where.Command) > 0:
 			mend = "run the command by hand, as the user that hinged runs as"
 		case where.Env != "":

@@ -46,7 +46,10 @@ func (c checked) run(t *testing.T) (Report, string) {
 		}
 	}
 	path := filepath.Join(c.dir, "hinged.toml")
-	text := fmt.Sprintf("state_dir = 'state'\nsocket = 'socket'\n[[account]]\nname = 'me'\nowner = ['owner@example.org']\n%s\n[account.imap]\npassword_file = 'password'\n%s\n", c.account, c.imap)
+	if !strings.Contains(c.imap, "external") && !strings.Contains(c.imap, "password_command") {
+		c.imap += "\npassword_file = 'password'"
+	}
+	text := fmt.Sprintf("state_dir = 'state'\nsocket = 'socket'\n[[account]]\nname = 'me'\nowner = ['owner@example.org']\n%s\n[account.imap]\n%s\n", c.account, c.imap)
 	for name, data := range map[string]string{"hinged.toml": text, "password": c.secret + "\n"} {
 		if err := os.WriteFile(filepath.Join(c.dir, name), []byte(data), 0o600); err != nil {
 			t.Fatal(err)
@@ -164,6 +167,15 @@ func TestWhatIsWrongOnDovecotIsFound(t *testing.T) {
 	upgrade := testkit.StartDovecot(t, testkit.DovecotOptions{StartTLS: true})
 	plain := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	strict := testkit.StartFake(t, func(f *testkit.Fake) { f.Caps = "IMAP4rev1 STARTTLS LOGINDISABLED" })
+	oauth := testkit.StartFake(t, func(f *testkit.Fake) {
+		f.Caps = "IMAP4rev1 SASL-IR AUTH=XOAUTH2"
+		f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
+			if cmd.Name == "AUTHENTICATE" {
+				c.Line("%s NO [AUTHENTICATIONFAILED] Invalid credentials (Failure)", cmd.Tag)
+			}
+			return cmd.Name == "AUTHENTICATE"
+		}
+	})
 	_, securePort, _ := net.SplitHostPort(secure.Addr)
 	for _, tt := range []struct {
 		name string
@@ -201,6 +213,14 @@ func TestWhatIsWrongOnDovecotIsFound(t *testing.T) {
 		{
 			"a name that there is", checked{imap: place("localhost:1", "tls"), secret: "Tulips in May", change: lookUp([]netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil)},
 			[]string{"OK me: dns: |localhost has 1 address", "FAIL me: connect: |localhost:1 cannot be reached"},
+		},
+		{
+			"no token without consent", checked{imap: place(plain.Addr, "none") + "\nauth = 'xoauth2'\npassword_command = ['sh', '-c', 'echo invalid_grant >&2; exit 1']"},
+			[]string{"FAIL me: password: |over invalid_grant; run it by hand to see why. Mend: log in with the provider again"},
+		},
+		{
+			"a token that is refused", checked{imap: place(oauth.Addr, "none") + "\nauth = 'xoauth2'", secret: "Tulips in May"},
+			[]string{"FAIL me: login: |Invalid credentials (Failure)). Mend: log in with the provider again"},
 		},
 		{"nobody listens", checked{imap: place("127.0.0.1:1", "tls"), secret: "Tulips in May"}, []string{"FAIL me: connect: |993 is the usual port"}},
 	} {

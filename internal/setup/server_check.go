@@ -133,6 +133,9 @@ func (c *Checker) unreached(a *config.Account, o imap.Options, err error) {
 		leaf := cert.UnverifiedCertificates[0]
 		c.add(Fail, a.Name, "tls", mend, "the certificate, for %s by %s, good until %s, is not accepted: %v",
 			nameOf(leaf), issuerOf(leaf), leaf.NotAfter.UTC().Format(time.DateOnly), cert.Err)
+	case errors.Is(err, imap.ErrCertificate):
+		own, _ := ownCertificate(o.TLSConfig)
+		c.add(Fail, a.Name, "tls", mendOwn(own), "%v", stage)
 	case errors.As(err, &record):
 		c.add(Fail, a.Name, "tls", `tls = "starttls", or the port 993`, "the server does not speak TLS from the first byte on this port")
 	case stage.Stage == imap.StageTLS && o.TLS == imap.TLSStart && !errors.Is(err, imap.ErrMute):
@@ -171,8 +174,11 @@ func mendWire(err error) string {
 	return "look into the server's log"
 }
 
-// login tests the login.
-func (c *Checker) login(ctx context.Context, a *config.Account, p *imap.Probe) bool {
+// mendConsent says what to do about a provider that gives or takes no token any more.
+const mendConsent = "log in with the provider again, as when password_command was set up, and give the consent that it asks for"
+
+// login tests the login. own is the certificate that was shown, or nil.
+func (c *Checker) login(ctx context.Context, a *config.Account, own *x509.Certificate, p *imap.Probe) bool {
 	offers, err := p.Mechanisms()
 	if err == nil {
 		err = p.Login(ctx)
@@ -181,11 +187,14 @@ func (c *Checker) login(ctx context.Context, a *config.Account, p *imap.Probe) b
 	case err == nil:
 		c.add(OK, a.Name, "login", "", "as %s", a.IMAP.Username)
 		return true
+	case errors.Is(err, imap.ErrCertificate):
+		c.add(Fail, a.Name, "login", mendOwn(own), "as %s: %v", a.IMAP.Username, err)
+	case errors.Is(err, imap.ErrConsent):
+		c.add(Fail, a.Name, "login", mendConsent, "as %s: %v", a.IMAP.Username, err)
+	case errors.Is(err, imap.ErrRefused) && a.IMAP.Auth == "external":
+		c.add(Fail, a.Name, "login", "set username to the name that the server takes from the certificate, which is "+holderOf(own), "as %s: %v", a.IMAP.Username, err)
 	case errors.Is(err, imap.ErrRefused):
 		mend := "correct username and password; with two-step login, providers want an app password"
-		if a.IMAP.Auth == "xoauth2" || a.IMAP.Auth == "oauthbearer" {
-			mend = "get a new token; the consent may have to be given again"
-		}
 		c.add(Fail, a.Name, "login", mend, "as %s: %v", a.IMAP.Username, err)
 	case errors.Is(err, imap.ErrNoMechanism):
 		mend := "set auth to one of those"
@@ -193,6 +202,8 @@ func (c *Checker) login(ctx context.Context, a *config.Account, p *imap.Probe) b
 			mend = `tls = "tls", or "starttls": without it servers take no password`
 		}
 		c.add(Fail, a.Name, "login", mend, "%v; it offers %s", err, orNothing(offers))
+	case own != nil:
+		c.add(Fail, a.Name, "login", mendOwn(own), "%v", err)
 	default:
 		c.add(Fail, a.Name, "login", mendWire(err), "%v", err)
 	}

@@ -2,6 +2,7 @@ package testkit
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"net"
@@ -18,6 +19,7 @@ type FakeMessage struct {
 	Flags  string // as in "\Seen $Important"
 	ModSeq uint64
 	Raw    string
+	Date   string // its INTERNALDATE; "": 02-Jan-2024 10:00:00 +0000
 }
 
 // FakeCommand is one command of a client. Name is in upper case, "UID FETCH" in
@@ -274,7 +276,7 @@ func (c *FakeConn) fetch(cmd FakeCommand) {
 			line += fmt.Sprintf(" MODSEQ (%d)", m.ModSeq)
 		}
 		if strings.Contains(rest, "INTERNALDATE") {
-			line += ` INTERNALDATE "02-Jan-2024 10:00:00 +0000"`
+			line += fmt.Sprintf(" INTERNALDATE %q", cmp.Or(m.Date, "02-Jan-2024 10:00:00 +0000"))
 		}
 		if strings.Contains(rest, "RFC822.SIZE") {
 			line += fmt.Sprintf(" RFC822.SIZE %d", len(m.Raw))
