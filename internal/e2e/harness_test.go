@@ -57,7 +57,8 @@ const patience = 3 * time.Minute
 // site is one daemon and the mailbox that it watches.
 type site struct {
 	t      testing.TB
-	imap   *testkit.Dovecot
+	imap   *testkit.Dovecot // nil: the server is of another make
+	user   string
 	dir    string
 	config string
 	socket string
@@ -103,7 +104,7 @@ func siteLogging(t testing.TB, imap *testkit.Dovecot, addr, dir, level, extra st
 // account, and connection for how its server is reached.
 func siteFor(t testing.TB, login testkit.Login, dir, level, extra, connection string) *site {
 	t.Helper()
-	s := &site{t: t, dir: dir, config: filepath.Join(dir, "hinged.toml"), socket: filepath.Join(dir, "socket"), log: new(bytes.Buffer)}
+	s := &site{t: t, user: login.User, dir: dir, config: filepath.Join(dir, "hinged.toml"), socket: filepath.Join(dir, "socket"), log: new(bytes.Buffer)}
 	write := func(name, text string) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -35,7 +35,7 @@ const (
 func teach(s *site, owner *testkit.Owner) (messages, lessons uint64) {
 	s.t.Helper()
 	for i := range 6 {
-		urgent := owner.Append("INBOX", letter(2*i, boss, s.imap.User, "urgent matter"), time.Now())
+		urgent := owner.Append("INBOX", letter(2*i, boss, s.user, "urgent matter"), time.Now())
 		dull := owner.Append("INBOX", letter(2*i+1, news, "list@example.net", "weekly newsletter"), time.Now())
 		messages += 2
 		s.until("the messages", func(a desk.AccountStatus) bool { return a.Messages == messages })

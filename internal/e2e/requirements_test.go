@@ -38,28 +38,29 @@ const noCondstore = "imap_capability = IMAP4rev1 LITERAL+ SASL-IR ENABLE IDLE UI
 // resident is an owner with a mailbox on a server, and what they would do by hand.
 type resident struct {
 	*testing.T
-	imap        *testkit.Dovecot
-	wire        *testkit.Proxy // between daemons and server
-	certificate string         // the file with the proxy's; "" without TLS
+	imap        *testkit.Dovecot // nil: it is a server of another make
+	wire        *testkit.Proxy   // between daemons and server
+	certificate string           // the file with the proxy's; "" without TLS
+	login       testkit.Login
 	user        string
 	*testkit.Owner
 	condstore bool
 	n         int // letters written
 }
 
-// daemon makes a daemon for the owner's mailbox, not started yet.
-func (o *resident) daemon(extra string) *site {
+// daemon makes a daemon for the owner's mailbox, not started yet. connection is more TOML
+// for how the server is reached.
+func (o *resident) daemon(extra string, connection ...string) *site {
 	o.Helper()
-	s := siteLogging(o.T, o.imap, o.wire.Addr, o.TempDir(), "debug", "companion = \"$Hinged\"\n"+extra)
-	text, err := os.ReadFile(s.config)
-	if err != nil {
-		o.Fatal(err)
-	}
-	text = bytes.ReplaceAll(text, fmt.Appendf(nil, "%q", o.imap.User), fmt.Appendf(nil, "%q", o.user))
+	protection := `tls = "none"`
 	if o.certificate != "" {
-		text = bytes.Replace(text, []byte(`tls = "none"`), fmt.Appendf(nil, "tls = \"tls\"\nca_file = %q", o.certificate), 1)
+		protection = fmt.Sprintf("tls = \"tls\"\nca_file = %q", o.certificate)
 	}
-	o.write(s.config, string(text))
+	login := o.login
+	login.Addr = o.wire.Addr
+	s := siteFor(o.T, login, o.TempDir(), "debug", "companion = \"$Hinged\"\n"+extra,
+		strings.Join(append(connection, protection, `poll_interval = "1s"`), "\n"))
+	s.imap = o.imap
 	return s
 }
 
@@ -84,7 +85,7 @@ func onEveryServer(t *testing.T, test func(o *resident), dovecot ...string) {
 				options.Config += "\n" + noCondstore
 			}
 			d := testkit.StartDovecot(t, options)
-			o := &resident{T: t, imap: d, user: d.User, Owner: d.Owner(t), condstore: v.condstore}
+			o := &resident{T: t, imap: d, login: d.MailServer().Login, user: d.User, Owner: d.Owner(t), condstore: v.condstore}
 			if v.tls {
 				o.wire = testkit.StartTLSProxy(t, d.Addr, d.TLSConfig)
 				o.certificate = filepath.Join(t.TempDir(), "ca.pem")
