@@ -63,6 +63,9 @@ type site struct {
 	config string
 	socket string
 	clock  *clock // that the daemon goes by; nil: the machine's
+	// hurried: the daemon waits for little where hinged waits for minutes. Its store must
+	// be there.
+	hurried bool
 
 	delivered atomic.Int64 // by scriptedOwner
 
@@ -147,7 +150,7 @@ func (s *site) start() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cmd = exec.Command(path, "run", "--config", s.config)
-	if s.clock != nil {
+	if s.clock != nil || s.hurried {
 		s.cmd = exec.Command(os.Args[0])
 		s.cmd.Env = append(os.Environ(), clockedSite+"="+s.dir)
 	}
