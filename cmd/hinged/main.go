@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -17,7 +18,8 @@ import (
 	"github.com/hinged/hinged/store/copies"
 )
 
-// exitData says that the store, a backup or an export is damaged (sysexits.h).
+// exitData says that the store, a backup or an export can't be used as it is: it is damaged,
+// a later version wrote it, or it is something else (sysexits.h). Trying again is no use.
 const exitData = 65
 
 func main() {
@@ -36,8 +38,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
-	damaged := errors.Is(err, store.ErrDamaged) || errors.Is(err, copies.ErrExport) || errors.Is(err, copies.ErrUnsound)
-	if damaged && !errors.As(err, new(*cli.ExitError)) {
+	unusable := slices.ContainsFunc([]error{store.ErrDamaged, store.ErrNewer, store.ErrSchema, copies.ErrExport, copies.ErrUnsound}, func(target error) bool { return errors.Is(err, target) })
+	if unusable && !errors.As(err, new(*cli.ExitError)) {
 		err = &cli.ExitError{Code: exitData, Err: err}
 	}
 	return cli.ExitCode(err, "hinged", stderr)
@@ -49,7 +51,8 @@ star, answer, junk, take a mark back.
 
 Verbs that show accounts ask the daemon. If no daemon runs, they read its store.
 Exit code 0 is success, 1 a failure, 64 a mistake on the command line,
-65 a damaged store, 78 a mistake in the configuration.`)
+65 a store that is damaged or that a newer hinged wrote, 78 a mistake in the
+configuration.`)
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(runCommand(), statusCommand(), evalCommand(), classifyCommand(), explainCommand(), digestCommand(), verifyCommand(), boundCommand(), versionCommand())
 	root.AddCommand(askCommand(), learnCommand(), pauseCommand(), resumeCommand(), undoCommand(), forgetCommand(), ledgerCommand(), wordsCommand())

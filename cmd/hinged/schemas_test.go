@@ -409,8 +409,8 @@ know. No key is removed or changes its meaning without an entry in the
 [changelog](../CHANGELOG.md).
 
 Errors are text on standard error. The exit code is 0 for success, 1 for a failure,
-64 for a mistake on the command line, 65 for a damaged store, and 78 for a mistake in the
-configuration. Where a verb has other codes, its help lists them.
+64 for a mistake on the command line, 65 for a store that is damaged or that a newer hinged
+wrote, and 78 for a mistake in the configuration. Where a verb has other codes, its help lists them.
 
 | verb | prints | schema |
 |---|---|---|

@@ -2,13 +2,14 @@ package e2e
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -22,8 +23,9 @@ import (
 )
 
 // clockedSite is the variable of the environment by which the test program knows that
-// it is to be the daemon of a site, one that goes by the site's clock: a month then
-// takes minutes, and the daemon can be killed.
+// it is to be the daemon of a site. It goes by the site's clock, if there is one: a month
+// then takes minutes, and the daemon can be killed. It is in a hurry where hinged waits,
+// and without a clock also for servers that do not respond.
 const clockedSite = "HINGED_TEST_SITE"
 
 // clock is a file with the time, in seconds since 1970. The test sets it.
@@ -96,34 +98,53 @@ func openClocked(dir string, log *slog.Logger) (*daemon.Daemon, error) {
 	if err := st.Close(); err != nil {
 		return nil, err
 	}
-	server := c.Accounts[0].IMAP
-	password, err := os.ReadFile(server.File)
-	if err != nil {
-		return nil, err
+	server := &c.Accounts[0].IMAP
+	source := imap.Options{
+		Address: server.Address, TLS: imap.TLSMode(server.TLS), Username: server.Username, Logger: log,
+		Auth: imap.AuthMechanism(server.Auth), Password: server.ReadPassword,
+		PollInterval: 20 * time.Millisecond, BackoffMin: 10 * time.Millisecond, BackoffMax: time.Second, TickInterval: -1, LoginEvery: time.Millisecond,
+		RecheckInterval: 200 * time.Millisecond, // else what it says to have seen of INBOX lags one look behind
 	}
-	return daemon.New(daemon.Options{
-		StorePath: path, Socket: c.Socket, Logger: log,
-		Now: func() time.Time {
-			text, err := os.ReadFile(filepath.Join(dir, "clock"))
-			if err != nil {
-				panic(err)
-			}
-			seconds, err := strconv.ParseInt(string(text), 10, 64)
-			if err != nil {
-				panic(err)
-			}
-			return time.Unix(seconds, 0)
-		},
+	o := daemon.Options{
+		StorePath: path, Socket: c.Socket, Logger: log, Now: clockOf(dir),
 		Accounts: []daemon.AccountOptions{{
 			Name: "me", Filter: w.Filter().Options(), Prior: w.Filter().Prior(),
-			NewSource: func(known []ingest.Known) (ingest.Source, error) {
-				return imap.New(imap.Options{
-					Address: server.Address, TLS: imap.TLSNone, Username: server.Username, Logger: log,
-					PollInterval: 20 * time.Millisecond, BackoffMin: 10 * time.Millisecond, BackoffMax: time.Second, TickInterval: -1, LoginEvery: time.Millisecond,
-					RecheckInterval: 200 * time.Millisecond, // else what it says to have seen of INBOX lags one look behind
-					Password:        func(context.Context) (string, error) { return strings.TrimSpace(string(password)), nil },
-				}, known)
-			},
+			NewSource: func(known []ingest.Known) (ingest.Source, error) { return imap.New(source, known) },
 		}},
-	})
+	}
+	if o.Now == nil {
+		source.CommandTimeout, source.IdleRestart = hurriedTimeout, time.Second
+		source.AuthBackoffMin, source.AuthBackoffMax = 100*time.Millisecond, time.Second
+	}
+	if server.CAFile != "" {
+		authority, err := os.ReadFile(server.CAFile)
+		if err != nil {
+			return nil, err
+		}
+		source.TLSConfig = &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
+		source.TLSConfig.RootCAs.AppendCertsFromPEM(authority)
+	}
+	return daemon.New(o)
+}
+
+// hurriedTimeout is how long a server may be silent for a daemon without a clock.
+const hurriedTimeout = 3 * time.Second
+
+// clockOf reads the clock of a site; nil: it has none.
+func clockOf(dir string) func() time.Time {
+	path := filepath.Join(dir, "clock")
+	if _, err := os.Stat(path); err != nil {
+		return nil
+	}
+	return func() time.Time {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			panic(err)
+		}
+		seconds, err := strconv.ParseInt(string(text), 10, 64)
+		if err != nil {
+			panic(err)
+		}
+		return time.Unix(seconds, 0)
+	}
 }

@@ -57,11 +57,15 @@ const patience = 3 * time.Minute
 // site is one daemon and the mailbox that it watches.
 type site struct {
 	t      testing.TB
-	imap   *testkit.Dovecot
+	imap   *testkit.Dovecot // nil: the server is of another make
+	user   string
 	dir    string
 	config string
 	socket string
 	clock  *clock // that the daemon goes by; nil: the machine's
+	// hurried: the daemon waits for little where hinged waits for minutes. Its store must
+	// be there.
+	hurried bool
 
 	delivered atomic.Int64 // by scriptedOwner
 
@@ -103,7 +107,7 @@ func siteLogging(t testing.TB, imap *testkit.Dovecot, addr, dir, level, extra st
 // account, and connection for how its server is reached.
 func siteFor(t testing.TB, login testkit.Login, dir, level, extra, connection string) *site {
 	t.Helper()
-	s := &site{t: t, dir: dir, config: filepath.Join(dir, "hinged.toml"), socket: filepath.Join(dir, "socket"), log: new(bytes.Buffer)}
+	s := &site{t: t, user: login.User, dir: dir, config: filepath.Join(dir, "hinged.toml"), socket: filepath.Join(dir, "socket"), log: new(bytes.Buffer)}
 	write := func(name, text string) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -146,7 +150,7 @@ func (s *site) start() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cmd = exec.Command(path, "run", "--config", s.config)
-	if s.clock != nil {
+	if s.clock != nil || s.hurried {
 		s.cmd = exec.Command(os.Args[0])
 		s.cmd.Env = append(os.Environ(), clockedSite+"="+s.dir)
 	}

@@ -66,11 +66,11 @@ func (o *owners) next(n int) (records []kafka.Record, messages int) {
 	return records, n
 }
 
-// TestThreeProcessesThatDieGiveWhatOneUndisturbedGives: processes of one group
+// TestR9ThreeProcessesThatDieGiveWhatOneUndisturbedGives: processes of one group
 // join, leave and are killed at random while mail comes in, and the broker is
 // restarted twice. The size in CI is small; `make soak` takes 20,000 messages of
 // 200 accounts.
-func TestThreeProcessesThatDieGiveWhatOneUndisturbedGives(t *testing.T) {
+func TestR9ThreeProcessesThatDieGiveWhatOneUndisturbedGives(t *testing.T) {
 	t.Parallel() // they mostly wait
 	testkit.NeedKafka(t)
 	const partitions = 8

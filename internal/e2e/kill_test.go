@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -97,17 +99,17 @@ func scriptedOwner(s *site, seed uint64, most int) []string {
 	return out
 }
 
-// TestKillAtRandomPoints plays the same owner against two daemons, each with a
+// TestR9KillAtRandomPoints plays the same owner against two daemons, each with a
 // Dovecot of its own. One is left alone, the other is killed with -9 at random
 // moments. After each kill the state on disk must be that of a replay of the
 // input journal; at the end both must have the same digest and the same marks.
-func TestKillAtRandomPoints(t *testing.T) {
+func TestR9KillAtRandomPoints(t *testing.T) {
 	t.Parallel()
 	killAtRandomPoints(t, "", killMessages, killTimes)
 }
 
-// TestKillAKernelAccount does so, on less mail, where supports are what is learnt.
-func TestKillAKernelAccount(t *testing.T) {
+// TestR9KillAKernelAccount does so, on less mail, where supports are what is learnt.
+func TestR9KillAKernelAccount(t *testing.T) {
 	t.Parallel()
 	const learner = "[account.learner]\nkernel = \"normalised\"\nmax_supports = 40\n"
 	killAtRandomPoints(t, learner, killMessages/10, killTimes/6)
@@ -130,32 +132,7 @@ func killAtRandomPoints(t *testing.T, learner string, messages, times int) {
 		}()
 	}
 
-	rng := rand.New(rand.NewPCG(5, 5))
-	kills := 0
-	var shakenFlags []string
-	for shakenFlags == nil && !t.Failed() {
-		// Often soon after the start, when a scan or unsettled intents are under
-		// way; sometimes much later.
-		pause := time.Duration(rng.IntN(1500)) * time.Millisecond
-		if rng.IntN(4) == 0 {
-			pause = time.Duration(rng.IntN(8000)) * time.Millisecond
-		}
-		if due := 1 + times*int(shaken.delivered.Load())/messages; kills < due {
-			pause %= 100 * time.Millisecond // a fast machine would be done before it was killed often enough
-		}
-		select {
-		case shakenFlags = <-shakenEnd:
-			continue
-		case <-time.After(pause):
-		}
-		if kills >= times {
-			continue
-		}
-		shaken.kill()
-		kills++
-		shaken.wantReplay(fmt.Sprintf("after kill %d", kills))
-		shaken.start()
-	}
+	shakenFlags, kills := killedUntil(shaken, shakenEnd, messages, times)
 	calmFlags := <-calmEnd
 	if t.Failed() {
 		return
@@ -175,16 +152,97 @@ func killAtRandomPoints(t *testing.T, learner string, messages, times int) {
 	if !slices.Equal(calmFlags, shakenFlags) {
 		t.Errorf("flags on the server differ:\n%s", firstDifference(calmFlags, shakenFlags))
 	}
-	marks := 0
-	for _, f := range shakenFlags {
-		if strings.Contains(f, "$important") {
-			marks++
-		}
-	}
+	marks := marksIn(shakenFlags)
 	t.Logf("%d messages, %d kills, %d marks on the server at the end", len(shakenFlags), kills, marks)
 	if marks == 0 {
 		t.Error("nothing was marked: the test says nothing about marks")
 	}
+}
+
+// marksIn counts the marks among the flags of messages.
+func marksIn(flags []string) (n int) {
+	for _, f := range flags {
+		if strings.Contains(f, "$important") {
+			n++
+		}
+	}
+	return n
+}
+
+// killedUntil kills a daemon at random moments, so many times within so many messages, and
+// starts it again, until its owner's script has come to its end, and returns what that says.
+func killedUntil(s *site, end <-chan []string, messages, times int) (flags []string, kills int) {
+	rng := rand.New(rand.NewPCG(5, 5))
+	for flags == nil && !s.t.Failed() {
+		// Often soon after the start, when a scan or unsettled intents are under
+		// way; sometimes much later.
+		pause := time.Duration(rng.IntN(1500)) * time.Millisecond
+		if rng.IntN(4) == 0 {
+			pause = time.Duration(rng.IntN(8000)) * time.Millisecond
+		}
+		if due := 1 + times*int(s.delivered.Load())/messages; kills < due {
+			pause %= 100 * time.Millisecond // a fast machine would be done before it was killed often enough
+		}
+		select {
+		case flags = <-end:
+			continue
+		case <-time.After(pause):
+		}
+		if kills >= times {
+			continue
+		}
+		s.kill()
+		kills++
+		s.wantReplay(fmt.Sprintf("after kill %d", kills))
+		s.start()
+	}
+	return flags, kills
+}
+
+// TestR9KillOnEveryServer does so on every kind of server, with little mail. Whatever the
+// server and whenever it was killed, the model and the marks are the same in the end.
+func TestR9KillOnEveryServer(t *testing.T) {
+	const messages, times = 160, 6
+	type result struct {
+		server, model string
+		flags         []string
+	}
+	var mu sync.Mutex
+	var first *result
+	onEveryServer(t, func(o *resident) {
+		s := o.daemon("shadow = \"off\"\nsettle = \"100ms\"\nsilence = \"0d\"\n")
+		s.start()
+		end := make(chan []string, 1)
+		go func() {
+			defer close(end) // also when the script fails the test
+			end <- scriptedOwner(s, 11, messages)
+		}()
+		flags, kills := killedUntil(s, end, messages, times)
+		if o.Failed() {
+			return
+		}
+		if err := s.stop(syscall.SIGTERM); err != nil {
+			o.Errorf("SIGTERM: %v\n%s", err, tail(s.log.String()))
+		}
+		s.wantReplay("at the end")
+		now := result{server: o.Name(), model: s.model(), flags: flags}
+		marks := marksIn(flags)
+		o.Logf("%d messages, %d kills, %d marks on the server at the end, model %.12s…", len(flags), kills, marks, now.model)
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case kills < times*5/6:
+			o.Errorf("only %d kills; at least %d are wanted", kills, times*5/6)
+		case marks == 0:
+			o.Error("nothing was marked: the test says nothing about marks")
+		case first == nil:
+			first = &now
+		case now.model != first.model:
+			o.Errorf("the model is not that of %s", first.server)
+		case !slices.Equal(now.flags, first.flags):
+			o.Errorf("the flags differ from those of %s: %s", first.server, firstDifference(first.flags, now.flags))
+		}
+	})
 }
 
 func firstDifference(a, b []string) string {

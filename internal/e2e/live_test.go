@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/testkit"
 )
@@ -36,7 +35,7 @@ const (
 func teach(s *site, owner *testkit.Owner) (messages, lessons uint64) {
 	s.t.Helper()
 	for i := range 6 {
-		urgent := owner.Append("INBOX", letter(2*i, boss, s.imap.User, "urgent matter"), time.Now())
+		urgent := owner.Append("INBOX", letter(2*i, boss, s.user, "urgent matter"), time.Now())
 		dull := owner.Append("INBOX", letter(2*i+1, news, "list@example.net", "weekly newsletter"), time.Now())
 		messages += 2
 		s.until("the messages", func(a desk.AccountStatus) bool { return a.Messages == messages })
@@ -151,72 +150,6 @@ func TestOwnersWordOnDovecot(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.wantReplay("at the end")
-}
-
-// TestR1NothingIsWrittenInShadow (R1): a fresh mailbox, 500 messages, and not one
-// command on the wire that could change it. Half of them teach, so that the daemon
-// has decisions to keep to itself.
-func TestR1NothingIsWrittenInShadow(t *testing.T) {
-	t.Parallel()
-	testkit.NeedDovecot(t)
-	imap := testkit.StartDovecot(t, testkit.DovecotOptions{})
-	proxy := testkit.StartProxy(t, imap.Addr)
-	s := siteAt(t, imap, proxy.Addr, t.TempDir(), "settle = \"50ms\"")
-	owner := s.imap.Owner(t)
-	defer owner.Close()
-	mail := testkit.NewMail(3)
-	for range 100 {
-		owner.Append("INBOX", mail.Next().Raw, time.Now())
-	}
-	before := flagsOf(owner)
-	s.start()
-	flags := func(m testkit.Message) []string {
-		if m.Important {
-			return []string{`\Flagged`}
-		}
-		return []string{"$Junk"}
-	}
-	// All important mail is from five people. The owner knows them, so that the
-	// learner can't be better than knowing them.
-	messages := uint64(100)
-	for i, to := range []string{"ines.duarte@harbour.example", "tomasz@harbour.example", "priya.raman@quay.example", "mira@okafor.example", "lise.okafor@family.example"} {
-		owner.Append("Sent", letter(i, s.imap.User, to, "hello"), time.Now())
-		messages++
-	}
-	s.until("what is in Sent", func(a desk.AccountStatus) bool { return a.Messages == messages })
-	for i := range 400 {
-		m := mail.Next()
-		if i < 200 {
-			uid := owner.Append("INBOX", m.Raw, time.Now(), flags(m)...)
-			before[uid] = strings.Join(ingest.CanonicalFlags(flags(m)), " ")
-		} else {
-			owner.Append("INBOX", m.Raw, time.Now())
-		}
-		if messages++; i%20 == 0 {
-			s.until("the lessons", func(a desk.AccountStatus) bool { return a.Messages == messages && a.Pending == 0 })
-		}
-	}
-	st := s.until("all messages", func(a desk.AccountStatus) bool { return a.Messages == messages && a.Pending == 0 })
-	if !st.InShadow || !strings.Contains(st.Marking, "knowing your correspondents alone: 1.00; it stays silent until it is better") {
-		t.Errorf("in shadow: %v; status says %q about marking", st.InShadow, st.Marking)
-	}
-	if st.Standing.F1 < 0.3 {
-		t.Errorf("the learner has F1 %.2f: it had nothing to keep to itself", st.Standing.F1)
-	}
-	said := proxy.Commands()
-	for _, word := range []string{"STORE", "COPY", "MOVE", "APPEND", "EXPUNGE", "CREATE"} {
-		if said[word] != 0 {
-			t.Errorf("%d times %s on the wire", said[word], word)
-		}
-	}
-	if said["FETCH"] == 0 || said["EXAMINE"] == 0 {
-		t.Errorf("the proxy heard only %v", said)
-	}
-	for uid, f := range flagsOf(owner) {
-		if f != before[uid] {
-			t.Errorf("message %d has the flags %q", uid, f)
-		}
-	}
 }
 
 func flagsOf(owner *testkit.Owner) map[uint32]string {

@@ -2,8 +2,6 @@ package e2e
 
 import (
 	"bytes"
-	"crypto/tls"
-	"encoding/pem"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -40,57 +38,60 @@ const noCondstore = "imap_capability = IMAP4rev1 LITERAL+ SASL-IR ENABLE IDLE UI
 // resident is an owner with a mailbox on a server, and what they would do by hand.
 type resident struct {
 	*testing.T
-	imap        *testkit.Dovecot
-	wire        *testkit.Proxy // between daemons and server
-	certificate string         // the file with the server's; "" without TLS
+	imap        *testkit.Dovecot // nil: it is a server of another make
+	wire        *testkit.Proxy   // between daemons and server
+	certificate string           // the file with the proxy's; "" without TLS
+	login       testkit.Login
 	user        string
 	*testkit.Owner
 	condstore bool
 	n         int // letters written
 }
 
-// daemon makes a daemon for the owner's mailbox, not started yet.
-func (o *resident) daemon(extra string) *site {
+// daemon makes a daemon for the owner's mailbox, not started yet. connection is more TOML
+// for how the server is reached.
+func (o *resident) daemon(extra string, connection ...string) *site {
 	o.Helper()
-	s := siteLogging(o.T, o.imap, o.wire.Addr, o.TempDir(), "debug", "companion = \"$Hinged\"\n"+extra)
-	text, err := os.ReadFile(s.config)
-	if err != nil {
-		o.Fatal(err)
-	}
-	text = bytes.ReplaceAll(text, fmt.Appendf(nil, "%q", o.imap.User), fmt.Appendf(nil, "%q", o.user))
+	protection := `tls = "none"`
 	if o.certificate != "" {
-		text = bytes.Replace(text, []byte(`tls = "none"`), fmt.Appendf(nil, "tls = \"tls\"\nca_file = %q", o.certificate), 1)
+		protection = fmt.Sprintf("tls = \"tls\"\nca_file = %q", o.certificate)
 	}
-	if err := os.WriteFile(s.config, text, 0o600); err != nil {
-		o.Fatal(err)
-	}
+	login := o.login
+	login.Addr = o.wire.Addr
+	s := siteFor(o.T, login, o.TempDir(), "debug", "companion = \"$Hinged\"\n"+extra,
+		strings.Join(append(connection, protection, `poll_interval = "1s"`), "\n"))
+	s.imap = o.imap
 	return s
 }
 
-// onEveryServer runs a test for an owner on each kind of server.
-func onEveryServer(t *testing.T, test func(o *resident)) {
+// write writes a file.
+func (o *resident) write(path, text string) {
+	o.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		o.Fatal(err)
+	}
+}
+
+// onEveryServer runs a test for an owner on each kind of server. dovecot is more lines for
+// their configuration.
+func onEveryServer(t *testing.T, test func(o *resident), dovecot ...string) {
 	t.Parallel()
 	testkit.NeedDovecot(t)
 	for _, v := range variants {
 		t.Run(v.name, func(t *testing.T) {
 			t.Parallel()
-			options := testkit.DovecotOptions{Format: v.format, TLS: v.tls}
+			options := testkit.DovecotOptions{Format: v.format, TLS: v.tls, Config: strings.Join(dovecot, "\n")}
 			if !v.condstore {
-				options.Config = noCondstore
+				options.Config += "\n" + noCondstore
 			}
 			d := testkit.StartDovecot(t, options)
-			o := &resident{T: t, imap: d, wire: testkit.StartProxy(t, d.Addr), user: d.User, Owner: d.Owner(t), condstore: v.condstore}
+			o := &resident{T: t, imap: d, login: d.MailServer().Login, user: d.User, Owner: d.Owner(t), condstore: v.condstore}
 			if v.tls {
-				conn, err := tls.Dial("tcp", d.Addr, d.TLSConfig)
-				if err != nil {
-					t.Fatal(err)
-				}
+				o.wire = testkit.StartTLSProxy(t, d.Addr, d.TLSConfig)
 				o.certificate = filepath.Join(t.TempDir(), "ca.pem")
-				text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: conn.ConnectionState().PeerCertificates[0].Raw})
-				conn.Close()
-				if err := os.WriteFile(o.certificate, text, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				o.write(o.certificate, string(o.wire.Certificate))
+			} else {
+				o.wire = testkit.StartProxy(t, d.Addr)
 			}
 			test(o)
 		})

@@ -1,41 +1,72 @@
 package testkit
 
 import (
+	"crypto/tls"
 	"errors"
 	"maps"
 	"net"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/hinged/hinged/internal/loopback"
 )
 
 // Proxy passes connections on to a server and can spoil them.
 type Proxy struct {
 	Addr string
+	// Certificate is what the proxy shows to clients, PEM; nil without TLS.
+	Certificate []byte
 
 	target string
+	own    *tls.Config // for connections of clients; nil: they are in the clear
+	server *tls.Config // for connections to the server, likewise
 	mu     sync.Mutex
 	thaw   *sync.Cond
 	frozen bool
 	closed bool
 	budget int64 // bytes from the server until all connections are cut; negative: no end
 	cuts   int
-	conns  map[net.Conn]struct{}
-	words  map[string]int // commands of clients
-	last   string         // the command that freezes everything
-	left   int            // when it comes for the so many-th time
+	conns  map[net.Conn]bool // true: a client's
+	words  map[string]int    // commands of clients
+	last   string            // the command that freezes everything
+	left   int               // when it comes for the so many-th time
 	wg     sync.WaitGroup
 }
 
 // StartProxy passes on to target, a host:port, until the test ends.
 func StartProxy(tb testing.TB, target string) *Proxy {
 	tb.Helper()
+	return startProxy(tb, &Proxy{target: target})
+}
+
+// StartTLSProxy is like StartProxy for a server with implicit TLS, which server trusts.
+// The proxy has a certificate of its own and reads what is said.
+func StartTLSProxy(tb testing.TB, target string, server *tls.Config) *Proxy {
+	tb.Helper()
+	cert, key, err := loopback.Certificate()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	own := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	return startProxy(tb, &Proxy{target: target, Certificate: cert, own: own, server: server})
+}
+
+func startProxy(tb testing.TB, p *Proxy) *Proxy {
+	tb.Helper()
 	var lc net.ListenConfig
 	l, err := lc.Listen(tb.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	p := &Proxy{Addr: l.Addr().String(), target: target, budget: -1, conns: map[net.Conn]struct{}{}, words: map[string]int{}}
+	p.Addr, p.budget, p.conns, p.words = l.Addr().String(), -1, map[net.Conn]bool{}, map[string]int{}
+	if p.own != nil {
+		l = tls.NewListener(l, p.own)
+	}
 	p.thaw = sync.NewCond(&p.mu)
 	p.wg.Go(func() {
 		for {
@@ -74,7 +105,8 @@ func (p *Proxy) Cuts() int {
 }
 
 // Commands returns how often the clients gave each IMAP command so far, by its
-// name in upper case; UID STORE is a STORE. What is sent encrypted can't be told.
+// name in upper case; UID STORE is a STORE. What is sent encrypted can't be told, save
+// by a proxy with TLS of its own.
 func (p *Proxy) Commands() map[string]int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -152,6 +184,19 @@ func (p *Proxy) Thaw() {
 	p.thaw.Broadcast()
 }
 
+// Bye says goodbye to every client in the server's name and cuts the connections. The
+// server must have nothing to say just then.
+func (p *Proxy) Bye(words string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c, client := range p.conns {
+		if client {
+			_, _ = c.Write([]byte("* BYE " + words + "\r\n")) // it may have gone
+		}
+	}
+	p.cut()
+}
+
 // cut closes all connections. The caller holds mu.
 func (p *Proxy) cut() {
 	for c := range p.conns {
@@ -163,7 +208,7 @@ func (p *Proxy) cut() {
 
 func (p *Proxy) serve(client net.Conn) {
 	defer client.Close()
-	server, err := net.Dial("tcp", p.target) //nolint:noctx // closed by cut
+	server, err := p.dial()
 	if err != nil {
 		return
 	}
@@ -173,7 +218,7 @@ func (p *Proxy) serve(client net.Conn) {
 		p.mu.Unlock()
 		return
 	}
-	p.conns[client], p.conns[server] = struct{}{}, struct{}{}
+	p.conns[client], p.conns[server] = true, false
 	p.mu.Unlock()
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -187,6 +232,13 @@ func (p *Proxy) serve(client net.Conn) {
 	delete(p.conns, client)
 	delete(p.conns, server)
 	p.mu.Unlock()
+}
+
+func (p *Proxy) dial() (net.Conn, error) {
+	if p.server != nil {
+		return tls.Dial("tcp", p.target, p.server) //nolint:noctx // closed by cut
+	}
+	return net.Dial("tcp", p.target) //nolint:noctx // closed by cut
 }
 
 func (p *Proxy) copy(to, from net.Conn, counted bool) {

@@ -1,6 +1,7 @@
 package boltfile
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -284,9 +285,17 @@ func TestAFaultWhileReadingIsAnError(t *testing.T) {
 	}
 }
 
-func TestForeignAndNewerFilesAreRefusedAndLeftAlone(t *testing.T) {
-	build := func(t *testing.T, fill func(tx *bolt.Tx) error) string {
+// TestR15OtherSchemasAreRefusedAndLeftAlone, be they newer, older or another program's: no
+// byte of the file changes, and no other file appears.
+func TestR15OtherSchemasAreRefusedAndLeftAlone(t *testing.T) {
+	whole, _ := fullFile(t)
+	build := func(t *testing.T, full bool, fill func(tx *bolt.Tx) error) string {
 		path := filepath.Join(t.TempDir(), "hinged.db")
+		if full {
+			if err := os.WriteFile(path, whole, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
 		db, err := bolt.Open(path, 0o600, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -296,16 +305,25 @@ func TestForeignAndNewerFilesAreRefusedAndLeftAlone(t *testing.T) {
 		}
 		return path
 	}
+	schema := func(version uint32) func(tx *bolt.Tx) error {
+		return func(tx *bolt.Tx) error {
+			return tx.Bucket(metaBucket).Put(schemaKey, frame(nil, frameMeta, schemaKey, key32(version)))
+		}
+	}
 	cases := []struct {
 		name string
+		full bool // with accounts of this version in it
 		fill func(tx *bolt.Tx) error
 		want error
 		says string
 	}{
-		{"newer schema", func(tx *bolt.Tx) error { return writeSchema(tx, SchemaVersion+1) }, store.ErrNewer, "schema 2"},
-		{"schema 0", func(tx *bolt.Tx) error { return writeSchema(tx, 0) }, store.ErrSchema, "schema 0"},
-		{"another program's database", func(tx *bolt.Tx) error { _, err := tx.CreateBucket([]byte("theirs")); return err }, store.ErrSchema, "not a hinged store"},
-		{"garbled schema version", func(tx *bolt.Tx) error {
+		{"newer schema", false, func(tx *bolt.Tx) error { return writeSchema(tx, SchemaVersion+1) }, store.ErrNewer, "schema 2"},
+		{"newer schema of a full store", true, schema(SchemaVersion + 1), store.ErrNewer, "it has schema 2, this version knows schemas up to 1"},
+		{"much newer schema of a full store", true, schema(1<<32 - 1), store.ErrNewer, "schema 4294967295"},
+		{"schema 0", false, func(tx *bolt.Tx) error { return writeSchema(tx, 0) }, store.ErrSchema, "schema 0"},
+		{"older schema of a full store", true, schema(0), store.ErrSchema, "schema 0"},
+		{"another program's database", false, func(tx *bolt.Tx) error { _, err := tx.CreateBucket([]byte("theirs")); return err }, store.ErrSchema, "not a hinged store"},
+		{"garbled schema version", false, func(tx *bolt.Tx) error {
 			if err := writeSchema(tx, SchemaVersion); err != nil {
 				return err
 			}
@@ -314,19 +332,27 @@ func TestForeignAndNewerFilesAreRefusedAndLeftAlone(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			path := build(t, c.fill)
+			path := build(t, c.full, c.fill)
+			before, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
 			for i, open := range []func(string, Options) (*Store, error){OpenReadOnly, Open} {
 				_, err := open(path, Options{})
 				if !errors.Is(err, c.want) || !strings.Contains(fmt.Sprint(err), c.says) {
 					t.Errorf("opener %d: %v, want %v that says %q", i, err, c.want, c.says)
 				}
 			}
-			_, err := os.Stat(path)
+			there := path
 			if errors.Is(c.want, store.ErrDamaged) {
-				_, err = os.Stat(path + ".damaged-1")
+				there += ".damaged-1"
 			}
-			if err != nil {
-				t.Error(err)
+			after, err := os.ReadFile(there)
+			if err != nil || !bytes.Equal(after, before) {
+				t.Errorf("the file is another: %v", err)
+			}
+			if all, err := filepath.Glob(path + "*"); err != nil || len(all) != 1 {
+				t.Errorf("files are now %q, %v, want one", all, err)
 			}
 		})
 	}

@@ -16,9 +16,9 @@ import (
 
 var update = flag.Bool("update", false, "write testdata anew")
 
-// Every released format opens. A file v<n>.db is written once, by the last
+// TestR15EveryReleasedFormatOpens and says what it said. A file v<n>.db is written once, by the last
 // version that writes schema n, and never again.
-func TestReleasedFormatsOpen(t *testing.T) {
+func TestR15EveryReleasedFormatOpens(t *testing.T) {
 	golden := filepath.Join("testdata", "v1.db")
 	if *update {
 		writeSample(t, golden)
