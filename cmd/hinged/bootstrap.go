@@ -240,7 +240,8 @@ func printReport(w io.Writer, r *bootstrap.Report) {
 	line("people you write to", r.Baselines.KnownCorrespondents)
 	line("nothing is important", r.Baselines.NeverImportant)
 	_ = t.Flush() // w is a buffer
-	fmt.Fprintf(w, "\n%d mistakes on the way, by the sign of its score. ", r.Mistakes)
+	d := r.Decisions
+	fmt.Fprintf(w, "\nWrong decisions: %s.\n", wrongWords(d.FalseAlarms+d.Missed, r.Judged, d.FalseAlarms, d.Missed))
 	switch {
 	case !r.SentFolder:
 		fmt.Fprintf(w, "What that is worth is not known without the folder of sent mail.\n")

@@ -23,13 +23,14 @@ ceiling is a theorem about the lessons, in hindsight: the better some fixed
 weights would have done on all of them, the fewer mistakes the learner can have
 made. It says nothing of mail to come.
 
-A mistake is a lesson on which the score was on the wrong side of 0, or 0; it has
-nothing to do with the threshold. The gap is how far the search for the best
+A mistake is a lesson on which the score was on the wrong side of 0, or 0. It is no
+wrong decision, which "hinged status" counts: what is decided when a message comes,
+by the threshold, and shown to be wrong by you later. The gap is how far the search for the best
 weights may have been from its end. Where no theorem covers what was learnt, the
 answer is "none", and why. The lessons are those that the store still has.`,
 		Example: `  $ hinged bound
   me: lessons 1 to 6883, passive-aggressive
-    mistakes      567, hinge loss 1601.2
+    mistakes      567 lessons scored on the wrong side of 0; hinge loss 1601.2
     ceiling       at most 2071 mistakes on these lessons; bound 2072.0, gap 0.27 (found in 0.1 s)
     best weights  distance 24.113, loss 311.402; longest vector 1.000, displaced 0.000`,
 		Args: cli.NoArgs,
@@ -61,7 +62,7 @@ func printBound(w io.Writer, b ceiling.Bound) error {
 		learner += ", kernel " + b.Kernel
 	}
 	fmt.Fprintf(t, "%s: lessons %d to %d, %s\n", b.Account, b.FirstLesson, b.LastLesson, learner)
-	fmt.Fprintf(t, "  mistakes\t%d, hinge loss %.1f\n", b.Mistakes, b.HingeLoss)
+	fmt.Fprintf(t, "  mistakes\t%d lessons scored on the wrong side of 0; hinge loss %.1f\n", b.Mistakes, b.HingeLoss)
 	fmt.Fprintf(t, "  ceiling\t%s\n", b.Ceiling)
 	if b.NoCeiling == "" {
 		fmt.Fprintf(t, "  best weights\tdistance %.3f, loss %.3f; longest vector %.3f, displaced %.3f\n", b.Distance, b.Loss, b.Radius, b.Displaced)
