@@ -11,10 +11,11 @@ import (
 // "from:ann@example.org | to alone" becomes "from ann@example.org, to you alone". It
 // claims no more than the feature says. A name that no message can have comes back in
 // quotes. Control characters become spaces or are left out.
-func Describe(name string) string { return printable(inWords(name)) }
+func Describe(name string) string { return Printable(inWords(name)) }
 
-// printable leaves out of s what a terminal would obey.
-func printable(s string) string {
+// Printable leaves out of s what a terminal would obey: control characters, and those
+// that turn the direction of the text.
+func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case unicode.Is(unicode.Cf, r): // not shown, or turns the direction of the text
@@ -226,7 +227,7 @@ var shapes = map[string][2]string{
 	"signature lines": {"line of signature", "lines of signature"},
 	"diffstat lines":  {"line of patch summary", "lines of patch summary"},
 	"patch lines":     {"changed line", "changed lines"},
-	"trailers":        {"line like acked-by:", "lines like acked-by:"},
+	"trailers":        {"line such as Acked-by:", "lines such as Acked-by:"},
 	"questions":       {"question mark", "question marks"},
 	"to":              {"address in To", "addresses in To"},
 	"cc":              {"address in Cc", "addresses in Cc"},

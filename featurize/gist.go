@@ -49,7 +49,7 @@ func (x *Features) Gist() Gist {
 	}
 	for _, word := range inLine(subject) {
 		if !digitHeavy(word) {
-			g.Subject = append(g.Subject, printable(word))
+			g.Subject = append(g.Subject, Printable(word))
 		}
 	}
 	return g

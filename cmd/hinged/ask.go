@@ -35,7 +35,10 @@ false in the configuration, it shows only the score.`,
 		Example: `  $ hinged ask
   AGE  SCORE   DECIDED   MESSAGE       WHAT
   2h   +0.772  ordinary  0f3b8c1de2a4  ann@example.org, to you alone: invoice for the roof
+       for it: only to you; the word "invoice"
+       against it: the first message from this sender
   5h   +0.655  ordinary  77d1e0b3c1aa  bob@example.com, to you and others: minutes of the meeting
+       for it: you answered 8 of their 9 messages
 
   Scores above +0.801 are important. To answer:
     hinged learn --important MESSAGE…
@@ -76,13 +79,22 @@ func printAsked(w io.Writer, asked desk.Questions, account string, now time.Time
 		_, err := fmt.Fprintf(w, "Nothing to ask about since %s: %s.\n", asked.Since.UTC().Format("2006-01-02 15:04 UTC"), asked.Why)
 		return err
 	}
-	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	var table strings.Builder
+	t := tabwriter.NewWriter(&table, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, "AGE\tSCORE\tDECIDED\tMESSAGE\tWHAT")
 	for _, q := range asked.Questions {
 		fmt.Fprintf(t, "%s\t%+.3f\t%s\t%s\t%s\n", ageOf(q.Arrived, now), q.Score, q.Outcome, q.Message[:12], whatOf(q))
 	}
 	if err := t.Flush(); err != nil {
 		return err
+	}
+	for i, line := range strings.Split(strings.TrimSuffix(table.String(), "\n"), "\n") {
+		fmt.Fprintln(w, line)
+		if i > 0 {
+			for _, why := range reasonLines(asked.Questions[i-1].For, asked.Questions[i-1].Against, false) {
+				fmt.Fprintln(w, clip("     "+why, screenColumns))
+			}
+		}
 	}
 	of := ""
 	if account != "" {

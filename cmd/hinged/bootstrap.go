@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,11 +52,11 @@ and reads and learns nothing twice.
 With --dry-run nothing is kept either: it shows what it would have marked of your
 last messages, and why.`,
 		Example: `  $ hinged bootstrap --dry-run
-  of your last 500 messages it would have marked 41; these 20 most clearly:
+  of your last 500 messages it would have marked 41; 20 of the clearest:
 
-  2026-03-02  ines.duarte@harbour.example
-              Crane 4 inspection
-              from ines.duarte@harbour.example, to you alone; "crane" in the subject
+  ines.duarte@harbour.example, 12 messages, of them:
+    2026-03-02  Crane 4 inspection (you: important)
+                you answered 8 of their 9 messages; only to you; asks a question
   …
   $ hinged bootstrap
   read 8592 messages from 2025-11-21 to 2026-11-21, 1709 of them your own
@@ -240,7 +241,8 @@ func printReport(w io.Writer, r *bootstrap.Report) {
 	line("people you write to", r.Baselines.KnownCorrespondents)
 	line("nothing is important", r.Baselines.NeverImportant)
 	_ = t.Flush() // w is a buffer
-	fmt.Fprintf(w, "\n%d mistakes on the way, by the sign of its score. ", r.Mistakes)
+	d := r.Decisions
+	fmt.Fprintf(w, "\nWrong decisions: %s.\n", wrongWords(d.FalseAlarms+d.Missed, r.Judged, d.FalseAlarms, d.Missed))
 	switch {
 	case !r.SentFolder:
 		fmt.Fprintf(w, "What that is worth is not known without the folder of sent mail.\n")
@@ -258,22 +260,46 @@ func printTried(w io.Writer, r *bootstrap.Report) {
 	case t.WouldMark == 0:
 		fmt.Fprintf(w, "of your last %d messages it would have marked none\n\n", t.Last)
 	case len(t.WouldMarked) < t.WouldMark:
-		fmt.Fprintf(w, "of your last %d messages it would have marked %d; these %d most clearly:\n\n", t.Last, t.WouldMark, len(t.WouldMarked))
+		fmt.Fprintf(w, "of your last %d messages it would have marked %d; %d of the clearest:\n\n", t.Last, t.WouldMark, len(t.WouldMarked))
 	default:
 		fmt.Fprintf(w, "of your last %d messages it would have marked these %d:\n\n", t.Last, t.WouldMark)
 	}
-	for _, m := range r.DryRun.WouldMarked {
-		fmt.Fprintf(w, "%s  %s\n            %s\n", m.Arrived.Local().Format(time.DateOnly), printable(m.From, 80), printable(m.Subject, 80))
-		if len(m.Reasons) > 0 {
-			fmt.Fprintf(w, "            %s\n", printable(strings.Join(m.Reasons, "; "), 160))
-		}
-		if m.Label != "" {
-			fmt.Fprintf(w, "            you: %s\n", m.Label)
-		}
-	}
+	printWouldMarked(w, r.DryRun.WouldMarked)
 	fmt.Fprintln(w)
 	printReport(w, r)
 	fmt.Fprintf(w, "This was a dry run: nothing was kept, and nothing written to the mailbox.\nNext: hinged bootstrap, without --dry-run.\n")
+}
+
+// printWouldMarked lists messages by sender, in order of the first of each, and why each
+// would have been marked in one line.
+func printWouldMarked(w io.Writer, list []bootstrap.WouldMark) {
+	bySender := map[string][]bootstrap.WouldMark{}
+	var senders []string
+	for _, m := range list {
+		if bySender[m.From] == nil {
+			senders = append(senders, m.From)
+		}
+		bySender[m.From] = append(bySender[m.From], m)
+	}
+	for _, sender := range senders {
+		of := bySender[sender]
+		head := printable(cmp.Or(sender, "no sender"), 60)
+		if n := of[0].OfSender; n > len(of) {
+			head += fmt.Sprintf(", %d messages, of them:", n)
+		}
+		fmt.Fprintln(w, clip(head, screenColumns))
+		for _, m := range of {
+			you := ""
+			if m.Label != "" {
+				you = " (you: " + m.Label + ")"
+			}
+			subject := clip(printable(m.Subject, 200), screenColumns-len("  2006-01-02  ")-len(you))
+			fmt.Fprintf(w, "  %s  %s%s\n", m.Arrived.Local().Format(time.DateOnly), subject, you)
+			if len(m.Reasons) > 0 {
+				fmt.Fprintln(w, clip("              "+printable(strings.Join(m.Reasons, "; "), 200), screenColumns))
+			}
+		}
+	}
 }
 
 // printable fits what a stranger wrote on one line of a terminal.

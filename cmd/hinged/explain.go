@@ -19,9 +19,10 @@ func explainCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "explain MESSAGE",
 		Short: "Say which words and facts made a message important or not",
-		Long: `Take a message's score apart, with the weights as they are now: what pulls it up
-and what down, by how much. The parts add up to the score; what is too small to
-show is summed up in one line. Then, what would have changed the decision: the
+		Long: `Take a message's score apart, with the weights as they are now: first, in a few
+words, what speaks for it and what against it; then what pulls it up and what down,
+by how much. The parts add up to the score; those without a line of their own are
+summed up by what they are about. Then, what would have changed the decision: the
 fewest parts without which it would be another, and what a word of yours would
 make of the score. All of that is computed, not guessed.
 
@@ -29,11 +30,14 @@ MESSAGE is a Message-ID, the key of a message or its first 8 digits or more, or
 a file with a message, which need not be known ("-" is standard input).`,
 		Example: `  $ hinged explain 'abc123@example.org'
   important, score +1.274, threshold +0.801
+  for it: you answered 8 of 9 messages from ann@example.org; only to you
+  against it: the word "newsletter"
 
     *  +0.412  from ann@example.org, to you alone
     *  +0.377  "invoice" in the subject
        -0.101  "newsletter" in the text
-       +0.586  211 smaller parts together
+       +0.386  24 facts about the sender
+       +0.200  120 words of the text
        +1.274  score
 
   Without the 2 parts marked * the score would be +0.485: ordinary.

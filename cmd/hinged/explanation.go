@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -17,21 +16,26 @@ const (
 	screenColumns = 80
 	screenLines   = 23 // one is left for the prompt
 	leastParts    = 5
+	leastGroups   = 1
 )
 
-// explanationText puts an explanation into words. message is what the user named
-// it by; most bounds how many parts are shown, 0: as many as fit.
+// explanationText puts an explanation into words: first why, as a person would say it,
+// then the parts. message is what the user named it by; most bounds how many parts are
+// shown, 0: as many as fit.
 func explanationText(ex desk.Explanation, message string, most int) string {
-	head, tail := explanationHead(ex), explanationTail(ex, message, most)
+	head := explanationHead(ex)
+	groups := len(ex.Parts)
 	if most == 0 {
-		// Two blank lines, the sum of the smaller parts, and the score.
-		most = max(leastParts, screenLines-len(head)-len(tail)-4)
-		tail = explanationTail(ex, message, most)
+		// Two blank lines and the score; the tail has as many lines for any parts.
+		room := screenLines - len(head) - len(explanationTail(ex, message, nil)) - 3
+		groups = min(kindsOf(ex), max(leastGroups, room-leastParts))
+		most = max(1, room-groups)
 	}
+	shown := shownParts(ex, most)
 	lines := append(head, "")
-	lines = append(lines, partLines(ex, most)...)
+	lines = append(lines, partLines(ex, shown, groups)...)
 	lines = append(lines, "")
-	lines = append(lines, tail...)
+	lines = append(lines, explanationTail(ex, message, shown)...)
 	for i, line := range lines {
 		lines[i] = clip(line, screenColumns)
 	}
@@ -40,6 +44,7 @@ func explanationText(ex desk.Explanation, message string, most int) string {
 
 func explanationHead(ex desk.Explanation) []string {
 	head := []string{desk.Verdict(ex.Outcome, ex.Reason, ex.ScoreThen, ex.Threshold)}
+	head = append(head, reasonLines(ex.For, ex.Against, ex.OutcomeNow == "ordinary")...)
 	if others := othersWords(ex.Message, ex.Others); others != "" {
 		head = append(head, others)
 	}
@@ -112,43 +117,25 @@ func labelWords(label, source string) string {
 // decision would be another.
 var marks = [...]string{"*", "o"}
 
-// partLines lists the greatest parts and sums the others up. What is shown adds
-// up as it is shown: the line of the smaller ones takes up what rounding leaves.
-func partLines(ex desk.Explanation, most int) []string {
+// reasonLines say in a few words what speaks for a message and what against it;
+// the latter first where that is what decided.
+func reasonLines(speaksFor, against []string, againstFirst bool) []string {
 	var lines []string
-	total := int(math.Round(1000 * ex.Score))
-	shown := 0
-	for i, p := range ex.Parts[:min(most, len(ex.Parts))] {
-		sign := " "
-		for n, w := range ex.Without {
-			if slices.Contains(w.Parts, i) {
-				sign = marks[n]
-			}
-		}
-		amount := int(math.Round(1000 * p.Amount))
-		shown += amount
-		lines = append(lines, fmt.Sprintf("  %s  %s  %s", sign, thousandths(amount), p.Text))
+	if len(speaksFor) > 0 {
+		lines = append(lines, "for it: "+strings.Join(speaksFor, "; "))
 	}
-	rest := total - shown
-	switch more := len(ex.Parts) - most; {
-	case more > 1:
-		lines = append(lines, fmt.Sprintf("     %s  %d smaller parts together", thousandths(rest), more))
-	case more == 1:
-		lines = append(lines, fmt.Sprintf("     %s  1 smaller part", thousandths(rest)))
-	case rest != 0:
-		lines = append(lines, fmt.Sprintf("     %s  lost in rounding", thousandths(rest)))
+	if len(against) > 0 {
+		lines = append(lines, "against it: "+strings.Join(against, "; "))
 	}
-	if len(ex.Parts) == 0 {
-		lines = append(lines, "     nothing in it is known yet")
+	if againstFirst {
+		slices.Reverse(lines)
 	}
-	return append(lines, fmt.Sprintf("     %s  score", thousandths(total)))
+	return lines
 }
 
-func thousandths(n int) string { return fmt.Sprintf("%+.3f", float64(n)/1000) }
-
 // explanationTail says what would have changed the decision. Its length does not
-// depend on how many parts are shown.
-func explanationTail(ex desk.Explanation, message string, shown int) []string {
+// depend on which parts are shown.
+func explanationTail(ex desk.Explanation, message string, shown []int) []string {
 	var tail []string
 	switch {
 	case ex.RuleNow != "":
@@ -183,10 +170,10 @@ func explanationTail(ex desk.Explanation, message string, shown int) []string {
 
 // withoutWords names a set of parts by the sign that stands before those of them
 // that are shown.
-func withoutWords(parts []int, shown int, mark string) string {
+func withoutWords(parts, shown []int, mark string) string {
 	marked := 0
 	for _, at := range parts {
-		if at < shown {
+		if slices.Contains(shown, at) {
 			marked++
 		}
 	}
@@ -196,7 +183,7 @@ func withoutWords(parts []int, shown int, mark string) string {
 	case marked == len(parts):
 		return fmt.Sprintf("the %d parts marked %s", len(parts), mark)
 	case marked == 0:
-		return fmt.Sprintf("%d of the smaller parts", len(parts))
+		return fmt.Sprintf("%d of the parts summed up", len(parts))
 	default:
 		return fmt.Sprintf("%d parts (%d shown, marked %s)", len(parts), marked, mark)
 	}

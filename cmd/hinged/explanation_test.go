@@ -25,10 +25,15 @@ func randomExplanation(rng *rand.Rand) desk.Explanation {
 		Label:      pick("", "important", "ordinary"), Source: pick("silence", "answered", "moved", "junk", "muted", "flagged", "mark", "explicit", "provisional"),
 		Missing: pick("", "", "20 more that you call important and 20 more that you call ordinary"),
 	}
+	for range rng.IntN(4) {
+		ex.For = append(ex.For, pick("you answered 8 of 9 messages from ann@example.org", "only to you"))
+		ex.Against = append(ex.Against, "through the mailing list dev.example.org")
+	}
 	n := rng.IntN(60)
 	for i := range n {
 		text := pick("from ann@example.org", "何か"+strings.Repeat("日本語", rng.IntN(30)), strings.Repeat("wide ", rng.IntN(40)))
 		p := desk.Part{Name: fmt.Sprint("body:", i), Text: text, Amount: rng.NormFloat64() / 3}
+		p.About = pick("text", "text", "subject", "sender", "thread", "addressed", "form", "quoted", "patch", "absent", "absent")
 		ex.Score += p.Amount
 		ex.Parts = append(ex.Parts, p)
 	}
@@ -52,6 +57,7 @@ func randomExplanation(rng *rand.Rand) desk.Explanation {
 // TestR13AnExplanationFitsOnAScreenAndAddsUp as it is shown, whatever the message.
 func TestR13AnExplanationFitsOnAScreenAndAddsUp(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
+	group := regexp.MustCompile(`^(\d+) (?:words? |facts? |things? |other parts?$)`)
 	amount := regexp.MustCompile(`^(?:  .  |     )([+-]\d+\.\d{3})  (.*)$`)
 	for i := range 3000 {
 		ex := randomExplanation(rng)
@@ -64,7 +70,7 @@ func TestR13AnExplanationFitsOnAScreenAndAddsUp(t *testing.T) {
 		if most == 0 && len(lines) > 24 {
 			t.Fatalf("%d lines:\n%s", len(lines), text)
 		}
-		sum, score := 0.0, 0.0
+		sum, score, counted := 0.0, 0.0, 0
 		for _, line := range lines {
 			columns := 0
 			for _, r := range line {
@@ -86,7 +92,18 @@ func TestR13AnExplanationFitsOnAScreenAndAddsUp(t *testing.T) {
 				} else {
 					sum += v
 				}
+				switch grouped := group.FindStringSubmatch(m[2]); {
+				case m[2] == "score", m[2] == "lost in rounding", strings.HasPrefix(m[2], "nothing in it"):
+				case grouped != nil:
+					n, _ := strconv.Atoi(grouped[1])
+					counted += n
+				default:
+					counted++
+				}
 			}
+		}
+		if counted != len(ex.Parts) {
+			t.Fatalf("%d parts of %d are in:\n%s", counted, len(ex.Parts), text)
 		}
 		if d := sum - score; d > 1e-9 || d < -1e-9 {
 			t.Fatalf("what is shown adds up to %.3f, the score is %.3f:\n%s", sum, score, text)
@@ -113,7 +130,9 @@ func TestExplanationsSayWhatWouldHaveChangedThem(t *testing.T) {
 	base := desk.Explanation{
 		Message: "0123456789abcdef0123456789abcdef", Known: true, Outcome: "important", Reason: "threshold", OutcomeNow: "important",
 		Score: 1.2, ScoreThen: 1.2, Threshold: 0.5, Now: 0.5,
-		Parts:   []desk.Part{{Text: "from ann@example.org", Amount: 1}, {Text: `"invoice" in the subject`, Amount: 0.2}},
+		Parts:   []desk.Part{{Text: "from ann@example.org", About: "sender", Amount: 1}, {Text: `"invoice" in the subject`, About: "subject", Amount: 0.2}},
+		For:     []string{"you answered 8 of 9 messages from ann@example.org", "only to you"},
+		Against: []string{"through the mailing list crew.example.org"},
 		Without: []desk.Without{{Outcome: "ordinary", Score: 0.2, Parts: []int{0}}},
 		Corrections: []desk.Correction{
 			{Label: "important", Score: 1.3, Outcome: "important"}, {Label: "ordinary", Score: 0.1, Outcome: "ordinary"},
@@ -126,6 +145,8 @@ func TestExplanationsSayWhatWouldHaveChangedThem(t *testing.T) {
 		want   string
 	}{
 		{"important", func(*desk.Explanation) {}, 0, `important, score +1.200, threshold +0.500
+for it: you answered 8 of 9 messages from ann@example.org; only to you
+against it: through the mailing list crew.example.org
 
   *  +1.000  from ann@example.org
      +0.200  "invoice" in the subject
@@ -141,10 +162,12 @@ To say so: hinged learn --ordinary 0123456789ab
 			ex.Corrections = ex.Corrections[1:]
 			ex.Known = false
 		}, 1, `important, score +1.200, threshold +0.500
+for it: you answered 8 of 9 messages from ann@example.org; only to you
+against it: through the mailing list crew.example.org
 learnt as important: you answered it
 
   *  +1.000  from ann@example.org
-     +0.200  1 smaller part
+     +0.200  1 word of the subject
      +1.200  score
 
 Without 2 parts (1 shown, marked *) the score would be +0.200: ordinary.
@@ -156,6 +179,8 @@ To say so: hinged learn --ordinary FILE
 			ex.UnsureFrom, ex.UnsureTo = 0.4, 1.25
 			ex.Without = []desk.Without{{Outcome: "important", Score: 1.3, Parts: []int{1}}, {Outcome: "ordinary", Score: 0.2, Parts: []int{0}}}
 		}, 0, `unsure, score +1.200, threshold +0.500 (within the unsure band)
+for it: you answered 8 of 9 messages from ann@example.org; only to you
+against it: through the mailing list crew.example.org
 
   o  +1.000  from ann@example.org
   *  +0.200  "invoice" in the subject
@@ -174,6 +199,8 @@ To say so: hinged learn --ordinary 0123456789ab
 			ex.Without, ex.Missing = nil, "3 more that you call important"
 			ex.Corrections = ex.Corrections[:1]
 		}, 0, `unsure, score +1.200, threshold +0.500 (too few labels yet)
+for it: you answered 8 of 9 messages from ann@example.org; only to you
+against it: through the mailing list crew.example.org
 
      +1.000  from ann@example.org
      +0.200  "invoice" in the subject

@@ -175,9 +175,6 @@ func lessonWords(l desk.Lesson, label string) string {
 
 func printLessonSum(w io.Writer, sum desk.Lessons) error {
 	s := fmt.Sprintf("%d messages: %d learnt as %s", len(sum.Lessons), sum.Learnt, sum.Label)
-	if sum.Mistakes > 0 {
-		s += fmt.Sprintf(", %d of them a mistake", sum.Mistakes)
-	}
 	if sum.Sent > 0 {
 		s += fmt.Sprintf(", %d handed to the input topic", sum.Sent)
 	}

@@ -90,8 +90,7 @@ func printAccount(w io.Writer, a desk.AccountStatus, running bool) error {
 		line("quality", "F1 %.2f, precision %.2f, recall %.2f over the last %d labels; knowing your correspondents alone: F1 %.2f",
 			q.F1, q.Precision, q.Recall, q.Labels, q.KnownCorrespondentsF1)
 	}
-	line("mistakes", "%d, hinge loss %.1f", a.Mistakes, a.HingeLoss)
-	line("wrong decisions", "%d of %d that are judged: %d false alarms, %d missed", a.WrongDecisions, a.Judged, a.FalseAlarms, a.Missed)
+	line("wrong decisions", "%s", wrongWords(a.WrongDecisions, a.Judged, a.FalseAlarms, a.Missed))
 	back := ""
 	switch {
 	case a.MarksUndone > 0:
@@ -113,6 +112,13 @@ func printAccount(w io.Writer, a desk.AccountStatus, running bool) error {
 		line("mailbox", "%s (%s): %d messages", m.Mailbox, m.Role, m.Messages)
 	}
 	return t.Flush()
+}
+
+// wrongWords gives the count of wrong decisions, in the same words wherever it is
+// printed: of the judged messages, those decided that have a label, how many the owner
+// found marked wrongly or not marked.
+func wrongWords[N int | uint64](wrong N, judged int, falseAlarms, missed N) string {
+	return fmt.Sprintf("%d of %d messages that you judged: %d false alarms, %d missed", wrong, judged, falseAlarms, missed)
 }
 
 // rulesWords lists rules, or some of them.

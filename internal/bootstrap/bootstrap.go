@@ -67,10 +67,9 @@ type Report struct {
 	From       *time.Time `json:"from,omitempty"` // arrival of the first of them
 	To         *time.Time `json:"to,omitempty"`   // arrival of the last
 
-	Judged    int    `json:"judged"`    // messages decided whose label is known by now: all figures are of these
-	Important int    `json:"important"` // of those, the important
-	Open      int    `json:"open"`      // messages decided of which nothing is known yet
-	Mistakes  uint64 `json:"mistakes"`  // lessons on which the score was on the wrong side of 0, or 0
+	Judged    int `json:"judged"`    // messages decided whose label is known by now: all figures are of these
+	Important int `json:"important"` // of those, the important
+	Open      int `json:"open"`      // messages decided of which nothing is known yet
 
 	// Decisions are those taken as the messages came: none is important while too
 	// little was learnt to decide, or while it was unsure. Status counts the same.
@@ -163,7 +162,7 @@ func report(f *filter.Filter) Report {
 	}
 	slices.SortFunc(rows, func(a, b store.Message) int { return cmp.Compare(a.Seq, b.Seq) })
 	r := Report{
-		Messages: len(rows), Mistakes: st.Account.Mistakes,
+		Messages: len(rows),
 		InShadow: f.InShadow(), Marking: f.Marking(), EndOfShadow: f.EndOfShadow(),
 	}
 	for _, name := range st.Boxes.Keys() {

@@ -6,12 +6,12 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/reason"
 	"github.com/hinged/hinged/store"
 )
 
@@ -31,7 +31,7 @@ type DryRunOptions struct {
 type Tried struct {
 	Last        int         `json:"last"`         // the last messages decided that were looked at
 	WouldMark   int         `json:"would_mark"`   // those of them that it would have marked
-	WouldMarked []WouldMark `json:"would_marked"` // the clearest of those, in order of arrival
+	WouldMarked []WouldMark `json:"would_marked"` // the clearest of those, three of one sender at most, in order of arrival
 }
 
 // WouldMark is one message that would have been marked when it arrived.
@@ -43,15 +43,17 @@ type WouldMark struct {
 	// Label is what the mailbox shows of it: important, ordinary, or "" when
 	// nothing is known yet.
 	Label string `json:"label,omitempty"`
-	// Reasons are the greatest reasons for it, in words.
+	// Reasons are what speaks most clearly for it, in a few words each.
 	Reasons []string `json:"reasons"`
+	// OfSender counts the messages of the same sender that would have been marked.
+	OfSender int `json:"of_sender"`
 
 	From    string `json:"-"` // for the owner's eyes
 	Subject string `json:"-"`
 }
 
-// reasonsShown is how many reasons are given for a message.
-const reasonsShown = 3
+// shownOfSender is how many messages of one sender are named at most.
+const shownOfSender = 3
 
 // DryRun plays a mailbox's past as Run does, in memory: nothing is stored
 // and nothing is written.
@@ -122,30 +124,9 @@ func (d *dryRun) explain(v *filter.Decision, a *filter.Arrived, m *featurize.Mes
 	if v.Rule != nil {
 		w.Reasons = append(w.Reasons, "your rule "+v.Rule.Match)
 	}
-	for _, part := range d.filter.Parts(x) {
-		if part.Amount <= 0 || part.Name == "" || len(w.Reasons) == reasonsShown {
-			continue
-		}
-		if reason := featurize.Describe(part.Name); !slices.Contains(w.Reasons, reason) && !small(part.Name) {
-			w.Reasons = append(w.Reasons, reason)
-		}
-	}
+	why := reason.Of(x, d.filter.Parts(x), d.filter.Correspondence(a.Meta.From), false)
+	w.Reasons = append(w.Reasons, reason.Texts(why.For)...)
 	return w
-}
-
-// small reports whether a feature is words of three letters and less alone: they
-// have their weight, but tell a person nothing.
-func small(name string) bool {
-	kind, words, _ := strings.Cut(name, ":")
-	if kind != "subject" && kind != "body" && kind != "opening" && kind != "quoted" {
-		return false
-	}
-	for _, word := range strings.Fields(words) {
-		if len(word) > 3 {
-			return false
-		}
-	}
-	return true
 }
 
 // show returns the clearest of what would have been marked.
@@ -165,7 +146,25 @@ func (d *dryRun) show(most int) *Tried {
 	slices.SortStableFunc(t.WouldMarked, func(a, b WouldMark) int {
 		return cmp.Compare(b.Score-b.Threshold, a.Score-a.Threshold)
 	})
-	t.WouldMarked = t.WouldMarked[:min(most, len(t.WouldMarked))]
+	t.WouldMarked = spread(t.WouldMarked, most)
 	slices.SortStableFunc(t.WouldMarked, func(a, b WouldMark) int { return a.Arrived.Compare(b.Arrived) })
 	return t
+}
+
+// spread returns the first of list, few of each sender and most altogether, and notes in
+// them how many of their sender's there are.
+func spread(list []WouldMark, most int) []WouldMark {
+	all, taken := map[string]int{}, map[string]int{}
+	for _, w := range list {
+		all[w.From]++
+	}
+	out := []WouldMark{}
+	for _, w := range list {
+		if len(out) < most && taken[w.From] < shownOfSender {
+			taken[w.From]++
+			w.OfSender = all[w.From]
+			out = append(out, w)
+		}
+	}
+	return out
 }

@@ -51,9 +51,6 @@ type Summary struct {
 	LearntImportant uint64 `json:"learnt_important"`
 	// LearntOrdinary counts those that a message was ordinary.
 	LearntOrdinary uint64 `json:"learnt_ordinary"`
-	// Mistakes counts the lessons whose message the weights of that moment had on
-	// the wrong side.
-	Mistakes uint64 `json:"mistakes"`
 
 	// Thirds of the messages, in the order of their decisions.
 	Thirds [3]Third `json:"thirds"`
@@ -79,8 +76,6 @@ type Third struct {
 	Wrong int `json:"wrong_decisions"`
 	// Lessons learnt in the meantime.
 	Lessons uint64 `json:"lessons"`
-	// Mistakes among those lessons.
-	Mistakes uint64 `json:"mistakes"`
 }
 
 // Baseline is what something simpler would have done on the same messages.
@@ -132,7 +127,7 @@ func (s *stage) summary(ctx context.Context) *Summary {
 		Corrections: t.corrections, OwnMarks: t.marked, Unmarked: t.unmarked, Starred: t.starred,
 		Answered: t.answered, Junked: t.junked, Discarded: t.thrown,
 		LearntImportant: now.Important - t.before.Important, LearntOrdinary: now.Ordinary - t.before.Ordinary,
-		Mistakes: now.Mistakes - t.before.Mistakes, MarksSet: now.MarksConfirmed - t.before.MarksConfirmed,
+		MarksSet: now.MarksConfirmed - t.before.MarksConfirmed,
 	}
 	var ours, known, never confusion
 	for _, e := range t.order {
@@ -152,14 +147,12 @@ func (s *stage) summary(ctx context.Context) *Summary {
 		sum.Baselines = append(sum.Baselines, Baseline{b.name, b.c.wrong(), b.c.precision(), b.c.recall()})
 	}
 	n := len(t.wrong)
-	samples := append(append([]sample{{t.before.Important + t.before.Ordinary, t.before.Mistakes}}, t.thirds...),
-		sample{now.Important + now.Ordinary, now.Mistakes})
+	samples := append(append([]uint64{lessons(t.before)}, t.thirds...), lessons(now))
 	for i := range sum.Thirds {
 		part := t.wrong[i*n/3 : (i+1)*n/3]
 		sum.Thirds[i] = Third{Messages: len(part), Wrong: count(part)}
 		if len(samples) == 4 {
-			sum.Thirds[i].Lessons = samples[i+1].lessons - samples[i].lessons
-			sum.Thirds[i].Mistakes = samples[i+1].mistakes - samples[i].mistakes
+			sum.Thirds[i].Lessons = samples[i+1] - samples[i]
 		}
 	}
 	sum.Explained = s.telling(ctx)
@@ -241,7 +234,7 @@ func (sum *Summary) Print(w io.Writer) error {
 	line("messages", "%d in %.0f s; %d mattered to Nora, %d were marked, %d unsure", sum.Messages, sum.Seconds, sum.Important, sum.MarksSet, sum.Unsure)
 	line("corrections", "%d; she marked %d, starred %d and took %d marks off", sum.Corrections, sum.OwnMarks, sum.Starred, sum.Unmarked)
 	line("other signs", "%d answered, %d moved to Junk, %d thrown away unread", sum.Answered, sum.Junked, sum.Discarded)
-	line("learnt", "%d important, %d ordinary; %d of these were mistakes", sum.LearntImportant, sum.LearntOrdinary, sum.Mistakes)
+	line("learnt", "%d important, %d ordinary", sum.LearntImportant, sum.LearntOrdinary)
 	line("wrong decisions", "%d of the first %d, %d of the next %d, %d of the last %d", t[0].Wrong, t[0].Messages, t[1].Wrong, t[1].Messages, t[2].Wrong, t[2].Messages)
 	line("precision", "%.2f of what was marked mattered", sum.Precision)
 	line("recall", "%.2f of what mattered was marked", sum.Recall)

@@ -40,13 +40,11 @@ type tally struct {
 	wrong                            []bool // by order of decision
 	corrections, answered, starred   int
 	marked, unmarked, junked, thrown int
-	// lessons and mistakes as the daemon counts them, when a third of the messages
-	// was decided, and two thirds.
-	thirds []sample
+	// thirds are the lessons learnt when a third of the messages was decided, and two
+	// thirds.
+	thirds []uint64
 	told   int // lines about the running rate that were printed
 }
-
-type sample struct{ lessons, mistakes uint64 }
 
 // know notes an address that the owner has written to.
 func (t *tally) know(address string) {

@@ -55,7 +55,7 @@ func (s *stage) redraw(ctx context.Context) error {
 	t.last = a
 	n := len(t.order)
 	if want := len(s.plan.Live) * (len(t.thirds) + 1) / 3; len(t.thirds) < 2 && n >= want {
-		t.thirds = append(t.thirds, sample{lessons(a), a.Mistakes})
+		t.thirds = append(t.thirds, lessons(a))
 	}
 	marked := 0
 	for _, e := range t.order {

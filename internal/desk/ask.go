@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/reason"
 	"github.com/hinged/hinged/store"
 )
 
@@ -41,6 +42,8 @@ type Question struct {
 	Score     float64  `json:"score"`             // Score is the score with the weights as they are now.
 	Marked    bool     `json:"marked"`            // Marked: a mark that hinged set is on it, or about to be.
 	Label     string   `json:"label,omitempty"`   // Label is what was learnt from silence about it; absent: nothing.
+	For       []string `json:"for"`               // For is what speaks for it, in a few words each, as in explain.
+	Against   []string `json:"against"`           // Against is what speaks against it.
 }
 
 func (d *Desk) ask(q AskRequest) (Questions, error) {
@@ -61,7 +64,9 @@ func (d *Desk) ask(q AskRequest) (Questions, error) {
 		}
 		m, _ := f.State().Messages.Get(string(k[:]))
 		gist := x.Gist()
+		why := reason.Of(x, f.Parts(x), f.Correspondence(m.Sender), false)
 		question := Question{
+			For: reason.Texts(why.For), Against: reason.Texts(why.Against),
 			Message: hexKey(k), Arrived: TimeOf(m.Arrived),
 			From: gist.From, Facts: gist.Facts, Subject: gist.Subject,
 			Outcome: m.Outcome.String(), ScoreThen: m.Score, Score: f.Score(x), Marked: f.Marked(k),

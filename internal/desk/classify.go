@@ -97,8 +97,8 @@ func (c *Classification) why() string {
 	}
 	named := 0
 	for _, p := range c.Parts {
-		if p.Name == "" || p.Group == featurize.Constant.String() || math.Abs(p.Amount) < whyLeast {
-			continue
+		if p.Name == "" || p.Group == featurize.Constant.String() || p.About == featurize.FacetAbsent.String() || math.Abs(p.Amount) < whyLeast {
+			continue // nobody looks for what is not there
 		}
 		if named++; named > whyParts {
 			break

@@ -12,6 +12,7 @@ import (
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/naming"
+	"github.com/hinged/hinged/internal/reason"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -30,6 +31,7 @@ type Part struct {
 	Name   string  `json:"feature"`        // the feature's name; "" where it is not kept
 	Text   string  `json:"text,omitempty"` // the same in plain words
 	Group  string  `json:"group"`          // misc, social, subject, body or constant
+	About  string  `json:"about"`          // in the eyes of a person: sender, addressed, thread, question, list, subject, text, quoted, attachment, links, patch, form, absent (what it has none of) or constant
 	Value  float64 `json:"value"`          // in the vector
 	Weight float64 `json:"weight"`         // that the model gives it
 	Amount float64 `json:"amount"`         // value times weight
@@ -63,6 +65,10 @@ type Explanation struct {
 	// Missing says in words what must be learnt before anything is decided; "" when
 	// there is enough.
 	Missing string `json:"missing,omitempty"`
+	// For is what speaks most clearly for the message, in a few words each. Each reason
+	// stands for all parts about one thing, which add up to more than 0.
+	For     []string `json:"for"`
+	Against []string `json:"against"` // Against is what speaks against it, likewise.
 	// WordsDays says that the message's words are gone, since words are kept for so many
 	// days at most (names_days); a part has a name only where later messages tell it. 0:
 	// the words are there.
@@ -91,26 +97,28 @@ func partsOf(contributions []filter.Contribution) []Part {
 	out := make([]Part, 0, len(contributions))
 	for _, c := range contributions {
 		out = append(out, Part{
-			Name: c.Name, Group: c.Group.String(), Value: c.Value, Weight: c.Weight, Amount: c.Amount,
+			Name: c.Name, Group: c.Group.String(), About: featurize.FacetOf(c.Name).String(), Value: c.Value, Weight: c.Weight, Amount: c.Amount,
 		})
 	}
 	return out
 }
 
-// wordsNotKept stands for the name of a feature that is kept by its hash only.
-const wordsNotKept = "a word that is not kept"
+// WordsNotKept stands for the name of a feature that is kept by its hash only.
+const WordsNotKept = "a word that is not kept"
 
 // describePart puts the name of a feature into words.
 func describePart(name string) string {
 	if name == "" {
-		return wordsNotKept
+		return WordsNotKept
 	}
 	return featurize.Describe(name)
 }
 
 // explanation turns what the filter found into what is shown.
-func (d *Desk) explanation(k store.MessageKey, ex filter.Explanation) Explanation {
+func (d *Desk) explanation(k store.MessageKey, from store.ID, ex filter.Explanation) Explanation {
+	why := reason.Of(ex.Features, ex.Parts, d.Filter.Correspondence(from), true)
 	out := Explanation{
+		For: reason.Texts(why.For), Against: reason.Texts(why.Against),
 		Account: d.Account, Message: hexKey(k),
 		Score: ex.Score, Now: ex.Cut.Threshold, OutcomeNow: ex.Outcome.String(),
 		UnsureFrom: ex.Cut.Low, UnsureTo: ex.Cut.High, Missing: missing(d.Filter),
@@ -193,7 +201,7 @@ func (d *Desk) explain(message string) (Explanation, error) {
 		return Explanation{}, err
 	}
 	m := ex.Message
-	out := d.explanation(k, ex)
+	out := d.explanation(k, m.Sender, ex)
 	out.Others = othersOf(f, message, k)
 	if f.Options().Featurize.Names {
 		for i, c := range ex.Parts {
@@ -225,7 +233,7 @@ func (d *Desk) explainMail(m *featurize.Message) (Explanation, error) {
 		}
 	}
 	v, features := f.Classify(m)
-	out := d.explanation(k, f.ExplainFeatures(features, m.Vouched))
+	out := d.explanation(k, filter.NewMeta(m).From, f.ExplainFeatures(features, m.Vouched))
 	out.Outcome, out.Reason, out.ScoreThen, out.Threshold = v.Outcome.String(), v.Reason.String(), v.Score, v.Threshold
 	if v.Rule != nil {
 		out.Rule = v.Rule.Match
@@ -254,9 +262,9 @@ func (ex *Explanation) nameParts(ctx context.Context, past Past) error {
 			continue
 		}
 		if p.Name = names[p.index]; p.Name != "" {
-			p.Text = featurize.Describe(p.Name)
+			p.Text, p.About = featurize.Describe(p.Name), featurize.FacetOf(p.Name).String()
 		} else {
-			p.Text = fmt.Sprintf("%s (%010x)", wordsNotKept, uint64(p.index))
+			p.Text = fmt.Sprintf("%s (%010x)", WordsNotKept, uint64(p.index))
 		}
 		p.index = 0
 	}

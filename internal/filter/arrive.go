@@ -183,9 +183,11 @@ func (f *Filter) remember(e *Arrived, own bool, r *Result) error {
 }
 
 // claimed takes m, which claimed to be the owner's, for the owner's own: it lies in the
-// folder of sent mail now. The caller puts m.
+// folder of sent mail now. The caller puts m once more.
 func (f *Filter) claimed(e *Arrived, m *store.Message, r *Result) error {
+	f.countJudged(m, -1)
 	m.Own, m.Claimed = true, false
+	f.st.Messages.Put(string(e.Meta.Key[:]), *m) // vindicate looks at it, too
 	return f.remember(e, true, r)
 }
 
@@ -198,6 +200,7 @@ func (f *Filter) vindicate(own Meta) {
 	}
 	k := string(id.Message[:])
 	if m, ok := f.st.Messages.Get(k); ok && m.Claimed {
+		f.countJudged(&m, -1)
 		m.Own, m.Claimed = true, false
 		f.st.Messages.Put(k, m)
 	}
@@ -236,7 +239,9 @@ func (f *Filter) decide(e *Arrived, m *store.Message, r *Result) error {
 	if d.Outcome == store.DecidedUnsure {
 		a.Unsure++
 	}
+	f.countJudged(m, -1)
 	m.Outcome, m.Score, m.Threshold, m.Reason = d.Outcome, d.Score, d.Threshold, d.Reason
+	f.countJudged(m, 1)
 	f.pass(d.Outcome)
 	m.Above, m.Correspondent, m.Replayed = d.Above, d.Correspondent, a.Replayed
 	if d.Rule != nil {
@@ -267,9 +272,7 @@ func (f *Filter) capMessages() {
 		k := f.oldest.front()
 		if m, ok := f.st.Messages.Get(string(k[:])); ok {
 			f.waitForSilence(&m, 0)
-			if m.Label != 0 {
-				f.judged--
-			}
+			f.countJudged(&m, -1)
 			f.copies.drop(m.ID, k)
 		}
 		f.st.Messages.Delete(string(k[:]))

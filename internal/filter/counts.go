@@ -3,13 +3,14 @@ package filter
 import (
 	"maps"
 
+	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
 
 // Counts are numbers that status shows and that are not rows of the state.
 type Counts struct {
 	Pending   int            // labels that have not yet settled
-	Judged    int            // known messages that have a label
+	Judged    int            // known messages that were decided and have a label
 	Waiting   int            // messages that wait for a label or for silence
 	Intended  int            // marks not yet confirmed
 	Places    map[string]int // known copies, by mailbox
@@ -28,6 +29,28 @@ func (f *Filter) Counts() Counts {
 		}
 	}
 	return c
+}
+
+// countJudged enters m into the counts of judged messages and of wrong decisions, or
+// with by = -1 takes it out. Whatever changes the label, the outcome or the owner of a
+// known message takes it out before and enters it afterwards, so that the counts are
+// always those of the known messages as they are: what bootstrap counts, too.
+//
+// A message counts if it was decided, has a label and is not the owner's own. The
+// decision was wrong if it was important and the label is not, a false alarm, or the
+// other way round, a missed one. Unsure is not important.
+func (f *Filter) countJudged(m *store.Message, by int) {
+	if m.Own || m.Outcome == store.Undecided || m.Label == 0 {
+		return
+	}
+	f.judged += by
+	a := &f.st.Account
+	switch called := m.Outcome == store.DecidedImportant; {
+	case called && m.Label == model.Ordinary:
+		a.FalseAlarms += uint64(by)
+	case !called && m.Label == model.Important:
+		a.Missed += uint64(by)
+	}
 }
 
 // pass counts a decided message.

@@ -38,6 +38,7 @@ type Explanation struct {
 	// Corrections are what the labels that the owner could still give would make
 	// of the score; none of mail that teaches nothing.
 	Corrections []Correction
+	Features    *featurize.Features
 	// Parts are in descending order of |Amount|, ties by Index; features that
 	// weigh nothing are left out. Added up in order of Index, they are Score
 	// exactly; of a kernel learner, to rounding. That gives each feature its part of
@@ -130,7 +131,7 @@ func contributions(by apart, x *featurize.Features) iter.Seq[Contribution] {
 }
 
 func (f *Filter) explain(x *featurize.Features, vouched bool, lesson float64) Explanation {
-	var ex Explanation
+	ex := Explanation{Features: x}
 	c := f.fitted()
 	ex.Cut.Threshold, ex.Cut.Low, ex.Cut.High = c.Threshold, c.Low, c.High
 	vector := x.Vector()

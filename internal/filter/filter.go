@@ -56,7 +56,7 @@ type Filter struct {
 	settling settleQueue
 	places   map[string]int // number of places, by mailbox
 	silences int            // messages whose silence is waited for
-	judged   int            // messages that have a label
+	judged   int            // messages that count, by countJudged
 	passed   int            // messages decided since the last one that was important
 	waiting  messageQueue   // messages whose silence is waited for, by Seq
 	hours    settleQueue    // of store.QuietHours

@@ -147,6 +147,22 @@ func facts(st *store.State, m Meta) featurize.History {
 	return h
 }
 
+// Correspondence is what the account remembers of one sender.
+type Correspondence struct {
+	Received uint32 // messages from it
+	Answered uint32 // of those, how many the owner answered
+	Written  uint32 // messages of the owner to it
+}
+
+// Correspondence returns what is remembered of the sender with an address's ID.
+func (f *Filter) Correspondence(from store.ID) Correspondence {
+	if from == 0 {
+		return Correspondence{}
+	}
+	s, _ := f.st.Senders.Get(from.Key())
+	return Correspondence{Received: s.Received, Answered: s.Answered, Written: s.Written}
+}
+
 // note enters an arrival into the history. For a message of the owner's own it
 // returns the known messages of others that it answers, so that they can be
 // labelled, in the order in which In-Reply-To names them.

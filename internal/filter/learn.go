@@ -27,10 +27,9 @@ func (f *Filter) learn(k store.MessageKey, m *store.Message, label model.Label, 
 		s.Lessons++
 		f.st.Senders.Put(m.Sender.Key(), s)
 	}
-	if m.Label == 0 {
-		f.judged++
-	}
+	f.countJudged(m, -1)
 	m.Label, m.Source, m.Unlearnt = label, source, 0
+	f.countJudged(m, 1)
 	m.Lessons++
 	m.Quiet = store.QuietNothing
 	if source != store.SourceProvisional {
@@ -81,26 +80,8 @@ func (f *Filter) account(l *store.Lesson, x model.Vector, u model.Update) {
 	} else {
 		a.Ordinary++
 	}
-	f.countWrong(l.Before, l.Outcome, -1)
-	f.countWrong(l.Label, l.Outcome, 1)
 	a.LastLesson = l.At
 	f.score(l)
-}
-
-// countWrong counts a decision that a label shows to be wrong, once, or no longer:
-// by is 1 or -1.
-func (f *Filter) countWrong(label model.Label, decided store.Outcome, by int) {
-	count := &f.st.Account.FalseAlarms
-	switch called := decided == store.DecidedImportant; {
-	case label == model.Important && !called:
-		count = &f.st.Account.Missed
-	case label != model.Ordinary || !called:
-		return
-	}
-	// Learning that began anew has counted nothing of before.
-	if by > 0 || *count > 0 {
-		*count += uint64(by)
-	}
 }
 
 // score enters the judgement that a message got at its arrival, with its label,

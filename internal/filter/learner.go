@@ -267,7 +267,6 @@ func (f *Filter) beginAnew() {
 	a.MaxNorm, a.RuledSince = 0, 0
 	a.Anew++
 	a.Important, a.Ordinary, a.Mistakes, a.Updates, a.HingeLoss = 0, 0, 0, 0, 0
-	a.FalseAlarms, a.Missed = 0, 0
 	a.Scores, a.Labels, a.Owed = 0, 0, 0
 	a.Proven, a.Ahead = false, 0
 }

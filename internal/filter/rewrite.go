@@ -311,7 +311,7 @@ func (w *rewriting) finish() {
 	a.Important, a.Ordinary, a.Mistakes, a.Updates = was.Important, was.Ordinary, was.Mistakes, was.Updates
 	a.HingeLoss, a.MaxNorm, a.Displaced, a.Projected = was.HingeLoss, was.MaxNorm, was.Displaced, was.Projected
 	a.RuledSince = min(a.RuledSince, w.before)
-	a.FalseAlarms, a.Missed, a.Labels, a.LastLesson = was.FalseAlarms, was.Missed, was.Labels, was.LastLesson
+	a.Labels, a.LastLesson = was.Labels, was.LastLesson
 	a.Ahead, a.Awaited = was.Ahead, a.Clock
 	for _, k := range f.st.Recent.Keys() {
 		f.st.Recent.Delete(k)

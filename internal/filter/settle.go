@@ -64,13 +64,12 @@ func (f *Filter) rebuildQueues() {
 	slices.SortFunc(all, func(a, b item) int { return cmp.Compare(a.row.Seq, b.row.Seq) })
 	f.settling, f.waiting, f.oldest, f.silences = nil, messageQueue{}, messageQueue{}, 0
 	f.judged, f.passed = 0, 0
+	f.st.Account.FalseAlarms, f.st.Account.Missed = 0, 0
 	f.hours, f.days, f.copies = nil, nil, newCopyIndex()
 	for _, it := range all {
 		f.copies.add(it.row.ID, it.key)
 		f.oldest.push(it.key)
-		if it.row.Label != 0 {
-			f.judged++
-		}
+		f.countJudged(&it.row, 1)
 		f.pass(it.row.Outcome)
 		if it.row.SilenceFrom > 0 {
 			f.waiting.push(it.key)

@@ -1,0 +1,92 @@
+package filter
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// wantCounts recounts the judged messages and the wrong decisions from the rows.
+func (w *world) wantCounts(when string) (judged int, falseAlarms, missed uint64) {
+	w.t.Helper()
+	st := w.f.State()
+	for _, k := range st.Messages.Keys() {
+		m, _ := st.Messages.Get(k)
+		if m.Own || m.Outcome == store.Undecided || m.Label == 0 {
+			continue
+		}
+		judged++
+		switch called := m.Outcome == store.DecidedImportant; {
+		case called && m.Label == model.Ordinary:
+			falseAlarms++
+		case !called && m.Label == model.Important:
+			missed++
+		}
+	}
+	a := st.Account
+	if n := w.f.Counts().Judged; n != judged || a.FalseAlarms != falseAlarms || a.Missed != missed {
+		w.t.Fatalf("%s: %d judged, %d false alarms, %d missed; the messages say %d, %d, %d", when, n, a.FalseAlarms, a.Missed, judged, falseAlarms, missed)
+	}
+	return judged, falseAlarms, missed
+}
+
+// TestWrongDecisionsAreThoseOfTheKnownMessages, whatever happens to them: labels that
+// change, messages beyond the limit, lessons taken back or forgotten, another learner.
+func TestWrongDecisionsAreThoseOfTheKnownMessages(t *testing.T) {
+	for seed := range uint64(4) {
+		o := testOptions()
+		o.Limits = Limits{Senders: 100, Threads: 100, IDs: 200, Messages: 150, Weights: 2000, Ledger: 100, Refusals: 100, Early: 100}
+		w := newWorld(t, o)
+		w.teach()
+		for part := range 8 {
+			w.storm(100*seed+uint64(part), 100)
+			w.wantCounts(fmt.Sprintf("seed %d, part %d", seed, part))
+		}
+		if _, falseAlarms, missed := w.wantCounts("at the end"); falseAlarms == 0 || missed == 0 || w.f.State().Messages.Len() > 150 {
+			t.Errorf("seed %d: %d false alarms and %d missed say too little", seed, falseAlarms, missed)
+		}
+	}
+	rewrites := map[string]func(w *world) RewriteRequest{
+		"unlearnt": func(w *world) RewriteRequest { return &UnlearnRequested{Since: w.moment().Add(-21 * 24 * time.Hour)} },
+		"forgot":   func(w *world) RewriteRequest { return &ForgetRequested{Sender: hashID("person1@example.com")} },
+	}
+	for what, rewrite := range rewrites {
+		w := newWorld(t, testOptions())
+		w.teach()
+		w.storm(9, 300)
+		before, _, _ := w.wantCounts("before")
+		w.rewrite(rewrite(w))
+		if after, _, _ := w.wantCounts(what); after >= before {
+			t.Errorf("%s: %d judged before, %d after", what, before, after)
+		}
+	}
+	w := newWorld(t, testOptions())
+	w.teach()
+	w.storm(11, 300)
+	o := w.f.Options()
+	o.Kernel = Kernel{Kernel: model.Kernel{Kind: model.KernelPolynomial, Degree: 2, Normalised: true}, Budget: 12, Forget: model.ForgetOldest}
+	w.apply(&Configured{At: w.moment(), Options: o})
+	w.wantCounts("with another learner")
+}
+
+// TestMailThatProvesTheOwnersIsNotJudged: what only claimed to be the owner's counts
+// while that is open.
+func TestMailThatProvesTheOwnersIsNotJudged(t *testing.T) {
+	w := newWorld(t, testOptions())
+	w.teach()
+	before, _, _ := w.wantCounts("before")
+	raw := mail("claimed@x", owner, "ann@example.com", "my own words")
+	l, _ := w.deliver("INBOX", raw)
+	w.flag(l, `\Flagged`)
+	w.wait(5 * time.Minute)
+	if n, _, _ := w.wantCounts("claimed"); n != before+1 {
+		t.Fatalf("%d judged, want %d", n, before+1)
+	}
+	w.deliver("Sent", raw)
+	if n, _, _ := w.wantCounts("among sent mail"); n != before {
+		t.Fatalf("%d judged once it is the owner's, want %d", n, before)
+	}
+}

@@ -1,0 +1,113 @@
+package reason
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/internal/filter"
+)
+
+// Reason is one thing that speaks for a message or against it.
+type Reason struct {
+	Text string
+	// Amount is what all its parts add to the score: more than 0 for a reason for.
+	Amount float64
+	// Parts are the positions of its parts in the list that it was found in.
+	Parts []int
+
+	words bool // they come last
+}
+
+// Reasons are the strongest on both sides: first facts, then words, each by descending
+// |Amount|.
+type Reasons struct{ For, Against []Reason }
+
+// A side has so many reasons at most, and none that is weaker than this share of the
+// strongest of both.
+const (
+	most  = 3
+	least = 0.1
+)
+
+// Of finds the reasons for the score of the message with features x. parts are those of
+// the score, by descending |Amount|. from is what is known of the sender. sender says
+// whether a reason names the sender's address; without it stands beside the reasons.
+func Of(x *featurize.Features, parts []filter.Contribution, from filter.Correspondence, sender bool) Reasons {
+	f := readFacts(x)
+	var all []Reason
+	about := map[featurize.Facet]*Reason{}
+	words := map[string]*word{}
+	var said []*word
+	for i, p := range parts {
+		if p.Name == "" {
+			continue
+		}
+		facet := featurize.FacetOf(p.Name)
+		switch facet {
+		case featurize.FacetForm, featurize.FacetQuoted, featurize.FacetAbsent, featurize.FacetConstant:
+			continue
+		case featurize.FacetSubject, featurize.FacetText:
+			w := wordOf(words, p.Name)
+			if w == nil {
+				continue
+			}
+			if len(w.parts) == 0 {
+				said = append(said, w)
+			}
+			w.amount += p.Amount
+			w.parts = append(w.parts, i)
+			continue
+		}
+		r := about[facet]
+		if r == nil {
+			r = new(Reason)
+			about[facet] = r
+		}
+		r.Amount += p.Amount
+		r.Parts = append(r.Parts, i)
+	}
+	for facet, r := range about {
+		if r.Text = f.words(facet, *r, parts, from, sender); r.Text != "" {
+			all = append(all, *r)
+		}
+	}
+	all = append(all, wordReasons(said)...)
+	slices.SortFunc(all, func(a, b Reason) int {
+		return cmp.Or(cmp.Compare(math.Abs(b.Amount), math.Abs(a.Amount)), cmp.Compare(a.Text, b.Text))
+	})
+	var out Reasons
+	for _, r := range all {
+		if math.Abs(r.Amount) < least*math.Abs(all[0].Amount) {
+			break
+		}
+		side := &out.For
+		if r.Amount < 0 {
+			side = &out.Against
+		}
+		if r.Amount != 0 && len(*side) < most {
+			*side = append(*side, r)
+		}
+	}
+	for _, side := range [][]Reason{out.For, out.Against} {
+		slices.SortStableFunc(side, func(a, b Reason) int { return cmp.Compare(last(a), last(b)) })
+	}
+	return out
+}
+
+func last(r Reason) int {
+	if r.words {
+		return 1
+	}
+	return 0
+}
+
+// Texts are the words of a list of reasons.
+func Texts(list []Reason) []string {
+	texts := make([]string, 0, len(list))
+	for _, r := range list {
+		texts = append(texts, r.Text)
+	}
+	return texts
+}
