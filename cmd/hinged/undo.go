@@ -31,8 +31,9 @@ nothing, and names the earliest that it can go back to.
 
 With --marks, take back every mark that hinged ever set, or has set since a time, wherever
 the message now lies in a watched mailbox. A mark that you or another program set
-stays, also where you took hinged's off and set it again. Nothing is learnt from
-it, and hinged never marks those messages again. Lessons stay.
+stays, also where you took hinged's off and set it again; the companion keyword of
+hinged's goes there, too. Nothing is learnt from it, and hinged never marks those
+messages again. Lessons stay.
 
 The running daemon does it. When none runs, this connects by itself, takes the
 marks back, does nothing else, and disconnects; likewise of a paused account. It
@@ -163,6 +164,9 @@ func printUndone(w io.Writer, u desk.UndoneMarks) error {
 	}
 	if n := u.Failed; n > 0 {
 		say("  %d not taken back%s; the server said: %s", n, where(u, desk.UndoneFailed), reasons(u))
+	}
+	if n := u.Companions; n > 0 {
+		say("  %s without its mark %s%s", count(n, "companion keyword"), verb, where(u, desk.UndoneBare))
 	}
 	if n := u.Own; n > 0 {
 		say("  %d left alone: you or another program set %s", n, plural(n, "it", "them"))
