@@ -157,6 +157,9 @@ type Account struct {
 	// hinged set.
 	StrangerAt Moment `cbor:"94,keyasint,omitempty"`
 	Twins      uint64 `cbor:"95,keyasint,omitempty" digest:"-"`
+	// TwinMarks are flags that appeared together with a companion keyword that this
+	// account did not set: another hinged marks with them. Canonical.
+	TwinMarks []string `cbor:"97,keyasint,omitempty" digest:"-"`
 	// CleanUp is the last one.
 	CleanUp CleanUp `cbor:"96,keyasint,omitzero" digest:"-"`
 	// HistoryFrom is where the reading of the mailbox's past began; 0: it was not
@@ -431,6 +434,9 @@ type LedgerEntry struct {
 	// Companion is the keyword that is set together with it, where the mailbox keeps
 	// keywords; "": none.
 	Companion string `cbor:"15,keyasint,omitempty"`
+	// Bare: the companion alone is to be taken back, wherever it is on the message; the
+	// mark is not ours any more, or not there.
+	Bare bool `cbor:"17,keyasint,omitempty"`
 	// Tries is how often in a row the message changed before the mark could be set, or
 	// taken back. It stays where a mark was given up for that.
 	Tries uint8 `cbor:"16,keyasint,omitempty"`

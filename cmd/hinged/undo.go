@@ -25,8 +25,8 @@ func undoCommand() *cobra.Command {
 		Short: "Take back the marks that hinged set, or what it learnt",
 		Long: `With --marks, remove every mark that hinged set, or only those since a given
 time, in whichever watched mailbox the message is now. A mark that you or
-another program set stays, even if you removed hinged's mark and set it again.
-hinged learns nothing from this, forgets nothing, and never marks those messages
+another program set stays, even if you removed hinged's mark and set it again;
+hinged's companion keyword beside it is removed. hinged learns nothing from this, forgets nothing, and never marks those messages
 again.
 
 The running daemon does this. If none runs, or if the account is paused, undo
@@ -165,6 +165,9 @@ func printUndone(w io.Writer, u desk.UndoneMarks) error {
 	}
 	if n := u.Failed; n > 0 {
 		say("  %d not taken back%s; the server said: %s", n, where(u, desk.UndoneFailed), reasons(u))
+	}
+	if n := u.Companions; n > 0 {
+		say("  %s without its mark %s%s", count(n, "companion keyword"), verb, where(u, desk.UndoneBare))
 	}
 	if n := u.Own; n > 0 {
 		say("  %d left alone: you or another program set %s", n, plural(n, "it", "them"))

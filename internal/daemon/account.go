@@ -322,7 +322,7 @@ func (a *account) noteConflict(m ingest.MarkResult) {
 	switch {
 	case !known:
 		return
-	case m.Clear && e.State == store.MarkConfirmed && e.Undo == 0:
+	case m.Clear && e.State != store.MarkUndone && e.Undo == 0:
 		a.unwilling[m.ID] = why
 	case m.Clear || e.State != store.MarkAbandoned || e.Tries == 0:
 		return

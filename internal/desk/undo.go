@@ -34,6 +34,7 @@ const (
 	UndoneUnseen  = "unseen"
 	UndonePassed  = "passed"
 	UndoneOwn     = "own"
+	UndoneBare    = "companion"
 	UndoneFailed  = "failed"
 )
 
@@ -48,11 +49,14 @@ type UndoneMarks struct {
 	Waiting int `json:"waiting"`
 	// Unseen counts marks on messages that are in no watched mailbox; they are taken
 	// back if those turn up within a day.
-	Unseen    int    `json:"unseen"`
-	Passed    int    `json:"passed"`    // Passed counts marks that were not on their messages any more.
-	Own       int    `json:"own"`       // Own counts marks left alone because the owner or another program set them.
-	Failed    int    `json:"failed"`    // Failed counts marks that the server would not take back.
-	Forgotten uint64 `json:"forgotten"` // Forgotten counts marks so old that the ledger has them no more.
+	Unseen int `json:"unseen"`
+	Passed int `json:"passed"` // Passed counts marks that were not on their messages any more.
+	Own    int `json:"own"`    // Own counts marks left alone because the owner or another program set them.
+	// Companions counts companion keywords that were taken back where the mark was not
+	// on the message any more, or not hinged's.
+	Companions int    `json:"companions"`
+	Failed     int    `json:"failed"`    // Failed counts marks that the server would not take back.
+	Forgotten  uint64 `json:"forgotten"` // Forgotten counts marks so old that the ledger has them no more.
 	// Restored: the account came out of a backup or an export, so that marks set
 	// after that was made may not be in the ledger.
 	Restored bool         `json:"restored"`
@@ -67,7 +71,7 @@ type UndoneMark struct {
 	Number uint64 `json:"number"` // Number of its ledger entry.
 	// Result is undone, waiting, unseen (its message is in no watched mailbox),
 	// passed (it was not on the message any more), own (somebody else set what is on
-	// it) or failed.
+	// it), companion (likewise, and the companion keyword was taken back) or failed.
 	Result    string     `json:"result"`
 	Why       string     `json:"why,omitempty"`      // Why it failed, in the server's words.
 	Keyword   string     `json:"keyword"`            // Keyword or flag of the mark.
@@ -76,6 +80,7 @@ type UndoneMark struct {
 	Intended  *time.Time `json:"intended,omitempty"` // Intended is when it was decided on.
 
 	intendedIn string // the mailbox in which it was to be set
+	bare       bool   // the companion alone is to be taken back
 }
 
 func undoMarks(ctx context.Context, a Account, q UndoMarksRequest) (out UndoneMarks, err error) {
@@ -124,8 +129,9 @@ func (u *UndoneMarks) begin(d *Desk, q UndoMarksRequest) (sought []uint64, err e
 	}
 	for _, key := range st.Ledger.Keys() {
 		n := store.LedgerNumber(key)
-		if e, _ := st.Ledger.Get(key); e.State == store.MarkUndoing && e.Intended >= since {
+		if e, _ := st.Ledger.Get(key); (e.State == store.MarkUndoing || e.Bare) && e.Intended >= since {
 			m := mark(n, nil)
+			m.bare = e.Bare
 			m.Result, m.Mailboxes = UndoneWaiting, append(m.Mailboxes, under[n]...)
 		}
 	}
@@ -141,6 +147,8 @@ func (u *UndoneMarks) begin(d *Desk, q UndoMarksRequest) (sought []uint64, err e
 			m.Result = UndoneOwn
 		default:
 			switch c.Choice {
+			case filter.UndoBares:
+				m.Result, m.bare = UndoneBare, true
 			case filter.UndoFollows:
 				m.Result = UndoneUnseen
 			case filter.UndoAwaits:
@@ -166,6 +174,12 @@ func (u *UndoneMarks) look(d *Desk) (waiting, left int) {
 		e, _ := d.Filter.State().Ledger.Get(store.LedgerKey(m.Number))
 		m.Why = ""
 		switch {
+		case m.bare && e.Bare:
+			m.Result = UndoneWaiting
+		case m.bare && e.Undo != 0:
+			m.Result = UndoneBare
+		case m.bare:
+			m.Result, m.Why = UndoneFailed, d.Unwilling[m.Number]
 		case e.State == store.MarkUndone:
 			m.Result = UndoneDone
 		case e.State == store.MarkUndoing, e.State == store.MarkIntended:
@@ -186,7 +200,7 @@ func (u *UndoneMarks) look(d *Desk) (waiting, left int) {
 func (u *UndoneMarks) count() {
 	of := map[string]*int{
 		UndoneDone: &u.Undone, UndoneWaiting: &u.Waiting, UndoneUnseen: &u.Unseen,
-		UndonePassed: &u.Passed, UndoneOwn: &u.Own, UndoneFailed: &u.Failed,
+		UndonePassed: &u.Passed, UndoneOwn: &u.Own, UndoneFailed: &u.Failed, UndoneBare: &u.Companions,
 	}
 	for _, n := range of {
 		*n = 0

@@ -35,6 +35,9 @@ var variants = []struct {
 
 const noCondstore = "imap_capability = IMAP4rev1 LITERAL+ SASL-IR ENABLE IDLE UIDPLUS MOVE UNSELECT SPECIAL-USE LIST-EXTENDED"
 
+// unwatched is a second user of every server, whose mailbox no daemon watches.
+const unwatched = "unwatched@example.org"
+
 // resident is an owner with a mailbox on a server, and what they would do by hand.
 type resident struct {
 	*testing.T
@@ -80,7 +83,8 @@ func onEveryServer(t *testing.T, test func(o *resident), dovecot ...string) {
 	for _, v := range variants {
 		t.Run(v.name, func(t *testing.T) {
 			t.Parallel()
-			options := testkit.DovecotOptions{Format: v.format, TLS: v.tls, Config: strings.Join(dovecot, "\n")}
+			options := testkit.DovecotOptions{Format: v.format, TLS: v.tls, Users: []string{"owner@example.org", unwatched}, Config: strings.Join(dovecot, "
+")}
 			if !v.condstore {
 				options.Config += "\n" + noCondstore
 			}
@@ -119,11 +123,14 @@ func (o *resident) isMarked(uid uint32) bool {
 // replace replaces all flags of a message by others, as some mail programs do.
 func (o *resident) replace(uid uint32, flags ...imap.Flag) {
 	o.Helper()
-	o.Select("INBOX")
-	err := o.Client().Store(imap.UIDSetNum(imap.UID(uid)), &imap.StoreFlags{Op: imap.StoreFlagsSet, Flags: flags}, nil).Close()
-	if err != nil {
+	if err := replaceFlags(o.Owner, uid, flags...); err != nil {
 		o.Fatal(err)
 	}
+}
+
+func replaceFlags(owner *testkit.Owner, uid uint32, flags ...imap.Flag) error {
+	owner.Select("INBOX")
+	return owner.Client().Store(imap.UIDSetNum(imap.UID(uid)), &imap.StoreFlags{Op: imap.StoreFlagsSet, Flags: flags}, nil).Close()
 }
 
 // copyAndDelete moves a message as a program without MOVE does.

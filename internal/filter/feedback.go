@@ -87,6 +87,9 @@ func (f *Filter) heed(k store.MessageKey, m *store.Message, place Place, old, no
 		}
 	}
 	came, gone := minus(now, old), minus(old, now)
+	if !arrives {
+		f.noteTwin(k, place, came)
+	}
 	for _, flag := range came {
 		if ingest.IsCompanion(flag) {
 			continue // a program's, of which the owner knows nothing

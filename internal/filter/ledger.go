@@ -53,10 +53,10 @@ func newLedger(st *store.State, limits *Limits) *ledger {
 	for n, e := range l.all() {
 		l.first = min(l.first, n)
 		l.byMessage[e.Message] = append(l.byMessage[e.Message], n)
-		switch e.State {
-		case store.MarkIntended:
+		switch {
+		case e.State == store.MarkIntended:
 			l.intended[n] = struct{}{}
-		case store.MarkUndoing:
+		case underWay(e):
 			l.undoing[n] = struct{}{}
 		}
 	}
@@ -147,10 +147,10 @@ func (l *ledger) put(n uint64, e store.LedgerEntry) {
 	}
 	delete(l.intended, n)
 	delete(l.undoing, n)
-	switch e.State {
-	case store.MarkIntended:
+	switch {
+	case e.State == store.MarkIntended:
 		l.intended[n] = struct{}{}
-	case store.MarkUndoing:
+	case underWay(e):
 		l.undoing[n] = struct{}{}
 		l.fresh = append(l.fresh, n)
 	}

@@ -115,6 +115,8 @@ func (e *Settled) apply(f *Filter, r *Result) error {
 		// Our STORE did nothing, and yet the mark is there: somebody else was first.
 		entry.Prior = true
 		f.ledger.settle(e.Ledger, entry, store.MarkAbandoned)
+	case f.takenOff(&entry, e.Flags):
+		f.ledger.refuse(entry.Message, entry.ID, flag)
 	default:
 		entry.Tries++
 		f.ledger.settle(e.Ledger, entry, store.MarkIntended)
@@ -128,7 +130,11 @@ func (e *Settled) apply(f *Filter, r *Result) error {
 	if e.Outcome == ingest.MarkDone || e.Outcome == ingest.MarkConflict {
 		if e.Outcome == ingest.MarkDone && !ingest.HasFlag(old.Flags, flag) {
 			// What appeared by our own hand is no change to heed.
-			old.Flags = ingest.CanonicalFlags(append(slices.Clone(old.Flags), flag))
+			old.Flags = append(slices.Clone(old.Flags), flag)
+			if ingest.HasFlag(e.Flags, entry.Companion) {
+				old.Flags = append(old.Flags, entry.Companion)
+			}
+			old.Flags = ingest.CanonicalFlags(old.Flags)
 		}
 		if err := f.reflag(place, old, e.Flags, manner{}, r); err != nil {
 			return err
@@ -144,6 +150,22 @@ func (e *Settled) apply(f *Filter, r *Result) error {
 		f.ledger.settle(e.Ledger, entry, store.MarkAbandoned)
 	}
 	return nil
+}
+
+// takenOff reports whether an intended mark is absent because somebody took it off
+// before it was confirmed, as during a crash: its companion, which the same command
+// set, is there. The companion of another hinged is noted in e as not ours.
+func (f *Filter) takenOff(e *store.LedgerEntry, now []string) bool {
+	if !ingest.HasFlag(now, e.Companion) {
+		return false
+	}
+	if p, _ := f.at(placeOf(*e), e.Message); ingest.HasFlag(p.Own, e.Companion) {
+		e.Companion = ""
+		return false
+	}
+	return !f.ledger.has(e.Message, func(other store.LedgerEntry) bool {
+		return other.State == store.MarkConfirmed && other.Companion == e.Companion && placeOf(other) == placeOf(*e)
+	})
 }
 
 // at returns what is known of a place, and whether message k lies there.

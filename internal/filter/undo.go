@@ -41,6 +41,8 @@ const (
 	UndoFollows                       // it is in no watched mailbox: take it back if it turns up soon
 	UndoPassed                        // it is not on the message any more
 	UndoOwn                           // what is on the message is somebody else's
+	UndoBares                         // take its companion back at its Places; the mark is not there, or not ours
+	undoNothing
 )
 
 // Undoable is one entry of the ledger that stands, and what undoing does with it.
@@ -51,7 +53,7 @@ type Undoable struct {
 }
 
 func (e *UndoRequested) apply(f *Filter, r *Result) error {
-	if len(f.Undoable(e.Since)) == 0 {
+	if len(f.Undoable(e.Since)) == 0 && len(f.ledger.unseen(e.Since)) == 0 {
 		return nil
 	}
 	if err := f.advance(e.At, r); err != nil {
@@ -72,11 +74,18 @@ func (e *UndoRequested) apply(f *Filter, r *Result) error {
 				continue
 			}
 		case UndoFollows:
+		case UndoBares:
+			entry.Bare = true
 		default:
 			continue
 		}
 		entry.Undo, entry.Cleared = a.Clock, false
 		f.ledger.put(u.Number, entry)
+	}
+	for _, n := range f.ledger.unseen(e.Since) {
+		entry, _ := f.ledger.entry(n)
+		entry.Undo = a.Clock
+		f.ledger.note(n, entry)
 	}
 	f.ledger.findCopies()
 	return nil
@@ -90,7 +99,11 @@ func (f *Filter) presume(e *store.LedgerEntry) bool {
 	if !there {
 		return false
 	}
-	p.Flags = ingest.CanonicalFlags(append(slices.Clone(p.Flags), e.Keyword))
+	p.Flags = append(slices.Clone(p.Flags), e.Keyword)
+	if e.Companion != "" {
+		p.Flags = append(p.Flags, e.Companion)
+	}
+	p.Flags = ingest.CanonicalFlags(p.Flags)
 	f.putPlace(place, p)
 	e.State, e.Settled = store.MarkUndoing, f.st.Account.Clock
 	return true
@@ -122,22 +135,34 @@ func (f *Filter) Errand() bool {
 // the same of ours elsewhere, or did.
 func (f *Filter) noteOwn(k store.MessageKey, place Place, flag string) {
 	if f.ledger.has(k, func(e store.LedgerEntry) bool { return ingest.CanonicalFlag(e.Keyword) == flag }) {
-		p, _ := f.st.Places.Get(place.key())
-		p.Own = ingest.CanonicalFlags(append(slices.Clone(p.Own), flag))
-		f.putPlace(place, p)
+		f.putOwn(place, flag)
 	}
+}
+
+// putOwn notes that somebody else set a flag on one copy of a message.
+func (f *Filter) putOwn(place Place, flag string) {
+	p, _ := f.st.Places.Get(place.key())
+	p.Own = ingest.CanonicalFlags(append(slices.Clone(p.Own), flag))
+	f.putPlace(place, p)
 }
 
 // followUndo takes back what a message brings along to a new place.
 func (f *Filter) followUndo(k store.MessageKey, place Place, flags []string, r *Result) {
-	for _, n := range f.ledger.followed(k, flags) {
+	p := store.Place{Message: k, Flags: flags}
+	entries, bare := f.ledger.followed(k, p)
+	for i, n := range entries {
 		e, _ := f.ledger.entry(n)
-		if e.State == store.MarkUndoing {
+		switch {
+		case e.State == store.MarkUndoing, e.Bare && bare[i]:
 			// Not all anew: what was cleared meanwhile may have been set again.
-			r.Marks = append(r.Marks, requestClear(n, e, place, flags))
-			continue
+			r.Marks = append(r.Marks, f.ledger.requestClear(n, e, place, p))
+		case bare[i]:
+			e.Bare = true
+			f.ledger.put(n, e)
+		default:
+			e.Bare = false
+			f.ledger.settle(n, e, store.MarkUndoing)
 		}
-		f.ledger.settle(n, e, store.MarkUndoing)
 	}
 }
 
@@ -149,9 +174,12 @@ func (f *Filter) Sight(k store.MessageKey, place Place, flags []string) []ingest
 		return nil // asked for already
 	}
 	var out []ingest.MarkRequest
-	for _, n := range f.ledger.followed(k, flags) {
+	p := store.Place{Message: k, Flags: flags}
+	entries, bare := f.ledger.followed(k, p)
+	for i, n := range entries {
 		e, _ := f.ledger.entry(n)
-		out = append(out, requestClear(n, e, place, flags))
+		e.Bare = bare[i]
+		out = append(out, f.ledger.requestClear(n, e, place, p))
 	}
 	return out
 }
@@ -160,17 +188,19 @@ func (f *Filter) Sight(k store.MessageKey, place Place, flags []string) []ingest
 // were read back are heeded by nothing else than this: a source reports changes
 // that it did not make by themselves.
 func (f *Filter) applyCleared(e *Settled, entry store.LedgerEntry, r *Result) {
-	place, flag := *e.Cleared, ingest.CanonicalFlag(entry.Keyword)
+	place := *e.Cleared
 	p, known := f.at(place, entry.Message)
-	open := entry.Undo != 0 && (entry.State == store.MarkUndoing || entry.State == store.MarkConfirmed)
+	open := entry.Undo != 0 && (underWay(entry) || entry.State == store.MarkConfirmed)
 	end := store.MarkUndone
+	now := store.Place{Message: entry.Message, Flags: e.Flags, Own: p.Own}
 	switch e.Outcome {
 	case ingest.MarkConflict:
-		if ingest.HasFlag(e.Flags, flag) {
+		mark, companion := f.ledger.ours(entry, now)
+		if mark && !entry.Bare || companion {
 			// It changed, and the mark is there still. That it was taken off and set
 			// again by the owner would have been heeded by now.
-			if open && !ingest.HasFlag(p.Own, flag) {
-				f.clearAgain(e, entry, r)
+			if open {
+				f.clearAgain(e, entry, now, r)
 			}
 			return
 		}
@@ -181,13 +211,16 @@ func (f *Filter) applyCleared(e *Settled, entry store.LedgerEntry, r *Result) {
 		}
 	case ingest.MarkImpossible:
 		if open {
-			entry.Undo = 0
-			f.ledger.settle(e.Ledger, entry, store.MarkConfirmed)
+			f.ledger.giveUp(e.Ledger, entry)
 		}
 		return
 	}
 	if known {
-		p.Flags = minus(p.Flags, ingest.CanonicalFlags([]string{flag, entry.Companion}))
+		gone := []string{entry.Companion}
+		if !entry.Bare {
+			gone = append(gone, entry.Keyword)
+		}
+		p.Flags = minus(p.Flags, minus(ingest.CanonicalFlags(gone), e.Flags))
 		p.Own = common(p.Own, p.Flags)
 		f.putPlace(place, p)
 	}
@@ -196,6 +229,11 @@ func (f *Filter) applyCleared(e *Settled, entry store.LedgerEntry, r *Result) {
 	}
 	entry.Cleared = entry.Cleared || end == store.MarkUndone
 	switch {
+	case entry.Bare && len(f.ledger.bearers(entry)) == 0:
+		entry.Bare = false
+		f.ledger.put(e.Ledger, entry)
+	case entry.Bare:
+		f.ledger.note(e.Ledger, entry)
 	case entry.State != end && len(f.ledger.bearers(entry)) == 0:
 		f.ledger.settle(e.Ledger, entry, end)
 	case entry.State == store.MarkUndoing:
@@ -207,14 +245,39 @@ func (f *Filter) applyCleared(e *Settled, entry store.LedgerEntry, r *Result) {
 
 // clearAgain asks once more for a mark that could not be taken back because its
 // message had changed, or gives it up: then it stays.
-func (f *Filter) clearAgain(e *Settled, entry store.LedgerEntry, r *Result) {
+func (f *Filter) clearAgain(e *Settled, entry store.LedgerEntry, now store.Place, r *Result) {
 	if entry.Tries++; entry.Tries > maxTries {
-		entry.Undo, entry.Tries = 0, 0
-		f.ledger.settle(e.Ledger, entry, store.MarkConfirmed)
+		f.ledger.giveUp(e.Ledger, entry)
 		return
 	}
 	f.ledger.note(e.Ledger, entry)
-	r.Marks = append(r.Marks, requestClear(e.Ledger, entry, *e.Cleared, e.Flags))
+	r.Marks = append(r.Marks, f.ledger.requestClear(e.Ledger, entry, *e.Cleared, now))
+}
+
+// giveUp ends the attempt to take back what an entry set: it stays.
+func (l *ledger) giveUp(n uint64, e store.LedgerEntry) {
+	e.Undo, e.Tries = 0, 0
+	if e.Bare {
+		e.Bare = false
+		l.put(n, e)
+		return
+	}
+	l.settle(n, e, store.MarkConfirmed)
+}
+
+// unseen returns the entries whose mark is not ours any more and whose message is
+// nowhere in sight: should it turn up soon, its companion is taken back there.
+func (l *ledger) unseen(since store.Moment) []uint64 {
+	out := l.about(func(e store.LedgerEntry) bool {
+		return e.Companion != "" && !e.Prior && e.Intended >= since && (e.State == store.MarkRefused || e.State == store.MarkAbandoned)
+	})
+	messages := map[store.MessageKey]map[string]struct{}{}
+	for _, n := range out {
+		e, _ := l.entry(n)
+		messages[e.Message] = map[string]struct{}{}
+	}
+	l.copiesOf(messages)
+	return slices.DeleteFunc(out, func(n uint64) bool { e, _ := l.entry(n); return len(messages[e.Message]) > 0 })
 }
 
 // common returns what of canonical flags a is in b, too.

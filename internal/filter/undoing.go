@@ -42,27 +42,65 @@ func (l *ledger) copiesOf(messages map[store.MessageKey]map[string]struct{}) {
 	}
 }
 
-// bearers returns those copies of an entry's message that have its mark, where
-// somebody else did not set it, in order. The mark must have been asked back.
-func (l *ledger) bearers(e store.LedgerEntry) []string {
-	return l.bearing(l.copies[e.Message], e.Keyword)
+// underWay reports whether an entry's mark, or its companion alone, is to be taken
+// back.
+func underWay(e store.LedgerEntry) bool { return e.State == store.MarkUndoing || e.Bare }
+
+// ours reports what of an entry is on a copy of its message and was set by us: the
+// mark, and the companion. A companion stays with the mark of another hinged, which
+// would look like the owner's without it.
+func (l *ledger) ours(e store.LedgerEntry, p store.Place) (mark, companion bool) {
+	has := func(flag string) bool {
+		return flag != "" && ingest.HasFlag(p.Flags, flag) && !ingest.HasFlag(p.Own, flag)
+	}
+	return has(e.Keyword), has(e.Companion) && !l.twinMarked(e.Message, p.Flags)
 }
 
-func (l *ledger) bearing(copies map[string]struct{}, flag string) []string {
-	var out []string
+// twinMarked reports whether flags of a message hold a mark that another hinged sets
+// and that the ledger does not explain.
+func (l *ledger) twinMarked(k store.MessageKey, flags []string) bool {
+	return slices.ContainsFunc(common(l.st.Account.TwinMarks, flags), func(mark string) bool {
+		return !l.has(k, func(e store.LedgerEntry) bool { return stands(e) && ingest.CanonicalFlag(e.Keyword) == mark })
+	})
+}
+
+// bearers returns those copies of an entry's message that have its mark, or its
+// companion, where somebody else did not set it, in order. It must have been asked
+// back.
+func (l *ledger) bearers(e store.LedgerEntry) []string {
+	marks, companions := l.bearing(l.copies[e.Message], e)
+	if e.Bare {
+		return companions
+	}
+	out := append(marks, companions...)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// bearing returns those of some copies of an entry's message that bear its mark, and
+// those that bear its companion, in order.
+func (l *ledger) bearing(copies map[string]struct{}, e store.LedgerEntry) (marks, companions []string) {
 	for _, key := range slices.Sorted(maps.Keys(copies)) {
-		if p, _ := l.st.Places.Get(key); ingest.HasFlag(p.Flags, flag) && !ingest.HasFlag(p.Own, flag) {
-			out = append(out, key)
+		p, _ := l.st.Places.Get(key)
+		mark, companion := l.ours(e, p)
+		if mark {
+			marks = append(marks, key)
+		}
+		if companion {
+			companions = append(companions, key)
 		}
 	}
-	return out
+	return marks, companions
 }
 
 func (l *ledger) undoable(since store.Moment) []Undoable {
 	var out []Undoable
 	copies := map[store.MessageKey]map[string]struct{}{}
 	for n, e := range l.all() {
-		if e.Intended < since || e.Prior || e.State != store.MarkConfirmed && e.State != store.MarkIntended {
+		if e.Intended < since || e.Prior || underWay(e) {
+			continue
+		}
+		if e.State != store.MarkConfirmed && e.State != store.MarkIntended && e.Companion == "" {
 			continue
 		}
 		copies[e.Message] = map[string]struct{}{}
@@ -73,12 +111,16 @@ func (l *ledger) undoable(since store.Moment) []Undoable {
 		u := &out[i]
 		e, _ := l.entry(u.Number)
 		all := copies[e.Message]
-		places := l.bearing(all, e.Keyword)
+		marks, companions := l.bearing(all, e)
 		switch {
 		case e.State == store.MarkIntended:
 			u.Choice = UndoAwaits
-		case len(places) > 0:
-			u.Choice, u.Places = UndoTakes, places
+		case e.State == store.MarkConfirmed && len(marks) > 0:
+			u.Choice, u.Places = UndoTakes, marks
+		case len(companions) > 0:
+			u.Choice, u.Places = UndoBares, companions
+		case e.State != store.MarkConfirmed:
+			u.Choice = undoNothing
 		case len(all) == 0:
 			u.Choice = UndoFollows
 		case l.anyHas(all, e.Keyword):
@@ -87,7 +129,7 @@ func (l *ledger) undoable(since store.Moment) []Undoable {
 			u.Choice = UndoPassed
 		}
 	}
-	return out
+	return slices.DeleteFunc(out, func(u Undoable) bool { return u.Choice == undoNothing })
 }
 
 func (l *ledger) anyHas(places map[string]struct{}, flag string) bool {
@@ -99,10 +141,16 @@ func (l *ledger) anyHas(places map[string]struct{}, flag string) bool {
 	return false
 }
 
-// requestClear asks to take the mark of an entry back at one place, which has the
-// given flags.
-func requestClear(n uint64, e store.LedgerEntry, place Place, flags []string) ingest.MarkRequest {
-	return ingest.MarkRequest{ID: n, Place: ingest.Place(place), Flag: e.Keyword, Also: e.Companion, Clear: true, Known: flags, Attempt: int(e.Tries)}
+// requestClear asks to take back what an entry set at one place, p.
+func (l *ledger) requestClear(n uint64, e store.LedgerEntry, place Place, p store.Place) ingest.MarkRequest {
+	r := ingest.MarkRequest{ID: n, Place: ingest.Place(place), Flag: e.Keyword, Clear: true, Known: p.Flags, Attempt: int(e.Tries)}
+	switch mark, companion := l.ours(e, p); {
+	case companion && (e.Bare || !mark):
+		r.Flag = e.Companion
+	case companion:
+		r.Also = e.Companion
+	}
+	return r
 }
 
 // undoRequests returns what is to be asked for entries that are to be taken back.
@@ -114,7 +162,7 @@ func (l *ledger) undoRequests(entries []uint64) []ingest.MarkRequest {
 			p, _ := l.st.Places.Get(key)
 			mailbox, uid := store.SplitPlaceKey(key)
 			box, _ := l.st.Boxes.Get(mailbox)
-			out = append(out, requestClear(n, e, Place{Mailbox: mailbox, UIDValidity: box.UIDValidity, UID: uid}, p.Flags))
+			out = append(out, l.requestClear(n, e, Place{Mailbox: mailbox, UIDValidity: box.UIDValidity, UID: uid}, p))
 		}
 	}
 	return out
@@ -148,6 +196,9 @@ func (l *ledger) conclude(k store.MessageKey, to store.LedgerState) {
 		e, _ := l.entry(n)
 		switch {
 		case len(l.bearers(e)) > 0:
+		case e.Bare:
+			e.Bare = false
+			l.put(n, e)
 		case e.Cleared:
 			l.settle(n, e, store.MarkUndone)
 		default:
@@ -162,25 +213,30 @@ func (l *ledger) takenBack(p store.Place, gone []string) []string {
 	var out []string
 	for _, n := range l.underWay(p.Message) {
 		e, _ := l.entry(n)
-		if flag := ingest.CanonicalFlag(e.Keyword); ingest.HasFlag(gone, flag) && !ingest.HasFlag(p.Own, flag) {
+		if flag := ingest.CanonicalFlag(e.Keyword); !e.Bare && ingest.HasFlag(gone, flag) && !ingest.HasFlag(p.Own, flag) {
 			out = append(out, flag)
 		}
 	}
 	return ingest.CanonicalFlags(out)
 }
 
-// followed returns the entries whose marks were asked back lately and that a
-// message still bears where it now turned up with these flags.
-func (l *ledger) followed(k store.MessageKey, flags []string) []uint64 {
-	var out []uint64
+// followed returns the entries whose marks or companions were asked back lately and
+// that a message still bears where it now turned up as p. bare: the companion alone is
+// to be taken back there.
+func (l *ledger) followed(k store.MessageKey, p store.Place) (out []uint64, bare []bool) {
 	for n, e := range l.of(k) {
-		if e.Undo == 0 || l.st.Account.Clock > e.Undo.Add(undoFollows) || !ingest.HasFlag(flags, e.Keyword) {
+		if e.Undo == 0 || l.st.Account.Clock > e.Undo.Add(undoFollows) {
 			continue
 		}
+		mark, companion := l.ours(e, p)
 		switch e.State {
 		case store.MarkConfirmed, store.MarkUndoing, store.MarkUndone:
-			out = append(out, n)
+		default:
+			mark = false
+		}
+		if mark || companion {
+			out, bare = append(out, n), append(bare, !mark)
 		}
 	}
-	return out
+	return out, bare
 }

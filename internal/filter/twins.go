@@ -1,0 +1,44 @@
+package filter
+
+import (
+	"slices"
+
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/store"
+)
+
+// maxTwinMarks is how many marks of other hinged are remembered: they have few.
+const maxTwinMarks = 8
+
+// noteTwin hears of companion keywords that came to a known copy of a message and that
+// this account did not set there: another hinged is at work, and what came with one is
+// what it marks with.
+func (f *Filter) noteTwin(k store.MessageKey, place Place, came []string) {
+	var marks []string
+	for _, flag := range came {
+		if !ingest.IsCompanion(flag) && flag != `\answered` && !slices.Contains(routine, flag) {
+			marks = append(marks, flag)
+		}
+	}
+	for _, flag := range came {
+		if !ingest.IsCompanion(flag) || f.ledger.accompanies(k, place, flag, marks) {
+			continue
+		}
+		if f.ledger.entered(k) {
+			f.putOwn(place, flag)
+		}
+		a := &f.st.Account
+		if all := ingest.CanonicalFlags(append(slices.Clone(a.TwinMarks), marks...)); len(all) <= maxTwinMarks {
+			a.TwinMarks = all
+		}
+	}
+}
+
+// accompanies reports whether a companion that came to a copy of a message, with these
+// marks, came with a mark of ours. Alone it is the rest of one that was taken off.
+func (l *ledger) accompanies(k store.MessageKey, place Place, companion string, marks []string) bool {
+	return l.has(k, func(e store.LedgerEntry) bool {
+		return stands(e) && ingest.CanonicalFlag(e.Companion) == companion && placeOf(e) == place &&
+			(len(marks) == 0 || ingest.HasFlag(marks, e.Keyword))
+	})
+}
