@@ -169,7 +169,7 @@ func (f *bootstrapFlags) finish(cmd *cobra.Command, r *bootstrap.Report, err err
 	}
 	var b strings.Builder
 	words(&b, r)
-	_, err = io.WriteString(cmd.OutOrStdout(), b.String())
+	_, err = io.WriteString(cli.Wrapping(cmd.OutOrStdout()), b.String())
 	return err
 }
 

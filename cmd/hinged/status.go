@@ -39,7 +39,7 @@ committed state. When no daemon runs they come from the store.`,
 			if asJSON {
 				return cli.PrintJSON(cmd.OutOrStdout(), s)
 			}
-			return printStatus(cmd.OutOrStdout(), s)
+			return printStatus(cli.Wrapping(cmd.OutOrStdout()), s)
 		},
 	}
 	configFlag(c, &path)
