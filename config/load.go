@@ -1,8 +1,10 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -30,6 +32,9 @@ func Load(path string) (*Config, error) {
 		return nil, fmt.Errorf("read configuration %s: %w", path, err)
 	}
 	f, err := os.Open(absolute)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no configuration: %w\n`hinged init --config %s` writes one for your mailbox", err, path)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}

@@ -82,7 +82,7 @@ func firstOf(list []string) (string, error) {
 type missingError struct{ places []string }
 
 func (e missingError) Error() string {
-	return "there is no configuration: no such file as " + strings.Join(e.places, ", ") + "; hinged init writes one, --config names another"
+	return "there is no configuration yet: no such file as " + strings.Join(e.places, ", ") + "\n`hinged init` writes one for your mailbox; --config names another"
 }
 
 func (missingError) Unwrap() error { return fs.ErrNotExist }

@@ -9,11 +9,20 @@ import (
 	"strings"
 
 	"golang.org/x/term"
+
+	"github.com/hinged/hinged/internal/cli"
 )
 
-// errNotAnswered is returned when the owner ends a question with Ctrl-C or
-// Ctrl-D, or a signal ends it.
-var errNotAnswered = errors.New("not answered: nothing was written")
+// exitStopped is the exit code after Ctrl-C, as shells have it: 128 and the signal's
+// number.
+const exitStopped = 130
+
+// errStopped is returned when the owner ends a question, or init, with Ctrl-C or Ctrl-D,
+// or a signal does.
+var errStopped error = &cli.ExitError{Code: exitStopped, Err: errors.New("stopped; nothing was written")}
+
+// answerColumns is the room that is left for an answer.
+const answerColumns = 10
 
 // asker asks questions on a terminal.
 type asker struct {
@@ -30,8 +39,45 @@ func newAsker(in io.Reader, out io.Writer) *asker {
 	return &asker{f, out}
 }
 
+// quiet keeps the terminal from showing what is typed while nobody asks, until end is
+// called or ctx ends. What was typed by then and nobody read is thrown away: it may be a
+// password, and would go to the shell.
+func (a *asker) quiet(ctx context.Context) (end func()) {
+	if a == nil {
+		return func() {}
+	}
+	restore, err := muteTerminal(int(a.in.Fd()))
+	if err != nil {
+		return func() {} // questions still work, and secrets are not shown while asked for
+	}
+	// A second signal ends the process at once, so this can't wait for the caller. A
+	// question that ctx ends may still mute the terminal after that; the caller comes last.
+	stop := context.AfterFunc(ctx, restore)
+	return func() {
+		stop()
+		restore()
+	}
+}
+
+// forget throws away what was typed and nobody read, so that it answers no question.
+func (a *asker) forget() {
+	if a != nil {
+		_ = flushTerminal(int(a.in.Fd())) // what can't be thrown away is read
+	}
+}
+
 // line asks for one line. secret lines are not shown.
 func (a *asker) line(ctx context.Context, prompt string, secret bool) (string, error) {
+	if ctx.Err() != nil {
+		return "", errStopped
+	}
+	columns, _ := cli.Columns(a.out)
+	// All but the last line of a long question; the terminal shows that, and the answer.
+	wrapped := cli.Wrap(strings.TrimRight(prompt, " "), columns-answerColumns)
+	if end := strings.LastIndexByte(wrapped, '\n') + 1; end > 0 {
+		fmt.Fprint(a.out, wrapped[:end])
+		prompt = wrapped[end:] + " "
+	}
 	old, err := term.MakeRaw(int(a.in.Fd()))
 	if err != nil {
 		return "", fmt.Errorf("asking on the terminal: %w", err)
@@ -64,19 +110,19 @@ func (a *asker) line(ctx context.Context, prompt string, secret bool) (string, e
 		restore()
 		if errors.Is(r.err, io.EOF) {
 			fmt.Fprintln(a.out)
-			return "", errNotAnswered
+			return "", errStopped
 		}
 		return r.text, r.err
 	case <-ctx.Done():
 		restore()
 		fmt.Fprintln(a.out)
-		return "", errNotAnswered
+		return "", errStopped
 	}
 }
 
 // yes asks for a yes; anything else is a no.
-func (a *asker) yes(ctx context.Context, question string) bool {
+func (a *asker) yes(ctx context.Context, question string) (bool, error) {
 	text, err := a.line(ctx, question+" [y/N] ", false)
 	text = strings.ToLower(strings.TrimSpace(text))
-	return err == nil && (text == "y" || text == "yes")
+	return text == "y" || text == "yes", err
 }

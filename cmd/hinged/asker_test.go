@@ -8,8 +8,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -111,15 +113,19 @@ func TestInitAsksForAddressAndPasswordAndShowsNoPassword(t *testing.T) {
 	s := sit(t, "init", "--server", f.Addr, "--tls", "none", "--config", path)
 	s.answer("E-mail address: ", 1, "owner@exampel\x7f\x7fle.org\r")
 	s.answer("(not shown): ", 1, "daffodil\r")
+	s.answer("Try the name owner with the same password? [y/N] ", 1, "y\r")
 	s.answer("(not shown): ", 2, "tulip\r")
+	s.answer("Where do you read your mail? ", 1, "abacus\r")
+	s.answer("Where do you read your mail? ", 2, "\r")
+	s.answer("Where do you read your mail? ", 3, "phone, Thunderbird\r")
 	if code := s.end(); code != cli.ExitOK {
 		t.Fatalf("exit code %d:\n%s", code, s.screen())
 	}
-	screen := s.screen()
+	screen := strings.Join(strings.Fields(s.screen()), " ") // long lines are broken
 	if strings.Contains(screen, "tulip") || strings.Contains(screen, "daffodil") {
 		t.Errorf("a password is on the screen:\n%s", screen)
 	}
-	for _, want := range []string{"Password for owner@example.org", "the server refused the login", "Wrote " + path + " and password beside it", "hinged check"} {
+	for _, want := range []string{"Password for owner@example.org", "the server refused the login", "Wrote " + path + " and password beside it", "hinged check", `"abacus" is not a mail program`, `\Flagged, $label1. The star is seen in phone`} {
 		if !strings.Contains(screen, want) {
 			t.Errorf("%q is not on the screen:\n%s", want, screen)
 		}
@@ -130,7 +136,7 @@ func TestInitAsksForAddressAndPasswordAndShowsNoPassword(t *testing.T) {
 	}
 	a := c.Accounts[0]
 	secret, err := a.IMAP.ReadPassword(t.Context())
-	if err != nil || secret != "tulip" || a.IMAP.Username != "owner@example.org" || a.Name != "owner" {
+	if err != nil || secret != "tulip" || a.IMAP.Username != "owner@example.org" || a.Name != "owner" || !slices.Equal(a.Mark, []string{`\Flagged`, "$label1"}) {
 		t.Errorf("got %+v, password read: %v", a, err)
 	}
 	for _, file := range []string{path, a.IMAP.File} {
@@ -163,7 +169,7 @@ func TestTheTerminalIsLeftAsItWas(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.Command("hinged", "init", "--address", "owner@example.org", "--server", f.Addr, "--tls", "none", "--config", filepath.Join(t.TempDir(), "hinged.toml"))
+			cmd := exec.Command("hinged", "init", "--address", "owner@example.org", "--reads", "phone", "--server", f.Addr, "--tls", "none", "--config", filepath.Join(t.TempDir(), "hinged.toml"))
 			cmd.Stdin = terminal
 			screen, err := cmd.StderrPipe()
 			if err != nil {
@@ -197,9 +203,11 @@ func TestTheTerminalIsLeftAsItWas(t *testing.T) {
 }
 
 func TestInitGivesUpCleanly(t *testing.T) {
+	var logins atomic.Int64
 	f := testkit.StartFake(t, func(f *testkit.Fake) {
 		f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
 			if cmd.Name == "AUTHENTICATE" {
+				logins.Add(1)
 				c.Line("%s NO [AUTHENTICATIONFAILED] no", cmd.Tag)
 			}
 			return cmd.Name == "AUTHENTICATE"
@@ -221,7 +229,7 @@ func TestInitGivesUpCleanly(t *testing.T) {
 	t.Run("Ctrl-C", func(t *testing.T) {
 		s, dir := start(t)
 		s.answer("(not shown): ", 1, "tul\x03")
-		gone(t, s, dir, cli.ExitFailed, "not answered: nothing was written")
+		gone(t, s, dir, exitStopped, "hinged: stopped; nothing was written")
 	})
 	t.Run("a signal, and the terminal is as it was", func(t *testing.T) {
 		s, dir := start(t)
@@ -229,14 +237,24 @@ func TestInitGivesUpCleanly(t *testing.T) {
 		if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
-		gone(t, s, dir, cli.ExitFailed, "not answered")
+		gone(t, s, dir, exitStopped, "hinged: stopped; nothing was written")
 	})
 	t.Run("two wrong passwords", func(t *testing.T) {
 		s, dir := start(t)
 		for n := 1; n <= 2; n++ {
 			s.answer("(not shown): ", n, "daffodil\r")
+			s.answer("Try the name owner with the same password? [y/N] ", n, "\r")
 		}
 		gone(t, s, dir, cli.ExitFailed, "app password")
+		if got := logins.Load(); got != 2 {
+			t.Errorf("%d logins with two passwords and no second name", got)
+		}
+	})
+	t.Run("Ctrl-C where the second name is asked for", func(t *testing.T) {
+		s, dir := start(t)
+		s.answer("(not shown): ", 1, "daffodil\r")
+		s.answer("Try the name owner with the same password? [y/N] ", 1, "\x03")
+		gone(t, s, dir, exitStopped, "hinged: stopped; nothing was written")
 	})
 }
 
@@ -251,5 +269,77 @@ func TestEveryNextStepCanBeTaken(t *testing.T) {
 		if err := c.ParseFlags(rest); err != nil || c.Flags().Lookup("config") == nil {
 			t.Errorf("%s: %v", step.command, err)
 		}
+	}
+}
+
+// TestWhatIsTypedDuringALoginIsNeitherShownNorLeft types what looks like a password while
+// the server takes its time, as people do who think that they are still asked.
+func TestWhatIsTypedDuringALoginIsNeitherShownNorLeft(t *testing.T) {
+	for name, tt := range map[string]struct {
+		answer string // the server's
+		typed  string
+		code   int
+		words  string
+	}{
+		"taken":   {"", "hunter2\r", cli.ExitOK, "Wrote "},
+		"refused": {"NO [AUTHENTICATIONFAILED] no", "hunter2\r", cli.ExitFailed, "the server refused the login"},
+		"stopped": {"", "hunter2\r\x03", exitStopped, "hinged: stopped; nothing was written"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked, goOn := make(chan struct{}, 1), make(chan struct{})
+			f := testkit.StartFake(t, func(f *testkit.Fake) {
+				f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
+					if cmd.Name != "AUTHENTICATE" {
+						return false
+					}
+					asked <- struct{}{}
+					<-goOn
+					if tt.answer != "" {
+						c.Line("%s %s", cmd.Tag, tt.answer)
+					}
+					return tt.answer != ""
+				}
+			})
+			secret := filepath.Join(t.TempDir(), "secret")
+			if err := os.WriteFile(secret, []byte("tulip\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			keys, terminal, err := pty.Open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer keys.Close()
+			cmd := exec.Command("hinged", "init", "--address", "owner@example.org", "--username", "owner", "--reads", "phone", "--password-file", secret,
+				"--server", f.Addr, "--tls", "none", "--config", filepath.Join(t.TempDir(), "hinged.toml"))
+			cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			<-asked
+			if _, err := keys.WriteString(tt.typed); err != nil {
+				t.Fatal(err)
+			}
+			if name != "stopped" {
+				close(goOn)
+			} else {
+				defer close(goOn)
+			}
+			_ = cmd.Wait() // the exit code tells
+			if got := cmd.ProcessState.ExitCode(); got != tt.code {
+				t.Errorf("exit code %d, want %d", got, tt.code)
+			}
+			if n := unread(t, terminal); n != 0 {
+				t.Errorf("%d bytes are left for the shell", n)
+			}
+			terminal.Close() // so that what was shown has an end
+			screen, _ := io.ReadAll(keys)
+			if !strings.Contains(string(screen), tt.words) && tt.code != cli.ExitOK {
+				t.Errorf("%q is not on the screen:\n%s", tt.words, screen)
+			}
+			if strings.Contains(string(screen), "hunter2") {
+				t.Errorf("what was typed is on the screen:\n%s", screen)
+			}
+		})
 	}
 }

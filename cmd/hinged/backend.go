@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"log/slog"
 	"time"
 
@@ -52,6 +54,13 @@ func connectOnce(ctx context.Context, c *config.Config) (*control.At, error) {
 		return at, err
 	}
 	h, err := daemon.OpenStore(storePath(c), versionString(), boltfile.Options{})
+	if errors.Is(err, fs.ErrNotExist) {
+		next := firstSteps
+		if len(c.Accounts) == 0 {
+			next = "`hinged run` starts with the mail that comes through Kafka"
+		}
+		return nil, fmt.Errorf("nothing has been learnt yet: %s does not exist\n%s", storePath(c), next)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -61,6 +70,9 @@ func connectOnce(ctx context.Context, c *config.Config) (*control.At, error) {
 	}
 	return control.Local(h), nil
 }
+
+// firstSteps says how an account begins, for whoever asks before it did.
+const firstSteps = "`hinged bootstrap` learns from your mailbox; `hinged run` starts watching"
 
 // ask connects, has one verb carried out and closes.
 func ask[Q, A any](ctx context.Context, path string, v desk.Verb[Q, A], account string, q Q) (A, error) {

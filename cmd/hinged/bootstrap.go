@@ -170,7 +170,7 @@ func (f *bootstrapFlags) finish(cmd *cobra.Command, r *bootstrap.Report, err err
 	}
 	var b strings.Builder
 	words(&b, r)
-	_, err = io.WriteString(cmd.OutOrStdout(), b.String())
+	_, err = io.WriteString(cli.Wrapping(cmd.OutOrStdout()), b.String())
 	return err
 }
 
@@ -224,8 +224,8 @@ func printReport(w io.Writer, r *bootstrap.Report) {
 	fmt.Fprintf(w, "For %d of them your actions show what you thought: %d important, %d ordinary; for the other %d not yet\n\n",
 		r.Judged, r.Important, r.Judged-r.Important, r.Open)
 	if !r.SentFolder {
-		fmt.Fprintf(w, "WARNING: no folder of sent mail was found. Your answers are known only where a mail program set\n"+
-			"\\Answered, so mail that you answered may count as ordinary here. Name the folder with sent = \"…\"\n"+
+		fmt.Fprintf(w, "WARNING: no folder of sent mail was found. Your answers are known only where a mail program set "+
+			"\\Answered, so mail that you answered may count as ordinary here. Name the folder with sent = \"…\" "+
 			"in [account.imap] (hinged check lists the folders), and begin anew.\n\n")
 	}
 	if r.Judged == 0 {
@@ -233,7 +233,7 @@ func printReport(w io.Writer, r *bootstrap.Report) {
 	}
 	fmt.Fprintf(w, "Had it decided each of those when it came, knowing only what was before it:\n\n")
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(t, "\tF1\tprecision\trecall\taverage precision\tfalse alarms\tmissed\t\n")
+	fmt.Fprintf(t, "\tF1\tprecision\trecall\tavg prec\tfalse alarms\tmissed\t\n")
 	line := func(name string, f evaluate.Figures) {
 		fmt.Fprintf(t, "%s\t%.2f\t%.2f\t%.2f\t%.2f\t%d\t%d\t\n", name, f.F1, f.Precision, f.Recall, f.AveragePrecision, f.FalseAlarms, f.Missed)
 	}

@@ -54,7 +54,7 @@ the lessons that are still in the store.`,
 
 func printBound(w io.Writer, b ceiling.Bound) error {
 	if b.Lessons == 0 {
-		_, err := fmt.Fprintf(w, "%s: no lessons yet\n", b.Account)
+		_, err := fmt.Fprintf(w, "%s: no lessons yet; %s\n", b.Account, firstSteps)
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)

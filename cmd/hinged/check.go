@@ -73,7 +73,8 @@ is wrong.`,
 				},
 			}
 			if !asJSON {
-				checker.Tell = func(f setup.Finding) { fmt.Fprintln(out, f) }
+				lines := cli.Wrapping(out)
+				checker.Tell = func(f setup.Finding) { fmt.Fprintln(lines, f) }
 			}
 			report, err := checker.Run(cmd.Context())
 			switch {

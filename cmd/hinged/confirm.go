@@ -37,7 +37,11 @@ func doOnceConfirmed[T any](cmd *cobra.Command, yes, dryRun, asJSON bool, questi
 	if err := show(look); err != nil {
 		return err
 	}
-	if !a.yes(cmd.Context(), question) {
+	agreed, err := a.yes(cmd.Context(), question)
+	if err != nil {
+		return err
+	}
+	if !agreed {
 		return errDeclined
 	}
 	done, err := do(false)

@@ -25,6 +25,7 @@ type initFlags struct {
 	config, address, server, username, name, stateDir, caFile string
 	passwordFile, passwordCommand, passwordEnv, credential    string
 	tls, auth                                                 *cli.Choice
+	reads                                                     string
 	mark                                                      []string
 	yes, force, json                                          bool
 }
@@ -38,6 +39,10 @@ func initCommand() *cobra.Command {
 it can do and what is in the mailbox, and write a configuration with comments that
 say what was found. Nothing in the mailbox is changed.
 
+It asks where you read your mail, and chooses marks that you see there; what it found
+is the default answer. --reads answers beforehand. Where nobody can be asked, what was
+found decides. --mark names the marks themselves.
+
 The password goes into a file of its own beside the configuration, which only you
 can read. With one of the --password flags it stays where it is. Where nobody can
 be asked, as in a script, --address and one of these are needed.
@@ -45,11 +50,19 @@ be asked, as in a script, --address and one of these are needed.
 The server is looked for by the DNS (RFC 6186), then as imap.DOMAIN, mail.DOMAIN
 and on this machine; --server names it. When the DNS names one in another domain
 than that of the address, you are asked before the password goes there; --yes says
-yes beforehand.`,
+yes beforehand.
+
+The name to log in with is the address. If the server refuses it, you are asked before
+the part in front of the @ is tried; where nobody can be asked, it is not. --username
+sets the name.
+
+The configuration goes to ~/.config/hinged/hinged.toml; for root, who looks after the
+machine, to /etc/hinged/hinged.toml.`,
 		Example: `  $ hinged init
   E-mail address: ann@example.org
   Using imap.example.org:993, from the SRV record of example.org.
   Password for ann@example.org (not shown):
+  Where do you read your mail? [Thunderbird] phone, thunderbird
     server     imap.example.org:993, TLS; login as ann@example.org
                it can IDLE, CONDSTORE, MOVE, UIDPLUS, SPECIAL-USE
     last year  5310 messages in INBOX; 412 answered, 37 starred, 120 unread
@@ -57,7 +70,13 @@ yes beforehand.`,
   Wrote /home/ann/.config/hinged/hinged.toml and password beside it.`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return (&initSession{cmd: cmd, f: &f, ask: newAsker(cmd.InOrStdin(), cmd.ErrOrStderr())}).run(cmd.Context())
+			s := &initSession{cmd: cmd, f: &f, ask: newAsker(cmd.InOrStdin(), cmd.ErrOrStderr())}
+			defer s.ask.quiet(cmd.Context())()
+			err := s.run(cmd.Context())
+			if err != nil && cmd.Context().Err() != nil {
+				return errStopped
+			}
+			return err
 		},
 	}
 	flags := c.Flags()
@@ -66,14 +85,15 @@ yes beforehand.`,
 	flags.StringVar(&f.server, "server", "", "IMAP server, as host or host:port (default: looked for)")
 	f.tls = cli.ChoiceVar(c, "tls", "", "how to connect: tls, starttls, or none, in the clear (default: found out)", "tls", "starttls", "none")
 	flags.StringVar(&f.caFile, "ca-file", "", "certificates to trust instead of the system's, PEM")
-	flags.StringVar(&f.username, "username", "", "name to log in with (default: the address, then the part before the @)")
+	flags.StringVar(&f.username, "username", "", "name to log in with (default: the address)")
 	f.auth = cli.ChoiceVar(c, "auth", "plain", "way to log in; the last two take an access token for a password", "plain", "login", "xoauth2", "oauthbearer")
 	flags.StringVar(&f.passwordFile, "password-file", "", "file that holds the password")
 	flags.StringVar(&f.passwordCommand, "password-command", "", "program that prints it, and its arguments, between spaces; no shell")
 	flags.StringVar(&f.passwordEnv, "password-env", "", "environment variable that holds it")
 	flags.StringVar(&f.credential, "password-credential", "", "systemd credential that holds it for the service; here it is asked for,\nor taken from --password-file")
 	flags.StringVar(&f.name, "name", "", "name of the account (default: the part before the @)")
-	flags.StringSliceVar(&f.mark, "mark", nil, `what to set on important messages, as $Important or \Flagged (default: by what is found)`)
+	flags.StringVar(&f.reads, "reads", "", "where you read your mail, between commas: "+strings.Join(setup.ProgramNames(), ", ")+", other\n(default: asked for, else found out)")
+	flags.StringSliceVar(&f.mark, "mark", nil, `what to set on important messages, as $Important or \Flagged (default: what --reads shows)`)
 	flags.StringVar(&f.stateDir, "state-dir", "", "where to keep the state (default: for root /var/lib/hinged, else\n~/.local/state/hinged)")
 	flags.BoolVarP(&f.yes, "yes", "y", false, "trust a server in another domain that the DNS names")
 	flags.BoolVar(&f.force, "force", false, "write over an existing configuration")
@@ -98,7 +118,12 @@ type initSession struct {
 	f   *initFlags
 	ask *asker // nil: nobody can be asked
 
-	path   string // of the configuration
+	path  string // of the configuration
+	reads []*setup.Program
+	said  bool // the owner said where mail is read
+	// stopped is set once the owner ended a question that the finder asked.
+	stopped error
+
 	secret string // typed, or read from where it is
 	where  config.Password
 	typed  bool
@@ -106,7 +131,7 @@ type initSession struct {
 
 // say tells the owner something, beside the result.
 func (s *initSession) say(format string, args ...any) {
-	fmt.Fprintf(s.cmd.ErrOrStderr(), format+"\n", args...)
+	fmt.Fprintf(cli.Wrapping(s.cmd.ErrOrStderr()), format+"\n", args...)
 }
 
 func (s *initSession) run(ctx context.Context) error {
@@ -135,9 +160,23 @@ func (s *initSession) run(ctx context.Context) error {
 		if s.f.yes || s.ask == nil {
 			return s.f.yes
 		}
-		return s.ask.yes(ctx, fmt.Sprintf("The DNS of %s names the mail server %s. Is that your provider's?", w.Address, host))
+		agreed, err := s.ask.yes(ctx, fmt.Sprintf("The DNS of %s names the mail server %s. Is that your provider's?", w.Address, host))
+		s.stopped = errors.Join(s.stopped, err)
+		return agreed && err == nil
 	}}
+	if s.ask != nil {
+		finder.Retry = func(refused error, name string) bool {
+			s.ask.forget()
+			s.say("%v", refused)
+			agreed, err := s.ask.yes(ctx, fmt.Sprintf("Try the name %s with the same password?", name))
+			s.stopped = errors.Join(s.stopped, err)
+			return agreed && err == nil
+		}
+	}
 	server, err := s.server(ctx, finder, &w)
+	if s.stopped != nil {
+		return errStopped
+	}
 	if err != nil {
 		return err
 	}
@@ -146,7 +185,57 @@ func (s *initSession) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := s.readsIn(ctx, &found); err != nil {
+		return err
+	}
 	return s.finish(w, found)
+}
+
+// readsIn finds out where the owner reads mail, and chooses the marks for it.
+func (s *initSession) readsIn(ctx context.Context, found *setup.Found) error {
+	if len(s.f.mark) > 0 || found.Suggest.Shadow == "on" {
+		return nil
+	}
+	if !s.said && s.ask != nil {
+		var err error
+		if s.reads, err = s.askReads(ctx, found.Suggest.Reads); err != nil {
+			return err
+		}
+		s.said = true
+	}
+	if s.said {
+		found.Suggest = setup.Suggest(found, s.reads)
+	}
+	return nil
+}
+
+// askReads asks where mail is read; what was found is the answer of those who only press
+// Enter.
+func (s *initSession) askReads(ctx context.Context, found []string) ([]*setup.Program, error) {
+	s.ask.forget()
+	proposal := strings.Join(found, ", ")
+	s.say("hinged sets a mark that you see where you read your mail. It knows %s. Name several with commas; say other if it is none of them.",
+		strings.Join(setup.ProgramNames(), ", "))
+	question := "Where do you read your mail? "
+	if proposal != "" {
+		question += "[" + proposal + "] "
+	}
+	for {
+		text, err := s.ask.line(ctx, question, false)
+		if err != nil {
+			return nil, err
+		}
+		if strings.TrimSpace(text) == "" {
+			if text = proposal; text == "" {
+				continue
+			}
+		}
+		list, err := setup.Programs(text)
+		if err == nil {
+			return list, nil
+		}
+		s.say("%v", err)
+	}
 }
 
 // prepare finds every mistake that can be known before anybody is asked.
@@ -180,6 +269,16 @@ func (s *initSession) prepare() error {
 		if err := imap.ValidFlag(m); err != nil {
 			return cli.Misuse(s.cmd, "--mark: %w", err)
 		}
+	}
+	if s.f.reads != "" {
+		if len(s.f.mark) > 0 {
+			return cli.Misuse(s.cmd, "--reads and --mark both choose the mark: give one of them")
+		}
+		var err error
+		if s.reads, err = setup.Programs(s.f.reads); err != nil {
+			return cli.Misuse(s.cmd, "--reads: %w", err)
+		}
+		s.said = true
 	}
 	return s.password()
 }
@@ -216,7 +315,7 @@ func (s *initSession) server(ctx context.Context, finder *setup.Finder, w *setup
 	if !errors.Is(err, setup.ErrNoServer) {
 		return server, err
 	}
-	if s.ask == nil || w.Server != "" {
+	if s.ask == nil || w.Server != "" || s.stopped != nil {
 		return server, fmt.Errorf("%w\nName it with --server host:port, and how to connect with --tls; --ca-file takes the certificate of a server of your own", err)
 	}
 	s.say("%v", err)
@@ -245,12 +344,20 @@ func (s *initSession) look(ctx context.Context, finder *setup.Finder, server set
 			}
 		}
 		found, err := finder.Look(ctx, server, w, time.Now())
+		s.ask.forget()
+		if s.stopped != nil {
+			return found, errStopped
+		}
 		if errors.Is(err, imap.ErrRefused) || errors.Is(err, imap.ErrNoPassword) {
 			if s.typed && try < passwordTries {
 				s.say("%v", err)
 				continue
 			}
-			err = fmt.Errorf("%w\nWith two-step login, providers want an app password; --username sets another name", err)
+			name := "--username sets another name"
+			if local, _, _ := strings.Cut(w.Address, "@"); w.Username == "" && s.ask == nil {
+				name = "Only that name was tried; --username sets another, such as " + local
+			}
+			err = fmt.Errorf("%w\n%s.\nWith two-step login, providers want an app password", err, name)
 		}
 		return found, err
 	}
@@ -275,7 +382,7 @@ func (s *initSession) finish(w setup.Wanted, found setup.Found) error {
 	if s.f.json {
 		return cli.PrintJSON(s.cmd.OutOrStdout(), done)
 	}
-	s.tell(s.cmd.OutOrStdout(), done)
+	s.tell(cli.Wrapping(s.cmd.OutOrStdout()), done)
 	return nil
 }
 
@@ -314,12 +421,16 @@ func (s *initSession) tell(w io.Writer, done Initialised) {
 	for _, line := range done.Found.Lines() {
 		fmt.Fprintf(w, "  %s\n", line)
 	}
-	mark := done.Found.Suggest.Mark
-	why := done.Found.Suggest.Why
-	if len(s.f.mark) > 0 {
-		mark, why = strings.Join(s.f.mark, ", "), "As you said."
+	chosen := done.Found.Suggest
+	switch {
+	case len(s.f.mark) > 0:
+		chosen.Marks, chosen.Why = s.f.mark, "As you said. "+setup.WhereSeen(s.f.mark)
+	case !s.said && len(chosen.Reads) > 0:
+		chosen.Why += " That is by what was found; --reads says otherwise."
+	case !s.said && chosen.Shadow != "on":
+		chosen.Why += " --reads says where."
 	}
-	fmt.Fprintf(w, "  mark       %s. %s\n", mark, why)
+	fmt.Fprintf(w, "  mark       %s. %s\n", strings.Join(chosen.Marks, ", "), chosen.Why)
 	fmt.Fprintf(w, "\nWrote %s", done.Config)
 	if done.PasswordFile != "" {
 		fmt.Fprintf(w, " and %s beside it", filepath.Base(done.PasswordFile))

@@ -53,6 +53,7 @@ func TestScripts(t *testing.T) {
 			"gone":        gone,
 			"lookin":      lookin,
 			"alike":       alike,
+			"next":        nextSaid,
 		},
 		Setup: func(env *testscript.Env) error {
 			// The scripts that write a configuration of their own unset it.
@@ -102,6 +103,14 @@ func agree(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("%s is %q in %s, %q in %s", args[0], got, file, want, args[1])
 		}
 		want = got
+	}
+}
+
+// nextSaid wants standard error to say that nothing has been learnt, and what to do next.
+func nextSaid(ts *testscript.TestScript, neg bool, args []string) {
+	said := ts.ReadFile("stderr")
+	if neg || len(args) > 0 || !strings.Contains(said, "nothing has been learnt yet: ") || !strings.HasSuffix(said, "/state/hinged.db does not exist\n"+firstSteps+"\n") {
+		ts.Fatalf("got\n%s\nwant the next steps: %s", said, firstSteps)
 	}
 }
 

@@ -39,7 +39,7 @@ committed state. If no daemon runs, they come from the store.`,
 			if asJSON {
 				return cli.PrintJSON(cmd.OutOrStdout(), s)
 			}
-			return printStatus(cmd.OutOrStdout(), s)
+			return printStatus(cli.Wrapping(cmd.OutOrStdout()), s)
 		},
 	}
 	configFlag(c, &path)
@@ -58,7 +58,9 @@ func printStatus(w io.Writer, s desk.Status) error {
 			return err
 		}
 	}
+	learnt := s.Running || s.Stream != nil
 	for _, a := range s.Accounts {
+		learnt = learnt || a.InSnapshot || a.Messages > 0 || a.Important+a.Ordinary > 0
 		fmt.Fprintf(w, "\n%s: %s\n", a.Account, a.Doing)
 		for _, warning := range a.Warnings {
 			fmt.Fprintf(w, "  WARNING: %s\n", warning)
@@ -69,6 +71,9 @@ func printStatus(w io.Writer, s desk.Status) error {
 		if err := printAccount(w, a, s.Running); err != nil {
 			return err
 		}
+	}
+	if !learnt {
+		fmt.Fprintf(w, "\nNothing has been learnt yet. %s.\n", firstSteps)
 	}
 	return nil
 }

@@ -26,8 +26,8 @@ func undoCommand() *cobra.Command {
 		Long: `With --marks, remove every mark that hinged set, or only those since a given
 time, in whichever watched mailbox the message is now. A mark that you or
 another program set stays, even if you removed hinged's mark and set it again;
-hinged's companion keyword beside it is removed. hinged learns nothing from this, forgets nothing, and never marks those messages
-again.
+the companion keyword that hinged set with its mark is removed. hinged learns
+nothing from this, forgets nothing, and never marks those messages again.
 
 The running daemon does this. If none runs, or if the account is paused, undo
 connects by itself, removes the marks and disconnects. It waits until the server

@@ -32,7 +32,7 @@ type Author struct {
 // first. Nothing becomes \Seen. A field that can't be read counts for nobody.
 func (p *Probe) Authors(since time.Time, limit int) ([]Author, error) {
 	counts := map[string]int{}
-	_, err := p.eachField(since, limit, "From", func(field []byte) {
+	_, err := p.eachField(since, limit, []string{"From"}, func(field []byte) {
 		for _, address := range authors(field) {
 			counts[address]++
 		}
@@ -50,10 +50,10 @@ func (p *Probe) Authors(since time.Time, limit int) ([]Author, error) {
 	return out, nil
 }
 
-// eachField reads the header fields of one name, up to maxFieldBytes of them, of the
+// eachField reads the header fields of these names, up to maxFieldBytes of them, of the
 // newest limit messages of the open mailbox that arrived on the day of since or later.
 // It returns how many messages it read. take is called once for each of them.
-func (p *Probe) eachField(since time.Time, limit int, name string, take func(fields []byte)) (messages int, err error) {
+func (p *Probe) eachField(since time.Time, limit int, names []string, take func(fields []byte)) (messages int, err error) {
 	found, err := p.since(since)
 	if err != nil || len(found) == 0 {
 		return 0, err
@@ -63,7 +63,7 @@ func (p *Probe) eachField(since time.Time, limit int, name string, take func(fie
 	}
 	p.s.beginFor(int(found.len()) * 2) // a line and a field for each
 	err = p.s.fetch(found.set(), &goimap.FetchOptions{UID: true, BodySection: []*goimap.FetchItemBodySection{{
-		Specifier: goimap.PartSpecifierHeader, HeaderFields: []string{name}, Peek: true,
+		Specifier: goimap.PartSpecifierHeader, HeaderFields: names, Peek: true,
 		Partial: &goimap.SectionPartial{Size: maxFieldBytes},
 	}}}, func(m *imapclient.FetchMessageData) error {
 		for {
@@ -76,7 +76,7 @@ func (p *Probe) eachField(since time.Time, limit int, name string, take func(fie
 				}
 				fields, err := io.ReadAll(io.LimitReader(item.Literal, maxFieldBytes))
 				if err != nil {
-					return textError{p.s.fail("read a message's "+name, err)}
+					return textError{p.s.fail("read a message's "+strings.Join(names, ", "), err)}
 				}
 				messages++
 				take(fields)
@@ -84,7 +84,7 @@ func (p *Probe) eachField(since time.Time, limit int, name string, take func(fie
 		}
 	})
 	if err != nil {
-		return messages, fmt.Errorf("read the field %s of what is in %s: %w", name, p.name, err)
+		return messages, fmt.Errorf("read the field %s of what is in %s: %w", strings.Join(names, ", "), p.name, err)
 	}
 	return messages, nil
 }

@@ -22,7 +22,7 @@ type Verifiers struct {
 func (p *Probe) Verifiers(since time.Time, limit int) (v Verifiers, err error) {
 	type tally struct{ named, vouching int }
 	all := map[string]tally{}
-	v.Messages, err = p.eachField(since, limit, "Authentication-Results", func(fields []byte) {
+	v.Messages, err = p.eachField(since, limit, []string{"Authentication-Results"}, func(fields []byte) {
 		if server, vouches := verifier(headerOf(fields).Get("Authentication-Results")); server != "" {
 			t := all[server]
 			if t.named++; vouches {

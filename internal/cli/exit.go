@@ -55,6 +55,7 @@ func ExitCode(err error, program string, stderr io.Writer) int {
 			return exit.Code
 		}
 	}
+	stderr = Wrapping(stderr)
 	code := ExitFailed
 	var wrong *config.Error
 	var usage *usageError

@@ -18,6 +18,7 @@ func Root(use, short, long string) *cobra.Command {
 		Args: cobra.ArbitraryArgs,
 	}
 	root.SuggestionsMinimumDistance = 2
+	root.SetHelpFunc(help)
 	root.SetFlagErrorFunc(UnreadFlag)
 	return root
 }

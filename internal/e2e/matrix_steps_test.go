@@ -151,7 +151,7 @@ func (w *walker) init() {
 		}
 	}
 	// Six messages are starred already: hinged's stars would be lost among them.
-	if mark := answer.Found.Suggest.Mark; mark != w.mark {
+	if mark := strings.Join(answer.Found.Suggest.Marks, " "); mark != w.mark {
 		w.t.Errorf("init proposes the mark %s, want %s", mark, w.mark)
 	}
 	w.keywords = answer.Found.NewKeywords

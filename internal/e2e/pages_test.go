@@ -92,7 +92,7 @@ var prints = map[string]string{
 
 // typed is what a reader types when a command asks.
 var typed = map[string][]answer{
-	"hinged init --server imap.example.org": {{"E-mail address: ", "me@example.org"}, {"(not shown): ", "PASSWORD"}},
+	"hinged init --server imap.example.org": {{"E-mail address: ", "me@example.org"}, {"(not shown): ", "PASSWORD"}, {"Where do you read your mail? ", "phone, Thunderbird"}},
 	"hinged undo --learning --to 2d":        {{"[y/N] ", "y"}},
 }
 

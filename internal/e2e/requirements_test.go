@@ -83,8 +83,7 @@ func onEveryServer(t *testing.T, test func(o *resident), dovecot ...string) {
 	for _, v := range variants {
 		t.Run(v.name, func(t *testing.T) {
 			t.Parallel()
-			options := testkit.DovecotOptions{Format: v.format, TLS: v.tls, Users: []string{"owner@example.org", unwatched}, Config: strings.Join(dovecot, "
-")}
+			options := testkit.DovecotOptions{Format: v.format, TLS: v.tls, Users: []string{"owner@example.org", unwatched}, Config: strings.Join(dovecot, "\n")}
 			if !v.condstore {
 				options.Config += "\n" + noCondstore
 			}

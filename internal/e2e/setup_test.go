@@ -38,7 +38,7 @@ func TestFromNothingToARunningDaemon(t *testing.T) {
 	}
 	s := &site{t: t, imap: imap, dir: dir, config: filepath.Join(dir, "hinged.toml"), socket: filepath.Join(dir, "state", "hinged.sock"), log: new(bytes.Buffer)}
 	t.Cleanup(s.kill)
-	out, err := s.hinged("init", "--config", s.config, "--address", imap.User, "--server", imap.Addr, "--password-file", secret, "--state-dir", filepath.Join(dir, "state"))
+	out, err := s.hinged("init", "--config", s.config, "--address", imap.User, "--server", imap.Addr, "--password-file", secret, "--state-dir", filepath.Join(dir, "state"), "--reads", "phone")
 	if err != nil {
 		t.Fatalf("init: %v\n%s", err, out)
 	}

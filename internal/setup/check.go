@@ -245,6 +245,7 @@ func (c *Checker) account(ctx context.Context, a *config.Account) {
 	if !c.folders(ctx, a, p) || !c.marks(a, p) {
 		return
 	}
+	c.seen(a)
 	c.vouch(a, p)
 	c.flag(ctx, a, p)
 	c.text(ctx, a, p)

@@ -16,45 +16,59 @@ type Client struct {
 	Shows string `json:"shows"` // which marks it shows
 }
 
-// traces are the keywords that one mail program sets and others do not, in
-// lower case.
-var traces = []struct {
-	client, shows string
-	keywords      []string
-}{
-	{
-		"Thunderbird", "$label1 as its red Important, and the star",
-		[]string{"$label1", "$label2", "$label3", "$label4", "$label5", "nonjunk", "junk"},
-	},
-	{"Apple Mail", "the star (its flag) alone", []string{"$mailflagbit0", "$mailflagbit1", "$mailflagbit2", "junkrecorded"}},
-	{"Evolution", "$Labelimportant, and the star", []string{"$labelimportant", "$labelwork", "$labelpersonal", "$labeltodo", "$labellater"}},
-	{"KMail", "its own tags, and the star", []string{"$watched", "$ignored", "$todo"}},
-}
-
 // gmail is the capability of Google's server.
 const gmail = "X-GM-EXT-1"
 
-// clients names the mail programs that gave themselves away.
-func clients(f *Found) []Client {
+// clients names the mail programs that left traces: in the server's capabilities, in the
+// keywords in use, and in the messages that the owner wrote, of which mailers tells.
+func clients(f *Found, mailers []imap.Mailer) []Client {
 	var out []Client
-	if slices.Contains(f.Capabilities, gmail) {
-		out = append(out, Client{"Gmail", "capability " + gmail, "the star; keywords of other programs never"})
-	}
-	for _, t := range traces {
-		for _, keyword := range t.keywords {
-			i := slices.IndexFunc(f.Keywords, func(k imap.KeywordUse) bool { return strings.EqualFold(k.Name, keyword) })
-			if i >= 0 {
-				out = append(out, Client{t.client, "keyword " + f.Keywords[i].Name, t.shows})
-				break
-			}
+	for i := range programs {
+		p := &programs[i]
+		if by := p.trace(f, mailers); by != "" {
+			out = append(out, Client{p.Name(), by, p.Shows})
 		}
 	}
 	return out
 }
 
-// programs is how many unread messages must have a mark before it looks like a
+// trace says how the program gave itself away; "": it did not.
+func (p *Program) trace(f *Found, mailers []imap.Mailer) string {
+	if p.Name() == "Gmail" && slices.Contains(f.Capabilities, gmail) {
+		return "capability " + gmail
+	}
+	for _, m := range mailers {
+		if m.Messages >= habit && writer(m.Name) == p {
+			return m.Field + " " + m.Name
+		}
+	}
+	for _, keyword := range p.keywords {
+		i := slices.IndexFunc(f.Keywords, func(k imap.KeywordUse) bool { return strings.EqualFold(k.Name, keyword) })
+		if i >= 0 {
+			return "keyword " + f.Keywords[i].Name
+		}
+	}
+	return ""
+}
+
+// writer returns the program that calls itself so, nil if it is not known. The longest
+// name counts: "Thunderbird for Android" is not Thunderbird.
+func writer(name string) *Program {
+	var found *Program
+	longest := 0
+	for i := range programs {
+		for _, m := range programs[i].mailers {
+			if len(m) > longest && strings.Contains(strings.ToLower(name), m) {
+				found, longest = &programs[i], len(m)
+			}
+		}
+	}
+	return found
+}
+
+// suspicious is how many unread messages must have a mark before it looks like a
 // program's work: people mark what they have seen.
-const programs = 3
+const suspicious = 3
 
 // others returns the marks that another program seems to set.
 func others(keywords []imap.KeywordUse) []imap.KeywordUse {
@@ -62,7 +76,7 @@ func others(keywords []imap.KeywordUse) []imap.KeywordUse {
 	for _, k := range keywords {
 		switch ingest.CanonicalFlag(k.Name) {
 		case "$important", "$label1":
-			if k.Unread >= programs {
+			if k.Unread >= suspicious {
 				out = append(out, k)
 			}
 		}
@@ -70,10 +84,14 @@ func others(keywords []imap.KeywordUse) []imap.KeywordUse {
 	return out
 }
 
-// Suggestion is the mark that fits what was found.
+// Suggestion is the choice of marks that fits what was found and what the owner said.
 type Suggestion struct {
-	Mark string `json:"mark"` // a keyword, or \Flagged, the star
-	Why  string `json:"why"`  // in a sentence
+	// Marks are keywords, or \Flagged, the star.
+	Marks []string `json:"marks"`
+	// Reads are the mail programs for which they were chosen; none: no program is known.
+	Reads []string `json:"reads"`
+	// Why gives the reason, in sentences.
+	Why string `json:"why"`
 	// Shadow is the setting that goes with it: "auto", or "on" where nothing can
 	// be marked.
 	Shadow string `json:"shadow"`
@@ -81,58 +99,123 @@ type Suggestion struct {
 	Instead string `json:"instead,omitempty"`
 }
 
-const star = `\Flagged`
-
-// suggest chooses the mark: one that the server keeps, that a mail program in
-// use shows, that the owner does not use for something else, and that no other
-// program sets. The star is the owner's strongest word, so it comes last.
-func suggest(f *Found) Suggestion {
-	s := Suggestion{Mark: "$Important", Shadow: "auto"}
-	has := func(client string) bool {
-		return slices.ContainsFunc(f.Clients, func(c Client) bool { return c.Name == client })
+// Suggest chooses marks that are seen in each of the programs that the owner reads in,
+// and that INBOX keeps. It prefers the program's own mark for important mail to the star,
+// and a mark that the owner does not use to one that is in use.
+func Suggest(f *Found, reads []*Program) Suggestion {
+	s := Suggestion{Marks: []string{}, Reads: []string{}, Shadow: "auto"}
+	for _, p := range reads {
+		s.Reads = append(s.Reads, p.Name())
 	}
-	use := func(keyword string) int {
-		for _, k := range f.Keywords {
-			if strings.EqualFold(k.Name, keyword) {
-				return k.Messages
-			}
-		}
-		return 0
-	}
-	keepsNew := f.NewKeywords || len(f.Permanent) == 0
-	starToo := fmt.Sprintf("mark = [%q] is the star that phones show, too; then hinged's stars stand among your own.", star)
+	var why []string
 	switch {
-	case !keepsNew && !ingest.HasFlag(f.Permanent, "$Important"):
-		if !ingest.HasFlag(f.Permanent, star) {
-			s.Shadow = "on"
-			s.Why = "The server keeps neither keywords nor stars, so nothing can be marked: hinged only decides and logs."
-			return s
+	case !f.keeps(important) && !f.keeps(star):
+		s.Marks, s.Shadow = []string{important}, "on"
+		s.Why = "The server keeps neither keywords nor stars, so nothing can be marked: hinged only decides and logs."
+		return s
+	case len(reads) == 0 && f.keeps(important):
+		s.Marks = []string{important}
+		why = append(why, "The standard mark (RFC 8457). Few mail programs show it by themselves, and it is not known where you read your mail.")
+		s.Instead = `mark = ["\\Flagged"] is the star, which all show; mark = ["$label1"] is Thunderbird's red Important.`
+	case len(reads) == 0:
+		s.Marks = []string{star}
+	}
+	for _, p := range reads {
+		mark := f.markFor(p, s.Marks)
+		if !hasMark(s.Marks, mark) {
+			s.Marks = append(s.Marks, mark)
 		}
-		s.Mark = star
-		s.Why = "The server keeps no new keywords, so the star it is."
-	case has("Gmail"):
-		s.Mark = star
-		s.Why = "Gmail shows no keywords, so the star it is."
-		s.Instead = `mark = ["$Important"] is kept by Gmail and shown nowhere.`
-	case has("Thunderbird") && use("$label1") == 0:
-		s.Mark = "$label1"
-		s.Why = `Thunderbird shows $label1 as its red Important, and you do not use it yet.`
-		s.Instead = starToo
-	case has("Thunderbird"):
-		s.Why = fmt.Sprintf("Thunderbird's red Important ($label1) is on %s already, so hinged keeps to a mark of its own.", count(use("$label1"), "message"))
-		s.Instead = "Thunderbird shows $Important once you make a tag with that key; mark = [\"$label1\"] shows at once. " + starToo
-	case has("Apple Mail") && len(f.Clients) == 1:
-		s.Mark = star
-		s.Why = "Apple Mail shows nothing but the star (its flag)."
-		s.Instead = `mark = ["$Important"] keeps hinged's marks apart from your own flags, where Apple Mail does not show them.`
-	default:
-		s.Why = "The standard mark (RFC 8457)."
-		s.Instead = `mark = ["$label1"] is Thunderbird's red Important. ` + starToo
+	}
+	why = append(why, reasons(s.Marks, reads)...)
+	if !f.keeps(important) {
+		why = append(why, "The server keeps no new keywords.")
+	}
+	for _, m := range s.Marks {
+		if n := f.uses(m); n > 0 {
+			why = append(why, fmt.Sprintf("%s is on %s already; hinged's own stand among them.", called(m), count(n, "message")))
+		}
 	}
 	for _, k := range f.Others {
-		if ingest.CanonicalFlag(k.Name) == ingest.CanonicalFlag(s.Mark) {
-			s.Why += fmt.Sprintf(" But another program, or an earlier hinged, seems to set %s: switch one of the two off, or choose another mark.", k.Name)
+		if hasMark(s.Marks, k.Name) {
+			why = append(why, fmt.Sprintf("Another program, or an earlier hinged, seems to set %s: switch one of the two off, or choose another mark.", k.Name))
 		}
 	}
+	s.Why = strings.Join(why, " ")
 	return s
+}
+
+// reasons says for each mark which of the programs show it.
+func reasons(marks []string, reads []*Program) []string {
+	var out []string
+	for _, m := range marks {
+		var by, withLines []*Program
+		for _, p := range reads {
+			switch {
+			case p.shows(m):
+				by = append(by, p)
+			case hasMark(p.SeesWith, m):
+				withLines = append(withLines, p)
+			}
+		}
+		if len(by) > 0 {
+			out = append(out, fmt.Sprintf("%s is seen in %s.", called(m), programNames(by)))
+		}
+		if len(withLines) > 0 {
+			out = append(out, fmt.Sprintf("%s is seen in %s with the lines in docs/mail-programs.md.", called(m), programNames(withLines)))
+		}
+	}
+	return out
+}
+
+// called puts a mark into words.
+func called(mark string) string {
+	if strings.EqualFold(mark, star) {
+		return "The star"
+	}
+	return mark
+}
+
+// keeps reports whether INBOX keeps a flag, as far as the server said.
+func (f *Found) keeps(flag string) bool {
+	return len(f.Permanent) == 0 || imap.Opened{Permanent: f.Permanent, Keywords: f.NewKeywords}.Keeps(flag)
+}
+
+// uses returns on how many of the counted messages a mark is.
+func (f *Found) uses(mark string) int {
+	if strings.EqualFold(mark, star) {
+		return f.Starred
+	}
+	for _, k := range f.Keywords {
+		if ingest.CanonicalFlag(k.Name) == ingest.CanonicalFlag(mark) {
+			return k.Messages
+		}
+	}
+	return 0
+}
+
+// markFor returns the mark that a program should be given beside those already chosen.
+func (f *Found) markFor(p *Program, chosen []string) string {
+	var kept []string
+	for _, m := range append([]string{p.Mark}, p.Sees...) {
+		if f.keeps(m) {
+			kept = append(kept, m)
+		}
+	}
+	// Its own mark, or another that it shows, as long as nobody uses that.
+	for _, m := range kept {
+		if f.uses(m) == 0 {
+			return m
+		}
+	}
+	for _, m := range kept {
+		if hasMark(chosen, m) {
+			return m
+		}
+	}
+	for _, m := range kept {
+		if !slices.ContainsFunc(f.Others, func(k imap.KeywordUse) bool { return hasMark([]string{m}, k.Name) }) {
+			return m
+		}
+	}
+	return append(kept, important)[0]
 }

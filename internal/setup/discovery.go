@@ -81,7 +81,7 @@ type Found struct {
 	Clients []Client `json:"clients"`
 	// Others are marks on unread messages, which only a program sets.
 	Others []imap.KeywordUse `json:"others"`
-	// Suggest is the mark that fits.
+	// Suggest are the marks that fit.
 	Suggest Suggestion `json:"suggestion"`
 }
 
@@ -95,7 +95,8 @@ type Folder struct {
 }
 
 // Look logs in and looks around: it stores nothing. Where no username was given
-// the address is tried, then the part before the @ (RFC 6186, section 4). The
+// the address is tried, then, if Retry agrees, the part before the @ (RFC 6186,
+// section 4). The
 // error may wrap the sentinels of package imap. When the mailbox is so large, or
 // the server so slow, that the replies can't be counted in time, they stay
 // uncounted and there is no error.
@@ -136,17 +137,17 @@ func (f *Finder) Look(ctx context.Context, s Server, w Wanted, now time.Time) (F
 		return found, err
 	}
 	found.Keywords = append(found.Keywords, tally.Keywords...)
-	found.Clients = append(found.Clients, clients(&found)...)
 	found.Others = append(found.Others, others(tally.Keywords)...)
-	found.Suggest = suggest(&found)
-	if sent == "" {
-		return found, nil
-	}
-	if _, err := p.Open(sent, true); err == nil {
-		if err := found.readSent(p, since); err != nil {
-			return found, err
+	var mailers []imap.Mailer
+	if sent != "" {
+		if _, err := p.Open(sent, true); err == nil {
+			if mailers, err = found.readSent(p, since); err != nil {
+				return found, err
+			}
 		}
 	}
+	found.Clients = append(found.Clients, clients(&found, mailers)...)
+	found.Suggest = Suggest(&found, found.Reads())
 	return found, ctx.Err()
 }
 
@@ -182,25 +183,41 @@ func (f *Found) addFolders(boxes []imap.Mailbox) (sent string) {
 	return sent
 }
 
-// readSent reads in the open mailbox of sent mail who writes, and counts the replies.
-func (f *Found) readSent(p *imap.Probe, since time.Time) error {
+// readSent reads in the open mailbox of sent mail who writes, and counts the replies. It
+// returns the programs that the messages were written with.
+func (f *Found) readSent(p *imap.Probe, since time.Time) ([]imap.Mailer, error) {
 	writers, err := p.Authors(since, maxRead)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, a := range writers {
 		if _, err := mail.ParseAddress(a.Address); err == nil && a.Messages >= habit && len(f.Addresses) < maxAddresses {
 			f.Addresses = append(f.Addresses, a.Address)
 		}
 	}
+	mailers, err := p.Mailers(since, maxRead)
+	if err != nil {
+		return nil, err
+	}
 	// Last, since servers may have to read every message for it.
 	if n, replies, err := p.CountReplies(since); err == nil {
 		f.Sent, f.Replies = n, replies
 	}
-	return nil
+	return mailers, nil
 }
 
-// login logs in under the first name that the server takes.
+// Reads are the mail programs that left traces.
+func (f *Found) Reads() []*Program {
+	var out []*Program
+	for _, c := range f.Clients {
+		if list, err := Programs(c.Name); err == nil {
+			out = append(out, list...)
+		}
+	}
+	return out
+}
+
+// login logs in under the first name that the server takes. The error tells of the first.
 func (f *Finder) login(ctx context.Context, s Server, w Wanted) (*imap.Probe, string, error) {
 	names := []string{w.Username}
 	if w.Username == "" {
@@ -208,7 +225,10 @@ func (f *Finder) login(ctx context.Context, s Server, w Wanted) (*imap.Probe, st
 		names = []string{w.Address, local}
 	}
 	var refused error
-	for _, name := range names {
+	for i, name := range names {
+		if i > 0 && (f.Retry == nil || !f.Retry(refused, name)) {
+			break
+		}
 		w.Username = name
 		o := f.options(s, w)
 		o.CommandTimeout = countPatience
@@ -286,7 +306,7 @@ func (f *Found) Lines() []string {
 		line("client     %s, by its %s; it shows %s", c.Name, c.By, c.Shows)
 	}
 	if len(f.Clients) == 0 {
-		line("client     no known mail program detected; phones mostly show only the star")
+		line("client     no known mail program detected")
 	}
 	for _, k := range f.Others {
 		line("WARNING    %d unread messages have %s already, so another program seems to set it", k.Unread, k.Name)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -177,7 +178,7 @@ func TestLookingFindsTheMailboxAsItIs(t *testing.T) {
 	owner.Append("INBOX", mail.Next().Raw, now.AddDate(-2, 0, 0), `\Seen`)
 	owner.Append("Sent", mail.Reply(mail.Next()).Raw, now)
 	for i, from := range []string{"=?utf-8?q?Ow_Ner?= <Owner@Work.example>", "owner@work.example", "once@example.net", "\"broken <x@y"} {
-		owner.Append("Sent", fmt.Appendf(nil, "Subject: x\r\nFrom: %s\r\nMessage-ID: <s%d@example.org>\r\n\r\nx\r\n", from, i), now)
+		owner.Append("Sent", fmt.Appendf(nil, "Subject: x\r\nFrom: %s\r\nMessage-ID: <s%d@example.org>\r\nX-Mailer: %s\r\n\r\nx\r\n", from, i, []string{"iPhone Mail (20A362)", "Something else"}[i/2]), now)
 	}
 	before := fmt.Sprint(owner.All("INBOX"), owner.All("Sent"))
 	f := Finder{}
@@ -194,13 +195,13 @@ func TestLookingFindsTheMailboxAsItIs(t *testing.T) {
 		"login as owner@example.org", "IDLE, CONDSTORE, MOVE, UIDPLUS, SPECIAL-USE",
 		"takes new ones", "sent is Sent", "junk is Junk", "trash is Trash", "drafts is Drafts", "archive is Archive",
 		"5 messages in INBOX; 1 answered, 1 starred, 4 unread", "5 messages in Sent, 1 of them replies", "written from owner@work.example",
-		"$label1 (4), NonJunk (4)", "Thunderbird", "WARNING    4 unread messages have $label1 already",
+		"$label1 (4), NonJunk (4)", "client     Thunderbird, by its keyword $label1", "client     Apple Mail, by its X-Mailer iPhone Mail (20A362); it shows the flag alone", "WARNING    4 unread messages have $label1 already",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
 	}
-	if got.Suggest.Mark != "$Important" || got.Username != d.User || got.Sent != 5 || got.Replies != 1 {
+	if !slices.Equal(got.Suggest.Marks, []string{star}) || got.Username != d.User || got.Sent != 5 || got.Replies != 1 {
 		t.Errorf("got %+v", got)
 	}
 	if after := fmt.Sprint(owner.All("INBOX"), owner.All("Sent")); after != before {
@@ -253,7 +254,11 @@ func TestTheServerThatVouchesIsFound(t *testing.T) {
 
 func TestTheNameBeforeTheAtIsTriedAndAWrongPasswordIsSaid(t *testing.T) {
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{Users: []string{"owner"}})
-	f := Finder{}
+	var asked []string
+	f := Finder{Retry: func(refused error, name string) bool {
+		asked = append(asked, name)
+		return errors.Is(refused, imap.ErrRefused)
+	}}
 	server := Server{Address: d.Addr, TLS: imap.TLSNone}
 	w := wanted(d)
 	w.Address = "owner@example.org"
@@ -265,8 +270,45 @@ func TestTheNameBeforeTheAtIsTriedAndAWrongPasswordIsSaid(t *testing.T) {
 	if !errors.Is(err, imap.ErrRefused) || !strings.Contains(err.Error(), "as owner@example.org") || strings.Contains(err.Error(), "Tulips") {
 		t.Errorf("got %v", err)
 	}
+	if !slices.Equal(asked, []string{"owner", "owner"}) {
+		t.Errorf("asked for the names %q", asked)
+	}
+	if _, err = new(Finder).Look(t.Context(), server, w, time.Now()); !errors.Is(err, imap.ErrRefused) || !strings.Contains(err.Error(), "as owner@example.org") {
+		t.Errorf("nobody was asked, and the second name was tried: %v", err)
+	}
 	w.Username = "nobody"
 	if _, err = f.Look(t.Context(), server, w, time.Now()); !errors.Is(err, imap.ErrRefused) || !strings.Contains(err.Error(), "as nobody") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestACertificateThatIsNotAcceptedIsExplainedFirst(t *testing.T) {
+	d := testkit.StartDovecot(t, testkit.DovecotOptions{TLS: true})
+	other := testkit.StartDovecot(t, testkit.DovecotOptions{TLS: true})
+	n := &network{there: map[string]string{"here.example:993": d.Addr}}
+	for _, tt := range []struct {
+		name  string
+		w     Wanted
+		wants string
+	}{
+		{"nobody vouches", Wanted{Server: d.Addr}, "The certificate of " + d.Addr + " is signed by itself"},
+		{"somebody else vouches", Wanted{Server: d.Addr, TLSRoots: other.TLSConfig}, "which is not in the --ca-file"},
+		{"another name", Wanted{Server: "here.example", TLSRoots: d.TLSConfig}, "The certificate of here.example:993 is for localhost, 127.0.0.1"},
+		{"not named", Wanted{TLSRoots: other.TLSConfig}, "The certificate of imap.here.example:993 "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.w.Address = "owner@here.example"
+			f := Finder{Dial: n.dial, Resolver: names{}}
+			n.there = map[string]string{"here.example:993": d.Addr, "imap.here.example:993": d.Addr, d.Addr: d.Addr}
+			_, err := f.Find(t.Context(), tt.w)
+			var cert *CertificateError
+			if !errors.As(err, &cert) {
+				t.Fatalf("got %v", err)
+			}
+			lines := strings.Split(err.Error(), "\n")
+			if !strings.HasPrefix(lines[0], "The certificate of ") || !strings.Contains(lines[0], tt.wants) || len(lines) != 2 || !strings.HasPrefix(lines[1], "  x509: ") {
+				t.Errorf("got\n%v", err)
+			}
+		})
 	}
 }

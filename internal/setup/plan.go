@@ -55,7 +55,7 @@ func (p *Plan) Files() ([]File, error) {
 	if len(p.Marks) > 0 {
 		a.Mark = p.Marks
 	} else {
-		a.Mark, a.Shadow = []string{p.Found.Suggest.Mark}, p.Found.Suggest.Shadow
+		a.Mark, a.Shadow = p.Found.Suggest.Marks, p.Found.Suggest.Shadow
 		starter.WhyMark = []string{p.Found.Suggest.Why}
 		if p.Found.Suggest.Instead != "" {
 			starter.WhyMark = append(starter.WhyMark, "Instead: "+p.Found.Suggest.Instead)

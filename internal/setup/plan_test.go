@@ -17,7 +17,7 @@ func plan(t *testing.T) Plan {
 		Found: &Found{
 			Server: Server{"imap.example.org:993", imap.TLSImplicit, "as you asked"}, Username: "ann", NewKeywords: true,
 			Addresses: []string{"lee@example.com", "ann@example.org"},
-			Suggest:   Suggestion{Mark: "$label1", Why: "Because.", Shadow: "auto", Instead: "Another."},
+			Suggest:   Suggestion{Marks: []string{"$label1"}, Why: "Because.", Shadow: "auto", Instead: "Another."},
 		},
 	}
 }

@@ -55,6 +55,9 @@ type Finder struct {
 	// owner's domain but that lies in another one (RFC 6186, section 6): whoever
 	// forged the answer would get the password. nil trusts none.
 	Trust func(host string) bool
+	// Retry is asked before the password is tried with a second name, once the first
+	// was refused: servers shut out whoever fails often. nil never tries it.
+	Retry func(refused error, name string) bool
 }
 
 // ErrNoServer says that no mail server was found.
@@ -68,13 +71,15 @@ type candidate struct {
 
 // Find finds the owner's IMAP server: the one that was named, or the first that
 // greets of those that SRV records name (RFC 6186), imap.DOMAIN, mail.DOMAIN and
-// this very machine. Nothing secret is sent. ErrNoServer tells what was tried.
+// this very machine. Nothing secret is sent. ErrNoServer tells what was tried; a
+// *CertificateError, that a server is there whose certificate is not accepted.
 func (f *Finder) Find(ctx context.Context, w Wanted) (Server, error) {
 	list, err := f.candidates(ctx, w)
 	if err != nil {
 		return Server{}, err
 	}
 	var tried []string
+	var unaccepted error
 	for _, c := range list {
 		if c.foreign && (f.Trust == nil || !f.Trust(c.Address)) {
 			tried = append(tried, fmt.Sprintf("%s: named by the DNS of %s, but of another domain, and not confirmed", c.Address, domainOf(w.Address)))
@@ -87,7 +92,13 @@ func (f *Finder) Find(ctx context.Context, w Wanted) (Server, error) {
 		if ctx.Err() != nil {
 			return Server{}, ctx.Err()
 		}
+		if why := certificateError(c.Address, w, err); why != nil && unaccepted == nil {
+			unaccepted = why
+		}
 		tried = append(tried, fmt.Sprintf("%s (%s): %s", c.Address, c.TLS, reason(err)))
+	}
+	if unaccepted != nil {
+		return Server{}, unaccepted
 	}
 	return Server{}, fmt.Errorf("%w; tried\n  %s", ErrNoServer, strings.Join(tried, "\n  "))
 }

@@ -246,9 +246,20 @@ func (c *Checker) marks(a *config.Account, p *imap.Probe) bool {
 	case ingest.HasFlag(opened.Permanent, star):
 		c.add(Fail, a.Name, "marks", `mark = ["\\Flagged"], the star, is what it keeps`, "%s does not keep %s: the server takes no new keywords", box, strings.Join(lost, ", "))
 	default:
+		// Where a folder keeps no flags, only something other than a flag can show.
 		c.add(Fail, a.Name, "marks", `shadow = "on": decide, and mark nothing`, "%s does not keep %s, nor the star", box, strings.Join(lost, ", "))
 	}
 	return true
+}
+
+// seen says which mail programs show the marks: the server keeps many that nobody sees.
+func (c *Checker) seen(a *config.Account) {
+	if seen, _, _ := shown(a.Mark); len(seen) > 0 {
+		c.add(OK, a.Name, "seen", "", "%s", WhereSeen(a.Mark))
+		return
+	}
+	c.add(Warn, a.Name, "seen", `mark = ["\\Flagged"] is the star, which all of them show; mark = ["$label1"] is Thunderbird's red Important; several are possible`,
+		"no mail program that hinged knows shows this mark by itself: %s", WhereSeen(a.Mark))
 }
 
 // text reads one message, as the daemon would.

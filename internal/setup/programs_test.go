@@ -1,0 +1,63 @@
+package setup
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestThePageOfMailProgramsSaysWhatTheProgramKnows compares every row of the tables in
+// docs/mail-programs.md with programs.
+func TestThePageOfMailProgramsSaysWhatTheProgramKnows(t *testing.T) {
+	page, err := os.ReadFile("../../docs/mail-programs.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []string
+	tried := false
+	for line := range strings.Lines(string(page)) {
+		if after, ok := strings.CutPrefix(line, "## "); ok {
+			tried = strings.HasPrefix(after, "Programs that were tried")
+		}
+		cells := strings.Split(strings.TrimSpace(line), "|")
+		if len(cells) != 5 || strings.HasPrefix(cells[1], "---") || strings.TrimSpace(cells[3]) == "so set" {
+			continue
+		}
+		text := func(i int) string { return strings.NewReplacer("`", "", "*", "").Replace(strings.TrimSpace(cells[i])) }
+		rows = append(rows, fmt.Sprintf("%v|%s|%s|%s", tried, text(1), text(2), text(3)))
+	}
+	if len(rows) != len(programs) {
+		t.Errorf("the page has %d programs, the table in programs.go %d", len(rows), len(programs))
+	}
+	for i, p := range programs[:min(len(rows), len(programs))] {
+		if want := fmt.Sprintf("%v|%s|%s|mark = ['%s']", p.Tried, p.Title, p.Shows, p.Mark); rows[i] != want {
+			t.Errorf("row %d of docs/mail-programs.md is\n%s\nand programs.go has\n%s", i+1, rows[i], want)
+		}
+	}
+}
+
+func TestEveryProgramShowsTheMarkThatIsSetForIt(t *testing.T) {
+	names := map[string]string{}
+	for i := range programs {
+		p := &programs[i]
+		if !hasMark(p.Sees, p.Mark) && !hasMark(p.SeesWith, p.Mark) {
+			t.Errorf("%s does not show %s", p.Title, p.Mark)
+		}
+		for _, n := range p.Names {
+			if had := names[plain(n)]; had != "" {
+				t.Errorf("%s and %s are both %s", had, p.Title, n)
+			}
+			names[plain(n)] = p.Title
+		}
+	}
+	for _, marks := range [][]string{{"$Important"}, {`\important`}, {"$other"}} {
+		if seen, _, _ := shown(marks); len(seen) != 0 {
+			t.Errorf("%s is seen in %s", marks, programNames(seen))
+		}
+	}
+	seen, withLines, unseen := shown([]string{"$LABEL1"})
+	if programNames(seen) != "Thunderbird" || programNames(withLines) != "NeoMutt, OfflineIMAP" || len(unseen) != len(programs)-3 {
+		t.Errorf("got %s; %s; %s", programNames(seen), programNames(withLines), programNames(unseen))
+	}
+}
