@@ -53,11 +53,11 @@ var programs = []Program{
 	},
 	{
 		Title: "mbsync (isync) 1.4", Names: []string{"mbsync", "isync"}, Tried: true,
-		Shows: `brings \Flagged, as the letter F of a Maildir; keywords never come down`, Mark: star, Sees: []string{star},
+		Shows: `copies \Flagged to the Maildir as the letter F; never copies keywords`, Mark: star, Sees: []string{star},
 	},
 	{
 		Title: "OfflineIMAP 8.0", Names: []string{"OfflineIMAP"}, Tried: true,
-		Shows: `brings \Flagged; keywords with the lines below`, Mark: star,
+		Shows: `copies \Flagged; keywords with the lines below`, Mark: star,
 		Sees: []string{star}, SeesWith: []string{important, tagImportant},
 	},
 	{
