@@ -37,7 +37,8 @@ func TestTheFirstTenMinutes(t *testing.T) {
 	testkit.NeedDovecot(t)
 	n := newNewcomer(t)
 	n.run("hinged init --server "+n.imap.Addr,
-		enter("E-mail address: ", n.life.owner), enter("(not shown): ", n.imap.Password))
+		enter("E-mail address: ", n.life.owner), enter("(not shown): ", n.imap.Password),
+		act{after: regexp.MustCompile(`Where do you read your mail\?.* $`), text: "phone, Thunderbird\r"})
 	n.run("hinged check")
 	n.run("hinged bootstrap --dry-run | head -40")
 	n.run("hinged bootstrap")
