@@ -13,7 +13,7 @@ import (
 
 // errNotAnswered is returned when the owner ends a question with Ctrl-C or
 // Ctrl-D, or a signal ends it.
-var errNotAnswered = errors.New("not answered: nothing was written")
+var errNotAnswered = errors.New("not answered: hinged wrote nothing")
 
 // asker asks questions on a terminal.
 type asker struct {

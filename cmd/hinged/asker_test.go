@@ -221,7 +221,7 @@ func TestInitGivesUpCleanly(t *testing.T) {
 	t.Run("Ctrl-C", func(t *testing.T) {
 		s, dir := start(t)
 		s.answer("(not shown): ", 1, "tul\x03")
-		gone(t, s, dir, cli.ExitFailed, "not answered: nothing was written")
+		gone(t, s, dir, cli.ExitFailed, "not answered: hinged wrote nothing")
 	})
 	t.Run("a signal, and the terminal is as it was", func(t *testing.T) {
 		s, dir := start(t)
