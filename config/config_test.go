@@ -304,7 +304,7 @@ imap = {address = "localhost:143", tls = "none", username = "me", password_file 
 	}
 	t.Run("none at all", func(t *testing.T) {
 		_, err := parse(strings.NewReader(file), "t.toml", environment{Getenv: func(string) string { return "" }, Dir: "/etc"})
-		if err == nil || !strings.Contains(err.Error(), "t.toml:1: state_dir: there is no default") || !strings.Contains(err.Error(), "t.toml:4: account.imap.password_file: no home directory") {
+		if err == nil || !strings.Contains(err.Error(), "t.toml:1: state_dir: there is no default") || !strings.Contains(err.Error(), "t.toml:4: account.imap.password_file: there is no home directory") {
 			t.Errorf("got %v", err)
 		}
 	})

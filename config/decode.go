@@ -44,8 +44,8 @@ func (d *decoder) table(to reflect.Value, values map[string]any, at *node, path 
 		}
 		if _, ok := fields["password_file"]; ok && key == "password" {
 			// The reason matters more than the rule; the value is never shown.
-			d.add(line, path+key, "a password has no place in a file that is copied, shown and backed up", "",
-				"password_file, password_command, password_env or password_credential, which say where it is")
+			d.add(line, path+key, "a password doesn't belong in a file that is copied, shown and backed up", "",
+				"password_file, password_command, password_env or password_credential, which say where to find it")
 			continue
 		}
 		d.add(line, path+printable(key), "unknown key", "", hint(key, path, known))

@@ -11,7 +11,7 @@ var reserved = []string{"$junk", "$notjunk", "$phishing", "$forwarded", "$mdnsen
 
 func (t table) marks(marks []string) {
 	if len(marks) == 0 {
-		t.check(false, "mark", "there is nothing to mark with", marks, `keywords such as ["$Important"]`)
+		t.check(false, "mark", "no mark is named", marks, `keywords such as ["$Important"]`)
 	}
 	seen := map[string]bool{}
 	list := t.at.kid("mark")

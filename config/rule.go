@@ -50,7 +50,7 @@ func (t table) rules(rules []Rule) {
 		case first.label == r.Label:
 			rule.check(false, "match", fmt.Sprintf("is there twice, first on line %d", first.line), r.Match, "each once")
 		case slices.Contains(labels, r.Label) && slices.Contains(labels, first.label):
-			rule.check(false, "match", fmt.Sprintf("is %s by the rule on line %d and cannot be %s as well", first.label, first.line, r.Label), r.Match, "one of the two")
+			rule.check(false, "match", fmt.Sprintf("is %s by the rule on line %d, so it can't be %s, too", first.label, first.line, r.Label), r.Match, "one of the two")
 		}
 	}
 }
@@ -67,7 +67,7 @@ func cleanMatch(match string) (clean, problem string) {
 	if !utf8.ValidString(match) || value == "" || len(value) > 200 || strings.ContainsFunc(value, func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsControl(r) || strings.ContainsRune(`<>,"`, r)
 	}) {
-		return "", "has no value, or one with spaces or other signs that cannot be there"
+		return "", "has no value, or one with spaces or other characters that are not allowed"
 	}
 	at := strings.LastIndexByte(value, '@')
 	switch field {

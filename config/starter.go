@@ -64,7 +64,7 @@ func (s *Starter) Encode() ([]byte, error) {
 	}
 	b.WriteString("[[account]]\n")
 	set("account.name", a.Name)
-	set("account.owner", a.Owner, "Those not seen in Sent are still to be added, if you have some.")
+	set("account.owner", a.Owner, "Add your other addresses, if you have some; these were found in Sent.")
 	set("account.time_zone", a.TimeZone)
 	set("account.mark", a.Mark, s.WhyMark...)
 	set("account.shadow", a.Shadow)

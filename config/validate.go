@@ -119,7 +119,7 @@ func (v *validator) config(c *Config) {
 	t.choice("log_format", c.LogFormat, logFormats)
 	if c.StateDir == "" {
 		c.StateDir = v.env.stateDir()
-		t.check(c.StateDir != "", "state_dir", "there is no default without STATE_DIRECTORY, XDG_STATE_HOME and HOME", nil, "a directory")
+		t.check(c.StateDir != "", "state_dir", "there is no default, since STATE_DIRECTORY, XDG_STATE_HOME and HOME are not set", nil, "a directory")
 	}
 	t.cleanPath("state_dir", c.StateDir)
 	c.StateDir = v.env.path(c.StateDir)
@@ -141,7 +141,7 @@ func (v *validator) config(c *Config) {
 		v.account(account, &c.Accounts[i])
 		name := c.Accounts[i].Name
 		if first, taken := names[name]; taken && name != "" {
-			account.check(false, "name", fmt.Sprintf("is taken by the account on line %d", first), name, "another name")
+			account.check(false, "name", fmt.Sprintf("is the name of the account on line %d", first), name, "another name")
 		} else {
 			names[name] = account.lineOf("name")
 		}
@@ -155,7 +155,7 @@ func (v *validator) config(c *Config) {
 func (t table) cleanPath(key, path string) {
 	t.check(!strings.ContainsFunc(path, unicode.IsControl), key, "control characters in a path", path, "a path")
 	if strings.HasPrefix(path, "~") {
-		t.check(strings.HasPrefix(path, "~/") && filepath.IsAbs(t.env.Getenv("HOME")), key, "no home directory to begin at", path, `a path from "/", or from "~/" where HOME is set`)
+		t.check(strings.HasPrefix(path, "~/") && filepath.IsAbs(t.env.Getenv("HOME")), key, "there is no home directory", path, `a path from "/", or from "~/" where HOME is set`)
 	}
 }
 
@@ -353,7 +353,7 @@ func (t table) password(p *Password) {
 			t.required("password_file", want)
 		}
 	case len(set) > 1:
-		t.check(false, set[1], "a second place for the one password", nil, fmt.Sprintf("either it or %s", set[0]))
+		t.check(false, set[1], "a second place for the same password", nil, fmt.Sprintf("either it or %s", set[0]))
 	}
 	t.cleanPath("password_file", p.File)
 	p.File = t.env.path(p.File)
@@ -379,7 +379,7 @@ func (t table) learner(l *Learner) {
 	t.choice("kind", l.Kind, learnerKinds)
 	t.choice("zero", l.Zero, zeroMeanings)
 	t.number("margin", l.Margin, 0, 1e6, "0 to 1000000")
-	t.number("aggressiveness", l.Aggressiveness, 1e-6, 1e6, "above 0, mostly 0.01 to 10")
+	t.number("aggressiveness", l.Aggressiveness, 1e-6, 1e6, "above 0, usually 0.01 to 10")
 	t.check(l.Variant == 1 || l.Variant == 2, "variant", "out of range", l.Variant, "1 (PA-I) or 2 (PA-II)")
 	t.integer("window", l.Window, 0, 10_000)
 	t.integer("steps", l.Steps, 0, 100)
@@ -402,7 +402,7 @@ func (t table) kernel(l *Learner) {
 	t.choice("kernel", l.Kernel, kernels)
 	t.choice("forget", l.Forget, forgettings)
 	t.integer("degree", l.Degree, 1, 16)
-	t.number("gamma", l.Gamma, 1e-6, 1e6, "above 0, mostly 0.1 to 10")
+	t.number("gamma", l.Gamma, 1e-6, 1e6, "above 0, usually 0.1 to 10")
 	most := 100_000
 	if l.Forget == "projectron" {
 		most = 5_000 // the work grows with the square
@@ -421,13 +421,13 @@ func (t table) kernel(l *Learner) {
 	}
 	const want = "with forgetron, "
 	t.check(l.Kind == "perceptron", "kind", "forgetron is for the perceptron alone", l.Kind, want+`"perceptron"`)
-	t.check(l.Kernel != "polynomial", "kernel", "forgetron needs one by which every message has length 1", l.Kernel, want+`"normalised" or "gaussian"`)
+	t.check(l.Kernel != "polynomial", "kernel", "forgetron needs one that gives every message length 1", l.Kernel, want+`"normalised" or "gaussian"`)
 }
 
 func (t table) threshold(h *Threshold) {
 	defaults := DefaultAccount().Threshold
 	t.choice("mode", h.Mode, thresholdModes)
-	t.number("share", h.Share, 0.0001, 0.9999, "a part of all mail, 0.0001 to 0.9999 (0.1 is 10 %)")
+	t.number("share", h.Share, 0.0001, 0.9999, "a share of all mail, 0.0001 to 0.9999 (0.1 is 10 %)")
 	t.integer("per_day", h.PerDay, 0, 100_000)
 	t.number("cost", h.Cost, 1e-3, 1e3, "0.001 to 1000 false alarms for one missed message")
 	t.check(!math.IsNaN(h.Value) && !math.IsInf(h.Value, 0), "value", "not a finite number", h.Value, "a score")

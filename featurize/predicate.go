@@ -50,7 +50,7 @@ func ParsePredicate(text string) (Predicate, error) {
 	case !found:
 		return bad("names no field")
 	case !utf8.ValidString(text) || strings.ContainsFunc(value, unfitValue):
-		return bad("has spaces or signs that cannot be there")
+		return bad("has spaces or other characters that are not allowed")
 	}
 	p := Predicate{Text: field + ":" + value, Group: Social}
 	local, domain, isAddress := cutAddress(value)

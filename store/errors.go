@@ -40,7 +40,7 @@ var (
 	// ErrReadOnly: the store was opened for reading only.
 	ErrReadOnly = errors.New("store is open for reading only")
 	// ErrBusy: the store is being copied.
-	ErrBusy = errors.New("the store is being copied (backup, export or compact); try again when that has ended")
+	ErrBusy = errors.New("the store is being copied (backup, export or compact); try again afterwards")
 )
 
 // Errors of reading and taking over partitions.
@@ -57,7 +57,7 @@ var (
 
 // NoSpace wraps err, which says that there is no room, in ErrNoSpace.
 func NoSpace(err error) error {
-	return fmt.Errorf("%w: nothing was written; free some space, then it can be repeated: %w", ErrNoSpace, err)
+	return fmt.Errorf("%w: nothing was written; free some space and try again: %w", ErrNoSpace, err)
 }
 
 // AsNoSpace is NoSpace if err says that the disk is full, and else err itself.

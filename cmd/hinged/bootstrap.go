@@ -187,9 +187,9 @@ func configured(c *config.Config, name string) (*config.Account, error) {
 	case len(names) == 0:
 		return nil, fmt.Errorf("%w: the configuration has no [[account]] with a mailbox", desk.ErrNoAccount)
 	case name == "":
-		return nil, fmt.Errorf("%w: there are several, name one of %s with --account", desk.ErrNoAccount, strings.Join(names, ", "))
+		return nil, fmt.Errorf("%w: there are several; name one of %s with --account", desk.ErrNoAccount, strings.Join(names, ", "))
 	}
-	return nil, fmt.Errorf("%w: %s is none of %s", desk.ErrNoAccount, name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("%w: %s is not one of %s", desk.ErrNoAccount, name, strings.Join(names, ", "))
 }
 
 func printBootstrapped(w io.Writer, r *bootstrap.Report) {

@@ -25,7 +25,7 @@ func doOnceConfirmed[T any](cmd *cobra.Command, yes, dryRun, asJSON bool, questi
 	}
 	a := newAsker(cmd.InOrStdin(), cmd.ErrOrStderr())
 	if (a == nil || asJSON) && !dryRun {
-		return cli.Misuse(cmd, "%s needs --yes where nobody can be asked, and with --json; --dry-run shows what it would do", cmd.CommandPath())
+		return cli.Misuse(cmd, "%s needs --yes when it can't ask, and with --json; --dry-run shows what it would do", cmd.CommandPath())
 	}
 	look, err := do(true)
 	if err != nil {

@@ -69,7 +69,7 @@ func fileArg(asJSON *bool, writes bool) cobra.PositionalArgs {
 			return err
 		}
 		if writes && *asJSON && args[0] == copies.Standard {
-			return cli.Misuse(cmd, "--json and - both want standard output; name a file")
+			return cli.Misuse(cmd, "--json and - both use standard output; name a file")
 		}
 		return nil
 	}

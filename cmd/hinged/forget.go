@@ -39,7 +39,7 @@ a file with the message.`,
   Forget that for good? [y/N] y
 
   me: 42 messages forgotten, and 31 lessons (2 important, 29 ordinary)
-    nothing of it is in the store any more; backups and exports have it still`,
+    nothing of it is in the store any more; backups and exports still have it`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f, err := forgetFlags(cmd, message, sender, before)
@@ -61,7 +61,7 @@ a file with the message.`,
 			}
 			err = doOnceConfirmed(cmd, yes, dryRun, asJSON, "Forget that for good?", do, some, show)
 			if err == nil && done.Why != "" {
-				err = errors.New("free pages of the store's file may have it still; `hinged compact` clears them")
+				err = errors.New("free pages of the store's file may still have it; `hinged compact` clears them")
 			}
 			return err
 		},
@@ -123,14 +123,14 @@ func printForgotten(w io.Writer, f desk.ForgottenMail) error {
 	switch {
 	case f.DryRun:
 	case f.Sent:
-		say("  its records in the input topic stay as long as Kafka keeps them; backups and exports have it still")
+		say("  its records in the input topic stay as long as Kafka keeps them; backups and exports still have it")
 	case f.Scrubbed:
-		say("  nothing of it is in the store any more; backups and exports have it still")
+		say("  nothing of it is in the store any more; backups and exports still have it")
 	default:
-		say("  nothing of it can be read from the store any more, but free pages of its file may have it: %s", f.Why)
+		say("  nothing of it can be read from the store any more, but free pages of its file may still have it: %s", f.Why)
 	}
 	for _, name := range f.Copies {
-		say("  %s has it still, if it was known then", name)
+		say("  %s still has it, if hinged knew it then", name)
 	}
 	return err
 }

@@ -49,7 +49,7 @@ one.`,
   me: 12 marks taken back: Archive 2, INBOX 10
     1 left alone: you or another program set it
   me marks new mail as before; ` + "`hinged pause`" + ` stops that, and shadow = "on" in the
-  configuration lets it decide and mark nothing
+  configuration lets it decide without marking
   $ hinged undo --learning --to 2d --yes
   me: 37 lessons taken back (4 important, 33 ordinary); 812 stay
     learnt from 2026-03-01 09:12:44 to 2026-03-02 22:40:13
@@ -160,7 +160,7 @@ func printUndone(w io.Writer, u desk.UndoneMarks) error {
 	}
 	say("%s: %s %s%s", u.Account, count(u.Undone, "mark"), verb, where(u, desk.UndoneDone))
 	if n := u.Waiting; n > 0 {
-		say("  %d not confirmed by the server yet%s; hinged goes on with %s when it runs%s",
+		say("  %d not confirmed by the server yet%s; hinged continues with %s when it runs%s",
 			n, where(u, desk.UndoneWaiting), plural(n, "it", "them"), because(u.Problem))
 	}
 	if n := u.Failed; n > 0 {
@@ -183,7 +183,7 @@ func printUndone(w io.Writer, u desk.UndoneMarks) error {
 		say("  the ledger no longer has the first %s, so undo can't remove them", count(int(n), "mark"))
 	}
 	if u.Restored {
-		say("  the account came out of a backup or an export; marks set after that was made are not in the ledger")
+		say("  the account comes from a backup or an export; the ledger lacks the marks that were set later")
 	}
 	switch {
 	case u.DryRun:
@@ -192,7 +192,7 @@ func printUndone(w io.Writer, u desk.UndoneMarks) error {
 	case u.Shadow:
 		say("%s is in shadow and marks nothing now; `hinged status` says what would end that", u.Account)
 	default:
-		say("%s marks new mail as before; `hinged pause` stops that, and shadow = \"on\" in the\nconfiguration lets it decide and mark nothing", u.Account)
+		say("%s marks new mail as before; `hinged pause` stops that, and shadow = \"on\" in the\nconfiguration lets it decide without marking", u.Account)
 	}
 	return err
 }

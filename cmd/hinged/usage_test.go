@@ -71,7 +71,7 @@ func TestEveryUsageErrorHasItsHint(t *testing.T) {
 		{"eval --owner <me@example.org> " + mail, "is not a bare address", "hinged eval --help"},
 		{"eval --owner me@example.org -", "standard input", "hinged eval --help"},
 		{"eval --important " + mail, "both important and ordinary", "hinged eval --help"},
-		{"eval --important a --ordinary b " + mail, "instead of other archives", "hinged eval --help"},
+		{"eval --important a --ordinary b " + mail, "combined with other archives", "hinged eval --help"},
 		{"eval --important a --ordinary b --feedback delayed", "have no time of their own", "hinged eval --help"},
 		{"eval --owner me@example.org --ask 3 " + mail, "nothing to ask", "hinged eval --help"},
 		{"eval --owner me@example.org --ask -1 --feedback delayed " + mail, "-1 questions a day", "hinged eval --help"},

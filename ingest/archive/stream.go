@@ -79,7 +79,7 @@ func openStream(path string, stdin io.Reader) (*stream, error) {
 		for _, f := range foreign {
 			if bytes.HasPrefix(head, f.magic) {
 				s.close()
-				return nil, fmt.Errorf("read %s: it is compressed with %s, which is not read here; decompress it first", path, f.name)
+				return nil, fmt.Errorf("read %s: it is compressed with %s, which hinged can't read; decompress it first", path, f.name)
 			}
 		}
 	}

@@ -68,7 +68,7 @@ func (s *session) login(ctx context.Context, o *Options) error {
 	switch mech, useLogin := s.mechanism(o, caps, secret); {
 	case useLogin:
 		if caps.Has(goimap.CapLoginDisabled) {
-			return fmt.Errorf("%w: it wants LOGIN only after TLS, or not at all", ErrNoMechanism)
+			return fmt.Errorf("%w: it allows LOGIN only after TLS, or not at all", ErrNoMechanism)
 		}
 		err = s.client.Login(o.Username, secret).Wait()
 	case mech == nil:

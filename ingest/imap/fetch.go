@@ -264,7 +264,7 @@ func (v *visit) blame(ctx context.Context, chunk uidRanges, err error) {
 // textless reports a message that cannot be fetched, so that it is decided from
 // what is known of it, which is that it is there.
 func (v *visit) textless(ctx context.Context, uid uint32) error {
-	v.s.log.Warn("message cannot be fetched: reporting it without its text", keyMailbox, v.mailbox.name, keyUID, uid)
+	v.s.log.Warn("can't fetch a message: reporting it without its text", keyMailbox, v.mailbox.name, keyUID, uid)
 	return v.arrived(ctx, fetched{uid: uid})
 }
 

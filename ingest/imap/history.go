@@ -145,7 +145,7 @@ func (h *History) Run(ctx context.Context, emit ingest.Emit) error {
 		}
 		pause := wait.NextBackOff()
 		h.src.setLine(lineOther, false, err.Error())
-		h.src.log.Warn("connection lost, will be made again", keyError, err, keyWait, pause)
+		h.src.log.Warn("connection lost, reconnecting", keyError, err, keyWait, pause)
 		if !sleep(ctx, pause) {
 			return nil
 		}
@@ -187,7 +187,7 @@ func (h *History) read(ctx context.Context, sess *session) error {
 		p := &past{mailbox: h.src.mailbox(l.name, l.role)}
 		pieces, err := h.count(ctx, sess, p)
 		if status, no := isStatus(err); no {
-			h.src.log.Warn("mailbox cannot be opened", keyMailbox, l.name, keyError, status)
+			h.src.log.Warn("can't open a mailbox", keyMailbox, l.name, keyError, status)
 			continue
 		}
 		if err != nil {

@@ -82,7 +82,7 @@ func (v *visit) fill(ctx context.Context, p *past, i int) error {
 	}
 	chunk := p.todo[i:end]
 	if b.blame >= maxBlame && chunk[0].uid == b.suspect {
-		v.s.log.Warn("message cannot be fetched: reporting it without its text", keyMailbox, b.name, keyUID, b.suspect)
+		v.s.log.Warn("can't fetch a message: reporting it without its text", keyMailbox, b.name, keyUID, b.suspect)
 		p.ready = map[uint32]fetched{b.suspect: {uid: b.suspect, flags: b.sets[chunk[0].flags], size: int64(chunk[0].size)}}
 		p.readyTo = end
 		b.suspect, b.blame = 0, 0
@@ -110,7 +110,7 @@ func (v *visit) fill(ctx context.Context, p *past, i int) error {
 // ends: then it is not the messages.
 const maxUnreadable = 4
 
-var errUnreadable = errors.New("no message can be read from this server")
+var errUnreadable = errors.New("can't read any message from this server")
 
 // texts fetches messages that are all large, or none. Those that exist no more are missing from the
 // answer.

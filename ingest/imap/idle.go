@@ -9,9 +9,9 @@ import (
 
 // What an IDLE can come to while the connection lives.
 var (
-	errIdleRefused = errors.New("the server offers IDLE and refuses it")
+	errIdleRefused = errors.New("the server offers IDLE but refuses it")
 	errIdleEnded   = errors.New("the server ended IDLE by itself")
-	errIdleLate    = errors.New("the server told in answer to a question what IDLE had not told")
+	errIdleLate    = errors.New("the server reported a change only when asked, not by IDLE")
 )
 
 // idle runs wait while the server may speak at any time (RFC 2177). wait may look at

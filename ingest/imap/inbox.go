@@ -83,7 +83,7 @@ func (s *Source) idleOnce(ctx context.Context, w *waiter) error {
 	switch {
 	case errors.Is(err, errIdleRefused):
 		s.trust.reject(time.Now())
-		s.log.Warn("IDLE is of no use here: polling instead", keyMailbox, inbox, keyError, err)
+		s.log.Warn("IDLE doesn't work here: polling instead", keyMailbox, inbox, keyError, err)
 		return nil
 	case errors.Is(err, errIdleEnded):
 		s.distrust(err)
@@ -119,7 +119,7 @@ func (s *Source) idleOnce(ctx context.Context, w *waiter) error {
 // distrust notes that IDLE failed.
 func (s *Source) distrust(why error) {
 	if s.trust.strike(time.Now()) {
-		s.log.Warn("IDLE is of no use here: polling instead", keyMailbox, inbox, keyError, why)
+		s.log.Warn("IDLE doesn't work here: polling instead", keyMailbox, inbox, keyError, why)
 	}
 }
 

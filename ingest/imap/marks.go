@@ -123,7 +123,7 @@ func (v *visit) mark(ctx context.Context, req ingest.MarkRequest) (ingest.MarkRe
 		}
 		ours = !late
 		if ours && v.ignored(req, got, since) {
-			return answer(req, ingest.MarkImpossible, got.flags, "the server said yes and kept nothing"), nil
+			return answer(req, ingest.MarkImpossible, got.flags, "the server accepted it but did not keep it"), nil
 		}
 		flags, since = got.flags, got.modseq
 	}

@@ -192,7 +192,7 @@ func (o Options) validate() error {
 		}
 	}
 	if o.IdleRestart > 28*time.Minute {
-		errs = append(errs, fmt.Errorf("idle restart is %v; a server may hang up after 29 minutes, so it must be at most 28m", o.IdleRestart))
+		errs = append(errs, fmt.Errorf("idle restart is %v; it must be at most 28m, since a server may hang up after 29 minutes", o.IdleRestart))
 	}
 	if o.BackoffMax < o.BackoffMin || o.AuthBackoffMax < o.AuthBackoffMin {
 		errs = append(errs, errors.New("a greatest backoff is below the least"))
@@ -241,7 +241,7 @@ func ValidFlag(flag string) error {
 		case `\answered`, `\flagged`, `\important`:
 			return nil
 		case `\seen`, `\deleted`, `\draft`, `\recent`:
-			return fmt.Errorf("flag %q has a meaning of its own and cannot be a mark", flag)
+			return fmt.Errorf("flag %q has a meaning of its own, so it can't be a mark", flag)
 		}
 		name = flag[1:]
 	}
@@ -250,7 +250,7 @@ func ValidFlag(flag string) error {
 	}
 	for i := range len(name) {
 		if c := name[i]; c <= ' ' || c >= 0x7f || strings.IndexByte(`(){%*"\]`, c) >= 0 {
-			return fmt.Errorf("flag %q holds %q, which IMAP does not allow in a keyword", flag, c)
+			return fmt.Errorf("flag %q contains %q, which IMAP does not allow in a keyword", flag, c)
 		}
 	}
 	return nil

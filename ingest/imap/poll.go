@@ -89,7 +89,7 @@ func (p *poller) discover(ctx context.Context, sess *session) error {
 	names := slices.Concat(p.s.o.Mailboxes, p.s.o.Include, slices.Sorted(maps.Values(p.s.o.Roles)))
 	for _, name := range names {
 		if name = mailboxName(name); !there[name] && !p.missing[name] {
-			p.s.log.Warn("mailbox is to be watched but is not there", keyMailbox, name)
+			p.s.log.Warn("a mailbox to watch doesn't exist", keyMailbox, name)
 			if p.missing == nil {
 				p.missing = map[string]bool{}
 			}
@@ -111,7 +111,7 @@ func (p *poller) round(ctx context.Context, sess *session, all, flags bool) erro
 			// Deleted, renamed or out of reach. If it comes back as another, its
 			// UIDVALIDITY will tell.
 			if !p.missing[b.name] {
-				p.s.log.Warn("mailbox cannot be looked at", keyMailbox, b.name, keyError, status)
+				p.s.log.Warn("can't examine a mailbox", keyMailbox, b.name, keyError, status)
 			}
 			continue
 		}
@@ -163,7 +163,7 @@ func (p *poller) status(sess *session, b *mailbox) (stamp, error) {
 func (p *poller) look(ctx context.Context, sess *session, b *mailbox, flags bool) error {
 	v, err := p.s.open(ctx, sess, b, true)
 	if _, no := isStatus(err); no {
-		p.s.log.Warn("mailbox cannot be opened", keyMailbox, b.name, keyError, err)
+		p.s.log.Warn("can't open a mailbox", keyMailbox, b.name, keyError, err)
 		return nil
 	}
 	if err != nil {

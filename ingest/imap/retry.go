@@ -20,7 +20,7 @@ var (
 	// ErrMute: the server said nothing for longer than Options.CommandTimeout.
 	ErrMute   = errors.New("the server did not respond")
 	errBudget = errors.New("the server sent more than was asked for")
-	errDepth  = errors.New("the server nested an answer deeper than any answer need be")
+	errDepth  = errors.New("the server nested an answer too deeply")
 	errClosed = errors.New("the server closed the connection")
 )
 
@@ -29,12 +29,12 @@ var (
 	// ErrRefused: the server knows no such user and password.
 	ErrRefused = errors.New("the server refused the login")
 	// ErrNoMechanism: the server offers no way to log in that Options.Auth allows.
-	ErrNoMechanism = errors.New("the server does not offer the way to log in that was asked for")
+	ErrNoMechanism = errors.New("the server doesn't offer the configured way to log in")
 	// ErrConsent: no token is to be had, or none is taken, until the owner consents
 	// again (OAuth, RFC 6749). It comes together with ErrRefused or ErrNoPassword.
-	ErrConsent = errors.New("consent is needed: the owner has to log in with the provider again")
+	ErrConsent = errors.New("consent needed: the owner has to log in with the provider again")
 	// ErrNoPassword: Options.Password gave none.
-	ErrNoPassword = errors.New("the password could not be had")
+	ErrNoPassword = errors.New("can't get the password")
 )
 
 // errProtocol wraps what the server said that is not IMAP, or not an answer to

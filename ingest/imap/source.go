@@ -186,10 +186,10 @@ func (s *Source) keep(ctx context.Context, name string, serve func(context.Conte
 			}
 			return nil
 		case againSlow: // connect knows when
-			s.log.Error("login is refused: a person must look", keyLine, name, keyError, err)
+			s.log.Error("the server refuses the login: somebody must correct it", keyLine, name, keyError, err)
 		default:
 			pause = wait.NextBackOff()
-			s.log.Warn("connection lost, will be made again", keyLine, name, keyError, err, keyWait, pause)
+			s.log.Warn("connection lost, reconnecting", keyLine, name, keyError, err, keyWait, pause)
 		}
 		s.setDown(name, err)
 		if !sleep(ctx, pause) {

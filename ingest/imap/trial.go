@@ -53,7 +53,7 @@ func (e *RestoreError) Unwrap() error { return e.Err }
 // ended; a *RestoreError says that not even this worked.
 func (p *Probe) Try(ctx context.Context, mailbox, keyword string) (t Trial, err error) {
 	if err := ValidFlag(keyword); err != nil || strings.HasPrefix(keyword, `\`) {
-		return t, fmt.Errorf("%q is no keyword", keyword)
+		return t, fmt.Errorf("%q is not a keyword", keyword)
 	}
 	uid, words, modseq, err := p.subject(mailbox)
 	if err != nil {
@@ -87,7 +87,7 @@ func (p *Probe) Try(ctx context.Context, mailbox, keyword string) (t Trial, err 
 	words, _, there, err := p.flags(uid)
 	t.Kept = holds(words, keyword)
 	if err == nil && !there {
-		t.Words = "the message went away meanwhile"
+		t.Words = "the message disappeared meanwhile"
 	}
 	return t, err
 }
@@ -128,7 +128,7 @@ func (p *Probe) subject(mailbox string) (uid uint32, words []string, modseq uint
 	uid = found[0].first
 	words, modseq, ok, err := p.flags(uid)
 	if err == nil && !ok {
-		err = fmt.Errorf("the message with UID %d in %s went away", uid, mailbox)
+		err = fmt.Errorf("the message with UID %d in %s disappeared", uid, mailbox)
 	}
 	return uid, words, modseq, err
 }
@@ -179,7 +179,7 @@ func (p *Probe) clear(at ingest.Place, keyword string) error {
 	}
 	words, _, _, err = p.flags(at.UID)
 	if err == nil && holds(words, keyword) {
-		err = errors.New("the server said yes and left it there")
+		err = errors.New("the server accepted the removal but did not remove it")
 	}
 	return err
 }

@@ -73,7 +73,7 @@ func (v *visit) adopt(ctx context.Context) error {
 		v.first = true
 		b.backlog = max(uint32(d.UIDNext), 1)
 	case b.validity != d.UIDValidity:
-		v.s.log.Warn("mailbox has a new UIDVALIDITY: reading it anew", keyMailbox, b.name, keyValidity, d.UIDValidity)
+		v.s.log.Warn("mailbox has a new UIDVALIDITY: reading it again from the start", keyMailbox, b.name, keyValidity, d.UIDValidity)
 		b.void()
 		b.opened = false
 		// What lies in it now is no news, even where its content is not known any
@@ -83,7 +83,7 @@ func (v *visit) adopt(ctx context.Context) error {
 	case d.UIDNext != 0 && uint32(d.UIDNext) < b.next:
 		// Not allowed, but so it is after a server was restored from an old backup:
 		// UIDs will be given out again.
-		v.s.log.Warn("mailbox went back in time: comparing all of it", keyMailbox, b.name)
+		v.s.log.Warn("mailbox was set back to an earlier state: comparing all of it", keyMailbox, b.name)
 		b.next, b.modseq, b.seen = uint32(d.UIDNext), 0, 0
 	case v.condstore && d.HighestModSeq < b.modseq:
 		b.modseq, b.seen = 0, 0 // likewise

@@ -19,13 +19,13 @@ var (
 	// ErrNoTopic: a topic that we need is not there.
 	ErrNoTopic = errors.New("topic is missing")
 	// ErrUnfit: a topic is there and not as we need it.
-	ErrUnfit = errors.New("topic is not as it must be")
+	ErrUnfit = errors.New("topic has wrong settings")
 )
 
 // What can be wrong with a record.
 var (
 	// ErrTooLarge: the broker takes no record of that size.
-	ErrTooLarge = errors.New("record is larger than the broker takes")
+	ErrTooLarge = errors.New("record is larger than the broker accepts")
 	// ErrCorrupt: what the broker sent cannot be read. The same bytes will come
 	// again.
 	ErrCorrupt = errors.New("record batch is damaged")
@@ -36,7 +36,7 @@ var (
 	// ErrClosed: the Client was closed.
 	ErrClosed = errors.New("kafka client is closed")
 	// ErrNoPassword: SASL.Password gave none.
-	ErrNoPassword = errors.New("the password could not be had")
+	ErrNoPassword = errors.New("can't get the password")
 	// ErrOldBroker: the broker speaks only versions of the protocol from before
 	// Kafka 0.11, without headers.
 	ErrOldBroker = errors.New("the broker is too old")
@@ -53,7 +53,7 @@ type OffsetError struct {
 }
 
 func (e *OffsetError) Error() string {
-	return fmt.Sprintf("%v: topic %s, partition %d: the position is %d, the log holds %d up to, not including, %d",
+	return fmt.Sprintf("%v: topic %s, partition %d: the position is %d, the log has offsets %d to %d (exclusive)",
 		e.Unwrap(), e.Topic, e.Partition, e.Position, e.First, e.End)
 }
 

@@ -51,7 +51,7 @@ func parseForget(value []byte) (Event, *Refusal) {
 		return nil, refusal
 	}
 	if len(f.raw) != 1 {
-		return nil, refuse(BadJSON, "forget needs one of message, key, sender and before, and not two")
+		return nil, refuse(BadJSON, "forget needs exactly one of message, key, sender and before")
 	}
 	var out Forget
 	switch {

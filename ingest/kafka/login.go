@@ -42,7 +42,7 @@ func (l login) Start(ctx context.Context) (sasl.StateMachine, []byte, error) {
 	m, err := scram.Mechanism(algorithm, l.Username, password)
 	if err != nil {
 		// The error of the preparation of a password (RFC 4013) can quote it.
-		return nil, nil, errors.New("the username or the password holds characters that SCRAM does not allow")
+		return nil, nil, errors.New("the username or the password contains characters that SCRAM does not allow")
 	}
 	return m.Start(ctx)
 }

@@ -158,7 +158,7 @@ func ValidTopic(name string) error {
 func (o Options) validate() error {
 	var errs []error
 	if len(o.Brokers) == 0 {
-		errs = append(errs, errors.New("no broker is named"))
+		errs = append(errs, errors.New("no broker is configured"))
 	}
 	for _, b := range o.Brokers {
 		if host, port, err := net.SplitHostPort(b); err != nil || host == "" || port == "" {

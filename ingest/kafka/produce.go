@@ -31,7 +31,7 @@ const produceParallel = 8
 // The offsets are in the order of the records, -1 where a record was not
 // acknowledged; then the error is a *ProduceError, unless nothing was tried. A
 // record that was not acknowledged may still have been written: trying again can
-// write it twice. When one record is larger than the broker takes, the others of
+// write it twice. When one record is larger than the broker accepts, the others of
 // its batch are written and only it fails, with ErrTooLarge. Safe for concurrent
 // use; the records are not changed.
 func (c *Client) Produce(ctx context.Context, topic string, records []Record) ([]int64, error) {

@@ -168,7 +168,7 @@ func (c *Client) check(ctx context.Context, roles []role, have []int32) error {
 	policies, err := c.cleanup(ctx, roles[0].name, roles[3].name)
 	if err != nil {
 		// Rights to read the settings of a topic are often not given.
-		c.log.Warn("cannot tell whether topics are compacted", "error", err)
+		c.log.Warn("can't find out whether topics are compacted", "error", err)
 		return errors.Join(errs...)
 	}
 	if p := policies[roles[3].name]; p != "compact" {
@@ -219,7 +219,7 @@ func (c *Client) cleanup(ctx context.Context, topics ...string) (map[string]stri
 	}
 	for _, t := range topics {
 		if out[t] == "" {
-			return nil, fmt.Errorf("settings of topic %s: the broker does not tell its cleanup.policy", t)
+			return nil, fmt.Errorf("settings of topic %s: the broker doesn't report its cleanup.policy", t)
 		}
 	}
 	return out, nil

@@ -103,7 +103,7 @@ func (at *At) copy(ctx context.Context, c desk.Copy, account string, w io.Writer
 	}
 	defer resp.Body.Close()
 	if _, err := io.Copy(w, resp.Body); err != nil {
-		return fmt.Errorf("taking it from the daemon: %w", err)
+		return fmt.Errorf("receiving it from the daemon: %w", err)
 	}
 	return nil
 }

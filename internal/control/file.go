@@ -28,7 +28,7 @@ func file(c desk.Copy) route {
 			case !out.begun:
 				s.answer(w, nil, err)
 			default:
-				s.log.Warn("a copy broke off", "path", r.URL.Path, "error", err)
+				s.log.Warn("a copy was interrupted", "path", r.URL.Path, "error", err)
 				panic(http.ErrAbortHandler)
 			}
 		}

@@ -122,6 +122,6 @@ func (s *Server) answer(w http.ResponseWriter, v any, err error) {
 		v = f
 	}
 	if err := json.NewEncoder(w).Encode(v); err != nil {
-		s.log.Debug("an answer was not taken", "error", err)
+		s.log.Debug("a client did not read its answer", "error", err)
 	}
 }

@@ -118,7 +118,7 @@ func openAccount(o AccountOptions, s *boltfile.Store, log *slog.Logger, wall fun
 		if _, err := a.apply(&filter.Restored{At: a.clock.now()}); err != nil {
 			return nil, fmt.Errorf("account %s: %w", o.Name, err)
 		}
-		a.log.Info("the account was restored or imported: what came since is read again, decided, and not marked")
+		a.log.Info("the account was restored or imported: newer mail is read again and decided, but not marked")
 	}
 	if restored || !f.Configured(o.Filter) || !f.Primed(o.Prior) {
 		at := a.clock.now()
@@ -308,7 +308,7 @@ func (a *account) noteKeywords(o ingest.MailboxOpened) {
 		if !ingest.HasFlag(o.Flags, mark) {
 			a.markless.Store(o.Mailbox, "the server keeps no "+mark+" there")
 			a.notes = append(a.notes, func() {
-				a.log.Warn("the server keeps no such keyword here, so nothing can be marked with it; `mark = ['\\Flagged']`, the star, works on every server",
+				a.log.Warn("the server keeps no such keyword here, so hinged can't mark with it; `mark = ['\\Flagged']`, the star, works on every server",
 					"mailbox", o.Mailbox, "mark", mark)
 			})
 		}
@@ -317,7 +317,7 @@ func (a *account) noteKeywords(o ingest.MailboxOpened) {
 
 // noteConflict tells of a mark that was given up because its message kept changing.
 func (a *account) noteConflict(m ingest.MarkResult) {
-	const why = "the message changed each time the server was asked"
+	const why = "the message changed at each attempt"
 	e, known := a.filter.State().Ledger.Get(store.LedgerKey(m.ID))
 	switch {
 	case !known:
@@ -337,7 +337,7 @@ func (a *account) noteConflict(m ingest.MarkResult) {
 func (a *account) unmarkable() []string {
 	var out []string
 	a.markless.Range(func(mailbox, why any) bool {
-		out = append(out, fmt.Sprintf("nothing can be marked in %s: %s; `mark = ['\\Flagged']`, the star, works where keywords do not, and a mailbox that can only be read takes neither", mailbox, why))
+		out = append(out, fmt.Sprintf("hinged can't mark anything in %s: %s; `mark = ['\\Flagged']`, the star, works if only keywords are refused; a read-only mailbox refuses both", mailbox, why))
 		return true
 	})
 	slices.Sort(out)
@@ -368,11 +368,11 @@ func (a *account) note(r *filter.Result) {
 	if r.Strangers > 0 && !a.strangers {
 		a.strangers = true // said once in a run
 		a.notes = append(a.notes, func() {
-			a.log.Warn("another program sets the same mark in this mailbox; hinged learns nothing from its marks, but the owner can't tell whose they are: choose another mark here, or switch one of the programs off")
+			a.log.Warn("another program sets the same mark in this mailbox; hinged learns nothing from its marks, but the owner can't tell them from hinged's: choose another mark here, or switch one of the programs off")
 		})
 	}
 	if n := r.Withdrawn; n > 0 {
-		a.notes = append(a.notes, func() { a.log.Info("a clean-up by the owner; it teaches nothing", "messages", n) })
+		a.notes = append(a.notes, func() { a.log.Info("the owner cleaned up; hinged learns nothing from that", "messages", n) })
 	}
 	for _, l := range r.Lessons {
 		if !l.Learnt() {
@@ -422,7 +422,7 @@ func (a *account) commitUntil(ctx context.Context) error {
 			return nil
 		}
 		a.setProblem(err)
-		a.log.Error("cannot commit; nothing is lost, trying again", "error", err)
+		a.log.Error("can't commit; nothing is lost, trying again", "error", err)
 		select {
 		case <-ctx.Done():
 			return a.commit()

@@ -24,7 +24,7 @@ func Await(ctx context.Context, o Options) (*Daemon, error) {
 func await(ctx context.Context, o Options, most time.Duration) (*Daemon, error) {
 	waiting := func() {
 		if o.Logger != nil {
-			o.Logger.Info("another hinged reads the store: waiting until it has done", "store", o.StorePath, "at_most", most)
+			o.Logger.Info("another hinged is reading the store: waiting for it", "store", o.StorePath, "at_most", most)
 		}
 	}
 	for end := time.Now().Add(most); ; {

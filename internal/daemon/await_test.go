@@ -50,7 +50,7 @@ func TestADaemonWaitsForWhoeverReadsItsStore(t *testing.T) {
 		d, err := await(t.Context(), o, patience)
 		came <- opened{d, err}
 	}()
-	for deadline := time.Now().Add(patience); !log.Has("waiting until it has done"); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !log.Has("another hinged is reading the store"); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("it does not say that it waits:\n%s", log.String())
 		}

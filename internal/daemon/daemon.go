@@ -58,7 +58,7 @@ func New(o Options) (*Daemon, error) {
 		return nil, err
 	}
 	if err := d.store.Scrub(); err != nil {
-		d.log.Warn("what was forgotten may still be in free pages of the store's file; `hinged compact` clears them", "error", err)
+		d.log.Warn("the store's file may still contain what was forgotten, in free pages; `hinged compact` clears them", "error", err)
 	}
 	ceilings := ceiling.NewKept()
 	for _, ao := range o.Accounts {

@@ -83,15 +83,15 @@ func TestTheLedgerSaysWhoMarkedAMessage(t *testing.T) {
 		var out []string
 		for n, want := range map[int]string{
 			10: "hinged marked it: $Important in INBOX on ",
-			11: "; you took the mark off on ",
-			12: "hinged means to mark it: $Important in INBOX",
+			11: "; you removed the mark on ",
+			12: "hinged is about to mark it: $Important in INBOX",
 			13: "but somebody else had set it first. The mark that is on it in INBOX was set by you or by another program.",
-			14: "hinged did not mark it. It meant to set $Important in INBOX on ",
+			14: "hinged did not mark it. It tried to set $Important in INBOX on ",
 			15: "hinged did not mark it: ordinary, score -",
 			16: "The mark that is on it in INBOX was set by you or by another program.",
-			17: "You took a mark off it that was not from hinged, so it will never be marked.",
+			17: "You removed a mark that hinged had not set, so hinged will never mark this message.",
 			18: "hinged did not mark it: it is your own mail.",
-			19: "hinged did not mark it: it does not know this message.",
+			19: "hinged did not mark it: hinged doesn't know this message.",
 		} {
 			l, err := do(ctx, b, desk.GetLedger, "", desk.LedgerRequest{Message: fmt.Sprintf("m%d@x", n)})
 			if err != nil {
@@ -131,7 +131,7 @@ func TestTheLedgerSaysWhoMarkedAMessage(t *testing.T) {
 	}
 	want := strings.Join([]string{
 		"6 and 0 older", "2 and 4 older", "2 and 0 older", "[refused refused]", "2 and 0 older", "[abandoned abandoned]", "0 <nil>",
-		`state "lost" is none of intended, confirmed, abandoned, refused, undoing, undone`,
+		`state "lost" is not one of intended, confirmed, abandoned, refused, undoing, undone`,
 		"no such message: 0123456789 is neither a Message-ID nor the key of a known message",
 	}, "\n")
 	c, err := control.Dial(ctx, filepath.Join(dir, "s"))

@@ -27,7 +27,7 @@ func (d *Daemon) Account(_ context.Context, name string) (desk.Account, error) {
 		return &streamed{d: d, name: name}, nil
 	}
 	if name == "" && d.stream != nil {
-		return nil, fmt.Errorf("%w: there may be many in the stream, name one, as in %sKEY, or another account", desk.ErrNoAccount, kafka.AccountPrefix)
+		return nil, fmt.Errorf("%w: there may be many in the stream; name one, as in %sKEY, or another account", desk.ErrNoAccount, kafka.AccountPrefix)
 	}
 	names := make([]string, 0, len(d.accounts))
 	for _, a := range d.accounts {

@@ -24,7 +24,7 @@ func TestStatusSaysWhichMailboxTakesNoMarks(t *testing.T) {
 			}
 			got = nil
 			for _, w := range st.Accounts[0].Warnings {
-				if strings.HasPrefix(w, "nothing can be marked in ") {
+				if strings.HasPrefix(w, "hinged can't mark anything in ") {
 					got = append(got, w)
 				}
 			}

@@ -84,7 +84,7 @@ func (a *account) idle(ctx context.Context) error {
 		}
 	}
 	if a.filter.Errand() {
-		a.log.Info("takes marks back during the pause, and does nothing else")
+		a.log.Info("connected during the pause, only to take marks back")
 	} else {
 		a.log.Info("resumed")
 	}

@@ -154,7 +154,7 @@ func (h *StoreHost) Status(context.Context) (desk.Status, error) {
 			a = desk.SummariseStreamed(d.Account, d.Filter)
 		}
 		a.Problem = "the daemon is not running"
-		a.Doing = "stopped; before that: " + a.Doing
+		a.Doing = "stopped; last state: " + a.Doing
 		s.Accounts = append(s.Accounts, a)
 		return nil
 	})
@@ -240,7 +240,7 @@ func (h *StoreHost) sourceOf(name string) (newSource, error) {
 			return a.NewSource, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: the configuration has none of the name %s, and so does not say where its mail is", desk.ErrNoAccount, name)
+	return nil, fmt.Errorf("%w: the configuration has no account %s, so hinged doesn't know where its mail is", desk.ErrNoAccount, name)
 }
 
 // nowhere is the source of an account that is changed while no daemon runs. A

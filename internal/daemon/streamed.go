@@ -37,7 +37,7 @@ func (s *streamed) Look(ctx context.Context, need desk.Need, fn func(*desk.Desk)
 	if s.filter == nil || need && !s.need {
 		f, err := s.d.stream.View(ctx, s.name, bool(need))
 		if errors.Is(err, store.ErrNotFound) {
-			return fmt.Errorf("%w: %s; no record of it has come", desk.ErrNoAccount, s.name)
+			return fmt.Errorf("%w: %s; no record of it has arrived", desk.ErrNoAccount, s.name)
 		}
 		if err != nil {
 			return err

@@ -17,7 +17,7 @@ import (
 )
 
 // unnamed begins the description of a feature whose name is not told.
-const unnamed = "unknown: met in fewer than 3 learnt messages"
+const unnamed = "unknown: in fewer than 3 learnt messages"
 
 // TestWordsAreWeighedAsTheModelDoes: the same through the socket and from the
 // store, and every weight is that of the feature of that name.

@@ -144,7 +144,7 @@ func (w *worker) takeovers() (map[int32]int64, error) {
 			Partition int32  `json:"partition"`
 			Offset    int64  `json:"offset"`
 		}
-		if json.Unmarshal(lines.Bytes(), &line) == nil && line.Msg == "the partition is ours" {
+		if json.Unmarshal(lines.Bytes(), &line) == nil && line.Msg == "partition assigned to this process" {
 			if _, before := out[line.Partition]; !before {
 				out[line.Partition] = line.Offset
 			}

@@ -97,9 +97,9 @@ func nothingToAsk(f *filter.Filter, found filter.Questions) string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, what))
 		}
 	}
-	part(found.Labelled, "you have judged already by what you did")
+	part(found.Labelled, "you have already judged by what you did")
 	part(found.Ruled, "your rules decided")
 	part(found.TeachNothing, "teach nothing (your own mail, and mail in folders such as Junk and Trash)")
-	part(found.Lost, "are too old: their words are not kept any more")
+	part(found.Lost, "are too old: hinged no longer keeps their words")
 	return fmt.Sprintf("of %d messages since then %s", found.Seen, strings.Join(parts, ", "))
 }

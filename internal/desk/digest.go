@@ -28,7 +28,7 @@ type Digest struct {
 }
 
 // StillInSnapshot says what that means and what ends it.
-const StillInSnapshot = "still in the snapshot that its partition was taken over with; `hinged run` brings it in"
+const StillInSnapshot = "still in the snapshot from which its partition was taken over; `hinged run` loads it"
 
 func digestOf(account string, f *filter.Filter) Digest {
 	d := Digest{Account: account, InSnapshot: f == nil}

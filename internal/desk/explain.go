@@ -195,7 +195,7 @@ func (d *Desk) explain(message string) (Explanation, error) {
 	}
 	ex, err := f.Explain(k)
 	if errors.Is(err, store.ErrNotFound) {
-		return Explanation{}, fmt.Errorf("%w: %s: its words are not kept (the owner's own mail, mail of an excluded folder, or too old)", ErrNoMessage, message)
+		return Explanation{}, fmt.Errorf("%w: %s: hinged doesn't keep its words (it is the owner's own mail, is in an excluded folder, or is too old)", ErrNoMessage, message)
 	}
 	if err != nil {
 		return Explanation{}, err

@@ -55,7 +55,7 @@ type ForgottenMail struct {
 }
 
 // ErrForget is wrapped when it is not clear what is to be forgotten.
-var ErrForget = errors.New("say one of a message, a sender and a time to forget")
+var ErrForget = errors.New("name one thing to forget: a message, a sender or a time")
 
 func forget(ctx context.Context, h Host, account string, q ForgetRequest) (out ForgottenMail, err error) {
 	a, err := h.Account(ctx, account)
@@ -70,7 +70,7 @@ func forget(ctx context.Context, h Host, account string, q ForgetRequest) (out F
 		}
 		r, err := d.rewrite(e, dry)
 		if err != nil {
-			return tooEarly(err, "forgetting everything before %s forgets it with all else of that time")
+			return tooEarly(err, "forgetting everything before %s would forget it, together with everything else from that time")
 		}
 		out.Messages, out.Marks, out.Senders = r.Messages, r.Marks, r.Senders
 		out.Lessons, out.Important, out.Ordinary = r.Lessons, r.Important, r.Lessons-r.Important
@@ -98,7 +98,7 @@ func forget(ctx context.Context, h Host, account string, q ForgetRequest) (out F
 	})
 	switch {
 	case out.Sent:
-		out.Why = "it goes through the input topic of Kafka, and the file is written anew once it was read there"
+		out.Why = "it goes through the input topic of Kafka; the file is rewritten when it has been read there"
 	case scrub && err != nil:
 		// It is forgotten all the same, and the next start of a daemon scrubs.
 		out.Why, err = err.Error(), nil
@@ -138,7 +138,7 @@ func (q ForgetRequest) event(d *Desk, out *ForgottenMail) (*filter.ForgetRequest
 func bareAddress(s string) (string, error) {
 	a, err := netmail.ParseAddress(s)
 	if err != nil {
-		return "", fmt.Errorf("%w: %q is no address", ErrForget, s)
+		return "", fmt.Errorf("%w: %q is not an address", ErrForget, s)
 	}
 	return strings.ToLower(a.Address), nil
 }

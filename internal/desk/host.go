@@ -117,7 +117,7 @@ var (
 	ErrPaused = errors.New("the account is paused")
 	// ErrStreamAccount is wrapped when an account of a stream is to be changed by
 	// anything but a record of the input topic.
-	ErrStreamAccount = errors.New("its mail comes through Kafka, and only records of the input topic change it (docs/kafka.md)")
+	ErrStreamAccount = errors.New("its mail comes through Kafka, so only records in the input topic change it (docs/kafka.md)")
 )
 
 // Pick resolves the name of an account.
@@ -128,9 +128,9 @@ func Pick(names []string, account string) (string, error) {
 	case account == "" && len(names) == 0:
 		return "", fmt.Errorf("%w: the store is empty; has the daemon run yet?", ErrNoAccount)
 	case account == "":
-		return "", fmt.Errorf("%w: there are several, name one of %s", ErrNoAccount, strings.Join(names, ", "))
+		return "", fmt.Errorf("%w: there are several; name one of %s", ErrNoAccount, strings.Join(names, ", "))
 	case !slices.Contains(names, account):
-		return "", fmt.Errorf("%w: %s is none of %s", ErrNoAccount, account, strings.Join(names, ", "))
+		return "", fmt.Errorf("%w: %s is not one of %s", ErrNoAccount, account, strings.Join(names, ", "))
 	}
 	return account, nil
 }

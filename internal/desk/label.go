@@ -136,7 +136,7 @@ func sendLabels(ctx context.Context, a Account, to Sender, label model.Label, al
 				return err
 			case l.Why != "":
 			case l.New:
-				l.Why = "it has not come through the input topic, or is forgotten since"
+				l.Why = "it has not come through the input topic, or was forgotten"
 			case m.Own:
 				l.Why = ownMail
 			default:
@@ -204,11 +204,11 @@ func (d *Desk) label(label model.Label, g given) (Lesson, error) {
 		l.Why = ownMail
 		return l, nil
 	case m.Outcome == store.Undecided && g.message == nil:
-		l.Why = "its words are not kept (it lies in a folder whose mail is not decided, or is too old); give the message itself, as a file"
+		l.Why = "hinged doesn't keep its words (it is in a folder whose mail is not decided, or is too old); name a file with the message"
 		return l, nil
 	case m.Outcome != store.Undecided:
 		if _, err := d.Filter.Features(k); errors.Is(err, store.ErrNotFound) {
-			l.Why = "it is too old: its words are not kept any more"
+			l.Why = "it is too old: hinged no longer keeps its words"
 			return l, nil
 		} else if err != nil {
 			return l, err

@@ -86,7 +86,7 @@ func (d *Desk) ledger(q LedgerRequest) (Ledger, error) {
 	f := d.Filter
 	out := Ledger{Account: d.Account, Entries: []LedgerEntry{}}
 	if q.State != "" && !slices.Contains(LedgerStates(), q.State) {
-		return out, fmt.Errorf("state %q is none of %s", q.State, strings.Join(LedgerStates(), ", "))
+		return out, fmt.Errorf("state %q is not one of %s", q.State, strings.Join(LedgerStates(), ", "))
 	}
 	wanted := func(e *LedgerEntry) bool {
 		return (q.State == "" || e.State == q.State) && (q.Since == nil || !e.at().Before(*q.Since))
@@ -197,11 +197,11 @@ func verdictOf(f *filter.Filter, k store.MessageKey, entries []LedgerEntry) stri
 	s := "hinged did not mark it: "
 	switch {
 	case !known:
-		s += "it does not know this message"
+		s += "hinged doesn't know this message"
 	case m.Own:
 		s += "it is your own mail"
 	case m.Outcome == store.Undecided:
-		s += "it lies in a folder whose mail is not decided"
+		s += "it is in a folder whose mail is not decided"
 	case m.Outcome == store.DecidedImportant && m.Reason != store.ReasonThreshold && m.Reason != store.ReasonRule:
 		s += fmt.Sprintf("decided important, and left unmarked: %s", m.Reason)
 	default:
@@ -209,7 +209,7 @@ func verdictOf(f *filter.Filter, k store.MessageKey, entries []LedgerEntry) stri
 	}
 	s += "."
 	if len(entries) > 0 {
-		s += " You took a mark off it that was not from hinged, so it will never be marked."
+		s += " You removed a mark that hinged had not set, so hinged will never mark this message."
 	}
 	return s + others(store.MarkAbandoned, marked)
 }
@@ -229,28 +229,28 @@ func ledgerWords(state store.LedgerState, e *LedgerEntry, there bool, places int
 		s := "hinged marked it: " + what
 		switch {
 		case places == 0:
-			s += "; it is in no watched mailbox any more"
+			s += "; the message is no longer in a watched mailbox"
 		case !there:
-			s += "; the mark is not on it now"
+			s += "; the mark is no longer on it"
 		}
 		return s + "."
 	case store.MarkRefused:
-		return "hinged marked it: " + what + "; you took the mark off on " + ledgerTime(e.Settled) + ", so it will never be marked again."
+		return "hinged marked it: " + what + "; you removed the mark on " + ledgerTime(e.Settled) + ", so hinged will never mark it again."
 	case store.MarkUndoing:
-		return "hinged marked it: " + what + ", and is to take the mark back since " + ledgerTime(e.Settled) + "; the server has not confirmed that yet."
+		return "hinged marked it: " + what + ", and has been taking the mark back since " + ledgerTime(e.Settled) + "; the server has not confirmed that yet."
 	case store.MarkUndone:
 		return "hinged marked it: " + what + ", and took the mark back on " + ledgerTime(e.Settled) + "."
 	case store.MarkIntended:
-		return "hinged means to mark it: " + what + "; the server has not confirmed that yet."
+		return "hinged is about to mark it: " + what + "; the server has not confirmed that yet."
 	default:
-		s := "hinged did not mark it. It meant to set " + what
+		s := "hinged did not mark it. It tried to set " + what
 		if e.Prior {
 			return s + ", but somebody else had set it first."
 		}
 		if e.Tries > 0 {
 			return fmt.Sprintf("%s, and gave up after %d attempts: the message changed each time.", s, e.Tries)
 		}
-		return s + ", but could not: the message was gone, the mailbox was numbered anew, or the server refused."
+		return s + ", but could not: the message was gone, the mailbox had been renumbered, or the server refused."
 	}
 }
 

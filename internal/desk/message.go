@@ -45,7 +45,7 @@ func findMessage(f *filter.Filter, message string) (store.MessageKey, error) {
 				return store.MessageKey([]byte(found[0])), nil
 			}
 			if len(found) > 1 {
-				return store.MessageKey{}, fmt.Errorf("%w: %s begins the keys of %d messages; give more digits", ErrNoMessage, message, len(found))
+				return store.MessageKey{}, fmt.Errorf("%w: the keys of %[3]d messages begin with %[2]s; give more digits", ErrNoMessage, message, len(found))
 			}
 		}
 	}

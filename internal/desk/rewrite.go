@@ -63,6 +63,6 @@ func tooEarly(err error, advice string) error {
 		return err
 	}
 	earliest := ceilSecond(early.Earliest).Format(time.RFC3339)
-	return fmt.Errorf("%w: the lessons are kept from %s on, and what was learnt before can't be taken apart any more; "+advice,
+	return fmt.Errorf("%w: lessons are kept from %s on; what was learnt before can no longer be separated; "+advice,
 		ErrTooEarly, earliest, earliest)
 }

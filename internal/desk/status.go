@@ -181,26 +181,26 @@ func standingOf(s filter.Standing) StandingStatus {
 func doing(s *AccountStatus, f *filter.Filter) string {
 	switch {
 	case f.State().Account.Paused:
-		return "paused: it looks at nothing and marks nothing until you resume it"
+		return "paused: it reads nothing and marks nothing until you resume it"
 	case s.Decided == 0 && s.Messages == 0:
-		return "beginning: it has seen no mail yet"
+		return "starting: it has seen no mail yet"
 	case s.InShadow:
 		return "in shadow: it decides and learns, and marks nothing"
 	case !f.Trained():
-		return "learning: too little is learnt to decide, so nothing is marked"
+		return "learning: it has not learnt enough to decide, so it marks nothing"
 	case len(f.Options().Marks) == 0:
 		return "deciding and learning; no mark is configured"
 	}
 	if n, long := f.Passed(); long {
-		return fmt.Sprintf("marking and learning, but none of the last %d messages was important to it", n)
+		return fmt.Sprintf("marking and learning, but it found none of the last %d messages important", n)
 	}
-	return "marking what is important, and learning"
+	return "marking important mail, and learning"
 }
 
 // NoteConnection adds to the sentence, and to the warnings, how the connection is.
 func (s *AccountStatus) NoteConnection() {
 	if s.Remaining > 0 {
-		s.Doing += fmt.Sprintf("; %d messages that were there before are still to be read", s.Remaining)
+		s.Doing += fmt.Sprintf("; it still has to read %d older messages", s.Remaining)
 	}
 	if !s.Connected && !s.Paused {
 		why := ""
@@ -209,7 +209,7 @@ func (s *AccountStatus) NoteConnection() {
 		}
 		s.Warnings = append([]string{"not connected to the mail server" + why}, s.Warnings...)
 		if s.ConsentNeeded {
-			s.Doing = "CONSENT NEEDED: log in with the provider of the mail again; then it goes on by itself"
+			s.Doing = "CONSENT NEEDED: log in with your mail provider again; hinged then continues by itself"
 		}
 	}
 }

@@ -58,7 +58,7 @@ type WordWeight struct {
 	Rule string `json:"rule,omitempty"`
 }
 
-const unnamed = "unknown: met in fewer than 3 learnt messages, or its words are not kept"
+const unnamed = "unknown: in fewer than 3 learnt messages, or its words are not kept"
 
 // getWords names the strongest weights outside of Look: that reads learnt messages.
 func getWords(ctx context.Context, a Account, q WordsRequest) (out Words, err error) {

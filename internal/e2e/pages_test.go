@@ -67,7 +67,7 @@ var endless = map[string]string{
 // meanwhile are commands that go on in another terminal until the end of their
 // page, by what they print once the reader goes on.
 var meanwhile = map[string]map[string]string{
-	"docs/kafka.md": {"hinged run": `the partition is ours`},
+	"docs/kafka.md": {"hinged run": `partition assigned to this process`},
 }
 
 // needs are programs that a page's commands need beside those of all pages.

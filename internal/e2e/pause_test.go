@@ -193,7 +193,7 @@ func leftAlone(o *resident) {
 	}
 	for id, want := range map[string]string{
 		"l102@example.com": "hinged marked it: $Important in INBOX on ",
-		"l101@example.com": "; you took the mark off on ",
+		"l101@example.com": "; you removed the mark on ",
 		"l100@example.com": "hinged did not mark it: ordinary, score ",
 	} {
 		if out, err := s.hinged("ledger", "--config", s.config, id); err != nil || !strings.Contains(out, want) {

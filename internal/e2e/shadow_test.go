@@ -51,7 +51,7 @@ func TestR1NothingIsWrittenInShadow(t *testing.T) {
 			}
 		}
 		st = s.until("all messages", func(a desk.AccountStatus) bool { return a.Messages == messages && a.Pending == 0 })
-		if !st.InShadow || !strings.Contains(st.Marking, "knowing your correspondents alone: 1.00; it stays silent until it is better") {
+		if !st.InShadow || !strings.Contains(st.Marking, "knowing your correspondents alone: 1.00; it marks nothing until they are better") {
 			o.Errorf("in shadow: %v; status says %q about marking", st.InShadow, st.Marking)
 		}
 		if st.Standing.F1 < 0.3 {

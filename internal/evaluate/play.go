@@ -98,9 +98,9 @@ func (p *Play) sources() (sources []source, labels string, err error) {
 	inFolders := len(p.Important)+len(p.Ordinary) > 0
 	switch {
 	case inFolders && (len(p.Paths) > 0 || p.Labels != nil):
-		return nil, "", fmt.Errorf("%w: important and ordinary mail come instead of other archives and of a label file", ErrPlay)
+		return nil, "", fmt.Errorf("%w: --important and --ordinary can't be combined with other archives or a label file", ErrPlay)
 	case inFolders && (len(p.Important) == 0 || len(p.Ordinary) == 0):
-		return nil, "", fmt.Errorf("%w: there must be both important and ordinary mail", ErrPlay)
+		return nil, "", fmt.Errorf("%w: both important and ordinary mail are needed", ErrPlay)
 	case len(sources) == 0:
 		return nil, "", fmt.Errorf("%w: there is no archive", ErrPlay)
 	case inFolders:
@@ -114,14 +114,14 @@ func (p *Play) sources() (sources []source, labels string, err error) {
 	}
 	for _, s := range sources {
 		if s.path == "-" {
-			return nil, "", fmt.Errorf("%w: the archives are read twice, which standard input can't be; save it to a file", ErrPlay)
+			return nil, "", fmt.Errorf("%w: the archives are read twice, so they can't be standard input; save it to a file", ErrPlay)
 		}
 	}
 	switch {
 	case p.Feedback != Immediate && p.Feedback != Delayed && p.Feedback != Live:
 		return nil, "", fmt.Errorf("%w: unknown feedback %q; it is %q, %q or %q", ErrPlay, p.Feedback, Immediate, Delayed, Live)
 	case p.Feedback == Immediate && p.Ask != 0:
-		return nil, "", fmt.Errorf("%w: with %s feedback every label is known before the evening, so there is nothing to ask", ErrPlay, p.Feedback)
+		return nil, "", fmt.Errorf("%w: with %s feedback every label is known before the evening, so there is nothing to ask about", ErrPlay, p.Feedback)
 	case p.Feedback == Immediate && p.Heard != 0 && p.Heard != 1:
 		return nil, "", fmt.Errorf("%w: with %s feedback every label is known at once, so none can be unheard", ErrPlay, p.Feedback)
 	case p.Ask < 0 || p.Ask > maxAsk:

@@ -322,7 +322,7 @@ func TestWhatCanNotBePlayed(t *testing.T) {
 		{"another owner", Play{Paths: []string{path}, Options: stranger}, "no message is from the owner [stranger@example.org]"},
 		{"standard input", Play{Paths: []string{"-"}, Options: testOptions()}, "read twice"},
 		{"one folder", Play{Important: []string{path}, Options: testOptions()}, "both important and ordinary"},
-		{"folders and archives", Play{Paths: []string{path}, Important: []string{path}, Ordinary: []string{path}, Options: testOptions()}, "instead of other archives"},
+		{"folders and archives", Play{Paths: []string{path}, Important: []string{path}, Ordinary: []string{path}, Options: testOptions()}, "combined with other archives"},
 		{"delayed labels of a file", Play{Paths: []string{path}, Labels: labels, Feedback: Delayed, Options: testOptions()}, "have no time of their own"},
 		{"unknown feedback", Play{Paths: []string{path}, Feedback: "soon", Options: testOptions()}, `unknown feedback "soon"`},
 	} {

@@ -122,7 +122,7 @@ func (r *Result) WriteTable(w io.Writer) error {
 	line("learner", "%s", r.Learner)
 	line("mistakes", "%d of %d lessons, %d updates, hinge loss %.1f", r.Mistakes, r.Lessons, r.Updates, r.HingeLoss)
 	line("ceiling", "%s", r.Ceiling)
-	line("wrong decisions", "%d: %d false alarms, %d missed; %d unsure, %d of them for want of labels", r.WrongDecisions, r.FalseAlarms, r.Missed, r.Unsure, r.TooFewLabels)
+	line("wrong decisions", "%d: %d false alarms, %d missed; %d unsure, %d of them for lack of labels", r.WrongDecisions, r.FalseAlarms, r.Missed, r.Unsure, r.TooFewLabels)
 	line("marked", "%d, %.1f %% of the examples", r.Marked, 100*float64(r.Marked)/float64(max(1, r.Examples)))
 	line("average precision", "%.4f", r.AveragePrecision)
 	line("1-ROCA%%", "%.3f", r.OneMinusROCAPercent)

@@ -62,18 +62,18 @@ func (f *Filter) silentLearning() string {
 		return ""
 	}
 	if a.UnheardDays >= unheardDays {
-		return fmt.Sprintf("learning has stopped: on %d days you set or removed keywords that mean nothing to hinged (the last: %s), and it heard no answer, star, mark, junk or deletion of yours since; if you mark mail with such a keyword, name it in `mark` of the configuration",
+		return fmt.Sprintf("learning has stopped: on %d days you set or removed keywords that hinged doesn't know (the last: %s), and since then it has seen no answer, star, mark, junk or deletion of yours; if you mark mail with such a keyword, name it in `mark` of the configuration",
 			a.UnheardDays, a.UnheardFlag)
 	}
 	if deaf := a.ActiveDays - min(a.HeardDay, a.ActiveDays); deaf >= deafDays && a.Messages > a.HeardSeq {
-		return fmt.Sprintf("learning has stopped: mail came and you were active on %d days, yet no answer, star, mark, junk or deletion of yours was seen; is the folder with your sent mail watched, and does your mail program store its flags on the server?", deaf)
+		return fmt.Sprintf("learning has stopped: mail arrived and you were active on %d days, but hinged saw no answer, star, mark, junk or deletion of yours; is the folder with your sent mail watched, and does your mail program store its flags on the server?", deaf)
 	}
 	if since := max(a.LastLesson, a.Awaited); since != 0 && a.LastArrival >= since.Add(idleTime) {
-		seen := "nothing that you do with your mail was seen"
+		seen := "hinged saw nothing that you did with your mail"
 		if a.LastActive > since {
-			seen = "no answer, star, mark, junk or deletion of yours was seen"
+			seen = "hinged saw no answer, star, mark, junk or deletion of yours"
 		}
-		return fmt.Sprintf("learning has stopped: mail came for %d days, nothing was learnt, and %s; does your mail program use IMAP and store its flags on the server, and are the folders watched that you use?",
+		return fmt.Sprintf("learning has stopped: mail came for %d days, hinged learnt nothing, and %s; does your mail program use IMAP and store its flags on the server, and are the folders watched that you use?",
 			int(a.LastArrival.Time().Sub(since.Time())/(24*time.Hour)), seen)
 	}
 	return ""

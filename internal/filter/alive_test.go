@@ -77,7 +77,7 @@ func TestKeywordsThatTeachNothingAreNamed(t *testing.T) {
 	daily(unheardDays-1, "$label5")
 	w.warned("a day before", "")
 	daily(1, "$label5")
-	w.warned("on the last day", "on 5 days you set or removed keywords that mean nothing to hinged (the last: $label5)")
+	w.warned("on the last day", "on 5 days you set or removed keywords that hinged doesn't know (the last: $label5)")
 	daily(1, `\Flagged`)
 	w.wait(time.Minute)
 	w.warned("after a star", "")
@@ -105,15 +105,15 @@ func TestMailWithoutAnyLessonIsToldOf(t *testing.T) {
 		w.warned(when, words)
 	}
 	first := arrive()
-	idle("of a new account", "mail came for 30 days, nothing was learnt, and nothing that you do with your mail was seen")
+	idle("of a new account", "mail came for 30 days, hinged learnt nothing, and hinged saw nothing that you did with your mail")
 	w.flag(first, `\Flagged`)
 	w.wait(time.Minute)
 	w.warned("after a lesson", "")
 	lesson := w.f.State().Account.LastLesson
 	w.now = lesson.Time()
-	idle("after the last lesson", "mail came for 30 days, nothing was learnt")
+	idle("after the last lesson", "mail came for 30 days, hinged learnt nothing")
 	w.flag(arrive(), `\Seen`)
-	w.warned("of an owner who reads", "no answer, star, mark, junk or deletion of yours was seen")
+	w.warned("of an owner who reads", "hinged saw no answer, star, mark, junk or deletion of yours")
 
 	// What was taken back is no reason to warn.
 	if _, err := w.f.Rewrite(&UnlearnRequested{At: w.moment(), Since: lesson}, w); err != nil {

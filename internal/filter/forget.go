@@ -33,7 +33,7 @@ type ForgetRequested struct {
 }
 
 // ErrForgetRequest is wrapped when a request names nothing or several things.
-var ErrForgetRequest = errors.New("say one of a message, a sender and a moment to forget")
+var ErrForgetRequest = errors.New("name one thing to forget: a message, a sender or a moment")
 
 // forgetting is what a ForgetRequested is about.
 type forgetting struct {

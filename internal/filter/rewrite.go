@@ -36,7 +36,7 @@ type TooEarlyError struct {
 }
 
 func (e *TooEarlyError) Error() string {
-	return fmt.Sprintf("the lessons are kept from %s on; what was learnt before can't be taken apart any more",
+	return fmt.Sprintf("lessons are kept from %s on; what was learnt before can no longer be separated",
 		e.Earliest.Time().Format(time.RFC3339))
 }
 

@@ -145,7 +145,7 @@ func Forgeable(rules []Rule, authServID string) string {
 	default:
 		one = fmt.Sprintf("%d rules on senders believe", n)
 	}
-	return one + ` what From says, and anybody can write that; with authserv_id set, only mail for which your own mail server vouches is believed`
+	return one + ` what From says, and anybody can write that; if you set authserv_id, hinged believes only senders that your own mail server vouches for`
 }
 
 // rulesInForce are those that came as an event, else those of the options.

@@ -149,24 +149,24 @@ func (f *Filter) Marking() string {
 	case a.Paused:
 		return "no: paused"
 	case f.opts.Shadow == ShadowOn:
-		return "no: shadow is on; decisions are recorded, no mark is set"
+		return "no: shadow is on; hinged records its decisions and sets no mark"
 	case len(f.opts.Marks) == 0:
 		return "no: no mark is configured"
 	case !f.trained() && f.InShadow():
 		return "not yet: " + learnt
 	case !f.trained():
-		return "not yet: shadow is off, but too little is learnt to decide: " + learnt
+		return "not yet: shadow is off, but hinged has not learnt enough to decide: " + learnt
 	case f.InShadow() && s.Beats() && !f.good():
-		return fmt.Sprintf("not yet: of the messages that it would have marked over the last %d labels, %.0f %% were important; it stays silent until %.0f %% are",
+		return fmt.Sprintf("not yet: of the messages that it would have marked over the last %d labels, %.0f %% were important; it marks nothing until %.0f %% are",
 			s.Labels, 100*s.Decisions.Precision(), 100*f.opts.MinPrecision)
 	case f.InShadow() && s.Beats():
 		return fmt.Sprintf("not yet: its decisions (F1 %.2f) are better than knowing your correspondents alone (%.2f) since %d important labels; it must stay so for %d",
 			s.Decisions.F1(), s.Correspondents.F1(), a.Ahead, f.opts.MinImportant/2)
 	case f.InShadow() && s.Correspondents.F1() > 0:
-		return fmt.Sprintf("not yet: over the last %d labels its decisions have F1 %.2f; knowing your correspondents alone: %.2f; it stays silent until it is better",
+		return fmt.Sprintf("not yet: over the last %d labels its decisions have F1 %.2f; knowing your correspondents alone: %.2f; it marks nothing until they are better",
 			s.Labels, s.Decisions.F1(), s.Correspondents.F1())
 	case f.InShadow():
-		return fmt.Sprintf("not yet: over the last %d labels its decisions have F1 %.2f, no better than marking nothing; it stays silent until it is better",
+		return fmt.Sprintf("not yet: over the last %d labels its decisions have F1 %.2f, no better than marking nothing; it marks nothing until they are better",
 			s.Labels, s.Decisions.F1())
 	default:
 		return "yes: " + strings.Join(f.opts.Marks, ", ")
@@ -211,11 +211,11 @@ func (f *Filter) Warnings() []string {
 		out = append(out, why)
 	}
 	if s := f.standing; f.opts.Shadow == ShadowAuto && a.Proven && !s.Beats() {
-		out = append(out, fmt.Sprintf("over the last %d labels its decisions have F1 %.2f, knowing your correspondents alone has %.2f: it marks, but is of little use now; shadow = \"on\" silences it",
+		out = append(out, fmt.Sprintf("over the last %d labels its decisions have F1 %.2f, knowing your correspondents alone has %.2f: its marks are of little use now; shadow = \"on\" stops them",
 			s.Labels, s.Decisions.F1(), s.Correspondents.F1()))
 	}
 	if n, long := f.Passed(); long && !f.InShadow() && !a.Paused && len(f.opts.Marks) > 0 {
-		out = append(out, fmt.Sprintf("nothing was marked for long: none of the last %d messages scored above the threshold, while %.0f %% of those judged lately were important; star or mark what should have been marked, and it learns from that",
+		out = append(out, fmt.Sprintf("hinged has marked nothing for a long time: none of the last %d messages scored above the threshold, but %.0f %% of those judged recently were important; star or mark what hinged should have marked, and it learns from that",
 			n, 100*share(f.standing.Important, f.standing.Labels)))
 	}
 	if why := Forgeable(f.rules.list, f.opts.Featurize.AuthServID); why != "" {
@@ -238,6 +238,6 @@ func (f *Filter) strangers() string {
 	case a.Twins > 0:
 		who = "another hinged and another program set the same mark in this mailbox"
 	}
-	return fmt.Sprintf("%s (%d so far, last on %s); hinged learns nothing from its marks, but you can't tell whose they are: choose another mark here, or switch one of the programs off",
+	return fmt.Sprintf("%s (%d so far, last on %s); hinged learns nothing from its marks, but you can't tell them from hinged's: choose another mark here, or switch one of the programs off",
 		who, a.Strangers, a.StrangerAt.Time().In(f.zone).Format("2 January 2006"))
 }

@@ -123,7 +123,7 @@ func TestALearnerThatOnlyKnowsYourCorrespondentsStaysSilent(t *testing.T) {
 	if s.Decisions.F1() < 0.9 {
 		t.Errorf("the learner has F1 %.2f: it should have learnt the correspondents, too, and only tie", s.Decisions.F1())
 	}
-	if got := w.f.Marking(); !strings.Contains(got, "knowing your correspondents alone: 1.00; it stays silent until it is better") {
+	if got := w.f.Marking(); !strings.Contains(got, "knowing your correspondents alone: 1.00; it marks nothing until they are better") {
 		t.Errorf("Marking says %q", got)
 	}
 	_, r := w.deliver("INBOX", mail("last@x", "person1@example.com", owner, "lunch"))
@@ -182,7 +182,7 @@ func TestStatusSaysWhenNothingIsMarkedForLong(t *testing.T) {
 		if n, again := f.Passed(); again != long || n != w.f.passed || f.judged != w.f.judged {
 			t.Fatalf("after a restart %d passed, %d judged; before it %d, %d", n, f.judged, w.f.passed, w.f.judged)
 		}
-		words := strings.Contains(strings.Join(w.f.Warnings(), "\n"), "nothing was marked for long: none of the last ")
+		words := strings.Contains(strings.Join(w.f.Warnings(), "\n"), "hinged has marked nothing for a long time: none of the last ")
 		if words != long {
 			t.Fatalf("long is %v, the warnings are %q", long, w.f.Warnings())
 		}

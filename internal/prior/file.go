@@ -73,7 +73,7 @@ func (p *Prior) line(n int, line string) string {
 	case n > maxLines:
 		return fmt.Sprintf("it has more than %d lines", maxLines)
 	case !utf8.ValidString(line) || strings.ContainsFunc(line, func(r rune) bool { return r != '\t' && unicode.IsControl(r) }):
-		return "the line has bytes that are no text"
+		return "the line has bytes that are not text"
 	case n == 1:
 		if line != headLine {
 			return fmt.Sprintf("the first line is %q, want %q", line, headLine)
@@ -88,7 +88,7 @@ func (p *Prior) line(n int, line string) string {
 		return ""
 	case strings.HasPrefix(line, "#"):
 		if len(p.Weights) > 0 {
-			return "words stand between weights; want them all before the first weight"
+			return "there is a comment between weights; want all comments before the first weight"
 		}
 		note, spaced := strings.CutPrefix(line, "# ")
 		if !spaced && line != "#" {
@@ -112,7 +112,7 @@ func (p *Prior) line(n int, line string) string {
 		return fmt.Sprintf("the weight is %q, want it in the fewest digits: %q", number, want)
 	}
 	if _, ok := featurize.ImpersonalIndex(name); !ok {
-		return fmt.Sprintf("%q is no feature that names nobody", name)
+		return fmt.Sprintf("%q is not among the features that name nobody", name)
 	}
 	if k := len(p.Weights); k > 0 && p.Weights[k-1].Name >= name {
 		return fmt.Sprintf("%q comes after %q, want names in ascending order, each once", name, p.Weights[k-1].Name)

@@ -90,7 +90,7 @@ func Run(ctx context.Context, o Options) (Replayed, error) {
 
 func run(ctx context.Context, o Options) (out Replayed, err error) {
 	if _, err := os.Lstat(o.Into); err == nil {
-		return out, fmt.Errorf("%w; nothing is overwritten", fs.ErrExist)
+		return out, fmt.Errorf("%w; hinged overwrites nothing", fs.ErrExist)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return out, err
 	}

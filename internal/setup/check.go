@@ -86,7 +86,7 @@ func (c *Checker) Run(ctx context.Context) (Report, error) {
 		}
 	}
 	if len(accounts) == 0 && stream == nil {
-		return c.report, fmt.Errorf("%w: %s is none of %s", desk.ErrNoAccount, c.Account, strings.Join(names, ", "))
+		return c.report, fmt.Errorf("%w: %s is not one of %s", desk.ErrNoAccount, c.Account, strings.Join(names, ", "))
 	}
 	c.add(OK, "", "config", "", "%s is valid: %s", c.Path, c.sources())
 	c.state()

@@ -173,8 +173,8 @@ func TestAllIsWellWithKafka(t *testing.T) {
 	s.finds(t, true, all...)
 
 	s.account = "you"
-	if _, _, err := s.run(t); !errors.Is(err, desk.ErrNoAccount) || !strings.Contains(err.Error(), "you is none of kafka") {
-		t.Errorf("got %v, want that you is none of kafka", err)
+	if _, _, err := s.run(t); !errors.Is(err, desk.ErrNoAccount) || !strings.Contains(err.Error(), "you is not one of kafka") {
+		t.Errorf("got %v, want that you is not one of kafka", err)
 	}
 
 	// Nothing was written.

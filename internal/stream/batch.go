@@ -315,7 +315,7 @@ func (p *partition) produce(ctx context.Context, topic string, records []kafka.R
 				continue
 			}
 		}
-		p.trouble(fmt.Errorf("cannot produce to topic %s; nothing is lost, trying again: %w", topic, err))
+		p.trouble(fmt.Errorf("can't produce to topic %s; nothing is lost, trying again: %w", topic, err))
 		if err := p.pause(ctx, n); err != nil {
 			return err
 		}
@@ -365,7 +365,7 @@ func (p *partition) commit(ctx context.Context) error {
 		if errors.Is(err, store.ErrStale) || errors.Is(err, store.ErrPartition) || errors.Is(err, store.ErrNotFound) {
 			return err // trying again would not help
 		}
-		p.trouble(fmt.Errorf("cannot commit; nothing is lost, trying again: %w", err))
+		p.trouble(fmt.Errorf("can't commit; nothing is lost, trying again: %w", err))
 		if err := p.pause(ctx, n); err != nil {
 			return err
 		}

@@ -35,7 +35,7 @@ var ErrNoState = errors.New("no state fits the log of the input topic")
 
 // ErrRepartitioned is wrapped when the input topic has another number of
 // partitions than it had: keys belong elsewhere now.
-var ErrRepartitioned = errors.New("the number of partitions was changed")
+var ErrRepartitioned = errors.New("the number of partitions has changed")
 
 // holds reports whether a position can be read on from.
 func holds(w kafka.Watermark, at *boltfile.PartitionInfo) bool {
@@ -62,7 +62,7 @@ func (s *situation) choose() (choice, error) {
 		// read again.
 		return atStart, nil
 	}
-	return 0, fmt.Errorf("%w: the log holds offsets %d up to, not including, %d, %s and %s; "+
+	return 0, fmt.Errorf("%w: the log has offsets %d to %d (exclusive), %s and %s; "+
 		"restore a backup of the store that reaches into the log, or stop every process, delete this partition's offset of the group and the store's and topic's data of it, and begin anew with what the log still has (docs/kafka.md, “A partition is stopped”)",
 		ErrNoState, s.log.First, s.log.End, describe("this store stands at", s.local, "this store has nothing"),
 		describe("the newest whole snapshot at", s.snapshot, "there is no whole snapshot"))
@@ -139,9 +139,9 @@ func (p *partition) tryBegin(ctx context.Context) (int64, error) {
 		return p.restore()
 	default:
 		if s.log.First > 0 {
-			p.log.Warn("the broker has deleted what came first, before anybody read it here: retention goes by the timestamps of records", "offset", s.log.First)
+			p.log.Warn("the broker deleted the first records before hinged read them: retention goes by the timestamps of records", "offset", s.log.First)
 		}
-		p.log.Info("nothing is known of the partition: it is read from the start of its log", "offset", s.log.First)
+		p.log.Info("the partition is new here: reading it from the start of its log", "offset", s.log.First)
 		return s.log.First, o.Store.BeginPartition(p.id, p.partitions(), s.log.First)
 	}
 }

@@ -79,7 +79,7 @@ func (e *Engine) groupProblem(err error) {
 	if err != nil {
 		e.problem, e.member = err.Error(), false
 		if before != e.problem {
-			e.log.Warn("no partitions just now; trying again", "error", err)
+			e.log.Warn("no partitions at the moment; trying again", "error", err)
 		}
 	}
 }
@@ -114,7 +114,7 @@ func (e *Engine) generation(ctx context.Context, g kafka.Generation) {
 	e.generations++
 	clear(e.hints)
 	e.mu.Unlock()
-	e.log.Info("partitions dealt out", "generation", g.ID, "partitions", len(g.Partitions))
+	e.log.Info("partitions assigned", "generation", g.ID, "partitions", len(g.Partitions))
 
 	var wg sync.WaitGroup
 	for _, p := range ours {

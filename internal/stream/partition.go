@@ -72,7 +72,7 @@ func (p *partition) run(ctx context.Context, readAhead int64) {
 		return
 	}
 	err = &StopError{p.id.Number, err}
-	p.log.Error("the partition is stopped; the others go on", "error", err)
+	p.log.Error("the partition is stopped; the others continue", "error", err)
 	p.state.stop(err)
 	<-ctx.Done()
 }
@@ -88,7 +88,7 @@ func (p *partition) work(ctx context.Context, readAhead int64) error {
 	}
 	p.state.restoring(p.pending.set(info.Pending))
 	p.state.began(at)
-	p.log.Info("the partition is ours", "offset", at)
+	p.log.Info("partition assigned to this process", "offset", at)
 	p.cache.clear()
 	p.again = nil
 	genCtx := ctx
@@ -190,9 +190,9 @@ func (p *partition) note(where *string, err error) {
 	p.state.mu.Unlock()
 	switch {
 	case err != nil && before != err.Error():
-		p.log.Warn("the partition waits", "error", err)
+		p.log.Warn("partition is waiting", "error", err)
 	case err == nil && before != "":
-		p.log.Info("the partition goes on")
+		p.log.Info("partition continues")
 	}
 }
 

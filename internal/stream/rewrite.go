@@ -47,7 +47,7 @@ func (p *partition) rewrite(ctx context.Context, h *held, it *item) (*kafka.Refu
 		if errors.Is(err, store.ErrStale) || errors.Is(err, store.ErrPartition) || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrDamaged) {
 			return nil, fmt.Errorf("account %s: %w", h.name, err)
 		}
-		p.trouble(fmt.Errorf("cannot commit; nothing is lost, trying again: %w", err))
+		p.trouble(fmt.Errorf("can't commit; nothing is lost, trying again: %w", err))
 		if err := p.pause(ctx, n); err != nil {
 			return nil, err
 		}

@@ -18,7 +18,7 @@ const sendSource = "hinged"
 func (e *Engine) Send(ctx context.Context, account string, events ...kafka.Event) error {
 	key, ok := strings.CutPrefix(account, kafka.AccountPrefix)
 	if !ok || kafka.ValidKey([]byte(key)) != nil {
-		return fmt.Errorf("account %s is none of a stream", account)
+		return fmt.Errorf("account %s does not belong to a stream", account)
 	}
 	records := make([]kafka.Record, 0, len(events))
 	for _, event := range events {

@@ -37,7 +37,7 @@ func (p *partition) keep(ctx context.Context) {
 		forgot := p.purge.Load()
 		if (forgot <= last || forgot > next) && next-last < o.SnapshotEvery && (next == last || now.Sub(at) < o.SnapshotInterval) {
 			if err := p.tidyLater(ctx); err != nil && ctx.Err() == nil {
-				p.log.Warn("old snapshots could not be taken back; trying again", "error", err)
+				p.log.Warn("can't delete old snapshots; trying again", "error", err)
 			}
 			continue
 		}
@@ -47,7 +47,7 @@ func (p *partition) keep(ctx context.Context) {
 		}
 		if err != nil {
 			failed++
-			p.log.Warn("no snapshot could be made; trying again", "error", err)
+			p.log.Warn("can't make a snapshot; trying again", "error", err)
 			if p.pause(ctx, failed) != nil {
 				return
 			}
@@ -134,7 +134,7 @@ func (p *partition) oneSnapshot(ctx context.Context) (int64, error) {
 	if err := p.vault.scan(ctx, p.e.o.Now()); err != nil {
 		return 0, err
 	}
-	p.log.Info("a snapshot is made", "offset", m.Next, "accounts", len(m.Accounts), "chunks", out.chunks, "bytes", out.bytes)
+	p.log.Info("snapshot made", "offset", m.Next, "accounts", len(m.Accounts), "chunks", out.chunks, "bytes", out.bytes)
 	p.state.snapshot()
 	p.untidy = m.Next
 	return m.Next, p.tidyIfWhole(ctx)

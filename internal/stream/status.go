@@ -128,7 +128,7 @@ func (s *Status) doing() string {
 	case s.Lag > 0:
 		return fmt.Sprintf("deciding and learning, %d records behind", s.Lag)
 	default:
-		return "deciding and learning; nothing waits"
+		return "deciding and learning; no record is waiting"
 	}
 }
 

@@ -122,7 +122,7 @@ func (p *partition) restore() (int64, error) {
 	}
 	p.log.Info("the partition is taken over from a snapshot", "offset", m.Next, "accounts", len(m.Accounts))
 	if now := p.e.fingerprint; m.Fingerprint != "" && m.Fingerprint != now {
-		p.log.Warn("the snapshot was made by a hinged that reads mail in another way, with other settings or by other time zones; what comes from here on may be decided otherwise than it would have been there")
+		p.log.Warn("the hinged that made the snapshot reads mail in another way, or has other settings or time zones; decisions from here on may differ from those that it would have made")
 	}
 	return m.Next, nil
 }
@@ -171,7 +171,7 @@ func (p *partition) fetch(ctx context.Context, account string, whole bool,
 		case lost(err), errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrStale):
 			return err
 		}
-		p.log.Warn("an account cannot be fetched out of the snapshot; trying again", "account", account, "error", err)
+		p.log.Warn("can't load an account from the snapshot; trying again", "account", account, "error", err)
 		if err := p.pause(ctx, n); err != nil {
 			return err
 		}
@@ -266,7 +266,7 @@ func (p *partition) beginAnew(ctx context.Context, cause error) error {
 	if _, err := s.choose(); err != nil {
 		return errors.Join(cause, err)
 	}
-	p.log.Warn("the snapshot that the partition was taken over from is in pieces; it is begun anew from another, or from the first record", "error", cause)
+	p.log.Warn("the snapshot of this partition is incomplete; starting again from another one, or from the first record", "error", cause)
 	if err := o.Store.DropPartition(p.id); err != nil {
 		return fmt.Errorf("%w, and what came of it cannot be dropped: %w", cause, err)
 	}

@@ -30,7 +30,7 @@ func (e *ensured) Run(ctx context.Context, m kafka.Member) error {
 	for n := 1; ; n++ {
 		created, _, err := e.EnsureTopics(ctx, e.wanted)
 		for _, topic := range created {
-			e.log.Info("made a topic", "topic", topic, "partitions", e.wanted.Partitions)
+			e.log.Info("topic created", "topic", topic, "partitions", e.wanted.Partitions)
 		}
 		if err == nil {
 			return e.client.Run(ctx, m)

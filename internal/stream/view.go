@@ -15,7 +15,7 @@ import (
 )
 
 // ErrElsewhere is wrapped when an account belongs to a partition that is not ours.
-var ErrElsewhere = errors.New("another process has the account")
+var ErrElsewhere = errors.New("another process owns the account")
 
 // IsAccount reports whether the name is that of an account of a stream.
 func IsAccount(name string) bool { return strings.HasPrefix(name, kafka.AccountPrefix) }
@@ -76,7 +76,7 @@ func (e *Engine) owner(account string) (*partition, error) {
 			return p, nil
 		}
 	}
-	return nil, fmt.Errorf("account %s: %w, or nobody has it just now", account, ErrElsewhere)
+	return nil, fmt.Errorf("account %s: %w, or no process owns it at the moment", account, ErrElsewhere)
 }
 
 // lookPatience is how long Look waits for writers in all. They have nothing

@@ -37,7 +37,7 @@ func (s *Store) checkpointSome(committed []*committing) {
 	slices.SortStableFunc(due, func(a, b *committing) int { return cmp.Compare(b.left.overdue(), a.left.overdue()) })
 	for _, c := range due[:min(len(due), 1+len(due)/checkpointsPerCommit)] {
 		if err := s.checkpoint(c.Account, c.State); err != nil {
-			s.o.Logger.Warn("checkpoint could not be written; the redo log goes on", "account", c.Account, "commit", c.left.Commit, "error", err)
+			s.o.Logger.Warn("can't write a checkpoint; the redo log continues", "account", c.Account, "commit", c.left.Commit, "error", err)
 		}
 	}
 }

@@ -181,7 +181,7 @@ func ignoreClosed(err error) error {
 // these are there: what they knew is not in use.
 func warnOfDamage(path string, o Options) {
 	if damaged, err := filepath.Glob(path + ".damaged-*"); err == nil && len(damaged) > 0 {
-		o.Logger.Warn("beginning with an empty store; what the damaged one knew is not in use. Restore a backup in its place to get it back",
+		o.Logger.Warn("starting with an empty store, without what the damaged one contained. To get that back, restore a backup",
 			"store", path, "damaged", damaged)
 	}
 }
@@ -281,7 +281,7 @@ func examine(path string, o Options) (torn bool, err error) {
 		})
 	})
 	if torn {
-		o.Logger.Warn("one half of the store's header is invalid, as after a power cut; the commit that was under way is lost", "path", path)
+		o.Logger.Warn("one half of the store's header is invalid, as after a power cut; the unfinished commit is lost", "path", path)
 	}
 	return torn, errors.Join(err, db.Close())
 }
@@ -351,10 +351,10 @@ func setAside(path string, o Options, cause error) error {
 	}
 	aside, err := moveAside(path, o)
 	if err != nil {
-		return fmt.Errorf("opening store %s: %w; it could not be moved aside: %w", path, cause, err)
+		return fmt.Errorf("opening store %s: %w; moving it aside: %w", path, cause, err)
 	}
 	o.Logger.Error("store is damaged and was moved aside", "path", path, "moved_to", aside, "error", cause)
-	return fmt.Errorf("opening store %s: %w; it was moved to %s; put a backup at %s, or start again to begin with an empty store", path, cause, aside, path)
+	return fmt.Errorf("opening store %s: %w; it was moved to %s; put a backup at %s, or start again with an empty store", path, cause, aside, path)
 }
 
 // moveAside renames the file at path and returns its new name.

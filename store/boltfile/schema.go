@@ -289,7 +289,7 @@ func checkSchema(tx *bolt.Tx) error {
 	}
 	switch version := binary.BigEndian.Uint32(payload); {
 	case version > SchemaVersion:
-		return fmt.Errorf("%w: it has schema %d, this version knows schemas up to %d; use the newer hinged, or restore a backup of this one's", store.ErrNewer, version, SchemaVersion)
+		return fmt.Errorf("%w: it has schema %d, this version knows schemas up to %d; use the newer hinged, or restore a backup from this version", store.ErrNewer, version, SchemaVersion)
 	case version < 1:
 		return fmt.Errorf("%w: it has schema %d", store.ErrSchema, version)
 	}

@@ -92,7 +92,7 @@ func verifyMember(tx *bolt.Tx, key []byte, name string) (problems []error) {
 			found("it belongs to %s", describeKey(p.Partition))
 		}
 		if pending != (p.Pending != nil) || pending && !row.Here {
-			found("it is not known how far it was taken over")
+			found("hinged doesn't know how far it was taken over")
 		}
 	}
 	return problems

@@ -37,7 +37,7 @@ var (
 	// ErrUnsound: what was read is no backup, or a damaged one.
 	ErrUnsound = errors.New("not a sound backup")
 	// ErrAccountExists: an import would replace an account.
-	ErrAccountExists = errors.New("there is an account of that name")
+	ErrAccountExists = errors.New("an account of that name exists")
 )
 
 // Account says what a copy holds of one account. The digests are those that

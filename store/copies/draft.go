@@ -94,7 +94,7 @@ func mayWrite(target, storePath string, force bool) error {
 	case info.IsDir():
 		return fmt.Errorf("%s is a directory; name a file in it", target)
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is no regular file; for standard output give -", target)
+		return fmt.Errorf("%s is not a regular file; for standard output use -", target)
 	case !force:
 		return exists(target)
 	}
@@ -146,7 +146,7 @@ func Write(target, storePath string, force bool, stdout io.Writer, fill func(io.
 		return 0, err
 	}
 	if err := check(d.Name()); err != nil {
-		return 0, fmt.Errorf("the copy is not sound, and was not kept: %w", err)
+		return 0, fmt.Errorf("the copy is not sound and was deleted: %w", err)
 	}
 	if size, err = d.Seek(0, io.SeekEnd); err != nil {
 		return 0, err

@@ -137,7 +137,7 @@ func (x *Exported) unpack(r io.Reader) (err error) {
 	}
 	switch _, err := in.ReadByte(); {
 	case err == nil:
-		return fmt.Errorf("%w: something follows its end", ErrExport)
+		return fmt.Errorf("%w: it has data after its end", ErrExport)
 	case !errors.Is(err, io.EOF):
 		return fmt.Errorf("reading the export: %w", err)
 	}

@@ -204,7 +204,7 @@ var errChunkShort = fmt.Errorf("%w: it ends within an item", store.ErrChunk)
 
 func (r *chunkReader) items(content []byte, fn func(chunkItem) error) error {
 	if len(content) == 0 || content[0] != chunkVersion {
-		return fmt.Errorf("%w: it has no form that this version knows", store.ErrChunk)
+		return fmt.Errorf("%w: its format is unknown to this version", store.ErrChunk)
 	}
 	for rest := content[1:]; len(rest) > 0; {
 		kind := rest[0]

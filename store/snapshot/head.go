@@ -46,7 +46,7 @@ func (h accountHead) check(from boltfile.PendingAccount) error {
 	}
 	for _, of := range p.Saved() {
 		if of.Generation > uint64(len(h.Names)) || of.Commit > p.Commit || of.Journal > p.Journal || of.Lesson > p.Lesson {
-			return fmt.Errorf("%w: its head is senseless", store.ErrChunk)
+			return fmt.Errorf("%w: its header is invalid", store.ErrChunk)
 		}
 	}
 	return nil

@@ -251,7 +251,7 @@ func (m *Manifest) addItem(it chunkItem) error {
 
 func decodeManifestRow(data []byte) (row manifestRow, err error) {
 	if len(data) == 0 || data[0] != manifestVersion {
-		return row, errors.New("it has no form that this version knows")
+		return row, errors.New("its format is unknown to this version")
 	}
 	content, err := unpacking.DecodeAll(data[1:], make([]byte, 0, manifestContent))
 	if err != nil {
