@@ -73,7 +73,7 @@ func TestR11LiveReplayAndDryRunGiveTheSameScores(t *testing.T) {
 }
 
 func sameScores(o *resident) map[string]float64 {
-	s := o.daemon(quick + still)
+	s := o.daemon(quick)
 	lived(o.Owner, 7, 150)
 	mail := testkit.NewMail(8)
 	dry, learnt := s.bootstrap("--dry-run", "--last", "1000", "--show", "1000"), s.bootstrap()
