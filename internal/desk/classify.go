@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/passthrough"
 	"github.com/hinged/hinged/store"
 )
@@ -44,16 +45,17 @@ func classify(ctx context.Context, a Account, q ClassifyRequest) (c Classificati
 		return c, err
 	}
 	err = a.Look(ctx, State, func(d *Desk) error {
-		v, features := d.Filter.Classify(m)
-		c = Classification{
-			Outcome: v.Outcome.String(), Reason: v.Reason.String(), Score: v.Score, Threshold: v.Threshold,
-			Defects: m.Defects, Parts: partsOf(d.Filter.Parts(features)),
-		}
+		err := d.Filter.Classify(m, func(v filter.Decision, features *featurize.Features) {
+			c = Classification{
+				Outcome: v.Outcome.String(), Reason: v.Reason.String(), Score: v.Score, Threshold: v.Threshold,
+				Defects: m.Defects, Parts: partsOf(d.Filter.Parts(features)),
+			}
+		})
 		if d.Filter.State().Account.Paused {
 			// Off is off for mail filters, too.
 			c.Outcome, c.Reason = store.DecidedUnsure.String(), ErrPaused.Error()
 		}
-		return nil
+		return err
 	})
 	return c, err
 }

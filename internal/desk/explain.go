@@ -232,16 +232,18 @@ func (d *Desk) explainMail(m *featurize.Message) (Explanation, error) {
 			return out, err
 		}
 	}
-	v, features := f.Classify(m)
-	out := d.explanation(k, filter.NewMeta(m).From, f.ExplainFeatures(features, m.Vouched))
-	out.Outcome, out.Reason, out.ScoreThen, out.Threshold = v.Outcome.String(), v.Reason.String(), v.Score, v.Threshold
-	if v.Rule != nil {
-		out.Rule = v.Rule.Match
-	}
+	var out Explanation
+	err := f.Classify(m, func(v filter.Decision, features *featurize.Features) {
+		out = d.explanation(k, filter.NewMeta(m).From, f.ExplainFeatures(features, m.Vouched))
+		out.Outcome, out.Reason, out.ScoreThen, out.Threshold = v.Outcome.String(), v.Reason.String(), v.Score, v.Threshold
+		if v.Rule != nil {
+			out.Rule = v.Rule.Match
+		}
+	})
 	if m.Own() {
 		out.Corrections = []Correction{}
 	}
-	return out, nil
+	return out, err
 }
 
 // nameParts names, as far as messages with words tell, the parts of a message without.

@@ -28,7 +28,7 @@ var tokenKey = []byte("a key that only this test's servers know")
 // newTokens writes the files that Dovecot checks tokens with, where its own users get to.
 func newTokens(t *testing.T) *tokens {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "hinged-tokens-")
+	dir, err := os.MkdirTemp("/tmp", "hinged-tokens-") //nolint:usetesting // Dovecot's own users do not get to t.TempDir
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func newTokens(t *testing.T) *tokens {
 		}
 	}
 	err = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-		return errors.Join(err, os.Chmod(path, 0o755)) //nolint:gosec // the key is good for nothing else
+		return errors.Join(err, os.Chmod(path, 0o755))
 	})
 	if err != nil {
 		t.Fatal(err)

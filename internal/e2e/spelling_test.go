@@ -76,9 +76,9 @@ func speltOtherwise(o *resident) {
 // client library would write it in its own way.
 func (o *resident) asSpelt(uid uint32) string {
 	o.Helper()
-	dial := func() (net.Conn, error) { return net.Dial("tcp", o.login.Addr) } //nolint:noctx // loopback
+	dial := func() (net.Conn, error) { return net.Dial("tcp", o.login.Addr) }
 	if o.login.TLSConfig != nil {
-		dial = func() (net.Conn, error) { return tls.Dial("tcp", o.login.Addr, o.login.TLSConfig) } //nolint:noctx // likewise
+		dial = func() (net.Conn, error) { return tls.Dial("tcp", o.login.Addr, o.login.TLSConfig) }
 	}
 	conn, err := dial()
 	if err != nil {

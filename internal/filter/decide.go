@@ -87,16 +87,3 @@ func (f *Filter) corresponds(from store.ID) bool {
 	s, ok := f.st.Senders.Get(from.Key())
 	return ok && from != 0 && s.Written > 0
 }
-
-// Classify decides a message as if it had just arrived, and changes nothing.
-// The features are those behind the score.
-func (f *Filter) Classify(m *featurize.Message) (Decision, *featurize.Features) {
-	meta := NewMeta(m)
-	features := f.freezer.Freeze(m, facts(f.st, meta))
-	d := f.judge(meta.Key, features, meta.Vouched)
-	d.Correspondent = f.corresponds(meta.From)
-	if f.InShadow() && d.Outcome == store.DecidedImportant {
-		d.Reason = store.ReasonShadow
-	}
-	return d, features
-}

@@ -190,16 +190,8 @@ func (f *Filter) replayTo(replayed uint64) error {
 
 // step takes the step of replay with that number over so many lessons.
 func (f *Filter) step(number uint64, size int) error {
-	key := store.WindowKey(f.lessons.first + uint64(model.ReplayPlace(number, size)))
-	row, ok := f.st.Window.Get(key)
-	if !ok || f.messages != nil && !f.knows(row.Message) || model.Rests(row.Weight, number, size) {
-		return nil
-	}
-	x, err := f.vector(row.Message)
-	if f.messages == nil && errors.Is(err, store.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
+	key, row, x, err := f.lessonAt(number, size)
+	if err != nil || x == nil {
 		return err
 	}
 	s := f.learner.ascend(model.Lesson{Vector: x, Label: row.Label, Weight: row.Weight}, row.Alpha)
@@ -210,6 +202,22 @@ func (f *Filter) step(number uint64, size int) error {
 	f.st.Window.Put(key, row)
 	f.st.Account.Dual.Replayed(s.Gain)
 	return nil
+}
+
+// lessonAt returns the row, under its key, and the vector of the lesson whose turn it is in
+// the step of replay with that number; without a vector when that step is none. The vector
+// holds until the next call of vector.
+func (f *Filter) lessonAt(number uint64, size int) (key string, row store.Windowed, x model.Vector, err error) {
+	key = store.WindowKey(f.lessons.first + uint64(model.ReplayPlace(number, size)))
+	row, ok := f.st.Window.Get(key)
+	if !ok || f.messages != nil && !f.knows(row.Message) || model.Rests(row.Weight, number, size) {
+		return key, row, nil, nil
+	}
+	x, err = f.vector(row.Message)
+	if f.messages == nil && errors.Is(err, store.ErrNotFound) {
+		return key, row, nil, nil
+	}
+	return key, row, x, err
 }
 
 // knows reports whether the vector of a message is sure to be there.

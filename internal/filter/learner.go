@@ -197,6 +197,28 @@ func (l *linear) after(e model.Lesson, back float64) float64 {
 	return twin.Score(e.Vector)
 }
 
+// trial returns a learner like l that knows the weights of the rules' features, and of
+// those that bring gives it. Nothing that it does gets into the state.
+func (l *linear) trial() (*linear, error) {
+	st := &store.State{Weights: model.NewWeights(0)}
+	learner, err := model.NewObedient(l.o.Learner, st.Weights, l.rules)
+	t := &linear{l: learner, o: l.o, st: st, rules: l.rules, scratch: true}
+	t.bring(l.st.Weights, l.rules.Touched(nil))
+	return t, err
+}
+
+// bring gives a trial the weights of x's features that it doesn't have yet.
+func (l *linear) bring(from *model.Weights, x model.Vector) {
+	for _, f := range x {
+		if _, here := l.st.Weights.Lookup(f.Index); here {
+			continue
+		}
+		if v, ok := from.Lookup(f.Index); ok {
+			l.st.Weights.Set(f.Index, v)
+		}
+	}
+}
+
 // kernel is a learner over supports, each a row of the state by its slot.
 type kernel struct {
 	l  *model.KernelLearner

@@ -70,7 +70,7 @@ func TestARuleDecidesAndShowsItsScoreBesideIt(t *testing.T) {
 		if ex.RuleThen == nil || ex.Rule == nil || *ex.Rule != *d.Rule || ex.Outcome != c.want || len(ex.Flips) > 0 || ex.Score != d.Score {
 			t.Fatalf("%s: the explanation is %+v", c.from, ex)
 		}
-		if got, _ := w.f.Classify(w.reader.Read(mail("c@x", c.from, owner, "other words"))); got.Outcome != c.want || got.Reason != store.ReasonRule {
+		if got := w.classified(mail("c@x", c.from, owner, "other words")); got.Outcome != c.want || got.Reason != store.ReasonRule {
 			t.Fatalf("%s: classified as %+v", c.from, got)
 		}
 	}
@@ -150,7 +150,7 @@ func TestTheWeightsKeepObeyingWhateverIsLearnt(t *testing.T) {
 func TestRulesOfATopicStandInForThoseOfTheOptions(t *testing.T) {
 	w := newWorld(t, ruled(Rule{"from:" + boss, model.Ordinary}))
 	outcome := func(n int, from string) store.Outcome {
-		d, _ := w.f.Classify(w.reader.Read(mail(fmt.Sprint(n, "@x"), from, owner, "words")))
+		d := w.classified(mail(fmt.Sprint(n, "@x"), from, owner, "words"))
 		if d.Rule == nil {
 			return store.Undecided
 		}

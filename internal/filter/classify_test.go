@@ -1,0 +1,91 @@
+package filter
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// classified is the decision of Classify.
+func (w *world) classified(raw []byte) (d Decision) {
+	w.t.Helper()
+	if err := w.f.Classify(w.reader.Read(raw), func(v Decision, _ *featurize.Features) { d = v }); err != nil {
+		w.t.Fatal(err)
+	}
+	return d
+}
+
+// TestClassifyDecidesAsTheArrivalDoes, to the bit, with the steps of replay that come before
+// it, while little is learnt and later, with rules and a small window, and changes nothing.
+// Parts and explanations that are asked for meanwhile agree with the score.
+func TestClassifyDecidesAsTheArrivalDoes(t *testing.T) {
+	few := testOptions()
+	few.Dual.Window = 5 // most steps come to a lesson again
+	pa := testOptions()
+	pa.Dual.Window = 0 // no replay
+	for name, o := range map[string]Options{
+		"defaults": testOptions(), "rules": ruled(Rule{"from:person1@example.com", model.Important}, Rule{"from:person2@example.com", model.Ordinary}),
+		"a window of 5": few, "no replay": pa,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, o)
+			rng := rand.New(rand.NewPCG(4, 4))
+			from, words := person(rng), strings.Fields("urgent newsletter invoice lunch kernel patch holiday meeting")
+			moved := 0
+			for i := range 150 {
+				w.wait(time.Hour)
+				text := words[rng.IntN(len(words))] + " " + words[rng.IntN(len(words))]
+				raw := mail(fmt.Sprintf("s%d@x", i), from(i), owner, fmt.Sprintf("%s %d", text, i))
+				before, state := store.Digest(w.f.State())
+				var want Decision
+				var asIs float64
+				err := w.f.Classify(w.reader.Read(raw), func(d Decision, x *featurize.Features) {
+					want = d
+					wantSum(t, w.f.Parts(x), d.Score)
+					if ex := w.f.ExplainFeatures(x, false); ex.Score != d.Score {
+						t.Fatalf("message %d: explained with the score %v, decided with %v", i, ex.Score, d.Score)
+					}
+					asIs = w.f.State().Weights.Dot(x.Vector())
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if m, s := store.Digest(w.f.State()); m != before || s != state {
+					t.Fatalf("message %d: Classify changed the state", i)
+				}
+				l, r := w.deliver("INBOX", raw)
+				if r.Decision.Score != want.Score || r.Decision.Outcome != want.Outcome || r.Decision.Threshold != want.Threshold {
+					t.Fatalf("message %d: arrived with %+v, classified as %+v", i, r.Decision, want)
+				}
+				if asIs != want.Score {
+					moved++
+				}
+				label := model.Ordinary
+				if strings.Contains(text, "urgent") {
+					label = model.Important
+				}
+				w.apply(&Labelled{At: w.moment(), Message: l.key, Label: label})
+			}
+			if moved < 50 && name != "no replay" {
+				t.Errorf("replay moved only %d scores: the test says little", moved)
+			}
+		})
+	}
+}
+
+func wantSum(t *testing.T, parts []Contribution, score float64) {
+	t.Helper()
+	sum := 0.0
+	for _, p := range parts {
+		sum += p.Amount
+	}
+	if d := sum - score; d > 1e-9 || d < -1e-9 {
+		t.Fatalf("the parts add up to %v, the score is %v", sum, score)
+	}
+}
