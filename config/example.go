@@ -18,7 +18,7 @@ var entries = map[string]entry{
 	"state_dir":  {"Where the state of all accounts is kept. Default: $STATE_DIRECTORY (set by systemd), else\n$XDG_STATE_HOME/hinged, else ~/.local/state/hinged. Relative paths begin at this file's directory.", true},
 	"socket":     {"The control socket, by which `hinged status` and the others reach the daemon.\nDefault: hinged.sock in the state directory.", true},
 	"log_level":  {"How much is logged: debug, info, warn or error.", false},
-	"log_format": {"How it is logged: text, json, or auto, which is text on a terminal, JSON otherwise.", false},
+	"log_format": {"How it is logged: text, json, or auto. That shows on a terminal what hinged does, with senders and subjects, and\nis JSON otherwise; text and json are logs, without them, on a terminal, too.", false},
 
 	"account":                    {"One account. Repeat [[account]] and the tables below it for each further one; each has a state of its own.", false},
 	"account.name":               {"Names the account in commands, logs and metrics, and its state on disk.", false},
