@@ -18,7 +18,7 @@ var entries = map[string]entry{
 	"state_dir":  {"The directory for the state of all accounts. Default: $STATE_DIRECTORY (set by systemd), otherwise\n$XDG_STATE_HOME/hinged, otherwise ~/.local/state/hinged. A relative path starts at this file's directory.", true},
 	"socket":     {"The control socket through which `hinged status` and other commands reach the daemon.\nDefault: hinged.sock in the state directory.", true},
 	"log_level":  {"The least level to log: debug, info, warn or error.", false},
-	"log_format": {"The format of the log: text, json, or auto (text on a terminal, otherwise JSON).", false},
+	"log_format": {"The format of the log: text, json, or auto. On a terminal, auto shows what hinged does, with senders and subjects;\nelsewhere it is json. text and json are logs without senders and subjects, even on a terminal.", false},
 
 	"account":                    {"One account. For more accounts, repeat [[account]] and the tables below it. Each account has its own state.", false},
 	"account.name":               {"The account's name in commands, logs and metrics, and in the state.", false},

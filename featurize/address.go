@@ -34,7 +34,11 @@ func (f *Featurizer) readAddresses(list []string, value []byte, field string) []
 		if found {
 			f.terms.add(Social, prefix, "@"+domain)
 		}
-		f.words.text(f, truncate(strings.ToValidUTF8(name, "\uFFFD"), 100), f.nameKind(domain))
+		name = truncate(strings.ToValidUTF8(name, "\uFFFD"), 100)
+		if len(list) == 1 {
+			f.fromName = oneLine(name)
+		}
+		f.words.text(f, name, f.nameKind(domain))
 	}
 	return list
 }

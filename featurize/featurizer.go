@@ -25,10 +25,12 @@ type Featurizer struct {
 	vouchers []voucher
 	// vouchedFrom: they vouch for the one address in From.
 	vouchedFrom bool
-	body        bodyReader
-	words       wordReader
-	structure   structure
-	place       string // of the message, in words
+	// fromName is the display name of the first sender.
+	fromName  string
+	body      bodyReader
+	words     wordReader
+	structure structure
+	place     string // of the message, in words
 }
 
 // New returns a Featurizer for o, or the first reason why there can be none.

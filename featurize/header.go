@@ -17,6 +17,7 @@ const (
 // readHeader fills m from the header and makes features of it.
 func (f *Featurizer) readHeader(m *Message) {
 	f.terms.name = f.terms.name[:0]
+	f.fromName = ""
 	f.authenticate()
 	for _, fd := range f.fields {
 		var lower [64]byte
@@ -39,6 +40,7 @@ func (f *Featurizer) readHeader(m *Message) {
 	for _, a := range m.From {
 		m.FromOwner = m.FromOwner || f.owner[a]
 	}
+	m.FromName = f.fromName
 	m.Vouched, m.Doubtful = f.vouchedFrom, f.AuthServID != "" && !f.vouchedFrom
 	f.readSubject(m)
 }

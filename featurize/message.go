@@ -12,10 +12,13 @@ type Message struct {
 	InReplyTo  []string // Message-IDs, in order
 	References []string // Message-IDs, oldest first
 	From       []string // addresses, lower case, in order, as are To and Cc
-	To         []string
-	Cc         []string
-	Subject    string    // decoded, on one line
-	Date       time.Time // of the Date field; zero when absent or unreadable
+	// FromName is the display name of the first address of From, on one line, at most
+	// 100 bytes; "" where there is none. Anybody can take any name.
+	FromName string
+	To       []string
+	Cc       []string
+	Subject  string    // decoded, on one line
+	Date     time.Time // of the Date field; zero when absent or unreadable
 	// Received is the date in the first Received field, which the last server that
 	// delivered the message wrote (RFC 5321, section 4.4); zero when absent or
 	// unreadable.

@@ -44,7 +44,7 @@ false in the configuration, it shows only the score.`,
     hinged learn --important MESSAGE…
     hinged learn --ordinary MESSAGE…
   $ hinged learn --important 0f3b8c1de2a4
-  0f3b8c1de2a4: learnt as important, score +0.772 → +0.951; it was a mistake`,
+  0f3b8c1de2a4: learnt as important, score +0.772 → +0.951`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if most < 1 {

@@ -305,7 +305,7 @@ func printWouldMarked(w io.Writer, list []bootstrap.WouldMark) {
 // printable fits what a stranger wrote on one line of a terminal.
 func printable(s string, most int) string {
 	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+		if unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) {
 			return ' '
 		}
 		return r

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/exec"
 	"os/signal"
 	"syscall"
 	"time"
@@ -76,6 +77,7 @@ the loop did not work. Without, it stays up for looking around until Ctrl-C.`,
 				k.Seed, k.Fast, k.Span, k.Screen = o.Seed, o.Fast, o.Span, o.Screen
 				return showDemo(cmd.OutOrStdout(), asJSON, func() (*demo.Summary, error) { return demo.RunStream(ctx, k) })
 			}
+			o.Program = programName()
 			o.Bootstrap = bootstrapDemo
 			o.Open = openDemo
 			o.Explain = func(w io.Writer, ex desk.Explanation) error {
@@ -94,6 +96,26 @@ the loop did not work. Without, it stays up for looking around until Ctrl-C.`,
 	f.StringSliceVar(&k.Brokers, "brokers", nil, "with --kafka: brokers of a real one, as host:port (default: one inside this process)")
 	cli.JSONFlag(c, &asJSON, "the summary as JSON, and nothing else")
 	return c
+}
+
+// programName is what to type to call this program again: hinged if that finds it, else
+// how it was called this time.
+func programName() string {
+	const name = "hinged"
+	found, err := exec.LookPath(name)
+	if err != nil {
+		return os.Args[0]
+	}
+	there, err := os.Stat(found)
+	if err != nil {
+		return os.Args[0]
+	}
+	if self, err := os.Executable(); err == nil {
+		if here, err := os.Stat(self); err == nil && os.SameFile(here, there) {
+			return name
+		}
+	}
+	return os.Args[0]
 }
 
 // bootstrapDemo reads the past as bootstrap does.

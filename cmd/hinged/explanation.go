@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/text/width"
+	"github.com/rivo/uniseg"
 
 	"github.com/hinged/hinged/internal/desk"
 )
@@ -189,19 +189,22 @@ func withoutWords(parts, shown []int, mark string) string {
 	}
 }
 
-// clip cuts a line so that it takes at most so many columns.
-func clip(line string, columns int) string {
-	at := 0
-	for i, r := range line {
-		w := 1
-		switch width.LookupRune(r).Kind() {
-		case width.EastAsianWide, width.EastAsianFullwidth:
-			w = 2
-		}
-		if at+w > columns-1 && i+len(string(r)) < len(line) {
-			return line[:i] + "…"
-		}
-		at += w
+// columns is how many columns of a terminal s takes.
+func columns(s string) int { return uniseg.StringWidth(s) }
+
+// clip cuts a line so that it takes at most so many columns. What a terminal shows as one
+// character stays whole.
+func clip(line string, most int) string {
+	if columns(line) <= most {
+		return line
 	}
-	return line
+	at, end := 0, 0
+	for g := uniseg.NewGraphemes(line); g.Next(); {
+		if at+g.Width() > most-1 {
+			break
+		}
+		at += g.Width()
+		_, end = g.Positions()
+	}
+	return line[:end] + "…"
 }

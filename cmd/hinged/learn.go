@@ -39,9 +39,9 @@ you label it.
 Giving the same label twice changes nothing. Giving the other label is a new
 lesson. The exit code is 1 if hinged couldn't learn a message.`,
 		Example: `  $ hinged learn --important 'abc123@example.org'
-  abc123@example.org: learnt as important, score -0.412 → +0.118; it was a mistake
+  abc123@example.org: learnt as important, score -0.412 → +0.118
   $ hinged learn --ordinary newsletters.mbox
-  newsletters.mbox: learnt as ordinary, score +0.207 → -0.331; it was a mistake
+  newsletters.mbox: learnt as ordinary, score +0.207 → -0.331
   newsletters.mbox#2: learnt as ordinary, score -0.630 → -0.711
   2 messages: 2 learnt as ordinary, 1 of them a mistake`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -157,9 +157,6 @@ func lessonWords(l desk.Lesson, label string) string {
 	switch l.Result {
 	case desk.LessonLearnt:
 		s := fmt.Sprintf("%s: learnt as %s, score %+.3f → %+.3f", l.Name, label, l.Before, l.After)
-		if l.Mistake {
-			s += "; it was a mistake"
-		}
 		if l.Marked && label == "ordinary" {
 			s += "; its mark stays until you take it off"
 		}

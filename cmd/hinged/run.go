@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -26,9 +27,18 @@ there is one: several processes with the same [kafka] share its partitions.
 
 SIGTERM or Ctrl-C drains: what has been reported is decided, learnt and
 committed, then the daemon ends. A second signal ends it at once. Nothing that
-was committed is lost either way, nor by kill -9.`,
+was committed is lost either way, nor by kill -9.
+
+On a terminal it shows what it does: what it marks and why, what it is unsure about,
+and what it learns from you. Subjects are shown there only; they are never logged and
+never kept. Elsewhere it logs JSON. log_format = "text" or "json" in the configuration
+logs on a terminal, too.`,
 		Example: `  $ hinged run --config hinged.toml
-  time=… level=INFO msg=running accounts=1`,
+  14:00             watching; mailbox INBOX; idle true; condstore true
+  14:02  marked     Théo: Papa's birthday (you answered 8 of their 9 messages)
+  14:31  unsure     Parcelline: Order A361356 (only to you)
+  14:40  corrected  parcel@example.com: order (ordinary, you took the mark off)
+  12 ordinary since 14:05`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runDaemon(cmd.Context(), path, cmd.ErrOrStderr())
@@ -43,13 +53,17 @@ func runDaemon(ctx context.Context, path string, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	log, err := logger(c, stderr)
+	log, view, err := logger(c, stderr)
 	if err != nil {
 		return err
 	}
 	o, err := daemonOptions(c, log)
 	if err != nil {
 		return &cli.ExitError{Code: cli.ExitConfig, Err: err}
+	}
+	if view != nil {
+		o.Show = view.show
+		defer view.end()
 	}
 	hangUp, err := withStream(&o, c, log)
 	if err != nil {
@@ -65,17 +79,33 @@ func runDaemon(ctx context.Context, path string, stderr io.Writer) error {
 	return errors.Join(d.Run(ctx), d.Close(), hangUp())
 }
 
-// logger writes text for people on a terminal and JSON elsewhere, unless the
-// configuration says which.
-func logger(c *config.Config, w io.Writer) (*slog.Logger, error) {
+// logger logs as the configuration says: on a terminal it returns a view that shows the
+// log together with what the daemon does, unless the configuration wants text or JSON.
+func logger(c *config.Config, w io.Writer) (*slog.Logger, *watchView, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
-		return nil, fmt.Errorf("log_level: %w", err)
+		return nil, nil, fmt.Errorf("log_level: %w", err)
 	}
 	o := &slog.HandlerOptions{Level: level}
 	f, isFile := w.(*os.File)
-	if c.LogFormat == "text" || c.LogFormat == "auto" && isFile && term.IsTerminal(int(f.Fd())) {
-		return slog.New(slog.NewTextHandler(w, o)), nil
+	switch {
+	case c.LogFormat == "text":
+		return slog.New(slog.NewTextHandler(w, o)), nil, nil
+	case c.LogFormat == "auto" && isFile && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb":
+		view := &watchView{now: time.Now, width: widthOf(f), level: level, names: len(c.Accounts) > 1, out: w}
+		return slog.New(watchLog{view: view}), view, nil
+	default:
+		return slog.New(slog.NewJSONHandler(w, o)), nil, nil
 	}
-	return slog.New(slog.NewJSONHandler(w, o)), nil
+}
+
+// widthOf asks a terminal how many columns it has, each time, since windows change.
+func widthOf(f *os.File) func() int {
+	return func() int {
+		width, _, err := term.GetSize(int(f.Fd()))
+		if err != nil || width == 0 {
+			return screenColumns
+		}
+		return max(40, width)
+	}
 }

@@ -72,7 +72,8 @@ type account struct {
 	work   *writer.Writer
 	filter *filter.Filter // of work
 	marks  []ingest.MarkRequest
-	notes  []func() // log lines about what is not yet committed
+	notes  []func() // log lines about what is not yet committed, and what is to be shown of it
+	shows  shows
 	// strangers: the owner was warned of another program that sets the mark.
 	strangers bool
 	rewrites  int           // how often the past was rewritten in this run
@@ -278,6 +279,7 @@ func (a *account) take(p prepared) error {
 
 // noteMark notes what became of a mark, once the ledger has it.
 func (a *account) noteMark(m ingest.MarkResult) {
+	a.showMark(m)
 	switch m.Outcome {
 	case ingest.MarkDone:
 		if !m.Clear {
@@ -351,6 +353,8 @@ func (a *account) apply(e filter.Event) (filter.Result, error) {
 	if err == nil && r.Changed {
 		a.marks = append(a.marks, r.Marks...)
 		a.note(&r)
+		a.showDecision(e, &r)
+		a.showLessons(&r)
 	}
 	return r, err
 }

@@ -29,6 +29,10 @@ type Options struct {
 	Version string
 	Logger  *slog.Logger     // nil discards
 	Now     func() time.Time // nil is time.Now
+	// Show is told what is done about mail from IMAP, once that is committed; nil: nobody
+	// looks. It is called by the writer of each account, so it must be safe for
+	// concurrent use and must not block.
+	Show func(Shown)
 }
 
 // Daemon watches the accounts.
@@ -67,7 +71,7 @@ func New(o Options) (*Daemon, error) {
 		if err != nil {
 			return nil, errors.Join(err, d.Close())
 		}
-		a.ceilings = ceilings
+		a.ceilings, a.shows.show = ceilings, o.Show
 		d.accounts = append(d.accounts, a)
 	}
 	if o.Stream != nil {

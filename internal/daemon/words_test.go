@@ -166,7 +166,7 @@ func TestAMessageWithoutWordsIsExplained(t *testing.T) {
 			if !strings.HasPrefix(p.Text, "a word that is not kept (") {
 				t.Errorf("%q is described as %q", was.Name, p.Text)
 			}
-			p.Name, p.Text = was.Name, was.Text
+			p.Name, p.Text, p.About = was.Name, was.Text, was.About
 		} else if p.Group != featurize.Constant.String() {
 			named++
 		}

@@ -42,6 +42,8 @@ type Options struct {
 	Open func(path string, log *slog.Logger) (*daemon.Daemon, error)
 	// Explain prints an explanation as `hinged explain` does.
 	Explain func(io.Writer, desk.Explanation) error
+	// Program is what to type to call hinged from another terminal.
+	Program string
 	Screen  *Screen
 }
 

@@ -150,7 +150,22 @@ func (c *Screen) decision(at time.Duration, e *entry) string {
 		sender, subject = c.paint(sender, faint), c.paint(subject, faint)
 	}
 	lead := c.paint(fmt.Sprintf("%-9s%+6.2f", word, e.score), how)
-	return fmt.Sprintf("%s  %s  %s %s", c.paint(fmt.Sprintf("%8s", stamp(at)), faint), lead, sender, subject)
+	line := fmt.Sprintf("%s  %s  %s %s", c.paint(fmt.Sprintf("%8s", stamp(at)), faint), lead, sender, subject)
+	if room := c.width() - leadWidth - uniseg.StringWidth(subject); e.outcome == "important" {
+		line += c.paint(fitting(e.why, room), faint)
+	}
+	return line
+}
+
+// fitting puts the first of some reasons that fits between parentheses behind a line with
+// so much room; "" if none does.
+func fitting(why []string, room int) string {
+	for _, reason := range why {
+		if s := " (" + reason + ")"; uniseg.StringWidth(s) < room {
+			return s
+		}
+	}
+	return ""
 }
 
 // deed is the line for what the owner did.

@@ -26,7 +26,7 @@ func TestCutKeepsToTheWidth(t *testing.T) {
 }
 
 func someEntry(outcome string) *entry {
-	return &entry{m: &Message{From: "Käthe Brühl", Subject: strings.Repeat("Rückfrage ", 30)}, outcome: outcome, score: -0.25}
+	return &entry{m: &Message{From: "Käthe Brühl", Subject: strings.Repeat("Rückfrage ", 30)}, outcome: outcome, score: -0.25, why: []string{"asks a question"}}
 }
 
 func TestLinesFitTheScreen(t *testing.T) {
@@ -44,6 +44,16 @@ func TestLinesFitTheScreen(t *testing.T) {
 		}
 		if got := uniseg.StringWidth(c.deed(time.Second, someEntry("ordinary"), "missed: Nora marks it")); got > max(width, 60) {
 			t.Errorf("%d columns: a deed takes %d", width, got)
+		}
+	}
+}
+
+// TestAReasonStandsWhereItFits: at the limit, and not one column past it.
+func TestAReasonStandsWhereItFits(t *testing.T) {
+	why := []string{"you answered 8 of 9 messages", "only to you"}
+	for room, want := range map[int]string{60: " (you answered 8 of 9 messages)", 32: " (you answered 8 of 9 messages)", 31: " (only to you)", 15: " (only to you)", 14: ""} {
+		if got := fitting(why, room); got != want {
+			t.Errorf("%d columns: %q, want %q", room, got, want)
 		}
 	}
 }

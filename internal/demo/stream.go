@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kfake"
-
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/desk"
 )
@@ -93,12 +91,12 @@ func RunStream(ctx context.Context, o StreamOptions) (sum *Summary, err error) {
 	undo = append(undo, func() error { return os.RemoveAll(f.dir) })
 	where := "Kafka at " + strings.Join(f.brokers, ", ")
 	if len(f.brokers) == 0 {
-		fake, err := kfake.NewCluster(kfake.NumBrokers(1))
+		addrs, stop, err := startBroker()
 		if err != nil {
-			return nil, fmt.Errorf("demo: a broker inside this process: %w", err)
+			return nil, err
 		}
-		undo = append(undo, func() error { fake.Close(); return nil })
-		f.brokers = fake.ListenAddrs()
+		undo = append(undo, stop)
+		f.brokers = addrs
 		where = "a broker inside this process, " + f.brokers[0]
 	}
 	if f.client, err = kafka.New(kafka.Options{Brokers: f.brokers, ClientID: f.prefix, Topics: f.topics(), MetadataAge: 300 * time.Millisecond, MaxWait: 50 * time.Millisecond}); err != nil {

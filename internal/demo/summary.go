@@ -273,7 +273,7 @@ func (s *stage) close(ctx, running context.Context, sum *Summary) error {
 		s.screen.heading("Look around")
 		s.lookIn()
 		if sum.Explained != "" {
-			s.screen.line("                           hinged explain --config " + s.config + " " + sum.Explained)
+			s.screen.line("                           " + s.o.Program + " explain --config " + s.config + " " + sum.Explained)
 		}
 		s.screen.line("It stays up until you press Ctrl-C, and goes on learning from what you do to the mail.")
 		return s.visitors(ctx)

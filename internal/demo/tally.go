@@ -17,7 +17,8 @@ type entry struct {
 	decided  bool
 	outcome  string // the daemon's: important, unsure, ordinary
 	score    float64
-	baseline bool // what marking known correspondents would have done
+	why      []string // what speaks for it, in words
+	baseline bool     // what marking known correspondents would have done
 
 	marked  bool // as the owner found it
 	deed    deed
@@ -61,7 +62,7 @@ func (t *tally) deliver(m *Message, uid imap.UID) *entry {
 }
 
 func (t *tally) decide(e *entry, ex desk.Explanation) {
-	e.decided, e.outcome, e.score = true, ex.Outcome, ex.ScoreThen
+	e.decided, e.outcome, e.score, e.why = true, ex.Outcome, ex.ScoreThen, ex.For
 	t.order = append(t.order, e)
 	t.wrong = append(t.wrong, e.wrong())
 }

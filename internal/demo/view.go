@@ -41,7 +41,7 @@ func (s *stage) lookIn() {
 		tip = ` (--mark '\Flagged' shows a star in any client)`
 	}
 	s.screen.line(fmt.Sprintf("  marked mail carries the  %s%s", what, tip))
-	s.screen.line("  from another terminal:   hinged status --config " + s.config)
+	s.screen.line("  from another terminal:   " + s.o.Program + " status --config " + s.config)
 }
 
 // redraw brings the bottom of the screen up to date; without a terminal it

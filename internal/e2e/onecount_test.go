@@ -25,12 +25,12 @@ func TestBootstrapAndStatusCountTheSame(t *testing.T) {
 	mail := testkit.NewMail(35)
 	for i := range 90 {
 		m := mail.Next()
-		switch {
-		case i%3 == 0:
+		switch i % 3 {
+		case 0:
 			claimed := mail.Reply(m)
 			owner.Append("INBOX", claimed.Raw, claimed.Date, `\Flagged`)
 			owner.Append("Sent", claimed.Raw, claimed.Date.Add(2*time.Hour), `\Seen`)
-		case i%3 == 1:
+		case 1:
 			owner.Append("Junk", m.Raw, m.Date, `\Flagged`)
 		default:
 			owner.Append("Trash", m.Raw, m.Date)

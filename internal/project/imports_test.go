@@ -49,7 +49,7 @@ var layers = []struct {
 	{"internal/naming", []string{"featurize", "internal/writer", "model", "store", "store/boltfile"}},
 	{"internal/desk", []string{"featurize", "ingest", "ingest/kafka", "internal/ceiling", "internal/filter", "internal/naming", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/reason", "internal/stream", "internal/writer", "model", "store", "store/boltfile", "store/copies"}},
 	{"internal/control", []string{"internal/desk", "internal/passthrough", "internal/stream", "store", "store/boltfile"}},
-	{"internal/daemon", []string{"featurize", "ingest/...", "internal/ceiling", "internal/control", "internal/dashboard", "internal/desk", "internal/filter", "internal/pipeline", "internal/stream", "internal/writer", "model", "store", "store/boltfile"}},
+	{"internal/daemon", []string{"featurize", "ingest/...", "internal/ceiling", "internal/control", "internal/dashboard", "internal/desk", "internal/filter", "internal/pipeline", "internal/reason", "internal/stream", "internal/writer", "model", "store", "store/boltfile"}},
 	{"internal/bootstrap", []string{"featurize", "ingest", "internal/daemon", "internal/desk", "internal/evaluate", "internal/filter", "internal/pipeline", "internal/reason", "store", "store/boltfile"}},
 	{"internal/setup", []string{"config", "ingest", "ingest/imap", "ingest/kafka", "internal/control", "internal/desk", "internal/zones", "store", "store/boltfile"}},
 	{"internal/replay", []string{"ingest/kafka", "internal/stream", "store", "store/boltfile"}},

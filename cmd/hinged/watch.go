@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hinged/hinged/internal/daemon"
+)
+
+// watchView is what `hinged run` shows on a terminal: a line for each message that is
+// marked or unsure, for what is learnt from the owner, and for each log record; and below
+// them one line that counts what needs none. It keeps nothing of what it shows. Safe for
+// concurrent use.
+type watchView struct {
+	now   func() time.Time
+	width func() int
+	level slog.Leveler
+	names bool // there are several accounts, so that lines name theirs
+
+	mu       sync.Mutex
+	out      io.Writer
+	since    time.Time // of the counts below
+	ordinary int       // messages
+	silence  int       // lessons
+	counted  bool      // the last line is the counts
+}
+
+// The columns before what a line is about: the time, and what happened.
+const (
+	whatColumns = 11
+	leadColumns = len("15:04  ") + whatColumns
+)
+
+var deedWords = map[daemon.Deed]string{
+	daemon.DeedMarked: "marked", daemon.DeedImportant: "important", daemon.DeedUnsure: "unsure",
+	daemon.DeedLearnt: "learnt", daemon.DeedCorrected: "corrected",
+}
+
+// show is daemon.Options.Show.
+func (v *watchView) show(s daemon.Shown) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch s.Deed {
+	case daemon.DeedOrdinary:
+		v.ordinary++
+		v.count()
+		return
+	case daemon.DeedSilence:
+		v.silence++
+		v.count()
+		return
+	}
+	about := printable(s.From, 60)
+	if subject := printable(s.Subject, 200); subject != "" && about != "" {
+		about += ": " + subject
+	} else {
+		about += subject
+	}
+	if about == "" {
+		about = "(words not kept)"
+	}
+	why := s.Why
+	if s.Deed == daemon.DeedLearnt || s.Deed == daemon.DeedCorrected {
+		why = []string{s.Label + ", " + labelWords(s.Label, s.Source)}
+	}
+	v.line(v.account(s.Account)+deedWords[s.Deed], about, why)
+}
+
+func (v *watchView) account(name string) string {
+	if !v.names {
+		return ""
+	}
+	return printable(name, 20) + " "
+}
+
+// line shows one line and what stands in parentheses at its end: first the reasons are
+// left out, from the last on, then the rest is cut.
+func (v *watchView) line(what, about string, why []string) {
+	room := v.width() - 1
+	lead := fmt.Sprintf("%s  %-*s", v.now().Format("15:04"), whatColumns, what+" ")
+	end := ""
+	for n := len(why); n > 0; n-- {
+		end = " (" + printable(strings.Join(why[:n], "; "), 200) + ")"
+		if columns(lead+about+end) <= room {
+			break
+		}
+	}
+	about = clip(about, max(10, room-columns(lead)-columns(end)))
+	v.print(clip(lead+about+end, room) + "\n")
+}
+
+// print shows a whole line in place of the counts, and the counts again below it.
+func (v *watchView) print(line string) {
+	if v.counted {
+		line = "\r\x1b[K" + line
+		v.counted = false
+	}
+	_, _ = io.WriteString(v.out, line) // a terminal that is gone ends the process by a signal
+	if v.ordinary+v.silence > 0 {
+		v.count()
+	}
+}
+
+// count shows the counts in a line that the next one takes the place of.
+func (v *watchView) count() {
+	if v.since.IsZero() {
+		v.since = v.now()
+	}
+	var parts []string
+	if v.ordinary > 0 {
+		parts = append(parts, fmt.Sprintf("%d ordinary", v.ordinary))
+	}
+	if v.silence > 0 {
+		parts = append(parts, fmt.Sprintf("%d learnt from your silence", v.silence))
+	}
+	_, _ = fmt.Fprintf(v.out, "\r\x1b[K%s", clip(strings.Join(parts, ", ")+" since "+v.since.Format("15:04"), v.width()-1))
+	v.counted = true
+}
+
+// end leaves the counts where they are.
+func (v *watchView) end() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.counted {
+		_, _ = io.WriteString(v.out, "\n")
+		v.counted = false
+	}
+}
+
+// watchLog is a slog.Handler that shows records on a watchView.
+type watchLog struct {
+	view  *watchView
+	attrs string
+}
+
+// Enabled implements slog.Handler.
+func (h watchLog) Enabled(_ context.Context, level slog.Level) bool {
+	return level >= h.view.level.Level()
+}
+
+// Handle implements slog.Handler.
+func (h watchLog) Handle(_ context.Context, r slog.Record) error {
+	what := ""
+	switch {
+	case r.Level >= slog.LevelError:
+		what = "ERROR"
+	case r.Level >= slog.LevelWarn:
+		what = "warning"
+	}
+	text := r.Message + h.attrs
+	r.Attrs(func(a slog.Attr) bool { text += attrText(a); return true })
+	h.view.mu.Lock()
+	defer h.view.mu.Unlock()
+	lead := fmt.Sprintf("%s  %-*s", h.view.now().Format("15:04"), whatColumns, what)
+	h.view.print(lead + printable(text, 1000) + "\n") // whole, since it may be what helps
+	return nil
+}
+
+func attrText(a slog.Attr) string { return fmt.Sprintf("; %s %v", a.Key, a.Value.Resolve()) }
+
+// WithAttrs implements slog.Handler.
+func (h watchLog) WithAttrs(attrs []slog.Attr) slog.Handler {
+	for _, a := range attrs {
+		if a.Key != "account" || h.view.names {
+			h.attrs += attrText(a)
+		}
+	}
+	return h
+}
+
+// WithGroup implements slog.Handler. No record of ours has groups.
+func (h watchLog) WithGroup(string) slog.Handler { return h }
