@@ -68,11 +68,7 @@ func TestNothingIsBrokenAtEightyColumns(t *testing.T) {
 		}
 		owner.Append("INBOX", raw, time.Now().Add(time.Duration(i-240)*time.Hour), flags...)
 	}
-	dir, err := os.MkdirTemp("", "w") // the path is in what is printed
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := t.TempDir()
 	secret := filepath.Join(dir, "secret")
 	if err := os.WriteFile(secret, []byte(f.Password+"\n"), 0o600); err != nil {
 		t.Fatal(err)
