@@ -59,7 +59,7 @@ the configuration, by its score alone.`,
 			if asJSON {
 				return cli.PrintJSON(cmd.OutOrStdout(), asked)
 			}
-			return printAsked(cmd.OutOrStdout(), asked, account, now)
+			return printAsked(cli.Wrapping(cmd.OutOrStdout()), asked, account, now)
 		},
 	}
 	configFlag(c, &path)

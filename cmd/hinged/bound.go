@@ -41,7 +41,7 @@ answer is "none", and why. The lessons are those that the store still has.`,
 			if asJSON {
 				return cli.PrintJSON(cmd.OutOrStdout(), b)
 			}
-			return printBound(cmd.OutOrStdout(), b)
+			return printBound(cli.Wrapping(cmd.OutOrStdout()), b)
 		},
 	}
 	configFlag(c, &path)

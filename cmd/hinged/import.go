@@ -51,7 +51,7 @@ here (--as). What came since the export is treated as after a restore: see
 			if done.Aside != "" {
 				aside = fmt.Sprintf("a backup of the store from before is %s\n", done.Aside)
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "imported from %s\n%s%s", done.File, accountLines(done.Account), aside)
+			_, err = fmt.Fprintf(cli.Wrapping(cmd.OutOrStdout()), "imported from %s\n%s%s", done.File, accountLines(done.Account), aside)
 			return err
 		},
 	}

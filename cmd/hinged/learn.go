@@ -55,7 +55,7 @@ new lesson. The exit code is 1 when a message could not be learnt.`,
 				label = "ordinary"
 			}
 			show := func(l desk.Lesson) error {
-				_, err := fmt.Fprintln(cmd.OutOrStdout(), lessonWords(l, label))
+				_, err := fmt.Fprintln(cli.Wrapping(cmd.OutOrStdout()), lessonWords(l, label))
 				return err
 			}
 			if asJSON {
@@ -72,7 +72,7 @@ new lesson. The exit code is 1 when a message could not be learnt.`,
 			if asJSON {
 				err = cli.PrintJSON(cmd.OutOrStdout(), sum)
 			} else if len(sum.Lessons) > 1 {
-				err = printLessonSum(cmd.OutOrStdout(), sum)
+				err = printLessonSum(cli.Wrapping(cmd.OutOrStdout()), sum)
 			}
 			if err == nil && sum.Refused > 0 {
 				err = fmt.Errorf("%d of %d messages were not learnt", sum.Refused, len(sum.Lessons))

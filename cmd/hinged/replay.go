@@ -66,7 +66,7 @@ FILE is a store. In the place of a lost one it saves reading everything again.`,
 			if asJSON {
 				return cli.PrintJSON(cmd.OutOrStdout(), done)
 			}
-			_, err = io.WriteString(cmd.OutOrStdout(), replayedText(done))
+			_, err = io.WriteString(cli.Wrapping(cmd.OutOrStdout()), replayedText(done))
 			return err
 		},
 	}

@@ -48,7 +48,7 @@ and are learnt again. Lost is what only the store knew: what you taught with
 			if done.Aside != "" {
 				aside = fmt.Sprintf("the store that was there is now %s\n", done.Aside)
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "restored from %s\n%s%s", done.File, accountLines(done.Accounts...), aside)
+			_, err = fmt.Fprintf(cli.Wrapping(cmd.OutOrStdout()), "restored from %s\n%s%s", done.File, accountLines(done.Accounts...), aside)
 			return err
 		},
 	}

@@ -54,7 +54,7 @@ damaged that it cannot be opened.`,
 			if asJSON {
 				err = cli.PrintJSON(cmd.OutOrStdout(), v)
 			} else {
-				err = printVerified(cmd.OutOrStdout(), v)
+				err = printVerified(cli.Wrapping(cmd.OutOrStdout()), v)
 			}
 			if err == nil && !v.OK {
 				err = &cli.ExitError{Code: cli.ExitFailed}

@@ -73,6 +73,10 @@ func TestNothingIsBrokenAtEightyColumns(t *testing.T) {
 	if err := os.WriteFile(secret, []byte(f.Password+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	letter := filepath.Join(dir, "letter.eml")
+	if err := os.WriteFile(letter, mail.Next().Raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	conf := filepath.Join(dir, "hinged.toml")
 	initArgs := []string{"init", "--force", "--config", conf, "--address", f.User, "--name", "owner", "--reads", "phone, Thunderbird, Evolution, NeoMutt",
 		"--server", f.Addr, "--tls", "none", "--password-file", secret, "--state-dir", filepath.Join(dir, "state")}
@@ -83,11 +87,17 @@ func TestNothingIsBrokenAtEightyColumns(t *testing.T) {
 	}
 	runs := []run{
 		{initArgs, false, "The star is seen in"},
-		{[]string{"check", "--config", conf}, false, "Evolution, KMail"},
+		{[]string{"check", "--config", conf}, false, "is seen in every mail program that hinged knows"},
 		{[]string{"status", "--config", conf}, false, "nothing has been learnt yet"},
 		{[]string{"bootstrap", "--config", conf, "--months", "0", "--dry-run", "--last", "240"}, true, "会議の"},
 		{[]string{"bootstrap", "--config", conf, "--months", "0"}, true, "Next: hinged run"},
 		{[]string{"status", "--config", conf}, false, "wrong decisions"},
+		{[]string{"explain", "--config", conf, letter}, false, " score"},
+		{[]string{"words", "--config", conf}, false, "towards important"},
+		{[]string{"ledger", "--config", conf}, false, "marks"},
+		{[]string{"bound", "--config", conf}, false, "owner"},
+		{[]string{"verify", "--config", conf}, false, "as committed"},
+		{[]string{"undo", "--marks", "--dry-run", "--config", conf}, false, "0 marks"},
 		{[]string{"status", "--config", filepath.Join(dir, "none.toml")}, false, "writes one for your mailbox"},
 		{[]string{"eval", "--lerner", "x"}, false, "did you mean --learner"},
 		{[]string{"init", "--reads", wide, "--address", "a@example.org", "--password-env", "X"}, false, "is not a mail program"},

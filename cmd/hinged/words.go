@@ -53,7 +53,7 @@ what is shown is what it weighs by itself, and explain what it did in a message.
 			if asJSON {
 				return cli.PrintJSON(cmd.OutOrStdout(), w)
 			}
-			return printWords(cmd.OutOrStdout(), w)
+			return printWords(cli.Wrapping(cmd.OutOrStdout()), w)
 		},
 	}
 	configFlag(c, &path)
