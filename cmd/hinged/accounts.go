@@ -16,6 +16,7 @@ import (
 	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/prior"
+	"github.com/hinged/hinged/internal/setup"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
@@ -46,7 +47,13 @@ func daemonOptions(c *config.Config, log *slog.Logger) (daemon.Options, error) {
 		}
 		o.Accounts = append(o.Accounts, daemon.AccountOptions{
 			Name: a.Name, Filter: filterOptions(a), Prior: weights,
-			NewSource: func(known []ingest.Known) (ingest.Source, error) { return imap.New(source, known) },
+			NewSource: func(known []ingest.Known) (ingest.Source, error) {
+				watching, err := imap.New(source, known)
+				if err != nil {
+					return nil, err
+				}
+				return setup.Tidied(watching, c.StateDir, a.Name, source), nil
+			},
 		})
 	}
 	return o, nil

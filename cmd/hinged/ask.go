@@ -62,7 +62,7 @@ false in the configuration, it shows only the score.`,
 			if asJSON {
 				return cli.PrintJSON(cmd.OutOrStdout(), asked)
 			}
-			return printAsked(cmd.OutOrStdout(), asked, account, now)
+			return printAsked(cli.Wrapping(cmd.OutOrStdout()), asked, account, now)
 		},
 	}
 	configFlag(c, &path)

@@ -43,7 +43,7 @@ the lessons that are still in the store.`,
 			if asJSON {
 				return cli.PrintJSON(cmd.OutOrStdout(), b)
 			}
-			return printBound(cmd.OutOrStdout(), b)
+			return printBound(cli.Wrapping(cmd.OutOrStdout()), b)
 		},
 	}
 	configFlag(c, &path)

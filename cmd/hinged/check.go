@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,9 +18,18 @@ import (
 	"github.com/hinged/hinged/internal/setup"
 )
 
+// checkFlags are the flags of check.
+type checkFlags struct {
+	config, account string
+	showMark        string // a Message-ID, or newestRead; "": not asked for
+	json, noWrite   bool
+}
+
+// newestRead is the value of --show-mark without one.
+const newestRead = "newest"
+
 func checkCommand() *cobra.Command {
-	var path, account string
-	var asJSON, noWrite bool
+	f := &checkFlags{}
 	c := &cobra.Command{
 		Use:   "check",
 		Short: "Test that everything works, and say how to mend what does not",
@@ -33,6 +44,12 @@ this out. Nothing else is written to the mailbox, and a running daemon takes no
 notice. Of Kafka it tests brokers, login, topics, what they keep, rights and the
 group's positions, and writes nothing there.
 
+With --show-mark, on a terminal, the marks of the configuration are then set on one
+message, once you agree, so that you see where they appear; press Enter and they are
+taken off again. It is the newest message in INBOX that you have read, or the one that
+you name by its Message-ID. hinged learns nothing from it. While hinged runs, pause the
+account first. If check is killed meanwhile, the next check or start takes them off.
+
 Exit code 0 when nothing failed, 1 when something did, 78 when the configuration
 is wrong.`,
 		Example: `  $ hinged check
@@ -41,61 +58,97 @@ is wrong.`,
   OK    store: there is none yet; the first start makes it
   OK    ann: password: /etc/hinged/password can be read by its owner alone
   OK    ann: connect: imap.example.org:993 greets
-  WARN  ann: tls: …, good until 2026-12-02, in 11 days. Mend: have it renewed; …
+  WARN  ann: tls: …, good until 2026-12-02, in 11 days. Mend: have it renewed
   FAIL  ann: login: as ann: the server refused the login: … Mend: correct …
   1 of 7 tests failed`,
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			out := cmd.OutOrStdout()
-			file, err := config.Find(path)
-			if err != nil {
-				return err
-			}
-			conf, err := config.Load(file)
-			var wrong *config.Error
-			if errors.As(err, &wrong) && asJSON {
-				return errors.Join(cli.PrintJSON(out, setup.Misconfigured(file, wrong)), err)
-			}
-			if err != nil {
-				return err
-			}
-			checker := &setup.Checker{
-				Path: file, Config: conf, Account: account, NoWrite: noWrite, StorePath: storePath(conf),
-				IMAP: func(a *config.Account) (imap.Options, error) {
-					return imapOptions(a, slog.New(slog.DiscardHandler))
-				},
-				Rules: func(j *config.Judging) (string, error) {
-					rules := pinnedRules(j.Rules)
-					return filter.Forgeable(rules, j.Featurize.AuthservID), filter.ValidateRules(rules)
-				},
-				Kafka: func(k *config.Kafka) (kafka.Options, error) {
-					return kafkaOptions(k, slog.New(slog.DiscardHandler))
-				},
-			}
-			if !asJSON {
-				lines := cli.Wrapping(out)
-				checker.Tell = func(f setup.Finding) { fmt.Fprintln(lines, f) }
-			}
-			report, err := checker.Run(cmd.Context())
-			switch {
-			case err != nil:
-				return err
-			case asJSON:
-				err = cli.PrintJSON(out, report)
-			default:
-				err = printVerdict(out, report)
-			}
-			if err == nil && !report.OK {
-				err = &cli.ExitError{Code: cli.ExitFailed}
-			}
-			return err
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	configFlag(c, &f.config)
+	c.Flags().StringVarP(&f.account, "account", "a", "", `this account alone, or "kafka" (default: all)`)
+	cli.JSONFlag(c, &f.json, "JSON")
+	c.Flags().BoolVar(&f.noWrite, "no-write", false, "leave out the keyword that is set on a message and taken off again")
+	c.Flags().StringVar(&f.showMark, "show-mark", "", "show the marks on the newest message that you have read, or on the one with\nthis `Message-ID` (as --show-mark=ID), and take them off again")
+	c.Flags().Lookup("show-mark").NoOptDefVal = newestRead
+	return c
+}
+
+func (f *checkFlags) run(cmd *cobra.Command) error {
+	out := cmd.OutOrStdout()
+	show, err := f.show(cmd)
+	if err != nil {
+		return err
+	}
+	file, err := config.Find(f.config)
+	if err != nil {
+		return err
+	}
+	conf, err := config.Load(file)
+	var wrong *config.Error
+	if errors.As(err, &wrong) && f.json {
+		return errors.Join(cli.PrintJSON(out, setup.Misconfigured(file, wrong)), err)
+	}
+	if err != nil {
+		return err
+	}
+	checker := &setup.Checker{
+		Path: file, Config: conf, Account: f.account, NoWrite: f.noWrite, Show: show, StorePath: storePath(conf),
+		IMAP: func(a *config.Account) (imap.Options, error) {
+			return imapOptions(a, slog.New(slog.DiscardHandler))
+		},
+		Rules: func(j *config.Judging) (string, error) {
+			rules := pinnedRules(j.Rules)
+			return filter.Forgeable(rules, j.Featurize.AuthservID), filter.ValidateRules(rules)
+		},
+		Kafka: func(k *config.Kafka) (kafka.Options, error) {
+			return kafkaOptions(k, slog.New(slog.DiscardHandler))
 		},
 	}
-	configFlag(c, &path)
-	c.Flags().StringVarP(&account, "account", "a", "", `this account alone, or "kafka" (default: all)`)
-	cli.JSONFlag(c, &asJSON, "JSON")
-	c.Flags().BoolVar(&noWrite, "no-write", false, "leave out the keyword that is set on a message and taken off again")
-	return c
+	lines := cli.Wrapping(out)
+	if !f.json {
+		checker.Tell = func(f setup.Finding) { fmt.Fprintln(lines, f) }
+	}
+	report, err := checker.Run(cmd.Context())
+	switch {
+	case err != nil:
+		return err
+	case f.json:
+		err = cli.PrintJSON(out, report)
+	default:
+		err = printVerdict(lines, report)
+	}
+	if err == nil && !report.OK {
+		err = &cli.ExitError{Code: cli.ExitFailed}
+	}
+	return err
+}
+
+// show is how the owner sees the marks; nil where that was not asked for.
+func (f *checkFlags) show(cmd *cobra.Command) (*setup.Show, error) {
+	if f.showMark == "" {
+		return nil, nil
+	}
+	ask := newAsker(cmd.InOrStdin(), cmd.ErrOrStderr())
+	switch {
+	case f.noWrite:
+		return nil, cli.Misuse(cmd, "--show-mark sets a mark, which --no-write forbids")
+	case ask == nil || f.json:
+		return nil, cli.Misuse(cmd, "--show-mark asks you and waits until you have looked: it needs a terminal, and no --json")
+	}
+	s := &setup.Show{
+		Agree: func(ctx context.Context, on imap.Candidate, flags []string) bool {
+			agreed, err := ask.yes(ctx, fmt.Sprintf("Set %s on %q from %s, for you to look at, and take it off again?", strings.Join(flags, ", "), printable(on.Subject, 60), printable(on.From, 60)))
+			return agreed && err == nil
+		},
+		Look: func(ctx context.Context) {
+			// Whatever ends it, the marks are taken off.
+			_, _ = ask.line(ctx, "Look in your mail program, change nothing there, press Enter. ", false)
+		},
+	}
+	if f.showMark != newestRead {
+		s.Message = strings.Trim(f.showMark, "<>")
+	}
+	return s, nil
 }
 
 func printVerdict(w io.Writer, r setup.Report) error {

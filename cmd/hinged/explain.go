@@ -59,7 +59,7 @@ a file with a message, which need not be known ("-" is standard input).`,
 			if asJSON {
 				return cli.PrintJSON(cmd.OutOrStdout(), ex)
 			}
-			_, err = io.WriteString(cmd.OutOrStdout(), explanationText(ex, args[0], parts))
+			_, err = io.WriteString(cli.Wrapping(cmd.OutOrStdout()), explanationText(ex, args[0], parts))
 			return err
 		},
 	}

@@ -57,7 +57,7 @@ a file with the message.`,
 				if asJSON {
 					return cli.PrintJSON(cmd.OutOrStdout(), d)
 				}
-				return printForgotten(cmd.OutOrStdout(), d)
+				return printForgotten(cli.Wrapping(cmd.OutOrStdout()), d)
 			}
 			err = doOnceConfirmed(cmd, yes, dryRun, asJSON, "Forget that for good?", do, some, show)
 			if err == nil && done.Why != "" {

@@ -53,7 +53,7 @@ The configuration needs an [[account]] with the name that the account has here
 			if done.Aside != "" {
 				aside = fmt.Sprintf("a backup of the store from before is %s\n", done.Aside)
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "imported from %s\n%s%s", done.File, accountLines(done.Account), aside)
+			_, err = fmt.Fprintf(cli.Wrapping(cmd.OutOrStdout()), "imported from %s\n%s%s", done.File, accountLines(done.Account), aside)
 			return err
 		},
 	}

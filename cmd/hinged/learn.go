@@ -56,7 +56,7 @@ lesson. The exit code is 1 if hinged couldn't learn a message.`,
 				label = "ordinary"
 			}
 			show := func(l desk.Lesson) error {
-				_, err := fmt.Fprintln(cmd.OutOrStdout(), lessonWords(l, label))
+				_, err := fmt.Fprintln(cli.Wrapping(cmd.OutOrStdout()), lessonWords(l, label))
 				return err
 			}
 			if asJSON {
@@ -73,7 +73,7 @@ lesson. The exit code is 1 if hinged couldn't learn a message.`,
 			if asJSON {
 				err = cli.PrintJSON(cmd.OutOrStdout(), sum)
 			} else if len(sum.Lessons) > 1 {
-				err = printLessonSum(cmd.OutOrStdout(), sum)
+				err = printLessonSum(cli.Wrapping(cmd.OutOrStdout()), sum)
 			}
 			if err == nil && sum.Refused > 0 {
 				err = fmt.Errorf("%d of %d messages were not learnt", sum.Refused, len(sum.Lessons))

@@ -72,7 +72,7 @@ input).`,
 			if asJSON {
 				return cli.PrintJSON(cmd.OutOrStdout(), l)
 			}
-			return printLedger(cmd.OutOrStdout(), l)
+			return printLedger(cli.Wrapping(cmd.OutOrStdout()), l)
 		},
 	}
 	configFlag(c, &path)

@@ -64,7 +64,7 @@ func switchCommand(c *cobra.Command, verb desk.Verb[desk.None, desk.Switch]) *co
 			return cli.PrintJSON(cmd.OutOrStdout(), done)
 		}
 		for _, s := range done {
-			if _, err := fmt.Fprintln(cmd.OutOrStdout(), switchedWords(s)); err != nil {
+			if _, err := fmt.Fprintln(cli.Wrapping(cmd.OutOrStdout()), switchedWords(s)); err != nil {
 				return err
 			}
 		}

@@ -67,7 +67,7 @@ needn't read everything again.`,
 			if asJSON {
 				return cli.PrintJSON(cmd.OutOrStdout(), done)
 			}
-			_, err = io.WriteString(cmd.OutOrStdout(), replayedText(done))
+			_, err = io.WriteString(cli.Wrapping(cmd.OutOrStdout()), replayedText(done))
 			return err
 		},
 	}

@@ -49,7 +49,7 @@ messages you removed the mark.`,
 			if done.Aside != "" {
 				aside = fmt.Sprintf("the store that was there is now %s\n", done.Aside)
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "restored from %s\n%s%s", done.File, accountLines(done.Accounts...), aside)
+			_, err = fmt.Fprintf(cli.Wrapping(cmd.OutOrStdout()), "restored from %s\n%s%s", done.File, accountLines(done.Accounts...), aside)
 			return err
 		},
 	}

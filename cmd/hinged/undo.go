@@ -100,7 +100,7 @@ func undoMarks(cmd *cobra.Command, path, account string, u desk.UndoMarksRequest
 	if asJSON {
 		err = cli.PrintJSON(cmd.OutOrStdout(), done)
 	} else {
-		err = printUndone(cmd.OutOrStdout(), done)
+		err = printUndone(cli.Wrapping(cmd.OutOrStdout()), done)
 	}
 	if left := done.Waiting + done.Failed; err == nil && left > 0 && !u.DryRun {
 		err = fmt.Errorf("%s of hinged still %s", count(left, "mark"), plural(left, "stands", "stand"))

@@ -32,7 +32,7 @@ func (u unlearning) run(cmd *cobra.Command, to string) error {
 		if u.json {
 			return cli.PrintJSON(cmd.OutOrStdout(), d)
 		}
-		return printUnlearned(cmd.OutOrStdout(), d)
+		return printUnlearned(cli.Wrapping(cmd.OutOrStdout()), d)
 	}
 	return doOnceConfirmed(cmd, u.yes, u.dryRun, u.json, "Take these lessons back?", do, some, show)
 }

@@ -53,7 +53,7 @@ file is too damaged to open.`,
 			if asJSON {
 				err = cli.PrintJSON(cmd.OutOrStdout(), v)
 			} else {
-				err = printVerified(cmd.OutOrStdout(), v)
+				err = printVerified(cli.Wrapping(cmd.OutOrStdout()), v)
 			}
 			if err == nil && !v.OK {
 				err = &cli.ExitError{Code: cli.ExitFailed}

@@ -68,13 +68,13 @@ func TestNothingIsBrokenAtEightyColumns(t *testing.T) {
 		}
 		owner.Append("INBOX", raw, time.Now().Add(time.Duration(i-240)*time.Hour), flags...)
 	}
-	dir, err := os.MkdirTemp("", "w") // the path is in what is printed
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := t.TempDir()
 	secret := filepath.Join(dir, "secret")
 	if err := os.WriteFile(secret, []byte(f.Password+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	letter := filepath.Join(dir, "letter.eml")
+	if err := os.WriteFile(letter, mail.Next().Raw, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	conf := filepath.Join(dir, "hinged.toml")
@@ -87,11 +87,17 @@ func TestNothingIsBrokenAtEightyColumns(t *testing.T) {
 	}
 	runs := []run{
 		{initArgs, false, "The star is seen in"},
-		{[]string{"check", "--config", conf}, false, "Evolution, KMail"},
+		{[]string{"check", "--config", conf}, false, "is seen in every mail program that hinged knows"},
 		{[]string{"status", "--config", conf}, false, "nothing has been learnt yet"},
 		{[]string{"bootstrap", "--config", conf, "--months", "0", "--dry-run", "--last", "240"}, true, "会議の"},
 		{[]string{"bootstrap", "--config", conf, "--months", "0"}, true, "Next: hinged run"},
 		{[]string{"status", "--config", conf}, false, "wrong decisions"},
+		{[]string{"explain", "--config", conf, letter}, false, " score"},
+		{[]string{"words", "--config", conf}, false, "towards important"},
+		{[]string{"ledger", "--config", conf}, false, "marks"},
+		{[]string{"bound", "--config", conf}, false, "owner"},
+		{[]string{"verify", "--config", conf}, false, "as committed"},
+		{[]string{"undo", "--marks", "--dry-run", "--config", conf}, false, "0 marks"},
 		{[]string{"status", "--config", filepath.Join(dir, "none.toml")}, false, "writes one for your mailbox"},
 		{[]string{"eval", "--lerner", "x"}, false, "did you mean --learner"},
 		{[]string{"init", "--reads", wide, "--address", "a@example.org", "--password-env", "X"}, false, "is not a mail program"},

@@ -53,7 +53,7 @@ what it weighs by itself; "hinged explain" shows its effect in one message.`,
 			if asJSON {
 				return cli.PrintJSON(cmd.OutOrStdout(), w)
 			}
-			return printWords(cmd.OutOrStdout(), w)
+			return printWords(cli.Wrapping(cmd.OutOrStdout()), w)
 		},
 	}
 	configFlag(c, &path)

@@ -62,7 +62,7 @@ func (p *Probe) Try(ctx context.Context, mailbox, keyword string) (t Trial, err 
 	t.Place = ingest.Place{Mailbox: mailbox, UIDValidity: p.open.UIDValidity, UID: uid}
 	defer func() {
 		// From here on the keyword may be there.
-		if failed := p.takeOff(ctx, t.Place, keyword); failed != nil {
+		if failed := p.TakeOff(ctx, t.Place, keyword); failed != nil {
 			err = errors.Join(err, &RestoreError{t.Place, keyword, failed})
 		}
 	}()
@@ -133,14 +133,20 @@ func (p *Probe) subject(mailbox string) (uid uint32, words []string, modseq uint
 	return uid, words, modseq, err
 }
 
-func holds(words []string, keyword string) bool {
-	return slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(w, keyword) })
+// holds reports whether a flag, in any spelling, is among those of a message.
+func holds(words []string, flag string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return ingest.CanonicalFlag(w) == ingest.CanonicalFlag(flag) })
 }
 
-// takeOff makes sure that the keyword is off the message.
-func (p *Probe) takeOff(ctx context.Context, at ingest.Place, keyword string) error {
+func holdsAny(words, flags []string) bool {
+	return slices.ContainsFunc(flags, func(f string) bool { return holds(words, f) })
+}
+
+// TakeOff makes sure that these flags are off a message, over a second connection if need
+// be and also when ctx has ended. A message that is gone has none.
+func (p *Probe) TakeOff(ctx context.Context, at ingest.Place, flags ...string) error {
 	if ctx.Err() == nil {
-		if err := p.clear(at, keyword); err == nil {
+		if err := p.clear(at, flags...); err == nil {
 			return nil
 		}
 	}
@@ -154,31 +160,38 @@ func (p *Probe) takeOff(ctx context.Context, at ingest.Place, keyword string) er
 	if err := again.Login(ctx); err != nil {
 		return err
 	}
-	return again.clear(at, keyword)
+	return again.clear(at, flags...)
 }
 
-// clear takes the keyword off the message and looks whether it is off. A message
-// that is gone has none.
-func (p *Probe) clear(at ingest.Place, keyword string) error {
+// ErrRenumbered says that the messages of a mailbox have other UIDs than before.
+var ErrRenumbered = errors.New("was renumbered meanwhile")
+
+// clear takes flags off the message and looks whether they are off. A message that is
+// gone has none.
+func (p *Probe) clear(at ingest.Place, flags ...string) error {
 	// Opened anew, so that what is read is what the server stored.
 	if _, err := p.Open(at.Mailbox, false); err != nil {
 		return err
 	}
 	if p.open.UIDValidity != at.UIDValidity {
-		return fmt.Errorf("%s was renumbered meanwhile", at.Mailbox)
+		return fmt.Errorf("%s %w", at.Mailbox, ErrRenumbered)
 	}
 	words, _, there, err := p.flags(at.UID)
-	if err != nil || !there || !holds(words, keyword) {
+	if err != nil || !there || !holdsAny(words, flags) {
 		return err
 	}
-	if _, err := p.s.store(at.UID, goimap.StoreFlagsDel, []goimap.Flag{goimap.Flag(keyword)}, 0); err != nil {
+	var list []goimap.Flag
+	for _, f := range flags {
+		list = append(list, goimap.Flag(f))
+	}
+	if _, err := p.s.store(at.UID, goimap.StoreFlagsDel, list, 0); err != nil {
 		return err
 	}
 	if _, err := p.Open(at.Mailbox, true); err != nil {
 		return err
 	}
 	words, _, _, err = p.flags(at.UID)
-	if err == nil && holds(words, keyword) {
+	if err == nil && holdsAny(words, flags) {
 		err = errors.New("the server accepted the removal but did not remove it")
 	}
 	return err

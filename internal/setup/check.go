@@ -42,13 +42,17 @@ type Checker struct {
 	Rules func(*config.Judging) (warning string, err error)
 	// Tell is called with each finding as it is found; nil is fine.
 	Tell func(Finding)
+	// Show shows the marks on a message at the end; nil does not.
+	Show *Show
 	// Now is the moment against which certificates are held; time.Now.
 	Now func() time.Time
 	// Patience is how long a server may be silent; 5 seconds.
 	Patience time.Duration
 
 	report Report
-	client *control.At // nil: no daemon runs
+	client *control.At  // nil: no daemon runs
+	status *desk.Status // the daemon's; nil: none runs
+	busy   bool         // somebody has the store who does not answer
 	dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
@@ -96,7 +100,9 @@ func (c *Checker) Run(ctx context.Context) (Report, error) {
 	}
 	for _, a := range accounts {
 		c.rules(a.Name, &a.Judging)
-		c.account(ctx, a)
+		if o, ok := c.account(ctx, a); ok && c.Show != nil {
+			c.show(ctx, a, o)
+		}
 	}
 	if stream != nil {
 		c.rules(streamName, &stream.Judging)
@@ -179,14 +185,16 @@ func (c *Checker) store(ctx context.Context) {
 		st, err := control.Ask(ctx, client, desk.GetStatus, "", desk.None{})
 		if err != nil {
 			_ = client.Close()
+			c.busy = true
 			c.add(Fail, "", "store", "stop that daemon and start it again", "something listens on %s and does not answer: %v", c.Config.Socket, err)
 			return
 		}
-		c.client = client
+		c.client, c.status = client, &st
 		c.add(OK, "", "store", "", "the daemon has it: hinged %s, process %d", st.Version, st.PID)
 		return
 	}
 	if !errors.Is(err, control.ErrNotRunning) {
+		c.busy = true
 		c.add(Fail, "", "store", "run hinged as the user whose socket that is, or choose another socket", "the control socket cannot be used: %v", err)
 		return
 	}
@@ -201,6 +209,7 @@ func (c *Checker) store(ctx context.Context) {
 	case errors.Is(err, fs.ErrNotExist):
 		c.add(OK, "", "store", "", "there is none yet; the first start makes it")
 	case errors.Is(err, store.ErrRunning):
+		c.busy = true
 		c.add(Warn, "", "store", "stop the other process, or set socket as it has it", "another process has %s open, but nothing listens on %s", c.StorePath, c.Config.Socket)
 	case errors.Is(err, store.ErrDamaged):
 		c.add(Fail, "", "store", "hinged restore puts a backup in its place; or move the file away to begin anew", "%v", err)
@@ -211,12 +220,13 @@ func (c *Checker) store(ctx context.Context) {
 	}
 }
 
-// account tests everything about one account, as far as it goes.
-func (c *Checker) account(ctx context.Context, a *config.Account) {
+// account tests everything about one account, as far as it goes. It returns how to reach
+// the account, and whether all tests could be made.
+func (c *Checker) account(ctx context.Context, a *config.Account) (o imap.Options, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, 12*c.Patience)
 	defer cancel()
 	if a.IMAP.Auth != "external" && !c.secret(ctx, a.Name, &a.IMAP.Password) {
-		return
+		return o, false
 	}
 	var own *x509.Certificate
 	o, err := c.IMAP(a)
@@ -225,30 +235,32 @@ func (c *Checker) account(ctx context.Context, a *config.Account) {
 	}
 	if err != nil {
 		c.add(Fail, a.Name, "tls", "correct ca_file, cert_file or key_file: they are files in PEM form, the last two a pair", "%v", err)
-		return
+		return o, false
 	}
 	c.own(a, own)
 	o.CommandTimeout = c.Patience
 	o.Dial = c.dial
 	if !c.name(ctx, a, o.Address) {
-		return
+		return o, false
 	}
 	p, ok := c.connect(ctx, a, o)
 	if !ok {
-		return
+		return o, false
 	}
 	defer p.Close()
 	if !c.login(ctx, a, own, p) {
-		return
+		return o, false
 	}
 	c.abilities(a, p)
 	if !c.folders(ctx, a, p) || !c.marks(a, p) {
-		return
+		return o, false
 	}
 	c.seen(a)
 	c.vouch(a, p)
+	c.noteLeft(ctx, a, o)
 	c.flag(ctx, a, p)
 	c.text(ctx, a, p)
+	return o, true
 }
 
 // secret tests that the password can be had, and by nobody else.

@@ -33,6 +33,7 @@ type checked struct {
 	secret  string
 	roots   *tls.Config
 	change  func(*Checker)
+	stop    <-chan struct{} // ends the check; nil: nothing does
 }
 
 // run checks and returns the findings, a line each.
@@ -74,7 +75,16 @@ func (c checked) run(t *testing.T) (Report, string) {
 	if c.change != nil {
 		c.change(ch)
 	}
-	r, err := ch.Run(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		select {
+		case <-c.stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	r, err := ch.Run(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -199,6 +199,9 @@ func shown(marks []string) (seen, withLines, unseen []*Program) {
 // WhereSeen says in a sentence which mail programs show one of the marks.
 func WhereSeen(marks []string) string {
 	seen, withLines, unseen := shown(marks)
+	if len(seen) == len(programs) {
+		return strings.Join(marks, ", ") + " is seen in every mail program that hinged knows."
+	}
 	var parts []string
 	if len(seen) > 0 {
 		parts = append(parts, "is seen in "+programNames(seen))

@@ -56,6 +56,12 @@ func TestEveryProgramShowsTheMarkThatIsSetForIt(t *testing.T) {
 			t.Errorf("%s is seen in %s", marks, programNames(seen))
 		}
 	}
+	if got := WhereSeen([]string{"$x", star}); got != `$x, \Flagged is seen in every mail program that hinged knows.` {
+		t.Errorf("got %s", got)
+	}
+	if got := WhereSeen([]string{"$label1"}); !strings.HasPrefix(got, "$label1 is seen in Thunderbird; is seen with some lines of configuration in NeoMutt, OfflineIMAP; is not seen in mutt, aerc, ") {
+		t.Errorf("got %s", got)
+	}
 	seen, withLines, unseen := shown([]string{"$LABEL1"})
 	if programNames(seen) != "Thunderbird" || programNames(withLines) != "NeoMutt, OfflineIMAP" || len(unseen) != len(programs)-3 {
 		t.Errorf("got %s; %s; %s", programNames(seen), programNames(withLines), programNames(unseen))

@@ -25,7 +25,7 @@ type Finding struct {
 	// section [kafka].
 	Account string `json:"account,omitempty"`
 	// Test names what was tested: config, password, state, store, dns, connect,
-	// tls, login, abilities, folders, marks, seen or flag; and of Kafka topics, partitions,
+	// tls, login, abilities, folders, marks, seen, shown or flag; and of Kafka topics, partitions,
 	// compaction, retention, size, rights or group.
 	Test string `json:"test"`
 	// Text says what was found, in one line.
