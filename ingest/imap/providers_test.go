@@ -97,6 +97,9 @@ func TestR10ProvidersOnBadDays(t *testing.T) {
 					a, ok := e.(ingest.Arrival)
 					return ok && a.Mailbox == "INBOX"
 				})
+				if raw := string(e.(ingest.Arrival).Raw); raw != plainMail {
+					t.Errorf("the message was reported with the text %q", raw)
+				}
 				r.source.Mark(ingest.MarkRequest{ID: 1, Place: e.(ingest.Arrival).Place, Flag: `\Flagged`})
 				done, _ := r.await("the mark", 0, resultOf(1))
 				if m := done.(ingest.MarkResult); m.Outcome != ingest.MarkDone || !slices.Contains(p.Flags(id), `\Flagged`) {
@@ -118,6 +121,27 @@ func TestR10ProvidersOnBadDays(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestPastIsReadOverLimits has Gmail refuse to send texts, more often than a message would
+// be tried that can't be read. It comes with its text.
+func TestPastIsReadOverLimits(t *testing.T) {
+	p := testkit.StartGmail(t)
+	var went atomic.Int32
+	p.Troubled(func(conn *testkit.FakeConn, cmd testkit.FakeCommand) bool {
+		if !strings.Contains(cmd.Args, "BODY.PEEK[]") || went.Add(1) > maxBlame/blameServer+2 {
+			return false
+		}
+		conn.Line("%s NO [OVERQUOTA] Account exceeded command or bandwidth limits.", cmd.Tag)
+		return true
+	})
+	p.Deliver([]byte(plainMail), time.Now(), "", "INBOX")
+	o := tenant(p)
+	o.Mailboxes = []string{"INBOX"}
+	r, _ := readPast(t, o, HistoryOptions{}, nil, nil)
+	if past := arrivals(r.all()); len(past) != 1 || string(past[0].Raw) != plainMail {
+		t.Errorf("the past is %s", describeEvents(r.all()))
 	}
 }
 

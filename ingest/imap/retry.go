@@ -137,17 +137,26 @@ func (e *statusError) Error() string {
 // for long (RFC 5530).
 func (e *statusError) passing() bool {
 	switch e.Code {
-	case "UNAVAILABLE", "INUSE", "SERVERBUG", "LIMIT", "THROTTLED", "OVERQUOTA":
+	case "UNAVAILABLE", "INUSE", "SERVERBUG":
+		return true
+	}
+	return e.limited()
+}
+
+// limited reports whether the server says that it was asked too much, whatever was asked.
+func (e *statusError) limited() bool {
+	switch e.Code {
+	case "LIMIT", "THROTTLED", "OVERQUOTA":
 		return true // the last two are Gmail's and Outlook.com's
 	}
 	text := strings.ToLower(e.Text)
-	return slices.ContainsFunc(passingWords, func(words string) bool { return strings.Contains(text, words) })
+	return slices.ContainsFunc(limitWords, func(words string) bool { return strings.Contains(text, words) })
 }
 
-// passingWords are what providers say without a code when the trouble is not for long.
+// limitWords are what providers say of limits without a code.
 // QUIRK: Gmail refuses the sixteenth connection, and Microsoft 365 one that asks too much,
 // with the NO or BAD that stands for a wrong password or a wrong command.
-var passingWords = []string{
+var limitWords = []string{
 	"too many simultaneous connections", "exceeded command or bandwidth limits", // Gmail
 	"request is throttled", "user is authenticated but not connected", // Outlook.com, Microsoft 365
 }

@@ -13,6 +13,11 @@ import (
 // its arrival was set by another program, not by the owner.
 const strangerWindow = 30 * time.Second
 
+// serverWindow: a message that appears among what is important within this time of its
+// arrival may have been put there by the server when it came. It is longer than an absence
+// may be that a source takes for none.
+const serverWindow = 15 * time.Minute
+
 // strangerMemory is how long after another program set a mark those are nobody's word
 // that appear while we are away: it may have set them too.
 const strangerMemory = 30 * 24 * time.Hour
@@ -287,7 +292,7 @@ func (f *Filter) byServer(m *store.Message, e *Arrived) bool {
 	if !f.isLabel(e.Place.Mailbox) {
 		return false
 	}
-	return e.Away || f.st.Account.Clock <= m.Arrived.Add(max(strangerWindow, f.opts.Elsewhere))
+	return e.Away || f.st.Account.Clock <= m.Arrived.Add(serverWindow+f.opts.Elsewhere)
 }
 
 // rescued is what the owner says with a message that comes out of Junk. One that was

@@ -38,7 +38,7 @@ func (w *world) labelled(l letter, mailbox string, away bool, flags ...string) l
 // TestWhatTheServerFindsImportantTeachesNothing has a letter appear in the label of
 // important mail at the limit, just past it, and while we were away.
 func TestWhatTheServerFindsImportantTeachesNothing(t *testing.T) {
-	window := max(strangerWindow, DefaultOptions().Elsewhere)
+	window := serverWindow + DefaultOptions().Elsewhere
 	for _, c := range []struct {
 		after time.Duration
 		flags []string
