@@ -226,10 +226,10 @@ func (w *tenant) flags(id uint64) []string {
 
 // expires has the token end. The next one lies where the last one was.
 func (w *tenant) expires(bye string) {
-	if err := os.WriteFile(filepath.Join(w.site.dir, "password"), []byte("ya29.the-second-token\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(w.site.dir, "password"), []byte("the second token\n"), 0o600); err != nil {
 		w.t.Fatal(err)
 	}
-	w.p.Expire("ya29.the-second-token", bye)
+	w.p.Expire("the second token", bye)
 	w.arrives(boss, w.boxes...)
 }
 

@@ -20,7 +20,7 @@ type Provider struct {
 	fake *Fake
 
 	mu       sync.Mutex // guards all below
-	token    string
+	valid    string     // the token that is taken
 	trouble  func(c *FakeConn, cmd FakeCommand) bool
 	messages []*providerMessage
 	folders  map[string]*providerFolder
@@ -68,7 +68,7 @@ type providerMessage struct {
 func startProvider(tb testing.TB, kind *providerKind) *Provider {
 	tb.Helper()
 	p := &Provider{
-		kind: kind, token: "ya29.the-first-token", folders: map[string]*providerFolder{}, modseq: 100, msgid: 1278455344230334865,
+		kind: kind, valid: "the first token", folders: map[string]*providerFolder{}, modseq: 100, msgid: 1278455344230334865,
 		views: map[*FakeConn]*providerView{},
 	}
 	for i, f := range kind.folders {
@@ -78,7 +78,7 @@ func startProvider(tb testing.TB, kind *providerKind) *Provider {
 		f.Greeting, f.Caps = kind.greeting, kind.before
 		f.Handle = p.handle
 	})
-	p.Login = Login{Addr: p.fake.Addr, User: "owner@example.org", Password: p.token}
+	p.Login = Login{Addr: p.fake.Addr, User: "owner@example.org", Password: p.valid}
 	return p
 }
 
@@ -96,7 +96,7 @@ func (p *Provider) Troubled(do func(c *FakeConn, cmd FakeCommand) bool) {
 // line, as when tokens end.
 func (p *Provider) Expire(token, bye string) {
 	p.mu.Lock()
-	p.token = token
+	p.valid = token
 	p.mu.Unlock()
 	p.fake.Bye(bye)
 }

@@ -101,7 +101,7 @@ func (p *Provider) login(c *FakeConn, cmd FakeCommand) bool {
 		return false
 	}
 	said, _ := base64.StdEncoding.DecodeString(initial)
-	if string(said) == "user="+p.User+"\x01auth=Bearer "+p.token+"\x01\x01" {
+	if string(said) == "user="+p.User+"\x01auth=Bearer "+p.valid+"\x01\x01" {
 		return true
 	}
 	// https://developers.google.com/workspace/gmail/imap/xoauth2-protocol: the client
@@ -270,7 +270,7 @@ func (p *Provider) fetch(c *FakeConn, cmd FakeCommand, v *providerView) {
 		}
 		line := fmt.Sprintf("* %d FETCH (", i+1)
 		if p.kind.labels && strings.Contains(rest, "X-GM-") {
-			line += fmt.Sprintf("X-GM-THRID %d X-GM-MSGID %d X-GM-LABELS (%s) ", m.id, m.id, p.labels(m, v.folder))
+			line += fmt.Sprintf("X-GM-THRID %d X-GM-MSGID %d X-GM-LABELS (%s) ", m.id, m.id, p.labels(m, v.folder)) //nolint:misspell // Gmail spells it so
 		}
 		line += fmt.Sprintf("UID %d", uid)
 		if strings.Contains(rest, "MODSEQ") || since > 0 {
