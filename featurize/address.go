@@ -53,7 +53,7 @@ func (f *Featurizer) nameKind(domain string) *kind {
 	case !f.vouchedFrom:
 		return &kindClaimedName
 	default:
-		return &kind{prefix: "name@" + domain + ":", group: kindName.group}
+		return vouchedName(domain)
 	}
 }
 

@@ -19,7 +19,7 @@ func IndexOf(name string) model.Index { return model.FoldIndex(xxhash.Sum64Strin
 // name of a feature.
 func Lookup(text string) []string {
 	l := lookup{}
-	l.words(text)
+	l.words(text, &kindSubject, &kindOpening, &kindOwn, &kindQuoted, &kindPatch, &kindSignature, &kindMailer, &kindName, &kindClaimedName)
 	if text = strings.TrimSpace(text); text != "" {
 		l.add(text)
 		text = strings.ToLower(text)
@@ -34,6 +34,36 @@ func Lookup(text string) []string {
 
 type lookup struct{ names []string }
 
+// LookupNames returns the names of the features that the words of text are in the name of a
+// sender at one of domains, where a server vouches for those; sorted.
+func LookupNames(text string, domains []string) []string {
+	l := lookup{}
+	for _, domain := range domains {
+		l.words(text, vouchedName(domain))
+	}
+	slices.Sort(l.names)
+	return slices.Compact(l.names)
+}
+
+// vouchedName is the kind of the words in a sender's name at a domain that is vouched for.
+func vouchedName(domain string) *kind {
+	return &kind{prefix: namePrefix + domain + ":", group: kindName.group}
+}
+
+// namePrefix comes before the domain.
+const namePrefix = "name@"
+
+// DomainOfName returns the domain of a feature that is a word in a sender's name together
+// with a domain; false for any other feature.
+func DomainOfName(feature string) (domain string, ok bool) {
+	rest, ok := strings.CutPrefix(feature, namePrefix)
+	if !ok {
+		return "", false
+	}
+	domain, _, ok = strings.Cut(rest, ":")
+	return domain, ok
+}
+
 // add adds a name, and it again with each of the facts.
 func (l *lookup) add(name string, facts ...string) {
 	l.names = append(l.names, name)
@@ -42,13 +72,13 @@ func (l *lookup) add(name string, facts ...string) {
 	}
 }
 
-// words adds what a text makes of its words in each field.
-func (l *lookup) words(text string) {
+// words adds what a text makes of its words in fields of these kinds.
+func (l *lookup) words(text string, kinds ...*kind) {
 	f, err := New(DefaultOptions())
 	if err != nil {
 		return // the defaults are good, as a test has it
 	}
-	for _, k := range []*kind{&kindSubject, &kindOpening, &kindOwn, &kindQuoted, &kindPatch, &kindSignature, &kindMailer, &kindName, &kindClaimedName} {
+	for _, k := range kinds {
 		f.reset()
 		f.words.text(f, text, k)
 		c := f.terms.content()
@@ -86,6 +116,9 @@ func (l *lookup) people(text string) {
 	}
 	l.add("to:"+text, places()...)
 	l.sender(text)
+	if name, domain, ok := strings.Cut(text, "@"); ok {
+		l.words(name, vouchedName(domain))
+	}
 	if strings.IndexByte(text, '@') < 0 {
 		l.add("cc:@" + text)
 		l.sender("@" + text)

@@ -52,6 +52,11 @@ type MailboxOpened struct {
 	Keywords bool
 	// Flags are the permanent flags, canonical.
 	Flags []string
+	// Labels says that the mailboxes of this server are labels, as those of Gmail: one
+	// message lies in several at once, with the same flags; \Deleted takes it out of one,
+	// and no more; and into the mailbox with the role RoleImportant the server puts mail
+	// as it sees fit.
+	Labels bool
 }
 
 // Arrival is a message that was not there before.

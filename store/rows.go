@@ -382,6 +382,9 @@ type Mailbox struct {
 	// whose state is lost, so that it is nobody's word. RestoredPending until the
 	// source has said where the mailbox ends.
 	RestoredBefore uint32 `cbor:"6,keyasint,omitempty"`
+	// Labels: it is one label of several that a message may have; see
+	// ingest.MailboxOpened.
+	Labels bool `cbor:"7,keyasint,omitempty"`
 }
 
 // RestoredPending is the RestoredBefore of a mailbox that was not opened since

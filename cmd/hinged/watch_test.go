@@ -54,12 +54,12 @@ func TestTheViewCountsWhatNeedsNoLine(t *testing.T) {
 	}
 	v.show(daemon.Shown{Deed: daemon.DeedSilence})
 	log.Debug("decided")
-	log.Warn("connection lost, will be made again", "error", "it \x1b[2J broke")
+	log.Warn("connection lost, reconnecting", "error", "it \x1b[2J broke")
 	v.end()
 	const erase = "\r\x1b[K"
 	counts := erase + "2 ordinary, 1 learnt from your silence since 14:02"
 	want := erase + "1 ordinary since 14:02" + erase + "2 ordinary since 14:02" + counts +
-		erase + "14:02  warning    connection lost, will be made again; error it  [2J broke\n" + counts + "\n"
+		erase + "14:02  warning    connection lost, reconnecting; error it  [2J broke\n" + counts + "\n"
 	if got := out.String(); got != want {
 		t.Errorf("got\n%q\nwant\n%q", got, want)
 	}

@@ -94,7 +94,7 @@ func (s *session) login(ctx context.Context, o *Options) error {
 		return fmt.Errorf("%w: %s", ErrRefused, redact(status.Error(), o.Username, secret))
 	}
 	if errors.As(err, &status) {
-		return errors.New(redact(status.Error(), o.Username, secret))
+		return &statusError{Type: status.Type, Code: status.Code, Text: redact(status.Text, o.Username, secret)}
 	}
 	return fmt.Errorf("log in: %w", err)
 }

@@ -239,11 +239,8 @@ func (v *visit) fetchAll(ctx context.Context, r uidRanges) error {
 // blame notes the message on which the connection broke: the first of the chunk
 // that was not reported, since servers answer in order.
 func (v *visit) blame(ctx context.Context, chunk uidRanges, err error) {
-	weight := blameLost
-	if _, no := isStatus(err); no || isProtocol(err) {
-		weight = blameServer
-	}
-	if retryable(ctx, err) == stop {
+	weight := weightOf(ctx, err)
+	if weight == 0 {
 		return
 	}
 	b := v.mailbox
@@ -259,6 +256,18 @@ func (v *visit) blame(ctx context.Context, chunk uidRanges, err error) {
 			return
 		}
 	}
+}
+
+// weightOf returns how much an error over a message says against it.
+func weightOf(ctx context.Context, err error) int {
+	status, no := isStatus(err)
+	switch {
+	case retryable(ctx, err) == stop, no && status.limited():
+		return 0 // whatever the message, it would have come to this
+	case no, isProtocol(err):
+		return blameServer
+	}
+	return blameLost
 }
 
 // textless reports a message that cannot be fetched, so that it is decided from

@@ -143,7 +143,7 @@ func (h *History) Run(ctx context.Context, emit ingest.Emit) error {
 		if tries >= historyTries {
 			return err
 		}
-		pause := wait.NextBackOff()
+		pause := max(wait.NextBackOff(), min(askedPause(err), h.src.o.BackoffMax))
 		h.src.setLine(lineOther, false, err.Error())
 		h.src.log.Warn("connection lost, reconnecting", keyError, err, keyWait, pause)
 		if !sleep(ctx, pause) {

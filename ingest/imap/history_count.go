@@ -166,12 +166,9 @@ func (v *visit) texts(chunk []piece) (map[uint32]fetched, error) {
 // blameFirst notes the message on which the connection broke: the first, in the
 // order in which servers answer, that did not come.
 func (v *visit) blameFirst(ctx context.Context, chunk []piece, came map[uint32]fetched, err error) {
-	if retryable(ctx, err) == stop {
+	weight := weightOf(ctx, err)
+	if weight == 0 {
 		return
-	}
-	weight := blameLost
-	if _, no := isStatus(err); no || isProtocol(err) {
-		weight = blameServer
 	}
 	first := uint32(0)
 	for _, m := range chunk {

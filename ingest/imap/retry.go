@@ -7,8 +7,12 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	goimap "github.com/emersion/go-imap/v2"
 
@@ -133,9 +137,43 @@ func (e *statusError) Error() string {
 // for long (RFC 5530).
 func (e *statusError) passing() bool {
 	switch e.Code {
-	case "UNAVAILABLE", "INUSE", "SERVERBUG", "LIMIT", "THROTTLED", "OVERQUOTA":
+	case "UNAVAILABLE", "INUSE", "SERVERBUG":
+		return true
+	}
+	return e.limited()
+}
+
+// limited reports whether the server says that it was asked too much, whatever was asked.
+func (e *statusError) limited() bool {
+	switch e.Code {
+	case "LIMIT", "THROTTLED", "OVERQUOTA":
 		return true // the last two are Gmail's and Outlook.com's
 	}
-	// QUIRK: Gmail refuses the sixteenth connection like a wrong password.
-	return strings.Contains(strings.ToLower(e.Text), "too many simultaneous connections")
+	text := strings.ToLower(e.Text)
+	return slices.ContainsFunc(limitWords, func(words string) bool { return strings.Contains(text, words) })
+}
+
+// limitWords are what providers say of limits without a code.
+// QUIRK: Gmail refuses the sixteenth connection, and Microsoft 365 one that asks too much,
+// with the NO or BAD that stands for a wrong password or a wrong command.
+var limitWords = []string{
+	"too many simultaneous connections", "exceeded command or bandwidth limits", // Gmail
+	"request is throttled", "user is authenticated but not connected", // Outlook.com, Microsoft 365
+}
+
+// throttled finds for how long Microsoft 365 wants to be left alone.
+var throttled = regexp.MustCompile(`(?i)suggested backoff time: (\d{1,9}) milliseconds`)
+
+// askedPause returns how long the server asks to be left alone, 0 if it does not.
+func askedPause(err error) time.Duration {
+	var status *statusError
+	if !errors.As(err, &status) {
+		return 0
+	}
+	found := throttled.FindStringSubmatch(status.Text)
+	if found == nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(found[1]) // nine digits at most
+	return time.Duration(n) * time.Millisecond
 }

@@ -188,7 +188,7 @@ func (s *Source) keep(ctx context.Context, name string, serve func(context.Conte
 		case againSlow: // connect knows when
 			s.log.Error("the server refuses the login: somebody must correct it", keyLine, name, keyError, err)
 		default:
-			pause = wait.NextBackOff()
+			pause = max(wait.NextBackOff(), min(askedPause(err), s.o.BackoffMax))
 			s.log.Warn("connection lost, reconnecting", keyLine, name, keyError, err, keyWait, pause)
 		}
 		s.setDown(name, err)

@@ -114,7 +114,7 @@ func (v *visit) adopt(ctx context.Context) error {
 	}
 	err := v.s.emit(ctx, ingest.MailboxOpened{
 		Mailbox: b.name, Role: b.role, UIDValidity: b.validity,
-		Keywords: keywords, Flags: ingest.CanonicalFlags(flags),
+		Keywords: keywords, Flags: ingest.CanonicalFlags(flags), Labels: v.session.has(gmailExtensions),
 	})
 	if err != nil {
 		return err
@@ -124,6 +124,10 @@ func (v *visit) adopt(ctx context.Context) error {
 	}
 	return v.progress(ctx)
 }
+
+// gmailExtensions is the capability of Gmail, and of no other server
+// (https://developers.google.com/workspace/gmail/imap/imap-extensions).
+const gmailExtensions goimap.Cap = "X-GM-EXT-1"
 
 // progress reports the position, if it moved.
 func (v *visit) progress(ctx context.Context) error {

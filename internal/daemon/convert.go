@@ -39,7 +39,7 @@ func sizeOf(e ingest.Event) int64 {
 func convert(p prepared, now store.Moment) (filter.Event, error) {
 	switch e := p.event.(type) {
 	case ingest.MailboxOpened:
-		return &filter.Opened{At: now, Mailbox: e.Mailbox, UIDValidity: e.UIDValidity, Role: e.Role}, nil
+		return &filter.Opened{At: now, Mailbox: e.Mailbox, UIDValidity: e.UIDValidity, Role: e.Role, Labels: e.Labels}, nil
 	case ingest.Arrival:
 		at := now
 		if !e.Internal.IsZero() {

@@ -106,10 +106,16 @@ func start(t *testing.T, dir string, s *script) (d *Daemon, stop func()) {
 // It must end well, unless mayFail points at an error by then.
 func startSource(t *testing.T, dir string, source func([]ingest.Known) (ingest.Source, error), mayFail *error) (d *Daemon, stop func()) {
 	t.Helper()
+	return startWith(t, dir, testOptions(), source, mayFail)
+}
+
+// startWith is startSource with options of its own.
+func startWith(t *testing.T, dir string, o filter.Options, source func([]ingest.Known) (ingest.Source, error), mayFail *error) (d *Daemon, stop func()) {
+	t.Helper()
 	d, err := New(Options{
 		StorePath: filepath.Join(dir, "store.db"), Socket: filepath.Join(dir, "s"), Version: "test",
 		Store:    boltfile.Options{NoSync: true},
-		Accounts: []AccountOptions{{Name: "me", Filter: testOptions(), NewSource: source}},
+		Accounts: []AccountOptions{{Name: "me", Filter: o, NewSource: source}},
 	})
 	if err != nil {
 		t.Fatal(err)

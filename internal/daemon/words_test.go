@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/store"
@@ -179,5 +181,43 @@ func TestAMessageWithoutWordsIsExplained(t *testing.T) {
 	}
 	if named == 0 || named >= len(after.Parts)-1 {
 		t.Errorf("%d of %d parts are named", named, len(after.Parts))
+	}
+}
+
+// TestWordsInNamesOfVouchedForSendersAreFound: with a server to believe, the words of a
+// sender's name count together with the domain. They are found by the word alone once
+// three learnt messages had that domain, and by the word at the domain always.
+func TestWordsInNamesOfVouchedForSendersAreFound(t *testing.T) {
+	s := newScript()
+	o := testOptions()
+	o.Featurize.AuthServID = "mx.example.org"
+	d, _ := startWith(t, t.TempDir(), o, func(known []ingest.Known) (ingest.Source, error) { s.known = known; return s, nil }, nil)
+	s.events <- opened
+	weighed := func(word string) (texts []string) {
+		t.Helper()
+		got, err := do(t.Context(), d, desk.GetWords, "", desk.WordsRequest{Words: []string{word}, Most: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range got.Words[0].Features {
+			texts = append(texts, f.Text)
+		}
+		return texts
+	}
+	const want = `"beatrix" in the name of a sender at example.com`
+	for n := 1; n <= 3; n++ {
+		raw := fmt.Appendf(nil, "Authentication-Results: mx.example.org; dkim=pass header.d=example.com\r\n%s",
+			mail(n, "Beatrix Boss <boss@example.com>", fmt.Sprintf("matter%d", n)))
+		s.events <- arrival(uint32(n), raw, `\Flagged`)
+		until(t, d, "a lesson", func(a desk.AccountStatus) bool { return a.Important == uint64(n) })
+		if got := weighed("Beatrix"); slices.Contains(got, want) != (n >= 3) {
+			t.Errorf("after %d messages: %q", n, got)
+		}
+		if got := weighed("beatrix@example.com"); !slices.Contains(got, want) {
+			t.Errorf("after %d messages, with the domain: %q", n, got)
+		}
+	}
+	if got := weighed("nonsuch"); len(got) != 0 {
+		t.Errorf("a word that nobody has: %q", got)
 	}
 }

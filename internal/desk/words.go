@@ -64,6 +64,10 @@ const unnamed = "unknown: in fewer than 3 learnt messages, or its words are not 
 func getWords(ctx context.Context, a Account, q WordsRequest) (out Words, err error) {
 	var above, below model.Vector
 	var past Past
+	domains, err := nameDomains(ctx, a, q)
+	if err != nil {
+		return out, err
+	}
 	err = a.Look(ctx, Logs, func(d *Desk) error {
 		w := d.Filter.Alone()
 		past, out = d.Past, Words{Account: d.Account, Weights: w.Len(), Supports: d.Filter.Size().Supports}
@@ -72,7 +76,7 @@ func getWords(ctx context.Context, a Account, q WordsRequest) (out Words, err er
 			above, below = w.Strongest(max(q.Most, 0))
 			return nil
 		}
-		out.weigh(w, q)
+		out.weigh(w, q, domains)
 		return nil
 	})
 	if err != nil || len(q.Words) > 0 {
@@ -91,13 +95,28 @@ func getWords(ctx context.Context, a Account, q WordsRequest) (out Words, err er
 	return out, err
 }
 
+// nameDomains returns the domains with which the words of senders' names count, if words
+// were asked for. It reads learnt messages, outside of Look.
+func nameDomains(ctx context.Context, a Account, q WordsRequest) ([]string, error) {
+	if len(q.Words) == 0 {
+		return nil, nil
+	}
+	var past Past
+	if err := a.Look(ctx, Logs, func(d *Desk) error { past = d.Past; return nil }); err != nil {
+		return nil, err
+	}
+	return naming.Domains(ctx, past.Store, past.Account)
+}
+
 // weigh weighs each word in every field.
-func (out *Words) weigh(w *model.Weights, q WordsRequest) {
+func (out *Words) weigh(w *model.Weights, q WordsRequest, domains []string) {
 	rules, most := out.Rules, max(q.Most, 0)
 	out.Rules = nil
 	for _, word := range q.Words {
 		found := WordWeights{Word: word, Features: []WordWeight{}}
-		for _, name := range featurize.Lookup(word) {
+		names := append(featurize.Lookup(word), featurize.LookupNames(word, domains)...)
+		slices.Sort(names)
+		for _, name := range slices.Compact(names) {
 			if weight := w.Get(featurize.IndexOf(name)); weight != 0 {
 				found.Features = append(found.Features, WordWeight{Feature: name, Text: featurize.Describe(name), Weight: weight, Rule: ruleOn(rules, name)})
 			}

@@ -84,6 +84,7 @@ type Opened struct {
 	Mailbox     string       `cbor:"2,keyasint"`
 	UIDValidity uint32       `cbor:"3,keyasint"`
 	Role        ingest.Role  `cbor:"4,keyasint,omitempty"`
+	Labels      bool         `cbor:"5,keyasint,omitempty"`
 }
 
 // Arrived is a message that was not at this place before.

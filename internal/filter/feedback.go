@@ -13,6 +13,11 @@ import (
 // its arrival was set by another program, not by the owner.
 const strangerWindow = 30 * time.Second
 
+// serverWindow: a message that appears among what is important within this time of its
+// arrival may have been put there by the server when it came. It is longer than an absence
+// may be that a source takes for none.
+const serverWindow = 15 * time.Minute
+
 // strangerMemory is how long after another program set a mark those are nobody's word
 // that appear while we are away: it may have set them too.
 const strangerMemory = 30 * 24 * time.Hour
@@ -95,7 +100,7 @@ func (f *Filter) heed(k store.MessageKey, m *store.Message, place Place, old, no
 			continue // a program's, of which the owner knows nothing
 		}
 		if !f.opts.isMark(flag) && !f.ledger.awaits(k, place, flag) {
-			say(f.meaningAt(m, flag, now))
+			say(f.meaningAt(m, place, flag, now))
 		} else if f.ownersMark(k, m, place, flag, came, now, arrives, with, r) {
 			say(said{label: model.Important, source: store.SourceMark})
 		} else {
@@ -149,11 +154,12 @@ func (f *Filter) replaced(came, gone, old []string) bool {
 
 // meaningAt is meaning for a flag that a copy of m has now. Where another copy is
 // known, \Deleted says that only this one goes. Where none is, the message may have
-// been copied to a mailbox that was not looked into since.
-func (f *Filter) meaningAt(m *store.Message, flag string, now []string) said {
+// been copied to a mailbox that was not looked into since. Where mailboxes are labels it
+// says that the message is archived.
+func (f *Filter) meaningAt(m *store.Message, place Place, flag string, now []string) said {
 	what := meaning(flag, now)
 	if flag == `\deleted` && what.label != 0 {
-		if m.Copies > 1 {
+		if m.Copies > 1 || f.isLabel(place.Mailbox) {
 			return said{}
 		}
 		what.after = f.opts.Elsewhere
@@ -263,6 +269,7 @@ func (f *Filter) moved(k store.MessageKey, m *store.Message, from, to ingest.Rol
 		if !ingest.HasFlag(e.Flags, `\Seen`) {
 			what = said{label: model.Ordinary, source: store.SourceMoved}
 		}
+	case to == ingest.RoleImportant && f.byServer(m, e):
 	case to == ingest.RoleImportant:
 		what = said{label: model.Important, source: store.SourceMoved, over: notJunk.over}
 	case from == ingest.RoleJunk && to != ingest.RoleSent && to != ingest.RoleDrafts:
@@ -272,6 +279,23 @@ func (f *Filter) moved(k store.MessageKey, m *store.Message, from, to ingest.Rol
 		return nil
 	}
 	return f.label(k, m, what, mannerOf(e.Place, e.Away, e.ModSeq), r)
+}
+
+// isLabel reports whether a mailbox is one label of several that a message may have.
+func (f *Filter) isLabel(mailbox string) bool {
+	box, _ := f.st.Boxes.Get(mailbox)
+	return box.Labels
+}
+
+// byServer reports whether a message that has appeared, as e, in the mailbox of important
+// mail may have been put there by the server. Gmail does so with what it finds important
+// as it arrives, so that only what is put there later, and before our eyes, is the owner's
+// word. We may look into that mailbox late, and then the owner may have read it.
+func (f *Filter) byServer(m *store.Message, e *Arrived) bool {
+	if !f.isLabel(e.Place.Mailbox) {
+		return false
+	}
+	return e.Away || f.st.Account.Clock <= m.Arrived.Add(serverWindow+f.opts.Elsewhere)
 }
 
 // rescued is what the owner says with a message that comes out of Junk. One that was

@@ -254,7 +254,7 @@ func (e *Configured) apply(f *Filter, r *Result) error {
 
 func (e *Opened) apply(f *Filter, r *Result) error {
 	box, known := f.st.Boxes.Get(e.Mailbox)
-	if known && box.UIDValidity == e.UIDValidity && box.Role == uint8(e.Role) {
+	if known && box.UIDValidity == e.UIDValidity && box.Role == uint8(e.Role) && box.Labels == e.Labels {
 		return nil
 	}
 	if known && box.UIDValidity != e.UIDValidity {
@@ -265,7 +265,7 @@ func (e *Opened) apply(f *Filter, r *Result) error {
 		box.RestoredBefore = store.RestoredPending
 	}
 	box.UIDValidity = e.UIDValidity
-	box.Role = uint8(e.Role)
+	box.Role, box.Labels = uint8(e.Role), e.Labels
 	box.UIDNext = max(box.UIDNext, 1)
 	f.st.Boxes.Put(e.Mailbox, box)
 	r.Changed = true

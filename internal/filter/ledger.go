@@ -210,8 +210,9 @@ const (
 )
 
 // appeared says whose a mark is that was just seen on a message. If it was
-// intended at this place, seeing it confirms it. A mark that we confirmed
-// elsewhere came along with a copy or a move. arrives: the place is new.
+// intended at this place, seeing it confirms it. A mark that we set elsewhere came along
+// with a copy or a move, or shows here too where mailboxes are labels; there it may be
+// seen before we hear that it is set. arrives: the place is new.
 func (l *ledger) appeared(k store.MessageKey, place Place, flag string, arrives bool) appearance {
 	for n, e := range l.of(k) {
 		if ingest.CanonicalFlag(e.Keyword) != flag {
@@ -224,7 +225,7 @@ func (l *ledger) appeared(k store.MessageKey, place Place, flag string, arrives 
 			return markSet
 		case e.State == store.MarkConfirmed && here && !arrives:
 			return markSet // a program had replaced all flags, and put this one back
-		case e.State == store.MarkConfirmed && !here,
+		case (e.State == store.MarkConfirmed || e.State == store.MarkIntended) && !here,
 			(e.State == store.MarkUndoing || e.State == store.MarkUndone) && arrives:
 			return markOurs
 		case e.State == store.MarkAbandoned && here && doubtful(l.st, place):

@@ -87,6 +87,14 @@ func (n *naming) read(k store.MessageKey) error {
 
 // all reads learnt messages, each once, until every feature is named.
 func (n *naming) all(ctx context.Context, lessons iter.Seq2[store.Lesson, error]) error {
+	return eachMessage(ctx, lessons, func(k store.MessageKey) (done bool, err error) {
+		err = n.read(k)
+		return n.left == 0, err
+	})
+}
+
+// eachMessage reads learnt messages, each once, until read is done.
+func eachMessage(ctx context.Context, lessons iter.Seq2[store.Lesson, error], read func(store.MessageKey) (done bool, err error)) error {
 	seen := map[store.MessageKey]bool{}
 	for lesson, err := range lessons {
 		if err == nil {
@@ -99,10 +107,11 @@ func (n *naming) all(ctx context.Context, lessons iter.Seq2[store.Lesson, error]
 			continue
 		}
 		seen[lesson.Message] = true
-		if err := n.read(lesson.Message); err != nil {
+		done, err := read(lesson.Message)
+		if err != nil {
 			return fmt.Errorf("looking for the names of features: %w", err)
 		}
-		if n.left == 0 {
+		if done {
 			break
 		}
 	}
