@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package config
 
 // certificates checks the files that TLS needs, and completes their paths.
