@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+#
 # hinged in an image that holds the program, certificates and nothing else.
 #
 #   docker build -t hinged .

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+#
 # make test     everything that must hold; what .ci/run calls
 # make check    what is quick of it, while you work: format, vet, lint, and the unit
 #               tests, without servers and without the race detector

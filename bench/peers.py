@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The peers: each is a protocol.Learner, with the settings that are tried. A package is
 imported where it is used, since each may be missing."""
 

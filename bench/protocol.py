@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The stream of mail that all tools judge, the two protocols, and the figures."""
 
 import collections

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Judges peers on one stream and prints a Markdown table with hinged above them.
 
 usage: quality.py --stream FILE --raw DIR --cache DIR [--hinged FILE]… [--embeddings]

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package config turns one TOML file into a typed, validated Config.
 //
 // It refuses what it does not understand, and says everything that is wrong at

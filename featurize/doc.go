@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package featurize turns the raw bytes of one message into a sparse vector and
 // the words behind it. It reads nothing but those bytes and what the caller
 // remembers (History); it does no I/O and looks at no clock.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package featurize
 
 // Prepared are options that were found valid, with the owner's addresses as reading

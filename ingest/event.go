@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ingest defines what a source of mail tells the rest of hinged, and
 // what it can be asked to do. The sources themselves are below it: imap, kafka
 // and archive.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Long: the theorems, their proofs and the code that computes with them are read side
 // by side.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package model is the mathematics of hinged: sparse vectors, weights, the
 // online learners of the perceptron family and the hinge loss they are judged
 // by.

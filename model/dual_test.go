@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Long: one player of hostile streams and one slow twin serve all tests of the dual
 // learner, its ceiling included.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package model
 
 // VempalaHard returns n examples in n dimensions on which the perceptron makes at

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package model
 
 // Weigh takes a score apart by the features of x: it returns weights under which they

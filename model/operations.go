@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package model
 
 // Operations counts what a learner has done in its Learn calls (Virtue, "Counting

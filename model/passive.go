@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package model
 
 // passiveAggressiveStep moves w just far enough to meet the lesson with margin 1,

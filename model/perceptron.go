@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package model
 
 // perceptronStep updates on mistakes only: w ← w + weight·y·x (Rosenblatt 1958;

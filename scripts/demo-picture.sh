@@ -1,4 +1,6 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
 # Draws docs/demo.svg from a real run of the demo: usage demo-picture.sh OUTPUT.
 # Set GO to use another go command than the one in PATH. What draws is
 # charmbracelet/freeze, pinned in scripts/picture/go.mod.

@@ -1,4 +1,6 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
 # fuzz.sh TIME PACKAGE… runs every fuzz target of the packages for TIME each.
 # It goes on after a failure, and fails at the end; Go keeps the input that
 # failed below the package's testdata/fuzz, from where go test replays it.

@@ -1,4 +1,6 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
 # Fetches GreenMail, a mail server in Java that some tests run against, into the
 # directory given, once: one jar from Maven Central, 10 MB, with Maven.
 #   scripts/greenmail.sh DIR

@@ -1,4 +1,6 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
 # Fetches the real Apache Kafka that some tests run against into the directory
 # given, once: its jars from Maven Central, about 45 MB, with Maven.
 #   scripts/kafka.sh DIR

@@ -1,4 +1,6 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
 # Times kernel scoring on the vectors of an archive: by the index, by the loop of
 # sparse dot products, and by scikit-learn's SVC, on the same 5,000 supports, one
 # thread, one after the other.

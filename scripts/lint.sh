@@ -1,4 +1,6 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
 # lint.sh FILE VERSION runs golangci-lint from FILE over everything; builds it
 # from source first if it is not there, which takes a minute or two.
 set -eu

@@ -1,4 +1,6 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
 # Fetches Cyrus and Courier, the mail servers that some tests run against, into
 # the directory given, once: Debian's packages and the libraries that they need,
 # about 45 MB. They conflict with Dovecot's packages, so they are not installed

@@ -1,4 +1,6 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
 # Prepares `make test`: fetches the modules, looks for the programs that some
 # tests need besides Go, and says in one line each what will be left out for
 # want of one. As root, and with CI=true or HINGED_INSTALL=1, it installs them

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Times scikit-learn's SVC on what `hinged-lab vectors` wrote.
 
 usage: svc.py FILE (needs the package scikit-learn from PyPI)

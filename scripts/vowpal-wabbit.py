@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Teaches Vowpal Wabbit what `hinged-lab vectors --format vw` wrote, and judges it as
 hinged judges itself: every example is scored, then learnt.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package store has the state of an account: rows in tables, weights, the numbers
 // that its logs have reached, and the digests of all that. It links no database.
 //

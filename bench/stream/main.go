@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command stream writes a stream of mail as JSON, one line a message, for tools that
 // are compared with hinged: what was decided on, when it arrived, its label, when
 // the owner answered it, its plain words and hinged's own vector. All tools so judge

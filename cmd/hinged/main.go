@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command hinged marks the mail that matters to its owner. It is one binary with
 // a verb for each thing that it does; `hinged run` is the daemon.
 package main

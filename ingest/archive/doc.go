@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package archive reads mail that lies in files: mbox (RFC 4155, in the mboxrd
 // or mboxo dialect; plain, gzip or zstd), Maildir, folders of messages, single
 // messages and standard input.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package imap watches one account on an IMAP server: what arrives, how its
 // flags change, what vanishes; and it sets marks.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package kafka speaks to Apache Kafka: it reads the partitions of the input
 // topic, produces decisions, dead letters and snapshots, takes part in a
 // consumer group, and knows what the records look like.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package kafka
 
 // Message is mail that arrived: the raw bytes of it (RFC 5322), whatever they

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package bootstrap reads what a mailbox already holds, by the same code as the daemon,
 // and reports how the decisions would have been: into the account's store (Run), or in
 // memory (DryRun).

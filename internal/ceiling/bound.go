@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ceiling compares the mistakes that an account's learner made with the most that
 // theory allows, from what the store keeps of its lessons:
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package compare teaches several learners of package lab the lessons that one play of an
 // archive gave, in the same order, and judges each as package evaluate does.
 package compare

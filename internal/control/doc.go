@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package control carries the verbs of package desk over a Unix socket, as HTTP:
 //
 //	Ask ─▶ Client ─▶ socket ─▶ Server ─▶ routes ─▶ desk.Verb.Do(host)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package daemon is the one place where everything meets: sources report what
 // happens on the servers, the filter of each account decides and learns, the
 // store makes it durable, and only then are marks requested and answers given.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package demo shows the whole of hinged at work on one machine: a mail server
 // on loopback, a made-up owner with a made-up mailbox, and the daemon itself.
 //

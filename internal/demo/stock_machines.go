@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package demo
 
 // machines are what programs, shops and swindlers send.

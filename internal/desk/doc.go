@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package desk is what can be asked of an account, and what is answered. Each
 // verb has a file, with its request, its answer and the one function that gets
 // from one to the other:

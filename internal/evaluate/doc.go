@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package evaluate plays archives through the filter and judges what it
 // decided, progressively: decide, judge the decision, then learn the label, then
 // the next message. So every figure is about messages that nothing had been

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package filter is the state machine of one account: an event comes in, the
 // state changes, decisions, lessons and marks come out. It is the only writer
 // of its account's state.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package filter
 
 // While an account is paused, off means off: nothing is decided, learnt or

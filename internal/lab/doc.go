@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package lab reads what the laboratory verbs work on: labelled vectors in
 // svmlight's form, and linear inequalities as people write them. It knows nothing
 // of mail.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package loopback makes what servers on this machine need that only this machine
 // talks to: those of tests and of the demo.
 package loopback

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package loopback
 
 // Ports are ports of 127.0.0.1 that are kept for servers of this process, which

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package naming finds the names of features: those of words in the messages that were
 // learnt from, as long as the store keeps them, and no name that would give a single
 // message away.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package passthrough copies a message with what was decided of it written at
 // the head, as a filter of a mail server does.
 //

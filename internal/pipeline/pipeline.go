@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package pipeline runs a function over a stream on several goroutines and gives
 // the results back in the order of the input: what makes featurising mail on
 // all cores and deciding it in one fixed order the same thing to look at.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package prior reads, writes and makes priors: the weights that accounts begin with,
 // made of what the mail of other owners taught. They are of features that name nobody
 // (featurize.Impersonal), so no address, no name and no word of any mail is in a prior.

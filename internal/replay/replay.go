@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package replay rebuilds a store from what Kafka holds: each partition from the
 // first record where the log of the input topic still begins there, else from its
 // newest whole snapshot.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package setup is what happens before the daemon runs: it finds the owner's
 // mail server and looks at what it can do and what is in the mailbox (hinged
 // init), and tests that a configuration works (hinged check).

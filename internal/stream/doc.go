@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package stream runs the accounts whose mail comes through Kafka: it owns
 // partitions of the input topic as a member of a consumer group, decides and
 // learns, and produces the decisions.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package weightlist writes the weights of an account in plain text, with the words
 // behind them.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package writer holds what every owner of an account's state does alike, be its
 // mail from IMAP or from Kafka: an event is applied to the account's filter, and
 // what it led to is gathered until it is committed.

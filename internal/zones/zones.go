@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package zones has the time zones of the IANA database, of one version. The standard
 // library takes the files of the machine first, so that a day would begin, and a daily
 // limit count, differently from machine to machine.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package boltfile keeps the states of accounts in one file, a bbolt database, so
 // that after a crash at any moment each account is what its last commit left. It is
 // the only package that knows the layout of that file.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package copies takes copies of what a store holds, and brings them back:
 // backups of the whole store, exports of one account.
 //

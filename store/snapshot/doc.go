@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package snapshot cuts the accounts of a partition of a topic into chunks that are
 // named by their content, and brings them into another store.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Decisions follows the decisions that hinged produces to Kafka, and does
 // something with each of them exactly once: here it appends a line of JSON to a
 // file, for each message that is to be marked.

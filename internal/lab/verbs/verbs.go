@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package verbs is the command line of hinged-lab: one file for each verb. It is apart
 // from hinged's so that the daemon links neither the laboratory nor what draws pictures.
 package verbs

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package filetest opens files of accounts in the tests of packages that use them. The
 // tests of boltfile itself cannot import it, and have their own.
 package filetest

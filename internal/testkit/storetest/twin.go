@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package storetest has what the tests of several packages that keep states share:
 // random states with twins in plain maps, partitions of accounts, and processes to be
 // killed. Only tests import it.
