@@ -13,8 +13,9 @@ import (
 // as see runs, what it asks about the score of these features agrees with the decision. see
 // must change nothing, and afterwards nothing has changed.
 //
-// Of an account that was taken over and whose past has not come in yet it leaves out the
-// steps on lessons that are not here.
+// It leaves out the steps on lessons whose vectors are not here: those of an account that was
+// taken over and whose past has not come in yet, and those that were given up since its state
+// was read.
 func (f *Filter) Classify(m *featurize.Message, see func(Decision, *featurize.Features)) error {
 	meta := NewMeta(m)
 	x := f.freezer.Freeze(m, facts(f.st, meta))
@@ -48,15 +49,16 @@ func (f *Filter) rehearse(x model.Vector) error {
 	t.bring(l.st.Weights, x)
 	alphas := map[string]float64{} // of lessons whose turn has come
 	for n := range uint64(f.opts.Dual.Steps) {
-		key, row, v, err := f.lessonAt(f.st.Account.Replayed+n, size)
-		if errors.Is(err, store.ErrPending) {
+		key, row, due := f.turn(f.st.Account.Replayed+n, size)
+		if !due {
+			continue
+		}
+		v, err := f.vector(row.Message)
+		if errors.Is(err, store.ErrPending) || errors.Is(err, store.ErrNotFound) {
 			continue
 		}
 		if err != nil {
 			return err
-		}
-		if v == nil {
-			continue
 		}
 		if alpha, again := alphas[key]; again {
 			row.Alpha = alpha

@@ -89,3 +89,27 @@ func wantSum(t *testing.T, parts []Contribution, score float64) {
 		t.Fatalf("the parts add up to %v, the score is %v", sum, score)
 	}
 }
+
+// missing has none of the vectors.
+type missing struct{ Memory }
+
+func (missing) Vector(k store.MessageKey, _ model.Vector) (model.Vector, error) {
+	return nil, fmt.Errorf("message %x: %w", k[:4], store.ErrPending)
+}
+
+// TestClassifyLeavesOutLessonsThatAreNotHere, of an account that was just taken over, and
+// then decides with the weights as they are.
+func TestClassifyLeavesOutLessonsThatAreNotHere(t *testing.T) {
+	w := newWorld(t, testOptions())
+	w.teach()
+	w.f.vectors = missing{w.features}
+	w.f.latest.features = nil
+	err := w.f.Classify(w.reader.Read(mail("c@x", "boss@example.com", owner, "urgent matter")), func(d Decision, x *featurize.Features) {
+		if score := w.f.State().Weights.Dot(x.Vector()); d.Score != score || score == 0 {
+			t.Errorf("decided with the score %v, the weights give %v", d.Score, score)
+		}
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}

@@ -192,8 +192,15 @@ func (f *Filter) replayTo(replayed uint64) error {
 
 // step takes the step of replay with that number over so many lessons.
 func (f *Filter) step(number uint64, size int) error {
-	key, row, x, err := f.lessonAt(number, size)
-	if err != nil || x == nil {
+	key, row, due := f.turn(number, size)
+	if !due {
+		return nil
+	}
+	x, err := f.vector(row.Message)
+	if f.messages == nil && errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	s := f.learner.ascend(model.Lesson{Vector: x, Label: row.Label, Weight: row.Weight}, row.Alpha)
@@ -206,20 +213,13 @@ func (f *Filter) step(number uint64, size int) error {
 	return nil
 }
 
-// lessonAt returns the row, under its key, and the vector of the lesson whose turn it is in
-// the step of replay with that number; without a vector when that step is none. The vector
-// holds until the next call of vector.
-func (f *Filter) lessonAt(number uint64, size int) (key string, row store.Windowed, x model.Vector, err error) {
+// turn returns the row, under its key, of the lesson whose turn it is in the step of replay
+// with that number over so many lessons; due is false when that step is none.
+func (f *Filter) turn(number uint64, size int) (key string, row store.Windowed, due bool) {
 	key = store.WindowKey(f.lessons.first + uint64(model.ReplayPlace(number, size)))
-	row, ok := f.st.Window.Get(key)
-	if !ok || f.messages != nil && !f.knows(row.Message) || model.Rests(row.Weight, number, size) {
-		return key, row, nil, nil
-	}
-	x, err = f.vector(row.Message)
-	if f.messages == nil && errors.Is(err, store.ErrNotFound) {
-		return key, row, nil, nil
-	}
-	return key, row, x, err
+	row, due = f.st.Window.Get(key)
+	due = due && (f.messages == nil || f.knows(row.Message)) && !model.Rests(row.Weight, number, size)
+	return key, row, due
 }
 
 // knows reports whether the vector of a message is sure to be there.
