@@ -49,7 +49,7 @@ star, answer, junk, take a mark back.
 
 Verbs that tell of accounts ask the daemon when one runs, and read its store when
 none does. Exit code 0 is success, 1 a failure, 64 a mistake on the command line,
-65 a damaged store, 78 a mistake in the configuration.`)
+65 a damaged store, 78 a mistake in the configuration, 130 Ctrl-C at a question.`)
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(runCommand(), statusCommand(), evalCommand(), classifyCommand(), explainCommand(), digestCommand(), verifyCommand(), boundCommand(), versionCommand())
 	root.AddCommand(askCommand(), learnCommand(), pauseCommand(), resumeCommand(), undoCommand(), forgetCommand(), ledgerCommand(), wordsCommand())
