@@ -54,7 +54,7 @@ star, answer, junk, take a mark back.
 Verbs that show accounts ask the daemon. If no daemon runs, they read its store.
 Exit code 0 is success, 1 a failure, 64 a mistake on the command line,
 65 a store that is damaged or that a newer hinged wrote, 78 a mistake in the
-configuration.`)
+configuration, 130 Ctrl-C at a question.`)
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(runCommand(), statusCommand(), evalCommand(), classifyCommand(), explainCommand(), digestCommand(), verifyCommand(), boundCommand(), versionCommand())
 	root.AddCommand(askCommand(), learnCommand(), pauseCommand(), resumeCommand(), undoCommand(), forgetCommand(), ledgerCommand(), wordsCommand())

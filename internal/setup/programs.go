@@ -125,13 +125,18 @@ func hasMark(marks []string, flag string) bool {
 	return slices.ContainsFunc(marks, func(m string) bool { return ingest.CanonicalFlag(m) == ingest.CanonicalFlag(flag) })
 }
 
-// ProgramNames are the names that Programs takes, one for each program.
+// ProgramNames are the names that Programs takes, one for each program, those that most
+// people use before those for a text terminal.
 func ProgramNames() []string {
-	var out []string
+	var out, text []string
 	for i := range programs {
-		out = append(out, programs[i].Name())
+		if p := &programs[i]; p.Tried {
+			text = append(text, p.Name())
+		} else {
+			out = append(out, p.Name())
+		}
 	}
-	return out
+	return append(out, text...)
 }
 
 // otherProgram is the answer of those who read their mail in no program that is known.
