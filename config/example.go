@@ -26,6 +26,7 @@ var entries = map[string]entry{
 	"account.time_zone":          {"Where the owner's days begin and end, for per_day and silence.", false},
 	"account.mark":               {"What to set on important messages; several at once are possible. \"$label1\" is Thunderbird's red Important,\n'\\Flagged' the star that phones show.", false},
 	"account.companion":          {"A keyword that is set beside each mark, where the server keeps keywords. It tells other programs, another hinged\namong them, that you didn't set the mark, and tells hinged that it was you who took it off. \"\": none.", false},
+	"account.mark_copy":          {"A folder into which a copy of each important message is put, such as \"Important\", for mailboxes that keep no\nkeywords or can only be read; it is made if it is missing. Beside the marks, or instead of\nthem where that list is empty. \"\": none.", false},
 	"account.mark_within":        {"Mail that is older than this when hinged finds it is never marked: what is moved or copied to INBOX later,\nor came while hinged was off. \"0s\": of any age. Mail that was read before is not marked either.", false},
 	"account.shadow":             {"auto: decide but mark nothing until enough is learnt and the decisions are good (min_precision). on: never mark.\noff: mark from the start.", false},
 	"account.settle":             {"A change by the owner counts once it has stood for so long.", false},

@@ -32,6 +32,7 @@ off, the newest first. A mark is in one of these states:
   abandoned  it could not be set, or somebody else had set it first
   undoing    to be taken back; the server has not confirmed that yet
   undone     taken back by hinged, when you asked for it
+  gone       a copy (mark_copy) that you deleted or moved; no other is made
 
 With MESSAGE, say who marked that one. MESSAGE is a Message-ID, the key of a
 message or its first 8 digits or more, or a file with it ("-" is standard
@@ -124,6 +125,14 @@ func messageName(cmd *cobra.Command, message string) (name string, err error) {
 	return name, err
 }
 
+// markName is what an entry set: a keyword, or a copy in a folder.
+func markName(e desk.LedgerEntry) string {
+	if e.Copy != "" {
+		return "copy in " + e.Copy
+	}
+	return e.Keyword
+}
+
 func printLedger(w io.Writer, l desk.Ledger) error {
 	if others := othersWords(l.Message, l.Others); others != "" {
 		fmt.Fprintln(w, others)
@@ -153,7 +162,7 @@ func printLedger(w io.Writer, l desk.Ledger) error {
 				fmt.Fprintf(t, "%s\t%s\tnot ours\t-\t-\t-\t-\t%s\n", at, e.State, key)
 				continue
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%+.3f\t%+.3f\t%s\n", at, e.State, e.Keyword, e.Mailbox, e.UID, e.Score, e.Threshold, key)
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%+.3f\t%+.3f\t%s\n", at, e.State, markName(e), e.Mailbox, e.UID, e.Score, e.Threshold, key)
 		}
 		if err := t.Flush(); err != nil {
 			return err

@@ -33,7 +33,9 @@ With --marks, take back every mark that hinged ever set, or has set since a time
 the message now lies in a watched mailbox. A mark that you or another program set
 stays, also where you took hinged's off and set it again; the companion keyword of
 hinged's goes there, too. Nothing is learnt from it, and hinged never marks those
-messages again. Lessons stay.
+messages again. Lessons stay. A copy (mark_copy) is deleted for good if it is as
+hinged put it there and the message lies elsewhere, too; otherwise it stays and is
+listed.
 
 The running daemon does it. When none runs, this connects by itself, takes the
 marks back, does nothing else, and disconnects; likewise of a paused account. It

@@ -280,14 +280,18 @@ func (a *account) take(p prepared) error {
 func (a *account) noteMark(m ingest.MarkResult) {
 	switch m.Outcome {
 	case ingest.MarkDone:
-		if !m.Clear {
+		if !m.Clear && m.CopyTo == "" {
 			a.markless.Delete(m.Place.Mailbox)
+		} else if !m.Clear {
+			a.markless.Delete(m.CopyTo)
 		}
 	case ingest.MarkConflict:
 		a.noteConflict(m)
 	case ingest.MarkImpossible:
 		if m.Clear {
 			a.unwilling[m.ID] = m.Detail
+		} else if m.CopyTo != "" {
+			a.markless.Store(m.CopyTo, "a copy could not be put there: "+m.Detail)
 		} else {
 			a.markless.Store(m.Place.Mailbox, "the server refused a mark: "+m.Detail)
 		}
@@ -308,7 +312,7 @@ func (a *account) noteKeywords(o ingest.MailboxOpened) {
 		if !ingest.HasFlag(o.Flags, mark) {
 			a.markless.Store(o.Mailbox, "the server keeps no "+mark+" there")
 			a.notes = append(a.notes, func() {
-				a.log.Warn("the server keeps no such keyword here, so nothing can be marked with it; `mark = ['\\Flagged']`, the star, works on every server",
+				a.log.Warn("the server keeps no such keyword here, so nothing can be marked with it; `mark = ['\\Flagged']`, the star, works on most servers, and `mark_copy` on mailboxes that can only be read",
 					"mailbox", o.Mailbox, "mark", mark)
 			})
 		}
@@ -337,7 +341,7 @@ func (a *account) noteConflict(m ingest.MarkResult) {
 func (a *account) unmarkable() []string {
 	var out []string
 	a.markless.Range(func(mailbox, why any) bool {
-		out = append(out, fmt.Sprintf("nothing can be marked in %s: %s; `mark = ['\\Flagged']`, the star, works where keywords do not, and a mailbox that can only be read takes neither", mailbox, why))
+		out = append(out, fmt.Sprintf("nothing can be marked in %s: %s; `mark = ['\\Flagged']`, the star, works where keywords do not; `mark_copy = \"Important\"` puts a copy into that folder instead, also where a mailbox can only be read", mailbox, why))
 		return true
 	})
 	slices.Sort(out)

@@ -161,7 +161,7 @@ func TestR1NothingIsWrittenInShadow(t *testing.T) {
 	testkit.NeedDovecot(t)
 	imap := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	proxy := testkit.StartProxy(t, imap.Addr)
-	s := siteAt(t, imap, proxy.Addr, t.TempDir(), "settle = \"50ms\"")
+	s := siteAt(t, imap, proxy.Addr, t.TempDir(), "mark_copy = \"Important\"\nsettle = \"50ms\"")
 	owner := s.imap.Owner(t)
 	defer owner.Close()
 	mail := testkit.NewMail(3)

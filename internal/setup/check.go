@@ -239,6 +239,7 @@ func (c *Checker) account(ctx context.Context, a *config.Account) {
 	if !c.folders(ctx, a, p) || !c.marks(a, p) {
 		return
 	}
+	c.copies(ctx, a, p)
 	c.vouch(a, p)
 	c.flag(ctx, a, p)
 	c.text(ctx, a, p)

@@ -106,6 +106,9 @@ func suggest(f *Found) Suggestion {
 		if !ingest.HasFlag(f.Permanent, star) {
 			s.Shadow = "on"
 			s.Why = "The server keeps neither keywords nor stars, so nothing can be marked: hinged only decides and logs."
+			if slices.Contains(f.Capabilities, "UIDPLUS") || slices.Contains(f.Capabilities, "IMAP4REV2") {
+				s.Instead = `mark = [] with mark_copy = "Important" and shadow = "auto" puts a copy of each important message into that folder.`
+			}
 			return s
 		}
 		s.Mark = star

@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,6 +21,7 @@ func TestTheMarkFitsWhatWasFound(t *testing.T) {
 		{"no new keywords", Found{Permanent: flags}, `\Flagged`, "keeps no new keywords"},
 		{"no new keywords, but this one", Found{Permanent: []string{"$important", `\flagged`}}, "$Important", "standard"},
 		{"nothing at all", Found{Permanent: []string{`\seen`}}, "$Important", "only decides"},
+		{"nothing at all", Found{Permanent: []string{`\seen`}, Capabilities: []string{"UIDPLUS"}}, "$Important", "only decides"},
 		{"Gmail", Found{NewKeywords: true, Capabilities: []string{"IDLE", "X-GM-EXT-1"}}, `\Flagged`, "Gmail shows no keywords"},
 		{"Thunderbird, whose red label is free", Found{NewKeywords: true, Keywords: []imap.KeywordUse{{Name: "NonJunk", Messages: 3}}}, "$label1", "you do not use it yet"},
 		{"Thunderbird, whose red label is taken", Found{NewKeywords: true, Keywords: []imap.KeywordUse{{Name: "$Label1", Messages: 3}}}, "$Important", "on 3 messages already"},
@@ -40,6 +42,9 @@ func TestTheMarkFitsWhatWasFound(t *testing.T) {
 			}
 			if want := map[bool]string{true: "on", false: "auto"}[tt.name == "nothing at all"]; got.Shadow != want {
 				t.Errorf("shadow is %q, want %q", got.Shadow, want)
+			}
+			if offered := strings.Contains(got.Instead, "mark_copy"); offered != (tt.name == "nothing at all" && slices.Contains(tt.found.Capabilities, "UIDPLUS")) {
+				t.Errorf("a copy is offered: %v", offered)
 			}
 			if tt.name == "people mark what they have seen" && strings.Contains(got.Why, "another program") {
 				t.Errorf("a program is suspected: %s", got.Why)

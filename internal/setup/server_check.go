@@ -221,6 +221,9 @@ func (c *Checker) marks(a *config.Account, p *imap.Probe) bool {
 		c.add(Fail, a.Name, "marks", mendWire(err), "%s cannot be opened: %v", box, err)
 		return false
 	}
+	if len(a.Mark) == 0 {
+		return true // see copies
+	}
 	var lost []string
 	for _, m := range a.Mark {
 		if !opened.Keeps(m) {
@@ -235,9 +238,27 @@ func (c *Checker) marks(a *config.Account, p *imap.Probe) bool {
 	case ingest.HasFlag(opened.Permanent, star):
 		c.add(Fail, a.Name, "marks", `mark = ["\\Flagged"], the star, is what it keeps`, "%s does not keep %s: the server takes no new keywords", box, strings.Join(lost, ", "))
 	default:
-		c.add(Fail, a.Name, "marks", `shadow = "on": decide, and mark nothing`, "%s does not keep %s, nor the star", box, strings.Join(lost, ", "))
+		c.add(Fail, a.Name, "marks", `mark = [] and mark_copy = "Important": a copy into that folder is the mark; or shadow = "on": decide, and mark nothing`, "%s does not keep %s, nor the star", box, strings.Join(lost, ", "))
 	}
 	return true
+}
+
+// copies tests whether copies of important messages can be put into a folder.
+func (c *Checker) copies(ctx context.Context, a *config.Account, p *imap.Probe) {
+	if a.MarkCopy == "" {
+		return
+	}
+	mailbox, there, able, err := p.CopyTarget(ctx, a.MarkCopy)
+	switch {
+	case err != nil:
+		c.add(Fail, a.Name, "copies", mendWire(err), "%v", err)
+	case !able:
+		c.add(Fail, a.Name, "copies", `mark_copy = ""`, "the server has no UIDPLUS, without which hinged could not take a copy back: it makes none")
+	case there:
+		c.add(OK, a.Name, "copies", "", "copies go to %s", mailbox)
+	default:
+		c.add(OK, a.Name, "copies", "", "copies go to %s, which is not there and is made with the first", mailbox)
+	}
 }
 
 // text reads one message, as the daemon would.
@@ -254,7 +275,7 @@ func (c *Checker) text(ctx context.Context, a *config.Account, p *imap.Probe) {
 
 // flag sets a keyword of our own on one message and takes it off again.
 func (c *Checker) flag(ctx context.Context, a *config.Account, p *imap.Probe) {
-	if c.NoWrite {
+	if c.NoWrite || len(a.Mark) == 0 {
 		return
 	}
 	box := markBox(a)
@@ -292,7 +313,7 @@ func (c *Checker) flag(ctx context.Context, a *config.Account, p *imap.Probe) {
 		if t.Words != "" {
 			why = t.Words
 		}
-		c.add(Fail, a.Name, "flag", `mark = ["\\Flagged"], the star, is kept by most servers that keep no keywords; Dovecot's Maildir has room for 26 keywords in a folder`,
+		c.add(Fail, a.Name, "flag", `mark = ["\\Flagged"], the star, is kept by most servers that keep no keywords; Dovecot's Maildir has room for 26 keywords in a folder; mark = [] with mark_copy = "Important" puts a copy into that folder instead, also where a mailbox can only be read`,
 			"%s was set on %s and not kept: %s", ingest.CheckKeyword, at, why)
 	}
 }
