@@ -20,9 +20,11 @@ type Config struct {
 type Account struct {
 	Name  string   `toml:"name"`
 	Owner []string `toml:"owner"` // bare addresses, lower case, at least one
-	Mark  []string `toml:"mark"`  // keywords and flags as the server is to store them, at least one
+	Mark  []string `toml:"mark"`  // keywords and flags as the server is to store them, at least one or MarkCopy
 	// Companion is a keyword beside each mark; "": none.
 	Companion string `toml:"companion"`
+	// MarkCopy is a folder into which a copy of each important message is put; "": none.
+	MarkCopy string `toml:"mark_copy"`
 	// MarkWithin is how old a message may be when it is found, to be marked; 0: of any
 	// age.
 	MarkWithin Duration `toml:"mark_within"`

@@ -167,7 +167,7 @@ func (v *validator) account(t table, a *Account) {
 		t.required("owner", `the addresses that the owner writes from, such as ["me@example.org"]`)
 	}
 	t.owner(a.Owner)
-	t.marks(a.Mark)
+	t.marks(a.Mark, a.MarkCopy)
 	t.companion(a.Companion)
 	t.duration("mark_within", a.MarkWithin, 0, 365*day)
 	t.sub("imap").imap(&a.IMAP)

@@ -135,7 +135,8 @@ const (
 	MarkConflict
 	// MarkGone: the message is not there any more.
 	MarkGone
-	// MarkImpossible: the server refuses the keyword or the mailbox is read-only.
+	// MarkImpossible: the server refuses the keyword or the mailbox is read-only; or a
+	// copy is not as it was put there, and stays.
 	MarkImpossible
 )
 
@@ -151,6 +152,8 @@ type MarkResult struct {
 	Outcome MarkOutcome
 	Flags   []string // as read back, canonical; nil when gone
 	Detail  string   // the server's words when impossible, cut short
+	CopyTo  string   // the request's
+	Copied  Copied   // the copy that was asked for, or was there before
 }
 
 // Tick says only that time went by.

@@ -35,6 +35,15 @@ const Companion = "$Hinged"
 // IsCompanion reports whether a canonical flag is such a keyword of any hinged.
 func IsCompanion(flag string) bool { return strings.HasPrefix(flag, "$hinged") }
 
+// CopiesInto reports whether a mailbox may be the one that a MarkRequest calls copyTo:
+// servers put a prefix before names, and may have an Important of their own.
+func CopiesInto(mailbox string, role Role, copyTo string) bool {
+	if before, same := strings.CutSuffix(mailbox, copyTo); same && (before == "" || strings.HasSuffix(before, ".") || strings.HasSuffix(before, "/")) {
+		return true
+	}
+	return role == RoleImportant && strings.EqualFold(copyTo, "Important")
+}
+
 // CanonicalFlags returns the canonical spellings, sorted, each once, without
 // \Recent, which is about sessions and not about the message, and without
 // CheckKeyword, which is our own and no word of the owner. The result is never

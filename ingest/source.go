@@ -4,7 +4,8 @@ package ingest
 
 import "context"
 
-// MarkRequest asks for one keyword or flag to be set on one message, or cleared.
+// MarkRequest asks for one keyword or flag to be set on one message, or cleared; or
+// for a copy of the message (CopyTo).
 type MarkRequest struct {
 	ID    uint64 // chosen by the asker; comes back in the MarkResult
 	Place Place
@@ -15,6 +16,26 @@ type MarkRequest struct {
 	// Attempt is how often it ended in MarkConflict before. The source waits before it
 	// tries again, twice as long each time.
 	Attempt int
+
+	// CopyTo asks for a copy of the message at Place in the mailbox of this name, and for
+	// no flag. Where the server has the mailbox under its own prefix only, or knows
+	// Important as a special use, that one is meant; one that is missing is made.
+	// With Clear it asks for the copy Copied to be deleted for good, provided that it is
+	// as it was put there: the message lies at Place still, and the copy has no flags
+	// beyond those there, the ones that say little, and Known.
+	CopyTo string
+	Copied Copied
+	// Again: it may have been carried out before without an answer. Then one copy that
+	// is there already is the one asked for; else somebody else's (MarkConflict, with
+	// Copied). Find: only look for that one, and make none (MarkGone).
+	Again, Find bool
+}
+
+// Copied is a copy that a source made.
+type Copied struct {
+	Place // UID 0: the server did not say where it is
+	// Sum is made of the message's header, so that another message is not taken for it.
+	Sum string
 }
 
 // Emit hands one event over. It blocks while the receiver is busy, which is the

@@ -1,4 +1,6 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
 # Builds the program for "make demo" and says meanwhile how far it is: usage
 # build-demo.sh OUTPUT. Set GO to use another go command than the one in PATH.
 #

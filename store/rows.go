@@ -404,10 +404,11 @@ const (
 	MarkRefused                          // the owner removed it
 	MarkUndoing                          // to be taken back; that may or may not have happened
 	MarkUndone                           // taken back by us
+	CopyGone                             // a copy that is not where it was put any more
 )
 
 func (s LedgerState) String() string {
-	return [...]string{"", "intended", "confirmed", "abandoned", "refused", "undoing", "undone"}[min(s, MarkUndone)]
+	return [...]string{"", "intended", "confirmed", "abandoned", "refused", "undoing", "undone", "gone"}[min(s, CopyGone)]
 }
 
 // LedgerKey returns the table key of the n-th ledger entry: keys ascend with n.
@@ -445,6 +446,18 @@ type LedgerEntry struct {
 	// Tries is how often in a row the message changed before the mark could be set, or
 	// taken back. It stays where a mark was given up for that.
 	Tries uint8 `cbor:"16,keyasint,omitempty"`
+	// CopyTo is the mailbox for a copy of the message, as the options call it; then there
+	// is no Keyword. Copied is where the copy is.
+	CopyTo string `cbor:"20,keyasint,omitempty"`
+	Copied Copied `cbor:"21,keyasint,omitzero" digest:"-"`
+}
+
+// Copied is a copy of a message that we put into a mailbox.
+type Copied struct {
+	Mailbox     string `cbor:"1,keyasint,omitempty"`
+	UIDValidity uint32 `cbor:"2,keyasint,omitempty"`
+	UID         uint32 `cbor:"3,keyasint,omitempty"` // 0: the server did not say
+	Sum         string `cbor:"4,keyasint,omitempty"` // see ingest.Copied
 }
 
 // Refusal remembers that the owner removed our mark from a message.

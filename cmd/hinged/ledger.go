@@ -34,6 +34,7 @@ removed, newest first. A mark is in one of these states:
   abandoned  not possible to set, or somebody else had set it first
   undoing    to be taken back, but not yet confirmed by the server
   undone     taken back by hinged because you asked for it
+  gone       a copy (mark_copy) that you deleted or moved; hinged makes no other
 
 With MESSAGE, say who marked that message. MESSAGE is a Message-ID, the key of a
 message or its first 8 digits or more, or a file with it ("-" is standard
@@ -126,6 +127,14 @@ func messageName(cmd *cobra.Command, message string) (name string, err error) {
 	return name, err
 }
 
+// markName is what an entry set: a keyword, or a copy in a folder.
+func markName(e desk.LedgerEntry) string {
+	if e.Copy != "" {
+		return "copy in " + e.Copy
+	}
+	return e.Keyword
+}
+
 func printLedger(w io.Writer, l desk.Ledger) error {
 	if others := othersWords(l.Message, l.Others); others != "" {
 		fmt.Fprintln(w, others)
@@ -155,7 +164,7 @@ func printLedger(w io.Writer, l desk.Ledger) error {
 				fmt.Fprintf(t, "%s\t%s\tnot ours\t-\t-\t-\t-\t%s\n", at, e.State, key)
 				continue
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%+.3f\t%+.3f\t%s\n", at, e.State, e.Keyword, e.Mailbox, e.UID, e.Score, e.Threshold, key)
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%+.3f\t%+.3f\t%s\n", at, e.State, markName(e), e.Mailbox, e.UID, e.Score, e.Threshold, key)
 		}
 		if err := t.Flush(); err != nil {
 			return err

@@ -31,6 +31,9 @@ another program set stays, even if you removed hinged's mark and set it again;
 the companion keyword that hinged set with its mark is removed. hinged learns
 nothing from this, forgets nothing, and never marks those messages again.
 
+A copy (mark_copy) is deleted for good if it is as hinged put it there and the
+message is elsewhere, too. Otherwise it stays and is listed.
+
 The running daemon does this. If none runs, or if the account is paused, undo
 connects by itself, removes the marks and disconnects. It waits until the server
 has confirmed each removal. What the server hasn't confirmed stays in the ledger

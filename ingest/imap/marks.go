@@ -62,7 +62,7 @@ func (v *visit) marks(ctx context.Context) error {
 	}
 	for {
 		req, ok := q.first()
-		if !ok || mailboxName(req.Place.Mailbox) != v.mailbox.name {
+		if !ok || req.CopyTo != "" || mailboxName(req.Place.Mailbox) != v.mailbox.name {
 			return nil
 		}
 		result, err := v.mark(ctx, req)
@@ -140,7 +140,7 @@ func (v *visit) ignored(req ingest.MarkRequest, got fetched, since uint64) bool 
 
 func answer(req ingest.MarkRequest, o ingest.MarkOutcome, flags []string, detail string) ingest.MarkResult {
 	return ingest.MarkResult{
-		ID: req.ID, Place: req.Place, Clear: req.Clear, Outcome: o, Flags: slices.Clone(flags), Detail: detail,
+		ID: req.ID, Place: req.Place, Clear: req.Clear, Outcome: o, Flags: slices.Clone(flags), Detail: detail, CopyTo: req.CopyTo,
 	}
 }
 

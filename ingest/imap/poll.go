@@ -26,6 +26,8 @@ type poller struct {
 	watched []*mailbox
 	last    map[string]stamp // what STATUS said before the last synchronisation
 	missing map[string]bool  // mailboxes that were asked for and are not there; told once
+	copied  map[uint64]bool  // requests for which a copy may have been made already
+	broke   map[uint64]int   // how often the connection broke over a request for a copy
 }
 
 // watch looks at the mailboxes in turn until ctx is done.
@@ -182,45 +184,52 @@ func (p *poller) look(ctx context.Context, sess *session, b *mailbox, flags bool
 	return sess.unselect()
 }
 
-// marks carries out the requests for mailboxes other than INBOX, each mailbox
-// selected read-write for as long as its requests head the queue.
+// marks carries out the requests for mailboxes other than INBOX, and for copies.
 func (p *poller) marks(ctx context.Context, sess *session) error {
 	for {
 		req, ok := p.s.otherMarks.first()
 		if !ok {
 			return nil
 		}
-		name := mailboxName(req.Place.Mailbox)
-		b, known := p.s.mailboxes[name]
-		if !known {
-			b = newMailbox(name, ingest.RoleOther)
+		carryOut := p.mark
+		if req.CopyTo != "" {
+			carryOut = p.copy
 		}
-		if !slices.Contains(p.watched, b) {
-			b.opened = true // nothing of it is reported but the marks
-		}
-		v, err := p.s.open(ctx, sess, b, false)
-		if status, no := isStatus(err); no {
-			if status.passing() {
-				return err
-			}
-			err := p.s.emit(ctx, ingest.MarkResult{
-				ID: req.ID, Place: req.Place, Clear: req.Clear, Outcome: ingest.MarkGone, Detail: status.Error(),
-			})
-			if err != nil {
-				return err
-			}
-			p.s.otherMarks.done()
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if err := v.marks(ctx); err != nil {
-			return err
-		}
-		delete(p.last, name) // what changed while it was open is looked at in the next round
-		if err := sess.unselect(); err != nil {
+		if err := carryOut(ctx, sess, req); err != nil {
 			return err
 		}
 	}
+}
+
+// mark carries out the request that heads the queue, and those behind it for the same
+// mailbox, which is selected read-write for as long as they head it.
+func (p *poller) mark(ctx context.Context, sess *session, req ingest.MarkRequest) error {
+	name := mailboxName(req.Place.Mailbox)
+	b, known := p.s.mailboxes[name]
+	if !known {
+		b = newMailbox(name, ingest.RoleOther)
+	}
+	if !slices.Contains(p.watched, b) {
+		b.opened = true // nothing of it is reported but the marks
+	}
+	v, err := p.s.open(ctx, sess, b, false)
+	if status, no := isStatus(err); no {
+		if status.passing() {
+			return err
+		}
+		err := p.s.emit(ctx, answer(req, ingest.MarkGone, nil, status.Error()))
+		if err != nil {
+			return err
+		}
+		p.s.otherMarks.done()
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := v.marks(ctx); err != nil {
+		return err
+	}
+	delete(p.last, name) // what changed while it was open is looked at in the next round
+	return sess.unselect()
 }

@@ -10,7 +10,8 @@
 // again; what happened in between is found by comparing.
 //
 // Data flow: SELECT → SEARCH, FETCH CHANGEDSINCE, FETCH BODY.PEEK → events;
-// MarkRequest → STORE UNCHANGEDSINCE → FETCH FLAGS → MarkResult.
+// MarkRequest → STORE UNCHANGEDSINCE → FETCH FLAGS → MarkResult; for a copy
+// SEARCH → COPY, or STORE \Deleted → UID EXPUNGE.
 //
 // Known limits: no QRESYNC, NOTIFY or Gmail extensions, which the client library
 // lacks; a message that is moved vanishes here and arrives there.
@@ -272,6 +273,9 @@ func (s *Source) emit(ctx context.Context, e ingest.Event) error {
 func (s *Source) Mark(requests ...ingest.MarkRequest) {
 	for _, r := range requests {
 		q := s.queueOf(mailboxName(r.Place.Mailbox))
+		if r.CopyTo != "" {
+			q = s.otherMarks // it takes other mailboxes than the one that is idled on
+		}
 		if r.Attempt <= 0 {
 			q.push(r)
 			continue

@@ -284,14 +284,18 @@ func (a *account) noteMark(m ingest.MarkResult) {
 	a.showMark(m)
 	switch m.Outcome {
 	case ingest.MarkDone:
-		if !m.Clear {
+		if !m.Clear && m.CopyTo == "" {
 			a.markless.Delete(m.Place.Mailbox)
+		} else if !m.Clear {
+			a.markless.Delete(m.CopyTo)
 		}
 	case ingest.MarkConflict:
 		a.noteConflict(m)
 	case ingest.MarkImpossible:
 		if m.Clear {
 			a.unwilling[m.ID] = m.Detail
+		} else if m.CopyTo != "" {
+			a.markless.Store(m.CopyTo, "a copy could not be put there: "+m.Detail)
 		} else {
 			a.markless.Store(m.Place.Mailbox, "the server refused a mark: "+m.Detail)
 		}
@@ -312,7 +316,7 @@ func (a *account) noteKeywords(o ingest.MailboxOpened) {
 		if !ingest.HasFlag(o.Flags, mark) {
 			a.markless.Store(o.Mailbox, "the server keeps no "+mark+" there")
 			a.notes = append(a.notes, func() {
-				a.log.Warn("the server keeps no such keyword here, so hinged can't mark with it; `mark = ['\\Flagged']`, the star, works on every server",
+				a.log.Warn("the server keeps no such keyword here, so hinged can't mark with it; `mark = ['\\Flagged']`, the star, works on most servers, and `mark_copy` on read-only mailboxes, too",
 					"mailbox", o.Mailbox, "mark", mark)
 			})
 		}
@@ -341,7 +345,7 @@ func (a *account) noteConflict(m ingest.MarkResult) {
 func (a *account) unmarkable() []string {
 	var out []string
 	a.markless.Range(func(mailbox, why any) bool {
-		out = append(out, fmt.Sprintf("hinged can't mark anything in %s: %s; `mark = ['\\Flagged']`, the star, works if only keywords are refused; a read-only mailbox refuses both", mailbox, why))
+		out = append(out, fmt.Sprintf("hinged can't mark anything in %s: %s; `mark = ['\\Flagged']`, the star, works if only keywords are refused; `mark_copy = \"Important\"` puts a copy into that folder instead, even from a read-only mailbox", mailbox, why))
 		return true
 	})
 	slices.Sort(out)

@@ -68,6 +68,9 @@ func convert(p prepared, now store.Moment) (filter.Event, error) {
 		}, nil
 	case ingest.MarkResult:
 		s := &filter.Settled{At: now, Ledger: e.ID, Outcome: e.Outcome, Flags: e.Flags}
+		if c := e.Copied; c.Mailbox != "" {
+			s.Copied = &store.Copied{Mailbox: c.Mailbox, UIDValidity: c.UIDValidity, UID: c.UID, Sum: c.Sum}
+		}
 		if e.Clear {
 			place := filter.PlaceOf(e.Place)
 			s.Cleared = &place

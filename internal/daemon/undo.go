@@ -106,7 +106,7 @@ func (a *account) takeAlone(p prepared) prepared {
 		if e.Outcome != ingest.MarkConflict {
 			delete(a.sighted, sighting{e.ID, e.Place})
 		}
-		if e.Clear {
+		if e.Clear || e.CopyTo != "" {
 			return p
 		}
 	case ingest.Arrival:

@@ -32,7 +32,7 @@ type LedgerRequest struct {
 // through them.
 func LedgerStates() []string {
 	var out []string
-	for s := store.MarkIntended; s <= store.MarkUndone; s++ {
+	for s := store.MarkIntended; s <= store.CopyGone; s++ {
 		out = append(out, s.String())
 	}
 	return out
@@ -56,8 +56,8 @@ type LedgerEntry struct {
 	Number uint64 `json:"number"` // Number of the entry; they ascend from 0.
 	// State is intended (committed, not yet seen on the server), confirmed, refused
 	// (the owner took it off), abandoned (it could not be set, or somebody was
-	// first), undoing (to be taken back, not yet seen to be gone) or undone (taken
-	// back by hinged).
+	// first), undoing (to be taken back, not yet seen to be gone), undone (taken
+	// back by hinged) or gone (a copy that the owner deleted or moved).
 	State       string     `json:"state"`
 	Intended    *time.Time `json:"intended,omitempty"`    // Intended is when the mark was decided on.
 	Settled     *time.Time `json:"settled,omitempty"`     // Settled is when it came into this state.
@@ -65,6 +65,7 @@ type LedgerEntry struct {
 	UIDValidity uint32     `json:"uidvalidity,omitempty"` // UIDValidity of the mailbox then.
 	UID         uint32     `json:"uid,omitempty"`         // UID of the message there.
 	Keyword     string     `json:"keyword,omitempty"`     // Keyword or flag that was set.
+	Copy        string     `json:"copy,omitempty"`        // Copy is the folder into which a copy was put, instead of a keyword.
 	Tries       int        `json:"tries,omitempty"`       // Tries: how often it was tried again because the message had changed in between.
 	Prior       bool       `json:"prior,omitempty"`       // Prior: the keyword was there before, so it is somebody else's.
 	Score       float64    `json:"score"`                 // Score that decided.
@@ -153,7 +154,7 @@ func entryOf(f *filter.Filter, n uint64) LedgerEntry {
 	return LedgerEntry{
 		Ours: true, Number: n, State: e.State.String(), Intended: TimeOf(e.Intended), Settled: TimeOf(e.Settled),
 		Mailbox: e.Mailbox, UIDValidity: e.UIDValidity, UID: e.UID, Keyword: e.Keyword, Prior: e.Prior,
-		Tries: int(e.Tries),
+		Tries: int(e.Tries), Copy: cmp.Or(e.Copied.Mailbox, e.CopyTo),
 		Score: e.Score, Threshold: e.Threshold, Message: hexKey(e.Message),
 	}
 }
@@ -188,7 +189,7 @@ func ledgerMessage(f *filter.Filter, message string) (store.MessageKey, store.ID
 func verdictOf(f *filter.Filter, k store.MessageKey, entries []LedgerEntry) string {
 	marked, places := f.MarkedNow(k)
 	m, known := f.State().Messages.Get(string(k[:]))
-	for _, state := range []store.LedgerState{store.MarkRefused, store.MarkConfirmed, store.MarkUndoing, store.MarkUndone, store.MarkIntended, store.MarkAbandoned} {
+	for _, state := range []store.LedgerState{store.MarkRefused, store.MarkConfirmed, store.MarkUndoing, store.MarkUndone, store.CopyGone, store.MarkIntended, store.MarkAbandoned} {
 		for _, e := range entries {
 			if e.State != state.String() || !e.Ours {
 				continue
@@ -225,6 +226,9 @@ func others(state store.LedgerState, marked []string) string {
 }
 
 func ledgerWords(state store.LedgerState, e *LedgerEntry, there bool, places int) string {
+	if e.Copy != "" {
+		return copyWords(state, e)
+	}
 	what := fmt.Sprintf("%s in %s on %s (score %+.3f, threshold %+.3f)", e.Keyword, e.Mailbox, ledgerTime(e.Intended), e.Score, e.Threshold)
 	switch state {
 	case store.MarkConfirmed:
@@ -253,6 +257,28 @@ func ledgerWords(state store.LedgerState, e *LedgerEntry, there bool, places int
 			return fmt.Sprintf("%s, and gave up after %d attempts: the message changed each time.", s, e.Tries)
 		}
 		return s + ", but could not: the message was gone, the mailbox had been renumbered, or the server refused."
+	}
+}
+
+func copyWords(state store.LedgerState, e *LedgerEntry) string {
+	what := fmt.Sprintf("a copy in %s on %s (score %+.3f, threshold %+.3f)", e.Copy, ledgerTime(e.Intended), e.Score, e.Threshold)
+	switch state {
+	case store.MarkConfirmed:
+		return "hinged put " + what + "."
+	case store.CopyGone:
+		return "hinged put " + what + "; you deleted or moved it by " + ledgerTime(e.Settled) + ", and no other is made."
+	case store.MarkUndoing:
+		return "hinged put " + what + ", and is to delete it since " + ledgerTime(e.Settled) + "; the server has not confirmed that yet."
+	case store.MarkUndone:
+		return "hinged put " + what + ", and deleted it on " + ledgerTime(e.Settled) + "."
+	case store.MarkIntended:
+		return "hinged means to put " + what + "; the server has not confirmed that yet."
+	default:
+		s := "hinged did not mark it. It meant to put " + what
+		if e.Prior {
+			return s + ", but somebody else had put one there, or marked it, first."
+		}
+		return s + ", but could not: the message was gone or kept changing, the mailbox was numbered anew, or the server refused."
 	}
 }
 

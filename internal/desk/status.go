@@ -190,7 +190,7 @@ func doing(s *AccountStatus, f *filter.Filter) string {
 		return "in shadow: it decides and learns, and marks nothing"
 	case !f.Trained():
 		return "learning: it has not learnt enough to decide, so it marks nothing"
-	case len(f.Options().Marks) == 0:
+	case len(f.Options().Marks) == 0 && f.Options().CopyTo == "":
 		return "deciding and learning; no mark is configured"
 	}
 	if n, long := f.Passed(); long {

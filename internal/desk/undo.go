@@ -76,7 +76,8 @@ type UndoneMark struct {
 	// it), companion (likewise, and the companion keyword was taken back) or failed.
 	Result    string     `json:"result"`
 	Why       string     `json:"why,omitempty"`      // Why it failed, in the server's words.
-	Keyword   string     `json:"keyword"`            // Keyword or flag of the mark.
+	Keyword   string     `json:"keyword"`            // Keyword or flag of the mark; "" for a copy.
+	Copy      string     `json:"copy,omitempty"`     // Copy is the folder in which the copy is that is to be deleted.
 	Mailboxes []string   `json:"mailboxes"`          // Mailboxes in which it stood.
 	Message   string     `json:"message"`            // Message is its key, in hexadecimal.
 	Intended  *time.Time `json:"intended,omitempty"` // Intended is when it was decided on.
@@ -115,7 +116,7 @@ func (u *UndoneMarks) begin(d *Desk, q UndoMarksRequest) (sought []uint64, err e
 		e, _ := st.Ledger.Get(store.LedgerKey(n))
 		m := UndoneMark{
 			Number: n, Keyword: e.Keyword, Message: hexKey(e.Message), Intended: TimeOf(e.Intended),
-			Result: UndoneDone, Mailboxes: []string{}, intendedIn: e.Mailbox,
+			Result: UndoneDone, Mailboxes: []string{}, intendedIn: e.Mailbox, Copy: cmp.Or(e.Copied.Mailbox, e.CopyTo),
 		}
 		for _, p := range places {
 			mailbox, _ := store.SplitPlaceKey(p)
@@ -190,7 +191,7 @@ func (u *UndoneMarks) look(d *Desk) (waiting, left int) {
 			m.Result = UndoneUnseen
 		case e.State == store.MarkConfirmed:
 			m.Result, m.Why = UndoneFailed, d.Unwilling[m.Number]
-		default: // refused: the owner was quicker; abandoned: it was never set
+		default: // refused, or a copy that is gone: the owner was quicker; abandoned: it was never set
 			m.Result = UndonePassed
 		}
 	}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package e2e
 
 import (
@@ -15,7 +17,7 @@ import (
 // teach, so that the daemon has decisions to keep to itself.
 func TestR1NothingIsWrittenInShadow(t *testing.T) {
 	onEveryServer(t, func(o *resident) {
-		s := o.daemon("settle = \"50ms\"")
+		s := o.daemon("mark_copy = \"Important\"\nsettle = \"50ms\"")
 		mail := testkit.NewMail(3)
 		mail.Owner = o.user
 		for range 100 {

@@ -34,6 +34,9 @@ func (e *Arrived) apply(f *Filter, r *Result) error {
 	}
 	role := f.role(e.Place.Mailbox)
 	m, known := f.st.Messages.Get(mk)
+	if known && placed && f.takeCopy(e, m, role, r) {
+		return nil
+	}
 	if !known {
 		var err error
 		if m, err = f.meet(e, role, r); err != nil {

@@ -144,6 +144,8 @@ type Settled struct {
 	Flags   []string           `cbor:"4,keyasint,omitempty"` // as read back, canonical
 	// Cleared is where the mark was to be taken back; nil: it was to be set.
 	Cleared *Place `cbor:"5,keyasint,omitempty"`
+	// Copied is the copy that was asked for; see ingest.MarkResult.
+	Copied *store.Copied `cbor:"20,keyasint,omitempty"`
 }
 
 // Paused switches the account off: until Resumed it takes no event but Configured

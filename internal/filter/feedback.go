@@ -102,7 +102,9 @@ func (f *Filter) heed(k store.MessageKey, m *store.Message, place Place, old, no
 			continue // a program's, of which the owner knows nothing
 		}
 		if !f.opts.isMark(flag) && !f.ledger.awaits(k, place, flag) {
-			say(f.meaningAt(m, place, flag, now))
+			if what := f.meaningAt(k, m, place, flag, now); what.label != model.Ordinary || !f.ledger.isCopy(k, place) {
+				say(what) // that a copy of ours is junk, or deleted, says nothing of the message
+			}
 		} else if f.ownersMark(k, m, place, flag, came, now, arrives, with, r) {
 			say(said{label: model.Important, source: store.SourceMark})
 		} else {
@@ -155,13 +157,13 @@ func (f *Filter) replaced(came, gone, old []string) bool {
 }
 
 // meaningAt is meaning for a flag that a copy of m has now. Where another copy is
-// known, \Deleted says that only this one goes. Where none is, the message may have
-// been copied to a mailbox that was not looked into since. Where mailboxes are labels it
-// says that the message is archived.
-func (f *Filter) meaningAt(m *store.Message, place Place, flag string, now []string) said {
+// known that we did not make, \Deleted says that only this one goes. Where none is, the
+// message may have been copied to a mailbox that was not looked into since. Where
+// mailboxes are labels it says that the message is archived.
+func (f *Filter) meaningAt(k store.MessageKey, m *store.Message, place Place, flag string, now []string) said {
 	what := meaning(flag, now)
 	if flag == `\deleted` && what.label != 0 {
-		if m.Copies > 1 || f.isLabel(place.Mailbox) {
+		if m.Copies > 1+f.ledger.copiesMade(k) || f.isLabel(place.Mailbox) {
 			return said{}
 		}
 		what.after = f.opts.Elsewhere
@@ -261,8 +263,12 @@ func (f *Filter) moved(k store.MessageKey, m *store.Message, from, to ingest.Rol
 		withdraw(m, said{label: model.Ordinary, source: store.SourceMoved})
 	}
 	var what said
+	gone, stands := f.ledger.copyState(k, f.opts.Elsewhere+f.opts.Settle)
 	switch {
 	case from == to:
+	case (to == ingest.RoleTrash || to == ingest.RoleJunk) && gone && f.liesElsewhere(k, e.Place):
+		// The owner threw away the copy that we had made.
+		m.Role = uint8(from)
 	case to == ingest.RoleTrash && from == ingest.RoleJunk:
 		// A clean-up, not an opinion.
 	case to == ingest.RoleJunk:
@@ -272,6 +278,8 @@ func (f *Filter) moved(k store.MessageKey, m *store.Message, from, to ingest.Rol
 			what = said{label: model.Ordinary, source: store.SourceMoved}
 		}
 	case to == ingest.RoleImportant && f.byServer(m, e):
+	case to == ingest.RoleImportant && slices.ContainsFunc(e.Flags, ingest.IsCompanion) && !f.ledger.marked(k):
+		// Another hinged's mark is on it, so it may be its copy, too.
 	case to == ingest.RoleImportant:
 		what = said{label: model.Important, source: store.SourceMoved, over: notJunk.over}
 	case from == ingest.RoleJunk && to != ingest.RoleSent && to != ingest.RoleDrafts:
@@ -279,6 +287,9 @@ func (f *Filter) moved(k store.MessageKey, m *store.Message, from, to ingest.Rol
 	}
 	if what.label == 0 {
 		return nil
+	}
+	if what.label == model.Ordinary && stands {
+		what.after = f.opts.Elsewhere // it may be the copy that went; see copyVanished
 	}
 	return f.label(k, m, what, mannerOf(e.Place, e.Away, e.ModSeq), r)
 }

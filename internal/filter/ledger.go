@@ -55,10 +55,10 @@ func newLedger(st *store.State, limits *Limits) *ledger {
 	for n, e := range l.all() {
 		l.first = min(l.first, n)
 		l.byMessage[e.Message] = append(l.byMessage[e.Message], n)
-		switch {
-		case e.State == store.MarkIntended:
+		if e.State == store.MarkIntended {
 			l.intended[n] = struct{}{}
-		case underWay(e):
+		}
+		if underWay(e) {
 			l.undoing[n] = struct{}{}
 		}
 	}
@@ -117,7 +117,9 @@ func (l *ledger) marked(k store.MessageKey) bool { return l.has(k, stands) }
 // everMarked reports whether a mark of ours is on the message, is about to be, or
 // was until we took it back.
 func (l *ledger) everMarked(k store.MessageKey) bool {
-	return l.has(k, func(e store.LedgerEntry) bool { return stands(e) || e.State == store.MarkUndone })
+	return l.has(k, func(e store.LedgerEntry) bool {
+		return stands(e) || e.State == store.MarkUndone || e.State == store.CopyGone
+	})
 }
 
 // intend enters a mark that is to be set, and returns its number. Without a place
@@ -149,10 +151,10 @@ func (l *ledger) put(n uint64, e store.LedgerEntry) {
 	}
 	delete(l.intended, n)
 	delete(l.undoing, n)
-	switch {
-	case e.State == store.MarkIntended:
+	if e.State == store.MarkIntended {
 		l.intended[n] = struct{}{}
-	case underWay(e):
+	}
+	if underWay(e) {
 		l.undoing[n] = struct{}{}
 		l.fresh = append(l.fresh, n)
 	}
@@ -195,7 +197,7 @@ func placeOf(e store.LedgerEntry) Place {
 // request asks for the mark of an entry, at the place that it was intended for,
 // where the message has the given flags.
 func request(n uint64, e store.LedgerEntry, known []string) ingest.MarkRequest {
-	return ingest.MarkRequest{ID: n, Place: ingest.Place(placeOf(e)), Flag: e.Keyword, Also: e.Companion, Known: known, Attempt: int(e.Tries)}
+	return ingest.MarkRequest{ID: n, Place: ingest.Place(placeOf(e)), Flag: e.Keyword, Also: e.Companion, CopyTo: e.CopyTo, Known: known, Attempt: int(e.Tries)}
 }
 
 // maxTries is how often a mark is tried again, set or taken back, when its message

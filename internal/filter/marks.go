@@ -45,6 +45,7 @@ func (f *Filter) intend(e *Arrived, m *store.Message, r *Result) {
 			r.Marks = append(r.Marks, request(n, entry, e.Flags))
 		}
 	}
+	f.intendCopy(e, m, r)
 	f.ledger.forgetOldest()
 }
 
@@ -80,7 +81,7 @@ func (f *Filter) obstacle(e *Arrived, m *store.Message) store.Reason {
 			a.Proven, a.ProvenAt = true, a.Clock
 		}
 	}
-	if f.InShadow() || len(f.opts.Marks) == 0 {
+	if f.InShadow() || !f.opts.marking() {
 		return store.ReasonShadow
 	}
 	return store.ReasonThreshold
@@ -102,6 +103,9 @@ func (e *Settled) apply(f *Filter, r *Result) error {
 		return err
 	}
 	entry, _ := f.ledger.entry(e.Ledger)
+	if entry.CopyTo != "" {
+		return f.applyCopied(e, entry, r)
+	}
 	if e.Cleared != nil {
 		f.applyCleared(e, entry, r)
 		return nil
@@ -124,6 +128,7 @@ func (e *Settled) apply(f *Filter, r *Result) error {
 		f.ledger.settle(e.Ledger, entry, store.MarkIntended)
 	}
 
+	defer f.requestCopy(entry.Message, r)
 	place := placeOf(entry)
 	old, there := f.at(place, entry.Message)
 	if !there {
@@ -184,10 +189,14 @@ func (f *Filter) at(place Place, k store.MessageKey) (store.Place, bool) {
 func (f *Filter) Intents() []ingest.MarkRequest {
 	out := f.Undoing()
 	for _, n := range slices.Sorted(maps.Keys(f.ledger.intended)) {
-		if e, _ := f.ledger.entry(n); f.wanted(e) {
-			p, _ := f.st.Places.Get(placeOf(e).key())
-			out = append(out, request(n, e, p.Flags))
+		e, _ := f.ledger.entry(n)
+		if !f.wanted(e) || e.CopyTo != "" && f.ledger.marking(e.Message) {
+			continue
 		}
+		p, _ := f.st.Places.Get(placeOf(e).key())
+		r := request(n, e, p.Flags)
+		r.Again = r.CopyTo != ""
+		out = append(out, r)
 	}
 	return out
 }
@@ -197,5 +206,9 @@ func (f *Filter) Intents() []ingest.MarkRequest {
 // words, which leave no trace on the server that our STORE would stop at.
 func (f *Filter) wanted(e store.LedgerEntry) bool {
 	m, known := f.st.Messages.Get(string(e.Message[:]))
+	if e.CopyTo != "" {
+		refused, _ := f.ledger.refused(e.Message, e.ID)
+		return known && !saidNo(&m) && !f.InShadow() && !refused && e.Undo == 0 && e.CopyTo == f.opts.CopyTo
+	}
 	return known && !saidNo(&m) && !f.InShadow() && f.opts.isMark(ingest.CanonicalFlag(e.Keyword))
 }

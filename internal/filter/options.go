@@ -73,6 +73,9 @@ type Options struct {
 	// Companion is a keyword to be set beside each mark, so that other programs can tell
 	// it from the owner's (ingest.IsCompanion); "": none.
 	Companion string `cbor:"42,keyasint,omitempty"`
+	// CopyTo is a mailbox into which a copy of each important message is put; "": none.
+	// See ingest.MarkRequest.
+	CopyTo string `cbor:"43,keyasint,omitempty"`
 	// Settle is how long a change by the owner must have stood before it
 	// counts; 0: at once.
 	Settle time.Duration `cbor:"8,keyasint,omitempty"`
@@ -277,6 +280,9 @@ func optionsOf(st *store.State) (Options, error) {
 	}
 	return o, nil
 }
+
+// marking reports whether anything is to be done with important messages.
+func (o *Options) marking() bool { return len(o.Marks) > 0 || o.CopyTo != "" }
 
 // isMark reports whether a canonical flag is one of the configured marks.
 func (o *Options) isMark(flag string) bool {

@@ -4,6 +4,7 @@ package filter
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hinged/hinged/model"
@@ -152,7 +153,7 @@ func (f *Filter) Marking() string {
 		return "no: paused"
 	case f.opts.Shadow == ShadowOn:
 		return "no: shadow is on; hinged records its decisions and sets no mark"
-	case len(f.opts.Marks) == 0:
+	case !f.opts.marking():
 		return "no: no mark is configured"
 	case !f.trained() && f.InShadow():
 		return "not yet: " + learnt
@@ -171,7 +172,11 @@ func (f *Filter) Marking() string {
 		return fmt.Sprintf("not yet: over the last %d labels its decisions have F1 %.2f, no better than marking nothing; it marks nothing until they are better",
 			s.Labels, s.Decisions.F1())
 	default:
-		return "yes: " + strings.Join(f.opts.Marks, ", ")
+		marks := f.opts.Marks
+		if f.opts.CopyTo != "" {
+			marks = append(slices.Clone(marks), "a copy in "+f.opts.CopyTo)
+		}
+		return "yes: " + strings.Join(marks, ", ")
 	}
 }
 
@@ -179,7 +184,7 @@ func (f *Filter) Marking() string {
 // nothing but the owner's word can end it.
 func (f *Filter) EndOfShadow() string {
 	a := &f.st.Account
-	if !f.InShadow() || f.opts.Shadow == ShadowOn || a.Paused || len(f.opts.Marks) == 0 {
+	if !f.InShadow() || f.opts.Shadow == ShadowOn || a.Paused || !f.opts.marking() {
 		return ""
 	}
 	var want []string
@@ -216,7 +221,7 @@ func (f *Filter) Warnings() []string {
 		out = append(out, fmt.Sprintf("over the last %d labels its decisions have F1 %.2f, knowing your correspondents alone has %.2f: its marks are of little use now; shadow = \"on\" stops them",
 			s.Labels, s.Decisions.F1(), s.Correspondents.F1()))
 	}
-	if n, long := f.Passed(); long && !f.InShadow() && !a.Paused && len(f.opts.Marks) > 0 {
+	if n, long := f.Passed(); long && !f.InShadow() && !a.Paused && f.opts.marking() {
 		out = append(out, fmt.Sprintf("hinged has marked nothing for a long time: none of the last %d messages scored above the threshold, but %.0f %% of those judged recently were important; star or mark what hinged should have marked, and it learns from that",
 			n, 100*share(f.standing.Important, f.standing.Labels)))
 	}

@@ -71,7 +71,7 @@ func (e *UndoRequested) apply(f *Filter, r *Result) error {
 		case UndoTakes:
 			entry.State, entry.Settled = store.MarkUndoing, a.Clock
 		case UndoAwaits:
-			if e.Alone && !f.presume(&entry) {
+			if e.Alone && entry.CopyTo == "" && !f.presume(&entry) {
 				f.ledger.settle(u.Number, entry, store.MarkAbandoned)
 				continue
 			}

@@ -45,8 +45,10 @@ func (l *ledger) copiesOf(messages map[store.MessageKey]map[string]struct{}) {
 }
 
 // underWay reports whether an entry's mark, or its companion alone, is to be taken
-// back.
-func underWay(e store.LedgerEntry) bool { return e.State == store.MarkUndoing || e.Bare }
+// back; or a copy that is to be looked for, as it may have been made.
+func underWay(e store.LedgerEntry) bool {
+	return e.State == store.MarkUndoing || e.Bare || e.CopyTo != "" && e.State == store.MarkIntended && e.Undo != 0
+}
 
 // ours reports what of an entry is on a copy of its message and was set by us: the
 // mark, and the companion. A companion stays with the mark of another hinged, which
@@ -105,6 +107,10 @@ func (l *ledger) undoable(since store.Moment) []Undoable {
 		if e.State != store.MarkConfirmed && e.State != store.MarkIntended && e.Companion == "" {
 			continue
 		}
+		if e.CopyTo != "" {
+			out = append(out, undoableCopy(n, e))
+			continue
+		}
 		copies[e.Message] = map[string]struct{}{}
 		out = append(out, Undoable{Number: n})
 	}
@@ -112,6 +118,9 @@ func (l *ledger) undoable(since store.Moment) []Undoable {
 	for i := range out {
 		u := &out[i]
 		e, _ := l.entry(u.Number)
+		if e.CopyTo != "" {
+			continue
+		}
 		all := copies[e.Message]
 		marks, companions := l.bearing(all, e)
 		switch {
@@ -160,6 +169,10 @@ func (l *ledger) undoRequests(entries []uint64) []ingest.MarkRequest {
 	var out []ingest.MarkRequest
 	for _, n := range entries {
 		e, _ := l.entry(n)
+		if e.CopyTo != "" {
+			out = append(out, l.requestUncopy(n, e))
+			continue
+		}
 		for _, key := range l.bearers(e) {
 			p, _ := l.st.Places.Get(key)
 			mailbox, uid := store.SplitPlaceKey(key)
@@ -197,7 +210,7 @@ func (l *ledger) conclude(k store.MessageKey, to store.LedgerState) {
 	for _, n := range l.underWay(k) {
 		e, _ := l.entry(n)
 		switch {
-		case len(l.bearers(e)) > 0:
+		case e.CopyTo != "", len(l.bearers(e)) > 0:
 		case e.Bare:
 			e.Bare = false
 			l.put(n, e)

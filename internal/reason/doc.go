@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package reason says in a few words why a message is important to its owner or not: the
 // strongest of what a person understands, each true of the message.
 //

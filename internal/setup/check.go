@@ -258,6 +258,7 @@ func (c *Checker) account(ctx context.Context, a *config.Account) (o imap.Option
 		return o, false
 	}
 	c.seen(a)
+	c.copies(ctx, a, p)
 	c.vouch(a, p)
 	c.noteLeft(ctx, a, o)
 	c.flag(ctx, a, p)

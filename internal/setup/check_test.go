@@ -282,7 +282,7 @@ func TestAServerWithoutKeywords(t *testing.T) {
 	owner := d.Owner(t)
 	owner.Append("INBOX", testkit.NewMail(1).Next().Raw, time.Now())
 	_, got := checked{imap: place(d.Addr, "none"), secret: d.Password}.run(t)
-	wants(t, got, `FAIL me: marks: |INBOX does not keep $Important, nor the star. Mend: shadow = "on"`, "WARN me: flag: |not tried")
+	wants(t, got, `FAIL me: marks: |INBOX does not keep $Important, nor the star. Mend: mark = [] and mark_copy = "Important"`, "WARN me: flag: |not tried")
 
 	fake := testkit.StartFake(t, func(f *testkit.Fake) { f.Permanent = `\Answered \Flagged \Seen` })
 	fake.Add("Subject: one\r\n\r\none", "")
@@ -292,6 +292,30 @@ func TestAServerWithoutKeywords(t *testing.T) {
 	wants(t, got, `OK me: marks: |\Flagged`, "WARN me: flag: |not tried")
 	if !r.OK {
 		t.Error("a star is enough")
+	}
+}
+
+// TestCopiesAreChecked: where they go, and whether they could be taken back. Without marks
+// beside them, none is tried.
+func TestCopiesAreChecked(t *testing.T) {
+	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
+	d.Owner(t).Append("INBOX", testkit.NewMail(1).Next().Raw, time.Now())
+	copies := checked{account: "mark = []\nmark_copy = 'Important'", imap: place(d.Addr, "none"), secret: d.Password}
+	r, got := copies.run(t)
+	wants(t, got, "OK me: copies: |Important, which is not there and is made with the first")
+	if !r.OK || strings.Contains(got, "marks:") || strings.Contains(got, "flag:") {
+		t.Errorf("found\n%s", got)
+	}
+	d.Owner(t).Create("Important")
+	_, got = copies.run(t)
+	wants(t, got, "OK me: copies: |copies go to Important")
+	fake := testkit.StartFake(t, func(f *testkit.Fake) { f.Caps = strings.Replace(f.Caps, "UIDPLUS ", "", 1) })
+	fake.Add("Subject: one\r\n\r\none", "")
+	copies.imap, copies.secret = place(fake.Addr, "none"), "secret"
+	r, got = copies.run(t)
+	wants(t, got, `FAIL me: copies: |no UIDPLUS, without which hinged could not take a copy back: it makes none. Mend: mark_copy = ""`)
+	if r.OK {
+		t.Error("a server that can't take copies back is well")
 	}
 }
 

@@ -114,6 +114,9 @@ func Suggest(f *Found, reads []*Program) Suggestion {
 	case !f.keeps(important) && !f.keeps(star):
 		s.Marks, s.Shadow = []string{important}, "on"
 		s.Why = "The server keeps neither keywords nor stars, so nothing can be marked: hinged only decides and logs."
+		if slices.Contains(f.Capabilities, "UIDPLUS") || slices.Contains(f.Capabilities, "IMAP4REV2") {
+			s.Instead = `mark = [] with mark_copy = "Important" and shadow = "auto" puts a copy of each important message into that folder.`
+		}
 		return s
 	case len(reads) == 0 && f.keeps(important):
 		s.Marks = []string{important}

@@ -234,6 +234,9 @@ func (c *Checker) marks(a *config.Account, p *imap.Probe) bool {
 		c.add(Fail, a.Name, "marks", mendWire(err), "%s cannot be opened: %v", box, err)
 		return false
 	}
+	if len(a.Mark) == 0 {
+		return true // see copies
+	}
 	var lost []string
 	for _, m := range a.Mark {
 		if !opened.Keeps(m) {
@@ -248,20 +251,40 @@ func (c *Checker) marks(a *config.Account, p *imap.Probe) bool {
 	case ingest.HasFlag(opened.Permanent, star):
 		c.add(Fail, a.Name, "marks", `mark = ["\\Flagged"], the star, is what it keeps`, "%s does not keep %s: the server takes no new keywords", box, strings.Join(lost, ", "))
 	default:
-		// Where a folder keeps no flags, only something other than a flag can show.
-		c.add(Fail, a.Name, "marks", `shadow = "on": decide, and mark nothing`, "%s does not keep %s, nor the star", box, strings.Join(lost, ", "))
+		c.add(Fail, a.Name, "marks", `mark = [] and mark_copy = "Important": a copy into that folder is the mark; or shadow = "on": decide, and mark nothing`, "%s does not keep %s, nor the star", box, strings.Join(lost, ", "))
 	}
 	return true
 }
 
 // seen says which mail programs show the marks: the server keeps many that nobody sees.
 func (c *Checker) seen(a *config.Account) {
+	if len(a.Mark) == 0 {
+		return // copies alone, which every program shows
+	}
 	if seen, _, _ := shown(a.Mark); len(seen) > 0 {
 		c.add(OK, a.Name, "seen", "", "%s hinged check --show-mark shows it on one message", WhereSeen(a.Mark))
 		return
 	}
 	c.add(Warn, a.Name, "seen", `mark = ["\\Flagged"] is the star, which all of them show; mark = ["$label1"] is Thunderbird's red Important; several are possible`,
 		"no mail program that hinged knows shows this mark by itself: %s", WhereSeen(a.Mark))
+}
+
+// copies tests whether copies of important messages can be put into a folder.
+func (c *Checker) copies(ctx context.Context, a *config.Account, p *imap.Probe) {
+	if a.MarkCopy == "" {
+		return
+	}
+	mailbox, there, able, err := p.CopyTarget(ctx, a.MarkCopy)
+	switch {
+	case err != nil:
+		c.add(Fail, a.Name, "copies", mendWire(err), "%v", err)
+	case !able:
+		c.add(Fail, a.Name, "copies", `mark_copy = ""`, "the server has no UIDPLUS, without which hinged could not take a copy back: it makes none")
+	case there:
+		c.add(OK, a.Name, "copies", "", "copies go to %s", mailbox)
+	default:
+		c.add(OK, a.Name, "copies", "", "copies go to %s, which is not there and is made with the first", mailbox)
+	}
 }
 
 // text reads one message, as the daemon would.
@@ -278,7 +301,7 @@ func (c *Checker) text(ctx context.Context, a *config.Account, p *imap.Probe) {
 
 // flag sets a keyword of our own on one message and takes it off again.
 func (c *Checker) flag(ctx context.Context, a *config.Account, p *imap.Probe) {
-	if c.NoWrite {
+	if c.NoWrite || len(a.Mark) == 0 {
 		return
 	}
 	box := markBox(a)
@@ -316,7 +339,7 @@ func (c *Checker) flag(ctx context.Context, a *config.Account, p *imap.Probe) {
 		if t.Words != "" {
 			why = t.Words
 		}
-		c.add(Fail, a.Name, "flag", `mark = ["\\Flagged"], the star, is kept by most servers that keep no keywords; Dovecot's Maildir has room for 26 keywords in a folder`,
+		c.add(Fail, a.Name, "flag", `mark = ["\\Flagged"], the star, is kept by most servers that keep no keywords; Dovecot's Maildir has room for 26 keywords in a folder; mark = [] with mark_copy = "Important" puts a copy into that folder instead, also where a mailbox can only be read`,
 			"%s was set on %s and not kept: %s", ingest.CheckKeyword, at, why)
 	}
 }

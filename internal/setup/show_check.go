@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package setup
 
 import (
@@ -76,6 +78,10 @@ func (c *Checker) started(ctx context.Context) bool {
 func (c *Checker) show(ctx context.Context, a *config.Account, o imap.Options) {
 	if why, mend := c.watched(a.Name); why != "" {
 		c.add(Warn, a.Name, "shown", mend, "not shown: %s", why)
+		return
+	}
+	if len(a.Mark) == 0 {
+		c.add(Warn, a.Name, "shown", `look into the folder that mark_copy names`, "not shown: the account sets no mark, only copies")
 		return
 	}
 	p, err := imap.Reach(ctx, o)
