@@ -69,11 +69,14 @@ func (s *session) enter(ctx context.Context) error {
 		return err
 	}
 	s.begin()
-	s.caps = s.client.Caps() // other ones than before the login
+	// Other ones than before the login. The client library forgets those only after it
+	// has said that the login went well, so that it could still give them back.
+	caps, err := s.client.Capability().Wait()
 	s.guard.end()
-	if s.caps == nil {
-		return fmt.Errorf("ask for capabilities: %w", wireError(errClosed, s.guard.why()))
+	if err != nil {
+		return s.fail("CAPABILITY", err)
 	}
+	s.caps = caps
 	return nil
 }
 
