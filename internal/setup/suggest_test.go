@@ -24,6 +24,7 @@ func TestTheMarksFitWhatWasFound(t *testing.T) {
 		{"no new keywords", Found{Permanent: flags}, star, "keeps no new keywords"},
 		{"no new keywords, but this one", Found{Permanent: []string{"$important", `\flagged`}}, "$Important", "standard"},
 		{"nothing at all", Found{Permanent: []string{`\seen`}}, "$Important", "only decides"},
+		{"nothing at all", Found{Permanent: []string{`\seen`}, Capabilities: []string{"UIDPLUS"}}, "$Important", "only decides"},
 		{"Gmail", Found{NewKeywords: true, Capabilities: []string{"IDLE", "X-GM-EXT-1"}}, star, "The star is seen in Gmail."},
 		{"Thunderbird, whose red label is free", Found{NewKeywords: true, Keywords: []imap.KeywordUse{use("NonJunk", 3)}}, "$label1", "$label1 is seen in Thunderbird."},
 		{"Thunderbird, whose red label is taken", Found{NewKeywords: true, Keywords: []imap.KeywordUse{use("$Label1", 3)}}, star, "The star is seen in Thunderbird."},
@@ -47,6 +48,9 @@ func TestTheMarksFitWhatWasFound(t *testing.T) {
 			}
 			if want := map[bool]string{true: "on", false: "auto"}[tt.name == "nothing at all"]; got.Shadow != want {
 				t.Errorf("shadow is %q, want %q", got.Shadow, want)
+			}
+			if offered := strings.Contains(got.Instead, "mark_copy"); offered != (tt.name == "nothing at all" && len(tt.found.Capabilities) > 0) {
+				t.Errorf("a copy is offered: %v", offered)
 			}
 			if tt.name == "people mark what they have seen" && strings.Contains(got.Why, "nother program") {
 				t.Errorf("a program is suspected: %s", got.Why)
