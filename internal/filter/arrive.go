@@ -55,7 +55,7 @@ func (e *Arrived) apply(f *Filter, r *Result) error {
 	if placed {
 		m.Copies++
 	}
-	if m.Own || known && placed || e.Backlog && ingest.HasFlag(e.Flags, `\Seen`) {
+	if m.Own || e.byOwner(known) {
 		f.noteActivity()
 	}
 
@@ -78,6 +78,12 @@ func (e *Arrived) apply(f *Filter, r *Result) error {
 	}
 	f.capMessages()
 	return nil
+}
+
+// byOwner reports whether an arrival shows that the owner was active: they moved or copied
+// a known message, or had read it.
+func (e *Arrived) byOwner(known bool) bool {
+	return known && e.Place != (Place{}) || e.Backlog && ingest.HasFlag(e.Flags, `\Seen`)
 }
 
 // when is the moment of an arrival. Of a known message that comes to another place it is
