@@ -28,7 +28,7 @@ var entries = map[string]entry{
 	"account.time_zone":          {"The time zone of the owner's days, for per_day and silence.", false},
 	"account.mark":               {"What to set on important messages; several at once are possible. \"$label1\" is Thunderbird's red Important,\n'\\Flagged' the star that phones show.", false},
 	"account.companion":          {"A keyword that hinged sets together with each mark, if the server keeps keywords. It tells other programs, such as\nanother hinged, that you didn't set the mark, and tells hinged whether it was you who removed the mark. \"\": none.", false},
-	"account.mark_copy":          {"A folder for a copy of each important message, such as \"Important\". It is for mailboxes that keep no keywords or are\nread-only. hinged creates the folder if it is missing. Set mark = [] to use only copies. \"\": no copies.", false},
+	"account.mark_copy":          {"A folder for a copy of each important message, such as \"Important\". It is for mailboxes that keep no keywords or are\nread-only. hinged creates the folder if it is missing. With an empty mark there are only copies. \"\": no copies.", false},
 	"account.mark_within":        {"Never mark mail that is older than this when hinged finds it, such as mail that is moved to INBOX later, or that\narrived while hinged was off. \"0s\": mark mail of any age. Mail that was already read is never marked.", false},
 	"account.shadow":             {"auto: mark nothing until hinged has learnt enough and its decisions are good (min_precision). on: never mark.\noff: mark from the start.", false},
 	"account.settle":             {"A change by the owner counts if it has not been undone for this long.", false},

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Long: the rows of an account's state are read side by side, as no two fields of one may
+// share a number.
+
 package store
 
 import (

@@ -395,7 +395,7 @@ func TestMailboxDeletedAndRecreated(t *testing.T) {
 	old := e.(ingest.Arrival).UIDValidity
 	awaitConnected(t, r)
 	owner.Delete("Lists")
-	for deadline := time.Now().Add(patience); !log.Has("can't open a mailbox"); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !log.Has("can't examine a mailbox"); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("it never looked for what is gone")
 		}

@@ -264,7 +264,7 @@ func TestConsentThatIsNeededIsAStateOfItsOwn(t *testing.T) {
 			for n, words := range []string{"invalid_grant", c.words} {
 				state.Store(int32(n))
 				problem := awaitProblem(t, r, words)
-				if !r.source.Status().ConsentNeeded || !strings.Contains(problem, "consent is needed") {
+				if !r.source.Status().ConsentNeeded || !strings.Contains(problem, "consent needed") {
 					t.Errorf("the status is %+v", r.source.Status())
 				}
 			}
