@@ -197,7 +197,7 @@ func printUndone(w io.Writer, u desk.UndoneMarks) error {
 	case u.Shadow:
 		say("%s is in shadow and marks nothing now; `hinged status` says what would end that", u.Account)
 	default:
-		say("%s marks new mail as before; `hinged pause` stops that, and shadow = \"on\" in the\nconfiguration lets it decide without marking", u.Account)
+		say("%s marks new mail as before; `hinged pause` stops that, and shadow = \"on\" in the configuration lets it decide without marking", u.Account)
 	}
 	return err
 }

@@ -155,7 +155,12 @@ func (h watchLog) Handle(_ context.Context, r slog.Record) error {
 		what = "warning"
 	}
 	text := r.Message + h.attrs
-	r.Attrs(func(a slog.Attr) bool { text += attrText(a); return true })
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Value.Kind() != slog.KindBool || what != "" { // a server's abilities and the like
+			text += attrText(a)
+		}
+		return true
+	})
 	h.view.mu.Lock()
 	defer h.view.mu.Unlock()
 	lead := fmt.Sprintf("%s  %-*s", h.view.now().Format("15:04"), whatColumns, what)
@@ -163,7 +168,7 @@ func (h watchLog) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-func attrText(a slog.Attr) string { return fmt.Sprintf("; %s %v", a.Key, a.Value.Resolve()) }
+func attrText(a slog.Attr) string { return fmt.Sprintf(", %s %v", a.Key, a.Value.Resolve()) }
 
 // WithAttrs implements slog.Handler.
 func (h watchLog) WithAttrs(attrs []slog.Attr) slog.Handler {

@@ -61,7 +61,7 @@ func TestTheViewCountsWhatNeedsNoLine(t *testing.T) {
 	const erase = "\r\x1b[K"
 	counts := erase + "2 ordinary, 1 learnt from your silence since 14:02"
 	want := erase + "1 ordinary since 14:02" + erase + "2 ordinary since 14:02" + counts +
-		erase + "14:02  warning    connection lost, reconnecting; error it  [2J broke\n" + counts + "\n"
+		erase + "14:02  warning    connection lost, reconnecting, error it  [2J broke\n" + counts + "\n"
 	if got := out.String(); got != want {
 		t.Errorf("got\n%q\nwant\n%q", got, want)
 	}

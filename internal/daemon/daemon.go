@@ -120,7 +120,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	}
 	d.log.Info("running", "accounts", len(d.accounts), "stream", d.stream != nil)
 	running.Wait()
-	d.log.Info("drained")
+	d.log.Info("stopped")
 
 	var serveErr error
 	if d.server != nil {
