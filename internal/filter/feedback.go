@@ -216,6 +216,9 @@ func meaning(flag string, now []string) said {
 // message, with all that came, is the owner's: neither ours nor another program's.
 func (f *Filter) ownersMark(k store.MessageKey, m *store.Message, place Place, flag string, came, now []string, arrives bool, with manner, r *Result) bool {
 	whose := f.ledger.appeared(k, place, flag, arrives)
+	if whose == markNotOurs && f.mirrored(k, place, came) {
+		return false
+	}
 	if whose != markSet && !arrives {
 		f.noteOwn(k, place, flag)
 	}

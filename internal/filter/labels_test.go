@@ -111,6 +111,28 @@ func TestMarkThatShowsInAnotherLabelFirstIsOurs(t *testing.T) {
 	}
 }
 
+// TestMarkThatAnotherLabelTellsOfLateIsOurs: the flags of the other label were read before
+// undo took the mark off, and are heard of after that. They are no other hinged's.
+func TestMarkThatAnotherLabelTellsOfLateIsOurs(t *testing.T) {
+	const mark, companion = "$Important", ingest.Companion
+	w := gmail(t)
+	w.teach()
+	l, request := w.urgent(1)
+	other := w.labelled(l, "Important", false)
+	w.done(request, companion)
+	w.apply(&UndoRequested{At: w.moment()})
+	w.flag(other, mark, companion)
+	if a := w.f.State().Account; a.Strangers != 0 || a.Twins != 0 || len(a.TwinMarks) != 0 {
+		t.Errorf("%d marks of strangers, %d of them of another hinged, which marks with %q", a.Strangers, a.Twins, a.TwinMarks)
+	}
+	p, _ := w.f.State().Places.Get(other.place.key())
+	if len(p.Own) != 0 {
+		t.Errorf("%q were taken for the owner's", p.Own)
+	}
+	w.wait(time.Hour)
+	w.wantLessons("our own mark")
+}
+
 // TestLabelsAreKept: what is known of a mailbox survives a restart, and is renewed.
 func TestLabelsAreKept(t *testing.T) {
 	w := gmail(t)

@@ -16,6 +16,9 @@ const maxTwinMarks = 8
 // this account did not set there: another hinged is at work, and what came with one is
 // what it marks with.
 func (f *Filter) noteTwin(k store.MessageKey, place Place, came []string) {
+	if f.mirrored(k, place, came) {
+		return
+	}
 	var marks []string
 	for _, flag := range came {
 		if !ingest.IsCompanion(flag) && flag != `\answered` && !slices.Contains(routine, flag) {
@@ -43,4 +46,11 @@ func (l *ledger) accompanies(k store.MessageKey, place Place, companion string, 
 		return stands(e) && ingest.CanonicalFlag(e.Companion) == companion && placeOf(e) == place &&
 			(len(marks) == 0 || ingest.HasFlag(marks, e.Keyword))
 	})
+}
+
+// mirrored reports whether what came to a message is what this account set, or is taking
+// back, seen again under another label: where mailboxes are labels, a message has one set
+// of flags, which each mailbox tells of in its own time.
+func (f *Filter) mirrored(k store.MessageKey, place Place, came []string) bool {
+	return f.isLabel(place.Mailbox) && f.ledger.entered(k) && slices.ContainsFunc(came, ingest.IsCompanion)
 }
