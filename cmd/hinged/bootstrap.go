@@ -205,7 +205,7 @@ func printBootstrapped(w io.Writer, r *bootstrap.Report) {
 	if r.InShadow {
 		fmt.Fprintf(w, "it decides and learns, and marks nothing yet.\n")
 	} else if strings.HasPrefix(r.Marking, "yes") {
-		fmt.Fprintf(w, "it marks from the next new message on.\nTo have it watch silently first: shadow = \"on\" in the configuration.\n")
+		fmt.Fprintf(w, "it marks from the next new message on.\nTo let it watch without marking first, set shadow = \"on\" in the configuration.\n")
 	} else {
 		fmt.Fprintf(w, "marking: %s.\n", r.Marking)
 	}
@@ -238,7 +238,7 @@ func printReport(w io.Writer, r *bootstrap.Report) {
 	if r.Judged == 0 {
 		return
 	}
-	fmt.Fprintf(w, "Had it decided each of those when it came, knowing only what was before it:\n\n")
+	fmt.Fprintf(w, "If hinged had decided each of those when it arrived, knowing only earlier mail:\n\n")
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(t, "\tF1\tprecision\trecall\tavg prec\tfalse alarms\tmissed\t\n")
 	line := func(name string, f evaluate.Figures) {

@@ -34,43 +34,44 @@ func checkCommand() *cobra.Command {
 	f := &checkFlags{}
 	c := &cobra.Command{
 		Use:   "check",
-		Short: "Test that everything works, and say how to mend what does not",
+		Short: "Test that everything works, and say how to fix what does not",
 		Long: `Test the configuration, who can read the password, the state, and for each
-account the way to its server: name, connection, TLS and certificate, login, what
-the server can do, its folders, and whether it keeps the marks. Each finding is
-one line, OK, WARN or FAIL, with what to do about it.
+account the connection to its server: name, TLS and certificate, login, what the
+server supports, its folders, and whether it keeps the marks. Each finding is one
+line, OK, WARN or FAIL, and says what to do about it.
 
-At last the keyword $HingedCheck is set on one message of INBOX, looked for, and
-taken off again, so that it is certain that marks can be set; --no-write leaves
-this out. Nothing else is written to the mailbox, and a running daemon takes no
-notice. Of Kafka it tests brokers, login, topics, what they keep, rights and the
-group's positions, and writes nothing there.
+At the end, check sets the keyword $HingedCheck on one message of INBOX, looks for
+it and removes it again, to be sure that marks can be set; --no-write skips this.
+It writes nothing else to the mailbox, and a running daemon ignores that keyword.
+For Kafka it tests brokers, login, topics, retention, permissions and the group's
+positions, and writes nothing.
 
-With --show-mark, on a terminal, the marks of the configuration are then set on one
-message, once you agree, so that you see where they appear; press Enter and they are
-taken off again. It is the newest message in INBOX that you have read, or the one that
-you name by its Message-ID. hinged learns nothing from it. While hinged runs, pause the
-account first. If check is killed meanwhile, the next check or start takes them off.
+With --show-mark, on a terminal, check then sets the marks of the configuration on
+one message, if you agree, so that you see where they appear. Press Enter, and it
+removes them. It uses the newest message in INBOX that you have read, or the one
+that you name by its Message-ID. hinged learns nothing from it. If hinged runs,
+pause the account first. If check is killed, the next check or start of hinged
+removes the marks.
 
-Exit code 0 when nothing failed, 1 when something did, 78 when the configuration
-is wrong.`,
+The exit code is 0 if nothing failed, 1 if something did, and 78 if the
+configuration is wrong.`,
 		Example: `  $ hinged check
   OK    config: hinged.toml is valid: 1 account
-  OK    state: /home/ann/.local/state/hinged will be made at the first start
-  OK    store: there is none yet; the first start makes it
-  OK    ann: password: /etc/hinged/password can be read by its owner alone
+  OK    state: /home/ann/.local/state/hinged will be created at the first start
+  OK    store: it does not exist yet; hinged creates it at its first start
+  OK    ann: password: /etc/hinged/password can be read only by its owner
   OK    ann: connect: imap.example.org:993 greets
-  WARN  ann: tls: …, good until 2026-12-02, in 11 days. Mend: have it renewed
-  FAIL  ann: login: as ann: the server refused the login: … Mend: correct …
+  WARN  ann: tls: …, good until 2026-12-02, in 11 days. Fix: renew it; hinged needs nothing else
+  FAIL  ann: login: as ann: the server refused the login: … Fix: correct …
   1 of 7 tests failed`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	configFlag(c, &f.config)
-	c.Flags().StringVarP(&f.account, "account", "a", "", `this account alone, or "kafka" (default: all)`)
+	c.Flags().StringVarP(&f.account, "account", "a", "", `only this account, or "kafka" (default: all)`)
 	cli.JSONFlag(c, &f.json, "JSON")
-	c.Flags().BoolVar(&f.noWrite, "no-write", false, "leave out the keyword that is set on a message and taken off again")
-	c.Flags().StringVar(&f.showMark, "show-mark", "", "show the marks on the newest message that you have read, or on the one with\nthis `Message-ID` (as --show-mark=ID), and take them off again")
+	c.Flags().BoolVar(&f.noWrite, "no-write", false, "do not set and remove a keyword on a message")
+	c.Flags().StringVar(&f.showMark, "show-mark", "", "show the marks on the newest message that you have read, or on the one with\nthis `Message-ID` (as --show-mark=ID), and remove them again")
 	c.Flags().Lookup("show-mark").NoOptDefVal = newestRead
 	return c
 }

@@ -38,35 +38,35 @@ func initCommand() *cobra.Command {
 		Use:   "init",
 		Short: "Find your mail server, look at it, and write a configuration",
 		Long: `Ask for an e-mail address and a password, find the server, log in, look at what
-it can do and what is in the mailbox, and write a configuration with comments that
-say what was found. Nothing in the mailbox is changed.
+the server supports and what is in the mailbox, and write a configuration with
+comments that say what was found. It changes nothing in the mailbox.
 
-It asks where you read your mail, and chooses marks that you see there; what it found
-is the default answer. --reads answers beforehand. Where nobody can be asked, what was
-found decides. --mark names the marks themselves.
+init asks where you read your mail and chooses marks that you see there; the
+default answer is what it found. --reads answers beforehand. If nobody can be
+asked, what it found decides. --mark names the marks themselves.
 
-The password goes into a file of its own beside the configuration, which only you
-can read. With one of the --password flags it stays where it is. Where nobody can
-be asked, as in a script, --address and one of these are needed.
+The password goes into a separate file in the same directory, which only you can
+read. With one of the --password flags it stays where it is. If nobody can be
+asked, as in a script, --address and one of these flags are required.
 
-The server is looked for by the DNS (RFC 6186), then as imap.DOMAIN, mail.DOMAIN
-and on this machine; --server names it. When the DNS names one in another domain
-than that of the address, you are asked before the password goes there; --yes says
-yes beforehand.
+init finds the server through the DNS (RFC 6186), then as imap.DOMAIN,
+mail.DOMAIN and on this machine; --server names it. If the DNS names a server in
+another domain than that of the address, init asks before it sends the password
+there; --yes agrees beforehand.
 
-The name to log in with is the address. If the server refuses it, you are asked before
-the part in front of the @ is tried; where nobody can be asked, it is not. --username
-sets the name.
+The login name is the address. If the server refuses it, init asks before it tries
+the part before the @; if nobody can be asked, it doesn't try. --username sets the
+name.
 
-The configuration goes to ~/.config/hinged/hinged.toml; for root, who looks after the
-machine, to /etc/hinged/hinged.toml.`,
+The configuration goes to ~/.config/hinged/hinged.toml, or for root to
+/etc/hinged/hinged.toml.`,
 		Example: `  $ hinged init
   E-mail address: ann@example.org
   Using imap.example.org:993, from the SRV record of example.org.
   Password for ann@example.org (not shown):
   Where do you read your mail? [Thunderbird] phone, thunderbird
     server     imap.example.org:993, TLS; login as ann@example.org
-               it can IDLE, CONDSTORE, MOVE, UIDPLUS, SPECIAL-USE
+               it supports IDLE, CONDSTORE, MOVE, UIDPLUS, SPECIAL-USE
     last year  5310 messages in INBOX; 412 answered, 37 starred, 120 unread
     …
   Wrote /home/ann/.config/hinged/hinged.toml and password beside it.`,
@@ -82,23 +82,23 @@ machine, to /etc/hinged/hinged.toml.`,
 		},
 	}
 	flags := c.Flags()
-	flags.StringVarP(&f.config, "config", "c", "", "file to write (default: $HINGED_CONFIG, else ~/.config/hinged/hinged.toml,\nfor root /etc/hinged/hinged.toml)")
+	flags.StringVarP(&f.config, "config", "c", "", "file to write (default: $HINGED_CONFIG, otherwise ~/.config/hinged/hinged.toml,\nfor root /etc/hinged/hinged.toml)")
 	flags.StringVar(&f.address, "address", "", "your e-mail address")
-	flags.StringVar(&f.server, "server", "", "IMAP server, as host or host:port (default: looked for)")
-	f.tls = cli.ChoiceVar(c, "tls", "", "how to connect: tls, starttls, or none, in the clear (default: found out)", "tls", "starttls", "none")
-	flags.StringVar(&f.caFile, "ca-file", "", "certificates to trust instead of the system's, PEM")
+	flags.StringVar(&f.server, "server", "", "IMAP server, as host or host:port (default: found from the address)")
+	f.tls = cli.ChoiceVar(c, "tls", "", "how to connect: tls, starttls, or none (unencrypted) (default: whatever works)", "tls", "starttls", "none")
+	flags.StringVar(&f.caFile, "ca-file", "", "certificates (PEM) to trust instead of the system's")
 	flags.StringVar(&f.username, "username", "", "name to log in with (default: the address)")
-	f.auth = cli.ChoiceVar(c, "auth", "plain", "way to log in; the last two take an access token for a password", "plain", "login", "xoauth2", "oauthbearer")
+	f.auth = cli.ChoiceVar(c, "auth", "plain", "how to log in; the last two use an access token as the password", "plain", "login", "xoauth2", "oauthbearer")
 	flags.StringVar(&f.passwordFile, "password-file", "", "file that holds the password")
-	flags.StringVar(&f.passwordCommand, "password-command", "", "program that prints it, and its arguments, between spaces; no shell")
-	flags.StringVar(&f.passwordEnv, "password-env", "", "environment variable that holds it")
-	flags.StringVar(&f.credential, "password-credential", "", "systemd credential that holds it for the service; here it is asked for,\nor taken from --password-file")
+	flags.StringVar(&f.passwordCommand, "password-command", "", "program that prints the password, with arguments, run without a shell")
+	flags.StringVar(&f.passwordEnv, "password-env", "", "environment variable that holds the password")
+	flags.StringVar(&f.credential, "password-credential", "", "systemd credential that holds the password for the service; init asks for\nit now, or takes it from --password-file")
 	flags.StringVar(&f.name, "name", "", "name of the account (default: the part before the @)")
-	flags.StringVar(&f.reads, "reads", "", "where you read your mail, between commas: "+strings.Join(setup.ProgramNames(), ", ")+", other\n(default: asked for, else found out)")
-	flags.StringSliceVar(&f.mark, "mark", nil, `what to set on important messages, as $Important or \Flagged (default: what --reads shows)`)
-	flags.StringVar(&f.stateDir, "state-dir", "", "where to keep the state (default: for root /var/lib/hinged, else\n~/.local/state/hinged)")
-	flags.BoolVarP(&f.yes, "yes", "y", false, "trust a server in another domain that the DNS names")
-	flags.BoolVar(&f.force, "force", false, "write over an existing configuration")
+	flags.StringVar(&f.reads, "reads", "", "where you read your mail, separated by commas: "+strings.Join(setup.ProgramNames(), ", ")+", other\n(default: init asks)")
+	flags.StringSliceVar(&f.mark, "mark", nil, `what to set on important messages, such as $Important or \Flagged (default: what --reads shows)`)
+	flags.StringVar(&f.stateDir, "state-dir", "", "where to keep the state (default: for root /var/lib/hinged, otherwise\n~/.local/state/hinged)")
+	flags.BoolVarP(&f.yes, "yes", "y", false, "trust a server in another domain, if the DNS names it")
+	flags.BoolVar(&f.force, "force", false, "overwrite an existing configuration")
 	cli.JSONFlag(c, &f.json, "what was found and written as JSON")
 	return c
 }
@@ -304,7 +304,7 @@ func (s *initSession) password() error {
 	s.secret, err = s.where.ReadPassword(s.cmd.Context())
 	if err == nil && s.where.File != "" {
 		if level, mend, text := setup.Readers(s.where.File); level != setup.OK {
-			s.say("%s: %s %s. Mend: %s", level, s.where.File, text, mend)
+			s.say("%s: %s %s. Fix: %s", level, s.where.File, text, mend)
 		}
 	}
 	return err

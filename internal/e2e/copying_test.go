@@ -231,7 +231,7 @@ func TestAMailboxThatCanOnlyBeReadGetsCopies(t *testing.T) {
 	owner = server.Owner(t)
 	s.start()
 	st := s.until("a warning", func(a desk.AccountStatus) bool { return a.Connected && len(a.Warnings) > 0 })
-	if said := strings.Join(st.Warnings, "\n"); !strings.Contains(said, "nothing can be marked in INBOX") || !strings.Contains(said, `mark_copy = "Important"`) {
+	if said := strings.Join(st.Warnings, "\n"); !strings.Contains(said, "hinged can't mark anything in INBOX") || !strings.Contains(said, `mark_copy = "Important"`) {
 		t.Errorf("status warns: %s", said)
 	}
 	if out, err := s.hinged("check", "--config", s.config); err == nil || !strings.Contains(out, `mark_copy = "Important"`) {

@@ -155,7 +155,7 @@ func (c *Checker) state() {
 	info, err := os.Stat(at)
 	for errors.Is(err, fs.ErrNotExist) && filepath.Dir(at) != at {
 		at = filepath.Dir(at)
-		what = "will be made at the first start"
+		what = "will be created at the first start"
 		info, err = os.Stat(at)
 	}
 	const mend = "choose another state_dir, or give this one to the user that hinged runs as"
@@ -188,11 +188,11 @@ func (c *Checker) store(ctx context.Context) {
 		if err != nil {
 			_ = client.Close()
 			c.busy = true
-			c.add(Fail, "", "store", "stop that daemon and start it again", "something listens on %s and does not answer: %v", c.Config.Socket, err)
+			c.add(Fail, "", "store", "stop that daemon and start it again", "a process listens on %s but does not answer: %v", c.Config.Socket, err)
 			return
 		}
 		c.client, c.status = client, &st
-		c.add(OK, "", "store", "", "the daemon has it: hinged %s, process %d", st.Version, st.PID)
+		c.add(OK, "", "store", "", "a running daemon uses it: hinged %s, process %d", st.Version, st.PID)
 		return
 	}
 	if !errors.Is(err, control.ErrNotRunning) {
@@ -209,12 +209,12 @@ func (c *Checker) store(ctx context.Context) {
 			c.add(Fail, "", "store", "look at the disk", "%v", err)
 		}
 	case errors.Is(err, fs.ErrNotExist):
-		c.add(OK, "", "store", "", "there is none yet; the first start makes it")
+		c.add(OK, "", "store", "", "it does not exist yet; hinged creates it at its first start")
 	case errors.Is(err, store.ErrRunning):
 		c.busy = true
-		c.add(Warn, "", "store", "stop the other process, or set socket as it has it", "another process has %s open, but nothing listens on %s", c.StorePath, c.Config.Socket)
+		c.add(Warn, "", "store", "stop the other process, or set socket to the path that it uses", "another process has %s open, but nothing listens on %s", c.StorePath, c.Config.Socket)
 	case errors.Is(err, store.ErrDamaged):
-		c.add(Fail, "", "store", "hinged restore puts a backup in its place; or move the file away to begin anew", "%v", err)
+		c.add(Fail, "", "store", "hinged restore puts a backup in its place; or move the file away to start from nothing", "%v", err)
 	case errors.Is(err, store.ErrNewer):
 		c.add(Fail, "", "store", "use the newer hinged", "%v", err)
 	default:
@@ -284,7 +284,7 @@ func (c *Checker) secret(ctx context.Context, account string, where *config.Pass
 		return false
 	}
 	if where.File == "" {
-		c.add(OK, account, "password", "", "it can be had")
+		c.add(OK, account, "password", "", "hinged can get it")
 		return true
 	}
 	level, mend, text := Readers(where.File)
@@ -305,7 +305,7 @@ func Readers(path string) (level Level, mend, text string) {
 	case mode&0o040 != 0:
 		return Warn, "chmod 600 " + path + ", unless that is meant so", "can be read by its group"
 	}
-	return OK, "", "can be read by its owner alone"
+	return OK, "", "can be read only by its owner"
 }
 
 // reachable reports whether everybody may enter all directories above path.
@@ -332,13 +332,13 @@ func (c *Checker) abilities(a *config.Account, p *imap.Probe) {
 			has = append(has, able)
 		}
 	}
-	c.add(OK, a.Name, "abilities", "", "the server can %s", orNothing(has))
+	c.add(OK, a.Name, "abilities", "", "the server supports %s", orNothing(has))
 	if !p.Has("IDLE") {
 		c.add(Warn, a.Name, "abilities", "a shorter poll_interval finds new mail sooner",
 			"it cannot IDLE: new mail is found only every %s", a.IMAP.PollInterval)
 	}
 	if !p.Has("CONDSTORE") {
-		c.add(Warn, a.Name, "abilities", "none is needed; a server with CONDSTORE is asked for less",
+		c.add(Warn, a.Name, "abilities", "nothing to do; with CONDSTORE hinged needs fewer requests",
 			"it has no CONDSTORE: all flags are compared each time, and a mark cannot be made to depend on nobody having changed the message")
 	}
 }

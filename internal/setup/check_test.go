@@ -141,13 +141,13 @@ func TestEverythingIsWellOnDovecot(t *testing.T) {
 			before := fmt.Sprint(owner.All("INBOX"))
 			words := allFlags(t, owner, "INBOX")
 			r, got := checked{imap: place(d.Addr, tt.mode), secret: d.Password, roots: d.TLSConfig}.run(t)
-			wants(t, got, "OK config: ", "OK state: |will be made", "OK store: |none yet", "OK me: password: |by its owner alone",
+			wants(t, got, "OK config: ", "OK state: |will be created", "OK store: |not exist yet", "OK me: password: |only by its owner",
 				"OK me: connect: |greets", "OK me: login: |as owner@example.org", "OK me: abilities: |IDLE, CONDSTORE, MOVE, UIDPLUS, SPECIAL-USE",
 				"OK me: folders: 6 folders: |sent is Sent", "OK me: marks: |$Important", fmt.Sprintf("OK me: flag: |UID %d in INBOX (only if unchanged)", uid))
 			if tt.mode == "none" {
-				wants(t, got, "OK me: tls: |on this machine none is needed")
+				wants(t, got, "OK me: tls: |stays on this machine")
 			} else {
-				wants(t, got, "WARN me: tls: TLS 1.3, certificate for localhost, 127.0.0.1 by |Mend: have it renewed") // it is good for a day
+				wants(t, got, "WARN me: tls: TLS 1.3, certificate for localhost, 127.0.0.1 by |Fix: renew it") // it is good for a day
 			}
 			if !r.OK {
 				t.Error("not well")
@@ -195,20 +195,20 @@ func TestWhatIsWrongOnDovecotIsFound(t *testing.T) {
 		want []string
 	}{
 		{"a wrong password", checked{imap: place(plain.Addr, "none"), secret: "Tulips in May"}, []string{"FAIL me: login: |refused the login"}},
-		{"nobody vouches for the certificate", checked{imap: place(secure.Addr, "tls"), secret: secure.Password}, []string{"OK me: connect: |can be reached", "FAIL me: tls: |Mend: if it is your own server's, set ca_file"}},
-		{"the same after STARTTLS", checked{imap: place(upgrade.Addr, "starttls"), secret: upgrade.Password}, []string{"FAIL me: tls: |Mend: if it is your own server's, set ca_file"}},
+		{"nobody vouches for the certificate", checked{imap: place(secure.Addr, "tls"), secret: secure.Password}, []string{"OK me: connect: |can be reached", "FAIL me: tls: |Fix: if it is your own server's, set ca_file"}},
+		{"the same after STARTTLS", checked{imap: place(upgrade.Addr, "starttls"), secret: upgrade.Password}, []string{"FAIL me: tls: |Fix: if it is your own server's, set ca_file"}},
 		{
 			"another authority", checked{imap: place(secure.Addr, "tls"), secret: secure.Password, roots: upgrade.TLSConfig},
-			[]string{"FAIL me: tls: |Mend: set ca_file to the certificate of the authority that signed it"},
+			[]string{"FAIL me: tls: |Fix: set ca_file to the certificate of the authority that signed it"},
 		},
 		{
 			"a name that the certificate does not have", checked{imap: place("127.0.0.2:"+securePort, "tls"), secret: secure.Password, roots: secure.TLSConfig, change: redirect(secure.Addr)},
 			[]string{"FAIL me: tls: |use a name that is in the certificate: localhost, 127.0.0.1"},
 		},
-		{"a certificate that has ended", checked{imap: place(secure.Addr, "tls"), secret: secure.Password, roots: later(secure.TLSConfig)}, []string{"FAIL me: tls: |have it renewed"}},
-		{"no TLS on this port", checked{imap: place(plain.Addr, "tls"), secret: plain.Password}, []string{`FAIL me: tls: |Mend: tls = "starttls", or the port 993`}},
-		{"no STARTTLS on this port", checked{imap: place(plain.Addr, "starttls"), secret: plain.Password}, []string{`FAIL me: tls: |Mend: tls = "tls" with the port 993`}},
-		{"no login without TLS", checked{imap: place(strict.Addr, "none"), secret: "secret"}, []string{`FAIL me: login: |Mend: tls = "tls", or "starttls"`}},
+		{"a certificate that has ended", checked{imap: place(secure.Addr, "tls"), secret: secure.Password, roots: later(secure.TLSConfig)}, []string{"FAIL me: tls: |renew it"}},
+		{"no TLS on this port", checked{imap: place(plain.Addr, "tls"), secret: plain.Password}, []string{`FAIL me: tls: |Fix: tls = "starttls", or the port 993`}},
+		{"no STARTTLS on this port", checked{imap: place(plain.Addr, "starttls"), secret: plain.Password}, []string{`FAIL me: tls: |Fix: tls = "tls" with the port 993`}},
+		{"no login without TLS", checked{imap: place(strict.Addr, "none"), secret: "secret"}, []string{`FAIL me: login: |Fix: tls = "tls", or "starttls"`}},
 		{"a way to log in that there is not", checked{imap: place(plain.Addr, "none") + "\nauth = 'xoauth2'", secret: plain.Password}, []string{"FAIL me: login: |it offers "}},
 		{
 			"an empty mailbox, a folder that is not there", checked{imap: place(plain.Addr, "none") + "\nexclude = ['Lists']", secret: plain.Password},
@@ -216,11 +216,11 @@ func TestWhatIsWrongOnDovecotIsFound(t *testing.T) {
 		},
 		{
 			"a name that there is not", checked{imap: place("imap.example.org", "tls"), secret: "Tulips in May", change: lookUp(nil, &net.DNSError{Err: "no such host", IsNotFound: true})},
-			[]string{"FAIL me: dns: |there is no host imap.example.org. Mend: correct the host in address"},
+			[]string{"FAIL me: dns: |there is no host imap.example.org. Fix: correct the host in address"},
 		},
 		{
 			"a resolver that does not answer", checked{imap: place("imap.example.org", "tls"), secret: "Tulips in May", change: lookUp(nil, &net.DNSError{Err: "timeout", IsTimeout: true})},
-			[]string{"FAIL me: dns: |Mend: look at this machine's network and resolver"},
+			[]string{"FAIL me: dns: |Fix: look at this machine's network and resolver"},
 		},
 		{
 			"a name that there is", checked{imap: place("localhost:1", "tls"), secret: "Tulips in May", change: lookUp([]netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil)},
@@ -228,11 +228,11 @@ func TestWhatIsWrongOnDovecotIsFound(t *testing.T) {
 		},
 		{
 			"no token without consent", checked{imap: place(plain.Addr, "none") + "\nauth = 'xoauth2'\npassword_command = ['sh', '-c', 'echo invalid_grant >&2; exit 1']"},
-			[]string{"FAIL me: password: |over invalid_grant; run it by hand to see why. Mend: log in with the provider again"},
+			[]string{"FAIL me: password: |over invalid_grant; run it by hand to see why. Fix: log in with the provider again"},
 		},
 		{
 			"a token that is refused", checked{imap: place(oauth.Addr, "none") + "\nauth = 'xoauth2'", secret: "Tulips in May"},
-			[]string{"FAIL me: login: |Invalid credentials (Failure)). Mend: log in with the provider again"},
+			[]string{"FAIL me: login: |Invalid credentials (Failure)). Fix: log in with the provider again"},
 		},
 		{"nobody listens", checked{imap: place("127.0.0.1:1", "tls"), secret: "Tulips in May"}, []string{"FAIL me: connect: |993 is the usual port"}},
 	} {
@@ -282,12 +282,12 @@ func TestAServerWithoutKeywords(t *testing.T) {
 	owner := d.Owner(t)
 	owner.Append("INBOX", testkit.NewMail(1).Next().Raw, time.Now())
 	_, got := checked{imap: place(d.Addr, "none"), secret: d.Password}.run(t)
-	wants(t, got, `FAIL me: marks: |INBOX does not keep $Important, nor the star. Mend: mark = [] and mark_copy = "Important"`, "WARN me: flag: |not tried")
+	wants(t, got, `FAIL me: marks: |INBOX does not keep $Important, nor the star. Fix: mark = [] and mark_copy = "Important"`, "WARN me: flag: |not tried")
 
 	fake := testkit.StartFake(t, func(f *testkit.Fake) { f.Permanent = `\Answered \Flagged \Seen` })
 	fake.Add("Subject: one\r\n\r\none", "")
 	_, got = checked{imap: place(fake.Addr, "none"), secret: "secret"}.run(t)
-	wants(t, got, `FAIL me: marks: |Mend: mark = ["\\Flagged"]`, "WARN me: flag: |not tried")
+	wants(t, got, `FAIL me: marks: |Fix: mark = ["\\Flagged"]`, "WARN me: flag: |not tried")
 	r, got := checked{account: `mark = ['\Flagged']`, imap: place(fake.Addr, "none"), secret: "secret"}.run(t)
 	wants(t, got, `OK me: marks: |\Flagged`, "WARN me: flag: |not tried")
 	if !r.OK {
@@ -313,7 +313,7 @@ func TestCopiesAreChecked(t *testing.T) {
 	fake.Add("Subject: one\r\n\r\none", "")
 	copies.imap, copies.secret = place(fake.Addr, "none"), "secret"
 	r, got = copies.run(t)
-	wants(t, got, `FAIL me: copies: |no UIDPLUS, without which hinged could not take a copy back: it makes none. Mend: mark_copy = ""`)
+	wants(t, got, `FAIL me: copies: |no UIDPLUS, without which hinged could not take a copy back: it makes none. Fix: mark_copy = ""`)
 	if r.OK {
 		t.Error("a server that can't take copies back is well")
 	}
@@ -382,7 +382,7 @@ func TestStateStoreAndSecretsAreLookedAt(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, got := c.run(t)
-		wants(t, got, "FAIL store: |Mend: ")
+		wants(t, got, "FAIL store: |Fix: ")
 	})
 	t.Run("no store at all in a directory for all", func(t *testing.T) {
 		c, db := in(t)
@@ -390,7 +390,7 @@ func TestStateStoreAndSecretsAreLookedAt(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, got := c.run(t)
-		wants(t, got, "WARN state: |chmod 700 ", "OK store: |none yet")
+		wants(t, got, "WARN state: |chmod 700 ", "OK store: |not exist yet")
 		if left, err := os.ReadDir(filepath.Dir(db)); err != nil || len(left) != 0 {
 			t.Errorf("left behind: %v, %v", left, err)
 		}

@@ -258,7 +258,7 @@ func (f *Found) Lines() []string {
 	line := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	protection := map[imap.TLSMode]string{imap.TLSImplicit: "TLS", imap.TLSStart: "STARTTLS", imap.TLSNone: "in the clear"}
 	line("server     %s, %s, %s; login as %s", f.Server.Address, f.Server.How, protection[f.Server.TLS], f.Username)
-	line("           it can %s", orNothing(f.Capabilities))
+	line("           it supports %s", orNothing(f.Capabilities))
 	if !slices.Contains(f.Capabilities, "IDLE") {
 		line("           it cannot IDLE, so new mail is found only once a minute")
 	}
@@ -267,11 +267,11 @@ func (f *Found) Lines() []string {
 	}
 	switch {
 	case f.NewKeywords:
-		line("keywords   it takes new ones")
+		line("keywords   the server accepts new ones")
 	case len(f.Permanent) > 0:
 		line("keywords   it takes no new ones; it keeps %s", strings.Join(f.Permanent, " "))
 	default:
-		line("keywords   it does not say whether it takes new ones; hinged check finds out")
+		line("keywords   it does not say whether the server accepts new ones; hinged check finds out")
 	}
 	var folders []string
 	for _, d := range f.Folders {
@@ -297,7 +297,7 @@ func (f *Found) Lines() []string {
 	if f.AuthServID != "" {
 		line("vouches    %s, in %d of the newest %s: authserv_id", f.AuthServID, f.Vouched, count(f.VouchedOf, "message"))
 	} else {
-		line("vouches    no server for nearly all mail, so anybody can write a known From")
+		line("vouches    no server checks the senders of nearly all mail, so a From may be forged")
 	}
 	var used []string
 	for _, k := range f.Keywords {

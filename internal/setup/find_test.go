@@ -195,7 +195,7 @@ func TestLookingFindsTheMailboxAsItIs(t *testing.T) {
 	text := strings.Join(got.Lines(), "\n")
 	for _, want := range []string{
 		"login as owner@example.org", "IDLE, CONDSTORE, MOVE, UIDPLUS, SPECIAL-USE",
-		"takes new ones", "sent is Sent", "junk is Junk", "trash is Trash", "drafts is Drafts", "archive is Archive",
+		"accepts new ones", "sent is Sent", "junk is Junk", "trash is Trash", "drafts is Drafts", "archive is Archive",
 		"5 messages in INBOX; 1 answered, 1 starred, 4 unread", "5 messages in Sent, 1 of them replies", "written from owner@work.example",
 		"$label1 (4), NonJunk (4)", "client     Thunderbird, by its keyword $label1", "client     Apple Mail, by its X-Mailer iPhone Mail (20A362); it shows the flag alone", "WARNING    4 unread messages have $label1 already",
 	} {

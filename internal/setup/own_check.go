@@ -35,9 +35,9 @@ func (c *Checker) own(a *config.Account, cert *x509.Certificate) {
 	left := cert.NotAfter.Sub(c.Now())
 	switch {
 	case left <= 0:
-		c.add(Fail, a.Name, "certificate", "have it renewed; hinged reads the new one by itself", "%s has ended", described(cert))
+		c.add(Fail, a.Name, "certificate", "renew it; hinged then uses the new one", "%s has expired", described(cert))
 	case left < certificateWarning:
-		c.add(Warn, a.Name, "certificate", "have it renewed; hinged reads the new one by itself", "%s ends in %d days", described(cert), int(left.Hours()/24))
+		c.add(Warn, a.Name, "certificate", "renew it; hinged then uses the new one", "%s expires in %d days", described(cert), int(left.Hours()/24))
 	default:
 		c.add(OK, a.Name, "certificate", "", "%s", described(cert))
 	}

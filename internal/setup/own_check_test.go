@@ -44,9 +44,9 @@ passdb {
 		want  []string
 	}{
 		{"it is right", authority, "owner@example.org", 1000 * time.Hour, 0o600, []string{"OK me: certificate: cert_file, for owner@example.org by our authority|good until", "OK me: login: |as owner@example.org"}},
-		{"it ends soon", authority, "owner@example.org", 72 * time.Hour, 0o600, []string{"WARN me: certificate: |ends in 2 days. Mend: have it renewed", "OK me: login: "}},
+		{"it ends soon", authority, "owner@example.org", 72 * time.Hour, 0o600, []string{"WARN me: certificate: |expires in 2 days. Fix: renew it", "OK me: login: "}},
 		{"its key is open to the group", authority, "owner@example.org", 1000 * time.Hour, 0o640, []string{"WARN me: certificate: |can be read by its group", "OK me: login: "}},
-		{"it has ended", authority, "owner@example.org", -time.Hour, 0o600, []string{"FAIL me: certificate: |has ended. Mend: have it renewed", "FAIL me: login: |does not accept the certificate"}},
+		{"it has ended", authority, "owner@example.org", -time.Hour, 0o600, []string{"FAIL me: certificate: |has expired. Fix: renew it", "FAIL me: login: |does not accept the certificate"}},
 		{"nobody knows its authority", other, "owner@example.org", 1000 * time.Hour, 0o600, []string{"FAIL me: login: |by an authority (another authority) that the server does not trust"}},
 		{"it is somebody else's", authority, "stranger@example.org", 1000 * time.Hour, 0o600, []string{"FAIL me: login: |set username to the name that the server takes from the certificate, which is stranger@example.org"}},
 	} {

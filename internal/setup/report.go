@@ -44,7 +44,7 @@ func (f Finding) String() string {
 	}
 	s += f.Test + ": " + strings.TrimSuffix(f.Text, ".")
 	if f.Mend != "" {
-		s += ". Mend: " + f.Mend
+		s += ". Fix: " + f.Mend
 	}
 	return s
 }

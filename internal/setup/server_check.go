@@ -67,9 +67,9 @@ func (c *Checker) connect(ctx context.Context, a *config.Account, o imap.Options
 	if state == nil {
 		host, _, _ := net.SplitHostPort(o.Address)
 		if loopback(host) {
-			c.add(OK, a.Name, "tls", "", "there is none, and on this machine none is needed")
+			c.add(OK, a.Name, "tls", "", "no TLS; the connection stays on this machine")
 		} else {
-			c.add(Warn, a.Name, "tls", `tls = "tls", or "starttls"`, "there is none: password and mail cross the network in the clear")
+			c.add(Warn, a.Name, "tls", `tls = "tls", or "starttls"`, "no TLS: the password and the mail cross the network unencrypted")
 		}
 		return p, true
 	}
@@ -78,7 +78,7 @@ func (c *Checker) connect(ctx context.Context, a *config.Account, o imap.Options
 	text := fmt.Sprintf("%s, certificate for %s by %s, good until %s", tls.VersionName(state.Version),
 		nameOf(cert), issuerOf(cert), cert.NotAfter.UTC().Format(time.DateOnly))
 	if left < certificateWarning {
-		c.add(Warn, a.Name, "tls", "have it renewed; then nothing else is to be done", "%s, in %d days", text, int(left.Hours()/24))
+		c.add(Warn, a.Name, "tls", "renew it; hinged needs nothing else", "%s, in %d days", text, int(left.Hours()/24))
 	} else {
 		c.add(OK, a.Name, "tls", "", "%s", text)
 	}
@@ -161,7 +161,7 @@ func mendCertificate(cert *tls.CertificateVerificationError, o imap.Options) str
 	case errors.As(cert.Err, &host):
 		return "in address, use a name that is in the certificate: " + nameOf(cert.UnverifiedCertificates[0])
 	case errors.As(cert.Err, &invalid) && invalid.Reason == x509.Expired:
-		return "have it renewed, and look at this machine's clock"
+		return "renew it, and check this machine's clock"
 	case o.TLSConfig != nil:
 		return "set ca_file to the certificate of the authority that signed it"
 	}
@@ -245,7 +245,7 @@ func (c *Checker) marks(a *config.Account, p *imap.Probe) bool {
 	}
 	switch {
 	case len(lost) == 0 && len(opened.Permanent) == 0 && !opened.Keywords:
-		c.add(Warn, a.Name, "marks", "none; the next test tells", "%s does not say which flags it keeps", box)
+		c.add(Warn, a.Name, "marks", "nothing to do; the next test shows it", "%s does not say which flags it keeps", box)
 	case len(lost) == 0:
 		c.add(OK, a.Name, "marks", "", "%s keeps %s", box, strings.Join(a.Mark, ", "))
 	case ingest.HasFlag(opened.Permanent, star):
@@ -311,7 +311,7 @@ func (c *Checker) flag(ctx context.Context, a *config.Account, p *imap.Probe) {
 		return
 	}
 	if !opened.Keeps(ingest.CheckKeyword) {
-		c.add(Warn, a.Name, "flag", "none; keywords that the server names itself still work", "not tried: the server takes no new keywords")
+		c.add(Warn, a.Name, "flag", "nothing to do; keywords that the server lists still work", "not tried: the server takes no new keywords")
 		return
 	}
 	t, err := p.Try(ctx, box, ingest.CheckKeyword)

@@ -171,7 +171,7 @@ func (s *streamCheck) topics(ctx context.Context) bool {
 			n = int32(s.k.Partitions)
 		}
 		if s.k.CreateTopics {
-			s.add(OK, streamName, "topics", "", "%s will be made at the first start, with %s", t.name, count(int(n), "partition"))
+			s.add(OK, streamName, "topics", "", "%s will be created at the first start, with %s", t.name, count(int(n), "partition"))
 			continue
 		}
 		creation := fmt.Sprintf("kafka-topics.sh --bootstrap-server %s --create --topic %s --partitions %d", s.k.Brokers[0], t.name, n)

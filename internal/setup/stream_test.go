@@ -201,11 +201,11 @@ func TestTopicsThatAreMissingOrUnfit(t *testing.T) {
 		want   []string
 	}{
 		{"none is there", func(*testing.T, []string) {}, "", false, []string{
-			`FAIL  kafka: topics: the topic hinged.input \(input\) is not there.* Mend: create_topics = true, or kafka-topics.sh --bootstrap-server 127.0.0.1:\d+ --create --topic hinged.input --partitions 16$`,
+			`FAIL  kafka: topics: the topic hinged.input \(input\) is not there.* Fix: create_topics = true, or kafka-topics.sh --bootstrap-server 127.0.0.1:\d+ --create --topic hinged.input --partitions 16$`,
 			`FAIL  kafka: topics: the topic hinged.snapshots .* --partitions 16 --config cleanup.policy=compact$`,
 		}},
 		{"none is there and they are to be made", func(*testing.T, []string) {}, "create_topics = true\npartitions = 3", true, []string{
-			`OK    kafka: topics: hinged.input will be made at the first start, with 3 partitions$`,
+			`OK    kafka: topics: hinged.input will be created at the first start, with 3 partitions$`,
 		}},
 		{"one is missing", func(t *testing.T, b []string) { good(t, b, "hinged.dead-letters") }, "", false, []string{
 			`FAIL  kafka: topics: the topic hinged.dead-letters \(dead_letters\) is not there.* --partitions 4$`, `OK    kafka: rights: `,
@@ -213,7 +213,7 @@ func TestTopicsThatAreMissingOrUnfit(t *testing.T) {
 		{"snapshots have another number of partitions", func(t *testing.T, b []string) {
 			good(t, b, "hinged.snapshots")
 			topic(t, b, 3, "hinged.snapshots", cleanupPolicy, "compact")
-		}, "", false, []string{`FAIL  kafka: partitions: hinged.input has 4 partitions and hinged.snapshots has 3: .* Mend: use another topic`}},
+		}, "", false, []string{`FAIL  kafka: partitions: hinged.input has 4 partitions and hinged.snapshots has 3: .* Fix: use another topic`}},
 		{"snapshots are deleted", func(t *testing.T, b []string) {
 			good(t, b, "hinged.snapshots")
 			topic(t, b, 4, "hinged.snapshots")
@@ -221,7 +221,7 @@ func TestTopicsThatAreMissingOrUnfit(t *testing.T) {
 		{"the input is compacted", func(t *testing.T, b []string) {
 			good(t, b, "hinged.input")
 			topic(t, b, 4, "hinged.input", cleanupPolicy, "compact")
-		}, "", false, []string{`FAIL  kafka: compaction: hinged.input is compacted: of each account only its last record is kept\. Mend: `}},
+		}, "", false, []string{`FAIL  kafka: compaction: hinged.input is compacted: of each account only its last record is kept\. Fix: `}},
 		{"decisions are compacted", func(t *testing.T, b []string) {
 			good(t, b, "hinged.decisions")
 			topic(t, b, 4, "hinged.decisions", cleanupPolicy, "compact")
@@ -229,7 +229,7 @@ func TestTopicsThatAreMissingOrUnfit(t *testing.T) {
 		{"the input is kept for a day", func(t *testing.T, b []string) {
 			good(t, b, "hinged.input")
 			topic(t, b, 4, "hinged.input", retentionMillis, "86400000")
-		}, "", true, []string{`WARN  kafka: retention: hinged.input keeps records for 1d: .* Mend: .*retention.ms=604800000$`}},
+		}, "", true, []string{`WARN  kafka: retention: hinged.input keeps records for 1d: .* Fix: .*retention.ms=604800000$`}},
 		{"the input is kept for less than two snapshots", func(t *testing.T, b []string) {
 			good(t, b, "hinged.input")
 			topic(t, b, 4, "hinged.input", retentionMillis, "86400000")
@@ -263,35 +263,35 @@ func TestTopicsThatAreMissingOrUnfit(t *testing.T) {
 func TestTheWayToKafkaIsBarred(t *testing.T) {
 	const gone = "127.0.0.1:1"
 	t.Run("nobody listens", func(t *testing.T) {
-		stream{brokers: []string{gone}}.finds(t, false, `FAIL  kafka: connect: no broker can be reached: .*refused\. Mend: correct brokers`)
+		stream{brokers: []string{gone}}.finds(t, false, `FAIL  kafka: connect: no broker can be reached: .*refused\. Fix: correct brokers`)
 	})
 	t.Run("one of two listens", func(t *testing.T) {
 		brokers := cluster(t)
 		good(t, brokers)
-		stream{brokers: append([]string{gone}, brokers...)}.finds(t, true, `WARN  kafka: connect: 127.0.0.1:\d+: reached; but .*refused\. Mend: `)
+		stream{brokers: append([]string{gone}, brokers...)}.finds(t, true, `WARN  kafka: connect: 127.0.0.1:\d+: reached; but .*refused\. Fix: `)
 	})
 	t.Run("the certificate is another's", func(t *testing.T) {
 		_, other := certificate(t)
 		pair, own := certificate(t)
 		brokers := cluster(t, kfake.TLS(&tls.Config{Certificates: []tls.Certificate{pair}}), kfake.SeedTopics(2, "hinged.input"))
 		stream{brokers: brokers, cert: own}.finds(t, false, `OK    kafka: login: the brokers answer; nobody is to log in$`)
-		stream{brokers: brokers, cert: other}.finds(t, false, `FAIL  kafka: tls: .* Mend: set ca_file to `)
+		stream{brokers: brokers, cert: other}.finds(t, false, `FAIL  kafka: tls: .* Fix: set ca_file to `)
 	})
 	t.Run("TLS and nobody expects it", func(t *testing.T) {
 		_, own := certificate(t)
-		stream{patience: 3 * time.Second, brokers: cluster(t), cert: own}.finds(t, false, `FAIL  kafka: login: .* Mend: see whether tls and sasl `)
+		stream{patience: 3 * time.Second, brokers: cluster(t), cert: own}.finds(t, false, `FAIL  kafka: login: .* Fix: see whether tls and sasl `)
 	})
 	t.Run("no TLS where it is expected", func(t *testing.T) {
 		pair, _ := certificate(t)
 		stream{brokers: cluster(t, kfake.TLS(&tls.Config{Certificates: []tls.Certificate{pair}}))}.finds(t, false, `FAIL  kafka: login: .* wants TLS`)
 	})
 	t.Run("files that are no certificates", func(t *testing.T) {
-		stream{brokers: cluster(t), cert: "broken"}.finds(t, false, `FAIL  kafka: tls: ca.pem holds no certificate in PEM form\. Mend: correct ca_file`)
+		stream{brokers: cluster(t), cert: "broken"}.finds(t, false, `FAIL  kafka: tls: ca.pem holds no certificate in PEM form\. Fix: correct ca_file`)
 	})
 	t.Run("another password", func(t *testing.T) {
 		brokers := cluster(t, kfake.EnableSASL(), kfake.Superuser("SCRAM-SHA-512", "hinged", "rose"))
 		stream{brokers: brokers, more: "sasl = 'scram-sha-512'\nusername = 'hinged'\npassword_file = 'password'"}.finds(t, false,
-			`OK    kafka: password: .*/password can be read by its owner alone$`, `FAIL  kafka: login: .* Mend: .*username and password`)
+			`OK    kafka: password: .*/password can be read only by its owner$`, `FAIL  kafka: login: .* Fix: .*username and password`)
 	})
 	t.Run("no password", func(t *testing.T) {
 		stream{brokers: []string{gone}, more: "sasl = 'plain'\nusername = 'hinged'\npassword_file = 'none'"}.finds(t, false, `FAIL  kafka: password: .*no such file`)
@@ -336,12 +336,12 @@ func TestRightsOnKafka(t *testing.T) {
 	}{
 		{"the least that is needed", least, true, []string{
 			`OK    kafka: login: the brokers answer; as hinged$`,
-			`WARN  kafka: retention: how long topics keep records cannot be told: .* Mend: give us the right DescribeConfigs`,
-			`WARN  kafka: rights: we may not write hinged.input, so hinged learn cannot send lessons there\. Mend: kafka-acls.sh .* --allow-principal User:hinged --operation Write --topic hinged.input$`,
+			`WARN  kafka: retention: how long topics keep records cannot be told: .* Fix: give us the right DescribeConfigs`,
+			`WARN  kafka: rights: we may not write hinged.input, so hinged learn cannot send lessons there\. Fix: kafka-acls.sh .* --allow-principal User:hinged --operation Write --topic hinged.input$`,
 			`OK    kafka: rights: we may read hinged.input, `, `OK    kafka: group: `,
 		}},
-		{"not of the group", least[:len(least)-1], false, []string{`FAIL  kafka: group: .* Mend: kafka-acls.sh .* --operation Read --group hinged$`}},
-		{"snapshots are for reading alone", slices.Delete(slices.Clone(least), 2, 3), false, []string{`FAIL  kafka: rights: we may not write hinged.snapshots\. Mend: `}},
+		{"not of the group", least[:len(least)-1], false, []string{`FAIL  kafka: group: .* Fix: kafka-acls.sh .* --operation Read --group hinged$`}},
+		{"snapshots are for reading alone", slices.Delete(slices.Clone(least), 2, 3), false, []string{`FAIL  kafka: rights: we may not write hinged.snapshots\. Fix: `}},
 		{"none", nil, false, []string{`FAIL  kafka: topics: we may not even see hinged.input .* --operation Describe --topic hinged.input, `}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
