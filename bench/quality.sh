@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# quality.sh MTD MIPS prints the tables of docs/results.md, "Beside its peers": hinged
+# quality.sh MTD MIPS prints the tables of docs/results.md, "Compared with other tools": hinged
 # and other tools on the two development streams and on a corpus of spam, each
 # message decided before its label is learnt. MTD and MIPS are the archives that
 # docs/results.md describes; leave one empty to leave its stream out. The spam is the

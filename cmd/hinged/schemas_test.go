@@ -411,8 +411,9 @@ know. No key is removed or changes its meaning without an entry in the
 [changelog](../CHANGELOG.md).
 
 Errors are text on standard error. The exit code is 0 for success, 1 for a failure,
-64 for a mistake on the command line, 65 for a store that is damaged or that a newer hinged
-wrote, and 78 for a mistake in the configuration. Where a verb has other codes, its help lists them.
+64 for a mistake on the command line, 65 for a store that is damaged or that was written by
+a newer hinged, and 78 for a mistake in the configuration. If a verb has other codes, its
+help lists them.
 
 | verb | prints | schema |
 |---|---|---|
@@ -427,7 +428,7 @@ wrote, and 78 for a mistake in the configuration. Where a verb has other codes, 
 		fmt.Fprintf(&b, "| `%s` | %s | [%s](json/%s) |\n", s.typed(), prints, s.file(), s.file())
 	}
 	b.WriteString(`
-Through Kafka flow records whose values are JSON ([docs/kafka.md](kafka.md)):
+The values of these Kafka records are JSON, too ([docs/kafka.md](kafka.md)):
 
 | ` + "`ce_type`" + ` | schema |
 |---|---|
