@@ -185,9 +185,9 @@ type Tally struct {
 
 // KeywordUse says on how many messages a keyword is set.
 type KeywordUse struct {
-	Name     string `json:"name"`     // Name of the keyword, spelt as on the server
-	Messages int    `json:"messages"` // Messages with the keyword
-	Unread   int    `json:"unread"`   // Unread messages with the keyword
+	Name     string `json:"name"`     // name of the keyword, spelt as on the server
+	Messages int    `json:"messages"` // messages with the keyword
+	Unread   int    `json:"unread"`   // unread messages with the keyword
 }
 
 // maxKeywords bounds the keywords counted; Dovecot's Maildir has 26 at most.

@@ -32,16 +32,16 @@ type DryRunOptions struct {
 // Tried says which of the last messages a dry run would have marked.
 type Tried struct {
 	Last        int         `json:"last"`         // number of messages looked at: the last ones that were decided
-	WouldMark   int         `json:"would_mark"`   // number of those that hinged would have marked
-	WouldMarked []WouldMark `json:"would_marked"` // the clearest of those, at most three from one sender, in order of arrival
+	WouldMark   int         `json:"would_mark"`   // number of these messages that hinged would have marked
+	WouldMarked []WouldMark `json:"would_marked"` // the clearest of these messages, at most three from one sender, in order of arrival
 }
 
 // WouldMark is one message that hinged would have marked at its arrival.
 type WouldMark struct {
 	Message   string    `json:"message"`   // key of the message, in hexadecimal
 	Arrived   time.Time `json:"arrived"`   // when the message arrived
-	Score     float64   `json:"score"`     // Score at arrival
-	Threshold float64   `json:"threshold"` // Threshold at arrival
+	Score     float64   `json:"score"`     // score at arrival
+	Threshold float64   `json:"threshold"` // threshold at arrival
 	// Label is what the mailbox shows about the message: important, ordinary, or "" if
 	// nothing is known yet.
 	Label string `json:"label,omitempty"`

@@ -28,7 +28,7 @@ type Comparison struct {
 
 // Learned is the result of one learner.
 type Learned struct {
-	Name     string `json:"name"`               // Name of the learner, as --compare accepts it
+	Name     string `json:"name"`               // name of the learner, as --compare accepts it
 	Learner  string `json:"learner"`            // the learner and its parameters
 	Mistakes int    `json:"mistakes"`           // number of lessons that its score was wrong about
 	Updates  int    `json:"updates"`            // lessons that moved the weights

@@ -28,11 +28,11 @@ func (q *ClassifyRequest) Raw() *[]byte { return &q.Mail }
 type Classification struct {
 	File      string   `json:"file,omitempty"`    // the path, with # and the number of the message if a file has several; - is standard input
 	Outcome   string   `json:"outcome"`           // important, unsure or ordinary
-	Reason    string   `json:"reason"`            // what decided: the threshold, or why the outcome is another
-	Score     float64  `json:"score"`             // Score that the message would have if it arrived now
-	Threshold float64  `json:"threshold"`         // Threshold that the score is compared with
+	Reason    string   `json:"reason"`            // what decided: the threshold, or the reason for another outcome
+	Score     float64  `json:"score"`             // score that the message would have if it arrived now
+	Threshold float64  `json:"threshold"`         // threshold that the score is compared with
 	Defects   []string `json:"defects,omitempty"` // what is broken in the message, in words
-	Parts     []Part   `json:"parts,omitempty"`   // Parts of the score, by descending |amount|
+	Parts     []Part   `json:"parts,omitempty"`   // parts of the score, by descending |amount|
 }
 
 // classify reads the message beside the account's writer; only the decision waits

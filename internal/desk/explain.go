@@ -32,13 +32,13 @@ type ExplainRequest struct {
 type Part struct {
 	Name  string `json:"feature"`        // name of the feature; "" if the name is not kept
 	Text  string `json:"text,omitempty"` // the feature in plain words
-	Group string `json:"group"`          // Group of the feature: misc, social, subject, body or constant
+	Group string `json:"group"`          // group of the feature: misc, social, subject, body or constant
 	// what the feature is about, as a person would say: sender, addressed, thread,
 	// question, list, subject, text, quoted, attachment, links, patch, form, absent
 	// (something that the message lacks) or constant
 	About  string  `json:"about"`
-	Value  float64 `json:"value"`  // Value of the feature in the vector
-	Weight float64 `json:"weight"` // Weight of the feature in the model
+	Value  float64 `json:"value"`  // value of the feature in the vector
+	Weight float64 `json:"weight"` // weight of the feature in the model
 	Amount float64 `json:"amount"` // value times weight
 	// index is that of a part that nameParts is to look for the name of; else 0.
 	index model.Index
@@ -53,13 +53,13 @@ type Explanation struct {
 	Known      bool       `json:"known"`                  // whether the message was seen before; otherwise it is decided as if it had just arrived
 	Arrived    *time.Time `json:"arrived,omitempty"`      // when the message arrived, according to the mail server
 	Outcome    string     `json:"outcome"`                // decision at arrival: important, unsure, ordinary or undecided
-	Reason     string     `json:"reason"`                 // what decided: the threshold, or why the outcome is another
+	Reason     string     `json:"reason"`                 // what decided: the threshold, or the reason for another outcome
 	Rule       string     `json:"rule,omitempty"`         // the rule that decided at arrival, such as from:ann@example.org, if it is still configured
 	ScoreThen  float64    `json:"score_at_arrival"`       // score at arrival
 	Threshold  float64    `json:"threshold_at_arrival"`   // threshold at arrival
-	Label      string     `json:"label,omitempty"`        // Label learnt for the message: important or ordinary
+	Label      string     `json:"label,omitempty"`        // label learnt for the message: important or ordinary
 	Source     string     `json:"label_source,omitempty"` // where the label came from
-	Score      float64    `json:"score"`                  // Score with the current weights
+	Score      float64    `json:"score"`                  // score with the current weights
 	Now        float64    `json:"threshold"`              // the current threshold
 	OutcomeNow string     `json:"outcome_now"`            // OutcomeNow is the decision that would be made now.
 	RuleNow    string     `json:"rule_now,omitempty"`     // RuleNow is the rule that would decide now, regardless of the score.
@@ -78,7 +78,7 @@ type Explanation struct {
 	// for this many days at most (names_days). A part then has a name only if a later
 	// message has the same feature.
 	WordsDays   int          `json:"words_days,omitempty"`
-	Parts       []Part       `json:"parts"`       // Parts of the score, by descending |amount|; their sum is the score
+	Parts       []Part       `json:"parts"`       // parts of the score, by descending |amount|; their sum is the score
 	Without     []Without    `json:"without"`     // Without is the smallest set of parts that, if left out, would change the decision.
 	Corrections []Correction `json:"corrections"` // Corrections say how a label from the owner would change the score.
 }
@@ -86,14 +86,14 @@ type Explanation struct {
 // Without is the smallest set of parts that, if left out, would change the decision.
 type Without struct {
 	Outcome string  `json:"outcome"` // the decision without these parts
-	Score   float64 `json:"score"`   // Score of all other parts
+	Score   float64 `json:"score"`   // score of all other parts
 	Parts   []int   `json:"parts"`   // Parts are positions in the list of parts, counted from 0, strongest first.
 }
 
 // Correction is the effect that one label, learnt now, would have on a score.
 type Correction struct {
 	Label   string  `json:"label"`   // the label: important or ordinary
-	Score   float64 `json:"score"`   // Score after the lesson
+	Score   float64 `json:"score"`   // score after the lesson
 	Outcome string  `json:"outcome"` // Outcome is the decision for that score if the threshold stays the same.
 }
 

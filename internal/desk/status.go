@@ -20,8 +20,8 @@ var GetStatus = looking("status", func(ctx context.Context, h Host) (Status, err
 type Status struct {
 	Running  bool            `json:"running"`          // whether a daemon answered; if not, the status was read from the store
 	PID      int             `json:"pid,omitempty"`    // process ID of the daemon
-	Version  string          `json:"version"`          // Version of the program that answered
-	Accounts []AccountStatus `json:"accounts"`         // Accounts sorted by name; accounts of a stream only if there are few
+	Version  string          `json:"version"`          // version of the program that answered
+	Accounts []AccountStatus `json:"accounts"`         // accounts sorted by name; accounts of a stream only if there are few
 	Stream   *stream.Status  `json:"stream,omitempty"` // Stream is the status of the accounts whose mail comes through Kafka.
 }
 
@@ -43,7 +43,7 @@ type AccountStatus struct {
 	Reconnects    int    `json:"reconnects"`        // number of connections after the first one
 	Remaining     int    `json:"remaining"`         // Remaining counts messages that have not been read yet.
 
-	Messages uint64 `json:"messages"` // Messages seen, including the owner's own
+	Messages uint64 `json:"messages"` // messages seen, including the owner's own
 	Decided  uint64 `json:"decided"`  // messages decided; the owner's own and those in excluded mailboxes are not decided
 	Unsure   uint64 `json:"unsure"`   // decided messages that were unsure
 
@@ -93,8 +93,8 @@ type AccountStatus struct {
 // RuleStatus is one of the owner's rules.
 type RuleStatus struct {
 	Match  string  `json:"match"`  // the condition, such as from:ann@example.org
-	Label  string  `json:"label"`  // Label of every message that matches: important or ordinary
-	Weight float64 `json:"weight"` // Weight of the feature that the rule matches
+	Label  string  `json:"label"`  // label of every message that matches: important or ordinary
+	Weight float64 `json:"weight"` // weight of the feature that the rule matches
 }
 
 func rulesOf(f *filter.Filter) (out []RuleStatus, ofTopic bool) {
@@ -162,10 +162,10 @@ func SummariseStreamed(name string, f *filter.Filter) AccountStatus {
 // the decision made at the arrival of each message.
 type StandingStatus struct {
 	Labels    int     `json:"labels"`    // number of labels compared, at most 2,000
-	Important int     `json:"important"` // judged messages that were important
-	F1        float64 `json:"f1"`        // F1 of the decisions; before enough was learnt, of the decisions that would have been made
-	Precision float64 `json:"precision"` // Precision of the decisions
-	Recall    float64 `json:"recall"`    // Recall of the decisions
+	Important int     `json:"important"` // number of these labels that are important
+	F1        float64 `json:"f1"`        // f1 of the decisions; before enough was learnt, of the decisions that would have been made
+	Precision float64 `json:"precision"` // precision of the decisions
+	Recall    float64 `json:"recall"`    // recall of the decisions
 	// KnownCorrespondentsF1 is the F1 of a baseline: mail is important if the owner had
 	// written to its sender before. The other baseline, never important, has an F1 of 0.
 	KnownCorrespondentsF1 float64 `json:"known_correspondents_f1"`

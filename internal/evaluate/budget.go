@@ -17,7 +17,7 @@ const budgetWindow = 1000
 // Windows overlap: one begins at each example. The first 1,000 examples decided after
 // enough labels were learnt are left out, because too few scores are known by then.
 type BudgetKept struct {
-	Share    float64 `json:"share"`    // Share that is to be marked, 0 to 1
+	Share    float64 `json:"share"`    // share that is to be marked, 0 to 1
 	Examples int     `json:"examples"` // number of examples after the first 1,000
 	Marked   float64 `json:"marked"`   // share of these examples that was marked, 0 to 1
 

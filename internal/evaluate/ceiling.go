@@ -28,8 +28,8 @@ type Ceiling struct {
 	BoundRules int `json:"bound_rules,omitempty"`
 	// NoCeiling says why there is no ceiling.
 	NoCeiling string `json:"no_ceiling,omitempty"`
-	// CeilingSeconds is the wall time for computing the ceiling. The time of the play
-	// does not include it.
+	// CeilingSeconds is the wall time for computing the ceiling. It is not part of
+	// seconds.
 	CeilingSeconds float64 `json:"ceiling_seconds"`
 }
 

@@ -20,7 +20,7 @@ type First struct {
 	Examples         int     `json:"examples"`          // number of examples
 	Important        int     `json:"important"`         // number of these examples that were important
 	AveragePrecision float64 `json:"average_precision"` // average precision of their scores at arrival
-	F1               float64 `json:"f1"`                // F1 of the decisions on them
+	F1               float64 `json:"f1"`                // f1 of the decisions on them
 }
 
 // firstDays gathers the examples that First is about.

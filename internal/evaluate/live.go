@@ -34,10 +34,10 @@ const (
 type LiveResult struct {
 	Past      int     `json:"past"`       // messages read as the past, including the owner's own
 	Marked    int     `json:"marked"`     // number of messages marked
-	Right     int     `json:"right"`      // number of those messages that were important
+	Right     int     `json:"right"`      // number of marked messages that were important
 	Precision float64 `json:"precision"`  // share of the marked messages that were important
 	Recall    float64 `json:"recall"`     // share of the important messages that were marked
-	F1        float64 `json:"f1"`         // F1 of the marks
+	F1        float64 `json:"f1"`         // f1 of the marks
 	TakenOff  int     `json:"taken_off"`  // number of marks that the owner removed
 	InShadow  int     `json:"in_shadow"`  // number of messages judged before the shadow ended
 	Claimed   float64 `json:"claimed"`    // precision that `status` reports for the marks at the end

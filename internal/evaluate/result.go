@@ -42,7 +42,7 @@ type Result struct {
 
 	AveragePrecision    float64 `json:"average_precision"`      // average precision of the scores at arrival, 0 to 1
 	OneMinusROCAPercent float64 `json:"one_minus_roca_percent"` // 100 × (1 − area under the ROC curve), from the scores at arrival
-	F1                  float64 `json:"f1"`                     // F1 of the decisions
+	F1                  float64 `json:"f1"`                     // f1 of the decisions
 	BestF1              float64 `json:"best_f1"`                // F1 of the best single threshold in hindsight
 
 	Precision float64 `json:"precision"` // share of the examples decided important that were important
@@ -88,7 +88,7 @@ type Result struct {
 	// LabelsUnmatched counts labels of the file that match no message.
 	LabelsUnmatched int `json:"labels_unmatched,omitempty"`
 
-	Digest      string `json:"digest"`       // Digest of the whole state, in hexadecimal
+	Digest      string `json:"digest"`       // digest of the whole state, in hexadecimal
 	ModelDigest string `json:"model_digest"` // digest of the weights alone, in hexadecimal
 }
 
@@ -96,15 +96,15 @@ type Result struct {
 // learner does not use are left out.
 type LearnerResult struct {
 	Kind           string  `json:"kind"`                     // dual, passive-aggressive, margin or perceptron
-	Margin         float64 `json:"margin,omitempty"`         // Margin of the margin learner
+	Margin         float64 `json:"margin,omitempty"`         // margin of the margin learner
 	Aggressiveness float64 `json:"aggressiveness,omitempty"` // C of the dual and passive-aggressive learners
-	Variant        int     `json:"variant,omitempty"`        // Variant of the passive-aggressive learner: 1 or 2
+	Variant        int     `json:"variant,omitempty"`        // variant of the passive-aggressive learner: 1 or 2
 	Window         int     `json:"window,omitempty"`         // number of lessons that the dual learner replays from
-	Steps          int     `json:"steps,omitempty"`          // Steps of replay that the dual learner takes for each message
+	Steps          int     `json:"steps,omitempty"`          // steps of replay that the dual learner takes for each message
 	Zero           string  `json:"zero"`                     // what a score of 0 predicts: unsure, negative or positive
 	Kernel         string  `json:"kernel,omitempty"`         // polynomial, normalised or gaussian; absent for a linear learner
-	Degree         int     `json:"degree,omitempty"`         // Degree of a polynomial or normalised kernel
-	Gamma          float64 `json:"gamma,omitempty"`          // Gamma of a gaussian kernel
+	Degree         int     `json:"degree,omitempty"`         // degree of a polynomial or normalised kernel
+	Gamma          float64 `json:"gamma,omitempty"`          // gamma of a gaussian kernel
 	MaxSupports    int     `json:"max_supports,omitempty"`   // maximum number of examples that a kernel learner keeps
 	Forget         string  `json:"forget,omitempty"`         // how the learner keeps to max_supports: projectron, oldest, weakest or forgetron
 }

@@ -17,7 +17,7 @@ import (
 type RulesResult struct {
 	Rules   int `json:"rules"`   // number of rules
 	Matched int `json:"matched"` // number of examples that a rule decided
-	Right   int `json:"right"`   // number of those whose label is the rule's label
+	Right   int `json:"right"`   // number of matched examples whose label is the rule's label
 	// Unmatched is the number of the other examples.
 	Unmatched int `json:"unmatched"`
 	// UnmatchedImportant is the number of unmatched examples that were important.

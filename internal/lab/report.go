@@ -25,11 +25,11 @@ type Report struct {
 	// Separated reports whether the learner found weights that classify every example
 	// correctly.
 	Separated bool `json:"separated"`
-	// Wrong counts the examples classified wrongly by the best weights found, by the
-	// learner or otherwise.
+	// Wrong counts the examples classified wrongly by the best weights found, by this
+	// learner or by another method.
 	Wrong    int `json:"wrong"`
-	Passes   int `json:"passes"`   // Passes over the examples; for the modified perceptron, rounds
-	Mistakes int `json:"mistakes"` // Mistakes in all passes
+	Passes   int `json:"passes"`   // passes over the examples; for the modified perceptron, rounds
+	Mistakes int `json:"mistakes"` // mistakes in all passes
 	// Margin is the margin of the weights found; negative if they classify an example
 	// wrongly.
 	Margin *float64 `json:"margin,omitempty"`
@@ -53,7 +53,7 @@ type Report struct {
 
 // Operations counts the operations as model.Operations does.
 type Operations struct {
-	Products uint64 `json:"products"` // Products of two values, or of a value and a weight
+	Products uint64 `json:"products"` // products of two values, or of a value and a weight
 	Kernels  uint64 `json:"kernels"`  // evaluations of a kernel from a dot product
 }
 

@@ -48,7 +48,7 @@ type Solved struct {
 
 // Unknown is one coordinate of a point.
 type Unknown struct {
-	Name  string  `json:"name"`  // Name as it was written; the number of the feature for svmlight
+	Name  string  `json:"name"`  // name as it was written; the number of the feature for svmlight
 	Value float64 `json:"value"` // never 0
 }
 

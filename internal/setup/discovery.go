@@ -54,7 +54,7 @@ type Found struct {
 	Folders []Folder `json:"folders"`
 	// Messages is the number of messages that came into INBOX in the last year.
 	Messages int `json:"messages"`
-	// Counted is how many of the newest of them had their flags read.
+	// Counted is the number of those messages whose flags were read: the newest ones.
 	Counted int `json:"counted"`
 	// Unread is the number of counted messages that are unread.
 	Unread int `json:"unread"`
@@ -89,7 +89,7 @@ type Found struct {
 
 // Folder is a mailbox with a special use.
 type Folder struct {
-	Name string `json:"name"` // Name on the server
+	Name string `json:"name"` // name on the server
 	Use  string `json:"use"`  // sent, drafts, junk, trash, archive or important
 	// By says how the use was found: special use, if the server announces it, or name, if
 	// the mailbox has a customary name.

@@ -40,7 +40,7 @@ type Wanted struct {
 type Server struct {
 	Address string       `json:"address"` // host:port
 	TLS     imap.TLSMode `json:"tls"`     // tls, starttls or none
-	How     string       `json:"how"`     // How the server was found, as in "found by its usual name"
+	How     string       `json:"how"`     // how the server was found, as in "found by its usual name"
 }
 
 // Resolver looks up names; *net.Resolver is one.

@@ -16,7 +16,7 @@ import (
 
 // Counts are what the engine did since it was made.
 type Counts struct {
-	Records   uint64 `json:"records"`   // Records read, of every kind
+	Records   uint64 `json:"records"`   // records read, of every kind
 	Messages  uint64 `json:"messages"`  // number of messages among the records
 	Own       uint64 `json:"own"`       // messages that the accounts' own owners wrote; they are not decided
 	Repeated  uint64 `json:"repeated"`  // messages that came again; their decision was produced again
@@ -78,11 +78,11 @@ func (c *Counts) add(d *Counts) {
 // about committed records, counted since the daemon started.
 type Status struct {
 	Topic      string `json:"topic"`             // the input topic
-	Doing      string `json:"doing"`             // Doing says in one sentence what the account is doing.
+	Doing      string `json:"doing"`             // Doing says in one sentence what the stream is doing.
 	Connected  bool   `json:"connected"`         // Connected reports whether the consumer group has assigned its partitions, even if this process got none.
 	Problem    string `json:"problem,omitempty"` // Problem says in words what is wrong with the whole stream; "" if nothing is.
 	Rebalances int    `json:"rebalances"`        // number of times that the partitions were assigned
-	Accounts   int    `json:"accounts"`          // Accounts in the partitions of this process or, without a daemon, in the store
+	Accounts   int    `json:"accounts"`          // accounts in the partitions of this process or, without a daemon, in the store
 
 	Counts
 
