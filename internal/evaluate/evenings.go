@@ -44,7 +44,7 @@ func (h heard) meta(m *featurize.Message) filter.Meta {
 
 // AskResult is about the questions that the owner answered.
 type AskResult struct {
-	Daily     int `json:"daily"`     // most questions in one day
+	Daily     int `json:"daily"`     // limit of questions per day
 	Evenings  int `json:"evenings"`  // number of evenings with a question
 	Messages  int `json:"messages"`  // number of messages asked about
 	Important int `json:"important"` // number of messages asked about that were important
