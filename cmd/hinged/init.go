@@ -103,14 +103,14 @@ The configuration goes to ~/.config/hinged/hinged.toml, or for root to
 	return c
 }
 
-// Initialised is what init found and wrote.
+// Initialised is what `hinged init` found and wrote.
 type Initialised struct {
-	// Config is the configuration file that was written.
+	// Config is the path of the configuration file that was written.
 	Config string `json:"config"`
-	// PasswordFile is the file that the password was written to; "" when it stays
+	// PasswordFile is the file that the password was written to; "" if the password stays
 	// where it was.
 	PasswordFile string `json:"password_file,omitempty"`
-	// Found is what the server and the mailbox told.
+	// Found is what hinged learnt about the server and the mailbox.
 	Found setup.Found `json:"found"`
 }
 

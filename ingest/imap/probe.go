@@ -183,11 +183,11 @@ type Tally struct {
 	Keywords []KeywordUse
 }
 
-// KeywordUse is on how many messages a keyword is.
+// KeywordUse says on how many messages a keyword is set.
 type KeywordUse struct {
-	Name     string `json:"name"`     // as the server spells it
-	Messages int    `json:"messages"` // with the keyword
-	Unread   int    `json:"unread"`   // of these, unread
+	Name     string `json:"name"`     // name of the keyword, spelt as on the server
+	Messages int    `json:"messages"` // messages with the keyword
+	Unread   int    `json:"unread"`   // unread messages with the keyword
 }
 
 // maxKeywords bounds the keywords counted; Dovecot's Maildir has 26 at most.

@@ -8,46 +8,45 @@ import (
 	"time"
 )
 
-// Part is what one feature of a message added to its score.
+// Part is the share of one feature in a message's score.
 type Part struct {
-	// Feature is a word with the field in which it stands, as in subject:invoice.
+	// Feature is a word with the field that it occurs in, as in subject:invoice.
 	Feature string `json:"feature"`
-	// Part is what it added to the score.
+	// Part is the amount that it added to the score.
 	Part float64 `json:"part"`
 }
 
-// Decision is the value of a record of the decisions topic. Its bytes are a
-// function of its fields, and so of the input up to its message: a decision that
-// is produced again after a crash is the same record again.
+// Decision is the value of a record of the decisions topic. Its bytes depend on its
+// fields alone, and so only on the input up to its message. A decision that is produced
+// again after a crash has the same bytes.
 type Decision struct {
 	// Account is the key of the message's record.
 	Account string `json:"account"`
-	// MessageID is the Message-ID without angle brackets; absent when the message
-	// has none.
+	// MessageID is the Message-ID without angle brackets; absent if the message has none.
 	MessageID string `json:"message_id,omitempty"`
 	// Key names the message in feedback: 32 hexadecimal digits.
 	Key string `json:"key"`
 
 	// Decision is important, unsure or ordinary.
 	Decision string `json:"decision" jsonschema:"enum=important,enum=unsure,enum=ordinary"`
-	// Mark says whether the message is to be marked. An important one is not while
-	// the account is in its trial period, nor when a limit of marks is reached.
+	// Mark says whether the message is to be marked. An important message is not marked
+	// while the account is in its trial period or after a limit of marks is reached.
 	Mark bool `json:"mark"`
-	// Score of the message.
+	// Score is the score of the message.
 	Score float64 `json:"score"`
-	// Threshold is the score from which the message would have been important.
+	// Threshold is the score at which the message would have been important.
 	Threshold float64 `json:"threshold"`
-	// Reason says why the decision, or the missing mark, is not the threshold's doing
-	// alone.
+	// Reason is set if the threshold alone does not explain the decision or the missing
+	// mark.
 	Reason string `json:"reason,omitempty"`
-	// Because lists the features that pulled hardest, the strongest first.
+	// Because lists the features with the most influence on the score, strongest first.
 	Because []Part `json:"because,omitempty"`
 
-	// Topic in which the message's record is.
+	// Topic is the topic that has the message's record.
 	Topic string `json:"topic"`
-	// Partition of that topic.
+	// Partition is the record's partition in that topic.
 	Partition int32 `json:"partition"`
-	// Offset in that partition.
+	// Offset is the record's offset in that partition.
 	Offset int64 `json:"offset"`
 	// Arrived is the timestamp of the message's record.
 	Arrived time.Time `json:"arrived"`

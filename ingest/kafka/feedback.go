@@ -40,13 +40,13 @@ func (Feedback) Type() string { return TypeFeedback }
 
 // FeedbackValue is the value of a record of TypeFeedback.
 type FeedbackValue struct {
-	// Message is the Message-ID, with or without angle brackets. Either this or key.
+	// Message is the Message-ID, with or without angle brackets. Give either this or key.
 	Message string `json:"message,omitempty"`
-	// Key names the message as its decision does: 32 hexadecimal digits.
+	// Key names the message by the key from its decision: 32 hexadecimal digits.
 	Key string `json:"key,omitempty"`
-	// Label is what the message is to its owner.
+	// Label says what the message is to its owner.
 	Label string `json:"label" jsonschema:"enum=important,enum=ordinary"`
-	// Source says how the owner said it; explicit when absent.
+	// Source says how the owner expressed it; explicit if absent.
 	Source string `json:"source,omitempty" jsonschema:"enum=explicit,enum=mark,enum=flagged,enum=answered,enum=moved,enum=junk"`
 }
 

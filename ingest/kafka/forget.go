@@ -32,15 +32,15 @@ func (f Forget) encode() ([]byte, string) {
 	return mustJSON(v), contentJSON
 }
 
-// ForgetValue is the value of a record of TypeForget: one of its fields.
+// ForgetValue is the value of a record of TypeForget. It has exactly one of these fields.
 type ForgetValue struct {
 	// Message is the Message-ID, with or without angle brackets.
 	Message string `json:"message,omitempty"`
-	// Key names the message as its decision does: 32 hexadecimal digits.
+	// Key names the message by the key from its decision: 32 hexadecimal digits.
 	Key string `json:"key,omitempty"`
-	// Sender is an address; everything from it is forgotten.
+	// Sender is an address. Everything from this address is forgotten.
 	Sender string `json:"sender,omitempty"`
-	// Before is a time (RFC 3339); everything earlier is forgotten.
+	// Before is a time (RFC 3339). Everything earlier is forgotten.
 	Before string `json:"before,omitempty" jsonschema:"format=date-time"`
 }
 

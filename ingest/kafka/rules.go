@@ -22,15 +22,15 @@ func (Rules) Type() string { return TypeRules }
 
 // RuleValue is one rule in the value of a record of TypeRules.
 type RuleValue struct {
-	// Match says what it matches, as in from:boss@example.org.
+	// Match is the condition, as in from:boss@example.org.
 	Match string `json:"match"`
-	// Label is what every such message is.
+	// Label is the label of every message that matches.
 	Label string `json:"label" jsonschema:"enum=important,enum=ordinary"`
 }
 
 // RulesValue is the value of a record of TypeRules.
 type RulesValue struct {
-	// Rules are all rules of the account from now on. The first that matches wins.
+	// Rules replace all rules of the account. The first rule that matches wins.
 	Rules []RuleValue `json:"rules"`
 }
 

@@ -16,7 +16,7 @@ func (u Unlearn) encode() ([]byte, string) {
 
 // UnlearnValue is the value of a record of TypeUnlearn.
 type UnlearnValue struct {
-	// Since is a time (RFC 3339).
+	// Since is a time (RFC 3339). Lessons learnt at that time or later are taken back.
 	Since string `json:"since" jsonschema:"format=date-time"`
 }
 

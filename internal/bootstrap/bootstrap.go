@@ -50,40 +50,41 @@ type Options struct {
 	Progress func(done, total int)
 }
 
-// Report is what `hinged bootstrap` prints: what the mailbox's past has
-// taught, each message decided before its label was learnt.
+// Report is what `hinged bootstrap` prints: how well the mailbox's past was judged. Each
+// message was decided before its label was learnt.
 type Report struct {
-	Account string `json:"account"` // its name
-	// Complete: all of the past is read. Otherwise another call goes on.
+	Account string `json:"account"` // name of the account
+	// Complete reports whether all of the past was read. If not, the next call continues.
 	Complete bool `json:"complete"`
-	// Total counts the messages of the past in mailboxes that were not finished
-	// when this call began; 0: nothing was left to read.
+	// Total counts the past messages in the mailboxes that were unfinished when this call
+	// began; 0 if nothing was left to read.
 	Total int `json:"total"`
-	Read  int `json:"read"` // those of the total that are read now
+	Read  int `json:"read"` // number of messages out of total that are read by now
 
-	Messages int `json:"messages"` // known messages, from all watched mailboxes
-	Own      int `json:"own"`      // of those, the owner's own
-	// SentFolder: a mailbox of sent mail is watched. Without one, answers are known
-	// only where a mail program left \Answered, and the figures say little.
+	Messages int `json:"messages"` // known messages in all watched mailboxes
+	Own      int `json:"own"`      // known messages that the owner wrote
+	// SentFolder reports whether a mailbox of sent mail is watched. Without one, hinged
+	// knows only the answers that a mail program recorded with \Answered, and the figures
+	// say little.
 	SentFolder bool       `json:"sent_folder"`
-	From       *time.Time `json:"from,omitempty"` // arrival of the first of them
-	To         *time.Time `json:"to,omitempty"`   // arrival of the last
+	From       *time.Time `json:"from,omitempty"` // arrival of the first known message
+	To         *time.Time `json:"to,omitempty"`   // arrival of the last known message
 
-	Judged    int `json:"judged"`    // messages decided whose label is known by now: all figures are of these
-	Important int `json:"important"` // of those, the important
-	Open      int `json:"open"`      // messages decided of which nothing is known yet
+	Judged    int `json:"judged"`    // decided messages whose label is known by now; all figures are about these
+	Important int `json:"important"` // judged messages that were important
+	Open      int `json:"open"`      // decided messages without a known label yet
 
-	// Decisions are those taken as the messages came: none is important while too
-	// little was learnt to decide, or while it was unsure. Status counts the same.
+	// Decisions are those made as the messages arrived. None is important before enough
+	// was learnt, or while hinged was unsure. Status counts in the same way.
 	Decisions      evaluate.Figures   `json:"decisions"`
-	Baselines      evaluate.Baselines `json:"baselines"`       // judged on the same messages
-	BeatsBaselines bool               `json:"beats_baselines"` // whether the F1 is better than that of both; a tie is not
+	Baselines      evaluate.Baselines `json:"baselines"`       // the two baselines, judged on the same messages
+	BeatsBaselines bool               `json:"beats_baselines"` // whether the decisions have a better F1 than both baselines; a tie doesn't count
 
-	InShadow    bool   `json:"in_shadow"`               // the daemon will decide and learn, and mark nothing yet
-	Marking     string `json:"marking"`                 // in words: whether the daemon will mark, and if not, what is missing
-	EndOfShadow string `json:"end_of_shadow,omitempty"` // in words: what would end the shadow
+	InShadow    bool   `json:"in_shadow"`               // whether the daemon will decide and learn without setting marks yet
+	Marking     string `json:"marking"`                 // says in words whether the daemon will mark and, if not, what is missing
+	EndOfShadow string `json:"end_of_shadow,omitempty"` // says in words what would end the shadow
 
-	DryRun *Tried `json:"dry_run,omitempty"` // after --dry-run: what it would have marked
+	DryRun *Tried `json:"dry_run,omitempty"` // what hinged would have marked; only with --dry-run
 }
 
 // progressEvery is the time between two calls of Progress.

@@ -29,25 +29,25 @@ type DryRunOptions struct {
 	Progress   func(done, total int) // as in Options
 }
 
-// Tried is what a dry run would have marked of the last messages decided.
+// Tried says which of the last messages a dry run would have marked.
 type Tried struct {
-	Last        int         `json:"last"`         // the last messages decided that were looked at
-	WouldMark   int         `json:"would_mark"`   // those of them that it would have marked
-	WouldMarked []WouldMark `json:"would_marked"` // the clearest of those, three of one sender at most, in order of arrival
+	Last        int         `json:"last"`         // number of messages looked at: the last ones that were decided
+	WouldMark   int         `json:"would_mark"`   // number of these messages that hinged would have marked
+	WouldMarked []WouldMark `json:"would_marked"` // the clearest of these messages, at most three from one sender, in order of arrival
 }
 
-// WouldMark is one message that would have been marked when it arrived.
+// WouldMark is one message that hinged would have marked at its arrival.
 type WouldMark struct {
-	Message   string    `json:"message"`   // its key, in hexadecimal
-	Arrived   time.Time `json:"arrived"`   // when it came
-	Score     float64   `json:"score"`     // as it had been when it came
-	Threshold float64   `json:"threshold"` // that the score was held against
-	// Label is what the mailbox shows of it: important, ordinary, or "" when
+	Message   string    `json:"message"`   // key of the message, in hexadecimal
+	Arrived   time.Time `json:"arrived"`   // when the message arrived
+	Score     float64   `json:"score"`     // score at arrival
+	Threshold float64   `json:"threshold"` // threshold at arrival
+	// Label is what the mailbox shows about the message: important, ordinary, or "" if
 	// nothing is known yet.
 	Label string `json:"label,omitempty"`
-	// Reasons are what speaks most clearly for it, in a few words each.
+	// Reasons are what speaks most clearly for the message, in a few words each.
 	Reasons []string `json:"reasons"`
-	// OfSender counts the messages of the same sender that would have been marked.
+	// OfSender counts the messages from this sender that hinged would have marked.
 	OfSender int `json:"of_sender"`
 
 	From    string `json:"-"` // for the owner's eyes

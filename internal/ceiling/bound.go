@@ -10,36 +10,38 @@ package ceiling
 
 import "github.com/hinged/hinged/internal/evaluate"
 
-// Bound compares an account's mistakes with the most that theory allows.
+// Bound compares an account's mistakes with the maximum that theory allows.
 type Bound struct {
-	// Account is its name.
+	// Account is the name of the account.
 	Account string `json:"account"`
-	// Learner is its kind: perceptron, margin or passive-aggressive.
+	// Learner is the kind of learner: perceptron, margin or passive-aggressive.
 	Learner string `json:"learner"`
-	// Kernel of a kernel learner: polynomial, normalised or gaussian.
+	// Kernel is the kernel of a kernel learner: polynomial, normalised or gaussian.
 	Kernel string `json:"kernel,omitempty"`
-	// FirstLesson is the number of the first lesson that it is about: the first
-	// that the lesson log still has.
+	// FirstLesson is the number of the first lesson counted: the oldest one in the lesson
+	// log.
 	FirstLesson uint64 `json:"first_lesson"`
-	// LastLesson is the number of the last. Between them may be numbers of what only
-	// the threshold heard of: marked messages that were left alone.
+	// LastLesson is the number of the last lesson counted. Some numbers in between may
+	// belong to marked messages that were left alone. Only the threshold learns from
+	// those.
 	LastLesson uint64 `json:"last_lesson"`
-	// Lessons is how many it is about.
+	// Lessons is the number of lessons counted.
 	Lessons int `json:"lessons"`
-	// Mistakes are lessons on which the score was on the wrong side of 0, or 0.
+	// Mistakes counts lessons whose score was on the wrong side of 0, or exactly 0.
 	Mistakes uint64 `json:"mistakes"`
-	// HingeLoss is summed over the lessons.
+	// HingeLoss is the hinge loss summed over the lessons.
 	HingeLoss float64 `json:"hinge_loss"`
 	// Ceiling on the mistakes.
 	evaluate.Ceiling
 	// Radius is the length of the longest vector (R).
 	Radius float64 `json:"radius"`
-	// Distance is that of the best weights in hindsight (u) from those before the
-	// first lesson.
+	// Distance is the distance from the weights before the first lesson to the best
+	// weights in hindsight (u).
 	Distance float64 `json:"distance"`
-	// Loss is that of the best weights in hindsight, summed as the bound does it.
+	// Loss is the loss of the best weights in hindsight, summed in the way that the bound
+	// needs.
 	Loss float64 `json:"loss"`
-	// Displaced is how far the weights were moved by other things than lessons (D),
-	// the rules included unless the ceiling is of weights that obey them.
+	// Displaced is how far the weights were moved by anything other than lessons (D).
+	// This includes rules, unless the ceiling is about weights that obey them.
 	Displaced float64 `json:"displaced"`
 }

@@ -17,30 +17,30 @@ import (
 	"github.com/hinged/hinged/model"
 )
 
-// Comparison is how several learners do on the lessons of one play, each scored before
-// it is learnt.
+// Comparison says how several learners do on the lessons of one play. Each lesson is
+// scored before it is learnt.
 type Comparison struct {
-	Lessons   int `json:"lessons"`   // that every one of them was taught
-	Important int `json:"important"` // lessons that are important
-	// Learners in the order in which they were asked for.
+	Lessons   int `json:"lessons"`   // number of lessons; every learner was taught all of them
+	Important int `json:"important"` // number of lessons with the label important
+	// Learners are in the order of the --compare flag.
 	Learners []Learned `json:"learners"`
 }
 
-// Learned is how one learner does.
+// Learned is the result of one learner.
 type Learned struct {
-	Name     string `json:"name"`               // as --compare takes it
-	Learner  string `json:"learner"`            // with what it was given
-	Mistakes int    `json:"mistakes"`           // lessons that its score was wrong about
+	Name     string `json:"name"`               // name of the learner, as --compare accepts it
+	Learner  string `json:"learner"`            // the learner and its parameters
+	Mistakes int    `json:"mistakes"`           // number of lessons that its score was wrong about
 	Updates  int    `json:"updates"`            // lessons that moved the weights
-	Supports int    `json:"supports,omitempty"` // of a kernel, in the end
-	// Displaced is D: how far supports that were given up have moved the weights.
+	Supports int    `json:"supports,omitempty"` // number of supports of a kernel learner at the end
+	// Displaced is how far the weights were moved by dropping supports (D).
 	Displaced float64 `json:"displaced,omitempty"`
 
-	AveragePrecision    float64 `json:"average_precision"`      // of the scores, 0 to 1
-	OneMinusROCAPercent float64 `json:"one_minus_roca_percent"` // of the scores: 100 × (1 − area under the ROC curve)
+	AveragePrecision    float64 `json:"average_precision"`      // average precision of the scores, 0 to 1
+	OneMinusROCAPercent float64 `json:"one_minus_roca_percent"` // 100 × (1 − area under the ROC curve), from the scores
 
 	evaluate.Ceiling         // on the mistakes
-	Seconds          float64 `json:"seconds"` // of learning all lessons
+	Seconds          float64 `json:"seconds"` // time that learning all lessons took
 }
 
 // onMail lists the learners of package lab that make sense on vectors made of mail:

@@ -13,37 +13,38 @@ import (
 	"github.com/hinged/hinged/internal/desk"
 )
 
-// StreamSummary is what a demo through Kafka came to, beside what every demo has.
+// StreamSummary is the additional result of a demo through Kafka.
 type StreamSummary struct {
-	// Partitions of each topic.
+	// Partitions is the number of partitions of each topic.
 	Partitions int `json:"partitions"`
-	// Mailboxes whose mail came.
+	// Mailboxes is the number of mailboxes whose mail came through the topic.
 	Mailboxes int `json:"mailboxes"`
-	// Records that were put into the input topic: messages and feedback.
+	// Records counts the records written to the input topic: messages and feedback.
 	Records int `json:"records"`
-	// Decisions that were heard, each once.
+	// Decisions counts the decisions read, each once.
 	Decisions int `json:"decisions"`
-	// Repeated counts those that were said again.
+	// Repeated counts decisions that were produced again.
 	Repeated int `json:"repeated"`
-	// Unequal counts those of them that were said again in other bytes: none, or
-	// something is wrong.
+	// Unequal counts repeated decisions whose bytes differ. Anything but 0 is an error.
 	Unequal int `json:"unequal"`
-	// TakenOver lists the partitions that a process with an empty store took over.
+	// TakenOver lists the partitions that were taken over by a process with an empty
+	// store.
 	TakenOver []Takeover `json:"taken_over"`
-	// SameDigests: a replay of the topic gives the digests of the process that is
-	// left.
+	// SameDigests reports whether a replay of the topic gives the digests of the
+	// remaining process.
 	SameDigests bool `json:"same_digests"`
 }
 
-// Takeover is one partition that changed its process.
+// Takeover is one partition that moved to another process.
 type Takeover struct {
-	// Partition that was taken over.
+	// Partition is the number of the partition.
 	Partition int32 `json:"partition"`
-	// Process that has it now.
+	// Process is the process that has the partition now.
 	Process string `json:"process"`
-	// Why: joined, when the process was new, or killed, when the one before was.
+	// Why is "joined" if the process was new, "killed" if the previous process was
+	// killed.
 	Why string `json:"why"`
-	// Offset of the snapshot from which it went on.
+	// Offset is the position of the snapshot that the process continued from.
 	Offset int64 `json:"offset"`
 }
 

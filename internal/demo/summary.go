@@ -13,82 +13,84 @@ import (
 	"github.com/hinged/hinged/internal/desk"
 )
 
-// Summary is what a demo came to. Decisions are compared with what the made-up
-// owner thinks of each message, which the daemon learns from her deeds alone.
+// Summary is the result of a demo. It compares the decisions with what the made-up owner
+// thinks of each message. The daemon learns from her actions alone.
 type Summary struct {
-	// Seed that the mailbox was made up from.
+	// Seed is the number that the mailbox was generated from.
 	Seed uint64 `json:"seed"`
-	// Server is the mail server, in words.
+	// Server describes the mail server in words.
 	Server string `json:"server"`
-	// Seconds that the live part took.
+	// Seconds is the duration of the live part.
 	Seconds float64 `json:"seconds"`
-	// Messages decided in the live part.
+	// Messages counts the messages decided in the live part.
 	Messages int `json:"messages"`
-	// Important messages among them: the truth.
+	// Important counts those of the messages that are in truth important.
 	Important int `json:"important"`
-	// Marked counts the messages that were decided important.
+	// Marked counts messages decided important.
 	Marked int `json:"marked"`
 	// MarksSet counts the marks that the daemon set on the server.
 	MarksSet uint64 `json:"marks_set"`
-	// Unsure counts those decided unsure, which are not marked.
+	// Unsure counts messages decided unsure, which are not marked.
 	Unsure int `json:"unsure"`
 
-	// Corrections by the owner: what told the daemon that it was wrong.
+	// Corrections counts the owner's actions that showed the daemon a wrong decision.
 	Corrections int `json:"corrections"`
-	// OwnMarks counts the marks that the owner set on what was missed.
+	// OwnMarks counts the marks that the owner set on missed messages.
 	OwnMarks int `json:"marks_set_by_owner"`
-	// Unmarked counts the marks that she took off.
+	// Unmarked counts the marks that the owner removed.
 	Unmarked int `json:"marks_taken_off"`
-	// Starred counts the messages that she starred.
+	// Starred counts the messages that the owner starred.
 	Starred int `json:"starred"`
-	// Answered counts those that she answered.
+	// Answered counts the messages that the owner answered.
 	Answered int `json:"answered"`
-	// Junked counts those that she moved to Junk.
+	// Junked counts the messages that the owner moved to Junk.
 	Junked int `json:"junked"`
-	// Discarded counts those that she moved to Trash without reading them.
+	// Discarded counts the messages that the owner moved to Trash unread.
 	Discarded int `json:"thrown_away_unread"`
 
-	// LearntImportant counts the lessons of the live part that a message was
-	// important, by the daemon's own account.
+	// LearntImportant counts the important lessons of the live part, as the daemon
+	// reports them.
 	LearntImportant uint64 `json:"learnt_important"`
-	// LearntOrdinary counts those that a message was ordinary.
+	// LearntOrdinary counts the ordinary lessons of the live part.
 	LearntOrdinary uint64 `json:"learnt_ordinary"`
 
-	// Thirds of the messages, in the order of their decisions.
+	// Thirds has the result of each third of the messages, in the order of their
+	// decisions.
 	Thirds [3]Third `json:"thirds"`
-	// Precision is the share of what was marked that was important.
+	// Precision is the share of the marked messages that were important.
 	Precision float64 `json:"precision"`
-	// Recall is the share of what was important that was marked.
+	// Recall is the share of the important messages that were marked.
 	Recall float64 `json:"recall"`
 
-	// Baselines are simpler rules on the same messages.
+	// Baselines has the results of simpler rules on the same messages.
 	Baselines []Baseline `json:"baselines"`
-	// Explained is the Message-ID of the decision that is taken apart at the end.
+	// Explained is the Message-ID of the message whose decision the demo explains at the
+	// end.
 	Explained string `json:"explained,omitempty"`
-	// Kafka is there when the mail came through Kafka; what has to do with a mail
-	// server is 0 then.
+	// Kafka has the additional results of a demo through Kafka; everything about a mail
+	// server is 0 in that case.
 	Kafka *StreamSummary `json:"kafka,omitempty"`
 }
 
 // Third is one third of the messages.
 type Third struct {
-	// Messages decided.
+	// Messages counts the decided messages.
 	Messages int `json:"messages"`
-	// Wrong decisions: important and not marked, or marked and ordinary.
+	// Wrong counts important messages that were not marked and ordinary ones that were.
 	Wrong int `json:"wrong_decisions"`
-	// Lessons learnt in the meantime.
+	// Lessons counts the lessons learnt in this third.
 	Lessons uint64 `json:"lessons"`
 }
 
-// Baseline is what something simpler would have done on the same messages.
+// Baseline is how a simpler rule would have done on the same messages.
 type Baseline struct {
-	// Name says what it does.
+	// Name describes the rule.
 	Name string `json:"name"`
-	// Wrong decisions, as in a Third.
+	// Wrong counts wrong decisions as in a Third.
 	Wrong int `json:"wrong_decisions"`
-	// Precision, 0 when it marks nothing.
+	// Precision of the rule; 0 if it marks nothing.
 	Precision float64 `json:"precision"`
-	// Recall of it.
+	// Recall of the rule.
 	Recall float64 `json:"recall"`
 }
 

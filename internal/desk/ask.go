@@ -21,31 +21,31 @@ type AskRequest struct {
 	Most  int       `json:"most"`  // so many at most
 }
 
-// Questions is what `hinged ask` shows.
+// Questions is what `hinged ask` prints.
 type Questions struct {
-	Account   string     `json:"account"`       // Account whose messages they are.
-	Since     time.Time  `json:"since"`         // Since is when the oldest message that may be asked about arrived.
-	Threshold float64    `json:"threshold"`     // Threshold is the score above which a message is important now.
-	Questions []Question `json:"questions"`     // Questions are about the messages whose labels would teach most, the best first.
-	Why       string     `json:"why,omitempty"` // Why says in words why there is no question.
+	Account   string     `json:"account"`       // Account is the account that the messages belong to.
+	Since     time.Time  `json:"since"`         // Since is the earliest arrival of a message that may be asked about.
+	Threshold float64    `json:"threshold"`     // Threshold is the current threshold: a message with a higher score is important.
+	Questions []Question `json:"questions"`     // Questions are about the messages whose labels would teach most, best first.
+	Why       string     `json:"why,omitempty"` // Why says in words why there are no questions.
 }
 
 // Question is one message that the owner may label.
 type Question struct {
-	Message string     `json:"message"`           // Message is its key, in hexadecimal.
-	Arrived *time.Time `json:"arrived,omitempty"` // Arrived is when it did, as the mail server says.
-	From    string     `json:"from,omitempty"`    // From is the sender's address; absent where words are not kept.
-	// Facts say how it was addressed, what it is in its thread and through which list
-	// it came, in words.
+	Message string     `json:"message"`           // Message is the key of the message, in hexadecimal.
+	Arrived *time.Time `json:"arrived,omitempty"` // Arrived is when the message arrived, according to the mail server.
+	From    string     `json:"from,omitempty"`    // From is the sender's address; absent if the words of the message are not kept.
+	// Facts say in words how the message was addressed, what it is in its thread and
+	// which list it came through.
 	Facts     []string `json:"facts,omitempty"`
-	Subject   []string `json:"subject,omitempty"` // Subject has words of its subject, perhaps in another order than there.
+	Subject   []string `json:"subject,omitempty"` // Subject has words of the subject, possibly in another order.
 	Outcome   string   `json:"outcome"`           // Outcome is the decision at arrival: important, unsure or ordinary.
 	ScoreThen float64  `json:"score_at_arrival"`  // ScoreThen is the score at arrival.
-	Score     float64  `json:"score"`             // Score is the score with the weights as they are now.
-	Marked    bool     `json:"marked"`            // Marked: a mark that hinged set is on it, or about to be.
-	Label     string   `json:"label,omitempty"`   // Label is what was learnt from silence about it; absent: nothing.
-	For       []string `json:"for"`               // For is what speaks for it, in a few words each, as in explain.
-	Against   []string `json:"against"`           // Against is what speaks against it.
+	Score     float64  `json:"score"`             // Score is the score with the current weights.
+	Marked    bool     `json:"marked"`            // Marked reports whether hinged has set a mark on the message or is about to.
+	Label     string   `json:"label,omitempty"`   // Label is what was learnt from silence about the message; absent if nothing was.
+	For       []string `json:"for"`               // For lists what speaks for the message, in a few words each, as in explain.
+	Against   []string `json:"against"`           // Against lists what speaks against the message.
 }
 
 func (d *Desk) ask(q AskRequest) (Questions, error) {

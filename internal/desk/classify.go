@@ -24,15 +24,15 @@ type ClassifyRequest struct{ Mail []byte }
 // Raw implements Raw.
 func (q *ClassifyRequest) Raw() *[]byte { return &q.Mail }
 
-// Classification is what `hinged classify` says of one message.
+// Classification is what `hinged classify` prints for one message.
 type Classification struct {
-	File      string   `json:"file,omitempty"`    // the path, with # and the number of the message where there are several; - is standard input
+	File      string   `json:"file,omitempty"`    // the path, with # and the number of the message if a file has several; - is standard input
 	Outcome   string   `json:"outcome"`           // important, unsure or ordinary
-	Reason    string   `json:"reason"`            // what decided: threshold, or why there was another outcome
-	Score     float64  `json:"score"`             // of the message as it would arrive now
-	Threshold float64  `json:"threshold"`         // that the score is held against
-	Defects   []string `json:"defects,omitempty"` // what was broken in the message, in words
-	Parts     []Part   `json:"parts,omitempty"`   // of the score, by descending |amount|
+	Reason    string   `json:"reason"`            // what decided: the threshold, or the reason for another outcome
+	Score     float64  `json:"score"`             // score that the message would have if it arrived now
+	Threshold float64  `json:"threshold"`         // threshold that the score is compared with
+	Defects   []string `json:"defects,omitempty"` // what is broken in the message, in words
+	Parts     []Part   `json:"parts,omitempty"`   // parts of the score, by descending |amount|
 }
 
 // classify reads the message beside the account's writer; only the decision waits

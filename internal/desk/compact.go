@@ -16,8 +16,8 @@ var Compact = Verb[None, Compaction]{"compact", http.MethodPost, func(_ context.
 	return c, err
 }}
 
-// Compaction is what `hinged compact` tells.
+// Compaction is what `hinged compact` prints.
 type Compaction struct {
-	Before int64 `json:"bytes_before"` // size of the store's file before
-	After  int64 `json:"bytes_after"`  // and after
+	Before int64 `json:"bytes_before"` // size of the store's file before compacting
+	After  int64 `json:"bytes_after"`  // size of the store's file after compacting
 }

@@ -19,13 +19,13 @@ var GetDigests = looking("digests", func(ctx context.Context, h Host) ([]Digest,
 	return out, err
 })
 
-// Digest is what `hinged digest` prints of one account.
+// Digest is what `hinged digest` prints for one account.
 type Digest struct {
-	Account string `json:"account"` // its name
-	Model   string `json:"model"`   // of the weights, hexadecimal
-	State   string `json:"state"`   // of the whole state, hexadecimal
-	// InSnapshot: the account is still in the snapshot that its partition was taken
-	// over with; the digests are empty.
+	Account string `json:"account"` // name of the account
+	Model   string `json:"model"`   // digest of the weights, in hexadecimal
+	State   string `json:"state"`   // digest of the whole state, in hexadecimal
+	// InSnapshot reports whether the account's state is still in the snapshot from which
+	// its partition was taken over. The digests are empty then.
 	InSnapshot bool `json:"in_snapshot,omitempty"`
 }
 

@@ -28,71 +28,73 @@ type ExplainRequest struct {
 	Message Message `json:"message"`
 }
 
-// Part is one feature's share of a score.
+// Part is the share of one feature in a score.
 type Part struct {
-	Name   string  `json:"feature"`        // the feature's name; "" where it is not kept
-	Text   string  `json:"text,omitempty"` // the same in plain words
-	Group  string  `json:"group"`          // misc, social, subject, body or constant
-	About  string  `json:"about"`          // in the eyes of a person: sender, addressed, thread, question, list, subject, text, quoted, attachment, links, patch, form, absent (what it has none of) or constant
-	Value  float64 `json:"value"`          // in the vector
-	Weight float64 `json:"weight"`         // that the model gives it
-	Amount float64 `json:"amount"`         // value times weight
+	Name  string `json:"feature"`        // name of the feature; "" if the name is not kept
+	Text  string `json:"text,omitempty"` // the feature in plain words
+	Group string `json:"group"`          // group of the feature: misc, social, subject, body or constant
+	// what the feature is about, as a person would say: sender, addressed, thread,
+	// question, list, subject, text, quoted, attachment, links, patch, form, absent
+	// (something that the message lacks) or constant
+	About  string  `json:"about"`
+	Value  float64 `json:"value"`  // value of the feature in the vector
+	Weight float64 `json:"weight"` // weight of the feature in the model
+	Amount float64 `json:"amount"` // value times weight
 	// index is that of a part that nameParts is to look for the name of; else 0.
 	index model.Index
 }
 
-// Explanation is what `hinged explain` shows of one message.
+// Explanation is what `hinged explain` prints about one message.
 type Explanation struct {
-	Account string `json:"account"` // its name
-	Message string `json:"message"` // its key, in hexadecimal
-	// Others are the keys of other messages with the Message-ID that was asked for.
+	Account string `json:"account"` // name of the account
+	Message string `json:"message"` // key of the message, in hexadecimal
+	// Others are the keys of other messages that have the requested Message-ID.
 	Others     []string   `json:"others,omitempty"`
-	Known      bool       `json:"known"`                  // it was seen before; else it is decided as if it had just arrived
-	Arrived    *time.Time `json:"arrived,omitempty"`      // as the mail server says
-	Outcome    string     `json:"outcome"`                // important, unsure, ordinary or undecided, at arrival
-	Reason     string     `json:"reason"`                 // what decided: threshold, or why there was another outcome
-	Rule       string     `json:"rule,omitempty"`         // that decided at arrival, such as from:ann@example.org, if it still is among the rules
-	ScoreThen  float64    `json:"score_at_arrival"`       // at arrival
-	Threshold  float64    `json:"threshold_at_arrival"`   // at arrival
-	Label      string     `json:"label,omitempty"`        // what was learnt of it, important or ordinary
+	Known      bool       `json:"known"`                  // whether the message was seen before; otherwise it is decided as if it had just arrived
+	Arrived    *time.Time `json:"arrived,omitempty"`      // when the message arrived, according to the mail server
+	Outcome    string     `json:"outcome"`                // decision at arrival: important, unsure, ordinary or undecided
+	Reason     string     `json:"reason"`                 // what decided: the threshold, or the reason for another outcome
+	Rule       string     `json:"rule,omitempty"`         // the rule that decided at arrival, such as from:ann@example.org, if it is still configured
+	ScoreThen  float64    `json:"score_at_arrival"`       // score at arrival
+	Threshold  float64    `json:"threshold_at_arrival"`   // threshold at arrival
+	Label      string     `json:"label,omitempty"`        // label learnt for the message: important or ordinary
 	Source     string     `json:"label_source,omitempty"` // where the label came from
-	Score      float64    `json:"score"`                  // with the weights as they are now
-	Now        float64    `json:"threshold"`              // the threshold as it is now
-	OutcomeNow string     `json:"outcome_now"`            // OutcomeNow is what would be decided now.
-	RuleNow    string     `json:"rule_now,omitempty"`     // RuleNow is the rule that would decide now, whatever the score.
-	// UnsureFrom and UnsureTo are the ends of the band around the threshold in which
-	// a message is unsure.
+	Score      float64    `json:"score"`                  // score with the current weights
+	Now        float64    `json:"threshold"`              // the current threshold
+	OutcomeNow string     `json:"outcome_now"`            // OutcomeNow is the decision that would be made now.
+	RuleNow    string     `json:"rule_now,omitempty"`     // RuleNow is the rule that would decide now, regardless of the score.
+	// UnsureFrom is the lower end of the band around the threshold in which messages are
+	// unsure.
 	UnsureFrom float64 `json:"unsure_from"`
-	UnsureTo   float64 `json:"unsure_to"` // above it a message is important
-	// Missing says in words what must be learnt before anything is decided; "" when
-	// there is enough.
+	UnsureTo   float64 `json:"unsure_to"` // upper end of that band; a message with a higher score is important
+	// Missing says in words what must be learnt before anything can be decided; "" if
+	// enough was learnt.
 	Missing string `json:"missing,omitempty"`
-	// For is what speaks most clearly for the message, in a few words each. Each reason
-	// stands for all parts about one thing, which add up to more than 0.
+	// For lists what speaks most clearly for the message, in a few words each. Each
+	// reason stands for all parts about one thing, and their sum is above 0.
 	For     []string `json:"for"`
-	Against []string `json:"against"` // Against is what speaks against it, likewise.
-	// WordsDays says that the message's words are gone, since words are kept for so many
-	// days at most (names_days); a part has a name only where later messages tell it. 0:
-	// the words are there.
+	Against []string `json:"against"` // Against lists what speaks against the message, in the same way.
+	// WordsDays is above 0 if the words of the message are no longer kept; they are kept
+	// for this many days at most (names_days). A part then has a name only if a later
+	// message has the same feature.
 	WordsDays   int          `json:"words_days,omitempty"`
-	Parts       []Part       `json:"parts"`       // by descending |amount|; they add up to the score
-	Without     []Without    `json:"without"`     // Without are the fewest parts without which another decision would be taken.
-	Corrections []Correction `json:"corrections"` // Corrections are what a label by the owner would make of the score.
+	Parts       []Part       `json:"parts"`       // parts of the score, by descending |amount|; their sum is the score
+	Without     []Without    `json:"without"`     // Without is the smallest set of parts that, if left out, would change the decision.
+	Corrections []Correction `json:"corrections"` // Corrections say how a label from the owner would change the score.
 }
 
-// Without is the smallest set of parts without which the decision would be
-// another.
+// Without is the smallest set of parts that, if left out, would change the decision.
 type Without struct {
-	Outcome string  `json:"outcome"` // what it would be
-	Score   float64 `json:"score"`   // of all other parts
-	Parts   []int   `json:"parts"`   // Parts are positions in the list of parts, counted from 0, the strongest first.
+	Outcome string  `json:"outcome"` // the decision without these parts
+	Score   float64 `json:"score"`   // score of all other parts
+	Parts   []int   `json:"parts"`   // Parts are positions in the list of parts, counted from 0, strongest first.
 }
 
-// Correction is what one label, learnt now, would make of a score.
+// Correction is the effect that one label, learnt now, would have on a score.
 type Correction struct {
-	Label   string  `json:"label"`   // important or ordinary
-	Score   float64 `json:"score"`   // after the lesson
-	Outcome string  `json:"outcome"` // Outcome is what that score is decided as while the threshold stays.
+	Label   string  `json:"label"`   // the label: important or ordinary
+	Score   float64 `json:"score"`   // score after the lesson
+	Outcome string  `json:"outcome"` // Outcome is the decision for that score if the threshold stays the same.
 }
 
 func partsOf(contributions []filter.Contribution) []Part {

@@ -33,26 +33,29 @@ type ForgetRequest struct {
 	DryRun  bool       `json:"dry_run,omitempty"` // DryRun: only say what would be forgotten.
 }
 
-// ForgottenMail is what `hinged forget` did, or with --dry-run would do.
+// ForgottenMail is what `hinged forget` did or, with --dry-run, would do.
 type ForgottenMail struct {
-	Account   string     `json:"account"`           // Account that forgot it.
-	DryRun    bool       `json:"dry_run"`           // DryRun: nothing was changed, and what is said to be forgotten would be.
-	Message   string     `json:"message,omitempty"` // Message is the key of the message that was named, in hexadecimal.
-	Sender    string     `json:"sender,omitempty"`  // Sender that was named.
-	Before    *time.Time `json:"before,omitempty"`  // Before is the time that was named.
-	Messages  int        `json:"messages"`          // Messages counts those forgotten, with their words.
-	Lessons   int        `json:"lessons"`           // Lessons counts those taken back.
-	Important int        `json:"important"`         // Important counts those of them that called a message important.
-	Ordinary  int        `json:"ordinary"`          // Ordinary counts the others.
-	Marks     int        `json:"marks"`             // Marks counts entries of the ledger. The marks themselves stay on the server.
-	Senders   int        `json:"senders"`           // Senders counts addresses of which nothing is remembered any more.
-	Scrubbed  bool       `json:"scrubbed"`          // Scrubbed: nothing of it is in the store's file any more, free pages included.
-	Why       string     `json:"why,omitempty"`     // Why it is not, in words.
-	// Sent: it was handed to the input topic of Kafka, and is done when its turn
-	// comes there; the numbers say what it would have forgotten just now.
+	Account string `json:"account"` // Account is the account that forgot the mail.
+	// DryRun reports whether this was a dry run. If so, nothing was changed, and the
+	// figures say what would be forgotten.
+	DryRun    bool       `json:"dry_run"`
+	Message   string     `json:"message,omitempty"` // Message is the key of the message that was to be forgotten, in hexadecimal.
+	Sender    string     `json:"sender,omitempty"`  // Sender is the sender that was to be forgotten.
+	Before    *time.Time `json:"before,omitempty"`  // Before is the time before which everything was to be forgotten.
+	Messages  int        `json:"messages"`          // Messages counts the forgotten messages. Their words are gone, too.
+	Lessons   int        `json:"lessons"`           // Lessons counts the lessons taken back.
+	Important int        `json:"important"`         // Important counts those of the lessons that called a message important.
+	Ordinary  int        `json:"ordinary"`          // Ordinary counts those that called a message ordinary.
+	Marks     int        `json:"marks"`             // Marks counts the forgotten entries of the ledger. The marks themselves stay on the server.
+	Senders   int        `json:"senders"`           // Senders counts addresses about which nothing is remembered any more.
+	Scrubbed  bool       `json:"scrubbed"`          // Scrubbed reports whether nothing of the mail is left in the store's file, including its free pages.
+	Why       string     `json:"why,omitempty"`     // Why says in words why the file was not scrubbed.
+	// Sent reports whether the request was written to Kafka's input topic. It takes
+	// effect when its turn comes. The figures say what it would have forgotten at this
+	// moment.
 	Sent bool `json:"sent,omitempty"`
-	// Copies are files beside the store that know it still. Backups and exports
-	// elsewhere are not known to hinged.
+	// Copies are files next to the store that still contain the mail. hinged doesn't know
+	// about backups and exports elsewhere.
 	Copies []string `json:"copies"`
 }
 

@@ -33,37 +33,37 @@ const (
 	LessonSent    = "sent" // handed to the input topic, whose reader learns it
 )
 
-// Lesson says what one message taught.
+// Lesson is what one message taught.
 type Lesson struct {
-	Name    string `json:"name"`              // Name is the Message-ID, key or file as it was asked for.
-	Message string `json:"message,omitempty"` // Message is its key, in hexadecimal.
-	// Others are the keys of other messages with the Message-ID that was asked for.
+	Name    string `json:"name"`              // Name is the Message-ID, key or file as it was given.
+	Message string `json:"message,omitempty"` // Message is the key of the message, in hexadecimal.
+	// Others are the keys of other messages that have the requested Message-ID.
 	Others []string `json:"others,omitempty"`
-	// Result is learnt, known (that label was learnt before; nothing changed),
-	// refused, or sent (handed to the input topic, to be learnt in its turn).
+	// Result is learnt, known (that label was already learnt, so nothing changed),
+	// refused, or sent (written to the input topic, to be learnt from there).
 	Result string `json:"result"`
-	Why    string `json:"why,omitempty"` // Why it was refused, in words.
-	New    bool   `json:"new,omitempty"` // New: the content was not known before.
-	// Before is its score before the lesson, with whatever was learnt of it earlier taken
-	// back.
+	Why    string `json:"why,omitempty"` // Why says in words why the message was refused.
+	New    bool   `json:"new,omitempty"` // New reports whether the content was unknown before.
+	// Before is the score before the lesson, after any earlier label of the message was
+	// taken back.
 	Before  float64 `json:"score_before"`
-	After   float64 `json:"score_after"` // After is its score after the lesson.
-	Mistake bool    `json:"mistake"`     // Mistake: the score before it was on the wrong side of zero, or zero.
-	// Marked: a mark that hinged set is on it, or about to be. A lesson does not
-	// take it off.
+	After   float64 `json:"score_after"` // After is the score after the lesson.
+	Mistake bool    `json:"mistake"`     // Mistake reports whether score_before was on the wrong side of 0, or exactly 0.
+	// Marked reports whether hinged has set a mark on the message or is about to. A
+	// lesson does not remove the mark.
 	Marked bool `json:"marked"`
 }
 
-// Lessons is what `hinged learn` shows.
+// Lessons is what `hinged learn` prints.
 type Lessons struct {
-	Account  string   `json:"account"`        // Account that learnt.
+	Account  string   `json:"account"`        // Account is the account that learnt.
 	Label    string   `json:"label"`          // Label is "important" or "ordinary".
 	Learnt   int      `json:"learnt"`         // Learnt counts new lessons.
-	Known    int      `json:"known"`          // Known counts messages that were learnt with that label before.
-	Sent     int      `json:"sent,omitempty"` // Sent counts lessons that were handed to the input topic.
+	Known    int      `json:"known"`          // Known counts messages whose label was already learnt.
+	Sent     int      `json:"sent,omitempty"` // Sent counts lessons that were written to the input topic.
 	Refused  int      `json:"refused"`        // Refused counts messages that can't be learnt.
-	Mistakes int      `json:"mistakes"`       // Mistakes counts lessons whose score was on the wrong side of zero, or zero.
-	Lessons  []Lesson `json:"lessons"`        // Lessons are in the order in which they were asked for.
+	Mistakes int      `json:"mistakes"`       // Mistakes counts lessons whose score was on the wrong side of 0, or exactly 0.
+	Lessons  []Lesson `json:"lessons"`        // Lessons are in the order in which the messages were given.
 }
 
 // Add appends what more was taught.

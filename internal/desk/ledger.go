@@ -38,39 +38,39 @@ func LedgerStates() []string {
 	return out
 }
 
-// Ledger is what `hinged ledger` shows.
+// Ledger is what `hinged ledger` prints.
 type Ledger struct {
-	Account string        `json:"account"`           // Account whose ledger it is.
-	Message string        `json:"message,omitempty"` // Message is the key of the message that was asked for, in hexadecimal.
-	Others  []string      `json:"others,omitempty"`  // Others are the keys of other messages with the Message-ID that was asked for.
-	Verdict string        `json:"verdict,omitempty"` // Verdict says in words who marked the message that was asked for.
-	Entries []LedgerEntry `json:"entries"`           // Entries are the newest first.
-	Older   int           `json:"older"`             // Older counts entries that were asked for and are not shown.
+	Account string        `json:"account"`           // Account is the account that the ledger belongs to.
+	Message string        `json:"message,omitempty"` // Message is the key of the requested message, in hexadecimal.
+	Others  []string      `json:"others,omitempty"`  // Others are the keys of other messages that have the requested Message-ID.
+	Verdict string        `json:"verdict,omitempty"` // Verdict says in words who marked the requested message.
+	Entries []LedgerEntry `json:"entries"`           // Entries are listed newest first.
+	Older   int           `json:"older"`             // Older counts entries that match the request and are not shown.
 }
 
-// LedgerEntry is one mark that was set or meant to be set, or one refusal.
+// LedgerEntry is one mark that was set or intended, or one refusal.
 type LedgerEntry struct {
-	// Ours is false for a refusal of a mark that hinged had not set; then there is
-	// a time and a message, and nothing else.
+	// Ours is false for a refusal of a mark that hinged did not set. Such an entry has
+	// only a time and a message.
 	Ours   bool   `json:"ours"`
-	Number uint64 `json:"number"` // Number of the entry; they ascend from 0.
-	// State is intended (committed, not yet seen on the server), confirmed, refused
-	// (the owner took it off), abandoned (it could not be set, or somebody was
-	// first), undoing (to be taken back, not yet seen to be gone), undone (taken
-	// back by hinged) or gone (a copy that the owner deleted or moved).
+	Number uint64 `json:"number"` // Number is the number of the entry; numbers ascend from 0.
+	// State is intended (committed, not yet seen on the server), confirmed, refused (the
+	// owner removed the mark), abandoned (the mark could not be set, or somebody else set
+	// it first), undoing (to be taken back, not yet seen to be gone), undone (taken back
+	// by hinged) or gone (the owner deleted or moved the copy).
 	State       string     `json:"state"`
-	Intended    *time.Time `json:"intended,omitempty"`    // Intended is when the mark was decided on.
-	Settled     *time.Time `json:"settled,omitempty"`     // Settled is when it came into this state.
-	Mailbox     string     `json:"mailbox,omitempty"`     // Mailbox in which it was to be set.
-	UIDValidity uint32     `json:"uidvalidity,omitempty"` // UIDValidity of the mailbox then.
-	UID         uint32     `json:"uid,omitempty"`         // UID of the message there.
-	Keyword     string     `json:"keyword,omitempty"`     // Keyword or flag that was set.
-	Copy        string     `json:"copy,omitempty"`        // Copy is the folder into which a copy was put, instead of a keyword.
-	Tries       int        `json:"tries,omitempty"`       // Tries: how often it was tried again because the message had changed in between.
-	Prior       bool       `json:"prior,omitempty"`       // Prior: the keyword was there before, so it is somebody else's.
-	Score       float64    `json:"score"`                 // Score that decided.
-	Threshold   float64    `json:"threshold"`             // Threshold that decided.
-	Message     string     `json:"message,omitempty"`     // Message is its key, in hexadecimal; "" when it is not remembered.
+	Intended    *time.Time `json:"intended,omitempty"`    // Intended is the time at which hinged decided to set the mark.
+	Settled     *time.Time `json:"settled,omitempty"`     // Settled is the time at which the entry reached this state.
+	Mailbox     string     `json:"mailbox,omitempty"`     // Mailbox is the mailbox in which the mark was to be set.
+	UIDValidity uint32     `json:"uidvalidity,omitempty"` // UIDValidity is the UIDVALIDITY of the mailbox at that time.
+	UID         uint32     `json:"uid,omitempty"`         // UID is the UID of the message in that mailbox.
+	Keyword     string     `json:"keyword,omitempty"`     // Keyword is the keyword or flag that was set.
+	Copy        string     `json:"copy,omitempty"`        // Copy is the folder that a copy was put into instead of setting a keyword.
+	Tries       int        `json:"tries,omitempty"`       // Tries counts further attempts, made because the message had changed in between.
+	Prior       bool       `json:"prior,omitempty"`       // Prior reports whether the keyword was there before. If so, somebody else set it.
+	Score       float64    `json:"score"`                 // Score is the score of the decision.
+	Threshold   float64    `json:"threshold"`             // Threshold is the threshold of the decision.
+	Message     string     `json:"message,omitempty"`     // Message is the key of the message, in hexadecimal; "" if it is not remembered.
 }
 
 // at is when an entry was last touched.

@@ -20,10 +20,10 @@ var (
 
 // Switch is what `hinged pause` and `hinged resume` did.
 type Switch struct {
-	Account string     `json:"account"`                // Account that was switched.
-	Paused  bool       `json:"paused"`                 // Paused is how it is now.
-	Changed bool       `json:"changed"`                // Changed is false when it was so before.
-	Since   *time.Time `json:"paused_since,omitempty"` // Since is when the pause began or, after one, had begun.
+	Account string     `json:"account"`                // Account is the account that was paused or resumed.
+	Paused  bool       `json:"paused"`                 // Paused reports whether the account is paused now.
+	Changed bool       `json:"changed"`                // Changed is false if the account was already in that state.
+	Since   *time.Time `json:"paused_since,omitempty"` // Since is when the pause began. After resume, it is about the pause that ended.
 }
 
 func switching(on bool) func(context.Context, Account, None) (Switch, error) {

@@ -16,85 +16,85 @@ import (
 // GetStatus says how every account is doing.
 var GetStatus = looking("status", func(ctx context.Context, h Host) (Status, error) { return h.Status(ctx) })
 
-// Status is what `hinged status` shows, and its --json.
+// Status is what `hinged status` prints, also with --json.
 type Status struct {
-	Running  bool            `json:"running"`          // whether a daemon answered; false: read from the store
-	PID      int             `json:"pid,omitempty"`    // the process number of the daemon
-	Version  string          `json:"version"`          // of the program that answered
-	Accounts []AccountStatus `json:"accounts"`         // in order of name; those of a stream only while they are few
-	Stream   *stream.Status  `json:"stream,omitempty"` // Stream is how the accounts are doing whose mail comes through Kafka.
+	Running  bool            `json:"running"`          // whether a daemon answered; if not, the status was read from the store
+	PID      int             `json:"pid,omitempty"`    // process ID of the daemon
+	Version  string          `json:"version"`          // version of the program that answered
+	Accounts []AccountStatus `json:"accounts"`         // accounts sorted by name; accounts of a stream only if there are few
+	Stream   *stream.Status  `json:"stream,omitempty"` // Stream is the status of the accounts whose mail comes through Kafka.
 }
 
-// AccountStatus is one account's part. Every number is of committed state.
+// AccountStatus is the status of one account. Every number is about committed state.
 type AccountStatus struct {
-	Account string `json:"account"` // its name
-	Doing   string `json:"doing"`   // Doing says in one sentence what it is doing.
-	// InSnapshot: it is still in the snapshot that its partition was taken over
-	// with, and none of the numbers are here.
+	Account string `json:"account"` // name of the account
+	Doing   string `json:"doing"`   // Doing says in one sentence what the account is doing.
+	// InSnapshot reports whether the account's state is still in the snapshot from which
+	// its partition was taken over. None of the numbers are available then.
 	InSnapshot  bool       `json:"in_snapshot,omitempty"`
 	Warnings    []string   `json:"warnings"`               // Warnings say in words what the owner should look into.
-	Connected   bool       `json:"connected"`              // whether the mail server answers now
-	Paused      bool       `json:"paused"`                 // Paused: the owner has switched the account off; `hinged resume` ends it.
-	PausedSince *time.Time `json:"paused_since,omitempty"` // PausedSince is when.
-	// ConsentNeeded: the provider of the mail takes no token until the owner logs in
-	// there again.
+	Connected   bool       `json:"connected"`              // whether the mail server responds at present
+	Paused      bool       `json:"paused"`                 // Paused reports whether the owner has paused the account; `hinged resume` ends the pause.
+	PausedSince *time.Time `json:"paused_since,omitempty"` // PausedSince is when the pause began.
+	// ConsentNeeded reports whether the mail provider accepts no token until the owner
+	// logs in there again.
 	ConsentNeeded bool   `json:"consent_needed"`
-	Problem       string `json:"problem,omitempty"` // Problem says in words what is wrong; "" when all is well.
-	Reconnects    int    `json:"reconnects"`        // connections made after the first
-	Remaining     int    `json:"remaining"`         // Remaining counts messages that wait to be read for the first time.
+	Problem       string `json:"problem,omitempty"` // Problem says in words what is wrong; "" if nothing is.
+	Reconnects    int    `json:"reconnects"`        // number of connections after the first one
+	Remaining     int    `json:"remaining"`         // Remaining counts messages that have not been read yet.
 
-	Messages uint64 `json:"messages"` // seen, own ones included
-	Decided  uint64 `json:"decided"`  // messages decided; own ones and those of excluded mailboxes are not
-	Unsure   uint64 `json:"unsure"`   // of those decided, the unsure
+	Messages uint64 `json:"messages"` // messages seen, including the owner's own
+	Decided  uint64 `json:"decided"`  // messages decided; the owner's own and those in excluded mailboxes are not decided
+	Unsure   uint64 `json:"unsure"`   // decided messages that were unsure
 
-	Important     uint64 `json:"learnt_important"`             // lessons that said important
-	Ordinary      uint64 `json:"learnt_ordinary"`              // lessons that said ordinary
-	NeedImportant int    `json:"need_important"`               // important lessons before anything is decided
-	NeedOrdinary  int    `json:"need_ordinary"`                // ordinary lessons before anything is decided
-	Pending       int    `json:"pending_labels"`               // labels that wait for the settle window to end
-	CleanUps      uint64 `json:"labels_withdrawn_as_clean_up"` // labels that taught nothing, as too many came at once
-	Waiting       int    `json:"waiting_for_silence"`          // messages without a label, which silence will make ordinary
+	Important     uint64 `json:"learnt_important"`             // lessons with the label important
+	Ordinary      uint64 `json:"learnt_ordinary"`              // lessons with the label ordinary
+	NeedImportant int    `json:"need_important"`               // important lessons needed before hinged decides
+	NeedOrdinary  int    `json:"need_ordinary"`                // ordinary lessons needed before hinged decides
+	Pending       int    `json:"pending_labels"`               // labels whose settle window has not ended yet
+	CleanUps      uint64 `json:"labels_withdrawn_as_clean_up"` // labels that taught nothing because too many arrived at once
+	Waiting       int    `json:"waiting_for_silence"`          // messages without a label; silence will make them ordinary
 
-	Mistakes       uint64  `json:"mistakes"`        // lessons on which the score was on the wrong side of 0, or 0
+	Mistakes       uint64  `json:"mistakes"`        // lessons whose score was on the wrong side of 0, or exactly 0
 	Updates        uint64  `json:"updates"`         // lessons that moved the weights
-	HingeLoss      float64 `json:"hinge_loss"`      // summed over all lessons
-	Judged         int     `json:"judged"`          // messages decided whose label is known by now
-	WrongDecisions uint64  `json:"wrong_decisions"` // false alarms and missed together
-	FalseAlarms    uint64  `json:"false_alarms"`    // decided important, learnt as ordinary
-	Missed         uint64  `json:"missed"`          // learnt as important, not decided so
+	HingeLoss      float64 `json:"hinge_loss"`      // hinge loss summed over all lessons
+	Judged         int     `json:"judged"`          // decided messages whose label is known by now
+	WrongDecisions uint64  `json:"wrong_decisions"` // number of false alarms and missed messages together
+	FalseAlarms    uint64  `json:"false_alarms"`    // messages decided important and learnt as ordinary
+	Missed         uint64  `json:"missed"`          // messages learnt as important and not decided important
 
-	Threshold float64 `json:"threshold"`          // the score above which a message is important
-	Weights   int     `json:"weights"`            // features with a weight
-	Supports  int     `json:"supports,omitempty"` // examples of a kernel learner, which has no such weights
+	Threshold float64 `json:"threshold"`          // a message with a higher score is important
+	Weights   int     `json:"weights"`            // number of features with a weight
+	Supports  int     `json:"supports,omitempty"` // number of examples that a kernel learner keeps instead of weights
 
 	Rules []RuleStatus `json:"rules,omitempty"` // the owner's rules in force; the first that matches decides
-	// RulesOfTopic: they came as records of a topic, and stand in for those of the
-	// configuration.
+	// RulesOfTopic reports whether the rules came as records of a topic. Such rules
+	// replace those of the configuration.
 	RulesOfTopic bool `json:"rules_of_topic,omitempty"`
 
-	MarksIntended  int    `json:"marks_intended"`  // marks committed, not yet confirmed by the server
-	MarksConfirmed uint64 `json:"marks_confirmed"` // marks that the server has confirmed, since the first start
-	MarksRefused   uint64 `json:"marks_refused"`   // marks that the owner took off
-	MarksUndone    uint64 `json:"marks_undone"`    // marks that hinged took back when the owner asked for that
-	Shadow         string `json:"shadow"`          // auto, on or off, as configured
-	Marking        string `json:"marking"`         // Marking says in words whether marks are set, and if not, what is missing.
-	InShadow       bool   `json:"in_shadow"`       // decisions are recorded, nothing is marked
-	// EndOfShadow says in words what would end the shadow; "" when there is none
-	// or only the configuration can.
+	MarksIntended  int    `json:"marks_intended"`  // marks that the server has not confirmed yet
+	MarksConfirmed uint64 `json:"marks_confirmed"` // marks that the server has confirmed since the first start
+	MarksRefused   uint64 `json:"marks_refused"`   // marks that the owner removed
+	MarksUndone    uint64 `json:"marks_undone"`    // marks that hinged removed at the owner's request
+	Shadow         string `json:"shadow"`          // the configured value: auto, on or off
+	Marking        string `json:"marking"`         // Marking says in words whether marks are set and, if not, what is missing.
+	InShadow       bool   `json:"in_shadow"`       // whether hinged only records decisions and sets no marks
+	// EndOfShadow says in words what would end the shadow; "" if there is no shadow or
+	// only the configuration can end it.
 	EndOfShadow string         `json:"end_of_shadow,omitempty"`
 	Standing    StandingStatus `json:"standing"` // how good the decisions are
 
-	LastArrival *time.Time `json:"last_arrival,omitempty"` // when the newest message arrived
-	LastLesson  *time.Time `json:"last_lesson,omitempty"`  // when something was learnt last
+	LastArrival *time.Time `json:"last_arrival,omitempty"` // arrival of the newest message
+	LastLesson  *time.Time `json:"last_lesson,omitempty"`  // time of the last lesson
 
-	Mailboxes []MailboxStatus `json:"mailboxes"` // those watched, in order of name
+	Mailboxes []MailboxStatus `json:"mailboxes"` // the watched mailboxes, sorted by name
 }
 
 // RuleStatus is one of the owner's rules.
 type RuleStatus struct {
-	Match  string  `json:"match"`  // such as from:ann@example.org
-	Label  string  `json:"label"`  // important or ordinary: always
-	Weight float64 `json:"weight"` // of the feature that it asks for
+	Match  string  `json:"match"`  // the condition, such as from:ann@example.org
+	Label  string  `json:"label"`  // label of every message that matches: important or ordinary
+	Weight float64 `json:"weight"` // weight of the feature that the rule matches
 }
 
 func rulesOf(f *filter.Filter) (out []RuleStatus, ofTopic bool) {
@@ -105,14 +105,14 @@ func rulesOf(f *filter.Filter) (out []RuleStatus, ofTopic bool) {
 	return out, ofTopic
 }
 
-// MailboxStatus is the position in one mailbox.
+// MailboxStatus is the status of one mailbox.
 type MailboxStatus struct {
-	Mailbox       string `json:"mailbox"`        // its name
+	Mailbox       string `json:"mailbox"`        // name of the mailbox
 	Role          string `json:"role"`           // inbox, sent, junk, trash, archive, important, drafts or other
-	UIDValidity   uint32 `json:"uidvalidity"`    // of IMAP; it changes when the server numbers the mailbox anew
-	UIDNext       uint32 `json:"uidnext"`        // the lowest UID that was not read yet
-	HighestModSeq uint64 `json:"highest_modseq"` // changes up to this number of IMAP CONDSTORE were seen; 0: the server has none
-	Messages      int    `json:"messages"`       // messages known to be there
+	UIDValidity   uint32 `json:"uidvalidity"`    // UIDVALIDITY of IMAP; it changes if the server renumbers the mailbox
+	UIDNext       uint32 `json:"uidnext"`        // the lowest UID not read yet
+	HighestModSeq uint64 `json:"highest_modseq"` // changes up to this number (IMAP CONDSTORE) were seen; 0 if the server doesn't support CONDSTORE
+	Messages      int    `json:"messages"`       // number of messages known to be in the mailbox
 }
 
 // Summarise reads the numbers of an account from its filter.
@@ -158,18 +158,18 @@ func SummariseStreamed(name string, f *filter.Filter) AccountStatus {
 	return a
 }
 
-// StandingStatus compares the decisions with the baselines over the last labels,
-// each message as it was judged when it arrived.
+// StandingStatus compares the decisions with the baselines over the last labels. It uses
+// the decision made at the arrival of each message.
 type StandingStatus struct {
-	Labels    int     `json:"labels"`    // labels compared, at most 2,000
-	Important int     `json:"important"` // of those, the important
-	F1        float64 `json:"f1"`        // of the decisions; of those that would have been taken while too little was learnt
-	Precision float64 `json:"precision"` // of the decisions
-	Recall    float64 `json:"recall"`    // of the decisions
-	// KnownCorrespondentsF1 is the F1 of calling important what comes from an
-	// address that the owner had written to before. Never important has 0.
+	Labels    int     `json:"labels"`    // number of labels compared, at most 2,000
+	Important int     `json:"important"` // number of these labels that are important
+	F1        float64 `json:"f1"`        // f1 of the decisions; before enough was learnt, of the decisions that would have been made
+	Precision float64 `json:"precision"` // precision of the decisions
+	Recall    float64 `json:"recall"`    // recall of the decisions
+	// KnownCorrespondentsF1 is the F1 of a baseline: mail is important if the owner had
+	// written to its sender before. The other baseline, never important, has an F1 of 0.
 	KnownCorrespondentsF1 float64 `json:"known_correspondents_f1"`
-	Beats                 bool    `json:"beats_baselines"` // whether F1 is better than both; a tie is not
+	Beats                 bool    `json:"beats_baselines"` // whether f1 is better than both; a tie doesn't count
 }
 
 func standingOf(s filter.Standing) StandingStatus {

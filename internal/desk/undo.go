@@ -40,47 +40,50 @@ const (
 	UndoneFailed  = "failed"
 )
 
-// UndoneMarks is what `hinged undo --marks` did, or with --dry-run would do.
+// UndoneMarks is what `hinged undo --marks` did or, with --dry-run, would do.
 type UndoneMarks struct {
-	Account string     `json:"account"`         // Account whose marks they are.
-	DryRun  bool       `json:"dry_run"`         // DryRun: nothing was changed, and what is said to be undone would be.
-	Since   *time.Time `json:"since,omitempty"` // Since: marks set earlier were left alone.
-	Undone  int        `json:"undone"`          // Undone counts marks that were taken back, as seen on the server.
-	// Waiting counts marks that are to be taken back and that the server has not
+	Account string `json:"account"` // Account is the account whose marks were taken back.
+	// DryRun reports whether this was a dry run. If so, nothing was changed, and the
+	// figures say what would be taken back.
+	DryRun bool       `json:"dry_run"`
+	Since  *time.Time `json:"since,omitempty"` // Since is the time before which marks were left alone.
+	Undone int        `json:"undone"`          // Undone counts marks that were taken back; the server has confirmed it.
+	// Waiting counts marks that are to be taken back and whose removal the server has not
 	// confirmed yet.
 	Waiting int `json:"waiting"`
-	// Unseen counts marks on messages that are in no watched mailbox; they are taken
-	// back if those turn up within a day.
+	// Unseen counts marks on messages found in no watched mailbox. They are taken back if
+	// the messages reappear within a day.
 	Unseen int `json:"unseen"`
-	Passed int `json:"passed"` // Passed counts marks that were not on their messages any more.
+	Passed int `json:"passed"` // Passed counts marks that were no longer on their messages.
 	Own    int `json:"own"`    // Own counts marks left alone because the owner or another program set them.
-	// Companions counts companion keywords that were taken back where the mark was not
-	// on the message any more, or not hinged's.
+	// Companions counts companion keywords that were removed although the mark was no
+	// longer on the message or was not hinged's.
 	Companions int    `json:"companions"`
-	Failed     int    `json:"failed"`    // Failed counts marks that the server would not take back.
-	Forgotten  uint64 `json:"forgotten"` // Forgotten counts marks so old that the ledger has them no more.
-	// Restored: the account came out of a backup or an export, so that marks set
-	// after that was made may not be in the ledger.
+	Failed     int    `json:"failed"`    // Failed counts marks that the server refused to remove.
+	Forgotten  uint64 `json:"forgotten"` // Forgotten counts marks that are too old to be in the ledger.
+	// Restored reports whether the account came from a backup or an export. Marks set
+	// after that copy was made may be missing from the ledger.
 	Restored bool         `json:"restored"`
-	Problem  string       `json:"problem,omitempty"` // Problem says in words what is wrong with the connection; "" when all is well.
-	Paused   bool         `json:"paused"`            // Paused: the account is switched off, and stays so.
-	Shadow   bool         `json:"shadow"`            // Shadow: the account marks nothing now, and stays so.
-	Marks    []UndoneMark `json:"marks"`             // Marks are those that stood, in the order in which they were set.
+	Problem  string       `json:"problem,omitempty"` // Problem says in words what is wrong with the connection; "" if nothing is.
+	Paused   bool         `json:"paused"`            // Paused reports whether the account is paused. It stays paused.
+	Shadow   bool         `json:"shadow"`            // Shadow reports whether the account is in shadow, so that it sets no marks. It stays so.
+	Marks    []UndoneMark `json:"marks"`             // Marks are listed in the order in which they were set.
 }
 
-// UndoneMark is one mark of the ledger.
+// UndoneMark is what happened to one mark of the ledger.
 type UndoneMark struct {
-	Number uint64 `json:"number"` // Number of its ledger entry.
-	// Result is undone, waiting, unseen (its message is in no watched mailbox),
-	// passed (it was not on the message any more), own (somebody else set what is on
-	// it), companion (likewise, and the companion keyword was taken back) or failed.
+	Number uint64 `json:"number"` // Number is the number of the ledger entry.
+	// Result is undone, waiting, unseen (the message is in no watched mailbox), passed
+	// (the mark was no longer on the message), own (somebody else set the mark that is on
+	// it), companion (as for passed or own, and the companion keyword was removed) or
+	// failed.
 	Result    string     `json:"result"`
-	Why       string     `json:"why,omitempty"`      // Why it failed, in the server's words.
-	Keyword   string     `json:"keyword"`            // Keyword or flag of the mark; "" for a copy.
-	Copy      string     `json:"copy,omitempty"`     // Copy is the folder in which the copy is that is to be deleted.
-	Mailboxes []string   `json:"mailboxes"`          // Mailboxes in which it stood.
-	Message   string     `json:"message"`            // Message is its key, in hexadecimal.
-	Intended  *time.Time `json:"intended,omitempty"` // Intended is when it was decided on.
+	Why       string     `json:"why,omitempty"`      // Why says, in the server's words, why it failed.
+	Keyword   string     `json:"keyword"`            // Keyword is the keyword or flag of the mark; "" for a copy.
+	Copy      string     `json:"copy,omitempty"`     // Copy is the folder with the copy that is to be deleted.
+	Mailboxes []string   `json:"mailboxes"`          // Mailboxes are those in which the message had the mark.
+	Message   string     `json:"message"`            // Message is the key of the message, in hexadecimal.
+	Intended  *time.Time `json:"intended,omitempty"` // Intended is the time at which hinged decided to set the mark.
 
 	intendedIn string // the mailbox in which it was to be set
 	bare       bool   // the companion alone is to be taken back

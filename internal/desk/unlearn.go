@@ -22,21 +22,24 @@ type UnlearnRequest struct {
 	DryRun bool      `json:"dry_run,omitempty"` // DryRun: only say what would be taken back.
 }
 
-// UnlearntLessons is what `hinged undo --learning` did, or with --dry-run would do.
+// UnlearntLessons is what `hinged undo --learning` did or, with --dry-run, would do.
 type UnlearntLessons struct {
-	Account   string     `json:"account"`         // Account whose lessons they are.
-	DryRun    bool       `json:"dry_run"`         // DryRun: nothing was changed, and what is said to be taken back would be.
-	To        time.Time  `json:"to"`              // To is the time that was gone back to: lessons learnt earlier stay.
-	Lessons   int        `json:"lessons"`         // Lessons counts those taken back.
-	Important int        `json:"important"`       // Important counts those of them that called a message important.
-	Ordinary  int        `json:"ordinary"`        // Ordinary counts the others.
-	Pending   int        `json:"pending"`         // Pending counts labels that were given, not yet learnt, and dropped with them.
-	First     *time.Time `json:"first,omitempty"` // First is when the first of them was learnt.
-	Last      *time.Time `json:"last,omitempty"`  // Last is when the last of them was.
-	Left      uint64     `json:"left"`            // Left is how many lessons stay.
-	Marking   string     `json:"marking"`         // Marking says in words whether marks are set with what is left.
-	// Sent: it was handed to the input topic of Kafka, and is done when its turn
-	// comes there; the numbers say what it would have taken back just now.
+	Account string `json:"account"` // Account is the account whose lessons were taken back.
+	// DryRun reports whether this was a dry run. If so, nothing was changed, and the
+	// figures say what would be taken back.
+	DryRun    bool       `json:"dry_run"`
+	To        time.Time  `json:"to"`              // To is the time to which the learning was reset. Earlier lessons stay.
+	Lessons   int        `json:"lessons"`         // Lessons counts the lessons taken back.
+	Important int        `json:"important"`       // Important counts those of the lessons that called a message important.
+	Ordinary  int        `json:"ordinary"`        // Ordinary counts those that called a message ordinary.
+	Pending   int        `json:"pending"`         // Pending counts labels that were given and not yet learnt. They were dropped, too.
+	First     *time.Time `json:"first,omitempty"` // First is the time of the earliest lesson taken back.
+	Last      *time.Time `json:"last,omitempty"`  // Last is the time of the latest lesson taken back.
+	Left      uint64     `json:"left"`            // Left is the number of lessons that stay.
+	Marking   string     `json:"marking"`         // Marking says in words whether marks are set after the undo.
+	// Sent reports whether the request was written to Kafka's input topic. It takes
+	// effect when its turn comes. The figures say what it would have taken back at this
+	// moment.
 	Sent bool `json:"sent,omitempty"`
 }
 

@@ -20,22 +20,22 @@ var Verify = looking("verify", verify)
 
 // Verification is what `hinged verify` found.
 type Verification struct {
-	Problems []string         `json:"problems"` // Problems are what the store's own check found, in words.
-	Accounts []VerifiedReplay `json:"accounts"` // one replay each, in order of name
-	OK       bool             `json:"ok"`       // nothing is wrong
+	Problems []string         `json:"problems"` // Problems are the results of the store's own check, in words.
+	Accounts []VerifiedReplay `json:"accounts"` // one result for each account, sorted by name
+	OK       bool             `json:"ok"`       // whether nothing is wrong
 }
 
 // VerifiedReplay compares one account's state with a replay of its journal.
 type VerifiedReplay struct {
-	Account  string `json:"account"`           // its name
-	From     uint64 `json:"journal_from"`      // first entry replayed
-	End      uint64 `json:"journal_end"`       // one past the last
-	State    Digest `json:"state"`             // the digests of what is committed
-	Replayed Digest `json:"replayed"`          // the digests of what the replay gave
-	Equal    bool   `json:"equal"`             // whether the two are the same
+	Account  string `json:"account"`           // name of the account
+	From     uint64 `json:"journal_from"`      // number of the first entry replayed
+	End      uint64 `json:"journal_end"`       // number of the last entry replayed, plus 1
+	State    Digest `json:"state"`             // digests of the committed state
+	Replayed Digest `json:"replayed"`          // digests of the replayed state
+	Equal    bool   `json:"equal"`             // whether the digests are equal
 	Problem  string `json:"problem,omitempty"` // why the replay stopped
-	// InSnapshot: some of the account is still in the snapshot that its partition was
-	// taken over with, so that nothing was compared. That is nothing wrong.
+	// InSnapshot reports whether part of the account is still in the snapshot from which
+	// its partition was taken over. Nothing was compared then, which is not an error.
 	InSnapshot bool `json:"in_snapshot,omitempty"`
 }
 

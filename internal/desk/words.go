@@ -24,39 +24,42 @@ type WordsRequest struct {
 	Most  int      `json:"most"` // so many of each word, or each way
 }
 
-// Words is what `hinged words` shows.
+// Words is what `hinged words` prints.
 type Words struct {
-	Account string `json:"account"` // Account whose weights they are.
-	Weights int    `json:"weights"` // Weights is how many features have one.
-	// Supports is how many examples a kernel learner has. It gives a feature another
-	// weight in each message; those here are what each weighs by itself.
+	Account string `json:"account"` // Account is the account that the weights belong to.
+	Weights int    `json:"weights"` // Weights is the number of features with a weight.
+	// Supports is the number of examples that a kernel learner has. With a kernel, the
+	// weight of a feature depends on the message. The weights shown here are those of
+	// each feature by itself.
 	Supports int `json:"supports,omitempty"`
-	// Rules are the owner's, with what their own features weigh; only when no words
-	// were asked for.
+	// Rules are the owner's rules with the weights of their features; only without words
+	// on the command line.
 	Rules []RuleStatus  `json:"rules,omitempty"`
-	Words []WordWeights `json:"words,omitempty"` // Words are those that were asked for.
-	// Important are the features that pull the most towards important, the strongest
-	// first; only when no words were asked for.
+	Words []WordWeights `json:"words,omitempty"` // Words are those given on the command line.
+	// Important are the features that speak most for important, strongest first; only
+	// without words on the command line.
 	Important []WordWeight `json:"important,omitempty"`
-	Ordinary  []WordWeight `json:"ordinary,omitempty"` // Ordinary are those that pull the most towards ordinary.
+	// Ordinary are the features that speak most for ordinary, strongest first; only
+	// without words on the command line.
+	Ordinary []WordWeight `json:"ordinary,omitempty"`
 }
 
-// WordWeights are the weights of all features that one word is behind.
+// WordWeights are the weights of all features made from one word.
 type WordWeights struct {
-	Word     string       `json:"word"`     // Word as it was asked for.
-	Features []WordWeight `json:"features"` // Features are the strongest first; none has a weight when there are none.
-	More     int          `json:"more"`     // More counts those that are not shown.
+	Word     string       `json:"word"`     // Word is the word as it was given.
+	Features []WordWeight `json:"features"` // Features are listed strongest first; empty if none has a weight.
+	More     int          `json:"more"`     // More counts features that are not shown.
 }
 
 // WordWeight is the weight of one feature.
 type WordWeight struct {
-	Feature string `json:"feature"` // Feature is its name; "" when it is not known.
-	Text    string `json:"text"`    // Text is the same in plain words.
-	// Weight is positive towards important. Times its value in a message it is the
-	// feature's part of the score.
+	Feature string `json:"feature"` // Feature is the name of the feature; "" if the name is not known.
+	Text    string `json:"text"`    // Text is the feature in plain words.
+	// Weight is the weight of the feature. A positive weight speaks for important. In a
+	// message, the feature adds its value times this weight to the score.
 	Weight float64 `json:"weight"`
-	// Rule is important or ordinary where a rule of the owner's keeps the weight from
-	// saying otherwise.
+	// Rule is the label of the owner's rule that limits the weight: important or
+	// ordinary.
 	Rule string `json:"rule,omitempty"`
 }
 

@@ -7,22 +7,22 @@ import (
 	"github.com/hinged/hinged/model"
 )
 
-// Figures are how one way to decide did on a stream, each message judged before
-// its label was learnt.
+// Figures say how well one way of deciding did on a stream. Each message was judged
+// before its label was learnt.
 type Figures struct {
-	Precision        float64 `json:"precision"`         // share of what it called important that was
-	Recall           float64 `json:"recall"`            // share of what was important that it called so
-	F1               float64 `json:"f1"`                // harmonic mean of the two
-	AveragePrecision float64 `json:"average_precision"` // of the order in which it would put messages
+	Precision        float64 `json:"precision"`         // share of the messages called important that were important
+	Recall           float64 `json:"recall"`            // share of the important messages that were called important
+	F1               float64 `json:"f1"`                // harmonic mean of precision and recall
+	AveragePrecision float64 `json:"average_precision"` // average precision of the ranking by score
 	FalseAlarms      int     `json:"false_alarms"`      // ordinary messages called important
-	Missed           int     `json:"missed"`            // important messages not called so
+	Missed           int     `json:"missed"`            // important messages not called important
 }
 
-// Baselines are two ways to decide that need no learner: what is not better than
-// both is of no use.
+// Baselines are two ways to decide without a learner. A learner that does not beat both
+// is of no use.
 type Baselines struct {
-	// KnownCorrespondents calls important what comes from an address that the
-	// owner had written to before.
+	// KnownCorrespondents calls a message important if the owner had written to its
+	// sender before.
 	KnownCorrespondents Figures `json:"known_correspondents"`
 	// NeverImportant calls nothing important.
 	NeverImportant Figures `json:"never_important"`

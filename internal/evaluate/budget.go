@@ -12,22 +12,22 @@ import (
 // budgetWindow is how many examples one window of BudgetKept holds.
 const budgetWindow = 1000
 
-// BudgetKept compares the share that was marked with the share that was to be marked,
-// over the whole stream and over every window of 1,000 consecutive examples. Windows
-// overlap: one begins with each example. The first 1,000 examples that were decided
-// with enough labels are left out, as too few scores are known by then.
+// BudgetKept compares the share of mail that was marked with the share that was to be
+// marked, over the whole stream and over every window of 1,000 consecutive examples.
+// Windows overlap: one begins at each example. The first 1,000 examples decided after
+// enough labels were learnt are left out, because too few scores are known by then.
 type BudgetKept struct {
-	Share    float64 `json:"share"`    // that is to be marked, 0 to 1
-	Examples int     `json:"examples"` // after the first 1,000
-	Marked   float64 `json:"marked"`   // the share of them that was marked, 0 to 1
+	Share    float64 `json:"share"`    // share that is to be marked, 0 to 1
+	Examples int     `json:"examples"` // number of examples after the first 1,000
+	Marked   float64 `json:"marked"`   // share of these examples that was marked, 0 to 1
 
-	Window  int `json:"window"`  // examples in each window
-	Windows int `json:"windows"` // how many there are
-	// Tolerance is how far the share in a window may lie from Share, as a part of
-	// Share: a quarter, or 0.35 where Share is less than a tenth.
+	Window  int `json:"window"`  // number of examples in each window
+	Windows int `json:"windows"` // number of windows
+	// Tolerance is how far the marked share of a window may differ from the set share, as
+	// a fraction of the set share: a quarter, or 0.35 if the set share is below a tenth.
 	Tolerance     float64 `json:"tolerance"`
-	Within        int     `json:"within"`         // windows that keep to it
-	WithinPercent float64 `json:"within_percent"` // Within in percent of all windows; the goal is 95
+	Within        int     `json:"within"`         // number of windows within the tolerance
+	WithinPercent float64 `json:"within_percent"` // percentage of windows within the tolerance; the goal is 95
 }
 
 // String says it for people.

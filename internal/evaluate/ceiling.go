@@ -15,20 +15,21 @@ import (
 // Ceiling is a certified upper bound on a learner's mistakes, found in hindsight
 // from all of its lessons; see model.Ceiling.
 type Ceiling struct {
-	// Ceiling is the most mistakes that the learner can have made on these
-	// lessons. Absent where no theorem covers them.
+	// Ceiling is the greatest number of mistakes that the learner can have made on these
+	// lessons. Absent if no theorem covers them.
 	Ceiling *uint64 `json:"ceiling,omitempty"`
-	// Bound is what it was rounded down from or a looser form of that: R²‖u‖² +
-	// 2·L(u) for the perceptron, the passive-aggressive form otherwise.
+	// Bound is the value that the ceiling was rounded down from, or a looser form of it:
+	// R²‖u‖² + 2·L(u) for the perceptron, the passive-aggressive form otherwise.
 	Bound *float64 `json:"bound,omitempty"`
-	// BoundGap is how far Bound may be above the least over all u.
+	// BoundGap is the most by which the bound may exceed the minimum over all u.
 	BoundGap *float64 `json:"bound_gap,omitempty"`
-	// BoundRules is how many rules all u that were tried obey, as the learner did; 0
-	// when any u was allowed.
+	// BoundRules is the number of rules that every tried u obeys, as the learner did; 0
+	// if any u was allowed.
 	BoundRules int `json:"bound_rules,omitempty"`
 	// NoCeiling says why there is no ceiling.
 	NoCeiling string `json:"no_ceiling,omitempty"`
-	// CeilingSeconds is the wall time of finding it, which Seconds leaves out.
+	// CeilingSeconds is the wall time for computing the ceiling. It is not part of
+	// seconds.
 	CeilingSeconds float64 `json:"ceiling_seconds"`
 }
 

@@ -42,13 +42,13 @@ func (h heard) meta(m *featurize.Message) filter.Meta {
 	return meta
 }
 
-// AskResult tells of the questions that the owner answered.
+// AskResult is about the questions that the owner answered.
 type AskResult struct {
-	Daily     int `json:"daily"`     // questions a day, at most
-	Evenings  int `json:"evenings"`  // evenings with a question
-	Messages  int `json:"messages"`  // messages asked about
-	Important int `json:"important"` // of those, messages that were important
-	Wrong     int `json:"wrong"`     // of those, messages that were decided wrong, unsure included
+	Daily     int `json:"daily"`     // limit of questions per day
+	Evenings  int `json:"evenings"`  // number of evenings with a question
+	Messages  int `json:"messages"`  // number of messages asked about
+	Important int `json:"important"` // number of messages asked about that were important
+	Wrong     int `json:"wrong"`     // number of messages asked about that were decided wrongly; unsure counts as wrong
 }
 
 // evenings has the owner label, at the end of each day in the account's time zone,

@@ -14,13 +14,13 @@ import (
 // judged.
 var firsts = [...]int{200, 500, 1000}
 
-// First tells how the first examples after the owner's first own message were judged:
-// what a new account is like before much was learnt.
+// First says how the first examples after the owner's first own message were judged. This
+// shows how a new account does before it has learnt much.
 type First struct {
-	Examples         int     `json:"examples"`          // the first so many
-	Important        int     `json:"important"`         // examples of them that were important
-	AveragePrecision float64 `json:"average_precision"` // of their scores at arrival
-	F1               float64 `json:"f1"`                // of the decisions made on them
+	Examples         int     `json:"examples"`          // number of examples
+	Important        int     `json:"important"`         // number of these examples that were important
+	AveragePrecision float64 `json:"average_precision"` // average precision of their scores at arrival
+	F1               float64 `json:"f1"`                // f1 of the decisions on them
 }
 
 // firstDays gathers the examples that First is about.

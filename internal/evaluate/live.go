@@ -29,19 +29,19 @@ const (
 	liveSent  = "Sent"
 )
 
-// LiveResult is what the owner of a live play saw. The other figures of its Result
-// are of the messages after the past, too.
+// LiveResult is what the owner saw in a live play. The other figures of the result are
+// also about the messages after the past.
 type LiveResult struct {
-	Past      int     `json:"past"`       // messages read as the past, the owner's own included
-	Marked    int     `json:"marked"`     // messages marked
-	Right     int     `json:"right"`      // of those, messages that were important
-	Precision float64 `json:"precision"`  // share of the marked that were important
-	Recall    float64 `json:"recall"`     // share of the important that were marked
-	F1        float64 `json:"f1"`         // of the marks
-	TakenOff  int     `json:"taken_off"`  // marks that the owner took off
-	InShadow  int     `json:"in_shadow"`  // messages judged before the shadow ended
-	Claimed   float64 `json:"claimed"`    // precision of the marks that status claims at the end
-	FirstMark int     `json:"first_mark"` // number, from 1, of the first message marked; 0: none was
+	Past      int     `json:"past"`       // messages read as the past, including the owner's own
+	Marked    int     `json:"marked"`     // number of messages marked
+	Right     int     `json:"right"`      // number of marked messages that were important
+	Precision float64 `json:"precision"`  // share of the marked messages that were important
+	Recall    float64 `json:"recall"`     // share of the important messages that were marked
+	F1        float64 `json:"f1"`         // f1 of the marks
+	TakenOff  int     `json:"taken_off"`  // number of marks that the owner removed
+	InShadow  int     `json:"in_shadow"`  // number of messages judged before the shadow ended
+	Claimed   float64 `json:"claimed"`    // precision that `status` reports for the marks at the end
+	FirstMark int     `json:"first_mark"` // number of the first marked message, counted from 1; 0 if none was marked
 }
 
 // live is the mailbox and the owner of a live play. The owner reads all mail when

@@ -12,100 +12,101 @@ import (
 	"github.com/hinged/hinged/model"
 )
 
-// Result is what one play gave. Its JSON is the output of `hinged eval --json`;
-// keys are only ever added.
+// Result is the outcome of one play. Its JSON is the output of `hinged eval --json`. Keys
+// may be added, and none is removed.
 type Result struct {
-	// Messages counts all that were read. The figures below are of the examples;
-	// a second copy of a message is none.
+	// Messages counts all messages read. The figures below are about the examples. A
+	// second copy of a message is not an example.
 	Messages  int `json:"messages"`
-	Own       int `json:"own"`       // messages from the owner
+	Own       int `json:"own"`       // messages written by the owner
 	Examples  int `json:"examples"`  // messages that were decided and whose label is known
 	Important int `json:"important"` // examples that were important
 
-	// Mistakes are labels learnt that the score at that moment was wrong about.
+	// Mistakes counts lessons whose score was on the wrong side of 0, or exactly 0, when they were learnt.
 	Mistakes  uint64  `json:"mistakes"`
 	Updates   uint64  `json:"updates"`    // lessons that moved the weights
-	Lessons   uint64  `json:"lessons"`    // labels learnt
-	HingeLoss float64 `json:"hinge_loss"` // summed over all lessons
+	Lessons   uint64  `json:"lessons"`    // number of labels learnt
+	HingeLoss float64 `json:"hinge_loss"` // hinge loss summed over all lessons
 
 	Ceiling // on the mistakes
 
-	// WrongDecisions is false alarms and missed together.
+	// WrongDecisions is the number of false alarms and missed messages together.
 	WrongDecisions int `json:"wrong_decisions"`
 	FalseAlarms    int `json:"false_alarms"` // ordinary messages decided important
-	Missed         int `json:"missed"`       // important messages not decided so
-	Unsure         int `json:"unsure"`       // examples that were unsure, and so not marked
-	// TooFewLabels counts those of them that came before enough was learnt to decide.
+	Missed         int `json:"missed"`       // important messages not decided important
+	Unsure         int `json:"unsure"`       // examples decided unsure, and therefore not marked
+	// TooFewLabels counts unsure examples that arrived before enough was learnt to
+	// decide.
 	TooFewLabels int `json:"too_few_labels"`
-	Marked       int `json:"marked"` // examples that were decided important
+	Marked       int `json:"marked"` // examples decided important
 
-	AveragePrecision    float64 `json:"average_precision"`      // of the scores at arrival, 0 to 1
-	OneMinusROCAPercent float64 `json:"one_minus_roca_percent"` // of the scores at arrival: 100 × (1 − area under the ROC curve)
-	F1                  float64 `json:"f1"`                     // of the decisions made
-	BestF1              float64 `json:"best_f1"`                // of the best single threshold in hindsight
+	AveragePrecision    float64 `json:"average_precision"`      // average precision of the scores at arrival, 0 to 1
+	OneMinusROCAPercent float64 `json:"one_minus_roca_percent"` // 100 × (1 − area under the ROC curve), from the scores at arrival
+	F1                  float64 `json:"f1"`                     // f1 of the decisions
+	BestF1              float64 `json:"best_f1"`                // F1 of the best single threshold in hindsight
 
-	Precision float64 `json:"precision"` // of the decisions made: share of what was decided important that was
-	Recall    float64 `json:"recall"`    // of the decisions made: share of what was important that was decided so
+	Precision float64 `json:"precision"` // share of the examples decided important that were important
+	Recall    float64 `json:"recall"`    // share of the important examples that were decided important
 
-	// Steadiness tells whether decisions keep to the mail as it changes; only where
-	// there are enough examples for a window.
+	// Steadiness says how well the decisions follow changes of the mail; only with enough
+	// examples for a window.
 	Steadiness *Steadiness `json:"steadiness,omitempty"`
-	// Budget tells whether the share that is to be marked was kept to; only with the
-	// threshold budget, and where there are enough examples for a window.
+	// Budget says how well the share to be marked was kept; only with the threshold
+	// budget and enough examples for a window.
 	Budget *BudgetKept `json:"budget,omitempty"`
-	// First tells of the first examples after the owner's first own message; only where
-	// there were so many.
+	// First is about the first examples after the owner's first own message; only with
+	// enough examples.
 	First []First `json:"first,omitempty"`
 
-	// Rules tells what the rules decided and what they changed elsewhere; only where
-	// there are some.
+	// Rules says what the rules decided and changed; only if there are rules.
 	Rules *RulesResult `json:"rules,omitempty"`
 
-	Baselines      Baselines `json:"baselines"`       // judged on the same stream
-	BeatsBaselines bool      `json:"beats_baselines"` // whether F1 is better than that of both; a tie is not
+	Baselines      Baselines `json:"baselines"`       // the two baselines, judged on the same stream
+	BeatsBaselines bool      `json:"beats_baselines"` // whether the decisions have a better F1 than both baselines; a tie doesn't count
 
-	Features int64 `json:"features"`           // features summed over the messages decided
-	Weights  int   `json:"weights"`            // features with a weight in the end
-	Supports int   `json:"supports,omitempty"` // examples that a kernel learner has in the end
-	Bytes    int64 `json:"bytes"`              // of all messages
+	Features int64 `json:"features"`           // number of features, summed over the decided messages
+	Weights  int   `json:"weights"`            // number of features with a weight at the end
+	Supports int   `json:"supports,omitempty"` // number of examples that a kernel learner has at the end
+	Bytes    int64 `json:"bytes"`              // size of all messages
 
-	Seconds            float64 `json:"seconds"`              // wall time, finding the labels included
-	MessagesPerSecond  float64 `json:"messages_per_second"`  // read, by wall time
-	MegabytesPerSecond float64 `json:"megabytes_per_second"` // of 10⁶ bytes
+	Seconds            float64 `json:"seconds"`              // wall time, including the search for labels
+	MessagesPerSecond  float64 `json:"messages_per_second"`  // messages read per second of wall time
+	MegabytesPerSecond float64 `json:"megabytes_per_second"` // megabytes (10⁶ bytes) read per second of wall time
 
-	// Live tells of the marks; only where feedback is live.
+	// Live is about the marks; only with live feedback.
 	Live *LiveResult `json:"live,omitempty"`
 
-	// Ask tells of what the owner was asked; only where something was.
+	// Ask is about the questions to the owner; only if there were any.
 	Ask *AskResult `json:"ask,omitempty"`
-	// Heard is the share of the owner's answers that taught; absent: all.
+	// Heard is the share of the owner's answers that hinged learnt from; absent if it was
+	// all of them.
 	Heard float64 `json:"heard,omitempty"`
 
-	Learner  LearnerResult `json:"learner"`  // what learnt
-	Feedback Feedback      `json:"feedback"` // when labels came: immediate, delayed or live
-	Labels   string        `json:"labels"`   // where they came from: replies, folders or file
-	// LabelsUnmatched counts labels of the file that found no message.
+	Learner  LearnerResult `json:"learner"`  // the learner and its parameters
+	Feedback Feedback      `json:"feedback"` // when labels arrived: immediate, delayed or live
+	Labels   string        `json:"labels"`   // where labels came from: replies, folders or file
+	// LabelsUnmatched counts labels of the file that match no message.
 	LabelsUnmatched int `json:"labels_unmatched,omitempty"`
 
-	Digest      string `json:"digest"`       // of the whole state, hexadecimal
-	ModelDigest string `json:"model_digest"` // of the weights alone, hexadecimal
+	Digest      string `json:"digest"`       // digest of the whole state, in hexadecimal
+	ModelDigest string `json:"model_digest"` // digest of the weights alone, in hexadecimal
 }
 
-// LearnerResult names the learner with its parameters; those that its kind has
-// no use for are left out.
+// LearnerResult names the learner and its parameters. Parameters that this kind of
+// learner does not use are left out.
 type LearnerResult struct {
 	Kind           string  `json:"kind"`                     // dual, passive-aggressive, margin or perceptron
-	Margin         float64 `json:"margin,omitempty"`         // of the margin learner
-	Aggressiveness float64 `json:"aggressiveness,omitempty"` // C of the dual and the passive-aggressive learner
-	Variant        int     `json:"variant,omitempty"`        // of the passive-aggressive learner: 1 or 2
-	Window         int     `json:"window,omitempty"`         // of the dual learner: lessons that are replayed
-	Steps          int     `json:"steps,omitempty"`          // of the dual learner: of replay for each message
+	Margin         float64 `json:"margin,omitempty"`         // margin of the margin learner
+	Aggressiveness float64 `json:"aggressiveness,omitempty"` // C of the dual and passive-aggressive learners
+	Variant        int     `json:"variant,omitempty"`        // variant of the passive-aggressive learner: 1 or 2
+	Window         int     `json:"window,omitempty"`         // number of lessons that the dual learner replays from
+	Steps          int     `json:"steps,omitempty"`          // steps of replay that the dual learner takes for each message
 	Zero           string  `json:"zero"`                     // what a score of 0 predicts: unsure, negative or positive
 	Kernel         string  `json:"kernel,omitempty"`         // polynomial, normalised or gaussian; absent for a linear learner
-	Degree         int     `json:"degree,omitempty"`         // of a polynomial or normalised kernel
-	Gamma          float64 `json:"gamma,omitempty"`          // of a gaussian kernel
-	MaxSupports    int     `json:"max_supports,omitempty"`   // most examples that a kernel learner keeps
-	Forget         string  `json:"forget,omitempty"`         // how it keeps to that: projectron, oldest, weakest or forgetron
+	Degree         int     `json:"degree,omitempty"`         // degree of a polynomial or normalised kernel
+	Gamma          float64 `json:"gamma,omitempty"`          // gamma of a gaussian kernel
+	MaxSupports    int     `json:"max_supports,omitempty"`   // maximum number of examples that a kernel learner keeps
+	Forget         string  `json:"forget,omitempty"`         // how the learner keeps to max_supports: projectron, oldest, weakest or forgetron
 }
 
 // WriteJSON writes r as one indented JSON object.

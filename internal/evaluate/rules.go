@@ -11,19 +11,20 @@ import (
 	"github.com/hinged/hinged/model"
 )
 
-// RulesResult tells what rules decided, and what they changed for the examples that
-// they did not match: those were played a second time, without rules.
+// RulesResult says what the rules decided and how they changed the decisions on examples
+// that no rule matched. To compare, those examples were played a second time without
+// rules.
 type RulesResult struct {
-	Rules   int `json:"rules"`   // how many there are
-	Matched int `json:"matched"` // examples that a rule decided
-	Right   int `json:"right"`   // of those, examples of the rule's label
-	// Unmatched are the other examples.
+	Rules   int `json:"rules"`   // number of rules
+	Matched int `json:"matched"` // number of examples that a rule decided
+	Right   int `json:"right"`   // number of matched examples whose label is the rule's label
+	// Unmatched is the number of the other examples.
 	Unmatched int `json:"unmatched"`
-	// UnmatchedImportant are those of them that were important.
+	// UnmatchedImportant is the number of unmatched examples that were important.
 	UnmatchedImportant int `json:"unmatched_important"`
-	// AveragePrecision of the scores of the unmatched.
+	// AveragePrecision is the average precision of the scores of the unmatched examples.
 	AveragePrecision float64 `json:"average_precision_unmatched"`
-	// AveragePrecisionWithout is the same when there are no rules.
+	// AveragePrecisionWithout is the same figure from a play without rules.
 	AveragePrecisionWithout float64 `json:"average_precision_unmatched_without_rules"`
 }
 

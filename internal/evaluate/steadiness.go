@@ -12,31 +12,31 @@ import (
 // windowMessages is how many examples one window of Steadiness holds.
 const windowMessages = 100
 
-// Steadiness compares the share that was marked with the share that was important,
-// window by window: a good mean over a stream can hide weeks in which everything
-// or nothing was marked. Windows are consecutive and do not overlap. They begin
-// with the first example that was decided with enough labels; what is left at the
-// end of the stream and fills no window does not count.
+// Steadiness compares the share that was marked with the share that was important, window
+// by window. A good average over a stream can hide weeks in which everything or nothing
+// was marked. Windows are consecutive and do not overlap. The first window begins at the
+// first example decided after enough labels were learnt. An incomplete window at the end
+// of the stream does not count.
 type Steadiness struct {
-	Window  int `json:"window"`  // examples in each window
-	Windows int `json:"windows"` // how many there are
+	Window  int `json:"window"`  // number of examples in each window
+	Windows int `json:"windows"` // number of windows
 
-	// Under counts windows of which more than 5 % were important and less than half
-	// as many were marked.
+	// Under counts windows in which more than 5 % of the examples were important and
+	// fewer than half as many were marked.
 	Under        int     `json:"under"`
-	UnderPercent float64 `json:"under_percent"` // Under in percent of all windows; the goal is at most 5
-	// Over counts windows of which more than twice as many were marked as were
+	UnderPercent float64 `json:"under_percent"` // windows counted by under, as a percentage of all windows; the goal is at most 5
+	// Over counts windows in which more than twice as many examples were marked as were
 	// important, and at least 10 percentage points more.
 	Over        int     `json:"over"`
-	OverPercent float64 `json:"over_percent"` // Over in percent of all windows; the goal is at most 20
+	OverPercent float64 `json:"over_percent"` // windows counted by over, as a percentage of all windows; the goal is at most 20
 
-	// Correlation is that of the share marked with the share important, over the
-	// windows; 0 where one of the two never changes.
+	// Correlation is the correlation over the windows between the share marked and the
+	// share important; 0 if one of the two never changes.
 	Correlation float64 `json:"correlation"`
 
 	// ScoreBetween is the standard deviation of the windows' mean scores.
 	ScoreBetween float64 `json:"score_between"`
-	// ScoreWithin is the standard deviation of scores around the mean of their window.
+	// ScoreWithin is the standard deviation of scores from the mean of their window.
 	ScoreWithin float64 `json:"score_within"`
 }
 

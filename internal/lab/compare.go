@@ -10,10 +10,10 @@ import (
 	"github.com/hinged/hinged/model"
 )
 
-// Comparison is what several experiments on the same examples gave.
+// Comparison is the result of several experiments on the same examples.
 type Comparison struct {
-	Examples int       `json:"examples"` // vectors
-	Learners []*Report `json:"learners"` // in the order in which they were asked for
+	Examples int       `json:"examples"` // number of vectors
+	Learners []*Report `json:"learners"` // results in the order of the --compare flag
 }
 
 // Compare runs experiments one after another.

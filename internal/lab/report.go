@@ -12,52 +12,56 @@ import (
 	"github.com/hinged/hinged/model"
 )
 
-// Report is what an experiment gave. What a learner has none of is left out.
+// Report is the result of one experiment. Figures that the learner does not have are left
+// out.
 type Report struct {
-	// Name of the learner in a comparison.
+	// Name is the name of the learner in a comparison.
 	Name    string `json:"name,omitempty"`
-	Learner string `json:"learner"` // with what it was given
+	Learner string `json:"learner"` // the learner and its parameters
 	// Does is Learner with what is done to the vectors before, as on the command line.
 	Does     string  `json:"-"`
-	Examples int     `json:"examples"` // vectors
-	Radius   float64 `json:"radius"`   // length of the longest vector, or root of the greatest K(x, x)
-	// Separated: the learner came to weights that get every example right.
+	Examples int     `json:"examples"` // number of vectors
+	Radius   float64 `json:"radius"`   // length of the longest vector, or the square root of the greatest K(x, x)
+	// Separated reports whether the learner found weights that classify every example
+	// correctly.
 	Separated bool `json:"separated"`
-	// Wrong examples under the best weights found, the learner's or others.
+	// Wrong counts the examples classified wrongly by the best weights found, by this
+	// learner or by another method.
 	Wrong    int `json:"wrong"`
-	Passes   int `json:"passes"`   // over the examples; rounds of the modified perceptron
-	Mistakes int `json:"mistakes"` // in all passes
-	// Margin of the weights found, negative if they get an example wrong.
+	Passes   int `json:"passes"`   // passes over the examples; for the modified perceptron, rounds
+	Mistakes int `json:"mistakes"` // mistakes in all passes
+	// Margin is the margin of the weights found; negative if they classify an example
+	// wrongly.
 	Margin *float64 `json:"margin,omitempty"`
-	// MarginAtMost: no weights have a greater margin.
+	// MarginAtMost is an upper limit: no weights have a greater margin.
 	MarginAtMost *float64 `json:"margin_at_most,omitempty"`
-	// Ceiling is the most mistakes that theory allows in all passes.
+	// Ceiling is the greatest number of mistakes that theory allows in all passes.
 	Ceiling *uint64 `json:"ceiling,omitempty"`
-	// Bound that it comes from.
+	// Bound is the value that the ceiling was rounded down from.
 	Bound *float64 `json:"bound,omitempty"`
-	// BoundGap is how far the bound may be above the least of any weights.
+	// BoundGap is the most by which the bound may exceed the minimum over all weights.
 	BoundGap *float64 `json:"bound_gap,omitempty"`
-	// NoCeiling says why there is none.
+	// NoCeiling says why there is no ceiling.
 	NoCeiling string `json:"no_ceiling,omitempty"`
-	// Supports of a kernel learner.
+	// Supports is the number of supports of a kernel learner.
 	Supports int `json:"supports,omitempty"`
-	// Weights found, the best there were, by feature; where they were to be shown.
+	// Weights are the best weights found, by feature; only on request.
 	Weights []Weight `json:"weights,omitempty"`
-	// Operations of the learner in all passes, where they were to be counted.
+	// Operations are those of the learner in all passes; only on request.
 	Operations *Operations `json:"operations,omitempty"`
 }
 
-// Operations are those of model.Operations.
+// Operations counts the operations as model.Operations does.
 type Operations struct {
-	Products uint64 `json:"products"` // of two values or of a value and a weight
+	Products uint64 `json:"products"` // products of two values, or of a value and a weight
 	Kernels  uint64 `json:"kernels"`  // evaluations of a kernel from a dot product
 }
 
-// Weight is that of one feature.
+// Weight is the weight of one feature.
 type Weight struct {
-	Feature uint64  `json:"feature"` // its number in an svmlight file, a hash otherwise
-	Value   float64 `json:"value"`   // never 0 but by rounding
-	// Constant: it is that of the constant coordinate of --lift.
+	Feature uint64  `json:"feature"` // number of the feature in an svmlight file; otherwise a hash
+	Value   float64 `json:"value"`   // 0 only by rounding
+	// Constant reports whether this is the weight of the constant coordinate of --lift.
 	Constant bool `json:"constant,omitempty"`
 }
 

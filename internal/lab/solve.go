@@ -25,40 +25,41 @@ const (
 	OutcomeOpen        Outcome = "open"         // neither found nor refuted
 )
 
-// Solved is what `hinged solve` found.
+// Solved is what `hinged-lab solve` found.
 type Solved struct {
 	// Outcome is solved, infeasible, not-strictly or open.
 	Outcome Outcome `json:"outcome"`
-	// Point satisfies every row strictly; unknowns that it lacks are 0.
+	// Point satisfies every row strictly. Unknowns that are not listed are 0.
 	Point []Unknown `json:"point,omitempty"`
-	// Rows of the system, in its order.
+	// Rows are in the order of the system.
 	Rows []Row `json:"rows"`
-	// Epsilon is the length of the shortest combination that was found of the rows
-	// of the form a·w ≥ 1, with parts that add up to 1: no solution of that form is
+	// Epsilon is the length of the shortest combination found of the rows in the form a·w
+	// ≥ 1. The coefficients of a combination add up to 1. No solution in that form is
 	// shorter than 1/epsilon.
 	Epsilon *float64 `json:"epsilon,omitempty"`
-	// Lifted: some right side was not above 0, so that the form a·w ≥ 1 has one more
-	// unknown t ≥ 1, and the point is w/t.
+	// Lifted reports whether some right side was not above 0. The form a·w ≥ 1 then has
+	// one more unknown t ≥ 1, and the point is w/t.
 	Lifted bool `json:"lifted"`
-	// Passes of the perceptron over the rows.
+	// Passes counts the passes of the perceptron over the rows.
 	Passes int `json:"passes"`
-	// Mistakes in all of them.
+	// Mistakes counts the mistakes in all passes.
 	Mistakes int `json:"mistakes"`
 }
 
 // Unknown is one coordinate of a point.
 type Unknown struct {
-	Name  string  `json:"name"`  // as it was written; the feature's number for svmlight
+	Name  string  `json:"name"`  // name as it was written; the number of the feature for svmlight
 	Value float64 `json:"value"` // never 0
 }
 
-// Row is what is known of one row.
+// Row is the result for one row of the system.
 type Row struct {
-	// Text of the row; empty for svmlight.
+	// Text is the text of the row; empty for svmlight.
 	Text string `json:"text,omitempty"`
-	// Slack is by how much the point is above the row's right side.
+	// Slack is the amount by which the row's left side exceeds its right side at the
+	// point.
 	Slack *float64 `json:"slack,omitempty"`
-	// Part of the row in the shortest combination.
+	// Part is the coefficient of the row in the shortest combination.
 	Part *float64 `json:"part,omitempty"`
 }
 

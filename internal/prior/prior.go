@@ -32,7 +32,7 @@ type Prior struct {
 	Weights []Weight
 }
 
-// Weight is that of one feature.
+// Weight is the weight of one feature.
 type Weight struct {
 	Name  string
 	Value float64

@@ -43,41 +43,41 @@ type Options struct {
 	Progress func(done, total int64)
 }
 
-// Replayed is what was rebuilt.
+// Replayed is the result of `hinged replay`.
 type Replayed struct {
-	// File of the new store.
+	// File is the path of the new store.
 	File string `json:"file"`
-	// Records that were read.
+	// Records counts the records that were read.
 	Records uint64 `json:"records"`
-	// Messages among them.
+	// Messages counts the messages among them.
 	Messages uint64 `json:"messages"`
-	// DeadLetters counts the records among them that could not be used.
+	// DeadLetters counts the records that could not be used.
 	DeadLetters uint64 `json:"dead_letters"`
-	// Partitions of the input topic, ascending.
+	// Partitions are those of the input topic, in ascending order.
 	Partitions []Partition `json:"partitions"`
-	// Accounts in order of name.
+	// Accounts are sorted by name.
 	Accounts []Account `json:"accounts"`
 }
 
-// Partition is how one was rebuilt.
+// Partition says how one partition was rebuilt.
 type Partition struct {
-	// Partition of the input topic.
+	// Partition is the number of the partition in the input topic.
 	Partition int32 `json:"partition"`
-	// From is start, when the log still has its first record, or snapshot.
+	// From is start if the log still has its first record, otherwise snapshot.
 	From string `json:"from"`
-	// Offset at which reading began: 0, or the position of the snapshot.
+	// Offset is where reading began: 0, or the position of the snapshot.
 	Offset int64 `json:"offset"`
-	// Next is the offset at which the log ended.
+	// Next is the offset after the last record of the log.
 	Next int64 `json:"next"`
 }
 
-// Account is one that was rebuilt.
+// Account is one account that was rebuilt.
 type Account struct {
-	// Account is its name.
+	// Account is the name of the account.
 	Account string `json:"account"`
-	// Model is the fingerprint of its weights.
+	// Model is the digest of the weights.
 	Model string `json:"model"`
-	// State is the fingerprint of all that a decision depends on.
+	// State is the digest of everything that a decision depends on.
 	State string `json:"state"`
 }
 

@@ -11,11 +11,11 @@ import (
 	"github.com/hinged/hinged/ingest/imap"
 )
 
-// Client is a mail program, or a service, that left traces.
+// Client is a mail program or service of which the mailbox has traces.
 type Client struct {
-	Name  string `json:"name"`  // as people know it
-	By    string `json:"by"`    // the trace
-	Shows string `json:"shows"` // which marks it shows
+	Name  string `json:"name"`  // usual name of the program
+	By    string `json:"by"`    // what shows that it is used
+	Shows string `json:"shows"` // which marks the program shows
 }
 
 // gmail is the capability of Google's server.
@@ -86,18 +86,18 @@ func others(keywords []imap.KeywordUse) []imap.KeywordUse {
 	return out
 }
 
-// Suggestion is the choice of marks that fits what was found and what the owner said.
+// Suggestion is the choice of marks that suits the mailbox and the owner's answers.
 type Suggestion struct {
-	// Marks are keywords, or \Flagged, the star.
+	// Marks are keywords, or \Flagged for the star.
 	Marks []string `json:"marks"`
-	// Reads are the mail programs for which they were chosen; none: no program is known.
+	// Reads are the mail programs that the marks were chosen for; empty if none is known.
 	Reads []string `json:"reads"`
-	// Why gives the reason, in sentences.
+	// Why gives the reason in sentences.
 	Why string `json:"why"`
-	// Shadow is the setting that goes with it: "auto", or "on" where nothing can
+	// Shadow is the suggested value of the setting shadow: "auto", or "on" if nothing can
 	// be marked.
 	Shadow string `json:"shadow"`
-	// Instead tells what else could be chosen; "" when there is no more to say.
+	// Instead says what else could be chosen; "" if there is nothing to add.
 	Instead string `json:"instead,omitempty"`
 }
 

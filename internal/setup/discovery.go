@@ -38,61 +38,61 @@ const (
 // the order in which they are shown.
 var useful = []string{"IDLE", "CONDSTORE", "MOVE", "UIDPLUS", "SPECIAL-USE", "X-GM-EXT-1"}
 
-// Found is what was found on a server. Words of the server's are fit to print.
+// Found is what was found on a server. Text from the server is safe to print.
 type Found struct {
-	// Server is where the mail is.
+	// Server is the server that has the mail.
 	Server Server `json:"server"`
-	// Username is the name that the server took.
+	// Username is the name that the server accepted.
 	Username string `json:"username"`
-	// Capabilities are those of the server that matter here.
+	// Capabilities are those capabilities of the server that matter to hinged.
 	Capabilities []string `json:"capabilities"`
-	// NewKeywords: INBOX takes any keyword.
+	// NewKeywords reports whether INBOX accepts any keyword.
 	NewKeywords bool `json:"new_keywords"`
-	// Permanent are the flags that INBOX keeps in any case, in lower case.
+	// Permanent are the flags that INBOX always keeps, in lower case.
 	Permanent []string `json:"permanent_flags"`
-	// Folders are those with a use.
+	// Folders are the mailboxes with a special use.
 	Folders []Folder `json:"folders"`
-	// Messages came into INBOX in the last year.
+	// Messages is the number of messages that came into INBOX in the last year.
 	Messages int `json:"messages"`
-	// Counted are the newest of them, whose flags were read.
+	// Counted is the number of those messages whose flags were read: the newest ones.
 	Counted int `json:"counted"`
-	// Unread of the counted.
+	// Unread is the number of counted messages that are unread.
 	Unread int `json:"unread"`
-	// Answered of the counted.
+	// Answered is the number of counted messages that were answered.
 	Answered int `json:"answered"`
-	// Starred of the counted.
+	// Starred is the number of counted messages with a star.
 	Starred int `json:"starred"`
-	// Sent is how many messages came into the Sent folder in the last year; -1
-	// when they could not be counted.
+	// Sent is the number of messages that came into the Sent folder in the last year; -1
+	// if they could not be counted.
 	Sent int `json:"sent"`
-	// Replies are those of Sent that answer another message; -1 when they could
-	// not be counted.
+	// Replies is the number of messages in Sent that answer another message; -1 if they
+	// could not be counted.
 	Replies int `json:"replies"`
-	// Addresses are those that mail in Sent was written from, the most used first.
+	// Addresses are the sender addresses of mail in Sent, most used first.
 	Addresses []string `json:"addresses"`
-	// AuthServID is the server that vouches for the senders of nearly all recent mail
-	// in INBOX, by its authserv-id; "": none does.
+	// AuthServID is the authserv-id of the server that vouches for the senders of nearly
+	// all recent mail in INBOX; "" if there is none.
 	AuthServID string `json:"authserv_id"`
-	// Vouched counts the messages with its results among VouchedOf.
+	// Vouched is the number of messages with results from that server, out of vouched_of.
 	Vouched int `json:"vouched"`
-	// VouchedOf are the newest messages in INBOX, which were looked at for that.
+	// VouchedOf is the number of messages examined for that: the newest in INBOX.
 	VouchedOf int `json:"vouched_of"`
-	// Keywords are in use on the counted messages.
+	// Keywords are those in use on the counted messages.
 	Keywords []imap.KeywordUse `json:"keywords"`
-	// Clients gave themselves away.
+	// Clients are the mail programs that left traces.
 	Clients []Client `json:"clients"`
-	// Others are marks on unread messages, which only a program sets.
+	// Others are marks on unread messages. Only a program sets those.
 	Others []imap.KeywordUse `json:"others"`
-	// Suggest are the marks that fit.
+	// Suggest is the choice of marks that hinged suggests.
 	Suggest Suggestion `json:"suggestion"`
 }
 
-// Folder is a mailbox with a use.
+// Folder is a mailbox with a special use.
 type Folder struct {
-	Name string `json:"name"` // as the server has it
+	Name string `json:"name"` // name on the server
 	Use  string `json:"use"`  // sent, drafts, junk, trash, archive or important
-	// By is how its use was found: special use, as the server says it; or name, as it
-	// is customary.
+	// By says how the use was found: special use, if the server announces it, or name, if
+	// the mailbox has a customary name.
 	By string `json:"by"`
 }
 

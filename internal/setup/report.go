@@ -23,16 +23,16 @@ const (
 type Finding struct {
 	// Level is OK, WARN or FAIL.
 	Level Level `json:"level"`
-	// Account is empty for what all accounts have in common, and "kafka" for the
-	// section [kafka].
+	// Account is the account that the test was about: empty for a test of all accounts,
+	// "kafka" for the section [kafka].
 	Account string `json:"account,omitempty"`
-	// Test names what was tested: config, password, state, store, dns, connect,
-	// tls, login, abilities, folders, marks, seen, shown or flag; and of Kafka topics, partitions,
-	// compaction, retention, size, rights or group.
+	// Test is the name of the test: config, password, state, store, dns, connect, tls,
+	// login, abilities, folders, marks, seen, shown or flag; for Kafka also topics,
+	// partitions, compaction, retention, size, rights or group.
 	Test string `json:"test"`
-	// Text says what was found, in one line.
+	// Text is the result in one line.
 	Text string `json:"text"`
-	// Mend says what to do about it; "" when there is nothing to do.
+	// Mend says how to fix it; "" if there is nothing to do.
 	Mend string `json:"mend,omitempty"`
 }
 
@@ -49,10 +49,10 @@ func (f Finding) String() string {
 	return s
 }
 
-// Report is everything that a check found.
+// Report is everything that `hinged check` found.
 type Report struct {
-	Config string `json:"config"` // the file
-	OK     bool   `json:"ok"`     // nothing failed; there may be warnings
+	Config string `json:"config"` // path of the configuration file
+	OK     bool   `json:"ok"`     // whether no test failed; there may be warnings
 	// Findings are in the order of the tests.
 	Findings []Finding `json:"findings"`
 }

@@ -36,11 +36,11 @@ type Wanted struct {
 	Password func(context.Context) (string, error)
 }
 
-// Server is where an account's mail is.
+// Server is the mail server of an account.
 type Server struct {
 	Address string       `json:"address"` // host:port
 	TLS     imap.TLSMode `json:"tls"`     // tls, starttls or none
-	How     string       `json:"how"`     // how it was found, as in "found by its usual name"
+	How     string       `json:"how"`     // how the server was found, as in "found by its usual name"
 }
 
 // Resolver looks up names; *net.Resolver is one.

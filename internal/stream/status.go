@@ -16,19 +16,19 @@ import (
 
 // Counts are what the engine did since it was made.
 type Counts struct {
-	Records   uint64 `json:"records"`   // read, of every kind
-	Messages  uint64 `json:"messages"`  // of those, messages
-	Own       uint64 `json:"own"`       // messages of the accounts' own owners, which are not decided
-	Repeated  uint64 `json:"repeated"`  // messages that came before, whose decision was said again
-	Important uint64 `json:"important"` // decisions
-	Unsure    uint64 `json:"unsure"`    // decisions
-	Ordinary  uint64 `json:"ordinary"`  // decisions
-	Feedback  uint64 `json:"feedback"`  // records of feedback
-	Lessons   uint64 `json:"lessons"`   // learnt
-	Rewritten uint64 `json:"rewritten"` // undos and forgets that changed something
-	Markers   uint64 `json:"markers"`   // control markers of transactions, passed over
-	Aborted   uint64 `json:"aborted"`   // records of aborted transactions, passed over
-	// DeadLetters counts the records that were refused, by reason.
+	Records   uint64 `json:"records"`   // records read, of every kind
+	Messages  uint64 `json:"messages"`  // number of messages among the records
+	Own       uint64 `json:"own"`       // messages that the accounts' own owners wrote; they are not decided
+	Repeated  uint64 `json:"repeated"`  // messages that came again; their decision was produced again
+	Important uint64 `json:"important"` // number of decisions with this outcome
+	Unsure    uint64 `json:"unsure"`    // number of decisions with this outcome
+	Ordinary  uint64 `json:"ordinary"`  // number of decisions with this outcome
+	Feedback  uint64 `json:"feedback"`  // number of feedback records
+	Lessons   uint64 `json:"lessons"`   // number of lessons learnt
+	Rewritten uint64 `json:"rewritten"` // number of undos and forgets that changed something
+	Markers   uint64 `json:"markers"`   // control markers of transactions; they are skipped
+	Aborted   uint64 `json:"aborted"`   // records of aborted transactions; they are skipped
+	// DeadLetters counts refused records by reason.
 	DeadLetters map[kafka.Reason]uint64 `json:"dead_letters"`
 }
 
@@ -74,39 +74,39 @@ func (c *Counts) add(d *Counts) {
 	}
 }
 
-// Status is how the accounts are doing whose mail comes through Kafka. Numbers are of
-// what is committed, and counted since the daemon started.
+// Status is the status of the accounts whose mail comes through Kafka. The numbers are
+// about committed records, counted since the daemon started.
 type Status struct {
 	Topic      string `json:"topic"`             // the input topic
-	Doing      string `json:"doing"`             // Doing says in one sentence what it is doing.
-	Connected  bool   `json:"connected"`         // Connected: the consumer group has dealt its partitions out, be it none to us.
-	Problem    string `json:"problem,omitempty"` // Problem says in words what is wrong with all of it; "" when all is well.
-	Rebalances int    `json:"rebalances"`        // how often the partitions were dealt out anew
-	Accounts   int    `json:"accounts"`          // accounts of the partitions that are ours, or, when no daemon runs, of the store
+	Doing      string `json:"doing"`             // Doing says in one sentence what the stream is doing.
+	Connected  bool   `json:"connected"`         // Connected reports whether the consumer group has assigned its partitions, even if this process got none.
+	Problem    string `json:"problem,omitempty"` // Problem says in words what is wrong with the whole stream; "" if nothing is.
+	Rebalances int    `json:"rebalances"`        // number of times that the partitions were assigned
+	Accounts   int    `json:"accounts"`          // accounts in the partitions of this process or, without a daemon, in the store
 
 	Counts
 
-	Lag int64 `json:"lag"` // records still to be done, over all partitions that are ours
-	// OldestSeconds is the age of the oldest record that waits for its decision, by
-	// its timestamp; 0: none waits.
+	Lag int64 `json:"lag"` // number of records not yet processed, over all partitions of this process
+	// OldestSeconds is the age of the oldest record that waits for its decision,
+	// according to its timestamp; 0 if none waits.
 	OldestSeconds float64           `json:"oldest_seconds"`
-	Partitions    []PartitionStatus `json:"partitions"` // those that are ours, ascending
+	Partitions    []PartitionStatus `json:"partitions"` // the partitions of this process, in ascending order
 }
 
-// PartitionStatus is how one partition is doing.
+// PartitionStatus is the status of one partition.
 type PartitionStatus struct {
-	Partition     int32      `json:"partition"`             // its number
+	Partition     int32      `json:"partition"`             // number of the partition
 	Begun         bool       `json:"-"`                     // its position is known
 	Position      int64      `json:"position"`              // offset of the next record
-	End           int64      `json:"end"`                   // of its log, as far as known; -1: not at all
-	Lag           int64      `json:"lag"`                   // records still to be done
-	HeldBytes     int64      `json:"held_bytes"`            // of records read and not yet committed
-	OldestSeconds float64    `json:"oldest_seconds"`        // age of the oldest record that waits; 0: none waits
-	LastRecord    *time.Time `json:"last_record,omitempty"` // timestamp of the last record done
-	Snapshots     int        `json:"snapshots"`             // made by this process
-	Restoring     int        `json:"restoring"`             // accounts still to be fetched out of the snapshot that it was taken over with
-	Stopped       bool       `json:"stopped"`               // it cannot go on without help; Problem says which
-	Problem       string     `json:"problem,omitempty"`     // in words; "" when all is well
+	End           int64      `json:"end"`                   // offset of the end of the log; -1 if it is unknown
+	Lag           int64      `json:"lag"`                   // number of records not yet processed
+	HeldBytes     int64      `json:"held_bytes"`            // size of the records that were read and are not committed
+	OldestSeconds float64    `json:"oldest_seconds"`        // age of the oldest waiting record; 0 if none waits
+	LastRecord    *time.Time `json:"last_record,omitempty"` // timestamp of the last processed record
+	Snapshots     int        `json:"snapshots"`             // number of snapshots made by this process
+	Restoring     int        `json:"restoring"`             // accounts not yet fetched from the snapshot from which the partition was taken over
+	Stopped       bool       `json:"stopped"`               // whether the partition needs help to continue; problem says why
+	Problem       string     `json:"problem,omitempty"`     // the problem in words; "" if there is none
 }
 
 // Reasons returns the reasons of dead letters in order.

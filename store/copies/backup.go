@@ -8,11 +8,11 @@ import (
 	"io"
 )
 
-// BackedUp is what `hinged backup` tells.
+// BackedUp is what `hinged backup` prints.
 type BackedUp struct {
-	File     string    `json:"file"`     // as named; - for standard output
-	Bytes    int64     `json:"bytes"`    // its size
-	Accounts []Account `json:"accounts"` // what it holds, in order of name
+	File     string    `json:"file"`     // the path as it was given; - for standard output
+	Bytes    int64     `json:"bytes"`    // size of the file in bytes
+	Accounts []Account `json:"accounts"` // the accounts in the backup, sorted by name
 }
 
 // Backup writes all that the source's store, at storePath, has committed to

@@ -42,14 +42,14 @@ var (
 	ErrAccountExists = errors.New("an account of that name exists")
 )
 
-// Account says what a copy holds of one account. The digests are those that
-// `hinged digest` prints.
+// Account describes one account in a copy. The digests are those that `hinged digest`
+// prints.
 type Account struct {
-	Account string `json:"account"` // its name
-	Model   string `json:"model"`   // digest of its weights
-	State   string `json:"state"`   // digest of its whole state
-	Journal uint64 `json:"journal"` // journal entries kept
-	Lessons uint64 `json:"lessons"` // lessons kept
+	Account string `json:"account"` // name of the account
+	Model   string `json:"model"`   // digest of the weights
+	State   string `json:"state"`   // digest of the whole state
+	Journal uint64 `json:"journal"` // number of journal entries kept
+	Lessons uint64 `json:"lessons"` // number of lessons kept
 }
 
 // check reads the store at path from end to end and says what it holds.

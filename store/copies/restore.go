@@ -15,12 +15,12 @@ import (
 	"github.com/hinged/hinged/store/boltfile"
 )
 
-// RestoredFrom is what `hinged restore` tells.
+// RestoredFrom is what `hinged restore` prints.
 type RestoredFrom struct {
-	File     string    `json:"file"`            // the backup, as named; - for standard input
+	File     string    `json:"file"`            // path of the backup as it was given; - for standard input
 	Store    string    `json:"store"`           // path of the store
-	Aside    string    `json:"aside,omitempty"` // where the store that was there is now; absent if there was none
-	Accounts []Account `json:"accounts"`        // what the store holds now, in order of name
+	Aside    string    `json:"aside,omitempty"` // new path of the store that was replaced; absent if there was none
+	Accounts []Account `json:"accounts"`        // the accounts in the restored store, sorted by name
 }
 
 // Restore puts a copy of the backup in file, or of what stdin gives if that is

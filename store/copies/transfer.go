@@ -14,11 +14,11 @@ import (
 	"github.com/hinged/hinged/store/boltfile"
 )
 
-// ExportedTo is what `hinged export` tells.
+// ExportedTo is what `hinged export` prints.
 type ExportedTo struct {
-	File    string  `json:"file"`    // as named; - for standard output
-	Bytes   int64   `json:"bytes"`   // its size
-	Account Account `json:"account"` // what it holds
+	File    string  `json:"file"`    // the path as it was given; - for standard output
+	Bytes   int64   `json:"bytes"`   // size of the file in bytes
+	Account Account `json:"account"` // the exported account
 }
 
 // Export writes everything of one account of the source's store to file, as
@@ -57,12 +57,12 @@ func contents(x *Exported) (Account, error) {
 	return Account{Account: a.Name, Model: a.ModelDigest, State: a.StateDigest, Journal: a.Journal, Lessons: a.Lessons}, nil
 }
 
-// ImportedFrom is what `hinged import` tells.
+// ImportedFrom is what `hinged import` prints.
 type ImportedFrom struct {
-	File    string  `json:"file"`            // the export, as named; - for standard input
+	File    string  `json:"file"`            // path of the export as it was given; - for standard input
 	Store   string  `json:"store"`           // path of the store
-	Account Account `json:"account"`         // what came in, under the name that it has here
-	Aside   string  `json:"aside,omitempty"` // backup of the store from before; absent if no account was replaced
+	Account Account `json:"account"`         // the imported account, under its new name
+	Aside   string  `json:"aside,omitempty"` // path of a backup of the previous store; absent if no account was replaced
 }
 
 // Import adds the account in the export file, or that which stdin gives if that is
