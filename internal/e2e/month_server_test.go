@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	goimap "github.com/emersion/go-imap/v2"
 
@@ -164,12 +165,23 @@ type stand struct {
 	modseq         uint64
 }
 
-// server returns how far the watched mailboxes are on the server.
+// server returns how far the watched mailboxes are on the server. While a mailbox is
+// renamed or numbered anew, Dovecot may answer NO for a moment ("Mailbox was deleted under
+// us"); then it is asked again.
 func (m *month) server() map[string]stand {
 	m.t.Helper()
 	out := map[string]stand{}
 	for _, mailbox := range []string{"INBOX", "Sent", "Junk", "Trash", "Archive"} {
-		d, err := m.status.Client().Status(mailbox, &goimap.StatusOptions{UIDNext: true, UIDValidity: true, NumMessages: true, HighestModSeq: true}).Wait()
+		ask := func() (*goimap.StatusData, error) {
+			return m.status.Client().Status(mailbox, &goimap.StatusOptions{UIDNext: true, UIDValidity: true, NumMessages: true, HighestModSeq: true}).Wait()
+		}
+		d, err := ask()
+		for deadline := time.Now().Add(patience); err != nil && time.Now().Before(deadline); d, err = ask() {
+			if no := (*goimap.Error)(nil); !errors.As(err, &no) || no.Type != goimap.StatusResponseTypeNo {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
 		if err != nil {
 			m.t.Fatal(err)
 		}

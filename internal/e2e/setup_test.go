@@ -45,7 +45,7 @@ func TestFromNothingToARunningDaemon(t *testing.T) {
 		t.Fatalf("init: %v\n%s", err, out)
 	}
 	t.Logf("init:\n%s", out)
-	for _, want := range []string{"Using " + imap.Addr, "30 messages in INBOX", "sent is Sent", "takes new ones", "hinged check --config " + s.config, "hinged run"} {
+	for _, want := range []string{"Using " + imap.Addr, "30 messages in INBOX", "sent is Sent", "accepts new ones", "hinged check --config " + s.config, "hinged run"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("init did not say %q", want)
 		}
@@ -78,7 +78,7 @@ func TestCheckBesideADaemonTeachesItNothing(t *testing.T) {
 
 	for range 3 {
 		out, err := s.hinged("check", "--config", s.config)
-		if err != nil || !strings.Contains(out, "OK    store: the daemon has it") || !strings.Contains(out, "is off again") {
+		if err != nil || !strings.Contains(out, "OK    store: a running daemon uses it") || !strings.Contains(out, "is off again") {
 			t.Fatalf("check: %v\n%s", err, out)
 		}
 	}
