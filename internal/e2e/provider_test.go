@@ -242,6 +242,13 @@ func (w *tenant) leaves() {
 	if err != nil {
 		w.t.Fatalf("undo: %v\n%s", err, out)
 	}
+	defer func() {
+		for i, id := range w.ids {
+			if w.t.Failed() {
+				w.t.Logf("letter %d of %d, own %v: in %v with %v", i, len(w.ids), id == w.own, w.p.Places(id), w.p.Flags(id))
+			}
+		}
+	}()
 	w.site.until("every mark taken back", func(desk.AccountStatus) bool {
 		return !slices.ContainsFunc(w.ids, func(id uint64) bool {
 			return w.watched(id) && slices.Contains(w.flags(id), w.mark) != (id == w.own)

@@ -219,7 +219,8 @@ func (f *Filter) ownersMark(k store.MessageKey, m *store.Message, place Place, f
 	if whose == markNotOurs && f.mirrored(k, place, came) {
 		return false
 	}
-	if whose != markSet && !arrives {
+	// Our mark that another label tells of is no less ours there.
+	if whose != markSet && !arrives && (whose == markNotOurs || !f.isLabel(place.Mailbox)) {
 		f.noteOwn(k, place, flag)
 	}
 	if whose != markNotOurs {

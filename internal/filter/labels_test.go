@@ -133,6 +133,25 @@ func TestMarkThatAnotherLabelTellsOfLateIsOurs(t *testing.T) {
 	w.wantLessons("our own mark")
 }
 
+// TestMarkOfAnArchivedMessageIsTakenBack: another label told of the mark after it was set,
+// and is the only one that is left.
+func TestMarkOfAnArchivedMessageIsTakenBack(t *testing.T) {
+	const mark, companion = "$Important", ingest.Companion
+	w := gmail(t)
+	w.teach()
+	l, request := w.urgent(1)
+	other := w.labelled(l, "Important", false)
+	w.done(request, companion)
+	w.flag(other, mark, companion)
+	w.vanish(l)
+	w.wait(time.Hour)
+	w.marks = nil
+	w.apply(&UndoRequested{At: w.moment()})
+	if r, asked := w.requestOf(request.ID); !asked || r.Flag != mark || r.Also != companion || PlaceOf(r.Place) != other.place {
+		t.Errorf("asked back: %+v (%v), want %s and %s at %+v", r, asked, mark, companion, other.place)
+	}
+}
+
 // TestLabelsAreKept: what is known of a mailbox survives a restart, and is renewed.
 func TestLabelsAreKept(t *testing.T) {
 	w := gmail(t)
