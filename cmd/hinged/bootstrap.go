@@ -42,18 +42,19 @@ func bootstrapCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bootstrap",
 		Short: "Learn from what the mailbox already shows",
-		Long: `Read what the watched mailboxes already hold, in order of arrival, and learn from
-what it shows: what you answered, starred, marked, called junk, threw away unread
-or left alone. Each message is decided before what you did with it is learnt, so
-that the report at the end says how good the decisions would have been, beside two
-simple rules: important is what comes from people you write to; and, nothing is.
+		Long: `Read the mail that the watched mailboxes already hold, in order of arrival, and
+learn from what you did with it: what you answered, starred, marked, junked, threw
+away unread or left alone. hinged decides each message before it learns what you
+did with it. So the report at the end says how good its decisions would have been.
+It compares them with two simple rules: marking all mail from people you write to,
+and marking nothing.
 
-Nothing is written to the mailbox, not even that a message was read. It may be
-stopped at any time; called again it goes on. "hinged run" takes over where it ends,
-and reads and learns nothing twice.
+bootstrap writes nothing to the mailbox, and no message becomes read. You can
+interrupt it; if you call it again, it continues. "hinged run" takes over where it
+ends, and learns nothing twice.
 
-With --dry-run nothing is kept either: it shows what it would have marked of your
-last messages, and why.`,
+With --dry-run it keeps nothing: it shows which of your last messages it would
+have marked, and why.`,
 		Example: `  $ hinged bootstrap --dry-run
   of your last 500 messages it would have marked 41; 20 of the clearest:
 

@@ -37,21 +37,22 @@ func demoCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "See all of it at work on a made-up mailbox; needs nothing",
-		Long: `See all of it at work: a mail server in this process, on this machine only, with
-a made-up mailbox; messages that arrive within a minute; a made-up owner, Nora,
-who answers, stars, junks and corrects what was marked wrongly; and the daemon,
-which learns from her. Nothing needs to be set up and nothing is left behind.
+		Long: `Show hinged at work on a made-up mailbox, with a mail server inside this process
+that only this machine can reach. Messages arrive for a minute. A made-up owner,
+Nora, answers, stars, junks and corrects marks, and the daemon learns from her. You
+need not set up anything, and nothing is left behind.
 
-The daemon is the real one, configured by a file, and sees the mailbox over IMAP
-only. While the demo runs any mail client can look in, and so can the other verbs;
-it says how. What Nora wants is known here, so the decisions are compared with it.
+It is the real daemon with a configuration file, and it sees the mailbox only over
+IMAP. While the demo runs, you can connect any mail program and run the other
+verbs; it says how. The demo knows what Nora wants, so it compares the decisions
+with that.
 
-With --kafka mail and decisions go through Kafka instead: a broker inside this
-process, or a real one with --brokers, where the demo makes topics of its own. Two
+With --kafka, mail and decisions go through Kafka instead: a broker inside this
+process, or a real one with --brokers, where the demo creates its own topics. Two
 processes share the partitions, and one of them is killed with -9.
 
-With --fast it ends by itself, in less than half a minute, and exits with 1 when
-the loop did not work. Without, it stays up for looking around until Ctrl-C.`,
+With --fast, the demo ends by itself in less than half a minute, and exits with 1 if
+something did not work. Without it, the demo stays up until you press Ctrl-C.`,
 		Example: `  $ hinged demo
   Nora Vale's mailbox, on an embedded IMAP server: 146 messages of the last 24 days.
   …

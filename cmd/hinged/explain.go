@@ -21,12 +21,12 @@ func explainCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "explain MESSAGE",
 		Short: "Say which words and facts made a message important or not",
-		Long: `Take a message's score apart, with the weights as they are now: first, in a few
-words, what speaks for it and what against it; then what pulls it up and what down,
-by how much. The parts add up to the score; those without a line of their own are
-summed up by what they are about. Then, what would have changed the decision: the
-fewest parts without which it would be another, and what a word of yours would
-make of the score. All of that is computed, not guessed.
+		Long: `Explain a message's score with the weights as they are now. The first lines say in
+a few words what speaks for the message and what against it. Then come the parts
+that raise or lower the score, and by how much. The parts add up to the score;
+small ones are summed up by what they are about. The last lines say what would
+have changed the decision: the fewest parts without which it would be different,
+and what your label would do to the score. All of this is computed, not guessed.
 
 MESSAGE is a Message-ID, the key of a message or its first 8 digits or more, or
 a file with a message, which need not be known ("-" is standard input).`,

@@ -24,19 +24,19 @@ func runCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run",
 		Short: "Watch the configured accounts: decide, mark, learn",
-		Long: `Watch the configured accounts until a signal comes, and the stream of [kafka] if
-there is one: several processes with the same [kafka] share its partitions.
+		Long: `Watch the configured accounts, and the stream of [kafka] if there is one, until a
+signal arrives. Several processes with the same [kafka] share its partitions.
 
-SIGTERM or Ctrl-C drains: what has been reported is decided, learnt and
-committed, then the daemon ends. A second signal ends it at once. Nothing that
-was committed is lost either way, nor by kill -9.
+After SIGTERM or Ctrl-C, hinged decides, learns and commits what it has already
+received, and then ends. A second signal ends it at once. Nothing that was
+committed is lost either way, not even by kill -9.
 
-On a terminal it shows what it does: what it marks and why, what it is unsure about,
-and what it learns from you. Subjects are shown there only; they are never logged and
-never kept. Elsewhere it logs JSON. log_format = "text" or "json" in the configuration
-logs on a terminal, too.`,
+On a terminal it shows what it does: what it marks and why, what it is unsure
+about, and what it learns from you. Subjects appear only there; they are never
+logged and never kept. Elsewhere it logs JSON. With log_format = "text" or "json"
+in the configuration it logs on a terminal, too.`,
 		Example: `  $ hinged run --config hinged.toml
-  14:00             watching; mailbox INBOX; idle true; condstore true
+  14:00             watching, mailbox INBOX
   14:02  marked     Théo: Papa's birthday (you answered 8 of their 9 messages)
   14:31  unsure     Parcelline: Order A361356 (only to you)
   14:40  corrected  parcel@example.com: order (ordinary, you took the mark off)
