@@ -10,9 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/text/width"
-
 	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store"
 )
 
@@ -74,14 +73,7 @@ func TestR13AnExplanationFitsOnAScreenAndAddsUp(t *testing.T) {
 		}
 		sum, score, counted := 0.0, 0.0, 0
 		for _, line := range lines {
-			columns := 0
-			for _, r := range line {
-				columns++
-				if k := width.LookupRune(r).Kind(); k == width.EastAsianWide || k == width.EastAsianFullwidth {
-					columns++
-				}
-			}
-			if columns > 80 {
+			if columns := testkit.Columns(line); columns > 80 {
 				t.Fatalf("%d columns: %s", columns, line)
 			}
 			if m := amount.FindStringSubmatch(line); m != nil {

@@ -266,19 +266,19 @@ func copyWords(state store.LedgerState, e *LedgerEntry) string {
 	case store.MarkConfirmed:
 		return "hinged put " + what + "."
 	case store.CopyGone:
-		return "hinged put " + what + "; you deleted or moved it by " + ledgerTime(e.Settled) + ", and no other is made."
+		return "hinged put " + what + "; you had deleted or moved it by " + ledgerTime(e.Settled) + ", and hinged makes no other."
 	case store.MarkUndoing:
-		return "hinged put " + what + ", and is to delete it since " + ledgerTime(e.Settled) + "; the server has not confirmed that yet."
+		return "hinged put " + what + ", and has been deleting it since " + ledgerTime(e.Settled) + "; the server has not confirmed that yet."
 	case store.MarkUndone:
 		return "hinged put " + what + ", and deleted it on " + ledgerTime(e.Settled) + "."
 	case store.MarkIntended:
-		return "hinged means to put " + what + "; the server has not confirmed that yet."
+		return "hinged is about to put " + what + "; the server has not confirmed that yet."
 	default:
-		s := "hinged did not mark it. It meant to put " + what
+		s := "hinged did not mark it. It tried to put " + what
 		if e.Prior {
 			return s + ", but somebody else had put one there, or marked it, first."
 		}
-		return s + ", but could not: the message was gone or kept changing, the mailbox was numbered anew, or the server refused."
+		return s + ", but could not: the message was gone or kept changing, the mailbox had been renumbered, or the server refused."
 	}
 }
 

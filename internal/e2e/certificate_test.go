@@ -30,18 +30,7 @@ func TestCertificateInThePlaceOfAPassword(t *testing.T) {
 	}
 	authority := testkit.NewAuthority(t, "our authority")
 	write("clients.pem", authority.Certificate)
-	d := testkit.StartDovecot(t, testkit.DovecotOptions{TLS: true, Config: "ssl_ca = <" + file("clients.pem") + `
-ssl_require_crl = no
-ssl_verify_client_cert = yes
-auth_ssl_require_client_cert = yes
-auth_ssl_username_from_cert = yes
-auth_mechanisms = plain external
-passdb {
-  driver = static
-  args = nopassword=y
-  mechanisms = external
-}
-`})
+	d := testkit.StartDovecot(t, testkit.DovecotOptions{TLS: true, Config: testkit.WantsCertificates(file("clients.pem"))})
 	write("server.pem", d.Certificate)
 	issue := func() {
 		cert, key := authority.Issue(d.User, time.Now().Add(1000*time.Hour))

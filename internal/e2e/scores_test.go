@@ -13,8 +13,6 @@ import (
 	"syscall"
 	"testing"
 
-	"golang.org/x/text/width"
-
 	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/filter"
@@ -196,14 +194,7 @@ func TestR13ExplanationsOfRealDecisionsFitAndAddUp(t *testing.T) {
 func oneScreen(text string) bool {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	for _, line := range lines {
-		columns := 0
-		for _, r := range line {
-			columns++
-			if k := width.LookupRune(r).Kind(); k == width.EastAsianWide || k == width.EastAsianFullwidth {
-				columns++
-			}
-		}
-		if columns > 80 {
+		if testkit.Columns(line) > 80 {
 			return false
 		}
 	}

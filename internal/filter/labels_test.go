@@ -111,15 +111,23 @@ func TestMarkThatShowsInAnotherLabelFirstIsOurs(t *testing.T) {
 	}
 }
 
+// markedUnderOne returns a letter under two labels of which the first, in INBOX, is known to
+// bear our mark and the companion, and the request for that.
+func markedUnderOne(t *testing.T) (w *world, l, other letter, request ingest.MarkRequest) {
+	t.Helper()
+	w = gmail(t)
+	w.teach()
+	l, request = w.urgent(1)
+	other = w.labelled(l, "Important", false)
+	w.done(request, ingest.Companion)
+	return w, l, other, request
+}
+
 // TestMarkThatAnotherLabelTellsOfLateIsOurs: the flags of the other label were read before
 // undo took the mark off, and are heard of after that. They are no other hinged's.
 func TestMarkThatAnotherLabelTellsOfLateIsOurs(t *testing.T) {
 	const mark, companion = "$Important", ingest.Companion
-	w := gmail(t)
-	w.teach()
-	l, request := w.urgent(1)
-	other := w.labelled(l, "Important", false)
-	w.done(request, companion)
+	w, _, other, _ := markedUnderOne(t)
 	w.apply(&UndoRequested{At: w.moment()})
 	w.flag(other, mark, companion)
 	if a := w.f.State().Account; a.Strangers != 0 || a.Twins != 0 || len(a.TwinMarks) != 0 {
@@ -137,11 +145,7 @@ func TestMarkThatAnotherLabelTellsOfLateIsOurs(t *testing.T) {
 // and is the only one that is left.
 func TestMarkOfAnArchivedMessageIsTakenBack(t *testing.T) {
 	const mark, companion = "$Important", ingest.Companion
-	w := gmail(t)
-	w.teach()
-	l, request := w.urgent(1)
-	other := w.labelled(l, "Important", false)
-	w.done(request, companion)
+	w, l, other, request := markedUnderOne(t)
 	w.flag(other, mark, companion)
 	w.vanish(l)
 	w.wait(time.Hour)

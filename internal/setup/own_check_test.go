@@ -23,18 +23,7 @@ func TestOwnCertificateIsChecked(t *testing.T) {
 	if err := os.WriteFile(trusted, authority.Certificate, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d := testkit.StartDovecot(t, testkit.DovecotOptions{TLS: true, Config: "ssl_ca = <" + trusted + `
-ssl_require_crl = no
-ssl_verify_client_cert = yes
-auth_ssl_require_client_cert = yes
-auth_ssl_username_from_cert = yes
-auth_mechanisms = plain external
-passdb {
-  driver = static
-  args = nopassword=y
-  mechanisms = external
-}
-`})
+	d := testkit.StartDovecot(t, testkit.DovecotOptions{TLS: true, Config: testkit.WantsCertificates(trusted)})
 	for _, tt := range []struct {
 		name  string
 		by    *testkit.Authority

@@ -42,6 +42,24 @@ namespace inbox {
 }
 `
 
+// WantsCertificates is DovecotOptions.Config, with TLS, of a server that lets nobody in
+// without a certificate by the authority in this file. With the mechanism EXTERNAL it takes
+// the certificate in the place of a password, and its common name for the user's.
+func WantsCertificates(authority string) string {
+	return "ssl_ca = <" + authority + `
+ssl_require_crl = no
+ssl_verify_client_cert = yes
+auth_ssl_require_client_cert = yes
+auth_ssl_username_from_cert = yes
+auth_mechanisms = plain external
+passdb {
+  driver = static
+  args = nopassword=y
+  mechanisms = external
+}
+`
+}
+
 // Dovecot is a running server. Its mail is gone with the test.
 type Dovecot struct {
 	*dovecot.Server

@@ -205,15 +205,7 @@ func (p *Provider) sync(c *FakeConn, v *providerView) {
 			c.Line("* %d FETCH (UID %d %s)", i+1, uid, line)
 		}
 	}
-	before := len(v.uids)
-	for _, m := range p.in(v.folder) {
-		if uid := m.places[v.folder]; !slices.Contains(v.uids, uid) {
-			v.uids = append(v.uids, uid)
-		}
-	}
-	if len(v.uids) != before {
-		c.Line("* %d EXISTS", len(v.uids))
-	}
+	p.announce(c, v)
 	v.modseq = p.modseq
 }
 
