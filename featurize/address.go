@@ -34,7 +34,8 @@ func (f *Featurizer) readAddresses(list []string, value []byte, field string) []
 			continue
 		}
 		if found {
-			f.terms.add(Social, prefix, "@"+domain)
+			f.terms.name = append(append(append(f.terms.name[:0], prefix...), '@'), domain...)
+			f.terms.commit(Social)
 		}
 		name = truncate(strings.ToValidUTF8(name, "\uFFFD"), 100)
 		if len(list) == 1 {
@@ -64,8 +65,18 @@ func (f *Featurizer) nameKind(domain string) *kind {
 // item is read by itself.
 func (f *Featurizer) addresses(value []byte) iter.Seq2[string, string] {
 	return func(yield func(name, address string) bool) {
+		text := string(value)
+		var ok bool
+		if f.mailboxes, ok = plainAddresses(f.mailboxes[:0], text); ok {
+			for _, m := range f.mailboxes {
+				if len(m.address) <= 200 && !yield(m.name, strings.ToLower(m.address)) {
+					return
+				}
+			}
+			return
+		}
 		parser := mail.AddressParser{WordDecoder: &f.decoder}
-		parsed, err := parser.ParseList(string(value))
+		parsed, err := parser.ParseList(text)
 		if err != nil {
 			parsed = f.looseAddresses(value)
 		}

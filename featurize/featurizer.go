@@ -15,16 +15,17 @@ import (
 type Featurizer struct {
 	Options // not to be changed but by Use
 
-	owner    map[string]bool // shared with others: not to be changed
-	terms    collector
-	hash     hash.Hash
-	decoder  mime.WordDecoder
-	defects  []string
-	block    []byte  // of key
-	folded   []byte  // unfolded header values
-	debris   []byte  // header lines that were no fields
-	fields   []field // of the message
-	vouchers []voucher
+	owner     map[string]bool // shared with others: not to be changed
+	terms     collector
+	hash      hash.Hash
+	decoder   mime.WordDecoder
+	defects   []string
+	block     []byte    // of key
+	folded    []byte    // unfolded header values
+	debris    []byte    // header lines that were no fields
+	fields    []field   // of the message
+	mailboxes []mailbox // of addresses
+	vouchers  []voucher
 	// vouchedFrom: they vouch for the one address in From.
 	vouchedFrom bool
 	// fromName is the display name of the first sender.

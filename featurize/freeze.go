@@ -19,6 +19,7 @@ import (
 func (f *Featurizer) Freeze(m *Message, h History) *Features {
 	facts := f.facts(m, h)
 	terms := m.Content.terms
+	named := f.named(m)
 	x := &Features{entries: make([]entry, 0, len(terms)+len(facts))}
 	for i := range terms {
 		t := &terms[i]
@@ -28,7 +29,7 @@ func (f *Featurizer) Freeze(m *Message, h History) *Features {
 			}
 		}
 		e := entry{index: t.index, group: t.group, value: f.value(t)}
-		if f.Names && m.Content.names != "" {
+		if named {
 			e.name = m.Content.names[t.start : t.start+uint32(t.size)]
 		}
 		x.entries = append(x.entries, e)
@@ -38,9 +39,13 @@ func (f *Featurizer) Freeze(m *Message, h History) *Features {
 	return x
 }
 
+// named reports whether the features of a message get names: all of them or none.
+func (f *Featurizer) named(m *Message) bool { return f.Names && m.Content.names != "" }
+
 // facts returns the features of the history, by ascending index, each once.
 func (f *Featurizer) facts(m *Message, h History) []entry {
 	facts := make([]entry, 0, 40)
+	named := f.named(m)
 	var name [200]byte
 	h.each(m, func(fact ...string) {
 		b := name[:0]
@@ -51,7 +56,7 @@ func (f *Featurizer) facts(m *Message, h History) []entry {
 			b = append(b, part...)
 		}
 		e := entry{index: model.FoldIndex(xxhash.Sum64(b)), group: Social, value: 1}
-		if f.Names {
+		if named {
 			e.name = string(b)
 		}
 		facts = append(facts, e)

@@ -11,6 +11,9 @@ import (
 // recognise it. All of it is empty if names are not kept.
 type Gist struct {
 	From string // address of the sender
+	// Name has the words of the sender's name in order of the alphabet, whether or not
+	// anybody vouches for it: for finding a message, not for saying whose it is.
+	Name []string
 	// Facts say in words how the message was addressed, what it is in its thread and
 	// through which mailing list it came, as far as that is known; in that order.
 	Facts []string
@@ -42,8 +45,13 @@ func (x *Features) Gist() Gist {
 			facts[2] = Describe(n.Name)
 		case "subject":
 			subject = append(subject, rest)
+		default:
+			if prefix == "name" || prefix == "name?" || strings.HasPrefix(prefix, namePrefix) {
+				g.Name = append(g.Name, Printable(rest))
+			}
 		}
 	}
+	slices.Sort(g.Name)
 	for _, fact := range facts {
 		if fact != "" {
 			g.Facts = append(g.Facts, fact)

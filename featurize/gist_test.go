@@ -10,6 +10,23 @@ import (
 	"testing"
 )
 
+func TestGistHasTheSendersNameWhoeverVouchesForIt(t *testing.T) {
+	for _, tt := range []struct{ server, vouches string }{
+		{"", ""}, {"mx.example.org", "pass"}, {"mx.example.org", "fail"},
+	} {
+		o := DefaultOptions()
+		o.AuthServID = tt.server
+		f, err := New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw := "Authentication-Results: mx.example.org; dmarc=" + tt.vouches + " header.from=example.org\nFrom: Ann van Dyke <ann@example.org>\nSubject: hello\n\nhello\n"
+		if g := f.Freeze(f.Read([]byte(raw)), History{}).Gist(); strings.Join(g.Name, " ") != "ann dyke van" {
+			t.Errorf("%+v: got %q", tt, g.Name)
+		}
+	}
+}
+
 func TestGistTellsWhoAndWhat(t *testing.T) {
 	f, err := New(DefaultOptions())
 	if err != nil {

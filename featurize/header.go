@@ -4,7 +4,6 @@ package featurize
 
 import (
 	"bytes"
-	"net/mail"
 	"strings"
 	"time"
 )
@@ -101,10 +100,9 @@ func (f *Featurizer) readField(m *Message, name, value []byte) {
 
 // readDate returns the zero time for what is no date.
 func (f *Featurizer) readDate(value []byte) time.Time {
-	date, err := mail.ParseDate(string(value))
-	if err != nil || date.Year() <= 0 {
+	date, ok := parseDate(value)
+	if !ok {
 		f.defect("Date")
-		return time.Time{}
 	}
 	return date
 }
@@ -129,10 +127,7 @@ func receivedAt(value []byte) time.Time {
 	if at < 0 {
 		return time.Time{}
 	}
-	date, err := mail.ParseDate(string(bytes.TrimSpace(value[at+1:])))
-	if err != nil || date.Year() <= 0 {
-		return time.Time{}
-	}
+	date, _ := parseDate(bytes.TrimSpace(value[at+1:]))
 	return date
 }
 

@@ -47,6 +47,18 @@ type Message struct {
 // Options.AuthServID names.
 func (m *Message) Own() bool { return m.FromOwner && m.Vouched }
 
+// Bytes returns how much memory the message takes, roughly and without what it shares
+// with others: features, their names, and strings.
+func (m *Message) Bytes() int {
+	n := 512 + 24*cap(m.Content.terms) + len(m.Content.names) + len(m.MessageID) + len(m.FromName) + len(m.Subject)
+	for _, list := range [][]string{m.InReplyTo, m.References, m.From, m.To, m.Cc} {
+		for _, s := range list {
+			n += 16 + len(s)
+		}
+	}
+	return n
+}
+
 // Content holds the features of one message's content, each once.
 type Content struct {
 	terms []term // by ascending index

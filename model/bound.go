@@ -346,7 +346,9 @@ type look struct {
 	value    float64 // the right side of the theorem
 	simple   float64 // that of Bound, before it is put into mistakes
 	size     float64 // ‖u‖
+	square   float64 // ‖u‖²
 	distance float64 // ‖u − w_s‖
+	apart    float64 // ‖u − w_s‖²
 	toStart  float64 // w_s·u, rounded down
 	loss     float64 // Σ c_t·ℓ_t(u)^p
 }
@@ -354,39 +356,55 @@ type look struct {
 // weigh evaluates the theorem for u = (w_s + g)/κ, or for 0 where κ is 0, upwards in
 // every rounding. O(features of all lessons) time.
 func (h *Hindsight) weigh(kappa float64, a *allowance) look {
+	l, reach := h.gaze(kappa, a)
+	for i := range h.rows {
+		if !h.rows[i].gone {
+			l.loss += h.lossOf(i, reach)
+		}
+	}
+	return h.evaluate(l, a, &h.gains)
+}
+
+// gaze fixes that u. reach takes the place of ‖u‖ in the rounding of dot products.
+func (h *Hindsight) gaze(kappa float64, a *allowance) (l look, reach float64) {
 	f, start := h.space.fix(kappa), h.space.startNorm()
 	if f.problem != "" {
 		h.Refuse(f.problem)
 	}
 	size := float64(f.size*a.grow) + f.slack
 	distance := float64(f.distance*a.grow) + f.slack
-	l := look{size: math.Sqrt(size), distance: math.Sqrt(distance)}
+	l = look{size: math.Sqrt(size), square: size, distance: math.Sqrt(distance), apart: distance}
 	lever := float64(l.size * start)
 	l.toStart = f.toStart - float64((a.grow-1)*lever) - f.slack
-	reach := max(l.size, f.reach)
-	for i := range h.rows {
-		r := &h.rows[i]
-		if r.gone {
-			continue
-		}
-		loss := max(0, 1-float64(r.label*h.space.dot(i))+h.rounding(i, reach))
-		if r.norm == 0 {
-			loss = max(loss, 1)
-		}
-		if h.squared() {
-			loss = float64(loss * loss)
-		}
-		l.loss += float64(r.cap * loss)
+	return l, max(l.size, f.reach)
+}
+
+// lossOf is what the u that was fixed pays for a lesson: c·ℓ(u)^p.
+func (h *Hindsight) lossOf(i int, reach float64) float64 {
+	r := &h.rows[i]
+	loss := max(0, 1-float64(r.label*h.space.dot(i))+h.rounding(i, reach))
+	if r.norm == 0 {
+		loss = max(loss, 1)
 	}
+	if h.squared() {
+		loss = float64(loss * loss)
+	}
+	return float64(r.cap * loss)
+}
+
+// evaluate fills in what u is worth, from its losses summed up.
+func (h *Hindsight) evaluate(l look, a *allowance, g *gains) look {
 	l.loss = float64(l.loss * a.grow)
 	if h.spec.Passive() {
-		l.value = h.right(distance+float64(2*l.loss)+a.extra, l.size, a)
+		l.value = h.right(l.apart+float64(2*l.loss)+a.extra, l.size, a, g)
 		l.simple = l.value
 		return l
 	}
+	start := h.space.startNorm()
+	lever := float64(l.size * start)
 	push := float64(l.size * a.displaced)
 	b := l.loss + float64(2*push) - l.toStart
-	square := float64(a.q * size)
+	square := float64(a.q * l.square)
 	inner := float64(float64(square*square)/4) + float64(b*square) + float64(lever*lever)
 	inner += float64((a.grow - 1) * (float64(square*square) + float64(math.Abs(b)*square) + float64(lever*lever)))
 	root := math.Sqrt(max(0, inner))
@@ -404,10 +422,10 @@ func (h *Hindsight) weigh(kappa float64, a *allowance) look {
 
 // right is the right side of the theorem for passive-aggressive and dual: that of a u
 // of that norm, for which the problem's value, doubled, is square.
-func (h *Hindsight) right(square, norm float64, a *allowance) float64 {
-	square += float64(2 * (h.takenBack + a.tallied + float64(a.drift*norm)))
+func (h *Hindsight) right(square, norm float64, a *allowance, g *gains) float64 {
+	square += float64(2 * (g.takenBack + a.tallied + float64(a.drift*norm)))
 	value := h.displacing(square, norm, a)
-	less := h.known()
+	less := h.known(g)
 	return max(0, float64(value*a.grow)-less+float64((a.grow-1)*math.Abs(less)))
 }
 
@@ -423,13 +441,13 @@ func (h *Hindsight) displacing(square, norm float64, a *allowance) float64 {
 
 // known is what is known to be taken off the right side, whatever u, doubled as
 // there: the spare gains, and the value of D at the start.
-func (h *Hindsight) known() float64 {
+func (h *Hindsight) known(g *gains) float64 {
 	if !h.window {
-		return float64(2 * h.spare)
+		return float64(2 * g.spare)
 	}
 	from := h.space.startNorm()
 	atStart := h.alphas - float64(h.squares/2) - float64((float64(h.startNorm*h.startNorm)-float64(from*from))/2)
-	return float64(2 * (h.spare + atStart))
+	return float64(2 * (g.spare + atStart))
 }
 
 // Ceiling continues the search from where the last one ended and returns the lowest
@@ -446,6 +464,7 @@ func (h *Hindsight) Ceiling() Ceiling {
 		a := h.allow()
 		if h.reason == "" {
 			h.search(&c, &a)
+			h.retrace(&c, &a)
 		}
 		c.Radius, c.Displaced, c.Rules = a.radius, h.displaced+h.given, h.rules.Len()
 		c.Spare, c.TakenBack = h.spare, h.takenBack
@@ -561,16 +580,20 @@ func (h *Hindsight) count(a *allowance, value float64) uint64 {
 	return n
 }
 
-// countFor is the finer form for perceptron and margin. It returns the Σ v_t·q_t of
-// the lessons counted, too.
-func (h *Hindsight) countFor(l look, a *allowance, kappa float64) (n uint64, moved float64) {
-	type term struct{ size, moves float64 }
+// term is what a lesson adds to the left side of the finer form, and what it moves.
+type term struct {
+	size, moves float64
+	row         int
+}
+
+// termsFor returns those of all lessons for the finer form with κ, the smallest first.
+func (h *Hindsight) termsFor(a *allowance, kappa float64) []term {
 	terms := make([]term, len(h.rows))
 	for i := range h.rows {
 		r := &h.rows[i]
 		q := float64(r.cap*max(r.norm, short)) + float64(2*(h.tau()+h.rounding(i, a.norm)))
 		moves := float64(float64(r.cap*q) * a.grow)
-		terms[i] = term{r.cap - moves/float64(2*kappa), moves}
+		terms[i] = term{r.cap - moves/float64(2*kappa), moves, i}
 	}
 	slices.SortFunc(terms, func(a, b term) int {
 		switch {
@@ -582,20 +605,35 @@ func (h *Hindsight) countFor(l look, a *allowance, kappa float64) (n uint64, mov
 			return 0
 		}
 	})
+	return terms
+}
+
+// countFor is the finer form for perceptron and margin. It returns the Σ v_t·q_t of
+// the lessons counted, too.
+func (h *Hindsight) countFor(l look, a *allowance, kappa float64) (n uint64, moved float64) {
+	return h.countTerms(h.termsFor(a, kappa), len(h.rows), l, a, kappa)
+}
+
+// countTerms counts those of the first so many rows.
+func (h *Hindsight) countTerms(terms []term, rows int, l look, a *allowance, kappa float64) (n uint64, moved float64) {
 	norm := h.space.startNorm()
 	start := float64(norm * norm)
 	budget := float64(float64(float64(kappa*l.size)*l.size)/2) - l.toStart + start/float64(2*kappa) + l.loss + float64(float64(2*l.size)*a.displaced)
 	// Terms may be negative, so rounding is relative to their magnitudes.
 	sum, slack := 0.0, float64((a.grow-1)*(budget+float64(2*float64(l.size*norm))))
-	for i, t := range terms {
+	for _, t := range terms {
+		if t.row >= rows {
+			continue
+		}
 		sum += t.size
 		slack += float64((a.grow - 1) * (math.Abs(t.size) + t.moves/kappa))
 		if sum > budget+slack {
-			return uint64(i), moved
+			return n, moved
 		}
+		n++
 		moved += t.moves
 	}
-	return uint64(len(terms)), moved
+	return n, moved
 }
 
 // primal returns the value of the problem that is being solved.
@@ -614,7 +652,7 @@ func (h *Hindsight) gap(l look, a *allowance) float64 {
 		return max(0, l.simple-float64(2*h.dual()))
 	}
 	least := max(0, float64(2*(h.dual()+h.takenBack)))
-	return max(0, l.simple-max(0, h.displacing(least, 0, a)-h.known()))
+	return max(0, l.simple-max(0, h.displacing(least, 0, a)-h.known(&h.gains)))
 }
 
 // greatestCount returns how many of the sizes, the smallest first, sum to no

@@ -265,13 +265,14 @@ type dualPlay struct {
 	lessons  int
 	mistakes uint64
 	given    bool
+	then     map[int]uint64 // mistakes at each stage
 }
 
 // begin begins with the learner as it is, as from a checkpoint.
 func (p *dualPlay) begin() {
 	p.h = NewHindsight(p.l.spec, p.l.w.Clone())
 	p.h.Obey(p.rules)
-	p.rows, p.since, p.lessons, p.mistakes = map[uint64]int{}, p.l.tally, 0, 0
+	p.rows, p.since, p.lessons, p.mistakes, p.then = map[uint64]int{}, p.l.tally, 0, 0, map[int]uint64{}
 	for i, k := range p.l.kept {
 		p.rows[p.l.next-uint64(len(p.l.kept))+uint64(i)] = p.h.Window(k.Lesson, k.alpha)
 	}
@@ -281,6 +282,14 @@ func (p *dualPlay) note(u Update) {
 	p.lessons++
 	if u.Mistake {
 		p.mistakes++
+	}
+	if p.rng.IntN(4) == 0 {
+		known := p.rng.IntN(4) > 0
+		if known {
+			p.h.Tally(p.since, p.l.tally)
+		}
+		p.h.Stage(known)
+		p.then[p.lessons] = p.mistakes
 	}
 }
 
@@ -343,6 +352,7 @@ func (p *dualPlay) ceiling() Ceiling {
 	case c.Lessons != p.lessons || c.Mistakes > uint64(p.lessons) || c.Bound < float64(c.Mistakes) || c.Gap < 0:
 		p.t.Fatalf("%+v is inconsistent for %d lessons", c, p.lessons)
 	}
+	stagesHold(p.t, p.h, p.then)
 	return c
 }
 
@@ -405,6 +415,78 @@ func TestNoStreamBreaksTheCeilingOfADualLearner(t *testing.T) {
 	t.Logf("of %d streams %d had a ceiling below the lessons, %d of them at most twice the mistakes; %d had none", runs, useful, tight, none)
 	if none > runs/6 || useful < runs/4 || tight < runs/5 {
 		t.Errorf("the streams are too tame: of %d, %d had a ceiling below the lessons, %d at most twice the mistakes, %d had none", runs, useful, tight, none)
+	}
+}
+
+// TestTheCeilingGrowsWithTheLessons: the stages of a long stream that can be learnt have
+// ceilings that say something, and that a search for fewer lessons does not beat by far;
+// known sums give lower ones.
+func TestTheCeilingGrowsWithTheLessons(t *testing.T) {
+	rng := rand.New(rand.NewPCG(77, 7))
+	hidden := randomVector(rng, 30, 30)
+	spec := DefaultSpec()
+	spec.Kind, spec.Aggressiveness = KindDual, 0.3
+	l, err := NewDual(spec, 200, NewWeights(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, blind := NewHindsight(spec, nil), NewHindsight(spec, nil)
+	var mistakes, searched []uint64
+	early := NewHindsight(spec, nil)
+	for n := 1; n <= 2000; n++ {
+		e := Lesson{randomVector(rng, 30, 6), Important, 1}
+		if scale := math.Sqrt(e.Vector.SquaredNorm()); scale > 0 {
+			for i := range e.Vector {
+				e.Vector[i].Value /= scale
+			}
+		}
+		if Dot(hidden, e.Vector) < 0 {
+			e.Label = Ordinary
+		}
+		u := l.Learn(e)
+		for _, h := range []*Hindsight{whole, blind, early} {
+			h.Add(e)
+			h.Tally(DualTally{}, l.Tally())
+		}
+		last := uint64(0)
+		if len(mistakes) > 0 {
+			last = mistakes[len(mistakes)-1]
+		}
+		if u.Mistake {
+			last++
+		}
+		mistakes = append(mistakes, last)
+		if n%100 == 0 {
+			whole.Stage(true)
+			blind.Stage(false)
+			searched = append(searched, early.Ceiling().Mistakes)
+		}
+		l.Replay(4)
+	}
+	for _, h := range []*Hindsight{whole, blind} {
+		h.Tally(DualTally{}, l.Tally())
+		h.Ceiling()
+	}
+	known, unknown := whole.Stages(), blind.Stages()
+	for i, s := range known {
+		if s.Mistakes < mistakes[s.Lessons-1] || s.Lessons != 100*(i+1) || s.Mistakes > unknown[i].Mistakes {
+			t.Errorf("after %d lessons: %d mistakes, the ceiling is %d, without the sums %d", s.Lessons, mistakes[s.Lessons-1], s.Mistakes, unknown[i].Mistakes)
+		}
+		if i >= 5 && s.Mistakes > 2*searched[i] {
+			t.Errorf("after %d lessons the ceiling is %d, and %d by a search at that time", s.Lessons, s.Mistakes, searched[i])
+		}
+	}
+	t.Logf("%d mistakes; ceilings %v, by searches at the time %v", mistakes[len(mistakes)-1], known, searched)
+	if n := known[len(known)-1].Mistakes; n >= 1000 {
+		t.Errorf("the ceiling is %d of 2,000 lessons: the test has tested nothing", n)
+	}
+	whole.DropStages(func(lessons int) bool { return lessons%200 != 0 })
+	if left := whole.Stages(); len(left) != 10 || left[0] != known[1] {
+		t.Errorf("%v are left", left)
+	}
+	whole.Refuse("enough")
+	if whole.Stages() != nil {
+		t.Error("there are ceilings without a theorem")
 	}
 }
 

@@ -204,7 +204,7 @@ func TestKernelCeilingsComeInPieces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, mistakes := NewKernelHindsight(s, nil), uint64(0)
+	h, mistakes, then := NewKernelHindsight(s, nil), uint64(0), map[int]uint64{}
 	var c Ceiling
 	for n, e := range lessons {
 		if l.Learn(e).Mistake {
@@ -212,9 +212,16 @@ func TestKernelCeilingsComeInPieces(t *testing.T) {
 		}
 		h.Add(e)
 		h.Reached(l.Tally().Reach)
+		if n%5 == 0 {
+			h.Stage(false)
+			then[n+1] = mistakes
+		}
 		if n%20 == 19 {
 			if c = h.Ceiling(); c.Reason != "" || c.Mistakes < mistakes {
 				t.Fatalf("after %d: %d mistakes, %+v", n+1, mistakes, c)
+			}
+			if stagesHold(t, h, then); len(h.Stages()) != len(then) {
+				t.Fatalf("%d stages, want %d", len(h.Stages()), len(then))
 			}
 		}
 	}

@@ -49,20 +49,26 @@ type Hindsight struct {
 	dice       uint64  // state of the generator that shuffles the passes
 	order      []int32
 
-	rules *Rules // nil: u may be any
+	rules  *Rules // nil: u may be any
+	stages []stage
 	tally
 }
 
 // tally is what is known of the steps since the start, and of the window there.
 type tally struct {
+	gains
+	steps   float64 // that were summed up
+	summing float64 // how far rounding the sums may have led
+	window  bool    // there was one at the start, or a lesson was removed
+	alphas  float64 // Σ α over the window at the start
+	squares float64 // Σ α²/(2C)
+	lengths float64 // Σ α·‖x‖
+}
+
+// gains are the sums of DualTally since the start.
+type gains struct {
 	spare, takenBack float64
 	missed, alarmed  float64
-	steps            float64 // that were summed up
-	summing          float64 // how far rounding the sums may have led
-	window           bool    // there was one at the start, or a lesson was removed
-	alphas           float64 // Σ α over the window at the start
-	squares          float64 // Σ α²/(2C)
-	lengths          float64 // Σ α·‖x‖
 }
 
 // row is one lesson.
@@ -73,6 +79,7 @@ type row struct {
 	alpha float64
 	early bool // of the window at the start: no lesson whose mistake is in question
 	gone  bool // taken back: no u pays for it
+	until int  // of a lesson that is gone: how many rows there were then
 }
 
 // short is the square of the norm below which a vector counts as zero in the
@@ -149,7 +156,7 @@ func (h *Hindsight) Tally(then, now DualTally) {
 		h.Refuse("the learner's settings were changed within these lessons")
 		return
 	}
-	h.spare, h.takenBack, h.missed, h.alarmed = spare, takenBack, missed, alarmed
+	h.gains = gains{spare: spare, takenBack: takenBack, missed: missed, alarmed: alarmed}
 	h.steps = float64(now.Steps - then.Steps)
 	h.summing = float64(float64(4*roundoff*(float64(now.Steps)+4)) * all)
 }
@@ -206,7 +213,7 @@ func (h *Hindsight) Remove(n int) {
 	if r.gone || r.norm == 0 {
 		return // no step was taken on 0, and its loss has to stay
 	}
-	r.gone = true
+	r.gone, r.until = true, len(h.rows)
 	if r.alpha != 0 {
 		h.space.move(n, float64(-r.alpha*r.label))
 		r.alpha = 0
@@ -245,7 +252,7 @@ func (h *Hindsight) Obey(rules *Rules) {
 func (h *Hindsight) Len() int { return h.lessons }
 
 // Bytes returns about how much memory the lessons take.
-func (h *Hindsight) Bytes() int { return 48*len(h.rows) + h.space.bytes() }
+func (h *Hindsight) Bytes() int { return 56*len(h.rows) + 64*len(h.stages) + h.space.bytes() }
 
 // Add notes a lesson that the learner was taught, in any order, and returns its number
 // for Remove; -1 when there is no ceiling. It does not keep the vector. O(len(x))

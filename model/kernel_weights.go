@@ -84,3 +84,19 @@ func (n *supportIndex) sum(i Index, pull []float64) (sum float64) {
 	}
 	return sum
 }
+
+// Pulls returns what each support adds to Score(x), by slot; where there is none, 0. They
+// add up to the score, to rounding. The caller owns the result.
+func (l *KernelLearner) Pulls(x Vector) []float64 {
+	plain := unlifted(x)
+	k := l.spec.Kernel
+	at := k.place(plain.SquaredNorm())
+	l.similar(plain)
+	out := make([]float64, len(l.supports))
+	for slot, d := range l.dots {
+		if s := &l.supports[slot]; s.there() {
+			out[slot] = float64(l.tally.Scale * float64(s.alpha*k.of(d, s.at, at)))
+		}
+	}
+	return out
+}

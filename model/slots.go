@@ -4,57 +4,84 @@ package model
 
 import "slices"
 
-// Slots are the positions of a vector's features in the table of some Weights, -1 for
-// features that it does not hold. They are valid until the next Set of a new index or
-// Delete. With them, a step that scores a vector and then moves it looks each feature
-// up only once.
-type Slots []int32
-
-// Locate appends to into[:0] the slots of x.
-func (w *Weights) Locate(x Vector, into Slots) Slots {
-	into = into[:0]
-	for _, f := range x {
-		at := w.slot(f.Index)
-		if w.keys[at] == 0 {
-			at = -1
-		}
-		into = append(into, int32(at))
-	}
-	return into
+// Slots are the positions of a vector's features in the table of some Weights. With them,
+// a step that scores a vector and then moves it looks each feature up only once; kept
+// beside the vector, they save most look-ups of later steps on it as well.
+type Slots struct {
+	of    *Weights
+	moves uint64  // of Weights, when they were found
+	at    []int32 // -1 for a feature that the table does not hold
 }
 
-// DotAt is Dot of a vector whose slots are known.
-func (w *Weights) DotAt(x Vector, at Slots) float64 {
+// Locate returns the slots of x. It reuses the memory of s.
+func (w *Weights) Locate(x Vector, s Slots) Slots {
+	s = Slots{of: w, moves: w.moves, at: slices.Grow(s.at[:0], len(x))[:len(x)]}
+	for i, f := range x {
+		s.at[i] = w.find(f.Index)
+	}
+	return s
+}
+
+// Relocate is Locate for slots that were found for the same x earlier, the zero Slots
+// included. It looks up only what may be elsewhere since then.
+func (w *Weights) Relocate(x Vector, s Slots) Slots {
+	if s.of != w || s.moves != w.moves || len(s.at) != len(x) {
+		return w.Locate(x, s)
+	}
+	for i, at := range s.at {
+		if at < 0 {
+			s.at[i] = w.find(x[i].Index)
+		}
+	}
+	return s
+}
+
+// Forget keeps nothing of s but its memory, for another vector.
+func (s *Slots) Forget() { s.of = nil }
+
+// find returns the slot of i, -1 if the table does not hold it.
+func (w *Weights) find(i Index) int32 {
+	at := w.slot(i)
+	if w.keys[at] == 0 {
+		return -1
+	}
+	return int32(at)
+}
+
+// DotAt is Dot of a vector whose slots are s, as Locate or Relocate has just returned
+// them.
+func (w *Weights) DotAt(x Vector, s Slots) float64 {
 	sum := 0.0
 	for i, f := range x {
 		v := 0.0
-		if at[i] >= 0 {
-			v = w.vals[at[i]]
+		if at := s.at[i]; at >= 0 {
+			v = w.vals[at]
 		}
 		sum += float64(v * f.Value)
 	}
 	return sum
 }
 
-// AddAt is Add of a vector whose slots are known. With mark it also marks the vector's
-// features. If a slot was -1, the slots are not valid afterwards.
-func (w *Weights) AddAt(a float64, x Vector, at Slots, mark bool) {
+// AddAt is Add of a vector whose slots are s, as Locate or Relocate has just returned
+// them. With mark it also marks the vector's features.
+func (w *Weights) AddAt(a float64, x Vector, s Slots, mark bool) {
 	missing := false
 	for i, f := range x {
-		if at[i] < 0 {
+		at := s.at[i]
+		if at < 0 {
 			missing = true
 			continue
 		}
-		w.vals[at[i]] += float64(a * f.Value)
+		w.vals[at] += float64(a * f.Value)
 		if mark {
-			w.markSlot(int(at[i]))
+			w.markSlot(int(at))
 		}
 	}
 	if !missing {
 		return
 	}
 	for i, f := range x {
-		if at[i] < 0 {
+		if s.at[i] < 0 {
 			w.Set(f.Index, float64(a*f.Value))
 			if mark {
 				w.Mark(f.Index)

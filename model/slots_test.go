@@ -9,6 +9,12 @@ import (
 	"testing"
 )
 
+// located is a vector and its slots as of some earlier step.
+type located struct {
+	x  Vector
+	at Slots
+}
+
 // TestSlotsAndMarksAgainstAMap: steps by slots give the weights that Add gives, and
 // what is marked is what was changed since the last Unmark, whatever was set, deleted
 // and grown in between.
@@ -17,6 +23,7 @@ func TestSlotsAndMarksAgainstAMap(t *testing.T) {
 	for range 60 {
 		w, twin, marked := NewWeights(0), map[Index]float64{}, map[Index]bool{}
 		var at Slots
+		var kept []located
 		dims := 20 + rng.IntN(600)
 		for range 400 {
 			switch x := randomVector(rng, dims, 1+rng.IntN(12)); rng.IntN(8) {
@@ -42,6 +49,13 @@ func TestSlotsAndMarksAgainstAMap(t *testing.T) {
 				clear(marked)
 			default:
 				at = w.Locate(x, at)
+				if len(kept) > 0 && rng.IntN(2) == 0 { // a later step on a vector whose slots were kept
+					k := &kept[rng.IntN(len(kept))]
+					k.at = w.Relocate(k.x, k.at)
+					x, at = k.x, Slots{of: k.at.of, moves: k.at.moves, at: slices.Clone(k.at.at)}
+				} else {
+					kept = append(kept, located{x: x})
+				}
 				sum := 0.0
 				for _, f := range x {
 					sum += float64(twin[f.Index] * f.Value)

@@ -101,11 +101,13 @@ func playObeying(t *testing.T, rng *rand.Rand, spec Spec, stream []streamed, fro
 	var tally DualTally
 	h := NewHindsight(spec, nil)
 	h.Obey(rules)
+	then := map[int]uint64{} // mistakes at each stage
 	for n, e := range stream {
 		if n == from {
 			h = NewHindsight(spec, w)
 			h.Obey(rules)
 			p, tally = played{start: w.Sorted()}, DualTally{}
+			then = map[int]uint64{}
 		}
 		if score := l.Score(e.Vector); e.hostile {
 			e.Label = Ordinary
@@ -127,6 +129,10 @@ func playObeying(t *testing.T, rng *rand.Rand, spec Spec, stream []streamed, fro
 		if u.Mistake || u.Step != 0 && !spec.Passive() {
 			p.mistakes++
 		}
+		if rng.IntN(4) == 0 {
+			h.Stage(spec.Passive() && rng.IntN(4) > 0)
+			then[len(p.lessons)] = p.mistakes
+		}
 		if displace > 0 && rng.Float64() < displace {
 			d := displaceWeights(rng, w)
 			h.Displace(d)
@@ -136,13 +142,30 @@ func playObeying(t *testing.T, rng *rand.Rand, spec Spec, stream []streamed, fro
 			if c := h.Ceiling(); c.Reason == "" && c.Mistakes < p.mistakes {
 				t.Fatalf("after %d lessons of %+v: %d mistakes, the ceiling is %+v", n+1, spec, p.mistakes, c)
 			}
+			stagesHold(t, h, then)
 		}
 	}
 	c := h.Ceiling()
 	if c.Reason == "" && c.Mistakes < p.mistakes {
 		t.Fatalf("%+v: %d mistakes, the ceiling is %+v", spec, p.mistakes, c)
 	}
+	if stagesHold(t, h, then); c.Reason == "" && len(h.Stages()) != len(then) {
+		t.Fatalf("%d stages, want %d", len(h.Stages()), len(then))
+	}
 	return p, c
+}
+
+// stagesHold compares the ceilings of stages with the mistakes that were made by then,
+// and with each other.
+func stagesHold(t *testing.T, h *Hindsight, mistakes map[int]uint64) {
+	t.Helper()
+	last := StageCeiling{}
+	for _, s := range h.Stages() {
+		if s.Mistakes < mistakes[s.Lessons] || s.Mistakes > last.Mistakes+uint64(s.Lessons-last.Lessons) || s.Mistakes < last.Mistakes || s.Lessons <= last.Lessons {
+			t.Fatalf("after %d lessons there were %d mistakes; the ceiling is %d, %d lessons before it was %d", s.Lessons, mistakes[s.Lessons], s.Mistakes, s.Lessons-last.Lessons, last.Mistakes)
+		}
+		last = s
+	}
 }
 
 // displaceWeights gives some weights up, or pushes w anywhere, and returns how far.

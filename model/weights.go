@@ -19,7 +19,8 @@ type Weights struct {
 	keys  []Index // 0 marks an empty slot
 	vals  []float64
 	n     int
-	shift uint // 64 − log2(len(keys))
+	shift uint   // 64 − log2(len(keys))
+	moves uint64 // how often keys that stay were moved to another slot; see Slots
 	// marked are the indices given to Mark since Unmark; marks has the bit of each
 	// slot whose index is among them, so that few stand there twice. A slot may lack its
 	// bit, never have one wrongly.
@@ -90,6 +91,7 @@ func (w *Weights) Set(i Index, v float64) {
 func (w *Weights) grow() {
 	keys, vals := w.keys, w.vals
 	w.alloc(2 * len(keys))
+	w.moves++
 	for at, k := range keys {
 		if k != 0 {
 			to := w.slot(k)
@@ -106,6 +108,7 @@ func (w *Weights) Delete(i Index) {
 	if w.keys[at] == 0 {
 		return
 	}
+	w.moves++
 	// Backward-shift deletion: close the gap so that no later key of the same
 	// run becomes unreachable.
 	mask := len(w.keys) - 1

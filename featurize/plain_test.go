@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package featurize
+
+import (
+	"math/rand/v2"
+	"net/mail"
+	"strings"
+	"testing"
+)
+
+var addressLists = []struct {
+	value string
+	plain bool
+}{
+	{`a@b`, true},
+	{`a.b@example.org`, true},
+	{` a@b , c@d`, true},
+	{`<a@b>`, true},
+	{`<a@b>,<c@d>`, true},
+	{`Ann <a@b>`, true},
+	{`Ann<a@b>`, true},
+	{`Ann   <a@b>`, true},
+	{`Ann B. Example <a-b_c+d@sub.example.org>, Bob <BOB@Example.ORG>`, true},
+	{`"Example, Ann" <a@b>, c@d`, true},
+	{`"Ann" <a@b>`, true},
+	{`"" <a@b>`, true},
+	{`.Ann.. <a@b>`, true},
+	{`O'Hara <o'hara@b>`, true},
+	{``, false},
+	{`,a@b`, false},
+	{`a@b,`, false},
+	{`a@b,,c@d`, false},
+	{`a@b c@d`, false},
+	{`a@b; c@d`, false},
+	{`Ann  B <a@b>`, false},
+	{"Ann\tB <a@b>", false},
+	{`Ann "B" <a@b>`, false},
+	{`"Ann \"B\"" <a@b>`, false},
+	{`"a"@b`, false},
+	{`a@b (Ann)`, false},
+	{`Ann (b) <a@b>`, false},
+	{`=?utf-8?q?Ann?= <a@b>`, false},
+	{`=?utf-8?q?Ann?=<a@b>`, false},
+	{`Ann <a@[127.0.0.1]>`, false},
+	{`Ann <.a@b>`, false},
+	{`Ann <a..b@c>`, false},
+	{`Ann <a.@b>`, false},
+	{`Ann <a@b.>`, false},
+	{`Ann <a@b`, false},
+	{`Ann <a@>`, false},
+	{`Ann < a@b >`, false},
+	{`Ann <>`, false},
+	{`Ann Bob@x`, false},
+	{`group: a@b, c@d;`, false},
+	{`Änn <a@b>`, false},
+	{"\"\xff\" <a@b>", false},
+	{`undisclosed-recipients:;`, false},
+	{`@b`, false},
+	{`a@`, false},
+	{`a@ b`, false},
+	{`a @b`, false},
+}
+
+// checkAddresses holds plainAddresses against net/mail.
+func checkAddresses(t *testing.T, value string) (plain bool) {
+	t.Helper()
+	got, plain := plainAddresses(nil, value)
+	if !plain {
+		return false
+	}
+	f := newTest(t)
+	want, err := (&mail.AddressParser{WordDecoder: &f.decoder}).ParseList(value)
+	if err != nil || len(got) != len(want) {
+		t.Fatalf("%q: %d addresses, net/mail has %d: %v", value, len(got), len(want), err)
+	}
+	for i, m := range got {
+		if m.name != want[i].Name || m.address != want[i].Address {
+			t.Fatalf("%q: item %d is %+v, want %+v", value, i, m, want[i])
+		}
+	}
+	return true
+}
+
+func TestPlainAddressesAreThoseOfNetMail(t *testing.T) {
+	for _, list := range addressLists {
+		if plain := checkAddresses(t, list.value); plain != list.plain {
+			t.Errorf("%q: plain is %v, want %v", list.value, plain, list.plain)
+		}
+	}
+	rng := rand.New(rand.NewPCG(1, 7))
+	plain := 0
+	for range 100_000 {
+		if checkAddresses(t, scrambled(rng, `aA.@<>",; '=?-\()é`, addressLists[rng.IntN(len(addressLists))].value)) {
+			plain++
+		}
+	}
+	if plain < 1000 {
+		t.Errorf("only %d of the scrambled lists are plain", plain)
+	}
+}
+
+// scrambled returns s with a few characters replaced, added or taken out.
+func scrambled(rng *rand.Rand, alphabet, s string) string {
+	chars, runes := []rune(alphabet), []rune(s)
+	for range 1 + rng.IntN(3) {
+		at, c := rng.IntN(len(runes)+1), chars[rng.IntN(len(chars))]
+		switch rest := runes[at:]; {
+		case rng.IntN(3) == 0:
+			runes = append(append(append([]rune{}, runes[:at]...), c), rest...)
+		case len(rest) > 0 && rng.IntN(2) == 0:
+			runes = append(append([]rune{}, runes[:at]...), rest[1:]...)
+		case len(rest) > 0:
+			runes = append([]rune{}, runes...)
+			runes[at] = c
+		}
+	}
+	return string(runes)
+}
+
+func FuzzPlainAddresses(f *testing.F) {
+	for _, list := range addressLists {
+		f.Add(list.value)
+	}
+	f.Fuzz(func(t *testing.T, value string) { checkAddresses(t, value) })
+}
+
+var dates = []struct {
+	value string
+	plain bool
+}{
+	{"Thu, 18 Aug 2005 18:22:57 +0200", true},
+	{"Thu, 18 Aug 2005 18:22:57 +0200 (CEST)", true},
+	{"Thu, 18 Aug 2005 18:22:57 +0200 (Z)", true},
+	{"Mon, 18 Aug 2005 18:22:57 -0330", true}, // it was a Thursday
+	{"1 Jan 2000 00:00:00 +0000", true},
+	{"Sat,  1 Jan 2000 00:00:00 +0000", true},
+	{"Sat,   1 Jan 2000 00:00:00 +0000", false},
+	{"01 Jan 0001 00:00:00 -0000", true},
+	{"29 Feb 2020 23:59:59 +2359", true},
+	{"", false},
+	{"29 Feb 2021 23:59:59 +0000", false},
+	{"31 Nov 2021 23:59:59 +0000", false},
+	{"0 Jan 2021 23:59:59 +0000", false},
+	{"1 Jan 0000 23:59:59 +0000", false},
+	{"1 Jan 2021 24:00:00 +0000", false},
+	{"1 Jan 2021 23:60:00 +0000", false},
+	{"1 Jan 2021 23:59:60 +0000", false},
+	{"1 Jan 2021 23:59:59 +2400", false},
+	{"1 Jan 2021 23:59:59 +0060", false},
+	{"1 Jan 2021 23:59 +0000", false},
+	{"1 Jan 21 23:59:59 +0000", false},
+	{"1 anF 2021 23:59:59 +0000", false},
+	{"1 jan 2021 23:59:59 +0000", false},
+	{"nTu, 1 Jan 2021 23:59:59 +0000", false},
+	{"e W, 1 Jan 2021 23:59:59 +0000", false},
+	{"Thu 18 Aug 2005 18:22:57 +0200", false},
+	{"Thu,18 Aug 2005 18:22:57 +0200", false},
+	{"Thu, 18 Aug 2005 18:22:57 GMT", false},
+	{"Thu, 18 Aug 2005 18:22:57.5 +0200", false},
+	{"Thu, 18 Aug 2005 18:22:57 +0200 (a (b))", false},
+	{"Thu, 18 Aug 2005 18:22:57 +0200 ()", false},
+	{"Thu, 18 Aug 2005 18:22:57 +0200 (CEST", false},
+	{"Thu, 18 Aug 2005 18:22:57 +02000", false},
+	{"Thu, 18 Aug 2005 18:22:57 0200", false},
+}
+
+// checkDate holds plainDate against net/mail.
+func checkDate(t *testing.T, value string) (plain bool) {
+	t.Helper()
+	got, plain := plainDate([]byte(value))
+	if !plain {
+		return false
+	}
+	want, err := mail.ParseDate(value)
+	_, offset := got.Zone()
+	_, wantOffset := want.Zone()
+	if err != nil || !got.Equal(want) || offset != wantOffset {
+		t.Fatalf("%q is %v, want %v: %v", value, got, want, err)
+	}
+	return true
+}
+
+func TestPlainDatesAreThoseOfNetMail(t *testing.T) {
+	for _, date := range dates {
+		if plain := checkDate(t, date.value); plain != date.plain {
+			t.Errorf("%q: plain is %v, want %v", date.value, plain, date.plain)
+		}
+	}
+	rng := rand.New(rand.NewPCG(1, 8))
+	plain := 0
+	for range 100_000 {
+		if checkDate(t, scrambled(rng, "0123456789 ,:+-()JanFebThu", dates[rng.IntN(len(dates))].value)) {
+			plain++
+		}
+	}
+	if plain < 1000 {
+		t.Errorf("only %d of the scrambled dates are plain", plain)
+	}
+}
+
+func FuzzPlainDates(f *testing.F) {
+	for _, date := range dates {
+		f.Add(date.value)
+	}
+	f.Fuzz(func(t *testing.T, value string) { checkDate(t, value) })
+}
+
+// BenchmarkPlain compares the short ways with those of net/mail.
+func BenchmarkPlain(b *testing.B) {
+	date := "Thu, 18 Aug 2005 18:22:57 +0200 (CEST)"
+	list := strings.Repeat("Ann B. Example <ann@example.org>, bob@example.net, ", 4) + "<c@d>"
+	b.Run("addresses", func(b *testing.B) {
+		var into []mailbox
+		for b.Loop() {
+			into, _ = plainAddresses(into[:0], list)
+		}
+	})
+	b.Run("addresses of net/mail", func(b *testing.B) {
+		for b.Loop() {
+			_, _ = mail.ParseAddressList(list)
+		}
+	})
+	b.Run("date", func(b *testing.B) {
+		value := []byte(date)
+		for b.Loop() {
+			plainDate(value)
+		}
+	})
+	b.Run("date of net/mail", func(b *testing.B) {
+		for b.Loop() {
+			_, _ = mail.ParseDate(date)
+		}
+	})
+}
