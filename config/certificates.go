@@ -5,7 +5,7 @@ package config
 // external checks a login by certificate alone.
 func (t table) external(c *IMAP) {
 	const with = `with auth = "external"`
-	for _, key := range c.keys() {
+	for _, key := range c.keys("password") {
 		t.useless(true, key, with)
 	}
 	if c.CertFile == "" && c.TLS != "none" {

@@ -7,13 +7,26 @@ import "maps"
 // Config is the whole of a configuration file, defaults filled in and every
 // value checked. Nothing changes it after Parse; it may be read concurrently.
 type Config struct {
-	StateDir  string    `toml:"state_dir"`
-	Socket    string    `toml:"socket"`
-	LogLevel  string    `toml:"log_level"`
-	LogFormat string    `toml:"log_format"`
-	Accounts  []Account `toml:"account,omitempty"`
+	StateDir  string `toml:"state_dir"`
+	Socket    string `toml:"socket"`
+	LogLevel  string `toml:"log_level"`
+	LogFormat string `toml:"log_format"`
+	// MemoryLimit is how many bytes of memory the process may use; 0: as many as its
+	// container, if that has a limit.
+	MemoryLimit int     `toml:"memory_limit"`
+	Backups     Backups `toml:"backups"`
+	// Dashboard is nil without a section [dashboard]: no port is opened.
+	Dashboard *Dashboard `toml:"dashboard,omitempty"`
+	Accounts  []Account  `toml:"account,omitempty"`
 	// Kafka is nil without a section [kafka]. One of the two is there.
 	Kafka *Kafka `toml:"kafka,omitempty"`
+}
+
+// Backups says how the daemon makes backups of its store by itself.
+type Backups struct {
+	Every Duration `toml:"every"` // 0: it makes none
+	Keep  int      `toml:"keep"`
+	Dir   string   `toml:"dir"`
 }
 
 // Account is one owner's mail: where it is, how it is judged and how marked.
@@ -30,6 +43,10 @@ type Account struct {
 	MarkWithin Duration `toml:"mark_within"`
 	IMAP       IMAP     `toml:"imap"`
 	Judging             // its keys are in this same table
+	// Notify are the ways to tell the owner of important mail; none: hinged tells nobody.
+	Notify []Notify `toml:"notify,omitempty"`
+	// Digest is nil for an account that gets no digest mail.
+	Digest *Digest `toml:"digest,omitempty"`
 }
 
 // Judging is how an account's mail is judged, wherever it comes from.
@@ -47,6 +64,7 @@ type Judging struct {
 	MinPrecision      float64  `toml:"min_precision"` // of the marks that shadow would have set, for it to end
 	MaxWeights        int      `toml:"max_weights"`
 	MaxMessages       int      `toml:"max_messages"`
+	KeepDays          int      `toml:"keep_days"` // how long mail is remembered; 0: for ever
 	// Prior is "default", "none", or the path of a file.
 	Prior     string    `toml:"prior"`
 	Learner   Learner   `toml:"learner"`
@@ -148,7 +166,10 @@ type Shares struct {
 
 // The choices that keys offer, in the order in which messages name them.
 var (
-	logLevels      = []string{"debug", "info", "warn", "error"}
+	logLevels = []string{"debug", "info", "warn", "error"}
+	// leastMemory is the least that memory_limit may be: with less, hinged would collect
+	// garbage all the time.
+	leastMemory    = 128 << 20
 	logFormats     = []string{"auto", "text", "json"}
 	shadowModes    = []string{"auto", "on", "off"}
 	tlsModes       = []string{"tls", "starttls", "none"}

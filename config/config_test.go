@@ -161,7 +161,7 @@ func TestExampleHasEveryKeyAndExplainsIt(t *testing.T) {
 			t.Errorf("%s is not in the example", key)
 		}
 	}
-	tables := []string{"account", "account.imap", "account.learner", "account.threshold", "account.featurize", "account.featurize.shares", "account.rule", "kafka", "kafka.topics", "kafka.account"}
+	tables := []string{"backups", "account", "account.imap", "account.learner", "account.threshold", "account.featurize", "account.featurize.shares", "account.rule", "account.notify", "account.digest", "dashboard", "dashboard.user", "kafka", "kafka.topics", "kafka.account"}
 	for _, key := range slices.Concat(slices.Collect(maps.Keys(entries)), slices.Collect(maps.Keys(kafkaEntries))) {
 		if !slices.Contains(keys, key) && !slices.Contains(tables, key) {
 			t.Errorf("the entry %s explains no key", key)
@@ -175,17 +175,28 @@ func TestOptionalKeysOfTheExampleAreValid(t *testing.T) {
 		t.Fatal(err)
 	}
 	var optional []string
+	before, notify, after := cutNotify(t, string(withKafka(example)))
+	example = []byte(before + after)
+	if n := strings.Count(notify, " = "); n != 13 {
+		t.Errorf("%d keys to tell the owner, want 13:\n%s", n, notify)
+	}
 	for line := range strings.Lines(string(withKafka(example))) {
 		rest, commented := strings.CutPrefix(line, "# ")
 		if strings.HasPrefix(rest, "match = ") || strings.HasPrefix(rest, "label = ") {
 			continue // of a rule, which is all there or not at all
 		}
+		if strings.HasPrefix(rest, "at = ") || strings.HasPrefix(rest, "every = ") || strings.HasPrefix(rest, "mailbox = ") {
+			continue // of the digest mail, likewise
+		}
+		if slices.ContainsFunc([]string{"name", "password_hash", "token_", "accounts", "public_url"}, func(key string) bool { return strings.HasPrefix(rest, key) }) {
+			continue // of a user, likewise; public_url needs one
+		}
 		if commented && (strings.Contains(rest, " = '") || strings.Contains(rest, " = [")) {
 			optional = append(optional, line)
 		}
 	}
-	if len(optional) != 24 {
-		t.Fatalf("got %d optional keys, want 24: %q", len(optional), optional)
+	if len(optional) != 27 {
+		t.Fatalf("got %d optional keys, want 27: %q", len(optional), optional)
 	}
 	for _, line := range optional {
 		mail, stream, _ := strings.Cut(string(withKafka(example)), "\n[kafka]")
@@ -196,8 +207,9 @@ func TestOptionalKeysOfTheExampleAreValid(t *testing.T) {
 				mail = strings.Replace(mail, "\npassword_file", "\n# password_file", 1)
 			}
 			for _, pair := range [][2]string{{"cert_file", "key_file"}, {"key_file", "cert_file"}} {
-				if strings.Contains(line, pair[0]) {
-					mail = strings.Replace(mail, "# "+pair[1], pair[1], 1)
+				if _, of, found := strings.Cut(line, pair[0]+" = "); found {
+					of, _, _ = strings.Cut(of, ".") // as in '/etc/hinged/client
+					mail = strings.Replace(mail, "# "+pair[1]+" = "+of, pair[1]+" = "+of, 1)
 				}
 			}
 		} else {
@@ -216,6 +228,77 @@ func TestOptionalKeysOfTheExampleAreValid(t *testing.T) {
 		file := mail + "\n[kafka]" + stream
 		if _, err := parse(strings.NewReader(file), "example.toml", here()); err != nil {
 			t.Errorf("with %s: %v", strings.TrimSpace(line), err)
+		}
+	}
+}
+
+// cutNotify cuts the lines of [[account.notify]] out of the example.
+func cutNotify(t *testing.T, example string) (before, notify, after string) {
+	t.Helper()
+	before, rest, found := strings.Cut(example, "# [[account.notify]]\n")
+	notify, after, ended := strings.Cut(rest, "\n\n")
+	if !found || !ended {
+		t.Fatalf("no [[account.notify]] in\n%s", example)
+	}
+	return before, notify + "\n", after
+}
+
+func TestTheDigestOfTheExampleIsValid(t *testing.T) {
+	example, err := Example()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := regexp.MustCompile(`(?m)^# (\[account\.digest\]|at =|every =|mailbox =)`).ReplaceAll(example, []byte("$1"))
+	c, err := parse(bytes.NewReader(file), "example.toml", here())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.Accounts[0].Digest; got == nil || *got != defaultDigest() {
+		t.Errorf("the digest is %+v", got)
+	}
+}
+
+func TestTheWaysToTellOfTheExampleAreValid(t *testing.T) {
+	example, err := Example()
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, notify, after := cutNotify(t, string(example))
+	var keys, secrets []string
+	values := map[string]string{}
+	for line := range strings.Lines(notify) {
+		if key, _, found := strings.Cut(strings.TrimPrefix(line, "# "), " = "); found {
+			values[key] = strings.TrimPrefix(line, "# ")
+			if strings.HasPrefix(key, "token_") {
+				secrets = append(secrets, key)
+			} else if key != "command" && key != "webhook" && key != "ntfy" {
+				keys = append(keys, key)
+			}
+		}
+	}
+	for _, way := range []string{"command", "webhook", "ntfy"} {
+		for _, secret := range append(secrets, "") {
+			if way == "command" && secret != "" {
+				continue
+			}
+			text := "[[account.notify]]\n" + values[way] + values[secret]
+			for _, key := range keys {
+				text += values[key]
+			}
+			c, err := parse(strings.NewReader(before+text+"\n"+after), "example.toml", here())
+			if err != nil {
+				t.Errorf("%s with %s: %v", way, secret, err)
+				continue
+			}
+			got, want := c.Accounts[0].Notify, defaultNotify()
+			want.Quiet = "22:00-07:00"
+			if len(got) != 1 || len(got[0].ways()) != 1 || got[0].Secret() != (secret != "") {
+				t.Fatalf("%s with %s gives %+v", way, secret, got)
+			}
+			got[0].Program, got[0].Webhook, got[0].Ntfy, got[0].Token = nil, "", "", Token{}
+			if !reflect.DeepEqual(got[0], want) {
+				t.Errorf("%s with %s gives %+v, want %+v", way, secret, got[0], want)
+			}
 		}
 	}
 }

@@ -24,9 +24,19 @@ var durationType = reflect.TypeFor[Duration]()
 // blanks make what a table of the file is decoded into, where it is not part of
 // the struct around it: with the values of the keys that the file leaves out.
 var blanks = map[reflect.Type]func() reflect.Value{
-	reflect.TypeFor[Account]():      func() reflect.Value { return reflect.ValueOf(DefaultAccount()) },
-	reflect.TypeFor[Rule]():         func() reflect.Value { return reflect.ValueOf(Rule{}) },
+	reflect.TypeFor[Account](): func() reflect.Value { return reflect.ValueOf(DefaultAccount()) },
+	reflect.TypeFor[Rule]():    func() reflect.Value { return reflect.ValueOf(Rule{}) },
+	reflect.TypeFor[*Digest](): func() reflect.Value {
+		d := defaultDigest()
+		return reflect.ValueOf(&d)
+	},
+	reflect.TypeFor[Notify]():       func() reflect.Value { return reflect.ValueOf(defaultNotify()) },
 	reflect.TypeFor[KafkaAccount](): func() reflect.Value { return reflect.ValueOf(KafkaAccount{}) },
+	reflect.TypeFor[User]():         func() reflect.Value { return reflect.ValueOf(User{}) },
+	reflect.TypeFor[*Dashboard](): func() reflect.Value {
+		d := DefaultDashboard()
+		return reflect.ValueOf(&d)
+	},
 	reflect.TypeFor[*Kafka](): func() reflect.Value {
 		k := DefaultKafka()
 		return reflect.ValueOf(&k)
@@ -48,6 +58,14 @@ func (d *decoder) table(to reflect.Value, values map[string]any, at *node, path 
 			// The reason matters more than the rule; the value is never shown.
 			d.add(line, path+key, "a password doesn't belong in a file that is copied, shown and backed up", "",
 				"password_file, password_command, password_env or password_credential, which say where to find it")
+			continue
+		}
+		if _, ok := fields["password_hash"]; ok && (key == "password" || key == "token") {
+			want := "password_hash, which `hinged password` prints"
+			if key == "token" {
+				want = "token_file, token_command, token_env or token_credential, which say where to find it"
+			}
+			d.add(line, path+key, "a "+key+" doesn't belong in a file that is copied, shown and backed up", "", want)
 			continue
 		}
 		d.add(line, path+printable(key), "unknown key", "", hint(key, path, known))

@@ -7,7 +7,7 @@ import "time"
 // Defaults returns the configuration of an empty file: no accounts, and the
 // directories still to be found from the environment.
 func Defaults() Config {
-	return Config{LogLevel: "info", LogFormat: "auto"}
+	return Config{LogLevel: "info", LogFormat: "auto", Backups: Backups{Every: Duration(day), Keep: 3}}
 }
 
 // DefaultAccount returns the values of the keys that an account leaves out.

@@ -17,10 +17,34 @@ type entry struct {
 
 // entries explains every key; a test sees to it that none is left out.
 var entries = map[string]entry{
-	"state_dir":  {"The directory for the state of all accounts. Default: $STATE_DIRECTORY (set by systemd), otherwise\n$XDG_STATE_HOME/hinged, otherwise ~/.local/state/hinged. A relative path starts at this file's directory.", true},
-	"socket":     {"The control socket through which `hinged status` and other commands reach the daemon.\nDefault: hinged.sock in the state directory.", true},
-	"log_level":  {"The least level to log: debug, info, warn or error.", false},
-	"log_format": {"The format of the log: text, json, or auto. On a terminal, auto shows what hinged does, with senders and subjects;\nelsewhere it is json. text and json are logs without senders and subjects, even on a terminal.", false},
+	"state_dir":    {"The directory for the state of all accounts. Default: $STATE_DIRECTORY (set by systemd), otherwise\n$XDG_STATE_HOME/hinged, otherwise ~/.local/state/hinged. A relative path starts at this file's directory.", true},
+	"socket":       {"The control socket through which `hinged status` and other commands reach the daemon.\nDefault: hinged.sock in the state directory.", true},
+	"log_level":    {"The least level to log: debug, info, warn or error.", false},
+	"log_format":   {"The format of the log: text, json, or auto. On a terminal, auto shows what hinged does, with senders and subjects;\nelsewhere it is json. text and json are logs without senders and subjects, even on a terminal.", false},
+	"memory_limit": {"How much memory hinged may use, in bytes. It bounds what is read ahead and the accounts in memory, and garbage is\ncollected in time. 0: nine tenths of what the container may use, if that has a limit, or GOMEMLIMIT.", false},
+
+	"backups":       {"Backups of the whole state that `hinged run` makes by itself. `hinged restore` puts one back.", false},
+	"backups.every": {"How often. \"0s\": never. Without an [[account]], when all mail comes through Kafka, the default is never.", false},
+	"backups.keep":  {"How many to keep. Each may be as large as the store. Older ones are deleted when a newer one was checked.", false},
+	"backups.dir":   {"The directory for them. Default: backups in the state directory. Another disk is better.", true},
+
+	"dashboard":                         {"Your accounts in a browser, with the HTTP API and metrics (docs/dashboard.md). Without this section, no port is opened.", false},
+	"dashboard.listen":                  {"The address and port to listen on. Without a [[dashboard.user]] it must be of this machine alone.\n`hinged dashboard` prints a link that opens it.", false},
+	"dashboard.cert_file":               {"The certificate (PEM) for HTTPS, with those that it depends on. hinged reads it again when it changes.", true},
+	"dashboard.key_file":                {"The private key of cert_file.", true},
+	"dashboard.public_url":              {"The address under which browsers reach it, if there is a reverse proxy in front of it.", true},
+	"dashboard.session":                 {"How long somebody stays signed in with a password. A link of `hinged dashboard` signs in for 30 days.", false},
+	"dashboard.session_idle":            {"The same without opening a page.", false},
+	"dashboard.user":                    {"Somebody who may sign in. Repeat it for more.", true},
+	"dashboard.user.name":               {"The name to sign in with.", true},
+	"dashboard.user.password_hash":      {"The password, as `hinged password` prints it. A user needs a password, a token, or both.", true},
+	"dashboard.user.password_hash_file": {"The same in a file of its own.", true},
+	"dashboard.user.token_file":         {"Where to find a token, with which programs use the API and read the metrics: one of these four, or none. It has at\nleast 16 characters, such as `openssl rand -hex 32` prints. hinged reads it when it starts.", true},
+	"dashboard.user.token_command":      {"A program that prints the token, with its arguments. It runs without a shell.", true},
+	"dashboard.user.token_env":          {"An environment variable.", true},
+	"dashboard.user.token_credential":   {"A systemd credential (LoadCredential=).", true},
+	"dashboard.user.accounts":           {"The accounts whose mail is the user's: they see all of it and may change everything. Of Kafka: \"kafka:\" and the key.", true},
+	"dashboard.user.operator":           {"Whether the user sees the figures of all accounts. Subjects, senders and words are for the owner alone.", true},
 
 	"account":                    {"One account. For more accounts, repeat [[account]] and the tables below it. Each account has its own state.", false},
 	"account.name":               {"The account's name in commands, logs and metrics, and in the state.", false},
@@ -38,8 +62,9 @@ var entries = map[string]entry{
 	"account.min_important":      {"Decide only after this many important messages have been learnt; until then everything is \"unsure\".", false},
 	"account.min_ordinary":       {"The same for ordinary messages.", false},
 	"account.min_precision":      {"With shadow = \"auto\", mark only once this share of the recent would-be marks were right, and the decisions were\nbetter than marking all mail from the owner's correspondents.", false},
-	"account.max_weights":        {"The greatest number of weights to keep; the smallest are removed first. A weight takes about 40 bytes of memory.", false},
-	"account.max_messages":       {"The greatest number of messages to remember; the oldest are forgotten first. What was learnt from them stays, but\nfeedback on them has no effect, and one that is moved counts as new mail. Each takes about half a kilobyte of memory.", false},
+	"account.max_weights":        {"The greatest number of weights to keep; the smallest are removed first. A weight takes about 40 bytes of memory.\nFor mail from Kafka the default is 16384.", false},
+	"account.max_messages":       {"The greatest number of messages to remember; the oldest are forgotten first. What was learnt from them stays, but\nfeedback on them has no effect, and one that is moved counts as new mail. Each takes about half a kilobyte of memory.\nFor mail from Kafka the default is 20000.", false},
+	"account.keep_days":          {"For how many days of the account's own time to remember a message; 0: as long as max_messages allows. The messages of\nthe last lessons (learner.window) stay longer, because hinged learns from them again. For mail from Kafka the default is 30.", false},
 
 	"account.prior": {"The weights with which a new account begins, until its own lessons outweigh them (docs/prior.md). default: weights\nthat name nobody, made from two technical mailing lists. none: no weights. Otherwise a file from `hinged prior`.\nIt has no effect on an account that has already learnt something.", false},
 
@@ -94,7 +119,7 @@ var entries = map[string]entry{
 	"account.featurize.values":      {"The value of a word: binary, counts or log-counts.", false},
 	"account.featurize.max_bytes":   {"How much of a message to read, in bytes.", false},
 	"account.featurize.names":       {"Whether to keep the words behind the weights, which explanations need.", false},
-	"account.featurize.names_days":  {"For how many days to keep the words of a message, for at most the last 2000 messages. Its vector is kept longer.", false},
+	"account.featurize.names_days":  {"For how many days to keep the words of a message, for at most the last 2000 messages. Its vector is kept longer.\nFor mail from Kafka the default is 7.", false},
 	"account.featurize.authserv_id": {"The name under which the owner's own mail server writes Authentication-Results; hinged believes no others. If it is\nset, hinged distinguishes senders that this server vouches for from others; if not, hinged believes From.", true},
 
 	"account.featurize.shares":         {"The share of each group of features in the vector.", false},
@@ -107,6 +132,26 @@ var entries = map[string]entry{
 	"account.rule":       {"A rule about all messages of a kind (docs/rules.md). Repeat it for more; the first rule that matches decides.\nWithout authserv_id, anybody can write an address that a from: rule matches.", true},
 	"account.rule.match": {"from:, to: or cc: with an address; from:@ with a domain; list: with a List-Id; subject: with a word.", true},
 	"account.rule.label": {"important or ordinary. This decides, whatever the score.", true},
+
+	"account.digest":         {"Put a mail into your mailbox now and then: what hinged marked and why, whose answer would teach it most, and what\nit learnt (docs/notifications.md). Without this section there is none.", true},
+	"account.digest.at":      {"The time of the day, in the account's time zone.", true},
+	"account.digest.every":   {"day, or week: on Mondays.", true},
+	"account.digest.mailbox": {"The mailbox to put it into, which must exist.", true},
+
+	"account.notify":                  {"A way to tell the owner of important mail (docs/notifications.md): ntfy, webhook or command. Repeat it for more.\nWithout one, hinged only marks.", true},
+	"account.notify.command":          {"Run this program with its arguments, without a shell. It reads what happened as JSON from its standard input.", true},
+	"account.notify.webhook":          {"Post what happened to this URL, as JSON.", true},
+	"account.notify.ntfy":             {"Publish to this topic of ntfy. Everybody who knows a public topic can read it.", true},
+	"account.notify.token_file":       {"The access token for ntfy or the webhook, if they need one: one of these four keys.", true},
+	"account.notify.token_command":    {"A program that prints the token, with its arguments. It runs without a shell.", true},
+	"account.notify.token_env":        {"An environment variable.", true},
+	"account.notify.token_credential": {"A systemd credential (LoadCredential=).", true},
+	"account.notify.title":            {"The title of each notification.", true},
+	"account.notify.priority":         {"ntfy: the priority, from 1 (lowest) to 5 (highest).", true},
+	"account.notify.quiet":            {"Tell nothing between these times, in the account's time zone. One notification sums up what came meanwhile.\n\"\": at any time.", true},
+	"account.notify.per_day":          {"The greatest number of notifications in a day. 0: no limit.", true},
+	"account.notify.sender":           {"Whether to name the sender.", true},
+	"account.notify.subject":          {"Whether to tell the subject and the reasons, which quote words of the mail. They leave this machine then.", true},
 }
 
 // kafkaEntries explains the keys of [kafka] that an account does not have.
@@ -153,11 +198,25 @@ func entryOf(path string) entry {
 	return entries[path]
 }
 
+// exampleHash is of a password that nobody has.
+const exampleHash = "$argon2id$v=19$m=65536,t=3,p=4$c2FsdHNhbHRzYWx0c2FsdA$bm8gcGFzc3dvcmQgaGFzaGVzIHRvIHRoaXMgdGV4dCE"
+
 // exampleConfig is what the example configures: every key has a value.
 func exampleConfig() Config {
 	c := Defaults()
 	c.StateDir = "/var/lib/hinged"
 	c.Socket = "/run/hinged/hinged.sock"
+	c.Backups.Dir = "/var/backups/hinged"
+	d := DefaultDashboard()
+	d.CertFile, d.KeyFile, d.PublicURL = "/etc/hinged/dashboard.pem", "/etc/hinged/dashboard.key", "https://mail.example.org"
+	d.Users = []User{{
+		Name: "ann", PasswordHash: exampleHash, PasswordHashFile: "ann.hash",
+		Token: Token{
+			File: "ann.token", Command: []string{"pass", "show", "hinged"}, Env: "HINGED_TOKEN", Credential: "ann-token",
+		},
+		Accounts: []string{"personal"},
+	}}
+	c.Dashboard = &d
 	a := DefaultAccount()
 	a.Name = "personal"
 	a.Owner = []string{"me@example.org"}
@@ -178,6 +237,18 @@ func exampleConfig() Config {
 	}
 	a.Featurize.AuthservID = "mx.example.org"
 	a.Rules = []Rule{{Match: "from:boss@example.org", Label: "important"}}
+	way := defaultNotify()
+	way.Program, way.Webhook, way.Ntfy = []string{"notify-send", "Important mail"}, "https://example.org/hook", "https://ntfy.example.org/my-mail"
+	way.Token = Token{
+		File:       "ntfy-token",
+		Command:    []string{"pass", "show", "ntfy"},
+		Env:        "HINGED_NTFY_TOKEN",
+		Credential: "ntfy-token",
+	}
+	way.Quiet = "22:00-07:00"
+	a.Notify = []Notify{way}
+	digest := defaultDigest()
+	a.Digest = &digest
 	c.Accounts = []Account{a}
 	k := DefaultKafka()
 	k.Brokers = []string{"kafka.example.org:9093"}

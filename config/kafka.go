@@ -51,7 +51,14 @@ type KafkaAccount struct {
 }
 
 // DefaultKafka returns the values of the keys that a section [kafka] leaves out.
+//
+// There may be a hundred thousand accounts: what is kept for each is bounded by time
+// and by number, so that its store stops growing. These bounds cost no quality
+// (docs/results.md, "What an account keeps").
 func DefaultKafka() Kafka {
+	judging := defaultJudging()
+	judging.KeepDays, judging.MaxMessages, judging.MaxWeights = 30, 20_000, 1<<14
+	judging.Featurize.NamesDays = 7
 	return Kafka{
 		Group:            "hinged",
 		ClientID:         "hinged",
@@ -66,7 +73,7 @@ func DefaultKafka() Kafka {
 			Input: "hinged.input", Decisions: "hinged.decisions",
 			DeadLetters: "hinged.dead-letters", Snapshots: "hinged.snapshots",
 		},
-		Judging: defaultJudging(),
+		Judging: judging,
 	}
 }
 
@@ -155,7 +162,7 @@ func (t table) login(k *Kafka) {
 	if k.SASL == "none" {
 		const because = `with sasl = "none"`
 		t.useless(k.Username != "", "username", because)
-		for _, key := range k.keys() {
+		for _, key := range k.keys("password") {
 			t.useless(true, key, because)
 		}
 		return

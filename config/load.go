@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
@@ -91,12 +92,28 @@ func (c *Config) PrintEffective(w io.Writer) error {
 	shown := *c
 	shown.Accounts = append([]Account(nil), c.Accounts...)
 	for i := range shown.Accounts {
-		shown.Accounts[i].IMAP.hideArguments()
+		a := &shown.Accounts[i]
+		a.IMAP.hideArguments()
+		a.Notify = slices.Clone(a.Notify)
+		for j := range a.Notify {
+			a.Notify[j].hideSecrets()
+		}
 	}
 	if c.Kafka != nil {
 		stream := *c.Kafka
 		stream.hideArguments()
 		shown.Kafka = &stream
+	}
+	if c.Dashboard != nil {
+		d := *c.Dashboard
+		d.Users = append([]User(nil), d.Users...)
+		for i := range d.Users {
+			d.Users[i].hideArguments()
+			if d.Users[i].PasswordHash != "" {
+				d.Users[i].PasswordHash = "(not shown)"
+			}
+		}
+		shown.Dashboard = &d
 	}
 	data, err := shown.Encode()
 	if err != nil {
@@ -115,9 +132,18 @@ func (p *Password) hideArguments() {
 
 // Location returns the account's time zone.
 func (a *Account) Location() (*time.Location, error) {
-	zone, err := zones.Load(a.TimeZone)
+	zone, err := a.Judging.Location()
 	if err != nil {
-		return nil, fmt.Errorf("time zone of account %s: %w", a.Name, err)
+		return nil, fmt.Errorf("account %s: %w", a.Name, err)
+	}
+	return zone, nil
+}
+
+// Location returns the time zone of the owner's days.
+func (j *Judging) Location() (*time.Location, error) {
+	zone, err := zones.Load(j.TimeZone)
+	if err != nil {
+		return nil, fmt.Errorf("time zone: %w", err)
 	}
 	return zone, nil
 }

@@ -49,6 +49,8 @@ var companions = map[string]struct {
 	"account.threshold.cost":  {"account.threshold.mode", "cost"},
 	"account.threshold.value": {"account.threshold.mode", "fixed"},
 
+	"account.notify.priority": {"account.notify.ntfy", "https://ntfy.example.org/my-mail"},
+
 	"kafka.learner.margin":      {"kafka.learner.kind", "margin"},
 	"kafka.threshold.share":     {"kafka.threshold.mode", "budget"},
 	"kafka.threshold.cost":      {"kafka.threshold.mode", "cost"},
@@ -107,8 +109,11 @@ func eachKey(t *testing.T, fn func(k key, table bool)) {
 func presets(t *testing.T) map[string]string {
 	c := Defaults()
 	c.Accounts = []Account{DefaultAccount()}
-	stream := DefaultKafka()
-	c.Kafka = &stream
+	digest := defaultDigest()
+	c.Accounts[0].Notify, c.Accounts[0].Digest = []Notify{defaultNotify()}, &digest
+	stream, web := DefaultKafka(), DefaultDashboard()
+	web.Users = []User{{}}
+	c.Kafka, c.Dashboard = &stream, &web
 	plain, err := c.Encode()
 	if err != nil {
 		t.Fatal(err)
@@ -150,6 +155,16 @@ func refusals(t *testing.T, path string, value any) []Mistake {
 	t.Helper()
 	c := exampleConfig()
 	c.Accounts[0].IMAP.Password, c.Kafka.Password = Password{}, Password{}
+	way := &c.Accounts[0].Notify[0]
+	way.Token, way.Program, way.Webhook = Token{}, nil, "" // one of each stays
+	if strings.HasPrefix(path, "account.notify.command") || strings.HasPrefix(path, "account.notify.webhook") {
+		way.Ntfy = ""
+	}
+	user := &c.Dashboard.Users[0]
+	user.Token, user.PasswordHashFile = Token{}, "" // one place stays
+	if path == "dashboard.user.password_hash_file" {
+		user.PasswordHash = ""
+	}
 	table, name := path[:strings.LastIndexByte(path, '.')+1], path[strings.LastIndexByte(path, '.')+1:]
 	another := name == "password_command" || name == "password_env" || name == "password_credential"
 	if !another || table != "account.imap." {
@@ -211,7 +226,7 @@ func TestThePageOfTheConfigurationSaysWhatTheCodeDoes(t *testing.T) {
 		}
 		if table {
 			title := "[" + k.path + "]"
-			if k.path == "account" || k.path == "kafka.account" {
+			if k.path == "account" || k.path == "kafka.account" || k.path == "dashboard.user" {
 				title = "[[" + k.path + "]]"
 			}
 			fmt.Fprintf(&b, "\n## %s\n\n%s\n", title, comment)
@@ -235,6 +250,8 @@ func TestThePageOfTheConfigurationSaysWhatTheCodeDoes(t *testing.T) {
 			fmt.Fprintf(&b, "| default | `%s` |\n", k.preset)
 		case k.needed && name == "password_file":
 			b.WriteString("| default | none: one of the four password keys is needed |\n")
+		case k.needed && name == "ntfy":
+			b.WriteString("| default | none: one of command, webhook and ntfy is needed |\n")
 		case k.needed:
 			b.WriteString("| default | none: it is needed |\n")
 		default:

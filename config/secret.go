@@ -30,20 +30,21 @@ type Password struct {
 	Credential string   `toml:"password_credential,omitempty"` // a file in $CREDENTIALS_DIRECTORY (systemd.exec(5))
 }
 
-// keys returns the keys that are set, in a fixed order.
-func (p *Password) keys() []string {
+// keys returns the keys that are set, in a fixed order. what is password or token, with
+// which their names begin.
+func (p *Password) keys(what string) []string {
 	var set []string
 	for _, k := range []struct {
 		key string
 		set bool
 	}{
-		{"password_file", p.File != ""},
-		{"password_command", len(p.Command) > 0},
-		{"password_env", p.Env != ""},
-		{"password_credential", p.Credential != ""},
+		{"_file", p.File != ""},
+		{"_command", len(p.Command) > 0},
+		{"_env", p.Env != ""},
+		{"_credential", p.Credential != ""},
 	} {
 		if k.set {
-			set = append(set, k.key)
+			set = append(set, what+k.key)
 		}
 	}
 	return set
@@ -54,6 +55,11 @@ func (p *Password) keys() []string {
 // dropped. Neither the secret nor what a command printed is in any error.
 // Safe for concurrent use.
 func (p *Password) ReadPassword(ctx context.Context) (string, error) {
+	return p.read(ctx, "password")
+}
+
+// read is ReadPassword for a password or a token.
+func (p *Password) read(ctx context.Context, what string) (string, error) {
 	var secret []byte
 	var err error
 	switch {
@@ -64,19 +70,19 @@ func (p *Password) ReadPassword(ctx context.Context) (string, error) {
 	case p.Env != "":
 		value, ok := os.LookupEnv(p.Env)
 		if !ok {
-			return "", fmt.Errorf("password_env: the environment has no %s", p.Env)
+			return "", fmt.Errorf("%s_env: the environment has no %s", what, p.Env)
 		}
 		secret = []byte(value)
 	case p.Credential != "":
 		dir := os.Getenv("CREDENTIALS_DIRECTORY")
 		if dir == "" {
-			return "", errors.New("password_credential: CREDENTIALS_DIRECTORY is not set; systemd sets it for a unit with LoadCredential=")
+			return "", fmt.Errorf("%s_credential: CREDENTIALS_DIRECTORY is not set; systemd sets it for a unit with LoadCredential=", what)
 		}
 		secret, err = readSecretFile(filepath.Join(dir, p.Credential))
 	default:
-		return "", errors.New("no password is configured")
+		return "", fmt.Errorf("no %s is configured", what)
 	}
-	key := p.keys()[0]
+	key := p.keys(what)[0]
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", key, err)
 	}

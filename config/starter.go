@@ -64,7 +64,10 @@ func (s *Starter) Encode() ([]byte, error) {
 		set("state_dir", s.StateDir)
 		b.WriteByte('\n')
 	}
-	b.WriteString("[[account]]\n")
+	note(entries["dashboard"].comment)
+	b.WriteString("[dashboard]\n")
+	set("dashboard.listen", DefaultDashboard().Listen)
+	b.WriteString("\n[[account]]\n")
 	set("account.name", a.Name)
 	set("account.owner", a.Owner, "Add your other addresses, if you have some; these were found in Sent.")
 	set("account.time_zone", a.TimeZone)

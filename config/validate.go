@@ -119,6 +119,8 @@ func (v *validator) config(c *Config) {
 	t := table{v, v.doc.root, 1, ""}
 	t.choice("log_level", c.LogLevel, logLevels)
 	t.choice("log_format", c.LogFormat, logFormats)
+	t.check(c.MemoryLimit == 0 || c.MemoryLimit >= leastMemory && c.MemoryLimit <= 1<<46, "memory_limit", "out of range", c.MemoryLimit,
+		fmt.Sprintf("%d to %d bytes, or 0 for that of the container", leastMemory, 1<<46))
 	if c.StateDir == "" {
 		c.StateDir = v.env.stateDir()
 		t.check(c.StateDir != "", "state_dir", "there is no default, since STATE_DIRECTORY, XDG_STATE_HOME and HOME are not set", nil, "a directory")
@@ -135,6 +137,7 @@ func (v *validator) config(c *Config) {
 	if len(c.Accounts) == 0 && c.Kafka == nil && !t.wrong[place{t.lineOf("kafka"), "kafka"}] {
 		t.required("account", "at least one [[account]], or [kafka]")
 	}
+	t.sub("backups").backups(c)
 	names := map[string]int{}
 	list := t.sub("account")
 	for i := range c.Accounts {
@@ -151,6 +154,24 @@ func (v *validator) config(c *Config) {
 	if c.Kafka != nil {
 		t.sub("kafka").kafka(c.Kafka)
 	}
+	if c.Dashboard != nil {
+		t.sub("dashboard").dashboard(c.Dashboard, c)
+	}
+}
+
+// backups checks how the daemon makes backups by itself, and finds where.
+func (t table) backups(c *Config) {
+	b := &c.Backups
+	if len(c.Accounts) == 0 && c.Kafka != nil && !t.has("every") {
+		b.Every = 0 // the snapshots topic has all that a new process needs
+	}
+	t.check(b.Every == 0 || b.Every.Std() >= time.Second && b.Every.Std() <= 365*day, "every", "out of range", b.Every, `"1s" to "365d", or "0s" for never`)
+	t.integer("keep", b.Keep, 1, 1000)
+	t.cleanPath("dir", b.Dir)
+	if b.Dir == "" {
+		b.Dir = filepath.Join(c.StateDir, "backups")
+	}
+	b.Dir = t.env.path(b.Dir)
 }
 
 // cleanPath refuses what can be no path.
@@ -172,6 +193,10 @@ func (v *validator) account(t table, a *Account) {
 	t.duration("mark_within", a.MarkWithin, 0, 365*day)
 	t.sub("imap").imap(&a.IMAP)
 	t.judging(&a.Judging)
+	t.sub("notify").notify(a.Notify)
+	if a.Digest != nil {
+		t.sub("digest").digest(a.Digest)
+	}
 }
 
 func (t table) judging(a *Judging) {
@@ -187,6 +212,7 @@ func (t table) judging(a *Judging) {
 	t.number("min_precision", a.MinPrecision, 0, 1, "0 to 1")
 	t.integer("max_weights", a.MaxWeights, 100, 100_000_000)
 	t.integer("max_messages", a.MaxMessages, 200, 10_000_000)
+	t.integer("keep_days", a.KeepDays, 0, 36_500)
 	t.prior(&a.Prior)
 	t.sub("learner").learner(&a.Learner)
 	t.sub("threshold").threshold(&a.Threshold)
@@ -343,26 +369,30 @@ func isHost(s string) bool {
 	return true
 }
 
-func (t table) password(p *Password) {
-	set := p.keys()
+func (t table) password(p *Password) { t.secret("password", p) }
+
+// secret checks where a password or a token is; what is which.
+func (t table) secret(what string, p *Password) {
+	set := p.keys(what)
+	keyFile, keyCommand, keyEnv, keyCredential := what+"_file", what+"_command", what+"_env", what+"_credential"
 	switch {
 	case len(set) == 0:
-		keys := []string{"password_file", "password_command", "password_env", "password_credential"}
-		const want = "one of password_file, password_command, password_env and password_credential"
+		keys := []string{keyFile, keyCommand, keyEnv, keyCredential}
+		want := fmt.Sprintf("one of %s, %s, %s and %s", keyFile, keyCommand, keyEnv, keyCredential)
 		if i := slices.IndexFunc(keys, t.has); i >= 0 {
 			t.check(false, keys[i], "is empty", nil, want)
-		} else if !t.has("password") {
-			t.required("password_file", want)
+		} else if !t.has(what) {
+			t.required(keyFile, want)
 		}
 	case len(set) > 1:
-		t.check(false, set[1], "a second place for the same password", nil, fmt.Sprintf("either it or %s", set[0]))
+		t.check(false, set[1], "a second place for the same "+what, nil, fmt.Sprintf("either it or %s", set[0]))
 	}
-	t.cleanPath("password_file", p.File)
+	t.cleanPath(keyFile, p.File)
 	p.File = t.env.path(p.File)
 	t.check(!slices.Contains(p.Command, "") && !slices.ContainsFunc(p.Command, func(s string) bool { return strings.ContainsRune(s, 0) }),
-		"password_command", "an empty argument, or one with a zero byte", nil, `a program and its arguments, such as ["pass", "show", "mail"]`)
-	t.check(!strings.ContainsAny(p.Env, "=\x00"), "password_env", "not the name of a variable", nil, "the name of an environment variable, not its value")
-	t.check(!strings.ContainsAny(p.Credential, "/\x00") && p.Credential != "." && p.Credential != "..", "password_credential", "not the name of a credential", nil, "the name given to systemd's LoadCredential=")
+		keyCommand, "an empty argument, or one with a zero byte", nil, `a program and its arguments, such as ["pass", "show", "mail"]`)
+	t.check(!strings.ContainsAny(p.Env, "=\x00"), keyEnv, "not the name of a variable", nil, "the name of an environment variable, not its value")
+	t.check(!strings.ContainsAny(p.Credential, "/\x00") && p.Credential != "." && p.Credential != "..", keyCredential, "not the name of a credential", nil, "the name given to systemd's LoadCredential=")
 }
 
 func (t table) mailboxes(key string, names []string) {

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Digest is a message that hinged writes into the owner's mailbox now and then: what it
+// marked and why, and what it learnt.
+type Digest struct {
+	At      string `toml:"at"`    // a time of the day in the account's time zone
+	Every   string `toml:"every"` // day, or week: on Mondays
+	Mailbox string `toml:"mailbox"`
+}
+
+// defaultDigest returns the values of the keys that [account.digest] leaves out.
+func defaultDigest() Digest { return Digest{At: "07:00", Every: "day", Mailbox: "INBOX"} }
+
+// digestTimes are the choices of every.
+var digestTimes = []string{"day", "week"}
+
+// Time returns At as the time since midnight.
+func (d *Digest) Time() (time.Duration, error) { return timeOfDay(d.At) }
+
+func (t table) digest(d *Digest) {
+	_, err := d.Time()
+	t.check(err == nil, "at", "not a time of the day", d.At, `a time such as "07:00"`)
+	t.choice("every", d.Every, digestTimes)
+	t.check(d.Mailbox != "" && !strings.ContainsFunc(d.Mailbox, unicode.IsControl), "mailbox", "not the name of a mailbox", d.Mailbox, `a name as the mail program shows it, such as "INBOX"`)
+}
