@@ -5,16 +5,16 @@
 #   docker build -t hinged .
 #   docker run -v hinged-state:/var/lib/hinged -v ./hinged.toml:/etc/hinged/hinged.toml:ro hinged
 #
-# The same static program is run in an empty root directory, as a user without
-# rights, by the tests in internal/project.
+# SIGHUP (docker kill --signal HUP) has it read its configuration again; STOPSIGNAL drains.
+# The tests in internal/project build this file with buildah and run the image.
 
 FROM golang:1.26-bookworm AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-ARG VERSION=dev
-RUN CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags prod -ldflags "-s -w -X main.version=$VERSION" -o /image/usr/local/bin/hinged ./cmd/hinged \
+ARG VERSION=dev COMMIT=
+RUN CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags prod -ldflags "-s -w -X main.version=$VERSION -X main.commit=$COMMIT" -o /image/usr/local/bin/hinged ./cmd/hinged \
  && install -D -m 0644 /etc/ssl/certs/ca-certificates.crt /image/etc/ssl/certs/ca-certificates.crt \
  && install -D -m 0644 -t /image/usr/share/doc/hinged LICENSE NOTICE \
  && install -d -m 0700 -o 65532 -g 65532 /image/var/lib/hinged

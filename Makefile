@@ -12,6 +12,8 @@
 # make man      the manual pages and the completions of shells: dist/man
 # make install  program, manual pages, completions and systemd units, below
 #               $(DESTDIR)$(PREFIX); make uninstall takes them away again
+# make release  archives, packages, bills of materials and checksums for TARGETS, the same
+#               bytes wherever they are made: dist/release (docs/operations.md)
 # make fuzz     every fuzz target for FUZZTIME each
 # make soak     for a night: ten times the mail, kills and fuzzing
 # make bench    every benchmark
@@ -19,11 +21,15 @@
 #               tables of docs/results.md
 # make bench-quality MTD=FILE MIPS=FILE  hinged beside other tools, under one
 #               protocol: the tables of docs/results.md (bench/quality.sh)
+# make bench-speed MTD=FILE OWNER=ADDRESS  what a message costs, beside bogofilter and
+#               wc -w: the table of docs/results.md (bench/speed.sh)
 # make life MTD=FILE MIPS=FILE  the development streams lived through on a real mail
 #               server: the table of docs/results.md
 # make attacks  every kind of forged mail against a real mail server: the table of
 #               docs/security.md
 # make demo-picture  docs/demo.svg, from a real run of the demo
+# make screenshots  every page of the dashboard, light, dark and on a phone, from made-up
+#               mail: dist/screenshots; those that the documentation shows: docs/screenshots
 # make recording MTD=FILE  docs/first-ten-minutes.cast and .svg: from init to live mail
 #               on a real mail server; it takes npx, for what draws
 # make notice   NOTICE, with the licences of all modules that are linked
@@ -62,7 +68,7 @@ RACE = $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
 
 # The race detector keeps each process for a second after its end, in case a race
 # shows yet. The scripts of cmd/hinged run some hundred processes, and mostly wait.
-RACING = GORACE=atexit_sleep_ms=20 $(GO) test $(RACE) -parallel 4
+RACING = GORACE=atexit_sleep_ms=20 $(GO) test -vet=off $(RACE) -parallel 4
 
 # Two packages have a step each: internal/project, which compiles for several
 # processors, and internal/e2e, which starts mail servers and kills daemons. Both
@@ -78,7 +84,7 @@ MODULE = $(shell $(GO) list -m)
 ALONE = config internal/chart internal/filter internal/lab model
 
 .NOTPARALLEL:
-.PHONY: demo run test check setup fmt vet lint project race e2e whole build lab man install uninstall fuzz soak bench learners attacks life bench-quality demo-picture recording notice clean
+.PHONY: demo run test check setup fmt vet lint project race e2e whole build lab man install uninstall release fuzz soak bench learners attacks life bench-quality bench-speed demo-picture screenshots recording notice clean
 
 test: setup fmt vet lint race whole
 
@@ -105,7 +111,7 @@ lint:
 
 project:
 	@echo '== the project as a whole: imports, clocks, digests, an empty root'
-	@$(GO) test -count=1 -timeout 20m ./internal/project
+	@$(GO) test -vet=off -count=1 -timeout 20m ./internal/project
 	@echo '== bad mail within its time, without the race detector'
 	@$(GO) test -count=1 -run Within ./featurize
 
@@ -118,12 +124,12 @@ race:
 	@echo '== go test $(RACE)'
 	@$(RACING) -timeout 15m $(OTHERS)
 	@echo '== go test, where nothing can race'
-	@$(GO) test $(addprefix ./,$(ALONE))
-	@$(GO) test -run '^($(COMPUTES))$$' $(COMPUTERS)
+	@$(GO) test -vet=off $(addprefix ./,$(ALONE))
+	@$(GO) test -vet=off -run '^($(COMPUTES))$$' $(COMPUTERS)
 
 e2e:
 	@echo '== the whole, on a real mail server'
-	@$(GO) test -parallel 12 -count=1 -timeout 20m ./internal/e2e
+	@$(GO) test -vet=off -parallel 12 -count=1 -timeout 30m ./internal/e2e
 
 whole:
 	@out=$$(mktemp) || exit 1; \
@@ -185,12 +191,23 @@ uninstall:
 		'$(SHARE)/doc/hinged/LICENSE' '$(SHARE)/doc/hinged/NOTICE' '$(SHARE)/man/man5/hinged.toml.5' '$(SHARE)/bash-completion/completions/hinged' \
 		'$(SHARE)/zsh/site-functions/_hinged' '$(SHARE)/fish/vendor_completions.d/hinged.fish'
 
+TARGETS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,freebsd/amd64
+RELEASE ?= dist/release
+COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null)
+
+release:
+	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} \
+		$(GO) -C scripts/release run . -root '$(CURDIR)' -out '$(abspath $(RELEASE))' -go '$(GO)' \
+		-version '$(VERSION)' -commit '$(COMMIT)' -tags '$(TAGS)' -targets '$(TARGETS)'
+
 fuzz:
 	@GO='$(GO)' sh scripts/fuzz.sh '$(FUZZTIME)' $(PKG)
 
 soak:
 	HINGED_KILL_MESSAGES=20000 HINGED_KILL_TIMES=400 $(GO) test $(RACE) -count=1 -v -run Kill -timeout 6h ./internal/e2e
 	HINGED_STREAM_MESSAGES=20000 HINGED_STREAM_ACCOUNTS=200 HINGED_STREAM_TURNS=60 $(GO) test $(RACE) -count=1 -v -run ThreeProcesses -timeout 2h ./internal/e2e
+	HINGED_STREAM_MESSAGES=120000 HINGED_STREAM_MIB=512 $(GO) test -count=1 -v -run ACatchUp -timeout 1h ./internal/e2e
+	HINGED_LOAD_SECONDS=60 HINGED_LOAD_ROUNDS=30 $(GO) test -count=1 -run '^$$' -bench DashboardLoad -benchtime 1x -timeout 3h ./internal/e2e
 	$(MAKE) fuzz FUZZTIME=10m
 
 bench:
@@ -201,6 +218,13 @@ learners:
 
 bench-quality:
 	@GO='$(GO)' sh bench/quality.sh '$(MTD)' '$(MIPS)'
+
+# The owner that linux-mtd is measured with.
+OWNER  ?= miquel.raynal@bootlin.com
+ROUNDS ?= 5
+
+bench-speed:
+	@GO='$(GO)' sh bench/speed.sh '$(MTD)' '$(OWNER)' '$(ROUNDS)'
 
 attacks:
 	$(GO) test -count=1 -run 'TestAttacks$$' ./internal/e2e -attack-table
@@ -214,6 +238,12 @@ demo-picture:
 recording:
 	HINGED_MTD='$(abspath $(MTD))' $(GO) test -count=1 -run 'TestTheFirstTenMinutes$$' ./internal/e2e -record '$(CURDIR)/docs/first-ten-minutes.cast'
 	npx --yes svg-term-cli@2.1.1 --in docs/first-ten-minutes.cast --out docs/first-ten-minutes.svg --window
+
+# The pictures of the documentation are a few, since git keeps each that ever was.
+screenshots:
+	@mkdir -p docs/screenshots
+	$(GO) test -count=1 -run 'TestEveryPageIsForEverybody$$' ./internal/e2e -screenshots '$(CURDIR)/dist/screenshots'
+	cd dist/screenshots && cp overview-light.png message-light.png ../../docs/screenshots/
 
 notice:
 	$(GO) test -count=1 -run NOTICE ./internal/project -update

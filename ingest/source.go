@@ -2,7 +2,10 @@
 
 package ingest
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // MarkRequest asks for one keyword or flag to be set on one message, or cleared; or
 // for a copy of the message (CopyTo).
@@ -63,12 +66,27 @@ type Source interface {
 type Status struct {
 	Connected bool
 	Problem   string // why not, in words; "" when all is well
+	// DownSince is when the connection was lost that is not there; zero when all is well.
+	DownSince time.Time
 	// ConsentNeeded: the problem is that the owner has to consent again, with the
 	// provider of the mail, to hinged's reading it.
 	ConsentNeeded bool
-	Reconnects    int
+	// LoginRefused: the problem is the login: a wrong password, none at all, or no way to
+	// log in that both sides know. Somebody has to step in.
+	LoginRefused bool
+	Reconnects   int
 	// Remaining is how many messages are known to wait for their first report.
 	Remaining int
+	// Looks are the last looks at the watched mailboxes, by name, in this run. The caller
+	// owns the map.
+	Looks map[string]Look
+}
+
+// Look is when a source last asked its server about a mailbox and heard the answer.
+type Look struct {
+	At time.Time
+	// Listening: the server is to speak up by itself since then (IDLE).
+	Listening bool
 }
 
 // Known is what the store remembers of one mailbox, from which a source

@@ -34,6 +34,15 @@ missing() {
 	command -v offlineimap >/dev/null || echo offlineimap3
 	command -v tmux >/dev/null || echo tmux
 	command -v systemd-analyze >/dev/null || echo systemd
+	command -v chromium >/dev/null || echo chromium
+	[ -e /usr/share/fonts/truetype/liberation/LiberationSans-Regular.ttf ] || echo fonts-liberation
+	[ -e /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf ] || echo fonts-dejavu-core
+	python3 -m pip --version >/dev/null 2>&1 || echo python3-pip
+	command -v rpm >/dev/null || echo rpm
+	command -v buildah >/dev/null || echo buildah
+	[ -e /etc/ssl/certs/ca-certificates.crt ] || echo ca-certificates
+	[ -e /lib/systemd/systemd ] || echo systemd
+	command -v nsenter >/dev/null || echo util-linux
 	[ -e /usr/lib/dovecot/lmtp ] || echo dovecot-lmtpd
 	[ -e /usr/lib/dovecot/modules/sieve/lib90_sieve_extprograms_plugin.so ] || echo dovecot-sieve
 }
@@ -61,9 +70,10 @@ if [ -n "$(missing)" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null &&
 fi
 
 $GO mod download
+$GO -C scripts/release mod download
 
-# Servers that no package installs are fetched here, so that no test waits for a
-# registry. Prints the names of those that cannot be had.
+# Servers and tools that no package installs are fetched here, so that no test waits for
+# a registry. Prints the names of those that cannot be had.
 unfetched() {
 	fetch() { HINGED_FETCH=1 $GO test -count=1 -run "^$1\$" ./internal/testkit >/dev/null; }
 	if command -v java >/dev/null && command -v mvn >/dev/null; then
@@ -71,6 +81,12 @@ unfetched() {
 		fetch TestGreenMailIsFetched || echo greenmail
 	fi
 	fetch TestCyrusAndCourierAreFetched || echo mailservers
+	fetch TestPrometheusIsFetched || echo prometheus
+	fetch TestProxiesAreFetched || echo proxies
+	if python3 -m pip --version >/dev/null 2>&1; then
+		fetch TestAxeIsFetched || echo axe
+		fetch TestSchemathesisIsFetched || echo schemathesis
+	fi
 }
 
 short=0
@@ -79,6 +95,10 @@ for server in $(unfetched); do
 	case $server in
 	kafka) echo "skipped: the tests against a real Apache Kafka (scripts/kafka.sh could not fetch it; is there a network?)" ;;
 	greenmail) echo "skipped: the tests against a real GreenMail (scripts/greenmail.sh could not fetch it; is there a network?)" ;;
+	axe) echo "skipped: how accessible the dashboard's pages are (scripts/axe.sh could not fetch axe-core; is there a network?)" ;;
+	schemathesis) echo "skipped: the HTTP API tested by its description (scripts/schemathesis.sh could not fetch Schemathesis; is there a network?)" ;;
+	prometheus) echo "skipped: metrics, alerts and the Grafana dashboard on a real Prometheus (they need Debian's package tools, and what scripts/prometheus.sh fetches)" ;;
+	proxies) echo "skipped: the dashboard behind a real Caddy and nginx (they need Debian's package tools, and what scripts/proxies.sh fetches)" ;;
 	mailservers) echo "skipped: the tests against a real Cyrus and Courier (they need root, Debian's package tools, and what scripts/mailservers.sh fetches)" ;;
 	esac
 done
@@ -92,6 +112,11 @@ for package in $(missing); do
 	mutt | neomutt | aerc | isync | offlineimap3 | tmux)
 		echo "skipped: what mail programs show, docs/mail-programs.md (package $package)" ;;
 	systemd) echo "skipped: how well the units of deploy/ confine hinged (package systemd)" ;;
+	chromium | fonts-*) echo "skipped: the dashboard in a real browser (package $package)" ;;
+	python3-pip) echo "skipped: how accessible the dashboard's pages are, and the HTTP API tested by its description (package $package)" ;;
+	buildah | ca-certificates) echo "skipped: the container image, built and run (package $package)" ;;
+	util-linux) echo "skipped: a service manager (package util-linux)" ;;
+	rpm) echo "skipped: what is in the package for RPM (package rpm)" ;;
 	kcat | jq) echo "skipped: the commands of docs/kafka.md, run as printed (package $package)" ;;
 	bsdutils | git) echo "skipped: the commands of README and pages, run as printed (package $package)" ;;
 	default-jre-headless | maven) echo "skipped: the tests against a real Apache Kafka and GreenMail (package $package)" ;;

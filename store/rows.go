@@ -339,7 +339,7 @@ const (
 func (r Reason) String() string {
 	return [...]string{"threshold", "too few labels yet", "within the unsure band",
 		"the owner removed this mark before", "daily budget spent", "was there before the first start", "shadow",
-		"the owner's own word", "another copy was decided before", "handed over with a label", "rule",
+		"the owner had labelled it", "another copy was decided before", "handed over with a label", "rule",
 		"it was old when it was found", "it had been read before it was found", "it claims to be from the owner"}[min(r, ReasonClaimed)]
 }
 
@@ -408,10 +408,13 @@ const (
 	MarkUndoing                          // to be taken back; that may or may not have happened
 	MarkUndone                           // taken back by us
 	CopyGone                             // a copy that is not where it was put any more
+	LetterSending                        // a letter of ours is about to be put into a mailbox, or is there
+	LetterSent                           // it is there, or was
+	LetterUnsent                         // it could not be put there
 )
 
 func (s LedgerState) String() string {
-	return [...]string{"", "intended", "confirmed", "abandoned", "refused", "undoing", "undone", "gone"}[min(s, CopyGone)]
+	return [...]string{"", "intended", "confirmed", "abandoned", "refused", "undoing", "undone", "gone", "sending", "sent", "unsent"}[min(s, LetterUnsent)]
 }
 
 // LedgerKey returns the table key of the n-th ledger entry: keys ascend with n.
@@ -420,7 +423,7 @@ func LedgerKey(n uint64) string { return string(key64(n)) }
 // LedgerNumber is the number of the entry that LedgerKey gave the key to.
 func LedgerNumber(key string) uint64 { return binary.BigEndian.Uint64([]byte(key)) }
 
-// LedgerEntry records one mark that we set, or meant to set.
+// LedgerEntry records one mark that we set, or meant to set; or a letter that we wrote.
 type LedgerEntry struct {
 	Message     MessageKey  `cbor:"1,keyasint"`
 	ID          ID          `cbor:"2,keyasint,omitempty"` // of the Message-ID
@@ -453,6 +456,9 @@ type LedgerEntry struct {
 	// is no Keyword. Copied is where the copy is.
 	CopyTo string `cbor:"20,keyasint,omitempty"`
 	Copied Copied `cbor:"21,keyasint,omitzero" digest:"-"`
+	// Letter is the Message-ID of a letter that we put into a mailbox; then the entry is
+	// about no mark. "": it is about a mark.
+	Letter string `cbor:"22,keyasint,omitempty"`
 }
 
 // Copied is a copy of a message that we put into a mailbox.

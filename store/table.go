@@ -117,6 +117,29 @@ func (t *Table[V]) Keys() []string {
 	return keys
 }
 
+// Find returns the keys of the rows for which is reports true, in ascending byte order.
+// It asks about every row, in any order.
+func (t *Table[V]) Find(is func(V) bool) []string {
+	var keys []string
+	for k, v := range t.by8 {
+		if is(v) {
+			keys = append(keys, string(k[:]))
+		}
+	}
+	for k, v := range t.by16 {
+		if is(v) {
+			keys = append(keys, string(k[:]))
+		}
+	}
+	for k, v := range t.byRest {
+		if is(v) {
+			keys = append(keys, k)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
 // rows is what the store asks of a table, whatever the type of its rows.
 type rows interface {
 	Len() int

@@ -3,8 +3,11 @@
 package main
 
 import (
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"os"
@@ -22,6 +25,7 @@ import (
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
+	"github.com/hinged/hinged/store/copies"
 )
 
 // storePath is where the state of all accounts is.
@@ -32,7 +36,7 @@ func storePath(c *config.Config) string { return filepath.Join(c.StateDir, "hing
 func daemonOptions(c *config.Config, log *slog.Logger) (daemon.Options, error) {
 	o := daemon.Options{
 		StorePath: storePath(c), Store: boltfile.Options{Logger: log},
-		Socket: c.Socket, Version: versionString(), Logger: log,
+		Socket: c.Socket, Version: versionString(), Logger: log, Backups: backupOptions(c),
 	}
 	for i := range c.Accounts {
 		a := &c.Accounts[i]
@@ -48,7 +52,7 @@ func daemonOptions(c *config.Config, log *slog.Logger) (daemon.Options, error) {
 			log.Warn("rules on senders can be met by forged mail", "account", a.Name, "detail", warning)
 		}
 		o.Accounts = append(o.Accounts, daemon.AccountOptions{
-			Name: a.Name, Filter: filterOptions(a), Prior: weights,
+			Name: a.Name, Filter: filterOptions(a), Prior: weights, Settings: settingsOf(a),
 			NewSource: func(known []ingest.Known) (ingest.Source, error) {
 				watching, err := imap.New(source, known)
 				if err != nil {
@@ -59,6 +63,32 @@ func daemonOptions(c *config.Config, log *slog.Logger) (daemon.Options, error) {
 		})
 	}
 	return o, nil
+}
+
+// backupOptions says how the daemon makes backups by itself.
+func backupOptions(c *config.Config) daemon.BackupOptions {
+	return daemon.BackupOptions{Every: c.Backups.Every.Std(), Rotation: copies.Rotation{Dir: c.Backups.Dir, Keep: c.Backups.Keep}}
+}
+
+// settingsOf returns all that an account's options are made from: two that are equal
+// give the same options. "" means that there is no telling.
+func settingsOf(a *config.Account) string {
+	sum := sha256.New()
+	if err := json.NewEncoder(sum).Encode(a); err != nil {
+		return ""
+	}
+	// These files are read when the options are made. Others are read at each use.
+	for _, name := range []string{a.IMAP.CAFile, a.Prior} {
+		if !filepath.IsAbs(name) {
+			continue // none, or a prior that is no file
+		}
+		content, err := os.ReadFile(name)
+		if err != nil {
+			return ""
+		}
+		fmt.Fprintf(sum, "%d\n%s", len(content), content)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 func imapOptions(a *config.Account, log *slog.Logger) (imap.Options, error) {
@@ -168,6 +198,7 @@ func judgingOptions(a *config.Judging, owner []string) filter.Options {
 	o.Limits.Weights = a.MaxWeights
 	// By default as many as those of the filter.
 	o.Limits.Messages, o.Limits.IDs, o.Limits.Threads = a.MaxMessages, a.MaxMessages, a.MaxMessages/2
+	o.Limits.Keep = time.Duration(a.KeepDays) * 24 * time.Hour
 	o.Rules = pinnedRules(a.Rules)
 	return o
 }

@@ -345,3 +345,21 @@ func TestWhatIsTypedDuringALoginIsNeitherShownNorLeft(t *testing.T) {
 		})
 	}
 }
+
+func TestPasswordAsksTwiceAndShowsNone(t *testing.T) {
+	s := sit(t, "password")
+	s.answer("Password: ", 1, "correct horse\r")
+	s.answer("The same again: ", 1, "correct horse\r")
+	if code := s.end(); code != cli.ExitOK {
+		t.Fatalf("exit code %d:\n%s", code, s.screen())
+	}
+	if screen := s.screen(); strings.Contains(screen, "horse") || !strings.Contains(screen, "$argon2id$v=19$") {
+		t.Errorf("the screen shows\n%s", screen)
+	}
+	s = sit(t, "password")
+	s.answer("Password: ", 1, "correct horse\r")
+	s.answer("The same again: ", 1, "corrct horse\r")
+	if code := s.end(); code != cli.ExitFailed || strings.Contains(s.screen(), "$argon2id$") || !strings.Contains(s.screen(), "the two passwords differ") {
+		t.Errorf("exit code %d:\n%s", code, s.screen())
+	}
+}

@@ -98,6 +98,7 @@ func connectOnce(ctx context.Context, c *config.Config) (*control.At, error) {
 	if err != nil {
 		return nil, err
 	}
+	h.OwnBackups = backupOptions(c)
 	h.Accounts = func() ([]daemon.AccountOptions, error) {
 		all, err := daemonOptions(c, slog.New(slog.DiscardHandler))
 		return all.Accounts, err

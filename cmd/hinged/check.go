@@ -16,6 +16,7 @@ import (
 	"github.com/hinged/hinged/ingest/imap"
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/cli"
+	"github.com/hinged/hinged/internal/dashboard"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/setup"
 )
@@ -25,6 +26,7 @@ type checkFlags struct {
 	config, account string
 	showMark        string // a Message-ID, or newestRead; "": not asked for
 	json, noWrite   bool
+	notify          bool // send a test
 }
 
 // newestRead is the value of --show-mark without one.
@@ -53,6 +55,9 @@ that you name by its Message-ID. hinged learns nothing from it. If hinged runs,
 pause the account first. If check is killed, the next check or start of hinged
 removes the marks.
 
+With --notify, on a terminal, check sends a test by each way to tell you of
+important mail ([[account.notify]]), if you agree.
+
 The exit code is 0 if nothing failed, 1 if something did, and 78 if the
 configuration is wrong.`,
 		Example: `  $ hinged check
@@ -71,6 +76,7 @@ configuration is wrong.`,
 	c.Flags().StringVarP(&f.account, "account", "a", "", `only this account, or "kafka" (default: all)`)
 	cli.JSONFlag(c, &f.json, "JSON")
 	c.Flags().BoolVar(&f.noWrite, "no-write", false, "do not set and remove a keyword on a message")
+	c.Flags().BoolVar(&f.notify, "notify", false, "send a test notification by each way of [[account.notify]]")
 	c.Flags().StringVar(&f.showMark, "show-mark", "", "show the marks on the newest message that you have read, or on the one with\nthis `Message-ID` (as --show-mark=ID), and remove them again")
 	c.Flags().Lookup("show-mark").NoOptDefVal = newestRead
 	return c
@@ -79,6 +85,10 @@ configuration is wrong.`,
 func (f *checkFlags) run(cmd *cobra.Command) error {
 	out := cmd.OutOrStdout()
 	show, err := f.show(cmd)
+	if err != nil {
+		return err
+	}
+	agree, err := f.agree(cmd)
 	if err != nil {
 		return err
 	}
@@ -96,12 +106,20 @@ func (f *checkFlags) run(cmd *cobra.Command) error {
 	}
 	checker := &setup.Checker{
 		Path: file, Config: conf, Account: f.account, NoWrite: f.noWrite, Show: show, StorePath: storePath(conf),
+		Tellings: tellings, AgreeToTell: agree,
 		IMAP: func(a *config.Account) (imap.Options, error) {
 			return imapOptions(a, slog.New(slog.DiscardHandler))
 		},
 		Rules: func(j *config.Judging) (string, error) {
 			rules := pinnedRules(j.Rules)
 			return filter.Forgeable(rules, j.Featurize.AuthservID), filter.ValidateRules(rules)
+		},
+		Dashboard: func(ctx context.Context, d *config.Dashboard) error {
+			users, err := dashboardUsers(ctx, d)
+			if err != nil {
+				return err
+			}
+			return dashboard.CheckUsers(users)
 		},
 		Kafka: func(k *config.Kafka) (kafka.Options, error) {
 			return kafkaOptions(k, slog.New(slog.DiscardHandler))
@@ -152,6 +170,21 @@ func (f *checkFlags) show(cmd *cobra.Command) (*setup.Show, error) {
 		s.Message = strings.Trim(f.showMark, "<>")
 	}
 	return s, nil
+}
+
+// agree asks before a test notification is sent; nil where none was asked for.
+func (f *checkFlags) agree(cmd *cobra.Command) (func(ctx context.Context, account, way string) bool, error) {
+	if !f.notify {
+		return nil, nil
+	}
+	ask := newAsker(cmd.InOrStdin(), cmd.ErrOrStderr())
+	if ask == nil || f.json {
+		return nil, cli.Misuse(cmd, "--notify asks you before it sends a test: it needs a terminal, and no --json")
+	}
+	return func(ctx context.Context, account, way string) bool {
+		agreed, err := ask.yes(ctx, fmt.Sprintf("Send a test notification for account %s by %s?", account, way))
+		return agreed && err == nil
+	}, nil
 }
 
 func printVerdict(w io.Writer, r setup.Report) error {

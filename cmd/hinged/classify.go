@@ -277,6 +277,7 @@ func (v *classifying) decide(ctx context.Context, connect func(context.Context) 
 
 // many decides every message in paths.
 func (v *classifying) many(cmd *cobra.Command, paths []string) error {
+	collectSeldom()
 	connect, _, err := v.backend()
 	if err != nil {
 		return err
@@ -301,7 +302,7 @@ func (v *classifying) many(cmd *cobra.Command, paths []string) error {
 func (v *classifying) classify(ctx context.Context, at *control.At, raw []byte) (desk.Classification, error) {
 	ctx, cancel := context.WithTimeout(ctx, v.timeout)
 	defer cancel()
-	c, err := control.Ask(ctx, at, desk.Classify, v.account, desk.ClassifyRequest{Mail: raw})
+	c, err := control.Ask(ctx, at, desk.Classify, v.account, desk.ClassifyRequest{Mail: raw, Brief: !v.json})
 	if err != nil && ctx.Err() != nil {
 		err = noDecision(v.timeout)
 	}

@@ -43,9 +43,9 @@ Nora, answers, stars, junks and corrects marks, and the daemon learns from her. 
 need not set up anything, and nothing is left behind.
 
 It is the real daemon with a configuration file, and it sees the mailbox only over
-IMAP. While the demo runs, you can connect any mail program and run the other
-verbs; it says how. The demo knows what Nora wants, so it compares the decisions
-with that.
+IMAP. While the demo runs, its dashboard shows everything in your browser, you can
+connect any mail program, and you can run the other verbs; it says how. The demo
+knows what Nora wants, so it compares the decisions with that.
 
 With --kafka, mail and decisions go through Kafka instead: a broker inside this
 process, or a real one with --brokers, where the demo creates its own topics. Two
@@ -56,6 +56,7 @@ something did not work. Without it, the demo stays up until you press Ctrl-C.`,
 		Example: `  $ hinged demo
   Nora Vale's mailbox, on an embedded IMAP server: 146 messages of the last 24 days.
   …
+    in your browser (once):  http://127.0.0.1:39471/link/Q4ZT…
     with a mail client:      IMAP server 127.0.0.1, port 40913, no TLS, …
     …
     0:03.2  ◆ marked +0.31  Ada Thorn             Budget for the mill bridge
@@ -149,17 +150,28 @@ func bootstrapDemo(ctx context.Context, path string, log *slog.Logger) (r bootst
 	return r, err
 }
 
-// openDemo builds the daemon as run does.
-func openDemo(path string, log *slog.Logger) (*daemon.Daemon, error) {
+// openDemo builds the daemon as run does, and opens its dashboard.
+func openDemo(ctx context.Context, path string, log *slog.Logger) (*daemon.Daemon, func() error, error) {
 	c, err := config.Load(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	o, err := daemonOptions(c, log)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return daemon.New(o)
+	web := newWeb(c, path, log)
+	if web != nil {
+		o.Show, o.Scored = web.show, web.scored
+	}
+	d, err := daemon.New(o)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := web.open(ctx, d); err != nil {
+		return nil, nil, errors.Join(err, d.Close())
+	}
+	return d, web.close, nil
 }
 
 // tidyPatience is how long the demo may take to tidy up after a signal, before

@@ -46,7 +46,7 @@ func gone(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // lookin waits until a running demo has set a mark, and sets CONFIG to its
-// configuration and PID to its process: lookin.
+// configuration, SOCKET to its socket and PID to its process: lookin.
 func lookin(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) > 0 {
 		ts.Fatalf("usage: lookin")
@@ -61,6 +61,7 @@ func lookin(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Check(c.Close())
 			if err == nil && len(s.Accounts) == 1 && s.Accounts[0].MarksConfirmed > 0 {
 				ts.Setenv("CONFIG", filepath.Join(dir, "hinged.toml"))
+				ts.Setenv("SOCKET", filepath.Join(dir, "hinged.sock"))
 				ts.Setenv("PID", strconv.Itoa(s.PID))
 				return
 			}
@@ -98,19 +99,19 @@ func spoiled(t *testing.T, patience time.Duration, from, to string) (*demo.Summa
 		Seed: 8, Messages: 40, Mark: "$Important", Fast: true, Screen: new(demo.Screen),
 		Patience:  patience,
 		Bootstrap: bootstrapDemo,
-		Open: func(path string, log *slog.Logger) (*daemon.Daemon, error) {
+		Open: func(ctx context.Context, path string, log *slog.Logger) (*daemon.Daemon, func() error, error) {
 			text, err := os.ReadFile(path)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			changed := bytes.Replace(text, []byte(from), []byte(to), 1)
 			if bytes.Equal(text, changed) {
 				t.Fatalf("%q is not in the configuration", from)
 			}
 			if err := os.WriteFile(path, changed, 0o600); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
-			return openDemo(path, log)
+			return openDemo(ctx, path, log)
 		},
 		Explain: func(io.Writer, desk.Explanation) error { return nil },
 	})

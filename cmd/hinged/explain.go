@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 
@@ -24,9 +23,11 @@ func explainCommand() *cobra.Command {
 		Long: `Explain a message's score with the weights as they are now. The first lines say in
 a few words what speaks for the message and what against it. Then come the parts
 that raise or lower the score, and by how much. The parts add up to the score;
-small ones are summed up by what they are about. The last lines say what would
-have changed the decision: the fewest parts without which it would be different,
-and what your label would do to the score. All of this is computed, not guessed.
+small ones are summed up by what they are about. The next lines name the lessons
+that the score comes from: earlier messages like it, and what you did with them.
+The last lines say what would have changed the decision: the fewest parts without
+which it would be different, and what your label would do to the score. All of
+this is computed, not guessed.
 
 MESSAGE is a Message-ID, the key of a message or its first 8 digits or more, or
 a file with a message, which need not be known ("-" is standard input).`,
@@ -41,6 +42,11 @@ a file with a message, which need not be known ("-" is standard input).`,
        +0.386  24 facts about the sender
        +0.200  120 words of the text
        +1.274  score
+
+  Because of these:
+    +0.523  from ann@example.org, 2026-03-02: you answered it
+    +0.288  from bob@example.net, 2026-02-19: you starred it
+    +0.463  998 other lessons, and what was learnt before them
 
   Without the 2 parts marked * the score would be +0.485: ordinary.
   Called ordinary by you, it would have the score +0.310: ordinary.
@@ -79,13 +85,13 @@ func messageAt(cmd *cobra.Command, message string) (m desk.Message, err error) {
 		return m, nil
 	}
 	// An empty file is an empty message here: it was named to be explained.
-	m.HasContent = true
+	m.Content = new([]byte{})
 	n := 0
 	err = eachMessage(message, cmd.InOrStdin(), func(found *archive.Message) error {
 		if n++; n > 1 {
 			return fmt.Errorf("%s holds more than one message; explain one at a time", message)
 		}
-		m.Content = bytes.Clone(found.Raw) // the reader uses it again
+		*m.Content = append(*m.Content, found.Raw...) // the reader uses it again
 		return nil
 	})
 	return m, err

@@ -7,17 +7,13 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/hinged/hinged/internal/desk"
 )
 
-// absent is what a part is about when it says that the message has none of something.
-// Nobody looks for that, so it has no line of its own. Nor has what would show as 0.
-const (
-	absent      = "absent"
-	leastAmount = 0.0005
-)
+// leastAmount is below what a part has no line of its own: it would show as 0. Nor has what
+// says that the message has none of something.
+const leastAmount = 0.0005
 
 // shownParts returns the positions of the parts that get a line of their own, at most so
 // many.
@@ -27,7 +23,7 @@ func shownParts(ex desk.Explanation, most int) []int {
 		if len(shown) == most {
 			break
 		}
-		if p.About == absent || math.Abs(p.Amount) < leastAmount {
+		if p.Absent() || math.Abs(p.Amount) < leastAmount {
 			continue
 		}
 		shown = append(shown, i)
@@ -35,40 +31,13 @@ func shownParts(ex desk.Explanation, most int) []int {
 	return shown
 }
 
-// partKinds are what the parts without a line of their own are summed up as, by what they
-// are about; one and many of them.
-var partKinds = []struct {
-	about     []string
-	one, many string
-}{
-	{[]string{"text"}, "word of the text", "words of the text"},
-	{[]string{"subject"}, "word of the subject", "words of the subject"},
-	{[]string{"sender"}, "fact about the sender", "facts about the sender"},
-	{[]string{"thread", "addressed", "question", "list"}, "fact about the thread and whom it went to", "facts about the thread and whom it went to"},
-	{[]string{"quoted"}, "word quoted or of the signature", "words quoted or of the signature"},
-	{[]string{"attachment", "links", "patch", "form", "constant"}, "fact about its form", "facts about its form"},
-	{[]string{absent}, "thing that it has none of", "things that it has none of"},
-}
-
 // kindsOf counts the kinds of the parts.
 func kindsOf(ex desk.Explanation) int {
 	found := map[int]bool{}
 	for _, p := range ex.Parts {
-		found[kindOf(p)] = true
+		found[p.Kind()] = true
 	}
 	return len(found)
-}
-
-func kindOf(p desk.Part) int {
-	if p.Text == "" || strings.HasPrefix(p.Text, desk.WordsNotKept) {
-		return len(partKinds)
-	}
-	for k, kind := range partKinds {
-		if slices.Contains(kind.about, p.About) {
-			return k
-		}
-	}
-	return len(partKinds)
 }
 
 // group sums up parts of one kind.
@@ -82,10 +51,10 @@ type group struct {
 // grouped sums up the parts that have no line, by kind, the greatest sum first. Of more
 // than so many groups the last ones are one.
 func grouped(ex desk.Explanation, shown []int, most int) []group {
-	sums := make([]group, len(partKinds)+1)
+	sums := make([]group, desk.Kinds)
 	for i, p := range ex.Parts {
 		if !slices.Contains(shown, i) {
-			g := &sums[kindOf(p)]
+			g := &sums[p.Kind()]
 			g.count++
 			g.exact += p.Amount
 		}
@@ -95,14 +64,7 @@ func grouped(ex desk.Explanation, shown []int, most int) []group {
 		if g.count == 0 {
 			continue
 		}
-		one, many := "other part", "other parts"
-		if k < len(partKinds) {
-			one, many = partKinds[k].one, partKinds[k].many
-		}
-		g.text = fmt.Sprintf("%d %s", g.count, many)
-		if g.count == 1 {
-			g.text = "1 " + one
-		}
+		g.text = desk.KindText(k, g.count)
 		out = append(out, g)
 	}
 	slices.SortStableFunc(out, func(a, b group) int { return cmp.Compare(math.Abs(b.exact), math.Abs(a.exact)) })

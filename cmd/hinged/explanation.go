@@ -26,10 +26,12 @@ const (
 // shown, 0: as many as fit.
 func explanationText(ex desk.Explanation, message string, most int) string {
 	head := explanationHead(ex)
-	groups := len(ex.Parts)
+	groups, lessons := len(ex.Parts), lessonLines(ex, len(ex.Lessons))
 	if most == 0 {
 		// Two blank lines and the score; the tail has as many lines for any parts.
 		room := screenLines - len(head) - len(explanationTail(ex, message, nil)) - 3
+		lessons = lessonLines(ex, min(mostLessons, room-leastParts-leastGroups-aroundLessons))
+		room -= len(lessons)
 		groups = min(kindsOf(ex), max(leastGroups, room-leastParts))
 		most = max(1, room-groups)
 	}
@@ -37,6 +39,7 @@ func explanationText(ex desk.Explanation, message string, most int) string {
 	lines := append(head, "")
 	lines = append(lines, partLines(ex, shown, groups)...)
 	lines = append(lines, "")
+	lines = append(lines, lessons...)
 	lines = append(lines, explanationTail(ex, message, shown)...)
 	for i, line := range lines {
 		lines[i] = clip(line, screenColumns)
@@ -53,14 +56,20 @@ func explanationHead(ex desk.Explanation) []string {
 	if ex.Rule != "" {
 		head = append(head, fmt.Sprintf("your rule decided, not the score: %s", ex.Rule))
 	}
-	if ex.Score != ex.ScoreThen || ex.Now != ex.Threshold {
+	changed := ex.Score != ex.ScoreThen || ex.Now != ex.Threshold
+	if changed && ex.Label == "" {
 		head = append(head, fmt.Sprintf("that was at its arrival; now: %s, score %+.3f, threshold %+.3f", ex.OutcomeNow, ex.Score, ex.Now))
 	}
 	if ex.WordsDays > 0 {
 		head = append(head, fmt.Sprintf("its words are gone: words are kept for %d days at most", ex.WordsDays))
 	}
 	if ex.Label != "" {
+		// What was learnt of the message stands, whatever its score: only of another
+		// message can that say what it would be.
 		head = append(head, fmt.Sprintf("learnt as %s: %s", ex.Label, labelWords(ex.Label, ex.Source)))
+		if changed {
+			head = append(head, fmt.Sprintf("another message like it would be %s: score %+.3f, threshold %+.3f", ex.OutcomeNow, ex.Score, ex.Now))
+		}
 	}
 	return head
 }

@@ -4,11 +4,13 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/testkit"
@@ -37,6 +39,22 @@ func randomExplanation(rng *rand.Rand) desk.Explanation {
 		p.About = pick("text", "text", "subject", "sender", "thread", "addressed", "form", "quoted", "patch", "absent", "absent")
 		ex.Score += p.Amount
 		ex.Parts = append(ex.Parts, p)
+	}
+	ex.OlderPull = ex.Score
+	for range rng.IntN(10) {
+		l := desk.LessonPull{Label: "important", Source: pick("", ex.Source), Pull: rng.NormFloat64(), Itself: rng.IntN(9) == 0}
+		if rng.IntN(4) > 0 {
+			l.Message, l.From = ex.Message, pick("", "ann@example.org", strings.Repeat("long", 30)+"@example.org")
+		}
+		if rng.IntN(4) > 0 {
+			at := time.Unix(rng.Int64N(1<<31), 0)
+			l.At = &at
+		}
+		ex.OlderPull -= l.Pull
+		ex.Lessons = append(ex.Lessons, l)
+	}
+	if rng.IntN(2) == 0 {
+		ex.OtherLessons, ex.OtherPull, ex.OlderPull = 1+rng.IntN(1000), ex.OlderPull, 0
 	}
 	if ex.Missing == "" && n > 0 {
 		for range 1 + rng.IntN(2) {
@@ -72,6 +90,7 @@ func TestR13AnExplanationFitsOnAScreenAndAddsUp(t *testing.T) {
 			t.Fatalf("%d lines:\n%s", len(lines), text)
 		}
 		sum, score, counted := 0.0, 0.0, 0
+		lessonsAddUp(t, text, ex)
 		for _, line := range lines {
 			if columns := testkit.Columns(line); columns > 80 {
 				t.Fatalf("%d columns: %s", columns, line)
@@ -102,6 +121,59 @@ func TestR13AnExplanationFitsOnAScreenAndAddsUp(t *testing.T) {
 		if d := sum - score; d > 1e-9 || d < -1e-9 {
 			t.Fatalf("what is shown adds up to %.3f, the score is %.3f:\n%s", sum, score, text)
 		}
+	}
+}
+
+// lessonsAddUp demands that the section about lessons adds up to the score as it is shown.
+func lessonsAddUp(t *testing.T, text string, ex desk.Explanation) {
+	t.Helper()
+	_, section, there := strings.Cut(text, "Because of these:\n")
+	if !there {
+		return
+	}
+	section, _, _ = strings.Cut(section, "\n\n")
+	sum := 0
+	for line := range strings.Lines(section) {
+		v, err := strconv.ParseFloat(strings.Fields(line)[0], 64)
+		if err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		sum += int(math.Round(1000 * v))
+	}
+	if off := sum - int(math.Round(1000*ex.Score)); off != 0 && (ex.OtherLessons > 0 || math.Abs(ex.OlderPull) > 0.01) {
+		t.Fatalf("the lessons that are shown are off by %d thousandths, the score is %+.3f:\n%s", off, ex.Score, text)
+	}
+}
+
+func TestAnExplanationNamesTheLessonsBehindIt(t *testing.T) {
+	at := time.Date(2026, 3, 2, 23, 0, 0, 0, time.UTC)
+	ex := desk.Explanation{
+		Message: "0123456789abcdef0123456789abcdef", Known: true, Outcome: "important", Reason: "threshold", OutcomeNow: "important",
+		Score: 1.2, ScoreThen: 1.2, Threshold: 0.5, Now: 0.5,
+		Parts: []desk.Part{{Text: "from ann@example.org", About: "sender", Amount: 1.2}},
+		LessonPulls: desk.LessonPulls{
+			Lessons: []desk.LessonPull{
+				{Message: "1123456789abcdef", From: "ann@example.org", At: &at, Label: "important", Source: "answered", Pull: 0.7},
+				{Message: "0123456789abcdef0123456789abcdef", Itself: true, From: "ann@example.org", At: &at, Label: "important", Source: "flagged", Pull: 0.3},
+				{Message: "2123456789abcdef", At: &at, Label: "ordinary", Source: "mark", Pull: -0.1504},
+				{Label: "important", Pull: 0.1},
+			},
+			OtherLessons: 40, OtherPull: 0.1504, OlderPull: 0.1,
+		},
+	}
+	const want = `
+Because of these:
+  +0.700  from ann@example.org, 2026-03-02: you answered it
+  +0.300  this message: you starred it
+  -0.150  message 2123456789ab, 2026-03-02: you took the mark off
+  +0.350  41 other lessons, and what was learnt before them
+
+No parts taken away`
+	if got := explanationText(ex, "FILE", 0); !strings.Contains(got, want) {
+		t.Errorf("got\n%s\nwant in it\n%s", got, want)
+	}
+	if got := explanationText(ex, "FILE", 9); !strings.Contains(got, "\n  +0.100  an earlier message: learnt as important\n  +0.250  40 other lessons, and") {
+		t.Errorf("with as many parts as wanted, there are all lessons: got\n%s", got)
 	}
 }
 
@@ -203,6 +275,25 @@ against it: through the mailing list crew.example.org
 Nothing is decided before enough is learnt. What is missing:
   messages: 3 more that you call important
 Called important by you, it would have the score +1.300.
+To say so: hinged learn --important 0123456789ab
+`},
+		{"the owner has said otherwise", func(ex *desk.Explanation) {
+			// Issue 16, fault 8: it said "learnt as ordinary: you said so" beside "now: important".
+			ex.Label, ex.Source = "ordinary", "explicit"
+			ex.ScoreThen, ex.Threshold = 1.5, 0.75
+			ex.Without, ex.Corrections = nil, ex.Corrections[:1]
+		}, 0, `important, score +1.500, threshold +0.750
+for it: you answered 8 of 9 messages from ann@example.org; only to you
+against it: through the mailing list crew.example.org
+learnt as ordinary: you said so
+another message like it would be important: score +1.200, threshold +0.500
+
+     +1.000  from ann@example.org
+     +0.200  "invoice" in the subject
+     +1.200  score
+
+No parts taken away would change that.
+Called important by you, it would have the score +1.300: important.
 To say so: hinged learn --important 0123456789ab
 `},
 		{"nothing known", func(ex *desk.Explanation) {

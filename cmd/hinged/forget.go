@@ -29,8 +29,9 @@ Nothing changes on the server: the message and its mark stay. To remove the
 mark, use ` + "`hinged undo --marks`" + ` first. hinged doesn't read a message again that
 is still there, unless you move or copy it; then it counts as new mail.
 
-Earlier backups and exports still contain what you forget. Messages of other
-people that name a forgotten address stay, too. If you removed a message's mark,
+The backups that hinged made by itself ([backups] in the configuration) are
+replaced by a new one. Other backups and exports still contain what you forget.
+Messages of other people that name a forgotten address stay, too. If you removed a message's mark,
 or if it has a mark of hinged's, hinged keeps a hash of it, so that it never
 marks it again.
 
@@ -41,7 +42,8 @@ a file with the message.`,
   Forget that for good? [y/N] y
 
   me: 42 messages forgotten, and 31 lessons (2 important, 29 ordinary)
-    nothing of it is in the store any more; backups and exports still have it`,
+    3 backups of hinged's own had it; a new one takes their place
+    nothing of it is in the store any more; other backups and exports still have it`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f, err := forgetFlags(cmd, message, sender, before)
@@ -122,12 +124,18 @@ func printForgotten(w io.Writer, f desk.ForgottenMail) error {
 		say("  %s of the ledger; the %s on the server %s", plural(f.Marks, "1 entry", fmt.Sprintf("%d entries", f.Marks)),
 			plural(f.Marks, "mark", "marks"), plural(f.Marks, "stays", "stay"))
 	}
+	if f.Backups > 0 {
+		say("  %s of hinged's own had it; a new one takes their place", count(f.Backups, "backup"))
+	}
+	if f.BackupProblem != "" {
+		say("  the backups that hinged made could not be replaced: %s", f.BackupProblem)
+	}
 	switch {
 	case f.DryRun:
 	case f.Sent:
 		say("  its records in the input topic stay as long as Kafka keeps them; backups and exports still have it")
 	case f.Scrubbed:
-		say("  nothing of it is in the store any more; backups and exports still have it")
+		say("  nothing of it is in the store any more; other backups and exports still have it")
 	default:
 		say("  nothing of it can be read from the store any more, but free pages of its file may still have it: %s", f.Why)
 	}

@@ -470,6 +470,7 @@ var nextSteps = []struct{ command, what string }{
 	{"bootstrap --dry-run", "what it would mark of your mail, and why; changes nothing"},
 	{"run", "watch and learn; Ctrl-C stops it"},
 	{"status", "what is learnt, and what is missing before it marks"},
+	{"dashboard", "a link that opens all of it in your browser, while it runs"},
 	{"pause", "stop it for a while; hinged resume goes on"},
 	{"undo --marks", "take back every mark that it ever set"},
 }

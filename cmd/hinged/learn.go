@@ -112,8 +112,8 @@ func (t *teacher) all(ctx context.Context, messages []string, stdin io.Reader) e
 		n := 0
 		err := eachMessage(message, stdin, func(m *archive.Message) error {
 			n++
-			content := append([]byte(nil), m.Raw...) // the reader uses it again
-			return t.add(ctx, desk.Message{Name: nameOf(m), Content: content, HasContent: true})
+			content := append([]byte{}, m.Raw...) // the reader uses it again
+			return t.add(ctx, desk.Message{Name: nameOf(m), Content: &content})
 		})
 		if err == nil && n == 0 {
 			err = fmt.Errorf("%s holds no message", message)
@@ -127,7 +127,10 @@ func (t *teacher) all(ctx context.Context, messages []string, stdin io.Reader) e
 
 func (t *teacher) add(ctx context.Context, h desk.Message) error {
 	t.batch = append(t.batch, h)
-	if t.bytes += len(h.Content); len(t.batch) < teachMessages && t.bytes < teachBytes {
+	if h.Content != nil {
+		t.bytes += len(*h.Content)
+	}
+	if len(t.batch) < teachMessages && t.bytes < teachBytes {
 		return nil
 	}
 	return t.flush(ctx)

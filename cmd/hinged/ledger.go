@@ -35,6 +35,9 @@ removed, newest first. A mark is in one of these states:
   undoing    to be taken back, but not yet confirmed by the server
   undone     taken back by hinged because you asked for it
   gone       a copy (mark_copy) that you deleted or moved; hinged makes no other
+  sending, sent, unsent
+             of a digest mail ([account.digest]): not yet seen on the server,
+             there, or given up
 
 With MESSAGE, say who marked that message. MESSAGE is a Message-ID, the key of a
 message or its first 8 digits or more, or a file with it ("-" is standard
@@ -82,7 +85,7 @@ input).`,
 	accountFlag(c, &account)
 	cli.JSONFlag(c, &asJSON, "JSON")
 	c.Flags().StringVar(&since, "since", "", "only what happened since a `time`: 7d, 2026-03-01, 2026-03-01T09:00:00Z")
-	state = cli.ChoiceVar(c, "state", "", "only marks in this state", desk.LedgerStates()...)
+	state = cli.ChoiceVar(c, "state", "", "only marks in this `state`, one of those above", desk.LedgerStates()...)
 	c.Flags().IntVarP(&most, "number", "n", 20, "how many to show, the newest; 0: all")
 	return c
 }

@@ -7,11 +7,13 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -29,7 +31,20 @@ func main() {
 	// a second one ends the process at once. Nothing committed can be lost.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
+	context.AfterFunc(ctx, func() { endAnyway(stopPatience, os.Stderr, os.Exit) })
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// stopPatience is how long after the first signal everything may take to end in order.
+const stopPatience = 8 * time.Second
+
+// endAnyway ends the program if it is still there after a while: nothing that can hang, a
+// disk, a server or a calculation, keeps it longer. A kill -9 loses nothing that was
+// committed, and neither does this.
+func endAnyway(patience time.Duration, stderr io.Writer, exit func(code int)) {
+	time.Sleep(patience)
+	_, _ = fmt.Fprintf(stderr, "hinged: it was asked to stop, and not everything had ended after %v; ending now. Nothing that was committed is lost, and the rest goes on at the next start.\n", patience)
+	exit(1)
 }
 
 // run is the whole program, save for the process around it.
@@ -57,11 +72,11 @@ Exit code 0 is success, 1 a failure, 64 a mistake on the command line,
 configuration, 130 Ctrl-C at a question.`)
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(runCommand(), statusCommand(), evalCommand(), classifyCommand(), explainCommand(), digestCommand(), verifyCommand(), boundCommand(), versionCommand())
-	root.AddCommand(askCommand(), learnCommand(), pauseCommand(), resumeCommand(), undoCommand(), forgetCommand(), ledgerCommand(), wordsCommand())
+	root.AddCommand(askCommand(), learnCommand(), pauseCommand(), resumeCommand(), undoCommand(), forgetCommand(), ledgerCommand(), wordsCommand(), whatifCommand())
 	root.AddCommand(demoCommand(), initCommand(), checkCommand(), bootstrapCommand())
 	root.AddCommand(completionCommand(), configTopic())
-	root.AddCommand(backupCommand(), restoreCommand(), compactCommand(), exportCommand(), importCommand(), replayCommand())
-	root.AddCommand(priorCommand())
+	root.AddCommand(backupCommand(), restoreCommand(), compactCommand(), exportCommand(), importCommand(), replayCommand(), recoverCommand(), deadLettersCommand(), repartitionCommand())
+	root.AddCommand(priorCommand(), dashboardCommand(), passwordCommand())
 	root.AddCommand(manualCommands()...)
 	arrange(root)
 	complete(root)

@@ -15,6 +15,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/testkit/published"
 )
 
 // records are the forms of what flows through Kafka as JSON. They are published
@@ -46,7 +47,7 @@ type record struct {
 func (r record) file() string { return r.name + ".schema.json" }
 
 func (r record) reflect() (*describe.Schema, error) {
-	reflector, err := reflector(r.closed)
+	reflector, err := published.Reflector(r.closed)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +80,7 @@ func (r record) schema(t *testing.T) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := encode(described)
+	text, err := published.Encode(described)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +188,7 @@ func TestWhatIsProducedFitsItsSchema(t *testing.T) {
 		}
 	}
 	for _, d := range []kafka.Decision{
-		{Account: "ann", Key: "0123456789abcdef0123456789abcdef", Decision: "unsure", Reason: "untrained", Topic: "in", Arrived: at},
+		{Account: "ann", Key: "0123456789abcdef0123456789abcdef", Decision: "unsure", Reason: "too few labels yet", Topic: "in", Arrived: at},
 		{
 			Account: "ann", MessageID: "a@b.example", Key: "0123456789abcdef0123456789abcdef", Decision: "important", Mark: true, Score: 0.5,
 			Threshold: -0.25, Because: []kafka.Part{{Feature: "subject:invoice", Part: 0.25}}, Topic: "in", Partition: 3, Offset: 7, Arrived: at,

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/replay"
 	"github.com/hinged/hinged/internal/stream"
@@ -45,12 +43,9 @@ needn't read everything again.`,
 			if into == "" {
 				return cli.Misuse(cmd, "%s needs --into and the file to create", cmd.CommandPath())
 			}
-			c, err := config.Load(path)
+			c, err := loadStream(path, "there is nothing to replay")
 			if err != nil {
 				return err
-			}
-			if c.Kafka == nil {
-				return errors.New("the configuration has no [kafka], so there is nothing to replay")
 			}
 			client, o, err := streamOptions(c.Kafka, slog.New(slog.DiscardHandler))
 			if err != nil {

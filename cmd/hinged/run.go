@@ -17,6 +17,7 @@ import (
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/desk"
 )
 
 func runCommand() *cobra.Command {
@@ -28,13 +29,25 @@ func runCommand() *cobra.Command {
 signal arrives. Several processes with the same [kafka] share its partitions.
 
 After SIGTERM or Ctrl-C, hinged decides, learns and commits what it has already
-received, and then ends. A second signal ends it at once. Nothing that was
-committed is lost either way, not even by kill -9.
+received, and then ends. Long tasks stop where they are and go on after the next
+start. If something can't end, hinged exits with code 1 after 8 seconds. A second
+signal ends it at once. Nothing that was committed is lost either way, not even by
+kill -9.
+
+With a section [dashboard] in the configuration, it serves the dashboard, and says
+its address first. On a terminal it shows a link that opens the dashboard, once;
+"hinged dashboard" prints another.
+
+At SIGHUP hinged reads the configuration again and goes on with it. Accounts that
+didn't change are not disturbed. If the file has a mistake, hinged logs it and goes
+on with the old configuration. What is in [[account]] and [backups], and log_level,
+takes effect at once. The rest needs a restart, and hinged names what changed of it.
+On a terminal SIGHUP ends hinged.
 
 On a terminal it shows what it does: what it marks and why, what it is unsure
-about, and what it learns from you. Subjects appear only there; they are never
-logged and never kept. Elsewhere it logs JSON. With log_format = "text" or "json"
-in the configuration it logs on a terminal, too.`,
+about, and what it learns from you. Subjects appear only there and on the
+dashboard; they are never logged and never kept. Elsewhere it logs JSON. With
+log_format = "text" or "json" in the configuration it logs on a terminal, too.`,
 		Example: `  $ hinged run --config hinged.toml
   14:00             watching, mailbox INBOX
   14:02  marked     Théo: Papa's birthday (you answered 8 of their 9 messages)
@@ -55,22 +68,46 @@ func runDaemon(ctx context.Context, path string, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	log, view, err := logger(c, stderr)
+	log, level, view, err := logger(c, stderr)
 	if err != nil {
 		return err
 	}
+	hangups, ignore := hangups(stderr)
+	defer ignore()
+	memory, err := limitMemory(c, log)
+	if err != nil {
+		return &cli.ExitError{Code: cli.ExitConfig, Err: err}
+	}
+	manager := serviceManager(log)
 	o, err := daemonOptions(c, log)
 	if err != nil {
 		return &cli.ExitError{Code: cli.ExitConfig, Err: err}
 	}
+	tell, err := newTeller(c, log)
+	if err != nil {
+		return &cli.ExitError{Code: cli.ExitConfig, Err: err}
+	}
+	shows := []func(desk.Shown){tell.show}
 	if view != nil {
-		o.Show = view.show
+		shows = append(shows, view.show)
 		defer view.end()
 	}
+	web := newWeb(c, path, log)
+	if web != nil {
+		shows, o.Scored = append(shows, web.show), web.scored
+		if view != nil {
+			web.told = view.link
+		}
+	}
+	o.Show = toEach(shows)
 	hangUp, err := withStream(&o, c, log)
 	if err != nil {
 		return &cli.ExitError{Code: cli.ExitConfig, Err: err}
 	}
+	if o.Stream != nil {
+		o.Stream.Memory = memory
+	}
+	manager.Waiting("opening the store")
 	d, err := daemon.Await(ctx, o)
 	if ctx.Err() != nil && d == nil {
 		return hangUp() // asked to stop while it waited for the store
@@ -81,26 +118,31 @@ func runDaemon(ctx context.Context, path string, stderr io.Writer) error {
 	if err != nil {
 		return errors.Join(err, hangUp())
 	}
-	return errors.Join(d.Run(ctx), d.Close(), hangUp())
+	if err := web.open(ctx, d); err != nil {
+		return errors.Join(err, d.Close(), hangUp())
+	}
+	r := &running{daemon: d, path: path, config: c, level: level, log: log, manager: manager, tell: tell, web: web}
+	return errors.Join(r.serve(ctx, hangups), web.close(), d.Close(), hangUp())
 }
 
 // logger logs as the configuration says: on a terminal it returns a view that shows the
 // log together with what the daemon does, unless the configuration wants text or JSON.
-func logger(c *config.Config, w io.Writer) (*slog.Logger, *watchView, error) {
-	var level slog.Level
+// Whoever sets the level changes what is logged from then on.
+func logger(c *config.Config, w io.Writer) (*slog.Logger, *slog.LevelVar, *watchView, error) {
+	level := new(slog.LevelVar)
 	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
-		return nil, nil, fmt.Errorf("log_level: %w", err)
+		return nil, nil, nil, fmt.Errorf("log_level: %w", err)
 	}
 	o := &slog.HandlerOptions{Level: level}
 	f, isFile := w.(*os.File)
 	switch {
 	case c.LogFormat == "text":
-		return slog.New(slog.NewTextHandler(w, o)), nil, nil
+		return slog.New(slog.NewTextHandler(w, o)), level, nil, nil
 	case c.LogFormat == "auto" && isFile && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb":
 		view := &watchView{now: time.Now, width: widthOf(f), level: level, names: len(c.Accounts) > 1, out: w}
-		return slog.New(watchLog{view: view}), view, nil
+		return slog.New(watchLog{view: view}), level, view, nil
 	default:
-		return slog.New(slog.NewJSONHandler(w, o)), nil, nil
+		return slog.New(slog.NewJSONHandler(w, o)), level, nil, nil
 	}
 }
 

@@ -4,7 +4,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -13,7 +12,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	describe "github.com/invopop/jsonschema"
@@ -24,14 +22,18 @@ import (
 	"github.com/hinged/hinged/internal/bootstrap"
 	"github.com/hinged/hinged/internal/ceiling"
 	"github.com/hinged/hinged/internal/compare"
+	"github.com/hinged/hinged/internal/deadletters"
 	"github.com/hinged/hinged/internal/demo"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/evaluate"
 	"github.com/hinged/hinged/internal/lab"
 	"github.com/hinged/hinged/internal/lab/verbs"
+	"github.com/hinged/hinged/internal/repartition"
 	"github.com/hinged/hinged/internal/replay"
 	"github.com/hinged/hinged/internal/setup"
 	"github.com/hinged/hinged/internal/stream"
+	"github.com/hinged/hinged/internal/testkit/published"
+	"github.com/hinged/hinged/internal/whatif"
 	"github.com/hinged/hinged/store/copies"
 )
 
@@ -49,6 +51,7 @@ var schemas = []schema{
 	{verb: "check", value: setup.Report{}},
 	{verb: "classify", value: desk.Classification{}, lines: true},
 	{verb: "demo", value: demo.Summary{}},
+	{verb: "dashboard", value: desk.DashboardLink{}},
 	{verb: "digest", value: []desk.Digest{}},
 	{verb: "eval", value: evaluate.Result{}},
 	{verb: "explain", value: desk.Explanation{}},
@@ -62,6 +65,7 @@ var schemas = []schema{
 	{verb: "undo", with: "learning", value: desk.UnlearntLessons{}},
 	{verb: "forget", value: desk.ForgottenMail{}},
 	{verb: "words", value: desk.Words{}},
+	{verb: "whatif", value: whatif.Run{}},
 	{verb: "verify", value: desk.Verification{}},
 	{verb: "backup", value: copies.BackedUp{}},
 	{verb: "restore", value: copies.RestoredFrom{}},
@@ -69,6 +73,11 @@ var schemas = []schema{
 	{verb: "export", value: copies.ExportedTo{}},
 	{verb: "import", value: copies.ImportedFrom{}},
 	{verb: "replay", value: replay.Replayed{}},
+	{verb: "repartition", value: repartition.Moved{}},
+	{verb: "recover", value: []stream.Condition{}},
+	{verb: "recover", with: "from", value: stream.Recovery{}},
+	{verb: "dead-letters", value: deadletters.Listing{}},
+	{verb: "dead-letters", with: "play", value: deadletters.Played{}},
 	{verb: "lab teach", value: lab.Report{}},
 	{verb: "lab teach", with: "compare", value: lab.Comparison{}},
 	{verb: "lab mail", value: compare.Comparison{}},
@@ -117,70 +126,11 @@ var update = flag.Bool("update", false, "write the generated files anew")
 // generated compares a file that the tests write with what it should be.
 func generated(t *testing.T, path string, want []byte) {
 	t.Helper()
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, want, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v; go test ./cmd/hinged -update writes it", err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s is not what the code says; go test ./cmd/hinged -update writes it anew\nthe code says:\n%s", path, want)
-	}
-}
-
-// comments reads those of all types, once: it parses half of the source.
-var comments = sync.OnceValues(func() (map[string]string, error) {
-	var r describe.Reflector
-	for _, dir := range []string{".", "../../config", "../../ingest", "../../internal", "../../store"} {
-		if err := r.AddGoComments("github.com/hinged/hinged/cmd/hinged", dir, describe.WithFullComment()); err != nil {
-			return nil, err
-		}
-	}
-	return r.CommentMap, nil
-})
-
-// reflector reads types with their comments. What is published lets keys be
-// added later; what tests check with allows no other key than it names.
-func reflector(strict bool) (*describe.Reflector, error) {
-	r := &describe.Reflector{ExpandedStruct: true, AllowAdditionalProperties: !strict, Anonymous: true, Namer: func(t reflect.Type) string {
-		switch t { // there is a Status already
-		case reflect.TypeFor[stream.Status]():
-			return "StreamStatus"
-		case reflect.TypeFor[stream.PartitionStatus]():
-			return "StreamPartition"
-		}
-		return t.Name()
-	}}
-	comments, err := comments()
-	if err != nil {
-		return nil, err
-	}
-	r.LookupComment = func(t reflect.Type, field string) string {
-		key := t.PkgPath() + "." + t.Name()
-		if field == "" {
-			return strings.Join(strings.Fields(comments[key]), " ")
-		}
-		comment := strings.Join(strings.Fields(comments[key+"."+field]), " ")
-		// Comments begin with the name that Go has for it.
-		if f, ok := t.FieldByName(field); ok {
-			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			if rest, ok := strings.CutPrefix(comment, field+" "); ok && name != "" {
-				return name + " " + rest
-			}
-		}
-		return comment
-	}
-	return r, nil
+	published.Same(t, path, want, *update, "go test ./cmd/hinged -update")
 }
 
 func (s schema) reflect(strict bool) (*describe.Schema, error) {
-	r, err := reflector(strict)
+	r, err := published.Reflector(strict)
 	if err != nil {
 		return nil, err
 	}
@@ -191,16 +141,6 @@ func (s schema) reflect(strict bool) (*describe.Schema, error) {
 		out.Title += ", each line"
 	}
 	return out, nil
-}
-
-// encode writes a schema with & and < as they are.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	err := e.Encode(v)
-	return b.Bytes(), err
 }
 
 // eachVerb calls fn for every verb of hinged, with its name, and of hinged-lab, whose
@@ -234,7 +174,7 @@ func (s schema) check(printed []byte) error {
 	if err != nil {
 		return err
 	}
-	text, err := encode(described)
+	text, err := published.Encode(described)
 	if err != nil {
 		return err
 	}
@@ -277,7 +217,7 @@ func TestSchemasArePublishedAsTheCodeHasThem(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := encode(described)
+		text, err := published.Encode(described)
 		if err != nil {
 			t.Fatal(err)
 		}

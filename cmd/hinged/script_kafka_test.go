@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -14,11 +15,14 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store/boltfile"
 	"github.com/hinged/hinged/store/snapshot"
@@ -80,6 +84,55 @@ func incoming(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 }
 
+// recreate deletes a topic of $KAFKA and creates it again: recreate topic partitions.
+func recreate(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: recreate topic partitions")
+	}
+	partitions, err := strconv.ParseInt(args[1], 10, 32)
+	ts.Check(err)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	c, err := kgo.NewClient(kgo.SeedBrokers(ts.Getenv("KAFKA")))
+	ts.Check(err)
+	defer c.Close()
+	gone := kmsg.NewPtrDeleteTopicsRequest()
+	gone.TopicNames, gone.Topics = args[:1], []kmsg.DeleteTopicsRequestTopic{{Topic: &args[0]}}
+	deleted, err := gone.RequestWith(ctx, c)
+	ts.Check(err)
+	made := kmsg.NewPtrCreateTopicsRequest()
+	topic := kmsg.NewCreateTopicsRequestTopic()
+	topic.Topic, topic.NumPartitions, topic.ReplicationFactor = args[0], int32(partitions), 1
+	made.Topics = []kmsg.CreateTopicsRequestTopic{topic}
+	created, err := made.RequestWith(ctx, c)
+	ts.Check(err)
+	if deleted.Topics[0].ErrorCode != 0 || created.Topics[0].ErrorCode != 0 {
+		ts.Fatalf("delete: %+v, create: %+v", deleted, created)
+	}
+}
+
+// stopped waits until partitions of $KAFKA are stopped, and what they have learnt of a
+// topic that was created again is in the snapshots topic: stopped partition...
+func stopped(ts *testscript.TestScript, neg bool, args []string) {
+	c, err := kafka.New(kafka.Options{Brokers: []string{ts.Getenv("KAFKA")}, Topics: kafka.Topics(config.DefaultKafka().Topics)})
+	ts.Check(err)
+	defer c.Close()
+	r := &stream.Recoverer{Broker: stream.Client(c), Topics: c.Options().Topics}
+	for _, arg := range args {
+		n, err := strconv.ParseInt(arg, 10, 32)
+		ts.Check(err)
+		for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+			found, err := r.Examine(context.Background(), int32(n))
+			if err == nil && found.Stopped && found.Snapshot != nil {
+				break
+			}
+			if time.Now().After(deadline) {
+				ts.Fatalf("partition %d is not stopped: %+v, %v", n, found, err)
+			}
+		}
+	}
+}
+
 var digestLine = regexp.MustCompile(`(?m)^ *(\S+?):? model ([0-9a-f]{32}) state ([0-9a-f]{32})$`)
 
 // samedigests wants two outputs to give the same digests of the same accounts, or
@@ -114,7 +167,7 @@ func caughtup(ts *testscript.TestScript, neg bool, args []string) {
 			s, err = control.Ask(context.Background(), c, desk.GetStatus, "", desk.None{})
 			ts.Check(c.Close())
 		}
-		if err == nil && s.Stream != nil && s.Stream.Records >= want && s.Stream.Lag == 0 {
+		if err == nil && s.Stream != nil && s.Stream.Records >= want && s.Stream.CaughtUp() {
 			return
 		}
 		if time.Now().After(deadline) {
@@ -146,4 +199,62 @@ func takenOver(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 	ts.Check(s.Close())
+}
+
+// badRecords writes dead letters to $KAFKA, of records of ann@example.org whose type is
+// unknown: badrecords number. $LETTER is the partition and offset of the first.
+func badRecords(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: badrecords number")
+	}
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	c := streamClient(ts)
+	defer c.Close()
+	const key = "ann@example.org"
+	at := kafka.Partition([]byte(key), 2)
+	ts.Setenv("LETTER", fmt.Sprintf("%d/100", at))
+	for i := range n {
+		r := kafka.Record{Partition: at, Offset: int64(100 + i), Key: []byte(key), Value: fmt.Appendf(nil, "bad record %d\n", i), Headers: []kafka.Header{{Key: "ce_type", Value: []byte("nonsense")}}}
+		_, err := kafka.Parse(r, 2)
+		var why *kafka.Refusal
+		if !errors.As(err, &why) {
+			ts.Fatalf("record %d was taken", i)
+		}
+		_, err = c.Produce(context.Background(), c.Options().Topics.DeadLetters, []kafka.Record{kafka.DeadLetter(c.Options().Topics.Input, r, *why)})
+		ts.Check(err)
+	}
+}
+
+// played wants so many records in the input of $KAFKA: played number.
+func played(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: played number")
+	}
+	c := streamClient(ts)
+	defer c.Close()
+	marks, err := c.Watermarks(context.Background(), c.Options().Topics.Input)
+	ts.Check(err)
+	n := int64(0)
+	for _, m := range marks {
+		n += m.End
+	}
+	if fmt.Sprint(n) != args[0] {
+		ts.Fatalf("the input has %d records, want %s", n, args[0])
+	}
+}
+
+func streamClient(ts *testscript.TestScript) *kafka.Client {
+	c, err := kafka.New(kafka.Options{Brokers: []string{ts.Getenv("KAFKA")}, Topics: kafka.Topics(config.DefaultKafka().Topics)})
+	ts.Check(err)
+	return c
+}
+
+// appendTo appends one file to another: appendto file other.
+func appendTo(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: appendto file other")
+	}
+	text := ts.ReadFile(args[0]) + ts.ReadFile(args[1])
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))
 }

@@ -47,7 +47,12 @@ func TestScripts(t *testing.T) {
 			"imap":        imapServer(t),
 			"kafka":       kafkaServer(),
 			"incoming":    incoming,
+			"recreate":    recreate,
+			"stopped":     stopped,
 			"takenover":   takenOver,
+			"badrecords":  badRecords,
+			"played":      played,
+			"appendto":    appendTo,
 			"samedigests": samedigests,
 			"caughtup":    caughtup,
 			"schema":      schemaCommand,
@@ -56,6 +61,7 @@ func TestScripts(t *testing.T) {
 			"lookin":      lookin,
 			"alike":       alike,
 			"next":        nextSaid,
+			"page":        page,
 		},
 		Setup: func(env *testscript.Env) error {
 			// The scripts that write a configuration of their own unset it.

@@ -26,6 +26,7 @@ and learnt, whether it marks and, if not, what is missing. All numbers describe
 committed state. If no daemon runs, they come from the store.`,
 		Example: `  $ hinged status --config hinged.toml
   hinged dev is running, process 4711
+  dashboard: http://127.0.0.1:7425/
   
   me: in shadow: it decides and learns, and marks nothing
     connection   connected
@@ -52,8 +53,17 @@ committed state. If no daemon runs, they come from the store.`,
 func printStatus(w io.Writer, s desk.Status) error {
 	if s.Running {
 		fmt.Fprintf(w, "hinged %s is running, process %d\n", s.Version, s.PID)
+		if s.Dashboard != "" {
+			fmt.Fprintf(w, "dashboard: %s\n", s.Dashboard)
+		}
 	} else {
 		fmt.Fprintf(w, "hinged is not running; this is what it last committed\n")
+	}
+	for _, warning := range s.Warnings {
+		fmt.Fprintf(w, "WARNING: %s\n", warning)
+	}
+	if b := s.Backups; b != nil {
+		fmt.Fprintf(w, "backups: %s\n", backupWords(b))
 	}
 	if s.Stream != nil {
 		if err := printStream(w, s); err != nil {
@@ -78,6 +88,14 @@ func printStatus(w io.Writer, s desk.Status) error {
 		fmt.Fprintf(w, "\nNothing has been learnt yet. %s.\n", firstSteps)
 	}
 	return nil
+}
+
+// backupWords puts the state of hinged's own backups into words.
+func backupWords(b *desk.BackupStatus) string {
+	if b.Newest == nil {
+		return "none yet in " + b.Directory
+	}
+	return fmt.Sprintf("%d, the newest of %s is %s", b.Kept, moment(b.Newest), b.File)
 }
 
 // printAccount prints the table of an account.
@@ -116,9 +134,20 @@ func printAccount(w io.Writer, a desk.AccountStatus, running bool) error {
 	}
 	line("last", "arrival %s, lesson %s", moment(a.LastArrival), moment(a.LastLesson))
 	for _, m := range a.Mailboxes {
-		line("mailbox", "%s (%s): %d messages", m.Mailbox, m.Role, m.Messages)
+		line("mailbox", "%s (%s): %d messages%s", m.Mailbox, m.Role, m.Messages, lookWords(&m))
 	}
 	return t.Flush()
+}
+
+// lookWords says when a mailbox was last looked at, "" if nobody knows.
+func lookWords(m *desk.MailboxStatus) string {
+	switch {
+	case m.LookedAt == nil:
+		return ""
+	case m.Listening:
+		return ", listening"
+	}
+	return ", looked at " + moment(m.LookedAt)
 }
 
 // wrongWords gives the count of wrong decisions, in the same words wherever it is

@@ -7,7 +7,6 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/hinged/hinged/internal/desk"
 )
@@ -41,20 +40,19 @@ func printStream(w io.Writer, status desk.Status) error {
 		}
 		line("dead letters", "%s", dead)
 		line("passed over", "%d control markers, %d records of aborted transactions", s.Markers, s.Aborted)
-		waits := "nothing waits"
-		if s.Lag > 0 {
-			waits = fmt.Sprintf("%d records", s.Lag)
-			if s.OldestSeconds > 0 {
-				waits += fmt.Sprintf(", the oldest for %s", seconds(s.OldestSeconds))
-			}
-		}
-		line("behind", "%s", waits)
+		line("behind", "%s", s.Waits())
 		line("rebalances", "%d", s.Rebalances)
 	}
 	for _, p := range s.Partitions {
-		text := fmt.Sprintf("at offset %d", p.Position)
+		text := "at an unknown offset"
+		if p.Position >= 0 {
+			text = fmt.Sprintf("at offset %d", p.Position)
+		}
 		if p.End >= 0 {
 			text += fmt.Sprintf(" of %d", p.End)
+		}
+		if status.Running && (p.Lag == nil || *p.Lag > 0) {
+			text += "; behind: " + p.Waits()
 		}
 		if p.Snapshots > 0 {
 			text += fmt.Sprintf("; %d snapshots", p.Snapshots)
@@ -68,13 +66,4 @@ func printStream(w io.Writer, status desk.Status) error {
 		line("partition", "%d %s", p.Partition, text)
 	}
 	return t.Flush()
-}
-
-// seconds puts a span into words, no finer than it is of use.
-func seconds(n float64) string {
-	d := time.Duration(n * float64(time.Second))
-	if d > time.Minute {
-		return d.Round(time.Second).String()
-	}
-	return d.Round(10 * time.Millisecond).String()
 }

@@ -67,3 +67,13 @@ func withStream(o *daemon.Options, c *config.Config, log *slog.Logger) (hangUp f
 	o.Stream = &s
 	return client.Close, nil
 }
+
+// loadStream reads a configuration that has a stream. The error where it has none says
+// what follows from that.
+func loadStream(path, follows string) (*config.Config, error) {
+	conf, err := config.Load(path)
+	if err == nil && conf.Kafka == nil {
+		err = fmt.Errorf("the configuration has no [kafka], so %s", follows)
+	}
+	return conf, err
+}

@@ -18,15 +18,17 @@ import (
 	"github.com/hinged/hinged/internal/desk"
 )
 
+// Long: most of it is the help.
 func undoCommand() *cobra.Command {
-	var path, account, since, to string
+	var path, account, since, message, to string
 	var marks, learning, dryRun, yes, asJSON bool
 	var wait time.Duration
 	c := &cobra.Command{
 		Use:   "undo --marks | --learning --to TIME",
 		Short: "Take back the marks that hinged set, or what it learnt",
 		Long: `With --marks, remove every mark that hinged set, or only those since a given
-time, in whichever watched mailbox the message is now. A mark that you or
+time or those on one message, in whichever watched mailbox the message is now.
+A message is named by its Message-ID or its key, as ledger prints it. A mark that you or
 another program set stays, even if you removed hinged's mark and set it again;
 the companion keyword that hinged set with its mark is removed. hinged learns
 nothing from this, forgets nothing, and never marks those messages again.
@@ -55,6 +57,8 @@ one.`,
     1 left alone: you or another program set it
   me marks new mail as before; ` + "`hinged pause`" + ` stops that, and shadow = "on" in the
   configuration lets it decide without marking
+  $ hinged undo --marks --message 'abc123@example.org'
+  me: 1 mark taken back: INBOX 1
   $ hinged undo --learning --to 2d --yes
   me: 37 lessons taken back (4 important, 33 ordinary); 812 stay
     learnt from 2026-03-01 09:12:44 to 2026-03-02 22:40:13
@@ -64,15 +68,15 @@ one.`,
 			switch {
 			case marks == learning:
 				return cli.Misuse(cmd, "%s needs --marks or --learning, and not both", cmd.CommandPath())
-			case learning && (to == "" || since != ""):
-				return cli.Misuse(cmd, "%s --learning needs --to, the time to go back to, and no --since", cmd.CommandPath())
+			case learning && (to == "" || since != "" || message != ""):
+				return cli.Misuse(cmd, "%s --learning needs --to, the time to go back to, and neither --since nor --message", cmd.CommandPath())
 			case marks && to != "":
 				return cli.Misuse(cmd, "%s --marks takes --since, not --to", cmd.CommandPath())
 			}
 			if learning {
 				return unlearning{path: path, account: account, dryRun: dryRun, yes: yes, json: asJSON}.run(cmd, to)
 			}
-			u := desk.UndoMarksRequest{DryRun: dryRun, Patience: wait}
+			u := desk.UndoMarksRequest{DryRun: dryRun, Patience: wait, Message: message}
 			if since != "" {
 				t, err := timeAgo(since, time.Now())
 				if err != nil {
@@ -91,6 +95,7 @@ one.`,
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "with --learning: don't ask")
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be taken back, and change nothing")
 	c.Flags().StringVar(&since, "since", "", "with --marks: those set since a `time`: 7d, 2026-03-01,\n2026-03-01T09:00:00Z")
+	c.Flags().StringVar(&message, "message", "", "with --marks: those on one `message`")
 	c.Flags().StringVar(&to, "to", "", "with --learning: the `time` to go back to, in the same forms")
 	c.Flags().DurationVar(&wait, "wait", time.Minute, "with --marks: how long to wait without a confirmation\nfrom the server")
 	return c

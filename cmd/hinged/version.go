@@ -16,6 +16,9 @@ import (
 // version is set by the linker for a release.
 var version = "dev"
 
+// commit is set by the linker for a release, which is built without git.
+var commit string
+
 // build is what the binary knows of its making.
 type build struct {
 	commit   string // "" where the build didn't know it
@@ -23,7 +26,7 @@ type build struct {
 }
 
 func readBuild() build {
-	var b build
+	b := build{commit: commit}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/desk"
 )
 
 // watchView is what `hinged run` shows on a terminal: a line for each message that is
@@ -38,21 +38,23 @@ const (
 	leadColumns = len("15:04  ") + whatColumns
 )
 
-var deedWords = map[daemon.Deed]string{
-	daemon.DeedMarked: "marked", daemon.DeedImportant: "important", daemon.DeedUnsure: "unsure",
-	daemon.DeedLearnt: "learnt", daemon.DeedCorrected: "corrected",
+var deedWords = map[desk.Deed]string{
+	desk.DeedMarked: "marked", desk.DeedImportant: "important", desk.DeedUnsure: "unsure",
+	desk.DeedLearnt: "learnt", desk.DeedCorrected: "corrected",
 }
 
 // show is daemon.Options.Show.
-func (v *watchView) show(s daemon.Shown) {
+func (v *watchView) show(s desk.Shown) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	switch s.Deed {
-	case daemon.DeedOrdinary:
+	case desk.DeedOrdinary:
 		v.ordinary++
 		v.count()
 		return
-	case daemon.DeedSilence:
+	case desk.DeedUndone: // who asked for that is told
+		return
+	case desk.DeedSilence:
 		v.silence++
 		v.count()
 		return
@@ -67,7 +69,7 @@ func (v *watchView) show(s daemon.Shown) {
 		about = "(words not kept)"
 	}
 	why := s.Why
-	if s.Deed == daemon.DeedLearnt || s.Deed == daemon.DeedCorrected {
+	if s.Deed == desk.DeedLearnt || s.Deed == desk.DeedCorrected {
 		why = []string{s.Label + ", " + labelWords(s.Label, s.Source)}
 	}
 	v.line(v.account(s.Account)+deedWords[s.Deed], about, why)
@@ -122,6 +124,14 @@ func (v *watchView) count() {
 	}
 	_, _ = fmt.Fprintf(v.out, "\r\x1b[K%s", clip(strings.Join(parts, ", ")+" since "+v.since.Format("15:04"), v.width()-1))
 	v.counted = true
+}
+
+// link shows a link that opens the dashboard, whole: it is for the terminal alone, no
+// record of a log.
+func (v *watchView) link(url string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.print(fmt.Sprintf("%s  %-*s%s\n", v.now().Format("15:04"), whatColumns, "open", url))
 }
 
 // end leaves the counts where they are.

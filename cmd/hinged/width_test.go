@@ -99,6 +99,7 @@ func TestNothingIsBrokenAtEightyColumns(t *testing.T) {
 		{[]string{"words", "--config", conf}, false, "towards important"},
 		{[]string{"ledger", "--config", conf}, false, "marks"},
 		{[]string{"bound", "--config", conf}, false, "owner"},
+		{[]string{"whatif", "--config", conf, "--learner", "perceptron", "--threshold", "budget", "--share", "0.3"}, true, "would mark"},
 		{[]string{"verify", "--config", conf}, false, "as committed"},
 		{[]string{"undo", "--marks", "--dry-run", "--config", conf}, false, "0 marks"},
 		{[]string{"status", "--config", filepath.Join(dir, "none.toml")}, false, "writes one for your mailbox"},

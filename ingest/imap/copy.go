@@ -196,7 +196,8 @@ func (c *copying) create(target string) error {
 	c.sess.begin()
 	err := c.sess.client.Create(target, nil).Wait()
 	c.sess.guard.end()
-	if err != nil {
+	// Somebody else may have made it just now: a mail program, or the server as it scans.
+	if no := saidNo(err); err != nil && (no == nil || no.Code != goimap.ResponseCodeAlreadyExists) {
 		return c.refused(c.sess.fail("CREATE "+target, err), ingest.MarkImpossible)
 	}
 	c.created = true

@@ -262,12 +262,18 @@ func TestWrongPasswordIsNotHammeredAndHealsByItself(t *testing.T) {
 	if strings.Contains(problem, "wrong password one") {
 		t.Errorf("the problem tells the password: %q", problem)
 	}
+	if !r.source.Status().LoginRefused {
+		t.Error("the status does not say that the login is refused")
+	}
 	slower(t, &mu, &asked, 200*time.Millisecond, 400*time.Millisecond, 800*time.Millisecond)
 	mu.Lock()
 	current = d.Password
 	mu.Unlock()
 	r.await("INBOX", 0, cursorOf("INBOX", 1))
 	awaitConnected(t, r)
+	if r.source.Status().LoginRefused {
+		t.Error("the login is still said to be refused")
+	}
 }
 
 func TestRefusedLoginsComeEverMoreSlowly(t *testing.T) {

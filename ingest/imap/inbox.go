@@ -34,6 +34,7 @@ func (s *Source) watchInbox(ctx context.Context, sess *session, b *mailbox) erro
 	defer tick.Stop()
 	for {
 		b.looked(sess) // the server has just answered, and would have told
+		s.noteLook(b.name, s.idles(sess))
 		if err := v.marks(ctx); err != nil {
 			return err
 		}

@@ -115,6 +115,7 @@ type Options struct {
 
 	loginTimeout time.Duration // for the answer to a login; CommandTimeout
 	moment       time.Duration // an absence no longer than this is none; shortAbsence
+	linger       time.Duration // how long a connection for headers is kept after its last use; 1 minute
 	markPause    time.Duration // before a mark is tried again for the first time; 1 second
 
 	chunk int // messages a FETCH of bodies; tests and benchmarks vary it
@@ -156,6 +157,7 @@ func (o Options) withDefaults() Options {
 	orDefault(&o.loginTimeout, o.CommandTimeout)
 	orDefault(&o.moment, shortAbsence)
 	orDefault(&o.LoginEvery, time.Minute)
+	orDefault(&o.linger, time.Minute)
 	orDefault(&o.markPause, time.Second)
 	orDefault(&o.chunk, defaultChunk)
 	if o.Logger == nil {

@@ -65,13 +65,18 @@ func retryable(ctx context.Context, err error) verdict {
 		return stop // whatever broke, it broke because we are leaving
 	case errors.As(err, &emit):
 		return stop // the receiver is gone; a new connection does not bring it back
-	case errors.Is(err, ErrRefused), errors.Is(err, ErrNoPassword), errors.Is(err, ErrNoMechanism):
+	case loginRefused(err):
 		return againSlow // someone must change a password or a setting; they may, so never give up
 	default:
 		// Refused or broken connections, servers that do not respond, BYE, bad certificates,
 		// missing mailboxes, protocol errors: all of them can pass.
 		return again
 	}
+}
+
+// loginRefused reports whether the login failed for good, until somebody steps in.
+func loginRefused(err error) bool {
+	return errors.Is(err, ErrRefused) || errors.Is(err, ErrNoPassword) || errors.Is(err, ErrNoMechanism)
 }
 
 // emitError is an error of the receiver of events.

@@ -4,7 +4,8 @@
 // flags change, what vanishes; and it sets marks.
 //
 // INBOX has a connection of its own and idles on it; the other mailboxes share
-// a second one and are polled with STATUS. What a server says without being
+// a second one and are polled with STATUS. A third one is there only while somebody looks
+// at messages whose subjects are to be read. What a server says without being
 // asked is only a hint to ask. Messages are read with PEEK, the other mailboxes
 // by EXAMINE: nothing ever becomes \Seen. Connections break, and are made
 // again; what happened in between is found by comparing.
@@ -22,6 +23,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -63,6 +65,9 @@ type Source struct {
 	notBefore time.Time
 	limit     *rate.Limiter // of logins
 
+	asked   chan errand // requests to the third connection, taken while Run runs
+	headers *headerCache
+
 	unreadable int // messages in a row that a reading of the past gave up
 
 	trust idleTrust // of the connection that watches INBOX
@@ -71,6 +76,7 @@ type Source struct {
 	reconnects int
 	lines      map[string]line
 	remain     map[string]int // by mailbox
+	looks      map[string]ingest.Look
 }
 
 var _ ingest.Source = (*Source)(nil)
@@ -79,7 +85,9 @@ var _ ingest.Source = (*Source)(nil)
 type line struct {
 	up      bool
 	problem string
+	since   time.Time // down since then; zero while it is up
 	consent bool
+	refused bool // the login was
 }
 
 // The two connections.
@@ -101,6 +109,7 @@ func New(o Options, known []ingest.Known) (*Source, error) {
 		calm:  newBackOff(o.AuthBackoffMin, o.AuthBackoffMax),
 		login: make(chan struct{}, 1),
 		limit: newLoginLimit(o.LoginEvery),
+		asked: make(chan errand), headers: newHeaderCache(wallClock),
 		lines: map[string]line{}, remain: map[string]int{},
 	}
 	s.idle = s.watches(inbox, ingest.RoleInbox)
@@ -153,6 +162,7 @@ func (s *Source) Run(ctx context.Context, emit ingest.Emit) error {
 	}
 	p := &poller{s: s, last: map[string]stamp{}}
 	start(&errs[1], lineOther, p.watch)
+	wg.Go(func() { s.serveHeaders(ctx) })
 	wg.Wait()
 	return errors.Join(errs[:]...)
 }
@@ -214,6 +224,11 @@ func (s *Source) connect(ctx context.Context) (*session, error) {
 		return nil, ctx.Err()
 	}
 	sess, err := s.enter(ctx)
+	return sess, s.noteLogin(ctx, err)
+}
+
+// noteLogin notes how a login went, for the next one, and adds to a refusal when that is.
+func (s *Source) noteLogin(ctx context.Context, err error) error {
 	if err == nil {
 		s.calm.Reset()
 	} else if retryable(ctx, err) == againSlow {
@@ -221,7 +236,7 @@ func (s *Source) connect(ctx context.Context) (*session, error) {
 		s.notBefore = time.Now().Add(pause)
 		err = fmt.Errorf("%w; the next attempt is in %v", err, pause.Round(time.Second))
 	}
-	return sess, err
+	return err
 }
 
 // enter makes one connection as soon as the limit of logins allows one. It counts
@@ -306,7 +321,11 @@ func (s *Source) Status() ingest.Status {
 			continue
 		}
 		st.Connected = st.Connected && l.up
+		if !l.since.IsZero() && (st.DownSince.IsZero() || l.since.Before(st.DownSince)) {
+			st.DownSince = l.since
+		}
 		st.ConsentNeeded = st.ConsentNeeded || l.consent
+		st.LoginRefused = st.LoginRefused || l.refused
 		if l.problem != "" && l.problem != st.Problem {
 			if st.Problem != "" {
 				st.Problem += "; "
@@ -317,20 +336,48 @@ func (s *Source) Status() ingest.Status {
 	for _, n := range s.remain {
 		st.Remaining += n
 	}
+	st.Looks = maps.Clone(s.looks)
+	for name, l := range st.Looks {
+		l.Listening = l.Listening && s.lines[lineInbox].up
+		st.Looks[name] = l
+	}
 	return st
+}
+
+// noteLook notes that the server has just answered about a mailbox, and whether it is to
+// speak up by itself from now on.
+func (s *Source) noteLook(mailbox string, listening bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.looks == nil {
+		s.looks = map[string]ingest.Look{}
+	}
+	s.looks[mailbox] = ingest.Look{At: wallClock(), Listening: listening}
 }
 
 func (s *Source) setLine(name string, up bool, problem string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lines[name] = line{up: up, problem: problem}
+	s.lines[name] = line{up: up, problem: problem, since: s.downSince(name, up)}
 }
 
 // setDown notes why a connection is not there.
 func (s *Source) setDown(name string, why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lines[name] = line{problem: why.Error(), consent: errors.Is(why, ErrConsent)}
+	s.lines[name] = line{problem: why.Error(), since: s.downSince(name, false), consent: errors.Is(why, ErrConsent), refused: loginRefused(why)}
+}
+
+// downSince is since when a line is down that is up or down now. The caller holds mu.
+func (s *Source) downSince(name string, up bool) time.Time {
+	before := s.lines[name]
+	switch {
+	case up:
+		return time.Time{}
+	case before.since.IsZero():
+		return time.Now()
+	}
+	return before.since
 }
 
 func (s *Source) setRemaining(mailbox string, n int64) {

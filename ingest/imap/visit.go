@@ -152,6 +152,7 @@ func (v *visit) sync(ctx context.Context, h hints) error {
 		}
 		v.fresh = false
 		v.mailbox.looked(v.session)
+		v.s.noteLook(v.mailbox.name, false)
 		return nil
 	}
 	// Arrivals first: someone may be waiting for their mark.

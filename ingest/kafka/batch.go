@@ -29,10 +29,10 @@ const (
 	// maxWindow is how far back a zstd stream may refer: what Java's decoder allows.
 	// It bounds the memory of reading one.
 	maxWindow = 128 << 20
-	// maxText bounds the key, and every header, of a record, in bytes; maxHeaders
-	// their number. A key is an account of 200 bytes or the name of a chunk.
-	maxText    = 64 << 10
-	maxHeaders = 1000
+	// maxText bounds the key of a record, and all its headers together, in bytes;
+	// maxHeaders their number. A key is an account of 200 bytes or the name of a chunk.
+	maxText    = 1 << 20
+	maxHeaders = 10_000
 )
 
 // batch is one record batch (format 2, https://kafka.apache.org/documentation/#recordbatch),
@@ -70,6 +70,11 @@ func cutBatch(data []byte) (whole, rest []byte, ok bool, err error) {
 		return nil, nil, false, nil
 	}
 	return data[:12+length], data[12+length:], true, nil
+}
+
+// batchTime is the timestamp of the first record of what cutBatch returned.
+func batchTime(data []byte) time.Time {
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(data[27:]))).UTC()
 }
 
 // keptWindow is up to which window a decoder is kept for the next batch: what
@@ -185,12 +190,9 @@ func (b *batch) length() (int64, error) {
 	return b.pendingLength, nil
 }
 
-// errOversized: a part of the record is larger than we keep.
-var errOversized = errors.New("oversized")
-
-// next reads the next record. Of one whose value has more than most bytes, or
-// whose key or headers are beyond what we keep, the rest is passed over and
-// TooLarge tells the size.
+// next reads the next record. A part of it that is larger than we keep is passed
+// over, and Dropped tells its size: a value of more than most bytes, or a key or
+// headers beyond maxText and maxHeaders.
 func (b *batch) next(most int64) (Record, error) {
 	length, err := b.length()
 	if err != nil {
@@ -207,25 +209,11 @@ func (b *batch) next(most int64) (Record, error) {
 	if b.appendTime() {
 		rec.Time = time.UnixMilli(b.maxTime).UTC()
 	}
-	rec.Key = f.bytes(maxText)
-	rec.Value = f.bytes(most)
-	n := f.number()
-	if n > maxHeaders && f.err == nil {
-		f.err = errOversized
-	}
-	for ; n > 0 && f.err == nil; n-- {
-		name := f.bytes(maxText)
-		rec.Headers = append(rec.Headers, Header{Key: string(name), Value: f.bytes(maxText)})
-	}
-	if errors.Is(f.err, errOversized) {
-		// Nothing of the rest is kept, so the work is only that of decompressing.
-		f.err = nil
-		f.discard(f.remain)
-		rec.Value, rec.Headers = nil, nil
-		rec.TooLarge = length
-	}
-	if f.err == nil && (n < 0 || f.remain != 0) {
-		f.err = fmt.Errorf("%w: %d headers, %d bytes left over", ErrCorrupt, n, f.remain)
+	rec.Key = f.bytes(maxText, &rec.Dropped.Key)
+	rec.Value = f.bytes(most, &rec.Dropped.Value)
+	rec.Headers = f.headers(&rec.Dropped.Headers)
+	if f.err == nil && f.remain != 0 {
+		f.err = fmt.Errorf("%w: %d bytes left over", ErrCorrupt, f.remain)
 	}
 	if f.err != nil {
 		return Record{}, fmt.Errorf("record at offset %d: %w", rec.Offset, f.err)
@@ -252,9 +240,32 @@ func (f *recordReader) number() int64 {
 	return v
 }
 
+// headers reads the headers, which are what is left of the record. Of too many or
+// too large ones none is kept.
+func (f *recordReader) headers(dropped *int64) (all []Header) {
+	n := f.number()
+	switch {
+	case f.err != nil:
+		return nil
+	case n < 0 || n > f.remain: // each takes two bytes at least
+		f.err = fmt.Errorf("%w: %d headers in %d bytes", ErrCorrupt, n, f.remain)
+		return nil
+	case n > maxHeaders || f.remain > maxText:
+		*dropped = f.remain
+		f.discard(f.remain)
+		return nil
+	}
+	var none int64
+	for ; n > 0 && f.err == nil; n-- {
+		name := f.bytes(maxText, &none)
+		all = append(all, Header{Key: string(name), Value: f.bytes(maxText, &none)})
+	}
+	return all
+}
+
 // bytes reads a field that is preceded by its length; -1 gives nil. A longer one
-// than most is errOversized, and not read.
-func (f *recordReader) bytes(most int64) []byte {
+// than most is passed over, and dropped tells its length.
+func (f *recordReader) bytes(most int64, dropped *int64) []byte {
 	n := f.number()
 	switch {
 	case f.err != nil || n == -1:
@@ -263,7 +274,8 @@ func (f *recordReader) bytes(most int64) []byte {
 		f.err = fmt.Errorf("%w: a field of %d bytes where %d are left", ErrCorrupt, n, f.remain)
 		return nil
 	case n > most:
-		f.err = errOversized
+		*dropped = n
+		f.discard(n)
 		return nil
 	}
 	v := make([]byte, n)

@@ -73,8 +73,8 @@ func TestAZstdBombCostsNoMemory(t *testing.T) {
 	}
 	defer b.close()
 	first, err := b.next(16 << 20)
-	if err != nil || first.TooLarge < n || first.Value != nil {
-		t.Fatalf("got %d bytes, too large %d, %v", len(first.Value), first.TooLarge, err)
+	if err != nil || first.Dropped != (Dropped{Value: n}) || first.Value != nil {
+		t.Fatalf("got %d bytes, dropped %+v, %v", len(first.Value), first.Dropped, err)
 	}
 	second, err := b.next(16 << 20)
 	runtime.ReadMemStats(&after)

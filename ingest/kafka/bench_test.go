@@ -44,7 +44,7 @@ func BenchmarkRead(b *testing.B) {
 			b.SetBytes(rounds * 200 * 4096)
 			b.ReportAllocs()
 			for b.Loop() {
-				r := c.Read(k.topics.Input, 0, 0)
+				r := c.Read(k.topics.Input, TopicID{}, 0, 0)
 				for r.Position() < rounds*200 {
 					if _, err := r.Next(b.Context(), 500, 4<<20); err != nil {
 						b.Fatal(err)

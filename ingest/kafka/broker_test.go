@@ -183,7 +183,7 @@ func readAll(t testing.TB, c *Client, topic string, p int32, from int64) (all []
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := c.Read(topic, p, from)
+	r := c.Read(topic, TopicID{}, p, from)
 	defer r.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

@@ -11,7 +11,8 @@ import (
 )
 
 // Headers of CloudEvents 1.0 in the binary mode of its Kafka binding
-// (cloudevents/spec, kafka-protocol-binding, section 3.2).
+// (cloudevents/spec, kafka-protocol-binding, section 3.2). structured.go reads the
+// structured mode.
 const (
 	headerID          = "ce_id"
 	headerSource      = "ce_source"
@@ -84,7 +85,11 @@ func kind(r Record) (string, *Refusal) {
 // source is the ce_source of what we make of a topic, a URI reference.
 func source(topic string) string { return "hinged:" + topic }
 
-// identity names a record of the input for good.
-func identity(topic string, partition int32, offset int64) string {
+// identity names a record of the input for good. Without the topic's id it is as good
+// as long as the topic is not created again.
+func identity(topic, id string, partition int32, offset int64) string {
+	if id != "" {
+		topic += "/" + id
+	}
 	return fmt.Sprintf("%s/%d/%d", topic, partition, offset)
 }

@@ -3,6 +3,7 @@
 package kafka
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -14,9 +15,12 @@ const (
 	HeaderTopic     = "x-hinged-topic"
 	HeaderPartition = "x-hinged-partition"
 	HeaderOffset    = "x-hinged-offset"
-	// HeaderDropped says that the value is not the original one, which was too
-	// large to be kept or to be produced, and how many bytes there were.
+	// HeaderDropped says that something was too large to be kept or to be produced,
+	// and how many bytes were left out.
 	HeaderDropped = "x-hinged-dropped"
+	// HeaderDroppedParts says what was left out: key, value or headers, in this order,
+	// with commas between them. What it doesn't name is as it was.
+	HeaderDroppedParts = "x-hinged-dropped-parts"
 )
 
 const headerPrefix = "x-hinged-"
@@ -43,27 +47,46 @@ func DeadLetter(topic string, r Record, why Refusal) Record {
 		Header{HeaderPartition, strconv.AppendInt(nil, int64(r.Partition), 10)},
 		Header{HeaderOffset, strconv.AppendInt(nil, r.Offset, 10)},
 	)
-	if r.TooLarge > 0 {
-		out.Headers = append(out.Headers, Header{HeaderDropped, strconv.AppendInt(nil, r.TooLarge, 10)})
-	}
+	out.Dropped = r.Dropped
+	out.sayDropped()
 	return out
 }
 
-// DropValue returns a dead letter without its value and without the headers that
-// are not ours, for a broker that finds it too large (ErrTooLarge): what it was
-// and where it is in the input topic can still be told.
-func DropValue(dead Record) Record {
-	size := int64(dead.size())
-	kept := dead.Headers[:0:0]
+// sayDropped puts the headers about what was left out at the end.
+func (r *Record) sayDropped() {
+	r.Headers = slices.DeleteFunc(r.Headers, func(h Header) bool { return h.Key == HeaderDropped || h.Key == HeaderDroppedParts })
+	if n := r.Dropped.Bytes(); n > 0 {
+		r.Headers = append(r.Headers,
+			Header{HeaderDropped, strconv.AppendInt(nil, n, 10)},
+			Header{HeaderDroppedParts, []byte(strings.Join(r.Dropped.Parts(), ","))})
+	}
+}
+
+// Shrink makes a dead letter smaller for a broker that finds it too large
+// (ErrTooLarge): first it goes without the headers that are not ours, so that the
+// value stays, and then without its value. What it was and where it is in the input
+// topic can still be told. It returns false if there is nothing more to leave out.
+func Shrink(dead Record) (Record, bool) {
+	ours, others := dead.Headers[:0:0], int64(0)
 	for _, h := range dead.Headers {
-		if strings.HasPrefix(h.Key, headerPrefix) && h.Key != HeaderDropped {
-			kept = append(kept, h)
+		if strings.HasPrefix(h.Key, headerPrefix) {
+			ours = append(ours, h)
+		} else {
+			others += int64(len(h.Key) + len(h.Value))
 		}
 	}
-	dead.Value = nil
-	dead.Headers = append(kept, Header{HeaderDropped, strconv.AppendInt(nil, size, 10)})
-	if len(dead.Key) > maxKey {
+	switch {
+	case others > 0:
+		dead.Headers, dead.Dropped.Headers = ours, dead.Dropped.Headers+others
+	case len(dead.Key) > maxKey: // the account of nobody
+		dead.Dropped.Key += int64(len(dead.Key))
 		dead.Key, dead.Partition = nil, 0
+	case len(dead.Value) > 0:
+		dead.Dropped.Value += int64(len(dead.Value))
+		dead.Value = nil
+	default:
+		return dead, false
 	}
-	return dead
+	dead.sayDropped()
+	return dead, true
 }

@@ -38,12 +38,15 @@ type Decision struct {
 	Threshold float64 `json:"threshold"`
 	// Reason is set if the threshold alone does not explain the decision or the missing
 	// mark.
-	Reason string `json:"reason,omitempty"`
+	Reason string `json:"reason,omitempty" jsonschema:"enum=too few labels yet,enum=within the unsure band,enum=shadow,enum=rule,enum=daily budget spent,enum=the owner had labelled it,enum=the owner removed this mark before,enum=another copy was decided before,enum=it claims to be from the owner"`
 	// Because lists the features with the most influence on the score, strongest first.
 	Because []Part `json:"because,omitempty"`
 
 	// Topic is the topic that has the message's record.
 	Topic string `json:"topic"`
+	// TopicID is the id of that topic: another one if it was deleted and created again.
+	// It is absent if the brokers don't tell it.
+	TopicID string `json:"topic_id,omitempty"`
 	// Partition is the record's partition in that topic.
 	Partition int32 `json:"partition"`
 	// Offset is the record's offset in that partition.
@@ -52,8 +55,9 @@ type Decision struct {
 	Arrived time.Time `json:"arrived"`
 }
 
-// ID is the ce_id: the topic, partition and offset of the message's record.
-func (d Decision) ID() string { return identity(d.Topic, d.Partition, d.Offset) }
+// ID is the ce_id: the topic, its id, and the partition and offset of the message's
+// record. So no other message ever has it, also after the topic was created again.
+func (d Decision) ID() string { return identity(d.Topic, d.TopicID, d.Partition, d.Offset) }
 
 // Record makes the record of the decisions topic, keyed by account. Its own
 // timestamp is left open: with that of an old message a broker could throw the

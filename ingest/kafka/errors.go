@@ -16,6 +16,23 @@ var (
 	ErrAboveEnd = errors.New("position above the end of the log")
 )
 
+// ErrRecreated says that the topic was deleted and created again: its positions are of
+// another log than the one that was read.
+var ErrRecreated = errors.New("the topic was deleted and created again")
+
+// RecreatedError is an ErrRecreated with both ids.
+type RecreatedError struct {
+	Topic   string
+	Was, Is TopicID
+}
+
+func (e *RecreatedError) Error() string {
+	return fmt.Sprintf("%v: topic %s had the id %s, now it has %s", ErrRecreated, e.Topic, e.Was, e.Is)
+}
+
+// Unwrap is ErrRecreated.
+func (e *RecreatedError) Unwrap() error { return ErrRecreated }
+
 // What can be wrong with the topics.
 var (
 	// ErrNoTopic: a topic that we need is not there.

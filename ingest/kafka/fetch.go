@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"time"
 
 	kafkago "github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
@@ -23,9 +25,11 @@ import (
 // so a topic's max.message.bytes must be below it.
 const maxFrame = 256 << 20
 
-// fetchRequest is a fetch from one partition (KIP-74 and later, version 4 to 11).
+// fetchRequest is a fetch from one partition (KIP-74 and later): version 4 to 11 by the
+// topic's name, version 13 by its id.
 type fetchRequest struct {
 	fetchapi.Request
+	id       TopicID // zero: by name
 	version  int16
 	clientID string
 }
@@ -42,27 +46,50 @@ func (f *fetchRequest) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	if f.version < 4 {
 		return nil, fmt.Errorf("%w: it speaks version %d of fetch, 4 is needed (Kafka 0.11)", ErrOldBroker, f.version)
 	}
-	// There is one request at a time on a connection, so any number will do.
-	const correlation = 1
-	if err := protocol.WriteRequest(rw, f.version, correlation, f.clientID, &f.Request); err != nil {
+	if f.id != (TopicID{}) {
+		body, err := exchange(rw, f.byID())
+		if err != nil {
+			return nil, err
+		}
+		return parseFetchByID(body)
+	}
+	if err := protocol.WriteRequest(rw, f.version, onlyRequest, f.clientID, &f.Request); err != nil {
 		return nil, err
 	}
-	var head [8]byte
-	if _, err := io.ReadFull(rw, head[:]); err != nil {
-		return nil, err
-	}
-	size := int64(int32(binary.BigEndian.Uint32(head[:]))) - 4
-	if size < 0 || size > maxFrame {
-		return nil, fmt.Errorf("%w: an answer of %d bytes; the greatest is %d", ErrCorrupt, size, maxFrame)
-	}
-	if got := int32(binary.BigEndian.Uint32(head[4:])); got != correlation {
-		return nil, fmt.Errorf("the broker answered request %d, not %d", got, correlation)
-	}
-	body := make([]byte, size)
-	if _, err := io.ReadFull(rw, body); err != nil {
+	body, err := readAnswer(rw)
+	if err != nil {
 		return nil, err
 	}
 	return parseFetch(body, f.version)
+}
+
+// byID writes the request of version 13, which a broker answers only if the topic that
+// has the id is still there; see https://kafka.apache.org/protocol#The_Messages_Fetch.
+func (f *fetchRequest) byID() []byte {
+	of := &f.Topics[0].Partitions[0]
+	w := newRequest(protocol.Fetch, fetchByID, f.clientID, true)
+	w.int32(f.ReplicaID)
+	w.int32(f.MaxWaitTime)
+	w.int32(f.MinBytes)
+	w.int32(f.MaxBytes)
+	w.b = append(w.b, byte(f.IsolationLevel))
+	w.int32(f.SessionID)
+	w.int32(f.SessionEpoch)
+	w.array(1)
+	w.b = append(w.b, f.id[:]...)
+	w.array(1)
+	w.int32(of.Partition)
+	w.int32(of.CurrentLeaderEpoch)
+	w.int64(of.FetchOffset)
+	w.int32(-1) // the epoch of what was read before counts for followers only
+	w.int64(of.LogStartOffset)
+	w.int32(of.PartitionMaxBytes)
+	w.tags()            // of the partition
+	w.tags()            // of the topic
+	w.array(0)          // of topics that a session forgets
+	w.compactString("") // the rack
+	w.tags()
+	return w.b
 }
 
 // fetchResponse is the answer for one partition.
@@ -98,6 +125,36 @@ func (w *wireReader) take(n int) []byte {
 	w.b = w.b[n:]
 	return head
 }
+
+// uvarint reads a length, or the like, of a flexible version (KIP-482).
+func (w *wireReader) uvarint() uint64 {
+	v, n := binary.Uvarint(w.b)
+	if n <= 0 {
+		w.take(len(w.b) + 1) // it is cut off
+		return 0
+	}
+	w.take(n)
+	return v
+}
+
+// array is how many elements follow; 0 for null.
+func (w *wireReader) array() int {
+	return int(min(max(w.uvarint(), 1)-1, math.MaxInt32))
+}
+
+// compactBytes reads a string or bytes of a flexible version; nil for null.
+func (w *wireReader) compactBytes() []byte { return w.take(w.array()) }
+
+// tags passes over what later versions may add.
+func (w *wireReader) tags() {
+	for n := w.number(); n > 0 && w.err == nil; n-- {
+		w.uvarint()
+		w.take(w.number())
+	}
+}
+
+// number reads a count that null is not told by.
+func (w *wireReader) number() int { return int(min(w.uvarint(), math.MaxInt32)) }
 
 func (w *wireReader) int16() int16 {
 	if b := w.take(2); b != nil {
@@ -161,22 +218,66 @@ func parseFetch(body []byte, version int16) (*fetchResponse, error) {
 	return r, w.err
 }
 
-// fetch asks for the records of a partition from an offset on, without those of
-// open transactions.
-func (c *Client) fetch(ctx context.Context, topic string, partition int32, from int64) (*fetchResponse, error) {
+// parseFetchByID reads the answer to version 13.
+func parseFetchByID(body []byte) (*fetchResponse, error) {
+	w := &wireReader{b: body}
+	r := &fetchResponse{start: -1}
+	w.tags()  // of the header
+	w.int32() // throttle time
+	r.code = w.int16()
+	w.int32() // session
+	if topics := w.array(); topics != 1 {
+		if w.err == nil && r.code != 0 {
+			return r, nil
+		}
+		return nil, errors.Join(w.err, fmt.Errorf("the answer to a fetch of one topic names %d", topics))
+	}
+	w.take(len(TopicID{}))
+	if partitions := w.array(); partitions != 1 {
+		return nil, errors.Join(w.err, fmt.Errorf("the answer to a fetch of one partition names %d", partitions))
+	}
+	w.int32() // the partition's number
+	if code := w.int16(); code != 0 {
+		r.code = code
+	}
+	r.end, r.stable, r.start = w.int64(), w.int64(), w.int64()
+	for n := w.array(); n > 0 && w.err == nil; n-- {
+		r.aborted = append(r.aborted, abortedTransaction{producer: w.int64(), first: w.int64()})
+		w.tags()
+	}
+	w.int32() // preferred replica
+	r.recordSets = w.compactBytes()
+	return r, w.err
+}
+
+// fetchHow says how to fetch.
+type fetchHow struct {
+	level kafkago.IsolationLevel // ReadCommitted: without the records of open transactions
+	bytes int                    // of the answer, but one batch comes whole
+	wait  time.Duration          // for something to come
+}
+
+// reading is how mail is fetched.
+func (c *Client) reading() fetchHow {
+	return fetchHow{level: kafkago.ReadCommitted, bytes: c.o.FetchBytes, wait: c.o.MaxWait}
+}
+
+// fetch asks for the records of a partition from an offset on. With an id it asks only the
+// topic that has it.
+func (c *Client) fetch(ctx context.Context, topic string, id TopicID, partition int32, from int64, how fetchHow) (*fetchResponse, error) {
 	ctx, cancel, err := c.bounded(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer cancel()
 	m, err := c.transport.RoundTrip(ctx, c.client.Addr, &fetchRequest{
-		clientID: c.o.ClientID,
+		id: id, clientID: c.o.ClientID,
 		Request: fetchapi.Request{
 			ReplicaID:      -1,
-			MaxWaitTime:    int32(c.o.MaxWait.Milliseconds()),
+			MaxWaitTime:    int32(how.wait.Milliseconds()),
 			MinBytes:       1,
-			MaxBytes:       int32(c.o.FetchBytes),
-			IsolationLevel: int8(kafkago.ReadCommitted),
+			MaxBytes:       int32(how.bytes),
+			IsolationLevel: int8(how.level),
 			SessionEpoch:   -1, // no fetch session (KIP-227)
 			Topics: []fetchapi.RequestTopic{{
 				Topic: topic,
@@ -185,7 +286,7 @@ func (c *Client) fetch(ctx context.Context, topic string, partition int32, from 
 					CurrentLeaderEpoch: -1,
 					FetchOffset:        from,
 					LogStartOffset:     -1,
-					PartitionMaxBytes:  int32(c.o.FetchBytes),
+					PartitionMaxBytes:  int32(how.bytes),
 				}},
 			}},
 		},

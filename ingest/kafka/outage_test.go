@@ -66,7 +66,7 @@ func stream(t *testing.T, c *Client, n int, disturb func(reached func(int))) int
 			}
 		})
 	})
-	r := c.Read(topic, 0, 0)
+	r := c.Read(topic, TopicID{}, 0, 0)
 	next, repeats, offset := 0, 0, int64(0)
 	for next < n {
 		var b Batch
@@ -112,7 +112,7 @@ func TestReadingAndProducingGoOnAfterTheBrokerWasKilledAndPaused(t *testing.T) {
 func TestABrokerThatStandsStillIsAnErrorInTime(t *testing.T) {
 	onReal(t, func(t *testing.T, b *broker) {
 		c := b.client(t, 1, func(o *Options) { o.RequestTimeout = time.Second })
-		r := c.Read(b.topics.Input, 0, 0)
+		r := c.Read(b.topics.Input, TopicID{}, 0, 0)
 		if err := errors.Join(
 			stubborn(t.Context(), func() error { _, err := c.Produce(t.Context(), b.topics.Input, numbered(0, 1)); return err }),
 			stubborn(t.Context(), func() error { _, err := r.Next(t.Context(), 1, 1); return err }),

@@ -59,8 +59,8 @@ func Parse(r Record, partitions int32) (Event, error) {
 }
 
 func parse(r Record, partitions int32) (Event, *Refusal) {
-	if r.TooLarge > 0 {
-		return nil, refuse(TooLarge, "the record has %d bytes after decompression, or too many headers", r.TooLarge)
+	if refusal := tooLarge(r.Dropped); refusal != nil {
+		return nil, refusal
 	}
 	if len(r.Key) == 0 {
 		return nil, refuse(NoKey, "the key of a record is the name of its account")
@@ -73,29 +73,45 @@ func parse(r Record, partitions int32) (Event, *Refusal) {
 			return nil, refuse(WrongPartition, "murmur2 puts the key into partition %d of %d; the producer must use that partitioner", p, partitions)
 		}
 	}
-	kind, refusal := kind(r)
-	if refusal != nil {
-		return nil, refusal
-	}
 	if len(r.Value) == 0 {
 		return nil, refuse(Empty, "the record has no value")
 	}
+	kind, value, refusal := meaning(r)
+	if refusal != nil {
+		return nil, refusal
+	}
+	if len(value) == 0 {
+		return nil, refuse(Empty, "the event has no data")
+	}
 	switch kind {
 	case TypeMessage:
-		return Message{Raw: r.Value}, nil
+		return Message{Raw: value}, nil
 	case TypeSent:
-		return Message{Raw: r.Value, Sent: true}, nil
+		return Message{Raw: value, Sent: true}, nil
 	case TypeFeedback:
-		return parseFeedback(r.Value)
+		return parseFeedback(value)
 	case TypeUnlearn:
-		return parseUnlearn(r.Value)
+		return parseUnlearn(value)
 	case TypeForget:
-		return parseForget(r.Value)
+		return parseForget(value)
 	case TypeRules:
-		return parseRules(r.Value)
+		return parseRules(value)
 	default:
 		return nil, refuse(UnknownType, "ce_type %q is not known", ingest.OneLine(kind))
 	}
+}
+
+// tooLarge says that a part of a record was not read.
+func tooLarge(d Dropped) *Refusal {
+	switch {
+	case d.Value > 0:
+		return refuse(TooLarge, "the value has %d bytes, more than max_message_bytes", d.Value)
+	case d.Headers > 0:
+		return refuse(TooLarge, "the headers have %d bytes; at most %d headers of together %d bytes are read", d.Headers, maxHeaders, maxText)
+	case d.Key > 0:
+		return refuse(TooLarge, "the key has %d bytes; at most %d are allowed", d.Key, maxKey)
+	}
+	return nil
 }
 
 // Encode makes the record of the input topic that means e: key is the account's

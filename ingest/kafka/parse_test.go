@@ -76,7 +76,7 @@ func TestWhatMeansNothingIsRefusedForAReason(t *testing.T) {
 		"another partition":      {Record{Key: alice, Value: alice, Partition: 1 - Partition(alice, 2)}, WrongPartition},
 		"a tombstone":            {Record{Key: alice}, Empty},
 		"an empty value":         {Record{Key: alice, Value: []byte{}, Headers: ce(TypeFeedback)}, Empty},
-		"too large":              {Record{Key: alice, TooLarge: 1}, TooLarge},
+		"too large":              {Record{Key: alice, Dropped: Dropped{Value: 1}}, TooLarge},
 		"another type":           {Record{Key: alice, Value: alice, Headers: ce("io.hinged.message.received.v2")}, UnknownType},
 		"no type":                {Record{Key: alice, Value: alice, Headers: []Header{{"ce_id", alice}}}, UnknownType},
 		"another version":        {Record{Key: alice, Value: alice, Headers: append(ce(TypeMessage), Header{"ce_specversion", []byte("2.0")})}, BadHeaders},
@@ -188,11 +188,21 @@ func TestADeadLetterIsTheRecordWithAReason(t *testing.T) {
 	if fmt.Sprint(r) != before {
 		t.Errorf("the record became %+v", r)
 	}
-	small := DropValue(dead)
-	if small.Value != nil || !strings.HasPrefix(written(small), "x-hinged-reason=") || !strings.Contains(written(small), "x-hinged-dropped=") {
-		t.Errorf("without its value it is %+v", small)
+	lean, ok := Shrink(dead)
+	if want := "x-hinged-dropped=6 x-hinged-dropped-parts=headers "; !ok || string(lean.Value) != "value" || strings.Contains(written(lean), "trace") || !strings.HasSuffix(written(lean), want) {
+		t.Errorf("the first smaller one is %+v, %v", lean, ok)
 	}
-	if none := DeadLetter("mail", Record{TooLarge: 99}, Refusal{NoKey, "none"}); none.Partition != 0 || !strings.HasSuffix(written(none), "x-hinged-dropped=99 ") {
+	small, ok := Shrink(lean)
+	if want := "x-hinged-dropped=11 x-hinged-dropped-parts=value,headers "; !ok || small.Value != nil || !strings.HasPrefix(written(small), "x-hinged-reason=") || !strings.HasSuffix(written(small), want) {
+		t.Errorf("without its value it is %+v, %v", small, ok)
+	}
+	if _, ok := Shrink(small); ok || !strings.Contains(written(dead), "trace") {
+		t.Error("there is always less to be had, or the first one was changed")
+	}
+	if none := DeadLetter("mail", Record{Dropped: Dropped{Value: 99}}, Refusal{NoKey, "none"}); none.Partition != 0 || !strings.HasSuffix(written(none), "x-hinged-dropped=99 x-hinged-dropped-parts=value ") {
 		t.Errorf("without a key it is %+v", none)
+	}
+	if wide, ok := Shrink(Record{Key: make([]byte, maxKey+1), Partition: ByKey}); !ok || wide.Key != nil || wide.Partition != 0 || wide.Dropped.Key != maxKey+1 {
+		t.Errorf("without its key it is %+v, %v", wide, ok)
 	}
 }

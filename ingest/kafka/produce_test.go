@@ -26,7 +26,7 @@ func TestOnlyTheRecordThatIsTooLargeIsRefused(t *testing.T) {
 		for i := range records {
 			records[i].Partition = int32(i % 2)
 		}
-		records[7].Value, records[12].Value = noise(1_100_000), noise(2_000_000)
+		records[7].Value, records[12].Value = noise(1_200_000), noise(2_000_000)
 		offsets, err := c.Produce(t.Context(), b.topics.DeadLetters, records)
 		var failed *ProduceError
 		if !errors.As(err, &failed) || !errors.Is(err, ErrTooLarge) || !slices.Equal(failed.TooLarge, []int{7, 12}) || !slices.Equal(failed.Failed, []int{7, 12}) || Retryable(err) {
@@ -130,7 +130,7 @@ func TestSnapshotsAreNotCompressedOnceMore(t *testing.T) {
 			if _, err := c.Produce(t.Context(), topic, []Record{{Key: []byte("k"), Value: make([]byte, 100_000)}}); err != nil {
 				t.Fatal(err)
 			}
-			answer, err := c.fetch(t.Context(), topic, 0, 0)
+			answer, err := c.fetch(t.Context(), topic, TopicID{}, 0, 0, c.reading())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -24,8 +24,8 @@ type Batch struct {
 	Aborted int
 	// First and End are what the log held at the last answer: First up to, not
 	// including, End, which is the last stable offset. First is -1 where the broker
-	// does not tell it.
-	First, End int64
+	// does not tell it. High is the high watermark, as in Watermark.
+	First, End, High int64
 }
 
 // PartitionReader reads one partition from a position on. It has no goroutine
@@ -33,6 +33,7 @@ type Batch struct {
 type PartitionReader struct {
 	c         *Client
 	topic     string
+	id        TopicID // zero: whatever topic has the name
 	partition int32
 	position  int64 // of the next record that is not handed on
 	fetched   []byte
@@ -41,14 +42,15 @@ type PartitionReader struct {
 	aborted   []abortedTransaction
 	lost      map[int64]bool // producers in the middle of an aborted transaction
 	first     int64
-	end       int64
+	end, high int64
 }
 
 // Read returns a reader of a partition that begins at an offset. It never moves
 // to another offset by itself: where the log does not hold the position, Next
-// returns an *OffsetError.
-func (c *Client) Read(topic string, partition int32, from int64) *PartitionReader {
-	return &PartitionReader{c: c, topic: topic, partition: partition, position: from, first: -1}
+// returns an *OffsetError. With an id, each request names it, so nothing is read of a
+// topic that was created again since: Next returns a *RecreatedError.
+func (c *Client) Read(topic string, id TopicID, partition int32, from int64) *PartitionReader {
+	return &PartitionReader{c: c, topic: topic, id: id, partition: partition, position: from, first: -1}
 }
 
 // Next returns the records that follow: at most most of them, and no more than
@@ -72,7 +74,7 @@ func (r *PartitionReader) Next(ctx context.Context, most, bytes int) (Batch, err
 	}
 	out := Batch{}
 	err := r.take(ctx, most, int64(bytes), &out)
-	out.Next, out.First, out.End = r.position, r.first, r.end
+	out.Next, out.First, out.End, out.High = r.position, r.first, r.end, r.high
 	if err != nil {
 		r.drop()
 		if len(out.Records) > 0 {
@@ -111,7 +113,10 @@ func (r *PartitionReader) closeBatch() {
 
 // fetch asks the broker once.
 func (r *PartitionReader) fetch(ctx context.Context) error {
-	res, err := r.c.fetch(ctx, r.topic, r.partition, r.position)
+	res, err := r.c.fetch(ctx, r.topic, r.id, r.partition, r.position, r.c.reading())
+	if isCode(err, kafkago.UnknownTopicID, kafkago.InconsistentTopicID) {
+		return r.c.recreated(ctx, r.topic, r.id, err)
+	}
 	if isCode(err, kafkago.OffsetOutOfRange) {
 		return r.misplaced(ctx, err)
 	}
@@ -125,7 +130,7 @@ func (r *PartitionReader) fetch(ctx context.Context) error {
 		return r.c.stale(err)
 	}
 	r.fetched, r.aborted, r.lost = res.recordSets, res.aborted, map[int64]bool{}
-	r.first, r.end = res.start, res.stable
+	r.first, r.end, r.high = res.start, res.stable, res.end
 	if r.end < 0 { // a broker without transactions
 		r.end = res.end
 	}
@@ -141,6 +146,11 @@ func (r *PartitionReader) fetch(ctx context.Context) error {
 
 // misplaced says on which side of the log the position is.
 func (r *PartitionReader) misplaced(ctx context.Context, cause error) error {
+	if r.id != (TopicID{}) { // the offsets are asked for by name
+		if err := r.c.recreated(ctx, r.topic, r.id, nil); err != nil {
+			return err
+		}
+	}
 	marks, err := r.c.watermarks(ctx, r.topic, []int32{r.partition})
 	if err != nil {
 		return err

@@ -58,7 +58,7 @@ func TestAReaderTakesNoMoreThanItWasAskedFor(t *testing.T) {
 			records[i].Value = bytes.Repeat([]byte{'x'}, 1000)
 		}
 		produce(t, c, b.topics.Input, records)
-		r := c.Read(b.topics.Input, 0, 7)
+		r := c.Read(b.topics.Input, id(t, c, b.topics.Input), 0, 7)
 		for _, step := range []struct{ most, bytes, want int }{{3, 1 << 20, 3}, {100, 3500, 3}, {100, 1, 1}, {0, 0, 1}, {100, 1 << 20, 35}} {
 			before := r.Position()
 			got, err := r.Next(t.Context(), step.most, step.bytes)
@@ -89,7 +89,7 @@ func TestAPositionOutsideTheLogIsAnErrorWithItsBounds(t *testing.T) {
 			from int64
 			want error
 		}{{0, ErrBelowStart}, {19, ErrBelowStart}, {51, ErrAboveEnd}, {1 << 40, ErrAboveEnd}} {
-			r := c.Read(b.topics.Input, 0, bad.from)
+			r := c.Read(b.topics.Input, id(t, c, b.topics.Input), 0, bad.from)
 			got, err := r.Next(t.Context(), 10, 1<<20)
 			var where *OffsetError
 			if !errors.Is(err, bad.want) || !errors.As(err, &where) || where.First != 20 || where.End != 50 || where.Position != bad.from || len(got.Records) != 0 {
@@ -100,7 +100,7 @@ func TestAPositionOutsideTheLogIsAnErrorWithItsBounds(t *testing.T) {
 			}
 		}
 		for _, good := range []int64{20, 49, 50} {
-			if got, err := c.Read(b.topics.Input, 0, good).Next(t.Context(), 100, 1<<20); err != nil || len(got.Records) != int(50-good) {
+			if got, err := c.Read(b.topics.Input, id(t, c, b.topics.Input), 0, good).Next(t.Context(), 100, 1<<20); err != nil || len(got.Records) != int(50-good) {
 				t.Errorf("from %d got %d records, %v", good, len(got.Records), err)
 			}
 		}
@@ -111,7 +111,7 @@ func TestAReaderIsToldWhenItsRecordsAreCutOffBeneathIt(t *testing.T) {
 	onBoth(t, func(t *testing.T, b *broker) {
 		c := b.client(t, 1, func(o *Options) { o.FetchBytes = 1024; o.BatchBytes = 1024 })
 		produce(t, c, b.topics.Input, numbered(0, 500))
-		r := c.Read(b.topics.Input, 0, 0)
+		r := c.Read(b.topics.Input, id(t, c, b.topics.Input), 0, 0)
 		if _, err := r.Next(t.Context(), 1, 1<<20); err != nil {
 			t.Fatal(err)
 		}
@@ -151,8 +151,12 @@ func TestATooLargeRecordIsHandedOnWithoutItsValue(t *testing.T) {
 		}
 		for i, g := range got {
 			cut := i == 2 || i == 3
-			if string(g.Key) != "k" || (g.TooLarge >= int64(len(large[i].Value))) != cut || cut && (g.Value != nil || g.Headers != nil) || !cut && (!bytes.Equal(g.Value, large[i].Value) || g.TooLarge != 0) {
-				t.Errorf("record %d has key %q, %d bytes, %d headers, too large %d", i, g.Key, len(g.Value), len(g.Headers), g.TooLarge)
+			want := Dropped{}
+			if cut {
+				want.Value = int64(len(large[i].Value))
+			}
+			if string(g.Key) != "k" || g.Dropped != want || len(g.Headers) != len(large[i].Headers) || cut && g.Value != nil || !cut && !bytes.Equal(g.Value, large[i].Value) {
+				t.Errorf("record %d has key %q, %d bytes, %d headers, dropped %+v", i, g.Key, len(g.Value), len(g.Headers), g.Dropped)
 			}
 		}
 		if _, err := Parse(got[3], 1); !refusedFor(err, TooLarge) {
@@ -161,19 +165,51 @@ func TestATooLargeRecordIsHandedOnWithoutItsValue(t *testing.T) {
 	})
 }
 
-func TestAKeyOrHeadersBeyondReasonAreNoEndOfReading(t *testing.T) {
+// Issue 16, fault 8: of a mail with 2,000 headers, or with one of 100 KB, the value
+// was not kept.
+func TestWhateverTheHeadersTheValueIsKept(t *testing.T) {
 	onBoth(t, func(t *testing.T, b *broker) {
 		c := b.client(t, 1)
-		records := numbered(0, 4)
-		records[0].Key = make([]byte, maxText+1)
-		records[1].Headers = []Header{{strings.Repeat("h", maxText+1), nil}}
-		for range maxHeaders + 1 {
-			records[2].Headers = append(records[2].Headers, Header{"h", nil})
+		many := func(n int) (out []Header) {
+			for range n {
+				out = append(out, Header{"h", nil})
+			}
+			return out
 		}
-		produce(t, c, b.topics.Input, records)
-		got, _ := readAll(t, c, b.topics.Input, 0, 0)
-		if len(got) != 4 || got[0].TooLarge == 0 || got[1].TooLarge == 0 || got[2].TooLarge == 0 || got[3].TooLarge != 0 || string(got[3].Value) != "3" {
-			t.Errorf("got %d records, too large %d %d %d %d", len(got), got[0].TooLarge, got[1].TooLarge, got[2].TooLarge, got[3].TooLarge)
+		// A name and an empty value have four bytes of lengths.
+		const lengths = 4
+		for i, tt := range []struct {
+			headers []Header
+			key     int
+			want    Dropped
+		}{
+			{headers: many(2000)},
+			{headers: []Header{{"h", make([]byte, 100_000)}}},
+			{headers: many(maxHeaders)},
+			{headers: many(maxHeaders + 1), want: Dropped{Headers: 3 * (maxHeaders + 1)}},
+			{headers: []Header{{strings.Repeat("h", maxText-lengths), nil}}},
+			{headers: []Header{{strings.Repeat("h", maxText-lengths+1), nil}}, want: Dropped{Headers: maxText + 1}},
+			{key: maxText},
+			{key: maxText + 1, want: Dropped{Key: maxText + 1}},
+			{},
+		} {
+			r := Record{Key: []byte("k"), Value: []byte("From: a@example.org\r\n\r\nhello\r\n"), Headers: tt.headers}
+			if tt.key > 0 {
+				r.Key = make([]byte, tt.key)
+			}
+			produce(t, c, b.topics.Input, []Record{r})
+			all, _ := readAll(t, c, b.topics.Input, 0, int64(i))
+			if len(all) != 1 {
+				t.Fatalf("record %d: got %d records", i, len(all))
+			}
+			got := all[0]
+			if !bytes.Equal(got.Value, r.Value) || got.Dropped != tt.want || tt.want.Headers == 0 && len(got.Headers) != len(r.Headers) || tt.want.Key == 0 && !bytes.Equal(got.Key, r.Key) {
+				t.Errorf("record %d: got %d bytes, %d headers, a key of %d bytes, dropped %+v, want %+v", i, len(got.Value), len(got.Headers), len(got.Key), got.Dropped, tt.want)
+			}
+			_, err := Parse(got, 1)
+			if want := tt.want.Bytes() > 0; refusedFor(err, TooLarge) != want || !want && tt.key == 0 && err != nil {
+				t.Errorf("record %d: parsing it gives %v", i, err)
+			}
 		}
 	})
 }
@@ -237,9 +273,19 @@ func TestAnOpenTransactionIsWaitedFor(t *testing.T) {
 		if err := f.ProduceSync(t.Context(), &kgo.Record{Topic: b.topics.Input, Value: []byte("open")}).FirstErr(); err != nil {
 			t.Fatal(err)
 		}
-		r := c.Read(b.topics.Input, 0, 0)
-		if got, err := r.Next(t.Context(), 10, 1<<20); err != nil || len(got.Records) != 0 || got.Next != 0 {
+		r := c.Read(b.topics.Input, id(t, c, b.topics.Input), 0, 0)
+		if got, err := r.Next(t.Context(), 10, 1<<20); err != nil || len(got.Records) != 0 || got.Next != 0 || got.End != 0 || got.High != 1 {
 			t.Errorf("before the commit got %+v, %v", got, err)
+		}
+		if marks, err := c.Watermarks(t.Context(), b.topics.Input); err != nil || marks[0] != (Watermark{First: 0, End: 0, High: 1}) {
+			t.Errorf("before the commit the log has %+v, %v", marks, err)
+		}
+		at, err := c.Timestamp(t.Context(), b.topics.Input, 0, 0)
+		if err != nil || time.Since(at).Abs() > time.Hour {
+			t.Errorf("the record has the timestamp %v, %v", at, err)
+		}
+		if at, err := c.Timestamp(t.Context(), b.topics.Input, 0, 1); err != nil || !at.IsZero() {
+			t.Errorf("behind it there is %v, %v", at, err)
 		}
 		if err := f.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
 			t.Fatal(err)

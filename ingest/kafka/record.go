@@ -28,11 +28,31 @@ type Record struct {
 	// Value is nil for a tombstone, which is not the same as an empty value.
 	Value   []byte
 	Headers []Header
-	// TooLarge is the size in bytes of a record whose value is above
-	// Options.MaxRecord, whose key or one of whose headers is above 64 KiB, or which
-	// has more than 1,000 headers. Value and Headers were not kept then, nor was the
-	// key if it was the one too large. 0 otherwise.
-	TooLarge int64
+	// Dropped says what was not kept when the record was read: a value above
+	// Options.MaxRecord, a key above 1 MiB, or all headers, if they take more than
+	// 1 MiB or are more than 10,000. Each part is kept or not by itself.
+	Dropped Dropped
+}
+
+// Dropped counts the bytes of the parts of a record that were left out; 0: the part
+// is whole.
+type Dropped struct{ Key, Value, Headers int64 }
+
+// Bytes is how many were left out of all parts.
+func (d Dropped) Bytes() int64 { return d.Key + d.Value + d.Headers }
+
+// Parts names the parts that were left out, in the order key, value, headers.
+func (d Dropped) Parts() []string {
+	var out []string
+	for _, part := range []struct {
+		name  string
+		bytes int64
+	}{{"key", d.Key}, {"value", d.Value}, {"headers", d.Headers}} {
+		if part.bytes > 0 {
+			out = append(out, part.name)
+		}
+	}
+	return out
 }
 
 // Header returns the value of the first header of that name.

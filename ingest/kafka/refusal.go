@@ -13,10 +13,11 @@ const (
 	NoKey          Reason = "no-key"          // the record has no key, so no account
 	BadKey         Reason = "bad-key"         // the key cannot be the name of an account
 	WrongPartition Reason = "wrong-partition" // the key belongs in another partition
-	TooLarge       Reason = "too-large"       // above Options.MaxRecord after decompression
+	TooLarge       Reason = "too-large"       // above Options.MaxRecord after decompression, or with too many headers
 	Empty          Reason = "empty"           // no value, or one of no bytes
 	BadHeaders     Reason = "bad-headers"     // headers of CloudEvents that contradict each other
 	UnknownType    Reason = "unknown-type"    // a ce_type that we do not know
+	UnknownFormat  Reason = "unknown-format"  // an event in a format of CloudEvents that is not read
 	BadJSON        Reason = "bad-json"        // not JSON, or fields missing, unknown or repeated
 	BadValue       Reason = "bad-value"       // a field holds what it cannot
 )
@@ -28,6 +29,14 @@ const (
 	Expired        Reason = "expired"  // feedback whose message never came
 	Conflict       Reason = "conflict" // it contradicts what the account holds
 )
+
+// Reasons returns all of them.
+func Reasons() []Reason {
+	return []Reason{
+		NoKey, BadKey, WrongPartition, TooLarge, Empty, BadHeaders, UnknownType, UnknownFormat, BadJSON, BadValue,
+		UnknownAccount, UnknownMessage, Expired, Conflict,
+	}
+}
 
 // Refusal says why a record is not acted upon. It goes to the dead letters.
 type Refusal struct {

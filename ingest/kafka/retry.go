@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"time"
 
 	kafkago "github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
@@ -26,7 +27,7 @@ func Retryable(err error) bool {
 		return false // there is nothing to repeat
 	case errors.Is(err, context.Canceled), errors.Is(err, kafkago.ErrGroupClosed), errors.Is(err, ErrClosed):
 		return false // we were asked to stop
-	case errors.Is(err, ErrBelowStart), errors.Is(err, ErrAboveEnd):
+	case errors.Is(err, ErrBelowStart), errors.Is(err, ErrAboveEnd), errors.Is(err, ErrRecreated):
 		return false // the log does not come back
 	case errors.Is(err, ErrTooLarge):
 		return false // the record does not get smaller
@@ -50,6 +51,31 @@ func Retryable(err error) bool {
 		// connection), an answer that is not Kafka. All of these pass.
 		return true
 	}
+}
+
+// insistTries and insistPause bound how long Insist tries: some 12 seconds, and what the
+// tries themselves take.
+const (
+	insistTries = 8
+	insistPause = 100 * time.Millisecond
+)
+
+// Insist calls do until it succeeds, ctx is done, the error is not Retryable, or it has
+// tried for some seconds: a leader or a coordinator that moves is back by then. It is for
+// commands that somebody waits for; a daemon tries for ever.
+func Insist(ctx context.Context, do func() error) error {
+	err := do()
+	for n := 0; n < insistTries-1 && err != nil && Retryable(err) && ctx.Err() == nil; n++ {
+		t := time.NewTimer(insistPause << n)
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return err
+		}
+		err = do()
+	}
+	return err
 }
 
 // retryableCode does it for the codes of https://kafka.apache.org/protocol#protocol_error_codes.

@@ -78,7 +78,7 @@ func TestAWrongLoginIsSaidAndNothingOfItIsShown(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			_, partitions := c.Partitions(t.Context(), b.topics.Input)
-			_, reading := c.Read(b.topics.Input, 0, 0).Next(t.Context(), 1, 1)
+			_, reading := c.Read(b.topics.Input, TopicID{}, 0, 0).Next(t.Context(), 1, 1)
 			_, producing := c.Produce(t.Context(), b.topics.Input, numbered(0, 1))
 			var group error
 			if err := c.Run(ctx, Member{

@@ -29,7 +29,7 @@ const leastRefresh = 500 * time.Millisecond
 // Requests under way keep their connections.
 func (c *Client) stale(err error) error {
 	if !isCode(err, kafkago.NotLeaderForPartition, kafkago.LeaderNotAvailable, kafkago.UnknownTopicOrPartition,
-		kafkago.FencedLeaderEpoch, kafkago.UnknownLeaderEpoch, kafkago.BrokerNotAvailable, kafkago.ReplicaNotAvailable) &&
+		kafkago.UnknownTopicID, kafkago.InconsistentTopicID, kafkago.FencedLeaderEpoch, kafkago.UnknownLeaderEpoch, kafkago.BrokerNotAvailable, kafkago.ReplicaNotAvailable) &&
 		!errors.Is(err, protocol.ErrNoLeader) && !errors.Is(err, protocol.ErrNoTopic) && !errors.Is(err, protocol.ErrNoPartition) {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -40,7 +41,7 @@ func (c *Client) roles() []role {
 		// kept is the owner's decision: docs/kafka.md.
 		{name: t.Input, what: "input"},
 		{name: t.Decisions, what: "decisions"},
-		{name: t.DeadLetters, what: "dead letters"},
+		{name: t.DeadLetters, what: "dead letters", configs: deadLimit(defaultLimit)},
 		{name: t.Snapshots, what: "snapshots", configs: []kafkago.ConfigEntry{
 			{ConfigName: "cleanup.policy", ConfigValue: "compact"},
 		}},
@@ -82,6 +83,9 @@ func (c *Client) EnsureTopics(ctx context.Context, w Wanted) (created []string, 
 		return nil, 0, errors.Join(errs...)
 	}
 	for _, i := range missing {
+		if roles[i].name == c.o.Topics.DeadLetters {
+			roles[i].configs = deadLimit(c.inputLimit(ctx))
+		}
 		made, err := c.create(ctx, roles[i], partitions, w.Replication)
 		if err != nil {
 			return created, 0, err
@@ -97,6 +101,33 @@ func (c *Client) EnsureTopics(ctx context.Context, w Wanted) (created []string, 
 	}
 	partitions = have[0]
 	return created, partitions, c.check(ctx, roles, have)
+}
+
+// DeadLetterRoom is how much larger the records of the dead letters may have to be
+// than those of the input: a dead letter says why it is one.
+const DeadLetterRoom = 64 << 10
+
+// defaultLimit is how large a batch of a topic may be unless somebody said so
+// (message.max.bytes).
+const defaultLimit = 1_048_588
+
+// deadLimit is the setting of a topic that takes the dead letters of another one,
+// whose batches may have input bytes.
+func deadLimit(input int64) []kafkago.ConfigEntry {
+	return []kafkago.ConfigEntry{{ConfigName: "max.message.bytes", ConfigValue: strconv.FormatInt(min(input+DeadLetterRoom, math.MaxInt32), 10)}}
+}
+
+// inputLimit is how large a batch of the input may be; the brokers' default if it
+// can't be found out.
+func (c *Client) inputLimit(ctx context.Context) int64 {
+	if _, err := c.await(ctx, c.o.Topics.Input); err == nil {
+		if all, err := c.Settings(ctx, c.o.Topics.Input, "max.message.bytes"); err == nil {
+			if n, err := strconv.ParseInt(all["max.message.bytes"], 10, 64); err == nil {
+				return n
+			}
+		}
+	}
+	return defaultLimit
 }
 
 // createCommand is what someone would type to create a topic.
@@ -164,8 +195,12 @@ func (c *Client) await(ctx context.Context, topic string) (int32, error) {
 func (c *Client) check(ctx context.Context, roles []role, have []int32) error {
 	var errs []error
 	if have[3] != have[0] {
-		errs = append(errs, fmt.Errorf("%w: the snapshots topic %s has %s, the input topic %s has %s; they must have as many: create another topic for snapshots",
-			ErrUnfit, roles[3].name, plural(have[3]), roles[0].name, plural(have[0])))
+		advice := "create another topic for snapshots"
+		if have[3] < have[0] {
+			advice = "if partitions were added to the input, most accounts belong to another partition now, and docs/kafka.md, “How many partitions”, says how to keep what was learnt; if nothing was learnt yet, create another topic for snapshots"
+		}
+		errs = append(errs, fmt.Errorf("%w: the snapshots topic %s has %s, the input topic %s has %s; they must have as many: %s",
+			ErrUnfit, roles[3].name, plural(have[3]), roles[0].name, plural(have[0]), advice))
 	}
 	policies, err := c.cleanup(ctx, roles[0].name, roles[3].name)
 	if err != nil {

@@ -43,6 +43,23 @@ type hindsight struct {
 	count    int  // lessons
 	mistakes uint64
 	loss     float64
+	course   course
+	// found is the bound that was found last, with what it depends on beside the lessons.
+	found     Bound
+	foundWith depends
+}
+
+// depends is what a bound depends on beside the lessons: replays and what else moves the
+// weights.
+type depends struct {
+	moves
+	dual  model.DualTally
+	reach float64
+	next  uint64
+}
+
+func dependsOn(now *State) depends {
+	return depends{now.moves, now.account.Dual, now.account.Kernel.Reach, now.next}
 }
 
 // State is what a search needs of an account's committed state.
@@ -91,6 +108,10 @@ func (h *hindsight) bound(ctx context.Context, p past, now State) (Bound, error)
 	if err != nil {
 		return Bound{}, fmt.Errorf("reading the lessons of account %s: %w", p.account, err)
 	}
+	with := dependsOn(&now)
+	if h.found.Account == p.account && h.foundWith == with {
+		return h.found, nil // asked for again: the same answer
+	}
 	b := Bound{
 		Account: p.account, Learner: string(h.spec.Spec.Kind), Kernel: now.opts.Kernel.Name(),
 		FirstLesson: h.first, LastLesson: h.next - 1, Lessons: h.count,
@@ -99,6 +120,7 @@ func (h *hindsight) bound(ctx context.Context, p past, now State) (Bound, error)
 	var c model.Ceiling
 	b.Ceiling, c = evaluate.FindCeiling(h.lessons.Hindsight)
 	b.Radius, b.Distance, b.Loss, b.Displaced = c.Radius, c.Distance, c.Loss, c.Displaced
+	h.found, h.foundWith = b, with
 	return b, nil
 }
 
@@ -118,6 +140,7 @@ func (h *hindsight) begin(p past, now State) error {
 	h.spec, h.rewrites, h.first, h.next = now.opts.ModelSpec(), now.rewrites, first, first
 	h.start, h.moved, h.count, h.mistakes, h.loss = movesOf(&base.Account), moves{}, 0, 0, 0
 	h.rules, h.since = now.rules, now.since
+	h.course, h.found = newCourse(), Bound{}
 	h.obeyed = base.Account.Important+base.Account.Ordinary >= now.since
 	vectors, rules := writer.NewVectors(p.store, p.account), now.rules
 	if !h.obeyed {
@@ -191,6 +214,7 @@ func (h *hindsight) readLessons(ctx context.Context, p past, now State) error {
 		}
 		h.loss += model.HingeLoss(l.Label, l.Score)
 		h.next = l.Order + 1
+		h.note(l, h.next < now.next)
 	}
 	if h.next != now.next {
 		return errStale

@@ -43,22 +43,28 @@ func NewKept() *Kept {
 
 // Find reads what is new in the lesson log of an account and searches on.
 func (c *Kept) Find(ctx context.Context, s *boltfile.Store, account string, now State) (Bound, error) {
+	course, err := c.Course(ctx, s, account, now)
+	return course.Bound, err
+}
+
+// Course is Find with the way there.
+func (c *Kept) Course(ctx context.Context, s *boltfile.Store, account string, now State) (Course, error) {
 	p := past{s, account}
 	if c == nil {
-		return new(hindsight).bound(ctx, p, now)
+		return new(hindsight).searched(ctx, p, now)
 	}
 	select {
 	case c.turn <- struct{}{}:
 		defer func() { <-c.turn }()
 	case <-ctx.Done():
-		return Bound{}, ctx.Err()
+		return Course{}, ctx.Err()
 	}
 	h := c.take(account)
-	b, err := h.bound(ctx, p, now)
+	found, err := h.searched(ctx, p, now)
 	if err == nil {
 		c.keep(account, h, h.lessons.Bytes())
 	}
-	return b, err
+	return found, err
 }
 
 // take gives away what is kept of an account, or what to begin with.

@@ -3,11 +3,13 @@
 package control
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/stream"
@@ -23,61 +25,156 @@ const (
 	maxMail = 64<<20 + 4096
 )
 
-// route is one path below /v1/.
+// route is one path: below /v1/ on the socket and, if it is public, below /api/v1/ of
+// the HTTP API.
 type route struct {
 	name, method string
 	serve        func(*Server) http.HandlerFunc
+	verb         *carried // nil: its answer is no JSON
+	public       *public  // nil: the socket alone has it
 }
 
-// routes is the one table of what the socket offers.
+// carried is a verb whose types are not known at compile time.
+type carried struct {
+	request, answer reflect.Type
+	// do carries the verb out. fill is given a pointer to its request.
+	do func(ctx context.Context, h desk.Host, account string, fill func(any) error) (any, error)
+}
+
+// public is what the HTTP API makes of a route.
+type public struct {
+	summary string // what it does, in a few words
+	limit   int64  // of the request's body, in bytes
+	// reads: the request is in the query, and nothing is changed.
+	reads bool
+	// figures: it has no words of the mail, so that who runs the daemon may ask for any
+	// account. all: it is about all accounts, not about one.
+	figures, all bool
+}
+
+// aliveRoute answers with nothing: that it does is the answer.
+const aliveRoute = "alive"
+
+// routes is the one table of what the socket and the HTTP API offer.
+//
+// Public is what an account's owner does every day and can take back. What goes over the
+// past (unlearn, forget), switches off (pause), is about the whole store, is heavy, or
+// fetches from the mail server (headings) stays with the socket and the pages.
 var routes = []route{
-	verb(desk.Ask),
-	verb(desk.Classify),
-	verb(desk.Compact),
-	verb(desk.Explain),
-	verb(desk.Forget),
-	verb(desk.GetBound),
-	verb(desk.GetDigests),
-	verb(desk.GetLedger),
-	verb(desk.GetPrior),
-	verb(desk.GetStatus),
-	verb(desk.GetWords),
-	verb(desk.Label),
+	verb(desk.Ask).reads("The messages whose labels would teach most"),
+	verb(desk.Classify).changes(maxMail, "Decide about a message as if it had just arrived"),
+	verb(desk.Compact).long(),
+	verb(desk.Explain).changes(maxPublic, "Take apart the score of a message"),
+	verb(desk.Forget).long(),
+	verb(desk.GetAccount).reads("How one account is doing").ofFigures(),
+	verb(desk.GetBound).reads("Mistakes compared with the ceiling that theory certifies").ofFigures(),
+	verb(desk.GetDigests).long(),
+	verb(desk.GetHeadings),
+	verb(desk.GetLedger).reads("Marks that were set or intended, and refusals"),
+	verb(desk.GetLessons).reads("What was learnt last"),
+	verb(desk.GetMessages).reads("Recent decisions, with filters and search"),
+	verb(desk.GetPrior).long(),
+	verb(desk.GetStatus).reads("How every account is doing that you may use").ofAll(),
+	verb(desk.GetTrend).reads("Mistakes, loss, decisions and marks over time").ofFigures(),
+	verb(desk.GetWhatIf),
+	verb(desk.GetWords).reads("The strongest weights, or those of given words"),
+	verb(desk.Label).changes(maxPublic, "Give feedback: say of messages that they are important or ordinary"),
+	verb(desk.OpenDashboard),
 	verb(desk.Pause),
 	verb(desk.Resume),
-	verb(desk.UndoMarks),
+	verb(desk.StartWhatIf),
+	verb(desk.StopWhatIf),
+	verb(desk.UndoMarks).changes(maxSmall, "Take back marks that hinged has set"),
 	verb(desk.Unlearn),
-	verb(desk.Verify),
+	verb(desk.Verify).long(),
 	file(desk.Backup),
 	file(desk.Export),
-	{"filter", http.MethodPost, func(s *Server) http.HandlerFunc { return s.filter }},
+	{name: "filter", method: http.MethodPost, serve: func(s *Server) http.HandlerFunc { return s.filter }},
+	{name: aliveRoute, method: http.MethodGet, serve: func(*Server) http.HandlerFunc { return func(http.ResponseWriter, *http.Request) {} }},
 }
 
 // verb is the route of a verb.
 func verb[Q, A any](v desk.Verb[Q, A]) route {
-	return route{v.Name, v.Method, func(s *Server) http.HandlerFunc {
+	c := &carried{
+		request: reflect.TypeFor[Q](), answer: reflect.TypeFor[A](),
+		do: func(ctx context.Context, h desk.Host, account string, fill func(any) error) (any, error) {
+			var q Q
+			if err := fill(&q); err != nil {
+				return nil, err
+			}
+			return v.Do(ctx, h, account, q)
+		},
+	}
+	return route{name: v.Name, method: v.Method, verb: c, serve: c.serve(false)}
+}
+
+// long is the route as one of a verb that may take minutes. It ends when the server is
+// about to stop, where others are waited for.
+func (r route) long() route {
+	r.serve = r.verb.serve(true)
+	return r
+}
+
+// errStopping is the answer to who asked for something long.
+var errStopping = errors.New("the daemon is stopping; what was done by now counts")
+
+// serve carries the verb out for a request. long: no longer than until the server is about
+// to stop.
+func (c *carried) serve(long bool) func(*Server) http.HandlerFunc {
+	return func(s *Server) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
-			q, err := request[Q](r)
-			var out A
-			if err == nil {
-				out, err = v.Do(r.Context(), s.host, named(r), q)
+			ctx := r.Context()
+			if long {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithCancel(s.stopping)
+				defer cancel()
+				defer context.AfterFunc(r.Context(), cancel)()
+			}
+			out, err := c.do(ctx, s.host, named(r), func(q any) error { return request(r, q) })
+			if long && errors.Is(err, context.Canceled) && s.stopping.Err() != nil {
+				err = errStopping
 			}
 			s.answer(w, out, err)
 		}
-	}}
+	}
 }
 
-// request reads what a verb is asked for.
-func request[Q any](r *http.Request) (q Q, err error) {
-	if raw, ok := any(&q).(desk.Raw); ok {
+// reads is the route as a public one that changes nothing: what is asked for is in the
+// query.
+func (r route) reads(summary string) route {
+	r.public = &public{summary: summary, reads: true}
+	return r
+}
+
+// changes is the route as a public one that has a body of at most limit bytes.
+func (r route) changes(limit int64, summary string) route {
+	r.public = &public{summary: summary, limit: limit}
+	return r
+}
+
+// ofFigures is the public route as one without words of the mail.
+func (r route) ofFigures() route {
+	r.public.figures = true
+	return r
+}
+
+// ofAll is the public route as one about all accounts that whoever asks may use.
+func (r route) ofAll() route {
+	r.public.figures, r.public.all = true, true
+	return r
+}
+
+// request reads what a verb is asked for into q, which points to it.
+func request(r *http.Request, q any) (err error) {
+	if raw, ok := q.(desk.Raw); ok {
 		*raw.Raw(), err = io.ReadAll(http.MaxBytesReader(nil, r.Body, maxMail))
-	} else if _, none := any(q).(desk.None); !none {
-		err = json.NewDecoder(http.MaxBytesReader(nil, r.Body, maxBody)).Decode(&q)
+	} else if _, none := q.(*desk.None); !none {
+		err = json.NewDecoder(http.MaxBytesReader(nil, r.Body, maxBody)).Decode(q)
 	}
 	if err != nil {
 		err = fmt.Errorf("reading the request: %w", err)
 	}
-	return q, err
+	return err
 }
 
 // named is the account that a request names.
@@ -98,30 +195,40 @@ var kinds = []struct {
 }{
 	{"account", desk.ErrNoAccount, http.StatusNotFound},
 	{"message", desk.ErrNoMessage, http.StatusNotFound},
+	{"entry", desk.ErrNoEntry, http.StatusNotFound},
 	{"paused", desk.ErrPaused, http.StatusConflict},
 	{"stream", desk.ErrStreamAccount, http.StatusConflict},
-	{"elsewhere", stream.ErrElsewhere, http.StatusConflict},
-	{"pending", store.ErrPending, http.StatusConflict},
+	{"elsewhere", stream.ErrElsewhere, http.StatusServiceUnavailable},
+	{"pending", store.ErrPending, http.StatusServiceUnavailable},
+	{"stopped", desk.ErrStopped, http.StatusServiceUnavailable},
 	{"early", desk.ErrTooEarly, http.StatusConflict},
+	{"no-dashboard", desk.ErrNoDashboard, http.StatusNotFound},
 	{"forget", desk.ErrForget, http.StatusBadRequest},
-	{"busy", store.ErrBusy, http.StatusConflict},
+	{"no-whatif", desk.ErrNoWhatIf, http.StatusNotFound},
+	{"whatif-running", desk.ErrWhatIfRunning, http.StatusConflict},
+	{"whatif-settings", desk.ErrWhatIfSettings, http.StatusBadRequest},
+	{"busy", store.ErrBusy, http.StatusServiceUnavailable},
 	{"space", store.ErrNoSpace, http.StatusInsufficientStorage},
 	{"damaged", store.ErrDamaged, http.StatusInternalServerError},
+}
+
+// kindOf returns the kind of an error, "" if it has none, and the status code for it.
+func kindOf(err error) (kind string, code int) {
+	for _, k := range kinds {
+		if errors.Is(err, k.is) {
+			return k.name, k.code
+		}
+	}
+	return "", http.StatusInternalServerError
 }
 
 // answer sends v, or why there is none, as JSON.
 func (s *Server) answer(w http.ResponseWriter, v any, err error) {
 	w.Header().Set("Content-Type", "application/json")
 	if err != nil {
-		f, code := failure{Error: err.Error()}, http.StatusInternalServerError
-		for _, k := range kinds {
-			if errors.Is(err, k.is) {
-				f.Kind, code = k.name, k.code
-				break
-			}
-		}
+		kind, code := kindOf(err)
 		w.WriteHeader(code)
-		v = f
+		v = failure{Error: err.Error(), Kind: kind}
 	}
 	if err := json.NewEncoder(w).Encode(v); err != nil {
 		s.log.Debug("a client did not read its answer", "error", err)

@@ -96,6 +96,23 @@ func (s *Server) Start(ctx context.Context, failed func()) {
 	}()
 }
 
+// Alive returns nil if the server, asked as a client asks, answers before ctx is done. Call
+// it between Start and Stop.
+func (s *Server) Alive(ctx context.Context) error {
+	at, err := Dial(ctx, s.path)
+	if err == nil {
+		var resp *http.Response
+		if resp, err = at.request(ctx, http.MethodGet, aliveRoute, "", nil); err == nil {
+			err = resp.Body.Close()
+		}
+		err = errors.Join(err, at.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("the control socket does not answer: %w", err)
+	}
+	return nil
+}
+
 // Stop waits for answers under way, for a while, and ends what Start began.
 func (s *Server) Stop() error {
 	ctx, done := context.WithTimeout(context.WithoutCancel(s.stopping), stopPatience)

@@ -43,8 +43,12 @@ type AccountOptions struct {
 	Name   string
 	Filter filter.Options
 	Prior  store.PackedVector // what it begins with; see filter.Primed
-	// NewSource builds the source, resuming from what the store remembers.
+	// NewSource builds the source, resuming from what the store remembers. It connects to
+	// nothing yet.
 	NewSource func(known []ingest.Known) (ingest.Source, error)
+	// Settings are all that the rest was made from, in any form: an account whose
+	// Settings are the same goes on undisturbed at a Reload. With "" it never does.
+	Settings string
 
 	past bool           // see Past
 	mail *pipeline.Pool // shared with other accounts; nil: one of its own
@@ -60,13 +64,18 @@ type account struct {
 	source *renewable
 	stage  *pipeline.Ordered[ingest.Event, prepared]
 
-	reader   *pipeline.Reader
+	reader   atomic.Pointer[pipeline.Reader]
 	ceilings *ceiling.Kept // nil: none are kept
 	requests chan func()   // to run between two commits
 	gone     chan struct{} // closed when the writer has ended
 	report   atomic.Pointer[desk.AccountStatus]
 	problem  atomic.Pointer[string]
 	reported atomic.Uint64 // events that the source reported
+	// resting: the writer waits before it tries again what the disk refused.
+	resting atomic.Bool
+	// Of Daemon.Run: what ends run, and the settings in force.
+	cancel   context.CancelFunc
+	settings string
 
 	markless sync.Map // why a mailbox takes no marks, by its name; both strings
 
@@ -82,6 +91,7 @@ type account struct {
 	broken    error         // why the account cannot go on, found by a request
 	stop      func()        // ends the run of the source; nil while there is none
 	stopped   chan struct{} // closed when that run has ended
+	next      *renewal      // options to go on with; nil: none
 	// alone: the source runs to take marks back and for nothing else. sought are
 	// the ledger entries that were asked back last, unwilling what the server said
 	// of those that it would not clear.
@@ -111,8 +121,9 @@ func openAccount(o AccountOptions, s *boltfile.Store, log *slog.Logger, wall fun
 		clock:    newClock(wall, st.Account.Clock),
 		requests: make(chan func(), requestsQueue), gone: make(chan struct{}),
 		unwilling: map[uint64]string{}, sighted: map[sighting]struct{}{},
-		work: work, filter: f, reader: reader,
+		work: work, filter: f, settings: o.Settings,
 	}
+	a.reader.Store(reader)
 	restored, err := s.Restored(o.Name)
 	if err != nil {
 		return nil, fmt.Errorf("account %s: %w", o.Name, err)
@@ -123,16 +134,12 @@ func openAccount(o AccountOptions, s *boltfile.Store, log *slog.Logger, wall fun
 		}
 		a.log.Info("the account was restored or imported: newer mail is read again and decided, but not marked")
 	}
-	if restored || !f.Configured(o.Filter) || !f.Primed(o.Prior) {
+	if restored || !a.configured() {
 		at := a.clock.now()
 		if o.past {
 			at = st.Account.Clock
 		}
-		_, err := a.apply(&filter.Configured{At: at, Options: o.Filter})
-		if err == nil {
-			_, err = a.apply(&filter.Primed{At: at, Weights: o.Prior})
-		}
-		if err != nil {
+		if err := a.configure(at); err != nil {
 			return nil, fmt.Errorf("account %s: %w", o.Name, err)
 		}
 		if err := a.commit(); err != nil {
@@ -150,17 +157,15 @@ func openAccount(o AccountOptions, s *boltfile.Store, log *slog.Logger, wall fun
 // watch runs the source until ctx is done or a pause begins, then drains what it
 // has already reported. It returns an error only when the account cannot go on.
 func (a *account) watch(ctx context.Context) error {
+	reader := a.reader.Load()
 	a.stage = pipeline.New(pipeline.Options[ingest.Event]{
 		Depth: queueDepth, Bytes: queueBytes, Size: sizeOf,
-	}, func(e ingest.Event) prepared { return prepare(a.reader, e) })
+	}, func(e ingest.Event) prepared { return prepare(reader, e) })
 
 	sourceCtx, stopSource := context.WithCancel(ctx)
 	defer stopSource()
 	a.stop = stopSource
-	intents := a.filter.Intents()
-	if a.alone {
-		intents = a.filter.Undoing()
-	}
+	intents := a.intents()
 	var sourceErr error
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -198,6 +203,10 @@ func (a *account) write(ctx context.Context) error {
 		if a.alone && a.errandDone() {
 			a.stop()
 		}
+		requests := a.requests
+		if len(order) > 0 {
+			requests = nil // mail goes before those who ask, of whom there may be many
+		}
 		var err error
 		select {
 		case next, open := <-order:
@@ -207,7 +216,7 @@ func (a *account) write(ctx context.Context) error {
 			err = a.takeAll(<-next, order)
 		case <-ticks.C:
 			err = a.tick()
-		case request := <-a.requests:
+		case request := <-requests:
 			request()
 			err = a.broken
 		}
@@ -272,7 +281,9 @@ func (a *account) take(p prepared) error {
 	if o, ok := p.event.(ingest.MailboxOpened); ok {
 		a.noteKeywords(o)
 	}
-	_, err = a.apply(e)
+	began := time.Now()
+	r, err := a.apply(e)
+	a.noteScored(&r, p.took+time.Since(began))
 	if m, ok := p.event.(ingest.MarkResult); ok {
 		a.noteMark(m)
 	}
@@ -433,10 +444,13 @@ func (a *account) commitUntil(ctx context.Context) error {
 		}
 		a.setProblem(err)
 		a.log.Error("can't commit; nothing is lost, trying again", "error", err)
+		a.resting.Store(true)
 		select {
 		case <-ctx.Done():
+			a.resting.Store(false)
 			return a.commit()
 		case <-time.After(pause.NextBackOff()):
+			a.resting.Store(false)
 		}
 	}
 }
@@ -473,17 +487,4 @@ func (a *account) do(ctx context.Context, fn func() error) error {
 		return given
 	}
 	return <-done
-}
-
-func (a *account) stoppedError() error {
-	return fmt.Errorf("account %s is stopped: %s", a.opts.Name, a.currentProblem())
-}
-
-func (a *account) setProblem(err error) { s := err.Error(); a.problem.Store(&s) }
-func (a *account) clearProblem()        { a.problem.Store(nil) }
-func (a *account) currentProblem() string {
-	if p := a.problem.Load(); p != nil {
-		return *p
-	}
-	return ""
 }

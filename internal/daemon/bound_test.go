@@ -56,7 +56,7 @@ func lessons(t *testing.T, b answerer, first, n int) {
 		if i%5 == 4 {
 			label = map[string]string{"ordinary": "important", "important": "ordinary"}[label]
 		}
-		out, err := do(context.Background(), b, desk.Label, "", desk.LabelRequest{Label: label, Messages: []desk.Message{{Name: fmt.Sprint(i), Content: mail(5000+i, from, words), HasContent: true}}})
+		out, err := do(context.Background(), b, desk.Label, "", desk.LabelRequest{Label: label, Messages: []desk.Message{{Name: fmt.Sprint(i), Content: new(mail(5000+i, from, words))}}})
 		if err != nil || out.Learnt != 1 {
 			t.Fatalf("lesson %d: %+v, %v", i, out, err)
 		}
@@ -72,7 +72,34 @@ func ask(t *testing.T, b answerer) ceiling.Bound {
 	if got.NoCeiling == "" && *got.Ceiling.Ceiling < got.Mistakes {
 		t.Fatalf("%d mistakes, the ceiling is %d", got.Mistakes, *got.Ceiling.Ceiling)
 	}
+	agrees(t, b, got)
 	return got
+}
+
+// agrees compares the way to a bound with its end, and demands that the ceiling held all
+// the way.
+func agrees(t *testing.T, b answerer, bound ceiling.Bound) {
+	t.Helper()
+	trend, err := do(context.Background(), b, desk.GetTrend, "", desk.TrendRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if trend.Lessons != bound.Lessons || trend.FirstLesson != bound.FirstLesson || trend.NoCeiling != bound.NoCeiling {
+		t.Fatalf("the trend has lesson %d and %d more, no ceiling %q; bound: %+v", trend.FirstLesson, trend.Lessons, trend.NoCeiling, bound)
+	}
+	var last desk.TrendPoint
+	for _, p := range trend.Mistakes {
+		switch {
+		case bound.NoCeiling != "" && p.Ceiling != -1, bound.NoCeiling == "" && p.Ceiling < int64(p.Mistakes):
+			t.Fatalf("no ceiling %q; on the way there was %+v", bound.NoCeiling, p)
+		case p.Ceiling > last.Ceiling+int64(p.Lesson-last.Lesson), p.Mistakes < last.Mistakes, p.HingeLoss < last.HingeLoss, p.Lesson <= last.Lesson:
+			t.Fatalf("%+v comes after %+v", p, last)
+		}
+		last = p
+	}
+	if bound.NoCeiling == "" && bound.Lessons > 0 && (last.Ceiling != int64(*bound.Ceiling.Ceiling) || last.Mistakes != bound.Mistakes || last.HingeLoss != bound.HingeLoss || last.Lesson != bound.Lessons) {
+		t.Fatalf("the way ends at %+v, the bound is %+v (ceiling %d)", last, bound, *bound.Ceiling.Ceiling)
+	}
 }
 
 // cold is a daemon that keeps no lessons between two questions for the ceiling.
@@ -190,7 +217,8 @@ func TestTheCeilingOfTheDualLearner(t *testing.T) {
 			if err != nil || b.NoCeiling != "" || b.Displaced != 0 || *b.Ceiling.Ceiling < b.Mistakes {
 				t.Fatalf("%+v, %v", b, err)
 			}
-			if tally := d.accounts[0].filter.State().Account.Dual; tally.Spare == 0 {
+			agrees(t, cold{d}, b)
+			if tally := d.all()[0].filter.State().Account.Dual; tally.Spare == 0 {
 				t.Fatalf("nothing was replayed: %+v", tally)
 			}
 			return b
@@ -215,7 +243,7 @@ func TestTheCeilingOfTheDualLearner(t *testing.T) {
 			trimmed = trimmed || anew.FirstLesson > 1
 			useful = useful || *anew.Ceiling.Ceiling < uint64(anew.Lessons)
 		}
-		if a := d.accounts[0].filter.State().Account.Dual; a.TakenBack == 0 || !trimmed || !useful {
+		if a := d.all()[0].filter.State().Account.Dual; a.TakenBack == 0 || !trimmed || !useful {
 			t.Errorf("%+v, %d lessons corrected; trimmed %v, a ceiling that says something %v: the test has tested nothing", a, backs, trimmed, useful)
 		}
 		if out, err := do(t.Context(), d, desk.Forget, "", desk.ForgetRequest{Message: fmt.Sprintf("<m%d@x>", 5000+15*7+13)}); err != nil || out.Messages != 1 {

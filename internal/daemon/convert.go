@@ -5,6 +5,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
@@ -17,14 +18,15 @@ import (
 type prepared struct {
 	event   ingest.Event
 	message *featurize.Message // of an Arrival, whose Raw is dropped
+	took    time.Duration      // to read that message
 }
 
 // prepare reads the message of an arrival. It runs on many goroutines.
 func prepare(r *pipeline.Reader, e ingest.Event) prepared {
 	if a, ok := e.(ingest.Arrival); ok {
-		m, _ := r.Read(context.Background(), a.Raw) // fails only with its context
+		m, took, _ := r.ReadTimed(context.Background(), a.Raw) // fails only with its context
 		a.Raw = nil
-		return prepared{a, m}
+		return prepared{a, m, took}
 	}
 	return prepared{event: e}
 }

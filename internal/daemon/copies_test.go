@@ -88,7 +88,7 @@ func TestCopiesOfARunningDaemonHaveItsDigests(t *testing.T) {
 		if err := b.Export(t.Context(), "", &export); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		x, err := copies.OpenExport(&export, t.TempDir(), boltfile.Options{})
+		x, err := copies.OpenExport(t.Context(), &export, t.TempDir(), boltfile.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +145,7 @@ func TestCompactDuringABackupIsRefusedAcrossTheSocketToo(t *testing.T) {
 			t.Errorf("%s: %v, want ErrBusy, once", name, err)
 		}
 		// The account goes on meanwhile.
-		l, err := do(t.Context(), b, desk.Label, "", desk.LabelRequest{Label: "important", Messages: []desk.Message{{Name: name, HasContent: true, Content: mail(len(name), "b@example.com", name)}}})
+		l, err := do(t.Context(), b, desk.Label, "", desk.LabelRequest{Label: "important", Messages: []desk.Message{{Name: name, Content: new(mail(len(name), "b@example.com", name))}}})
 		if err != nil || l.Refused > 0 {
 			t.Errorf("%s: learning during a backup: %+v, %v", name, l, err)
 		}

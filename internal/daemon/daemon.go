@@ -8,12 +8,15 @@ import (
 	"log/slog"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hinged/hinged/internal/ceiling"
 	"github.com/hinged/hinged/internal/control"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/pipeline"
 	"github.com/hinged/hinged/internal/stream"
+	"github.com/hinged/hinged/internal/whatif"
 	"github.com/hinged/hinged/store/boltfile"
 )
 
@@ -28,13 +31,17 @@ type Options struct {
 	// and Logger are the daemon's. The caller closes what its Broker needs, once the
 	// daemon is closed.
 	Stream  *stream.Options
+	Backups BackupOptions
 	Version string
 	Logger  *slog.Logger     // nil discards
 	Now     func() time.Time // nil is time.Now
 	// Show is told what is done about mail from IMAP, once that is committed; nil: nobody
 	// looks. It is called by the writer of each account, so it must be safe for
 	// concurrent use and must not block.
-	Show func(Shown)
+	Show func(desk.Shown)
+	// Scored is told of every decision in the same way, also of those about mail from
+	// Kafka and about mail that was there before the first start; nil: nobody counts.
+	Scored func(desk.Scored)
 }
 
 // Daemon watches the accounts.
@@ -42,43 +49,58 @@ type Daemon struct {
 	opts     Options
 	store    *boltfile.Store
 	server   *control.Server // nil: no socket
-	accounts []*account
-	stream   *stream.Engine // nil: none
+	stream   *stream.Engine  // nil: none
 	log      *slog.Logger
+	now      func() time.Time
 	mail     *pipeline.Pool // that all accounts read with
+	ceilings *ceiling.Kept
+	whatifs  *whatif.Runs
+
+	// accounts are replaced as a whole, by Run's goroutine alone: see Reload.
+	accounts atomic.Pointer[[]*account]
+	reloads  chan *reload
+	gone     chan struct{} // closed when Run has ended
+
+	mu        sync.Mutex
+	backups   backups
+	warnings  map[string]string         // by what they are about
+	dashboard string                    // its address
+	link      func() desk.DashboardLink // makes a link to it; nil: there is no dashboard
 }
 
 // New opens the store, the control socket and every account. It connects to no
 // server. The caller closes the Daemon.
 func New(o Options) (*Daemon, error) {
-	d := &Daemon{opts: o, log: o.Logger, mail: pipeline.NewPool(runtime.GOMAXPROCS(0))}
+	d := &Daemon{
+		opts: o, log: o.Logger, now: o.Now, mail: pipeline.NewPool(runtime.GOMAXPROCS(0)), ceilings: ceiling.NewKept(), whatifs: whatif.NewRuns(),
+		reloads: make(chan *reload), gone: make(chan struct{}), warnings: map[string]string{},
+	}
+	d.backups.o, d.backups.changed = o.Backups, make(chan struct{}, 1)
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
-	now := o.Now
-	if now == nil {
-		now = time.Now
+	if d.now == nil {
+		d.now = time.Now
 	}
 	var err error
 	if d.store, err = boltfile.Open(o.StorePath, o.Store); err != nil {
 		return nil, err
 	}
-	if err := d.store.Scrub(); err != nil {
-		d.log.Warn("the store's file may still contain what was forgotten, in free pages; `hinged compact` clears them", "error", err)
-	}
-	ceilings := ceiling.NewKept()
+	var accounts []*account
 	for _, ao := range o.Accounts {
-		ao.mail = d.mail
-		a, err := openAccount(ao, d.store, d.log, now)
+		a, err := d.open(ao)
 		if err != nil {
 			return nil, errors.Join(err, d.Close())
 		}
-		a.ceilings, a.shows.show = ceilings, o.Show
-		d.accounts = append(d.accounts, a)
+		accounts = append(accounts, a)
 	}
+	d.accounts.Store(&accounts)
 	if o.Stream != nil {
 		so := *o.Stream
-		so.Store, so.Logger, so.Now, so.Mail = d.store, d.log, now, d.mail
+		so.Store, so.Logger, so.Now, so.Mail = d.store, d.log, d.now, d.mail
+		if o.Scored != nil {
+			so.Scored = func(outcome string, took time.Duration) { o.Scored(desk.Scored{Outcome: outcome, Took: took}) }
+		}
 		if d.stream, err = stream.New(so); err != nil {
 			return nil, errors.Join(err, d.Close())
 		}
@@ -91,42 +113,64 @@ func New(o Options) (*Daemon, error) {
 	return d, nil
 }
 
+// open opens an account of the daemon.
+func (d *Daemon) open(o AccountOptions) (*account, error) {
+	o.mail = d.mail
+	a, err := openAccount(o, d.store, d.log, d.now)
+	if err != nil {
+		return nil, err
+	}
+	a.ceilings, a.shows.show, a.shows.scored = d.ceilings, d.opts.Show, d.opts.Scored
+	return a, nil
+}
+
+// all returns the accounts. Nobody changes the slice. Safe for concurrent use.
+func (d *Daemon) all() []*account { return *d.accounts.Load() }
+
 // Run watches until ctx is done, then drains: what the sources reported by then
 // is decided, learnt and committed. An account that cannot go on stops alone;
-// Run returns its error once all others have ended, too.
+// Run returns its error once all others have ended, too. Call it once.
 func (d *Daemon) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	defer close(d.gone)
 
 	if d.server != nil {
 		d.server.Start(ctx, cancel)
 	}
-	errs := make([]error, len(d.accounts))
-	var running sync.WaitGroup
-	for i, a := range d.accounts {
-		running.Go(func() {
-			if errs[i] = a.run(ctx); errs[i] != nil {
-				d.log.Error("account stopped", "error", errs[i])
-			}
-		})
+	r := &running{d: d, ctx: ctx, ended: make(chan ended), failed: map[string]error{}}
+	for _, a := range d.all() {
+		r.begin(a)
 	}
-	var streamErr error
 	if d.stream != nil {
-		running.Go(func() {
-			if streamErr = d.stream.Run(ctx); streamErr != nil {
-				d.log.Error("the stream stopped", "error", streamErr)
-			}
-		})
+		r.beginStream()
 	}
-	d.log.Info("running", "accounts", len(d.accounts), "stream", d.stream != nil)
-	running.Wait()
+	var beside sync.WaitGroup
+	backing, end := context.WithCancel(ctx)
+	beside.Go(func() { d.keepBackups(backing) })
+	beside.Go(func() { d.scrub(backing) })
+	d.log.Info("running", "accounts", len(d.all()), "stream", d.stream != nil)
+	r.wait()
+	end()
+	beside.Wait()
 	d.log.Info("stopped")
 
-	var serveErr error
+	errs := r.errors()
 	if d.server != nil {
-		serveErr = d.server.Stop()
+		errs = append(errs, d.server.Stop())
 	}
-	return errors.Join(append(errs, streamErr, serveErr)...)
+	return errors.Join(errs...)
+}
+
+// scrub brings to its end what an earlier run had to leave of forgetting. A stream does
+// that itself.
+func (d *Daemon) scrub(ctx context.Context) {
+	if d.stream != nil {
+		return
+	}
+	if err := d.store.Scrub(ctx); err != nil && ctx.Err() == nil {
+		d.log.Warn("the store's file may still contain what was forgotten, in free pages; `hinged compact` clears them", "error", err)
+	}
 }
 
 // Close releases the socket and the store. Call it after Run has returned, or
@@ -136,6 +180,7 @@ func (d *Daemon) Close() error {
 	if d.server != nil {
 		errs = append(errs, d.server.Close())
 	}
+	d.whatifs.Close() // they read the store
 	if d.store != nil {
 		errs = append(errs, d.store.Close())
 	}

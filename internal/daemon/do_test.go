@@ -6,6 +6,9 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
+
+	"github.com/hinged/hinged/internal/desk"
 )
 
 // What a request writes to belongs to its caller once do has returned: one that
@@ -45,5 +48,37 @@ func TestARequestRunsBeforeDoReturnsOrNever(t *testing.T) {
 	close(a.gone)
 	if err := a.do(t.Context(), func() error { return nil }); err == nil {
 		t.Error("a stopped account took a request")
+	}
+}
+
+func TestMailGoesBeforeThoseWhoAsk(t *testing.T) {
+	s := newScript()
+	d, _ := start(t, t.TempDir(), s)
+	a := (*d.accounts.Load())[0]
+	for n := 1; n <= 20; n++ { // whichever way a select would go
+		began, hold, held := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+		go func() {
+			held <- a.do(t.Context(), func() error { close(began); <-hold; return nil })
+		}()
+		<-began
+		s.events <- arrival(uint32(n), mail(n, "a@example.com", "words"))
+		for len(a.stage.Order()) == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		var messages uint64
+		asked := make(chan error, 1)
+		go func() {
+			asked <- a.do(t.Context(), func() error { messages = desk.Summarise("me", a.filter).Messages; return nil })
+		}()
+		for len(a.requests) == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		close(hold)
+		if err := errors.Join(<-held, <-asked); err != nil {
+			t.Fatal(err)
+		}
+		if messages != uint64(n) {
+			t.Fatalf("who asked was told of %d messages, and %d had come", messages, n)
+		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 func fromBoss(n int) desk.Message {
-	return desk.Message{Name: fmt.Sprint("file ", n), Content: mail(1000+n, "boss@example.com", fmt.Sprint("urgent file ", n)), HasContent: true}
+	return desk.Message{Name: fmt.Sprint("file ", n), Content: new(mail(1000+n, "boss@example.com", fmt.Sprint("urgent file ", n)))}
 }
 
 // TestLearningThroughTheSocketAndTheStoreAreTheSame: same reports, same state.
@@ -24,7 +24,7 @@ func TestLearningThroughTheSocketAndTheStoreAreTheSame(t *testing.T) {
 	asks := []desk.LabelRequest{
 		{Label: "ordinary", Messages: []desk.Message{{Name: "<m1@x>"}, fromBoss(1), {Name: "<nobody@x>"}, fromBoss(1)}},
 		{Label: "important", Messages: []desk.Message{fromBoss(1), fromBoss(2), {Name: "m2@x"}}},
-		{Label: "important", Messages: []desk.Message{{Name: "own", Content: []byte("From: " + owner + "\n\nhi\n"), HasContent: true}, {Name: "empty", HasContent: true}}},
+		{Label: "important", Messages: []desk.Message{{Name: "own", Content: new([]byte("From: " + owner + "\n\nhi\n"))}, {Name: "empty", Content: new([]byte{})}}},
 	}
 	play := func(b answerer) string {
 		t.Helper()

@@ -133,7 +133,7 @@ func TestTheLedgerSaysWhoMarkedAMessage(t *testing.T) {
 	}
 	want := strings.Join([]string{
 		"6 and 0 older", "2 and 4 older", "2 and 0 older", "[refused refused]", "2 and 0 older", "[abandoned abandoned]", "0 <nil>",
-		`state "lost" is not one of intended, confirmed, abandoned, refused, undoing, undone, gone`,
+		`state "lost" is not one of intended, confirmed, abandoned, refused, undoing, undone, gone, sending, sent, unsent`,
 		"no such message: 0123456789 is neither a Message-ID nor the key of a known message",
 	}, "\n")
 	c, err := control.Dial(ctx, filepath.Join(dir, "s"))

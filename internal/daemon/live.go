@@ -14,6 +14,7 @@ import (
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/pipeline"
 	"github.com/hinged/hinged/internal/stream"
+	"github.com/hinged/hinged/internal/whatif"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
 )
@@ -31,20 +32,21 @@ func (d *Daemon) Account(_ context.Context, name string) (desk.Account, error) {
 	if name == "" && d.stream != nil {
 		return nil, fmt.Errorf("%w: there may be many in the stream; name one, as in %sKEY, or another account", desk.ErrNoAccount, kafka.AccountPrefix)
 	}
-	names := make([]string, 0, len(d.accounts))
-	for _, a := range d.accounts {
+	accounts := d.all()
+	names := make([]string, 0, len(accounts))
+	for _, a := range accounts {
 		names = append(names, a.opts.Name)
 	}
 	name, err := desk.Pick(names, name)
 	if err != nil {
 		return nil, err
 	}
-	return d.accounts[slices.Index(names, name)], nil
+	return accounts[slices.Index(names, name)], nil
 }
 
 // Each implements desk.Host: the accounts of the stream come last.
 func (d *Daemon) Each(ctx context.Context, fn func(*desk.Desk) error) error {
-	for _, a := range d.accounts {
+	for _, a := range d.all() {
 		if err := a.Look(ctx, desk.State, fn); err != nil {
 			return err
 		}
@@ -54,9 +56,13 @@ func (d *Daemon) Each(ctx context.Context, fn func(*desk.Desk) error) error {
 
 // Status implements desk.Host.
 func (d *Daemon) Status(ctx context.Context) (desk.Status, error) {
-	s := desk.Status{Running: true, PID: os.Getpid(), Version: d.opts.Version, Accounts: []desk.AccountStatus{}}
-	for _, a := range d.accounts {
-		s.Accounts = append(s.Accounts, a.status(ctx))
+	s := desk.Status{Running: true, PID: os.Getpid(), Version: d.opts.Version, Dashboard: d.shownAt(), Warnings: d.warned(), Backups: d.backupStatus(), Accounts: []desk.AccountStatus{}}
+	for _, a := range d.all() {
+		of, err := a.Status(ctx)
+		if err != nil {
+			return s, err
+		}
+		s.Accounts = append(s.Accounts, of)
 	}
 	err := d.streamStatus(ctx, &s)
 	return s, err
@@ -64,6 +70,9 @@ func (d *Daemon) Status(ctx context.Context) (desk.Status, error) {
 
 // Store implements desk.Host.
 func (d *Daemon) Store(_ bool, fn func(*boltfile.Store) error) error { return fn(d.store) }
+
+// WhatIfs implements desk.Host.
+func (d *Daemon) WhatIfs() *whatif.Runs { return d.whatifs }
 
 // desk is the account at hand, for the writer goroutine, or where there is none.
 func (a *account) desk() *desk.Desk {
@@ -164,14 +173,14 @@ func (a *account) rewrite(e filter.RewriteRequest) (filter.Rewritten, error) {
 }
 
 // Reader implements desk.Account.
-func (a *account) Reader(context.Context) (*pipeline.Reader, error) { return a.reader, nil }
+func (a *account) Reader(context.Context) (*pipeline.Reader, error) { return a.reader.Load(), nil }
 
 // statusPatience is how long status waits for the writer before it shows the
 // numbers of last time: a disk that refuses must not hide that it does.
 const statusPatience = 500 * time.Millisecond
 
-// status gives the committed numbers and how the connection is doing.
-func (a *account) status(ctx context.Context) desk.AccountStatus {
+// Status implements desk.Account: the committed numbers and how the connection is doing.
+func (a *account) Status(ctx context.Context) (desk.AccountStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, statusPatience)
 	defer cancel()
 	fresh := make(chan desk.AccountStatus, 1)
@@ -182,14 +191,20 @@ func (a *account) status(ctx context.Context) desk.AccountStatus {
 	s := *a.report.Load()
 	src := a.source.Status()
 	s.Connected, s.Reconnects, s.Remaining = src.Connected, src.Reconnects, src.Remaining
-	s.Problem, s.ConsentNeeded = src.Problem, src.ConsentNeeded
+	s.Problem, s.ConsentNeeded, s.LoginRefused = src.Problem, src.ConsentNeeded, src.LoginRefused
+	if !src.DownSince.IsZero() && !s.Paused {
+		s.DownSince = &src.DownSince
+	}
 	if s.Paused { // what the source last said is of before
-		s.Connected, s.Remaining, s.Problem, s.ConsentNeeded = false, 0, "", false
+		s.Connected, s.Remaining, s.Problem, s.ConsentNeeded, s.LoginRefused = false, 0, "", false, false
+	}
+	if !s.Paused {
+		s.NoteLooks(src.Looks)
 	}
 	if p := a.currentProblem(); p != "" {
 		s.Problem = p
 	}
 	s.Warnings = append(slices.Clone(s.Warnings), a.unmarkable()...)
 	s.NoteConnection()
-	return s
+	return s, nil
 }

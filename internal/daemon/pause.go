@@ -4,6 +4,7 @@ package daemon
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 
 	"github.com/hinged/hinged/ingest"
@@ -36,10 +37,18 @@ func (a *account) renewSource() error {
 }
 
 // run runs the account until ctx is done: it alternates between watching and being
-// paused. It returns an error only when the account cannot go on.
+// paused, and goes on with other options when it is given some. It returns an error only when the account cannot go on.
 func (a *account) run(ctx context.Context) error {
 	defer close(a.gone)
 	for fresh := true; ctx.Err() == nil; fresh = false {
+		if a.next != nil {
+			if err := a.adopt(ctx); err != nil {
+				err = fmt.Errorf("account %s: %w", a.opts.Name, err)
+				a.setProblem(err)
+				return err
+			}
+			fresh = false
+		}
 		if a.filter.State().Account.Paused && !a.filter.Errand() {
 			if err := a.idle(ctx); err != nil {
 				return err
@@ -58,7 +67,7 @@ func (a *account) run(ctx context.Context) error {
 		err := a.watch(ctx)
 		a.stop, a.alone = nil, false
 		close(a.stopped)
-		if err != nil || !errand && !a.filter.State().Account.Paused {
+		if err != nil || a.next == nil && !errand && !a.filter.State().Account.Paused {
 			return err
 		}
 	}
@@ -69,7 +78,7 @@ func (a *account) run(ctx context.Context) error {
 // is no connection and no clock that ticks.
 func (a *account) idle(ctx context.Context) error {
 	a.log.Info("paused; `hinged resume` ends it", "since", a.filter.State().Account.PausedSince.Time())
-	for a.filter.State().Account.Paused && !a.filter.Errand() || a.work.Dirty() {
+	for a.next == nil && a.filter.State().Account.Paused && !a.filter.Errand() || a.work.Dirty() {
 		select {
 		case request := <-a.requests:
 			request()
@@ -85,9 +94,11 @@ func (a *account) idle(ctx context.Context) error {
 			return nil
 		}
 	}
-	if a.filter.Errand() {
+	switch {
+	case a.next != nil: // and paused it stays
+	case a.filter.Errand():
 		a.log.Info("connected during the pause, only to take marks back")
-	} else {
+	default:
 		a.log.Info("resumed")
 	}
 	return nil

@@ -120,7 +120,7 @@ func TestThePriorOfAccountsIsTheMeanOfThoseThatLearntEnough(t *testing.T) {
 	for i := range 2 { // the third learns nothing
 		for j := range 6 {
 			label := []string{"important", "ordinary"}[j%2]
-			teach := desk.LabelRequest{Label: label, Messages: []desk.Message{{Name: "m", Content: mail(100*i+j, "boss@example.com", fmt.Sprint("matter ", i, j)), HasContent: true}}}
+			teach := desk.LabelRequest{Label: label, Messages: []desk.Message{{Name: "m", Content: new(mail(100*i+j, "boss@example.com", fmt.Sprint("matter ", i, j)))}}}
 			if _, err := do(ctx, d, desk.Label, fmt.Sprint("a", i), teach); err != nil {
 				t.Fatal(err)
 			}

@@ -4,43 +4,16 @@ package daemon
 
 import (
 	"cmp"
+	"encoding/hex"
+	"time"
 
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/reason"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
-
-// Deed says what the daemon did.
-type Deed uint8
-
-// The deeds.
-const (
-	DeedMarked    Deed = iota // a mark is on the message: the server has confirmed it
-	DeedImportant             // decided important, and not marked
-	DeedUnsure
-	DeedOrdinary
-	DeedLearnt    // from what the owner did
-	DeedCorrected // likewise, against the decision at arrival
-	DeedSilence   // learnt from the owner's silence
-)
-
-// Shown is one thing that the daemon did, for the owner's eyes: it has words of the mail.
-// Whoever gets it shows it and keeps nothing of it.
-type Shown struct {
-	Account string
-	Deed    Deed
-	// From is the sender's name, or the address where there is none or the name is
-	// not vouched for. "" where words are not kept.
-	From string
-	// Subject is the decoded subject; of a deed of learning words of it, perhaps in
-	// another order than there.
-	Subject string
-	Label   string   // learnt: important or ordinary
-	Source  string   // learnt: what the owner did, as store.Source names it
-	Why     []string // what speaks for it, or why there is no mark, in words
-}
 
 // most marks whose confirmation is awaited, to be shown with it.
 const mostAwaited = 1000
@@ -48,10 +21,68 @@ const mostAwaited = 1000
 // shows tells Options.Show what an account does, once that is committed. The zero value
 // tells nobody.
 type shows struct {
-	show func(Shown)
+	show   func(desk.Shown)
+	scored func(desk.Scored) // nil: nobody is told of decisions
 	// awaited are the messages whose marks the server has yet to confirm, by the number
 	// of the mark.
-	awaited map[uint64]Shown
+	awaited map[uint64]desk.Shown
+	// resumed are marks that an earlier run of the program meant to set: the first of
+	// each message.
+	resumed map[uint64]bool
+}
+
+// intents are the marks that the source has to set or to take back at its start.
+func (a *account) intents() []ingest.MarkRequest {
+	if a.alone {
+		return a.filter.Undoing()
+	}
+	a.resume(a.filter.Intents())
+	return a.filter.Intents()
+}
+
+// resume has the confirmation of marks shown that were not confirmed when the source
+// last ran. What their messages were about is not known any more where that was in
+// another process.
+func (a *account) resume(intents []ingest.MarkRequest) {
+	a.shows.resumed = map[uint64]bool{}
+	if a.shows.show == nil {
+		return
+	}
+	seen := map[string]bool{}
+	for _, s := range a.shows.awaited {
+		seen[s.Message] = true
+	}
+	for _, r := range intents {
+		e, ok := a.filter.State().Ledger.Get(store.LedgerKey(r.ID))
+		if key := hexOf(e.Message); ok && !r.Clear && !seen[key] {
+			seen[key], a.shows.resumed[r.ID] = true, true
+		}
+	}
+}
+
+// resumed is what is shown of a mark that an earlier run of the program meant to set.
+func (a *account) resumed(id uint64) (desk.Shown, bool) {
+	e, ok := a.filter.State().Ledger.Get(store.LedgerKey(id))
+	if !ok || !a.shows.resumed[id] {
+		return desk.Shown{}, false
+	}
+	s := desk.Shown{Account: a.opts.Name, Deed: desk.DeedMarked, Message: hexOf(e.Message)}
+	if m, ok := a.filter.State().Messages.Get(string(e.Message[:])); ok {
+		s.Score, s.Threshold = m.Score, m.Threshold
+	}
+	if x, err := a.work.Features(e.Message); err == nil {
+		s.From = x.Gist().From
+	}
+	return s, true
+}
+
+// noteScored notes that a decision was made, if r has one, and how long that took.
+func (a *account) noteScored(r *filter.Result, took time.Duration) {
+	if a.shows.scored == nil || r.Decision == nil || r.Decision.Outcome == store.Undecided {
+		return
+	}
+	s := desk.Scored{Account: a.opts.Name, Outcome: r.Decision.Outcome.String(), Took: took}
+	a.notes = append(a.notes, func() { a.shows.scored(s) })
 }
 
 // showDecision notes a decision about the message of e. Mail that was there before the
@@ -65,7 +96,7 @@ func (a *account) showDecision(e filter.Event, r *filter.Result) {
 		return
 	}
 	m, d := arrived.Message, r.Decision
-	s := Shown{Account: a.opts.Name, Deed: DeedOrdinary, From: m.FromName, Subject: m.Subject}
+	s := desk.Shown{Account: a.opts.Name, Deed: desk.DeedOrdinary, Message: hexOf(d.Message), Score: d.Score, Threshold: d.Threshold, From: m.FromName, Subject: m.Subject}
 	if len(m.From) > 0 && (s.From == "" || m.Doubtful) {
 		s.From = m.From[0]
 	}
@@ -74,16 +105,16 @@ func (a *account) showDecision(e filter.Event, r *filter.Result) {
 	}
 	switch {
 	case d.Outcome == store.DecidedUnsure:
-		s.Deed = DeedUnsure
+		s.Deed = desk.DeedUnsure
 	case d.Outcome == store.DecidedImportant && len(r.Marks) > 0:
 		if a.shows.awaited == nil || len(a.shows.awaited) >= mostAwaited {
-			a.shows.awaited = map[uint64]Shown{}
+			a.shows.awaited = map[uint64]desk.Shown{}
 		}
-		s.Deed = DeedMarked
+		s.Deed = desk.DeedMarked
 		a.shows.awaited[r.Marks[0].ID] = s
 		return
 	case d.Outcome == store.DecidedImportant:
-		s.Deed = DeedImportant
+		s.Deed = desk.DeedImportant
 		if d.Reason != store.ReasonThreshold && d.Reason != store.ReasonRule {
 			s.Why = []string{"not marked: " + d.Reason.String()}
 		}
@@ -102,7 +133,16 @@ func (a *account) reasons(e *filter.Arrived, r *filter.Result) []string {
 
 // showMark notes what became of a mark.
 func (a *account) showMark(m ingest.MarkResult) {
+	if a.shows.show != nil && m.Clear && m.Outcome == ingest.MarkDone {
+		e, _ := a.filter.State().Ledger.Get(store.LedgerKey(m.ID))
+		s := desk.Shown{Account: a.opts.Name, Deed: desk.DeedUndone, Message: hexOf(e.Message)}
+		a.notes = append(a.notes, func() { a.shows.show(s) })
+		return
+	}
 	s, ok := a.shows.awaited[m.ID]
+	if !ok && a.shows.show != nil && !m.Clear {
+		s, ok = a.resumed(m.ID)
+	}
 	if !ok || m.Clear {
 		return
 	}
@@ -110,8 +150,9 @@ func (a *account) showMark(m ingest.MarkResult) {
 		return // it is tried again
 	}
 	delete(a.shows.awaited, m.ID)
+	delete(a.shows.resumed, m.ID)
 	if m.Outcome != ingest.MarkDone {
-		s.Deed, s.Why = DeedImportant, []string{"not marked: " + cmp.Or(m.Detail, "it is not there any more")}
+		s.Deed, s.Why = desk.DeedImportant, []string{"not marked: " + cmp.Or(m.Detail, "it is not there any more")}
 	}
 	a.notes = append(a.notes, func() { a.shows.show(s) })
 }
@@ -122,16 +163,18 @@ func (a *account) showLessons(r *filter.Result) {
 	if a.shows.show == nil {
 		return
 	}
+	zero := a.filter.Options().Learner.Zero
 	for _, l := range r.Lessons {
 		if !l.Learnt() {
 			continue
 		}
-		s := Shown{Account: a.opts.Name, Deed: DeedLearnt, Label: l.Label.String(), Source: l.Source.String()}
+		s := desk.Shown{Account: a.opts.Name, Deed: desk.DeedLearnt, Message: hexOf(l.Message), Label: l.Label.String(), Source: l.Source.String()}
+		s.Score, s.Mistake, s.Loss = l.Score, zero.Mistake(l.Label, l.Score), model.HingeLoss(l.Label, l.Score)
 		if called := l.Outcome == store.DecidedImportant; called != (l.Label == model.Important) && l.Outcome != store.DecidedUnsure {
-			s.Deed = DeedCorrected
+			s.Deed = desk.DeedCorrected
 		}
 		if l.Source <= store.SourceSilence {
-			s.Deed = DeedSilence
+			s.Deed = desk.DeedSilence
 		} else if x, err := a.work.Features(l.Message); err == nil {
 			gist := x.Gist()
 			s.From = gist.From
@@ -145,3 +188,5 @@ func (a *account) showLessons(r *filter.Result) {
 		a.notes = append(a.notes, func() { a.shows.show(s) })
 	}
 }
+
+func hexOf(k store.MessageKey) string { return hex.EncodeToString(k[:]) }

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"runtime"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/hinged/hinged/ingest"
@@ -17,6 +18,7 @@ import (
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/pipeline"
 	"github.com/hinged/hinged/internal/stream"
+	"github.com/hinged/hinged/internal/whatif"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
@@ -33,9 +35,12 @@ type StoreHost struct {
 	version  string
 	accounts map[string]*storeAccount
 	mail     *pipeline.Pool
+	whatifs  *whatif.Runs
 	// Accounts says where the accounts' mail is, for what has to be done there while
 	// no daemon runs; nil: nothing can.
 	Accounts func() ([]AccountOptions, error)
+	// OwnBackups says where the backups are that a daemon makes by itself.
+	OwnBackups BackupOptions
 }
 
 // storeAccount is an account of a StoreHost.
@@ -60,12 +65,23 @@ func OpenStore(path, version string, o boltfile.Options) (*StoreHost, error) {
 	}
 	return &StoreHost{
 		store: s, path: path, options: o, version: version,
-		accounts: map[string]*storeAccount{}, mail: pipeline.NewPool(runtime.GOMAXPROCS(0)),
+		accounts: map[string]*storeAccount{}, mail: pipeline.NewPool(runtime.GOMAXPROCS(0)), whatifs: whatif.NewRuns(),
 	}, nil
 }
 
-// Close closes the store.
-func (h *StoreHost) Close() error { return h.store.Close() }
+// Close ends what-ifs and closes the store.
+func (h *StoreHost) Close() error {
+	h.whatifs.Close()
+	return h.store.Close()
+}
+
+// Dashboard implements desk.Host: without a daemon there is none.
+func (h *StoreHost) Dashboard(context.Context) (desk.DashboardLink, error) {
+	return desk.DashboardLink{}, fmt.Errorf("%w: no daemon runs; `hinged run` starts it", desk.ErrNoDashboard)
+}
+
+// WhatIfs implements desk.Host.
+func (h *StoreHost) WhatIfs() *whatif.Runs { return h.whatifs }
 
 // Account implements desk.Host.
 func (h *StoreHost) Account(_ context.Context, name string) (desk.Account, error) {
@@ -106,16 +122,19 @@ func (h *StoreHost) load(name string) (*storeAccount, error) {
 }
 
 // Each implements desk.Host.
-func (h *StoreHost) Each(_ context.Context, fn func(*desk.Desk) error) error {
+func (h *StoreHost) Each(ctx context.Context, fn func(*desk.Desk) error) error {
 	names, err := h.store.Accounts()
 	if err != nil {
 		return err
 	}
-	return h.each(names, fn)
+	return h.each(ctx, names, fn)
 }
 
-func (h *StoreHost) each(names []string, fn func(*desk.Desk) error) error {
+func (h *StoreHost) each(ctx context.Context, names []string, fn func(*desk.Desk) error) error {
 	for _, name := range names {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		a, err := h.load(name)
 		if err != nil && !errors.Is(err, store.ErrPending) {
 			return err
@@ -132,8 +151,8 @@ func (h *StoreHost) each(names []string, fn func(*desk.Desk) error) error {
 }
 
 // Status implements desk.Host.
-func (h *StoreHost) Status(context.Context) (desk.Status, error) {
-	s := desk.Status{Version: h.version, Accounts: []desk.AccountStatus{}}
+func (h *StoreHost) Status(ctx context.Context) (desk.Status, error) {
+	s := desk.Status{Version: h.version, Warnings: []string{}, Backups: h.ownBackups().status(), Accounts: []desk.AccountStatus{}}
 	names, err := h.store.Accounts()
 	if err != nil {
 		return s, err
@@ -144,23 +163,35 @@ func (h *StoreHost) Status(context.Context) (desk.Status, error) {
 	if s.Stream != nil && s.Stream.Accounts > showStreamed {
 		names = slices.DeleteFunc(names, stream.IsAccount)
 	}
-	err = h.each(names, func(d *desk.Desk) error {
+	err = h.each(ctx, names, func(d *desk.Desk) error {
 		if d.Filter == nil {
 			s.Accounts = append(s.Accounts, desk.AccountStatus{
 				Account: d.Account, Doing: desk.StillInSnapshot, InSnapshot: true, Warnings: []string{}, Mailboxes: []desk.MailboxStatus{},
 			})
 			return nil
 		}
-		a := desk.Summarise(d.Account, d.Filter)
-		if stream.IsAccount(d.Account) {
-			a = desk.SummariseStreamed(d.Account, d.Filter)
-		}
-		a.Problem = "the daemon is not running"
-		a.Doing = "stopped; last state: " + a.Doing
-		s.Accounts = append(s.Accounts, a)
+		s.Accounts = append(s.Accounts, stoppedStatus(d.Account, d.Filter))
 		return nil
 	})
 	return s, err
+}
+
+// stoppedStatus is the status of an account while no daemon runs.
+func stoppedStatus(name string, f *filter.Filter) desk.AccountStatus {
+	a := desk.Summarise(name, f)
+	if stream.IsAccount(name) {
+		a = desk.SummariseStreamed(name, f)
+	}
+	a.Problem = "the daemon is not running"
+	a.Doing = "stopped; last state: " + a.Doing
+	return a
+}
+
+// Backups implements desk.Host.
+func (h *StoreHost) Backups() desk.Backups { return h.ownBackups() }
+
+func (h *StoreHost) ownBackups() *ownBackups {
+	return &ownBackups{h: h, path: h.path, o: h.OwnBackups, now: time.Now, making: new(sync.Mutex)}
 }
 
 // Store implements desk.Host.
@@ -170,6 +201,8 @@ func (h *StoreHost) Store(write bool, fn func(*boltfile.Store) error) (err error
 	}
 	clear(h.accounts)
 	if !h.writable {
+		h.whatifs.Close() // they read the store that is closed now
+		h.whatifs = whatif.NewRuns()
 		if err := h.store.Close(); err != nil {
 			return err
 		}
@@ -220,6 +253,11 @@ func (a *storeAccount) Undo(ctx context.Context, u desk.MarkUndo) (problem strin
 		return err
 	})
 	return problem, err
+}
+
+// Status implements desk.Account.
+func (a *storeAccount) Status(context.Context) (desk.AccountStatus, error) {
+	return stoppedStatus(a.name, a.filter), nil
 }
 
 // Reader implements desk.Account.

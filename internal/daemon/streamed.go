@@ -73,6 +73,15 @@ func (s *streamed) Send(ctx context.Context, events ...kafka.Event) error {
 	return s.d.stream.Send(ctx, s.name, events...)
 }
 
+// Status implements desk.Account.
+func (s *streamed) Status(ctx context.Context) (st desk.AccountStatus, err error) {
+	err = s.Look(ctx, desk.State, func(d *desk.Desk) error {
+		st = desk.SummariseStreamed(d.Account, d.Filter)
+		return nil
+	})
+	return st, err
+}
+
 // Reader implements desk.Account.
 func (s *streamed) Reader(ctx context.Context) (r *pipeline.Reader, err error) {
 	err = s.Look(ctx, desk.State, func(d *desk.Desk) error {
@@ -93,6 +102,9 @@ func (d *Daemon) eachStreamed(ctx context.Context, fn func(*desk.Desk) error) er
 		return err
 	}
 	for _, name := range names {
+		if err := ctx.Err(); err != nil {
+			return err // there may be a hundred thousand
+		}
 		var failed error
 		err := (&streamed{d: d, name: name}).Look(ctx, desk.State, func(at *desk.Desk) error { failed = fn(at); return nil })
 		if errors.Is(err, stream.ErrElsewhere) || errors.Is(err, desk.ErrNoAccount) {

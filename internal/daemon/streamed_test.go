@@ -18,6 +18,7 @@ import (
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/stream"
+	"github.com/hinged/hinged/internal/whatif"
 	"github.com/hinged/hinged/store/boltfile"
 )
 
@@ -103,7 +104,7 @@ func (w *streamWorld) done(t *testing.T, records uint64) desk.Status {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Stream.Records >= records && s.Stream.Lag == 0 {
+		if s.Stream.Records >= records && s.Stream.CaughtUp() {
 			return s
 		}
 		if time.Now().After(deadline) {
@@ -134,7 +135,7 @@ func TestVerbsLookAtAnAccountOfTheStream(t *testing.T) {
 	if err != nil || ex.Label != "important" || len(ex.Parts) == 0 {
 		t.Errorf("explain: %+v, %v", ex, err)
 	}
-	if ex, err := do(ctx, w.At, desk.Explain, streamedAccount, desk.ExplainRequest{Message: desk.Message{Content: streamMail(3).Raw, HasContent: true}}); err != nil || !ex.Known {
+	if ex, err := do(ctx, w.At, desk.Explain, streamedAccount, desk.ExplainRequest{Message: desk.Message{Content: new(streamMail(3).Raw)}}); err != nil || !ex.Known {
 		t.Errorf("explain of a file: %+v, %v", ex, err)
 	}
 	if c, err := do(ctx, w.At, desk.Classify, streamedAccount, desk.ClassifyRequest{Mail: streamMail(4).Raw}); err != nil || c.Outcome == "" {
@@ -151,6 +152,9 @@ func TestVerbsLookAtAnAccountOfTheStream(t *testing.T) {
 	}
 	if b, err := do(ctx, w.At, desk.GetBound, streamedAccount, desk.None{}); err != nil || b.Lessons != 2 {
 		t.Errorf("bound: %+v, %v", b, err)
+	}
+	if r := replayed(t, w.At, streamedAccount, whatif.Settings{Learner: "perceptron"}); r.Messages != 3 || r.Live != (whatif.Live{Decided: 3}) || r.Today.Lessons != 2 {
+		t.Errorf("what if: %+v", r)
 	}
 	v, err := do(ctx, w.At, desk.Verify, "", desk.None{})
 	if err != nil || !v.OK || len(v.Accounts) != 1 {
@@ -206,8 +210,8 @@ func TestALessonForAnAccountOfTheStreamGoesThroughTheTopic(t *testing.T) {
 	w.put(t, streamMail(1), streamMail(2))
 	w.done(t, 2)
 	out, err := do(t.Context(), w.At, desk.Label, streamedAccount, desk.LabelRequest{Label: "important", Messages: []desk.Message{
-		{Name: "<1@example.net>"}, {Name: "a file", Content: streamMail(2).Raw, HasContent: true},
-		{Name: "<9@example.net>"}, {Name: "another file", Content: streamMail(9).Raw, HasContent: true},
+		{Name: "<1@example.net>"}, {Name: "a file", Content: new(streamMail(2).Raw)},
+		{Name: "<9@example.net>"}, {Name: "another file", Content: new(streamMail(9).Raw)},
 	}})
 	if err != nil || out.Sent != 2 || out.Refused != 2 || out.Lessons[0].Result != desk.LessonSent || out.Lessons[3].Why == "" {
 		t.Fatalf("got %+v, %v", out, err)

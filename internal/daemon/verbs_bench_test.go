@@ -47,7 +47,7 @@ func taughtDaemon(b *testing.B, n int) (*Daemon, []byte) {
 			label = "important"
 		}
 		last = m.Raw
-		batches[label] = append(batches[label], desk.Message{Content: m.Raw, HasContent: true})
+		batches[label] = append(batches[label], desk.Message{Content: new(m.Raw)})
 		if i == n-1 || len(batches[label]) == 200 {
 			for label, batch := range batches {
 				if _, err := do(ctx, d, desk.Label, "", desk.LabelRequest{Label: label, Messages: batch}); err != nil {
@@ -86,6 +86,13 @@ func BenchmarkVerbs(b *testing.B) {
 			return err
 		}},
 		{"bound, once more", func() error { _, err := do(ctx, d, desk.GetBound, "", desk.None{}); return err }},
+		{"trend", func() error { _, err := do(ctx, d, desk.GetTrend, "", desk.TrendRequest{}); return err }},
+		{"lessons", func() error { _, err := do(ctx, d, desk.GetLessons, "", desk.LessonsRequest{}); return err }},
+		{"messages", func() error { _, err := do(ctx, d, desk.GetMessages, "", desk.MessagesRequest{}); return err }},
+		{"messages, a search in vain", func() error {
+			_, err := do(ctx, d, desk.GetMessages, "", desk.MessagesRequest{Search: "unheard-of"})
+			return err
+		}},
 		{"ledger of a message", func() error { _, err := do(ctx, d, desk.GetLedger, "", desk.LedgerRequest{Message: key}); return err }},
 	} {
 		b.Run(verb.name, func(b *testing.B) {

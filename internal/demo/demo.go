@@ -40,8 +40,9 @@ type Options struct {
 	// Bootstrap reads the past into the store of a configuration file, as `hinged
 	// bootstrap` does.
 	Bootstrap func(ctx context.Context, path string, log *slog.Logger) (bootstrap.Report, error)
-	// Open builds the daemon from a configuration file, as `hinged run` does.
-	Open func(path string, log *slog.Logger) (*daemon.Daemon, error)
+	// Open builds the daemon from a configuration file, as `hinged run` does, and opens its
+	// dashboard. Once the daemon has run, stop ends that.
+	Open func(ctx context.Context, path string, log *slog.Logger) (d *daemon.Daemon, stop func() error, err error)
 	// Explain prints an explanation as `hinged explain` does.
 	Explain func(io.Writer, desk.Explanation) error
 	// Program is what to type to call hinged from another terminal.
@@ -63,6 +64,7 @@ type stage struct {
 	config  string // path
 	host    Host
 	daemon  *daemon.Daemon
+	url     string // opens its dashboard, once
 	postman *hand
 	owner   *hand
 	plan    *Plan
@@ -148,12 +150,13 @@ func Run(ctx context.Context, o Options) (sum *Summary, err error) {
 // live runs the daemon for as long as play takes. play's second context is the
 // daemon's own, which outlives a Ctrl-C for as long as the summary needs it.
 func (s *stage) live(ctx context.Context, log *slog.Logger, play func(ctx, running context.Context) error) error {
-	var err error
-	if s.daemon, err = s.o.Open(s.config, log); err != nil {
-		return err
-	}
 	running, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
+	var stop func() error
+	var err error
+	if s.daemon, stop, err = s.o.Open(running, s.config, log); err != nil {
+		return err
+	}
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	ended := make(chan error, 1)
@@ -169,7 +172,7 @@ func (s *stage) live(ctx context.Context, log *slog.Logger, play func(ctx, runni
 		err = errStopped // and what it stopped over, below
 	}
 	end()
-	return errors.Join(err, <-ended, s.daemon.Close())
+	return errors.Join(err, <-ended, stop(), s.daemon.Close())
 }
 
 var errStopped = errors.New("the daemon stopped by itself")
@@ -249,6 +252,10 @@ func (s *stage) writeConfig() error {
 	fmt.Fprintf(&b, `# Written by "hinged demo"; gone when it ends.
 state_dir = "state"
 socket = "hinged.sock"
+
+# The pages in your browser: on a port that is free.
+[dashboard]
+listen = "127.0.0.1:0"
 
 [[account]]
 name = %q

@@ -45,6 +45,11 @@ func (s *stage) play(ctx, running context.Context) error {
 		return err
 	}
 	s.tally.before = status
+	link, err := desk.OpenDashboard.Do(running, s.daemon, "", desk.None{})
+	if err != nil {
+		return err
+	}
+	s.url = link.URL
 	s.intro(status)
 	s.began = time.Now()
 	if !s.o.Fast {

@@ -28,7 +28,7 @@ func (f *flow) listen(ctx context.Context) *decisions {
 	d := &decisions{byID: map[string]kafka.Decision{}, values: map[string][]byte{}}
 	for p := range int32(streamPartitions) {
 		go func() {
-			r := f.client.Read(f.topics().Decisions, p, 0)
+			r := f.client.Read(f.topics().Decisions, kafka.TopicID{}, p, 0)
 			defer r.Close()
 			for ctx.Err() == nil {
 				b, err := r.Next(ctx, 500, 1<<20)

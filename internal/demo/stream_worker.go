@@ -13,8 +13,10 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/stream"
 )
 
 // worker is one process of the group.
@@ -90,11 +92,21 @@ func (f *flow) wait(ctx context.Context, what string, ready func() (bool, error)
 	}
 }
 
-// settleDown waits until the processes have all partitions between them, with
-// nothing waiting, and every process has some.
+// settleDown waits until the processes have all partitions between them, every
+// process has some, and everything that was produced until now is committed. A
+// process only knows the end of a log as of its last answer from the broker, which
+// may be older than what was just produced; so the brokers are asked.
 func (f *flow) settleDown(ctx context.Context) error {
+	var ends []kafka.Watermark
 	return f.wait(ctx, "the partitions were not dealt out", func() (bool, error) {
-		owned, idle := 0, false
+		if ends == nil {
+			marks, err := f.client.Watermarks(ctx, f.topics().Input)
+			if err != nil {
+				return false, err
+			}
+			ends = marks
+		}
+		owned, idle := 0, true
 		for _, w := range f.workers {
 			if w.gone {
 				continue
@@ -107,13 +119,23 @@ func (f *flow) settleDown(ctx context.Context) error {
 				if p.Stopped {
 					return false, fmt.Errorf("process %s: %s", w.name, p.Problem)
 				}
-				idle = idle || p.End < 0 || p.Position < p.End
 			}
-			idle = idle || len(s.Stream.Partitions) == 0
+			idle = idle && len(s.Stream.Partitions) > 0 && caughtUp(s.Stream.Partitions, ends)
 			owned += len(s.Stream.Partitions)
 		}
-		return owned == streamPartitions && !idle, nil
+		return owned == streamPartitions && idle, nil
 	})
+}
+
+// caughtUp reports whether partitions have been committed up to where their logs
+// end, as the brokers say and as their owner knows.
+func caughtUp(all []stream.PartitionStatus, ends []kafka.Watermark) bool {
+	for _, p := range all {
+		if int(p.Partition) >= len(ends) || p.End < 0 || p.Position < max(p.End, ends[p.Partition].End) {
+			return false
+		}
+	}
+	return true
 }
 
 // snapshots waits until every partition has one.

@@ -33,6 +33,7 @@ func (s *stage) intro(a desk.AccountStatus) {
 // lookIn tells how to reach the mailbox and the daemon.
 func (s *stage) lookIn() {
 	host, port, _ := net.SplitHostPort(s.host.Addr)
+	s.screen.line(s.screen.paint("  in your browser (once):  "+s.url, bold))
 	s.screen.line(fmt.Sprintf("  with a mail client:      IMAP server %s, port %s, no TLS, user %s, password %s", host, port, s.host.User, s.host.Password))
 	what := "keyword " + s.o.Mark
 	if s.o.Mark == `\Flagged` {
@@ -44,6 +45,7 @@ func (s *stage) lookIn() {
 	}
 	s.screen.line(fmt.Sprintf("  marked mail carries the  %s%s", what, tip))
 	s.screen.line("  from another terminal:   " + s.o.Program + " status --config " + s.config)
+	s.screen.line("  another browser's link:  " + s.o.Program + " dashboard --config " + s.config)
 }
 
 // redraw brings the bottom of the screen up to date; without a terminal it
@@ -79,7 +81,7 @@ func (s *stage) redraw(ctx context.Context) error {
 		c.paint(strings.Repeat("─", c.width()-1), faint),
 		c.paint(rate, bold) + "  " + bars(t.wrong[max(0, len(t.wrong)-barWidth*max(0, c.width()-40)):]),
 		cut(counts, c.width()-1, false),
-		c.paint(cut(fmt.Sprintf("IMAP %s, no TLS, user %s, password %s, mark %s; Ctrl-C ends", s.host.Addr, s.host.User, s.host.Password, s.o.Mark), c.width()-1, false), faint),
+		c.paint(cut(fmt.Sprintf("%s  Ctrl-C ends  IMAP %s, no TLS, user %s, password %s, mark %s", s.url, s.host.Addr, s.host.User, s.host.Password, s.o.Mark), c.width()-1, false), faint),
 	})
 	return nil
 }

@@ -3,22 +3,32 @@
 package desk
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"net/http"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/reason"
+	"github.com/hinged/hinged/internal/writer"
+	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
 
 // Ask finds the messages whose labels would teach most.
-var Ask = see("ask", Logs, (*Desk).ask)
+var Ask = ofAccount("ask", http.MethodPost, ask)
 
 // AskRequest says which questions are wanted.
 type AskRequest struct {
-	Since time.Time `json:"since"` // about messages that arrived then or later
-	Most  int       `json:"most"`  // so many at most
+	Since time.Time `json:"since"`                                               // about messages that arrived then or later; all that are kept if absent
+	Most  int       `json:"most" jsonschema:"default=10,minimum=1,maximum=1000"` // so many at most
+	// Teach also finds out what each answer would teach.
+	Teach bool `json:"teach,omitempty"`
 }
 
 // Questions is what `hinged ask` prints.
@@ -28,6 +38,9 @@ type Questions struct {
 	Threshold float64    `json:"threshold"`     // Threshold is the current threshold: a message with a higher score is important.
 	Questions []Question `json:"questions"`     // Questions are about the messages whose labels would teach most, best first.
 	Why       string     `json:"why,omitempty"` // Why says in words why there are no questions.
+	// Compared is the number of recent messages that answers are tried on: the newest
+	// ones of the last 28 days, at most 200. Only in answers about teach.
+	Compared int `json:"compared,omitempty"`
 }
 
 // Question is one message that the owner may label.
@@ -46,46 +59,127 @@ type Question struct {
 	Label     string   `json:"label,omitempty"`   // Label is what was learnt from silence about the message; absent if nothing was.
 	For       []string `json:"for"`               // For lists what speaks for the message, in a few words each, as in explain.
 	Against   []string `json:"against"`           // Against lists what speaks against the message.
+	// Teach says what each answer would teach; only if the request asks for it.
+	Teach []Teaching `json:"teach,omitempty"`
+
+	key    store.MessageKey
+	vector model.Vector
 }
 
-func (d *Desk) ask(q AskRequest) (Questions, error) {
-	f := d.Filter
-	out := Questions{Account: d.Account, Since: q.Since.UTC(), Threshold: f.Counts().Threshold, Questions: []Question{}}
-	if a := f.State().Account; a.Paused {
-		out.Why = "the account is paused and learns nothing; `hinged resume` ends that"
-		return out, nil
+// askAtOnce is how many messages are scored in one turn of the account's writer.
+const askAtOnce = 500
+
+// ask reads the messages outside of Look: only their scores wait for the account's writer.
+func ask(ctx context.Context, a Account, q AskRequest) (out Questions, err error) {
+	var past Past
+	var found filter.Questions
+	err = a.Look(ctx, Logs, func(d *Desk) error {
+		f := d.Filter
+		past = d.Past
+		out = Questions{Account: d.Account, Since: q.Since.UTC(), Threshold: f.Counts().Threshold, Questions: []Question{}}
+		if f.State().Account.Paused {
+			out.Why = "the account is paused and learns nothing; `hinged resume` ends that"
+			return nil
+		}
+		found = f.Askable(store.MomentOf(q.Since))
+		return nil
+	})
+	if err != nil || out.Why != "" {
+		return out, err
 	}
-	found, err := f.Ask(max(q.Most, 0), store.MomentOf(q.Since))
+	vectors := writer.NewVectors(past.Store, past.Account)
+	best, lost, err := nearest(ctx, a, vectors, found.Messages, max(q.Most, 0))
 	if err != nil {
 		return out, err
 	}
-	for _, k := range found.Messages {
-		x, err := f.Features(k)
-		if err != nil {
+	features := make([]*featurize.Features, len(best))
+	for i, k := range best {
+		if features[i], err = vectors.Features(k); err != nil {
 			return out, err
 		}
-		m, _ := f.State().Messages.Get(string(k[:]))
-		gist := x.Gist()
-		why := reason.Of(x, f.Parts(x), f.Correspondence(m.Sender), false)
-		question := Question{
-			For: reason.Texts(why.For), Against: reason.Texts(why.Against),
-			Message: hexKey(k), Arrived: TimeOf(m.Arrived),
-			From: gist.From, Facts: gist.Facts, Subject: gist.Subject,
-			Outcome: m.Outcome.String(), ScoreThen: m.Score, Score: f.Score(x), Marked: f.Marked(k),
-		}
-		if m.Label != 0 {
-			question.Label = m.Label.String()
-		}
-		out.Questions = append(out.Questions, question)
 	}
-	if len(out.Questions) == 0 {
-		out.Why = nothingToAsk(f, found)
+	err = a.Look(ctx, Logs, func(d *Desk) error {
+		for i, k := range best {
+			if !d.Filter.SpokenOf(k) {
+				out.Questions = append(out.Questions, d.question(k, features[i]))
+			}
+		}
+		if len(out.Questions) == 0 {
+			out.Why = nothingToAsk(d.Filter, found, lost)
+		}
+		return nil
+	})
+	if err == nil && q.Teach {
+		err = out.teach(ctx, a, vectors)
 	}
-	return out, nil
+	return out, err
+}
+
+// nearest returns those of the messages, the newest first, whose scores are nearest to the
+// threshold, most at most; of equals, those that came first. lost counts those whose
+// features are no longer kept.
+func nearest(ctx context.Context, a Account, vectors *writer.Vectors, keys []store.MessageKey, most int) (best []store.MessageKey, lost int, err error) {
+	type candidate struct {
+		key   store.MessageKey
+		order int
+		away  float64
+	}
+	var all []candidate
+	for order := 0; len(keys) > 0; {
+		n := min(len(keys), askAtOnce)
+		xs := make([]model.Vector, n)
+		for i, k := range keys[:n] {
+			if xs[i], err = vectors.Vector(k, nil); errors.Is(err, store.ErrNotFound) {
+				lost++
+			} else if err != nil {
+				return nil, lost, err
+			}
+			if err := ctx.Err(); err != nil {
+				return nil, lost, err
+			}
+		}
+		err := a.Look(ctx, Logs, func(d *Desk) error {
+			for i, x := range xs {
+				if order--; x != nil {
+					all = append(all, candidate{keys[i], order, d.Filter.Away(x)})
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, lost, err
+		}
+		keys = keys[n:]
+	}
+	slices.SortFunc(all, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.away, b.away), cmp.Compare(a.order, b.order))
+	})
+	for _, c := range all[:min(len(all), most)] {
+		best = append(best, c.key)
+	}
+	return best, lost, nil
+}
+
+// question describes a message that the owner may label.
+func (d *Desk) question(k store.MessageKey, x *featurize.Features) Question {
+	f := d.Filter
+	m, _ := f.State().Messages.Get(string(k[:]))
+	gist := x.Gist()
+	why := reason.Of(x, f.Parts(x), f.Correspondence(m.Sender), false)
+	out := Question{
+		For: reason.Texts(why.For), Against: reason.Texts(why.Against),
+		Message: hexKey(k), Arrived: TimeOf(m.Arrived),
+		From: gist.From, Facts: gist.Facts, Subject: gist.Subject,
+		Outcome: m.Outcome.String(), ScoreThen: m.Score, Score: f.Score(x), Marked: f.Marked(k), key: k, vector: x.Vector(),
+	}
+	if m.Label != 0 {
+		out.Label = m.Label.String()
+	}
+	return out
 }
 
 // nothingToAsk says why there is no question.
-func nothingToAsk(f *filter.Filter, found filter.Questions) string {
+func nothingToAsk(f *filter.Filter, found filter.Questions, lost int) string {
 	if found.Seen == 0 {
 		last := f.State().Account.LastArrival
 		if last == 0 {
@@ -102,6 +196,6 @@ func nothingToAsk(f *filter.Filter, found filter.Questions) string {
 	part(found.Labelled, "you have already judged by what you did")
 	part(found.Ruled, "your rules decided")
 	part(found.TeachNothing, "teach nothing (your own mail, and mail in folders such as Junk and Trash)")
-	part(found.Lost, "are too old: hinged no longer keeps their words")
+	part(lost, "are too old: hinged no longer keeps their words")
 	return fmt.Sprintf("of %d messages since then %s", found.Seen, strings.Join(parts, ", "))
 }

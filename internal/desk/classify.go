@@ -19,7 +19,12 @@ import (
 var Classify = ofAccount("classify", http.MethodPost, classify)
 
 // ClassifyRequest is a raw message.
-type ClassifyRequest struct{ Mail []byte }
+type ClassifyRequest struct {
+	Mail []byte
+	// Brief: the parts of the score need not be found out. Only a host in the same process
+	// hears of it; others answer with the parts.
+	Brief bool
+}
 
 // Raw implements Raw.
 func (q *ClassifyRequest) Raw() *[]byte { return &q.Mail }
@@ -32,8 +37,12 @@ type Classification struct {
 	Score     float64  `json:"score"`             // score that the message would have if it arrived now
 	Threshold float64  `json:"threshold"`         // threshold that the score is compared with
 	Defects   []string `json:"defects,omitempty"` // what is broken in the message, in words
-	Parts     []Part   `json:"parts,omitempty"`   // parts of the score, by descending |amount|
+	Parts     []Part   `json:"parts,omitempty"`   // the 24 strongest parts of the score, by descending |amount|; explain has all
 }
+
+// strongestParts is how many parts a Classification has. All are hundreds, and writing them
+// took longer than the decision.
+const strongestParts = 24
 
 // classify reads the message beside the account's writer; only the decision waits
 // for it.
@@ -50,7 +59,10 @@ func classify(ctx context.Context, a Account, q ClassifyRequest) (c Classificati
 		err := d.Filter.Classify(m, func(v filter.Decision, features *featurize.Features) {
 			c = Classification{
 				Outcome: v.Outcome.String(), Reason: v.Reason.String(), Score: v.Score, Threshold: v.Threshold,
-				Defects: m.Defects, Parts: partsOf(d.Filter.Parts(features)),
+				Defects: m.Defects,
+			}
+			if !q.Brief {
+				c.Parts = partsOf(d.Filter.Strongest(features, strongestParts))
 			}
 		})
 		if d.Filter.State().Account.Paused {

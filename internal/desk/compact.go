@@ -11,8 +11,8 @@ import (
 
 // Compact writes the store's file anew without its free pages. The accounts go on:
 // what they read is there, and their commits wait until it has ended.
-var Compact = Verb[None, Compaction]{"compact", http.MethodPost, func(_ context.Context, h Host, _ string, _ None) (c Compaction, err error) {
-	err = h.Store(true, func(s *boltfile.Store) error { c.Before, c.After, err = s.Compact(); return err })
+var Compact = Verb[None, Compaction]{"compact", http.MethodPost, func(ctx context.Context, h Host, _ string, _ None) (c Compaction, err error) {
+	err = h.Store(true, func(s *boltfile.Store) error { c.Before, c.After, err = s.Compact(ctx); return err })
 	return c, err
 }}
 

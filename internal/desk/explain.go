@@ -25,7 +25,7 @@ var Explain = ofAccount("explain", http.MethodPost, explain)
 
 // ExplainRequest says which message to explain.
 type ExplainRequest struct {
-	Message Message `json:"message"`
+	Message Message `json:"message" jsonschema:"required"` // Message is the message to explain.
 }
 
 // Part is the share of one feature in a score.
@@ -49,7 +49,10 @@ type Explanation struct {
 	Account string `json:"account"` // name of the account
 	Message string `json:"message"` // key of the message, in hexadecimal
 	// Others are the keys of other messages that have the requested Message-ID.
-	Others     []string   `json:"others,omitempty"`
+	Others []string `json:"others,omitempty"`
+	// Copies are the keys of other messages that have the Message-ID of this one, whatever
+	// it was requested by.
+	Copies     []string   `json:"copies,omitempty"`
 	Known      bool       `json:"known"`                  // whether the message was seen before; otherwise it is decided as if it had just arrived
 	Arrived    *time.Time `json:"arrived,omitempty"`      // when the message arrived, according to the mail server
 	Outcome    string     `json:"outcome"`                // decision at arrival: important, unsure, ordinary or undecided
@@ -61,7 +64,7 @@ type Explanation struct {
 	Source     string     `json:"label_source,omitempty"` // where the label came from
 	Score      float64    `json:"score"`                  // score with the current weights
 	Now        float64    `json:"threshold"`              // the current threshold
-	OutcomeNow string     `json:"outcome_now"`            // OutcomeNow is the decision that would be made now.
+	OutcomeNow string     `json:"outcome_now"`            // OutcomeNow is the decision that would be made now. If the message has a label, that is its outcome, and this is the decision on another message like it.
 	RuleNow    string     `json:"rule_now,omitempty"`     // RuleNow is the rule that would decide now, regardless of the score.
 	// UnsureFrom is the lower end of the band around the threshold in which messages are
 	// unsure.
@@ -81,6 +84,7 @@ type Explanation struct {
 	Parts       []Part       `json:"parts"`       // parts of the score, by descending |amount|; their sum is the score
 	Without     []Without    `json:"without"`     // Without is the smallest set of parts that, if left out, would change the decision.
 	Corrections []Correction `json:"corrections"` // Corrections say how a label from the owner would change the score.
+	LessonPulls
 }
 
 // Without is the smallest set of parts that, if left out, would change the decision.
@@ -127,6 +131,7 @@ func (d *Desk) explanation(k store.MessageKey, from store.ID, ex filter.Explanat
 		Score: ex.Score, Now: ex.Cut.Threshold, OutcomeNow: ex.Outcome.String(),
 		UnsureFrom: ex.Cut.Low, UnsureTo: ex.Cut.High, Missing: missing(d.Filter),
 		Parts: partsOf(ex.Parts), Without: []Without{}, Corrections: []Correction{},
+		LessonPulls: LessonPulls{Lessons: []LessonPull{}, trace: d.traced(k, &ex)},
 	}
 	if ex.Rule != nil {
 		out.RuleNow = ex.Rule.Match
@@ -162,15 +167,16 @@ func missing(f *filter.Filter) string {
 	return strings.Join(want, " and ")
 }
 
-// explain names the parts outside of Look: that reads learnt messages.
+// explain names the parts, and traces the score to lessons, outside of Look: that reads
+// learnt messages.
 func explain(ctx context.Context, a Account, q ExplainRequest) (ex Explanation, err error) {
 	var m *featurize.Message
-	if q.Message.HasContent {
+	if q.Message.Content != nil {
 		r, err := a.Reader(ctx)
 		if err != nil {
 			return ex, err
 		}
-		if m, err = r.Read(ctx, r.Cut(q.Message.Content)); err != nil {
+		if m, err = r.Read(ctx, r.Cut(*q.Message.Content)); err != nil {
 			return ex, err
 		}
 	}
@@ -184,6 +190,9 @@ func explain(ctx context.Context, a Account, q ExplainRequest) (ex Explanation, 
 		}
 		return err
 	})
+	if err == nil {
+		err = ex.tracePulls(ctx, a, past)
+	}
 	if err == nil {
 		err = ex.nameParts(ctx, past)
 	}
@@ -199,7 +208,7 @@ func (d *Desk) explain(message string) (Explanation, error) {
 	}
 	ex, err := f.Explain(k)
 	if errors.Is(err, store.ErrNotFound) {
-		return Explanation{}, fmt.Errorf("%w: %s: hinged doesn't keep its words (it is the owner's own mail, is in an excluded folder, or is too old)", ErrNoMessage, message)
+		return Explanation{}, fmt.Errorf("%w: %s: %w (it is the owner's own mail, is in an excluded folder, or is too old)", ErrNoMessage, message, ErrNoWords)
 	}
 	if err != nil {
 		return Explanation{}, err
@@ -207,6 +216,11 @@ func (d *Desk) explain(message string) (Explanation, error) {
 	m := ex.Message
 	out := d.explanation(k, m.Sender, ex)
 	out.Others = othersOf(f, message, k)
+	for _, other := range f.Copies(m.ID) {
+		if other != k {
+			out.Copies = append(out.Copies, hexKey(other))
+		}
+	}
 	if f.Options().Featurize.Names {
 		for i, c := range ex.Parts {
 			if c.Name == "" {

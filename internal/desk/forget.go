@@ -54,8 +54,13 @@ type ForgottenMail struct {
 	// effect when its turn comes. The figures say what it would have forgotten at this
 	// moment.
 	Sent bool `json:"sent,omitempty"`
-	// Copies are files next to the store that still contain the mail. hinged doesn't know
-	// about backups and exports elsewhere.
+	// Backups counts the backups that hinged had made by itself and has replaced by a new
+	// one, since they contained the mail.
+	Backups int `json:"backups"`
+	// BackupProblem says in words why those were not replaced; copies lists them then.
+	BackupProblem string `json:"backup_problem,omitempty"`
+	// Copies are backups of hinged's own, and files next to the store, that still contain
+	// the mail. hinged doesn't know about backups and exports elsewhere.
 	Copies []string `json:"copies"`
 }
 
@@ -99,17 +104,39 @@ func forget(ctx context.Context, h Host, account string, q ForgetRequest) (out F
 		if !scrub {
 			return nil
 		}
-		return s.Scrub() // the file must not know it either
+		return s.Scrub(ctx) // the file must not know it either
 	})
 	switch {
 	case out.Sent:
 		out.Why = "it goes through the input topic of Kafka; the file is rewritten when it has been read there"
 	case scrub && err != nil:
 		// It is forgotten all the same, and the next start of a daemon scrubs.
-		out.Why, err = err.Error(), nil
+		out.Why = err.Error()
+		if ctx.Err() != nil {
+			out.Why = "it was interrupted; the next start of the daemon does the rest"
+		}
+		err = nil
 	}
 	out.Scrubbed = scrub && out.Why == ""
+	if err == nil {
+		err = out.forgetBackups(ctx, h.Backups(), scrub)
+	}
 	return out, err
+}
+
+// forgetBackups has the backups that are made by themselves replaced by one that has
+// forgotten too, or lists them.
+func (m *ForgottenMail) forgetBackups(ctx context.Context, b Backups, replace bool) error {
+	if replace {
+		var err error
+		if m.Backups, err = b.Renew(ctx); err == nil {
+			return nil
+		}
+		m.BackupProblem = err.Error()
+	}
+	have, err := b.List()
+	m.Copies = append(m.Copies, have...)
+	return err
 }
 
 // event finds what q names.

@@ -10,10 +10,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/ceiling"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/pipeline"
+	"github.com/hinged/hinged/internal/whatif"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
 )
@@ -31,6 +33,21 @@ type Host interface {
 	// Store gives the whole store to fn, which with write may change it. fn must not
 	// keep it.
 	Store(write bool, fn func(*boltfile.Store) error) error
+	// WhatIfs are the runs of what-ifs over accounts of this host, which owns them.
+	WhatIfs() *whatif.Runs
+	// Backups are those that are made of the store by themselves.
+	Backups() Backups
+	// Dashboard returns a new link that opens the pages. ErrNoDashboard.
+	Dashboard(ctx context.Context) (DashboardLink, error)
+}
+
+// Backups are the backups that a daemon makes of its store by itself.
+type Backups interface {
+	// List returns their files, the oldest first.
+	List() ([]string, error)
+	// Renew puts one backup of the present state in the place of all that are there, and
+	// returns how many it deleted. If none can be made, all stay.
+	Renew(ctx context.Context) (deleted int, err error)
 }
 
 // Account is one account where it lives, for one request.
@@ -43,8 +60,15 @@ type Account interface {
 	// Undo is Change for marks, which are on a mail server: it waits for that. problem
 	// says what is wrong with the connection when it waited in vain.
 	Undo(ctx context.Context, u MarkUndo) (problem string, err error)
+	// Status says how the account is doing, as in the Host's Status.
+	Status(ctx context.Context) (AccountStatus, error)
 	// Reader reads messages as the account does.
 	Reader(ctx context.Context) (*pipeline.Reader, error)
+	// Headers reads the fields Subject, From and Message-ID of messages from the mail
+	// server, as ingest.HeaderReader does. problem says in words why some may be missing.
+	Headers(ctx context.Context, places []ingest.Place) (found map[ingest.Place][]byte, problem string)
+	// Post puts a message of hinged's into a mailbox of the owner's, as ingest.Poster does.
+	Post(ctx context.Context, mailbox, messageID string, raw []byte) error
 }
 
 // MarkUndo is how marks are taken back.
@@ -115,8 +139,13 @@ var (
 	ErrNoAccount = errors.New("no such account")
 	// ErrNoMessage is wrapped when a message is asked for that is not known.
 	ErrNoMessage = errors.New("no such message")
+	// ErrNoWords is wrapped, beside ErrNoMessage, when a message is to be explained that is
+	// known, but not by its words.
+	ErrNoWords = errors.New("hinged doesn't keep its words")
 	// ErrPaused is wrapped when a paused account is asked to learn.
 	ErrPaused = errors.New("the account is paused")
+	// ErrStopped is wrapped when an account is asked that can't go on.
+	ErrStopped = errors.New("the account is stopped")
 	// ErrStreamAccount is wrapped when an account of a stream is to be changed by
 	// anything but a record of the input topic.
 	ErrStreamAccount = errors.New("its mail comes through Kafka, so only records in the input topic change it (docs/kafka.md)")

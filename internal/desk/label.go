@@ -21,8 +21,8 @@ var Label = ofAccount("label", http.MethodPost, label)
 
 // LabelRequest is a label for some messages.
 type LabelRequest struct {
-	Label    string    `json:"label"` // "important" or "ordinary"
-	Messages []Message `json:"messages"`
+	Label    string    `json:"label" jsonschema:"required,enum=important,enum=ordinary"` // "important" or "ordinary"
+	Messages []Message `json:"messages" jsonschema:"required,minItems=1,maxItems=1000"`  // the messages that get the label, in order
 }
 
 // What became of a message that was to be learnt.
@@ -97,8 +97,8 @@ func label(ctx context.Context, a Account, q LabelRequest) (out Lessons, err err
 	}
 	all := make([]given, len(q.Messages))
 	for i, m := range q.Messages {
-		if all[i].name = m.Name; m.HasContent {
-			if all[i].message, err = r.Read(ctx, r.Cut(m.Content)); err != nil {
+		if all[i].name = m.Name; m.Content != nil {
+			if all[i].message, err = r.Read(ctx, r.Cut(*m.Content)); err != nil {
 				return out, err
 			}
 		}

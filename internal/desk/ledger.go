@@ -22,17 +22,18 @@ var GetLedger = see("ledger", State, (*Desk).ledger)
 type LedgerRequest struct {
 	// Message is a Message-ID, or the hexadecimal key of a message or the beginning
 	// of one, at least 8 digits.
-	Message string     `json:"message,omitempty"`
+	Message string     `json:"message,omitempty" jsonschema:"maxLength=1000"`
 	Since   *time.Time `json:"since,omitempty"` // Since leaves out what was last touched before.
-	State   string     `json:"state,omitempty"` // one of LedgerStates
-	Most    int        `json:"most,omitempty"`  // so many, the newest; 0: all
+	// State leaves out entries in another state.
+	State string `json:"state,omitempty" jsonschema:"enum=intended,enum=confirmed,enum=refused,enum=abandoned,enum=undoing,enum=undone,enum=gone,enum=sending,enum=sent,enum=unsent"`
+	Most  int    `json:"most,omitempty" jsonschema:"minimum=0,maximum=1000000"` // so many, the newest; 0: all
 }
 
 // LedgerStates are the states of an entry, in the order in which a mark comes
 // through them.
 func LedgerStates() []string {
 	var out []string
-	for s := store.MarkIntended; s <= store.CopyGone; s++ {
+	for s := store.MarkIntended; s <= store.LetterUnsent; s++ {
 		out = append(out, s.String())
 	}
 	return out
@@ -57,14 +58,15 @@ type LedgerEntry struct {
 	// State is intended (committed, not yet seen on the server), confirmed, refused (the
 	// owner removed the mark), abandoned (the mark could not be set, or somebody else set
 	// it first), undoing (to be taken back, not yet seen to be gone), undone (taken back
-	// by hinged) or gone (the owner deleted or moved the copy).
+	// by hinged) or gone (the owner deleted or moved the copy). That of a digest mail is
+	// sending (committed, not yet seen on the server), sent, or unsent.
 	State       string     `json:"state"`
 	Intended    *time.Time `json:"intended,omitempty"`    // Intended is the time at which hinged decided to set the mark.
 	Settled     *time.Time `json:"settled,omitempty"`     // Settled is the time at which the entry reached this state.
 	Mailbox     string     `json:"mailbox,omitempty"`     // Mailbox is the mailbox in which the mark was to be set.
 	UIDValidity uint32     `json:"uidvalidity,omitempty"` // UIDValidity is the UIDVALIDITY of the mailbox at that time.
 	UID         uint32     `json:"uid,omitempty"`         // UID is the UID of the message in that mailbox.
-	Keyword     string     `json:"keyword,omitempty"`     // Keyword is the keyword or flag that was set.
+	Keyword     string     `json:"keyword,omitempty"`     // Keyword is the keyword or flag that was set; "digest mail" if hinged put one there.
 	Copy        string     `json:"copy,omitempty"`        // Copy is the folder that a copy was put into instead of setting a keyword.
 	Tries       int        `json:"tries,omitempty"`       // Tries counts further attempts, made because the message had changed in between.
 	Prior       bool       `json:"prior,omitempty"`       // Prior reports whether the keyword was there before. If so, somebody else set it.
@@ -151,6 +153,12 @@ func wholeLedger(f *filter.Filter) []LedgerEntry {
 
 func entryOf(f *filter.Filter, n uint64) LedgerEntry {
 	e, _ := f.State().Ledger.Get(store.LedgerKey(n))
+	if e.Letter != "" {
+		return LedgerEntry{
+			Ours: true, Number: n, State: e.State.String(), Intended: TimeOf(e.Intended), Settled: TimeOf(e.Settled),
+			Mailbox: e.Mailbox, Keyword: letterWord,
+		}
+	}
 	return LedgerEntry{
 		Ours: true, Number: n, State: e.State.String(), Intended: TimeOf(e.Intended), Settled: TimeOf(e.Settled),
 		Mailbox: e.Mailbox, UIDValidity: e.UIDValidity, UID: e.UID, Keyword: e.Keyword, Prior: e.Prior,
@@ -158,6 +166,9 @@ func entryOf(f *filter.Filter, n uint64) LedgerEntry {
 		Score: e.Score, Threshold: e.Threshold, Message: hexKey(e.Message),
 	}
 }
+
+// letterWord stands where an entry is about a letter of hinged's, and not about a mark.
+const letterWord = "digest mail"
 
 func refusalEntry(r filter.Refused) LedgerEntry {
 	e := LedgerEntry{State: store.MarkRefused.String(), Settled: TimeOf(r.At)}

@@ -18,10 +18,11 @@ import (
 // what it is known as.
 type Message struct {
 	// Name is a Message-ID, the hexadecimal key of a message or the beginning of
-	// one, at least 8 digits; with Content, only what the report calls it.
-	Name       string `json:"name"`
-	Content    []byte `json:"content,omitempty"`     // Content is the raw message. It need not be known.
-	HasContent bool   `json:"has_content,omitempty"` // HasContent tells an empty message from one that is known by name.
+	// one, at least 8 digits; with content, only what the answer calls it.
+	Name string `json:"name,omitempty" jsonschema:"maxLength=1000"`
+	// Content is the raw message, in base64. It need not be known. Without it the message
+	// is the one of that name.
+	Content *[]byte `json:"content,omitempty" jsonschema:"pattern=^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"`
 }
 
 // findMessage finds a known message by its Message-ID, its key or the beginning of

@@ -5,6 +5,8 @@ package desk
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"slices"
 	"time"
 
 	"github.com/hinged/hinged/featurize"
@@ -16,13 +18,30 @@ import (
 // GetStatus says how every account is doing.
 var GetStatus = looking("status", func(ctx context.Context, h Host) (Status, error) { return h.Status(ctx) })
 
+// GetAccount says how one account is doing.
+var GetAccount = ofAccount("account", http.MethodGet, func(ctx context.Context, a Account, _ None) (AccountStatus, error) { return a.Status(ctx) })
+
 // Status is what `hinged status` prints, also with --json.
 type Status struct {
-	Running  bool            `json:"running"`          // whether a daemon answered; if not, the status was read from the store
-	PID      int             `json:"pid,omitempty"`    // process ID of the daemon
-	Version  string          `json:"version"`          // version of the program that answered
-	Accounts []AccountStatus `json:"accounts"`         // accounts sorted by name; accounts of a stream only if there are few
-	Stream   *stream.Status  `json:"stream,omitempty"` // Stream is the status of the accounts whose mail comes through Kafka.
+	Running  bool          `json:"running"`           // whether a daemon answered; if not, the status was read from the store
+	PID      int           `json:"pid,omitempty"`     // process ID of the daemon
+	Version  string        `json:"version"`           // version of the program that answered
+	Warnings []string      `json:"warnings"`          // Warnings say in words what the operator of the daemon should look into.
+	Backups  *BackupStatus `json:"backups,omitempty"` // Backups is the status of the backups that the daemon makes by itself.
+	// Dashboard is the address of the pages for a browser; absent if there are none.
+	Dashboard string          `json:"dashboard,omitempty"`
+	Accounts  []AccountStatus `json:"accounts"`         // accounts sorted by name; accounts of a stream only if there are few
+	Stream    *stream.Status  `json:"stream,omitempty"` // Stream is the status of the accounts whose mail comes through Kafka.
+}
+
+// BackupStatus is the status of the backups that the daemon makes by itself.
+type BackupStatus struct {
+	Directory    string     `json:"directory"`         // directory of the backups
+	EverySeconds float64    `json:"every_seconds"`     // time between two backups; 0 if none are made
+	Kept         int        `json:"kept"`              // number of backups in the directory
+	Newest       *time.Time `json:"newest,omitempty"`  // time of the newest backup
+	File         string     `json:"file,omitempty"`    // file of the newest backup
+	Problem      string     `json:"problem,omitempty"` // Problem says in words why the last backup failed; "" if it didn't.
 }
 
 // AccountStatus is the status of one account. Every number is about committed state.
@@ -38,10 +57,16 @@ type AccountStatus struct {
 	PausedSince *time.Time `json:"paused_since,omitempty"` // PausedSince is when the pause began.
 	// ConsentNeeded reports whether the mail provider accepts no token until the owner
 	// logs in there again.
-	ConsentNeeded bool   `json:"consent_needed"`
-	Problem       string `json:"problem,omitempty"` // Problem says in words what is wrong; "" if nothing is.
-	Reconnects    int    `json:"reconnects"`        // number of connections after the first one
-	Remaining     int    `json:"remaining"`         // Remaining counts messages that have not been read yet.
+	ConsentNeeded bool `json:"consent_needed"`
+	// LoginRefused reports whether the mail server refuses the login until somebody
+	// steps in: a wrong password, none at all, or no way to log in that both sides know.
+	LoginRefused bool   `json:"login_refused"`
+	Problem      string `json:"problem,omitempty"` // Problem says in words what is wrong; "" if nothing is.
+	// DownSince is when the connection to the mail server was lost; absent while there is
+	// one.
+	DownSince  *time.Time `json:"down_since,omitempty"`
+	Reconnects int        `json:"reconnects"` // number of connections after the first one
+	Remaining  int        `json:"remaining"`  // Remaining counts messages that have not been read yet.
 
 	Messages uint64 `json:"messages"` // messages seen, including the owner's own
 	Decided  uint64 `json:"decided"`  // messages decided; the owner's own and those in excluded mailboxes are not decided
@@ -72,6 +97,7 @@ type AccountStatus struct {
 	// replace those of the configuration.
 	RulesOfTopic bool `json:"rules_of_topic,omitempty"`
 
+	LedgerEntries  int    `json:"ledger_entries"`  // entries of the ledger: marks that were set or intended, as far as they are kept
 	MarksIntended  int    `json:"marks_intended"`  // marks that the server has not confirmed yet
 	MarksConfirmed uint64 `json:"marks_confirmed"` // marks that the server has confirmed since the first start
 	MarksRefused   uint64 `json:"marks_refused"`   // marks that the owner removed
@@ -113,6 +139,11 @@ type MailboxStatus struct {
 	UIDNext       uint32 `json:"uidnext"`        // the lowest UID not read yet
 	HighestModSeq uint64 `json:"highest_modseq"` // changes up to this number (IMAP CONDSTORE) were seen; 0 if the server doesn't support CONDSTORE
 	Messages      int    `json:"messages"`       // number of messages known to be in the mailbox
+	// LookedAt is when the mail server last answered about the mailbox; absent if it has not
+	// since the daemon or its connection settings began.
+	LookedAt *time.Time `json:"looked_at,omitempty"`
+	// Listening reports whether the mail server tells of changes by itself since then.
+	Listening bool `json:"listening,omitempty"`
 }
 
 // Summarise reads the numbers of an account from its filter.
@@ -128,7 +159,7 @@ func Summarise(name string, f *filter.Filter) AccountStatus {
 		Pending: c.Pending, CleanUps: acc.Bulk, Waiting: c.Waiting,
 		Mistakes: acc.Mistakes, Updates: acc.Updates, HingeLoss: acc.HingeLoss,
 		Judged: c.Judged, WrongDecisions: acc.FalseAlarms + acc.Missed, FalseAlarms: acc.FalseAlarms, Missed: acc.Missed,
-		Threshold: c.Threshold, Weights: f.Size().Weights, Supports: f.Size().Supports,
+		LedgerEntries: st.Ledger.Len(), Threshold: c.Threshold, Weights: f.Size().Weights, Supports: f.Size().Supports,
 		MarksIntended: c.Intended, MarksConfirmed: acc.Marked, MarksRefused: acc.Refused, MarksUndone: acc.Undone,
 		Shadow: string(o.Shadow), Marking: f.Marking(),
 		InShadow: f.InShadow(), EndOfShadow: f.EndOfShadow(), Standing: standingOf(f.Standing()), Warnings: f.Warnings(),
@@ -199,6 +230,17 @@ func doing(s *AccountStatus, f *filter.Filter) string {
 	return "marking important mail, and learning"
 }
 
+// NoteLooks notes when each mailbox was last looked at.
+func (s *AccountStatus) NoteLooks(looks map[string]ingest.Look) {
+	s.Mailboxes = slices.Clone(s.Mailboxes)
+	for i := range s.Mailboxes {
+		m := &s.Mailboxes[i]
+		if l, ok := looks[m.Mailbox]; ok {
+			m.LookedAt, m.Listening = &l.At, l.Listening
+		}
+	}
+}
+
 // NoteConnection adds to the sentence, and to the warnings, how the connection is.
 func (s *AccountStatus) NoteConnection() {
 	if s.Remaining > 0 {
@@ -214,4 +256,26 @@ func (s *AccountStatus) NoteConnection() {
 			s.Doing = "CONSENT NEEDED: log in with your mail provider again; hinged then continues by itself"
 		}
 	}
+}
+
+// Kafka says how the stream is doing, in sentences: the first is what it does, the others
+// are what waits and what is wrong. nil: there is no stream.
+func (s *Status) Kafka() []string {
+	t := s.Stream
+	if t == nil {
+		return nil
+	}
+	out := []string{t.Doing}
+	if s.Running && !t.CaughtUp() {
+		out = append(out, "waiting: "+t.Waits())
+	}
+	if t.Problem != "" {
+		out = append(out, t.Problem)
+	}
+	for i := range t.Partitions {
+		if p := t.Partitions[i].Problem; p != "" {
+			out = append(out, p)
+		}
+	}
+	return out
 }

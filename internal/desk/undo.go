@@ -5,6 +5,8 @@ package desk
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -22,12 +24,21 @@ const undoPatience = time.Minute
 
 // UndoMarksRequest says which marks are to be taken back.
 type UndoMarksRequest struct {
-	Since  *time.Time `json:"since,omitempty"`   // Since leaves those alone that were set earlier.
-	DryRun bool       `json:"dry_run,omitempty"` // DryRun: only say what would be done.
+	Since *time.Time `json:"since,omitempty"` // Since leaves those alone that were set earlier.
+	// Message leaves alone all marks but those of one message: a Message-ID, or the
+	// hexadecimal key of a message or the beginning of one, at least 8 digits.
+	Message string `json:"message,omitempty"`
+	// Numbers leave alone all marks but those of these entries of the ledger; none: no
+	// mark is left alone for that. ErrNoEntry: there is no such entry.
+	Numbers []uint64 `json:"numbers,omitempty"`
+	DryRun  bool     `json:"dry_run,omitempty"` // DryRun: only say what would be done.
 	// Patience is how long to wait while the server confirms nothing more; 0: a
 	// minute.
-	Patience time.Duration `json:"patience,omitempty"`
+	Patience time.Duration `json:"patience,omitempty" jsonschema:"-"`
 }
+
+// ErrNoEntry is wrapped when an entry of the ledger is named that it doesn't have.
+var ErrNoEntry = errors.New("no such entry in the ledger")
 
 // What became of a mark that was to be taken back.
 const (
@@ -112,7 +123,11 @@ func (u *UndoneMarks) begin(d *Desk, q UndoMarksRequest) (sought []uint64, err e
 	if q.Since != nil {
 		since = store.MomentOf(*q.Since)
 	}
-	if keys := st.Ledger.Keys(); q.Since == nil && len(keys) > 0 {
+	only, all, err := d.undoOnly(q)
+	if err != nil || len(only) == 0 && !all {
+		return nil, err
+	}
+	if keys := st.Ledger.Keys(); q.Since == nil && all && len(keys) > 0 {
 		u.Forgotten = store.LedgerNumber(keys[0])
 	}
 	mark := func(n uint64, places []string) *UndoneMark {
@@ -135,7 +150,7 @@ func (u *UndoneMarks) begin(d *Desk, q UndoMarksRequest) (sought []uint64, err e
 	}
 	for _, key := range st.Ledger.Keys() {
 		n := store.LedgerNumber(key)
-		if e, _ := st.Ledger.Get(key); (e.State == store.MarkUndoing || e.Bare) && e.Intended >= since {
+		if e, _ := st.Ledger.Get(key); (e.State == store.MarkUndoing || e.Bare) && e.Intended >= since && (all || slices.Contains(only, n)) {
 			m := mark(n, nil)
 			m.bare = e.Bare
 			m.Result, m.Mailboxes = UndoneWaiting, append(m.Mailboxes, under[n]...)
@@ -144,7 +159,7 @@ func (u *UndoneMarks) begin(d *Desk, q UndoMarksRequest) (sought []uint64, err e
 	for _, m := range u.Marks {
 		sought = append(sought, m.Number)
 	}
-	for _, c := range d.Filter.Undoable(since) {
+	for _, c := range d.Filter.Undoable(since, only) {
 		m := mark(c.Number, c.Places)
 		switch c.Choice {
 		case filter.UndoPassed:
@@ -165,9 +180,35 @@ func (u *UndoneMarks) begin(d *Desk, q UndoMarksRequest) (sought []uint64, err e
 	}
 	slices.SortFunc(u.Marks, func(x, y UndoneMark) int { return int(int64(x.Number - y.Number)) })
 	if !q.DryRun {
-		_, err = d.Apply(&filter.UndoRequested{At: d.Now(), Since: since, Alone: d.Alone})
+		_, err = d.Apply(&filter.UndoRequested{At: d.Now(), Since: since, Alone: d.Alone, Only: only})
 	}
 	return sought, err
+}
+
+// undoOnly returns the entries that a request is about; all: it is about every one.
+func (d *Desk) undoOnly(q UndoMarksRequest) (only []uint64, all bool, err error) {
+	if q.Message == "" && len(q.Numbers) == 0 {
+		return nil, true, nil
+	}
+	f := d.Filter
+	for _, n := range q.Numbers {
+		if _, ok := f.State().Ledger.Get(store.LedgerKey(n)); !ok {
+			return nil, false, fmt.Errorf("%w: %d", ErrNoEntry, n)
+		}
+	}
+	if q.Message == "" {
+		return q.Numbers, false, nil
+	}
+	k, id, err := ledgerMessage(f, q.Message)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, n := range f.Ledger(k, id) {
+		if len(q.Numbers) == 0 || slices.Contains(q.Numbers, n) {
+			only = append(only, n)
+		}
+	}
+	return only, false, nil
 }
 
 // look brings what is said of the marks up to date, and counts them.

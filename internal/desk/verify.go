@@ -47,7 +47,7 @@ func verify(ctx context.Context, h Host) (v Verification, err error) {
 // VerifyStore is Verify for a store. h may have accounts in memory; nil: nobody has.
 func VerifyStore(ctx context.Context, s *boltfile.Store, h Host) (Verification, error) {
 	v := Verification{Problems: []string{}, Accounts: []VerifiedReplay{}}
-	report, err := s.Verify()
+	report, err := s.Verify(ctx)
 	if err != nil {
 		return v, err
 	}
@@ -71,7 +71,10 @@ func VerifyStore(ctx context.Context, s *boltfile.Store, h Host) (Verification, 
 			v.OK, v.Problems = false, append(v.Problems, err.Error())
 			continue
 		default:
-			r = replay(s, name, now, end)
+			r = replay(ctx, s, name, now, end)
+		}
+		if err := ctx.Err(); err != nil {
+			return v, err
 		}
 		v.OK = v.OK && (r.Equal || r.InSnapshot)
 		v.Accounts = append(v.Accounts, r)
@@ -104,7 +107,7 @@ func committed(ctx context.Context, s *boltfile.Store, h Host, name string) (d D
 
 // replay compares an account's committed digest with that of a replay of the
 // journal entries from the base up to, but not including, end.
-func replay(s *boltfile.Store, account string, now Digest, end uint64) VerifiedReplay {
+func replay(ctx context.Context, s *boltfile.Store, account string, now Digest, end uint64) VerifiedReplay {
 	out := VerifiedReplay{Account: account, State: now, End: end}
 	fail := func(err error) VerifiedReplay {
 		if errors.Is(err, store.ErrPending) {
@@ -122,6 +125,9 @@ func replay(s *boltfile.Store, account string, now Digest, end uint64) VerifiedR
 		for e, err := range s.Journal(account, next) {
 			if err == nil && e.Seq >= end {
 				return
+			}
+			if err == nil {
+				err = ctx.Err()
 			}
 			if !yield(e, err) {
 				return

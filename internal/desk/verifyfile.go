@@ -35,7 +35,7 @@ func VerifyFile(ctx context.Context, file string) (v Verification, err error) {
 		return v, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	x, err := copies.OpenExport(f, dir, boltfile.Options{})
+	x, err := copies.OpenExport(ctx, f, dir, boltfile.Options{})
 	if err != nil {
 		return v, fmt.Errorf("%s: %w", file, err)
 	}

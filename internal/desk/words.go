@@ -20,8 +20,8 @@ var GetWords = ofAccount("words", http.MethodPost, getWords)
 // WordsRequest says which weights to show: those of all features that the words
 // could be behind or, without words, the strongest.
 type WordsRequest struct {
-	Words []string `json:"words,omitempty"`
-	Most  int      `json:"most"` // so many of each word, or each way
+	Words []string `json:"words,omitempty" jsonschema:"maxItems=100"`             // the words; none: the strongest
+	Most  int      `json:"most" jsonschema:"default=20,minimum=1,maximum=100000"` // so many of each word, or each way
 }
 
 // Words is what `hinged words` prints.

@@ -47,6 +47,7 @@ type Server struct {
 	port *loopback.Ports
 	cmd  *exec.Cmd
 	done chan struct{} // closed when cmd has ended
+	made bool          // the users' INBOX
 }
 
 // ErrNone is returned where there is no Dovecot on the machine.
@@ -145,7 +146,8 @@ func (s *Server) Start(ctx context.Context) error {
 	defer cancel()
 	for {
 		if conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", s.Addr); err == nil {
-			return conn.Close()
+			conn.Close()
+			return s.makeInboxes(ctx)
 		}
 		select {
 		case <-done:
@@ -157,6 +159,27 @@ func (s *Server) Start(ctx context.Context) error {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+// makeInboxes has INBOX made for the first few users, by one process each. If the
+// first two sessions of a user make it side by side, Dovecot 2.3 may abort one of them
+// for a deadlock (mdbox), or refuse what it asks.
+func (s *Server) makeInboxes(ctx context.Context) error {
+	if s.made {
+		return nil
+	}
+	admin, err := exec.LookPath("doveadm")
+	if err != nil {
+		return nil //nolint:nilerr // it is a matter of luck then
+	}
+	for _, u := range s.Users[:min(len(s.Users), 8)] {
+		cmd := exec.CommandContext(ctx, admin, "-c", s.conf, "fetch", "-u", u, "uid", "mailbox", "INBOX", "all") //nolint:gosec // the path is from LookPath, the names are ours
+		if said, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("make INBOX of %s: %w: %s", u, err, said)
+		}
+	}
+	s.made = true
+	return nil
 }
 
 // Stop stops the server, and with it every connection. It may be called twice.

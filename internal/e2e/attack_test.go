@@ -104,7 +104,7 @@ func (a *attacked) settled(what string) {
 // score asks what would be decided of a message now.
 func (a *attacked) score(raw []byte) float64 {
 	a.t.Helper()
-	return a.explain(desk.Message{Content: raw, HasContent: true}).Score
+	return a.explain(desk.Message{Content: new(raw)}).Score
 }
 
 func (a *attacked) explain(m desk.Message) desk.Explanation {

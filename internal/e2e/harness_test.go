@@ -35,16 +35,24 @@ var binary = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(built, "hinged")
-	out, err := exec.Command("go", "build", "-o", path, "github.com/hinged/hinged/cmd/hinged").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("building hinged: %w\n%s", err, out)
-	}
-	return path, nil
+	return path, build(path, "")
 })
+
+// build builds hinged as the linker's flags say.
+func build(path, flags string) error {
+	out, err := exec.Command("go", "build", "-ldflags", flags, "-o", path, "github.com/hinged/hinged/cmd/hinged").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("building hinged: %w\n%s", err, out)
+	}
+	return nil
+}
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(clockedSite); dir != "" {
 		os.Exit(runClocked(dir))
+	}
+	if order := os.Getenv(askerVariable); order != "" {
+		os.Exit(runAsker(order))
 	}
 	code := m.Run()
 	if built != "" {
@@ -65,6 +73,7 @@ type site struct {
 	config string
 	socket string
 	clock  *clock // that the daemon goes by; nil: the machine's
+	binary string // that start runs; "": what binary built
 	// hurried: the daemon waits for little where hinged waits for minutes. Its store must
 	// be there.
 	hurried bool
@@ -145,9 +154,12 @@ password_file = %q
 // start runs the daemon and waits until its socket answers.
 func (s *site) start() {
 	s.t.Helper()
-	path, err := binary()
-	if err != nil {
-		s.t.Fatal(err)
+	path := s.binary
+	if path == "" {
+		var err error
+		if path, err = binary(); err != nil {
+			s.t.Fatal(err)
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

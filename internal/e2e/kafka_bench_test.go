@@ -128,7 +128,7 @@ func BenchmarkStreamLatency(b *testing.B) {
 	out := in.of("latency")
 	for p, end := range out.ends("latency.decisions") {
 		looking.Go(func() {
-			r := out.client.Read("latency.decisions", int32(p), end)
+			r := out.client.Read("latency.decisions", kafka.TopicID{}, int32(p), end)
 			defer r.Close()
 			for ctx.Err() == nil {
 				batch, err := r.Next(ctx, 1000, 1<<20)

@@ -139,7 +139,7 @@ func (in *topic) ends(name string) (ends []int64) {
 func (in *topic) read(name string) (all []kafka.Record) {
 	in.t.Helper()
 	for p, end := range in.ends(name) {
-		r := in.client.Read(name, int32(p), 0)
+		r := in.client.Read(name, kafka.TopicID{}, int32(p), 0)
 		for r.Position() < end {
 			in.retry("reading "+name, func(ctx context.Context) error {
 				b, err := r.Next(ctx, 1000, 4<<20)

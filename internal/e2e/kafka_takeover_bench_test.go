@@ -131,7 +131,7 @@ func learntStore(b *testing.B, dir string, keys []string, weights int, partition
 		b.Fatal(err)
 	}
 	for p := range partitions {
-		if err := s.BeginPartition(store.Partition{Topic: "in", Number: p}, partitions, 0); err != nil {
+		if err := s.BeginPartition(store.Partition{Topic: "in", Number: p}, store.LogPosition{Next: 0, Partitions: partitions}); err != nil {
 			b.Fatal(err)
 		}
 	}

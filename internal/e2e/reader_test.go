@@ -93,7 +93,7 @@ func (r *reader) follow(c command) {
 	place, exported := filepath.Join(r.home, ".place"), filepath.Join(r.home, ".exported")
 	script := fmt.Sprintf("set -eu -o pipefail\n[ ! -f %[1]s ] || . %[1]s\ncd '%[2]s'\n%[3]s\npwd > %[4]s\nexport -p > %[1]s\n",
 		exported, r.dir, placeholders(r).Replace(c.text), place)
-	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 4*patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-c", script)
 	var keyboard *os.File

@@ -22,10 +22,10 @@ const maxAsk = 1000
 // heard is the share of the owner's answers that the filter learns of; 0 means all.
 type heard float64
 
-// hears reports whether a message of the owner's tells what it answers. A hash of its
-// Message-ID decides.
-func (h heard) hears(m *featurize.Message) bool {
-	return h == 0 || float64(xxhash.Sum64String(m.MessageID)) < float64(h)*math.MaxUint64 || h == 1
+// hears reports whether a message of the owner's with that Message-ID tells what it
+// answers. A hash of the Message-ID decides.
+func (h heard) hears(id string) bool {
+	return h == 0 || float64(xxhash.Sum64String(id)) < float64(h)*math.MaxUint64 || h == 1
 }
 
 // meta is what the filter's history learns of a message. An answer that is not heard
@@ -36,7 +36,7 @@ func (h heard) meta(m *featurize.Message) filter.Meta {
 	if m.FromOwner {
 		meta = meta.ByOwner() // an archive's From is all that there is
 	}
-	if m.FromOwner && !h.hears(m) {
+	if m.FromOwner && !h.hears(m.MessageID) {
 		meta.Replies = nil
 	}
 	return meta

@@ -100,17 +100,17 @@ func TestAHashDecidesWhatIsHeard(t *testing.T) {
 	n := 0
 	for i := range 4000 {
 		m := own(i)
-		if !heard(0).hears(m) || !heard(1).hears(m) {
+		if !heard(0).hears(m.MessageID) || !heard(1).hears(m.MessageID) {
 			t.Fatal("not all is heard")
 		}
 		meta := heard(0.25).meta(m)
-		if heard(0.25).hears(m) {
+		if heard(0.25).hears(m.MessageID) {
 			n++
 		}
-		if heard(0.25).hears(m) != (len(meta.Replies) == 1) || len(meta.Parents) != 1 || !meta.Own {
+		if heard(0.25).hears(m.MessageID) != (len(meta.Replies) == 1) || len(meta.Parents) != 1 || !meta.Own {
 			t.Fatalf("got %+v", meta)
 		}
-		if heard(0.25).hears(m) && !heard(0.5).hears(m) {
+		if heard(0.25).hears(m.MessageID) && !heard(0.5).hears(m.MessageID) {
 			t.Fatal("what is heard of a quarter is not heard of half")
 		}
 	}

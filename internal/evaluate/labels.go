@@ -50,14 +50,14 @@ func findAnswers(s *stream, o featurize.Options, h heard) (found answers, own, t
 	found = answers{}
 	err = s.each(func(m mail) error {
 		total++
-		message := f.ReadHeader(headerOf(m.Raw))
+		message := f.ReadAnswer(headerOf(m.Raw))
 		if !message.FromOwner {
 			return nil
 		}
 		own++
 		for _, id := range message.InReplyTo {
 			hash := xxhash.Sum64String(id)
-			if by := found[hash]; by == 0 && h.hears(message) {
+			if by := found[hash]; by == 0 && h.hears(message.MessageID) {
 				found[hash] = total
 			} else {
 				found[hash] = by

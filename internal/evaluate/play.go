@@ -233,6 +233,7 @@ type read struct {
 // play reads, featurises on several goroutines and judges in order.
 func (p *Play) play(ctx context.Context, sources []source, j *judge) (err error) {
 	o := j.filter.Options().Featurize
+	o.Names = false // nobody asks for an explanation
 	s, err := openStream(sources, o.MaxBytes)
 	if err != nil {
 		return err
@@ -339,6 +340,7 @@ func (p *Play) newJudge(o filter.Options, known truth) (*judge, error) {
 		}
 	}
 	j.filter = f
+	f.Recall()
 	if _, err := f.Apply(&filter.Configured{Options: o}); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPlay, err)
 	}

@@ -23,6 +23,9 @@ func (e *Arrived) apply(f *Filter, r *Result) error {
 		again := Flagged{At: max(e.At, e.Seen), Place: e.Place, Flags: e.Flags, Away: e.Away, ModSeq: e.ModSeq}
 		return again.apply(f, r)
 	}
+	if e.letter(f, r) {
+		return nil
+	}
 	k := e.Meta.Key
 	mk := string(k[:])
 	if err := f.advance(e.when(f), r); err != nil {
@@ -228,7 +231,7 @@ func (f *Filter) freeze(e *Arrived, r *Result) error {
 		return fmt.Errorf("message %x came without content or features", e.Meta.Key[:4])
 	}
 	r.Features = e.Features
-	f.latest.key, f.latest.features = e.Meta.Key, e.Features
+	f.hold(e.Meta.Key, e.Features)
 	return nil
 }
 
@@ -242,7 +245,7 @@ func (f *Filter) decide(e *Arrived, m *store.Message, r *Result) error {
 	if err := f.replay(f.opts.Dual.Steps); err != nil {
 		return err
 	}
-	d := f.judge(e.Meta.Key, r.Features, e.Meta.Vouched)
+	d := f.judge(e.Meta.Key, r.Features, f.vectorFrom(r.Features), e.Meta.Vouched)
 	d.Correspondent = f.corresponds(e.Meta.From)
 	a := &f.st.Account
 	f.noteScore(d.Score, d.Outcome)
@@ -270,23 +273,4 @@ func (f *Filter) decide(e *Arrived, m *store.Message, r *Result) error {
 	}
 	r.Decision = &d
 	return nil
-}
-
-// capMessages forgets the oldest tenth of the messages once there are more than
-// the limit. What was learnt of them, their places, marks and refusals stay.
-func (f *Filter) capMessages() {
-	limit := f.opts.Limits.Messages
-	if f.st.Messages.Len() <= limit {
-		return
-	}
-	for f.st.Messages.Len() > limit*9/10 && !f.oldest.empty() {
-		k := f.oldest.front()
-		if m, ok := f.st.Messages.Get(string(k[:])); ok {
-			f.waitForSilence(&m, 0)
-			f.countJudged(&m, -1)
-			f.copies.drop(m.ID, k)
-		}
-		f.st.Messages.Delete(string(k[:]))
-		f.oldest.pop()
-	}
 }

@@ -11,12 +11,13 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
 
-// Questions are the messages to ask the owner about, and why there are no more.
+// Questions are the messages that the owner may be asked about, and why there are no
+// more.
 type Questions struct {
-	// Messages are the best first.
 	Messages []store.MessageKey
 	// Seen counts the messages of the time in question. TeachNothing counts those
 	// of them that teach nothing (the owner's own mail, and mail of excluded folders),
@@ -26,23 +27,37 @@ type Questions struct {
 }
 
 // Ask finds the messages that arrived at since or later whose label would teach most,
-// n at most: those whose scores, with the weights as they are now, are the nearest to
-// the threshold; of equals, those that came first. It changes nothing.
+// n at most: of those that are Askable the nearest to the threshold; of equals, those
+// that came first. It changes nothing.
 func (f *Filter) Ask(n int, since store.Moment) (Questions, error) {
-	type candidate struct {
-		key  store.MessageKey
-		seq  uint64
-		away float64 // from the threshold
-	}
-	var q Questions
-	var found []candidate
-	threshold := f.fitted().Threshold
-	for i := len(f.oldest.keys) - 1; i >= f.oldest.head; i-- {
-		k := f.oldest.keys[i]
-		m, ok := f.st.Messages.Get(string(k[:]))
-		if !ok {
-			continue
+	q := f.Askable(since)
+	slices.Reverse(q.Messages)
+	away := make(map[store.MessageKey]float64, len(q.Messages))
+	var failed error
+	q.Messages = slices.DeleteFunc(q.Messages, func(k store.MessageKey) bool {
+		x, err := f.vector(k)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			q.Lost++
+			return true
+		case err != nil:
+			failed = err
+			return true
 		}
+		away[k] = f.Away(x)
+		return false
+	})
+	slices.SortStableFunc(q.Messages, func(a, b store.MessageKey) int { return cmp.Compare(away[a], away[b]) })
+	q.Messages = q.Messages[:min(n, len(q.Messages))]
+	return q, failed
+}
+
+// Askable finds the messages that arrived at since or later whose label would teach
+// something, the newest first: those teach most whose scores are nearest to the threshold
+// (Away). It reads no vectors, so that the caller may do that elsewhere.
+func (f *Filter) Askable(since store.Moment) Questions {
+	var q Questions
+	for k, m := range f.Newest() {
 		if m.Arrived < since {
 			break // those before it arrived earlier still
 		}
@@ -50,31 +65,32 @@ func (f *Filter) Ask(n int, since store.Moment) (Questions, error) {
 		switch {
 		case m.Own, m.Outcome == store.Undecided, Excluded(ingest.Role(m.Role)):
 			q.TeachNothing++
-			continue
 		case m.Rule != 0:
 			q.Ruled++
-			continue
-		case m.Source > store.SourceSilence, m.Pending.Label != 0:
+		case spokenOf(&m):
 			q.Labelled++
-			continue
+		default:
+			q.Messages = append(q.Messages, k)
 		}
-		x, err := f.vector(k)
-		switch {
-		case errors.Is(err, store.ErrNotFound):
-			q.Lost++
-			continue
-		case err != nil:
-			return Questions{}, err
-		}
-		found = append(found, candidate{k, m.Seq, math.Abs(f.learner.Score(x) - threshold)})
 	}
-	slices.SortFunc(found, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.away, b.away), cmp.Compare(a.seq, b.seq))
-	})
-	for _, c := range found[:min(n, len(found))] {
-		q.Messages = append(q.Messages, c.key)
-	}
-	return q, nil
+	return q
+}
+
+// spokenOf reports whether the owner has said something of a message.
+func spokenOf(m *store.Message) bool {
+	return m.Source > store.SourceSilence || m.Pending.Label != 0
+}
+
+// SpokenOf reports whether a message is unknown, or the owner has said something of it.
+func (f *Filter) SpokenOf(k store.MessageKey) bool {
+	m, ok := f.st.Messages.Get(string(k[:]))
+	return !ok || spokenOf(&m)
+}
+
+// Away returns how far the score of x, with the weights as they are now, is from the
+// threshold.
+func (f *Filter) Away(x model.Vector) float64 {
+	return math.Abs(f.learner.Score(x) - f.fitted().Threshold)
 }
 
 // Features returns the frozen features of a message, which the caller must not

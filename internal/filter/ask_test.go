@@ -123,7 +123,13 @@ func TestAskFindsWhatTeachesMost(t *testing.T) {
 			}
 			answered[k] = true
 			asked++
+			if w.f.SpokenOf(k) {
+				t.Fatalf("something was said of message %x", k)
+			}
 			w.apply(&Labelled{At: w.moment(), Message: k, Label: model.Label(1 - 2*rng.IntN(2))})
+			if !w.f.SpokenOf(k) {
+				t.Fatalf("nothing was said of message %x", k)
+			}
 		}
 	}
 	if asked < 50 || ruled < 20 {

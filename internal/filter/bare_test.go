@@ -67,7 +67,7 @@ func TestUndoTakesBackACompanionWithoutItsMark(t *testing.T) {
 			if asked := c.want != ""; asked && ingest.HasFlag(p.Flags, companion) {
 				t.Errorf("known flags are %q", p.Flags)
 			}
-			if left := w.f.Undoable(0); slices.ContainsFunc(left, func(u Undoable) bool { return u.Number == m.ID && u.Choice == UndoBares }) {
+			if left := w.f.Undoable(0, nil); slices.ContainsFunc(left, func(u Undoable) bool { return u.Number == m.ID && u.Choice == UndoBares }) {
 				t.Errorf("it could be undone once more: %+v", left)
 			}
 		})

@@ -23,10 +23,11 @@ func (f *Filter) Classify(m *featurize.Message, see func(Decision, *featurize.Fe
 	x := f.freezer.Freeze(m, facts(f.st, meta))
 	now := f.learner
 	defer func() { f.learner = now }()
-	if err := f.rehearse(x.Vector()); err != nil {
+	v := x.Vector()
+	if err := f.rehearse(v); err != nil {
 		return err
 	}
-	d := f.judge(meta.Key, x, meta.Vouched)
+	d := f.judge(meta.Key, x, v, meta.Vouched)
 	d.Correspondent = f.corresponds(meta.From)
 	if f.InShadow() && d.Outcome == store.DecidedImportant {
 		d.Reason = store.ReasonShadow
@@ -35,41 +36,64 @@ func (f *Filter) Classify(m *featurize.Message, see func(Decision, *featurize.Fe
 	return nil
 }
 
+// mostRehearsed is how many weights a rehearsal may hold before it is made anew.
+const mostRehearsed = 1 << 14
+
 // rehearse puts a learner in the place of f's that has taken the next steps of replay and
 // can score x, and nothing else. It works on a copy of the weights that this touches. What
-// the limit on weights would then take away stays.
+// the limit on weights would then take away stays. The steps are the same for all messages
+// until the next event, so what they came to is kept until then.
 func (f *Filter) rehearse(x model.Vector) error {
 	l, explicit := f.learner.(*linear)
 	size := int(f.st.Account.WindowNext - f.lessons.first)
 	if !explicit || !f.opts.replays() || size == 0 || f.opts.Dual.Steps == 0 {
 		return nil
 	}
-	t, err := l.trial()
-	if err != nil {
-		return err
+	t := f.rehearsed
+	if t == nil || t.st.Weights.Len() > mostRehearsed {
+		var whole bool
+		var err error
+		if t, whole, err = f.rehearsal(l, size); err != nil {
+			return err
+		}
+		if f.rehearsed = nil; whole {
+			f.rehearsed = t
+		}
 	}
-	t.bring(l.st.Weights, x)
+	t.bring(l.st.Weights, x) // the steps have left alone what is new here
+	f.learner = t
+	return nil
+}
+
+// rehearsal returns a learner that has taken the next steps of replay. It is not whole if
+// the features of a lesson could not be had, which may change without an event.
+func (f *Filter) rehearsal(l *linear, size int) (t *linear, whole bool, err error) {
+	if t, err = l.trial(); err != nil {
+		return nil, false, err
+	}
+	whole = true
 	alphas := map[string]float64{} // of lessons whose turn has come
 	for n := range uint64(f.opts.Dual.Steps) {
 		key, row, due := f.turn(f.st.Account.Replayed+n, size)
 		if !due {
 			continue
 		}
-		v, err := f.vector(row.Message)
+		v, err := f.recall(row.Message)
 		if errors.Is(err, store.ErrPending) || errors.Is(err, store.ErrNotFound) {
+			whole = false
 			continue
 		}
 		if err != nil {
-			return err
+			return nil, false, err
 		}
 		if alpha, again := alphas[key]; again {
 			row.Alpha = alpha
 		}
-		t.bring(l.st.Weights, v)
-		if s := t.ascend(model.Lesson{Vector: v, Label: row.Label, Weight: row.Weight}, row.Alpha); s.Step != 0 {
+		t.bring(l.st.Weights, v.vector)
+		// The slots of a copy are of no use to the learner that stays.
+		if s := t.ascend(&replayed{past: &past{vector: v.vector, norm: v.norm}, label: row.Label, weight: row.Weight}, row.Alpha); s.Step != 0 {
 			alphas[key] = s.Alpha
 		}
 	}
-	f.learner = t
-	return nil
+	return t, whole, nil
 }

@@ -45,6 +45,9 @@ func TestClassifyDecidesAsTheArrivalDoes(t *testing.T) {
 				text := words[rng.IntN(len(words))] + " " + words[rng.IntN(len(words))]
 				raw := mail(fmt.Sprintf("s%d@x", i), from(i), owner, fmt.Sprintf("%s %d", text, i))
 				before, state := store.Digest(w.f.State())
+				for range i % 3 { // what was asked before makes no difference
+					w.classified(mail("other@x", from(i+1), owner, words[rng.IntN(len(words))]))
+				}
 				var want Decision
 				var asIs float64
 				err := w.f.Classify(w.reader.Read(raw), func(d Decision, x *featurize.Features) {
@@ -113,5 +116,11 @@ func TestClassifyLeavesOutLessonsThatAreNotHere(t *testing.T) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+	w.f.vectors = w.features // they have come, without any event
+	raw := mail("d@x", "boss@example.com", owner, "urgent matter")
+	want := w.classified(raw)
+	if _, r := w.deliver("INBOX", raw); r.Decision.Score != want.Score {
+		t.Errorf("arrived with the score %v, classified with %v", r.Decision.Score, want.Score)
 	}
 }

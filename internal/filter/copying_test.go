@@ -258,7 +258,7 @@ func TestACopyThatIsTheOwnersByNowStays(t *testing.T) {
 			}
 			w.apply(&Settled{At: w.moment(), Ledger: r.ID, Outcome: c.outcome, Cleared: &copied.place})
 			w.wantLedger(r.ID, c.state)
-			if left := slices.ContainsFunc(w.f.Undoable(0), func(u Undoable) bool { return u.Number == r.ID }); left != (c.state == store.MarkConfirmed) {
+			if left := slices.ContainsFunc(w.f.Undoable(0, nil), func(u Undoable) bool { return u.Number == r.ID }); left != (c.state == store.MarkConfirmed) {
 				t.Errorf("it can be asked back again: %v", left)
 			}
 		})

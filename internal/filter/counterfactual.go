@@ -136,6 +136,14 @@ func (f *Filter) corrections(x model.Vector, lesson float64, c cut) []Correction
 	return out
 }
 
+// Effect returns what a label that the owner gives to a message now, whose vector is x,
+// would add to the score of any vector: but for what the limits then take away, that is
+// how much the answer teaches of other messages. It holds until the filter changes.
+func (f *Filter) Effect(k store.MessageKey, x model.Vector, label model.Label) func(model.Vector) float64 {
+	_, row, _ := f.find(k)
+	return f.learner.effect(model.Lesson{Vector: x, Label: label, Weight: f.boldness()}, float64(-row.Alpha*float64(row.Label)))
+}
+
 // strength orders parts as explanations list them: the strongest first, equals by
 // index.
 func strength(a, b Contribution) int {

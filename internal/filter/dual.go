@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -150,10 +151,28 @@ func (f *Filter) find(k store.MessageKey) (n uint64, row store.Windowed, ok bool
 	return n, row, ok
 }
 
-// vector returns the frozen vector of a message. It holds until the next call.
+// hold keeps the features of an arrival at hand.
+func (f *Filter) hold(k store.MessageKey, x *featurize.Features) {
+	f.latest.key, f.latest.features, f.latest.vector = k, x, nil
+}
+
+// vectorFrom returns the vector of features, which nobody may change. Those at hand are made
+// into a vector once.
+func (f *Filter) vectorFrom(x *featurize.Features) model.Vector {
+	if x != f.latest.features {
+		return x.Vector()
+	}
+	if f.latest.vector == nil {
+		f.latest.vector = x.Vector()
+	}
+	return f.latest.vector
+}
+
+// vector returns the frozen vector of a message. It holds until the next call, and nobody
+// may change it.
 func (f *Filter) vector(k store.MessageKey) (model.Vector, error) {
 	if f.latest.features != nil && f.latest.key == k {
-		return f.latest.features.Vector(), nil
+		return f.vectorFrom(f.latest.features), nil
 	}
 	x, err := f.vectors.Vector(k, f.scratch[:0])
 	if cap(x) > cap(f.scratch) {
@@ -196,14 +215,14 @@ func (f *Filter) step(number uint64, size int) error {
 	if !due {
 		return nil
 	}
-	x, err := f.vector(row.Message)
+	x, err := f.recall(row.Message)
 	if f.messages == nil && errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	s := f.learner.ascend(model.Lesson{Vector: x, Label: row.Label, Weight: row.Weight}, row.Alpha)
+	s := f.learner.ascend(&replayed{past: x, label: row.Label, weight: row.Weight}, row.Alpha)
 	if s.Step == 0 {
 		return nil
 	}

@@ -24,11 +24,14 @@ func provisionalOptions() Options {
 // TestTheFilterLearnsAsTheDualLearner: the filter's window against that of model, on
 // answers late and soon, provisional labels, corrections and what leaves the window.
 func TestTheFilterLearnsAsTheDualLearner(t *testing.T) {
-	for _, window := range []int{0, 1, 7, 30, 617, 1000} {
+	for i, window := range []int{0, 1, 1, 7, 7, 30, 30, 617, 617, 1000, 1000} {
 		t.Run(fmt.Sprint(window), func(t *testing.T) {
 			o := provisionalOptions()
 			o.Dual.Window = window
 			w := newWorld(t, o)
+			if i%2 == 0 {
+				w.f.Recall() // which changes nothing
+			}
 			rng := rand.New(rand.NewPCG(uint64(window), 5))
 			var letters []letter
 			for i := range 150 {
@@ -59,6 +62,9 @@ func TestTheFilterLearnsAsTheDualLearner(t *testing.T) {
 			}
 			if got := w.f.State().Window.Len(); got > window || got != min(window, int(a.WindowNext)) || window > 7 && tookBack < 10 {
 				t.Fatalf("%d of %d lessons in a window of %d, %d taken back", got, a.WindowNext, window, tookBack)
+			}
+			if got := len(w.f.recalled); (got > 0) != (i%2 == 0) || got > window+window/10+1 {
+				t.Fatalf("%d vectors of a window of %d are kept", got, window)
 			}
 		})
 	}

@@ -42,6 +42,8 @@ var kinds = map[byte]func() Event{
 	15: blank[UndoRequested],
 	17: blank[Ruled],
 	18: blank[Primed],
+	19: blank[LetterIntended],
+	20: blank[LetterSettled],
 }
 
 func blank[E any, P interface {

@@ -71,6 +71,8 @@ func everyEvent() []tagged {
 		{14, &Skipped{At: 13, Mailbox: "INBOX", UIDValidity: 3, UIDs: []uint32{1, 2}, Flags: []string{`\seen`}, Before: 5}},
 		{15, &UndoRequested{At: 14, Since: 3, Alone: true}},
 		{17, &Ruled{At: 16, Rules: []Rule{{"from:ann@example.org", model.Important}, {"subject:sale", model.Ordinary}}}},
+		{19, &LetterIntended{At: 18, Mailbox: "INBOX", MessageID: "a@x"}},
+		{20, &LetterSettled{At: 19, Ledger: 4, Sent: true}},
 		{18, &Primed{At: 17, Weights: store.PackVector(model.Vector{{Index: model.Affine, Value: -0.5}, {Index: 7, Value: 0.25}})}},
 	}
 }

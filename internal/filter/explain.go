@@ -79,6 +79,9 @@ func (f *Filter) Size() Size { return f.learner.size() }
 // Score scores any features with the weights as they are now.
 func (f *Filter) Score(x *featurize.Features) float64 { return f.learner.Score(x.Vector()) }
 
+// ScoreOf scores any vector likewise.
+func (f *Filter) ScoreOf(x model.Vector) float64 { return f.learner.Score(x) }
+
 // ExplainFeatures takes the score of any features apart. vouched is that of the
 // message.
 func (f *Filter) ExplainFeatures(x *featurize.Features, vouched bool) Explanation {

@@ -68,21 +68,30 @@ type Filter struct {
 	// has.
 	messages *store.Table[store.Message]
 	scratch  model.Vector // see vector
-	oldest   messageQueue // all messages, by Seq
-	ledger   *ledger
-	early    earlyIndex
-	copies   copyIndex
+	// recalled are the vectors of the window that Recall keeps; nil: none. replaying is the
+	// one at hand otherwise.
+	recalled  map[store.MessageKey]*past
+	replaying past
+	// rehearsed is the learner that has taken the next steps of replay; nil: not known.
+	rehearsed *linear
+	oldest    messageQueue // all messages, by Seq
+	// gone are those that the last event made the filter forget for their age or number.
+	gone   []store.MessageKey
+	ledger *ledger
+	early  earlyIndex
+	copies copyIndex
 	// latest are the features of the last decided arrival, so that a label that
 	// comes with it or right after it needs no look-up.
 	latest struct {
 		key      store.MessageKey
 		features *featurize.Features
+		vector   model.Vector // of features; nil: not made yet
 	}
 }
 
 // Release lets go of what is held beside the state and can be read again: call it
 // when the state is durable and nothing may come for a while.
-func (f *Filter) Release() { f.latest.features = nil }
+func (f *Filter) Release() { f.latest.features, f.latest.vector, f.rehearsed = nil, nil, nil }
 
 // Decision is what was decided of one message, and why.
 type Decision struct {
@@ -202,6 +211,7 @@ func (f *Filter) configure(o Options) error {
 // fit); bad mail is never an error.
 func (f *Filter) Apply(e Event) (Result, error) {
 	var r Result
+	f.rehearsed, f.gone = nil, nil
 	if f.st.Account.Paused && !allowedInPause(e) {
 		return r, nil
 	}

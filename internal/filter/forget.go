@@ -75,7 +75,8 @@ func (f *Filter) planForgetting(e *ForgetRequested) (*forgetting, error) {
 		}
 	}
 	g.ledger = f.ledger.about(func(entry store.LedgerEntry) bool {
-		return g.id(entry.ID) || g.message(entry.Message) || entry.Intended < e.Before
+		about := entry.Letter == "" && (g.id(entry.ID) || g.message(entry.Message))
+		return about || entry.Intended < e.Before
 	})
 	return g, nil
 }

@@ -89,6 +89,29 @@ func (h *Hindsight) Learnt(l store.Lesson, x model.Vector) {
 	h.tally.Learnt(l.Label, u, h.opts.Learner.FirstGain(l.Label, l.Weight, h.norm(x), u))
 }
 
+// Stage asks for a ceiling of the lessons so far, beside that of all: see
+// model.Hindsight.Stage. after is the account right after the last of them; nil: it is not
+// known. Call Reached before the next search.
+func (h *Hindsight) Stage(after *store.Account) {
+	switch {
+	case !h.opts.replays():
+		h.tallied(h.then.Dual.Tuned)
+		h.Hindsight.Stage(true)
+	case after == nil:
+		h.Hindsight.Stage(false)
+	default:
+		h.Tally(h.then.Dual, after.Dual)
+		h.Hindsight.Stage(true)
+	}
+}
+
+// tallied tells the sums of a learner without a window.
+func (h *Hindsight) tallied(tuned uint32) {
+	tally := h.tally
+	tally.Tuned = tuned
+	h.Tally(model.DualTally{Tuned: h.then.Dual.Tuned}, tally)
+}
+
 // Reached tells what else has happened to the weights since the start, by the account
 // as it is after the last lesson.
 func (h *Hindsight) Reached(now *store.Account) {
@@ -107,7 +130,5 @@ func (h *Hindsight) Reached(now *store.Account) {
 		h.Tally(h.then.Dual, now.Dual)
 		return
 	}
-	tally := h.tally
-	tally.Tuned = now.Dual.Tuned
-	h.Tally(model.DualTally{Tuned: h.then.Dual.Tuned}, tally)
+	h.tallied(now.Dual.Tuned)
 }

@@ -3,6 +3,9 @@
 package filter
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/store"
 )
@@ -31,6 +34,32 @@ func (f *Filter) Known() []ingest.Known {
 			p, _ := st.Places.Get(k)
 			out[i].Flags[uid] = p.Flags
 		}
+	}
+	return out
+}
+
+// Places returns where messages lie, for those that is picks. Those of one message begin
+// with the ones in INBOX; the others come in order of mailbox and UID. It looks at every
+// place that there is.
+func (f *Filter) Places(is func(store.MessageKey) bool) map[store.MessageKey][]ingest.Place {
+	out := map[store.MessageKey][]ingest.Place{}
+	for _, key := range f.st.Places.Find(func(p store.Place) bool { return is(p.Message) }) {
+		p, _ := f.st.Places.Get(key)
+		mailbox, uid := store.SplitPlaceKey(key)
+		b, ok := f.st.Boxes.Get(mailbox)
+		if !ok {
+			continue
+		}
+		out[p.Message] = append(out[p.Message], ingest.Place{Mailbox: mailbox, UIDValidity: b.UIDValidity, UID: uid})
+	}
+	first := func(p ingest.Place) int {
+		if b, _ := f.st.Boxes.Get(p.Mailbox); ingest.Role(b.Role) == ingest.RoleInbox {
+			return 0
+		}
+		return 1
+	}
+	for _, places := range out {
+		slices.SortStableFunc(places, func(a, b ingest.Place) int { return cmp.Compare(first(a), first(b)) })
 	}
 	return out
 }

@@ -25,13 +25,15 @@ type Learner interface {
 	repeat(x model.Vector, step float64)
 	// ascend takes a step of a dual learner on a lesson with the coefficient alpha. A
 	// kernel learner keeps no window, and takes none.
-	ascend(e model.Lesson, alpha float64) model.DualStep
+	ascend(e *replayed, alpha float64) model.DualStep
 	// weigh takes the score of a vector apart. It fetches the vector only when the
 	// learner needs it.
 	weigh(x func() model.Vector) apart
 	// after returns the score that x would have after a lesson on it, but for what the
 	// limits then take away. back is the step that takes back what was learnt of it.
 	after(e model.Lesson, back float64) float64
+	// effect returns what such a lesson would add to the score of any vector.
+	effect(e model.Lesson, back float64) func(model.Vector) float64
 	// alone returns what each feature weighs by itself. The caller must not change it.
 	alone() *model.Weights
 	// size counts what is learnt.
@@ -102,7 +104,6 @@ type linear struct {
 	rules *model.Rules
 	// scratch: the state is one to learn on, never committed as such.
 	scratch bool
-	at      model.Slots
 }
 
 func (l *linear) Score(x model.Vector) float64 { return l.l.Score(x) }
@@ -122,12 +123,12 @@ func (l *linear) Learn(e model.Lesson) model.Update {
 	return u
 }
 
-func (l *linear) ascend(e model.Lesson, alpha float64) model.DualStep {
-	w := l.st.Weights
-	l.at = w.Locate(e.Vector, l.at)
-	s := l.o.Learner.DualStep(e.Label, e.Weight, w.DotAt(e.Vector, l.at), e.Vector.SquaredNorm(), alpha)
+func (l *linear) ascend(e *replayed, alpha float64) model.DualStep {
+	w, x := l.st.Weights, e.past
+	x.at = w.Relocate(x.vector, x.at)
+	s := l.o.Learner.DualStep(e.label, e.weight, w.DotAt(x.vector, x.at), x.norm, alpha)
 	if s.Step != 0 {
-		w.AddAt(s.Step, e.Vector, l.at, !l.scratch)
+		w.AddAt(s.Step, x.vector, x.at, !l.scratch)
 		if l.rules.Len() > 0 {
 			l.project()
 		}
@@ -181,7 +182,17 @@ func (l *linear) touch(x model.Vector) {
 
 // after plays the lesson on a copy of the weights that it can touch.
 func (l *linear) after(e model.Lesson, back float64) float64 {
-	w := model.NewWeights(len(e.Vector))
+	w, ok := l.play(e, back)
+	if !ok {
+		return l.Score(e.Vector)
+	}
+	return w.Dot(e.Vector)
+}
+
+// play returns those weights after the lesson. It is always ok, as the options were
+// validated.
+func (l *linear) play(e model.Lesson, back float64) (w *model.Weights, ok bool) {
+	w = model.NewWeights(len(e.Vector))
 	for _, f := range l.rules.Touched(e.Vector[:len(e.Vector):len(e.Vector)]) {
 		if v, ok := l.st.Weights.Lookup(f.Index); ok {
 			w.Set(f.Index, v)
@@ -189,14 +200,26 @@ func (l *linear) after(e model.Lesson, back float64) float64 {
 	}
 	twin, err := model.NewObedient(l.o.Learner, w, l.rules)
 	if err != nil {
-		return l.Score(e.Vector) // the options were validated: it cannot be
+		return nil, false
 	}
 	if back != 0 {
 		w.Add(back, e.Vector)
 		l.rules.Project(w)
 	}
 	twin.Learn(e)
-	return twin.Score(e.Vector)
+	return w, true
+}
+
+func (l *linear) effect(e model.Lesson, back float64) func(model.Vector) float64 {
+	w, ok := l.play(e, back)
+	if !ok {
+		return func(model.Vector) float64 { return 0 }
+	}
+	change := w.Sorted()
+	for i, f := range change {
+		change[i].Value -= l.st.Weights.Get(f.Index)
+	}
+	return func(x model.Vector) float64 { return model.Dot(change, x) }
 }
 
 // trial returns a learner like l that knows the weights of the rules' features, and of
@@ -249,7 +272,7 @@ func (k *kernel) repeat(x model.Vector, step float64) {
 	k.note()
 }
 
-func (k *kernel) ascend(_ model.Lesson, alpha float64) model.DualStep {
+func (k *kernel) ascend(_ *replayed, alpha float64) model.DualStep {
 	return model.DualStep{Alpha: alpha}
 }
 
@@ -276,6 +299,11 @@ func (k *kernel) after(e model.Lesson, _ float64) float64 {
 	score, norm := k.Score(e.Vector), k.Norm(e.Vector)
 	step := k.l.Spec().Spec.Update(e.Label, e.Weight, score, norm).Step
 	return score + float64(step*norm)
+}
+
+func (k *kernel) effect(e model.Lesson, _ float64) func(model.Vector) float64 {
+	step := k.l.Spec().Spec.Update(e.Label, e.Weight, k.Score(e.Vector), k.Norm(e.Vector)).Step
+	return func(x model.Vector) float64 { return float64(step * k.l.Spec().Kernel.Of(e.Vector, x)) }
 }
 
 // beginAnew drops what was learnt, since another learner has no use for it, and all

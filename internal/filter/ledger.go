@@ -38,6 +38,7 @@ type ledger struct {
 	st        *store.State
 	limits    *Limits
 	byMessage map[store.MessageKey][]uint64
+	letters   map[store.ID]uint64 // entries of letters, by their Message-ID
 	intended  map[uint64]struct{} // entries not yet confirmed
 	undoing   map[uint64]struct{} // entries to be taken back
 	fresh     []uint64            // those that came to be so by the event that is being applied
@@ -48,12 +49,16 @@ type ledger struct {
 
 func newLedger(st *store.State, limits *Limits) *ledger {
 	l := &ledger{
-		st: st, limits: limits, byMessage: map[store.MessageKey][]uint64{},
+		st: st, limits: limits, byMessage: map[store.MessageKey][]uint64{}, letters: map[store.ID]uint64{},
 		intended: map[uint64]struct{}{}, undoing: map[uint64]struct{}{},
 		first: st.Account.LedgerNext,
 	}
 	for n, e := range l.all() {
 		l.first = min(l.first, n)
+		if e.Letter != "" {
+			l.letters[e.ID] = n
+			continue
+		}
 		l.byMessage[e.Message] = append(l.byMessage[e.Message], n)
 		if e.State == store.MarkIntended {
 			l.intended[n] = struct{}{}
@@ -265,6 +270,10 @@ func (l *ledger) drop(n uint64) {
 		l.st.Ledger.Delete(store.LedgerKey(n))
 		delete(l.intended, n)
 		delete(l.undoing, n)
+		if e.Letter != "" {
+			delete(l.letters, e.ID)
+			return
+		}
 		removeFrom(l.byMessage, e.Message, n)
 	}
 }
@@ -422,8 +431,9 @@ func (f *Filter) MarkedNow(k store.MessageKey) (marked []string, places int) {
 // It looks at every place that there is.
 func (f *Filter) placesOf(k store.MessageKey) iter.Seq2[string, store.Place] {
 	return func(yield func(mailbox string, p store.Place) bool) {
-		for _, key := range f.st.Places.Keys() {
+		for _, key := range f.st.Places.Find(func(p store.Place) bool { return p.Message == k }) {
 			mailbox, _ := store.SplitPlaceKey(key)
+			// Looked up again: what was yielded may have taken others away.
 			if p, _ := f.st.Places.Get(key); p.Message == k && !yield(mailbox, p) {
 				return
 			}

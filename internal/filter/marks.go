@@ -21,15 +21,10 @@ func (f *Filter) intend(e *Arrived, m *store.Message, r *Result) {
 		m.Reason = reason
 		return
 	}
-	a := &f.st.Account
-	if day := f.day(a.Clock); day != a.SentDay {
-		a.SentDay, a.SentToday = day, 0
-	}
-	if limit := f.opts.Threshold.PerDay; limit > 0 && a.SentToday >= uint32(limit) {
+	if !f.spend() {
 		m.Reason = store.ReasonBudget
 		return
 	}
-	a.SentToday++
 	companion := f.opts.Companion
 	if ingest.HasFlag(e.Flags, companion) {
 		companion = "" // another's, and not ours to take back
@@ -47,6 +42,19 @@ func (f *Filter) intend(e *Arrived, m *store.Message, r *Result) {
 	}
 	f.intendCopy(e, m, r)
 	f.ledger.forgetOldest()
+}
+
+// spend takes one of the marks of the day, if there is one left.
+func (f *Filter) spend() bool {
+	a := &f.st.Account
+	if day := f.day(a.Clock); day != a.SentDay {
+		a.SentDay, a.SentToday = day, 0
+	}
+	if limit := f.opts.Threshold.PerDay; limit > 0 && a.SentToday >= uint32(limit) {
+		return false
+	}
+	a.SentToday++
+	return true
 }
 
 // obstacle returns why an important message must not be marked, or

@@ -130,6 +130,9 @@ type Limits struct {
 	Ledger   int `cbor:"6,keyasint"`
 	Refusals int `cbor:"7,keyasint"`
 	Early    int `cbor:"8,keyasint"` // feedback that waits for its message
+	// Keep is how long messages and the history are remembered by the account's clock;
+	// 0: for ever. Messages that a dual learner replays are remembered longer.
+	Keep time.Duration `cbor:"9,keyasint,omitempty"`
 }
 
 // Kernel makes the learner one over supports. The zero value leaves it linear.
@@ -266,6 +269,9 @@ func (o *Options) validateMarking(bad func(format string, args ...any)) {
 func (l Limits) validate(bad func(format string, args ...any)) {
 	if n := min(l.Senders, l.Threads, l.IDs, l.Messages, l.Weights, l.Ledger, l.Refusals, l.Early); n < 100 {
 		bad("a limit is %d; every limit must be at least 100", n)
+	}
+	if l.Keep < 0 {
+		bad("mail is kept for %v; it must be 0 (for ever) or more", l.Keep)
 	}
 }
 

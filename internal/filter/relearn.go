@@ -14,7 +14,7 @@ type Relearner struct{ f *Filter }
 // NewRelearner returns what goes on from st, the state before the first of the lessons,
 // which it owns from then on.
 func NewRelearner(o Options, st *store.State, rules *RuleSet, v Vectors) (*Relearner, error) {
-	f, err := beside(o, st, rules, &recalled{Vectors: v, by: map[store.MessageKey]model.Vector{}, most: 2*o.Dual.Window + 100})
+	f, err := beside(o, st, rules, &recalled{Vectors: v, by: map[store.MessageKey]model.Vector{}, most: recallVectors(o.Dual.Window)})
 	if err != nil {
 		return nil, err
 	}
@@ -55,6 +55,10 @@ func (a *Relearner) Learn(l store.Lesson, x model.Vector) (store.Lesson, error) 
 	f.absorb(&l, x)
 	return l, nil
 }
+
+// Account returns the account as it was right after the last lesson, as far as learning
+// is concerned. The caller must not change it.
+func (a *Relearner) Account() *store.Account { return &a.f.st.Account }
 
 // beside returns a filter that can learn on st, which is never committed as such, and
 // nothing else.

@@ -90,6 +90,7 @@ func (e *ForgetRequested) plan(w *rewriting) (func(*store.Lesson) bool, error) {
 //
 // The time it takes grows with the lessons kept, of which each is learnt anew.
 func (f *Filter) Rewrite(e RewriteRequest, p Past) (Rewritten, error) {
+	f.rehearsed = nil
 	w, err := f.plan(e, p)
 	if err == nil && w.Changed {
 		err = w.relearn()
@@ -332,7 +333,7 @@ func (w *rewriting) finish() {
 	}
 	learner, err := NewLearner(f.opts, f.st, f.rules)
 	f.learner = must(learner, err) // the same settings were good before
-	f.latest.features = nil
+	f.latest.features, f.latest.vector = nil, nil
 	f.derive()
 	w.Rewrite = store.Rewrite{
 		Lessons: w.kept, FromNothing: w.forget != nil && w.forget.before != 0, Scrub: w.forget != nil,

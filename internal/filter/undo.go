@@ -31,6 +31,8 @@ type UndoRequested struct {
 	// Alone: no source runs but for this, so that what is intended was not asked for
 	// in this run: it may be on the message or not.
 	Alone bool `cbor:"3,keyasint,omitempty"`
+	// Only are the numbers of the entries that it is about; none: it is about all.
+	Only []uint64 `cbor:"4,keyasint,omitempty"`
 }
 
 // UndoChoice is what undoing does with one entry of the ledger.
@@ -55,7 +57,7 @@ type Undoable struct {
 }
 
 func (e *UndoRequested) apply(f *Filter, r *Result) error {
-	if len(f.Undoable(e.Since)) == 0 && len(f.ledger.unseen(e.Since)) == 0 {
+	if len(f.Undoable(e.Since, e.Only)) == 0 && len(f.ledger.unseen(e.Since, e.Only)) == 0 {
 		return nil
 	}
 	if err := f.advance(e.At, r); err != nil {
@@ -65,7 +67,7 @@ func (e *UndoRequested) apply(f *Filter, r *Result) error {
 	if a.Paused {
 		a.Clock = max(a.Clock, a.PausedSince+1) // so that it is seen to have come after the pause
 	}
-	for _, u := range f.Undoable(e.Since) {
+	for _, u := range f.Undoable(e.Since, e.Only) {
 		entry, _ := f.ledger.entry(u.Number)
 		switch u.Choice {
 		case UndoTakes:
@@ -84,7 +86,7 @@ func (e *UndoRequested) apply(f *Filter, r *Result) error {
 		entry.Undo, entry.Cleared = a.Clock, false
 		f.ledger.put(u.Number, entry)
 	}
-	for _, n := range f.ledger.unseen(e.Since) {
+	for _, n := range f.ledger.unseen(e.Since, e.Only) {
 		entry, _ := f.ledger.entry(n)
 		entry.Undo = a.Clock
 		f.ledger.note(n, entry)
@@ -112,8 +114,10 @@ func (f *Filter) presume(e *store.LedgerEntry) bool {
 }
 
 // Undoable returns, in order, what an UndoRequested would do with the marks intended
-// since then, those apart that are being taken back already.
-func (f *Filter) Undoable(since store.Moment) []Undoable { return f.ledger.undoable(since) }
+// since then, those apart that are being taken back already. only is as in UndoRequested.
+func (f *Filter) Undoable(since store.Moment, only []uint64) []Undoable {
+	return f.ledger.undoable(since, only)
+}
 
 // Undoing returns the requests for the marks that are committed as to be taken
 // back, in order.
@@ -269,10 +273,11 @@ func (l *ledger) giveUp(n uint64, e store.LedgerEntry) {
 
 // unseen returns the entries whose mark is not ours any more and whose message is
 // nowhere in sight: should it turn up soon, its companion is taken back there.
-func (l *ledger) unseen(since store.Moment) []uint64 {
+func (l *ledger) unseen(since store.Moment, only []uint64) []uint64 {
 	out := l.about(func(e store.LedgerEntry) bool {
 		return e.Companion != "" && !e.Prior && e.Intended >= since && (e.State == store.MarkRefused || e.State == store.MarkAbandoned)
 	})
+	out = slices.DeleteFunc(out, func(n uint64) bool { return !among(only, n) })
 	messages := map[store.MessageKey]map[string]struct{}{}
 	for _, n := range out {
 		e, _ := l.entry(n)

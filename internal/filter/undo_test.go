@@ -177,7 +177,7 @@ func TestTheOwnersMarksStay(t *testing.T) {
 	copied, _ := w.deliver("Keep", l.raw)
 	w.flag(copied, "$Important")
 
-	if got := w.f.Undoable(0); slices.ContainsFunc(got, func(u Undoable) bool { return u.Number == m2.ID || u.Number == m3.ID }) {
+	if got := w.f.Undoable(0, nil); slices.ContainsFunc(got, func(u Undoable) bool { return u.Number == m2.ID || u.Number == m3.ID }) {
 		t.Errorf("undoable: %+v, which has the owner's", got)
 	}
 	w.undo(false)
@@ -191,6 +191,32 @@ func TestTheOwnersMarksStay(t *testing.T) {
 		if r.ID == m2.ID || r.ID == m3.ID {
 			t.Errorf("asked back: %+v", r)
 		}
+	}
+}
+
+func TestUndoOfOneMarkLeavesTheOthers(t *testing.T) {
+	w, _, m := marked(t)
+	_, m2 := w.urgent(2)
+	w.done(m2)
+	_, m3 := w.urgent(3)
+	w.done(m3)
+	if got := w.f.Undoable(0, []uint64{m2.ID}); len(got) != 1 || got[0].Number != m2.ID {
+		t.Fatalf("undoable of %d: %+v", m2.ID, got)
+	}
+	w.marks = nil
+	w.apply(&UndoRequested{At: w.moment(), Only: []uint64{m2.ID}})
+	if len(w.marks) != 1 {
+		t.Fatalf("asked back: %+v, want one", w.marks)
+	}
+	w.cleared(w.requestFor(m2.ID), ingest.MarkDone)
+	w.wantLedger(m2.ID, store.MarkUndone)
+	w.wantLedger(m.ID, store.MarkConfirmed)
+	w.wantLedger(m3.ID, store.MarkConfirmed)
+	w.undo(false)
+	w.requestFor(m.ID)
+	w.requestFor(m3.ID)
+	if slices.ContainsFunc(w.marks, func(r ingest.MarkRequest) bool { return r.ID == m2.ID }) {
+		t.Errorf("asked back again: %+v", w.marks)
 	}
 }
 

@@ -97,11 +97,11 @@ func (l *ledger) bearing(copies map[string]struct{}, e store.LedgerEntry) (marks
 	return marks, companions
 }
 
-func (l *ledger) undoable(since store.Moment) []Undoable {
+func (l *ledger) undoable(since store.Moment, only []uint64) []Undoable {
 	var out []Undoable
 	copies := map[store.MessageKey]map[string]struct{}{}
 	for n, e := range l.all() {
-		if e.Intended < since || e.Prior || underWay(e) {
+		if e.Intended < since || e.Prior || underWay(e) || !among(only, n) {
 			continue
 		}
 		if e.State != store.MarkConfirmed && e.State != store.MarkIntended && e.Companion == "" {
@@ -142,6 +142,9 @@ func (l *ledger) undoable(since store.Moment) []Undoable {
 	}
 	return slices.DeleteFunc(out, func(u Undoable) bool { return u.Choice == undoNothing })
 }
+
+// among reports whether an UndoRequested is about an entry; see its Only.
+func among(only []uint64, n uint64) bool { return len(only) == 0 || slices.Contains(only, n) }
 
 func (l *ledger) anyHas(places map[string]struct{}, flag string) bool {
 	for key := range places {

@@ -21,6 +21,7 @@ type world struct {
 	t        testing.TB
 	f        *Filter
 	features Memory
+	frozen   []freezing // all that were frozen, in order
 	journal  [][]byte
 	now      time.Time
 	uids     map[string]uint32
@@ -36,6 +37,13 @@ type world struct {
 	tells   bool // a storm has feedback by name, also before its message
 	rules   bool // a storm has rules come and go
 	expired []Expired
+}
+
+// freezing are features that were frozen with the entry-th entry of the journal.
+type freezing struct {
+	entry int
+	key   store.MessageKey
+	data  []byte
 }
 
 func (m Memory) Arriving(k store.MessageKey) (*featurize.Features, error) { return m.Features(k) }
@@ -109,6 +117,7 @@ func (w *world) apply(e Event) Result {
 			w.t.Fatal(err)
 		}
 		w.features[r.Decision.Message] = data
+		w.frozen = append(w.frozen, freezing{len(w.journal), r.Decision.Message, data})
 	}
 	for _, l := range r.Lessons {
 		w.past = append(w.past, l)

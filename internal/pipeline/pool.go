@@ -4,6 +4,7 @@ package pipeline
 
 import (
 	"context"
+	"time"
 
 	"github.com/hinged/hinged/featurize"
 )
@@ -53,11 +54,17 @@ func (r *Reader) Cut(raw []byte) []byte { return raw[:min(len(raw), r.options.Op
 // Read reads a message as featurize.Featurizer.Read does. It waits for an idle
 // featurizer and fails only when ctx is done before there is one.
 func (r *Reader) Read(ctx context.Context, raw []byte) (*featurize.Message, error) {
+	m, _, err := r.ReadTimed(ctx, raw)
+	return m, err
+}
+
+// ReadTimed is Read, and says how long it took, without the wait for a place.
+func (r *Reader) ReadTimed(ctx context.Context, raw []byte) (*featurize.Message, time.Duration, error) {
 	var f *featurize.Featurizer
 	select {
 	case f = <-r.pool.idle:
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, 0, ctx.Err()
 	}
 	// Also when reading panics: the place is free again, the featurizer is not.
 	var sound *featurize.Featurizer
@@ -66,7 +73,8 @@ func (r *Reader) Read(ctx context.Context, raw []byte) (*featurize.Message, erro
 		f = new(featurize.Featurizer)
 	}
 	f.Use(r.options)
+	began := time.Now()
 	m := f.Read(raw)
 	sound = f
-	return m, nil
+	return m, time.Since(began), nil
 }

@@ -38,6 +38,8 @@ var layers = []struct {
 	{"internal/lab/verbs", []string{"internal/chart", "internal/cli", "internal/compare", "internal/evaluate", "internal/filter", "internal/lab", "model"}},
 	{"internal/cli", []string{"config", "featurize", "internal/evaluate"}},
 	{"internal/loopback", nil},
+	{"internal/memlimit", nil},
+	{"internal/service", nil},
 	{"internal/dovecot", []string{"internal/loopback"}},
 	{"internal/testkit/...", []string{"ingest", "internal/dovecot", "internal/loopback", "internal/testkit/...", "model", "store", "store/boltfile"}},
 	{"internal/passthrough", nil},
@@ -48,22 +50,30 @@ var layers = []struct {
 	{"internal/writer", []string{"featurize", "internal/filter", "model", "store", "store/boltfile"}},
 	{"internal/stream", []string{"featurize", "ingest/kafka", "internal/filter", "internal/pipeline", "internal/writer", "internal/zones", "model", "store", "store/boltfile", "store/snapshot"}},
 	{"internal/ceiling", []string{"internal/evaluate", "internal/filter", "internal/writer", "model", "store", "store/boltfile"}},
+	{"internal/whatif", []string{"internal/filter", "internal/prior", "internal/writer", "model", "store", "store/boltfile"}},
 	{"internal/naming", []string{"featurize", "internal/writer", "model", "store", "store/boltfile"}},
-	{"internal/desk", []string{"featurize", "ingest", "ingest/kafka", "internal/ceiling", "internal/filter", "internal/naming", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/reason", "internal/stream", "internal/writer", "model", "store", "store/boltfile", "store/copies"}},
-	{"internal/control", []string{"internal/desk", "internal/passthrough", "internal/stream", "store", "store/boltfile"}},
-	{"internal/daemon", []string{"featurize", "ingest/...", "internal/ceiling", "internal/control", "internal/dashboard", "internal/desk", "internal/filter", "internal/pipeline", "internal/reason", "internal/stream", "internal/writer", "model", "store", "store/boltfile"}},
+	{"internal/desk", []string{"featurize", "ingest", "ingest/kafka", "internal/ceiling", "internal/filter", "internal/naming", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/reason", "internal/stream", "internal/whatif", "internal/writer", "model", "store", "store/boltfile", "store/copies"}},
+	{"internal/control", []string{"docs", "internal/desk", "internal/passthrough", "internal/stream", "store", "store/boltfile"}},
+	{"internal/daemon", []string{"featurize", "ingest/...", "internal/ceiling", "internal/control", "internal/desk", "internal/filter", "internal/pipeline", "internal/reason", "internal/stream", "internal/whatif", "internal/writer", "model", "store", "store/boltfile", "store/copies"}},
+	{"internal/metrics", []string{"ingest/kafka", "internal/desk", "internal/stream", "store/boltfile"}},
+	{"internal/notify", []string{"internal/desk"}},
+	{"internal/letter", []string{"internal/desk", "internal/filter", "store"}},
 	{"internal/bootstrap", []string{"featurize", "ingest", "internal/daemon", "internal/desk", "internal/evaluate", "internal/filter", "internal/pipeline", "internal/reason", "store", "store/boltfile"}},
-	{"internal/setup", []string{"config", "ingest", "ingest/imap", "ingest/kafka", "internal/control", "internal/desk", "internal/zones", "store", "store/boltfile"}},
+	{"internal/setup", []string{"config", "ingest", "ingest/imap", "ingest/kafka", "internal/control", "internal/desk", "internal/stream", "internal/zones", "store", "store/boltfile"}},
+	{"internal/repartition", []string{"ingest/kafka", "internal/replay", "internal/stream", "store/boltfile"}},
+	{"internal/deadletters", []string{"ingest/kafka"}},
 	{"internal/replay", []string{"ingest/kafka", "internal/stream", "store", "store/boltfile"}},
 	{"internal/weightlist", []string{"featurize", "internal/filter", "model", "store", "store/boltfile", "store/copies"}},
-	{"internal/dashboard", nil},
-	{"internal/demo", []string{"ingest/kafka", "internal/bootstrap", "internal/control", "internal/daemon", "internal/desk", "internal/dovecot", "internal/zones"}},
+	{"internal/dashboard", []string{"internal/dashboard/...", "internal/desk", "internal/whatif", "model"}},
+	{"internal/dashboard/plot", nil},
+	{"internal/demo", []string{"ingest/kafka", "internal/bootstrap", "internal/control", "internal/daemon", "internal/desk", "internal/dovecot", "internal/stream", "internal/zones"}},
 	{"internal/project", nil},  // tests only
 	{"internal/e2e", nil},      // tests only
+	{"docs", nil},              // the description of the API, which is part of the program
 	{"docs/examples/...", nil}, // for those who have nothing of ours
-	{"bench/...", []string{"featurize", "ingest/archive", "internal/filter", "model", "store"}},
+	{"bench/...", []string{"featurize", "ingest/archive", "internal/filter", "internal/writer", "model", "store", "store/boltfile"}},
 	{"cmd/hinged-lab", []string{"internal/lab/verbs"}},
-	{"cmd/hinged", []string{"config", "featurize", "ingest/...", "internal/bootstrap", "internal/ceiling", "internal/cli", "internal/control", "internal/daemon", "internal/dashboard", "internal/demo", "internal/desk", "internal/evaluate", "internal/filter", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/replay", "internal/setup", "internal/stream", "internal/weightlist", "model", "store", "store/boltfile", "store/copies"}},
+	{"cmd/hinged", []string{"config", "featurize", "ingest/...", "internal/bootstrap", "internal/ceiling", "internal/cli", "internal/control", "internal/daemon", "internal/dashboard", "internal/deadletters", "internal/demo", "internal/desk", "internal/evaluate", "internal/filter", "internal/letter", "internal/memlimit", "internal/metrics", "internal/notify", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/repartition", "internal/replay", "internal/service", "internal/setup", "internal/stream", "internal/weightlist", "internal/whatif", "model", "store", "store/boltfile", "store/copies"}},
 }
 
 // unfit lists packages of the standard library that would make the state

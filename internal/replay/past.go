@@ -21,11 +21,12 @@ type past struct {
 	began   []int64 // where each partition of the input was read from; -1: not yet
 	reached []int64 // behind the last record that was handed on; 0: there was none
 	passed  []bool  // the end of the log was reached
+	carried []bool  // it was recovered, and holds what its log does not
 }
 
 func newPast(b stream.Broker, topics kafka.Topics, marks []kafka.Watermark) *past {
 	n := len(marks)
-	p := &past{Broker: b, topics: topics, marks: marks, began: make([]int64, n), reached: make([]int64, n), passed: make([]bool, n)}
+	p := &past{Broker: b, topics: topics, marks: marks, began: make([]int64, n), reached: make([]int64, n), passed: make([]bool, n), carried: make([]bool, n)}
 	for i := range p.began {
 		p.began[i] = -1
 	}
@@ -61,27 +62,17 @@ func (p *past) Produce(_ context.Context, _ string, records []kafka.Record) ([]i
 	return make([]int64, len(records)), nil
 }
 
-// Watermarks of the input are those of the beginning. Of a partition whose first
-// record is still there the snapshots are hidden.
+// Watermarks of the input are those of the beginning.
 func (p *past) Watermarks(ctx context.Context, topic string) ([]kafka.Watermark, error) {
 	if topic == p.topics.Input {
 		return p.marks, nil
 	}
-	marks, err := p.Broker.Watermarks(ctx, topic)
-	if err != nil || topic != p.topics.Snapshots {
-		return marks, err
-	}
-	for i := range marks {
-		if i < len(p.marks) && p.marks[i].First == 0 {
-			marks[i].First = marks[i].End
-		}
-	}
-	return marks, nil
+	return p.Broker.Watermarks(ctx, topic)
 }
 
 // Read reads a partition up to where it ended.
-func (p *past) Read(topic string, partition int32, from int64) stream.Reader {
-	r := p.Broker.Read(topic, partition, from)
+func (p *past) Read(topic string, id kafka.TopicID, partition int32, from int64) stream.Reader {
+	r := p.Broker.Read(topic, id, partition, from)
 	if topic != p.topics.Input {
 		return r
 	}
@@ -108,7 +99,7 @@ func (r *reader) Next(ctx context.Context, most, bytes int) (kafka.Batch, error)
 		case <-ctx.Done():
 		case <-time.After(idle):
 		}
-		return kafka.Batch{Next: r.at, First: -1, End: r.end}, nil
+		return kafka.Batch{Next: r.at, First: -1, End: r.end, High: r.end}, nil
 	}
 	b, err := r.Reader.Next(ctx, most, bytes)
 	if err != nil {
@@ -120,7 +111,7 @@ func (r *reader) Next(ctx context.Context, most, bytes int) (kafka.Batch, error)
 			break
 		}
 	}
-	b.Next, b.End = min(b.Next, r.end), r.end
+	b.Next, b.End, b.High = min(b.Next, r.end), r.end, r.end
 	r.at = b.Next
 	behind := int64(0)
 	if n := len(b.Records); n > 0 {
@@ -143,6 +134,7 @@ func (p *past) note(partition int32, behind int64, passed bool) {
 func (p *past) done(s *stream.PartitionStatus) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.carried[s.Partition] = s.Recovered != "" && s.Recovered != stream.FromStart
 	return p.passed[s.Partition] && s.Position >= p.reached[s.Partition]
 }
 

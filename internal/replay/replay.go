@@ -120,6 +120,7 @@ func run(ctx context.Context, o Options) (out Replayed, err error) {
 	past := newPast(o.Broker, o.Engine.Topics, marks)
 	o.Engine.Broker, o.Engine.Store = past, s
 	o.Engine.SnapshotEvery, o.Engine.SnapshotInterval = math.MaxInt64, time.Duration(math.MaxInt64)
+	o.Engine.FromStart = true
 	engine, err := stream.New(o.Engine)
 	if err != nil {
 		return out, err
@@ -132,7 +133,7 @@ func run(ctx context.Context, o Options) (out Replayed, err error) {
 	for _, n := range counts.DeadLetters {
 		out.DeadLetters += n
 	}
-	if out.Accounts, err = digests(s); err != nil {
+	if out.Accounts, err = digests(ctx, s); err != nil {
 		return out, err
 	}
 	closed = true
@@ -146,13 +147,16 @@ func run(ctx context.Context, o Options) (out Replayed, err error) {
 	return out, os.Remove(draft)
 }
 
-func digests(s *boltfile.Store) ([]Account, error) {
+func digests(ctx context.Context, s *boltfile.Store) ([]Account, error) {
 	names, err := s.Accounts()
 	if err != nil {
 		return nil, err
 	}
 	out := []Account{}
 	for _, name := range names {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		st, err := s.Load(name)
 		if err != nil {
 			return nil, fmt.Errorf("account %s: %w", name, err)
@@ -215,7 +219,7 @@ func (p *past) told() []Partition {
 	var out []Partition
 	for i, w := range p.marks {
 		from := FromSnapshot
-		if w.First == 0 {
+		if w.First == 0 && !p.carried[i] {
 			from = FromStart
 		}
 		out = append(out, Partition{Partition: int32(i), From: from, Offset: p.began[i], Next: w.End})

@@ -109,7 +109,7 @@ func (w *world) live(ready func(stream.Status) bool) []Account {
 		done := len(status.Partitions) == partitions
 		for i := range status.Partitions {
 			p := &status.Partitions[i]
-			done = done && p.Begun && p.End >= 0 && p.Lag == 0
+			done = done && p.Begun && p.CaughtUp()
 		}
 		if done && ready(status) {
 			break
@@ -122,7 +122,7 @@ func (w *world) live(ready func(stream.Status) bool) []Account {
 	if err := <-ended; err != nil {
 		w.t.Fatal(err)
 	}
-	out, err := digests(s)
+	out, err := digests(w.t.Context(), s)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestAReplayFromTheFirstRecordGivesTheDigestsOfTheDaemon(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if again, err := digests(s); err != nil || !slices.Equal(again, want) {
+	if again, err := digests(t.Context(), s); err != nil || !slices.Equal(again, want) {
 		t.Errorf("in the file: %v, %v", again, err)
 	}
 	if _, err := os.Lstat(into + ".unfinished"); !errors.Is(err, fs.ErrNotExist) {

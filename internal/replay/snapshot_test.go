@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/stream"
 )
 
@@ -58,7 +59,7 @@ func (w *world) halves() (at [partitions]int64) {
 func (w *world) snapshots() (at [partitions]int64) {
 	w.t.Helper()
 	for i, m := range w.marks("snapshots") {
-		r := w.client.Read("snapshots", int32(i), m.First)
+		r := w.client.Read("snapshots", kafka.TopicID{}, int32(i), m.First)
 		for next := m.First; next < m.End; {
 			b, err := r.Next(w.t.Context(), 1000, 1<<20)
 			if err != nil {
@@ -67,7 +68,7 @@ func (w *world) snapshots() (at [partitions]int64) {
 			next = max(next, b.Next)
 			for _, record := range b.Records {
 				if name, ok := strings.CutPrefix(string(record.Key), "manifest/"); ok && record.Value != nil {
-					position, err := strconv.ParseInt(name, 16, 64)
+					position, err := strconv.ParseInt(name[strings.IndexByte(name, '/')+1:], 16, 64)
 					if err != nil {
 						w.t.Fatal(err)
 					}

@@ -42,10 +42,17 @@ type Checker struct {
 	// Rules tells what is wrong with the rules of an account or of [kafka], and what
 	// should be known of them; "" nothing.
 	Rules func(*config.Judging) (warning string, err error)
+	// Dashboard tells what is wrong with the section [dashboard]; nil: it is not tested.
+	Dashboard func(context.Context, *config.Dashboard) error
 	// Tell is called with each finding as it is found; nil is fine.
 	Tell func(Finding)
 	// Show shows the marks on a message at the end; nil does not.
 	Show *Show
+	// Tellings are the ways to tell the owner of an account, in the order of its
+	// configuration.
+	Tellings func(*config.Account) []Telling
+	// AgreeToTell asks whether a test may be sent by one of them; nil: none is sent.
+	AgreeToTell func(ctx context.Context, account, way string) bool
 	// Now is the moment against which certificates are held; time.Now.
 	Now func() time.Time
 	// Patience is how long a server may be silent; 5 seconds.
@@ -55,6 +62,9 @@ type Checker struct {
 	client *control.At  // nil: no daemon runs
 	status *desk.Status // the daemon's; nil: none runs
 	busy   bool         // somebody has the store who does not answer
+	// kept are the positions in the store of the partitions of the input; nil: the
+	// store could not be read.
+	kept   map[int32]boltfile.PartitionInfo
 	dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
@@ -100,10 +110,16 @@ func (c *Checker) Run(ctx context.Context) (Report, error) {
 	if c.client != nil {
 		defer c.client.Close()
 	}
+	if c.Account == "" {
+		c.pages(ctx)
+	}
 	for _, a := range accounts {
 		c.rules(a.Name, &a.Judging)
 		if o, ok := c.account(ctx, a); ok && c.Show != nil {
 			c.show(ctx, a, o)
+		}
+		if c.Tellings != nil {
+			c.notify(ctx, a)
 		}
 	}
 	if stream != nil {
@@ -203,7 +219,8 @@ func (c *Checker) store(ctx context.Context) {
 	s, err := boltfile.OpenReadOnly(c.StorePath, boltfile.Options{})
 	switch {
 	case err == nil:
-		err = s.Close()
+		c.kept, err = c.positions(s)
+		err = errors.Join(err, s.Close())
 		c.add(OK, "", "store", "", "%s opens, and no daemon runs", c.StorePath)
 		if err != nil {
 			c.add(Fail, "", "store", "look at the disk", "%v", err)
@@ -220,6 +237,31 @@ func (c *Checker) store(ctx context.Context) {
 	default:
 		c.add(Fail, "", "store", "look at state_dir", "%v", err)
 	}
+}
+
+// positions reads how far the store got in the partitions of the input.
+func (c *Checker) positions(s *boltfile.Store) (map[int32]boltfile.PartitionInfo, error) {
+	if c.Config.Kafka == nil {
+		return nil, nil
+	}
+	all, err := s.Partitions()
+	if err != nil {
+		return nil, err
+	}
+	out := map[int32]boltfile.PartitionInfo{}
+	for _, p := range all {
+		if p.Topic != c.Config.Kafka.Topics.Input {
+			continue
+		}
+		info, ok, err := s.PartitionInfo(p)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			out[p.Number] = info
+		}
+	}
+	return out, nil
 }
 
 // account tests everything about one account, as far as it goes. It returns how to reach
@@ -263,6 +305,7 @@ func (c *Checker) account(ctx context.Context, a *config.Account) (o imap.Option
 	c.noteLeft(ctx, a, o)
 	c.flag(ctx, a, p)
 	c.text(ctx, a, p)
+	c.digest(a, p) // at last: it opens another mailbox
 	return o, true
 }
 

@@ -27,8 +27,8 @@ type Finding struct {
 	// "kafka" for the section [kafka].
 	Account string `json:"account,omitempty"`
 	// Test is the name of the test: config, password, state, store, dns, connect, tls,
-	// login, abilities, folders, marks, seen, shown or flag; for Kafka also topics,
-	// partitions, compaction, retention, size, rights or group.
+	// login, abilities, folders, marks, seen, shown, flag, digest or notify; for Kafka also topics,
+	// partitions, compaction, retention, size, rights, group or running.
 	Test string `json:"test"`
 	// Text is the result in one line.
 	Text string `json:"text"`

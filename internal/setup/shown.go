@@ -121,6 +121,22 @@ func Tidied(source ingest.Source, stateDir, account string, o imap.Options) inge
 	return &tidied{Source: source, stateDir: stateDir, account: account, o: o}
 }
 
+// Headers implements ingest.HeaderReader as far as the source does.
+func (t *tidied) Headers(ctx context.Context, places []ingest.Place) (map[ingest.Place][]byte, error) {
+	if h, ok := t.Source.(ingest.HeaderReader); ok {
+		return h.Headers(ctx, places)
+	}
+	return nil, errors.ErrUnsupported
+}
+
+// Post implements ingest.Poster as far as the source does.
+func (t *tidied) Post(ctx context.Context, mailbox, messageID string, raw []byte) error {
+	if p, ok := t.Source.(ingest.Poster); ok {
+		return p.Post(ctx, mailbox, messageID, raw)
+	}
+	return errors.ErrUnsupported
+}
+
 // Longest and shortest wait between two attempts to reach the server.
 const (
 	tidySoonest = 5 * time.Second

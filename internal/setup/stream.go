@@ -62,13 +62,15 @@ func (c *Checker) stream(ctx context.Context, k *config.Kafka) {
 	if !c.greet(ctx, k, client) {
 		return
 	}
-	s := &streamCheck{Checker: c, k: k, client: client, partitions: map[string]int32{}}
+	s := &streamCheck{Checker: c, k: k, client: client, partitions: map[string]int32{}, others: map[int32]bool{}}
 	if !s.topics(ctx) {
 		return
 	}
 	s.fit(ctx)
 	s.rights(ctx)
+	s.recreated(ctx)
 	s.group(ctx)
+	s.running()
 }
 
 // brokers tests that one of them can be reached.
@@ -131,6 +133,7 @@ type streamCheck struct {
 	k          *config.Kafka
 	client     *kafka.Client
 	partitions map[string]int32 // of the topics that are there
+	others     map[int32]bool   // partitions of the input whose positions are not of its log
 }
 
 // all names the topics in the order of the configuration.
@@ -187,15 +190,7 @@ func (s *streamCheck) topics(ctx context.Context) bool {
 // fit tests that the topics are set up as they must be.
 func (s *streamCheck) fit(ctx context.Context) {
 	t := s.k.Topics
-	if n, ok := s.partitions[t.Snapshots]; ok {
-		in := s.partitions[t.Input]
-		if n != in {
-			s.add(Fail, streamName, "partitions", "use another topic for snapshots, with as many partitions as the input",
-				"%s has %s and %s has %d: each partition's state needs its place", t.Input, count(int(in), "partition"), t.Snapshots, n)
-		} else {
-			s.add(OK, streamName, "partitions", "", "%s and %s have as many", t.Input, t.Snapshots)
-		}
-	}
+	s.counts(ctx)
 	settings := map[string]map[string]string{}
 	for _, topic := range s.all() {
 		if _, ok := s.partitions[topic.name]; !ok {
@@ -287,9 +282,9 @@ func (s *streamCheck) sizes(settings map[string]map[string]string) {
 		s.add(Fail, streamName, "size", s.set(t.Snapshots, maxMessageBytes, "1048588"), "%s takes records of %d bytes at most, and the parts of a snapshot are larger", t.Snapshots, n)
 	}
 	in, ok := most(t.Input)
-	if dead, found := most(t.DeadLetters); ok && found && dead < in {
-		s.add(Warn, streamName, "size", s.set(t.DeadLetters, maxMessageBytes, strconv.FormatInt(in, 10)),
-			"%s takes records of %d bytes at most, %s of %d: of a larger one that cannot be used only the headers are kept", t.DeadLetters, dead, t.Input, in)
+	if dead, found := most(t.DeadLetters); ok && found && dead < in+kafka.DeadLetterRoom {
+		s.add(Warn, streamName, "size", s.set(t.DeadLetters, maxMessageBytes, strconv.FormatInt(in+kafka.DeadLetterRoom, 10)),
+			"%s takes records of %d bytes at most, %s of %d: a dead letter is larger than its record, and one that is too large loses its headers or its value", t.DeadLetters, dead, t.Input, in)
 	}
 }
 
@@ -327,59 +322,5 @@ func (s *streamCheck) rights(ctx context.Context) {
 	}
 	if len(may) > 0 {
 		s.add(OK, streamName, "rights", "", "we may %s", strings.Join(may, ", "))
-	}
-}
-
-// groupTries is how often the group is asked for: the first time ever, a broker
-// makes the topic behind it and says that it is not the one to ask.
-const groupTries = 5
-
-// group tests that we may be of the group, and that its positions are in the log.
-func (s *streamCheck) group(ctx context.Context) {
-	committed, err := s.client.CommittedOffsets(ctx)
-	for try := 1; try < groupTries && err != nil && kafka.Retryable(err) && ctx.Err() == nil; try++ {
-		select {
-		case <-ctx.Done():
-		case <-time.After(500 * time.Millisecond):
-		}
-		committed, err = s.client.CommittedOffsets(ctx)
-	}
-	if err != nil {
-		mend := "see what the brokers' log says of it"
-		if kafka.IsDenied(err) {
-			mend = s.grant("Read", "group "+s.k.Group)
-		}
-		s.add(Fail, streamName, "group", mend, "%v", err)
-		return
-	}
-	marks, err := s.client.Watermarks(ctx, s.k.Topics.Input)
-	if err != nil {
-		s.add(Fail, streamName, "group", "see what the brokers' log says of it", "%v", err)
-		return
-	}
-	behind, good := int64(0), true
-	for p, w := range marks {
-		at, ok := committed[int32(p)]
-		switch {
-		case !ok:
-			behind += w.End - w.First
-		case at < w.First:
-			good = false
-			s.add(Warn, streamName, "group", "docs/kafka.md, “A partition is stopped”, says what to do",
-				"partition %d: group %s is to go on at %d, and the log begins at %d: %d records are gone", p, s.k.Group, at, w.First, w.First-at)
-		case at > w.End:
-			good = false
-			s.add(Warn, streamName, "group", "docs/kafka.md, “A partition is stopped”, says what to do",
-				"partition %d: group %s is to go on at %d, and the log ends at %d: was the topic made anew?", p, s.k.Group, at, w.End)
-		default:
-			behind += w.End - at
-		}
-	}
-	switch {
-	case !good:
-	case len(committed) == 0:
-		s.add(OK, streamName, "group", "", "%s has no positions yet; %s wait", s.k.Group, count(int(behind), "record"))
-	default:
-		s.add(OK, streamName, "group", "", "%s knows %s; %s wait", s.k.Group, count(len(committed), "position"), count(int(behind), "record"))
 	}
 }

@@ -3,6 +3,7 @@
 package setup
 
 import (
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -38,6 +39,9 @@ type stream struct {
 	account string // as in Checker
 
 	patience time.Duration // 0: more than any machine needs
+	password string        // in the file password; "": tulip
+	// store makes the store at a path; nil: there is none.
+	store func(t *testing.T, path string)
 }
 
 // run checks and returns the findings, a line each.
@@ -53,7 +57,7 @@ func (s stream) run(t *testing.T) (Report, string, error) {
 	} else {
 		text += "ca_file = 'ca.pem'\n"
 	}
-	for name, data := range map[string]string{"hinged.toml": text + s.more, "ca.pem": s.cert, "password": "tulip\n"} {
+	for name, data := range map[string]string{"hinged.toml": text + s.more, "ca.pem": s.cert, "password": cmp.Or(s.password, "tulip") + "\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -64,6 +68,9 @@ func (s stream) run(t *testing.T) (Report, string, error) {
 	}
 	if s.patience == 0 {
 		s.patience = time.Minute
+	}
+	if s.store != nil {
+		s.store(t, filepath.Join(conf.StateDir, "hinged.db"))
 	}
 	ch := &Checker{
 		Path: "hinged.toml", Config: conf, StorePath: filepath.Join(conf.StateDir, "hinged.db"), Account: s.account, Patience: s.patience,
@@ -148,9 +155,12 @@ func good(t *testing.T, brokers []string, except ...string) {
 		if slices.Contains(except, name) {
 			continue
 		}
-		if name == d.Snapshots {
+		switch name {
+		case d.Snapshots:
 			topic(t, brokers, 4, name, cleanupPolicy, "compact")
-		} else {
+		case d.DeadLetters:
+			topic(t, brokers, 4, name, maxMessageBytes, "1114124")
+		default:
 			topic(t, brokers, 4, name)
 		}
 	}
@@ -249,7 +259,7 @@ func TestTopicsThatAreMissingOrUnfit(t *testing.T) {
 		{"the input takes greater records than the dead letters", func(t *testing.T, b []string) {
 			good(t, b, "hinged.input")
 			topic(t, b, 4, "hinged.input", maxMessageBytes, "8000000")
-		}, "", true, []string{`WARN  kafka: size: hinged.dead-letters takes records of 1048588 bytes at most, hinged.input of 8000000: `}},
+		}, "", true, []string{`WARN  kafka: size: hinged.dead-letters takes records of 1114124 bytes at most, hinged.input of 8000000: .* --add-config max.message.bytes=8065536$`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -132,17 +132,28 @@ func (p *partition) event(ctx context.Context, it *item) (*kafka.Refusal, error)
 	if err := p.configure(h, it); err != nil {
 		return nil, err
 	}
+	began := time.Now()
 	r, err := p.change(h, e)
 	if err != nil {
 		return nil, err
 	}
 	switch e := e.(type) {
 	case *filter.Arrived:
+		p.noteScored(&r, it.took+time.Since(began))
 		return nil, p.decided(h, it, e, &r)
 	case *filter.Labelled:
 		p.batch.tally.Feedback++
 	}
 	return nil, nil
+}
+
+// noteScored notes that a decision was made, if r has one, and how long that took.
+func (p *partition) noteScored(r *filter.Result, took time.Duration) {
+	if p.e.o.Scored == nil || r.Decision == nil || r.Decision.Outcome == store.Undecided {
+		return
+	}
+	outcome := r.Decision.Outcome.String()
+	p.batch.notes = append(p.batch.notes, func() { p.e.o.Scored(outcome, took) })
 }
 
 // change applies one event to an account and notes that it has something to
@@ -221,7 +232,7 @@ func (p *partition) decided(h *held, it *item, e *filter.Arrived, r *filter.Resu
 		Account: h.key, MessageID: it.message.MessageID, Key: hex.EncodeToString(k[:]),
 		Decision: m.Outcome.String(), Score: m.Score, Threshold: m.Threshold,
 		Mark:  m.Outcome == store.DecidedImportant && (m.Reason == store.ReasonThreshold || m.Reason == store.ReasonRule),
-		Topic: p.e.o.Topics.Input, Partition: it.record.Partition, Offset: it.record.Offset, Arrived: it.record.Time,
+		Topic: p.e.o.Topics.Input, TopicID: idText(p.topic), Partition: it.record.Partition, Offset: it.record.Offset, Arrived: it.record.Time,
 	}
 	if m.Reason != store.ReasonThreshold {
 		d.Reason = m.Reason.String()
@@ -239,6 +250,14 @@ func (p *partition) decided(h *held, it *item, e *filter.Arrived, r *filter.Resu
 	p.batch.value += int64(len(record.Value))
 	p.batch.tally.decide(m.Outcome)
 	return nil
+}
+
+// idText is an id as readers of decisions see it: none is left out.
+func idText(id kafka.TopicID) string {
+	if id == (kafka.TopicID{}) {
+		return ""
+	}
+	return id.String()
 }
 
 // becauseParts is how many features a decision names.
@@ -313,7 +332,8 @@ func (p *partition) produce(ctx context.Context, topic string, records []kafka.R
 		}
 		var failed *kafka.ProduceError
 		if errors.As(err, &failed) {
-			if records = unacknowledged(records, failed, topic == p.e.o.Topics.DeadLetters); errors.Is(failed.Err, kafka.ErrTooLarge) && topic == p.e.o.Topics.DeadLetters {
+			var smaller bool
+			if records, smaller = unacknowledged(records, failed, topic == p.e.o.Topics.DeadLetters); smaller && errors.Is(failed.Err, kafka.ErrTooLarge) {
 				continue
 			}
 		}
@@ -327,23 +347,26 @@ func (p *partition) produce(ctx context.Context, topic string, records []kafka.R
 }
 
 // unacknowledged returns the records that are still to be produced. A dead letter
-// that is larger than a broker takes goes without its value.
-func unacknowledged(records []kafka.Record, failed *kafka.ProduceError, dead bool) []kafka.Record {
+// that is larger than a broker takes goes without some of it; smaller reports whether
+// there was one that could be made so.
+func unacknowledged(records []kafka.Record, failed *kafka.ProduceError, dead bool) (rest []kafka.Record, smaller bool) {
 	large := map[int]bool{}
 	if dead {
 		for _, i := range failed.TooLarge {
 			large[i] = true
 		}
 	}
-	rest := make([]kafka.Record, 0, len(failed.Failed))
+	rest = make([]kafka.Record, 0, len(failed.Failed))
 	for _, i := range failed.Failed {
 		r := records[i]
 		if large[i] {
-			r = kafka.DropValue(r)
+			var less bool
+			r, less = kafka.Shrink(r)
+			smaller = smaller || less
 		}
 		rest = append(rest, r)
 	}
-	return rest
+	return rest, smaller
 }
 
 // commit makes the accounts of the batch and the position durable. What is

@@ -9,17 +9,19 @@ import (
 
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/store"
-	"github.com/hinged/hinged/store/boltfile"
 )
 
 // situation is what there is to begin a partition from.
 type situation struct {
+	topic      kafka.TopicID   // of the input; zero: the brokers do not tell it
 	log        kafka.Watermark // of the input
 	partitions int32           // that the input topic has
-	local      *boltfile.PartitionInfo
-	snapshot   *boltfile.PartitionInfo // the newest whole one; nil: none
-	committed  bool                    // the group has published an offset
-	behind     int64                   // see Options.Behind
+	local      *store.LogPosition
+	snapshot   *store.LogPosition // the newest whole one; nil: none
+	committed  bool               // the group has published an offset
+	moved      bool               // the accounts come from another topic, so that they don't begin with nothing
+	behind     int64              // see Options.Behind
+	fromStart  bool               // see Options.FromStart
 }
 
 // choice is where to begin.
@@ -39,40 +41,67 @@ var ErrNoState = errors.New("no state fits the log of the input topic")
 // partitions than it had: keys belong elsewhere now.
 var ErrRepartitioned = errors.New("the number of partitions has changed")
 
+// ours reports whether a position is one of the log that the input topic has now.
+func (s *situation) ours(at *store.LogPosition) bool {
+	return at != nil && sameLog(at.TopicID, s.topic)
+}
+
 // holds reports whether a position can be read on from.
-func holds(w kafka.Watermark, at *boltfile.PartitionInfo) bool {
-	return at != nil && w.First <= at.Next && at.Next <= w.End
+func (s *situation) holds(at *store.LogPosition) bool {
+	return s.ours(at) && !at.Stopped && s.log.First <= at.Next && at.Next <= s.log.End
+}
+
+// derived reports whether the accounts at a position hold nothing else than the records
+// before it said.
+func derived(at *store.LogPosition) bool {
+	return at == nil || at.Recovered == "" || at.Recovered == FromStart
 }
 
 // choose says where to begin, or why the partition cannot.
 func (s *situation) choose() (choice, error) {
-	for _, known := range []*boltfile.PartitionInfo{s.local, s.snapshot} {
+	for _, known := range []*store.LogPosition{s.local, s.snapshot} {
 		if known != nil && known.Partitions != s.partitions {
 			return 0, fmt.Errorf("%w: the input topic has %d, it had %d when this account data was begun, and most keys belong to another partition now; "+
-				"make a new input topic with %d partitions, or a new one with as many as you want and play the old one's records into it, with a new store and a new snapshots topic",
-				ErrRepartitioned, s.partitions, known.Partitions, known.Partitions)
+				"docs/kafka.md, “How many partitions”, says how to go on with new topics and keep what was learnt",
+				ErrRepartitioned, s.partitions, known.Partitions)
 		}
 	}
-	local, snapshot := holds(s.log, s.local), holds(s.log, s.snapshot)
+	local, snapshot := s.holds(s.local), s.holds(s.snapshot)
 	switch {
+	case s.fromStart && s.log.First == 0 && s.local == nil && derived(s.snapshot) && (s.snapshot == nil || s.ours(s.snapshot)):
+		return atStart, nil
 	case local && (!snapshot || s.local.Next >= s.snapshot.Next-s.behind):
 		return atLocal, nil
 	case snapshot:
 		return atSnapshot, nil
-	case s.local == nil && s.snapshot == nil && (!s.committed || s.log.First == 0):
+	case s.local == nil && s.snapshot == nil && !s.moved && (!s.committed || s.log.First == 0):
 		// Nobody has read it yet; or somebody has, but all of it is still there to be
 		// read again.
 		return atStart, nil
 	}
-	return 0, fmt.Errorf("%w: the log has offsets %d to %d (exclusive), %s and %s; "+
-		"restore a backup of the store that reaches into the log, or stop every process, delete this partition's offset of the group and the store's and topic's data of it, and begin anew with what the log still has (docs/kafka.md, “A partition is stopped”)",
-		ErrNoState, s.log.First, s.log.End, describe("this store stands at", s.local, "this store has nothing"),
-		describe("the newest whole snapshot at", s.snapshot, "there is no whole snapshot"))
+	for _, known := range []*store.LogPosition{s.snapshot, s.local} {
+		if known != nil && !s.ours(known) {
+			return 0, fmt.Errorf("%w: the topic has the id %s, and %s and %s", kafka.ErrRecreated, s.topic,
+				s.describe("this store stands at", s.local, "this store has nothing"),
+				s.describe("the newest whole snapshot at", s.snapshot, "there is no whole snapshot"))
+		}
+		if s.ours(known) {
+			break
+		}
+	}
+	return 0, fmt.Errorf("%w: the log has offsets %d to %d (exclusive), %s and %s",
+		ErrNoState, s.log.First, s.log.End, s.describe("this store stands at", s.local, "this store has nothing"),
+		s.describe("the newest whole snapshot at", s.snapshot, "there is no whole snapshot"))
 }
 
-func describe(what string, at *boltfile.PartitionInfo, none string) string {
-	if at == nil {
+func (s *situation) describe(what string, at *store.LogPosition, none string) string {
+	switch {
+	case at == nil:
 		return none
+	case !s.ours(at):
+		return fmt.Sprintf("%s %d of the topic with the id %s", what, at.Next, kafka.TopicID(at.TopicID))
+	case at.Stopped:
+		return fmt.Sprintf("%s %d, where the log lost its end", what, at.Next)
 	}
 	return fmt.Sprintf("%s %d", what, at.Next)
 }
@@ -93,57 +122,99 @@ func (p *partition) begin(ctx context.Context) (int64, error) {
 
 // final reports whether an error will not pass by itself.
 func final(err error) bool {
-	return errors.Is(err, ErrNoState) || errors.Is(err, ErrRepartitioned) || errors.Is(err, store.ErrDamaged)
+	return errors.Is(err, ErrNoState) || errors.Is(err, kafka.ErrRecreated) || errors.Is(err, ErrRepartitioned) || errors.Is(err, store.ErrDamaged)
 }
 
 func (p *partition) tryBegin(ctx context.Context) (int64, error) {
-	o := &p.e.o
-	marks, err := o.Broker.Watermarks(ctx, p.id.Topic)
+	s, err := p.look(ctx)
 	if err != nil {
 		return 0, err
-	}
-	if int(p.id.Number) >= len(marks) {
-		return 0, fmt.Errorf("the broker does not know partition %d yet", p.id.Number)
-	}
-	p.total.Store(int32(len(marks)))
-	s := situation{log: marks[p.id.Number], partitions: p.partitions(), behind: o.Behind}
-	p.state.reached(s.log.End)
-	info, ok, err := o.Store.PartitionInfo(p.id)
-	if err != nil {
-		return 0, err
-	}
-	if ok {
-		s.local = &info
-	}
-	// A snapshot can be worth more than the local copy only if that is far behind:
-	// then, and only then, is the snapshot topic read.
-	if !holds(s.log, s.local) || s.log.End-s.local.Next > o.Behind {
-		if err := p.newestSnapshot(ctx, &s); err != nil {
-			return 0, err
-		}
-	}
-	if s.local == nil && s.snapshot == nil {
-		offsets, err := o.Broker.CommittedOffsets(ctx)
-		if err != nil {
-			return 0, err
-		}
-		_, s.committed = offsets[p.id.Number]
 	}
 	c, err := s.choose()
 	if err != nil {
 		return 0, err
 	}
 	p.trouble(nil)
+	return p.beginAt(s, c)
+}
+
+// look finds out how the partition stands.
+func (p *partition) look(ctx context.Context) (*situation, error) {
+	o := &p.e.o
+	s := &situation{behind: o.Behind, fromStart: o.FromStart}
+	var all int
+	var err error
+	if s.topic, s.log, all, err = inputLog(ctx, o.Broker, p.id); err != nil {
+		return nil, err
+	}
+	s.partitions = int32(all)
+	p.topic = s.topic
+	p.total.Store(s.partitions)
+	p.reached(s.log)
+	info, ok, err := o.Store.PartitionInfo(p.id)
+	if err != nil {
+		return nil, err
+	}
+	if ok {
+		s.local = &info.LogPosition
+		p.state.stands(info.Next)
+	}
+	// A snapshot can be worth more than the local copy only if that is far behind:
+	// then, and only then, is the snapshot topic read.
+	if !s.holds(s.local) || s.log.End-s.local.Next > o.Behind {
+		if err := p.newestSnapshot(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	if s.local == nil && s.snapshot == nil {
+		offsets, err := o.Broker.CommittedOffsets(ctx)
+		if err != nil {
+			return nil, err
+		}
+		_, s.committed = offsets[p.id.Number]
+	}
+	return s, nil
+}
+
+// inputLog returns what the log of a partition of the input holds, of how many, and the
+// id of the topic to which all of this belongs.
+func inputLog(ctx context.Context, b Broker, p store.Partition) (id kafka.TopicID, log kafka.Watermark, partitions int, err error) {
+	if id, err = b.TopicID(ctx, p.Topic); err != nil {
+		return id, log, 0, err
+	}
+	marks, err := b.Watermarks(ctx, p.Topic)
+	if err != nil {
+		return id, log, 0, err
+	}
+	if int(p.Number) >= len(marks) {
+		return id, log, len(marks), fmt.Errorf("the broker does not know partition %d yet", p.Number)
+	}
+	again, err := b.TopicID(ctx, p.Topic) // watermarks are asked for by name
+	if err == nil && again != id {
+		err = fmt.Errorf("topic %s is just being created again", p.Topic)
+	}
+	return id, marks[p.Number], len(marks), err
+}
+
+// beginAt begins the partition where choose said, and returns the position.
+func (p *partition) beginAt(s *situation, c choice) (int64, error) {
+	o := &p.e.o
 	switch c {
 	case atLocal:
+		// The last word to the group may not have got there when we stopped.
+		p.e.hint(p.id.Number, s.local.Next)
+		if s.local.TopicID == [16]byte{} && s.topic != (kafka.TopicID{}) {
+			p.log.Warn("the brokers tell the topic's id now; it is taken to be the topic that was read before", "id", s.topic)
+			return s.local.Next, o.Store.NamePartitionTopic(p.id, s.topic)
+		}
 		return s.local.Next, nil
 	case atSnapshot:
-		return p.restore()
+		return p.restore(s)
 	default:
 		if s.log.First > 0 {
 			p.log.Warn("the broker deleted the first records before hinged read them: retention goes by the timestamps of records", "offset", s.log.First)
 		}
 		p.log.Info("the partition is new here: reading it from the start of its log", "offset", s.log.First)
-		return s.log.First, o.Store.BeginPartition(p.id, p.partitions(), s.log.First)
+		return s.log.First, o.Store.BeginPartition(p.id, store.LogPosition{Next: s.log.First, Partitions: s.partitions, TopicID: s.topic})
 	}
 }

@@ -21,11 +21,17 @@ type held struct {
 	place      *list.Element
 }
 
-// size counts what an account has in memory, in rows.
+// rowBytes is what a weight takes in memory, which is the row that the others are
+// counted in.
+const rowBytes = 40
+
+// size counts what an account has in memory, in rows of rowBytes. A message counts for
+// ten, with what finds it in queues; the other tables for what their rows and the maps
+// that they lie in take.
 func (h *held) size() int {
 	st := h.work.Filter().State()
-	return 64 + st.Weights.Len() + st.Messages.Len() + st.Senders.Len() + st.Threads.Len() + st.IDs.Len() +
-		st.Labelled.Len() + st.Recent.Len() + st.Ledger.Len() + st.Refusals.Len() + st.Early.Len()
+	return 256 + st.Weights.Len() + 10*st.Messages.Len() + 8*st.Ledger.Len() + 12*st.Early.Len() +
+		4*(st.IDs.Len()+st.Window.Len()+st.Labelled.Len()+st.Recent.Len()) + 3*(st.Senders.Len()+st.Threads.Len()+st.Refusals.Len())
 }
 
 // cache holds the accounts of one partition that were used last, within bounds.

@@ -50,8 +50,13 @@ func New(o Options) (*Engine, error) {
 	}
 	return &Engine{
 		o: o, log: o.Logger, reader: reader, hints: map[int32]int64{}, vaults: map[int32]*vault{},
-		fingerprint: o.Filter.Featurize.Fingerprint() + " " + zones.Version, dumping: make(chan struct{}, 1), forgot: make(chan struct{}, 1),
+		fingerprint: o.fingerprint(), dumping: make(chan struct{}, 1), forgot: make(chan struct{}, 1),
 	}, nil
+}
+
+// fingerprint is that of how mail is read, owners aside, and of the time zones.
+func (o *Options) fingerprint() string {
+	return o.Filter.Featurize.Fingerprint() + " " + zones.Version
 }
 
 // Run takes part in the group until ctx is done. Trouble with brokers, topics or
@@ -88,9 +93,9 @@ func (e *Engine) groupProblem(err error) {
 
 // The least that a partition may hold and cache, however many there are.
 const (
-	leastAhead    = 2 << 20
+	leastAhead    = 1 << 20
 	leastAccounts = 4
-	leastRows     = 100_000
+	leastRows     = 20_000
 )
 
 // bringAtOnce is how many accounts a process brings in at once ahead of its writers,
@@ -104,12 +109,10 @@ func (e *Engine) generation(ctx context.Context, g kafka.Generation) {
 	ahead := max(min(leastAhead, e.o.ReadAhead), e.o.ReadAhead/int64(n))
 	var ours []*partition
 	for _, number := range g.Partitions {
-		ours = append(ours, &partition{
-			e: e, id: store.Partition{Topic: e.o.Topics.Input, Number: number},
-			log: e.log.With("partition", number), state: newPartitionState(number), vault: e.vault(number),
-			committedOne: make(chan struct{}, 1), looks: make(chan look), bringers: max(1, bringAtOnce/n),
-			cache: newCache(max(min(leastAccounts, e.o.CacheAccounts), e.o.CacheAccounts/n), max(min(leastRows, e.o.CacheRows), e.o.CacheRows/n)),
-		})
+		p := e.partition(number)
+		p.bringers = max(1, bringAtOnce/n)
+		p.cache = newCache(max(min(leastAccounts, e.o.CacheAccounts), e.o.CacheAccounts/n), max(min(leastRows, e.o.CacheRows), e.o.CacheRows/n))
+		ours = append(ours, p)
 	}
 	e.mu.Lock()
 	e.member, e.problem, e.ours = true, "", ours
@@ -123,11 +126,22 @@ func (e *Engine) generation(ctx context.Context, g kafka.Generation) {
 		wg.Go(func() { p.run(ctx, ahead) })
 	}
 	wg.Go(func() { e.publish(ctx, g) })
+	wg.Go(func() { e.watch(ctx, ours) })
+	wg.Go(func() { e.preserveOthers(ctx, g) })
 	wg.Wait()
 
 	e.mu.Lock()
 	e.ours, e.member = nil, false
 	e.mu.Unlock()
+}
+
+// partition makes a partition of the input that does nothing yet.
+func (e *Engine) partition(number int32) *partition {
+	return &partition{
+		e: e, id: store.Partition{Topic: e.o.Topics.Input, Number: number},
+		log: e.log.With("partition", number), state: newPartitionState(number), vault: e.vault(number),
+		committedOne: make(chan struct{}, 1), looks: make(chan look),
+	}
 }
 
 // vault returns what is known of a partition of the snapshots topic.

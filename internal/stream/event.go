@@ -121,12 +121,12 @@ func expired(x filter.Expired) (kafka.Record, error) {
 	if err := json.Unmarshal(o.Record, &k); err != nil {
 		return kafka.Record{}, fmt.Errorf("feedback from offset %d of partition %d cannot be read any more: %w", o.Offset, o.Partition, err)
 	}
-	why := kafka.Refusal{Reason: kafka.Expired, Detail: "its message did not come in time"}
+	why := kafka.Refusal{Reason: kafka.Expired, Detail: "the message that it refers to did not arrive in time"}
 	if x.Unsure {
-		why = kafka.Refusal{Reason: kafka.Conflict, Detail: "several messages have this Message-ID; name the one that is meant by its key"}
+		why = kafka.Refusal{Reason: kafka.Conflict, Detail: "several messages have this Message-ID; use the key of the message instead"}
 	}
 	if x.Displaced {
-		why.Detail = "its message had not come when newer feedback needed the room"
+		why.Detail = "it was dropped for newer feedback before its message arrived"
 	}
 	return kafka.DeadLetter(o.Topic, kafka.Record{Partition: o.Partition, Offset: o.Offset, Key: k.Key, Value: k.Value, Headers: k.Headers}, why), nil
 }

@@ -28,18 +28,48 @@ type item struct {
 	event   kafka.Event // nil: refused
 	refused *kafka.Refusal
 	message *featurize.Message // of a kafka.Message
+	took    time.Duration      // to read that message
 }
 
-// overhead is what an item holds beside its bytes, roughly: what featurising makes
-// of a message is of the order of its text.
-const overhead = 2048
+// overhead is what an item holds beside its bytes: itself, its place in line, and the
+// goroutine that works on it.
+const overhead = 6 << 10
 
+// Until a message is read nobody knows what its features take: small mail has a feature
+// of some forty bytes for every four of text, and a large one has no more than so many.
+const (
+	featureBytes     = 10
+	mostFeatureBytes = 1 << 20
+)
+
+// headerOverhead is what a header holds beside its bytes.
+const headerOverhead = 64
+
+// sizeOf is the most that a record may take in memory, before it is read and after.
 func sizeOf(r *kafka.Record) int64 {
 	n := overhead + len(r.Key) + len(r.Value)
 	for _, h := range r.Headers {
-		n += len(h.Key) + len(h.Value)
+		n += headerOverhead + len(h.Key) + len(h.Value)
 	}
-	return int64(n)
+	return int64(n + min(featureBytes*len(r.Value), mostFeatureBytes))
+}
+
+// settle gives back what an item that was read takes less than it might have taken.
+func (in *intake) settle(it *item) *item {
+	if it.message == nil {
+		return it
+	}
+	takes := overhead + int64(len(it.record.Key)+it.message.Bytes())
+	spare := it.size - takes
+	if spare <= 0 {
+		return it
+	}
+	it.size = takes
+	in.mu.Lock()
+	in.held -= spare
+	in.mu.Unlock()
+	in.room.Release(spare)
+	return it
 }
 
 // prepare says what a record means and reads the message that it may be. It runs
@@ -58,7 +88,7 @@ func (e *Engine) prepare(it *item, partitions int32) *item {
 	it.event = event
 	if m, ok := event.(kafka.Message); ok {
 		reader := e.reader.Owned(e.o.Owner(string(it.record.Key)))
-		it.message, _ = reader.Read(context.Background(), reader.Cut(m.Raw)) // fails only with its context
+		it.message, it.took, _ = reader.ReadTimed(context.Background(), reader.Cut(m.Raw)) // fails only with its context
 		// The decision needs neither.
 		it.event, it.record.Value, it.record.Headers = kafka.Message{Sent: m.Sent}, nil, nil
 	}
@@ -88,13 +118,12 @@ const (
 )
 
 func (e *Engine) newIntake(limit int64, partitions int32) *intake {
-	return &intake{
-		room: semaphore.NewWeighted(limit), limit: limit,
-		// What it holds in bytes is bounded by room.
-		stage: pipeline.New(pipeline.Options[*item]{
-			Depth: readAhead, Bytes: limit, Size: func(it *item) int64 { return it.size },
-		}, func(it *item) *item { return e.prepare(it, partitions) }),
-	}
+	in := &intake{room: semaphore.NewWeighted(limit), limit: limit}
+	// What it holds in bytes is bounded by room.
+	in.stage = pipeline.New(pipeline.Options[*item]{
+		Depth: readAhead, Bytes: limit, Size: func(it *item) int64 { return it.size },
+	}, func(it *item) *item { return in.settle(e.prepare(it, partitions)) })
+	return in
 }
 
 // take notes that bytes are held, or waits until there is room. One record larger
@@ -139,7 +168,7 @@ func (in *intake) waiting() (held int64, oldest time.Time) {
 
 // run reads from reader and closes the stage when ctx is done, with nil, or when
 // reading cannot go on, with why.
-func (in *intake) run(ctx context.Context, reader Reader, trouble func(error), pause func(n int) error, reached func(end int64)) error {
+func (in *intake) run(ctx context.Context, reader Reader, trouble func(error), pause func(n int) error, reached func(kafka.Watermark)) error {
 	defer in.stage.Close()
 	defer reader.Close()
 	for failed := 0; ; {
@@ -149,7 +178,7 @@ func (in *intake) run(ctx context.Context, reader Reader, trouble func(error), p
 		}
 		if err != nil {
 			var lost *kafka.OffsetError
-			if errors.As(err, &lost) || errors.Is(err, kafka.ErrCorrupt) {
+			if errors.As(err, &lost) || errors.Is(err, kafka.ErrCorrupt) || errors.Is(err, kafka.ErrRecreated) {
 				return err
 			}
 			trouble(fmt.Errorf("cannot read: %w", err))
@@ -163,7 +192,7 @@ func (in *intake) run(ctx context.Context, reader Reader, trouble func(error), p
 			trouble(nil)
 			failed = 0
 		}
-		reached(b.End)
+		reached(kafka.Watermark{First: b.First, End: b.End, High: b.High})
 		if err := in.put(ctx, b); err != nil {
 			return nil // ctx is done
 		}

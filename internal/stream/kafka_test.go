@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/testkit"
 )
@@ -31,6 +34,7 @@ func dial(t *testing.T, k *testkit.Kafka) *kafka.Client {
 // of them come to what the filter alone comes to, and repeat no decision with
 // other bytes.
 func TestOnARealBroker(t *testing.T) {
+	t.Parallel() // it mostly waits
 	k := testkit.StartKafka(t, testkit.KafkaOptions{})
 	const partitions = 4
 	twin := newCluster(partitions) // has the same records in memory
@@ -131,7 +135,7 @@ func sameBytes(t *testing.T, client *kafka.Client, topic string) {
 	seen := map[string]string{}
 	repeated := 0
 	for n, w := range marks {
-		r := client.Read(topic, int32(n), w.First)
+		r := client.Read(topic, kafka.TopicID{}, int32(n), w.First)
 		for r.Position() < w.End {
 			b, err := r.Next(t.Context(), 1000, 1<<20)
 			if err != nil {
@@ -154,4 +158,80 @@ func sameBytes(t *testing.T, client *kafka.Client, topic string) {
 		t.Errorf("got %d different records", len(seen))
 	}
 	t.Logf("%d records, %d of them repeated", len(seen)+repeated, repeated)
+}
+
+// TestLagOnARealBroker: a producer leaves a transaction open, the broker is away, and a
+// partition is stopped at its beginning. Each time the status says what waits, and never
+// that nothing does.
+func TestLagOnARealBroker(t *testing.T) {
+	t.Parallel() // it mostly waits
+	k := testkit.StartKafka(t, testkit.KafkaOptions{})
+	client := dial(t, k)
+	if _, _, err := client.EnsureTopics(t.Context(), kafka.Wanted{Create: true, Partitions: 1}); err != nil {
+		t.Fatal(err)
+	}
+	foreign := func(o ...kgo.Opt) *kgo.Client {
+		f, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(k.Addrs()...), kgo.TransactionTimeout(10 * time.Minute)}, o...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(f.Close)
+		return f
+	}
+	send := func(f *kgo.Client, from, n int) {
+		t.Helper()
+		for i := from; i < from+n; i++ {
+			r := &kgo.Record{Topic: testTopics.Input, Key: []byte("a"), Value: fmt.Appendf(nil, "Message-ID: <%d@x>\r\nFrom: s@example.net\r\n\r\nplan\r\n", i)}
+			if err := f.ProduceSync(t.Context(), r).FirstErr(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	p := newProcess(t, newCluster(1))
+	own := dial(t, k)
+	begin := func(tunes ...tune) {
+		p.start(append(tunes, func(o *Options) { o.Broker = Client(own) })...)
+	}
+	begin(func(o *Options) { o.SnapshotEvery = 1 << 40 })
+	plain, hanging := foreign(), foreign(kgo.TransactionalID("hanging"))
+	send(plain, 0, 3)
+	says(t, p, "nothing waits", func(s Status, one PartitionStatus) bool { return s.CaughtUp() && one.Position == 3 })
+
+	if err := hanging.BeginTransaction(); err != nil {
+		t.Fatal(err)
+	}
+	send(hanging, 3, 2)
+	send(plain, 5, 4) // behind it
+	says(t, p, "6 records wait for a transaction", func(s Status, one PartitionStatus) bool {
+		return s.Lag != nil && *s.Lag == 6 && s.InTransaction == 6 && s.OldestSeconds != nil && one.Position == 3
+	})
+
+	k.Stop(0)
+	says(t, p, "what waits is unknown", func(s Status, _ PartitionStatus) bool { return s.Lag == nil && s.OldestSeconds == nil })
+	k.Start(0)
+	says(t, p, "6 records wait still", func(s Status, _ PartitionStatus) bool { return s.Lag != nil && *s.Lag == 6 })
+	if err := hanging.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
+		t.Fatal(err)
+	}
+	// The marker takes an offset, too.
+	says(t, p, "nothing waits", func(s Status, one PartitionStatus) bool { return s.CaughtUp() && one.Position == 10 })
+	p.stop()
+
+	send(plain, 9, 8)
+	req := kmsg.NewPtrDeleteRecordsRequest()
+	topic := kmsg.NewDeleteRecordsRequestTopic()
+	topic.Topic = testTopics.Input
+	cut := kmsg.NewDeleteRecordsRequestTopicPartition()
+	cut.Offset = 15
+	topic.Partitions, req.TimeoutMillis = append(topic.Partitions, cut), 60_000
+	req.Topics = append(req.Topics, topic)
+	if res, err := req.RequestWith(t.Context(), plain); err != nil || res.Topics[0].Partitions[0].ErrorCode != 0 {
+		t.Fatalf("cutting the log: %+v, %v", res, err)
+	}
+	begin()
+	says(t, p, "it is stopped, and 8 records wait", func(s Status, one PartitionStatus) bool {
+		return one.Stopped && s.Lag != nil && *s.Lag == 8 && s.OldestSeconds != nil
+	})
+	send(plain, 17, 1)
+	says(t, p, "it is stopped, and 9 records wait", func(s Status, _ PartitionStatus) bool { return s.Lag != nil && *s.Lag == 9 })
 }

@@ -29,10 +29,20 @@ type cluster struct {
 
 // log is one partition.
 type log struct {
+	id      kafka.TopicID // of its topic
 	first   int64
 	records []kafka.Record
 	end     int64
 	markers map[int64]bool // offsets that a control marker takes
+	open    int64          // offset at which an open transaction begins; 0: there is none
+}
+
+// stable is the last stable offset.
+func (l *log) stable() int64 {
+	if l.open > 0 {
+		return l.open
+	}
+	return l.end
 }
 
 var testTopics = kafka.Topics{Input: "in", Decisions: "decisions", DeadLetters: "dead", Snapshots: "snapshots"}
@@ -41,10 +51,33 @@ func newCluster(partitions int) *cluster {
 	c := &cluster{topics: map[string][]*log{}, published: map[int32]int64{}}
 	for _, name := range testTopics.All() {
 		for range partitions {
-			c.topics[name] = append(c.topics[name], &log{markers: map[int64]bool{}})
+			c.topics[name] = append(c.topics[name], newLog(name, 0))
 		}
 	}
 	return c
+}
+
+// newLog makes a partition of a topic that was created again so many times.
+func newLog(topic string, generation byte) *log {
+	l := &log{markers: map[int64]bool{}}
+	copy(l.id[:], topic)
+	l.id[15] = generation + 1
+	return l
+}
+
+// recreate deletes a topic and creates it again, empty. As Kafka does, it forgets the
+// offsets that a group has published for it.
+func (c *cluster) recreate(topic string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	logs := make([]*log, len(c.topics[topic]))
+	for i, l := range c.topics[topic] {
+		logs[i] = newLog(topic, l.id[15])
+	}
+	c.topics[topic] = logs
+	if topic == testTopics.Input {
+		clear(c.published)
+	}
 }
 
 // put appends a record and returns its offset.
@@ -83,6 +116,15 @@ func (c *cluster) cut(topic string, partition int, first int64) {
 	l.records = slices.DeleteFunc(l.records, func(r kafka.Record) bool { return r.Offset < first })
 }
 
+// lose drops what lies from an offset on, as an unclean election of a leader does.
+func (c *cluster) lose(topic string, partition int, end int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.topics[topic][partition]
+	l.end = end
+	l.records = slices.DeleteFunc(l.records, func(r kafka.Record) bool { return r.Offset >= end })
+}
+
 // compact keeps the last record of each key, and no tombstones.
 func (c *cluster) compact(topic string) {
 	c.mu.Lock()
@@ -114,7 +156,7 @@ func (c *cluster) marks(topic string) []kafka.Watermark {
 	defer c.mu.Unlock()
 	var out []kafka.Watermark
 	for _, l := range c.topics[topic] {
-		out = append(out, kafka.Watermark{First: l.first, End: l.end})
+		out = append(out, kafka.Watermark{First: l.first, End: l.stable(), High: l.end})
 	}
 	return out
 }
@@ -200,6 +242,8 @@ type broker struct {
 	slow time.Duration
 	// read is asked before each fetch.
 	read func(topic string, partition int32) error
+	// asked is asked before the ends of logs are told. nil: all goes well.
+	asked func() error
 }
 
 func (b *broker) Run(ctx context.Context, m kafka.Member) error {
@@ -211,8 +255,34 @@ func (b *broker) Partitions(_ context.Context, topic string) (int32, error) {
 	return int32(len(b.c.marks(topic))), nil
 }
 
+func (b *broker) TopicID(_ context.Context, topic string) (kafka.TopicID, error) {
+	b.c.mu.Lock()
+	defer b.c.mu.Unlock()
+	return b.c.topics[topic][0].id, nil
+}
+
 func (b *broker) Watermarks(_ context.Context, topic string) ([]kafka.Watermark, error) {
+	if b.asked != nil {
+		if err := b.asked(); err != nil {
+			return nil, err
+		}
+	}
 	return b.c.marks(topic), nil
+}
+
+func (b *broker) Timestamp(_ context.Context, topic string, partition int32, offset int64) (time.Time, error) {
+	b.c.mu.Lock()
+	defer b.c.mu.Unlock()
+	l := b.c.topics[topic][partition]
+	if offset < l.first {
+		return time.Time{}, fmt.Errorf("offset %d of a log that begins at %d", offset, l.first)
+	}
+	for _, r := range l.records {
+		if r.Offset >= offset {
+			return r.Time, nil
+		}
+	}
+	return time.Time{}, nil
 }
 
 func (b *broker) CommittedOffsets(context.Context) (map[int32]int64, error) {
@@ -255,13 +325,14 @@ func (b *broker) Produce(ctx context.Context, topic string, records []kafka.Reco
 	return out, nil
 }
 
-func (b *broker) Read(topic string, partition int32, from int64) Reader {
-	return &memoryReader{b: b, topic: topic, partition: partition, at: from}
+func (b *broker) Read(topic string, id kafka.TopicID, partition int32, from int64) Reader {
+	return &memoryReader{b: b, topic: topic, id: id, partition: partition, at: from}
 }
 
 type memoryReader struct {
 	b         *broker
 	topic     string
+	id        kafka.TopicID
 	partition int32
 	at        int64
 }
@@ -287,7 +358,7 @@ func (r *memoryReader) Next(ctx context.Context, most, bytes int) (kafka.Batch, 
 		case <-time.After(time.Millisecond):
 		}
 	}
-	return kafka.Batch{Next: r.at, End: r.at}, nil
+	return r.take(0, 0)
 }
 
 func (r *memoryReader) take(most, bytes int) (kafka.Batch, error) {
@@ -295,19 +366,22 @@ func (r *memoryReader) take(most, bytes int) (kafka.Batch, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l := c.topics[r.topic][r.partition]
+	if !sameLog(r.id, l.id) {
+		return kafka.Batch{}, &kafka.RecreatedError{Topic: r.topic, Was: r.id, Is: l.id}
+	}
 	if r.at < l.first || r.at > l.end {
 		return kafka.Batch{}, &kafka.OffsetError{Topic: r.topic, Partition: r.partition, Position: r.at, First: l.first, End: l.end}
 	}
-	b := kafka.Batch{First: l.first, End: l.end}
+	b := kafka.Batch{First: l.first, End: l.stable(), High: l.end}
 	i, _ := slices.BinarySearchFunc(l.records, r.at, func(rec kafka.Record, at int64) int { return cmp.Compare(rec.Offset, at) })
-	for ; i < len(l.records) && len(b.Records) < most && bytes > 0; i++ {
+	for ; i < len(l.records) && l.records[i].Offset < l.stable() && len(b.Records) < most && bytes > 0; i++ {
 		b.Records = append(b.Records, l.records[i])
 		bytes -= len(l.records[i].Value)
 	}
 	from := r.at
-	r.at = l.end
+	r.at = l.stable()
 	if i < len(l.records) {
-		r.at = l.records[i].Offset
+		r.at = min(r.at, l.records[i].Offset)
 	}
 	for at := from; at < r.at; at++ {
 		if l.markers[at] {

@@ -51,11 +51,24 @@ type Options struct {
 	// commits, and the rows of their states, weights included, over all partitions;
 	// 2,000 and 8 million. At least one account of a partition is held.
 	CacheAccounts, CacheRows int
+	// Memory is how many bytes of memory the process may use: ReadAhead is an eighth of
+	// it, and accounts in memory take a quarter of it, unless they are less; 0: there is
+	// no limit.
+	Memory int64
 	// Behind is how many records a local copy may be behind a snapshot and still be
 	// taken before it; 5,000.
 	Behind int64
 
-	Logger *slog.Logger     // nil discards
+	// FromStart begins every partition at the first record of its log where that is still
+	// there and the accounts hold nothing else than the log does, whatever snapshots there
+	// are.
+	FromStart bool
+
+	Logger *slog.Logger // nil discards
+	// Scored is told of every new decision once it is committed, and how long it took; nil:
+	// nobody. It is called by the writer of each partition, so it must be safe for
+	// concurrent use and must not block.
+	Scored func(outcome string, took time.Duration)
 	Now    func() time.Time // for ages in Status, and for when to make snapshots; nil is time.Now
 	// Pause returns how long to wait before the nth attempt at what failed, n from 1;
 	// nil doubles 100 ms up to 30 s.
@@ -70,6 +83,10 @@ func (o Options) withDefaults() Options {
 	orDefault(&o.ReadAhead, 64<<20)
 	orDefault(&o.CacheAccounts, 2_000)
 	orDefault(&o.CacheRows, 8_000_000)
+	if o.Memory > 0 {
+		o.ReadAhead = max(1, min(o.ReadAhead, o.Memory/8))
+		o.CacheRows = max(1, min(o.CacheRows, int(o.Memory/4/rowBytes)))
+	}
 	orDefault(&o.Behind, 5_000)
 	if o.Mail == nil {
 		o.Mail = pipeline.NewPool(runtime.GOMAXPROCS(0))

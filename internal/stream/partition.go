@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/snapshot"
 )
@@ -43,6 +44,7 @@ type partition struct {
 	cache  *cache
 	batch  batch
 	again  *item              // taken from the intake and not applied yet
+	topic  kafka.TopicID      // of the input, when it began
 	from   *snapshot.Manifest // the snapshot found when it began; nil: none was looked for, or found
 }
 
@@ -53,30 +55,39 @@ type StopError struct {
 }
 
 func (e *StopError) Error() string {
-	return fmt.Sprintf("partition %d is stopped: %v", e.Partition, e.Err)
+	text := fmt.Sprintf("partition %d is stopped: %v", e.Partition, e.Err)
+	if recoverable(e.Err) {
+		text += fmt.Sprintf("; “hinged recover %d” shows what can be done (docs/kafka.md, “A partition is stopped”)", e.Partition)
+	}
+	return text
 }
 
 func (e *StopError) Unwrap() error { return e.Err }
 
 func (p *partition) partitions() int32 { return p.total.Load() }
 
-// run works until ctx is done. When the partition cannot go on it says so and
-// idles, so that no other process takes the same trouble over.
+// run works until ctx is done. When the partition cannot go on it says so and waits to
+// be recovered, so that no other process takes the same trouble over.
 func (p *partition) run(ctx context.Context, readAhead int64) {
-	err := p.work(ctx, readAhead)
-	for ctx.Err() == nil && lost(err) {
-		if err = p.beginAnew(ctx, err); err != nil {
-			break
+	for {
+		err := p.work(ctx, readAhead)
+		for ctx.Err() == nil && lost(err) {
+			if err = p.beginAnew(ctx, err); err != nil {
+				break
+			}
+			err = p.work(ctx, readAhead)
 		}
-		err = p.work(ctx, readAhead)
+		if ctx.Err() != nil || err == nil {
+			return
+		}
+		stopped := &StopError{p.id.Number, err}
+		p.log.Error("the partition is stopped; the others continue", "error", stopped)
+		p.state.stop(stopped)
+		if !p.awaitRecovery(ctx, err) {
+			return
+		}
+		p.state.anew()
 	}
-	if ctx.Err() != nil || err == nil {
-		return
-	}
-	err = &StopError{p.id.Number, err}
-	p.log.Error("the partition is stopped; the others continue", "error", err)
-	p.state.stop(err)
-	<-ctx.Done()
 }
 
 func (p *partition) work(ctx context.Context, readAhead int64) error {
@@ -89,7 +100,7 @@ func (p *partition) work(ctx context.Context, readAhead int64) error {
 		return err
 	}
 	p.state.restoring(p.pending.set(info.Pending))
-	p.state.began(at)
+	p.state.began(&info.LogPosition)
 	p.log.Info("partition assigned to this process", "offset", at)
 	p.cache.clear()
 	p.again = nil
@@ -123,7 +134,7 @@ func (p *partition) work(ctx context.Context, readAhead int64) error {
 	var readErr error
 	var reader sync.WaitGroup
 	reader.Go(func() {
-		readErr = p.intake.run(reading, p.e.o.Broker.Read(p.id.Topic, p.id.Number, at), p.reading, func(n int) error { return p.pause(reading, n) }, p.state.reached)
+		readErr = p.intake.run(reading, p.e.o.Broker.Read(p.id.Topic, p.topic, p.id.Number, at), p.reading, func(n int) error { return p.pause(reading, n) }, p.reached)
 	})
 	err = p.write(ctx)
 	stopReading()
@@ -197,6 +208,9 @@ func (p *partition) note(where *string, err error) {
 		p.log.Info("partition continues")
 	}
 }
+
+// reached notes what the log holds.
+func (p *partition) reached(log kafka.Watermark) { p.state.heard(log, p.e.o.Now()) }
 
 // committed notes what a batch came to, and publishes the position.
 func (p *partition) committed(b *batch) {

@@ -121,15 +121,25 @@ func rewriting(h *held, it *item) (filter.RewriteRequest, *kafka.Refusal) {
 	}
 }
 
-// scrubAfter is how long is waited for more to be forgotten before the file is
-// written anew.
-const scrubAfter = 2 * time.Second
+const (
+	// scrubAfter is how long is waited for more to be forgotten before the file is
+	// written anew.
+	scrubAfter = 2 * time.Second
+	// scrubShare is how many times as long as that took is waited at least: commits wait
+	// for it, so it must not be done all the time.
+	scrubShare = 10
+)
 
 // scrub writes the store's file anew after something was forgotten, until ctx is
-// done. What was left undone by a crash is done first.
+// done. What was left undone by a crash, or by the end of ctx, is done first.
 func (e *Engine) scrub(ctx context.Context) {
 	for failed := 0; ; {
-		if err := e.o.Store.Scrub(); err != nil {
+		began := time.Now()
+		if err := e.o.Store.Scrub(ctx); err != nil {
+			if ctx.Err() != nil {
+				e.log.Info("what was forgotten is still in free pages of the store; that goes on after the next start")
+				return
+			}
 			failed++
 			e.log.Warn("what was forgotten is still in free pages of the store; trying again", "error", err)
 			if wait(ctx, e.o.Pause(failed)) != nil {
@@ -138,12 +148,13 @@ func (e *Engine) scrub(ctx context.Context) {
 			continue
 		}
 		failed = 0
+		took := time.Since(began)
 		select {
 		case <-ctx.Done():
 			return
 		case <-e.forgot:
 		}
-		if wait(ctx, scrubAfter) != nil {
+		if wait(ctx, max(scrubAfter, scrubShare*took)) != nil {
 			return
 		}
 	}

@@ -70,19 +70,20 @@ func (p *partition) lastSnapshot(ctx context.Context) (int64, time.Time) {
 	if err := p.vault.scan(ctx, p.e.o.Now()); err != nil {
 		return began, p.e.o.Now()
 	}
-	for _, next := range p.vault.positions() {
-		if next <= began {
-			return next, p.vault.writtenAt(next)
+	ours, _ := p.vault.positions(p.topic)
+	for _, id := range ours {
+		if id.next <= began {
+			return id.next, p.vault.writtenAt(id)
 		}
 	}
 	return began, p.e.o.Now()
 }
 
 // writtenAt is when a manifest was written.
-func (v *vault) writtenAt(next int64) time.Time {
+func (v *vault) writtenAt(id manifestID) time.Time {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if f := v.manifests[next]; f != nil {
+	if f := v.manifests[id]; f != nil {
 		return f.written
 	}
 	return time.Time{}
@@ -100,10 +101,21 @@ func (e *Engine) slot(ctx context.Context) error {
 
 func (e *Engine) release() { <-e.dumping }
 
-// oneSnapshot makes a snapshot and returns its position: first the chunks, then,
-// when they are acknowledged, the manifest, then it takes back what is not needed
-// any more.
+// oneSnapshot makes a snapshot and returns its position, and takes back what is not
+// needed any more.
 func (p *partition) oneSnapshot(ctx context.Context) (int64, error) {
+	next, err := p.dump(ctx)
+	if err != nil {
+		return 0, err
+	}
+	p.state.snapshot()
+	p.untidy = next
+	return next, p.tidyLater(ctx)
+}
+
+// dump makes a snapshot and returns its position: first the chunks, then, when they
+// are acknowledged, the manifest.
+func (p *partition) dump(ctx context.Context) (int64, error) {
 	if err := p.e.slot(ctx); err != nil {
 		return 0, err
 	}
@@ -113,33 +125,24 @@ func (p *partition) oneSnapshot(ctx context.Context) (int64, error) {
 	if err := p.vault.scan(ctx, p.e.o.Now()); err != nil {
 		return 0, err
 	}
-	before, err := p.vault.newest(ctx, kafka.Watermark{End: p.state.position()})
+	before, err := p.vault.newest(ctx, p.topic, kafka.Watermark{End: p.state.position()})
 	if err != nil {
 		return 0, err
 	}
-	out := &outbox{p: p, ctx: ctx}
+	out := newDumper(ctx, p.vault)
 	m, err := snapshot.Dump(p.e.o.Store, p.id, before, out.put)
 	if err != nil {
 		return 0, err
 	}
 	m.Fingerprint = p.e.fingerprint
-	data, err := m.Encode(out.put)
-	if err != nil {
-		return 0, err
-	}
-	if err := out.flush(); err != nil {
-		return 0, err
-	}
-	if err := out.write(kafka.Record{Partition: p.id.Number, Key: manifestKey(m.Next), Value: data}); err != nil {
+	if err := out.finish(&m); err != nil {
 		return 0, err
 	}
 	if err := p.vault.scan(ctx, p.e.o.Now()); err != nil {
 		return 0, err
 	}
 	p.log.Info("snapshot made", "offset", m.Next, "accounts", len(m.Accounts), "chunks", out.chunks, "bytes", out.bytes)
-	p.state.snapshot()
-	p.untidy = m.Next
-	return m.Next, p.tidyIfWhole(ctx)
+	return m.Next, nil
 }
 
 // canTidy reports whether the last snapshot made something needless that may go. It
@@ -175,75 +178,34 @@ func (p *partition) tidyLater(ctx context.Context) error {
 	return p.tidyIfWhole(ctx)
 }
 
-// outbox writes chunks, several at a time.
-type outbox struct {
-	p       *partition
-	ctx     context.Context
-	waiting []kafka.Record
-	size    int
-	chunks  int
-	bytes   int64
-}
-
-// outboxBytes are as many as make one batch on the wire, keys included.
-const outboxBytes = 880_000
-
-func (o *outbox) put(id snapshot.ChunkID, data []byte) error {
-	if o.p.vault.has(id) {
-		return nil
-	}
-	// The chunks of one account come one after another. What fits goes out together,
-	// so that a large chunk and the small ones after it come back in one answer.
-	if o.size > 0 && o.size+len(data) > outboxBytes {
-		if err := o.flush(); err != nil {
-			return err
-		}
-	}
-	o.waiting = append(o.waiting, kafka.Record{Partition: o.p.id.Number, Key: chunkKey(id), Value: bytes.Clone(data)})
-	o.chunks++
-	o.bytes += int64(len(data))
-	o.size += len(data)
-	return nil
-}
-
-func (o *outbox) flush() error {
-	records := o.waiting
-	o.waiting, o.size = nil, 0
-	return o.write(records...)
-}
-
-// write produces records. A snapshot is given up for an error and made again later,
-// rather than to hold the store's pages for as long as a broker is gone.
-func (o *outbox) write(records ...kafka.Record) error {
-	if len(records) == 0 {
-		return nil
-	}
-	if _, err := o.p.e.o.Broker.Produce(o.ctx, o.p.e.o.Topics.Snapshots, records); err != nil {
-		return fmt.Errorf("writing a snapshot: %w", err)
-	}
-	return nil
-}
-
 // keptManifests is how many snapshots of a partition are kept.
 const keptManifests = 2
 
 // tidy takes back the manifests below ours but for the newest two that we know of,
 // unless they know what was forgotten since, and the chunks that only those named.
+// Those of logs that the input topic had before count as older than all of its own.
 func (p *partition) tidy(ctx context.Context, ours int64) error {
+	// A process that lost its partition may not know that the topic was created again:
+	// only who reads the log that there is takes back snapshots of others.
+	is, err := p.e.o.Broker.TopicID(ctx, p.id.Topic)
+	if err != nil {
+		return err
+	}
 	named, spent := map[snapshot.ChunkID]bool{}, map[snapshot.ChunkID]bool{}
 	var gone []kafka.Record
 	newer := 0 // whole ones
-	for _, next := range p.vault.positions() {
-		m, err := p.vault.manifest(ctx, next)
+	mine, others := p.vault.positions(p.topic)
+	for i, id := range slices.Concat(mine, others) {
+		m, err := p.vault.manifest(ctx, id)
 		if err != nil {
 			return err
 		}
-		keep := next >= ours || m != nil && newer < keptManifests && next >= p.purge.Load()
+		keep := p.keeps(id, i < len(mine), ours, is, m != nil && newer < keptManifests)
 		if m != nil {
 			newer++
 		}
 		if !keep {
-			gone = append(gone, kafka.Record{Partition: p.id.Number, Key: manifestKey(next)})
+			gone = append(gone, kafka.Record{Partition: p.id.Number, Key: manifestKey(id)})
 		}
 		if m == nil {
 			continue
@@ -277,6 +239,16 @@ func (p *partition) tidy(ctx context.Context, ours int64) error {
 }
 
 const tidyRecords = 1000
+
+// keeps reports whether a snapshot is to stay, beside that at the position ours. mine: it
+// is of our log; is: the log that the input topic has; recent: it is one of the newest.
+func (p *partition) keeps(id manifestID, mine bool, ours int64, is kafka.TopicID, recent bool) bool {
+	forgot := p.purge.Load()
+	if mine {
+		return id.next >= ours || recent && id.next >= forgot
+	}
+	return !sameLog(is, p.topic) || recent && forgot == 0
+}
 
 // all returns every chunk that is there, with when it was written.
 func (v *vault) all() map[snapshot.ChunkID]time.Time {

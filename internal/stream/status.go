@@ -4,6 +4,7 @@ package stream
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -86,28 +87,42 @@ type Status struct {
 
 	Counts
 
-	Lag int64 `json:"lag"` // number of records not yet processed, over all partitions of this process
+	// Lag is the number of records not yet processed, up to the high watermark, over all
+	// partitions of this process; absent if it is unknown for any of them.
+	Lag *int64 `json:"lag,omitempty"`
+	// InTransaction is the number of those that can't be read before a transaction of a
+	// producer ends.
+	InTransaction int64 `json:"in_transaction"`
 	// OldestSeconds is the age of the oldest record that waits for its decision,
-	// according to its timestamp; 0 if none waits.
-	OldestSeconds float64           `json:"oldest_seconds"`
+	// according to its timestamp; 0 if none waits; absent if it is unknown for any partition.
+	OldestSeconds *float64          `json:"oldest_seconds,omitempty"`
 	Partitions    []PartitionStatus `json:"partitions"` // the partitions of this process, in ascending order
 }
 
 // PartitionStatus is the status of one partition.
 type PartitionStatus struct {
-	Partition     int32      `json:"partition"`             // number of the partition
-	Begun         bool       `json:"-"`                     // its position is known
-	Position      int64      `json:"position"`              // offset of the next record
-	End           int64      `json:"end"`                   // offset of the end of the log; -1 if it is unknown
-	Lag           int64      `json:"lag"`                   // number of records not yet processed
-	HeldBytes     int64      `json:"held_bytes"`            // size of the records that were read and are not committed
-	OldestSeconds float64    `json:"oldest_seconds"`        // age of the oldest waiting record; 0 if none waits
-	LastRecord    *time.Time `json:"last_record,omitempty"` // timestamp of the last processed record
-	Snapshots     int        `json:"snapshots"`             // number of snapshots made by this process
-	Restoring     int        `json:"restoring"`             // accounts not yet fetched from the snapshot from which the partition was taken over
-	Stopped       bool       `json:"stopped"`               // whether the partition needs help to continue; problem says why
-	Problem       string     `json:"problem,omitempty"`     // the problem in words; "" if there is none
+	Partition     int32      `json:"partition"`                // number of the partition
+	Begun         bool       `json:"-"`                        // its position is known
+	Position      int64      `json:"position"`                 // offset of the next record; -1 if it is unknown
+	End           int64      `json:"end"`                      // the high watermark, the offset of the end of the log, as last heard of; -1 if it is unknown
+	Lag           *int64     `json:"lag,omitempty"`            // number of records not yet processed, up to the high watermark; absent if it is unknown
+	InTransaction int64      `json:"in_transaction"`           // number of those that can't be read before a transaction of a producer ends
+	HeldBytes     int64      `json:"held_bytes"`               // size of the records that were read and are not committed
+	OldestSeconds *float64   `json:"oldest_seconds,omitempty"` // age of the oldest waiting record; 0 if none waits; absent if it is unknown
+	LastRecord    *time.Time `json:"last_record,omitempty"`    // timestamp of the last processed record
+	Snapshots     int        `json:"snapshots"`                // number of snapshots made by this process
+	Restoring     int        `json:"restoring"`                // accounts not yet fetched from the snapshot from which the partition was taken over
+	Stopped       bool       `json:"stopped"`                  // whether the partition needs help to continue; problem says why
+	Problem       string     `json:"problem,omitempty"`        // the problem in words; "" if there is none
+	TopicID       string     `json:"topic_id,omitempty"`       // id of the input topic that is read; another one if it was deleted and created again
+	Recovered     string     `json:"recovered,omitempty"`      // how the partition was recovered, if it ever was: snapshot, start, empty, or moved by hinged repartition
 }
+
+// CaughtUp reports whether it is known that no record waits.
+func (s *Status) CaughtUp() bool { return s.Lag != nil && *s.Lag == 0 }
+
+// CaughtUp reports whether it is known that no record waits.
+func (p *PartitionStatus) CaughtUp() bool { return p.Lag != nil && *p.Lag == 0 }
 
 // Reasons returns the reasons of dead letters in order.
 func (c *Counts) Reasons() []kafka.Reason { return slices.Sorted(maps.Keys(c.DeadLetters)) }
@@ -125,10 +140,16 @@ func (s *Status) doing() string {
 		return "waiting for partitions"
 	case len(s.Partitions) == 0:
 		return "standing by: other processes have all partitions"
+	case stopped == len(s.Partitions):
+		return "stopped: no partition of this process can go on without help"
 	case stopped > 0:
 		return fmt.Sprintf("deciding and learning, but %d of %d partitions are stopped and need help", stopped, len(s.Partitions))
-	case s.Lag > 0:
-		return fmt.Sprintf("deciding and learning, %d records behind", s.Lag)
+	case s.Lag == nil:
+		return "deciding and learning; how many records wait is unknown at the moment"
+	case s.InTransaction > 0 && s.InTransaction == *s.Lag:
+		return fmt.Sprintf("waiting for the end of a producer's transaction, with %d records behind it", *s.Lag)
+	case *s.Lag > 0:
+		return fmt.Sprintf("deciding and learning, %d records behind", *s.Lag)
 	default:
 		return "deciding and learning; no record is waiting"
 	}
@@ -140,38 +161,38 @@ type partitionState struct {
 	mu             sync.Mutex
 	status         PartitionStatus
 	intake         *intake
-	writing        string // why the writer waits
-	readingProblem string // why the reader waits
+	first, stable  int64     // of the log: its first offset, and the last stable one
+	lastHeard      time.Time // when End, first and stable were heard of
+	foreign        bool      // the position is of another topic of the same name
+	oldest         waiting   // the record at which it waits, where none is held
+	writing        string    // why the writer waits
+	readingProblem string    // why the reader waits
 }
 
 func newPartitionState(number int32) *partitionState {
-	return &partitionState{status: PartitionStatus{Partition: number, End: -1}}
+	return &partitionState{status: PartitionStatus{Partition: number, Position: -1, End: -1}}
 }
 
 func (s *partitionState) stop(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.status.Stopped, s.status.Problem = true, err.Error()
+	s.foreign = errors.Is(err, kafka.ErrRecreated)
 }
 
-func (s *partitionState) began(at int64) {
+func (s *partitionState) began(at *store.LogPosition) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.status.Begun, s.status.Position = true, at
+	s.status.Begun, s.status.Position = true, at.Next
+	s.status.TopicID, s.status.Recovered = idText(at.TopicID), at.Recovered
 }
 
 // anew notes that the position is not known any more.
 func (s *partitionState) anew() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.status.Begun = false
-}
-
-// reached notes the end of the log.
-func (s *partitionState) reached(end int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.status.End = max(s.status.End, end)
+	s.status.Begun, s.status.Stopped, s.status.Problem, s.status.End = false, false, "", -1
+	s.writing, s.readingProblem, s.foreign = "", "", false
 }
 
 func (s *partitionState) holds(in *intake) {
@@ -215,17 +236,36 @@ func (s *partitionState) get(now time.Time) PartitionStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := s.status
-	if out.Begun && out.End >= 0 {
-		out.Lag = max(0, out.End-out.Position)
-	}
+	var oldest time.Time
 	if s.intake != nil {
-		var oldest time.Time
-		if out.HeldBytes, oldest = s.intake.waiting(); !oldest.IsZero() {
-			out.OldestSeconds = max(0, now.Sub(oldest).Seconds())
-		}
+		out.HeldBytes, oldest = s.intake.waiting()
 	}
+	s.behind(&out, oldest, now)
 	out.Problem = cmp.Or(out.Problem, s.writing, s.readingProblem)
 	return out
+}
+
+// total sums up what waits in the partitions.
+func (s *Status) total() {
+	if !s.Connected {
+		return // what waits is unknown
+	}
+	lag, oldest := new(int64), new(float64)
+	for i := range s.Partitions {
+		p := &s.Partitions[i]
+		s.InTransaction += p.InTransaction
+		if p.Lag == nil {
+			lag = nil
+		} else if lag != nil {
+			*lag += *p.Lag
+		}
+		if p.OldestSeconds == nil {
+			oldest = nil
+		} else if oldest != nil {
+			*oldest = max(*oldest, *p.OldestSeconds)
+		}
+	}
+	s.Lag, s.OldestSeconds = lag, oldest
 }
 
 // Status says how the engine is doing, save for the number of accounts. Safe for concurrent use.
@@ -241,11 +281,9 @@ func (e *Engine) Status() Status {
 	e.mu.Unlock()
 	now := e.o.Now()
 	for _, p := range ours {
-		one := p.state.get(now)
-		s.Lag += one.Lag
-		s.OldestSeconds = max(s.OldestSeconds, one.OldestSeconds)
-		s.Partitions = append(s.Partitions, one)
+		s.Partitions = append(s.Partitions, p.state.get(now))
 	}
+	s.total()
 	s.Doing = s.doing()
 	return s
 }

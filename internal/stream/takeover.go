@@ -106,19 +106,30 @@ func (p *partition) newestSnapshot(ctx context.Context, s *situation) error {
 	if err := p.vault.scan(ctx, p.e.o.Now()); err != nil {
 		return err
 	}
-	m, err := p.vault.newest(ctx, s.log)
+	s.moved = p.vault.from() != nil
+	m, err := p.vault.newest(ctx, s.topic, s.log)
 	if err != nil || m == nil {
 		return err
 	}
 	p.from = m
-	s.snapshot = &boltfile.PartitionInfo{Next: m.Next, Partitions: m.Partitions}
+	s.snapshot = &m.LogPosition
 	return nil
 }
 
 // restore notes in the store that the partition is as the snapshot found says. Its
 // accounts come in when they are needed, and one by one.
-func (p *partition) restore() (int64, error) {
+func (p *partition) restore(s *situation) (int64, error) {
 	m := p.from
+	if err := p.dropOrigin(); err != nil {
+		return 0, err
+	}
+	switch {
+	case s.local != nil && !s.ours(s.local):
+		p.log.Warn("what this store has of the partition is of the topic before it was created again; it gives way to the snapshot",
+			"offset", s.local.Next, "id", kafka.TopicID(s.local.TopicID), "recovered", m.Recovered)
+	case m.Recovered != "" && (s.local == nil || s.local.Recovered == ""):
+		p.log.Warn("the partition was recovered", "from", m.Recovered, "offset", m.Next)
+	}
 	if err := snapshot.BeginRestore(p.e.o.Store, p.id, *m); err != nil {
 		return 0, err
 	}
@@ -172,6 +183,8 @@ func (p *partition) fetch(ctx context.Context, account string, whole bool,
 			return nil
 		case lost(err), errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrStale):
 			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
 		}
 		p.log.Warn("can't load an account from the snapshot; trying again", "account", account, "error", err)
 		if err := p.pause(ctx, n); err != nil {
@@ -255,13 +268,13 @@ func (p *partition) beginAnew(ctx context.Context, cause error) error {
 		p.vault.spoil(chunk.ID)
 	}
 	if p.from != nil {
-		p.vault.condemn(p.from.Next)
+		p.vault.condemn(manifestIDOf(p.from.LogPosition))
 	}
-	marks, err := o.Broker.Watermarks(ctx, p.id.Topic)
+	topic, log, _, err := inputLog(ctx, o.Broker, p.id)
 	if err != nil {
 		return errors.Join(cause, err)
 	}
-	s := situation{log: marks[p.id.Number], partitions: info.Partitions, committed: true}
+	s := situation{topic: topic, log: log, partitions: info.Partitions, committed: true, fromStart: o.FromStart}
 	if err := p.newestSnapshot(ctx, &s); err != nil {
 		return errors.Join(cause, err)
 	}

@@ -35,7 +35,7 @@ func snapshots(t *testing.T, c *cluster) map[int32]int64 {
 		if err := v.scan(t.Context(), epoch); err != nil {
 			t.Fatal(err)
 		}
-		m, err := v.newest(t.Context(), kafka.Watermark{End: 1 << 40})
+		m, err := v.newest(t.Context(), kafka.TopicID{}, kafka.Watermark{End: 1 << 40})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func whole(p *process) error {
 
 func sound(t *testing.T, s *boltfile.Store) {
 	t.Helper()
-	report, err := s.Verify()
+	report, err := s.Verify(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,14 +206,15 @@ func tidied(t *testing.T, c *cluster) error {
 	if err := v.scan(t.Context(), epoch); err != nil {
 		return err
 	}
-	if n := len(v.positions()); n < 1 || n > keptManifests {
+	all, _ := v.positions(kafka.TopicID{})
+	if n := len(all); n < 1 || n > keptManifests {
 		return fmt.Errorf("%d manifests are left", n)
 	}
 	named := map[snapshot.ChunkID]bool{}
-	for _, next := range v.positions() {
-		m, err := v.manifest(t.Context(), next)
+	for _, id := range all {
+		m, err := v.manifest(t.Context(), id)
 		if err != nil || m == nil {
-			return fmt.Errorf("the manifest at %d is not whole: %w", next, err)
+			return fmt.Errorf("the manifest at %d is not whole: %w", id.next, err)
 		}
 		for _, id := range m.Chunks() {
 			named[id] = true
@@ -244,13 +245,13 @@ func TestASnapshotInPiecesIsPassedOver(t *testing.T) {
 		fillTwo(c, all, 60+seed, 6, 60)
 		eventually(t, func() error { return caughtUp(c, p) })
 	}
-	var positions []int64
+	var positions []manifestID
 	eventually(t, func() error {
 		v := newVault(&broker{c: c}, testTopics.Snapshots, 0)
 		if err := v.scan(t.Context(), epoch); err != nil {
 			return err
 		}
-		if positions = v.positions(); len(positions) < 2 {
+		if positions, _ = v.positions(kafka.TopicID{}); len(positions) < 2 {
 			return fmt.Errorf("there are %d snapshots", len(positions))
 		}
 		return nil
@@ -260,7 +261,7 @@ func TestASnapshotInPiecesIsPassedOver(t *testing.T) {
 	if err := v.scan(t.Context(), epoch); err != nil {
 		t.Fatal(err)
 	}
-	positions = v.positions()
+	positions, _ = v.positions(kafka.TopicID{})
 	newest, err := v.manifest(t.Context(), positions[0])
 	if err != nil || newest == nil {
 		t.Fatalf("the newest is not whole: %v", err)
@@ -289,7 +290,7 @@ func TestASnapshotInPiecesIsPassedOver(t *testing.T) {
 		t.Run(how.name, func(t *testing.T) {
 			how.do(alone[0])
 			q := newProcess(t, c)
-			c.cut(testTopics.Input, 0, positions[1])
+			c.cut(testTopics.Input, 0, positions[1].next)
 			q.start(func(o *Options) { o.SnapshotEvery, o.Behind = 1<<40, 20 })
 			takenOver(t, c, q)
 			sameDigests(t, digests(t, q.store), want)
@@ -325,19 +326,19 @@ func TestASpoiltChunkCountsAsMissingUntilItIsWrittenAnew(t *testing.T) {
 func TestAManifestMayBeAskedForBySeveralAtOnce(t *testing.T) {
 	c := newCluster(1)
 	v := newVault(&broker{c: c}, testTopics.Snapshots, 0)
-	m := snapshot.Manifest{Partition: store.Partition{Topic: testTopics.Input, Number: 0}, Next: 7, Partitions: 1}
+	m := snapshot.Manifest{Partition: store.Partition{Topic: testTopics.Input, Number: 0}, LogPosition: store.LogPosition{Next: 7, Partitions: 1}}
 	data, err := m.Encode(nil) // it has no chunks
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.put(testTopics.Snapshots, kafka.Record{Partition: 0, Key: manifestKey(m.Next), Value: data})
+	c.put(testTopics.Snapshots, kafka.Record{Partition: 0, Key: manifestKey(manifestIDOf(m.LogPosition)), Value: data})
 	if err := v.scan(t.Context(), epoch); err != nil {
 		t.Fatal(err)
 	}
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			if got, err := v.manifest(t.Context(), m.Next); err != nil || got == nil || got.Next != m.Next {
+			if got, err := v.manifest(t.Context(), manifestIDOf(m.LogPosition)); err != nil || got == nil || got.Next != m.Next {
 				t.Errorf("manifest() = %v, %v", got, err)
 			}
 		})
@@ -403,7 +404,7 @@ func TestWithNoWholeSnapshotLeftAPartitionIsStopped(t *testing.T) {
 		}
 		return nil
 	})
-	if problem := q.engine.Status().Partitions[0].Problem; !strings.Contains(problem, "restore a backup") {
+	if problem := q.engine.Status().Partitions[0].Problem; !strings.Contains(problem, "“hinged recover 0” shows what can be done") {
 		t.Errorf("the problem does not say what to do: %s", problem)
 	}
 }

@@ -7,12 +7,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -24,9 +24,9 @@ import (
 // vault is one partition of the snapshots topic, as far as it was read: which
 // manifests and chunks are there. Safe for concurrent use.
 //
-// Keys are "manifest/" with the position in 16 hexadecimal digits, and "chunk/"
-// with the chunk's ID. A record without a value takes back those before it with
-// the same key.
+// Keys are "manifest/" with the id of the input topic in 32 hexadecimal digits, a slash
+// and the position in 16, and "chunk/" with the chunk's ID. A record without a value takes
+// back those before it with the same key.
 type vault struct {
 	broker    Broker
 	topic     string
@@ -36,16 +36,26 @@ type vault struct {
 	scanning sync.Mutex
 
 	mu        sync.Mutex
-	at        int64     // what lies before it is known
-	read      time.Time // when that was
+	id        kafka.TopicID // of the snapshots topic; zero: not known yet
+	at        int64         // what lies before it is known
+	read      time.Time     // when that was
 	chunks    map[snapshot.ChunkID]place
-	manifests map[int64]*found
+	manifests map[manifestID]*found
+	origin    *origin        // nil: the accounts were begun here
 	spoilt    map[int64]bool // offsets of manifests and chunks that are not what their keys say
 	// windows are the chunks that came with those fetched last, the newest first: the
 	// chunks of one account lie together. Several accounts may be fetched at once.
 	windows []map[snapshot.ChunkID][]byte
 	kept    int // how many of them
 }
+
+// manifestID names a snapshot: of which log of the input it is, and up to where.
+type manifestID struct {
+	topic kafka.TopicID
+	next  int64
+}
+
+func manifestIDOf(at store.LogPosition) manifestID { return manifestID{at.TopicID, at.Next} }
 
 // place is where a chunk is.
 type place struct {
@@ -67,7 +77,24 @@ const (
 	chunkPrefix    = "chunk/"
 )
 
-func manifestKey(next int64) []byte { return fmt.Appendf(nil, "%s%016x", manifestPrefix, next) }
+func manifestKey(m manifestID) []byte {
+	return fmt.Appendf(nil, "%s%x/%016x", manifestPrefix, m.topic[:], m.next)
+}
+
+// manifestOf is the manifest that a key names, if it names one.
+func manifestOf(key []byte) (m manifestID, ok bool) {
+	name, ok := bytes.CutPrefix(key, []byte(manifestPrefix))
+	if !ok || len(name) != 2*len(m.topic)+1+16 {
+		return m, false
+	}
+	if _, err := hex.Decode(m.topic[:], name[:2*len(m.topic)]); err != nil {
+		return m, false
+	}
+	var err error
+	m.next, err = strconv.ParseInt(string(name[2*len(m.topic)+1:]), 16, 64)
+	return m, err == nil && bytes.Equal(manifestKey(m), key)
+}
+
 func chunkKey(id snapshot.ChunkID) []byte {
 	return fmt.Appendf(nil, "%s%s", chunkPrefix, id)
 }
@@ -88,7 +115,7 @@ var ErrGone = errors.New("a chunk of the snapshot is gone")
 func newVault(b Broker, topic string, partition int32) *vault {
 	return &vault{
 		broker: b, topic: topic, partition: partition,
-		chunks: map[snapshot.ChunkID]place{}, manifests: map[int64]*found{}, spoilt: map[int64]bool{},
+		chunks: map[snapshot.ChunkID]place{}, manifests: map[manifestID]*found{}, spoilt: map[int64]bool{},
 	}
 }
 
@@ -101,6 +128,10 @@ const forgetAfter = time.Hour
 func (v *vault) scan(ctx context.Context, now time.Time) error {
 	v.scanning.Lock()
 	defer v.scanning.Unlock()
+	id, err := v.broker.TopicID(ctx, v.topic)
+	if err != nil {
+		return err
+	}
 	marks, err := v.broker.Watermarks(ctx, v.topic)
 	if err != nil {
 		return err
@@ -110,12 +141,15 @@ func (v *vault) scan(ctx context.Context, now time.Time) error {
 	}
 	first, end := marks[v.partition].First, marks[v.partition].End
 	v.mu.Lock()
-	if v.at > end {
+	another := v.at > end || !sameLog(id, v.id)
+	if v.id = id; another {
 		clear(v.spoilt) // it is another topic of that name
+		v.windows = nil
 	}
-	if v.at > end || v.at < first || now.Sub(v.read) > forgetAfter {
+	if another || v.at < first || now.Sub(v.read) > forgetAfter {
 		clear(v.chunks)
 		clear(v.manifests)
+		v.origin = nil
 		v.at = first
 	}
 	v.read = now
@@ -124,7 +158,7 @@ func (v *vault) scan(ctx context.Context, now time.Time) error {
 	if at >= end {
 		return nil
 	}
-	r := v.broker.Read(v.topic, v.partition, at)
+	r := v.broker.Read(v.topic, id, v.partition, at)
 	defer r.Close()
 	for at < end {
 		b, err := r.Next(ctx, fetchRecords, fetchBytes)
@@ -152,29 +186,55 @@ func (v *vault) note(r *kafka.Record) {
 		}
 		return
 	}
-	if name, ok := strings.CutPrefix(string(r.Key), manifestPrefix); ok {
-		next, err := strconv.ParseInt(name, 16, 64)
-		if err != nil || string(manifestKey(next)) != string(r.Key) {
-			return
+	if string(r.Key) == originKey {
+		o := &origin{}
+		if json.Unmarshal(r.Value, o) == nil {
+			v.origin = o
 		}
+		return
+	}
+	if id, ok := manifestOf(r.Key); ok {
 		if len(r.Value) == 0 {
-			delete(v.manifests, next)
+			delete(v.manifests, id)
 		} else {
-			v.manifests[next] = &found{offset: r.Offset, data: r.Value, written: r.Time}
+			v.manifests[id] = &found{offset: r.Offset, data: r.Value, written: r.Time}
 		}
 	}
 }
 
-// positions returns those of all manifests, the highest first.
-func (v *vault) positions() []int64 {
+// from says where the accounts come from; nil: they were begun here.
+func (v *vault) from() *origin {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	var all []int64
-	for next := range v.manifests {
-		all = append(all, next)
+	return v.origin
+}
+
+// sameLog reports whether two ids can be of one topic: brokers may not tell it.
+func sameLog(a, b kafka.TopicID) bool {
+	return a == b || a == (kafka.TopicID{}) || b == (kafka.TopicID{})
+}
+
+// positions returns all manifests: those of a log of the input, the highest first, and
+// then those of other logs, the same of the log of which one was written last, and so on.
+func (v *vault) positions(topic kafka.TopicID) (ours, others []manifestID) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for id := range v.manifests {
+		if sameLog(id.topic, topic) {
+			ours = append(ours, id)
+		} else {
+			others = append(others, id)
+		}
 	}
-	slices.SortFunc(all, func(a, b int64) int { return cmp.Compare(b, a) })
-	return all
+	slices.SortFunc(ours, func(a, b manifestID) int { return cmp.Compare(b.next, a.next) })
+	last := map[kafka.TopicID]int64{} // where the one written last is
+	for _, id := range others {
+		last[id.topic] = max(last[id.topic], v.manifests[id].offset)
+	}
+	slices.SortFunc(others, func(a, b manifestID) int {
+		return cmp.Or(cmp.Compare(last[b.topic], last[a.topic]), cmp.Compare(b.next, a.next))
+	})
+	return ours, others
 }
 
 // has reports whether a chunk is there.
@@ -190,11 +250,11 @@ func (v *vault) there(id snapshot.ChunkID) bool {
 	return ok && !v.spoilt[at.offset]
 }
 
-// manifest returns the manifest at a position if all of its chunks are there; nil
-// if not, or if it cannot be read.
-func (v *vault) manifest(ctx context.Context, next int64) (*snapshot.Manifest, error) {
+// manifest returns a manifest if all of its chunks are there; nil if not, or if it cannot
+// be read.
+func (v *vault) manifest(ctx context.Context, id manifestID) (*snapshot.Manifest, error) {
 	v.mu.Lock()
-	f := v.manifests[next]
+	f := v.manifests[id]
 	if f == nil || v.spoilt[f.offset] {
 		v.mu.Unlock()
 		return nil, nil
@@ -209,7 +269,7 @@ func (v *vault) manifest(ctx context.Context, next int64) (*snapshot.Manifest, e
 		if err != nil {
 			return nil, err
 		}
-		if decoded.Next != next {
+		if manifestIDOf(decoded.LogPosition) != id {
 			return nil, nil
 		}
 		m = &decoded
@@ -225,19 +285,35 @@ func (v *vault) manifest(ctx context.Context, next int64) (*snapshot.Manifest, e
 	return m, nil
 }
 
-// newest returns the highest whole manifest whose position the log of the input
-// holds; without one, the highest whole one; nil if there is none.
-func (v *vault) newest(ctx context.Context, log kafka.Watermark) (*snapshot.Manifest, error) {
+// newest returns the highest whole manifest whose position the log of the input with an
+// id holds, and that was written since that log last lost its end. Without one, it returns
+// the highest whole one of that log; without one, the highest whole one of the log that the
+// topic had before; nil if there is none.
+func (v *vault) newest(ctx context.Context, topic kafka.TopicID, log kafka.Watermark) (*snapshot.Manifest, error) {
 	var highest *snapshot.Manifest
-	for _, next := range v.positions() {
-		m, err := v.manifest(ctx, next)
+	ours, others := v.positions(topic)
+	stopped := int64(-1) // where the last one is that says that the log lost its end
+	for _, id := range ours {
+		m, err := v.manifest(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if m != nil && m.Stopped {
+			stopped = max(stopped, v.offsetOf(id))
+		}
+	}
+	for i, id := range slices.Concat(ours, others) {
+		if i >= len(ours) && highest != nil {
+			break
+		}
+		m, err := v.manifest(ctx, id)
 		if err != nil {
 			return nil, err
 		}
 		if m == nil {
 			continue
 		}
-		if log.First <= next && next <= log.End {
+		if i < len(ours) && v.offsetOf(id) > stopped && log.First <= id.next && id.next <= log.End {
 			return m, nil
 		}
 		if highest == nil {
@@ -247,11 +323,21 @@ func (v *vault) newest(ctx context.Context, log kafka.Watermark) (*snapshot.Mani
 	return highest, nil
 }
 
-// condemn notes that a manifest is of no use, whole as it seemed.
-func (v *vault) condemn(next int64) {
+// offsetOf is where a manifest is in the topic.
+func (v *vault) offsetOf(id manifestID) int64 {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if f := v.manifests[next]; f != nil {
+	if f := v.manifests[id]; f != nil {
+		return f.offset
+	}
+	return -1
+}
+
+// condemn notes that a manifest is of no use, whole as it seemed.
+func (v *vault) condemn(id manifestID) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if f := v.manifests[id]; f != nil {
 		v.spoilt[f.offset] = true
 	}
 }
@@ -273,6 +359,9 @@ func (v *vault) spoil(id snapshot.ChunkID) {
 // be changed.
 func (v *vault) get(ctx context.Context, id snapshot.ChunkID) ([]byte, error) {
 	for again := false; ; again = true {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		v.mu.Lock()
 		data, near := v.near(id)
 		at, known := v.chunks[id], v.there(id)
@@ -302,15 +391,15 @@ func (v *vault) get(ctx context.Context, id snapshot.ChunkID) ([]byte, error) {
 // fetch reads at an offset, and keeps what comes along. nil: the chunk is not
 // there.
 func (v *vault) fetch(ctx context.Context, id snapshot.ChunkID, offset int64) ([]byte, error) {
-	r := v.broker.Read(v.topic, v.partition, offset)
+	v.mu.Lock()
+	topic, spoilt := v.id, maps.Clone(v.spoilt)
+	v.mu.Unlock()
+	r := v.broker.Read(v.topic, topic, v.partition, offset)
 	defer r.Close()
 	window := map[snapshot.ChunkID][]byte{}
-	v.mu.Lock()
-	spoilt := maps.Clone(v.spoilt)
-	v.mu.Unlock()
 	for range fetchTries {
 		b, err := r.Next(ctx, fetchRecords, fetchBytes)
-		if errors.Is(err, kafka.ErrBelowStart) || errors.Is(err, kafka.ErrAboveEnd) {
+		if errors.Is(err, kafka.ErrBelowStart) || errors.Is(err, kafka.ErrAboveEnd) || errors.Is(err, kafka.ErrRecreated) {
 			return nil, nil
 		}
 		if err != nil {

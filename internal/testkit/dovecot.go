@@ -92,6 +92,9 @@ func StartDovecot(tb testing.TB, o DovecotOptions) *Dovecot {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {
+		if tb.Failed() {
+			tb.Logf("what Dovecot logged:\n%s", s.Log())
+		}
 		if err := s.Close(); err != nil {
 			tb.Error(err)
 		}

@@ -3,12 +3,15 @@
 package testkit
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"os"
 	"sync"
 	"syscall"
 	"testing"
+
+	kafkago "github.com/segmentio/kafka-go"
 )
 
 // KafkaOptions configure StartKafka. The zero value is one broker.
@@ -16,6 +19,10 @@ type KafkaOptions struct {
 	// Brokers is how many there are; each is a Java machine of its own. Only the
 	// first decides who leads a partition, so it must not be stopped for long.
 	Brokers int
+	// Authorizer has the brokers ask what a user may do (KIP-801's StandardAuthorizer).
+	// Whoever comes without a login, at Addrs and TLSAddrs, may do everything;
+	// KafkaUser may do what Allow says.
+	Authorizer bool
 }
 
 // Kafka is a running cluster of Apache Kafka, in KRaft mode, on loopback. Topics
@@ -51,7 +58,7 @@ func NeedKafka(tb testing.TB) {
 func StartKafka(tb testing.TB, o KafkaOptions) *Kafka {
 	tb.Helper()
 	NeedKafka(tb)
-	c, err := newKafkaCluster(max(o.Brokers, 1))
+	c, err := newKafkaCluster(max(o.Brokers, 1), o.Authorizer)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -82,7 +89,7 @@ func SharedKafka(tb testing.TB) *Kafka {
 	shared.Lock()
 	defer shared.Unlock()
 	if shared.cluster == nil {
-		c, err := newKafkaCluster(1)
+		c, err := newKafkaCluster(1, false)
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -173,6 +180,23 @@ func (k *Kafka) Pause(broker int) {
 func (k *Kafka) Continue(broker int) {
 	k.tb.Helper()
 	if err := k.brokers[broker].resume(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		k.tb.Fatal(err)
+	}
+}
+
+// Allow gives KafkaUser a right on a topic or a group of that name, in a cluster with
+// an Authorizer.
+func (k *Kafka) Allow(on kafkago.ResourceType, name string, right kafkago.ACLOperationType) {
+	k.tb.Helper()
+	c := &kafkago.Client{Addr: kafkago.TCP(k.Addrs()...), Transport: new(kafkago.Transport)}
+	res, err := c.CreateACLs(context.Background(), &kafkago.CreateACLsRequest{ACLs: []kafkago.ACLEntry{{
+		ResourceType: on, ResourceName: name, ResourcePatternType: kafkago.PatternTypeLiteral,
+		Principal: "User:" + KafkaUser, Host: "*", Operation: right, PermissionType: kafkago.ACLPermissionTypeAllow,
+	}}})
+	if err == nil {
+		err = errors.Join(res.Errors...)
+	}
+	if err != nil {
 		k.tb.Fatal(err)
 	}
 }

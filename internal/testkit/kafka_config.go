@@ -39,6 +39,8 @@ type kafkaCluster struct {
 	brokers []*kafkaBroker
 	roots   *x509.CertPool
 	ports   *loopback.Ports
+	// authorizer: brokers ask what a user may do.
+	authorizer bool
 }
 
 func (c *kafkaCluster) addrs(listener int) []string {
@@ -50,7 +52,7 @@ func (c *kafkaCluster) addrs(listener int) []string {
 }
 
 // newKafkaCluster makes the directories and settings of brokers; it starts none.
-func newKafkaCluster(n int) (*kafkaCluster, error) {
+func newKafkaCluster(n int, authorizer bool) (*kafkaCluster, error) {
 	jars, err := kafkaJars()
 	if err != nil {
 		return nil, err
@@ -59,7 +61,7 @@ func newKafkaCluster(n int) (*kafkaCluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &kafkaCluster{dir: dir, jars: jars, roots: x509.NewCertPool()}
+	c := &kafkaCluster{dir: dir, jars: jars, roots: x509.NewCertPool(), authorizer: authorizer}
 	cert, key, err := loopback.Certificate()
 	if err != nil {
 		return nil, errors.Join(err, c.close())
@@ -142,6 +144,11 @@ func (b *kafkaBroker) settings() string {
 			set("listener.name."+name+"."+scram+".sasl.jaas.config",
 				"org.apache.kafka.common.security.scram.ScramLoginModule required;")
 		}
+	}
+	if b.cluster.authorizer {
+		set("authorizer.class.name", "org.apache.kafka.metadata.authorizer.StandardAuthorizer")
+		// Brokers, and tests, come to the plain listeners without a name.
+		set("super.users", "User:ANONYMOUS")
 	}
 	set("ssl.keystore.type", "PEM")
 	set("ssl.keystore.location", filepath.Join(b.cluster.dir, "tls.pem"))

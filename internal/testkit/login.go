@@ -22,9 +22,17 @@ type Login struct {
 // Owner logs in. The connection is closed when the test ends.
 func (l Login) Owner(tb testing.TB) *Owner {
 	tb.Helper()
-	o := &Owner{tb: tb, exists: make(chan struct{}, 1)}
+	o := &Owner{tb: tb, login: l, exists: make(chan struct{}, 1)}
+	o.connect()
+	tb.Cleanup(func() { o.c.Close() })
+	return o
+}
+
+// connect logs in with a connection of its own.
+func (o *Owner) connect() {
+	o.tb.Helper()
 	opts := &imapclient.Options{
-		TLSConfig: l.TLSConfig,
+		TLSConfig: o.login.TLSConfig,
 		UnilateralDataHandler: &imapclient.UnilateralDataHandler{
 			Mailbox: func(m *imapclient.UnilateralDataMailbox) {
 				if m.NumMessages != nil {
@@ -37,17 +45,15 @@ func (l Login) Owner(tb testing.TB) *Owner {
 		},
 	}
 	var err error
-	if l.TLSConfig == nil {
-		o.c, err = imapclient.DialInsecure(l.Addr, opts)
-	} else if o.c, err = imapclient.DialTLS(l.Addr, opts); err != nil {
-		o.c, err = imapclient.DialStartTLS(l.Addr, opts)
+	if o.login.TLSConfig == nil {
+		o.c, err = imapclient.DialInsecure(o.login.Addr, opts)
+	} else if o.c, err = imapclient.DialTLS(o.login.Addr, opts); err != nil {
+		o.c, err = imapclient.DialStartTLS(o.login.Addr, opts)
 	}
 	if err != nil {
-		tb.Fatalf("owner: connect: %v", err)
+		o.tb.Fatalf("owner: connect: %v", err)
 	}
-	tb.Cleanup(func() { o.c.Close() })
-	if err := o.c.Login(l.User, l.Password).Wait(); err != nil {
-		tb.Fatalf("owner: log in: %v", err)
+	if err := o.c.Login(o.login.User, o.login.Password).Wait(); err != nil {
+		o.tb.Fatalf("owner: log in: %v", err)
 	}
-	return o
 }

@@ -4,6 +4,7 @@ package testkit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"sort"
@@ -21,6 +22,7 @@ import (
 // for concurrent use.
 type Owner struct {
 	tb       testing.TB
+	login    Login
 	c        *imapclient.Client
 	selected string
 	exists   chan struct{} // holds one when the mailbox was said to have changed
@@ -58,8 +60,33 @@ func (o *Owner) Select(mailbox string) uint32 {
 	return d.UIDValidity
 }
 
+// refresh opens a mailbox and sees what others changed there: Courier knows no message
+// before it has told of it.
+func (o *Owner) refresh(mailbox string) {
+	o.tb.Helper()
+	o.need(mailbox)
+	if err := o.c.Noop().Wait(); err != nil {
+		o.tb.Fatalf("owner: noop: %v", err)
+	}
+}
+
+// again logs in again if the connection was lost while nothing was asked, as mail programs
+// do. GreenMail ended one now and then on a busy machine.
+func (o *Owner) again() {
+	o.tb.Helper()
+	select {
+	case <-o.c.Closed():
+		o.tb.Log("owner: the connection was lost; logging in again")
+		o.c.Close()
+		o.selected = ""
+		o.connect()
+	default:
+	}
+}
+
 func (o *Owner) need(mailbox string) {
 	o.tb.Helper()
+	o.again()
 	if o.selected != mailbox {
 		o.Select(mailbox)
 	}
@@ -68,6 +95,7 @@ func (o *Owner) need(mailbox string) {
 // Append adds a message to a mailbox and returns its UID. A zero date is now.
 func (o *Owner) Append(mailbox string, raw []byte, date time.Time, flags ...string) uint32 {
 	o.tb.Helper()
+	o.again()
 	opts := &imap.AppendOptions{Time: date, Flags: imapFlags(flags)}
 	cmd := o.c.Append(mailbox, int64(len(raw)), opts)
 	if _, err := cmd.Write(raw); err != nil {
@@ -110,13 +138,10 @@ func imapFlags(flags []string) []imap.Flag {
 
 func (o *Owner) store(op imap.StoreFlagsOp, mailbox string, uids []uint32, flags []string) {
 	o.tb.Helper()
-	o.need(mailbox)
+	o.refresh(mailbox)
 	var set imap.UIDSet
 	for _, uid := range uids {
 		set.AddNum(imap.UID(uid))
-	}
-	if err := o.c.Noop().Wait(); err != nil { // Courier knows no message before it has told of it
-		o.tb.Fatalf("owner: noop: %v", err)
 	}
 	err := o.c.Store(set, &imap.StoreFlags{Op: op, Flags: imapFlags(flags), Silent: true}, nil).Close()
 	if err != nil {
@@ -174,10 +199,7 @@ func (o *Owner) Expunge(mailbox string, uids ...uint32) {
 // Move moves a message and returns its UID there.
 func (o *Owner) Move(mailbox string, uid uint32, to string) uint32 {
 	o.tb.Helper()
-	o.need(mailbox)
-	if err := o.c.Noop().Wait(); err != nil { // likewise
-		o.tb.Fatalf("owner: noop: %v", err)
-	}
+	o.refresh(mailbox)
 	set := imap.UIDSetNum(imap.UID(uid))
 	if !o.c.Caps().Has(imap.CapMove) {
 		// The client library would send COPY, STORE and EXPUNGE in one go; with
@@ -242,10 +264,7 @@ func canonical(flags []imap.Flag) []string {
 
 func (o *Owner) fetch(mailbox string, set imap.UIDSet, opts *imap.FetchOptions) []*imapclient.FetchMessageBuffer {
 	o.tb.Helper()
-	o.need(mailbox)
-	if err := o.c.Noop().Wait(); err != nil { // so that others' changes are seen
-		o.tb.Fatalf("owner: noop: %v", err)
-	}
+	o.refresh(mailbox)
 	all, err := o.c.Fetch(set, opts).Collect()
 	if err != nil {
 		o.tb.Fatalf("owner: fetch from %s: %v", mailbox, err)
@@ -279,7 +298,12 @@ type Stored struct {
 // Create makes a mailbox, Delete removes one.
 func (o *Owner) Create(mailbox string) {
 	o.tb.Helper()
-	if err := o.c.Create(mailbox, nil).Wait(); err != nil {
+	err := o.c.Create(mailbox, nil).Wait()
+	// While somebody else lists the mailboxes, Dovecot may find the half-made one first.
+	if refusal := (*imap.Error)(nil); errors.As(err, &refusal) && refusal.Code == imap.ResponseCodeAlreadyExists {
+		return
+	}
+	if err != nil {
 		o.tb.Fatalf("owner: create %s: %v", mailbox, err)
 	}
 }

@@ -3,6 +3,7 @@
 package writer_test
 
 import (
+	"context"
 	"path/filepath"
 	"testing"
 
@@ -139,7 +140,7 @@ func TestAnAccountNeedsNoNames(t *testing.T) {
 		}
 		_, state := store.Digest(w.Filter().State())
 		digests = append(digests, state)
-		if report, err := s.Verify(); err != nil || !report.OK() {
+		if report, err := s.Verify(context.Background()); err != nil || !report.OK() {
 			t.Errorf("verify: %v %v", err, report.Problems)
 		}
 		if err := s.Close(); err != nil {

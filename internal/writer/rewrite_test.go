@@ -110,7 +110,7 @@ func TestAfterLessonsAreTakenBackARestartAndAReplayAgree(t *testing.T) {
 					t.Errorf("a replay gives another state")
 				}
 			}
-			if report, err := s.Verify(); err != nil || !report.OK() {
+			if report, err := s.Verify(t.Context()); err != nil || !report.OK() {
 				t.Errorf("verify: %v %v", err, report.Problems)
 			}
 		})
@@ -173,7 +173,7 @@ func BenchmarkTakingBack(b *testing.B) {
 				b.StartTimer()
 				r, _, err := w.Rewrite(e, rewritten(s))
 				if err == nil {
-					err = s.Scrub()
+					err = s.Scrub(b.Context())
 				}
 				b.StopTimer()
 				if err != nil || r.Lessons == 0 {

@@ -55,7 +55,7 @@ func (c carrier) begin(t testing.TB) {
 		return nil
 	})
 	if err == nil {
-		err = c.to.BeginTakeOver(storetest.Inbox3, info.Next, info.Partitions, accounts)
+		err = c.to.BeginTakeOver(storetest.Inbox3, info.LogPosition, accounts)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"time"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -15,10 +16,11 @@ import (
 // How many bytes the redo log may have beyond twice the size of the checkpoint
 // before the next one is due.
 const (
-	redoSlack = 16 << 20
-	// Of an account of a partition, of which there may be thousands, and whose
-	// redo log goes wherever the account goes.
-	partitionRedoSlack = 1 << 20
+	redoSlack = uint64(16 << 20)
+	// Of an account of a partition, of which there may be a hundred thousand, and whose
+	// redo log goes wherever the account goes: beyond the size of the checkpoint, before
+	// that was compressed.
+	partitionRedoSlack = uint64(64 << 10)
 )
 
 // checkpointsPerCommit: of so many accounts of a partition that are due for a
@@ -32,13 +34,13 @@ const checkpointsPerCommit = 64
 func (s *Store) checkpointSome(committed []*committing) {
 	var due []*committing
 	for _, c := range committed {
-		if s.checkpointDue(c.Account, c.left) {
+		if s.checkpointDue(c.Account, c.left, c.commit) {
 			due = append(due, c)
 		}
 	}
 	slices.SortStableFunc(due, func(a, b *committing) int { return cmp.Compare(b.left.overdue(), a.left.overdue()) })
 	for _, c := range due[:min(len(due), 1+len(due)/checkpointsPerCommit)] {
-		if err := s.checkpoint(c.Account, c.State); err != nil {
+		if err := s.checkpoint(c.Account, c.State, c.commit.keep); err != nil {
 			s.o.Logger.Warn("can't write a checkpoint; the redo log continues", "account", c.Account, "commit", c.left.Commit, "error", err)
 		}
 	}
@@ -51,14 +53,15 @@ func (p Progress) overdue() float64 {
 }
 
 // checkpointDue reports whether the redo log has grown long, in records or in
-// bytes, by what it would save to fold it.
-func (s *Store) checkpointDue(account string, p Progress) bool {
+// bytes, by what it would save to fold it; or whether the base has to move on, which
+// it does at a checkpoint.
+func (s *Store) checkpointDue(account string, p Progress, c *commit) bool {
 	length := p.Commit - p.Checkpoint.Commit
-	slack := uint64(redoSlack)
+	most := redoSlack + 2*p.Checkpoint.Bytes
 	if p.Partition != nil {
-		slack = partitionRedoSlack
+		most = partitionRedoSlack + p.Checkpoint.Bytes
 	}
-	if length < uint64(s.o.CheckpointEvery) && p.RedoBytes <= slack+2*p.Checkpoint.Bytes {
+	if length < uint64(s.o.CheckpointEvery) && p.RedoBytes <= most && !(p.Pending == nil && p.NextBase.outlived(c.clock, c.keep)) {
 		return false
 	}
 	s.mu.Lock()
@@ -69,7 +72,9 @@ func (s *Store) checkpointDue(account string, p Progress) bool {
 
 // checkpoint writes st, which is clean, as a saved state, makes that the one that
 // Load starts from, and drops the redo log.
-func (s *Store) checkpoint(account string, st *store.State) (err error) {
+//
+// keep is that of the last batch: promote goes by it.
+func (s *Store) checkpoint(account string, st *store.State, keep time.Duration) (err error) {
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -102,30 +107,37 @@ func (s *Store) checkpoint(account string, st *store.State) (err error) {
 		return err
 	}
 	at := st.At()
-	made := SavedState{Generation: generation, Commit: at.Commit, Journal: at.Journal, Lesson: at.Lesson, Bytes: size}
+	made := SavedState{Generation: generation, Commit: at.Commit, Journal: at.Journal, Lesson: at.Lesson, Bytes: size, Clock: st.Account.Clock}
 	if err := s.o.step("swap"); err != nil {
 		return err
 	}
-	return s.update(func(tx *bolt.Tx) error {
-		b := accountBucket(tx, account)
-		p, err := readProgress(b)
-		if err != nil {
+	return s.update(func(tx *bolt.Tx) error { return s.swap(tx, account, made, m, keep) })
+}
+
+// swap makes a state that was written the checkpoint.
+func (s *Store) swap(tx *bolt.Tx, account string, made SavedState, m manifest, keep time.Duration) error {
+	b := accountBucket(tx, account)
+	p, err := readProgress(b)
+	if err != nil {
+		return err
+	}
+	if p.Commit != made.Commit || p.Generation != made.Generation {
+		return errors.New("the account went on meanwhile")
+	}
+	if err := writeManifest(b, made.Generation, m); err != nil {
+		return err
+	}
+	if err := emptyBucket(b, redoBucket); err != nil {
+		return err
+	}
+	p.Checkpoint, p.RedoBytes = made, 0
+	if s.promote(&p, keep) {
+		if err := s.repack(account, b, &p); err != nil {
 			return err
 		}
-		if p.Commit != made.Commit || p.Generation != generation {
-			return errors.New("the account went on meanwhile")
-		}
-		if err := writeManifest(b, generation, m); err != nil {
-			return err
-		}
-		if err := emptyBucket(b, redoBucket); err != nil {
-			return err
-		}
-		p.Checkpoint, p.RedoBytes = made, 0
-		s.promote(&p)
-		if err := dropSaved(b, p); err != nil {
-			return err
-		}
-		return writeProgress(b, p)
-	})
+	}
+	if err := dropSaved(b, p); err != nil {
+		return err
+	}
+	return writeProgress(b, p)
 }

@@ -4,6 +4,7 @@ package boltfile
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,10 +20,6 @@ import (
 // store's.
 const compacting = ".compacting"
 
-// copyBytes is how much a transaction of a copy may bring; it bounds the memory
-// that copying takes.
-const copyBytes = 8 << 20
-
 // Compact writes the file anew without its free pages and puts the new one in
 // the place of the old. It returns the size before and after, in bytes. Commits
 // wait until it has ended; reading goes on, and waits only for the moment of the
@@ -36,7 +33,9 @@ const copyBytes = 8 << 20
 // full disk (ErrNoSpace), the old file stays in use; only if the error comes
 // from syncing the directory, at the very end, the new one is. ErrBusy while a
 // backup or an export is under way.
-func (s *Store) Compact() (before, after int64, err error) {
+//
+// It ends with ctx's error soon after ctx is done, and the old file stays in use.
+func (s *Store) Compact(ctx context.Context) (before, after int64, err error) {
 	defer wrap(&err, "compacting store %s", s.path)
 	if !s.copying.TryLock() {
 		return 0, 0, store.ErrBusy
@@ -52,7 +51,7 @@ func (s *Store) Compact() (before, after int64, err error) {
 		return 0, 0, err
 	}
 	draft := s.path + compacting
-	next, err := s.compactInto(draft)
+	next, err := s.compactInto(ctx, draft)
 	if err != nil {
 		return 0, 0, plain(errors.Join(err, removeIfThere(draft)))
 	}
@@ -89,7 +88,7 @@ func (s *Store) place(next *bolt.DB, draft string) (placed bool, err error) {
 // compactInto writes all that the store holds to a new file at path, compares
 // both, and returns the new one open, locked and on the disk. After an error
 // there may be a file at path.
-func (s *Store) compactInto(path string) (next *bolt.DB, err error) {
+func (s *Store) compactInto(ctx context.Context, path string) (next *bolt.DB, err error) {
 	if err := s.o.step("compact"); err != nil {
 		return nil, err
 	}
@@ -99,7 +98,7 @@ func (s *Store) compactInto(path string) (next *bolt.DB, err error) {
 	if next, err = openDraft(path, s.o); err != nil {
 		return nil, err
 	}
-	if err := s.fill(next, path); err != nil {
+	if err := s.fill(ctx, next, path); err != nil {
 		return nil, errors.Join(err, next.Close())
 	}
 	next.NoSync, next.NoGrowSync = s.o.NoSync, false
@@ -108,16 +107,16 @@ func (s *Store) compactInto(path string) (next *bolt.DB, err error) {
 
 // fill copies all that the store holds to next, compares both, and brings next, which
 // is the file at path, to the disk.
-func (s *Store) fill(next *bolt.DB, path string) error {
+func (s *Store) fill(ctx context.Context, next *bolt.DB, path string) error {
 	err := guard(func() error {
-		if err := bolt.Compact(next, s.db, copyBytes); err != nil {
-			return err
-		}
 		return s.db.View(func(was *bolt.Tx) error {
 			defer release(was)
+			if err := s.copyBucket(ctx, next, nil, was.Cursor().Bucket()); err != nil {
+				return err
+			}
 			return next.View(func(is *bolt.Tx) error {
 				defer release(is)
-				return equalBuckets(was.Cursor().Bucket(), is.Cursor().Bucket(), &residentLimit{tx: was}, &residentLimit{tx: is})
+				return equalBuckets(ctx, was.Cursor().Bucket(), is.Cursor().Bucket(), &residentLimit{tx: was}, &residentLimit{tx: is})
 			})
 		})
 	})
@@ -125,7 +124,7 @@ func (s *Store) fill(next *bolt.DB, path string) error {
 		return err
 	}
 	// It has no pages of what was forgotten.
-	if err := next.Update(func(tx *bolt.Tx) error { return tx.Bucket(metaBucket).Delete(scrubKey) }); err != nil {
+	if err := next.Update(scrubbed); err != nil {
 		return err
 	}
 	if err := s.o.step("sync"); err != nil {
@@ -146,7 +145,7 @@ func openDraft(path string, o Options) (*bolt.DB, error) {
 	}
 	return bolt.Open(path, 0o600, &bolt.Options{
 		Timeout:         o.LockTimeout,
-		FreelistType:    bolt.FreelistMapType,
+		FreelistType:    bolt.FreelistArrayType,
 		NoFreelistSync:  true,
 		InitialMmapSize: initialMap,
 		NoSync:          true,
@@ -176,17 +175,20 @@ func finishDraft(db *bolt.DB, path string) error {
 }
 
 // equalBuckets compares two buckets with all that is in them.
-func equalBuckets(a, b *bolt.Bucket, readA, readB *residentLimit) error {
+func equalBuckets(ctx context.Context, a, b *bolt.Bucket, readA, readB *residentLimit) error {
 	other := b.Cursor()
 	key, value := other.First()
 	err := a.ForEach(func(k, v []byte) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if !bytes.Equal(k, key) || !bytes.Equal(v, value) || (v == nil) != (value == nil) {
 			return damage("the copy differs from the original at key %x", k)
 		}
 		readA.add(len(v))
 		readB.add(len(v))
 		if v == nil {
-			if err := equalBuckets(a.Bucket(k), b.Bucket(key), readA, readB); err != nil {
+			if err := equalBuckets(ctx, a.Bucket(k), b.Bucket(key), readA, readB); err != nil {
 				return err
 			}
 		}

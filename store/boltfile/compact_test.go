@@ -4,6 +4,7 @@ package boltfile
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -25,7 +26,7 @@ func TestCompactChangesTheSizeAndNothingElse(t *testing.T) {
 	s, st, tw := wasteful(t, testOptions())
 	want := storetest.DigestsOf(t, s)
 	description := describe(t, s)
-	before, after, err := s.Compact()
+	before, after, err := s.Compact(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +89,7 @@ func TestCompactAndBackupBesideCommitsAndReaders(t *testing.T) {
 	}
 	var compactions, backups atomic.Int32
 	compact := func() error {
-		_, _, err := s.Compact()
+		_, _, err := s.Compact(context.Background())
 		if err == nil {
 			compactions.Add(1)
 		}
@@ -100,7 +101,7 @@ func TestCompactAndBackupBesideCommitsAndReaders(t *testing.T) {
 		return err
 	})
 	working(func() error {
-		_, err := s.Verify()
+		_, err := s.Verify(context.Background())
 		return err
 	})
 	var last []byte
@@ -158,14 +159,14 @@ func TestCompactDoesNotWaitForABackup(t *testing.T) {
 	if _, err := io.ReadFull(r, make([]byte, 10)); err != nil { // it has begun
 		t.Fatal(err)
 	}
-	if _, _, err := s.Compact(); !errors.Is(err, store.ErrBusy) {
+	if _, _, err := s.Compact(context.Background()); !errors.Is(err, store.ErrBusy) {
 		t.Errorf("Compact during a backup: %v, want ErrBusy", err)
 	}
 	go func() { _, _ = io.Copy(io.Discard, r) }()
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	if _, _, err := s.Compact(); err != nil {
+	if _, _, err := s.Compact(context.Background()); err != nil {
 		t.Error(err)
 	}
 }
@@ -183,7 +184,7 @@ func TestCompactThatFailsLeavesTheOldFileInUse(t *testing.T) {
 	s, st, tw := wasteful(t, o)
 	want := storetest.DigestsOf(t, s)
 	for _, at = range []string{"compact", "sync", "swap files"} {
-		if _, _, err := s.Compact(); !errors.Is(err, broken) {
+		if _, _, err := s.Compact(context.Background()); !errors.Is(err, broken) {
 			t.Fatalf("Compact that breaks at %q: %v", at, err)
 		}
 		storetest.OnlyStore(t, s.path)
@@ -195,7 +196,7 @@ func TestCompactThatFailsLeavesTheOldFileInUse(t *testing.T) {
 
 	// A full disk.
 	s.o.Hooks.MaxSize = 64 << 10
-	if _, _, err := s.Compact(); !errors.Is(err, store.ErrNoSpace) {
+	if _, _, err := s.Compact(context.Background()); !errors.Is(err, store.ErrNoSpace) {
 		t.Errorf("Compact on a full disk: %v, want ErrNoSpace", err)
 	}
 	storetest.OnlyStore(t, s.path)
@@ -205,20 +206,20 @@ func TestCompactThatFailsLeavesTheOldFileInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	tw.Committed(b)
-	if _, _, err := s.Compact(); err != nil {
+	if _, _, err := s.Compact(context.Background()); err != nil {
 		t.Error(err)
 	}
 	tw.CompareLogs(t, s, "ann")
 
 	closeVerified(t, s)
-	if _, _, err := s.Compact(); !errors.Is(err, store.ErrClosed) {
+	if _, _, err := s.Compact(context.Background()); !errors.Is(err, store.ErrClosed) {
 		t.Errorf("Compact of a closed store: %v, want ErrClosed", err)
 	}
 	reader, err := OpenReadOnly(s.path, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := reader.Compact(); !errors.Is(err, store.ErrReadOnly) {
+	if _, _, err := reader.Compact(t.Context()); !errors.Is(err, store.ErrReadOnly) {
 		t.Errorf("Compact of a store open for reading: %v, want ErrReadOnly", err)
 	}
 	if err := reader.Close(); err != nil {
@@ -244,7 +245,7 @@ func TestWhoWaitsForTheLockGetsTheFileThatIsAtThePath(t *testing.T) {
 		}
 		return nil
 	}
-	if _, _, err := s.Compact(); err != nil {
+	if _, _, err := s.Compact(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	closeVerified(t, s)
@@ -261,7 +262,7 @@ func TestWhoWaitsForTheLockGetsTheFileThatIsAtThePath(t *testing.T) {
 func compactAlways(s *Store) {
 	go func() {
 		for {
-			if _, _, err := s.Compact(); err != nil {
+			if _, _, err := s.Compact(context.Background()); err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				os.Exit(1)
 			}

@@ -4,6 +4,7 @@ package boltfile
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -62,7 +63,7 @@ func TestR15EveryReleasedFormatOpens(t *testing.T) {
 func describe(t testing.TB, s *Store) string {
 	t.Helper()
 	var out bytes.Buffer
-	report, err := s.Verify()
+	report, err := s.Verify(context.Background())
 	if err != nil || !report.OK() {
 		t.Fatalf("verify: %v %v", err, report.Problems)
 	}

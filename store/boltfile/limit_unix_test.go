@@ -5,6 +5,7 @@
 package boltfile
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -90,7 +91,7 @@ func commitUnderLimits(path string) error {
 			return fmt.Errorf("state is %s after %d failures, want %s", after, refused, before)
 		}
 	}
-	report, err := s.Verify()
+	report, err := s.Verify(context.Background())
 	if err != nil || !report.OK() {
 		return fmt.Errorf("verify: %w %v", err, report.Problems)
 	}

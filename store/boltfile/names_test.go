@@ -4,6 +4,7 @@ package boltfile
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -102,7 +103,7 @@ func TestForgottenFeaturesTakeTheirNamesWithThem(t *testing.T) {
 	if err := s.Rewrite("ann", st, store.Rewrite{Scrub: true}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Scrub(); err != nil {
+	if err := s.Scrub(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	for n := range 5 {

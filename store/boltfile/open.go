@@ -3,6 +3,7 @@
 package boltfile
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -94,7 +95,7 @@ func OpenReadOnly(path string, o Options) (s *Store, err error) {
 }
 
 func newStore(path string, db *bolt.DB, o Options) *Store {
-	return &Store{path: path, db: db, o: o, kept: map[string]keptMessages{}, tried: map[string]uint64{}}
+	return &Store{path: path, db: db, o: o, scrubbing: make(chan struct{}, 1), kept: map[string]keptMessages{}, tried: map[string]uint64{}}
 }
 
 // openFile opens the database. After a failure nothing of it stays open or
@@ -121,7 +122,7 @@ func openAt(path string, o Options, readOnly bool) (db *bolt.DB, replaced bool, 
 		db, err = bolt.Open(path, 0o600, &bolt.Options{
 			Timeout:         o.LockTimeout,
 			ReadOnly:        readOnly,
-			FreelistType:    bolt.FreelistMapType,
+			FreelistType:    bolt.FreelistArrayType,
 			NoFreelistSync:  true,
 			InitialMmapSize: initialMap,
 			NoSync:          o.NoSync,
@@ -211,7 +212,7 @@ func create(path string, o Options) (err error) {
 	if err := draft.Close(); err != nil {
 		return err
 	}
-	db, err := bolt.Open(draft.Name(), 0o600, &bolt.Options{NoFreelistSync: true, FreelistType: bolt.FreelistMapType})
+	db, err := bolt.Open(draft.Name(), 0o600, &bolt.Options{NoFreelistSync: true, FreelistType: bolt.FreelistArrayType})
 	if err != nil {
 		return plain(err)
 	}
@@ -313,7 +314,7 @@ func examineTx(tx *bolt.Tx, path string) (torn bool, err error) {
 	if err := checkSchema(tx); err != nil {
 		return torn, err
 	}
-	if problems := checkFrames(tx, 1); len(problems) > 0 {
+	if problems := checkFrames(context.Background(), tx, 1); len(problems) > 0 {
 		return torn, damage("%w", problems[0])
 	}
 	if torn {

@@ -47,7 +47,7 @@ func TestWhatRootDoesLeavesTheStoreToItsOwner(t *testing.T) {
 	if err := s.Commit("ann", store.NewState(), store.Batch{Journal: [][]byte{{1}}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.Compact(); err != nil {
+	if _, _, err := s.Compact(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	owned("compacted", path)

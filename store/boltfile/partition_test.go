@@ -4,6 +4,7 @@ package boltfile
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -157,7 +158,7 @@ func TestWhatAPartitionCommitRefuses(t *testing.T) {
 	}
 	storetest.Begin(t, s, storetest.Inbox3)
 	storetest.Begin(t, s, other)
-	if err := s.BeginPartition(storetest.Inbox3, 8, 0); !errors.Is(err, store.ErrExists) {
+	if err := s.BeginPartition(storetest.Inbox3, store.LogPosition{Next: 0, Partitions: 8}); !errors.Is(err, store.ErrExists) {
 		t.Errorf("beginning a second time: %v, want ErrExists", err)
 	}
 	if err := s.CommitPartition(storetest.Inbox3, 105, one("kafka:a", st)); err != nil {
@@ -185,10 +186,10 @@ func TestWhatAPartitionCommitRefuses(t *testing.T) {
 	for name, err := range map[string]error{
 		"an account named twice":  s.CommitPartition(storetest.Inbox3, 110, append(one("kafka:a", st), one("kafka:a", st)...)),
 		"no name":                 s.CommitPartition(storetest.Inbox3, 110, one("", store.NewState())),
-		"a topic without a name":  s.BeginPartition(store.Partition{Topic: "", Number: 1}, 8, 0),
-		"a partition too many":    s.BeginPartition(store.Partition{Topic: "inbox", Number: 8}, 8, 0),
-		"a negative partition":    s.BeginPartition(store.Partition{Topic: "inbox", Number: -1}, 8, 0),
-		"an offset below nothing": s.BeginPartition(store.Partition{Topic: "inbox", Number: 5}, 8, -1),
+		"a topic without a name":  s.BeginPartition(store.Partition{Topic: "", Number: 1}, store.LogPosition{Next: 0, Partitions: 8}),
+		"a partition too many":    s.BeginPartition(store.Partition{Topic: "inbox", Number: 8}, store.LogPosition{Next: 0, Partitions: 8}),
+		"a negative partition":    s.BeginPartition(store.Partition{Topic: "inbox", Number: -1}, store.LogPosition{Next: 0, Partitions: 8}),
+		"an offset below nothing": s.BeginPartition(store.Partition{Topic: "inbox", Number: 5}, store.LogPosition{Next: -1, Partitions: 8}),
 	} {
 		if err == nil {
 			t.Errorf("%s is accepted", name)
@@ -303,7 +304,7 @@ func TestPartitionsInCopies(t *testing.T) {
 	names := crowd.Names
 	halfCarried(t, from, s, names)
 	want := describe(t, s)
-	if before, after, err := s.Compact(); err != nil || after > before {
+	if before, after, err := s.Compact(t.Context()); err != nil || after > before {
 		t.Errorf("Compact: %d, %d, %v", before, after, err)
 	}
 	if got := describe(t, s); got != want {
@@ -385,13 +386,13 @@ func TestVerifyFindsWhatIsWrongWithPartitions(t *testing.T) {
 				t.Fatal(err)
 			}
 			halfCarried(t, from, s, crowd.Names)
-			if report, err := s.Verify(); err != nil || !report.OK() {
+			if report, err := s.Verify(context.Background()); err != nil || !report.OK() {
 				t.Fatalf("before: %v, %v", err, report.Problems)
 			}
 			if err := s.update(spoilt.spoil); err != nil {
 				t.Fatal(err)
 			}
-			report, err := s.Verify()
+			report, err := s.Verify(context.Background())
 			if err != nil || !strings.Contains(fmt.Sprint(report.Problems), spoilt.says) {
 				t.Errorf("Verify: %v, %v; want a problem that says %q", report.Problems, err, spoilt.says)
 			}

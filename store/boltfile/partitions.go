@@ -15,11 +15,7 @@ import (
 
 // PartitionInfo is what the store knows of a partition.
 type PartitionInfo struct {
-	// Next is the offset of the next record to read: what the accounts of the
-	// partition hold is what all records before it did.
-	Next int64
-	// Partitions is how many partitions the topic had when this one was begun.
-	Partitions int32
+	store.LogPosition
 	// Pending are the accounts that were taken over and have not all come in yet,
 	// ascending by name.
 	Pending []PendingAccount
@@ -27,8 +23,26 @@ type PartitionInfo struct {
 
 // positionRow is the row of a partition.
 type positionRow struct {
-	Next       int64 `cbor:"1,keyasint"`
-	Partitions int32 `cbor:"2,keyasint"`
+	Next       int64  `cbor:"1,keyasint"`
+	Partitions int32  `cbor:"2,keyasint"`
+	TopicID    []byte `cbor:"3,keyasint,omitempty"` // 16 bytes, or none
+	Recovered  string `cbor:"4,keyasint,omitempty"`
+	Stopped    bool   `cbor:"5,keyasint,omitempty"`
+	Cut        int64  `cbor:"6,keyasint,omitempty"`
+}
+
+func rowOf(at store.LogPosition) positionRow {
+	row := positionRow{Next: at.Next, Partitions: at.Partitions, Recovered: at.Recovered, Stopped: at.Stopped, Cut: at.Cut}
+	if at.TopicID != [16]byte{} {
+		row.TopicID = at.TopicID[:]
+	}
+	return row
+}
+
+func (r positionRow) position() store.LogPosition {
+	at := store.LogPosition{Next: r.Next, Partitions: r.Partitions, Recovered: r.Recovered, Stopped: r.Stopped, Cut: r.Cut}
+	copy(at.TopicID[:], r.TopicID)
+	return at
 }
 
 // partitionKey sorts by topic and number.
@@ -56,19 +70,18 @@ func describeKey(key []byte) string {
 	return p.String()
 }
 
-// BeginPartition notes that p, one of so many partitions of its topic, is read
-// from offset next on, into accounts that are all still to come. ErrExists if
-// the store knows p.
-func (s *Store) BeginPartition(p store.Partition, partitions int32, next int64) (err error) {
+// BeginPartition notes that p is read from a position on, into accounts that are all
+// still to come. ErrExists if the store knows p.
+func (s *Store) BeginPartition(p store.Partition, at store.LogPosition) (err error) {
 	defer wrap(&err, "beginning with %v in store %s", p, s.path)
 	if err := p.Check(); err != nil {
 		return err
 	}
-	if next < 0 || p.Number >= partitions {
-		return fmt.Errorf("offset %d of %d partitions is none", next, partitions)
+	if err := at.Check(p); err != nil {
+		return err
 	}
 	return s.update(func(tx *bolt.Tx) error {
-		_, err := createPartition(tx, p, positionRow{next, partitions})
+		_, err := createPartition(tx, p, rowOf(at))
 		return err
 	})
 }
@@ -89,6 +102,39 @@ func createPartition(tx *bolt.Tx, p store.Partition, row positionRow) (*bolt.Buc
 		return nil, err
 	}
 	return b, writePosition(b, row)
+}
+
+// NamePartitionTopic notes the id of the topic of p, which the brokers told only later.
+// It does nothing if that is known. ErrNotFound if the store does not know p.
+func (s *Store) NamePartitionTopic(p store.Partition, id [16]byte) error {
+	return s.note(p, func(row *positionRow) {
+		if row.TopicID == nil {
+			row.TopicID = id[:]
+		}
+	})
+}
+
+// StopPartition notes that the log of p lost its end, and where it ended then; see store.LogPosition. Commits of
+// what was read before may still follow. ErrNotFound if the store does not know p.
+func (s *Store) StopPartition(p store.Partition, cut int64) error {
+	return s.note(p, func(row *positionRow) { row.Stopped, row.Cut = true, cut })
+}
+
+// note changes the row of a partition.
+func (s *Store) note(p store.Partition, change func(*positionRow)) (err error) {
+	defer wrap(&err, "noting something of %v in store %s", p, s.path)
+	return s.update(func(tx *bolt.Tx) error {
+		b := partitionBucket(tx, p)
+		if b == nil {
+			return store.ErrNotFound
+		}
+		row, err := readPosition(b)
+		if err != nil {
+			return err
+		}
+		change(&row)
+		return writePosition(b, row)
+	})
 }
 
 // CommitPartition makes durable, in one transaction, what several accounts of p
@@ -192,6 +238,9 @@ func readPosition(partition *bolt.Bucket) (positionRow, error) {
 	if err := decodeFramed(framePosition, positionKey, partition.Get(positionKey), &row); err != nil {
 		return row, damage("position: %w", err)
 	}
+	if n := len(row.TopicID); n != 0 && n != len(store.LogPosition{}.TopicID) {
+		return row, damage("position: the id of its topic has %d bytes", n)
+	}
 	return row, nil
 }
 
@@ -228,7 +277,7 @@ func (s *Store) PartitionInfo(p store.Partition) (info PartitionInfo, ok bool, e
 		if err != nil {
 			return err
 		}
-		info.Next, info.Partitions = row.Next, row.Partitions
+		info.LogPosition = row.position()
 		names, err := membersOf(b)
 		if err != nil {
 			return err
@@ -245,10 +294,9 @@ func (s *Store) PartitionInfo(p store.Partition) (info PartitionInfo, ok bool, e
 // PartitionView is what the file holds of a partition, in one read transaction: it
 // is valid until the function that got it returns.
 type PartitionView struct {
-	Next       int64    // as in PartitionInfo
-	Partitions int32    // as in PartitionInfo
-	Accounts   []string // ascending by name
-	tx         *bolt.Tx
+	store.LogPosition
+	Accounts []string // ascending by name
+	tx       *bolt.Tx
 }
 
 // ReadPartition calls fn with what the store holds of p, as of one commit, while
@@ -270,7 +318,7 @@ func (s *Store) ReadPartition(p store.Partition, fn func(*PartitionView) error) 
 		if err != nil {
 			return err
 		}
-		return fn(&PartitionView{Next: row.Next, Partitions: row.Partitions, Accounts: names, tx: tx})
+		return fn(&PartitionView{LogPosition: row.position(), Accounts: names, tx: tx})
 	})
 	return plain(err)
 }

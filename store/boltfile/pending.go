@@ -25,6 +25,8 @@ type PendingAccount struct {
 	Logs  []byte `cbor:"5,keyasint,omitempty"`
 	// Here: its state has come in, its logs have not.
 	Here bool `cbor:"6,keyasint,omitempty"`
+	// Lessons is how many lessons it had learnt.
+	Lessons uint64 `cbor:"7,keyasint,omitempty"`
 }
 
 // same reports whether both are one take-over of one account, equally far.

@@ -4,6 +4,7 @@ package boltfile
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"hash"
@@ -87,7 +88,7 @@ func (s *Store) rewrite(account string, st *store.State, w store.Rewrite, at *ad
 	is.Sum, is.Lesson = r.sum.Sum64(), r.learner.Lesson+uint64(r.lessons)
 	st.Settle(is)
 	s.forget(account)
-	return s.sweepAll(account)
+	return s.sweepAll(context.Background(), account)
 }
 
 // stageRewrite writes, in transactions of bounded size, all that finishRewrite
@@ -227,13 +228,13 @@ func finishRewrite(tx *bolt.Tx, account string, st *store.State, r *rewriting, a
 		return err
 	}
 	if r.scrub {
-		if err := tx.Bucket(metaBucket).Put(scrubKey, frame(nil, frameMeta, scrubKey)); err != nil {
+		if err := scrubLater(tx, account); err != nil {
 			return err
 		}
 	}
 	p.Commit++
 	p.Lesson = r.learner.Lesson + uint64(r.lessons)
-	p.Checkpoint = SavedState{Generation: r.now.Generation, Commit: p.Commit, Journal: p.Journal, Lesson: p.Lesson, Bytes: r.now.Bytes}
+	p.Checkpoint = SavedState{Generation: r.now.Generation, Commit: p.Commit, Journal: p.Journal, Lesson: p.Lesson, Bytes: r.now.Bytes, Clock: st.Account.Clock}
 	p.Base, p.NextBase, p.Learner = p.Checkpoint, p.Checkpoint, r.learner
 	p.RedoBytes, p.Swept, p.Sum = 0, 0, r.sum.Sum64()
 	if err := dropSaved(b, p); err != nil {
@@ -305,71 +306,6 @@ func checkPosition(at store.Position, p Progress) error {
 		return fmt.Errorf("%w: it stands at commit %d, the account at commit %d", store.ErrStale, at.Commit, p.Commit)
 	}
 	return nil
-}
-
-// sweepAll brings the sweep of an account's features to its end.
-func (s *Store) sweepAll(account string) error {
-	for done := false; !done; {
-		if err := s.o.step("sweep all"); err != nil {
-			return err
-		}
-		err := s.update(func(tx *bolt.Tx) error {
-			defer release(tx)
-			b := accountBucket(tx, account)
-			if b == nil && pendingValue(tx, account) != nil {
-				done = true // it has nothing here yet
-				return nil
-			}
-			if b == nil {
-				return store.ErrNotFound
-			}
-			p, err := readProgress(b)
-			if err != nil {
-				return err
-			}
-			if p.Base.Generation == 0 || p.Pending != nil || p.Swept > p.Base.Commit {
-				done = true
-				return nil
-			}
-			if err := s.sweep(account, b, &p, 4*s.o.Hooks.Slice); err != nil {
-				return err
-			}
-			return writeProgress(b, p)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// ScrubDue reports whether free pages of the file may hold what a Rewrite took
-// out of it.
-func (s *Store) ScrubDue() (due bool, err error) {
-	defer wrap(&err, "store %s", s.path)
-	err = s.view(func(tx *bolt.Tx) error { due = tx.Bucket(metaBucket).Get(scrubKey) != nil; return nil })
-	return due, err
-}
-
-// Scrub brings to its end what a Rewrite began: nothing of what it took out is in
-// the file any more. It does nothing unless ScrubDue. Errors are those of
-// Compact; it may be repeated.
-func (s *Store) Scrub() error {
-	due, err := s.ScrubDue()
-	if err != nil || !due {
-		return err
-	}
-	names, err := s.Accounts()
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if err := s.sweepAll(name); err != nil {
-			return fmt.Errorf("sweeping account %q of store %s: %w", name, s.path, err)
-		}
-	}
-	_, _, err = s.Compact()
-	return err
 }
 
 // LessonBase returns the state before the first lesson that is kept, as far as

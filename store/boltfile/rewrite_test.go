@@ -4,6 +4,7 @@ package boltfile
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -79,7 +80,7 @@ func commitLife(s *Store, st *store.State, n uint64) error {
 	if err := s.Rewrite("ann", st, store.Rewrite{Lessons: kept, Scrub: true}); err != nil {
 		return err
 	}
-	return s.Scrub()
+	return s.Scrub(context.Background())
 }
 
 // compare demands that the store has what the life has come to.
@@ -222,7 +223,7 @@ func TestARewriteThatFailsChangesNothingOrAll(t *testing.T) {
 			if due, err := s.ScrubDue(); err != nil || due != after {
 				t.Errorf("scrubbing is due: %v, %v; want %v", due, err, after)
 			}
-			if err := s.Scrub(); err != nil {
+			if err := s.Scrub(context.Background()); err != nil {
 				t.Fatal(err)
 			}
 			for l.n < 80 {
@@ -255,7 +256,7 @@ func runRewriter(path string) int {
 		}
 		s, err := Open(path, o)
 		if err == nil {
-			err = s.Scrub()
+			err = s.Scrub(context.Background())
 		}
 		if err != nil {
 			return err
@@ -356,7 +357,7 @@ func TestKilledAtRandomMomentsOfForgettingTheStoreHasAllOfItOrNothing(t *testing
 func TestARewriteOfAPartitionMovesItsPosition(t *testing.T) {
 	s := openTest(t, storetest.TempStore(t), testOptions())
 	p, other := store.Partition{Topic: "mail", Number: 0}, store.Partition{Topic: "mail", Number: 1}
-	if err := s.BeginPartition(other, 2, 0); err != nil {
+	if err := s.BeginPartition(other, store.LogPosition{Next: 0, Partitions: 2}); err != nil {
 		t.Fatal(err)
 	}
 	st := storetest.PartitionLife(t, s, p)

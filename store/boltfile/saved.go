@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"maps"
-	"slices"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -58,7 +57,7 @@ func (s *Store) writeSaved(account string, st *store.State, generation uint64) (
 		// The buffers of the transaction before are free again.
 		pending = pending[:len(pending)+1]
 		last := &pending[len(pending)-1]
-		*last = frame(slices.Grow((*last)[:0], frameSize+len(record)), frameChunk, chunkName(generation, m.Chunks), record)
+		*last = frameChunkOf((*last)[:0], chunkName(generation, m.Chunks), record)
 		m.Chunks++
 		m.CRC = crc32.Update(m.CRC, castagnoli, record)
 		size += uint64(len(record))
@@ -94,6 +93,7 @@ func readSaved(account *bolt.Bucket, generation uint64, fn func(record []byte) e
 	}
 	b := account.Bucket(snapshotsBucket).Bucket(key64(generation))
 	crc, seen := uint32(0), uint32(0)
+	var room []byte
 	read := residentLimit{tx: account.Tx()}
 	c := b.Cursor()
 	for key, value := c.First(); key != nil; key, value = c.Next() {
@@ -103,8 +103,8 @@ func readSaved(account *bolt.Bucket, generation uint64, fn func(record []byte) e
 		if string(key) != string(key32(seen)) {
 			return m, damage("chunk %d of snapshot %d is missing", seen, generation)
 		}
-		record, err := unframe(frameChunk, chunkName(generation, seen), value)
-		if err != nil {
+		record, err := unframeChunk(chunkName(generation, seen), value, room)
+		if room = record[:0]; err != nil {
 			return m, damage("chunk %d of snapshot %d: %w", seen, generation, err)
 		}
 		if err := fn(record); err != nil {

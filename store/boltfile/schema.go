@@ -18,14 +18,15 @@ import (
 //	meta
 //	  schema                 4 bytes, version of this layout
 //	  created                "hinged"
-//	  scrub                  nothing; there while free pages may hold what Rewrite took out
+//	  scrub                  there while free pages may hold what Rewrite took out
+//	    <account>            nothing; there while the account still holds some of that
 //	accounts
 //	  <name>
 //	    info                 progress: the numbers reached, and which saved states are what
 //	    restored             nothing; there until the first commit after a restore or an import
 //	    snapshots
 //	      <generation, 8>
-//	        <chunk, 4>       record (record.go), at most 64 KiB
+//	        <chunk, 4>       record (record.go) of at most 64 KiB, compressed (chunk.go)
 //	        manifest         what the chunks must add up to
 //	    rewriting            lessons on their way into a Rewrite, as lessons; else not there
 //	    redo                 <commit, 8> → record
@@ -61,8 +62,9 @@ var (
 	schemaKey     = []byte("schema")
 	createdKey    = []byte("created")
 	createdMarker = []byte("hinged")
-	// scrubKey is there while free pages may hold what was forgotten.
-	scrubKey = []byte("scrub")
+	// scrubBucket is there while free pages may hold what was forgotten. It holds the
+	// accounts that do.
+	scrubBucket = []byte("scrub")
 
 	infoKey         = []byte("info")
 	restoredKey     = []byte("restored")
@@ -83,7 +85,8 @@ const (
 	frameMeta     byte = 'm'
 	frameInfo     byte = 'i'
 	frameRestored byte = 'b'
-	frameChunk    byte = 'c'
+	frameChunk    byte = 'c' // of the first files
+	framePacked   byte = 'z' // a chunk that is compressed
 	frameManifest byte = 's'
 	frameRedo     byte = 'r'
 	frameJournal  byte = 'j'
@@ -94,6 +97,7 @@ const (
 	framePosition byte = 'p'
 	frameMember   byte = 'a'
 	framePending  byte = 'w'
+	frameScrub    byte = 'o'
 )
 
 // Log is a bucket of an account that holds framed values under numbers, and
@@ -174,6 +178,8 @@ type SavedState struct {
 	Journal    uint64 `cbor:"3,keyasint,omitempty"`
 	Lesson     uint64 `cbor:"4,keyasint,omitempty"`
 	Bytes      uint64 `cbor:"5,keyasint,omitempty"`
+	// Clock is the account's then; 0: not known.
+	Clock store.Moment `cbor:"6,keyasint,omitempty"`
 }
 
 // PendingLogs says where the logs begin that were written here, those before

@@ -94,7 +94,7 @@ func TestACompactThatStopsAtOnceTouchesNothing(t *testing.T) {
 	if err := os.WriteFile(left, []byte("another's"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	draft, err := s.compactInto(left)
+	draft, err := s.compactInto(t.Context(), left)
 	if draft != nil || !errors.Is(err, errBroken) {
 		t.Errorf("compactInto: %v", err)
 	}

@@ -49,6 +49,7 @@ type Options struct {
 type Hooks struct {
 	MaxSize  int                     // of the file in bytes; 0: no limit
 	Incoming int                     // bytes that a transaction brings in of an account taken over; 0 means 4 MiB
+	Copy     int                     // bytes that a transaction of Compact copies; 0 means 8 MiB
 	Slice    int                     // records that a commit trims, beyond twice what it brings; 0 means 500
 	Step     func(step string) error // called before each step of a save; its error is the step's
 }
@@ -76,6 +77,9 @@ func (o Options) withDefaults() Options {
 	if o.LockTimeout == 0 {
 		o.LockTimeout = 500 * time.Millisecond
 	}
+	if o.Hooks.Copy == 0 {
+		o.Hooks.Copy = 8 << 20
+	}
 	if o.Hooks.Slice == 0 {
 		o.Hooks.Slice = 500
 	}
@@ -97,6 +101,8 @@ type Store struct {
 	// and for writing by Compact and Close, which do not wait in the midst of
 	// their work for such a copy to end.
 	copying sync.RWMutex
+	// scrubbing has one Scrub at a time: a token is in it while one is under way.
+	scrubbing chan struct{}
 	// writing is held by every transaction that writes, and by Compact: what it
 	// copies stays as it is.
 	writing sync.Mutex

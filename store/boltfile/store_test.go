@@ -3,6 +3,7 @@
 package boltfile
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -42,7 +43,7 @@ func closeVerified(t testing.TB, s *Store) {
 	if s.db.Path() == "" {
 		return
 	}
-	report, err := s.Verify()
+	report, err := s.Verify(context.Background())
 	if err != nil {
 		t.Error(err)
 	}
@@ -146,7 +147,7 @@ func TestAClosedStoreSaysSo(t *testing.T) {
 		t.Errorf("closing twice: %v", err)
 	}
 	_, loadErr := s.Load("ann")
-	_, verifyErr := s.Verify()
+	_, verifyErr := s.Verify(context.Background())
 	_, backupErr := s.Backup(io.Discard)
 	for _, err := range []error{loadErr, verifyErr, backupErr, s.Commit("ann", store.NewState(), store.Batch{})} {
 		if !errors.Is(err, store.ErrClosed) {
@@ -306,13 +307,13 @@ func TestVerifyFindsWhatIsMissing(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if report, err := s.Verify(); err != nil || !report.OK() {
+			if report, err := s.Verify(context.Background()); err != nil || !report.OK() {
 				t.Fatalf("before: %v, %v", err, report.Problems)
 			}
 			if err := s.update(func(tx *bolt.Tx) error { return c.spoil(accountBucket(tx, "ann")) }); err != nil {
 				t.Fatal(err)
 			}
-			report, err := s.Verify()
+			report, err := s.Verify(context.Background())
 			if err != nil || !strings.Contains(fmt.Sprint(report.Problems), c.says) {
 				t.Errorf("Verify: %v, %v; want a problem that says %q", report.Problems, err, c.says)
 			}

@@ -12,16 +12,15 @@ import (
 )
 
 // BeginTakeOver forgets all that the store has of p, if anything, and notes in the
-// same transaction that p, one of so many partitions of its topic, was read up to
-// offset next, into accounts that are all still to come in: an account's state by
+// same transaction that p was read up to a position, into accounts that are all still to come in: an account's state by
 // TakeOverState, before anything else can be done with it, its logs by
 // TakeOverLogs. Until then what is not here gives ErrPending. Of each account it
-// takes the name, Commit, Sum, State and Logs.
+// takes the name, Commit, Sum, Lessons, State and Logs.
 //
 // ErrPartition if an account belongs elsewhere.
-func (s *Store) BeginTakeOver(p store.Partition, next int64, partitions int32, accounts []PendingAccount) (err error) {
-	defer wrap(&err, "taking over %v at offset %d into store %s", p, next, s.path)
-	if err := p.Check(); err != nil {
+func (s *Store) BeginTakeOver(p store.Partition, at store.LogPosition, accounts []PendingAccount) (err error) {
+	defer wrap(&err, "taking over %v at offset %d into store %s", p, at.Next, s.path)
+	if err := errors.Join(p.Check(), at.Check(p)); err != nil {
 		return err
 	}
 	if err := s.o.step("begin restore"); err != nil {
@@ -32,7 +31,7 @@ func (s *Store) BeginTakeOver(p store.Partition, next int64, partitions int32, a
 		if dropped, err = dropPartition(tx, p); err != nil {
 			return err
 		}
-		return beginTakeOver(tx, p, positionRow{next, partitions}, accounts)
+		return beginTakeOver(tx, p, rowOf(at), accounts)
 	})
 	if err != nil {
 		return err

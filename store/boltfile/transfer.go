@@ -3,9 +3,9 @@
 package boltfile
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -39,7 +39,7 @@ func (s *Store) CopyAccount(account, path string) (model, state string, err erro
 		if err := db.Update(func(tx *bolt.Tx) error { return writeSchema(tx, SchemaVersion) }); err != nil {
 			return err
 		}
-		if err := copyBucket(db, [][]byte{accountsBucket, []byte(account)}, b); err != nil {
+		if err := s.copyBucket(context.Background(), db, [][]byte{accountsBucket, []byte(account)}, b); err != nil {
 			return err
 		}
 		if p.Partition == nil {
@@ -182,7 +182,7 @@ func (s *Store) copyImport(from *Store, account, model, state, as string) error 
 		defer s.writing.Unlock()
 		s.open.RLock()
 		defer s.open.RUnlock()
-		return copyBucket(s.db, [][]byte{importingBucket, name}, b)
+		return s.copyBucket(context.Background(), s.db, [][]byte{importingBucket, name}, b)
 	})
 	if err != nil {
 		return err
@@ -213,79 +213,4 @@ func (s *Store) forget(account string) {
 	defer s.mu.Unlock()
 	delete(s.kept, account)
 	delete(s.tried, account)
-}
-
-// copyBucket copies a bucket with all that is in it to the given path of buckets
-// in db, of which all but the last exist, in transactions of about copyBytes.
-func copyBucket(db *bolt.DB, path [][]byte, from *bolt.Bucket) error {
-	c := copier{db: db}
-	err := guard(func() (err error) {
-		if c.tx, err = db.Begin(true); err != nil {
-			return err
-		}
-		c.read.tx = from.Tx()
-		return c.bucket(path, from)
-	})
-	if c.tx == nil {
-		return err
-	}
-	if err != nil {
-		return errors.Join(err, c.tx.Rollback())
-	}
-	return c.tx.Commit()
-}
-
-type copier struct {
-	db      *bolt.DB
-	tx      *bolt.Tx
-	pending int
-	read    residentLimit
-}
-
-func (c *copier) bucket(path [][]byte, from *bolt.Bucket) error {
-	above, last := path[:len(path)-1], path[len(path)-1]
-	var err error
-	if b := c.find(above); b != nil {
-		_, err = b.CreateBucket(last)
-	} else {
-		_, err = c.tx.CreateBucket(last)
-	}
-	if err != nil {
-		return err
-	}
-	return from.ForEach(func(key, value []byte) error {
-		if value == nil {
-			return c.bucket(append(slices.Clip(path), key), from.Bucket(key))
-		}
-		return c.put(path, key, value)
-	})
-}
-
-func (c *copier) put(path [][]byte, key, value []byte) error {
-	if c.pending += len(key) + len(value); c.pending >= copyBytes {
-		if err := c.tx.Commit(); err != nil {
-			return err
-		}
-		var err error
-		if c.tx, err = c.db.Begin(true); err != nil {
-			return err
-		}
-		c.pending = 0
-	}
-	c.read.add(len(value))
-	b := c.find(path)
-	b.FillPercent = 1 // keys come in ascending order
-	return b.Put(key, value)
-}
-
-// find returns the bucket at a path, nil for the empty one.
-func (c *copier) find(path [][]byte) *bolt.Bucket {
-	if len(path) == 0 {
-		return nil
-	}
-	b := c.tx.Bucket(path[0])
-	for _, name := range path[1:] {
-		b = b.Bucket(name)
-	}
-	return b
 }

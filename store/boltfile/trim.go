@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"slices"
+	"time"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -19,19 +20,37 @@ type keptMessages struct {
 	messages   map[store.MessageKey]struct{}
 }
 
-// promote decides, at a checkpoint, which states the file keeps. The first
-// checkpoint becomes the next base. When JournalCap entries lie behind the next
-// base it becomes the base, and the checkpoint the next base in its turn; what
-// is older than the base is then trimmed by sweep.
-func (s *Store) promote(p *Progress) {
+// partitionJournalCap is the most that Options.JournalCap is for accounts of a
+// partition.
+const partitionJournalCap = 5000
+
+// promote decides, at a checkpoint, which states the file keeps, and reports whether
+// the base moved on. The first checkpoint becomes the next base. When JournalCap
+// entries lie behind the next base, or it is older than keep allows, it becomes the
+// base, and the checkpoint the next base in its turn; what is older than the base is
+// then trimmed by sweep.
+func (s *Store) promote(p *Progress, keep time.Duration) bool {
+	limit := uint64(s.o.JournalCap)
+	if p.Partition != nil {
+		limit = min(limit, partitionJournalCap)
+	}
 	switch {
 	case p.Pending != nil: // what is to come belongs where it came from
 	case p.NextBase.Generation == 0:
 		p.NextBase = p.Checkpoint
-	case p.Journal-p.NextBase.Journal >= uint64(s.o.JournalCap):
+	case p.Journal-p.NextBase.Journal >= limit || p.NextBase.outlived(p.Checkpoint.Clock, keep):
 		p.Base, p.NextBase, p.Learner = p.NextBase, p.Checkpoint, SavedState{}
 		p.Swept = 0
+		return true
 	}
+	return false
+}
+
+// outlived reports whether a next base is so old by the account's clock that it has to
+// become the base: a sixth of keep, so that the base is at most a third of it old. 0
+// keeps it for ever.
+func (of SavedState) outlived(clock store.Moment, keep time.Duration) bool {
+	return keep > 0 && clock >= of.Clock.Add(keep/6)
 }
 
 // dropSaved deletes the saved states that p does not name.

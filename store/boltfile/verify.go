@@ -4,6 +4,7 @@ package boltfile
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -42,10 +43,11 @@ const mostProblems = 100
 // every checksum, that every row decodes, that no number is missing from a log,
 // that features and their index agree, and that each state loads and survives
 // being written again. It takes as long as reading the file does. The error is
-// for a check that could not be made; what the check found is in the report.
-func (s *Store) Verify() (report Report, err error) {
+// for a check that could not be made; what the check found is in the report. When ctx
+// is done it ends with ctx's error after the account at hand.
+func (s *Store) Verify(ctx context.Context) (report Report, err error) {
 	defer wrap(&err, "verifying store %s", s.path)
-	err = s.verify(&report)
+	err = s.verify(ctx, &report)
 	if errors.Is(err, store.ErrDamaged) {
 		report.Problems = append(report.Problems, err)
 		err = nil
@@ -53,14 +55,17 @@ func (s *Store) Verify() (report Report, err error) {
 	return report, err
 }
 
-func (s *Store) verify(report *Report) error {
+func (s *Store) verify(ctx context.Context, report *Report) error {
 	err := s.view(func(tx *bolt.Tx) error {
 		if err := checkSchema(tx); err != nil {
 			return err
 		}
-		report.Problems = append(checkFrames(tx, mostProblems), verifyMembers(tx)...)
+		report.Problems = append(checkFrames(ctx, tx, mostProblems), verifyMembers(tx)...)
 		accounts := tx.Bucket(accountsBucket)
 		return accounts.ForEachBucket(func(name []byte) error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 			r, problems := verifyAccount(accounts.Bucket(name))
 			r.Name = string(name)
 			report.Accounts = append(report.Accounts, r)
@@ -102,13 +107,19 @@ func (s *Store) checkStructure(report *Report) error {
 }
 
 // checkFrames checks every checksum in the file and returns what it found, but
-// no more than most.
-func checkFrames(tx *bolt.Tx, most int) (problems []error) {
-	if problems = checkPartitions(tx, most); len(problems) >= most {
-		return problems
+// no more than most, and only until ctx is done.
+func checkFrames(ctx context.Context, tx *bolt.Tx, most int) (problems []error) {
+	if err := checkScrub(tx); err != nil {
+		problems = append(problems, err)
+	}
+	if problems = append(problems, checkPartitions(tx, most)...); len(problems) >= most {
+		return problems[:most]
 	}
 	accounts := tx.Bucket(accountsBucket)
 	_ = accounts.ForEachBucket(func(name []byte) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		problems = append(problems, checkAccountFrames(accounts.Bucket(name), string(name))...)
 		if len(problems) >= most {
 			problems = problems[:most]

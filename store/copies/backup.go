@@ -24,7 +24,7 @@ func Backup(ctx context.Context, from Source, storePath, file string, force bool
 	var err error
 	out.Bytes, err = Write(file, storePath, force, stdout,
 		func(w io.Writer) error { return from.Backup(ctx, w) },
-		func(path string) (err error) { out.Accounts, err = check(path); return err })
+		func(path string) (err error) { out.Accounts, err = check(ctx, path); return err })
 	if err != nil {
 		return BackedUp{}, fmt.Errorf("backup to %s: %w", file, err)
 	}

@@ -84,7 +84,7 @@ func BenchmarkCopies(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			x, err := OpenExport(f, dir, boltfile.Options{})
+			x, err := OpenExport(b.Context(), f, dir, boltfile.Options{})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -100,7 +100,7 @@ func BenchmarkCopies(b *testing.B) {
 	b.Run("compact", func(b *testing.B) {
 		before := size(s.Path())
 		for b.Loop() {
-			if _, _, err := s.Compact(); err != nil {
+			if _, _, err := s.Compact(b.Context()); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -68,7 +68,7 @@ func (s site) moveOn(t testing.TB) {
 // state returns the state digest of an account, "" if there is none.
 func (s site) state(t testing.TB, account string) string {
 	t.Helper()
-	accounts, err := check(s.path)
+	accounts, err := check(t.Context(), s.path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,12 +53,12 @@ type Account struct {
 }
 
 // check reads the store at path from end to end and says what it holds.
-func check(path string) ([]Account, error) {
+func check(ctx context.Context, path string) ([]Account, error) {
 	s, err := boltfile.OpenReadOnly(path, boltfile.Options{})
 	if err != nil {
 		return nil, err
 	}
-	report, err := s.Verify()
+	report, err := s.Verify(ctx)
 	if err = errors.Join(err, s.Close()); err != nil {
 		return nil, err
 	}
@@ -83,4 +83,17 @@ func (p patient) Read(b []byte) (int, error) {
 		return 0, err
 	}
 	return p.r.Read(b)
+}
+
+// patientWriter ends writing when ctx is done.
+type patientWriter struct {
+	ctx context.Context // of one copy
+	w   io.Writer
+}
+
+func (p patientWriter) Write(b []byte) (int, error) {
+	if err := p.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return p.w.Write(b)
 }

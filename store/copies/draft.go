@@ -11,6 +11,9 @@ import (
 	"path/filepath"
 )
 
+// partial is between the name of a file and what makes that of its draft unique.
+const partial = ".partial-"
+
 // draft is a file under a temporary name, for its owner alone, which goes away
 // unless it is kept.
 type draft struct {
@@ -20,7 +23,7 @@ type draft struct {
 
 // newDraft makes a draft in the directory of the file that it may become.
 func newDraft(target string) (*draft, error) {
-	f, err := os.CreateTemp(filepath.Dir(target), filepath.Base(target)+".partial-*") // mode 0600
+	f, err := os.CreateTemp(filepath.Dir(target), filepath.Base(target)+partial+"*") // mode 0600
 	if err != nil {
 		return nil, err
 	}

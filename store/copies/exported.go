@@ -4,6 +4,7 @@ package copies
 
 import (
 	"bufio"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -36,13 +37,13 @@ type Exported struct {
 //
 // ErrExport if it is no export, cut short, damaged or followed by something
 // else; ErrNewer if a later version wrote it.
-func OpenExport(r io.Reader, dir string, o boltfile.Options) (*Exported, error) {
+func OpenExport(ctx context.Context, r io.Reader, dir string, o boltfile.Options) (*Exported, error) {
 	path, err := tempName(filepath.Join(dir, "import-*"))
 	if err != nil {
 		return nil, fmt.Errorf("unpacking the export: %w", store.AsNoSpace(err))
 	}
 	x := &Exported{path: path}
-	if err := x.open(r, o); err != nil {
+	if err := x.open(ctx, r, o); err != nil {
 		return nil, errors.Join(err, x.Close())
 	}
 	return x, nil
@@ -60,7 +61,7 @@ func (x *Exported) Close() error {
 	return errors.Join(err, discard(x.path))
 }
 
-func (x *Exported) open(r io.Reader, o boltfile.Options) error {
+func (x *Exported) open(ctx context.Context, r io.Reader, o boltfile.Options) error {
 	if err := x.unpack(r); err != nil {
 		return err
 	}
@@ -76,7 +77,7 @@ func (x *Exported) open(r io.Reader, o boltfile.Options) error {
 	if x.store, err = boltfile.OpenReadOnly(x.path, o); err != nil {
 		return unsound(err)
 	}
-	report, err := x.store.Verify()
+	report, err := x.store.Verify(ctx)
 	if err != nil {
 		return unsound(err)
 	}

@@ -3,6 +3,7 @@
 package copies
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -32,7 +33,7 @@ func runImporter(path string) int {
 			if _, err := data.Seek(0, io.SeekStart); err != nil {
 				return err
 			}
-			x, err := OpenExport(data, filepath.Dir(path), boltfile.Options{})
+			x, err := OpenExport(context.Background(), data, filepath.Dir(path), boltfile.Options{})
 			if err != nil {
 				return err
 			}

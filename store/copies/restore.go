@@ -60,7 +60,7 @@ func Restore(ctx context.Context, storePath, file string, stdin io.Reader) (out 
 	if err := errors.Join(d.Sync(), d.Close()); err != nil {
 		return out, err
 	}
-	if out.Accounts, err = check(d.Name()); err != nil {
+	if out.Accounts, err = check(ctx, d.Name()); err != nil {
 		// The owner knows the backup, not the copy that was made of it.
 		what := strings.ReplaceAll(err.Error(), d.Name(), file)
 		if errors.Is(err, store.ErrNewer) {

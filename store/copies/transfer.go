@@ -34,11 +34,11 @@ func Export(ctx context.Context, from Source, storePath, account, file string, f
 				return err
 			}
 			defer func() { err = errors.Join(err, f.Close()) }()
-			x, err := OpenExport(f, filepath.Dir(path), boltfile.Options{})
+			x, err := OpenExport(ctx, f, filepath.Dir(path), boltfile.Options{})
 			if err != nil {
 				return err
 			}
-			out.Account, err = contents(x)
+			out.Account, err = contents(ctx, x)
 			return errors.Join(err, x.Close())
 		})
 	if err != nil {
@@ -48,8 +48,8 @@ func Export(ctx context.Context, from Source, storePath, account, file string, f
 }
 
 // contents says what an export holds. It was checked when it was opened.
-func contents(x *Exported) (Account, error) {
-	report, err := x.Store().Verify()
+func contents(ctx context.Context, x *Exported) (Account, error) {
+	report, err := x.Store().Verify(ctx)
 	if err != nil || len(report.Accounts) != 1 {
 		return Account{}, fmt.Errorf("reading it again: %w", err)
 	}
@@ -91,7 +91,7 @@ func Import(ctx context.Context, storePath, file, as string, replace bool, stdin
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return out, err
 	}
-	x, err := OpenExport(patient{ctx, in}, dir, boltfile.Options{})
+	x, err := OpenExport(ctx, patient{ctx, in}, dir, boltfile.Options{})
 	if err != nil {
 		return out, err
 	}
@@ -99,7 +99,7 @@ func Import(ctx context.Context, storePath, file, as string, replace bool, stdin
 	if as == "" {
 		as = x.Account
 	}
-	if out.Account, err = contents(x); err != nil {
+	if out.Account, err = contents(ctx, x); err != nil {
 		return out, err
 	}
 	out.Account.Account = as
@@ -116,7 +116,7 @@ func Import(ctx context.Context, storePath, file, as string, replace bool, stdin
 		if !replace {
 			return out, fmt.Errorf("%w: %s", ErrAccountExists, as)
 		}
-		if out.Aside, err = setAside(s, storePath); err != nil {
+		if out.Aside, err = setAside(ctx, s, storePath); err != nil {
 			return out, fmt.Errorf("backup of the store as it is: %w", err)
 		}
 	}
@@ -124,12 +124,12 @@ func Import(ctx context.Context, storePath, file, as string, replace bool, stdin
 }
 
 // setAside makes a backup of the store beside it and returns its name.
-func setAside(s *boltfile.Store, storePath string) (string, error) {
+func setAside(ctx context.Context, s *boltfile.Store, storePath string) (string, error) {
 	for n := 1; ; n++ {
 		aside := fmt.Sprintf("%s.before-import-%d", storePath, n)
 		_, err := Write(aside, storePath, false, nil,
-			func(w io.Writer) error { _, err := s.Backup(w); return err },
-			func(path string) error { _, err := check(path); return err })
+			func(w io.Writer) error { _, err := s.Backup(patientWriter{ctx, w}); return err },
+			func(path string) error { _, err := check(ctx, path); return err })
 		if !errors.Is(err, ErrExists) {
 			return aside, err
 		}

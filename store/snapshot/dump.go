@@ -40,7 +40,7 @@ func dump(v *boltfile.PartitionView, p store.Partition, before *Manifest, put fu
 	if err != nil {
 		return m, err
 	}
-	m = Manifest{Partition: p, Next: v.Next, Partitions: v.Partitions, Accounts: make([]AccountChunks, 0, len(v.Accounts))}
+	m = Manifest{Partition: p, LogPosition: v.LogPosition, Accounts: make([]AccountChunks, 0, len(v.Accounts))}
 	for _, name := range v.Accounts {
 		was, _ := before.account(name)
 		is, err := dumpAccount(v, name, was, c)
@@ -70,7 +70,7 @@ func dumpAccount(v *boltfile.PartitionView, name string, was AccountChunks, c *c
 	if err != nil {
 		return is, err
 	}
-	is = AccountChunks{Account: name, Commit: account.Progress.Commit, Sum: dumpSum(account.Progress)}
+	is = AccountChunks{Account: name, Commit: account.Progress.Commit, Sum: dumpSum(account.Progress), Lessons: max(account.Progress.Lesson, 1) - 1}
 	for _, known := range []AccountChunks{was, from} {
 		if is.same(known) {
 			return known, nil

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -17,9 +16,8 @@ import (
 // Manifest says which chunks hold all accounts of a partition as they were when
 // it was read up to a position.
 type Manifest struct {
-	Partition  store.Partition
-	Next       int64 // offset of the next record to read
-	Partitions int32 // that the topic has
+	Partition store.Partition
+	store.LogPosition
 	// Fingerprint is the caller's, to say what made the accounts. The store neither
 	// sets it nor reads it.
 	Fingerprint string
@@ -36,6 +34,8 @@ type AccountChunks struct {
 	// is the same, whatever process has got there.
 	Commit uint64
 	Sum    uint64
+	// Lessons is how many lessons the account has learnt.
+	Lessons uint64
 	// State holds what the next decision depends on, Logs the journal, the lessons,
 	// the features and the states that a replay begins with. Their order counts.
 	State []ChunkID
@@ -58,6 +58,23 @@ func (m Manifest) Chunks() []ChunkID {
 	return slices.Compact(ids)
 }
 
+// Verify fetches every chunk that the manifest names with get and checks what it holds.
+// ErrChunk if one holds something else than its ID says; an error of get is returned with
+// the chunk's ID.
+func (m Manifest) Verify(get func(ChunkID) ([]byte, error)) error {
+	var room []byte
+	for _, id := range m.Chunks() {
+		packed, err := get(id)
+		if err != nil {
+			return fmt.Errorf("chunk %v: %w", id, err)
+		}
+		if room, err = unpack(id, packed, room); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // account returns what the manifest has of an account. m may be nil.
 func (m *Manifest) account(name string) (AccountChunks, bool) {
 	if m == nil {
@@ -76,7 +93,7 @@ func (m *Manifest) account(name string) (AccountChunks, bool) {
 // Where its accounts do not fit, it names chunks of their own instead, each of
 // which holds the CBOR of some of them.
 const (
-	manifestVersion byte = 1
+	manifestVersion byte = 2
 	// Of CBOR in a manifest or a chunk of an index; IDs do not compress.
 	manifestContent = chunkContent
 )
@@ -89,6 +106,16 @@ type manifestRow struct {
 	Fingerprint string       `cbor:"5,keyasint,omitempty"`
 	Accounts    []accountRef `cbor:"6,keyasint,omitempty"`
 	Index       []byte       `cbor:"7,keyasint,omitempty"` // IDs, one after another
+	TopicID     []byte       `cbor:"8,keyasint,omitempty"`
+	Recovered   string       `cbor:"9,keyasint,omitempty"`
+	Stopped     bool         `cbor:"10,keyasint,omitempty"`
+	Cut         int64        `cbor:"11,keyasint,omitempty"`
+}
+
+func (r *manifestRow) position() store.LogPosition {
+	at := store.LogPosition{Next: r.Next, Partitions: r.Partitions, Recovered: r.Recovered, Stopped: r.Stopped, Cut: r.Cut}
+	copy(at.TopicID[:], r.TopicID)
+	return at
 }
 
 // accountRef is AccountChunks in written form.
@@ -97,16 +124,17 @@ type accountRef struct {
 	Account string
 	Commit  uint64
 	Sum     uint64
+	Lessons uint64
 	State   []byte // IDs, one after another
 	Logs    []byte
 }
 
 func (a AccountChunks) ref() accountRef {
-	return accountRef{Account: a.Account, Commit: a.Commit, Sum: a.Sum, State: joinIDs(a.State), Logs: joinIDs(a.Logs)}
+	return accountRef{Account: a.Account, Commit: a.Commit, Sum: a.Sum, Lessons: a.Lessons, State: joinIDs(a.State), Logs: joinIDs(a.Logs)}
 }
 
 func (r accountRef) chunks() (a AccountChunks, err error) {
-	a = AccountChunks{Account: r.Account, Commit: r.Commit, Sum: r.Sum}
+	a = AccountChunks{Account: r.Account, Commit: r.Commit, Sum: r.Sum, Lessons: r.Lessons}
 	if err := store.CheckAccountName(r.Account); err != nil {
 		return a, err
 	}
@@ -144,7 +172,7 @@ func splitIDs(b []byte) ([]ChunkID, error) {
 
 // chunksOf returns the chunks that an account that was taken over comes from.
 func chunksOf(p boltfile.PendingAccount) (AccountChunks, error) {
-	a := AccountChunks{Account: p.Account, Commit: p.Commit, Sum: p.Sum}
+	a := AccountChunks{Account: p.Account, Commit: p.Commit, Sum: p.Sum, Lessons: p.Lessons}
 	var err error
 	if a.State, err = splitIDs(p.State); err != nil {
 		return a, err
@@ -166,7 +194,10 @@ func (m *Manifest) Encode(put func(ChunkID, []byte) error) ([]byte, error) {
 }
 
 func (m *Manifest) encode(put func(ChunkID, []byte) error) ([]byte, error) {
-	row := manifestRow{Topic: m.Partition.Topic, Number: m.Partition.Number, Next: m.Next, Partitions: m.Partitions, Fingerprint: m.Fingerprint}
+	row := manifestRow{Topic: m.Partition.Topic, Number: m.Partition.Number, Next: m.Next, Partitions: m.Partitions, Fingerprint: m.Fingerprint, Recovered: m.Recovered, Stopped: m.Stopped, Cut: m.Cut}
+	if m.TopicID != [16]byte{} {
+		row.TopicID = m.TopicID[:]
+	}
 	c, err := newChunker(put)
 	if err != nil {
 		return nil, err
@@ -223,7 +254,7 @@ func decodeManifest(data []byte, get func(ChunkID) ([]byte, error)) (m Manifest,
 	if err != nil {
 		return m, fmt.Errorf("%w: %w", store.ErrManifest, err)
 	}
-	m = Manifest{Partition: store.Partition{Topic: row.Topic, Number: row.Number}, Next: row.Next, Partitions: row.Partitions, Fingerprint: row.Fingerprint}
+	m = Manifest{Partition: store.Partition{Topic: row.Topic, Number: row.Number}, LogPosition: row.position(), Fingerprint: row.Fingerprint}
 	for _, ref := range row.Accounts {
 		if err := m.add(ref); err != nil {
 			return m, fmt.Errorf("%w: %w", store.ErrManifest, err)
@@ -262,11 +293,12 @@ func decodeManifestRow(data []byte) (row manifestRow, err error) {
 	if err := store.DecodeRow(content, &row); err != nil {
 		return row, err
 	}
-	if err := (store.Partition{Topic: row.Topic, Number: row.Number}).Check(); err != nil {
+	p := store.Partition{Topic: row.Topic, Number: row.Number}
+	if err := errors.Join(p.Check(), row.position().Check(p)); err != nil {
 		return row, err
 	}
-	if row.Next < 0 || row.Partitions <= row.Number || row.Next == math.MaxInt64 {
-		return row, fmt.Errorf("offset %d of partition %d of %d is none", row.Next, row.Number, row.Partitions)
+	if n := len(row.TopicID); n != 0 && n != len(store.LogPosition{}.TopicID) {
+		return row, fmt.Errorf("the id of its topic has %d bytes", n)
 	}
 	if len(row.Accounts) > 0 && len(row.Index) > 0 {
 		return row, errors.New("it has accounts and an index of them")

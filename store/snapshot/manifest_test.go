@@ -18,9 +18,11 @@ import (
 // someManifest has so many accounts, each with so many chunks.
 func someManifest(accounts, chunks int) Manifest {
 	r := rand.New(rand.NewPCG(uint64(accounts), uint64(chunks)))
-	m := Manifest{Partition: store.Partition{Topic: "inbox", Number: 5}, Next: 123456, Partitions: 8, Fingerprint: "v1"}
+	m := Manifest{Partition: store.Partition{Topic: "inbox", Number: 5}, Fingerprint: "v1", LogPosition: store.LogPosition{
+		Next: 123456, Partitions: 8, TopicID: [16]byte{1, 2, 3}, Recovered: "start", Stopped: true, Cut: 77,
+	}}
 	for i := range accounts {
-		a := AccountChunks{Account: fmt.Sprintf("kafka:user%05d@example.org", i), Commit: 1 + r.Uint64N(1000), Sum: r.Uint64()}
+		a := AccountChunks{Account: fmt.Sprintf("kafka:user%05d@example.org", i), Commit: 1 + r.Uint64N(1000), Sum: r.Uint64(), Lessons: uint64(i)}
 		for n := range chunks {
 			var id ChunkID
 			for j := 0; j < len(id); j += 8 {
@@ -89,6 +91,7 @@ func manifestSeeds(t testing.TB) (good, bad [][]byte) {
 		spoilt(func(m *Manifest) { m.Partition.Topic = "" }),
 		spoilt(func(m *Manifest) { m.Partition.Number = 8 }),
 		spoilt(func(m *Manifest) { m.Next = -1 }),
+		spoilt(func(m *Manifest) { m.Recovered = strings.Repeat("x", 33) }),
 		spoilt(func(m *Manifest) { m.Accounts[1].Account = m.Accounts[0].Account }),
 		spoilt(func(m *Manifest) { m.Accounts[1].Account = strings.Repeat("x", 256) }),
 		spoilt(func(m *Manifest) { m.Accounts[1].State = nil }),

@@ -24,9 +24,9 @@ func BeginRestore(s *boltfile.Store, p store.Partition, m Manifest) error {
 	}
 	accounts := make([]boltfile.PendingAccount, 0, len(m.Accounts))
 	for _, a := range m.Accounts {
-		accounts = append(accounts, boltfile.PendingAccount{Account: a.Account, Commit: a.Commit, Sum: a.Sum, State: joinIDs(a.State), Logs: joinIDs(a.Logs)})
+		accounts = append(accounts, boltfile.PendingAccount{Account: a.Account, Commit: a.Commit, Sum: a.Sum, Lessons: a.Lessons, State: joinIDs(a.State), Logs: joinIDs(a.Logs)})
 	}
-	return s.BeginTakeOver(p, m.Next, m.Partitions, accounts)
+	return s.BeginTakeOver(p, m.LogPosition, accounts)
 }
 
 // RestoreState brings in the state of an account of p that BeginRestore noted,

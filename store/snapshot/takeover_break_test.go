@@ -308,7 +308,7 @@ func runMover(path string) int {
 		info, ok, err := s.PartitionInfo(storetest.Inbox3)
 		if err == nil && !ok {
 			info.Next = 0
-			err = s.BeginPartition(storetest.Inbox3, 8, 0)
+			err = s.BeginPartition(storetest.Inbox3, store.LogPosition{Next: 0, Partitions: 8})
 		}
 		if err != nil {
 			return err
@@ -376,7 +376,7 @@ func TestKilledWhileCommittingAndTakingOver(t *testing.T) {
 	path := storetest.TempStore(t)
 	r := rand.New(rand.NewPCG(12, 12))
 	want := filetest.Open(t, storetest.TempStore(t), boltfile.Options{NoSync: true})
-	if err := want.BeginPartition(storetest.Inbox3, 8, 0); err != nil {
+	if err := want.BeginPartition(storetest.Inbox3, store.LogPosition{Next: 0, Partitions: 8}); err != nil {
 		t.Fatal(err)
 	}
 	next, kills, pending := int64(0), 15, 0

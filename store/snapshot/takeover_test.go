@@ -384,7 +384,7 @@ func TestARewrittenAccountIsTakenOverAsItIs(t *testing.T) {
 	if err := there.RewritePartition(p, 70, "kafka:ann", load(t, there), store.Rewrite{}); !errors.Is(err, store.ErrPending) {
 		t.Errorf("rewriting before the logs are there: %v, want ErrPending", err)
 	}
-	if err := there.Scrub(); err != nil {
+	if err := there.Scrub(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := RestoreLogs(there, p, "kafka:ann", chunks.get); err != nil {

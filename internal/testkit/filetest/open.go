@@ -5,6 +5,7 @@
 package filetest
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -31,7 +32,7 @@ func Open(tb testing.TB, path string, o boltfile.Options) *boltfile.Store {
 // CloseVerified closes s, unless the test did, after a check of all it holds.
 func CloseVerified(tb testing.TB, s *boltfile.Store) {
 	tb.Helper()
-	report, err := s.Verify()
+	report, err := s.Verify(context.Background())
 	if errors.Is(err, store.ErrClosed) {
 		return
 	}

@@ -20,7 +20,7 @@ var Inbox3 = store.Partition{Topic: "inbox", Number: 3}
 type Partitioned interface {
 	Logs
 	Load(account string) (*store.State, error)
-	BeginPartition(p store.Partition, partitions int32, next int64) error
+	BeginPartition(p store.Partition, at store.LogPosition) error
 	CommitPartition(p store.Partition, next int64, accounts []store.AccountCommit) error
 	RewritePartition(p store.Partition, next int64, account string, st *store.State, w store.Rewrite) error
 }
@@ -91,7 +91,7 @@ func (c *Crowd) Compare(t testing.TB, s Partitioned) {
 // Begin begins p, one of 8 partitions, at offset 100.
 func Begin(t testing.TB, s Partitioned, p store.Partition) {
 	t.Helper()
-	if err := s.BeginPartition(p, 8, 100); err != nil {
+	if err := s.BeginPartition(p, store.LogPosition{Next: 100, Partitions: 8}); err != nil {
 		t.Fatal(err)
 	}
 }

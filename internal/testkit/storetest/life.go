@@ -28,7 +28,7 @@ func LessonOf(n uint64) store.Lesson {
 // some back.
 func PartitionLife(t *testing.T, s Partitioned, p store.Partition) *store.State {
 	t.Helper()
-	if err := s.BeginPartition(p, 2, 0); err != nil {
+	if err := s.BeginPartition(p, store.LogPosition{Next: 0, Partitions: 2}); err != nil {
 		t.Fatal(err)
 	}
 	st := store.NewState()

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command speed measures what a message costs, beside other programs; bench/speed.sh
+// runs it. First it teaches an account the mail of an archive, as `hinged eval` does with
+// immediate labels, and leaves in DIR
+//
+//	hinged.db, hinged.toml  the account, for `hinged classify --config DIR/hinged.toml`
+//	mail.mbox               the same mail without compression
+//	important, ordinary     the same examples as two mboxes, for other tools
+//
+// Then it runs every program in turn, ROUNDS times, and prints a table.
+//
+//	speed -owner me@example.org -hinged PROGRAM -dir DIR [-rounds 5] mail.mbox.gz
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/ingest/archive"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/writer"
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
+)
+
+// account is the name of the one account.
+const account = "me"
+
+// settings are those of the account. Nobody connects to its mail server.
+const settings = `state_dir = %q
+
+[[account]]
+name = %q
+owner = [%q]
+
+[account.imap]
+address = "localhost"
+username = "me"
+password_file = "password"
+`
+
+// together is how many messages are committed at once.
+const together = 500
+
+func main() {
+	var m measuring
+	flag.StringVar(&m.owner, "owner", "", "`address` of the owner")
+	flag.StringVar(&m.hinged, "hinged", "", "the `program`")
+	flag.StringVar(&m.dir, "dir", "", "an empty `directory` to work in")
+	flag.IntVar(&m.rounds, "rounds", 5, "how often each program runs")
+	flag.Parse()
+	if m.owner == "" || m.hinged == "" || m.dir == "" || m.rounds < 1 || flag.NArg() != 1 {
+		fmt.Fprintln(os.Stderr, "speed: want -owner ADDRESS, -hinged PROGRAM, -dir DIR and one archive; see speed -help")
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	var err error
+	if m.messages, err = prepare(m.owner, m.dir, flag.Arg(0)); err == nil {
+		err = m.run(ctx, os.Stdout)
+	}
+	if err != nil {
+		stop()
+		fmt.Fprintln(os.Stderr, "speed:", err)
+		os.Exit(1) //nolint:gocritic // nothing is left to stop
+	}
+}
+
+// prepare returns the number of messages.
+func prepare(owner, dir, path string) (messages int, err error) {
+	toml := fmt.Sprintf(settings, dir, account, owner)
+	if err := os.WriteFile(filepath.Join(dir, "hinged.toml"), []byte(toml), 0o600); err != nil {
+		return 0, err
+	}
+	o := filter.DefaultOptions()
+	o.Featurize.Owner = []string{owner}
+	o.Shadow, o.Settle, o.SilenceDays = filter.ShadowOff, 0, 0
+	reader, err := featurize.New(o.Featurize)
+	if err != nil {
+		return 0, err
+	}
+	answered := map[string]bool{}
+	err = each(path, func(m *archive.Message) error {
+		for _, id := range reader.ReadAnswer(m.Raw).InReplyTo {
+			answered[id] = true
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	p := preparing{reader: reader, answered: answered}
+	for name, out := range map[string]**mbox{"mail.mbox": &p.all, "important": &p.important, "ordinary": &p.ordinary} {
+		if *out, err = create(filepath.Join(dir, name)); err != nil {
+			return 0, err
+		}
+		defer func() { err = errors.Join(err, (*out).close()) }()
+	}
+	if p.store, err = boltfile.Open(filepath.Join(dir, "hinged.db"), boltfile.Options{}); err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, p.store.Close()) }()
+	if p.writer, err = writer.Open(p.store, account); err != nil {
+		return 0, err
+	}
+	if _, err := p.writer.Apply(&filter.Configured{Options: o}); err != nil {
+		return 0, err
+	}
+	if err := each(path, p.message); err != nil {
+		return 0, err
+	}
+	return p.messages, p.commit()
+}
+
+// each calls fn with every message of an archive.
+func each(path string, fn func(*archive.Message) error) error {
+	r, err := archive.Open([]string{path}, archive.Options{Order: archive.ByDate})
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	for {
+		m, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = fn(m)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// preparing is the account that is taught, and the files beside it.
+type preparing struct {
+	reader                   *featurize.Featurizer
+	answered                 map[string]bool // Message-IDs
+	store                    *boltfile.Store
+	writer                   *writer.Writer
+	all, important, ordinary *mbox
+	messages                 int
+}
+
+// message teaches one message and copies it.
+func (p *preparing) message(m *archive.Message) error {
+	if err := p.all.write(m); err != nil {
+		return err
+	}
+	read, at := p.reader.Read(m.Raw), store.MomentOf(m.Date())
+	meta := filter.NewMeta(read)
+	if read.FromOwner {
+		meta = meta.ByOwner()
+	}
+	got, err := p.writer.Apply(&filter.Arrived{At: at, Meta: meta, Message: read})
+	if err != nil {
+		return err
+	}
+	if got.Decision != nil {
+		label, out := model.Ordinary, p.ordinary
+		if p.answered[read.MessageID] {
+			label, out = model.Important, p.important
+		}
+		if _, err := p.writer.Apply(&filter.Labelled{At: at, Message: got.Decision.Message, Label: label}); err != nil {
+			return err
+		}
+		if err := out.write(m); err != nil {
+			return err
+		}
+	}
+	if p.messages++; p.messages%together == 0 {
+		return p.commit()
+	}
+	return nil
+}
+
+func (p *preparing) commit() error {
+	batch, err := p.writer.Batch()
+	if err != nil || !p.writer.Dirty() {
+		return err
+	}
+	if err := p.store.Commit(account, p.writer.Filter().State(), batch); err != nil {
+		return err
+	}
+	p.writer.Committed()
+	return nil
+}
+
+// mbox is a file of messages.
+type mbox struct {
+	file *os.File
+	out  *bufio.Writer
+}
+
+func create(path string) (*mbox, error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	return &mbox{f, bufio.NewWriter(f)}, nil
+}
+
+// write appends a message, with lines that begin a message elsewhere quoted as mboxrd
+// does. close reports what went wrong.
+func (b *mbox) write(m *archive.Message) error {
+	fmt.Fprintf(b.out, "From sender@localhost %s\n", m.Date().UTC().Format("Mon Jan _2 15:04:05 2006"))
+	text := bytes.TrimSuffix(m.Raw, []byte("\n"))
+	for line := range bytes.SplitSeq(text, []byte("\n")) {
+		quote := ""
+		if bytes.HasPrefix(bytes.TrimLeft(line, ">"), []byte("From ")) {
+			quote = ">"
+		}
+		fmt.Fprintf(b.out, "%s%s\n", quote, line)
+	}
+	_, err := b.out.WriteString("\n")
+	return err
+}
+
+func (b *mbox) close() error { return errors.Join(b.out.Flush(), b.file.Close()) }

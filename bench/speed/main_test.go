@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hinged/hinged/internal/writer"
+	"github.com/hinged/hinged/store/boltfile"
+)
+
+const mail = `From a@example.org Thu Jan  4 10:00:00 2024
+From: Ann <ann@example.org>
+To: me@example.org
+Subject: budget
+Message-ID: <1@example.org>
+
+Where is it?
+
+From a@example.org Thu Jan  4 11:00:00 2024
+From: News <news@example.org>
+Subject: offers
+Message-ID: <2@example.org>
+
+All cheap.
+>From us, for you.
+
+From me@example.org Thu Jan  4 12:00:00 2024
+From: me@example.org
+To: ann@example.org
+Subject: Re: budget
+Message-ID: <3@example.org>
+In-Reply-To: <1@example.org>
+
+Here.
+`
+
+func TestPrepareTeachesAnAccountAndSortsItsMail(t *testing.T) {
+	dir := t.TempDir()
+	archive := filepath.Join(dir, "archive")
+	if err := os.WriteFile(archive, []byte(mail), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n, err := prepare("me@example.org", dir, archive)
+	if err != nil || n != 3 {
+		t.Fatalf("%d messages, want 3: %v", n, err)
+	}
+	for file, want := range map[string]string{"mail.mbox": "1@ 2@ 3@ 1@", "important": "1@", "ordinary": "2@"} {
+		data, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for line := range strings.Lines(string(data)) {
+			if _, id, ok := strings.Cut(line, ": <"); ok && strings.HasSuffix(line, ">\n") && !strings.Contains(line, "From:") {
+				got = append(got, strings.TrimSuffix(id, "example.org>\n"))
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s has %q, want %q", file, got, want)
+		}
+		if bytes.Contains(data, []byte("\nFrom us")) {
+			t.Errorf("%s has a line of text that begins a message", file)
+		}
+	}
+	s, err := boltfile.Open(filepath.Join(dir, "hinged.db"), boltfile.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	w, err := writer.Open(s, account)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := w.Filter().State().Account; a.Messages != 3 || a.Important != 1 || a.Ordinary != 1 {
+		t.Errorf("the account has %d messages, %d important, %d ordinary; want 3, 1, 1", a.Messages, a.Important, a.Ordinary)
+	}
+}
+
+func TestRatiosAreMediansOfTheRounds(t *testing.T) {
+	of := func(seconds ...int) *program {
+		p := &program{}
+		for _, s := range seconds {
+			p.took = append(p.took, cost{processor: time.Duration(s) * time.Second})
+		}
+		return p
+	}
+	// A busy machine slows down both programs of a round.
+	if got := ratio(of(10, 40, 12), of(5, 10, 3)); got != "4.0" {
+		t.Errorf("got %s, want 4.0", got)
+	}
+	if got := median([]float64{3, 1, 2, 10}); got != 2.5 {
+		t.Errorf("got %v, want 2.5", got)
+	}
+	if got := ratio(nil, of(1)); got != "" {
+		t.Errorf("got %q for a program that is left out", got)
+	}
+}
+
+func TestAProgramMayEndWithItsOwnCodes(t *testing.T) {
+	for code, want := range map[string]bool{"0": true, "2": true, "3": false} {
+		p := program{name: "sh", command: []string{"sh", "-c", "exit " + code}, code: 2}
+		if err := p.run(t.Context()); (err == nil) != want {
+			t.Errorf("exit code %s: %v", code, err)
+		}
+	}
+	p := program{name: "none", command: []string{"/no/such/program"}, code: 2}
+	if p.run(t.Context()) == nil {
+		t.Error("a program that is not there ran")
+	}
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dashboard
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/hinged/hinged/internal/dashboard/plot"
+	"github.com/hinged/hinged/internal/desk"
+)
+
+// askData is what the page of questions shows.
+type askData struct {
+	Threshold float64
+	Since     time.Time
+	Cards     []card
+	Why       string // why there is no question
+	Put       int    // questions that were put off
+	// Answered is the message that was answered a moment ago, if one was: with the buttons
+	// that take it back, and what the answer did.
+	Answered []messageRow
+	Problem  string
+}
+
+// card is one question.
+type card struct {
+	Key, From, Subject, Outcome string
+
+	Arrived *time.Time
+	Score   float64
+	Scale   plot.Scale
+	Label   string // learnt from silence
+	Marked  bool
+	Reasons []reason
+	Teach   []teach
+}
+
+// reason speaks for a message or against it.
+type reason struct{ Side, Text string }
+
+// teach is what an answer would do.
+type teach struct{ If, Text string }
+
+// Headline asks.
+func (d askData) Headline() string {
+	switch len(d.Cards) {
+	case 0:
+		return "No questions now."
+	case 1:
+		return "Does this one matter to you?"
+	case 2:
+		return "Do these two matter to you?"
+	}
+	return "Do these three matter to you?"
+}
+
+// questionsPage is the page of questions.
+func (s *Server) questionsPage(w http.ResponseWriter, r *http.Request, p *page) error {
+	p.title, p.active, p.live = "Ask me", "ask", true
+	d, err := s.askOf(r.Context(), p)
+	if err != nil {
+		return err
+	}
+	p.asking = len(d.Cards)
+	if err := s.answered(r.Context(), p, &d); err != nil {
+		return err
+	}
+	return s.render(w, r, p, "ask", d)
+}
+
+// answered shows the message that the notice is about.
+func (s *Server) answered(ctx context.Context, p *page, d *askData) error {
+	note := s.told(p, isKey)
+	if note.Message == "" {
+		return nil
+	}
+	list, err := desk.GetMessages.Do(ctx, s.opts.Host, p.account, desk.MessagesRequest{Messages: []string{note.Message}})
+	if err != nil {
+		return err
+	}
+	d.Answered = s.changing(p, list, messageRows(list, s.headings(ctx, p, []string{note.Message}), s.scales.of(p.account, list)), p.URL("ask"))
+	for i := range d.Answered {
+		d.Answered[i].Back, d.Answered[i].Done = p.URL("ask"), note.Text
+		d.Answered[i].Href, d.Answered[i].Link = note.Href, note.Link
+	}
+	if len(d.Answered) == 0 {
+		p.notice = note.Text
+	}
+	return nil
+}
+
+// askOf finds the questions, without those that were put off.
+func (s *Server) askOf(ctx context.Context, p *page) (d askData, err error) {
+	put := s.later.of(p)
+	d = askData{Since: p.now.AddDate(0, 0, -questionDays), Put: len(put)}
+	q, err := desk.Ask.Do(ctx, s.opts.Host, p.account, desk.AskRequest{Since: d.Since, Most: mostQuestions + len(put), Teach: true})
+	if err != nil {
+		return d, err
+	}
+	d.Threshold, d.Why = q.Threshold, q.Why
+	var keys []string
+	scores := []float64{q.Threshold}
+	asked := q.Questions[:0]
+	for _, one := range q.Questions {
+		if !put[one.Message] && len(asked) < mostQuestions {
+			asked, keys, scores = append(asked, one), append(keys, one.Message), append(scores, one.Score)
+		}
+	}
+	known := s.headings(ctx, p, keys)
+	d.Problem = known.Problem
+	scale := plot.Scale{Threshold: q.Threshold, From: q.Threshold, To: q.Threshold, Range: plot.RangeOf(scores...)}
+	for _, one := range asked {
+		c := card{
+			Key: one.Message, From: fromOf(known, one.Message, one.From), Subject: subjectOf(known, one.Message, one.Subject),
+			Outcome: one.Outcome, Arrived: one.Arrived, Score: one.Score, Scale: scale, Label: one.Label, Marked: one.Marked,
+		}
+		for _, text := range one.For {
+			c.Reasons = append(c.Reasons, reason{"for", curly(text)})
+		}
+		for _, text := range one.Against {
+			c.Reasons = append(c.Reasons, reason{"against", curly(text)})
+		}
+		for _, t := range one.Teach {
+			c.Teach = append(c.Teach, teach{"If " + t.Label, teachText(t, q.Compared)})
+		}
+		d.Cards = append(d.Cards, c)
+	}
+	return d, nil
+}
+
+// teachText says what an answer would do to other messages.
+func teachText(t desk.Teaching, compared int) string {
+	of := " of the last " + plural(compared, "message", "messages")
+	switch {
+	case t.Above == 0 && t.Below == 0:
+		return "None" + of + " would change sides."
+	case t.Below == 0:
+		return count(t.Above) + of + " would come above the threshold."
+	case t.Above == 0:
+		return count(t.Below) + of + " would fall below the threshold."
+	}
+	return count(t.Above) + of + " would come above the threshold, and " + count(t.Below) + " fall below it."
+}
+
+// answerQuestion takes an answer: important, ordinary or later.
+func (s *Server) answerQuestion(w http.ResponseWriter, r *http.Request, p *page) error {
+	key, say := r.PathValue("key"), r.PostFormValue("say")
+	if say == "later" && isKey(key) {
+		s.later.put(p, key)
+		s.tell(p, noticed{Text: "Put off until tomorrow."})
+		return back(w, r, p.URL("ask"), p.URL("ask"))
+	}
+	before, err := s.sides(r.Context(), p)
+	if err != nil {
+		return err
+	}
+	n, err := s.label(r, p, key, say)
+	if err != nil {
+		return err
+	}
+	after, err := s.sides(r.Context(), p)
+	if err != nil {
+		return err
+	}
+	n.Text += " " + changed(before, after, key)
+	s.tell(p, n)
+	return back(w, r, p.URL("ask"), p.URL("ask"))
+}
+
+// sides says which of the newest messages lie above the threshold.
+func (s *Server) sides(ctx context.Context, p *page) (map[string]bool, error) {
+	const newest = 200
+	list, err := desk.GetMessages.Do(ctx, s.opts.Host, p.account, desk.MessagesRequest{Most: newest})
+	if err != nil {
+		return nil, err
+	}
+	above := map[string]bool{}
+	for _, m := range list.Messages {
+		above[m.Message] = m.Score > list.Threshold
+	}
+	return above, nil
+}
+
+// changed says what an answer about a message did to others.
+func changed(before, after map[string]bool, key string) string {
+	up, down, all := 0, 0, 0
+	for k, now := range after {
+		was, known := before[k]
+		if !known || k == key {
+			continue
+		}
+		all++
+		switch {
+		case now && !was:
+			up++
+		case was && !now:
+			down++
+		}
+	}
+	of := " of the last " + plural(all, "other message", "other messages")
+	switch {
+	case up == 0 && down == 0:
+		return "None" + of + " changed sides."
+	case down == 0:
+		return count(up) + of + " came above the threshold."
+	case up == 0:
+		return count(down) + of + " fell below the threshold."
+	}
+	return count(up) + of + " came above the threshold, and " + count(down) + " fell below it."
+}
+
+// later are questions that were put off, by account. Safe for concurrent use; the zero
+// value has none.
+type later struct {
+	mu sync.Mutex
+	by map[string]map[string]time.Time
+}
+
+const (
+	// laterFor is for how long a question is put off, and mostLater how many are at once.
+	laterFor  = 24 * time.Hour
+	mostLater = 100
+)
+
+// put puts a question off.
+func (l *later) put(p *page, key string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.by == nil {
+		l.by = map[string]map[string]time.Time{}
+	}
+	if l.by[p.account] == nil || len(l.by[p.account]) >= mostLater {
+		l.by[p.account] = map[string]time.Time{}
+	}
+	l.by[p.account][key] = p.now.Add(laterFor)
+}
+
+// of returns the questions that are put off now.
+func (l *later) of(p *page) map[string]bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	maps.DeleteFunc(l.by[p.account], func(_ string, until time.Time) bool { return p.now.After(until) })
+	out := map[string]bool{}
+	for key := range l.by[p.account] {
+		out[key] = true
+	}
+	return out
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dashboard_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/hinged/hinged/internal/dashboard/plot"
+	"github.com/hinged/hinged/internal/desk"
+)
+
+// questions are the first four that the desk has.
+func (h *home) questions() []desk.Question {
+	h.t.Helper()
+	q, err := desk.Ask.Do(h.t.Context(), h.daemon, "nora", desk.AskRequest{Since: h.clock().AddDate(0, 0, -28), Most: 4})
+	if err != nil || len(q.Questions) != 4 {
+		h.t.Fatalf("%d questions, %v", len(q.Questions), err)
+	}
+	return q.Questions
+}
+
+func TestThreeQuestionsAreAskedAndAnswered(t *testing.T) {
+	h := lived(t)
+	asked := h.questions()
+	page := h.see("/a/nora/ask")
+	if got := page.text("h1"); got != "Do these three matter to you?" {
+		t.Errorf("it asks %q", got)
+	}
+	for i, one := range asked[:3] {
+		card := page.all("li.card")[i]
+		if got := words(card); !strings.Contains(got, plot.Signed(one.Score)) || !strings.Contains(got, "Ask me later") {
+			t.Errorf("card %d is %s, want the score %s", i, got, plot.Signed(one.Score))
+		}
+		page.form("/a/nora/ask/" + one.Message)
+	}
+	// Put off, the fourth takes its place.
+	page = h.press(page, "/a/nora/ask/"+asked[1].Message, url.Values{"say": {"later"}})
+	if got := page.text("p.say"); !strings.Contains(got, "Put off until tomorrow.") {
+		t.Errorf("put off: %q", got)
+	}
+	if strings.Contains(page.body, asked[1].Message) || !strings.Contains(page.body, asked[3].Message) {
+		t.Error("the question that was put off is still there, or the next is not")
+	}
+	page = h.press(page, "/a/nora/ask/"+asked[0].Message, url.Values{"say": {"important"}})
+	m := h.list(desk.MessagesRequest{Search: asked[0].Message}).Messages[0]
+	row := page.text("li#m-" + m.Message)
+	for _, want := range []string{"You said important: " + plot.Signed(asked[0].Score) + " → " + plot.Signed(m.Score) + ".", "other messages"} {
+		if !strings.Contains(row, want) {
+			t.Errorf("answered, it says %q, without %q", row, want)
+		}
+	}
+	if m.Label != "important" || m.Source != "explicit" || strings.Contains(page.text("ol.cards"), "id="+m.Message) {
+		t.Errorf("the answer was not learnt: %+v", m)
+	}
+	page = h.press(page, "/a/nora/messages/"+m.Message+"/feedback", url.Values{"say": {"ordinary"}})
+	if back := h.list(desk.MessagesRequest{Search: m.Message}).Messages[0]; back.Label != "ordinary" || !strings.Contains(page.text("li#m-"+m.Message), "You said ordinary") || page.to != "/a/nora/ask" {
+		t.Errorf("taken back: %+v; led to %s: %s", back, page.to, page.text("main"))
+	}
+	forms := page.all("li.card")
+	if len(forms) != 3 {
+		t.Fatalf("%d cards at the end", len(forms))
+	}
+	action := ""
+	for n := range forms[0].Descendants() {
+		if n.Data == "form" {
+			action = attr(n, "action")
+		}
+	}
+	form := page.form(action)
+	form.Set("say", "perhaps")
+	if r := h.send(http.MethodPost, action, form); r.code != http.StatusNotFound {
+		t.Errorf("an answer that is none: %d", r.code)
+	}
+}
+
+func TestWithoutQuestionsItSaysWhy(t *testing.T) {
+	h := newHome(t, homeOptions())
+	if got := h.see("/a/nora/ask").text("main"); !strings.Contains(got, "No questions now.") || !strings.Contains(got, "No mail has come yet.") {
+		t.Errorf("got %s", got)
+	}
+}

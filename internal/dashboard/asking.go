@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dashboard
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/hinged/hinged/internal/desk"
+)
+
+// What Ask me offers: so many questions, about mail of so many days.
+const (
+	mostQuestions = 3
+	questionDays  = 28
+	// questionsFor is for how long their number, which all pages show, is not looked up
+	// anew, unless something was learnt.
+	questionsFor = 30 * time.Second
+)
+
+// askings are the numbers of questions of the accounts, as they were looked up last. Safe
+// for concurrent use; the zero value knows none.
+type askings struct {
+	mu sync.Mutex
+	of map[string]asked
+}
+
+type asked struct {
+	at     time.Time
+	lesson uint64 // lessons learnt by then
+	n      int
+}
+
+// asking is how many questions the owner of the page's account may answer now, at most
+// mostQuestions. A page does without where that can't be found out.
+func (s *Server) asking(ctx context.Context, p *page) int {
+	if !p.owns(p.account) || p.status == nil || p.status.Paused {
+		return 0
+	}
+	lessons := p.status.Important + p.status.Ordinary
+	s.askings.mu.Lock()
+	known, ok := s.askings.of[p.account]
+	s.askings.mu.Unlock()
+	if ok && known.lesson == lessons && p.now.Sub(known.at) < questionsFor {
+		return known.n
+	}
+	q, err := desk.Ask.Do(ctx, s.opts.Host, p.account, desk.AskRequest{Since: p.now.AddDate(0, 0, -questionDays), Most: mostQuestions})
+	if err != nil {
+		s.log.Debug("the number of questions is not known", "account", p.account, "error", err)
+		return 0
+	}
+	s.askings.mu.Lock()
+	defer s.askings.mu.Unlock()
+	if s.askings.of == nil {
+		s.askings.of = map[string]asked{}
+	}
+	s.askings.of[p.account] = asked{at: p.now, lesson: lessons, n: len(q.Questions)}
+	return len(q.Questions)
+}

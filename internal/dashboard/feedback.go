@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dashboard
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+
+	"github.com/hinged/hinged/internal/dashboard/plot"
+	"github.com/hinged/hinged/internal/desk"
+)
+
+// feedback is the answer to a message: important or ordinary. It is what `hinged learn`
+// does, and counts at once.
+func (s *Server) feedback(w http.ResponseWriter, r *http.Request, p *page) error {
+	key := r.PathValue("key")
+	n, err := s.label(r, p, key, r.PostFormValue("say"))
+	if err != nil {
+		return err
+	}
+	s.tell(p, n)
+	return back(w, r, r.PostFormValue("back"), p.URL("messages", key))
+}
+
+// label gives a message a label and says what came of it.
+func (s *Server) label(r *http.Request, p *page, key, label string) (noticed, error) {
+	n := noticed{Message: key}
+	if !isKey(key) || label != "important" && label != "ordinary" {
+		return n, errNotFound
+	}
+	// The score that the page has shown: that of the lesson is without the earlier label.
+	shown, err := desk.GetMessages.Do(r.Context(), s.opts.Host, p.account, desk.MessagesRequest{Messages: []string{key}})
+	if err != nil {
+		return n, err
+	}
+	done, err := desk.Label.Do(r.Context(), s.opts.Host, p.account, desk.LabelRequest{Label: label, Messages: []desk.Message{{Name: key}}})
+	if errors.Is(err, desk.ErrPaused) {
+		n.Text = "Not learnt: the account is paused. Resume it first."
+		return n, nil
+	}
+	if err != nil {
+		return n, err
+	}
+	for _, l := range done.Lessons {
+		if len(shown.Messages) > 0 {
+			l.Before = shown.Messages[0].Score
+		}
+		n.Text = lessonWords(p, l, label)
+		if l.Marked && label == "ordinary" && l.Result != desk.LessonRefused {
+			n.Href, n.Link = p.URL("ledger", "undo")+"?message="+key+"&back="+url.QueryEscape(r.PostFormValue("back")), "Undo the mark"
+		}
+	}
+	return n, nil
+}
+
+// lessonWords says what a label did: to the score and, as that is not the same, to the
+// mark.
+func lessonWords(p *page, l desk.Lesson, label string) string {
+	switch l.Result {
+	case desk.LessonLearnt:
+		said := "You said " + label + ": " + plot.Signed(l.Before) + " → " + plot.Signed(l.After) + ". "
+		switch {
+		case label == "ordinary" && l.Marked:
+			return said + "Its mark stays until you take it off."
+		case label == "important" && !l.Marked && !p.status.InShadow:
+			return said + "It stays unmarked: hinged marks mail only as it arrives."
+		}
+		return said + "The other button takes it back."
+	case desk.LessonKnown:
+		return "You had said " + label + " before, so nothing changed. The score is " + plot.Signed(l.After) + "."
+	case desk.LessonSent:
+		return "Sent: it is learnt as " + label + " when its turn comes in the input topic."
+	}
+	return "Not learnt: " + l.Why + "."
+}
+
+// isKey reports whether s is the key of a message, in hexadecimal.
+func isKey(s string) bool {
+	if len(s) != 32 {
+		return false
+	}
+	for _, c := range []byte(s) {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dashboard
+
+import (
+	"context"
+	"html/template"
+	"net/http"
+	"strings"
+
+	"github.com/hinged/hinged/internal/dashboard/plot"
+	"github.com/hinged/hinged/internal/desk"
+)
+
+// Overview shows so many days, and so many of the latest decisions and lessons.
+const (
+	overviewDays = 28
+	latestRows   = 3
+)
+
+// overviewData is what the overview shows.
+type overviewData struct {
+	Verdict verdict
+	Next    next
+	Fault   bool // the mail server can't be reached
+	Account *desk.AccountStatus
+	Trend   *desk.Trend
+	Figures figures
+	Curve   picture
+	Loss    picture
+	Marks   picture
+	Latest  []messageRow
+	Lessons []lessonRow
+	Checks  []check // before it marks
+	Own     bool
+	Days    int
+}
+
+// picture is a plot with the sentence above it, which is what the plot shows.
+type picture struct {
+	Title string
+	Sub   string
+	Plot  template.HTML
+	None  string // why there is no plot
+}
+
+// check is one thing that is asked for before hinged marks.
+type check struct {
+	Done  bool
+	Text  string
+	Share float64 // of what is asked for
+	Mark  float64 // a tick beside it
+	Count string
+	Note  string
+}
+
+// overview is the page of one account.
+func (s *Server) overview(w http.ResponseWriter, r *http.Request, p *page) error {
+	p.title, p.active, p.live = "Overview of "+p.account, "overview", true
+	d, err := s.overviewOf(r.Context(), p)
+	if err != nil {
+		return err
+	}
+	return s.render(w, r, p, "overview", d)
+}
+
+// overviewOf gathers it.
+func (s *Server) overviewOf(ctx context.Context, p *page) (d overviewData, err error) {
+	d = overviewData{Account: p.status, Own: p.owns(p.account), Days: overviewDays}
+	trend, err := desk.GetTrend.Do(ctx, s.opts.Host, p.account, desk.TrendRequest{Days: overviewDays})
+	if err != nil {
+		return d, err
+	}
+	for n := len(trend.Weeks); n > 1 && trend.Weeks[n-1].Decided == 0; n-- {
+		trend.Weeks = trend.Weeks[:n-1] // weeks before its first mail
+	}
+	d.Trend = &trend
+	d.Fault = !p.status.Connected && !p.status.Paused && p.status.Problem != ""
+	d.Verdict, d.Next = judge(p.status, d.Trend, d.Own), advise(p, p.status)
+	d.Figures = figuresOf(d.Trend, p.status, d.Own)
+	d.Curve, d.Loss, d.Marks = curvePicture(p, d.Trend), lossPicture(d.Trend), marksPicture(p, d.Trend, d.Own)
+	if p.status.InShadow && p.status.EndOfShadow != "" {
+		d.Checks = checksOf(p.status)
+	}
+	if !d.Own {
+		return d, nil
+	}
+	list, err := desk.GetMessages.Do(ctx, s.opts.Host, p.account, desk.MessagesRequest{Most: latestRows})
+	if err != nil {
+		return d, err
+	}
+	lessons, err := desk.GetLessons.Do(ctx, s.opts.Host, p.account, desk.LessonsRequest{Most: latestRows, ByOwner: true})
+	if err != nil {
+		return d, err
+	}
+	var keys []string
+	for _, m := range list.Messages {
+		keys = append(keys, m.Message)
+	}
+	for _, l := range lessons.Lessons {
+		keys = append(keys, l.Message)
+	}
+	known := s.headings(ctx, p, keys)
+	d.Latest = messageRows(list, known, s.scales.of(p.account, list))
+	d.Lessons = lessonRows(lessons, known)
+	return d, nil
+}
+
+// figures are the four numbers that the overview leads with.
+type figures struct {
+	Marked, Budget, Kept, Found, Mistakes figure
+}
+
+// figure is one number, with what it is compared with.
+type figure struct {
+	Name  string
+	Value string
+	Of    string
+	Share float64
+	Mark  float64
+	Below string
+}
+
+// All returns them in their order.
+func (f figures) All() []figure { return []figure{f.Marked, f.Kept, f.Found, f.Mistakes} }
+
+func figuresOf(t *desk.Trend, st *desk.AccountStatus, own bool) (f figures) {
+	s := &t.Sum
+	kept := "Marks kept"
+	if own {
+		kept = "Marks you kept"
+	}
+	f.Marked = figure{Name: "Marked", Value: percent(t.MarkedShare), Of: "of mail", Share: t.MarkedShare, Mark: t.Budget, Below: count(s.Marked) + " of " + plural(s.Decided, "message", "messages")}
+	switch {
+	case st.InShadow:
+		f.Marked.Value, f.Marked.Of, f.Marked.Share = percent(share(s.Important, s.Decided)), "would be marked", share(s.Important, s.Decided)
+		f.Marked.Below = count(s.Important) + " of " + plural(s.Decided, "message", "messages")
+	case s.Decided == 0:
+		f.Marked.Value, f.Marked.Of = "–", ""
+	}
+	switch {
+	case t.Budget > 0:
+		f.Marked.Below += ", budget " + percent(t.Budget)
+	case t.PerDay > 0:
+		f.Marked.Below += ", at most " + count(t.PerDay) + " a day"
+	}
+	f.Kept = figure{Name: kept, Value: "–", Below: "none was set"}
+	if t.KeptShare != nil {
+		f.Kept.Value, f.Kept.Share = percent(*t.KeptShare), *t.KeptShare
+		f.Kept.Of, f.Kept.Below = count(s.Kept)+" of "+count(s.Marked), count(s.TakenOff)+" taken off"
+	}
+	f.Found = figure{Name: "Important mail found", Value: "–", Below: "none is known yet"}
+	if t.FoundShare != nil {
+		f.Found.Value, f.Found.Share = percent(*t.FoundShare), *t.FoundShare
+		f.Found.Of, f.Found.Below = count(s.Found)+" of "+count(s.Found+s.Missed), count(s.Missed)+" missed"
+	}
+	mistakes, ceiling := uint64(0), int64(-1)
+	if n := len(t.Mistakes); n > 0 {
+		mistakes, ceiling = t.Mistakes[n-1].Mistakes, t.Mistakes[n-1].Ceiling
+	}
+	f.Mistakes = figure{Name: "Mistakes in learning", Value: count(mistakes), Of: "in " + plural(t.Lessons, "lesson", "lessons"),
+		Share: share(int(mistakes), t.Lessons), Below: "no ceiling: " + t.NoCeiling}
+	if ceiling >= 0 {
+		f.Mistakes.Below = "certified ceiling " + plot.Count(ceiling)
+		if t.Lessons > 0 {
+			f.Mistakes.Mark = float64(ceiling) / float64(t.Lessons)
+		}
+	} else if t.Lessons == 0 {
+		f.Mistakes.Below = "nothing is learnt yet"
+	}
+	return f
+}
+
+// Waiting says which of the owner's deeds are not learnt yet, "" if there are none.
+func (d overviewData) Waiting() string {
+	var parts []string
+	if n := d.Account.Pending; n > 0 {
+		parts = append(parts, plural(n, "change of yours is settling", "changes of yours are settling"))
+	}
+	if n := d.Account.Waiting; n > 0 {
+		parts = append(parts, plural(n, "message waits for your silence", "messages wait for your silence"))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return title(strings.Join(parts, "; ")) + "."
+}
+
+func share(n, of int) float64 {
+	if of == 0 {
+		return 0
+	}
+	return float64(n) / float64(of)
+}
+
+// checksOf is what is asked for before hinged marks.
+func checksOf(st *desk.AccountStatus) []check {
+	learnt := func(text string, have uint64, need int) check {
+		return check{Done: have >= uint64(need), Text: text, Share: min(1, share(int(have), max(1, need))), Count: count(have) + " of " + count(need)}
+	}
+	q := st.Standing
+	better := check{Text: "Better than the simple rule", Done: q.Beats, Share: q.F1, Mark: q.KnownCorrespondentsF1,
+		Count: "no labels yet"}
+	if q.Labels > 0 {
+		better.Count = plot.Fixed(q.F1, 2) + ", simple rule " + plot.Fixed(q.KnownCorrespondentsF1, 2)
+		better.Note = "F1 over the last " + plural(q.Labels, "label", "labels") + ", " + count(q.Important) + " of them important. The simple rule marks everyone you have written to."
+	}
+	return []check{
+		learnt("Important messages learnt", st.Important, st.NeedImportant),
+		learnt("Ordinary messages learnt", st.Ordinary, st.NeedOrdinary),
+		better,
+	}
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dashboard
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/hinged/hinged/internal/dashboard/plot"
+	"github.com/hinged/hinged/internal/desk"
+)
+
+// Points of a curve that are drawn; more can't be told apart.
+const drawnPoints = 160
+
+// curvePicture compares mistakes with their ceiling.
+func curvePicture(p *page, t *desk.Trend) picture {
+	n := len(t.Mistakes)
+	if n < 2 {
+		return picture{Title: "Mistakes and their ceiling", None: "There are too few lessons yet for a curve."}
+	}
+	var mistakes, ceiling []plot.Point
+	for _, m := range t.Mistakes {
+		x := float64(m.Lesson)
+		mistakes = append(mistakes, plot.Point{X: x, Y: float64(m.Mistakes)})
+		if m.Ceiling >= 0 {
+			ceiling = append(ceiling, plot.Point{X: x, Y: float64(m.Ceiling)})
+		}
+	}
+	last := t.Mistakes[n-1]
+	out := picture{
+		Title: "Mistakes stay below their ceiling",
+		Sub:   "Lessons on the wrong side of zero, since " + p.Date(t.Mistakes[0].At),
+	}
+	c := plot.Curves{
+		From: float64(t.Mistakes[0].Lesson), To: float64(last.Lesson),
+		Finding: fmt.Sprintf("Mistakes rise to %d; their ceiling rises to %d.", last.Mistakes, last.Ceiling),
+		Ticks:   p.ticks(t.Mistakes),
+	}
+	if len(ceiling) == 0 {
+		out.Title = "Mistakes in learning"
+		out.Sub += ". No ceiling: " + t.NoCeiling
+		c.Finding = fmt.Sprintf("Mistakes rise to %d. There is no ceiling.", last.Mistakes)
+	} else {
+		c.Curves = append(c.Curves, plot.Curve{Points: plot.Thin(ceiling, drawnPoints), Class: "ceil", Label: plot.Count(last.Ceiling), Name: "ceiling"})
+	}
+	c.Curves = append(c.Curves, plot.Curve{Points: plot.Thin(mistakes, drawnPoints), Class: "ln", Steps: true, Label: count(last.Mistakes), Name: "mistakes"})
+	if t.MarkingSince != nil {
+		for _, m := range t.Mistakes {
+			if !m.At.Before(*t.MarkingSince) {
+				c.Event, c.EventAt = "begins to mark", float64(m.Lesson)
+				break
+			}
+		}
+	}
+	out.Plot = c.Draw()
+	return out
+}
+
+// ticks are the dates of the first lesson, of the one in the middle and of the last. A
+// curve goes by lessons: there theory has its say, and a busy hour has as much room as it
+// deserves.
+func (p *page) ticks(points []desk.TrendPoint) []plot.Tick {
+	first, mid, last := points[0], points[len(points)/2], points[len(points)-1]
+	at := func(m desk.TrendPoint, label string) plot.Tick { return plot.Tick{X: float64(m.Lesson), Label: label} }
+	if p.ShortDate(first.At) == p.ShortDate(last.At) {
+		return []plot.Tick{at(first, p.Time(first.At)), at(last, p.Time(last.At))}
+	}
+	out := []plot.Tick{at(first, p.ShortDate(first.At))}
+	if d := p.ShortDate(mid.At); d != p.ShortDate(first.At) && d != p.ShortDate(last.At) {
+		out = append(out, at(mid, d))
+	}
+	end := p.ShortDate(last.At)
+	if p.daysAgo(last.At) == 0 {
+		end = "today"
+	}
+	return append(out, at(last, end))
+}
+
+// lossPicture shows how far lessons were from being known before.
+func lossPicture(t *desk.Trend) picture {
+	n := len(t.Losses)
+	if n < 2 {
+		return picture{Title: "Hinge loss", None: "There are too few lessons yet for a curve."}
+	}
+	first, last := t.Losses[0], t.Losses[n-1]
+	out := picture{Sub: "Hinge loss of a lesson, average of 20"}
+	if m := len(t.Mistakes); m > 0 {
+		out.Sub += "; " + plot.Fixed(t.Mistakes[m-1].HingeLoss, 1) + " in all"
+	}
+	verb := "stays near"
+	switch {
+	case last.Mean < 0.8*first.Mean:
+		out.Title, verb = "Each lesson surprises it less", "falls to"
+	case last.Mean > 1.25*first.Mean:
+		out.Title, verb = "Lessons surprise it more than at first", "rises to"
+	default:
+		out.Title = "Lessons surprise it as much as at first"
+	}
+	var points []plot.Point
+	for _, l := range t.Losses {
+		points = append(points, plot.Point{X: float64(l.Lesson), Y: l.Mean})
+	}
+	out.Plot = plot.Curves{
+		From: points[0].X, To: points[n-1].X,
+		Finding: fmt.Sprintf("The average hinge loss %s %.2f, from %.2f.", verb, last.Mean, first.Mean),
+		Curves:  []plot.Curve{{Points: plot.Thin(points, drawnPoints), Class: "ln", Label: plot.Fixed(last.Mean, 2)}},
+		Ticks: []plot.Tick{
+			{X: points[0].X, Label: "lesson " + count(first.Lesson)},
+			{X: points[n-1].X, Label: count(last.Lesson)},
+		},
+	}.Draw()
+	return out
+}
+
+// marksPicture shows the marks of each day, and those that were taken off.
+func marksPicture(p *page, t *desk.Trend, own bool) picture {
+	shadow := p.status.InShadow
+	least, most, all, off := -1, 0, 0, 0
+	bars := plot.Bars{Level: 0}
+	for i, d := range t.Days {
+		n := d.Marked
+		if shadow {
+			n = d.Important
+		}
+		bars.Bars = append(bars.Bars, plot.Bar{All: float64(n), Off: float64(d.TakenOff)})
+		all, off, most = all+n, off+d.TakenOff, max(most, n)
+		if least < 0 || n < least {
+			least = n
+		}
+		if day, err := time.ParseInLocation(time.DateOnly, d.Day, p.zone); err == nil && (i == 0 || i == len(t.Days)/2) {
+			bars.Ticks = append(bars.Ticks, plot.Tick{X: float64(i), Label: p.ShortDate(day)})
+		}
+	}
+	if len(t.Days) == 0 || all == 0 {
+		if shadow {
+			return picture{Title: "Marks a day", None: "It would have marked nothing."}
+		}
+		return picture{Title: "Marks a day", None: "It has marked nothing in these days."}
+	}
+	bars.Ticks = append(bars.Ticks, plot.Tick{X: float64(len(t.Days) - 1), Label: "today"})
+	if t.PerDay > 0 {
+		bars.Level, bars.Name = float64(t.PerDay), "limit"
+	} else if t.Budget > 0 {
+		bars.Level, bars.Name = t.Budget*float64(t.Sum.Decided)/float64(len(t.Days)), "budget"
+	}
+	what, sub := "marks", "Marks a day"
+	if shadow {
+		what, sub = "would-be marks", "What it would have marked, a day"
+	}
+	out := picture{Sub: sub}
+	switch least {
+	case most:
+		out.Title = fmt.Sprintf("%s a day", plural(most, "mark", "marks"))
+	case 0:
+		out.Title = "Up to " + plural(most, "mark", "marks") + " a day"
+	default:
+		out.Title = fmt.Sprintf("%d to %s a day", least, plural(most, "mark", "marks"))
+	}
+	if off > 0 && own {
+		out.Sub += "; what you took off on top"
+	} else if off > 0 {
+		out.Sub += "; what was taken off on top"
+	}
+	bars.Finding = fmt.Sprintf("Between %d and %d %s a day, %d in %d days; %d were taken off.", least, most, what, all, len(t.Days), off)
+	out.Plot = bars.Draw()
+	return out
+}

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What changes while a page is open. The server sends pieces of HTML (hub.go, live.html);
+// this puts them where they belong. Without it, every page shows the same when it is loaded.
+(() => {
+  'use strict';
+  const body = document.body;
+  if (!body.dataset.live || !window.EventSource) return;
+
+  const longHidden = 60000; // a page that nobody looks at stops listening after so long
+  const tryAgain = 60000;   // when the server has no room for another listener
+  const announceEvery = 8000;
+
+  let source = null;
+  let since = body.dataset.since || '';
+  let held = [];            // rows that wait until the list is free
+  let skipped = 0;          // rows that were never sent: too much came at once
+  let hideTimer = 0;
+  let reloadTimer = 0;
+  let said = [];
+  let sayTimer = 0;
+
+  const make = (tag, attributes, text) => {
+    const e = document.createElement(tag);
+    for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, v);
+    if (text) e.textContent = text;
+    return e;
+  };
+
+  // Told once it has been quiet for a moment, and the newest first.
+  const voice = make('p', { class: 'sr', role: 'status', 'aria-live': 'polite', id: 'live-said' });
+  body.append(voice);
+  const say = (text) => {
+    said.push(text);
+    if (sayTimer) return;
+    sayTimer = setTimeout(() => {
+      voice.textContent = said.length > 3 ? said.length + ' new messages' : said.reverse().join('. ');
+      said = [];
+      sayTimer = 0;
+    }, announceEvery / 4);
+  };
+
+  // The state of the connection, where it is not as it should be.
+  const state = make('p', { class: 'say live-state', role: 'status', id: 'live-state', hidden: '' });
+  document.getElementById('main').prepend(state);
+  const tell = (text, href, link) => {
+    if (state.dataset.text === text) return;
+    state.dataset.text = text;
+    state.textContent = text;
+    if (href) state.append(' ', make('a', { href }, link));
+    state.hidden = !text;
+  };
+
+  // A form of a piece has no proof of its own: it was made for all browsers.
+  const prove = (root) => {
+    for (const field of root.querySelectorAll('input[name="csrf"]')) field.value = body.dataset.csrf || '';
+  };
+
+  // Which element of a part has the focus, by what tells it from the others.
+  const markOf = (e) => {
+    for (const name of ['id', 'href', 'name', 'aria-label']) {
+      const value = e.getAttribute(name);
+      if (value) return e.tagName + '[' + name + '="' + CSS.escape(value) + '"]' + (e.value && name === 'name' ? '[value="' + CSS.escape(e.value) + '"]' : '');
+    }
+    return e.tagName;
+  };
+
+  const keepingFocus = (old, change) => {
+    const focused = old.contains(document.activeElement) ? document.activeElement : null;
+    const open = [...old.querySelectorAll('details')].map((d) => d.open);
+    const now = change();
+    [...now.querySelectorAll('details')].forEach((d, i) => { if (open[i]) d.open = true; });
+    if (focused) {
+      const again = now.matches(markOf(focused)) ? now : now.querySelector(markOf(focused));
+      if (again) again.focus({ preventScroll: true });
+    }
+  };
+
+  const replace = (old, next) => keepingFocus(old, () => { old.replaceWith(next); return next; });
+  const fill = (old, from) => {
+    if (old.innerHTML === from.innerHTML) return;
+    keepingFocus(old, () => { old.replaceChildren(...from.childNodes); return old; });
+  };
+
+  // ---- lists -----------------------------------------------------------------
+
+  const busy = (list) => list.matches(':hover') || list.contains(document.activeElement);
+
+  const more = (list) => {
+    let button = document.getElementById('live-more');
+    const n = held.length + skipped;
+    if (!n) { if (button) button.remove(); return; }
+    if (!button) {
+      button = make('button', { type: 'button', id: 'live-more', class: 'live-more' });
+      button.addEventListener('click', () => { if (skipped) reload(); else { release(list, true); button.remove(); } });
+      list.before(button);
+    }
+    button.textContent = n + ' new';
+  };
+
+  const put = (list, row) => {
+    list.prepend(row);
+    const most = Number(list.dataset.most) || 200;
+    while (list.children.length > most) list.lastElementChild.remove();
+  };
+
+  const release = (list, asked) => {
+    if (!asked && busy(list)) return;
+    const rows = held;
+    held = [];
+    for (const row of rows) put(list, row);
+    more(list);
+  };
+
+  const arrive = (list, row) => {
+    const old = document.getElementById(row.id);
+    if (old) { replace(old, row); return; }
+    const waiting = held.findIndex((r) => r.id === row.id);
+    if (waiting >= 0) { held[waiting] = row; return; }
+    const only = list.dataset.outcome;
+    if (only && !row.classList.contains('is-' + only)) return;
+    const time = row.querySelector('time');
+    if (list.dataset.range && list.dataset.range !== row.dataset.range) { reload(); return; } // its bars have room for less
+    if (list.dataset.day && time && time.dataset.day && time.dataset.day !== list.dataset.day) { reload(); return; }
+    if (row.classList.contains('is-important')) {
+      say('Important: ' + ['.from', '.subject'].map((c) => (row.querySelector(c) || row).textContent.trim()).join(', '));
+    }
+    if (busy(list) || held.length) {
+      held.push(row);
+      more(list);
+    } else put(list, row);
+  };
+
+  const watchLists = () => {
+    for (const list of document.querySelectorAll('[data-list]')) {
+      const later = () => setTimeout(() => release(list, false), 300);
+      list.addEventListener('mouseleave', later);
+      list.addEventListener('focusout', later);
+    }
+  };
+  watchLists();
+
+  // ---- pieces ----------------------------------------------------------------
+
+  const take = (html) => {
+    const t = document.createElement('template');
+    t.innerHTML = html;
+    prove(t.content);
+    for (const piece of [...t.content.children]) {
+      if (piece.dataset.for) {
+        const old = document.getElementById(piece.dataset.for);
+        if (old) fill(old, piece);
+      } else if (piece.dataset.into) {
+        const list = document.querySelector('[data-list="' + CSS.escape(piece.dataset.into) + '"]');
+        for (const row of [...piece.children]) {
+          if (list) arrive(list, row);
+        }
+      } else if ('swap' in piece.dataset) {
+        for (const row of [...piece.children]) {
+          const old = document.getElementById(row.id);
+          const list = document.querySelector('.msgs[data-range]');
+          if (old && list && list.dataset.range !== row.dataset.range) reload();
+          else if (old) replace(old, row);
+        }
+      } else if (piece.id) {
+        const old = document.getElementById(piece.id);
+        if (old) replace(old, piece);
+      }
+    }
+  };
+
+  // The whole page again, in place: whatever of it has an id and has changed. Somebody who
+  // is typing, or about to press a button, is left alone until then.
+  const reload = () => {
+    clearTimeout(reloadTimer);
+    reloadTimer = setTimeout(async () => {
+      const main = document.getElementById('main');
+      if (main.contains(document.activeElement) && document.activeElement.matches('input, select, textarea')) { reload(); return; }
+      let answer;
+      try {
+        answer = await fetch(location.href, { headers: { Accept: 'text/html', 'X-Live': '1' }, cache: 'no-store' });
+      } catch { return; } // the event source tells
+      if (answer.redirected) { location.assign(answer.url); return; }
+      if (!answer.ok) return;
+      const next = new DOMParser().parseFromString(await answer.text(), 'text/html');
+      const fresh = next.getElementById('main');
+      if (!fresh) return;
+      since = next.body.dataset.since || since;
+      body.dataset.csrf = next.body.dataset.csrf || body.dataset.csrf;
+      held = [];
+      skipped = 0;
+      state.remove();
+      fill(main, fresh);
+      main.prepend(state);
+      for (const id of ['asking', 'connection']) {
+        const old = document.getElementById(id), now = next.getElementById(id);
+        if (old && now) replace(old, now);
+      }
+      watchLists();
+    }, 700);
+  };
+
+  // A page about a message, or one that says what it depends on, is loaded anew.
+  const touched = (name, keys) => {
+    const about = [...document.querySelectorAll('[data-message]')].some((e) => keys.includes(e.dataset.message));
+    const on = document.querySelector('[data-reload-on~="' + name + '"]');
+    if (about || on) reload();
+  };
+
+  // ---- connection ------------------------------------------------------------
+
+  const connect = () => {
+    if (source) return;
+    const url = new URL(body.dataset.live, location.href);
+    if (since) url.searchParams.set('since', since);
+    source = new EventSource(url);
+    const on = (name, act) => source.addEventListener(name, (e) => { since = e.lastEventId || since; act(e.data); });
+    source.onopen = () => tell('');
+    for (const name of ['message', 'figures', 'connection', 'whatif']) on(name, take);
+    for (const name of ['lesson', 'mark']) on(name, (data) => touched(name, data.split(' ')));
+    on('skipped', (data) => {
+      const list = document.querySelector('[data-list]');
+      if (list) { skipped += Number(data); more(list); }
+    });
+    on('reload', reload);
+    source.onerror = () => {
+      if (!source) return;
+      if (source.readyState === EventSource.CONNECTING) {
+        tell('Not live: hinged does not answer. Trying again…');
+        return;
+      }
+      source.close();
+      source = null;
+      refused();
+    };
+  };
+
+  // The server would not have it: the session has ended, or too many listen.
+  const refused = async () => {
+    let signedOut = false;
+    try {
+      const answer = await fetch(location.href, { method: 'HEAD', cache: 'no-store' });
+      signedOut = answer.redirected;
+    } catch { /* it is stopping */ }
+    if (signedOut) {
+      tell('You were signed out, so this page stays as it is.', location.href, 'Sign in again');
+      return;
+    }
+    tell('Not live at present. Load the page again to see what is new.');
+    setTimeout(() => { if (!document.hidden) connect(); }, tryAgain);
+  };
+
+  const hangUp = () => {
+    if (source) { source.close(); source = null; }
+  };
+
+  document.addEventListener('visibilitychange', () => {
+    clearTimeout(hideTimer);
+    if (document.hidden) hideTimer = setTimeout(hangUp, longHidden);
+    else connect();
+  });
+  window.addEventListener('pagehide', hangUp);
+  window.addEventListener('pageshow', (e) => { if (e.persisted) connect(); });
+  connect();
+})();

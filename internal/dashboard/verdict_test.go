@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dashboard
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hinged/hinged/internal/desk"
+)
+
+// marking is the status of an account that has learnt enough and marks.
+func marking() desk.AccountStatus {
+	return desk.AccountStatus{Account: "me", Connected: true, Messages: 900, Decided: 868, Important: 118, Ordinary: 294, NeedImportant: 20, NeedOrdinary: 20}
+}
+
+func period(c desk.TrendCounts) desk.Trend { return desk.Trend{Sum: desk.TrendPeriod{TrendCounts: c}} }
+
+func TestTheVerdictSaysWhatTheFiguresSupport(t *testing.T) {
+	good := desk.TrendCounts{Decided: 868, Marked: 91, Kept: 85, TakenOff: 6, Judged: 400, Found: 85, Missed: 4, FalseAlarms: 6, Wrong: 10, SimpleRule: 37}
+	with := func(change func(*desk.TrendCounts)) desk.TrendCounts { c := good; change(&c); return c }
+	for name, tt := range map[string]struct {
+		counts desk.TrendCounts
+		want   string
+	}{
+		"good":              {good, "It works well. You kept 85 of its 91 marks, and it missed 4 messages."},
+		"one mark":          {with(func(c *desk.TrendCounts) { c.Marked, c.Kept, c.Missed = 1, 1, 1 }), "It works well. You kept 1 of its 1 mark, and it missed 1 message."},
+		"nothing missed":    {with(func(c *desk.TrendCounts) { c.Missed = 0 }), "It works well. You kept 85 of its 91 marks, and it missed nothing."},
+		"few judged":        {with(func(c *desk.TrendCounts) { c.Judged = fewJudged - 1 }), "It has begun. "},
+		"enough judged":     {with(func(c *desk.TrendCounts) { c.Judged = fewJudged }), "It works well. "},
+		"too many taken":    {with(func(c *desk.TrendCounts) { c.Kept = 72 }), "It marks too much. "},
+		"just enough kept":  {with(func(c *desk.TrendCounts) { c.Marked, c.Kept = 90, 72 }), "It works well. "},
+		"most found":        {with(func(c *desk.TrendCounts) { c.Found, c.Missed, c.FalseAlarms = 6, 2, 0 }), "It works well. "},
+		"fewer than most":   {with(func(c *desk.TrendCounts) { c.Found, c.Missed, c.FalseAlarms = 5, 2, 0 }), "It works, and misses some. "},
+		"half found":        {with(func(c *desk.TrendCounts) { c.Found, c.Missed, c.FalseAlarms = 4, 4, 0 }), "It works, and misses some. "},
+		"many left alone":   {with(func(c *desk.TrendCounts) { c.Found, c.FalseAlarms = 58, 39 }), "It works, and marks more than it should. "},
+		"just enough right": {with(func(c *desk.TrendCounts) { c.Found, c.FalseAlarms = 60, 40 }), "It works well. "},
+		"less than half":    {with(func(c *desk.TrendCounts) { c.Found, c.Missed = 4, 5 }), "It misses too much. "},
+		"like the rule":     {with(func(c *desk.TrendCounts) { c.SimpleRule = 10 }), "It is as good as a simple rule. "},
+		"behind the rule":   {with(func(c *desk.TrendCounts) { c.SimpleRule = 9 }), "A simple rule would do better. "},
+		"nothing marked":    {with(func(c *desk.TrendCounts) { c.Marked, c.Kept = 0, 0 }), "It marked nothing, and it missed 4 messages."},
+		"nothing at all":    {desk.TrendCounts{Decided: 5}, "It marked nothing, and nothing that it missed is known."},
+	} {
+		st, trend := marking(), period(tt.counts)
+		if got := judge(&st, &trend, true); !strings.HasPrefix(got.Headline, tt.want) {
+			t.Errorf("%s: %q, want %q", name, got.Headline, tt.want)
+		}
+	}
+	st, trend := marking(), period(good)
+	if got := judge(&st, &trend, false); !strings.Contains(got.Headline, "The owner kept 85") {
+		t.Errorf("to an operator: %q", got.Headline)
+	}
+}
+
+func TestTheVerdictTellsWhyThereAreNoMarks(t *testing.T) {
+	since := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	for want, change := range map[string]func(*desk.AccountStatus){
+		"Paused: ":                        func(s *desk.AccountStatus) { s.Paused, s.PausedSince = true, &since },
+		"It has seen no mail yet.":        func(s *desk.AccountStatus) { s.Messages = 0 },
+		"In shadow: ":                     func(s *desk.AccountStatus) { s.InShadow = true },
+		"It is learning, and can’t":       func(s *desk.AccountStatus) { s.Important = 19 },
+		"Not read in yet":                 func(s *desk.AccountStatus) { s.InSnapshot = true },
+		"It marked nothing, and nothing ": func(*desk.AccountStatus) {},
+	} {
+		st := marking()
+		change(&st)
+		if got := judge(&st, &desk.Trend{}, true); !strings.HasPrefix(strings.ReplaceAll(got.Headline, "'", "’"), want) {
+			t.Errorf("%q, want %q", got.Headline, want)
+		}
+	}
+}
+
+func TestTimesAreThoseOfTheOwnersDays(t *testing.T) {
+	zone, err := time.LoadLocation("America/New_York")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Midnight in New York is at 04:00 UTC then.
+	p := &page{account: "a/b?", now: time.Date(2026, 7, 2, 5, 0, 0, 0, time.UTC), zone: zone}
+	for want, got := range map[string]string{
+		"00:59":              p.At(time.Date(2026, 7, 2, 4, 59, 0, 0, time.UTC)),
+		"1 Jul":              p.At(time.Date(2026, 7, 2, 3, 59, 59, 0, time.UTC)),
+		"yesterday 23:59":    p.Moment(time.Date(2026, 7, 2, 3, 59, 59, 0, time.UTC)),
+		"today 00:00":        p.Moment(time.Date(2026, 7, 2, 4, 0, 0, 0, time.UTC)),
+		"30 June":            p.Moment(time.Date(2026, 6, 30, 12, 0, 0, 0, time.UTC)),
+		"31 Dec 2025":        p.At(time.Date(2026, 1, 1, 4, 59, 0, 0, time.UTC)),
+		"Yesterday":          p.Day(time.Date(2026, 7, 1, 4, 0, 0, 0, time.UTC)),
+		"/a/a%2Fb%3F/":       p.URL(),
+		"/a/a%2Fb%3F/x/y%20": p.URL("x", "y "),
+		"6–12 Mar":           p.Span("2026-03-06", "2026-03-12"),
+		"27 Feb–5 Mar":       p.Span("2026-02-27", "2026-03-05"),
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

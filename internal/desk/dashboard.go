@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package desk
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+)
+
+// OpenDashboard asks for a link that opens the dashboard. Whoever may use the control
+// socket may do with every account what they like, so they get in without a password. It
+// is no public verb: a token for the HTTP API must not become a session.
+var OpenDashboard = Verb[None, DashboardLink]{
+	"dashboard", http.MethodPost,
+	func(ctx context.Context, h Host, _ string, _ None) (DashboardLink, error) { return h.Dashboard(ctx) },
+}
+
+// DashboardLink is what `hinged dashboard` prints, also with --json.
+type DashboardLink struct {
+	// URL opens the dashboard: a link that signs one browser in or, where users have
+	// passwords, the page to sign in.
+	URL string `json:"url"`
+	// ValidUntil is until when the link can be opened, once; absent where users sign in
+	// with their passwords.
+	ValidUntil *time.Time `json:"valid_until,omitempty"`
+}
+
+// ErrNoDashboard is wrapped where no pages are served.
+var ErrNoDashboard = errors.New("there is no dashboard")

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/loopback"
+	"github.com/hinged/hinged/internal/testkit"
+)
+
+const (
+	ownersToken    = "the-token-of-the-owner"
+	operatorsToken = "the-token-of-an-operator"
+)
+
+// withPages adds a dashboard to a site's configuration, with a token for the owner of the
+// account me and one for an operator, and returns its address.
+func (s *site) withPages(more string) string {
+	s.t.Helper()
+	held, err := loopback.Hold(1)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(held.Release)
+	addr := fmt.Sprint("127.0.0.1:", held.Numbers[0])
+	text, err := os.ReadFile(s.config)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	owner, operator := filepath.Join(s.dir, "owner.token"), filepath.Join(s.dir, "operator.token")
+	for path, data := range map[string]string{
+		owner: ownersToken + "\n", operator: operatorsToken + "\n",
+		s.config: string(text) + fmt.Sprintf(`
+[dashboard]
+listen = %q
+[[dashboard.user]]
+name = "me"
+token_file = %q
+accounts = ["me"]
+[[dashboard.user]]
+name = "prometheus"
+token_file = %q
+operator = true
+`, addr, owner, operator) + more,
+	} {
+		if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	return addr
+}
+
+// get asks for a path with a token, or without one if it is "".
+func (s *site) get(addr, path, token string) (int, string) {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, "http://"+addr+path, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
+}
+
+func TestTheAPIHoldsAgainstSchemathesis(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, quick)
+	addr := s.withPages("")
+	s.start()
+	owner := s.imap.Owner(t)
+	defer owner.Close()
+	teach(s, owner)
+	for path, want := range map[string][3]int{ // by nobody, by the owner, by an operator
+		"/api/v1/openapi.json": {401, 200, 200},
+		"/api/v1/status":       {401, 200, 200},
+		"/api/v1/account":      {401, 200, 200},
+		"/api/v1/messages":     {401, 200, 403},
+		"/metrics":             {401, 403, 200},
+		"/healthz":             {200, 200, 200},
+		"/readyz":              {200, 200, 200},
+	} {
+		for i, token := range []string{"", ownersToken, operatorsToken} {
+			if code, body := s.get(addr, path, token); code != want[i] {
+				t.Errorf("%s with %q: %d, want %d\n%s", path, token, code, want[i], tail(body))
+			}
+		}
+	}
+	testkit.Schemathesis(t, "http://"+addr+"/api/v1/openapi.json", `
+[checks.positive_data_acceptance]
+expected-statuses = ["2xx", 401, 403, 404, 409, 422]
+`, map[string]string{"Authorization": "Bearer " + ownersToken}, "--max-examples", "6", "--phases", "coverage,fuzzing")
+	if err := s.stop(syscall.SIGINT); err != nil {
+		t.Errorf("the daemon ended with %v", err)
+	}
+}
+
+// apiPage is the page whose commands the next test runs.
+const apiPage = "docs/api.md"
+
+// Each command is run as printed, in one shell after another, and prints what the page says.
+func TestTheCommandsOfTheAPIPageRunAsPrinted(t *testing.T) {
+	t.Parallel()
+	for _, program := range []string{"bash", "curl", "jq"} {
+		if _, err := exec.LookPath(program); err != nil {
+			if os.Getenv("CI") == "true" {
+				t.Fatal(err)
+			}
+			t.Skipf("SKIPPED: %v", err)
+		}
+	}
+	s := newSite(t, quick)
+	addr := s.withPages("")
+	s.start()
+	owner := s.imap.Owner(t)
+	defer owner.Close()
+	teach(s, owner)
+	owner.Append("INBOX", letter(100, boss, s.imap.User, "urgent matter"), time.Now())
+	s.until("the mark", func(a desk.AccountStatus) bool { return a.MarksConfirmed > 0 })
+
+	text, err := os.ReadFile(filepath.Join("../..", apiPage))
+	if err != nil {
+		t.Fatal(err)
+	}
+	as := strings.NewReplacer("127.0.0.1:7425", addr, "/etc/hinged/scripts.token", filepath.Join(s.dir, "owner.token"))
+	script := "set -eu -o pipefail\ncd \"$DIR\"\n"
+	n := 0
+	for _, block := range regexp.MustCompile("(?ms)^```sh\n(.*?)^```").FindAllStringSubmatch(string(text), -1) {
+		n++
+		script += "echo \"== " + fmt.Sprint(n) + "\"\n" + as.Replace(block[1])
+	}
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", script)
+	cmd.Env = append(os.Environ(), "DIR="+t.TempDir())
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	printed := strings.Split(string(out), "== ")[1:]
+	want := []string{
+		`^1\nmarking important mail, and learning`,
+		`^2\n\{\s*"outcome": "(important|unsure|ordinary)",\s*"reason": "[^"]+",\s*"score": [-0-9.e]+,\s*"threshold": 0\s*\}`,
+		`^3\n20\d\d-.*\t` + regexp.QuoteMeta(boss) + `\t[-0-9.e]+\n[\s\S]*\[\s*"`,
+		`^4\n"learnt"\nimportant\n[0-9]+\n`,
+		`^5\n\{"title":"Unprocessable Entity","status":422,"error":"parameter most: want a whole number","kind":"invalid"\}\n`,
+	}
+	if len(printed) != len(want) {
+		t.Fatalf("%d blocks of commands, want %d\n%s", len(printed), len(want), out)
+	}
+	for i, w := range want {
+		if !regexp.MustCompile(w).MatchString(printed[i]) {
+			t.Errorf("block %s\nwant %s", printed[i], w)
+		}
+	}
+}
+
+// deployed reads a file below deploy.
+func deployed(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../../deploy", path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// scraping is a Prometheus with the configuration and the alerts of deploy, hurried: it
+// scrapes each second, and alerts wait for nothing.
+func scraping(t *testing.T, addr string) *testkit.Prometheus {
+	t.Helper()
+	dir := t.TempDir()
+	config := strings.NewReplacer(
+		"localhost:7425", addr, "# authorization:", "authorization:", "#   credentials_file:", "  credentials_file:",
+		"/etc/prometheus/hinged.token", "hinged.token",
+	).Replace(deployed(t, "prometheus/prometheus.yml"))
+	if !strings.Contains(config, addr) || !strings.Contains(config, "\n    authorization:\n      credentials_file: hinged.token\n") {
+		t.Fatalf("deploy/prometheus/prometheus.yml is not what this test knows:\n%s", config)
+	}
+	alerts := regexp.MustCompile(`(?m)^ +for: .*\n`).ReplaceAllString(deployed(t, "prometheus/alerts.yml"), "")
+	for name, text := range map[string]string{"alerts.yml": alerts, "hinged.token": operatorsToken} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return testkit.StartPrometheus(t, dir, "global:\n  scrape_interval: 1s\n  evaluation_interval: 1s\n"+config)
+}
+
+// found is the answer to a query.
+type found struct {
+	Result []struct {
+		Metric map[string]string
+		Value  [2]any
+	}
+}
+
+// await asks until there is an answer that satisfies ok.
+func await(t *testing.T, p *testkit.Prometheus, query string, ok func(found) bool) found {
+	t.Helper()
+	var got found
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+		got = found{}
+		if err := p.Ask(&got, "query", "query", query); err != nil {
+			t.Fatalf("%s: %v", query, err)
+		}
+		if ok(got) {
+			return got
+		}
+	}
+	t.Fatalf("%s: the last answer is %v", query, got)
+	return got
+}
+
+func some(f found) bool { return len(f.Result) > 0 }
+
+// A real Prometheus with the configuration of deploy scrapes a real run: every metric that
+// is described is there, the queries of the dashboard and of the alerts are answered, and
+// an alert fires for an account whose password is wrong.
+func TestPrometheusScrapesARealRun(t *testing.T) {
+	t.Parallel()
+	testkit.NeedKafka(t)
+	s := newSite(t, quick)
+	wrong := filepath.Join(s.dir, "wrong")
+	if err := os.WriteFile(wrong, []byte("not the password\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	in := newTopic(t, testkit.StartKafka(t, testkit.KafkaOptions{}), "in", 2)
+	addr := s.withPages(in.section("pages", "") + fmt.Sprintf(`
+[[account]]
+name = "locked"
+owner = ["locked@example.org"]
+[account.imap]
+address = %q
+username = %q
+password_file = %q
+tls = "none"
+`, s.imap.Addr, s.imap.User, wrong))
+	s.start()
+	p := scraping(t, addr)
+	await(t, p, `up{job="hinged"} == 1`, some)
+
+	owner := s.imap.Owner(t)
+	defer owner.Close()
+	teach(s, owner)
+	owner.Append("INBOX", letter(100, boss, s.imap.User, "urgent matter"), time.Now())
+	mail := testkit.NewMail(12)
+	var records []kafka.Record
+	for i := range 10 {
+		m := mail.Next()
+		records = append(records, kafka.Encode(kafka.Message{Raw: m.Raw}, mail.Owner, fmt.Sprint("m", i), "test", m.Date))
+	}
+	in.produce(append(records, kafka.Record{Key: []byte(mail.Owner)})) // an empty one: a dead letter
+	in.done(patience, s)
+	await(t, p, `hinged_marks_set_total{account="me"} > 0`, some)
+	await(t, p, `sum(hinged_kafka_dead_letters_total) > 0`, some)
+	await(t, p, `sum(hinged_kafka_decisions_total) == 10 and sum(hinged_kafka_lag) == 0`, some)
+
+	alerts := await(t, p, `ALERTS{alertstate="firing", alertname="HingedLoginRefused"}`, some)
+	if got := alerts.Result[0].Metric["account"]; len(alerts.Result) != 1 || got != "locked" {
+		t.Errorf("an alert fires for %q: %v", got, alerts)
+	}
+	for _, name := range described(t) {
+		await(t, p, name, some)
+	}
+	for _, q := range queries(t) {
+		var got found
+		if err := p.Ask(&got, "query", "query", q); err != nil {
+			t.Errorf("%s: %v", q, err)
+		}
+		// Shares of what did not happen within the test have no value.
+		if len(got.Result) == 0 && !strings.Contains(q, "> 0") && !strings.Contains(q, "hinged_baseline_f1") && !strings.Contains(q, "hinged_decision_f1") {
+			t.Errorf("%s: no answer", q)
+		}
+	}
+	var ours struct {
+		Groups []struct {
+			Rules []struct{ Name, Health, LastError string }
+		}
+	}
+	if err := p.Ask(&ours, "rules"); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, g := range ours.Groups {
+		for _, r := range g.Rules {
+			if n++; r.Health != "ok" {
+				t.Errorf("rule %s is %s: %s", r.Name, r.Health, r.LastError)
+			}
+		}
+	}
+	if n < 15 {
+		t.Errorf("Prometheus knows %d rules", n)
+	}
+}
+
+// described are the metrics of docs/metrics.md, as series. What needs labels on real
+// decisions is absent in a short run.
+func described(t *testing.T) (out []string) {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile("(?m)^\\| `(hinged_[a-z0-9_]+)` \\| ([a-z]+) \\|").FindAllStringSubmatch(string(text), -1) {
+		name := m[1]
+		if m[2] == "summary" || m[2] == "histogram" {
+			name += "_count"
+		}
+		out = append(out, name)
+	}
+	if len(out) < 40 {
+		t.Fatalf("docs/metrics.md describes %d metrics", len(out))
+	}
+	return out
+}
+
+// queries are those of the Grafana dashboard, with its variables as Grafana fills them in.
+func queries(t *testing.T) (out []string) {
+	t.Helper()
+	var board struct {
+		Panels []struct {
+			Targets []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal([]byte(deployed(t, "grafana/hinged.json")), &board); err != nil {
+		t.Fatal(err)
+	}
+	fill := strings.NewReplacer("$instance", ".*", "$account", ".*", "$__rate_interval", "1m")
+	for _, p := range board.Panels {
+		for _, target := range p.Targets {
+			out = append(out, fill.Replace(target.Expr))
+		}
+	}
+	if len(out) < 20 || slices.Contains(out, "") {
+		t.Fatalf("the dashboard has %d queries", len(out))
+	}
+	return out
+}

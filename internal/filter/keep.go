@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package filter
+
+import (
+	"slices"
+
+	"github.com/hinged/hinged/store"
+)
+
+// forgetEvery is how many arrivals pass between two looks at what is older than
+// Limits.Keep. Looking costs a walk over the history.
+const forgetEvery = 32
+
+// capMessages forgets messages: those that Limits.Keep says are too old and, once there
+// are more than Limits.Messages, the oldest tenth. What was learnt of them, their
+// places, marks and refusals stay.
+func (f *Filter) capMessages() {
+	if f.opts.Limits.Keep > 0 && f.st.Account.Messages%forgetEvery == 0 {
+		f.forgetOld()
+	}
+	limit := f.opts.Limits.Messages
+	if f.st.Messages.Len() <= limit {
+		return
+	}
+	for f.st.Messages.Len() > limit*9/10 && !f.oldest.empty() {
+		k := f.oldest.front()
+		if m, ok := f.st.Messages.Get(string(k[:])); ok {
+			f.lose(k, &m)
+		}
+		f.oldest.pop()
+	}
+}
+
+// lose forgets a message. The caller takes it out of the queue of all messages.
+func (f *Filter) lose(k store.MessageKey, m *store.Message) {
+	f.waitForSilence(m, 0)
+	f.countJudged(m, -1)
+	f.copies.drop(m.ID, k)
+	f.st.Messages.Delete(string(k[:]))
+	f.gone = append(f.gone, k)
+}
+
+// forgetOld forgets what is older, by the account's clock, than Limits.Keep: messages,
+// what is remembered of Message-IDs and threads, and senders to whom the owner never
+// wrote. What came since the message of the oldest lesson that a dual learner replays
+// stays, and so do the messages of all these lessons: without them it would learn less
+// (docs/results.md, "What an account keeps"). Messages with a label that has not settled
+// and all marks on a server stay, too.
+func (f *Filter) forgetOld() {
+	end := f.st.Account.Clock.Add(-f.opts.Limits.Keep)
+	// Messages arrived in the order of their numbers and of the clock.
+	var stay []store.MessageKey
+	replayed := f.replayedSince()
+	first, n := f.st.Account.Messages+1, f.oldest.head
+	for ; n < len(f.oldest.keys); n++ {
+		k := f.oldest.keys[n]
+		m, ok := f.st.Messages.Get(string(k[:]))
+		if !ok {
+			continue
+		}
+		if m.Arrived >= end || m.Seq >= replayed {
+			first = m.Seq
+			break
+		}
+		if _, in := f.lessons.numbers[k]; in || m.Pending.Label != 0 {
+			stay = append(stay, k)
+			continue
+		}
+		f.lose(k, &m)
+	}
+	f.oldest = messageQueue{keys: slices.Concat(stay, f.oldest.keys[n:])}
+	outdated(f.st.IDs, func(k store.KnownID) bool { return k.Seq < first })
+	outdated(f.st.Threads, func(t store.Thread) bool { return t.Seq < first })
+	outdated(f.st.Senders, func(s store.Sender) bool { return s.Seq < first && s.Written == 0 && s.Answered == 0 })
+	f.ledger.forgetUnplaced(end)
+}
+
+// replayedSince is the number of the message of the oldest lesson that is replayed;
+// above all of them if there is none.
+func (f *Filter) replayedSince() uint64 {
+	if row, ok := f.st.Window.Get(store.WindowKey(f.lessons.first)); ok {
+		if m, ok := f.st.Messages.Get(string(row.Message[:])); ok {
+			return m.Seq
+		}
+	}
+	return f.st.Account.Messages + 1
+}
+
+// outdated deletes the rows of which old says so.
+func outdated[V any](t *store.Table[V], old func(V) bool) {
+	for _, key := range t.Keys() {
+		if row, _ := t.Get(key); old(row) {
+			t.Delete(key)
+		}
+	}
+}
+
+// forgetUnplaced forgets the entries from before end of messages that lie in no mailbox,
+// as those of a stream: nothing is there to be taken back.
+func (l *ledger) forgetUnplaced(end store.Moment) {
+	for ; l.first < l.st.Account.LedgerNext; l.first++ {
+		if e, ok := l.entry(l.first); ok && (e.Mailbox != "" || e.Letter != "" || e.Intended >= end) {
+			return
+		}
+		l.drop(l.first)
+	}
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package filter
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/hinged/hinged/store"
+)
+
+const keepDay = 24 * time.Hour
+
+// keepOptions remember mail for 30 days, and replay the last lessons.
+func keepOptions() Options {
+	o := testOptions()
+	o.Limits.Keep = 30 * keepDay
+	o.Dual.Window = 40
+	return o
+}
+
+// TestOldMailIsForgottenByTheAccountsClock: at each look, what a slow twin names stays,
+// and nothing else.
+func TestOldMailIsForgottenByTheAccountsClock(t *testing.T) {
+	w := newWorld(t, keepOptions())
+	w.teach()
+	var all []letter
+	gone, old := 0, 0
+	for n := range 600 {
+		l, _ := w.deliver("INBOX", mail(fmt.Sprintf("k%d@x", n), fmt.Sprintf("s%d@example.com", n), owner, fmt.Sprintf("matter %d", n)))
+		all = append(all, l)
+		if n%7 == 0 {
+			w.flag(l, `\Flagged`)
+		}
+		w.wait(6 * time.Hour)
+		st := w.f.State()
+		if st.Account.Messages%forgetEvery != 0 {
+			continue
+		}
+		// The look was before the wait.
+		end := st.Account.Clock.Add(-30*keepDay - 6*time.Hour)
+		replayed := map[store.MessageKey]bool{}
+		since := st.Account.Messages + 1
+		for i, k := range st.Window.Keys() {
+			row, _ := st.Window.Get(k)
+			replayed[row.Message] = true
+			if m, ok := st.Messages.Get(string(row.Message[:])); ok && i == 0 {
+				since = m.Seq
+			}
+		}
+		for i, l := range all {
+			m, there := st.Messages.Get(string(l.key[:]))
+			if !there {
+				gone++
+				if replayed[l.key] {
+					t.Fatalf("after %d arrivals message %d is forgotten, and it is replayed", n+1, i)
+				}
+				continue
+			}
+			// A label may have settled during the wait, and the window moved on.
+			if m.Arrived < end.Add(-8*keepDay) && m.Seq+forgetEvery < since && !replayed[l.key] {
+				t.Fatalf("after %d arrivals message %d is still known, %v older than the rest", n+1, i, end.Time().Sub(m.Arrived.Time()))
+			}
+			if m.Arrived < end {
+				old++
+			}
+		}
+		if ids := st.IDs.Len(); ids > st.Messages.Len()+forgetEvery {
+			t.Fatalf("after %d arrivals %d Message-IDs are known of %d messages", n+1, ids, st.Messages.Len())
+		}
+	}
+	st := w.f.State()
+	if gone == 0 || old == 0 {
+		t.Fatalf("%d times a message was gone, %d times an old one was there for its lesson; the test means nothing", gone, old)
+	}
+	if n := st.Senders.Len(); n > st.Messages.Len()+forgetEvery {
+		t.Errorf("%d senders are known of %d messages; the owner wrote to none of them", n, st.Messages.Len())
+	}
+}
+
+// TestAMessageStaysForAllOfKeep: one that is as old as Keep stays, one a moment older
+// goes.
+func TestAMessageStaysForAllOfKeep(t *testing.T) {
+	for name, c := range map[string]struct {
+		later time.Duration
+		known bool
+	}{"as old": {0, true}, "older": {time.Millisecond, false}} {
+		t.Run(name, func(t *testing.T) {
+			o := keepOptions()
+			o.Dual.Window, o.SilenceDays = 0, 0
+			w := newWorld(t, o)
+			first, _ := w.deliver("INBOX", mail("first@x", "a@example.com", owner, "first"))
+			w.now = w.now.Add(30*keepDay + c.later)
+			for n := 1; n < forgetEvery; n++ {
+				w.deliver("INBOX", mail(fmt.Sprintf("m%d@x", n), "b@example.com", owner, fmt.Sprint("later ", n)))
+			}
+			if _, known := w.f.State().Messages.Get(string(first.key[:])); known != c.known {
+				t.Errorf("known: %v, want %v", known, c.known)
+			}
+		})
+	}
+}
+
+// TestForgettingOldMailIsTheSameLiveRestartedAndReplayed: and a trial with the same
+// options decides as was decided live.
+func TestForgettingOldMailIsTheSameLiveRestartedAndReplayed(t *testing.T) {
+	for seed := range uint64(3) {
+		o := keepOptions()
+		o.Limits.Keep = 12 * time.Hour
+		calm, shaken := newWorld(t, o), newWorld(t, o)
+		shaken.restart = true
+		for _, w := range []*world{calm, shaken} {
+			w.teach()
+			w.storm(seed, 400)
+		}
+		wantSameDigest(t, "restarted", calm.f, shaken.f)
+		// A message that was forgotten may come again, with other features.
+		f, err := Replay(store.NewState(), calm.entries(), calm.versions(0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantSameDigest(t, "replay", calm.f, f)
+		decided := 0
+		calm.rerun(store.NewState(), 0, func(s Step) {
+			if s.Recorded.Decision == nil {
+				return
+			}
+			if decided++; !same(s.Judged[0].Decision, *s.Recorded.Decision) {
+				t.Fatalf("seed %d, decision %d: %+v, live %+v", seed, decided, s.Judged[0].Decision, *s.Recorded.Decision)
+			}
+		}, calm.f.Options())
+		if a := calm.f.State().Account; int(a.Messages) < calm.f.State().Messages.Len()+30 {
+			t.Fatalf("seed %d: of %d messages %d are known; more must be forgotten for this test to mean anything", seed, a.Messages, calm.f.State().Messages.Len())
+		}
+	}
+}

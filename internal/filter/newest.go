@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package filter
+
+import (
+	"iter"
+	"time"
+
+	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/store"
+)
+
+// Newest yields the known messages with their rows, the one that arrived last first.
+func (f *Filter) Newest() iter.Seq2[store.MessageKey, store.Message] {
+	return func(yield func(store.MessageKey, store.Message) bool) {
+		for i := len(f.oldest.keys) - 1; i >= f.oldest.head; i-- {
+			k := f.oldest.keys[i]
+			if m, ok := f.st.Messages.Get(string(k[:])); ok && !yield(k, m) {
+				return
+			}
+		}
+	}
+}
+
+// Judged reports whether a message says something of the decisions: it was decided and
+// is not the owner's own. wrong: its label, if it has one, differs from the decision;
+// see AccountStatus in internal/desk.
+func Judged(m *store.Message) (judged, wrong bool) {
+	if m.Own || m.Outcome == store.Undecided {
+		return false, false
+	}
+	called := m.Outcome == store.DecidedImportant
+	return true, m.Label != 0 && called != (m.Label > 0)
+}
+
+// LastMark returns what became of the newest mark of ours on a message.
+func (f *Filter) LastMark(k store.MessageKey) (state store.LedgerState, ok bool) {
+	for _, e := range f.ledger.of(k) {
+		state, ok = e.State, true
+	}
+	return state, ok
+}
+
+// RuleOf returns the rule that decided a message, as far as it is still in force; nil
+// if none did.
+func (f *Filter) RuleOf(m *store.Message) *Rule {
+	if m.Rule == 0 {
+		return nil
+	}
+	return f.rules.byIndex(m.Rule)
+}
+
+// Cut returns the threshold, and the band around it in which messages are unsure.
+func (f *Filter) Cut() (threshold, low, high float64) {
+	c := f.fitted()
+	return c.Threshold, c.Low, c.High
+}
+
+// Zone returns the time zone in which the account's days begin.
+func (f *Filter) Zone() *time.Location { return f.zone }
+
+// SquaredNorm returns ‖φ(x)‖², φ the map of the kernel: a lesson on x moves the score of
+// x by its step times this.
+func (f *Filter) SquaredNorm(x *featurize.Features) float64 { return f.learner.Norm(x.Vector()) }
+
+// Oldest returns when the oldest known message arrived.
+func (f *Filter) Oldest() (at store.Moment, ok bool) {
+	for i := f.oldest.head; i < len(f.oldest.keys); i++ {
+		if m, ok := f.st.Messages.Get(string(f.oldest.keys[i][:])); ok {
+			return m.Arrived, true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package notify
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Kinds of notifications.
+const (
+	KindMessage = "message" // one message
+	KindSummary = "summary" // several, or what waited
+	KindTest    = "test"
+)
+
+// Notification is what a command reads from its standard input and a webhook is posted,
+// as JSON.
+type Notification struct {
+	Kind    string    `json:"kind"`    // Kind is message, summary or test.
+	Account string    `json:"account"` // Account is the account that the mail belongs to.
+	Title   string    `json:"title"`   // Title is the title from the configuration.
+	Text    string    `json:"text"`    // Text says in words what this is about.
+	At      time.Time `json:"at"`      // At is when the (first) message was marked.
+	Count   int       `json:"count"`   // Count is the number of messages.
+	// Message is the key of the one message, as `hinged explain` takes it.
+	Message string   `json:"message,omitempty"`
+	From    string   `json:"from,omitempty"`    // From is the sender, with sender = true.
+	Subject string   `json:"subject,omitempty"` // Subject is there only with subject = true, as are the reasons.
+	Why     []string `json:"why,omitempty"`     // Why gives the reasons in words.
+	// Senders are those of several messages, each once, with sender = true.
+	Senders []string `json:"senders,omitempty"`
+	// LastToday: per_day allows no more until tomorrow.
+	LastToday bool `json:"last_today,omitempty"`
+}
+
+// item is what is known of a message that waits. It is nowhere but in memory.
+type item struct {
+	from, subject string
+	why           []string
+}
+
+// message makes the notification of one message.
+func (t *Target) message(w waiting, it item) *Notification {
+	n := &Notification{Kind: KindMessage, Account: t.Account, Title: t.Title, At: w.At, Count: 1, Message: w.Key}
+	n.Text = "A new message"
+	if t.Sender && it.from != "" {
+		n.From = clip(it.from, 100)
+		n.Text = "From " + n.From
+	}
+	if t.Subject && it.subject != "" {
+		n.Subject = clip(it.subject, 200)
+		n.Text += ": " + n.Subject
+	}
+	if t.Subject && len(it.why) > 0 {
+		n.Why = it.why
+		n.Text += " (" + clip(strings.Join(it.why, "; "), 200) + ")"
+	}
+	return n
+}
+
+// mostSenders is how many senders a summary names.
+const mostSenders = 5
+
+// summary makes the notification of several messages; more of them are not known.
+func (t *Target) summary(all []waiting, more int, items map[string]item) *Notification {
+	n := &Notification{Kind: KindSummary, Account: t.Account, Title: t.Title, Count: len(all) + more}
+	if len(all) > 0 {
+		n.At = all[0].At
+	}
+	counts, named := map[string]int{}, 0
+	for _, w := range all {
+		if from := items[w.Key].from; t.Sender && from != "" {
+			if counts[from]++; counts[from] == 1 {
+				n.Senders = append(n.Senders, from)
+			}
+			named++
+		}
+	}
+	n.Text = fmt.Sprintf("%d messages", n.Count)
+	if n.Count == 1 {
+		n.Text = "1 message"
+	}
+	if !n.At.IsZero() {
+		n.Text += " since " + n.At.In(t.Zone).Format("15:04")
+	}
+	if len(n.Senders) == 0 {
+		return n
+	}
+	var names []string
+	shown := 0
+	for i, from := range n.Senders[:min(len(n.Senders), mostSenders)] {
+		name := clip(from, 100)
+		n.Senders[i] = name
+		if shown += counts[from]; counts[from] > 1 {
+			name = fmt.Sprintf("%s (%d)", name, counts[from])
+		}
+		names = append(names, name)
+	}
+	n.Senders = n.Senders[:len(names)]
+	n.Text += ", from " + strings.Join(names, ", ")
+	if rest := n.Count - shown; rest > 0 {
+		n.Text += fmt.Sprintf(" and %d more", rest)
+	}
+	return n
+}
+
+// clip cuts text at so many runes, and what is no text for one line.
+func clip(text string, most int) string {
+	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(r rune) bool { return r < ' ' || r == 0x7f }), " ")
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return text
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/testkit"
+)
+
+// recreateOn deletes a topic of a real cluster and creates it again.
+func recreateOn(t *testing.T, k *testkit.Kafka, client *kafka.Client, topic string, partitions int32) {
+	t.Helper()
+	admin, err := kgo.NewClient(kgo.SeedBrokers(k.Addrs()...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close()
+	was, err := client.TopicID(t.Context(), topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := kmsg.NewPtrDeleteTopicsRequest()
+	gone.TopicNames, gone.Topics, gone.TimeoutMillis = []string{topic}, []kmsg.DeleteTopicsRequestTopic{{Topic: &topic}}, 60_000
+	if res, err := gone.RequestWith(t.Context(), admin); err != nil || res.Topics[0].ErrorCode != 0 {
+		t.Fatalf("delete: %v, %+v", err, res)
+	}
+	eventually(t, func() error { // while it is being deleted it can't be created
+		made := kmsg.NewPtrCreateTopicsRequest()
+		one := kmsg.NewCreateTopicsRequestTopic()
+		one.Topic, one.NumPartitions, one.ReplicationFactor = topic, partitions, 1
+		made.Topics = []kmsg.CreateTopicsRequestTopic{one}
+		res, err := made.RequestWith(t.Context(), admin)
+		if err != nil || res.Topics[0].ErrorCode != 0 {
+			return fmt.Errorf("create: %w, %+v", err, res)
+		}
+		return nil
+	})
+	eventually(t, func() error {
+		if is, err := client.TopicID(t.Context(), topic); err != nil || is == was {
+			return fmt.Errorf("the id is %v, was %v, %w", is, was, err)
+		}
+		return nil
+	})
+}
+
+// Apache Kafka's input topic is created again: under the reader, and while nothing runs;
+// the new log grows past the old positions. No decision is lost, none is taken for
+// another, and the state is that of one log with the records of all three.
+func TestATopicCreatedAgainOnARealBroker(t *testing.T) {
+	t.Parallel() // it mostly waits
+	k := testkit.StartKafka(t, testkit.KafkaOptions{})
+	const partitions = 2
+	twin := newCluster(partitions) // has the records of all logs, one after another
+	client := dial(t, k)
+	if _, _, err := client.EnsureTopics(t.Context(), kafka.Wanted{Create: true, Partitions: partitions}); err != nil {
+		t.Fatal(err)
+	}
+	sent := map[int32]int{}
+	later := time.Since(epoch).Truncate(time.Second) - time.Hour // or a broker would throw it away
+	send := func(seed uint64, messages int) {
+		fill(twin, seed, 6, messages)
+		for _, l := range twin.topics[testTopics.Input] {
+			for i := range l.records {
+				if l.records[i].Time.Before(epoch.Add(later)) {
+					l.records[i].Time = l.records[i].Time.Add(later)
+				}
+			}
+		}
+		var all []kafka.Record
+		skip := map[int32]int{}
+		for _, r := range twin.all(testTopics.Input) {
+			if skip[r.Partition]++; skip[r.Partition] > sent[r.Partition] {
+				sent[r.Partition]++
+				all = append(all, r)
+			}
+		}
+		eventually(t, func() error { // right after its creation it may have no leader yet
+			_, err := client.Produce(t.Context(), testTopics.Input, all)
+			var failed *kafka.ProduceError
+			if errors.As(err, &failed) { // of a partition all are acknowledged, or none
+				all, _ = unacknowledged(all, failed, false)
+			}
+			return err
+		})
+	}
+	marks := func() []kafka.Watermark {
+		t.Helper()
+		all, err := client.Watermarks(t.Context(), testTopics.Input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	caught := func(p *process) error {
+		all := p.engine.Status().Partitions
+		if len(all) != partitions {
+			return fmt.Errorf("it has %d partitions", len(all))
+		}
+		for i, w := range marks() {
+			if s := all[i]; s.Stopped || !s.Begun || s.Position < w.End {
+				return fmt.Errorf("partition %d: %+v, the log ends at %d", i, s, w.End)
+			}
+		}
+		return nil
+	}
+	decisions := func() (n int64) {
+		t.Helper()
+		all, err := client.Watermarks(t.Context(), testTopics.Decisions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range all {
+			n += w.End
+		}
+		return n
+	}
+	own := dial(t, k)
+	p := newProcess(t, twin)
+	apache := func(o *Options) { o.Broker = Client(own) }
+	r := &Recoverer{Broker: Client(client), Topics: testTopics}
+	stoppedAndRecovered := func(at map[int32]int64, produced int64) {
+		t.Helper()
+		stoppedAll(t, p, "created again", 0, 1)
+		for n, w := range marks() {
+			if w.End <= at[int32(n)] {
+				t.Fatalf("the new log of partition %d ends at %d, the position is %d", n, w.End, at[int32(n)])
+			}
+		}
+		for n := range int32(partitions) {
+			eventually(t, func() error {
+				c, err := r.Examine(t.Context(), n)
+				if err != nil || !c.Stopped || c.Snapshot == nil || c.Snapshot.Offset != at[n] {
+					return fmt.Errorf("%+v, %w; want a snapshot at %d", c, err, at[n])
+				}
+				return nil
+			})
+		}
+		if n := decisions(); n != produced {
+			t.Errorf("%d decisions were produced of a log that was not to be read", n-produced)
+		}
+		for n := range int32(partitions) {
+			if done, err := r.Recover(t.Context(), n, FromSnapshot, false); err != nil || done.Next != 0 || done.LostLessons != 0 || !done.OtherLog {
+				t.Fatalf("recovery: %+v, %v", done, err)
+			}
+		}
+		eventually(t, func() error { return caught(p) })
+	}
+
+	send(401, 120)
+	p.start(small, apache)
+	eventually(t, func() error { return caught(p) })
+	at, produced := p.positions(), decisions()
+	recreateOn(t, k, client, testTopics.Input, partitions)
+	send(402, 20)
+	stoppedAll(t, p, "created again", 0, 1)
+	send(403, 250) // the new log grows past the position of a partition that is stopped
+	stoppedAndRecovered(at, produced)
+
+	at, produced = p.positions(), decisions()
+	p.stop()
+	recreateOn(t, k, client, testTopics.Input, partitions)
+	send(404, 500)
+	p.start(small, apache)
+	stoppedAndRecovered(at, produced)
+	want := plain(t, twin)
+	sameDigests(t, digests(t, p.store), want)
+	sound(t, p.store)
+	p.stop()
+
+	// One that has nothing takes over from the snapshots, told to read from the start.
+	q := newProcess(t, twin)
+	q.start(apache, func(o *Options) { o.FromStart = true })
+	eventually(t, func() error { return caught(q) })
+	eventually(t, func() error { return whole(q) })
+	sameDigests(t, digests(t, q.store), want)
+	q.stop()
+
+	sameBytes(t, client, testTopics.Decisions)
+	mine := newCluster(partitions)
+	mine.topics[testTopics.Decisions] = read(t, client, testTopics.Decisions)
+	got, ids := said(t, mine)
+	_, undisturbed := undisturbed(t, twin)
+	wanted, _ := said(t, undisturbed)
+	logs := map[string]bool{}
+	for id := range ids {
+		logs[strings.Split(id, "/")[1]] = true
+	}
+	if len(logs) != 3 {
+		t.Errorf("the ce_ids are of %d logs, want 3", len(logs))
+	}
+	for n := range int32(partitions) {
+		if !slices.Equal(got[n], wanted[n]) {
+			t.Errorf("partition %d has %d decisions, want %d, or others", n, len(got[n]), len(wanted[n]))
+		}
+	}
+}
+
+// read returns what a topic holds.
+func read(t *testing.T, client *kafka.Client, topic string) (out []*log) {
+	t.Helper()
+	marks, err := client.Watermarks(t.Context(), topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, w := range marks {
+		l := newLog(topic, 0)
+		r := client.Read(topic, kafka.TopicID{}, int32(n), w.First)
+		for r.Position() < w.End {
+			b, err := r.Next(context.Background(), 1000, 1<<20)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.records = append(l.records, b.Records...)
+		}
+		r.Close()
+		out = append(out, l)
+	}
+	return out
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package boltfile
+
+import (
+	"bytes"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// A transaction that packs holds all of it in memory. What has more is left as it is.
+const (
+	repackBytes   = 4 << 20 // of a bucket
+	repackRecords = 10_000  // trimmed before, of an account of a partition
+)
+
+// repack trims what lies before a base that moved on just now, and puts what is left of
+// features, index and names into pages without gaps. The library splits a full page so
+// that three records at least are in the second part: where records are appended one by
+// one, as those of an account with some mail now and then are, half of each page stays
+// empty for good.
+func (s *Store) repack(name string, account *bolt.Bucket, p *Progress) error {
+	if p.Partition != nil { // it is small; another is trimmed by the commits that follow
+		if err := s.sweep(name, account, p, repackRecords); err != nil {
+			return err
+		}
+	}
+	for _, bucket := range [][]byte{featuresBucket, indexBucket, namesBucket} {
+		if err := pack(account, bucket); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pack writes a bucket anew, in the order of its keys.
+func pack(account *bolt.Bucket, name []byte) error {
+	was := account.Bucket(name)
+	if was == nil {
+		return nil
+	}
+	var keys, values [][]byte
+	size := 0
+	c := was.Cursor()
+	for key, value := c.First(); key != nil; key, value = c.Next() {
+		if size += len(key) + len(value); size > repackBytes {
+			return nil
+		}
+		keys, values = append(keys, bytes.Clone(key)), append(values, bytes.Clone(value))
+	}
+	if err := account.DeleteBucket(name); err != nil {
+		return err
+	}
+	is, err := account.CreateBucket(name)
+	if err != nil {
+		return err
+	}
+	is.FillPercent = 1
+	for i, key := range keys {
+		if err := is.Put(key, values[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
