@@ -71,6 +71,9 @@ func newAttacked(t *testing.T, lessons int, believes bool) *attacked {
 		a.put("INBOX", day, a.mail(fmt.Sprintf("n%d@shop%d.example", i, i%5), fmt.Sprintf("Shop %d <news@shop%d.example>", i%5, i%5), a.imap.User, dull[i%6],
 			passed(fmt.Sprintf("shop%d.example", i%5))), `\Seen`, "$Junk")
 	}
+	// The verb reads in one order. A daemon decides what has arrived meanwhile before it
+	// learns any of it, and how much that is at once is chance.
+	a.bootstrap()
 	a.start()
 	a.settled("the past")
 	return a

@@ -58,6 +58,17 @@ func (s *site) logged(words ...string) (n int) {
 	return n
 }
 
+// untilLogged waits for a line of the log with all the words: what the daemon writes may
+// come later than its answer.
+func (s *site) untilLogged(words ...string) {
+	s.t.Helper()
+	for deadline := time.Now().Add(patience); s.logged(words...) == 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("the log never has %q", words)
+		}
+	}
+}
+
 // TestAReloadLosesAndDoublesNothing plays the same owner against two daemons, each with a
 // Dovecot of its own. One is left alone, the other is given another configuration again
 // and again while mail flows. At the end both have the same digests and marks.
