@@ -162,8 +162,11 @@ func (p *partition) work(ctx context.Context, readAhead int64) error {
 func (p *partition) write(ctx context.Context) error {
 	for {
 		it := p.await(ctx)
-		if it == nil || p.e.writers.Acquire(ctx, 1) != nil {
-			return nil // ctx is done, or there will be nothing more
+		if it == nil {
+			return nil // there will be nothing more, or ctx is done
+		}
+		if err := p.e.writers.Acquire(ctx, 1); err != nil {
+			return nil //nolint:nilerr // ctx is done; nothing was applied
 		}
 		more, err := p.turn(ctx, it)
 		p.e.writers.Release(1)
