@@ -4,21 +4,24 @@ package featurize
 
 import (
 	"bytes"
-	"iter"
 	"net/mail"
+	"slices"
 	"strings"
 )
 
 // readAddresses appends the addresses of a field to list, in lower case, and makes
 // features of them.
 func (f *Featurizer) readAddresses(list []string, value []byte, field string) []string {
-	for name, address := range f.addresses(value) {
+	found := f.addresses(value)
+	list = slices.Grow(list, min(len(found), maxAddresses-len(list)))
+	for _, m := range found {
+		address := m.address
 		if len(list) == maxAddresses {
 			f.defect("too many addresses")
 			break
 		}
 		list = append(list, address)
-		_, domain, found := cutAddress(address)
+		_, domain, whole := cutAddress(address)
 		prefix := field
 		switch field {
 		case "from:":
@@ -33,11 +36,11 @@ func (f *Featurizer) readAddresses(list []string, value []byte, field string) []
 		if field != "from:" {
 			continue
 		}
-		if found {
+		if whole {
 			f.terms.name = append(append(append(f.terms.name[:0], prefix...), '@'), domain...)
 			f.terms.commit(Social)
 		}
-		name = truncate(strings.ToValidUTF8(name, "\uFFFD"), 100)
+		name := truncate(strings.ToValidUTF8(m.name, "\uFFFD"), 100)
 		if len(list) == 1 {
 			f.fromName = oneLine(name)
 		}
@@ -60,33 +63,31 @@ func (f *Featurizer) nameKind(domain string) *kind {
 	}
 }
 
-// addresses yields the name and the address, in lower case, of each item of a field. One
-// bad address does not cost the others: where the list does not parse as a whole, each
-// item is read by itself.
-func (f *Featurizer) addresses(value []byte) iter.Seq2[string, string] {
-	return func(yield func(name, address string) bool) {
-		text := string(value)
-		var ok bool
-		if f.mailboxes, ok = plainAddresses(f.mailboxes[:0], text); ok {
-			for _, m := range f.mailboxes {
-				if len(m.address) <= 200 && !yield(m.name, strings.ToLower(m.address)) {
-					return
-				}
-			}
-			return
-		}
+// addresses returns the name and the address, in lower case, of each item of a field, until
+// the next call. One bad address does not cost the others: where the list does not parse as
+// a whole, each item is read by itself.
+func (f *Featurizer) addresses(value []byte) []mailbox {
+	text := string(value)
+	var ok bool
+	if f.mailboxes, ok = plainAddresses(f.mailboxes[:0], text); !ok {
 		parser := mail.AddressParser{WordDecoder: &f.decoder}
 		parsed, err := parser.ParseList(text)
 		if err != nil {
 			parsed = f.looseAddresses(value)
 		}
+		f.mailboxes = f.mailboxes[:0]
 		for _, a := range parsed {
-			address := strings.ToLower(strings.ToValidUTF8(a.Address, "\uFFFD"))
-			if len(address) <= 200 && !yield(a.Name, address) {
-				return
-			}
+			f.mailboxes = append(f.mailboxes, mailbox{a.Name, strings.ToValidUTF8(a.Address, "\uFFFD")})
 		}
 	}
+	kept := f.mailboxes[:0]
+	for _, m := range f.mailboxes {
+		m.address = strings.ToLower(m.address)
+		if len(m.address) <= 200 {
+			kept = append(kept, m)
+		}
+	}
+	return kept
 }
 
 // looseAddresses reads a list that breaks the rules: it is cut at the commas
@@ -135,7 +136,7 @@ func bareAddress(item []byte) string {
 			item = inner
 		}
 	}
-	for _, word := range bytes.Fields(item) {
+	for word := range bytes.FieldsSeq(item) {
 		word = bytes.Trim(word, `<>()[]"',;:`)
 		if i := bytes.IndexByte(word, '@'); i > 0 && i+1 < len(word) && len(word) <= 200 {
 			return strings.ToLower(strings.ToValidUTF8(string(word), "\uFFFD"))

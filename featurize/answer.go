@@ -40,11 +40,11 @@ func (f *Featurizer) fromOwner() bool {
 		if !equalFold(fd.name, "from") {
 			continue
 		}
-		for _, address := range f.addresses(fd.value) {
+		for _, m := range f.addresses(fd.value) {
 			if n++; n > maxAddresses {
 				break
 			}
-			if f.owner[address] {
+			if f.owner[m.address] {
 				return true
 			}
 		}

@@ -68,7 +68,7 @@ func (x *Features) MarshalBinary() ([]byte, error) {
 	room := 0
 	for i := range x.entries {
 		counts[x.entries[i].group]++
-		room += 10 + len(x.entries[i].name)
+		room += 10 + int(x.entries[i].size)
 	}
 	scratch := scratches.Get().(*[]byte)
 	defer scratches.Put(scratch)
@@ -83,11 +83,12 @@ func (x *Features) MarshalBinary() ([]byte, error) {
 			case flags&flagNames == 0:
 				rest = binary.LittleEndian.AppendUint64(rest, uint64(e.index))
 			default:
-				n := shared(before, e.name)
+				name := x.name(*e)
+				n := shared(before, name)
 				rest = binary.AppendUvarint(rest, uint64(n))
-				rest = binary.AppendUvarint(rest, uint64(len(e.name)-n))
-				rest = append(rest, e.name[n:]...)
-				before = e.name
+				rest = binary.AppendUvarint(rest, uint64(len(name)-n))
+				rest = append(rest, name[n:]...)
+				before = name
 			}
 		}
 		if flags&flagValues != 0 {
@@ -151,6 +152,7 @@ func (x *Features) UnmarshalBinary(data []byte) error {
 	if y.entries, err = scratch.entriesOf(scratch.plain, flags); err != nil {
 		return err
 	}
+	y.names = string(scratch.names)
 	if norm := y.squaredNorm(); !(norm <= 1+1e-9) {
 		return fmt.Errorf("%w: norm above 1", errFeatures)
 	}
@@ -164,7 +166,6 @@ type unpacking struct {
 	plain   []byte
 	entries []entry
 	names   []byte // one after another
-	ends    []int  // of each of them
 }
 
 var unpackings = sync.Pool{New: func() any { return new(unpacking) }}
@@ -173,24 +174,21 @@ var unpackings = sync.Pool{New: func() any { return new(unpacking) }}
 const mostKept = 1 << 20
 
 func (u *unpacking) done() {
-	clear(u.entries) // of the names
 	if max(cap(u.plain), cap(u.names)) <= mostKept {
 		unpackings.Put(u)
 	}
 }
 
-// entriesOf decodes the compressed part. The result shares nothing with u.
+// entriesOf decodes the compressed part; u.names then has the names. The result shares
+// nothing with u.
 func (u *unpacking) entriesOf(rest []byte, flags byte) ([]entry, error) {
 	d := decoder{rest: rest}
-	u.entries, u.names, u.ends = u.entries[:0], u.names[:0], u.ends[:0]
+	u.entries, u.names = u.entries[:0], u.names[:0]
 	for g := range groups {
 		u.readGroup(&d, g, flags)
 	}
 	if d.bad || len(d.rest) > 0 {
 		return nil, fmt.Errorf("%w: list of features", errFeatures)
-	}
-	for i, all, from := 0, string(u.names), 0; i < len(u.ends); i++ {
-		u.entries[i].name, from = all[from:u.ends[i]], u.ends[i]
 	}
 	out := merged(u.entries)
 	for i := 1; i < len(out); i++ {
@@ -211,6 +209,7 @@ func (u *unpacking) readGroup(d *decoder, g Group, flags byte) {
 		if flags&flagNames != 0 {
 			last := len(u.names)
 			e.index = u.readName(d, before)
+			e.start, e.size = uint32(last), uint16(len(u.names)-last)
 			before = last
 		} else {
 			e.index = d.index()
@@ -247,7 +246,6 @@ func (u *unpacking) readName(d *decoder, before int) model.Index {
 		return 0
 	}
 	u.names = append(append(u.names, u.names[before:before+keep]...), d.bytes(more)...)
-	u.ends = append(u.ends, len(u.names))
 	return model.FoldIndex(xxhash.Sum64(u.names[last:]))
 }
 

@@ -14,17 +14,20 @@ import (
 // of the options do not change it. Safe for concurrent use once made.
 type Features struct {
 	entries []entry // ascending by index
+	names   string  // those of entries, by their start and size; "" if they were not kept
 	factors [groups]float64
 	affine  float64
 }
 
 // entry is one feature: its value in the vector is its group's factor times
-// value.
+// value. It has no pointer, so that the garbage collector need not look at the hundreds
+// of entries of every message.
 type entry struct {
 	index model.Index
+	start uint32 // of its name
+	size  uint16
 	value uint16
 	group Group
-	name  string
 }
 
 // Named is one feature with its name, for explanations.
@@ -73,7 +76,7 @@ func (x *Features) All() iter.Seq[Named] {
 		}
 		for _, e := range x.entries {
 			value := x.at(e)
-			if value != 0 && !yield(Named{e.index, value, e.group, e.name}) {
+			if value != 0 && !yield(Named{e.index, value, e.group, x.name(e)}) {
 				return
 			}
 		}
@@ -81,16 +84,20 @@ func (x *Features) All() iter.Seq[Named] {
 }
 
 // HasNames reports whether the names of the features were kept.
-func (x *Features) HasNames() bool { return len(x.entries) > 0 && x.entries[0].name != "" }
+func (x *Features) HasNames() bool { return len(x.entries) > 0 && x.names != "" }
+
+// name returns the name of an entry; "" if names were not kept.
+func (x *Features) name(e entry) string {
+	if x.names == "" {
+		return ""
+	}
+	return x.names[e.start : e.start+uint32(e.size)]
+}
 
 // WithoutNames returns the same vector with hashes only.
 func (x *Features) WithoutNames() *Features {
 	y := *x
-	y.entries = make([]entry, len(x.entries))
-	for i, e := range x.entries {
-		e.name = ""
-		y.entries[i] = e
-	}
+	y.names = ""
 	return &y
 }
 

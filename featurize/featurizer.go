@@ -21,6 +21,7 @@ type Featurizer struct {
 	decoder   mime.WordDecoder
 	defects   []string
 	block     []byte    // of key
+	sum       []byte    // of key
 	folded    []byte    // unfolded header values
 	debris    []byte    // header lines that were no fields
 	fields    []field   // of the message
@@ -30,10 +31,12 @@ type Featurizer struct {
 	vouchedFrom bool
 	// fromName is the display name of the first sender.
 	fromName  string
+	types     map[string]mediaType // by the value of Content-Type
 	body      bodyReader
 	words     wordReader
 	structure structure
 	place     string // of the message, in words
+	history   factList
 }
 
 // New returns a Featurizer for o, or the first reason why there can be none.

@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/bits"
 	"slices"
-	"strings"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -19,8 +18,10 @@ import (
 func (f *Featurizer) Freeze(m *Message, h History) *Features {
 	facts := f.facts(m, h)
 	terms := m.Content.terms
-	named := f.named(m)
 	x := &Features{entries: make([]entry, 0, len(terms)+len(facts))}
+	if f.Names && m.Content.names != "" { // all features get names, or none
+		x.names = m.Content.names + string(f.history.names)
+	}
 	for i := range terms {
 		t := &terms[i]
 		for ; len(facts) > 0 && facts[0].index <= t.index; facts = facts[1:] {
@@ -28,41 +29,48 @@ func (f *Featurizer) Freeze(m *Message, h History) *Features {
 				x.entries = append(x.entries, facts[0])
 			}
 		}
-		e := entry{index: t.index, group: t.group, value: f.value(t)}
-		if named {
-			e.name = m.Content.names[t.start : t.start+uint32(t.size)]
-		}
-		x.entries = append(x.entries, e)
+		x.entries = append(x.entries, entry{index: t.index, start: t.start, size: t.size, group: t.group, value: f.value(t)})
 	}
 	x.entries = append(x.entries, facts...)
 	x.scale(f.Shares, f.Affine)
 	return x
 }
 
-// named reports whether the features of a message get names: all of them or none.
-func (f *Featurizer) named(m *Message) bool { return f.Names && m.Content.names != "" }
-
-// facts returns the features of the history, by ascending index, each once.
+// facts returns the features of the history, by ascending index, each once. Their names
+// stand in f.history.names, as if behind those of the message's content. Both hold until
+// the next call.
 func (f *Featurizer) facts(m *Message, h History) []entry {
-	facts := make([]entry, 0, 40)
-	named := f.named(m)
-	var name [200]byte
-	h.each(m, func(fact ...string) {
-		b := name[:0]
-		if m.Doubtful {
-			b, fact[0] = append(b, "history?:"...), strings.TrimPrefix(fact[0], "history:")
-		}
-		for _, part := range fact {
-			b = append(b, part...)
-		}
-		e := entry{index: model.FoldIndex(xxhash.Sum64(b)), group: Social, value: 1}
-		if named {
-			e.name = string(b)
-		}
-		facts = append(facts, e)
+	l := &f.history
+	l.prefix, l.entries, l.names = "history:", l.entries[:0], l.names[:0]
+	if m.Doubtful {
+		l.prefix = "history?:"
+	}
+	h.each(m, l)
+	for i := range l.entries {
+		l.entries[i].start += uint32(len(m.Content.names))
+	}
+	sortEntries(l.entries)
+	return slices.CompactFunc(l.entries, func(a, b entry) bool { return a.index == b.index })
+}
+
+// factList gathers the features of a history.
+type factList struct {
+	prefix  string // of all names
+	entries []entry
+	names   []byte
+}
+
+// add adds the feature whose name, behind the prefix, has these parts.
+func (l *factList) add(parts ...string) {
+	start := len(l.names)
+	l.names = append(l.names, l.prefix...)
+	for _, part := range parts {
+		l.names = append(l.names, part...)
+	}
+	name := l.names[start:]
+	l.entries = append(l.entries, entry{
+		index: model.FoldIndex(xxhash.Sum64(name)), start: uint32(start), size: uint16(len(name)), group: Social, value: 1,
 	})
-	sortEntries(facts)
-	return slices.CompactFunc(facts, func(a, b entry) bool { return a.index == b.index })
 }
 
 // value returns the number of a feature, before normalisation: a whole number, so that

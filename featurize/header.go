@@ -69,8 +69,12 @@ func (f *Featurizer) readField(m *Message, name, value []byte) {
 			m.MessageID = first(messageIDs(value))
 		}
 	case "in-reply-to":
-		m.InReplyTo = append(m.InReplyTo, messageIDs(value)...)
-		m.InReplyTo = m.InReplyTo[:min(len(m.InReplyTo), maxReferences)]
+		if ids := messageIDs(value); m.InReplyTo == nil {
+			m.InReplyTo = ids
+		} else {
+			m.InReplyTo = append(m.InReplyTo, ids...)
+			m.InReplyTo = m.InReplyTo[:min(len(m.InReplyTo), maxReferences)]
+		}
 	case "references":
 		if m.References == nil {
 			m.References = messageIDs(value)
@@ -116,7 +120,8 @@ func (f *Featurizer) readSmallField(name, value []byte) {
 	if digitHeavy(value) {
 		return
 	}
-	f.terms.name = append(append(append(append(f.terms.name[:0], "header:"...), name...), '='), bytes.ToLower(value)...)
+	f.terms.name = append(append(append(f.terms.name[:0], "header:"...), name...), '=')
+	f.terms.name = appendLower(f.terms.name, value)
 	f.terms.commit(Misc)
 }
 
@@ -140,7 +145,12 @@ func (f *Featurizer) readReceived(value []byte) {
 			continue
 		}
 		host, _, _ := bytes.Cut(value[i+len(word):], []byte{' '})
-		host = bytes.ToLower(bytes.TrimRight(host, ";,()[]."))
+		var lower [80]byte
+		if host = bytes.TrimRight(host, ";,()[]."); isASCII(host) && len(host) <= len(lower) {
+			host = appendLower(lower[:0], host)
+		} else {
+			host = bytes.ToLower(host)
+		}
 		if len(host) > 80 || !isASCII(host) || bytes.IndexByte(host, '.') < 0 {
 			continue
 		}
@@ -162,7 +172,7 @@ func lastLabels(host []byte) []byte {
 // readDKIM makes a feature of the signing domain. That is a claim, which the server that
 // is believed may have verified.
 func (f *Featurizer) readDKIM(value []byte) {
-	for _, tag := range bytes.Split(value, []byte{';'}) {
+	for tag := range bytes.SplitSeq(value, []byte{';'}) {
 		if k, v, _ := bytes.Cut(bytes.TrimSpace(tag), []byte{'='}); string(k) == "d" && len(v) < 100 {
 			domain := strings.ToLower(strings.ToValidUTF8(string(v), "\uFFFD"))
 			f.terms.add(Misc, f.said("dkim:", f.vouchesFor(domain)), domain)
@@ -173,27 +183,28 @@ func (f *Featurizer) readDKIM(value []byte) {
 // messageIDs returns what stands in angle brackets, or the one word with an "@"
 // where nothing does; at most maxReferences, the first and the last.
 func messageIDs(value []byte) []string {
-	var ids []string
-	for rest := value; ; {
-		_, after, found := bytes.Cut(rest, []byte{'<'})
+	ids := make([]string, 0, min(bytes.Count(value, []byte{'<'}), maxReferences))
+	for rest := string(value); ; {
+		_, after, found := strings.Cut(rest, "<")
 		if !found {
 			break
 		}
-		id, next, found := bytes.Cut(after, []byte{'>'})
+		id, next, found := strings.Cut(after, ">")
 		if !found {
 			break
 		}
-		if id = bytes.TrimSpace(id); len(id) > 0 && len(id) < 1000 {
-			ids = append(ids, string(id))
+		if id = strings.TrimSpace(id); id != "" && len(id) < 1000 {
+			ids = append(ids, id)
 		}
 		rest = next
 	}
 	if len(ids) == 0 {
-		for _, word := range bytes.Fields(value) {
+		for word := range bytes.FieldsSeq(value) {
 			if word = bytes.Trim(word, "<>"); bytes.IndexByte(word, '@') > 0 && len(word) < 1000 {
 				return []string{string(word)}
 			}
 		}
+		return nil
 	}
 	if len(ids) > maxReferences {
 		ids = append(ids[:1], ids[len(ids)-maxReferences+1:]...)

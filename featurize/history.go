@@ -2,8 +2,6 @@
 
 package featurize
 
-import "strconv"
-
 // History is what the account remembers, from earlier mail only, that helps to judge
 // one message. Its numbers are plain counts; the zero value is a stranger in a new
 // thread.
@@ -23,35 +21,34 @@ type History struct {
 	ParentSender   bool // it is of this sender, too
 }
 
-// each calls fact with the name, in parts, of every feature that the history
-// gives for m. All are of the social group.
-func (h History) each(m *Message, fact func(name ...string)) {
-	to, place := m.address.String(), m.place.String()
+// each adds the features that the history gives for m. All are of the social group.
+func (h History) each(m *Message, to *factList) {
+	address, place := m.address.String(), m.place.String()
 	answered := answeredShare(h.Answered, h.Received)
-	fact("history:sender answered ", answered)
-	fact("history:sender answered ", answered, " | ", to)
-	fact("history:sender answered ", answered, " | ", place)
-	fact("history:sender answered ", answered, " | ", place, " | ", to)
+	to.add("sender answered ", answered)
+	to.add("sender answered ", answered, " | ", address)
+	to.add("sender answered ", answered, " | ", place)
+	to.add("sender answered ", answered, " | ", place, " | ", address)
 	switch {
 	case h.ParentOwn:
-		fact("history:answers the owner")
-		fact("history:answers the owner | ", answered)
-		fact("history:answers the owner | ", to)
+		to.add("answers the owner")
+		to.add("answers the owner | ", answered)
+		to.add("answers the owner | ", address)
 	case h.ParentAnswered:
-		fact("history:answers what the owner answered")
+		to.add("answers what the owner answered")
 	case h.ParentSender:
-		fact("history:answers itself")
+		to.add("answers itself")
 	case h.ParentKnown:
-		fact("history:answers another")
+		to.add("answers another")
 	case len(m.InReplyTo) > 0:
-		fact("history:answers something unknown")
+		to.add("answers something unknown")
 	}
 	owner := bin(int(h.ByOwner))
-	fact("history:thread by owner ", owner)
-	fact("history:thread by owner ", owner, " | ", place, " | ", to)
-	fact("history:thread by owner ", owner, " | ", answered)
+	to.add("thread by owner ", owner)
+	to.add("thread by owner ", owner, " | ", place, " | ", address)
+	to.add("thread by owner ", owner, " | ", answered)
 	if h.ByOwner > 0 {
-		fact("history:thread since owner ", bin(int(h.Since)))
+		to.add("thread since owner ", bin(int(h.Since)))
 	}
 }
 
@@ -68,10 +65,19 @@ func answeredShare(answered, received uint32) string {
 		return "0 of many"
 	}
 	permille := 1000 * uint64(answered) / (uint64(received) + 4)
-	for _, edge := range [...]uint64{30, 60, 100, 150, 200, 300, 400, 500, 700} {
+	for i, edge := range shareEdges {
 		if permille < edge {
-			return "under " + strconv.FormatUint(edge/10, 10) + "%"
+			return shareNames[i]
 		}
 	}
 	return "70% or more"
 }
+
+// shareEdges are where the bins of answeredShare end, in permille; shareNames has what
+// lies under each.
+var (
+	shareEdges = [...]uint64{30, 60, 100, 150, 200, 300, 400, 500, 700}
+	shareNames = [len(shareEdges)]string{
+		"under 3%", "under 6%", "under 10%", "under 15%", "under 20%", "under 30%", "under 40%", "under 50%", "under 70%",
+	}
+)

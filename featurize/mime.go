@@ -35,20 +35,49 @@ func (f *Featurizer) readBody(fields []field, body, debris []byte) {
 	}
 }
 
+// mediaType is a Content-Type field that was read.
+type mediaType struct {
+	name   string
+	params map[string]string // not to be changed
+}
+
+// Most parts have one of a few types, so those that were read last are kept.
+const (
+	mostTypes    = 64
+	longestTyped = 100 // bytes of a field; one with a boundary is longer, and hardly comes again
+)
+
 // contentType reads a Content-Type field as far as it can be read. Without one,
 // and with one that is not readable, a part is text/plain (RFC 2045, section
-// 5.2).
-func (f *Featurizer) contentType(fields []field) (mediaType string, params map[string]string) {
+// 5.2). params are not to be changed.
+func (f *Featurizer) contentType(fields []field) (name string, params map[string]string) {
 	value := get(fields, "content-type")
 	if len(value) == 0 {
 		return "text/plain", nil
 	}
-	mediaType, params, err := mime.ParseMediaType(string(value))
+	if t, ok := f.types[string(value)]; ok {
+		return t.name, t.params
+	}
+	name, params, sound := f.parseType(string(value))
+	if sound && len(value) <= longestTyped {
+		if f.types == nil || len(f.types) == mostTypes {
+			f.types = make(map[string]mediaType, mostTypes)
+		}
+		f.types[string(value)] = mediaType{name, params}
+	}
+	return name, params
+}
+
+// parseType reads the value of a Content-Type field. It is sound if nothing is wrong
+// with it.
+func (f *Featurizer) parseType(value string) (mediaType string, params map[string]string, sound bool) {
+	mediaType, params, err := mime.ParseMediaType(value)
+	sound = mediaType != ""
 	if err != nil && mediaType == "" {
 		f.defect("Content-Type")
 		// QUIRK: "text/html; charset=a; charset=b" and the like: the type and a
 		// boundary may be right where the parameters are not.
-		head, rest, _ := strings.Cut(string(value), ";")
+		head, rest, _ := strings.Cut(value, ";")
 		mediaType = strings.ToLower(strings.TrimSpace(head))
 		params = map[string]string{}
 		for _, p := range strings.Split(rest, ";") {
@@ -59,9 +88,9 @@ func (f *Featurizer) contentType(fields []field) (mediaType string, params map[s
 	}
 	if !strings.Contains(mediaType, "/") {
 		f.defect("Content-Type")
-		mediaType = "text/plain"
+		mediaType, sound = "text/plain", false
 	}
-	return mediaType, params
+	return mediaType, params, sound
 }
 
 // get returns the value of the first field called name, which is in lower case.
@@ -233,7 +262,7 @@ func (f *Featurizer) readLeaf(fields []field, body []byte, mediaType string, par
 		f.defect("text too long")
 		return
 	}
-	text := f.decodeTransfer(body, string(bytes.ToLower(get(fields, "content-transfer-encoding"))))
+	text := f.decodeTransfer(body, encodingOf(fields))
 	if label := params["charset"]; label != "" {
 		f.terms.add(Misc, "charset:", truncate(strings.ToLower(label), 30))
 	}
@@ -256,11 +285,21 @@ func (f *Featurizer) readLeaf(fields []field, body []byte, mediaType string, par
 	f.readText(text[:min(len(text), f.body.text)])
 }
 
+// encodingOf returns the name of the transfer encoding in lower case; "" if there is none.
+func encodingOf(fields []field) string {
+	value := bytes.TrimSpace(get(fields, "content-transfer-encoding"))
+	for _, usual := range [...]string{"7bit", "8bit", "quoted-printable", "base64", "binary"} {
+		if equalFold(value, usual) {
+			return usual
+		}
+	}
+	return strings.TrimSpace(string(bytes.ToLower(value)))
+}
+
 // decodeTransfer undoes the transfer encoding. What is not readable is skipped,
 // as RFC 2045 sections 6.7 and 6.8 advise, by repairing the text and decoding
 // once more. The result is valid until the next call.
 func (f *Featurizer) decodeTransfer(body []byte, encoding string) []byte {
-	encoding = strings.TrimSpace(encoding)
 	switch encoding {
 	case "", "7bit", "8bit", "binary":
 		return body

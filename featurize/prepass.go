@@ -4,7 +4,6 @@ package featurize
 
 import (
 	"bytes"
-	"crypto/sha256"
 )
 
 // field is one header field: its name as written, its value unfolded and
@@ -53,8 +52,8 @@ func (f *Featurizer) key(raw []byte) (key [16]byte) {
 		}
 	}
 	f.hash.Write(raw)
-	var sum [sha256.Size]byte
-	copy(key[:], f.hash.Sum(sum[:0]))
+	f.sum = f.hash.Sum(f.sum[:0])
+	copy(key[:], f.sum)
 	return key
 }
 

@@ -27,14 +27,21 @@ type structure struct {
 	number, total, version int
 }
 
-// bin names a count by its magnitude: 0, 1, 2, 3, 4-7, 8-15, …
+// bin names a count by its magnitude: 0, 1, 2, 3, 4+ for 4 to 7, 8+ for 8 to 15, …
 func bin(n int) string {
 	if n < 4 {
 		return strconv.Itoa(max(n, 0))
 	}
-	low := 1 << (bits.Len(uint(n)) - 1)
-	return strconv.Itoa(low) + "+"
+	return magnitudes[bits.Len(uint(n))]
 }
+
+// magnitudes are the names of the numbers of so many bits.
+var magnitudes = func() (names [bits.UintSize]string) {
+	for n := 3; n < len(names); n++ {
+		names[n] = strconv.Itoa(1<<(n-1)) + "+"
+	}
+	return names
+}()
 
 // counted is one count of a message's shape.
 type counted struct {

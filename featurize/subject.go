@@ -43,13 +43,13 @@ func (f *Featurizer) readSubject(m *Message) {
 	s := &f.structure
 	rest := strings.TrimSpace(m.Subject)
 	for {
-		lower := strings.ToLower(rest)
 		switch {
-		case hasAnyPrefix(lower, "re:", "aw:", "sv:", "antw:"):
+		case hasAnyPrefix(rest, "re:", "aw:", "sv:", "antw:"):
 			s.re = true
-		case hasAnyPrefix(lower, "fwd:", "fw:", "wg:"):
+		case hasAnyPrefix(rest, "fwd:", "fw:", "wg:"):
 			// another's words, which says nothing of the thread
-		case strings.HasPrefix(lower, "["):
+		case strings.HasPrefix(rest, "["):
+			lower := strings.ToLower(rest)
 			tag, after, found := strings.Cut(lower[1:], "]")
 			if !found {
 				after = ""
@@ -67,9 +67,11 @@ func (f *Featurizer) readSubject(m *Message) {
 	}
 }
 
+// hasAnyPrefix reports whether s, in whatever case, begins with one of prefixes, which are
+// in lower case.
 func hasAnyPrefix(s string, prefixes ...string) bool {
 	for _, p := range prefixes {
-		if strings.HasPrefix(s, p) {
+		if len(s) >= len(p) && equalFold([]byte(s[:len(p)]), p) {
 			return true
 		}
 	}
@@ -78,21 +80,30 @@ func hasAnyPrefix(s string, prefixes ...string) bool {
 
 // readTag reads "PATCH v4 2/5" and its like, in lower case.
 func (s *structure) readTag(tag string) {
-	for _, word := range strings.Fields(tag) {
+	for word := range strings.FieldsSeq(tag) {
 		number, total, found := strings.Cut(word, "/")
-		n, err := strconv.Atoi(number)
-		t, err2 := strconv.Atoi(total)
+		n, one := wholeNumber(number)
+		t, two := wholeNumber(total)
 		switch {
 		case strings.HasPrefix(word, "patch"):
 			s.isPatch = true
 		case word == "rfc" || word == "resend":
 			s.isPatch = true
-		case found && err == nil && err2 == nil && n >= 0 && t > 0 && t < 1000 && n <= t:
+		case found && one && two && n >= 0 && t > 0 && t < 1000 && n <= t:
 			s.number, s.total, s.isPatch = n, t, true
 		case len(word) > 1 && word[0] == 'v':
-			if v, err := strconv.Atoi(word[1:]); err == nil && v > 0 && v < 100 {
+			if v, ok := wholeNumber(word[1:]); ok && v > 0 && v < 100 {
 				s.version = v
 			}
 		}
 	}
+}
+
+// wholeNumber is strconv.Atoi, which makes an error of every word that is no number.
+func wholeNumber(word string) (n int, ok bool) {
+	if word == "" || word[len(word)-1] < '0' || word[len(word)-1] > '9' {
+		return 0, false
+	}
+	n, err := strconv.Atoi(word)
+	return n, err == nil
 }

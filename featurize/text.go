@@ -181,7 +181,7 @@ func (f *Featurizer) readPath(path []byte) {
 // trailer reads "Signed-off-by: A <a@b>" and its like.
 func (t *textReader) trailer(line []byte) bool {
 	n := fieldName(line)
-	if n < 2 || n > 20 || !bytes.HasSuffix(bytes.ToLower(line[:n]), []byte("-by")) && !equalFold(line[:n], "cc") && !equalFold(line[:n], "fixes") {
+	if n < 2 || n > 20 || !equalFold(line[max(0, n-3):n], "-by") && !equalFold(line[:n], "cc") && !equalFold(line[:n], "fixes") {
 		return false
 	}
 	f := t.f

@@ -28,8 +28,8 @@ func (f *Featurizer) authenticate() {
 	var from []string
 	for _, fd := range f.fields {
 		if bytes.EqualFold(fd.name, []byte("from")) {
-			for _, address := range f.addresses(fd.value) {
-				from = append(from, address)
+			for _, m := range f.addresses(fd.value) {
+				from = append(from, m.address)
 			}
 		}
 	}

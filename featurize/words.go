@@ -146,6 +146,14 @@ func nextASCII(text []byte, from int) (start, end int) {
 	return from, end
 }
 
+// appendLower appends text, which is ASCII, in lower case.
+func appendLower(to, text []byte) []byte {
+	for _, c := range text {
+		to = append(to, lowerASCII[c])
+	}
+	return to
+}
+
 func (w *wordReader) ascii(f *Featurizer, line []byte, k *kind) {
 	for at := 0; ; {
 		start, end := nextASCII(line, at)
@@ -158,11 +166,7 @@ func (w *wordReader) ascii(f *Featurizer, line []byte, k *kind) {
 			w.last = w.last[:0]
 			continue
 		}
-		name := append(f.terms.name[:0], k.prefix...)
-		for _, c := range line[start:end] {
-			name = append(name, lowerASCII[c])
-		}
-		f.terms.name = name
+		f.terms.name = appendLower(append(f.terms.name[:0], k.prefix...), line[start:end])
 		w.commit(f, k)
 	}
 }

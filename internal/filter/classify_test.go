@@ -5,6 +5,7 @@ package filter
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -122,5 +123,26 @@ func TestClassifyLeavesOutLessonsThatAreNotHere(t *testing.T) {
 	want := w.classified(raw)
 	if _, r := w.deliver("INBOX", raw); r.Decision.Score != want.Score {
 		t.Errorf("arrived with the score %v, classified with %v", r.Decision.Score, want.Score)
+	}
+}
+
+// A decision is made for every message, so it stays at most 60 allocations, the reading of
+// the message included (docs/results.md).
+func TestADecisionTakesFewAllocations(t *testing.T) {
+	w := newWorld(t, testOptions())
+	for i := range 30 {
+		w.hand(mail(fmt.Sprintf("s%d@x", i), "ann@example.com", owner, fmt.Sprintf("some words %d", i)), model.Ordinary)
+	}
+	for _, file := range []string{"plain", "patch"} {
+		raw, err := os.ReadFile("../../featurize/testdata/" + file + ".eml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The first run, which does not count, makes the rehearsal and the buffers.
+		if n := testing.AllocsPerRun(20, func() { w.classified(raw) }); n > 60 || n == 0 {
+			t.Errorf("%s: a decision takes %v allocations, want at most 60", file, n)
+		} else {
+			t.Logf("%s: %v allocations", file, n)
+		}
 	}
 }

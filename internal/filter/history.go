@@ -83,10 +83,12 @@ func NewMeta(m *featurize.Message) Meta {
 		Own: m.Own(), Vouched: m.Vouched, Claimed: m.FromOwner && !m.Vouched,
 		Doubtful: m.Doubtful,
 	}
-	for _, id := range m.InReplyTo[:min(len(m.InReplyTo), maxParents)] {
-		meta.Replies = append(meta.Replies, hashID(id))
+	replies := min(len(m.InReplyTo), maxParents)
+	parents := make([]store.ID, 0, min(replies+len(m.References), maxParents))
+	for _, id := range m.InReplyTo[:replies] {
+		parents = append(parents, hashID(id))
 	}
-	meta.Parents = append(meta.Parents, meta.Replies...)
+	meta.Replies, meta.Parents = slices.Clone(parents), parents
 	for i := len(m.References) - 1; i >= 0 && len(meta.Parents) < maxParents; i-- {
 		if id := hashID(m.References[i]); !slices.Contains(meta.Parents, id) {
 			meta.Parents = append(meta.Parents, id)
@@ -101,7 +103,8 @@ func NewMeta(m *featurize.Message) Meta {
 	if len(m.From) > 0 {
 		meta.From = hashID(m.From[0])
 	}
-	for _, list := range [][]string{m.To, m.Cc} {
+	meta.Recipients = make([]store.ID, 0, min(len(m.To)+len(m.Cc), maxRecipients))
+	for _, list := range [...][]string{m.To, m.Cc} {
 		for _, a := range list {
 			if id := hashID(a); len(meta.Recipients) < maxRecipients && !slices.Contains(meta.Recipients, id) {
 				meta.Recipients = append(meta.Recipients, id)
