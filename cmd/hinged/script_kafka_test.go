@@ -191,7 +191,7 @@ func takenOver(ts *testscript.TestScript, neg bool, args []string) {
 		chunks := map[snapshot.ChunkID][]byte{}
 		m, err := snapshot.Dump(s, p, nil, func(id snapshot.ChunkID, data []byte) error { chunks[id] = slices.Clone(data); return nil })
 		ts.Check(err)
-		ts.Check(snapshot.BeginRestore(s, p, m))
+		ts.Check(snapshot.BeginRestore(context.Background(), s, p, m))
 		for _, a := range m.Accounts {
 			if a.Account == args[1] {
 				ts.Check(snapshot.RestoreState(s, p, a.Account, func(id snapshot.ChunkID) ([]byte, error) { return chunks[id], nil }))

@@ -80,6 +80,7 @@ type account struct {
 	markless sync.Map // why a mailbox takes no marks, by its name; both strings
 
 	// ---
+	until  context.Context // its end interrupts what takes long; that of write, if there is a writer
 	work   *writer.Writer
 	filter *filter.Filter // of work
 	marks  []ingest.MarkRequest
@@ -121,7 +122,7 @@ func openAccount(o AccountOptions, s *boltfile.Store, log *slog.Logger, wall fun
 		clock:    newClock(wall, st.Account.Clock),
 		requests: make(chan func(), requestsQueue), gone: make(chan struct{}),
 		unwilling: map[uint64]string{}, sighted: map[sighting]struct{}{},
-		work: work, filter: f, settings: o.Settings,
+		until: context.Background(), work: work, filter: f, settings: o.Settings,
 	}
 	a.reader.Store(reader)
 	restored, err := s.Restored(o.Name)
@@ -192,6 +193,7 @@ func (a *account) watch(ctx context.Context) error {
 // write is the writer goroutine: it applies events in order, commits them in
 // batches, and only then lets anything be seen of them.
 func (a *account) write(ctx context.Context) error {
+	a.until = ctx
 	every := min(tickAtMost, max(tickAtLeast, a.opts.Filter.Settle/4))
 	ticks := time.NewTicker(every)
 	defer ticks.Stop()

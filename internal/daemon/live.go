@@ -158,7 +158,7 @@ func (a *account) change(fn func(*desk.Desk) error) error {
 
 // rewrite applies an event that goes over the past and commits it.
 func (a *account) rewrite(e filter.RewriteRequest) (filter.Rewritten, error) {
-	r, broken, err := a.work.Rewrite(e, func(st *store.State, w store.Rewrite) error {
+	r, broken, err := a.work.Rewrite(a.until, e, func(st *store.State, w store.Rewrite) error {
 		return a.store.Rewrite(a.opts.Name, st, w)
 	})
 	a.filter = a.work.Filter()

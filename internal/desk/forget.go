@@ -78,7 +78,7 @@ func forget(ctx context.Context, h Host, account string, q ForgetRequest) (out F
 		if e, err = q.event(d, &out); err != nil {
 			return err
 		}
-		r, err := d.rewrite(e, dry)
+		r, err := d.rewrite(ctx, e, dry)
 		if err != nil {
 			return tooEarly(err, "forgetting everything before %s would forget it, together with everything else from that time")
 		}

@@ -45,16 +45,16 @@ type UnlearntLessons struct {
 
 func unlearn(ctx context.Context, a Account, q UnlearnRequest) (out UnlearntLessons, err error) {
 	out.Sent, err = rewrite(ctx, a, q.DryRun, func(d *Desk, dry bool) (err error) {
-		out, err = d.unlearn(q.To, dry)
+		out, err = d.unlearn(ctx, q.To, dry)
 		return err
 	}, func() kafka.Event { return kafka.Unlearn{Since: q.To} })
 	out.DryRun = q.DryRun
 	return out, err
 }
 
-func (d *Desk) unlearn(to time.Time, dry bool) (UnlearntLessons, error) {
+func (d *Desk) unlearn(ctx context.Context, to time.Time, dry bool) (UnlearntLessons, error) {
 	out := UnlearntLessons{Account: d.Account, To: to}
-	r, err := d.rewrite(&filter.UnlearnRequested{At: d.Now(), Since: store.MomentOf(to)}, dry)
+	r, err := d.rewrite(ctx, &filter.UnlearnRequested{At: d.Now(), Since: store.MomentOf(to)}, dry)
 	if err != nil {
 		return out, tooEarly(err, "--to %s is the earliest")
 	}

@@ -27,6 +27,9 @@ type Past interface {
 	Learner() (*store.State, error)
 	// Lessons yields what was learnt since, in order.
 	Lessons() iter.Seq2[store.Lesson, error]
+	// Interrupted returns why no more is to be learnt anew; nil: it goes on. It is asked
+	// between two lessons.
+	Interrupted() error
 }
 
 // TooEarlyError says that what is to be taken back lies, or may lie, before the
@@ -86,14 +89,15 @@ func (e *ForgetRequested) plan(w *rewriting) (func(*store.Lesson) bool, error) {
 // Rewrite does what a request asks for.
 //
 // All that was applied before must be committed, for p to tell of it. An error
-// leaves the state as it was; *TooEarlyError if p does not reach back far enough.
+// leaves the state as it was; *TooEarlyError if p does not reach back far enough, the error
+// of p.Interrupted if that ended it.
 //
 // The time it takes grows with the lessons kept, of which each is learnt anew.
 func (f *Filter) Rewrite(e RewriteRequest, p Past) (Rewritten, error) {
 	f.rehearsed = nil
 	w, err := f.plan(e, p)
 	if err == nil && w.Changed {
-		err = w.relearn()
+		err = w.relearn(p)
 	}
 	if err != nil {
 		return w.Rewritten, fmt.Errorf("applying %T: %w", e, err)
@@ -140,7 +144,7 @@ func (f *Filter) plan(e RewriteRequest, p Past) (*rewriting, error) {
 		return w, err
 	}
 	for l, err := range p.Lessons() {
-		if err != nil {
+		if err := cmp.Or(err, p.Interrupted()); err != nil {
 			return w, err
 		}
 		if !goes(&l) {
@@ -207,7 +211,7 @@ func (w *rewriting) reach() error {
 // learnt, step by step, also where the learner had other settings then; those
 // after it meet other weights and are learnt with the settings of now. All of it
 // obeys the rules of now.
-func (w *rewriting) relearn() error {
+func (w *rewriting) relearn(p Past) error {
 	if w.forget != nil && w.forget.before != 0 {
 		w.base = store.NewState()
 	}
@@ -234,7 +238,7 @@ func (w *rewriting) relearn() error {
 			r.score(l)
 			continue
 		}
-		if err := r.replayTo(l.Replayed); err != nil {
+		if err := cmp.Or(p.Interrupted(), r.replayTo(l.Replayed)); err != nil {
 			return err
 		}
 		x, err := w.f.vectors.Vector(l.Message, nil)
@@ -261,7 +265,7 @@ func (w *rewriting) relearn() error {
 		r.account(l, x, u)
 	}
 	w.learner = r
-	if err := w.rescore(); err != nil {
+	if err := w.rescore(p); err != nil {
 		return err
 	}
 	return r.replayTo(w.f.st.Account.Replayed)
@@ -270,7 +274,7 @@ func (w *rewriting) relearn() error {
 // rescore gathers the scores of the last messages decided, those that stay, for
 // the window of all scores. What arrived since lessons were taken back is scored
 // as it would have been without them, at its turn among the steps of replay.
-func (w *rewriting) rescore() error {
+func (w *rewriting) rescore(p Past) error {
 	type item struct {
 		key store.MessageKey
 		row store.Message
@@ -285,6 +289,9 @@ func (w *rewriting) rescore() error {
 	slices.SortFunc(all, func(a, b item) int { return cmp.Compare(a.row.Seq, b.row.Seq) })
 	all = all[max(0, len(all)-w.f.st.Recent.Len()):]
 	for _, it := range all {
+		if err := p.Interrupted(); err != nil {
+			return err
+		}
 		score := it.row.Score
 		if w.forget == nil && it.row.Arrived >= w.since {
 			if err := w.learner.replayTo(it.row.Replayed); err != nil {

@@ -18,6 +18,8 @@ import (
 // Learner and Lessons make a world a Past with all lessons there ever were.
 func (w *world) Learner() (*store.State, error) { return store.NewState(), nil }
 
+func (w *world) Interrupted() error { return nil }
+
 func (w *world) Lessons() iter.Seq2[store.Lesson, error] {
 	return func(yield func(store.Lesson, error) bool) {
 		for _, l := range w.past {
@@ -194,6 +196,8 @@ type based struct {
 	lessons []store.Lesson
 	world   *world
 }
+
+func (b *based) Interrupted() error { return nil }
 
 func (b *based) Learner() (*store.State, error) {
 	f, err := Replay(store.NewState(), b.world.entries(), b.world.features)

@@ -135,7 +135,7 @@ func (p *partition) tryBegin(ctx context.Context) (int64, error) {
 		return 0, err
 	}
 	p.trouble(nil)
-	return p.beginAt(s, c)
+	return p.beginAt(ctx, s, c)
 }
 
 // look finds out how the partition stands.
@@ -197,7 +197,7 @@ func inputLog(ctx context.Context, b Broker, p store.Partition) (id kafka.TopicI
 }
 
 // beginAt begins the partition where choose said, and returns the position.
-func (p *partition) beginAt(s *situation, c choice) (int64, error) {
+func (p *partition) beginAt(ctx context.Context, s *situation, c choice) (int64, error) {
 	o := &p.e.o
 	switch c {
 	case atLocal:
@@ -209,7 +209,7 @@ func (p *partition) beginAt(s *situation, c choice) (int64, error) {
 		}
 		return s.local.Next, nil
 	case atSnapshot:
-		return p.restore(s)
+		return p.restore(ctx, s)
 	default:
 		if s.log.First > 0 {
 			p.log.Warn("the broker deleted the first records before hinged read them: retention goes by the timestamps of records", "offset", s.log.First)

@@ -124,7 +124,7 @@ func (o Options) Spread(ctx context.Context, s *boltfile.Store, m Move) ([]int, 
 
 // dropOrigin forgets what the store has of the topic that the accounts of a snapshot
 // came from: they belong here now. Without a note about it, it does nothing.
-func (p *partition) dropOrigin() error {
+func (p *partition) dropOrigin(ctx context.Context) error {
 	from := p.vault.from()
 	if from == nil || from.Topic == p.id.Topic {
 		return nil
@@ -137,7 +137,7 @@ func (p *partition) dropOrigin() error {
 		if old.Topic != from.Topic {
 			continue
 		}
-		if err := p.e.o.Store.DropPartition(old); err != nil {
+		if err := p.e.o.Store.DropPartition(ctx, old); err != nil {
 			return err
 		}
 		p.log.Info("dropped the copy of accounts that were moved to this topic", "topic", old.Topic, "number", old.Number)

@@ -28,7 +28,7 @@ func (p *partition) rewrite(ctx context.Context, h *held, it *item) (*kafka.Refu
 		if err := p.fetchLogs(ctx, h.name); err != nil {
 			return nil, err
 		}
-		r, _, err := h.work.Rewrite(e, func(st *store.State, w store.Rewrite) error {
+		r, _, err := h.work.Rewrite(ctx, e, func(st *store.State, w store.Rewrite) error {
 			return p.e.o.Store.RewritePartition(p.id, it.next, h.name, st, w)
 		})
 		var early *filter.TooEarlyError

@@ -126,9 +126,9 @@ func (p *partition) newestSnapshot(ctx context.Context, s *situation) error {
 
 // restore notes in the store that the partition is as the snapshot found says. Its
 // accounts come in when they are needed, and one by one.
-func (p *partition) restore(s *situation) (int64, error) {
+func (p *partition) restore(ctx context.Context, s *situation) (int64, error) {
 	m := p.from
-	if err := p.dropOrigin(); err != nil {
+	if err := p.dropOrigin(ctx); err != nil {
 		return 0, err
 	}
 	switch {
@@ -138,7 +138,7 @@ func (p *partition) restore(s *situation) (int64, error) {
 	case m.Recovered != "" && (s.local == nil || s.local.Recovered == ""):
 		p.log.Warn("the partition was recovered", "from", m.Recovered, "offset", m.Next)
 	}
-	if err := snapshot.BeginRestore(p.e.o.Store, p.id, *m); err != nil {
+	if err := snapshot.BeginRestore(ctx, p.e.o.Store, p.id, *m); err != nil {
 		return 0, err
 	}
 	p.log.Info("the partition is taken over from a snapshot", "offset", m.Next, "accounts", len(m.Accounts))
@@ -290,7 +290,7 @@ func (p *partition) beginAnew(ctx context.Context, cause error) error {
 		return errors.Join(cause, err)
 	}
 	p.log.Warn("the snapshot of this partition is incomplete; starting again from another one, or from the first record", "error", cause)
-	if err := o.Store.DropPartition(p.id); err != nil {
+	if err := o.Store.DropPartition(ctx, p.id); err != nil {
 		return fmt.Errorf("%w, and what came of it cannot be dropped: %w", cause, err)
 	}
 	return nil

@@ -410,7 +410,7 @@ func plain(t *testing.T, c *cluster) map[string]string {
 		}
 		rewrite := func(e filter.RewriteRequest) {
 			var early *filter.TooEarlyError
-			_, _, err := w.Rewrite(e, func(st *store.State, rw store.Rewrite) error { return s.Rewrite(name, st, rw) })
+			_, _, err := w.Rewrite(context.Background(), e, func(st *store.State, rw store.Rewrite) error { return s.Rewrite(name, st, rw) })
 			if err != nil && !errors.As(err, &early) {
 				t.Fatal(err)
 			}

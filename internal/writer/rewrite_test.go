@@ -3,6 +3,7 @@
 package writer_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -82,7 +83,7 @@ func TestAfterLessonsAreTakenBackARestartAndAReplayAgree(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, w := open(t)
 			live(t, s, w, 200)
-			r, _, err := w.Rewrite(e, rewritten(s))
+			r, _, err := w.Rewrite(t.Context(), e, rewritten(s))
 			if err != nil || r.Lessons == 0 {
 				t.Fatalf("%d lessons, %v", r.Lessons, err)
 			}
@@ -122,7 +123,7 @@ func TestARewriteThatCannotBeCommittedLeavesTheAccountAsItWas(t *testing.T) {
 	live(t, s, w, 100)
 	before, _ := store.Digest(w.Filter().State())
 	full := errors.New("the disk is full")
-	_, broken, err := w.Rewrite(&filter.UnlearnRequested{Since: 1}, func(*store.State, store.Rewrite) error { return full })
+	_, broken, err := w.Rewrite(context.Background(), &filter.UnlearnRequested{Since: 1}, func(*store.State, store.Rewrite) error { return full })
 	if !errors.Is(err, full) || broken {
 		t.Fatalf("got %v, broken %v", err, broken)
 	}
@@ -133,8 +134,56 @@ func TestARewriteThatCannotBeCommittedLeavesTheAccountAsItWas(t *testing.T) {
 	if _, err := w.Apply(&filter.Paused{At: middle(1 << 20)}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := w.Rewrite(&filter.UnlearnRequested{Since: 1}, rewritten(s)); !errors.Is(err, writer.ErrDirty) {
+	if _, _, err := w.Rewrite(context.Background(), &filter.UnlearnRequested{Since: 1}, rewritten(s)); !errors.Is(err, writer.ErrDirty) {
 		t.Errorf("with something to commit: %v", err)
+	}
+}
+
+// endsAfter is a context that ends after it was asked so many times whether it has.
+type endsAfter struct {
+	context.Context
+	asks int
+}
+
+func (c *endsAfter) Err() error {
+	if c.asks--; c.asks < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Wherever taking back is interrupted: the account is as it was, and the next attempt leaves
+// what an undisturbed one leaves.
+func TestAnInterruptedRewriteLeavesTheAccountAsItWas(t *testing.T) {
+	s, w := open(t)
+	live(t, s, w, 200)
+	twinStore, twin := open(t)
+	live(t, twinStore, twin, 200)
+	before, _ := store.Digest(w.Filter().State())
+	e := &filter.UnlearnRequested{Since: middle(100)}
+	interrupted := 0
+	for asks := 0; ; asks = 2*asks + 1 {
+		_, broken, err := w.Rewrite(&endsAfter{t.Context(), asks}, e, rewritten(s))
+		if err == nil {
+			break
+		}
+		interrupted++
+		if !errors.Is(err, context.Canceled) || broken {
+			t.Fatalf("after %d lessons: %v, broken %v", asks, err, broken)
+		}
+		if after, _ := store.Digest(w.Filter().State()); after != before {
+			t.Fatalf("after %d lessons: the account is another one", asks)
+		}
+	}
+	if interrupted < 7 {
+		t.Errorf("it was interrupted at %d points, want 7 or more", interrupted)
+	}
+	if _, _, err := twin.Rewrite(t.Context(), e, rewritten(twinStore)); err != nil {
+		t.Fatal(err)
+	}
+	_, is := store.Digest(w.Filter().State())
+	if _, want := store.Digest(twin.Filter().State()); is != want {
+		t.Error("it is another state than that of an undisturbed one")
 	}
 }
 
@@ -171,7 +220,7 @@ func BenchmarkTakingBack(b *testing.B) {
 					b.Fatal(err)
 				}
 				b.StartTimer()
-				r, _, err := w.Rewrite(e, rewritten(s))
+				r, _, err := w.Rewrite(b.Context(), e, rewritten(s))
 				if err == nil {
 					err = s.Scrub(b.Context())
 				}

@@ -4,6 +4,7 @@ package boltfile
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"math"
 	"testing"
@@ -55,7 +56,7 @@ func (c carrier) begin(t testing.TB) {
 		return nil
 	})
 	if err == nil {
-		err = c.to.BeginTakeOver(storetest.Inbox3, info.LogPosition, accounts)
+		err = c.to.BeginTakeOver(context.Background(), storetest.Inbox3, info.LogPosition, accounts)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +183,7 @@ func TestADamagedAccountIsNotCarried(t *testing.T) {
 	if err := c.logs(name); !errors.Is(err, store.ErrDamaged) {
 		t.Errorf("carrying a damaged account: %v, want ErrDamaged", err)
 	}
-	if err := from.DropPartition(storetest.Inbox3); err != nil { // so that it may be closed
+	if err := from.DropPartition(context.Background(), storetest.Inbox3); err != nil { // so that it may be closed
 		t.Fatal(err)
 	}
 }

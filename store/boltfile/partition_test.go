@@ -228,7 +228,7 @@ func TestADroppedPartitionLeavesTheOthers(t *testing.T) {
 		}
 	}
 	for range 2 {
-		if err := s.DropPartition(storetest.Inbox3); err != nil {
+		if err := s.DropPartition(context.Background(), storetest.Inbox3); err != nil {
 			t.Fatal(err)
 		}
 		if got := storetest.Holds(t, s); got != want {

@@ -3,6 +3,7 @@
 package boltfile
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -381,12 +382,13 @@ func (s *Store) viewPartition(p store.Partition, fn func(*bolt.Bucket) error) er
 
 // DropPartition forgets p and all of its accounts, in one transaction. It does
 // nothing if the store does not know p. Whoever still has a State of one of them
-// gets ErrNotFound from CommitPartition.
-func (s *Store) DropPartition(p store.Partition) (err error) {
+// gets ErrNotFound from CommitPartition. When ctx is done before all of it was done, it ends
+// with ctx's error, and nothing is dropped.
+func (s *Store) DropPartition(ctx context.Context, p store.Partition) (err error) {
 	defer wrap(&err, "dropping %v from store %s", p, s.path)
 	var names []string
 	err = s.update(func(tx *bolt.Tx) (err error) {
-		names, err = dropPartition(tx, p)
+		names, err = dropPartition(ctx, tx, p)
 		return err
 	})
 	if err != nil {
@@ -398,7 +400,7 @@ func (s *Store) DropPartition(p store.Partition) (err error) {
 	return nil
 }
 
-func dropPartition(tx *bolt.Tx, p store.Partition) (names []string, err error) {
+func dropPartition(ctx context.Context, tx *bolt.Tx, p store.Partition) (names []string, err error) {
 	b := partitionBucket(tx, p)
 	if b == nil {
 		return nil, nil
@@ -408,6 +410,9 @@ func dropPartition(tx *bolt.Tx, p store.Partition) (names []string, err error) {
 	}
 	accounts, pending := tx.Bucket(accountsBucket), tx.Bucket(pendingBucket)
 	for _, name := range names {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		if pending != nil {
 			if err := pending.Delete([]byte(name)); err != nil {
 				return nil, err

@@ -3,6 +3,7 @@
 package boltfile
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -17,8 +18,9 @@ import (
 // TakeOverLogs. Until then what is not here gives ErrPending. Of each account it
 // takes the name, Commit, Sum, Lessons, State and Logs.
 //
-// ErrPartition if an account belongs elsewhere.
-func (s *Store) BeginTakeOver(p store.Partition, at store.LogPosition, accounts []PendingAccount) (err error) {
+// ErrPartition if an account belongs elsewhere. When ctx is done before all was noted, it
+// ends with ctx's error, and nothing has changed.
+func (s *Store) BeginTakeOver(ctx context.Context, p store.Partition, at store.LogPosition, accounts []PendingAccount) (err error) {
 	defer wrap(&err, "taking over %v at offset %d into store %s", p, at.Next, s.path)
 	if err := errors.Join(p.Check(), at.Check(p)); err != nil {
 		return err
@@ -28,10 +30,10 @@ func (s *Store) BeginTakeOver(p store.Partition, at store.LogPosition, accounts 
 	}
 	var dropped []string
 	err = s.update(func(tx *bolt.Tx) (err error) {
-		if dropped, err = dropPartition(tx, p); err != nil {
+		if dropped, err = dropPartition(ctx, tx, p); err != nil {
 			return err
 		}
-		return beginTakeOver(tx, p, rowOf(at), accounts)
+		return beginTakeOver(ctx, tx, p, rowOf(at), accounts)
 	})
 	if err != nil {
 		return err
@@ -42,7 +44,7 @@ func (s *Store) BeginTakeOver(p store.Partition, at store.LogPosition, accounts 
 	return nil
 }
 
-func beginTakeOver(tx *bolt.Tx, p store.Partition, row positionRow, accounts []PendingAccount) error {
+func beginTakeOver(ctx context.Context, tx *bolt.Tx, p store.Partition, row positionRow, accounts []PendingAccount) error {
 	b, err := createPartition(tx, p, row)
 	if err != nil {
 		return err
@@ -57,6 +59,9 @@ func beginTakeOver(tx *bolt.Tx, p store.Partition, row positionRow, accounts []P
 	}
 	members.FillPercent = 1 // in order
 	for _, a := range accounts {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		a.Here, a.Partition = false, partitionKey(p)
 		if err := addPending(tx, members, pending, a); err != nil {
 			return fmt.Errorf("account %q: %w", a.Account, err)

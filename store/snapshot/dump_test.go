@@ -4,6 +4,7 @@ package snapshot
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -177,7 +178,7 @@ func TestCommitsGoOnBesideASlowDump(t *testing.T) {
 		t.Errorf("it took %d KB", (most-heap)>>10)
 	}
 	to := filetest.Open(t, storetest.TempStore(t), filetest.Options())
-	if err := BeginRestore(to, storetest.Inbox3, m); err != nil {
+	if err := BeginRestore(context.Background(), to, storetest.Inbox3, m); err != nil {
 		t.Fatal(err)
 	}
 	err = RestoreLogs(to, storetest.Inbox3, "kafka:a", func(id ChunkID) ([]byte, error) { return os.ReadFile(filepath.Join(dir, id.String())) })

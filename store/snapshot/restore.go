@@ -4,6 +4,7 @@ package snapshot
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,8 +18,9 @@ import (
 // in: an account's state by RestoreState, before anything else can be done with
 // it, its logs by RestoreLogs. Until then what is not here gives ErrPending.
 //
-// ErrPartition if an account of m belongs elsewhere.
-func BeginRestore(s *boltfile.Store, p store.Partition, m Manifest) error {
+// ErrPartition if an account of m belongs elsewhere. When ctx is done before all was noted, it
+// ends with ctx's error, and nothing has changed.
+func BeginRestore(ctx context.Context, s *boltfile.Store, p store.Partition, m Manifest) error {
 	if m.Partition != p {
 		return fmt.Errorf("taking over %v at offset %d into store %s: it is a manifest of %v", p, m.Next, s.Path(), m.Partition)
 	}
@@ -26,7 +28,7 @@ func BeginRestore(s *boltfile.Store, p store.Partition, m Manifest) error {
 	for _, a := range m.Accounts {
 		accounts = append(accounts, boltfile.PendingAccount{Account: a.Account, Commit: a.Commit, Sum: a.Sum, Lessons: a.Lessons, State: joinIDs(a.State), Logs: joinIDs(a.Logs)})
 	}
-	return s.BeginTakeOver(p, m.LogPosition, accounts)
+	return s.BeginTakeOver(ctx, p, m.LogPosition, accounts)
 }
 
 // RestoreState brings in the state of an account of p that BeginRestore noted,

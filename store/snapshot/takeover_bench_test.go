@@ -3,6 +3,7 @@
 package snapshot
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -51,7 +52,7 @@ func BenchmarkTakeOver(b *testing.B) {
 			b.StopTimer()
 			there := restored(b, m, kept)
 			b.StartTimer()
-			if err := there.DropPartition(storetest.Inbox3); err != nil {
+			if err := there.DropPartition(context.Background(), storetest.Inbox3); err != nil {
 				b.Fatal(err)
 			}
 			b.StopTimer()
@@ -70,7 +71,7 @@ func BenchmarkTakeOver(b *testing.B) {
 					b.Fatal(err)
 				}
 				b.StartTimer()
-				if err := BeginRestore(there, storetest.Inbox3, m); err != nil {
+				if err := BeginRestore(context.Background(), there, storetest.Inbox3, m); err != nil {
 					b.Fatal(err)
 				}
 				jobs, done := make(chan string), make(chan error)
@@ -113,7 +114,7 @@ func restored(b *testing.B, m Manifest, kept *shelf) *boltfile.Store {
 	b.Helper()
 	s, err := boltfile.Open(storetest.TempStore(b), boltfile.Options{NoSync: true})
 	if err == nil {
-		err = BeginRestore(s, storetest.Inbox3, m)
+		err = BeginRestore(context.Background(), s, storetest.Inbox3, m)
 	}
 	for _, a := range m.Accounts {
 		if err == nil {
@@ -141,7 +142,7 @@ func BenchmarkBeginRestore(b *testing.B) {
 	for b.Loop() {
 		is, err := DecodeManifest(data, kept.get)
 		if err == nil {
-			err = BeginRestore(s, m.Partition, is)
+			err = BeginRestore(context.Background(), s, m.Partition, is)
 		}
 		if err != nil {
 			b.Fatal(err)

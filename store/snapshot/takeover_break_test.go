@@ -4,6 +4,7 @@ package snapshot
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -77,7 +78,7 @@ func TestEveryStepOfATakeOverMayFail(t *testing.T) {
 				}
 				t.Fatalf("%s never ends", what)
 			}
-			again("beginning", func() error { return BeginRestore(there, storetest.Inbox3, m) })
+			again("beginning", func() error { return BeginRestore(context.Background(), there, storetest.Inbox3, m) })
 			for _, name := range c.Names {
 				again("the state", func() error { return RestoreState(there, storetest.Inbox3, name, kept.get) })
 				again("the logs", func() error { return RestoreLogs(there, storetest.Inbox3, name, kept.get) })
@@ -98,7 +99,7 @@ func TestAWrongChunkIsNamedAndTheRightOneTakenLater(t *testing.T) {
 	o := filetest.Options()
 	o.Hooks.Incoming = 2000
 	there := filetest.Open(t, storetest.TempStore(t), o)
-	if err := BeginRestore(there, storetest.Inbox3, m); err != nil {
+	if err := BeginRestore(context.Background(), there, storetest.Inbox3, m); err != nil {
 		t.Fatal(err)
 	}
 	lost := errors.New("the chunk is gone")
@@ -183,7 +184,7 @@ func TestChunksThatDoNotFitTogetherMakeNoAccount(t *testing.T) {
 			a.State, a.Logs = state, logs
 			spoil()
 			there := filetest.Open(t, storetest.TempStore(t), filetest.Options())
-			if err := BeginRestore(there, storetest.Inbox3, m); err != nil {
+			if err := BeginRestore(context.Background(), there, storetest.Inbox3, m); err != nil {
 				t.Fatal(err)
 			}
 			if err := RestoreLogs(there, storetest.Inbox3, a.Account, kept.get); !errors.Is(err, store.ErrChunk) || errors.Is(err, store.ErrDamaged) {
@@ -191,7 +192,7 @@ func TestChunksThatDoNotFitTogetherMakeNoAccount(t *testing.T) {
 			}
 			// Nothing keeps the right ones from being taken.
 			a.State, a.Logs = state, logs
-			if err := BeginRestore(there, storetest.Inbox3, m); err != nil {
+			if err := BeginRestore(context.Background(), there, storetest.Inbox3, m); err != nil {
 				t.Fatal(err)
 			}
 			if err := RestoreLogs(there, storetest.Inbox3, a.Account, kept.get); err != nil {
@@ -219,7 +220,7 @@ func TestAFullDiskStopsATakeOverUntilThereIsRoom(t *testing.T) {
 		}
 		info, ok, err := there.PartitionInfo(storetest.Inbox3)
 		if err == nil && !ok {
-			err = BeginRestore(there, storetest.Inbox3, m)
+			err = BeginRestore(context.Background(), there, storetest.Inbox3, m)
 		}
 		if err == nil && ok && len(info.Pending) == 0 {
 			break
@@ -251,8 +252,8 @@ func TestATakeOverThatWasOvertakenStops(t *testing.T) {
 	var there *boltfile.Store
 	for _, step := range []string{"stage", "state", "logs", "complete"} {
 		for name, overtake := range map[string]func() error{
-			"dropped": func() error { return there.DropPartition(storetest.Inbox3) },
-			"anew":    func() error { return BeginRestore(there, storetest.Inbox3, m) },
+			"dropped": func() error { return there.DropPartition(context.Background(), storetest.Inbox3) },
+			"anew":    func() error { return BeginRestore(context.Background(), there, storetest.Inbox3, m) },
 		} {
 			o := filetest.Options()
 			o.Hooks.Incoming = 2000
@@ -265,7 +266,7 @@ func TestATakeOverThatWasOvertakenStops(t *testing.T) {
 				return overtake()
 			}
 			there = filetest.Open(t, storetest.TempStore(t), o)
-			if err := BeginRestore(there, storetest.Inbox3, m); err != nil {
+			if err := BeginRestore(context.Background(), there, storetest.Inbox3, m); err != nil {
 				t.Fatal(err)
 			}
 			err := RestoreLogs(there, storetest.Inbox3, c.Names[0], kept.get)
@@ -273,7 +274,7 @@ func TestATakeOverThatWasOvertakenStops(t *testing.T) {
 			if anew := name == "anew" && step != "logs" && step != "complete"; err == nil && !anew || err != nil && !errors.Is(err, store.ErrStale) {
 				t.Errorf("%s at step %q: %v, want ErrStale", name, step, err)
 			}
-			if err := BeginRestore(there, storetest.Inbox3, m); err != nil {
+			if err := BeginRestore(context.Background(), there, storetest.Inbox3, m); err != nil {
 				t.Fatal(err)
 			}
 			for _, account := range c.Names {
@@ -329,7 +330,7 @@ func runMover(path string) int {
 				return os.WriteFile(filepath.Join(dir, id.String()), data, 0o600)
 			})
 			if err == nil {
-				err = BeginRestore(s, storetest.Inbox3, m)
+				err = BeginRestore(context.Background(), s, storetest.Inbox3, m)
 			}
 			if err != nil {
 				return err

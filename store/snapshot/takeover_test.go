@@ -4,6 +4,7 @@ package snapshot
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -164,7 +165,7 @@ func TestATakenOverPartitionIsWhatItWas(t *testing.T) {
 			}
 			m := kept.dumpOf(t, from, storetest.Inbox3, nil)
 			there := filetest.Open(t, storetest.TempStore(t), o)
-			if err := BeginRestore(there, storetest.Inbox3, m); err != nil {
+			if err := BeginRestore(context.Background(), there, storetest.Inbox3, m); err != nil {
 				t.Fatal(err)
 			}
 			for _, name := range names {
@@ -262,7 +263,7 @@ func TestAPartitionMovesWhileItsAccountsComeInLate(t *testing.T) {
 				}
 				owners++
 				owner = filetest.Open(t, storetest.TempStore(t), o)
-				if err := BeginRestore(owner, storetest.Inbox3, m); err != nil {
+				if err := BeginRestore(context.Background(), owner, storetest.Inbox3, m); err != nil {
 					t.Fatal(err)
 				}
 				for _, a := range m.Accounts {
@@ -373,7 +374,7 @@ func TestARewrittenAccountIsTakenOverAsItIs(t *testing.T) {
 	}
 	there := filetest.Open(t, storetest.TempStore(t), filetest.Options())
 	m := chunks.dumpOf(t, s, p, &first)
-	if err := BeginRestore(there, p, m); err != nil {
+	if err := BeginRestore(context.Background(), there, p, m); err != nil {
 		t.Fatal(err)
 	}
 	if err := RestoreState(there, p, "kafka:ann", chunks.get); err != nil {
