@@ -392,7 +392,7 @@ func (p *partition) commit(ctx context.Context) error {
 			p.trouble(nil)
 			return nil
 		}
-		if errors.Is(err, store.ErrStale) || errors.Is(err, store.ErrPartition) || errors.Is(err, store.ErrNotFound) {
+		if errors.Is(err, store.ErrStale) || errors.Is(err, store.ErrPartition) || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrDamaged) {
 			return err // trying again would not help
 		}
 		p.trouble(fmt.Errorf("can't commit; nothing is lost, trying again: %w", err))

@@ -37,6 +37,10 @@ const compacting = ".compacting"
 // It ends with ctx's error soon after ctx is done, and the old file stays in use.
 func (s *Store) Compact(ctx context.Context) (before, after int64, err error) {
 	defer wrap(&err, "compacting store %s", s.path)
+	// What would be copied was perhaps not checked yet.
+	if err := errors.Join(s.Check(ctx), s.refusal()); err != nil {
+		return 0, 0, err
+	}
 	if !s.copying.TryLock() {
 		return 0, 0, store.ErrBusy
 	}
@@ -146,7 +150,6 @@ func openDraft(path string, o Options) (*bolt.DB, error) {
 	return bolt.Open(path, 0o600, &bolt.Options{
 		Timeout:         o.LockTimeout,
 		FreelistType:    bolt.FreelistArrayType,
-		NoFreelistSync:  true,
 		InitialMmapSize: initialMap,
 		NoSync:          true,
 		NoGrowSync:      true, // the file grows as it is written, and no further

@@ -31,8 +31,8 @@
 // The library below, bbolt, gives atomic transactions, but has no checksums on
 // data. Every value here is therefore framed with a CRC32C over what it is, its
 // key and its content, and a saved state's manifest counts its rows, so that what
-// is missing is noticed too. Open checks all of it, moves a damaged file aside
-// and says so; it never goes on with half of one.
+// is missing is noticed too. Open checks all of it, or, of a large file, leaves that to
+// Check; it moves a damaged file aside and says so, and never goes on with half of one.
 //
 // # Trimming the journal
 //

@@ -30,7 +30,8 @@ const minSize = 2 * 4096
 // Open opens the store at path, and creates it, with the directories above it,
 // if there is none.
 //
-// The file is read through once and everything in it is checked. If it is
+// A file of up to 64 MiB is read through once and everything in it is checked. Of a larger
+// one only the beginning is read, whatever its size, and Check does the rest. If the file is
 // damaged, it is renamed to path.damaged-<n> with the first free n, and Open
 // returns ErrDamaged, which names both; it does not go on with an empty store.
 // A file that a later version wrote gives ErrNewer, one that another process
@@ -38,7 +39,7 @@ const minSize = 2 * 4096
 // ours ErrSchema; those are left as they are.
 func Open(path string, o Options) (*Store, error) {
 	o = o.withDefaults()
-	db, err := openSound(path, o)
+	db, whole, err := openSound(path, o)
 	if errors.Is(err, store.ErrDamaged) {
 		return nil, setAside(path, o, err)
 	}
@@ -46,36 +47,41 @@ func Open(path string, o Options) (*Store, error) {
 		return nil, fmt.Errorf("opening store %s: %w", path, err)
 	}
 	s := newStore(path, db, o)
-	// The library has looked at every page in search of free ones.
+	s.checked.Store(whole)
+	// The library may have looked at every page in search of free ones.
 	return s, s.view(func(tx *bolt.Tx) error { release(tx); return nil })
 }
 
-// openSound opens the file at path, or one that it creates, after a check of all
-// that is in it, and clears away what was unfinished.
-func openSound(path string, o Options) (*bolt.DB, error) {
+// openSound opens the file at path, or one that it creates, after a check, and clears away
+// what was unfinished. whole reports that all that is in it was checked.
+func openSound(path string, o Options) (db *bolt.DB, whole bool, err error) {
 	if err := o.step("create"); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if err := create(path, o); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	torn, err := examine(path, o)
+	found, err := examine(path, o)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	db, err := openFile(path, o, false)
-	if err != nil {
-		return nil, err
+	if db, err = openFile(path, o, false); err != nil {
+		return nil, false, err
 	}
-	if torn {
+	if found.torn {
 		if err := mend(db); err != nil {
-			return nil, errors.Join(err, db.Close())
+			return nil, false, errors.Join(err, db.Close())
 		}
 	}
 	if err := clearUnfinished(path, db); err != nil {
-		return nil, errors.Join(err, db.Close())
+		return nil, false, errors.Join(err, db.Close())
 	}
-	return db, nil
+	if found.whole {
+		if err := removeIfThere(path + suspicion); err != nil {
+			return nil, false, errors.Join(err, db.Close())
+		}
+	}
+	return db, found.whole, nil
 }
 
 // OpenReadOnly opens the store at path for reading, as Open does, but changes
@@ -84,18 +90,22 @@ func openSound(path string, o Options) (*bolt.DB, error) {
 func OpenReadOnly(path string, o Options) (s *Store, err error) {
 	defer wrap(&err, "opening store %s for reading", path)
 	o = o.withDefaults()
-	if _, err := examine(path, o); err != nil {
+	found, err := examine(path, o)
+	if err != nil {
 		return nil, err
 	}
 	db, err := openFile(path, o, true)
 	if err != nil {
 		return nil, err
 	}
-	return newStore(path, db, o), nil
+	s = newStore(path, db, o)
+	s.readOnly = true
+	s.checked.Store(found.whole)
+	return s, nil
 }
 
 func newStore(path string, db *bolt.DB, o Options) *Store {
-	return &Store{path: path, db: db, o: o, scrubbing: make(chan struct{}, 1), kept: map[string]keptMessages{}, tried: map[string]uint64{}, vocabularies: map[string]uint32{}}
+	return &Store{path: path, db: db, o: o, scrubbing: make(chan struct{}, 1), checking: make(chan struct{}, 1), kept: map[string]keptMessages{}, tried: map[string]uint64{}, vocabularies: map[string]uint32{}}
 }
 
 // openFile opens the database. After a failure nothing of it stays open or
@@ -123,7 +133,6 @@ func openAt(path string, o Options, readOnly bool) (db *bolt.DB, replaced bool, 
 			Timeout:         o.LockTimeout,
 			ReadOnly:        readOnly,
 			FreelistType:    bolt.FreelistArrayType,
-			NoFreelistSync:  true,
 			InitialMmapSize: initialMap,
 			NoSync:          o.NoSync,
 			MaxSize:         o.Hooks.MaxSize,
@@ -212,7 +221,7 @@ func create(path string, o Options) (err error) {
 	if err := draft.Close(); err != nil {
 		return err
 	}
-	db, err := bolt.Open(draft.Name(), 0o600, &bolt.Options{NoFreelistSync: true, FreelistType: bolt.FreelistArrayType})
+	db, err := bolt.Open(draft.Name(), 0o600, &bolt.Options{FreelistType: bolt.FreelistArrayType})
 	if err != nil {
 		return plain(err)
 	}
@@ -248,103 +257,94 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// examine reads the file through and reports the first thing wrong with it.
+// examined is what examine found.
+type examined struct {
+	// torn reports that one half of the header is invalid, which is what a power
+	// cut in the middle of a commit may leave, and no damage: the other half has
+	// the commit before.
+	torn bool
+	// whole reports that all that is in the file was checked.
+	whole bool
+}
+
+// examine reads the file and reports the first thing wrong with it. All of it is read if
+// it is small, if something was found wrong with it before, or if the library would read
+// all of it in any case, because the file has no list of its free pages.
 //
 // It is a pass of its own, on a mapping of its own. The library looks for free
-// pages when it opens a file for writing, in a goroutine of its own, where a
-// fault could not be caught, so what it will walk must be known to be sound
+// pages when it opens a file that has no list of them for writing, in a goroutine of its
+// own, where a fault could not be caught, so what it will walk must be known to be sound
 // before. And the pages that were read go out of the process's memory with the
 // mapping.
-//
-// torn reports that one half of the header is invalid, which is what a power
-// cut in the middle of a commit may leave, and no damage: the other half has
-// the commit before.
-func examine(path string, o Options) (torn bool, err error) {
+func examine(path string, o Options) (found examined, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return false, err
+		return found, err
 	}
 	if !info.Mode().IsRegular() {
-		return false, fmt.Errorf("%w: it is %v", store.ErrSchema, info.Mode().Type())
+		return found, fmt.Errorf("%w: it is %v", store.ErrSchema, info.Mode().Type())
 	}
 	if info.Size() < minSize {
 		if held, err := lockedElsewhere(path); held || err != nil {
-			return false, errors.Join(err, store.ErrRunning)
+			return found, errors.Join(err, store.ErrRunning)
 		}
-		return false, damage("the file has %d bytes; not even its header fits", info.Size())
+		return found, damage("the file has %d bytes; not even its header fits", info.Size())
 	}
+	suspected, err := suspected(path)
+	if err != nil {
+		return found, err
+	}
+	found.whole = suspected || info.Size() <= o.Hooks.Whole
 	db, err := openFile(path, o, true)
 	if err != nil {
-		return false, err
+		return found, err
 	}
 	err = guard(func() error {
-		return db.View(func(tx *bolt.Tx) (err error) {
-			torn, err = examineTx(tx, path)
-			return err
-		})
+		return db.View(func(tx *bolt.Tx) error { return examineTx(tx, path, &found) })
 	})
-	if torn {
+	if found.torn {
 		o.Logger.Warn("one half of the store's header is invalid, as after a power cut; the unfinished commit is lost", "path", path)
 	}
-	return torn, errors.Join(err, db.Close())
+	return found, errors.Join(err, db.Close())
 }
 
-func examineTx(tx *bolt.Tx, path string) (torn bool, err error) {
+func examineTx(tx *bolt.Tx, path string, found *examined) (err error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	info, err := file.Stat()
 	if err != nil {
-		return false, err
+		return err
 	}
 	if tx.Size() > info.Size() {
-		return false, damage("the file has %d bytes, its header says %d; its end is missing", info.Size(), tx.Size())
+		return damage("the file has %d bytes, its header says %d; its end is missing", info.Size(), tx.Size())
 	}
-	pageSize := tx.DB().Info().PageSize
-	halves, err := headerHalves(file, pageSize)
+	halves, err := headerHalves(file, tx.DB().Info().PageSize)
 	if err != nil {
-		return false, err
+		return err
 	}
-	torn = halves < 2
-	if err := walkPages(file, pageSize, int(tx.Size())/pageSize, uint64(tx.Cursor().Bucket().Root())); err != nil {
-		return torn, err
+	is, err := headerOf(halves, uint64(tx.ID()))
+	if err != nil {
+		return err
 	}
-	if err := checkSchema(tx); err != nil {
-		return torn, err
-	}
-	if problems := checkFrames(context.Background(), tx, 1); len(problems) > 0 {
-		return torn, damage("%w", problems[0])
-	}
-	if torn {
-		return true, nil // the library's check would stop at the header
-	}
-	err = firstOf(tx.Check())
-	release(tx)
-	return false, err
-}
-
-// mend makes both halves of the header valid again, by a commit of nothing, and
-// makes the check that had to wait for that.
-func mend(db *bolt.DB) error {
-	return plain(guard(func() error {
-		if err := db.Update(func(*bolt.Tx) error { return nil }); err != nil {
+	found.torn = len(halves) < 2
+	found.whole = found.whole || is.freelist == noFreelist
+	if !found.whole {
+		pageSize := tx.DB().Info().PageSize
+		if err := checkFreelist(file, pageSize, int(tx.Size())/pageSize, uint64(tx.Cursor().Bucket().Root()), is.freelist); err != nil {
 			return err
 		}
-		return db.View(func(tx *bolt.Tx) error { return firstOf(tx.Check()) })
-	}))
+		return checkSchema(tx)
+	}
+	defer release(tx)
+	return checkContent(context.Background(), tx, file, is)
 }
 
-// firstOf returns the first error of a check, after letting the check finish.
-func firstOf(found <-chan error) error {
-	var first error
-	for err := range found {
-		if first == nil {
-			first = damage("structure: %w", err)
-		}
-	}
-	return first
+// mend makes both halves of the header valid again, by a commit of nothing.
+func mend(db *bolt.DB) error {
+	return plain(guard(func() error { return db.Update(func(*bolt.Tx) error { return nil }) }))
 }
 
 // setAside renames the damaged file at path and returns the error that says so.
@@ -368,7 +368,7 @@ func moveAside(path string, o Options) (aside string, err error) {
 	if err := o.step("aside"); err != nil {
 		return "", err
 	}
-	if err := os.Rename(path, aside); err != nil {
+	if err := errors.Join(os.Rename(path, aside), removeIfThere(path+suspicion)); err != nil {
 		return "", err
 	}
 	return aside, syncDir(filepath.Dir(path))

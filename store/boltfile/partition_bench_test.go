@@ -5,9 +5,11 @@ package boltfile
 import (
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"testing"
 
 	"github.com/hinged/hinged/internal/testkit/storetest"
+	"github.com/hinged/hinged/store"
 )
 
 // One message each of so many accounts, in one transaction. What the disk costs
@@ -41,4 +43,69 @@ func BenchmarkCommitPartition(b *testing.B) {
 			})
 		}
 	}
+}
+
+// Several partitions commit at the same time, 100 accounts each, one message for each account:
+// into one file, or each into its own.
+func BenchmarkCommitPartitionsAtOnce(b *testing.B) {
+	for _, partitions := range []int{1, 2, 4} {
+		for _, files := range []int{1, partitions} {
+			b.Run(fmt.Sprintf("partitions=%d/files=%d", partitions, files), func(b *testing.B) {
+				commitAtOnce(b, partitions, files)
+			})
+			if partitions == 1 {
+				break
+			}
+		}
+	}
+}
+
+func commitAtOnce(b *testing.B, partitions, files int) {
+	const accounts, weights = 100, 5000
+	stores := make([]*Store, files)
+	for i := range stores {
+		var err error
+		if stores[i], err = Open(storetest.TempStore(b), Options{CheckpointEvery: 1 << 30}); err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { _ = stores[i].Close() })
+	}
+	var states [][]store.AccountCommit
+	r := rand.New(rand.NewPCG(1, 1))
+	for n := range partitions {
+		p := store.Partition{Topic: "inbox", Number: int32(n)}
+		storetest.Begin(b, stores[n%files], p)
+		var all []store.AccountCommit
+		for i := range accounts {
+			st := store.NewState()
+			storetest.ManyWeights(r, st, weights)
+			all = append(all, store.AccountCommit{Account: fmt.Sprintf("%d-%d", n, i), State: st})
+		}
+		if err := stores[n%files].CommitPartition(p, 200, all); err != nil {
+			b.Fatal(err)
+		}
+		states = append(states, all)
+	}
+	known := states[0][0].State.Weights.Sorted()
+	next := int64(1000)
+	for b.Loop() {
+		b.StopTimer()
+		next++
+		for _, all := range states {
+			for i := range all {
+				all[i].Batch = storetest.LearntBatch(r, all[i].State, known)
+			}
+		}
+		b.StartTimer()
+		var committing sync.WaitGroup
+		for n := range partitions {
+			committing.Go(func() {
+				if err := stores[n%files].CommitPartition(store.Partition{Topic: "inbox", Number: int32(n)}, next, states[n]); err != nil {
+					b.Error(err)
+				}
+			})
+		}
+		committing.Wait()
+	}
+	b.ReportMetric(float64(b.N*partitions*accounts)/b.Elapsed().Seconds(), "messages/s")
 }

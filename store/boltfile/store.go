@@ -50,6 +50,7 @@ type Hooks struct {
 	MaxSize  int                     // of the file in bytes; 0: no limit
 	Incoming int                     // bytes that a transaction brings in of an account taken over; 0 means 4 MiB
 	Copy     int                     // bytes that a transaction of Compact copies; 0 means 8 MiB
+	Whole    int64                   // a file of up to so many bytes is checked whole when it is opened; 0 means 64 MiB
 	Slice    int                     // records that a commit trims, beyond twice what it brings; 0 means 500
 	Step     func(step string) error // called before each step of a save; its error is the step's
 }
@@ -76,6 +77,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.LockTimeout == 0 {
 		o.LockTimeout = 500 * time.Millisecond
+	}
+	if o.Hooks.Whole == 0 {
+		o.Hooks.Whole = 64 << 20
 	}
 	if o.Hooks.Copy == 0 {
 		o.Hooks.Copy = 8 << 20
@@ -110,6 +114,14 @@ type Store struct {
 	// puts another file in its place, for writing.
 	open sync.RWMutex
 	db   *bolt.DB
+
+	readOnly bool
+	// checking has one Check at a time: a token is in it while one is under way.
+	checking chan struct{}
+	// checked: all that was in the file when it was opened was checked.
+	checked atomic.Bool
+	// damaged is what Check found; nil: nothing.
+	damaged atomic.Pointer[error]
 
 	transactions atomic.Uint64
 	// vectorsRead and namesRead are what Reads returns.
@@ -207,8 +219,12 @@ func (s *Store) view(fn func(*bolt.Tx) error) error {
 	}))
 }
 
-// update runs fn in a write transaction and commits it unless fn fails.
+// update runs fn in a write transaction and commits it unless fn fails. A file of which
+// Check found that it is damaged is not written to.
 func (s *Store) update(fn func(*bolt.Tx) error) error {
+	if err := s.refusal(); err != nil {
+		return err
+	}
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	s.open.RLock()

@@ -44,7 +44,7 @@ const mostProblems = 100
 // that features and their index agree, and that each state loads and survives
 // being written again. It takes as long as reading the file does. The error is
 // for a check that could not be made; what the check found is in the report. When ctx
-// is done it ends with ctx's error after the account at hand.
+// is done it soon ends with ctx's error.
 func (s *Store) Verify(ctx context.Context) (report Report, err error) {
 	defer wrap(&err, "verifying store %s", s.path)
 	err = s.verify(ctx, &report)
@@ -56,17 +56,24 @@ func (s *Store) Verify(ctx context.Context) (report Report, err error) {
 }
 
 func (s *Store) verify(ctx context.Context, report *Report) error {
-	err := s.view(func(tx *bolt.Tx) error {
+	// What follows trusts the pages.
+	if err := s.Check(ctx); err != nil {
+		return err
+	}
+	if err := s.checkPages(ctx); err != nil {
+		return err
+	}
+	return s.view(func(tx *bolt.Tx) error {
 		if err := checkSchema(tx); err != nil {
 			return err
 		}
 		report.Problems = append(checkFrames(ctx, tx, mostProblems), verifyMembers(tx)...)
 		accounts := tx.Bucket(accountsBucket)
 		return accounts.ForEachBucket(func(name []byte) error {
+			r, problems := verifyAccount(ctx, accounts.Bucket(name))
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			r, problems := verifyAccount(accounts.Bucket(name))
 			r.Name = string(name)
 			report.Accounts = append(report.Accounts, r)
 			for _, problem := range problems {
@@ -75,35 +82,6 @@ func (s *Store) verify(ctx context.Context, report *Report) error {
 			return nil
 		})
 	})
-	if err != nil {
-		return err
-	}
-	// The library's own check must not run beside a commit, so it has a transaction
-	// that nothing commits beside.
-	return s.checkStructure(report)
-}
-
-func (s *Store) checkStructure(report *Report) error {
-	var found error
-	done := errors.New("nothing to commit")
-	check := func(tx *bolt.Tx) error {
-		found = firstOf(tx.Check())
-		return done
-	}
-	transaction := s.update
-	s.open.RLock()
-	readOnly := s.db.IsReadOnly()
-	s.open.RUnlock()
-	if readOnly {
-		transaction = s.view
-	}
-	if err := transaction(check); !errors.Is(err, done) {
-		return err
-	}
-	if found != nil {
-		report.Problems = append(report.Problems, found)
-	}
-	return nil
 }
 
 // checkFrames checks every checksum in the file and returns what it found, but
@@ -177,7 +155,7 @@ func checkAccountFrames(account *bolt.Bucket, name string) (problems []error) {
 }
 
 // verifyAccount checks what the checksums cannot tell.
-func verifyAccount(account *bolt.Bucket) (r AccountReport, problems []error) {
+func verifyAccount(ctx context.Context, account *bolt.Bucket) (r AccountReport, problems []error) {
 	p, err := readProgress(account)
 	if err != nil {
 		return r, []error{err}
@@ -195,8 +173,8 @@ func verifyAccount(account *bolt.Bucket) (r AccountReport, problems []error) {
 	}
 	note(verifyNumbers(account, journalBucket, journal, p.Journal))
 	note(verifyNumbers(account, lessonsBucket, lessons, p.Lesson))
-	note(verifyLessons(account))
-	note(verifyFeatures(account, p))
+	note(verifyLessons(ctx, account))
+	note(verifyFeatures(ctx, account, p))
 	note(verifyVocabulary(account))
 	note(verifyNames(account, p))
 	for _, of := range p.Saved()[1:] {
@@ -259,12 +237,15 @@ func verifyNumbers(account *bolt.Bucket, name []byte, first, end uint64) error {
 	return nil
 }
 
-func verifyLessons(account *bolt.Bucket) error {
+func verifyLessons(ctx context.Context, account *bolt.Bucket) error {
 	b, err := part(account, lessonsBucket)
 	if err != nil {
 		return err
 	}
 	return b.ForEach(func(key, value []byte) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		var lesson store.Lesson
 		if err := decodeFramed(frameLesson, key, value, &lesson); err != nil {
 			return fmt.Errorf("lesson at %x: %w", key, err)
@@ -275,13 +256,16 @@ func verifyLessons(account *bolt.Bucket) error {
 
 // verifyFeatures checks that every record of features has its entry in the index
 // and every entry its record.
-func verifyFeatures(account *bolt.Bucket, p Progress) error {
+func verifyFeatures(ctx context.Context, account *bolt.Bucket, p Progress) error {
 	features, index, err := featureBuckets(account)
 	if err != nil {
 		return err
 	}
 	records, entries := 0, 0
 	err = features.ForEach(func(key, value []byte) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		records++
 		if len(key) != 12 || len(value) < frameSize+len(store.MessageKey{}) {
 			return errors.New("a record of features is malformed")

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package boltfile
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/hinged/hinged/internal/testkit"
+	"github.com/hinged/hinged/internal/testkit/storetest"
+	"github.com/hinged/hinged/store"
+)
+
+// unread are options with which every file is one of the large ones.
+func unread() Options {
+	o := testOptions()
+	o.Hooks.Whole = 1
+	return o
+}
+
+// place puts a file with the given bytes where a store can be opened.
+func place(t testing.TB, data []byte) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "hinged.db")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Whatever bit flips in a large file, which is opened unread: nothing crashes, and what Check
+// does not notice does no harm.
+func TestFlippedBitsInALargeFileAreNoticedByCheckOrHarmless(t *testing.T) {
+	testkit.Computes(t)
+	whole, want := fullFile(t)
+	r := rand.New(rand.NewPCG(12, 12))
+	noticed := 0
+	for range 150 {
+		data := []byte(string(whole))
+		at := page(2) + r.IntN(len(whole)-page(2))
+		if r.IntN(3) == 0 { // the headers and element tables of pages
+			at = at/page(1)*page(1) + r.IntN(200)
+		}
+		bit := byte(1) << r.IntN(8)
+		data[at] ^= bit
+		s, err := Open(place(t, data), unread())
+		if errors.Is(err, store.ErrDamaged) || errors.Is(err, store.ErrSchema) {
+			noticed++
+			continue
+		}
+		if err != nil {
+			t.Fatalf("byte %d, bit %#x: %v", at, bit, err)
+		}
+		st, loadErr := s.Load("ann")
+		err = s.Check(context.Background())
+		switch {
+		case errors.Is(err, store.ErrDamaged):
+			noticed++
+		case err != nil || loadErr != nil:
+			t.Fatalf("byte %d, bit %#x: Check: %v, Load: %v", at, bit, err, loadErr)
+		default:
+			if _, got := store.Digest(st); got != want {
+				t.Fatalf("byte %d, bit %#x: not noticed, but the state is another one", at, bit)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if noticed < 25 {
+		t.Errorf("only %d flips of 150 were noticed, want 25 or more", noticed)
+	}
+}
+
+// freelistOf returns where the list of free pages is, and how many pages it names.
+func freelistOf(t *testing.T, data []byte) (at, count int) {
+	t.Helper()
+	file, err := os.Open(place(t, data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	halves, err := headerHalves(file, page(1))
+	if err != nil || len(halves) != 2 {
+		t.Fatalf("halves of the header: %v, %v", halves, err)
+	}
+	newest := halves[0]
+	if halves[1].transaction > newest.transaction {
+		newest = halves[1]
+	}
+	at = page(int(newest.freelist))
+	return at, int(binary.NativeEndian.Uint16(data[at+10:]))
+}
+
+// A list of free pages that names a page in use, or leaves one out, would have commits
+// write over what is there, or lose room for ever.
+func TestADamagedListOfFreePagesIsNoticed(t *testing.T) {
+	whole, _ := fullFile(t)
+	at, count := freelistOf(t, whole)
+	if count < 3 {
+		t.Fatalf("the list has %d pages, want some", count)
+	}
+	number := func(data []byte, i int) []byte { return data[at+pageHeader+8*i:] }
+	for name, damage := range map[string]func([]byte){
+		"a page in use":     func(data []byte) { binary.NativeEndian.PutUint64(number(data, 0), uint64(at/page(1))) },
+		"a page twice":      func(data []byte) { copy(number(data, 1)[:8], number(data, 0)[:8]) },
+		"a page beyond":     func(data []byte) { binary.NativeEndian.PutUint64(number(data, count-1), 1<<40) },
+		"a page too few":    func(data []byte) { binary.NativeEndian.PutUint16(data[at+10:], uint16(count-1)) },
+		"more than fit":     func(data []byte) { binary.NativeEndian.PutUint16(data[at+10:], 60000) },
+		"another page":      func(data []byte) { binary.NativeEndian.PutUint16(data[at+8:], leafPage) },
+		"another page's id": func(data []byte) { binary.NativeEndian.PutUint64(data[at:], 3) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			data := []byte(string(whole))
+			damage(data)
+			path := place(t, data)
+			if _, err := Open(path, testOptions()); !errors.Is(err, store.ErrDamaged) {
+				t.Errorf("Open: %v, want ErrDamaged", err)
+			}
+			s, err := Open(place(t, data), unread())
+			if errors.Is(err, store.ErrDamaged) {
+				return // the library noticed
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Check(context.Background()); !errors.Is(err, store.ErrDamaged) {
+				t.Errorf("Check: %v, want ErrDamaged", err)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A large file that turns out to be damaged is not written to any more, and is set aside
+// when it is opened the next time.
+func TestWhatCheckFindsEndsCommitsAndIsSetAside(t *testing.T) {
+	whole, _ := fullFile(t)
+	at, count := freelistOf(t, whole)
+	binary.NativeEndian.PutUint16(whole[at+10:], uint16(count-1))
+	path := place(t, whole)
+	s, err := Open(path, unread())
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := s.Load("ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Check(context.Background()); !errors.Is(err, store.ErrDamaged) {
+		t.Fatalf("Check: %v, want ErrDamaged", err)
+	}
+	st.Account.Messages++
+	if err := s.Commit("ann", st, store.Batch{}); !errors.Is(err, store.ErrDamaged) {
+		t.Errorf("Commit: %v, want ErrDamaged", err)
+	}
+	if _, _, err := s.Compact(context.Background()); !errors.Is(err, store.ErrDamaged) {
+		t.Errorf("Compact: %v, want ErrDamaged", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(path, unread())
+	wantSetAside(t, err, path, path+".damaged-1", whole)
+	s = openTest(t, path, unread())
+	if names, err := s.Accounts(); err != nil || len(names) > 0 {
+		t.Errorf("the new store has accounts %q, %v", names, err)
+	}
+	if all, err := filepath.Glob(path + "*"); err != nil || len(all) != 2 {
+		t.Errorf("files are now %q, %v, want the store and the damaged one", all, err)
+	}
+}
+
+// While Check reads a large file, commits go on.
+func TestCheckBesideCommits(t *testing.T) {
+	whole, _ := fullFile(t)
+	s := openTest(t, place(t, whole), unread())
+	st, err := s.Load("ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := s.Check(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Check: %v, want that it was cancelled", err)
+	}
+	var checking sync.WaitGroup
+	checking.Go(func() {
+		for range 5 {
+			s.checked.Store(false)
+			if err := s.Check(context.Background()); err != nil {
+				t.Errorf("Check: %v", err)
+			}
+		}
+	})
+	for n := range 60 {
+		st.Account.Messages++
+		b := store.Batch{Features: []store.FeatureRecord{{Key: storetest.KeyOf(5000 + n), Data: make([]byte, 3000)}}}
+		if err := s.Commit("ann", st, b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	checking.Wait()
+}
+
+// endsAfter is a context that ends after it was asked so many times whether it has.
+type endsAfter struct {
+	context.Context
+	asks int
+}
+
+func (c *endsAfter) Err() error {
+	if c.asks--; c.asks < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Wherever it is interrupted, what goes over a whole partition or file ends with the
+// context's error, and the store holds what it held.
+func TestLongTasksEndWithTheirContext(t *testing.T) {
+	s := openTest(t, storetest.TempStore(t), testOptions())
+	crowd := storetest.NewCrowd(7, 12)
+	storetest.Begin(t, s, storetest.Inbox3)
+	for range 20 { // each of them gets its turn
+		batch := crowd.Change()
+		if err := s.CommitPartition(storetest.Inbox3, crowd.Next, batch); err != nil {
+			t.Fatal(err)
+		}
+		crowd.Committed(batch)
+	}
+	var coming []PendingAccount
+	for n := range 20 {
+		coming = append(coming, PendingAccount{Account: fmt.Sprintf("new%d", n), Commit: 1})
+	}
+	for name, do := range map[string]func(context.Context) error{
+		"drop": func(ctx context.Context) error { return s.DropPartition(ctx, storetest.Inbox3) },
+		"take over": func(ctx context.Context) error {
+			return s.BeginTakeOver(ctx, storetest.Inbox3, store.LogPosition{Next: 5, Partitions: 4}, coming)
+		},
+		"check": func(ctx context.Context) error { s.checked.Store(false); return s.Check(ctx) },
+		"verify": func(ctx context.Context) error {
+			_, err := s.Verify(ctx)
+			return err
+		},
+		"compact": func(ctx context.Context) error {
+			_, _, err := s.Compact(ctx)
+			return err
+		},
+	} {
+		for _, asks := range []int{0, 1, 3, 10} {
+			if err := do(&endsAfter{t.Context(), asks}); !errors.Is(err, context.Canceled) {
+				t.Errorf("%s, interrupted after %d steps: %v, want that it was cancelled", name, asks, err)
+			}
+			crowd.Compare(t, s)
+			if info, ok, err := s.PartitionInfo(storetest.Inbox3); err != nil || !ok || info.Next != crowd.Next || len(info.Pending) > 0 {
+				t.Errorf("%s, interrupted after %d steps: the partition is %+v, %v, %v", name, asks, info, ok, err)
+			}
+		}
+	}
+}
