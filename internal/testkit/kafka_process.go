@@ -38,7 +38,7 @@ const (
 
 	// fenceAfter is for how long a broker may be silent before others lead its partitions.
 	// One that was killed waits for so long until it is let in again.
-	fenceAfter = 3 * time.Second
+	fenceAfter = 9 * time.Second
 	// fenceAloneAfter is that of a broker whose partitions nobody else can lead: a busy
 	// machine keeps it silent for seconds, and without it there is no broker at all.
 	fenceAloneAfter = time.Minute
