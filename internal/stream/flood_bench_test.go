@@ -3,13 +3,13 @@
 package stream
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -59,7 +59,7 @@ func flooded(b *testing.B, n, flood int, pause time.Duration) floodResult {
 		defer mu.Unlock()
 		for _, r := range records {
 			id, _ := r.Header("ce_id")
-			offset, err := strconv.ParseInt(string(id[strings.LastIndexByte(string(id), '/')+1:]), 10, 64)
+			offset, err := strconv.ParseInt(string(id[bytes.LastIndexByte(id, '/')+1:]), 10, 64)
 			if err != nil {
 				return err
 			}
