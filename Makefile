@@ -17,6 +17,8 @@
 # make fuzz     every fuzz target for FUZZTIME each
 # make soak     for a night: ten times the mail, kills and fuzzing
 # make bench    every benchmark
+# make bench-scale  bytes, memory and processor time of an account and a message: the
+#               table of docs/scale.md
 # make learners MTD=FILE MIPS=FILE  every learner on the development streams: the
 #               tables of docs/results.md
 # make bench-quality MTD=FILE MIPS=FILE  hinged beside other tools, under one
@@ -84,7 +86,7 @@ MODULE = $(shell $(GO) list -m)
 ALONE = config internal/chart internal/filter internal/lab model
 
 .NOTPARALLEL:
-.PHONY: demo run test check setup fmt vet lint project race e2e whole build lab man install uninstall release fuzz soak bench learners attacks life bench-quality bench-speed demo-picture screenshots recording notice clean
+.PHONY: demo run test check setup fmt vet lint project race e2e whole build lab man install uninstall release fuzz soak bench learners attacks life bench-quality bench-scale bench-speed demo-picture screenshots recording notice clean
 
 test: setup fmt vet lint race whole
 
@@ -225,6 +227,10 @@ ROUNDS ?= 5
 
 bench-speed:
 	@GO='$(GO)' sh bench/speed.sh '$(MTD)' '$(OWNER)' '$(ROUNDS)'
+
+bench-scale:
+	$(GO) test -run '^$$' -bench 'Scale$$' -benchtime 1x -timeout 1h ./internal/writer
+	$(GO) test -run '^$$' -bench 'Growth$$' -benchtime 1x -timeout 1h ./internal/writer
 
 attacks:
 	$(GO) test -count=1 -run 'TestAttacks$$' ./internal/e2e -attack-table

@@ -88,7 +88,7 @@ var entries = map[string]entry{
 	"account.imap.trash":               {"The folder of deleted mail.", true},
 	"account.imap.archive":             {"The folder of archived mail.", true},
 	"account.imap.important":           {"The folder of important mail. If the owner moves mail there, it was important.", true},
-	"account.imap.poll_interval":       {"How often to look for changes in mailboxes other than INBOX.", false},
+	"account.imap.poll_interval":       {"How often to look for changes in mailboxes other than INBOX, and whether IDLE missed any in INBOX.", false},
 	"account.imap.idle_restart":        {"How often to renew IDLE, which servers and routers may drop without notice.", false},
 	"account.imap.recheck_interval":    {"How often to compare everything, to find changes that the server did not report.", false},
 

@@ -72,13 +72,16 @@ func backupOptions(c *config.Config) daemon.BackupOptions {
 
 // settingsOf returns all that an account's options are made from: two that are equal
 // give the same options. "" means that there is no telling.
-func settingsOf(a *config.Account) string {
+func settingsOf(a *config.Account) string { return fingerprintOf(a, a.IMAP.CAFile, a.Prior) }
+
+// fingerprintOf is settingsOf for a section with files that are read when the options are
+// made. Others are read at each use.
+func fingerprintOf(section any, files ...string) string {
 	sum := sha256.New()
-	if err := json.NewEncoder(sum).Encode(a); err != nil {
+	if err := json.NewEncoder(sum).Encode(section); err != nil {
 		return ""
 	}
-	// These files are read when the options are made. Others are read at each use.
-	for _, name := range []string{a.IMAP.CAFile, a.Prior} {
+	for _, name := range files {
 		if !filepath.IsAbs(name) {
 			continue // none, or a prior that is no file
 		}

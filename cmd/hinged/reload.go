@@ -24,7 +24,7 @@ import (
 
 // liveKeys are the top-level keys and tables of the configuration that a running daemon
 // takes over. What is in none of them needs a restart.
-var liveKeys = []string{"account", "backups", "log_level"}
+var liveKeys = []string{"account", "kafka", "backups", "log_level"}
 
 // running is a daemon with what it was made from.
 type running struct {
@@ -37,6 +37,7 @@ type running struct {
 	tell    *teller
 	letters *writer
 	web     *web
+	link    *link // of the stream; nil: there is none
 }
 
 // serve runs the daemon until ctx is done. Beside it, it tells the service manager how it
@@ -87,6 +88,7 @@ func (r *running) readAgain(ctx context.Context) (warning string) {
 	var o daemon.Options
 	var kept []string
 	var tell *notify.Notifier
+	var wire *link
 	if err == nil {
 		next, kept = r.config.Merge(next, liveKeys...)
 		o, err = daemonOptions(next, r.log)
@@ -94,11 +96,15 @@ func (r *running) readAgain(ctx context.Context) (warning string) {
 	if err == nil {
 		tell, err = newNotifier(next, r.log)
 	}
+	if err == nil {
+		wire, o.Stream, err = r.link.renewed(ctx, next.Kafka, r.log)
+	}
 	if err != nil {
 		r.logMistakes(err)
 		return "the configuration was read again and has mistakes, so the old one stays in force: " + strings.ReplaceAll(err.Error(), "\n", "; ")
 	}
-	done, err := r.daemon.Reload(ctx, o.Accounts)
+	done, err := r.daemon.Reload(ctx, o.Accounts, o.Stream)
+	r.use(wire, done.Stream)
 	if err != nil {
 		r.log.Error("the new configuration is not in force, or not everywhere", "error", err)
 		return "the new configuration is not in force, or not everywhere: " + strings.ReplaceAll(err.Error(), "\n", "; ")
@@ -111,12 +117,27 @@ func (r *running) readAgain(ctx context.Context) (warning string) {
 	if err := r.level.UnmarshalText([]byte(next.LogLevel)); err != nil {
 		r.log.Error("log_level", "error", err)
 	}
-	r.log.Info("the configuration was read again", "changed", done.Changed, "added", done.Added, "removed", done.Removed, "unchanged", done.Unchanged)
+	r.log.Info("the configuration was read again", "changed", done.Changed, "added", done.Added, "removed", done.Removed, "unchanged", done.Unchanged, "stream_changed", done.Stream)
 	if len(kept) > 0 {
 		r.log.Warn("a part of the configuration takes effect only after a restart", "keys", kept)
 		return "the configuration was read again; it takes effect only after a restart in: " + strings.Join(kept, ", ")
 	}
 	return ""
+}
+
+// use goes on with another link if the daemon did, and closes what nobody uses any more.
+func (r *running) use(next *link, adopted bool) {
+	if next == nil {
+		return
+	}
+	old, other := next, r.link
+	if adopted {
+		old, other = r.link, next
+		r.link = next
+	}
+	if err := old.unless(other); err != nil {
+		r.log.Debug("closing connections to brokers", "error", err)
+	}
 }
 
 // logMistakes logs why a configuration can't be used: a record for each mistake in it.

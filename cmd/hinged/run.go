@@ -39,10 +39,12 @@ its address first. On a terminal it shows a link that opens the dashboard, once;
 "hinged dashboard" prints another.
 
 At SIGHUP hinged reads the configuration again and goes on with it. Accounts that
-didn't change are not disturbed. If the file has a mistake, hinged logs it and goes
-on with the old configuration. What is in [[account]] and [backups], and log_level,
-takes effect at once. The rest needs a restart, and hinged names what changed of it.
-On a terminal SIGHUP ends hinged.
+didn't change are not disturbed. If the file has a mistake, or the brokers don't
+accept the new settings of [kafka], hinged logs it and goes on with the old
+configuration. What is in [[account]], [kafka] and [backups], and log_level, takes
+effect at once, except group, topics.input and topics.snapshots of [kafka]. The rest
+needs a restart, and hinged names what changed of it. On a terminal SIGHUP ends
+hinged.
 
 On a terminal it shows what it does: what it marks and why, what it is unsure
 about, and what it learns from you. Subjects appear only there and on the
@@ -100,7 +102,7 @@ func runDaemon(ctx context.Context, path string, stderr io.Writer) error {
 		}
 	}
 	o.Show = toEach(shows)
-	hangUp, err := withStream(&o, c, log)
+	wire, err := withStream(&o, c, log)
 	if err != nil {
 		return &cli.ExitError{Code: cli.ExitConfig, Err: err}
 	}
@@ -110,19 +112,19 @@ func runDaemon(ctx context.Context, path string, stderr io.Writer) error {
 	manager.Waiting("opening the store")
 	d, err := daemon.Await(ctx, o)
 	if ctx.Err() != nil && d == nil {
-		return hangUp() // asked to stop while it waited for the store
+		return wire.close() // asked to stop while it waited for the store
 	}
 	if held := heldForLong(err, c); held != nil {
 		err = held
 	}
 	if err != nil {
-		return errors.Join(err, hangUp())
+		return errors.Join(err, wire.close())
 	}
 	if err := web.open(ctx, d); err != nil {
-		return errors.Join(err, d.Close(), hangUp())
+		return errors.Join(err, d.Close(), wire.close())
 	}
-	r := &running{daemon: d, path: path, config: c, level: level, log: log, manager: manager, tell: tell, web: web}
-	return errors.Join(r.serve(ctx, hangups), web.close(), d.Close(), hangUp())
+	r := &running{daemon: d, path: path, config: c, level: level, log: log, manager: manager, tell: tell, web: web, link: wire}
+	return errors.Join(r.serve(ctx, hangups), web.close(), d.Close(), r.link.close())
 }
 
 // logger logs as the configuration says: on a terminal it returns a view that shows the

@@ -8,7 +8,6 @@ import (
 
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest/kafka"
-	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/stream"
 )
 
@@ -34,38 +33,11 @@ func kafkaOptions(k *config.Kafka, log *slog.Logger) (kafka.Options, error) {
 // streamOptions turns the section [kafka] into what the engine needs, save the
 // store. The caller closes the client, which is not connected yet.
 func streamOptions(k *config.Kafka, log *slog.Logger) (*kafka.Client, stream.Options, error) {
-	wire, err := kafkaOptions(k, log)
+	l, o, err := newLink(k, nil, log)
 	if err != nil {
-		return nil, stream.Options{}, fmt.Errorf("kafka: %w", err)
+		return nil, o, err
 	}
-	weights, err := priorWeights(&k.Judging)
-	if err != nil {
-		return nil, stream.Options{}, fmt.Errorf("kafka: %w", err)
-	}
-	client, err := kafka.New(wire)
-	if err != nil {
-		return nil, stream.Options{}, err
-	}
-	return client, stream.Options{
-		Broker: stream.Ensured(client, kafka.Wanted{Create: k.CreateTopics, Partitions: int32(k.Partitions)}, log), Topics: wire.Topics,
-		Filter: judgingOptions(&k.Judging, nil), Prior: weights, Owner: k.OwnerOf,
-		SnapshotEvery: int64(k.SnapshotEvery), SnapshotInterval: k.SnapshotInterval.Std(),
-		Logger: log.With("source", "kafka"),
-	}, nil
-}
-
-// withStream adds the stream of the configuration to the daemon's options, if there
-// is one. Once the daemon is closed, hangUp ends its connections.
-func withStream(o *daemon.Options, c *config.Config, log *slog.Logger) (hangUp func() error, err error) {
-	if c.Kafka == nil {
-		return func() error { return nil }, nil
-	}
-	client, s, err := streamOptions(c.Kafka, log)
-	if err != nil {
-		return nil, err
-	}
-	o.Stream = &s
-	return client.Close, nil
+	return l.client, o, nil
 }
 
 // loadStream reads a configuration that has a stream. The error where it has none says

@@ -14,7 +14,7 @@ import (
 )
 
 // quiet makes a Fake answer NOOP with how many messages there are, if that is news to
-// the connection, and counts its IDLEs.
+// the connection, and STATUS, and counts its IDLEs.
 type quiet struct {
 	mu    sync.Mutex
 	told  map[*testkit.FakeConn]int
@@ -37,6 +37,10 @@ func (q *quiet) handle(f *testkit.Fake, idle func(c *testkit.FakeConn, cmd testk
 				c.Line("* %d EXISTS", n)
 				q.told[c] = n
 			}
+		case "STATUS":
+			c.Line("* STATUS INBOX (MESSAGES %d UIDNEXT %d UIDVALIDITY 1)", n, n+1)
+			c.OK(cmd)
+			return true
 		case "IDLE":
 			q.idles++
 			q.mu.Unlock()
@@ -154,6 +158,31 @@ func TestIdleThatWorksIsTrusted(t *testing.T) {
 	r.stop()
 	if !r.source.trust.proven || r.source.trust.strikes != 0 {
 		t.Errorf("IDLE told what came; it is thought of as %+v", r.source.trust)
+	}
+}
+
+// TestWhatIdleDoesNotTellIsFoundByTheOtherConnection has a server that says nothing in an
+// IDLE that nobody means to check soon. STATUS knows of the message.
+func TestWhatIdleDoesNotTellIsFoundByTheOtherConnection(t *testing.T) {
+	var q quiet
+	f := testkit.StartFake(t, func(f *testkit.Fake) {
+		q.handle(f, func(c *testkit.FakeConn, cmd testkit.FakeCommand) {
+			c.Line("+ idling")
+			c.ReadLine()
+			c.OK(cmd)
+		})
+	})
+	o := only(f)
+	o.IdleCheck, o.PollInterval = time.Hour, 20*time.Millisecond
+	r := startSource(t, o)
+	r.await("INBOX", 0, cursorOf("INBOX", 1))
+	for n := range uint32(idleStrikes - 1) {
+		f.Add(plainMail, "")
+		r.await("what IDLE did not tell", 0, arrivalOf("INBOX", n+1))
+	}
+	r.stop()
+	if r.source.trust.strikes != idleStrikes-1 {
+		t.Errorf("IDLE told nothing; it is thought of as %+v", r.source.trust)
 	}
 }
 

@@ -34,6 +34,7 @@ func (s *Source) watchInbox(ctx context.Context, sess *session, b *mailbox) erro
 	defer tick.Stop()
 	for {
 		b.looked(sess) // the server has just answered, and would have told
+		s.inboxKnown.Store(&stamp{next: b.next, modseq: b.modseq})
 		s.noteLook(b.name, s.idles(sess))
 		if err := v.marks(ctx); err != nil {
 			return err
@@ -80,7 +81,7 @@ func (s *Source) idleOnce(ctx context.Context, w *waiter) error {
 	}
 	end := time.NewTimer(length)
 	defer end.Stop()
-	w.end, w.over = end.C, w.sess.idleOver
+	w.end, w.over, w.news = end.C, w.sess.idleOver, s.inboxNews
 	began := time.Now()
 	err := w.sess.idle(func() { w.wait(ctx) })
 	switch {
@@ -172,6 +173,7 @@ type waiter struct {
 	recheck <-chan time.Time
 	end     <-chan time.Time
 	over    <-chan struct{} // the end of IDLE; stays as it is
+	news    <-chan struct{} // there is something that IDLE should have told
 
 	reason endReason
 	err    error
@@ -198,6 +200,11 @@ func (w *waiter) wait(ctx context.Context) {
 			return
 		case <-w.end:
 			w.reason = endTime
+			return
+		case <-w.news:
+			if w.reason = endTime; w.sess.seen.Load() != 0 { // it has just told
+				w.reason = endHint
+			}
 			return
 		case <-w.recheck:
 			w.reason = endRecheck

@@ -28,6 +28,7 @@ type poller struct {
 	missing map[string]bool  // mailboxes that were asked for and are not there; told once
 	copied  map[uint64]bool  // requests for which a copy may have been made already
 	broke   map[uint64]int   // how often the connection broke over a request for a copy
+	inbox   stamp            // what STATUS said of INBOX when its connection was last reminded
 }
 
 // watch looks at the mailboxes in turn until ctx is done.
@@ -62,7 +63,9 @@ func (p *poller) watch(ctx context.Context, sess *session) error {
 		var err error
 		switch w.reason {
 		case endTime:
-			err = p.round(ctx, sess, false, false)
+			if err = p.round(ctx, sess, false, false); err == nil {
+				err = p.remindInbox(sess)
+			}
 		case endRecheck:
 			if err = p.discover(ctx, sess); err == nil {
 				err = p.round(ctx, sess, true, true)
@@ -110,7 +113,7 @@ func (p *poller) round(ctx context.Context, sess *session, all, flags bool) erro
 		return sess.noop() // or the server would hang up, and a mark wait for a login
 	}
 	for _, b := range p.watched {
-		now, err := p.status(sess, b)
+		now, err := p.status(sess, b.name)
 		if status, no := isStatus(err); no {
 			// Deleted, renamed or out of reach. If it comes back as another, its
 			// UIDVALIDITY will tell.
@@ -140,8 +143,31 @@ func (p *poller) round(ctx context.Context, sess *session, all, flags bool) erro
 	return nil
 }
 
-func (p *poller) status(sess *session, b *mailbox) (stamp, error) {
-	if m := sess.client.Mailbox(); m != nil && mailboxName(m.Name) == b.name {
+// remindInbox has the connection that idles on INBOX ask for news, if STATUS knows of some
+// that it does not. QUIRK: on a busy machine Dovecot 2.3 can say nothing in IDLE of a
+// message that came as the IDLE began, for as long as that lasts.
+func (p *poller) remindInbox(sess *session) error {
+	known := p.s.inboxKnown.Load()
+	if known == nil {
+		return nil // it has not looked yet
+	}
+	now, err := p.status(sess, inbox)
+	if _, no := isStatus(err); no {
+		return nil
+	}
+	if err != nil || now == p.inbox || now.next <= known.next && (known.modseq == 0 || now.modseq <= known.modseq) {
+		return err
+	}
+	p.inbox = now
+	select {
+	case p.s.inboxNews <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+func (p *poller) status(sess *session, name string) (stamp, error) {
+	if m := sess.client.Mailbox(); m != nil && mailboxName(m.Name) == name {
 		// The server has no UNSELECT, and STATUS may tell of the mailbox as it was
 		// opened (RFC 3501, section 6.3.10). Dovecot does until it hears a NOOP.
 		if err := sess.noop(); err != nil {
@@ -149,12 +175,12 @@ func (p *poller) status(sess *session, b *mailbox) (stamp, error) {
 		}
 	}
 	sess.begin()
-	d, err := sess.client.Status(b.name, &goimap.StatusOptions{
+	d, err := sess.client.Status(name, &goimap.StatusOptions{
 		NumMessages: true, UIDNext: true, UIDValidity: true, HighestModSeq: sess.has(goimap.CapCondStore),
 	}).Wait()
 	sess.guard.end()
 	if err != nil {
-		return stamp{}, sess.fail("STATUS of "+b.name, err)
+		return stamp{}, sess.fail("STATUS of "+name, err)
 	}
 	st := stamp{validity: d.UIDValidity, next: uint32(d.UIDNext), modseq: d.HighestModSeq}
 	if d.NumMessages != nil {

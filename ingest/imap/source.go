@@ -25,6 +25,7 @@ import (
 	"log/slog"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -56,6 +57,8 @@ type Source struct {
 	mailboxes map[string]*mailbox
 
 	inboxMarks, otherMarks *queue
+	inboxKnown             atomic.Pointer[stamp] // how far INBOX was looked at; nil before the first time
+	inboxNews              chan struct{}         // tells its connection that there is more to see
 
 	emitting sync.Mutex  // one event at a time
 	emitTo   ingest.Emit // of the current run
@@ -105,7 +108,7 @@ func New(o Options, known []ingest.Known) (*Source, error) {
 	}
 	s := &Source{
 		o: o, log: o.Logger, mailboxes: map[string]*mailbox{},
-		inboxMarks: newQueue(), otherMarks: newQueue(),
+		inboxMarks: newQueue(), otherMarks: newQueue(), inboxNews: make(chan struct{}, 1),
 		calm:  newBackOff(o.AuthBackoffMin, o.AuthBackoffMax),
 		login: make(chan struct{}, 1),
 		limit: newLoginLimit(o.LoginEvery),

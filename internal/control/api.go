@@ -11,7 +11,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"runtime"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -53,16 +52,18 @@ type APIOptions struct {
 	// Accounts returns the names of the accounts that are not of a stream; nil: those that
 	// the Host's status names. Safe for concurrent use.
 	Accounts func() []string
+	// Classifying is how many messages may be classified at once, at least 1: the rest of
+	// the processors is left to mail that arrives.
+	Classifying int
 }
 
 // api serves the public routes.
 type api struct {
-	o      APIOptions
-	log    *slog.Logger
-	forms  *forms
-	bodies *semaphore.Weighted // room for bodies, in bytes
-	// classifying has room for half of the processors: mail that arrives finds the others.
-	classifying chan struct{}
+	o           APIOptions
+	log         *slog.Logger
+	forms       *forms
+	bodies      *semaphore.Weighted // room for bodies, in bytes
+	classifying chan struct{}       // has room for what may be classified at once
 }
 
 // NewAPI returns the HTTP API: the public routes of the table below APIPath, and the
@@ -75,7 +76,7 @@ func NewAPI(o APIOptions) http.Handler {
 		panic(fmt.Sprintf("docs/openapi.json, which is part of the program: %v", err))
 	}
 	a := &api{o: o, log: o.Log, forms: forms, bodies: semaphore.NewWeighted(maxBodies),
-		classifying: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
+		classifying: make(chan struct{}, max(1, o.Classifying))}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}

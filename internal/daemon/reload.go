@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/store"
 )
 
@@ -18,12 +19,14 @@ type Reloaded struct {
 	Added, Changed, Removed []string
 	// Unchanged counts the accounts that went on undisturbed.
 	Unchanged int
+	Stream    bool // the stream goes on with other options
 }
 
 // reload is one call of Reload. done is closed when it is over.
 type reload struct {
 	ctx      context.Context // of the call
 	accounts []AccountOptions
+	stream   *stream.Options
 	done     chan struct{}
 	out      Reloaded
 	err      error
@@ -44,13 +47,17 @@ var errNotRunning = errors.New("the daemon is not running")
 // the new options; requests for it wait meanwhile. One that is not among them ends in the
 // same way, and its state stays. One that had stopped for good is tried again.
 //
+// s are other options of the stream, used as stream.Engine.Renew does; nil: it goes on
+// undisturbed, as it must if the daemon has none. If it gets another Broker, the caller then
+// closes the old one, or the new one if Reloaded.Stream is false.
+//
 // What can be found wrong with the new options is found before anything changes; then the
 // error says what, and all goes on as before. Any other error is about an account that
 // could not go on; the others did.
 //
 // Reload works while Run does, also before it was called. Safe for concurrent use.
-func (d *Daemon) Reload(ctx context.Context, accounts []AccountOptions) (Reloaded, error) {
-	r := &reload{ctx: ctx, accounts: accounts, done: make(chan struct{})}
+func (d *Daemon) Reload(ctx context.Context, accounts []AccountOptions, s *stream.Options) (Reloaded, error) {
+	r := &reload{ctx: ctx, accounts: accounts, stream: s, done: make(chan struct{})}
 	select {
 	case d.reloads <- r:
 	case <-d.gone:
@@ -100,6 +107,9 @@ func (r *running) reload(l *reload) {
 	for a := range changed {
 		l.out.Changed = append(l.out.Changed, a.opts.Name)
 	}
+	if l.stream != nil {
+		l.err = errors.Join(l.err, r.renewStream(l))
+	}
 	r.d.accounts.Store(&kept)
 	for _, a := range added {
 		r.begin(a)
@@ -111,10 +121,31 @@ func (r *running) reload(l *reload) {
 	l.out.Unchanged = len(kept) - len(added) - len(changed)
 }
 
+// renewStream gives the stream other options. One that had ended begins again.
+func (r *running) renewStream(l *reload) error {
+	if err := r.d.stream.Renew(l.ctx, *l.stream); err != nil {
+		return err
+	}
+	l.out.Stream = true
+	if r.failed[""] != nil {
+		delete(r.failed, "")
+		r.beginStream()
+	}
+	return nil
+}
+
 // prepare finds out which accounts get other options, and opens those that are new. It
 // does all that can fail because of what the options say.
 func (r *running) prepare(l *reload) (changed map[*account]AccountOptions, added []*account, err error) {
 	changed = map[*account]AccountOptions{}
+	if l.stream != nil {
+		if r.d.stream == nil {
+			return nil, nil, errors.New("this daemon has no stream")
+		}
+		if err := r.d.stream.Check(*l.stream); err != nil {
+			return nil, nil, err
+		}
+	}
 	for _, o := range l.accounts {
 		i := slices.IndexFunc(r.d.all(), func(a *account) bool { return a.opts.Name == o.Name })
 		if i < 0 || r.d.all()[i].ended() {

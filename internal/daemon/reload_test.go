@@ -82,7 +82,7 @@ func runs(t *testing.T, dir string, accounts ...AccountOptions) *Daemon {
 		if err := errors.Join(<-done, d.Close()); err != nil {
 			t.Errorf("Run, Close: %v", err)
 		}
-		if _, err := d.Reload(context.Background(), nil); !errors.Is(err, errNotRunning) {
+		if _, err := d.Reload(context.Background(), nil, nil); !errors.Is(err, errNotRunning) {
 			t.Errorf("Reload after the end: %v", err)
 		}
 	})
@@ -113,11 +113,11 @@ func TestAReloadDisturbsOnlyTheAccountsThatChanged(t *testing.T) {
 	d := runs(t, t.TempDir(), p.account("calm", "1", o), p.account("changed", "1", o), p.account("gone", "1", o))
 	p.arrive(100)
 	seen(t, d, 100)
-	got, err := d.Reload(t.Context(), []AccountOptions{p.account("new", "1", o), p.account("changed", "2", stern), p.account("calm", "1", stern)})
+	got, err := d.Reload(t.Context(), []AccountOptions{p.account("new", "1", o), p.account("changed", "2", stern), p.account("calm", "1", stern)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "{[new] [changed] [gone] 1}"; fmt.Sprint(got) != want {
+	if want := "{[new] [changed] [gone] 1 false}"; fmt.Sprint(got) != want {
 		t.Errorf("Reload = %v, want %s", got, want)
 	}
 	for end := time.Now().Add(patience); p.s["changed"].runs.Load() < 2 && time.Now().Before(end); {
@@ -138,7 +138,7 @@ func TestAReloadDisturbsOnlyTheAccountsThatChanged(t *testing.T) {
 		t.Errorf("an account that is gone: %v", err)
 	}
 	// It comes back as it was left.
-	if _, err = d.Reload(t.Context(), []AccountOptions{p.account("gone", "1", o)}); err != nil {
+	if _, err = d.Reload(t.Context(), []AccountOptions{p.account("gone", "1", o)}, nil); err != nil {
 		t.Fatal(err)
 	}
 	seen(t, d, 200)
@@ -159,7 +159,7 @@ func TestAReloadThatCannotBeChangesNothing(t *testing.T) {
 		{p.account("you", "unusable", o)},
 		{p.account("me", "2", wrong)},
 	} {
-		if got, err := d.Reload(t.Context(), next); err == nil || got.Added != nil || got.Changed != nil || got.Removed != nil {
+		if got, err := d.Reload(t.Context(), next, nil); err == nil || got.Added != nil || got.Changed != nil || got.Removed != nil {
 			t.Errorf("Reload = %v, %v", got, err)
 		}
 	}
@@ -191,7 +191,7 @@ func TestRequestsWaitForAReload(t *testing.T) {
 		p.arrive(50)
 		o := testOptions()
 		o.Threshold.Value = float64(n)
-		if got, err := d.Reload(t.Context(), []AccountOptions{p.account("me", fmt.Sprint(n+1), o)}); err != nil || len(got.Changed) != 1 {
+		if got, err := d.Reload(t.Context(), []AccountOptions{p.account("me", fmt.Sprint(n+1), o)}, nil); err != nil || len(got.Changed) != 1 {
 			t.Fatalf("reload %d: %v, %v", n, got, err)
 		}
 	}
@@ -218,7 +218,7 @@ func TestAReloadInAPauseDoesNotEndIt(t *testing.T) {
 	}
 	o := testOptions()
 	o.Threshold.Value = 7
-	if _, err := d.Reload(t.Context(), []AccountOptions{p.account("me", "2", o)}); err != nil {
+	if _, err := d.Reload(t.Context(), []AccountOptions{p.account("me", "2", o)}, nil); err != nil {
 		t.Fatal(err)
 	}
 	p.arrive(100)
@@ -249,7 +249,7 @@ func TestAReloadTriesAnAccountAgainThatHadStopped(t *testing.T) {
 	if s := d.Sentence(t.Context()); !strings.Contains(s, "2 accounts") || !strings.Contains(s, "1 stopped with an error") {
 		t.Errorf("Sentence() = %q", s)
 	}
-	got, err := d.Reload(t.Context(), []AccountOptions{p.account("me", "1", o), p.account("broken", "1", o)})
+	got, err := d.Reload(t.Context(), []AccountOptions{p.account("me", "1", o), p.account("broken", "1", o)}, nil)
 	if err != nil || !slices.Equal(got.Added, []string{"broken"}) || got.Unchanged != 1 {
 		t.Fatalf("Reload = %v, %v", got, err)
 	}

@@ -25,8 +25,10 @@ import (
 // streamWorld is a daemon with a stream on a broker in the test's process.
 type streamWorld struct {
 	*control.At
-	client *kafka.Client
-	path   string
+	client  *kafka.Client
+	path    string
+	daemon  *Daemon
+	options stream.Options // that the daemon began with
 }
 
 const streamedAccount = "kafka:alice"
@@ -47,17 +49,18 @@ func startStream(t *testing.T) (w *streamWorld, stop func()) {
 	dir := t.TempDir()
 	o := filter.DefaultOptions()
 	o.MinImportant, o.MinOrdinary, o.Shadow = 0, 0, filter.ShadowOff
-	w = &streamWorld{client: client, path: filepath.Join(dir, "store.db")}
+	w = &streamWorld{client: client, path: filepath.Join(dir, "store.db"), options: stream.Options{
+		Broker: stream.Client(client), Topics: topics, Filter: o,
+		Owner: func(key string) []string { return []string{key + "@example.org"} },
+	}}
+	first := w.options
 	d, err := New(Options{
-		StorePath: w.path, Store: boltfile.Options{NoSync: true}, Socket: filepath.Join(dir, "s"), Version: "test",
-		Stream: &stream.Options{
-			Broker: stream.Client(client), Topics: topics, Filter: o,
-			Owner: func(key string) []string { return []string{key + "@example.org"} },
-		},
+		StorePath: w.path, Store: boltfile.Options{NoSync: true}, Socket: filepath.Join(dir, "s"), Version: "test", Stream: &first,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.daemon = d
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- d.Run(ctx) }()
@@ -245,5 +248,42 @@ func TestUndoingAndForgettingInTheStreamGoThroughTheTopic(t *testing.T) {
 	}
 	if _, err := do(t.Context(), w.At, desk.Forget, streamedAccount, desk.ForgetRequest{Message: "<9@example.net>"}); !errors.Is(err, desk.ErrNoMessage) {
 		t.Errorf("a message that nobody knows: %v", err)
+	}
+}
+
+// TestAReloadGivesTheStreamOtherSettings: with the same connection, with another one, and
+// with settings that can't be.
+func TestAReloadGivesTheStreamOtherSettings(t *testing.T) {
+	t.Parallel()
+	w, _ := startStream(t)
+	next := w.options
+	other, err := kafka.New(w.client.Options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { other.Close() })
+	for n := range 4 {
+		w.put(t, streamMail(3*n), streamMail(3*n+1), streamMail(3*n+2))
+		next.Filter.MinImportant = 10 + n
+		if n == 2 {
+			next.Broker = stream.Client(other)
+		}
+		if got, err := w.daemon.Reload(t.Context(), nil, &next); err != nil || !got.Stream {
+			t.Fatalf("Reload = %+v, %v", got, err)
+		}
+		wrong := next
+		wrong.Filter.TimeZone, wrong.Filter.MinImportant = "Nowhere/Land", 77
+		if got, err := w.daemon.Reload(t.Context(), nil, &wrong); err == nil || got.Stream {
+			t.Fatalf("settings that can't be: %+v, %v", got, err)
+		}
+		// One more, whose record is certainly after them.
+		w.put(t, kafka.Feedback{Message: kafka.Ref{MessageID: fmt.Sprintf("%d@example.net", 3*n)}, Important: true, Source: "explicit"})
+		s := w.done(t, uint64(4*(n+1)))
+		if a := s.Accounts[0]; a.NeedImportant != 10+n || a.Messages != uint64(3*(n+1)) || a.Important != uint64(n+1) {
+			t.Errorf("after reload %d: %+v", n, a)
+		}
+	}
+	if v, err := do(t.Context(), w.At, desk.Verify, "", desk.None{}); err != nil || !v.OK {
+		t.Errorf("the journal gives another state: %+v, %v", v, err)
 	}
 }

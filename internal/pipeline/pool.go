@@ -25,11 +25,14 @@ func NewPool(n int) *Pool {
 	return p
 }
 
-// Reader reads messages for one set of options with the featurizers of a Pool.
-// Safe for concurrent use.
+// Reader reads messages for one set of options with the featurizers of a Pool. It is a
+// line of its own: of its messages, only as many as there are featurizers wait for one at
+// a time. So a long line keeps the head of another one waiting no longer than a short one
+// does. Safe for concurrent use.
 type Reader struct {
 	pool    *Pool
 	options *featurize.Prepared
+	turns   chan struct{} // holds a token for each message that waits for a featurizer or has one
 }
 
 // Reader returns a Reader for o, or the first reason why there is none.
@@ -38,13 +41,18 @@ func (p *Pool) Reader(o featurize.Options) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Reader{p, prepared}, nil
+	return (&Reader{pool: p, options: prepared}).Line(), nil
 }
 
-// Owned returns a Reader with the same options for the mail of an owner with
-// these addresses.
+// Line returns a Reader with the same options that is another line.
+func (r *Reader) Line() *Reader {
+	return &Reader{r.pool, r.options, make(chan struct{}, cap(r.pool.idle))}
+}
+
+// Owned returns a Reader with the same options, in the same line, for the mail of an owner
+// with these addresses.
 func (r *Reader) Owned(addresses []string) *Reader {
-	return &Reader{r.pool, r.options.Owned(addresses)}
+	return &Reader{r.pool, r.options.Owned(addresses), r.turns}
 }
 
 // Cut returns what a source would have delivered of a message, so that it has the same
@@ -60,6 +68,12 @@ func (r *Reader) Read(ctx context.Context, raw []byte) (*featurize.Message, erro
 
 // ReadTimed is Read, and says how long it took, without the wait for a place.
 func (r *Reader) ReadTimed(ctx context.Context, raw []byte) (*featurize.Message, time.Duration, error) {
+	select {
+	case r.turns <- struct{}{}:
+		defer func() { <-r.turns }()
+	case <-ctx.Done():
+		return nil, 0, ctx.Err()
+	}
 	var f *featurize.Featurizer
 	select {
 	case f = <-r.pool.idle:

@@ -105,3 +105,40 @@ func TestReadingWaitsForAFeaturizerNoLongerThanItsContext(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestALongLineKeepsNoOtherWaiting: of one line, whoever owns its mail, as many messages
+// wait for a featurizer as there are. The others of it don't, so another line goes ahead.
+func TestALongLineKeepsNoOtherWaiting(t *testing.T) {
+	const places = 3
+	hot, err := NewPool(places).Reader(featurize.DefaultOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	owned := hot.Owned([]string{"a@example.org"})
+	for range places {
+		hot.turns <- struct{}{} // as one that waits
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, r := range []*Reader{hot, owned} {
+		if _, err := r.Read(gone, nil); !errors.Is(err, context.Canceled) {
+			t.Errorf("one more of the line: %v", err)
+		}
+	}
+	for _, r := range []*Reader{hot.Line(), owned.Line()} {
+		if _, err := r.Read(t.Context(), nil); err != nil {
+			t.Errorf("another line: %v", err)
+		}
+	}
+	for range places {
+		<-hot.turns
+	}
+	for range 2 * places {
+		if _, err := owned.Read(t.Context(), nil); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := len(hot.turns); n != 0 {
+		t.Errorf("%d places in the line are taken by nobody", n)
+	}
+}

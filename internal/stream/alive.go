@@ -13,10 +13,14 @@ import (
 
 // Alive returns nil if the writer of every partition of ours answers before ctx is done;
 // else it names those that do not. A writer that has not begun, that has stopped, or that
-// waits for brokers or the disk and says so, is not expected to. Safe for concurrent use.
+// waits for brokers or the disk and says so, is not expected to, and none is while
+// settings change, which takes no longer than it may. Safe for concurrent use.
 func (e *Engine) Alive(ctx context.Context) error {
 	e.mu.Lock()
 	ours := e.ours
+	if e.next != nil {
+		ours = nil
+	}
 	e.mu.Unlock()
 	errs := make([]error, len(ours))
 	var asked sync.WaitGroup

@@ -33,27 +33,32 @@ type batch struct {
 	newest    time.Time // timestamp of the last record
 }
 
-// step takes the items that wait, up to the bounds of a batch, and applies them.
-// It waits for the first one, and returns false when there will be none, or ctx
-// is done.
-func (p *partition) step(ctx context.Context) (more bool, err error) {
-	b := &p.batch
-	*b = batch{next: -1}
+// await waits for the first item of a batch, and shows accounts meanwhile. It returns nil
+// when there will be none, or ctx is done.
+func (p *partition) await(ctx context.Context) *item {
 	it := p.again
 	p.again = nil
 	for it == nil {
 		select {
 		case next, open := <-p.intake.stage.Order():
 			if !open {
-				return false, nil
+				return nil
 			}
 			it = <-next
 		case l := <-p.looks:
 			p.show(ctx, l)
 		case <-ctx.Done():
-			return false, nil
+			return nil
 		}
 	}
+	return it
+}
+
+// step applies an item and those that wait behind it, up to the bounds of a batch. It
+// returns false when ctx is done.
+func (p *partition) step(ctx context.Context, it *item) (more bool, err error) {
+	b := &p.batch
+	*b = batch{next: -1}
 	deadline := time.Now().Add(batchTime)
 	for {
 		if err := p.apply(ctx, it); err != nil {

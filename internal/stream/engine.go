@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/pipeline"
 	"github.com/hinged/hinged/internal/zones"
@@ -27,8 +29,15 @@ type Engine struct {
 	forgot      chan struct{} // tells scrub that something was forgotten
 	// dumping holds a token while a snapshot is made.
 	dumping chan struct{}
+	// writers has one unit taken for each batch that is made and not committed.
+	writers  *semaphore.Weighted
+	patience time.Duration // of a renewal, with writers
+	renewing chan struct{} // holds a token while Renew is at work
 
 	mu          sync.Mutex
+	next        *renewal           // options that wait to be adopted; nil: none
+	woken       chan struct{}      // closed when next is set; nil: nobody works on partitions, or it was
+	leave       context.CancelFunc // leaves the group; nil: Run is not in it
 	member      bool
 	problem     string
 	generations int
@@ -51,6 +60,7 @@ func New(o Options) (*Engine, error) {
 	return &Engine{
 		o: o, log: o.Logger, reader: reader, hints: map[int32]int64{}, vaults: map[int32]*vault{},
 		fingerprint: o.fingerprint(), dumping: make(chan struct{}, 1), forgot: make(chan struct{}, 1),
+		writers: semaphore.NewWeighted(writersAtOnce), patience: renewPatience, renewing: make(chan struct{}, 1),
 	}, nil
 }
 
@@ -67,7 +77,10 @@ func (e *Engine) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	scrubbing.Go(func() { e.scrub(ctx) })
-	err := e.o.Broker.Run(ctx, kafka.Member{Generation: e.generation, Problem: e.groupProblem})
+	err := e.join(ctx)
+	for e.rejoin() && ctx.Err() == nil {
+		err = e.join(ctx)
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.member = false
@@ -105,6 +118,25 @@ const bringAtOnce = 8
 
 // generation works on the partitions of one generation until ctx is done.
 func (e *Engine) generation(ctx context.Context, g kafka.Generation) {
+	e.mu.Lock()
+	e.generations++
+	clear(e.hints)
+	e.mu.Unlock()
+	e.log.Info("partitions assigned", "generation", g.ID, "partitions", len(g.Partitions))
+	for ctx.Err() == nil && e.serve(ctx, g) {
+	}
+	e.mu.Lock()
+	e.ours, e.member = nil, false
+	e.mu.Unlock()
+}
+
+// serve works on the partitions of a generation until ctx is done or other options are to
+// be adopted. It reports whether it did adopt some, so that there is more to do.
+func (e *Engine) serve(ctx context.Context, g kafka.Generation) (again bool) {
+	woken := e.begins()
+	if woken == nil {
+		return false
+	}
 	n := max(1, len(g.Partitions))
 	ahead := max(min(leastAhead, e.o.ReadAhead), e.o.ReadAhead/int64(n))
 	var ours []*partition
@@ -115,24 +147,30 @@ func (e *Engine) generation(ctx context.Context, g kafka.Generation) {
 		ours = append(ours, p)
 	}
 	e.mu.Lock()
+	for _, p := range ours {
+		p.known(e.ours)
+	}
 	e.member, e.problem, e.ours = true, "", ours
-	e.generations++
-	clear(e.hints)
 	e.mu.Unlock()
-	e.log.Info("partitions assigned", "generation", g.ID, "partitions", len(g.Partitions))
 
+	work, cut := context.WithCancel(ctx)
+	defer cut()
 	var wg sync.WaitGroup
 	for _, p := range ours {
-		wg.Go(func() { p.run(ctx, ahead) })
+		wg.Go(func() { p.run(work, ahead) })
 	}
-	wg.Go(func() { e.publish(ctx, g) })
-	wg.Go(func() { e.watch(ctx, ours) })
-	wg.Go(func() { e.preserveOthers(ctx, g) })
+	wg.Go(func() { e.publish(work, g) })
+	wg.Go(func() { e.watch(work, ours) })
+	wg.Go(func() { e.preserveOthers(work, g) })
+	select {
+	case <-woken:
+		release := e.quiet(ctx)
+		defer release()
+	case <-ctx.Done():
+	}
+	cut()
 	wg.Wait()
-
-	e.mu.Lock()
-	e.ours, e.member = nil, false
-	e.mu.Unlock()
+	return e.rests()
 }
 
 // partition makes a partition of the input that does nothing yet.

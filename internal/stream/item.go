@@ -74,7 +74,7 @@ func (in *intake) settle(it *item) *item {
 
 // prepare says what a record means and reads the message that it may be. It runs
 // on many goroutines.
-func (e *Engine) prepare(it *item, partitions int32) *item {
+func (e *Engine) prepare(it *item, partitions int32, line *pipeline.Reader) *item {
 	if it.empty {
 		return it
 	}
@@ -87,7 +87,7 @@ func (e *Engine) prepare(it *item, partitions int32) *item {
 	}
 	it.event = event
 	if m, ok := event.(kafka.Message); ok {
-		reader := e.reader.Owned(e.o.Owner(string(it.record.Key)))
+		reader := line.Owned(e.o.Owner(string(it.record.Key)))
 		it.message, it.took, _ = reader.ReadTimed(context.Background(), reader.Cut(m.Raw)) // fails only with its context
 		// The decision needs neither.
 		it.event, it.record.Value, it.record.Headers = kafka.Message{Sent: m.Sent}, nil, nil
@@ -119,10 +119,11 @@ const (
 
 func (e *Engine) newIntake(limit int64, partitions int32) *intake {
 	in := &intake{room: semaphore.NewWeighted(limit), limit: limit}
+	line := e.reader.Line() // of the partition: a full one must not keep others waiting
 	// What it holds in bytes is bounded by room.
 	in.stage = pipeline.New(pipeline.Options[*item]{
 		Depth: readAhead, Bytes: limit, Size: func(it *item) int64 { return it.size },
-	}, func(it *item) *item { return in.settle(e.prepare(it, partitions)) })
+	}, func(it *item) *item { return in.settle(e.prepare(it, partitions, line)) })
 	return in
 }
 

@@ -66,6 +66,17 @@ func (e *StopError) Unwrap() error { return e.Err }
 
 func (p *partition) partitions() int32 { return p.total.Load() }
 
+// known takes over from those that were ours what requests need to find an account, so
+// that they do while the partition begins again.
+func (p *partition) known(before []*partition) {
+	for _, b := range before {
+		if b.id == p.id {
+			p.total.Store(b.total.Load())
+			p.pending.take(&b.pending)
+		}
+	}
+}
+
 // run works until ctx is done. When the partition cannot go on it says so and waits to
 // be recovered, so that no other process takes the same trouble over.
 func (p *partition) run(ctx context.Context, readAhead int64) {
@@ -150,14 +161,16 @@ func (p *partition) work(ctx context.Context, readAhead int64) error {
 // write applies, produces and commits batch after batch.
 func (p *partition) write(ctx context.Context) error {
 	for {
-		more, err := p.step(ctx)
-		if err != nil || !more {
-			return err
+		it := p.await(ctx)
+		if it == nil {
+			return nil // there will be nothing more, or ctx is done
 		}
-		if err := p.finish(ctx); err != nil {
-			if ctx.Err() != nil {
-				return nil //nolint:nilerr // what was not committed is dropped, and read again
-			}
+		if err := p.e.writers.Acquire(ctx, 1); err != nil {
+			return nil //nolint:nilerr // ctx is done; nothing was applied
+		}
+		more, err := p.turn(ctx, it)
+		p.e.writers.Release(1)
+		if err != nil || !more {
 			return err
 		}
 		select {
@@ -165,6 +178,21 @@ func (p *partition) write(ctx context.Context) error {
 		default:
 		}
 	}
+}
+
+// turn makes a batch that begins with an item, and commits it. It returns false when
+// there will be no more.
+func (p *partition) turn(ctx context.Context, it *item) (more bool, err error) {
+	if more, err = p.step(ctx, it); err != nil || !more {
+		return false, err
+	}
+	if err := p.finish(ctx); err != nil {
+		if ctx.Err() != nil {
+			return false, nil //nolint:nilerr // what was not committed is dropped, and read again
+		}
+		return false, err
+	}
+	return true, nil
 }
 
 // pause waits before the next attempt at what failed n times.

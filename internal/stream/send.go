@@ -26,6 +26,9 @@ func (e *Engine) Send(ctx context.Context, account string, events ...kafka.Event
 	for _, event := range events {
 		records = append(records, kafka.Encode(event, key, rand.Text(), sendSource, e.o.Now()))
 	}
-	_, err := e.o.Broker.Produce(ctx, e.o.Topics.Input, records)
+	e.mu.Lock()
+	broker := e.o.Broker
+	e.mu.Unlock()
+	_, err := broker.Produce(ctx, e.o.Topics.Input, records)
 	return err
 }

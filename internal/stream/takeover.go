@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -61,6 +62,13 @@ func (p *pending) set(all []boltfile.PendingAccount) int {
 		p.here[a.Account] = a.Here
 	}
 	return len(p.here)
+}
+
+// take notes the same accounts as b does, which nobody adds to any more.
+func (p *pending) take(b *pending) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p.here = maps.Clone(b.here)
 }
 
 func (p *pending) get(account string) (waits, here bool) {

@@ -38,8 +38,9 @@ func pagesOf(t *testing.T, path string, name string) (bytes int) {
 	return bytes
 }
 
-// TestAStreamAccountStopsGrowing: with the bounds of [kafka], 20 messages a day. What is
-// kept is whole: the journal from the base gives the state, and taking back reaches back
+// TestAStreamAccountStopsGrowing: with the bounds of [kafka], 20 messages a day. Two or
+// three saved states are kept, by the moment, so that not all days are alike. What is kept
+// is whole: the journal from the base gives the state, and taking back reaches back
 // for five days.
 func TestAStreamAccountStopsGrowing(t *testing.T) {
 	testkit.Computes(t)
@@ -115,8 +116,8 @@ func TestAStreamAccountStopsGrowing(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if most > levelled*11/10 || most > 2_800_000 {
-		t.Errorf("after %d days the account took %d bytes at most, later %d; it must stop growing below 2.8 MB", level, levelled, most)
+	if most > levelled*6/5 || most > 1_800_000 {
+		t.Errorf("after %d days the account took %d bytes at most, later %d; it must stop growing below 1.8 MB", level, levelled, most)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/packed"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
@@ -39,7 +40,10 @@ func NewVectors(s *boltfile.Store, account string) *Vectors {
 func (v *Vectors) Features(k store.MessageKey) (*featurize.Features, error) {
 	x, err := v.Named(k)
 	if errors.Is(err, store.ErrNotFound) {
-		err = v.view(k, func(data []byte) (err error) { x, err = featurize.UnpackFeatures(data); return err })
+		err = v.view(k, func(data []byte, in packed.Vocabulary) (err error) {
+			x, err = featurize.UnpackFeaturesWith(data, in)
+			return err
+		})
 	}
 	return x, err
 }
@@ -61,16 +65,19 @@ func (v *Vectors) Named(k store.MessageKey) (*featurize.Features, error) {
 
 // Vector implements filter.Vectors. It reads no names.
 func (v *Vectors) Vector(k store.MessageKey, into model.Vector) (model.Vector, error) {
-	err := v.view(k, func(data []byte) (err error) { into, err = featurize.UnpackVector(into, data); return err })
+	err := v.view(k, func(data []byte, in packed.Vocabulary) (err error) {
+		into, err = featurize.UnpackVectorWith(into, data, in)
+		return err
+	})
 	return into, err
 }
 
 // view hands the packed vector of a message to fn.
-func (v *Vectors) view(k store.MessageKey, fn func(data []byte) error) error {
+func (v *Vectors) view(k store.MessageKey, fn func(data []byte, in packed.Vocabulary) error) error {
 	if f, ok := v.batch[k]; ok {
 		record, err := f.wait()
 		if err == nil {
-			err = fn(record.Data)
+			err = fn(record.Data, packed.Vocabulary{})
 		}
 		return of(k, err)
 	}
@@ -124,7 +131,10 @@ func NewReplayVectors(s *boltfile.Store, account string) *ReplayVectors {
 // needs none.
 func (v *ReplayVectors) Arriving(k store.MessageKey) (x *featurize.Features, err error) {
 	v.since[k] = struct{}{}
-	err = v.view(k, func(data []byte) (err error) { x, err = featurize.UnpackFeatures(data); return err })
+	err = v.view(k, func(data []byte, in packed.Vocabulary) (err error) {
+		x, err = featurize.UnpackFeaturesWith(data, in)
+		return err
+	})
 	return x, err
 }
 
@@ -137,18 +147,24 @@ func (v *ReplayVectors) Features(k store.MessageKey) (*featurize.Features, error
 	data, err := read(v.account, k)
 	x, err := decodeNames(k, data, err)
 	if errors.Is(err, store.ErrNotFound) {
-		err = v.view(k, func(data []byte) (err error) { x, err = featurize.UnpackFeatures(data); return err })
+		err = v.view(k, func(data []byte, in packed.Vocabulary) (err error) {
+			x, err = featurize.UnpackFeaturesWith(data, in)
+			return err
+		})
 	}
 	return x, err
 }
 
 // Vector implements filter.ReplayVectors.
 func (v *ReplayVectors) Vector(k store.MessageKey, into model.Vector) (model.Vector, error) {
-	err := v.view(k, func(data []byte) (err error) { into, err = featurize.UnpackVector(into, data); return err })
+	err := v.view(k, func(data []byte, in packed.Vocabulary) (err error) {
+		into, err = featurize.UnpackVectorWith(into, data, in)
+		return err
+	})
 	return into, err
 }
 
-func (v *ReplayVectors) view(k store.MessageKey, fn func(data []byte) error) error {
+func (v *ReplayVectors) view(k store.MessageKey, fn func(data []byte, in packed.Vocabulary) error) error {
 	read := v.store.ViewBaseFeatures
 	if _, ok := v.since[k]; ok {
 		read = v.store.ViewFeatures

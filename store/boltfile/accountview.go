@@ -42,13 +42,26 @@ func (a *AccountView) Entries(log Log, from, to uint64, fn func(number, position
 	if err != nil {
 		return err
 	}
+	features := log.kind == frameFeature
+	var v vocabulary
+	if features {
+		if v, _, err = readVocabulary(a.bucket, 0); err != nil {
+			return err
+		}
+	}
+	var room []byte
 	c := b.Cursor()
 	for key, value := c.Seek(key64(from)); key != nil; key, value = c.Next() {
 		number := binary.BigEndian.Uint64(key)
 		if number >= to {
 			return nil
 		}
-		payload, err := unframe(log.kind, key, value)
+		var payload []byte
+		if features {
+			payload, room, err = expanded(key, value, v.Vocabulary, room)
+		} else {
+			payload, err = unframe(log.kind, key, value)
+		}
 		if err != nil {
 			return damage("bucket %s: value at %x: %w", log.bucket, key, err)
 		}

@@ -42,7 +42,7 @@ func fullFile(t testing.TB) (data []byte, digest string) {
 	st.TouchWeights(x)
 	for n := range 60 {
 		b := storetest.Change(r, st, tw)
-		b.Features = append(b.Features, store.FeatureRecord{Key: storetest.KeyOf(1000 + n), Data: make([]byte, 1500), Names: make([]byte, 500)}) // several pages
+		b.Features = append(b.Features, store.FeatureRecord{Key: storetest.KeyOf(1000 + n), Data: vectorOf(r), Names: make([]byte, 500)}) // several pages
 		if err := s.Commit("ann", st, b); err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/hinged/hinged/internal/packed"
 	"github.com/hinged/hinged/store"
 )
 
@@ -26,21 +27,34 @@ func (p Progress) absent() error {
 // Features returns the frozen vector of a message, the last one put for it. The
 // caller owns the result. ErrNotFound if there is none, or no longer; ErrPending
 // if it may be among the logs that have not come in yet.
-func (s *Store) Features(account string, key store.MessageKey) ([]byte, error) {
-	return s.features(account, key, featuresBucket, newest)
+func (s *Store) Features(account string, key store.MessageKey) (data []byte, err error) {
+	err = s.ViewFeatures(account, key, func(found []byte, v packed.Vocabulary) (err error) {
+		data, err = plainOf(found, v)
+		return err
+	})
+	return data, err
 }
 
-// ViewFeatures hands the frozen vector of a message to fn, as Features returns it,
-// without a copy: it is valid until fn returns, which must not call the Store.
-func (s *Store) ViewFeatures(account string, key store.MessageKey, fn func(data []byte) error) error {
-	return s.viewFeatures(account, key, featuresBucket, newest, fn)
+// plainOf returns a copy of a vector as it was put.
+func plainOf(data []byte, v packed.Vocabulary) ([]byte, error) {
+	if v.Empty() {
+		return bytes.Clone(data), nil
+	}
+	return packed.Expand(nil, v, data)
+}
+
+// ViewFeatures hands the frozen vector of a message to fn, without a copy: it is valid
+// until fn returns, which must not call the Store. It is as Features returns it if v is
+// empty, else it was condensed with v.
+func (s *Store) ViewFeatures(account string, key store.MessageKey, fn func(data []byte, v packed.Vocabulary) error) error {
+	return s.viewFeatures(account, key, newest, fn)
 }
 
 // ViewBaseFeatures is ViewFeatures for the vector that a message had at the base, for
 // those who replay from there: a message that came again since, after it was
 // forgotten, has another one now.
-func (s *Store) ViewBaseFeatures(account string, key store.MessageKey, fn func(data []byte) error) error {
-	return s.viewFeatures(account, key, featuresBucket, atBase, fn)
+func (s *Store) ViewBaseFeatures(account string, key store.MessageKey, fn func(data []byte, v packed.Vocabulary) error) error {
+	return s.viewFeatures(account, key, atBase, fn)
 }
 
 // Reads returns of how many messages the vectors, and the names, were read since the
@@ -50,7 +64,7 @@ func (s *Store) Reads() (vectors, names uint64) { return s.vectorsRead.Load(), s
 // Names returns what names the features of a message, as Features returns those.
 // ErrNotFound also if its names are no longer kept.
 func (s *Store) Names(account string, key store.MessageKey) ([]byte, error) {
-	return s.features(account, key, namesBucket, newest)
+	return s.names(account, key, newest)
 }
 
 func newest(Progress) uint64 { return math.MaxUint64 }
@@ -59,26 +73,53 @@ func atBase(p Progress) uint64 { return p.Base.Commit }
 
 // BaseNames is to Names what ViewBaseFeatures is to ViewFeatures.
 func (s *Store) BaseNames(account string, key store.MessageKey) ([]byte, error) {
-	return s.features(account, key, namesBucket, atBase)
+	return s.names(account, key, atBase)
 }
 
-// features returns the last features of a message put by the given commit, or what
-// names them.
-func (s *Store) features(account string, message store.MessageKey, of []byte, by func(Progress) uint64) (data []byte, err error) {
-	err = s.viewFeatures(account, message, of, by, func(found []byte) error {
-		data = bytes.Clone(found)
-		return nil
+// names returns what names the last features of a message put by the given commit.
+func (s *Store) names(account string, message store.MessageKey, by func(Progress) uint64) (data []byte, err error) {
+	err = s.viewRecord(account, message, by, func(b *bolt.Bucket, key []byte) error {
+		s.namesRead.Add(1)
+		names, err := readNames(b, key)
+		data = bytes.Clone(names)
+		return err
 	})
 	return data, err
 }
 
-func (s *Store) viewFeatures(account string, message store.MessageKey, of []byte, by func(Progress) uint64, fn func(data []byte) error) (err error) {
+func (s *Store) viewFeatures(account string, message store.MessageKey, by func(Progress) uint64, fn func(data []byte, v packed.Vocabulary) error) error {
+	return s.viewRecord(account, message, by, func(b *bolt.Bucket, key []byte) (err error) {
+		s.vectorsRead.Add(1)
+		features, err := part(b, featuresBucket)
+		if err != nil {
+			return err
+		}
+		payload, dense, err := unframeFeature(key, features.Get(key))
+		if err != nil {
+			return damage("features: %w", err)
+		}
+		if !bytes.HasPrefix(payload, message[:]) {
+			return damage("features are those of another message")
+		}
+		var v packed.Vocabulary
+		if dense {
+			if v, err = s.vocabulary(account, b); err != nil {
+				return err
+			}
+		}
+		return fn(payload[len(message):], v)
+	})
+}
+
+// viewRecord hands the key in features of the last features of a message put by the given
+// commit to fn.
+func (s *Store) viewRecord(account string, message store.MessageKey, by func(Progress) uint64, fn func(account *bolt.Bucket, key []byte) error) (err error) {
 	defer wrap(&err, "features of message %x of account %q", message[:4], account)
 	return s.viewAccount(account, func(b *bolt.Bucket, p Progress) error {
 		if p.Pending != nil && by(p) <= p.Pending.Commit {
 			return store.ErrPending
 		}
-		features, index, err := featureBuckets(b)
+		index, err := part(b, indexBucket)
 		if err != nil {
 			return err
 		}
@@ -99,23 +140,7 @@ func (s *Store) viewFeatures(account string, message store.MessageKey, of []byte
 		if _, err := unframe(frameIndex, at, check); err != nil {
 			return damage("index of features: %w", err)
 		}
-		if bytes.Equal(of, namesBucket) {
-			s.namesRead.Add(1)
-			names, err := readNames(b, at[len(message):])
-			if err != nil {
-				return err
-			}
-			return fn(names)
-		}
-		s.vectorsRead.Add(1)
-		payload, err := unframe(frameFeature, at[len(message):], features.Get(at[len(message):]))
-		if err != nil {
-			return damage("features: %w", err)
-		}
-		if !bytes.HasPrefix(payload, message[:]) {
-			return damage("features are those of another message")
-		}
-		return fn(payload[len(message):])
+		return fn(b, at[len(message):])
 	})
 }
 

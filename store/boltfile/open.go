@@ -95,7 +95,7 @@ func OpenReadOnly(path string, o Options) (s *Store, err error) {
 }
 
 func newStore(path string, db *bolt.DB, o Options) *Store {
-	return &Store{path: path, db: db, o: o, scrubbing: make(chan struct{}, 1), kept: map[string]keptMessages{}, tried: map[string]uint64{}}
+	return &Store{path: path, db: db, o: o, scrubbing: make(chan struct{}, 1), kept: map[string]keptMessages{}, tried: map[string]uint64{}, vocabularies: map[string]uint32{}}
 }
 
 // openFile opens the database. After a failure nothing of it stays open or

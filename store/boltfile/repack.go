@@ -14,8 +14,8 @@ const (
 	repackRecords = 10_000  // trimmed before, of an account of a partition
 )
 
-// repack trims what lies before a base that moved on just now, and puts what is left of
-// features, index and names into pages without gaps. The library splits a full page so
+// repack trims what lies before a base that moved on just now, condenses the features
+// that are left, and puts them, their index and their names into pages without gaps. The library splits a full page so
 // that three records at least are in the second part: where records are appended one by
 // one, as those of an account with some mail now and then are, half of each page stays
 // empty for good.
@@ -25,16 +25,20 @@ func (s *Store) repack(name string, account *bolt.Bucket, p *Progress) error {
 			return err
 		}
 	}
-	for _, bucket := range [][]byte{featuresBucket, indexBucket, namesBucket} {
-		if err := pack(account, bucket); err != nil {
+	if err := pack(account, featuresBucket, func(keys, values [][]byte) ([][]byte, error) { return condense(account, keys, values) }); err != nil {
+		return err
+	}
+	for _, bucket := range [][]byte{indexBucket, namesBucket} {
+		if err := pack(account, bucket, nil); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// pack writes a bucket anew, in the order of its keys.
-func pack(account *bolt.Bucket, name []byte) error {
+// pack writes a bucket anew, in the order of its keys, with the values that change, if it
+// is not nil, makes of them.
+func pack(account *bolt.Bucket, name []byte, change func(keys, values [][]byte) ([][]byte, error)) error {
 	was := account.Bucket(name)
 	if was == nil {
 		return nil
@@ -47,6 +51,12 @@ func pack(account *bolt.Bucket, name []byte) error {
 			return nil
 		}
 		keys, values = append(keys, bytes.Clone(key)), append(values, bytes.Clone(value))
+	}
+	if change != nil {
+		var err error
+		if values, err = change(keys, values); err != nil {
+			return err
+		}
 	}
 	if err := account.DeleteBucket(name); err != nil {
 		return err

@@ -257,6 +257,9 @@ func replaceLogs(account *bolt.Bucket, r *rewriting) error {
 			return err
 		}
 	}
+	if err := plainAgain(account); err != nil {
+		return err
+	}
 	for _, name := range [][]byte{redoBucket, journalBucket} {
 		if err := emptyBucket(account, name); err != nil {
 			return err

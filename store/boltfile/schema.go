@@ -32,7 +32,9 @@ import (
 //	    redo                 <commit, 8> → record
 //	    journal              <sequence, 8> → the caller's bytes
 //	    lessons              <order, 8> → Lesson
-//	    features             <commit, 8><position in batch, 4> → MessageKey, the caller's bytes
+//	    features             <commit, 8><position in batch, 4> → MessageKey, the caller's bytes,
+//	                         or what internal/packed condensed of them
+//	    vocabulary           what that needs (vocabulary.go); not there without any
 //	    names                key in features → the account's clock then, 8 bytes; the caller's bytes
 //	    featureindex         MessageKey, <key in features> → nothing
 //	partitions               of topics that are read into accounts; not there without any
@@ -75,6 +77,8 @@ var (
 	lessonsBucket   = []byte("lessons")
 	featuresBucket  = []byte("features")
 	indexBucket     = []byte("featureindex")
+	// vocabularyBucket is there while some of the features are dense.
+	vocabularyBucket = []byte("vocabulary")
 	// namesBucket is not in files from before names were kept apart, until the first
 	// commit that brings some.
 	namesBucket = []byte("names")
@@ -82,22 +86,24 @@ var (
 
 // What a frame's checksum says that its value is.
 const (
-	frameMeta     byte = 'm'
-	frameInfo     byte = 'i'
-	frameRestored byte = 'b'
-	frameChunk    byte = 'c' // of the first files
-	framePacked   byte = 'z' // a chunk that is compressed
-	frameManifest byte = 's'
-	frameRedo     byte = 'r'
-	frameJournal  byte = 'j'
-	frameLesson   byte = 'l'
-	frameFeature  byte = 'f'
-	frameIndex    byte = 'x'
-	frameNames    byte = 'n'
-	framePosition byte = 'p'
-	frameMember   byte = 'a'
-	framePending  byte = 'w'
-	frameScrub    byte = 'o'
+	frameMeta       byte = 'm'
+	frameInfo       byte = 'i'
+	frameRestored   byte = 'b'
+	frameChunk      byte = 'c' // of the first files
+	framePacked     byte = 'z' // a chunk that is compressed
+	frameManifest   byte = 's'
+	frameRedo       byte = 'r'
+	frameJournal    byte = 'j'
+	frameLesson     byte = 'l'
+	frameFeature    byte = 'f'
+	frameDense      byte = 'd' // features that were condensed (vocabulary.go)
+	frameVocabulary byte = 'v'
+	frameIndex      byte = 'x'
+	frameNames      byte = 'n'
+	framePosition   byte = 'p'
+	frameMember     byte = 'a'
+	framePending    byte = 'w'
+	frameScrub      byte = 'o'
 )
 
 // Log is a bucket of an account that holds framed values under numbers, and
@@ -120,6 +126,16 @@ var (
 	indexLog = Log{indexBucket, frameIndex, 28}
 	logs     = []Log{RedoLog, JournalLog, LessonLog, FeatureLog, indexLog, NameLog}
 )
+
+// check checks the frame of a value.
+func (l Log) check(key, value []byte) error {
+	if l.kind == frameFeature {
+		_, _, err := unframeFeature(key, value)
+		return err
+	}
+	_, err := unframe(l.kind, key, value)
+	return err
+}
 
 // Progress is how far an account has come.
 type Progress struct {

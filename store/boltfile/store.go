@@ -122,6 +122,9 @@ type Store struct {
 	arriving singleflight.Group
 	// group writes accounts that come in at the same time in one transaction.
 	group groupCommit
+	// vocabularies holds the checksums of those that were checked, by account, a bounded
+	// number of them.
+	vocabularies map[string]uint32
 	// tried holds, by account, the commit at which a checkpoint was last tried
 	// and failed, so that a full disk is not tried at every commit.
 	tried map[string]uint64

@@ -213,4 +213,5 @@ func (s *Store) forget(account string) {
 	defer s.mu.Unlock()
 	delete(s.kept, account)
 	delete(s.tried, account)
+	delete(s.vocabularies, account)
 }

@@ -10,6 +10,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/hinged/hinged/internal/packed"
 	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/store"
 )
@@ -114,7 +115,7 @@ func TestTrimmingKeepsWhatAReplayNeeds(t *testing.T) {
 		}
 		for m, k := range rowsBefore[next] {
 			var got []byte
-			err := s.ViewBaseFeatures("ann", storetest.KeyOf(m), func(data []byte) error { got = bytes.Clone(data); return nil })
+			err := s.ViewBaseFeatures("ann", storetest.KeyOf(m), func(data []byte, _ packed.Vocabulary) error { got = bytes.Clone(data); return nil })
 			if err != nil || string(got) != string(featuresOf(m, k)) {
 				t.Fatalf("after %d commits, base before entry %d: message %d has base features %q, %v; want %q", n, next, m, got, err, featuresOf(m, k))
 			}

@@ -153,7 +153,7 @@ func checkAccountFrames(account *bolt.Bucket, name string) (problems []error) {
 			read.add(len(value))
 			if len(key) != log.key {
 				found("bucket %s: a key has %d bytes, not %d", log.bucket, len(key), log.key)
-			} else if _, err := unframe(log.kind, key, value); err != nil {
+			} else if err := log.check(key, value); err != nil {
 				found("bucket %s: value at %x: %w", log.bucket, key, err)
 			}
 			if len(problems) >= mostProblems {
@@ -161,6 +161,9 @@ func checkAccountFrames(account *bolt.Bucket, name string) (problems []error) {
 			}
 			return nil
 		})
+	}
+	if _, _, err := readVocabulary(account, 0); err != nil {
+		found("%w", err)
 	}
 	for _, of := range p.Saved() {
 		if of.Generation == 0 || p.Awaits(*of) {
@@ -194,6 +197,7 @@ func verifyAccount(account *bolt.Bucket) (r AccountReport, problems []error) {
 	note(verifyNumbers(account, lessonsBucket, lessons, p.Lesson))
 	note(verifyLessons(account))
 	note(verifyFeatures(account, p))
+	note(verifyVocabulary(account))
 	note(verifyNames(account, p))
 	for _, of := range p.Saved()[1:] {
 		if p.Awaits(*of) {

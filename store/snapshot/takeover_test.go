@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hinged/hinged/internal/packed"
 	"github.com/hinged/hinged/internal/testkit/filetest"
 	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/store"
@@ -126,7 +127,7 @@ func everything(t testing.TB, s *boltfile.Store, name string) string {
 		fmt.Fprintf(&out, "%+v\n", lesson)
 	}
 	atBase := func(name string, key store.MessageKey) (got []byte, err error) {
-		err = s.ViewBaseFeatures(name, key, func(data []byte) error { got = bytes.Clone(data); return nil })
+		err = s.ViewBaseFeatures(name, key, func(data []byte, _ packed.Vocabulary) error { got = bytes.Clone(data); return nil })
 		return got, err
 	}
 	for n := range 50 {

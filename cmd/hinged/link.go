@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/hinged/hinged/config"
+	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/stream"
+)
+
+// link is the connection of a stream to its brokers, with what the options were made from.
+type link struct {
+	client *kafka.Client
+	broker stream.Broker
+	// settings are all of [kafka], wire those of the connection. "": they can't be told.
+	settings, wire string
+}
+
+// newLink turns the section [kafka] into what the engine needs, save the store. If the
+// connection of before will do, it is used again. Otherwise the caller closes the client of
+// the new one, which is not connected yet.
+func newLink(k *config.Kafka, before *link, log *slog.Logger) (*link, stream.Options, error) {
+	wire, err := kafkaOptions(k, log)
+	if err != nil {
+		return nil, stream.Options{}, fmt.Errorf("kafka: %w", err)
+	}
+	weights, err := priorWeights(&k.Judging)
+	if err != nil {
+		return nil, stream.Options{}, fmt.Errorf("kafka: %w", err)
+	}
+	l := &link{settings: fingerprintOf(k, k.CAFile, k.Prior), wire: wireOf(k)}
+	if before != nil && l.wire != "" && l.wire == before.wire {
+		l.client, l.broker = before.client, before.broker
+	} else {
+		if l.client, err = kafka.New(wire); err != nil {
+			return nil, stream.Options{}, err
+		}
+		l.broker = stream.Ensured(l.client, wanted(k), log)
+	}
+	return l, stream.Options{
+		Broker: l.broker, Topics: wire.Topics,
+		Filter: judgingOptions(&k.Judging, nil), Prior: weights, Owner: k.OwnerOf,
+		SnapshotEvery: int64(k.SnapshotEvery), SnapshotInterval: k.SnapshotInterval.Std(),
+		Logger: log.With("source", "kafka"),
+	}, nil
+}
+
+func wanted(k *config.Kafka) kafka.Wanted {
+	return kafka.Wanted{Create: k.CreateTopics, Partitions: int32(k.Partitions)}
+}
+
+// wireOf returns what a connection is made from.
+func wireOf(k *config.Kafka) string {
+	w := *k
+	w.Judging, w.Accounts, w.SnapshotEvery, w.SnapshotInterval = config.Judging{}, nil, 0, 0
+	return fingerprintOf(&w, k.CAFile)
+}
+
+// withStream adds the stream of the configuration to the daemon's options, if there
+// is one. The link is nil if there is none.
+func withStream(o *daemon.Options, c *config.Config, log *slog.Logger) (*link, error) {
+	if c.Kafka == nil {
+		return nil, nil //nolint:nilnil // as close and renewed expect it
+	}
+	l, s, err := newLink(c.Kafka, nil, log)
+	if err != nil {
+		return nil, err
+	}
+	o.Stream = &s
+	return l, nil
+}
+
+// close ends the connections, once the daemon is closed.
+func (l *link) close() error {
+	if l == nil {
+		return nil
+	}
+	return l.client.Close()
+}
+
+// linkPatience is how long brokers may take to answer with other settings.
+const linkPatience = 15 * time.Second
+
+// renewed returns the link and the options for other settings; nil and nil if nothing
+// changed. Other brokers, topics or logins must work, or it is an error: otherwise a
+// misspelt name would end a stream that runs.
+func (l *link) renewed(ctx context.Context, k *config.Kafka, log *slog.Logger) (*link, *stream.Options, error) {
+	if l == nil || k == nil {
+		return nil, nil, nil
+	}
+	next, o, err := newLink(k, l, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	if next.settings != "" && next.settings == l.settings {
+		return nil, nil, next.unless(l)
+	}
+	if next.client != l.client {
+		ctx, cancel := context.WithTimeout(ctx, linkPatience)
+		defer cancel()
+		_, _, err := next.client.EnsureTopics(ctx, wanted(k))
+		if err == nil {
+			err = next.client.MayJoin(ctx)
+		}
+		if err != nil {
+			return nil, nil, errors.Join(fmt.Errorf("kafka, with the new settings: %w", err), next.unless(l))
+		}
+	}
+	return next, &o, nil
+}
+
+// unless closes the connections unless they are those of another link.
+func (l *link) unless(other *link) error {
+	if l == nil || other != nil && l.client == other.client {
+		return nil
+	}
+	return l.close()
+}

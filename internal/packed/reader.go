@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package packed
+
+import "fmt"
+
+// Reader reads a packed vector feature by feature. Not safe for concurrent use.
+type Reader struct {
+	Head
+	Features int // how many there are
+
+	dense bool
+	plain plain
+	known known
+}
+
+// Open begins to read a vector in either form. A dense one needs the vocabulary that it
+// was condensed with; for a plain one it may be the zero value. The Reader refers to
+// data and the vocabulary as long as it is used. Data that Pack and Condense did not
+// make gives an error, here or of End, never a panic.
+func Open(data []byte, v Vocabulary) (Reader, error) {
+	if !IsDense(data) {
+		return openPlain(data)
+	}
+	return openDense(data, v)
+}
+
+// Next returns the next feature, by ascending index; ok is false behind the last one, and
+// when something is wrong, which is told by End. Its value is 1 where End hands over the
+// values.
+func (r *Reader) Next() (f Feature, ok bool) {
+	if r.dense {
+		return r.known.next()
+	}
+	return r.plain.next(r.Features)
+}
+
+// End checks that the vector is whole, after Next has returned all features, and hands
+// their values to fn where Next could not tell them.
+func (r *Reader) End(fn func(i int, value uint16)) error {
+	if !r.dense {
+		return r.plain.end(r.Features, fn)
+	}
+	if !r.known.end() {
+		return fmt.Errorf("%w: its features", errPacked)
+	}
+	return nil
+}
