@@ -42,7 +42,7 @@ func (s *Slots) Forget() { s.of = nil }
 // find returns the slot of i, -1 if the table does not hold it.
 func (w *Weights) find(i Index) int32 {
 	at := w.slot(i)
-	if w.keys[at] == 0 {
+	if w.table[at].Index == 0 {
 		return -1
 	}
 	return int32(at)
@@ -55,7 +55,7 @@ func (w *Weights) DotAt(x Vector, s Slots) float64 {
 	for i, f := range x {
 		v := 0.0
 		if at := s.at[i]; at >= 0 {
-			v = w.vals[at]
+			v = w.table[at].Value
 		}
 		sum += float64(v * f.Value)
 	}
@@ -72,7 +72,7 @@ func (w *Weights) AddAt(a float64, x Vector, s Slots, mark bool) {
 			missing = true
 			continue
 		}
-		w.vals[at] += float64(a * f.Value)
+		w.table[at].Value += float64(a * f.Value)
 		if mark {
 			w.markSlot(int(at))
 		}
@@ -93,7 +93,7 @@ func (w *Weights) AddAt(a float64, x Vector, s Slots, mark bool) {
 // Mark notes that the weight of i changed, or was deleted.
 func (w *Weights) Mark(i Index) {
 	at := w.slot(i)
-	if w.keys[at] == 0 {
+	if w.table[at].Index == 0 {
 		w.marked = append(w.marked, i)
 		return
 	}
@@ -102,16 +102,16 @@ func (w *Weights) Mark(i Index) {
 
 func (w *Weights) markSlot(at int) {
 	if w.marks == nil {
-		w.marks = make([]uint64, (len(w.keys)+63)/64)
+		w.marks = make([]uint64, (len(w.table)+63)/64)
 		for _, i := range w.marked { // of before the table grew
-			if at := w.slot(i); w.keys[at] != 0 {
+			if at := w.slot(i); w.table[at].Index != 0 {
 				w.marks[at/64] |= 1 << (at % 64)
 			}
 		}
 	}
 	if bit := uint64(1) << (at % 64); w.marks[at/64]&bit == 0 {
 		w.marks[at/64] |= bit
-		w.marked = append(w.marked, w.keys[at])
+		w.marked = append(w.marked, w.table[at].Index)
 	}
 }
 
@@ -150,7 +150,7 @@ func (w *Weights) Unmark() {
 		clear(w.marks)
 	} else {
 		for _, i := range w.marked {
-			if at := w.slot(i); w.keys[at] != 0 {
+			if at := w.slot(i); w.table[at].Index != 0 {
 				w.clearMark(at)
 			}
 		}

@@ -116,7 +116,7 @@ func (p *plain) startNorm() float64 {
 }
 
 func (p *plain) bytes() int {
-	n := 24*len(p.sum) + 16*len(p.names.keys)
+	n := 24*len(p.sum) + 16*len(p.names.table)
 	for i := range p.rows {
 		n += 4*len(p.rows[i].at) + 16*len(p.rows[i].runs) + 48
 	}

@@ -117,6 +117,7 @@ func (f *evalFlags) define(c *cobra.Command) {
 
 // run plays and prints.
 func (f *evalFlags) run(cmd *cobra.Command, args []string) error {
+	collectSeldom()
 	a := &f.account
 	a.Learner.Kind, a.Learner.Zero, a.Threshold.Mode = f.learner.Value, f.zero.Value, f.threshold.Value
 	a.Shadow = f.shadow.Value

@@ -40,7 +40,7 @@ const partitions = 3
 
 func newWorld(t *testing.T, addrs []string) *world {
 	t.Helper()
-	c, err := kafka.New(kafka.Options{Brokers: addrs, RequestTimeout: time.Minute, MetadataAge: 100 * time.Millisecond, MaxWait: 50 * time.Millisecond, Topics: kafka.Topics{Input: "in", Decisions: "decisions", DeadLetters: "dead", Snapshots: "snapshots"}})
+	c, err := kafka.New(kafka.Options{Brokers: addrs, RequestTimeout: time.Minute, MetadataAge: 10 * time.Second, MaxWait: 50 * time.Millisecond, Topics: kafka.Topics{Input: "in", Decisions: "decisions", DeadLetters: "dead", Snapshots: "snapshots"}})
 	if err != nil {
 		t.Fatal(err)
 	}

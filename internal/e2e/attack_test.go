@@ -162,6 +162,7 @@ func (a *attacked) play(k attack) (o struck) {
 // trained, with and without an authserv_id. It prints the table of docs/security.md, and
 // with -attack-table writes it there.
 func TestAttacks(t *testing.T) {
+	t.Parallel()
 	var rows [4][]struck
 	for i, c := range []struct {
 		name     string

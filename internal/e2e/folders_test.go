@@ -23,6 +23,7 @@ namespace inbox {
 // sent mail tells of. Where that is found, by its name below INBOX or by the
 // configuration, they count; where it is not, bootstrap and check say so.
 func TestBootstrapSaysWhenThereIsNoFolderOfSentMail(t *testing.T) {
+	t.Parallel()
 	testkit.NeedDovecot(t)
 	for _, c := range []struct{ name, folder, key, found string }{
 		{"by its name", "INBOX.Gesendet", "", "sent is INBOX.Gesendet (name)"},

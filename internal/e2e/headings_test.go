@@ -23,6 +23,7 @@ import (
 // of 200 messages, follows one that is moved and one that is deleted, and looks for a
 // subject in everything that hinged wrote.
 func TestHeadingsAreReadFromTheServerAndStoredNowhere(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, "[account.featurize]\nnames = false\n")
 	owner := s.imap.Owner(t)
 	box := testkit.NewMail(12)

@@ -24,6 +24,7 @@ import (
 // TestEveryConfirmedMarkIsToldOnce has a daemon tell of what it marks by a webhook and by a
 // program, kills it, and compares what was told with the ledger.
 func TestEveryConfirmedMarkIsToldOnce(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	var bodies []string
 	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 
 	"github.com/hinged/hinged/featurize"
-	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
 
@@ -24,7 +23,7 @@ func (f *Filter) Classify(m *featurize.Message, see func(Decision, *featurize.Fe
 	now := f.learner
 	defer func() { f.learner = now }()
 	v := x.Vector()
-	if err := f.rehearse(v); err != nil {
+	if err := f.rehearse(); err != nil {
 		return err
 	}
 	d := f.judge(meta.Key, x, v, meta.Vouched)
@@ -40,10 +39,10 @@ func (f *Filter) Classify(m *featurize.Message, see func(Decision, *featurize.Fe
 const mostRehearsed = 1 << 14
 
 // rehearse puts a learner in the place of f's that has taken the next steps of replay and
-// can score x, and nothing else. It works on a copy of the weights that this touches. What
+// can score and explain messages, and nothing else. It works on a copy of the weights that this touches. What
 // the limit on weights would then take away stays. The steps are the same for all messages
 // until the next event, so what they came to is kept until then.
-func (f *Filter) rehearse(x model.Vector) error {
+func (f *Filter) rehearse() error {
 	l, explicit := f.learner.(*linear)
 	size := int(f.st.Account.WindowNext - f.lessons.first)
 	if !explicit || !f.opts.replays() || size == 0 || f.opts.Dual.Steps == 0 {
@@ -60,7 +59,7 @@ func (f *Filter) rehearse(x model.Vector) error {
 			f.rehearsed = t
 		}
 	}
-	t.bring(l.st.Weights, x) // the steps have left alone what is new here
+	t.under = l.st.Weights // the steps have left alone what they were not given
 	f.learner = t
 	return nil
 }

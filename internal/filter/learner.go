@@ -104,14 +104,28 @@ type linear struct {
 	rules *model.Rules
 	// scratch: the state is one to learn on, never committed as such.
 	scratch bool
+	// under, of a trial, has the weights of the features that the trial was not given;
+	// they are the same for it.
+	under *model.Weights
 }
 
-func (l *linear) Score(x model.Vector) float64 { return l.l.Score(x) }
-func (l *linear) Norm(x model.Vector) float64  { return x.SquaredNorm() }
-func (l *linear) alone() *model.Weights        { return l.st.Weights }
-func (l *linear) size() Size                   { return Size{Weights: l.st.Weights.Len()} }
+func (l *linear) Score(x model.Vector) float64 {
+	if l.under != nil {
+		return l.st.Weights.DotOver(l.under, x)
+	}
+	return l.l.Score(x)
+}
 
-func (l *linear) weigh(func() model.Vector) apart { return apart{weights: l.st.Weights} }
+func (l *linear) Norm(x model.Vector) float64 { return x.SquaredNorm() }
+func (l *linear) alone() *model.Weights       { return l.st.Weights }
+func (l *linear) size() Size                  { return Size{Weights: l.st.Weights.Len()} }
+
+func (l *linear) weigh(x func() model.Vector) apart {
+	if l.under != nil {
+		l.bring(l.under, x())
+	}
+	return apart{weights: l.st.Weights}
+}
 
 func (l *linear) Learn(e model.Lesson) model.Update {
 	u := l.l.Learn(e)
@@ -192,6 +206,9 @@ func (l *linear) after(e model.Lesson, back float64) float64 {
 // play returns those weights after the lesson. It is always ok, as the options were
 // validated.
 func (l *linear) play(e model.Lesson, back float64) (w *model.Weights, ok bool) {
+	if l.under != nil {
+		l.bring(l.under, e.Vector)
+	}
 	w = model.NewWeights(len(e.Vector))
 	for _, f := range l.rules.Touched(e.Vector[:len(e.Vector):len(e.Vector)]) {
 		if v, ok := l.st.Weights.Lookup(f.Index); ok {

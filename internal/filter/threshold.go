@@ -216,7 +216,9 @@ func quantile(sorted []store.Scored, q float64) float64 {
 //
 // The sums of shares are straight lines between the places where a score begins or
 // ends to count in part, and the quotient of two straight lines has its maximum at
-// an end. So trying those places, from the top down, finds the maximum. O(n).
+// an end. So trying those places, from the top down, finds the maximum. The lower the
+// place, the more scores count as called; once they are so many that not even all of the
+// important ones among them could make a greater F1, the search ends. O(n).
 func softF1(sorted []store.Scored) float64 {
 	var all, partly, fully soft
 	for i := range sorted {
@@ -246,6 +248,9 @@ func softF1(sorted []store.Scored) float64 {
 		called, hits := partly.shares(at, blur)
 		called += float64(2 * blur * fully.number)
 		hits += float64(2 * blur * fully.important)
+		if 2*total < float64(best*(1-slack))*(called+total) {
+			break
+		}
 		v := 2 * hits / (called + total)
 		switch {
 		case v > best:
@@ -258,6 +263,10 @@ func softF1(sorted []store.Scored) float64 {
 	}
 	return low + float64((high-low)/2)
 }
+
+// slack is far more than rounding adds to the sums of softF1, or takes from them, while
+// scores have the size that they have for vectors of norm 1.
+const slack = 1e-6
 
 // soft adds up scores that count in part: how many there are and their sum, of
 // all and of the important ones.

@@ -43,15 +43,15 @@ func FeatureOf(i model.Index) uint64 { return uint64(i) - firstIndex }
 // skipped. name stands in errors.
 func ReadSVMLight(r io.Reader, name string) ([]model.Lesson, error) {
 	var out []model.Lesson
+	var reader rowReader
 	err := eachLine(r, name, func(line string) error {
-		fields := strings.Fields(line)
-		if len(fields) == 0 {
+		if strings.TrimSpace(line) == "" {
 			return nil
 		}
 		if len(out) == maxRows {
 			return fmt.Errorf("there are more than %d rows", maxRows)
 		}
-		e, err := svmlightRow(fields)
+		e, err := reader.svmlight(line)
 		if err == nil {
 			out = append(out, e)
 		}
@@ -60,54 +60,77 @@ func ReadSVMLight(r io.Reader, name string) ([]model.Lesson, error) {
 	return out, err
 }
 
-// svmlightRow reads one row, split at its blanks.
-func svmlightRow(fields []string) (model.Lesson, error) {
-	label, err := strconv.ParseFloat(fields[0], 64)
-	e := model.Lesson{Label: model.Important, Weight: 1}
-	switch {
-	case err != nil:
-		return e, fmt.Errorf("the label %q is not a number", shorten(fields[0]))
-	case label < 0:
-		e.Label = model.Ordinary
-	case !(label > 0):
-		return e, fmt.Errorf("the label %s says neither yes (above 0) nor no (below 0)", fields[0])
-	}
-	for _, f := range fields[1:] {
+// rowReader has what rows share while they are read.
+type rowReader struct {
+	numbers numbers
+	vector  model.Vector // of the row
+}
+
+// own returns a copy of the vector, without room for more.
+func (r *rowReader) own() model.Vector {
+	return slices.Clone(r.vector)
+}
+
+// svmlight reads one row that is not blank.
+func (r *rowReader) svmlight(line string) (e model.Lesson, err error) {
+	e = model.Lesson{Weight: 1}
+	r.vector = r.vector[:0]
+	for f := range strings.FieldsSeq(line) {
+		if e.Label == 0 {
+			if e.Label, err = svmlightLabel(f); err != nil {
+				return e, err
+			}
+			continue
+		}
 		if strings.HasPrefix(f, "qid:") {
 			continue
 		}
 		if cost, ok := strings.CutPrefix(f, "cost:"); ok {
-			if e.Weight, err = parseNumber(cost); err != nil || !(e.Weight > 0) {
+			if e.Weight, err = r.numbers.parse(cost); err != nil || !(e.Weight > 0) {
 				return e, fmt.Errorf("the cost %q is not a number above 0", shorten(cost))
 			}
 			continue
 		}
-		x, err := svmlightFeature(f)
+		x, err := r.feature(f)
 		if err != nil {
 			return e, err
 		}
 		if x.Value != 0 {
-			e.Vector = append(e.Vector, x)
+			r.vector = append(r.vector, x)
 		}
 	}
-	e.Vector.Sort()
-	for i := 1; i < len(e.Vector); i++ {
-		if e.Vector[i].Index == e.Vector[i-1].Index {
-			return e, fmt.Errorf("feature %d stands twice", FeatureOf(e.Vector[i].Index))
+	r.vector.Sort()
+	for i := 1; i < len(r.vector); i++ {
+		if r.vector[i].Index == r.vector[i-1].Index {
+			return e, fmt.Errorf("feature %d stands twice", FeatureOf(r.vector[i].Index))
 		}
 	}
-	e.Vector = slices.Clip(e.Vector)
+	e.Vector = r.own()
 	return e, nil
 }
 
-// svmlightFeature reads feature:value.
-func svmlightFeature(text string) (model.Feature, error) {
+// svmlightLabel reads the label of a row.
+func svmlightLabel(text string) (model.Label, error) {
+	label, err := strconv.ParseFloat(text, 64)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("the label %q is not a number", shorten(text))
+	case label < 0:
+		return model.Ordinary, nil
+	case !(label > 0):
+		return 0, fmt.Errorf("the label %s says neither yes (above 0) nor no (below 0)", text)
+	}
+	return model.Important, nil
+}
+
+// feature reads feature:value.
+func (r *rowReader) feature(text string) (model.Feature, error) {
 	feature, value, ok := strings.Cut(text, ":")
 	n, err := strconv.ParseUint(feature, 10, 64)
 	if !ok || err != nil || n > math.MaxUint64-firstIndex {
 		return model.Feature{}, fmt.Errorf("%q is not feature:value with a whole number as feature", shorten(text))
 	}
-	v, err := parseNumber(value)
+	v, err := r.numbers.parse(value)
 	if err != nil {
 		return model.Feature{}, fmt.Errorf("the value of feature %d: %w", n, err)
 	}
@@ -166,6 +189,30 @@ func parseNumber(s string) (float64, error) {
 		return 0, fmt.Errorf("%q is not a finite number", shorten(s))
 	}
 	return v, nil
+}
+
+// numbers reads numbers and remembers some: the features of one message have a handful of
+// values, of up to 20 digits each. The zero value is ready to use.
+type numbers [64]struct {
+	text  string
+	value float64
+}
+
+// parse is parseNumber.
+func (n *numbers) parse(s string) (float64, error) {
+	if s == "" {
+		return parseNumber(s)
+	}
+	// The last digits differ most.
+	last := &n[(int(s[len(s)-1])+10*int(s[len(s)/2]))%len(n)]
+	if last.text == s {
+		return last.value, nil
+	}
+	v, err := parseNumber(s)
+	if err == nil {
+		last.text, last.value = strings.Clone(s), v
+	}
+	return v, err
 }
 
 // shorten keeps errors to one line.

@@ -3,10 +3,11 @@
 package lab
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/hinged/hinged/model"
@@ -22,6 +23,7 @@ import (
 // is lifted: add a constant with --lift.
 func ReadVW(r io.Reader, name string) ([]model.Lesson, error) {
 	var out []model.Lesson
+	var reader rowReader
 	err := eachRawLine(r, name, func(line string) error {
 		if strings.TrimSpace(line) == "" {
 			return nil
@@ -34,18 +36,14 @@ func ReadVW(r io.Reader, name string) ([]model.Lesson, error) {
 		if err != nil {
 			return err
 		}
-		sum := map[model.Index]float64{}
-		for _, part := range strings.Split(body, "|") {
-			if err := vwNamespace(part, sum); err != nil {
+		reader.vector = reader.vector[:0]
+		for part := range strings.SplitSeq(body, "|") {
+			if err := reader.vwNamespace(part); err != nil {
 				return err
 			}
 		}
-		for i, v := range sum {
-			if v != 0 {
-				e.Vector = append(e.Vector, model.Feature{Index: i, Value: v})
-			}
-		}
-		e.Vector.Sort()
+		reader.addUp()
+		e.Vector = reader.own()
 		if len(out) == maxRows {
 			return fmt.Errorf("there are more than %d rows", maxRows)
 		}
@@ -87,34 +85,61 @@ func vwHead(head string) (e model.Lesson, err error) {
 	return e, nil
 }
 
-func vwNamespace(part string, sum map[model.Index]float64) error {
-	fields := strings.Fields(part)
+// vwNamespace appends the features of one namespace to the row's vector, each as often as
+// it stands there.
+func (r *rowReader) vwNamespace(part string) error {
 	space, scale := "", 1.0
-	if len(fields) > 0 && !strings.HasPrefix(part, " ") && !strings.HasPrefix(part, "\t") {
-		var text string
-		var scaled bool
-		if space, text, scaled = strings.Cut(fields[0], ":"); scaled {
-			var err error
-			if scale, err = parseNumber(text); err != nil {
-				return fmt.Errorf("the scale of namespace %q: %w", shorten(space), err)
-			}
-		}
-		fields = fields[1:]
-	}
-	for _, f := range fields {
+	named := !strings.HasPrefix(part, " ") && !strings.HasPrefix(part, "\t") // the name comes first
+	for f := range strings.FieldsSeq(part) {
 		name, text, valued := strings.Cut(f, ":")
 		v := 1.0
 		if valued {
 			var err error
-			if v, err = parseNumber(text); err != nil {
-				return fmt.Errorf("the value of feature %q: %w", shorten(name), err)
+			if v, err = r.numbers.parse(text); err != nil {
+				what := "value of feature"
+				if named {
+					what = "scale of namespace"
+				}
+				return fmt.Errorf("the %s %q: %w", what, shorten(name), err)
 			}
 		}
-		h := fnv.New64a()
-		h.Write([]byte(space + "\x00" + name))
-		sum[model.FoldIndex(h.Sum64())] += v * scale
+		if named {
+			space, scale, named = name, v, false
+			continue
+		}
+		r.vector = append(r.vector, model.Feature{Index: vwIndex(space, name), Value: v * scale})
 	}
 	return nil
+}
+
+// vwIndex is the index of a feature: FNV-1a of its namespace, a zero byte and its name, as
+// hash/fnv has it.
+func vwIndex(space, name string) model.Index {
+	const basis, prime = 14695981039346656037, 1099511628211
+	h := uint64(basis)
+	for i := range len(space) {
+		h = (h ^ uint64(space[i])) * prime
+	}
+	h *= prime
+	for i := range len(name) {
+		h = (h ^ uint64(name[i])) * prime
+	}
+	return model.FoldIndex(h)
+}
+
+// addUp sorts the row's vector and adds up the values of a feature, in the order in which
+// they stood. Zeros are left out.
+func (r *rowReader) addUp() {
+	slices.SortStableFunc(r.vector, func(a, b model.Feature) int { return cmp.Compare(a.Index, b.Index) })
+	kept := r.vector[:0]
+	for _, f := range r.vector {
+		if n := len(kept); n > 0 && kept[n-1].Index == f.Index {
+			kept[n-1].Value += f.Value
+		} else {
+			kept = append(kept, f)
+		}
+	}
+	r.vector = slices.DeleteFunc(kept, func(f model.Feature) bool { return f.Value == 0 })
 }
 
 // ReadVectors reads either format: Vowpal Wabbit's has a | in its first line.

@@ -28,7 +28,7 @@ type compiled struct {
 // assemble compiles packages in dir for a processor that could fuse.
 func assemble(t *testing.T, dir, arch string, packages ...string) compiled {
 	t.Helper()
-	cmd := exec.Command("go", append([]string{"build", "-gcflags=-S"}, packages...)...)
+	cmd := exec.Command("go", append([]string{"build", "-trimpath", "-gcflags=-S"}, packages...)...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOAMD64=v3", "GO111MODULE=on", "GOWORK=off")
 	out, err := cmd.CombinedOutput()

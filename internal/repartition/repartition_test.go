@@ -50,7 +50,7 @@ func onBoth(t *testing.T, test func(w *world)) {
 func (w *world) topics(name string) *kafka.Client {
 	w.Helper()
 	c, err := kafka.New(kafka.Options{
-		Brokers: w.addrs, Group: "g", RequestTimeout: time.Minute, MetadataAge: 100 * time.Millisecond, MaxWait: 50 * time.Millisecond, JoinBackoff: 100 * time.Millisecond,
+		Brokers: w.addrs, Group: "g", RequestTimeout: time.Minute, MetadataAge: 10 * time.Second, MaxWait: 50 * time.Millisecond, JoinBackoff: 100 * time.Millisecond,
 		Topics: kafka.Topics{Input: name + ".in", Decisions: "decisions", DeadLetters: "dead", Snapshots: name + ".snapshots"},
 	})
 	if err != nil {

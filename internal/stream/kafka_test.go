@@ -18,7 +18,7 @@ import (
 func dial(t *testing.T, k *testkit.Kafka) *kafka.Client {
 	t.Helper()
 	client, err := kafka.New(kafka.Options{
-		Brokers: k.Addrs(), Topics: testTopics, Group: "g", RequestTimeout: 30 * time.Second,
+		Brokers: k.Addrs(), Topics: testTopics, Group: "g", RequestTimeout: time.Minute,
 		MetadataAge: time.Second, HeartbeatInterval: 300 * time.Millisecond, SessionTimeout: 6 * time.Second,
 		JoinBackoff: 100 * time.Millisecond, MaxWait: 100 * time.Millisecond,
 	})

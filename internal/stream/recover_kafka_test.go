@@ -94,14 +94,15 @@ func TestATopicCreatedAgainOnARealBroker(t *testing.T) {
 			return err
 		})
 	}
-	marks := func() []kafka.Watermark {
+	watermarks := func(topic string) (all []kafka.Watermark) {
 		t.Helper()
-		all, err := client.Watermarks(t.Context(), testTopics.Input)
-		if err != nil {
-			t.Fatal(err)
-		}
+		eventually(t, func() (err error) { // a topic that was just created may have no leader yet
+			all, err = client.Watermarks(t.Context(), topic)
+			return err
+		})
 		return all
 	}
+	marks := func() []kafka.Watermark { return watermarks(testTopics.Input) }
 	caught := func(p *process) error {
 		all := p.engine.Status().Partitions
 		if len(all) != partitions {
@@ -116,11 +117,7 @@ func TestATopicCreatedAgainOnARealBroker(t *testing.T) {
 	}
 	decisions := func() (n int64) {
 		t.Helper()
-		all, err := client.Watermarks(t.Context(), testTopics.Decisions)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, w := range all {
+		for _, w := range watermarks(testTopics.Decisions) {
 			n += w.End
 		}
 		return n

@@ -164,7 +164,7 @@ func (b *kafkaBroker) settings() string {
 	set("transaction.state.log.min.isr", "1")
 	set("share.coordinator.state.topic.min.isr", "1")
 	set("group.initial.rebalance.delay.ms", "0")
-	set("broker.session.timeout.ms", "9000")
+	set("broker.session.timeout.ms", strconv.FormatInt(fenceAfter.Milliseconds(), 10))
 	set("broker.heartbeat.interval.ms", "500")
 	set("controlled.shutdown.enable", "true")
 	// Compaction as fast as it goes, with the least memory.

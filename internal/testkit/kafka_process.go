@@ -24,8 +24,9 @@ type kafkaBroker struct {
 	dir     string
 	ports   [listeners]int
 
-	cmd  *exec.Cmd // nil: it does not run
-	done chan struct{}
+	cmd    *exec.Cmd // nil: it does not run
+	done   chan struct{}
+	killed bool
 }
 
 const (
@@ -34,6 +35,13 @@ const (
 	killPatience  = time.Minute
 
 	answerPatience = 10 * time.Second // for one answer of a broker that may be starting
+
+	// fenceAfter is for how long a broker may be silent before others lead its partitions.
+	// One that was killed waits for so long until it is let in again.
+	fenceAfter = 9 * time.Second
+	// fenceAloneAfter is that of a broker whose partitions nobody else can lead: a busy
+	// machine keeps it silent for seconds, and without it there is no broker at all.
+	fenceAloneAfter = time.Minute
 )
 
 func (b *kafkaBroker) addr(listener int) string {
@@ -50,7 +58,11 @@ func (b *kafkaBroker) start() error {
 		return err
 	}
 	defer out.Close()
-	cmd := exec.CommandContext(context.Background(), "java", b.cluster.java("kafka.Kafka", filepath.Join(b.dir, "server.properties"))...)
+	args := []string{filepath.Join(b.dir, "server.properties")}
+	if len(b.cluster.brokers) == 1 && !b.killed {
+		args = append(args, "--override", fmt.Sprintf("broker.session.timeout.ms=%d", fenceAloneAfter.Milliseconds()))
+	}
+	cmd := exec.CommandContext(context.Background(), "java", b.cluster.java("kafka.Kafka", args...)...)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = childAttributes()
 	if err := cmd.Start(); err != nil {
@@ -111,6 +123,7 @@ func (b *kafkaBroker) end(signal syscall.Signal, patience time.Duration) error {
 	if err := b.cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
+	b.killed = b.killed || signal == syscall.SIGKILL
 	_ = b.resume() // it may be gone
 	select {
 	case <-b.done:

@@ -124,8 +124,8 @@ func (r *release) build(ctx context.Context, t target) (string, error) {
 
 // manual writes the manual pages and the completions of shells.
 func (r *release) manual(ctx context.Context) error {
-	return r.run(ctx, []string{"SOURCE_DATE_EPOCH=" + strconv.FormatInt(r.at.Unix(), 10)},
-		r.goTool, "run", "-tags", "manual", "-ldflags", "-X main.version="+r.version, "./cmd/hinged", "manual", r.man(""))
+	return r.run(ctx, []string{"CGO_ENABLED=0", "SOURCE_DATE_EPOCH=" + strconv.FormatInt(r.at.Unix(), 10)},
+		r.goTool, "run", "-trimpath", "-tags", "manual", "-ldflags", "-X main.version="+r.version, "./cmd/hinged", "manual", r.man(""))
 }
 
 // man is a file of manual.

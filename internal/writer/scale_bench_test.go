@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package writer_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/writer"
+	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
+	"github.com/hinged/hinged/store/snapshot"
+)
+
+// BenchmarkScale prints what docs/scale.md reckons with, as a table: of HINGED_BENCH_ACCOUNTS
+// accounts of a partition (10 without it) that got 20 messages a day for 60 days, and of
+// HINGED_BENCH_SMALL accounts (2,000) that got one message. Processor time is that of the
+// process, in all its threads, without waiting for the disk.
+func BenchmarkScale(b *testing.B) {
+	for b.Loop() {
+		s := newScale(b, fromEnv("HINGED_BENCH_ACCOUNTS", 10))
+		s.play(b, 30)
+		day30 := s.print(b, 30)
+		s.play(b, 30)
+		s.row("store, for each account, after 30 days", "%d KB", day30>>10)
+		file := s.print(b, 60)
+		s.row("store, for each account, after 60 days", "%d KB", file>>10)
+		s.row("store, for each message known after 60 days", "%d bytes", int(file)/s.writers[0].Filter().State().Messages.Len())
+		s.row("a message, raw", "%d bytes", s.rawBytes/s.n)
+		s.snapshots(b)
+		s.processor(b)
+		s.memory(b)
+		s.takeOver(b)
+		s.opening(b)
+		s.small(b, fromEnv("HINGED_BENCH_SMALL", 2000))
+		fmt.Print(s.table)
+	}
+}
+
+func fromEnv(name string, without int) int {
+	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
+		return n
+	}
+	return without
+}
+
+// scale is a growth that is measured.
+type scale struct {
+	*growth
+	options  filter.Options
+	reader   *featurize.Featurizer
+	all      [][]byte
+	n        int // messages that each account got
+	rawBytes int
+	table    string
+	manifest snapshot.Manifest
+	chunks   map[snapshot.ChunkID][]byte
+}
+
+func newScale(b *testing.B, accounts int) *scale {
+	b.Helper()
+	s := &scale{options: streamOptions(), chunks: map[snapshot.ChunkID][]byte{}}
+	owner := eachMail(b, func(raw []byte, _ time.Time) bool {
+		s.all = append(s.all, raw)
+		return len(s.all) < 70*20
+	})
+	s.options.Featurize.Owner = []string{owner}
+	reader, err := featurize.New(s.options.Featurize)
+	if err != nil {
+		b.Fatal(err)
+	}
+	s.reader, s.growth = reader, newGrowth(b, accounts, s.options)
+	s.table = fmt.Sprintf("\n| of %d accounts | |\n|---|---|\n", accounts)
+	return s
+}
+
+func (s *scale) row(what, format string, figure ...any) {
+	s.table += "| " + what + " | " + fmt.Sprintf(format, figure...) + " |\n"
+}
+
+// message brings the next message to each account.
+func (s *scale) message(b *testing.B) {
+	b.Helper()
+	raw := s.all[s.n]
+	at := store.MomentOf(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(s.n) * 24 * time.Hour / 20))
+	s.n++
+	s.rawBytes += len(raw)
+	s.arrive(b, at, s.reader, raw)
+}
+
+func (s *scale) play(b *testing.B, days int) {
+	b.Helper()
+	for range 20 * days {
+		s.message(b)
+	}
+}
+
+// processorTime is what the process has used so far.
+func processorTime(b *testing.B) time.Duration {
+	b.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// processor measures a message of an account that is in memory, and of one that is not.
+func (s *scale) processor(b *testing.B) {
+	b.Helper()
+	const messages = 40
+	runtime.GC()
+	before := processorTime(b)
+	for range messages {
+		s.message(b)
+	}
+	hot := processorTime(b) - before
+	runtime.GC()
+	before = processorTime(b)
+	for range messages {
+		for i, name := range s.names {
+			w, err := writer.Open(s.store, name)
+			if err != nil {
+				b.Fatal(err)
+			}
+			s.writers[i] = w
+		}
+		s.message(b)
+	}
+	cold := processorTime(b) - before
+	each := func(d time.Duration) float64 {
+		return d.Seconds() * 1000 / float64(messages*len(s.names))
+	}
+	s.row("processor time of a message, account in memory", "%.2f ms", each(hot))
+	s.row("processor time of a message, account not in memory", "%.2f ms", each(cold))
+}
+
+func heap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// memory measures what the accounts take in memory.
+func (s *scale) memory(b *testing.B) {
+	b.Helper()
+	with := heap()
+	s.writers = nil
+	without := heap()
+	s.row("memory of an account that is in memory", "%d KB", (with-without)/int64(len(s.names))>>10)
+}
+
+// dump makes a snapshot and returns how many bytes of it are new, and the processor time.
+func (s *scale) dump(b *testing.B, before *snapshot.Manifest) (bytes int, took time.Duration) {
+	b.Helper()
+	began := processorTime(b)
+	m, err := snapshot.Dump(s.store, s.of, before, func(id snapshot.ChunkID, data []byte) error {
+		s.chunks[id] = slices.Clone(data)
+		bytes += len(data)
+		return nil
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	s.manifest = m
+	return bytes, processorTime(b) - began
+}
+
+// snapshots measures a snapshot of which nothing was there, and what mail adds.
+func (s *scale) snapshots(b *testing.B) {
+	b.Helper()
+	n := len(s.names)
+	whole, _ := s.dump(b, nil)
+	const single = 10
+	one, took := 0, time.Duration(0)
+	for range single {
+		s.message(b)
+		was := s.manifest
+		bytes, d := s.dump(b, &was)
+		one, took = one+bytes, took+d
+	}
+	was := s.manifest
+	s.play(b, 1)
+	day, _ := s.dump(b, &was)
+	s.row("snapshot of an account, whole", "%d KB", whole/n>>10)
+	s.row("the same, what one message adds", "%d KB", one/single/n>>10)
+	s.row("the same, what 20 messages add together", "%d KB", day/n>>10)
+	s.row("processor time of a snapshot after one message", "%.1f ms", took.Seconds()*1000/float64(single*n))
+}
+
+// takeOver measures how long a new owner needs until an account can decide.
+func (s *scale) takeOver(b *testing.B) {
+	b.Helper()
+	s.dump(b, nil)
+	there, err := boltfile.Open(filepath.Join(b.TempDir(), "there.db"), boltfile.Options{NoSync: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	before := processorTime(b)
+	if err := snapshot.BeginRestore(there, s.of, s.manifest); err != nil {
+		b.Fatal(err)
+	}
+	read := 0
+	get := func(id snapshot.ChunkID) ([]byte, error) {
+		read += len(s.chunks[id])
+		return s.chunks[id], nil
+	}
+	for _, name := range s.names {
+		err := snapshot.RestoreState(there, s.of, name, get)
+		if err == nil {
+			_, err = writer.Open(there, name)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	took := processorTime(b) - before
+	n := len(s.names)
+	s.row("processor time of a take-over, for each account, until it can decide", "%.1f ms", took.Seconds()*1000/float64(n))
+	s.row("bytes read for that from the snapshots topic", "%d KB", read/n>>10)
+	if err := there.Close(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// opening measures a restart, with the file in the page cache.
+func (s *scale) opening(b *testing.B) {
+	b.Helper()
+	if err := s.store.Close(); err != nil {
+		b.Fatal(err)
+	}
+	took, size := openFile(b, s.path)
+	s.row("opening the store, for each GB", "%.2f s", took.Seconds()*1e9/float64(size))
+}
+
+// openFile opens a store and closes it; it returns the processor time of opening and the size.
+func openFile(b *testing.B, path string) (time.Duration, int64) {
+	b.Helper()
+	before := processorTime(b)
+	is, err := boltfile.Open(path, boltfile.Options{NoSync: true})
+	took := processorTime(b) - before
+	if err == nil {
+		err = is.Close()
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return took, info.Size()
+}
+
+// small measures many accounts that have got one message each and are not in memory.
+func (s *scale) small(b *testing.B, accounts int) {
+	b.Helper()
+	s.growth, s.chunks = nil, nil
+	before := heap()
+	g := newGrowth(b, accounts, s.options)
+	at := store.MomentOf(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	g.arrive(b, at, s.reader, s.all[0])
+	names := len(g.names)
+	g.writers, g.names = nil, nil
+	s.row("memory of an account that is not, its store being open", "%d bytes", max(heap()-before, 0)/int64(names))
+	if err := g.store.Close(); err != nil {
+		b.Fatal(err)
+	}
+	took, size := openFile(b, g.path)
+	s.row("store, for each account with one message", "%d KB", size/int64(names)>>10)
+	s.row("opening the store, for each such account", "%.0f µs", took.Seconds()*1e6/float64(names))
+}
