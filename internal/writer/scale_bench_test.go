@@ -208,7 +208,7 @@ func (s *scale) takeOver(b *testing.B) {
 		b.Fatal(err)
 	}
 	before := processorTime(b)
-	if err := snapshot.BeginRestore(there, s.of, s.manifest); err != nil {
+	if err := snapshot.BeginRestore(b.Context(), there, s.of, s.manifest); err != nil {
 		b.Fatal(err)
 	}
 	read := 0

@@ -43,7 +43,7 @@ func fullFile(t testing.TB) (data []byte, digest string) {
 	for n := range 60 {
 		b := storetest.Change(r, st, tw)
 		b.Features = append(b.Features, store.FeatureRecord{Key: storetest.KeyOf(1000 + n), Data: vectorOf(r), Names: make([]byte, 500)}) // several pages
-		b.Journal = append(b.Journal, make([]byte, 1000)) // more of them
+		b.Journal = append(b.Journal, make([]byte, 1000))                                                                                 // more of them
 		if err := s.Commit("ann", st, b); err != nil {
 			t.Fatal(err)
 		}
