@@ -171,7 +171,7 @@ var (
 	heading = regexp.MustCompile(`(?m)^# .*\n`)
 	rule    = regexp.MustCompile(`(?m)^\| \| \|\n\|---\|---\|\n`)
 	row     = regexp.MustCompile(`(?m)^\| (type|default|allowed|example) \| (.*) \|$`)
-	link    = regexp.MustCompile(`\[([^\]]+)\]\([^)]+\)`)
+	mdLink  = regexp.MustCompile(`\[([^\]]+)\]\([^)]+\)`)
 )
 
 // configManual turns docs/config.md into the Markdown of a manual page: rows of
@@ -179,7 +179,7 @@ var (
 func configManual(page []byte, at time.Time) []byte {
 	text := comment.ReplaceAllString(string(page), "")
 	text = heading.ReplaceAllString(text, "")
-	text = link.ReplaceAllString(text, "$1")
+	text = mdLink.ReplaceAllString(text, "$1")
 	text = rule.ReplaceAllString(text, "")
 	text = row.ReplaceAllString(text, "$1: $2\n")
 	text = regexp.MustCompile(`(?m)^## `).ReplaceAllString(text, "# ")

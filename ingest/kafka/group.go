@@ -54,7 +54,7 @@ func (c *Client) Run(ctx context.Context, m Member) error {
 	if problem == nil {
 		problem = func(error) {}
 	}
-	d, balancer := newDialer(c.o), new(sticky)
+	d, balancer := newDialer(c.o), &sticky{dealt: -1}
 	group, err := kafkago.NewConsumerGroup(kafkago.ConsumerGroupConfig{
 		ID:      c.o.Group,
 		Brokers: c.o.Brokers,
@@ -120,9 +120,47 @@ func (c *Client) Run(ctx context.Context, m Member) error {
 			defer cancel(nil)
 			stop := context.AfterFunc(over, func() { cancel(over.Err()) })
 			defer stop()
+			var watching sync.WaitGroup
+			defer watching.Wait()
+			if dealt := balancer.dealtOut(); dealt >= 0 {
+				watching.Go(func() {
+					if c.otherPartitions(genCtx, dealt) {
+						cancel(errOtherPartitions)
+					}
+				})
+			}
 			m.Generation(genCtx, g)
 			<-genCtx.Done() // returning would end the generation
 		})
 		<-done
 	}
+}
+
+var errOtherPartitions = errors.New("the input topic has other partitions than were dealt out")
+
+// otherPartitions waits until the input topic has another number of partitions, 0 if it is
+// missing, or until ctx is done; it reports whether it has. kafka-go watches, too, but only
+// from the time after the partitions were dealt out: what was created in between, such as
+// the whole topic, it would never see.
+func (c *Client) otherPartitions(ctx context.Context, dealt int32) bool {
+	tick := time.NewTicker(c.o.MetadataAge)
+	defer tick.Stop()
+	// What we know may be older than the dealing, by MetadataAge at most. So it has to
+	// differ twice.
+	for others := 0; others < 2; {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-tick.C:
+		}
+		n, err := c.Partitions(ctx, c.o.Topics.Input)
+		switch {
+		case err != nil && !errors.Is(err, ErrNoTopic): // nothing is known
+		case n == dealt:
+			others = 0
+		default:
+			others++
+		}
+	}
+	return ctx.Err() == nil
 }

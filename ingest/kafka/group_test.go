@@ -108,6 +108,35 @@ func TestMembersShareThePartitionsAndTakeOverFromOneThatLeaves(t *testing.T) {
 	})
 }
 
+// kafka-go compares with what it finds when it begins to watch; this does with what was
+// dealt out, such as nothing of a topic that was missing for that moment.
+func TestPartitionsThatWereNotDealtOutEndTheGeneration(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *broker) {
+		c := b.client(t, 3, func(o *Options) { o.MetadataAge = 50 * time.Millisecond })
+		for dealt := range int32(5) {
+			if dealt == 3 {
+				continue
+			}
+			if !c.otherPartitions(t.Context(), dealt) {
+				t.Errorf("%d were dealt out of 3, and that is well", dealt)
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		if c.otherPartitions(ctx, 3) {
+			t.Error("all three were dealt out, and that is not enough")
+		}
+	})
+	s := sticky{dealt: -1}
+	if n := s.dealtOut(); n != -1 {
+		t.Errorf("who dealt nothing says %d", n)
+	}
+	s.AssignGroups(nil, nil)
+	if n := s.dealtOut(); n != 0 {
+		t.Errorf("who dealt out a missing topic says %d", n)
+	}
+}
+
 func TestAGroupOfNobodyHasNoOffsets(t *testing.T) {
 	onBoth(t, func(t *testing.T, b *broker) {
 		c := b.client(t, 2)

@@ -21,6 +21,7 @@ type sticky struct {
 	mu         sync.Mutex
 	generation int32
 	held       []int32
+	dealt      int32 // partitions that were there when we last dealt them out; -1 once dealtOut told
 }
 
 // has notes what a generation gave us.
@@ -28,6 +29,16 @@ func (s *sticky) has(g Generation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.generation, s.held = g.ID, slices.Clone(g.Partitions)
+}
+
+// dealtOut returns how many partitions this member dealt out since the last call, 0 if the
+// topic was missing; -1 if another member did.
+func (s *sticky) dealtOut() int32 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.dealt
+	s.dealt = -1
+	return n
 }
 
 // ProtocolName names the way; members that do not all know it take another.
@@ -47,7 +58,10 @@ func (s *sticky) UserData() ([]byte, error) {
 
 // AssignGroups deals the partitions of the topics out. Of several topics, which
 // do not occur, each is dealt out by itself.
-func (*sticky) AssignGroups(members []kafkago.GroupMember, partitions []kafkago.Partition) kafkago.GroupMemberAssignments {
+func (s *sticky) AssignGroups(members []kafkago.GroupMember, partitions []kafkago.Partition) kafkago.GroupMemberAssignments {
+	s.mu.Lock()
+	s.dealt = int32(len(partitions))
+	s.mu.Unlock()
 	members = slices.Clone(members)
 	slices.SortFunc(members, func(a, b kafkago.GroupMember) int { return cmp.Compare(a.ID, b.ID) })
 	of := map[string][]int{}
