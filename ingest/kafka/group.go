@@ -115,25 +115,31 @@ func (c *Client) Run(ctx context.Context, m Member) error {
 		done := make(chan struct{})
 		gen.Start(func(over context.Context) {
 			defer close(done)
-			// The context of kafka-go has no cause and no values; ours has both.
-			genCtx, cancel := context.WithCancelCause(ctx)
-			defer cancel(nil)
-			stop := context.AfterFunc(over, func() { cancel(over.Err()) })
-			defer stop()
-			var watching sync.WaitGroup
-			defer watching.Wait()
-			if dealt := balancer.dealtOut(); dealt >= 0 {
-				watching.Go(func() {
-					if c.otherPartitions(genCtx, dealt) {
-						cancel(errOtherPartitions)
-					}
-				})
-			}
-			m.Generation(genCtx, g)
-			<-genCtx.Done() // returning would end the generation
+			c.generation(ctx, over, m, g, balancer.dealtOut())
 		})
 		<-done
 	}
+}
+
+// generation runs m's until over is done, or until the input topic has other partitions
+// than we dealt out for it; dealt is -1 if another member did.
+func (c *Client) generation(ctx, over context.Context, m Member, g Generation, dealt int32) {
+	// The context of kafka-go has no cause and no values; ours has both.
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stop := context.AfterFunc(over, func() { cancel(over.Err()) })
+	defer stop()
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	if dealt >= 0 {
+		watching.Go(func() {
+			if c.otherPartitions(ctx, dealt) {
+				cancel(errOtherPartitions)
+			}
+		})
+	}
+	m.Generation(ctx, g)
+	<-ctx.Done() // returning would end the generation
 }
 
 var errOtherPartitions = errors.New("the input topic has other partitions than were dealt out")
