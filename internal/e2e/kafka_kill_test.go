@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/testkit"
 )
 
@@ -128,6 +129,14 @@ func TestR9ThreeProcessesThatDieGiveWhatOneUndisturbedGives(t *testing.T) {
 	}
 	t.Logf("%d messages of %d accounts; joined %d times, left %d, killed %d", total, accounts, joins, leaves, kills)
 
+	in.likeOneAlone("three", got)
+}
+
+// likeOneAlone compares what a group of processes came to, accounts by their digests and
+// what it wrote, with what one process that nobody disturbs makes of the same mail.
+func (in *topic) likeOneAlone(group string, got map[string]desk.Digest) {
+	t := in.t
+	t.Helper()
 	alone := in.process("alone", "")
 	alone.start()
 	same(t, got, in.accountDigests(alone))
@@ -135,7 +144,7 @@ func TestR9ThreeProcessesThatDieGiveWhatOneUndisturbedGives(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, kind := range []string{"decisions", "dead-letters"} {
-		first, repeated := in.of("three").outputs("three." + kind)
+		first, repeated := in.of(group).outputs(group + "." + kind)
 		once, again := in.of("alone").outputs("alone." + kind)
 		if again != 0 {
 			t.Errorf("the undisturbed process said %d %s twice", again, kind)

@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"regexp"
@@ -76,24 +75,5 @@ func TestAReloadOfTheStreamChangesNoDecision(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	alone := in.process("alone", "")
-	alone.start()
-	same(t, got, in.accountDigests(alone))
-	if err := alone.stop(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	for _, kind := range []string{"decisions", "dead-letters"} {
-		reloaded, repeated := in.of("shaken").outputs("shaken." + kind)
-		once, _ := in.of("alone").outputs("alone." + kind)
-		differing := 0
-		for id, want := range once {
-			if !bytes.Equal(reloaded[id], want) {
-				differing++
-			}
-		}
-		if differing > 0 || len(reloaded) != len(once) || len(once) == 0 {
-			t.Errorf("%d %s, %d of them differ; want the %d of the undisturbed process", len(reloaded), kind, differing, len(once))
-		}
-		t.Logf("%d %s, %d of them more than once", len(once), kind, repeated)
-	}
+	in.likeOneAlone("shaken", got)
 }

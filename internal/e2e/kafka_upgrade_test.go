@@ -60,24 +60,5 @@ func TestARollingUpgradeChangesNoDecision(t *testing.T) {
 		}
 	}
 
-	alone := in.process("alone", "")
-	alone.start()
-	same(t, got, in.accountDigests(alone))
-	if err := alone.stop(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	for _, kind := range []string{"decisions", "dead-letters"} {
-		rolled, repeated := in.of("three").outputs("three." + kind)
-		once, _ := in.of("alone").outputs("alone." + kind)
-		differing := 0
-		for id, want := range once {
-			if !bytes.Equal(rolled[id], want) {
-				differing++
-			}
-		}
-		if differing > 0 || len(rolled) != len(once) || len(once) == 0 {
-			t.Errorf("%d %s, %d of them differ; want the %d of the undisturbed process", len(rolled), kind, differing, len(once))
-		}
-		t.Logf("%d %s, %d of them more than once", len(once), kind, repeated)
-	}
+	in.likeOneAlone("three", got)
 }

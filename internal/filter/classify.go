@@ -39,9 +39,9 @@ func (f *Filter) Classify(m *featurize.Message, see func(Decision, *featurize.Fe
 const mostRehearsed = 1 << 14
 
 // rehearse puts a learner in the place of f's that has taken the next steps of replay and
-// can score and explain messages, and nothing else. It works on a copy of the weights that this touches. What
-// the limit on weights would then take away stays. The steps are the same for all messages
-// until the next event, so what they came to is kept until then.
+// can score and explain messages, and nothing else. It works on a copy of the weights that
+// this touches. What the limit on weights would then take away stays. The steps are the same
+// for all messages until the next event, so what they came to is kept until then.
 func (f *Filter) rehearse() error {
 	l, explicit := f.learner.(*linear)
 	size := int(f.st.Account.WindowNext - f.lessons.first)

@@ -116,17 +116,9 @@ func (w *world) live(c *kafka.Client, path string, then func(s *stream.Engine)) 
 			w.Error(err)
 		}
 	}()
-	o := engine(c)
-	o.Store = s
-	e, err := stream.New(o)
-	if err != nil {
-		w.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(w.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- e.Run(ctx) }()
+	e, end := w.run(c, s)
 	w.eventually(func() error {
-		marks, err := c.Watermarks(ctx, o.Topics.Input)
+		marks, err := c.Watermarks(w.Context(), c.Options().Topics.Input)
 		if err != nil {
 			return err
 		}
@@ -147,11 +139,29 @@ func (w *world) live(c *kafka.Client, path string, then func(s *stream.Engine)) 
 	if then != nil {
 		then(e)
 	}
-	cancel()
-	if err := <-ended; err != nil {
+	end()
+	return digests(w, s)
+}
+
+// run runs the engine of a daemon with a store, until end is called.
+func (w *world) run(c *kafka.Client, s *boltfile.Store) (e *stream.Engine, end func()) {
+	w.Helper()
+	o := engine(c)
+	o.Store = s
+	e, err := stream.New(o)
+	if err != nil {
 		w.Fatal(err)
 	}
-	return digests(w, s)
+	ctx, cancel := context.WithCancel(w.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- e.Run(ctx) }()
+	return e, func() {
+		w.Helper()
+		cancel()
+		if err := <-ended; err != nil {
+			w.Fatal(err)
+		}
+	}
 }
 
 func (w *world) eventually(check func() error) {
@@ -315,15 +325,7 @@ func TestWhatWasMovedInPartIsNotBegun(t *testing.T) {
 			if err != nil {
 				w.Fatal(err)
 			}
-			eo := engine(to)
-			eo.Store = fresh
-			e, err := stream.New(eo)
-			if err != nil {
-				w.Fatal(err)
-			}
-			ctx, cancel := context.WithCancel(w.Context())
-			ended := make(chan error, 1)
-			go func() { ended <- e.Run(ctx) }()
+			e, end := w.run(to, fresh)
 			w.eventually(func() error {
 				for _, p := range e.Status().Partitions {
 					if !p.Stopped || !strings.Contains(p.Problem, stream.ErrNoState.Error()) {
@@ -335,8 +337,8 @@ func TestWhatWasMovedInPartIsNotBegun(t *testing.T) {
 				}
 				return nil
 			})
-			cancel()
-			if err := errors.Join(<-ended, fresh.Close()); err != nil {
+			end()
+			if err := fresh.Close(); err != nil {
 				w.Fatal(err)
 			}
 		}

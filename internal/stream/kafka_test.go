@@ -29,6 +29,30 @@ func dial(t *testing.T, k *testkit.Kafka) *kafka.Client {
 	return client
 }
 
+// later is how much later than in memory the mail for a broker is, which would throw away
+// at once what is older than its retention.
+var later = time.Since(epoch).Truncate(time.Second) - time.Hour
+
+// unsent returns the input that a twin in memory has and that was not sent yet, made later,
+// and counts it as sent, by partition.
+func unsent(twin *cluster, sent map[int32]int) (all []kafka.Record) {
+	for _, l := range twin.topics[testTopics.Input] {
+		for i := range l.records {
+			if l.records[i].Time.Before(epoch.Add(later)) {
+				l.records[i].Time = l.records[i].Time.Add(later)
+			}
+		}
+	}
+	skip := map[int32]int{}
+	for _, r := range twin.all(testTopics.Input) {
+		if skip[r.Partition]++; skip[r.Partition] > sent[r.Partition] {
+			sent[r.Partition]++
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
 // TestOnARealBroker: two processes share the partitions, one of them leaves, the
 // broker is killed and started again, and a third begins with an empty store. All
 // of them come to what the filter alone comes to, and repeat no decision with
@@ -43,25 +67,9 @@ func TestOnARealBroker(t *testing.T) {
 		t.Fatal(err)
 	}
 	sent := map[int32]int{}
-	// A broker would throw away at once what is older than its retention.
-	later := time.Since(epoch).Truncate(time.Second) - time.Hour
 	send := func(seed uint64) {
 		fill(twin, seed, 9, 150)
-		for _, l := range twin.topics[testTopics.Input] {
-			for i := range l.records {
-				if l.records[i].Time.Before(epoch.Add(later)) {
-					l.records[i].Time = l.records[i].Time.Add(later)
-				}
-			}
-		}
-		var all []kafka.Record
-		skip := map[int32]int{}
-		for _, r := range twin.all(testTopics.Input) {
-			if skip[r.Partition]++; skip[r.Partition] > sent[r.Partition] {
-				sent[r.Partition]++
-				all = append(all, r)
-			}
-		}
+		all := unsent(twin, sent)
 		if _, err := client.Produce(t.Context(), testTopics.Input, all); err != nil {
 			t.Fatal(err)
 		}

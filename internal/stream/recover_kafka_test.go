@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -67,24 +66,9 @@ func TestATopicCreatedAgainOnARealBroker(t *testing.T) {
 		t.Fatal(err)
 	}
 	sent := map[int32]int{}
-	later := time.Since(epoch).Truncate(time.Second) - time.Hour // or a broker would throw it away
 	send := func(seed uint64, messages int) {
 		fill(twin, seed, 6, messages)
-		for _, l := range twin.topics[testTopics.Input] {
-			for i := range l.records {
-				if l.records[i].Time.Before(epoch.Add(later)) {
-					l.records[i].Time = l.records[i].Time.Add(later)
-				}
-			}
-		}
-		var all []kafka.Record
-		skip := map[int32]int{}
-		for _, r := range twin.all(testTopics.Input) {
-			if skip[r.Partition]++; skip[r.Partition] > sent[r.Partition] {
-				sent[r.Partition]++
-				all = append(all, r)
-			}
-		}
+		all := unsent(twin, sent)
 		eventually(t, func() error { // right after its creation it may have no leader yet
 			_, err := client.Produce(t.Context(), testTopics.Input, all)
 			var failed *kafka.ProduceError

@@ -139,19 +139,6 @@ func TestARewriteThatCannotBeCommittedLeavesTheAccountAsItWas(t *testing.T) {
 	}
 }
 
-// endsAfter is a context that ends after it was asked so many times whether it has.
-type endsAfter struct {
-	context.Context
-	asks int
-}
-
-func (c *endsAfter) Err() error {
-	if c.asks--; c.asks < 0 {
-		return context.Canceled
-	}
-	return nil
-}
-
 // Wherever taking back is interrupted: the account is as it was, and the next attempt leaves
 // what an undisturbed one leaves.
 func TestAnInterruptedRewriteLeavesTheAccountAsItWas(t *testing.T) {
@@ -163,7 +150,7 @@ func TestAnInterruptedRewriteLeavesTheAccountAsItWas(t *testing.T) {
 	e := &filter.UnlearnRequested{Since: middle(100)}
 	interrupted := 0
 	for asks := 0; ; asks = 2*asks + 1 {
-		_, broken, err := w.Rewrite(&endsAfter{t.Context(), asks}, e, rewritten(s))
+		_, broken, err := w.Rewrite(&testkit.EndsAfter{Context: t.Context(), Asks: asks}, e, rewritten(s))
 		if err == nil {
 			break
 		}

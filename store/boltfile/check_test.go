@@ -212,19 +212,6 @@ func TestCheckBesideCommits(t *testing.T) {
 	checking.Wait()
 }
 
-// endsAfter is a context that ends after it was asked so many times whether it has.
-type endsAfter struct {
-	context.Context
-	asks int
-}
-
-func (c *endsAfter) Err() error {
-	if c.asks--; c.asks < 0 {
-		return context.Canceled
-	}
-	return nil
-}
-
 // Wherever it is interrupted, what goes over a whole partition or file ends with the
 // context's error, and the store holds what it held.
 func TestLongTasksEndWithTheirContext(t *testing.T) {
@@ -258,7 +245,7 @@ func TestLongTasksEndWithTheirContext(t *testing.T) {
 		},
 	} {
 		for _, asks := range []int{0, 1, 3, 10} {
-			if err := do(&endsAfter{t.Context(), asks}); !errors.Is(err, context.Canceled) {
+			if err := do(&testkit.EndsAfter{Context: t.Context(), Asks: asks}); !errors.Is(err, context.Canceled) {
 				t.Errorf("%s, interrupted after %d steps: %v, want that it was cancelled", name, asks, err)
 			}
 			crowd.Compare(t, s)

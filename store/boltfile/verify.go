@@ -56,12 +56,15 @@ func (s *Store) Verify(ctx context.Context) (report Report, err error) {
 }
 
 func (s *Store) verify(ctx context.Context, report *Report) error {
-	// What follows trusts the pages.
+	// What follows trusts the pages. Check looks at them only if Open did not.
+	checked := s.checked.Load()
 	if err := s.Check(ctx); err != nil {
 		return err
 	}
-	if err := s.checkPages(ctx); err != nil {
-		return err
+	if checked {
+		if err := s.checkPages(ctx); err != nil {
+			return err
+		}
 	}
 	return s.view(func(tx *bolt.Tx) error {
 		if err := checkSchema(tx); err != nil {
