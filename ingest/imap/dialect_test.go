@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/testkit"
@@ -135,6 +136,9 @@ func TestServerThatSpellsInItsOwnWay(t *testing.T) {
 			r.source.Mark(mark(1, 2))
 			if e, _ = r.await("mark", 0, resultOf(1)); e.(ingest.MarkResult).Outcome != ingest.MarkDone {
 				t.Errorf("the mark: %+v", e)
+			}
+			// Either connection may have done all this before the other one is made.
+			for deadline := time.Now().Add(patience); f.Connections() < 2 && time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 			}
 			if n := f.Connections(); n != 2 {
 				t.Errorf("%d connections were made, want 2", n)
