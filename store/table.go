@@ -29,7 +29,8 @@ type Table[V any] struct {
 	share func(V) V
 	// row is where rows are encoded from and decoded to, so that this does not
 	// allocate one each time.
-	row V
+	row    V
+	reader rowReader
 	// blank zeroes the parts of a row that no digest covers.
 	blank func(*V)
 }
@@ -181,8 +182,11 @@ func (t *Table[V]) encodeForDigest(buf *bytes.Buffer, key string) error {
 func (t *Table[V]) decode(key string, value []byte) error {
 	var zero V
 	t.row = zero
-	if err := rowDecoding.Unmarshal(value, &t.row); err != nil {
-		return err
+	if q, ok := any(&t.row).(quickRow); !ok || !t.reader.read(value, q) {
+		t.row = zero
+		if err := rowDecoding.Unmarshal(value, &t.row); err != nil {
+			return err
+		}
 	}
 	t.set(key, t.row)
 	t.row = zero
