@@ -2,7 +2,10 @@
 
 package store
 
-import "maps"
+import (
+	"maps"
+	"slices"
+)
 
 // Learner returns a copy of s as far as learning and deciding are concerned: the account
 // row, what was learnt, and the windows of scores, with no message, sender or mark. It is
@@ -23,5 +26,8 @@ func (s *State) Learner() *State {
 // copyTo gives an empty table the rows of t. Rows share what they point to, as those that
 // Get returns do.
 func (t *Table[V]) copyTo(to *Table[V]) {
+	from := &t.sorted
+	to.sorted.keys, to.sorted.rows = slices.Clone(from.keys), slices.Clone(from.rows)
+	to.sorted.gone, to.sorted.dead, to.sorted.last = slices.Clone(from.gone), from.dead, from.last
 	to.by8, to.by16, to.byRest = maps.Clone(t.by8), maps.Clone(t.by16), maps.Clone(t.byRest)
 }

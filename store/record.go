@@ -187,7 +187,7 @@ var errRecordShort = errors.New("record ends within an item")
 type recordReader struct {
 	rest  []byte
 	table tableID // of the item before
-	key   string
+	key   []byte
 	begun bool
 }
 
@@ -242,10 +242,10 @@ func (r *recordReader) next() (it item, ok bool, err error) {
 		return item{}, false, errRecordShort
 	}
 	it.value, r.rest = r.rest[:size], r.rest[size:]
-	if r.begun && (it.table < r.table || it.table == r.table && string(it.key) <= r.key) {
+	if r.begun && (it.table < r.table || it.table == r.table && bytes.Compare(it.key, r.key) <= 0) {
 		return item{}, false, fmt.Errorf("item of table %d is out of order", it.table)
 	}
-	r.table, r.key, r.begun = it.table, string(it.key), true
+	r.table, r.key, r.begun = it.table, it.key, true
 	return it, true, nil
 }
 
@@ -314,7 +314,7 @@ func applyRow(tables []table, it item) error {
 		tables[i].rows.drop(string(it.key))
 		return nil
 	}
-	if err := tables[i].rows.decode(string(it.key), it.value); err != nil {
+	if err := tables[i].rows.decode(it.key, it.value); err != nil {
 		return fmt.Errorf("decoding a row of %s: %w", tables[i].name, err)
 	}
 	return nil

@@ -82,6 +82,19 @@ func NewState() *State {
 	return s
 }
 
+// NewStateFor is NewState with room for so many rows, which the caller need not put.
+func NewStateFor(rows Tally) *State {
+	const most = 1 << 14 // of a table; a tally may be wrong
+	s := NewState()
+	s.Weights = model.NewWeights(int(min(rows.Weights(), 1<<28)))
+	for _, t := range s.tables() {
+		if n := rows[t.id]; n > 0 {
+			t.rows.reserve(int(min(n+n/16, most)))
+		}
+	}
+	return s
+}
+
 // At returns the position of s. It is meant for whoever stores States.
 func (s *State) At() Position { return s.at }
 

@@ -16,6 +16,8 @@ import (
 // with the table, so change a row by putting a new one. Not safe for concurrent
 // use.
 type Table[V any] struct {
+	// sorted has the rows that came in order of their keys, the maps the others.
+	sorted sorted[V]
 	// Most keys are 8 bytes (a hash, a number) or 16 (a content hash). Kept as
 	// arrays they cost their own size, where a string costs 16 bytes more and an
 	// allocation.
@@ -47,6 +49,9 @@ func newTable[V any]() *Table[V] {
 
 // Get returns the row at key and whether there is one.
 func (t *Table[V]) Get(key string) (V, bool) {
+	if row := t.sorted.get(key); row != nil {
+		return *row, true
+	}
 	var v V
 	var ok bool
 	switch len(key) {
@@ -70,6 +75,9 @@ func (t *Table[V]) set(key string, row V) {
 	if t.share != nil {
 		row = t.share(row)
 	}
+	if t.sorted.put(key, row) {
+		return
+	}
 	switch len(key) {
 	case 8:
 		t.by8[[8]byte([]byte(key))] = row
@@ -89,6 +97,9 @@ func (t *Table[V]) Delete(key string) {
 }
 
 func (t *Table[V]) drop(key string) {
+	if t.sorted.remove(key) {
+		return
+	}
 	switch len(key) {
 	case 8:
 		delete(t.by8, [8]byte([]byte(key)))
@@ -100,45 +111,83 @@ func (t *Table[V]) drop(key string) {
 }
 
 // Len returns the number of rows.
-func (t *Table[V]) Len() int { return len(t.by8) + len(t.by16) + len(t.byRest) }
+func (t *Table[V]) Len() int { return t.sorted.len() + t.unsorted() }
+
+func (t *Table[V]) unsorted() int { return len(t.by8) + len(t.by16) + len(t.byRest) }
 
 // Keys returns the keys of all rows in ascending byte order. O(n log n).
 func (t *Table[V]) Keys() []string {
-	keys := make([]string, 0, t.Len())
-	for k := range t.by8 {
-		keys = append(keys, string(k[:]))
-	}
-	for k := range t.by16 {
-		keys = append(keys, string(k[:]))
-	}
-	for k := range t.byRest {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
+	return t.merged(t.sorted.len(), func(V) bool { return true })
 }
 
 // Find returns the keys of the rows for which is reports true, in ascending byte order.
 // It asks about every row, in any order.
-func (t *Table[V]) Find(is func(V) bool) []string {
-	var keys []string
+func (t *Table[V]) Find(is func(V) bool) []string { return t.merged(0, is) }
+
+// merged is Find, of about so many rows in t.sorted.
+func (t *Table[V]) merged(about int, is func(V) bool) []string {
+	ordered := make([]string, 0, about)
+	t.sorted.each(func(i int) {
+		if is(t.sorted.rows[i]) {
+			ordered = append(ordered, t.sorted.keys[i])
+		}
+	})
+	if t.unsorted() == 0 {
+		return ordered
+	}
+	var others []string
 	for k, v := range t.by8 {
 		if is(v) {
-			keys = append(keys, string(k[:]))
+			others = append(others, string(k[:]))
 		}
 	}
 	for k, v := range t.by16 {
 		if is(v) {
-			keys = append(keys, string(k[:]))
+			others = append(others, string(k[:]))
 		}
 	}
 	for k, v := range t.byRest {
 		if is(v) {
-			keys = append(keys, k)
+			others = append(others, k)
 		}
 	}
-	slices.Sort(keys)
-	return keys
+	slices.Sort(others)
+	return merge(ordered, others)
+}
+
+// merge returns all keys of two lists that ascend and share none, in order.
+func merge(a, b []string) []string {
+	if len(a) == 0 {
+		return b
+	}
+	all := make([]string, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		if a[0] < b[0] {
+			all, a = append(all, a[0]), a[1:]
+		} else {
+			all, b = append(all, b[0]), b[1:]
+		}
+	}
+	return append(append(all, a...), b...)
+}
+
+// Each calls fn with every row and its key, in any order. The row holds until fn returns;
+// fn must change neither it nor the table.
+func (t *Table[V]) Each(fn func(key string, row *V)) {
+	t.sorted.each(func(i int) { fn(t.sorted.keys[i], &t.sorted.rows[i]) })
+	var row V
+	for k, v := range t.by8 {
+		row = v
+		fn(string(k[:]), &row)
+	}
+	for k, v := range t.by16 {
+		row = v
+		fn(string(k[:]), &row)
+	}
+	for k, v := range t.byRest {
+		row = v
+		fn(k, &row)
+	}
 }
 
 // rows is what the store asks of a table, whatever the type of its rows.
@@ -153,9 +202,12 @@ type rows interface {
 	encode(buf *bytes.Buffer, key string) (bool, error)
 	// encodeForDigest is encode without what no digest covers.
 	encodeForDigest(buf *bytes.Buffer, key string) error
-	// decode sets the row at key from what encode wrote; it is not dirty then.
-	decode(key string, value []byte) error
+	// decode sets the row at key from what encode wrote; it is not dirty then. It
+	// keeps neither.
+	decode(key, value []byte) error
 	drop(key string)
+	// reserve makes room for so many rows in an empty table.
+	reserve(n int)
 }
 
 func (t *Table[V]) isDirty() bool { return len(t.dirty) > 0 }
@@ -179,7 +231,9 @@ func (t *Table[V]) encodeForDigest(buf *bytes.Buffer, key string) error {
 	return rowEncoding.MarshalToBuffer(&t.row, buf)
 }
 
-func (t *Table[V]) decode(key string, value []byte) error {
+func (t *Table[V]) reserve(n int) { t.sorted.reserve(n) }
+
+func (t *Table[V]) decode(key, value []byte) error {
 	var zero V
 	t.row = zero
 	if q, ok := any(&t.row).(quickRow); !ok || !t.reader.read(value, q) {
@@ -188,7 +242,7 @@ func (t *Table[V]) decode(key string, value []byte) error {
 			return err
 		}
 	}
-	t.set(key, t.row)
+	t.set(t.sorted.own(key), t.row)
 	t.row = zero
 	return nil
 }

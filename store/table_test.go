@@ -3,7 +3,12 @@
 package store_test
 
 import (
+	"bytes"
+	"maps"
+	"math/rand/v2"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/hinged/hinged/model"
@@ -18,6 +23,114 @@ func TestKeysAscend(t *testing.T) {
 	}
 	if got := table.Keys(); !slices.Equal(got, want) {
 		t.Errorf("Keys() = %q, want %q", got, want)
+	}
+}
+
+// A table gives what a plain map gives, whether its rows were put in order, out of it, or
+// loaded, and whatever was deleted in between.
+func TestTableEqualsAMap(t *testing.T) {
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		st, want := store.NewState(), map[string]store.Refusal{}
+		for n := range uint64(1500) {
+			key := store.LedgerKey(n) // rows in order
+			switch r.IntN(4) {
+			case 0:
+				key = strings.Repeat("k", []int{0, 3, 8, 16, 20}[r.IntN(5)]) + strconv.Itoa(r.IntN(20))
+			case 1:
+				key = store.LedgerKey(r.Uint64N(n + 1))
+			}
+			row := store.Refusal{Seq: r.Uint64()}
+			st.Refusals.Put(key, row)
+			want[key] = row
+			if n%400 == 399 { // most go, the greatest among them
+				for i, key := range slices.Sorted(maps.Keys(want)) {
+					if i > 20 && r.IntN(10) > 0 {
+						st.Refusals.Delete(key)
+						delete(want, key)
+					}
+				}
+			}
+			if old := store.LedgerKey(n - min(n, 30)); r.IntN(2) == 0 { // and the oldest
+				st.Refusals.Delete(old)
+				delete(want, old)
+			}
+			if r.IntN(300) == 0 {
+				st = loaded(t, st)
+			}
+			if r.IntN(30) == 0 {
+				compareTable(t, st.Refusals, want)
+			}
+		}
+	}
+}
+
+// A row that came out of order stays the only one at its key when all rows after it are gone.
+func TestARowOutOfOrderIsPutOnce(t *testing.T) {
+	table, want := store.NewState().Refusals, map[string]store.Refusal{}
+	for n := range uint64(200) {
+		table.Put(store.LedgerKey(n), store.Refusal{Seq: n})
+	}
+	between := store.LedgerKey(150) + "x"
+	table.Put(between, store.Refusal{Seq: 1000})
+	for n := uint64(199); n >= 40; n-- {
+		table.Delete(store.LedgerKey(n))
+	}
+	for n := range uint64(40) {
+		want[store.LedgerKey(n)] = store.Refusal{Seq: n}
+	}
+	table.Put(between, store.Refusal{Seq: 1001})
+	want[between] = store.Refusal{Seq: 1001}
+	compareTable(t, table, want)
+	table.Delete(between)
+	delete(want, between)
+	compareTable(t, table, want)
+}
+
+// loaded returns st as it is when it was written and loaded.
+func loaded(t *testing.T, st *store.State) *store.State {
+	t.Helper()
+	var rows store.Tally
+	var records [][]byte
+	rows, err := st.Records(1000, func(record []byte) error { records = append(records, bytes.Clone(record)); return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := store.NewStateFor(rows)
+	for _, record := range records {
+		if err := out.Apply(record, store.Tally{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
+
+func compareTable(t *testing.T, got *store.Table[store.Refusal], want map[string]store.Refusal) {
+	t.Helper()
+	keys := slices.Sorted(maps.Keys(want))
+	if is := got.Keys(); !slices.Equal(is, keys) || got.Len() != len(keys) {
+		t.Fatalf("%d rows with the keys %q, want %q", got.Len(), is, keys)
+	}
+	odd := func(row store.Refusal) bool { return row.Seq%2 == 1 }
+	var found []string
+	for _, key := range keys {
+		if row, ok := got.Get(key); !ok || row != want[key] {
+			t.Fatalf("row %q is %v, %v, want %v", key, row, ok, want[key])
+		}
+		if odd(want[key]) {
+			found = append(found, key)
+		}
+	}
+	if is := got.Find(odd); !slices.Equal(is, found) {
+		t.Fatalf("Find gives %q, want %q", is, found)
+	}
+	all := map[string]store.Refusal{}
+	got.Each(func(key string, row *store.Refusal) { all[key] = *row })
+	if !maps.Equal(all, want) {
+		t.Fatalf("Each gives %v, want %v", all, want)
+	}
+	if _, ok := got.Get("none"); ok {
+		t.Fatal("there is a row that nobody put")
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
 
@@ -149,13 +148,11 @@ func manifestName(generation uint64) []byte {
 func loadSaved(account *bolt.Bucket, of SavedState) (*store.State, error) {
 	st := store.NewState()
 	if of.Generation != 0 {
-		// Room for the weights is known only from the manifest, which is read
-		// again with the chunks.
-		if n, err := countWeights(account, of.Generation); err != nil {
+		announced, _, err := readManifest(account, of.Generation)
+		if err != nil {
 			return nil, err
-		} else if n > 0 {
-			st.Weights = model.NewWeights(n)
 		}
+		st = store.NewStateFor(announced.Rows)
 		seen := store.Tally{}
 		m, err := readSaved(account, of.Generation, func(record []byte) error { return st.Apply(record, seen) })
 		if err != nil {
@@ -170,16 +167,6 @@ func loadSaved(account *bolt.Bucket, of SavedState) (*store.State, error) {
 }
 
 var errEnough = errors.New("enough read")
-
-// countWeights returns how many weights the manifest of a saved state announces.
-func countWeights(account *bolt.Bucket, generation uint64) (int, error) {
-	m, err := readSaved(account, generation, func([]byte) error { return errEnough })
-	if err != nil && !errors.Is(err, errEnough) {
-		return 0, err
-	}
-	const most = 1 << 28 // of slots that a damaged count may ask for
-	return int(min(m.Rows.Weights(), most)), nil
-}
 
 // writeManifest finishes a saved state.
 func writeManifest(account *bolt.Bucket, generation uint64, m manifest) error {
