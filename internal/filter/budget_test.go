@@ -122,17 +122,17 @@ func TestTheNewestScoresAreTheLastInOrder(t *testing.T) {
 	w := newWindow(st.Recent)
 	var kept newest
 	rng := rand.New(rand.NewPCG(3, 3))
-	var all []store.Scored
+	var all []point
 	for n := range uint64(2*windowSize + 7) {
 		s := store.Scored{Score: math.Round(10 * rng.NormFloat64())} // with equal ones
 		w.add(n, s)
 		kept.add(w, n, s)
-		all = append(all, s)
+		all = append(all, pointOf(&s))
 		if n%97 > 0 && n != budgetSize-1 && n != budgetSize {
 			continue
 		}
 		want := slices.Clone(all[max(0, len(all)-budgetSize):])
-		slices.SortFunc(want, compareScored)
+		slices.SortFunc(want, comparePoints)
 		if !slices.Equal(kept, want) || !slices.Equal(newestOf(w, n+1), want) {
 			t.Fatalf("after %d scores the newest are not the last %d in order", n+1, budgetSize)
 		}

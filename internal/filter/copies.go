@@ -15,18 +15,36 @@ import (
 // that it steals the Message-ID of.
 
 // copyIndex finds the known messages with a Message-ID, in order of arrival. It is derived
-// from the table of messages.
+// from the table of messages when somebody asks for the first time, as few accounts that are
+// loaded for one message do.
 type copyIndex struct {
-	first map[store.ID]store.MessageKey
-	more  map[store.ID][]store.MessageKey // those after the first, where there are any
+	messages *store.Table[store.Message]
+	first    map[store.ID]store.MessageKey   // nil: not derived yet
+	more     map[store.ID][]store.MessageKey // those after the first, where there are any
+	// last is the message that was added last, which the table may not have yet.
+	last struct {
+		id  store.ID
+		key store.MessageKey
+	}
 }
 
-func newCopyIndex() copyIndex {
-	return copyIndex{map[store.ID]store.MessageKey{}, map[store.ID][]store.MessageKey{}}
+// derive gathers what the table has.
+func (ix *copyIndex) derive() {
+	ix.first, ix.more = make(map[store.ID]store.MessageKey, ix.messages.Len()), map[store.ID][]store.MessageKey{}
+	for _, m := range bySeq(ix.messages) {
+		ix.add(m.id, m.key)
+	}
+	if _, there := ix.messages.Get(string(ix.last.key[:])); !there {
+		ix.add(ix.last.id, ix.last.key)
+	}
 }
 
 func (ix *copyIndex) add(id store.ID, k store.MessageKey) {
 	if id == 0 {
+		return
+	}
+	if ix.first == nil {
+		ix.last.id, ix.last.key = id, k
 		return
 	}
 	if _, taken := ix.first[id]; taken {
@@ -40,6 +58,10 @@ func (ix *copyIndex) drop(id store.ID, k store.MessageKey) {
 	more := ix.more[id]
 	switch {
 	case id == 0:
+	case ix.first == nil:
+		if ix.last.key == k {
+			ix.last.id = 0
+		}
 	case ix.first[id] != k:
 		removeFrom(ix.more, id, k)
 	case len(more) == 0:
@@ -51,6 +73,9 @@ func (ix *copyIndex) drop(id store.ID, k store.MessageKey) {
 }
 
 func (ix *copyIndex) of(id store.ID) []store.MessageKey {
+	if ix.first == nil {
+		ix.derive()
+	}
 	k, known := ix.first[id]
 	if !known || id == 0 {
 		return nil

@@ -13,6 +13,9 @@ func (f *Filter) fitted() cut {
 	if f.stale {
 		recent := f.recent.sorted
 		if f.opts.Threshold.Mode == ModeBudget {
+			if f.newest == nil {
+				f.newest = newestOf(f.recent, f.st.Account.Scores)
+			}
 			recent = f.newest
 		}
 		f.cut = f.opts.Threshold.fit(f.labelled.sorted, recent, f.st.Account.Owed)
@@ -26,7 +29,9 @@ func (f *Filter) fitted() cut {
 func (f *Filter) noteScore(score float64, o store.Outcome) {
 	a := &f.st.Account
 	f.recent.add(a.Scores, store.Scored{Score: score})
-	f.newest.add(f.recent, a.Scores, store.Scored{Score: score})
+	if f.newest != nil {
+		f.newest.add(f.recent, a.Scores, store.Scored{Score: score})
+	}
 	a.Scores++
 	if t := f.opts.Threshold; t.Mode == ModeBudget {
 		a.Owed += t.Share

@@ -115,18 +115,15 @@ func (f *Filter) boldness() float64 {
 // lessonWindow finds the lessons of a dual learner's window. It is derived from
 // State.Window.
 type lessonWindow struct {
-	numbers map[store.MessageKey]uint64
-	first   uint64 // number of the oldest lesson kept
+	lookup[store.Windowed]
+	first uint64 // number of the oldest lesson kept
 }
 
 func newLessonWindow(st *store.State) lessonWindow {
-	w := lessonWindow{map[store.MessageKey]uint64{}, st.Account.WindowNext}
-	for _, k := range st.Window.Keys() {
-		row, _ := st.Window.Get(k)
-		n := store.LedgerNumber(k)
-		w.numbers[row.Message] = n
-		w.first = min(w.first, n)
-	}
+	w := lessonWindow{first: st.Account.WindowNext}
+	w.rows, w.number = st.Window, store.LedgerNumber
+	w.of = func(row *store.Windowed) store.MessageKey { return row.Message }
+	w.rows.Each(func(key string, _ *store.Windowed) { w.first = min(w.first, w.number(key)) })
 	return w
 }
 
@@ -136,16 +133,14 @@ func (w *lessonWindow) trim(st *store.State, size int) {
 		key := store.WindowKey(w.first)
 		row, _ := st.Window.Get(key)
 		st.Window.Delete(key)
-		if w.numbers[row.Message] == w.first {
-			delete(w.numbers, row.Message)
-		}
+		w.drop(row.Message, w.first)
 		w.first++
 	}
 }
 
 // find returns the lesson on a message, if it is in the window.
 func (f *Filter) find(k store.MessageKey) (n uint64, row store.Windowed, ok bool) {
-	if n, ok = f.lessons.numbers[k]; ok {
+	if n, ok = f.lessons.find(k); ok {
 		row, ok = f.st.Window.Get(store.WindowKey(n))
 	}
 	return n, row, ok
@@ -272,7 +267,7 @@ func (f *Filter) keep(l *store.Lesson, u model.Update, gain float64) {
 	if !ok {
 		n = a.WindowNext
 		a.WindowNext++
-		f.lessons.numbers[l.Message] = n
+		f.lessons.put(l.Message, n)
 	}
 	alpha := u.Step
 	if l.Label == model.Ordinary {

@@ -49,10 +49,10 @@ type Filter struct {
 	rules    *RuleSet
 	zone     *time.Location
 	labelled *window
-	scored   map[store.MessageKey]uint64 // numbers of the entries of labelled
+	scored   lookup[store.Scored] // numbers of the entries of labelled
 	standing Standing
 	recent   *window
-	newest   newest // of recent
+	newest   newest // of recent; nil: not gathered
 	cut      cut
 	stale    bool // the windows changed since cut was fitted
 	settling settleQueue
@@ -161,10 +161,10 @@ func (f *Filter) derive() {
 // readWindows derives what is kept beside the windows of scores.
 func (f *Filter) readWindows() {
 	f.labelled = newWindow(f.st.Labelled)
-	f.scored = f.labelled.numbers(f.st.Account.Labels)
+	f.scored = scoredLookup(f.st)
 	f.standing = standingOf(f.st.Labelled)
 	f.recent = newWindow(f.st.Recent)
-	f.newest = newestOf(f.recent, f.st.Account.Scores)
+	f.newest = nil
 	f.stale = true
 }
 

@@ -51,7 +51,7 @@ func (f *Filter) forgetOld() {
 	end := f.st.Account.Clock.Add(-f.opts.Limits.Keep)
 	// Messages arrived in the order of their numbers and of the clock.
 	var stay []store.MessageKey
-	replayed := f.replayedSince()
+	replayed, lessons := f.replayedSince(), f.lessons.all()
 	first, n := f.st.Account.Messages+1, f.oldest.head
 	for ; n < len(f.oldest.keys); n++ {
 		k := f.oldest.keys[n]
@@ -63,7 +63,7 @@ func (f *Filter) forgetOld() {
 			first = m.Seq
 			break
 		}
-		if _, in := f.lessons.numbers[k]; in || m.Pending.Label != 0 {
+		if _, in := lessons[k]; in || m.Pending.Label != 0 {
 			stay = append(stay, k)
 			continue
 		}

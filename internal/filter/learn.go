@@ -94,7 +94,7 @@ func (f *Filter) score(l *store.Lesson) {
 		return
 	}
 	a := &f.st.Account
-	if n, ok := f.scored[l.Message]; ok {
+	if n, ok := f.scored.find(l.Message); ok {
 		// A label that proved wrong does not stand beside the right one.
 		old, now := f.labelled.relabel(n, l.Label)
 		f.standing.count(old, -1)
@@ -103,10 +103,10 @@ func (f *Filter) score(l *store.Lesson) {
 		scored := store.Scored{Score: l.Judged, Label: l.Label, Above: l.Above, Correspondent: l.Correspondent, Message: l.Message}
 		if old, full := f.labelled.add(a.Labels, scored); full {
 			f.standing.count(old, -1)
-			delete(f.scored, old.Message)
+			f.scored.drop(old.Message, a.Labels-windowSize)
 		}
 		f.standing.count(scored, 1)
-		f.scored[l.Message] = a.Labels
+		f.scored.put(l.Message, a.Labels)
 		a.Labels++
 	}
 	f.keepAhead(l.Label)

@@ -43,8 +43,9 @@ func (f *Filter) recall(k store.MessageKey) (*past, error) {
 		return &f.replaying, nil
 	}
 	if most := f.opts.Dual.Window; len(f.recalled) > most+most/10 {
+		lessons := f.lessons.all()
 		for k := range f.recalled {
-			if _, ok := f.lessons.numbers[k]; !ok {
+			if _, ok := lessons[k]; !ok {
 				delete(f.recalled, k)
 			}
 		}

@@ -5,6 +5,7 @@ package filter
 import (
 	"cmp"
 	"container/heap"
+	"math"
 	"slices"
 
 	"github.com/hinged/hinged/model"
@@ -53,38 +54,78 @@ func (q *messageQueue) pop() {
 	}
 }
 
+// queued is what queues are built from of a message.
+type queued struct {
+	key   store.MessageKey
+	seq   uint64
+	id    store.ID
+	quiet store.Quiet
+	out   store.Outcome
+	waits bool         // for silence
+	at    store.Moment // when it arrived
+	// pending: it has a label that waits since then.
+	pending bool
+	since   store.Moment
+}
+
+// bySeq returns all messages in order of Seq.
+func bySeq(messages *store.Table[store.Message]) []queued {
+	all := make([]queued, 0, messages.Len())
+	least, most := uint64(math.MaxUint64), uint64(0)
+	messages.Each(func(key string, m *store.Message) {
+		least, most = min(least, m.Seq), max(most, m.Seq)
+		all = append(all, queued{
+			key: store.MessageKey([]byte(key)), seq: m.Seq, id: m.ID, quiet: m.Quiet, out: m.Outcome,
+			waits: m.SilenceFrom > 0, at: m.Arrived, pending: m.Pending.Label != 0, since: m.Pending.Since,
+		})
+	})
+	if len(all) == 0 {
+		return nil
+	}
+	// Their numbers have few gaps, so that most can be put where they belong.
+	if span := most - least; span < 4*uint64(len(all)) {
+		places := make([]int32, span+1)
+		for i := range all {
+			places[all[i].seq-least] = int32(i) + 1
+		}
+		ordered := make([]queued, 0, len(all))
+		for _, i := range places {
+			if i > 0 {
+				ordered = append(ordered, all[i-1])
+			}
+		}
+		if len(ordered) == len(all) { // no two have one number
+			return ordered
+		}
+	}
+	slices.SortStableFunc(all, func(a, b queued) int { return cmp.Compare(a.seq, b.seq) })
+	return all
+}
+
 func (f *Filter) rebuildQueues() {
-	type item struct {
-		key store.MessageKey
-		row store.Message
-	}
-	var all []item
-	for _, k := range f.st.Messages.Keys() {
-		m, _ := f.st.Messages.Get(k)
-		all = append(all, item{store.MessageKey([]byte(k)), m})
-	}
-	slices.SortFunc(all, func(a, b item) int { return cmp.Compare(a.row.Seq, b.row.Seq) })
 	f.settling, f.waiting, f.oldest, f.silences = nil, messageQueue{}, messageQueue{}, 0
 	f.judged, f.passed = 0, 0
 	f.st.Account.FalseAlarms, f.st.Account.Missed = 0, 0
-	f.hours, f.days, f.copies = nil, nil, newCopyIndex()
-	for _, it := range all {
-		f.copies.add(it.row.ID, it.key)
+	f.hours, f.days, f.copies = nil, nil, copyIndex{messages: f.st.Messages}
+	f.st.Messages.Each(func(_ string, m *store.Message) { f.countJudged(m, 1) })
+	all := bySeq(f.st.Messages)
+	f.oldest.keys = make([]store.MessageKey, 0, len(all)+1)
+	for i := range all {
+		it := &all[i]
 		f.oldest.push(it.key)
-		f.countJudged(&it.row, 1)
-		f.pass(it.row.Outcome)
-		if it.row.SilenceFrom > 0 {
+		f.pass(it.out)
+		if it.waits {
 			f.waiting.push(it.key)
 			f.silences++
 		}
-		switch it.row.Quiet {
+		switch it.quiet {
 		case store.QuietHours:
-			f.hours = append(f.hours, settleEntry{it.row.Arrived, it.row.Seq, it.key})
+			f.hours = append(f.hours, settleEntry{it.at, it.seq, it.key})
 		case store.QuietDays:
-			f.days = append(f.days, settleEntry{it.row.Arrived, it.row.Seq, it.key})
+			f.days = append(f.days, settleEntry{it.at, it.seq, it.key})
 		}
-		if p := it.row.Pending; p.Label != 0 {
-			f.settling = append(f.settling, settleEntry{p.Since, it.row.Seq, it.key})
+		if it.pending {
+			f.settling = append(f.settling, settleEntry{it.since, it.seq, it.key})
 		}
 	}
 	heap.Init(&f.settling)

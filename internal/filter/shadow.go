@@ -90,10 +90,7 @@ func (s Standing) Beats() bool {
 
 func standingOf(ring *store.Table[store.Scored]) Standing {
 	var s Standing
-	for _, k := range ring.Keys() {
-		e, _ := ring.Get(k)
-		s.count(e, 1)
-	}
+	ring.Each(func(_ string, e *store.Scored) { s.count(*e, 1) })
 	return s
 }
 

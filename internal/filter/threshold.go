@@ -22,24 +22,30 @@ const windowSize = 2000
 // The sorted copy is derived: it holds nothing that the table does not.
 type window struct {
 	ring   *store.Table[store.Scored]
-	sorted []store.Scored // by (score, label)
+	sorted []point
 }
+
+// point is what the threshold is fitted to of a score.
+type point struct {
+	Score float64
+	Label model.Label
+}
+
+func pointOf(s *store.Scored) point { return point{s.Score, s.Label} }
 
 func slotKey(n uint64) string {
 	return string(binary.BigEndian.AppendUint32(nil, uint32(n%windowSize)))
 }
 
 func newWindow(ring *store.Table[store.Scored]) *window {
-	w := &window{ring: ring, sorted: make([]store.Scored, 0, ring.Len())}
-	for _, k := range ring.Keys() {
-		s, _ := ring.Get(k)
-		w.sorted = append(w.sorted, s)
-	}
-	slices.SortFunc(w.sorted, compareScored)
+	w := &window{ring: ring, sorted: make([]point, 0, ring.Len())}
+	ring.Each(func(_ string, s *store.Scored) { w.sorted = append(w.sorted, pointOf(s)) })
+	slices.SortFunc(w.sorted, comparePoints)
 	return w
 }
 
-func compareScored(a, b store.Scored) int {
+// comparePoints orders by score, then by label.
+func comparePoints(a, b point) int {
 	switch {
 	case a.Score < b.Score:
 		return -1
@@ -56,14 +62,25 @@ func compareScored(a, b store.Scored) int {
 func (w *window) add(n uint64, s store.Scored) (old store.Scored, full bool) {
 	key := slotKey(n)
 	if old, full = w.ring.Get(key); full {
-		if at, found := slices.BinarySearchFunc(w.sorted, old, compareScored); found {
-			w.sorted = slices.Delete(w.sorted, at, at+1)
-		}
+		w.sorted = takeOut(w.sorted, &old)
 	}
 	w.ring.Put(key, s)
-	at, _ := slices.BinarySearchFunc(w.sorted, s, compareScored)
-	w.sorted = slices.Insert(w.sorted, at, s)
+	w.sorted = enter(w.sorted, &s)
 	return old, full
+}
+
+// enter enters a score into sorted ones.
+func enter(sorted []point, s *store.Scored) []point {
+	at, _ := slices.BinarySearchFunc(sorted, pointOf(s), comparePoints)
+	return slices.Insert(sorted, at, pointOf(s))
+}
+
+// takeOut takes one out.
+func takeOut(sorted []point, s *store.Scored) []point {
+	if at, found := slices.BinarySearchFunc(sorted, pointOf(s), comparePoints); found {
+		sorted = slices.Delete(sorted, at, at+1)
+	}
+	return sorted
 }
 
 // budgetSize is how many of the last scores ModeBudget takes its quantile from. Over
@@ -73,17 +90,17 @@ func (w *window) add(n uint64, s store.Scored) (old store.Scored, full bool) {
 const budgetSize = 500
 
 // newest are the last budgetSize scores of a window in ascending order; see window.
-type newest []store.Scored
+type newest []point
 
 // newestOf gathers them from a window that got n scores ever.
 func newestOf(w *window, n uint64) newest {
 	var out newest
 	for i := n - min(n, budgetSize); i < n; i++ {
 		if s, ok := w.ring.Get(slotKey(i)); ok {
-			out = append(out, s)
+			out = append(out, pointOf(&s))
 		}
 	}
-	slices.SortFunc(out, compareScored)
+	slices.SortFunc(out, comparePoints)
 	return out
 }
 
@@ -91,24 +108,19 @@ func newestOf(w *window, n uint64) newest {
 func (l *newest) add(w *window, n uint64, s store.Scored) {
 	if n >= budgetSize {
 		old, _ := w.ring.Get(slotKey(n - budgetSize))
-		if at, found := slices.BinarySearchFunc(*l, old, compareScored); found {
-			*l = slices.Delete(*l, at, at+1)
-		}
+		*l = takeOut(*l, &old)
 	}
-	at, _ := slices.BinarySearchFunc(*l, s, compareScored)
-	*l = slices.Insert(*l, at, s)
+	*l = enter(*l, &s)
 }
 
-// numbers returns the number, as add counts, of each message's entry among the last
-// windowSize of n scores.
-func (w *window) numbers(n uint64) map[store.MessageKey]uint64 {
-	all := make(map[store.MessageKey]uint64, w.ring.Len())
-	for i := n - min(n, windowSize); i < n; i++ {
-		if s, ok := w.ring.Get(slotKey(i)); ok {
-			all[s.Message] = i
-		}
+// scoredLookup finds the entries of messages in the window of labelled scores.
+func scoredLookup(st *store.State) lookup[store.Scored] {
+	number := func(key string) uint64 {
+		last := st.Account.Labels - 1
+		slot := uint64(binary.BigEndian.Uint32([]byte(key)))
+		return last - (last+windowSize-slot)%windowSize
 	}
-	return all
+	return lookup[store.Scored]{rows: st.Labelled, number: number, of: func(s *store.Scored) store.MessageKey { return s.Message }}
 }
 
 // relabel gives the n-th score, which is in the window, another label, and returns
@@ -118,11 +130,7 @@ func (w *window) relabel(n uint64, label model.Label) (old, now store.Scored) {
 	now = old
 	now.Label = label
 	w.ring.Put(slotKey(n), now)
-	if at, found := slices.BinarySearchFunc(w.sorted, old, compareScored); found {
-		w.sorted = slices.Delete(w.sorted, at, at+1)
-	}
-	at, _ := slices.BinarySearchFunc(w.sorted, now, compareScored)
-	w.sorted = slices.Insert(w.sorted, at, now)
+	w.sorted = enter(takeOut(w.sorted, &old), &now)
 	return old, now
 }
 
@@ -179,7 +187,7 @@ const mostOwed = 4
 //
 // In ModeBudget the band lies below the threshold, so that the marked share is
 // the one asked for; in the other modes it lies on both sides of it.
-func (t Threshold) fit(labelled, recent []store.Scored, owed float64) cut {
+func (t Threshold) fit(labelled, recent []point, owed float64) cut {
 	if t.Mode == ModeBudget {
 		share := min(1, max(0, t.Share+float64(owed/repay)))
 		high := quantile(recent, 1-share)
@@ -198,7 +206,7 @@ func (t Threshold) fit(labelled, recent []store.Scored, owed float64) cut {
 
 // quantile returns the value below which a share q of the sorted scores lies,
 // 0 when there are none.
-func quantile(sorted []store.Scored, q float64) float64 {
+func quantile(sorted []point, q float64) float64 {
 	if len(sorted) == 0 {
 		return 0
 	}
@@ -219,7 +227,7 @@ func quantile(sorted []store.Scored, q float64) float64 {
 // an end. So trying those places, from the top down, finds the maximum. The lower the
 // place, the more scores count as called; once they are so many that not even all of the
 // important ones among them could make a greater F1, the search ends. O(n).
-func softF1(sorted []store.Scored) float64 {
+func softF1(sorted []point) float64 {
 	var all, partly, fully soft
 	for i := range sorted {
 		all.add(&sorted[i], 1)
@@ -277,7 +285,7 @@ type soft struct {
 
 // add enters s (by is 1) or takes it out (-1). It has no branch on the label, which
 // no processor could predict.
-func (a *soft) add(s *store.Scored, by float64) {
+func (a *soft) add(s *point, by float64) {
 	important := float64(by * float64((s.Label+model.Important)>>1)) // by or 0
 	a.number += by
 	a.sum += float64(by * s.Score)
@@ -304,7 +312,7 @@ func (a *soft) shares(at, blur float64) (number, important float64) {
 //
 // It tries every place between two different scores, and both ends, from the top
 // down. O(n).
-func cheapest(sorted []store.Scored, cost float64) float64 {
+func cheapest(sorted []point, cost float64) float64 {
 	var positives float64
 	for _, s := range sorted {
 		if s.Label == model.Important {
@@ -347,7 +355,7 @@ func cheapest(sorted []store.Scored, cost float64) float64 {
 
 // nearest returns the distance from t within which a share of the sorted scores
 // lies. O(share·n + log n).
-func nearest(sorted []store.Scored, t, share float64) float64 {
+func nearest(sorted []point, t, share float64) float64 {
 	want := int(float64(share * float64(len(sorted))))
 	if want == 0 {
 		return 0
@@ -375,7 +383,7 @@ func nearest(sorted []store.Scored, t, share float64) float64 {
 // least one in doubt of the sorted labelled scores is wrong: an important one not
 // above t, or an ordinary one above it. limit when there are no labels, which then
 // say nothing against it. O(scores within limit + log n).
-func narrowed(sorted []store.Scored, t, limit float64) float64 {
+func narrowed(sorted []point, t, limit float64) float64 {
 	if len(sorted) == 0 {
 		return limit
 	}
@@ -412,8 +420,8 @@ func narrowed(sorted []store.Scored, t, limit float64) float64 {
 }
 
 // firstFrom returns the place of the first sorted score that is not below t.
-func firstFrom(sorted []store.Scored, t float64) int {
-	at, _ := slices.BinarySearchFunc(sorted, t, func(s store.Scored, t float64) int {
+func firstFrom(sorted []point, t float64) int {
+	at, _ := slices.BinarySearchFunc(sorted, t, func(s point, t float64) int {
 		if s.Score < t {
 			return -1
 		}

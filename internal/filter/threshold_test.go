@@ -14,21 +14,21 @@ import (
 )
 
 // randomScores draws n labelled scores, with ties, in ascending order.
-func randomScores(rng *rand.Rand, n int, positive float64) []store.Scored {
-	out := make([]store.Scored, n)
+func randomScores(rng *rand.Rand, n int, positive float64) []point {
+	out := make([]point, n)
 	for i := range out {
-		out[i] = store.Scored{Score: float64(rng.IntN(41)-20) / 10, Label: model.Ordinary}
+		out[i] = point{Score: float64(rng.IntN(41)-20) / 10, Label: model.Ordinary}
 		if rng.Float64() < positive {
 			out[i].Label = model.Important
 			out[i].Score += 0.5
 		}
 	}
-	slices.SortFunc(out, compareScored)
+	slices.SortFunc(out, comparePoints)
 	return out
 }
 
 // count is the obvious way to count what a threshold does.
-func count(scores []store.Scored, t float64) (tp, fp, fn float64) {
+func count(scores []point, t float64) (tp, fp, fn float64) {
 	for _, s := range scores {
 		switch {
 		case s.Score > t && s.Label == model.Important:
@@ -43,7 +43,7 @@ func count(scores []store.Scored, t float64) (tp, fp, fn float64) {
 }
 
 // candidates are all thresholds that can make a difference.
-func candidates(scores []store.Scored) []float64 {
+func candidates(scores []point) []float64 {
 	out := []float64{math.Inf(-1), math.Inf(1)}
 	for _, s := range scores {
 		out = append(out, s.Score)
@@ -52,7 +52,7 @@ func candidates(scores []store.Scored) []float64 {
 }
 
 // softCount is the obvious way to compute the blurred F1 of a threshold.
-func softCount(scores []store.Scored, t float64) float64 {
+func softCount(scores []point, t float64) float64 {
 	var sums, counts [2]float64
 	for _, s := range scores {
 		sums[(s.Label+1)/2] += s.Score
@@ -72,7 +72,7 @@ func softCount(scores []store.Scored, t float64) float64 {
 }
 
 // grid is a fine one that reaches beyond all scores.
-func grid(scores []store.Scored) (out []float64) {
+func grid(scores []point) (out []float64) {
 	for t := scores[0].Score - 1; t <= scores[len(scores)-1].Score+1; t += 0.01 {
 		out = append(out, t)
 	}
@@ -112,12 +112,12 @@ func TestWhereTheClassesPartTheThresholdLiesBetweenThem(t *testing.T) {
 	for _, c := range []struct{ ordinary, important, want float64 }{
 		{-1, 1, 0}, {-0.1, 0.1, 0}, {-0.03, 0.03, 0}, {-3, -1, -2}, {0.5, 4.5, 2.5},
 	} {
-		var scores []store.Scored
+		var scores []point
 		for range 63 {
-			scores = append(scores, store.Scored{Score: c.ordinary, Label: model.Ordinary})
+			scores = append(scores, point{Score: c.ordinary, Label: model.Ordinary})
 		}
 		for range 7 {
-			scores = append(scores, store.Scored{Score: c.important, Label: model.Important})
+			scores = append(scores, point{Score: c.important, Label: model.Important})
 		}
 		got := Threshold{Mode: ModeAuto, UnsureShare: 0.5}.fit(scores, scores, 0)
 		if got.Threshold <= c.ordinary || got.Threshold >= c.important {
@@ -144,7 +144,7 @@ func TestTheBandNarrowsWhereFewCallsAreWrong(t *testing.T) {
 			for i := range scores {
 				scores[i].Score += float64(scores[i].Label) * 1.5
 			}
-			slices.SortFunc(scores, compareScored)
+			slices.SortFunc(scores, comparePoints)
 		}
 		at, limit := 4*rng.Float64()-2, 2*rng.Float64()
 		if rng.IntN(4) == 0 {
@@ -215,14 +215,14 @@ func TestTheBudgetIsKeptWhenScoresSwing(t *testing.T) {
 
 func BenchmarkFit(b *testing.B) {
 	rng := rand.New(rand.NewPCG(11, 12))
-	scores := make([]store.Scored, windowSize)
+	scores := make([]point, windowSize)
 	for i := range scores {
-		scores[i] = store.Scored{Score: rng.NormFloat64() - 1, Label: model.Ordinary}
+		scores[i] = point{Score: rng.NormFloat64() - 1, Label: model.Ordinary}
 		if rng.IntN(10) == 0 {
 			scores[i].Score, scores[i].Label = scores[i].Score+1, model.Important
 		}
 	}
-	slices.SortFunc(scores, compareScored)
+	slices.SortFunc(scores, comparePoints)
 	o := DefaultOptions().Threshold
 	for b.Loop() {
 		o.fit(scores, scores, 0)
@@ -253,16 +253,16 @@ func TestTheWindowHoldsTheLastScoresInOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	st := store.NewState()
 	w := newWindow(st.Labelled)
-	var all []store.Scored
+	var all []point
 	for n := range uint64(windowSize * 2) {
 		s := store.Scored{Score: float64(rng.IntN(300)) / 7, Label: model.Label(2*rng.IntN(2) - 1)}
 		w.add(n, s)
-		all = append(all, s)
+		all = append(all, pointOf(&s))
 		if n%501 != 0 && n != windowSize && n != windowSize-1 {
 			continue
 		}
 		want := slices.Clone(all[max(0, len(all)-windowSize):])
-		slices.SortFunc(want, compareScored)
+		slices.SortFunc(want, comparePoints)
 		if !slices.Equal(w.sorted, want) {
 			t.Fatalf("after %d scores the window is not the last %d in order", n+1, windowSize)
 		}
