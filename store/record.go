@@ -155,7 +155,7 @@ func (s *State) Records(most int, emit func(record []byte) error) (Tally, error)
 
 // MessagesIn hands the keys of the messages that a record has rows of to fn.
 func MessagesIn(record []byte, fn func(MessageKey)) error {
-	r := recordReader{rest: record}
+	r := recordReader{record: record}
 	for {
 		it, ok, err := r.next()
 		if err != nil || !ok {
@@ -185,10 +185,12 @@ var errRecordShort = errors.New("record ends within an item")
 
 // recordReader takes a record apart.
 type recordReader struct {
-	rest  []byte
-	table tableID // of the item before
-	key   []byte
-	begun bool
+	record []byte
+	at     int
+	table  tableID // of the item before, whose key lies from keyAt to keyEnd
+	keyAt  int
+	keyEnd int
+	begun  bool
 }
 
 // item is one item of a record. What it points to is shared with the record.
@@ -201,11 +203,13 @@ type item struct {
 
 // next returns the next item, or ok false at the end of the record.
 func (r *recordReader) next() (it item, ok bool, err error) {
-	if len(r.rest) == 0 {
+	if r.at == len(r.record) {
 		return item{}, false, nil
 	}
-	it.table, r.rest = tableID(r.rest[0]), r.rest[1:]
+	it.table = tableID(r.record[r.at])
+	r.at++
 	var size uint64
+	keyAt, keyEnd := r.at, r.at
 	switch it.table {
 	case weights, weightsGone:
 		width := uint64(16)
@@ -216,8 +220,8 @@ func (r *recordReader) next() (it item, ok bool, err error) {
 		if err != nil {
 			return item{}, false, err
 		}
-		if n == 0 || n > uint64(len(r.rest))/width {
-			return item{}, false, fmt.Errorf("%w: %d weights announced, %d bytes left", errRecordShort, n, len(r.rest))
+		if n == 0 || n > r.left()/width {
+			return item{}, false, fmt.Errorf("%w: %d weights announced, %d bytes left", errRecordShort, n, r.left())
 		}
 		size = n * width
 	default:
@@ -225,10 +229,12 @@ func (r *recordReader) next() (it item, ok bool, err error) {
 		if err != nil {
 			return item{}, false, err
 		}
-		if n > uint64(len(r.rest)) {
+		if n > r.left() {
 			return item{}, false, errRecordShort
 		}
-		it.key, r.rest = r.rest[:n], r.rest[n:]
+		keyAt, keyEnd = r.at, r.at+int(n)
+		r.at = keyEnd
+		it.key = r.record[keyAt:keyEnd]
 		if size, err = r.uvarint(); err != nil {
 			return item{}, false, err
 		}
@@ -238,24 +244,31 @@ func (r *recordReader) next() (it item, ok bool, err error) {
 			size--
 		}
 	}
-	if size > uint64(len(r.rest)) {
+	if size > r.left() {
 		return item{}, false, errRecordShort
 	}
-	it.value, r.rest = r.rest[:size], r.rest[size:]
-	if r.begun && (it.table < r.table || it.table == r.table && bytes.Compare(it.key, r.key) <= 0) {
+	it.value = r.record[r.at : r.at+int(size)]
+	r.at += int(size)
+	if r.begun && (it.table < r.table || it.table == r.table && bytes.Compare(it.key, r.record[r.keyAt:r.keyEnd]) <= 0) {
 		return item{}, false, fmt.Errorf("item of table %d is out of order", it.table)
 	}
-	r.table, r.key, r.begun = it.table, it.key, true
+	r.table, r.keyAt, r.keyEnd, r.begun = it.table, keyAt, keyEnd, true
 	return it, true, nil
 }
 
+func (r *recordReader) left() uint64 { return uint64(len(r.record) - r.at) }
+
 // uvarint reads a number in its shortest form.
 func (r *recordReader) uvarint() (uint64, error) {
-	v, n := binary.Uvarint(r.rest)
-	if n <= 0 || n > 1 && r.rest[n-1] == 0 {
+	if r.at < len(r.record) && r.record[r.at] < 0x80 {
+		r.at++
+		return uint64(r.record[r.at-1]), nil
+	}
+	v, n := binary.Uvarint(r.record[r.at:])
+	if n <= 0 || n > 1 && r.record[r.at+n-1] == 0 {
 		return 0, errors.New("record holds a malformed number")
 	}
-	r.rest = r.rest[n:]
+	r.at += n
 	return v, nil
 }
 
@@ -263,9 +276,17 @@ func (r *recordReader) uvarint() (uint64, error) {
 // record is malformed. Rows that it sets are not dirty. seen, if not nil,
 // counts what was set and forbids deletions, which have no place in a
 // checkpoint.
-func (s *State) Apply(record []byte, seen Tally) error {
-	r := recordReader{rest: record}
+func (s *State) Apply(record []byte, seen Tally) error { return s.apply(record, seen, true) }
+
+// Redo is Apply for one of several redo records. Each has the account's row; only that of
+// the last is read.
+func (s *State) Redo(record []byte, last bool) error { return s.apply(record, nil, last) }
+
+func (s *State) apply(record []byte, seen Tally, account bool) error {
+	r := recordReader{record: record}
 	tables := s.tables()
+	var reader rowReader
+	at := 0 // the table of the item before, among tables
 	for {
 		it, ok, err := r.next()
 		if err != nil || !ok {
@@ -280,9 +301,14 @@ func (s *State) Apply(record []byte, seen Tally) error {
 			rows = uint64(len(it.value) / 16)
 			err = s.applyWeights(it)
 		case accountRow:
-			err = s.applyAccount(it)
+			if account {
+				err = s.applyAccount(it)
+			}
 		default:
-			err = applyRow(tables, it)
+			for at < len(tables)-1 && tables[at].id < it.table { // both ascend
+				at++
+			}
+			err = applyRow(tables[at], it, &reader)
 		}
 		if err != nil {
 			return err
@@ -304,18 +330,17 @@ func (s *State) applyAccount(it item) error {
 	return nil
 }
 
-// applyRow sets or deletes a row of one of the tables, which ascend by number.
-func applyRow(tables []table, it item) error {
-	i, ok := slices.BinarySearchFunc(tables, it.table, func(t table, id tableID) int { return int(t.id) - int(id) })
-	if !ok {
+// applyRow sets or deletes a row of a table.
+func applyRow(t table, it item, r *rowReader) error {
+	if t.id != it.table {
 		return fmt.Errorf("record names table %d, which this version does not know", it.table)
 	}
 	if it.deleted {
-		tables[i].rows.drop(string(it.key))
+		t.rows.drop(string(it.key))
 		return nil
 	}
-	if err := tables[i].rows.decode(it.key, it.value); err != nil {
-		return fmt.Errorf("decoding a row of %s: %w", tables[i].name, err)
+	if err := t.rows.decode(it.key, it.value, r); err != nil {
+		return fmt.Errorf("decoding a row of %s: %w", t.name, err)
 	}
 	return nil
 }

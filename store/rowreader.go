@@ -11,7 +11,8 @@ import (
 // them. It takes what EncodeRow writes; anything else that DecodeRow may take makes it odd,
 // and from then on it reads nothing.
 type rowReader struct {
-	rest []byte
+	data []byte
+	at   int // moves on without a write of a pointer, of which the garbage collector would hear
 	odd  bool
 }
 
@@ -23,12 +24,11 @@ type quickRow interface {
 
 // read sets a zero row from what EncodeRow returned, as DecodeRow does. ok is false if
 // DecodeRow has to be asked, which alone says what is an error; row is anything then.
+// data is kept until the next call.
 func (r *rowReader) read(data []byte, row quickRow) (ok bool) {
-	*r = rowReader{rest: data}
+	*r = rowReader{data: data}
 	row.quick(r)
-	ok = !r.odd && len(r.rest) == 0
-	r.rest = nil
-	return ok
+	return !r.odd && r.at == len(data)
 }
 
 // The major types of CBOR that rows have (RFC 8949, section 3.1), and its simple values.
@@ -48,17 +48,29 @@ const (
 )
 
 func (r *rowReader) fail() uint64 {
-	r.odd, r.rest = true, nil
+	r.odd, r.at = true, len(r.data)
 	return 0
+}
+
+// left is how many bytes were not read yet.
+func (r *rowReader) left() int { return len(r.data) - r.at }
+
+// first returns the first byte of the next item, 0xff if there is none: no row has that.
+func (r *rowReader) first() byte {
+	if r.at < len(r.data) {
+		return r.data[r.at]
+	}
+	return 0xff
 }
 
 // head reads the head of an item of the given major type and returns its argument.
 func (r *rowReader) head(major byte) uint64 {
-	if len(r.rest) == 0 || r.rest[0]>>5 != major {
+	first := r.first()
+	if first>>5 != major {
 		return r.fail()
 	}
-	short := r.rest[0] & 31
-	r.rest = r.rest[1:]
+	r.at++
+	short := first & 31
 	if short < 24 {
 		return uint64(short)
 	}
@@ -69,22 +81,22 @@ func (r *rowReader) head(major byte) uint64 {
 }
 
 // big reads a number of so many bytes: 1, 2, 4 or 8.
-func (r *rowReader) big(width int) (n uint64) {
-	if len(r.rest) < width {
+func (r *rowReader) big(width int) uint64 {
+	if r.left() < width {
 		return r.fail()
 	}
+	b := r.data[r.at : r.at+width]
+	r.at += width
 	switch width {
 	case 1:
-		n = uint64(r.rest[0])
+		return uint64(b[0])
 	case 2:
-		n = uint64(binary.BigEndian.Uint16(r.rest))
+		return uint64(binary.BigEndian.Uint16(b))
 	case 4:
-		n = uint64(binary.BigEndian.Uint32(r.rest))
+		return uint64(binary.BigEndian.Uint32(b))
 	default:
-		n = binary.BigEndian.Uint64(r.rest)
+		return binary.BigEndian.Uint64(b)
 	}
-	r.rest = r.rest[width:]
-	return n
 }
 
 // fields calls field with the number of each field of a struct. The numbers ascend, and
@@ -122,7 +134,7 @@ func (r *rowReader) moment() Moment { return Moment(r.int(math.MaxInt64)) }
 
 // int reads a number from −most−1 to most.
 func (r *rowReader) int(most uint64) int64 {
-	if len(r.rest) > 0 && r.rest[0]>>5 == majorNegint {
+	if r.first()>>5 == majorNegint {
 		n := r.head(majorNegint)
 		if n > most {
 			r.fail()
@@ -133,22 +145,19 @@ func (r *rowReader) int(most uint64) int64 {
 }
 
 func (r *rowReader) bool() bool {
-	if len(r.rest) == 0 || r.rest[0] != cborFalse && r.rest[0] != cborTrue {
-		return r.fail() != 0
+	is := r.first()
+	if is != cborFalse && is != cborTrue {
+		r.fail()
+		return false
 	}
-	is := r.rest[0] == cborTrue
-	r.rest = r.rest[1:]
-	return is
+	r.at++
+	return is == cborTrue
 }
 
 // float reads a float64, which is written in the shortest form that has its value.
 func (r *rowReader) float() float64 {
-	if len(r.rest) == 0 {
-		r.fail()
-		return 0
-	}
-	kind := r.rest[0]
-	r.rest = r.rest[1:]
+	kind := r.first()
+	r.at++
 	f := 0.0
 	switch kind {
 	case cborFloat16:
@@ -185,11 +194,11 @@ func half(b uint16) float64 {
 }
 
 func (r *rowReader) message() (k MessageKey) {
-	if r.head(majorBytes) != uint64(len(k)) || len(r.rest) < len(k) {
+	if r.head(majorBytes) != uint64(len(k)) || r.left() < len(k) {
 		r.fail()
 		return k
 	}
-	r.rest = r.rest[copy(k[:], r.rest):]
+	r.at += copy(k[:], r.data[r.at:])
 	return k
 }
 
@@ -205,12 +214,12 @@ func (r *rowReader) texts() (all []string) {
 	}
 	for all = make([]string, 0, n); n > 0; n-- {
 		size := r.head(majorText)
-		if size > uint64(len(r.rest)) {
+		if size > uint64(r.left()) {
 			r.fail()
 			return nil
 		}
-		all = append(all, string(r.rest[:size]))
-		r.rest = r.rest[size:]
+		all = append(all, string(r.data[r.at:r.at+int(size)]))
+		r.at += int(size)
 	}
 	return all
 }

@@ -68,10 +68,7 @@ func (s *sorted[V]) put(key string, row V) bool {
 		return false
 	}
 	if i == len(s.keys) {
-		s.keys, s.rows, s.last = append(s.keys, key), append(s.rows, row), key
-		if s.gone != nil && i/64 == len(s.gone) {
-			s.gone = append(s.gone, 0)
-		}
+		*s.extend(key) = row
 		return true
 	}
 	if s.isGone(i) {
@@ -80,6 +77,17 @@ func (s *sorted[V]) put(key string, row V) bool {
 	}
 	s.rows[i] = row
 	return true
+}
+
+// extend adds a zero row, whose key comes after all others, and returns it.
+func (s *sorted[V]) extend(key string) *V {
+	var zero V
+	i := len(s.keys)
+	s.keys, s.rows, s.last = append(s.keys, key), append(s.rows, zero), key
+	if s.gone != nil && i/64 == len(s.gone) {
+		s.gone = append(s.gone, 0)
+	}
+	return &s.rows[i]
 }
 
 // remove removes the row at key and reports whether there was one.
@@ -131,15 +139,9 @@ func (s *sorted[V]) each(fn func(i int)) {
 	}
 }
 
-// own returns a key to keep, of a row that is to be put. Those of rows that come after
-// all others share their memory: most have 8 bytes.
+// own returns a copy of a key to keep. Those of one table share their memory: most have 8
+// bytes.
 func (s *sorted[V]) own(key []byte) string {
-	switch i := s.place(string(key)); {
-	case i < 0:
-		return string(key)
-	case i < len(s.keys):
-		return s.keys[i]
-	}
 	const most = 4096
 	if s.room.Cap()-s.room.Len() < len(key) {
 		next := max(min(2*s.room.Cap(), most), 64, len(key))

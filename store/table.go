@@ -31,9 +31,8 @@ type Table[V any] struct {
 	share func(V) V
 	// row is where rows are encoded from and decoded to, so that this does not
 	// allocate one each time.
-	row    V
-	reader rowReader
-	// blank zeroes the parts of a row that no digest covers.
+	row V
+	// blank zeroes the parts of a row that no digest covers; nil: not made yet.
 	blank func(*V)
 }
 
@@ -43,7 +42,6 @@ func newTable[V any]() *Table[V] {
 		by16:   map[[16]byte]V{},
 		byRest: map[string]V{},
 		dirty:  map[string]struct{}{},
-		blank:  blanker[V](),
 	}
 }
 
@@ -202,9 +200,9 @@ type rows interface {
 	encode(buf *bytes.Buffer, key string) (bool, error)
 	// encodeForDigest is encode without what no digest covers.
 	encodeForDigest(buf *bytes.Buffer, key string) error
-	// decode sets the row at key from what encode wrote; it is not dirty then. It
-	// keeps neither.
-	decode(key, value []byte) error
+	// decode sets the row at key from what encode wrote, which it reads with r; it is
+	// not dirty then. It keeps nothing of either.
+	decode(key, value []byte, r *rowReader) error
 	drop(key string)
 	// reserve makes room for so many rows in an empty table.
 	reserve(n int)
@@ -227,24 +225,44 @@ func (t *Table[V]) encode(buf *bytes.Buffer, key string) (bool, error) {
 
 func (t *Table[V]) encodeForDigest(buf *bytes.Buffer, key string) error {
 	t.row, _ = t.Get(key)
+	if t.blank == nil {
+		t.blank = blanker[V]()
+	}
 	t.blank(&t.row)
 	return rowEncoding.MarshalToBuffer(&t.row, buf)
 }
 
 func (t *Table[V]) reserve(n int) { t.sorted.reserve(n) }
 
-func (t *Table[V]) decode(key, value []byte) error {
+func (t *Table[V]) decode(key, value []byte, r *rowReader) error {
+	next := t.sorted.place(string(key)) == len(t.sorted.keys)
+	if next && t.share == nil {
+		return readRow(value, t.sorted.extend(t.sorted.own(key)), r)
+	}
 	var zero V
 	t.row = zero
-	if q, ok := any(&t.row).(quickRow); !ok || !t.reader.read(value, q) {
-		t.row = zero
-		if err := rowDecoding.Unmarshal(value, &t.row); err != nil {
-			return err
-		}
+	if err := readRow(value, &t.row, r); err != nil {
+		return err
 	}
-	t.set(t.sorted.own(key), t.row)
+	if next {
+		t.set(t.sorted.own(key), t.row)
+	} else {
+		t.set(string(key), t.row)
+	}
 	t.row = zero
 	return nil
+}
+
+// readRow sets a zero row from what encode wrote.
+func readRow[V any](value []byte, row *V, r *rowReader) error {
+	if q, ok := any(row).(quickRow); ok {
+		if r.read(value, q) {
+			return nil
+		}
+		var zero V
+		*row = zero
+	}
+	return rowDecoding.Unmarshal(value, row)
 }
 
 // emptied returns an empty set: m itself, or a new one where m has grown so

@@ -46,7 +46,7 @@ func load(account *bolt.Bucket, p Progress) (*store.State, error) {
 		if err != nil {
 			return nil, damage("redo record %d: %w", next, err)
 		}
-		if err := st.Apply(record, nil); err != nil {
+		if err := st.Redo(record, next == p.Commit); err != nil {
 			return nil, damage("redo record %d: %w", next, err)
 		}
 		next++

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"maps"
+	"sync"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -83,6 +84,9 @@ func chunkName(generation uint64, chunk uint32) []byte {
 	return binary.BigEndian.AppendUint32(key64(generation), chunk)
 }
 
+// rooms has what chunks are unpacked into.
+var rooms = sync.Pool{New: func() any { return new([]byte) }}
+
 // readSaved hands the records of a saved state to fn, in order, and checks them
 // against the manifest, which it returns.
 func readSaved(account *bolt.Bucket, generation uint64, fn func(record []byte) error) (manifest, error) {
@@ -92,7 +96,8 @@ func readSaved(account *bolt.Bucket, generation uint64, fn func(record []byte) e
 	}
 	b := account.Bucket(snapshotsBucket).Bucket(key64(generation))
 	crc, seen := uint32(0), uint32(0)
-	var room []byte
+	room := rooms.Get().(*[]byte)
+	defer rooms.Put(room)
 	read := residentLimit{tx: account.Tx()}
 	c := b.Cursor()
 	for key, value := c.First(); key != nil; key, value = c.Next() {
@@ -102,8 +107,8 @@ func readSaved(account *bolt.Bucket, generation uint64, fn func(record []byte) e
 		if string(key) != string(key32(seen)) {
 			return m, damage("chunk %d of snapshot %d is missing", seen, generation)
 		}
-		record, err := unframeChunk(chunkName(generation, seen), value, room)
-		if room = record[:0]; err != nil {
+		record, err := unframeChunk(chunkName(generation, seen), value, *room)
+		if *room = record[:0]; err != nil {
 			return m, damage("chunk %d of snapshot %d: %w", seen, generation, err)
 		}
 		if err := fn(record); err != nil {
