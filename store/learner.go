@@ -26,8 +26,7 @@ func (s *State) Learner() *State {
 // copyTo gives an empty table the rows of t. Rows share what they point to, as those that
 // Get returns do.
 func (t *Table[V]) copyTo(to *Table[V]) {
-	from := &t.sorted
-	to.sorted.keys, to.sorted.rows = slices.Clone(from.keys), slices.Clone(from.rows)
-	to.sorted.gone, to.sorted.dead, to.sorted.last = slices.Clone(from.gone), from.dead, from.last
+	to.packed, to.broken = t.packed, t.broken
+	to.packed.gone = slices.Clone(t.packed.gone)
 	to.by8, to.by16, to.byRest = maps.Clone(t.by8), maps.Clone(t.by16), maps.Clone(t.byRest)
 }

@@ -15,7 +15,8 @@ import (
 func (r *rowReader) label() model.Label { return model.Label(r.int(math.MaxInt8)) }
 
 func (s *Sender) quick(r *rowReader) {
-	r.fields(func(number uint64) {
+	f := r.fields()
+	for number := f.next(r); number != 0; number = f.next(r) {
 		switch number {
 		case 1:
 			s.Received = r.uint32()
@@ -30,11 +31,12 @@ func (s *Sender) quick(r *rowReader) {
 		default:
 			r.unknown()
 		}
-	})
+	}
 }
 
 func (t *Thread) quick(r *rowReader) {
-	r.fields(func(number uint64) {
+	f := r.fields()
+	for number := f.next(r); number != 0; number = f.next(r) {
 		switch number {
 		case 1:
 			t.Messages = r.uint32()
@@ -49,11 +51,12 @@ func (t *Thread) quick(r *rowReader) {
 		default:
 			r.unknown()
 		}
-	})
+	}
 }
 
 func (k *KnownID) quick(r *rowReader) {
-	r.fields(func(number uint64) {
+	f := r.fields()
+	for number := f.next(r); number != 0; number = f.next(r) {
 		switch number {
 		case 1:
 			k.Thread = r.id()
@@ -74,11 +77,12 @@ func (k *KnownID) quick(r *rowReader) {
 		default:
 			r.unknown()
 		}
-	})
+	}
 }
 
 func (p *Pending) quick(r *rowReader) {
-	r.fields(func(number uint64) {
+	f := r.fields()
+	for number := f.next(r); number != 0; number = f.next(r) {
 		switch number {
 		case 1:
 			p.Label = r.label()
@@ -93,11 +97,12 @@ func (p *Pending) quick(r *rowReader) {
 		default:
 			r.unknown()
 		}
-	})
+	}
 }
 
 func (m *Message) quick(r *rowReader) {
-	r.fields(func(number uint64) {
+	f := r.fields()
+	for number := f.next(r); number != 0; number = f.next(r) {
 		switch number {
 		case 1:
 			m.Seq = r.uint64()
@@ -134,7 +139,7 @@ func (m *Message) quick(r *rowReader) {
 		default:
 			m.quickMore(number, r)
 		}
-	})
+	}
 }
 
 func (m *Message) quickMore(number uint64, r *rowReader) {
@@ -165,7 +170,8 @@ func (m *Message) quickMore(number uint64, r *rowReader) {
 }
 
 func (p *Place) quick(r *rowReader) {
-	r.fields(func(number uint64) {
+	f := r.fields()
+	for number := f.next(r); number != 0; number = f.next(r) {
 		switch number {
 		case 1:
 			p.Message = r.message()
@@ -176,11 +182,12 @@ func (p *Place) quick(r *rowReader) {
 		default:
 			r.unknown()
 		}
-	})
+	}
 }
 
 func (s *Scored) quick(r *rowReader) {
-	r.fields(func(number uint64) {
+	f := r.fields()
+	for number := f.next(r); number != 0; number = f.next(r) {
 		switch number {
 		case 1:
 			s.Score = r.float()
@@ -195,11 +202,12 @@ func (s *Scored) quick(r *rowReader) {
 		default:
 			r.unknown()
 		}
-	})
+	}
 }
 
 func (w *Windowed) quick(r *rowReader) {
-	r.fields(func(number uint64) {
+	f := r.fields()
+	for number := f.next(r); number != 0; number = f.next(r) {
 		switch number {
 		case 1:
 			w.Message = r.message()
@@ -212,5 +220,5 @@ func (w *Windowed) quick(r *rowReader) {
 		default:
 			r.unknown()
 		}
-	})
+	}
 }

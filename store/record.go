@@ -74,6 +74,9 @@ func (w *recordWriter) weights(v model.Vector) {
 // Changes appends to dst the record of all that changed in s since its last
 // commit.
 func (s *State) Changes(dst []byte) ([]byte, error) {
+	if err := s.Err(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
 	w := recordWriter{buf: dst}
 	w.account(s.Account)
 	touched := s.Weights.Marked()
@@ -276,18 +279,41 @@ func (r *recordReader) uvarint() (uint64, error) {
 // record is malformed. Rows that it sets are not dirty. seen, if not nil,
 // counts what was set and forbids deletions, which have no place in a
 // checkpoint.
-func (s *State) Apply(record []byte, seen Tally) error { return s.apply(record, seen, true) }
+func (s *State) Apply(record []byte, seen Tally) error { return s.apply(record, seen, true, nil) }
 
 // Redo is Apply for one of several redo records. Each has the account's row; only that of
 // the last is read.
-func (s *State) Redo(record []byte, last bool) error { return s.apply(record, nil, last) }
+func (s *State) Redo(record []byte, last bool) error { return s.apply(record, nil, last, nil) }
 
-func (s *State) apply(record []byte, seen Tally, account bool) error {
+// Pack is Apply for a record of a checkpoint. It keeps a copy of rows and decodes them when
+// somebody asks; see Err.
+func (s *State) Pack(record []byte, seen Tally) error {
+	if len(s.packed)+len(record) > math.MaxUint32 {
+		return s.Apply(record, seen)
+	}
+	return s.apply(record, seen, true, &s.packed)
+}
+
+// Err returns why a row that Pack has kept could not be decoded, if there was one that
+// somebody asked for. Such a state can't be committed.
+func (s *State) Err() error {
+	for _, t := range s.tables() {
+		if err := t.rows.err(); err != nil {
+			return fmt.Errorf("decoding a row of %s: %w", t.name, err)
+		}
+	}
+	return nil
+}
+
+// apply makes the changes of a record. Rows are kept in pack, if it is not nil.
+func (s *State) apply(record []byte, seen Tally, account bool, pack *[]byte) error {
 	r := recordReader{record: record}
 	tables := s.tables()
 	var reader rowReader
-	at := 0 // the table of the item before, among tables
+	at, shift := 0, 0     // the table of the item before, among tables; of places in pack
+	copied := pack == nil // what is to be kept
 	for {
+		from := r.at
 		it, ok, err := r.next()
 		if err != nil || !ok {
 			return err
@@ -308,7 +334,13 @@ func (s *State) apply(record []byte, seen Tally, account bool) error {
 			for at < len(tables)-1 && tables[at].id < it.table { // both ascend
 				at++
 			}
-			err = applyRow(tables[at], it, &reader)
+			if !copied { // weights come first
+				shift, copied = len(*pack)-from, true
+				*pack = append(*pack, record[from:]...)
+			}
+			if pack == nil || tables[at].id != it.table || !tables[at].rows.pack(pack, r.packedRow(it, shift)) {
+				err = applyRow(tables[at], it, &reader)
+			}
 		}
 		if err != nil {
 			return err
@@ -317,6 +349,13 @@ func (s *State) apply(record []byte, seen Tally, account bool) error {
 			seen[it.table] += rows
 		}
 	}
+}
+
+// packedRow is where the item that was read last lies, in a copy of the record that begins
+// shift later.
+func (r *recordReader) packedRow(it item, shift int) packedRow {
+	end := r.at + shift
+	return packedRow{uint32(r.keyAt + shift), uint32(r.keyEnd + shift), uint32(end - len(it.value)), uint32(end)}
 }
 
 func (s *State) applyAccount(it item) error {
@@ -339,7 +378,7 @@ func applyRow(t table, it item, r *rowReader) error {
 		t.rows.drop(string(it.key))
 		return nil
 	}
-	if err := t.rows.decode(it.key, it.value, r); err != nil {
+	if err := t.rows.decode(string(it.key), it.value, r); err != nil {
 		return fmt.Errorf("decoding a row of %s: %w", t.name, err)
 	}
 	return nil

@@ -65,19 +65,23 @@ func (r *rowReader) first() byte {
 
 // head reads the head of an item of the given major type and returns its argument.
 func (r *rowReader) head(major byte) uint64 {
-	first := r.first()
-	if first>>5 != major {
+	if r.at < len(r.data) {
+		if n := r.data[r.at] - major<<5; n < 24 {
+			r.at++
+			return uint64(n)
+		}
+	}
+	return r.longHead(major)
+}
+
+// longHead is head for an argument that has bytes of its own.
+func (r *rowReader) longHead(major byte) uint64 {
+	n := r.first() - major<<5
+	if n < 24 || n > 27 { // another type, or no definite length
 		return r.fail()
 	}
 	r.at++
-	short := first & 31
-	if short < 24 {
-		return uint64(short)
-	}
-	if short > 27 { // no definite length
-		return r.fail()
-	}
-	return r.big(1 << (short - 24))
+	return r.big(1 << (n - 24))
 }
 
 // big reads a number of so many bytes: 1, 2, 4 or 8.
@@ -99,19 +103,29 @@ func (r *rowReader) big(width int) uint64 {
 	}
 }
 
-// fields calls field with the number of each field of a struct. The numbers ascend, and
-// field must read the value.
-func (r *rowReader) fields(field func(number uint64)) {
-	last := uint64(0)
-	for i, n := uint64(0), r.head(majorMap); i < n && !r.odd; i++ {
-		number := r.head(majorUint)
-		if number <= last {
-			r.fail()
-			return
-		}
-		last = number
-		field(number)
+// fields are the fields of a struct that were not read yet.
+type fields struct {
+	left uint64
+	last uint64 // number of the field before
+}
+
+// fields begins to read a struct.
+func (r *rowReader) fields() fields { return fields{left: r.head(majorMap)} }
+
+// next returns the number of the next field, whose value must be read then; 0 after the
+// last. They ascend.
+func (f *fields) next(r *rowReader) uint64 {
+	if f.left == 0 {
+		return 0
 	}
+	f.left--
+	number := r.head(majorUint)
+	if number <= f.last {
+		f.left = 0
+		return r.fail()
+	}
+	f.last = number
+	return number
 }
 
 // unknown is for a field that the row does not have.

@@ -40,6 +40,7 @@ type State struct {
 
 	at      Position
 	account []byte // the account row as last stored, encoded
+	packed  []byte // see Pack
 }
 
 // Position says which commit a State stands at, so that a commit writes at
@@ -82,14 +83,15 @@ func NewState() *State {
 	return s
 }
 
-// NewStateFor is NewState with room for so many rows, which the caller need not put.
-func NewStateFor(rows Tally) *State {
-	const most = 1 << 14 // of a table; a tally may be wrong
+// NewStateFor is NewState with room for what Pack brings: so many rows, in so many bytes.
+func NewStateFor(rows Tally, bytes uint64) *State {
+	const most, mostBytes = 1 << 14, 1 << 22 // of a table, and of all; both may be wrong
 	s := NewState()
 	s.Weights = model.NewWeights(int(min(rows.Weights(), 1<<28)))
+	s.packed = make([]byte, 0, min(bytes-min(bytes, 16*rows.Weights()), mostBytes))
 	for _, t := range s.tables() {
 		if n := rows[t.id]; n > 0 {
-			t.rows.reserve(int(min(n+n/16, most)))
+			t.rows.reserve(int(min(n, most)))
 		}
 	}
 	return s

@@ -4,6 +4,7 @@ package store
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"slices"
 )
@@ -16,8 +17,8 @@ import (
 // with the table, so change a row by putting a new one. Not safe for concurrent
 // use.
 type Table[V any] struct {
-	// sorted has the rows that came in order of their keys, the maps the others.
-	sorted sorted[V]
+	// packed has the rows that were loaded and not changed since, the maps have the others.
+	packed packedRows
 	// Most keys are 8 bytes (a hash, a number) or 16 (a content hash). Kept as
 	// arrays they cost their own size, where a string costs 16 bytes more and an
 	// allocation.
@@ -31,9 +32,12 @@ type Table[V any] struct {
 	share func(V) V
 	// row is where rows are encoded from and decoded to, so that this does not
 	// allocate one each time.
-	row V
+	row    V
+	reader rowReader
 	// blank zeroes the parts of a row that no digest covers; nil: not made yet.
 	blank func(*V)
+	// broken is why a packed row could not be decoded.
+	broken error
 }
 
 func newTable[V any]() *Table[V] {
@@ -47,9 +51,6 @@ func newTable[V any]() *Table[V] {
 
 // Get returns the row at key and whether there is one.
 func (t *Table[V]) Get(key string) (V, bool) {
-	if row := t.sorted.get(key); row != nil {
-		return *row, true
-	}
 	var v V
 	var ok bool
 	switch len(key) {
@@ -60,7 +61,27 @@ func (t *Table[V]) Get(key string) (V, bool) {
 	default:
 		v, ok = t.byRest[key]
 	}
-	return v, ok
+	if ok {
+		return v, ok
+	}
+	if i := t.packed.at(key); i >= 0 {
+		return t.unpack(i)
+	}
+	return v, false
+}
+
+// unpack decodes a packed row. One that is malformed, which nobody ever wrote, is none; from
+// then on the state can't be committed.
+func (t *Table[V]) unpack(i int) (row V, ok bool) {
+	t.row = row // which is zero
+	err := readRow(t.packed.value(i), &t.row, &t.reader)
+	if err == nil {
+		return t.row, true
+	}
+	if t.broken == nil {
+		t.broken = fmt.Errorf("row %x: %w", t.packed.key(i), err)
+	}
+	return row, false
 }
 
 // Put sets the row at key.
@@ -73,8 +94,8 @@ func (t *Table[V]) set(key string, row V) {
 	if t.share != nil {
 		row = t.share(row)
 	}
-	if t.sorted.put(key, row) {
-		return
+	if i := t.packed.at(key); i >= 0 {
+		t.packed.drop(i)
 	}
 	switch len(key) {
 	case 8:
@@ -95,7 +116,8 @@ func (t *Table[V]) Delete(key string) {
 }
 
 func (t *Table[V]) drop(key string) {
-	if t.sorted.remove(key) {
+	if i := t.packed.at(key); i >= 0 {
+		t.packed.drop(i)
 		return
 	}
 	switch len(key) {
@@ -109,54 +131,47 @@ func (t *Table[V]) drop(key string) {
 }
 
 // Len returns the number of rows.
-func (t *Table[V]) Len() int { return t.sorted.len() + t.unsorted() }
-
-func (t *Table[V]) unsorted() int { return len(t.by8) + len(t.by16) + len(t.byRest) }
+func (t *Table[V]) Len() int { return t.packed.len() + len(t.by8) + len(t.by16) + len(t.byRest) }
 
 // Keys returns the keys of all rows in ascending byte order. O(n log n).
 func (t *Table[V]) Keys() []string {
-	return t.merged(t.sorted.len(), func(V) bool { return true })
+	var packed []string
+	if t.packed.len() > 0 {
+		packed = t.packed.keys()
+	}
+	return merged(packed, t.changed(func(*V) bool { return true }))
 }
 
 // Find returns the keys of the rows for which is reports true, in ascending byte order.
 // It asks about every row, in any order.
-func (t *Table[V]) Find(is func(V) bool) []string { return t.merged(0, is) }
-
-// merged is Find, of about so many rows in t.sorted.
-func (t *Table[V]) merged(about int, is func(V) bool) []string {
-	ordered := make([]string, 0, about)
-	t.sorted.each(func(i int) {
-		if is(t.sorted.rows[i]) {
-			ordered = append(ordered, t.sorted.keys[i])
+func (t *Table[V]) Find(is func(V) bool) []string {
+	var packed []string
+	t.packed.each(func(i int) {
+		if row, ok := t.unpack(i); ok && is(row) {
+			packed = append(packed, string(t.packed.key(i)))
 		}
 	})
-	if t.unsorted() == 0 {
-		return ordered
-	}
-	var others []string
-	for k, v := range t.by8 {
-		if is(v) {
-			others = append(others, string(k[:]))
-		}
-	}
-	for k, v := range t.by16 {
-		if is(v) {
-			others = append(others, string(k[:]))
-		}
-	}
-	for k, v := range t.byRest {
-		if is(v) {
-			others = append(others, k)
-		}
-	}
-	slices.Sort(others)
-	return merge(ordered, others)
+	return merged(packed, t.changed(func(row *V) bool { return is(*row) }))
 }
 
-// merge returns all keys of two lists that ascend and share none, in order.
-func merge(a, b []string) []string {
-	if len(a) == 0 {
+// changed is Find in the maps.
+func (t *Table[V]) changed(is func(*V) bool) (keys []string) {
+	t.eachChanged(func(key []byte, row *V) {
+		if is(row) {
+			keys = append(keys, string(key))
+		}
+	})
+	slices.Sort(keys)
+	return keys
+}
+
+// merged returns all keys of two lists that ascend and share none, in order.
+func merged(a, b []string) []string {
+	switch {
+	case len(a) == 0:
 		return b
+	case len(b) == 0:
+		return a
 	}
 	all := make([]string, 0, len(a)+len(b))
 	for len(a) > 0 && len(b) > 0 {
@@ -169,22 +184,39 @@ func merge(a, b []string) []string {
 	return append(append(all, a...), b...)
 }
 
-// Each calls fn with every row and its key, in any order. The row holds until fn returns;
-// fn must change neither it nor the table.
-func (t *Table[V]) Each(fn func(key string, row *V)) {
-	t.sorted.each(func(i int) { fn(t.sorted.keys[i], &t.sorted.rows[i]) })
+// Each calls fn with every row and its key, in any order. Both hold until fn returns; fn
+// must change neither them nor the table.
+func (t *Table[V]) Each(fn func(key []byte, row *V)) {
 	var row V
+	t.packed.each(func(i int) {
+		var ok bool
+		if row, ok = t.unpack(i); ok {
+			fn(t.packed.key(i), &row)
+		}
+	})
+	t.eachChanged(fn)
+}
+
+// EachKey is Each without the rows.
+func (t *Table[V]) EachKey(fn func(key []byte)) {
+	t.packed.each(func(i int) { fn(t.packed.key(i)) })
+	t.eachChanged(func(key []byte, _ *V) { fn(key) })
+}
+
+func (t *Table[V]) eachChanged(fn func(key []byte, row *V)) {
+	var row V
+	var key []byte
 	for k, v := range t.by8 {
-		row = v
-		fn(string(k[:]), &row)
+		row, key = v, append(key[:0], k[:]...)
+		fn(key, &row)
 	}
 	for k, v := range t.by16 {
-		row = v
-		fn(string(k[:]), &row)
+		row, key = v, append(key[:0], k[:]...)
+		fn(key, &row)
 	}
 	for k, v := range t.byRest {
-		row = v
-		fn(k, &row)
+		row, key = v, append(key[:0], k...)
+		fn(key, &row)
 	}
 }
 
@@ -201,11 +233,14 @@ type rows interface {
 	// encodeForDigest is encode without what no digest covers.
 	encodeForDigest(buf *bytes.Buffer, key string) error
 	// decode sets the row at key from what encode wrote, which it reads with r; it is
-	// not dirty then. It keeps nothing of either.
-	decode(key, value []byte, r *rowReader) error
+	// not dirty then.
+	decode(key string, value []byte, r *rowReader) error
 	drop(key string)
-	// reserve makes room for so many rows in an empty table.
+	// reserve makes room for so many packed rows, and pack adds one that lies in data.
 	reserve(n int)
+	pack(data *[]byte, r packedRow) bool
+	// err is why a packed row could not be decoded.
+	err() error
 }
 
 func (t *Table[V]) isDirty() bool { return len(t.dirty) > 0 }
@@ -215,6 +250,10 @@ func (t *Table[V]) dirtyKeys() []string { return slices.Sorted(maps.Keys(t.dirty
 func (t *Table[V]) clean() { t.dirty = emptied(t.dirty) }
 
 func (t *Table[V]) encode(buf *bytes.Buffer, key string) (bool, error) {
+	if i := t.packed.at(key); i >= 0 {
+		buf.Write(t.packed.value(i))
+		return true, nil
+	}
 	row, ok := t.Get(key)
 	if !ok {
 		return false, nil
@@ -232,26 +271,26 @@ func (t *Table[V]) encodeForDigest(buf *bytes.Buffer, key string) error {
 	return rowEncoding.MarshalToBuffer(&t.row, buf)
 }
 
-func (t *Table[V]) reserve(n int) { t.sorted.reserve(n) }
-
-func (t *Table[V]) decode(key, value []byte, r *rowReader) error {
-	next := t.sorted.place(string(key)) == len(t.sorted.keys)
-	if next && t.share == nil {
-		return readRow(value, t.sorted.extend(t.sorted.own(key)), r)
-	}
+func (t *Table[V]) decode(key string, value []byte, r *rowReader) error {
 	var zero V
 	t.row = zero
 	if err := readRow(value, &t.row, r); err != nil {
 		return err
 	}
-	if next {
-		t.set(t.sorted.own(key), t.row)
-	} else {
-		t.set(string(key), t.row)
-	}
+	t.set(key, t.row)
 	t.row = zero
 	return nil
 }
+
+func (t *Table[V]) reserve(n int) { t.packed.rows = make([]packedRow, 0, n) }
+
+// pack reports whether the row stays packed. Those that share what they hold do not, nor do
+// those that come out of order.
+func (t *Table[V]) pack(data *[]byte, r packedRow) bool {
+	return t.share == nil && t.packed.add(data, r)
+}
+
+func (t *Table[V]) err() error { return t.broken }
 
 // readRow sets a zero row from what encode wrote.
 func readRow[V any](value []byte, row *V, r *rowReader) error {

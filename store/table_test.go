@@ -96,9 +96,9 @@ func loaded(t *testing.T, st *store.State) *store.State {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := store.NewStateFor(rows)
+	out := store.NewStateFor(rows, 100) // more than that come
 	for _, record := range records {
-		if err := out.Apply(record, store.Tally{}); err != nil {
+		if err := out.Pack(record, store.Tally{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -125,7 +125,12 @@ func compareTable(t *testing.T, got *store.Table[store.Refusal], want map[string
 		t.Fatalf("Find gives %q, want %q", is, found)
 	}
 	all := map[string]store.Refusal{}
-	got.Each(func(key string, row *store.Refusal) { all[key] = *row })
+	got.Each(func(key []byte, row *store.Refusal) { all[string(key)] = *row })
+	got.EachKey(func(key []byte) {
+		if _, ok := all[string(key)]; !ok {
+			t.Fatalf("EachKey gives %q", key)
+		}
+	})
 	if !maps.Equal(all, want) {
 		t.Fatalf("Each gives %v, want %v", all, want)
 	}

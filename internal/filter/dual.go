@@ -3,6 +3,7 @@
 package filter
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
@@ -121,9 +122,9 @@ type lessonWindow struct {
 
 func newLessonWindow(st *store.State) lessonWindow {
 	w := lessonWindow{first: st.Account.WindowNext}
-	w.rows, w.number = st.Window, store.LedgerNumber
+	w.rows, w.number = st.Window, binary.BigEndian.Uint64
 	w.of = func(row *store.Windowed) store.MessageKey { return row.Message }
-	w.rows.Each(func(key string, _ *store.Windowed) { w.first = min(w.first, w.number(key)) })
+	w.rows.EachKey(func(key []byte) { w.first = min(w.first, w.number(key)) })
 	return w
 }
 

@@ -160,10 +160,10 @@ func (f *Filter) derive() {
 
 // readWindows derives what is kept beside the windows of scores.
 func (f *Filter) readWindows() {
-	f.labelled = newWindow(f.st.Labelled)
+	f.standing = Standing{}
+	f.labelled = newWindow(f.st.Labelled, func(s store.Scored) { f.standing.count(s, 1) })
 	f.scored = scoredLookup(f.st)
-	f.standing = standingOf(f.st.Labelled)
-	f.recent = newWindow(f.st.Recent)
+	f.recent = newWindow(f.st.Recent, func(store.Scored) {})
 	f.newest = nil
 	f.stale = true
 }

@@ -14,7 +14,7 @@ const fewLookups = 8
 // derived from the table, and must hear of what changes there.
 type lookup[V any] struct {
 	rows   *store.Table[V]
-	number func(key string) uint64
+	number func(key []byte) uint64
 	of     func(*V) store.MessageKey
 	index  map[store.MessageKey]uint64 // nil: not made yet
 	asked  int
@@ -24,7 +24,7 @@ type lookup[V any] struct {
 func (l *lookup[V]) find(k store.MessageKey) (n uint64, ok bool) {
 	if l.index == nil && l.asked < fewLookups {
 		l.asked++
-		l.rows.Each(func(key string, row *V) {
+		l.rows.Each(func(key []byte, row *V) {
 			if l.of(row) == k {
 				n, ok = max(n, l.number(key)), true
 			}
@@ -39,7 +39,7 @@ func (l *lookup[V]) find(k store.MessageKey) (n uint64, ok bool) {
 func (l *lookup[V]) all() map[store.MessageKey]uint64 {
 	if l.index == nil {
 		l.index = make(map[store.MessageKey]uint64, l.rows.Len())
-		l.rows.Each(func(key string, row *V) {
+		l.rows.Each(func(key []byte, row *V) {
 			k, n := l.of(row), l.number(key)
 			if before, ok := l.index[k]; !ok || before < n {
 				l.index[k] = n

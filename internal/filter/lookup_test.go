@@ -45,7 +45,7 @@ func compareLookups[V any](t *testing.T, kept *lookup[V], anew func() lookup[V],
 		if row := made.rows; ok {
 			found++
 			number := 0
-			row.Each(func(key string, v *V) {
+			row.Each(func(key []byte, v *V) {
 				if made.of(v) == k && made.number(key) == n {
 					number++
 				}

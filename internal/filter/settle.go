@@ -68,14 +68,16 @@ type queued struct {
 	since   store.Moment
 }
 
-// bySeq returns all messages in order of Seq.
-func bySeq(messages *store.Table[store.Message]) []queued {
+// bySeq returns all messages in order of Seq, after it has called each with them in any
+// order, which must not keep them.
+func bySeq(messages *store.Table[store.Message], each func(*store.Message)) []queued {
 	all := make([]queued, 0, messages.Len())
 	least, most := uint64(math.MaxUint64), uint64(0)
-	messages.Each(func(key string, m *store.Message) {
+	messages.Each(func(key []byte, m *store.Message) {
+		each(m)
 		least, most = min(least, m.Seq), max(most, m.Seq)
 		all = append(all, queued{
-			key: store.MessageKey([]byte(key)), seq: m.Seq, id: m.ID, quiet: m.Quiet, out: m.Outcome,
+			key: store.MessageKey(key), seq: m.Seq, id: m.ID, quiet: m.Quiet, out: m.Outcome,
 			waits: m.SilenceFrom > 0, at: m.Arrived, pending: m.Pending.Label != 0, since: m.Pending.Since,
 		})
 	})
@@ -107,8 +109,7 @@ func (f *Filter) rebuildQueues() {
 	f.judged, f.passed = 0, 0
 	f.st.Account.FalseAlarms, f.st.Account.Missed = 0, 0
 	f.hours, f.days, f.copies = nil, nil, copyIndex{messages: f.st.Messages}
-	f.st.Messages.Each(func(_ string, m *store.Message) { f.countJudged(m, 1) })
-	all := bySeq(f.st.Messages)
+	all := bySeq(f.st.Messages, func(m *store.Message) { f.countJudged(m, 1) })
 	f.oldest.keys = make([]store.MessageKey, 0, len(all)+1)
 	for i := range all {
 		it := &all[i]

@@ -88,12 +88,6 @@ func (s Standing) Beats() bool {
 	return s.Decisions.F1() > max(s.Correspondents.F1(), 0)
 }
 
-func standingOf(ring *store.Table[store.Scored]) Standing {
-	var s Standing
-	ring.Each(func(_ string, e *store.Scored) { s.count(*e, 1) })
-	return s
-}
-
 // Standing returns how the decisions compare now.
 func (f *Filter) Standing() Standing { return f.standing }
 

@@ -37,9 +37,13 @@ func slotKey(n uint64) string {
 	return string(binary.BigEndian.AppendUint32(nil, uint32(n%windowSize)))
 }
 
-func newWindow(ring *store.Table[store.Scored]) *window {
+// newWindow gathers the scores of a ring. It calls each with them, in any order.
+func newWindow(ring *store.Table[store.Scored], each func(store.Scored)) *window {
 	w := &window{ring: ring, sorted: make([]point, 0, ring.Len())}
-	ring.Each(func(_ string, s *store.Scored) { w.sorted = append(w.sorted, pointOf(s)) })
+	ring.Each(func(_ []byte, s *store.Scored) {
+		each(*s)
+		w.sorted = append(w.sorted, pointOf(s))
+	})
 	slices.SortFunc(w.sorted, comparePoints)
 	return w
 }
@@ -115,9 +119,9 @@ func (l *newest) add(w *window, n uint64, s store.Scored) {
 
 // scoredLookup finds the entries of messages in the window of labelled scores.
 func scoredLookup(st *store.State) lookup[store.Scored] {
-	number := func(key string) uint64 {
+	number := func(key []byte) uint64 {
 		last := st.Account.Labels - 1
-		slot := uint64(binary.BigEndian.Uint32([]byte(key)))
+		slot := uint64(binary.BigEndian.Uint32(key))
 		return last - (last+windowSize-slot)%windowSize
 	}
 	return lookup[store.Scored]{rows: st.Labelled, number: number, of: func(s *store.Scored) store.MessageKey { return s.Message }}

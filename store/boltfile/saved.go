@@ -157,9 +157,9 @@ func loadSaved(account *bolt.Bucket, of SavedState) (*store.State, error) {
 		if err != nil {
 			return nil, err
 		}
-		st = store.NewStateFor(announced.Rows)
+		st = store.NewStateFor(announced.Rows, of.Bytes)
 		seen := store.Tally{}
-		m, err := readSaved(account, of.Generation, func(record []byte) error { return st.Apply(record, seen) })
+		m, err := readSaved(account, of.Generation, func(record []byte) error { return st.Pack(record, seen) })
 		if err != nil {
 			return nil, err
 		}
