@@ -4,6 +4,7 @@ package store
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math/bits"
 )
 
@@ -50,11 +51,27 @@ func (p *packedRows) at(key string) int {
 	if p.len() == 0 {
 		return -1
 	}
-	data := *p.data
-	from, to := 0, len(p.rows)
+	data, rows := *p.data, p.rows
+	from, to := 0, len(rows)
+	if len(key) >= 8 { // most have 8 bytes, or differ in the first 8
+		for begin := binary.BigEndian.Uint64([]byte(key[:8])); from < to; {
+			mid := int(uint(from+to) / 2)
+			r := &rows[mid]
+			if r.keyEnd-r.key < 8 {
+				break
+			}
+			if is := binary.BigEndian.Uint64(data[r.key:]); is < begin {
+				from = mid + 1
+			} else if is > begin {
+				to = mid
+			} else {
+				break
+			}
+		}
+	}
 	for from < to {
 		mid := int(uint(from+to) / 2)
-		if r := &p.rows[mid]; string(data[r.key:r.keyEnd]) < key {
+		if r := &rows[mid]; string(data[r.key:r.keyEnd]) < key {
 			from = mid + 1
 		} else {
 			to = mid

@@ -305,6 +305,14 @@ func (s *State) Err() error {
 	return nil
 }
 
+// Check decodes every row that Pack has kept, and returns Err.
+func (s *State) Check() error {
+	for _, t := range s.tables() {
+		t.rows.check()
+	}
+	return s.Err()
+}
+
 // apply makes the changes of a record. Rows are kept in pack, if it is not nil.
 func (s *State) apply(record []byte, seen Tally, account bool, pack *[]byte) error {
 	r := recordReader{record: record}

@@ -239,8 +239,9 @@ type rows interface {
 	// reserve makes room for so many packed rows, and pack adds one that lies in data.
 	reserve(n int)
 	pack(data *[]byte, r packedRow) bool
-	// err is why a packed row could not be decoded.
+	// err is why a packed row could not be decoded; check decodes all.
 	err() error
+	check()
 }
 
 func (t *Table[V]) isDirty() bool { return len(t.dirty) > 0 }
@@ -291,6 +292,8 @@ func (t *Table[V]) pack(data *[]byte, r packedRow) bool {
 }
 
 func (t *Table[V]) err() error { return t.broken }
+
+func (t *Table[V]) check() { t.packed.each(func(i int) { t.unpack(i) }) }
 
 // readRow sets a zero row from what encode wrote.
 func readRow[V any](value []byte, row *V, r *rowReader) error {

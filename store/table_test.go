@@ -4,6 +4,7 @@ package store_test
 
 import (
 	"bytes"
+	"errors"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -189,5 +190,39 @@ func TestWeightsTouchedOverAndOverAreWrittenOnce(t *testing.T) {
 	want, _ := store.Digest(st)
 	if got, _ := store.Digest(loaded); got != want {
 		t.Errorf("weights digest to %s, want %s", got, want)
+	}
+}
+
+// A malformed row that was loaded is noticed when it is asked for, or by Check, and the state
+// is never committed then.
+func TestAMalformedRowIsNoticed(t *testing.T) {
+	st := store.NewState()
+	for n := range uint64(3) {
+		st.Refusals.Put(store.LedgerKey(n), store.Refusal{Seq: n + 1})
+	}
+	var record []byte
+	if _, err := st.Records(1000, func(r []byte) error { record = bytes.Clone(r); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	record[len(record)-1] = 0xff // the last number of the last row
+	if err := store.NewState().Apply(record, nil); err == nil {
+		t.Fatal("the row is not malformed")
+	}
+	for name, ask := range map[string]func(*store.State){
+		"Get":   func(st *store.State) { st.Refusals.Get(store.LedgerKey(2)) },
+		"Each":  func(st *store.State) { st.Refusals.Each(func([]byte, *store.Refusal) {}) },
+		"Check": func(st *store.State) { _ = st.Check() },
+	} {
+		loaded := store.NewState()
+		if err := loaded.Pack(record, store.Tally{}); err != nil {
+			t.Fatal(err)
+		}
+		if row, ok := loaded.Refusals.Get(store.LedgerKey(1)); !ok || row.Seq != 2 || loaded.Err() != nil {
+			t.Fatalf("the row before it is %v, %v, and the error %v", row, ok, loaded.Err())
+		}
+		ask(loaded)
+		if _, err := loaded.Changes(nil); loaded.Err() == nil || !errors.Is(err, store.ErrDamaged) {
+			t.Errorf("%s: the error is %v, of a commit %v; want ErrDamaged", name, loaded.Err(), err)
+		}
 	}
 }

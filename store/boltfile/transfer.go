@@ -81,6 +81,9 @@ func digestOf(account *bolt.Bucket) (model, state string, err error) {
 		return "", "", err
 	}
 	st, err := load(account, p)
+	if err == nil {
+		err = checkRows(st)
+	}
 	if err != nil {
 		return "", "", err
 	}

@@ -184,10 +184,16 @@ func verifyAccount(ctx context.Context, account *bolt.Bucket) (r AccountReport, 
 		if p.Awaits(*of) {
 			continue
 		}
-		_, err := loadSaved(account, *of)
+		st, err := loadSaved(account, *of)
+		if err == nil {
+			err = checkRows(st)
+		}
 		note(err)
 	}
 	st, err := load(account, p)
+	if err == nil {
+		err = checkRows(st)
+	}
 	if err != nil {
 		return r, append(problems, err)
 	}
@@ -205,6 +211,14 @@ func verifyAccount(ctx context.Context, account *bolt.Bucket) (r AccountReport, 
 	r.ModelDigest, r.StateDigest = store.Digest(st)
 	note(survives(st, r))
 	return r, problems
+}
+
+// checkRows decodes every row, which loading does not.
+func checkRows(st *store.State) error {
+	if err := st.Check(); err != nil {
+		return damage("%w", err)
+	}
+	return nil
 }
 
 // survives demands that a state is the same after being written and read again.
