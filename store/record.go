@@ -313,16 +313,13 @@ func (s *State) Check() error {
 	return s.Err()
 }
 
-// apply makes the changes of a record. Rows are kept in pack, if it is not nil.
+// apply makes the changes of a record, that of the account's row only if account says so.
+// Rows are kept in pack, if it is not nil.
 func (s *State) apply(record []byte, seen Tally, account bool, pack *[]byte) error {
-	r := recordReader{record: record}
-	tables := s.tables()
-	var reader rowReader
-	at, shift := 0, 0     // the table of the item before, among tables; of places in pack
-	copied := pack == nil // what is to be kept
+	a := applying{recordReader: recordReader{record: record}, tables: s.tables(), pack: pack}
 	for {
-		from := r.at
-		it, ok, err := r.next()
+		a.from = a.at
+		it, ok, err := a.next()
 		if err != nil || !ok {
 			return err
 		}
@@ -339,16 +336,7 @@ func (s *State) apply(record []byte, seen Tally, account bool, pack *[]byte) err
 				err = s.applyAccount(it)
 			}
 		default:
-			for at < len(tables)-1 && tables[at].id < it.table { // both ascend
-				at++
-			}
-			if !copied { // weights come first
-				shift, copied = len(*pack)-from, true
-				*pack = append(*pack, record[from:]...)
-			}
-			if pack == nil || tables[at].id != it.table || !tables[at].rows.pack(pack, r.packedRow(it, shift)) {
-				err = applyRow(tables[at], it, &reader)
-			}
+			err = a.row(it)
 		}
 		if err != nil {
 			return err
@@ -357,6 +345,47 @@ func (s *State) apply(record []byte, seen Tally, account bool, pack *[]byte) err
 			seen[it.table] += rows
 		}
 	}
+}
+
+// applying is a record that is being applied.
+type applying struct {
+	recordReader
+	from   int     // where the item at hand begins
+	tables []table // those that the items to come may be of
+	values rowReader
+	// pack is where rows are kept; nil: nowhere. From the first row on, the record lies
+	// there, shift later than in itself.
+	pack   *[]byte
+	packed bool
+	shift  int
+}
+
+// row sets, keeps or deletes a row of a table. Both tables and items ascend.
+func (a *applying) row(it item) error {
+	for len(a.tables) > 1 && a.tables[0].id < it.table {
+		a.tables = a.tables[1:]
+	}
+	t := a.tables[0]
+	if t.id != it.table {
+		return fmt.Errorf("record names table %d, which this version does not know", it.table)
+	}
+	if a.pack != nil && !it.deleted {
+		if !a.packed { // weights come first
+			a.shift, a.packed = len(*a.pack)-a.from, true
+			*a.pack = append(*a.pack, a.record[a.from:]...)
+		}
+		if t.rows.pack(a.pack, a.packedRow(it, a.shift)) {
+			return nil
+		}
+	}
+	if it.deleted {
+		t.rows.drop(string(it.key))
+		return nil
+	}
+	if err := t.rows.decode(string(it.key), it.value, &a.values); err != nil {
+		return fmt.Errorf("decoding a row of %s: %w", t.name, err)
+	}
+	return nil
 }
 
 // packedRow is where the item that was read last lies, in a copy of the record that begins
@@ -373,21 +402,6 @@ func (s *State) applyAccount(it item) error {
 	s.Account = Account{}
 	if err := rowDecoding.Unmarshal(it.value, &s.Account); err != nil {
 		return fmt.Errorf("decoding the account: %w", err)
-	}
-	return nil
-}
-
-// applyRow sets or deletes a row of a table.
-func applyRow(t table, it item, r *rowReader) error {
-	if t.id != it.table {
-		return fmt.Errorf("record names table %d, which this version does not know", it.table)
-	}
-	if it.deleted {
-		t.rows.drop(string(it.key))
-		return nil
-	}
-	if err := t.rows.decode(string(it.key), it.value, r); err != nil {
-		return fmt.Errorf("decoding a row of %s: %w", t.name, err)
 	}
 	return nil
 }
