@@ -24,6 +24,7 @@ import (
 func streamOptions() filter.Options {
 	o := filter.DefaultOptions()
 	o.Limits.Keep, o.NamesFor = 30*24*time.Hour, 7*24*time.Hour
+	o.Dual.Window = 500
 	o.Limits.Messages, o.Limits.IDs, o.Limits.Threads, o.Limits.Weights = 20_000, 20_000, 10_000, 1<<14
 	return o
 }
