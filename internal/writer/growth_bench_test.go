@@ -51,7 +51,7 @@ func BenchmarkGrowth(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		g := newGrowth(b, accounts, o)
+		g := newGrowth(b, accounts, o, boltfile.Options{NoSync: true})
 		var before int64
 		for n, raw := range all {
 			at := store.MomentOf(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(n) * 24 * time.Hour / perDay))
@@ -83,10 +83,10 @@ type growth struct {
 	writers []*writer.Writer
 }
 
-func newGrowth(b *testing.B, accounts int, o filter.Options) *growth {
+func newGrowth(b *testing.B, accounts int, o filter.Options, file boltfile.Options) *growth {
 	b.Helper()
 	g := &growth{path: filepath.Join(b.TempDir(), "s.db"), of: store.Partition{Topic: "in"}}
-	s, err := boltfile.Open(g.path, boltfile.Options{NoSync: true})
+	s, err := boltfile.Open(g.path, file)
 	if err == nil {
 		err = s.BeginPartition(g.of, store.LogPosition{Partitions: 1})
 	}
@@ -111,8 +111,7 @@ func newGrowth(b *testing.B, accounts int, o filter.Options) *growth {
 // arrive brings one message to each account and commits.
 func (g *growth) arrive(b *testing.B, at store.Moment, reader *featurize.Featurizer, raw []byte) {
 	b.Helper()
-	var commits []store.AccountCommit
-	for i, w := range g.writers {
+	for _, w := range g.writers {
 		message := reader.Read(raw)
 		meta := filter.NewMeta(message)
 		if message.FromOwner {
@@ -121,6 +120,15 @@ func (g *growth) arrive(b *testing.B, at store.Moment, reader *featurize.Featuri
 		if _, err := w.Apply(&filter.Arrived{At: at, Meta: meta, Message: message}); err != nil {
 			b.Fatal(err)
 		}
+	}
+	g.commit(b)
+}
+
+// commit commits what the accounts were told, together.
+func (g *growth) commit(b *testing.B) {
+	b.Helper()
+	var commits []store.AccountCommit
+	for i, w := range g.writers {
 		batch, err := w.Batch()
 		if err != nil {
 			b.Fatal(err)

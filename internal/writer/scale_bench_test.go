@@ -78,7 +78,7 @@ func newScale(b *testing.B, accounts int) *scale {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s.reader, s.growth = reader, newGrowth(b, accounts, s.options)
+	s.reader, s.growth = reader, newGrowth(b, accounts, s.options, boltfile.Options{NoSync: true})
 	s.table = fmt.Sprintf("\n| of %d accounts | |\n|---|---|\n", accounts)
 	return s
 }
@@ -268,7 +268,7 @@ func (s *scale) small(b *testing.B, accounts int) {
 	b.Helper()
 	s.growth, s.chunks = nil, nil
 	before := heap()
-	g := newGrowth(b, accounts, s.options)
+	g := newGrowth(b, accounts, s.options, boltfile.Options{NoSync: true})
 	at := store.MomentOf(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	g.arrive(b, at, s.reader, s.all[0])
 	names := len(g.names)
