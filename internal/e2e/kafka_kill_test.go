@@ -78,8 +78,8 @@ func TestR9ThreeProcessesThatDieGiveWhatOneUndisturbedGives(t *testing.T) {
 	t.Parallel() // they mostly wait
 	testkit.NeedKafka(t)
 	const partitions = 8
-	total, accounts := fromEnv("HINGED_STREAM_MESSAGES", 2400), fromEnv("HINGED_STREAM_ACCOUNTS", 60)
-	brokers := fromEnv("HINGED_STREAM_BROKERS", 1)
+	total, accounts := testkit.FromEnv("HINGED_STREAM_MESSAGES", 2400), testkit.FromEnv("HINGED_STREAM_ACCOUNTS", 60)
+	brokers := testkit.FromEnv("HINGED_STREAM_BROKERS", 1)
 	broker := testkit.StartKafka(t, testkit.KafkaOptions{Brokers: brokers})
 	in := newTopic(t, broker, "in", partitions)
 	mail := newOwners(1, accounts)
@@ -90,7 +90,7 @@ func TestR9ThreeProcessesThatDieGiveWhatOneUndisturbedGives(t *testing.T) {
 	three := []*site{in.process("three", often), in.process("three", often), in.process("three", often)}
 	c.three, c.up = three, make([]bool, len(three))
 	c.join(0)
-	turns := fromEnv("HINGED_STREAM_TURNS", 10)
+	turns := testkit.FromEnv("HINGED_STREAM_TURNS", 10)
 	for turn := range turns {
 		records, _ := mail.next(total / turns)
 		in.produce(records)

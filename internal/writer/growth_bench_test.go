@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
@@ -35,10 +35,7 @@ func streamOptions() filter.Options {
 // the pages that the account's records lie in, by bucket, and bytes of a snapshot.
 func BenchmarkGrowth(b *testing.B) {
 	const days, perDay = 90, 20
-	accounts := 20
-	if n, err := strconv.Atoi(os.Getenv("HINGED_BENCH_ACCOUNTS")); err == nil {
-		accounts = n
-	}
+	accounts := testkit.FromEnv("HINGED_BENCH_ACCOUNTS", 20)
 	o := streamOptions()
 	var all [][]byte
 	owner := eachMail(b, func(raw []byte, _ time.Time) bool {
