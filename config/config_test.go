@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -341,6 +342,27 @@ func TestTheExamplesSectionKafkaHasTheDefaults(t *testing.T) {
 	}
 	if len(c.Accounts) != 1 {
 		t.Errorf("got %d accounts beside it, want 1", len(c.Accounts))
+	}
+}
+
+// The default window of [kafka] is its own, and may stay where another learner has no use
+// for it.
+func TestTheWindowOfASectionKafka(t *testing.T) {
+	example, err := Example()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := regexp.MustCompile(`(?m)^kind( *)= .dual.`).ReplaceAll(withKafka(example), []byte(`kind$1= "perceptron"`))
+	if bytes.Equal(other, withKafka(example)) {
+		t.Fatal("the example names no learner")
+	}
+	if _, err := parse(bytes.NewReader(other), "example.toml", here()); err != nil {
+		t.Error(err)
+	}
+	window := regexp.MustCompile(fmt.Sprintf(`(?m)^window( *)= %d\b`, DefaultKafka().Learner.Window))
+	other = window.ReplaceAll(other, []byte("window$1= 501"))
+	if _, err := parse(bytes.NewReader(other), "example.toml", here()); err == nil || !strings.Contains(err.Error(), "kafka.learner.window") {
+		t.Errorf("with another window: %v", err)
 	}
 }
 

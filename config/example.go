@@ -97,7 +97,7 @@ var entries = map[string]entry{
 	"account.learner.margin":         {"margin: learn unless the score is above this on the right side.", false},
 	"account.learner.aggressiveness": {"dual and passive-aggressive: the limit C of the step of one lesson.", false},
 	"account.learner.variant":        {"passive-aggressive: 1 limits the step by a cap (PA-I), 2 by a penalty (PA-II).", false},
-	"account.learner.window":         {"dual with kernel = \"linear\": replay steps choose among this many of the last lessons. 0: no replay, which is PA-II.", false},
+	"account.learner.window":         {"dual with kernel = \"linear\": replay steps choose among this many of the last lessons. 0: no replay, which is PA-II.\nFor mail from Kafka the default is 500.", false},
 	"account.learner.steps":          {"dual: the number of replay steps before each message is scored.", false},
 	"account.learner.zero":           {"The prediction for a score of exactly 0: unsure, negative or positive.", false},
 

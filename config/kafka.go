@@ -59,6 +59,9 @@ func DefaultKafka() Kafka {
 	judging := defaultJudging()
 	judging.KeepDays, judging.MaxMessages, judging.MaxWeights = 30, 20_000, 1<<14
 	judging.Featurize.NamesDays = 7
+	// At 20 messages a day this many lessons are full after 30 days, too, and the account
+	// stops growing.
+	judging.Learner.Window = 500
 	return Kafka{
 		Group:            "hinged",
 		ClientID:         "hinged",
@@ -119,7 +122,7 @@ func (t table) kafka(k *Kafka) {
 	t.integer("partitions", k.Partitions, 1, 10_000)
 	t.useless(!k.CreateTopics && k.Partitions != DefaultKafka().Partitions, "partitions", "without create_topics = true")
 	t.sub("topics").topics(&k.Topics)
-	t.judging(&k.Judging)
+	t.judging(&k.Judging, DefaultKafka().Learner)
 	keys := map[string]int{}
 	list := t.sub("account")
 	for i := range k.Accounts {

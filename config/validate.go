@@ -192,14 +192,14 @@ func (v *validator) account(t table, a *Account) {
 	t.companion(a.Companion)
 	t.duration("mark_within", a.MarkWithin, 0, 365*day)
 	t.sub("imap").imap(&a.IMAP)
-	t.judging(&a.Judging)
+	t.judging(&a.Judging, DefaultAccount().Learner)
 	t.sub("notify").notify(a.Notify)
 	if a.Digest != nil {
 		t.sub("digest").digest(a.Digest)
 	}
 }
 
-func (t table) judging(a *Judging) {
+func (t table) judging(a *Judging, defaults Learner) {
 	_, err := zones.Load(a.TimeZone)
 	t.check(err == nil && a.TimeZone != "", "time_zone", "unknown time zone", a.TimeZone, `a name of the IANA database, such as "Europe/Zurich" or "UTC"`)
 	t.choice("shadow", a.Shadow, shadowModes)
@@ -214,7 +214,7 @@ func (t table) judging(a *Judging) {
 	t.integer("max_messages", a.MaxMessages, 200, 10_000_000)
 	t.integer("keep_days", a.KeepDays, 0, 36_500)
 	t.prior(&a.Prior)
-	t.sub("learner").learner(&a.Learner)
+	t.sub("learner").learner(&a.Learner, defaults)
 	t.sub("threshold").threshold(&a.Threshold)
 	t.sub("featurize").featurize(&a.Featurize)
 	t.sub("rule").rules(a.Rules)
@@ -406,8 +406,7 @@ func (t table) mailboxes(key string, names []string) {
 	}
 }
 
-func (t table) learner(l *Learner) {
-	defaults := DefaultAccount().Learner
+func (t table) learner(l *Learner, defaults Learner) {
 	t.choice("kind", l.Kind, learnerKinds)
 	t.choice("zero", l.Zero, zeroMeanings)
 	t.number("margin", l.Margin, 0, 1e6, "0 to 1000000")
@@ -415,7 +414,7 @@ func (t table) learner(l *Learner) {
 	t.check(l.Variant == 1 || l.Variant == 2, "variant", "out of range", l.Variant, "1 (PA-I) or 2 (PA-II)")
 	t.integer("window", l.Window, 0, 10_000)
 	t.integer("steps", l.Steps, 0, 100)
-	t.kernel(l)
+	t.kernel(l, defaults)
 	if !slices.Contains(learnerKinds, l.Kind) {
 		return
 	}
@@ -429,8 +428,7 @@ func (t table) learner(l *Learner) {
 }
 
 // kernel checks the keys of a kernel learner.
-func (t table) kernel(l *Learner) {
-	defaults := DefaultAccount().Learner
+func (t table) kernel(l *Learner, defaults Learner) {
 	t.choice("kernel", l.Kernel, kernels)
 	t.choice("forget", l.Forget, forgettings)
 	t.integer("degree", l.Degree, 1, 16)

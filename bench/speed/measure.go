@@ -42,12 +42,14 @@ var oneCore = []string{"GOMAXPROCS=1"}
 // and prints the table.
 func (m *measuring) run(ctx context.Context, w io.Writer) error {
 	mail := filepath.Join(m.dir, "mail.mbox")
-	eval := []string{m.hinged, "eval", "--prior", "none", "--owner", m.owner, mail}
+	bound := []string{m.hinged, "eval", "--prior", "none", "--owner", m.owner, mail}
+	eval := append(slices.Clone(bound), "--ceiling=false")
 	classify := []string{m.hinged, "classify", "--config", filepath.Join(m.dir, "hinged.toml"), mail}
 	programs := []*program{
 		{name: "hinged classify: deciding alone", command: classify, env: oneCore},
 		{name: "hinged eval: deciding and learning", command: eval, env: oneCore},
 		{name: "the same on two cores", command: eval, env: []string{"GOMAXPROCS=2"}},
+		{name: "hinged eval, and the search for a ceiling", command: bound, env: oneCore},
 		{name: "wc -w", command: []string{"wc", "-w", mail}, env: []string{"LC_ALL=C.UTF-8"}},
 	}
 	if tokens, err := m.bogofilter(ctx); err != nil {

@@ -213,7 +213,7 @@ func TestR10HalfOpenConnectionIsFoundAndReplaced(t *testing.T) {
 	p := testkit.StartProxy(t, d.Addr)
 	o := dovecotOptions(d)
 	o.Address = p.Addr
-	o.CommandTimeout, o.IdleRestart = time.Second, 500*time.Millisecond
+	o.CommandTimeout, o.IdleRestart = 4*time.Second, 500*time.Millisecond
 	r := startSource(t, o)
 	_, at := r.await("INBOX", 0, cursorOf("INBOX", 1))
 	p.Freeze()

@@ -385,7 +385,7 @@ func TestAHostileServerGivesAnErrorAndNoHarm(t *testing.T) {
 			f := testkit.StartFake(t, func(f *testkit.Fake) { f.Handle = handle })
 			f.Add("Subject: one\r\n\r\none", "")
 			o := only(f)
-			o.CommandTimeout = 2 * time.Second // for the one that says nothing; the others answer
+			o.CommandTimeout = 6 * time.Second // for the one that says nothing; the others answer
 			p, err := Reach(t.Context(), o)
 			if err != nil {
 				t.Fatal(err)

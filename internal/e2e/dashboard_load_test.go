@@ -26,10 +26,10 @@ import (
 
 // The load of BenchmarkDashboardLoad.
 var (
-	loadSeconds  = fromEnv("HINGED_LOAD_SECONDS", 6) // of each phase, with the load and without
-	loadRounds   = fromEnv("HINGED_LOAD_ROUNDS", 10)
-	loadBrowsers = fromEnv("HINGED_LOAD_BROWSERS", 50)
-	loadRate     = fromEnv("HINGED_LOAD_RATE", 1000) // classifications a second
+	loadSeconds  = testkit.FromEnv("HINGED_LOAD_SECONDS", 6) // of each phase, with the load and without
+	loadRounds   = testkit.FromEnv("HINGED_LOAD_ROUNDS", 10)
+	loadBrowsers = testkit.FromEnv("HINGED_LOAD_BROWSERS", 50)
+	loadRate     = testkit.FromEnv("HINGED_LOAD_RATE", 1000) // classifications a second
 )
 
 const (

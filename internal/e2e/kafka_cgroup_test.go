@@ -25,12 +25,12 @@ func TestACatchUpStaysWithinTheMemoryOfItsContainer(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("SKIPPED: it needs root, to make a cgroup")
 	}
-	mib := fromEnv("HINGED_STREAM_MIB", 160)
+	mib := testkit.FromEnv("HINGED_STREAM_MIB", 160)
 	group, file := memoryCgroup(t, mib)
 	broker := testkit.StartKafka(t, testkit.KafkaOptions{})
 	in := newTopic(t, broker, "catchup", 8)
 	mail := newOwners(9, 400)
-	for left := fromEnv("HINGED_STREAM_MESSAGES", 12_000); left > 0; left -= 2000 {
+	for left := testkit.FromEnv("HINGED_STREAM_MESSAGES", 12_000); left > 0; left -= 2000 {
 		records, _ := mail.next(min(left, 2000))
 		in.produce(records)
 	}

@@ -37,7 +37,7 @@ func newTopic(t testing.TB, broker *testkit.Kafka, name string, partitions int32
 	t.Helper()
 	in := &topic{t: t, broker: broker, client: clientOf(t, broker, topicsOf(name, name)), partitions: partitions}
 	in.retry("making the topics", func(ctx context.Context) error {
-		_, _, err := in.client.EnsureTopics(ctx, kafka.Wanted{Partitions: partitions, Replication: 1, Create: true})
+		_, _, err := in.client.EnsureTopics(ctx, kafka.Wanted{Partitions: partitions, Create: true})
 		return err
 	})
 	return in
@@ -157,7 +157,7 @@ func (in *topic) section(group, extra string) string {
 	topics := topicsOf(in.client.Options().Topics.Input, group)
 	return fmt.Sprintf(`
 [kafka]
-brokers = [%q]
+brokers = [%s]
 tls = "none"
 group = %q
 topics = {input = %q, decisions = %q, dead_letters = %q, snapshots = %q}
@@ -166,7 +166,7 @@ partitions = %d
 min_important = 5
 min_ordinary = 5
 %s
-`, in.broker.Addrs()[0], group, topics.Input, topics.Decisions, topics.DeadLetters, topics.Snapshots, in.partitions, extra)
+`, `"`+strings.Join(in.broker.Addrs(), `", "`)+`"`, group, topics.Input, topics.Decisions, topics.DeadLetters, topics.Snapshots, in.partitions, extra)
 }
 
 // process is one daemon that reads the topic, in a directory of its own; extra

@@ -32,7 +32,7 @@ func BenchmarkStreamMemory(b *testing.B) {
 	}{{"refused-and-stopped", true}, {"calm", false}} {
 		b.Run(c.name, func(b *testing.B) {
 			for range b.N {
-				streamMemory(b, fromEnv("HINGED_STREAM_MESSAGES", 200000), c.trouble)
+				streamMemory(b, testkit.FromEnv("HINGED_STREAM_MESSAGES", 200000), c.trouble)
 			}
 		})
 	}
@@ -45,7 +45,7 @@ func streamMemory(b *testing.B, total int, trouble bool) {
 	broker := testkit.StartKafka(b, testkit.KafkaOptions{})
 	in := newTopic(b, broker, "in", 4)
 	mail := newOwners(4, 20)
-	s := in.process("memory", fmt.Sprintf("max_messages = %d", fromEnv("HINGED_STREAM_KNOWN", 500)))
+	s := in.process("memory", fmt.Sprintf("max_messages = %d", testkit.FromEnv("HINGED_STREAM_KNOWN", 500)))
 	b.Setenv("GODEBUG", "gctrace=1")
 	s.start()
 	pid := s.cmd.Process.Pid

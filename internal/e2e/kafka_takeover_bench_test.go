@@ -29,7 +29,7 @@ import (
 // decided, each account gets one.
 func BenchmarkStreamTakeOver(b *testing.B) {
 	const partitions = 8
-	accounts, weights := fromEnv("HINGED_TAKEOVER_ACCOUNTS", 1000), fromEnv("HINGED_TAKEOVER_WEIGHTS", 50_000)
+	accounts, weights := testkit.FromEnv("HINGED_TAKEOVER_ACCOUNTS", 1000), testkit.FromEnv("HINGED_TAKEOVER_WEIGHTS", 50_000)
 	broker := testkit.StartKafka(b, testkit.KafkaOptions{})
 	in := newTopic(b, broker, "in", partitions)
 	mail := testkit.NewMail(6)

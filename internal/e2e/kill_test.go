@@ -5,9 +5,7 @@ package e2e
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -20,16 +18,9 @@ import (
 
 // The size of the run. The long run for `make soak` raises both.
 var (
-	killMessages = fromEnv("HINGED_KILL_MESSAGES", 2000)
-	killTimes    = fromEnv("HINGED_KILL_TIMES", 24)
+	killMessages = testkit.FromEnv("HINGED_KILL_MESSAGES", 2000)
+	killTimes    = testkit.FromEnv("HINGED_KILL_TIMES", 24)
 )
-
-func fromEnv(name string, otherwise int) int {
-	if n, err := strconv.Atoi(os.Getenv(name)); err == nil && n > 0 {
-		return n
-	}
-	return otherwise
-}
 
 const perStep = 40
 

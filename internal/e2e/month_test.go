@@ -20,8 +20,8 @@ import (
 // The size of the month: messages of others that come, the owner's replies not counted,
 // and how often the daemon is killed.
 var (
-	monthMessages = fromEnv("HINGED_MONTH_MESSAGES", 5000)
-	monthKills    = fromEnv("HINGED_MONTH_KILLS", 10)
+	monthMessages = testkit.FromEnv("HINGED_MONTH_MESSAGES", 5000)
+	monthKills    = testkit.FromEnv("HINGED_MONTH_KILLS", 10)
 )
 
 const (

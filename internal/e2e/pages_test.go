@@ -316,6 +316,7 @@ func TestThePagesCommandsRunAsPrinted(t *testing.T) {
 			used[c.text] = true
 		}
 		t.Run(page, func(t *testing.T) {
+			t.Parallel()
 			if slices.Contains(asRoot, page) && os.Geteuid() != 0 {
 				if os.Getenv("CI") == "true" {
 					t.Fatal("not root, and CI=true")

@@ -39,9 +39,12 @@ type Course struct {
 	Replaces int    // number, from 1, of the lesson on the same message that it takes the place of; 0: none
 }
 
-// learnt collects lessons for the ceiling. x are the features of message now, nil
+// learnt collects lessons for the ceiling and for keep. x are the features of message now, nil
 // when there is none.
 func (j *judge) learnt(r filter.Result, now store.MessageKey, x *featurize.Features) error {
+	if j.hindsight == nil && j.keep == nil {
+		return nil
+	}
 	for _, l := range r.Lessons {
 		if !l.Learnt() {
 			continue
@@ -55,7 +58,9 @@ func (j *judge) learnt(r filter.Result, now store.MessageKey, x *featurize.Featu
 				return fmt.Errorf("looking up a lesson for the ceiling: %w", err)
 			}
 		}
-		j.hindsight.Learnt(l, vector)
+		if j.hindsight != nil {
+			j.hindsight.Learnt(l, vector)
+		}
 		if j.keep != nil {
 			course := Course{Replayed: l.Replayed}
 			if l.TookBack {

@@ -4,6 +4,7 @@ package evaluate
 
 import (
 	"context"
+	"reflect"
 	"testing"
 
 	"github.com/hinged/hinged/internal/testkit"
@@ -38,5 +39,30 @@ func TestEveryPlayStaysBelowItsCeiling(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A play without the search is the same play otherwise.
+func TestAPlayNeedsNoCeiling(t *testing.T) {
+	mbox, _ := testkit.Answered(300, 22)
+	p := Play{Paths: []string{save(t, t.TempDir(), "mail.mbox", mbox)}, Options: testOptions()}
+	with, err := p.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.NoCeiling = true
+	without, err := p.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if without.Ceiling.Ceiling != nil || without.NoCeiling == "" {
+		t.Errorf("got the ceiling %+v", without.Ceiling)
+	}
+	for _, r := range []*Result{with, without} {
+		r.Ceiling = Ceiling{}
+		r.Seconds, r.MessagesPerSecond, r.MegabytesPerSecond = 0, 0, 0
+	}
+	if !reflect.DeepEqual(with, without) {
+		t.Errorf("got %+v\nwant %+v", without, with)
 	}
 }

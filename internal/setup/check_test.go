@@ -338,7 +338,7 @@ func TestAMuteServerIsGivenUp(t *testing.T) {
 				}
 			})
 			f.Add("Subject: one\r\n\r\none", `\Seen`)
-			_, got := checked{imap: place(f.Addr, "none"), secret: "secret", change: func(c *Checker) { c.Patience = time.Second }}.run(t)
+			_, got := checked{imap: place(f.Addr, "none"), secret: "secret", change: func(c *Checker) { c.Patience = 2 * time.Second }}.run(t)
 			if !strings.Contains(got, "FAIL  me: ") || !strings.Contains(got, "the server did not respond") {
 				t.Errorf("got\n%s", got)
 			}

@@ -27,7 +27,7 @@ func TestTopicsAreThereBeforeTheGroupIsJoined(t *testing.T) {
 		t.Cleanup(func() { _ = c.Close() })
 		b := Ensured(c, kafka.Wanted{Create: create, Partitions: 3, Replication: 1}, nil)
 		b.(*ensured).pause = func(int) time.Duration { return 10 * time.Millisecond }
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		var got []int32
 		var problems []error
 		err = b.Run(ctx, kafka.Member{

@@ -157,12 +157,18 @@ func (b *kafkaBroker) settings() string {
 	set("num.network.threads", "2")
 	set("num.io.threads", "2")
 	set("num.partitions", "1")
+	copies, inSync := "1", "1"
+	if len(b.cluster.brokers) >= 3 {
+		copies, inSync = "3", "2" // one may go
+	}
+	set("default.replication.factor", copies)
+	set("min.insync.replicas", inSync)
 	for _, topic := range []string{"offsets.topic", "transaction.state.log", "share.coordinator.state.topic"} {
-		set(topic+".replication.factor", "1")
+		set(topic+".replication.factor", copies)
 		set(topic+".num.partitions", "1")
 	}
-	set("transaction.state.log.min.isr", "1")
-	set("share.coordinator.state.topic.min.isr", "1")
+	set("transaction.state.log.min.isr", inSync)
+	set("share.coordinator.state.topic.min.isr", inSync)
 	set("group.initial.rebalance.delay.ms", "0")
 	set("broker.session.timeout.ms", strconv.FormatInt(fenceAfter.Milliseconds(), 10))
 	set("broker.heartbeat.interval.ms", "500")

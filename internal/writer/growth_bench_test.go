@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
@@ -24,6 +24,7 @@ import (
 func streamOptions() filter.Options {
 	o := filter.DefaultOptions()
 	o.Limits.Keep, o.NamesFor = 30*24*time.Hour, 7*24*time.Hour
+	o.Dual.Window = 500
 	o.Limits.Messages, o.Limits.IDs, o.Limits.Threads, o.Limits.Weights = 20_000, 20_000, 10_000, 1<<14
 	return o
 }
@@ -34,10 +35,7 @@ func streamOptions() filter.Options {
 // the pages that the account's records lie in, by bucket, and bytes of a snapshot.
 func BenchmarkGrowth(b *testing.B) {
 	const days, perDay = 90, 20
-	accounts := 20
-	if n, err := strconv.Atoi(os.Getenv("HINGED_BENCH_ACCOUNTS")); err == nil {
-		accounts = n
-	}
+	accounts := testkit.FromEnv("HINGED_BENCH_ACCOUNTS", 20)
 	o := streamOptions()
 	var all [][]byte
 	owner := eachMail(b, func(raw []byte, _ time.Time) bool {
@@ -50,7 +48,7 @@ func BenchmarkGrowth(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		g := newGrowth(b, accounts, o)
+		g := newGrowth(b, accounts, o, boltfile.Options{NoSync: true})
 		var before int64
 		for n, raw := range all {
 			at := store.MomentOf(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(n) * 24 * time.Hour / perDay))
@@ -82,10 +80,10 @@ type growth struct {
 	writers []*writer.Writer
 }
 
-func newGrowth(b *testing.B, accounts int, o filter.Options) *growth {
+func newGrowth(b *testing.B, accounts int, o filter.Options, file boltfile.Options) *growth {
 	b.Helper()
 	g := &growth{path: filepath.Join(b.TempDir(), "s.db"), of: store.Partition{Topic: "in"}}
-	s, err := boltfile.Open(g.path, boltfile.Options{NoSync: true})
+	s, err := boltfile.Open(g.path, file)
 	if err == nil {
 		err = s.BeginPartition(g.of, store.LogPosition{Partitions: 1})
 	}
@@ -110,8 +108,7 @@ func newGrowth(b *testing.B, accounts int, o filter.Options) *growth {
 // arrive brings one message to each account and commits.
 func (g *growth) arrive(b *testing.B, at store.Moment, reader *featurize.Featurizer, raw []byte) {
 	b.Helper()
-	var commits []store.AccountCommit
-	for i, w := range g.writers {
+	for _, w := range g.writers {
 		message := reader.Read(raw)
 		meta := filter.NewMeta(message)
 		if message.FromOwner {
@@ -120,6 +117,15 @@ func (g *growth) arrive(b *testing.B, at store.Moment, reader *featurize.Featuri
 		if _, err := w.Apply(&filter.Arrived{At: at, Meta: meta, Message: message}); err != nil {
 			b.Fatal(err)
 		}
+	}
+	g.commit(b)
+}
+
+// commit commits what the accounts were told, together.
+func (g *growth) commit(b *testing.B) {
+	b.Helper()
+	var commits []store.AccountCommit
+	for i, w := range g.writers {
 		batch, err := w.Batch()
 		if err != nil {
 			b.Fatal(err)

@@ -8,13 +8,13 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
@@ -27,7 +27,7 @@ import (
 // process, in all its threads, without waiting for the disk.
 func BenchmarkScale(b *testing.B) {
 	for b.Loop() {
-		s := newScale(b, fromEnv("HINGED_BENCH_ACCOUNTS", 10))
+		s := newScale(b, testkit.FromEnv("HINGED_BENCH_ACCOUNTS", 10))
 		s.play(b, 30)
 		day30 := s.print(b, 30)
 		s.play(b, 30)
@@ -41,16 +41,9 @@ func BenchmarkScale(b *testing.B) {
 		s.memory(b)
 		s.takeOver(b)
 		s.opening(b)
-		s.small(b, fromEnv("HINGED_BENCH_SMALL", 2000))
+		s.small(b, testkit.FromEnv("HINGED_BENCH_SMALL", 2000))
 		fmt.Print(s.table)
 	}
-}
-
-func fromEnv(name string, without int) int {
-	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
-		return n
-	}
-	return without
 }
 
 // scale is a growth that is measured.
@@ -78,7 +71,7 @@ func newScale(b *testing.B, accounts int) *scale {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s.reader, s.growth = reader, newGrowth(b, accounts, s.options)
+	s.reader, s.growth = reader, newGrowth(b, accounts, s.options, boltfile.Options{NoSync: true})
 	s.table = fmt.Sprintf("\n| of %d accounts | |\n|---|---|\n", accounts)
 	return s
 }
@@ -267,7 +260,7 @@ func (s *scale) small(b *testing.B, accounts int) {
 	b.Helper()
 	s.growth, s.chunks = nil, nil
 	before := heap()
-	g := newGrowth(b, accounts, s.options)
+	g := newGrowth(b, accounts, s.options, boltfile.Options{NoSync: true})
 	at := store.MomentOf(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	g.arrive(b, at, s.reader, s.all[0])
 	names := len(g.names)
