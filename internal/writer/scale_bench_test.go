@@ -264,6 +264,7 @@ func (s *scale) small(b *testing.B, accounts int) {
 	at := store.MomentOf(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	g.arrive(b, at, s.reader, s.all[0])
 	names := len(g.names)
+	all := g.names
 	g.writers, g.names = nil, nil
 	s.row("memory of an account that is not, its store being open", "%d bytes", max(heap()-before, 0)/int64(names))
 	if err := g.store.Close(); err != nil {
@@ -272,4 +273,29 @@ func (s *scale) small(b *testing.B, accounts int) {
 	took, size := openFile(b, g.path)
 	s.row("store, for each account with one message", "%d KB", size/int64(names)>>10)
 	s.row("opening the store, for each such account", "%.0f µs", took.Seconds()*1e6/float64(names))
+	var err error
+	if g.store, err = boltfile.Open(g.path, boltfile.Options{NoSync: true}); err != nil {
+		b.Fatal(err)
+	}
+	var cold, hot time.Duration
+	for group := range slices.Chunk(all, 500) {
+		began := processorTime(b)
+		g.names, g.writers = group, nil
+		for _, name := range group {
+			w, err := writer.Open(g.store, name)
+			if err != nil {
+				b.Fatal(err)
+			}
+			g.writers = append(g.writers, w)
+		}
+		g.arrive(b, at.Add(time.Hour), s.reader, s.all[1])
+		between := processorTime(b)
+		g.arrive(b, at.Add(2*time.Hour), s.reader, s.all[2])
+		cold, hot = cold+between-began, hot+processorTime(b)-between
+	}
+	s.row("processor time of its second message, account not in memory", "%.2f ms", cold.Seconds()*1000/float64(names))
+	s.row("processor time of its third message, account in memory", "%.2f ms", hot.Seconds()*1000/float64(names))
+	if err := g.store.Close(); err != nil {
+		b.Fatal(err)
+	}
 }
