@@ -34,7 +34,7 @@ const maxTopic = 249 // of Kafka
 // LogPosition says up to where the log of a partition was read, and which log that was.
 type LogPosition struct {
 	// Next is the offset of the next record to read: what the accounts of the
-	// partition hold is what all records before it did.
+	// partition hold is what all records before it did, save those of Aside.
 	Next int64
 	// Partitions is how many partitions the topic had when this one was begun.
 	Partitions int32
@@ -50,6 +50,54 @@ type LogPosition struct {
 	Stopped bool
 	// Cut is where the log ended then, if Stopped.
 	Cut int64
+	// Behind is the offset from which the accounts in Aside are read on, which is before
+	// Next; 0 if there are none.
+	Behind int64
+	// Aside are the accounts that are behind the others, ascending by name.
+	Aside []Aside
+}
+
+// Aside is an account whose records are read later than those of the others. It holds what
+// its records before From did, and those before LogPosition.Behind, and no later one.
+type Aside struct {
+	Account string `cbor:"1,keyasint"`
+	From    int64  `cbor:"2,keyasint"` // offset of its first record that was passed over
+	Last    int64  `cbor:"3,keyasint"` // offset of its last one
+	Records int64  `cbor:"4,keyasint"` // how many of them are still to be read
+}
+
+// MostAside is how many accounts of a partition may be set aside at a time: the position
+// that names them is part of every commit.
+const MostAside = 100
+
+// Whole is the offset before which no record is left to read, of any account.
+func (at LogPosition) Whole() int64 {
+	if len(at.Aside) > 0 {
+		return at.Behind
+	}
+	return at.Next
+}
+
+// Steps grows with every record that was read for the first time and with every one that
+// was caught up with, so it orders the positions through which a partition goes.
+func (at LogPosition) Steps() int64 { return at.Next + at.Whole() }
+
+// Clip returns the position at which a log that holds only offsets from first to next,
+// next excluded, can be read on, as if what is missing had been read.
+func (at LogPosition) Clip(first, next int64) LogPosition {
+	at.Next = min(max(next, first), max(at.Next, first))
+	at.Behind = max(at.Behind, first)
+	all := at.Aside
+	at.Aside = nil
+	for _, a := range all {
+		if a.Last = min(a.Last, at.Next-1); a.From < at.Next && a.Last >= at.Behind {
+			at.Aside = append(at.Aside, a)
+		}
+	}
+	if len(at.Aside) == 0 {
+		at.Behind = 0
+	}
+	return at
 }
 
 // Check demands that there may be such a position in p.
@@ -59,6 +107,34 @@ func (at LogPosition) Check(p Partition) error {
 	}
 	if len(at.Recovered) > maxRecovered {
 		return fmt.Errorf("the way in which it was recovered has %d bytes; at most %d are kept", len(at.Recovered), maxRecovered)
+	}
+	return at.CheckAside()
+}
+
+// CheckAside demands that what is behind the others can be.
+func (at LogPosition) CheckAside() error {
+	if len(at.Aside) == 0 {
+		if at.Behind != 0 {
+			return fmt.Errorf("no account is behind, and reading goes on at %d", at.Behind)
+		}
+		return nil
+	}
+	if len(at.Aside) > MostAside {
+		return fmt.Errorf("%d accounts are set aside; at most %d can be", len(at.Aside), MostAside)
+	}
+	if at.Behind < 0 || at.Behind >= at.Next {
+		return fmt.Errorf("offset %d, where %d accounts are, is not before %d", at.Behind, len(at.Aside), at.Next)
+	}
+	for i, a := range at.Aside {
+		if err := CheckAccountName(a.Account); err != nil {
+			return err
+		}
+		if i > 0 && at.Aside[i-1].Account >= a.Account {
+			return fmt.Errorf("account %q that is set aside is out of order", a.Account)
+		}
+		if a.From < 0 || a.From > a.Last || a.Last >= at.Next || a.Records < 0 {
+			return fmt.Errorf("account %q is set aside from offset %d to %d of %d, %d records", a.Account, a.From, a.Last, at.Next, a.Records)
+		}
 	}
 	return nil
 }

@@ -44,10 +44,14 @@ func newLink(k *config.Kafka, before *link, log *slog.Logger) (*link, stream.Opt
 		}
 		l.broker = stream.Ensured(l.client, wanted(k), log)
 	}
+	limit := k.AccountLimit
+	if limit == 0 {
+		limit = -1 // none
+	}
 	return l, stream.Options{
 		Broker: l.broker, Topics: wire.Topics,
 		Filter: judgingOptions(&k.Judging, nil), Prior: weights, Owner: k.OwnerOf,
-		SnapshotEvery: int64(k.SnapshotEvery), SnapshotInterval: k.SnapshotInterval.Std(),
+		SnapshotEvery: int64(k.SnapshotEvery), SnapshotInterval: k.SnapshotInterval.Std(), AccountLimit: limit,
 		Logger: log.With("source", "kafka"),
 	}, nil
 }
@@ -59,7 +63,7 @@ func wanted(k *config.Kafka) kafka.Wanted {
 // wireOf returns what a connection is made from.
 func wireOf(k *config.Kafka) string {
 	w := *k
-	w.Judging, w.Accounts, w.SnapshotEvery, w.SnapshotInterval = config.Judging{}, nil, 0, 0
+	w.Judging, w.Accounts, w.SnapshotEvery, w.SnapshotInterval, w.AccountLimit = config.Judging{}, nil, 0, 0, 0
 	return fingerprintOf(&w, k.CAFile)
 }
 

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/stream"
 )
 
 // printStream shows the part of a status that is about Kafka.
@@ -43,27 +44,35 @@ func printStream(w io.Writer, status desk.Status) error {
 		line("behind", "%s", s.Waits())
 		line("rebalances", "%d", s.Rebalances)
 	}
-	for _, p := range s.Partitions {
-		text := "at an unknown offset"
-		if p.Position >= 0 {
-			text = fmt.Sprintf("at offset %d", p.Position)
-		}
-		if p.End >= 0 {
-			text += fmt.Sprintf(" of %d", p.End)
-		}
-		if status.Running && (p.Lag == nil || *p.Lag > 0) {
-			text += "; behind: " + p.Waits()
-		}
-		if p.Snapshots > 0 {
-			text += fmt.Sprintf("; %d snapshots", p.Snapshots)
-		}
-		if p.Restoring > 0 {
-			text += fmt.Sprintf("; %d accounts still to be fetched out of the snapshot", p.Restoring)
-		}
-		if p.Stopped {
-			text += "; STOPPED"
-		}
-		line("partition", "%d %s", p.Partition, text)
+	if who := s.Behind(); who != "" {
+		line("set aside", "%s", who)
+	}
+	for i := range s.Partitions {
+		line("partition", "%d %s", s.Partitions[i].Partition, partitionText(&s.Partitions[i], status.Running))
 	}
 	return t.Flush()
+}
+
+// partitionText says how one partition stands.
+func partitionText(p *stream.PartitionStatus, running bool) string {
+	text := "at an unknown offset"
+	if p.Position >= 0 {
+		text = fmt.Sprintf("at offset %d", p.Position)
+	}
+	if p.End >= 0 {
+		text += fmt.Sprintf(" of %d", p.End)
+	}
+	if running && (p.Lag == nil || *p.Lag > 0) {
+		text += "; behind: " + p.Waits()
+	}
+	if p.Snapshots > 0 {
+		text += fmt.Sprintf("; %d snapshots", p.Snapshots)
+	}
+	if p.Restoring > 0 {
+		text += fmt.Sprintf("; %d accounts still to be fetched out of the snapshot", p.Restoring)
+	}
+	if p.Stopped {
+		text += "; STOPPED"
+	}
+	return text
 }

@@ -54,7 +54,9 @@ func storedStream(s *boltfile.Store, names []string) (*stream.Status, error) {
 		if err != nil {
 			return nil, err
 		}
-		out.Partitions = append(out.Partitions, stream.PartitionStatus{Partition: id.Number, Position: info.Next, End: -1, Restoring: len(info.Pending)})
+		p := stream.Stored(id.Number, &info.LogPosition)
+		p.Restoring = len(info.Pending)
+		out.Partitions = append(out.Partitions, p)
 	}
 	return out, nil
 }

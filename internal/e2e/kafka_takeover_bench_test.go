@@ -146,7 +146,7 @@ func learntStore(b *testing.B, dir string, keys []string, weights int, partition
 		st.TouchWeights(st.Weights.Sorted())
 		at := store.Partition{Topic: "in", Number: kafka.Partition([]byte(key), partitions)}
 		for range 2 { // the second one makes a checkpoint of it
-			err := s.CommitPartition(at, 0, []store.AccountCommit{{Account: kafka.AccountPrefix + key, State: st}})
+			err := s.CommitPartition(at, store.LogPosition{Next: 0}, []store.AccountCommit{{Account: kafka.AccountPrefix + key, State: st}})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -121,6 +121,7 @@ func run(ctx context.Context, o Options) (out Replayed, err error) {
 	o.Engine.Broker, o.Engine.Store = past, s
 	o.Engine.SnapshotEvery, o.Engine.SnapshotInterval = math.MaxInt64, time.Duration(math.MaxInt64)
 	o.Engine.FromStart = true
+	o.Engine.AccountLimit = -1 // nobody waits
 	engine, err := stream.New(o.Engine)
 	if err != nil {
 		return out, err

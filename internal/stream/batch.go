@@ -15,14 +15,11 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// batchTime is after how long a batch is closed even if more waits.
-const batchTime = 75 * time.Millisecond
-
 // batch is what will be one commit.
 type batch struct {
-	next      int64 // the position after it; -1: nothing is in it
-	items     int
+	items     map[*intake]load // that are in it; nil: nothing
 	records   int
+	ordinary  int   // of these, those of accounts that are not set aside
 	bytes     int64 // held by its items
 	value     int64 // bytes that it is to produce
 	decisions []kafka.Record
@@ -33,83 +30,56 @@ type batch struct {
 	newest    time.Time // timestamp of the last record
 }
 
-// await waits for the first item of a batch, and shows accounts meanwhile. It returns nil
-// when there will be none, or ctx is done.
-func (p *partition) await(ctx context.Context) *item {
-	it := p.again
-	p.again = nil
-	for it == nil {
-		select {
-		case next, open := <-p.intake.stage.Order():
-			if !open {
-				return nil
-			}
-			it = <-next
-		case l := <-p.looks:
-			p.show(ctx, l)
-		case <-ctx.Done():
-			return nil
-		}
-	}
-	return it
-}
-
-// step applies an item and those that wait behind it, up to the bounds of a batch. It
-// returns false when ctx is done.
-func (p *partition) step(ctx context.Context, it *item) (more bool, err error) {
-	b := &p.batch
-	*b = batch{next: -1}
-	deadline := time.Now().Add(batchTime)
-	for {
-		if err := p.apply(ctx, it); err != nil {
-			return false, err
-		}
-		if p.again != nil || b.records >= p.e.o.BatchRecords || b.bytes+b.value >= p.e.o.BatchBytes || p.cache.full() || !time.Now().Before(deadline) {
-			return true, nil
-		}
-		select {
-		case next, open := <-p.intake.stage.Order():
-			if !open {
-				return true, nil // what is in the batch is still to be finished
-			}
-			it = <-next
-		case <-ctx.Done():
-			return false, nil
-		default:
-			return true, nil
-		}
-	}
+// load is what of an intake is in a batch.
+type load struct {
+	items int
+	bytes int64
 }
 
 // apply does what one item says, to the accounts in memory and to the batch. An
 // error means that the partition cannot go on.
 func (p *partition) apply(ctx context.Context, it *item) error {
 	b := &p.batch
-	if it.event != nil && rewrites(it.event) && b.next >= 0 {
+	if it.event != nil && rewrites(it.event) && len(b.items) > 0 {
 		// It goes back to what is committed, so that must be all.
 		p.again = it
 		return nil
 	}
+	if b.items == nil {
+		b.items = map[*intake]load{}
+	}
+	l := b.items[it.of]
+	b.items[it.of] = load{l.items + 1, l.bytes + it.size}
+	b.bytes += it.size
 	b.tally.Markers += uint64(it.markers)
 	b.tally.Aborted += uint64(it.aborted)
-	if !it.empty {
-		refused := it.refused
-		if refused == nil {
-			var err error
-			if refused, err = p.event(ctx, it); err != nil {
-				return fmt.Errorf("offset %d: %w", it.record.Offset, err)
-			}
+	later := false // its record is read again
+	if it.of == p.behind {
+		if err := p.asides.catchUp(it); err != nil {
+			return fmt.Errorf("offset %d: %w", it.record.Offset, err)
 		}
-		if refused != nil {
-			p.bury(kafka.DeadLetter(p.e.o.Topics.Input, it.record, *refused), refused.Reason)
+	} else {
+		later = p.asides.reach(it)
+	}
+	if it.empty || later {
+		return nil
+	}
+	refused := it.refused
+	if refused == nil {
+		var err error
+		if refused, err = p.event(ctx, it); err != nil {
+			return fmt.Errorf("offset %d: %w", it.record.Offset, err)
 		}
-		b.records++
-		b.tally.Records++
+	}
+	if refused != nil {
+		p.bury(kafka.DeadLetter(p.e.o.Topics.Input, it.record, *refused), refused.Reason)
+	}
+	b.records++
+	b.tally.Records++
+	if it.of != p.behind {
+		b.ordinary++
 		b.newest = it.record.Time
 	}
-	b.next = it.next
-	b.items++
-	b.bytes += it.size
 	return nil
 }
 
@@ -301,24 +271,29 @@ func (p *partition) account(ctx context.Context, key string) (*held, error) {
 // the partition cannot go on.
 func (p *partition) finish(ctx context.Context) error {
 	b := &p.batch
-	if b.next < 0 {
+	if len(b.items) == 0 {
 		return nil
 	}
+	began := time.Now()
 	if err := p.produce(ctx, p.e.o.Topics.Decisions, b.decisions); err != nil {
 		return err
 	}
 	if err := p.produce(ctx, p.e.o.Topics.DeadLetters, b.dead); err != nil {
 		return err
 	}
-	if err := p.commit(ctx); err != nil {
+	at := p.asides.position()
+	if err := p.commit(ctx, at); err != nil {
 		return err
 	}
 	for _, h := range b.changed {
 		h.work.Committed()
 	}
 	p.cache.trim()
-	p.intake.release(b.items, b.bytes)
-	p.committed(b)
+	for in, l := range b.items {
+		in.release(l.items, l.bytes)
+	}
+	p.committed(b, at)
+	p.took = time.Since(began)
 	for _, note := range b.notes {
 		note()
 	}
@@ -377,7 +352,7 @@ func unacknowledged(records []kafka.Record, failed *kafka.ProduceError, dead boo
 // commit makes the accounts of the batch and the position durable. What is
 // produced is tried to be committed once also when ctx is done: it may well be in
 // vain, but then it is read again.
-func (p *partition) commit(ctx context.Context) error {
+func (p *partition) commit(ctx context.Context, at store.LogPosition) error {
 	commits := make([]store.AccountCommit, 0, len(p.batch.changed))
 	for _, h := range p.batch.changed {
 		b, err := h.work.Batch()
@@ -387,7 +362,7 @@ func (p *partition) commit(ctx context.Context) error {
 		commits = append(commits, store.AccountCommit{Account: h.name, State: h.work.Filter().State(), Batch: b})
 	}
 	for n := 1; ; n++ {
-		err := p.e.o.Store.CommitPartition(p.id, p.batch.next, commits)
+		err := p.e.o.Store.CommitPartition(p.id, at, commits)
 		if err == nil {
 			p.trouble(nil)
 			return nil

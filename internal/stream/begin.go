@@ -48,7 +48,7 @@ func (s *situation) ours(at *store.LogPosition) bool {
 
 // holds reports whether a position can be read on from.
 func (s *situation) holds(at *store.LogPosition) bool {
-	return s.ours(at) && !at.Stopped && s.log.First <= at.Next && at.Next <= s.log.End
+	return s.ours(at) && !at.Stopped && s.log.First <= at.Whole() && at.Next <= s.log.End
 }
 
 // derived reports whether the accounts at a position hold nothing else than the records
@@ -70,7 +70,7 @@ func (s *situation) choose() (choice, error) {
 	switch {
 	case s.fromStart && s.log.First == 0 && s.local == nil && derived(s.snapshot) && (s.snapshot == nil || s.ours(s.snapshot)):
 		return atStart, nil
-	case local && (!snapshot || s.local.Next >= s.snapshot.Next-s.behind):
+	case local && (!snapshot || s.local.Steps() >= s.snapshot.Steps()-2*s.behind):
 		return atLocal, nil
 	case snapshot:
 		return atSnapshot, nil
@@ -80,6 +80,9 @@ func (s *situation) choose() (choice, error) {
 		return atStart, nil
 	}
 	for _, known := range []*store.LogPosition{s.snapshot, s.local} {
+		if known != nil && known.TopicID == [16]byte{} {
+			continue // it was written when the brokers told no id, and says nothing of it
+		}
 		if known != nil && !s.ours(known) {
 			return 0, fmt.Errorf("%w: the topic has the id %s, and %s and %s", kafka.ErrRecreated, s.topic,
 				s.describe("this store stands at", s.local, "this store has nothing"),
@@ -103,7 +106,7 @@ func (s *situation) describe(what string, at *store.LogPosition, none string) st
 	case at.Stopped:
 		return fmt.Sprintf("%s %d, where the log lost its end", what, at.Next)
 	}
-	return fmt.Sprintf("%s %d", what, at.Next)
+	return fmt.Sprintf("%s %d", what, at.Whole())
 }
 
 // begin finds out where to begin, restores if it must, and returns the position.
@@ -157,11 +160,11 @@ func (p *partition) look(ctx context.Context) (*situation, error) {
 	}
 	if ok {
 		s.local = &info.LogPosition
-		p.state.stands(info.Next)
+		p.state.stands(&info.LogPosition)
 	}
 	// A snapshot can be worth more than the local copy only if that is far behind:
 	// then, and only then, is the snapshot topic read.
-	if !s.holds(s.local) || s.log.End-s.local.Next > o.Behind {
+	if !s.holds(s.local) || s.log.End-s.local.Whole() > o.Behind {
 		if err := p.newestSnapshot(ctx, s); err != nil {
 			return nil, err
 		}
@@ -202,7 +205,7 @@ func (p *partition) beginAt(ctx context.Context, s *situation, c choice) (int64,
 	switch c {
 	case atLocal:
 		// The last word to the group may not have got there when we stopped.
-		p.e.hint(p.id.Number, s.local.Next)
+		p.e.hint(p.id.Number, s.local.Whole())
 		if s.local.TopicID == [16]byte{} && s.topic != (kafka.TopicID{}) {
 			p.log.Warn("the brokers tell the topic's id now; it is taken to be the topic that was read before", "id", s.topic)
 			return s.local.Next, o.Store.NamePartitionTopic(p.id, s.topic)

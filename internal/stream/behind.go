@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/store"
 )
 
 const (
@@ -35,21 +36,21 @@ func (s *partitionState) heard(log kafka.Watermark, now time.Time) {
 
 // stands notes the position that the store has before it is certain that it can be gone
 // on from.
-func (s *partitionState) stands(at int64) {
+func (s *partitionState) stands(at *store.LogPosition) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.status.Position = at
+	s.stand(at)
 }
 
 // behind says how much waits, and for how long. held is the timestamp of the oldest record
 // that was read; zero: none is held. s.mu is held.
 func (s *partitionState) behind(out *PartitionStatus, held, now time.Time) {
-	if s.foreign || out.Position < 0 || out.End < 0 || now.Sub(s.lastHeard) > stale || out.Position > out.End {
+	if s.foreign || out.Position < 0 || out.End < 0 || now.Sub(s.lastHeard) > stale || out.next > out.End {
 		return // unknown is not 0
 	}
-	lag := out.End - out.Position
+	lag := out.End - out.next + out.Later()
 	out.Lag = &lag
-	out.InTransaction = max(0, out.End-max(s.stable, out.Position))
+	out.InTransaction = max(0, out.End-max(s.stable, out.next))
 	oldest := held
 	if oldest.IsZero() && s.oldest.offset == out.Position {
 		oldest = s.oldest.time

@@ -5,11 +5,7 @@ package stream
 import (
 	"context"
 	"errors"
-	"fmt"
-	"sync"
 	"time"
-
-	"golang.org/x/sync/semaphore"
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest/kafka"
@@ -22,6 +18,8 @@ type item struct {
 	next   int64 // the position once this is done
 	empty  bool  // there is no record: what was there was passed over
 	size   int64 // bytes that it holds
+	of     *intake
+	passed []passed // what was passed over since the item before it; see asides
 	// skipped counts what lies before it and is no record of anybody's.
 	markers, aborted int
 
@@ -93,140 +91,4 @@ func (e *Engine) prepare(it *item, partitions int32, line *pipeline.Reader) *ite
 		it.event, it.record.Value, it.record.Headers = kafka.Message{Sent: m.Sent}, nil, nil
 	}
 	return it
-}
-
-// intake reads a partition ahead of its writer, within a bound of bytes.
-type intake struct {
-	stage *pipeline.Ordered[*item, *item]
-	room  *semaphore.Weighted // for bytes read and not committed
-	limit int64
-	// seen is told the keys that were read; nil: nobody wants to know.
-	seen func(key []byte)
-
-	mu     sync.Mutex
-	held   int64
-	times  []time.Time // of the records held, in order
-	widest int64       // the most that was ever held
-}
-
-// How much is asked for at a time. Less than a partition may hold, so that the
-// next answer can be on its way.
-const (
-	fetchRecords = 256
-	fetchBytes   = 1 << 20
-	readAhead    = 2048 // records
-)
-
-func (e *Engine) newIntake(limit int64, partitions int32) *intake {
-	in := &intake{room: semaphore.NewWeighted(limit), limit: limit}
-	line := e.reader.Line() // of the partition: a full one must not keep others waiting
-	// What it holds in bytes is bounded by room.
-	in.stage = pipeline.New(pipeline.Options[*item]{
-		Depth: readAhead, Bytes: limit, Size: func(it *item) int64 { return it.size },
-	}, func(it *item) *item { return in.settle(e.prepare(it, partitions, line)) })
-	return in
-}
-
-// take notes that bytes are held, or waits until there is room. One record larger
-// than all of it passes alone.
-func (in *intake) take(ctx context.Context, it *item) error {
-	it.size = min(it.size, in.limit)
-	if err := in.room.Acquire(ctx, it.size); err != nil {
-		return err
-	}
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	in.held += it.size
-	in.widest = max(in.widest, in.held)
-	in.times = append(in.times, it.record.Time)
-	return nil
-}
-
-// release notes that items are done.
-func (in *intake) release(items int, bytes int64) {
-	in.mu.Lock()
-	in.held -= bytes
-	in.times = in.times[items:]
-	if len(in.times) == 0 {
-		in.times = nil
-	}
-	in.mu.Unlock()
-	in.room.Release(bytes)
-}
-
-// waiting returns how many bytes are held, and the timestamp of the oldest record
-// of those; zero if there is none.
-func (in *intake) waiting() (held int64, oldest time.Time) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	for _, t := range in.times {
-		if !t.IsZero() && (oldest.IsZero() || t.Before(oldest)) {
-			oldest = t
-		}
-	}
-	return in.held, oldest
-}
-
-// run reads from reader and closes the stage when ctx is done, with nil, or when
-// reading cannot go on, with why.
-func (in *intake) run(ctx context.Context, reader Reader, trouble func(error), pause func(n int) error, reached func(kafka.Watermark)) error {
-	defer in.stage.Close()
-	defer reader.Close()
-	for failed := 0; ; {
-		b, err := reader.Next(ctx, fetchRecords, fetchBytes)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
-			var lost *kafka.OffsetError
-			if errors.As(err, &lost) || errors.Is(err, kafka.ErrCorrupt) || errors.Is(err, kafka.ErrRecreated) {
-				return err
-			}
-			trouble(fmt.Errorf("cannot read: %w", err))
-			failed++
-			if pause(failed) != nil {
-				return nil
-			}
-			continue
-		}
-		if failed > 0 {
-			trouble(nil)
-			failed = 0
-		}
-		reached(kafka.Watermark{First: b.First, End: b.End, High: b.High})
-		if err := in.put(ctx, b); err != nil {
-			return nil // ctx is done
-		}
-	}
-}
-
-// put hands on what one call of Next gave.
-func (in *intake) put(ctx context.Context, b kafka.Batch) error {
-	for i := range b.Records {
-		if in.seen != nil {
-			in.seen(b.Records[i].Key)
-		}
-	}
-	for i := range b.Records {
-		r := b.Records[i]
-		b.Records[i] = kafka.Record{}
-		it := &item{record: r, next: r.Offset + 1, size: sizeOf(&r)}
-		if i == len(b.Records)-1 {
-			it.next, it.markers, it.aborted = b.Next, b.Markers, b.Aborted
-		}
-		if err := in.take(ctx, it); err != nil {
-			return err
-		}
-		if err := in.stage.Put(ctx, it); err != nil {
-			return err
-		}
-	}
-	if len(b.Records) == 0 && b.Markers+b.Aborted > 0 {
-		it := &item{empty: true, next: b.Next, markers: b.Markers, aborted: b.Aborted, size: overhead}
-		if err := in.take(ctx, it); err != nil {
-			return err
-		}
-		return in.stage.Put(ctx, it)
-	}
-	return nil
 }

@@ -88,6 +88,9 @@ func (o Options) Spread(ctx context.Context, s *boltfile.Store, m Move) ([]int, 
 		return kafka.Partition([]byte(account[len(kafka.AccountPrefix):]), m.Partitions)
 	}
 	for _, p := range m.From {
+		if err := nobodyBehind(s, p); err != nil {
+			return nil, err
+		}
 		err := snapshot.Split(s, p, func(account string, id snapshot.ChunkID, data []byte) error {
 			return out.chunk(home(account), id, data)
 		}, func(a snapshot.AccountChunks) error {
@@ -120,6 +123,15 @@ func (o Options) Spread(ctx context.Context, s *boltfile.Store, m Move) ([]int, 
 		}
 	}
 	return counts, out.flush()
+}
+
+// nobodyBehind tests that no account of a partition is behind the others.
+func nobodyBehind(s *boltfile.Store, p store.Partition) error {
+	info, _, err := s.PartitionInfo(p)
+	if n := len(info.Aside); err == nil && n > 0 {
+		err = fmt.Errorf("%v: %d accounts are set aside and not read up to the end", p, n)
+	}
+	return err
 }
 
 // dropOrigin forgets what the store has of the topic that the accounts of a snapshot

@@ -26,10 +26,10 @@ type partition struct {
 	state   *partitionState
 	vault   *vault
 	pending pending
-	// purge is the position up to which something was forgotten: older snapshots know
-	// it still. 0: none.
+	// purge are the Steps of the position at which something was forgotten: older snapshots
+	// know it still. 0: none.
 	purge atomic.Int64
-	// untidy is the position of the last snapshot made, while those that it makes
+	// untidy are the Steps of the last snapshot made, while those that it makes
 	// needless are still there; -1: they are not. It belongs to keep.
 	untidy int64
 	// committedOne tells keep that a batch was committed.
@@ -40,10 +40,14 @@ type partition struct {
 
 	// ---
 	ctx    context.Context // of work
-	intake *intake
+	intake *intake         // what comes, in order
+	behind *intake         // what that passed over, in order
+	asides *asides
 	cache  *cache
 	batch  batch
-	again  *item              // taken from the intake and not applied yet
+	again  *item              // taken from an intake and not applied yet
+	inRow  int                // items from intake since the last from behind
+	took   time.Duration      // to produce and commit the last batch
 	topic  kafka.TopicID      // of the input, when it began
 	from   *snapshot.Manifest // the snapshot found when it began; nil: none was looked for, or found
 }
@@ -123,10 +127,13 @@ func (p *partition) work(ctx context.Context, readAhead int64) error {
 	defer beside.Wait()
 	defer fail(nil) // before the wait
 	beside.Go(func() { p.keep(ctx) })
-	p.intake = p.e.newIntake(readAhead, p.partitions())
+	p.asides = newAsides(p.e.o.AccountLimit, info.LogPosition)
+	p.behind = p.e.newIntake(max(1, readAhead/behindShare), p.partitions(), p.asides)
+	p.intake = p.e.newIntake(max(1, readAhead-readAhead/behindShare), p.partitions(), p.asides)
 	if len(info.Pending) > 0 {
 		wanted := make(chan string, wantedAhead)
 		p.intake.seen = func(key []byte) { p.want(wanted, key) }
+		p.behind.seen = p.intake.seen
 		p.vault.keep(p.bringers + 2) // one for the writer, one for the rest
 		bring := func(do func(context.Context, <-chan string) error) {
 			beside.Go(func() {
@@ -140,22 +147,41 @@ func (p *partition) work(ctx context.Context, readAhead int64) error {
 		}
 		bring(p.fill)
 	}
-	p.state.holds(p.intake)
-	reading, stopReading := context.WithCancel(ctx)
-	var readErr error
-	var reader sync.WaitGroup
-	reader.Go(func() {
-		readErr = p.intake.run(reading, p.e.o.Broker.Read(p.id.Topic, p.topic, p.id.Number, at), p.reading, func(n int) error { return p.pause(reading, n) }, p.reached)
-	})
+	p.state.holds(p.intake, p.behind)
+	ended := p.read(ctx, at)
 	err = p.write(ctx)
-	stopReading()
-	for range p.intake.stage.Order() { // let the reader end
-	}
-	reader.Wait()
+	readErr := ended()
 	if cause := context.Cause(ctx); genCtx.Err() == nil && lost(cause) && (err == nil || errors.Is(err, ctx.Err())) {
 		err = cause // which the writer met as the end of ctx, if at all
 	}
 	return errors.Join(err, readErr)
+}
+
+// behindShare: of the bytes that a partition reads ahead, one in so many is for what was
+// passed over.
+const behindShare = 4
+
+// read has both intakes read, until ended is called, which waits for them and says why
+// one could not go on.
+func (p *partition) read(ctx context.Context, at int64) (ended func() error) {
+	ctx, stop := context.WithCancel(ctx)
+	open := func(from int64) Reader { return p.e.o.Broker.Read(p.id.Topic, p.topic, p.id.Number, from) }
+	how := func(why *string) *reading {
+		return &reading{trouble: func(err error) { p.note(why, err) }, pause: func(n int) error { return p.pause(ctx, n) }, reached: p.reached}
+	}
+	errs := make([]error, 2)
+	var readers sync.WaitGroup
+	readers.Go(func() { errs[0] = p.intake.run(ctx, how(&p.state.readingProblem), open(at)) })
+	readers.Go(func() { errs[1] = p.behind.again(ctx, how(&p.state.behindProblem), open) })
+	return func() error {
+		stop()
+		for _, in := range []*intake{p.intake, p.behind} {
+			for range in.stage.Order() { // let the reader end
+			}
+		}
+		readers.Wait()
+		return errors.Join(errs...)
+	}
 }
 
 // write applies, produces and commits batch after batch.
@@ -218,9 +244,6 @@ func wait(ctx context.Context, d time.Duration) error {
 // trouble notes why the writer waits, or with nil that it goes on.
 func (p *partition) trouble(err error) { p.note(&p.state.writing, err) }
 
-// reading notes why the reader waits, or with nil that it goes on.
-func (p *partition) reading(err error) { p.note(&p.state.readingProblem, err) }
-
 func (p *partition) note(where *string, err error) {
 	p.state.mu.Lock()
 	before := *where
@@ -241,8 +264,8 @@ func (p *partition) note(where *string, err error) {
 func (p *partition) reached(log kafka.Watermark) { p.state.heard(log, p.e.o.Now()) }
 
 // committed notes what a batch came to, and publishes the position.
-func (p *partition) committed(b *batch) {
-	p.state.commit(b)
+func (p *partition) committed(b *batch, at store.LogPosition) {
+	p.state.commit(b, at)
 	p.e.count(&b.tally)
-	p.e.hint(p.id.Number, b.next)
+	p.e.hint(p.id.Number, at.Whole())
 }

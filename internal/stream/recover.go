@@ -160,7 +160,7 @@ func (r *Recoverer) examine(ctx context.Context, partition int32) (*examined, er
 	if m := x.manifest; m != nil {
 		x.situation.snapshot = &m.LogPosition
 		x.Snapshot = &Saved{
-			Offset: m.Next, TopicID: idText(m.TopicID), Written: x.vault.writtenAt(manifestIDOf(m.LogPosition)).UTC(),
+			Offset: m.Whole(), TopicID: idText(m.TopicID), Written: x.vault.writtenAt(manifestIDOf(m.LogPosition)).UTC(),
 			Accounts: len(m.Accounts), Lessons: lessonsIn(m), Recovered: m.Recovered,
 		}
 	} else {
@@ -219,11 +219,13 @@ func (r *Recoverer) Recover(ctx context.Context, partition int32, from string, d
 		return Recovery{}, fmt.Errorf("%w %d; it can be recovered from start or empty", ErrNoSnapshot, partition)
 	}
 	out := Recovery{Condition: x.Condition, From: from, DryRun: dryRun}
+	var at store.LogPosition // of the accounts that are behind the others
 	m := snapshot.Manifest{Partition: store.Partition{Topic: r.Topics.Input, Number: partition}}
 	out.OtherLog = x.manifest != nil && !x.situation.ours(&x.manifest.LogPosition)
 	switch from {
 	case FromSnapshot:
 		m = *x.manifest
+		was := m.LogPosition
 		next := m.Next
 		switch {
 		case out.OtherLog:
@@ -233,6 +235,10 @@ func (r *Recoverer) Recover(ctx context.Context, partition int32, from string, d
 		}
 		out.Next = min(max(next, x.First), x.End)
 		out.Unread = max(0, out.Next-next)
+		if !out.OtherLog {
+			at = was.Clip(x.First, out.Next)
+			out.Unread += max(0, min(x.First, next)-was.Whole())
+		}
 	case FromStart, FromNothing:
 		out.Next = x.First
 		if from == FromNothing {
@@ -245,7 +251,10 @@ func (r *Recoverer) Recover(ctx context.Context, partition int32, from string, d
 	default:
 		return Recovery{}, fmt.Errorf("a partition is recovered from %s, %s or %s, not from %q", FromSnapshot, FromStart, FromNothing, from)
 	}
-	m.LogPosition = store.LogPosition{Next: out.Next, Partitions: x.situation.partitions, TopicID: x.situation.topic, Recovered: from}
+	m.LogPosition = store.LogPosition{
+		Next: out.Next, Partitions: x.situation.partitions, TopicID: x.situation.topic, Recovered: from,
+		Behind: at.Behind, Aside: at.Aside,
+	}
 	if dryRun {
 		return out, nil
 	}
@@ -256,7 +265,7 @@ func (r *Recoverer) Recover(ctx context.Context, partition int32, from string, d
 	// Of the log that there is, none may seem to be newer than what was decided now.
 	mine, _ := x.vault.positions(x.situation.topic)
 	for _, id := range mine {
-		if id.next > out.Next {
+		if compareIDs(id, manifestIDOf(m.LogPosition)) > 0 {
 			if err := box.write(kafka.Record{Partition: partition, Key: manifestKey(id)}); err != nil {
 				return Recovery{}, fmt.Errorf("recover partition %d: %w", partition, err)
 			}

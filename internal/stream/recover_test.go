@@ -70,11 +70,11 @@ func recoverWhenSaved(t *testing.T, c *cluster, partition int32, from string, ne
 	return done
 }
 
-// said is what decisions say beside where their records lie, by partition in their order,
+// said is what decisions say beside where their records lie, by account in their order,
 // the repetitions of one ce_id left out. No ce_id may have two values.
-func said(t *testing.T, c *cluster) (values map[int32][]string, ids map[string]string) {
+func said(t *testing.T, c *cluster) (values map[string][]string, ids map[string]string) {
 	t.Helper()
-	values, ids = map[int32][]string{}, map[string]string{}
+	values, ids = map[string][]string{}, map[string]string{}
 	for _, r := range c.all(testTopics.Decisions) {
 		id, _ := r.Header("ce_id")
 		if before, ok := ids[string(id)]; ok {
@@ -96,7 +96,7 @@ func said(t *testing.T, c *cluster) (values map[int32][]string, ids map[string]s
 		if err != nil {
 			t.Fatal(err)
 		}
-		values[r.Partition] = append(values[r.Partition], string(value))
+		values[string(r.Key)] = append(values[string(r.Key)], string(value))
 	}
 	return values, ids
 }
@@ -206,9 +206,9 @@ func TestACreatedAgainTopicStopsItsPartitionsUntilTheyAreRecovered(t *testing.T)
 
 			got, ids := said(t, c)
 			wanted, _ := said(t, twin)
-			for n := range int32(2) {
-				if !slices.Equal(got[n], wanted[n]) {
-					t.Errorf("partition %d: got %d decisions, want %d, or others", n, len(got[n]), len(wanted[n]))
+			for account, all := range wanted {
+				if !slices.Equal(got[account], all) {
+					t.Errorf("account %s: got %d decisions, want %d, or others", account, len(got[account]), len(all))
 				}
 			}
 			logs := map[string]bool{}

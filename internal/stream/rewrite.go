@@ -24,12 +24,13 @@ func (p *partition) rewrite(ctx context.Context, h *held, it *item) (*kafka.Refu
 	if refused != nil {
 		return refused, nil
 	}
+	at := p.asides.position()
 	for n := 1; ; n++ {
 		if err := p.fetchLogs(ctx, h.name); err != nil {
 			return nil, err
 		}
 		r, _, err := h.work.Rewrite(ctx, e, func(st *store.State, w store.Rewrite) error {
-			return p.e.o.Store.RewritePartition(p.id, it.next, h.name, st, w)
+			return p.e.o.Store.RewritePartition(p.id, at, h.name, st, w)
 		})
 		var early *filter.TooEarlyError
 		switch {
@@ -40,7 +41,7 @@ func (p *partition) rewrite(ctx context.Context, h *held, it *item) (*kafka.Refu
 		case err == nil && !r.Changed:
 			return unchanged(e), nil
 		case err == nil:
-			p.rewritten(h, it, e)
+			p.rewritten(h, at.Steps(), e)
 			return nil, nil
 		}
 		if ctx.Err() != nil {
@@ -62,8 +63,8 @@ func (p *partition) rewrite(ctx context.Context, h *held, it *item) (*kafka.Refu
 		if h, err = p.account(ctx, h.key); err != nil {
 			return nil, err
 		}
-		if info.Next >= it.next {
-			p.rewritten(h, it, e)
+		if info.Steps() >= at.Steps() {
+			p.rewritten(h, at.Steps(), e)
 			return nil, nil
 		}
 	}
@@ -77,8 +78,8 @@ func unchanged(e filter.RewriteRequest) *kafka.Refusal {
 	return nil
 }
 
-// rewritten notes that an event that goes over the past has done so.
-func (p *partition) rewritten(h *held, it *item, e filter.RewriteRequest) {
+// rewritten notes that an event that goes over the past has done so, at a position.
+func (p *partition) rewritten(h *held, steps int64, e filter.RewriteRequest) {
 	p.trouble(nil)
 	p.cache.count(h)
 	h.configured = false
@@ -87,7 +88,7 @@ func (p *partition) rewritten(h *held, it *item, e filter.RewriteRequest) {
 		return
 	}
 	// Neither the file nor a snapshot shall tell of it any more.
-	p.purge.Store(it.next)
+	p.purge.Store(steps)
 	select {
 	case p.e.forgot <- struct{}{}:
 	default:

@@ -35,9 +35,9 @@ func (p *partition) keep(ctx context.Context) {
 		case <-p.committedOne:
 		}
 		o := &p.e.o
-		now, next := o.Now(), p.state.position()
+		now, next := o.Now(), p.state.position().Steps()
 		forgot := p.purge.Load()
-		if (forgot <= last || forgot > next) && next-last < o.SnapshotEvery && (next == last || now.Sub(at) < o.SnapshotInterval) {
+		if (forgot <= last || forgot > next) && (next-last)/2 < o.SnapshotEvery && (next == last || now.Sub(at) < o.SnapshotInterval) {
 			if err := p.tidyLater(ctx); err != nil && ctx.Err() == nil {
 				p.log.Warn("can't delete old snapshots; trying again", "error", err)
 			}
@@ -59,10 +59,10 @@ func (p *partition) keep(ctx context.Context) {
 	}
 }
 
-// lastSnapshot returns the position of the newest snapshot there is, and when it was
-// made; where nothing can be told of it, the position at which we began.
+// lastSnapshot returns the Steps of the newest snapshot there is, and when it was made;
+// where nothing can be told of it, those of the position at which we began.
 func (p *partition) lastSnapshot(ctx context.Context) (int64, time.Time) {
-	began := p.state.position()
+	began := p.state.position().Steps()
 	if err := p.e.slot(ctx); err != nil {
 		return began, p.e.o.Now()
 	}
@@ -72,8 +72,8 @@ func (p *partition) lastSnapshot(ctx context.Context) (int64, time.Time) {
 	}
 	ours, _ := p.vault.positions(p.topic)
 	for _, id := range ours {
-		if id.next <= began {
-			return id.next, p.vault.writtenAt(id)
+		if id.steps() <= began {
+			return id.steps(), p.vault.writtenAt(id)
 		}
 	}
 	return began, p.e.o.Now()
@@ -101,7 +101,7 @@ func (e *Engine) slot(ctx context.Context) error {
 
 func (e *Engine) release() { <-e.dumping }
 
-// oneSnapshot makes a snapshot and returns its position, and takes back what is not
+// oneSnapshot makes a snapshot and returns the Steps of its position, and takes back what is not
 // needed any more.
 func (p *partition) oneSnapshot(ctx context.Context) (int64, error) {
 	next, err := p.dump(ctx)
@@ -113,7 +113,7 @@ func (p *partition) oneSnapshot(ctx context.Context) (int64, error) {
 	return next, p.tidyLater(ctx)
 }
 
-// dump makes a snapshot and returns its position: first the chunks, then, when they
+// dump makes a snapshot and returns the Steps of its position: first the chunks, then, when they
 // are acknowledged, the manifest.
 func (p *partition) dump(ctx context.Context) (int64, error) {
 	if err := p.e.slot(ctx); err != nil {
@@ -125,7 +125,7 @@ func (p *partition) dump(ctx context.Context) (int64, error) {
 	if err := p.vault.scan(ctx, p.e.o.Now()); err != nil {
 		return 0, err
 	}
-	before, err := p.vault.newest(ctx, p.topic, kafka.Watermark{End: p.state.position()})
+	before, err := p.vault.newest(ctx, p.topic, kafka.Watermark{End: p.state.position().Next})
 	if err != nil {
 		return 0, err
 	}
@@ -142,7 +142,7 @@ func (p *partition) dump(ctx context.Context) (int64, error) {
 		return 0, err
 	}
 	p.log.Info("snapshot made", "offset", m.Next, "accounts", len(m.Accounts), "chunks", out.chunks, "bytes", out.bytes)
-	return m.Next, nil
+	return m.Steps(), nil
 }
 
 // canTidy reports whether the last snapshot made something needless that may go. It
@@ -240,12 +240,12 @@ func (p *partition) tidy(ctx context.Context, ours int64) error {
 
 const tidyRecords = 1000
 
-// keeps reports whether a snapshot is to stay, beside that at the position ours. mine: it
+// keeps reports whether a snapshot is to stay, beside that with the Steps ours. mine: it
 // is of our log; is: the log that the input topic has; recent: it is one of the newest.
 func (p *partition) keeps(id manifestID, mine bool, ours int64, is kafka.TopicID, recent bool) bool {
 	forgot := p.purge.Load()
 	if mine {
-		return id.next >= ours || recent && id.next >= forgot
+		return id.steps() >= ours || recent && id.steps() >= forgot
 	}
 	return !sameLog(is, p.topic) || recent && forgot == 0
 }

@@ -103,7 +103,7 @@ type Status struct {
 type PartitionStatus struct {
 	Partition     int32      `json:"partition"`                // number of the partition
 	Begun         bool       `json:"-"`                        // its position is known
-	Position      int64      `json:"position"`                 // offset of the next record; -1 if it is unknown
+	Position      int64      `json:"position"`                 // offset before which all records are processed; -1 if it is unknown
 	End           int64      `json:"end"`                      // the high watermark, the offset of the end of the log, as last heard of; -1 if it is unknown
 	Lag           *int64     `json:"lag,omitempty"`            // number of records not yet processed, up to the high watermark; absent if it is unknown
 	InTransaction int64      `json:"in_transaction"`           // number of those that can't be read before a transaction of a producer ends
@@ -116,6 +116,11 @@ type PartitionStatus struct {
 	Problem       string     `json:"problem,omitempty"`        // the problem in words; "" if there is none
 	TopicID       string     `json:"topic_id,omitempty"`       // id of the input topic that is read; another one if it was deleted and created again
 	Recovered     string     `json:"recovered,omitempty"`      // how the partition was recovered, if it ever was: snapshot, start, empty, or moved by hinged repartition
+	// SetAside lists the accounts that have more records waiting than account_limit; other
+	// accounts go before them.
+	SetAside []SetAside `json:"set_aside,omitempty"`
+
+	next int64 // offset of the next record of the accounts that are not set aside
 }
 
 // CaughtUp reports whether it is known that no record waits.
@@ -149,7 +154,7 @@ func (s *Status) doing() string {
 	case s.InTransaction > 0 && s.InTransaction == *s.Lag:
 		return fmt.Sprintf("waiting for the end of a producer's transaction, with %d records behind it", *s.Lag)
 	case *s.Lag > 0:
-		return fmt.Sprintf("deciding and learning, %d records behind", *s.Lag)
+		return fmt.Sprintf("deciding and learning, %d records behind", *s.Lag) + s.aside()
 	default:
 		return "deciding and learning; no record is waiting"
 	}
@@ -160,17 +165,19 @@ func (s *Status) doing() string {
 type partitionState struct {
 	mu             sync.Mutex
 	status         PartitionStatus
-	intake         *intake
+	at             store.LogPosition
+	intake, again  *intake
 	first, stable  int64     // of the log: its first offset, and the last stable one
 	lastHeard      time.Time // when End, first and stable were heard of
 	foreign        bool      // the position is of another topic of the same name
 	oldest         waiting   // the record at which it waits, where none is held
 	writing        string    // why the writer waits
 	readingProblem string    // why the reader waits
+	behindProblem  string    // why that waits which reads again what was passed over
 }
 
 func newPartitionState(number int32) *partitionState {
-	return &partitionState{status: PartitionStatus{Partition: number, Position: -1, End: -1}}
+	return &partitionState{at: store.LogPosition{Next: -1}, status: PartitionStatus{Partition: number, Position: -1, End: -1, next: -1}}
 }
 
 func (s *partitionState) stop(err error) {
@@ -183,7 +190,8 @@ func (s *partitionState) stop(err error) {
 func (s *partitionState) began(at *store.LogPosition) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.status.Begun, s.status.Position = true, at.Next
+	s.status.Begun = true
+	s.stand(at)
 	s.status.TopicID, s.status.Recovered = idText(at.TopicID), at.Recovered
 }
 
@@ -192,20 +200,25 @@ func (s *partitionState) anew() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.status.Begun, s.status.Stopped, s.status.Problem, s.status.End = false, false, "", -1
-	s.writing, s.readingProblem, s.foreign = "", "", false
+	s.writing, s.readingProblem, s.behindProblem, s.foreign = "", "", "", false
 }
 
-func (s *partitionState) holds(in *intake) {
+func (s *partitionState) holds(in, again *intake) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.intake = in
+	s.intake, s.again = in, again
 }
 
-func (s *partitionState) commit(b *batch) {
+// stand notes the position. mu is held.
+func (s *partitionState) stand(at *store.LogPosition) {
+	s.at, s.status.Position, s.status.next, s.status.SetAside = *at, at.Whole(), at.Next, aside(at)
+}
+
+func (s *partitionState) commit(b *batch, at store.LogPosition) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.status.Position = b.next
-	s.status.End = max(s.status.End, b.next)
+	s.stand(&at)
+	s.status.End = max(s.status.End, at.Next)
 	if !b.newest.IsZero() {
 		last := b.newest.UTC()
 		s.status.LastRecord = &last
@@ -224,11 +237,11 @@ func (s *partitionState) restoring(n int) {
 	s.status.Restoring = n
 }
 
-// position is the offset of the next record to commit.
-func (s *partitionState) position() int64 {
+// position is what was committed last.
+func (s *partitionState) position() store.LogPosition {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.status.Position
+	return s.at
 }
 
 // get returns how it is now.
@@ -239,9 +252,14 @@ func (s *partitionState) get(now time.Time) PartitionStatus {
 	var oldest time.Time
 	if s.intake != nil {
 		out.HeldBytes, oldest = s.intake.waiting()
+		held, passed := s.again.waiting()
+		out.HeldBytes += held
+		if len(out.SetAside) > 0 && (oldest.IsZero() || passed.Before(oldest)) {
+			oldest = passed // zero: it is still to be read again
+		}
 	}
 	s.behind(&out, oldest, now)
-	out.Problem = cmp.Or(out.Problem, s.writing, s.readingProblem)
+	out.Problem = cmp.Or(out.Problem, s.writing, s.readingProblem, s.behindProblem)
 	return out
 }
 

@@ -93,7 +93,7 @@ func (p *partition) preserve(ctx context.Context) error {
 	}
 	same, _ := p.vault.positions(info.TopicID)
 	for _, id := range same {
-		if id.next < info.Next {
+		if id.steps() < info.Steps() {
 			break
 		}
 		if m, err := p.vault.manifest(ctx, id); err != nil || m != nil {

@@ -40,7 +40,7 @@ func snapshots(t *testing.T, c *cluster) map[int32]int64 {
 			t.Fatal(err)
 		}
 		if m != nil {
-			out[int32(p)] = m.Next
+			out[int32(p)] = m.Whole()
 		}
 	}
 	return out
@@ -290,7 +290,7 @@ func TestASnapshotInPiecesIsPassedOver(t *testing.T) {
 		t.Run(how.name, func(t *testing.T) {
 			how.do(alone[0])
 			q := newProcess(t, c)
-			c.cut(testTopics.Input, 0, positions[1].next)
+			c.cut(testTopics.Input, 0, positions[1].whole)
 			q.start(func(o *Options) { o.SnapshotEvery, o.Behind = 1<<40, 20 })
 			takenOver(t, c, q)
 			sameDigests(t, digests(t, q.store), want)

@@ -13,6 +13,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,7 +26,8 @@ import (
 // manifests and chunks are there. Safe for concurrent use.
 //
 // Keys are "manifest/" with the id of the input topic in 32 hexadecimal digits, a slash
-// and the position in 16, and "chunk/" with the chunk's ID. A record without a value takes
+// and the position in 16, and if accounts are set aside a slash and where they are in as
+// many; and "chunk/" with the chunk's ID. A record without a value takes
 // back those before it with the same key.
 type vault struct {
 	broker    Broker
@@ -51,11 +53,21 @@ type vault struct {
 
 // manifestID names a snapshot: of which log of the input it is, and up to where.
 type manifestID struct {
-	topic kafka.TopicID
-	next  int64
+	topic       kafka.TopicID
+	next, whole int64 // as in store.LogPosition
 }
 
-func manifestIDOf(at store.LogPosition) manifestID { return manifestID{at.TopicID, at.Next} }
+func manifestIDOf(at store.LogPosition) manifestID {
+	return manifestID{at.TopicID, at.Next, at.Whole()}
+}
+
+// compareIDs orders the snapshots of one log by how much was read.
+func compareIDs(a, b manifestID) int {
+	return cmp.Or(cmp.Compare(a.steps(), b.steps()), cmp.Compare(a.next, b.next))
+}
+
+// steps are those of the position.
+func (m manifestID) steps() int64 { return m.next + m.whole }
 
 // place is where a chunk is.
 type place struct {
@@ -78,21 +90,27 @@ const (
 )
 
 func manifestKey(m manifestID) []byte {
-	return fmt.Appendf(nil, "%s%x/%016x", manifestPrefix, m.topic[:], m.next)
+	key := fmt.Appendf(nil, "%s%x/%016x", manifestPrefix, m.topic[:], m.next)
+	if m.whole != m.next {
+		key = fmt.Appendf(key, "/%016x", m.whole)
+	}
+	return key
 }
 
 // manifestOf is the manifest that a key names, if it names one.
 func manifestOf(key []byte) (m manifestID, ok bool) {
 	name, ok := bytes.CutPrefix(key, []byte(manifestPrefix))
-	if !ok || len(name) != 2*len(m.topic)+1+16 {
+	parts := strings.Split(string(name), "/")
+	if !ok || len(parts) < 2 || len(parts) > 3 || len(parts[0]) != 2*len(m.topic) {
 		return m, false
 	}
-	if _, err := hex.Decode(m.topic[:], name[:2*len(m.topic)]); err != nil {
-		return m, false
+	_, bad := hex.Decode(m.topic[:], []byte(parts[0]))
+	var err, badWhole error
+	m.next, err = strconv.ParseInt(parts[1], 16, 64)
+	if m.whole = m.next; len(parts) == 3 {
+		m.whole, badWhole = strconv.ParseInt(parts[2], 16, 64)
 	}
-	var err error
-	m.next, err = strconv.ParseInt(string(name[2*len(m.topic)+1:]), 16, 64)
-	return m, err == nil && bytes.Equal(manifestKey(m), key)
+	return m, errors.Join(bad, err, badWhole) == nil && bytes.Equal(manifestKey(m), key)
 }
 
 func chunkKey(id snapshot.ChunkID) []byte {
@@ -226,13 +244,13 @@ func (v *vault) positions(topic kafka.TopicID) (ours, others []manifestID) {
 			others = append(others, id)
 		}
 	}
-	slices.SortFunc(ours, func(a, b manifestID) int { return cmp.Compare(b.next, a.next) })
+	slices.SortFunc(ours, func(a, b manifestID) int { return compareIDs(b, a) })
 	last := map[kafka.TopicID]int64{} // where the one written last is
 	for _, id := range others {
 		last[id.topic] = max(last[id.topic], v.manifests[id].offset)
 	}
 	slices.SortFunc(others, func(a, b manifestID) int {
-		return cmp.Or(cmp.Compare(last[b.topic], last[a.topic]), cmp.Compare(b.next, a.next))
+		return cmp.Or(cmp.Compare(last[b.topic], last[a.topic]), compareIDs(b, a))
 	})
 	return ours, others
 }
@@ -313,7 +331,7 @@ func (v *vault) newest(ctx context.Context, topic kafka.TopicID, log kafka.Water
 		if m == nil {
 			continue
 		}
-		if i < len(ours) && v.offsetOf(id) > stopped && log.First <= id.next && id.next <= log.End {
+		if i < len(ours) && v.offsetOf(id) > stopped && log.First <= id.whole && id.next <= log.End {
 			return m, nil
 		}
 		if highest == nil {

@@ -119,7 +119,7 @@ func (p *process) positions() map[int32]int64 {
 		if err != nil {
 			p.t.Fatal(err)
 		}
-		out[id.Number] = info.Next
+		out[id.Number] = info.Whole()
 	}
 	return out
 }
@@ -318,7 +318,7 @@ func undisturbed(t *testing.T, c *cluster) (map[string]string, *cluster) {
 	own.topics[testTopics.Input] = c.topics[testTopics.Input]
 	c.mu.Unlock()
 	p := newProcess(t, own)
-	p.start()
+	p.start(func(o *Options) { o.AccountLimit = -1 })
 	eventually(t, func() error { return caughtUp(own, p) })
 	d := digests(t, p.store)
 	p.stop()

@@ -133,7 +133,7 @@ func (g *growth) commit(b *testing.B) {
 		commits = append(commits, store.AccountCommit{Account: g.names[i], State: w.Filter().State(), Batch: batch})
 	}
 	g.next++
-	if err := g.store.CommitPartition(g.of, g.next, commits); err != nil {
+	if err := g.store.CommitPartition(g.of, store.LogPosition{Next: g.next}, commits); err != nil {
 		b.Fatal(err)
 	}
 	for _, w := range g.writers {

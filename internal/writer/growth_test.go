@@ -88,7 +88,7 @@ func TestAStreamAccountStopsGrowing(t *testing.T) {
 			apply(t, w, &filter.Arrived{At: at, Meta: meta, Message: message})
 			batch, err := w.Batch()
 			if err == nil {
-				err = s.CommitPartition(p, int64(perDay*day+n+1), []store.AccountCommit{{Account: account, State: w.Filter().State(), Batch: batch}})
+				err = s.CommitPartition(p, store.LogPosition{Next: int64(perDay*day + n + 1)}, []store.AccountCommit{{Account: account, State: w.Filter().State(), Batch: batch}})
 			}
 			if err != nil {
 				t.Fatal(err)

@@ -31,7 +31,7 @@ func settled(t testing.TB, commits int) (*Store, *storetest.Crowd) {
 	c := storetest.NewCrowd(11, 4)
 	for range commits {
 		batch := c.Change()
-		if err := s.CommitPartition(storetest.Inbox3, c.Next, batch); err != nil {
+		if err := s.CommitPartition(storetest.Inbox3, store.LogPosition{Next: c.Next}, batch); err != nil {
 			t.Fatal(err)
 		}
 		c.Committed(batch)

@@ -220,7 +220,7 @@ func TestLongTasksEndWithTheirContext(t *testing.T) {
 	storetest.Begin(t, s, storetest.Inbox3)
 	for range 20 { // each of them gets its turn
 		batch := crowd.Change()
-		if err := s.CommitPartition(storetest.Inbox3, crowd.Next, batch); err != nil {
+		if err := s.CommitPartition(storetest.Inbox3, store.LogPosition{Next: crowd.Next}, batch); err != nil {
 			t.Fatal(err)
 		}
 		crowd.Committed(batch)

@@ -38,7 +38,7 @@ func largeStore(b *testing.B, megabytes int64) (path string) {
 				continue
 			}
 			next++
-			if err := s.CommitPartition(storetest.Inbox3, next, all[i-99:i+1]); err != nil {
+			if err := s.CommitPartition(storetest.Inbox3, store.LogPosition{Next: next}, all[i-99:i+1]); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -35,7 +35,7 @@ func BenchmarkCommitPartition(b *testing.B) {
 					}
 					next++
 					b.StartTimer()
-					if err := s.CommitPartition(storetest.Inbox3, next, all); err != nil {
+					if err := s.CommitPartition(storetest.Inbox3, store.LogPosition{Next: next}, all); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -81,7 +81,7 @@ func commitAtOnce(b *testing.B, partitions, files int) {
 			storetest.ManyWeights(r, st, weights)
 			all = append(all, store.AccountCommit{Account: fmt.Sprintf("%d-%d", n, i), State: st})
 		}
-		if err := stores[n%files].CommitPartition(p, 200, all); err != nil {
+		if err := stores[n%files].CommitPartition(p, store.LogPosition{Next: 200}, all); err != nil {
 			b.Fatal(err)
 		}
 		states = append(states, all)
@@ -100,7 +100,7 @@ func commitAtOnce(b *testing.B, partitions, files int) {
 		var committing sync.WaitGroup
 		for n := range partitions {
 			committing.Go(func() {
-				if err := stores[n%files].CommitPartition(store.Partition{Topic: "inbox", Number: int32(n)}, next, states[n]); err != nil {
+				if err := stores[n%files].CommitPartition(store.Partition{Topic: "inbox", Number: int32(n)}, store.LogPosition{Next: next}, states[n]); err != nil {
 					b.Error(err)
 				}
 			})

@@ -35,7 +35,7 @@ func TestPartitionCommitsEqualCommitsOneByOne(t *testing.T) {
 	c, d := storetest.NewCrowd(1, 9), storetest.NewCrowd(1, 9)
 	for n := range 80 {
 		batch := c.Change()
-		if err := s.CommitPartition(storetest.Inbox3, c.Next, batch); err != nil {
+		if err := s.CommitPartition(storetest.Inbox3, store.LogPosition{Next: c.Next}, batch); err != nil {
 			t.Fatal(err)
 		}
 		c.Committed(batch)
@@ -109,7 +109,7 @@ func TestEveryStepOfAPartitionCommitMayFail(t *testing.T) {
 				fail = fail && n < 90
 				batch = joined(batch, c.Change())
 				before := c.Next
-				if err := s.CommitPartition(storetest.Inbox3, c.Next, batch); err != nil {
+				if err := s.CommitPartition(storetest.Inbox3, store.LogPosition{Next: c.Next}, batch); err != nil {
 					if !errors.Is(err, broken) {
 						t.Fatal(err)
 					}
@@ -153,7 +153,7 @@ func TestWhatAPartitionCommitRefuses(t *testing.T) {
 	}
 	other := store.Partition{Topic: "inbox", Number: 4}
 	st := store.NewState()
-	if err := s.CommitPartition(storetest.Inbox3, 100, one("kafka:a", st)); !errors.Is(err, store.ErrNotFound) {
+	if err := s.CommitPartition(storetest.Inbox3, store.LogPosition{Next: 100}, one("kafka:a", st)); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("a partition that was not begun: %v, want ErrNotFound", err)
 	}
 	storetest.Begin(t, s, storetest.Inbox3)
@@ -161,7 +161,7 @@ func TestWhatAPartitionCommitRefuses(t *testing.T) {
 	if err := s.BeginPartition(storetest.Inbox3, store.LogPosition{Next: 0, Partitions: 8}); !errors.Is(err, store.ErrExists) {
 		t.Errorf("beginning a second time: %v, want ErrExists", err)
 	}
-	if err := s.CommitPartition(storetest.Inbox3, 105, one("kafka:a", st)); err != nil {
+	if err := s.CommitPartition(storetest.Inbox3, store.LogPosition{Next: 105}, one("kafka:a", st)); err != nil {
 		t.Fatal(err)
 	}
 	imap := store.NewState()
@@ -173,10 +173,10 @@ func TestWhatAPartitionCommitRefuses(t *testing.T) {
 		err  error
 		want error
 	}{
-		"an earlier position":     {s.CommitPartition(storetest.Inbox3, 104, nil), store.ErrStale},
-		"a stale state":           {s.CommitPartition(storetest.Inbox3, 110, append(one("kafka:b", store.NewState()), one("kafka:a", store.NewState())...)), store.ErrStale},
-		"another's account":       {s.CommitPartition(other, 110, one("kafka:a", st)), store.ErrPartition},
-		"an account of none":      {s.CommitPartition(storetest.Inbox3, 110, one("ann", imap)), store.ErrPartition},
+		"an earlier position":     {s.CommitPartition(storetest.Inbox3, store.LogPosition{Next: 104}, nil), store.ErrStale},
+		"a stale state":           {s.CommitPartition(storetest.Inbox3, store.LogPosition{Next: 110}, append(one("kafka:b", store.NewState()), one("kafka:a", store.NewState())...)), store.ErrStale},
+		"another's account":       {s.CommitPartition(other, store.LogPosition{Next: 110}, one("kafka:a", st)), store.ErrPartition},
+		"an account of none":      {s.CommitPartition(storetest.Inbox3, store.LogPosition{Next: 110}, one("ann", imap)), store.ErrPartition},
 		"a commit of no position": {s.Commit("kafka:a", st, store.Batch{Journal: [][]byte{{2}}}), store.ErrPartition},
 	} {
 		if !errors.Is(c.err, c.want) {
@@ -184,8 +184,8 @@ func TestWhatAPartitionCommitRefuses(t *testing.T) {
 		}
 	}
 	for name, err := range map[string]error{
-		"an account named twice":  s.CommitPartition(storetest.Inbox3, 110, append(one("kafka:a", st), one("kafka:a", st)...)),
-		"no name":                 s.CommitPartition(storetest.Inbox3, 110, one("", store.NewState())),
+		"an account named twice":  s.CommitPartition(storetest.Inbox3, store.LogPosition{Next: 110}, append(one("kafka:a", st), one("kafka:a", st)...)),
+		"no name":                 s.CommitPartition(storetest.Inbox3, store.LogPosition{Next: 110}, one("", store.NewState())),
 		"a topic without a name":  s.BeginPartition(store.Partition{Topic: "", Number: 1}, store.LogPosition{Next: 0, Partitions: 8}),
 		"a partition too many":    s.BeginPartition(store.Partition{Topic: "inbox", Number: 8}, store.LogPosition{Next: 0, Partitions: 8}),
 		"a negative partition":    s.BeginPartition(store.Partition{Topic: "inbox", Number: -1}, store.LogPosition{Next: 0, Partitions: 8}),
@@ -200,7 +200,7 @@ func TestWhatAPartitionCommitRefuses(t *testing.T) {
 	}
 	// A position alone, and again.
 	for range 2 {
-		if err := s.CommitPartition(storetest.Inbox3, 120, nil); err != nil {
+		if err := s.CommitPartition(storetest.Inbox3, store.LogPosition{Next: 120}, nil); err != nil {
 			t.Error(err)
 		}
 	}
@@ -216,14 +216,14 @@ func TestADroppedPartitionLeavesTheOthers(t *testing.T) {
 	}
 	other := store.Partition{Topic: "inbox", Number: 4}
 	storetest.Begin(t, s, other)
-	if err := s.CommitPartition(other, 200, []store.AccountCommit{{Account: "kafka:other", State: store.NewState()}}); err != nil {
+	if err := s.CommitPartition(other, store.LogPosition{Next: 200}, []store.AccountCommit{{Account: "kafka:other", State: store.NewState()}}); err != nil {
 		t.Fatal(err)
 	}
 	want := storetest.Holds(t, s)
 	storetest.Begin(t, s, storetest.Inbox3)
 	c := storetest.NewCrowd(2, 5)
 	for range 10 {
-		if err := s.CommitPartition(storetest.Inbox3, c.Next, c.Change()); err != nil {
+		if err := s.CommitPartition(storetest.Inbox3, store.LogPosition{Next: c.Next}, c.Change()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -235,11 +235,11 @@ func TestADroppedPartitionLeavesTheOthers(t *testing.T) {
 			t.Errorf("the store holds\n%swant\n%s", got, want)
 		}
 	}
-	if err := s.CommitPartition(storetest.Inbox3, c.Next+50, c.Change()); !errors.Is(err, store.ErrNotFound) {
+	if err := s.CommitPartition(storetest.Inbox3, store.LogPosition{Next: c.Next + 50}, c.Change()); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("committing to it: %v, want ErrNotFound", err)
 	}
 	storetest.Begin(t, s, storetest.Inbox3)
-	if err := s.CommitPartition(storetest.Inbox3, c.Next+50, c.Change()); !errors.Is(err, store.ErrStale) {
+	if err := s.CommitPartition(storetest.Inbox3, store.LogPosition{Next: c.Next + 50}, c.Change()); !errors.Is(err, store.ErrStale) {
 		t.Errorf("committing states from before: %v, want ErrStale", err)
 	}
 }
@@ -270,7 +270,7 @@ func TestCheckpointsOfAPartitionAreSpread(t *testing.T) {
 		}
 		next += accounts
 		before := begun
-		if err := s.CommitPartition(storetest.Inbox3, next, batch); err != nil {
+		if err := s.CommitPartition(storetest.Inbox3, store.LogPosition{Next: next}, batch); err != nil {
 			t.Fatal(err)
 		}
 		most = max(most, begun-before)
@@ -404,5 +404,42 @@ func TestVerifyFindsWhatIsWrongWithPartitions(t *testing.T) {
 				t.Errorf("OpenReadOnly: %v, want ErrDamaged", err)
 			}
 		})
+	}
+}
+
+// A position keeps the accounts that are behind the others, and goes back for none of them.
+func TestAPositionKeepsWhoIsBehind(t *testing.T) {
+	path := storetest.TempStore(t)
+	s := openTest(t, path, testOptions())
+	storetest.Begin(t, s, storetest.Inbox3)
+	at := store.LogPosition{Next: 200, Partitions: 8, Behind: 150, Aside: []store.Aside{{Account: "kafka:a", From: 120, Last: 190, Records: 7}, {Account: "kafka:b", From: 160, Last: 160, Records: 1}}}
+	if err := s.CommitPartition(storetest.Inbox3, at, nil); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		to   store.LogPosition
+		want error
+	}{
+		"they go back":        {store.LogPosition{Next: 210, Behind: 149, Aside: at.Aside}, store.ErrStale},
+		"the others go back":  {store.LogPosition{Next: 199, Behind: 160, Aside: at.Aside[:1]}, store.ErrStale},
+		"they are not behind": {store.LogPosition{Next: 210, Behind: 210, Aside: at.Aside}, nil},
+	} {
+		if err := s.CommitPartition(storetest.Inbox3, c.to, nil); err == nil || c.want != nil && !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = openTest(t, path, testOptions())
+	info, _, err := s.PartitionInfo(storetest.Inbox3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Next != at.Next || info.Behind != at.Behind || !slices.Equal(info.Aside, at.Aside) {
+		t.Errorf("the position is %+v, want %+v", info.LogPosition, at)
+	}
+	if err := s.CommitPartition(storetest.Inbox3, store.LogPosition{Next: 200}, nil); err != nil {
+		t.Errorf("they have caught up: %v", err)
 	}
 }

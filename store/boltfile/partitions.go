@@ -30,10 +30,13 @@ type positionRow struct {
 	Recovered  string `cbor:"4,keyasint,omitempty"`
 	Stopped    bool   `cbor:"5,keyasint,omitempty"`
 	Cut        int64  `cbor:"6,keyasint,omitempty"`
+
+	Behind int64         `cbor:"7,keyasint,omitempty"`
+	Aside  []store.Aside `cbor:"8,keyasint,omitempty"`
 }
 
 func rowOf(at store.LogPosition) positionRow {
-	row := positionRow{Next: at.Next, Partitions: at.Partitions, Recovered: at.Recovered, Stopped: at.Stopped, Cut: at.Cut}
+	row := positionRow{Next: at.Next, Partitions: at.Partitions, Recovered: at.Recovered, Stopped: at.Stopped, Cut: at.Cut, Behind: at.Behind, Aside: at.Aside}
 	if at.TopicID != [16]byte{} {
 		row.TopicID = at.TopicID[:]
 	}
@@ -41,7 +44,7 @@ func rowOf(at store.LogPosition) positionRow {
 }
 
 func (r positionRow) position() store.LogPosition {
-	at := store.LogPosition{Next: r.Next, Partitions: r.Partitions, Recovered: r.Recovered, Stopped: r.Stopped, Cut: r.Cut}
+	at := store.LogPosition{Next: r.Next, Partitions: r.Partitions, Recovered: r.Recovered, Stopped: r.Stopped, Cut: r.Cut, Behind: r.Behind, Aside: r.Aside}
 	copy(at.TopicID[:], r.TopicID)
 	return at
 }
@@ -139,8 +142,8 @@ func (s *Store) note(p store.Partition, change func(*positionRow)) (err error) {
 }
 
 // CommitPartition makes durable, in one transaction, what several accounts of p
-// have to commit and that p was read up to offset next, next excluded; accounts
-// may be empty, and name each account once at most. It promises for each account
+// have to commit and that p was read up to a position, of which Next, Behind and
+// Aside count; accounts may be empty, and name each account once at most. It promises for each account
 // what Commit does, and for all of them together: on any error nothing is
 // written, neither of the accounts nor the position, and the same call may be
 // repeated, also with more in it.
@@ -155,15 +158,15 @@ func (s *Store) note(p store.Partition, change func(*positionRow)) (err error) {
 //
 // Of the accounts that are due for a checkpoint a few get it, the others at
 // later commits of theirs.
-func (s *Store) CommitPartition(p store.Partition, next int64, accounts []store.AccountCommit) (err error) {
-	defer wrap(&err, "committing %v up to offset %d to store %s", p, next, s.path)
+func (s *Store) CommitPartition(p store.Partition, to store.LogPosition, accounts []store.AccountCommit) (err error) {
+	defer wrap(&err, "committing %v up to offset %d to store %s", p, to.Next, s.path)
 	if err := p.Check(); err != nil {
 		return err
 	}
 	if err := namedOnce(accounts); err != nil {
 		return err
 	}
-	return s.commit(accounts, &advance{of: p, next: next})
+	return s.commit(accounts, &advance{of: p, to: to})
 }
 
 func namedOnce(accounts []store.AccountCommit) error {
@@ -180,7 +183,7 @@ func namedOnce(accounts []store.AccountCommit) error {
 // advance is a partition's part of a commit under way.
 type advance struct {
 	of      store.Partition
-	next    int64
+	to      store.LogPosition
 	bucket  *bolt.Bucket
 	members *bolt.Bucket
 	row     positionRow
@@ -201,8 +204,8 @@ func (a *advance) open(tx *bolt.Tx) (err error) {
 	if a.row, err = readPosition(a.bucket); err != nil {
 		return err
 	}
-	if a.next < a.row.Next {
-		return fmt.Errorf("%w: the partition was read up to offset %d", store.ErrStale, a.row.Next)
+	if was := a.row.position(); a.to.Next < was.Next || a.to.Whole() < was.Whole() {
+		return fmt.Errorf("%w: the partition was read up to offset %d, and from %d on not whole", store.ErrStale, was.Next, was.Whole())
 	}
 	a.members, err = part(a.bucket, membersBucket)
 	return err
@@ -221,7 +224,10 @@ func putMember(members *bolt.Bucket, account string) error {
 }
 
 func (a *advance) write() error {
-	a.row.Next = a.next
+	a.row.Next, a.row.Behind, a.row.Aside = a.to.Next, a.to.Behind, a.to.Aside
+	if err := a.row.position().Check(a.of); err != nil {
+		return err
+	}
 	return writePosition(a.bucket, a.row)
 }
 
@@ -241,6 +247,9 @@ func readPosition(partition *bolt.Bucket) (positionRow, error) {
 	}
 	if n := len(row.TopicID); n != 0 && n != len(store.LogPosition{}.TopicID) {
 		return row, damage("position: the id of its topic has %d bytes", n)
+	}
+	if err := row.position().CheckAside(); err != nil {
+		return row, damage("position: %w", err)
 	}
 	return row, nil
 }

@@ -36,13 +36,13 @@ func (s *Store) Rewrite(account string, st *store.State, w store.Rewrite) (err e
 }
 
 // RewritePartition is Rewrite for an account of p. What else is committed with it
-// is that p was read up to offset next, as CommitPartition does.
-func (s *Store) RewritePartition(p store.Partition, next int64, account string, st *store.State, w store.Rewrite) (err error) {
+// is that p was read up to a position, as CommitPartition does.
+func (s *Store) RewritePartition(p store.Partition, to store.LogPosition, account string, st *store.State, w store.Rewrite) (err error) {
 	defer wrap(&err, "rewriting account %q of %v in store %s", account, p, s.path)
 	if err := p.Check(); err != nil {
 		return err
 	}
-	return s.rewrite(account, st, w, &advance{of: p, next: next})
+	return s.rewrite(account, st, w, &advance{of: p, to: to})
 }
 
 // rewriting is what was written of a Rewrite and does not count yet.

@@ -370,13 +370,13 @@ func TestARewriteOfAPartitionMovesItsPosition(t *testing.T) {
 	}
 	for what, err := range map[string]error{
 		"without its partition": s.Rewrite("kafka:ann", mustLoad(t, s), store.Rewrite{}),
-		"in another partition":  s.RewritePartition(other, 1, "kafka:ann", mustLoad(t, s), store.Rewrite{}),
+		"in another partition":  s.RewritePartition(other, store.LogPosition{Next: 1}, "kafka:ann", mustLoad(t, s), store.Rewrite{}),
 	} {
 		if !errors.Is(err, store.ErrPartition) {
 			t.Errorf("%s: %v, want ErrPartition", what, err)
 		}
 	}
-	if err := s.RewritePartition(p, 3, "kafka:ann", mustLoad(t, s), store.Rewrite{}); !errors.Is(err, store.ErrStale) {
+	if err := s.RewritePartition(p, store.LogPosition{Next: 3}, "kafka:ann", mustLoad(t, s), store.Rewrite{}); !errors.Is(err, store.ErrStale) {
 		t.Errorf("to a lower position: %v, want ErrStale", err)
 	}
 	if info, _, _ := s.PartitionInfo(p); info.Next != 62 {

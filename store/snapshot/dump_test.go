@@ -38,7 +38,7 @@ func mailOf(t testing.TB, s *boltfile.Store, account string, st *store.State, ne
 			b.Lessons = nil
 		}
 		*next++
-		if err := s.CommitPartition(storetest.Inbox3, *next, []store.AccountCommit{{Account: account, State: st, Batch: b}}); err != nil {
+		if err := s.CommitPartition(storetest.Inbox3, store.LogPosition{Next: *next}, []store.AccountCommit{{Account: account, State: st, Batch: b}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -110,10 +110,13 @@ type manifestRow struct {
 	Recovered   string       `cbor:"9,keyasint,omitempty"`
 	Stopped     bool         `cbor:"10,keyasint,omitempty"`
 	Cut         int64        `cbor:"11,keyasint,omitempty"`
+
+	Behind int64         `cbor:"12,keyasint,omitempty"`
+	Aside  []store.Aside `cbor:"13,keyasint,omitempty"`
 }
 
 func (r *manifestRow) position() store.LogPosition {
-	at := store.LogPosition{Next: r.Next, Partitions: r.Partitions, Recovered: r.Recovered, Stopped: r.Stopped, Cut: r.Cut}
+	at := store.LogPosition{Next: r.Next, Partitions: r.Partitions, Recovered: r.Recovered, Stopped: r.Stopped, Cut: r.Cut, Behind: r.Behind, Aside: r.Aside}
 	copy(at.TopicID[:], r.TopicID)
 	return at
 }
@@ -194,7 +197,7 @@ func (m *Manifest) Encode(put func(ChunkID, []byte) error) ([]byte, error) {
 }
 
 func (m *Manifest) encode(put func(ChunkID, []byte) error) ([]byte, error) {
-	row := manifestRow{Topic: m.Partition.Topic, Number: m.Partition.Number, Next: m.Next, Partitions: m.Partitions, Fingerprint: m.Fingerprint, Recovered: m.Recovered, Stopped: m.Stopped, Cut: m.Cut}
+	row := manifestRow{Topic: m.Partition.Topic, Number: m.Partition.Number, Next: m.Next, Partitions: m.Partitions, Fingerprint: m.Fingerprint, Recovered: m.Recovered, Stopped: m.Stopped, Cut: m.Cut, Behind: m.Behind, Aside: m.Aside}
 	if m.TopicID != [16]byte{} {
 		row.TopicID = m.TopicID[:]
 	}

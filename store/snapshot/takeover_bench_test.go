@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/hinged/hinged/internal/testkit/storetest"
+	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
 )
 
@@ -23,7 +24,7 @@ func BenchmarkTakeOver(b *testing.B) {
 	all := storetest.Populate(b, s, accounts, weights)
 	for i := range all {
 		all[i].State.Account.Messages++
-		if err := s.CommitPartition(storetest.Inbox3, int64(10_000+i), all[i:i+1]); err != nil {
+		if err := s.CommitPartition(storetest.Inbox3, store.LogPosition{Next: int64(10_000 + i)}, all[i:i+1]); err != nil {
 			b.Fatal(err)
 		}
 		all[i].State = nil

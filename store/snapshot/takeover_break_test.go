@@ -32,7 +32,7 @@ func moving(t testing.TB, commits int) (from *boltfile.Store, c *storetest.Crowd
 	c, kept = storetest.NewCrowd(11, 4), newShelf()
 	for range commits {
 		batch := c.Change()
-		if err := from.CommitPartition(storetest.Inbox3, c.Next, batch); err != nil {
+		if err := from.CommitPartition(storetest.Inbox3, store.LogPosition{Next: c.Next}, batch); err != nil {
 			t.Fatal(err)
 		}
 		c.Committed(batch)
@@ -317,7 +317,7 @@ func runMover(path string) int {
 		for next := info.Next; ; next++ {
 			batch, err := moved(s, next, get)
 			if err == nil {
-				err = s.CommitPartition(storetest.Inbox3, next+1, batch)
+				err = s.CommitPartition(storetest.Inbox3, store.LogPosition{Next: next + 1}, batch)
 			}
 			if err != nil {
 				return err
@@ -404,7 +404,7 @@ func TestKilledWhileCommittingAndTakingOver(t *testing.T) {
 		for ; next < info.Next; next++ {
 			batch, err := moved(want, next, nil)
 			if err == nil {
-				err = want.CommitPartition(storetest.Inbox3, next+1, batch)
+				err = want.CommitPartition(storetest.Inbox3, store.LogPosition{Next: next + 1}, batch)
 			}
 			if err != nil {
 				t.Fatal(err)

@@ -155,7 +155,7 @@ func TestATakenOverPartitionIsWhatItWas(t *testing.T) {
 			storetest.Begin(t, from, storetest.Inbox3)
 			c, kept := storetest.NewCrowd(seed, 5), newShelf()
 			for range 3 + 30*seed {
-				if err := from.CommitPartition(storetest.Inbox3, c.Next, c.Change()); err != nil {
+				if err := from.CommitPartition(storetest.Inbox3, store.LogPosition{Next: c.Next}, c.Change()); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -196,7 +196,7 @@ func TestATakenOverPartitionIsWhatItWas(t *testing.T) {
 				c.Next += 10
 				for i, name := range c.Names {
 					b := storetest.Change(more.R, c.States[i], c.Twins[i])
-					if err := from.CommitPartition(storetest.Inbox3, c.Next, []store.AccountCommit{{Account: name, State: c.States[i], Batch: b}}); err != nil {
+					if err := from.CommitPartition(storetest.Inbox3, store.LogPosition{Next: c.Next}, []store.AccountCommit{{Account: name, State: c.States[i], Batch: b}}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -206,7 +206,7 @@ func TestATakenOverPartitionIsWhatItWas(t *testing.T) {
 			for range 30 {
 				for i, name := range c.Names {
 					b := storetest.Change(more.R, more.States[i], storetest.NewTwin())
-					if err := there.CommitPartition(storetest.Inbox3, c.Next, []store.AccountCommit{{Account: name, State: more.States[i], Batch: b}}); err != nil {
+					if err := there.CommitPartition(storetest.Inbox3, store.LogPosition{Next: c.Next}, []store.AccountCommit{{Account: name, State: more.States[i], Batch: b}}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -238,11 +238,11 @@ func TestAPartitionMovesWhileItsAccountsComeInLate(t *testing.T) {
 							pendingCommits++
 						}
 					}
-					if err := owner.CommitPartition(storetest.Inbox3, c.Next, batch); err != nil {
+					if err := owner.CommitPartition(storetest.Inbox3, store.LogPosition{Next: c.Next}, batch); err != nil {
 						t.Fatal(err)
 					}
 					c.Committed(batch)
-					if err := stay.CommitPartition(storetest.Inbox3, d.Next, d.Change()); err != nil {
+					if err := stay.CommitPartition(storetest.Inbox3, store.LogPosition{Next: d.Next}, d.Change()); err != nil {
 						t.Fatal(err)
 					}
 					if name := c.Names[r.IntN(len(c.Names))]; r.IntN(10) == 0 {
@@ -322,7 +322,7 @@ func wantPendingAccount(t testing.TB, s *boltfile.Store, account string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	commit := s.CommitPartition(storetest.Inbox3, info.Next, []store.AccountCommit{{Account: account, State: store.NewState(), Batch: store.Batch{}}})
+	commit := s.CommitPartition(storetest.Inbox3, store.LogPosition{Next: info.Next}, []store.AccountCommit{{Account: account, State: store.NewState(), Batch: store.Batch{}}})
 	for name, err := range map[string]error{"Load": load, "Base": base, "Features": features, "CopyAccount": export, "Restored": restored, "CommitPartition": commit} {
 		if !errors.Is(err, store.ErrPending) {
 			t.Errorf("%s of account %s: %v, want ErrPending", name, account, err)
@@ -383,7 +383,7 @@ func TestARewrittenAccountIsTakenOverAsItIs(t *testing.T) {
 	if _, err := there.LessonBase("kafka:ann"); !errors.Is(err, store.ErrPending) {
 		t.Errorf("before the logs are there: %v, want ErrPending", err)
 	}
-	if err := there.RewritePartition(p, 70, "kafka:ann", load(t, there), store.Rewrite{}); !errors.Is(err, store.ErrPending) {
+	if err := there.RewritePartition(p, store.LogPosition{Next: 70}, "kafka:ann", load(t, there), store.Rewrite{}); !errors.Is(err, store.ErrPending) {
 		t.Errorf("rewriting before the logs are there: %v, want ErrPending", err)
 	}
 	if err := there.Scrub(t.Context()); err != nil {

@@ -45,7 +45,7 @@ func PartitionLife(t *testing.T, s Partitioned, p store.Partition) *store.State 
 		}
 	}
 	st.Account.Messages = 61
-	if err := s.RewritePartition(p, 61, "kafka:ann", st, store.Rewrite{Lessons: kept}); err != nil {
+	if err := s.RewritePartition(p, store.LogPosition{Next: 61}, "kafka:ann", st, store.Rewrite{Lessons: kept}); err != nil {
 		t.Fatal(err)
 	}
 	return st
@@ -60,7 +60,7 @@ func CommitTo(t *testing.T, s Partitioned, p store.Partition, st *store.State, n
 	st.Weights.Set(model.Index(n), 1)
 	st.TouchWeights(model.Vector{{Index: model.Index(n), Value: 1}})
 	b := store.Batch{Journal: [][]byte{Secret(n)}, Lessons: []store.Lesson{LessonOf(n)}, Features: []store.FeatureRecord{{Key: k, Data: Secret(n)}}}
-	if err := s.CommitPartition(p, int64(n), []store.AccountCommit{{Account: "kafka:ann", State: st, Batch: b}}); err != nil {
+	if err := s.CommitPartition(p, store.LogPosition{Next: int64(n)}, []store.AccountCommit{{Account: "kafka:ann", State: st, Batch: b}}); err != nil {
 		t.Fatal(err)
 	}
 }

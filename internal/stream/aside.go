@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package stream
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/store"
+)
+
+// asides are the accounts of a partition that have more records waiting than they may, and
+// whose records are therefore passed over at first and read again later. An account depends
+// on its own records alone, in their order. So when this happens is for nobody to see but
+// by the clock, and may differ from run to run.
+//
+// The reader passes records over, the writer notes that an account is set aside when it
+// comes to the first of those, and the second reader reads them again. Safe for concurrent
+// use.
+type asides struct {
+	limit int // how many records of an account may wait; below 1: any number
+
+	mu      sync.Mutex
+	waiting map[string]int          // records that were read and the writer has not come to, by key
+	passing map[string]int          // stretches of passed records that it has not come to, by key
+	all     map[string]*store.Aside // set aside, by key
+	behind  int64                   // where the second reader's records begin that the writer has not come to
+	front   int64                   // what the writer has reached; the second reader stays behind that
+	wake    chan struct{}           // closed when all or front changes; nil: nobody waits for it
+}
+
+// passed is a stretch of records of one account that were passed over.
+type passed struct {
+	key        string
+	from, last int64 // offsets
+	records    int64
+}
+
+func newAsides(limit int, at store.LogPosition) *asides {
+	a := &asides{limit: limit, waiting: map[string]int{}, passing: map[string]int{}, all: map[string]*store.Aside{}, behind: at.Behind, front: at.Next}
+	for _, one := range at.Aside {
+		a.all[strings.TrimPrefix(one.Account, kafka.AccountPrefix)] = &one
+	}
+	return a
+}
+
+// passes reports whether a record is passed over, and if so adds it to those that were
+// since the last item.
+func (a *asides) passes(r *kafka.Record, since *[]passed) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.mustPass(r.Key) {
+		a.waiting[string(r.Key)]++
+		return false
+	}
+	for i := range *since {
+		if p := &(*since)[i]; p.key == string(r.Key) {
+			p.last = r.Offset
+			p.records++
+			return true
+		}
+	}
+	key := string(r.Key)
+	a.passing[key]++
+	*since = append(*since, passed{key, r.Offset, r.Offset, 1})
+	return true
+}
+
+// mustPass is passes, while mu is held. Once a record of an account was passed over, so
+// are those behind it: an account's records keep their order.
+func (a *asides) mustPass(key []byte) bool {
+	if a.all[string(key)] != nil || a.passing[string(key)] > 0 {
+		return true
+	}
+	if a.limit < 1 || a.waiting[string(key)] < a.limit || kafka.ValidKey(key) != nil {
+		return false
+	}
+	n := len(a.all)
+	for k := range a.passing {
+		if a.all[k] == nil {
+			n++
+		}
+	}
+	return n < store.MostAside
+}
+
+// reach notes that the writer has come to an item of the first reader, and reports whether
+// the item's account is set aside, so that its record must be passed over too.
+func (a *asides) reach(it *item) (aside bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, p := range it.passed {
+		a.add(p)
+		take(a.passing, p.key)
+	}
+	if !it.empty {
+		key := string(it.record.Key)
+		take(a.waiting, key)
+		if aside = a.all[key] != nil; aside {
+			a.add(passed{key, it.record.Offset, it.record.Offset, 1})
+		}
+	}
+	a.front = it.next
+	a.stir()
+	return aside
+}
+
+// take takes one away.
+func take(of map[string]int, key string) {
+	if of[key]--; of[key] <= 0 {
+		delete(of, key)
+	}
+}
+
+// add sets an account aside, or notes that more of it was passed over. mu is held.
+func (a *asides) add(p passed) {
+	one := a.all[p.key]
+	if one == nil {
+		if len(a.all) == 0 {
+			a.behind = p.from
+		}
+		one = &store.Aside{Account: kafka.AccountPrefix + p.key, From: p.from}
+		a.all[p.key] = one
+	}
+	one.Last = p.last
+	one.Records += p.records
+}
+
+// catchUp notes that the writer has come to an item of the second reader. What was passed
+// over of an account before that, if it was the last, was all: the account is among the
+// others again. An error means that the item is none that was passed over.
+func (a *asides) catchUp(it *item) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !it.empty {
+		one := a.all[string(it.record.Key)]
+		if one == nil || it.record.Offset < max(one.From, a.behind) || it.record.Offset > one.Last {
+			return fmt.Errorf("a record of account %s%s was read again and not passed over before", kafka.AccountPrefix, it.record.Key)
+		}
+		one.Records--
+	}
+	a.behind = max(a.behind, it.next)
+	maps.DeleteFunc(a.all, func(_ string, one *store.Aside) bool { return one.Last < a.behind })
+	a.stir()
+	return nil
+}
+
+// position is what is reached, by both.
+func (a *asides) position() store.LogPosition {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	at := store.LogPosition{Next: a.front}
+	for _, key := range slices.Sorted(maps.Keys(a.all)) {
+		at.Aside = append(at.Aside, *a.all[key])
+	}
+	if len(at.Aside) > 0 {
+		at.Behind = a.behind
+	}
+	return at
+}
+
+// isBehind reports whether a record is one that was passed over.
+func (a *asides) isBehind(r *kafka.Record) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	one := a.all[string(r.Key)]
+	return one != nil && r.Offset >= one.From
+}
+
+// stir wakes the second reader. mu is held.
+func (a *asides) stir() {
+	if a.wake != nil {
+		close(a.wake)
+		a.wake = nil
+	}
+}
+
+// some waits until an account is set aside, and returns where to read on. ok is false if
+// ctx is done before.
+func (a *asides) some(ctx context.Context) (behind int64, ok bool) {
+	ok = a.await(ctx, func() (done bool) {
+		behind = a.behind
+		return len(a.all) > 0
+	})
+	return behind, ok
+}
+
+// beyond waits until the writer has passed an offset, and returns what it has reached: all
+// before that is known to be either decided or passed over. ok is false if no account is set
+// aside any more, or ctx is done.
+func (a *asides) beyond(ctx context.Context, offset int64) (front int64, ok bool) {
+	done := a.await(ctx, func() bool {
+		front, ok = a.front, len(a.all) > 0
+		return !ok || front > offset
+	})
+	return front, done && ok
+}
+
+// await waits until done, which is called while mu is held, or ctx is.
+func (a *asides) await(ctx context.Context, done func() bool) bool {
+	for {
+		a.mu.Lock()
+		if done() {
+			a.mu.Unlock()
+			return ctx.Err() == nil
+		}
+		if a.wake == nil {
+			a.wake = make(chan struct{})
+		}
+		wake := a.wake
+		a.mu.Unlock()
+		select {
+		case <-wake:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
