@@ -70,7 +70,7 @@ func (c *chaos) processTurn() {
 }
 
 // brokerTurn kills a broker or has it stand still, or brings back the one that it did this
-// to.
+// to. The first broker alone decides who leads a partition, so it is back at once.
 func (c *chaos) brokerTurn() {
 	c.t.Helper()
 	switch {
@@ -78,10 +78,15 @@ func (c *chaos) brokerTurn() {
 		c.mend()
 	case c.out < 0 && c.chance.IntN(4) == 0:
 		c.out = c.chance.IntN(c.brokers)
-		if c.chance.IntN(2) == 0 {
+		switch {
+		case c.out == 0:
+			c.broker.Kill(c.out)
+			c.did.BrokersKilled++
+			c.mend()
+		case c.chance.IntN(2) == 0:
 			c.broker.Pause(c.out)
 			c.did.BrokersFrozen++
-		} else {
+		default:
 			c.broker.Kill(c.out)
 			c.did.BrokersKilled++
 		}
