@@ -143,10 +143,10 @@ func (s *Store) note(p store.Partition, change func(*positionRow)) (err error) {
 
 // CommitPartition makes durable, in one transaction, what several accounts of p
 // have to commit and that p was read up to a position, of which Next, Behind and
-// Aside count; accounts may be empty, and name each account once at most. It promises for each account
-// what Commit does, and for all of them together: on any error nothing is
-// written, neither of the accounts nor the position, and the same call may be
-// repeated, also with more in it.
+// Aside count; accounts may be empty, and name each account once at most. It
+// promises for each account what Commit does, and for all of them together: on any
+// error nothing is written, neither of the accounts nor the position, and the same
+// call may be repeated, also with more in it.
 //
 // After an error either repeat the call with all of the accounts, or drop their
 // States and read again from the position that PartitionInfo gives: some errors

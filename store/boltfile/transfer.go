@@ -80,10 +80,7 @@ func digestOf(account *bolt.Bucket) (model, state string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	st, err := load(account, p)
-	if err == nil {
-		err = checkRows(st)
-	}
+	st, err := checked(load(account, p))
 	if err != nil {
 		return "", "", err
 	}

@@ -57,11 +57,11 @@ func (s *Store) Verify(ctx context.Context) (report Report, err error) {
 
 func (s *Store) verify(ctx context.Context, report *Report) error {
 	// What follows trusts the pages. Check looks at them only if Open did not.
-	checked := s.checked.Load()
+	again := s.checked.Load()
 	if err := s.Check(ctx); err != nil {
 		return err
 	}
-	if checked {
+	if again {
 		if err := s.checkPages(ctx); err != nil {
 			return err
 		}
@@ -184,16 +184,10 @@ func verifyAccount(ctx context.Context, account *bolt.Bucket) (r AccountReport, 
 		if p.Awaits(*of) {
 			continue
 		}
-		st, err := loadSaved(account, *of)
-		if err == nil {
-			err = checkRows(st)
-		}
+		_, err := checked(loadSaved(account, *of))
 		note(err)
 	}
-	st, err := load(account, p)
-	if err == nil {
-		err = checkRows(st)
-	}
+	st, err := checked(load(account, p))
 	if err != nil {
 		return r, append(problems, err)
 	}
@@ -213,12 +207,15 @@ func verifyAccount(ctx context.Context, account *bolt.Bucket) (r AccountReport, 
 	return r, problems
 }
 
-// checkRows decodes every row, which loading does not.
-func checkRows(st *store.State) error {
-	if err := st.Check(); err != nil {
-		return damage("%w", err)
+// checked decodes every row of a state that was loaded, which loading does not.
+func checked(st *store.State, err error) (*store.State, error) {
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	if err := st.Check(); err != nil {
+		return nil, damage("%w", err)
+	}
+	return st, nil
 }
 
 // survives demands that a state is the same after being written and read again.
