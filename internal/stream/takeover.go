@@ -5,7 +5,6 @@ package stream
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -261,37 +260,3 @@ func (p *partition) fill(ctx context.Context, wanted <-chan string) error {
 }
 
 const fillPause = 50 * time.Millisecond
-
-// beginAnew drops a partition whose snapshot turned out to be in pieces, if it can
-// be begun from something else; otherwise it says why not.
-func (p *partition) beginAnew(ctx context.Context, cause error) error {
-	o := &p.e.o
-	info, ok, err := o.Store.PartitionInfo(p.id)
-	if err != nil || !ok {
-		return errors.Join(cause, err)
-	}
-	p.state.anew()
-	var chunk *snapshot.ChunkError
-	if errors.As(cause, &chunk) {
-		p.vault.spoil(chunk.ID)
-	}
-	if p.from != nil {
-		p.vault.condemn(manifestIDOf(p.from.LogPosition))
-	}
-	topic, log, _, err := inputLog(ctx, o.Broker, p.id)
-	if err != nil {
-		return errors.Join(cause, err)
-	}
-	s := situation{topic: topic, log: log, partitions: info.Partitions, committed: true, fromStart: o.FromStart}
-	if err := p.newestSnapshot(ctx, &s); err != nil {
-		return errors.Join(cause, err)
-	}
-	if _, err := s.choose(); err != nil {
-		return errors.Join(cause, err)
-	}
-	p.log.Warn("the snapshot of this partition is incomplete; starting again from another one, or from the first record", "error", cause)
-	if err := o.Store.DropPartition(ctx, p.id); err != nil {
-		return fmt.Errorf("%w, and what came of it cannot be dropped: %w", cause, err)
-	}
-	return nil
-}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -86,7 +85,7 @@ func whole(p *process) error {
 	}
 	for _, part := range p.engine.Status().Partitions {
 		if !part.Begun || part.Restoring > 0 {
-			return fmt.Errorf("partition %d: begun %v, %d accounts to come", part.Partition, part.Begun, part.Restoring)
+			return fmt.Errorf("partition %d: begun %v, %d accounts to come, problem: %s", part.Partition, part.Begun, part.Restoring, part.Problem)
 		}
 	}
 	return nil
@@ -236,92 +235,6 @@ func keysOf[V any](m map[snapshot.ChunkID]V) func(func(string) bool) {
 	}
 }
 
-func TestASnapshotInPiecesIsPassedOver(t *testing.T) {
-	c, all := newCluster(1), newCluster(1)
-	c.mindful, all.mindful = true, true
-	p := newProcess(t, c)
-	p.start(small)
-	for seed := range uint64(3) {
-		fillTwo(c, all, 60+seed, 6, 60)
-		eventually(t, func() error { return caughtUp(c, p) })
-	}
-	var positions []manifestID
-	eventually(t, func() error {
-		v := newVault(&broker{c: c}, testTopics.Snapshots, 0)
-		if err := v.scan(t.Context(), epoch); err != nil {
-			return err
-		}
-		if positions, _ = v.positions(kafka.TopicID{}); len(positions) < 2 {
-			return fmt.Errorf("there are %d snapshots", len(positions))
-		}
-		return nil
-	})
-	p.stop()
-	v := newVault(&broker{c: c}, testTopics.Snapshots, 0)
-	if err := v.scan(t.Context(), epoch); err != nil {
-		t.Fatal(err)
-	}
-	positions, _ = v.positions(kafka.TopicID{})
-	newest, err := v.manifest(t.Context(), positions[0])
-	if err != nil || newest == nil {
-		t.Fatalf("the newest is not whole: %v", err)
-	}
-	older, err := v.manifest(t.Context(), positions[1])
-	if err != nil || older == nil {
-		t.Fatalf("the one before is not whole: %v", err)
-	}
-	alone := newest.Chunks()
-	alone = slices.DeleteFunc(alone, func(id snapshot.ChunkID) bool { return slices.Contains(older.Chunks(), id) })
-	if len(alone) == 0 {
-		t.Fatal("the newest has no chunk of its own")
-	}
-	want, _ := undisturbed(t, all)
-	for _, how := range []struct {
-		name string
-		do   func(id snapshot.ChunkID)
-	}{
-		{"a chunk holds something else, which is found when it is fetched", func(id snapshot.ChunkID) {
-			c.put(testTopics.Snapshots, kafka.Record{Partition: 0, Key: chunkKey(id), Value: []byte("nonsense")})
-		}},
-		{"a chunk is taken back", func(id snapshot.ChunkID) {
-			c.put(testTopics.Snapshots, kafka.Record{Partition: 0, Key: chunkKey(id)})
-		}},
-	} {
-		t.Run(how.name, func(t *testing.T) {
-			how.do(alone[0])
-			q := newProcess(t, c)
-			c.cut(testTopics.Input, 0, positions[1].whole)
-			q.start(func(o *Options) { o.SnapshotEvery, o.Behind = 1<<40, 20 })
-			takenOver(t, c, q)
-			sameDigests(t, digests(t, q.store), want)
-			sound(t, q.store)
-		})
-	}
-}
-
-func TestASpoiltChunkCountsAsMissingUntilItIsWrittenAnew(t *testing.T) {
-	c := newCluster(1)
-	v := newVault(&broker{c: c}, testTopics.Snapshots, 0)
-	id := snapshot.ChunkID{1}
-	for n := range 3 {
-		c.put(testTopics.Snapshots, kafka.Record{Partition: 0, Key: chunkKey(id), Value: []byte{byte(n)}})
-		// The last time all of the topic is read anew.
-		if err := v.scan(t.Context(), epoch.Add(time.Duration(n)*forgetAfter)); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := v.get(t.Context(), id); err != nil || !v.has(id) || !slices.Equal(got, []byte{byte(n)}) {
-			t.Fatalf("written %d times: got %v, %v", n+1, got, err)
-		}
-		v.spoil(id)
-		if err := v.scan(t.Context(), epoch.Add(3*forgetAfter)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := v.get(t.Context(), id); v.has(id) || !errors.Is(err, ErrGone) {
-			t.Errorf("spoilt: got %v, want ErrGone", err)
-		}
-	}
-}
-
 // A vault is safe for concurrent use; the race detector looks on.
 func TestAManifestMayBeAskedForBySeveralAtOnce(t *testing.T) {
 	c := newCluster(1)
@@ -346,35 +259,6 @@ func TestAManifestMayBeAskedForBySeveralAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-func TestAfterBrokenChunksNewSnapshotsAreWhole(t *testing.T) {
-	c, all := newCluster(1), newCluster(1)
-	c.mindful, all.mindful = true, true
-	fillTwo(c, all, 64, 3, 60)
-	makeSnapshot(t, c)
-	for _, r := range c.all(testTopics.Snapshots) {
-		if strings.HasPrefix(string(r.Key), chunkPrefix) && r.Value != nil {
-			c.put(testTopics.Snapshots, kafka.Record{Partition: 0, Key: r.Key, Value: []byte("nonsense")})
-		}
-	}
-	// It finds that out, begins with the first record, and comes to the same content.
-	q := newProcess(t, c)
-	q.start(small)
-	takenOver(t, c, q)
-	broken := snapshots(t, c)[0]
-	fillTwo(c, all, 65, 1, 60)
-	eventually(t, func() error { return atLeast(t, c, broken+1) })
-	eventually(t, func() error { return caughtUp(c, q) })
-	q.stop()
-
-	retain(t, c)
-	want, _ := undisturbed(t, all)
-	r := newProcess(t, c)
-	r.start(small)
-	takenOver(t, c, r)
-	sameDigests(t, digests(t, r.store), want)
-	sound(t, r.store)
-}
-
 // atLeast reports whether the newest snapshot is below a position.
 func atLeast(t *testing.T, c *cluster, position int64) error {
 	t.Helper()
@@ -382,31 +266,6 @@ func atLeast(t *testing.T, c *cluster, position int64) error {
 		return fmt.Errorf("the newest snapshot is at %d", at)
 	}
 	return nil
-}
-
-func TestWithNoWholeSnapshotLeftAPartitionIsStopped(t *testing.T) {
-	c := newCluster(1)
-	fill(c, 70, 4, 80)
-	makeSnapshot(t, c)
-	retain(t, c)
-	for _, r := range c.all(testTopics.Snapshots) {
-		if strings.HasPrefix(string(r.Key), chunkPrefix) {
-			c.put(testTopics.Snapshots, kafka.Record{Partition: 0, Key: r.Key, Value: []byte("nonsense")})
-		}
-	}
-	q := newProcess(t, c)
-	q.start(small)
-	fill(c, 71, 4, 80)
-	eventually(t, func() error {
-		s := q.engine.Status()
-		if len(s.Partitions) != 1 || !s.Partitions[0].Stopped {
-			return fmt.Errorf("it says %+v", s)
-		}
-		return nil
-	})
-	if problem := q.engine.Status().Partitions[0].Problem; !strings.Contains(problem, "“hinged recover 0” shows what can be done") {
-		t.Errorf("the problem does not say what to do: %s", problem)
-	}
 }
 
 func TestATakeoverThatIsInterruptedGoesOn(t *testing.T) {

@@ -146,6 +146,11 @@ const forgetAfter = time.Hour
 func (v *vault) scan(ctx context.Context, now time.Time) error {
 	v.scanning.Lock()
 	defer v.scanning.Unlock()
+	return v.readOn(ctx, now, func(*kafka.Record) {})
+}
+
+// readOn is scan, which calls look with each record before it is noted. scanning is held.
+func (v *vault) readOn(ctx context.Context, now time.Time, look func(*kafka.Record)) error {
 	id, err := v.broker.TopicID(ctx, v.topic)
 	if err != nil {
 		return err
@@ -182,6 +187,9 @@ func (v *vault) scan(ctx context.Context, now time.Time) error {
 		b, err := r.Next(ctx, fetchRecords, fetchBytes)
 		if err != nil {
 			return fmt.Errorf("reading snapshots: %w", err)
+		}
+		for i := range b.Records {
+			look(&b.Records[i])
 		}
 		v.mu.Lock()
 		for i := range b.Records {
@@ -357,19 +365,6 @@ func (v *vault) condemn(id manifestID) {
 	defer v.mu.Unlock()
 	if f := v.manifests[id]; f != nil {
 		v.spoilt[f.offset] = true
-	}
-}
-
-// spoil notes that a chunk is not what its ID says. The next snapshot that needs it
-// writes it anew.
-func (v *vault) spoil(id snapshot.ChunkID) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if at, ok := v.chunks[id]; ok {
-		v.spoilt[at.offset] = true
-	}
-	for _, w := range v.windows {
-		delete(w, id)
 	}
 }
 

@@ -151,9 +151,9 @@ var unpacking = func() *zstd.Decoder {
 
 var errOtherContent = errors.New("it holds something else")
 
-// unpack returns what a chunk holds, if that is what id says; a [ChunkError] if
-// not. It uses the room of dst.
-func unpack(id ChunkID, packed, dst []byte) ([]byte, error) {
+// Unpack returns what a chunk holds, if that is what id says; a [ChunkError] if
+// not. It uses the room of dst. Safe for concurrent use, with a dst of one's own.
+func Unpack(id ChunkID, packed, dst []byte) ([]byte, error) {
 	if cap(dst) < chunkContent {
 		dst = make([]byte, 0, chunkContent)
 	}
@@ -193,7 +193,7 @@ func (r *chunkReader) read(id ChunkID, fn func(chunkItem) error) error {
 	if err != nil {
 		return fmt.Errorf("chunk %v: %w", id, err)
 	}
-	if r.content, err = unpack(id, packed, r.content); err != nil {
+	if r.content, err = Unpack(id, packed, r.content); err != nil {
 		return err
 	}
 	if err := r.items(r.content, fn); err != nil {

@@ -68,7 +68,7 @@ func (m Manifest) Verify(get func(ChunkID) ([]byte, error)) error {
 		if err != nil {
 			return fmt.Errorf("chunk %v: %w", id, err)
 		}
-		if room, err = unpack(id, packed, room); err != nil {
+		if room, err = Unpack(id, packed, room); err != nil {
 			return err
 		}
 	}

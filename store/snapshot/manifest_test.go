@@ -167,6 +167,6 @@ func FuzzChunk(f *testing.F) {
 		if err != nil && !errors.Is(err, store.ErrChunk) {
 			t.Errorf("%v, want ErrChunk", err)
 		}
-		_, _ = unpack(ChunkID{}, content, nil)
+		_, _ = Unpack(ChunkID{}, content, nil)
 	})
 }
