@@ -323,6 +323,13 @@ func TestWhatIsTypedDuringALoginIsNeitherShownNorLeft(t *testing.T) {
 				t.Fatal(err)
 			}
 			if name != "stopped" {
+				// The terminal takes in what was typed when it gets to it, which may be after
+				// the end of a quick program.
+				for deadline := time.Now().Add(patience); unread(t, terminal) != len(tt.typed); time.Sleep(time.Millisecond) {
+					if time.Now().After(deadline) {
+						t.Fatalf("the terminal has %d of %d bytes typed", unread(t, terminal), len(tt.typed))
+					}
+				}
 				close(goOn)
 			} else {
 				defer close(goOn)
