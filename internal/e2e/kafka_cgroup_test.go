@@ -41,9 +41,7 @@ func TestACatchUpStaysWithinTheMemoryOfItsContainer(t *testing.T) {
 	s := in.process("catchup", "")
 	s.binary = filepath.Join(s.dir, "contained")
 	script := fmt.Sprintf("#!/bin/sh\necho $$ > %s/cgroup.procs || exit 1\nexec %s \"$@\"\n", group, path)
-	if err := os.WriteFile(s.binary, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.WriteProgram(t, s.binary, []byte(script), 0o700)
 	s.start()
 	in.done(20*time.Minute, s)
 	s.kill()

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 // The recipes of docs/mail-filters.md are followed here as they are printed, by the
@@ -177,9 +179,7 @@ func (s *filterSite) write(path, text string, mode os.FileMode) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		s.t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(text), mode); err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.WriteProgram(s.t, path, []byte(text), mode)
 	if err := os.Chmod(path, mode); err != nil {
 		s.t.Fatal(err)
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 // TestTheDemoLinksNoBroker: what `make demo` compiles, and nothing else, leaves out the
@@ -37,9 +39,7 @@ list) echo "go: downloading example.org/a v1.0.0" >&2; for i in $(seq 200); do e
 build) for i in $(seq 150); do echo "p$i" >&2; done; [ -z "$BROKEN" ] || { echo "# p151" >&2; echo "a.go:1:2: undefined: x" >&2; exit 1; } ;;
 esac
 `
-	if err := os.WriteFile(fake, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.WriteProgram(t, fake, []byte(script), 0o700)
 	for _, broken := range []string{"", "1"} {
 		cmd := exec.Command("sh", "../../scripts/build-demo.sh", "nowhere")
 		cmd.Env = append(os.Environ(), "GO="+fake, "BROKEN="+broken)

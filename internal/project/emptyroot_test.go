@@ -8,12 +8,13 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/json"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 // nobody is the user and group that the container image runs as.
@@ -27,21 +28,11 @@ func emptyRoot(t *testing.T) string {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	from, err := os.Open(release.path(t))
+	program, err := os.ReadFile(release.path(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer from.Close()
-	to, err := os.OpenFile(filepath.Join(dir, "hinged"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.Copy(to, from); err != nil {
-		t.Fatal(err)
-	}
-	if err := to.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.WriteProgram(t, filepath.Join(dir, "hinged"), program, 0o755)
 	return dir
 }
 
