@@ -32,7 +32,8 @@ import (
 const askerVariable = "HINGED_E2E_ASKER"
 
 // asker asks a dashboard for what BenchmarkDashboardLoad wants, in a process of its own
-// that yields to all others: who asks is elsewhere, where the load is real.
+// that yields to all others at once: who asks is elsewhere, where the load is real. A nice
+// one would not: Linux lets it end its slice while a daemon that woke up waits.
 type asker struct {
 	Base        string // of the dashboard's addresses, without / at the end
 	Name        string // of somebody who may sign in
@@ -67,7 +68,7 @@ func (a *asker) start(tb testing.TB) *beside {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	b := &beside{tb: tb, cmd: exec.Command("nice", "-n", "15", os.Args[0])}
+	b := &beside{tb: tb, cmd: exec.Command("chrt", "--idle", "0", os.Args[0])}
 	b.cmd.Env = append(os.Environ(), askerVariable+"="+string(order))
 	b.cmd.Stderr = os.Stderr
 	if b.in, err = b.cmd.StdinPipe(); err != nil {

@@ -5,6 +5,7 @@ package testkit
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -54,6 +55,7 @@ type providerFolder struct {
 	validity uint32
 	next     uint32
 	modseq   uint64
+	messages []*providerMessage // by UID
 }
 
 // providerMessage is one message, wherever it lies.
@@ -115,6 +117,17 @@ func (p *Provider) Deliver(raw []byte, date time.Time, flags string, folders ...
 	}
 	p.settle(m)
 	return m.id
+}
+
+// Empty expunges all messages of a folder.
+func (p *Provider) Empty(folder string) {
+	defer p.tell()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, m := range p.in(folder) {
+		p.expunge(m, folder)
+		p.settle(m)
+	}
 }
 
 // Set puts a flag on a message, Clear takes it off.
@@ -213,27 +226,41 @@ func (p *Provider) put(m *providerMessage, folder string) {
 	}
 	if p.kind.labels && (folder == p.kind.trash || folder == p.kind.junk) {
 		// Out of all others: https://support.google.com/mail/answer/77657.
-		clear(m.places)
-		clear(m.deleted)
+		for other := range maps.Clone(m.places) {
+			p.leave(m, other)
+		}
 	}
 	f := p.folders[folder]
 	m.places[folder] = f.next
 	f.next++
+	f.messages = append(f.messages, m)
+}
+
+// leave takes a place away, if the message lies there.
+func (p *Provider) leave(m *providerMessage, folder string) {
+	if f := p.folders[folder]; f != nil {
+		if i, there := f.find(m.places[folder]); there {
+			f.messages = slices.Delete(f.messages, i, i+1)
+		}
+	}
+	delete(m.places, folder)
+	delete(m.deleted, folder)
+}
+
+// find returns where the message with a UID is, or would be, in the list.
+func (f *providerFolder) find(uid uint32) (i int, there bool) {
+	return slices.BinarySearchFunc(f.messages, uid, func(m *providerMessage, uid uint32) int { return cmp.Compare(m.places[f.name], uid) })
 }
 
 // move takes a message from one folder to another.
 func (p *Provider) move(m *providerMessage, from, to string) {
-	delete(m.places, from)
-	delete(m.deleted, from)
+	p.leave(m, from)
 	p.put(m, to)
 }
 
 // expunge takes a message out of a folder. On Gmail that is the end of it in Trash and
 // Spam alone; elsewhere it loses a label.
-func (p *Provider) expunge(m *providerMessage, folder string) {
-	delete(m.places, folder)
-	delete(m.deleted, folder)
-}
+func (p *Provider) expunge(m *providerMessage, folder string) { p.leave(m, folder) }
 
 // settle has a message lie where its labels and flags say, and notes that it changed.
 func (p *Provider) settle(m *providerMessage) {
@@ -245,7 +272,7 @@ func (p *Provider) settle(m *providerMessage) {
 		if slices.Contains(m.flags, `\Flagged`) {
 			p.put(m, k.starred)
 		} else {
-			delete(m.places, k.starred)
+			p.leave(m, k.starred)
 		}
 	}
 	p.modseq++
@@ -255,15 +282,13 @@ func (p *Provider) settle(m *providerMessage) {
 	}
 }
 
-// in returns the messages of a folder, by UID.
-func (p *Provider) in(folder string) (list []*providerMessage) {
-	for _, m := range p.messages {
-		if _, there := m.places[folder]; there {
-			list = append(list, m)
-		}
+// in returns the messages of a folder, by UID. The list is the caller's.
+func (p *Provider) in(folder string) []*providerMessage {
+	f := p.folders[folder]
+	if f == nil {
+		return nil
 	}
-	slices.SortFunc(list, func(a, b *providerMessage) int { return cmp.Compare(a.places[folder], b.places[folder]) })
-	return list
+	return slices.Clone(f.messages)
 }
 
 // with returns flags with one, or without it.

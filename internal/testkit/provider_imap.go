@@ -258,8 +258,8 @@ func (p *Provider) fetch(c *FakeConn, cmd FakeCommand, v *providerView) {
 	p.announce(c, v)
 	for _, m := range p.in(v.folder) {
 		uid := m.places[v.folder]
-		i := slices.Index(v.uids, uid)
-		if i < 0 || !InSet(set, uid) || m.modseq <= since {
+		i, told := slices.BinarySearch(v.uids, uid)
+		if !told || m.modseq <= since || !InSet(set, uid) {
 			continue
 		}
 		line := fmt.Sprintf("* %d FETCH (", i+1)
@@ -315,7 +315,8 @@ func (p *Provider) section(m *providerMessage, items string) string {
 func (p *Provider) announce(c *FakeConn, v *providerView) {
 	before := len(v.uids)
 	for _, m := range p.in(v.folder) {
-		if uid := m.places[v.folder]; !slices.Contains(v.uids, uid) {
+		// New ones have higher UIDs than all before.
+		if uid := m.places[v.folder]; len(v.uids) == 0 || uid > v.uids[len(v.uids)-1] {
 			v.uids = append(v.uids, uid)
 		}
 	}
