@@ -4,7 +4,6 @@ package evaluate
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -38,45 +37,6 @@ func (a answers) label(m *featurize.Message, _ mail) model.Label {
 		return model.Important
 	}
 	return model.Ordinary
-}
-
-// findAnswers reads the headers of the whole stream. It also counts the
-// messages from the owner, and all.
-func findAnswers(s *stream, o featurize.Options, h heard) (found answers, own, total int, err error) {
-	f, err := featurize.New(o)
-	if err != nil {
-		return nil, 0, 0, err
-	}
-	found = answers{}
-	err = s.each(func(m mail) error {
-		total++
-		message := f.ReadAnswer(headerOf(m.Raw))
-		if !message.FromOwner {
-			return nil
-		}
-		own++
-		for _, id := range message.InReplyTo {
-			hash := xxhash.Sum64String(id)
-			if by := found[hash]; by == 0 && h.hears(message.MessageID) {
-				found[hash] = total
-			} else {
-				found[hash] = by
-			}
-		}
-		return nil
-	})
-	return found, own, total, err
-}
-
-// headerOf returns the header of a message, the blank line included.
-func headerOf(raw []byte) []byte {
-	end := len(raw)
-	for _, blank := range []string{"\n\n", "\n\r\n"} {
-		if i := bytes.Index(raw[:end], []byte(blank)); i >= 0 {
-			end = i + len(blank)
-		}
-	}
-	return raw[:end]
 }
 
 // Labels is what a label file says. The file has one message a line: its

@@ -176,7 +176,7 @@ func (p Play) Run(ctx context.Context) (*Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		found, own, total, err := findAnswers(s, o.Featurize, heard(p.Heard))
+		found, own, total, err := findAnswers(ctx, s, o.Featurize, heard(p.Heard))
 		if err = errors.Join(err, s.close()); err != nil {
 			return nil, err
 		}
