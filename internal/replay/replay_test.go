@@ -37,24 +37,21 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	c, err := kfake.NewCluster(kfake.NumBrokers(1))
+	topics := kafka.Topics{Input: "in", Decisions: "decisions", DeadLetters: "dead", Snapshots: "snapshots"}
+	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(partitions, topics.All()...))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
 	w := &world{t: t, broker: c.ListenAddrs()[0], mail: testkit.NewMail(1), every: 1 << 30}
 	w.client, err = kafka.New(kafka.Options{
-		Brokers: []string{w.broker}, MetadataAge: 200 * time.Millisecond, MaxWait: 50 * time.Millisecond, JoinBackoff: 100 * time.Millisecond,
-		Topics: kafka.Topics{Input: "in", Decisions: "decisions", DeadLetters: "dead", Snapshots: "snapshots"},
+		Brokers: []string{w.broker}, MetadataAge: 10 * time.Second, MaxWait: 50 * time.Millisecond, JoinBackoff: 100 * time.Millisecond,
+		Topics: topics,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.client.Close() })
-	if _, _, err := w.client.EnsureTopics(t.Context(), kafka.Wanted{Create: true, Partitions: partitions, Replication: 1}); err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(300 * time.Millisecond) // what the client knows of topics is as old
 	return w
 }
 

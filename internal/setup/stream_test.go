@@ -75,7 +75,8 @@ func (s stream) run(t *testing.T) (Report, string, error) {
 	ch := &Checker{
 		Path: "hinged.toml", Config: conf, StorePath: filepath.Join(conf.StateDir, "hinged.db"), Account: s.account, Patience: s.patience,
 		Kafka: func(k *config.Kafka) (kafka.Options, error) {
-			o := kafka.Options{Brokers: k.Brokers, Group: k.Group, Topics: kafka.Topics(k.Topics), MetadataAge: 200 * time.Millisecond}
+			// kafka-go waits no longer than MetadataAge for an answer about topics.
+			o := kafka.Options{Brokers: k.Brokers, Group: k.Group, Topics: kafka.Topics(k.Topics), MetadataAge: time.Minute}
 			if k.SASL != "none" {
 				o.SASL = kafka.SASL{Mechanism: kafka.Mechanism(k.SASL), Username: k.Username, Password: k.ReadPassword}
 			}
