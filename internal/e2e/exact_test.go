@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"syscall"
@@ -21,47 +22,47 @@ type deed struct {
 	name  string
 	flags []string // that the message arrives with
 	do    func(owner *testkit.Owner, uid uint32, t *testing.T)
+	// then is done once hinged has seen that the owner took the mark off; nil: nothing is.
+	then func(owner *testkit.Owner, uid uint32)
 }
 
 func deeds() []deed {
 	takeOff := func(owner *testkit.Owner, uid uint32, _ *testing.T) { owner.Clear("INBOX", uid, "$Important") }
 	return []deed{
-		{"nothing", nil, nil},
-		{"keywords of the owner's", []string{"Work", "$label2", "$Forwarded"}, nil},
-		{"answered when it came", []string{`\Answered`}, nil},
-		{"starred when it came", []string{`\Flagged`}, nil},
-		{"a companion when it came", []string{"$Hinged"}, nil},
-		{"read", nil, func(owner *testkit.Owner, uid uint32, _ *testing.T) { owner.Set("INBOX", uid, `\Seen`) }},
-		{"answered", nil, func(owner *testkit.Owner, uid uint32, _ *testing.T) { owner.Set("INBOX", uid, `\Seen`, `\Answered`) }},
-		{"starred", nil, func(owner *testkit.Owner, uid uint32, _ *testing.T) { owner.Set("INBOX", uid, `\Flagged`) }},
-		{"labelled", nil, func(owner *testkit.Owner, uid uint32, _ *testing.T) { owner.Set("INBOX", uid, "$label1", "Home") }},
-		{"taken off", nil, takeOff},
-		{"taken off a message with keywords", []string{"Work"}, takeOff},
+		{"nothing", nil, nil, nil},
+		{"keywords of the owner's", []string{"Work", "$label2", "$Forwarded"}, nil, nil},
+		{"answered when it came", []string{`\Answered`}, nil, nil},
+		{"starred when it came", []string{`\Flagged`}, nil, nil},
+		{"a companion when it came", []string{"$Hinged"}, nil, nil},
+		{"read", nil, func(owner *testkit.Owner, uid uint32, _ *testing.T) { owner.Set("INBOX", uid, `\Seen`) }, nil},
+		{"answered", nil, func(owner *testkit.Owner, uid uint32, _ *testing.T) { owner.Set("INBOX", uid, `\Seen`, `\Answered`) }, nil},
+		{"starred", nil, func(owner *testkit.Owner, uid uint32, _ *testing.T) { owner.Set("INBOX", uid, `\Flagged`) }, nil},
+		{"labelled", nil, func(owner *testkit.Owner, uid uint32, _ *testing.T) { owner.Set("INBOX", uid, "$label1", "Home") }, nil},
+		{"taken off", nil, takeOff, nil},
+		{"taken off a message with keywords", []string{"Work"}, takeOff, nil},
 		{"taken off and moved", nil, func(owner *testkit.Owner, uid uint32, _ *testing.T) {
 			owner.Clear("INBOX", uid, "$Important")
 			owner.Move("INBOX", uid, "Archive")
-		}},
-		{"taken off and set again", nil, func(owner *testkit.Owner, uid uint32, _ *testing.T) {
-			owner.Clear("INBOX", uid, "$Important")
-			time.Sleep(time.Second) // so that hinged sees both
+		}, nil},
+		{"taken off and set again", nil, takeOff, func(owner *testkit.Owner, uid uint32) {
 			owner.Set("INBOX", uid, `\Seen`, "$Important")
 		}},
 		{"all flags replaced", nil, func(owner *testkit.Owner, uid uint32, t *testing.T) {
 			if err := replaceFlags(owner, uid, imap.FlagSeen, "Work"); err != nil {
 				t.Fatal(err)
 			}
-		}},
-		{"moved", nil, func(owner *testkit.Owner, uid uint32, _ *testing.T) { owner.Move("INBOX", uid, "Archive") }},
-		{"moved to Junk", nil, func(owner *testkit.Owner, uid uint32, _ *testing.T) { owner.Move("INBOX", uid, "Junk") }},
+		}, nil},
+		{"moved", nil, func(owner *testkit.Owner, uid uint32, _ *testing.T) { owner.Move("INBOX", uid, "Archive") }, nil},
+		{"moved to Junk", nil, func(owner *testkit.Owner, uid uint32, _ *testing.T) { owner.Move("INBOX", uid, "Junk") }, nil},
 		{"moved to Trash and back", nil, func(owner *testkit.Owner, uid uint32, _ *testing.T) {
 			owner.Move("Trash", owner.Move("INBOX", uid, "Trash"), "INBOX")
-		}},
+		}, nil},
 		{"copied", nil, func(owner *testkit.Owner, uid uint32, t *testing.T) {
 			owner.Select("INBOX")
 			if _, err := owner.Client().Copy(imap.UIDSetNum(imap.UID(uid)), "Archive").Wait(); err != nil {
 				t.Fatal(err)
 			}
-		}},
+		}, nil},
 	}
 }
 
@@ -101,10 +102,17 @@ func TestR4UndoRestoresTheFlagsExactly(t *testing.T) {
 			return uids
 		}
 		act := func(uids []uint32) {
+			first := n - len(uids) + 1 // the number of its letter
 			for i, d := range deeds() {
 				if d.do != nil {
 					for _, owner := range both {
 						d.do(owner, uids[i], o.T)
+					}
+				}
+				if d.then != nil {
+					s.sees(fmt.Sprintf("l%d@example.com", first+i), "; you removed the mark on ")
+					for _, owner := range both {
+						d.then(owner, uids[i])
 					}
 				}
 			}
@@ -156,7 +164,7 @@ func TestR4UndoRestoresTheFlagsExactly(t *testing.T) {
 		// Of what follows the daemon knows nothing. A mark that is taken off and set
 		// again between two looks is taken for one never touched.
 		for i, d := range deeds() {
-			if d.do != nil && d.name != "taken off and set again" {
+			if d.do != nil && d.then == nil {
 				for _, owner := range both {
 					d.do(owner, uids[i], o.T)
 				}
@@ -166,4 +174,18 @@ func TestR4UndoRestoresTheFlagsExactly(t *testing.T) {
 		same("by a daemon that was stopped")
 		s.wantReplay("at the end")
 	})
+}
+
+// sees waits until the ledger says something of a message.
+func (s *site) sees(id, want string) {
+	s.t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+		out, err := s.hinged("ledger", "--config", s.config, id)
+		if err == nil && strings.Contains(out, want) {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("the ledger says of %s: %v, %s\nwant %q", id, err, out, want)
+		}
+	}
 }
