@@ -247,7 +247,7 @@ func (h *household) live(away *testkit.Dovecot) {
 // until waits for the status of an account to satisfy ok.
 func (h *household) until(account, what string, ok func(desk.AccountStatus) bool) desk.AccountStatus {
 	h.t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+	for began := time.Now(); ; time.Sleep(pauseAfter(time.Since(began))) {
 		a, err := desk.GetAccount.Do(context.Background(), h.daemon, account, desk.None{})
 		if err != nil {
 			h.t.Fatal(err)
@@ -255,7 +255,7 @@ func (h *household) until(account, what string, ok func(desk.AccountStatus) bool
 		if ok(a) {
 			return a
 		}
-		if time.Now().After(deadline) {
+		if time.Since(began) > patience {
 			h.t.Fatalf("%s: never saw %s; the last status is %+v", account, what, a)
 		}
 	}

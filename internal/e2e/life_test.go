@@ -327,7 +327,7 @@ func (p *living) status() desk.AccountStatus {
 
 func (p *living) until(what string, ok func(desk.AccountStatus) bool) (a desk.AccountStatus) {
 	p.t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for began := time.Now(); time.Since(began) < patience; time.Sleep(pauseAfter(time.Since(began))) {
 		if a = p.status(); ok(a) {
 			return a
 		}
@@ -356,14 +356,14 @@ func (p *living) actUntil(then time.Time) {
 func (p *living) heard(uid uint32) {
 	p.t.Helper()
 	last := p.owner.ModSeq("INBOX")
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+	for began := time.Now(); time.Since(began) < patience; {
 		p.owner.Set("INBOX", uid, "Lived")
 		p.owner.Clear("INBOX", uid, "Lived")
-		for range 10 {
+		for range 4 {
 			if slices.ContainsFunc(p.status().Mailboxes, func(m desk.MailboxStatus) bool { return m.Mailbox == "INBOX" && m.HighestModSeq >= last }) {
 				return
 			}
-			time.Sleep(time.Millisecond)
+			time.Sleep(pauseAfter(time.Since(began)))
 		}
 	}
 	p.t.Fatalf("the daemon never saw the flags; its status is %+v", p.status())

@@ -285,13 +285,11 @@ tls = "none"
 		await(t, p, name, some)
 	}
 	for _, q := range queries(t) {
-		var got found
-		if err := p.Ask(&got, "query", "query", q); err != nil {
-			t.Errorf("%s: %v", q, err)
-		}
 		// Shares of what did not happen within the test have no value.
-		if len(got.Result) == 0 && !strings.Contains(q, "> 0") && !strings.Contains(q, "hinged_baseline_f1") && !strings.Contains(q, "hinged_decision_f1") {
-			t.Errorf("%s: no answer", q)
+		if !strings.Contains(q, "> 0") && !strings.Contains(q, "hinged_baseline_f1") && !strings.Contains(q, "hinged_decision_f1") {
+			await(t, p, q, some) // not at once: on a busy machine Prometheus gives some scrapes up
+		} else if err := p.Ask(new(found), "query", "query", q); err != nil {
+			t.Errorf("%s: %v", q, err)
 		}
 	}
 	var ours struct {

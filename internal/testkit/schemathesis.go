@@ -47,6 +47,8 @@ func Schemathesis(tb testing.TB, url, config string, header map[string]string, a
 	all := []string{
 		"-m", "schemathesis.cli", "--config-file", "schemathesis.toml", "--no-color", "run", url,
 		"--seed", "1", "--workers", "1", "--checks", "all", "--continue-on-failure", "--generation-database", "none",
+		// How fast the machine is says nothing of the API.
+		"--suppress-health-check", "too_slow", "--request-timeout", "60",
 	}
 	for name, value := range header {
 		all = append(all, "-H", name+": "+value)
