@@ -28,11 +28,10 @@ type web struct {
 	config atomic.Pointer[config.Config] // in force
 	path   string                        // of the configuration, as it was given; "": where it is looked for
 	// told is told a link that opens the dashboard; nil: nobody reads along who may open it.
-	told       func(link string)
-	log        *slog.Logger
-	processors int
-	counts     *metrics.Metrics  // nil before open
-	server     *dashboard.Server // nil before open, and if its port was taken
+	told   func(link string)
+	log    *slog.Logger
+	counts *metrics.Metrics  // nil before open
+	server *dashboard.Server // nil before open, and if its port was taken
 }
 
 // newWeb returns the web of a configuration. Before its daemon runs, it is opened.
@@ -40,7 +39,7 @@ func newWeb(c *config.Config, path string, log *slog.Logger) *web {
 	if c.Dashboard == nil {
 		return nil
 	}
-	w := &web{path: path, log: log, processors: yieldProcessors()}
+	w := &web{path: path, log: log}
 	w.config.Store(c)
 	return w
 }
@@ -116,7 +115,7 @@ func (w *web) options(ctx context.Context, d *daemon.Daemon) (dashboard.Options,
 		Host: d, Version: versionString(), Log: w.log,
 		Several: len(c.Accounts) > 1 || c.Kafka != nil,
 		Zone:    w.zone, Owner: w.owner,
-		API:     control.NewAPI(control.APIOptions{Host: d, Log: w.log, MayUse: dashboard.MayUse, Accounts: w.accounts, Classifying: w.processors / 2}),
+		API:     control.NewAPI(control.APIOptions{Host: d, Log: w.log, MayUse: dashboard.MayUse, Accounts: w.accounts}),
 		Metrics: w.counts.Handler(), Healthz: w.counts.Healthz(), Readyz: w.counts.Readyz(), Refuse: control.Refuse,
 	}, err
 }

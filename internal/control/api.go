@@ -11,6 +11,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -52,9 +53,6 @@ type APIOptions struct {
 	// Accounts returns the names of the accounts that are not of a stream; nil: those that
 	// the Host's status names. Safe for concurrent use.
 	Accounts func() []string
-	// Classifying is how many messages may be classified at once, at least 1: the rest of
-	// the processors is left to mail that arrives.
-	Classifying int
 }
 
 // api serves the public routes.
@@ -76,7 +74,7 @@ func NewAPI(o APIOptions) http.Handler {
 		panic(fmt.Sprintf("docs/openapi.json, which is part of the program: %v", err))
 	}
 	a := &api{o: o, log: o.Log, forms: forms, bodies: semaphore.NewWeighted(maxBodies),
-		classifying: make(chan struct{}, max(1, o.Classifying))}
+		classifying: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}
