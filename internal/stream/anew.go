@@ -33,15 +33,15 @@ func (p *partition) beginAnew(ctx context.Context, cause error) error {
 
 func (p *partition) tryAnew(ctx context.Context, cause error) error {
 	o := &p.e.o
-	if err := p.vault.examine(ctx, p.e.o.Now()); err != nil {
+	topic, log, all, err := inputLog(ctx, o.Broker, p.id)
+	if err != nil {
+		return err // before all of the snapshots is read, which takes long
+	}
+	if err := p.vault.examine(ctx, o.Now()); err != nil {
 		return err
 	}
 	if p.from != nil {
 		p.vault.condemn(manifestIDOf(p.from.LogPosition))
-	}
-	topic, log, all, err := inputLog(ctx, o.Broker, p.id)
-	if err != nil {
-		return err
 	}
 	s := situation{topic: topic, log: log, partitions: int32(all), committed: true, fromStart: o.FromStart}
 	if err := p.newestSnapshot(ctx, &s); err != nil {

@@ -15,6 +15,27 @@ import (
 	"github.com/hinged/hinged/store/snapshot"
 )
 
+// breakChunks has every chunk of partition 0 hold something else than its ID says.
+func breakChunks(c *cluster) {
+	for _, r := range c.all(testTopics.Snapshots) {
+		if strings.HasPrefix(string(r.Key), chunkPrefix) && r.Value != nil {
+			c.put(testTopics.Snapshots, kafka.Record{Partition: 0, Key: r.Key, Value: []byte("nonsense")})
+		}
+	}
+}
+
+// withBrokenChunks returns a cluster with a snapshot of which every chunk is broken, and
+// another with the same records.
+func withBrokenChunks(t *testing.T, seed uint64) (c, all *cluster) {
+	t.Helper()
+	c, all = newCluster(1), newCluster(1)
+	c.mindful, all.mindful = true, true
+	fillTwo(c, all, seed, 3, 60)
+	makeSnapshot(t, c)
+	breakChunks(c)
+	return c, all
+}
+
 func TestASnapshotInPiecesIsPassedOver(t *testing.T) {
 	c, all := newCluster(1), newCluster(1)
 	c.mindful, all.mindful = true, true
@@ -134,15 +155,7 @@ func TestAllBrokenChunksAreFoundOnceOneWas(t *testing.T) {
 }
 
 func TestAfterBrokenChunksNewSnapshotsAreWhole(t *testing.T) {
-	c, all := newCluster(1), newCluster(1)
-	c.mindful, all.mindful = true, true
-	fillTwo(c, all, 64, 3, 60)
-	makeSnapshot(t, c)
-	for _, r := range c.all(testTopics.Snapshots) {
-		if strings.HasPrefix(string(r.Key), chunkPrefix) && r.Value != nil {
-			c.put(testTopics.Snapshots, kafka.Record{Partition: 0, Key: r.Key, Value: []byte("nonsense")})
-		}
-	}
+	c, all := withBrokenChunks(t, 64)
 	// It finds that out, begins with the first record, and comes to the same content.
 	q := newProcess(t, c)
 	q.start(small)
@@ -155,11 +168,7 @@ func TestAfterBrokenChunksNewSnapshotsAreWhole(t *testing.T) {
 
 	retain(t, c)
 	want, _ := undisturbed(t, all)
-	r := newProcess(t, c)
-	r.start(small)
-	takenOver(t, c, r)
-	sameDigests(t, digests(t, r.store), want)
-	sound(t, r.store)
+	takesOver(t, c, newProcess(t, c), want)
 }
 
 func TestWithNoWholeSnapshotLeftAPartitionIsStopped(t *testing.T) {
@@ -167,11 +176,7 @@ func TestWithNoWholeSnapshotLeftAPartitionIsStopped(t *testing.T) {
 	fill(c, 70, 4, 80)
 	makeSnapshot(t, c)
 	retain(t, c)
-	for _, r := range c.all(testTopics.Snapshots) {
-		if strings.HasPrefix(string(r.Key), chunkPrefix) {
-			c.put(testTopics.Snapshots, kafka.Record{Partition: 0, Key: r.Key, Value: []byte("nonsense")})
-		}
-	}
+	breakChunks(c)
 	q := newProcess(t, c)
 	q.start(small)
 	fill(c, 71, 4, 80)
@@ -188,15 +193,7 @@ func TestWithNoWholeSnapshotLeftAPartitionIsStopped(t *testing.T) {
 }
 
 func TestABrokerThatFailsDoesNotStopAPartitionWithABrokenSnapshot(t *testing.T) {
-	c, all := newCluster(1), newCluster(1)
-	c.mindful, all.mindful = true, true
-	fillTwo(c, all, 67, 3, 60)
-	makeSnapshot(t, c)
-	for _, r := range c.all(testTopics.Snapshots) {
-		if strings.HasPrefix(string(r.Key), chunkPrefix) && r.Value != nil {
-			c.put(testTopics.Snapshots, kafka.Record{Partition: 0, Key: r.Key, Value: []byte("nonsense")})
-		}
-	}
+	c, all := withBrokenChunks(t, 67)
 	q := newProcess(t, c)
 	var reads atomic.Int32
 	q.broker.read = func(topic string, _ int32) error {
@@ -205,9 +202,6 @@ func TestABrokerThatFailsDoesNotStopAPartitionWithABrokenSnapshot(t *testing.T) 
 		}
 		return nil
 	}
-	q.start(small)
-	takenOver(t, c, q)
 	want, _ := undisturbed(t, all)
-	sameDigests(t, digests(t, q.store), want)
-	sound(t, q.store)
+	takesOver(t, c, q, want)
 }

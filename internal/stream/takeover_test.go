@@ -78,6 +78,15 @@ func takenOver(t *testing.T, c *cluster, p *process) {
 	eventually(t, func() error { return caughtUp(c, p) })
 }
 
+// takesOver has a process take over and demands the digests of an undisturbed one.
+func takesOver(t *testing.T, c *cluster, p *process, want map[string]string) {
+	t.Helper()
+	p.start(small)
+	takenOver(t, c, p)
+	sameDigests(t, digests(t, p.store), want)
+	sound(t, p.store)
+}
+
 // whole reports what of an engine's accounts is still to come in.
 func whole(p *process) error {
 	if len(p.engine.Status().Partitions) == 0 {
@@ -123,10 +132,7 @@ func TestANewOwnerTakesOverFromSnapshots(t *testing.T) {
 	want, twin := undisturbed(t, all)
 
 	q := newProcess(t, c)
-	q.start(small)
-	takenOver(t, c, q)
-	sameDigests(t, digests(t, q.store), want)
-	sound(t, q.store)
+	takesOver(t, c, q, want)
 	sameRecords(t, testTopics.Decisions, c.all(testTopics.Decisions), twin.all(testTopics.Decisions))
 	for n := range want {
 		if _, err := q.engine.View(t.Context(), n, true); err != nil {

@@ -5,7 +5,6 @@ package testkit
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -226,25 +225,14 @@ func (p *Provider) put(m *providerMessage, folder string) {
 	}
 	if p.kind.labels && (folder == p.kind.trash || folder == p.kind.junk) {
 		// Out of all others: https://support.google.com/mail/answer/77657.
-		for other := range maps.Clone(m.places) {
-			p.leave(m, other)
+		for other := range m.places {
+			p.expunge(m, other)
 		}
 	}
 	f := p.folders[folder]
 	m.places[folder] = f.next
 	f.next++
 	f.messages = append(f.messages, m)
-}
-
-// leave takes a place away, if the message lies there.
-func (p *Provider) leave(m *providerMessage, folder string) {
-	if f := p.folders[folder]; f != nil {
-		if i, there := f.find(m.places[folder]); there {
-			f.messages = slices.Delete(f.messages, i, i+1)
-		}
-	}
-	delete(m.places, folder)
-	delete(m.deleted, folder)
 }
 
 // find returns where the message with a UID is, or would be, in the list.
@@ -254,13 +242,21 @@ func (f *providerFolder) find(uid uint32) (i int, there bool) {
 
 // move takes a message from one folder to another.
 func (p *Provider) move(m *providerMessage, from, to string) {
-	p.leave(m, from)
+	p.expunge(m, from)
 	p.put(m, to)
 }
 
 // expunge takes a message out of a folder. On Gmail that is the end of it in Trash and
 // Spam alone; elsewhere it loses a label.
-func (p *Provider) expunge(m *providerMessage, folder string) { p.leave(m, folder) }
+func (p *Provider) expunge(m *providerMessage, folder string) {
+	if f := p.folders[folder]; f != nil {
+		if i, there := f.find(m.places[folder]); there {
+			f.messages = slices.Delete(f.messages, i, i+1)
+		}
+	}
+	delete(m.places, folder)
+	delete(m.deleted, folder)
+}
 
 // settle has a message lie where its labels and flags say, and notes that it changed.
 func (p *Provider) settle(m *providerMessage) {
@@ -272,7 +268,7 @@ func (p *Provider) settle(m *providerMessage) {
 		if slices.Contains(m.flags, `\Flagged`) {
 			p.put(m, k.starred)
 		} else {
-			p.leave(m, k.starred)
+			p.expunge(m, k.starred)
 		}
 	}
 	p.modseq++
