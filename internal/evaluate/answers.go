@@ -5,14 +5,27 @@ package evaluate
 import (
 	"bytes"
 	"context"
-	"runtime"
 
 	"github.com/cespare/xxhash/v2"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/pipeline"
+	"github.com/hinged/hinged/model"
 )
+
+// answers holds the Message-IDs that some message of the owner's names in
+// In-Reply-To, hashed: what the owner answered is important, all else ordinary. With
+// each stands the number, from 1, of the first message of the stream that answers it
+// and is heard of; 0: none is.
+type answers map[uint64]int
+
+func (a answers) label(m *featurize.Message, _ mail) model.Label {
+	if _, ok := a[xxhash.Sum64String(m.MessageID)]; ok && m.MessageID != "" {
+		return model.Important
+	}
+	return model.Ordinary
+}
 
 // headers are those of messages that follow each other.
 type headers struct {
@@ -44,24 +57,18 @@ func (h *headers) read(f *featurize.Featurizer) []featurize.Answer {
 	return all
 }
 
-// findAnswers reads the headers of the whole stream, on as many processors as there are.
-// It also counts the messages from the owner, and all.
-func findAnswers(ctx context.Context, s *stream, o featurize.Options, h heard) (found answers, own, total int, err error) {
-	workers := runtime.GOMAXPROCS(0)
-	idle := make(chan *featurize.Featurizer, workers)
-	for range workers {
-		f, err := featurize.New(o)
-		if err != nil {
-			return nil, 0, 0, err
-		}
-		idle <- f
+// findAnswers reads the headers of the whole stream, with so many featurizers. It also
+// counts the messages from the owner, and all.
+func findAnswers(ctx context.Context, s *stream, o featurize.Options, h heard, workers int) (found answers, own, total int, err error) {
+	reader, err := pipeline.NewPool(workers).Reader(o)
+	if err != nil {
+		return nil, 0, 0, err
 	}
 	stage := pipeline.New(pipeline.Options[headers]{
 		Depth: 4 * workers, Bytes: queueBytes, Size: func(l headers) int64 { return int64(len(l.text)) },
-	}, func(l headers) []featurize.Answer {
-		f := <-idle
-		defer func() { idle <- f }()
-		return l.read(f)
+	}, func(l headers) (all []featurize.Answer) {
+		_, _ = reader.With(context.Background(), func(f *featurize.Featurizer) { all = l.read(f) }) // fails only with its context
+		return all
 	})
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {

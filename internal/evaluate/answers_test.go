@@ -42,7 +42,7 @@ func TestAnswersAreThoseOfOneAfterTheOther(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, own, total, err := findAnswers(t.Context(), open(), testOptions().Featurize, h)
+			got, own, total, err := findAnswers(t.Context(), open(), testOptions().Featurize, h, 2)
 			if err != nil || own != wantOwn || total != wantTotal || !maps.Equal(got, want) {
 				t.Errorf("%d messages: %d answers, %d own of %d, %v; want %d, %d of %d", n, len(got), own, total, err, len(want), wantOwn, wantTotal)
 			}
@@ -59,7 +59,7 @@ func TestTheSearchForAnswersEndsWithItsContext(t *testing.T) {
 	defer s.close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, _, err := findAnswers(ctx, s, testOptions().Featurize, 0); !errors.Is(err, context.Canceled) {
+	if _, _, _, err := findAnswers(ctx, s, testOptions().Featurize, 0, 2); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 }

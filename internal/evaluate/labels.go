@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/cespare/xxhash/v2"
-
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/model"
 )
@@ -25,19 +23,6 @@ type truth interface {
 type folders struct{}
 
 func (folders) label(_ *featurize.Message, from mail) model.Label { return from.label }
-
-// answers holds the Message-IDs that some message of the owner's names in
-// In-Reply-To, hashed: what the owner answered is important, all else ordinary. With
-// each stands the number, from 1, of the first message of the stream that answers it
-// and is heard of; 0: none is.
-type answers map[uint64]int
-
-func (a answers) label(m *featurize.Message, _ mail) model.Label {
-	if _, ok := a[xxhash.Sum64String(m.MessageID)]; ok && m.MessageID != "" {
-		return model.Important
-	}
-	return model.Ordinary
-}
 
 // Labels is what a label file says. The file has one message a line: its
 // Message-ID, with or without angle brackets, or the path of the file that it

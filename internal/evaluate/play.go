@@ -157,6 +157,14 @@ func (p *Play) options() filter.Options {
 	return o
 }
 
+// workers is how many messages are read at once.
+func (p *Play) workers() int {
+	if p.Workers > 0 {
+		return p.Workers
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
 // Run plays and judges. It ends early with ctx's error when that is done.
 func (p Play) Run(ctx context.Context) (*Result, error) {
 	start := time.Now()
@@ -176,7 +184,7 @@ func (p Play) Run(ctx context.Context) (*Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		found, own, total, err := findAnswers(ctx, s, o.Featurize, heard(p.Heard))
+		found, own, total, err := findAnswers(ctx, s, o.Featurize, heard(p.Heard), p.workers())
 		if err = errors.Join(err, s.close()); err != nil {
 			return nil, err
 		}
@@ -242,10 +250,7 @@ func (p *Play) play(ctx context.Context, sources []source, j *judge) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	workers := p.Workers
-	if workers <= 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
+	workers := p.workers()
 	reader, err := pipeline.NewPool(workers).Reader(o)
 	if err != nil {
 		return err

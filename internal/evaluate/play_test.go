@@ -265,7 +265,7 @@ func TestScoresKnowNothingOfLaterMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stream.close()
-	known, own, _, err := findAnswers(t.Context(), stream, testOptions().Featurize, 0)
+	known, own, _, err := findAnswers(t.Context(), stream, testOptions().Featurize, 0, 2)
 	if err != nil || own != important || len(known) != important {
 		t.Fatalf("got %d answers in %d messages of the owner's, %v, want %d", len(known), own, err, important)
 	}

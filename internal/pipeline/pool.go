@@ -67,18 +67,25 @@ func (r *Reader) Read(ctx context.Context, raw []byte) (*featurize.Message, erro
 }
 
 // ReadTimed is Read, and says how long it took, without the wait for a place.
-func (r *Reader) ReadTimed(ctx context.Context, raw []byte) (*featurize.Message, time.Duration, error) {
+func (r *Reader) ReadTimed(ctx context.Context, raw []byte) (m *featurize.Message, took time.Duration, err error) {
+	took, err = r.With(ctx, func(f *featurize.Featurizer) { m = f.Read(raw) })
+	return m, took, err
+}
+
+// With calls fn with a featurizer, which is fn's until it returns, and says how long that
+// took, without the wait for a place. It fails only when ctx is done before there is one.
+func (r *Reader) With(ctx context.Context, fn func(*featurize.Featurizer)) (time.Duration, error) {
 	select {
 	case r.turns <- struct{}{}:
 		defer func() { <-r.turns }()
 	case <-ctx.Done():
-		return nil, 0, ctx.Err()
+		return 0, ctx.Err()
 	}
 	var f *featurize.Featurizer
 	select {
 	case f = <-r.pool.idle:
 	case <-ctx.Done():
-		return nil, 0, ctx.Err()
+		return 0, ctx.Err()
 	}
 	// Also when reading panics: the place is free again, the featurizer is not.
 	var sound *featurize.Featurizer
@@ -88,7 +95,7 @@ func (r *Reader) ReadTimed(ctx context.Context, raw []byte) (*featurize.Message,
 	}
 	f.Use(r.options)
 	began := time.Now()
-	m := f.Read(raw)
+	fn(f)
 	sound = f
-	return m, time.Since(began), nil
+	return time.Since(began), nil
 }
