@@ -3,6 +3,7 @@
 package store
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -17,6 +18,11 @@ type Partition struct {
 }
 
 func (p Partition) String() string { return fmt.Sprintf("partition %d of topic %s", p.Number, p.Topic) }
+
+// Compare orders partitions by topic and then by number.
+func (p Partition) Compare(q Partition) int {
+	return cmp.Or(cmp.Compare(p.Topic, q.Topic), cmp.Compare(p.Number, q.Number))
+}
 
 // Check demands that there may be such a partition.
 func (p Partition) Check() error {

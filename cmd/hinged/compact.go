@@ -16,14 +16,14 @@ func compactCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "compact",
-		Short: "Shrink the store's file to what it contains",
-		Long: `Rewrite the store's file without its free space. The daemon may run: it keeps
-reading, and what it has to write waits until the new file is ready, some
-seconds for a large store.
+		Short: "Shrink the store to what it contains",
+		Long: `Rewrite the store's files, one after another, without their free space. The
+daemon may run: it keeps reading, and what it has to write to a file waits until
+the new one is ready, some seconds for a large one.
 
-hinged reuses free space anyway, so compact is for a file that has become much
-larger than it needs to be. It needs as much free disk space as the new file
-takes. If anything fails, the old file stays in use.`,
+hinged reuses free space anyway, so compact is for a store that has become much
+larger than it needs to be. It needs as much free disk space as the largest new
+file takes. If anything fails, the old file stays in use.`,
 		Example: `  $ hinged compact
   41943040 bytes before, 12439552 after`,
 		Args: cli.NoArgs,

@@ -72,6 +72,7 @@ var schemas = []schema{
 	{verb: "compact", value: desk.Compaction{}},
 	{verb: "export", value: copies.ExportedTo{}},
 	{verb: "import", value: copies.ImportedFrom{}},
+	{verb: "import", with: "partition", value: copies.PartitionFrom{}},
 	{verb: "replay", value: replay.Replayed{}},
 	{verb: "repartition", value: repartition.Moved{}},
 	{verb: "recover", value: []stream.Condition{}},

@@ -163,11 +163,11 @@ func (d *Daemon) Run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// check reads what was left unread when the store was opened. If it is damaged, whoever
-// commits to it stops with an error that says so.
+// check reads what was left unread when the store was opened. If a file is damaged,
+// whoever commits to it stops with an error that says so.
 func (d *Daemon) check(ctx context.Context) {
 	if err := d.store.Check(ctx); err != nil && ctx.Err() == nil {
-		d.log.Error("the store cannot be used any more", "error", err)
+		d.log.Error("the store is damaged", "error", err)
 	}
 }
 

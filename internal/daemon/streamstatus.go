@@ -42,11 +42,12 @@ func (d *Daemon) streamStatus(ctx context.Context, s *desk.Status) error {
 // storedStream is what a store alone tells of a stream; nil: nothing.
 func storedStream(s *boltfile.Store, names []string) (*stream.Status, error) {
 	all, err := s.Partitions()
-	if err != nil || len(all) == 0 {
+	lost, why := s.Lost()
+	if err != nil || len(all)+len(lost) == 0 {
 		return nil, err
 	}
 	out := &stream.Status{
-		Topic: all[0].Topic, Doing: "stopped", Counts: stream.Counts{DeadLetters: map[kafka.Reason]uint64{}}, Partitions: []stream.PartitionStatus{},
+		Topic: slices.Concat(all, lost)[0].Topic, Doing: "stopped", Counts: stream.Counts{DeadLetters: map[kafka.Reason]uint64{}}, Partitions: []stream.PartitionStatus{},
 		Accounts: len(slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !stream.IsAccount(n) })),
 	}
 	for _, id := range all {
@@ -57,6 +58,9 @@ func storedStream(s *boltfile.Store, names []string) (*stream.Status, error) {
 		p := stream.Stored(id.Number, &info.LogPosition)
 		p.Restoring = len(info.Pending)
 		out.Partitions = append(out.Partitions, p)
+	}
+	for i, id := range lost {
+		out.Partitions = append(out.Partitions, stream.PartitionStatus{Partition: id.Number, Position: -1, End: -1, Problem: why[i].Error()})
 	}
 	return out, nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/hinged/hinged/store/boltfile"
 )
 
-// Compact writes the store's file anew without its free pages. The accounts go on:
+// Compact writes the store's files anew without their free pages. The accounts go on:
 // what they read is there, and their commits wait until it has ended.
 var Compact = Verb[None, Compaction]{"compact", http.MethodPost, func(ctx context.Context, h Host, _ string, _ None) (c Compaction, err error) {
 	err = h.Store(true, func(s *boltfile.Store) error { c.Before, c.After, err = s.Compact(ctx); return err })
@@ -18,6 +18,6 @@ var Compact = Verb[None, Compaction]{"compact", http.MethodPost, func(ctx contex
 
 // Compaction is what `hinged compact` prints.
 type Compaction struct {
-	Before int64 `json:"bytes_before"` // size of the store's file before compacting
-	After  int64 `json:"bytes_after"`  // size of the store's file after compacting
+	Before int64 `json:"bytes_before"` // size of the store before compacting
+	After  int64 `json:"bytes_after"`  // size of the store after compacting
 }

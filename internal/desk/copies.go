@@ -12,7 +12,7 @@ import (
 
 // Backup writes a copy of the whole store, as of the last commit.
 var Backup = Copy{"backup", func(ctx context.Context, h Host, _ string, w io.Writer) error {
-	return h.Store(false, func(s *boltfile.Store) error { _, err := s.Backup(watchful{ctx, w}); return err })
+	return h.Store(false, func(s *boltfile.Store) error { _, err := s.Backup(ctx, watchful{ctx, w}); return err })
 }}
 
 // Export writes an account of the store, whether or not it is configured; see

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	netmail "net/mail"
-	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -99,8 +97,10 @@ func forget(ctx context.Context, h Host, account string, q ForgetRequest) (out F
 		return out, err
 	}
 	scrub := !q.DryRun && !out.Sent
-	err = h.Store(scrub, func(s *boltfile.Store) error {
-		out.Copies = copiesOf(s.Path())
+	err = h.Store(scrub, func(s *boltfile.Store) (err error) {
+		if out.Copies, err = s.Copies(); err != nil {
+			return err
+		}
 		if !scrub {
 			return nil
 		}
@@ -173,18 +173,4 @@ func bareAddress(s string) (string, error) {
 		return "", fmt.Errorf("%w: %q is not an address", ErrForget, s)
 	}
 	return strings.ToLower(a.Address), nil
-}
-
-// copiesOf lists the files beside a store that were copies of it once and are not
-// changed with it.
-func copiesOf(path string) []string {
-	out := []string{}
-	for _, kind := range []string{".before-restore-*", ".damaged-*"} {
-		found, err := filepath.Glob(path + kind)
-		if err == nil { // only a malformed pattern gives one
-			out = append(out, found...)
-		}
-	}
-	slices.Sort(out)
-	return out
 }

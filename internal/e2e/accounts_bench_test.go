@@ -17,6 +17,7 @@ import (
 	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/testkit"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // BenchmarkAccounts measures what an account costs a daemon that has read its
@@ -118,7 +119,7 @@ func manyAccounts(b *testing.B, n, messages int, encrypted bool) {
 			sockets++
 		}
 	}
-	info, err := os.Stat(filepath.Join(dir, "hinged.db"))
+	size, err := boltfile.SizeAt(filepath.Join(dir, "hinged.db"))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -136,7 +137,7 @@ func manyAccounts(b *testing.B, n, messages int, encrypted bool) {
 		}
 	}
 	b.ReportMetric(float64(sockets), "sockets")
-	b.ReportMetric(float64(info.Size())/(1<<20), "store-MiB")
+	b.ReportMetric(float64(size)/(1<<20), "store-MiB")
 	b.ReportMetric(busy*100, "idle-%cpu")
 	b.ReportMetric(read.Seconds(), "s-to-read")
 	b.ReportMetric(0, "ns/op")

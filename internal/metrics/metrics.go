@@ -15,7 +15,6 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
-	"os"
 	"runtime"
 	"sync"
 	"time"
@@ -162,7 +161,7 @@ func newStatus(m *Metrics) *status {
 		loss:           newMetric(false, "hinged_hinge_loss", "Hinge loss of all lessons.", account),
 		kafkaDecisions: newMetric(true, "hinged_kafka_decisions_total", "Decisions produced, by verdict.", "verdict"),
 		dead:           newMetric(true, "hinged_kafka_dead_letters_total", "Refused records, by reason.", "reason"),
-		size:           newMetric(false, "hinged_db_size_bytes", "Size of the store's file."),
+		size:           newMetric(false, "hinged_db_size_bytes", "Size of the store."),
 		count:          newMetric(false, "hinged_accounts", "Accounts with a mail server."),
 		warnings:       newMetric(false, "hinged_daemon_warnings", "Warnings that status shows about the whole daemon."),
 		counts:         map[series]grown{},
@@ -295,11 +294,8 @@ func (s *status) stream(out chan<- prometheus.Metric, t *stream.Status) {
 // file tells the size of the store.
 func (s *status) file(out chan<- prometheus.Metric) {
 	var size int64
-	err := s.m.o.Host.Store(false, func(f *boltfile.Store) error {
-		info, err := os.Stat(f.Path())
-		if err == nil {
-			size = info.Size()
-		}
+	err := s.m.o.Host.Store(false, func(f *boltfile.Store) (err error) {
+		size, err = f.Size()
 		return err
 	})
 	if err != nil {

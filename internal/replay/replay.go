@@ -104,6 +104,7 @@ func run(ctx context.Context, o Options) (out Replayed, err error) {
 	if err := os.Remove(draft); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return out, err
 	}
+	o.Store.OneFile = true // which is renamed in the end
 	s, err := boltfile.Open(draft, o.Store)
 	if err != nil {
 		return out, err

@@ -220,8 +220,12 @@ func (c *Checker) store(ctx context.Context) {
 	switch {
 	case err == nil:
 		c.kept, err = c.positions(s)
+		_, lost := s.Lost()
 		err = errors.Join(err, s.Close())
 		c.add(OK, "", "store", "", "%s opens, and no daemon runs", c.StorePath)
+		for _, problem := range lost {
+			c.add(Warn, "", "store", "hinged run begins with the partition as on an empty disk: from its newest snapshot", "the file of a partition can't be used: %v", problem)
+		}
 		if err != nil {
 			c.add(Fail, "", "store", "look at the disk", "%v", err)
 		}

@@ -256,6 +256,7 @@ func (p *partition) account(ctx context.Context, key string) (*held, error) {
 	if err := p.fetchState(ctx, name); err != nil {
 		return nil, fmt.Errorf("account %s: %w", name, err)
 	}
+	p.e.o.Store.Expect(name, p.id)
 	work, err := writer.Open(p.e.o.Store, name)
 	if err != nil {
 		return nil, fmt.Errorf("account %s: %w", name, err)

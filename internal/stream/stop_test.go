@@ -5,14 +5,13 @@ package stream
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/store/boltfile"
 )
 
@@ -79,9 +78,7 @@ func TestAnEngineEndsInTheMidstOfEveryLongTask(t *testing.T) {
 					return nil
 				})
 				p.stop()
-				if err := os.Remove(p.path); err != nil {
-					t.Fatal(err)
-				}
+				p.path = filepath.Join(t.TempDir(), "s.db")
 			}
 			i := &interruption{task: k.task, nth: k.nth, p: p}
 			p.hooks.Step = func(step string) error { i.at(step); return nil }
@@ -125,9 +122,7 @@ func TestAnEngineEndsInTheMidstOfEveryLongTask(t *testing.T) {
 			p.stop()
 			want, _ := undisturbed(t, c)
 			sameDigests(t, got, want)
-			if left, err := os.ReadDir(filepath.Dir(p.path)); err != nil || slices.ContainsFunc(left, func(e os.DirEntry) bool { return e.Name() != "s.db" }) {
-				t.Errorf("beside the store there is %v, %v", left, err)
-			}
+			storetest.OnlyStore(t, p.path)
 		})
 	}
 }

@@ -24,7 +24,10 @@ import (
 // source exports from an open store.
 type source struct{ *boltfile.Store }
 
-func (s source) Backup(_ context.Context, w io.Writer) error { _, err := s.Store.Backup(w); return err }
+func (s source) Backup(ctx context.Context, w io.Writer) error {
+	_, err := s.Store.Backup(ctx, w)
+	return err
+}
 
 func (s source) Export(_ context.Context, account string, w io.Writer) error {
 	_, err := copies.WriteExport(s.Store, account, w)

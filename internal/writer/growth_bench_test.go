@@ -3,6 +3,7 @@
 package writer_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -155,7 +156,7 @@ func (g *growth) print(b *testing.B, day int) int64 {
 	copied := g.path + ".copy"
 	out, err := os.Create(copied)
 	if err == nil {
-		_, err = g.store.Backup(out)
+		_, err = g.store.Backup(context.Background(), out)
 	}
 	if err == nil {
 		err = out.Close()

@@ -3,6 +3,7 @@
 package writer_test
 
 import (
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -19,7 +20,11 @@ import (
 // pagesOf returns the bytes of the pages that the records of an account lie in.
 func pagesOf(t *testing.T, path string, name string) (bytes int) {
 	t.Helper()
-	db, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true, Timeout: time.Minute})
+	files, err := filepath.Glob(path + ".partitions-*/*.db")
+	if err != nil || len(files) != 1 {
+		t.Fatalf("the files of partitions are %q, %v; want one", files, err)
+	}
+	db, err := bolt.Open(files[0], 0o600, &bolt.Options{ReadOnly: true, Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ package writer_test
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -248,11 +247,11 @@ func openFile(b *testing.B, path string) (time.Duration, int64) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	info, err := os.Stat(path)
+	size, err := boltfile.SizeAt(path)
 	if err != nil {
 		b.Fatal(err)
 	}
-	return took, info.Size()
+	return took, size
 }
 
 // small measures many accounts that have got one message each and are not in memory.

@@ -191,7 +191,7 @@ func TestADamagedAccountIsNotCarried(t *testing.T) {
 // spoil flips a bit of a value.
 func spoil(t testing.TB, s *Store, account string, bucket, key []byte) {
 	t.Helper()
-	err := s.update(func(tx *bolt.Tx) error {
+	err := fileWith(t, s, storetest.Inbox3).update(func(tx *bolt.Tx) error {
 		b, err := part(accountBucket(tx, account), bucket)
 		if err != nil {
 			return err

@@ -15,64 +15,93 @@ import (
 )
 
 // Check checks what Open left unread, if it left anything, while others go on reading and
-// committing: that every page is in use once or free, and every checksum. It reads the whole
-// file, as it was when Check began, and Compact and Close wait for it; it ends with ctx's error
-// soon after ctx is done.
+// committing: that every page is in use once or free, and every checksum. It reads each
+// file whole, as it was when its turn came, and Compact and Close wait for it; it ends with ctx's
+// error soon after ctx is done.
 //
-// If the file is damaged it returns ErrDamaged, and from then on so does whatever would write to
-// it. The next Open then reads it through and sets it aside. Until then, reading gives
-// what can be read.
+// If a file is damaged it returns ErrDamaged, after it has checked the others, and from then on
+// so does whatever would write to that file. The next Open then reads it through and sets it
+// aside. Until then, reading gives what can be read.
 func (s *Store) Check(ctx context.Context) (err error) {
 	defer wrap(&err, "checking store %s", s.path)
-	if s.checked.Load() {
-		return nil
+	for _, f := range *s.files.Load() {
+		if problem := f.checkOnce(ctx); problem != nil && !f.dropped.Load() {
+			err = errors.Join(err, f.named(problem))
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 	}
-	select {
-	case s.checking <- struct{}{}:
-		defer func() { <-s.checking }()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	if err := s.refusal(); err != nil || s.checked.Load() {
-		return err
-	}
-	err = s.check(func(tx *bolt.Tx, file *os.File, is header) error { return checkContent(ctx, tx, file, is) })
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if errors.Is(err, store.ErrDamaged) && !s.readOnly {
-		found := fmt.Errorf("store %s: %w; nothing is written to it any more. Stop hinged and put a backup in its place with hinged restore", s.path, err)
-		s.damaged.Store(&found)
-		return errors.Join(err, suspect(s.path))
-	}
-	s.checked.Store(err == nil)
 	return err
 }
 
+// checkOnce is Check for one file.
+func (f *file) checkOnce(ctx context.Context) error {
+	if f.checked.Load() {
+		return nil
+	}
+	select {
+	case f.checking <- struct{}{}:
+		defer func() { <-f.checking }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if err := f.refusal(); err != nil || f.checked.Load() {
+		return err
+	}
+	err := f.check(func(tx *bolt.Tx, file *os.File, is header) error { return checkContent(ctx, tx, file, is) })
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if errors.Is(err, store.ErrDamaged) && !f.readOnly {
+		found := fmt.Errorf("store %s: %w; nothing is written to it any more. %s", f.path, err, f.advice())
+		f.damaged.Store(&found)
+		return errors.Join(err, suspect(f.path))
+	}
+	f.checked.Store(err == nil)
+	return err
+}
+
+// named says in which file of several something is wrong.
+func (f *file) named(err error) error {
+	if f.partition {
+		return fmt.Errorf("%s: %w", f.path, err)
+	}
+	return err
+}
+
+// advice says what helps against damage that was found while the file is open.
+func (f *file) advice() string {
+	if f.partition {
+		return "Start hinged again: it sets the file aside, and its partition begins as on an empty disk"
+	}
+	return "Stop hinged and put a backup in its place with hinged restore"
+}
+
 // refusal is why nothing may be written; nil: it may.
-func (s *Store) refusal() error {
-	if found := s.damaged.Load(); found != nil {
+func (f *file) refusal() error {
+	if found := f.damaged.Load(); found != nil {
 		return *found
 	}
 	return nil
 }
 
 // checkPages checks that every page is in use once or free, and that all keys are in order.
-func (s *Store) checkPages(ctx context.Context) error {
-	return s.check(func(tx *bolt.Tx, file *os.File, is header) error { return walkFile(ctx, tx, file, is) })
+func (f *file) checkPages(ctx context.Context) error {
+	return f.check(func(tx *bolt.Tx, file *os.File, is header) error { return walkFile(ctx, tx, file, is) })
 }
 
 // check calls fn in a read transaction, with the half of the header that this goes by. Compact
 // and Close wait for it.
-func (s *Store) check(fn func(tx *bolt.Tx, file *os.File, is header) error) (err error) {
-	s.copying.RLock()
-	defer s.copying.RUnlock()
-	file, err := os.Open(s.path)
+func (f *file) check(fn func(tx *bolt.Tx, file *os.File, is header) error) (err error) {
+	f.copying.RLock()
+	defer f.copying.RUnlock()
+	file, err := os.Open(f.path)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	tx, is, err := s.beginAt(file)
+	tx, is, err := f.beginAt(file)
 	if err != nil {
 		return err
 	}
@@ -82,12 +111,12 @@ func (s *Store) check(fn func(tx *bolt.Tx, file *os.File, is header) error) (err
 
 // beginAt begins to read, and returns the half of the header that this goes by, which
 // commits write over later.
-func (s *Store) beginAt(file *os.File) (*bolt.Tx, header, error) {
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	s.open.RLock()
-	db := s.db // stays open: Compact and Close wait for copying
-	s.open.RUnlock()
+func (f *file) beginAt(file *os.File) (*bolt.Tx, header, error) {
+	f.writing.Lock()
+	defer f.writing.Unlock()
+	f.open.RLock()
+	db := f.db // stays open: Compact and Close wait for copying
+	f.open.RUnlock()
 	tx, err := db.Begin(false)
 	if err != nil {
 		return nil, header{}, plain(err)

@@ -31,7 +31,7 @@ const checkpointsPerCommit = 64
 // accounts of a partition those longest overdue come first, and the others at
 // the commits that follow: all of a topic's accounts began at one time and would
 // else stop it together.
-func (s *Store) checkpointSome(committed []*committing) {
+func (s *Store) checkpointSome(f *file, committed []*committing) {
 	var due []*committing
 	for _, c := range committed {
 		if s.checkpointDue(c.Account, c.left, c.commit) {
@@ -40,7 +40,7 @@ func (s *Store) checkpointSome(committed []*committing) {
 	}
 	slices.SortStableFunc(due, func(a, b *committing) int { return cmp.Compare(b.left.overdue(), a.left.overdue()) })
 	for _, c := range due[:min(len(due), 1+len(due)/checkpointsPerCommit)] {
-		if err := s.checkpoint(c.Account, c.State, c.commit.keep); err != nil {
+		if err := s.checkpoint(f, c.Account, c.State, c.commit.keep); err != nil {
 			s.o.Logger.Warn("can't write a checkpoint; the redo log continues", "account", c.Account, "commit", c.left.Commit, "error", err)
 		}
 	}
@@ -74,7 +74,7 @@ func (s *Store) checkpointDue(account string, p Progress, c *commit) bool {
 // Load starts from, and drops the redo log.
 //
 // keep is that of the last batch: promote goes by it.
-func (s *Store) checkpoint(account string, st *store.State, keep time.Duration) (err error) {
+func (s *Store) checkpoint(f *file, account string, st *store.State, keep time.Duration) (err error) {
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -85,7 +85,7 @@ func (s *Store) checkpoint(account string, st *store.State, keep time.Duration) 
 		}
 	}()
 	var generation uint64
-	err = s.update(func(tx *bolt.Tx) error {
+	err = f.update(func(tx *bolt.Tx) error {
 		b := accountBucket(tx, account)
 		p, err := readProgress(b)
 		if err != nil {
@@ -102,7 +102,7 @@ func (s *Store) checkpoint(account string, st *store.State, keep time.Duration) 
 	if err != nil {
 		return err
 	}
-	m, size, err := s.writeSaved(account, st, generation)
+	m, size, err := s.writeSaved(f, account, st, generation)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (s *Store) checkpoint(account string, st *store.State, keep time.Duration) 
 	if err := s.o.step("swap"); err != nil {
 		return err
 	}
-	return s.update(func(tx *bolt.Tx) error { return s.swap(tx, account, made, m, keep) })
+	return f.update(func(tx *bolt.Tx) error { return s.swap(tx, account, made, m, keep) })
 }
 
 // swap makes a state that was written the checkpoint.

@@ -59,7 +59,14 @@ func (s *Store) commit(accounts []store.AccountCommit, at *advance) error {
 	if len(all) == 0 && at == nil {
 		return nil
 	}
-	if written, err := s.transact(all, at, features); err != nil {
+	f := s.fileFor(at)
+	release, err := s.claim(f, at.key(), begun(all))
+	if err != nil {
+		return err
+	}
+	defer release()
+	if written, err := s.transact(f, all, at, features); err != nil {
+		err = s.orForeign(err, f, at.key(), names(all))
 		for _, c := range all {
 			// A transaction that failed at its end may have reached the disk.
 			was := c.State.At()
@@ -71,18 +78,35 @@ func (s *Store) commit(accounts []store.AccountCommit, at *advance) error {
 	for _, c := range all {
 		c.State.Settle(store.Position{Commit: c.left.Commit, Journal: c.left.Journal, Lesson: c.left.Lesson, Sum: c.left.Sum})
 	}
-	s.checkpointSome(all)
+	s.checkpointSome(f, all)
 	return nil
+}
+
+// begun returns the accounts that were never committed.
+func begun(all []*committing) (names []string) {
+	for _, c := range all {
+		if c.State.At().Commit == 0 {
+			names = append(names, c.Account)
+		}
+	}
+	return names
+}
+
+func names(all []*committing) (names []string) {
+	for _, c := range all {
+		names = append(names, c.Account)
+	}
+	return names
 }
 
 // transact runs the transaction of a commit, and reports whether everything was
 // written in it: then it may count even if there is an error. features is how many it
 // brings.
-func (s *Store) transact(all []*committing, at *advance, features int) (written bool, err error) {
+func (s *Store) transact(f *file, all []*committing, at *advance, features int) (written bool, err error) {
 	if err := s.o.step("begin"); err != nil {
 		return false, err
 	}
-	err = s.update(func(tx *bolt.Tx) error {
+	err = f.update(func(tx *bolt.Tx) error {
 		if features > releaseEvery || len(all) > releaseEvery {
 			defer release(tx) // what they touched lies scattered
 		}

@@ -20,12 +20,12 @@ import (
 // store's.
 const compacting = ".compacting"
 
-// Compact writes the file anew without its free pages and puts the new one in
-// the place of the old. It returns the size before and after, in bytes. Commits
-// wait until it has ended; reading goes on, and waits only for the moment of the
-// change. What the file holds stays the same, to the byte.
+// Compact writes each file anew without its free pages, one after the other, and puts the new
+// one in the place of the old. It returns the sizes of all before and after, in bytes. Commits to
+// the file whose turn it is wait until it has ended; reading goes on, and waits only for the
+// moment of the change. What the files hold stays the same, to the byte.
 //
-// The new file is written beside the old one, compared with it and on the disk
+// A new file is written beside the old one, compared with it and on the disk
 // before it is renamed over it, and its lock is taken before the old one's is
 // let go, so that at no moment another process could open either. It belongs to
 // the old one's owner. After a crash
@@ -37,32 +37,44 @@ const compacting = ".compacting"
 // It ends with ctx's error soon after ctx is done, and the old file stays in use.
 func (s *Store) Compact(ctx context.Context) (before, after int64, err error) {
 	defer wrap(&err, "compacting store %s", s.path)
+	for _, f := range *s.files.Load() {
+		was, is, err := f.compact(ctx)
+		if err != nil && !f.dropped.Load() {
+			return 0, 0, err
+		}
+		before, after = before+was, after+is
+	}
+	return before, after, nil
+}
+
+// compact is Compact for one file.
+func (f *file) compact(ctx context.Context) (before, after int64, err error) {
 	// What would be copied was perhaps not checked yet.
-	if err := errors.Join(s.Check(ctx), s.refusal()); err != nil {
+	if err := errors.Join(f.checkOnce(ctx), f.refusal()); err != nil {
 		return 0, 0, err
 	}
-	if !s.copying.TryLock() {
+	if !f.copying.TryLock() {
 		return 0, 0, store.ErrBusy
 	}
-	defer s.copying.Unlock()
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	// Nobody else changes s.db: whoever would waits for copying.
-	if s.db.IsReadOnly() {
+	defer f.copying.Unlock()
+	f.writing.Lock()
+	defer f.writing.Unlock()
+	// Nobody else changes f.db: whoever would waits for copying.
+	if f.db.IsReadOnly() {
 		return 0, 0, store.ErrReadOnly
 	}
-	if before, err = sizeOf(s.path); err != nil {
+	if before, err = sizeOf(f.path); err != nil {
 		return 0, 0, err
 	}
-	draft := s.path + compacting
-	next, err := s.compactInto(ctx, draft)
+	draft := f.path + compacting
+	next, err := f.compactInto(ctx, draft)
 	if err != nil {
 		return 0, 0, plain(errors.Join(err, removeIfThere(draft)))
 	}
 	if after, err = sizeOf(draft); err != nil {
 		return 0, 0, errors.Join(err, next.Close(), removeIfThere(draft))
 	}
-	if placed, err := s.place(next, draft); !placed {
+	if placed, err := f.place(next, draft); !placed {
 		return 0, 0, plain(errors.Join(err, next.Close(), removeIfThere(draft)))
 	} else if err != nil {
 		return before, after, fmt.Errorf("the new file is in use, but: %w", err)
@@ -72,50 +84,50 @@ func (s *Store) Compact(ctx context.Context) (before, after int64, err error) {
 
 // place puts the file at draft, which next has open, in the place of the store's, and
 // reports whether the store goes on with it.
-func (s *Store) place(next *bolt.DB, draft string) (placed bool, err error) {
-	if err := s.o.step("swap files"); err != nil {
+func (f *file) place(next *bolt.DB, draft string) (placed bool, err error) {
+	if err := f.o.step("swap files"); err != nil {
 		return false, err
 	}
-	if err := giveTo(draft, s.path); err != nil {
+	if err := giveTo(draft, f.path); err != nil {
 		return false, err
 	}
-	s.open.Lock()
-	defer s.open.Unlock()
-	if err := os.Rename(draft, s.path); err != nil {
+	f.open.Lock()
+	defer f.open.Unlock()
+	if err := os.Rename(draft, f.path); err != nil {
 		return false, err
 	}
-	old := s.db
-	s.db = next
-	return true, errors.Join(syncDir(filepath.Dir(s.path)), old.Close())
+	old := f.db
+	f.db = next
+	return true, errors.Join(syncDir(filepath.Dir(f.path)), old.Close())
 }
 
 // compactInto writes all that the store holds to a new file at path, compares
 // both, and returns the new one open, locked and on the disk. After an error
 // there may be a file at path.
-func (s *Store) compactInto(ctx context.Context, path string) (next *bolt.DB, err error) {
-	if err := s.o.step("compact"); err != nil {
+func (f *file) compactInto(ctx context.Context, path string) (next *bolt.DB, err error) {
+	if err := f.o.step("compact"); err != nil {
 		return nil, err
 	}
 	if err := removeIfThere(path); err != nil {
 		return nil, err
 	}
-	if next, err = openDraft(path, s.o); err != nil {
+	if next, err = openDraft(path, f.o); err != nil {
 		return nil, err
 	}
-	if err := s.fill(ctx, next, path); err != nil {
+	if err := f.fill(ctx, next, path); err != nil {
 		return nil, errors.Join(err, next.Close())
 	}
-	next.NoSync, next.NoGrowSync = s.o.NoSync, false
+	next.NoSync, next.NoGrowSync = f.o.NoSync, false
 	return next, nil
 }
 
 // fill copies all that the store holds to next, compares both, and brings next, which
 // is the file at path, to the disk.
-func (s *Store) fill(ctx context.Context, next *bolt.DB, path string) error {
+func (f *file) fill(ctx context.Context, next *bolt.DB, path string) error {
 	err := guard(func() error {
-		return s.db.View(func(was *bolt.Tx) error {
+		return f.db.View(func(was *bolt.Tx) error {
 			defer release(was)
-			if err := s.copyBucket(ctx, next, nil, was.Cursor().Bucket()); err != nil {
+			if err := copyBucket(ctx, f.o, next, nil, was.Cursor().Bucket()); err != nil {
 				return err
 			}
 			return next.View(func(is *bolt.Tx) error {
@@ -131,7 +143,7 @@ func (s *Store) fill(ctx context.Context, next *bolt.DB, path string) error {
 	if err := next.Update(scrubbed); err != nil {
 		return err
 	}
-	if err := s.o.step("sync"); err != nil {
+	if err := f.o.step("sync"); err != nil {
 		return err
 	}
 	return finishDraft(next, path)
@@ -147,6 +159,11 @@ func openDraft(path string, o Options) (*bolt.DB, error) {
 	if err := file.Close(); err != nil {
 		return nil, err
 	}
+	return openUnsynced(path, o)
+}
+
+// openUnsynced opens a database that nobody needs before finishDraft is done with it.
+func openUnsynced(path string, o Options) (*bolt.DB, error) {
 	return bolt.Open(path, 0o600, &bolt.Options{
 		Timeout:         o.LockTimeout,
 		FreelistType:    bolt.FreelistArrayType,
@@ -207,11 +224,20 @@ func equalBuckets(ctx context.Context, a, b *bolt.Bucket, readA, readB *resident
 	return nil
 }
 
-// clearUnfinished removes what a Compact, an Import or a RestoreState that was killed left
+// clearUnfinished removes what a Compact, a Backup, an Import or a RestoreState that was killed left
 // behind. The caller has the lock on the store, so that none is under way.
 func clearUnfinished(path string, db *bolt.DB) error {
 	if err := removeIfThere(path + compacting); err != nil {
 		return err
+	}
+	gathered, err := filepath.Glob(path + gathering + "*")
+	if err != nil {
+		return err
+	}
+	for _, left := range gathered {
+		if err := removeIfThere(left); err != nil {
+			return err
+		}
 	}
 	return plain(guard(func() error {
 		for _, unfinished := range [][]byte{importingBucket, arrivingBucket} {

@@ -108,7 +108,7 @@ func TestCompactAndBackupBesideCommitsAndReaders(t *testing.T) {
 	alone := filepath.Join(t.TempDir(), "alone.db")
 	working(func() error {
 		var out bytes.Buffer
-		if _, err := s.Backup(&out); err != nil {
+		if _, err := s.Backup(context.Background(), &out); err != nil {
 			return err
 		}
 		last = out.Bytes()
@@ -153,7 +153,7 @@ func TestCompactDoesNotWaitForABackup(t *testing.T) {
 	r, w := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		_, err := s.Backup(w)
+		_, err := s.Backup(context.Background(), w)
 		ended <- err
 	}()
 	if _, err := io.ReadFull(r, make([]byte, 10)); err != nil { // it has begun
@@ -195,12 +195,12 @@ func TestCompactThatFailsLeavesTheOldFileInUse(t *testing.T) {
 	at = ""
 
 	// A full disk.
-	s.o.Hooks.MaxSize = 64 << 10
+	s.root.o.Hooks.MaxSize = 64 << 10
 	if _, _, err := s.Compact(context.Background()); !errors.Is(err, store.ErrNoSpace) {
 		t.Errorf("Compact on a full disk: %v, want ErrNoSpace", err)
 	}
 	storetest.OnlyStore(t, s.path)
-	s.o.Hooks.MaxSize = 0
+	s.root.o.Hooks.MaxSize = 0
 	b := storetest.Change(rand.New(rand.NewPCG(1, 1)), st, tw)
 	if err := s.Commit("ann", st, b); err != nil {
 		t.Fatal(err)
@@ -231,7 +231,7 @@ func TestCompactThatFailsLeavesTheOldFileInUse(t *testing.T) {
 func TestWhoWaitsForTheLockGetsTheFileThatIsAtThePath(t *testing.T) {
 	s, _, _ := wasteful(t, testOptions())
 	opened := make(chan error, 1)
-	s.o.Hooks.Step = func(step string) error {
+	s.root.o.Hooks.Step = func(step string) error {
 		if step == "swap files" {
 			go func() {
 				other, err := Open(s.path, Options{LockTimeout: time.Minute})

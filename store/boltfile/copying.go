@@ -3,6 +3,7 @@
 package boltfile
 
 import (
+	"bytes"
 	"context"
 	"errors"
 
@@ -30,8 +31,8 @@ type copying struct {
 // copyBucket copies a bucket with all that is in it to the given path of buckets in db, of
 // which all but the last exist, in transactions of bounded size. Without a path it copies
 // what lies in the root. It ends with ctx's error when ctx is done.
-func (s *Store) copyBucket(ctx context.Context, db *bolt.DB, path [][]byte, from *bolt.Bucket) error {
-	c := copying{ctx: ctx, to: db, most: s.o.Hooks.Copy, step: s.o.step, read: residentLimit{tx: from.Tx()}}
+func copyBucket(ctx context.Context, o Options, db *bolt.DB, path [][]byte, from *bolt.Bucket) error {
+	c := copying{ctx: ctx, to: db, most: o.Hooks.Copy, step: o.step, read: residentLimit{tx: from.Tx()}}
 	err := guard(func() (err error) {
 		if c.tx, err = db.Begin(true); err != nil {
 			return err
@@ -76,7 +77,7 @@ func (c *copying) bucket(path [][]byte, from *bolt.Bucket) error {
 			return into.Put(key, value)
 		}
 		inner := from.Bucket(key)
-		made, err := into.CreateBucket(key)
+		made, err := c.create(into, path, key)
 		if err != nil {
 			return err
 		}
@@ -85,6 +86,15 @@ func (c *copying) bucket(path [][]byte, from *bolt.Bucket) error {
 		}
 		return c.bucket(append(path[:len(path):len(path)], key), inner)
 	})
+}
+
+// create creates a bucket in one that lies at a path. What is above accounts may be there already,
+// from another file.
+func (c *copying) create(in *bolt.Bucket, path [][]byte, key []byte) (*bolt.Bucket, error) {
+	if len(path) == 0 || bytes.Equal(path[0], metaBucket) {
+		return in.CreateBucketIfNotExists(key)
+	}
+	return in.CreateBucket(key)
 }
 
 // room commits what was copied before so many bytes more would be too much for one

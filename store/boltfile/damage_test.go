@@ -320,8 +320,8 @@ func TestR15OtherSchemasAreRefusedAndLeftAlone(t *testing.T) {
 		want error
 		says string
 	}{
-		{"newer schema", false, func(tx *bolt.Tx) error { return writeSchema(tx, SchemaVersion+1) }, store.ErrNewer, "schema 2"},
-		{"newer schema of a full store", true, schema(SchemaVersion + 1), store.ErrNewer, "it has schema 2, this version knows schemas up to 1"},
+		{"newer schema", false, func(tx *bolt.Tx) error { return writeSchema(tx, SchemaVersion+1) }, store.ErrNewer, "schema 3"},
+		{"newer schema of a full store", true, schema(SchemaVersion + 1), store.ErrNewer, "it has schema 3, this version knows schemas up to 2"},
 		{"much newer schema of a full store", true, schema(1<<32 - 1), store.ErrNewer, "schema 4294967295"},
 		{"schema 0", false, func(tx *bolt.Tx) error { return writeSchema(tx, 0) }, store.ErrSchema, "schema 0"},
 		{"older schema of a full store", true, schema(0), store.ErrSchema, "schema 0"},

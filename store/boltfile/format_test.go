@@ -133,7 +133,7 @@ func writeSample(t testing.TB, path string) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if _, err := s.Backup(&out); err != nil {
+	if _, err := s.Backup(context.Background(), &out); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {

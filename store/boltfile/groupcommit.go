@@ -38,15 +38,15 @@ type groupMember struct {
 // of it; size is how many bytes fn writes. Either all of what fn writes becomes
 // durable or nothing, whatever becomes of the others. fn may be called twice: with
 // the others and, when that fails, alone.
-func (s *Store) updateInGroup(size int, fn func(*bolt.Tx) error) error {
-	t, j := &s.group, &groupMember{size: size, fn: fn}
+func (f *file) updateInGroup(size int, fn func(*bolt.Tx) error) error {
+	t, j := &f.group, &groupMember{size: size, fn: fn}
 	t.mu.Lock()
 	t.wait = append(t.wait, j)
 	t.mu.Unlock()
 	t.turn.Lock()
 	defer t.turn.Unlock()
 	for !j.done { // those before it may be a transaction full, or several
-		t.run(s)
+		t.run(f)
 	}
 	return j.err
 }
@@ -77,9 +77,9 @@ func all(members []*groupMember) func(*bolt.Tx) error {
 	}
 }
 
-func (t *groupCommit) run(s *Store) {
+func (t *groupCommit) run(f *file) {
 	some := t.take()
-	if len(some) > 1 && s.update(all(some)) == nil {
+	if len(some) > 1 && f.update(all(some)) == nil {
 		for _, j := range some {
 			j.done = true
 		}
@@ -88,6 +88,6 @@ func (t *groupCommit) run(s *Store) {
 	// One that cannot be written, or for which there is no room, takes none of the
 	// others along.
 	for _, j := range some {
-		j.done, j.err = true, s.update(j.fn)
+		j.done, j.err = true, f.update(j.fn)
 	}
 }

@@ -20,9 +20,9 @@ import (
 // transactions that took.
 func bringTogether(t *testing.T, c carrier, names []string) (errs map[string]error, transactions int) {
 	t.Helper()
-	s := c.to
+	f := fileWith(t, c.to, storetest.Inbox3)
 	number := func() (id int) {
-		if err := s.view(func(tx *bolt.Tx) error { id = tx.ID(); return nil }); err != nil {
+		if err := f.view(func(tx *bolt.Tx) error { id = tx.ID(); return nil }); err != nil {
 			t.Fatal(err)
 		}
 		return id
@@ -31,7 +31,7 @@ func bringTogether(t *testing.T, c carrier, names []string) (errs map[string]err
 	errs = map[string]error{}
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	s.group.turn.Lock()
+	f.group.turn.Lock()
 	for _, name := range names {
 		all.Go(func() {
 			err := c.state(name)
@@ -41,9 +41,9 @@ func bringTogether(t *testing.T, c carrier, names []string) (errs map[string]err
 		})
 	}
 	ready := func() int {
-		s.group.mu.Lock()
-		defer s.group.mu.Unlock()
-		return len(s.group.wait)
+		f.group.mu.Lock()
+		defer f.group.mu.Unlock()
+		return len(f.group.wait)
 	}
 	for deadline := time.Now().Add(2 * time.Minute); ready() < len(names); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -51,7 +51,7 @@ func bringTogether(t *testing.T, c carrier, names []string) (errs map[string]err
 			break
 		}
 	}
-	s.group.turn.Unlock()
+	f.group.turn.Unlock()
 	all.Wait()
 	return errs, number() - before
 }

@@ -19,7 +19,7 @@ type Incoming struct {
 	// Missing says which of the logs are to come in, once the state has; else nil.
 	Missing *PendingLogs
 
-	store  *Store
+	file   *file
 	puts   []incomingValue
 	index  [][]byte // keys of featureindex
 	size   int
@@ -80,15 +80,15 @@ func (in *Incoming) Record(generation uint64, n uint32, record []byte) {
 // have to be in memory. It does not count before the rest has come in, too.
 func (in *Incoming) Flush() error {
 	switch {
-	case in.size < in.store.o.Hooks.Incoming:
+	case in.size < in.file.o.Hooks.Incoming:
 		return nil
 	case in.Missing == nil:
 		return in.stage()
 	}
-	if err := in.store.o.step("logs"); err != nil {
+	if err := in.file.o.step("logs"); err != nil {
 		return err
 	}
-	err := in.store.update(func(tx *bolt.Tx) error {
+	err := in.update(func(tx *bolt.Tx) error {
 		if err := in.current(tx); err != nil {
 			return err
 		}
@@ -136,6 +136,17 @@ func (in *Incoming) flush(account *bolt.Bucket) error {
 	return nil
 }
 
+// update is that of the file, which may have been dropped.
+func (in *Incoming) update(fn func(*bolt.Tx) error) error { return in.overtaken(in.file.update(fn)) }
+
+// overtaken is the error of a transaction on the file, which may have been dropped.
+func (in *Incoming) overtaken(err error) error {
+	if err != nil && in.file.dropped.Load() {
+		return fmt.Errorf("%w: the partition was dropped or taken over anew meanwhile", store.ErrStale)
+	}
+	return err
+}
+
 // flushed forgets what a transaction has brought in.
 func (in *Incoming) flushed() {
 	clear(in.puts)
@@ -156,10 +167,10 @@ func (in *Incoming) current(tx *bolt.Tx) error {
 
 // stage writes what has come in of a large account to arrivingBucket.
 func (in *Incoming) stage() error {
-	if err := in.store.o.step("stage"); err != nil {
+	if err := in.file.o.step("stage"); err != nil {
 		return err
 	}
-	err := in.store.update(func(tx *bolt.Tx) error {
+	err := in.update(func(tx *bolt.Tx) error {
 		if err := in.current(tx); err != nil {
 			return err
 		}

@@ -20,8 +20,8 @@ import (
 // initialMap is how much address space a store takes from the start, so that a
 // growing file need not be mapped anew, for which a commit would have to wait
 // for all readers, however long these take (Backup, Dump). It is address space
-// only, neither memory nor disk: 8 GiB, and 1 GiB on processors of 32 bits.
-const initialMap = 1 << (30 + 3*(^uint(0)>>63))
+// only, neither memory nor disk, for each file: 8 GiB, and 64 MiB on processors of 32 bits.
+const initialMap = 1 << (26 + 7*(^uint(0)>>63))
 
 // minSize is the least size of a store: two pages, each with one half of the
 // double-buffered header.
@@ -46,10 +46,15 @@ func Open(path string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening store %s: %w", path, err)
 	}
-	s := newStore(path, db, o)
-	s.checked.Store(whole)
+	root := newFile(path, db, o)
+	root.checked.Store(whole)
+	s := newStore(path, root, o)
 	// The library may have looked at every page in search of free ones.
-	return s, s.view(func(tx *bolt.Tx) error { release(tx); return nil })
+	err = root.view(func(tx *bolt.Tx) error { release(tx); return nil })
+	if err := errors.Join(err, s.openPartitions()); err != nil {
+		return nil, fmt.Errorf("opening store %s: %w", path, errors.Join(err, s.Close()))
+	}
+	return s, nil
 }
 
 // openSound opens the file at path, or one that it creates, after a check, and clears away
@@ -90,22 +95,30 @@ func openSound(path string, o Options) (db *bolt.DB, whole bool, err error) {
 func OpenReadOnly(path string, o Options) (s *Store, err error) {
 	defer wrap(&err, "opening store %s for reading", path)
 	o = o.withDefaults()
-	found, err := examine(path, o)
+	db, whole, err := openReadOnly(path, o)
 	if err != nil {
 		return nil, err
 	}
-	db, err := openFile(path, o, true)
-	if err != nil {
-		return nil, err
-	}
-	s = newStore(path, db, o)
+	root := newFile(path, db, o)
+	root.readOnly = true
+	root.checked.Store(whole)
+	s = newStore(path, root, o)
 	s.readOnly = true
-	s.checked.Store(found.whole)
+	if err := s.openPartitions(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	return s, nil
 }
 
-func newStore(path string, db *bolt.DB, o Options) *Store {
-	return &Store{path: path, db: db, o: o, scrubbing: make(chan struct{}, 1), checking: make(chan struct{}, 1), kept: map[string]keptMessages{}, tried: map[string]uint64{}, vocabularies: map[string]uint32{}}
+// openReadOnly opens the file at path for reading, after a check. whole reports that all
+// that is in it was checked.
+func openReadOnly(path string, o Options) (db *bolt.DB, whole bool, err error) {
+	found, err := examine(path, o)
+	if err != nil {
+		return nil, false, err
+	}
+	db, err = openFile(path, o, true)
+	return db, found.whole, err
 }
 
 // openFile opens the database. After a failure nothing of it stays open or
@@ -189,14 +202,21 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-// warnOfDamage says, when an empty store was begun beside damaged ones, that
+// warnOfOthers says, when an empty store was begun beside damaged ones, or beside partitions, that
 // these are there: what they knew is not in use.
-func warnOfDamage(path string, o Options) {
+func warnOfOthers(path string, o Options) {
 	if damaged, err := filepath.Glob(path + ".damaged-*"); err == nil && len(damaged) > 0 {
 		o.Logger.Warn("starting with an empty store, without what the damaged one contained. To get that back, restore a backup",
 			"store", path, "damaged", damaged)
 	}
+	if left, err := filepath.Glob(path + partitionsInfix + "*"); err == nil && len(left) > 0 {
+		o.Logger.Warn("starting with an empty store beside partitions of an earlier one, which are not used. “hinged import --partition” brings one of them in; delete what you don't need",
+			"store", path, "directories", left)
+	}
 }
+
+// drafting is in the name of a store that is being created, behind the store's.
+const drafting = ".new-"
 
 // create makes an empty store at path unless there is a file. It appears there
 // finished and on the disk, so that a file that is empty or has no schema is
@@ -209,7 +229,7 @@ func create(path string, o Options) (err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	draft, err := os.CreateTemp(dir, filepath.Base(path)+".new-*") // mode 0600
+	draft, err := os.CreateTemp(dir, filepath.Base(path)+drafting+"*") // mode 0600
 	if err != nil {
 		return err
 	}
@@ -225,7 +245,7 @@ func create(path string, o Options) (err error) {
 	if err != nil {
 		return plain(err)
 	}
-	err = db.Update(func(tx *bolt.Tx) error { return writeSchema(tx, SchemaVersion) })
+	err = db.Update(func(tx *bolt.Tx) error { return writeSchema(tx, schemaOfOneFile) })
 	if err := errors.Join(err, db.Close()); err != nil {
 		return plain(err)
 	}
@@ -244,7 +264,7 @@ func create(path string, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	warnOfDamage(path, o)
+	warnOfOthers(path, o)
 	return syncDir(dir)
 }
 

@@ -6,24 +6,32 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/store"
 )
 
-// largeStore makes a store of 1,000 accounts of a partition with so many megabytes in all.
-func largeStore(b *testing.B, megabytes int64) (path string) {
+// largeStore makes a store of 1,024 accounts of so many partitions with so many megabytes in all.
+func largeStore(b *testing.B, megabytes int64, partitions int) (path string) {
 	b.Helper()
 	path = storetest.TempStore(b)
 	s, err := Open(path, Options{NoSync: true, CheckpointEvery: 20})
 	if err != nil {
 		b.Fatal(err)
 	}
-	all := storetest.Populate(b, s, 1000, 500)
 	r := rand.New(rand.NewPCG(1, 1))
+	all := make([]store.AccountCommit, 1024)
+	for i := range all {
+		all[i] = store.AccountCommit{Account: fmt.Sprint(i), State: store.NewState()}
+		storetest.ManyWeights(r, all[i].State, 500)
+	}
+	each := len(all) / partitions
+	for n := range partitions {
+		storetest.Begin(b, s, store.Partition{Topic: "inbox", Number: int32(n)})
+	}
 	for next, size := int64(1_000_000), int64(0); size < megabytes<<20; {
 		for i := range all {
 			all[i].Batch = store.Batch{}
@@ -34,19 +42,17 @@ func largeStore(b *testing.B, megabytes int64) (path string) {
 				all[i].Batch.Journal = append(all[i].Batch.Journal, make([]byte, 200))
 				all[i].Batch.Features = append(all[i].Batch.Features, store.FeatureRecord{Key: key, Data: vector})
 			}
-			if i%100 != 99 {
+			if i%64 != 63 {
 				continue
 			}
 			next++
-			if err := s.CommitPartition(storetest.Inbox3, store.LogPosition{Next: next}, all[i-99:i+1]); err != nil {
+			if err := s.CommitPartition(store.Partition{Topic: "inbox", Number: int32(i / each)}, store.LogPosition{Next: next}, all[i-63:i+1]); err != nil {
 				b.Fatal(err)
 			}
 		}
-		info, err := os.Stat(path)
-		if err != nil {
+		if size, err = s.Size(); err != nil {
 			b.Fatal(err)
 		}
-		size = info.Size()
 	}
 	if err := s.Close(); err != nil {
 		b.Fatal(err)
@@ -54,10 +60,16 @@ func largeStore(b *testing.B, megabytes int64) (path string) {
 	return path
 }
 
-// A store of 1 GB that lies in the memory of the operating system: as it is opened, with all
-// of it checked before, and the check that runs beside.
+// A store of 1 GB that lies in the memory of the operating system, of one partition and of
+// sixteen: as it is opened, with all of it checked before, and the check that runs beside.
 func BenchmarkOpen1GB(b *testing.B) {
-	path := largeStore(b, 1000)
+	for _, partitions := range []int{1, 16} {
+		b.Run(fmt.Sprintf("partitions=%d", partitions), func(b *testing.B) { openLarge(b, partitions) })
+	}
+}
+
+func openLarge(b *testing.B, partitions int) {
+	path := largeStore(b, 1000, partitions)
 	open := func(b *testing.B, o Options, then func(*Store) error) {
 		for b.Loop() {
 			s, err := Open(path, o)

@@ -49,39 +49,33 @@ func BenchmarkCommitPartition(b *testing.B) {
 // into one file, or each into its own.
 func BenchmarkCommitPartitionsAtOnce(b *testing.B) {
 	for _, partitions := range []int{1, 2, 4} {
-		for _, files := range []int{1, partitions} {
-			b.Run(fmt.Sprintf("partitions=%d/files=%d", partitions, files), func(b *testing.B) {
-				commitAtOnce(b, partitions, files)
+		for _, oneFile := range []bool{true, false} {
+			b.Run(fmt.Sprintf("partitions=%d/one-file=%v", partitions, oneFile), func(b *testing.B) {
+				commitAtOnce(b, partitions, oneFile)
 			})
-			if partitions == 1 {
-				break
-			}
 		}
 	}
 }
 
-func commitAtOnce(b *testing.B, partitions, files int) {
+func commitAtOnce(b *testing.B, partitions int, oneFile bool) {
 	const accounts, weights = 100, 5000
-	stores := make([]*Store, files)
-	for i := range stores {
-		var err error
-		if stores[i], err = Open(storetest.TempStore(b), Options{CheckpointEvery: 1 << 30}); err != nil {
-			b.Fatal(err)
-		}
-		b.Cleanup(func() { _ = stores[i].Close() })
+	s, err := Open(storetest.TempStore(b), Options{CheckpointEvery: 1 << 30, OneFile: oneFile})
+	if err != nil {
+		b.Fatal(err)
 	}
+	b.Cleanup(func() { _ = s.Close() })
 	var states [][]store.AccountCommit
 	r := rand.New(rand.NewPCG(1, 1))
 	for n := range partitions {
 		p := store.Partition{Topic: "inbox", Number: int32(n)}
-		storetest.Begin(b, stores[n%files], p)
+		storetest.Begin(b, s, p)
 		var all []store.AccountCommit
 		for i := range accounts {
 			st := store.NewState()
 			storetest.ManyWeights(r, st, weights)
 			all = append(all, store.AccountCommit{Account: fmt.Sprintf("%d-%d", n, i), State: st})
 		}
-		if err := stores[n%files].CommitPartition(p, store.LogPosition{Next: 200}, all); err != nil {
+		if err := s.CommitPartition(p, store.LogPosition{Next: 200}, all); err != nil {
 			b.Fatal(err)
 		}
 		states = append(states, all)
@@ -100,7 +94,7 @@ func commitAtOnce(b *testing.B, partitions, files int) {
 		var committing sync.WaitGroup
 		for n := range partitions {
 			committing.Go(func() {
-				if err := stores[n%files].CommitPartition(store.Partition{Topic: "inbox", Number: int32(n)}, store.LogPosition{Next: next}, states[n]); err != nil {
+				if err := s.CommitPartition(store.Partition{Topic: "inbox", Number: int32(n)}, store.LogPosition{Next: next}, states[n]); err != nil {
 					b.Error(err)
 				}
 			})

@@ -312,7 +312,7 @@ func TestPartitionsInCopies(t *testing.T) {
 	}
 	fresh, alone := filepath.Join(filepath.Dir(s.path), "fresh.db"), filepath.Join(t.TempDir(), "alone.db")
 	var backup bytes.Buffer
-	if _, err := s.Backup(&backup); err != nil {
+	if _, err := s.Backup(context.Background(), &backup); err != nil {
 		t.Fatal(err)
 	}
 	model, state, err := s.CopyAccount(names[2], alone)
@@ -389,7 +389,7 @@ func TestVerifyFindsWhatIsWrongWithPartitions(t *testing.T) {
 			if report, err := s.Verify(context.Background()); err != nil || !report.OK() {
 				t.Fatalf("before: %v, %v", err, report.Problems)
 			}
-			if err := s.update(spoilt.spoil); err != nil {
+			if err := fileWith(t, s, storetest.Inbox3).update(spoilt.spoil); err != nil {
 				t.Fatal(err)
 			}
 			report, err := s.Verify(context.Background())
@@ -400,8 +400,15 @@ func TestVerifyFindsWhatIsWrongWithPartitions(t *testing.T) {
 				t.Error(err)
 			}
 			// What garbles a value is found at the start.
-			if _, err := OpenReadOnly(s.path, testOptions()); strings.HasPrefix(name, "garbled") && !errors.Is(err, store.ErrDamaged) {
-				t.Errorf("OpenReadOnly: %v, want ErrDamaged", err)
+			s, err = OpenReadOnly(s.path, testOptions())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if all, why := s.Lost(); strings.HasPrefix(name, "garbled") && (len(all) != 1 || !errors.Is(why[0], store.ErrDamaged)) {
+				t.Errorf("the partitions that are lost: %v, %v, want one, ErrDamaged", all, why)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
 			}
 		})
 	}

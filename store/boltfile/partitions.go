@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -84,10 +85,22 @@ func (s *Store) BeginPartition(p store.Partition, at store.LogPosition) (err err
 	if err := at.Check(p); err != nil {
 		return err
 	}
-	return s.update(func(tx *bolt.Tx) error {
+	if err := s.unknown(p); err != nil {
+		return err
+	}
+	return s.addFile(context.Background(), p, func(tx *bolt.Tx) error {
 		_, err := createPartition(tx, p, rowOf(at))
 		return err
 	})
+}
+
+// unknown demands that the store does not know p.
+func (s *Store) unknown(p store.Partition) error {
+	_, known, err := s.PartitionInfo(p)
+	if err == nil && known {
+		err = fmt.Errorf("%w: %v", store.ErrExists, p)
+	}
+	return err
 }
 
 func createPartition(tx *bolt.Tx, p store.Partition, row positionRow) (*bolt.Bucket, error) {
@@ -127,7 +140,7 @@ func (s *Store) StopPartition(p store.Partition, cut int64) error {
 // note changes the row of a partition.
 func (s *Store) note(p store.Partition, change func(*positionRow)) (err error) {
 	defer wrap(&err, "noting something of %v in store %s", p, s.path)
-	return s.update(func(tx *bolt.Tx) error {
+	return s.fileOf(p).update(func(tx *bolt.Tx) error {
 		b := partitionBucket(tx, p)
 		if b == nil {
 			return store.ErrNotFound
@@ -265,7 +278,7 @@ func writePosition(partition *bolt.Bucket, row positionRow) error {
 // Partitions returns the partitions that the store knows, by topic and number.
 func (s *Store) Partitions() (found []store.Partition, err error) {
 	defer wrap(&err, "listing partitions in store %s", s.path)
-	err = s.view(func(tx *bolt.Tx) error {
+	err = s.each(func(tx *bolt.Tx) error {
 		all := tx.Bucket(partitionsBucket)
 		if all == nil {
 			return nil
@@ -276,7 +289,8 @@ func (s *Store) Partitions() (found []store.Partition, err error) {
 			return err
 		})
 	})
-	return found, err
+	slices.SortFunc(found, store.Partition.Compare)
+	return slices.Compact(found), err
 }
 
 // PartitionInfo returns what the store knows of p, and whether it knows p.
@@ -314,7 +328,7 @@ type PartitionView struct {
 // wait, and in which the file grows, as in Backup. ErrNotFound if the store does
 // not know p.
 func (s *Store) ReadPartition(p store.Partition, fn func(*PartitionView) error) error {
-	err := s.copyOut(func(tx *bolt.Tx) error {
+	err := s.fileOf(p).copyOut(func(tx *bolt.Tx) error {
 		defer release(tx)
 		b := partitionBucket(tx, p)
 		if b == nil {
@@ -378,37 +392,16 @@ func membersOf(partition *bolt.Bucket) (names []string, err error) {
 	return names, err
 }
 
-// viewPartition runs fn with the bucket of a partition that must exist.
-func (s *Store) viewPartition(p store.Partition, fn func(*bolt.Bucket) error) error {
-	return s.view(func(tx *bolt.Tx) error {
-		b := partitionBucket(tx, p)
-		if b == nil {
-			return store.ErrNotFound
-		}
-		return fn(b)
-	})
-}
-
 // DropPartition forgets p and all of its accounts, in one transaction. It does
 // nothing if the store does not know p. Whoever still has a State of one of them
 // gets ErrNotFound from CommitPartition. When ctx is done before all of it was done, it ends
 // with ctx's error, and nothing is dropped.
 func (s *Store) DropPartition(ctx context.Context, p store.Partition) (err error) {
 	defer wrap(&err, "dropping %v from store %s", p, s.path)
-	var names []string
-	err = s.update(func(tx *bolt.Tx) (err error) {
-		names, err = dropPartition(ctx, tx, p)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		s.forget(name)
-	}
-	return nil
+	return s.setFile(ctx, p, nil, nil)
 }
 
+// dropPartition drops a partition that has no file of its own.
 func dropPartition(ctx context.Context, tx *bolt.Tx, p store.Partition) (names []string, err error) {
 	b := partitionBucket(tx, p)
 	if b == nil {

@@ -4,6 +4,7 @@ package boltfile
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io/fs"
 	"math/rand/v2"
@@ -20,7 +21,7 @@ func backedUp(t testing.TB) (path, fresh, then, now string) {
 	t.Helper()
 	s, st, tw := wasteful(t, testOptions())
 	var copied bytes.Buffer
-	if _, err := s.Backup(&copied); err != nil {
+	if _, err := s.Backup(context.Background(), &copied); err != nil {
 		t.Fatal(err)
 	}
 	fresh = filepath.Join(filepath.Dir(s.path), "fresh")

@@ -27,8 +27,8 @@ func (m *residentLimit) add(bytes int) {
 
 // count releases what the mapping has resident after every releaseEvery
 // transactions.
-func (s *Store) count(tx *bolt.Tx) {
-	if s.transactions.Add(1)%releaseEvery == 0 {
+func (f *file) count(tx *bolt.Tx) {
+	if f.transactions.Add(1)%releaseEvery == 0 {
 		release(tx)
 	}
 }

@@ -70,14 +70,15 @@ func (s *Store) rewrite(account string, st *store.State, w store.Rewrite, at *ad
 	if was := st.At(); was.Detached || was.Uncertain || was.Commit == 0 {
 		return store.ErrStale
 	}
-	r, err := s.stageRewrite(account, st, w, at.key())
+	f := s.fileFor(at)
+	r, err := s.stageRewrite(f, account, st, w, at.key())
 	if err != nil {
-		return err
+		return s.orForeign(err, f, at.key(), []string{account})
 	}
 	if err := s.o.step("rewrite"); err != nil {
 		return err
 	}
-	if err := s.update(func(tx *bolt.Tx) error { return finishRewrite(tx, account, st, &r, at) }); err != nil {
+	if err := f.update(func(tx *bolt.Tx) error { return finishRewrite(tx, account, st, &r, at) }); err != nil {
 		return err
 	}
 	if err := s.o.step("rewritten"); err != nil {
@@ -88,17 +89,17 @@ func (s *Store) rewrite(account string, st *store.State, w store.Rewrite, at *ad
 	is.Sum, is.Lesson = r.sum.Sum64(), r.learner.Lesson+uint64(r.lessons)
 	st.Settle(is)
 	s.forget(account)
-	return s.sweepAll(context.Background(), account)
+	return s.sweepAll(context.Background(), f, account)
 }
 
 // stageRewrite writes, in transactions of bounded size, all that finishRewrite
 // makes count.
-func (s *Store) stageRewrite(account string, st *store.State, w store.Rewrite, partition []byte) (rewriting, error) {
+func (s *Store) stageRewrite(f *file, account string, st *store.State, w store.Rewrite, partition []byte) (rewriting, error) {
 	r := rewriting{lessons: len(w.Lessons), scrub: w.Scrub, sum: fnv.New64a()}
 	r.sum.Write(key64(st.At().Sum))
 	var before SavedState
 	slim := false
-	err := s.update(func(tx *bolt.Tx) error {
+	err := f.update(func(tx *bolt.Tx) error {
 		b := accountBucket(tx, account)
 		if b == nil {
 			return store.ErrStale
@@ -131,7 +132,7 @@ func (s *Store) stageRewrite(account string, st *store.State, w store.Rewrite, p
 	if err != nil {
 		return r, err
 	}
-	if r.nowRows, r.now.Bytes, err = s.writeSaved(account, st, r.now.Generation); err != nil {
+	if r.nowRows, r.now.Bytes, err = s.writeSaved(f, account, st, r.now.Generation); err != nil {
 		return r, err
 	}
 	r.learner = before
@@ -139,7 +140,7 @@ func (s *Store) stageRewrite(account string, st *store.State, w store.Rewrite, p
 	case w.FromNothing:
 		r.learner.Generation, r.learner.Bytes = 0, 0
 	case !slim && before.Generation != 0:
-		if err := s.stageLearner(account, &r); err != nil {
+		if err := s.stageLearner(f, account, &r); err != nil {
 			return r, err
 		}
 	}
@@ -148,11 +149,11 @@ func (s *Store) stageRewrite(account string, st *store.State, w store.Rewrite, p
 	if r.learnerRows != nil {
 		r.sum.Write(key32(r.learnerRows.CRC))
 	}
-	return r, s.stageLessons(account, &r, w.Lessons)
+	return r, s.stageLessons(f, account, &r, w.Lessons)
 }
 
 // stageLearner writes what is to be kept of the state before the first lesson.
-func (s *Store) stageLearner(account string, r *rewriting) error {
+func (s *Store) stageLearner(f *file, account string, r *rewriting) error {
 	was, err := s.LessonBase(account)
 	if err != nil {
 		return err
@@ -161,7 +162,7 @@ func (s *Store) stageLearner(account string, r *rewriting) error {
 	learner.Account, learner.Weights, learner.Labelled = was.Account, was.Weights, was.Labelled
 	learner.Supports, learner.Coefficients, learner.Window, learner.Prior = was.Supports, was.Coefficients, was.Window, was.Prior
 	r.learner.Generation = r.generation
-	rows, size, err := s.writeSaved(account, learner, r.generation)
+	rows, size, err := s.writeSaved(f, account, learner, r.generation)
 	r.learnerRows, r.learner.Bytes = &rows, size
 	return err
 }
@@ -169,7 +170,7 @@ func (s *Store) stageLearner(account string, r *rewriting) error {
 // lessonsPerCommit bounds the memory that writing lessons takes.
 const lessonsPerCommit = 10_000
 
-func (s *Store) stageLessons(account string, r *rewriting, lessons []store.Lesson) error {
+func (s *Store) stageLessons(f *file, account string, r *rewriting, lessons []store.Lesson) error {
 	first := r.learner.Lesson
 	for begun := false; len(lessons) > 0 || !begun; begun = true {
 		if err := s.o.step("lessons anew"); err != nil {
@@ -185,7 +186,7 @@ func (s *Store) stageLessons(account string, r *rewriting, lessons []store.Lesso
 			values[i] = frame(nil, frameLesson, key64(first+uint64(i)), payload)
 			r.sum.Write(values[i][:frameSize])
 		}
-		err := s.update(func(tx *bolt.Tx) error {
+		err := f.update(func(tx *bolt.Tx) error {
 			b, err := part(accountBucket(tx, account), rewritingBucket)
 			if err != nil {
 				return err

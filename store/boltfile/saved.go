@@ -27,7 +27,7 @@ const (
 // writeSaved writes s as the saved state of the given generation, in as many
 // transactions as it takes, and returns its manifest, which it does not write:
 // a saved state without one is unfinished and belongs to nobody.
-func (s *Store) writeSaved(account string, st *store.State, generation uint64) (manifest, uint64, error) {
+func (s *Store) writeSaved(f *file, account string, st *store.State, generation uint64) (manifest, uint64, error) {
 	var m manifest
 	var size uint64
 	pending := make([][]byte, 0, chunksPerCommit) // framed chunks of this transaction
@@ -35,7 +35,7 @@ func (s *Store) writeSaved(account string, st *store.State, generation uint64) (
 		if err := s.o.step("chunks"); err != nil {
 			return err
 		}
-		return s.update(func(tx *bolt.Tx) error {
+		return f.update(func(tx *bolt.Tx) error {
 			b, err := part(accountBucket(tx, account), snapshotsBucket)
 			if err != nil {
 				return err

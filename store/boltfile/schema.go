@@ -44,7 +44,15 @@ import (
 //	pending                  <account> → what was taken over and has not all come in yet
 //	arriving                 accounts on their way in, as below accounts; else not there
 //	importing                an account on its way in, as below accounts; else not there
-const SchemaVersion = 1
+//	files                    which other files belong to this one (files.go); not there without any
+//	  directory              name of the directory that they are in, beside this file
+//	  listed                 <partition, as in partitions> → name of its file
+const (
+	SchemaVersion = 2
+	// schemaOfOneFile is the version of a store that has no files but the one, and
+	// of each file of a partition.
+	schemaOfOneFile = 1
+)
 
 var (
 	metaBucket     = []byte("meta")
@@ -58,6 +66,10 @@ var (
 	arrivingBucket = []byte("arriving")
 	// importingBucket holds what Import has copied so far.
 	importingBucket = []byte("importing")
+	// filesBucket holds the list of the other files; directoryKey and listedBucket are in it.
+	filesBucket  = []byte("files")
+	directoryKey = []byte("directory")
+	listedBucket = []byte("listed")
 	// rewritingBucket holds, within an account, what Rewrite has staged so far.
 	rewritingBucket = []byte("rewriting")
 
@@ -104,6 +116,7 @@ const (
 	frameMember     byte = 'a'
 	framePending    byte = 'w'
 	frameScrub      byte = 'o'
+	frameFile       byte = 'h'
 )
 
 // Log is a bucket of an account that holds framed values under numbers, and
@@ -284,7 +297,7 @@ func writeSchema(tx *bolt.Tx, version uint32) error {
 	if err != nil {
 		return err
 	}
-	if err := meta.Put(schemaKey, frame(nil, frameMeta, schemaKey, key32(version))); err != nil {
+	if err := putSchema(meta, version); err != nil {
 		return err
 	}
 	if err := meta.Put(createdKey, frame(nil, frameMeta, createdKey, createdMarker)); err != nil {
@@ -292,6 +305,10 @@ func writeSchema(tx *bolt.Tx, version uint32) error {
 	}
 	_, err = tx.CreateBucket(accountsBucket)
 	return err
+}
+
+func putSchema(meta *bolt.Bucket, version uint32) error {
+	return meta.Put(schemaKey, frame(nil, frameMeta, schemaKey, key32(version)))
 }
 
 // checkSchema reports whether this version can read the store.

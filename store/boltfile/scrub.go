@@ -29,8 +29,8 @@ func swept(tx *bolt.Tx, account string) error {
 }
 
 // unswept returns an account that still holds what was taken out of it; "" if none does.
-func (s *Store) unswept() (account string, err error) {
-	err = s.view(func(tx *bolt.Tx) error {
+func (f *file) unswept() (account string, err error) {
+	err = f.view(func(tx *bolt.Tx) error {
 		if b := tx.Bucket(metaBucket).Bucket(scrubBucket); b != nil {
 			key, _ := b.Cursor().First()
 			account = string(key)
@@ -42,7 +42,7 @@ func (s *Store) unswept() (account string, err error) {
 
 // sweepAll brings the sweep of an account's features to its end, or as far as it gets
 // until ctx is done; then the error is that of ctx, and the next call goes on there.
-func (s *Store) sweepAll(ctx context.Context, account string) error {
+func (s *Store) sweepAll(ctx context.Context, f *file, account string) error {
 	for done := false; !done; {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -50,7 +50,7 @@ func (s *Store) sweepAll(ctx context.Context, account string) error {
 		if err := s.o.step("sweep all"); err != nil {
 			return err
 		}
-		err := s.update(func(tx *bolt.Tx) error {
+		err := f.update(func(tx *bolt.Tx) error {
 			defer release(tx)
 			b := accountBucket(tx, account)
 			if b == nil { // it was dropped with its partition
@@ -77,17 +77,19 @@ func (s *Store) sweepAll(ctx context.Context, account string) error {
 	return nil
 }
 
-// ScrubDue reports whether free pages of the file may hold what a Rewrite took
+// ScrubDue reports whether free pages of a file may hold what a Rewrite took
 // out of it.
 func (s *Store) ScrubDue() (due bool, err error) {
 	defer wrap(&err, "store %s", s.path)
-	err = s.view(func(tx *bolt.Tx) error { due = tx.Bucket(metaBucket).Bucket(scrubBucket) != nil; return nil })
+	err = s.each(func(tx *bolt.Tx) error { due = due || scrubDue(tx); return nil })
 	return due, err
 }
 
+func scrubDue(tx *bolt.Tx) bool { return tx.Bucket(metaBucket).Bucket(scrubBucket) != nil }
+
 // Scrub brings to its end what a Rewrite began: nothing of what it took out is in
-// the file any more. It does nothing unless ScrubDue. It touches the accounts that were
-// rewritten and no others, and then writes the file anew once.
+// the store any more. It does nothing unless ScrubDue. It touches the accounts that were
+// rewritten and no others, and then writes each file that they are in anew once.
 //
 // When ctx is done it ends within one small transaction, or one step of Compact, with
 // ctx's error. Which accounts are swept, and how far, is durable: the next call goes on
@@ -100,23 +102,33 @@ func (s *Store) Scrub(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	for {
-		due, err := s.ScrubDue()
-		if err != nil || !due {
+	for _, f := range *s.files.Load() {
+		if err := s.scrub(ctx, f); err != nil && !f.dropped.Load() {
 			return err
 		}
-		account, err := s.unswept()
+	}
+	return nil
+}
+
+// scrub is Scrub for one file.
+func (s *Store) scrub(ctx context.Context, f *file) error {
+	for {
+		var due bool
+		if err := f.view(func(tx *bolt.Tx) error { due = scrubDue(tx); return nil }); err != nil || !due {
+			return err
+		}
+		account, err := f.unswept()
 		if err != nil {
 			return err
 		}
 		if account != "" {
-			if err := s.sweepAll(ctx, account); err != nil {
+			if err := s.sweepAll(ctx, f, account); err != nil {
 				return fmt.Errorf("sweeping account %q of store %s: %w", account, s.path, err)
 			}
 			continue
 		}
-		if _, _, err := s.Compact(ctx); err != nil {
-			return err
+		if _, _, err := f.compact(ctx); err != nil {
+			return fmt.Errorf("compacting store %s: %w", s.path, err)
 		}
 	}
 }

@@ -203,7 +203,7 @@ func TestAnAccountThatIsDroppedBeforeItWasSweptKeepsNobodyWaiting(t *testing.T) 
 	}
 	s := openTest(t, storetest.TempStore(t), o)
 	forgetAll(t, s, crowdName(0), crowd(t, s, 2, 5)[crowdName(0)], &stop)
-	err := s.update(func(tx *bolt.Tx) error { return tx.Bucket(accountsBucket).DeleteBucket([]byte(crowdName(0))) })
+	err := s.root.update(func(tx *bolt.Tx) error { return tx.Bucket(accountsBucket).DeleteBucket([]byte(crowdName(0))) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +219,7 @@ func TestADamagedListOfAccountsToBeSweptIsNoticed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = s.update(func(tx *bolt.Tx) error {
+	err = s.root.update(func(tx *bolt.Tx) error {
 		b, err := tx.Bucket(metaBucket).CreateBucket(scrubBucket)
 		if err != nil {
 			return err

@@ -4,15 +4,15 @@ package boltfile
 
 import (
 	"errors"
-	"io"
+
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
-	berrors "go.etcd.io/bbolt/errors"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/hinged/hinged/store"
@@ -36,6 +36,8 @@ type Options struct {
 	// LockTimeout is how long to wait for another process to let go of the
 	// file; 0 means 500 ms.
 	LockTimeout time.Duration
+	// OneFile has partitions that begin in the store's file, and not in files of their own.
+	OneFile bool
 	// NoSync leaves writing to the disk to the operating system. A power cut
 	// can then damage the file: for tests and benchmarks only.
 	NoSync bool
@@ -52,7 +54,7 @@ type Hooks struct {
 	Copy     int                     // bytes that a transaction of Compact copies; 0 means 8 MiB
 	Whole    int64                   // a file of up to so many bytes is checked whole when it is opened; 0 means 64 MiB
 	Slice    int                     // records that a commit trims, beyond twice what it brings; 0 means 500
-	Step     func(step string) error // called before each step of a save; its error is the step's
+	Step     func(step string) error // called before each step of a save, perhaps by several at once; its error is the step's
 }
 
 func (o Options) step(step string) error {
@@ -93,47 +95,42 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Store is an open file. Its methods may be called concurrently; commits wait
-// for each other. A State belongs to its caller, also during Commit.
-//
-// Its locks, in the order in which they are taken: copying, writing, open.
+// Store is an open store: one file, and one more for each partition. Its methods may be
+// called concurrently; commits to one file wait for each other. A State belongs to its
+// caller, also during Commit.
 type Store struct {
-	path string
-	o    Options
+	path     string
+	o        Options
+	readOnly bool
 
-	// copying is held for reading by whoever copies out of the file at length,
-	// and for writing by Compact and Close, which do not wait in the midst of
-	// their work for such a copy to end.
-	copying sync.RWMutex
+	// root is the file at path. It holds the accounts that belong to no partition, the
+	// list of the other files, and partitions that came in with a backup.
+	root *file
+	// placing is held by whoever changes which files there are.
+	placing sync.Mutex
+	// files are those that are open, root first. Nobody changes the slice.
+	files atomic.Pointer[[]*file]
+	// closing waits for files that were dropped.
+	closing sync.WaitGroup
+
 	// scrubbing has one Scrub at a time: a token is in it while one is under way.
 	scrubbing chan struct{}
-	// writing is held by every transaction that writes, and by Compact: what it
-	// copies stays as it is.
-	writing sync.Mutex
-	// open guards db: whoever uses it holds open for reading, and Compact, when it
-	// puts another file in its place, for writing.
-	open sync.RWMutex
-	db   *bolt.DB
-
-	readOnly bool
-	// checking has one Check at a time: a token is in it while one is under way.
-	checking chan struct{}
-	// checked: all that was in the file when it was opened was checked.
-	checked atomic.Bool
-	// damaged is what Check found; nil: nothing.
-	damaged atomic.Pointer[error]
-
-	transactions atomic.Uint64
 	// vectorsRead and namesRead are what Reads returns.
 	vectorsRead, namesRead atomic.Uint64
-
-	mu sync.Mutex
-	// kept holds, by account, the messages of its base, while a sweep needs them.
-	kept map[string]keptMessages
 	// arriving has one RestoreState and one RestoreLogs of an account at a time.
 	arriving singleflight.Group
-	// group writes accounts that come in at the same time in one transaction.
-	group groupCommit
+
+	mu sync.Mutex
+	// partitions has the files of those that have one of their own.
+	partitions map[store.Partition]*file
+	// lost says of partitions that are unknown why their files can't be used.
+	lost map[store.Partition]error
+	// homes holds in which file an account was found, of a bounded number of them.
+	homes map[string]*file
+	// claims has the accounts that are just being created.
+	claims map[string]struct{}
+	// kept holds, by account, the messages of its base, while a sweep needs them.
+	kept map[string]keptMessages
 	// vocabularies holds the checksums of those that were checked, by account, a bounded
 	// number of them.
 	vocabularies map[string]uint32
@@ -142,26 +139,65 @@ type Store struct {
 	tried map[string]uint64
 }
 
+func newStore(path string, root *file, o Options) *Store {
+	s := &Store{
+		path: path, o: o, root: root, scrubbing: make(chan struct{}, 1),
+		partitions: map[store.Partition]*file{}, lost: map[store.Partition]error{},
+		homes: map[string]*file{}, claims: map[string]struct{}{},
+		kept: map[string]keptMessages{}, vocabularies: map[string]uint32{}, tried: map[string]uint64{},
+	}
+	s.files.Store(&[]*file{root})
+	return s
+}
+
 // Path returns the path that the store was opened at.
 func (s *Store) Path() string { return s.path }
 
-// Close waits for running calls and lets go of the file.
+// Close waits for running calls and lets go of all files.
 func (s *Store) Close() (err error) {
 	defer wrap(&err, "closing store %s", s.path)
-	s.copying.Lock()
-	defer s.copying.Unlock()
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	s.open.Lock()
-	defer s.open.Unlock()
-	return s.db.Close()
+	s.placing.Lock()
+	defer s.placing.Unlock()
+	s.closing.Wait()
+	// Whoever has the lock on root may open the others.
+	all := *s.files.Load()
+	for _, f := range all[1:] {
+		err = errors.Join(err, f.close())
+	}
+	return errors.Join(err, s.root.close())
+}
+
+// Size returns how many bytes all files of the store have.
+func (s *Store) Size() (bytes int64, err error) {
+	defer wrap(&err, "size of store %s", s.path)
+	for _, f := range *s.files.Load() {
+		n, err := sizeOf(f.path)
+		if err != nil && !f.dropped.Load() {
+			return 0, err
+		}
+		bytes += n
+	}
+	return bytes, nil
+}
+
+// Lost returns the partitions that the store does not know any more because their files can't be
+// used, by topic and number, and why: each is an ErrDamaged. What such a file was is beside it,
+// under another name. One that is begun or taken over is not lost any more.
+func (s *Store) Lost() (partitions []store.Partition, why []error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	partitions = slices.SortedFunc(maps.Keys(s.lost), store.Partition.Compare)
+	for _, p := range partitions {
+		why = append(why, s.lost[p])
+	}
+	return partitions, why
 }
 
 // Accounts returns the names of all accounts that were ever committed or taken
 // over, ascending.
 func (s *Store) Accounts() (names []string, err error) {
 	defer wrap(&err, "listing accounts in store %s", s.path)
-	err = s.view(func(tx *bolt.Tx) error {
+	err = s.each(func(tx *bolt.Tx) error {
 		add := func(name, _ []byte) error { names = append(names, string(name)); return nil }
 		if err := tx.Bucket(accountsBucket).ForEach(add); err != nil {
 			return err
@@ -178,79 +214,16 @@ func (s *Store) Accounts() (names []string, err error) {
 	return slices.Compact(names), nil
 }
 
-// Backup writes a copy of the file to w, as of the last commit, while others go
-// on committing. It returns the number of bytes written. A slow w makes the file
-// grow, since pages are not reused while they are being copied, and keeps
-// Compact and Close waiting.
-func (s *Store) Backup(w io.Writer) (n int64, err error) {
-	defer wrap(&err, "backing up store %s", s.path)
-	err = s.copyOut(func(tx *bolt.Tx) (err error) {
-		n, err = tx.WriteTo(w)
-		return err
-	})
-	return n, err
-}
-
-// copyOut runs fn in a read transaction of any length, which nothing but Compact
-// and Close waits for.
-func (s *Store) copyOut(fn func(*bolt.Tx) error) error {
-	s.copying.RLock()
-	defer s.copying.RUnlock()
-	s.open.RLock()
-	db := s.db // stays open: Compact and Close wait for copying
-	s.open.RUnlock()
-	err := guard(func() error { return db.View(fn) })
-	if errors.Is(err, berrors.ErrDatabaseNotOpen) {
-		err = store.ErrClosed
-	}
-	return err
-}
-
-// view runs fn in a read transaction. What fn gets from the database is valid
-// until it returns.
-func (s *Store) view(fn func(*bolt.Tx) error) error {
-	s.open.RLock()
-	defer s.open.RUnlock()
-	return plain(guard(func() error {
-		return s.db.View(func(tx *bolt.Tx) error {
-			defer s.count(tx)
-			return fn(tx)
-		})
-	}))
-}
-
-// update runs fn in a write transaction and commits it unless fn fails. A file of which
-// Check found that it is damaged is not written to.
-func (s *Store) update(fn func(*bolt.Tx) error) error {
-	if err := s.refusal(); err != nil {
-		return err
-	}
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	s.open.RLock()
-	defer s.open.RUnlock()
-	return plain(guard(func() error {
-		return s.db.Update(func(tx *bolt.Tx) error {
-			defer s.count(tx)
-			return fn(tx)
-		})
-	}))
-}
-
-// viewAccount is view with the bucket of an account that must exist.
-func (s *Store) viewAccount(name string, fn func(*bolt.Bucket, Progress) error) error {
-	return s.view(func(tx *bolt.Tx) error {
-		account := accountBucket(tx, name)
-		if account == nil {
-			if pendingValue(tx, name) != nil {
-				return store.ErrPending
-			}
-			return store.ErrNotFound
+// each runs fn in a read transaction of each file, one after the other, without those of
+// partitions that are known to be damaged.
+func (s *Store) each(fn func(*bolt.Tx) error) error {
+	for _, f := range *s.files.Load() {
+		if f.partition && f.refusal() != nil {
+			continue
 		}
-		p, err := readProgress(account)
-		if err != nil {
+		if err := f.view(fn); err != nil && !(f.dropped.Load() && errors.Is(err, store.ErrNotFound)) {
 			return err
 		}
-		return fn(account, p)
-	})
+	}
+	return nil
 }

@@ -28,20 +28,16 @@ func (s *Store) BeginTakeOver(ctx context.Context, p store.Partition, at store.L
 	if err := s.o.step("begin restore"); err != nil {
 		return err
 	}
-	var dropped []string
-	err = s.update(func(tx *bolt.Tx) (err error) {
-		if dropped, err = dropPartition(ctx, tx, p); err != nil {
-			return err
-		}
-		return beginTakeOver(ctx, tx, p, rowOf(at), accounts)
-	})
+	names := make([]string, len(accounts))
+	for i, a := range accounts {
+		names[i] = a.Account
+	}
+	release, err := s.claim(nil, partitionKey(p), names)
 	if err != nil {
 		return err
 	}
-	for _, name := range dropped {
-		s.forget(name)
-	}
-	return nil
+	defer release()
+	return s.addFile(ctx, p, func(tx *bolt.Tx) error { return beginTakeOver(ctx, tx, p, rowOf(at), accounts) })
 }
 
 func beginTakeOver(ctx context.Context, tx *bolt.Tx, p store.Partition, row positionRow, accounts []PendingAccount) error {
@@ -99,14 +95,16 @@ func (s *Store) TakeOverState(p store.Partition, account string, bring func(*Inc
 }
 
 func (s *Store) takeOverState(p store.Partition, account string, bring func(*Incoming) (Progress, error)) (err error) {
-	from, ok, err := s.pendingAccount(p, account)
+	f, from, ok, err := s.pendingAccount(p, account)
 	if err != nil || !ok || from.Here {
 		return err
 	}
-	in := &Incoming{store: s, From: from}
+	in := &Incoming{file: f, From: from}
 	defer func() {
 		if err != nil && in.staged { // what is left after all goes at the next Open
-			err = errors.Join(err, s.update(func(tx *bolt.Tx) error { return in.unstage(tx) }))
+			if undone := f.update(func(tx *bolt.Tx) error { return in.unstage(tx) }); !f.dropped.Load() {
+				err = errors.Join(err, undone)
+			}
 		}
 	}()
 	progress, err := bring(in)
@@ -123,7 +121,7 @@ func (s *Store) takeOverState(p store.Partition, account string, bring func(*Inc
 		return err
 	}
 	s.forget(account)
-	return s.updateInGroup(in.size, func(tx *bolt.Tx) error { return in.arrive(tx, progress) })
+	return in.overtaken(f.updateInGroup(in.size, func(tx *bolt.Tx) error { return in.arrive(tx, progress) }))
 }
 
 // TakeOverLogs brings in what TakeOverState did not, which must have come in: the
@@ -136,12 +134,12 @@ func (s *Store) TakeOverLogs(p store.Partition, account string, bring func(*Inco
 }
 
 func (s *Store) takeOverLogs(p store.Partition, account string, bring func(*Incoming) error) error {
-	from, ok, err := s.pendingAccount(p, account)
+	f, from, ok, err := s.pendingAccount(p, account)
 	if err != nil || !ok {
 		return err
 	}
-	in := &Incoming{store: s, From: from}
-	err = s.viewAccount(account, func(_ *bolt.Bucket, at Progress) error {
+	in := &Incoming{file: f, From: from}
+	_, err = f.viewAccount(account, func(_ *bolt.Bucket, at Progress) error {
 		if at.Pending == nil {
 			return damage("pending, and all there")
 		}
@@ -157,7 +155,7 @@ func (s *Store) takeOverLogs(p store.Partition, account string, bring func(*Inco
 	if err := s.o.step("complete"); err != nil {
 		return err
 	}
-	return s.updateInGroup(in.size, in.complete)
+	return in.overtaken(f.updateInGroup(in.size, in.complete))
 }
 
 // takeOver runs do unless it is running for the same account; then it waits for
@@ -168,15 +166,16 @@ func (s *Store) takeOver(what string, p store.Partition, account string, do func
 	return err
 }
 
-// pendingAccount returns an account of p that has not all come in; ok is false if it
-// has.
-func (s *Store) pendingAccount(p store.Partition, account string) (from PendingAccount, ok bool, err error) {
-	err = s.view(func(tx *bolt.Tx) (err error) {
+// pendingAccount returns an account of p that has not all come in, and the file that it is in;
+// ok is false if it has.
+func (s *Store) pendingAccount(p store.Partition, account string) (f *file, from PendingAccount, ok bool, err error) {
+	f = s.fileOf(p)
+	err = f.view(func(tx *bolt.Tx) (err error) {
 		if !isMember(tx, p, account) {
 			return store.ErrNotFound
 		}
 		from, ok, err = readPending(tx, account)
 		return err
 	})
-	return from, ok, err
+	return f, from, ok, err
 }

@@ -30,16 +30,14 @@ func (s *Store) CopyAccount(account, path string) (model, state string, err erro
 		return "", "", err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	s.copying.RLock()
-	defer s.copying.RUnlock()
-	err = s.viewAccount(account, func(b *bolt.Bucket, p Progress) error {
+	err = s.viewAccountAtLength(account, func(b *bolt.Bucket, p Progress) error {
 		if p.Pending != nil {
 			return store.ErrPending
 		}
-		if err := db.Update(func(tx *bolt.Tx) error { return writeSchema(tx, SchemaVersion) }); err != nil {
+		if err := db.Update(func(tx *bolt.Tx) error { return writeSchema(tx, schemaOfOneFile) }); err != nil {
 			return err
 		}
-		if err := s.copyBucket(context.Background(), db, [][]byte{accountsBucket, []byte(account)}, b); err != nil {
+		if err := copyBucket(context.Background(), s.o, db, [][]byte{accountsBucket, []byte(account)}, b); err != nil {
 			return err
 		}
 		if p.Partition == nil {
@@ -97,7 +95,12 @@ func (s *Store) AddAccount(from *Store, account, model, state, as string, replac
 	if err := store.CheckAccountName(as); err != nil {
 		return err
 	}
-	err = s.update(func(tx *bolt.Tx) error {
+	release, err := s.claim(s.root, nil, []string{as})
+	if err != nil {
+		return err
+	}
+	defer release()
+	err = s.root.update(func(tx *bolt.Tx) error {
 		if err := mayImport(tx, as, replace); err != nil {
 			return err
 		}
@@ -112,14 +115,14 @@ func (s *Store) AddAccount(from *Store, account, model, state, as string, replac
 	}
 	defer func() {
 		if err != nil { // what is left after all goes at the next Open
-			err = errors.Join(err, s.update(clearImport))
+			err = errors.Join(err, s.root.update(clearImport))
 		}
 	}()
 	if err := s.copyImport(from, account, model, state, as); err != nil {
 		return err
 	}
 	s.forget(as)
-	return s.update(func(tx *bolt.Tx) error { return placeImport(tx, as, replace) })
+	return s.root.update(func(tx *bolt.Tx) error { return placeImport(tx, as, replace) })
 }
 
 // placeImport puts the account that was copied in its place.
@@ -178,16 +181,17 @@ func (s *Store) copyImport(from *Store, account, model, state, as string) error 
 		return err
 	}
 	err := from.viewAccount(account, func(b *bolt.Bucket, _ Progress) error {
-		s.writing.Lock()
-		defer s.writing.Unlock()
-		s.open.RLock()
-		defer s.open.RUnlock()
-		return s.copyBucket(context.Background(), s.db, [][]byte{importingBucket, name}, b)
+		f := s.root
+		f.writing.Lock()
+		defer f.writing.Unlock()
+		f.open.RLock()
+		defer f.open.RUnlock()
+		return copyBucket(context.Background(), s.o, f.db, [][]byte{importingBucket, name}, b)
 	})
 	if err != nil {
 		return err
 	}
-	err = s.view(func(tx *bolt.Tx) error {
+	err = s.root.view(func(tx *bolt.Tx) error {
 		isModel, isState, err := checkCopy(tx.Bucket(importingBucket).Bucket(name), as)
 		if err != nil {
 			return err
@@ -200,7 +204,7 @@ func (s *Store) copyImport(from *Store, account, model, state, as string) error 
 	if err != nil {
 		return err
 	}
-	err = s.update(func(tx *bolt.Tx) error { return setRestored(tx.Bucket(importingBucket).Bucket(name)) })
+	err = s.root.update(func(tx *bolt.Tx) error { return setRestored(tx.Bucket(importingBucket).Bucket(name)) })
 	if err != nil {
 		return err
 	}
@@ -211,6 +215,12 @@ func (s *Store) copyImport(from *Store, account, model, state, as string) error 
 func (s *Store) forget(account string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.drop(account)
+}
+
+// drop is forget for those who have the lock.
+func (s *Store) drop(account string) {
+	delete(s.homes, account)
 	delete(s.kept, account)
 	delete(s.tried, account)
 	delete(s.vocabularies, account)

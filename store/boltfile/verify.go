@@ -4,10 +4,12 @@ package boltfile
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -39,7 +41,7 @@ type AccountReport struct {
 // better use for more.
 const mostProblems = 100
 
-// Verify reads the whole file, as of the last commit, and checks its structure,
+// Verify reads the whole store, each file as of its last commit, and checks its structure,
 // every checksum, that every row decodes, that no number is missing from a log,
 // that features and their index agree, and that each state loads and survives
 // being written again. It takes as long as reading the file does. The error is
@@ -47,30 +49,43 @@ const mostProblems = 100
 // is done it soon ends with ctx's error.
 func (s *Store) Verify(ctx context.Context) (report Report, err error) {
 	defer wrap(&err, "verifying store %s", s.path)
-	err = s.verify(ctx, &report)
-	if errors.Is(err, store.ErrDamaged) {
-		report.Problems = append(report.Problems, err)
-		err = nil
+	_, report.Problems = s.Lost()
+	for _, f := range *s.files.Load() {
+		err := f.verify(ctx, &report)
+		switch {
+		case errors.Is(err, store.ErrDamaged):
+			report.Problems = append(report.Problems, f.named(err))
+		case err != nil && !f.dropped.Load():
+			return report, err
+		}
 	}
-	return report, err
+	slices.SortStableFunc(report.Accounts, func(a, b AccountReport) int { return cmp.Compare(a.Name, b.Name) })
+	for i := range max(0, len(report.Accounts)-1) {
+		if name := report.Accounts[i].Name; name == report.Accounts[i+1].Name {
+			report.Problems = append(report.Problems, fmt.Errorf("account %q is in two files", name))
+		}
+	}
+	return report, nil
 }
 
-func (s *Store) verify(ctx context.Context, report *Report) error {
+// verify is Verify for one file.
+func (f *file) verify(ctx context.Context, report *Report) error {
 	// What follows trusts the pages. Check looks at them only if Open did not.
-	again := s.checked.Load()
-	if err := s.Check(ctx); err != nil {
+	again := f.checked.Load()
+	if err := f.checkOnce(ctx); err != nil {
 		return err
 	}
 	if again {
-		if err := s.checkPages(ctx); err != nil {
+		if err := f.checkPages(ctx); err != nil {
 			return err
 		}
 	}
-	return s.view(func(tx *bolt.Tx) error {
+	return f.view(func(tx *bolt.Tx) error {
 		if err := checkSchema(tx); err != nil {
 			return err
 		}
-		report.Problems = append(checkFrames(ctx, tx, mostProblems), verifyMembers(tx)...)
+		report.Problems = append(report.Problems, checkFrames(ctx, tx, mostProblems)...)
+		report.Problems = append(report.Problems, verifyMembers(tx)...)
 		accounts := tx.Bucket(accountsBucket)
 		return accounts.ForEachBucket(func(name []byte) error {
 			r, problems := verifyAccount(ctx, accounts.Bucket(name))
@@ -91,6 +106,9 @@ func (s *Store) verify(ctx context.Context, report *Report) error {
 // no more than most, and only until ctx is done.
 func checkFrames(ctx context.Context, tx *bolt.Tx, most int) (problems []error) {
 	if err := checkScrub(tx); err != nil {
+		problems = append(problems, err)
+	}
+	if _, _, err := readList(tx); err != nil {
 		problems = append(problems, err)
 	}
 	if problems = append(problems, checkPartitions(tx, most)...); len(problems) >= most {

@@ -159,7 +159,7 @@ func TestADamagedVocabularyIsNoticed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	err = s.update(func(tx *bolt.Tx) error {
+	err = s.root.update(func(tx *bolt.Tx) error {
 		b := accountBucket(tx, "ann").Bucket(vocabularyBucket)
 		value := bytes.Clone(b.Get(vocabularyKey))
 		value[len(value)-1] ^= 1

@@ -36,8 +36,8 @@ const Standard = "-"
 var (
 	// ErrExists: a file of that name is there.
 	ErrExists = errors.New("the file exists")
-	// ErrUnsound: what was read is no backup, or a damaged one.
-	ErrUnsound = errors.New("not a sound backup")
+	// ErrUnsound: what was read is no backup and no file of a partition, or a damaged one.
+	ErrUnsound = errors.New("not a sound store")
 	// ErrAccountExists: an import would replace an account.
 	ErrAccountExists = errors.New("an account of that name exists")
 )
@@ -59,8 +59,12 @@ func check(ctx context.Context, path string) ([]Account, error) {
 		return nil, err
 	}
 	report, err := s.Verify(ctx)
-	if err = errors.Join(err, s.Close()); err != nil {
+	alone, aloneErr := s.Alone()
+	if err = errors.Join(err, aloneErr, s.Close()); err != nil {
 		return nil, err
+	}
+	if !alone {
+		return nil, errors.New("it is one of several files of a store, without the others; hinged backup makes one file of all of them")
 	}
 	if !report.OK() {
 		return nil, report.Problems[0]

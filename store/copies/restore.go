@@ -41,36 +41,76 @@ func Restore(ctx context.Context, storePath, file string, stdin io.Reader) (out 
 	if file != Standard && same(file, storePath) {
 		return out, errors.New("it is the store itself")
 	}
-	in, err := input(file, stdin)
-	if err != nil {
-		return out, err
-	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	if err := os.MkdirAll(filepath.Dir(storePath), 0o700); err != nil {
-		return out, err
-	}
-	d, err := newDraft(storePath)
+	d, accounts, err := receive(ctx, storePath, file, stdin)
 	if err != nil {
 		return out, err
 	}
 	defer func() { err = errors.Join(err, d.drop()) }()
-	if _, err := io.Copy(d, patient{ctx, in}); err != nil {
-		return out, err
-	}
-	if err := errors.Join(d.Sync(), d.Close()); err != nil {
-		return out, err
-	}
-	if out.Accounts, err = check(ctx, d.Name()); err != nil {
-		// The owner knows the backup, not the copy that was made of it.
-		what := strings.ReplaceAll(err.Error(), d.Name(), file)
-		if errors.Is(err, store.ErrNewer) {
-			return out, fmt.Errorf("%w: %s", store.ErrNewer, what)
-		}
-		return out, fmt.Errorf("%w: %s", ErrUnsound, what)
-	}
+	out.Accounts = accounts
 	if out.Aside, err = boltfile.Replace(storePath, d.Name(), boltfile.Options{}); err != nil {
 		return out, err
 	}
 	d.kept = true // it has the store's name now
 	return out, nil
+}
+
+// gather writes a store that has files of partitions beside it to a draft, as one file, and
+// reports whether file is one. What cannot be opened is none; whoever checks it says why.
+func gather(ctx context.Context, file string, d *draft) (gathered bool, err error) {
+	if file == Standard {
+		return false, nil
+	}
+	s, err := boltfile.OpenReadOnly(file, boltfile.Options{})
+	if err != nil {
+		return false, nil
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if alone, err := s.Alone(); err != nil || alone {
+		return false, err
+	}
+	_, err = s.Backup(ctx, patientWriter{ctx, d})
+	return true, err
+}
+
+// receive copies the store in file, or in what stdin gives if that is Standard, to a draft beside
+// the store at storePath, and checks it. The draft is the caller's to drop. ErrUnsound and
+// store.ErrNewer say what is wrong with the file.
+func receive(ctx context.Context, storePath, file string, stdin io.Reader) (d *draft, accounts []Account, err error) {
+	in, err := input(file, stdin)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	if err := os.MkdirAll(filepath.Dir(storePath), 0o700); err != nil {
+		return nil, nil, err
+	}
+	if d, err = newDraft(storePath); err != nil {
+		return nil, nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.drop())
+		}
+	}()
+	gathered, err := gather(ctx, file, d)
+	if err != nil {
+		return d, nil, err
+	}
+	if !gathered {
+		if _, err := io.Copy(d, patient{ctx, in}); err != nil {
+			return d, nil, err
+		}
+	}
+	if err := errors.Join(d.Sync(), d.Close()); err != nil {
+		return d, nil, err
+	}
+	if accounts, err = check(ctx, d.Name()); err != nil {
+		// The owner knows the file, not the copy that was made of it.
+		what := strings.ReplaceAll(err.Error(), d.Name(), file)
+		if errors.Is(err, store.ErrNewer) {
+			return d, nil, fmt.Errorf("%w: %s", store.ErrNewer, what)
+		}
+		return d, nil, fmt.Errorf("%w: %s", ErrUnsound, what)
+	}
+	return d, accounts, nil
 }

@@ -128,7 +128,7 @@ func setAside(ctx context.Context, s *boltfile.Store, storePath string) (string,
 	for n := 1; ; n++ {
 		aside := fmt.Sprintf("%s.before-import-%d", storePath, n)
 		_, err := Write(aside, storePath, false, nil,
-			func(w io.Writer) error { _, err := s.Backup(patientWriter{ctx, w}); return err },
+			func(w io.Writer) error { _, err := s.Backup(ctx, patientWriter{ctx, w}); return err },
 			func(path string) error { _, err := check(ctx, path); return err })
 		if !errors.Is(err, ErrExists) {
 			return aside, err

@@ -88,10 +88,10 @@ func (c *Crowd) Compare(t testing.TB, s Partitioned) {
 	}
 }
 
-// Begin begins p, one of 8 partitions, at offset 100.
+// Begin begins p, one of 16 partitions, at offset 100.
 func Begin(t testing.TB, s Partitioned, p store.Partition) {
 	t.Helper()
-	if err := s.BeginPartition(p, store.LogPosition{Next: 100, Partitions: 8}); err != nil {
+	if err := s.BeginPartition(p, store.LogPosition{Next: 100, Partitions: 16}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -5,6 +5,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -74,11 +75,22 @@ func Holds[I any](t testing.TB, s Listed[I]) string {
 func OnlyStore(t testing.TB, path string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(path))
-	if err != nil || len(entries) != 1 || entries[0].Name() != filepath.Base(path) {
+	if err != nil || len(entries) > 2 || entries[0].Name() != filepath.Base(path) {
 		t.Errorf("the directory has %v, %v; want the store alone", entries, err)
 	}
-	if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
-		t.Errorf("the store has mode %v, %v", info.Mode(), err)
+	for _, dir := range entries[1:] { // of the files of partitions
+		if info, err := dir.Info(); err != nil || !strings.HasPrefix(dir.Name(), filepath.Base(path)+".partitions-") || info.Mode() != fs.ModeDir|0o700 {
+			t.Errorf("beside the store is %s with mode %v, %v", dir.Name(), info.Mode(), err)
+		}
+	}
+	files, err := filepath.Glob(path + ".partitions-*/*")
+	if err != nil {
+		t.Error(err)
+	}
+	for _, file := range append(files, path) {
+		if info, err := os.Stat(file); err != nil || info.Mode() != 0o600 || file != path && filepath.Ext(file) != ".db" {
+			t.Errorf("%s of the store has mode %v, %v", file, info.Mode(), err)
+		}
 	}
 }
 

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package boltfile
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// gathering is between the store's name and what makes that of a backup unique that is being
+// gathered from several files.
+const gathering = ".gathering-"
+
+// Backup writes a copy of the store to w, in one file, while others go on committing: what
+// belongs to no partition as of one commit, and each partition as of one. It returns
+// the number of bytes written. A slow w makes the store's files grow, since pages are not
+// reused while they are being copied, and keeps Compact and Close waiting. If partitions have
+// files of their own, the copy is made beside the store first, so that there must be room
+// for it. It ends with ctx's error soon after ctx is done.
+func (s *Store) Backup(ctx context.Context, w io.Writer) (n int64, err error) {
+	defer wrap(&err, "backing up store %s", s.path)
+	if _, lost := s.Lost(); lost != nil {
+		return 0, errors.Join(lost...) // backups from before may have what is missing here
+	}
+	if alone, err := s.Alone(); err != nil || alone {
+		if err == nil {
+			n, err = s.root.writeTo(w)
+		}
+		return n, err
+	}
+	draft, err := os.CreateTemp(filepath.Dir(s.path), filepath.Base(s.path)+gathering+"*") // mode 0600
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, draft.Close(), os.Remove(draft.Name())) }()
+	if _, err := s.root.writeTo(draft); err != nil {
+		return 0, plain(err)
+	}
+	if err := s.gather(ctx, draft.Name(), (*s.files.Load())[1:]); err != nil {
+		return 0, plain(err)
+	}
+	// The database was written by another descriptor.
+	if _, err := draft.Seek(0, io.SeekStart); err != nil {
+		return 0, err
+	}
+	return io.Copy(w, draft)
+}
+
+// gather copies what is in files to the copy of root at path.
+func (s *Store) gather(ctx context.Context, path string, files []*file) (err error) {
+	db, err := openUnsynced(path, s.o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if err := guard(func() error { return db.Update(unlist) }); err != nil {
+		return err
+	}
+	for _, f := range files {
+		err := f.copyOut(func(tx *bolt.Tx) error {
+			defer release(tx)
+			return copyBucket(ctx, s.o, db, nil, tx.Cursor().Bucket())
+		})
+		if err != nil && !f.dropped.Load() {
+			return err
+		}
+	}
+	return finishDraft(db, path)
+}
+
+// unlist makes a store one that has no files but the one.
+func unlist(tx *bolt.Tx) error {
+	if tx.Bucket(filesBucket) != nil {
+		if err := tx.DeleteBucket(filesBucket); err != nil {
+			return err
+		}
+	}
+	return putSchema(tx.Bucket(metaBucket), schemaOfOneFile)
+}
