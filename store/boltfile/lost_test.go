@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package boltfile
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hinged/hinged/internal/testkit/storetest"
+	"github.com/hinged/hinged/store"
+)
+
+// spoilFile overwrites some pages in the middle of a file.
+func spoilFile(t testing.TB, path string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size, err := f.Seek(0, io.SeekEnd)
+	if err == nil {
+		_, err = f.WriteAt(bytes.Repeat([]byte{0xa5}, int(size)-2*4096), 2*4096)
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Damage, also the worst, stops one partition. The others go on, and so does the owner's
+// account.
+func TestDamageStopsOnePartition(t *testing.T) {
+	for name, spoil := range map[string]func(t *testing.T, path string){
+		"garbled": func(t *testing.T, path string) { spoilFile(t, path) },
+		"gone": func(t *testing.T, path string) {
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"short": func(t *testing.T, path string) {
+			if err := os.Truncate(path, 4096); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"another's": func(t *testing.T, path string) {
+			data, err := os.ReadFile(strings.Replace(path, "mail-1.2", "mail-0.1", 1))
+			if err == nil {
+				err = os.WriteFile(path, data, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "hinged.db")
+			s, x := populate(t, path)
+			file := fileWith(t, s, x.parts[1]).path
+			closed(t, s)
+			spoil(t, file)
+
+			s, err := OpenReadOnly(path, testOptions())
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantLost(t, s, x)
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+			s = reopened(t, path)
+			wantLost(t, s, x)
+			if _, err := s.Backup(context.Background(), io.Discard); !errors.Is(err, store.ErrDamaged) {
+				t.Errorf("Backup: %v, want ErrDamaged", err)
+			}
+			aside, err := s.Copies()
+			if want := name != "gone"; err != nil || (len(aside) == 1) != want {
+				t.Errorf("beside the store are %q, %v", aside, err)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+			// It may be begun with, as if it had never been here.
+			s = reopened(t, path)
+			if all, _ := s.Lost(); len(all) > 0 {
+				t.Errorf("%v are lost still", all)
+			}
+			if _, ok, err := s.PartitionInfo(x.parts[1]); ok || err != nil {
+				t.Errorf("the partition is known: %v, %v", ok, err)
+			}
+			storetest.Begin(t, s, x.parts[1])
+			closed(t, s)
+		})
+	}
+}
+
+// Damage that the check finds while the store is in use keeps one partition from being written to,
+// until the next start sets its file aside.
+func TestDamageThatIsFoundLaterStopsOnePartition(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "hinged.db")
+	s, x := populate(t, path)
+	broken := fileWith(t, s, x.parts[1])
+	uncheck(s)
+	spoilFile(t, broken.path)
+	if err := s.Check(context.Background()); !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), broken.path) {
+		t.Errorf("Check: %v, want ErrDamaged that names %s", err, broken.path)
+	}
+	err := s.CommitPartition(x.parts[1], store.LogPosition{Next: 1 << 30}, x.crowds[1].Change())
+	if !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), "Start hinged again") {
+		t.Errorf("a commit to the damaged file: %v, want ErrDamaged that says what to do", err)
+	}
+	damaged := x.parts[1]
+	x.parts, x.crowds = []store.Partition{x.parts[0], x.parts[2]}, []*storetest.Crowd{x.crowds[0], x.crowds[2]}
+	x.commit(t, s)
+	x.compare(t, s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = reopened(t, path)
+	if all, _ := s.Lost(); !slices.Equal(all, []store.Partition{damaged}) {
+		t.Errorf("after the next start %v are lost, want %v", all, damaged)
+	}
+	x.compare(t, s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantLost demands that the second partition is lost and everything else is there.
+func wantLost(t *testing.T, s *Store, x *populated) {
+	t.Helper()
+	if all, why := s.Lost(); !slices.Equal(all, x.parts[1:2]) || !errors.Is(why[0], store.ErrDamaged) {
+		t.Errorf("%v are lost, because of %v", all, why)
+	}
+	if _, ok, err := s.PartitionInfo(x.parts[1]); ok || err != nil {
+		t.Errorf("PartitionInfo: %v, %v, want that it is unknown", ok, err)
+	}
+	if report, err := s.Verify(context.Background()); err != nil || len(report.Problems) != 1 {
+		t.Errorf("Verify: %v, %v, want one problem", report.Problems, err)
+	}
+	for _, n := range []int{0, 2} {
+		x.crowds[n].Compare(t, s)
+	}
+	if _, err := s.Load("ann"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAMissingDirectoryOfPartitionsIsAnError(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "hinged.db")
+	s, x := populate(t, path)
+	dir := filepath.Dir(fileWith(t, s, x.parts[1]).path)
+	closed(t, s)
+	if err := os.Rename(dir, dir+"-away"); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := Open(path, testOptions()); err == nil || !strings.Contains(err.Error(), dir) {
+		t.Fatalf("Open: %v, %v, want an error that names %s", s, err, dir)
+	}
+	if s, err := OpenReadOnly(path, testOptions()); err == nil {
+		t.Fatalf("OpenReadOnly: %v, want an error", s)
+	}
+	if err := os.Rename(dir+"-away", dir); err != nil {
+		t.Fatal(err)
+	}
+	s = reopened(t, path)
+	x.compare(t, s)
+	closed(t, s)
+}
