@@ -30,12 +30,7 @@ func TestAPartitionWhoseFileIsDamagedIsTakenOverFromItsSnapshot(t *testing.T) {
 	p := newProcess(t, c)
 	p.start(small)
 	eventually(t, func() error { return caughtUp(c, p) })
-	eventually(t, func() error {
-		if n := len(snapshots(t, c)); n < 3 {
-			return fmt.Errorf("%d partitions have snapshots", n)
-		}
-		return nil
-	})
+	allSaved(t, c)
 	p.stop()
 	spoil(t, p, 1)
 	fillTwo(c, all, 72, 12, 60)

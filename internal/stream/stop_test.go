@@ -71,12 +71,7 @@ func TestAnEngineEndsInTheMidstOfEveryLongTask(t *testing.T) {
 			if k.anew { // there is something to take over
 				p.start(often)
 				eventually(t, func() error { return caughtUp(c, p) })
-				eventually(t, func() error {
-					if n := len(snapshots(t, c)); n < partitions {
-						return fmt.Errorf("%d partitions have a snapshot", n)
-					}
-					return nil
-				})
+				allSaved(t, c)
 				p.stop()
 				p.path = filepath.Join(t.TempDir(), "s.db")
 			}

@@ -45,6 +45,17 @@ func snapshots(t *testing.T, c *cluster) map[int32]int64 {
 	return out
 }
 
+// allSaved waits until each partition has a whole snapshot.
+func allSaved(t *testing.T, c *cluster) {
+	t.Helper()
+	eventually(t, func() error {
+		if n, all := len(snapshots(t, c)), len(c.marks(testTopics.Snapshots)); n < all {
+			return fmt.Errorf("%d of %d partitions have snapshots", n, all)
+		}
+		return nil
+	})
+}
+
 // retain cuts the input off below the newest snapshots, as retention may.
 func retain(t *testing.T, c *cluster) {
 	t.Helper()
@@ -117,12 +128,7 @@ func TestANewOwnerTakesOverFromSnapshots(t *testing.T) {
 	p := newProcess(t, c)
 	p.start(small)
 	eventually(t, func() error { return caughtUp(c, p) })
-	eventually(t, func() error {
-		if n := len(snapshots(t, c)); n < 3 {
-			return fmt.Errorf("%d partitions have snapshots", n)
-		}
-		return nil
-	})
+	allSaved(t, c)
 	fillTwo(c, all, 42, 12, 40)
 	eventually(t, func() error { return caughtUp(c, p) })
 	p.stop()

@@ -65,10 +65,7 @@ func (s *Store) adopt(path string) (*file, error) {
 	if err := clearUnfinished(path, db); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	f := newFile(path, db, s.o)
-	f.partition = true
-	f.checked.Store(true)
-	return f, nil
+	return s.partitionFile(path, db, true), nil
 }
 
 // onlyPartition returns the partition that a file is of, and its accounts.

@@ -5,8 +5,6 @@ package boltfile
 import (
 	"path/filepath"
 	"slices"
-
-	bolt "go.etcd.io/bbolt"
 )
 
 // Copies returns the paths, in order, of what lies beside the store, was part of it once and is
@@ -14,13 +12,9 @@ import (
 // of partitions that belong to those.
 func (s *Store) Copies() (paths []string, err error) {
 	defer wrap(&err, "looking for copies beside store %s", s.path)
-	var ours string
-	err = s.root.view(func(tx *bolt.Tx) (err error) { ours, _, err = readList(tx); return err })
+	ours, _, err := s.list()
 	if err != nil {
 		return nil, err
-	}
-	if ours != "" {
-		ours = filepath.Join(filepath.Dir(s.path), ours)
 	}
 	paths = []string{}
 	for _, like := range []string{".before-restore-*", ".damaged-*", partitionsInfix + "*", partitionsInfix + "*/*.damaged-*"} {
@@ -43,12 +37,8 @@ func (s *Store) Copies() (paths []string, err error) {
 // all.
 func (s *Store) Alone() (alone bool, err error) {
 	defer wrap(&err, "store %s", s.path)
-	err = s.root.view(func(tx *bolt.Tx) error {
-		dir, _, err := readList(tx)
-		alone = dir == ""
-		return err
-	})
-	return alone, err
+	dir, _, err := s.list()
+	return dir == "", err
 }
 
 // SizeAt returns about how many bytes the store at path has, without opening it: that of its

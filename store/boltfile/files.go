@@ -76,9 +76,18 @@ func readList(tx *bolt.Tx) (dir string, all []listedFile, err error) {
 	return dir, all, err
 }
 
-// list puts the file of a partition into the list, in the place of the one that may be
+// list returns the path of the directory of the partitions' files, "" if there is none, and these.
+func (s *Store) list() (dir string, all []listedFile, err error) {
+	err = s.root.view(func(tx *bolt.Tx) (err error) { dir, all, err = readList(tx); return err })
+	if dir != "" {
+		dir = filepath.Join(filepath.Dir(s.path), dir)
+	}
+	return dir, all, err
+}
+
+// putListed puts the file of a partition into the list, in the place of the one that may be
 // there; "": it has none any more.
-func list(tx *bolt.Tx, p store.Partition, name string) error {
+func putListed(tx *bolt.Tx, p store.Partition, name string) error {
 	listed := tx.Bucket(filesBucket).Bucket(listedBucket)
 	key := partitionKey(p)
 	if name == "" {
@@ -95,24 +104,23 @@ func (s *Store) newPath(p store.Partition) (path string, err error) {
 	}
 	s.placing.Lock() // one directory for all
 	defer s.placing.Unlock()
-	var dir string
-	var number uint64
-	err = s.root.view(func(tx *bolt.Tx) (err error) { dir, _, err = readList(tx); return err })
+	dir, _, err := s.list()
 	if err != nil {
 		return "", err
 	}
+	var number uint64
 	made := ""
 	if dir == "" {
 		if made, err = os.MkdirTemp(filepath.Dir(s.path), filepath.Base(s.path)+partitionsInfix+"*"); err != nil { // mode 0700
 			return "", err
 		}
-		dir = filepath.Base(made)
+		dir = made
 		if err := errors.Join(giveTo(made, s.path), syncDir(filepath.Dir(s.path))); err != nil {
 			return "", errors.Join(err, os.Remove(made))
 		}
 	}
 	err = s.root.update(func(tx *bolt.Tx) error {
-		b, err := listIn(tx, dir)
+		b, err := listIn(tx, filepath.Base(dir))
 		if err == nil {
 			number, err = b.NextSequence()
 		}
@@ -125,7 +133,7 @@ func (s *Store) newPath(p store.Partition) (path string, err error) {
 		return "", err
 	}
 	name := fmt.Sprintf("%s-%d.%d%s", fileName(p.Topic), p.Number, number, partitionSuffix)
-	return filepath.Join(filepath.Dir(s.path), dir, name), nil
+	return filepath.Join(dir, name), nil
 }
 
 // listIn returns the bucket of the list, which it creates if there is none. A store that has
@@ -161,13 +169,10 @@ func fileName(topic string) string {
 // openPartitions opens the files in the list. One that is damaged is set aside, and its
 // partition, or that of one that is missing, is unknown from then on: Lost names it.
 func (s *Store) openPartitions() error {
-	var dir string
-	var all []listedFile
-	err := s.root.view(func(tx *bolt.Tx) (err error) { dir, all, err = readList(tx); return err })
+	dir, all, err := s.list()
 	if err != nil || dir == "" {
 		return err
 	}
-	dir = filepath.Join(filepath.Dir(s.path), dir)
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && len(all) > 0 {
 		return fmt.Errorf("the directory with the files of its partitions is missing: %s. It belongs to the store: put it back, or put a backup in the place of the store", dir)
 	}
@@ -208,7 +213,7 @@ func (s *Store) openPartitions() error {
 	}
 	return s.root.update(func(tx *bolt.Tx) error {
 		for p := range s.lost {
-			if err := list(tx, p, ""); err != nil {
+			if err := putListed(tx, p, ""); err != nil {
 				return err
 			}
 		}
@@ -231,10 +236,7 @@ func (s *Store) openListed(p store.Partition, path string, o Options) (f *file, 
 		db, whole, err = openSound(path, o)
 	}
 	if err == nil {
-		f = newFile(path, db, s.o)
-		f.partition = true
-		f.readOnly = s.readOnly
-		f.checked.Store(whole)
+		f = s.partitionFile(path, db, whole)
 		err = f.view(func(tx *bolt.Tx) error {
 			release(tx)
 			if partitionBucket(tx, p) == nil {
@@ -258,6 +260,14 @@ func (s *Store) openListed(p store.Partition, path string, o Options) (f *file, 
 		return nil, nil, errors.Join(err, moveErr)
 	}
 	return nil, fmt.Errorf("%w; its file was moved to %s", err, aside), nil
+}
+
+// partitionFile is the file of a partition, which is open. checked: all that is in it was checked.
+func (s *Store) partitionFile(path string, db *bolt.DB, checked bool) *file {
+	f := newFile(path, db, s.o)
+	f.partition, f.readOnly = true, s.readOnly
+	f.checked.Store(checked)
+	return f
 }
 
 // sizeWith is about how much there is to be read, root included.
@@ -318,7 +328,9 @@ func (s *Store) addFile(ctx context.Context, p store.Partition, fill func(tx *bo
 		return errors.Join(err, removeIfThere(path))
 	}
 	if err := s.setFile(ctx, p, f, nil); err != nil {
-		return errors.Join(err, f.close(), removeIfThere(path))
+		// Some errors of the disk leave it open whether it is in the list: the next start knows,
+		// and deletes it if it is not.
+		return errors.Join(err, f.close())
 	}
 	return nil
 }
@@ -332,9 +344,7 @@ func (s *Store) filled(path string, fill func(tx *bolt.Tx) error) (*file, error)
 	if err != nil {
 		return nil, err
 	}
-	f := newFile(path, db, s.o)
-	f.partition = true
-	f.checked.Store(true)
+	f := s.partitionFile(path, db, true)
 	if err := f.update(fill); err != nil {
 		return nil, errors.Join(err, f.close())
 	}
@@ -374,7 +384,7 @@ func (s *Store) setFile(ctx context.Context, p store.Partition, f *file, fill fu
 		if err != nil || tx.Bucket(filesBucket) == nil {
 			return err
 		}
-		return list(tx, p, name)
+		return putListed(tx, p, name)
 	})
 	if err != nil {
 		return err
