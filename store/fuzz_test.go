@@ -4,7 +4,9 @@ package store_test
 
 import (
 	"bytes"
+	"maps"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/hinged/hinged/internal/testkit/storetest"
@@ -45,15 +47,25 @@ func recordSeeds(t testing.TB) (good, bad [][]byte) {
 		[]byte{200, 0, 0},                               // a table that nobody knows
 		append([]byte{weights, 1}, make([]byte, 16)...), // the reserved index
 	)
+	st := store.NewState()
+	for n := range 3 { // keys and values whose lengths take one, two and three bytes
+		st.Boxes.Put(strings.Repeat("k", 1+n*127), store.Mailbox{UIDNext: 1})
+		st.Ledger.Put(store.LedgerKey(uint64(n)), store.LedgerEntry{Mailbox: strings.Repeat("m", 1+n*n*5000)})
+	}
+	if _, err := st.Records(1<<20, func(record []byte) error { good = append(good, bytes.Clone(record)); return nil }); err != nil {
+		t.Fatal(err)
+	}
 	return append(good, nil), bad
 }
 
-// tryRecord checks what must hold for any bytes: reading them does not panic,
-// and what they build, if anything, is written and read again as the same.
+// tryRecord checks what must hold for any bytes: reading them does not panic, row by row
+// or packed, and what they build, if anything, is written and read again as the same.
 func tryRecord(t testing.TB, record []byte) (rows int, err error) {
 	t.Helper()
 	st := store.NewState()
-	if err := st.Apply(record, nil); err != nil {
+	err = st.Apply(record, nil)
+	comparePacked(t, record, st, err)
+	if err != nil {
 		return 0, err
 	}
 	again := store.NewState()
@@ -81,6 +93,33 @@ func tryRecord(t testing.TB, record []byte) (rows int, err error) {
 		rows += int(n)
 	}
 	return rows, nil
+}
+
+// comparePacked checks that rows of a record that are kept packed are those that were read
+// one by one into st, or that neither could be.
+func comparePacked(t testing.TB, record []byte, st *store.State, applied error) {
+	t.Helper()
+	for _, seen := range []store.Tally{nil, {}} {
+		packed := store.NewState()
+		err := packed.Pack(record, seen)
+		if err == nil {
+			err = packed.Check()
+		}
+		if seen == nil && (err == nil) != (applied == nil) {
+			t.Fatalf("read row by row it gives %v, packed %v", applied, err)
+		}
+		if err != nil {
+			continue
+		}
+		rows := store.Tally{}
+		if err := store.NewState().Apply(record, rows); seen != nil && (err != nil || !maps.Equal(rows, seen)) {
+			t.Errorf("it has the rows %v, packed %v; %v", rows, seen, err)
+		}
+		model, state := store.Digest(packed)
+		if m, s := store.Digest(st); m != model || s != state {
+			t.Errorf("digest is %s %s, packed %s %s", m, s, model, state)
+		}
+	}
 }
 
 func FuzzRecord(f *testing.F) {

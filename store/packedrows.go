@@ -6,43 +6,57 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math/bits"
+	"sort"
 )
 
 // packedRows are rows of a table as they were loaded: encoded, in ascending order of their
 // keys. One decision needs a few of the thousands that an account has, so a row is decoded
 // when somebody asks for it. They never change; a row that does, moves to the table's maps.
 type packedRows struct {
-	// data has the keys and values of all tables. It is shared, and grows while they are
-	// loaded.
+	// data has the rows of all tables as they stand in records: the length of the key in one
+	// byte, the key, the length of the value plus 1, the value. It is shared, and grows
+	// while they are loaded.
 	data *[]byte
-	rows []packedRow
+	rows []uint32 // where their keys begin in data
 	gone []uint64 // a bit for each row that is not in force any more; nil: none
 	dead int      // how many those are
 }
 
-// packedRow is where a row lies in data: the key from key to keyEnd, then, after its
-// length, the value from value to end.
-type packedRow struct{ key, keyEnd, value, end uint32 }
+// longestKey is how long a key may be whose row is packed.
+const longestKey = 0x7f
 
 func (p *packedRows) len() int { return len(p.rows) - p.dead }
 
 func (p *packedRows) key(i int) []byte {
-	r := &p.rows[i]
-	return (*p.data)[r.key:r.keyEnd]
+	data, at := *p.data, int(p.rows[i])
+	return data[at : at+int(data[at-1])]
 }
 
 func (p *packedRows) value(i int) []byte {
-	r := &p.rows[i]
-	return (*p.data)[r.value:r.end]
+	data, at := *p.data, int(p.rows[i])
+	at += int(data[at-1])
+	size, n := binary.Uvarint(data[at:])
+	return data[at+n : at+n+int(size)-1]
 }
 
-// add adds a row that lies in data, and reports whether it could: its key must come after
-// all others.
-func (p *packedRows) add(data *[]byte, r packedRow) bool {
-	if n := len(p.rows); n > 0 && bytes.Compare(p.key(n-1), (*data)[r.key:r.keyEnd]) >= 0 {
+// end is where the row's value ends in data.
+func (p *packedRows) end(i int) int {
+	data, at := *p.data, int(p.rows[i])
+	at += int(data[at-1])
+	size, n := binary.Uvarint(data[at:])
+	return at + n + int(size) - 1
+}
+
+// add adds a row whose key is in data at, and reports whether it could: the key must come
+// after all others, and not be too long.
+func (p *packedRows) add(data *[]byte, at int, key []byte) bool {
+	if len(key) > longestKey {
 		return false
 	}
-	p.data, p.rows = data, append(p.rows, r)
+	if n := len(p.rows); n > 0 && bytes.Compare(p.key(n-1), key) >= 0 {
+		return false
+	}
+	p.data, p.rows = data, append(p.rows, uint32(at))
 	return true
 }
 
@@ -56,11 +70,11 @@ func (p *packedRows) at(key string) int {
 	if len(key) >= 8 { // most have 8 bytes, or differ in the first 8
 		for begin := binary.BigEndian.Uint64([]byte(key[:8])); from < to; {
 			mid := int(uint(from+to) / 2)
-			r := &rows[mid]
-			if r.keyEnd-r.key < 8 {
+			at := rows[mid]
+			if data[at-1] < 8 {
 				break
 			}
-			if is := binary.BigEndian.Uint64(data[r.key:]); is < begin {
+			if is := binary.BigEndian.Uint64(data[at:]); is < begin {
 				from = mid + 1
 			} else if is > begin {
 				to = mid
@@ -71,7 +85,7 @@ func (p *packedRows) at(key string) int {
 	}
 	for from < to {
 		mid := int(uint(from+to) / 2)
-		if r := &rows[mid]; string(data[r.key:r.keyEnd]) < key {
+		if string(p.key(mid)) < key {
 			from = mid + 1
 		} else {
 			to = mid
@@ -111,6 +125,32 @@ func (p *packedRows) each(fn func(i int)) {
 				fn(i)
 			}
 		}
+	}
+}
+
+// eachWith calls fn with the place of every row that is in force and whose key or value
+// contains part, in ascending order. It looks through the bytes of all rows at once.
+func (p *packedRows) eachWith(part []byte, fn func(i int)) {
+	if len(p.rows) == 0 {
+		return
+	}
+	data := (*p.data)[:p.end(len(p.rows)-1)]
+	for begin := int(p.rows[0]); begin < len(data); {
+		at := bytes.Index(data[begin:], part)
+		if at < 0 {
+			return
+		}
+		at += begin
+		i := sort.Search(len(p.rows), func(i int) bool { return int(p.rows[i]) > at }) - 1
+		end := p.end(i)
+		if at >= end { // between two rows
+			begin = at + 1
+			continue
+		}
+		if !p.isGone(i) {
+			fn(i)
+		}
+		begin = end
 	}
 }
 

@@ -285,15 +285,6 @@ func (s *State) Apply(record []byte, seen Tally) error { return s.apply(record, 
 // the last is read.
 func (s *State) Redo(record []byte, last bool) error { return s.apply(record, nil, last, nil) }
 
-// Pack is Apply for a record of a checkpoint. It keeps a copy of rows and decodes them when
-// somebody asks; see Err.
-func (s *State) Pack(record []byte, seen Tally) error {
-	if len(s.packed)+len(record) > math.MaxUint32 {
-		return s.Apply(record, seen)
-	}
-	return s.apply(record, seen, true, &s.packed)
-}
-
 // Err returns why a row that Pack has kept could not be decoded, if there was one that
 // somebody asked for. Such a state can't be committed.
 func (s *State) Err() error {
@@ -336,7 +327,9 @@ func (s *State) apply(record []byte, seen Tally, account bool, pack *[]byte) err
 				err = s.applyAccount(it)
 			}
 		default:
-			err = a.row(it)
+			if err = a.row(it); err == nil {
+				rows += a.run(it.table)
+			}
 		}
 		if err != nil {
 			return err
@@ -345,54 +338,6 @@ func (s *State) apply(record []byte, seen Tally, account bool, pack *[]byte) err
 			seen[it.table] += rows
 		}
 	}
-}
-
-// applying is a record that is being applied.
-type applying struct {
-	recordReader
-	from   int     // where the item at hand begins
-	tables []table // those that the items to come may be of
-	values rowReader
-	// pack is where rows are kept; nil: nowhere. From the first row on, the record lies
-	// there, shift later than in itself.
-	pack   *[]byte
-	packed bool
-	shift  int
-}
-
-// row sets, keeps or deletes a row of a table. Both tables and items ascend.
-func (a *applying) row(it item) error {
-	for len(a.tables) > 1 && a.tables[0].id < it.table {
-		a.tables = a.tables[1:]
-	}
-	t := a.tables[0]
-	if t.id != it.table {
-		return fmt.Errorf("record names table %d, which this version does not know", it.table)
-	}
-	if a.pack != nil && !it.deleted {
-		if !a.packed { // weights come first
-			a.shift, a.packed = len(*a.pack)-a.from, true
-			*a.pack = append(*a.pack, a.record[a.from:]...)
-		}
-		if t.rows.pack(a.pack, a.packedRow(it, a.shift)) {
-			return nil
-		}
-	}
-	if it.deleted {
-		t.rows.drop(string(it.key))
-		return nil
-	}
-	if err := t.rows.decode(string(it.key), it.value, &a.values); err != nil {
-		return fmt.Errorf("decoding a row of %s: %w", t.name, err)
-	}
-	return nil
-}
-
-// packedRow is where the item that was read last lies, in a copy of the record that begins
-// shift later.
-func (r *recordReader) packedRow(it item, shift int) packedRow {
-	end := r.at + shift
-	return packedRow{uint32(r.keyAt + shift), uint32(r.keyEnd + shift), uint32(end - len(it.value)), uint32(end)}
 }
 
 func (s *State) applyAccount(it item) error {

@@ -65,11 +65,9 @@ func (r *rowReader) first() byte {
 
 // head reads the head of an item of the given major type and returns its argument.
 func (r *rowReader) head(major byte) uint64 {
-	if r.at < len(r.data) {
-		if n := r.data[r.at] - major<<5; n < 24 {
-			r.at++
-			return uint64(n)
-		}
+	if n := r.first() - major<<5; n < 24 {
+		r.at++
+		return uint64(n)
 	}
 	return r.longHead(major)
 }
@@ -142,7 +140,7 @@ func (r *rowReader) uint(most uint64) uint64 {
 
 func (r *rowReader) uint8() uint8   { return uint8(r.uint(math.MaxUint8)) }
 func (r *rowReader) uint32() uint32 { return uint32(r.uint(math.MaxUint32)) }
-func (r *rowReader) uint64() uint64 { return r.uint(math.MaxUint64) }
+func (r *rowReader) uint64() uint64 { return r.head(majorUint) }
 func (r *rowReader) id() ID         { return ID(r.uint64()) }
 func (r *rowReader) moment() Moment { return Moment(r.int(math.MaxInt64)) }
 

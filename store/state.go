@@ -90,8 +90,8 @@ func NewStateFor(rows Tally, bytes uint64) *State {
 	s.Weights = model.NewWeights(int(min(rows.Weights(), 1<<28)))
 	s.packed = make([]byte, 0, min(bytes-min(bytes, 16*rows.Weights()), mostBytes))
 	for _, t := range s.tables() {
-		if n := rows[t.id]; n > 0 {
-			t.rows.reserve(int(min(n, most)))
+		if n, p := rows[t.id], t.rows.packing(); n > 0 && p != nil {
+			p.rows = make([]uint32, 0, min(n, most))
 		}
 	}
 	return s

@@ -187,8 +187,26 @@ func merged(a, b []string) []string {
 // Each calls fn with every row and its key, in any order. Both hold until fn returns; fn
 // must change neither them nor the table.
 func (t *Table[V]) Each(fn func(key []byte, row *V)) {
-	var row V
+	var row, zero V
+	quick, isQuick := any(&row).(quickRow) // once, and not for each row
 	t.packed.each(func(i int) {
+		row = zero
+		ok := isQuick && t.reader.read(t.packed.value(i), quick)
+		if !ok {
+			row, ok = t.unpack(i)
+		}
+		if ok {
+			fn(t.packed.key(i), &row)
+		}
+	})
+	t.eachChanged(fn)
+}
+
+// EachWith is Each for rows whose encoding contains part, as that of a row does which has a
+// MessageKey with those bytes. Of other rows it may call fn with some.
+func (t *Table[V]) EachWith(part []byte, fn func(key []byte, row *V)) {
+	var row V
+	t.packed.eachWith(part, func(i int) {
 		var ok bool
 		if row, ok = t.unpack(i); ok {
 			fn(t.packed.key(i), &row)
@@ -236,9 +254,8 @@ type rows interface {
 	// not dirty then.
 	decode(key string, value []byte, r *rowReader) error
 	drop(key string)
-	// reserve makes room for so many packed rows, and pack adds one that lies in data.
-	reserve(n int)
-	pack(data *[]byte, r packedRow) bool
+	// packing is where packed rows go; nil: they are to be decoded.
+	packing() *packedRows
 	// err is why a packed row could not be decoded; check decodes all.
 	err() error
 	check()
@@ -283,12 +300,11 @@ func (t *Table[V]) decode(key string, value []byte, r *rowReader) error {
 	return nil
 }
 
-func (t *Table[V]) reserve(n int) { t.packed.rows = make([]packedRow, 0, n) }
-
-// pack reports whether the row stays packed. Those that share what they hold do not, nor do
-// those that come out of order.
-func (t *Table[V]) pack(data *[]byte, r packedRow) bool {
-	return t.share == nil && t.packed.add(data, r)
+func (t *Table[V]) packing() *packedRows {
+	if t.share != nil { // they share what they hold
+		return nil
+	}
+	return &t.packed
 }
 
 func (t *Table[V]) err() error { return t.broken }

@@ -37,7 +37,7 @@ func TestTableEqualsAMap(t *testing.T) {
 			key := store.LedgerKey(n) // rows in order
 			switch r.IntN(4) {
 			case 0:
-				key = strings.Repeat("k", []int{0, 3, 8, 16, 20}[r.IntN(5)]) + strconv.Itoa(r.IntN(20))
+				key = strings.Repeat("k", []int{0, 3, 8, 16, 20, 130}[r.IntN(6)]) + strconv.Itoa(r.IntN(20))
 			case 1:
 				key = store.LedgerKey(r.Uint64N(n + 1))
 			}
@@ -134,6 +134,23 @@ func compareTable(t *testing.T, got *store.Table[store.Refusal], want map[string
 	})
 	if !maps.Equal(all, want) {
 		t.Fatalf("Each gives %v, want %v", all, want)
+	}
+	for _, part := range slices.Concat([]string{"", "k", "kkkkkkkkkkkk", "\x08\x00", "\xa1\x01"}, keys[:min(3, len(keys))]) {
+		with := map[string]store.Refusal{}
+		got.EachWith([]byte(part), func(key []byte, row *store.Refusal) { with[string(key)] = *row })
+		for key, row := range want {
+			encoded, err := store.EncodeRow(row)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if is, there := with[key]; there && is != row || !there && (strings.Contains(key, part) || strings.Contains(string(encoded), part)) {
+				t.Fatalf("EachWith %q gives %v, %v for row %q, which is %v", part, is, there, key, row)
+			}
+			delete(with, key)
+		}
+		if len(with) > 0 {
+			t.Fatalf("EachWith %q gives rows that nobody put: %v", part, with)
+		}
 	}
 	if _, ok := got.Get("none"); ok {
 		t.Fatal("there is a row that nobody put")

@@ -31,7 +31,7 @@ type copyIndex struct {
 // derive gathers what the table has.
 func (ix *copyIndex) derive() {
 	ix.first, ix.more = make(map[store.ID]store.MessageKey, ix.messages.Len()), map[store.ID][]store.MessageKey{}
-	for _, m := range bySeq(ix.messages, func(*store.Message) {}) {
+	for m := range bySeq(ix.messages, func(*store.Message) {}) {
 		ix.add(m.id, m.key)
 	}
 	if _, there := ix.messages.Get(string(ix.last.key[:])); !there {

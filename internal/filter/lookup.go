@@ -4,9 +4,8 @@ package filter
 
 import "github.com/hinged/hinged/store"
 
-// fewLookups is how often a lookup looks at every row before it makes an index. Making one
-// takes as long as looking 20 times, and an account that is loaded for one message asks
-// twice.
+// fewLookups is how often a lookup searches the table before it makes an index, which takes
+// far longer: an account that is loaded for one message asks twice.
 const fewLookups = 8
 
 // lookup finds rows of a table by the message that they are of: the number of a row, which
@@ -24,7 +23,7 @@ type lookup[V any] struct {
 func (l *lookup[V]) find(k store.MessageKey) (n uint64, ok bool) {
 	if l.index == nil && l.asked < fewLookups {
 		l.asked++
-		l.rows.Each(func(key []byte, row *V) {
+		l.rows.EachWith(k[:], func(key []byte, row *V) {
 			if l.of(row) == k {
 				n, ok = max(n, l.number(key)), true
 			}

@@ -5,6 +5,7 @@ package filter
 import (
 	"cmp"
 	"container/heap"
+	"iter"
 	"math"
 	"slices"
 
@@ -68,9 +69,9 @@ type queued struct {
 	since   store.Moment
 }
 
-// bySeq returns all messages in order of Seq, after it has called each with them in any
-// order, which must not keep them.
-func bySeq(messages *store.Table[store.Message], each func(*store.Message)) []queued {
+// bySeq yields what queues are built from of all messages in order of Seq, after it has
+// called each with them in any order, which must not keep them.
+func bySeq(messages *store.Table[store.Message], each func(*store.Message)) iter.Seq[*queued] {
 	all := make([]queued, 0, messages.Len())
 	least, most := uint64(math.MaxUint64), uint64(0)
 	messages.Each(func(key []byte, m *store.Message) {
@@ -81,27 +82,40 @@ func bySeq(messages *store.Table[store.Message], each func(*store.Message)) []qu
 			waits: m.SilenceFrom > 0, at: m.Arrived, pending: m.Pending.Label != 0, since: m.Pending.Since,
 		})
 	})
-	if len(all) == 0 {
-		return nil
+	return func(yield func(*queued) bool) {
+		for _, i := range inOrder(all, least, most) {
+			if !yield(&all[i]) {
+				return
+			}
+		}
 	}
+}
+
+// inOrder returns the places of all, of which there are some from least to most, in order of
+// Seq.
+func inOrder(all []queued, least, most uint64) []int32 {
+	order := make([]int32, 0, len(all))
 	// Their numbers have few gaps, so that most can be put where they belong.
-	if span := most - least; span < 4*uint64(len(all)) {
+	if span := most - least; len(all) > 0 && span < 4*uint64(len(all)) {
 		places := make([]int32, span+1)
 		for i := range all {
 			places[all[i].seq-least] = int32(i) + 1
 		}
-		ordered := make([]queued, 0, len(all))
 		for _, i := range places {
 			if i > 0 {
-				ordered = append(ordered, all[i-1])
+				order = append(order, i-1)
 			}
 		}
-		if len(ordered) == len(all) { // no two have one number
-			return ordered
+		if len(order) == len(all) { // no two have one number
+			return order
 		}
 	}
-	slices.SortStableFunc(all, func(a, b queued) int { return cmp.Compare(a.seq, b.seq) })
-	return all
+	order = order[:0]
+	for i := range all {
+		order = append(order, int32(i))
+	}
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(all[a].seq, all[b].seq) })
+	return order
 }
 
 func (f *Filter) rebuildQueues() {
@@ -110,9 +124,8 @@ func (f *Filter) rebuildQueues() {
 	f.st.Account.FalseAlarms, f.st.Account.Missed = 0, 0
 	f.hours, f.days, f.copies = nil, nil, copyIndex{messages: f.st.Messages}
 	all := bySeq(f.st.Messages, func(m *store.Message) { f.countJudged(m, 1) })
-	f.oldest.keys = make([]store.MessageKey, 0, len(all)+1)
-	for i := range all {
-		it := &all[i]
+	f.oldest.keys = make([]store.MessageKey, 0, f.st.Messages.Len()+1)
+	for it := range all {
 		f.oldest.push(it.key)
 		f.pass(it.out)
 		if it.waits {

@@ -25,66 +25,18 @@ type window struct {
 	sorted []point
 }
 
-// point is what the threshold is fitted to of a score.
-type point struct {
-	Score float64
-	Label model.Label
-}
-
-func pointOf(s *store.Scored) point { return point{s.Score, s.Label} }
-
 func slotKey(n uint64) string {
 	return string(binary.BigEndian.AppendUint32(nil, uint32(n%windowSize)))
 }
 
 // newWindow gathers the scores of a ring. It calls each with them, in any order.
 func newWindow(ring *store.Table[store.Scored], each func(store.Scored)) *window {
-	w := &window{ring: ring, sorted: make([]point, 0, ring.Len())}
+	points := make([]point, 0, ring.Len())
 	ring.Each(func(_ []byte, s *store.Scored) {
 		each(*s)
-		w.sorted = append(w.sorted, pointOf(s))
+		points = append(points, pointOf(s))
 	})
-	w.sorted = sortPoints(w.sorted)
-	return w
-}
-
-// sortPoints returns points in the order of comparePoints. It sorts the scores of each label
-// as plain numbers, in a third of the time that calls to compare two points take.
-func sortPoints(points []point) []point {
-	var scores [3][]float64 // by label
-	for _, p := range points {
-		if p.Label < model.Ordinary || p.Label > model.Important {
-			slices.SortFunc(points, comparePoints)
-			return points
-		}
-		scores[p.Label+1] = append(scores[p.Label+1], p.Score)
-	}
-	for _, of := range scores {
-		slices.Sort(of)
-	}
-	for i := range points {
-		least := -1
-		for label, of := range scores {
-			if len(of) > 0 && (least < 0 || of[0] < scores[least][0]) {
-				least = label
-			}
-		}
-		points[i] = point{scores[least][0], model.Label(least) - 1}
-		scores[least] = scores[least][1:]
-	}
-	return points
-}
-
-// comparePoints orders by score, then by label.
-func comparePoints(a, b point) int {
-	switch {
-	case a.Score < b.Score:
-		return -1
-	case a.Score > b.Score:
-		return 1
-	default:
-		return int(a.Label) - int(b.Label)
-	}
+	return &window{ring: ring, sorted: sorted(points)}
 }
 
 // add puts the n-th score ever (n counts from 0) into the window, in place of
@@ -98,20 +50,6 @@ func (w *window) add(n uint64, s store.Scored) (old store.Scored, full bool) {
 	w.ring.Put(key, s)
 	w.sorted = enter(w.sorted, &s)
 	return old, full
-}
-
-// enter enters a score into sorted ones.
-func enter(sorted []point, s *store.Scored) []point {
-	at, _ := slices.BinarySearchFunc(sorted, pointOf(s), comparePoints)
-	return slices.Insert(sorted, at, pointOf(s))
-}
-
-// takeOut takes one out.
-func takeOut(sorted []point, s *store.Scored) []point {
-	if at, found := slices.BinarySearchFunc(sorted, pointOf(s), comparePoints); found {
-		sorted = slices.Delete(sorted, at, at+1)
-	}
-	return sorted
 }
 
 // budgetSize is how many of the last scores ModeBudget takes its quantile from. Over

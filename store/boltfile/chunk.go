@@ -3,9 +3,11 @@
 package boltfile
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 
+	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -13,44 +15,54 @@ import (
 // than chunkSize has a chunk of its own.
 const mostChunk = 64 << 20
 
-// packers compress chunks of saved states: rows of one table resemble each other, and
-// three states of an account are kept. Both may be used by several goroutines.
-var packers = sync.OnceValues(func() (*zstd.Encoder, *zstd.Decoder) {
-	e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
-		zstd.WithEncoderCRC(false), zstd.WithSingleSegment(true), zstd.WithLowerEncoderMem(true))
-	must(err)
-	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(mostChunk))
-	must(err)
-	return e, d
-})
-
-// must stands where an error would mean that the options above contradict each other.
-func must(err error) {
-	if err != nil {
-		panic(fmt.Sprintf("boltfile: %v", err))
-	}
-}
-
-// frameChunkOf appends the framed chunk that holds a record to dst.
+// frameChunkOf appends the framed chunk that holds a record to dst. Rows of one table
+// resemble each other, and three states of an account are kept, so chunks are compressed: by
+// S2 (its block format, "better"), which makes them smaller than zstd does at its fastest, in
+// two thirds of the time, and unpacks them in half of it (docs/results.md).
 func frameChunkOf(dst, name, record []byte) []byte {
-	e, _ := packers()
-	return frame(dst, framePacked, name, e.EncodeAll(record, nil))
+	return frame(dst, framePacked, name, s2.EncodeBetter(nil, record))
 }
 
 // unframeChunk returns the record in a framed chunk. It uses the room of dst.
 func unframeChunk(name, value, dst []byte) ([]byte, error) {
 	packed, err := unframe(framePacked, name, value)
 	if err != nil {
-		plain, other := unframe(frameChunk, name, value)
-		if other != nil {
-			return nil, err
+		if record, other := unframeOldChunk(name, value, dst); other == nil {
+			return record, nil
 		}
-		return append(dst[:0], plain...), nil
+		return nil, err
 	}
-	_, d := packers()
-	record, err := d.DecodeAll(packed, dst[:0])
+	size, err := s2.DecodedLen(packed)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("unpacking: %w", err)
+	case size > mostChunk:
+		return nil, errors.New("unpacking: the chunk is too large")
+	}
+	record, err := s2.Decode(dst[:cap(dst)], packed)
 	if err != nil {
 		return nil, fmt.Errorf("unpacking: %w", err)
 	}
 	return record, nil
 }
+
+// unframeOldChunk is unframeChunk for chunks of files from before S2.
+func unframeOldChunk(name, value, dst []byte) ([]byte, error) {
+	plain, err := unframe(frameChunk, name, value)
+	if err == nil {
+		return append(dst[:0], plain...), nil
+	}
+	packed, err := unframe(frameZstd, name, value)
+	if err != nil {
+		return nil, err
+	}
+	return unzstd().DecodeAll(packed, dst[:0])
+}
+
+var unzstd = sync.OnceValue(func() *zstd.Decoder {
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(mostChunk))
+	if err != nil {
+		panic(fmt.Sprintf("boltfile: %v", err)) // the options contradict each other
+	}
+	return d
+})

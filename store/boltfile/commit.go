@@ -108,7 +108,7 @@ func (s *Store) transact(f *file, all []*committing, at *advance, features int) 
 	}
 	err = f.update(func(tx *bolt.Tx) error {
 		if features > releaseEvery || len(all) > releaseEvery {
-			defer release(tx) // what they touched lies scattered
+			defer f.relieve(tx) // what they touched lies scattered
 		}
 		if err := s.writeAll(tx, all, at); err != nil {
 			return err

@@ -52,6 +52,7 @@ type file struct {
 }
 
 func newFile(path string, db *bolt.DB, o Options) *file {
+	atFirst()
 	return &file{path: path, db: db, o: o, checking: make(chan struct{}, 1)}
 }
 

@@ -3,6 +3,10 @@
 package boltfile
 
 import (
+	"bytes"
+	"math"
+	"os"
+	"strconv"
 	"syscall"
 
 	bolt "go.etcd.io/bbolt"
@@ -18,4 +22,20 @@ import (
 func release(tx *bolt.Tx) {
 	size := uintptr(tx.Size())
 	_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, tx.DB().Info().Data, size, syscall.MADV_DONTNEED)
+}
+
+// mapped returns how many bytes of files the process has resident, its program among them:
+// the third field of statm (proc_pid_statm(5)). Where that can't be read it says that it is
+// all there can be.
+func mapped() int64 {
+	statm, err := os.ReadFile("/proc/self/statm")
+	fields := bytes.Fields(statm)
+	if err != nil || len(fields) < 3 {
+		return math.MaxInt64
+	}
+	pages, err := strconv.ParseInt(string(fields[2]), 10, 64)
+	if err != nil {
+		return math.MaxInt64
+	}
+	return pages * int64(os.Getpagesize())
 }

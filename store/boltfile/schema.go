@@ -102,7 +102,8 @@ const (
 	frameInfo       byte = 'i'
 	frameRestored   byte = 'b'
 	frameChunk      byte = 'c' // of the first files
-	framePacked     byte = 'z' // a chunk that is compressed
+	frameZstd       byte = 'z' // a chunk that is compressed with zstd, of files after those
+	framePacked     byte = 'k' // a chunk that is compressed
 	frameManifest   byte = 's'
 	frameRedo       byte = 'r'
 	frameJournal    byte = 'j'

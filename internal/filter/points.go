@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package filter
+
+import (
+	"math"
+	"slices"
+
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// point is what the threshold is fitted to of a score.
+type point struct {
+	Score float64
+	Label model.Label
+}
+
+func pointOf(s *store.Scored) point { return point{s.Score, s.Label} }
+
+// sorted returns points in the order of comparePoints, in room of their own for one more.
+// Scores lie about evenly between the least and the greatest, so each first goes to the part
+// of that range that it lies in, of as many as there are points, and only those of one part
+// are compared. O(n) for scores that are spread, O(n log n) for any.
+func sorted(points []point) []point {
+	out := make([]point, len(points), len(points)+1)
+	least, most := math.Inf(1), math.Inf(-1)
+	for i := range points {
+		least, most = min(least, points[i].Score), max(most, points[i].Score)
+	}
+	parts := len(points)
+	scale := float64(parts) / (most - least)
+	if !(scale > 0 && scale <= math.MaxFloat64) { // too few points, or too close
+		copy(out, points)
+		slices.SortFunc(out, comparePoints)
+		return out
+	}
+	part := func(p *point) int { return min(parts-1, int(float64((p.Score-least)*scale))) }
+	ends := make([]int32, parts)
+	for i := range points {
+		ends[part(&points[i])]++
+	}
+	end := int32(0)
+	for i, n := range ends {
+		ends[i], end = end, end+n // where the part begins
+	}
+	for i := range points {
+		at := &ends[part(&points[i])]
+		out[*at] = points[i]
+		*at++
+	}
+	begin := int32(0)
+	for _, end := range ends {
+		if end-begin > 1 {
+			slices.SortFunc(out[begin:end], comparePoints)
+		}
+		begin = end
+	}
+	return out
+}
+
+// comparePoints orders by score, then by label.
+func comparePoints(a, b point) int {
+	switch {
+	case a.Score < b.Score:
+		return -1
+	case a.Score > b.Score:
+		return 1
+	default:
+		return int(a.Label) - int(b.Label)
+	}
+}
+
+// enter enters a score into sorted ones.
+func enter(sorted []point, s *store.Scored) []point {
+	at, _ := slices.BinarySearchFunc(sorted, pointOf(s), comparePoints)
+	return slices.Insert(sorted, at, pointOf(s))
+}
+
+// takeOut takes one out.
+func takeOut(sorted []point, s *store.Scored) []point {
+	if at, found := slices.BinarySearchFunc(sorted, pointOf(s), comparePoints); found {
+		sorted = slices.Delete(sorted, at, at+1)
+	}
+	return sorted
+}
