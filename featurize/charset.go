@@ -29,7 +29,7 @@ func (f *Featurizer) decodeCharset(text []byte, label string, html bool) []byte 
 		label = ""
 	}
 	if stateful(label) {
-		if out, ok := convert(text, label); ok {
+		if out, ok := f.convert(text, label); ok {
 			return out
 		}
 		f.defect("unknown charset")
@@ -45,19 +45,19 @@ func (f *Featurizer) decodeCharset(text []byte, label string, html bool) []byte 
 	case "", "us-ascii", "ascii", "ansi_x3.4-1968":
 		f.defect("8-bit text without charset")
 	default:
-		if out, ok := convert(text, label); ok {
+		if out, ok := f.convert(text, label); ok {
 			return out
 		}
 		f.defect("unknown charset")
 	}
 	if html {
 		if meta := metaCharset(text); meta != "" && !stateful(meta) {
-			if out, ok := convert(text, meta); ok {
+			if out, ok := f.convert(text, meta); ok {
 				return out
 			}
 		}
 	}
-	out, _ := convert(text, "windows-1252")
+	out, _ := f.convert(text, "windows-1252")
 	return out
 }
 
@@ -68,8 +68,9 @@ func stateful(label string) bool {
 }
 
 // convert decodes text from the charset; ok is false when it is not known.
-func convert(text []byte, label string) (_ []byte, ok bool) {
-	r, err := charset.Reader(label, bytes.NewReader(text))
+func (f *Featurizer) convert(text []byte, label string) (_ []byte, ok bool) {
+	f.source.Reset(text)
+	r, err := charset.Reader(label, &f.source)
 	if err != nil {
 		return text, false
 	}

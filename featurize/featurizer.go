@@ -3,6 +3,7 @@
 package featurize
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"hash"
 	"math"
@@ -33,6 +34,7 @@ type Featurizer struct {
 	fromName  string
 	types     map[string]mediaType // by the value of Content-Type
 	body      bodyReader
+	source    bytes.Reader // of what is decoded; one at a time
 	words     wordReader
 	structure structure
 	place     string // of the message, in words

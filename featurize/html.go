@@ -50,7 +50,8 @@ type htmlReader struct {
 // become features. The text is valid until the next message. Any bytes will do;
 // time and memory are linear in them, with no limit on nesting.
 func (f *Featurizer) readHTML(doc []byte) []byte {
-	z := html.NewTokenizer(bytes.NewReader(doc))
+	f.source.Reset(doc)
+	z := html.NewTokenizer(&f.source)
 	z.SetMaxBuf(maxHTMLToken)
 	r := htmlReader{out: f.words.html[:0]}
 	for {
@@ -67,17 +68,15 @@ func (f *Featurizer) readHTML(doc []byte) []byte {
 				r.text(z.Text())
 			}
 		case html.StartTagToken, html.SelfClosingTagToken:
-			name, more := z.TagName()
-			tag := atom.Lookup(name)
+			tag := tagOf(z.Raw())
 			r.open(tag)
-			for n := 0; more && n < 100; n++ {
+			for n, more := 0, true; more && n < 100; n++ {
 				var key, value []byte
 				key, value, more = z.TagAttr()
 				f.readAttribute(&r, tag, key, value)
 			}
 		case html.EndTagToken:
-			name, _ := z.TagName()
-			r.close(atom.Lookup(name))
+			r.close(tagOf(z.Raw()))
 		}
 	}
 	if bytes.IndexByte(r.out, 0xa0) >= 0 {
@@ -86,6 +85,26 @@ func (f *Featurizer) readHTML(doc []byte) []byte {
 	f.words.html = r.out
 	return r.out
 }
+
+// tagOf returns the tag of a start tag or an end tag from its source, 0 if HTML knows none of
+// that name. Tokenizer.TagName would give the name, in memory of its own for each tag.
+func tagOf(source []byte) atom.Atom {
+	name := bytes.TrimPrefix(bytes.TrimPrefix(source, []byte("<")), []byte("/"))
+	if end := bytes.IndexAny(name, " \n\r\t\f/>"); end >= 0 {
+		name = name[:end]
+	}
+	var lower [longestTag]byte
+	if len(name) > len(lower) {
+		return 0
+	}
+	for i, c := range name {
+		lower[i] = lowerASCII[c]
+	}
+	return atom.Lookup(lower[:len(name)])
+}
+
+// longestTag is longer than the name of any tag.
+const longestTag = 32
 
 func (r *htmlReader) text(text []byte) {
 	if r.hidden != 0 {
@@ -183,7 +202,7 @@ func hides(style []byte) bool {
 	if len(style) > 4096 {
 		style = style[:4096]
 	}
-	for _, property := range strings.Split(strings.ToLower(string(style)), ";") {
+	for property := range strings.SplitSeq(strings.ToLower(string(style)), ";") {
 		name, value, _ := strings.Cut(property, ":")
 		value = strings.TrimSpace(value)
 		switch strings.TrimSpace(name) {

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"io"
 	"mime"
+	"mime/quotedprintable"
 	"path"
 	"strings"
 
@@ -328,14 +329,21 @@ func (f *Featurizer) decodeTransfer(body []byte, encoding string) []byte {
 }
 
 func (f *Featurizer) decodeWith(body []byte, encoding string) ([]byte, error) {
-	var h message.Header
-	h.Set("Content-Transfer-Encoding", encoding)
-	e, err := message.New(h, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
+	f.source.Reset(body)
+	var decoder io.Reader
+	if encoding == "quoted-printable" {
+		decoder = quotedprintable.NewReader(&f.source) // as message.New does, which allocates a header for it
+	} else {
+		var h message.Header
+		h.Set("Content-Transfer-Encoding", encoding)
+		e, err := message.New(h, &f.source)
+		if err != nil {
+			return nil, err
+		}
+		decoder = e.Body
 	}
 	f.body.decoded.Reset()
-	_, err = io.Copy(&f.body.decoded, e.Body)
+	_, err := io.Copy(&f.body.decoded, decoder)
 	return f.body.decoded.Bytes(), err
 }
 

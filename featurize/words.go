@@ -313,7 +313,10 @@ func (f *Featurizer) readHost(text []byte) {
 		return
 	}
 	f.structure.links++
-	host = bytes.ToLower(bytes.ToValidUTF8(host, []byte("\uFFFD")))
+	if !utf8.Valid(host) {
+		host = bytes.ToValidUTF8(host, []byte("\uFFFD"))
+	}
+	host = bytes.ToLower(host)
 	f.terms.addBytes(Body, "host:", host)
 	if i := bytes.LastIndexByte(host, '.'); i > 0 {
 		if j := bytes.LastIndexByte(host[:i], '.'); j >= 0 {

@@ -133,7 +133,7 @@ func TestADecisionTakesFewAllocations(t *testing.T) {
 	for i := range 30 {
 		w.hand(mail(fmt.Sprintf("s%d@x", i), "ann@example.com", owner, fmt.Sprintf("some words %d", i)), model.Ordinary)
 	}
-	for _, file := range []string{"plain", "patch"} {
+	for _, file := range []string{"plain", "patch", "html"} {
 		raw, err := os.ReadFile("../../featurize/testdata/" + file + ".eml")
 		if err != nil {
 			t.Fatal(err)
