@@ -64,6 +64,7 @@ func ReadSVMLight(r io.Reader, name string) ([]model.Lesson, error) {
 type rowReader struct {
 	numbers numbers
 	vector  model.Vector // of the row
+	room    model.Vector // to sort it
 }
 
 // own returns a copy of the vector, without room for more.

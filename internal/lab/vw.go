@@ -3,7 +3,6 @@
 package lab
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -130,7 +129,7 @@ func vwIndex(space, name string) model.Index {
 // addUp sorts the row's vector and adds up the values of a feature, in the order in which
 // they stood. Zeros are left out.
 func (r *rowReader) addUp() {
-	slices.SortStableFunc(r.vector, func(a, b model.Feature) int { return cmp.Compare(a.Index, b.Index) })
+	r.sort()
 	kept := r.vector[:0]
 	for _, f := range r.vector {
 		if n := len(kept); n > 0 && kept[n-1].Index == f.Index {
@@ -140,6 +139,32 @@ func (r *rowReader) addUp() {
 		}
 	}
 	r.vector = slices.DeleteFunc(kept, func(f model.Feature) bool { return f.Value == 0 })
+}
+
+// sort sorts the row's vector by index, equals in the order in which they stood: by the last
+// eight bits of it, then by the eight before, and so on.
+func (r *rowReader) sort() {
+	const digits, base = (model.IndexBits + 7) / 8, 256
+	var ends [digits][base]int32
+	for _, f := range r.vector {
+		for d := range digits {
+			ends[d][f.Index>>(8*d)%base]++
+		}
+	}
+	r.room = slices.Grow(r.room[:0], len(r.vector))
+	for d := range digits {
+		end := int32(0)
+		for i, n := range ends[d] {
+			ends[d][i], end = end, end+n // where those with the digit begin
+		}
+		out := r.room[:len(r.vector)]
+		for _, f := range r.vector {
+			at := &ends[d][f.Index>>(8*d)%base]
+			out[*at] = f
+			*at++
+		}
+		r.vector, r.room = out, r.vector
+	}
 }
 
 // ReadVectors reads either format: Vowpal Wabbit's has a | in its first line.
