@@ -18,6 +18,18 @@ func (s *State) Pack(record []byte, seen Tally) error {
 	return s.apply(record, seen, true, &s.packed)
 }
 
+// PackedBytes returns how many bytes of memory hold what Pack has kept, rows included that are
+// not in force any more.
+func (s *State) PackedBytes() int {
+	bytes := cap(s.packed)
+	for _, t := range s.tables() {
+		if p := t.rows.packing(); p != nil {
+			bytes += 4 * cap(p.rows)
+		}
+	}
+	return bytes
+}
+
 // applying is a record that is being applied.
 type applying struct {
 	recordReader

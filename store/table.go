@@ -133,6 +133,10 @@ func (t *Table[V]) drop(key string) {
 // Len returns the number of rows.
 func (t *Table[V]) Len() int { return t.packed.len() + len(t.by8) + len(t.by16) + len(t.byRest) }
 
+// Changed returns how many of the rows were put since they were loaded, or never loaded.
+// They take more memory than those that lie as they were loaded.
+func (t *Table[V]) Changed() int { return t.Len() - t.packed.len() }
+
 // Keys returns the keys of all rows in ascending byte order. O(n log n).
 func (t *Table[V]) Keys() []string {
 	var packed []string

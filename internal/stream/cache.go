@@ -6,6 +6,7 @@ import (
 	"container/list"
 
 	"github.com/hinged/hinged/internal/writer"
+	"github.com/hinged/hinged/store"
 )
 
 // held is one account in memory. Its fields belong to the partition's writer.
@@ -25,13 +26,25 @@ type held struct {
 // counted in.
 const rowBytes = 40
 
-// size counts what an account has in memory, in rows of rowBytes. A message counts for
-// ten, with what finds it in queues; the other tables for what their rows and the maps
-// that they lie in take.
-func (h *held) size() int {
-	st := h.work.Filter().State()
-	return 256 + st.Weights.Len() + 10*st.Messages.Len() + 8*st.Ledger.Len() + 12*st.Early.Len() +
-		4*(st.IDs.Len()+st.Window.Len()+st.Labelled.Len()+st.Recent.Len()) + 3*(st.Senders.Len()+st.Threads.Len()+st.Refusals.Len())
+// size counts what an account has in memory; see stateSize.
+func (h *held) size() int { return stateSize(h.work.Filter().State()) }
+
+// stateSize counts what a state has in memory, in rows of rowBytes, with what the filter derives
+// from it. Rows count for the bytes that they were loaded with, and for what finds them in
+// queues and windows. A message that changed counts for ten, with the map that it lies in, and
+// those of the other tables for what they and their maps take.
+func stateSize(st *store.State) int {
+	return 256 + st.Weights.Len() + st.PackedBytes()/rowBytes +
+		rowsOf(st.Messages, 10, 2) + rowsOf(st.Ledger, 8, 2) + rowsOf(st.Early, 12, 2) +
+		rowsOf(st.IDs, 4, 1) + rowsOf(st.Window, 4, 1) + rowsOf(st.Labelled, 4, 1) + rowsOf(st.Recent, 4, 1) +
+		rowsOf(st.Senders, 3, 1) + rowsOf(st.Threads, 3, 1) + rowsOf(st.Refusals, 3, 1)
+}
+
+// rowsOf counts the rows of a table, each that changed for so many, the others for what is
+// beside them.
+func rowsOf[V any](t *store.Table[V], changed, beside int) int {
+	n := t.Changed()
+	return changed*n + beside*(t.Len()-n)
 }
 
 // cache holds the accounts of one partition that were used last, within bounds.
