@@ -33,18 +33,16 @@ func (p *packedRows) key(i int) []byte {
 }
 
 func (p *packedRows) value(i int) []byte {
-	data, at := *p.data, int(p.rows[i])
-	at += int(data[at-1])
-	size, n := binary.Uvarint(data[at:])
-	return data[at+n : at+n+int(size)-1]
+	begin, end := p.span(i)
+	return (*p.data)[begin:end]
 }
 
-// end is where the row's value ends in data.
-func (p *packedRows) end(i int) int {
+// span returns where the row's value begins and ends in data.
+func (p *packedRows) span(i int) (begin, end int) {
 	data, at := *p.data, int(p.rows[i])
 	at += int(data[at-1])
 	size, n := binary.Uvarint(data[at:])
-	return at + n + int(size) - 1
+	return at + n, at + n + int(size) - 1
 }
 
 // add adds a row whose key is in data at, and reports whether it could: the key must come
@@ -53,7 +51,7 @@ func (p *packedRows) add(data *[]byte, at int, key []byte) bool {
 	if len(key) > longestKey {
 		return false
 	}
-	if n := len(p.rows); n > 0 && bytes.Compare(p.key(n-1), key) >= 0 {
+	if n := len(p.rows); n > 0 && !ascends(p.key(n-1), key) {
 		return false
 	}
 	p.data, p.rows = data, append(p.rows, uint32(at))
@@ -134,7 +132,8 @@ func (p *packedRows) eachWith(part []byte, fn func(i int)) {
 	if len(p.rows) == 0 {
 		return
 	}
-	data := (*p.data)[:p.end(len(p.rows)-1)]
+	_, last := p.span(len(p.rows) - 1)
+	data := (*p.data)[:last]
 	for begin := int(p.rows[0]); begin < len(data); {
 		at := bytes.Index(data[begin:], part)
 		if at < 0 {
@@ -142,7 +141,7 @@ func (p *packedRows) eachWith(part []byte, fn func(i int)) {
 		}
 		at += begin
 		i := sort.Search(len(p.rows), func(i int) bool { return int(p.rows[i]) > at }) - 1
-		end := p.end(i)
+		_, end := p.span(i)
 		if at >= end { // between two rows
 			begin = at + 1
 			continue

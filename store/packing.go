@@ -20,15 +20,7 @@ func (s *State) Pack(record []byte, seen Tally) error {
 
 // PackedBytes returns how many bytes of memory hold what Pack has kept, rows included that are
 // not in force any more.
-func (s *State) PackedBytes() int {
-	bytes := cap(s.packed)
-	for _, t := range s.tables() {
-		if p := t.rows.packing(); p != nil {
-			bytes += 4 * cap(p.rows)
-		}
-	}
-	return bytes
-}
+func (s *State) PackedBytes() int { return cap(s.packed) }
 
 // applying is a record that is being applied.
 type applying struct {
@@ -74,9 +66,10 @@ func (a *applying) row(it item) error {
 	return nil
 }
 
-// run keeps the rows after the one at hand, if that is kept, for as long as they are of its
-// table, in order, and no longer than most. It returns how many those are; the next may be
-// anything. An account has thousands of rows, so they are taken apart here in one loop.
+// run keeps the rows that follow the one at hand, if that is kept, and returns how many. It
+// stops before an item of another table, out of order, or longer than rows usually are, which
+// the caller reads with next. An account has thousands of rows, and next and row take several
+// times as long for each.
 func (a *applying) run(table tableID) (n uint64) {
 	if a.into == nil {
 		return 0

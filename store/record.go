@@ -252,7 +252,7 @@ func (r *recordReader) next() (it item, ok bool, err error) {
 	}
 	it.value = r.record[r.at : r.at+int(size)]
 	r.at += int(size)
-	if r.begun && (it.table < r.table || it.table == r.table && bytes.Compare(it.key, r.record[r.keyAt:r.keyEnd]) <= 0) {
+	if r.begun && (it.table < r.table || it.table == r.table && !ascends(r.record[r.keyAt:r.keyEnd], it.key)) {
 		return item{}, false, fmt.Errorf("item of table %d is out of order", it.table)
 	}
 	r.table, r.keyAt, r.keyEnd, r.begun = it.table, keyAt, keyEnd, true

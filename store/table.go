@@ -64,24 +64,22 @@ func (t *Table[V]) Get(key string) (V, bool) {
 	if ok {
 		return v, ok
 	}
-	if i := t.packed.at(key); i >= 0 {
-		return t.unpack(i)
+	if i := t.packed.at(key); i >= 0 && t.unpack(i, &t.row) {
+		return t.row, true
 	}
 	return v, false
 }
 
-// unpack decodes a packed row. One that is malformed, which nobody ever wrote, is none; from
-// then on the state can't be committed.
-func (t *Table[V]) unpack(i int) (row V, ok bool) {
-	t.row = row // which is zero
-	err := readRow(t.packed.value(i), &t.row, &t.reader)
-	if err == nil {
-		return t.row, true
-	}
-	if t.broken == nil {
+// unpack decodes a packed row into row and reports whether it could. One that is malformed,
+// which nobody ever wrote, is none; from then on the state can't be committed.
+func (t *Table[V]) unpack(i int, row *V) bool {
+	var zero V
+	*row = zero
+	err := readRow(t.packed.value(i), row, &t.reader)
+	if err != nil && t.broken == nil {
 		t.broken = fmt.Errorf("row %x: %w", t.packed.key(i), err)
 	}
-	return row, false
+	return err == nil
 }
 
 // Put sets the row at key.
@@ -151,7 +149,7 @@ func (t *Table[V]) Keys() []string {
 func (t *Table[V]) Find(is func(V) bool) []string {
 	var packed []string
 	t.packed.each(func(i int) {
-		if row, ok := t.unpack(i); ok && is(row) {
+		if t.unpack(i, &t.row) && is(t.row) {
 			packed = append(packed, string(t.packed.key(i)))
 		}
 	})
@@ -191,15 +189,9 @@ func merged(a, b []string) []string {
 // Each calls fn with every row and its key, in any order. Both hold until fn returns; fn
 // must change neither them nor the table.
 func (t *Table[V]) Each(fn func(key []byte, row *V)) {
-	var row, zero V
-	quick, isQuick := any(&row).(quickRow) // once, and not for each row
+	var row V
 	t.packed.each(func(i int) {
-		row = zero
-		ok := isQuick && t.reader.read(t.packed.value(i), quick)
-		if !ok {
-			row, ok = t.unpack(i)
-		}
-		if ok {
+		if t.unpack(i, &row) {
 			fn(t.packed.key(i), &row)
 		}
 	})
@@ -211,8 +203,7 @@ func (t *Table[V]) Each(fn func(key []byte, row *V)) {
 func (t *Table[V]) EachWith(part []byte, fn func(key []byte, row *V)) {
 	var row V
 	t.packed.eachWith(part, func(i int) {
-		var ok bool
-		if row, ok = t.unpack(i); ok {
+		if t.unpack(i, &row) {
 			fn(t.packed.key(i), &row)
 		}
 	})
@@ -313,7 +304,7 @@ func (t *Table[V]) packing() *packedRows {
 
 func (t *Table[V]) err() error { return t.broken }
 
-func (t *Table[V]) check() { t.packed.each(func(i int) { t.unpack(i) }) }
+func (t *Table[V]) check() { t.packed.each(func(i int) { t.unpack(i, &t.row) }) }
 
 // readRow sets a zero row from what encode wrote.
 func readRow[V any](value []byte, row *V, r *rowReader) error {

@@ -18,7 +18,7 @@ type point struct {
 
 func pointOf(s *store.Scored) point { return point{s.Score, s.Label} }
 
-// sorted returns points in the order of comparePoints, in room of their own for one more.
+// sorted returns points in the order of comparePoints, in a new slice with room for one more.
 // Scores lie about evenly between the least and the greatest, so each first goes to the part
 // of that range that it lies in, of as many as there are points, and only those of one part
 // are compared. O(n) for scores that are spread, O(n log n) for any.

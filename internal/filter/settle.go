@@ -91,8 +91,8 @@ func bySeq(messages *store.Table[store.Message], each func(*store.Message)) iter
 	}
 }
 
-// inOrder returns the places of all, of which there are some from least to most, in order of
-// Seq.
+// inOrder returns the indices of all in order of Seq, of which least and most are the least and
+// the greatest.
 func inOrder(all []queued, least, most uint64) []int32 {
 	order := make([]int32, 0, len(all))
 	// Their numbers have few gaps, so that most can be put where they belong.

@@ -371,6 +371,19 @@ func identity(r kafka.Record) string {
 	return fmt.Sprintf("%s/%s %s", p, o, why)
 }
 
+// commit commits what an account's writer has gathered.
+func commit(t *testing.T, s *boltfile.Store, name string, w *writer.Writer) {
+	t.Helper()
+	b, err := w.Batch()
+	if err == nil {
+		err = s.Commit(name, w.Filter().State(), b)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Committed()
+}
+
 // plain does what the input says the obvious way, one record after the other with a
 // filter and a commit for each, and returns the digests.
 func plain(t *testing.T, c *cluster) map[string]string {
@@ -399,14 +412,7 @@ func plain(t *testing.T, c *cluster) map[string]string {
 			if _, err := w.Apply(e); err != nil {
 				t.Fatal(err)
 			}
-			b, err := w.Batch()
-			if err == nil {
-				err = s.Commit(name, w.Filter().State(), b)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			w.Committed()
+			commit(t, s, name, w)
 		}
 		rewrite := func(e filter.RewriteRequest) {
 			var early *filter.TooEarlyError
