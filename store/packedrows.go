@@ -58,10 +58,28 @@ func (p *packedRows) add(data *[]byte, at int, key []byte) bool {
 	return true
 }
 
+// item returns the row as it stands in a record.
+func (p *packedRows) item(i int) []byte {
+	_, end := p.span(i)
+	return (*p.data)[p.rows[i]-2 : end]
+}
+
 // at returns the place of the row at key, -1 if there is none.
 func (p *packedRows) at(key string) int {
 	if p.len() == 0 {
 		return -1
+	}
+	i := p.search(key)
+	if i == len(p.rows) || string(p.key(i)) != key || p.isGone(i) {
+		return -1
+	}
+	return i
+}
+
+// search returns the place of the first row that doesn't come before key, in force or not.
+func (p *packedRows) search(key string) int {
+	if len(p.rows) == 0 {
+		return 0
 	}
 	data, rows := *p.data, p.rows
 	from, to := 0, len(rows)
@@ -88,9 +106,6 @@ func (p *packedRows) at(key string) int {
 		} else {
 			to = mid
 		}
-	}
-	if from == len(p.rows) || string(p.key(from)) != key || p.isGone(from) {
-		return -1
 	}
 	return from
 }

@@ -110,52 +110,6 @@ func (s *State) Changes(dst []byte) ([]byte, error) {
 	return w.buf, nil
 }
 
-// Records hands the records that build s from nothing to emit, in order, each
-// at most most bytes unless one row is larger. emit must not keep
-// them. It returns how many rows they hold.
-func (s *State) Records(most int, emit func(record []byte) error) (Tally, error) {
-	w := recordWriter{buf: make([]byte, 0, most)}
-	flush := func() error {
-		err := emit(w.buf)
-		w.buf = w.buf[:0]
-		return err
-	}
-	w.account(s.Account)
-	rows := Tally{accountRow: 1}
-	all := s.Weights.Sorted()
-	if len(all) > 0 {
-		rows[weights] = uint64(len(all))
-	}
-	for len(all) > 0 {
-		n := min(len(all), (most-len(w.buf)-binary.MaxVarintLen32-1)/16)
-		w.weights(all[:n])
-		if all = all[n:]; len(all) > 0 {
-			if err := flush(); err != nil {
-				return nil, err
-			}
-		}
-	}
-	for _, t := range s.tables() {
-		for _, key := range t.rows.Keys() {
-			before := len(w.buf)
-			if err := w.row(t, key); err != nil {
-				return nil, err
-			}
-			rows[t.id]++
-			if len(w.buf) > most && before > 0 {
-				// The row that does not fit begins the next chunk.
-				row := bytes.Clone(w.buf[before:])
-				w.buf = w.buf[:before]
-				if err := flush(); err != nil {
-					return nil, err
-				}
-				w.buf = append(w.buf, row...)
-			}
-		}
-	}
-	return rows, flush()
-}
-
 // MessagesIn hands the keys of the messages that a record has rows of to fn.
 func MessagesIn(record []byte, fn func(MessageKey)) error {
 	r := recordReader{record: record}

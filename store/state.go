@@ -38,9 +38,14 @@ type State struct {
 	// Prior has one row, under PriorKey, where learning began with weights of others.
 	Prior *Table[Prior]
 
+	// Summarise, if not nil, makes the summary that Fold returns. All rows lie packed when it
+	// is called. See TakeSummary.
+	Summarise func() []byte
+
 	at      Position
 	account []byte // the account row as last stored, encoded
 	packed  []byte // see Pack
+	summary []byte // see TakeSummary
 }
 
 // Position says which commit a State stands at, so that a commit writes at

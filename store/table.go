@@ -22,6 +22,8 @@ type Table[V any] struct {
 	// Most keys are 8 bytes (a hash, a number) or 16 (a content hash). Kept as
 	// arrays they cost their own size, where a string costs 16 bytes more and an
 	// allocation.
+	// Each map is made when it gets its first row: of an account that is loaded for one
+	// message, few are needed.
 	by8    map[[8]byte]V
 	by16   map[[16]byte]V
 	byRest map[string]V
@@ -41,12 +43,7 @@ type Table[V any] struct {
 }
 
 func newTable[V any]() *Table[V] {
-	return &Table[V]{
-		by8:    map[[8]byte]V{},
-		by16:   map[[16]byte]V{},
-		byRest: map[string]V{},
-		dirty:  map[string]struct{}{},
-	}
+	return &Table[V]{}
 }
 
 // Get returns the row at key and whether there is one.
@@ -85,7 +82,17 @@ func (t *Table[V]) unpack(i int, row *V) bool {
 // Put sets the row at key.
 func (t *Table[V]) Put(key string, row V) {
 	t.set(key, row)
-	t.dirty[key] = struct{}{}
+	t.mark(key)
+}
+
+func (t *Table[V]) mark(key string) { put(&t.dirty, key, struct{}{}) }
+
+// put sets m[k] and makes m if it has not been made.
+func put[K comparable, V any](m *map[K]V, k K, v V) {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+	(*m)[k] = v
 }
 
 func (t *Table[V]) set(key string, row V) {
@@ -97,11 +104,11 @@ func (t *Table[V]) set(key string, row V) {
 	}
 	switch len(key) {
 	case 8:
-		t.by8[[8]byte([]byte(key))] = row
+		put(&t.by8, [8]byte([]byte(key)), row)
 	case 16:
-		t.by16[[16]byte([]byte(key))] = row
+		put(&t.by16, [16]byte([]byte(key)), row)
 	default:
-		t.byRest[key] = row
+		put(&t.byRest, key, row)
 	}
 }
 
@@ -109,7 +116,7 @@ func (t *Table[V]) set(key string, row V) {
 func (t *Table[V]) Delete(key string) {
 	if _, ok := t.Get(key); ok {
 		t.drop(key)
-		t.dirty[key] = struct{}{}
+		t.mark(key)
 	}
 }
 
@@ -129,11 +136,11 @@ func (t *Table[V]) drop(key string) {
 }
 
 // Len returns the number of rows.
-func (t *Table[V]) Len() int { return t.packed.len() + len(t.by8) + len(t.by16) + len(t.byRest) }
+func (t *Table[V]) Len() int { return t.packed.len() + t.Changed() }
 
 // Changed returns how many of the rows were put since they were loaded, or never loaded.
 // They take more memory than those that lie as they were loaded.
-func (t *Table[V]) Changed() int { return t.Len() - t.packed.len() }
+func (t *Table[V]) Changed() int { return len(t.by8) + len(t.by16) + len(t.byRest) }
 
 // Keys returns the keys of all rows in ascending byte order. O(n log n).
 func (t *Table[V]) Keys() []string {
@@ -251,6 +258,12 @@ type rows interface {
 	drop(key string)
 	// packing is where packed rows go; nil: they are to be decoded.
 	packing() *packedRows
+	// inOrder calls packed with the items of the rows that lie packed, as they stand in a
+	// record, and changed with the keys of the others, in ascending order of all keys.
+	inOrder(packed func(item []byte) error, changed func(key string) error) error
+	// repack makes the rows packed whose keys begin in data at places, less shift: all that
+	// there are, but those whose keys are too long.
+	repack(data *[]byte, places []uint32, shift uint32)
 	// err is why a packed row could not be decoded; check decodes all.
 	err() error
 	check()
@@ -302,6 +315,39 @@ func (t *Table[V]) packing() *packedRows {
 	return &t.packed
 }
 
+func (t *Table[V]) inOrder(packed func(item []byte) error, changed func(key string) error) error {
+	from := 0
+	upTo := func(end int) error {
+		for ; from < end; from++ {
+			if !t.packed.isGone(from) {
+				if err := packed(t.packed.item(from)); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	for _, key := range t.changed(func(*V) bool { return true }) {
+		if err := upTo(t.packed.search(key)); err != nil {
+			return err
+		}
+		if err := changed(key); err != nil {
+			return err
+		}
+	}
+	return upTo(len(t.packed.rows))
+}
+
+func (t *Table[V]) repack(data *[]byte, places []uint32, shift uint32) {
+	rows := make([]uint32, len(places))
+	for i, at := range places {
+		rows[i] = at - shift
+	}
+	t.packed = packedRows{data: data, rows: rows}
+	t.by8, t.by16 = nil, nil
+	maps.DeleteFunc(t.byRest, func(key string, _ V) bool { return len(key) <= longestKey })
+}
+
 func (t *Table[V]) err() error { return t.broken }
 
 func (t *Table[V]) check() { t.packed.each(func(i int) { t.unpack(i, &t.row) }) }
@@ -318,11 +364,11 @@ func readRow[V any](value []byte, row *V, r *rowReader) error {
 	return rowDecoding.Unmarshal(value, row)
 }
 
-// emptied returns an empty set: m itself, or a new one where m has grown so
+// emptied returns an empty set: m itself, or none where m has grown so
 // large that clearing it would cost more than all that goes into it next.
 func emptied[K comparable](m map[K]struct{}) map[K]struct{} {
 	if len(m) > 4096 {
-		return map[K]struct{}{}
+		return nil
 	}
 	clear(m)
 	return m
