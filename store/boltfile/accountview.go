@@ -27,8 +27,7 @@ func (a *AccountView) Manifest(generation uint64) (name uint64, payload []byte, 
 // Records hands the records of a saved state to fn, in order. They are valid until
 // fn returns.
 func (a *AccountView) Records(generation uint64, fn func(record []byte) error) error {
-	_, err := readSaved(a.bucket, generation, fn)
-	return err
+	return readSaved(a.bucket, generation, fn)
 }
 
 // Entries hands the entries of a log with numbers from from up to to, to excluded,

@@ -18,14 +18,14 @@ import (
 const (
 	redoSlack = uint64(16 << 20)
 	// Of an account of a partition, of which there may be a hundred thousand, and whose
-	// redo log goes wherever the account goes: beyond the size of the checkpoint, before
-	// that was compressed.
-	partitionRedoSlack = uint64(64 << 10)
+	// redo log is read whenever one of them is loaded: beyond a quarter of the size of the
+	// checkpoint, before that was compressed.
+	partitionRedoSlack = uint64(16 << 10)
 )
 
 // checkpointsPerCommit: of so many accounts of a partition that are due for a
 // checkpoint, one gets it at each commit, so that they do not all get it at one.
-const checkpointsPerCommit = 64
+const checkpointsPerCommit = 4
 
 // checkpointSome writes the checkpoints that are due after a commit. Of the
 // accounts of a partition those longest overdue come first, and the others at
@@ -59,7 +59,7 @@ func (s *Store) checkpointDue(account string, p Progress, c *commit) bool {
 	length := p.Commit - p.Checkpoint.Commit
 	most := redoSlack + 2*p.Checkpoint.Bytes
 	if p.Partition != nil {
-		most = partitionRedoSlack + p.Checkpoint.Bytes
+		most = partitionRedoSlack + p.Checkpoint.Bytes/4
 	}
 	if length < uint64(s.o.CheckpointEvery) && p.RedoBytes <= most && !(p.Pending == nil && p.NextBase.outlived(c.clock, c.keep)) {
 		return false
@@ -84,55 +84,80 @@ func (s *Store) checkpoint(f *file, account string, st *store.State, keep time.D
 			delete(s.tried, account)
 		}
 	}()
-	var generation uint64
-	err = f.update(func(tx *bolt.Tx) error {
-		b := accountBucket(tx, account)
-		p, err := readProgress(b)
-		if err != nil {
-			return err
-		}
-		// What an interrupted attempt left is nobody's.
-		p.Generation++
-		generation = p.Generation
-		if err := dropUnfinished(b, p); err != nil {
-			return err
-		}
-		return writeProgress(b, p)
+	var p Progress
+	err = f.view(func(tx *bolt.Tx) (err error) {
+		p, err = readProgress(accountBucket(tx, account))
+		return err
 	})
 	if err != nil {
 		return err
 	}
-	m, size, err := s.writeSaved(f, account, st, generation)
-	if err != nil {
+	room := pendings.Get().(*[][]byte)
+	defer pendings.Put(room)
+	w := &saving{file: f, account: account, generation: p.Generation + 1, plain: p.Partition != nil, o: s.o, pending: (*room)[:0]}
+	w.begin = func(tx *bolt.Tx) error { return beginGeneration(accountBucket(tx, account), w.generation) }
+	if err := w.write(st); err != nil {
 		return err
 	}
 	at := st.At()
-	made := SavedState{Generation: generation, Commit: at.Commit, Journal: at.Journal, Lesson: at.Lesson, Bytes: size, Clock: st.Account.Clock}
+	made := SavedState{Generation: w.generation, Commit: at.Commit, Journal: at.Journal, Lesson: at.Lesson, Bytes: w.size, Clock: st.Account.Clock}
 	if err := s.o.step("swap"); err != nil {
 		return err
 	}
-	return f.update(func(tx *bolt.Tx) error { return s.swap(tx, account, made, m, keep) })
+	return f.update(func(tx *bolt.Tx) error {
+		if err := w.put(tx); err != nil {
+			return err
+		}
+		return s.swap(tx, account, made, w, keep)
+	})
 }
 
+// beginGeneration gives out a generation and drops what an interrupted attempt left, which is
+// nobody's.
+func beginGeneration(account *bolt.Bucket, generation uint64) error {
+	p, err := readProgress(account)
+	if err != nil {
+		return err
+	}
+	if p.Generation++; p.Generation != generation {
+		return errWentOn
+	}
+	if err := dropUnfinished(account, p); err != nil {
+		return err
+	}
+	return writeProgress(account, p)
+}
+
+var errWentOn = errors.New("the account went on meanwhile")
+
 // swap makes a state that was written the checkpoint.
-func (s *Store) swap(tx *bolt.Tx, account string, made SavedState, m manifest, keep time.Duration) error {
+func (s *Store) swap(tx *bolt.Tx, account string, made SavedState, w *saving, keep time.Duration) error {
 	b := accountBucket(tx, account)
 	p, err := readProgress(b)
 	if err != nil {
 		return err
 	}
 	if p.Commit != made.Commit || p.Generation != made.Generation {
-		return errors.New("the account went on meanwhile")
+		return errWentOn
 	}
-	if err := writeManifest(b, made.Generation, m); err != nil {
+	if err := writeManifest(b, made.Generation, w.manifest); err != nil {
+		return err
+	}
+	if err := setSummary(b, made.Generation, w.summary); err != nil {
 		return err
 	}
 	if err := emptyBucket(b, redoBucket); err != nil {
 		return err
 	}
+	before := p.Checkpoint.Generation
 	p.Checkpoint, p.RedoBytes = made, 0
 	if s.promote(&p, keep) {
 		if err := s.repack(account, b, &p); err != nil {
+			return err
+		}
+	}
+	if p.names(before) { // it is kept, but no account is loaded from it any more
+		if err := packSaved(b, before); err != nil {
 			return err
 		}
 	}

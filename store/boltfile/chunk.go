@@ -16,47 +16,60 @@ import (
 const mostChunk = 64 << 20
 
 // frameChunkOf appends the framed chunk that holds a record to dst. Rows of one table
-// resemble each other, and three states of an account are kept, so chunks are compressed: by
-// S2 (its block format, "better"), which makes them smaller than zstd does at its fastest, in
-// two thirds of the time, and unpacks them in half of it (docs/results.md).
+// resemble each other, and two or three states of an account are kept, so chunks are
+// compressed: by S2 (its block format, "better"), which makes them smaller than zstd does at
+// its fastest, in two thirds of the time, and unpacks them in half of it (docs/results.md).
 func frameChunkOf(dst, name, record []byte) []byte {
 	return frame(dst, framePacked, name, s2.EncodeBetter(nil, record))
 }
 
-// unframeChunk returns the record in a framed chunk. It uses the room of dst.
-func unframeChunk(name, value, dst []byte) ([]byte, error) {
-	packed, err := unframe(framePacked, name, value)
-	if err != nil {
-		if record, other := unframeOldChunk(name, value, dst); other == nil {
-			return record, nil
+// chunkReader reads framed chunks, one after the other.
+type chunkReader struct {
+	kind byte   // of the chunk before: the next is likely to be alike
+	room []byte // what chunks are unpacked into
+}
+
+// chunkKinds are what a chunk may be.
+var chunkKinds = []byte{frameChunk, framePacked, frameZstd}
+
+// record returns the record in a framed chunk. It holds until the next one is read, and as
+// long as value does.
+func (r *chunkReader) record(name, value []byte) ([]byte, error) {
+	payload, err := unframe(r.kind, name, value)
+	for i := 0; err != nil && i < len(chunkKinds); i++ {
+		if kind := chunkKinds[i]; kind != r.kind {
+			var other error
+			if payload, other = unframe(kind, name, value); other == nil {
+				r.kind, err = kind, nil
+			}
 		}
-		return nil, err
 	}
+	switch {
+	case err != nil:
+		return nil, err
+	case r.kind == frameChunk:
+		return payload, nil
+	case r.kind == frameZstd:
+		r.room, err = unzstd().DecodeAll(payload, r.room[:0])
+	default:
+		r.room, err = unpacked(payload, r.room)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("unpacking: %w", err)
+	}
+	return r.room, nil
+}
+
+// unpacked returns what packed holds, in room if it fits.
+func unpacked(packed, room []byte) ([]byte, error) {
 	size, err := s2.DecodedLen(packed)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("unpacking: %w", err)
-	case size > mostChunk:
-		return nil, errors.New("unpacking: the chunk is too large")
-	}
-	record, err := s2.Decode(dst[:cap(dst)], packed)
-	if err != nil {
-		return nil, fmt.Errorf("unpacking: %w", err)
-	}
-	return record, nil
-}
-
-// unframeOldChunk is unframeChunk for chunks of files from before S2.
-func unframeOldChunk(name, value, dst []byte) ([]byte, error) {
-	plain, err := unframe(frameChunk, name, value)
-	if err == nil {
-		return append(dst[:0], plain...), nil
-	}
-	packed, err := unframe(frameZstd, name, value)
-	if err != nil {
 		return nil, err
+	case size > mostChunk:
+		return nil, errors.New("the chunk is too large")
 	}
-	return unzstd().DecodeAll(packed, dst[:0])
+	return s2.Decode(room[:cap(room)], packed)
 }
 
 var unzstd = sync.OnceValue(func() *zstd.Decoder {

@@ -21,12 +21,13 @@ func TestChunksOfEveryVersionAreRead(t *testing.T) {
 	defer func() { _ = e.Close() }()
 	for _, record := range [][]byte{nil, []byte("x"), bytes.Repeat([]byte("some rows "), 5000)} {
 		for version, value := range map[string][]byte{
-			"first": frame(nil, frameChunk, name, record),
+			"plain": frame(nil, frameChunk, name, record),
 			"zstd":  frame(nil, frameZstd, name, e.EncodeAll(record, nil)),
-			"now":   frameChunkOf(nil, name, record),
+			"S2":    frameChunkOf(nil, name, record),
 		} {
 			for _, room := range [][]byte{nil, make([]byte, 10), make([]byte, 0, 100_000)} {
-				got, err := unframeChunk(name, value, room)
+				r := chunkReader{framePacked, room}
+				got, err := r.record(name, value)
 				if err != nil || !bytes.Equal(got, record) {
 					t.Errorf("%s: %d bytes come back as %d, %v", version, len(record), len(got), err)
 				}
@@ -49,7 +50,7 @@ func TestABadChunkIsRefused(t *testing.T) {
 		"cut before framed": frame(nil, framePacked, name, packed[:len(packed)-3]),
 		"too large":         frame(nil, framePacked, name, append([]byte{0x81, 0x80, 0x80, 0x20}, packed[2:]...)), // mostChunk + 1
 	} {
-		if got, err := unframeChunk(name, value, nil); err == nil {
+		if got, err := new(chunkReader).record(name, value); err == nil {
 			t.Errorf("%s: gives %d bytes", what, len(got))
 		}
 	}

@@ -14,7 +14,8 @@
 // kilobytes of news. So the State lives in memory, and the file holds
 //
 //   - a checkpoint: the whole state at some commit, in sorted rows, cut into
-//     chunks of at most 64 KiB;
+//     chunks of at most 64 KiB, and beside it a summary, if whoever works with the
+//     state makes one;
 //   - a redo log: one record per commit since, with the new values of all that
 //     the commit changed. New values, not differences: applying a record twice
 //     does no harm, and the result is exact to the bit;
@@ -24,7 +25,7 @@
 //
 // Load reads the checkpoint and applies the redo log. After some thousands of
 // commits the redo log is folded: a new checkpoint is written in small
-// transactions of its own, and a last one, which also empties the redo log,
+// transactions of its own, and the last one, which also empties the redo log,
 // makes it the one that counts. A crash in between leaves chunks that nothing
 // names, which the next checkpoint clears away.
 //

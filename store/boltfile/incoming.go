@@ -253,7 +253,7 @@ func checkArrived(account *bolt.Bucket, p Progress) error {
 	if p.Checkpoint.Generation == 0 {
 		return nil
 	}
-	_, err := readSaved(account, p.Checkpoint.Generation, func([]byte) error { return nil })
+	err := readSaved(account, p.Checkpoint.Generation, func([]byte) error { return nil })
 	return unsound(err)
 }
 
@@ -298,7 +298,7 @@ func checkComplete(account *bolt.Bucket, p Progress) error {
 		if of.Generation == 0 {
 			continue
 		}
-		if _, err := readSaved(account, of.Generation, func([]byte) error { return nil }); err != nil {
+		if err := readSaved(account, of.Generation, func([]byte) error { return nil }); err != nil {
 			return err
 		}
 	}

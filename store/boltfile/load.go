@@ -27,10 +27,11 @@ func (s *Store) Load(account string) (st *store.State, err error) {
 }
 
 func load(account *bolt.Bucket, p Progress) (*store.State, error) {
-	st, err := loadSaved(account, p.Checkpoint)
+	st, err := unsettled(account, p.Checkpoint)
 	if err != nil {
 		return nil, err
 	}
+	st.SetSummary(readSummary(account, p.Checkpoint))
 	redo, err := part(account, redoBucket)
 	if err != nil {
 		return nil, err

@@ -89,6 +89,7 @@ func TestEveryStepOfAPartitionCommitMayFail(t *testing.T) {
 		t.Run(step, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(3, 3))
 			o := testOptions()
+			o.Hooks.Chunk, o.Hooks.Chunks = 1000, 1
 			fail, hit, odds := false, 0, 6
 			if step == "chunks" || step == "swap" { // of checkpoints, which are rarer
 				odds = 2

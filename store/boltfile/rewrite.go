@@ -51,6 +51,7 @@ type rewriting struct {
 	now        SavedState // commit and lesson are those before
 	learner    SavedState
 	nowRows    manifest
+	nowSummary []byte
 	// learnerRows is nil where learner was not written anew.
 	learnerRows *manifest
 	lessons     int
@@ -132,9 +133,11 @@ func (s *Store) stageRewrite(f *file, account string, st *store.State, w store.R
 	if err != nil {
 		return r, err
 	}
-	if r.nowRows, r.now.Bytes, err = s.writeSaved(f, account, st, r.now.Generation); err != nil {
+	now, err := s.writeSaved(f, account, st, r.now.Generation)
+	if err != nil {
 		return r, err
 	}
+	r.nowRows, r.nowSummary, r.now.Bytes = now.manifest, now.summary, now.size
 	r.learner = before
 	switch {
 	case w.FromNothing:
@@ -162,8 +165,8 @@ func (s *Store) stageLearner(f *file, account string, r *rewriting) error {
 	learner.Account, learner.Weights, learner.Labelled = was.Account, was.Weights, was.Labelled
 	learner.Supports, learner.Coefficients, learner.Window, learner.Prior = was.Supports, was.Coefficients, was.Window, was.Prior
 	r.learner.Generation = r.generation
-	rows, size, err := s.writeSaved(f, account, learner, r.generation)
-	r.learnerRows, r.learner.Bytes = &rows, size
+	saved, err := s.writeSaved(f, account, learner, r.generation)
+	r.learnerRows, r.learner.Bytes = &saved.manifest, saved.size
 	return err
 }
 
@@ -251,6 +254,9 @@ func finishRewrite(tx *bolt.Tx, account string, st *store.State, r *rewriting, a
 // and puts the lessons that were staged in the place of those that are there.
 func replaceLogs(account *bolt.Bucket, r *rewriting) error {
 	if err := writeManifest(account, r.now.Generation, r.nowRows); err != nil {
+		return err
+	}
+	if err := setSummary(account, r.now.Generation, r.nowSummary); err != nil {
 		return err
 	}
 	if r.learnerRows != nil {

@@ -24,58 +24,99 @@ const (
 	chunksPerCommit = 64
 )
 
-// writeSaved writes s as the saved state of the given generation, in as many
-// transactions as it takes, and returns its manifest, which it does not write:
-// a saved state without one is unfinished and belongs to nobody.
-func (s *Store) writeSaved(f *file, account string, st *store.State, generation uint64) (manifest, uint64, error) {
-	var m manifest
-	var size uint64
-	pending := make([][]byte, 0, chunksPerCommit) // framed chunks of this transaction
-	flush := func() error {
-		if err := s.o.step("chunks"); err != nil {
+// saving is a saved state on its way into the file, in as many transactions as it takes.
+// Without its manifest, which it does not write, it is unfinished and belongs to nobody.
+type saving struct {
+	file       *file
+	account    string
+	generation uint64
+	plain      bool // not compressed: it is read faster
+	o          Options
+	// begin is called in the first transaction that writes some of it; nil: nothing is to be
+	// done then.
+	begin    func(*bolt.Tx) error
+	manifest manifest
+	size     uint64   // of its records
+	summary  []byte   // of the state; nil: none
+	pending  [][]byte // framed chunks for the transaction to come
+}
+
+// pendings has what chunks are framed in.
+var pendings = sync.Pool{New: func() any { all := make([][]byte, 0, chunksPerCommit); return &all }}
+
+// write writes st, but for the last chunks, which put writes. The database needs them until
+// that transaction ends.
+func (w *saving) write(st *store.State) (err error) {
+	w.manifest.Rows, w.summary, err = st.Fold(w.o.Hooks.Chunk, func(record []byte) error {
+		if len(w.pending) == w.o.Hooks.Chunks {
+			if err := w.flush(); err != nil {
+				return err
+			}
+		}
+		// The buffers of the transaction before are free again.
+		w.pending = w.pending[:len(w.pending)+1]
+		last := &w.pending[len(w.pending)-1]
+		if name := chunkName(w.generation, w.manifest.Chunks); w.plain {
+			*last = frame((*last)[:0], frameChunk, name, record)
+		} else {
+			*last = frameChunkOf((*last)[:0], name, record)
+		}
+		w.manifest.Chunks++
+		w.manifest.CRC = crc32.Update(w.manifest.CRC, castagnoli, record)
+		w.size += uint64(len(record))
+		return nil
+	})
+	return err
+}
+
+// flush is put in a transaction of its own.
+func (w *saving) flush() error {
+	if err := w.o.step("chunks"); err != nil {
+		return err
+	}
+	if err := w.file.update(w.put); err != nil {
+		return err
+	}
+	w.pending = w.pending[:0]
+	return nil
+}
+
+// put writes the chunks that wait for it.
+func (w *saving) put(tx *bolt.Tx) error {
+	if w.begin != nil {
+		if err := w.begin(tx); err != nil {
 			return err
 		}
-		return f.update(func(tx *bolt.Tx) error {
-			b, err := part(accountBucket(tx, account), snapshotsBucket)
-			if err != nil {
-				return err
-			}
-			if b, err = b.CreateBucketIfNotExists(key64(generation)); err != nil {
-				return err
-			}
-			b.FillPercent = 1
-			first := m.Chunks - uint32(len(pending))
-			for i, chunk := range pending {
-				if err := b.Put(key32(first+uint32(i)), chunk); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+		w.begin = nil
 	}
-	rows, err := st.Records(chunkSize, func(record []byte) error {
-		// The buffers of the transaction before are free again.
-		pending = pending[:len(pending)+1]
-		last := &pending[len(pending)-1]
-		*last = frameChunkOf((*last)[:0], chunkName(generation, m.Chunks), record)
-		m.Chunks++
-		m.CRC = crc32.Update(m.CRC, castagnoli, record)
-		size += uint64(len(record))
-		if len(pending) < chunksPerCommit {
-			return nil
-		}
-		err := flush()
-		pending = pending[:0]
-		return err
-	})
+	b, err := part(accountBucket(tx, w.account), snapshotsBucket)
 	if err != nil {
-		return m, size, err
+		return err
 	}
-	m.Rows = rows
-	if len(pending) > 0 {
-		err = flush()
+	if b, err = b.CreateBucketIfNotExists(key64(w.generation)); err != nil {
+		return err
 	}
-	return m, size, err
+	b.FillPercent = 1
+	first := w.manifest.Chunks - uint32(len(w.pending))
+	for i, chunk := range w.pending {
+		if err := b.Put(key32(first+uint32(i)), chunk); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeSaved writes st as a saved state whose generation is given out already.
+func (s *Store) writeSaved(f *file, account string, st *store.State, generation uint64) (*saving, error) {
+	room := pendings.Get().(*[][]byte)
+	defer pendings.Put(room)
+	w := &saving{file: f, account: account, generation: generation, o: s.o, pending: (*room)[:0]}
+	err := w.write(st)
+	if err == nil {
+		err = w.flush()
+	}
+	w.pending = nil
+	return w, err
 }
 
 // chunkName is what a chunk's checksum covers as its key: its number, and the
@@ -84,47 +125,56 @@ func chunkName(generation uint64, chunk uint32) []byte {
 	return binary.BigEndian.AppendUint32(key64(generation), chunk)
 }
 
-// rooms has what chunks are unpacked into.
-var rooms = sync.Pool{New: func() any { return new([]byte) }}
+// chunkReaders has those that readSaved uses.
+var chunkReaders = sync.Pool{New: func() any { return &chunkReader{kind: frameChunk} }}
 
 // readSaved hands the records of a saved state to fn, in order, and checks them
-// against the manifest, which it returns.
-func readSaved(account *bolt.Bucket, generation uint64, fn func(record []byte) error) (manifest, error) {
+// against its manifest.
+func readSaved(account *bolt.Bucket, generation uint64, fn func(record []byte) error) error {
 	m, _, err := readManifest(account, generation)
 	if err != nil {
-		return m, err
+		return err
 	}
-	b := account.Bucket(snapshotsBucket).Bucket(key64(generation))
-	crc, seen := uint32(0), uint32(0)
-	room := rooms.Get().(*[]byte)
-	defer rooms.Put(room)
+	crc := uint32(0)
+	err = readChunks(account, generation, m, func(record []byte) error {
+		crc = crc32.Update(crc, castagnoli, record)
+		return fn(record)
+	})
+	if err == nil && crc != m.CRC {
+		err = damage("snapshot %d: %w", generation, errChecksum)
+	}
+	return err
+}
+
+// readChunks is readSaved by the checksum of each chunk alone, which covers its number and
+// its generation, too.
+func readChunks(account *bolt.Bucket, generation uint64, m manifest, fn func(record []byte) error) error {
+	chunks := chunkReaders.Get().(*chunkReader)
+	defer chunkReaders.Put(chunks)
+	seen := uint32(0)
 	read := residentLimit{tx: account.Tx()}
-	c := b.Cursor()
+	c := account.Bucket(snapshotsBucket).Bucket(key64(generation)).Cursor()
 	for key, value := c.First(); key != nil; key, value = c.Next() {
 		if string(key) == string(manifestKey) {
 			continue
 		}
 		if string(key) != string(key32(seen)) {
-			return m, damage("chunk %d of snapshot %d is missing", seen, generation)
+			return damage("chunk %d of snapshot %d is missing", seen, generation)
 		}
-		record, err := unframeChunk(chunkName(generation, seen), value, *room)
-		if *room = record[:0]; err != nil {
-			return m, damage("chunk %d of snapshot %d: %w", seen, generation, err)
+		record, err := chunks.record(chunkName(generation, seen), value)
+		if err != nil {
+			return damage("chunk %d of snapshot %d: %w", seen, generation, err)
 		}
 		if err := fn(record); err != nil {
-			return m, damage("chunk %d of snapshot %d: %w", seen, generation, err)
+			return damage("chunk %d of snapshot %d: %w", seen, generation, err)
 		}
-		crc = crc32.Update(crc, castagnoli, record)
 		seen++
 		read.add(len(value))
 	}
-	switch {
-	case seen != m.Chunks:
-		return m, damage("snapshot %d has %d chunks of %d", generation, seen, m.Chunks)
-	case crc != m.CRC:
-		return m, damage("snapshot %d: %w", generation, errChecksum)
+	if seen != m.Chunks {
+		return damage("snapshot %d has %d chunks of %d", generation, seen, m.Chunks)
 	}
-	return m, nil
+	return nil
 }
 
 // readManifest returns the manifest of a saved state, and its written form, which is
@@ -151,15 +201,24 @@ func manifestName(generation uint64) []byte {
 
 // loadSaved returns the state of a saved state, standing at its numbers.
 func loadSaved(account *bolt.Bucket, of SavedState) (*store.State, error) {
+	st, err := unsettled(account, of)
+	if err == nil {
+		st.Settle(store.Position{Commit: of.Commit, Journal: of.Journal, Lesson: of.Lesson})
+	}
+	return st, err
+}
+
+// unsettled is loadSaved for a state that goes on and is settled then.
+func unsettled(account *bolt.Bucket, of SavedState) (*store.State, error) {
 	st := store.NewState()
 	if of.Generation != 0 {
-		announced, _, err := readManifest(account, of.Generation)
+		m, _, err := readManifest(account, of.Generation)
 		if err != nil {
 			return nil, err
 		}
-		st = store.NewStateFor(announced.Rows, of.Bytes)
+		st = store.NewStateFor(m.Rows, of.Bytes)
 		seen := store.Tally{}
-		m, err := readSaved(account, of.Generation, func(record []byte) error { return st.Pack(record, seen) })
+		err = readChunks(account, of.Generation, m, func(record []byte) error { return st.Pack(record, seen) })
 		if err != nil {
 			return nil, err
 		}
@@ -167,8 +226,32 @@ func loadSaved(account *bolt.Bucket, of SavedState) (*store.State, error) {
 			return nil, damage("snapshot %d has other rows than its manifest counts", of.Generation)
 		}
 	}
-	st.Settle(store.Position{Commit: of.Commit, Journal: of.Journal, Lesson: of.Lesson})
 	return st, nil
+}
+
+// packSaved compresses the chunks of a saved state that are not.
+func packSaved(account *bolt.Bucket, generation uint64) error {
+	all, err := part(account, snapshotsBucket)
+	if err != nil {
+		return err
+	}
+	b := all.Bucket(key64(generation))
+	if b == nil {
+		return fmt.Errorf("snapshot %d is missing", generation)
+	}
+	b.FillPercent = 1
+	for n := uint32(0); ; n++ {
+		key, name := key32(n), chunkName(generation, n)
+		value := b.Get(key)
+		if value == nil {
+			return nil
+		}
+		if record, err := unframe(frameChunk, name, value); err == nil {
+			if err := b.Put(key, frameChunkOf(nil, name, record)); err != nil {
+				return err
+			}
+		}
+	}
 }
 
 var errEnough = errors.New("enough read")

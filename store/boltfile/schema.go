@@ -26,8 +26,9 @@ import (
 //	    restored             nothing; there until the first commit after a restore or an import
 //	    snapshots
 //	      <generation, 8>
-//	        <chunk, 4>       record (record.go) of at most 64 KiB, compressed (chunk.go)
+//	        <chunk, 4>       record (record.go) of at most 64 KiB (chunk.go)
 //	        manifest         what the chunks must add up to
+//	    summary              <generation, 8> of the checkpoint → its summary; not there without
 //	    rewriting            lessons on their way into a Rewrite, as lessons; else not there
 //	    redo                 <commit, 8> → record
 //	    journal              <sequence, 8> → the caller's bytes
@@ -84,6 +85,7 @@ var (
 	restoredKey     = []byte("restored")
 	snapshotsBucket = []byte("snapshots")
 	manifestKey     = []byte("manifest")
+	summaryBucket   = []byte("summary")
 	redoBucket      = []byte("redo")
 	journalBucket   = []byte("journal")
 	lessonsBucket   = []byte("lessons")
@@ -101,10 +103,11 @@ const (
 	frameMeta       byte = 'm'
 	frameInfo       byte = 'i'
 	frameRestored   byte = 'b'
-	frameChunk      byte = 'c' // of the first files
-	frameZstd       byte = 'z' // a chunk that is compressed with zstd, of files after those
+	frameChunk      byte = 'c' // a chunk that is not compressed
+	frameZstd       byte = 'z' // a chunk that is compressed with zstd, of earlier files
 	framePacked     byte = 'k' // a chunk that is compressed
 	frameManifest   byte = 's'
+	frameSummary    byte = 'u'
 	frameRedo       byte = 'r'
 	frameJournal    byte = 'j'
 	frameLesson     byte = 'l'

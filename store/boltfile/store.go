@@ -53,6 +53,8 @@ type Hooks struct {
 	Incoming int                     // bytes that a transaction brings in of an account taken over; 0 means 4 MiB
 	Copy     int                     // bytes that a transaction of Compact copies; 0 means 8 MiB
 	Whole    int64                   // a file of up to so many bytes is checked whole when it is opened; 0 means 64 MiB
+	Chunk    int                     // bytes of a chunk of a saved state, 1,000 or more; 0 means just under 64 KiB
+	Chunks   int                     // chunks that a transaction writes, at most; 0 means 64
 	Slice    int                     // records that a commit trims, beyond twice what it brings; 0 means 500
 	Step     func(step string) error // called before each step of a save, perhaps by several at once; its error is the step's
 }
@@ -85,6 +87,12 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Hooks.Copy == 0 {
 		o.Hooks.Copy = 8 << 20
+	}
+	if o.Hooks.Chunk == 0 {
+		o.Hooks.Chunk = chunkSize
+	}
+	if o.Hooks.Chunks == 0 {
+		o.Hooks.Chunks = chunksPerCommit
 	}
 	if o.Hooks.Slice == 0 {
 		o.Hooks.Slice = 500

@@ -187,7 +187,7 @@ func (s *Store) keptMessages(name string, account *bolt.Bucket, p *Progress) (ma
 		return k.messages, nil
 	}
 	k := keptMessages{generation, map[store.MessageKey]struct{}{}}
-	_, err := readSaved(account, generation, func(record []byte) error {
+	err := readSaved(account, generation, func(record []byte) error {
 		return store.MessagesIn(record, func(key store.MessageKey) { k.messages[key] = struct{}{} })
 	})
 	if err != nil {

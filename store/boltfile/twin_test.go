@@ -68,6 +68,7 @@ func TestEverySaveStepMayFail(t *testing.T) {
 			r := rand.New(rand.NewPCG(7, 7))
 			path := storetest.TempStore(t)
 			o := testOptions()
+			o.Hooks.Chunk, o.Hooks.Chunks = 1000, 1
 			fail := false
 			hit := 0
 			o.Hooks.Step = func(at string) error {

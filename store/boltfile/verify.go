@@ -164,11 +164,14 @@ func checkAccountFrames(account *bolt.Bucket, name string) (problems []error) {
 	if _, _, err := readVocabulary(account, 0); err != nil {
 		found("%w", err)
 	}
+	if err := checkSummary(account); err != nil {
+		found("%w", err)
+	}
 	for _, of := range p.Saved() {
 		if of.Generation == 0 || p.Awaits(*of) {
 			continue
 		}
-		if _, err := readSaved(account, of.Generation, func([]byte) error { return nil }); err != nil {
+		if err := readSaved(account, of.Generation, func([]byte) error { return nil }); err != nil {
 			found("%w", err)
 		}
 	}
