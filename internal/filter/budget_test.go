@@ -119,7 +119,7 @@ func budgeted(t *testing.T, o Options, share float64) *Filter {
 // a restart.
 func TestTheNewestScoresAreTheLastInOrder(t *testing.T) {
 	st := store.NewState()
-	w := newWindow(st.Recent, func(store.Scored) {})
+	w := newWindow(st.Recent, func(*store.Scored) {})
 	var kept newest
 	rng := rand.New(rand.NewPCG(3, 3))
 	var all []point

@@ -42,7 +42,7 @@ func (f *Filter) Counts() Counts {
 // decision was wrong if it was important and the label is not, a false alarm, or the
 // other way round, a missed one. Unsure is not important.
 func (f *Filter) countJudged(m *store.Message, by int) {
-	if m.Own || m.Outcome == store.Undecided || m.Label == 0 {
+	if !counts(m) {
 		return
 	}
 	f.judged += by
@@ -54,6 +54,8 @@ func (f *Filter) countJudged(m *store.Message, by int) {
 		a.Missed += uint64(by)
 	}
 }
+
+func counts(m *store.Message) bool { return !m.Own && m.Outcome != store.Undecided && m.Label != 0 }
 
 // pass counts a decided message.
 func (f *Filter) pass(o store.Outcome) {

@@ -144,26 +144,37 @@ func New(st *store.State, v Vectors) (*Filter, error) {
 	if err := f.configure(opts); err != nil {
 		return nil, err
 	}
-	f.derive()
+	f.derive(takeSummary(st))
+	st.Summarise = f.summarise
 	return f, nil
 }
 
-// derive builds, from the state, what it leads to.
-func (f *Filter) derive() {
-	f.readWindows()
-	f.rebuildQueues()
+// derive builds, from the state, what it leads to, with s if that is not nil.
+func (f *Filter) derive(s *summary) {
+	f.readWindows(s)
+	f.rebuildQueues(s)
+	if s != nil && !f.complete() { // the summary is not what it says
+		f.readWindows(nil)
+		f.rebuildQueues(nil)
+	}
 	f.countPlaces()
 	f.ledger = newLedger(f.st, &f.opts.Limits)
 	f.lessons, f.messages = newLessonWindow(f.st), f.st.Messages
 	f.early = newEarlyIndex(f.st)
 }
 
-// readWindows derives what is kept beside the windows of scores.
-func (f *Filter) readWindows() {
-	f.standing = Standing{}
-	f.labelled = newWindow(f.st.Labelled, func(s store.Scored) { f.standing.count(s, 1) })
+// readWindows derives what is kept beside the windows of scores, with s if that is not nil.
+func (f *Filter) readWindows(s *summary) {
+	if s != nil {
+		f.standing = s.standing
+		f.labelled = s.window(f.st.Labelled, s.labelled, f.standing.count)
+		f.recent = s.window(f.st.Recent, s.recent, func(*store.Scored, int) {})
+	} else {
+		f.standing = Standing{}
+		f.labelled = newWindow(f.st.Labelled, func(e *store.Scored) { f.standing.count(e, 1) })
+		f.recent = newWindow(f.st.Recent, func(*store.Scored) {})
+	}
 	f.scored = scoredLookup(f.st)
-	f.recent = newWindow(f.st.Recent, func(store.Scored) {})
 	f.newest = nil
 	f.stale = true
 }
@@ -240,7 +251,7 @@ func (e *Configured) apply(f *Filter, r *Result) error {
 	if e.Options.another(f.opts) {
 		if hasLearnt(f.st) {
 			f.beginAnew()
-			f.readWindows()
+			f.readWindows(nil)
 			f.lessons = newLessonWindow(f.st)
 		}
 		if err := prime(f.st, e.Options, f.Prior()); err != nil {

@@ -341,7 +341,7 @@ func (w *rewriting) finish() {
 	learner, err := NewLearner(f.opts, f.st, f.rules)
 	f.learner = must(learner, err) // the same settings were good before
 	f.latest.features, f.latest.vector = nil, nil
-	f.derive()
+	f.derive(nil)
 	w.Rewrite = store.Rewrite{
 		Lessons: w.kept, FromNothing: w.forget != nil && w.forget.before != 0, Scrub: w.forget != nil,
 	}

@@ -69,6 +69,13 @@ type queued struct {
 	since   store.Moment
 }
 
+func queuedOf(key store.MessageKey, m *store.Message) queued {
+	return queued{
+		key: key, seq: m.Seq, id: m.ID, quiet: m.Quiet, out: m.Outcome,
+		waits: m.SilenceFrom > 0, at: m.Arrived, pending: m.Pending.Label != 0, since: m.Pending.Since,
+	}
+}
+
 // bySeq yields what queues are built from of all messages in order of Seq, after it has
 // called each with them in any order, which must not keep them.
 func bySeq(messages *store.Table[store.Message], each func(*store.Message)) iter.Seq[*queued] {
@@ -77,10 +84,7 @@ func bySeq(messages *store.Table[store.Message], each func(*store.Message)) iter
 	messages.Each(func(key []byte, m *store.Message) {
 		each(m)
 		least, most = min(least, m.Seq), max(most, m.Seq)
-		all = append(all, queued{
-			key: store.MessageKey(key), seq: m.Seq, id: m.ID, quiet: m.Quiet, out: m.Outcome,
-			waits: m.SilenceFrom > 0, at: m.Arrived, pending: m.Pending.Label != 0, since: m.Pending.Since,
-		})
+		all = append(all, queuedOf(store.MessageKey(key), m))
 	})
 	return func(yield func(*queued) bool) {
 		for _, i := range inOrder(all, least, most) {
@@ -118,12 +122,23 @@ func inOrder(all []queued, least, most uint64) []int32 {
 	return order
 }
 
-func (f *Filter) rebuildQueues() {
+// rebuildQueues derives what is kept of messages in order of Seq, with s if that is not nil.
+func (f *Filter) rebuildQueues(s *summary) {
 	f.settling, f.waiting, f.oldest, f.silences = nil, messageQueue{}, messageQueue{}, 0
 	f.judged, f.passed = 0, 0
-	f.st.Account.FalseAlarms, f.st.Account.Missed = 0, 0
 	f.hours, f.days, f.copies = nil, nil, copyIndex{messages: f.st.Messages}
-	all := bySeq(f.st.Messages, func(m *store.Message) { f.countJudged(m, 1) })
+	var all iter.Seq[*queued]
+	if s != nil {
+		f.judged = s.judged
+		all = s.bySeq(f.st.Messages, func(m *store.Message, by int) {
+			if counts(m) {
+				f.judged += by
+			}
+		})
+	} else {
+		f.st.Account.FalseAlarms, f.st.Account.Missed = 0, 0
+		all = bySeq(f.st.Messages, func(m *store.Message) { f.countJudged(m, 1) })
+	}
 	f.oldest.keys = make([]store.MessageKey, 0, f.st.Messages.Len()+1)
 	for it := range all {
 		f.oldest.push(it.key)

@@ -69,7 +69,7 @@ type Standing struct {
 	Correspondents Tally
 }
 
-func (s *Standing) count(e store.Scored, n int) {
+func (s *Standing) count(e *store.Scored, n int) {
 	important := e.Label == model.Important
 	s.Labels += n
 	if important {

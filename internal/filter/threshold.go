@@ -30,10 +30,10 @@ func slotKey(n uint64) string {
 }
 
 // newWindow gathers the scores of a ring. It calls each with them, in any order.
-func newWindow(ring *store.Table[store.Scored], each func(store.Scored)) *window {
+func newWindow(ring *store.Table[store.Scored], each func(*store.Scored)) *window {
 	points := make([]point, 0, ring.Len())
 	ring.Each(func(_ []byte, s *store.Scored) {
-		each(*s)
+		each(s)
 		points = append(points, pointOf(s))
 	})
 	return &window{ring: ring, sorted: sorted(points)}

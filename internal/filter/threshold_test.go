@@ -252,7 +252,7 @@ func TestTheUnsureBandHoldsItsShareOfTheNearestScores(t *testing.T) {
 func TestTheWindowHoldsTheLastScoresInOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	st := store.NewState()
-	w := newWindow(st.Labelled, func(store.Scored) {})
+	w := newWindow(st.Labelled, func(*store.Scored) {})
 	var all []point
 	for n := range uint64(windowSize * 2) {
 		s := store.Scored{Score: float64(rng.IntN(300)) / 7, Label: model.Label(2*rng.IntN(2) - 1)}
@@ -266,7 +266,7 @@ func TestTheWindowHoldsTheLastScoresInOrder(t *testing.T) {
 		if !slices.Equal(w.sorted, want) {
 			t.Fatalf("after %d scores the window is not the last %d in order", n+1, windowSize)
 		}
-		if again := newWindow(st.Labelled, func(store.Scored) {}); !slices.Equal(again.sorted, want) {
+		if again := newWindow(st.Labelled, func(*store.Scored) {}); !slices.Equal(again.sorted, want) {
 			t.Fatalf("after %d scores the window rebuilt from the table differs", n+1)
 		}
 	}

@@ -33,9 +33,10 @@ type world struct {
 	// restart rebuilds the filter from its state before every event, as a crash
 	// and a restart would.
 	restart bool
-	undos   bool // a storm has marks taken back, too
-	tells   bool // a storm has feedback by name, also before its message
-	rules   bool // a storm has rules come and go
+	before  func() // called before every event, if it is there
+	undos   bool   // a storm has marks taken back, too
+	tells   bool   // a storm has feedback by name, also before its message
+	rules   bool   // a storm has rules come and go
 	expired []Expired
 }
 
@@ -92,6 +93,9 @@ func (w *world) open(name string, role ingest.Role, validity uint32) {
 // the store the features.
 func (w *world) apply(e Event) Result {
 	w.t.Helper()
+	if w.before != nil {
+		w.before()
+	}
 	if w.restart {
 		f, err := New(w.f.State(), w.features)
 		if err != nil {
