@@ -30,12 +30,13 @@ const rowBytes = 40
 func (h *held) size() int { return stateSize(h.work.Filter().State()) }
 
 // stateSize counts what a state has in memory, in rows of rowBytes, with what the filter derives
-// from it. Rows count for the bytes that they were loaded with, and for what finds them in
-// queues and windows. A message that changed counts for ten, with the map that it lies in, and
-// those of the other tables for what they and their maps take.
+// from it. Rows count for the bytes that they lie packed in, and for what finds them in queues,
+// windows and indexes, once an account has got some mail. A message that changed since its last
+// checkpoint counts for ten, with the map that it lies in, and those of the other tables for
+// what they and their maps take.
 func stateSize(st *store.State) int {
 	return 256 + st.Weights.Len() + st.PackedBytes()/rowBytes +
-		rowsOf(st.Messages, 10, 2) + rowsOf(st.Ledger, 8, 2) + rowsOf(st.Early, 12, 2) +
+		rowsOf(st.Messages, 10, 6) + rowsOf(st.Ledger, 8, 4) + rowsOf(st.Early, 12, 2) +
 		rowsOf(st.IDs, 4, 1) + rowsOf(st.Window, 4, 1) + rowsOf(st.Labelled, 4, 1) + rowsOf(st.Recent, 4, 1) +
 		rowsOf(st.Senders, 3, 1) + rowsOf(st.Threads, 3, 1) + rowsOf(st.Refusals, 3, 1)
 }
