@@ -54,14 +54,13 @@ type KafkaAccount struct {
 // DefaultKafka returns the values of the keys that a section [kafka] leaves out.
 //
 // There may be a hundred thousand accounts: what is kept for each is bounded by time
-// and by number, so that its store stops growing. These bounds cost no quality
-// (docs/results.md, "What an account keeps").
+// and by number, so that its store stops growing. docs/results.md, "What an account keeps",
+// has what these bounds save, and what they cost in quality.
 func DefaultKafka() Kafka {
 	judging := defaultJudging()
 	judging.KeepDays, judging.MaxMessages, judging.MaxWeights = 30, 20_000, 1<<14
-	judging.Featurize.NamesDays = 7
-	// At 20 messages a day this many lessons are full after 30 days, too, and the account
-	// stops growing.
+	judging.Featurize.NamesDays = 3
+	// At 20 messages a day this many lessons are full after 30 days, as the rest is.
 	judging.Learner.Window = 500
 	return Kafka{
 		Group:            "hinged",

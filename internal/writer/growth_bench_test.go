@@ -3,9 +3,7 @@
 package writer_test
 
 import (
-	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -24,7 +22,7 @@ import (
 // streamOptions are what config.DefaultKafka bounds an account with.
 func streamOptions() filter.Options {
 	o := filter.DefaultOptions()
-	o.Limits.Keep, o.NamesFor = 30*24*time.Hour, 7*24*time.Hour
+	o.Limits.Keep, o.NamesFor = 30*24*time.Hour, 3*24*time.Hour
 	o.Dual.Window = 500
 	o.Limits.Messages, o.Limits.IDs, o.Limits.Threads, o.Limits.Weights = 20_000, 20_000, 10_000, 1<<14
 	return o
@@ -32,8 +30,9 @@ func streamOptions() filter.Options {
 
 // BenchmarkGrowth plays 20 messages a day, for 90 days, to each of HINGED_BENCH_ACCOUNTS
 // accounts of a partition (20 without it), each message in a commit of its own, and
-// prints every ten days what the store has for an account: bytes of the file, bytes of
-// the pages that the account's records lie in, by bucket, and bytes of a snapshot.
+// prints every ten days what the store has for an account: bytes of the file as far as it
+// is in use, bytes of the pages that the account's records lie in, by bucket, and bytes of
+// a snapshot. Before each look the store is closed and opened again.
 func BenchmarkGrowth(b *testing.B) {
 	const days, perDay = 90, 20
 	accounts := testkit.FromEnv("HINGED_BENCH_ACCOUNTS", 20)
@@ -74,6 +73,7 @@ func BenchmarkGrowth(b *testing.B) {
 // growth is a store with accounts that get the same mail.
 type growth struct {
 	path    string
+	options boltfile.Options
 	store   *boltfile.Store
 	of      store.Partition
 	next    int64
@@ -83,27 +83,37 @@ type growth struct {
 
 func newGrowth(b *testing.B, accounts int, o filter.Options, file boltfile.Options) *growth {
 	b.Helper()
-	g := &growth{path: filepath.Join(b.TempDir(), "s.db"), of: store.Partition{Topic: "in"}}
-	s, err := boltfile.Open(g.path, file)
-	if err == nil {
-		err = s.BeginPartition(g.of, store.LogPosition{Partitions: 1})
+	g := &growth{path: filepath.Join(b.TempDir(), "s.db"), options: file, of: store.Partition{Topic: "in"}}
+	for n := range accounts {
+		g.names = append(g.names, fmt.Sprintf("kafka:%d@example.org", n))
 	}
+	g.open(b)
+	if err := g.store.BeginPartition(g.of, store.LogPosition{Partitions: 1}); err != nil {
+		b.Fatal(err)
+	}
+	for _, w := range g.writers {
+		if _, err := w.Apply(&filter.Configured{Options: o}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return g
+}
+
+// open opens the store, and its accounts as of their last commit.
+func (g *growth) open(b *testing.B) {
+	b.Helper()
+	s, err := boltfile.Open(g.path, g.options)
 	if err != nil {
 		b.Fatal(err)
 	}
-	g.store = s
-	for n := range accounts {
-		name := fmt.Sprintf("kafka:%d@example.org", n)
+	g.store, g.writers = s, nil
+	for _, name := range g.names {
 		w, err := writer.Open(s, name)
-		if err == nil {
-			_, err = w.Apply(&filter.Configured{Options: o})
-		}
 		if err != nil {
 			b.Fatal(err)
 		}
-		g.names, g.writers = append(g.names, name), append(g.writers, w)
+		g.writers = append(g.writers, w)
 	}
-	return g
 }
 
 // arrive brings one message to each account and commits.
@@ -153,52 +163,54 @@ func (g *growth) print(b *testing.B, day int) int64 {
 	}); err != nil {
 		b.Fatal(err)
 	}
-	copied := g.path + ".copy"
-	out, err := os.Create(copied)
-	if err == nil {
-		_, err = g.store.Backup(context.Background(), out)
-	}
-	if err == nil {
-		err = out.Close()
-	}
-	if err != nil {
+	// The file itself is looked at, as it is on the disk: a copy would have no free pages.
+	if err := g.store.Close(); err != nil {
 		b.Fatal(err)
 	}
-	info, err := os.Stat(copied)
-	if err != nil {
-		b.Fatal(err)
+	file, sizes := g.file(b)
+	g.open(b)
+	line := fmt.Sprintf("day %d, KB for each account: file %d, snapshot %d; pages %d:", day, file/accounts>>10, dumped/len(g.names)>>10, sizes["all"]/len(g.names)>>10)
+	for _, k := range []string{"features", "featureindex", "names", "journal", "lessons", "redo", "snapshots"} {
+		line += fmt.Sprintf(" %s %d", k, sizes[k]/len(g.names)>>10)
 	}
-	db, err := bolt.Open(copied, 0o600, &bolt.Options{ReadOnly: true})
+	st := g.writers[0].Filter().State()
+	b.Logf("%s; messages %d, weights %d", line, st.Messages.Len(), st.Weights.Len())
+	return file / accounts
+}
+
+// file returns how far the partition's file is in use, free pages included (the library
+// makes it longer by 16 MiB at a time), and the bytes of the pages that the records of its
+// accounts lie in, by bucket and of "all". The store is closed.
+func (g *growth) file(b *testing.B) (bytes int64, sizes map[string]int) {
+	b.Helper()
+	files, err := filepath.Glob(g.path + ".partitions-*/*.db")
+	if err != nil || len(files) != 1 {
+		b.Fatalf("the files of partitions are %q, %v; want one", files, err)
+	}
+	db, err := bolt.Open(files[0], 0o600, &bolt.Options{ReadOnly: true})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer db.Close()
-	line := fmt.Sprintf("day %d, KB for each account: file %d, snapshot %d;", day, info.Size()/accounts>>10, dumped/len(g.names)>>10)
+	sizes = map[string]int{}
 	err = db.View(func(tx *bolt.Tx) error {
-		total := 0
-		sizes := map[string]int{}
+		bytes = tx.Size()
 		for _, name := range g.names {
 			a := tx.Bucket([]byte("accounts")).Bucket([]byte(name))
 			err := a.ForEachBucket(func(k []byte) error {
 				s := a.Bucket(k).Stats()
 				sizes[string(k)] += s.LeafAlloc + s.BranchAlloc
-				total += s.LeafAlloc + s.BranchAlloc
+				sizes["all"] += s.LeafAlloc + s.BranchAlloc
 				return nil
 			})
 			if err != nil {
 				return err
 			}
 		}
-		line += fmt.Sprintf(" pages %d:", total/len(g.names)>>10)
-		for _, k := range []string{"features", "featureindex", "names", "journal", "lessons", "redo", "snapshots"} {
-			line += fmt.Sprintf(" %s %d", k, sizes[k]/len(g.names)>>10)
-		}
 		return nil
 	})
 	if err != nil {
 		b.Fatal(err)
 	}
-	st := g.writers[0].Filter().State()
-	b.Logf("%s; messages %d, weights %d", line, st.Messages.Len(), st.Weights.Len())
-	return info.Size() / accounts
+	return bytes, sizes
 }
