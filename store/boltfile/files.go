@@ -115,7 +115,10 @@ func (s *Store) newPath(p store.Partition) (path string, err error) {
 			return "", err
 		}
 		dir = made
-		if err := errors.Join(giveTo(made, s.path), syncDir(filepath.Dir(s.path))); err != nil {
+		if err = giveTo(made, s.path); err == nil {
+			err = syncDir(filepath.Dir(s.path))
+		}
+		if err != nil {
 			return "", errors.Join(err, os.Remove(made))
 		}
 	}
