@@ -66,8 +66,8 @@ BUILD    = CGO_ENABLED=0 $(GO) build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLA
 
 # Compiling is most of what make test does, so every step but the race detector's
 # compiles alike, as a release is compiled: the cache then has each package once.
-vet lint project e2e plain: export CGO_ENABLED = 0
-vet lint project e2e plain: export GOFLAGS := $(GOFLAGS) -trimpath
+check vet lint project e2e plain: export CGO_ENABLED = 0
+check vet lint project e2e plain: export GOFLAGS := $(GOFLAGS) -trimpath
 
 # The race detector needs cgo and a C compiler. Expanded when used: setup may
 # have installed one.

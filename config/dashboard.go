@@ -192,6 +192,3 @@ func wantAccount(c *Config, name string) string {
 	}
 	return want
 }
-
-// hideArguments leaves out what may be a secret.
-func (t *Token) hideArguments() { (*Password)(t).hideArguments() }

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
@@ -84,50 +83,6 @@ func (c *Config) Encode() ([]byte, error) {
 		return nil, fmt.Errorf("encode configuration: %w", err)
 	}
 	return data, nil
-}
-
-// PrintEffective writes c, defaults included, for people to check. Secrets are
-// not in it: arguments of a password_command are left out, since they may be one.
-func (c *Config) PrintEffective(w io.Writer) error {
-	shown := *c
-	shown.Accounts = append([]Account(nil), c.Accounts...)
-	for i := range shown.Accounts {
-		a := &shown.Accounts[i]
-		a.IMAP.hideArguments()
-		a.Notify = slices.Clone(a.Notify)
-		for j := range a.Notify {
-			a.Notify[j].hideSecrets()
-		}
-	}
-	if c.Kafka != nil {
-		stream := *c.Kafka
-		stream.hideArguments()
-		shown.Kafka = &stream
-	}
-	if c.Dashboard != nil {
-		d := *c.Dashboard
-		d.Users = append([]User(nil), d.Users...)
-		for i := range d.Users {
-			d.Users[i].hideArguments()
-			if d.Users[i].PasswordHash != "" {
-				d.Users[i].PasswordHash = "(not shown)"
-			}
-		}
-		shown.Dashboard = &d
-	}
-	data, err := shown.Encode()
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(data)
-	return err
-}
-
-// hideArguments leaves out what may be a secret.
-func (p *Password) hideArguments() {
-	if n := len(p.Command) - 1; n > 0 {
-		p.Command = []string{p.Command[0], fmt.Sprintf("(%d more, not shown)", n)}
-	}
 }
 
 // Location returns the account's time zone.

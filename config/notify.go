@@ -152,16 +152,3 @@ func (t table) webAddress(key, address string, secret bool, want string) bool {
 	return t.check(u.Scheme == "https" || !secret || isLoopback(u.Hostname()),
 		key, "the token would cross the network unencrypted", nil, "https")
 }
-
-// hideSecrets leaves out what may be a secret.
-func (n *Notify) hideSecrets() {
-	n.hideArguments()
-	if len(n.Program) > 1 {
-		n.Program = []string{n.Program[0], fmt.Sprintf("(%d more, not shown)", len(n.Program)-1)}
-	}
-	for _, address := range []*string{&n.Webhook, &n.Ntfy} {
-		if u, err := url.Parse(*address); err == nil && *address != "" {
-			*address = u.Scheme + "://" + u.Host + "/(not shown)"
-		}
-	}
-}

@@ -4,7 +4,6 @@ package model
 
 import (
 	"errors"
-	"fmt"
 	"math"
 )
 
@@ -96,18 +95,6 @@ func mistakes(z Zero, w *Weights, lessons []Lesson) (n int) {
 		}
 	}
 	return n
-}
-
-// String says in words how cycling ended.
-func (r Separation) String() string {
-	if r.Separated {
-		return fmt.Sprintf("separated: %d mistakes in %d passes; margin %.6g, no w has more than %.6g", r.Mistakes, r.Passes, r.Margin, r.AtMost)
-	}
-	found := fmt.Sprintf("the best w gets %d lessons wrong", r.Wrong)
-	if r.Wrong == 0 {
-		found = "they can be, but not by so few passes"
-	}
-	return fmt.Sprintf("not separated in %d passes (%d mistakes): %s; no w has a margin of more than %.6g", r.Passes, r.Mistakes, found, r.AtMost)
 }
 
 // Force returns copies of the lessons, each with one more feature that no other lesson

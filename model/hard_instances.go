@@ -39,24 +39,3 @@ func BlumHard(k float64) []Lesson {
 		{Vector{{10, 1 / k}, {11, 1}}, Important, 1},
 	}
 }
-
-// Normalised returns the lessons with every vector scaled to length 1; zero vectors
-// stay.
-func Normalised(lessons []Lesson) []Lesson {
-	out := make([]Lesson, len(lessons))
-	for t, e := range lessons {
-		e.Vector = e.Vector.Normalised()
-		out[t] = e
-	}
-	return out
-}
-
-// Lifted returns the lessons with every vector lifted by value; see Lift.
-func Lifted(lessons []Lesson, value float64) []Lesson {
-	out := make([]Lesson, len(lessons))
-	for t, e := range lessons {
-		e.Vector = Lift(e.Vector, value)
-		out[t] = e
-	}
-	return out
-}

@@ -79,9 +79,9 @@ func hardTable(t *testing.T, name string, lessons []Lesson) map[string]Separatio
 	spec := DefaultSpec()
 	spec.Kind = KindPerceptron
 	cycle("perceptron", spec, lessons)
-	cycle("lifted", spec, Lifted(lessons, 1))
-	cycle("normalised", spec, Normalised(lessons))
-	cycle("both", spec, Normalised(Lifted(lessons, 1)))
+	cycle("lifted", spec, lifted(lessons, 1))
+	cycle("normalised", spec, normalised(lessons))
+	cycle("both", spec, normalised(lifted(lessons, 1)))
 	spec.Kind = KindMargin
 	cycle("margin 1", spec, lessons)
 	spec.Kind, spec.Aggressiveness = KindPassiveAggressive, 1e6
@@ -141,4 +141,25 @@ func TestTheHardTable(t *testing.T) {
 			t.Errorf("K %v: %v", k, got["perceptron"])
 		}
 	}
+}
+
+// normalised returns the lessons with every vector scaled to length 1; zero vectors
+// stay.
+func normalised(lessons []Lesson) []Lesson {
+	out := make([]Lesson, len(lessons))
+	for t, e := range lessons {
+		e.Vector = e.Vector.Normalised()
+		out[t] = e
+	}
+	return out
+}
+
+// lifted returns the lessons with every vector lifted by value; see Lift.
+func lifted(lessons []Lesson, value float64) []Lesson {
+	out := make([]Lesson, len(lessons))
+	for t, e := range lessons {
+		e.Vector = Lift(e.Vector, value)
+		out[t] = e
+	}
+	return out
 }

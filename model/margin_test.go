@@ -5,7 +5,6 @@ package model
 import (
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 )
 
@@ -115,10 +114,10 @@ func TestCyclingSeparates(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !r.Separated || r.Wrong != 0 || float64(r.Mistakes) > bound*(1+1e-9) || float64(r.Passes) > bound+1+1e-9 {
-			t.Fatalf("%v; (R/γ)² is at most %v", r, bound)
+			t.Fatalf("%+v; (R/γ)² is at most %v", r, bound)
 		}
 		if twin, passes, mistakes := cycleTwin(lessons); passes != r.Passes || mistakes != r.Mistakes {
-			t.Fatalf("%v; the printed algorithm makes %d mistakes in %d passes", r, mistakes, passes)
+			t.Fatalf("%+v; the printed algorithm makes %d mistakes in %d passes", r, mistakes, passes)
 		} else {
 			for i, value := range twin.w {
 				if got := r.Weights.Get(i); got != value {
@@ -127,15 +126,12 @@ func TestCyclingSeparates(t *testing.T) {
 			}
 		}
 		if got := Margin(r.Weights, lessons); got != r.Margin || !(got > 0) || got > r.AtMost || widest.Margin > r.AtMost {
-			t.Fatalf("γ_w is %v, γ at least %v: %v", got, widest.Margin, r)
-		}
-		if !strings.HasPrefix(r.String(), "separated: ") {
-			t.Errorf("%v", r)
+			t.Fatalf("γ_w is %v, γ at least %v: %+v", got, widest.Margin, r)
 		}
 	}
 }
 
-// TestWhatCannotBeSeparatedEnds: with a clear word, a bound on the margin that falls
+// TestWhatCannotBeSeparatedEnds: with a bound on the margin that falls
 // to 0, and the w that gets the fewest wrong.
 func TestWhatCannotBeSeparatedEnds(t *testing.T) {
 	xor := []Lesson{point(1, 1, Important), point(-1, -1, Important), point(1, -1, Ordinary), point(-1, 1, Ordinary), point(2, 2.5, Important)}
@@ -147,9 +143,6 @@ func TestWhatCannotBeSeparatedEnds(t *testing.T) {
 	// each pair of opposites is wrong whatever w is.
 	if r.Separated || r.Passes != 500 || r.Wrong != 2 || r.AtMost > 0.02 || r.Margin > 0 {
 		t.Errorf("%+v", r)
-	}
-	if want := "not separated in 500 passes ("; !strings.HasPrefix(r.String(), want) || !strings.Contains(r.String(), "the best w gets 2 lessons wrong") {
-		t.Errorf("%v", r)
 	}
 	empty, err := Cycle(perceptronSpec(ZeroUnsure), []Lesson{{Vector{}, Important, 1}}, 3)
 	if err != nil || empty.Separated || empty.AtMost != 0 {

@@ -102,14 +102,14 @@ func NewStateFor(rows Tally, bytes uint64) *State {
 	return s
 }
 
-// At returns the position of s. It is meant for whoever stores States.
+// At returns the position of s. It is meant for packages that store States.
 func (s *State) At() Position { return s.at }
 
-// SetAt changes the position of s. It is meant for whoever stores States.
+// SetAt changes the position of s. It is meant for packages that store States.
 func (s *State) SetAt(at Position) { s.at = at }
 
 // Settle notes that everything in s is stored and that it stands at the given
-// position. It is meant for whoever stores States.
+// position. It is meant for packages that store States.
 func (s *State) Settle(at Position) {
 	s.Weights.Unmark()
 	for _, t := range s.tables() {

@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -54,4 +55,12 @@ func doOnceConfirmed[T any](cmd *cobra.Command, yes, dryRun, asJSON bool, questi
 		return err
 	}
 	return show(done)
+}
+
+// lines returns a function that writes a line to w. What goes wrong is added to err.
+func lines(w io.Writer, err *error) func(format string, a ...any) {
+	return func(format string, a ...any) {
+		_, failed := fmt.Fprintf(w, format+"\n", a...)
+		*err = errors.Join(*err, failed)
+	}
 }

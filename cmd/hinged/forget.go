@@ -106,12 +106,8 @@ func forgetFlags(cmd *cobra.Command, message, sender, before string) (f desk.For
 	return f, err
 }
 
-func printForgotten(w io.Writer, f desk.ForgottenMail) error {
-	var err error
-	say := func(format string, a ...any) {
-		_, werr := fmt.Fprintf(w, format+"\n", a...)
-		err = errors.Join(err, werr)
-	}
+func printForgotten(w io.Writer, f desk.ForgottenMail) (err error) {
+	say := lines(w, &err)
 	verb := "forgotten"
 	if f.DryRun {
 		verb = "would be forgotten"

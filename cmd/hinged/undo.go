@@ -4,7 +4,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -158,12 +157,8 @@ func reasons(u desk.UndoneMarks) string {
 	return cmp.Or(strings.Join(out, "; "), "it gave no reason")
 }
 
-func printUndone(w io.Writer, u desk.UndoneMarks) error {
-	var err error
-	say := func(format string, a ...any) {
-		_, werr := fmt.Fprintf(w, format+"\n", a...)
-		err = errors.Join(err, werr)
-	}
+func printUndone(w io.Writer, u desk.UndoneMarks) (err error) {
+	say := lines(w, &err)
 	verb := "taken back"
 	if u.DryRun {
 		verb = "would be taken back"

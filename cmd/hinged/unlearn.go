@@ -3,7 +3,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -39,12 +38,8 @@ func (u unlearning) run(cmd *cobra.Command, to string) error {
 	return doOnceConfirmed(cmd, u.yes, u.dryRun, u.json, "Take these lessons back?", do, some, show)
 }
 
-func printUnlearned(w io.Writer, u desk.UnlearntLessons) error {
-	var err error
-	say := func(format string, a ...any) {
-		_, werr := fmt.Fprintf(w, format+"\n", a...)
-		err = errors.Join(err, werr)
-	}
+func printUnlearned(w io.Writer, u desk.UnlearntLessons) (err error) {
+	say := lines(w, &err)
 	verb, stay := "taken back", "stay"
 	if u.DryRun {
 		verb, stay = "would be taken back", "would stay"

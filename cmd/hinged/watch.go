@@ -32,11 +32,8 @@ type watchView struct {
 	counted  bool      // the last line is the counts
 }
 
-// The columns before what a line is about: the time, and what happened.
-const (
-	whatColumns = 11
-	leadColumns = len("15:04  ") + whatColumns
-)
+// whatColumns is the width of the column that says what happened.
+const whatColumns = 11
 
 var deedWords = map[desk.Deed]string{
 	desk.DeedMarked: "marked", desk.DeedImportant: "important", desk.DeedUnsure: "unsure",

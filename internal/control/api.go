@@ -45,7 +45,7 @@ const (
 type APIOptions struct {
 	Host desk.Host
 	Log  *slog.Logger // nil discards
-	// MayUse reports whether the account is that of whoever sent the request. With "" it
+	// MayUse reports whether the sender of the request may use the account. With "" it
 	// reports whether they run the daemon: they may see the figures of all accounts, though
 	// no words of their mail, what is about the whole daemon, and errors in full. nil:
 	// everybody may do everything. It must be safe for concurrent use.
@@ -217,11 +217,11 @@ func readAll(r io.Reader, size int64) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// runs reports whether whoever asks runs the daemon.
+// runs reports whether the caller runs the daemon.
 func (a *api) runs(r *http.Request) bool { return a.o.MayUse == nil || a.o.MayUse(r, "") }
 
 // account returns the account that a request is about: the one it names or the only one
-// that whoever asks may use. The Host finds out whether there is one of that name.
+// that the caller may use. The Host finds out whether there is one of that name.
 func (a *api) account(r *http.Request, to route, name string) (string, error) {
 	switch {
 	case a.o.MayUse == nil, to.public.figures && a.runs(r):
@@ -241,7 +241,7 @@ func (a *api) account(r *http.Request, to route, name string) (string, error) {
 	return desk.Pick(names, "")
 }
 
-// usable returns the accounts of whoever asks.
+// usable returns the accounts that the caller may use.
 func (a *api) usable(r *http.Request) ([]string, error) {
 	var names []string
 	if a.o.Accounts != nil {
@@ -258,7 +258,7 @@ func (a *api) usable(r *http.Request) ([]string, error) {
 	return slices.DeleteFunc(names, func(name string) bool { return !a.o.MayUse(r, name) }), nil
 }
 
-// status is that of the accounts that whoever asks may use. What is about the whole
+// status covers the accounts that the caller may use. What is about the whole
 // daemon is for those who run it.
 func (a *api) status(r *http.Request) (desk.Status, error) {
 	if a.runs(r) {

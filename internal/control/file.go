@@ -11,7 +11,7 @@ import (
 	"github.com/hinged/hinged/internal/desk"
 )
 
-// streamPatience is how long whoever asked for a copy may take nothing of it: a
+// streamPatience is how long a client that asked for a copy may read nothing of it: a
 // copy that is not taken makes the store grow.
 const streamPatience = time.Minute
 

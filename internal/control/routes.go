@@ -47,7 +47,7 @@ type public struct {
 	limit   int64  // of the request's body, in bytes
 	// reads: the request is in the query, and nothing is changed.
 	reads bool
-	// figures: it has no words of the mail, so that who runs the daemon may ask for any
+	// figures: it has no words of the mail, so whoever runs the daemon may ask for any
 	// account. all: it is about all accounts, not about one.
 	figures, all bool
 }
@@ -108,14 +108,14 @@ func verb[Q, A any](v desk.Verb[Q, A]) route {
 	return route{name: v.Name, method: v.Method, verb: c, serve: c.serve(false)}
 }
 
-// long is the route as one of a verb that may take minutes. It ends when the server is
-// about to stop, where others are waited for.
+// long marks the route of a verb that may take minutes. It is broken off when the server is
+// about to stop; other routes are waited for.
 func (r route) long() route {
 	r.serve = r.verb.serve(true)
 	return r
 }
 
-// errStopping is the answer to who asked for something long.
+// errStopping is the answer to a request for something long.
 var errStopping = errors.New("the daemon is stopping; what was done by now counts")
 
 // serve carries the verb out for a request. long: no longer than until the server is about
@@ -139,26 +139,25 @@ func (c *carried) serve(long bool) func(*Server) http.HandlerFunc {
 	}
 }
 
-// reads is the route as a public one that changes nothing: what is asked for is in the
-// query.
+// reads makes the route a public one that changes nothing; its request is in the query.
 func (r route) reads(summary string) route {
 	r.public = &public{summary: summary, reads: true}
 	return r
 }
 
-// changes is the route as a public one that has a body of at most limit bytes.
+// changes makes the route a public one with a body of at most limit bytes.
 func (r route) changes(limit int64, summary string) route {
 	r.public = &public{summary: summary, limit: limit}
 	return r
 }
 
-// ofFigures is the public route as one without words of the mail.
+// ofFigures makes the public route one without words of the mail.
 func (r route) ofFigures() route {
 	r.public.figures = true
 	return r
 }
 
-// ofAll is the public route as one about all accounts that whoever asks may use.
+// ofAll makes the public route one about all accounts that the caller may use.
 func (r route) ofAll() route {
 	r.public.figures, r.public.all = true, true
 	return r

@@ -19,7 +19,7 @@ import (
 	"github.com/hinged/hinged/store/boltfile"
 )
 
-var strong = filter.PriorOf(model.Vector{
+var strong = store.PackVector(model.Vector{
 	{Index: model.Affine, Value: -0.25},
 	{Index: featurize.IndexOf("addressed:to alone"), Value: 0.75},
 })
@@ -55,7 +55,7 @@ func TestAPriorLivesThroughRestartsUndoAndReplay(t *testing.T) {
 	dir, ctx := t.TempDir(), context.Background()
 	o := testOptions()
 	o.Learner.Kind = model.KindPassiveAggressive
-	weak := filter.PriorOf(model.Vector{{Index: model.Affine, Value: 0.5}})
+	weak := store.PackVector(model.Vector{{Index: model.Affine, Value: 0.5}})
 	_, stop := primed(t, dir, o, weak)
 	stop()
 	d, stop := primed(t, dir, o, strong)

@@ -22,8 +22,8 @@ const mostAwaited = 1000
 // tells nobody.
 type shows struct {
 	show   func(desk.Shown)
-	scored func(desk.Scored) // nil: nobody is told of decisions
-	// awaited are the messages whose marks the server has yet to confirm, by the number
+	scored func(desk.Scored) // nil: decisions are not reported
+	// awaited are the messages whose marks the server has not confirmed, by the number
 	// of the mark.
 	awaited map[uint64]desk.Shown
 	// resumed are marks that an earlier run of the program meant to set: the first of

@@ -178,7 +178,7 @@ func (d *Desk) question(k store.MessageKey, x *featurize.Features) Question {
 	return out
 }
 
-// nothingToAsk says why there is no question.
+// nothingToAsk returns the reason why there is no question.
 func nothingToAsk(f *filter.Filter, found filter.Questions, lost int) string {
 	if found.Seen == 0 {
 		last := f.State().Account.LastArrival

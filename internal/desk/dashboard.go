@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// OpenDashboard asks for a link that opens the dashboard. Whoever may use the control
+// OpenDashboard asks for a link that opens the dashboard. Anyone who may use the control
 // socket may do with every account what they like, so they get in without a password. It
 // is no public verb: a token for the HTTP API must not become a session.
 var OpenDashboard = Verb[None, DashboardLink]{

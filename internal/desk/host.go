@@ -33,15 +33,15 @@ type Host interface {
 	// Store gives the whole store to fn, which with write may change it. fn must not
 	// keep it.
 	Store(write bool, fn func(*boltfile.Store) error) error
-	// WhatIfs are the runs of what-ifs over accounts of this host, which owns them.
+	// WhatIfs are the what-if runs over accounts of this host, which owns them.
 	WhatIfs() *whatif.Runs
-	// Backups are those that are made of the store by themselves.
+	// Backups are the backups that the daemon makes of its store.
 	Backups() Backups
 	// Dashboard returns a new link that opens the pages. ErrNoDashboard.
 	Dashboard(ctx context.Context) (DashboardLink, error)
 }
 
-// Backups are the backups that a daemon makes of its store by itself.
+// Backups are the backups that a daemon makes of its store on a schedule.
 type Backups interface {
 	// List returns their files, the oldest first.
 	List() ([]string, error)
@@ -58,7 +58,7 @@ type Account interface {
 	// returns nil. ErrStreamAccount: it is a Sender.
 	Change(ctx context.Context, fn func(*Desk) error) error
 	// Undo is Change for marks, which are on a mail server: it waits for that. problem
-	// says what is wrong with the connection when it waited in vain.
+	// says what is wrong with the connection if the server confirmed nothing in time.
 	Undo(ctx context.Context, u MarkUndo) (problem string, err error)
 	// Status says how the account is doing, as in the Host's Status.
 	Status(ctx context.Context) (AccountStatus, error)
@@ -108,8 +108,8 @@ type Desk struct {
 	Past   Past
 	// Now gives moments that may be journaled.
 	Now func() store.Moment
-	// Rewrites counts how often the lessons got other numbers; Ceilings keeps them
-	// between two questions, nil: nothing does.
+	// Rewrites counts how often the lessons were renumbered. Ceilings caches ceilings
+	// between two questions; nil: they are not cached.
 	Rewrites int
 	Ceilings *ceiling.Kept
 

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/store"
 )
 
@@ -351,11 +350,5 @@ func (f *Filter) ours(e *Arrived) []string {
 	if _, ours := f.ledger.refused(e.Meta.Key, e.Meta.ID); !ours {
 		return nil
 	}
-	var marks []string
-	for _, flag := range e.Flags {
-		if f.opts.isMark(flag) {
-			marks = append(marks, ingest.CanonicalFlag(flag))
-		}
-	}
-	return marks
+	return f.opts.marksAmong(e.Flags)
 }

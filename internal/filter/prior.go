@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"fmt"
 
-	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
 
@@ -105,15 +104,4 @@ func BeginWith(base *store.State, o Options, prior store.PackedVector) error {
 		return nil
 	}
 	return prime(base, o, prior)
-}
-
-// PriorOf packs weights as Primed carries them, zeros left out.
-func PriorOf(x model.Vector) store.PackedVector {
-	kept := make(model.Vector, 0, len(x))
-	for _, f := range x {
-		if f.Value != 0 {
-			kept = append(kept, f)
-		}
-	}
-	return store.PackVector(kept)
 }

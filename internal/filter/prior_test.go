@@ -25,12 +25,16 @@ func somePrior(seed uint64, n int) store.PackedVector {
 	}
 	for len(x) < n {
 		index, _ := featurize.ImpersonalIndex(names[rng.IntN(len(names))])
-		x = append(x, model.Feature{Index: index, Value: math.Round(100*(rng.Float64()-0.5)) / 100})
+		value := math.Round(100*(rng.Float64()-0.5)) / 100
+		if value == 0 {
+			continue
+		}
+		x = append(x, model.Feature{Index: index, Value: value})
 		x.Sort()
 		x = compactIndices(x)
 	}
 	x.Sort()
-	return PriorOf(x)
+	return store.PackVector(x)
 }
 
 func compactIndices(x model.Vector) model.Vector {
@@ -229,7 +233,7 @@ func TestTheOwnersLessonsOutweighThePrior(t *testing.T) {
 	}
 	x.Sort()
 	w := newWorld(t, testOptions())
-	w.apply(&Primed{At: w.moment(), Weights: PriorOf(x)})
+	w.apply(&Primed{At: w.moment(), Weights: store.PackVector(x)})
 	score := func(n int, to string) float64 {
 		_, r := w.deliver("INBOX", mail(fmt.Sprintf("probe%d%s@x", n, to), fmt.Sprintf("probe%d@example.com", n), to, fmt.Sprintf("probe %d", n)))
 		return r.Decision.Score

@@ -169,9 +169,6 @@ func (r *Rerun) apply(entry store.JournalEntry) (s Step, err error) {
 	return s, nil
 }
 
-// State returns the state of the recorded run, which the caller must not change.
-func (r *Rerun) State() *store.State { return r.rec.st }
-
 // arrival is the message that an event brought, if it brought one.
 func arrival(e Event) *Arrived {
 	switch e := e.(type) {
@@ -210,7 +207,7 @@ func (t *Trial) follow(e Event, s *Step) error {
 			return err
 		}
 	}
-	if err := errors.Join(t.hearQuiet(), t.hearDeferred(), t.heedRules()); err != nil {
+	if err := t.catchUp(); err != nil {
 		return err
 	}
 	if r.Decision != nil {

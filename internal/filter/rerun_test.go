@@ -256,7 +256,7 @@ func TestATrialOfAnotherKindHearsSilenceInItsOwnTime(t *testing.T) {
 func TestATrialBeginsWithAPriorOfItsOwn(t *testing.T) {
 	o := testOptions()
 	w := newWorld(t, o)
-	prior := PriorOf(model.Vector{{Index: model.Affine, Value: 0.5}})
+	prior := store.PackVector(model.Vector{{Index: model.Affine, Value: 0.5}})
 	w.apply(&Primed{At: w.moment(), Weights: prior})
 	w.teach()
 	for name, c := range map[string]struct {

@@ -3,7 +3,6 @@
 package filter
 
 import (
-	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/store"
 )
 
@@ -42,11 +41,5 @@ func (f *Filter) perhapsOurs(e *Arrived) []string {
 	if !doubtful(f.st, e.Place) {
 		return nil
 	}
-	var marks []string
-	for _, flag := range e.Flags {
-		if f.opts.isMark(flag) {
-			marks = append(marks, ingest.CanonicalFlag(flag))
-		}
-	}
-	return marks
+	return f.opts.marksAmong(e.Flags)
 }

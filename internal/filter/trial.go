@@ -66,6 +66,17 @@ func (t *Trial) Learnt() Learnt {
 	return l
 }
 
+// catchUp learns what silence has taught by now, and obeys the recorded rules.
+func (t *Trial) catchUp() error {
+	if err := t.hearQuiet(); err != nil {
+		return err
+	}
+	if err := t.hearDeferred(); err != nil {
+		return err
+	}
+	return t.heedRules()
+}
+
 // heedRules obeys the recorded rules, if they are others than before.
 func (t *Trial) heedRules() error {
 	if t.rec.rules == t.f.rules {

@@ -118,7 +118,7 @@ func (m *Metrics) lives() error {
 	if m.o.Alive == nil || time.Since(a.checked) < checkEvery {
 		return a.err
 	}
-	// Whoever asked may go; the answer is for others, too.
+	// The client may leave; the answer is for others, too.
 	ctx, cancel := context.WithTimeout(context.Background(), alivePatience)
 	defer cancel()
 	if a.err = m.o.Alive(ctx); a.err != nil {

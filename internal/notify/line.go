@@ -51,7 +51,7 @@ func newBackOff() *backoff.ExponentialBackOff {
 	return &backoff.ExponentialBackOff{InitialInterval: retryFirst, MaxInterval: retryLast, Multiplier: 2, RandomizationFactor: 0.3}
 }
 
-// load reads what an earlier run noted. Without that, some may be told twice, which is
+// load reads what an earlier run noted. Without that, some may be reported twice, which is
 // better than to tell nothing.
 func (l *line) load() {
 	var err error
@@ -86,7 +86,7 @@ func (l *line) run(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	}
-	// What came last is told after the next start.
+	// What came last is reported after the next start.
 	for {
 		select {
 		case s := <-l.in:
@@ -129,14 +129,14 @@ func (l *line) take(s desk.Shown) {
 	l.keep()
 }
 
-// keep makes what is known durable. Without that, what waits is told all the same.
+// keep makes what is known durable. If that fails, what waits is reported all the same.
 func (l *line) keep() {
 	if err := l.mem.write(l.path); err != nil {
 		l.log.Warn("can't note what the owner was told; after a restart it may be told again", "error", err)
 	}
 }
 
-// due returns what is to be told at this moment, and of which messages; or else when to
+// due returns what to report at this moment, and about which messages; or else when to
 // ask again, zero: when something came.
 func (l *line) due(now time.Time) (n *Notification, batch []waiting, again time.Time) {
 	if len(l.mem.Waiting)+l.mem.More == 0 {
@@ -226,7 +226,7 @@ func (l *line) tell(ctx context.Context, n *Notification, batch []waiting) {
 	l.log.Warn("can't tell the owner of important mail; trying again", "error", err, "wait", pause)
 }
 
-// quiet reports whether nothing may be told now, and until when.
+// quiet reports whether nothing may be sent now, and until when.
 func (l *line) quiet(now time.Time) (end time.Time, quiet bool) {
 	from, to := l.to.QuietFrom, l.to.QuietTo
 	if from == to {

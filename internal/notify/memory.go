@@ -26,13 +26,13 @@ type memory struct {
 	// Day is the owner's day, such as 2026-03-01, on which Sent notifications were sent.
 	Day  string `json:"day"`
 	Sent int    `json:"sent"`
-	// Waiting are the messages to be told, oldest first, and More counts others.
+	// Waiting are the messages yet to be reported, oldest first, and More counts others.
 	Waiting []waiting `json:"waiting"`
 	More    int       `json:"more"`
-	Told    []string  `json:"told"` // the last messages that need not be told any more, oldest first
+	Told    []string  `json:"told"` // the last messages that need no report any more, oldest first
 }
 
-// waiting is a message that is to be told.
+// waiting is a message yet to be reported.
 type waiting struct {
 	Key  string    `json:"key"`
 	At   time.Time `json:"at"`   // when it was marked
@@ -95,7 +95,7 @@ func (m *memory) knows(key string) bool {
 	return slices.Contains(m.Told, key) || slices.ContainsFunc(m.Waiting, func(w waiting) bool { return w.Key == key })
 }
 
-// told moves messages from those that wait to those that were told.
+// told moves messages from those that wait to those that were reported.
 func (m *memory) told(all ...waiting) {
 	for _, w := range all {
 		m.Waiting = slices.DeleteFunc(m.Waiting, func(x waiting) bool { return x.Key == w.Key })

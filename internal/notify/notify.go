@@ -2,14 +2,14 @@
 
 // Package notify tells the owner of important mail: by a program, a webhook or ntfy.
 //
-// What is told: messages that hinged marked, once the server has confirmed the mark. So
-// nothing is told in shadow, of backlog, or of mail that the owner has read. Subjects and
-// reasons, which quote the mail, are told only when the owner wants that.
+// It reports messages that hinged marked, once the server has confirmed the mark. So it
+// reports nothing in shadow, no backlog and no mail that the owner has read. Subjects and
+// reasons, which quote the mail, are included only when the owner wants that.
 //
 // Data flow: desk.Shown → Show, which never blocks → a bounded queue for each target →
-// one goroutine each → send. A message is noted as told before it is sent: a crash may
+// one goroutine each → send. A message is noted as reported before it is sent: a crash may
 // cost a notification and never gives one twice. What waits is noted by the keys of the
-// messages alone, so that what waited at a restart is told without names.
+// messages alone, so that what waited at a restart is reported without names.
 package notify
 
 import (
@@ -67,7 +67,7 @@ func (t *Target) id() string {
 // Options are what a Notifier needs to know.
 type Options struct {
 	Targets []Target
-	// Dir is where is noted what was told. It is made when there is something to note.
+	// Dir is the directory that keeps what was reported. It is made when first needed.
 	Dir    string
 	Logger *slog.Logger // nil discards
 	Now    func() time.Time
@@ -106,7 +106,7 @@ func New(o Options) *Notifier {
 	return n
 }
 
-// Show takes note of what was done, if it is to be told or makes telling needless. It
+// Show notes what was done, if the owner is to hear of it or no longer needs to. It
 // never blocks. It is safe for concurrent use.
 func (n *Notifier) Show(s desk.Shown) {
 	if s.Message == "" || s.Deed != desk.DeedMarked && s.Deed != desk.DeedUndone && s.Deed != desk.DeedCorrected {
@@ -124,7 +124,7 @@ func (n *Notifier) Show(s desk.Shown) {
 }
 
 // Run tells owners until ctx is done, and goes on where the last one ended. What waits then
-// is told after the next start. No two processes may run with the same Dir.
+// is reported after the next start. No two processes may run with the same Dir.
 func (n *Notifier) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	for _, lines := range n.lines {

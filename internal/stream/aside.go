@@ -16,8 +16,8 @@ import (
 
 // asides are the accounts of a partition that have more records waiting than they may, and
 // whose records are therefore passed over at first and read again later. An account depends
-// on its own records alone, in their order. So when this happens is for nobody to see but
-// by the clock, and may differ from run to run.
+// on its own records alone, in their order. So the moment when this happens changes no
+// decision, and it may differ from run to run.
 //
 // The reader passes records over, the writer notes that an account is set aside when it
 // comes to the first of those, and the second reader reads them again. Safe for concurrent

@@ -14,7 +14,15 @@ import (
 
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/store"
 )
+
+// decisionReasons are what the reason of a decision in the decisions topic can be, beside
+// none. The others are for mailboxes: what was there before, was read, or was handed over.
+var decisionReasons = []store.Reason{
+	store.ReasonTooFewLabels, store.ReasonBand, store.ReasonShadow, store.ReasonRule, store.ReasonBudget,
+	store.ReasonOwner, store.ReasonRefused, store.ReasonDuplicate, store.ReasonClaimed,
+}
 
 // reasonsOf returns the reasons of all decisions in a cluster.
 func reasonsOf(t *testing.T, c *cluster) map[string]bool {
@@ -83,7 +91,7 @@ func TestTheReasonsOfDecisions(t *testing.T) {
 	}, func(o *Options) { o.Filter.Shadow = filter.ShadowOn })
 	play(func(c *cluster) { fill(c, 5, 2, 400) }) // within the band
 	var want []string
-	for _, r := range DecisionReasons() {
+	for _, r := range decisionReasons {
 		want = append(want, r.String())
 	}
 	slices.Sort(want)
@@ -114,7 +122,7 @@ func TestThePageHasEveryReason(t *testing.T) {
 		return out
 	}
 	var decisions, letters []string
-	for _, r := range DecisionReasons() {
+	for _, r := range decisionReasons {
 		decisions = append(decisions, r.String())
 	}
 	for _, r := range kafka.Reasons() {

@@ -95,7 +95,7 @@ type look struct {
 // Look calls fn with each of the accounts as of its last commit, one after
 // another; fn must not change or keep it. Where View loads an account, this asks
 // its writer, who has it in memory, and loads it only while the writer cannot
-// answer. An account that nobody has heard of, or that is not ours, is left out.
+// answer. An account that is unknown or belongs to another process is left out.
 func (e *Engine) Look(ctx context.Context, accounts []string, fn func(account string, f *filter.Filter)) error {
 	patience, cancel := context.WithTimeout(ctx, lookPatience)
 	defer cancel()

@@ -34,7 +34,7 @@ func testFilter() filter.Options {
 
 // testPrior is what every account begins with.
 func testPrior() store.PackedVector {
-	return filter.PriorOf(model.Vector{
+	return store.PackVector(model.Vector{
 		{Index: model.Affine, Value: -0.25},
 		{Index: featurize.IndexOf("addressed:to alone"), Value: 0.5},
 	})

@@ -19,13 +19,6 @@ type CourierOptions struct {
 	NoKeywords bool
 }
 
-// NeedCourier skips the test where Courier cannot run, saying so. In CI that is a
-// failure.
-func NeedCourier(tb testing.TB) {
-	tb.Helper()
-	needDebianRoot(tb)
-}
-
 // StartCourier starts a Courier-IMAP of its own for this test on a free port of
 // loopback, in the clear. Its folders are all below INBOX, as "INBOX.Sent", and it
 // tells no special use. It is stopped when the test ends.

@@ -22,13 +22,6 @@ type CyrusOptions struct {
 	Below bool
 }
 
-// NeedCyrus skips the test where Cyrus cannot run, saying so. In CI that is a
-// failure.
-func NeedCyrus(tb testing.TB) {
-	tb.Helper()
-	needDebianRoot(tb)
-}
-
 // StartCyrus starts a Cyrus IMAP of its own for this test on a free port of
 // loopback, in the clear. It is stopped when the test ends.
 func StartCyrus(tb testing.TB, o CyrusOptions) *MailServer {

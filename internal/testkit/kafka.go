@@ -200,6 +200,3 @@ func (k *Kafka) Allow(on kafkago.ResourceType, name string, right kafkago.ACLOpe
 		k.tb.Fatal(err)
 	}
 }
-
-// Log returns what a broker said.
-func (k *Kafka) Log(broker int) string { return k.brokers[broker].log() }

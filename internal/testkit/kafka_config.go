@@ -67,12 +67,10 @@ func newKafkaCluster(n int, authorizer bool) (*kafkaCluster, error) {
 		return nil, errors.Join(err, c.close())
 	}
 	c.roots.AppendCertsFromPEM(cert)
-	err = errors.Join(
-		os.WriteFile(filepath.Join(dir, "tls.pem"), append(cert, key...), 0o600),
-		os.WriteFile(filepath.Join(dir, "log4j2.properties"), []byte(logSettings), 0o600),
-	)
-	if err != nil {
-		return nil, errors.Join(err, c.close())
+	for name, data := range map[string][]byte{"tls.pem": append(cert, key...), "log4j2.properties": []byte(logSettings)} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			return nil, errors.Join(err, c.close())
+		}
 	}
 	if c.ports, err = loopback.Hold(n * listeners); err != nil {
 		return nil, errors.Join(err, c.close())

@@ -57,7 +57,10 @@ func (r *release) installed(binary string, t target) (files.Contents, error) {
 			i.to = "share/doc/hinged/copyright" // Debian's name for it
 		}
 		from := filepath.Join(dir, i.to)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(from), 0o755), os.WriteFile(from, i.text, i.mode)); err != nil {
+		if err := os.MkdirAll(filepath.Dir(from), 0o755); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(from, i.text, i.mode); err != nil {
 			return nil, err
 		}
 		out = append(out, &files.Content{Source: from, Destination: "/usr/" + i.to, FileInfo: info(i.mode)})

@@ -27,11 +27,12 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) (n int64, err error) {
 	if _, lost := s.Lost(); lost != nil {
 		return 0, errors.Join(lost...) // backups from before may have what is missing here
 	}
-	if alone, err := s.Alone(); err != nil || alone {
-		if err == nil {
-			n, err = s.root.writeTo(w)
-		}
-		return n, err
+	alone, err := s.Alone()
+	if err != nil {
+		return 0, err
+	}
+	if alone {
+		return s.root.writeTo(w)
 	}
 	draft, err := os.CreateTemp(filepath.Dir(s.path), filepath.Base(s.path)+gathering+"*") // mode 0600
 	if err != nil {

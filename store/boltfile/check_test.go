@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -177,6 +178,20 @@ func TestWhatCheckFindsEndsCommitsAndIsSetAside(t *testing.T) {
 	}
 	if all, err := filepath.Glob(path + "*"); err != nil || len(all) != 2 {
 		t.Errorf("files are now %q, %v, want the store and the damaged one", all, err)
+	}
+}
+
+// A damaged file that can't be renamed stays suspected, so that the next Open reads it whole.
+func TestADamagedFileThatCannotBeMovedStaysSuspected(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "hinged.db")
+	if err := suspect(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := moveAside(path, testOptions()); !errors.Is(err, fs.ErrNotExist) { // there is none
+		t.Errorf("moveAside: %v, want ErrNotExist", err)
+	}
+	if is, err := suspected(path); err != nil || !is {
+		t.Errorf("suspected = %v, %v, want true", is, err)
 	}
 }
 

@@ -22,7 +22,7 @@ type file struct {
 	path string
 	o    Options
 
-	// copying is held for reading by whoever copies out of the file at length,
+	// copying is held for reading while something is copied out of the file at length,
 	// and for writing by compact and close, which do not wait in the midst of
 	// their work for such a copy to end.
 	copying sync.RWMutex

@@ -115,7 +115,10 @@ func (s *Store) newPath(p store.Partition) (path string, err error) {
 			return "", err
 		}
 		dir = made
-		if err := errors.Join(giveTo(made, s.path), syncDir(filepath.Dir(s.path))); err != nil {
+		if err = giveTo(made, s.path); err == nil {
+			err = syncDir(filepath.Dir(s.path))
+		}
+		if err != nil {
 			return "", errors.Join(err, os.Remove(made))
 		}
 	}
@@ -228,29 +231,8 @@ func (s *Store) openListed(p store.Partition, path string, o Options) (f *file, 
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, damage("its file is missing: %s", path), nil
 	}
-	var db *bolt.DB
-	var whole bool
-	if s.readOnly {
-		db, whole, err = openReadOnly(path, o)
-	} else {
-		db, whole, err = openSound(path, o)
-	}
-	if err == nil {
-		f = s.partitionFile(path, db, whole)
-		err = f.view(func(tx *bolt.Tx) error {
-			release(tx)
-			if partitionBucket(tx, p) == nil {
-				return damage("it does not have the partition")
-			}
-			return nil
-		})
-		if err == nil {
-			return f, nil, nil
-		}
-		err = errors.Join(err, f.close())
-	}
-	if !errors.Is(err, store.ErrDamaged) {
-		return nil, nil, err
+	if f, err = s.openPartition(p, path, o); !errors.Is(err, store.ErrDamaged) {
+		return f, nil, err
 	}
 	if s.readOnly {
 		return nil, fmt.Errorf("%s: %w", path, err), nil
@@ -260,6 +242,30 @@ func (s *Store) openListed(p store.Partition, path string, o Options) (f *file, 
 		return nil, nil, errors.Join(err, moveErr)
 	}
 	return nil, fmt.Errorf("%w; its file was moved to %s", err, aside), nil
+}
+
+// openPartition opens the file at path, which must have the partition.
+func (s *Store) openPartition(p store.Partition, path string, o Options) (*file, error) {
+	open := openSound
+	if s.readOnly {
+		open = openReadOnly
+	}
+	db, whole, err := open(path, o)
+	if err != nil {
+		return nil, err
+	}
+	f := s.partitionFile(path, db, whole)
+	err = f.view(func(tx *bolt.Tx) error {
+		release(tx)
+		if partitionBucket(tx, p) == nil {
+			return damage("it does not have the partition")
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, errors.Join(err, f.close())
+	}
+	return f, nil
 }
 
 // partitionFile is the file of a partition, which is open. checked: all that is in it was checked.

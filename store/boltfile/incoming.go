@@ -257,8 +257,8 @@ func checkArrived(account *bolt.Bucket, p Progress) error {
 	return unsound(err)
 }
 
-// unsound says of what came in whole, but does not fit together, that what was
-// brought is wrong and not this store.
+// unsound marks an error in content that arrived whole but contradicts itself: the content is
+// wrong, not this store.
 func unsound(err error) error {
 	if err == nil {
 		return nil

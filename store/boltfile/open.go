@@ -388,7 +388,10 @@ func moveAside(path string, o Options) (aside string, err error) {
 	if err := o.step("aside"); err != nil {
 		return "", err
 	}
-	if err := errors.Join(os.Rename(path, aside), removeIfThere(path+suspicion)); err != nil {
+	if err := os.Rename(path, aside); err != nil {
+		return "", err
+	}
+	if err := removeIfThere(path + suspicion); err != nil { // not before: a file that stays is to be read whole
 		return "", err
 	}
 	return aside, syncDir(filepath.Dir(path))

@@ -141,11 +141,7 @@ func (s *Store) StopPartition(p store.Partition, cut int64) error {
 func (s *Store) note(p store.Partition, change func(*positionRow)) (err error) {
 	defer wrap(&err, "noting something of %v in store %s", p, s.path)
 	return s.fileOf(p).update(func(tx *bolt.Tx) error {
-		b := partitionBucket(tx, p)
-		if b == nil {
-			return store.ErrNotFound
-		}
-		row, err := readPosition(b)
+		b, row, err := positionIn(tx, p)
 		if err != nil {
 			return err
 		}
@@ -211,10 +207,7 @@ func (a *advance) key() []byte {
 }
 
 func (a *advance) open(tx *bolt.Tx) (err error) {
-	if a.bucket = partitionBucket(tx, a.of); a.bucket == nil {
-		return store.ErrNotFound
-	}
-	if a.row, err = readPosition(a.bucket); err != nil {
+	if a.bucket, a.row, err = positionIn(tx, a.of); err != nil {
 		return err
 	}
 	if was := a.row.position(); a.to.Next < was.Next || a.to.Whole() < was.Whole() {
@@ -251,6 +244,16 @@ func partitionBucket(tx *bolt.Tx, p store.Partition) *bolt.Bucket {
 		return nil
 	}
 	return all.Bucket(partitionKey(p))
+}
+
+// positionIn returns the bucket and the position of a partition that must exist.
+func positionIn(tx *bolt.Tx, p store.Partition) (*bolt.Bucket, positionRow, error) {
+	b := partitionBucket(tx, p)
+	if b == nil {
+		return nil, positionRow{}, store.ErrNotFound
+	}
+	row, err := readPosition(b)
+	return b, row, err
 }
 
 func readPosition(partition *bolt.Bucket) (positionRow, error) {
@@ -330,11 +333,7 @@ type PartitionView struct {
 func (s *Store) ReadPartition(p store.Partition, fn func(*PartitionView) error) error {
 	err := s.fileOf(p).copyOut(func(tx *bolt.Tx) error {
 		defer release(tx)
-		b := partitionBucket(tx, p)
-		if b == nil {
-			return store.ErrNotFound
-		}
-		row, err := readPosition(b)
+		b, row, err := positionIn(tx, p)
 		if err != nil {
 			return err
 		}

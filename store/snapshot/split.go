@@ -22,17 +22,7 @@ func Split(s *boltfile.Store, p store.Partition, put func(account string, id Chu
 			return err
 		}
 		for _, account = range v.Accounts {
-			if _, waits, err := v.Pending(account); err != nil || waits {
-				if err == nil {
-					err = store.ErrPending
-				}
-				return fmt.Errorf("account %q: %w", account, err)
-			}
-			is, err := dumpAccount(v, account, AccountChunks{}, c)
-			if err == nil {
-				err = fn(is)
-			}
-			if err != nil {
+			if err := splitAccount(v, account, c, fn); err != nil {
 				return fmt.Errorf("account %q: %w", account, err)
 			}
 		}
@@ -42,4 +32,20 @@ func Split(s *boltfile.Store, p store.Partition, put func(account string, id Chu
 		return fmt.Errorf("splitting %v of store %s: %w", p, s.Path(), err)
 	}
 	return nil
+}
+
+// splitAccount writes one account as chunks of c, and gives fn what it then is.
+func splitAccount(v *boltfile.PartitionView, account string, c *chunker, fn func(AccountChunks) error) error {
+	_, waits, err := v.Pending(account)
+	if err != nil {
+		return err
+	}
+	if waits {
+		return store.ErrPending
+	}
+	is, err := dumpAccount(v, account, AccountChunks{}, c)
+	if err != nil {
+		return err
+	}
+	return fn(is)
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/hinged/hinged/featurize"
-	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
@@ -47,7 +46,7 @@ func TestTheFirstDaysBeginWithTheOwnersFirstMessage(t *testing.T) {
 func TestAPlayBeginsWithItsPrior(t *testing.T) {
 	mbox, _ := testkit.Answered(120, 1)
 	path := save(t, t.TempDir(), "m.mbox", mbox)
-	prior := filter.PriorOf(model.Vector{
+	prior := store.PackVector(model.Vector{
 		{Index: model.Affine, Value: -0.25},
 		{Index: featurize.IndexOf("addressed:elsewhere"), Value: -1},
 	})

@@ -11,7 +11,7 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// SetAside is an account that other accounts of its partition go before.
+// SetAside is an account whose records wait until those of the other accounts are done.
 type SetAside struct {
 	Account string `json:"account"` // name of the account
 	Records int64  `json:"records"` // number of its records that were passed over and wait, part of the lag
@@ -33,7 +33,7 @@ func (p *PartitionStatus) Later() (n int64) {
 	return n
 }
 
-// Stored is what a store alone tells of a partition.
+// Stored is the status of a partition as far as the store alone knows it.
 func Stored(number int32, at *store.LogPosition) PartitionStatus {
 	return PartitionStatus{Partition: number, Position: at.Whole(), End: -1, SetAside: aside(at), next: at.Next}
 }
