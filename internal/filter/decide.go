@@ -18,7 +18,7 @@ func (f *Filter) fitted() cut {
 			}
 			recent = f.newest
 		}
-		f.cut = f.opts.Threshold.fit(f.labelled.sorted, recent, f.st.Account.Owed)
+		f.cut = f.opts.Threshold.fit(f.labelled, recent, f.st.Account.Owed)
 		f.stale = false
 	}
 	return f.cut
@@ -85,7 +85,7 @@ func (f *Filter) judge(k store.MessageKey, x *featurize.Features, v model.Vector
 func (f *Filter) above(c cut, score float64) bool {
 	if t := f.opts.Threshold; t.Mode == ModeBudget || t.Mode == ModeCost {
 		t.Mode = ModeAuto
-		c = t.fit(f.labelled.sorted, f.recent.sorted, 0)
+		c = t.fit(f.labelled, f.recent.sorted, 0)
 	}
 	return c.outcome(score) == store.DecidedImportant
 }
