@@ -23,7 +23,7 @@ func TestSlotsAndMarksAgainstAMap(t *testing.T) {
 	for range 60 {
 		w, twin, marked := NewWeights(0), map[Index]float64{}, map[Index]bool{}
 		var at Slots
-		var kept []located
+		var kept []*located
 		dims := 20 + rng.IntN(600)
 		for range 400 {
 			switch x := randomVector(rng, dims, 1+rng.IntN(12)); rng.IntN(8) {
@@ -48,13 +48,13 @@ func TestSlotsAndMarksAgainstAMap(t *testing.T) {
 				w = w.Clone()
 				clear(marked)
 			default:
-				at = w.Locate(x, at)
+				at := &at
+				at.Forget()
 				if len(kept) > 0 && rng.IntN(2) == 0 { // a later step on a vector whose slots were kept
-					k := &kept[rng.IntN(len(kept))]
-					k.at = w.Relocate(k.x, k.at)
-					x, at = k.x, Slots{of: k.at.of, moves: k.at.moves, at: slices.Clone(k.at.at)}
+					k := kept[rng.IntN(len(kept))]
+					x, at = k.x, &k.at
 				} else {
-					kept = append(kept, located{x: x})
+					kept = append(kept, &located{x: x})
 				}
 				sum := 0.0
 				for _, f := range x {

@@ -139,10 +139,9 @@ func (l *linear) Learn(e model.Lesson) model.Update {
 
 func (l *linear) ascend(e *replayed, alpha float64) model.DualStep {
 	w, x := l.st.Weights, e.past
-	x.at = w.Relocate(x.vector, x.at)
-	s := l.o.Learner.DualStep(e.label, e.weight, w.DotAt(x.vector, x.at), x.norm, alpha)
+	s := l.o.Learner.DualStep(e.label, e.weight, w.DotAt(x.vector, &x.at), x.norm, alpha)
 	if s.Step != 0 {
-		w.AddAt(s.Step, x.vector, x.at, !l.scratch)
+		w.AddAt(s.Step, x.vector, &x.at, !l.scratch)
 		if l.rules.Len() > 0 {
 			l.project()
 		}
