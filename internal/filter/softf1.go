@@ -122,7 +122,7 @@ func searchF1(sorted []point) lastF1 {
 		called, hits := partly.shares(at, blur)
 		called += float64(2 * blur * fully.number)
 		hits += float64(2 * blur * fully.important)
-		if 2*total < float64(best*(1-slack))*(called-hits+2*total) {
+		if 2*total < float64(best*(1-slack))*(called-hits+float64(2*total)) {
 			end = at
 			break
 		}
