@@ -66,8 +66,8 @@ func BenchmarkWords(b *testing.B) {
 	b.Run("fast", func(b *testing.B) {
 		b.SetBytes(int64(len(text)))
 		for b.Loop() {
-			for at := 0; at < len(text); {
-				_, at = nextASCII(text, at)
+			for at, word := 0, make([]byte, 40); at < len(text); {
+				_, at = nextASCII(text, at, word)
 			}
 		}
 	})

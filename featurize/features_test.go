@@ -390,6 +390,43 @@ func TestReadHeaderReadsWhatReadReads(t *testing.T) {
 	}
 }
 
+// ReadOthers reads the header of the owner's mail and all of the others'.
+func TestReadOthersReadsTheContentOfOthersMail(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.eml")
+	if err != nil || len(files) < 5 {
+		t.Fatalf("%d messages: %v", len(files), err)
+	}
+	own := 0
+	for _, owner := range []string{"ada@example.net", "carol@kernel.example"} {
+		o := DefaultOptions()
+		o.Owner = []string{owner}
+		p, err := o.Prepare()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var f, twin Featurizer
+		f.Use(p)
+		twin.Use(p)
+		for _, file := range files {
+			raw, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := twin.Read(raw)
+			if want.FromOwner {
+				own++
+				want = twin.ReadHeader(raw)
+			}
+			if got := f.ReadOthers(raw); !reflect.DeepEqual(got, want) {
+				t.Errorf("%s for %s: got %+v, want %+v", file, owner, got, want)
+			}
+		}
+	}
+	if own != 2 {
+		t.Errorf("%d of the messages are from an owner, want 2", own)
+	}
+}
+
 // sameAnswer compares what ReadAnswer reads with what Read reads.
 func sameAnswer(t *testing.T, name string, got Answer, m *Message) {
 	t.Helper()

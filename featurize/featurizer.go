@@ -67,6 +67,24 @@ func (f *Featurizer) Use(p *Prepared) {
 // and memory, except for the key, which hashes all of raw.
 func (f *Featurizer) Read(raw []byte) *Message {
 	m, body, debris := f.begin(raw)
+	f.readContent(m, body, debris)
+	return m
+}
+
+// ReadOthers is Read for one who decides about the mail of others alone: of a message that
+// is FromOwner it reads what ReadHeader does. That is enough to remember and to learn from it.
+func (f *Featurizer) ReadOthers(raw []byte) *Message {
+	m, body, debris := f.begin(raw)
+	if m.FromOwner {
+		f.end(m)
+	} else {
+		f.readContent(m, body, debris)
+	}
+	return m
+}
+
+// readContent reads what follows the header and makes all features.
+func (f *Featurizer) readContent(m *Message, body, debris []byte) {
 	f.readBody(f.fields, body, debris)
 	f.terms.limit = math.MaxInt // what follows is bounded, and must not fall to a flood of words
 	f.readStructure(m)
@@ -76,7 +94,6 @@ func (f *Featurizer) Read(raw []byte) *Message {
 		f.terms.add(Misc, "defect:", d)
 	}
 	m.Content = f.terms.content()
-	return m
 }
 
 // ReadHeader is like Read but stops after the header: Content stays empty, and

@@ -60,9 +60,13 @@ func (f *Featurizer) key(raw []byte) (key [16]byte) {
 // cutLine returns the first line of text without its end (LF or CRLF), and what
 // follows.
 func cutLine(text []byte) (line, rest []byte) {
-	line, rest, found := bytes.Cut(text, []byte{'\n'})
-	if found && len(line) > 0 && line[len(line)-1] == '\r' {
-		line = line[:len(line)-1]
+	end := bytes.IndexByte(text, '\n')
+	if end < 0 {
+		return text, nil
+	}
+	line, rest = text[:end], text[end+1:]
+	if end > 0 && line[end-1] == '\r' {
+		line = line[:end-1]
 	}
 	return line, rest
 }
@@ -139,27 +143,38 @@ type headerLines struct {
 // takeLine reads one line of a header, with which rest begins.
 func (f *Featurizer) takeLine(h *headerLines, line, rest []byte) {
 	h.used += len(line) + 1
+	if h.used <= f.MaxHeader && line[0] != ' ' && line[0] != '\t' {
+		f.takeField(h, line, rest)
+		return
+	}
 	switch {
 	case h.used > f.MaxHeader:
 		f.defect("header too long")
-		if cut := len(line) - (h.used - f.MaxHeader); h.last == -1 && fieldName(line) > 0 && cut > 0 {
-			h.fields = f.appendField(h.fields, line[:cut])
+		cut := len(line) - (h.used - f.MaxHeader)
+		if name, _ := cutField(line); h.last == -1 && name > 0 && cut > 0 {
+			name, colon := cutField(line[:cut])
+			h.fields = f.appendField(h.fields, line[:cut], name, colon)
 		}
 		h.last = -2
-	case line[0] == ' ' || line[0] == '\t':
-		if h.last >= 0 {
-			h.fields[h.last].value = f.fold(h.fields[h.last].value, line)
-		} else if len(h.fields) == 0 {
-			f.dropLine(h, line, rest)
-		}
-	case fieldName(line) <= 0:
+	case h.last >= 0:
+		h.fields[h.last].value = f.fold(h.fields[h.last].value, line)
+	case len(h.fields) == 0:
+		f.dropLine(h, line, rest)
+	}
+}
+
+// takeField reads a line that should begin a field.
+func (f *Featurizer) takeField(h *headerLines, line, rest []byte) {
+	name, colon := cutField(line)
+	switch {
+	case name == 0:
 		f.dropLine(h, line, rest)
 		h.last = -1
 	case len(h.fields) == maxFields:
 		f.defect("too many header fields")
 		h.last = -2
 	default:
-		h.fields = f.appendField(h.fields, line)
+		h.fields = f.appendField(h.fields, line, name, colon)
 		h.last = len(h.fields) - 1
 	}
 }
@@ -196,27 +211,47 @@ func fieldsBefore(fields []field, raw, at []byte) []field {
 // fieldName returns the length of the field name that line begins with, or 0.
 // White space before the colon is borne (RFC 5322, section 4.5).
 func fieldName(line []byte) int {
-	colon := bytes.IndexByte(line[:min(len(line), 200)], ':')
-	if colon <= 0 {
-		return 0
-	}
-	name := bytes.TrimRight(line[:colon], " \t")
-	for _, c := range name {
-		if c <= ' ' || c >= 0x7f {
-			return 0
-		}
-	}
-	return len(name)
+	name, _ := cutField(line)
+	return name
 }
 
-func (f *Featurizer) appendField(fields []field, line []byte) []field {
-	n := fieldName(line)
-	value := line[bytes.IndexByte(line, ':')+1:]
+// cutField returns what fieldName does and the place of the colon.
+func cutField(line []byte) (name, colon int) {
+	colon = bytes.IndexByte(line[:min(len(line), 200)], ':')
+	if colon <= 0 {
+		return 0, colon
+	}
+	for name = colon; name > 0 && (line[name-1] == ' ' || line[name-1] == '\t'); {
+		name--
+	}
+	for _, c := range line[:name] {
+		if c <= ' ' || c >= 0x7f {
+			return 0, colon
+		}
+	}
+	return name, colon
+}
+
+// trimBlank is bytes.Trim(text, " \t\r").
+func trimBlank(text []byte) []byte {
+	blank := func(c byte) bool { return c == ' ' || c == '\t' || c == '\r' }
+	for len(text) > 0 && blank(text[0]) {
+		text = text[1:]
+	}
+	for len(text) > 0 && blank(text[len(text)-1]) {
+		text = text[:len(text)-1]
+	}
+	return text
+}
+
+// appendField appends the field of a line, whose name and colon cutField has found.
+func (f *Featurizer) appendField(fields []field, line []byte, n, colon int) []field {
+	value := line[colon+1:]
 	if len(value) > f.MaxField {
 		f.defect("header field too long")
 		value = value[:f.MaxField]
 	}
-	value = bytes.Trim(value, " \t\r")
+	value = trimBlank(value)
 	return append(fields, field{line[:n], value[:len(value):len(value)]})
 }
 
@@ -224,7 +259,7 @@ func (f *Featurizer) appendField(fields []field, line []byte) []field {
 // value moves to the featurizer's scratch with the first continuation and grows
 // there, since no other field can come between.
 func (f *Featurizer) fold(value, line []byte) []byte {
-	line = bytes.Trim(line, " \t\r")
+	line = trimBlank(line)
 	if len(value)+1+len(line) > f.MaxField {
 		f.defect("header field too long")
 		line = line[:max(0, f.MaxField-len(value)-1)]

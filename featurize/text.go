@@ -106,6 +106,11 @@ func isQuote(line []byte) bool {
 
 // startsPatch reports whether a patch begins at line.
 func (t *textReader) startsPatch(line []byte) bool {
+	switch line[0] {
+	case 'd', 'I', '-', '@': // as few lines begin
+	default:
+		return false
+	}
 	return bytes.HasPrefix(line, []byte("diff -")) || bytes.HasPrefix(line, []byte("Index: ")) ||
 		bytes.HasPrefix(line, []byte("--- a/")) || bytes.HasPrefix(line, []byte("@@ -")) ||
 		bytes.HasPrefix(line, []byte("--- ")) && bytes.ContainsRune(line, '/')
@@ -115,6 +120,8 @@ func (t *textReader) startsPatch(line []byte) bool {
 func (t *textReader) patchLine(line []byte) bool {
 	f := t.f
 	switch {
+	case line[0] == ' ' || line[0] == '\t':
+		f.words.line(f, line, &kindPatch)
 	case string(bytes.TrimRight(line, " ")) == "--":
 		return false
 	case bytes.HasPrefix(line, []byte("+++ ")) || bytes.HasPrefix(line, []byte("--- ")):
@@ -131,8 +138,6 @@ func (t *textReader) patchLine(line []byte) bool {
 	case line[0] == '+' || line[0] == '-':
 		f.structure.patch++
 		f.words.line(f, line[1:], &kindPatch)
-	case line[0] == ' ' || line[0] == '\t':
-		f.words.line(f, line, &kindPatch)
 	case bytes.HasPrefix(line, []byte("diff ")), bytes.HasPrefix(line, []byte("index ")), bytes.HasPrefix(line, []byte("Index: ")),
 		bytes.HasPrefix(line, []byte("new file mode ")), bytes.HasPrefix(line, []byte("deleted file mode ")),
 		bytes.HasPrefix(line, []byte("old mode ")), bytes.HasPrefix(line, []byte("new mode ")),
@@ -146,6 +151,9 @@ func (t *textReader) patchLine(line []byte) bool {
 
 // isDiffstat recognises " path/of/file | 12 ++--".
 func isDiffstat(line []byte) bool {
+	if bytes.IndexByte(line, '|') < 0 {
+		return false
+	}
 	name, rest, found := bytes.Cut(line, []byte(" | "))
 	if !found {
 		name, rest, found = bytes.Cut(line, []byte("|"))

@@ -4,6 +4,8 @@ package featurize
 
 import (
 	"bytes"
+	"encoding/binary"
+	"slices"
 	"unicode"
 	"unicode/utf8"
 
@@ -71,7 +73,7 @@ func (w *wordReader) line(f *Featurizer, line []byte, k *kind) {
 
 func isASCII(text []byte) bool {
 	for len(text) >= 8 {
-		if (text[0]|text[1]|text[2]|text[3]|text[4]|text[5]|text[6]|text[7])&0x80 != 0 {
+		if binary.LittleEndian.Uint64(text)&0x8080808080808080 != 0 {
 			return false
 		}
 		text = text[8:]
@@ -98,6 +100,9 @@ const (
 var (
 	asciiClass [256]byte
 	lowerASCII [256]byte
+	// wordASCII has the characters that are part of a word wherever they stand, in lower case;
+	// 0 for the others.
+	wordASCII [256]byte
 )
 
 func init() {
@@ -119,31 +124,44 @@ func init() {
 	asciiClass[':'] = midLetter
 	asciiClass[','] = midDigit
 	asciiClass[';'] = midDigit
+	for c, class := range asciiClass {
+		if class&wordy != 0 {
+			wordASCII[c] = lowerASCII[c]
+		}
+	}
 }
 
 // nextASCII returns the first word of text at or after from, as segment finds it
-// in plain ASCII; start == len(text) when there is none. A test and a fuzz target
-// hold it against segment on the same bytes.
-func nextASCII(text []byte, from int) (start, end int) {
-	for from < len(text) && asciiClass[text[from]]&wordy == 0 {
+// in plain ASCII; start == len(text) when there is none. It copies the word in lower case to
+// word, as far as there is room. A test and a fuzz target hold it against segment on the
+// same bytes.
+func nextASCII(text []byte, from int, word []byte) (start, end int) {
+	for from < len(text) && wordASCII[text[from]] == 0 {
 		from++
 	}
-	end = from
-	for end < len(text) {
-		class := asciiClass[text[end]]
-		if class&wordy == 0 {
-			// A character between two letters, or two digits, joins them.
-			if class == 0 || end+1 == len(text) || end == from {
-				break
-			}
-			before, after := asciiClass[text[end-1]], asciiClass[text[end+1]]
-			if !(class&midLetter != 0 && before&after&letter != 0 || class&midDigit != 0 && before&after&digit != 0) {
+	for end = from; end < len(text); end++ {
+		c := wordASCII[text[end]]
+		if c == 0 {
+			if c = text[end]; !joinsASCII(text, end) {
 				break
 			}
 		}
-		end++
+		if n := end - from; n < len(word) {
+			word[n] = c
+		}
 	}
 	return from, end
+}
+
+// joinsASCII reports whether the character at that place, which is not the first, joins two
+// letters or two digits, between which it stands.
+func joinsASCII(text []byte, at int) bool {
+	class := asciiClass[text[at]]
+	if class == 0 || at+1 == len(text) {
+		return false
+	}
+	both := asciiClass[text[at-1]] & asciiClass[text[at+1]]
+	return class&midLetter != 0 && both&letter != 0 || class&midDigit != 0 && both&digit != 0
 }
 
 // appendLower appends text, which is ASCII, in lower case.
@@ -155,8 +173,12 @@ func appendLower(to, text []byte) []byte {
 }
 
 func (w *wordReader) ascii(f *Featurizer, line []byte, k *kind) {
+	// The name of the feature is put together while the word is looked for.
+	size := len(k.prefix)
+	name := slices.Grow(append(f.terms.name[:0], k.prefix...), f.MaxToken)
+	word := name[size : size+f.MaxToken]
 	for at := 0; ; {
-		start, end := nextASCII(line, at)
+		start, end := nextASCII(line, at, word)
 		if start == len(line) || w.seen >= w.limit {
 			return
 		}
@@ -166,7 +188,7 @@ func (w *wordReader) ascii(f *Featurizer, line []byte, k *kind) {
 			w.last = w.last[:0]
 			continue
 		}
-		f.terms.name = appendLower(append(f.terms.name[:0], k.prefix...), line[start:end])
+		f.terms.name = name[:size+end-start] // what noting pairs puts there begins with the prefix, too
 		w.commit(f, k)
 	}
 }

@@ -4,88 +4,59 @@ package model
 
 import "slices"
 
-// Slots are the positions of a vector's features in the table of some Weights. With them,
-// a step that scores a vector and then moves it looks each feature up only once; kept
-// beside the vector, they save most look-ups of later steps on it as well.
+// Slots are the positions of a vector's features in the table of some Weights, or those of
+// the empty slots where they would go. With them, a step that scores a vector and then moves
+// it looks each feature up only once; kept beside the vector, they save most look-ups of
+// later steps on it as well. The zero value is fine.
 type Slots struct {
 	of    *Weights
-	moves uint64  // of Weights, when they were found
-	at    []int32 // -1 for a feature that the table does not hold
-}
-
-// Locate returns the slots of x. It reuses the memory of s.
-func (w *Weights) Locate(x Vector, s Slots) Slots {
-	s = Slots{of: w, moves: w.moves, at: slices.Grow(s.at[:0], len(x))[:len(x)]}
-	for i, f := range x {
-		s.at[i] = w.find(f.Index)
-	}
-	return s
-}
-
-// Relocate is Locate for slots that were found for the same x earlier, the zero Slots
-// included. It looks up only what may be elsewhere since then.
-func (w *Weights) Relocate(x Vector, s Slots) Slots {
-	if s.of != w || s.moves != w.moves || len(s.at) != len(x) {
-		return w.Locate(x, s)
-	}
-	for i, at := range s.at {
-		if at < 0 {
-			s.at[i] = w.find(x[i].Index)
-		}
-	}
-	return s
+	moves uint64 // of Weights, when all were found
+	at    []int32
 }
 
 // Forget keeps nothing of s but its memory, for another vector.
 func (s *Slots) Forget() { s.of = nil }
 
-// find returns the slot of i, -1 if the table does not hold it.
-func (w *Weights) find(i Index) int32 {
-	at := w.slot(i)
-	if w.table[at].Index == 0 {
-		return -1
+// locate makes s the slots of x, unless it has been that since keys were moved last.
+func (w *Weights) locate(x Vector, s *Slots) {
+	if s.of == w && s.moves == w.moves && len(s.at) == len(x) {
+		return
 	}
-	return int32(at)
+	s.of, s.moves, s.at = w, w.moves, slices.Grow(s.at[:0], len(x))[:len(x)]
+	for i, f := range x {
+		s.at[i] = int32(w.slot(f.Index))
+	}
 }
 
-// DotAt is Dot of a vector whose slots are s, as Locate or Relocate has just returned
-// them.
-func (w *Weights) DotAt(x Vector, s Slots) float64 {
+// DotAt is Dot of a vector whose slots, if any were found, are s. It brings them up to date.
+func (w *Weights) DotAt(x Vector, s *Slots) float64 {
+	w.locate(x, s)
 	sum := 0.0
 	for i, f := range x {
-		v := 0.0
-		if at := s.at[i]; at >= 0 {
-			v = w.table[at].Value
+		t := w.table[s.at[i]]
+		if t.Index != f.Index && t.Index != 0 { // a feature took the slot that was empty
+			at := w.slot(f.Index)
+			s.at[i] = int32(at)
+			t = w.table[at]
 		}
-		sum += float64(v * f.Value)
+		sum += float64(t.Value * f.Value) // an empty slot has the value 0
 	}
 	return sum
 }
 
-// AddAt is Add of a vector whose slots are s, as Locate or Relocate has just returned
-// them. With mark it also marks the vector's features.
-func (w *Weights) AddAt(a float64, x Vector, s Slots, mark bool) {
-	missing := false
+// AddAt is Add of a vector whose slots, if any were found, are s. With mark it also marks the
+// vector's features.
+func (w *Weights) AddAt(a float64, x Vector, s *Slots, mark bool) {
+	w.locate(x, s)
 	for i, f := range x {
-		at := s.at[i]
-		if at < 0 {
-			missing = true
-			continue
+		at := int(s.at[i])
+		if w.table[at].Index != f.Index {
+			at = w.add(f.Index) // which may move all
+			s.at[i] = int32(at)
 		}
 		w.table[at].Value += float64(a * f.Value)
 		if mark {
-			w.markSlot(int(at))
-		}
-	}
-	if !missing {
-		return
-	}
-	for i, f := range x {
-		if s.at[i] < 0 {
-			w.Set(f.Index, float64(a*f.Value))
-			if mark {
-				w.Mark(f.Index)
-			}
+			w.markSlot(at)
 		}
 	}
 }

@@ -23,7 +23,7 @@ func TestSlotsAndMarksAgainstAMap(t *testing.T) {
 	for range 60 {
 		w, twin, marked := NewWeights(0), map[Index]float64{}, map[Index]bool{}
 		var at Slots
-		var kept []located
+		var kept []*located
 		dims := 20 + rng.IntN(600)
 		for range 400 {
 			switch x := randomVector(rng, dims, 1+rng.IntN(12)); rng.IntN(8) {
@@ -48,13 +48,13 @@ func TestSlotsAndMarksAgainstAMap(t *testing.T) {
 				w = w.Clone()
 				clear(marked)
 			default:
-				at = w.Locate(x, at)
+				at := &at
+				at.Forget()
 				if len(kept) > 0 && rng.IntN(2) == 0 { // a later step on a vector whose slots were kept
-					k := &kept[rng.IntN(len(kept))]
-					k.at = w.Relocate(k.x, k.at)
-					x, at = k.x, Slots{of: k.at.of, moves: k.at.moves, at: slices.Clone(k.at.at)}
+					k := kept[rng.IntN(len(kept))]
+					x, at = k.x, &k.at
 				} else {
-					kept = append(kept, located{x: x})
+					kept = append(kept, &located{x: x})
 				}
 				sum := 0.0
 				for _, f := range x {
@@ -112,6 +112,48 @@ func TestDotOverIsTheDotOfBothPutTogether(t *testing.T) {
 		}
 		if got, want := over.DotOver(under, x), both.Dot(x); got != want {
 			t.Fatalf("got %v, want %v", got, want)
+		}
+	}
+}
+
+// TestLearningBySlotsIsLearning: with and without rules, on vectors that come again, were
+// scored before or not, and among other changes of the weights.
+func TestLearningBySlotsIsLearning(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	rules, err := NewRules([]Rule{{Index: 5, Value: 0.5, Affine: 0.3, Label: Important}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []*Rules{nil, rules} {
+		fast, slow := NewWeights(0), NewWeights(0)
+		learner, err := NewObedient(DefaultSpec(), fast, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		twin, err := NewObedient(DefaultSpec(), slow, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var kept []*located
+		for range 3000 {
+			if len(kept) == 0 || rng.IntN(3) == 0 {
+				kept = append(kept, &located{x: randomVector(rng, 500, 1+rng.IntN(12))})
+			}
+			k := kept[rng.IntN(len(kept))]
+			if rng.IntN(9) == 0 {
+				fast.Delete(k.x[0].Index)
+				slow.Delete(k.x[0].Index)
+			}
+			if rng.IntN(2) == 0 && fast.DotAt(k.x, &k.at) != slow.Dot(k.x) {
+				t.Fatalf("a score by slots is %v, want %v", fast.DotAt(k.x, &k.at), slow.Dot(k.x))
+			}
+			e := Lesson{Vector: k.x, Label: Label(2*rng.IntN(2) - 1), Weight: 1}
+			if got, want := LearnAt(learner, e, &k.at), twin.Learn(e); got != want {
+				t.Fatalf("by slots a lesson does %+v, want %+v", got, want)
+			}
+		}
+		if !slices.Equal(fast.Sorted(), slow.Sorted()) {
+			t.Fatal("by slots other weights are learnt")
 		}
 	}
 }

@@ -73,6 +73,12 @@ func (w *Weights) Lookup(i Index) (v float64, ok bool) {
 // Set gives i the weight v. A weight set to 0 stays in the table, so that a
 // replay of the same calls gives the same table. i must not be 0.
 func (w *Weights) Set(i Index, v float64) {
+	w.table[w.add(i)].Value = v
+}
+
+// add returns the slot of i, which it gives one with the weight 0 if the table does not hold
+// it.
+func (w *Weights) add(i Index) int {
 	if i == 0 {
 		panic("model: index 0 is reserved")
 	}
@@ -85,7 +91,7 @@ func (w *Weights) Set(i Index, v float64) {
 		w.table[at].Index = i
 		w.n++
 	}
-	w.table[at].Value = v
+	return at
 }
 
 func (w *Weights) grow() {
@@ -157,7 +163,7 @@ func (w *Weights) DotOver(under *Weights, x Vector) float64 {
 // Add performs w ← w + a·x.
 func (w *Weights) Add(a float64, x Vector) {
 	for _, f := range x {
-		w.Set(f.Index, w.Get(f.Index)+float64(a*f.Value))
+		w.table[w.add(f.Index)].Value += float64(a * f.Value)
 	}
 }
 

@@ -189,7 +189,7 @@ func (r *Reader) nextOfMbox() (*Message, error) {
 	p, err := r.mbox.next()
 	if err == nil {
 		r.message = Message{
-			Raw: p.content, Path: r.stream.path, Index: p.index, Offset: p.offset, Envelope: fromLineDate(p.fromLine),
+			Raw: p.content, Path: r.stream.path, Index: p.index, Offset: p.offset, Envelope: p.date,
 		}
 		if p.quoted {
 			r.message.Raw = unquote(p.content)

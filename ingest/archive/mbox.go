@@ -5,6 +5,7 @@ package archive
 import (
 	"bytes"
 	"io"
+	"time"
 )
 
 const (
@@ -26,24 +27,26 @@ const (
 type splitter struct {
 	r       io.Reader
 	max     int
-	buf     []byte // what was read and not yet left behind, from start on
-	start   int    // where in buf the next message begins
-	offset  int64  // of that in the file
-	err     error  // of r, once it ended
-	index   int    // of the next message
-	dated   bool   // "From " lines have dates
-	quoted  bool   // the message at hand may have quoted lines
+	buf     []byte    // what was read and not yet left behind, from start on
+	start   int       // where in buf the next message begins
+	offset  int64     // of that in the file
+	err     error     // of r, once it ended
+	index   int       // of the next message
+	dated   bool      // "From " lines have dates
+	date    time.Time // of the "From " line found last, which begins the next message, if dated
+	quoted  bool      // the message at hand may have quoted lines
 	started bool
 }
 
 // piece is one message of an mbox. Its slices lie in the splitter's buffer and
 // hold until the next call. Unless something was skipped, they are the file.
 type piece struct {
-	fromLine []byte // with its end
-	content  []byte // still quoted, without the blank line behind it
-	tail     []byte // that blank line
-	skipped  int64  // bytes of content left out
-	quoted   bool   // content may have lines to unquote
+	fromLine []byte    // with its end
+	content  []byte    // still quoted, without the blank line behind it
+	tail     []byte    // that blank line
+	date     time.Time // in fromLine; zero where there is none
+	skipped  int64     // bytes of content left out
+	quoted   bool      // content may have lines to unquote
 	offset   int64
 	index    int
 }
@@ -64,11 +67,16 @@ func (s *splitter) next() (piece, error) {
 		for s.err == nil && len(s.buf) < maxFromLine && bytes.IndexByte(s.buf, '\n') < 0 {
 			s.more()
 		}
-		s.dated = !fromLineDate(s.buf[:fromLineEnd(s.buf)]).IsZero()
+		s.date = fromLineDate(s.buf[:fromLineEnd(s.buf)])
+		s.dated = !s.date.IsZero()
 	}
 	s.quoted = false
+	date := s.date
 	end, removed := s.find()
 	p := s.piece(s.buf[s.start:s.start+end], removed)
+	if p.date = date; !s.dated {
+		p.date = fromLineDate(p.fromLine)
+	}
 	s.start += end
 	s.offset += int64(end) + removed
 	s.index++
@@ -139,7 +147,12 @@ func (s *splitter) separator(w []byte, scan int) (at, resume int) {
 // stands before it, without the line end between the two.
 func (s *splitter) separates(before, line []byte) bool {
 	if s.dated {
-		return !fromLineDate(line).IsZero()
+		date := fromLineDate(line)
+		if date.IsZero() {
+			return false
+		}
+		s.date = date
+		return true
 	}
 	return len(line) > 0 && (bytes.HasSuffix(before, []byte("\n")) || bytes.HasSuffix(before, []byte("\n\r")))
 }

@@ -63,6 +63,9 @@ func FuzzMbox(f *testing.F) {
 		pieces := split(t, bytes.NewReader(data), unlimited)
 		var again []byte
 		for i, p := range pieces {
+			if want := fromLineDate(p.fromLine); !p.date.Equal(want) {
+				t.Fatalf("piece %d: the date is %v, want %v", i, p.date, want)
+			}
 			if p.offset != int64(len(again)) || p.index != i || p.skipped != 0 {
 				t.Fatalf("piece %d: offset %d, index %d, skipped %d, want offset %d", i, p.offset, p.index, p.skipped, len(again))
 			}

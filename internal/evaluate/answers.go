@@ -65,7 +65,7 @@ func findAnswers(ctx context.Context, s *stream, o featurize.Options, h heard, w
 		return nil, 0, 0, err
 	}
 	stage := pipeline.New(pipeline.Options[headers]{
-		Depth: 4 * workers, Bytes: queueBytes, Size: func(l headers) int64 { return int64(len(l.text)) },
+		Depth: 4 * workers, Bytes: queueBytes, Size: func(l headers) int64 { return int64(len(l.text)) }, Workers: workers,
 	}, func(l headers) (all []featurize.Answer) {
 		_, _ = reader.With(context.Background(), func(f *featurize.Featurizer) { all = l.read(f) }) // fails only with its context
 		return all

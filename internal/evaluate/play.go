@@ -256,11 +256,13 @@ func (p *Play) play(ctx context.Context, sources []source, j *judge) (err error)
 		return err
 	}
 	stage := pipeline.New(pipeline.Options[mail]{
-		Depth: 64 * workers, Bytes: queueBytes, Size: func(m mail) int64 { return int64(len(m.Raw)) },
-	}, func(m mail) read {
-		message, _ := reader.Read(context.Background(), m.Raw) // fails only with its context
+		Depth: 64 * workers, Bytes: queueBytes, Size: func(m mail) int64 { return int64(len(m.Raw)) }, Workers: workers,
+	}, func(m mail) (r read) {
+		// What is from the owner is the owner's own here, and nobody decides about it.
+		_, _ = reader.With(context.Background(), func(f *featurize.Featurizer) { r.message = f.ReadOthers(m.Raw) }) // fails only with its context
 		m.Raw = nil
-		return read{m, message}
+		r.mail = m
+		return r
 	})
 	g, ctx := errgroup.WithContext(ctx)
 	var over atomic.Bool

@@ -245,7 +245,7 @@ func (f *Filter) decide(e *Arrived, m *store.Message, r *Result) error {
 	if err := f.replay(f.opts.Dual.Steps); err != nil {
 		return err
 	}
-	d := f.judge(e.Meta.Key, r.Features, f.vectorFrom(r.Features), e.Meta.Vouched)
+	d := f.judge(e.Meta.Key, r.Features, f.pastFrom(r.Features), e.Meta.Vouched)
 	d.Correspondent = f.corresponds(e.Meta.From)
 	a := &f.st.Account
 	f.noteScore(d.Score, d.Outcome)

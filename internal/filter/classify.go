@@ -26,7 +26,7 @@ func (f *Filter) Classify(m *featurize.Message, see func(Decision, *featurize.Fe
 	if err := f.rehearse(); err != nil {
 		return err
 	}
-	d := f.judge(meta.Key, x, v, meta.Vouched)
+	d := f.judge(meta.Key, x, &past{vector: v}, meta.Vouched)
 	d.Correspondent = f.corresponds(meta.From)
 	if f.InShadow() && d.Outcome == store.DecidedImportant {
 		d.Reason = store.ReasonShadow

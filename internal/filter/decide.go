@@ -4,7 +4,6 @@ package filter
 
 import (
 	"github.com/hinged/hinged/featurize"
-	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
 
@@ -18,7 +17,7 @@ func (f *Filter) fitted() cut {
 			}
 			recent = f.newest
 		}
-		f.cut = f.opts.Threshold.fit(f.labelled.sorted, recent, f.st.Account.Owed)
+		f.cut = f.opts.Threshold.fit(f.labelled, recent, f.st.Account.Owed)
 		f.stale = false
 	}
 	return f.cut
@@ -59,11 +58,11 @@ func (f *Filter) trained() bool {
 	return a.Important >= uint64(f.opts.MinImportant) && a.Ordinary >= uint64(f.opts.MinOrdinary)
 }
 
-// judge scores a message and decides, changing nothing. v is the vector of x, and vouched
+// judge scores a message and decides, changing nothing. v has the vector of x, and vouched is
 // that of its Meta.
-func (f *Filter) judge(k store.MessageKey, x *featurize.Features, v model.Vector, vouched bool) Decision {
+func (f *Filter) judge(k store.MessageKey, x *featurize.Features, v *past, vouched bool) Decision {
 	c := f.fitted()
-	d := Decision{Message: k, Score: f.learner.Score(v), Threshold: c.Threshold}
+	d := Decision{Message: k, Score: f.learner.scoreAt(v), Threshold: c.Threshold}
 	d.Above = f.above(c, d.Score)
 	if rule, ok := f.rules.Match(x, vouched); ok {
 		d.Rule, d.Outcome, d.Reason = &rule, rule.outcome(), store.ReasonRule
@@ -85,7 +84,7 @@ func (f *Filter) judge(k store.MessageKey, x *featurize.Features, v model.Vector
 func (f *Filter) above(c cut, score float64) bool {
 	if t := f.opts.Threshold; t.Mode == ModeBudget || t.Mode == ModeCost {
 		t.Mode = ModeAuto
-		c = t.fit(f.labelled.sorted, f.recent.sorted, 0)
+		c = t.fit(f.labelled, f.recent.sorted, 0)
 	}
 	return c.outcome(score) == store.DecidedImportant
 }

@@ -149,26 +149,34 @@ func (f *Filter) find(k store.MessageKey) (n uint64, row store.Windowed, ok bool
 
 // hold keeps the features of an arrival at hand.
 func (f *Filter) hold(k store.MessageKey, x *featurize.Features) {
-	f.latest.key, f.latest.features, f.latest.vector = k, x, nil
+	f.latest.key, f.latest.features, f.latest.past = k, x, nil
 }
 
-// vectorFrom returns the vector of features, which nobody may change. Those at hand are made
+// pastFrom returns the vector of features, which nobody may change. Those at hand are made
 // into a vector once.
-func (f *Filter) vectorFrom(x *featurize.Features) model.Vector {
+func (f *Filter) pastFrom(x *featurize.Features) *past {
 	if x != f.latest.features {
-		return x.Vector()
+		return &past{vector: x.Vector()}
 	}
-	if f.latest.vector == nil {
-		f.latest.vector = x.Vector()
+	if f.latest.past == nil {
+		f.latest.past = &past{vector: x.Vector()}
 	}
-	return f.latest.vector
+	return f.latest.past
+}
+
+// slots returns those of the vector of a message, if it is at hand; nil if it isn't.
+func (f *Filter) slots(k store.MessageKey) *model.Slots {
+	if f.latest.past == nil || f.latest.key != k {
+		return nil
+	}
+	return &f.latest.past.at
 }
 
 // vector returns the frozen vector of a message. It holds until the next call, and nobody
 // may change it.
 func (f *Filter) vector(k store.MessageKey) (model.Vector, error) {
 	if f.latest.features != nil && f.latest.key == k {
-		return f.vectorFrom(f.latest.features), nil
+		return f.pastFrom(f.latest.features).vector, nil
 	}
 	x, err := f.vectors.Vector(k, f.scratch[:0])
 	if cap(x) > cap(f.scratch) {

@@ -85,13 +85,13 @@ type Filter struct {
 	latest struct {
 		key      store.MessageKey
 		features *featurize.Features
-		vector   model.Vector // of features; nil: not made yet
+		past     *past // of features; nil: not made yet
 	}
 }
 
 // Release lets go of what is held beside the state and can be read again: call it
 // when the state is durable and nothing may come for a while.
-func (f *Filter) Release() { f.latest.features, f.latest.vector, f.rehearsed = nil, nil, nil }
+func (f *Filter) Release() { f.latest.features, f.latest.past, f.rehearsed = nil, nil, nil }
 
 // Decision is what was decided of one message, and why.
 type Decision struct {

@@ -58,10 +58,12 @@ func (f *Filter) absorb(l *store.Lesson, x model.Vector) {
 		l.TookBack = f.takeBack(l.Message, x)
 		l.Replayed = f.st.Account.Replayed
 	}
-	u := f.learner.Learn(model.Lesson{Vector: x, Label: l.Label, Weight: l.Weight})
+	u := f.learner.Learn(model.Lesson{Vector: x, Label: l.Label, Weight: l.Weight}, f.slots(l.Message))
 	l.Score, l.Step = u.Score, u.Step
 	if replays {
-		f.keep(l, u, f.opts.Learner.FirstGain(l.Label, l.Weight, x.SquaredNorm(), u))
+		norm := x.SquaredNorm()
+		f.keep(l, u, f.opts.Learner.FirstGain(l.Label, l.Weight, norm, u))
+		f.recallLater(l.Message, norm)
 	}
 	f.account(l, x, u)
 }

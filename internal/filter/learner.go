@@ -15,9 +15,12 @@ import (
 type Learner interface {
 	// Score returns w·φ(x), φ the map of the kernel, x itself for a linear learner.
 	Score(x model.Vector) float64
+	// scoreAt is Score of a vector, which may note there where it found the weights.
+	scoreAt(x *past) float64
 	// Learn takes a lesson, keeps to the account's limits, notes in the state what
-	// changed, and adds what the limits have taken away to Account.Displaced.
-	Learn(e model.Lesson) model.Update
+	// changed, and adds what the limits have taken away to Account.Displaced. at are the
+	// slots of the vector, if it was scored before; nil is fine.
+	Learn(e model.Lesson, at *model.Slots) model.Update
 	// Norm returns ‖φ(x)‖².
 	Norm(x model.Vector) float64
 
@@ -116,6 +119,13 @@ func (l *linear) Score(x model.Vector) float64 {
 	return l.l.Score(x)
 }
 
+func (l *linear) scoreAt(x *past) float64 {
+	if l.under != nil {
+		return l.Score(x.vector)
+	}
+	return l.st.Weights.DotAt(x.vector, &x.at)
+}
+
 func (l *linear) Norm(x model.Vector) float64 { return x.SquaredNorm() }
 func (l *linear) alone() *model.Weights       { return l.st.Weights }
 func (l *linear) size() Size                  { return Size{Weights: l.st.Weights.Len()} }
@@ -127,8 +137,8 @@ func (l *linear) weigh(x func() model.Vector) apart {
 	return apart{weights: l.st.Weights}
 }
 
-func (l *linear) Learn(e model.Lesson) model.Update {
-	u := l.l.Learn(e)
+func (l *linear) Learn(e model.Lesson, at *model.Slots) model.Update {
+	u := model.LearnAt(l.l, e, at)
 	if u.Step != 0 {
 		l.touch(e.Vector)
 		l.projected(u.Projected)
@@ -139,10 +149,9 @@ func (l *linear) Learn(e model.Lesson) model.Update {
 
 func (l *linear) ascend(e *replayed, alpha float64) model.DualStep {
 	w, x := l.st.Weights, e.past
-	x.at = w.Relocate(x.vector, x.at)
-	s := l.o.Learner.DualStep(e.label, e.weight, w.DotAt(x.vector, x.at), x.norm, alpha)
+	s := l.o.Learner.DualStep(e.label, e.weight, w.DotAt(x.vector, &x.at), x.norm, alpha)
 	if s.Step != 0 {
-		w.AddAt(s.Step, x.vector, x.at, !l.scratch)
+		w.AddAt(s.Step, x.vector, &x.at, !l.scratch)
 		if l.rules.Len() > 0 {
 			l.project()
 		}
@@ -268,6 +277,7 @@ type kernel struct {
 }
 
 func (k *kernel) Score(x model.Vector) float64 { return k.l.Score(x) }
+func (k *kernel) scoreAt(x *past) float64      { return k.Score(x.vector) }
 func (k *kernel) Norm(x model.Vector) float64  { return k.l.Normal(x) }
 func (k *kernel) alone() *model.Weights        { return k.l.Alone() }
 func (k *kernel) project()                     {}
@@ -278,7 +288,7 @@ func (k *kernel) weigh(x func() model.Vector) apart {
 	return apart{w, rest}
 }
 
-func (k *kernel) Learn(e model.Lesson) model.Update {
+func (k *kernel) Learn(e model.Lesson, _ *model.Slots) model.Update {
 	u := k.l.Learn(e)
 	k.note()
 	return u

@@ -77,10 +77,20 @@ func enter(sorted []point, s *store.Scored) []point {
 	return slices.Insert(sorted, at, pointOf(s))
 }
 
-// takeOut takes one out.
-func takeOut(sorted []point, s *store.Scored) []point {
-	if at, found := slices.BinarySearchFunc(sorted, pointOf(s), comparePoints); found {
-		sorted = slices.Delete(sorted, at, at+1)
+// replace puts a score in the place of another, of which there is one. Only the scores
+// between the two move.
+func replace(sorted []point, old, now *store.Scored) []point {
+	from, found := slices.BinarySearchFunc(sorted, pointOf(old), comparePoints)
+	if !found {
+		return enter(sorted, now)
 	}
+	to, _ := slices.BinarySearchFunc(sorted, pointOf(now), comparePoints)
+	if to > from {
+		to-- // counted without the old one
+		copy(sorted[from:], sorted[from+1:to+1])
+	} else {
+		copy(sorted[to+1:], sorted[to:from])
+	}
+	sorted[to] = pointOf(now)
 	return sorted
 }

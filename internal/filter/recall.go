@@ -42,6 +42,23 @@ func (f *Filter) recall(k store.MessageKey) (*past, error) {
 		f.replaying.at.Forget()
 		return &f.replaying, nil
 	}
+	p := &past{vector: append(make(model.Vector, 0, len(x)), x...), norm: x.SquaredNorm()}
+	f.enterRecalled(k, p)
+	return p, nil
+}
+
+// recallLater keeps the vector of a lesson that is in the window now and has that squared
+// norm, if it is at hand. The first step of replay need not unpack it then.
+func (f *Filter) recallLater(k store.MessageKey, norm float64) {
+	if f.recalled == nil || f.latest.past == nil || f.latest.key != k || f.recalled[k] != nil {
+		return
+	}
+	f.latest.past.norm = norm
+	f.enterRecalled(k, f.latest.past)
+}
+
+// enterRecalled adds to what is recalled, and now and then drops what has left the window.
+func (f *Filter) enterRecalled(k store.MessageKey, p *past) {
 	if most := f.opts.Dual.Window; len(f.recalled) > most+most/10 {
 		lessons := f.lessons.all()
 		for k := range f.recalled {
@@ -50,7 +67,5 @@ func (f *Filter) recall(k store.MessageKey) (*past, error) {
 			}
 		}
 	}
-	p := &past{vector: append(make(model.Vector, 0, len(x)), x...), norm: x.SquaredNorm()}
 	f.recalled[k] = p
-	return p, nil
 }

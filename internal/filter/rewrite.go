@@ -340,7 +340,7 @@ func (w *rewriting) finish() {
 	}
 	learner, err := NewLearner(f.opts, f.st, f.rules)
 	f.learner = must(learner, err) // the same settings were good before
-	f.latest.features, f.latest.vector = nil, nil
+	f.latest.features, f.latest.past = nil, nil
 	f.derive(nil)
 	w.Rewrite = store.Rewrite{
 		Lessons: w.kept, FromNothing: w.forget != nil && w.forget.before != 0, Scrub: w.forget != nil,

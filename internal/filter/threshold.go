@@ -23,6 +23,7 @@ const windowSize = 2000
 type window struct {
 	ring   *store.Table[store.Scored]
 	sorted []point
+	best   lastF1 // over sorted
 }
 
 func slotKey(n uint64) string {
@@ -45,10 +46,12 @@ func newWindow(ring *store.Table[store.Scored], each func(*store.Scored)) *windo
 func (w *window) add(n uint64, s store.Scored) (old store.Scored, full bool) {
 	key := slotKey(n)
 	if old, full = w.ring.Get(key); full {
-		w.sorted = takeOut(w.sorted, &old)
+		w.replace(&old, &s)
+	} else {
+		w.sorted = enter(w.sorted, &s)
+		w.best.note(&s, 1)
 	}
 	w.ring.Put(key, s)
-	w.sorted = enter(w.sorted, &s)
 	return old, full
 }
 
@@ -77,7 +80,8 @@ func newestOf(w *window, n uint64) newest {
 func (l *newest) add(w *window, n uint64, s store.Scored) {
 	if n >= budgetSize {
 		old, _ := w.ring.Get(slotKey(n - budgetSize))
-		*l = takeOut(*l, &old)
+		*l = replace(*l, &old, &s)
+		return
 	}
 	*l = enter(*l, &s)
 }
@@ -99,8 +103,15 @@ func (w *window) relabel(n uint64, label model.Label) (old, now store.Scored) {
 	now = old
 	now.Label = label
 	w.ring.Put(slotKey(n), now)
-	w.sorted = enter(takeOut(w.sorted, &old), &now)
+	w.replace(&old, &now)
 	return old, now
+}
+
+// replace puts a score in the place of another among the sorted ones.
+func (w *window) replace(old, now *store.Scored) {
+	w.sorted = replace(w.sorted, old, now)
+	w.best.note(old, -1)
+	w.best.note(now, 1)
 }
 
 // cut is where the line runs: above High a message is important, below Low it
@@ -156,7 +167,7 @@ const mostOwed = 4
 //
 // In ModeBudget the band lies below the threshold, so that the marked share is
 // the one asked for; in the other modes it lies on both sides of it.
-func (t Threshold) fit(labelled, recent []point, owed float64) cut {
+func (t Threshold) fit(labelled *window, recent []point, owed float64) cut {
 	if t.Mode == ModeBudget {
 		share := min(1, max(0, t.Share+float64(owed/repay)))
 		high := quantile(recent, 1-share)
@@ -165,11 +176,11 @@ func (t Threshold) fit(labelled, recent []point, owed float64) cut {
 	at := t.Value
 	switch t.Mode {
 	case ModeAuto:
-		at = softF1(labelled)
+		at = labelled.softF1()
 	case ModeCost:
-		at = cheapest(labelled, t.Cost)
+		at = cheapest(labelled.sorted, t.Cost)
 	}
-	band := narrowed(labelled, at, nearest(recent, at, t.UnsureShare))
+	band := narrowed(labelled.sorted, at, nearest(recent, at, t.UnsureShare))
 	return cut{Threshold: at, Low: at - band, High: at + band}
 }
 
@@ -180,98 +191,6 @@ func quantile(sorted []point, q float64) float64 {
 		return 0
 	}
 	return sorted[min(len(sorted)-1, int(float64(q*float64(len(sorted)))))].Score
-}
-
-// softF1 returns the threshold with the greatest blurred F1 over sorted labelled
-// scores. A score counts as called important by a share that rises in a straight
-// line from 0 at blur below the threshold to 1 at blur above it. A few scores that
-// happen to lie well then move the threshold less than with a plain count. Of
-// several best thresholds it returns the middle of the highest run; 0 when a class
-// is missing. blur is nine tenths of the distance between the means of the
-// classes, within minBlur and maxBlur: so classes that part are parted also where
-// all scores are small.
-//
-// The sums of shares are straight lines between the places where a score begins or
-// ends to count in part, and the quotient of two straight lines has its maximum at
-// an end. So trying those places, from the top down, finds the maximum. The lower the
-// place, the more scores count as called; once they are so many that not even all of the
-// important ones among them could make a greater F1, the search ends. O(n).
-func softF1(sorted []point) float64 {
-	var all, partly, fully soft
-	for i := range sorted {
-		all.add(&sorted[i], 1)
-	}
-	ordinary := all.number - all.important
-	if all.important == 0 || ordinary == 0 {
-		return 0
-	}
-	apart := all.importantSum/all.important - (all.sum-all.importantSum)/ordinary
-	blur := min(maxBlur, max(minBlur, float64(apart*0.9)))
-	total := float64(2 * blur * all.important)
-	best, high, low, level := math.Inf(-1), 0.0, 0.0, false
-	enter, leave := len(sorted)-1, len(sorted)-1
-	for leave >= 0 {
-		at := sorted[leave].Score - blur
-		if enter >= 0 {
-			at = max(at, sorted[enter].Score+blur)
-		}
-		for ; enter >= 0 && sorted[enter].Score+blur >= at; enter-- {
-			partly.add(&sorted[enter], 1)
-		}
-		for ; leave >= 0 && sorted[leave].Score-blur >= at; leave-- {
-			partly.add(&sorted[leave], -1)
-			fully.add(&sorted[leave], 1)
-		}
-		called, hits := partly.shares(at, blur)
-		called += float64(2 * blur * fully.number)
-		hits += float64(2 * blur * fully.important)
-		if 2*total < float64(best*(1-slack))*(called+total) {
-			break
-		}
-		v := 2 * hits / (called + total)
-		switch {
-		case v > best:
-			best, high, low, level = v, at, at, true
-		case v == best && level:
-			low = at
-		default:
-			level = false
-		}
-	}
-	return low + float64((high-low)/2)
-}
-
-// slack is far more than rounding adds to the sums of softF1, or takes from them, while
-// scores have the size that they have for vectors of norm 1.
-const slack = 1e-6
-
-// soft adds up scores that count in part: how many there are and their sum, of
-// all and of the important ones.
-type soft struct {
-	number, sum             float64
-	important, importantSum float64
-}
-
-// add enters s (by is 1) or takes it out (-1). It has no branch on the label, which
-// no processor could predict.
-func (a *soft) add(s *point, by float64) {
-	important := float64(by * float64((s.Label+model.Important)>>1)) // by or 0
-	a.number += by
-	a.sum += float64(by * s.Score)
-	a.important += important
-	a.importantSum += float64(important * s.Score)
-}
-
-// shares returns the sums of score - at + blur, which is 2·blur for a score that
-// counts in full, over all and over the important ones.
-func (a *soft) shares(at, blur float64) (number, important float64) {
-	if a.number > 0 {
-		number = a.sum + float64(a.number*(blur-at))
-	}
-	if a.important > 0 {
-		important = a.importantSum + float64(a.important*(blur-at))
-	}
-	return number, important
 }
 
 // cheapest returns the threshold that minimises cost·missed + false alarms over

@@ -90,7 +90,7 @@ func TestTheFittedThresholdIsAsGoodAsTheBestOfAllThresholds(t *testing.T) {
 			fit   float64
 			value func(float64) float64
 			tried []float64
-		}{"F1": {softF1(scores), soft, grid(scores)}, "cost": {cheapest(scores, price), bill, candidates(scores)}} {
+		}{"F1": {searchF1(scores).at, soft, grid(scores)}, "cost": {cheapest(scores, price), bill, candidates(scores)}} {
 			if tp, _, fn := count(scores, 0); tp+fn == 0 || tp+fn == float64(len(scores)) {
 				if c.fit != 0 {
 					t.Fatalf("%s of a single class: threshold %v, want 0", name, c.fit)
@@ -119,7 +119,7 @@ func TestWhereTheClassesPartTheThresholdLiesBetweenThem(t *testing.T) {
 		for range 7 {
 			scores = append(scores, point{Score: c.important, Label: model.Important})
 		}
-		got := Threshold{Mode: ModeAuto, UnsureShare: 0.5}.fit(scores, scores, 0)
+		got := Threshold{Mode: ModeAuto, UnsureShare: 0.5}.fit(&window{sorted: scores}, scores, 0)
 		if got.Threshold <= c.ordinary || got.Threshold >= c.important {
 			t.Errorf("ordinary at %v, important at %v: threshold %v, want one between them", c.ordinary, c.important, got.Threshold)
 		}
@@ -225,7 +225,7 @@ func BenchmarkFit(b *testing.B) {
 	slices.SortFunc(scores, comparePoints)
 	o := DefaultOptions().Threshold
 	for b.Loop() {
-		o.fit(scores, scores, 0)
+		o.fit(&window{sorted: scores}, scores, 0)
 	}
 }
 

@@ -113,7 +113,7 @@ func (t *Trial) decide(e *Arrived, s *Step) error {
 	if err := f.replay(f.opts.Dual.Steps); err != nil {
 		return err
 	}
-	j := TrialDecision{Decision: f.judge(k, r.Features, f.vectorFrom(r.Features), e.Meta.Vouched)}
+	j := TrialDecision{Decision: f.judge(k, r.Features, f.pastFrom(r.Features), e.Meta.Vouched)}
 	j.Correspondent = r.Decision.Correspondent
 	f.noteScore(j.Score, j.Outcome)
 	a.Decided++

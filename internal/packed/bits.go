@@ -11,23 +11,28 @@ import (
 type bitWriter struct {
 	out  []byte
 	held uint64
-	n    int // bits held, fewer than 8 between calls
+	n    int // bits held, fewer than 32 between calls
 }
 
 // put appends the lowest n bits of v, which has no others; n is at most 56.
 func (w *bitWriter) put(v uint64, n int) {
+	if n > 32 {
+		w.put(v>>32, n-32)
+		v, n = v&(1<<32-1), 32
+	}
 	w.held, w.n = w.held<<n|v, w.n+n
-	for w.n >= 8 {
-		w.n -= 8
-		w.out = append(w.out, byte(w.held>>w.n))
+	if w.n >= 32 {
+		w.n -= 32
+		w.out = binary.BigEndian.AppendUint32(w.out, uint32(w.held>>w.n))
 	}
 }
 
 // flush fills the last byte up with zeros and returns all of them.
 func (w *bitWriter) flush() []byte {
-	if w.n > 0 {
-		w.put(0, 8-w.n)
+	for ; w.n > 0; w.n -= 8 {
+		w.out = append(w.out, byte(w.held<<(64-w.n)>>56))
 	}
+	w.n = 0
 	return w.out
 }
 

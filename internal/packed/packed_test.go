@@ -373,3 +373,32 @@ func BenchmarkDense(b *testing.B) {
 		b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*len(plain)), "µs/vector")
 	})
 }
+
+// TestBitsAreWrittenOneByOne: what put and flush write is what writing bit by bit gives.
+func TestBitsAreWrittenOneByOne(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 2))
+	for range 500 {
+		var w bitWriter
+		var want []byte
+		bit := 0 // of the last byte of want
+		for range rng.IntN(30) {
+			n := rng.IntN(57)
+			v := rng.Uint64() & (1<<n - 1)
+			w.put(v, n)
+			for i := n - 1; i >= 0; i-- {
+				if bit == 0 {
+					want = append(want, 0)
+				}
+				want[len(want)-1] |= byte(v>>i&1) << (7 - bit)
+				bit = (bit + 1) % 8
+			}
+			if rng.IntN(8) == 0 {
+				w.flush()
+				bit = 0
+			}
+		}
+		if got := w.flush(); !bytes.Equal(got, want) {
+			t.Fatalf("got %x, want %x", got, want)
+		}
+	}
+}

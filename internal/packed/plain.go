@@ -86,16 +86,16 @@ func appendPlain(out []byte, h Head, n int, at func(i int) Feature) []byte {
 		f := at(i)
 		gap := uint64(f.Index - last - 1)
 		last = f.Index
+		code, size := uint64(f.Group), groupBits // what follows the gap
+		if flags == flagTwice {
+			code, size = code<<1|uint64(f.Value-1), size+1
+		}
 		if ones := gap >> k; ones < plainOnes {
 			w.put(1<<(ones+1)-2, int(ones)+1)
-			w.put(gap&(1<<k-1), k)
+			w.put(gap&(1<<k-1)<<size|code, k+size)
 		} else {
 			w.put(1<<plainOnes-1, plainOnes)
-			w.put(gap, model.IndexBits)
-		}
-		w.put(uint64(f.Group), groupBits)
-		if flags == flagTwice {
-			w.put(uint64(f.Value-1), 1)
+			w.put(gap<<size|code, model.IndexBits+size)
 		}
 	}
 	out = w.flush()

@@ -7,15 +7,16 @@ package pipeline
 
 import (
 	"context"
+	"math"
 	"sync"
 
 	"golang.org/x/sync/semaphore"
 )
 
 // Ordered is one such stage. Put and Close belong to one producer, Order to one
-// consumer. It has a goroutine for each input that waits or is worked on and none
-// for itself: how many run at a time is for the function to bound, so that idle
-// stages cost nothing and busy ones can share what bounds them.
+// consumer. It has up to Options.Workers goroutines while there are inputs, and none
+// for itself: idle stages cost nothing, and the function may bound further how many of
+// it run at a time, so that busy stages can share what bounds them.
 type Ordered[In, Out any] struct {
 	order chan chan Out
 	bytes *semaphore.Weighted
@@ -23,6 +24,17 @@ type Ordered[In, Out any] struct {
 	size  func(In) int64
 	work  func(In) Out
 	wg    sync.WaitGroup
+
+	mu      sync.Mutex
+	waiting []job[In, Out]
+	idle    int // workers that may be started
+}
+
+// job is one input, with where its result goes.
+type job[In, Out any] struct {
+	in   In
+	out  chan<- Out
+	size int64
 }
 
 // Options bound what a stage holds.
@@ -30,11 +42,19 @@ type Options[In any] struct {
 	Depth int            // inputs taken and not yet given back; at least 1
 	Bytes int64          // summed Size of inputs that wait for or are in work
 	Size  func(In) int64 // of one input
+	// Workers is how many goroutines work at most; 0: one for each input. A goroutine that
+	// goes on to the next input keeps its stack, which a new one has to let grow.
+	Workers int
 }
 
 // New returns a stage that applies work, which is called on many goroutines.
 func New[In, Out any](o Options[In], work func(In) Out) *Ordered[In, Out] {
+	workers := o.Workers
+	if workers <= 0 {
+		workers = math.MaxInt
+	}
 	return &Ordered[In, Out]{
+		idle:  workers,
 		order: make(chan chan Out, max(o.Depth, 1)),
 		bytes: semaphore.NewWeighted(max(o.Bytes, 1)),
 		limit: max(o.Bytes, 1),
@@ -58,11 +78,40 @@ func (s *Ordered[In, Out]) Put(ctx context.Context, in In) error {
 		s.bytes.Release(size)
 		return ctx.Err()
 	}
-	s.wg.Go(func() {
-		out <- s.work(in)
-		s.bytes.Release(size)
-	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting = append(s.waiting, job[In, Out]{in, out, size})
+	if s.idle > 0 {
+		s.idle--
+		s.wg.Go(s.run)
+	}
 	return nil
+}
+
+// run works until no input waits.
+func (s *Ordered[In, Out]) run() {
+	for {
+		j, ok := s.take()
+		if !ok {
+			return
+		}
+		j.out <- s.work(j.in)
+		s.bytes.Release(j.size)
+	}
+}
+
+// take returns the input that has waited longest. Without one, the worker that asks is idle.
+func (s *Ordered[In, Out]) take() (j job[In, Out], ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.waiting) == 0 {
+		s.waiting = nil
+		s.idle++
+		return j, false
+	}
+	j, s.waiting[0] = s.waiting[0], j
+	s.waiting = s.waiting[1:]
+	return j, true
 }
 
 // Close says that no more input comes. Results still due are given back.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -16,8 +17,23 @@ func TestResultsComeInTheOrderOfTheInput(t *testing.T) {
 	for i := range delays {
 		delays[i] = time.Duration(rng.IntN(300)) * time.Microsecond
 	}
-	s := New(Options[int]{Depth: 8, Bytes: 100, Size: func(i int) int64 { return int64(i % 40) }},
-		func(i int) int { time.Sleep(delays[i]); return 3 * i })
+	for _, workers := range []int{0, 1, 3} {
+		inOrder(t, delays, workers)
+	}
+}
+
+// inOrder has so many workers, no more, give results after delays.
+func inOrder(t *testing.T, delays []time.Duration, workers int) {
+	t.Helper()
+	var working atomic.Int32
+	s := New(Options[int]{Depth: 8, Bytes: 100, Size: func(i int) int64 { return int64(i % 40) }, Workers: workers}, func(i int) int {
+		if n := working.Add(1); workers > 0 && int(n) > workers {
+			t.Errorf("%d work at a time, want at most %d", n, workers)
+		}
+		time.Sleep(delays[i])
+		working.Add(-1)
+		return 3 * i
+	})
 	go func() {
 		for i := range delays {
 			if err := s.Put(context.Background(), i); err != nil {

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package filter
+
+import (
+	"math"
+
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// lastF1 is what searchF1 found in a window of labelled scores, and what tells whether it
+// would find the same again. It often does: most lessons replace one ordinary message by
+// another, and their scores may both lie below where the search comes.
+//
+// The search goes from the top down and ends at a place. Until then, all that it looks at is
+// the blur, how many scores are important, and the scores that count at that place or
+// above, those whose sum with blur is at least the place. So while these are the same, every
+// sum, every comparison and the end are the same to the bit.
+type lastF1 struct {
+	at        float64
+	found     bool    // the rest is valid, and no score that the search looked at has changed since
+	end       float64 // the place where the search ended; -Inf: it came to the last score
+	widest    bool    // blur is maxBlur
+	important float64 // how many scores were
+	// sums are those of all scores and size that of their magnitudes, for an estimate of
+	// blur. They were exact at the search and are off by rounding since.
+	sums    soft
+	size    float64
+	changes int // since the search
+}
+
+// mostChanges is after how many changes the search is repeated anyway, so that rounding stays
+// far below slack.
+const mostChanges = 10_000
+
+// softF1 returns the threshold that searchF1 finds.
+func (w *window) softF1() float64 {
+	if !w.best.holds() {
+		w.best = searchF1(w.sorted)
+	}
+	return w.best.at
+}
+
+// note says that a score came (by is 1) or went (-1).
+func (l *lastF1) note(s *store.Scored, by float64) {
+	if !l.found {
+		return
+	}
+	p := pointOf(s)
+	l.sums.add(&p, by)
+	l.size += float64(by * math.Abs(p.Score))
+	l.changes++
+	l.found = l.changes < mostChanges && p.Score+maxBlur < l.end
+}
+
+// holds reports whether the search would find the same: no score that it looked at has
+// changed, as many are important, and blur is maxBlur as before. The estimate of blur is so
+// far above that rounding doesn't matter.
+func (l *lastF1) holds() bool {
+	s := &l.sums
+	ordinary := s.number - s.important
+	if !l.found || !l.widest || s.important != l.important || ordinary == 0 {
+		return false
+	}
+	apart := s.importantSum/s.important - (s.sum-s.importantSum)/ordinary
+	rounding := float64(slack * (l.size/s.important + l.size/ordinary))
+	return float64(0.9*(apart-rounding)) > maxBlur
+}
+
+// size adds up the magnitudes of scores.
+func size(scores []point) float64 {
+	sum := 0.0
+	for i := range scores {
+		sum += math.Abs(scores[i].Score)
+	}
+	return sum
+}
+
+// searchF1 finds the threshold with the greatest blurred F1 over sorted labelled
+// scores. A score counts as called important by a share that rises in a straight
+// line from 0 at blur below the threshold to 1 at blur above it. A few scores that
+// happen to lie well then move the threshold less than with a plain count. Of
+// several best thresholds it takes the middle of the highest run; 0 when a class
+// is missing. blur is nine tenths of the distance between the means of the
+// classes, within minBlur and maxBlur: so classes that part are parted also where
+// all scores are small.
+//
+// The sums of shares are straight lines between the places where a score begins or
+// ends to count in part, and the quotient of two straight lines has its maximum at
+// an end. So trying those places, from the top down, finds the maximum. The lower the
+// place, the more scores count as called. Every hit to come is called, too: once so many are
+// called in vain that not even all of the important ones could make a greater F1, the search
+// ends. O(n).
+func searchF1(sorted []point) lastF1 {
+	var all, partly, fully soft
+	for i := range sorted {
+		all.add(&sorted[i], 1)
+	}
+	ordinary := all.number - all.important
+	if all.important == 0 || ordinary == 0 {
+		return lastF1{}
+	}
+	apart := all.importantSum/all.important - (all.sum-all.importantSum)/ordinary
+	blur := min(maxBlur, max(minBlur, float64(apart*0.9)))
+	total := float64(2 * blur * all.important)
+	best, high, low, level := math.Inf(-1), 0.0, 0.0, false
+	end := math.Inf(-1)
+	enter, leave := len(sorted)-1, len(sorted)-1
+	for leave >= 0 {
+		at := sorted[leave].Score - blur
+		if enter >= 0 {
+			at = max(at, sorted[enter].Score+blur)
+		}
+		for ; enter >= 0 && sorted[enter].Score+blur >= at; enter-- {
+			partly.add(&sorted[enter], 1)
+		}
+		for ; leave >= 0 && sorted[leave].Score-blur >= at; leave-- {
+			partly.add(&sorted[leave], -1)
+			fully.add(&sorted[leave], 1)
+		}
+		called, hits := partly.shares(at, blur)
+		called += float64(2 * blur * fully.number)
+		hits += float64(2 * blur * fully.important)
+		if 2*total < float64(best*(1-slack))*(called-hits+float64(2*total)) {
+			end = at
+			break
+		}
+		v := 2 * hits / (called + total)
+		switch {
+		case v > best:
+			best, high, low, level = v, at, at, true
+		case v == best && level:
+			low = at
+		default:
+			level = false
+		}
+	}
+	return lastF1{
+		at: low + float64((high-low)/2), found: true, end: end, widest: blur == maxBlur,
+		sums: all, size: size(sorted), important: all.important,
+	}
+}
+
+// slack is far more than rounding adds to the sums of softF1, or takes from them, while
+// scores have the size that they have for vectors of norm 1.
+const slack = 1e-6
+
+// soft adds up scores that count in part: how many there are and their sum, of
+// all and of the important ones.
+type soft struct {
+	number, sum             float64
+	important, importantSum float64
+}
+
+// add enters s (by is 1) or takes it out (-1). It has no branch on the label, which
+// no processor could predict.
+func (a *soft) add(s *point, by float64) {
+	important := float64(by * float64((s.Label+model.Important)>>1)) // by or 0
+	a.number += by
+	a.sum += float64(by * s.Score)
+	a.important += important
+	a.importantSum += float64(important * s.Score)
+}
+
+// shares returns the sums of score - at + blur, which is 2·blur for a score that
+// counts in full, over all and over the important ones.
+func (a *soft) shares(at, blur float64) (number, important float64) {
+	if a.number > 0 {
+		number = a.sum + float64(a.number*(blur-at))
+	}
+	if a.important > 0 {
+		important = a.importantSum + float64(a.important*(blur-at))
+	}
+	return number, important
+}
