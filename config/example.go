@@ -113,7 +113,7 @@ var entries = map[string]entry{
 	"account.threshold.per_day":      {"The greatest number of marks in a day, in any mode. 0: no limit.", false},
 	"account.threshold.cost":         {"cost: one missed message counts as much as this many false alarms.", false},
 	"account.threshold.value":        {"fixed: the score above which a message is important.", false},
-	"account.threshold.unsure_share": {"The greatest share of mail that may be \"unsure\": the mail nearest to the threshold. It is not marked.", false},
+	"account.threshold.unsure_share": {"The greatest share of mail that may be \"unsure\": the mail just below the threshold. It is not marked.", false},
 
 	"account.featurize":             {"How hinged turns a message into numbers. Changes affect new mail only.", false},
 	"account.featurize.values":      {"The value of a word: binary, counts or log-counts.", false},

@@ -154,7 +154,7 @@ func explanationTail(ex desk.Explanation, message string, shown []int) []string 
 	case ex.Missing != "":
 		tail = append(tail, "Nothing is decided before enough is learnt. What is missing:", "  messages: "+ex.Missing)
 	case ex.OutcomeNow == "unsure":
-		tail = append(tail, fmt.Sprintf("Too close to tell: unsure is from %+.3f to %+.3f.", ex.UnsureFrom, ex.UnsureTo))
+		tail = append(tail, fmt.Sprintf("Too close to tell: unsure is from %+.3f to %+.3f.", ex.UnsureFrom, ex.Now))
 	}
 	for i, w := range ex.Without {
 		tail = append(tail, fmt.Sprintf("Without %s the score would be %+.3f: %s.", withoutWords(w.Parts, shown, marks[i]), w.Score, w.Outcome))

@@ -242,9 +242,9 @@ To say so: hinged learn --ordinary FILE
 `},
 		{"unsure", func(ex *desk.Explanation) {
 			ex.Outcome, ex.OutcomeNow, ex.Reason = "unsure", "unsure", "within the unsure band"
-			ex.UnsureFrom, ex.UnsureTo = 0.4, 1.25
+			ex.UnsureFrom, ex.Now, ex.Threshold = 0.4, 1.25, 1.25
 			ex.Without = []desk.Without{{Outcome: "important", Score: 1.3, Parts: []int{1}}, {Outcome: "ordinary", Score: 0.2, Parts: []int{0}}}
-		}, 0, `unsure, score +1.200, threshold +0.500 (within the unsure band)
+		}, 0, `unsure, score +1.200, threshold +1.250 (within the unsure band)
 for it: you answered 8 of 9 messages from ann@example.org; only to you
 against it: through the mailing list crew.example.org
 

@@ -112,7 +112,7 @@ func (s *Server) askOf(ctx context.Context, p *page) (d askData, err error) {
 	}
 	known := s.headings(ctx, p, keys)
 	d.Problem = known.Problem
-	scale := plot.Scale{Threshold: q.Threshold, From: q.Threshold, To: q.Threshold, Range: plot.RangeOf(scores...)}
+	scale := plot.Scale{Threshold: q.Threshold, UnsureFrom: q.Threshold, Range: plot.RangeOf(scores...)}
 	for _, one := range asked {
 		c := card{
 			Key: one.Message, From: fromOf(known, one.Message, one.From), Subject: subjectOf(known, one.Message, one.Subject),

@@ -260,7 +260,7 @@ func (d *messageData) line(ex *desk.Explanation) {
 	}
 	finding := "Score " + plot.Signed(ex.Score) + ", threshold " + plot.Signed(ex.Now) + "."
 	l := plot.Line{
-		Scale: plot.Scale{Threshold: ex.Now, From: ex.UnsureFrom, To: ex.UnsureTo, Range: plot.RangeOf(scores...)},
+		Scale: plot.Scale{Threshold: ex.Now, UnsureFrom: ex.UnsureFrom, Range: plot.RangeOf(scores...)},
 		Now:   plot.LinePoint{Score: ex.Score, Label: "now"},
 	}
 	narrow := l

@@ -26,7 +26,7 @@ func (t *scales) of(account string, list desk.Messages) plot.Scale {
 	for _, m := range list.Messages {
 		scores = append(scores, m.Score)
 	}
-	return t.grow(account, plot.Scale{Threshold: list.Threshold, From: list.UnsureFrom, To: list.UnsureTo, Range: plot.RangeOf(scores...)})
+	return t.grow(account, plot.Scale{Threshold: list.Threshold, UnsureFrom: list.UnsureFrom, Range: plot.RangeOf(scores...)})
 }
 
 // live returns the scale of a message that has just been decided. Its band is as wide as
@@ -36,7 +36,7 @@ func (t *scales) live(account string, threshold, score float64) plot.Scale {
 	was := t.by[account]
 	t.mu.Unlock()
 	move := threshold - was.Threshold
-	return t.grow(account, plot.Scale{Threshold: threshold, From: was.From + move, To: was.To + move, Range: plot.RangeOf(score, threshold)})
+	return t.grow(account, plot.Scale{Threshold: threshold, UnsureFrom: was.UnsureFrom + move, Range: plot.RangeOf(score, threshold)})
 }
 
 func (t *scales) grow(account string, now plot.Scale) plot.Scale {

@@ -66,10 +66,9 @@ type Explanation struct {
 	Now        float64    `json:"threshold"`              // the current threshold
 	OutcomeNow string     `json:"outcome_now"`            // OutcomeNow is the decision that would be made now. If the message has a label, that is its outcome, and this is the decision on another message like it.
 	RuleNow    string     `json:"rule_now,omitempty"`     // RuleNow is the rule that would decide now, regardless of the score.
-	// UnsureFrom is the lower end of the band around the threshold in which messages are
+	// UnsureFrom is the lower end of the band below the threshold in which messages are
 	// unsure.
 	UnsureFrom float64 `json:"unsure_from"`
-	UnsureTo   float64 `json:"unsure_to"` // upper end of that band; a message with a higher score is important
 	// Missing says in words what must be learnt before anything can be decided; "" if
 	// enough was learnt.
 	Missing string `json:"missing,omitempty"`
@@ -129,7 +128,7 @@ func (d *Desk) explanation(k store.MessageKey, from store.ID, ex filter.Explanat
 		For: reason.Texts(why.For), Against: reason.Texts(why.Against),
 		Account: d.Account, Message: hexKey(k),
 		Score: ex.Score, Now: ex.Cut.Threshold, OutcomeNow: ex.Outcome.String(),
-		UnsureFrom: ex.Cut.Low, UnsureTo: ex.Cut.High, Missing: missing(d.Filter),
+		UnsureFrom: ex.Cut.Low, Missing: missing(d.Filter),
 		Parts: partsOf(ex.Parts), Without: []Without{}, Corrections: []Correction{},
 		LessonPulls: LessonPulls{Lessons: []LessonPull{}, trace: d.traced(k, &ex)},
 	}

@@ -47,8 +47,7 @@ type MessagesRequest struct {
 type Messages struct {
 	Account    string           `json:"account"`     // Account is the account that the messages belong to.
 	Threshold  float64          `json:"threshold"`   // Threshold is the current threshold: a message with a higher score is important.
-	UnsureFrom float64          `json:"unsure_from"` // UnsureFrom is the lower end of the band around the threshold in which messages are unsure.
-	UnsureTo   float64          `json:"unsure_to"`   // UnsureTo is the upper end of that band.
+	UnsureFrom float64          `json:"unsure_from"` // UnsureFrom is the lower end of the band below the threshold in which messages are unsure.
 	Messages   []MessageSummary `json:"messages"`    // Messages are listed newest first.
 	More       bool             `json:"more"`        // More reports whether there may be older messages that match the request.
 	Next       uint64           `json:"next"`        // Next is the value of below that continues the list; 0 if there is nothing more.
@@ -189,7 +188,7 @@ var decidedOutcomes = []string{store.DecidedImportant.String(), store.DecidedUns
 func (d *Desk) messages(q *MessagesRequest, most int) (out Messages, found []listed, exact bool) {
 	f := d.Filter
 	out = Messages{Account: d.Account, Messages: []MessageSummary{}}
-	out.Threshold, out.UnsureFrom, out.UnsureTo = f.Cut()
+	out.Threshold, out.UnsureFrom = f.Cut()
 	named := namer(q.Search)
 	if len(q.Messages) > 0 {
 		named = oneOf(q.Messages)

@@ -52,7 +52,7 @@ func TestFlipsAreTrueAndTheSmallest(t *testing.T) {
 			}
 		}
 		line := rng.NormFloat64() / 2
-		c := cut{Threshold: line, Low: line - rng.Float64()/4, High: line + rng.Float64()/4}
+		c := cut{Threshold: line, Low: line - rng.Float64()/2}
 		now := c.outcome(w.Dot(x))
 		got := map[store.Outcome]Flip{}
 		for _, flip := range flips(x, w, w.Dot, c) {

@@ -27,7 +27,7 @@ type Contribution struct {
 type Explanation struct {
 	Message store.Message // as it was decided and what was learnt of it since
 	Score   float64       // with the weights as they are now
-	Cut     struct{ Threshold, Low, High float64 }
+	Cut     struct{ Threshold, Low float64 }
 	// Outcome is what would be decided now; DecidedUnsure while too little is
 	// learnt, and then there are no Flips.
 	Outcome store.Outcome
@@ -138,7 +138,7 @@ func contributions(by apart, x *featurize.Features) iter.Seq[Contribution] {
 func (f *Filter) explain(x *featurize.Features, vouched bool, lesson float64) Explanation {
 	ex := Explanation{Features: x}
 	c := f.fitted()
-	ex.Cut.Threshold, ex.Cut.Low, ex.Cut.High = c.Threshold, c.Low, c.High
+	ex.Cut.Threshold, ex.Cut.Low = c.Threshold, c.Low
 	vector := x.Vector()
 	ex.Score = f.learner.Score(vector)
 	by := f.learner.weigh(func() model.Vector { return vector })

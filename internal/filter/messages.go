@@ -50,10 +50,11 @@ func (f *Filter) RuleOf(m *store.Message) *Rule {
 	return f.rules.byIndex(m.Rule)
 }
 
-// Cut returns the threshold, and the band around it in which messages are unsure.
-func (f *Filter) Cut() (threshold, low, high float64) {
+// Cut returns the threshold, and the lower end of the band below it in which messages are
+// unsure.
+func (f *Filter) Cut() (threshold, low float64) {
 	c := f.fitted()
-	return c.Threshold, c.Low, c.High
+	return c.Threshold, c.Low
 }
 
 // Zone returns the time zone in which the account's days begin.

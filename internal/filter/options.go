@@ -190,7 +190,7 @@ func DefaultOptions() Options {
 		AnswerWeight:   2.0 / 3,
 		Dual: Dual{
 			Window: 1000, Steps: 13, Horizon: 6 * time.Hour,
-			MarkedHorizon: 3 * 24 * time.Hour, MarkedWeight: 1.0 / 9, Bold: 100,
+			MarkedHorizon: 3 * 24 * time.Hour, MarkedWeight: 1.0 / 6, Bold: 100,
 		},
 		Bulk:       50,
 		MarkWithin: 3 * 24 * time.Hour,

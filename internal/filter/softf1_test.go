@@ -26,7 +26,7 @@ func TestTheThresholdIsThatOfASearchAfterEachLabel(t *testing.T) {
 		"nothing important":      {spread: 0.3, unit: 0.01},
 	} {
 		rng := rand.New(rand.NewPCG(3, 4))
-		w := newWindow(store.NewState().Labelled, func(store.Scored) {})
+		w := newWindow(store.NewState().Labelled, func(*store.Scored) {})
 		draw := func() store.Scored {
 			s := store.Scored{Label: model.Ordinary, Score: float64((rng.NormFloat64() - 1) * scores.spread)}
 			if rng.Float64() < scores.important {

@@ -114,16 +114,15 @@ func (w *window) replace(old, now *store.Scored) {
 	w.best.note(now, 1)
 }
 
-// cut is where the line runs: above High a message is important, below Low it
-// is ordinary, between them, ends included, unsure.
+// cut is where the line runs: above Threshold a message is important, below Low it
+// is ordinary, between them, ends included, unsure. Low is at most Threshold.
 type cut struct {
-	Threshold float64
-	Low, High float64
+	Threshold, Low float64
 }
 
 func (c cut) outcome(score float64) store.Outcome {
 	switch {
-	case score > c.High:
+	case score > c.Threshold:
 		return store.DecidedImportant
 	case score < c.Low:
 		return store.DecidedOrdinary
@@ -148,9 +147,9 @@ const maxBlur = 0.25
 // minBlur is for scores that tell the classes apart hardly or not at all.
 const minBlur = 0.01
 
-// doubt is the share of wrong calls that the band needs: of the labelled scores
-// inside it, at least one in doubt must lie on the wrong side of the threshold.
-// So the band holds at most doubt times the wrong calls in the window, and closes
+// doubt is how many scores the band holds for each that is wrong there: of the labelled
+// scores inside it, at least one in doubt must be important, and so below the threshold by
+// mistake. So the band holds at most doubt times the wrong calls in the window, and closes
 // where the classes part. The goal is 8 (issue 11); mail to come does worse than
 // the mail that the threshold was fitted to.
 const doubt = 4
@@ -165,13 +164,13 @@ const mostOwed = 4
 // ModeBudget the newest) and, in ModeBudget, from the marks that are owed so far
 // (negative: set too many).
 //
-// In ModeBudget the band lies below the threshold, so that the marked share is
-// the one asked for; in the other modes it lies on both sides of it.
+// The band lies below the threshold. What is unsure is not marked, so a band on both
+// sides would move the line between marked and not marked away from where the threshold
+// was put: away from the best F1, the least cost, or the share asked for.
 func (t Threshold) fit(labelled *window, recent []point, owed float64) cut {
 	if t.Mode == ModeBudget {
 		share := min(1, max(0, t.Share+float64(owed/repay)))
-		high := quantile(recent, 1-share)
-		return cut{Threshold: high, Low: quantile(recent, max(0, 1-share-t.UnsureShare)), High: high}
+		return cut{Threshold: quantile(recent, 1-share), Low: quantile(recent, max(0, 1-share-t.UnsureShare))}
 	}
 	at := t.Value
 	switch t.Mode {
@@ -180,8 +179,7 @@ func (t Threshold) fit(labelled *window, recent []point, owed float64) cut {
 	case ModeCost:
 		at = cheapest(labelled.sorted, t.Cost)
 	}
-	band := narrowed(labelled.sorted, at, nearest(recent, at, t.UnsureShare))
-	return cut{Threshold: at, Low: at - band, High: at + band}
+	return cut{Threshold: at, Low: narrowed(labelled.sorted, at, below(recent, at, t.UnsureShare))}
 }
 
 // quantile returns the value below which a share q of the sorted scores lies,
@@ -241,76 +239,43 @@ func cheapest(sorted []point, cost float64) float64 {
 	return at
 }
 
-// nearest returns the distance from t within which a share of the sorted scores
-// lies. O(share·n + log n).
-func nearest(sorted []point, t, share float64) float64 {
-	want := int(float64(share * float64(len(sorted))))
-	if want == 0 {
-		return 0
+// below returns the least of the scores that lie nearest below t, t included, as many as
+// a share of all of them; t if that is none. O(log n).
+func below(sorted []point, t, share float64) float64 {
+	end := firstAbove(sorted, t)
+	begin := max(0, end-int(float64(share*float64(len(sorted)))))
+	if begin == end {
+		return t
 	}
-	hi := firstFrom(sorted, t)
-	lo := hi - 1
-	distance := 0.0
-	for ; want > 0; want-- {
-		switch {
-		case lo < 0:
-			distance = sorted[hi].Score - t
-			hi++
-		case hi == len(sorted) || t-sorted[lo].Score <= sorted[hi].Score-t:
-			distance = t - sorted[lo].Score
-			lo--
-		default:
-			distance = sorted[hi].Score - t
-			hi++
-		}
-	}
-	return distance
+	return sorted[begin].Score
 }
 
-// narrowed returns the greatest distance from t, at most limit, within which at
-// least one in doubt of the sorted labelled scores is wrong: an important one not
-// above t, or an ordinary one above it. limit when there are no labels, which then
-// say nothing against it. O(scores within limit + log n).
+// narrowed returns the least labelled score from limit to t such that at least one in
+// doubt of the sorted labelled scores from there to t is important; t if there is none,
+// and limit when there are no labels, which then say nothing against it. O(scores from
+// limit to t + log n).
 func narrowed(sorted []point, t, limit float64) float64 {
 	if len(sorted) == 0 {
 		return limit
 	}
-	hi := firstFrom(sorted, t)
-	lo := hi - 1
-	within, wrong, distance := 0, 0, 0.0
-	for {
-		next := math.Inf(1)
-		if lo >= 0 {
-			next = t - sorted[lo].Score
+	low, within, important := t, 0, 0
+	for i := firstAbove(sorted, t) - 1; i >= 0 && sorted[i].Score >= limit; i-- {
+		within++
+		if sorted[i].Label == model.Important {
+			important++
 		}
-		if hi < len(sorted) {
-			next = min(next, sorted[hi].Score-t)
-		}
-		if next > limit || math.IsInf(next, 1) {
-			return distance
-		}
-		for ; lo >= 0 && t-sorted[lo].Score <= next; lo-- {
-			within++
-			if sorted[lo].Label == model.Important {
-				wrong++
-			}
-		}
-		for ; hi < len(sorted) && sorted[hi].Score-t <= next; hi++ {
-			within++
-			if (sorted[hi].Label == model.Important) != (sorted[hi].Score > t) {
-				wrong++
-			}
-		}
-		if wrong*doubt >= within {
-			distance = next
+		equal := i > 0 && sorted[i-1].Score == sorted[i].Score // it is within, too
+		if !equal && important*doubt >= within {
+			low = sorted[i].Score
 		}
 	}
+	return low
 }
 
-// firstFrom returns the place of the first sorted score that is not below t.
-func firstFrom(sorted []point, t float64) int {
+// firstAbove returns the place of the first sorted score that is above t.
+func firstAbove(sorted []point, t float64) int {
 	at, _ := slices.BinarySearchFunc(sorted, t, func(s point, t float64) int {
-		if s.Score < t {
+		if s.Score <= t {
 			return -1
 		}
 		return 1

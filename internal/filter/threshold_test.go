@@ -126,15 +126,15 @@ func TestWhereTheClassesPartTheThresholdLiesBetweenThem(t *testing.T) {
 		if c.important-c.ordinary >= 2*maxBlur && math.Abs(got.Threshold-c.want) > 1e-9 {
 			t.Errorf("ordinary at %v, important at %v: threshold %v, want the middle %v", c.ordinary, c.important, got.Threshold, c.want)
 		}
-		if got.Low != got.High {
-			t.Errorf("ordinary at %v, important at %v: unsure from %v to %v, want no band where nothing is wrong", c.ordinary, c.important, got.Low, got.High)
+		if got.Low != got.Threshold {
+			t.Errorf("ordinary at %v, important at %v: unsure from %v to %v, want no band where nothing is wrong", c.ordinary, c.important, got.Low, got.Threshold)
 		}
 	}
 }
 
-// TestTheBandNarrowsWhereFewCallsAreWrong compares with counting at every
-// distance, and checks the promise: the band holds at most doubt times the wrong
-// calls in the window.
+// TestTheBandNarrowsWhereFewCallsAreWrong compares with counting down to every score,
+// and checks the promise: the band holds at most doubt times the wrong calls in the
+// window.
 func TestTheBandNarrowsWhereFewCallsAreWrong(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	narrower := 0
@@ -146,45 +146,45 @@ func TestTheBandNarrowsWhereFewCallsAreWrong(t *testing.T) {
 			}
 			slices.SortFunc(scores, comparePoints)
 		}
-		at, limit := 4*rng.Float64()-2, 2*rng.Float64()
+		at := 4*rng.Float64() - 2
 		if rng.IntN(4) == 0 {
 			at = scores[rng.IntN(len(scores))].Score
 		}
-		counted := func(distance float64) (within, wrong int) {
+		limit := at - 2*rng.Float64()
+		counted := func(low float64) (within, important int) {
 			for _, s := range scores {
-				if math.Abs(s.Score-at) > distance {
+				if s.Score < low || s.Score > at {
 					continue
 				}
 				within++
-				if (s.Score > at) != (s.Label == model.Important) {
-					wrong++
+				if s.Label == model.Important {
+					important++
 				}
 			}
-			return within, wrong
+			return within, important
 		}
-		want := 0.0
+		want := at
 		for _, s := range scores {
-			d := math.Abs(s.Score - at)
-			if within, wrong := counted(d); d <= limit && wrong*doubt >= within {
-				want = max(want, d)
+			if within, important := counted(s.Score); limit <= s.Score && s.Score <= at && important*doubt >= within {
+				want = min(want, s.Score)
 			}
 		}
 		got := narrowed(scores, at, limit)
 		if got != want {
-			t.Fatalf("at %v, at most %v: distance %v, want %v", at, limit, got, want)
+			t.Fatalf("below %v, down to %v: from %v, want %v", at, limit, got, want)
 		}
-		if within, wrong := counted(got); got > 0 && within > doubt*wrong {
-			t.Fatalf("the band holds %d scores and %d wrong ones", within, wrong)
+		if within, important := counted(got); got < at && within > doubt*important {
+			t.Fatalf("the band holds %d scores and %d important ones", within, important)
 		}
-		if got < limit/2 {
+		if got > at-(at-limit)/2 {
 			narrower++
 		}
 	}
 	if narrower < 200 || narrower > 1800 {
 		t.Errorf("%d of 2000 bands were narrowed by half: this test sees too little", narrower)
 	}
-	if got := narrowed(nil, 0, 0.7); got != 0.7 {
-		t.Errorf("without labels the band is %v, want the 0.7 of the recent scores", got)
+	if got := narrowed(nil, 0, -0.7); got != -0.7 {
+		t.Errorf("without labels the band begins at %v, want the -0.7 of the recent scores", got)
 	}
 }
 
@@ -229,22 +229,49 @@ func BenchmarkFit(b *testing.B) {
 	}
 }
 
-func TestTheUnsureBandHoldsItsShareOfTheNearestScores(t *testing.T) {
+func TestTheUnsureBandHoldsItsShareOfTheScoresBelow(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 500 {
 		scores := randomScores(rng, 1+rng.IntN(200), 0.3)
 		at, share := 6*rng.Float64()-3, rng.Float64()
-		var distances []float64
+		if rng.IntN(4) == 0 {
+			at = scores[rng.IntN(len(scores))].Score
+		}
+		var under []float64
 		for _, s := range scores {
-			distances = append(distances, math.Abs(s.Score-at))
+			if s.Score <= at {
+				under = append(under, s.Score)
+			}
 		}
-		slices.Sort(distances)
-		want := 0.0
-		if n := int(share * float64(len(scores))); n > 0 {
-			want = distances[n-1]
+		want := at
+		if n := min(int(share*float64(len(scores))), len(under)); n > 0 {
+			want = under[len(under)-n]
 		}
-		if got := nearest(scores, at, share); math.Abs(got-want) > 1e-12 {
-			t.Fatalf("nearest share %v of %d scores at %v: %v, want %v", share, len(scores), at, got, want)
+		if got := below(scores, at, share); got != want {
+			t.Fatalf("a share of %v of %d scores below %v: from %v, want %v", share, len(scores), at, got, want)
+		}
+	}
+}
+
+// TestWhatIsUnsureMovesNoThreshold: whatever is unsure, what is marked is what lies above
+// the threshold that was asked for.
+func TestWhatIsUnsureMovesNoThreshold(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	for range 300 {
+		scores := randomScores(rng, 2+rng.IntN(200), 0.3)
+		for _, mode := range []Mode{ModeAuto, ModeCost, ModeFixed, ModeBudget} {
+			all := Threshold{Mode: mode, Value: 0.1, Cost: 3, Share: 0.1}
+			sure := all.fit(&window{sorted: scores}, scores, 0)
+			all.UnsureShare = 0.5
+			unsure := all.fit(&window{sorted: scores}, scores, 0)
+			if unsure.Threshold != sure.Threshold || unsure.Low > unsure.Threshold {
+				t.Fatalf("%v: threshold %v, with a band %+v", mode, sure.Threshold, unsure)
+			}
+			for _, s := range scores {
+				if o := unsure.outcome(s.Score); (o == store.DecidedImportant) != (s.Score > sure.Threshold) {
+					t.Fatalf("%v: %v is %v with the threshold at %v", mode, s.Score, o, sure.Threshold)
+				}
+			}
 		}
 	}
 }

@@ -48,7 +48,7 @@ func (l Line) Draw() template.HTML {
 	axis := float64(most+1)*lineRow + 14
 	var s svg
 	s.begin("plot", width, axis+34, l.Finding)
-	s.rect("band", at(l.Scale.From), axis-9, at(l.Scale.To)-at(l.Scale.From), 18)
+	s.rect("band", at(l.Scale.UnsureFrom), axis-9, at(l.Scale.Threshold)-at(l.Scale.UnsureFrom), 18)
 	s.line("axis", lineEdge, axis, width-lineEdge, axis)
 	l.ends(&s, width, reach, axis, at)
 	s.line("thr", at(l.Scale.Threshold), axis-12, at(l.Scale.Threshold), axis+12)

@@ -73,7 +73,7 @@ func number(t *testing.T, e element, name string) float64 {
 }
 
 func TestScoreBarsGoFromZeroToTheScore(t *testing.T) {
-	sc := Scale{Threshold: 0.2, From: 0.1, To: 0.3, Range: 1}
+	sc := Scale{Threshold: 0.2, UnsureFrom: 0.1, Range: 1}
 	for score, want := range map[float64][2]float64{0.5: {66, 99}, -0.5: {33, 66}, 1: {66, 132}, 0: {66, 66.5}} {
 		elements, _ := parse(t, Score(sc, "important", score))
 		bar := fills(elements, "fill")

@@ -10,8 +10,8 @@ import (
 
 // Scale is what all score bars of a page have in common.
 type Scale struct {
-	Threshold float64 // a higher score is important
-	From, To  float64 // the band in which a message is unsure
+	Threshold  float64 // a higher score is important
+	UnsureFrom float64 // the lower end of the band below Threshold in which a message is unsure
 	// Range is the greatest absolute score that has room, at least 1; see RangeOf.
 	Range float64
 }
@@ -39,7 +39,7 @@ func Score(sc Scale, outcome string, score float64) template.HTML {
 	var s svg
 	s.begin("sb", width, height, "")
 	s.line("hair", 0, height/2, width, height/2)
-	s.rect("band", at(sc.From), 0, math.Max(at(sc.To)-at(sc.From), 0), height)
+	s.rect("band", at(sc.UnsureFrom), 0, math.Max(at(sc.Threshold)-at(sc.UnsureFrom), 0), height)
 	class := map[string]string{"important": "fill", "unsure": "hollow"}[outcome]
 	if class == "" {
 		class = "fill-q"
