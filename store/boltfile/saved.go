@@ -229,15 +229,24 @@ func unsettled(account *bolt.Bucket, of SavedState) (*store.State, error) {
 	return st, nil
 }
 
-// packSaved compresses the chunks of a saved state that are not.
-func packSaved(account *bolt.Bucket, generation uint64) error {
+// savedBucket returns the bucket of a saved state, which must be there.
+func savedBucket(account *bolt.Bucket, generation uint64) (*bolt.Bucket, error) {
 	all, err := part(account, snapshotsBucket)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	b := all.Bucket(key64(generation))
 	if b == nil {
-		return fmt.Errorf("snapshot %d is missing", generation)
+		return nil, fmt.Errorf("snapshot %d is missing", generation)
+	}
+	return b, nil
+}
+
+// packSaved compresses the chunks of a saved state that are not.
+func packSaved(account *bolt.Bucket, generation uint64) error {
+	b, err := savedBucket(account, generation)
+	if err != nil {
+		return err
 	}
 	b.FillPercent = 1
 	for n := uint32(0); ; n++ {
@@ -258,13 +267,9 @@ var errEnough = errors.New("enough read")
 
 // writeManifest finishes a saved state.
 func writeManifest(account *bolt.Bucket, generation uint64, m manifest) error {
-	all, err := part(account, snapshotsBucket)
+	b, err := savedBucket(account, generation)
 	if err != nil {
 		return err
-	}
-	b := all.Bucket(key64(generation))
-	if b == nil {
-		return fmt.Errorf("snapshot %d is missing", generation)
 	}
 	payload, err := store.EncodeRow(m)
 	if err != nil {
