@@ -89,7 +89,11 @@ func TestTheReasonsOfDecisions(t *testing.T) {
 		rules(c)
 		c.put(testTopics.Input, message("1", boss, "first"))
 	}, func(o *Options) { o.Filter.Shadow = filter.ShadowOn })
-	play(func(c *cluster) { fill(c, 5, 2, 400) }) // within the band
+	play(func(c *cluster) { fill(c, 5, 2, 400) })
+	// Just below a threshold that is too high, much is important, and so unsure.
+	play(func(c *cluster) { fill(c, 5, 2, 400) }, func(o *Options) {
+		o.Filter.Threshold = filter.Threshold{Mode: filter.ModeFixed, Value: 2, UnsureShare: 0.5}
+	})
 	var want []string
 	for _, r := range decisionReasons {
 		want = append(want, r.String())
