@@ -65,7 +65,7 @@ type Judging struct {
 	MaxWeights        int      `toml:"max_weights"`
 	MaxMessages       int      `toml:"max_messages"`
 	KeepDays          int      `toml:"keep_days"` // how long mail is remembered; 0: for ever
-	// Prior is "default", "none", or the path of a file.
+	// Prior is "default", "none", "zero", or the path of a file.
 	Prior     string    `toml:"prior"`
 	Learner   Learner   `toml:"learner"`
 	Threshold Threshold `toml:"threshold"`

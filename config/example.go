@@ -66,7 +66,7 @@ var entries = map[string]entry{
 	"account.max_messages":       {"The greatest number of messages to remember; the oldest are forgotten first. What was learnt from them stays, but\nfeedback on them has no effect, and one that is moved counts as new mail. Each takes about half a kilobyte of memory.\nFor mail from Kafka the default is 20000.", false},
 	"account.keep_days":          {"For how many days of the account's own time to remember a message; 0: as long as max_messages allows. The messages of\nthe last lessons (learner.window) stay longer, because hinged learns from them again. For mail from Kafka the default is 30.", false},
 
-	"account.prior": {"The weights with which a new account begins, until its own lessons outweigh them (docs/prior.md). default: weights\nthat name nobody, made from two technical mailing lists. none: no weights. Otherwise a file from `hinged prior`.\nIt has no effect on an account that has already learnt something.", false},
+	"account.prior": {"The weights with which a new account begins, until its own lessons outweigh them (docs/prior.md). default: weights\nthat name nobody, made from two technical mailing lists. none: no weights of other owners; only the constant begins\nbelow 0, as most mail is ordinary. zero: every weight begins at 0. Otherwise a file from `hinged prior`.\nIt has no effect on an account that has already learnt something.", false},
 
 	"account.imap":                     {"The IMAP server.", false},
 	"account.imap.address":             {"The host, with a port if it is not the usual one: 993 for tls, otherwise 143.", false},

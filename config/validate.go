@@ -221,7 +221,7 @@ func (t table) judging(a *Judging, defaults Learner) {
 }
 
 // priors are the choices of the key prior that are no file.
-var priors = []string{"default", "none"}
+var priors = []string{"default", "none", "zero"}
 
 // prior checks which weights an account begins with. A path has a slash or a dot in it,
 // so that a slip in one of the choices is not taken for one.
@@ -229,7 +229,7 @@ func (t table) prior(prior *string) {
 	if slices.Contains(priors, *prior) {
 		return
 	}
-	want := `"default", "none", or the path of a file such as "team.prior"`
+	want := `"default", "none", "zero", or the path of a file such as "team.prior"`
 	if near := nearest(*prior, priors); near != "" {
 		want += fmt.Sprintf(" (did you mean %q?)", near)
 	}

@@ -110,7 +110,7 @@ func (f *evalFlags) define(c *cobra.Command) {
 	flags.Float64Var(&a.Threshold.Value, "value", a.Threshold.Value, "fixed: the score above which a message is important")
 	flags.Float64Var(&a.Threshold.UnsureShare, "unsure-share", a.Threshold.UnsureShare, "greatest share of mail that may be unsure")
 	flags.StringArrayVar(&f.rules, "rule", nil, "a `rule` such as from:boss@example.org=important; may be repeated")
-	flags.StringVar(&a.Prior, "prior", a.Prior, "weights to begin with: default, none, or a `file`")
+	flags.StringVar(&a.Prior, "prior", a.Prior, "weights to begin with: default, none, zero, or a `file`")
 	flags.IntVar(&a.KeepDays, "keep-days", a.KeepDays, "remember messages for this many days, and those of the\nwindow; 0: all. As for mail from Kafka: 30")
 	flags.IntVar(&a.MaxWeights, "max-weights", a.MaxWeights, "greatest number of weights. As for mail from Kafka: 16384")
 	flags.IntVar(&a.MinImportant, "min-important", a.MinImportant, "decide only after this many important labels")

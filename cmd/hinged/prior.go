@@ -36,7 +36,7 @@ name and no word of mail.
 
 There are three ways:
 
-  --owner     plays archives of one owner's mail without a prior, as
+  --owner     plays archives of one owner's mail with the prior "none", as
               "hinged eval --feedback delayed" does, and takes the final weights.
   --accounts  takes the mean of those accounts in this configuration that have
               learnt enough to decide. If such an account began with a prior,
@@ -96,7 +96,7 @@ func (f *priorFlags) ofArchives(cmd *cobra.Command, args []string) (*prior.Prior
 	archive := cli.Archive{}
 	archive.Define(&cobra.Command{}) // whose flags keep their defaults
 	archive.Owner, archive.Feedback.Value = f.owner, string(evaluate.Delayed)
-	r, err := archive.Play(cmd, args, evaluate.Play{Options: filter.DefaultOptions(), Weights: func(w *model.Weights) { mean.Add(w) }})
+	r, err := archive.Play(cmd, args, evaluate.Play{Options: filter.DefaultOptions(), Prior: prior.None().Pack(), Weights: func(w *model.Weights) { mean.Add(w) }})
 	if err != nil {
 		return nil, err
 	}

@@ -71,7 +71,7 @@ var whatIfFields = []field{
 		{"fixed:0", "fixed at 0", false},
 	}},
 	{"per_day", "Marks a day", []choice{{"", "as today", false}, {"0", "no limit", false}, {"3", "at most 3", false}, {"5", "at most 5", false}, {"10", "at most 10", false}, {"20", "at most 20", false}}},
-	{"prior", "Begins with", []choice{{"", "as today", false}, {"default", "hinged’s prior", false}, {"none", "nothing", false}}},
+	{"prior", "Begins with", []choice{{"", "as today", false}, {"default", "hinged’s prior", false}, {"none", "the constant alone", false}}},
 }
 
 // whatIf is the page of other settings: the form, and the last run.

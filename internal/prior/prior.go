@@ -130,18 +130,33 @@ var Default = sync.OnceValue(func() *Prior {
 const (
 	NameDefault = "default"
 	NameNone    = "none"
+	NameZero    = "zero"
 )
 
-// Named returns the prior that a setting names: "default", "none", which is nil, or the
-// path of a file.
+// constantAlone is the weight of the constant that an account begins with if it gets no
+// weights of other owners. The constant has a value of 0.147 by featurize's defaults, so a
+// message of which nothing is known scores −0.5: most mail is ordinary, and a learner that
+// begins at 0 takes hundreds of lessons to learn that (docs/results.md, "What the constant
+// begins with").
+const constantAlone = -3.4
+
+// None returns the prior without weights of other owners: that of the constant alone.
+func None() *Prior {
+	return &Prior{Weights: []Weight{{Name: featurize.Constant.String(), Value: constantAlone}}}
+}
+
+// Named returns the prior that a setting names: "default", "none" (see None), "zero", which
+// is nil: every weight begins at 0, as in the theory; or the path of a file.
 func Named(name string) (*Prior, error) {
 	switch name {
 	case NameDefault:
 		return Default(), nil
 	case NameNone:
+		return None(), nil
+	case NameZero:
 		return nil, nil
 	case "":
-		return nil, fmt.Errorf("prior: no name; it is %q, %q or a file", NameDefault, NameNone)
+		return nil, fmt.Errorf("prior: no name; it is %q, %q, %q or a file", NameDefault, NameNone, NameZero)
 	}
 	return Load(name)
 }

@@ -5,6 +5,7 @@ package prior
 import (
 	"bytes"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -133,9 +134,24 @@ func TestTheMeanCountsEveryOwnerAlike(t *testing.T) {
 	}
 }
 
+func TestOfNoneAMessageScoresHalfBelowZero(t *testing.T) {
+	p, err := Named("none")
+	if err != nil || len(p.Weights) != 1 || p.Weights[0].Name != "constant" {
+		t.Fatalf("none: %+v, %v", p, err)
+	}
+	o := featurize.DefaultOptions()
+	sum := o.Affine * o.Affine
+	for _, share := range o.Shares {
+		sum += share * share
+	}
+	if score := p.Weights[0].Value * o.Affine / math.Sqrt(sum); math.Abs(score+0.5) > 0.005 {
+		t.Errorf("the constant adds %.4f to a score", score)
+	}
+}
+
 func TestNamed(t *testing.T) {
-	if p, err := Named("none"); p != nil || err != nil || p.Pack() != nil {
-		t.Errorf("none: %v, %v", p, err)
+	if p, err := Named("zero"); p != nil || err != nil || p.Pack() != nil {
+		t.Errorf("zero: %v, %v", p, err)
 	}
 	if p, err := Named("default"); p != Default() || err != nil {
 		t.Errorf("default: %v, %v", p, err)

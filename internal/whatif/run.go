@@ -32,10 +32,12 @@ func Of(s *boltfile.Store, name string, f *filter.Filter) Account {
 
 // priorName is how the configuration calls the weights that the account began with.
 func (a *Account) priorName() string {
-	switch {
-	case len(a.prior) == 0:
+	switch string(a.prior) {
+	case "":
+		return prior.NameZero
+	case string(prior.None().Pack()):
 		return prior.NameNone
-	case string(a.prior) == string(prior.Default().Pack()):
+	case string(prior.Default().Pack()):
 		return prior.NameDefault
 	default:
 		return "a file"

@@ -359,7 +359,7 @@ func TestAnotherPriorNeedsTheFirstLessons(t *testing.T) {
 	l = newLife(t, boltfile.Options{}, lifeOptions())
 	l.live(100)
 	got = l.run(newRuns(t), Settings{Prior: "default"})
-	want := []Change{{"prior", `"none"`, `"default"`}}
+	want := []Change{{"prior", `"zero"`, `"default"`}}
 	if got.State != Done || !reflect.DeepEqual(got.Changes, want) || got.Other.HingeLoss == got.Today.HingeLoss || got.Live.Differ != 0 {
 		t.Errorf("%s %s: %+v, loss %v and %v", got.State, got.Problem, got.Changes, got.Today.HingeLoss, got.Other.HingeLoss)
 	}

@@ -30,7 +30,7 @@ func mailCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "mail --owner ADDRESS FILE…",
 		Short: "Teach several learners the same mail, and compare them",
-		Long: `Play archives of mail without a prior, as "hinged eval" does, and teach several
+		Long: `Play archives of mail as "hinged eval --prior zero" does, and teach several
 learners the same lessons in the same order. FILE, --owner, --important,
 --ordinary, --labels and --feedback mean what they mean to "hinged eval".
 
