@@ -45,7 +45,7 @@ func newWorld(t *testing.T, addrs []string) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	if _, _, err := c.EnsureTopics(t.Context(), kafka.Wanted{Create: true, Partitions: partitions, Replication: 1}); err != nil {
+	if _, _, err := c.EnsureTopics(t.Context(), kafka.Wanted{Create: true, Partitions: partitions}); err != nil {
 		t.Fatal(err)
 	}
 	return &world{T: t, c: c}

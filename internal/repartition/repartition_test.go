@@ -63,7 +63,7 @@ func (w *world) topics(name string) *kafka.Client {
 func (w *world) make(c *kafka.Client, partitions int32) *kafka.Client {
 	w.Helper()
 	if err := kafka.Insist(w.Context(), func() error {
-		_, _, err := c.EnsureTopics(w.Context(), kafka.Wanted{Create: true, Partitions: partitions, Replication: 1})
+		_, _, err := c.EnsureTopics(w.Context(), kafka.Wanted{Create: true, Partitions: partitions})
 		return err
 	}); err != nil {
 		w.Fatal(err)
@@ -203,7 +203,7 @@ func TestAccountsGoOnInATopicWithMorePartitions(t *testing.T) {
 		path := filepath.Join(w.TempDir(), "s.db")
 		first, second := w.some(150), w.some(90)
 		w.send(old, first)
-		moving := Options{From: old, Engine: engine(old), To: w.topics("new"), Partitions: 5, Replication: 1, Dir: w.TempDir()}
+		moving := Options{From: old, Engine: engine(old), To: w.topics("new"), Partitions: 5, Dir: w.TempDir()}
 		if _, err := Run(w.Context(), moving); !errors.Is(err, ErrNotReady) || !strings.Contains(err.Error(), "is decided up to offset 0 of") {
 			w.Fatalf("before it is decided: %v", err)
 		}

@@ -134,7 +134,7 @@ func cluster(t *testing.T, o ...kfake.Opt) []string {
 // topic creates a topic: its name, and settings in pairs.
 func topic(t *testing.T, brokers []string, partitions int, name string, settings ...string) {
 	t.Helper()
-	config := kafkago.TopicConfig{Topic: name, NumPartitions: partitions, ReplicationFactor: 1}
+	config := kafkago.TopicConfig{Topic: name, NumPartitions: partitions, ReplicationFactor: -1}
 	for i := 0; i < len(settings); i += 2 {
 		config.ConfigEntries = append(config.ConfigEntries, kafkago.ConfigEntry{ConfigName: settings[i], ConfigValue: settings[i+1]})
 	}

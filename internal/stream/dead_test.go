@@ -27,7 +27,7 @@ func noise(n int) []byte {
 // topicOf creates a topic with one partition that takes batches of so many bytes.
 func topicOf(t *testing.T, k *testkit.Kafka, name string, most int, settings ...string) {
 	t.Helper()
-	o := kafkago.TopicConfig{Topic: name, NumPartitions: 1, ReplicationFactor: 1, ConfigEntries: []kafkago.ConfigEntry{{ConfigName: "max.message.bytes", ConfigValue: fmt.Sprint(most)}}}
+	o := kafkago.TopicConfig{Topic: name, NumPartitions: 1, ReplicationFactor: -1, ConfigEntries: []kafkago.ConfigEntry{{ConfigName: "max.message.bytes", ConfigValue: fmt.Sprint(most)}}}
 	for i := 0; i < len(settings); i += 2 {
 		o.ConfigEntries = append(o.ConfigEntries, kafkago.ConfigEntry{ConfigName: settings[i], ConfigValue: settings[i+1]})
 	}

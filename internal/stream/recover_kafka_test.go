@@ -37,7 +37,7 @@ func recreateOn(t *testing.T, k *testkit.Kafka, client *kafka.Client, topic stri
 	eventually(t, func() error { // while it is being deleted it can't be created
 		made := kmsg.NewPtrCreateTopicsRequest()
 		one := kmsg.NewCreateTopicsRequestTopic()
-		one.Topic, one.NumPartitions, one.ReplicationFactor = topic, partitions, 1
+		one.Topic, one.NumPartitions, one.ReplicationFactor = topic, partitions, -1
 		made.Topics = []kmsg.CreateTopicsRequestTopic{one}
 		res, err := made.RequestWith(t.Context(), admin)
 		if err != nil || res.Topics[0].ErrorCode != 0 {

@@ -18,6 +18,8 @@ import (
 type KafkaOptions struct {
 	// Brokers is how many there are; each is a Java machine of its own. Only the
 	// first decides who leads a partition, so it must not be stopped for long.
+	// 0: as many as HINGED_KAFKA_BROKERS says, or one. From three on, each record is on
+	// three of them, and two must have it.
 	Brokers int
 	// Authorizer has the brokers ask what a user may do (KIP-801's StandardAuthorizer).
 	// Whoever comes without a login, at Addrs and TLSAddrs, may do everything;
@@ -58,7 +60,10 @@ func NeedKafka(tb testing.TB) {
 func StartKafka(tb testing.TB, o KafkaOptions) *Kafka {
 	tb.Helper()
 	NeedKafka(tb)
-	c, err := newKafkaCluster(max(o.Brokers, 1), o.Authorizer)
+	if o.Brokers == 0 {
+		o.Brokers = FromEnv("HINGED_KAFKA_BROKERS", 1)
+	}
+	c, err := newKafkaCluster(o.Brokers, o.Authorizer)
 	if err != nil {
 		tb.Fatal(err)
 	}
