@@ -106,6 +106,7 @@ const (
 	frameChunk      byte = 'c' // a chunk that is not compressed
 	frameZstd       byte = 'z' // a chunk that is compressed with zstd, of earlier files
 	framePacked     byte = 'k' // a chunk that is compressed
+	frameAgainst    byte = 'g' // a chunk that is compressed with another saved state (difference.go)
 	frameManifest   byte = 's'
 	frameSummary    byte = 'u'
 	frameRedo       byte = 'r'
