@@ -15,10 +15,10 @@ const (
 )
 
 // repack trims what lies before a base that moved on just now, condenses the features
-// that are left, and puts them, their index and their names into pages without gaps. The library splits a full page so
-// that three records at least are in the second part: where records are appended one by
-// one, as those of an account with some mail now and then are, half of each page stays
-// empty for good.
+// that are left, and puts them, their index and their names into pages without gaps. The
+// library splits a full page so that three records at least are in the second part: where
+// records are appended one by one, as those of an account with some mail now and then are,
+// half of each page stays empty for good.
 //
 // It takes three transactions of its own. What one frees is there for the next, so that the
 // file needs room for one bucket twice, and not for all of them and a saved state. Whatever
