@@ -41,11 +41,24 @@ func recordSeeds(t testing.TB) (good, bad [][]byte) {
 		bad = append(bad, record[:len(record)-1], append(bytes.Clone(record), record...))
 	}
 	bad = append(bad,
-		[]byte{weights, 0},                              // no weights
-		[]byte{weights, 0xff, 0xff, 0xff, 0x7f},         // more than there are
-		[]byte{messages, 0x80, 0x00, 1, 0xa0},           // a number not in its shortest form
-		[]byte{200, 0, 0},                               // a table that nobody knows
-		append([]byte{weights, 1}, make([]byte, 16)...), // the reserved index
+		[]byte{weights, 0},                                    // no weights
+		[]byte{weights, 0xff, 0xff, 0xff, 0x7f},               // more than there are
+		[]byte{messages, 0x80, 0x00, 1, 0xa0},                 // a number not in its shortest form
+		[]byte{200, 0, 0},                                     // a table that nobody knows
+		append([]byte{weights, 1}, make([]byte, 16)...),       // the reserved index
+		append([]byte{weights, 1, 0xff}, make([]byte, 15)...), // an index that no hash gives
+		packedWeights(0),                                      // no weights
+		packedWeights(1, 2, 0, 0, 0, 0, 0, 0, 0),              // a value that is cut
+		packedWeights(2, 2, 0, 0, 0, 0, 0, 0, 0, 0),           // more than there are
+		packedWeights(1, 0, 0, 0, 0, 0, 0, 0, 0, 0),           // the reserved index
+		packedWeights(2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 3, 7),     // a value that overlaps with what names it
+		packedWeights(2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 3, 11),    // a value from before the item
+		packedWeights(1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 9),        // bytes that are left over
+		[]byte{weights, 0, 0, 0, 0, 1, 0, 0, 0, 9, 2},         // less than announced
+	)
+	good = append(good,
+		append([]byte{weights, 1}, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 1), // as a commit writes it
+		packedWeights(2, 2, 0, 0, 0, 0, 0, 0, 0, 1, 3, 9),                          // two with one value
 	)
 	st := store.NewState()
 	for n := range 3 { // keys and values whose lengths take one, two and three bytes
@@ -56,6 +69,11 @@ func recordSeeds(t testing.TB) (good, bad [][]byte) {
 		t.Fatal(err)
 	}
 	return append(good, nil), bad
+}
+
+// packedWeights is a record with count weights, and these bytes in their place.
+func packedWeights(count byte, content ...byte) []byte {
+	return append([]byte{weights, 0, 0, 0, 0, count, 0, 0, 0, byte(len(content))}, content...)
 }
 
 // tryRecord checks what must hold for any bytes: reading them does not panic, row by row

@@ -20,7 +20,8 @@ import (
 //
 //	row      table byte, uvarint length of the key, the key, uvarint n, value
 //	         (n is 0 for a deleted row, else the length of value plus 1)
-//	weights  byte 2, uvarint count, count × (index, value), 8 bytes each
+//	weights  byte 2, uvarint count, count × (index, value), 8 bytes each; or, in a checkpoint,
+//	         byte 2, byte 0, count, size, 4 bytes each, and size bytes (recordweights.go)
 //	gone     byte 3, uvarint count, count × index, 8 bytes each
 //
 // Fixed-size numbers are big endian; the value of a weight is its Float64bits.
@@ -29,6 +30,7 @@ import (
 type recordWriter struct {
 	buf   []byte
 	value bytes.Buffer
+	seen  *seenValues // nil: not needed yet
 }
 
 // row appends the row of t at key, or, where there is none, its deletion.
@@ -61,8 +63,9 @@ func (w *recordWriter) item(id tableID, key string, present bool) {
 	w.buf = append(w.buf, w.value.Bytes()...)
 }
 
-// weights appends the values of v, which ascends.
-func (w *recordWriter) weights(v model.Vector) {
+// plainWeights appends the values of v, which ascends. A commit writes its weights so, since
+// most of them were in the commit before: so they compress better in a snapshot.
+func (w *recordWriter) plainWeights(v model.Vector) {
 	w.buf = append(w.buf, byte(weights))
 	w.buf = binary.AppendUvarint(w.buf, uint64(len(v)))
 	for _, f := range v {
@@ -91,7 +94,7 @@ func (s *State) Changes(dst []byte) ([]byte, error) {
 	}
 	w.buf = slices.Grow(w.buf, 16*len(set)+8*len(gone)+32)
 	if len(set) > 0 {
-		w.weights(set)
+		w.plainWeights(set)
 	}
 	if len(gone) > 0 {
 		w.buf = append(w.buf, byte(weightsGone))
@@ -154,8 +157,10 @@ type recordReader struct {
 type item struct {
 	table   tableID
 	key     []byte
-	value   []byte // row: its encoding; weights: the pairs; gone: the indices
+	value   []byte // row: its encoding; weights: as they stand there; gone: the indices
+	count   uint64 // of weights
 	deleted bool
+	packed  bool // the weights are in the form of recordweights.go
 }
 
 // next returns the next item, or ok false at the end of the record.
@@ -177,10 +182,17 @@ func (r *recordReader) next() (it item, ok bool, err error) {
 		if err != nil {
 			return item{}, false, err
 		}
-		if n == 0 || n > r.left()/width {
+		if it.packed = n == 0 && it.table == weights; it.packed {
+			if n, size, err = r.weightsHead(); err != nil {
+				return item{}, false, err
+			}
+		} else {
+			size = n * width
+		}
+		if n == 0 || n > r.left()/width && !it.packed {
 			return item{}, false, fmt.Errorf("%w: %d weights announced, %d bytes left", errRecordShort, n, r.left())
 		}
-		size = n * width
+		it.count = n
 	default:
 		n, err := r.uvarint()
 		if err != nil {
@@ -274,7 +286,7 @@ func (s *State) apply(record []byte, seen Tally, account bool, pack *[]byte) err
 		rows := uint64(1)
 		switch it.table {
 		case weights, weightsGone:
-			rows = uint64(len(it.value) / 16)
+			rows = it.count
 			err = s.applyWeights(it)
 		case accountRow:
 			if account {
@@ -306,6 +318,9 @@ func (s *State) applyAccount(it item) error {
 }
 
 func (s *State) applyWeights(it item) error {
+	if it.packed {
+		return s.applyPackedWeights(it)
+	}
 	width := 16
 	if it.table == weightsGone {
 		width = 8
@@ -313,7 +328,7 @@ func (s *State) applyWeights(it item) error {
 	last := model.Index(0)
 	for at := 0; at < len(it.value); at += width {
 		i := model.Index(binary.BigEndian.Uint64(it.value[at:]))
-		if i <= last {
+		if i <= last || i >= indexEnd {
 			return fmt.Errorf("weight %#x is out of order", uint64(i))
 		}
 		last = i

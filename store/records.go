@@ -3,7 +3,6 @@
 package store
 
 import (
-	"encoding/binary"
 	"slices"
 	"sync"
 )
@@ -104,8 +103,7 @@ func (w *recordsWriter) allWeights(s *State) error {
 		w.rows[weights] = uint64(len(all))
 	}
 	for len(all) > 0 {
-		n := min(len(all), (w.most-(len(w.buf)-w.from)-binary.MaxVarintLen32-1)/16)
-		w.weights(all[:n])
+		n := w.weights(all, w.most-(len(w.buf)-w.from))
 		if all = all[n:]; len(all) > 0 {
 			if err := w.flush(); err != nil {
 				return err

@@ -91,9 +91,10 @@ func NewState() *State {
 // NewStateFor is NewState with room for what Pack brings: so many rows, in so many bytes.
 func NewStateFor(rows Tally, bytes uint64) *State {
 	const most, mostBytes = 1 << 14, 1 << 22 // of a table, and of all; both may be wrong
+	const weight = 8                         // bytes, or some more
 	s := NewState()
 	s.Weights = model.NewWeights(int(min(rows.Weights(), 1<<28)))
-	s.packed = make([]byte, 0, min(bytes-min(bytes, 16*rows.Weights()), mostBytes))
+	s.packed = make([]byte, 0, min(bytes-min(bytes, weight*rows.Weights()), mostBytes))
 	for _, t := range s.tables() {
 		if n, p := rows[t.id], t.rows.packing(); n > 0 && p != nil {
 			p.rows = make([]uint32, 0, min(n, most))

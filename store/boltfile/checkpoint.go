@@ -104,12 +104,18 @@ func (s *Store) checkpoint(f *file, account string, st *store.State, keep time.D
 	if err := s.o.step("swap"); err != nil {
 		return err
 	}
-	return f.update(func(tx *bolt.Tx) error {
+	moved := false
+	err = f.update(func(tx *bolt.Tx) (err error) {
 		if err := w.put(tx); err != nil {
 			return err
 		}
-		return s.swap(tx, account, made, w, keep)
+		moved, err = s.swap(tx, account, made, w, keep)
+		return err
 	})
+	if err != nil || !moved {
+		return err
+	}
+	return s.repack(f, account, made.Generation)
 }
 
 // beginGeneration gives out a generation and drops what an interrupted attempt left, which is
@@ -130,39 +136,39 @@ func beginGeneration(account *bolt.Bucket, generation uint64) error {
 
 var errWentOn = errors.New("the account went on meanwhile")
 
-// swap makes a state that was written the checkpoint.
-func (s *Store) swap(tx *bolt.Tx, account string, made SavedState, w *saving, keep time.Duration) error {
+// swap makes a state that was written the checkpoint, and reports whether the base moved on.
+func (s *Store) swap(tx *bolt.Tx, account string, made SavedState, w *saving, keep time.Duration) (moved bool, err error) {
 	b := accountBucket(tx, account)
 	p, err := readProgress(b)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if p.Commit != made.Commit || p.Generation != made.Generation {
-		return errWentOn
+		return false, errWentOn
 	}
 	if err := writeManifest(b, made.Generation, w.manifest); err != nil {
-		return err
+		return false, err
 	}
 	if err := setSummary(b, made.Generation, w.summary); err != nil {
-		return err
+		return false, err
 	}
 	if err := emptyBucket(b, redoBucket); err != nil {
-		return err
+		return false, err
 	}
 	before := p.Checkpoint.Generation
 	p.Checkpoint, p.RedoBytes = made, 0
-	if s.promote(&p, keep) {
-		if err := s.repack(account, b, &p); err != nil {
-			return err
+	if moved = s.promote(&p, keep); moved {
+		if err := packAgainst(b, p.Base, p.NextBase); err != nil {
+			return false, err
 		}
 	}
 	if p.names(before) { // it is kept, but no account is loaded from it any more
 		if err := packSaved(b, before); err != nil {
-			return err
+			return false, err
 		}
 	}
 	if err := dropSaved(b, p); err != nil {
-		return err
+		return false, err
 	}
-	return writeProgress(b, p)
+	return moved, writeProgress(b, p)
 }

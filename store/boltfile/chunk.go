@@ -9,6 +9,7 @@ import (
 
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
+	bolt "go.etcd.io/bbolt"
 )
 
 // mostChunk bounds what a chunk may hold once it is unpacked: one row that is larger
@@ -27,10 +28,17 @@ func frameChunkOf(dst, name, record []byte) []byte {
 type chunkReader struct {
 	kind byte   // of the chunk before: the next is likely to be alike
 	room []byte // what chunks are unpacked into
+	// account is the account that the chunks are of, and against how those are unpacked that
+	// were compressed with another saved state of it.
+	account *bolt.Bucket
+	against *difference
 }
 
+// leave lets go of what is of one saved state.
+func (r *chunkReader) leave() { r.account, r.against = nil, nil }
+
 // chunkKinds are what a chunk may be.
-var chunkKinds = []byte{frameChunk, framePacked, frameZstd}
+var chunkKinds = []byte{frameChunk, framePacked, frameAgainst, frameZstd}
 
 // record returns the record in a framed chunk. It holds until the next one is read, and as
 // long as value does.
@@ -49,6 +57,8 @@ func (r *chunkReader) record(name, value []byte) ([]byte, error) {
 		return nil, err
 	case r.kind == frameChunk:
 		return payload, nil
+	case r.kind == frameAgainst:
+		r.room, err = r.unpackAgainst(payload)
 	case r.kind == frameZstd:
 		r.room, err = unzstd().DecodeAll(payload, r.room[:0])
 	default:

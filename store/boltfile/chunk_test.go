@@ -26,7 +26,7 @@ func TestChunksOfEveryVersionAreRead(t *testing.T) {
 			"S2":    frameChunkOf(nil, name, record),
 		} {
 			for _, room := range [][]byte{nil, make([]byte, 10), make([]byte, 0, 100_000)} {
-				r := chunkReader{framePacked, room}
+				r := chunkReader{kind: framePacked, room: room}
 				got, err := r.record(name, value)
 				if err != nil || !bytes.Equal(got, record) {
 					t.Errorf("%s: %d bytes come back as %d, %v", version, len(record), len(got), err)
@@ -51,6 +51,21 @@ func TestABadChunkIsRefused(t *testing.T) {
 		"too large":         frame(nil, framePacked, name, append([]byte{0x81, 0x80, 0x80, 0x20}, packed[2:]...)), // mostChunk + 1
 	} {
 		if got, err := new(chunkReader).record(name, value); err == nil {
+			t.Errorf("%s: gives %d bytes", what, len(got))
+		}
+	}
+}
+
+// What was compressed with another saved state is refused if that is not there, is not whole,
+// or was compressed so itself.
+func TestABadDifferenceIsRefused(t *testing.T) {
+	for what, payload := range map[string][]byte{
+		"empty": nil,
+		"short": key64(1)[:7],
+		"alone": append(key64(1), 0x28, 0xb5, 0x2f, 0xfd),
+	} {
+		name := []byte("name")
+		if got, err := new(chunkReader).record(name, frame(nil, frameAgainst, name, payload)); err == nil {
 			t.Errorf("%s: gives %d bytes", what, len(got))
 		}
 	}

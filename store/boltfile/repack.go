@@ -15,21 +15,54 @@ const (
 )
 
 // repack trims what lies before a base that moved on just now, condenses the features
-// that are left, and puts them, their index and their names into pages without gaps. The library splits a full page so
-// that three records at least are in the second part: where records are appended one by
-// one, as those of an account with some mail now and then are, half of each page stays
-// empty for good.
-func (s *Store) repack(name string, account *bolt.Bucket, p *Progress) error {
-	if p.Partition != nil { // it is small; another is trimmed by the commits that follow
-		if err := s.sweep(name, account, p, repackRecords); err != nil {
+// that are left, and puts them, their index and their names into pages without gaps. The
+// library splits a full page so that three records at least are in the second part: where
+// records are appended one by one, as those of an account with some mail now and then are,
+// half of each page stays empty for good.
+//
+// It takes three transactions of its own. What one frees is there for the next, so that the
+// file needs room for one bucket twice, and not for all of them and a saved state. Whatever
+// does not come to its end is done when the base moves on again. checkpoint is the generation
+// that the account must still have.
+func (s *Store) repack(f *file, name string, checkpoint uint64) error {
+	steps := []func(account *bolt.Bucket) error{
+		func(account *bolt.Bucket) error {
+			p, err := readProgress(account)
+			if err != nil || p.Partition == nil { // it may be large: the commits that follow trim it
+				return err
+			}
+			if err := s.sweep(name, account, &p, repackRecords); err != nil {
+				return err
+			}
+			return writeProgress(account, p)
+		},
+		func(account *bolt.Bucket) error {
+			return pack(account, featuresBucket, func(keys, values [][]byte) ([][]byte, error) { return condense(account, keys, values) })
+		},
+		func(account *bolt.Bucket) error {
+			for _, bucket := range [][]byte{indexBucket, namesBucket} {
+				if err := pack(account, bucket, nil); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	for _, step := range steps {
+		if err := s.o.step("repack"); err != nil {
 			return err
 		}
-	}
-	if err := pack(account, featuresBucket, func(keys, values [][]byte) ([][]byte, error) { return condense(account, keys, values) }); err != nil {
-		return err
-	}
-	for _, bucket := range [][]byte{indexBucket, namesBucket} {
-		if err := pack(account, bucket, nil); err != nil {
+		err := f.update(func(tx *bolt.Tx) error {
+			account := accountBucket(tx, name)
+			if account == nil {
+				return nil // it was dropped meanwhile
+			}
+			if p, err := readProgress(account); err != nil || p.Checkpoint.Generation != checkpoint {
+				return err
+			}
+			return step(account)
+		})
+		if err != nil {
 			return err
 		}
 	}

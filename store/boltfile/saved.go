@@ -151,6 +151,8 @@ func readSaved(account *bolt.Bucket, generation uint64, fn func(record []byte) e
 func readChunks(account *bolt.Bucket, generation uint64, m manifest, fn func(record []byte) error) error {
 	chunks := chunkReaders.Get().(*chunkReader)
 	defer chunkReaders.Put(chunks)
+	chunks.account = account
+	defer chunks.leave()
 	seen := uint32(0)
 	read := residentLimit{tx: account.Tx()}
 	c := account.Bucket(snapshotsBucket).Bucket(key64(generation)).Cursor()

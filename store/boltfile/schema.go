@@ -26,7 +26,7 @@ import (
 //	    restored             nothing; there until the first commit after a restore or an import
 //	    snapshots
 //	      <generation, 8>
-//	        <chunk, 4>       record (record.go) of at most 64 KiB (chunk.go)
+//	        <chunk, 4>       record (record.go) of at most 64 KiB (chunk.go, difference.go)
 //	        manifest         what the chunks must add up to
 //	    summary              <generation, 8> of the checkpoint → its summary; not there without
 //	    rewriting            lessons on their way into a Rewrite, as lessons; else not there
@@ -106,6 +106,7 @@ const (
 	frameChunk      byte = 'c' // a chunk that is not compressed
 	frameZstd       byte = 'z' // a chunk that is compressed with zstd, of earlier files
 	framePacked     byte = 'k' // a chunk that is compressed
+	frameAgainst    byte = 'g' // a chunk that is compressed with another saved state (difference.go)
 	frameManifest   byte = 's'
 	frameSummary    byte = 'u'
 	frameRedo       byte = 'r'

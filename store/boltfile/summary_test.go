@@ -148,12 +148,13 @@ func TestABadSummaryIsPassedOverAndFound(t *testing.T) {
 	wantSummary(t, s, "ann", want)
 }
 
-// Only the checkpoint of an account of a partition is plain.
+// Only the checkpoint of an account of a partition is plain, and the base is compressed with
+// the next base.
 func TestWhatIsNotLoadedIsCompressed(t *testing.T) {
 	s := openTest(t, storetest.TempStore(t), testOptions())
 	storetest.Begin(t, s, storetest.Inbox3)
 	c := storetest.NewCrowd(5, 3)
-	kept := 0
+	kept, against := 0, 0
 	for range 60 {
 		batch := c.Change()
 		if err := s.CommitPartition(storetest.Inbox3, store.LogPosition{Next: c.Next}, batch); err != nil {
@@ -170,10 +171,14 @@ func TestWhatIsNotLoadedIsCompressed(t *testing.T) {
 					name := chunkName(of.Generation, 0)
 					value := accountBucket(tx, a.Account).Bucket(snapshotsBucket).Bucket(key64(of.Generation)).Get(key32(0))
 					kind := framePacked
-					if of.Generation == p.Checkpoint.Generation {
+					switch of.Generation {
+					case p.Checkpoint.Generation:
 						kind = frameChunk
-					} else {
+					case p.NextBase.Generation:
 						kept++
+					case p.Base.Generation:
+						kind = frameAgainst
+						against++
 					}
 					if _, err := unframe(kind, name, value); err != nil {
 						return fmt.Errorf("chunk of snapshot %d of %+v as %c: %w", of.Generation, p, kind, err)
@@ -187,7 +192,7 @@ func TestWhatIsNotLoadedIsCompressed(t *testing.T) {
 		}
 	}
 	c.Compare(t, s)
-	if kept == 0 {
-		t.Error("no state but the checkpoint was kept")
+	if kept == 0 || against == 0 {
+		t.Errorf("%d next bases and %d bases were looked at that were not the checkpoint", kept, against)
 	}
 }
