@@ -73,20 +73,26 @@ $GO mod download
 $GO -C scripts/release mod download
 
 # Servers and tools that no package installs are fetched here, so that no test waits for
-# a registry. Prints the names of those that cannot be had.
+# a registry. Tests do that, which are compiled once, as those of make plain are. Registries
+# are asked side by side, each for one thing after the other. Prints the names of those that
+# cannot be had.
 unfetched() {
-	fetch() { HINGED_FETCH=1 $GO test -count=1 -run "^$1\$" ./internal/testkit >/dev/null; }
+	tests=$(mktemp -d)
+	CGO_ENABLED=0 $GO test -trimpath -vet=off -c -o "$tests/fetch" ./internal/testkit >&2 || true # nothing is fetched then
+	fetch() { (cd internal/testkit && HINGED_FETCH=1 "$tests/fetch" -test.count=1 -test.run "^$1\$" >/dev/null); }
 	if command -v java >/dev/null && command -v mvn >/dev/null; then
-		fetch TestKafkaIsFetched || echo kafka
-		fetch TestGreenMailIsFetched || echo greenmail
+		{ fetch TestKafkaIsFetched || echo kafka; fetch TestGreenMailIsFetched || echo greenmail; } &
 	fi
-	fetch TestCyrusAndCourierAreFetched || echo mailservers
-	fetch TestPrometheusIsFetched || echo prometheus
-	fetch TestProxiesAreFetched || echo proxies
+	{
+		fetch TestCyrusAndCourierAreFetched || echo mailservers
+		fetch TestPrometheusIsFetched || echo prometheus
+		fetch TestProxiesAreFetched || echo proxies
+	} &
 	if python3 -m pip --version >/dev/null 2>&1; then
-		fetch TestAxeIsFetched || echo axe
-		fetch TestSchemathesisIsFetched || echo schemathesis
+		{ fetch TestAxeIsFetched || echo axe; fetch TestSchemathesisIsFetched || echo schemathesis; } &
 	fi
+	wait
+	rm -rf "$tests"
 }
 
 short=0

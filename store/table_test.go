@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -30,6 +31,7 @@ func TestKeysAscend(t *testing.T) {
 // A table gives what a plain map gives, whether its rows were put in order, out of it, or
 // loaded, and whatever was deleted in between.
 func TestTableEqualsAMap(t *testing.T) {
+	testkit.Computes(t)
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		st, want := store.NewState(), map[string]store.Refusal{}

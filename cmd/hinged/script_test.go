@@ -34,9 +34,34 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"hinged": main, "hinged-lab": verbs.Main})
 }
 
-func TestScripts(t *testing.T) {
+func TestScripts(t *testing.T) { runScripts(t, false) }
+
+// TestScriptsThatCompute are those that mostly compute and race nothing that others don't.
+func TestScriptsThatCompute(t *testing.T) {
+	testkit.Computes(t)
+	runScripts(t, true)
+}
+
+// computes begins a script that mostly computes.
+const computes = "# Computes."
+
+func runScripts(t *testing.T, computing bool) {
+	all, err := filepath.Glob("testdata/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var scripts []string
+	for _, path := range all {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.HasPrefix(text, []byte(computes)) == computing {
+			scripts = append(scripts, path)
+		}
+	}
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata",
+		Files: scripts,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":       exits,
 			"seed":        seed,

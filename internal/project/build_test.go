@@ -4,6 +4,7 @@ package project_test
 
 import (
 	"bytes"
+	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,9 +15,10 @@ import (
 	"testing"
 )
 
-// build is one way of compiling the program, always static.
+// build is one way of compiling a program, always static.
 type build struct {
 	name     string
+	program  string // its package; "": hinged's
 	arch     string
 	level    string // GOAMD64
 	tags     string
@@ -27,15 +29,17 @@ type build struct {
 // releaseTags are those of the Makefile and the Dockerfile; a test compares them.
 const releaseTags = "prod"
 
-// stateTags leave out what makes no state and takes a fifth of the compiling, which is all
-// anew for each processor: the broker of the demo.
-const stateTags = "nobroker"
+// player plays a stream as "hinged eval" does. Everything is compiled anew for each
+// processor, and the player has less than half the packages of hinged: all that make the
+// state, and none of the others.
+const player = "./internal/project/testdata/player"
 
 var (
 	plain    = newBuild(build{name: "plain", arch: runtime.GOARCH, level: "v1"})
 	release  = newBuild(build{name: "release", arch: runtime.GOARCH, level: "v1", tags: releaseTags, released: true})
-	fused    = newBuild(build{name: "v3", arch: "amd64", level: "v3", tags: stateTags})
-	emulated = newBuild(build{name: "arm64", arch: "arm64", tags: stateTags})
+	alike    = newBuild(build{name: "player", program: player, arch: runtime.GOARCH, level: "v1"})
+	fused    = newBuild(build{name: "v3", program: player, arch: "amd64", level: "v3"})
+	emulated = newBuild(build{name: "arm64", program: player, arch: "arm64"})
 )
 
 // binaries is the directory that the programs are built in.
@@ -62,7 +66,7 @@ func newBuild(b build) *build {
 		if b.released {
 			args = append(args, "-ldflags", "-s -w")
 		}
-		cmd := exec.Command("go", append(args, "./cmd/hinged")...)
+		cmd := exec.Command("go", append(args, cmp.Or(b.program, "./cmd/hinged"))...)
 		cmd.Dir = root
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+runtime.GOOS, "GOARCH="+b.arch, "GOAMD64="+b.level)
 		if out, err := cmd.CombinedOutput(); err != nil {

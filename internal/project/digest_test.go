@@ -91,6 +91,7 @@ func TestEveryBuildArrivesAtTheSameState(t *testing.T) {
 		{"the same program on one processor", plain, []string{"GOMAXPROCS=1"}},
 		{"the same program on eight threads, collecting garbage all the time", plain, []string{"GOMAXPROCS=8", "GOGC=5"}},
 		{"the release", release, nil},
+		{"the player", alike, nil},
 		{"GOAMD64=v3", fused, nil},
 		{"arm64", emulated, nil},
 	} {

@@ -344,6 +344,9 @@ func (r *memoryReader) Next(ctx context.Context, most, bytes int) (kafka.Batch, 
 		time.Sleep(r.b.slow)
 	}
 	for range 20 {
+		if err := ctx.Err(); err != nil { // as a real one: it begins nothing any more
+			return kafka.Batch{}, err
+		}
 		if r.b.read != nil {
 			if err := r.b.read(r.topic, r.partition); err != nil {
 				return kafka.Batch{}, err
@@ -393,6 +396,24 @@ func (r *memoryReader) take(most, bytes int) (kafka.Batch, error) {
 }
 
 var errRefused = errors.New("not enough replicas")
+
+func TestTheTestClusterReadsNothingForWhoeverIsDone(t *testing.T) {
+	c := newCluster(1)
+	fill(c, 1, 1, 1)
+	b := &broker{c: c, read: func(string, int32) error {
+		t.Error("it began to read")
+		return nil
+	}}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	id, err := b.TopicID(t.Context(), testTopics.Input)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Read(testTopics.Input, id, 0, 0).Next(ctx, 1, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+}
 
 func TestTheTestClusterDealsEveryPartitionOnce(t *testing.T) {
 	c := newCluster(5)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store"
 )
 
@@ -116,17 +117,18 @@ func replayed(t *testing.T, c *cluster) map[string]string {
 // stops, whatever the new log holds, and goes on with all that was learnt once it was
 // recovered from its snapshot: as if the new log had followed upon the old one.
 func TestACreatedAgainTopicStopsItsPartitionsUntilTheyAreRecovered(t *testing.T) {
+	ways := testkit.Rounds(t, 5, 3) // all but those with more mail
 	for _, how := range []struct {
 		name    string
 		running bool // the topic is created again under the reader
 		more    int  // messages in the new log before anybody looks
 	}{
 		{"while stopped", false, 20},
-		{"while stopped, and the new log grew past the old position", false, 300},
 		{"while running", true, 20},
-		{"while running, and the new log grew past the old position", true, 300},
 		{"while running, and the new log is empty", true, 0},
-	} {
+		{"while running, and the new log grew past the old position", true, 300},
+		{"while stopped, and the new log grew past the old position", false, 300},
+	}[:ways] {
 		t.Run(how.name, func(t *testing.T) {
 			t.Parallel()
 			c, all := newCluster(2), newCluster(2)

@@ -182,7 +182,7 @@ func TestARenewalEndsAWaitForBrokers(t *testing.T) {
 		}
 		return nil
 	})
-	soon, cancel := context.WithTimeout(t.Context(), time.Second) // a writer may be about to say that it waits
+	soon, cancel := context.WithTimeout(t.Context(), time.Minute) // a writer may be about to say that it waits
 	defer cancel()
 	if err := p.engine.Alive(soon); err != nil {
 		t.Error(err)

@@ -67,7 +67,7 @@ func newProcess(t *testing.T, c *cluster) *process {
 func (p *process) start(tunes ...tune) {
 	p.t.Helper()
 	var err error
-	if p.store, err = boltfile.Open(p.path, boltfile.Options{NoSync: true, LockTimeout: 5 * time.Second, Hooks: p.hooks}); err != nil {
+	if p.store, err = boltfile.Open(p.path, boltfile.Options{NoSync: true, LockTimeout: time.Minute, Hooks: p.hooks}); err != nil {
 		p.t.Fatal(err)
 	}
 	o := Options{

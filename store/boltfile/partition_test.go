@@ -84,6 +84,7 @@ func progressOf(t testing.TB, s *Store, account string) (p Progress) {
 
 // What failed is repeated with more in it, and nothing is there twice or half.
 func TestEveryStepOfAPartitionCommitMayFail(t *testing.T) {
+	testkit.Computes(t)
 	broken := errors.New("broken on purpose")
 	for _, step := range []string{"begin", "redo", "journal", "features", "lessons", "sweep", "progress", "position", "committed", "chunks", "swap"} {
 		t.Run(step, func(t *testing.T) {

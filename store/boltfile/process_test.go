@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/store"
 )
@@ -156,6 +157,7 @@ func sequence(st *store.State, tw *storetest.Twin, n uint64) store.Batch {
 // Whenever the process is killed, what it said to be committed is there, and
 // nothing beyond the commit under way.
 func TestKilledAtRandomMomentsNothingIsLostOrDoubled(t *testing.T) {
+	testkit.Computes(t)
 	path := storetest.TempStore(t)
 	r := rand.New(rand.NewPCG(5, 5))
 	want, kills := newReplayed(), 30

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
@@ -184,6 +185,7 @@ func TestWhatWasRewrittenIsNowhereInTheFile(t *testing.T) {
 func digestOnly(st *store.State) string { _, d := store.Digest(st); return d }
 
 func TestARewriteThatFailsChangesNothingOrAll(t *testing.T) {
+	testkit.Computes(t)
 	broken := errors.New("broken on purpose")
 	for _, step := range []string{"chunks", "lessons anew", "rewrite", "rewritten", "sweep all"} {
 		t.Run(step, func(t *testing.T) {

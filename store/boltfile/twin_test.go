@@ -62,6 +62,7 @@ func TestStoreEqualsItsTwinOver600Commits(t *testing.T) {
 // What failed is repeated with more in it, as the filter does, and nothing is
 // there twice.
 func TestEverySaveStepMayFail(t *testing.T) {
+	testkit.Computes(t)
 	broken := errors.New("broken on purpose")
 	for _, step := range []string{"begin", "redo", "journal", "features", "lessons", "sweep", "names", "progress", "committed", "chunks", "swap"} {
 		t.Run(step, func(t *testing.T) {

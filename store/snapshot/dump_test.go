@@ -141,6 +141,7 @@ func TestBlocksStayWhereTheyAre(t *testing.T) {
 // Commits go on while a slow dump is under way, which has what was there when it
 // began, and takes little memory.
 func TestCommitsGoOnBesideASlowDump(t *testing.T) {
+	testkit.Computes(t)
 	s := filetest.Open(t, storetest.TempStore(t), boltfile.Options{NoSync: true, CheckpointEvery: 300})
 	storetest.Begin(t, s, storetest.Inbox3)
 	r, next := rand.New(rand.NewPCG(4, 4)), int64(100)

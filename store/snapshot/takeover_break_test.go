@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/internal/testkit/filetest"
 	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/store"
@@ -248,6 +249,7 @@ func TestAFullDiskStopsATakeOverUntilThereIsRoom(t *testing.T) {
 // What was dropped or taken over anew while it came in is not put in the place of
 // the new.
 func TestATakeOverThatWasOvertakenStops(t *testing.T) {
+	testkit.Computes(t)
 	from, c, kept, m := moving(t, 60)
 	var there *boltfile.Store
 	for _, step := range []string{"stage", "state", "logs", "complete"} {

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/hinged/hinged/internal/packed"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/internal/testkit/filetest"
 	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/store"
@@ -148,6 +149,7 @@ func everything(t testing.TB, s *boltfile.Store, name string) string {
 // Whatever happened to the accounts: as a whole they are elsewhere what they
 // were, to the last entry.
 func TestATakenOverPartitionIsWhatItWas(t *testing.T) {
+	testkit.Computes(t)
 	for seed := range uint64(5) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			o := filetest.Options()
@@ -219,6 +221,7 @@ func TestATakenOverPartitionIsWhatItWas(t *testing.T) {
 // A partition that goes from store to store, while some of its accounts never
 // come in whole, learns what one learns that stays.
 func TestAPartitionMovesWhileItsAccountsComeInLate(t *testing.T) {
+	testkit.Computes(t)
 	pendingCommits, carried, owners := 0, 0, 0
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
