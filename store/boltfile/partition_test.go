@@ -86,13 +86,13 @@ func progressOf(t testing.TB, s *Store, account string) (p Progress) {
 func TestEveryStepOfAPartitionCommitMayFail(t *testing.T) {
 	testkit.Computes(t)
 	broken := errors.New("broken on purpose")
-	for _, step := range []string{"begin", "redo", "journal", "features", "lessons", "sweep", "progress", "position", "committed", "chunks", "swap"} {
+	for _, step := range []string{"begin", "redo", "journal", "features", "lessons", "sweep", "progress", "position", "committed", "chunks", "swap", "repack"} {
 		t.Run(step, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(3, 3))
 			o := testOptions()
 			o.Hooks.Chunk, o.Hooks.Chunks = 1000, 1
 			fail, hit, odds := false, 0, 6
-			if step == "chunks" || step == "swap" { // of checkpoints, which are rarer
+			if step == "chunks" || step == "swap" || step == "repack" { // of checkpoints, which are rarer
 				odds = 2
 			}
 			o.Hooks.Step = func(at string) error {

@@ -64,7 +64,7 @@ func TestStoreEqualsItsTwinOver600Commits(t *testing.T) {
 func TestEverySaveStepMayFail(t *testing.T) {
 	testkit.Computes(t)
 	broken := errors.New("broken on purpose")
-	for _, step := range []string{"begin", "redo", "journal", "features", "lessons", "sweep", "names", "progress", "committed", "chunks", "swap"} {
+	for _, step := range []string{"begin", "redo", "journal", "features", "lessons", "sweep", "names", "progress", "committed", "chunks", "swap", "repack"} {
 		t.Run(step, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(7, 7))
 			path := storetest.TempStore(t)
