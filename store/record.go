@@ -174,25 +174,9 @@ func (r *recordReader) next() (it item, ok bool, err error) {
 	keyAt, keyEnd := r.at, r.at
 	switch it.table {
 	case weights, weightsGone:
-		width := uint64(16)
-		if it.table == weightsGone {
-			width = 8
-		}
-		n, err := r.uvarint()
-		if err != nil {
+		if size, err = r.weightsHead(&it); err != nil {
 			return item{}, false, err
 		}
-		if it.packed = n == 0 && it.table == weights; it.packed {
-			if n, size, err = r.weightsHead(); err != nil {
-				return item{}, false, err
-			}
-		} else {
-			size = n * width
-		}
-		if n == 0 || n > r.left()/width && !it.packed {
-			return item{}, false, fmt.Errorf("%w: %d weights announced, %d bytes left", errRecordShort, n, r.left())
-		}
-		it.count = n
 	default:
 		n, err := r.uvarint()
 		if err != nil {
@@ -223,6 +207,27 @@ func (r *recordReader) next() (it item, ok bool, err error) {
 	}
 	r.table, r.keyAt, r.keyEnd, r.begun = it.table, keyAt, keyEnd, true
 	return it, true, nil
+}
+
+// weightsHead reads how many weights an item has and in which form, and returns how many bytes
+// they take.
+func (r *recordReader) weightsHead(it *item) (size uint64, err error) {
+	if it.count, err = r.uvarint(); err != nil {
+		return 0, err
+	}
+	if it.count == 0 && it.table == weights {
+		it.packed = true
+		it.count, size, err = r.packedHead()
+		return size, err
+	}
+	width := uint64(16)
+	if it.table == weightsGone {
+		width = 8
+	}
+	if it.count == 0 || it.count > r.left()/width {
+		return 0, fmt.Errorf("%w: %d weights announced, %d bytes left", errRecordShort, it.count, r.left())
+	}
+	return it.count * width, nil
 }
 
 func (r *recordReader) left() uint64 { return uint64(len(r.record) - r.at) }

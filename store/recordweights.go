@@ -62,12 +62,15 @@ func (w *recordWriter) weights(v model.Vector, most int) (n int) {
 	return n
 }
 
-// weightsHead reads how many weights there are, and how many bytes they take.
-func (r *recordReader) weightsHead() (count, size uint64, err error) {
+// packedHead reads how many weights there are, and how many bytes they take.
+func (r *recordReader) packedHead() (count, size uint64, err error) {
 	if r.left() < 8 {
 		return 0, 0, errRecordShort
 	}
 	count, size = uint64(binary.BigEndian.Uint32(r.record[r.at:])), uint64(binary.BigEndian.Uint32(r.record[r.at+4:]))
+	if count == 0 {
+		return 0, 0, errWeight
+	}
 	r.at += 8
 	return count, size, nil
 }
