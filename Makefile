@@ -65,13 +65,9 @@ LDFLAGS ?= -s -w -X main.version=$(VERSION)
 BUILD    = CGO_ENABLED=0 $(GO) build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)'
 
 # Compiling is most of what make test does, so every step but the race detector's
-# compiles alike, as a release is compiled: the cache then has each package once. The
-# compiler collects its garbage more rarely, for a sixth less processor time; what it
-# writes, and where the cache has it, is the same.
-SELDOM = '-toolexec=env GOGC=400 GOMEMLIMIT=2GiB'
+# compiles alike, as a release is compiled: the cache then has each package once.
 check vet lint project e2e plain: export CGO_ENABLED = 0
-check vet lint project e2e plain: export GOFLAGS := $(GOFLAGS) -trimpath $(SELDOM)
-setup race: export GOFLAGS := $(GOFLAGS) $(SELDOM)
+check vet lint project e2e plain: export GOFLAGS := $(GOFLAGS) -trimpath
 
 # The race detector needs cgo and a C compiler. Expanded when used: setup may
 # have installed one.
