@@ -6,8 +6,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/hinged/hinged/internal/testkit"
@@ -56,6 +58,33 @@ func TestStoreEqualsItsTwinOver600Commits(t *testing.T) {
 			}
 			closeVerified(t, s)
 		})
+	}
+}
+
+// A checkpoint whose base moved on is made, also where what lies before the base can't be
+// trimmed; the log says what failed.
+func TestACheckpointStandsWhereRepackingFails(t *testing.T) {
+	var log bytes.Buffer
+	o := testOptions()
+	o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	o.Hooks.Step = func(at string) error {
+		if at == "repack" {
+			return errors.New("broken on purpose")
+		}
+		return nil
+	}
+	s := openTest(t, storetest.TempStore(t), o)
+	r, st, tw := rand.New(rand.NewPCG(8, 8)), store.NewState(), storetest.NewTwin()
+	for range 120 {
+		if err := s.Commit("ann", st, storetest.Change(r, st, tw)); err != nil {
+			t.Fatal(err)
+		}
+		if p := progressOf(t, s, "ann"); p.Commit-p.Checkpoint.Commit >= uint64(o.CheckpointEvery) {
+			t.Fatalf("the checkpoint is of commit %d at commit %d", p.Checkpoint.Commit, p.Commit)
+		}
+	}
+	if got := log.String(); !strings.Contains(got, "can't repack") || strings.Contains(got, "can't write a checkpoint") {
+		t.Errorf("the log says:\n%s", got)
 	}
 }
 
