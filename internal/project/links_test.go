@@ -118,6 +118,37 @@ func TestTheIndexOfDecisionsListsAllOfThem(t *testing.T) {
 	}
 }
 
+// A decision says what was decided, why, and what was rejected. Measurements go to
+// docs/results.md, and how something works into the documentation of its package.
+func TestDecisionsAreNotLong(t *testing.T) {
+	const most = 230 // words
+	pages, err := filepath.Glob(filepath.Join(root, "docs", "decisions", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, section := range strings.Split(string(text), "\n#")[1:] {
+			title, isDecision := strings.CutPrefix(section, "## ")
+			if !isDecision {
+				continue
+			}
+			found++
+			title, body, _ := strings.Cut(title, "\n")
+			if n := len(strings.Fields(body)); n > most {
+				t.Errorf("%s: %q has %d words; want %d at most", filepath.Base(page), title, n, most)
+			}
+		}
+	}
+	if found < 50 {
+		t.Errorf("found only %d decisions", found)
+	}
+}
+
 // Somebody who decides whether to try the program reads this much.
 func TestTheREADMEIsShort(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "README.md"))
