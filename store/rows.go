@@ -127,6 +127,15 @@ type Account struct {
 	Bulk        uint64  `cbor:"27,keyasint,omitempty"` // labels withdrawn because they were a clean-up
 	Owed        float64 `cbor:"26,keyasint,omitempty"` // marks that a budget still allows; negative: set too many
 
+	// CalledShare is the share of the messages decided by their score alone that were
+	// called important, an exponentially weighted mean; 0 to 1. Calls are those since
+	// CallsSince, which are not in it yet, and CallsImportant those of them that were
+	// called important.
+	CalledShare    float64 `cbor:"30,keyasint,omitempty"`
+	CallsSince     Moment  `cbor:"31,keyasint,omitempty"` // 0: none was decided so
+	Calls          uint32  `cbor:"32,keyasint,omitempty"`
+	CallsImportant uint32  `cbor:"33,keyasint,omitempty"`
+
 	Paused      bool   `cbor:"28,keyasint,omitempty"` // switched off by the owner
 	PausedSince Moment `cbor:"29,keyasint,omitempty"`
 	// Restored: the account came out of a backup or an export once, so that not

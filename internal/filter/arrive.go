@@ -248,6 +248,7 @@ func (f *Filter) decide(e *Arrived, m *store.Message, r *Result) error {
 	d := f.judge(e.Meta.Key, r.Features, f.pastFrom(r.Features), e.Meta.Vouched)
 	d.Correspondent = f.corresponds(e.Meta.From)
 	a := &f.st.Account
+	f.noteCall(&d)
 	f.noteScore(d.Score, d.Outcome)
 	a.Decided++
 	if d.Outcome == store.DecidedUnsure {

@@ -18,6 +18,9 @@ func (f *Filter) fitted() cut {
 			recent = f.newest
 		}
 		f.cut = f.opts.Threshold.fit(f.labelled, recent, f.st.Account.Owed)
+		if f.opts.Threshold.Mode == ModeAuto {
+			f.cut = f.cut.raised(f.excess())
+		}
 		f.stale = false
 	}
 	return f.cut
@@ -84,7 +87,7 @@ func (f *Filter) judge(k store.MessageKey, x *featurize.Features, v *past, vouch
 func (f *Filter) above(c cut, score float64) bool {
 	if t := f.opts.Threshold; t.Mode == ModeBudget || t.Mode == ModeCost {
 		t.Mode = ModeAuto
-		c = t.fit(f.labelled, f.recent.sorted, 0)
+		c = t.fit(f.labelled, f.recent.sorted, 0).raised(f.excess())
 	}
 	return c.outcome(score) == store.DecidedImportant
 }

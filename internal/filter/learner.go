@@ -347,6 +347,7 @@ func (f *Filter) beginAnew() {
 	a.Anew++
 	a.Important, a.Ordinary, a.Mistakes, a.Updates, a.HingeLoss = 0, 0, 0, 0, 0
 	a.Scores, a.Labels, a.Owed = 0, 0, 0
+	a.CalledShare, a.CallsSince, a.Calls, a.CallsImportant = 0, 0, 0, 0
 	a.Proven, a.Ahead = false, 0
 }
 

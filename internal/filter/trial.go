@@ -115,6 +115,7 @@ func (t *Trial) decide(e *Arrived, s *Step) error {
 	}
 	j := TrialDecision{Decision: f.judge(k, r.Features, f.pastFrom(r.Features), e.Meta.Vouched)}
 	j.Correspondent = r.Decision.Correspondent
+	f.noteCall(&j.Decision)
 	f.noteScore(j.Score, j.Outcome)
 	a.Decided++
 	if j.Outcome == store.DecidedUnsure {

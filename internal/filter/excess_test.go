@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package filter
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// labelledFilter returns a filter whose window has labelled scores, some of them important.
+func labelledFilter(t *testing.T, o Options, important, ordinary int) *Filter {
+	t.Helper()
+	f, err := New(store.NewState(), Memory{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.MinImportant, o.MinOrdinary, o.Threshold = 0, 0, DefaultOptions().Threshold
+	if _, err := f.Apply(&Configured{Options: o}); err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(21, 22))
+	for i := range important + ordinary {
+		l := store.Lesson{Message: store.MessageKey{byte(i), byte(i >> 8), 1}, Label: model.Ordinary, Judged: rng.NormFloat64() - 1}
+		if i < important {
+			l.Label, l.Judged = model.Important, rng.NormFloat64()+1
+		}
+		f.score(&l)
+	}
+	return f
+}
+
+// TestTheShareCalledIsAMeanThatFades: the share called important against the obvious sum
+// over all calls. Each call counts with the others of its hour, as their mean.
+func TestTheShareCalledIsAMeanThatFades(t *testing.T) {
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		f := labelledFilter(t, testOptions(), 10, 30)
+		type hour struct{ calls, important float64 }
+		var hours []hour
+		var begun, now time.Duration
+		for range 300 {
+			now += time.Duration(rng.IntN(40*60*1000)) * time.Millisecond
+			if rng.IntN(4) == 0 {
+				now += excessDelay
+			}
+			if len(hours) == 0 || now-begun >= excessDelay {
+				hours, begun = append(hours, hour{}), now
+			}
+			d := Decision{Above: rng.IntN(3) == 0}
+			h := &hours[len(hours)-1]
+			h.calls++
+			if d.Above {
+				h.important++
+			}
+			f.st.Account.Clock = store.MomentOf(time.Unix(1e9, 0).Add(now))
+			f.noteCall(&d)
+			if f.st.Account.Calls != uint32(h.calls) {
+				t.Fatalf("seed %d: %d calls wait, want %v", seed, f.st.Account.Calls, h.calls)
+			}
+		}
+		want, after := 0.0, 0.0 // calls after the one at hand
+		weight := func(calls float64) float64 { return math.Pow(1-1.0/excessMemory, calls) }
+		for i := len(hours) - 2; i >= 0; i-- {
+			h := hours[i]
+			want += h.important / h.calls * (weight(after) - weight(after+h.calls))
+			after += h.calls
+		}
+		want += 0.25 * weight(after) // the share of the labelled scores stands at the beginning
+		if got := f.st.Account.CalledShare; math.Abs(got-want) > 1e-12 {
+			t.Errorf("seed %d: share called important %v, want %v", seed, got, want)
+		}
+	}
+}
+
+// TestMailInBulkIsJudgedByOneThreshold: what comes within an hour moves the threshold for
+// nothing of it, and for what comes later.
+func TestMailInBulkIsJudgedByOneThreshold(t *testing.T) {
+	f := labelledFilter(t, testOptions(), 100, 300)
+	at := time.Unix(1e9, 0)
+	call := func(after time.Duration, above bool) float64 {
+		f.st.Account.Clock = store.MomentOf(at.Add(after))
+		f.noteCall(&Decision{Above: above})
+		f.noteScore(0, store.DecidedImportant)
+		return f.fitted().Threshold
+	}
+	begin := f.fitted().Threshold
+	for i := range 300 {
+		if got := call(time.Duration(i)*11*time.Second, true); got != begin {
+			t.Fatalf("message %d: threshold %v, want %v", i, got, begin)
+		}
+	}
+	if got := call(excessDelay-time.Millisecond, true); got != begin {
+		t.Errorf("just before the hour is over: threshold %v, want %v", got, begin)
+	}
+	got := call(excessDelay, false)
+	if want := begin + excessWeight*(1-0.25); math.Abs(got-want) > 0.01 {
+		t.Errorf("after the hour: threshold %v, want about %v", got, want)
+	}
+	// Then nothing more is called important.
+	for i := range 400 {
+		got = call(time.Duration(i+2)*excessDelay, false)
+	}
+	if want := begin - excessWeight*0.25; math.Abs(got-want) > 0.01 {
+		t.Errorf("with nothing called important: threshold %v, want about %v", got, want)
+	}
+}
+
+// TestOnlyScoresMoveTheThreshold: rules and decisions for want of labels don't; a budget and
+// costs have thresholds of their own; another learner begins anew.
+func TestOnlyScoresMoveTheThreshold(t *testing.T) {
+	f := labelledFilter(t, testOptions(), 100, 300)
+	hour := 0
+	call := func(d Decision) {
+		hour++
+		f.st.Account.Clock = store.MomentOf(time.Unix(1e9, 0).Add(time.Duration(hour) * excessDelay))
+		f.noteCall(&d)
+		f.stale = true
+	}
+	for range 100 {
+		call(Decision{Above: true, Reason: store.ReasonRule})
+		call(Decision{Above: true, Reason: store.ReasonTooFewLabels})
+	}
+	if got := f.excess(); got != 0 {
+		t.Errorf("excess %v after decisions that no score made, want 0", got)
+	}
+	for range 400 {
+		call(Decision{Above: true})
+	}
+	if got := f.excess(); math.Abs(got-0.75) > 0.01 {
+		t.Errorf("excess %v, want 0.75", got)
+	}
+	auto := f.fitted().Threshold
+	for _, other := range []Threshold{
+		{Mode: ModeBudget, Share: 0.1}, {Mode: ModeCost, Cost: 3}, {Mode: ModeFixed, Value: 0.5},
+	} {
+		f.opts.Threshold = other
+		f.stale = true
+		want := other.fit(f.labelled, f.recent.sorted, f.st.Account.Owed)
+		if got := f.fitted(); got != want {
+			t.Errorf("%s: cut %v, want %v", other.Mode, got, want)
+		}
+		if other.Mode != ModeFixed && f.above(f.fitted(), auto-0.01) {
+			t.Errorf("%s: a score below the threshold of %s counts as above it", other.Mode, ModeAuto)
+		}
+	}
+	f.beginAnew()
+	if a := f.st.Account; a.CalledShare != 0 || a.CallsSince != 0 || a.Calls != 0 || a.CallsImportant != 0 {
+		t.Errorf("another learner keeps %v, %v, %v, %v", a.CalledShare, a.CallsSince, a.Calls, a.CallsImportant)
+	}
+}
