@@ -185,26 +185,6 @@ func (p *Place) quick(r *rowReader) {
 	}
 }
 
-func (s *Scored) quick(r *rowReader) {
-	f := r.fields()
-	for number := f.next(r); number != 0; number = f.next(r) {
-		switch number {
-		case 1:
-			s.Score = r.float()
-		case 2:
-			s.Label = r.label()
-		case 3:
-			s.Above = r.bool()
-		case 4:
-			s.Correspondent = r.bool()
-		case 5:
-			s.Message = r.message()
-		default:
-			r.unknown()
-		}
-	}
-}
-
 func (w *Windowed) quick(r *rowReader) {
 	f := r.fields()
 	for number := f.next(r); number != 0; number = f.next(r) {

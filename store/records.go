@@ -72,9 +72,7 @@ func (w *recordsWriter) state(s *State) error {
 	if w.fold {
 		s.packed = slices.Clone(w.buf[first:])
 		for i, t := range tables {
-			if t.rows.packing() != nil {
-				t.rows.repack(&s.packed, w.places[i], uint32(first))
-			}
+			t.rows.repack(&s.packed, w.places[i], uint32(first))
 		}
 	}
 	return nil

@@ -487,18 +487,6 @@ type Refusal struct {
 	Ours bool `cbor:"3,keyasint,omitempty"`
 }
 
-// Scored is one entry of the threshold window.
-type Scored struct {
-	Score float64     `cbor:"1,keyasint"`
-	Label model.Label `cbor:"2,keyasint,omitempty"`
-	// As of its Message; false where there is no label.
-	Above         bool `cbor:"3,keyasint,omitempty"`
-	Correspondent bool `cbor:"4,keyasint,omitempty"`
-	// Message whose label it is; zero where there is none. A message has one entry, of
-	// the label that it has now.
-	Message MessageKey `cbor:"5,keyasint,omitzero"`
-}
-
 // Early is feedback that came before its message and waits for it. Its number,
 // from Account.EarlyNext, is its key; LedgerKey and LedgerNumber convert.
 type Early struct {

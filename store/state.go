@@ -25,8 +25,8 @@ type State struct {
 	Boxes    *Table[Mailbox]     // by mailbox name
 	Ledger   *Table[LedgerEntry] // by number, 8 bytes big endian
 	Refusals *Table[Refusal]     // by ID.Key of the Message-ID, or of the content where there is none
-	Labelled *Table[Scored]      // ring of scores with labels, by slot, 4 bytes big endian
-	Recent   *Table[Scored]      // ring of all scores, by slot, 4 bytes big endian
+	Labelled *Ring               // the last scores with labels
+	Recent   *Ring               // the last of all scores
 	Early    *Table[Early]       // feedback that waits for its message, by number, 8 bytes big endian
 	Supports *Table[Support]     // of a kernel learner, by SupportKey; then there are no Weights
 	// Coefficients has a row for each of Supports, under the same key.
@@ -75,8 +75,8 @@ func NewState() *State {
 		Boxes:        newTable[Mailbox](),
 		Ledger:       newTable[LedgerEntry](),
 		Refusals:     newTable[Refusal](),
-		Labelled:     newTable[Scored](),
-		Recent:       newTable[Scored](),
+		Labelled:     new(Ring),
+		Recent:       new(Ring),
 		Early:        newTable[Early](),
 		Supports:     newTable[Support](),
 		Coefficients: newTable[Coefficient](),
@@ -156,6 +156,8 @@ const (
 	coefficients tableID = 21
 	window       tableID = 22
 	prior        tableID = 23
+	labelled     tableID = 24
+	recent       tableID = 25
 )
 
 // tables is the register: a table of State is stored, loaded, digested and
@@ -170,13 +172,13 @@ func (s *State) tables() []table {
 		{9, "mailboxes", s.Boxes},
 		{10, "ledger", s.Ledger},
 		{11, "refusals", s.Refusals},
-		{12, "labelled", s.Labelled},
-		{13, "recent", s.Recent},
 		{14, "early", s.Early},
 		{supports, "supports", s.Supports},
 		{coefficients, "coefficients", s.Coefficients},
 		{window, "window", s.Window},
 		{prior, "prior", s.Prior},
+		{labelled, "labelled", s.Labelled}, // 12 and 13 had them as rows of a table
+		{recent, "recent", s.Recent},
 	}
 }
 

@@ -261,8 +261,9 @@ type rows interface {
 	// inOrder calls packed with the items of the rows that lie packed, as they stand in a
 	// record, and changed with the keys of the others, in ascending order of all keys.
 	inOrder(packed func(item []byte) error, changed func(key string) error) error
-	// repack makes the rows packed whose keys begin in data at places, less shift: all that
-	// there are, but those whose keys are too long.
+	// repack notes that the state lies in a checkpoint now. The rows are packed whose keys
+	// begin in data at places, less shift: all that there are, but those whose keys are too
+	// long, if the table packs any.
 	repack(data *[]byte, places []uint32, shift uint32)
 	// err is why a packed row could not be decoded; check decodes all.
 	err() error
@@ -339,6 +340,9 @@ func (t *Table[V]) inOrder(packed func(item []byte) error, changed func(key stri
 }
 
 func (t *Table[V]) repack(data *[]byte, places []uint32, shift uint32) {
+	if t.packing() == nil {
+		return
+	}
 	rows := make([]uint32, len(places))
 	for i, at := range places {
 		rows[i] = at - shift

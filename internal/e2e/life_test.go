@@ -200,12 +200,11 @@ func (s *site) conclude(o *outcome, l life, lived int) {
 	}
 	f := s.filter()
 	var decided, ever filter.Tally
-	for _, k := range f.State().Labelled.Keys() {
-		e, _ := f.State().Labelled.Get(k)
+	f.State().Labelled.Each(func(_ uint32, e store.Scored) {
 		m := mail[e.Message]
 		decided.Count(e.Above, m.important && m.answered < lived, 1)
 		ever.Count(e.Above, m.important, 1)
-	}
+	})
 	o.claimed, o.truly, o.ever = f.Standing().Decisions.Precision(), decided.Precision(), ever.Precision()
 	s.t.Logf("marks %+v, precision %.3f, recall %.3f; %s; quality %+v, truly %+v; warnings %q", o.marks, o.marks.Precision(), o.marks.Recall(), f.Marking(), f.Standing(), decided, f.Warnings())
 }

@@ -124,10 +124,10 @@ func TestTheNewestScoresAreTheLastInOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	var all []point
 	for n := range uint64(2*windowSize + 7) {
-		s := store.Scored{Score: math.Round(10 * rng.NormFloat64())} // with equal ones
+		s := store.Scored{Score: float32(math.Round(10 * rng.NormFloat64()))} // with equal ones
 		w.add(n, s)
 		kept.add(w, n, s)
-		all = append(all, pointOf(&s))
+		all = append(all, pointOf(slotOf(n), &s))
 		if n%97 > 0 && n != budgetSize-1 && n != budgetSize {
 			continue
 		}

@@ -30,9 +30,10 @@ func (f *Filter) fitted() cut {
 // account of marks owed to a budget.
 func (f *Filter) noteScore(score float64, o store.Outcome) {
 	a := &f.st.Account
-	f.recent.add(a.Scores, store.Scored{Score: score})
+	s := store.Scored{Score: rounded(score)}
+	f.recent.add(a.Scores, s)
 	if f.newest != nil {
-		f.newest.add(f.recent, a.Scores, store.Scored{Score: score})
+		f.newest.add(f.recent, a.Scores, s)
 	}
 	a.Scores++
 	if t := f.opts.Threshold; t.Mode == ModeBudget {

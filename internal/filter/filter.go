@@ -49,7 +49,6 @@ type Filter struct {
 	rules    *RuleSet
 	zone     *time.Location
 	labelled *window
-	scored   lookup[store.Scored] // numbers of the entries of labelled
 	standing Standing
 	recent   *window
 	newest   newest // of recent; nil: not gathered
@@ -174,7 +173,6 @@ func (f *Filter) readWindows(s *summary) {
 		f.labelled = newWindow(f.st.Labelled, func(e *store.Scored) { f.standing.count(e, 1) })
 		f.recent = newWindow(f.st.Recent, func(*store.Scored) {})
 	}
-	f.scored = scoredLookup(f.st)
 	f.newest = nil
 	f.stale = true
 }

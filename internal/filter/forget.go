@@ -182,13 +182,6 @@ func (g *forgetting) finish() {
 			st.Messages.Delete(k)
 		}
 	}
-	for _, k := range st.Labelled.Keys() {
-		// Of what only the threshold heard before the oldest lesson kept, the score stays.
-		if s, _ := st.Labelled.Get(k); g.message(s.Message) {
-			s.Message = store.MessageKey{}
-			st.Labelled.Put(k, s)
-		}
-	}
 	g.f.ledger.forget(g.ledger)
 	for _, k := range g.early {
 		st.Early.Delete(k)

@@ -96,19 +96,17 @@ func (f *Filter) score(l *store.Lesson) {
 		return
 	}
 	a := &f.st.Account
-	if n, ok := f.scored.find(l.Message); ok {
+	if slot, ok := f.st.Labelled.Find(l.Message); ok {
 		// A label that proved wrong does not stand beside the right one.
-		old, now := f.labelled.relabel(n, l.Label)
+		old, now := f.labelled.relabel(slot, l.Label)
 		f.standing.count(&old, -1)
 		f.standing.count(&now, 1)
 	} else {
-		scored := store.Scored{Score: l.Judged, Label: l.Label, Above: l.Above, Correspondent: l.Correspondent, Message: l.Message}
+		scored := store.Scored{Score: rounded(l.Judged), Label: l.Label, Above: l.Above, Correspondent: l.Correspondent, Message: l.Message}
 		if old, full := f.labelled.add(a.Labels, scored); full {
 			f.standing.count(&old, -1)
-			f.scored.drop(old.Message, a.Labels-windowSize)
 		}
 		f.standing.count(&scored, 1)
-		f.scored.put(l.Message, a.Labels)
 		a.Labels++
 	}
 	f.keepAhead(l.Label)

@@ -341,8 +341,8 @@ func (k *kernel) effect(e model.Lesson, _ float64) func(model.Vector) float64 {
 func (f *Filter) beginAnew() {
 	st, a := f.st, &f.st.Account
 	dropModel(st)
-	empty(st.Labelled)
-	empty(st.Recent)
+	st.Labelled.Empty()
+	st.Recent.Empty()
 	a.MaxNorm, a.RuledSince = 0, 0
 	a.Anew++
 	a.Important, a.Ordinary, a.Mistakes, a.Updates, a.HingeLoss = 0, 0, 0, 0, 0

@@ -10,13 +10,16 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// point is what the threshold is fitted to of a score.
+// point is what the threshold is fitted to of a score, and where in the window it is.
 type point struct {
 	Score float64
 	Label model.Label
+	Slot  uint16
 }
 
-func pointOf(s *store.Scored) point { return point{s.Score, s.Label} }
+func pointOf(slot uint32, s *store.Scored) point {
+	return point{Score: float64(s.Score), Label: s.Label, Slot: uint16(slot)}
+}
 
 // sorted returns points in the order of comparePoints, in a new slice with room for one more.
 // Scores lie about evenly between the least and the greatest, so each first goes to the part
@@ -59,38 +62,40 @@ func sorted(points []point) []point {
 	return out
 }
 
-// comparePoints orders by score, then by label.
+// comparePoints orders by score, then by label, then by slot.
 func comparePoints(a, b point) int {
 	switch {
 	case a.Score < b.Score:
 		return -1
 	case a.Score > b.Score:
 		return 1
-	default:
+	case a.Label != b.Label:
 		return int(a.Label) - int(b.Label)
+	default:
+		return int(a.Slot) - int(b.Slot)
 	}
 }
 
 // enter enters a score into sorted ones.
-func enter(sorted []point, s *store.Scored) []point {
-	at, _ := slices.BinarySearchFunc(sorted, pointOf(s), comparePoints)
-	return slices.Insert(sorted, at, pointOf(s))
+func enter(sorted []point, p point) []point {
+	at, _ := slices.BinarySearchFunc(sorted, p, comparePoints)
+	return slices.Insert(sorted, at, p)
 }
 
 // replace puts a score in the place of another, of which there is one. Only the scores
 // between the two move.
-func replace(sorted []point, old, now *store.Scored) []point {
-	from, found := slices.BinarySearchFunc(sorted, pointOf(old), comparePoints)
+func replace(sorted []point, old, now point) []point {
+	from, found := slices.BinarySearchFunc(sorted, old, comparePoints)
 	if !found {
 		return enter(sorted, now)
 	}
-	to, _ := slices.BinarySearchFunc(sorted, pointOf(now), comparePoints)
+	to, _ := slices.BinarySearchFunc(sorted, now, comparePoints)
 	if to > from {
 		to-- // counted without the old one
 		copy(sorted[from:], sorted[from+1:to+1])
 	} else {
 		copy(sorted[to+1:], sorted[to:from])
 	}
-	sorted[to] = pointOf(now)
+	sorted[to] = now
 	return sorted
 }

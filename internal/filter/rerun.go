@@ -165,6 +165,9 @@ func (r *Rerun) apply(entry store.JournalEntry) (s Step, err error) {
 	}
 	for _, k := range gone {
 		r.rec.st.Messages.Delete(string(k[:]))
+		for _, t := range r.trials {
+			t.f.labelled.disown(k)
+		}
 	}
 	return s, nil
 }

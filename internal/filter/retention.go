@@ -37,6 +37,7 @@ func (f *Filter) lose(k store.MessageKey, m *store.Message) {
 	f.waitForSilence(m, 0)
 	f.countJudged(m, -1)
 	f.copies.drop(m.ID, k)
+	f.labelled.disown(k)
 	f.st.Messages.Delete(string(k[:]))
 	f.gone = append(f.gone, k)
 }

@@ -74,6 +74,19 @@ func TestOldMailIsForgottenByTheAccountsClock(t *testing.T) {
 	if gone == 0 || old == 0 {
 		t.Fatalf("%d times a message was gone, %d times an old one was there for its lesson; the test means nothing", gone, old)
 	}
+	named := 0
+	st.Labelled.Each(func(slot uint32, e store.Scored) {
+		if e.Message == (store.MessageKey{}) {
+			return
+		}
+		if _, known := st.Messages.Get(string(e.Message[:])); !known {
+			t.Errorf("the score in slot %d names message %x, which is forgotten", slot, e.Message[:4])
+		}
+		named++
+	})
+	if named == 0 || named == st.Labelled.Len() {
+		t.Errorf("of %d scores %d name a message; some must, and some not", st.Labelled.Len(), named)
+	}
 	if n := st.Senders.Len(); n > st.Messages.Len()+forgetEvery {
 		t.Errorf("%d senders are known of %d messages; the owner wrote to none of them", n, st.Messages.Len())
 	}

@@ -303,7 +303,7 @@ func (w *rewriting) rescore(p Past) error {
 			}
 			score = w.learner.learner.Score(x)
 		}
-		w.scores = append(w.scores, store.Scored{Score: score})
+		w.scores = append(w.scores, store.Scored{Score: rounded(score)})
 	}
 	return nil
 }
@@ -323,11 +323,9 @@ func (w *rewriting) finish() {
 	a.RuledSince = min(a.RuledSince, w.before)
 	a.Labels, a.LastLesson = was.Labels, was.LastLesson
 	a.Ahead, a.Awaited = was.Ahead, a.Clock
-	for _, k := range f.st.Recent.Keys() {
-		f.st.Recent.Delete(k)
-	}
+	f.st.Recent.Empty()
 	for i, s := range w.scores {
-		f.st.Recent.Put(slotKey(a.Scores+uint64(i)-uint64(len(w.scores))), s)
+		f.st.Recent.Put(slotOf(a.Scores+uint64(i)-uint64(len(w.scores))), s)
 	}
 	w.countLessons()
 	if w.forget != nil {
@@ -338,6 +336,7 @@ func (w *rewriting) finish() {
 			a.Proven, a.ProvenAt = false, 0
 		}
 	}
+	disownUnknown(f.st)
 	learner, err := NewLearner(f.opts, f.st, f.rules)
 	f.learner = must(learner, err) // the same settings were good before
 	f.latest.features, f.latest.past = nil, nil

@@ -57,11 +57,8 @@ func learnt(f *Filter) string {
 	weights, _ := store.Digest(f.State())
 	s := fmt.Sprintln(weights, a.Important, a.Ordinary, a.Mistakes, a.Updates, a.HingeLoss, a.MaxNorm, a.Displaced,
 		a.FalseAlarms, a.Missed, a.Labels, a.LastLesson, a.Ahead, f.Standing())
-	for _, table := range []*store.Table[store.Scored]{f.State().Labelled, f.State().Recent} {
-		for _, k := range table.Keys() {
-			row, _ := table.Get(k)
-			s += fmt.Sprintf("%x %+v\n", k, row)
-		}
+	for _, ring := range []*store.Ring{f.State().Labelled, f.State().Recent} {
+		ring.Each(func(slot uint32, e store.Scored) { s += fmt.Sprintf("%d %+v\n", slot, e) })
 	}
 	return s
 }

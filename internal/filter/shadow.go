@@ -75,7 +75,7 @@ func (s *Standing) count(e *store.Scored, n int) {
 	if important {
 		s.Important += n
 	}
-	if model.ZeroUnsure.Mistake(e.Label, e.Score) {
+	if model.ZeroUnsure.Mistake(e.Label, float64(e.Score)) {
 		s.Mistakes += n
 	}
 	s.Decisions.Count(e.Above, important, n)

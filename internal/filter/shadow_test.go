@@ -141,7 +141,7 @@ func TestStandingIsThatOfTheWindow(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	w.stream(10, windowSize+300, person(rng), func(i int, _, words string) bool { return strings.Contains(words, "lunch") == (i%9 != 0) })
 	var want Standing
-	w.f.State().Labelled.Each(func(_ []byte, s *store.Scored) { want.count(s, 1) })
+	w.f.State().Labelled.Each(func(_ uint32, s store.Scored) { want.count(&s, 1) })
 	if got := w.f.Standing(); got != want {
 		t.Errorf("kept %+v, the window holds %+v", got, want)
 	}

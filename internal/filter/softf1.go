@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"github.com/hinged/hinged/model"
-	"github.com/hinged/hinged/store"
 )
 
 // lastF1 is what searchF1 found in a window of labelled scores, and what tells whether it
@@ -43,12 +42,11 @@ func (w *window) softF1() float64 {
 }
 
 // note says that a score came (by is 1) or went (-1).
-func (l *lastF1) note(s *store.Scored, by float64) {
+func (l *lastF1) note(p *point, by float64) {
 	if !l.found {
 		return
 	}
-	p := pointOf(s)
-	l.sums.add(&p, by)
+	l.sums.add(p, by)
 	l.size += float64(by * math.Abs(p.Score))
 	l.changes++
 	l.found = l.changes < mostChanges && p.Score+maxBlur < l.end

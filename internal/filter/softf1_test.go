@@ -28,17 +28,16 @@ func TestTheThresholdIsThatOfASearchAfterEachLabel(t *testing.T) {
 		rng := rand.New(rand.NewPCG(3, 4))
 		w := newWindow(store.NewState().Labelled, func(*store.Scored) {})
 		draw := func() store.Scored {
-			s := store.Scored{Label: model.Ordinary, Score: float64((rng.NormFloat64() - 1) * scores.spread)}
+			label, score := model.Ordinary, float64((rng.NormFloat64()-1)*scores.spread)
 			if rng.Float64() < scores.important {
-				s.Label, s.Score = model.Important, s.Score+scores.apart
+				label, score = model.Important, score+scores.apart
 			}
-			s.Score = float64(math.Round(s.Score/scores.unit) * scores.unit)
-			return s
+			return store.Scored{Label: label, Score: rounded(math.Round(score/scores.unit) * scores.unit)}
 		}
 		without, labels := 0, uint64(3*windowSize)
 		for n := range labels {
 			if n > 10 && rng.IntN(50) == 0 {
-				w.relabel(n-1-uint64(rng.IntN(10)), draw().Label)
+				w.relabel(slotOf(n-1-uint64(rng.IntN(10))), draw().Label)
 			}
 			w.add(n, draw())
 			if rng.IntN(5) == 0 {
@@ -76,7 +75,7 @@ func TestReplacingAScoreIsTakingItOutAndEnteringAnother(t *testing.T) {
 		}
 		want = sorted(append(want, in))
 		before := append([]point(nil), points...)
-		got := replace(points, &store.Scored{Score: out.Score, Label: out.Label}, &store.Scored{Score: in.Score, Label: in.Label})
+		got := replace(points, out, in)
 		for i := range want {
 			if len(got) != len(want) || got[i] != want[i] {
 				t.Fatalf("%v in the place of %v in %v gives %v, want %v", in, out, before, got, want)

@@ -9,7 +9,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
 
@@ -19,8 +18,8 @@ import (
 // and without one is the same.
 //
 // Written down it is a byte for the version; the numbers, the count of labelled and that of
-// recent scores as uvarints; the scores of either window in order, as appendPoints writes
-// them; and the messages in order of Seq, as appendTo writes them.
+// recent scores as uvarints; the slots of the scores of either window in order, in pointSize
+// bytes each; and the messages in order of Seq, as appendTo writes them.
 type summary struct {
 	standing         Standing
 	judged           int
@@ -30,7 +29,7 @@ type summary struct {
 
 // summaryVersion is that of the summaries that this version writes. Others are passed over.
 // It changes with whatever derive gathers or how that is counted.
-const summaryVersion = 1
+const summaryVersion = 2
 
 // numbers are those that a summary has.
 func (s *summary) numbers() []*int {
@@ -90,12 +89,12 @@ func takeSummary(st *store.State) *summary {
 	}
 	labelled, ok := takeNumber(&data)
 	recent, too := takeNumber(&data)
-	if !ok || !too || labelled != st.Labelled.Based() || recent != st.Recent.Based() || len(data) < pointSize*(labelled+recent) {
+	if !ok || !too || len(data) < pointSize*(labelled+recent) {
 		return nil
 	}
 	s.labelled, data = data[:pointSize*labelled], data[pointSize*labelled:]
 	s.recent, s.messages = data[:pointSize*recent], data[pointSize*recent:]
-	if !namesEach(s.messages, st.Messages.Based()) {
+	if !namesEach(s.messages, st.Messages.Based()) || !isOrder(s.labelled, st.Labelled) || !isOrder(s.recent, st.Recent) {
 		return nil
 	}
 	return s
@@ -126,43 +125,54 @@ func namesEach(messages []byte, rows int) bool {
 	return n == rows
 }
 
+// isOrder reports whether slots, as a summary has them, are some of those that a ring had in
+// the checkpoint, each once.
+func isOrder(slots []byte, ring *store.Ring) bool {
+	var seen [windowSize/64 + 1]uint64
+	for ; len(slots) > 0; slots = slots[pointSize:] {
+		slot := binary.LittleEndian.Uint16(slots)
+		if int(slot) >= min(windowSize, ring.Based()) || seen[slot/64]>>(slot%64)&1 != 0 {
+			return false
+		}
+		seen[slot/64] |= 1 << (slot % 64)
+	}
+	return true
+}
+
 // complete reports whether what was derived with a summary has as many entries as the state.
 func (f *Filter) complete() bool {
 	return len(f.labelled.sorted) == f.st.Labelled.Len() && f.standing.Labels == f.st.Labelled.Len() &&
 		len(f.recent.sorted) == f.st.Recent.Len() && len(f.oldest.keys) == f.st.Messages.Len()
 }
 
-// pointSize is how many bytes a score has: 8 for itself, 1 for its label.
-const pointSize = 9
+// pointSize is how many bytes a score has.
+const pointSize = 2
 
 func appendPoints(dst []byte, points []point) []byte {
 	for i := range points {
-		dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(points[i].Score))
-		dst = append(dst, byte(points[i].Label))
+		dst = binary.LittleEndian.AppendUint16(dst, points[i].Slot)
 	}
 	return dst
 }
 
 // window returns newWindow(ring, each), if each is called with what each was called with for
-// the rows of the checkpoint: it is called with 1 for rows that came since, and with -1 for
+// the entries of the checkpoint: it is called with 1 for those that came since, and with -1 for
 // those that are gone.
-func (s *summary) window(ring *store.Table[store.Scored], points []byte, each func(*store.Scored, int)) *window {
-	var gone, now []point
-	ring.Since(func(e *store.Scored) {
-		each(e, -1)
-		gone = append(gone, pointOf(e))
-	}, func(_ []byte, e *store.Scored) {
-		each(e, 1)
-		now = append(now, pointOf(e))
+func (s *summary) window(ring *store.Ring, slots []byte, each func(*store.Scored, int)) *window {
+	var now []point
+	ring.Since(func(_ uint32, e store.Scored) { each(&e, -1) }, func(slot uint32, e store.Scored) {
+		each(&e, 1)
+		now = append(now, pointOf(slot, &e))
 	})
-	gone, now = sorted(gone), sorted(now)
+	now = sorted(now)
 	out := make([]point, 0, ring.Len()+1)
-	for ; len(points) > 0; points = points[pointSize:] {
-		p := point{math.Float64frombits(binary.LittleEndian.Uint64(points)), model.Label(int8(points[8]))}
-		if len(gone) > 0 && gone[0] == p {
-			gone = gone[1:]
+	for ; len(slots) > 0; slots = slots[pointSize:] {
+		slot := uint32(binary.LittleEndian.Uint16(slots))
+		e, inForce := ring.BasedAt(slot)
+		if !inForce {
 			continue
 		}
+		p := pointOf(slot, &e)
 		for len(now) > 0 && comparePoints(now[0], p) <= 0 {
 			out, now = append(out, now[0]), now[1:]
 		}

@@ -3,7 +3,6 @@
 package filter
 
 import (
-	"encoding/binary"
 	"math"
 	"slices"
 
@@ -21,37 +20,41 @@ const windowSize = 2000
 //
 // The sorted copy is derived: it holds nothing that the table does not.
 type window struct {
-	ring   *store.Table[store.Scored]
+	ring   *store.Ring
 	sorted []point
 	best   lastF1 // over sorted
 }
 
-func slotKey(n uint64) string {
-	return string(binary.BigEndian.AppendUint32(nil, uint32(n%windowSize)))
+// slotOf returns where the n-th score ever is (n counts from 0).
+func slotOf(n uint64) uint32 { return uint32(n % windowSize) }
+
+// rounded returns a score as a window has it.
+func rounded(score float64) float32 {
+	return float32(min(max(score, -math.MaxFloat32), math.MaxFloat32))
 }
 
-// newWindow gathers the scores of a ring. It calls each with them, in any order.
-func newWindow(ring *store.Table[store.Scored], each func(*store.Scored)) *window {
+// newWindow gathers the scores of a ring. It calls each with them.
+func newWindow(ring *store.Ring, each func(*store.Scored)) *window {
 	points := make([]point, 0, ring.Len())
-	ring.Each(func(_ []byte, s *store.Scored) {
-		each(s)
-		points = append(points, pointOf(s))
+	ring.Each(func(slot uint32, s store.Scored) {
+		each(&s)
+		points = append(points, pointOf(slot, &s))
 	})
 	return &window{ring: ring, sorted: sorted(points)}
 }
 
-// add puts the n-th score ever (n counts from 0) into the window, in place of
-// the one windowSize before it,
+// add puts the n-th score ever into the window, in place of the one windowSize before it,
 // which it returns if there was one. O(windowSize) moves of 16 bytes at worst.
 func (w *window) add(n uint64, s store.Scored) (old store.Scored, full bool) {
-	key := slotKey(n)
-	if old, full = w.ring.Get(key); full {
-		w.replace(&old, &s)
+	slot := slotOf(n)
+	now := pointOf(slot, &s)
+	if old, full = w.ring.Get(slot); full {
+		w.replace(pointOf(slot, &old), now)
 	} else {
-		w.sorted = enter(w.sorted, &s)
-		w.best.note(&s, 1)
+		w.sorted = enter(w.sorted, now)
+		w.best.note(&now, 1)
 	}
-	w.ring.Put(key, s)
+	w.ring.Put(slot, s)
 	return old, full
 }
 
@@ -68,50 +71,67 @@ type newest []point
 func newestOf(w *window, n uint64) newest {
 	var out newest
 	for i := n - min(n, budgetSize); i < n; i++ {
-		if s, ok := w.ring.Get(slotKey(i)); ok {
-			out = append(out, pointOf(&s))
+		if s, ok := w.ring.Get(slotOf(i)); ok {
+			out = append(out, pointOf(slotOf(i), &s))
 		}
 	}
 	slices.SortFunc(out, comparePoints)
 	return out
 }
 
-// add puts the n-th score ever, which w has got, in place of the one budgetSize before.
+// add puts the n-th score ever in place of the one budgetSize before. w has both.
 func (l *newest) add(w *window, n uint64, s store.Scored) {
+	now := pointOf(slotOf(n), &s)
 	if n >= budgetSize {
-		old, _ := w.ring.Get(slotKey(n - budgetSize))
-		*l = replace(*l, &old, &s)
+		slot := slotOf(n - budgetSize)
+		old, _ := w.ring.Get(slot)
+		*l = replace(*l, pointOf(slot, &old), now)
 		return
 	}
-	*l = enter(*l, &s)
+	*l = enter(*l, now)
 }
 
-// scoredLookup finds the entries of messages in the window of labelled scores.
-func scoredLookup(st *store.State) lookup[store.Scored] {
-	number := func(key []byte) uint64 {
-		last := st.Account.Labels - 1
-		slot := uint64(binary.BigEndian.Uint32(key))
-		return last - (last+windowSize-slot)%windowSize
-	}
-	return lookup[store.Scored]{rows: st.Labelled, number: number, of: func(s *store.Scored) store.MessageKey { return s.Message }}
-}
-
-// relabel gives the n-th score, which is in the window, another label, and returns
-// the entry as it was.
-func (w *window) relabel(n uint64, label model.Label) (old, now store.Scored) {
-	old, _ = w.ring.Get(slotKey(n))
+// relabel gives the score in a slot, where there is one, another label, and returns the entry
+// as it was and as it is.
+func (w *window) relabel(slot uint32, label model.Label) (old, now store.Scored) {
+	old, _ = w.ring.Get(slot)
 	now = old
 	now.Label = label
-	w.ring.Put(slotKey(n), now)
-	w.replace(&old, &now)
+	w.ring.Put(slot, now)
+	w.replace(pointOf(slot, &old), pointOf(slot, &now))
 	return old, now
 }
 
 // replace puts a score in the place of another among the sorted ones.
-func (w *window) replace(old, now *store.Scored) {
+func (w *window) replace(old, now point) {
 	w.sorted = replace(w.sorted, old, now)
-	w.best.note(old, -1)
-	w.best.note(now, 1)
+	w.best.note(&old, -1)
+	w.best.note(&now, 1)
+}
+
+// disown takes the message out of its entry, if it has one: it is forgotten, so that no label
+// of it comes any more.
+func (w *window) disown(k store.MessageKey) {
+	if slot, ok := w.ring.Find(k); ok {
+		s, _ := w.ring.Get(slot)
+		s.Message = store.MessageKey{}
+		w.ring.Put(slot, s)
+	}
+}
+
+// disownUnknown does what disown does for all messages that are not known.
+func disownUnknown(st *store.State) {
+	var gone []uint32
+	st.Labelled.Each(func(slot uint32, s store.Scored) {
+		if _, known := st.Messages.Get(string(s.Message[:])); !known && s.Message != (store.MessageKey{}) {
+			gone = append(gone, slot)
+		}
+	})
+	for _, slot := range gone {
+		s, _ := st.Labelled.Get(slot)
+		s.Message = store.MessageKey{}
+		st.Labelled.Put(slot, s)
+	}
 }
 
 // cut is where the line runs: above Threshold a message is important, below Low it

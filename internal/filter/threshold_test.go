@@ -282,9 +282,9 @@ func TestTheWindowHoldsTheLastScoresInOrder(t *testing.T) {
 	w := newWindow(st.Labelled, func(*store.Scored) {})
 	var all []point
 	for n := range uint64(windowSize * 2) {
-		s := store.Scored{Score: float64(rng.IntN(300)) / 7, Label: model.Label(2*rng.IntN(2) - 1)}
+		s := store.Scored{Score: float32(rng.IntN(300)) / 7, Label: model.Label(2*rng.IntN(2) - 1)}
 		w.add(n, s)
-		all = append(all, pointOf(&s))
+		all = append(all, pointOf(slotOf(n), &s))
 		if n%501 != 0 && n != windowSize && n != windowSize-1 {
 			continue
 		}

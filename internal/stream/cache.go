@@ -37,7 +37,7 @@ func (h *held) size() int { return stateSize(h.work.Filter().State()) }
 func stateSize(st *store.State) int {
 	return 256 + st.Weights.Len() + st.PackedBytes()/rowBytes +
 		rowsOf(st.Messages, 10, 6) + rowsOf(st.Ledger, 8, 4) + rowsOf(st.Early, 12, 2) +
-		rowsOf(st.IDs, 4, 1) + rowsOf(st.Window, 4, 1) + rowsOf(st.Labelled, 4, 1) + rowsOf(st.Recent, 4, 1) +
+		rowsOf(st.IDs, 4, 1) + rowsOf(st.Window, 4, 1) + (st.Labelled.Bytes()+st.Recent.Bytes())/rowBytes +
 		rowsOf(st.Senders, 3, 1) + rowsOf(st.Threads, 3, 1) + rowsOf(st.Refusals, 3, 1)
 }
 

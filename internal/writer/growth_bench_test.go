@@ -33,9 +33,14 @@ func streamOptions() filter.Options {
 // prints every ten days what the store has for an account: bytes of the file as far as it
 // is in use, bytes of the pages that the account's records lie in, by bucket, and bytes of
 // a snapshot. Before each look the store is closed and opened again.
+//
+// With HINGED_BENCH_APART each account begins so many days after the one before, as those of
+// a partition do, and the 90 days are those of the last. So the figures are of accounts of
+// different ages, from 0 on.
 func BenchmarkGrowth(b *testing.B) {
-	const days, perDay = 90, 20
-	accounts := testkit.FromEnv("HINGED_BENCH_ACCOUNTS", 20)
+	const perDay = 20
+	accounts, apart := testkit.FromEnv("HINGED_BENCH_ACCOUNTS", 20), testkit.FromEnv("HINGED_BENCH_APART", 0)
+	days := 90 + apart*(accounts-1)
 	o := streamOptions()
 	var all [][]byte
 	owner := eachMail(b, func(raw []byte, _ time.Time) bool {
@@ -50,9 +55,9 @@ func BenchmarkGrowth(b *testing.B) {
 	for b.Loop() {
 		g := newGrowth(b, accounts, o, boltfile.Options{NoSync: true})
 		var before int64
-		for n, raw := range all {
+		for n := range all {
 			at := store.MomentOf(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(n) * 24 * time.Hour / perDay))
-			g.arrive(b, at, reader, raw)
+			g.arrive(b, at, reader, all[:n+1], apart*perDay)
 			if day := (n + 1) / perDay; (n+1)%(10*perDay) == 0 {
 				file := g.print(b, day)
 				if day == days {
@@ -116,10 +121,16 @@ func (g *growth) open(b *testing.B) {
 	}
 }
 
-// arrive brings one message to each account and commits.
-func (g *growth) arrive(b *testing.B, at store.Moment, reader *featurize.Featurizer, raw []byte) {
+// arrive brings one message to each account and commits: the last of mail to the first, and to
+// each of the others the one that came apart messages before, if there is one.
+func (g *growth) arrive(b *testing.B, at store.Moment, reader *featurize.Featurizer, mail [][]byte, apart int) {
 	b.Helper()
-	for _, w := range g.writers {
+	for i, w := range g.writers {
+		n := len(mail) - 1 - i*apart
+		if n < 0 {
+			break
+		}
+		raw := mail[n]
 		message := reader.Read(raw)
 		meta := filter.NewMeta(message)
 		if message.FromOwner {
@@ -132,11 +143,14 @@ func (g *growth) arrive(b *testing.B, at store.Moment, reader *featurize.Featuri
 	g.commit(b)
 }
 
-// commit commits what the accounts were told, together.
+// commit commits what accounts were told, together.
 func (g *growth) commit(b *testing.B) {
 	b.Helper()
 	var commits []store.AccountCommit
 	for i, w := range g.writers {
+		if !w.Filter().State().Dirty() {
+			continue
+		}
 		batch, err := w.Batch()
 		if err != nil {
 			b.Fatal(err)

@@ -27,6 +27,11 @@ const (
 // checkpoint, one gets it at each commit, so that they do not all get it at one.
 const checkpointsPerCommit = 4
 
+// repackEvery: an account of a partition is repacked at the first checkpoint after so many
+// commits, also if its base has not moved on: vectors that are not condensed yet take three
+// times as much.
+const repackEvery = 100
+
 // checkpointSome writes the checkpoints that are due after a commit. Of the
 // accounts of a partition those longest overdue come first, and the others at
 // the commits that follow: all of a topic's accounts began at one time and would
@@ -112,7 +117,8 @@ func (s *Store) checkpoint(f *file, account string, st *store.State, keep time.D
 		moved, err = s.swap(tx, account, made, w, keep)
 		return err
 	})
-	if err != nil || !moved {
+	due := p.Partition != nil && at.Commit/repackEvery != p.Checkpoint.Commit/repackEvery
+	if err != nil || !moved && !due {
 		return err
 	}
 	if err := s.repack(f, account, made.Generation); err != nil { // the checkpoint stands

@@ -26,7 +26,7 @@ func differing(t testing.TB, fn func(account *bolt.Bucket, of, with SavedState, 
 		}
 	}
 	row := func(n, value int) {
-		st.Labelled.Put(string(key32(uint32(n))), store.Scored{Score: float64(value) / 7, Message: storetest.KeyOf(n)})
+		st.IDs.Put(string(key64(uint64(n))), store.KnownID{Seq: uint64(value), Message: storetest.KeyOf(n)})
 	}
 	for n := range 5000 { // several chunks
 		row(n, n)
@@ -37,7 +37,7 @@ func differing(t testing.TB, fn func(account *bolt.Bucket, of, with SavedState, 
 		t.Fatal(err)
 	}
 	for n := range 100 {
-		row(50*n, -n)
+		row(50*n, 10_000+n)
 	}
 	commit()
 	second, err := s.writeSaved(s.root, "ann", st, 1002)

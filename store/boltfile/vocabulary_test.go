@@ -142,6 +142,31 @@ func TestVectorsAreCondensedUnseen(t *testing.T) {
 	}
 }
 
+// An account of a partition has its vectors condensed also while its base stays.
+func TestVectorsAreCondensedBetweenMovesOfTheBase(t *testing.T) {
+	t.Parallel()
+	s := openTest(t, storetest.TempStore(t), Options{CheckpointEvery: 10, JournalCap: 10_000, NoSync: true})
+	if err := s.BeginPartition(storetest.Inbox3, store.LogPosition{Partitions: 4}); err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(15, 16))
+	st := store.NewState()
+	want := map[store.MessageKey][]byte{}
+	for n := range 3*repackEvery + 20 {
+		k, data := storetest.KeyOf(n), vectorOf(r)
+		want[k] = data
+		st.Messages.Put(string(k[:]), store.Message{Seq: uint64(n)})
+		b := store.Batch{Journal: [][]byte{{1}}, Features: []store.FeatureRecord{{Key: k, Data: data}}}
+		if err := s.CommitPartition(storetest.Inbox3, store.LogPosition{Next: int64(n + 1)}, []store.AccountCommit{{Account: "ann", State: st, Batch: b}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if dense, all, _ := featureKinds(t, s, "ann"); dense < 2*repackEvery || all != len(want) {
+		t.Errorf("of %d vectors %d are condensed, want %d", all, dense, 2*repackEvery)
+	}
+	compareFeatures(t, s, want)
+}
+
 // TestADamagedVocabularyIsNoticed by those who read a vector and by Verify.
 func TestADamagedVocabularyIsNoticed(t *testing.T) {
 	t.Parallel()

@@ -128,8 +128,8 @@ func Busy(r *rand.Rand, n int) *store.State {
 		st.Threads.Put(store.ID(r.Uint64()).Key(), store.Thread{Messages: uint32(i)})
 	}
 	for i := range 2000 {
-		st.Recent.Put(string(binary.BigEndian.AppendUint32(nil, uint32(i))), store.Scored{Score: r.NormFloat64()})
-		st.Labelled.Put(string(binary.BigEndian.AppendUint32(nil, uint32(i))), store.Scored{Score: r.NormFloat64()})
+		st.Recent.Put(uint32(i), store.Scored{Score: float32(r.NormFloat64())})
+		st.Labelled.Put(uint32(i), store.Scored{Score: float32(r.NormFloat64()), Label: model.Ordinary})
 	}
 	return st
 }

@@ -11,6 +11,7 @@ import (
 	"iter"
 	"math/rand/v2"
 	"reflect"
+	"strconv"
 	"testing"
 
 	"github.com/hinged/hinged/model"
@@ -27,6 +28,10 @@ func RandomizeValue(r *rand.Rand, v reflect.Value) {
 		*p = store.PackVector(DrawVector(r))
 		return
 	}
+	if l, ok := v.Addr().Interface().(*model.Label); ok {
+		*l = model.Label(r.IntN(3) - 1)
+		return
+	}
 	switch v.Kind() {
 	case reflect.Bool:
 		v.SetBool(r.IntN(2) == 0)
@@ -34,7 +39,7 @@ func RandomizeValue(r *rand.Rand, v reflect.Value) {
 		v.SetInt(int64(r.Uint64()) >> (64 - v.Type().Bits()))
 	case reflect.Uint8, reflect.Uint32, reflect.Uint64:
 		v.SetUint(r.Uint64() >> (64 - v.Type().Bits()) >> r.IntN(v.Type().Bits()))
-	case reflect.Float64:
+	case reflect.Float32, reflect.Float64:
 		v.SetFloat(r.NormFloat64())
 	case reflect.String:
 		v.SetString([]string{"\\seen", "$important", "INBOX", "名前", "bad \xff byte"}[r.IntN(5)])
@@ -71,7 +76,9 @@ func DrawVector(r *rand.Rand) (x model.Vector) {
 
 // Handle is a Table without its type, for tests that treat all tables alike.
 type Handle struct {
-	Name   string
+	Name string
+	// Key returns under which key what is put under that one is there.
+	Key    func(key string) string
 	Put    func(key string, row any)
 	Delete func(key string)
 	Get    func(key string) (any, bool)
@@ -82,6 +89,7 @@ type Handle struct {
 func handleOf[V any](name string, rows *store.Table[V]) Handle {
 	return Handle{
 		Name:   name,
+		Key:    func(key string) string { return key },
 		Put:    func(key string, row any) { rows.Put(key, row.(V)) },
 		Delete: rows.Delete,
 		Get:    func(key string) (any, bool) { return rows.Get(key) },
@@ -90,6 +98,30 @@ func handleOf[V any](name string, rows *store.Table[V]) Handle {
 			var v V
 			Randomize(r, &v)
 			return v
+		},
+	}
+}
+
+// handleOfRing is the handle of a ring. Its keys are numbers of slots, in decimal; other keys
+// are of slots far behind.
+func handleOfRing(name string, ring *store.Ring) Handle {
+	slot := func(key string) uint32 {
+		if n, err := strconv.ParseUint(key, 10, 10); err == nil {
+			return uint32(n)
+		}
+		return uint32(1<<10 + len(key))
+	}
+	return Handle{
+		Name:   name,
+		Key:    func(key string) string { return strconv.Itoa(int(slot(key))) },
+		Put:    func(key string, row any) { ring.Put(slot(key), row.(store.Scored)) },
+		Delete: func(key string) { ring.Delete(slot(key)) },
+		Get:    func(key string) (any, bool) { return ring.Get(slot(key)) },
+		Len:    ring.Len,
+		Draw: func(r *rand.Rand) any {
+			var s store.Scored
+			Randomize(r, &s)
+			return s
 		},
 	}
 }
@@ -105,13 +137,13 @@ func Handles(st *store.State) []Handle {
 		handleOf("mailboxes", st.Boxes),
 		handleOf("ledger", st.Ledger),
 		handleOf("refusals", st.Refusals),
-		handleOf("labelled", st.Labelled),
-		handleOf("recent", st.Recent),
 		handleOf("early", st.Early),
 		handleOf("supports", st.Supports),
 		handleOf("coefficients", st.Coefficients),
 		handleOf("window", st.Window),
 		handleOf("prior", st.Prior),
+		handleOfRing("labelled", st.Labelled),
+		handleOfRing("recent", st.Recent),
 	}
 }
 
@@ -218,7 +250,7 @@ func Change(r *rand.Rand, st *store.State, tw *Twin) store.Batch {
 	for range r.IntN(20) {
 		h := all[r.IntN(len(all))]
 		width := []int{8, 16, 1 + r.IntN(20)}[r.IntN(3)]
-		key := fmt.Sprintf("%0*d", width, r.IntN(30))
+		key := h.Key(fmt.Sprintf("%0*d", width, r.IntN(30)))
 		if tw.tables[h.Name] == nil {
 			tw.tables[h.Name] = map[string]any{}
 		}
