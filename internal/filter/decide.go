@@ -19,7 +19,7 @@ func (f *Filter) fitted() cut {
 		}
 		f.cut = f.opts.Threshold.fit(f.labelled, recent, f.st.Account.Owed)
 		if f.opts.Threshold.Mode == ModeAuto {
-			f.cut = f.cut.raised(f.excess())
+			f.cut = f.raised(f.cut)
 		}
 		f.stale = false
 	}
@@ -88,7 +88,7 @@ func (f *Filter) judge(k store.MessageKey, x *featurize.Features, v *past, vouch
 func (f *Filter) above(c cut, score float64) bool {
 	if t := f.opts.Threshold; t.Mode == ModeBudget || t.Mode == ModeCost {
 		t.Mode = ModeAuto
-		c = t.fit(f.labelled, f.recent.sorted, 0).raised(f.excess())
+		c = f.raised(t.fit(f.labelled, f.recent.sorted, 0))
 	}
 	return c.outcome(score) == store.DecidedImportant
 }

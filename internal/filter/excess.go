@@ -10,35 +10,33 @@ import (
 
 // The best threshold for the last 2,000 labelled scores is too low where important mail has
 // become rare since, or scores have risen: too much is marked for weeks, until the window
-// has followed. So the threshold also rises with the share of messages called important of
-// late, as far as it exceeds the share that is important among the labelled, and falls
-// where it is less. The three constants were chosen together on linux-mtd and linux-mips
-// (docs/results.md, "The threshold").
+// has followed. So the threshold rises when more is called important than there was above
+// it among the labelled scores. It doesn't fall when less is: marks that come late are
+// better than marks that are wrong. The three constants were chosen on linux-mtd and
+// linux-mips (docs/results.md, "The threshold").
 const (
 	// excessWeight is by how much the threshold rises, in units of the score, for an
 	// excess of 1.
-	excessWeight = 1.2
+	excessWeight = 1.6
 	// excessMemory is over how many messages the share called important is taken: the
 	// weight of each falls by a factor of 1 - 1/excessMemory with the next.
-	excessMemory = 40
+	excessMemory = 30
 	// excessDelay is how long calls are gathered before they count. Mail in bulk, as after
 	// a server's move, is so judged by one threshold. There, what comes together is often
 	// alike, and many calls in a row say nothing of the threshold.
 	excessDelay = time.Hour
 )
 
-// excess returns by how much the share called important of late exceeds the share that
-// is important among the labelled scores, from -1 to 1; 0 while there are none of either.
-func (f *Filter) excess() float64 {
-	if f.st.Account.CallsSince == 0 || f.standing.Labels == 0 {
-		return 0
+// raised returns a cut that was fitted to the labelled scores with its lines moved up for
+// the excess: by how much the share called important of late exceeds the share of the
+// labelled scores that lie above the threshold, which is where it was fitted.
+func (f *Filter) raised(c cut) cut {
+	labelled := f.labelled.sorted
+	if f.st.Account.CallsSince == 0 || len(labelled) == 0 {
+		return c
 	}
-	return f.st.Account.CalledShare - share(f.standing.Important, f.standing.Labels)
-}
-
-// raised returns the cut with its lines moved up by what excess asks for.
-func (c cut) raised(excess float64) cut {
-	by := float64(excessWeight * excess)
+	above := share(len(labelled)-firstAbove(labelled, c.Threshold), len(labelled))
+	by := float64(excessWeight * max(0, f.st.Account.CalledShare-above))
 	return cut{Threshold: c.Threshold + by, Low: c.Low + by}
 }
 
@@ -50,9 +48,6 @@ func (f *Filter) noteCall(d *Decision) {
 		return
 	}
 	a := &f.st.Account
-	if a.CallsSince == 0 {
-		a.CalledShare = share(f.standing.Important, f.standing.Labels) // no excess to begin with
-	}
 	if a.Clock >= a.CallsSince.Add(excessDelay) {
 		// The calls of the last hour, as many times their mean.
 		if a.Calls > 0 {
