@@ -100,6 +100,9 @@ func (s *Store) checkpoint(f *file, account string, st *store.State, keep time.D
 	room := pendings.Get().(*[][]byte)
 	defer pendings.Put(room)
 	w := &saving{file: f, account: account, generation: p.Generation + 1, plain: p.Partition != nil, o: s.o, pending: (*room)[:0]}
+	if p.Partition != nil {
+		w.o.Hooks.Chunk = min(w.o.Hooks.Chunk, partitionChunk)
+	}
 	w.begin = func(tx *bolt.Tx) error { return beginGeneration(accountBucket(tx, account), w.generation) }
 	if err := w.write(st); err != nil {
 		return err

@@ -21,6 +21,9 @@ import (
 // those of successive messages are compressed together, to less than half of what they take
 // one by one (docs/results.md, "What an account keeps").
 //
+// What compression each had by itself is undone for that, and not made again: names that were
+// in a group come back in the form of packed.DecompressNames.
+//
 // A group has the key of its last message. The record of each of its messages holds that key.
 // So whatever is dropped from the oldest on, as names that are too old are, needs no
 // unpacking: the group goes with its last message. If that is dropped before others, these get
