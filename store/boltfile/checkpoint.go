@@ -30,7 +30,7 @@ const checkpointsPerCommit = 4
 // repackEvery: an account of a partition is repacked at the first checkpoint after so many
 // commits, also if its base has not moved on: vectors that are not condensed yet take three
 // times as much.
-const repackEvery = 100
+const repackEvery = 200
 
 // checkpointSome writes the checkpoints that are due after a commit. Of the
 // accounts of a partition those longest overdue come first, and the others at
