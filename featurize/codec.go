@@ -13,12 +13,14 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"github.com/klauspost/compress/s2"
 
+	"github.com/hinged/hinged/internal/packed"
 	"github.com/hinged/hinged/model"
 )
 
 // The encoding of Features, version 1:
 //
-//	version 1 byte; flags 1 byte (1: names, 2: values other than 1)
+//	version 1 byte; flags 1 byte (1: names, 2: values other than 1, 4: the rest is
+//	not compressed, as store/boltfile keeps it of some messages together)
 //	affine, then the factor of each group: float64, little endian
 //	the rest, compressed as one S2 block: for each group
 //	  number of features, uvarint
@@ -32,10 +34,11 @@ import (
 // encode (1,156 bytes and 23 µs for the sample of BenchmarkMarshal against 1,415
 // and 14; S2 at its fastest setting makes that 1,445 and 10).
 const (
-	codecVersion = 1
+	codecVersion = packed.NamesVersion
 	flagNames    = 1
 	flagValues   = 2
-	headBytes    = 2 + 8*(1+int(groups))
+	flagPlain    = packed.NamesPlain
+	headBytes    = packed.NamesHead
 
 	maxDecoded  = 64 << 20 // bytes of the rest, uncompressed
 	maxNameSize = math.MaxUint16
@@ -100,10 +103,10 @@ func (x *Features) MarshalBinary() ([]byte, error) {
 		}
 	}
 	*scratch = rest
-	packed := scratches.Get().(*[]byte)
-	defer scratches.Put(packed)
-	*packed = s2.Encode((*packed)[:cap(*packed)], rest)
-	return append(head, *packed...), nil
+	block := scratches.Get().(*[]byte)
+	defer scratches.Put(block)
+	*block = s2.Encode((*block)[:cap(*block)], rest)
+	return append(head, *block...), nil
 }
 
 // shared returns the length of the longest common prefix.
@@ -125,7 +128,7 @@ func (x *Features) UnmarshalBinary(data []byte) error {
 		return fmt.Errorf("features have version %d; this program reads version %d", data[0], codecVersion)
 	}
 	flags := data[1]
-	if flags&^(flagNames|flagValues) != 0 {
+	if flags&^(flagNames|flagValues|flagPlain) != 0 {
 		return fmt.Errorf("%w: flags %#x", errFeatures, flags)
 	}
 	var y Features
@@ -138,18 +141,13 @@ func (x *Features) UnmarshalBinary(data []byte) error {
 			return fmt.Errorf("%w: factor %v is not between 0 and 1", errFeatures, factor)
 		}
 	}
-	size, err := s2.DecodedLen(data[headBytes:])
-	// A block expands by a bounded factor; one that claims more is damaged, and
-	// its memory is not asked for.
-	if err != nil || size > maxDecoded || size > 64*len(data)+64 {
-		return fmt.Errorf("%w: compressed part", errFeatures)
-	}
 	scratch := unpackings.Get().(*unpacking)
 	defer scratch.done()
-	if scratch.plain, err = s2.Decode(scratch.plain[:cap(scratch.plain)], data[headBytes:]); err != nil {
-		return fmt.Errorf("%w: compressed part: %w", errFeatures, err)
+	rest, err := scratch.rest(data[headBytes:], flags)
+	if err != nil {
+		return err
 	}
-	if y.entries, err = scratch.entriesOf(scratch.plain, flags); err != nil {
+	if y.entries, err = scratch.entriesOf(rest, flags); err != nil {
 		return err
 	}
 	y.names = string(scratch.names)
@@ -179,7 +177,25 @@ func (u *unpacking) done() {
 	}
 }
 
-// entriesOf decodes the compressed part; u.names then has the names. The result shares
+// rest returns the part that is compressed, unless flags say that it is not. The result may
+// share data.
+func (u *unpacking) rest(data []byte, flags byte) ([]byte, error) {
+	if flags&flagPlain != 0 {
+		return data, nil
+	}
+	size, err := s2.DecodedLen(data)
+	// A block expands by a bounded factor; one that claims more is damaged, and
+	// its memory is not asked for.
+	if err != nil || size > maxDecoded || size > 64*(headBytes+len(data))+64 {
+		return nil, fmt.Errorf("%w: compressed part", errFeatures)
+	}
+	if u.plain, err = s2.Decode(u.plain[:cap(u.plain)], data); err != nil {
+		return nil, fmt.Errorf("%w: compressed part: %w", errFeatures, err)
+	}
+	return u.plain, nil
+}
+
+// entriesOf decodes the part that may be compressed; u.names then has the names. The result shares
 // nothing with u.
 func (u *unpacking) entriesOf(rest []byte, flags byte) ([]entry, error) {
 	d := decoder{rest: rest}

@@ -11,5 +11,8 @@
 // consists of features that were in its mail before, so that a number in a list of them
 // is enough: about one byte.
 //
+// Features with their names have a form without compression, too (DecompressNames), so that
+// those of several messages can be compressed together.
+//
 // The package knows nothing about mail, words or files, and keeps nothing.
 package packed

@@ -122,7 +122,8 @@ func (g *growth) open(b *testing.B) {
 }
 
 // arrive brings one message to each account and commits: the last of mail to the first, and to
-// each of the others the one that came apart messages before, if there is one.
+// each of the others the one that came apart messages before, if there is one. Accounts that
+// are apart commit one after the other, the others together.
 func (g *growth) arrive(b *testing.B, at store.Moment, reader *featurize.Featurizer, mail [][]byte, apart int) {
 	b.Helper()
 	for i, w := range g.writers {
@@ -138,6 +139,9 @@ func (g *growth) arrive(b *testing.B, at store.Moment, reader *featurize.Featuri
 		}
 		if _, err := w.Apply(&filter.Arrived{At: at, Meta: meta, Message: message}); err != nil {
 			b.Fatal(err)
+		}
+		if apart > 0 {
+			g.commit(b)
 		}
 	}
 	g.commit(b)
@@ -184,7 +188,7 @@ func (g *growth) print(b *testing.B, day int) int64 {
 	file, sizes := g.file(b)
 	g.open(b)
 	line := fmt.Sprintf("day %d, KB for each account: file %d, snapshot %d; pages %d:", day, file/accounts>>10, dumped/len(g.names)>>10, sizes["all"]/len(g.names)>>10)
-	for _, k := range []string{"features", "featureindex", "names", "journal", "lessons", "redo", "snapshots"} {
+	for _, k := range []string{"features", "featureindex", "names", "namegroups", "journal", "lessons", "redo", "snapshots"} {
 		line += fmt.Sprintf(" %s %d", k, sizes[k]/len(g.names)>>10)
 	}
 	st := g.writers[0].Filter().State()

@@ -41,13 +41,13 @@ func (a *AccountView) Entries(log Log, from, to uint64, fn func(number, position
 	if err != nil {
 		return err
 	}
-	features := log.kind == frameFeature
 	var v vocabulary
-	if features {
+	if log.kind == frameFeature {
 		if v, _, err = readVocabulary(a.bucket, 0); err != nil {
 			return err
 		}
 	}
+	reader := nameReader{account: a.bucket}
 	var room []byte
 	c := b.Cursor()
 	for key, value := c.Seek(key64(from)); key != nil; key, value = c.Next() {
@@ -56,9 +56,12 @@ func (a *AccountView) Entries(log Log, from, to uint64, fn func(number, position
 			return nil
 		}
 		var payload []byte
-		if features {
+		switch log.kind {
+		case frameFeature:
 			payload, room, err = expanded(key, value, v.Vocabulary, room)
-		} else {
+		case frameNames:
+			payload, err = reader.payload(key, value)
+		default:
 			payload, err = unframe(log.kind, key, value)
 		}
 		if err != nil {

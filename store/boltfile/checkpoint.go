@@ -30,7 +30,7 @@ const checkpointsPerCommit = 4
 // repackEvery: an account of a partition is repacked at the first checkpoint after so many
 // commits, also if its base has not moved on: vectors that are not condensed yet take three
 // times as much.
-const repackEvery = 100
+const repackEvery = 200
 
 // checkpointSome writes the checkpoints that are due after a commit. Of the
 // accounts of a partition those longest overdue come first, and the others at
@@ -100,6 +100,9 @@ func (s *Store) checkpoint(f *file, account string, st *store.State, keep time.D
 	room := pendings.Get().(*[][]byte)
 	defer pendings.Put(room)
 	w := &saving{file: f, account: account, generation: p.Generation + 1, plain: p.Partition != nil, o: s.o, pending: (*room)[:0]}
+	if p.Partition != nil {
+		w.o.Hooks.Chunk = min(w.o.Hooks.Chunk, partitionChunk)
+	}
 	w.begin = func(tx *bolt.Tx) error { return beginGeneration(accountBucket(tx, account), w.generation) }
 	if err := w.write(st); err != nil {
 		return err

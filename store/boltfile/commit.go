@@ -299,7 +299,15 @@ func (s *Store) write(tx *bolt.Tx, name string, at store.Position, c *commit, pa
 		{"sweep", func() error {
 			return s.sweep(name, account, &p, s.o.Hooks.Slice+2*max(len(c.journal), len(c.features)))
 		}},
-		{"names", func() error { return s.trimNames(account, &p, c.namesEnd, s.o.Hooks.Slice+2*len(c.features)) }},
+		{"names", func() error {
+			if err := s.trimNames(account, &p, c.namesEnd, s.o.Hooks.Slice+2*len(c.features)); err != nil {
+				return err
+			}
+			if p.Partition == nil || p.Pending != nil || (at.Commit+1)%groupEvery != 0 {
+				return nil
+			}
+			return groupNames(account, c.clock-(c.clock-c.namesEnd)/groupSpan)
+		}},
 	}
 	for _, put := range puts {
 		if err := s.o.step(put.step); err != nil {

@@ -48,12 +48,10 @@ func readNames(account *bolt.Bucket, key []byte) ([]byte, error) {
 	if value == nil {
 		return nil, store.ErrNotFound
 	}
-	payload, err := unframe(frameNames, key, value)
+	reader := nameReader{account: account}
+	payload, err := reader.payload(key, value)
 	if err != nil {
 		return nil, damage("names of features: %w", err)
-	}
-	if len(payload) < clockSize {
-		return nil, damage("a record of names is malformed")
 	}
 	return payload[clockSize:], nil
 }
@@ -68,7 +66,7 @@ func dropNames(account *bolt.Bucket, p *Progress, keys [][]byte) error {
 		if names.Get(key) == nil {
 			continue
 		}
-		if err := names.Delete(key); err != nil {
+		if err := dropName(account, names, key); err != nil {
 			return err
 		}
 		p.Names -= min(p.Names, 1)
@@ -107,16 +105,26 @@ func verifyNames(account *bolt.Bucket, p Progress) error {
 		if err != nil {
 			return err
 		}
+		reader := nameReader{account: account}
 		err = names.ForEach(func(key, value []byte) error {
 			n++
 			if len(value) < frameSize+clockSize {
 				return errors.New("a record of names is malformed")
+			}
+			if _, _, err := unframeNames(key, value); err != nil {
+				return nil //nolint:nilerr // which checkFrames tells
+			}
+			if _, err := reader.payload(key, value); err != nil {
+				return fmt.Errorf("names at %x: %w", key, err)
 			}
 			if features.Get(key) == nil {
 				return fmt.Errorf("names at %x are of no features", key)
 			}
 			return nil
 		})
+		if err == nil {
+			err = verifyNameGroups(account, names)
+		}
 		if err != nil {
 			return err
 		}

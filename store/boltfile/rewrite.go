@@ -267,6 +267,9 @@ func replaceLogs(account *bolt.Bucket, r *rewriting) error {
 	if err := plainAgain(account); err != nil {
 		return err
 	}
+	if err := ungroupAllNames(account); err != nil {
+		return err
+	}
 	for _, name := range [][]byte{redoBucket, journalBucket} {
 		if err := emptyBucket(account, name); err != nil {
 			return err

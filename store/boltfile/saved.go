@@ -19,6 +19,10 @@ const (
 	// chunkSize is the most that a chunk's record may have, unless one row alone
 	// has more. With its frame and the database's page headers it fits 16 pages.
 	chunkSize = 64<<10 - 128
+	// partitionChunk is chunkSize for accounts of a partition. The library writes up to four
+	// values that stand side by side to one run of pages, so a whole state of theirs was one
+	// of 43 pages. A file whose free pages lie scattered has none that long, and grows by it.
+	partitionChunk = 32<<10 - 64
 	// chunksPerCommit bounds the memory that writing a saved state takes: the
 	// database keeps all that a transaction writes until its end.
 	chunksPerCommit = 64

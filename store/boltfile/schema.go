@@ -36,7 +36,10 @@ import (
 //	    features             <commit, 8><position in batch, 4> → MessageKey, the caller's bytes,
 //	                         or what internal/packed condensed of them
 //	    vocabulary           what that needs (vocabulary.go); not there without any
-//	    names                key in features → the account's clock then, 8 bytes; the caller's bytes
+//	    names                key in features → the account's clock then, 8 bytes; the caller's
+//	                         bytes, or the key of the group that has them
+//	    namegroups           key in names of its last message → names of some messages
+//	                         (namegroup.go); not there without any
 //	    featureindex         MessageKey, <key in features> → nothing
 //	partitions               of topics that are read into accounts; not there without any
 //	  <topic, 0, number, 4>
@@ -96,6 +99,8 @@ var (
 	// namesBucket is not in files from before names were kept apart, until the first
 	// commit that brings some.
 	namesBucket = []byte("names")
+	// groupsBucket is there since names were first compressed together.
+	groupsBucket = []byte("namegroups")
 )
 
 // What a frame's checksum says that its value is.
@@ -117,6 +122,8 @@ const (
 	frameVocabulary byte = 'v'
 	frameIndex      byte = 'x'
 	frameNames      byte = 'n'
+	frameGroup      byte = 'e' // names of a group of messages (namegroup.go)
+	frameGrouped    byte = 't' // where those of one of them are
 	framePosition   byte = 'p'
 	frameMember     byte = 'a'
 	framePending    byte = 'w'
@@ -147,11 +154,15 @@ var (
 
 // check checks the frame of a value.
 func (l Log) check(key, value []byte) error {
-	if l.kind == frameFeature {
-		_, _, err := unframeFeature(key, value)
-		return err
+	var err error
+	switch l.kind {
+	case frameFeature:
+		_, _, err = unframeFeature(key, value)
+	case frameNames:
+		_, _, err = unframeNames(key, value)
+	default:
+		_, err = unframe(l.kind, key, value)
 	}
-	_, err := unframe(l.kind, key, value)
 	return err
 }
 

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	bolt "go.etcd.io/bbolt"
+
 	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
@@ -81,4 +83,41 @@ func loadDigest(t testing.TB, s *Store) (digest string, journal uint64) {
 	}
 	_, digest = store.Digest(st)
 	return digest, st.At().Journal
+}
+
+// A saved state of an account of a partition is in short runs of pages, for which a file with
+// scattered free pages has room.
+func TestSavedStatesOfAPartitionTakeShortRunsOfPages(t *testing.T) {
+	s := openTest(t, storetest.TempStore(t), Options{NoSync: true, CheckpointEvery: 4})
+	of := store.Partition{Topic: "in"}
+	if err := s.BeginPartition(of, store.LogPosition{Partitions: 1}); err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	st := store.NewState()
+	for n := range int64(16) {
+		b := grow(r, st)
+		b.Journal = [][]byte{{1}}
+		if err := s.CommitPartition(of, store.LogPosition{Next: n + 1}, []store.AccountCommit{{Account: "ann", State: st, Batch: b}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := s.viewAccount("ann", func(account *bolt.Bucket, p Progress) error {
+		if p.Checkpoint.Bytes < 150_000 {
+			t.Errorf("the checkpoint has %d bytes, too few for this test", p.Checkpoint.Bytes)
+		}
+		saved, err := savedBucket(account, p.Checkpoint.Generation)
+		if err != nil {
+			return err
+		}
+		// Pages of a leaf that is one run have no others after them.
+		stats := saved.Stats()
+		if run := stats.LeafOverflowN/max(1, stats.LeafPageN) + 1; run > 16 {
+			t.Errorf("%d leaves of %d chunks have %d pages more: runs of %d pages, want up to 16", stats.LeafPageN, stats.KeyN, stats.LeafOverflowN, run)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -164,6 +164,9 @@ func checkAccountFrames(account *bolt.Bucket, name string) (problems []error) {
 	if _, _, err := readVocabulary(account, 0); err != nil {
 		found("%w", err)
 	}
+	if err := checkNameGroups(account); err != nil {
+		found("%w", err)
+	}
 	if err := checkSummary(account); err != nil {
 		found("%w", err)
 	}
