@@ -315,16 +315,25 @@ func TestLessonsWeighMoreWhileScoresAreRarelyWrong(t *testing.T) {
 	}
 }
 
+// pastFrom is the past of a world whose oldest lesson kept was learnt from base on.
+type pastFrom struct {
+	*world
+	base *store.State
+}
+
+func (p pastFrom) Learner() (*store.State, error) { return p.base, nil }
+
 // A label that the threshold alone heard, from before the oldest lesson kept, cannot be
 // told from the others any more; whose it was must not stay.
 func TestForgettingLeavesNoMessageAmongTheLabelledScores(t *testing.T) {
 	w := newWorld(t, forgetOptions())
 	l, _ := w.deliver("INBOX", mail("m@x", "a@example.com", owner, "words"))
+	base := store.NewState()
+	base.Labelled.Put(7, store.Scored{Score: 0.5, Label: model.Ordinary, Message: l.key})
+	if _, err := w.f.Rewrite(&ForgetRequested{Key: l.key}, pastFrom{w, base}); err != nil {
+		t.Fatal(err)
+	}
 	st := w.f.State()
-	st.Labelled.Put(7, store.Scored{Score: 0.5, Label: model.Ordinary, Message: l.key})
-	g := &forgetting{f: w.f, event: &ForgetRequested{Key: l.key}, messages: map[store.MessageKey]struct{}{l.key: {}}}
-	g.finish()
-	disownUnknown(st)
 	if s, ok := st.Labelled.Get(7); !ok || s.Score != 0.5 || s.Message != (store.MessageKey{}) {
 		t.Fatalf("the entry is %+v, %v", s, ok)
 	}
