@@ -3,7 +3,6 @@
 package filter
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
@@ -116,15 +115,14 @@ func (f *Filter) boldness() float64 {
 // lessonWindow finds the lessons of a dual learner's window. It is derived from
 // State.Window.
 type lessonWindow struct {
-	lookup[store.Windowed]
+	lookup
 	first uint64 // number of the oldest lesson kept
 }
 
 func newLessonWindow(st *store.State) lessonWindow {
 	w := lessonWindow{first: st.Account.WindowNext}
-	w.rows, w.number = st.Window, binary.BigEndian.Uint64
-	w.of = func(row *store.Windowed) store.MessageKey { return row.Message }
-	w.rows.EachKey(func(key []byte) { w.first = min(w.first, w.number(key)) })
+	w.rows = st.Window
+	w.rows.EachKey(func(key []byte) { w.first = min(w.first, windowNumber(key)) })
 	return w
 }
 

@@ -18,14 +18,14 @@ func TestALookupFindsTheSameHoweverItLooks(t *testing.T) {
 		w.undos = true
 		w.storm(seed, 400)
 		f := w.f
-		lessons := compareLookups(t, &f.lessons.lookup, func() lookup[store.Windowed] { return newLessonWindow(f.st).lookup }, f.st.Messages.Keys())
+		lessons := compareLookups(t, &f.lessons.lookup, func() lookup { return newLessonWindow(f.st).lookup }, f.st.Messages.Keys())
 		if lessons < 50 {
 			t.Errorf("seed %d: %d messages have a lesson; the test means little", seed, lessons)
 		}
 	}
 }
 
-func compareLookups[V any](t *testing.T, kept *lookup[V], anew func() lookup[V], messages []string) (found int) {
+func compareLookups(t *testing.T, kept *lookup, anew func() lookup, messages []string) (found int) {
 	t.Helper()
 	if kept.index == nil {
 		t.Fatal("no index was kept")
@@ -36,7 +36,7 @@ func compareLookups[V any](t *testing.T, kept *lookup[V], anew func() lookup[V],
 		k := store.MessageKey([]byte(key))
 		looking := anew()
 		n, ok := looking.find(k)
-		for name, other := range map[string]*lookup[V]{"made": &made, "kept": kept} {
+		for name, other := range map[string]*lookup{"made": &made, "kept": kept} {
 			if m, there := other.find(k); m != n || there != ok {
 				t.Fatalf("message %x has row %d, %v; with the index that was %s %d, %v", k[:4], n, ok, name, m, there)
 			}
@@ -44,8 +44,8 @@ func compareLookups[V any](t *testing.T, kept *lookup[V], anew func() lookup[V],
 		if row := made.rows; ok {
 			found++
 			number := 0
-			row.Each(func(key []byte, v *V) {
-				if made.of(v) == k && made.number(key) == n {
+			row.Each(func(key []byte, v *store.Windowed) {
+				if v.Message == k && windowNumber(key) == n {
 					number++
 				}
 			})

@@ -113,10 +113,14 @@ func (w *window) replace(old, now point) {
 // of it comes any more.
 func (w *window) disown(k store.MessageKey) {
 	if slot, ok := w.ring.Find(k); ok {
-		s, _ := w.ring.Get(slot)
-		s.Message = store.MessageKey{}
-		w.ring.Put(slot, s)
+		disownAt(w.ring, slot)
 	}
+}
+
+func disownAt(ring *store.Ring, slot uint32) {
+	s, _ := ring.Get(slot)
+	s.Message = store.MessageKey{}
+	ring.Put(slot, s)
 }
 
 // disownUnknown does what disown does for all messages that are not known.
@@ -128,9 +132,7 @@ func disownUnknown(st *store.State) {
 		}
 	})
 	for _, slot := range gone {
-		s, _ := st.Labelled.Get(slot)
-		s.Message = store.MessageKey{}
-		st.Labelled.Put(slot, s)
+		disownAt(st.Labelled, slot)
 	}
 }
 
