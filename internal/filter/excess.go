@@ -8,12 +8,12 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// The best threshold for the last 2,000 labelled scores is too low where important mail has
-// become rare since, or scores have risen: too much is marked for weeks, until the window
-// has followed. So the threshold rises when more is called important than there was above
-// it among the labelled scores. It doesn't fall when less is: marks that come late are
-// better than marks that are wrong. The three constants were chosen on linux-mtd and
-// linux-mips (docs/results.md, "The threshold").
+// When important mail becomes rarer, or scores rise, the best threshold for the last 2,000
+// labelled scores is too low until the window has followed, and too much is marked. So the
+// threshold rises while more messages are called important than there were above it among the
+// labelled scores. It does not fall while fewer are: in the trials, falling as well left more
+// windows with too many marks. The three constants were chosen on linux-mtd and linux-mips
+// (docs/results.md, "The threshold").
 const (
 	// excessWeight is by how much the threshold rises, in units of the score, for an
 	// excess of 1.
@@ -21,15 +21,15 @@ const (
 	// excessMemory is over how many messages the share called important is taken: the
 	// weight of each falls by a factor of 1 - 1/excessMemory with the next.
 	excessMemory = 30
-	// excessDelay is how long calls are gathered before they count. Mail in bulk, as after
-	// a server's move, is so judged by one threshold. There, what comes together is often
-	// alike, and many calls in a row say nothing of the threshold.
+	// excessDelay is how long calls are gathered before they count, so that one threshold
+	// judges mail that comes in bulk. Such mail is often alike, and many calls in a row then
+	// say nothing of the threshold.
 	excessDelay = time.Hour
 )
 
-// raised returns a cut that was fitted to the labelled scores with its lines moved up for
-// the excess: by how much the share called important of late exceeds the share of the
-// labelled scores that lie above the threshold, which is where it was fitted.
+// raised returns a cut, which was fitted to the labelled scores, with its lines moved up for
+// the excess. That is the share of messages called important of late less the share of the
+// labelled scores above the fitted threshold; below 0 it counts as 0.
 func (f *Filter) raised(c cut) cut {
 	labelled := f.labelled.sorted
 	if f.st.Account.CallsSince == 0 || len(labelled) == 0 {
@@ -40,9 +40,9 @@ func (f *Filter) raised(c cut) cut {
 	return cut{Threshold: c.Threshold + by, Low: c.Low + by}
 }
 
-// noteCall enters what the score alone decided of a message, at the account's clock, into
-// the share called important. What a rule decided, or was too early to decide, says
-// nothing of the threshold.
+// noteCall counts a decision that was made by score, at the account's clock, in the share
+// called important. Decisions by rules, and those made before enough was learnt, say nothing
+// of the threshold and do not count.
 func (f *Filter) noteCall(d *Decision) {
 	if d.Reason == store.ReasonRule || d.Reason == store.ReasonTooFewLabels {
 		return
@@ -65,7 +65,7 @@ func (f *Filter) noteCall(d *Decision) {
 // faded returns what is left of the weight of the calls before n others.
 func faded(n uint32) float64 {
 	left := 1.0
-	for range min(n, 100*excessMemory) { // by then it is nothing
+	for range min(n, 100*excessMemory) { // more change nothing: it is below 1e-40 then
 		left *= 1 - 1.0/excessMemory
 	}
 	return left
