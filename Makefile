@@ -77,9 +77,12 @@ RACE = $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
 PATIENT = -timeout 1h
 
 # The race detector keeps each process for a second after its end, in case a race
-# shows yet. The scripts of cmd/hinged run some hundred processes, and mostly wait, as
-# tests of servers do: three packages at a time keep two processors busy.
-RACING = GORACE=atexit_sleep_ms=20 $(GO) test -vet=off $(RACE) $(PATIENT) -p 3 -parallel 4
+# shows yet.
+RACING = GORACE=atexit_sleep_ms=20 $(GO) test -vet=off $(RACE) $(PATIENT) $(WAITING)
+
+# Tests of servers and of scripts mostly wait: three packages at a time keep two
+# processors busy.
+WAITING = -p 3 -parallel 4
 
 # Two packages have a step each: internal/project, which compiles for several
 # processors, and internal/e2e, which starts mail servers and kills daemons. Both
@@ -143,7 +146,7 @@ plain:
 	@echo '== go test, where nothing can race'
 	@$(BUILD) -o /dev/null ./cmd/hinged & release=$$!; \
 	$(GO) test -vet=off $(PATIENT) $(addprefix ./,$(ALONE)) && \
-	$(GO) test -vet=off $(PATIENT) -run '^($(COMPUTES))$$' $(COMPUTERS); tests=$$?; \
+	$(GO) test -vet=off $(PATIENT) $(WAITING) -run '^($(COMPUTES))$$' $(COMPUTERS); tests=$$?; \
 	wait $$release && [ $$tests = 0 ]
 
 e2e:

@@ -34,18 +34,21 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"hinged": main, "hinged-lab": verbs.Main})
 }
 
-func TestScripts(t *testing.T) { runScripts(t, false) }
-
-// TestScriptsThatCompute are those that mostly compute and race nothing that others don't.
-func TestScriptsThatCompute(t *testing.T) {
+// TestScripts runs without the race detector, under which a hundred short processes take
+// three times as long. What may race in the daemon is tested where it is written, and by
+// TestScriptsThatRace.
+func TestScripts(t *testing.T) {
 	testkit.Computes(t)
-	runScripts(t, true)
+	runScripts(t, false)
 }
 
-// computes begins a script that mostly computes.
-const computes = "# Computes."
+// TestScriptsThatRace runs the scripts in which a daemon does much at a time.
+func TestScriptsThatRace(t *testing.T) { runScripts(t, true) }
 
-func runScripts(t *testing.T, computing bool) {
+// races is the first line of a script that make test runs under the race detector.
+const races = "# Races."
+
+func runScripts(t *testing.T, racing bool) {
 	all, err := filepath.Glob("testdata/*.txt")
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +59,7 @@ func runScripts(t *testing.T, computing bool) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if bytes.HasPrefix(text, []byte(computes)) == computing {
+		if bytes.HasPrefix(text, []byte(races)) == racing {
 			scripts = append(scripts, path)
 		}
 	}

@@ -55,6 +55,7 @@ func piped(apart bool, args ...string) string {
 // TestNothingIsBrokenAtEightyColumns compares what is shown on a narrow terminal with what
 // a pipe gets: no line is wider, and the words are the same.
 func TestNothingIsBrokenAtEightyColumns(t *testing.T) {
+	testkit.Computes(t)
 	// Among the words are wide characters and combining ones, and no space for long.
 	const wide = "会議の議事録と来週の予定についてのお知らせですのでご確認くださいますようお願い申し上げます"
 	combining := strings.Repeat("Cafe\u0301 cre\u0300me ", 12)

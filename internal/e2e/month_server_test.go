@@ -136,11 +136,17 @@ func (m *month) heard(what string) {
 // set its marks, and has seen the changes of flags up to these.
 func (m *month) caughtUp(what string, changed map[string]stand) {
 	m.t.Helper()
+	var there map[string]stand
+	var asked time.Time
 	m.last = m.site.until(what, func(a desk.AccountStatus) bool {
 		if a.Messages != m.come || a.MarksIntended != 0 {
 			return false
 		}
-		there := m.server()
+		// The server is busy enough with those whom this waits for.
+		if time.Since(asked) > 200*time.Millisecond {
+			there, asked = m.server(), time.Now()
+		}
+		missing := len(there)
 		for _, b := range a.Mailboxes {
 			w, watched := there[b.Mailbox]
 			if !watched {
@@ -152,9 +158,9 @@ func (m *month) caughtUp(what string, changed map[string]stand) {
 			if b.HighestModSeq < changed[b.Mailbox].modseq {
 				return false
 			}
-			delete(there, b.Mailbox)
+			missing--
 		}
-		return len(there) == 0
+		return missing == 0
 	})
 }
 

@@ -235,7 +235,7 @@ func newReader(t *testing.T, page []command) *reader {
 	r.env = append(r.env, "HINGED_CONFIG="+place)
 	// Another home must not mean another cache: everything would be fetched and
 	// compiled again.
-	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GOFLAGS", "GOTOOLCHAIN", "GOSUMDB"} {
+	for _, name := range []string{"CGO_ENABLED", "GOCACHE", "GOMODCACHE", "GOPROXY", "GOFLAGS", "GOTOOLCHAIN", "GOSUMDB"} {
 		out, err := exec.Command("go", "env", name).Output()
 		if err != nil {
 			t.Fatal(err)
