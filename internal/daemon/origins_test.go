@@ -10,6 +10,7 @@ import (
 
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store/boltfile"
 )
@@ -17,6 +18,7 @@ import (
 // TestAScoreComesFromLessons: for every learner the lessons' pulls, and what is older, are
 // the score; where every lesson is kept, nothing is older.
 func TestAScoreComesFromLessons(t *testing.T) {
+	testkit.Computes(t)
 	for name, tt := range map[string]struct {
 		set   func(*filter.Options)
 		store boltfile.Options

@@ -17,6 +17,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/store"
 )
@@ -148,6 +149,7 @@ func (w *wordy) compare(t *testing.T) (grouped int) {
 // TestNamesAreGroupedUnseen: while messages come one by one and some at once, seldom and often,
 // through checkpoints, rewritings that forget any of them, compaction and opening.
 func TestNamesAreGroupedUnseen(t *testing.T) {
+	testkit.Computes(t)
 	w := newWordy(t, openTest(t, storetest.TempStore(t), Options{CheckpointEvery: 7, JournalCap: 20, NoSync: true}))
 	r := rand.New(rand.NewPCG(3, 4))
 	most := 0
@@ -187,6 +189,7 @@ func TestNamesAreGroupedUnseen(t *testing.T) {
 
 // TestNamesAreDroppedInAnyOrder: those of any message of a group may go before the others.
 func TestNamesAreDroppedInAnyOrder(t *testing.T) {
+	testkit.Computes(t)
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 20 {
 		w := newWordy(t, openTest(t, storetest.TempStore(t), Options{NoSync: true}))

@@ -11,6 +11,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/hinged/hinged/internal/packed"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/store"
 )
@@ -39,6 +40,7 @@ func featuresOf(n, k int) []byte { return fmt.Appendf(nil, "features %d of messa
 // few come again after that. Whatever the base, the journal behind it is whole,
 // and every message that a state in between has a row for has its features.
 func TestTrimmingKeepsWhatAReplayNeeds(t *testing.T) {
+	testkit.Computes(t)
 	o := testOptions()
 	path := storetest.TempStore(t)
 	s := openTest(t, path, o)

@@ -12,6 +12,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/hinged/hinged/internal/packed"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
@@ -85,6 +86,7 @@ func compareFeatures(t *testing.T, s *Store, want map[store.MessageKey][]byte) {
 // TestVectorsAreCondensedUnseen: while the base moves on again and again, through a
 // rewriting, after it was compacted and opened anew.
 func TestVectorsAreCondensedUnseen(t *testing.T) {
+	testkit.Computes(t)
 	t.Parallel()
 	path := storetest.TempStore(t)
 	s := openTest(t, path, testOptions())
