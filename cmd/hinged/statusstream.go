@@ -71,6 +71,9 @@ func partitionText(p *stream.PartitionStatus, running bool) string {
 	if p.Restoring > 0 {
 		text += fmt.Sprintf("; %d accounts still to be fetched out of the snapshot", p.Restoring)
 	}
+	if p.DamagedFile != "" {
+		text += "; its file was damaged and is now " + p.DamagedFile
+	}
 	if p.Stopped {
 		text += "; STOPPED"
 	}

@@ -365,10 +365,7 @@ func TestUndoAndForgetAreEventsOfTheirPlace(t *testing.T) {
 	}
 	// What is forgotten is in no snapshot that is left, and not in the file.
 	eventually(t, func() error {
-		due, err := p.store.ScrubDue()
-		if err == nil && due {
-			err = errors.New("the file knows it still")
-		}
+		err := scrubbed(p)
 		if err == nil && snapshots(t, c)[0] < 9 {
 			err = errors.New("there is no snapshot from after it")
 		}

@@ -3,22 +3,51 @@
 package stream
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/hinged/hinged/store"
 )
 
-// spoil damages the file of a partition, of a store that is closed.
+// spoil damages the file of a partition.
 func spoil(t *testing.T, p *process, number int32) {
+	t.Helper()
+	if err := os.Truncate(fileOf(t, p, number), 8<<10); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fileOf is the file of a partition.
+func fileOf(t *testing.T, p *process, number int32) string {
 	t.Helper()
 	found, err := filepath.Glob(fmt.Sprintf("%s.partitions-*/*-%d.*.db", p.path, number))
 	if err != nil || len(found) != 1 {
 		t.Fatalf("the files of partition %d are %q, %v", number, found, err)
 	}
-	if err := os.Truncate(found[0], 8<<10); err != nil {
+	return found[0]
+}
+
+// garble overwrites the pages of a file, but for those of its header.
+func garble(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size, err := f.Seek(0, io.SeekEnd)
+	if err == nil {
+		header := 2 * os.Getpagesize()
+		_, err = f.WriteAt(bytes.Repeat([]byte{0xa5}, int(size)-header), int64(header))
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -78,5 +107,152 @@ func TestAPartitionWhoseFileIsDamagedStopsWithoutASnapshot(t *testing.T) {
 	})
 	if _, known, err := p.store.PartitionInfo(store.Partition{Topic: testTopics.Input, Number: 1}); known || err != nil {
 		t.Errorf("the partition that stopped is in the store: %v, %v", known, err)
+	}
+}
+
+// While the store is in use, too, one partition is taken over again and nothing else is.
+func TestAPartitionWhoseFileIsDamagedInUseIsTakenOverAgain(t *testing.T) {
+	truncate := func(size int64) func(*testing.T, string) {
+		return func(t *testing.T, path string) {
+			t.Helper()
+			if err := os.Truncate(path, size); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for name, damage := range map[string]func(*testing.T, string){
+		"garbled":                     garble,
+		"all but the header missing":  truncate(8 << 10),
+		"half of the header missing":  truncate(4 << 10),
+		"nothing left of it":          truncate(0),
+		"damaged, and deleted before": func(t *testing.T, path string) { garble(t, path); remove(t, path) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, all := newCluster(3), newCluster(3)
+			fillTwo(c, all, 75, 9, 200)
+			p := newProcess(t, c)
+			var restores atomic.Int32
+			var others func() error // reports what of the other partitions waits
+			p.hooks.Step = func(step string) error {
+				if step == "begin restore" {
+					restores.Add(1)
+					for others() != nil { // they get on meanwhile
+						time.Sleep(time.Millisecond)
+					}
+				}
+				return nil
+			}
+			p.start(small)
+			eventually(t, func() error { return caughtUp(c, p) })
+			allSaved(t, c)
+			others = func() error {
+				at := p.engine.Status().Partitions
+				for n, log := range c.marks(testTopics.Input) {
+					if n != 1 && at[n].Position < log.End {
+						return fmt.Errorf("partition %d stands at %d of %d", n, at[n].Position, log.End)
+					}
+				}
+				return nil
+			}
+			file := fileOf(t, p, 1)
+			damage(t, file)
+			fillTwo(c, all, 76, 12, 60)
+			want, twin := undisturbed(t, all)
+			eventually(t, func() error {
+				if restores.Load() == 0 {
+					return errors.New("it was not taken over again")
+				}
+				return nil
+			})
+			takenOver(t, c, p)
+			sameDigests(t, digests(t, p.store), want)
+			sound(t, p.store)
+			sameRecords(t, testTopics.Decisions, c.all(testTopics.Decisions), twin.all(testTopics.Decisions))
+			s := p.engine.Status()
+			aside := file + ".damaged-1"
+			if strings.Contains(name, "deleted") {
+				aside = ""
+			} else if _, err := os.Stat(aside); err != nil {
+				t.Error(err)
+			}
+			if n := restores.Load(); n != 1 || s.Rebalances != 0 || s.Partitions[0].DamagedFile != "" || s.Partitions[1].DamagedFile != aside {
+				t.Errorf("it was taken over %d times, and the status says %+v", n, s)
+			}
+			// It does so after the next start, too.
+			p.stop()
+			fillTwo(c, all, 77, 12, 60)
+			want, _ = undisturbed(t, all)
+			takesOver(t, c, p, want)
+		})
+	}
+}
+
+func remove(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What the check finds in a partition without mail counts as well.
+func TestDamageThatTheCheckFindsIsMendedWithoutMail(t *testing.T) {
+	c := newCluster(2)
+	fill(c, 78, 6, 100)
+	want, _ := undisturbed(t, c)
+	p := newProcess(t, c)
+	p.start(small)
+	eventually(t, func() error { return caughtUp(c, p) })
+	allSaved(t, c)
+	eventually(t, func() error { return scrubbed(p) }) // which checks the file, too
+	p.stop()
+	p.hooks.Whole = 1                                                                // so that it is left to the check,
+	p.start(func(o *Options) { o.SnapshotEvery, o.SnapshotInterval = 1<<40, 1<<62 }) // and not found by a snapshot
+	eventually(t, func() error { return whole(p) })
+	file := fileOf(t, p, 1)
+	garble(t, file)
+	if err := p.store.Check(t.Context()); !errors.Is(err, store.ErrDamaged) {
+		t.Fatalf("Check: %v, want ErrDamaged", err)
+	}
+	eventually(t, func() error {
+		if s := p.engine.Status(); s.Partitions[1].DamagedFile != file+".damaged-1" {
+			return fmt.Errorf("it says %+v", s)
+		}
+		return nil
+	})
+	takenOver(t, c, p)
+	sameDigests(t, digests(t, p.store), want)
+}
+
+// A disk that damages one file after another is not written to for ever.
+func TestAPartitionWhoseFilesAreDamagedAgainAndAgainIsStopped(t *testing.T) {
+	c := newCluster(2)
+	fill(c, 79, 6, 100)
+	p := newProcess(t, c)
+	p.start(small)
+	eventually(t, func() error { return caughtUp(c, p) })
+	allSaved(t, c)
+	for n := range mostDamaged + 1 {
+		eventually(t, func() error { return whole(p) })
+		file := fileOf(t, p, 1)
+		garble(t, file)
+		fill(c, 80+uint64(n), 6, 40)
+		eventually(t, func() error {
+			s := p.engine.Status()
+			one := s.Partitions[1]
+			if n < mostDamaged && one.DamagedFile == file+".damaged-1" || n == mostDamaged && one.Stopped && strings.Contains(one.Problem, "look at the disk") {
+				return nil
+			}
+			return fmt.Errorf("damaged %d times, it says %+v", n+1, s)
+		})
+	}
+	eventually(t, func() error {
+		s := p.engine.Status()
+		if end := c.marks(testTopics.Input)[0].End; s.Partitions[0].Position != end || s.Partitions[0].Stopped {
+			return fmt.Errorf("the other partition stands at %d of %d: %+v", s.Partitions[0].Position, end, s)
+		}
+		return nil
+	})
+	if _, err := p.engine.Accounts(); err != nil {
+		t.Errorf("the accounts of the other partition can't be listed: %v", err)
 	}
 }

@@ -86,8 +86,8 @@ func (p *partition) known(before []*partition) {
 func (p *partition) run(ctx context.Context, readAhead int64) {
 	for {
 		err := p.work(ctx, readAhead)
-		for ctx.Err() == nil && lost(err) {
-			if err = p.beginAnew(ctx, err); err != nil {
+		for ctx.Err() == nil && p.mendable(err) {
+			if err = p.mend(ctx, err); err != nil {
 				break
 			}
 			err = p.work(ctx, readAhead)
@@ -126,7 +126,11 @@ func (p *partition) work(ctx context.Context, readAhead int64) error {
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	defer fail(nil) // before the wait
-	beside.Go(func() { p.keep(ctx) })
+	beside.Go(func() {
+		if err := p.keep(ctx); err != nil {
+			fail(err)
+		}
+	})
 	p.asides = newAsides(p.e.o.AccountLimit, info.LogPosition)
 	p.behind = p.e.newIntake(max(1, readAhead/behindShare), p.partitions(), p.asides)
 	p.intake = p.e.newIntake(max(1, readAhead-readAhead/behindShare), p.partitions(), p.asides)
@@ -151,7 +155,7 @@ func (p *partition) work(ctx context.Context, readAhead int64) error {
 	ended := p.read(ctx, at)
 	err = p.write(ctx)
 	readErr := ended()
-	if cause := context.Cause(ctx); genCtx.Err() == nil && lost(cause) && (err == nil || errors.Is(err, ctx.Err())) {
+	if cause := context.Cause(ctx); genCtx.Err() == nil && broken(cause) && (err == nil || errors.Is(err, ctx.Err())) {
 		err = cause // which the writer met as the end of ctx, if at all
 	}
 	return errors.Join(err, readErr)

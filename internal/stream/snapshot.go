@@ -21,8 +21,9 @@ const lookEvery = time.Second
 // younger one may be of a snapshot that another process is making.
 const orphanAge = time.Hour
 
-// keep makes snapshots when they are due, until ctx is done.
-func (p *partition) keep(ctx context.Context) {
+// keep makes snapshots when they are due, until ctx is done. An error says that the store's file
+// is damaged, which it also notices if there is no mail.
+func (p *partition) keep(ctx context.Context) error {
 	p.untidy = -1
 	last, at := p.lastSnapshot(ctx)
 	ticks := time.NewTicker(lookEvery)
@@ -30,9 +31,12 @@ func (p *partition) keep(ctx context.Context) {
 	for failed := 0; ; {
 		select {
 		case <-ctx.Done():
-			return
+			return nil
 		case <-ticks.C:
 		case <-p.committedOne:
+		}
+		if err := p.e.o.Store.Damage(p.id); err != nil {
+			return err
 		}
 		o := &p.e.o
 		now, next := o.Now(), p.state.position().Steps()
@@ -45,13 +49,16 @@ func (p *partition) keep(ctx context.Context) {
 		}
 		made, err := p.oneSnapshot(ctx)
 		if ctx.Err() != nil {
-			return
+			return nil
+		}
+		if p.damaged(err) {
+			return err
 		}
 		if err != nil {
 			failed++
 			p.log.Warn("can't make a snapshot; trying again", "error", err)
 			if p.pause(ctx, failed) != nil {
-				return
+				return nil
 			}
 			continue
 		}

@@ -119,6 +119,10 @@ type PartitionStatus struct {
 	// SetAside lists the accounts that have more records waiting than account_limit; other
 	// accounts go before them.
 	SetAside []SetAside `json:"set_aside,omitempty"`
+	// DamagedFile is the new path of the partition's file, which was found damaged since this
+	// process started and set aside; the partition was taken over again. It is the last one if
+	// there were several.
+	DamagedFile string `json:"damaged_file,omitempty"`
 
 	next int64 // offset of the next record of the accounts that are not set aside
 }
@@ -299,7 +303,9 @@ func (e *Engine) Status() Status {
 	e.mu.Unlock()
 	now := e.o.Now()
 	for _, p := range ours {
-		s.Partitions = append(s.Partitions, p.state.get(now))
+		one := p.state.get(now)
+		one.DamagedFile = e.o.Store.AsideOf(p.id)
+		s.Partitions = append(s.Partitions, one)
 	}
 	s.total()
 	s.Doing = s.doing()

@@ -148,8 +148,8 @@ func (p *partition) restore(ctx context.Context, s *situation) (int64, error) {
 }
 
 // fetchState brings in the state of an account that was taken over, if it has not
-// come in. It tries until it succeeds or ctx is done; ErrGone or store.ErrChunk if
-// it never can.
+// come in. It tries until it succeeds or ctx is done; ErrGone, store.ErrChunk or
+// store.ErrDamaged if it never can.
 func (p *partition) fetchState(ctx context.Context, account string) error {
 	if waits, here := p.pending.get(account); !waits || here {
 		return nil
@@ -188,7 +188,7 @@ func (p *partition) fetch(ctx context.Context, account string, whole bool,
 				p.vault.letGo()
 			}
 			return nil
-		case lost(err), errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrStale):
+		case broken(err), errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrStale):
 			return err
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -202,6 +202,10 @@ func (p *partition) fetch(ctx context.Context, account string, whole bool,
 
 // lost reports whether the snapshot can no longer supply this account.
 func lost(err error) bool { return errors.Is(err, ErrGone) || errors.Is(err, store.ErrChunk) }
+
+// broken reports whether trying the same again would not help, because the snapshot or a file of
+// the store is not what it was.
+func broken(err error) bool { return lost(err) || errors.Is(err, store.ErrDamaged) }
 
 // wantedAhead is how many accounts may wait to be brought in before the writer
 // comes to them. What is more is left to the writer.
@@ -229,7 +233,7 @@ func (p *partition) ahead(ctx context.Context, wanted <-chan string) error {
 			return nil
 		case account := <-wanted:
 			if err := p.fetchState(ctx, account); err != nil {
-				if lost(err) {
+				if broken(err) {
 					return err
 				}
 				return nil // ctx is done, or the partition is another's
@@ -248,7 +252,7 @@ func (p *partition) fill(ctx context.Context, wanted <-chan string) error {
 		}
 		began := time.Now()
 		if err := p.fetchLogs(ctx, account); err != nil {
-			if lost(err) {
+			if broken(err) {
 				return err
 			}
 			return nil // ctx is done, or the partition is another's

@@ -98,6 +98,15 @@ func takesOver(t *testing.T, c *cluster, p *process, want map[string]string) {
 	sound(t, p.store)
 }
 
+// scrubbed reports whether the store still holds what was forgotten.
+func scrubbed(p *process) error {
+	due, err := p.store.ScrubDue()
+	if err == nil && due {
+		err = errors.New("the store still holds what was forgotten")
+	}
+	return err
+}
+
 // whole reports what of an engine's accounts is still to come in.
 func whole(p *process) error {
 	if len(p.engine.Status().Partitions) == 0 {

@@ -22,8 +22,8 @@ var ErrElsewhere = errors.New("another process owns the account")
 // IsAccount reports whether the name is that of an account of a stream.
 func IsAccount(name string) bool { return strings.HasPrefix(name, kafka.AccountPrefix) }
 
-// Accounts returns the names of the accounts of the partitions that are ours,
-// ascending.
+// Accounts returns the names of the accounts of the partitions that are ours, ascending, without
+// those of partitions whose file is damaged.
 func (e *Engine) Accounts() ([]string, error) {
 	e.mu.Lock()
 	ours := e.ours
@@ -31,6 +31,9 @@ func (e *Engine) Accounts() ([]string, error) {
 	var names []string
 	for _, p := range ours {
 		some, err := e.o.Store.AccountsOf(p.id)
+		if p.damaged(err) {
+			continue // its status says so
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -95,7 +98,8 @@ type look struct {
 // Look calls fn with each of the accounts as of its last commit, one after
 // another; fn must not change or keep it. Where View loads an account, this asks
 // its writer, who has it in memory, and loads it only while the writer cannot
-// answer. An account that is unknown or belongs to another process is left out.
+// answer. An account that is unknown or belongs to another process is left out, and one that the
+// damaged file of a partition does not give any more.
 func (e *Engine) Look(ctx context.Context, accounts []string, fn func(account string, f *filter.Filter)) error {
 	patience, cancel := context.WithTimeout(ctx, lookPatience)
 	defer cancel()
@@ -105,7 +109,7 @@ func (e *Engine) Look(ctx context.Context, accounts []string, fn func(account st
 			continue
 		}
 		f, err := e.View(ctx, name, false)
-		if errors.Is(err, ErrElsewhere) || errors.Is(err, store.ErrNotFound) {
+		if errors.Is(err, ErrElsewhere) || errors.Is(err, store.ErrNotFound) || p != nil && p.damaged(err) {
 			continue
 		}
 		if err != nil {

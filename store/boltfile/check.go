@@ -20,8 +20,8 @@ import (
 // error soon after ctx is done.
 //
 // If a file is damaged it returns ErrDamaged, after it has checked the others, and from then on
-// so does whatever would write to that file. The next Open then reads it through and sets it
-// aside. Until then, reading gives what can be read.
+// so does whatever would write to that file. SetAside sets it aside if it is that of a partition,
+// or else the next Open, which reads it through. Until then, reading gives what can be read.
 func (s *Store) Check(ctx context.Context) (err error) {
 	defer wrap(&err, "checking store %s", s.path)
 	for _, f := range *s.files.Load() {
@@ -54,7 +54,7 @@ func (f *file) checkOnce(ctx context.Context) error {
 		return ctx.Err()
 	}
 	if errors.Is(err, store.ErrDamaged) && !f.readOnly {
-		found := fmt.Errorf("store %s: %w; nothing is written to it any more. %s", f.path, err, f.advice())
+		found := f.blame(fmt.Errorf("store %s: %w; nothing is written to it any more. %s", f.path, err, f.advice()))
 		f.damaged.Store(&found)
 		return errors.Join(err, suspect(f.path))
 	}
@@ -73,15 +73,17 @@ func (f *file) named(err error) error {
 // advice says what helps against damage that was found while the file is open.
 func (f *file) advice() string {
 	if f.partition {
-		return "Start hinged again: it sets the file aside, and its partition begins as on an empty disk"
+		return "hinged sets the file aside and takes the partition over again, at its next start at the latest"
 	}
 	return "Stop hinged and put a backup in its place with hinged restore"
 }
 
 // refusal is why nothing may be written; nil: it may.
 func (f *file) refusal() error {
-	if found := f.damaged.Load(); found != nil {
-		return *found
+	for _, found := range []*error{f.damaged.Load(), f.jammed.Load()} {
+		if found != nil {
+			return *found
+		}
 	}
 	return nil
 }
@@ -106,7 +108,7 @@ func (f *file) check(fn func(tx *bolt.Tx, file *os.File, is header) error) (err 
 		return err
 	}
 	defer func() { err = errors.Join(err, tx.Rollback()) }()
-	return plain(guard(func() error { return fn(tx, file, is) }))
+	return f.blame(plain(guard(func() error { return fn(tx, file, is) })))
 }
 
 // beginAt begins to read, and returns the half of the header that this goes by, which
@@ -117,7 +119,14 @@ func (f *file) beginAt(file *os.File) (*bolt.Tx, header, error) {
 	f.open.RLock()
 	db := f.db // stays open: Compact and Close wait for copying
 	f.open.RUnlock()
-	tx, err := db.Begin(false)
+	if found := f.jammed.Load(); found != nil {
+		return nil, header{}, *found
+	}
+	var tx *bolt.Tx
+	err := guard(func() (err error) { tx, err = db.Begin(false); return err })
+	if errors.Is(err, store.ErrDamaged) {
+		return nil, header{}, f.jam(err)
+	}
 	if err != nil {
 		return nil, header{}, plain(err)
 	}

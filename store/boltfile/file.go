@@ -4,6 +4,7 @@ package boltfile
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -42,6 +43,9 @@ type file struct {
 	checked atomic.Bool
 	// damaged is what check found; nil: nothing.
 	damaged atomic.Pointer[error]
+	// jammed is why nobody may use db any more: the library panicked and kept its locks, for
+	// which everybody else would wait for ever; nil: it did not.
+	jammed atomic.Pointer[error]
 	// dropped: it is no longer one of the Store's, and may be closed at any moment. It is set
 	// by whoever holds writing.
 	dropped atomic.Bool
@@ -64,6 +68,9 @@ func (f *file) close() error {
 	defer f.writing.Unlock()
 	f.open.Lock()
 	defer f.open.Unlock()
+	if f.jammed.Load() != nil {
+		return nil // closing would wait for the locks, too; the end of the process closes it
+	}
 	return f.db.Close()
 }
 
@@ -85,7 +92,7 @@ func (f *file) copyOut(fn func(*bolt.Tx) error) error {
 	f.open.RLock()
 	db := f.db // stays open: compact and close wait for copying
 	f.open.RUnlock()
-	return f.closed(guard(func() error { return db.View(fn) }))
+	return f.run(db.View, fn)
 }
 
 // view runs fn in a read transaction. What fn gets from the database is valid
@@ -93,12 +100,10 @@ func (f *file) copyOut(fn func(*bolt.Tx) error) error {
 func (f *file) view(fn func(*bolt.Tx) error) error {
 	f.open.RLock()
 	defer f.open.RUnlock()
-	return plain(f.closed(guard(func() error {
-		return f.db.View(func(tx *bolt.Tx) error {
-			defer f.count(tx)
-			return fn(tx)
-		})
-	})))
+	return plain(f.run(f.db.View, func(tx *bolt.Tx) error {
+		defer f.count(tx)
+		return fn(tx)
+	}))
 }
 
 // update runs fn in a write transaction and commits it unless fn fails. A file of which
@@ -114,12 +119,48 @@ func (f *file) update(fn func(*bolt.Tx) error) error {
 	}
 	f.open.RLock()
 	defer f.open.RUnlock()
-	return plain(f.closed(guard(func() error {
-		return f.db.Update(func(tx *bolt.Tx) error {
-			defer f.count(tx)
-			return fn(tx)
-		})
-	})))
+	return plain(f.run(f.db.Update, func(tx *bolt.Tx) error {
+		defer f.count(tx)
+		return fn(tx)
+	}))
+}
+
+// run runs fn in a transaction, which in begins and ends.
+func (f *file) run(in func(func(*bolt.Tx) error) error, fn func(*bolt.Tx) error) error {
+	if found := f.jammed.Load(); found != nil {
+		return *found
+	}
+	var tx *bolt.Tx
+	err := guard(func() error { return in(func(t *bolt.Tx) error { tx = t; return fn(t) }) })
+	if errors.Is(err, store.ErrDamaged) && (tx == nil || tx.DB() != nil) {
+		// The library panicked as it began the transaction or as it ended it.
+		err = f.jam(err)
+	}
+	return f.blame(f.closed(err))
+}
+
+// jam notes that the library kept its locks, and returns the error that everybody gets from
+// now on.
+func (f *file) jam(err error) error {
+	err = f.blame(fmt.Errorf("store %s: %w; nothing is read from it or written to it any more. %s", f.path, err, f.advice()))
+	f.jammed.Store(&err)
+	return err
+}
+
+// fileError is an ErrDamaged that says in which file.
+type fileError struct {
+	error
+	in *file
+}
+
+func (e *fileError) Unwrap() error { return e.error }
+
+// blame has an ErrDamaged say that it is about this file.
+func (f *file) blame(err error) error {
+	if blamed := (*fileError)(nil); !errors.Is(err, store.ErrDamaged) || errors.As(err, &blamed) {
+		return err
+	}
+	return &fileError{err, f}
 }
 
 // closed is the error of a call that came after close: nothing that was asked for is in

@@ -190,11 +190,12 @@ func (s *Store) openPartitions() error {
 	}
 	opened := make([]*file, len(all))
 	broken := make([]error, len(all))
+	aside := make([]string, len(all))
 	var group errgroup.Group
 	group.SetLimit(openAtOnce)
 	for i, l := range all {
 		group.Go(func() (err error) {
-			opened[i], broken[i], err = s.openListed(l.of, filepath.Join(dir, l.name), o)
+			opened[i], aside[i], broken[i], err = s.openListed(l.of, filepath.Join(dir, l.name), o)
 			return err
 		})
 	}
@@ -207,6 +208,9 @@ func (s *Store) openPartitions() error {
 			files = append(files, f)
 		case broken[i] != nil:
 			s.lost[all[i].of] = broken[i]
+			if aside[i] != "" {
+				s.aside[all[i].of] = aside[i]
+			}
 			s.o.Logger.Error("the file of a partition can't be used; the partition begins as it would on an empty disk", "partition", all[i].of, "error", broken[i])
 		}
 	}
@@ -224,24 +228,24 @@ func (s *Store) openPartitions() error {
 	})
 }
 
-// openListed opens the file of a partition. broken says why nobody can use it; err is for
-// everything else that went wrong.
-func (s *Store) openListed(p store.Partition, path string, o Options) (f *file, broken, err error) {
+// openListed opens the file of a partition. broken says why nobody can use it, and aside where
+// it was moved, if it was; err is for everything else that went wrong.
+func (s *Store) openListed(p store.Partition, path string, o Options) (f *file, aside string, broken, err error) {
 	defer wrap(&err, "file of %v: %s", p, path)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, damage("its file is missing: %s", path), nil
+		return nil, "", damage("its file is missing: %s", path), nil
 	}
 	if f, err = s.openPartition(p, path, o); !errors.Is(err, store.ErrDamaged) {
-		return f, nil, err
+		return f, "", nil, err
 	}
 	if s.readOnly {
-		return nil, fmt.Errorf("%s: %w", path, err), nil
+		return nil, "", fmt.Errorf("%s: %w", path, err), nil
 	}
 	aside, moveErr := moveAside(path, o)
 	if moveErr != nil {
-		return nil, nil, errors.Join(err, moveErr)
+		return nil, "", nil, errors.Join(err, moveErr)
 	}
-	return nil, fmt.Errorf("%w; its file was moved to %s", err, aside), nil
+	return nil, aside, movedTo(err, aside), nil
 }
 
 // openPartition opens the file at path, which must have the partition.
@@ -398,18 +402,21 @@ func (s *Store) setFile(ctx context.Context, p store.Partition, f *file, fill fu
 	for _, name := range dropped {
 		s.forget(name)
 	}
-	s.exchange(p, old, f)
+	s.exchange(p, old, f, nil)
 	return nil
 }
 
 // exchange has the store go on with f, nil for none, in the place of old, which is closed and
-// deleted when nobody reads it any more.
-func (s *Store) exchange(p store.Partition, old, f *file) {
+// deleted when nobody reads it any more. lost is why there is no f, if p is lost.
+func (s *Store) exchange(p store.Partition, old, f *file, lost error) {
 	files := slices.DeleteFunc(slices.Clone(*s.files.Load()), func(x *file) bool { return x == old })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.lost, p)
 	delete(s.partitions, p)
+	if lost != nil {
+		s.lost[p] = lost
+	}
 	if f != nil {
 		s.partitions[p] = f
 		files = append(files, f)

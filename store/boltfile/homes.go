@@ -61,7 +61,9 @@ func (s *Store) viewAccount(name string, fn func(*bolt.Bucket, Progress) error) 
 			s.found(name, f)
 			return err
 		case errors.Is(err, store.ErrDamaged):
-			notFound = err // it may be in this one, or in another
+			if home == nil || f == home { // else it is expected where it was not found
+				notFound = err // it may be in this one, or in another
+			}
 		case !errors.Is(err, store.ErrNotFound):
 			return err
 		}

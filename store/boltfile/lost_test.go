@@ -111,7 +111,7 @@ func TestDamageThatIsFoundLaterStopsOnePartition(t *testing.T) {
 		t.Errorf("Check: %v, want ErrDamaged that names %s", err, broken.path)
 	}
 	err := s.CommitPartition(x.parts[1], store.LogPosition{Next: 1 << 30}, x.crowds[1].Change())
-	if !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), "Start hinged again") {
+	if !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), "hinged sets the file aside") {
 		t.Errorf("a commit to the damaged file: %v, want ErrDamaged that says what to do", err)
 	}
 	damaged := x.parts[1]
@@ -129,6 +129,65 @@ func TestDamageThatIsFoundLaterStopsOnePartition(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// What is damaged is set aside while the others are in use, and can be begun anew at once.
+func TestADamagedFileIsSetAsideWhileTheStoreIsInUse(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "hinged.db")
+	fails := false
+	o := testOptions()
+	o.Hooks.Step = func(step string) error {
+		if fails && step == "unlist" {
+			return errors.New("no space, say")
+		}
+		return nil
+	}
+	s, x := populate(t, path)
+	closed(t, s)
+	s = openTest(t, path, o)
+	file := fileWith(t, s, x.parts[1])
+	uncheck(s)
+	spoilFile(t, file.path)
+	why := s.Check(context.Background())
+	if found := s.Damage(x.parts[1]); !errors.Is(found, store.ErrDamaged) || s.Damage(x.parts[0]) != nil {
+		t.Errorf("damaged are %v and %v, want the second", s.Damage(x.parts[0]), found)
+	}
+	if !s.Damaged(x.parts[1], s.Damage(x.parts[1])) || s.Damaged(x.parts[0], s.Damage(x.parts[1])) || s.Damaged(x.parts[1], errors.New("another")) {
+		t.Errorf("the error %v is not about the second partition alone", s.Damage(x.parts[1]))
+	}
+	fails = true
+	if _, err := s.SetAside(x.parts[1], why); err == nil {
+		t.Error("it was set aside without a trace in the list")
+	}
+	if _, err := os.Stat(file.path); err != nil || s.AsideOf(x.parts[1]) != "" {
+		t.Errorf("after an error the file is at its place no more: %v, %q", err, s.AsideOf(x.parts[1]))
+	}
+	fails = false
+	aside, err := s.SetAside(x.parts[1], why)
+	if err != nil || aside != file.path+".damaged-1" || s.AsideOf(x.parts[1]) != aside {
+		t.Fatalf("SetAside: %q (%q), %v", aside, s.AsideOf(x.parts[1]), err)
+	}
+	if _, err := os.Stat(aside); err != nil {
+		t.Error(err)
+	}
+	wantLost(t, s, x)
+	if _, err := s.SetAside(x.parts[1], why); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("setting aside what is not there: %v, want ErrNotFound", err)
+	}
+	if err := s.CommitPartition(x.parts[1], store.LogPosition{Next: 1 << 30}, x.crowds[1].Change()); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("a commit to what was set aside: %v, want ErrNotFound", err)
+	}
+	storetest.Begin(t, s, x.parts[1])
+	if all, _ := s.Lost(); len(all) > 0 {
+		t.Errorf("%v are lost still", all)
+	}
+	x.parts, x.crowds = []store.Partition{x.parts[0], x.parts[2]}, []*storetest.Crowd{x.crowds[0], x.crowds[2]}
+	x.commit(t, s)
+	x.compare(t, s)
+	closed(t, s)
+	s = reopened(t, path)
+	x.compare(t, s)
+	closed(t, s)
 }
 
 // wantLost demands that the second partition is lost and everything else is there.

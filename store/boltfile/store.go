@@ -133,6 +133,8 @@ type Store struct {
 	partitions map[store.Partition]*file
 	// lost says of partitions that are unknown why their files can't be used.
 	lost map[store.Partition]error
+	// aside says where the damaged file of a partition was moved last since the store was opened.
+	aside map[store.Partition]string
 	// homes holds in which file an account was found, of a bounded number of them.
 	homes map[string]*file
 	// claims has the accounts that are just being created.
@@ -150,7 +152,7 @@ type Store struct {
 func newStore(path string, root *file, o Options) *Store {
 	s := &Store{
 		path: path, o: o, root: root, scrubbing: make(chan struct{}, 1),
-		partitions: map[store.Partition]*file{}, lost: map[store.Partition]error{},
+		partitions: map[store.Partition]*file{}, lost: map[store.Partition]error{}, aside: map[store.Partition]string{},
 		homes: map[string]*file{}, claims: map[string]struct{}{},
 		kept: map[string]keptMessages{}, vocabularies: map[string]uint32{}, tried: map[string]uint64{},
 	}
