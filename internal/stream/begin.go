@@ -204,6 +204,9 @@ func (p *partition) beginAt(ctx context.Context, s *situation, c choice) (int64,
 	o := &p.e.o
 	switch c {
 	case atLocal:
+		if err := p.ownFile(ctx); err != nil {
+			return 0, err
+		}
 		// The last word to the group may not have got there when we stopped.
 		p.e.hint(p.id.Number, s.local.Whole())
 		if s.local.TopicID == [16]byte{} && s.topic != (kafka.TopicID{}) {
@@ -220,4 +223,18 @@ func (p *partition) beginAt(ctx context.Context, s *situation, c choice) (int64,
 		p.log.Info("the partition is new here: reading it from the start of its log", "offset", s.log.First)
 		return s.log.First, o.Store.BeginPartition(p.id, store.LogPosition{Next: s.log.First, Partitions: s.partitions, TopicID: s.topic})
 	}
+}
+
+// ownFile moves a partition that lies in the store's first file, as after a restore, into a file of
+// its own. Without room for that it stays where it is.
+func (p *partition) ownFile(ctx context.Context) error {
+	moved, err := p.e.o.Store.Separate(ctx, p.id)
+	switch {
+	case errors.Is(err, store.ErrNoSpace):
+		p.log.Warn("no room to move the partition out of the store's first file into one of its own; it is used where it is, and moved at a start with more room", "error", err)
+		return nil
+	case moved:
+		p.log.Info("the partition was moved out of the store's first file into one of its own")
+	}
+	return err
 }

@@ -27,22 +27,19 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) (n int64, err error) {
 	if _, lost := s.Lost(); lost != nil {
 		return 0, errors.Join(lost...) // backups from before may have what is missing here
 	}
-	alone, err := s.Alone()
-	if err != nil {
-		return 0, err
-	}
-	if alone {
-		return s.root.writeTo(w)
+	if n, alone, err := s.writeAlone(w); alone || err != nil {
+		return n, err
 	}
 	draft, err := os.CreateTemp(filepath.Dir(s.path), filepath.Base(s.path)+gathering+"*") // mode 0600
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, draft.Close(), os.Remove(draft.Name())) }()
-	if _, err := s.root.writeTo(draft); err != nil {
+	files, err := s.writeRoot(draft)
+	if err != nil {
 		return 0, plain(err)
 	}
-	if err := s.gather(ctx, draft.Name(), (*s.files.Load())[1:]); err != nil {
+	if err := s.gather(ctx, draft.Name(), files); err != nil {
 		return 0, plain(err)
 	}
 	// The database was written by another descriptor.
@@ -50,6 +47,30 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) (n int64, err error) {
 		return 0, err
 	}
 	return io.Copy(w, draft)
+}
+
+// writeAlone writes the first file to w if there is no other, which it reports.
+func (s *Store) writeAlone(w io.Writer) (n int64, alone bool, err error) {
+	err = s.root.copyOut(func(tx *bolt.Tx) error {
+		dir, _, err := readList(tx)
+		if alone = dir == ""; err != nil || !alone {
+			return err
+		}
+		n, err = tx.WriteTo(w)
+		return err
+	})
+	return n, alone, err
+}
+
+// writeRoot writes the first file to w, and returns those of partitions, each of which is in the
+// one or among the others.
+func (s *Store) writeRoot(w io.Writer) (files []*file, err error) {
+	s.placing.Lock()
+	defer s.placing.Unlock()
+	if _, err := s.root.writeTo(w); err != nil {
+		return nil, err
+	}
+	return (*s.files.Load())[1:], nil
 }
 
 // gather copies what is in files to the copy of root at path.

@@ -152,7 +152,7 @@ func TestEachPartitionHasAFileThatGoesWithIt(t *testing.T) {
 }
 
 // A backup is one file, whatever the store has; one that is restored has its partitions in that
-// file until they go.
+// file until they go, or until Separate.
 func TestABackupOfPartitionsIsOneFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "hinged.db")
 	s, x := populate(t, path)
