@@ -64,7 +64,7 @@ var entries = map[string]entry{
 	"account.min_precision":      {"With shadow = \"auto\", mark only once this share of the recent would-be marks were right, and the decisions were\nbetter than marking all mail from the owner's correspondents.", false},
 	"account.max_weights":        {"The greatest number of weights to keep; the smallest are removed first. A weight takes about 40 bytes of memory.\nFor mail from Kafka the default is 16384.", false},
 	"account.max_messages":       {"The greatest number of messages to remember; the oldest are forgotten first. What was learnt from them stays, but\nfeedback on them has no effect, and one that is moved counts as new mail. Each takes about half a kilobyte of memory.\nFor mail from Kafka the default is 20000.", false},
-	"account.keep_days":          {"For how many days of the account's own time to remember a message; 0: as long as max_messages allows. The messages of\nthe last lessons (learner.window) stay longer, because hinged learns from them again. For mail from Kafka the default is 30.", false},
+	"account.keep_days":          {"For how many days of the account's own time to remember a message; 0: as long as max_messages allows. The messages of\nthe last lessons (learner.window) stay longer, because hinged learns from them again. For mail from Kafka the default is 20.", false},
 
 	"account.prior": {"The weights with which a new account begins, until its own lessons outweigh them (docs/prior.md). default: weights\nthat name nobody, made from two technical mailing lists. none: no weights of other owners; only the constant begins\nbelow 0, as most mail is ordinary. zero: every weight begins at 0. Otherwise a file from `hinged prior`.\nIt has no effect on an account that has already learnt something.", false},
 
@@ -97,7 +97,7 @@ var entries = map[string]entry{
 	"account.learner.margin":         {"margin: learn unless the score is above this on the right side.", false},
 	"account.learner.aggressiveness": {"dual and passive-aggressive: the limit C of the step of one lesson.", false},
 	"account.learner.variant":        {"passive-aggressive: 1 limits the step by a cap (PA-I), 2 by a penalty (PA-II).", false},
-	"account.learner.window":         {"dual with kernel = \"linear\": replay steps choose among this many of the last lessons. 0: no replay, which is PA-II.\nFor mail from Kafka the default is 500.", false},
+	"account.learner.window":         {"dual with kernel = \"linear\": replay steps choose among this many of the last lessons. 0: no replay, which is PA-II.\nFor mail from Kafka the default is 400.", false},
 	"account.learner.steps":          {"dual: the number of replay steps before each message is scored.", false},
 	"account.learner.zero":           {"The prediction for a score of exactly 0: unsure, negative or positive.", false},
 

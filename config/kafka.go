@@ -58,10 +58,11 @@ type KafkaAccount struct {
 // has what these bounds save, and what they cost in quality.
 func DefaultKafka() Kafka {
 	judging := defaultJudging()
-	judging.KeepDays, judging.MaxMessages, judging.MaxWeights = 30, 20_000, 1<<14
+	judging.KeepDays, judging.MaxMessages, judging.MaxWeights = 20, 20_000, 1<<14
 	judging.Featurize.NamesDays = 3
-	// At 20 messages a day this many lessons are full after 30 days, as the rest is.
-	judging.Learner.Window = 500
+	// At 20 messages a day this many lessons are full before 30 days, as is what keep_days bounds:
+	// what can be taken back is kept for up to 10 days more.
+	judging.Learner.Window = 400
 	return Kafka{
 		Group:            "hinged",
 		ClientID:         "hinged",

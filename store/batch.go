@@ -24,7 +24,7 @@ type Batch struct {
 	// the rest.
 	NamesFor time.Duration
 	// Keep is how long, on the account's clock, journal, lessons and features are kept
-	// to replay from; 0: as many as boltfile.Options.JournalCap says. At least a sixth
+	// to replay from; 0: as many as boltfile.Options.JournalCap says. At least a quarter
 	// of it can be replayed and taken back.
 	Keep time.Duration
 }

@@ -22,8 +22,8 @@ import (
 // streamOptions are what config.DefaultKafka bounds an account with.
 func streamOptions() filter.Options {
 	o := filter.DefaultOptions()
-	o.Limits.Keep, o.NamesFor = 30*24*time.Hour, 3*24*time.Hour
-	o.Dual.Window = 500
+	o.Limits.Keep, o.NamesFor = 20*24*time.Hour, 3*24*time.Hour
+	o.Dual.Window = 400
 	o.Limits.Messages, o.Limits.IDs, o.Limits.Threads, o.Limits.Weights = 20_000, 20_000, 10_000, 1<<14
 	return o
 }

@@ -47,10 +47,10 @@ func (s *Store) promote(p *Progress, keep time.Duration) bool {
 }
 
 // outlived reports whether a next base is so old by the account's clock that it has to
-// become the base: a sixth of keep, so that the base is at most a third of it old. 0
+// become the base: a quarter of keep, so that the base is at most half of it old. 0
 // keeps it for ever.
 func (of SavedState) outlived(clock store.Moment, keep time.Duration) bool {
-	return keep > 0 && clock >= of.Clock.Add(keep/6)
+	return keep > 0 && clock >= of.Clock.Add(keep/4)
 }
 
 // dropSaved deletes the saved states that p does not name.
