@@ -3,6 +3,10 @@
 package e2e
 
 import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -21,15 +25,20 @@ type chaos struct {
 	brokers int
 	three   []*site
 	up      []bool
-	out     int // the broker that is dead or stands still; -1: none
-	frozen  int // the process that stands still; -1: none
-	rest    int // turns until it goes on
-	did     struct{ Joined, Left, Killed, Wiped, Frozen, BrokersKilled, BrokersFrozen int }
+	out     int   // the broker that is dead or stands still; -1: none
+	frozen  int   // the process that stands still; -1: none
+	rest    int   // turns until it goes on
+	spoilt  []int // how many files of each process, since it started
+	did     struct{ Joined, Left, Killed, Wiped, Spoilt, Frozen, BrokersKilled, BrokersFrozen int }
 }
+
+// mostSpoilt: a partition whose file is damaged more often than three times a day stops, as the
+// disk may be the reason.
+const mostSpoilt = 3
 
 func (c *chaos) join(i int) {
 	c.three[i].start()
-	c.up[i] = true
+	c.up[i], c.spoilt[i] = true, 0
 	c.did.Joined++
 }
 
@@ -67,6 +76,35 @@ func (c *chaos) processTurn() {
 			c.did.Wiped++
 		}
 	}
+}
+
+// spoilTurn overwrites the file of a partition that a process has in use, but for its header.
+func (c *chaos) spoilTurn() {
+	c.t.Helper()
+	i := c.chance.IntN(len(c.three))
+	files, err := filepath.Glob(filepath.Join(c.three[i].dir, "state", "*.partitions-*", "*.db"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if !c.up[i] || c.spoilt[i] == mostSpoilt || len(files) == 0 {
+		return
+	}
+	f, err := os.OpenFile(files[c.chance.IntN(len(files))], os.O_WRONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return // the partition went to another process
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	size, err := f.Seek(0, io.SeekEnd)
+	if header := int64(2 * os.Getpagesize()); err == nil && size > header {
+		_, err = f.WriteAt(bytes.Repeat([]byte{0xa5}, int(size-header)), header)
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		c.t.Fatal(err)
+	}
+	c.spoilt[i]++
+	c.did.Spoilt++
 }
 
 // brokerTurn kills a broker or has it stand still, or brings back the one that it did this

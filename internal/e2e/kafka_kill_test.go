@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -71,7 +72,7 @@ func (o *owners) next(n int) (records []kafka.Record, messages int) {
 
 // TestR9ThreeProcessesThatDieGiveWhatOneUndisturbedGives: processes of one group
 // join, leave and are killed at random while mail comes in; some come back with an empty
-// disk. The broker is restarted twice. The size in CI is small; `make soak` takes 20,000
+// disk, and files that are in use are overwritten. The broker is restarted twice. The size in CI is small; `make soak` takes 20,000
 // messages of 200 accounts, and three brokers, of which two must have each record: they are
 // killed and stand still, one at a time, and so do processes, for longer than a group waits.
 func TestR9ThreeProcessesThatDieGiveWhatOneUndisturbedGives(t *testing.T) {
@@ -89,13 +90,14 @@ func TestR9ThreeProcessesThatDieGiveWhatOneUndisturbedGives(t *testing.T) {
 	// are set aside all the time, so that many of them are behind then.
 	const often = "snapshot_every = 100\nsnapshot_interval = \"1s\"\naccount_limit = 3"
 	three := []*site{in.process("three", often), in.process("three", often), in.process("three", often)}
-	c.three, c.up = three, make([]bool, len(three))
+	c.three, c.up, c.spoilt = three, make([]bool, len(three)), make([]int, len(three))
 	c.join(0)
 	turns := testkit.FromEnv("HINGED_STREAM_TURNS", 10)
 	for turn := range turns {
 		records, _ := mail.next(total / turns)
 		in.produce(records)
 		time.Sleep(time.Duration(c.chance.IntN(1500)) * time.Millisecond)
+		c.spoilTurn()
 		switch {
 		case brokers > 1:
 			c.brokerTurn()
@@ -113,7 +115,11 @@ func TestR9ThreeProcessesThatDieGiveWhatOneUndisturbedGives(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	t.Logf("%d messages of %d accounts, %d brokers; %+v", total, accounts, brokers, c.did)
+	taken := 0
+	for _, s := range three {
+		taken += strings.Count(s.log.String(), "was set aside; the partition is taken over again")
+	}
+	t.Logf("%d messages of %d accounts, %d brokers; %+v; %d damaged files were set aside in use", total, accounts, brokers, c.did, taken)
 
 	in.likeOneAlone("three", got)
 }
