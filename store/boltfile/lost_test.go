@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	bolt "go.etcd.io/bbolt"
+
 	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/store"
 )
@@ -188,6 +190,29 @@ func TestADamagedFileIsSetAsideWhileTheStoreIsInUse(t *testing.T) {
 	s = reopened(t, path)
 	x.compare(t, s)
 	closed(t, s)
+}
+
+// What was forgotten goes out of the other files, also while one is damaged.
+func TestADamagedFileDoesNotKeepTheOthersFromBeingScrubbed(t *testing.T) {
+	s, x := populate(t, filepath.Join(t.TempDir(), "hinged.db"))
+	for n := 1; n < 3; n++ {
+		err := fileWith(t, s, x.parts[n]).update(func(tx *bolt.Tx) error { return scrubLater(tx, x.crowds[n].Names[0]) })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	uncheck(s)
+	spoilFile(t, fileWith(t, s, x.parts[1]).path)
+	if err := s.Scrub(t.Context()); !errors.Is(err, store.ErrDamaged) {
+		t.Errorf("Scrub: %v, want ErrDamaged", err)
+	}
+	due := false
+	if err := fileWith(t, s, x.parts[2]).view(func(tx *bolt.Tx) error { due = scrubDue(tx); return nil }); err != nil || due {
+		t.Errorf("the third file is still to be scrubbed: %v, %v", due, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // wantLost demands that the second partition is lost and everything else is there.

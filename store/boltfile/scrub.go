@@ -4,6 +4,7 @@ package boltfile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	bolt "go.etcd.io/bbolt"
@@ -95,7 +96,7 @@ func scrubDue(tx *bolt.Tx) bool { return tx.Bucket(metaBucket).Bucket(scrubBucke
 // ctx's error. Which accounts are swept, and how far, is durable: the next call goes on
 // there. Only writing the file anew begins again. Other errors are those of Compact;
 // it may be repeated.
-func (s *Store) Scrub(ctx context.Context) error {
+func (s *Store) Scrub(ctx context.Context) (err error) {
 	select {
 	case s.scrubbing <- struct{}{}:
 		defer func() { <-s.scrubbing }()
@@ -103,11 +104,15 @@ func (s *Store) Scrub(ctx context.Context) error {
 		return ctx.Err()
 	}
 	for _, f := range *s.files.Load() {
-		if err := s.scrub(ctx, f); err != nil && !f.dropped.Load() {
-			return err
+		// Where one is damaged, the others go on.
+		if problem := s.scrub(ctx, f); problem != nil && !f.dropped.Load() {
+			err = errors.Join(err, problem)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
 	}
-	return nil
+	return err
 }
 
 // scrub is Scrub for one file.
