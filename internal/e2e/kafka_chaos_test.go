@@ -3,9 +3,7 @@
 package e2e
 
 import (
-	"bytes"
 	"errors"
-	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -89,18 +87,11 @@ func (c *chaos) spoilTurn() {
 	if !c.up[i] || c.spoilt[i] == mostSpoilt || len(files) == 0 {
 		return
 	}
-	f, err := os.OpenFile(files[c.chance.IntN(len(files))], os.O_WRONLY, 0)
+	err = testkit.Garble(files[c.chance.IntN(len(files))])
 	if errors.Is(err, fs.ErrNotExist) {
 		return // the partition went to another process
 	}
 	if err != nil {
-		c.t.Fatal(err)
-	}
-	size, err := f.Seek(0, io.SeekEnd)
-	if header := int64(2 * os.Getpagesize()); err == nil && size > header {
-		_, err = f.WriteAt(bytes.Repeat([]byte{0xa5}, int(size-header)), header)
-	}
-	if err := errors.Join(err, f.Close()); err != nil {
 		c.t.Fatal(err)
 	}
 	c.spoilt[i]++

@@ -72,9 +72,10 @@ func (o *owners) next(n int) (records []kafka.Record, messages int) {
 
 // TestR9ThreeProcessesThatDieGiveWhatOneUndisturbedGives: processes of one group
 // join, leave and are killed at random while mail comes in; some come back with an empty
-// disk, and files that are in use are overwritten. The broker is restarted twice. The size in CI is small; `make soak` takes 20,000
-// messages of 200 accounts, and three brokers, of which two must have each record: they are
-// killed and stand still, one at a time, and so do processes, for longer than a group waits.
+// disk, and files that are in use are overwritten. The broker is restarted twice. The size in
+// CI is small; `make soak` takes 20,000 messages of 200 accounts, and three brokers, of which
+// two must have each record: they are killed and stand still, one at a time, and so do
+// processes, for longer than a group waits.
 func TestR9ThreeProcessesThatDieGiveWhatOneUndisturbedGives(t *testing.T) {
 	t.Parallel() // they mostly wait
 	testkit.NeedKafka(t)

@@ -3,10 +3,8 @@
 package stream
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store"
 )
 
@@ -38,16 +37,7 @@ func fileOf(t *testing.T, p *process, number int32) string {
 // garble overwrites the pages of a file, but for those of its header.
 func garble(t *testing.T, path string) {
 	t.Helper()
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	size, err := f.Seek(0, io.SeekEnd)
-	if err == nil {
-		header := 2 * os.Getpagesize()
-		_, err = f.WriteAt(bytes.Repeat([]byte{0xa5}, int(size)-header), int64(header))
-	}
-	if err := errors.Join(err, f.Close()); err != nil {
+	if err := testkit.Garble(path); err != nil {
 		t.Fatal(err)
 	}
 }

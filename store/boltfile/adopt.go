@@ -47,7 +47,7 @@ func (s *Store) AddPartition(ctx context.Context, path string) (p store.Partitio
 	if err != nil {
 		return p, errors.Join(err, os.Rename(to, path))
 	}
-	if err := s.setFile(ctx, p, f, nil); err != nil {
+	if err := s.setFile(ctx, p, f, nil, nil); err != nil {
 		return p, errors.Join(err, f.close(), os.Rename(to, path))
 	}
 	return p, nil

@@ -127,13 +127,7 @@ func (f *file) fill(ctx context.Context, next *bolt.DB, path string) error {
 	err := guard(func() error {
 		return f.db.View(func(was *bolt.Tx) error {
 			defer release(was)
-			if err := copyBucket(ctx, f.o, next, nil, was.Cursor().Bucket()); err != nil {
-				return err
-			}
-			return next.View(func(is *bolt.Tx) error {
-				defer release(is)
-				return equalBuckets(ctx, was.Cursor().Bucket(), is.Cursor().Bucket(), &residentLimit{tx: was}, &residentLimit{tx: is})
-			})
+			return copyEqual(ctx, f.o, next, nil, was.Cursor().Bucket())
 		})
 	})
 	if err != nil {

@@ -53,6 +53,21 @@ func copyBucket(ctx context.Context, o Options, db *bolt.DB, path [][]byte, from
 	return c.tx.Commit()
 }
 
+// copyEqual is copyBucket, and then compares the copy with the original.
+func copyEqual(ctx context.Context, o Options, to *bolt.DB, path [][]byte, from *bolt.Bucket) error {
+	if err := copyBucket(ctx, o, to, path, from); err != nil {
+		return err
+	}
+	return to.View(func(tx *bolt.Tx) error {
+		defer release(tx)
+		made := tx.Cursor().Bucket()
+		for _, name := range path {
+			made = made.Bucket(name)
+		}
+		return equalBuckets(ctx, from, made, &residentLimit{tx: from.Tx()}, &residentLimit{tx: tx})
+	})
+}
+
 // open returns the bucket of the copy at a path.
 func (c *copying) open(path [][]byte) *bolt.Bucket {
 	b := c.tx.Cursor().Bucket() // the root

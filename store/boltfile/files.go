@@ -327,7 +327,7 @@ func unlisted(name string, all []listedFile) bool {
 // the store has of p, if anything. With Options.OneFile that goes into root.
 func (s *Store) addFile(ctx context.Context, p store.Partition, fill func(tx *bolt.Tx) error) error {
 	if s.o.OneFile {
-		return s.setFile(ctx, p, nil, fill)
+		return s.setFile(ctx, p, nil, nil, fill)
 	}
 	path, err := s.newPath(p)
 	if err != nil {
@@ -337,7 +337,7 @@ func (s *Store) addFile(ctx context.Context, p store.Partition, fill func(tx *bo
 	if err != nil {
 		return errors.Join(err, removeIfThere(path))
 	}
-	if err := s.setFile(ctx, p, f, nil); err != nil {
+	if err := s.setFile(ctx, p, f, nil, nil); err != nil {
 		// Some errors of the disk leave it open whether it is in the list: the next start knows,
 		// and deletes it if it is not.
 		return errors.Join(err, f.close())
@@ -361,9 +361,10 @@ func (s *Store) filled(path string, fill func(tx *bolt.Tx) error) (*file, error)
 	return f, nil
 }
 
-// setFile makes f the file of p, nil for none, and drops what the store had of p. fill puts into
-// root what it is to have of p instead; nil: nothing.
-func (s *Store) setFile(ctx context.Context, p store.Partition, f *file, fill func(tx *bolt.Tx) error) error {
+// setFile makes f the file of p, nil for none, and drops what the store had of p, unless check,
+// which sees root before that, returns an error. fill puts into root what it is to have of p
+// instead. Either may be nil.
+func (s *Store) setFile(ctx context.Context, p store.Partition, f *file, check, fill func(tx *bolt.Tx) error) error {
 	name := ""
 	if f != nil {
 		name = filepath.Base(f.path)
@@ -385,6 +386,11 @@ func (s *Store) setFile(ctx context.Context, p store.Partition, f *file, fill fu
 	}
 	var dropped []string
 	err := s.root.update(func(tx *bolt.Tx) (err error) {
+		if check != nil {
+			if err := check(tx); err != nil {
+				return err
+			}
+		}
 		if dropped, err = dropPartition(ctx, tx, p); err != nil {
 			return err
 		}

@@ -3,7 +3,6 @@
 package boltfile
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -15,6 +14,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/store"
 )
@@ -22,15 +22,7 @@ import (
 // spoilFile overwrites some pages in the middle of a file.
 func spoilFile(t testing.TB, path string) {
 	t.Helper()
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	size, err := f.Seek(0, io.SeekEnd)
-	if err == nil {
-		_, err = f.WriteAt(bytes.Repeat([]byte{0xa5}, int(size)-2*4096), 2*4096)
-	}
-	if err := errors.Join(err, f.Close()); err != nil {
+	if err := testkit.Garble(path); err != nil {
 		t.Fatal(err)
 	}
 }

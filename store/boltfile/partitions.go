@@ -397,7 +397,7 @@ func membersOf(partition *bolt.Bucket) (names []string, err error) {
 // with ctx's error, and nothing is dropped.
 func (s *Store) DropPartition(ctx context.Context, p store.Partition) (err error) {
 	defer wrap(&err, "dropping %v from store %s", p, s.path)
-	return s.setFile(ctx, p, nil, nil)
+	return s.setFile(ctx, p, nil, nil, nil)
 }
 
 // dropPartition drops a partition that has no file of its own.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -15,9 +14,10 @@ import (
 )
 
 // Separate moves a partition that lies in the first file, as it does after a restore, into a file
-// of its own, and reports whether there was something to be moved. Nothing of p may be committed
-// meanwhile; the other partitions and accounts are not held up, but for the last transaction,
-// which frees the pages in the first file. An account of p may be not found while that ends.
+// of its own, and reports whether there was something to be moved. It is for before p is written
+// to: if something of p is committed meanwhile it returns ErrStale, and p stays where it is. The
+// other partitions and accounts wait for the last transaction only, which frees the pages in the
+// first file. For a moment after that an account of p may not be found.
 //
 // There must be room for the partition once more. Wherever it is interrupted, p is in the first
 // file, whole, or in its own. It ends with ctx's error soon after ctx is done. When the last
@@ -55,7 +55,10 @@ func (s *Store) Separate(ctx context.Context, p store.Partition) (moved bool, er
 	if err != nil {
 		return false, errors.Join(err, removeIfThere(path))
 	}
-	if err := s.leaveRoot(ctx, p, f); err != nil {
+	unchanged := func(tx *bolt.Tx) error {
+		return f.view(func(is *bolt.Tx) error { return sameNumbers(ctx, tx, is, p) })
+	}
+	if err := s.setFile(ctx, p, f, unchanged, nil); err != nil {
 		err = errors.Join(err, f.close())
 		if errors.Is(err, store.ErrStale) {
 			return false, errors.Join(err, removeIfThere(path))
@@ -102,8 +105,10 @@ func copyPartition(ctx context.Context, o Options, to *bolt.DB, tx *bolt.Tx, p s
 		return err
 	}
 	err = to.Update(func(into *bolt.Tx) error {
-		_, err := into.CreateBucketIfNotExists(partitionsBucket)
-		return errors.Join(err, copyNotes(into, tx, names))
+		if _, err := into.CreateBucketIfNotExists(partitionsBucket); err != nil {
+			return err
+		}
+		return copyNotes(into, tx, names)
 	})
 	if err != nil {
 		return err
@@ -119,21 +124,6 @@ func copyPartition(ctx context.Context, o Options, to *bolt.DB, tx *bolt.Tx, p s
 		}
 	}
 	return nil
-}
-
-// copyEqual copies a bucket to a path of buckets, of which all but the last exist, and compares.
-func copyEqual(ctx context.Context, o Options, to *bolt.DB, path [][]byte, from *bolt.Bucket) error {
-	if err := copyBucket(ctx, o, to, path, from); err != nil {
-		return err
-	}
-	return to.View(func(tx *bolt.Tx) error {
-		defer release(tx)
-		made := tx.Cursor().Bucket()
-		for _, name := range path {
-			made = made.Bucket(name)
-		}
-		return equalBuckets(ctx, from, made, &residentLimit{tx: from.Tx()}, &residentLimit{tx: tx})
-	})
 }
 
 // copyNotes copies which of the accounts have not all come in yet, and which still hold something
@@ -156,34 +146,6 @@ func copyNotes(into, from *bolt.Tx, names []string) error {
 			}
 		}
 	}
-	return nil
-}
-
-// leaveRoot makes f, which has a copy of p, the file of p in the place of the first file.
-func (s *Store) leaveRoot(ctx context.Context, p store.Partition, f *file) error {
-	if err := s.o.step("place partition"); err != nil {
-		return err
-	}
-	s.placing.Lock()
-	defer s.placing.Unlock()
-	var names []string
-	err := s.root.update(func(tx *bolt.Tx) (err error) {
-		err = f.view(func(is *bolt.Tx) error { return sameNumbers(ctx, tx, is, p) })
-		if err != nil {
-			return err
-		}
-		if names, err = dropPartition(ctx, tx, p); err != nil {
-			return err
-		}
-		return putListed(tx, p, filepath.Base(f.path))
-	})
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		s.forget(name)
-	}
-	s.exchange(p, nil, f, nil)
 	return nil
 }
 
