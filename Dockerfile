@@ -14,7 +14,7 @@ COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 ARG VERSION=dev COMMIT=
-RUN CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags prod -ldflags "-s -w -X main.version=$VERSION -X main.commit=$COMMIT" -o /image/usr/local/bin/hinged ./cmd/hinged \
+RUN CGO_ENABLED=0 go build -trimpath -gcflags=all=-dwarf=false -buildvcs=false -tags prod -ldflags "-s -w -X main.version=$VERSION -X main.commit=$COMMIT" -o /image/usr/local/bin/hinged ./cmd/hinged \
  && install -D -m 0644 /etc/ssl/certs/ca-certificates.crt /image/etc/ssl/certs/ca-certificates.crt \
  && install -D -m 0644 -t /image/usr/share/doc/hinged LICENSE NOTICE \
  && install -d -m 0700 -o 65532 -g 65532 /image/var/lib/hinged

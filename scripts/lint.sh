@@ -12,7 +12,7 @@ if [ ! -x "$lint" ]; then
 	dir=$(mktemp -d)
 	trap 'rm -rf "$dir"' EXIT
 	echo "building golangci-lint $version, once"
-	if ! GOBIN=$dir CGO_ENABLED=0 GOGC=400 $GO install -ldflags '-s -w' "github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$version" >"$dir/log" 2>&1; then
+	if ! GOBIN=$dir $GO install -ldflags '-s -w' "github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$version" >"$dir/log" 2>&1; then
 		tail -n 20 "$dir/log" >&2
 		if [ "${CI:-}" = true ]; then
 			exit 1

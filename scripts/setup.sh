@@ -78,7 +78,7 @@ $GO -C scripts/release mod download
 # cannot be had.
 unfetched() {
 	tests=$(mktemp -d)
-	CGO_ENABLED=0 GOGC=400 $GO test -trimpath -vet=off -c -o "$tests/fetch" ./internal/testkit >&2 || true # nothing is fetched then
+	CGO_ENABLED=0 $GO test -vet=off -c -o "$tests/fetch" ./internal/testkit >&2 || true # nothing is fetched then
 	fetch() { (cd internal/testkit && HINGED_FETCH=1 "$tests/fetch" -test.count=1 -test.run "^$1\$" >/dev/null); }
 	if command -v java >/dev/null && command -v mvn >/dev/null; then
 		{ fetch TestKafkaIsFetched || echo kafka; fetch TestGreenMailIsFetched || echo greenmail; } &

@@ -115,6 +115,9 @@ func (r *release) make(ctx context.Context, t target) error {
 	return r.packages(binary, t)
 }
 
+// noDebug: the compiler does not write for debuggers what "-s -w" has the linker leave out.
+const noDebug = "-gcflags=all=-dwarf=false"
+
 // build compiles the program and returns where it is.
 func (r *release) build(ctx context.Context, t target) (string, error) {
 	out := filepath.Join(r.work, t.String(), "hinged")
@@ -122,13 +125,13 @@ func (r *release) build(ctx context.Context, t target) (string, error) {
 	// The name of the commit comes by the linker, so that a build from an archive without
 	// git gives the same bytes.
 	return out, r.run(ctx, []string{"CGO_ENABLED=0", "GOOS=" + t.os, "GOARCH=" + t.arch, "GOAMD64=v1"},
-		r.goTool, "build", "-trimpath", "-buildvcs=false", "-tags", r.tags, "-ldflags", ldflags, "-o", out, "./cmd/hinged")
+		r.goTool, "build", "-trimpath", noDebug, "-buildvcs=false", "-tags", r.tags, "-ldflags", ldflags, "-o", out, "./cmd/hinged")
 }
 
 // manual writes the manual pages and the completions of shells.
 func (r *release) manual(ctx context.Context) error {
 	return r.run(ctx, []string{"CGO_ENABLED=0", "SOURCE_DATE_EPOCH=" + strconv.FormatInt(r.at.Unix(), 10)},
-		r.goTool, "run", "-trimpath", "-tags", "manual", "-ldflags", "-X main.version="+r.version, "./cmd/hinged", "manual", r.man(""))
+		r.goTool, "run", "-trimpath", noDebug, "-tags", "manual", "-ldflags", "-X main.version="+r.version, "./cmd/hinged", "manual", r.man(""))
 }
 
 // man is a file of manual.
