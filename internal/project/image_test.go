@@ -46,7 +46,7 @@ func (b builder) run(args ...string) string {
 // baseScript lays down what the steps of the Dockerfile use of Debian besides Go.
 const baseScript = `
 set -e
-for program in /bin/sh /usr/bin/install; do
+for program in /bin/sh /usr/bin/env /usr/bin/install; do
 	for file in $program $(ldd $program | grep -o '/[^ ]*'); do
 		mkdir -p "$1$(dirname $file)"
 		cp -L $file "$1$file"
