@@ -274,7 +274,7 @@ func FuzzKernelCeiling(f *testing.F) {
 			for i := 0; i < n && i+2 < len(data); i++ {
 				e.Vector = append(e.Vector, Feature{Index(2 + 3*i + int(data[1+i]&1)), float64(int8(data[2+i])) / 16})
 			}
-			lessons, data = append(lessons, e), data[1+n:]
+			lessons, data = append(lessons, e), data[min(1+n, len(data)):]
 		}
 		h, _, mistakes := kernelPlay(t, s, lessons, len(lessons)/4)
 		if c := h.Ceiling(); c.Reason == "" && c.Mistakes < mistakes {
