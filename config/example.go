@@ -108,7 +108,7 @@ var entries = map[string]entry{
 	"account.learner.forget":       {"What to do with one more example. projectron: express it by the others. oldest, weakest: remove that one.\nforgetron: remove the oldest and let the others fade (for perceptron with normalised or gaussian). If you change it,\nlearning starts again.", false},
 
 	"account.threshold":              {"How much mail is marked.", false},
-	"account.threshold.mode":         {"auto: the threshold with the best recent F1. budget: mark a share of the mail. cost: weigh missed messages against\nfalse alarms. fixed: a fixed score.", false},
+	"account.threshold.mode":         {"auto: the threshold with the best recent F1, raised while more is called important than turns out to be.\nbudget: mark a share of the mail. cost: weigh missed messages against false alarms. fixed: a fixed score.", false},
 	"account.threshold.share":        {"budget: the share of all mail to mark; 0.1 is 10 %.", false},
 	"account.threshold.per_day":      {"The greatest number of marks in a day, in any mode. 0: no limit.", false},
 	"account.threshold.cost":         {"cost: one missed message counts as much as this many false alarms.", false},
