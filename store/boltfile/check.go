@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"sync"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -93,8 +94,8 @@ func (f *file) checkPages(ctx context.Context) error {
 	return f.check(func(tx *bolt.Tx, file *os.File, is header) error { return walkFile(ctx, tx, file, is) })
 }
 
-// check calls fn in a read transaction, with the half of the header that this goes by. Compact
-// and Close wait for it.
+// check calls fn in a read transaction, with the half of the header that this goes by, which
+// commits write over later. Compact and Close wait for it.
 func (f *file) check(fn func(tx *bolt.Tx, file *os.File, is header) error) (err error) {
 	f.copying.RLock()
 	defer f.copying.RUnlock()
@@ -103,42 +104,24 @@ func (f *file) check(fn func(tx *bolt.Tx, file *os.File, is header) error) (err 
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	tx, is, err := f.beginAt(file)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, tx.Rollback()) }()
-	return f.blame(plain(guard(func() error { return fn(tx, file, is) })))
-}
-
-// beginAt begins to read, and returns the half of the header that this goes by, which
-// commits write over later.
-func (f *file) beginAt(file *os.File) (*bolt.Tx, header, error) {
 	f.writing.Lock()
-	defer f.writing.Unlock()
+	goOn := sync.OnceFunc(f.writing.Unlock)
+	defer goOn()
 	f.open.RLock()
 	db := f.db // stays open: Compact and Close wait for copying
 	f.open.RUnlock()
-	if found := f.jammed.Load(); found != nil {
-		return nil, header{}, *found
-	}
-	var tx *bolt.Tx
-	err := guard(func() (err error) { tx, err = db.Begin(false); return err })
-	if errors.Is(err, store.ErrDamaged) {
-		return nil, header{}, f.jam(err)
-	}
-	if err != nil {
-		return nil, header{}, plain(err)
-	}
-	halves, err := headerHalves(file, db.Info().PageSize)
-	is := header{}
-	if err == nil {
-		is, err = headerOf(halves, uint64(tx.ID()))
-	}
-	if err != nil {
-		return nil, is, errors.Join(err, tx.Rollback())
-	}
-	return tx, is, nil
+	return plain(f.run(db, false, func(tx *bolt.Tx) error {
+		halves, err := headerHalves(file, db.Info().PageSize)
+		if err != nil {
+			return err
+		}
+		is, err := headerOf(halves, uint64(tx.ID()))
+		if err != nil {
+			return err
+		}
+		goOn()
+		return fn(tx, file, is)
+	}))
 }
 
 // checkContent checks all that a transaction on a file reads: first its pages, by plain

@@ -124,11 +124,9 @@ func (f *file) compactInto(ctx context.Context, path string) (next *bolt.DB, err
 // fill copies all that the store holds to next, compares both, and brings next, which
 // is the file at path, to the disk.
 func (f *file) fill(ctx context.Context, next *bolt.DB, path string) error {
-	err := guard(func() error {
-		return f.db.View(func(was *bolt.Tx) error {
-			defer release(was)
-			return copyEqual(ctx, f.o, next, nil, was.Cursor().Bucket())
-		})
+	err := f.run(f.db, false, func(was *bolt.Tx) error {
+		defer release(was)
+		return copyEqual(ctx, f.o, next, nil, was.Cursor().Bucket())
 	})
 	if err != nil {
 		return err

@@ -4,7 +4,6 @@ package boltfile
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -43,8 +42,8 @@ type file struct {
 	checked atomic.Bool
 	// damaged is what check found; nil: nothing.
 	damaged atomic.Pointer[error]
-	// jammed is why nobody may use db any more: the library panicked and kept its locks, for
-	// which everybody else would wait for ever; nil: it did not.
+	// jammed is why nobody may use db any more: the library panicked and kept the lock of those
+	// that write, for which others would wait for ever, or it can't begin to read; nil: neither.
 	jammed atomic.Pointer[error]
 	// dropped: it is no longer one of the Store's, and may be closed at any moment. It is set
 	// by whoever holds writing.
@@ -69,7 +68,7 @@ func (f *file) close() error {
 	f.open.Lock()
 	defer f.open.Unlock()
 	if f.jammed.Load() != nil {
-		return nil // closing would wait for the locks, too; the end of the process closes it
+		return nil // closing may wait for the lock, too; the end of the process closes it
 	}
 	return f.db.Close()
 }
@@ -92,7 +91,7 @@ func (f *file) copyOut(fn func(*bolt.Tx) error) error {
 	f.open.RLock()
 	db := f.db // stays open: compact and close wait for copying
 	f.open.RUnlock()
-	return f.run(db.View, fn)
+	return f.run(db, false, fn)
 }
 
 // view runs fn in a read transaction. What fn gets from the database is valid
@@ -100,7 +99,7 @@ func (f *file) copyOut(fn func(*bolt.Tx) error) error {
 func (f *file) view(fn func(*bolt.Tx) error) error {
 	f.open.RLock()
 	defer f.open.RUnlock()
-	return plain(f.run(f.db.View, func(tx *bolt.Tx) error {
+	return plain(f.run(f.db, false, func(tx *bolt.Tx) error {
 		defer f.count(tx)
 		return fn(tx)
 	}))
@@ -119,32 +118,10 @@ func (f *file) update(fn func(*bolt.Tx) error) error {
 	}
 	f.open.RLock()
 	defer f.open.RUnlock()
-	return plain(f.run(f.db.Update, func(tx *bolt.Tx) error {
+	return plain(f.run(f.db, true, func(tx *bolt.Tx) error {
 		defer f.count(tx)
 		return fn(tx)
 	}))
-}
-
-// run runs fn in a transaction, which in begins and ends.
-func (f *file) run(in func(func(*bolt.Tx) error) error, fn func(*bolt.Tx) error) error {
-	if found := f.jammed.Load(); found != nil {
-		return *found
-	}
-	var tx *bolt.Tx
-	err := guard(func() error { return in(func(t *bolt.Tx) error { tx = t; return fn(t) }) })
-	if errors.Is(err, store.ErrDamaged) && (tx == nil || tx.DB() != nil) {
-		// The library panicked as it began the transaction or as it ended it.
-		err = f.jam(err)
-	}
-	return f.blame(f.closed(err))
-}
-
-// jam notes that the library kept its locks, and returns the error that everybody gets from
-// now on.
-func (f *file) jam(err error) error {
-	err = f.blame(fmt.Errorf("store %s: %w; nothing is read from it or written to it any more. %s", f.path, err, f.advice()))
-	f.jammed.Store(&err)
-	return err
 }
 
 // fileError is an ErrDamaged that says in which file.

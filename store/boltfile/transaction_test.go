@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package boltfile
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/hinged/hinged/internal/testkit/storetest"
+	"github.com/hinged/hinged/store"
+)
+
+// openTruncatable returns a store, and a function that takes its header away and notices it.
+func openTruncatable(t *testing.T) (s *Store, truncate func()) {
+	t.Helper()
+	whole, _ := fullFile(t)
+	path := storetest.TempStore(t)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, whole, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(path, testOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, func() {
+		if err := os.Truncate(path, 0); err != nil {
+			t.Error(err)
+		}
+		if _, err := s.Load("ann"); !errors.Is(err, store.ErrDamaged) {
+			t.Errorf("Load: %v, want ErrDamaged", err)
+		}
+	}
+}
+
+// Whatever is under way when the header is lost comes to its end.
+func TestWhoIsInAFileWhoseHeaderIsLostComesOut(t *testing.T) {
+	for name, use := range map[string]func(f *file, fn func(*bolt.Tx) error) error{
+		"view":   (*file).view,
+		"update": (*file).update,
+		"copy":   (*file).copyOut,
+		"check": func(f *file, fn func(*bolt.Tx) error) error {
+			return f.check(func(tx *bolt.Tx, _ *os.File, _ header) error { return fn(tx) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, truncate := openTruncatable(t)
+			ran := false
+			err := use(s.root, func(*bolt.Tx) error {
+				truncate()
+				ran = true
+				return nil
+			})
+			if ended := err == nil || errors.Is(err, store.ErrDamaged); !ended || !ran {
+				t.Errorf("it ended with %v, and ran to its end: %v", err, ran)
+			}
+			if err := s.root.view(func(*bolt.Tx) error { return nil }); !errors.Is(err, store.ErrDamaged) {
+				t.Errorf("the next one: %v, want ErrDamaged", err)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// The same with those that begin at that moment.
+func TestWhoEntersAFileAsItsHeaderIsLostComesOut(t *testing.T) {
+	for range 20 {
+		s, truncate := openTruncatable(t)
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				for {
+					if _, err := s.Load("ann"); err != nil {
+						if !errors.Is(err, store.ErrDamaged) {
+							t.Errorf("Load: %v, want ErrDamaged", err)
+						}
+						return
+					}
+				}
+			})
+		}
+		truncate()
+		all.Wait()
+		if _, _, err := s.Compact(context.Background()); !errors.Is(err, store.ErrDamaged) {
+			t.Errorf("Compact: %v, want ErrDamaged", err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
