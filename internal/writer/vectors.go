@@ -81,11 +81,7 @@ func (v *Vectors) view(k store.MessageKey, fn func(data []byte, in packed.Vocabu
 		}
 		return of(k, err)
 	}
-	return of(k, v.brought(func() error {
-		return v.store.ViewFeatures(v.account, k, func(data []byte, in packed.Vocabulary) error {
-			return damaged(fn(data, in))
-		})
-	}))
+	return of(k, v.brought(func() error { return v.store.ViewFeatures(v.account, k, fn) }))
 }
 
 // brought reads from the store, once more if the logs had to be brought for that.
@@ -98,15 +94,6 @@ func (v *Vectors) brought(read func() error) error {
 		err = read()
 	}
 	return err
-}
-
-// damaged is the ErrDamaged for what the store returned, if it could not be read: its checksum
-// was right, but the file is changing under the store, or the features that it shares are others.
-func damaged(err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%w: %w", store.ErrDamaged, err)
 }
 
 // of says which message an error is about.
@@ -123,7 +110,7 @@ func decodeNames(k store.MessageKey, data []byte, err error) (*featurize.Feature
 	}
 	x := new(featurize.Features)
 	if err := x.UnmarshalBinary(data); err != nil {
-		return nil, of(k, damaged(err))
+		return nil, of(k, fmt.Errorf("%w: %w", store.ErrDamaged, err))
 	}
 	return x, nil
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/hinged/hinged/store/boltfile"
 )
 
-// What the store has of a message and can't be read is damage to the store, which a partition
-// is taken over again for.
+// A vector or names that can't be decoded are damage to the store: a partition is then taken over
+// again, and doesn't stop.
 func TestAVectorThatCantBeReadIsDamage(t *testing.T) {
 	s, err := boltfile.Open(filepath.Join(t.TempDir(), "s.db"), boltfile.Options{NoSync: true})
 	if err != nil {
@@ -30,6 +30,9 @@ func TestAVectorThatCantBeReadIsDamage(t *testing.T) {
 	}
 	if _, err := v.Features(k); !errors.Is(err, store.ErrDamaged) {
 		t.Errorf("Features: %v, want ErrDamaged", err)
+	}
+	if _, err := writer.NewReplayVectors(s, account).Arriving(k); !errors.Is(err, store.ErrDamaged) {
+		t.Errorf("Arriving: %v, want ErrDamaged", err)
 	}
 	if _, err := v.Vector(store.MessageKey{9}, nil); errors.Is(err, store.ErrDamaged) || !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("Vector of another: %v, want ErrNotFound", err)

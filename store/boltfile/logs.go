@@ -45,7 +45,8 @@ func plainOf(data []byte, v packed.Vocabulary) ([]byte, error) {
 
 // ViewFeatures hands the frozen vector of a message to fn, without a copy: it is valid
 // until fn returns, which must not call the Store. It is as Features returns it if v is
-// empty, else it was condensed with v.
+// empty, else it was condensed with v. fn only decodes it: if it fails, the error is an
+// ErrDamaged.
 func (s *Store) ViewFeatures(account string, key store.MessageKey, fn func(data []byte, v packed.Vocabulary) error) error {
 	return s.viewFeatures(account, key, newest, fn)
 }
@@ -108,7 +109,10 @@ func (s *Store) viewFeatures(account string, message store.MessageKey, by func(P
 				return err
 			}
 		}
-		return fn(payload[len(message):], v)
+		if err := fn(payload[len(message):], v); err != nil {
+			return damage("features: %w", err)
+		}
+		return nil
 	})
 }
 
