@@ -260,6 +260,7 @@ func TestWhereAKernelHasNoCeiling(t *testing.T) {
 func FuzzKernelCeiling(f *testing.F) {
 	f.Add([]byte("the quick brown fox jumps over the lazy dog"), uint8(0), uint8(3), uint8(0))
 	f.Add([]byte{0, 255, 1, 254, 2, 253, 3, 252, 4, 251, 128, 127, 9, 9, 9, 9}, uint8(7), uint8(1), uint8(3))
+	f.Add([]byte("700"), uint8(7), uint8(1), uint8(3)) // ends in the midst of a lesson
 	f.Fuzz(func(t *testing.T, data []byte, kind, budget, forget uint8) {
 		rng := rand.New(rand.NewPCG(uint64(kind), uint64(budget)))
 		s := KernelSpec{Spec: randomSpec(rng), Budget: int(budget % 20), Forget: Forgettings()[forget%4]}

@@ -57,9 +57,8 @@ func fullFile(t testing.TB) (data []byte, digest string) {
 	return data[:highWater(t, data)], digest
 }
 
-// openDamaged opens a store with the given bytes, and returns the error and what
-// the account's state digests to.
-func openDamaged(t testing.TB, path string, data []byte) (digest string, err error) {
+// writeStore makes a store of the given bytes.
+func writeStore(t testing.TB, path string, data []byte) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
@@ -67,6 +66,13 @@ func openDamaged(t testing.TB, path string, data []byte) (digest string, err err
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// openDamaged opens a store with the given bytes, and returns the error and what
+// the account's state digests to.
+func openDamaged(t testing.TB, path string, data []byte) (digest string, err error) {
+	t.Helper()
+	writeStore(t, path, data)
 	s, err := Open(path, testOptions())
 	if err != nil {
 		return "", err
@@ -266,12 +272,7 @@ func TestReadOnlyLeavesADamagedFileWhereItIs(t *testing.T) {
 func TestAFaultWhileReadingIsAnError(t *testing.T) {
 	whole, _ := fullFile(t)
 	path := storetest.TempStore(t)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, whole, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeStore(t, path, whole)
 	s, err := OpenReadOnly(path, Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 
@@ -16,14 +15,13 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// openTruncatable returns a store, and a function that takes its header away and notices it.
+// openTruncatable returns a store that is open, and a function that empties its file and then
+// demands that reading fails.
 func openTruncatable(t *testing.T) (s *Store, truncate func()) {
 	t.Helper()
 	whole, _ := fullFile(t)
 	path := storetest.TempStore(t)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, whole, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	writeStore(t, path, whole)
 	s, err := Open(path, testOptions())
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +36,7 @@ func openTruncatable(t *testing.T) (s *Store, truncate func()) {
 	}
 }
 
-// Whatever is under way when the header is lost comes to its end.
+// A transaction that is under way when the header is lost comes to its end.
 func TestWhoIsInAFileWhoseHeaderIsLostComesOut(t *testing.T) {
 	for name, use := range map[string]func(f *file, fn func(*bolt.Tx) error) error{
 		"view":   (*file).view,
@@ -69,7 +67,7 @@ func TestWhoIsInAFileWhoseHeaderIsLostComesOut(t *testing.T) {
 	}
 }
 
-// The same with those that begin at that moment.
+// So does one that begins at that moment.
 func TestWhoEntersAFileAsItsHeaderIsLostComesOut(t *testing.T) {
 	for range 20 {
 		s, truncate := openTruncatable(t)
