@@ -110,7 +110,7 @@ func (s *Store) transact(f *file, all []*committing, at *advance, features int) 
 		if features > releaseEvery || len(all) > releaseEvery {
 			defer f.relieve(tx) // what they touched lies scattered
 		}
-		if err := s.writeAll(tx, all, at); err != nil {
+		if err := s.writeAll(f, tx, all, at); err != nil {
 			return err
 		}
 		written = true
@@ -141,9 +141,9 @@ func newCommitting(a store.AccountCommit) (*committing, error) {
 }
 
 // writeAll writes the accounts and then the position.
-func (s *Store) writeAll(tx *bolt.Tx, all []*committing, at *advance) error {
+func (s *Store) writeAll(f *file, tx *bolt.Tx, all []*committing, at *advance) error {
 	if at != nil {
-		if err := at.open(tx); err != nil {
+		if err := at.open(f, tx); err != nil {
 			return err
 		}
 	}

@@ -34,10 +34,11 @@ func (s *Store) fileFor(at *advance) *file {
 
 // viewPartition runs fn with the bucket of a partition that must exist.
 func (s *Store) viewPartition(p store.Partition, fn func(*bolt.Bucket) error) error {
-	return s.fileOf(p).view(func(tx *bolt.Tx) error {
-		b := partitionBucket(tx, p)
-		if b == nil {
-			return store.ErrNotFound
+	f := s.fileOf(p)
+	return f.view(func(tx *bolt.Tx) error {
+		b, err := f.partitionIn(tx, p)
+		if err != nil {
+			return err
 		}
 		return fn(b)
 	})

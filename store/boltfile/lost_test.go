@@ -248,3 +248,29 @@ func TestAMissingDirectoryOfPartitionsIsAnError(t *testing.T) {
 	x.compare(t, s)
 	closed(t, s)
 }
+
+// A partition that is missing in the file of its own was not dropped: the file is damaged.
+func TestAPartitionThatIsMissingInItsFileIsDamage(t *testing.T) {
+	s, x := populate(t, filepath.Join(t.TempDir(), "hinged.db"))
+	p := x.parts[1]
+	err := fileWith(t, s, p).db.Update(func(tx *bolt.Tx) error { return tx.Bucket(partitionsBucket).DeleteBucket(partitionKey(p)) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, infoErr := s.PartitionInfo(p)
+	for name, err := range map[string]error{
+		"CommitPartition": s.CommitPartition(p, store.LogPosition{Next: 1 << 30}, x.crowds[1].Change()),
+		"StopPartition":   s.StopPartition(p, 1),
+		"ReadPartition":   s.ReadPartition(p, func(*PartitionView) error { return nil }),
+		"PartitionInfo":   infoErr,
+	} {
+		if !s.Damaged(p, err) || s.Damaged(x.parts[0], err) {
+			t.Errorf("%s: %v, want damage to the file of %v alone", name, err, p)
+		}
+	}
+	x.parts, x.crowds = []store.Partition{x.parts[0], x.parts[2]}, []*storetest.Crowd{x.crowds[0], x.crowds[2]}
+	x.commit(t, s)
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -140,8 +140,9 @@ func (s *Store) StopPartition(p store.Partition, cut int64) error {
 // note changes the row of a partition.
 func (s *Store) note(p store.Partition, change func(*positionRow)) (err error) {
 	defer wrap(&err, "noting something of %v in store %s", p, s.path)
-	return s.fileOf(p).update(func(tx *bolt.Tx) error {
-		b, row, err := positionIn(tx, p)
+	f := s.fileOf(p)
+	return f.update(func(tx *bolt.Tx) error {
+		b, row, err := f.positionIn(tx, p)
 		if err != nil {
 			return err
 		}
@@ -206,8 +207,8 @@ func (a *advance) key() []byte {
 	return partitionKey(a.of)
 }
 
-func (a *advance) open(tx *bolt.Tx) (err error) {
-	if a.bucket, a.row, err = positionIn(tx, a.of); err != nil {
+func (a *advance) open(f *file, tx *bolt.Tx) (err error) {
+	if a.bucket, a.row, err = f.positionIn(tx, a.of); err != nil {
 		return err
 	}
 	if was := a.row.position(); a.to.Next < was.Next || a.to.Whole() < was.Whole() {
@@ -246,11 +247,24 @@ func partitionBucket(tx *bolt.Tx, p store.Partition) *bolt.Bucket {
 	return all.Bucket(partitionKey(p))
 }
 
-// positionIn returns the bucket and the position of a partition that must exist.
-func positionIn(tx *bolt.Tx, p store.Partition) (*bolt.Bucket, positionRow, error) {
+// partitionIn returns the bucket of p. If there is none, the store does not know p (ErrNotFound),
+// or the file is that of p and damaged.
+func (f *file) partitionIn(tx *bolt.Tx, p store.Partition) (*bolt.Bucket, error) {
 	b := partitionBucket(tx, p)
-	if b == nil {
-		return nil, positionRow{}, store.ErrNotFound
+	switch {
+	case b != nil:
+		return b, nil
+	case f.partition:
+		return nil, damage("%v is not in its file", p)
+	}
+	return nil, store.ErrNotFound
+}
+
+// positionIn is partitionIn with the position of p.
+func (f *file) positionIn(tx *bolt.Tx, p store.Partition) (*bolt.Bucket, positionRow, error) {
+	b, err := f.partitionIn(tx, p)
+	if err != nil {
+		return nil, positionRow{}, err
 	}
 	row, err := readPosition(b)
 	return b, row, err
@@ -331,9 +345,10 @@ type PartitionView struct {
 // wait, and in which the file grows, as in Backup. ErrNotFound if the store does
 // not know p.
 func (s *Store) ReadPartition(p store.Partition, fn func(*PartitionView) error) error {
-	err := s.fileOf(p).copyOut(func(tx *bolt.Tx) error {
+	f := s.fileOf(p)
+	err := f.copyOut(func(tx *bolt.Tx) error {
 		defer release(tx)
-		b, row, err := positionIn(tx, p)
+		b, row, err := f.positionIn(tx, p)
 		if err != nil {
 			return err
 		}

@@ -79,7 +79,7 @@ func (s *Store) rewrite(account string, st *store.State, w store.Rewrite, at *ad
 	if err := s.o.step("rewrite"); err != nil {
 		return err
 	}
-	if err := f.update(func(tx *bolt.Tx) error { return finishRewrite(tx, account, st, &r, at) }); err != nil {
+	if err := f.update(func(tx *bolt.Tx) error { return finishRewrite(f, tx, account, st, &r, at) }); err != nil {
 		return err
 	}
 	if err := s.o.step("rewritten"); err != nil {
@@ -208,13 +208,13 @@ func (s *Store) stageLessons(f *file, account string, r *rewriting, lessons []st
 }
 
 // finishRewrite makes what was staged count.
-func finishRewrite(tx *bolt.Tx, account string, st *store.State, r *rewriting, at *advance) error {
+func finishRewrite(f *file, tx *bolt.Tx, account string, st *store.State, r *rewriting, at *advance) error {
 	b := accountBucket(tx, account)
 	if b == nil {
 		return store.ErrStale
 	}
 	if at != nil {
-		if err := at.open(tx); err != nil {
+		if err := at.open(f, tx); err != nil {
 			return err
 		}
 	}

@@ -24,7 +24,15 @@ func (f *file) run(db *bolt.DB, writes bool, fn func(*bolt.Tx) error) error {
 		in = db.Update
 	}
 	var tx *bolt.Tx
-	err := guard(func() error { return in(func(t *bolt.Tx) error { tx = t; return fn(t) }) })
+	err := guard(func() error {
+		return in(func(t *bolt.Tx) error {
+			tx = t
+			if err := fn(t); err != nil || !writes {
+				return err
+			}
+			return checkFreeList(t)
+		})
+	})
 	if errors.Is(err, store.ErrDamaged) && (tx == nil || tx.DB() != nil) {
 		// The library panicked as it began the transaction or as it ended it.
 		if tx == nil && !writes {
@@ -50,4 +58,23 @@ func letIn(db *bolt.DB) {
 	locks := reflect.ValueOf(db).Elem()
 	(*sync.RWMutex)(locks.FieldByName("mmaplock").Addr().UnsafePointer()).RUnlock()
 	(*sync.Mutex)(locks.FieldByName("metalock").Addr().UnsafePointer()).Unlock()
+}
+
+// checkFreeList looks at the page in which the list of free pages begins. To commit, the library
+// frees as many pages as this one claims to go on for, and doesn't look at it itself: if it is
+// damaged, that may take all memory there is.
+func checkFreeList(tx *bolt.Tx) error {
+	id := reflect.ValueOf(tx).Elem().FieldByName("meta").Elem().FieldByName("freelist").Uint()
+	if id == noFreelist {
+		return nil
+	}
+	page, err := tx.Page(int(id))
+	if err != nil {
+		return err
+	}
+	pages := tx.Size() / int64(tx.DB().Info().PageSize)
+	if page == nil || page.Type != "freelist" || int64(id)+int64(page.OverflowCount) >= pages {
+		return damage("page %d is not its list of free pages", id)
+	}
+	return nil
 }

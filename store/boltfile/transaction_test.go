@@ -3,9 +3,11 @@
 package boltfile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 
@@ -92,5 +94,47 @@ func TestWhoEntersAFileAsItsHeaderIsLostComesOut(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// A list of free pages that claims to be longer than the file is noticed before bbolt frees all
+// that it claims, and so is one that is none.
+func TestADamagedListOfFreePagesIsNoticedBeforeACommit(t *testing.T) {
+	for name, spoil := range map[string]struct {
+		at    int // in the page's header
+		bytes []byte
+	}{
+		"too long": {12, []byte{0, 0, 0, 1}}, // it goes on for 2²⁴ pages
+		"no list":  {8, []byte{0xa5, 0xa5}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := storetest.TempStore(t)
+			s, err := Open(path, testOptions())
+			if err != nil {
+				t.Fatal(err)
+			}
+			st := store.NewState()
+			if err := s.Commit("ann", st, store.Batch{Journal: [][]byte{{1}}}); err != nil {
+				t.Fatal(err)
+			}
+			file, err := os.OpenFile(path, os.O_RDWR, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			halves, err := headerHalves(file, page(1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			last := slices.MaxFunc(halves, func(a, b header) int { return cmp.Compare(a.transaction, b.transaction) })
+			if _, err := file.WriteAt(spoil.bytes, int64(page(int(last.freelist))+spoil.at)); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Commit("ann", st, store.Batch{Journal: [][]byte{{2}}}); !errors.Is(err, store.ErrDamaged) {
+				t.Errorf("Commit: %v, want ErrDamaged", err)
+			}
+			if err := errors.Join(file.Close(), s.Close()); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
