@@ -24,13 +24,13 @@ type MarkRequest struct {
 	// no flag. Where the server has the mailbox under its own prefix only, or knows
 	// Important as a special use, that one is meant; one that is missing is made.
 	// With Clear it asks for the copy Copied to be deleted for good, provided that it is
-	// as it was put there: the message lies at Place still, and the copy has no flags
-	// beyond those there, the ones that say little, and Known.
+	// as it was put there: the message lies at Place still, with the same text, and the
+	// copy has no flags beyond those there, the ones that say little, and Known.
 	CopyTo string
 	Copied Copied
-	// Again: it may have been carried out before without an answer. Then one copy that
-	// is there already is the one asked for; else somebody else's (MarkConflict, with
-	// Copied). Find: only look for that one, and make none (MarkGone).
+	// Again: it may have been carried out before without an answer. Then one copy, of the
+	// same text, that is there already is the one asked for; else somebody else's
+	// (MarkConflict, with Copied). Find: only look for that one, and make none (MarkGone).
 	Again, Find bool
 }
 

@@ -4,16 +4,12 @@ package imap
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	goimap "github.com/emersion/go-imap/v2"
-	"github.com/emersion/go-imap/v2/imapclient"
 
 	"github.com/hinged/hinged/ingest"
 )
@@ -212,7 +208,8 @@ func (c *copying) create(target string) error {
 	return nil
 }
 
-// remove deletes the copy, and nothing else, if it is as it was put there.
+// remove deletes the copy, and nothing else, if it is as it was put there and the message
+// that it is a copy of lies elsewhere, byte by byte.
 func (c *copying) remove() (ingest.MarkResult, error) {
 	at := c.req.Copied
 	if at.UID == 0 {
@@ -226,6 +223,10 @@ func (c *copying) remove() (ingest.MarkResult, error) {
 	case err != nil:
 		return ingest.MarkResult{}, err
 	}
+	text, err := c.text(c.req.Place.UID, original.size)
+	if err != nil {
+		return ingest.MarkResult{}, err
+	}
 	d, err := c.open(at.Mailbox, false)
 	if err != nil {
 		return ingest.MarkResult{}, c.refused(err, ingest.MarkGone)
@@ -234,17 +235,9 @@ func (c *copying) remove() (ingest.MarkResult, error) {
 		return c.answer(ingest.MarkImpossible, at.Mailbox+" was numbered anew since the copy was put there"), nil
 	}
 	for range storeTries {
-		copied, err := c.describe(at.UID)
-		switch {
-		case err != nil:
+		copied, err := c.untouched(original, text)
+		if err != nil {
 			return ingest.MarkResult{}, err
-		case !copied.there:
-			return c.answer(ingest.MarkGone, ""), nil
-		case copied.sum != at.Sum:
-			return c.answer(ingest.MarkImpossible, "another message is where the copy was put"), nil
-		}
-		if said := c.said(copied.flags, original.flags); len(said) > 0 {
-			return c.answer(ingest.MarkImpossible, "you gave the copy in "+at.Mailbox+" the flags "+strings.Join(said, ", ")), nil
 		}
 		late, err := c.sess.store(at.UID, goimap.StoreFlagsAdd, []goimap.Flag{goimap.FlagDeleted}, copied.modseq)
 		if err != nil {
@@ -270,6 +263,36 @@ func (c *copying) remove() (ingest.MarkResult, error) {
 	return c.answer(ingest.MarkConflict, ""), nil
 }
 
+// untouched looks at the copy in the open mailbox. The error ends the request if it is not
+// the original once more, or if its owner said something on it.
+func (c *copying) untouched(original described, text string) (described, error) {
+	at := c.req.Copied
+	copied, err := c.describe(at.UID)
+	switch {
+	case err != nil:
+		return described{}, err
+	case !copied.there:
+		return described{}, c.end(ingest.MarkGone, "")
+	case copied.sum != at.Sum:
+		return described{}, c.end(ingest.MarkImpossible, "another message is where the copy was put")
+	}
+	if said := c.said(copied.flags, original.flags); len(said) > 0 {
+		return described{}, c.end(ingest.MarkImpossible, "you gave the copy in %s the flags %s", at.Mailbox, strings.Join(said, ", "))
+	}
+	same := copied.size == original.size
+	if same {
+		var of string
+		if of, err = c.text(at.UID, original.size); err != nil {
+			return described{}, err
+		}
+		same = of == text
+	}
+	if !same {
+		return described{}, c.end(ingest.MarkImpossible, "the message in %s has a text that is nowhere else, as far as hinged knows", at.Mailbox)
+	}
+	return copied, nil
+}
+
 // unsaid are flags that mail programs set by themselves, or that are about to go with the
 // copy.
 var unsaid = []string{`\seen`, `\deleted`, "$mdnsent", "$notjunk"}
@@ -279,138 +302,6 @@ var unsaid = []string{`\seen`, `\deleted`, "$mdnsent", "$notjunk"}
 func (c *copying) said(flags, elsewhere []string) []string {
 	return slices.DeleteFunc(slices.Clone(flags), func(f string) bool {
 		return slices.Contains(unsaid, f) || ingest.HasFlag(elsewhere, f) || ingest.HasFlag(c.req.Known, f)
-	})
-}
-
-// described is what is looked at of a message.
-type described struct {
-	there     bool
-	flags     []string // canonical
-	modseq    uint64   // 0: the mailbox has none
-	size      int64
-	messageID string // "" when there is none that can be searched for
-	sum       string
-}
-
-// original opens the mailbox of the request's message and looks at that.
-func (c *copying) original(mailbox string) (described, error) {
-	if c.req.Place.UID == 0 {
-		return described{}, c.end(ingest.MarkGone, "")
-	}
-	d, err := c.open(mailbox, true)
-	if err != nil {
-		return described{}, c.refused(err, ingest.MarkGone)
-	}
-	if d.UIDValidity != c.req.Place.UIDValidity {
-		return described{}, c.end(ingest.MarkGone, "")
-	}
-	m, err := c.describe(c.req.Place.UID)
-	if err == nil && !m.there {
-		err = c.end(ingest.MarkGone, "")
-	}
-	return m, err
-}
-
-func (c *copying) open(mailbox string, readOnly bool) (*goimap.SelectData, error) {
-	c.sess.begin()
-	d, err := c.sess.client.Select(mailbox, &goimap.SelectOptions{ReadOnly: readOnly, CondStore: c.sess.has(goimap.CapCondStore)}).Wait()
-	c.sess.guard.end()
-	if err != nil {
-		return nil, c.sess.fail(selecting(readOnly)+" "+mailbox, err)
-	}
-	c.cond = c.sess.has(goimap.CapCondStore) && d.HighestModSeq != 0
-	return d, nil
-}
-
-// describe looks at one message of the open mailbox.
-func (c *copying) describe(uid uint32) (got described, err error) {
-	err = c.each(goimap.UIDSetNum(goimap.UID(uid)), 1, func(n uint32, m described) {
-		if n == uid {
-			got = m
-		}
-	})
-	return got, err
-}
-
-// maxCopies is how many messages with one Message-ID are looked at, the newest.
-const maxCopies = 20
-
-// copies opens a mailbox and returns the UIDs of the messages in it that are the
-// original once more, ascending, and its UIDVALIDITY.
-func (c *copying) copies(mailbox string, original described) (uids []uint32, validity uint32, err error) {
-	d, err := c.open(mailbox, true)
-	if err != nil {
-		return nil, 0, c.refused(err, ingest.MarkImpossible)
-	}
-	if d.NumMessages == 0 {
-		return nil, d.UIDValidity, nil
-	}
-	criteria := &goimap.SearchCriteria{Larger: original.size - 1, Smaller: original.size + 1}
-	if original.messageID != "" {
-		criteria = &goimap.SearchCriteria{Header: []goimap.SearchCriteriaHeaderField{{Key: "Message-ID", Value: original.messageID}}}
-	}
-	found, err := c.sess.search(criteria, ^uint32(0)-1, d.NumMessages)
-	if err != nil {
-		return nil, 0, c.refused(err, ingest.MarkImpossible)
-	}
-	if len(found) == 0 {
-		return nil, d.UIDValidity, nil
-	}
-	if n := int(found.len()); n > maxCopies {
-		_, found = found.cut(n - maxCopies)
-	}
-	err = c.each(found.set(), int(found.len()), func(n uint32, m described) {
-		if m.there && m.sum == original.sum {
-			uids = append(uids, n)
-		}
-	})
-	slices.Sort(uids)
-	return uids, d.UIDValidity, err
-}
-
-// each looks at messages of the open mailbox, n at most.
-func (c *copying) each(set goimap.UIDSet, n int, take func(uid uint32, m described)) error {
-	c.sess.beginFor(2 * n) // a line and a header for each
-	return c.sess.fetch(set, &goimap.FetchOptions{
-		UID: true, Flags: true, RFC822Size: true, ModSeq: c.cond,
-		BodySection: []*goimap.FetchItemBodySection{{
-			Specifier: goimap.PartSpecifierHeader, HeaderFields: []string{"Message-ID", "Date", "From", "Subject"}, Peek: true,
-			Partial: &goimap.SectionPartial{Size: maxFieldBytes},
-		}},
-	}, func(line *imapclient.FetchMessageData) error {
-		var uid uint32
-		var m described
-		for {
-			switch item := line.Next().(type) {
-			case nil:
-				if uid != 0 {
-					take(uid, m)
-				}
-				return nil
-			case imapclient.FetchItemDataUID:
-				uid = uint32(item.UID)
-			case imapclient.FetchItemDataModSeq:
-				m.modseq = item.ModSeq
-			case imapclient.FetchItemDataRFC822Size:
-				m.size = item.Size
-			case imapclient.FetchItemDataFlags:
-				words := make([]string, len(item.Flags))
-				for i, f := range item.Flags {
-					words[i] = string(f)
-				}
-				m.flags, m.there = ingest.CanonicalFlags(words), true
-			case imapclient.FetchItemDataBodySection:
-				if item.Literal == nil {
-					continue
-				}
-				header, err := io.ReadAll(io.LimitReader(item.Literal, maxFieldBytes))
-				if err != nil {
-					return textError{c.sess.fail("read a message's header", err)}
-				}
-				sum := sha256.Sum256(header)
-				m.sum, m.messageID = hex.EncodeToString(sum[:16]), searchable(headerOf(header).Get("Message-Id"))
-			}
-		}
 	})
 }
 

@@ -3,6 +3,7 @@
 package imap
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -135,6 +136,39 @@ func TestACopyIsMadeOnceAndTakenBackAlone(t *testing.T) {
 	}
 }
 
+// TestAnotherTextIsNoCopy: the owner keeps messages in Important whose Message-ID, Date, From
+// and Subject are those of one that is to be copied, and whose text is not: a list's version
+// of it, or a forged one. hinged was killed before it made the copy. None of them is ours.
+func TestAnotherTextIsNoCopy(t *testing.T) {
+	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
+	c := newCopier(t, d, d.Addr)
+	c.owner.Create("Important")
+	longer := append(bytes.Clone(c.raw), "\r\nThe contract that you asked for, which is nowhere else.\r\n"...)
+	asLong := append(bytes.Clone(c.raw[:len(c.raw)-3]), "?\r\n"...)
+	kept := []uint32{c.owner.Append("Important", longer, time.Now()), c.owner.Append("Important", asLong, time.Now())}
+	put := c.ask(ingest.MarkRequest{Again: true}) // as after a restart
+	c.want("the copy", put, ingest.MarkDone, "", 3)
+	if put.Copied.UID <= kept[1] {
+		t.Errorf("a message of the owner's is taken for our copy: %+v", put.Copied)
+	}
+	found := c.ask(ingest.MarkRequest{Again: true})
+	c.want("again", found, ingest.MarkDone, "", 3)
+	if found.Copied != put.Copied {
+		t.Errorf("again it is %+v, want %+v", found.Copied, put.Copied)
+	}
+	for _, uid := range kept {
+		wrong := put.Copied
+		wrong.UID = uid
+		c.want("the owner's", c.ask(ingest.MarkRequest{Clear: true, Copied: wrong}), ingest.MarkImpossible, "a text that is nowhere else", 3)
+	}
+	c.want("undone", c.ask(ingest.MarkRequest{Clear: true, Copied: put.Copied}), ingest.MarkDone, "", 2)
+	for _, uid := range kept {
+		if flags, there := c.owner.Flags("Important", uid); !there || ingest.HasFlag(flags, `\Deleted`) {
+			t.Errorf("UID %d of the owner's: there %v, with %q", uid, there, flags)
+		}
+	}
+}
+
 // TestACopyIsNotMadeTwiceWhenItsAnswerIsLost: the connection breaks between COPY and OK.
 func TestACopyIsNotMadeTwiceWhenItsAnswerIsLost(t *testing.T) {
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
@@ -239,6 +273,9 @@ func TestAMailboxThatCanOnlyBeReadIsCopiedFrom(t *testing.T) {
 			case name == "UID SEARCH" && open == "Important":
 				c.Line("* ESEARCH (TAG %q) UID ALL 41", cmd.Tag)
 				c.Line("%s OK found", cmd.Tag)
+			case name == "UID FETCH" && open == "Important" && strings.Contains(args, "BODY.PEEK[]"):
+				c.Line("* 1 FETCH (UID 41 BODY[] {%d}\r\n%s)", len(plainMail), plainMail)
+				c.Line("%s OK fetched", cmd.Tag)
 			case name == "UID FETCH" && strings.Contains(args, "HEADER.FIELDS"):
 				uid := "1"
 				if open == "Important" {

@@ -203,6 +203,8 @@ func (f *Filter) Intents() []ingest.MarkRequest {
 		}
 		p, _ := f.st.Places.Get(placeOf(e).key())
 		r := request(n, e, p.Flags)
+		// It was asked for. Whether the source came to it is not known, so it looks for a
+		// copy first and takes one of the same text alone.
 		r.Again = r.CopyTo != ""
 		out = append(out, r)
 	}
