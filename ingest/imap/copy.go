@@ -35,8 +35,6 @@ func (p *poller) copy(ctx context.Context, sess *session, req ingest.MarkRequest
 	switch {
 	case !sess.canCopy():
 		result = c.answer(ingest.MarkImpossible, noUIDPlus)
-	case p.broke[req.ID] >= maxBroke:
-		result = c.answer(ingest.MarkImpossible, fmt.Sprintf("the connection broke over it %d times", maxBroke))
 	case req.Clear:
 		result, err = c.remove()
 	default:
@@ -49,12 +47,11 @@ func (p *poller) copy(ctx context.Context, sess *session, req ingest.MarkRequest
 	if errors.As(err, &end) {
 		result, err = end.result, nil
 	}
-	if err != nil {
-		if p.broke == nil {
-			p.broke = map[uint64]int{}
+	answered := err == nil
+	if !answered {
+		if err := p.s.putOff(ctx, p.s.otherMarks, err); err != nil {
+			return err
 		}
-		p.broke[req.ID]++
-		return err
 	}
 	sess.takeHints() // about mailboxes that the next round looks into
 	if sess.client.Mailbox() != nil {
@@ -67,18 +64,16 @@ func (p *poller) copy(ctx context.Context, sess *session, req ingest.MarkRequest
 			return err
 		}
 	}
+	if !answered {
+		return nil
+	}
 	if err := p.s.emit(ctx, result); err != nil {
 		return err
 	}
 	delete(p.copied, req.ID)
-	delete(p.broke, req.ID)
 	p.s.otherMarks.done()
 	return nil
 }
-
-// maxBroke is how often a connection may break over one request. The other mailboxes must
-// not go unwatched over a copy.
-const maxBroke = 5
 
 // noUIDPlus is why no copy is made on some servers.
 const noUIDPlus = "the server has no UIDPLUS (RFC 4315), without which a copy could not be taken back"
@@ -103,8 +98,7 @@ func (c *copying) end(o ingest.MarkOutcome, format string, args ...any) error {
 }
 
 // refused turns the server's no into the answer; any other error stays. What the server
-// calls passing is tried again over another connection, a full mailbox apart: that may
-// last.
+// calls passing is tried again later, a full mailbox apart: that may last.
 func (c *copying) refused(err error, o ingest.MarkOutcome) error {
 	status, no := isStatus(err)
 	if !no || status.passing() && status.Code != "OVERQUOTA" {

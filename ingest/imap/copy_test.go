@@ -312,9 +312,10 @@ func TestACopyOverWhichTheConnectionBreaksIsGivenUp(t *testing.T) {
 		answer func(c *testkit.FakeConn, cmd testkit.FakeCommand)
 		asked  int
 	}{
-		"broken":  {func(c *testkit.FakeConn, _ testkit.FakeCommand) { c.Close() }, maxBroke},
-		"refused": {func(c *testkit.FakeConn, cmd testkit.FakeCommand) { c.Line("%s NO not today", cmd.Tag) }, 1},
-		"full":    {func(c *testkit.FakeConn, cmd testkit.FakeCommand) { c.Line("%s NO [OVERQUOTA] full", cmd.Tag) }, 1},
+		"broken":     {func(c *testkit.FakeConn, _ testkit.FakeCommand) { c.Close() }, maxFailed},
+		"in trouble": {func(c *testkit.FakeConn, cmd testkit.FakeCommand) { c.Line("%s NO [SERVERBUG] see the log", cmd.Tag) }, maxFailed},
+		"refused":    {func(c *testkit.FakeConn, cmd testkit.FakeCommand) { c.Line("%s NO not today", cmd.Tag) }, 1},
+		"full":       {func(c *testkit.FakeConn, cmd testkit.FakeCommand) { c.Line("%s NO [OVERQUOTA] full", cmd.Tag) }, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var asked atomic.Int32
@@ -329,7 +330,9 @@ func TestACopyOverWhichTheConnectionBreaksIsGivenUp(t *testing.T) {
 				}
 			})
 			f.Add(plainMail, "")
-			r := startSource(t, only(f))
+			o := only(f)
+			o.markPause = time.Millisecond
+			r := startSource(t, o)
 			e, _ := r.await("the message", 0, arrivalOf("INBOX", 1))
 			r.source.Mark(ingest.MarkRequest{ID: 1, Place: e.(ingest.Arrival).Place, CopyTo: "Important"})
 			e, _ = r.await("the answer", 0, resultOf(1))

@@ -276,3 +276,26 @@ func awaitConnected(t *testing.T, r *running) {
 	}
 	t.Fatalf("never connected; the status says %+v", r.source.Status())
 }
+
+// boxes has a Fake show its one mailbox under these names. It answers LIST and STATUS.
+func boxes(f *testkit.Fake, c *testkit.FakeConn, cmd testkit.FakeCommand, names ...string) bool {
+	switch cmd.Name {
+	case "LIST":
+		for _, name := range names {
+			c.Line(`* LIST () "/" %s`, name)
+		}
+	case "STATUS":
+		name, _, _ := strings.Cut(cmd.Args, " ")
+		f.Lock()
+		defer f.Unlock()
+		top := uint64(1)
+		for _, m := range f.Messages {
+			top = max(top, m.ModSeq)
+		}
+		c.Line("* STATUS %s (MESSAGES %d UIDNEXT %d UIDVALIDITY %d HIGHESTMODSEQ %d)", name, len(f.Messages), f.UIDNext, f.UIDValidity, top)
+	default:
+		return false
+	}
+	c.OK(cmd)
+	return true
+}

@@ -4,8 +4,10 @@ package imap
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	goimap "github.com/emersion/go-imap/v2"
 	"github.com/emersion/go-imap/v2/imapclient"
@@ -16,13 +18,22 @@ import (
 // queue holds the mark requests for one connection, in the order asked.
 type queue struct {
 	mu    sync.Mutex
-	list  []ingest.MarkRequest
+	list  []queued
 	added chan struct{} // holds one when there may be requests
+}
+
+// queued is a request, and what came of it so far.
+type queued struct {
+	ingest.MarkRequest
+	failed int    // how often it could not be answered
+	why    string // the last time
 }
 
 func newQueue() *queue { return &queue{added: make(chan struct{}, 1)} }
 
-func (q *queue) push(r ingest.MarkRequest) {
+func (q *queue) push(r ingest.MarkRequest) { q.add(queued{MarkRequest: r}) }
+
+func (q *queue) add(r queued) {
 	q.mu.Lock()
 	q.list = append(q.list, r)
 	q.mu.Unlock()
@@ -33,22 +44,63 @@ func (q *queue) push(r ingest.MarkRequest) {
 }
 
 // first returns the oldest request.
-func (q *queue) first() (ingest.MarkRequest, bool) {
+func (q *queue) first() (queued, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.list) == 0 {
-		return ingest.MarkRequest{}, false
+		return queued{}, false
 	}
 	return q.list[0], true
 }
 
-// done drops the oldest request, which was answered.
+// done drops the oldest request, which was answered or is put off.
 func (q *queue) done() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.list = q.list[1:]; len(q.list) == 0 {
 		q.list = nil
 	}
+}
+
+// maxFailed is how often a request may fail before it is given up: the server calls its
+// trouble passing, or the connection breaks.
+const maxFailed = 5
+
+// next returns the request that heads a queue, after it has answered those that failed too
+// often.
+func (s *Source) next(ctx context.Context, q *queue) (r queued, ok bool, err error) {
+	for {
+		if r, ok = q.first(); !ok || r.failed < maxFailed {
+			return r, ok, nil
+		}
+		why := fmt.Sprintf("given up after %d attempts: %s", r.failed, r.why)
+		if err := s.emit(ctx, answer(r.MarkRequest, ingest.MarkImpossible, nil, why)); err != nil {
+			return queued{}, false, err
+		}
+		q.done()
+	}
+}
+
+// putOff has the request that heads a queue, and that failed for this reason, carried out
+// later, after four times as long each time: one message or one mailbox must not keep the
+// others waiting. It returns nil if the connection can go on, else the reason.
+func (s *Source) putOff(ctx context.Context, q *queue, why error) error {
+	r, ok := q.first()
+	if !ok || retryable(ctx, why) == stop {
+		return why
+	}
+	pause := s.o.markPause << min(2*r.failed, maxMarkShift)
+	r.failed, r.why = r.failed+1, ingest.OneLine(why.Error())
+	q.done()
+	if r.failed < maxFailed {
+		time.AfterFunc(pause, func() { q.add(r) })
+	} else {
+		q.add(r) // to be answered
+	}
+	if status, no := isStatus(why); no && !status.limited() {
+		return nil
+	}
+	return why
 }
 
 // marks carries out the requests for this mailbox that head its queue. A
@@ -61,13 +113,16 @@ func (v *visit) marks(ctx context.Context) error {
 	default:
 	}
 	for {
-		req, ok := q.first()
-		if !ok || req.CopyTo != "" || mailboxName(req.Place.Mailbox) != v.mailbox.name {
-			return nil
-		}
-		result, err := v.mark(ctx, req)
-		if err != nil {
+		req, ok, err := v.s.next(ctx, q)
+		if err != nil || !ok || req.CopyTo != "" || mailboxName(req.Place.Mailbox) != v.mailbox.name {
 			return err
+		}
+		result, err := v.mark(ctx, req.MarkRequest)
+		if err != nil {
+			if err = v.s.putOff(ctx, q, err); err != nil {
+				return err
+			}
+			continue
 		}
 		if err := v.s.emit(ctx, result); err != nil {
 			return err
@@ -81,7 +136,7 @@ func (v *visit) marks(ctx context.Context) error {
 const storeTries = 4
 
 // mark carries one request out. It returns an error only when the connection is
-// of no more use, or the server asks to come back later.
+// of no more use, or the server's trouble may pass.
 func (v *visit) mark(ctx context.Context, req ingest.MarkRequest) (ingest.MarkResult, error) {
 	b := v.mailbox
 	if req.Place.UIDValidity != b.validity || req.Place.UID == 0 {

@@ -27,7 +27,6 @@ type poller struct {
 	last    map[string]stamp // what STATUS said before the last synchronisation
 	missing map[string]bool  // mailboxes that were asked for and are not there; told once
 	copied  map[uint64]bool  // requests for which a copy may have been made already
-	broke   map[uint64]int   // how often the connection broke over a request for a copy
 	inbox   stamp            // what STATUS said of INBOX when its connection was last reminded
 }
 
@@ -214,15 +213,15 @@ func (p *poller) look(ctx context.Context, sess *session, b *mailbox, flags bool
 // marks carries out the requests for mailboxes other than INBOX, and for copies.
 func (p *poller) marks(ctx context.Context, sess *session) error {
 	for {
-		req, ok := p.s.otherMarks.first()
-		if !ok {
-			return nil
+		req, ok, err := p.s.next(ctx, p.s.otherMarks)
+		if err != nil || !ok {
+			return err
 		}
 		carryOut := p.mark
 		if req.CopyTo != "" {
 			carryOut = p.copy
 		}
-		if err := carryOut(ctx, sess, req); err != nil {
+		if err := carryOut(ctx, sess, req.MarkRequest); err != nil {
 			return err
 		}
 	}
@@ -240,10 +239,7 @@ func (p *poller) mark(ctx context.Context, sess *session, req ingest.MarkRequest
 		b.opened = true // nothing of it is reported but the marks
 	}
 	v, err := p.s.open(ctx, sess, b, false)
-	if status, no := isStatus(err); no {
-		if status.passing() {
-			return err
-		}
+	if status, no := isStatus(err); no && !status.passing() {
 		err := p.s.emit(ctx, answer(req, ingest.MarkGone, nil, status.Error()))
 		if err != nil {
 			return err
@@ -252,7 +248,7 @@ func (p *poller) mark(ctx context.Context, sess *session, req ingest.MarkRequest
 		return nil
 	}
 	if err != nil {
-		return err
+		return p.s.putOff(ctx, p.s.otherMarks, err)
 	}
 	if err := v.marks(ctx); err != nil {
 		return err

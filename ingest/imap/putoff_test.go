@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package imap
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/testkit"
+)
+
+// TestAMarkThatAlwaysFailsKeepsNoOtherWaiting: on one message the server has an internal
+// error at every STORE, as Dovecot has in a damaged mailbox, or closes the connection. The
+// other message is marked, and the first one's mark given up.
+func TestAMarkThatAlwaysFailsKeepsNoOtherWaiting(t *testing.T) {
+	for name, fail := range map[string]func(c *testkit.FakeConn, cmd testkit.FakeCommand){
+		"internal error": func(c *testkit.FakeConn, cmd testkit.FakeCommand) {
+			c.Line("%s NO [SERVERBUG] Internal error occurred. Refer to server log for more information.", cmd.Tag)
+		},
+		"asked too much": func(c *testkit.FakeConn, cmd testkit.FakeCommand) { c.Line("%s NO [OVERQUOTA] full", cmd.Tag) },
+		"closed":         func(c *testkit.FakeConn, _ testkit.FakeCommand) { c.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var tried atomic.Int32
+			f := testkit.StartFake(t, func(f *testkit.Fake) {
+				f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
+					if cmd.Name != "UID STORE" || !strings.HasPrefix(cmd.Args, "1 ") {
+						return false
+					}
+					tried.Add(1)
+					fail(c, cmd)
+					return true
+				}
+			})
+			f.Add(plainMail, "")
+			f.Add(plainMail+"2", "")
+			o := only(f)
+			o.markPause = 10 * time.Millisecond
+			r := startSource(t, o)
+			_, at := r.await("scan", 0, cursorOf("INBOX", 3))
+			r.source.Mark(mark(1, 1), mark(2, 2))
+			e, other := r.await("the other's mark", at, resultOf(2))
+			if got := e.(ingest.MarkResult); got.Outcome != ingest.MarkDone {
+				t.Errorf("the other's mark: %+v", got)
+			}
+			e, failed := r.await("the failing mark", at, resultOf(1))
+			if got := e.(ingest.MarkResult); got.Outcome != ingest.MarkImpossible || !strings.Contains(got.Detail, "given up after 5 attempts: ") {
+				t.Errorf("the failing mark: %+v", got)
+			}
+			if failed < other {
+				t.Error("the other one waited until the first was given up")
+			}
+			if n := tried.Load(); n != maxFailed {
+				t.Errorf("%d STOREs were tried, want %d", n, maxFailed)
+			}
+		})
+	}
+}
+
+// TestAMailboxInTroubleKeepsNoOtherWaiting: one mailbox, in which a mark waits, can't be
+// selected for an internal error. The connection stays, and the others are watched.
+func TestAMailboxInTroubleKeepsNoOtherWaiting(t *testing.T) {
+	f := testkit.StartFake(t, func(f *testkit.Fake) {
+		f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
+			if (cmd.Name == "SELECT" || cmd.Name == "EXAMINE") && strings.Contains(cmd.Args, "Lists") {
+				c.Line("%s NO [SERVERBUG] Internal error occurred. Refer to server log for more information.", cmd.Tag)
+				return true
+			}
+			return boxes(f, c, cmd, "Alpha", "Lists", "Sent")
+		}
+	})
+	f.Add(plainMail, "")
+	o := only(f)
+	o.Mailboxes, o.PollInterval, o.markPause = []string{"Alpha", "Lists", "Sent"}, 100*time.Millisecond, 10*time.Millisecond
+	known := ingest.Known{Mailbox: "Lists", UIDValidity: 1, UIDNext: 2, BacklogBefore: 1, HighestModSeq: 1, Flags: map[uint32][]string{1: nil}}
+	r := startSource(t, o, known)
+	req := mark(7, 1)
+	req.Place.Mailbox = "Lists"
+	r.source.Mark(req)
+	r.await("the first message of Sent", 0, arrivalOf("Sent", 1))
+	uid := f.Add(plainMail+"2", "")
+	r.await("the owner's answer in Sent", 0, arrivalOf("Sent", uid))
+	e, _ := r.await("the mark", 0, resultOf(7))
+	if got := e.(ingest.MarkResult); got.Outcome != ingest.MarkImpossible || !strings.Contains(got.Detail, "SERVERBUG") {
+		t.Errorf("the mark: %+v", got)
+	}
+	awaitConnected(t, r)
+	if n := r.source.Status().Reconnects; n != 0 {
+		t.Errorf("it reconnected %d times", n)
+	}
+}
