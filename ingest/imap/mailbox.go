@@ -78,6 +78,15 @@ func (b *mailbox) void() {
 	b.suspect, b.blame = 0, 0
 }
 
+// forgetModSeqs has every flag compared again: the MODSEQs known are not those of the
+// mailbox any more.
+func (b *mailbox) forgetModSeqs() {
+	b.modseq, b.seen = 0, 0
+	for i := range b.entries {
+		b.entries[i].modseq = 0
+	}
+}
+
 func (b *mailbox) position() ingest.Cursor {
 	return ingest.Cursor{
 		Mailbox: b.name, UIDValidity: b.validity, UIDNext: b.next,

@@ -151,9 +151,9 @@ func (v *visit) mark(ctx context.Context, req ingest.MarkRequest) (ingest.MarkRe
 	// found it. What was not there when we last looked is somebody else's.
 	ours := !known || asAsked(flags, req)
 	// Changes up to b.modseq were reported, so a message is unchanged since the
-	// later of that and its own.
+	// later of that and its own. Where there is none, nothing was compared yet.
 	since := max(modseq, b.modseq)
-	if !known || !v.condstore || asAsked(flags, req) || differ(flags, req.Known) {
+	if !known || !v.condstore || b.modseq == 0 || asAsked(flags, req) || differ(flags, req.Known) {
 		got, ok, err := v.reread(ctx, req, false)
 		if err != nil || !ok {
 			return answer(req, ingest.MarkGone, nil, ""), err

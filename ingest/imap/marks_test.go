@@ -3,6 +3,7 @@
 package imap
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -377,5 +378,63 @@ func TestMarkIsTriedAgainLaterAndLater(t *testing.T) {
 	}
 	if n := count(); n > 4*storeTries {
 		t.Errorf("%d STOREs for four attempts, want at most %d", n, 4*storeTries)
+	}
+}
+
+// TestAMarkInAPolledMailboxIsConditional, also at the start, before the poller has come to
+// that mailbox, and where the MODSEQs known from before the start are of no use: the server
+// counts anew, as after an index was rebuilt, or has CONDSTORE only now.
+func TestAMarkInAPolledMailboxIsConditional(t *testing.T) {
+	for name, modseq := range map[string]uint64{"MODSEQs went on": 3, "MODSEQs began anew": 1000, "no CONDSTORE before": 0} {
+		for when, c := range map[string]struct {
+			away, between string // flags that are set while we are away, and before our STORE
+			outcome       ingest.MarkOutcome
+			stores        int
+		}{
+			// After a crash between our STORE and its confirmation it looks the same.
+			"marked while we were away": {"$Important", "", ingest.MarkDone, 0},
+			"marked by the owner first": {"", "$Important", ingest.MarkConflict, 1},
+			"read in between":           {"", `\Seen`, ingest.MarkDone, 2},
+		} {
+			t.Run(name+", "+when, func(t *testing.T) {
+				t.Parallel()
+				var count func() int
+				f := testkit.StartFake(t, func(f *testkit.Fake) {
+					raced := false
+					count = stores(f, func(conn *testkit.FakeConn, cmd testkit.FakeCommand) bool {
+						f.Lock()
+						if cmd.Name == "UID STORE" && !raced {
+							raced = true
+							f.Messages[0].Flags, f.Messages[0].ModSeq = c.between, 6
+						}
+						f.Unlock()
+						return boxes(f, conn, cmd, "Alpha", "Lists")
+					})
+				})
+				f.Add(plainMail, c.away)
+				f.Lock()
+				f.Messages[0].ModSeq = 5
+				f.Unlock()
+				o := only(f)
+				o.Mailboxes = []string{"Alpha", "Lists"}
+				s, err := New(o, []ingest.Known{{Mailbox: "Lists", UIDValidity: 1, UIDNext: 2, BacklogBefore: 1, HighestModSeq: modseq, Flags: map[uint32][]string{1: nil}}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				req := mark(7, 1)
+				req.Place.Mailbox = "Lists"
+				s.Mark(req)
+				rec := newRecorder(t)
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan error, 1)
+				go func() { done <- s.Run(ctx, rec.emit) }()
+				e, _ := rec.await("the result", 0, resultOf(7))
+				cancel()
+				<-done
+				if got := e.(ingest.MarkResult); got.Outcome != c.outcome || count() != c.stores {
+					t.Errorf("got %+v after %d STOREs, want %v after %d", got, count(), c.outcome, c.stores)
+				}
+			})
+		}
 	}
 }

@@ -235,7 +235,8 @@ func (p *poller) mark(ctx context.Context, sess *session, req ingest.MarkRequest
 	if !known {
 		b = newMailbox(name, ingest.RoleOther)
 	}
-	if !slices.Contains(p.watched, b) {
+	watched := slices.Contains(p.watched, b)
+	if !watched {
 		b.opened = true // nothing of it is reported but the marks
 	}
 	v, err := p.s.open(ctx, sess, b, false)
@@ -249,6 +250,13 @@ func (p *poller) mark(ctx context.Context, sess *session, req ingest.MarkRequest
 	}
 	if err != nil {
 		return p.s.putOff(ctx, p.s.otherMarks, err)
+	}
+	if watched && b.live != sess {
+		// What was not there when we last looked may have been set by our own hand before
+		// a restart, or by somebody else since: it is reported before anything is set.
+		if err := v.sync(ctx, 0); err != nil {
+			return err
+		}
 	}
 	if err := v.marks(ctx); err != nil {
 		return err

@@ -86,11 +86,12 @@ func (v *visit) adopt(ctx context.Context) error {
 		// Not allowed, but so it is after a server was restored from an old backup:
 		// UIDs will be given out again.
 		v.s.log.Warn("mailbox was set back to an earlier state: comparing all of it", keyMailbox, b.name)
-		b.next, b.modseq, b.seen = uint32(d.UIDNext), 0, 0
+		b.next = uint32(d.UIDNext)
+		b.forgetModSeqs()
 	case v.condstore && d.HighestModSeq < b.modseq:
-		b.modseq, b.seen = 0, 0 // likewise
+		b.forgetModSeqs() // likewise
 	case !v.condstore:
-		b.modseq, b.seen = 0, 0
+		b.forgetModSeqs()
 	}
 	if b.validity != d.UIDValidity {
 		b.validity = d.UIDValidity
