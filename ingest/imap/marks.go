@@ -282,6 +282,8 @@ func (v *visit) store(req ingest.MarkRequest, since uint64) (late bool, err erro
 	return late, err
 }
 
+// store is visit.store for one message of the open mailbox. A server may answer OK or NO to
+// a STORE that came too late.
 func (s *session) store(uid uint32, op goimap.StoreFlagsOp, flags []goimap.Flag, since uint64) (late bool, err error) {
 	s.beginFor(1)
 	s.modified.start()
@@ -290,10 +292,10 @@ func (s *session) store(uid uint32, op goimap.StoreFlagsOp, flags []goimap.Flag,
 	err = cmd.Close()
 	late = s.modified.end()
 	s.guard.end()
-	if err != nil {
-		return late, s.fail("UID STORE", err)
+	if err == nil || late && saidNo(err) != nil && s.guard.why() == nil {
+		return late, nil
 	}
-	return late, nil
+	return false, s.fail("UID STORE", err)
 }
 
 // reread reads the flags of the request's message as they are now, and reports

@@ -72,6 +72,12 @@ func TestMarkOutcomes(t *testing.T) {
 		{name: "read in the meantime, which does not matter", request: mark(1, 1),
 			before:  func(f *testkit.Fake) { f.Messages[0].Flags, f.Messages[0].ModSeq = `\Seen`, 50 },
 			outcome: ingest.MarkDone, flagsIn: "$Important", stores: 2},
+		{name: "read in the meantime, and the server says no", request: mark(1, 1),
+			before:  func(f *testkit.Fake) { f.Messages[0].Flags, f.Messages[0].ModSeq = `\Seen`, 50 },
+			outcome: ingest.MarkDone, flagsIn: "$Important", stores: 2,
+			handle: once(on("UID STORE", func(c *testkit.FakeConn, cmd testkit.FakeCommand) {
+				c.Line("%s NO [MODIFIED 1] it changed", cmd.Tag)
+			}))},
 		{name: "answered in the meantime", request: mark(1, 1),
 			before:  func(f *testkit.Fake) { f.Messages[0].Flags, f.Messages[0].ModSeq = `\Answered`, 50 },
 			outcome: ingest.MarkConflict, flagsIn: `\Answered`, stores: 1},
