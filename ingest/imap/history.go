@@ -195,6 +195,7 @@ func (h *History) read(ctx context.Context, sess *session) error {
 		if err != nil {
 			return err
 		}
+		p.mailbox.unbounded = false // that is where its past ends
 		pasts = append(pasts, p)
 		all[p] = pieces
 	}

@@ -32,7 +32,10 @@ type mailbox struct {
 	validity uint32
 	next     uint32 // Cursor.UIDNext
 	backlog  uint32 // Cursor.BacklogBefore
-	restored bool   // Known.Restored, until the mailbox was opened
+
+	// unbounded: where the backlog ends is not known yet. All that is there when that is
+	// found out belongs to it: a new mailbox, a new UIDVALIDITY, or Known.Restored.
+	unbounded bool
 
 	// modseq is where the next CHANGEDSINCE starts: everything up to it was
 	// reported. seen is the highest MODSEQ of the last CHANGEDSINCE alone. It
@@ -59,7 +62,7 @@ func newMailbox(name string, role ingest.Role) *mailbox {
 // restore takes over what the store remembers.
 func (b *mailbox) restore(k ingest.Known) {
 	b.validity, b.next, b.modseq, b.backlog = k.UIDValidity, max(k.UIDNext, 1), k.HighestModSeq, k.BacklogBefore
-	b.restored = k.Restored
+	b.unbounded = k.Restored
 	b.entries = make([]entry, 0, len(k.Flags))
 	for uid, flags := range k.Flags {
 		b.entries = append(b.entries, entry{uid: uid, flags: b.intern(ingest.CanonicalFlags(flags))})

@@ -23,7 +23,7 @@ type visit struct {
 	condstore bool // the mailbox keeps MODSEQs (RFC 7162, section 3.1.2.2)
 	readOnly  bool
 	fresh     bool // nothing was synchronised since the SELECT
-	first     bool // the mailbox was never opened before, by this UIDVALIDITY and state
+	first     bool // when it was opened, where the mailbox's backlog ends was not known
 	absent    bool // when it was opened, the last look at the mailbox was long ago
 }
 
@@ -62,26 +62,16 @@ func selecting(readOnly bool) string {
 // adopt brings the mailbox in line with what SELECT said.
 func (v *visit) adopt(ctx context.Context) error {
 	b, d := v.mailbox, v.data
-	if b.restored {
-		// What the state does not know of was perhaps reported before, and perhaps
-		// marked, and the mark taken off again: not to be marked.
-		v.first = true
-		b.backlog = max(b.backlog, uint32(d.UIDNext))
-		b.cursor = ingest.Cursor{} // to be reported in any case
-		b.restored = d.UIDNext == 0
-	}
 	switch {
 	case b.validity == 0:
-		v.first = true
-		b.backlog = max(uint32(d.UIDNext), 1)
+		b.unbounded = true
 	case b.validity != d.UIDValidity:
 		v.s.log.Warn("mailbox has a new UIDVALIDITY: reading it again from the start", keyMailbox, b.name, keyValidity, d.UIDValidity)
 		b.void()
 		b.opened = false
 		// What lies in it now is no news, even where its content is not known any
 		// more: better a mark too few than a folder full of them.
-		v.first = true
-		b.backlog = max(uint32(d.UIDNext), 1)
+		b.unbounded = true
 	case d.UIDNext != 0 && uint32(d.UIDNext) < b.next:
 		// Not allowed, but so it is after a server was restored from an old backup:
 		// UIDs will be given out again.
@@ -102,6 +92,13 @@ func (v *visit) adopt(ctx context.Context) error {
 		}
 	}
 	b.seen = 0
+	if v.first = b.unbounded; v.first {
+		// What the state does not know of was perhaps reported before, and perhaps
+		// marked, and the mark taken off again: not to be marked.
+		b.backlog = max(b.backlog, uint32(d.UIDNext), 1)
+		b.cursor = ingest.Cursor{} // to be reported in any case
+		b.unbounded = d.UIDNext == 0
+	}
 	if b.opened {
 		return nil
 	}
@@ -122,8 +119,8 @@ func (v *visit) adopt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if v.first && d.UIDNext == 0 {
-		return nil // where the backlog ends is not known yet
+	if b.unbounded {
+		return nil // a survey will tell
 	}
 	return v.progress(ctx)
 }
@@ -220,8 +217,8 @@ func (v *visit) survey(ctx context.Context, next, exists uint32) error {
 		if n := len(existing); n > 0 {
 			next = existing[n-1].last + 1
 		}
-		if v.first {
-			b.backlog, b.restored = next, false
+		if b.unbounded {
+			b.backlog, b.unbounded = max(b.backlog, next), false
 		}
 	}
 	if v.fresh {
