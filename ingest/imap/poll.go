@@ -124,7 +124,7 @@ func (p *poller) round(ctx context.Context, sess *session, all, flags bool) erro
 		if err != nil {
 			return err
 		}
-		if last, looked := p.last[b.name]; looked && !all && now == last {
+		if last, looked := p.last[b.name]; looked && !all && b.opened && now == last {
 			if b.live == sess {
 				b.looked(sess)
 			}

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -92,4 +94,40 @@ func TestFoldersBelowInboxAreFoundOnDovecot(t *testing.T) {
 			t.Errorf("INBOX.Sent is watched as %v, though another is configured", m.Role)
 		}
 	}
+}
+
+// TestAMailboxThatChangesItsRoleIsReportedSo: a watched mailbox becomes the one for junk
+// while hinged runs, and what comes into it then is junk.
+func TestAMailboxThatChangesItsRoleIsReportedSo(t *testing.T) {
+	var use atomic.Pointer[string]
+	f := testkit.StartFake(t, func(f *testkit.Fake) {
+		f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
+			if special := use.Load(); cmd.Name == "LIST" && special != nil {
+				c.Line(`* LIST () "/" INBOX`)
+				c.Line(`* LIST (%s) "/" Lists`, *special)
+				c.OK(cmd)
+				return true
+			}
+			return boxes(f, c, cmd, "INBOX", "Lists")
+		}
+	})
+	f.Add(plainMail, "")
+	o := only(f)
+	o.Mailboxes, o.PollInterval, o.RecheckInterval = []string{"INBOX", "Lists"}, 50*time.Millisecond, 100*time.Millisecond
+	r := startSource(t, o)
+	opened := func(role ingest.Role) func(ingest.Event) bool {
+		return func(e ingest.Event) bool {
+			o, is := e.(ingest.MailboxOpened)
+			return is && o.Mailbox == "Lists" && o.Role == role
+		}
+	}
+	_, at := r.await("Lists", 0, opened(ingest.RoleOther))
+	junk := `\Junk`
+	use.Store(&junk)
+	_, at = r.await("Lists as junk", at, opened(ingest.RoleJunk))
+	f.Add(plainMail, "")
+	_, at = r.await("junk", at, arrivalOf("Lists", 2))
+	none := ""
+	use.Store(&none)
+	r.await("Lists as before", at, opened(ingest.RoleOther))
 }

@@ -389,13 +389,16 @@ func (s *Source) setRemaining(mailbox string, n int64) {
 	s.remain[mailbox] = int(n)
 }
 
-// mailbox returns what is known of a mailbox.
+// mailbox returns what is known of a mailbox. One whose role is another than before is
+// reported as opened once more, before anything else of it.
 func (s *Source) mailbox(name string, role ingest.Role) *mailbox {
 	b, ok := s.mailboxes[name]
 	if !ok {
 		b = newMailbox(name, role)
 		s.mailboxes[name] = b
 	}
-	b.role = role
+	if b.role != role {
+		b.role, b.opened = role, false
+	}
 	return b
 }
