@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -146,10 +147,32 @@ func TestBadDays(t *testing.T) {
 			if c.why != nil && !log.Has(c.why.Error()) {
 				t.Errorf("the log says nothing of %q:\n%s", c.why, log.String())
 			}
-			if r.source.Status().Reconnects == 0 {
-				t.Error("no reconnect was counted")
+			// What broke before the login was through had not been a connection.
+			if n, again := r.source.Status().Reconnects, !strings.HasSuffix(c.name, "at login"); (n > 0) != again {
+				t.Errorf("%d reconnects were counted", n)
 			}
 		})
+	}
+}
+
+// TestTriesThatReachNoServerAreNoReconnects: readiness takes a reconnect for a sign that the
+// server was reached once.
+func TestTriesThatReachNoServerAreNoReconnects(t *testing.T) {
+	o := options("mail.invalid:993", "owner", "not to be seen")
+	o.BackoffMin, o.BackoffMax = time.Millisecond, 2*time.Millisecond
+	var tries atomic.Int32
+	o.Dial = func(context.Context, string, string) (net.Conn, error) {
+		tries.Add(1)
+		return nil, errors.New("nothing listens there")
+	}
+	r := startSource(t, o)
+	for deadline := time.Now().Add(patience); tries.Load() < 10; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d tries", tries.Load())
+		}
+	}
+	if n := r.source.Status().Reconnects; n != 0 {
+		t.Errorf("%d reconnects after %d tries", n, tries.Load())
 	}
 }
 

@@ -173,16 +173,15 @@ func (s *Source) Run(ctx context.Context, emit ingest.Emit) error {
 // keep has a connection served until ctx is done or no retry can help.
 func (s *Source) keep(ctx context.Context, name string, serve func(context.Context, *session) error) error {
 	wait := newBackOff(s.o.BackoffMin, s.o.BackoffMax)
-	for first := true; ; first = false {
-		if !first {
-			s.mu.Lock()
-			s.reconnects++
-			s.mu.Unlock()
-		}
+	for first := true; ; {
 		var pause time.Duration
 		var synced time.Time
 		sess, err := s.connect(ctx)
 		if err == nil {
+			if !first {
+				s.noteReconnect()
+			}
+			first = false
 			sess.onSync = func() {
 				synced = time.Now()
 				s.setLine(name, true, "")
@@ -212,6 +211,14 @@ func (s *Source) keep(ctx context.Context, name string, serve func(context.Conte
 			return nil
 		}
 	}
+}
+
+// noteReconnect counts a connection that was made, and not the first of its kind. Others
+// take the number for a sign that the server was reached.
+func (s *Source) noteReconnect() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reconnects++
 }
 
 // connect makes one connection. Logins take turns, and after a refused one all
