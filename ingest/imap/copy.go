@@ -55,7 +55,9 @@ func (p *poller) copy(ctx context.Context, sess *session, req ingest.MarkRequest
 	}
 	sess.takeHints() // about mailboxes that the next round looks into
 	if sess.client.Mailbox() != nil {
-		if err := sess.unselect(); err != nil {
+		err := sess.unselect()
+		// A SELECT that failed has left no mailbox open.
+		if _, no := isStatus(err); err != nil && !no {
 			return err
 		}
 	}

@@ -93,3 +93,39 @@ func TestAMailboxInTroubleKeepsNoOtherWaiting(t *testing.T) {
 		t.Errorf("it reconnected %d times", n)
 	}
 }
+
+// TestAFolderForCopiesInTroubleKeepsTheConnection: it can't be opened for an internal error.
+func TestAFolderForCopiesInTroubleKeepsTheConnection(t *testing.T) {
+	var none atomic.Bool // no mailbox is open
+	f := testkit.StartFake(t, func(f *testkit.Fake) {
+		f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
+			switch {
+			case cmd.Name == "EXAMINE" && strings.Contains(cmd.Args, "Important"):
+				none.Store(true)
+				c.Line("%s NO [SERVERBUG] Internal error occurred.", cmd.Tag)
+			case cmd.Name == "UNSELECT" && none.Load():
+				c.Line("%s BAD No mailbox selected.", cmd.Tag)
+			case cmd.Name == "UID FETCH" && strings.Contains(cmd.Args, "HEADER.FIELDS"):
+				c.Line("* 1 FETCH (UID 1 FLAGS () RFC822.SIZE 100 BODY[HEADER.FIELDS (Message-ID Date From Subject)]<0> {26}\r\nMessage-ID: <one@a.test>\r\n)")
+				c.OK(cmd)
+			default:
+				return boxes(f, c, cmd, "INBOX", "Important")
+			}
+			return true
+		}
+	})
+	f.Add(plainMail, "")
+	o := only(f)
+	o.markPause = time.Millisecond
+	r := startSource(t, o)
+	e, _ := r.await("the message", 0, arrivalOf("INBOX", 1))
+	awaitConnected(t, r)
+	r.source.Mark(ingest.MarkRequest{ID: 1, Place: e.(ingest.Arrival).Place, CopyTo: "Important"})
+	e, _ = r.await("the answer", 0, resultOf(1))
+	if got := e.(ingest.MarkResult); got.Outcome != ingest.MarkImpossible || !strings.Contains(got.Detail, "SERVERBUG") {
+		t.Errorf("the copy: %+v", got)
+	}
+	if n := r.source.Status().Reconnects; n != 0 {
+		t.Errorf("it reconnected %d times", n)
+	}
+}
