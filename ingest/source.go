@@ -53,9 +53,9 @@ type Source interface {
 	Run(ctx context.Context, emit Emit) error
 
 	// Mark queues requests, to be carried out in order and each answered by one
-	// MarkResult. It never blocks and is safe for concurrent use. Requests that
-	// were not carried out before Run ends are forgotten: the asker has them in
-	// its ledger and asks again at the next start.
+	// MarkResult. One that fails is tried again behind the others. It never blocks and
+	// is safe for concurrent use. Requests that were not carried out before Run ends are
+	// forgotten: the asker has them in its ledger and asks again at the next start.
 	Mark(requests ...MarkRequest)
 
 	// Status tells how the source is doing. Safe for concurrent use.

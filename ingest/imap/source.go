@@ -294,7 +294,8 @@ func (s *Source) emit(ctx context.Context, e ingest.Event) error {
 }
 
 // Mark implements ingest.Source. Requests for INBOX are carried out in the order
-// asked, and so are those for all other mailboxes, but the two side by side.
+// asked, and so are those for all other mailboxes, but the two side by side; see putOff
+// for those that fail.
 func (s *Source) Mark(requests ...ingest.MarkRequest) {
 	for _, r := range requests {
 		q := s.queueOf(mailboxName(r.Place.Mailbox))
