@@ -368,6 +368,28 @@ func TestLinksToFilesAreFollowedAndLinksToFoldersAreNot(t *testing.T) {
 	same(t, bodies(messages), []string{"a", "x"})
 }
 
+// A shell that completes a name puts a slash behind it. What Dovecot keeps in a Maildir is
+// no message.
+func TestAMaildirIsReadOnceHoweverItIsNamed(t *testing.T) {
+	dir := t.TempDir()
+	maildir, link := filepath.Join(dir, "Maildir"), filepath.Join(dir, "link")
+	write(t, maildir, "cur/1.a:2,S", "once\n")
+	write(t, maildir, "dovecot-uidlist", "3 V1 N2\n")
+	if err := os.Symlink(maildir, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{maildir, maildir + "/", link, link + "/"} {
+		messages, errs := read(t, Options{}, path)
+		if len(errs) > 0 {
+			t.Error(path, errs)
+		}
+		same(t, bodies(messages), []string{"once\n"})
+		for _, m := range messages {
+			same(t, m.Path, filepath.Join(path, "cur/1.a:2,S"))
+		}
+	}
+}
+
 func TestAnEmptyFileIsAMessageUnlessItMayBeAnMbox(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "a", "")

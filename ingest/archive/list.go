@@ -39,9 +39,7 @@ func list(path string, order Order) ([]entry, error) {
 	if !info.IsDir() {
 		return []entry{{path: path, size: info.Size()}}, nil
 	}
-	w := walk{root: path, maildirs: map[string]bool{}}
-	err = filepath.WalkDir(path, w.visit)
-	entries := w.entries
+	entries, err := listFolder(path)
 	if err != nil {
 		return nil, fmt.Errorf("list archive %s: %w", path, err)
 	}
@@ -63,9 +61,31 @@ func list(path string, order Order) ([]entry, error) {
 				return a.date.Compare(b.date)
 			}
 		}
-		return cmp.Or(strings.Compare(a.sort, b.sort), strings.Compare(a.path, b.path))
+		return cmp.Or(strings.Compare(cmp.Or(a.sort, a.path), cmp.Or(b.sort, b.path)), strings.Compare(a.path, b.path))
 	})
 	return entries, nil
+}
+
+// listFolder returns the files of a tree. WalkDir follows no link, not even its root, and
+// a path may end in a slash, so the tree is walked by its true name. The files are named as
+// the path was given.
+func listFolder(path string) ([]entry, error) {
+	root, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil, err
+	}
+	w := walk{root: root, maildirs: map[string]bool{}}
+	if err := filepath.WalkDir(root, w.visit); err != nil {
+		return nil, err
+	}
+	for i := range w.entries {
+		below, err := filepath.Rel(root, w.entries[i].path)
+		if err != nil {
+			return nil, err
+		}
+		w.entries[i].path = filepath.Join(path, below)
+	}
+	return w.entries, nil
 }
 
 // walk collects the files of a tree.
@@ -92,7 +112,7 @@ func (w *walk) visit(path string, d fs.DirEntry, err error) error {
 		return err
 	}
 	if info.Mode().IsRegular() {
-		w.entries = append(w.entries, entry{path: path, size: info.Size(), single: !isMboxName(path), sort: path})
+		w.entries = append(w.entries, entry{path: path, size: info.Size(), single: !isMboxName(path)})
 	}
 	return nil
 }
