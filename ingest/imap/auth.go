@@ -67,7 +67,8 @@ func (s *session) login(ctx context.Context, o *Options) error {
 		return fmt.Errorf("ask for capabilities: %w", wireError(errClosed, s.guard.why()))
 	}
 	s.guard.begin(o.loginTimeout, 4*o.loginTimeout, commandBudget)
-	switch mech, useLogin := s.mechanism(o, caps, secret); {
+	mech, useLogin := s.mechanism(o, caps, secret)
+	switch {
 	case useLogin:
 		if caps.Has(goimap.CapLoginDisabled) {
 			return fmt.Errorf("%w: it allows LOGIN only after TLS, or not at all", ErrNoMechanism)
@@ -85,18 +86,19 @@ func (s *session) login(ctx context.Context, o *Options) error {
 	}
 	err = wireError(err, s.guard.why())
 	var status *statusError
+	forms := secretForms(secret, mech)
 	if errors.As(err, &status) && status.overCertificate() {
-		return fmt.Errorf("%w (%w: %s)", ErrCertificate, ErrRefused, redact(status.Error(), o.Username, secret))
+		return fmt.Errorf("%w (%w: %s)", ErrCertificate, ErrRefused, redact(status.Error(), forms))
 	}
 	if errors.As(err, &status) && !status.passing() && oauth {
 		// The token was given out just now.
-		return fmt.Errorf("%w (%w: %s)", ErrConsent, ErrRefused, redact(status.Error(), o.Username, secret))
+		return fmt.Errorf("%w (%w: %s)", ErrConsent, ErrRefused, redact(status.Error(), forms))
 	}
 	if errors.As(err, &status) && !status.passing() {
-		return fmt.Errorf("%w: %s", ErrRefused, redact(status.Error(), o.Username, secret))
+		return fmt.Errorf("%w: %s", ErrRefused, redact(status.Error(), forms))
 	}
 	if errors.As(err, &status) {
-		return &statusError{Type: status.Type, Code: status.Code, Text: redact(status.Text, o.Username, secret)}
+		return &statusError{Type: status.Type, Code: status.Code, Text: redact(status.Text, forms)}
 	}
 	return fmt.Errorf("log in: %w", err)
 }
@@ -148,24 +150,34 @@ func (s *session) mechanism(o *Options, caps goimap.CapSet, secret string) (mech
 	return nil, false
 }
 
-// redact takes the secret out of the words of a server that repeats what it was
-// told. A secret too short to be recognised safely costs all the words.
-func redact(words, username, secret string) string {
+// secretForms returns the spellings in which the server was told the secret, by mech or,
+// if that is nil, by LOGIN; nil if there is no secret.
+func secretForms(secret string, mech sasl.Client) []string {
 	if secret == "" {
-		return words
-	}
-	if len(secret) < 4 {
-		return "(its words are withheld)"
+		return nil
 	}
 	forms := []string{
 		secret,
+		strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(secret), // in a quoted string
 		base64.StdEncoding.EncodeToString([]byte(secret)),
-		base64.StdEncoding.EncodeToString([]byte("\x00" + username + "\x00" + secret)),
-		base64.StdEncoding.EncodeToString([]byte("user=" + username + "\x01auth=Bearer " + secret + "\x01\x01")),
 	}
+	if mech != nil {
+		if _, initial, err := mech.Start(); err == nil {
+			forms = append(forms, base64.StdEncoding.EncodeToString(initial))
+		}
+	}
+	return forms
+}
+
+// redact takes a secret in any of its forms out of the words of a server that repeats what
+// it was told. A secret too short to be recognised safely costs all the words.
+func redact(words string, forms []string) string {
 	for _, form := range forms {
-		// The words were cut short, so the secret may have been, too.
-		for n := len(form); n >= max(4, len(form)/2); n-- {
+		if len(form) < 4 {
+			return "(its words are withheld)"
+		}
+		// The words were cut short, so the secret may have been, too: its beginning counts.
+		for n := len(form); n >= max(4, min(8, len(form)/2)); n-- {
 			words = strings.ReplaceAll(words, form[:n], "(secret)")
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -76,6 +77,63 @@ func TestSecretsAndSubjectsStayOutOfLogsAndErrors(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestASecretIsKnownInTheFormInWhichItWasSent has a server repeat the command alone.
+func TestASecretIsKnownInTheFormInWhichItWasSent(t *testing.T) {
+	long := "ya29." + strings.Repeat("a0AfH6SMBx-", 60) // the words of a server are cut short before its end
+	for _, k := range []struct {
+		auth   AuthMechanism
+		secret string
+	}{
+		{AuthLogin, `my"pass\word-4711-long`},
+		{AuthPlain, `my"pass\word-4711-long`},
+		{AuthOAuthBearer, "ya29.a0AfH6SMBx-token-0123456789"},
+		{AuthLogin, long},
+		{AuthPlain, long},
+		{AuthXOAuth2, long},
+		{AuthOAuthBearer, long},
+	} {
+		t.Run(string(k.auth), func(t *testing.T) {
+			t.Parallel()
+			f := testkit.StartFake(t, func(f *testkit.Fake) {
+				f.Caps += " AUTH=XOAUTH2 AUTH=OAUTHBEARER"
+				f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
+					if cmd.Name != "AUTHENTICATE" && cmd.Name != "LOGIN" {
+						return false
+					}
+					c.Line("%s NO [AUTHENTICATIONFAILED] I was told %s", cmd.Tag, cmd.Args)
+					return true
+				}
+			})
+			var log testkit.Transcript
+			o := only(f)
+			o.Username, o.Auth = "owner", k.auth
+			o.Password = func(context.Context) (string, error) { return k.secret, nil }
+			o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			r := startSource(t, o)
+			problem := awaitProblem(t, r, "refused")
+			r.stop()
+			for _, where := range []string{problem, log.String()} {
+				if slices.ContainsFunc(spellings(where), func(said string) bool { return strings.Contains(said, k.secret[:10]) }) {
+					t.Errorf("the secret is in %q", where)
+				}
+			}
+		})
+	}
+}
+
+// spellings returns words, what they say without backslashes, and what is base64 in them.
+func spellings(words string) []string {
+	all := []string{words, strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(words)}
+	for _, word := range strings.Fields(words) {
+		for n := len(word); n > 20; n-- {
+			if raw, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(word[:n], "=")); err == nil {
+				all = append(all, string(raw))
+			}
+		}
+	}
+	return all
 }
 
 func TestPasswordThatCannotBeHadIsAProblemAndHeals(t *testing.T) {
