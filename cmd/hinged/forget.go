@@ -46,7 +46,7 @@ a file with the message.`,
     nothing of it is in the store any more; other backups and exports still have it`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			f, err := forgetFlags(cmd, message, sender, before)
+			f, err := forgetFlags(cmd, path, account, message, sender, before)
 			if err != nil {
 				return err
 			}
@@ -82,7 +82,7 @@ a file with the message.`,
 }
 
 // forgetFlags says what is to be forgotten.
-func forgetFlags(cmd *cobra.Command, message, sender, before string) (f desk.ForgetRequest, err error) {
+func forgetFlags(cmd *cobra.Command, path, account, message, sender, before string) (f desk.ForgetRequest, err error) {
 	named := 0
 	for _, flag := range []string{message, sender, before} {
 		if flag != "" {
@@ -101,7 +101,7 @@ func forgetFlags(cmd *cobra.Command, message, sender, before string) (f desk.For
 		f.Before = &t
 	}
 	if message != "" {
-		f.Message, err = messageName(cmd, message)
+		f.Message, err = messageName(cmd, path, account, message)
 	}
 	return f, err
 }

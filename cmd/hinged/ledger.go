@@ -67,7 +67,7 @@ input).`,
 			}
 			if len(args) == 1 {
 				var err error
-				if q.Message, err = messageName(cmd, args[0]); err != nil {
+				if q.Message, err = messageName(cmd, path, account, args[0]); err != nil {
 					return err
 				}
 			}
@@ -110,24 +110,40 @@ func isFile(message string) bool {
 	return message == "-" || err == nil && !info.IsDir()
 }
 
-// messageName turns a file into the key of the message in it; anything else names
-// a message by itself.
-func messageName(cmd *cobra.Command, message string) (name string, err error) {
+// messageName turns a file into the key of the message in it, which account has by the
+// configuration in path; anything else names a message by itself.
+func messageName(cmd *cobra.Command, path, account, message string) (name string, err error) {
 	if !isFile(message) {
 		return message, nil
+	}
+	c, err := config.Load(path)
+	if err != nil {
+		return "", err
 	}
 	n := 0
 	err = eachMessage(message, cmd.InOrStdin(), func(m *archive.Message) error {
 		if n++; n > 1 {
 			return fmt.Errorf("%s holds more than one message; ask for one at a time", message)
 		}
-		name, err = desk.KeyOf(m.Raw)
+		name, err = desk.KeyOf(m.Raw, maxBytes(c, account))
 		return err
 	})
 	if err == nil && n == 0 {
 		err = fmt.Errorf("%s holds no message", message)
 	}
 	return name, err
+}
+
+// maxBytes is how many bytes of a message an account looks at. One that there is not has
+// the default; whoever is asked about it says so.
+func maxBytes(c *config.Config, account string) int {
+	if a, err := configured(c, account); err == nil {
+		return a.Featurize.MaxBytes
+	}
+	if c.Kafka != nil {
+		return c.Kafka.Featurize.MaxBytes
+	}
+	return config.DefaultAccount().Featurize.MaxBytes
 }
 
 // markName is what an entry set: a keyword, or a copy in a folder.

@@ -47,7 +47,7 @@ func inbox(uid uint32) ingest.Place {
 
 func keyOf(t *testing.T, raw []byte) string {
 	t.Helper()
-	key, err := desk.KeyOf(raw)
+	key, err := desk.KeyOf(raw, len(raw))
 	if err != nil {
 		t.Fatal(err)
 	}

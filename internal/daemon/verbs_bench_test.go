@@ -63,7 +63,7 @@ func taughtDaemon(b *testing.B, n int) (*Daemon, []byte) {
 func BenchmarkVerbs(b *testing.B) {
 	d, raw := taughtDaemon(b, 5000)
 	ctx := context.Background()
-	key, err := desk.KeyOf(raw)
+	key, err := desk.KeyOf(raw, len(raw))
 	if err != nil {
 		b.Fatal(err)
 	}

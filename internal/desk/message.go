@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hinged/hinged/featurize"
@@ -36,23 +37,27 @@ func findMessage(f *filter.Filter, message string) (store.MessageKey, error) {
 	if known, ok := st.IDs.Get(filter.IDOf(message).Key()); ok && known.Message != (store.MessageKey{}) {
 		return known.Message, nil
 	}
-	if len(message) >= 8 && len(message) <= 32 {
-		if prefix, err := hex.DecodeString(message[:len(message)&^1]); err == nil {
-			var found []string
-			for _, k := range st.Messages.Keys() {
-				if bytes.HasPrefix([]byte(k), prefix) {
-					found = append(found, k)
-				}
-			}
-			if len(found) == 1 {
-				return store.MessageKey([]byte(found[0])), nil
-			}
-			if len(found) > 1 {
-				return store.MessageKey{}, fmt.Errorf("%w: the keys of %[3]d messages begin with %[2]s; give more digits", ErrNoMessage, message, len(found))
-			}
+	if len(message) >= 8 {
+		found := keysWith(st, strings.ToLower(message))
+		if len(found) == 1 {
+			return found[0], nil
+		}
+		if len(found) > 1 {
+			return store.MessageKey{}, fmt.Errorf("%w: the keys of %[3]d messages begin with %[2]s; give more digits", ErrNoMessage, message, len(found))
 		}
 	}
 	return store.MessageKey{}, fmt.Errorf("%w: %s is neither a Message-ID nor the key of a known message", ErrNoMessage, message)
+}
+
+// keysWith returns the keys of the known messages that begin with these digits.
+func keysWith(st *store.State, digits string) (found []store.MessageKey) {
+	var key []byte
+	for _, k := range st.Messages.Keys() {
+		if key = hex.AppendEncode(key[:0], []byte(k)); bytes.HasPrefix(key, []byte(digits)) {
+			found = append(found, store.MessageKey([]byte(k)))
+		}
+	}
+	return found
 }
 
 // othersOf returns the keys of the other messages with the Message-ID by which k was
@@ -71,14 +76,16 @@ func othersOf(f *filter.Filter, message string, k store.MessageKey) []string {
 	return out
 }
 
-// KeyOf returns the key of a message by its content, in hexadecimal.
-func KeyOf(raw []byte) (string, error) {
+// KeyOf returns the key of a message by its content, in hexadecimal, in an account that
+// looks at so many bytes of a message.
+func KeyOf(raw []byte, maxBytes int) (string, error) {
 	o := featurize.DefaultOptions()
+	o.MaxBytes = maxBytes
 	f, err := featurize.New(o)
 	if err != nil {
 		return "", err
 	}
-	return hexKey(store.MessageKey(f.Read(raw[:min(len(raw), o.MaxBytes)]).Key)), nil
+	return hexKey(store.MessageKey(f.ReadHeader(raw[:min(len(raw), maxBytes)]).Key)), nil
 }
 
 func hexKey(k store.MessageKey) string { return hex.EncodeToString(k[:]) }

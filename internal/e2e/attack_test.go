@@ -150,7 +150,7 @@ func (a *attacked) play(k attack) (o struck) {
 			o.marked = strings.Contains(strings.Join(m.Flags, " "), "$important")
 		}
 	}
-	key, err := desk.KeyOf(raw)
+	key, err := desk.KeyOf(raw, len(raw))
 	if err != nil {
 		a.t.Fatal(err)
 	}

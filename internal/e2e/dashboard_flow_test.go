@@ -105,7 +105,7 @@ func (v *visit) await(what string) {
 // deliver has a message arrive now, and returns its UID and key.
 func (v *visit) deliver(raw []byte) (uid uint32, key string) {
 	v.Helper()
-	key, err := desk.KeyOf(raw)
+	key, err := desk.KeyOf(raw, len(raw))
 	if err != nil {
 		v.Fatal(err)
 	}

@@ -255,7 +255,7 @@ func (l *load) arrive(d time.Duration) (arrived []arrival) {
 	for i := 0; time.Since(began) < d; i++ {
 		time.Sleep(time.Until(began.Add(time.Duration(i) * time.Second / loadArrivals)))
 		m := l.letter.Next()
-		key, err := desk.KeyOf(m.Raw)
+		key, err := desk.KeyOf(m.Raw, len(m.Raw))
 		if err != nil {
 			l.Fatal(err)
 		}

@@ -33,7 +33,7 @@ func TestHeadingsAreReadFromTheServerAndStoredNowhere(t *testing.T) {
 	var keys []string
 	add := func(raw []byte) string {
 		uid := owner.Append("INBOX", raw, time.Now())
-		key, err := desk.KeyOf(raw)
+		key, err := desk.KeyOf(raw, len(raw))
 		if err != nil {
 			t.Fatal(err)
 		}
