@@ -13,17 +13,19 @@ const maxDepth = 32
 const maxWord = 16
 
 // dialect puts what a server says into the spelling that the client library
-// reads, and refuses what would keep the library busy. It changes three things, all
-// outside of strings, literals and text for people:
+// reads, and refuses what would keep the library busy. It changes four things, all
+// outside of strings, literals and text for people, but for the last:
 //
 //   - response codes, ESEARCH answers and the names of FETCH items become upper
 //     case: IMAP compares them without regard to case (RFC 9051, section 9), the
 //     library does not;
 //   - NIL likewise;
 //   - QUIRK: GreenMail 2.1 sends BODY[]<0>{5}, without the space before the
-//     literal, which is put in.
+//     literal, which is put in;
+//   - an INTERNALDATE that is none, as "00-Jan-1900 00:00:00 +0000" or NIL, becomes
+//     noDate: the library would end the connection over it.
 //
-// It keeps no text, but for one word. It is not safe for concurrent use.
+// It keeps no text, but for one word and a date. It is not safe for concurrent use.
 type dialect struct {
 	literal int64 // bytes left of a literal
 	line    lineKind
@@ -36,6 +38,9 @@ type dialect struct {
 	code    codePart
 	digits  int64 // of what may be the head of a literal; below 0: is none
 	brace   bool  // a literal's head is complete but for the end of the line
+
+	dating bool   // the value of INTERNALDATE is being read
+	date   []byte // what was read of it, and is held back
 
 	// onTagged is called when a command ends: a line with a tag begins.
 	onTagged func()
@@ -77,6 +82,7 @@ func (d *dialect) read(out, p []byte) ([]byte, error) {
 		c := p[0]
 		p = p[1:]
 		if c == '\n' {
+			out = d.letGo(out)
 			d.endLine()
 			out = append(out, c)
 			continue
@@ -95,7 +101,7 @@ func (d *dialect) read(out, p []byte) ([]byte, error) {
 		if d.folds(c) {
 			c = upper(c)
 		}
-		out = append(out, c)
+		out = d.put(out, c)
 		d.last = c
 	}
 	return out, nil
@@ -108,7 +114,7 @@ func (d *dialect) endLine() {
 		d.literal, d.brace, d.digits = d.digits, false, -1
 		return
 	}
-	*d = dialect{word: d.word[:0], onTagged: d.onTagged, digits: -1}
+	*d = dialect{word: d.word[:0], date: d.date[:0], onTagged: d.onTagged, digits: -1}
 }
 
 // classify looks at the next byte of a line whose kind is not known yet. A line

@@ -30,30 +30,39 @@ func whole(text string, size func() int) (string, error) {
 func TestWhatServersSpellInTheirOwnWayIsPutRight(t *testing.T) {
 	const kept = "(\\seen nonjunk lower) \"nil\" {x}"
 	for said, want := range map[string]string{
-		"* ok [capability imap4rev1 idle] ready\r\n":                     "* ok [CAPABILITY imap4rev1 idle] ready\r\n",
-		"* OK [permanentflags (\\seen lower \\*)] kept\r\n":              "* OK [PERMANENTFLAGS (\\seen lower \\*)] kept\r\n",
-		"* ok [uidvalidity 7]\r\n* ok [unseen]\r\n":                      "* ok [UIDVALIDITY 7]\r\n* ok [UNSEEN]\r\n",
-		"a1 no [authenticationfailed] no [such] user\r\n":                "a1 no [AUTHENTICATIONFAILED] no [such] user\r\n",
-		"a1 ok no [code] here\r\n":                                       "a1 ok no [code] here\r\n",
-		"* esearch (tag \"t1\") uid all 1:3\r\n":                         "* esearch (TAG \"t1\") UID ALL 1:3\r\n",
-		"* list (\\sent) nil inbox\r\n":                                  "* list (\\sent) NIL inbox\r\n",
-		"* LIST () \"a\" \"my) nil\" \r\n":                               "* LIST () \"a\" \"my) nil\" \r\n",
-		"* LIST () \" \" nil\r\n":                                        "* LIST () \" \" nil\r\n",
-		"* status inbox (messages 1)\r\n":                                "* status inbox (messages 1)\r\n",
-		"* 1 fetch (uid 5 flags (\\seen lower) body[] nil)\r\n":          "* 1 fetch (UID 5 FLAGS (\\seen lower) BODY[] NIL)\r\n",
-		"* 1 fetch (internaldate \"1-jan-2024 10:00:00 +0000\")\r\n":     "* 1 fetch (INTERNALDATE \"1-jan-2024 10:00:00 +0000\")\r\n",
-		"* 1 FETCH (BODY[]<0>{3}\r\nabc flags ())\r\n":                   "* 1 FETCH (BODY[]<0> {3}\r\nabc FLAGS ())\r\n",
-		"* 1 FETCH (BODY[]{3}\r\nabc)\r\n":                               "* 1 FETCH (BODY[] {3}\r\nabc)\r\n",
-		"* 1 FETCH (BODY[]\"abc\")\r\n":                                  "* 1 FETCH (BODY[] \"abc\")\r\n",
-		"* 1 FETCH (BODY[] ~{4}\r\n\x00a\r\n)\r\n":                       "* 1 FETCH (BODY[] ~{4}\r\n\x00a\r\n)\r\n",
-		"* 1 FETCH (BODY[] {8}\r\n* ok [a]\r\n)\r\n* ok [a]\r\n":         "* 1 FETCH (BODY[] {8}\r\n* ok [a]\r\n)\r\n* ok [A]\r\n",
-		"* LIST () \"/\" {5}\r\na] {3\r\n* ok [b]\r\n":                   "* LIST () \"/\" {5}\r\na] {3\r\n* ok [B]\r\n",
-		"* OK no literal {99999}\r\n* ok [b]\r\n":                        "* OK no literal {99999}\r\n* ok [B]\r\n",
-		"* flags " + kept + "\r\n* x " + kept + "\r\n* ok [b] x\r\n":     "* flags " + kept + "\r\n* x " + kept + "\r\n* ok [B] x\r\n",
-		"* LIST () \"/\" \"quoted \\\" {5}\"\r\n* ok [b]\r\n":            "* LIST () \"/\" \"quoted \\\" {5}\"\r\n* ok [B]\r\n",
-		"+ go [on] (" + strings.Repeat("(", 2*maxDepth) + "\r\n":         "+ go [on] (" + strings.Repeat("(", 2*maxDepth) + "\r\n",
-		"* OK " + strings.Repeat("(", 2*maxDepth) + "\r\n* ok [b]\r\n":   "* OK " + strings.Repeat("(", 2*maxDepth) + "\r\n* ok [B]\r\n",
-		"* 1 FETCH (BODY[] {66}\r\n" + strings.Repeat("(", 66) + ")\r\n": "* 1 FETCH (BODY[] {66}\r\n" + strings.Repeat("(", 66) + ")\r\n",
+		"* ok [capability imap4rev1 idle] ready\r\n":                         "* ok [CAPABILITY imap4rev1 idle] ready\r\n",
+		"* OK [permanentflags (\\seen lower \\*)] kept\r\n":                  "* OK [PERMANENTFLAGS (\\seen lower \\*)] kept\r\n",
+		"* ok [uidvalidity 7]\r\n* ok [unseen]\r\n":                          "* ok [UIDVALIDITY 7]\r\n* ok [UNSEEN]\r\n",
+		"a1 no [authenticationfailed] no [such] user\r\n":                    "a1 no [AUTHENTICATIONFAILED] no [such] user\r\n",
+		"a1 ok no [code] here\r\n":                                           "a1 ok no [code] here\r\n",
+		"* esearch (tag \"t1\") uid all 1:3\r\n":                             "* esearch (TAG \"t1\") UID ALL 1:3\r\n",
+		"* list (\\sent) nil inbox\r\n":                                      "* list (\\sent) NIL inbox\r\n",
+		"* LIST () \"a\" \"my) nil\" \r\n":                                   "* LIST () \"a\" \"my) nil\" \r\n",
+		"* LIST () \" \" nil\r\n":                                            "* LIST () \" \" nil\r\n",
+		"* status inbox (messages 1)\r\n":                                    "* status inbox (messages 1)\r\n",
+		"* 1 fetch (uid 5 flags (\\seen lower) body[] nil)\r\n":              "* 1 fetch (UID 5 FLAGS (\\seen lower) BODY[] NIL)\r\n",
+		"* 1 fetch (internaldate \"1-jan-2024 10:00:00 +0000\")\r\n":         "* 1 fetch (INTERNALDATE \"1-jan-2024 10:00:00 +0000\")\r\n",
+		"* 1 fetch (internaldate \" 1-jan-2024 10:00:00 +0000\" uid 5)\r\n":  "* 1 fetch (INTERNALDATE \" 1-jan-2024 10:00:00 +0000\" UID 5)\r\n",
+		"* 1 FETCH (INTERNALDATE \"01-Jan-0001 00:00:00 +0000\" UID 5)\r\n":  "* 1 FETCH (INTERNALDATE " + noDate + " UID 5)\r\n",
+		"* 1 FETCH (UID 5 INTERNALDATE \"31-Dec-10000 00:00:00 +0000\")\r\n": "* 1 FETCH (UID 5 INTERNALDATE " + noDate + ")\r\n",
+		"* 1 fetch (internaldate nil flags ())\r\n":                          "* 1 fetch (INTERNALDATE " + noDate + " FLAGS ())\r\n",
+		"* 1 FETCH (INTERNALDATE \"\")\r\n* ok [b]\r\n":                      "* 1 FETCH (INTERNALDATE " + noDate + ")\r\n* ok [B]\r\n",
+		"* 1 FETCH (INTERNALDATE \"x\r\n* ok [b]\r\n":                        "* 1 FETCH (INTERNALDATE \"x\r\n* ok [B]\r\n",
+		"* 1 FETCH (INTERNALDATE {3}\r\n\" ( FLAGS ())\r\n":                  "* 1 FETCH (INTERNALDATE {3}\r\n\" ( FLAGS ())\r\n",
+		"* 1 FETCH (INTERNALDATE \"" + strings.Repeat("x", 99) + "\")\r\n":   "* 1 FETCH (INTERNALDATE \"" + strings.Repeat("x", 99) + "\")\r\n",
+		"* 1 FETCH (X (INTERNALDATE NIL) FLAGS (INTERNALDATE NIL))\r\n":      "* 1 FETCH (X (INTERNALDATE NIL) FLAGS (INTERNALDATE NIL))\r\n",
+		"* 1 FETCH (BODY[]<0>{3}\r\nabc flags ())\r\n":                       "* 1 FETCH (BODY[]<0> {3}\r\nabc FLAGS ())\r\n",
+		"* 1 FETCH (BODY[]{3}\r\nabc)\r\n":                                   "* 1 FETCH (BODY[] {3}\r\nabc)\r\n",
+		"* 1 FETCH (BODY[]\"abc\")\r\n":                                      "* 1 FETCH (BODY[] \"abc\")\r\n",
+		"* 1 FETCH (BODY[] ~{4}\r\n\x00a\r\n)\r\n":                           "* 1 FETCH (BODY[] ~{4}\r\n\x00a\r\n)\r\n",
+		"* 1 FETCH (BODY[] {8}\r\n* ok [a]\r\n)\r\n* ok [a]\r\n":             "* 1 FETCH (BODY[] {8}\r\n* ok [a]\r\n)\r\n* ok [A]\r\n",
+		"* LIST () \"/\" {5}\r\na] {3\r\n* ok [b]\r\n":                       "* LIST () \"/\" {5}\r\na] {3\r\n* ok [B]\r\n",
+		"* OK no literal {99999}\r\n* ok [b]\r\n":                            "* OK no literal {99999}\r\n* ok [B]\r\n",
+		"* flags " + kept + "\r\n* x " + kept + "\r\n* ok [b] x\r\n":         "* flags " + kept + "\r\n* x " + kept + "\r\n* ok [B] x\r\n",
+		"* LIST () \"/\" \"quoted \\\" {5}\"\r\n* ok [b]\r\n":                "* LIST () \"/\" \"quoted \\\" {5}\"\r\n* ok [B]\r\n",
+		"+ go [on] (" + strings.Repeat("(", 2*maxDepth) + "\r\n":             "+ go [on] (" + strings.Repeat("(", 2*maxDepth) + "\r\n",
+		"* OK " + strings.Repeat("(", 2*maxDepth) + "\r\n* ok [b]\r\n":       "* OK " + strings.Repeat("(", 2*maxDepth) + "\r\n* ok [B]\r\n",
+		"* 1 FETCH (BODY[] {66}\r\n" + strings.Repeat("(", 66) + ")\r\n":     "* 1 FETCH (BODY[] {66}\r\n" + strings.Repeat("(", 66) + ")\r\n",
 	} {
 		rnd := rand.New(rand.NewPCG(1, 1))
 		for name, size := range map[string]func() int{
@@ -87,6 +96,7 @@ func TestAnswersAreNestedToALimit(t *testing.T) {
 
 func FuzzDialectDoesNotDependOnPieces(f *testing.F) {
 	f.Add("* 1 FETCH (BODY[]<0>{3}\r\nabc flags ())\r\n* ok [a] b\r\n", uint64(1))
+	f.Add("* 1 FETCH (INTERNALDATE \"00-Jan-1900 00:00:00 +0000\" UID 5)\r\n", uint64(3))
 	f.Add("* esearch (tag \"x\\\"\") uid\r\n+ x\r\nA no [b", uint64(2))
 	f.Fuzz(func(t *testing.T, text string, seed uint64) {
 		rnd := rand.New(rand.NewPCG(seed, 0))
@@ -95,9 +105,9 @@ func FuzzDialectDoesNotDependOnPieces(f *testing.F) {
 		if once != again || !errors.Is(err2, err) {
 			t.Errorf("%q, %v at once; %q, %v in pieces", once, err, again, err2)
 		}
-		// Nothing is changed but case, and spaces put in.
+		// Nothing is changed but case, spaces put in, and dates.
 		plain := func(s string) string { return strings.ReplaceAll(strings.ToLower(s), " ", "") }
-		if err == nil && plain(once) != plain(text) {
+		if err == nil && plain(once) != plain(text) && !strings.Contains(plain(text), "internaldate") {
 			t.Errorf("%q became %q", text, once)
 		}
 	})

@@ -21,14 +21,15 @@ type fetched struct {
 	flags    []string // canonical
 	hasFlags bool
 	modseq   uint64
-	internal time.Time
+	internal time.Time // zero: the server has none
 	size     int64
 	raw      []byte
 	hasRaw   bool
 }
 
 // A message on which connections break again and again must not hold up those
-// behind it: it is reported without its text once it was to blame for maxBlame.
+// behind it: it is reported without its text once it was to blame for maxBlame, and
+// without its flags, too, after twice that.
 // A server that says no or breaks the protocol over it will do so again, so
 // three times are enough; a lost connection may be the network's fault.
 const (
@@ -64,7 +65,7 @@ func (v *visit) read(m *imapclient.FetchMessageData, body bool) (got fetched, er
 		case imapclient.FetchItemDataModSeq:
 			got.modseq = item.ModSeq
 		case imapclient.FetchItemDataInternalDate:
-			got.internal = item.Time
+			got.internal = internalOf(item.Time)
 		case imapclient.FetchItemDataRFC822Size:
 			got.size = item.Size
 		case imapclient.FetchItemDataBodySection:
@@ -213,11 +214,11 @@ func (v *visit) fetchAll(ctx context.Context, r uidRanges) error {
 		}
 		chunk, rest := r.cut(n)
 		first, last := chunk[0].first, chunk[len(chunk)-1].last
+		fetch := v.fetchSet
 		if b.blame >= maxBlame && first == b.suspect {
-			if err := v.textless(ctx, first); err != nil {
-				return err
-			}
-		} else if _, err := v.fetchSet(ctx, chunk.set(), int(chunk.len())); err != nil {
+			fetch = v.textless
+		}
+		if _, err := fetch(ctx, chunk.set(), int(chunk.len())); err != nil {
 			v.blame(ctx, chunk, err)
 			return err
 		}
@@ -272,11 +273,27 @@ func weightOf(ctx context.Context, err error) int {
 	return blameLost
 }
 
-// textless reports a message that cannot be fetched, so that it is decided from
-// what is known of it, which is that it is there.
-func (v *visit) textless(ctx context.Context, uid uint32) error {
-	v.s.log.Warn("can't fetch a message: reporting it without its text", keyMailbox, v.mailbox.name, keyUID, uid)
-	return v.arrived(ctx, fetched{uid: uid})
+// textless reports the one message of set, whose text cannot be fetched, so that it is
+// decided from what is known of it: that it is there, and its flags. It returns an error as
+// long as connections break over these as well, until the message is to blame for that, too.
+func (v *visit) textless(ctx context.Context, set goimap.UIDSet, _ int) (top uint32, err error) {
+	b := v.mailbox
+	got, there := fetched{uid: b.suspect}, b.blame >= 2*maxBlame
+	if !there {
+		v.session.beginFor(1)
+		err = v.session.fetch(set, &goimap.FetchOptions{UID: true, Flags: true, RFC822Size: true, ModSeq: v.condstore}, func(m *imapclient.FetchMessageData) error {
+			line, err := v.read(m, false)
+			if line.uid == b.suspect {
+				got, there = line, true
+			}
+			return err
+		})
+	}
+	if err != nil || !there {
+		return 0, err
+	}
+	v.s.log.Warn("can't fetch a message: reporting it without its text", keyMailbox, b.name, keyUID, b.suspect)
+	return b.suspect, v.arrived(ctx, got)
 }
 
 // fetchSet reports the messages of set that are not known yet and returns the

@@ -58,7 +58,7 @@ func TestMessageThatTheServerCannotReadDoesNotHoldUpTheOthers(t *testing.T) {
 
 // overBadMessage has seven messages read from a server that says no to the
 // fourth, and from one that dies over it. The six others must come whole, and the
-// fourth without its text.
+// fourth with its flags and without its text.
 func overBadMessage(t *testing.T, read func(*testing.T, Options) []ingest.Arrival) {
 	for name, bad := range map[string]func(c *testkit.FakeConn, cmd testkit.FakeCommand){
 		"NO":  func(c *testkit.FakeConn, cmd testkit.FakeCommand) { c.Line("%s NO [SERVERBUG] corrupt", cmd.Tag) },
@@ -76,19 +76,55 @@ func overBadMessage(t *testing.T, read func(*testing.T, Options) []ingest.Arriva
 				}
 			})
 			for i := range 7 {
-				f.Add(fmt.Sprintf("Subject: %d\r\n\r\n", i+1), "")
+				f.Add(fmt.Sprintf("Subject: %d\r\n\r\n", i+1), `\Seen`)
 			}
 			o := only(f)
 			o.BackoffMin, o.BackoffMax = time.Millisecond, 5*time.Millisecond
 			var got []string
 			for _, a := range read(t, o) {
-				got = append(got, fmt.Sprint(a.UID, " ", len(a.Raw) > 0))
+				got = append(got, fmt.Sprint(a.UID, " ", len(a.Raw) > 0, a.Flags))
 			}
-			want := []string{"1 true", "2 true", "3 true", "4 false", "5 true", "6 true", "7 true"}
+			var want []string
+			for uid := 1; uid <= 7; uid++ {
+				want = append(want, fmt.Sprint(uid, " ", uid != 4, []string{`\seen`}))
+			}
 			if !slices.Equal(got, want) {
 				t.Errorf("got %q, want %q", got, want)
 			}
 		})
+	}
+}
+
+// TestAMessageWithoutAValidDateIsReadLikeTheOthers has the least date of .NET, a date after
+// its greatest, and the zero of a spreadsheet.
+func TestAMessageWithoutAValidDateIsReadLikeTheOthers(t *testing.T) {
+	for _, date := range []string{"01-Jan-0001 00:00:00 +0000", "31-Dec-10000 00:00:00 +0000", "00-Jan-1900 00:00:00 +0000"} {
+		f := testkit.StartFake(t, nil)
+		for i := range 3 {
+			f.Add(fmt.Sprintf("Subject: %d\r\n\r\n", i+1), `\Seen`)
+		}
+		f.Lock()
+		f.Messages[1].Date = date
+		f.Unlock()
+		check := func(how string, got []ingest.Arrival, internal time.Time) {
+			if len(got) != 3 {
+				t.Errorf("%s, %s: %d messages came", date, how, len(got))
+			}
+			for _, a := range got {
+				if len(a.Raw) == 0 || len(a.Flags) != 1 || a.UID == 2 && !a.Internal.Equal(internal) {
+					t.Errorf("%s, %s: got %+v", date, how, a)
+				}
+			}
+		}
+		r := startSource(t, only(f))
+		r.await("scan", 0, cursorOf("INBOX", 4))
+		check("live", arrivals(r.all()), time.Time{})
+		if n := r.source.Status().Reconnects; n > 0 {
+			t.Errorf("%s: connected again %d times", date, n)
+		}
+		r.stop()
+		past, _ := readPast(t, only(f), HistoryOptions{}, nil, nil)
+		check("past", arrivals(past.all()), time.Unix(1, 0)) // not now, which would run the account's clock ahead
 	}
 }
 
