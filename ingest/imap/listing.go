@@ -8,14 +8,22 @@ import (
 	"strings"
 
 	goimap "github.com/emersion/go-imap/v2"
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/hinged/hinged/ingest"
 )
 
+// SameMailbox reports whether a name of the configuration and one of the server mean the
+// same mailbox. What people type is composed (NFC); Apple's programs make mailboxes whose
+// names are decomposed (NFD) and look the same.
+func SameMailbox(configured, name string) bool {
+	return norm.NFC.String(mailboxName(configured)) == norm.NFC.String(mailboxName(name))
+}
+
 // watches reports whether a mailbox is to be watched.
 func (s *Source) watches(name string, role ingest.Role) bool {
 	named := func(list []string) bool {
-		return slices.ContainsFunc(list, func(n string) bool { return mailboxName(n) == name })
+		return slices.ContainsFunc(list, func(n string) bool { return SameMailbox(n, name) })
 	}
 	switch {
 	case named(s.o.Exclude):

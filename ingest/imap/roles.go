@@ -116,7 +116,7 @@ func assign(list []found, named map[ingest.Role]string, prefix string) []listed 
 			l.role = ingest.RoleInbox
 		}
 		for _, role := range slices.Sorted(maps.Keys(named)) {
-			if mailboxName(named[role]) == f.name {
+			if named[role] != "" && SameMailbox(named[role], f.name) {
 				l.role, l.by = role, MeansOptions
 			}
 		}

@@ -66,6 +66,35 @@ func TestEveryCustomaryNameHasOneUse(t *testing.T) {
 	}
 }
 
+// TestAMailboxIsKnownInEitherNormalForm has the server decompose names, as Apple's programs
+// do, and the owner type them composed.
+func TestAMailboxIsKnownInEitherNormalForm(t *testing.T) {
+	typed, there := norm.NFC.String("Gelöscht"), norm.NFD.String("Gelöscht")
+	list := []found{{name: there, delim: "/"}}
+	for _, tt := range []struct {
+		name  string
+		set   func(*Options)
+		watch bool
+		role  ingest.Role
+	}{
+		{"by its custom", func(*Options) {}, true, ingest.RoleTrash},
+		{"excluded", func(o *Options) { o.Exclude = []string{typed} }, false, ingest.RoleTrash},
+		{"listed", func(o *Options) { o.Mailboxes = []string{"INBOX", typed} }, true, ingest.RoleTrash},
+		{"given a use", func(o *Options) { o.Roles = map[ingest.Role]string{ingest.RoleSent: typed} }, true, ingest.RoleSent},
+	} {
+		o := options("127.0.0.1:1", "owner", "x")
+		tt.set(&o)
+		s, err := New(o, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := assign(list, s.o.Roles, "")[0]
+		if l.name != there || l.role != tt.role || s.watches(l.name, l.role) != tt.watch {
+			t.Errorf("%s: got %q as %v, watched %v", tt.name, l.name, l.role, s.watches(l.name, l.role))
+		}
+	}
+}
+
 func TestFoldersBelowInboxAreFoundOnDovecot(t *testing.T) {
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{Config: testkit.BelowInbox})
 	d.Owner(t).Create("INBOX.Lists")

@@ -432,9 +432,7 @@ func (c *Checker) folders(ctx context.Context, a *config.Account, p *imap.Probe)
 	}
 	for _, key := range keys {
 		for _, name := range key.names {
-			if !slices.ContainsFunc(names, func(n string) bool {
-				return n == name || strings.EqualFold(n, "INBOX") && strings.EqualFold(name, "INBOX")
-			}) {
+			if !slices.ContainsFunc(names, func(n string) bool { return imap.SameMailbox(name, n) }) {
 				c.add(Warn, a.Name, "folders", "correct the name; the server has "+shorten(names), "%s names %q, which the server does not have", key.key, name)
 			}
 		}
