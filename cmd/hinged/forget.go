@@ -94,7 +94,7 @@ func forgetFlags(cmd *cobra.Command, path, account, message, sender, before stri
 	}
 	f.Sender = sender
 	if before != "" {
-		t, err := timeAgo(before, time.Now())
+		t, err := pastTime(before, time.Now())
 		if err != nil {
 			return f, cli.Misuse(cmd, "--before %s: %w", before, err)
 		}

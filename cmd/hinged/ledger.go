@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -90,7 +91,16 @@ input).`,
 	return c
 }
 
-// timeAgo reads a time that lies behind now: how long ago, a date, or a moment.
+// pastTime is timeAgo, and refuses a time to come.
+func pastTime(s string, now time.Time) (time.Time, error) {
+	t, err := timeAgo(s, now)
+	if err == nil && t.After(now) {
+		err = errors.New("that is in the future, want a time that has passed")
+	}
+	return t, err
+}
+
+// timeAgo reads a time: how long ago, a date, or a moment.
 func timeAgo(s string, now time.Time) (time.Time, error) {
 	if d, err := config.ParseDuration(s); err == nil {
 		return now.Add(-d.Std()), nil

@@ -49,7 +49,7 @@ func TestR15EveryVerbRefusesANewerStore(t *testing.T) {
 		}
 		for _, verb := range [][]string{
 			{"run"}, {"status"}, {"verify"}, {"digest"}, {"compact"}, {"bound"}, {"ledger"}, {"pause"}, {"resume"}, {"words"},
-			{"learn", "--important", message}, {"classify", message}, {"explain", message}, {"undo", "--marks", "--yes"},
+			{"learn", "--important", message}, {"classify", message}, {"explain", message}, {"undo", "--marks"},
 			{"undo", "--learning", "--to", "2d", "--yes"}, {"forget", "--sender", "ann@example.org", "--yes"},
 			{"backup", filepath.Join(dir, "backup")}, {"export", filepath.Join(dir, "export")},
 		} {

@@ -69,8 +69,14 @@ one.`,
 				return cli.Misuse(cmd, "%s needs --marks or --learning, and not both", cmd.CommandPath())
 			case learning && (to == "" || since != "" || message != ""):
 				return cli.Misuse(cmd, "%s --learning needs --to, the time to go back to, and neither --since nor --message", cmd.CommandPath())
+			case learning && cmd.Flags().Changed("wait"):
+				return cli.Misuse(cmd, "%s --learning waits for no server; --wait is for --marks", cmd.CommandPath())
 			case marks && to != "":
 				return cli.Misuse(cmd, "%s --marks takes --since, not --to", cmd.CommandPath())
+			case marks && yes:
+				return cli.Misuse(cmd, "%s --marks doesn't ask; --yes is for --learning", cmd.CommandPath())
+			case wait <= 0:
+				return cli.Misuse(cmd, "--wait is %s, want a time above 0", wait)
 			}
 			if learning {
 				return unlearning{path: path, account: account, dryRun: dryRun, yes: yes, json: asJSON}.run(cmd, to)

@@ -21,7 +21,7 @@ type unlearning struct {
 
 // run goes back to a time, as it was typed.
 func (u unlearning) run(cmd *cobra.Command, to string) error {
-	at, err := timeAgo(to, time.Now())
+	at, err := pastTime(to, time.Now())
 	if err != nil {
 		return cli.Misuse(cmd, "--to %s: %w", to, err)
 	}

@@ -238,7 +238,7 @@ func (w *tenant) expires(bye string) {
 // leaves takes every mark back. The owner's own stay.
 func (w *tenant) leaves() {
 	w.t.Helper()
-	out, err := w.site.hinged("undo", "--marks", "--yes", "--config", w.site.config)
+	out, err := w.site.hinged("undo", "--marks", "--config", w.site.config)
 	if err != nil {
 		w.t.Fatalf("undo: %v\n%s", err, out)
 	}
