@@ -117,6 +117,7 @@ type Options struct {
 	moment       time.Duration // an absence no longer than this is none; shortAbsence
 	linger       time.Duration // how long a connection for headers is kept after its last use; 1 minute
 	markPause    time.Duration // before a mark is tried again for the first time; 1 second
+	stopTimeout  time.Duration // for taking a keyword off once the caller has gone; stopTimeout
 
 	chunk int // messages a FETCH of bodies; tests and benchmarks vary it
 }
@@ -159,6 +160,7 @@ func (o Options) withDefaults() Options {
 	orDefault(&o.LoginEvery, time.Minute)
 	orDefault(&o.linger, time.Minute)
 	orDefault(&o.markPause, time.Second)
+	orDefault(&o.stopTimeout, stopTimeout)
 	orDefault(&o.chunk, defaultChunk)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -275,6 +275,29 @@ func TestTheKeywordIsTakenOffWhateverHappens(t *testing.T) {
 			t.Errorf("left %q behind: %v", f.Messages[0].Flags, err)
 		}
 	})
+	t.Run("the caller goes and the server is slow", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		f := testkit.StartFake(t, func(f *testkit.Fake) {
+			f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
+				if cmd.Name == "UID STORE" && strings.Contains(cmd.Args, "+FLAGS") {
+					c.Answer(cmd)
+					cancel()
+					return true
+				}
+				return c.N > 1 // and says nothing
+			}
+		})
+		f.Add("Subject: one\r\n\r\none", `\Seen`)
+		o := only(f)
+		o.CommandTimeout, o.stopTimeout = time.Minute, 50*time.Millisecond
+		began := time.Now()
+		_, err := probe(t, o).Try(ctx, "INBOX", ingest.CheckKeyword)
+		var restore *RestoreError
+		if took := time.Since(began); !errors.As(err, &restore) || took > stopTimeout {
+			t.Errorf("after %v it says %v, want soon where the keyword still is", took, err)
+		}
+	})
 	t.Run("the server refuses", func(t *testing.T) {
 		_, flags, err := trial(t, func(f *testkit.Fake) {
 			f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {

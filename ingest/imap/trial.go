@@ -18,9 +18,14 @@ import (
 // ErrEmptyMailbox is returned by Try where there is no message to try it on.
 var ErrEmptyMailbox = errors.New("the mailbox is empty")
 
-// restoreTimeout bounds the second attempt to take a tried keyword off again,
-// which is made on a connection of its own and also when the caller has gone.
-const restoreTimeout = 20 * time.Second
+// The second attempt to take a tried keyword off again, on a connection of its own, may
+// take restoreTimeout. When the caller has gone it is made as well, but ends after
+// stopTimeout: a program that was asked to stop ends within 8 seconds, and must still say
+// where the keyword may be.
+const (
+	restoreTimeout = 20 * time.Second
+	stopTimeout    = 6 * time.Second
+)
 
 // Trial is how a keyword was set on one message and taken off again.
 type Trial struct {
@@ -152,14 +157,15 @@ func (p *Probe) TakeOff(ctx context.Context, at ingest.Place, flags ...string) e
 			return nil
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoreTimeout)
+	here, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoreTimeout)
 	defer cancel()
-	again, err := Reach(ctx, p.o)
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(p.o.stopTimeout, cancel) })()
+	again, err := Reach(here, p.o)
 	if err != nil {
 		return err
 	}
 	defer again.Close()
-	if err := again.Login(ctx); err != nil {
+	if err := again.Login(here); err != nil {
 		return err
 	}
 	return again.clear(at, flags...)
