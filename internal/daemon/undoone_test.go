@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/hinged/hinged/ingest"
@@ -69,6 +70,23 @@ func TestOneMarkCanBeTakenBack(t *testing.T) {
 	}
 	if u := undo(desk.UndoMarksRequest{Numbers: all[1:2]}); len(u.Marks) != 0 {
 		t.Errorf("undone again: %+v", u)
+	}
+	// Another message has the Message-ID of the third: a key means its own message alone.
+	twin := mail(5, "crook@example.net", "another text")
+	s.events <- arrival(6, twin)
+	key, err := desk.KeyOf(twin, len(twin))
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, d, "the other message", func(desk.AccountStatus) bool {
+		_, err := do(ctx, d, desk.GetLedger, "", desk.LedgerRequest{Message: key[:8]})
+		return err == nil
+	})
+	if u := undo(desk.UndoMarksRequest{Message: key}); len(u.Marks) != 0 {
+		t.Errorf("undo by the key of an unmarked message said %+v", u)
+	}
+	if l, err := do(ctx, d, desk.GetLedger, "", desk.LedgerRequest{Message: key}); err != nil || len(l.Entries) > 0 || !strings.Contains(l.Verdict, "did not mark it") {
+		t.Errorf("the ledger says of an unmarked message %+v, %v", l, err)
 	}
 	if u := undo(desk.UndoMarksRequest{Message: "m5@x"}); u.Undone != 1 || len(u.Marks) != 1 || u.Marks[0].Number != all[2] {
 		t.Errorf("undo of a message said %+v", u)

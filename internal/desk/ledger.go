@@ -178,14 +178,17 @@ func refusalEntry(r filter.Refused) LedgerEntry {
 	return e
 }
 
-// ledgerMessage finds what the ledger may know a message by. A Message-ID that
-// was never seen gives zeroes: the answer is that nothing marked it here.
+// ledgerMessage finds what the ledger may know a message by. A Message-ID means all
+// messages that have it, a key that one alone. A Message-ID that was never seen gives no
+// key: the answer is that nothing marked it here.
 func ledgerMessage(f *filter.Filter, message string) (store.MessageKey, store.ID, error) {
+	if k, ok := withID(f, message); ok {
+		return k, filter.IDOf(message), nil
+	}
 	k, err := findMessage(f, message)
 	switch {
 	case err == nil:
-		m, _ := f.State().Messages.Get(string(k[:]))
-		return k, m.ID, nil
+		return k, 0, nil
 	case errors.Is(err, ErrNoMessage) && strings.Contains(message, "@"):
 		return store.MessageKey{}, filter.IDOf(message), nil
 	case errors.Is(err, ErrNoMessage):

@@ -30,15 +30,11 @@ type Message struct {
 // that. Of several with one Message-ID it is the newest in INBOX, if one lies there; see
 // filter.Copies.
 func findMessage(f *filter.Filter, message string) (store.MessageKey, error) {
-	st := f.State()
-	if copies := f.Copies(filter.IDOf(message)); len(copies) > 0 {
-		return copies[0], nil
-	}
-	if known, ok := st.IDs.Get(filter.IDOf(message).Key()); ok && known.Message != (store.MessageKey{}) {
-		return known.Message, nil
+	if k, ok := withID(f, message); ok {
+		return k, nil
 	}
 	if len(message) >= 8 {
-		found := keysWith(st, strings.ToLower(message))
+		found := keysWith(f.State(), strings.ToLower(message))
 		if len(found) == 1 {
 			return found[0], nil
 		}
@@ -47,6 +43,15 @@ func findMessage(f *filter.Filter, message string) (store.MessageKey, error) {
 		}
 	}
 	return store.MessageKey{}, fmt.Errorf("%w: %s is neither a Message-ID nor the key of a known message", ErrNoMessage, message)
+}
+
+// withID finds a known message by its Message-ID.
+func withID(f *filter.Filter, message string) (k store.MessageKey, ok bool) {
+	if copies := f.Copies(filter.IDOf(message)); len(copies) > 0 {
+		return copies[0], true
+	}
+	known, _ := f.State().IDs.Get(filter.IDOf(message).Key())
+	return known.Message, known.Message != (store.MessageKey{})
 }
 
 // keysWith returns the keys of the known messages that begin with these digits.
