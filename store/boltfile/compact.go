@@ -222,7 +222,7 @@ func clearUnfinished(path string, db *bolt.DB) error {
 	if err := removeIfThere(path + compacting); err != nil {
 		return err
 	}
-	gathered, err := filepath.Glob(path + gathering + "*")
+	gathered, err := Beside(path, gathering)
 	if err != nil {
 		return err
 	}

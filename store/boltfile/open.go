@@ -205,11 +205,11 @@ func ignoreClosed(err error) error {
 // warnOfOthers says, when an empty store was begun beside damaged ones, or beside partitions, that
 // these are there: what they knew is not in use.
 func warnOfOthers(path string, o Options) {
-	if damaged, err := filepath.Glob(path + ".damaged-*"); err == nil && len(damaged) > 0 {
+	if damaged, err := Beside(path, ".damaged-"); err == nil && len(damaged) > 0 {
 		o.Logger.Warn("starting with an empty store, without what the damaged one contained. To get that back, restore a backup",
 			"store", path, "damaged", damaged)
 	}
-	if left, err := filepath.Glob(path + partitionsInfix + "*"); err == nil && len(left) > 0 {
+	if left, err := Beside(path, partitionsInfix); err == nil && len(left) > 0 {
 		o.Logger.Warn("starting with an empty store beside partitions of an earlier one, which are not used. “hinged import --partition” brings one of them in; delete what you don't need",
 			"store", path, "directories", left)
 	}

@@ -3,9 +3,34 @@
 package boltfile
 
 import (
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
+
+// Beside returns the paths, in order, of what lies beside path and has its name, then infix,
+// then more. A directory may have any name: to filepath.Glob, one with brackets is a pattern.
+func Beside(path, infix string) ([]string, error) {
+	prefix := filepath.Base(path) + infix
+	return within(filepath.Dir(path), func(name string) bool { return len(name) > len(prefix) && strings.HasPrefix(name, prefix) })
+}
+
+// within returns the paths, in order, of what has such a name in a directory, if that is there.
+func within(dir string, is func(name string) bool) (paths []string, err error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		if is(e.Name()) {
+			paths = append(paths, filepath.Join(dir, e.Name()))
+		}
+	}
+	return paths, err
+}
 
 // Copies returns the paths, in order, of what lies beside the store, was part of it once and is
 // not changed with it: a store that was replaced, files that were damaged, and the directories
@@ -17,16 +42,20 @@ func (s *Store) Copies() (paths []string, err error) {
 		return nil, err
 	}
 	paths = []string{}
-	for _, like := range []string{".before-restore-*", ".damaged-*", partitionsInfix + "*", partitionsInfix + "*/*.damaged-*"} {
-		found, err := filepath.Glob(s.path + like)
+	for _, infix := range []string{".before-restore-", ".damaged-", partitionsInfix} {
+		found, err := Beside(s.path, infix)
 		if err != nil {
 			return nil, err
 		}
-		for _, path := range found {
-			if dir := filepath.Dir(path); path != ours && (dir == ours || dir == filepath.Dir(s.path)) {
-				paths = append(paths, path)
-			}
+		paths = append(paths, found...)
+	}
+	paths = slices.DeleteFunc(paths, func(path string) bool { return path == ours })
+	if ours != "" {
+		damaged, err := within(ours, func(name string) bool { return strings.Contains(name, ".damaged-") })
+		if err != nil {
+			return nil, err
 		}
+		paths = append(paths, damaged...)
 	}
 	slices.Sort(paths)
 	return paths, nil
@@ -47,14 +76,17 @@ func SizeAt(path string) (bytes int64, err error) {
 	if bytes, err = sizeOf(path); err != nil {
 		return 0, err
 	}
-	files, err := filepath.Glob(path + partitionsInfix + "*/*" + partitionSuffix)
+	dirs, err := Beside(path, partitionsInfix)
 	if err != nil {
 		return 0, err
 	}
-	for _, path := range files {
-		n, err := sizeOf(path)
-		if err == nil { // it may just be dropped
-			bytes += n
+	for _, dir := range dirs {
+		// What can't be read may just be dropped, or is none of the store's.
+		files, _ := within(dir, func(name string) bool { return strings.HasSuffix(name, partitionSuffix) })
+		for _, path := range files {
+			if n, err := sizeOf(path); err == nil {
+				bytes += n
+			}
 		}
 	}
 	return bytes, nil

@@ -140,12 +140,15 @@ func (r Rotation) add(ctx context.Context, from Source, storePath string, now ti
 
 // clear deletes what a process left that was killed while it made a backup.
 func (r Rotation) clear() error {
-	left, err := filepath.Glob(filepath.Join(r.Dir, keptPrefix+"*"+keptSuffix+partial+"*"))
+	all, err := boltfile.Beside(filepath.Join(r.Dir, keptPrefix), "")
 	if err != nil {
-		return err // a malformed pattern: the directory's name has one
+		return fmt.Errorf("the directory for backups: %w", err)
 	}
-	for _, name := range left {
-		if err := discard(name); err != nil {
+	for _, path := range all {
+		if !strings.Contains(filepath.Base(path), keptSuffix+partial) {
+			continue
+		}
+		if err := discard(path); err != nil {
 			return fmt.Errorf("deleting an unfinished backup: %w", err)
 		}
 	}

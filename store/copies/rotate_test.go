@@ -91,7 +91,7 @@ func (f faulty) Backup(_ context.Context, w io.Writer) error {
 
 func TestNothingIsDeletedForABackupThatFails(t *testing.T) {
 	s := newSite(t)
-	r := Rotation{Dir: t.TempDir(), Keep: 1}
+	r := Rotation{Dir: filepath.Join(t.TempDir(), "back[ups"), Keep: 1} // half a pattern
 	if _, err := r.Make(t.Context(), opened{s.path}, s.path, noon); err != nil {
 		t.Fatal(err)
 	}
