@@ -88,7 +88,7 @@ func TestCopiesOfARunningDaemonHaveItsDigests(t *testing.T) {
 		if err := b.Export(t.Context(), "", &export); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		x, err := copies.OpenExport(t.Context(), &export, t.TempDir(), boltfile.Options{})
+		x, err := copies.OpenExport(t.Context(), &export, filepath.Join(t.TempDir(), "hinged.db"), boltfile.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/hinged/hinged/store/boltfile"
 	"github.com/hinged/hinged/store/copies"
@@ -35,7 +36,7 @@ func VerifyFile(ctx context.Context, file string) (v Verification, err error) {
 		return v, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	x, err := copies.OpenExport(ctx, f, dir, boltfile.Options{})
+	x, err := copies.OpenExport(ctx, f, filepath.Join(dir, filepath.Base(file)), boltfile.Options{})
 	if err != nil {
 		return v, fmt.Errorf("%s: %w", file, err)
 	}

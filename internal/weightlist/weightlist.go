@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"path/filepath"
 	"slices"
 
 	"github.com/hinged/hinged/featurize"
@@ -49,7 +48,7 @@ func Write(ctx context.Context, from copies.Source, storePath, account, file str
 			_ = pipe.CloseWithError(err) // never fails
 			ended <- err
 		}()
-		x, err := copies.OpenExport(ctx, r, filepath.Dir(storePath), boltfile.Options{})
+		x, err := copies.OpenExport(ctx, r, storePath, boltfile.Options{})
 		_ = r.Close() // never fails; ends the exporter if it is not through
 		if sent := <-ended; sent != nil && !errors.Is(sent, io.ErrClosedPipe) {
 			// Where the sending failed, what was read only fails for that.

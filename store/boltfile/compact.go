@@ -216,20 +216,15 @@ func equalBuckets(ctx context.Context, a, b *bolt.Bucket, readA, readB *resident
 	return nil
 }
 
-// clearUnfinished removes what a Compact, a Backup, an Import or a RestoreState that was killed left
-// behind. The caller has the lock on the store, so that none is under way.
+// clearUnfinished removes what a Compact, a Backup, an Import, an export or a RestoreState that was
+// killed left behind. The caller has the lock on the store, so that none of them is under way; what
+// others make beside the store is told apart by its own lock.
 func clearUnfinished(path string, db *bolt.DB) error {
 	if err := removeIfThere(path + compacting); err != nil {
 		return err
 	}
-	gathered, err := Beside(path, gathering)
-	if err != nil {
+	if err := clearDrafts(path); err != nil {
 		return err
-	}
-	for _, left := range gathered {
-		if err := removeIfThere(left); err != nil {
-			return err
-		}
 	}
 	return plain(guard(func() error {
 		for _, unfinished := range [][]byte{importingBucket, arrivingBucket} {

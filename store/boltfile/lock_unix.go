@@ -6,6 +6,7 @@ package boltfile
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"syscall"
 
@@ -58,4 +59,29 @@ func held(path string) (holding, error) {
 		how, err = writing, nil
 	}
 	return how, errors.Join(err, f.Close())
+}
+
+// lockShared takes a lock on f that others may have as well, but not together with that of
+// lockFile, without waiting. It reports whether it got it. Closing f lets go of it.
+func lockShared(f *os.File) (locked bool, err error) {
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// removeAbandoned deletes the file at path, unless a process has a lock on it or another user
+// owns it.
+func removeAbandoned(path string) error {
+	lock, err := lockFile(path)
+	for _, leave := range []error{store.ErrRunning, fs.ErrNotExist, fs.ErrPermission} {
+		if errors.Is(err, leave) {
+			return nil
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(removeIfThere(path), lock.Close())
 }

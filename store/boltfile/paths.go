@@ -33,8 +33,9 @@ func within(dir string, is func(name string) bool) (paths []string, err error) {
 }
 
 // Copies returns the paths, in order, of what lies beside the store, was part of it once and is
-// not changed with it: a store that was replaced, files that were damaged, and the directories
-// of partitions that belong to those.
+// not changed with it: a store that was replaced, one from before an import, files that were
+// damaged, and the directories of partitions that belong to those; also copies that are being made
+// and wait there, or were left there, see Partial.
 func (s *Store) Copies() (paths []string, err error) {
 	defer wrap(&err, "looking for copies beside store %s", s.path)
 	ours, _, err := s.list()
@@ -42,7 +43,7 @@ func (s *Store) Copies() (paths []string, err error) {
 		return nil, err
 	}
 	paths = []string{}
-	for _, infix := range []string{".before-restore-", ".damaged-", partitionsInfix} {
+	for _, infix := range []string{".before-restore-", BeforeImport, ".damaged-", Partial, partitionsInfix} {
 		found, err := Beside(s.path, infix)
 		if err != nil {
 			return nil, err

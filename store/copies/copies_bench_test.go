@@ -84,7 +84,7 @@ func BenchmarkCopies(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			x, err := OpenExport(b.Context(), f, dir, boltfile.Options{})
+			x, err := OpenExport(b.Context(), f, filepath.Join(dir, "hinged.db"), boltfile.Options{})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -9,13 +9,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/hinged/hinged/store/boltfile"
 )
 
-// partial is between the name of a file and what makes that of its draft unique.
-const partial = ".partial-"
-
 // draft is a file under a temporary name, for its owner alone, which goes away
-// unless it is kept.
+// unless it is kept. See boltfile.CreateDraft for what it being open is good for.
 type draft struct {
 	*os.File
 	kept bool
@@ -23,7 +22,7 @@ type draft struct {
 
 // newDraft makes a draft in the directory of the file that it may become.
 func newDraft(target string) (*draft, error) {
-	f, err := os.CreateTemp(filepath.Dir(target), filepath.Base(target)+partial+"*") // mode 0600
+	f, err := boltfile.CreateDraft(target, boltfile.Partial)
 	if err != nil {
 		return nil, err
 	}

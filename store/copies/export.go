@@ -56,7 +56,7 @@ func WriteExport(s *boltfile.Store, account string, w io.Writer) (h ExportHeader
 			err = fmt.Errorf("exporting account %q of store %s: %w", account, s.Path(), store.AsNoSpace(err))
 		}
 	}()
-	draft, err := tempName(s.Path() + ".export-*")
+	draft, err := tempName(s.Path() + boltfile.Exporting + "*")
 	if err != nil {
 		return h, err
 	}

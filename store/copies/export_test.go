@@ -44,7 +44,7 @@ func exported(t testing.TB) (data []byte, s *boltfile.Store, st *store.State, tw
 
 func openExport(t testing.TB, data []byte) *Exported {
 	t.Helper()
-	x, err := OpenExport(t.Context(), bytes.NewReader(data), t.TempDir(), boltfile.Options{})
+	x, err := OpenExport(t.Context(), bytes.NewReader(data), filepath.Join(t.TempDir(), "hinged.db"), boltfile.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +275,7 @@ func TestUnsoundExportsAreRefused(t *testing.T) {
 		refused(t, good[:at], ErrExport, "")
 		flipped := bytes.Clone(good)
 		flipped[at] ^= 1 << r.IntN(8)
-		if x, err := OpenExport(t.Context(), bytes.NewReader(flipped), t.TempDir(), boltfile.Options{}); err == nil {
+		if x, err := OpenExport(t.Context(), bytes.NewReader(flipped), filepath.Join(t.TempDir(), "hinged.db"), boltfile.Options{}); err == nil {
 			// Only what says nothing of the content may differ: the header's time and
 			// system, and the bits that fill up the byte before a stored block.
 			if (at < 3 || at > 9) && !sameContent(t, flipped, good) {
@@ -294,7 +294,7 @@ func TestUnsoundExportsAreRefused(t *testing.T) {
 func refused(t *testing.T, data []byte, want error, says string) {
 	t.Helper()
 	dir := t.TempDir()
-	x, err := OpenExport(t.Context(), bytes.NewReader(data), dir, boltfile.Options{})
+	x, err := OpenExport(t.Context(), bytes.NewReader(data), filepath.Join(dir, "hinged.db"), boltfile.Options{})
 	if err == nil {
 		_ = x.Close()
 	}
@@ -373,7 +373,7 @@ func FuzzImport(f *testing.F) {
 func tryImport(t *testing.T, data []byte) (accepted bool) {
 	t.Helper()
 	dir := t.TempDir()
-	x, err := OpenExport(t.Context(), bytes.NewReader(data), dir, boltfile.Options{})
+	x, err := OpenExport(t.Context(), bytes.NewReader(data), filepath.Join(dir, "hinged.db"), boltfile.Options{})
 	if err == nil {
 		accepted = true
 		s := filetest.Open(t, storetest.TempStore(t), filetest.Options())

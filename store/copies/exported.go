@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
@@ -26,23 +25,23 @@ import (
 type Exported struct {
 	ExportHeader
 	Account string
-	path    string
+	draft   *os.File
 	store   *boltfile.Store
 }
 
 // OpenExport reads an export to its end and checks all of it: the header, the
 // length and the sum of the content, that a store with one account comes out,
 // everything that Verify checks of it, and the digests. What was unpacked lies
-// in a file in dir, for its owner alone, until Close.
+// in a file beside the one of that name, for its owner alone, until Close.
 //
 // ErrExport if it is no export, cut short, damaged or followed by something
 // else; ErrNewer if a later version wrote it.
-func OpenExport(ctx context.Context, r io.Reader, dir string, o boltfile.Options) (*Exported, error) {
-	path, err := tempName(filepath.Join(dir, "import-*"))
+func OpenExport(ctx context.Context, r io.Reader, beside string, o boltfile.Options) (*Exported, error) {
+	draft, err := boltfile.CreateDraft(beside, boltfile.Importing)
 	if err != nil {
 		return nil, fmt.Errorf("unpacking the export: %w", store.AsNoSpace(err))
 	}
-	x := &Exported{path: path}
+	x := &Exported{draft: draft}
 	if err := x.open(ctx, r, o); err != nil {
 		return nil, errors.Join(err, x.Close())
 	}
@@ -58,7 +57,7 @@ func (x *Exported) Close() error {
 	if x.store != nil {
 		err = x.store.Close()
 	}
-	return errors.Join(err, discard(x.path))
+	return errors.Join(err, x.draft.Close(), discard(x.draft.Name()))
 }
 
 func (x *Exported) open(ctx context.Context, r io.Reader, o boltfile.Options) error {
@@ -67,14 +66,14 @@ func (x *Exported) open(ctx context.Context, r io.Reader, o boltfile.Options) er
 	}
 	unsound := func(err error) error {
 		// The name of the file in between helps nobody.
-		what := strings.ReplaceAll(err.Error(), x.path, "the store within")
+		what := strings.ReplaceAll(err.Error(), x.draft.Name(), "the store within")
 		if errors.Is(err, store.ErrNewer) {
 			return fmt.Errorf("%w: %s", store.ErrNewer, what)
 		}
 		return fmt.Errorf("%w: %s", ErrExport, what)
 	}
 	var err error
-	if x.store, err = boltfile.OpenReadOnly(x.path, o); err != nil {
+	if x.store, err = boltfile.OpenReadOnly(x.draft.Name(), o); err != nil {
 		return unsound(err)
 	}
 	report, err := x.store.Verify(ctx)
@@ -95,7 +94,7 @@ func (x *Exported) open(ctx context.Context, r io.Reader, o boltfile.Options) er
 	return nil
 }
 
-// unpack reads the header and writes the content to x.path.
+// unpack reads the header and writes the content to the draft.
 func (x *Exported) unpack(r io.Reader) (err error) {
 	in := bufio.NewReader(r)
 	z, err := gzip.NewReader(in)
@@ -113,15 +112,10 @@ func (x *Exported) unpack(r io.Reader) (err error) {
 	if again, err := json.Marshal(x.ExportHeader); err != nil || string(again) != z.Comment {
 		return fmt.Errorf("%w: its header is garbled", ErrExport)
 	}
-	out, err := os.OpenFile(x.path, os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, out.Close()) }()
 	// Never more than announced, whatever it would unpack to.
 	sum := sha256.New()
 	read := &reading{r: z}
-	n, err := io.Copy(io.MultiWriter(out, sum), io.LimitReader(read, x.Bytes))
+	n, err := io.Copy(io.MultiWriter(x.draft, sum), io.LimitReader(read, x.Bytes))
 	if read.err == nil && err == nil {
 		// The sum of gzip comes after the last byte.
 		_, err = io.ReadFull(read, make([]byte, 1))

@@ -33,7 +33,7 @@ func runImporter(path string) int {
 			if _, err := data.Seek(0, io.SeekStart); err != nil {
 				return err
 			}
-			x, err := OpenExport(context.Background(), data, filepath.Dir(path), boltfile.Options{})
+			x, err := OpenExport(context.Background(), data, path, boltfile.Options{})
 			if err != nil {
 				return err
 			}

@@ -49,6 +49,9 @@ func ImportPartition(ctx context.Context, storePath, file string, stdin io.Reade
 		return out, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
+	if err := d.Close(); err != nil { // as long as it was open, opening the store left it alone
+		return out, err
+	}
 	p, err := s.AddPartition(ctx, d.Name())
 	if errors.Is(err, store.ErrSchema) {
 		return out, fmt.Errorf("%w: %w", ErrUnsound, err)

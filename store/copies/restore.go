@@ -47,6 +47,9 @@ func Restore(ctx context.Context, storePath, file string, stdin io.Reader) (out 
 	}
 	defer func() { err = errors.Join(err, d.drop()) }()
 	out.Accounts = accounts
+	if err := d.Close(); err != nil { // it is written to as a store
+		return out, err
+	}
 	if out.Aside, err = boltfile.Replace(storePath, d.Name(), boltfile.Options{}); err != nil {
 		return out, err
 	}
@@ -73,7 +76,7 @@ func gather(ctx context.Context, file string, d *draft) (gathered bool, err erro
 }
 
 // receive copies the store in file, or in what stdin gives if that is Standard, to a draft beside
-// the store at storePath, and checks it. The draft is the caller's to drop. ErrUnsound and
+// the store at storePath, and checks it. The draft is the caller's to drop, and to close before it is written to as a store. ErrUnsound and
 // store.ErrNewer say what is wrong with the file.
 func receive(ctx context.Context, storePath, file string, stdin io.Reader) (d *draft, accounts []Account, err error) {
 	in, err := input(file, stdin)
@@ -101,7 +104,7 @@ func receive(ctx context.Context, storePath, file string, stdin io.Reader) (d *d
 			return d, nil, err
 		}
 	}
-	if err := errors.Join(d.Sync(), d.Close()); err != nil {
+	if err := d.Sync(); err != nil {
 		return d, nil, err
 	}
 	if accounts, err = check(ctx, d.Name()); err != nil {

@@ -145,7 +145,7 @@ func (r Rotation) clear() error {
 		return fmt.Errorf("the directory for backups: %w", err)
 	}
 	for _, path := range all {
-		if !strings.Contains(filepath.Base(path), keptSuffix+partial) {
+		if !strings.Contains(filepath.Base(path), keptSuffix+boltfile.Partial) {
 			continue
 		}
 		if err := discard(path); err != nil {

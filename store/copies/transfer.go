@@ -34,7 +34,7 @@ func Export(ctx context.Context, from Source, storePath, account, file string, f
 				return err
 			}
 			defer func() { err = errors.Join(err, f.Close()) }()
-			x, err := OpenExport(ctx, f, filepath.Dir(path), boltfile.Options{})
+			x, err := OpenExport(ctx, f, path, boltfile.Options{})
 			if err != nil {
 				return err
 			}
@@ -87,11 +87,10 @@ func Import(ctx context.Context, storePath, file, as string, replace bool, stdin
 		return out, err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	dir := filepath.Dir(storePath)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(storePath), 0o700); err != nil {
 		return out, err
 	}
-	x, err := OpenExport(ctx, patient{ctx, in}, dir, boltfile.Options{})
+	x, err := OpenExport(ctx, patient{ctx, in}, storePath, boltfile.Options{})
 	if err != nil {
 		return out, err
 	}
@@ -126,7 +125,7 @@ func Import(ctx context.Context, storePath, file, as string, replace bool, stdin
 // setAside makes a backup of the store beside it and returns its name.
 func setAside(ctx context.Context, s *boltfile.Store, storePath string) (string, error) {
 	for n := 1; ; n++ {
-		aside := fmt.Sprintf("%s.before-import-%d", storePath, n)
+		aside := fmt.Sprint(storePath, boltfile.BeforeImport, n)
 		_, err := Write(aside, storePath, false, nil,
 			func(w io.Writer) error { _, err := s.Backup(ctx, patientWriter{ctx, w}); return err },
 			func(path string) error { _, err := check(ctx, path); return err })
