@@ -41,7 +41,7 @@ func TestTheTrendAgreesWithEverythingElse(t *testing.T) {
 			s.Judged != status.Judged || uint64(s.FalseAlarms) != status.FalseAlarms || uint64(s.Missed) != status.Missed || uint64(s.TakenOff) != status.MarksRefused || uint64(s.Marked) != status.MarksConfirmed {
 			t.Errorf("%s: in all %+v; status: %+v", name, s, status)
 		}
-		if s.Kept+s.TakenOff+s.Undone != s.Marked || *got.KeptShare != float64(s.Kept)/float64(s.Marked) || got.MarkedShare != float64(s.Marked)/float64(s.Decided) || *got.FoundShare != float64(s.Found)/float64(s.Found+s.Missed) {
+		if s.Kept+s.TakenOff+s.Undone != s.Marked || *got.KeptShare != float64(s.Kept)/float64(s.Kept+s.TakenOff) || got.MarkedShare != float64(s.Marked)/float64(s.Decided) || *got.FoundShare != float64(s.Found)/float64(s.Found+s.Missed) {
 			t.Errorf("%s: shares %v, %v, %v of %+v", name, *got.KeptShare, got.MarkedShare, *got.FoundShare, s)
 		}
 		daily(t, name, got, all)

@@ -181,7 +181,7 @@ func (s *Server) accountRow(ctx context.Context, p *page, a *desk.AccountStatus)
 		if n := len(t.Mistakes); n > 0 {
 			row.Ceiling = t.Mistakes[n-1].Ceiling
 		}
-		row.FewKept = t.Sum.Marked >= fewMarks && float64(t.Sum.Kept) < goodKept*float64(t.Sum.Marked)
+		row.FewKept = fewKept(&t.Sum.TrendCounts)
 	}
 	row.Look = lookAt(a, &row)
 	return row
@@ -227,6 +227,9 @@ func stateOf(p *page, a *desk.AccountStatus, t *desk.Trend) (state string, fault
 	return "marking", false
 }
 
+// fewKept reports whether the owner took off so many marks that somebody should look.
+func fewKept(c *desk.TrendCounts) bool { return c.KeptOrTakenOff() >= fewMarks && tooFewKept(c) }
+
 // lookAt says why somebody should look at an account, "" for nobody need.
 func lookAt(a *desk.AccountStatus, row *accountRow) string {
 	switch {
@@ -237,7 +240,7 @@ func lookAt(a *desk.AccountStatus, row *accountRow) string {
 	case len(a.Warnings) > 0:
 		return a.Warnings[0] + "."
 	case row.FewKept:
-		return fmt.Sprintf("%s of its %s were taken off.", count(row.Trend.Sum.TakenOff), plural(row.Trend.Sum.Marked, "mark", "marks"))
+		return fmt.Sprintf("%s of its %s were taken off.", count(row.Trend.Sum.TakenOff), plural(row.Trend.Sum.KeptOrTakenOff(), "mark", "marks"))
 	case row.Trend != nil && row.Trend.Sum.Judged >= fewJudged && row.Trend.Sum.Wrong > row.Trend.Sum.SimpleRule && !a.InShadow:
 		return fmt.Sprintf("%s, more than the %s of a simple rule.", plural(row.Trend.Sum.Wrong, "wrong decision", "wrong decisions"), count(row.Trend.Sum.SimpleRule))
 	}
@@ -285,11 +288,11 @@ func pageOf(search string, from int) string {
 }
 
 // MarkedShare is the share of all mail that was marked, and KeptShare that of the marks
-// that were kept.
+// that were kept, among those and the ones taken off.
 func (d accountsData) MarkedShare() string { return shareOf(d.Sum.Marked, d.Sum.Decided) }
 
 // KeptShare is described at MarkedShare.
-func (d accountsData) KeptShare() string { return shareOf(d.Sum.Kept, d.Sum.Marked) }
+func (d accountsData) KeptShare() string { return shareOf(d.Sum.Kept, d.Sum.KeptOrTakenOff()) }
 
 func shareOf(n, of int) string {
 	if of == 0 {

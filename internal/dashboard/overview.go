@@ -145,9 +145,15 @@ func figuresOf(t *desk.Trend, st *desk.AccountStatus, own bool) (f figures) {
 		f.Marked.Below += ", at most " + count(t.PerDay) + " a day"
 	}
 	f.Kept = figure{Name: kept, Value: "–", Below: "none was set"}
+	if s.Undone > 0 {
+		f.Kept.Below = count(s.Undone) + " undone"
+	}
 	if t.KeptShare != nil {
 		f.Kept.Value, f.Kept.Share = percent(*t.KeptShare), *t.KeptShare
-		f.Kept.Of, f.Kept.Below = count(s.Kept)+" of "+count(s.Marked), count(s.TakenOff)+" taken off"
+		f.Kept.Of, f.Kept.Below = count(s.Kept)+" of "+count(s.KeptOrTakenOff()), count(s.TakenOff)+" taken off"
+		if s.Undone > 0 {
+			f.Kept.Below += ", " + count(s.Undone) + " undone"
+		}
 	}
 	f.Found = figure{Name: "Important mail found", Value: "–", Below: "none is known yet"}
 	if t.FoundShare != nil {

@@ -54,7 +54,7 @@ func judge(st *desk.AccountStatus, t *desk.Trend, own bool) verdict {
 			st.Important, st.NeedImportant, st.Ordinary, st.NeedOrdinary)}}
 	}
 	s := &t.Sum
-	marks := fmt.Sprintf("%s kept %s of its %s", you, count(s.Kept), plural(s.Marked, "mark", "marks"))
+	marks := marksKept(&s.TrendCounts, you)
 	missed := fmt.Sprintf("it missed %s", plural(s.Missed, "message", "messages"))
 	if s.Missed == 0 {
 		missed = "it missed nothing"
@@ -73,12 +73,29 @@ func judge(st *desk.AccountStatus, t *desk.Trend, own bool) verdict {
 	return v
 }
 
+// marksKept says how many of the marks were kept, and how many were undone.
+func marksKept(c *desk.TrendCounts, you string) string {
+	if c.Undone > 0 && c.KeptOrTakenOff() == 0 {
+		return fmt.Sprintf("Its %s undone", plural(c.Undone, "mark was", "marks were"))
+	}
+	text := fmt.Sprintf("%s kept %s of its %s", you, count(c.Kept), plural(c.KeptOrTakenOff(), "mark", "marks"))
+	if c.Undone > 0 {
+		text += fmt.Sprintf(" (%s undone)", plural(c.Undone, "more was", "more were"))
+	}
+	return text
+}
+
+// tooFewKept reports whether the owner took off more marks than good ones leave.
+func tooFewKept(c *desk.TrendCounts) bool {
+	return float64(c.Kept) < goodKept*float64(c.KeptOrTakenOff())
+}
+
 // quality says it in a few words, from what is judged.
 func quality(s *desk.TrendPeriod) string {
 	switch {
 	case s.Wrong > s.SimpleRule:
 		return "A simple rule would do better."
-	case float64(s.Kept) < goodKept*float64(s.Marked):
+	case tooFewKept(&s.TrendCounts):
 		return "It marks too much."
 	case float64(s.Found) < fairFound*float64(s.Found+s.Missed):
 		return "It misses too much."

@@ -64,8 +64,10 @@ type Trend struct {
 	// by a budget.
 	Budget float64 `json:"budget,omitempty"`
 	PerDay int     `json:"marks_per_day,omitempty"` // PerDay is the most marks that may be set on one day; absent if there is no limit.
-	// KeptShare is the share of marked messages whose mark the owner left on; absent if
-	// nothing was marked. It is the precision of the marks, as the owner judges them.
+	// KeptShare is the share of marks that the owner left on, among those and the marks
+	// that the owner removed; absent if there are none. Marks that hinged removed at the
+	// owner's request count as neither. It is the precision of the marks, as the owner
+	// judges them.
 	KeptShare *float64 `json:"kept_share,omitempty"`
 	// FoundShare is the share of important messages that were decided important; absent
 	// if there were none. It is the recall of the decisions.
@@ -238,7 +240,7 @@ func (t *Trend) shares() {
 	if s := share(t.Sum.Marked, t.Sum.Decided); s != nil {
 		t.MarkedShare = *s
 	}
-	t.KeptShare = share(t.Sum.Kept, t.Sum.Kept+t.Sum.TakenOff)
+	t.KeptShare = share(t.Sum.Kept, t.Sum.KeptOrTakenOff())
 	t.FoundShare = share(t.Sum.Found, t.Sum.Found+t.Sum.Missed)
 }
 
@@ -292,6 +294,10 @@ func (c *TrendCounts) count(m *store.Message, state store.LedgerState, entered b
 		c.SimpleRule++
 	}
 }
+
+// KeptOrTakenOff counts the marks that the owner has judged: what Kept is a share of. An
+// undone mark is not among them: the owner asked for that whatever the message was.
+func (c *TrendCounts) KeptOrTakenOff() int { return c.Kept + c.TakenOff }
 
 // Add adds the counts of other messages.
 func (c *TrendCounts) Add(o *TrendCounts) {
