@@ -60,6 +60,24 @@ func TestTheFirstPageListsTheAccountsOfItsViewer(t *testing.T) {
 	}
 }
 
+// The key of an account of a stream may have a backslash in it, as names of Windows do.
+func TestTheOwnerOfAnAccountWithABackslashGetsToIt(t *testing.T) {
+	const name, path = `kafka:CORP\ann`, "/a/kafka:CORP%5Cann/"
+	s := serving(t, Options{Host: having(name, "kafka:bob"), Several: true, Users: []User{
+		{Name: "ann", PasswordHash: quickHash(t, "correct horse"), Accounts: []string{name}},
+	}})
+	b := browse(t, s)
+	if to := b.signIn("ann", "correct horse", path); to != path {
+		t.Errorf("signing in leads to %q, want %q", to, path)
+	}
+	if to := b.get("/").to(); to != path {
+		t.Errorf("the first page leads to %q, want %q", to, path)
+	}
+	if got := b.get(path + "mail"); got.code != http.StatusOK || !strings.HasPrefix(got.body, name+" own true") {
+		t.Errorf("its mail: %d %s", got.code, got.body)
+	}
+}
+
 func TestManyAccountsTakeSeveralPages(t *testing.T) {
 	var names []string
 	for i := range 2*accountsEach + 1 {

@@ -154,15 +154,17 @@ func back(w http.ResponseWriter, r *http.Request, to, fallback string) error {
 	return nil
 }
 
-// local returns to if it is a path on this server, else fallback. A browser takes // and \
-// at its beginning for another host.
+// local returns to if it is a path on this server, else fallback. A browser takes // and /\
+// at its beginning for another host, and reads \ as / anywhere. Encoded, as in the name of an
+// account, \ is a letter like others; only at the beginning it is refused all the same, in case
+// something on the way decodes it.
 func local(to, fallback string) string {
 	if len(to) > 2048 || !strings.HasPrefix(to, "/") || strings.HasPrefix(to, "//") || strings.ContainsAny(to, "\\") ||
 		strings.ContainsFunc(to, func(r rune) bool { return r <= ' ' || r >= 0x7f && r < 0xa0 }) {
 		return fallback
 	}
 	u, err := url.Parse(to)
-	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || u.Opaque != "" || strings.HasPrefix(u.Path, "//") || strings.Contains(u.Path, "\\") {
+	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || u.Opaque != "" || strings.HasPrefix(u.Path, "//") || strings.HasPrefix(u.Path, `/\`) {
 		return fallback
 	}
 	return u.String()
