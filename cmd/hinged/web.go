@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -166,8 +167,12 @@ func (w *web) owner(account string) []string {
 	return nil
 }
 
-// accounts are the names of the accounts that are not of a stream.
-func (w *web) accounts() []string {
+// accounts are the names of the accounts that the sender of a request may use: those of the
+// user, or all of the configuration, which names none of a stream.
+func (w *web) accounts(r *http.Request) []string {
+	if names, all := dashboard.AccountsOf(r); !all {
+		return names
+	}
 	c := w.config.Load()
 	names := make([]string, len(c.Accounts))
 	for i := range c.Accounts {

@@ -13,13 +13,13 @@ import (
 	"net/http"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"time"
 
 	"golang.org/x/sync/semaphore"
 
 	"github.com/hinged/hinged/docs"
 	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/stream"
 )
 
 // APIPath is where the HTTP API lies.
@@ -50,9 +50,10 @@ type APIOptions struct {
 	// no words of their mail, what is about the whole daemon, and errors in full. nil:
 	// everybody may do everything. It must be safe for concurrent use.
 	MayUse func(r *http.Request, account string) bool
-	// Accounts returns the names of the accounts that are not of a stream; nil: those that
-	// the Host's status names. Safe for concurrent use.
-	Accounts func() []string
+	// Accounts returns the names of the accounts that the sender of the request may use, as
+	// far as they are known by name: a stream may have others. nil: of those that the Host's
+	// status names, the ones that MayUse allows. Safe for concurrent use.
+	Accounts func(r *http.Request) []string
 }
 
 // api serves the public routes.
@@ -243,19 +244,20 @@ func (a *api) account(r *http.Request, to route, name string) (string, error) {
 
 // usable returns the accounts that the caller may use.
 func (a *api) usable(r *http.Request) ([]string, error) {
-	var names []string
 	if a.o.Accounts != nil {
-		names = slices.Clone(a.o.Accounts())
-	} else {
-		s, err := a.o.Host.Status(r.Context())
-		if err != nil {
-			return nil, err
-		}
-		for _, one := range s.Accounts {
+		return a.o.Accounts(r), nil
+	}
+	s, err := a.o.Host.Status(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, one := range s.Accounts {
+		if a.o.MayUse(r, one.Account) {
 			names = append(names, one.Account)
 		}
 	}
-	return slices.DeleteFunc(names, func(name string) bool { return !a.o.MayUse(r, name) }), nil
+	return names, nil
 }
 
 // status covers the accounts that the caller may use. What is about the whole
@@ -271,6 +273,9 @@ func (a *api) status(r *http.Request) (desk.Status, error) {
 	s := desk.Status{Running: true, Warnings: []string{}, Accounts: []desk.AccountStatus{}}
 	for _, name := range names {
 		one, err := desk.GetAccount.Do(r.Context(), a.o.Host, name, desk.None{})
+		if errors.Is(err, desk.ErrNoAccount) || errors.Is(err, stream.ErrElsewhere) {
+			continue // of a stream: no record of it has come yet, or not to this process
+		}
 		if err != nil {
 			return s, err
 		}

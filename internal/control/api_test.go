@@ -6,12 +6,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,6 +25,7 @@ import (
 	"github.com/hinged/hinged/docs"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/pipeline"
+	"github.com/hinged/hinged/internal/stream"
 )
 
 // emptyHost has no account.
@@ -81,6 +84,57 @@ func routeOf(t testing.TB, name string) *route {
 	}
 	t.Fatalf("no route %s", name)
 	return nil
+}
+
+// streamHost has one account of a stream so far. Its status would name others, too.
+type streamHost struct{ desk.Host }
+
+type streamAccount struct {
+	desk.Account
+	name string
+}
+
+func (streamHost) Account(_ context.Context, name string) (desk.Account, error) {
+	return streamAccount{name: name}, nil
+}
+
+func (a streamAccount) Status(context.Context) (desk.AccountStatus, error) {
+	switch a.name {
+	case "kafka:new":
+		return desk.AccountStatus{}, fmt.Errorf("%w: %s; no record of it has arrived", desk.ErrNoAccount, a.name)
+	case "kafka:moved":
+		return desk.AccountStatus{}, fmt.Errorf("account %s: %w", a.name, stream.ErrElsewhere)
+	case "kafka:broken":
+		return desk.AccountStatus{}, errors.New("broken")
+	}
+	return desk.AccountStatus{Account: a.name, Warnings: []string{}}, nil
+}
+
+func TestTheOwnerOfAnAccountOfAStreamUsesItWithoutNamingIt(t *testing.T) {
+	get := func(path string, own ...string) (int, string) {
+		h := NewAPI(APIOptions{
+			Host:     streamHost{},
+			Accounts: func(*http.Request) []string { return own },
+			MayUse:   func(_ *http.Request, account string) bool { return slices.Contains(own, account) },
+		})
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, APIPath+path, nil))
+		return w.Code, w.Body.String()
+	}
+	if code, body := get("account", "kafka:ann"); code != http.StatusOK || !strings.Contains(body, `"account":"kafka:ann"`) {
+		t.Errorf("the only account: %d %s", code, body)
+	}
+	if code, body := get("account", "kafka:ann", "me"); code != http.StatusNotFound || !strings.Contains(body, "name one of kafka:ann, me") {
+		t.Errorf("one of two: %d %s", code, body)
+	}
+	code, body := get("status", "kafka:ann", "kafka:new", "kafka:moved", "me")
+	var s desk.Status
+	if err := json.Unmarshal([]byte(body), &s); err != nil || code != http.StatusOK || len(s.Accounts) != 2 || s.Accounts[0].Account != "kafka:ann" || s.Accounts[1].Account != "me" {
+		t.Errorf("the status: %d %s (%v)", code, body, err)
+	}
+	if code, body := get("status", "kafka:ann", "kafka:broken"); code != http.StatusInternalServerError {
+		t.Errorf("the status with a broken account: %d %s", code, body)
+	}
 }
 
 // What is in the table and in the document is served, and nothing else.

@@ -75,7 +75,10 @@ func startAPI(t *testing.T) *apiWorld {
 	}
 
 	server := httptest.NewServer(control.NewAPI(control.APIOptions{
-		Host: d, Accounts: func() []string { return []string{"ann", "bob"} },
+		Host: d,
+		Accounts: func(r *http.Request) []string {
+			return map[string][]string{"ann": {"ann"}, "bob": {"bob"}, "everybody": {"ann", "bob"}}[r.Header.Get("Who")]
+		},
 		MayUse: func(r *http.Request, account string) bool {
 			who := r.Header.Get("Who")
 			return account == "" && who == "operator" || account != "" && who == account || who == "everybody"
@@ -265,7 +268,7 @@ func TestTheAPIShowsOwnersTheirAccountsOnly(t *testing.T) {
 func TestTheAPITellsErrorsInFullOnlyThoseWhoRunTheDaemon(t *testing.T) {
 	failing := func(who string, err error) (control.Problem, int) {
 		t.Helper()
-		h := control.NewAPI(control.APIOptions{Host: failingHost{err: err}, Accounts: func() []string { return []string{"ann"} },
+		h := control.NewAPI(control.APIOptions{Host: failingHost{err: err}, Accounts: func(*http.Request) []string { return []string{"ann"} },
 			MayUse: func(_ *http.Request, account string) bool { return who == "operator" || account == who }})
 		answer := httptest.NewRecorder()
 		h.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/api/v1/account", nil))

@@ -30,6 +30,29 @@ var who = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "ann %t bob %t all %t", MayUse(r, "ann"), MayUse(r, "bob"), MayUse(r, ""))
 })
 
+// whose answers with the accounts of whoever asks.
+var whose = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	names, all := AccountsOf(r)
+	fmt.Fprint(w, names, all)
+})
+
+func TestTheAPIFindsOutWhoseAccountsItIsAskedAbout(t *testing.T) {
+	s := serving(t, Options{Users: people(t), API: whose})
+	for user, want := range map[string]string{"ann": "[ann] false", "op": "[] false", "boss": "[bob] false"} {
+		b := browse(t, s)
+		b.signIn(user, "correct horse", "/")
+		if got := b.get("/api/v1/status").body; got != want {
+			t.Errorf("%s: %q, want %q", user, got, want)
+		}
+	}
+	s = serving(t, Options{API: whose})
+	b := browse(t, s)
+	b.get(strings.TrimPrefix(s.Link().URL, strings.TrimSuffix(s.URL(), "/")))
+	if got := b.get("/api/v1/status").body; got != "[] true" {
+		t.Errorf("by a link: %q", got)
+	}
+}
+
 func TestWhoMaySeeWhat(t *testing.T) {
 	s := serving(t, Options{Users: people(t), API: who, Metrics: who, Healthz: who})
 	const (

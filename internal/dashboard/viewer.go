@@ -68,6 +68,18 @@ func (v viewer) name() string {
 	return v.user.Name
 }
 
+// AccountsOf returns the names of the accounts whose mail belongs to whoever sent r, a request
+// that came through a Server. all: every account there is does.
+func AccountsOf(r *http.Request) (names []string, all bool) {
+	switch v := viewerOf(r); {
+	case v.local:
+		return nil, true
+	case v.user != nil:
+		return slices.Clone(v.user.Accounts), false
+	}
+	return nil, false
+}
+
 // MayUse reports whether whoever sent r, a request that came through a Server, may read and
 // change the account; "": whether they may see the figures of every account.
 func MayUse(r *http.Request, account string) bool {
