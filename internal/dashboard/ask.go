@@ -104,11 +104,9 @@ func (s *Server) askOf(ctx context.Context, p *page) (d askData, err error) {
 	d.Threshold, d.Why = q.Threshold, q.Why
 	var keys []string
 	scores := []float64{q.Threshold}
-	asked := q.Questions[:0]
-	for _, one := range q.Questions {
-		if !put[one.Message] && len(asked) < mostQuestions {
-			asked, keys, scores = append(asked, one), append(keys, one.Message), append(scores, one.Score)
-		}
+	asked := open(q.Questions, put)
+	for _, one := range asked {
+		keys, scores = append(keys, one.Message), append(scores, one.Score)
 	}
 	known := s.headings(ctx, p, keys)
 	d.Problem = known.Problem

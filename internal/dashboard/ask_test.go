@@ -76,6 +76,31 @@ func TestThreeQuestionsAreAskedAndAnswered(t *testing.T) {
 	}
 }
 
+func TestWhatWasPutOffIsAskedOnNoPage(t *testing.T) {
+	h := lived(t)
+	q, err := desk.Ask.Do(t.Context(), h.daemon, "nora", desk.AskRequest{Since: h.clock().AddDate(0, 0, -28), Most: 1000})
+	if err != nil || len(q.Questions) < 2 {
+		t.Fatalf("%d questions, %v", len(q.Questions), err)
+	}
+	last := len(q.Questions) - 2
+	for _, one := range q.Questions[:last] {
+		if _, err := desk.Label.Do(t.Context(), h.daemon, "nora", desk.LabelRequest{Label: "ordinary", Messages: []desk.Message{{Name: one.Message}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, want := range []string{"Answer two questions.", "Answer a question.", ""} {
+		if got := h.see("/a/nora/").text("aside.next"); !strings.Contains(got, want) || want == "" && strings.Contains(got, "question") {
+			t.Errorf("with %d put off, the overview says %q, want %q", i, got, want)
+		}
+		if got := h.see("/a/nora/ask").all("li.card"); len(got) != 2-i {
+			t.Errorf("with %d put off, %d are asked", i, len(got))
+		}
+		if want != "" {
+			h.press(h.see("/a/nora/ask"), "/a/nora/ask/"+q.Questions[last+i].Message, url.Values{"say": {"later"}})
+		}
+	}
+}
+
 func TestWithoutQuestionsItSaysWhy(t *testing.T) {
 	h := newHome(t, homeOptions())
 	if got := h.see("/a/nora/ask").text("main"); !strings.Contains(got, "No questions now.") || !strings.Contains(got, "No mail has come yet.") {

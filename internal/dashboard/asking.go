@@ -4,6 +4,7 @@ package dashboard
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,7 +16,7 @@ const (
 	mostQuestions = 3
 	questionDays  = 28
 	// questionsFor is for how long their number, which all pages show, is not looked up
-	// anew, unless something was learnt.
+	// anew, unless something was learnt or put off.
 	questionsFor = 30 * time.Second
 )
 
@@ -29,23 +30,24 @@ type askings struct {
 type asked struct {
 	at     time.Time
 	lesson uint64 // lessons learnt by then
+	put    int    // questions put off by then
 	n      int
 }
 
 // asking is how many questions the owner of the page's account may answer now, at most
-// mostQuestions. A page does without where that can't be found out.
+// mostQuestions, without those that were put off. A page does without where that can't be found out.
 func (s *Server) asking(ctx context.Context, p *page) int {
 	if !p.owns(p.account) || p.status == nil || p.status.Paused {
 		return 0
 	}
-	lessons := p.status.Important + p.status.Ordinary
+	lessons, put := p.status.Important+p.status.Ordinary, s.later.of(p)
 	s.askings.mu.Lock()
 	known, ok := s.askings.of[p.account]
 	s.askings.mu.Unlock()
-	if ok && known.lesson == lessons && p.now.Sub(known.at) < questionsFor {
+	if ok && known.lesson == lessons && known.put == len(put) && p.now.Sub(known.at) < questionsFor {
 		return known.n
 	}
-	q, err := desk.Ask.Do(ctx, s.opts.Host, p.account, desk.AskRequest{Since: p.now.AddDate(0, 0, -questionDays), Most: mostQuestions})
+	q, err := desk.Ask.Do(ctx, s.opts.Host, p.account, desk.AskRequest{Since: p.now.AddDate(0, 0, -questionDays), Most: mostQuestions + len(put)})
 	if err != nil {
 		s.log.Debug("the number of questions is not known", "account", p.account, "error", err)
 		return 0
@@ -55,6 +57,13 @@ func (s *Server) asking(ctx context.Context, p *page) int {
 	if s.askings.of == nil {
 		s.askings.of = map[string]asked{}
 	}
-	s.askings.of[p.account] = asked{at: p.now, lesson: lessons, n: len(q.Questions)}
-	return len(q.Questions)
+	n := len(open(q.Questions, put))
+	s.askings.of[p.account] = asked{at: p.now, lesson: lessons, put: len(put), n: n}
+	return n
+}
+
+// open returns the questions that are not among those put off, mostQuestions at most.
+func open(all []desk.Question, put map[string]bool) []desk.Question {
+	left := slices.DeleteFunc(all, func(q desk.Question) bool { return put[q.Message] })
+	return left[:min(len(left), mostQuestions)]
 }
