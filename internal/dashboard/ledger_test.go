@@ -184,6 +184,25 @@ func TestWhatIfShowsWhatTheDeskSays(t *testing.T) {
 		if got := h.press(page, "/a/nora/whatif", form).text("p.alert"); !strings.Contains(got, want) {
 			t.Errorf("%v: it says %q, want %q", form, got, want)
 		}
+		if got := h.see("/a/nora/whatif").text("p.alert"); got != "" {
+			t.Errorf("%v: later it says %q again", form, got)
+		}
+	}
+}
+
+// A link may lead to any address of the dashboard. What the page says is hinged's alone.
+func TestNoPageSaysWhatALinkSays(t *testing.T) {
+	h := lived(t)
+	const said = "Your password has expired: renew it at hinged-login.example"
+	text := url.QueryEscape(said)
+	key := h.list(desk.MessagesRequest{Most: 1}).Messages[0].Message
+	for _, path := range []string{"", "ask", "ledger", "ledger/undo", "messages", "messages/" + key, "whatif", "words"} {
+		for _, name := range []string{"problem", "show", "why", "notice", "threshold", "account"} {
+			page := h.see("/a/nora/" + path + "?since=all&" + name + "=" + text)
+			if strings.Contains(page.body, said) {
+				t.Errorf("%s?%s: the page says %q", path, name, said)
+			}
+		}
 	}
 }
 

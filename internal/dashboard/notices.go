@@ -14,6 +14,9 @@ type noticed struct {
 	Message string // the key of the message that it is about; "": of none
 	// Href leads on from there, under the name Link; "": nowhere.
 	Href, Link string
+	// Problem says what was wrong with a form, for its page to show beside it. Then there is no
+	// Text.
+	Problem string
 
 	until time.Time
 	on    string // the page that has told it, "" before that

@@ -81,9 +81,8 @@ func (s *Server) whatIf(w http.ResponseWriter, r *http.Request, p *page) error {
 	if err != nil {
 		return err
 	}
-	s.told(p, nil)
 	d.Fields = chosen(r.URL.Query())
-	d.Problem = r.URL.Query().Get("problem")
+	d.Problem = s.told(p, nil).Problem
 	return s.render(w, r, p, "whatif", d)
 }
 
@@ -277,7 +276,7 @@ func (s *Server) startWhatIf(w http.ResponseWriter, r *http.Request, p *page) er
 	case errors.Is(err, desk.ErrWhatIfRunning):
 		s.tell(p, noticed{Text: "A replay is under way already. Stop it first, or wait for it."})
 	case errors.Is(err, desk.ErrWhatIfSettings):
-		form.Set("problem", strings.TrimPrefix(err.Error(), desk.ErrWhatIfSettings.Error()+": "))
+		s.tell(p, noticed{Problem: strings.TrimPrefix(err.Error(), desk.ErrWhatIfSettings.Error()+": ")})
 	case err != nil:
 		return err
 	}
