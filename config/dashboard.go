@@ -149,9 +149,10 @@ func (t table) user(u *User, c *Config) {
 	}
 	t.check(u.PasswordHash == "" || u.PasswordHashFile == "", "password_hash_file", "a second place for the same hash", nil, "either it or password_hash")
 	if u.PasswordHash != "" {
-		_, _, _, err := argon2id.DecodeHash(u.PasswordHash)
+		p, _, _, err := argon2id.DecodeHash(u.PasswordHash)
+		fit := err == nil && p.Iterations > 0 && p.Parallelism > 0
 		// It is not shown: it might be the password.
-		t.check(err == nil, "password_hash", "not a hash of argon2id", nil, "what `hinged password` prints, in quotes; a password itself doesn't belong here")
+		t.check(fit, "password_hash", "not a hash of argon2id", nil, "what `hinged password` prints, in quotes; a password itself doesn't belong here")
 	}
 	t.cleanPath("password_hash_file", u.PasswordHashFile)
 	u.PasswordHashFile = t.env.path(u.PasswordHashFile)

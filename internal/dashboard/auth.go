@@ -100,8 +100,10 @@ func CheckHash(hash string) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("the password's hash is none of argon2id; %s", want)
+	case p.Parallelism < 1:
+		return fmt.Errorf("the password's hash can't be computed (p=0 threads); %s", want)
 	case p.Memory < minMemory || len(key) < 16 || p.Iterations < 1:
-		return fmt.Errorf("the password's hash is too easy to guess against (memory %d KiB); %s", p.Memory, want)
+		return fmt.Errorf("the password's hash is too easy to guess against (memory %d KiB, %d passes); %s", p.Memory, p.Iterations, want)
 	case p.Memory > maxMemory || uint64(p.Memory)*uint64(p.Iterations) > maxWork:
 		return fmt.Errorf("the password's hash takes too much to compute (memory %d KiB, %d passes); %s", p.Memory, p.Iterations, want)
 	}

@@ -367,6 +367,8 @@ func TestListenRefusesWhatIsNotSafe(t *testing.T) {
 		"a proxy, nobody signs in":       {Options{Listen: "127.0.0.1:0", PublicURL: "https://x.org"}, "add a [[dashboard.user]]"},
 		"a password as its hash":         {Options{Listen: "127.0.0.1:0", Users: []User{{Name: "ann", PasswordHash: "hunter2hunter2"}}}, "user ann: the password's hash is none of argon2id; `hinged password` prints one"},
 		"a hash without work":            {Options{Listen: "127.0.0.1:0", Users: []User{{Name: "ann", PasswordHash: "$argon2id$v=19$m=8,t=1,p=1$c2FsdHNhbHRzYWx0c2FsdA$bm8gcGFzc3dvcmQgaGFzaGVzIHRvIHRoaXMgdGV4dCE"}}}, "too easy to guess"},
+		"a hash without threads":         {Options{Listen: "127.0.0.1:0", Users: []User{{Name: "ann", PasswordHash: "$argon2id$v=19$m=8192,t=1,p=0$c2FsdHNhbHRzYWx0c2FsdA$bm8gcGFzc3dvcmQgaGFzaGVzIHRvIHRoaXMgdGV4dCE"}}}, "can't be computed (p=0"},
+		"a hash without passes":          {Options{Listen: "127.0.0.1:0", Users: []User{{Name: "ann", PasswordHash: "$argon2id$v=19$m=8192,t=0,p=1$c2FsdHNhbHRzYWx0c2FsdA$bm8gcGFzc3dvcmQgaGFzaGVzIHRvIHRoaXMgdGV4dCE"}}}, "too easy to guess"},
 		"a hash that stops the machine":  {Options{Listen: "127.0.0.1:0", Users: []User{{Name: "ann", PasswordHash: "$argon2id$v=19$m=4000000,t=9,p=1$c2FsdHNhbHRzYWx0c2FsdA$bm8gcGFzc3dvcmQgaGFzaGVzIHRvIHRoaXMgdGV4dCE"}}}, "takes too much to compute"},
 		"a short token":                  {Options{Listen: "127.0.0.1:0", Users: []User{{Name: "ann", Token: "0123456789abcde"}}}, "the token has 15 bytes; it needs 16"},
 		"neither":                        {Options{Listen: "127.0.0.1:0", Users: []User{{Name: "ann"}}}, "neither a password nor a token"},
