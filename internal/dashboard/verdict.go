@@ -85,9 +85,12 @@ func marksKept(c *desk.TrendCounts, you string) string {
 	return text
 }
 
-// tooFewKept reports whether the owner took off more marks than good ones leave.
+// tooFewKept reports whether the owner took off too large a share of the marks. If most were
+// undone, the others don't tell: an undo takes those that were kept, and leaves those that had
+// been taken off.
 func tooFewKept(c *desk.TrendCounts) bool {
-	return float64(c.Kept) < goodKept*float64(c.KeptOrTakenOff())
+	all := c.KeptOrTakenOff()
+	return c.Undone <= all && float64(c.Kept) < goodKept*float64(all)
 }
 
 // quality says it in a few words, from what is judged.

@@ -42,6 +42,8 @@ func TestTheVerdictSaysWhatTheFiguresSupport(t *testing.T) {
 		"nothing marked":    {with(func(c *desk.TrendCounts) { c.Marked, c.Kept, c.TakenOff = 0, 0, 0 }), "It marked nothing, and it missed 4 messages."},
 		"many undone":       {with(func(c *desk.TrendCounts) { c.Kept, c.Undone = 34, 51 }), "It works well. You kept 34 of its 40 marks (51 more were undone), and it missed 4 messages."},
 		"one undone":        {with(func(c *desk.TrendCounts) { c.Kept, c.Undone = 84, 1 }), "It works well. You kept 84 of its 90 marks (1 more was undone), and "},
+		"kept ones undone":  {with(func(c *desk.TrendCounts) { c.Kept, c.Undone = 0, 85 }), "It works well. You kept 0 of its 6 marks (85 more were undone), and "},
+		"too few undone":    {with(func(c *desk.TrendCounts) { c.Kept, c.TakenOff, c.Undone = 0, 46, 45 }), "It marks too much. You kept 0 of its 46 marks (45 more were undone), and "},
 		"all undone":        {with(func(c *desk.TrendCounts) { c.Kept, c.TakenOff, c.Undone = 0, 0, 91 }), "It works well. Its 91 marks were undone, and it missed 4 messages."},
 		"nothing at all":    {desk.TrendCounts{Decided: 5}, "It marked nothing, and nothing that it missed is known."},
 	} {
