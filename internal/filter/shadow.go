@@ -180,7 +180,7 @@ func (f *Filter) EndOfShadow() string {
 	}
 	var want []string
 	if need := uint64(f.opts.MinImportant); a.Important < need {
-		want = append(want, fmt.Sprintf("%d more messages that you star, answer or mark", need-a.Important))
+		want = append(want, moreMessages(need-a.Important))
 	}
 	if need := uint64(f.opts.MinOrdinary); a.Ordinary < need {
 		left := ""
@@ -190,12 +190,21 @@ func (f *Filter) EndOfShadow() string {
 		want = append(want, fmt.Sprintf("%d more that you throw away unread or call junk%s", need-a.Ordinary, left))
 	}
 	if len(want) == 0 && f.good() {
-		want = append(want, fmt.Sprintf("%d more messages that you star, answer or mark, if it stays better until then", f.opts.MinImportant/2-int(a.Ahead)))
+		want = append(want, moreMessages(uint64(f.opts.MinImportant/2-int(a.Ahead)))+", if it stays better until then")
 	}
 	if len(want) == 0 {
 		want = append(want, "decisions that are better than that")
 	}
 	return strings.Join(want, ", and ") + `; or shadow = "off" in the configuration`
+}
+
+// moreMessages says how many messages are still wanted that the owner shows to be important.
+func moreMessages(n uint64) string {
+	noun := "messages"
+	if n == 1 {
+		noun = "message"
+	}
+	return fmt.Sprintf("%d more %s that you star, answer or mark", n, noun)
 }
 
 // Warnings says in words what the owner should look into, the gravest first.

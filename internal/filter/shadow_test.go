@@ -205,3 +205,15 @@ func TestStatusSaysWhenNothingIsMarkedForLong(t *testing.T) {
 		t.Error("it says so after a mark")
 	}
 }
+
+func TestTheEndOfTheShadowCountsWhatIsMissing(t *testing.T) {
+	w := newWorld(t, autoOptions())
+	a := &w.f.st.Account
+	a.Ordinary = 20
+	for have, want := range map[uint64]string{18: "2 more messages that you star, ", 19: "1 more message that you star, ", 20: "decisions that are better than that; "} {
+		a.Important = have
+		if got := w.f.EndOfShadow(); !strings.HasPrefix(got, want) {
+			t.Errorf("with %d: %q, want %q", have, got, want)
+		}
+	}
+}
