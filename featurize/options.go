@@ -69,7 +69,7 @@ type Options struct {
 
 // algorithm is part of every fingerprint. It goes up whenever a change of code
 // gives the same bytes another vector.
-const algorithm = 2
+const algorithm = 3
 
 // DefaultOptions returns what measured best (docs/results.md), with names.
 func DefaultOptions() Options {
@@ -123,9 +123,6 @@ func (o Options) Validate() error {
 func (o Options) Fingerprint() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d %q %q %d", algorithm, owners(o.Owner), o.AuthServID, o.Values)
-	if o.AuthServID != "" {
-		b.WriteString(" topmost results, doubtful senders apart") // since algorithm 2
-	}
 	for _, share := range append(o.Shares[:], o.Affine) {
 		b.WriteString(" " + strconv.FormatFloat(share, 'g', -1, 64))
 	}

@@ -141,6 +141,15 @@ func TestSubjectTellsThePlaceInTheThread(t *testing.T) {
 		"Re: [list] re: hello":    placeReply,
 		"[unclosed":               placeStart,
 		"[PATCH 5/3] out of turn": placePatch,
+		"[] Re: [PATCH]":          placePatchReply,
+		// The lower case of these letters has more bytes, or fewer.
+		"[]ȺȺ":                             placeStart,
+		"[]ȺȺȺȺȺȺȺȺ":                       placeStart,
+		"[Ⱥ]Re: Ⱥ":                         placeReply,
+		"=?utf-8?B?W13Iusi6yLrIusi6yLo=?=": placeStart,
+		"[liste] Re: İSTANBUL TOPLANTISI İÇİN": placeReply,
+		"[\u212a] Re: \u212a":                  placeReply, // the sign for kelvin
+		"[PATCH \u212a] Re: [ẞ] AW: ẞ":         placePatchReply,
 	} {
 		if got := newTest(t).Read([]byte("Subject: " + subject + "\n\n")).place; got != want {
 			t.Errorf("%q: got %v, want %v", subject, got, want)
@@ -203,6 +212,9 @@ var headerSeeds = []string{
 	"From: a <a@b.c>, \"x, y\" <z@w>\nTo: owner@example.org\n", "Subject: =?utf-8?q?f=C3=BC?= =?x?b?!?= \xff\n", "Subject: [PATCH v9 3/4] Re: x\n",
 	"References: <a> <b\n <c>\nIn-Reply-To: x@y\n", "Date: Mon, 2 Mar 2026 09:00:00 +0100 (CET)\nReceived: from a.b by c.d; x\n",
 	"DKIM-Signature: d=x.example; b=\nList-Id: <l.x>\nX-Y: z\n", "Authentication-Results: mx.example.org; a=b; c\n", "Cc: (((((\nSender: ;;,,<>\n",
+	// Letters whose lower case has another length; mutations of bytes hardly ever make one.
+	"Subject: []ȺȺ Ⱦ\n", "Subject: [Ⱥ] Re: [İ] İstanbul\n", "Subject: [\u212a]\u212a ẞ\nList-Id: <Ⱥ.\u212a>\n",
+	"From: İ Ⱥ <Ⱥ@\u212a.İ>\nSender: ẞ@Ⱥ\nReceived: from Ⱥ.İ by \u212a.Ⱥ; x\nUser-Agent: İȺ/1\n", "DKIM-Signature: d=Ⱥ.\u212a\nContent-Type: TEXT/Ⱥ; charset=İ\n",
 }
 
 func FuzzHeaders(f *testing.F) {
@@ -213,6 +225,9 @@ func FuzzHeaders(f *testing.F) {
 		fz := newBelieving(t)
 		m := fz.Read(append(bytes.Clone(header), "\n\n"...))
 		checkFeatures(t, m, fz.Freeze(m, History{}))
+		if want, got := placeBySubject(fz, m.Subject), placeBySubject(fz, "[x]"+m.Subject); got != want {
+			t.Errorf("subject %q says %v, and behind a tag %v", m.Subject, want, got)
+		}
 		for _, list := range [][]string{m.InReplyTo, m.References, {m.MessageID}} {
 			for _, id := range list {
 				if strings.ContainsAny(id, "<>\n") && strings.Count(id, "<") == strings.Count(id, ">") {
@@ -228,6 +243,14 @@ func FuzzHeaders(f *testing.F) {
 			}
 		}
 	})
+}
+
+// placeBySubject is the place in the thread that the subject alone tells.
+func placeBySubject(f *Featurizer, subject string) place {
+	f.structure = structure{}
+	m := &Message{Subject: subject}
+	f.readSubject(m)
+	return f.structure.placeOf(m)
 }
 
 func TestSeedsOfFuzzHeadersReachTheCode(t *testing.T) {

@@ -49,14 +49,9 @@ func (f *Featurizer) readSubject(m *Message) {
 		case hasAnyPrefix(rest, "fwd:", "fw:", "wg:"):
 			// another's words, which says nothing of the thread
 		case strings.HasPrefix(rest, "["):
-			lower := strings.ToLower(rest)
-			tag, after, found := strings.Cut(lower[1:], "]")
-			if !found {
-				after = ""
-				tag = lower[1:]
-			}
-			s.readTag(tag)
-			rest = strings.TrimSpace(rest[len(rest)-len(after):])
+			tag, after, _ := strings.Cut(rest[1:], "]")
+			s.readTag(strings.ToLower(tag))
+			rest = strings.TrimSpace(after)
 			continue
 		default:
 			f.words.text(f, m.Subject, &kindSubject)
