@@ -96,6 +96,17 @@ func (f *Featurizer) readContent(m *Message, body, debris []byte) {
 	m.Content = f.terms.content()
 }
 
+// Unreadable returns what Read does of a message with nothing in it, except for the key and
+// a defect that says so. It is for a message at which Read panics, which is a bug of Read:
+// fault says which one.
+func (f *Featurizer) Unreadable(raw []byte, fault string) *Message {
+	m, body, debris := f.begin(nil)
+	m.Key, m.Fault = f.key(stripEnvelope(raw)), fault
+	f.defect("unreadable")
+	f.readContent(m, body, debris)
+	return m
+}
+
 // ReadHeader is like Read but stops after the header: Content stays empty, and
 // Defects are those of the header. raw may end after the header. Key is the hash
 // of raw as given.

@@ -36,6 +36,9 @@ type Message struct {
 	// Defects says in fixed words what was wrong, sorted, without duplicates
 	// and without text of the message.
 	Defects []string
+	// Fault says which panic kept the message from being read (see Unreadable), without
+	// text of the message; "" where none did.
+	Fault string
 	// Content is what the message itself contributes to its vector.
 	Content Content
 

@@ -283,6 +283,7 @@ func (a *account) take(p prepared) error {
 	if o, ok := p.event.(ingest.MailboxOpened); ok {
 		a.noteKeywords(o)
 	}
+	pipeline.LogFault(a.log, p.message)
 	began := time.Now()
 	r, err := a.apply(e)
 	a.noteScored(&r, p.took+time.Since(began))

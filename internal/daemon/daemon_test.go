@@ -418,3 +418,15 @@ func TestTheOwnerIsWarned(t *testing.T) {
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
+// TestNoSubjectEndsTheDaemon: the lower case of these letters has more bytes. They once made
+// reading panic or never end.
+func TestNoSubjectEndsTheDaemon(t *testing.T) {
+	s := newScript()
+	d, _ := start(t, t.TempDir(), s)
+	s.events <- opened
+	for i, subject := range []string{"[]" + strings.Repeat("\u023a", 8), "[]\u023a\u023a", "=?utf-8?B?W13Iusi6yLrIusi6yLo=?="} {
+		s.events <- arrival(uint32(i+1), mail(i+1, "a@example.org", subject))
+	}
+	until(t, d, "the mail", func(a desk.AccountStatus) bool { return a.Messages == 3 })
+}

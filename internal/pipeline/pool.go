@@ -59,8 +59,9 @@ func (r *Reader) Owned(addresses []string) *Reader {
 // key.
 func (r *Reader) Cut(raw []byte) []byte { return raw[:min(len(raw), r.options.Options().MaxBytes)] }
 
-// Read reads a message as featurize.Featurizer.Read does. It waits for an idle
-// featurizer and fails only when ctx is done before there is one.
+// Read reads a message as featurize.Featurizer.Read does, or Unreadable where that panics: one
+// message must not end the process. It waits for an idle featurizer and fails only when ctx
+// is done before there is one.
 func (r *Reader) Read(ctx context.Context, raw []byte) (*featurize.Message, error) {
 	m, _, err := r.ReadTimed(ctx, raw)
 	return m, err
@@ -68,7 +69,7 @@ func (r *Reader) Read(ctx context.Context, raw []byte) (*featurize.Message, erro
 
 // ReadTimed is Read, and says how long it took, without the wait for a place.
 func (r *Reader) ReadTimed(ctx context.Context, raw []byte) (m *featurize.Message, took time.Duration, err error) {
-	took, err = r.With(ctx, func(f *featurize.Featurizer) { m = f.Read(raw) })
+	took, err = r.With(ctx, func(f *featurize.Featurizer) { m = r.attempt(f, raw, (*featurize.Featurizer).Read) })
 	return m, took, err
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/pipeline"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/store"
 )
@@ -114,6 +115,7 @@ func (p *partition) event(ctx context.Context, it *item) (*kafka.Refusal, error)
 	}
 	switch e := e.(type) {
 	case *filter.Arrived:
+		pipeline.LogFault(p.log.With("account", h.name, "offset", it.record.Offset), it.message)
 		p.noteScored(&r, it.took+time.Since(began))
 		return nil, p.decided(h, it, e, &r)
 	case *filter.Labelled:
