@@ -26,9 +26,8 @@ func (f *Featurizer) readHeader(m *Message) {
 		for _, c := range fd.name[:min(len(fd.name), len(lower))] {
 			name = append(name, lowerASCII[c])
 		}
-		// Ours alone, and not believed when they come with the mail.
-		if bytes.HasPrefix(name, []byte("x-hinged-")) {
-			continue
+		if writtenWhereStored(name) {
+			continue // not believed when it comes with the mail
 		}
 		if string(name) == fieldResults {
 			continue // see authenticate

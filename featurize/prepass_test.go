@@ -79,6 +79,35 @@ func TestForgedHeadersAreNoFeatures(t *testing.T) {
 	}
 }
 
+// Mail programs write into a stored message what its reader did with it. As features that
+// would tell hinged eval the label.
+func TestWhatTheReaderDidLaterIsNoFeature(t *testing.T) {
+	read := func(header string) *Message {
+		return newTest(t).Read([]byte(header + "From: a@example.net\n\ntext\n"))
+	}
+	plain := wordsWith(read(""), "")
+	for _, field := range []string{
+		"Status: RO", "X-Status: A", "X-Status: F", "X-Keywords: $Important $Hinged", "X-UID: 7", "X-UIDL: x", "X-IMAP: 1 2", "X-IMAPbase: 1 2",
+		"Content-Length: 5", "Lines: 1", "X-Label: important", "Replied: Mon, 02 Mar 2026 09:00:00 +0100", "Forwarded: to b", "Resent: to b",
+		"Xref: localhost mail.important:3", "X-KMail-EncryptionState: N", "X-KMail-SignatureState: N", "X-KMail-MDN-Sent: I",
+		"X-Account-Key: account1", "X-Mozilla-Status: 0013", "X-Mozilla-Status2: 00000000", "X-Mozilla-Keys: $label1",
+		"X-Gmail-Labels: Inbox,Important,Opened", "X-GM-LABELS: \\Important", "X-GM-MSGID: 1", "X-PMFLAGS: 33554560 0",
+		"X-GM-THRID: 1", //nolint:misspell // as Google spells it
+		"X-TUID: abcdefghijkl", "X-Evolution: 0000002e-0010", "X-Evolution-Source: pop", "X-VM-v5-Data: ([nil t])", "X-VM-Labels: important",
+		"X-RMAIL-ATTRIBUTES: -A------", "X-RMAIL-KEYWORDS: important", "X-Gnus-Article-Number: 3", "X-OfflineIMAP-1-2: 3-4-v6",
+	} {
+		if got := wordsWith(read(field+"\n"), ""); !slices.Equal(got, plain) {
+			t.Errorf("%s: got %q, want %q", field, got, plain)
+		}
+	}
+	// These are the sender's, or were written on the way.
+	for _, field := range []string{"X-Gm-Message-State: x", "X-Status-Page: up", "Keywords: a", "X-Spam-Status: no"} {
+		if got := wordsWith(read(field+"\n"), ""); slices.Equal(got, plain) {
+			t.Errorf("%s gives no feature", field)
+		}
+	}
+}
+
 // The first Received field is that of the last server, and its date stands last.
 func TestTheLastDeliveryIsDated(t *testing.T) {
 	for _, c := range []struct{ name, header, want string }{
