@@ -73,25 +73,36 @@ func (f *Featurizer) contentType(fields []field) (name string, params map[string
 // with it.
 func (f *Featurizer) parseType(value string) (mediaType string, params map[string]string, sound bool) {
 	mediaType, params, err := mime.ParseMediaType(value)
-	sound = mediaType != ""
-	if err != nil && mediaType == "" {
+	if err != nil {
 		f.defect("Content-Type")
-		// QUIRK: "text/html; charset=a; charset=b" and the like: the type and a
-		// boundary may be right where the parameters are not.
-		head, rest, _ := strings.Cut(value, ";")
-		mediaType = strings.ToLower(strings.TrimSpace(head))
-		params = map[string]string{}
-		for _, p := range strings.Split(rest, ";") {
-			if k, v, ok := strings.Cut(p, "="); ok {
-				params[strings.ToLower(strings.TrimSpace(k))] = strings.Trim(strings.TrimSpace(v), `"`)
-			}
-		}
+		mediaType, params = looseType(value)
 	}
+	sound = err == nil
 	if !strings.Contains(mediaType, "/") {
 		f.defect("Content-Type")
 		mediaType, sound = "text/plain", false
 	}
 	return mediaType, params, sound
+}
+
+// looseType reads the value of a Content-Type or Content-Disposition field that breaks the
+// rules.
+//
+// QUIRK: "text/html; charset=a; charset=b", "multipart/mixed; boundary=----=_Part_1" and the
+// like: the type, a boundary and a charset may be right where another parameter is not, or
+// where quotes are missing.
+func looseType(value string) (mediaType string, params map[string]string) {
+	head, rest, _ := strings.Cut(value, ";")
+	params = map[string]string{}
+	for p := range strings.SplitSeq(rest, ";") {
+		k, v, ok := strings.Cut(p, "=")
+		if !ok {
+			continue
+		}
+		v, _, _ = strings.Cut(strings.TrimSpace(v), " (") // a comment may follow
+		params[strings.ToLower(strings.TrimSpace(k))] = strings.Trim(strings.TrimSpace(v), `"`)
+	}
+	return strings.ToLower(strings.TrimSpace(head)), params
 }
 
 // get returns the value of the first field called name, which is in lower case.
@@ -148,7 +159,12 @@ func (f *Featurizer) readPart(fields []field, body []byte, depth int) {
 	default:
 		f.structure.attachments++
 		name := params["name"]
-		if _, disposition, err := mime.ParseMediaType(string(get(fields, "content-disposition"))); err == nil && disposition["filename"] != "" {
+		value := string(get(fields, "content-disposition"))
+		_, disposition, err := mime.ParseMediaType(value)
+		if err != nil {
+			_, disposition = looseType(value)
+		}
+		if disposition["filename"] != "" {
 			name = disposition["filename"]
 		}
 		if ext := path.Ext(name); ext != "" {

@@ -81,6 +81,45 @@ func goMessageWords(t *testing.T, raw []byte) []string {
 	return words
 }
 
+// What can be read of a Content-Type counts, though one of its parameters breaks the rules.
+func TestABadParameterCostsNoOther(t *testing.T) {
+	multipart := func(parameters, mark string) string {
+		return "Content-Type: multipart/mixed; " + parameters + "\n\n--" + mark +
+			"\nContent-Type: text/plain\nContent-Transfer-Encoding: base64\n\naW52b2ljZQ==\n--" + mark + "--\n"
+	}
+	text := func(parameters string) string {
+		return "Content-Type: text/plain; " + parameters + "\nContent-Transfer-Encoding: 8bit\n\n\xd3\xde\xc5\xd4\n"
+	}
+	attached := func(disposition string) string {
+		return "Content-Type: application/pdf\nContent-Disposition: attachment; " + disposition + "\n\n%PDF\n"
+	}
+	for _, c := range []struct{ raw, want string }{
+		{multipart("boundary=----=_NextPart_000_01", "----=_NextPart_000_01"), "body:invoice"},
+		{multipart("Boundary = \"x y\"; charset", "x y"), "body:invoice"},
+		{multipart("boundary=x; name=my file.txt", "x"), "body:invoice"},
+		{multipart("name=a=b;; boundary=\"x\"", "x"), "body:invoice"},
+		{multipart("boundary=\"x\"; charset=a; charset=b", "x"), "body:invoice"},
+		{text("charset=koi8-r; name=my file.txt"), "body:счет"},
+		{text("name=my file.txt; charset=\"KOI8-R\""), "body:счет"},
+		{text("charset=koi8-r (Cyrillic)"), "body:счет"},
+		{text("charset=koi8-r; format"), "charset:koi8-r"},
+		{attached("filename=my file.pdf"), "attachment:.pdf"},
+		{attached("filename=file.pdf; size"), "attachment:.pdf"},
+	} {
+		// Twice: what is not sound must not be kept.
+		f := newTest(t)
+		for range 2 {
+			m := f.Read([]byte("Subject: x\n" + c.raw))
+			if names := wordsWith(m, ""); !slices.Contains(names, c.want) {
+				t.Errorf("%q: no %s; defects %q", c.raw, c.want, m.Defects)
+			}
+		}
+		if !strings.HasPrefix(c.want, "attachment:") && !slices.Contains(f.Read([]byte(c.raw)).Defects, "Content-Type") {
+			t.Errorf("%q: no defect", c.raw)
+		}
+	}
+}
+
 func TestOwnTextIsToldFromQuotedTextPatchesAndSignatures(t *testing.T) {
 	m := newTest(t).Read([]byte("From: a@b\n\nOne two\n> three\n| four\nab> five\n diff is a word\n--- a/x/y.c\n+++ b/x/y.c\n@@ -1 +1 @@ fn\n-six\n+seven\n eight\n-- \nnine\n"))
 	for prefix, want := range map[string][]string{
