@@ -10,7 +10,7 @@ import (
 // Gist is what the names of a message's features reveal of it, so that its owner can
 // recognise it. All of it is empty if names are not kept.
 type Gist struct {
-	From string // address of the sender
+	From string // address of the sender, whether or not anybody vouches for it
 	// Name has the words of the sender's name in order of the alphabet, whether or not
 	// anybody vouches for it: for finding a message, not for saying whose it is.
 	Name []string
@@ -32,10 +32,10 @@ func (x *Features) Gist() Gist {
 		if !ok || strings.Contains(rest, " | ") {
 			continue
 		}
-		switch prefix {
+		switch strings.TrimSuffix(prefix, "?") {
 		case "from":
 			if !strings.HasPrefix(rest, "@") {
-				g.From = strings.TrimPrefix(Describe(n.Name), "from ")
+				g.From = Printable(who(rest))
 			}
 		case "addressed":
 			facts[0] = Describe(n.Name)
@@ -45,8 +45,10 @@ func (x *Features) Gist() Gist {
 			facts[2] = Describe(n.Name)
 		case "subject":
 			subject = append(subject, rest)
+		case "name":
+			g.Name = append(g.Name, Printable(rest))
 		default:
-			if prefix == "name" || prefix == "name?" || strings.HasPrefix(prefix, namePrefix) {
+			if strings.HasPrefix(prefix, namePrefix) {
 				g.Name = append(g.Name, Printable(rest))
 			}
 		}

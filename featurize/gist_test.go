@@ -27,6 +27,15 @@ func TestGistHasTheSendersNameWhoeverVouchesForIt(t *testing.T) {
 	}
 }
 
+func TestGistNamesASenderThatNobodyVouchesFor(t *testing.T) {
+	f := newBelieving(t)
+	x := f.Freeze(f.Read([]byte("From: Ann <ann@example.net>\nTo: owner@example.org\nList-Id: <dev.example.net>\nSubject: lunch\n\nhi\n")), History{})
+	g := x.Gist()
+	if g.From != "ann@example.net" || strings.Join(g.Facts, "; ") != "to you alone; starts a thread; not vouched for: through the mailing list dev.example.net" {
+		t.Errorf("got %+v", g)
+	}
+}
+
 func TestGistTellsWhoAndWhat(t *testing.T) {
 	f, err := New(DefaultOptions())
 	if err != nil {
