@@ -39,19 +39,31 @@ func (f *Featurizer) authenticate() {
 // readAuthentication makes features of the results of the one server that is believed
 // (RFC 8601, section 5), and reports whether they are its; anybody can write the rest.
 func (f *Featurizer) readAuthentication(value []byte) bool {
-	server, results, _ := strings.Cut(string(value), ";")
+	server, results, _ := strings.Cut(plainResults(string(value)), ";")
 	server, _, _ = strings.Cut(strings.TrimSpace(server), " ") // a version may follow
-	if !strings.EqualFold(server, f.AuthServID) {
+	// The length, as some letters outside ASCII are the same as k and s but for case.
+	if len(server) != len(f.AuthServID) || !strings.EqualFold(server, f.AuthServID) {
 		return false
 	}
-	f.readVouchers(results)
-	for _, result := range strings.Split(results, ";") {
-		result, _, _ = strings.Cut(strings.ToLower(strings.TrimSpace(result)), " ")
-		if method, verdict, ok := strings.Cut(result, "="); ok && len(result) < 40 && isASCII([]byte(result)) {
-			f.terms.add(Misc, "auth:", method+"="+verdict)
+	for result := range strings.SplitSeq(results, ";") {
+		result = strings.ReplaceAll(strings.ReplaceAll(strings.ToLower(result), " =", "="), "= ", "=")
+		if tokens := strings.Fields(result); len(tokens) > 0 {
+			f.readResult(tokens)
 		}
 	}
 	return true
+}
+
+// readResult makes a feature of a result, and notes for whom it vouches.
+func (f *Featurizer) readResult(tokens []string) {
+	method, verdict, ok := strings.Cut(tokens[0], "=")
+	if ok && len(tokens[0]) < 40 && isASCII([]byte(tokens[0])) {
+		f.terms.add(Misc, "auth:", tokens[0])
+	}
+	method, _, _ = strings.Cut(method, "/") // a version may follow
+	if verdict == "pass" && (method == "dmarc" || method == "dkim") {
+		f.readVouchers(method, tokens[1:])
+	}
 }
 
 // said returns the prefix of features about what the sender says of itself: another one
@@ -74,40 +86,29 @@ type voucher struct {
 // maxVouchers bounds what is kept of one message.
 const maxVouchers = 50
 
-// readVouchers notes what the results of the believed server (RFC 8601, section
-// 2.2) vouch for, behind its authserv-id: DMARC that passed for the domain in
+// readVouchers notes what a result of the believed server (RFC 8601, section
+// 2.2) vouches for, given its properties: DMARC that passed for the domain in
 // From (header.from), and valid signatures by a domain (header.d, or header.i,
 // whose domain lies at or below that of header.d: RFC 6376, section 3.5).
-func (f *Featurizer) readVouchers(results string) {
-	for result := range strings.SplitSeq(withoutComments(results), ";") {
-		tokens := strings.Fields(strings.ReplaceAll(strings.ReplaceAll(strings.ToLower(result), " =", "="), "= ", "="))
-		if len(tokens) == 0 {
+func (f *Featurizer) readVouchers(method string, properties []string) {
+	for _, p := range properties {
+		property, value, _ := strings.Cut(p, "=")
+		value = strings.Trim(value, `"`)
+		v := voucher{domain: strings.TrimSuffix(value, "."), dkim: true}
+		switch {
+		case method == "dmarc" && property == "header.from":
+			v.dkim = false
+			if _, domain, found := cutAddress(v.domain); found {
+				v.domain = domain
+			}
+		case method == "dkim" && property == "header.d":
+		case method == "dkim" && property == "header.i":
+			_, v.domain, _ = cutAddress(v.domain)
+		default:
 			continue
 		}
-		method, verdict, _ := strings.Cut(tokens[0], "=")
-		method, _, _ = strings.Cut(method, "/") // a version may follow
-		if verdict != "pass" || method != "dmarc" && method != "dkim" {
-			continue
-		}
-		for _, token := range tokens[1:] {
-			property, value, _ := strings.Cut(token, "=")
-			value = strings.Trim(value, `"`)
-			v := voucher{domain: strings.TrimSuffix(value, "."), dkim: true}
-			switch {
-			case method == "dmarc" && property == "header.from":
-				v.dkim = false
-				if _, domain, found := cutAddress(v.domain); found {
-					v.domain = domain
-				}
-			case method == "dkim" && property == "header.d":
-			case method == "dkim" && property == "header.i":
-				_, v.domain, _ = cutAddress(v.domain)
-			default:
-				continue
-			}
-			if v.domain != "" && len(f.vouchers) < maxVouchers {
-				f.vouchers = append(f.vouchers, v)
-			}
+		if v.domain != "" && len(f.vouchers) < maxVouchers {
+			f.vouchers = append(f.vouchers, v)
 		}
 	}
 }
@@ -135,23 +136,24 @@ func (f *Featurizer) vouchesFor(domain string) bool {
 	return false
 }
 
-// withoutComments blanks what stands in parentheses (RFC 5322, section 3.2.2),
-// and the semicolons in quoted strings. What is not closed reaches to the end.
-func withoutComments(s string) string {
+// plainResults blanks what stands in parentheses (RFC 5322, section 3.2.2), and puts "_" for
+// what would end a value or a result, or begin another property, in quoted strings. What is
+// not closed reaches to the end.
+func plainResults(s string) string {
 	out := []byte(s)
 	depth, quoted := 0, false
 	for i := 0; i < len(out); i++ {
 		c := out[i]
 		switch {
 		case c == '\\' && (quoted || depth > 0):
-			out[i] = ' '
+			out[i] = blank(quoted)
 			if i++; i < len(out) {
-				out[i] = ' '
+				out[i] = blank(quoted)
 			}
 			continue
 		case quoted:
-			if quoted = c != '"'; c == ';' {
-				out[i] = ' '
+			if quoted = c != '"'; c <= ' ' || c == ';' || c == '=' {
+				out[i] = blank(true)
 			}
 			continue
 		case c == '"' && depth == 0:
@@ -168,4 +170,12 @@ func withoutComments(s string) string {
 		}
 	}
 	return string(out)
+}
+
+// blank is what plainResults puts for a character.
+func blank(quoted bool) byte {
+	if quoted {
+		return '_'
+	}
+	return ' '
 }

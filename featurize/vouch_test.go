@@ -3,6 +3,7 @@
 package featurize
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -44,6 +45,16 @@ func TestWhoIsVouchedFor(t *testing.T) {
 		"pass within quotes":            {[]string{`mx.example.net; spf=pass reason="x; dmarc=pass header.from=example.org"`}, false},
 		"pass within an unclosed one":   {[]string{"mx.example.net; spf=pass (; dmarc=pass header.from=example.org"}, false},
 		"a parenthesis that is escaped": {[]string{`mx.example.net; spf=pass (a \) ; dmarc=pass header.from=example.org) x=y`}, false},
+		"a property within quotes":      {[]string{`mx.example.net; dkim=pass header.d=example.com header.i="a header.d=example.org b"@example.com`}, false},
+		"a property within a reason":    {[]string{`mx.example.net; dkim=pass reason="good header.d=example.org signature" header.d=example.com`}, false},
+		"a property within a policy":    {[]string{`mx.example.net; dmarc=pass policy.x="p header.from=example.org q" header.from=example.com`}, false},
+		"a property with a space there": {[]string{`mx.example.net; dkim=pass reason="header.d = example.org"`}, false},
+		"a property behind a quote":     {[]string{`mx.example.net; dkim=pass reason="\" header.d=example.org"`}, false},
+		"a result within quotes":        {[]string{`mx.example.net; spf=fail reason="x;dkim=pass header.d=example.org"`}, false},
+		"an identity in quotes":         {[]string{`mx.example.net; dkim=pass header.i="a header.d=example.com; b"@example.org`}, true},
+		"behind a reason":               {[]string{`mx.example.net; dkim=pass reason="2048 bits; good" header.d="example.org"`}, true},
+		"a comment with a semicolon":    {[]string{`mx.example.net (a; dkim=pass header.d=example.org); dkim=fail`}, false},
+		"behind a comment":              {[]string{`(a; b) mx.example.net 1; dkim=pass header.d=example.org`}, true},
 		"spf alone":                     {[]string{"mx.example.net; spf=pass smtp.mailfrom=example.org"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -78,13 +89,49 @@ func TestWhoIsVouchedFor(t *testing.T) {
 	}
 }
 
-func FuzzWithoutComments(f *testing.F) {
-	for _, s := range []string{`a (b (c) d) "e;(" f\(`, `(\`, `"\`, ")("} {
+// What stands in quotes or a comment is no result of its own.
+func TestResultsBecomeFeatures(t *testing.T) {
+	got := wordsWith(newBelieving(t).Read([]byte("Authentication-Results: MX.example.org 1; spf=fail reason=\"x; dmarc=pass \\\"; arc=pass\" y=z;\r\n"+
+		" dkim = pass (2048 bits; dmarc=pass) header.d=x; iprev/1=pass; none\r\nFrom: a@example.net\r\n\r\nx")), "auth:")
+	if want := []string{"spf=fail", "dkim=pass", "iprev/1=pass"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// The sign for kelvin is a k but for case. No server takes another's results out for that.
+func TestAServerIsNotBelievedUnderALikeName(t *testing.T) {
+	o := DefaultOptions()
+	o.AuthServID = "mx.kiosk.example"
+	f, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"MX.Kiosk.Example": true, "mx.\u212aiosk.example": false, "mx.kio\u017fk.example": false} {
+		m := f.Read([]byte("Authentication-Results: " + name + "; dkim=pass header.d=example.org\r\nFrom: ann@example.org\r\n\r\nx"))
+		if m.Vouched != want {
+			t.Errorf("%q: vouched is %v, want %v", name, m.Vouched, want)
+		}
+	}
+}
+
+func FuzzPlainResults(f *testing.F) {
+	for _, s := range []string{`a (b (c) d) "e;(" f\(`, `(\`, `"\`, ")(", `a="b c=d"e=f`} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		if got := withoutComments(s); len(got) != len(s) || strings.Count(got, ";") > strings.Count(s, ";") {
+		got := plainResults(s)
+		if len(got) != len(s) {
 			t.Fatalf("%q became %q", s, got)
+		}
+		for i := range len(s) {
+			if got[i] != s[i] && got[i] != ' ' && got[i] != '_' {
+				t.Fatalf("%q became %q", s, got)
+			}
+		}
+		for i, part := range strings.Split(got, `"`) {
+			if i%2 == 1 && strings.ContainsAny(part, "; =\t") {
+				t.Fatalf("%q became %q", s, got)
+			}
 		}
 	})
 }
