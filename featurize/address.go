@@ -83,6 +83,9 @@ func (f *Featurizer) addresses(value []byte) []mailbox {
 	kept := f.mailboxes[:0]
 	for _, m := range f.mailboxes {
 		m.address = strings.ToLower(m.address)
+		if strings.Contains(m.address, " | ") { // that would separate facts
+			m.address = strings.ReplaceAll(m.address, "|", "_")
+		}
 		if len(m.address) <= 200 {
 			kept = append(kept, m)
 		}

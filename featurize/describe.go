@@ -59,7 +59,7 @@ func inWords(name string) string {
 	if what, ok := wholes[prefix]; ok {
 		return what + rest
 	}
-	facts := strings.Split(rest, " | ")
+	facts := factsOf(prefix, rest)
 	what := describeHead(prefix, facts[0])
 	if what == "" {
 		return quote(name)

@@ -28,6 +28,8 @@ func TestFeaturesAreDescribedInPlainWords(t *testing.T) {
 		"cc:owner":                                       "copy to you",
 		"list:kernel.example.org":                        "through the mailing list kernel.example.org",
 		"header:precedence=bulk":                         `header precedence is "bulk"`,
+		"header:x-note=a | to alone":                     `header x-note is "a | to alone"`,
+		"attachment:.a | to alone":                       `has an attachment of type "a | to alone"`,
 		"header:x-spam":                                  "has a header x-spam",
 		"trailer:acked-by owner":                         `line "acked-by" with you`,
 		"place:start":                                    "starts a thread",
@@ -59,6 +61,24 @@ func TestFeaturesAreDescribedInPlainWords(t *testing.T) {
 }
 
 // everyHistory are facts that between them give every feature of a history.
+// An address in quotes may have in it what separates the facts of a feature.
+func TestAnAddressDoesNotPassForAnother(t *testing.T) {
+	for _, local := range []string{`"boss@bank.example | to alone | patch"`, `"boss@bank.example | | to alone"`, `"boss@bank.example |  | to alone"`} {
+		for _, field := range []string{"From: %", "From: Boss <%>", "From: a@b; %", "Sender: %", "Reply-To: %", "To: %", "Cc: %"} {
+			f := newTest(t)
+			x := f.Freeze(f.Read([]byte(strings.ReplaceAll(field, "%", local+"@evil.example")+"\nSubject: x\n\nhi\n")), History{})
+			for n := range x.All() {
+				if strings.Contains(Describe(n.Name), "boss@bank.example, ") {
+					t.Errorf("%s: %s: %s", field, n.Name, Describe(n.Name))
+				}
+			}
+			if g := x.Gist(); strings.HasPrefix(field, "From: ") != (g.From != "") {
+				t.Errorf("%s: the gist has From %q", field, g.From)
+			}
+		}
+	}
+}
+
 func everyHistory() []History {
 	var all []History
 	for _, answered := range []uint32{0, 1, 2, 3, 5, 7, 9, 12, 15, 20, 30, 50, 90, 100} {

@@ -126,11 +126,20 @@ func ParseName(name string) (n Name, ok bool) {
 		n.Prefix, n.Claim = claimed, true
 	}
 	_, word := wordPlaces[n.Prefix]
-	if _, whole := wholes[n.Prefix]; !word && !whole && !strings.HasPrefix(n.Prefix, "name@") {
-		facts := strings.Split(rest, " | ")
+	if _, whole := wholes[n.Prefix]; !word && !whole && !strings.HasPrefix(n.Prefix, namePrefix) {
+		facts := factsOf(n.Prefix, rest)
 		n.Fact, n.With = facts[0], facts[1:]
 	}
 	return n, true
+}
+
+// factsOf splits what stands behind a prefix. Values of header fields and the ends of file
+// names are never crossed with other facts, but may read as if they were.
+func factsOf(prefix, rest string) []string {
+	if prefix == "header" || prefix == "attachment" {
+		return []string{rest}
+	}
+	return strings.Split(rest, " | ")
 }
 
 // Count takes the fact of a shape apart: what is counted, and the bin of its count: 0, 1,
