@@ -4,16 +4,22 @@ package daemon
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
+	"reflect"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/prior"
 	"github.com/hinged/hinged/store"
 )
 
@@ -79,4 +85,28 @@ func TestTheFilterRouteAnswersWithTheMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop()
+}
+
+// The API's page has a message, and what a new account answers about it.
+func TestTheAPIPagePrintsTheAnswerOfANewAccount(t *testing.T) {
+	page, err := os.ReadFile("../../docs/api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	example := regexp.MustCompile("(?s)<<'END'\n(.*?)END\n.*?```json\n(.*?)```").FindSubmatch(page)
+	if example == nil {
+		t.Fatal("the page has no message and no answer")
+	}
+	o := filter.DefaultOptions()
+	o.Featurize.Owner = []string{"me@example.org"}
+	d, stop := primed(t, t.TempDir(), o, prior.Default().Pack())
+	defer stop()
+	got, err := do(t.Context(), d, desk.Classify, "", desk.ClassifyRequest{Mail: example[1]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := desk.Classification{Defects: got.Defects, Parts: got.Parts}
+	if err := json.Unmarshal(example[2], &want); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("a new account answers %+v, the page says %+v (%v)", got, want, err)
+	}
 }
