@@ -95,10 +95,21 @@ func (p *Play) newLive(known answers, total int) (*live, error) {
 	if past >= total {
 		return nil, fmt.Errorf("%w: the past has %d messages, but there are only %d in all", ErrPlay, past, total)
 	}
+	return (&live{past: past, most: p.Judge, answered: known}).afresh(), nil
+}
+
+// afresh returns l as it was before the first message.
+func (l *live) afresh() *live {
 	return &live{
-		past: past, most: p.Judge, answered: known, uids: map[string]uint32{},
+		past: l.past, most: l.most, answered: l.answered, uids: map[string]uint32{},
 		letters: map[store.MessageKey]*liveLetter{},
-	}, nil
+	}
+}
+
+// enter has j judge a live play.
+func (j *judge) enter(l *live) error {
+	j.live = l
+	return l.open(j.filter)
 }
 
 // over reports whether all messages that were to be judged are.
@@ -187,6 +198,7 @@ func (j *judge) takeLive(m read, at store.Moment) error {
 	l.unread = append(l.unread, e.Meta.Key)
 	j.r.Features += int64(got.Features.Len())
 	j.note(got.Decision, label)
+	j.sort(got.Decision, got.Features, m.message.Vouched, label)
 	return j.mark(got.Decision.Message, got.Marks, at, label)
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/hinged/hinged/ingest/archive"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/testkit"
+	"github.com/hinged/hinged/model"
 )
 
 // script is a stream of mail in the making.
@@ -258,6 +259,28 @@ func TestFirstStart(t *testing.T) {
 		t.Logf("seed %d: first marks %+v; then without a past %+v, F1 %.3f; with one %+v, %.3f", seed, begun, c, c.F1(), w, w.F1())
 		if w.F1() < 0.9*c.F1() {
 			t.Errorf("seed %d: with a past the marks have F1 %.3f, without %.3f", seed, w.F1(), c.F1())
+		}
+	}
+}
+
+// TestLiveWithRules: a live play is compared with one without rules, as the others are.
+func TestLiveWithRules(t *testing.T) {
+	s := newScript(t, 3)
+	s.days(10)
+	var b bytes.Buffer
+	for _, m := range s.all {
+		testkit.AppendMbox(&b, m.Raw, m.date)
+	}
+	o := testOptions()
+	o.Rules = []filter.Rule{{Match: "from:ann@example.org", Label: model.Important}}
+	for _, judge := range []int{0, 20} {
+		play := Play{Paths: []string{save(t, t.TempDir(), "mail.mbox", b.Bytes())}, Options: o, Feedback: Live, Judge: judge}
+		r, err := play.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Rules == nil || r.Rules.Matched+r.Rules.Unmatched != r.Examples || r.Rules.Unmatched == 0 {
+			t.Errorf("of %d examples the rules decided %+v", r.Examples, r.Rules)
 		}
 	}
 }

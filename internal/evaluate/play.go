@@ -205,8 +205,8 @@ func (p Play) Run(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	j.keep = p.Learnt
-	if j.live = mailbox; mailbox != nil {
-		if err := mailbox.open(j.filter); err != nil {
+	if mailbox != nil {
+		if err := j.enter(mailbox); err != nil {
 			return nil, err
 		}
 	}

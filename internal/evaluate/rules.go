@@ -73,6 +73,11 @@ func (p *Play) compare(ctx context.Context, sources []source, known truth, j *ju
 		return nil, err
 	}
 	other.ruled.watch = watch
+	if j.live != nil {
+		if err := other.enter(j.live.afresh()); err != nil {
+			return nil, err
+		}
+	}
 	if err := p.play(ctx, sources, other); err != nil {
 		return nil, err
 	}
