@@ -266,7 +266,7 @@ func (f *Filter) decide(e *Arrived, m *store.Message, r *Result) error {
 	// important. About mail that may be the owner's own it says nothing.
 	if f.opts.SilenceDays > 0 && !m.Claimed && (d.Rule == nil || d.Rule.Label == model.Ordinary) {
 		f.waitForSilence(m, a.ActiveDays+1)
-		f.waiting.push(e.Meta.Key)
+		heap.Push(&f.waiting, silenceOf(m.SilenceFrom, m.Seq, e.Meta.Key))
 		if f.opts.provisional() {
 			m.Quiet = store.QuietHours
 			heap.Push(&f.hours, settleEntry{m.Arrived, m.Seq, e.Meta.Key})

@@ -59,7 +59,7 @@ type Filter struct {
 	silences int            // messages whose silence is waited for
 	judged   int            // messages that count, by countJudged
 	passed   int            // messages decided since the last one that was important
-	waiting  messageQueue   // messages whose silence is waited for, by Seq
+	waiting  settleQueue    // messages whose silence is waited for, by SilenceFrom
 	hours    settleQueue    // of store.QuietHours
 	days     settleQueue    // of store.QuietDays
 	lessons  lessonWindow

@@ -15,12 +15,13 @@ import (
 
 // settleQueue holds messages that wait for time to pass, in order of (since, Seq):
 // those whose pending label has not yet stood for the settle window since it was
-// given, and those about which the owner has been silent since they arrived. An entry
-// whose message waits for something else by now is void and skipped.
+// given, and those about which the owner has been silent since they arrived, or since the
+// active day from which on their silence counts. An entry whose message waits for something
+// else by now is void and skipped.
 type settleQueue []settleEntry
 
 type settleEntry struct {
-	since store.Moment
+	since store.Moment // in Filter.waiting the number of an active day
 	seq   uint64
 	key   store.MessageKey
 }
@@ -62,7 +63,7 @@ type queued struct {
 	id    store.ID
 	quiet store.Quiet
 	out   store.Outcome
-	waits bool         // for silence
+	from  uint32       // its SilenceFrom
 	at    store.Moment // when it arrived
 	// pending: it has a label that waits since then.
 	pending bool
@@ -72,7 +73,7 @@ type queued struct {
 func queuedOf(key store.MessageKey, m *store.Message) queued {
 	return queued{
 		key: key, seq: m.Seq, id: m.ID, quiet: m.Quiet, out: m.Outcome,
-		waits: m.SilenceFrom > 0, at: m.Arrived, pending: m.Pending.Label != 0, since: m.Pending.Since,
+		from: m.SilenceFrom, at: m.Arrived, pending: m.Pending.Label != 0, since: m.Pending.Since,
 	}
 }
 
@@ -124,7 +125,7 @@ func inOrder(all []queued, least, most uint64) []int32 {
 
 // rebuildQueues derives what is kept of messages in order of Seq, with s if that is not nil.
 func (f *Filter) rebuildQueues(s *summary) {
-	f.settling, f.waiting, f.oldest, f.silences = nil, messageQueue{}, messageQueue{}, 0
+	f.settling, f.waiting, f.oldest, f.silences = nil, nil, messageQueue{}, 0
 	f.judged, f.passed = 0, 0
 	f.hours, f.days, f.copies = nil, nil, copyIndex{messages: f.st.Messages}
 	var all iter.Seq[*queued]
@@ -143,8 +144,8 @@ func (f *Filter) rebuildQueues(s *summary) {
 	for it := range all {
 		f.oldest.push(it.key)
 		f.pass(it.out)
-		if it.waits {
-			f.waiting.push(it.key)
+		if it.from > 0 {
+			f.waiting = append(f.waiting, silenceOf(it.from, it.seq, it.key))
 			f.silences++
 		}
 		switch it.quiet {
@@ -158,6 +159,7 @@ func (f *Filter) rebuildQueues(s *summary) {
 		}
 	}
 	heap.Init(&f.settling)
+	heap.Init(&f.waiting)
 	heap.Init(&f.hours)
 	heap.Init(&f.days)
 }
@@ -181,7 +183,7 @@ func (f *Filter) Due(now store.Moment) bool {
 	}
 	f.skipAnswered()
 	now = max(now, f.st.Account.Clock)
-	return f.quietDue(now) || !f.waiting.empty() && f.silent(f.waiting.front(), now)
+	return f.quietDue(now) || len(f.waiting) > 0 && f.silent(f.waiting[0].key, now)
 }
 
 // stands reports whether a queue entry is still what its message waits for.
@@ -192,13 +194,18 @@ func (f *Filter) stands(e settleEntry) bool {
 
 // skipAnswered drops from the front of the silence queue what no longer waits.
 func (f *Filter) skipAnswered() {
-	for !f.waiting.empty() {
-		k := f.waiting.front()
-		if m, ok := f.st.Messages.Get(string(k[:])); ok && m.SilenceFrom > 0 {
+	for ; len(f.waiting) > 0; heap.Pop(&f.waiting) {
+		e := f.waiting[0]
+		if m, ok := f.st.Messages.Get(string(e.key[:])); ok && m.SilenceFrom > 0 && store.Moment(m.SilenceFrom) == e.since {
 			return
 		}
-		f.waiting.pop()
 	}
+}
+
+// silenceOf is the entry of a message in the queue of silences. A message that is decided
+// long after it arrived comes after those decided before it.
+func silenceOf(from uint32, seq uint64, k store.MessageKey) settleEntry {
+	return settleEntry{store.Moment(from), seq, k}
 }
 
 // silent reports whether the silence about a message has lasted long enough.
@@ -215,7 +222,8 @@ func (f *Filter) silent(k store.MessageKey, now store.Moment) bool {
 
 // advance moves the account's clock to at, never back, and learns what has
 // settled by then: first pending labels in order of (since, Seq), then provisional
-// labels, then silences, each in order of Seq; of a paused account, only the clock.
+// labels in order of Seq, then silences in order of (SilenceFrom, Seq); of a paused
+// account, only the clock.
 func (f *Filter) advance(at store.Moment, r *Result) error {
 	r.Changed = true
 	f.st.Account.Clock = max(f.st.Account.Clock, at)
@@ -249,11 +257,10 @@ func (f *Filter) advance(at store.Moment, r *Result) error {
 	}
 	for {
 		f.skipAnswered()
-		if f.waiting.empty() || !f.silent(f.waiting.front(), now) {
+		if len(f.waiting) == 0 || !f.silent(f.waiting[0].key, now) {
 			return nil
 		}
-		k := f.waiting.front()
-		f.waiting.pop()
+		k := heap.Pop(&f.waiting).(settleEntry).key
 		mk := string(k[:])
 		m, _ := f.st.Messages.Get(mk)
 		if m.Pending.Label != 0 {

@@ -29,7 +29,7 @@ type summary struct {
 
 // summaryVersion is that of the summaries that this version writes. Others are passed over.
 // It changes with whatever derive gathers or how that is counted.
-const summaryVersion = 2
+const summaryVersion = 3
 
 // numbers are those that a summary has.
 func (s *summary) numbers() []*int {
@@ -115,7 +115,7 @@ func namesEach(messages []byte, rows int) bool {
 	seen := make([]uint64, (rows+63)/64)
 	n := 0
 	for ; len(messages) > 0; n++ {
-		place, _, _, size := queuedFrom(messages)
+		place, _, size := queuedFrom(messages)
 		if size == 0 || place >= rows || seen[place/64]>>(place%64)&1 != 0 {
 			return false
 		}
@@ -189,30 +189,47 @@ const (
 )
 
 // appendTo appends what a summary has of a message: its number among those of the checkpoint in
-// 4 bytes, how much greater its Seq is than the one before (uvarint), and a byte of what it
-// waits for.
+// 4 bytes, how much greater its Seq is than the one before (uvarint), a byte of what it
+// waits for, and if that is silence, its SilenceFrom (uvarint).
 func (m *queued) appendTo(dst []byte, place int, last uint64) []byte {
 	flags := byte(m.out) | byte(m.quiet)<<summaryQuiet
-	if m.waits {
+	if m.from > 0 {
 		flags |= summaryWaits
 	}
 	if m.pending {
 		flags |= summaryPending
 	}
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(place))
-	return append(binary.AppendUvarint(dst, m.seq-last), flags)
+	dst = append(binary.AppendUvarint(dst, m.seq-last), flags)
+	if m.from > 0 {
+		dst = binary.AppendUvarint(dst, uint64(m.from))
+	}
+	return dst
 }
 
-// queuedFrom reads what appendTo wrote, in size bytes; 0 if it is malformed.
-func queuedFrom(src []byte) (place int, more uint64, flags byte, size int) {
+// queuedFrom reads what appendTo wrote, in size bytes; 0 if it is malformed. The seq of m is
+// how much greater it is than the one before, and pending of no since.
+func queuedFrom(src []byte) (place int, m queued, size int) {
 	if len(src) < 6 {
-		return 0, 0, 0, 0
+		return 0, m, 0
 	}
 	more, n := binary.Uvarint(src[4:])
 	if n <= 0 || len(src) < 5+n {
-		return 0, 0, 0, 0
+		return 0, m, 0
 	}
-	return int(binary.LittleEndian.Uint32(src)), more, src[4+n], 5 + n
+	flags := src[4+n]
+	m = queued{
+		seq: more, out: store.Outcome(flags & (summaryWaits - 1)),
+		quiet: store.Quiet(flags >> summaryQuiet), pending: flags&summaryPending != 0,
+	}
+	if size = 5 + n; flags&summaryWaits != 0 {
+		from, n := binary.Uvarint(src[size:])
+		if n <= 0 || from == 0 || from > math.MaxUint32 {
+			return 0, m, 0
+		}
+		m.from, size = uint32(from), size+n
+	}
+	return int(binary.LittleEndian.Uint32(src)), m, size
 }
 
 // bySeq is what bySeq yields of messages. It calls count with 1 for those that came since the
@@ -227,8 +244,8 @@ func (s *summary) bySeq(messages *store.Table[store.Message], count func(*store.
 	return func(yield func(*queued) bool) {
 		seq, m := uint64(0), queued{}
 		for at := 0; at < len(s.messages); {
-			place, more, flags, size := queuedFrom(s.messages[at:])
-			seq, at = seq+more, at+size
+			place, read, size := queuedFrom(s.messages[at:])
+			seq, at = seq+read.seq, at+size
 			key, inForce := messages.BasedKey(place)
 			if !inForce {
 				continue
@@ -239,10 +256,8 @@ func (s *summary) bySeq(messages *store.Table[store.Message], count func(*store.
 				}
 				now = now[1:]
 			}
-			m = queued{
-				key: store.MessageKey(key), seq: seq, out: store.Outcome(flags & (summaryWaits - 1)),
-				quiet: store.Quiet(flags >> summaryQuiet), waits: flags&summaryWaits != 0, pending: flags&summaryPending != 0,
-			}
+			m = read
+			m.key, m.seq = store.MessageKey(key), seq
 			if m.quiet != store.QuietNothing || m.pending {
 				row, _ := messages.BasedAt(place)
 				m.at, m.since = row.Arrived, row.Pending.Since

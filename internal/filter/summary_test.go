@@ -97,7 +97,8 @@ type derived struct {
 	Standing              Standing
 	Labelled, Recent      []point
 	Settling, Hours, Days settleQueue
-	Oldest, Waiting       []store.MessageKey
+	Waiting               settleQueue
+	Oldest                []store.MessageKey
 	Silences              int
 	Judged, Passed        int
 	FalseAlarms, Missed   uint64
@@ -105,7 +106,7 @@ type derived struct {
 
 func derivedOf(f *Filter) derived {
 	return derived{
-		f.standing, f.labelled.sorted, f.recent.sorted, f.settling, f.hours, f.days, f.oldest.keys, f.waiting.keys,
+		f.standing, f.labelled.sorted, f.recent.sorted, f.settling, f.hours, f.days, f.waiting, f.oldest.keys,
 		f.silences, f.judged, f.passed, f.st.Account.FalseAlarms, f.st.Account.Missed,
 	}
 }
