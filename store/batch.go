@@ -87,6 +87,9 @@ type Lesson struct {
 	Replayed uint64 `cbor:"16,keyasint,omitempty"`
 	// TookBack: the lesson before it on the same message was taken out of the weights.
 	TookBack bool `cbor:"17,keyasint,omitempty"`
+	// Anew is Account.Anew when the lesson was learnt. Of a lesson with another number the
+	// learner of now knows nothing.
+	Anew uint32 `cbor:"18,keyasint,omitempty"`
 }
 
 // Learnt reports whether the learner heard of the label. If not, the threshold

@@ -152,7 +152,7 @@ func TestOnlyScoresMoveTheThreshold(t *testing.T) {
 			t.Errorf("%s: a score below the threshold of %s counts as above it", other.Mode, ModeAuto)
 		}
 	}
-	f.beginAnew()
+	beginAnew(f.st)
 	if a := f.st.Account; a.CalledShare != 0 || a.CallsSince != 0 || a.Calls != 0 || a.CallsImportant != 0 {
 		t.Errorf("another learner keeps %v, %v, %v, %v", a.CalledShare, a.CallsSince, a.Calls, a.CallsImportant)
 	}

@@ -248,7 +248,7 @@ func (e *Configured) apply(f *Filter, r *Result) error {
 	}
 	if e.Options.another(f.opts) {
 		if hasLearnt(f.st) {
-			f.beginAnew()
+			beginAnew(f.st)
 			f.readWindows(nil)
 			f.lessons = newLessonWindow(f.st)
 		}

@@ -46,7 +46,7 @@ func (f *Filter) lessonOf(k store.MessageKey, m *store.Message, label model.Labe
 	return store.Lesson{
 		Message: k, Label: label, Source: source, Sender: m.Sender, At: f.st.Account.Clock,
 		Judged: m.Score, Outcome: m.Outcome, Above: m.Above, Correspondent: m.Correspondent,
-		Ruled: m.Rule != 0, Before: m.Label, BeforeSource: m.Source,
+		Ruled: m.Rule != 0, Before: m.Label, BeforeSource: m.Source, Anew: f.st.Account.Anew,
 	}
 }
 

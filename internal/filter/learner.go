@@ -338,8 +338,8 @@ func (k *kernel) effect(e model.Lesson, _ float64) func(model.Vector) float64 {
 //
 // What was said of a message stays known, so it is not learnt again. Displaced goes
 // on, so that it only ever grows.
-func (f *Filter) beginAnew() {
-	st, a := f.st, &f.st.Account
+func beginAnew(st *store.State) {
+	a := &st.Account
 	dropModel(st)
 	st.Labelled.Empty()
 	st.Recent.Empty()

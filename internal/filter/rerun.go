@@ -91,7 +91,7 @@ func (r *Rerun) Try(o Options, prior *store.PackedVector) (*Trial, error) {
 		heard: map[store.MessageKey]struct{}{}, primed: prior != nil,
 	}
 	if o.another(r.rec.opts) && hasLearnt(st) {
-		f.beginAnew()
+		beginAnew(f.st)
 		if err := prime(st, o, priorOf(st)); err != nil {
 			return nil, err
 		}

@@ -215,10 +215,10 @@ func (w *rewriting) relearn(p Past) error {
 	if w.forget != nil && w.forget.before != 0 {
 		w.base = store.NewState()
 	}
-	o := w.f.opts
-	anew := w.base.Account.Anew != w.f.st.Account.Anew
-	if anew {
-		// What was learnt before then is another learner's.
+	o, now := w.f.opts, w.f.st.Account.Anew
+	if w.base.Account.Anew != now {
+		// What was learnt before then is another learner's, here and among the lessons.
+		beginAnew(w.base)
 		if err := prime(w.base, o, w.f.Prior()); err != nil {
 			return err
 		}
@@ -234,6 +234,9 @@ func (w *rewriting) relearn(p Past) error {
 	r.messages = w.f.st.Messages
 	for i := range w.kept {
 		l := &w.kept[i]
+		if l.Anew != now {
+			continue
+		}
 		if !l.Learnt() {
 			r.score(l)
 			continue
@@ -245,7 +248,7 @@ func (w *rewriting) relearn(p Past) error {
 		if err != nil {
 			return fmt.Errorf("looking up the vector of lesson %d: %w", l.Order, err)
 		}
-		if i >= w.intact || anew || w.forget != nil && w.forget.before != 0 {
+		if i >= w.intact || w.forget != nil && w.forget.before != 0 {
 			r.absorb(l, x)
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"maps"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -185,6 +186,85 @@ func TestUnlearningACorrectionBringsBackTheLabelBeforeIt(t *testing.T) {
 	w.rewrite(&UnlearnRequested{At: w.moment(), Since: since})
 	if m := w.row(l); m.Label != model.Ordinary || m.Source != store.SourceJunk || m.Lessons != 1 {
 		t.Fatalf("the message is %+v", m)
+	}
+}
+
+// give delivers messages, n from number from on, a minute apart, and labels each.
+func (w *world) give(from, n int) {
+	w.t.Helper()
+	for i := from; i < from+n; i++ {
+		w.now = w.now.Add(time.Minute)
+		l, _ := w.deliver("INBOX", mail(fmt.Sprintf("m%d@x", i), fmt.Sprintf("person%d@example.com", i%7), owner, fmt.Sprintf("word%d thing%d urgent%d", i%3, i%11, i)))
+		w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Label(1 - 2*(i*i%3%2))})
+	}
+}
+
+// wantLastTakenBack gives one more lesson and takes it back; what is learnt must be what it was
+// before.
+func (w *world) wantLastTakenBack(p Past) {
+	w.t.Helper()
+	l, _ := w.deliver("INBOX", mail("last@x", "person1@example.com", owner, "word1 thing1 the last one"))
+	before := weighed(w.f)
+	w.now = w.now.Add(time.Minute)
+	w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Important})
+	if b, ok := p.(*based); ok {
+		b.lessons = w.past
+	}
+	r, err := w.f.Rewrite(&UnlearnRequested{At: w.moment(), Since: w.moment()}, p)
+	if err != nil || r.Lessons != 1 {
+		w.t.Fatalf("taken back: %+v, error %v; want one lesson", r, err)
+	}
+	w.past = r.Rewrite.Lessons
+	if after := weighed(w.f); before != after {
+		w.t.Errorf("what is learnt was\n%safter the last lesson was learnt and taken back it is\n%s", before, after)
+	}
+}
+
+// labelledAtOnce is options with which a label counts at once and silence teaches nothing.
+func labelledAtOnce() Options {
+	o := testOptions()
+	o.Settle, o.SilenceDays = 0, 0
+	return o
+}
+
+// TestLessonsOfAnotherLearnerAreNotLearntAgain: those before the kernel was changed stay in the
+// log, and nothing more.
+func TestLessonsOfAnotherLearnerAreNotLearntAgain(t *testing.T) {
+	another := func(w *world) {
+		o := w.f.Options()
+		o.Kernel = kernelOptions()["polynomial"].Kernel
+		w.apply(&Configured{At: w.moment(), Options: o})
+		w.give(60, 5)
+	}
+	w := newWorld(t, labelledAtOnce())
+	w.give(0, 60)
+	another(w)
+	w.wantLastTakenBack(w)
+	if n := len(w.past); n != 65 {
+		t.Errorf("%d lessons are kept, want 65", n)
+	}
+
+	w = newWorld(t, labelledAtOnce())
+	w.give(0, 30)
+	b := &based{world: &world{features: w.features, journal: slices.Clone(w.journal)}}
+	w.past = nil
+	w.give(30, 30)
+	another(w)
+	w.wantLastTakenBack(b)
+
+	w = newWorld(t, labelledAtOnce())
+	w.give(0, 60)
+	another(w)
+	before := weighed(w.f)
+	if r := w.rewrite(&ForgetRequested{At: w.moment(), ID: IDOf("m3@x")}); r.Lessons != 1 {
+		t.Fatalf("forgotten: %+v; want one lesson", r)
+	}
+	if after := weighed(w.f); after != before {
+		t.Errorf("what is learnt was\n%safter a lesson of the learner before was forgotten it is\n%s", before, after)
+	}
+	w.rewrite(&ForgetRequested{At: w.moment(), Before: w.past[0].At + 1})
+	if a := w.f.State().Account; a.Important+a.Ordinary != 5 || a.Anew != 1 {
+		t.Errorf("learnt are %d important and %d ordinary, begun anew %d times; want 5, 1", a.Important, a.Ordinary, a.Anew)
 	}
 }
 
