@@ -206,13 +206,16 @@ func (w *rewriting) reach() error {
 	return nil
 }
 
+// fromNothing reports whether before the first lesson that is kept nothing was learnt.
+func (w *rewriting) fromNothing() bool { return w.forget != nil && w.forget.before != 0 }
+
 // relearn learns what is kept once more, beside the state, which stays as it is.
 // Lessons before the first one that is taken back are repeated as they were
 // learnt, step by step, also where the learner had other settings then; those
 // after it meet other weights and are learnt with the settings of now. All of it
 // obeys the rules of now.
 func (w *rewriting) relearn(p Past) error {
-	if w.forget != nil && w.forget.before != 0 {
+	if w.fromNothing() {
 		w.base = store.NewState()
 	}
 	o, now := w.f.opts, w.f.st.Account.Anew
@@ -248,7 +251,7 @@ func (w *rewriting) relearn(p Past) error {
 		if err != nil {
 			return fmt.Errorf("looking up the vector of lesson %d: %w", l.Order, err)
 		}
-		if i >= w.intact || w.forget != nil && w.forget.before != 0 {
+		if i >= w.intact || w.fromNothing() {
 			r.absorb(l, x)
 			continue
 		}
@@ -319,7 +322,9 @@ func (w *rewriting) finish() {
 	f.st.Weights, f.st.Supports, f.st.Coefficients, f.st.Labelled = w.base.Weights, w.base.Supports, w.base.Coefficients, w.base.Labelled
 	tuned := a.Dual.Tuned
 	f.st.Window, a.WindowNext, a.Replayed, a.Dual = w.base.Window, was.WindowNext, was.Replayed, was.Dual
-	a.Dual.Tuned = tuned
+	if a.Dual.Tuned = tuned; w.fromNothing() {
+		w.countFromNothing()
+	}
 	a.Kernel = was.Kernel
 	a.Important, a.Ordinary, a.Mistakes, a.Updates = was.Important, was.Ordinary, was.Mistakes, was.Updates
 	a.HingeLoss, a.MaxNorm, a.Displaced, a.Projected = was.HingeLoss, was.MaxNorm, was.Displaced, was.Projected
@@ -344,8 +349,21 @@ func (w *rewriting) finish() {
 	f.learner = must(learner, err) // the same settings were good before
 	f.latest.features, f.latest.past = nil, nil
 	f.derive(nil)
-	w.Rewrite = store.Rewrite{
-		Lessons: w.kept, FromNothing: w.forget != nil && w.forget.before != 0, Scrub: w.forget != nil,
+	w.Rewrite = store.Rewrite{Lessons: w.kept, FromNothing: w.fromNothing(), Scrub: w.forget != nil}
+}
+
+// countFromNothing has the changes of the settings and of the learner counted from the first
+// lesson that is kept: all of them were learnt with the settings of now. Where some are
+// another learner's, which the log has still, learning began anew all the same.
+func (w *rewriting) countFromNothing() {
+	a := &w.f.st.Account
+	a.Dual.Tuned = 0
+	if slices.ContainsFunc(w.kept, func(l store.Lesson) bool { return l.Anew != a.Anew }) {
+		return
+	}
+	a.Anew = 0
+	for i := range w.kept {
+		w.kept[i].Anew = 0
 	}
 }
 
@@ -359,7 +377,7 @@ func (w *rewriting) countLessons() {
 		}
 	}
 	of, n := w.gone, -1
-	if w.forget != nil && w.forget.before != 0 {
+	if w.fromNothing() {
 		// Those from before the oldest lesson kept are in no list.
 		for _, k := range senders.Keys() {
 			if s, _ := senders.Get(k); s.Lessons > 0 {

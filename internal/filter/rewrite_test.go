@@ -268,6 +268,45 @@ func TestLessonsOfAnotherLearnerAreNotLearntAgain(t *testing.T) {
 	}
 }
 
+// TestWhatIsLearntFromNothingHasOneSetting: after all before a moment was forgotten no change of
+// the settings from before then is in the way of a ceiling.
+func TestWhatIsLearntFromNothingHasOneSetting(t *testing.T) {
+	for name, change := range map[string]func(*Options){
+		"aggressiveness": func(o *Options) { o.Learner.Aggressiveness = 0.5 },
+		"kernel":         func(o *Options) { o.Kernel = kernelOptions()["polynomial"].Kernel },
+	} {
+		w := newWorld(t, labelledAtOnce())
+		w.give(0, 10)
+		o := w.f.Options()
+		change(&o)
+		w.apply(&Configured{At: w.moment(), Options: o})
+		w.now = w.now.Add(time.Hour)
+		cut := w.moment()
+		w.give(10, 30)
+		w.rewrite(&ForgetRequested{At: w.moment(), Before: cut})
+		w.give(40, 5)
+		h, err := NewHindsight(w.f.Options(), store.NewState(), nil, w.features)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range w.past {
+			x, err := w.features.Vector(l.Message, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.Learnt(l, x)
+		}
+		a := &w.f.State().Account
+		h.Reached(a)
+		if c := h.Ceiling(); c.Reason != "" || a.Anew != 0 || len(w.past) != 35 {
+			t.Errorf("%s: %d lessons, begun anew %d times, %s; want 35, 0 and a ceiling", name, len(w.past), a.Anew, c.Reason)
+		}
+		if again := w.rewrite(&UnlearnRequested{At: w.moment(), Since: w.past[30].At}); again.Lessons != 5 {
+			t.Errorf("%s: taken back %+v; want 5 lessons", name, again)
+		}
+	}
+}
+
 // based is a Past whose first lessons are not kept any more.
 type based struct {
 	lessons []store.Lesson
