@@ -41,6 +41,7 @@ func TestWrongDecisionsAreThoseOfTheKnownMessages(t *testing.T) {
 	for seed := range uint64(4) {
 		o := testOptions()
 		o.Limits = Limits{Senders: 100, Threads: 100, IDs: 200, Messages: 150, Weights: 2000, Ledger: 100, Refusals: 100, Early: 100}
+		o.Dual.Window = 100 // messages of these lessons stay
 		w := newWorld(t, o)
 		w.teach()
 		for part := range 8 {

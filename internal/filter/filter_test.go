@@ -392,6 +392,7 @@ func TestExplanationAddsUpToTheScore(t *testing.T) {
 func TestLimitsHoldAndAreDeterministic(t *testing.T) {
 	o := testOptions()
 	o.Limits = Limits{Senders: 100, Threads: 100, IDs: 100, Messages: 100, Weights: 200, Ledger: 100, Refusals: 100, Early: 100}
+	o.Dual.Window = 60 // messages of these lessons stay
 	var fs []*Filter
 	for range 2 {
 		w := newWorld(t, o)

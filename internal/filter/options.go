@@ -120,7 +120,7 @@ type Options struct {
 }
 
 // Limits bound the account's state. Beyond one, what is oldest goes first,
-// deterministically.
+// deterministically. Messages whose lessons a dual learner replays stay.
 type Limits struct {
 	Senders  int `cbor:"1,keyasint"`
 	Threads  int `cbor:"2,keyasint"`
@@ -131,7 +131,7 @@ type Limits struct {
 	Refusals int `cbor:"7,keyasint"`
 	Early    int `cbor:"8,keyasint"` // feedback that waits for its message
 	// Keep is how long messages and the history are remembered by the account's clock;
-	// 0: for ever. Messages that a dual learner replays are remembered longer.
+	// 0: for ever.
 	Keep time.Duration `cbor:"9,keyasint,omitempty"`
 }
 

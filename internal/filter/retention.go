@@ -14,21 +14,32 @@ const forgetEvery = 32
 
 // capMessages forgets messages: those that Limits.Keep says are too old and, once there
 // are more than Limits.Messages, the oldest tenth. What was learnt of them, their
-// places, marks and refusals stay.
+// places, marks and refusals stay. So do the messages of the lessons that a dual learner
+// replays, and where these are most of the limit there may be a few more than that: an
+// undo must find what the live run replayed.
 func (f *Filter) capMessages() {
 	if f.opts.Limits.Keep > 0 && f.st.Account.Messages%forgetEvery == 0 {
 		f.forgetOld()
 	}
-	limit := f.opts.Limits.Messages
+	limit := max(f.opts.Limits.Messages, f.st.Window.Len()*10/9+1)
 	if f.st.Messages.Len() <= limit {
 		return
 	}
+	var stay []store.MessageKey
+	lessons := f.lessons.all()
 	for f.st.Messages.Len() > limit*9/10 && !f.oldest.empty() {
 		k := f.oldest.front()
 		if m, ok := f.st.Messages.Get(string(k[:])); ok {
-			f.lose(k, &m)
+			if _, in := lessons[k]; in {
+				stay = append(stay, k)
+			} else {
+				f.lose(k, &m)
+			}
 		}
 		f.oldest.pop()
+	}
+	if len(stay) > 0 {
+		f.oldest = messageQueue{keys: slices.Concat(stay, f.oldest.keys[f.oldest.head:])}
 	}
 }
 

@@ -234,7 +234,6 @@ func (w *rewriting) relearn(p Past) error {
 	if err != nil {
 		return err
 	}
-	r.messages = w.f.st.Messages
 	for i := range w.kept {
 		l := &w.kept[i]
 		if l.Anew != now {
