@@ -44,22 +44,56 @@ func (f *Filter) raised(c cut) cut {
 // called important. Decisions by rules, and those made before enough was learnt, say nothing
 // of the threshold and do not count.
 func (f *Filter) noteCall(d *Decision) {
-	if d.Reason == store.ReasonRule || d.Reason == store.ReasonTooFewLabels {
-		return
+	if counted(d.Reason) {
+		f.call(f.st.Account.Clock, d.Above)
 	}
+}
+
+// counted reports whether a decision with that reason is a call that counts.
+func counted(r store.Reason) bool { return r != store.ReasonRule && r != store.ReasonTooFewLabels }
+
+// call counts one message that was called important, or was not, at a moment.
+func (f *Filter) call(at store.Moment, important bool) {
 	a := &f.st.Account
-	if a.Clock >= a.CallsSince.Add(excessDelay) {
+	if at >= a.CallsSince.Add(excessDelay) {
 		// The calls of the last hour, as many times their mean.
 		if a.Calls > 0 {
 			mean := share(int(a.CallsImportant), int(a.Calls))
 			a.CalledShare = mean + float64((a.CalledShare-mean)*faded(a.Calls))
 		}
-		a.CallsSince, a.Calls, a.CallsImportant = a.Clock, 0, 0
+		a.CallsSince, a.Calls, a.CallsImportant = at, 0, 0
 	}
 	a.Calls++
-	if d.Above {
+	if important {
 		a.CallsImportant++
 	}
+	f.stale = true
+}
+
+// countCalls counts the calls anew after lessons were taken back: those of earlier messages as they
+// were made, and those since as they would have been made. The lessons that are gone may have
+// called much important, and the threshold would stay up for the next messages.
+func (f *Filter) countCalls(calls []scoredCall) {
+	a := &f.st.Account
+	a.CalledShare, a.CallsSince, a.Calls, a.CallsImportant = 0, 0, 0, 0
+	f.stale = true
+	for _, c := range calls {
+		switch {
+		case !c.since:
+			f.call(c.at, c.above)
+		case f.trained():
+			f.call(c.at, f.above(f.fitted(), c.score))
+		}
+	}
+}
+
+// scoredCall is a message that counts as a call. since: it came since lessons were taken back,
+// and without them its score would have been this.
+type scoredCall struct {
+	at    store.Moment
+	above bool
+	since bool
+	score float64
 }
 
 // faded returns what is left of the weight of the calls before n others.

@@ -3,6 +3,7 @@
 package filter
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -155,5 +156,56 @@ func TestOnlyScoresMoveTheThreshold(t *testing.T) {
 	beginAnew(f.st)
 	if a := f.st.Account; a.CalledShare != 0 || a.CallsSince != 0 || a.Calls != 0 || a.CallsImportant != 0 {
 		t.Errorf("another learner keeps %v, %v, %v, %v", a.CalledShare, a.CallsSince, a.Calls, a.CallsImportant)
+	}
+}
+
+// TestAnUndoBringsBackTheThreshold: labels that are taken back have called much important, and
+// the threshold rose. It becomes that of a twin that never heard of them.
+func TestAnUndoBringsBackTheThreshold(t *testing.T) {
+	o := labelledAtOnce()
+	o.Threshold = Threshold{Mode: ModeAuto}
+	all, twin := newWorld(t, o), newWorld(t, o)
+	deliver := func(w *world, name string, i int, words string) letter {
+		l, _ := w.deliver("INBOX", mail(fmt.Sprintf("%s%d@x", name, i), fmt.Sprintf("p%d@example.com", i%9), owner, fmt.Sprintf("%s %d", words, i)))
+		return l
+	}
+	for i := range 40 {
+		label, words := model.Ordinary, "newsletter"
+		if i%8 == 0 {
+			label, words = model.Important, "urgent"
+		}
+		for _, w := range []*world{all, twin} {
+			w.now = w.now.Add(time.Hour)
+			l := deliver(w, "m", i, words)
+			w.apply(&Labelled{At: w.moment(), Message: l.key, Label: label})
+		}
+	}
+	since := all.moment() + 1
+	for i := range 90 { // a program gone wild stars all newsletters
+		for _, w := range []*world{all, twin} {
+			w.now = w.now.Add(2 * time.Hour)
+			l := deliver(w, "w", i, "newsletter")
+			if w == all {
+				w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Important})
+			}
+		}
+	}
+	if share := all.f.State().Account.CalledShare; share < 0.5 {
+		t.Fatalf("a share of %v is called important; it must be most for this test to mean anything", share)
+	}
+	all.rewrite(&UnlearnRequested{At: all.moment(), Since: since})
+	calls := func(w *world) string {
+		a := w.f.State().Account
+		return fmt.Sprint(w.f.Counts().Threshold, a.CalledShare, a.CallsSince, a.Calls, a.CallsImportant)
+	}
+	if got, want := calls(all), calls(twin); got != want {
+		t.Errorf("threshold and calls are %s, want %s", got, want)
+	}
+	again, err := New(all.f.State(), all.features)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := again.Counts().Threshold; got != all.f.Counts().Threshold {
+		t.Errorf("after a restart the threshold is %v, before it %v", got, all.f.Counts().Threshold)
 	}
 }

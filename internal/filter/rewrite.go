@@ -131,6 +131,7 @@ type rewriting struct {
 	gone    []store.Lesson
 	learner *Filter // on base, once all was learnt anew
 	scores  []store.Scored
+	calls   []scoredCall
 	before  uint64 // lessons that base had
 }
 
@@ -277,7 +278,7 @@ func (w *rewriting) relearn(p Past) error {
 }
 
 // rescore gathers the scores of the last messages decided, those that stay, for
-// the window of all scores. What arrived since lessons were taken back is scored
+// the window of all scores, and what was called important by them. What arrived since lessons were taken back is scored
 // as it would have been without them, at its turn among the steps of replay.
 func (w *rewriting) rescore(p Past) error {
 	type item struct {
@@ -297,8 +298,8 @@ func (w *rewriting) rescore(p Past) error {
 		if err := p.Interrupted(); err != nil {
 			return err
 		}
-		score := it.row.Score
-		if w.forget == nil && it.row.Arrived >= w.since {
+		score, since := it.row.Score, w.forget == nil && it.row.Arrived >= w.since
+		if since {
 			if err := w.learner.replayTo(it.row.Replayed); err != nil {
 				return err
 			}
@@ -309,6 +310,9 @@ func (w *rewriting) rescore(p Past) error {
 			score = w.learner.learner.Score(x)
 		}
 		w.scores = append(w.scores, store.Scored{Score: rounded(score)})
+		if counted(it.row.Reason) && it.row.Rule == 0 {
+			w.calls = append(w.calls, scoredCall{it.row.Arrived, it.row.Above, since, score})
+		}
 	}
 	return nil
 }
@@ -348,6 +352,9 @@ func (w *rewriting) finish() {
 	f.learner = must(learner, err) // the same settings were good before
 	f.latest.features, f.latest.past = nil, nil
 	f.derive(nil)
+	if w.forget == nil {
+		f.countCalls(w.calls)
+	}
 	w.Rewrite = store.Rewrite{Lessons: w.kept, FromNothing: w.fromNothing(), Scrub: w.forget != nil}
 }
 
