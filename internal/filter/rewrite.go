@@ -402,7 +402,8 @@ func (w *rewriting) countLessons() {
 
 // unlabel gives the messages whose lessons are gone the labels that they had
 // before, and remembers those that were taken back: a copy that shows one of them
-// still is nothing new, while a word that the owner says anew is.
+// still is nothing new, while a word that the owner says anew is. A provisional no waits
+// for silence again, from today on.
 func (w *rewriting) unlabel() {
 	f := w.f
 	for _, l := range slices.Backward(w.gone) {
@@ -415,6 +416,9 @@ func (w *rewriting) unlabel() {
 			m.Lessons--
 		}
 		m.Label, m.Source = l.Before, l.BeforeSource
+		if m.Source == store.SourceProvisional && m.SilenceFrom == 0 {
+			m.SilenceFrom = f.st.Account.ActiveDays + 1 // what it waited for before is to be heard still
+		}
 		f.st.Messages.Put(string(l.Message[:]), m)
 	}
 	for _, k := range f.st.Messages.Keys() {

@@ -307,6 +307,35 @@ func TestWhatIsLearntFromNothingHasOneSetting(t *testing.T) {
 	}
 }
 
+// TestUnlearningAnAnswerBringsBackTheWaitForSilence: the provisional no before it becomes final.
+func TestUnlearningAnAnswerBringsBackTheWaitForSilence(t *testing.T) {
+	w := newWorld(t, testOptions())
+	l, _ := w.deliver("INBOX", mail("f@x", "a@example.com", owner, "some words"))
+	live := func(from, to int) {
+		for i := from; i < to; i++ {
+			w.now = w.now.Add(24 * time.Hour)
+			w.deliver("Sent", mail(fmt.Sprintf("own%d@x", i), owner, "b@example.com", fmt.Sprintf("something %d", i)))
+			w.apply(&Ticked{At: w.moment()})
+		}
+	}
+	live(0, 2)
+	w.now = w.now.Add(time.Hour)
+	since := w.moment()
+	w.flag(l, `\Flagged`)
+	w.wait(time.Hour)
+	if m := w.row(l); m.Label != model.Important || m.SilenceFrom != 0 {
+		t.Fatalf("the message is %+v; want it to be important and to wait for nothing", m)
+	}
+	w.rewrite(&UnlearnRequested{At: w.moment(), Since: since})
+	if m := w.row(l); m.Label != model.Ordinary || m.Source != store.SourceProvisional || w.f.Counts().Waiting != 1 {
+		t.Fatalf("the message is %+v, %d wait; want a provisional no that waits", m, w.f.Counts().Waiting)
+	}
+	live(2, 20)
+	if m := w.row(l); m.Source != store.SourceSilence || m.SilenceFrom != 0 {
+		t.Errorf("after 18 more days of silence the label is %v by %v, and waits since %d", m.Label, m.Source, m.SilenceFrom)
+	}
+}
+
 // based is a Past whose first lessons are not kept any more.
 type based struct {
 	lessons []store.Lesson
