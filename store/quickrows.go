@@ -28,6 +28,8 @@ func (s *Sender) quick(r *rowReader) {
 			s.Seq = r.uint64()
 		case 10:
 			s.Lessons = r.uint32()
+		case 11:
+			s.Uncounted = r.bool()
 		default:
 			r.unknown()
 		}

@@ -174,6 +174,9 @@ type Account struct {
 	// TwinMarks are flags that appeared together with a companion keyword that this
 	// account did not set: another hinged marks with them. Canonical.
 	TwinMarks []string `cbor:"97,keyasint,omitempty" digest:"-"`
+	// Uncounted: the row of a sender was dropped from whose messages lessons were learnt,
+	// so that nobody knows how many were of a sender without a row.
+	Uncounted bool `cbor:"98,keyasint,omitempty"`
 	// CleanUp is the last one.
 	CleanUp CleanUp `cbor:"96,keyasint,omitzero" digest:"-"`
 	// HistoryFrom is where the reading of the mailbox's past began; 0: it was not
@@ -218,6 +221,9 @@ type Sender struct {
 	Written  uint32 `cbor:"3,keyasint,omitempty"`  // messages of the owner to it
 	Seq      uint64 `cbor:"4,keyasint"`            // Account.Messages at the last change: the least goes first when full
 	Lessons  uint32 `cbor:"10,keyasint,omitempty"` // learnt from its messages and not taken back
+	// Uncounted: the row may have been dropped before, so that more lessons were perhaps
+	// learnt from its messages.
+	Uncounted bool `cbor:"11,keyasint,omitempty"`
 }
 
 // Thread is what the account remembers of one thread.

@@ -148,18 +148,27 @@ func (g *forgetting) learnt(l *store.Lesson) bool {
 // apart.
 func (g *forgetting) any() bool { return g.known > 0 || len(g.senders) > 0 || len(g.ledger) > 0 }
 
-// lessons is how many the account remembers to have learnt from the messages.
-func (g *forgetting) lessons() int {
-	s, known := g.f.st.Senders.Get(g.event.Sender.Key())
-	if known && g.event.Sender != 0 {
-		return int(s.Lessons)
+// more reports whether the account remembers, or may have, more lessons of what is forgotten
+// than those that are kept of it, gone.
+func (g *forgetting) more(gone []store.Lesson) bool {
+	all, ofSender, remembered := 0, 0, 0
+	for i := range gone {
+		if !gone[i].Learnt() {
+			continue
+		}
+		if all++; gone[i].Sender == g.event.Sender {
+			ofSender++
+		}
 	}
-	n := 0
 	for k := range g.messages {
 		m, _ := g.f.st.Messages.Get(string(k[:]))
-		n += int(m.Lessons)
+		remembered += int(m.Lessons)
 	}
-	return n
+	if remembered > all || g.event.Sender == 0 {
+		return remembered > all
+	}
+	s, known := g.f.st.Senders.Get(g.event.Sender.Key())
+	return int(s.Lessons) > ofSender || s.Uncounted || !known && g.f.st.Account.Uncounted
 }
 
 func (g *forgetting) count(r *Rewritten) {
@@ -264,7 +273,7 @@ func (g *forgetting) forgetOf(sender store.ID, answered bool) {
 	if answered {
 		s.Answered -= min(s.Answered, 1)
 	}
-	if s.Received == 0 && s.Answered == 0 && s.Written == 0 {
+	if s.Received == 0 && s.Answered == 0 && s.Written == 0 && s.Lessons == 0 {
 		g.f.st.Senders.Delete(sender.Key())
 		return
 	}

@@ -187,10 +187,10 @@ func note(st *store.State, m Meta, limits Limits, bind binding) (answered []stor
 	if m.Own {
 		answered = noteAnswers(st, m, seq, bind)
 		for _, to := range m.Recipients {
-			change(st.Senders, to, func(s *store.Sender) { s.Written, s.Seq = s.Written+1, seq })
+			changeSender(st, to, func(s *store.Sender) { s.Written, s.Seq = s.Written+1, seq })
 		}
 	} else if !m.Doubtful { // what others write under a name says nothing of its owner
-		change(st.Senders, m.From, func(s *store.Sender) { s.Received, s.Seq = s.Received+1, seq })
+		changeSender(st, m.From, func(s *store.Sender) { s.Received, s.Seq = s.Received+1, seq })
 	}
 	change(st.Threads, id, func(t *store.Thread) {
 		if !again {
@@ -208,7 +208,7 @@ func note(st *store.State, m Meta, limits Limits, bind binding) (answered []stor
 		}
 		*k = store.KnownID{Thread: id, Sender: m.From, Message: m.Key, Seq: seq, Own: m.Own, Doubtful: m.Doubtful && !m.Own}
 	})
-	evict(st.Senders, limits.Senders, func(s store.Sender) uint64 { return s.Seq })
+	dropped(st, evict(st.Senders, limits.Senders, func(s store.Sender) uint64 { return s.Seq }))
 	evict(st.Threads, limits.Threads, func(t store.Thread) uint64 { return t.Seq })
 	evict(st.IDs, limits.IDs, func(k store.KnownID) uint64 { return k.Seq })
 	return answered
@@ -237,7 +237,7 @@ func noteAnswers(st *store.State, m Meta, seq uint64, bind binding) (keys []stor
 		}
 		known.Answered = true
 		if !a.doubtful {
-			change(st.Senders, a.sender, func(s *store.Sender) { s.Answered, s.Seq = s.Answered+1, seq })
+			changeSender(st, a.sender, func(s *store.Sender) { s.Answered, s.Seq = s.Answered+1, seq })
 			if a.sender != known.Sender || known.Doubtful {
 				known.Credited = a.sender
 			}
@@ -260,10 +260,10 @@ func change[V any](t *store.Table[V], id store.ID, f func(*V)) {
 
 // evict brings a table that outgrew its limit down to nine tenths of it: the rows
 // of least seq go, equals by key. So the sort is paid once in a tenth of the
-// limit's arrivals.
-func evict[V any](t *store.Table[V], limit int, seq func(V) uint64) {
+// limit's arrivals. It returns the rows that are gone.
+func evict[V any](t *store.Table[V], limit int, seq func(V) uint64) (gone []V) {
 	if t.Len() <= limit {
-		return
+		return nil
 	}
 	type age struct {
 		seq uint64
@@ -278,6 +278,9 @@ func evict[V any](t *store.Table[V], limit int, seq func(V) uint64) {
 		return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.key, b.key))
 	})
 	for _, a := range ages[:len(ages)-limit*9/10] {
+		row, _ := t.Get(a.key)
+		gone = append(gone, row)
 		t.Delete(a.key)
 	}
+	return gone
 }

@@ -25,10 +25,7 @@ func (f *Filter) learn(k store.MessageKey, m *store.Message, label model.Label, 
 	if source > store.SourceSilence {
 		f.noteHeard()
 	}
-	if s, ok := f.st.Senders.Get(m.Sender.Key()); ok && m.Sender != 0 {
-		s.Lessons++
-		f.st.Senders.Put(m.Sender.Key(), s)
-	}
+	noteLesson(f.st, m.Sender)
 	f.countJudged(m, -1)
 	m.Label, m.Source, m.Unlearnt = label, source, 0
 	f.countJudged(m, 1)

@@ -54,11 +54,11 @@ func (f *Filter) lose(k store.MessageKey, m *store.Message) {
 }
 
 // forgetOld forgets what is older, by the account's clock, than Limits.Keep: messages,
-// what is remembered of Message-IDs and threads, and senders to whom the owner never
+// and what is remembered of Message-IDs, threads, and senders to whom the owner never
 // wrote. What came since the message of the oldest lesson that a dual learner replays
 // stays, and so do the messages of all these lessons: without them it would learn less
 // (docs/results.md, "What an account keeps"). Messages with a label that has not settled
-// and all marks on a server stay, too.
+// and all marks on a server stay, too; and of senders, how many lessons they gave.
 func (f *Filter) forgetOld() {
 	end := f.st.Account.Clock.Add(-f.opts.Limits.Keep)
 	// Messages arrived in the order of their numbers and of the clock.
@@ -84,7 +84,7 @@ func (f *Filter) forgetOld() {
 	f.oldest = messageQueue{keys: slices.Concat(stay, f.oldest.keys[n:])}
 	outdated(f.st.IDs, func(k store.KnownID) bool { return k.Seq < first })
 	outdated(f.st.Threads, func(t store.Thread) bool { return t.Seq < first })
-	outdated(f.st.Senders, func(s store.Sender) bool { return s.Seq < first && s.Written == 0 && s.Answered == 0 })
+	f.forgetSenders(first)
 	f.ledger.forgetUnplaced(end)
 }
 

@@ -199,7 +199,7 @@ func (w *rewriting) reach() error {
 	case w.forget.before != 0:
 		beyond = w.forget.before <= last
 	default:
-		beyond = w.forget.lessons() > w.Lessons
+		beyond = w.forget.more(w.gone)
 	}
 	if beyond {
 		return &TooEarlyError{Earliest: last + 1}
@@ -370,33 +370,6 @@ func (w *rewriting) countFromNothing() {
 	a.Anew = 0
 	for i := range w.kept {
 		w.kept[i].Anew = 0
-	}
-}
-
-// countLessons brings the counts of the senders up to date.
-func (w *rewriting) countLessons() {
-	senders := w.f.st.Senders
-	count := func(id store.ID, n int) {
-		if s, ok := senders.Get(id.Key()); ok && id != 0 {
-			s.Lessons = uint32(max(0, int(s.Lessons)+n))
-			senders.Put(id.Key(), s)
-		}
-	}
-	of, n := w.gone, -1
-	if w.fromNothing() {
-		// Those from before the oldest lesson kept are in no list.
-		for _, k := range senders.Keys() {
-			if s, _ := senders.Get(k); s.Lessons > 0 {
-				s.Lessons = 0
-				senders.Put(k, s)
-			}
-		}
-		of, n = w.kept, +1
-	}
-	for _, l := range of {
-		if l.Learnt() {
-			count(l.Sender, n)
-		}
 	}
 }
 
