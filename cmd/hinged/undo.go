@@ -43,12 +43,12 @@ or one that the server refused to remove, the exit code is 1.
 
 Afterwards hinged marks new mail as before, unless you stop it.
 
-With --learning, go back to what hinged had learnt at a given time: weights,
-counts and threshold become what they were then. hinged doesn't learn again from
-what you have done with your mail since, but it learns from what you do from now
-on. Messages, marks and the ledger stay. It can go back as far as the lessons
-are kept; for an earlier time it changes nothing and names the earliest possible
-one.`,
+With --learning, take back what hinged has learnt since a given time: weights,
+counts and threshold become what they would be without those lessons. hinged
+doesn't learn again from what you have done with your mail since, but it learns
+from what you do from now on. Messages, marks and the ledger stay. It can go back
+as far as the lessons are kept; for an earlier time it changes nothing and names
+the earliest possible one.`,
 		Example: `  $ hinged undo --marks --dry-run
   me: 12 marks would be taken back: Archive 2, INBOX 10
   $ hinged undo --marks

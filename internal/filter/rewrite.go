@@ -211,10 +211,11 @@ func (w *rewriting) reach() error {
 func (w *rewriting) fromNothing() bool { return w.forget != nil && w.forget.before != 0 }
 
 // relearn learns what is kept once more, beside the state, which stays as it is.
-// Lessons before the first one that is taken back are repeated as they were
-// learnt, step by step, also where the learner had other settings then; those
-// after it meet other weights and are learnt with the settings of now. All of it
-// obeys the rules of now.
+// Lessons before the first one that is taken back are repeated with the steps that were
+// taken then, also where the learner had other settings; those after it meet other weights
+// and are learnt with the settings of now. So are the steps of replay and what is taken
+// back, so that after a change of the settings the weights are others. All of it obeys the
+// rules of now.
 func (w *rewriting) relearn(p Past) error {
 	if w.fromNothing() {
 		w.base = store.NewState()
