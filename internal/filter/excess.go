@@ -70,9 +70,9 @@ func (f *Filter) call(at store.Moment, important bool) {
 	f.stale = true
 }
 
-// countCalls counts the calls anew after lessons were taken back: those of earlier messages as they
-// were made, and those since as they would have been made. The lessons that are gone may have
-// called much important, and the threshold would stay up for the next messages.
+// countCalls counts the calls anew after lessons were taken back: those of earlier messages as
+// they were made, and those since as they would have been made. The lessons that are gone may
+// have called much important, and the threshold would stay up for the next messages.
 func (f *Filter) countCalls(calls []scoredCall) {
 	a := &f.st.Account
 	a.CalledShare, a.CallsSince, a.Calls, a.CallsImportant = 0, 0, 0, 0

@@ -144,17 +144,19 @@ func (f *Filter) plan(e RewriteRequest, p Past) (*rewriting, error) {
 	if w.base, err = p.Learner(); err != nil {
 		return w, err
 	}
+	touched := false // what the learner of now has learnt
 	for l, err := range p.Lessons() {
 		if err := cmp.Or(err, p.Interrupted()); err != nil {
 			return w, err
 		}
 		if !goes(&l) {
-			if w.kept = append(w.kept, l); len(w.gone) == 0 {
+			if w.kept = append(w.kept, l); !touched {
 				w.intact++
 			}
 			continue
 		}
 		w.gone = append(w.gone, l)
+		touched = touched || l.Anew == f.st.Account.Anew
 		if !l.Learnt() {
 			continue
 		}
@@ -279,8 +281,9 @@ func (w *rewriting) relearn(p Past) error {
 }
 
 // rescore gathers the scores of the last messages decided, those that stay, for
-// the window of all scores, and what was called important by them. What arrived since lessons were taken back is scored
-// as it would have been without them, at its turn among the steps of replay.
+// the window of all scores, and which of them were called important. What arrived
+// since lessons were taken back is scored as it would have been without them, at its
+// turn among the steps of replay.
 func (w *rewriting) rescore(p Past) error {
 	type item struct {
 		key store.MessageKey
