@@ -246,6 +246,9 @@ func (c *copying) remove() (ingest.MarkResult, error) {
 		err = c.sess.client.UIDExpunge(goimap.UIDSetNum(goimap.UID(at.UID))).Close()
 		c.sess.guard.end()
 		if err != nil {
+			if saidNo(err) != nil {
+				c.spare(at.UID)
+			}
 			return ingest.MarkResult{}, c.refused(c.sess.fail("UID EXPUNGE in "+at.Mailbox, err), ingest.MarkImpossible)
 		}
 		if copied, err = c.describe(at.UID); err != nil {
@@ -254,9 +257,16 @@ func (c *copying) remove() (ingest.MarkResult, error) {
 		if !copied.there {
 			return c.answer(ingest.MarkDone, ""), nil
 		}
+		c.spare(at.UID)
 		return c.answer(ingest.MarkImpossible, "the server said yes and kept the copy"), nil
 	}
 	return c.answer(ingest.MarkConflict, ""), nil
+}
+
+// spare takes off a copy that the server keeps the flag with which it was to go: a mail
+// program would show it as deleted, or delete it. If that fails, too, the copy has the flag.
+func (c *copying) spare(uid uint32) {
+	_, _ = c.sess.store(uid, goimap.StoreFlagsDel, []goimap.Flag{goimap.FlagDeleted}, 0)
 }
 
 // untouched looks at the copy in the open mailbox. The error ends the request if it is not

@@ -85,24 +85,36 @@ func (p *poller) discover(ctx context.Context, sess *session) error {
 		return err
 	}
 	p.watched = nil
-	there := map[string]bool{}
 	for _, l := range list {
-		there[l.name] = true
 		if p.s.watches(l.name, l.role) && !(p.s.idle && l.name == inbox) {
 			p.watched = append(p.watched, p.s.mailbox(l.name, l.role))
 		}
 	}
-	names := slices.Concat(p.s.o.Mailboxes, p.s.o.Include, slices.Sorted(maps.Values(p.s.o.Roles)))
-	for _, name := range names {
-		if name = mailboxName(name); !there[name] && !p.missing[name] {
-			p.s.log.Warn("a mailbox to watch doesn't exist", keyMailbox, name)
-			if p.missing == nil {
-				p.missing = map[string]bool{}
-			}
-			p.missing[name] = true
-		}
+	watch := slices.Concat(p.s.o.Mailboxes, p.s.o.Include, slices.Sorted(maps.Values(p.s.o.Roles)))
+	for _, name := range p.newlyMissing(watch, list) {
+		p.s.log.Warn("a mailbox to watch doesn't exist", keyMailbox, name)
+	}
+	for _, name := range p.newlyMissing(p.s.o.Exclude, list) {
+		p.s.log.Warn("a mailbox to leave out doesn't exist", keyMailbox, name)
 	}
 	return nil
+}
+
+// newlyMissing returns the mailboxes of the configuration that the server doesn't have, each
+// once in the run.
+func (p *poller) newlyMissing(names []string, list []listed) (missing []string) {
+	for _, name := range names {
+		name = mailboxName(name)
+		if p.missing[name] || slices.ContainsFunc(list, func(l listed) bool { return SameMailbox(name, l.name) }) {
+			continue
+		}
+		if p.missing == nil {
+			p.missing = map[string]bool{}
+		}
+		p.missing[name] = true
+		missing = append(missing, name)
+	}
+	return missing
 }
 
 // round looks at every mailbox once, and into those that changed, or, when all

@@ -125,6 +125,19 @@ func TestFoldersBelowInboxAreFoundOnDovecot(t *testing.T) {
 	}
 }
 
+// TestMissingMailboxesAreToldOnce, and none that is there in the other normal form.
+func TestMissingMailboxesAreToldOnce(t *testing.T) {
+	p := &poller{}
+	list := []listed{{name: "INBOX"}, {name: norm.NFD.String("Gelöscht")}}
+	names := []string{"inbox", norm.NFC.String("Gelöscht"), "Lost"}
+	if got := p.newlyMissing(names, list); !slices.Equal(got, []string{"Lost"}) {
+		t.Errorf("missing are %q", got)
+	}
+	if got := p.newlyMissing(names, list); len(got) > 0 {
+		t.Errorf("told again: %q", got)
+	}
+}
+
 // TestAMailboxThatChangesItsRoleIsReportedSo: a watched mailbox becomes the one for junk
 // while hinged runs, and what comes into it then is junk.
 func TestAMailboxThatChangesItsRoleIsReportedSo(t *testing.T) {
