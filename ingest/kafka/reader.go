@@ -3,9 +3,11 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	kafkago "github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
@@ -39,8 +41,8 @@ type PartitionReader struct {
 	fetched   []byte
 	current   *batch // nil: the next one is in fetched
 	decoders  decoders
-	aborted   []abortedTransaction
-	lost      map[int64]bool // producers in the middle of an aborted transaction
+	aborted   []abortedTransaction // ascending by first
+	lost      map[int64]bool       // producers in the middle of an aborted transaction
 	first     int64
 	end, high int64
 }
@@ -130,6 +132,8 @@ func (r *PartitionReader) fetch(ctx context.Context) error {
 		return r.c.stale(err)
 	}
 	r.fetched, r.aborted, r.lost = res.recordSets, res.aborted, map[int64]bool{}
+	// A broker lists transactions in the order in which they ended; open meets them as they began.
+	slices.SortStableFunc(r.aborted, func(a, b abortedTransaction) int { return cmp.Compare(a.first, b.first) })
 	r.first, r.end, r.high = res.start, res.stable, res.end
 	if r.end < 0 { // a broker without transactions
 		r.end = res.end

@@ -263,6 +263,44 @@ func TestRecordsOfAbortedTransactionsAndControlMarkersArePassedOver(t *testing.T
 	})
 }
 
+// A broker lists aborted transactions in the order in which they ended. The one that
+// begins first ends last.
+func TestAbortedTransactionsMayOverlap(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *broker) {
+		c := b.client(t, 1)
+		send := func(f *kgo.Client) {
+			t.Helper()
+			if err := f.ProduceSync(t.Context(), &kgo.Record{Topic: b.topics.Input, Key: []byte("k"), Value: []byte("aborted")}).FirstErr(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		abort := func(f *kgo.Client) {
+			t.Helper()
+			if err := f.EndTransaction(t.Context(), kgo.TryAbort); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var producers []*kgo.Client
+		for i := range 2 {
+			f := b.foreign(t, kgo.TransactionalID(fmt.Sprintf("%s-%d", b.topics.Input, i)))
+			if err := f.BeginTransaction(); err != nil {
+				t.Fatal(err)
+			}
+			send(f)
+			producers = append(producers, f)
+		}
+		abort(producers[1])
+		send(producers[0])
+		abort(producers[0])
+		produce(t, c, b.topics.Input, []Record{{Key: []byte("k"), Value: []byte("committed")}})
+		b.settled(t, c, 6)
+		got, sum := readAll(t, c, b.topics.Input, 0, 0)
+		if values(got) != "committed" || sum.Aborted != 3 || sum.Markers != 2 {
+			t.Errorf("got %q, %d aborted, %d markers; want only what was committed", values(got), sum.Aborted, sum.Markers)
+		}
+	})
+}
+
 func TestAnOpenTransactionIsWaitedFor(t *testing.T) {
 	onBoth(t, func(t *testing.T, b *broker) {
 		c := b.client(t, 1)
