@@ -30,7 +30,8 @@ type Decision struct {
 	// Decision is important, unsure or ordinary.
 	Decision string `json:"decision" jsonschema:"enum=important,enum=unsure,enum=ordinary"`
 	// Mark says whether the message is to be marked. An important message is not marked
-	// while the account is in its trial period or after a limit of marks is reached.
+	// while the account is in its trial period or after a limit of marks is reached, nor if
+	// it comes again after its owner removed the mark or called it ordinary.
 	Mark bool `json:"mark"`
 	// Score is the score of the message.
 	Score float64 `json:"score"`

@@ -95,6 +95,19 @@ func (f *Filter) obstacle(e *Arrived, m *store.Message) store.Reason {
 	return store.ReasonThreshold
 }
 
+// Withheld returns why an important message that comes again must not be marked again,
+// or ReasonThreshold when nothing that happened since its decision stands against it. A
+// label that follows from silence alone is no word of the owner's.
+func (f *Filter) Withheld(k store.MessageKey, m *store.Message) store.Reason {
+	switch refused, _ := f.ledger.refused(k, m.ID); {
+	case refused:
+		return store.ReasonRefused
+	case m.Pending.Label == model.Ordinary, m.Label == model.Ordinary && m.Source > store.SourceSilence:
+		return store.ReasonOwner
+	}
+	return store.ReasonThreshold
+}
+
 // saidNo reports whether the owner, or a rule of theirs on the server, called the
 // message ordinary: learnt already or still settling. It may come with it, as
 // $Junk set at delivery does.

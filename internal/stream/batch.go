@@ -195,7 +195,8 @@ func (p *partition) prime(h *held, it *item) error {
 }
 
 // decided adds the decision on a message to the batch: the one taken now, or the
-// one taken when the same content came before. The owner's own mail has none.
+// one taken when the same content came before, but without its mark if the owner
+// does not want that by now. The owner's own mail has none.
 func (p *partition) decided(h *held, it *item, e *filter.Arrived, r *filter.Result) error {
 	p.batch.tally.Messages++
 	f := h.work.Filter()
@@ -204,6 +205,11 @@ func (p *partition) decided(h *held, it *item, e *filter.Arrived, r *filter.Resu
 	if !known || m.Outcome == store.Undecided {
 		p.batch.tally.Own++
 		return nil
+	}
+	if r.Decision == nil && m.Outcome == store.DecidedImportant {
+		if why := f.Withheld(k, &m); why != store.ReasonThreshold {
+			m.Reason = why
+		}
 	}
 	d := kafka.Decision{
 		Account: h.key, MessageID: it.message.MessageID, Key: hex.EncodeToString(k[:]),

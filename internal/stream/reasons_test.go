@@ -104,6 +104,47 @@ func TestTheReasonsOfDecisions(t *testing.T) {
 	}
 }
 
+// A message was to be marked. When it comes again, it is not to be marked if its owner has removed
+// the mark, or called it ordinary.
+func TestAMessageThatComesAgainIsNotMarkedAgainAgainstItsOwnersWord(t *testing.T) {
+	for _, x := range []struct {
+		label, source string // what the owner says between the two; "": nothing
+		mark          bool
+		reason        store.Reason
+	}{
+		{"", "", true, store.ReasonRule},
+		{"important", "explicit", true, store.ReasonRule},
+		{"ordinary", "mark", false, store.ReasonRefused},
+		{"ordinary", "explicit", false, store.ReasonOwner},
+		{"ordinary", "junk", false, store.ReasonOwner},
+	} {
+		t.Run(x.label+" "+x.source, func(t *testing.T) {
+			c := newCluster(1)
+			message := messageRecord("a", []byte("Message-ID: <1@x>\r\nFrom: boss@example.net\r\nTo: a@example.org\r\nSubject: s\r\n\r\nplan\r\n"), epoch)
+			c.put(testTopics.Input, kafka.Encode(kafka.Rules{Rules: []kafka.Rule{{Match: "from:boss@example.net", Important: true}}}, "a", "r", "test", epoch))
+			c.put(testTopics.Input, message)
+			if x.label != "" {
+				c.put(testTopics.Input, feedbackRecord("a", "1@x", x.label, x.source, epoch))
+			}
+			c.put(testTopics.Input, message)
+			p := newProcess(t, c)
+			p.start()
+			eventually(t, func() error { return caughtUp(c, p) })
+			var got []kafka.Decision
+			for _, r := range c.all(testTopics.Decisions) {
+				var d kafka.Decision
+				if err := json.Unmarshal(r.Value, &d); err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, d)
+			}
+			if len(got) != 2 || !got[0].Mark || got[1].Decision != got[0].Decision || got[1].Mark != x.mark || got[1].Reason != x.reason.String() {
+				t.Errorf("got %+v, want the second with mark %v and reason %q", got, x.mark, x.reason)
+			}
+		})
+	}
+}
+
 // Issue 16, fault 8: the page did not name shadow, nor that the owner had labelled a
 // message. The page and the schema have what the code has.
 func TestThePageHasEveryReason(t *testing.T) {
