@@ -61,6 +61,9 @@ type LogPosition struct {
 	Behind int64
 	// Aside are the accounts that are behind the others, ascending by name.
 	Aside []Aside
+	// Forgot are the Steps of the position at which something was forgotten last: what was
+	// saved before knows it still. 0: nothing ever was.
+	Forgot int64
 }
 
 // Aside is an account whose records are read later than those of the others. It holds what
@@ -103,6 +106,7 @@ func (at LogPosition) Clip(first, next int64) LogPosition {
 	if len(at.Aside) == 0 {
 		at.Behind = 0
 	}
+	at.Forgot = min(at.Forgot, at.Steps())
 	return at
 }
 
@@ -113,6 +117,9 @@ func (at LogPosition) Check(p Partition) error {
 	}
 	if len(at.Recovered) > maxRecovered {
 		return fmt.Errorf("the way in which it was recovered has %d bytes; at most %d are kept", len(at.Recovered), maxRecovered)
+	}
+	if at.Forgot < 0 || at.Forgot > at.Steps() {
+		return fmt.Errorf("something was forgotten at step %d of %d", at.Forgot, at.Steps())
 	}
 	return at.CheckAside()
 }

@@ -26,8 +26,7 @@ type partition struct {
 	state   *partitionState
 	vault   *vault
 	pending pending
-	// purge are the Steps of the position at which something was forgotten: older snapshots
-	// know it still. 0: none.
+	// purge is Forgot of the position, from when that is about to be committed.
 	purge atomic.Int64
 	// untidy are the Steps of the last snapshot made, while those that it makes
 	// needless are still there; -1: they are not. It belongs to keep.
@@ -116,6 +115,7 @@ func (p *partition) work(ctx context.Context, readAhead int64) error {
 	}
 	p.state.restoring(p.pending.set(info.Pending))
 	p.state.began(&info.LogPosition)
+	p.purge.Store(info.Forgot)
 	p.log.Info("partition assigned to this process", "offset", at)
 	p.cache.clear()
 	p.again = nil

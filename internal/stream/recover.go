@@ -255,6 +255,9 @@ func (r *Recoverer) Recover(ctx context.Context, partition int32, from string, d
 		Next: out.Next, Partitions: x.situation.partitions, TopicID: x.situation.topic, Recovered: from,
 		Behind: at.Behind, Aside: at.Aside,
 	}
+	if x.manifest != nil && !out.OtherLog {
+		m.Forgot = min(x.manifest.Forgot, m.Steps())
+	}
 	if dryRun {
 		return out, nil
 	}

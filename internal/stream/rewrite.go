@@ -25,6 +25,9 @@ func (p *partition) rewrite(ctx context.Context, h *held, it *item) (*kafka.Refu
 		return refused, nil
 	}
 	at := p.asides.position()
+	if _, forgets := e.(*filter.ForgetRequested); forgets {
+		at.Forgot = at.Steps()
+	}
 	for n := 1; ; n++ {
 		if err := p.fetchLogs(ctx, h.name); err != nil {
 			return nil, err
@@ -41,7 +44,7 @@ func (p *partition) rewrite(ctx context.Context, h *held, it *item) (*kafka.Refu
 		case err == nil && !r.Changed:
 			return unchanged(e), nil
 		case err == nil:
-			p.rewritten(h, at.Steps(), e)
+			p.rewritten(h, &at)
 			return nil, nil
 		}
 		if ctx.Err() != nil {
@@ -64,7 +67,7 @@ func (p *partition) rewrite(ctx context.Context, h *held, it *item) (*kafka.Refu
 			return nil, err
 		}
 		if info.Steps() >= at.Steps() {
-			p.rewritten(h, at.Steps(), e)
+			p.rewritten(h, &at)
 			return nil, nil
 		}
 	}
@@ -79,16 +82,16 @@ func unchanged(e filter.RewriteRequest) *kafka.Refusal {
 }
 
 // rewritten notes that an event that goes over the past has done so, at a position.
-func (p *partition) rewritten(h *held, steps int64, e filter.RewriteRequest) {
+func (p *partition) rewritten(h *held, at *store.LogPosition) {
 	p.trouble(nil)
 	p.cache.count(h)
 	h.configured = false
 	p.batch.tally.Rewritten++
-	if _, forgot := e.(*filter.ForgetRequested); !forgot {
+	if at.Forgot == 0 {
 		return
 	}
 	// Neither the file nor a snapshot shall tell of it any more.
-	p.purge.Store(steps)
+	p.purge.Store(at.Forgot)
 	select {
 	case p.e.forgot <- struct{}{}:
 	default:

@@ -26,6 +26,9 @@ const orphanAge = time.Hour
 func (p *partition) keep(ctx context.Context) error {
 	p.untidy = -1
 	last, at := p.lastSnapshot(ctx)
+	if forgot := p.purge.Load(); forgot > 0 && forgot <= last {
+		p.untidy = last // perhaps we ended before those that know what was forgotten were taken back
+	}
 	ticks := time.NewTicker(lookEvery)
 	defer ticks.Stop()
 	for failed := 0; ; {
@@ -66,24 +69,36 @@ func (p *partition) keep(ctx context.Context) error {
 	}
 }
 
-// lastSnapshot returns the Steps of the newest snapshot there is, and when it was made;
-// where nothing can be told of it, those of the position at which we began.
+// lastSnapshot returns the Steps of the newest whole snapshot there is, and when it was made;
+// where nothing can be told of it, those of the position at which we began, or 0 if something
+// was forgotten before, so that one is made at once.
 func (p *partition) lastSnapshot(ctx context.Context) (int64, time.Time) {
-	began := p.state.position().Steps()
+	began, now := p.state.position().Steps(), p.e.o.Now()
+	unknown := began
+	if p.purge.Load() > 0 {
+		unknown = 0
+	}
 	if err := p.e.slot(ctx); err != nil {
-		return began, p.e.o.Now()
+		return unknown, now
 	}
 	defer p.e.release()
-	if err := p.vault.scan(ctx, p.e.o.Now()); err != nil {
-		return began, p.e.o.Now()
+	if err := p.vault.scan(ctx, now); err != nil {
+		return unknown, now
 	}
 	ours, _ := p.vault.positions(p.topic)
 	for _, id := range ours {
-		if id.steps() <= began {
+		if id.steps() > began {
+			continue
+		}
+		m, err := p.vault.manifest(ctx, id)
+		if err != nil {
+			return unknown, now
+		}
+		if m != nil {
 			return id.steps(), p.vault.writtenAt(id)
 		}
 	}
-	return began, p.e.o.Now()
+	return unknown, now
 }
 
 // writtenAt is when a manifest was written.

@@ -256,6 +256,78 @@ func keysOf[V any](m map[snapshot.ChunkID]V) func(func(string) bool) {
 	}
 }
 
+// Something is forgotten while the snapshots topic refuses everything. The older snapshots, which
+// know it still, are taken back as soon as it takes records again: also by a process that was
+// started anew, or that got other settings, before that.
+func TestSnapshotsThatKnowWhatWasForgottenAreTakenBackLater(t *testing.T) {
+	for name, again := range map[string]func(p *process, o ...tune){
+		"the same process": func(*process, ...tune) {},
+		"a restart":        func(p *process, o ...tune) { p.stop(); p.start(o...) },
+		"another process": func(p *process, o ...tune) {
+			p.stop()
+			p.path += "2"
+			p.start(o...)
+		},
+		"other settings": func(p *process, o ...tune) {
+			if err := p.engine.Renew(p.t.Context(), p.engine.o); err != nil {
+				p.t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(1)
+			n := 0
+			put := func(e kafka.Event) {
+				n++
+				c.put(testTopics.Input, kafka.Encode(e, "a", fmt.Sprint(n), "test", epoch.Add(time.Duration(n)*time.Minute)))
+			}
+			p := newProcess(t, c)
+			var away atomic.Bool // of the snapshots topic
+			p.broker.produce = func(topic string, _ []kafka.Record, _ bool) error {
+				if topic == testTopics.Snapshots && away.Load() {
+					return errRefused
+				}
+				return nil
+			}
+			for range 5 {
+				put(kafka.Message{Raw: fmt.Appendf(nil, "Message-ID: <%d@x>\r\nFrom: s%d@example.net\r\n\r\nsecret%d\r\n", n+1, n+1, n+1)})
+			}
+			tuned := func(o *Options) { o.SnapshotEvery = 4 }
+			p.start(tuned)
+			eventually(t, func() error { return caughtUp(c, p) })
+			eventually(t, func() error { return atLeast(t, c, 5) })
+			away.Store(true)
+			put(kafka.Forget{Sender: "s3@example.net"})
+			eventually(t, func() error { return caughtUp(c, p) })
+			forgot := p.positions()[0]
+			if name == "another process" {
+				away.Store(false)
+				eventually(t, func() error { return atLeast(t, c, forgot) })
+				away.Store(true)
+			}
+			again(p, tuned)
+			away.Store(false)
+			eventually(t, func() error {
+				v := newVault(&broker{c: c}, testTopics.Snapshots, 0)
+				if err := v.scan(t.Context(), epoch); err != nil {
+					return err
+				}
+				all, _ := v.positions(kafka.TopicID{})
+				if len(all) == 0 {
+					return errors.New("there is no snapshot")
+				}
+				for _, id := range all {
+					if id.whole < forgot {
+						return fmt.Errorf("the snapshot at %d is still there; something was forgotten at %d", id.whole, forgot)
+					}
+				}
+				return nil
+			})
+		})
+	}
+}
+
 // A vault is safe for concurrent use; the race detector looks on.
 func TestAManifestMayBeAskedForBySeveralAtOnce(t *testing.T) {
 	c := newCluster(1)

@@ -34,10 +34,11 @@ type positionRow struct {
 
 	Behind int64         `cbor:"7,keyasint,omitempty"`
 	Aside  []store.Aside `cbor:"8,keyasint,omitempty"`
+	Forgot int64         `cbor:"9,keyasint,omitempty"`
 }
 
 func rowOf(at store.LogPosition) positionRow {
-	row := positionRow{Next: at.Next, Partitions: at.Partitions, Recovered: at.Recovered, Stopped: at.Stopped, Cut: at.Cut, Behind: at.Behind, Aside: at.Aside}
+	row := positionRow{Next: at.Next, Partitions: at.Partitions, Recovered: at.Recovered, Stopped: at.Stopped, Cut: at.Cut, Behind: at.Behind, Aside: at.Aside, Forgot: at.Forgot}
 	if at.TopicID != [16]byte{} {
 		row.TopicID = at.TopicID[:]
 	}
@@ -45,7 +46,7 @@ func rowOf(at store.LogPosition) positionRow {
 }
 
 func (r positionRow) position() store.LogPosition {
-	at := store.LogPosition{Next: r.Next, Partitions: r.Partitions, Recovered: r.Recovered, Stopped: r.Stopped, Cut: r.Cut, Behind: r.Behind, Aside: r.Aside}
+	at := store.LogPosition{Next: r.Next, Partitions: r.Partitions, Recovered: r.Recovered, Stopped: r.Stopped, Cut: r.Cut, Behind: r.Behind, Aside: r.Aside, Forgot: r.Forgot}
 	copy(at.TopicID[:], r.TopicID)
 	return at
 }
@@ -231,7 +232,7 @@ func putMember(members *bolt.Bucket, account string) error {
 }
 
 func (a *advance) write() error {
-	a.row.Next, a.row.Behind, a.row.Aside = a.to.Next, a.to.Behind, a.to.Aside
+	a.row.Next, a.row.Behind, a.row.Aside, a.row.Forgot = a.to.Next, a.to.Behind, a.to.Aside, max(a.row.Forgot, a.to.Forgot)
 	if err := a.row.position().Check(a.of); err != nil {
 		return err
 	}

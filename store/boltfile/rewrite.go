@@ -36,7 +36,8 @@ func (s *Store) Rewrite(account string, st *store.State, w store.Rewrite) (err e
 }
 
 // RewritePartition is Rewrite for an account of p. What else is committed with it
-// is that p was read up to a position, as CommitPartition does.
+// is that p was read up to a position, as CommitPartition does, and to.Forgot, if it is
+// not 0.
 func (s *Store) RewritePartition(p store.Partition, to store.LogPosition, account string, st *store.State, w store.Rewrite) (err error) {
 	defer wrap(&err, "rewriting account %q of %v in store %s", account, p, s.path)
 	if err := p.Check(); err != nil {

@@ -113,10 +113,11 @@ type manifestRow struct {
 
 	Behind int64         `cbor:"12,keyasint,omitempty"`
 	Aside  []store.Aside `cbor:"13,keyasint,omitempty"`
+	Forgot int64         `cbor:"14,keyasint,omitempty"`
 }
 
 func (r *manifestRow) position() store.LogPosition {
-	at := store.LogPosition{Next: r.Next, Partitions: r.Partitions, Recovered: r.Recovered, Stopped: r.Stopped, Cut: r.Cut, Behind: r.Behind, Aside: r.Aside}
+	at := store.LogPosition{Next: r.Next, Partitions: r.Partitions, Recovered: r.Recovered, Stopped: r.Stopped, Cut: r.Cut, Behind: r.Behind, Aside: r.Aside, Forgot: r.Forgot}
 	copy(at.TopicID[:], r.TopicID)
 	return at
 }
@@ -197,7 +198,7 @@ func (m *Manifest) Encode(put func(ChunkID, []byte) error) ([]byte, error) {
 }
 
 func (m *Manifest) encode(put func(ChunkID, []byte) error) ([]byte, error) {
-	row := manifestRow{Topic: m.Partition.Topic, Number: m.Partition.Number, Next: m.Next, Partitions: m.Partitions, Fingerprint: m.Fingerprint, Recovered: m.Recovered, Stopped: m.Stopped, Cut: m.Cut, Behind: m.Behind, Aside: m.Aside}
+	row := manifestRow{Topic: m.Partition.Topic, Number: m.Partition.Number, Next: m.Next, Partitions: m.Partitions, Fingerprint: m.Fingerprint, Recovered: m.Recovered, Stopped: m.Stopped, Cut: m.Cut, Behind: m.Behind, Aside: m.Aside, Forgot: m.Forgot}
 	if m.TopicID != [16]byte{} {
 		row.TopicID = m.TopicID[:]
 	}
