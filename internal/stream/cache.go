@@ -83,13 +83,15 @@ func (c *cache) count(h *held) {
 	h.rows = n
 }
 
-// full reports whether more is held than the bounds allow.
-func (c *cache) full() bool { return len(c.byName) > c.accounts || c.total > c.rows }
+// full reports whether more is held than the bounds allow, which one account always may be.
+func (c *cache) full() bool {
+	return len(c.byName) > 1 && (len(c.byName) > c.accounts || c.total > c.rows)
+}
 
 // trim lets go of the accounts that were not used for longest, until the bounds
 // hold or one is left. All of them must be committed.
 func (c *cache) trim() {
-	for c.full() && len(c.byName) > 1 {
+	for c.full() {
 		h := c.recent.Remove(c.recent.Back()).(*held)
 		delete(c.byName, h.name)
 		c.total -= h.rows

@@ -98,3 +98,37 @@ func receive(t *testing.T, s *boltfile.Store, w *writer.Writer, name string, n i
 		}
 	}
 }
+
+// However many partitions there are, they share what a memory limit leaves for mail and accounts.
+func TestManyPartitionsKeepToTheMemoryLimit(t *testing.T) {
+	const limit, partitions = 160 << 20, 128
+	c := newCluster(partitions)
+	fill(c, 95, 300, 400)
+	p := newProcess(t, c)
+	p.start(func(o *Options) { o.Memory = limit })
+	eventually(t, func() error { return caughtUp(c, p) })
+	mail, rows := int64(0), 0
+	eventually(t, func() error {
+		p.engine.mu.Lock()
+		ours := p.engine.ours
+		p.engine.mu.Unlock()
+		mail, rows = 0, 0
+		for _, one := range ours {
+			one.state.mu.Lock()
+			in, again := one.state.intake, one.state.again
+			one.state.mu.Unlock()
+			if in == nil {
+				return fmt.Errorf("partition %d has not begun", one.id.Number)
+			}
+			mail += in.limit + again.limit
+			rows += one.cache.rows
+		}
+		if len(ours) != partitions {
+			return fmt.Errorf("%d of %d partitions are here", len(ours), partitions)
+		}
+		return nil
+	})
+	if mail > limit/8 || rows*rowBytes > limit/4 {
+		t.Errorf("the partitions may hold %d MiB of mail and %d MiB of accounts, of %d MiB", mail>>20, rows*rowBytes>>20, limit>>20)
+	}
+}

@@ -105,7 +105,8 @@ func (e *Engine) groupProblem(err error) {
 	}
 }
 
-// The least that a partition may hold and cache, however many there are.
+// The least that a partition may hold and cache, however many there are, unless the process has
+// a memory limit.
 const (
 	leastAhead    = 1 << 20
 	leastAccounts = 4
@@ -139,12 +140,12 @@ func (e *Engine) serve(ctx context.Context, g kafka.Generation) (again bool) {
 		return false
 	}
 	n := max(1, len(g.Partitions))
-	ahead := max(min(leastAhead, e.o.ReadAhead), e.o.ReadAhead/int64(n))
+	ahead, rows := e.shares(n)
 	var ours []*partition
 	for _, number := range g.Partitions {
 		p := e.partition(number)
 		p.bringers = max(1, bringAtOnce/n)
-		p.cache = newCache(max(min(leastAccounts, e.o.CacheAccounts), e.o.CacheAccounts/n), max(min(leastRows, e.o.CacheRows), e.o.CacheRows/n))
+		p.cache = newCache(max(min(leastAccounts, e.o.CacheAccounts), e.o.CacheAccounts/n), rows)
 		ours = append(ours, p)
 	}
 	e.mu.Lock()
@@ -172,6 +173,20 @@ func (e *Engine) serve(ctx context.Context, g kafka.Generation) (again bool) {
 	cut()
 	wg.Wait()
 	return e.rests()
+}
+
+// shares returns how many bytes of mail and how many rows of accounts each of n partitions may
+// have in memory. A record or an account that takes more than that passes alone.
+func (e *Engine) shares(n int) (ahead int64, rows int) {
+	ahead, rows = max(1, e.o.ReadAhead/int64(n)), max(1, e.o.CacheRows/n)
+	if e.o.Memory == 0 {
+		return max(ahead, min(leastAhead, e.o.ReadAhead)), max(rows, min(leastRows, e.o.CacheRows))
+	}
+	if ahead < leastAhead || rows < leastRows {
+		e.log.Warn("the memory limit leaves little for each partition, so they commit few records at a time; raise the limit, or let more processes share the partitions",
+			"partitions", n, "mail_bytes_each", ahead, "account_bytes_each", rows*rowBytes)
+	}
+	return ahead, rows
 }
 
 // partition makes a partition of the input that does nothing yet.

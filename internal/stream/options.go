@@ -45,14 +45,15 @@ type Options struct {
 	BatchRecords int   // records of one commit at most; 500
 	BatchBytes   int64 // bytes of values of one commit at most, but one record; 4 MiB
 	// ReadAhead bounds the bytes of records that were read and are not committed,
-	// over all partitions; 64 MiB. A partition gets at least 2 MiB of them.
+	// over all partitions; 64 MiB. Without Memory, a partition may hold 1 MiB at least.
 	ReadAhead int64
 	// AccountLimit is how many records of an account may wait in a partition before it is
 	// set aside, so that the others go before it; 100; below 0: any number.
 	AccountLimit int
 	// CacheAccounts and CacheRows bound the accounts held in memory between two
 	// commits, and the rows of their states, weights included, over all partitions;
-	// 2,000 and 8 million. At least one account of a partition is held.
+	// 2,000 and 8 million. Without Memory, a partition may hold 20,000 rows at least. One
+	// account of a partition is held in any case.
 	CacheAccounts, CacheRows int
 	// Memory is how many bytes of memory the process may use: ReadAhead is an eighth of
 	// it, and accounts in memory take a quarter of it, unless they are less; 0: there is
