@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -51,11 +52,16 @@ type LogPosition struct {
 	// were empty: then they may hold something else than the records of the log before
 	// Next did. Empty: it never was.
 	Recovered string
+	// Era counts how many times the line of positions was broken: the log lost its end, or
+	// somebody recovered the partition. Of two positions of one log that of the later era
+	// counts, however far the other got.
+	Era int64
 	// Stopped: the log once ended below Next, so it lost records, and others may have their
 	// offsets by now. Nothing is read on from here.
 	Stopped bool
-	// Cut is where the log ended then, if Stopped.
-	Cut int64
+	// Cuts are where the log ended each time that it lost its end, in the order in which
+	// that was noticed. From there on offsets name other records than before.
+	Cuts []int64
 	// Behind is the offset from which the accounts in Aside are read on, which is before
 	// Next; 0 if there are none.
 	Behind int64
@@ -91,6 +97,38 @@ func (at LogPosition) Whole() int64 {
 // was caught up with, so it orders the positions through which a partition goes.
 func (at LogPosition) Steps() int64 { return at.Next + at.Whole() }
 
+// Stop returns the position with a note that the log lost its end, and where it ended then.
+func (at LogPosition) Stop(cut int64) LogPosition {
+	at.Stopped = true
+	return at.Lose(cut)
+}
+
+// Lose returns the position as one from which reading may go on after the log lost its end.
+func (at LogPosition) Lose(cut int64) LogPosition {
+	at.Era++
+	at.Cuts = append(slices.Clone(at.Cuts), cut)
+	return at
+}
+
+// Reach is the offset before which those of the log are known to be in use.
+func (at LogPosition) Reach() int64 {
+	if n := len(at.Cuts); at.Stopped && n > 0 {
+		return at.Cuts[n-1] // what lies from there on by now was not read
+	}
+	return at.Next
+}
+
+// Reused counts how often the log lost its end at or before an offset, which then named
+// another record.
+func (at LogPosition) Reused(offset int64) (n int) {
+	for _, cut := range at.Cuts {
+		if cut <= offset {
+			n++
+		}
+	}
+	return n
+}
+
 // Clip returns the position at which a log that holds only offsets from first to next,
 // next excluded, can be read on, as if what is missing had been read.
 func (at LogPosition) Clip(first, next int64) LogPosition {
@@ -117,6 +155,9 @@ func (at LogPosition) Check(p Partition) error {
 	}
 	if len(at.Recovered) > maxRecovered {
 		return fmt.Errorf("the way in which it was recovered has %d bytes; at most %d are kept", len(at.Recovered), maxRecovered)
+	}
+	if at.Era < 0 || at.Era < int64(len(at.Cuts)) {
+		return fmt.Errorf("the log lost its end %d times in %d eras", len(at.Cuts), at.Era)
 	}
 	if at.Forgot < 0 || at.Forgot > at.Steps() {
 		return fmt.Errorf("something was forgotten at step %d of %d", at.Forgot, at.Steps())

@@ -61,6 +61,8 @@ func TestPositionsThatCantBe(t *testing.T) {
 		"its last is not passed": func(at *LogPosition) { at.Aside[2].Last = at.Next },
 		"its last is before":     func(at *LogPosition) { at.Aside[2].Last = 94 },
 		"fewer than none wait":   func(at *LogPosition) { at.Aside[2].Records = -1 },
+		"forgotten later":        func(at *LogPosition) { at.Forgot = at.Steps() + 1 },
+		"lost in no era":         func(at *LogPosition) { at.Cuts = []int64{50} },
 		"too many": func(at *LogPosition) {
 			at.Aside = nil
 			for n := range MostAside + 1 {
@@ -73,5 +75,27 @@ func TestPositionsThatCantBe(t *testing.T) {
 		if at.Check(p) == nil {
 			t.Errorf("%s: %+v is taken", name, at)
 		}
+	}
+}
+
+// Each time that the log loses its end, the offsets from there on name other records.
+func TestOffsetsThatAreUsedAgain(t *testing.T) {
+	at := LogPosition{Next: 100, Partitions: 1}
+	if at.Reach() != 100 || at.Reused(99) != 0 {
+		t.Errorf("it never lost its end: %+v", at)
+	}
+	once := at.Stop(60)
+	if !once.Stopped || once.Era != 1 || once.Reach() != 60 || once.Reused(59) != 0 || once.Reused(60) != 1 {
+		t.Errorf("it lost its end once: %+v", once)
+	}
+	twice := once.Lose(80)
+	if twice.Era != 2 || twice.Reused(59) != 0 || twice.Reused(79) != 1 || twice.Reused(80) != 2 || len(once.Cuts) != 1 || len(at.Cuts) != 0 {
+		t.Errorf("it lost its end twice: %+v", twice)
+	}
+	if err := twice.Check(Partition{Topic: "t"}); err != nil {
+		t.Error(err)
+	}
+	if got := (LogPosition{Next: 100, Forgot: 150}).Clip(0, 60); got.Forgot != 120 {
+		t.Errorf("what was forgotten at step 150 is of step %d in a log that ends at 60", got.Forgot)
 	}
 }

@@ -85,11 +85,16 @@ func kind(r Record) (string, *Refusal) {
 // source is the ce_source of what we make of a topic, a URI reference.
 func source(topic string) string { return "hinged:" + topic }
 
-// identity names a record of the input for good. Without the topic's id it is as good
-// as long as the topic is not created again.
-func identity(topic, id string, partition int32, offset int64) string {
+// identity names a record of the input for good. reused counts how many records had its
+// offset before and were lost. Without the topic's id it is as good as long as the topic is
+// not created again.
+func identity(topic, id string, partition int32, offset int64, reused int) string {
 	if id != "" {
 		topic += "/" + id
 	}
-	return fmt.Sprintf("%s/%d/%d", topic, partition, offset)
+	name := fmt.Sprintf("%s/%d/%d", topic, partition, offset)
+	if reused > 0 {
+		name += fmt.Sprintf("/%d", reused)
+	}
+	return name
 }

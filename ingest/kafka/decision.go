@@ -52,13 +52,19 @@ type Decision struct {
 	Partition int32 `json:"partition"`
 	// Offset is the record's offset in that partition.
 	Offset int64 `json:"offset"`
+	// Reused counts how many times the log of the partition lost its end at or before this
+	// offset, so that another record had the offset before; absent if it never did.
+	Reused int `json:"reused,omitempty"`
 	// Arrived is the timestamp of the message's record.
 	Arrived time.Time `json:"arrived"`
 }
 
-// ID is the ce_id: the topic, its id, and the partition and offset of the message's
-// record. So no other message ever has it, also after the topic was created again.
-func (d Decision) ID() string { return identity(d.Topic, d.TopicID, d.Partition, d.Offset) }
+// ID is the ce_id: the topic, its id, the partition and offset of the message's record,
+// and Reused if it is not 0. So no other message ever has it, also after the topic was
+// created again, or lost the end of its log.
+func (d Decision) ID() string {
+	return identity(d.Topic, d.TopicID, d.Partition, d.Offset, d.Reused)
+}
 
 // Record makes the record of the decisions topic, keyed by account. Its own
 // timestamp is left open: with that of an old message a broker could throw the

@@ -216,6 +216,7 @@ func (p *partition) decided(h *held, it *item, e *filter.Arrived, r *filter.Resu
 		Decision: m.Outcome.String(), Score: m.Score, Threshold: m.Threshold,
 		Mark:  m.Outcome == store.DecidedImportant && (m.Reason == store.ReasonThreshold || m.Reason == store.ReasonRule),
 		Topic: p.e.o.Topics.Input, TopicID: idText(p.topic), Partition: it.record.Partition, Offset: it.record.Offset, Arrived: it.record.Time,
+		Reused: store.LogPosition{Cuts: p.cuts}.Reused(it.record.Offset),
 	}
 	if m.Reason != store.ReasonThreshold {
 		d.Reason = m.Reason.String()

@@ -18,6 +18,7 @@ type situation struct {
 	partitions int32           // that the input topic has
 	local      *store.LogPosition
 	snapshot   *store.LogPosition // the newest whole one; nil: none
+	era        int64              // the last one of the log that a snapshot is of
 	committed  bool               // the group has published an offset
 	moved      bool               // the accounts come from another topic, so that they don't begin with nothing
 	behind     int64              // see Options.Behind
@@ -48,7 +49,15 @@ func (s *situation) ours(at *store.LogPosition) bool {
 
 // holds reports whether a position can be read on from.
 func (s *situation) holds(at *store.LogPosition) bool {
-	return s.ours(at) && !at.Stopped && s.log.First <= at.Whole() && at.Next <= s.log.End
+	return s.ours(at) && at.Era >= s.lastEra() && !at.Stopped && s.log.First <= at.Whole() && at.Next <= s.log.End
+}
+
+// lastEra is the last era that is known of the log.
+func (s *situation) lastEra() int64 {
+	if s.ours(s.local) {
+		return max(s.era, s.local.Era)
+	}
+	return s.era
 }
 
 // derived reports whether the accounts at a position hold nothing else than the records
@@ -103,6 +112,8 @@ func (s *situation) describe(what string, at *store.LogPosition, none string) st
 		return none
 	case !s.ours(at):
 		return fmt.Sprintf("%s %d of the topic with the id %s", what, at.Next, kafka.TopicID(at.TopicID))
+	case at.Era < s.lastEra():
+		return fmt.Sprintf("%s %d, from before the partition was stopped or recovered", what, at.Whole())
 	case at.Stopped:
 		return fmt.Sprintf("%s %d, where the log lost its end", what, at.Next)
 	}
@@ -162,9 +173,15 @@ func (p *partition) look(ctx context.Context) (*situation, error) {
 		s.local = &info.LogPosition
 		p.state.stands(&info.LogPosition)
 	}
-	// A snapshot can be worth more than the local copy only if that is far behind:
-	// then, and only then, is the snapshot topic read.
-	if !s.holds(s.local) || s.log.End-s.local.Whole() > o.Behind {
+	// A snapshot can be worth more than the local copy only if that is far behind, or of an
+	// era that is over: then, and only then, is all of the snapshots topic read.
+	needed := !s.holds(s.local) || s.log.End-s.local.Whole() > o.Behind
+	if !needed {
+		if needed, err = p.vault.overtaken(ctx, &info); err != nil {
+			return nil, err
+		}
+	}
+	if needed {
 		if err := p.newestSnapshot(ctx, s); err != nil {
 			return nil, err
 		}
@@ -221,7 +238,7 @@ func (p *partition) beginAt(ctx context.Context, s *situation, c choice) (int64,
 			p.log.Warn("the broker deleted the first records before hinged read them: retention goes by the timestamps of records", "offset", s.log.First)
 		}
 		p.log.Info("the partition is new here: reading it from the start of its log", "offset", s.log.First)
-		return s.log.First, o.Store.BeginPartition(p.id, store.LogPosition{Next: s.log.First, Partitions: s.partitions, TopicID: s.topic})
+		return s.log.First, o.Store.BeginPartition(p.id, store.LogPosition{Next: s.log.First, Partitions: s.partitions, TopicID: s.topic, Era: s.era})
 	}
 }
 

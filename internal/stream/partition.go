@@ -28,6 +28,7 @@ type partition struct {
 	pending pending
 	// purge is Forgot of the position, from when that is about to be committed.
 	purge atomic.Int64
+	era   int64 // of the position
 	// untidy are the Steps of the last snapshot made, while those that it makes
 	// needless are still there; -1: they are not. It belongs to keep.
 	untidy int64
@@ -48,6 +49,7 @@ type partition struct {
 	inRow  int                // items from intake since the last from behind
 	took   time.Duration      // to produce and commit the last batch
 	topic  kafka.TopicID      // of the input, when it began
+	cuts   []int64            // where its log lost its end; see store.LogPosition
 	from   *snapshot.Manifest // the snapshot found when it began; nil: none was looked for, or found
 }
 
@@ -116,6 +118,7 @@ func (p *partition) work(ctx context.Context, readAhead int64) error {
 	p.state.restoring(p.pending.set(info.Pending))
 	p.state.began(&info.LogPosition)
 	p.purge.Store(info.Forgot)
+	p.era, p.cuts = info.Era, info.Cuts
 	p.log.Info("partition assigned to this process", "offset", at)
 	p.cache.clear()
 	p.again = nil

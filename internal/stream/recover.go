@@ -149,6 +149,7 @@ func (r *Recoverer) examine(ctx context.Context, partition int32) (*examined, er
 	if err := x.vault.scan(ctx, r.now()); err != nil {
 		return nil, err
 	}
+	x.situation.era = x.vault.lastEra(topic)
 	if r.Quick {
 		x.manifest, err = x.vault.newest(ctx, topic, log)
 	} else {
@@ -226,12 +227,9 @@ func (r *Recoverer) Recover(ctx context.Context, partition int32, from string, d
 	case FromSnapshot:
 		m = *x.manifest
 		was := m.LogPosition
-		next := m.Next
-		switch {
-		case out.OtherLog:
+		next := was.Reach()
+		if out.OtherLog {
 			next = 0
-		case m.Stopped: // what lies from there on by now was not read
-			next = m.Cut
 		}
 		out.Next = min(max(next, x.First), x.End)
 		out.Unread = max(0, out.Next-next)
@@ -251,13 +249,7 @@ func (r *Recoverer) Recover(ctx context.Context, partition int32, from string, d
 	default:
 		return Recovery{}, fmt.Errorf("a partition is recovered from %s, %s or %s, not from %q", FromSnapshot, FromStart, FromNothing, from)
 	}
-	m.LogPosition = store.LogPosition{
-		Next: out.Next, Partitions: x.situation.partitions, TopicID: x.situation.topic, Recovered: from,
-		Behind: at.Behind, Aside: at.Aside,
-	}
-	if x.manifest != nil && !out.OtherLog {
-		m.Forgot = min(x.manifest.Forgot, m.Steps())
-	}
+	m.LogPosition = x.after(out.Next, from, at)
 	if dryRun {
 		return out, nil
 	}
@@ -265,14 +257,25 @@ func (r *Recoverer) Recover(ctx context.Context, partition int32, from string, d
 	if err := box.finish(&m); err != nil {
 		return Recovery{}, fmt.Errorf("recover partition %d: %w", partition, err)
 	}
-	// Of the log that there is, none may seem to be newer than what was decided now.
-	mine, _ := x.vault.positions(x.situation.topic)
-	for _, id := range mine {
-		if compareIDs(id, manifestIDOf(m.LogPosition)) > 0 {
-			if err := box.write(kafka.Record{Partition: partition, Key: manifestKey(id)}); err != nil {
-				return Recovery{}, fmt.Errorf("recover partition %d: %w", partition, err)
+	return out, nil
+}
+
+// after is the position from which a recovered partition goes on, with the accounts of
+// behind behind the others. It begins an era, so that nothing from before counts.
+func (x *examined) after(next int64, from string, behind store.LogPosition) store.LogPosition {
+	at := store.LogPosition{
+		Next: next, Partitions: x.situation.partitions, TopicID: x.situation.topic, Recovered: from,
+		Behind: behind.Behind, Aside: behind.Aside, Era: x.situation.era,
+	}
+	if was := x.manifest; was != nil {
+		at.Era = max(at.Era, was.Era)
+		if x.situation.ours(&was.LogPosition) {
+			at.Forgot, at.Cuts = min(was.Forgot, at.Steps()), was.Cuts
+			if was.Reach() > x.End {
+				return at.Lose(x.End)
 			}
 		}
 	}
-	return out, nil
+	at.Era++
+	return at
 }

@@ -85,9 +85,10 @@ func (p *partition) lastSnapshot(ctx context.Context) (int64, time.Time) {
 	if err := p.vault.scan(ctx, now); err != nil {
 		return unknown, now
 	}
+	p.noteSnapshotsRead()
 	ours, _ := p.vault.positions(p.topic)
 	for _, id := range ours {
-		if id.steps() > began {
+		if id.era != p.era || id.steps() > began {
 			continue
 		}
 		m, err := p.vault.manifest(ctx, id)
@@ -97,6 +98,9 @@ func (p *partition) lastSnapshot(ctx context.Context) (int64, time.Time) {
 		if m != nil {
 			return id.steps(), p.vault.writtenAt(id)
 		}
+	}
+	if len(ours) > 0 && p.vault.lastEra(p.topic) <= p.era {
+		return 0, time.Time{} // others must not begin with one of an era that is over
 	}
 	return unknown, now
 }
@@ -132,7 +136,9 @@ func (p *partition) oneSnapshot(ctx context.Context) (int64, error) {
 	}
 	p.state.snapshot()
 	p.untidy = next
-	return next, p.tidyLater(ctx)
+	err = p.tidyLater(ctx)
+	p.noteSnapshotsRead()
+	return next, err
 }
 
 // dump makes a snapshot and returns the Steps of its position: first the chunks, then, when they
@@ -262,14 +268,19 @@ func (p *partition) tidy(ctx context.Context, ours int64) error {
 
 const tidyRecords = 1000
 
-// keeps reports whether a snapshot is to stay, beside that with the Steps ours. mine: it
-// is of our log; is: the log that the input topic has; recent: it is one of the newest.
+// keeps reports whether a snapshot is to stay, beside that of our era with the Steps ours.
+// mine: it is of our log; is: the log that the input topic has; recent: it is one of the
+// newest.
 func (p *partition) keeps(id manifestID, mine bool, ours int64, is kafka.TopicID, recent bool) bool {
 	forgot := p.purge.Load()
-	if mine {
+	switch {
+	case !mine:
+		return !sameLog(is, p.topic) || recent && forgot == 0
+	case id.era != p.era:
+		return id.era > p.era || recent && forgot == 0
+	default:
 		return id.steps() >= ours || recent && id.steps() >= forgot
 	}
-	return !sameLog(is, p.topic) || recent && forgot == 0
 }
 
 // all returns every chunk that is there, with when it was written.

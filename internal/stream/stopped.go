@@ -83,17 +83,9 @@ func (p *partition) preserve(ctx context.Context) error {
 	if err := p.vault.scan(ctx, p.e.o.Now()); err != nil {
 		return err
 	}
-	if info.Stopped {
-		// Those that were written before do not say that the log lost its end.
-		if m, err := p.vault.manifest(ctx, manifestIDOf(info.LogPosition)); err != nil || m != nil && (m.Stopped || m.Recovered != info.Recovered) {
-			return err
-		}
-		_, err = p.dump(ctx)
-		return err
-	}
 	same, _ := p.vault.positions(info.TopicID)
 	for _, id := range same {
-		if id.steps() < info.Steps() {
+		if compareIDs(id, manifestIDOf(info.LogPosition)) < 0 {
 			break
 		}
 		if m, err := p.vault.manifest(ctx, id); err != nil || m != nil {

@@ -113,7 +113,7 @@ func (p *partition) newestSnapshot(ctx context.Context, s *situation) error {
 	if err := p.vault.scan(ctx, p.e.o.Now()); err != nil {
 		return err
 	}
-	s.moved = p.vault.from() != nil
+	s.moved, s.era = p.vault.from() != nil, p.vault.lastEra(s.topic)
 	m, err := p.vault.newest(ctx, s.topic, s.log)
 	if err != nil || m == nil {
 		return err
@@ -134,10 +134,14 @@ func (p *partition) restore(ctx context.Context, s *situation) (int64, error) {
 	case s.local != nil && !s.ours(s.local):
 		p.log.Warn("what this store has of the partition is of the topic before it was created again; it gives way to the snapshot",
 			"offset", s.local.Next, "id", kafka.TopicID(s.local.TopicID), "recovered", m.Recovered)
-	case m.Recovered != "" && (s.local == nil || s.local.Recovered == ""):
+	case m.Recovered != "" && (s.local == nil || s.local.Era < m.Era):
 		p.log.Warn("the partition was recovered", "from", m.Recovered, "offset", m.Next)
 	}
-	if err := snapshot.BeginRestore(ctx, p.e.o.Store, p.id, *m); err != nil {
+	from := *m
+	if s.ours(s.local) && s.local.Era == m.Era && s.local.Next > s.log.End {
+		from.LogPosition = m.Lose(s.log.End) // what this store stands at is of the records that were lost
+	}
+	if err := snapshot.BeginRestore(ctx, p.e.o.Store, p.id, from); err != nil {
 		return 0, err
 	}
 	p.log.Info("the partition is taken over from a snapshot", "offset", m.Next, "accounts", len(m.Accounts))

@@ -27,7 +27,7 @@ import (
 //
 // Keys are "manifest/" with the id of the input topic in 32 hexadecimal digits, a slash
 // and the position in 16, and if accounts are set aside a slash and where they are in as
-// many; and "chunk/" with the chunk's ID. A record without a value takes
+// many, and if the era is not 0 a slash and the era in as many; and "chunk/" with the chunk's ID. A record without a value takes
 // back those before it with the same key.
 type vault struct {
 	broker    Broker
@@ -53,17 +53,17 @@ type vault struct {
 
 // manifestID names a snapshot: of which log of the input it is, and up to where.
 type manifestID struct {
-	topic       kafka.TopicID
-	next, whole int64 // as in store.LogPosition
+	topic            kafka.TopicID
+	next, whole, era int64 // as in store.LogPosition
 }
 
 func manifestIDOf(at store.LogPosition) manifestID {
-	return manifestID{at.TopicID, at.Next, at.Whole()}
+	return manifestID{at.TopicID, at.Next, at.Whole(), at.Era}
 }
 
-// compareIDs orders the snapshots of one log by how much was read.
+// compareIDs orders the snapshots of one log by their era, and then by how much was read.
 func compareIDs(a, b manifestID) int {
-	return cmp.Or(cmp.Compare(a.steps(), b.steps()), cmp.Compare(a.next, b.next))
+	return cmp.Or(cmp.Compare(a.era, b.era), cmp.Compare(a.steps(), b.steps()), cmp.Compare(a.next, b.next))
 }
 
 // steps are those of the position.
@@ -91,8 +91,11 @@ const (
 
 func manifestKey(m manifestID) []byte {
 	key := fmt.Appendf(nil, "%s%x/%016x", manifestPrefix, m.topic[:], m.next)
-	if m.whole != m.next {
+	if m.whole != m.next || m.era != 0 {
 		key = fmt.Appendf(key, "/%016x", m.whole)
+	}
+	if m.era != 0 {
+		key = fmt.Appendf(key, "/%016x", m.era)
 	}
 	return key
 }
@@ -101,16 +104,20 @@ func manifestKey(m manifestID) []byte {
 func manifestOf(key []byte) (m manifestID, ok bool) {
 	name, ok := bytes.CutPrefix(key, []byte(manifestPrefix))
 	parts := strings.Split(string(name), "/")
-	if !ok || len(parts) < 2 || len(parts) > 3 || len(parts[0]) != 2*len(m.topic) {
+	if !ok || len(parts) < 2 || len(parts) > 4 || len(parts[0]) != 2*len(m.topic) {
 		return m, false
 	}
 	_, bad := hex.Decode(m.topic[:], []byte(parts[0]))
-	var err, badWhole error
-	m.next, err = strconv.ParseInt(parts[1], 16, 64)
-	if m.whole = m.next; len(parts) == 3 {
-		m.whole, badWhole = strconv.ParseInt(parts[2], 16, 64)
+	var numbers [3]int64
+	for i, part := range parts[1:] {
+		var err error
+		numbers[i], err = strconv.ParseInt(part, 16, 64)
+		bad = errors.Join(bad, err)
 	}
-	return m, errors.Join(bad, err, badWhole) == nil && bytes.Equal(manifestKey(m), key)
+	if m.next, m.whole, m.era = numbers[0], numbers[1], numbers[2]; len(parts) == 2 {
+		m.whole = m.next
+	}
+	return m, bad == nil && bytes.Equal(manifestKey(m), key)
 }
 
 func chunkKey(id snapshot.ChunkID) []byte {
@@ -151,18 +158,10 @@ func (v *vault) scan(ctx context.Context, now time.Time) error {
 
 // readOn is scan, which calls look with each record before it is noted. scanning is held.
 func (v *vault) readOn(ctx context.Context, now time.Time, look func(*kafka.Record)) error {
-	id, err := v.broker.TopicID(ctx, v.topic)
+	id, first, end, err := v.bounds(ctx)
 	if err != nil {
 		return err
 	}
-	marks, err := v.broker.Watermarks(ctx, v.topic)
-	if err != nil {
-		return err
-	}
-	if int(v.partition) >= len(marks) {
-		return fmt.Errorf("topic %s has %d partitions; it must have as many as the input topic", v.topic, len(marks))
-	}
-	first, end := marks[v.partition].First, marks[v.partition].End
 	v.mu.Lock()
 	another := v.at > end || !sameLog(id, v.id)
 	if v.id = id; another {
@@ -178,6 +177,36 @@ func (v *vault) readOn(ctx context.Context, now time.Time, look func(*kafka.Reco
 	v.read = now
 	at := v.at
 	v.mu.Unlock()
+	return v.records(ctx, id, at, end, func(b *kafka.Batch) {
+		for i := range b.Records {
+			look(&b.Records[i])
+		}
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		for i := range b.Records {
+			v.note(&b.Records[i])
+		}
+		v.at = max(v.at, b.Next)
+	})
+}
+
+// bounds returns the id of the topic, and what its partition holds.
+func (v *vault) bounds(ctx context.Context) (id kafka.TopicID, first, end int64, err error) {
+	if id, err = v.broker.TopicID(ctx, v.topic); err != nil {
+		return id, 0, 0, err
+	}
+	marks, err := v.broker.Watermarks(ctx, v.topic)
+	if err != nil {
+		return id, 0, 0, err
+	}
+	if int(v.partition) >= len(marks) {
+		return id, 0, 0, fmt.Errorf("topic %s has %d partitions; it must have as many as the input topic", v.topic, len(marks))
+	}
+	return id, marks[v.partition].First, marks[v.partition].End, nil
+}
+
+// records reads from one offset to another, and hands on what comes.
+func (v *vault) records(ctx context.Context, id kafka.TopicID, at, end int64, take func(*kafka.Batch)) error {
 	if at >= end {
 		return nil
 	}
@@ -188,16 +217,8 @@ func (v *vault) readOn(ctx context.Context, now time.Time, look func(*kafka.Reco
 		if err != nil {
 			return fmt.Errorf("reading snapshots: %w", err)
 		}
-		for i := range b.Records {
-			look(&b.Records[i])
-		}
-		v.mu.Lock()
-		for i := range b.Records {
-			v.note(&b.Records[i])
-		}
+		take(&b)
 		at = max(at, b.Next)
-		v.at = at
-		v.mu.Unlock()
 	}
 	return nil
 }
@@ -311,23 +332,12 @@ func (v *vault) manifest(ctx context.Context, id manifestID) (*snapshot.Manifest
 	return m, nil
 }
 
-// newest returns the highest whole manifest whose position the log of the input with an
-// id holds, and that was written since that log last lost its end. Without one, it returns
-// the highest whole one of that log; without one, the highest whole one of the log that the
-// topic had before; nil if there is none.
+// newest returns the highest whole manifest of the last era whose position the log of the
+// input with an id holds. Without one, it returns the highest whole one of that log; without
+// one, the highest whole one of the log that the topic had before; nil if there is none.
 func (v *vault) newest(ctx context.Context, topic kafka.TopicID, log kafka.Watermark) (*snapshot.Manifest, error) {
 	var highest *snapshot.Manifest
 	ours, others := v.positions(topic)
-	stopped := int64(-1) // where the last one is that says that the log lost its end
-	for _, id := range ours {
-		m, err := v.manifest(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		if m != nil && m.Stopped {
-			stopped = max(stopped, v.offsetOf(id))
-		}
-	}
 	for i, id := range slices.Concat(ours, others) {
 		if i >= len(ours) && highest != nil {
 			break
@@ -339,7 +349,7 @@ func (v *vault) newest(ctx context.Context, topic kafka.TopicID, log kafka.Water
 		if m == nil {
 			continue
 		}
-		if i < len(ours) && v.offsetOf(id) > stopped && log.First <= id.whole && id.next <= log.End {
+		if i < len(ours) && id.era == ours[0].era && !m.Stopped && log.First <= id.whole && id.next <= log.End {
 			return m, nil
 		}
 		if highest == nil {
@@ -347,16 +357,6 @@ func (v *vault) newest(ctx context.Context, topic kafka.TopicID, log kafka.Water
 		}
 	}
 	return highest, nil
-}
-
-// offsetOf is where a manifest is in the topic.
-func (v *vault) offsetOf(id manifestID) int64 {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if f := v.manifests[id]; f != nil {
-		return f.offset
-	}
-	return -1
 }
 
 // condemn notes that a manifest is of no use, whole as it seemed.

@@ -21,6 +21,10 @@ type PartitionInfo struct {
 	// Pending are the accounts that were taken over and have not all come in yet,
 	// ascending by name.
 	Pending []PendingAccount
+	// SnapshotsRead is up to which offset of the snapshots topic with the id SnapshotsID
+	// there is no position of a later era; see NoteSnapshotsRead.
+	SnapshotsRead int64
+	SnapshotsID   [16]byte
 }
 
 // positionRow is the row of a partition.
@@ -30,15 +34,21 @@ type positionRow struct {
 	TopicID    []byte `cbor:"3,keyasint,omitempty"` // 16 bytes, or none
 	Recovered  string `cbor:"4,keyasint,omitempty"`
 	Stopped    bool   `cbor:"5,keyasint,omitempty"`
-	Cut        int64  `cbor:"6,keyasint,omitempty"`
+	// 6 was Cut.
 
 	Behind int64         `cbor:"7,keyasint,omitempty"`
 	Aside  []store.Aside `cbor:"8,keyasint,omitempty"`
 	Forgot int64         `cbor:"9,keyasint,omitempty"`
+
+	Era  int64   `cbor:"10,keyasint,omitempty"`
+	Cuts []int64 `cbor:"11,keyasint,omitempty"`
+
+	SnapshotsID   []byte `cbor:"12,keyasint,omitempty"` // 16 bytes, or none
+	SnapshotsRead int64  `cbor:"13,keyasint,omitempty"`
 }
 
 func rowOf(at store.LogPosition) positionRow {
-	row := positionRow{Next: at.Next, Partitions: at.Partitions, Recovered: at.Recovered, Stopped: at.Stopped, Cut: at.Cut, Behind: at.Behind, Aside: at.Aside, Forgot: at.Forgot}
+	row := positionRow{Next: at.Next, Partitions: at.Partitions, Recovered: at.Recovered, Stopped: at.Stopped, Era: at.Era, Cuts: at.Cuts, Behind: at.Behind, Aside: at.Aside, Forgot: at.Forgot}
 	if at.TopicID != [16]byte{} {
 		row.TopicID = at.TopicID[:]
 	}
@@ -46,7 +56,7 @@ func rowOf(at store.LogPosition) positionRow {
 }
 
 func (r positionRow) position() store.LogPosition {
-	at := store.LogPosition{Next: r.Next, Partitions: r.Partitions, Recovered: r.Recovered, Stopped: r.Stopped, Cut: r.Cut, Behind: r.Behind, Aside: r.Aside, Forgot: r.Forgot}
+	at := store.LogPosition{Next: r.Next, Partitions: r.Partitions, Recovered: r.Recovered, Stopped: r.Stopped, Era: r.Era, Cuts: r.Cuts, Behind: r.Behind, Aside: r.Aside, Forgot: r.Forgot}
 	copy(at.TopicID[:], r.TopicID)
 	return at
 }
@@ -135,7 +145,22 @@ func (s *Store) NamePartitionTopic(p store.Partition, id [16]byte) error {
 // StopPartition notes that the log of p lost its end, and where it ended then; see store.LogPosition. Commits of
 // what was read before may still follow. ErrNotFound if the store does not know p.
 func (s *Store) StopPartition(p store.Partition, cut int64) error {
-	return s.note(p, func(row *positionRow) { row.Stopped, row.Cut = true, cut })
+	return s.note(p, func(row *positionRow) {
+		at := row.position().Stop(cut)
+		row.Stopped, row.Era, row.Cuts = at.Stopped, at.Era, at.Cuts
+	})
+}
+
+// NoteSnapshotsRead notes that the topic of snapshots with an id holds no position of p of
+// a later era before an offset, so that nobody has to look there again. ErrNotFound if the
+// store does not know p.
+func (s *Store) NoteSnapshotsRead(p store.Partition, id [16]byte, offset int64) error {
+	return s.note(p, func(row *positionRow) {
+		row.SnapshotsID, row.SnapshotsRead = nil, offset
+		if id != [16]byte{} {
+			row.SnapshotsID = id[:]
+		}
+	})
 }
 
 // note changes the row of a partition.
@@ -276,8 +301,10 @@ func readPosition(partition *bolt.Bucket) (positionRow, error) {
 	if err := decodeFramed(framePosition, positionKey, partition.Get(positionKey), &row); err != nil {
 		return row, damage("position: %w", err)
 	}
-	if n := len(row.TopicID); n != 0 && n != len(store.LogPosition{}.TopicID) {
-		return row, damage("position: the id of its topic has %d bytes", n)
+	for _, id := range [][]byte{row.TopicID, row.SnapshotsID} {
+		if n := len(id); n != 0 && n != len(store.LogPosition{}.TopicID) {
+			return row, damage("position: the id of its topic has %d bytes", n)
+		}
 	}
 	if err := row.position().CheckAside(); err != nil {
 		return row, damage("position: %w", err)
@@ -319,7 +346,8 @@ func (s *Store) PartitionInfo(p store.Partition) (info PartitionInfo, ok bool, e
 		if err != nil {
 			return err
 		}
-		info.LogPosition = row.position()
+		info.LogPosition, info.SnapshotsRead = row.position(), row.SnapshotsRead
+		copy(info.SnapshotsID[:], row.SnapshotsID)
 		names, err := membersOf(b)
 		if err != nil {
 			return err

@@ -109,15 +109,18 @@ type manifestRow struct {
 	TopicID     []byte       `cbor:"8,keyasint,omitempty"`
 	Recovered   string       `cbor:"9,keyasint,omitempty"`
 	Stopped     bool         `cbor:"10,keyasint,omitempty"`
-	Cut         int64        `cbor:"11,keyasint,omitempty"`
+	// 11 was Cut.
 
 	Behind int64         `cbor:"12,keyasint,omitempty"`
 	Aside  []store.Aside `cbor:"13,keyasint,omitempty"`
 	Forgot int64         `cbor:"14,keyasint,omitempty"`
+
+	Era  int64   `cbor:"15,keyasint,omitempty"`
+	Cuts []int64 `cbor:"16,keyasint,omitempty"`
 }
 
 func (r *manifestRow) position() store.LogPosition {
-	at := store.LogPosition{Next: r.Next, Partitions: r.Partitions, Recovered: r.Recovered, Stopped: r.Stopped, Cut: r.Cut, Behind: r.Behind, Aside: r.Aside, Forgot: r.Forgot}
+	at := store.LogPosition{Next: r.Next, Partitions: r.Partitions, Recovered: r.Recovered, Stopped: r.Stopped, Era: r.Era, Cuts: r.Cuts, Behind: r.Behind, Aside: r.Aside, Forgot: r.Forgot}
 	copy(at.TopicID[:], r.TopicID)
 	return at
 }
@@ -198,7 +201,7 @@ func (m *Manifest) Encode(put func(ChunkID, []byte) error) ([]byte, error) {
 }
 
 func (m *Manifest) encode(put func(ChunkID, []byte) error) ([]byte, error) {
-	row := manifestRow{Topic: m.Partition.Topic, Number: m.Partition.Number, Next: m.Next, Partitions: m.Partitions, Fingerprint: m.Fingerprint, Recovered: m.Recovered, Stopped: m.Stopped, Cut: m.Cut, Behind: m.Behind, Aside: m.Aside, Forgot: m.Forgot}
+	row := manifestRow{Topic: m.Partition.Topic, Number: m.Partition.Number, Next: m.Next, Partitions: m.Partitions, Fingerprint: m.Fingerprint, Recovered: m.Recovered, Stopped: m.Stopped, Era: m.Era, Cuts: m.Cuts, Behind: m.Behind, Aside: m.Aside, Forgot: m.Forgot}
 	if m.TopicID != [16]byte{} {
 		row.TopicID = m.TopicID[:]
 	}
