@@ -164,6 +164,7 @@ func (e *Engine) serve(ctx context.Context, g kafka.Generation) (again bool) {
 	wg.Go(func() { e.publish(work, g) })
 	wg.Go(func() { e.watch(work, ours) })
 	wg.Go(func() { e.preserveOthers(work, g) })
+	wg.Go(func() { e.dropDeparted(work, g) })
 	select {
 	case <-woken:
 		release := e.quiet(ctx)

@@ -63,6 +63,10 @@ type Options struct {
 	// taken before it; 5,000.
 	Behind int64
 
+	// dropAfter is how long a partition must be another process's before this one drops its
+	// copy: longer than a restart takes, after which the partition may come back; 1 h.
+	dropAfter time.Duration
+
 	// FromStart begins every partition at the first record of its log where that is still
 	// there and the accounts hold nothing else than the log does, whatever snapshots there
 	// are.
@@ -93,6 +97,7 @@ func (o Options) withDefaults() Options {
 		o.CacheRows = max(1, min(o.CacheRows, int(o.Memory/4/rowBytes)))
 	}
 	orDefault(&o.Behind, 5_000)
+	orDefault(&o.dropAfter, time.Hour)
 	if o.Mail == nil {
 		o.Mail = pipeline.NewPool(runtime.GOMAXPROCS(0))
 	}

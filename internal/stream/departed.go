@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package stream
+
+import (
+	"context"
+	"slices"
+
+	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/store"
+)
+
+// dropDeparted drops the copies of partitions that another process has now, once a snapshot has
+// all of what they have: nobody would trim them, and nothing would be forgotten in them.
+func (e *Engine) dropDeparted(ctx context.Context, g kafka.Generation) {
+	for wait(ctx, e.o.dropAfter) == nil {
+		if err := e.tryDropDeparted(ctx, g); err != nil && ctx.Err() == nil {
+			e.log.Warn("can't drop the copies of partitions that another process has; trying again", "error", err)
+		}
+	}
+}
+
+func (e *Engine) tryDropDeparted(ctx context.Context, g kafka.Generation) error {
+	all, err := e.o.Store.Partitions()
+	if err != nil {
+		return err
+	}
+	for _, id := range all {
+		if id.Topic != e.o.Topics.Input || slices.Contains(g.Partitions, id.Number) {
+			continue
+		}
+		needless, err := e.savedElsewhere(ctx, id)
+		if err != nil {
+			return err
+		}
+		if !needless {
+			continue
+		}
+		if err := e.o.Store.DropPartition(ctx, id); err != nil {
+			return err
+		}
+		e.log.Info("dropped the copy of a partition that another process has", "partition", id.Number)
+	}
+	return nil
+}
+
+// savedElsewhere reports whether a whole snapshot has all that the store has of a partition.
+func (e *Engine) savedElsewhere(ctx context.Context, id store.Partition) (bool, error) {
+	info, ok, err := e.o.Store.PartitionInfo(id)
+	if err != nil || !ok {
+		return false, err
+	}
+	topic, err := e.o.Broker.TopicID(ctx, id.Topic)
+	if err != nil || !sameLog(topic, info.TopicID) {
+		return false, err // of the topic before this store may know the most
+	}
+	v := newVault(e.o.Broker, e.o.Topics.Snapshots, id.Number) // of which nothing is kept
+	if err := v.scan(ctx, e.o.Now()); err != nil {
+		return false, err
+	}
+	same, _ := v.positions(info.TopicID)
+	for _, saved := range same {
+		if compareIDs(saved, manifestIDOf(info.LogPosition)) < 0 {
+			break
+		}
+		if m, err := v.manifest(ctx, saved); err != nil || m != nil {
+			return m != nil, err
+		}
+	}
+	return false, nil
+}
