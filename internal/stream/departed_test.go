@@ -48,14 +48,13 @@ func TestTheCopyOfAPartitionThatMovedAwayIsDropped(t *testing.T) {
 		if has() {
 			return errors.New("the copy is still there")
 		}
+		if files, err := filepath.Glob(p.path + ".partitions-*/*"); err != nil || len(files) != 1 {
+			return fmt.Errorf("the store has the files %q, %w, want that of partition 0", files, err)
+		}
 		return nil
 	})
 	if n := snapshots(t, c)[1]; n == 0 {
 		t.Error("the copy was dropped, and there is no snapshot")
-	}
-	files, err := filepath.Glob(p.path + ".partitions-*/*")
-	if err != nil || len(files) != 1 {
-		t.Errorf("the store has the files %q, %v, want that of partition 0", files, err)
 	}
 	// It takes the partition over again like anybody.
 	eventually(t, func() error { return caughtUp(c, p, q) })
