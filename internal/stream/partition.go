@@ -130,7 +130,7 @@ func (p *partition) work(ctx context.Context, readAhead int64) error {
 	defer beside.Wait()
 	defer fail(nil) // before the wait
 	beside.Go(func() {
-		if err := p.keep(ctx); err != nil {
+		if err := p.keep(ctx, info.Steps()); err != nil {
 			fail(err)
 		}
 	})

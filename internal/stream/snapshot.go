@@ -21,11 +21,12 @@ const lookEvery = time.Second
 // younger one may be of a snapshot that another process is making.
 const orphanAge = time.Hour
 
-// keep makes snapshots when they are due, until ctx is done. An error says that the store's file
-// is damaged, which it also notices if there is no mail.
-func (p *partition) keep(ctx context.Context) error {
+// keep makes snapshots when they are due, until ctx is done. began are the Steps of the position
+// at which we began. An error says that the store's file is damaged, which it also notices if
+// there is no mail.
+func (p *partition) keep(ctx context.Context, began int64) error {
 	p.untidy = -1
-	last, at := p.lastSnapshot(ctx)
+	last, at := p.lastSnapshot(ctx, began)
 	if forgot := p.purge.Load(); forgot > 0 && forgot <= last {
 		p.untidy = last // perhaps we ended before those that know what was forgotten were taken back
 	}
@@ -72,9 +73,8 @@ func (p *partition) keep(ctx context.Context) error {
 // lastSnapshot returns the Steps of the newest whole snapshot there is, and when it was made;
 // where nothing can be told of it, those of the position at which we began, or 0 if something
 // was forgotten before, so that one is made at once.
-func (p *partition) lastSnapshot(ctx context.Context) (int64, time.Time) {
-	began, now := p.state.position().Steps(), p.e.o.Now()
-	unknown := began
+func (p *partition) lastSnapshot(ctx context.Context, began int64) (int64, time.Time) {
+	now, unknown := p.e.o.Now(), began
 	if p.purge.Load() > 0 {
 		unknown = 0
 	}
