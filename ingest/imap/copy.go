@@ -28,13 +28,15 @@ type copying struct {
 }
 
 // copy answers the request for a copy that heads the queue.
-func (p *poller) copy(ctx context.Context, sess *session, req ingest.MarkRequest) error {
-	c := &copying{sess: sess, req: req}
+func (p *poller) copy(ctx context.Context, sess *session, req *queued) error {
+	c := &copying{sess: sess, req: req.MarkRequest}
 	var result ingest.MarkResult
 	var err error
 	switch {
 	case !sess.canCopy():
 		result = c.answer(ingest.MarkImpossible, noUIDPlus)
+	case req.failed >= maxFailed:
+		result = req.givenUp()
 	case req.Clear:
 		result, err = c.remove()
 	default:
@@ -247,26 +249,30 @@ func (c *copying) remove() (ingest.MarkResult, error) {
 		c.sess.guard.end()
 		if err != nil {
 			if saidNo(err) != nil {
-				c.spare(at.UID)
+				c.spare(at.UID, copied.flags)
 			}
 			return ingest.MarkResult{}, c.refused(c.sess.fail("UID EXPUNGE in "+at.Mailbox, err), ingest.MarkImpossible)
 		}
-		if copied, err = c.describe(at.UID); err != nil {
+		left, err := c.describe(at.UID)
+		if err != nil {
 			return ingest.MarkResult{}, err
 		}
-		if !copied.there {
+		if !left.there {
 			return c.answer(ingest.MarkDone, ""), nil
 		}
-		c.spare(at.UID)
+		c.spare(at.UID, copied.flags)
 		return c.answer(ingest.MarkImpossible, "the server said yes and kept the copy"), nil
 	}
 	return c.answer(ingest.MarkConflict, ""), nil
 }
 
-// spare takes off a copy that the server keeps the flag with which it was to go: a mail
-// program would show it as deleted, or delete it. If that fails, too, the copy has the flag.
-func (c *copying) spare(uid uint32) {
-	_, _ = c.sess.store(uid, goimap.StoreFlagsDel, []goimap.Flag{goimap.FlagDeleted}, 0)
+// spare takes off a copy that the server keeps the flag with which it was to go, unless its
+// owner had set that before: a mail program would show the copy as deleted, or delete it. If
+// that fails, too, the copy has the flag.
+func (c *copying) spare(uid uint32, before []string) {
+	if !ingest.HasFlag(before, `\deleted`) {
+		_, _ = c.sess.store(uid, goimap.StoreFlagsDel, []goimap.Flag{goimap.FlagDeleted}, 0)
+	}
 }
 
 // untouched looks at the copy in the open mailbox. The error ends the request if it is not

@@ -360,6 +360,57 @@ func TestACopyThatIsNotExpungedIsNotLeftDeleted(t *testing.T) {
 	}
 }
 
+// TestACopyThatItsOwnerDeletedStaysDeleted when the server refuses to expunge it.
+func TestACopyThatItsOwnerDeletedStaysDeleted(t *testing.T) {
+	header := "Message-ID: <one@a.test>\r\n"
+	var stores []string
+	open := ""
+	f := testkit.StartFake(t, func(f *testkit.Fake) {
+		f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
+			switch {
+			case cmd.Name == "SELECT" || cmd.Name == "EXAMINE":
+				open = cmd.Args
+				return false
+			case cmd.Name == "UID FETCH" && strings.Contains(cmd.Args, "BODY.PEEK[]"):
+				c.Line("* 1 FETCH (UID 1 BODY[] {%d}\r\n%s)", len(plainMail), plainMail)
+				c.OK(cmd)
+			case cmd.Name == "UID FETCH" && strings.Contains(cmd.Args, "HEADER.FIELDS"):
+				flags := ""
+				if strings.Contains(open, "Important") {
+					flags = `\Deleted`
+				}
+				c.Line("* 1 FETCH (UID 1 FLAGS (%s) RFC822.SIZE %d BODY[HEADER.FIELDS (Message-ID Date From Subject)]<0> {%d}\r\n%s)", flags, len(plainMail), len(header), header)
+				c.OK(cmd)
+			case cmd.Name == "UID STORE":
+				stores = append(stores, cmd.Args)
+				c.OK(cmd)
+			case cmd.Name == "UID EXPUNGE":
+				c.Line("%s NO [NOPERM] not here", cmd.Tag)
+			default:
+				return boxes(f, c, cmd, "INBOX", "Important")
+			}
+			return true
+		}
+	})
+	f.Add(plainMail, "")
+	o := only(f)
+	o.markPause = time.Millisecond
+	r := startSource(t, o)
+	e, _ := r.await("the message", 0, arrivalOf("INBOX", 1))
+	place := e.(ingest.Arrival).Place
+	sum := sha256.Sum256([]byte(header))
+	r.source.Mark(ingest.MarkRequest{
+		ID: 1, Place: place, CopyTo: "Important", Clear: true,
+		Copied: ingest.Copied{Place: ingest.Place{Mailbox: "Important", UIDValidity: place.UIDValidity, UID: 1}, Sum: hex.EncodeToString(sum[:16])},
+	})
+	e, _ = r.await("the answer", 0, resultOf(1))
+	for _, s := range stores {
+		if strings.Contains(s, `-FLAGS (\Deleted)`) {
+			t.Errorf("the owner had deleted the copy; the STOREs were %q, %+v", stores, e)
+		}
+	}
+}
+
 // TestACopyOverWhichTheConnectionBreaksIsGivenUp, so that the other mailboxes are watched
 // again; and one that the server refuses is at once.
 func TestACopyOverWhichTheConnectionBreaksIsGivenUp(t *testing.T) {

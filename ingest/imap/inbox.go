@@ -142,7 +142,7 @@ func (s *Source) pollOnce(ctx context.Context, w *waiter) error {
 // awaitMark gives the receiver a moment to ask for the mark of what just
 // arrived.
 func (s *Source) awaitMark(ctx context.Context) {
-	if _, ok := s.inboxMarks.first(); ok {
+	if s.inboxMarks.first() != nil {
 		return
 	}
 	t := time.NewTimer(markGrace)

@@ -18,8 +18,9 @@ import (
 // queue holds the mark requests for one connection, in the order asked.
 type queue struct {
 	mu    sync.Mutex
-	list  []queued
-	added chan struct{} // holds one when there may be requests
+	list  []*queued
+	off   map[*queued]struct{} // put off; each comes back to the end of list
+	added chan struct{}        // holds one when there may be requests
 }
 
 // queued is a request, and what came of it so far.
@@ -27,14 +28,18 @@ type queued struct {
 	ingest.MarkRequest
 	failed int    // how often it could not be answered
 	why    string // the last time
+	// changed: the flags of its message changed while it was put off, so that whoever asked
+	// may not want it any more.
+	changed bool
 }
 
-func newQueue() *queue { return &queue{added: make(chan struct{}, 1)} }
+func newQueue() *queue { return &queue{off: map[*queued]struct{}{}, added: make(chan struct{}, 1)} }
 
-func (q *queue) push(r ingest.MarkRequest) { q.add(queued{MarkRequest: r}) }
+func (q *queue) push(r ingest.MarkRequest) { q.add(&queued{MarkRequest: r}) }
 
-func (q *queue) add(r queued) {
+func (q *queue) add(r *queued) {
 	q.mu.Lock()
+	delete(q.off, r)
 	q.list = append(q.list, r)
 	q.mu.Unlock()
 	select {
@@ -43,14 +48,14 @@ func (q *queue) add(r queued) {
 	}
 }
 
-// first returns the oldest request.
-func (q *queue) first() (queued, bool) {
+// first returns the oldest request, or nil.
+func (q *queue) first() *queued {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.list) == 0 {
-		return queued{}, false
+		return nil
 	}
-	return q.list[0], true
+	return q.list[0]
 }
 
 // done drops the oldest request, which was answered or is put off.
@@ -62,42 +67,57 @@ func (q *queue) done() {
 	}
 }
 
+// putOff has the oldest request come back later, behind the others.
+func (q *queue) putOff(r *queued, pause time.Duration) {
+	q.done()
+	q.mu.Lock()
+	q.off[r] = struct{}{}
+	q.mu.Unlock()
+	time.AfterFunc(pause, func() { q.add(r) })
+}
+
+// noteChange notes that the flags at a place changed.
+func (q *queue) noteChange(place ingest.Place) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for r := range q.off {
+		r.changed = r.changed || r.Place == place
+	}
+}
+
 // maxFailed is how often a request may fail before it is given up: the server calls its
 // trouble passing, or the connection breaks.
 const maxFailed = 5
 
-// next returns the request that heads a queue, after it has answered those that failed too
-// often.
-func (s *Source) next(ctx context.Context, q *queue) (r queued, ok bool, err error) {
-	for {
-		if r, ok = q.first(); !ok || r.failed < maxFailed {
-			return r, ok, nil
-		}
-		why := fmt.Sprintf("given up after %d attempts: %s", r.failed, r.why)
-		if err := s.emit(ctx, answer(r.MarkRequest, ingest.MarkImpossible, nil, why)); err != nil {
-			return queued{}, false, err
-		}
-		q.done()
-	}
+func (r *queued) givenUp() ingest.MarkResult {
+	return answer(r.MarkRequest, ingest.MarkImpossible, nil, fmt.Sprintf("given up after %d attempts: %s", r.failed, r.why))
 }
 
 // putOff has the request that heads a queue, and that failed for this reason, carried out
-// later, after four times as long each time: one message or one mailbox must not keep the
-// others waiting. It returns nil if the connection can go on, else the reason.
+// later: one message or one mailbox must not keep the others waiting. It returns nil if the
+// connection can go on, else the reason.
+//
+// What the server said no to was not carried out, and waits four times as long each time.
+// Where the connection broke, nobody knows. Then the request is carried out right after the
+// next connection has compared the mailbox, and after the others: its owner must not have the
+// time to say something else about a mark that is there already. A server that was asked too
+// much says nothing about the request.
 func (s *Source) putOff(ctx context.Context, q *queue, why error) error {
-	r, ok := q.first()
-	if !ok || retryable(ctx, why) == stop {
+	r := q.first()
+	status, no := isStatus(why)
+	throttled := no && status.limited() && status.Code != "OVERQUOTA" // a mailbox may stay full
+	if r == nil || throttled || retryable(ctx, why) == stop {
 		return why
 	}
 	pause := s.o.markPause << min(2*r.failed, maxMarkShift)
 	r.failed, r.why = r.failed+1, ingest.OneLine(why.Error())
-	q.done()
-	if r.failed < maxFailed {
-		time.AfterFunc(pause, func() { q.add(r) })
+	if no && r.failed < maxFailed {
+		q.putOff(r, pause)
 	} else {
-		q.add(r) // to be answered
+		q.done()
+		q.add(r) // to be carried out on the next connection, or to be given up
 	}
-	if status, no := isStatus(why); no && !status.limited() {
+	if no && !status.limited() {
 		return nil
 	}
 	return why
@@ -113,11 +133,11 @@ func (v *visit) marks(ctx context.Context) error {
 	default:
 	}
 	for {
-		req, ok, err := v.s.next(ctx, q)
-		if err != nil || !ok || req.CopyTo != "" || mailboxName(req.Place.Mailbox) != v.mailbox.name {
-			return err
+		req := q.first()
+		if req == nil || req.CopyTo != "" || mailboxName(req.Place.Mailbox) != v.mailbox.name {
+			return nil
 		}
-		result, err := v.mark(ctx, req.MarkRequest)
+		result, err := v.carryOut(ctx, req)
 		if err != nil {
 			if err = v.s.putOff(ctx, q, err); err != nil {
 				return err
@@ -129,6 +149,26 @@ func (v *visit) marks(ctx context.Context) error {
 		}
 		q.done()
 	}
+}
+
+// carryOut answers a request as mark does, unless it failed too often, or its owner may have
+// said something on the message while it was put off: then whoever asked decides anew.
+func (v *visit) carryOut(ctx context.Context, req *queued) (ingest.MarkResult, error) {
+	if !req.changed && req.failed < maxFailed {
+		return v.mark(ctx, req.MarkRequest)
+	}
+	got, there, err := v.reread(ctx, req.MarkRequest, false)
+	switch {
+	case err == nil && !there:
+		return answer(req.MarkRequest, ingest.MarkGone, nil, ""), nil
+	case err == nil && req.changed:
+		return answer(req.MarkRequest, ingest.MarkConflict, got.flags, ""), nil
+	case err == nil && asAsked(got.flags, req.MarkRequest): // carried out, and its answer lost
+		return answer(req.MarkRequest, ingest.MarkDone, got.flags, ""), nil
+	case req.failed < maxFailed:
+		return ingest.MarkResult{}, err
+	}
+	return req.givenUp(), nil
 }
 
 // storeTries is how often a STORE is repeated when only \Seen and the like got

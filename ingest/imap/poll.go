@@ -87,7 +87,11 @@ func (p *poller) discover(ctx context.Context, sess *session) error {
 	p.watched = nil
 	for _, l := range list {
 		if p.s.watches(l.name, l.role) && !(p.s.idle && l.name == inbox) {
-			p.watched = append(p.watched, p.s.mailbox(l.name, l.role))
+			b := p.s.mailbox(l.name, l.role)
+			if !b.opened {
+				delete(p.last, l.name) // it has another role, which is to be told
+			}
+			p.watched = append(p.watched, b)
 		}
 	}
 	watch := slices.Concat(p.s.o.Mailboxes, p.s.o.Include, slices.Sorted(maps.Values(p.s.o.Roles)))
@@ -136,7 +140,7 @@ func (p *poller) round(ctx context.Context, sess *session, all, flags bool) erro
 		if err != nil {
 			return err
 		}
-		if last, looked := p.last[b.name]; looked && !all && b.opened && now == last {
+		if last, looked := p.last[b.name]; looked && !all && now == last {
 			if b.live == sess {
 				b.looked(sess)
 			}
@@ -224,24 +228,21 @@ func (p *poller) look(ctx context.Context, sess *session, b *mailbox, flags bool
 
 // marks carries out the requests for mailboxes other than INBOX, and for copies.
 func (p *poller) marks(ctx context.Context, sess *session) error {
-	for {
-		req, ok, err := p.s.next(ctx, p.s.otherMarks)
-		if err != nil || !ok {
-			return err
-		}
+	for req := p.s.otherMarks.first(); req != nil; req = p.s.otherMarks.first() {
 		carryOut := p.mark
 		if req.CopyTo != "" {
 			carryOut = p.copy
 		}
-		if err := carryOut(ctx, sess, req.MarkRequest); err != nil {
+		if err := carryOut(ctx, sess, req); err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 // mark carries out the request that heads the queue, and those behind it for the same
 // mailbox, which is selected read-write for as long as they head it.
-func (p *poller) mark(ctx context.Context, sess *session, req ingest.MarkRequest) error {
+func (p *poller) mark(ctx context.Context, sess *session, req *queued) error {
 	name := mailboxName(req.Place.Mailbox)
 	b, known := p.s.mailboxes[name]
 	if !known {
@@ -252,9 +253,12 @@ func (p *poller) mark(ctx context.Context, sess *session, req ingest.MarkRequest
 		b.opened = true // nothing of it is reported but the marks
 	}
 	v, err := p.s.open(ctx, sess, b, false)
-	if status, no := isStatus(err); no && !status.passing() {
-		err := p.s.emit(ctx, answer(req, ingest.MarkGone, nil, status.Error()))
-		if err != nil {
+	if status, no := isStatus(err); no && (!status.passing() || req.failed >= maxFailed) {
+		result := answer(req.MarkRequest, ingest.MarkGone, nil, status.Error())
+		if status.passing() {
+			result = req.givenUp()
+		}
+		if err := p.s.emit(ctx, result); err != nil {
 			return err
 		}
 		p.s.otherMarks.done()

@@ -129,3 +129,179 @@ func TestAFolderForCopiesInTroubleKeepsTheConnection(t *testing.T) {
 		t.Errorf("it reconnected %d times", n)
 	}
 }
+
+// TestAMarkWhoseAnswerIsLostIsNotSetAgain: the connection breaks when the server has carried out
+// the STORE. The mark is seen on the next one, and its owner takes it off.
+func TestAMarkWhoseAnswerIsLostIsNotSetAgain(t *testing.T) {
+	var stores atomic.Int32
+	f := testkit.StartFake(t, func(f *testkit.Fake) {
+		f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
+			if cmd.Name != "UID STORE" {
+				return false
+			}
+			if stores.Add(1) == 1 {
+				f.Lock()
+				f.Messages[0].Flags, f.Messages[0].ModSeq = "$Important", f.Messages[0].ModSeq+10
+				f.Unlock()
+				c.Close()
+				return true
+			}
+			return false
+		}
+	})
+	f.Add(plainMail, "")
+	o := only(f)
+	o.BackoffMin, o.BackoffMax = 10*time.Millisecond, 20*time.Millisecond
+	o.LoginEvery = time.Millisecond
+	r := startSource(t, o)
+	_, at := r.await("scan", 0, cursorOf("INBOX", 2))
+	r.source.Mark(mark(1, 1))
+	_, at = r.await("our mark, seen", at, flagsOf("INBOX", 1, "$Important"))
+	time.Sleep(300 * time.Millisecond) // no program does this, but people
+	f.Lock()
+	f.Messages[0].Flags, f.Messages[0].ModSeq = "", f.Messages[0].ModSeq+10
+	ms := f.Messages[0].ModSeq
+	f.Unlock()
+	f.Tell("* 1 FETCH (UID 1 FLAGS () MODSEQ (%d))", ms)
+	r.await("the owner's word", at, flagsOf("INBOX", 1))
+	e, _ := r.await("result", 0, resultOf(1))
+	f.Lock()
+	defer f.Unlock()
+	if got := f.Messages[0].Flags; got != "" {
+		t.Errorf("the owner took the mark off; now the message has %q (result %+v)", got, e)
+	}
+}
+
+// TestAMarkTakenBackIsLeftIfTheOwnerSetsIt is the same for a mark that is taken back.
+func TestAMarkTakenBackIsLeftIfTheOwnerSetsIt(t *testing.T) {
+	var stores atomic.Int32
+	f := testkit.StartFake(t, func(f *testkit.Fake) {
+		f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
+			if cmd.Name == "UID STORE" && stores.Add(1) == 1 {
+				f.Lock()
+				f.Messages[0].Flags, f.Messages[0].ModSeq = "", f.Messages[0].ModSeq+10
+				f.Unlock()
+				c.Close()
+				return true
+			}
+			return false
+		}
+	})
+	f.Add(plainMail, "$Important")
+	o := only(f)
+	o.BackoffMin, o.BackoffMax, o.LoginEvery = 10*time.Millisecond, 20*time.Millisecond, time.Millisecond
+	r := startSource(t, o)
+	_, at := r.await("scan", 0, cursorOf("INBOX", 2))
+	req := mark(1, 1, "$important")
+	req.Clear = true
+	r.source.Mark(req)
+	_, at = r.await("gone", at, flagsOf("INBOX", 1))
+	time.Sleep(300 * time.Millisecond)
+	f.Lock()
+	f.Messages[0].Flags, f.Messages[0].ModSeq = "$Important", f.Messages[0].ModSeq+10
+	ms := f.Messages[0].ModSeq
+	f.Unlock()
+	f.Tell("* 1 FETCH (UID 1 FLAGS ($Important) MODSEQ (%d))", ms)
+	_, _ = r.await("the owner's word", at, flagsOf("INBOX", 1, "$Important"))
+	e, _ := r.await("result", 0, resultOf(1))
+	f.Lock()
+	defer f.Unlock()
+	if got := f.Messages[0].Flags; got != "$Important" {
+		t.Errorf("the owner set the mark; now the message has %q (result %+v)", got, e)
+	}
+}
+
+// TestARequestIsGivenUpAfterItsMailboxWasCompared: the connection breaks at each STORE, and the
+// last one was carried out. Given up before, our own mark would look like the owner's.
+func TestARequestIsGivenUpAfterItsMailboxWasCompared(t *testing.T) {
+	var stores atomic.Int32
+	f := testkit.StartFake(t, func(f *testkit.Fake) {
+		f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
+			if cmd.Name == "UID STORE" {
+				if stores.Add(1) == maxFailed {
+					f.Lock()
+					f.Messages[0].Flags, f.Messages[0].ModSeq = "$Important", f.Messages[0].ModSeq+10
+					f.Unlock()
+				}
+				c.Close()
+				return true
+			}
+			return boxes(f, c, cmd, "Alpha", "Lists")
+		}
+	})
+	f.Add(plainMail, "")
+	o := only(f)
+	o.Mailboxes, o.PollInterval, o.markPause = []string{"Alpha", "Lists"}, time.Hour, time.Millisecond
+	o.BackoffMin, o.BackoffMax, o.LoginEvery = 50*time.Millisecond, 60*time.Millisecond, time.Millisecond
+	r := startSource(t, o)
+	r.await("scan", 0, cursorOf("Lists", 2))
+	req := mark(7, 1)
+	req.Place.Mailbox = "Lists"
+	r.source.Mark(req)
+	_, seen := r.await("our mark", 0, flagsOf("Lists", 1, "$Important"))
+	e, answered := r.await("the answer", 0, resultOf(7))
+	if m := e.(ingest.MarkResult); answered < seen {
+		t.Errorf("%v %q at event %d, before the mark was seen at event %d", m.Outcome, m.Detail, answered, seen)
+	}
+}
+
+// TestAThrottledMarkIsNotGivenUp: that the server was asked too much says nothing about it.
+func TestAThrottledMarkIsNotGivenUp(t *testing.T) {
+	start := time.Now()
+	f := testkit.StartFake(t, func(f *testkit.Fake) {
+		f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
+			if cmd.Name == "UID STORE" && time.Since(start) < 2*time.Second {
+				c.Line("%s NO [THROTTLED] slow down", cmd.Tag)
+				return true
+			}
+			return false
+		}
+	})
+	f.Add(plainMail, "")
+	o := only(f)
+	o.BackoffMin, o.BackoffMax, o.LoginEvery = 10*time.Millisecond, 50*time.Millisecond, time.Millisecond
+	o.markPause = 10 * time.Millisecond
+	r := startSource(t, o)
+	_, at := r.await("scan", 0, cursorOf("INBOX", 2))
+	r.source.Mark(mark(1, 1))
+	e, _ := r.await("result", at, resultOf(1))
+	if got := e.(ingest.MarkResult); got.Outcome != ingest.MarkDone {
+		t.Errorf("%+v after %v", got, time.Since(start))
+	}
+}
+
+// TestAPutOffMarkIsAskedForAnewIfItsOwnerSpoke: a mark was refused for a moment, and meanwhile
+// the owner set it and took it off.
+func TestAPutOffMarkIsAskedForAnewIfItsOwnerSpoke(t *testing.T) {
+	var refused atomic.Bool
+	f := testkit.StartFake(t, func(f *testkit.Fake) {
+		f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
+			if cmd.Name != "UID STORE" || refused.Swap(true) {
+				return false
+			}
+			c.Line("%s NO [SERVERBUG] Internal error occurred.", cmd.Tag)
+			return true
+		}
+	})
+	f.Add(plainMail, "")
+	o := only(f)
+	o.markPause = 500 * time.Millisecond
+	r := startSource(t, o)
+	_, at := r.await("scan", 0, cursorOf("INBOX", 2))
+	r.source.Mark(mark(1, 1))
+	for !refused.Load() {
+		time.Sleep(time.Millisecond)
+	}
+	for i, flags := range []string{"$Important", ""} {
+		f.Lock()
+		seq := f.Messages[0].ModSeq + 10
+		f.Messages[0].Flags, f.Messages[0].ModSeq = flags, seq
+		f.Unlock()
+		f.Tell("* 1 FETCH (UID 1 FLAGS (%s) MODSEQ (%d))", flags, seq)
+		_, at = r.await([]string{"set", "taken off"}[i], at, flagsOf("INBOX", 1, strings.Fields(flags)...))
+	}
+	e, _ := r.await("the answer", at, resultOf(1))
+	if got := e.(ingest.MarkResult); got.Outcome != ingest.MarkConflict {
+		t.Errorf("the mark: %+v", got)
+	}
+}

@@ -377,7 +377,7 @@ func (v *visit) changed(ctx context.Context, got fetched) error {
 	if known, changed := v.mailbox.note(got.uid, got.flags, got.modseq); !known || !changed {
 		return nil
 	}
-	return v.s.emit(ctx, ingest.FlagsChanged{
-		Place: v.mailbox.place(got.uid), Flags: slices.Clone(got.flags), Away: v.away(), ModSeq: got.modseq,
-	})
+	place := v.mailbox.place(got.uid)
+	v.s.queueOf(v.mailbox.name).noteChange(place)
+	return v.s.emit(ctx, ingest.FlagsChanged{Place: place, Flags: slices.Clone(got.flags), Away: v.away(), ModSeq: got.modseq})
 }
