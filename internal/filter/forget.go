@@ -239,7 +239,7 @@ func (g *forgetting) forgetHistory() {
 	}
 	g.settleThreads(threads)
 	for _, k := range g.senders {
-		st.Senders.Delete(k)
+		g.forgetSender(k)
 	}
 	if g.before == 0 {
 		return
@@ -249,6 +249,17 @@ func (g *forgetting) forgetHistory() {
 			st.Threads.Delete(k)
 		}
 	}
+}
+
+// forgetSender forgets a sender, but for the number of their lessons where some stay: a later
+// message for which nobody vouches may have given one.
+func (g *forgetting) forgetSender(key string) {
+	s, _ := g.f.st.Senders.Get(key)
+	if g.before == 0 || s.Lessons == 0 {
+		g.f.st.Senders.Delete(key)
+		return
+	}
+	g.f.st.Senders.Put(key, store.Sender{Seq: s.Seq, Lessons: s.Lessons})
 }
 
 // forgetSenderOf takes what was known by one Message-ID out of what is remembered of its

@@ -15,19 +15,20 @@ const forgetEvery = 32
 // capMessages forgets messages: those that Limits.Keep says are too old and, once there
 // are more than Limits.Messages, the oldest tenth. What was learnt of them, their
 // places, marks and refusals stay. So do the messages of the lessons that a dual learner
-// replays, and where these are most of the limit there may be a few more than that: an
-// undo must find what the live run replayed.
+// replays: an undo must find what the live run replayed. Where these are most of the limit,
+// there are as many more that a quarter of it is left for the newest.
 func (f *Filter) capMessages() {
 	if f.opts.Limits.Keep > 0 && f.st.Account.Messages%forgetEvery == 0 {
 		f.forgetOld()
 	}
-	limit := max(f.opts.Limits.Messages, f.st.Window.Len()*10/9+1)
+	most := f.opts.Limits.Messages
+	limit := max(most, f.st.Window.Len()+most/4)
 	if f.st.Messages.Len() <= limit {
 		return
 	}
 	var stay []store.MessageKey
 	lessons := f.lessons.all()
-	for f.st.Messages.Len() > limit*9/10 && !f.oldest.empty() {
+	for f.st.Messages.Len() > limit-most/10 && !f.oldest.empty() {
 		k := f.oldest.front()
 		if m, ok := f.st.Messages.Get(string(k[:])); ok {
 			if _, in := lessons[k]; in {

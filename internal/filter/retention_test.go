@@ -159,3 +159,34 @@ func TestForgettingOldMailIsTheSameLiveRestartedAndReplayed(t *testing.T) {
 		}
 	}
 }
+
+// TestTheNewestMessagesStayBesideThoseThatAreReplayed has a window that is longer than the limit
+// of messages.
+func TestTheNewestMessagesStayBesideThoseThatAreReplayed(t *testing.T) {
+	o := testOptions()
+	o.Limits.Messages = 200
+	o.Dual.Window = 300
+	w := newWorld(t, o)
+	w.teach()
+	lost, lostSoon := 0, 0
+	var last []letter
+	for n := range 1500 {
+		l, _ := w.deliver("INBOX", mail(fmt.Sprintf("k%d@x", n), fmt.Sprintf("s%d@example.com", n), owner, fmt.Sprintf("matter %d", n)))
+		if _, ok := w.f.State().Messages.Get(string(l.key[:])); !ok {
+			lost++
+		}
+		last = append(last, l)
+		if len(last) > 5 {
+			if _, ok := w.f.State().Messages.Get(string(last[len(last)-5].key[:])); !ok {
+				lostSoon++
+			}
+		}
+		if n%2 == 0 {
+			w.flag(l, `\Flagged`)
+		}
+		w.wait(2 * time.Hour)
+	}
+	if lost > 0 || lostSoon > 0 {
+		t.Errorf("%d messages were forgotten on arrival, %d within five arrivals", lost, lostSoon)
+	}
+}

@@ -41,7 +41,7 @@ type TooEarlyError struct {
 }
 
 func (e *TooEarlyError) Error() string {
-	return fmt.Sprintf("lessons are kept from %s on; what was learnt before can no longer be separated",
+	return fmt.Sprintf("lessons are kept from %s on; what was learnt before can only be forgotten as a whole",
 		e.Earliest.Time().Format(time.RFC3339))
 }
 

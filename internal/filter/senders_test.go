@@ -108,3 +108,24 @@ func TestFewSendersAreKeptForTheirLessonsAlone(t *testing.T) {
 	}
 	wantSameDigest(t, "replay", w.f, again)
 }
+
+// TestForgettingAllBeforeKeepsTheCountOfLaterLessons: a later message, for which nobody vouches,
+// gave a lesson that stays.
+func TestForgettingAllBeforeKeepsTheCountOfLaterLessons(t *testing.T) {
+	vouched := []byte("Authentication-Results: mx.example.org; dkim=pass header.d=example.com; dmarc=pass header.from=example.com\r\n")
+	o := labelledAtOnce()
+	o.Featurize.AuthServID = "mx.example.org"
+	w := newWorld(t, o)
+	ann := SenderOf("ann@example.com")
+	w.deliver("INBOX", append(slices.Clone(vouched), mail("v@x", "ann@example.com", owner, "second words")...))
+	w.wait(time.Hour)
+	cut := w.moment()
+	w.wait(time.Hour)
+	l, _ := w.deliver("INBOX", mail("d@x", "ann@example.com", owner, "first words"))
+	w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Important})
+	w.rewrite(&ForgetRequested{At: w.moment(), Before: cut})
+	s, ok := w.f.State().Senders.Get(ann.Key())
+	if !ok || s.Lessons != 1 {
+		t.Errorf("after forget --before the sender has %+v %v, one lesson on d@x is kept", s, ok)
+	}
+}

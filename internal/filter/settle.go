@@ -17,7 +17,7 @@ import (
 // those whose pending label has not yet stood for the settle window since it was
 // given, and those about which the owner has been silent since they arrived, or since the
 // active day from which on their silence counts. An entry whose message waits for something
-// else by now is void and skipped.
+// else by now, or was forgotten and came again, is void and skipped.
 type settleQueue []settleEntry
 
 type settleEntry struct {
@@ -189,14 +189,15 @@ func (f *Filter) Due(now store.Moment) bool {
 // stands reports whether a queue entry is still what its message waits for.
 func (f *Filter) stands(e settleEntry) bool {
 	m, ok := f.st.Messages.Get(string(e.key[:]))
-	return ok && m.Pending.Label != 0 && m.Pending.Since == e.since
+	return ok && m.Seq == e.seq && m.Pending.Label != 0 && m.Pending.Since == e.since
 }
 
 // skipAnswered drops from the front of the silence queue what no longer waits.
 func (f *Filter) skipAnswered() {
 	for ; len(f.waiting) > 0; heap.Pop(&f.waiting) {
 		e := f.waiting[0]
-		if m, ok := f.st.Messages.Get(string(e.key[:])); ok && m.SilenceFrom > 0 && store.Moment(m.SilenceFrom) == e.since {
+		m, ok := f.st.Messages.Get(string(e.key[:]))
+		if ok && m.Seq == e.seq && m.SilenceFrom > 0 && store.Moment(m.SilenceFrom) == e.since {
 			return
 		}
 	}

@@ -3,7 +3,9 @@
 package filter
 
 import (
+	"container/heap"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -53,5 +55,37 @@ func TestAMessageDecidedLateWaitsForSilenceAfterOthers(t *testing.T) {
 					m, s, f.State().Account.Ordinary, model, state, live.f.State().Account.Ordinary)
 			}
 		}
+	}
+}
+
+// TestAForgottenMessageThatComesAgainWaitsAsANewOne: on the same active day it has the same place
+// in the queue of silences live and after a restart.
+func TestAForgottenMessageThatComesAgainWaitsAsANewOne(t *testing.T) {
+	o := testOptions()
+	o.SilenceDays = 3
+	w := newWorld(t, o)
+	w.deliver("INBOX", mail("p@x", "p@example.com", owner, "one"))
+	a, _ := w.deliver("INBOX", mail("a@x", "a@example.com", owner, "two"))
+	w.deliver("INBOX", mail("b@x", "b@example.com", owner, "three"))
+	m, _ := w.f.State().Messages.Get(string(a.key[:]))
+	w.f.lose(a.key, &m)
+	w.deliver("INBOX", mail("a@x", "a@example.com", owner, "two"))
+	order := func() (keys []string) {
+		q := slices.Clone(w.f.waiting)
+		seen := map[string]bool{}
+		for len(q) > 0 {
+			e := heap.Pop(&q).(settleEntry)
+			m, ok := w.f.State().Messages.Get(string(e.key[:]))
+			if ok && m.Seq == e.seq && int64(m.SilenceFrom) == int64(e.since) && !seen[string(e.key[:])] {
+				seen[string(e.key[:])] = true
+				keys = append(keys, m.Sender.Key())
+			}
+		}
+		return keys
+	}
+	live := order()
+	w.f.rebuildQueues(nil)
+	if again := order(); !slices.Equal(live, again) {
+		t.Errorf("live %x, after a restart %x", live, again)
 	}
 }
