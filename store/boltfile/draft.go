@@ -71,7 +71,7 @@ func clearDrafts(path string) error {
 			return err
 		}
 		for _, draft := range found {
-			if !isDraft(filepath.Base(draft)[len(filepath.Base(path)):]) {
+			if !isDraft(filepath.Base(draft)[len(filepath.Base(path)):]) || !isRegular(draft) {
 				continue
 			}
 			if err := remove(draft); err != nil {
@@ -87,3 +87,9 @@ func clearDrafts(path string) error {
 var drafts = regexp.MustCompile(`^(\.(gathering|exporting|importing)-\d+|(\.before-import-\d+)?\.partial-\d+(\.importing-\d+)?)$`)
 
 func isDraft(rest string) bool { return drafts.MatchString(rest) }
+
+// isRegular reports whether a file is there and is none of another kind, such as a directory.
+func isRegular(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode().IsRegular()
+}

@@ -18,10 +18,11 @@ func Beside(path, infix string) ([]string, error) {
 	return within(filepath.Dir(path), func(name string) bool { return len(name) > len(prefix) && strings.HasPrefix(name, prefix) })
 }
 
-// within returns the paths, in order, of what has such a name in a directory, if that is there.
+// within returns the paths, in order, of what has such a name in a directory, if that is there
+// and may be read.
 func within(dir string, is func(name string) bool) (paths []string, err error) {
 	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return nil, nil
 	}
 	for _, e := range entries {

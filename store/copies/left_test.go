@@ -181,3 +181,23 @@ func TestCopiesThatImportAndBackupMakeAreKnown(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestADirectoryNamedLikeADraftIsLeftAlone, and keeps nobody from opening the store.
+func TestADirectoryNamedLikeADraftIsLeftAlone(t *testing.T) {
+	s := newSite(t)
+	kept := filepath.Join(s.path+boltfile.Partial+"12", "mine")
+	if err := os.MkdirAll(filepath.Dir(kept), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(kept, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	st, err := boltfile.Open(s.path, boltfile.Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	if _, err := os.Stat(kept); err != nil {
+		t.Error(err)
+	}
+}
