@@ -157,7 +157,7 @@ func TestAMarkWhoseAnswerIsLostIsNotSetAgain(t *testing.T) {
 	_, at := r.await("scan", 0, cursorOf("INBOX", 2))
 	r.source.Mark(mark(1, 1))
 	_, at = r.await("our mark, seen", at, flagsOf("INBOX", 1, "$Important"))
-	time.Sleep(300 * time.Millisecond) // no program does this, but people
+	time.Sleep(300 * time.Millisecond) // nobody takes a mark off more quickly
 	f.Lock()
 	f.Messages[0].Flags, f.Messages[0].ModSeq = "", f.Messages[0].ModSeq+10
 	ms := f.Messages[0].ModSeq
