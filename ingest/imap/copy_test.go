@@ -307,64 +307,10 @@ func TestAMailboxThatCanOnlyBeReadIsCopiedFrom(t *testing.T) {
 	}
 }
 
-// TestACopyThatIsNotExpungedIsNotLeftDeleted: the server says no, or yes and keeps it. A mail
-// program would hide the copy, or delete it later.
-func TestACopyThatIsNotExpungedIsNotLeftDeleted(t *testing.T) {
-	header := "Message-ID: <one@a.test>\r\n"
-	for name, answer := range map[string]string{"no": "NO [NOPERM] not here", "yes": "OK done"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var stores []string
-			f := testkit.StartFake(t, func(f *testkit.Fake) {
-				f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
-					switch {
-					case cmd.Name == "UID FETCH" && strings.Contains(cmd.Args, "BODY.PEEK[]"):
-						c.Line("* 1 FETCH (UID 1 BODY[] {%d}\r\n%s)", len(plainMail), plainMail)
-						c.OK(cmd)
-					case cmd.Name == "UID FETCH" && strings.Contains(cmd.Args, "HEADER.FIELDS"):
-						c.Line("* 1 FETCH (UID 1 FLAGS () RFC822.SIZE %d BODY[HEADER.FIELDS (Message-ID Date From Subject)]<0> {%d}\r\n%s)", len(plainMail), len(header), header)
-						c.OK(cmd)
-					case cmd.Name == "UID STORE":
-						stores = append(stores, cmd.Args)
-						c.OK(cmd)
-					case cmd.Name == "UID EXPUNGE":
-						c.Line("%s %s", cmd.Tag, answer)
-					default:
-						return boxes(f, c, cmd, "INBOX", "Important")
-					}
-					return true
-				}
-			})
-			f.Add(plainMail, "")
-			o := only(f)
-			o.markPause = time.Millisecond
-			r := startSource(t, o)
-			e, _ := r.await("the message", 0, arrivalOf("INBOX", 1))
-			place := e.(ingest.Arrival).Place
-			sum := sha256.Sum256([]byte(header))
-			r.source.Mark(ingest.MarkRequest{
-				ID: 1, Place: place, CopyTo: "Important", Clear: true,
-				Copied: ingest.Copied{
-					Place: ingest.Place{Mailbox: "Important", UIDValidity: place.UIDValidity, UID: 1},
-					Sum:   hex.EncodeToString(sum[:16]),
-				},
-			})
-			e, _ = r.await("the answer", 0, resultOf(1))
-			if m := e.(ingest.MarkResult); m.Outcome != ingest.MarkImpossible {
-				t.Errorf("the copy: %+v", m)
-			}
-			if n := len(stores); n == 0 || n%2 != 0 || !strings.Contains(stores[n-2], `+FLAGS (\Deleted)`) || !strings.Contains(stores[n-1], `-FLAGS (\Deleted)`) {
-				t.Errorf("the STOREs were %q", stores)
-			}
-		})
-	}
-}
-
-// TestACopyThatItsOwnerDeletedStaysDeleted when the server refuses to expunge it.
-func TestACopyThatItsOwnerDeletedStaysDeleted(t *testing.T) {
-	header := "Message-ID: <one@a.test>\r\n"
-	var stores []string
-	open := ""
+// keptCopy asks for a copy with these flags to be taken back, from a server that answers UID
+// EXPUNGE so and keeps it. It returns the arguments of the STOREs, and the answer.
+func keptCopy(t *testing.T, flags, expunged string) (stores []string, result ingest.MarkResult) {
+	header, open := "Message-ID: <one@a.test>\r\n", ""
 	f := testkit.StartFake(t, func(f *testkit.Fake) {
 		f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
 			switch {
@@ -375,17 +321,17 @@ func TestACopyThatItsOwnerDeletedStaysDeleted(t *testing.T) {
 				c.Line("* 1 FETCH (UID 1 BODY[] {%d}\r\n%s)", len(plainMail), plainMail)
 				c.OK(cmd)
 			case cmd.Name == "UID FETCH" && strings.Contains(cmd.Args, "HEADER.FIELDS"):
-				flags := ""
+				now := ""
 				if strings.Contains(open, "Important") {
-					flags = `\Deleted`
+					now = flags
 				}
-				c.Line("* 1 FETCH (UID 1 FLAGS (%s) RFC822.SIZE %d BODY[HEADER.FIELDS (Message-ID Date From Subject)]<0> {%d}\r\n%s)", flags, len(plainMail), len(header), header)
+				c.Line("* 1 FETCH (UID 1 FLAGS (%s) RFC822.SIZE %d BODY[HEADER.FIELDS (Message-ID Date From Subject)]<0> {%d}\r\n%s)", now, len(plainMail), len(header), header)
 				c.OK(cmd)
 			case cmd.Name == "UID STORE":
 				stores = append(stores, cmd.Args)
 				c.OK(cmd)
 			case cmd.Name == "UID EXPUNGE":
-				c.Line("%s NO [NOPERM] not here", cmd.Tag)
+				c.Line("%s %s", cmd.Tag, expunged)
 			default:
 				return boxes(f, c, cmd, "INBOX", "Important")
 			}
@@ -401,12 +347,38 @@ func TestACopyThatItsOwnerDeletedStaysDeleted(t *testing.T) {
 	sum := sha256.Sum256([]byte(header))
 	r.source.Mark(ingest.MarkRequest{
 		ID: 1, Place: place, CopyTo: "Important", Clear: true,
-		Copied: ingest.Copied{Place: ingest.Place{Mailbox: "Important", UIDValidity: place.UIDValidity, UID: 1}, Sum: hex.EncodeToString(sum[:16])},
+		Copied: ingest.Copied{
+			Place: ingest.Place{Mailbox: "Important", UIDValidity: place.UIDValidity, UID: 1},
+			Sum:   hex.EncodeToString(sum[:16]),
+		},
 	})
 	e, _ = r.await("the answer", 0, resultOf(1))
+	return stores, e.(ingest.MarkResult)
+}
+
+// TestACopyThatIsNotExpungedIsNotLeftDeleted: the server says no, or yes and keeps it. A mail
+// program would hide the copy, or delete it later.
+func TestACopyThatIsNotExpungedIsNotLeftDeleted(t *testing.T) {
+	for name, expunged := range map[string]string{"no": "NO [NOPERM] not here", "yes": "OK done"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			stores, m := keptCopy(t, "", expunged)
+			if m.Outcome != ingest.MarkImpossible {
+				t.Errorf("the copy: %+v", m)
+			}
+			if n := len(stores); n == 0 || n%2 != 0 || !strings.Contains(stores[n-2], `+FLAGS (\Deleted)`) || !strings.Contains(stores[n-1], `-FLAGS (\Deleted)`) {
+				t.Errorf("the STOREs were %q", stores)
+			}
+		})
+	}
+}
+
+// TestACopyThatItsOwnerDeletedStaysDeleted when the server refuses to expunge it.
+func TestACopyThatItsOwnerDeletedStaysDeleted(t *testing.T) {
+	stores, m := keptCopy(t, `\Deleted`, "NO [NOPERM] not here")
 	for _, s := range stores {
 		if strings.Contains(s, `-FLAGS (\Deleted)`) {
-			t.Errorf("the owner had deleted the copy; the STOREs were %q, %+v", stores, e)
+			t.Errorf("the owner had deleted the copy; the STOREs were %q, %+v", stores, m)
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 type queue struct {
 	mu    sync.Mutex
 	list  []*queued
-	off   map[*queued]struct{} // put off; each comes back to the end of list
+	off   map[*queued]struct{} // those of later
 	added chan struct{}        // holds one when there may be requests
 }
 
@@ -28,8 +28,8 @@ type queued struct {
 	ingest.MarkRequest
 	failed int    // how often it could not be answered
 	why    string // the last time
-	// changed: the flags of its message changed while it was put off, so that whoever asked
-	// may not want it any more.
+	// changed: the flags of its message changed while it waited for later, so that whoever
+	// asked may not want it any more.
 	changed bool
 }
 
@@ -67,9 +67,8 @@ func (q *queue) done() {
 	}
 }
 
-// putOff has the oldest request come back later, behind the others.
-func (q *queue) putOff(r *queued, pause time.Duration) {
-	q.done()
+// later has a request come to the end of the queue after a pause.
+func (q *queue) later(r *queued, pause time.Duration) {
 	q.mu.Lock()
 	q.off[r] = struct{}{}
 	q.mu.Unlock()
@@ -111,10 +110,10 @@ func (s *Source) putOff(ctx context.Context, q *queue, why error) error {
 	}
 	pause := s.o.markPause << min(2*r.failed, maxMarkShift)
 	r.failed, r.why = r.failed+1, ingest.OneLine(why.Error())
+	q.done()
 	if no && r.failed < maxFailed {
-		q.putOff(r, pause)
+		q.later(r, pause)
 	} else {
-		q.done()
 		q.add(r) // to be carried out on the next connection, or to be given up
 	}
 	if no && !status.limited() {
@@ -152,7 +151,7 @@ func (v *visit) marks(ctx context.Context) error {
 }
 
 // carryOut answers a request as mark does, unless it failed too often, or its owner may have
-// said something on the message while it was put off: then whoever asked decides anew.
+// said something on the message in a pause: then whoever asked decides anew.
 func (v *visit) carryOut(ctx context.Context, req *queued) (ingest.MarkResult, error) {
 	if !req.changed && req.failed < maxFailed {
 		return v.mark(ctx, req.MarkRequest)

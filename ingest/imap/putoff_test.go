@@ -158,11 +158,7 @@ func TestAMarkWhoseAnswerIsLostIsNotSetAgain(t *testing.T) {
 	r.source.Mark(mark(1, 1))
 	_, at = r.await("our mark, seen", at, flagsOf("INBOX", 1, "$Important"))
 	time.Sleep(300 * time.Millisecond) // nobody takes a mark off more quickly
-	f.Lock()
-	f.Messages[0].Flags, f.Messages[0].ModSeq = "", f.Messages[0].ModSeq+10
-	ms := f.Messages[0].ModSeq
-	f.Unlock()
-	f.Tell("* 1 FETCH (UID 1 FLAGS () MODSEQ (%d))", ms)
+	ownerSays(f, "")
 	r.await("the owner's word", at, flagsOf("INBOX", 1))
 	e, _ := r.await("result", 0, resultOf(1))
 	f.Lock()
@@ -197,12 +193,8 @@ func TestAMarkTakenBackIsLeftIfTheOwnerSetsIt(t *testing.T) {
 	r.source.Mark(req)
 	_, at = r.await("gone", at, flagsOf("INBOX", 1))
 	time.Sleep(300 * time.Millisecond)
-	f.Lock()
-	f.Messages[0].Flags, f.Messages[0].ModSeq = "$Important", f.Messages[0].ModSeq+10
-	ms := f.Messages[0].ModSeq
-	f.Unlock()
-	f.Tell("* 1 FETCH (UID 1 FLAGS ($Important) MODSEQ (%d))", ms)
-	_, _ = r.await("the owner's word", at, flagsOf("INBOX", 1, "$Important"))
+	ownerSays(f, "$Important")
+	r.await("the owner's word", at, flagsOf("INBOX", 1, "$Important"))
 	e, _ := r.await("result", 0, resultOf(1))
 	f.Lock()
 	defer f.Unlock()
@@ -270,38 +262,52 @@ func TestAThrottledMarkIsNotGivenUp(t *testing.T) {
 	}
 }
 
-// TestAPutOffMarkIsAskedForAnewIfItsOwnerSpoke: a mark was refused for a moment, and meanwhile
-// the owner set it and took it off.
-func TestAPutOffMarkIsAskedForAnewIfItsOwnerSpoke(t *testing.T) {
-	var refused atomic.Bool
-	f := testkit.StartFake(t, func(f *testkit.Fake) {
-		f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
-			if cmd.Name != "UID STORE" || refused.Swap(true) {
-				return false
+// TestAMarkThatWaitsIsAskedForAnewIfItsOwnerSpoke: in the pause before it is tried again, the
+// owner sets the mark and takes it off.
+func TestAMarkThatWaitsIsAskedForAnewIfItsOwnerSpoke(t *testing.T) {
+	for name, attempt := range map[string]int{"refused for a moment": 0, "its message had changed": 1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var refused atomic.Bool
+			refused.Store(attempt > 0)
+			f := testkit.StartFake(t, func(f *testkit.Fake) {
+				f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
+					if cmd.Name != "UID STORE" || refused.Swap(true) {
+						return false
+					}
+					c.Line("%s NO [SERVERBUG] Internal error occurred.", cmd.Tag)
+					return true
+				}
+			})
+			f.Add(plainMail, "")
+			o := only(f)
+			o.markPause = 2 * time.Second // long enough for a busy machine
+			r := startSource(t, o)
+			_, at := r.await("scan", 0, cursorOf("INBOX", 2))
+			req := mark(1, 1)
+			req.Attempt = attempt
+			r.source.Mark(req)
+			for !refused.Load() {
+				time.Sleep(time.Millisecond)
 			}
-			c.Line("%s NO [SERVERBUG] Internal error occurred.", cmd.Tag)
-			return true
-		}
-	})
-	f.Add(plainMail, "")
-	o := only(f)
-	o.markPause = 500 * time.Millisecond
-	r := startSource(t, o)
-	_, at := r.await("scan", 0, cursorOf("INBOX", 2))
-	r.source.Mark(mark(1, 1))
-	for !refused.Load() {
-		time.Sleep(time.Millisecond)
+			for _, flags := range []string{"$Important", ""} {
+				ownerSays(f, flags)
+				_, at = r.await("the owner's word: "+flags, at, flagsOf("INBOX", 1, strings.Fields(flags)...))
+			}
+			e, _ := r.await("the answer", at, resultOf(1))
+			if got := e.(ingest.MarkResult); got.Outcome != ingest.MarkConflict {
+				t.Errorf("the mark: %+v", got)
+			}
+		})
 	}
-	for i, flags := range []string{"$Important", ""} {
-		f.Lock()
-		seq := f.Messages[0].ModSeq + 10
-		f.Messages[0].Flags, f.Messages[0].ModSeq = flags, seq
-		f.Unlock()
-		f.Tell("* 1 FETCH (UID 1 FLAGS (%s) MODSEQ (%d))", flags, seq)
-		_, at = r.await([]string{"set", "taken off"}[i], at, flagsOf("INBOX", 1, strings.Fields(flags)...))
-	}
-	e, _ := r.await("the answer", at, resultOf(1))
-	if got := e.(ingest.MarkResult); got.Outcome != ingest.MarkConflict {
-		t.Errorf("the mark: %+v", got)
-	}
+}
+
+// ownerSays has the owner give the first message these flags elsewhere.
+func ownerSays(f *testkit.Fake, flags string) {
+	f.Lock()
+	m := &f.Messages[0]
+	m.Flags, m.ModSeq = flags, m.ModSeq+10
+	seq := m.ModSeq
+	f.Unlock()
+	f.Tell("* 1 FETCH (UID 1 FLAGS (%s) MODSEQ (%d))", flags, seq)
 }

@@ -307,7 +307,7 @@ func (s *Source) Mark(requests ...ingest.MarkRequest) {
 			continue
 		}
 		// A timer's end pushes to the queue and no more, so nothing has to wait for it.
-		time.AfterFunc(s.o.markPause<<min(r.Attempt-1, maxMarkShift), func() { q.push(r) })
+		q.later(&queued{MarkRequest: r}, s.o.markPause<<min(r.Attempt-1, maxMarkShift))
 	}
 }
 

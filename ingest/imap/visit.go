@@ -374,10 +374,13 @@ func wallClock() time.Time { return time.Now().Round(0) }
 
 // changed notes the flags of a known message and reports them if they are news.
 func (v *visit) changed(ctx context.Context, got fetched) error {
+	before, _, _ := v.mailbox.known(got.uid)
 	if known, changed := v.mailbox.note(got.uid, got.flags, got.modseq); !known || !changed {
 		return nil
 	}
 	place := v.mailbox.place(got.uid)
-	v.s.queueOf(v.mailbox.name).noteChange(place)
+	if differ(before, got.flags) {
+		v.s.queueOf(v.mailbox.name).noteChange(place)
+	}
 	return v.s.emit(ctx, ingest.FlagsChanged{Place: place, Flags: slices.Clone(got.flags), Away: v.away(), ModSeq: got.modseq})
 }
