@@ -8,6 +8,7 @@ import (
 
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // dropDeparted drops the copies of partitions that another process has now, once a snapshot has
@@ -21,6 +22,24 @@ func (e *Engine) dropDeparted(ctx context.Context, g kafka.Generation) {
 }
 
 func (e *Engine) tryDropDeparted(ctx context.Context, g kafka.Generation) error {
+	return e.eachDeparted(ctx, g, func(id store.Partition, info *boltfile.PartitionInfo, topic kafka.TopicID) error {
+		if !sameLog(topic, info.TopicID) {
+			return nil // of the topic before this store may know the most
+		}
+		if needless, err := e.savedElsewhere(ctx, id, info); err != nil || !needless {
+			return err
+		}
+		if err := e.o.Store.DropPartition(ctx, id); err != nil {
+			return err
+		}
+		e.log.Info("dropped the copy of a partition that another process has", "partition", id.Number)
+		return nil
+	})
+}
+
+// eachDeparted visits the partitions of the input that the store knows and another process has,
+// with the id that the topic has now, until visit fails.
+func (e *Engine) eachDeparted(ctx context.Context, g kafka.Generation, visit func(store.Partition, *boltfile.PartitionInfo, kafka.TopicID) error) error {
 	all, err := e.o.Store.Partitions()
 	if err != nil {
 		return err
@@ -29,31 +48,26 @@ func (e *Engine) tryDropDeparted(ctx context.Context, g kafka.Generation) error 
 		if id.Topic != e.o.Topics.Input || slices.Contains(g.Partitions, id.Number) {
 			continue
 		}
-		needless, err := e.savedElsewhere(ctx, id)
+		info, ok, err := e.o.Store.PartitionInfo(id)
 		if err != nil {
 			return err
 		}
-		if !needless {
-			continue
-		}
-		if err := e.o.Store.DropPartition(ctx, id); err != nil {
+		topic, err := e.o.Broker.TopicID(ctx, id.Topic)
+		if err != nil {
 			return err
 		}
-		e.log.Info("dropped the copy of a partition that another process has", "partition", id.Number)
+		if !ok {
+			continue
+		}
+		if err := visit(id, &info, topic); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
 // savedElsewhere reports whether a whole snapshot has all that the store has of a partition.
-func (e *Engine) savedElsewhere(ctx context.Context, id store.Partition) (bool, error) {
-	info, ok, err := e.o.Store.PartitionInfo(id)
-	if err != nil || !ok {
-		return false, err
-	}
-	topic, err := e.o.Broker.TopicID(ctx, id.Topic)
-	if err != nil || !sameLog(topic, info.TopicID) {
-		return false, err // of the topic before this store may know the most
-	}
+func (e *Engine) savedElsewhere(ctx context.Context, id store.Partition, info *boltfile.PartitionInfo) (bool, error) {
 	v := newVault(e.o.Broker, e.o.Topics.Snapshots, id.Number) // of which nothing is kept
 	if err := v.scan(ctx, e.o.Now()); err != nil {
 		return false, err

@@ -5,10 +5,11 @@ package stream
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // recoveryEvery is how often a partition that stopped asks whether it was recovered.
@@ -115,24 +116,9 @@ func (e *Engine) preserveOthers(ctx context.Context, g kafka.Generation) {
 }
 
 func (e *Engine) tryPreserveOthers(ctx context.Context, g kafka.Generation) error {
-	all, err := e.o.Store.Partitions()
-	if err != nil {
-		return err
-	}
-	for _, id := range all {
-		if id.Topic != e.o.Topics.Input || slices.Contains(g.Partitions, id.Number) {
-			continue
-		}
-		info, ok, err := e.o.Store.PartitionInfo(id)
-		if err != nil {
-			return err
-		}
-		topic, err := e.o.Broker.TopicID(ctx, id.Topic)
-		if err != nil {
-			return err
-		}
-		if !ok || sameLog(topic, info.TopicID) {
-			continue
+	return e.eachDeparted(ctx, g, func(id store.Partition, info *boltfile.PartitionInfo, topic kafka.TopicID) error {
+		if sameLog(topic, info.TopicID) {
+			return nil
 		}
 		p := e.partition(id.Number)
 		p.topic = topic
@@ -140,13 +126,10 @@ func (e *Engine) tryPreserveOthers(ctx context.Context, g kafka.Generation) erro
 			return err
 		}
 		if newer, _ := p.vault.positions(topic); len(newer) > 0 {
-			continue // it was recovered, or begun
+			return nil // it was recovered, or begun
 		}
-		if err := p.preserve(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
+		return p.preserve(ctx)
+	})
 }
 
 // recovered reports whether the partition can go on, which it may by an operator's word
