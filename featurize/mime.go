@@ -32,7 +32,7 @@ func (b *bodyReader) reset(text int) {
 func (f *Featurizer) readBody(fields []field, body, debris []byte) {
 	f.readPart(fields, body, 0)
 	if len(debris) > 0 {
-		f.readText(f.decodeCharset(debris[:min(len(debris), f.body.text)], "", false))
+		f.readText(f.plainLines(f.decodeCharset(debris[:min(len(debris), f.body.text)], "", false)))
 	}
 }
 
@@ -200,7 +200,7 @@ func (f *Featurizer) readMultipart(body []byte, boundary string, depth int) {
 		fields, inner, debris = f.split(body[start:end], fields, false)
 		f.readPart(fields, inner, depth+1)
 		if len(debris) > 0 {
-			f.readText(f.decodeCharset(debris[:min(len(debris), f.body.text)], "", false))
+			f.readText(f.plainLines(f.decodeCharset(debris[:min(len(debris), f.body.text)], "", false)))
 		}
 	}
 	var d delimiter
@@ -299,7 +299,7 @@ func (f *Featurizer) readLeaf(fields []field, body []byte, mediaType string, par
 	if html {
 		text = f.readHTML(text)
 	}
-	f.readText(text[:min(len(text), f.body.text)])
+	f.readText(f.plainLines(text[:min(len(text), f.body.text)]))
 }
 
 // encodingOf returns the name of the transfer encoding in lower case; "" if there is none.

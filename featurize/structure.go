@@ -24,6 +24,7 @@ type structure struct {
 	questions   int
 
 	re, isPatch            bool
+	forward                bool // another's words are passed on
 	number, total, version int
 }
 

@@ -11,16 +11,50 @@ import (
 // its opening: people say first what they want.
 const openingWords = 40
 
+// textLine is one line of a text as it is shown, without its end.
+type textLine struct {
+	text []byte
+	mark lineMark
+}
+
+// lineMark is what the markup around a line says of it.
+type lineMark uint8
+
+const (
+	markNone      lineMark = iota // nothing, as in plain text
+	markQuoted                    // somebody else's words
+	markSignature                 // the writer's signature
+)
+
 // readText makes features of decoded text, line by line. It distinguishes what the
 // writer wrote, what is quoted, and patches.
-func (f *Featurizer) readText(text []byte) {
-	f.body.text -= len(text)
+func (f *Featurizer) readText(lines []textLine) {
 	t := textReader{f: f}
+	for _, line := range lines {
+		f.body.text -= len(line.text) + 1
+		switch line.mark {
+		case markQuoted:
+			f.structure.quoted++
+			f.words.line(f, line.text, &kindQuoted)
+		case markSignature:
+			f.structure.signature++
+			f.words.line(f, line.text, &kindSignature)
+		default:
+			t.line(line.text)
+		}
+	}
+}
+
+// plainLines cuts plain text into its lines. They hold until the next call, and lie in text.
+func (f *Featurizer) plainLines(text []byte) []textLine {
+	lines := f.words.lines[:0]
 	for len(text) > 0 {
 		var line []byte
 		line, text = cutLine(text)
-		t.line(line)
+		lines = append(lines, textLine{text: line})
 	}
+	f.words.lines = lines
+	return lines
 }
 
 // textReader knows where in a text it is.

@@ -37,6 +37,7 @@ var (
 // wordReader holds the scratch memory of the way from text to words.
 type wordReader struct {
 	html   []byte
+	lines  []textLine // of the text at hand
 	clean  []byte
 	normal []byte
 	lower  []byte
