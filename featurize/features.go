@@ -44,7 +44,12 @@ func (x *Features) Len() int { return len(x.entries) }
 // Vector returns the vector in ascending order, the affine coordinate first;
 // ‖x‖ ≤ 1. The caller owns it.
 func (x *Features) Vector() model.Vector {
-	v := make(model.Vector, 0, len(x.entries)+1)
+	return x.AppendVector(make(model.Vector, 0, len(x.entries)+1))
+}
+
+// AppendVector appends the vector to v.
+func (x *Features) AppendVector(v model.Vector) model.Vector {
+	v = slices.Grow(v, len(x.entries)+1)
 	if x.affine != 0 {
 		v = append(v, model.Feature{Index: model.Affine, Value: x.affine})
 	}

@@ -16,9 +16,16 @@ import (
 // thread, into its vector. Each group is normalised to its share, so a message with
 // all groups has norm 1 and one that lacks some has less. Freeze does not change m.
 func (f *Featurizer) Freeze(m *Message, h History) *Features {
+	x := new(Features)
+	f.FreezeInto(x, m, h)
+	return x
+}
+
+// FreezeInto is Freeze into x, whose memory it takes over: for a vector that is looked at once.
+func (f *Featurizer) FreezeInto(x *Features, m *Message, h History) {
 	facts := f.facts(m, h)
 	terms := m.Content.terms
-	x := &Features{entries: make([]entry, 0, len(terms)+len(facts))}
+	*x = Features{entries: slices.Grow(x.entries[:0], len(terms)+len(facts))}
 	if f.Names && m.Content.names != "" { // all features get names, or none
 		x.names = m.Content.names + string(f.history.names)
 	}
@@ -33,7 +40,6 @@ func (f *Featurizer) Freeze(m *Message, h History) *Features {
 	}
 	x.entries = append(x.entries, facts...)
 	x.scale(f.Shares, f.Affine)
-	return x
 }
 
 // facts returns the features of the history, by ascending index, each once. Their names

@@ -29,5 +29,12 @@ func (p *Prepared) Owned(addresses []string) *Prepared {
 	return out
 }
 
+// Nameless returns the same options without Names. It costs next to nothing.
+func (p *Prepared) Nameless() *Prepared {
+	out := *p
+	out.options.Names = false
+	return &out
+}
+
 // Options returns what was prepared. The caller must not change its Owner.
 func (p *Prepared) Options() Options { return p.options }

@@ -51,6 +51,9 @@ func classify(ctx context.Context, a Account, q ClassifyRequest) (c Classificati
 	if err != nil {
 		return c, err
 	}
+	if q.Brief {
+		r = r.Nameless()
+	}
 	m, err := r.Read(ctx, passthrough.Strip(q.Mail))
 	if err != nil {
 		return c, err

@@ -12,21 +12,22 @@ import (
 // Classify decides a message as if it had just arrived, which includes the steps of replay
 // that come before every arrival, and has see look at the decision and its features. As long
 // as see runs, what it asks about the score of these features agrees with the decision. see
-// must change nothing, and afterwards nothing has changed.
+// must change nothing and keep nothing, and afterwards nothing has changed.
 //
 // It leaves out the steps on lessons whose vectors are not here: those of an account that was
 // taken over and whose past has not come in yet, and those that were given up since its state
 // was read.
 func (f *Filter) Classify(m *featurize.Message, see func(Decision, *featurize.Features)) error {
 	meta := NewMeta(m)
-	x := f.freezer.Freeze(m, facts(f.st, meta))
+	x := &f.passing.features
+	f.freezer.FreezeInto(x, m, facts(f.st, meta))
 	now := f.learner
 	defer func() { f.learner = now }()
-	v := x.Vector()
+	f.passing.vector = x.AppendVector(f.passing.vector[:0])
 	if err := f.rehearse(); err != nil {
 		return err
 	}
-	d := f.judge(meta.Key, x, &past{vector: v}, meta.Vouched)
+	d := f.judge(meta.Key, x, &past{vector: f.passing.vector}, meta.Vouched)
 	d.Correspondent = f.corresponds(meta.From)
 	if f.InShadow() && d.Outcome == store.DecidedImportant {
 		d.Reason = store.ReasonShadow

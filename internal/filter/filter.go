@@ -73,7 +73,12 @@ type Filter struct {
 	replaying past
 	// rehearsed is the learner that has taken the next steps of replay; nil: not known.
 	rehearsed *linear
-	oldest    messageQueue // all messages, by Seq
+	// passing is the room for the message that Classify looks at.
+	passing struct {
+		features featurize.Features
+		vector   model.Vector
+	}
+	oldest messageQueue // all messages, by Seq
 	// gone are those that the last event made the filter forget for their age or number.
 	gone   []store.MessageKey
 	ledger *ledger
@@ -90,7 +95,10 @@ type Filter struct {
 
 // Release lets go of what is held beside the state and can be read again: call it
 // when the state is durable and nothing may come for a while.
-func (f *Filter) Release() { f.latest.features, f.latest.past, f.rehearsed = nil, nil, nil }
+func (f *Filter) Release() {
+	f.latest.features, f.latest.past, f.rehearsed = nil, nil, nil
+	f.passing.features, f.passing.vector = featurize.Features{}, nil
+}
 
 // Decision is what was decided of one message, and why.
 type Decision struct {

@@ -55,6 +55,10 @@ func (r *Reader) Owned(addresses []string) *Reader {
 	return &Reader{r.pool, r.options.Owned(addresses), r.turns}
 }
 
+// Nameless returns a Reader with the same options, in the same line, that keeps no names of
+// features.
+func (r *Reader) Nameless() *Reader { return &Reader{r.pool, r.options.Nameless(), r.turns} }
+
 // Cut returns what a source would have delivered of a message, so that it has the same
 // key.
 func (r *Reader) Cut(raw []byte) []byte { return raw[:min(len(raw), r.options.Options().MaxBytes)] }
