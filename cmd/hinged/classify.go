@@ -287,12 +287,19 @@ func (v *classifying) many(cmd *cobra.Command, paths []string) error {
 		return err
 	}
 	n, outcome := 0, ""
+	// Writing each line by itself takes a thirtieth of the time.
+	out := bufio.NewWriter(cmd.OutOrStdout())
+	live := slices.Contains(paths, "-") // somebody may wait for each
 	err = v.all(cmd.Context(), at, paths, cmd.InOrStdin(), func(c desk.Classification) error {
 		n++
 		outcome = c.Outcome
-		return v.show(cmd.OutOrStdout(), c)
+		err := v.show(out, c)
+		if live && err == nil {
+			err = out.Flush()
+		}
+		return err
 	})
-	if err = errors.Join(err, at.Close()); err != nil || n != 1 {
+	if err = errors.Join(err, out.Flush(), at.Close()); err != nil || n != 1 {
 		return err
 	}
 	return v.told(outcome)
