@@ -26,7 +26,7 @@ func connect(ctx context.Context, path string) (*control.At, error) {
 	if err != nil {
 		return nil, err
 	}
-	return connectTo(ctx, c)
+	return connectTo(ctx, c, boltfile.Options{})
 }
 
 // lockPatience is how long a verb waits for a daemon that has the store already and
@@ -37,9 +37,9 @@ const (
 )
 
 // connectTo is connect for a configuration that was read.
-func connectTo(ctx context.Context, c *config.Config) (*control.At, error) {
+func connectTo(ctx context.Context, c *config.Config, o boltfile.Options) (*control.At, error) {
 	for end := time.Now().Add(lockPatience); ; {
-		at, err := connectOnce(ctx, c)
+		at, err := connectOnce(ctx, c, o)
 		if !errors.Is(err, store.ErrRunning) {
 			return at, err
 		}
@@ -82,12 +82,12 @@ func longHolder(pid int, command []string) string {
 	return fmt.Sprintf("hinged %s is at work (process %d)", command[1], pid)
 }
 
-func connectOnce(ctx context.Context, c *config.Config) (*control.At, error) {
+func connectOnce(ctx context.Context, c *config.Config, o boltfile.Options) (*control.At, error) {
 	at, err := control.Dial(ctx, c.Socket)
 	if !errors.Is(err, control.ErrNotRunning) {
 		return at, err
 	}
-	h, err := daemon.OpenStore(storePath(c), versionString(), boltfile.Options{})
+	h, err := daemon.OpenStore(storePath(c), versionString(), o)
 	if errors.Is(err, fs.ErrNotExist) {
 		next := firstSteps
 		if len(c.Accounts) == 0 {

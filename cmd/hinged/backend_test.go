@@ -26,7 +26,7 @@ func TestAVerbWaitsForADaemonThatStarts(t *testing.T) {
 	}
 	came := make(chan found, 1)
 	go func() {
-		at, err := connectTo(t.Context(), c)
+		at, err := connectTo(t.Context(), c, boltfile.Options{})
 		came <- found{at, err}
 	}()
 	select {
@@ -35,7 +35,7 @@ func TestAVerbWaitsForADaemonThatStarts(t *testing.T) {
 	default:
 	}
 	// Once it was refused by the lock it would give up, if it did not ask again.
-	if _, err := connectOnce(t.Context(), c); err == nil {
+	if _, err := connectOnce(t.Context(), c, boltfile.Options{}); err == nil {
 		t.Fatal("the store is open twice")
 	}
 	if err := s.Close(); err != nil {

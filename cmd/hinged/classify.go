@@ -24,6 +24,7 @@ import (
 	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/passthrough"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // Exit codes of one decided message beside 0, important. They are no code of a shell (1,
@@ -235,7 +236,9 @@ func (v *classifying) backend() (connect func(context.Context) (*control.At, err
 	if c.Kafka != nil {
 		most = max(most, int64(c.Kafka.Featurize.MaxBytes)+1)
 	}
-	return func(ctx context.Context) (*control.At, error) { return connectTo(ctx, c) }, most, nil
+	// A mail filter opens the store for every message.
+	o := boltfile.Options{Unread: true}
+	return func(ctx context.Context) (*control.At, error) { return connectTo(ctx, c, o) }, most, nil
 }
 
 // decide asks, and waits no longer than it may. A store that takes too long to

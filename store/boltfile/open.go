@@ -314,7 +314,7 @@ func examine(path string, o Options) (found examined, err error) {
 	if err != nil {
 		return found, err
 	}
-	found.whole = suspected || info.Size() <= o.Hooks.Whole
+	found.whole = suspected || info.Size() <= o.Hooks.Whole && !o.Unread
 	db, err := openFile(path, o, true)
 	if err != nil {
 		return found, err

@@ -36,6 +36,9 @@ type Options struct {
 	// LockTimeout is how long to wait for another process to let go of the
 	// file; 0 means 500 ms.
 	LockTimeout time.Duration
+	// Unread: OpenReadOnly does not read a small file through. What is read of it later is
+	// checked all the same.
+	Unread bool
 	// OneFile has partitions that begin in the store's file, and not in files of their own.
 	OneFile bool
 	// NoSync leaves writing to the disk to the operating system. A power cut
