@@ -4,6 +4,7 @@ package featurize
 
 import (
 	"bytes"
+	"math/bits"
 	"regexp"
 	"unicode"
 	"unicode/utf8"
@@ -15,6 +16,7 @@ const (
 	headerBlockLines, blankLines       = 20, 10
 	signatureLines                     = 40 // below "-- " with a space (RFC 3676, section 4.3)
 	looseLines                         = 15 // below "--"
+	mostDashes                         = 30
 )
 
 // quoteReader decides whose words the lines of a text are.
@@ -24,6 +26,8 @@ type quoteReader struct {
 	patch   bool     // within a patch
 	series  bool     // the message is a patch
 	rules   bool     // "--" stands between the sections of the text
+	dashed  int      // lines of "--" looked at
+	plain   [2]int   // lines that begin no block of header lines
 	forward bool     // another's words are passed on
 	low     []byte   // scratch
 }
@@ -92,10 +96,10 @@ func (q *quoteReader) next(i int) int {
 // below marks line i, which is no quotation, and tells whether a signature begins there.
 func (q *quoteReader) below(i int, text []byte) int {
 	switch {
-	case string(text) == "--" && q.dashes(i), isRule(text) && q.footer(i+1):
-		q.rest = markSignature
-		return q.mark(i, i+1, markNothing)
 	case string(text) == "--", isRule(text):
+		if q.rest != markSignature && (text[0] == '-' && len(text) == 2 && q.dashes(i) || q.footer(i+1)) {
+			q.rest = markSignature
+		}
 		return q.mark(i, i+1, markNothing)
 	case q.rest == markSignature:
 	case q.isDevice(text):
@@ -130,7 +134,10 @@ func (q *quoteReader) filled(i int) int {
 // follows reports whether the first line at or behind i that is not blank is marked as quoted.
 func (q *quoteReader) follows(i int) bool {
 	i = q.filled(i)
-	return i < len(q.lines) && (q.lines[i].mark == markQuoted || q.lines[i].mark == markNone && bytes.HasPrefix(q.at(i), []byte(">")))
+	if i == len(q.lines) || q.lines[i].mark != markNone {
+		return i < len(q.lines) && q.lines[i].mark == markQuoted
+	}
+	return len(q.at(i)) > 0 && isQuote(q.at(i))
 }
 
 // isQuote reports whether a line, without the white space around it, is quoted:
@@ -140,8 +147,8 @@ func isQuote(line []byte) bool {
 	case '>':
 		return len(line) < 12 || !bytes.Contains(line, []byte("<<<"))
 	case '|':
-		rest := bytes.TrimLeft(line, "|> ")
-		return len(rest) > 0 && rest[0] != '-' && rest[0] != '+' && bytes.IndexByte(rest, '|') < 0
+		rest := bytes.TrimLeft(line, "|> -+")
+		return len(rest) > 0 && bytes.IndexByte(rest, '|') < 0
 	}
 	for i, c := range line {
 		if c == '>' || i == 4 || asciiClass[c]&letter == 0 {
@@ -175,8 +182,13 @@ func (q *quoteReader) starts(i int) bool {
 // quotation reports which lines say who is quoted, if an attribution ends with line i, or a
 // separator or a block of header lines begins there.
 func (q *quoteReader) quotation(i int, text []byte) (from, end int) {
-	last := text[len(text)-1]
 	original, forward, ends := q.separator(text)
+	if text[len(text)-1] >= 0x80 {
+		if text = bytes.TrimRight(text, labelCutset); len(text) == 0 {
+			return i, i
+		}
+	}
+	last := text[len(text)-1]
 	if last == ':' && len(text) < 80 {
 		forward = hasWord(q.lower(text), "forward") && q.headers(q.filled(i+1)) > 0
 	}
@@ -218,32 +230,31 @@ func (q *quoteReader) separator(text []byte) (original, forward, ends bool) {
 func (q *quoteReader) headers(i int) (end int) {
 	var seen byte
 	var address, patch bool
-	for k, other := i, 0; k < min(len(q.lines), i+headerBlockLines) && other < 3; k++ {
+	if i >= q.plain[0] && i < q.plain[1] {
+		return 0
+	}
+	for k := i; k < min(len(q.lines), i+headerBlockLines, max(end, i)+3) && (k == i || end > 0); k++ {
 		text := q.lines[k].text
-		classes := q.labelled(text)
-		if other++; classes == 0 && k == i {
-			return 0
-		} else if classes != 0 {
-			seen, end, other = seen|classes, k+1, 0
+		if classes := q.labelled(text); classes != 0 {
+			seen, end = seen|classes, k+1
 			address, patch = address || bytes.IndexByte(text, '@') >= 0, patch || bytes.Contains(text, []byte("[PATCH"))
 		}
 	}
-	n := 0
-	for _, class := range [...]byte{labelFrom, labelTo, labelSent | labelDate, labelSubject} {
-		if seen&class != 0 {
-			n++
-		}
+	n := bits.OnesCount8(seen & (labelFrom | labelTo | labelSubject))
+	if seen&(labelSent|labelDate) != 0 {
+		n++
 	}
 	if seen&(labelFrom|labelTo) == 0 || seen&(labelSent|labelDate|labelSubject) == 0 || n == 2 && !address ||
 		seen&(labelSent|labelSubject) == 0 && !address || // "From: London", "To: Paris", "Date: …"
 		seen&labelTo == 0 && (q.series || patch) { // git am reads such lines above a patch
+		q.plain = [2]int{i, end}
 		return 0
 	}
 	return end
 }
 
 // labelCutset is what markup and mail programs put around a label, marks of direction among them.
-const labelCutset = " \t*_;\u00a0\u200e\u200f"
+const labelCutset = " \t*_;\u00a0\u200e\u200f\u202a\u202b\u202c"
 
 // labelled returns the classes of the labels in a line that begins with one. Markup can put
 // several on a line.
@@ -288,7 +299,7 @@ func (q *quoteReader) attribution(i int, colon bool) (best int) {
 		if len(text) == 0 && from > 0 && bytes.HasPrefix(q.at(from+1), []byte("<")) {
 			continue // some write "<", the address and ">" on lines of their own
 		}
-		if size += len(text); len(text) == 0 || size > attributionBytes || from < i && q.lines[from].mark == markQuoted {
+		if size += len(text); len(text) == 0 || size > attributionBytes || from < i && (q.lines[from].mark == markQuoted || text[len(text)-1] == ':') {
 			break
 		}
 		low := q.lower(text)
@@ -299,13 +310,13 @@ func (q *quoteReader) attribution(i int, colon bool) (best int) {
 		}
 		dates := !date && dateIn.Match(low)
 		date, clock = date || dates, clock || timeIn.Match(low)
-		opens := attributionOpenings.begin(bytes.TrimLeft(text, "-* ")) && bytes.ContainsAny(text, "0123456789")
-		complete := colon && (wrote && (address || date && (opens || clock) || opens && clock) || address && date && clock) ||
-			!colon && wrote && (clock || address) && (date || opens)
-		if complete && (best < 0 || opens || dates) {
+		opening := opens(bytes.TrimLeft(text, "-* "), "opens") && bytes.ContainsAny(text, "0123456789")
+		complete := colon && (wrote && (address || date && (opening || clock) || opening && clock) || address && date && clock) ||
+			!colon && wrote && (clock || address) && (date || opening)
+		if complete && (best < 0 || opening || dates) {
 			best = from
 		}
-		if complete && opens {
+		if complete && opening {
 			break
 		}
 		if weak < 0 && text[0] != '<' {
@@ -331,6 +342,9 @@ func (q *quoteReader) dashes(i int) bool {
 	if loose {
 		limit = looseLines
 	}
+	if q.dashed++; q.dashed > mostDashes {
+		return false
+	}
 	for k := q.filled(i + 1); k < len(q.lines) && n <= limit; k = q.filled(k + 1) {
 		if q.follows(k) || q.starts(k) {
 			return n > 0
@@ -346,11 +360,9 @@ func (q *quoteReader) dashes(i int) bool {
 
 // footer reports whether what a list puts below begins at line i.
 func (q *quoteReader) footer(i int) bool {
-	for n := 0; n < 4 && i < len(q.lines); i++ {
-		if text := q.at(i); len(text) > 0 {
-			if n++; hasWord(q.lower(text), "list") || q.boilerplate(i) {
-				return true
-			}
+	for n := 0; n < 4 && q.filled(i) < len(q.lines); n++ {
+		if i = q.filled(i) + 1; hasWord(q.lower(q.at(i-1)), "list") || q.boilerplate(i-1) {
+			return true
 		}
 	}
 	return false
@@ -358,7 +370,7 @@ func (q *quoteReader) footer(i int) bool {
 
 // isDevice recognises "Sent from my iPhone" and the like.
 func (q *quoteReader) isDevice(text []byte) bool {
-	if len(text) > 120 || !deviceOpenings.begin(text) {
+	if len(text) > 120 || !opens(text, "device") {
 		return false
 	}
 	text, _, _ = bytes.Cut(text, []byte{'<'}) // where to get the program
@@ -369,18 +381,18 @@ func (q *quoteReader) isDevice(text []byte) bool {
 // boilerplate recognises the first line of what lists, programs and lawyers put below.
 func (q *quoteReader) boilerplate(i int) bool {
 	text := bytes.TrimLeft(q.at(i), "*_ ")
-	if footerOpenings.begin(text) {
-		return true
+	if len(text) < 40 || !opens(text, "disclaimer") || len(text) < 100 && i > 0 && len(q.at(i-1)) > 0 {
+		return opens(text, "footer")
 	}
-	if len(text) < 40 || !disclaimerOpenings.begin(text) || len(text) < 100 && i > 0 && len(q.at(i-1)) > 0 {
+	within := func(list string) bool {
+		for k := i; k < min(i+4, len(q.lines)) && len(q.at(k)) > 0; k++ {
+			if hasWord(q.lower(q.at(k)), list) {
+				return true
+			}
+		}
 		return false
 	}
-	var secret, recipient bool
-	for k := i; k < min(i+4, len(q.lines)) && len(q.at(k)) > 0; k++ {
-		low := q.lower(q.at(k))
-		secret, recipient = secret || hasWord(low, "secret"), recipient || hasWord(low, "recipient")
-	}
-	return secret && recipient
+	return opens(text, "footer") || within("secret") && within("recipient")
 }
 
 // armour returns the end of the block at line i that is no text: what OpenPGP and PEM wrap
@@ -389,41 +401,37 @@ func (q *quoteReader) armour(i int, text []byte) int {
 	k := i + 1
 	switch {
 	case text[0] == '-' && bytes.HasPrefix(text, []byte("-----BEGIN ")):
-		signed := bytes.HasPrefix(text, []byte("-----BEGIN PGP SIGNED"))
-		for k < len(q.lines) && (k < i+6 && bytes.Contains(q.at(k), []byte(": ")) || !signed && isBase64(q.at(k), 0)) {
+		for k < min(i+6, len(q.lines)) && bytes.Contains(q.at(k), []byte(": ")) { // "Hash: SHA256"
 			k++
+		}
+		if !bytes.HasPrefix(text, []byte("-----BEGIN PGP SIGNED")) {
+			k = q.run(k, 0, base64Letters)
 		}
 		if k < len(q.lines) && bytes.HasPrefix(q.at(k), []byte("-----END ")) {
 			k++
 		}
 		return k
 	case text[0] == 'b' && len(text) > 10 && bytes.HasPrefix(text, []byte("begin ")) && text[9] == ' ' && len(bytes.Trim(text[6:9], "01234567")) == 0:
-		for k < len(q.lines) && len(q.lines[k].text) < 65 && len(bytes.Trim(q.at(k), uuencoded)) == 0 {
-			k++
-		}
-		if k > i+1 && k < len(q.lines) && string(q.at(k)) == "end" {
+		if k = q.run(k, 1, uuLetters); k < len(q.lines) && string(q.at(k)) == "end" {
 			return k + 1
 		}
-	case isBase64(text, 60):
-		for k < len(q.lines) && isBase64(q.at(k), len(text)) {
-			k++
-		}
-		if k >= i+3 {
+	case len(text) >= 60 && bytes.IndexByte(text, ' ') < 0:
+		if k = q.run(i, len(text), base64Letters); k >= i+3 {
 			return k
 		}
 	}
 	return i
 }
 
-// uuencoded are the characters of a uuencoded file.
-const uuencoded = " !\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`"
+const (
+	base64Letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
+	uuLetters     = " !\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`"
+)
 
-// isBase64 recognises a line of base64, of at least so many bytes.
-func isBase64(line []byte, least int) bool {
-	for _, c := range line {
-		if asciiClass[c]&(letter|digit) == 0 && c != '+' && c != '/' && c != '=' {
-			return false
-		}
+// run returns the first line at or behind k that is shorter, or has other letters.
+func (q *quoteReader) run(k, least int, letters string) int {
+	for k < len(q.lines) && len(q.at(k)) >= least && len(bytes.Trim(q.at(k), letters)) == 0 {
+		k++
 	}
-	return len(line) >= least
+	return k
 }

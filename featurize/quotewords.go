@@ -8,57 +8,39 @@ import (
 	"strings"
 )
 
-//go:embed quotewords.txt
-var quoteWords string
+// Classes of the labels of header lines in a quotation.
+const labelFrom, labelTo, labelSent, labelDate, labelSubject, labelOther byte = 1, 2, 4, 8, 16, 32
 
-// quoteLists are the lists of quotewords.txt by their names.
-var quoteLists = func() map[string][]string {
-	lists := make(map[string][]string)
-	for line := range strings.Lines(quoteWords) {
-		if name, words, found := strings.Cut(strings.TrimSuffix(line, "\n"), " "); found && name != "#" {
-			lists[name] = append(lists[name], strings.Split(words, "|")...)
-		}
-	}
-	return lists
-}()
-
-// Classes of header lines in a quotation.
-const (
-	labelFrom byte = 1 << iota
-	labelTo
-	labelSent
-	labelDate
-	labelSubject
+var (
+	//go:embed quotewords.txt
+	quoteWords   string
+	quoteLists   = make(map[string][]string) // by their names
+	headerLabels = make(map[string]byte)
+	labelClasses = map[string]byte{"from": labelFrom, "to": labelTo, "sent": labelSent, "date": labelDate, "subject": labelSubject, "other": labelOther}
+	// lineOpenings are how lines of some kinds begin, by their first byte.
+	lineOpenings = map[string]*[256][]string{"opens": {}, "device": {}, "footer": {}, "disclaimer": {}}
 )
 
-// headerLabels are the classes of labels.
-var headerLabels = func() map[string]byte {
-	all := make(map[string]byte)
-	for i, list := range [...]string{"from", "to", "sent", "date", "subject", "other"} {
-		for _, label := range quoteLists[list] {
-			all[label] |= 1 << i
+func init() {
+	for line := range strings.Lines(quoteWords) {
+		name, list, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		for words := range strings.SplitSeq(list, "|") {
+			quoteLists[name] = append(quoteLists[name], words)
+			headerLabels[words] |= labelClasses[name]
+			if at := lineOpenings[name]; at != nil {
+				at[words[0]] = append(at[words[0]], words)
+			}
 		}
 	}
-	return all
-}()
-
-// openings are how some lines begin, by their first byte.
-type openings [256][]string
-
-var attributionOpenings, deviceOpenings, footerOpenings, disclaimerOpenings = newOpenings("opens"),
-	newOpenings("device"), newOpenings("footer"), newOpenings("disclaimer")
-
-func newOpenings(list string) (o openings) {
-	for _, words := range quoteLists[list] {
-		o[words[0]] = append(o[words[0]], words)
-	}
-	return o
 }
 
-// begin reports whether text begins so, ASCII in any case.
-func (o *openings) begin(text []byte) bool {
-	for i := 0; len(text) > 0 && i < len(o[lowerASCII[text[0]]]); i++ {
-		if words := o[lowerASCII[text[0]]][i]; len(text) >= len(words) && equalFold(text[:len(words)], words) {
+// opens reports whether text begins with one of a list of openings, ASCII in any case.
+func opens(text []byte, list string) bool {
+	if len(text) == 0 {
+		return false
+	}
+	for _, words := range lineOpenings[list][lowerASCII[text[0]]] {
+		if len(text) >= len(words) && equalFold(text[:len(words)], words) {
 			return true
 		}
 	}

@@ -103,20 +103,18 @@ func (f *Featurizer) readOwn(line []byte) {
 // questions counts the question marks of a line, of any script. One with a letter right behind
 // is part of a link.
 func questions(line []byte) (n int) {
-	for rest := line; ; {
-		at := bytes.IndexByte(rest, '?')
-		if at < 0 {
-			break
-		}
-		if rest = rest[at+1:]; len(rest) == 0 || asciiClass[rest[0]]&wordy == 0 && rest[0] != '=' && rest[0] != '%' {
+	if bytes.IndexByte(line, '?') < 0 && isASCII(line) {
+		return 0
+	}
+	for i, r := range string(line) {
+		switch r {
+		case '?':
+			if i+1 == len(line) || asciiClass[line[i+1]]&wordy == 0 && line[i+1] != '=' && line[i+1] != '%' {
+				n++
+			}
+		case '？', '؟', '\u037e', '՞', '፧', '⁇':
 			n++
 		}
-	}
-	if isASCII(line) {
-		return n
-	}
-	for _, mark := range [...]string{"？", "؟", "\u037e", "՞", "፧", "⁇"} {
-		n += bytes.Count(line, []byte(mark))
 	}
 	return n
 }
