@@ -78,8 +78,8 @@ func (q *quoteReader) next(i int) int {
 	if !quoted || len(text) < 12 && text[len(text)-1] == ':' { // "> wrote:" can end what wrapped
 		if from, end := q.quotation(i, text); end > i {
 			q.mark(from, end, markQuoted)
-			if q.rest = markNone; !q.follows(end) && q.filled(end) < len(q.lines) {
-				q.rest = markQuoted // no line behind is marked as quoted, so all are
+			if q.rest = markNone; q.unmarked(end) {
+				q.rest = markQuoted
 			}
 			return end
 		}
@@ -138,6 +138,19 @@ func (q *quoteReader) follows(i int) bool {
 		return i < len(q.lines) && q.lines[i].mark == markQuoted
 	}
 	return len(q.at(i)) > 0 && isQuote(q.at(i))
+}
+
+// unmarked reports whether all lines from i on are quoted, because none is marked so, or only
+// below the next attribution.
+func (q *quoteReader) unmarked(i int) bool {
+	var last byte
+	for k, n := q.filled(i), 0; k < len(q.lines) && len(q.at(k)) > 0 && n < signatureLines; k, n = q.filled(k+1), n+1 {
+		if q.follows(k) {
+			return last == ':'
+		}
+		last = q.at(k)[len(q.at(k))-1]
+	}
+	return last != 0
 }
 
 // isQuote reports whether a line, without the white space around it, is quoted:
@@ -240,13 +253,16 @@ func (q *quoteReader) headers(i int) (end int) {
 			address, patch = address || bytes.IndexByte(text, '@') >= 0, patch || bytes.Contains(text, []byte("[PATCH"))
 		}
 	}
+	for end > 0 && end < len(q.lines) && end < i+headerBlockLines && !bytes.HasPrefix(q.at(end), []byte(">")) && bytes.IndexByte(q.at(end), '@') >= 0 {
+		end++ // more addresses
+	}
 	n := bits.OnesCount8(seen & (labelFrom | labelTo | labelSubject))
 	if seen&(labelSent|labelDate) != 0 {
 		n++
 	}
 	if seen&(labelFrom|labelTo) == 0 || seen&(labelSent|labelDate|labelSubject) == 0 || n == 2 && !address ||
 		seen&(labelSent|labelSubject) == 0 && !address || // "From: London", "To: Paris", "Date: …"
-		seen&labelTo == 0 && (q.series || patch) { // git am reads such lines above a patch
+		seen&labelTo == 0 && (q.series || patch) || i > 0 && bytes.HasPrefix(bytes.TrimPrefix(q.lines[i-1].text, []byte(">")), []byte("From ")) { // git am reads such lines above a patch
 		q.plain = [2]int{i, end}
 		return 0
 	}
