@@ -17,19 +17,22 @@ type textLine struct {
 	mark lineMark
 }
 
-// lineMark is what the markup around a line says of it.
+// lineMark says whose words a line holds. Markup may know; quoteReader decides.
 type lineMark uint8
 
 const (
-	markNone      lineMark = iota // nothing, as in plain text
+	markNone      lineMark = iota // the writer's, as far as markup says
 	markQuoted                    // somebody else's words
-	markSignature                 // the writer's signature
+	markSignature                 // the writer's signature, and what lists and lawyers put below
+	markPatch                     // within a patch
+	markNothing                   // no words: armour, rules
 )
 
 // readText makes features of decoded text, line by line. It distinguishes what the
 // writer wrote, what is quoted, and patches.
 func (f *Featurizer) readText(lines []textLine) {
-	t := textReader{f: f}
+	f.quotes.read(lines, f.structure.isPatch)
+	f.structure.forward = f.structure.forward || f.quotes.forward && !f.structure.re
 	for _, line := range lines {
 		f.body.text -= len(line.text) + 1
 		switch line.mark {
@@ -39,8 +42,10 @@ func (f *Featurizer) readText(lines []textLine) {
 		case markSignature:
 			f.structure.signature++
 			f.words.line(f, line.text, &kindSignature)
-		default:
-			t.line(line.text)
+		case markPatch:
+			f.readPatchLine(line.text)
+		case markNone:
+			f.readLine(line.text)
 		}
 	}
 }
@@ -57,51 +62,25 @@ func (f *Featurizer) plainLines(text []byte) []textLine {
 	return lines
 }
 
-// textReader knows where in a text it is.
-type textReader struct {
-	f         *Featurizer
-	patch     bool // within a patch
-	signature bool // below the signature's dashes
-}
-
-func (t *textReader) line(line []byte) {
-	f, s := t.f, &t.f.structure
+// readLine reads a line that the writer wrote, or a program for him.
+func (f *Featurizer) readLine(line []byte) {
 	trimmed := bytes.TrimSpace(line)
-	if len(trimmed) == 0 {
-		return
-	}
-	if t.patch {
-		if t.patchLine(line) {
-			return
-		}
-		t.patch = false
-	}
 	switch {
-	case t.startsPatch(line):
-		t.patch, t.signature = true, false
-		t.patchLine(line)
-	case t.signature:
-		s.signature++
-		f.words.line(f, line, &kindSignature)
-	case isQuote(trimmed):
-		s.quoted++
-		f.words.line(f, line, &kindQuoted)
-	case string(bytes.TrimRight(line, " ")) == "--" || bytes.HasPrefix(line, []byte("__________")):
-		t.signature = true
+	case len(trimmed) == 0:
 	case isDiffstat(trimmed):
-		s.diffstat++
+		f.structure.diffstat++
 		path, _, _ := bytes.Cut(trimmed, []byte{' '})
 		f.readPath(path)
-	case t.trailer(trimmed):
+	case f.readTrailer(trimmed):
 	default:
-		t.own(line)
+		f.readOwn(line)
 	}
 }
 
-func (t *textReader) own(line []byte) {
-	f, s := t.f, &t.f.structure
+func (f *Featurizer) readOwn(line []byte) {
+	s := &f.structure
 	s.own++
-	s.questions += bytes.Count(line, []byte{'?'})
+	s.questions += questions(line)
 	if i := bytes.Index(line, []byte("://")); i >= 0 {
 		for rest := line; ; {
 			_, after, found := bytes.Cut(rest, []byte("://"))
@@ -121,25 +100,28 @@ func (t *textReader) own(line []byte) {
 	f.words.line(f, line, &kindOwn)
 }
 
-// isQuote reports whether a line, without the white space around it, is quoted:
-// ">" as everywhere, "|" as some, "ab>" as a few do.
-func isQuote(line []byte) bool {
-	if line[0] == '>' || line[0] == '|' {
-		return true
+// questions counts the question marks of a line, of any script. One with a letter right behind
+// is part of a link.
+func questions(line []byte) (n int) {
+	if bytes.IndexByte(line, '?') < 0 && isASCII(line) {
+		return 0
 	}
-	for i, c := range line {
-		if c == '>' {
-			return i > 0
-		}
-		if i == 4 || asciiClass[c]&letter == 0 {
-			return false
+	for i, r := range string(line) {
+		switch r {
+		case '?':
+			if i+1 == len(line) || asciiClass[line[i+1]]&wordy == 0 && line[i+1] != '=' && line[i+1] != '%' {
+				n++
+			}
+		case '？', '؟', '\u037e', '՞', '፧', '⁇':
+			n++
 		}
 	}
-	return false
+	return n
 }
 
-// startsPatch reports whether a patch begins at line.
-func (t *textReader) startsPatch(line []byte) bool {
+// startsPatch reports whether a patch begins at line i.
+func (q *quoteReader) startsPatch(i int) bool {
+	line := q.lines[i].text
 	switch line[0] {
 	case 'd', 'I', '-', '@': // as few lines begin
 	default:
@@ -147,17 +129,37 @@ func (t *textReader) startsPatch(line []byte) bool {
 	}
 	return bytes.HasPrefix(line, []byte("diff -")) || bytes.HasPrefix(line, []byte("Index: ")) ||
 		bytes.HasPrefix(line, []byte("--- a/")) || bytes.HasPrefix(line, []byte("@@ -")) ||
-		bytes.HasPrefix(line, []byte("--- ")) && bytes.ContainsRune(line, '/')
+		bytes.HasPrefix(line, []byte("--- ")) && bytes.IndexByte(line, '/') >= 0 &&
+			i+1 < len(q.lines) && bytes.HasPrefix(q.lines[i+1].text, []byte("+++ "))
 }
 
-// patchLine reads a line if it belongs to a patch.
-func (t *textReader) patchLine(line []byte) bool {
-	f := t.f
+// inPatch reports whether a line may belong to a patch.
+func inPatch(line []byte) bool {
+	switch line[0] {
+	case ' ', '\t', '+', '@':
+		return line[0] != '@' || bytes.HasPrefix(line, []byte("@@ "))
+	case '-':
+		return string(bytes.TrimRight(line, " ")) != "--"
+	}
+	for _, beginning := range patchHeaders {
+		if bytes.HasPrefix(line, beginning) {
+			return true
+		}
+	}
+	return false
+}
+
+// patchHeaders begin the lines of a patch that are none of a file.
+var patchHeaders = [][]byte{
+	[]byte("diff "), []byte("index "), []byte("Index: "), []byte("new file mode "), []byte("deleted file mode "), []byte("old mode "),
+	[]byte("new mode "), []byte("rename "), []byte("similarity index "), []byte("======"), []byte("\\ No newline"),
+}
+
+// readPatchLine reads a line that belongs to a patch.
+func (f *Featurizer) readPatchLine(line []byte) {
 	switch {
 	case line[0] == ' ' || line[0] == '\t':
 		f.words.line(f, line, &kindPatch)
-	case string(bytes.TrimRight(line, " ")) == "--":
-		return false
 	case bytes.HasPrefix(line, []byte("+++ ")) || bytes.HasPrefix(line, []byte("--- ")):
 		path, _, _ := bytes.Cut(line[4:], []byte{'\t'})
 		path, _, _ = bytes.Cut(path, []byte{' '})
@@ -165,22 +167,14 @@ func (t *textReader) patchLine(line []byte) bool {
 			_, path, _ = bytes.Cut(path, []byte{'/'})
 			f.readPath(path)
 		}
-	case bytes.HasPrefix(line, []byte("@@ ")):
+	case line[0] == '@':
 		if i := bytes.LastIndex(line, []byte("@@")); i > 2 {
 			f.words.line(f, line[i+2:], &kindPatch)
 		}
 	case line[0] == '+' || line[0] == '-':
 		f.structure.patch++
 		f.words.line(f, line[1:], &kindPatch)
-	case bytes.HasPrefix(line, []byte("diff ")), bytes.HasPrefix(line, []byte("index ")), bytes.HasPrefix(line, []byte("Index: ")),
-		bytes.HasPrefix(line, []byte("new file mode ")), bytes.HasPrefix(line, []byte("deleted file mode ")),
-		bytes.HasPrefix(line, []byte("old mode ")), bytes.HasPrefix(line, []byte("new mode ")),
-		bytes.HasPrefix(line, []byte("rename ")), bytes.HasPrefix(line, []byte("similarity index ")),
-		bytes.HasPrefix(line, []byte("======")), bytes.HasPrefix(line, []byte("\\ No newline")):
-	default:
-		return false
 	}
-	return true
 }
 
 // isDiffstat recognises " path/of/file | 12 ++--".
@@ -220,13 +214,12 @@ func (f *Featurizer) readPath(path []byte) {
 	}
 }
 
-// trailer reads "Signed-off-by: A <a@b>" and its like.
-func (t *textReader) trailer(line []byte) bool {
+// readTrailer reads "Signed-off-by: A <a@b>" and its like.
+func (f *Featurizer) readTrailer(line []byte) bool {
 	n := fieldName(line)
 	if n < 2 || n > 20 || !equalFold(line[max(0, n-3):n], "-by") && !equalFold(line[:n], "cc") && !equalFold(line[:n], "fixes") {
 		return false
 	}
-	f := t.f
 	f.structure.trailers++
 	name := string(bytes.ToLower(line[:n]))
 	f.terms.add(Social, "trailer:", name)

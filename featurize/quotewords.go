@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package featurize
+
+import (
+	"bytes"
+	_ "embed" // the words
+	"strings"
+)
+
+// Classes of the labels of header lines in a quotation.
+const labelFrom, labelTo, labelSent, labelDate, labelSubject, labelOther byte = 1, 2, 4, 8, 16, 32
+
+var (
+	//go:embed quotewords.txt
+	quoteWords   string
+	quoteLists   = make(map[string][]string) // by their names
+	headerLabels = make(map[string]byte)
+	labelClasses = map[string]byte{"from": labelFrom, "to": labelTo, "sent": labelSent, "date": labelDate, "subject": labelSubject, "other": labelOther}
+	// lineOpenings are how lines of some kinds begin, by their first byte.
+	lineOpenings = map[string]*[256][]string{"opens": {}, "device": {}, "footer": {}, "disclaimer": {}}
+)
+
+func init() {
+	for line := range strings.Lines(quoteWords) {
+		name, list, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		for words := range strings.SplitSeq(list, "|") {
+			quoteLists[name] = append(quoteLists[name], words)
+			headerLabels[words] |= labelClasses[name]
+			if at := lineOpenings[name]; at != nil {
+				at[words[0]] = append(at[words[0]], words)
+			}
+		}
+	}
+}
+
+// opens reports whether text begins with one of a list of openings, ASCII in any case.
+func opens(text []byte, list string) bool {
+	if len(text) == 0 {
+		return false
+	}
+	for _, words := range lineOpenings[list][lowerASCII[text[0]]] {
+		if len(text) >= len(words) && equalFold(text[:len(words)], words) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasWord reports whether a word of a list, or what begins with one, is in text, which has ASCII
+// in lower case.
+func hasWord(text []byte, list string) bool {
+	for _, word := range quoteLists[list] {
+		for at := 0; at < len(text); at++ {
+			i := bytes.Index(text[at:], []byte(word))
+			if i < 0 {
+				break
+			}
+			if at += i; at == 0 || word[0] >= 0x80 || asciiClass[text[at-1]]&letter == 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
