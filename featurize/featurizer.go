@@ -36,6 +36,7 @@ type Featurizer struct {
 	body      bodyReader
 	source    bytes.Reader // of what is decoded; one at a time
 	words     wordReader
+	css       cssCache
 	structure structure
 	place     string // of the message, in words
 	history   factList

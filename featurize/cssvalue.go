@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package featurize
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/tdewolff/parse/v2"
+	"github.com/tdewolff/parse/v2/css"
+	"golang.org/x/image/colornames"
+)
+
+// property is a CSS property that can make a difference to what is visible.
+type property uint8
+
+const (
+	// Those with a number that descendants inherit.
+	propSize, propInvisible, propMasked, propSpace, propIndent, propFlat = 0, 1, 2, 3, 4, 5
+	inheritedNumbers                                                     = 6
+	// Those with a color; all but the background's are inherited.
+	propColor, propFill, propShadow, propBack = 6, 7, 8, 9
+	// The others.
+	propImage, propClipText, propOpacity, propPosition, propFloat, propDisplay, propUnseen  = 10, 11, 12, 13, 14, 15, 16
+	propLeft, propTop, propRight, propBottom, propMarginLeft, propMarginTop                 = 17, 18, 19, 20, 21, 22
+	propHeight, propWidth, propMaxHeight, propMaxWidth, propMinHeight, propMinWidth         = 23, 24, 25, 26, 27, 28
+	propPadding, propOverflow, propClip, propClipPath, propTransform, propScale, propFilter = 29, 30, 31, 32, 33, 34, 35
+	properties                                                                              = 36
+)
+
+// reading is how the value of a property is read: every one of these but words takes words, too.
+type reading uint8
+
+const (
+	words reading = iota
+	length
+	side // a length that counts if none of the like is greater
+	sides
+	oneColor
+	image
+	shadow
+	function
+	background
+	font
+)
+
+// known is a property that is known by some name, and what words its value can be.
+type known struct {
+	property property
+	reading  reading
+	words    map[string]float64
+}
+
+var (
+	noWords, none   = map[string]float64{}, map[string]float64{"none": 0}
+	auto, unbounded = map[string]float64{"auto": 0}, map[string]float64{"auto": math.Inf(1), "none": math.Inf(1)}
+	sizes           = map[string]float64{
+		"xx-small": 9, "x-small": 10, "small": 13, "medium": 16, "large": 18, "x-large": 24, "xx-large": 32, "xxx-large": 48,
+		"smaller": 13, "larger": 19,
+	}
+	scroll   = map[string]float64{"visible": 0, "hidden": 1, "clip": 1, "scroll": 1, "auto": 1}
+	clipText = map[string]float64{"text": 1, "border-box": 0, "padding-box": 0, "content-box": 0}
+	display  = map[string]float64{
+		"none": displayNone, "inline": displayInline, "contents": displayInline, "ruby": displayInline, "inline-block": displayWord,
+		"inline-flex": displayWord, "inline-table": displayWord, "inline-grid": displayWord, "block": displayBlock, "flex": displayBlock,
+		"grid": displayBlock, "flow-root": displayBlock, "list-item": displayBlock, "-webkit-box": displayBlock, "table": displayTable,
+		"table-row": displayTable, "table-row-group": displayTable, "table-header-group": displayTable, "table-footer-group": displayTable,
+		"table-caption": displayBlock, "table-cell": displayCell, "table-column": displayNone, "table-column-group": displayNone,
+	}
+)
+
+var knownProperties = map[string]known{
+	"font-size": {propSize, length, sizes}, "font": {propSize, font, sizes}, "line-height": {propFlat, length, map[string]float64{"normal": 0}},
+	"visibility":            {propInvisible, words, map[string]float64{"visible": 0, "hidden": 1, "collapse": 1}},
+	"-webkit-text-security": {propMasked, words, map[string]float64{"none": 0, "disc": 1, "circle": 1, "square": 1}},
+	"white-space": {propSpace, words, map[string]float64{"normal": 0, "nowrap": 0, "pre": spaceKept, "pre-wrap": spaceKept,
+		"break-spaces": spaceKept, "pre-line": linesKept}},
+	"text-indent": {propIndent, length, noWords}, "color": {propColor, oneColor, noWords}, "-webkit-text-fill-color": {propFill, oneColor, noWords},
+	"text-shadow": {propShadow, shadow, none}, "background-color": {propBack, oneColor, noWords}, "background": {propBack, background, noWords},
+	"background-image": {propImage, image, none}, "background-clip": {propClipText, words, clipText},
+	"-webkit-background-clip": {propClipText, words, clipText}, "opacity": {propOpacity, length, noWords}, "filter": {propFilter, function, none},
+	"position": {propPosition, words, map[string]float64{"static": 0, "sticky": 0, "relative": 1, "absolute": absolute, "fixed": absolute}},
+	"float":    {propFloat, words, map[string]float64{"none": 0, "left": 1, "right": 1}}, "display": {propDisplay, words, display},
+	"content-visibility": {propUnseen, words, map[string]float64{"visible": 0, "auto": 0, "hidden": 1}},
+	"left":               {propLeft, length, auto}, "top": {propTop, length, auto}, "right": {propRight, length, auto}, "bottom": {propBottom, length, auto},
+	"margin-left": {propMarginLeft, length, auto}, "margin-top": {propMarginTop, length, auto}, "margin": {propMarginLeft, sides, auto},
+	"height": {propHeight, length, unbounded}, "max-height": {propMaxHeight, length, unbounded}, "min-height": {propMinHeight, length, auto},
+	"width": {propWidth, length, unbounded}, "max-width": {propMaxWidth, length, unbounded}, "min-width": {propMinWidth, length, auto},
+	"padding": {propPadding, sides, noWords}, "padding-top": {propPadding, side, noWords}, "padding-bottom": {propPadding, side, noWords},
+	"padding-left": {propPadding, side, noWords}, "padding-right": {propPadding, side, noWords}, "overflow": {propOverflow, words, scroll},
+	"overflow-x": {propOverflow, words, scroll}, "overflow-y": {propOverflow, words, scroll}, "clip": {propClip, function, auto},
+	"clip-path": {propClipPath, function, none}, "-webkit-clip-path": {propClipPath, function, none}, "transform": {propTransform, function, none},
+	"-webkit-transform": {propTransform, function, none}, "scale": {propScale, function, none},
+}
+
+// unit is how the number of a declaration counts.
+type unit uint8
+
+const (
+	plain   unit = iota // pixels, and what has none
+	times               // of what the parent has
+	atLeast             // if there is no greater one
+	inherit             // there is none
+)
+
+// declaration is one property with its value.
+type declaration struct {
+	property  property
+	unit      unit
+	important bool
+	n         float64
+	color     color
+}
+
+// readDeclarations reads declarations to the end, or in a block to its brace. Rules within it
+// are left out.
+func readDeclarations(l *css.Lexer, block bool) (out []declaration) {
+	var tokens []css.Token
+	for depth := 0; ; {
+		tt, data := l.Next()
+		depth = max(0, depth+nesting(tt))
+		end := tt == css.ErrorToken || block && tt == css.RightBraceToken
+		switch {
+		case tt == css.LeftBraceToken:
+			skipBlock(l)
+			tokens, depth = tokens[:0], 0
+		case end, tt == css.SemicolonToken && depth == 0:
+			out = declare(out, tokens)
+			tokens = tokens[:0]
+		case tt != css.CommentToken && tt != css.WhitespaceToken && len(tokens) < 256:
+			tokens = append(tokens, css.Token{TokenType: tt, Data: data})
+		}
+		if end {
+			return out
+		}
+	}
+}
+
+func parseStyle(text string) []declaration {
+	return readDeclarations(css.NewLexer(parse.NewInputString(text[:min(len(text), maxSheet)])), false)
+}
+
+// declare appends the declaration that the tokens make, if they make a valid one.
+func declare(out []declaration, tokens []css.Token) []declaration {
+	if len(tokens) < 3 || tokens[0].TokenType != css.IdentToken || tokens[1].TokenType != css.ColonToken {
+		return out
+	}
+	k, ok := knownProperties[ident(tokens[0])]
+	if !ok {
+		return out
+	}
+	d, values := declaration{property: k.property}, tokens[2:]
+	if n := len(values); n > 2 && values[n-2].Data[0] == '!' && ident(values[n-1]) == "important" {
+		d.important, values = true, values[:n-2]
+	}
+	first := ident(values[0])
+	n, isWord := k.words[first]
+	switch {
+	case isWord && (len(values) == 1 || k.property == propOverflow):
+		d.n = n
+		if first == "smaller" || first == "larger" {
+			d.n, d.unit = n/16, times
+		}
+	case first == "inherit" || first == "unset" || first == "revert" || first == "initial":
+		switch d.unit = inherit; {
+		case first != "initial":
+		case d.property == propSize:
+			d.n, d.unit = 16, plain
+		case d.property == propColor:
+			d.color, d.unit = black, plain
+		case d.property < inheritedNumbers || d.property == propDisplay:
+			d.unit = plain
+		}
+	default:
+		return d.read(out, k, values)
+	}
+	return append(out, d)
+}
+
+// read appends the declarations that a value makes which is no word.
+func (d declaration) read(out []declaration, k known, values []css.Token) []declaration {
+	ok := false
+	switch k.reading {
+	case oneColor:
+		d.color, _, ok = parseColor(values)
+	case shadow:
+		for ; len(values) > 0 && !ok; values = values[1:] {
+			d.color, _, ok = parseColor(values)
+		}
+	case image:
+		ok = isFunction(values[0])
+		d.n = 1
+	case function:
+		ok = true
+		for at, t := range values {
+			if isFunction(t) || at == 0 {
+				d.n = max(d.n, squeezes(values[at:]))
+			}
+		}
+	case length, side:
+		var isShare bool
+		d.n, isShare, ok = number(values[0])
+		switch {
+		case d.property == propSize:
+			if ok = ok && d.n >= 0; isShare {
+				d.unit = times
+			}
+		case d.property == propFlat && d.n == 0:
+			d.n = 1
+		case d.property == propFlat:
+			d.n = 0
+		case d.property == propOpacity:
+		case isShare && values[0].TokenType == css.DimensionToken:
+			d.n *= 16
+		case isShare:
+			d.n *= windowWidth
+		}
+		if k.reading == side {
+			d.unit = atLeast
+		}
+	case font:
+		for _, t := range values { // before the size stand words, and a weight without a unit
+			n, isShare, isNumber := number(t)
+			if size, isWord := sizes[ident(t)]; isWord {
+				d.n = size
+				return append(out, d)
+			} else if isNumber && (t.TokenType != css.NumberToken || n == 0) {
+				if d.n = n; isShare {
+					d.unit = times
+				}
+				return append(out, d)
+			}
+		}
+	case sides:
+		least, most := span(values)
+		if d.n, ok = most, true; d.property == propMarginLeft {
+			d.n = least
+			out = append(out, d)
+			d.property = propMarginTop
+		}
+	case background:
+		return d.background(out, values)
+	case words:
+	}
+	if !ok {
+		return out
+	}
+	return append(out, d)
+}
+
+func (d declaration) background(out []declaration, values []css.Token) []declaration {
+	picture := d
+	picture.property, picture.color = propImage, color{}
+	for len(values) > 0 {
+		c, used, ok := parseColor(values)
+		if ok {
+			d.color = c
+		} else if used = 1; isFunction(values[0]) {
+			picture.n = 1
+			for depth := nesting(values[0].TokenType); depth > 0 && used < len(values); used++ {
+				depth += nesting(values[used].TokenType)
+			}
+		}
+		values = values[used:]
+	}
+	return append(out, d, picture)
+}
+
+func isFunction(t css.Token) bool {
+	return t.TokenType == css.FunctionToken || t.TokenType == css.URLToken || t.TokenType == css.BadURLToken
+}
+
+// pixelsOf are the pixels of the units of length; ems and percentages are shares.
+var pixelsOf = map[string]float64{"": 1, "px": 1, "rem": 16, "pc": 16, "pt": 4.0 / 3, "in": 96, "cm": 38, "mm": 3.8, "vw": 10, "vh": 8}
+
+// number reads a number. Lengths become pixels; isShare is set for shares of what the parent has.
+func number(t css.Token) (n float64, isShare, ok bool) {
+	if t.TokenType != css.NumberToken && t.TokenType != css.DimensionToken && t.TokenType != css.PercentageToken {
+		return 0, false, false
+	}
+	end := len(t.Data)
+	for end > 0 && asciiClass[t.Data[end-1]]&digit == 0 && t.Data[end-1] != '.' {
+		end--
+	}
+	n, err := strconv.ParseFloat(string(t.Data[:end]), 64)
+	switch name := string(bytes.ToLower(t.Data[end:])); name {
+	case "%":
+		return n / 100, true, err == nil
+	case "em":
+		return n, true, err == nil
+	case "ex", "ch":
+		return n / 2, true, err == nil
+	case "deg":
+		return n, false, err == nil
+	default:
+		pixels, ok := pixelsOf[name]
+		return float64(n * pixels), false, err == nil && ok
+	}
+}
+
+// span returns the least and the greatest number of a value.
+func span(values []css.Token) (least, most float64) {
+	least, most = math.Inf(1), math.Inf(-1)
+	for _, t := range values {
+		if t.TokenType == css.RightParenthesisToken {
+			break
+		}
+		if n, isShare, ok := number(t); ok {
+			if isShare && t.TokenType == css.DimensionToken {
+				n *= 16
+			}
+			least, most = min(least, n), max(most, n)
+		}
+	}
+	return least, most
+}
+
+// squeezes returns 1 if a function leaves nothing to be seen: scale(0), translate(-9999px),
+// rotateX(90deg), rect(0,0,0,0), inset(50%), circle(0), opacity(0).
+func squeezes(values []css.Token) float64 {
+	least, most := span(values)
+	gone := false
+	switch strings.ToLower(string(values[0].Data)) {
+	case "scale(", "scalex(", "scaley(", "scale3d(", "0", "0%":
+		gone = least == 0
+	case "translate(", "translatex(", "translatey(", "translate3d(":
+		gone = least <= -far || most >= tooFar
+	case "rotatex(", "rotatey(":
+		gone = most == 90
+	case "rect(":
+		gone = most-least <= 2
+	case "inset(":
+		gone = most >= 0.5 && most <= 1
+	case "matrix(", "polygon(", "ellipse(", "circle(":
+		gone = most == 0 || len(values) > 1 && values[0].Data[0]|' ' == 'c' && values[1].Data[0] == '0'
+	case "opacity(":
+		gone = most <= faint
+	}
+	if gone {
+		return 1
+	}
+	return 0
+}
+
+// color is red, green, blue from 0 to 255, and how opaque it is from 0 to 1.
+type color [4]float64
+
+var black, white = color{0, 0, 0, 1}, color{255, 255, 255, 1}
+
+// parseColor reads the color at the start of the tokens (CSS Color Level 4, without the
+// functions that no mail uses), and how many tokens it takes.
+func parseColor(values []css.Token) (c color, used int, ok bool) {
+	name := strings.ToLower(unescape(values[0].Data))
+	switch values[0].TokenType {
+	case css.IdentToken, css.HashToken:
+		if name == "transparent" {
+			return color{}, 1, true
+		}
+		if c, ok = namedColor(name); ok && values[0].TokenType == css.IdentToken == (name[0] != '#') {
+			return c, 1, true
+		}
+		return color{}, 1, false
+	case css.FunctionToken:
+	default:
+		return color{}, 1, false
+	}
+	c[3] = 1
+	i := 0
+	for used = 1; used < len(values) && values[used].TokenType != css.RightParenthesisToken; used++ {
+		n, isShare, isNumber := number(values[used])
+		if !isNumber || i == len(c) {
+			continue
+		}
+		if isShare && name[0] == 'r' && i < 3 {
+			n *= 255
+		}
+		c[i] = n
+		i++
+	}
+	hue := c
+	for j, offset := range [...]float64{0, 8, 4} {
+		if name == "hsl(" || name == "hsla(" {
+			k := math.Mod(math.Mod(offset+hue[0]/30, 12)+12, 12)
+			c[j] = 255 * (hue[2] - float64(hue[1]*min(hue[2], 1-hue[2])*max(-1, min(k-3, 9-k, 1))))
+		}
+		c[j] = min(max(c[j], 0), 255)
+	}
+	c[3] = min(max(c[3], 0), 1)
+	return c, min(used+1, len(values)), i >= 3 && (strings.HasPrefix(name, "rgb") || strings.HasPrefix(name, "hsl"))
+}
+
+// namedColor reads a name, or three, four, six or eight hexadecimal digits. Old attributes
+// leave the # out.
+func namedColor(name string) (c color, ok bool) {
+	if named, found := colornames.Map[name]; found {
+		return color{float64(named.R), float64(named.G), float64(named.B), 1}, true
+	}
+	digits := strings.TrimPrefix(name, "#")
+	if len(digits) == 3 || len(digits) == 4 {
+		var twice []byte
+		for _, c := range []byte(digits) {
+			twice = append(twice, c, c)
+		}
+		digits = string(twice)
+	}
+	if len(digits) == 6 {
+		digits += "ff"
+	}
+	n, err := strconv.ParseUint(digits, 16, 32)
+	if err != nil || len(digits) != 8 {
+		return c, false
+	}
+	for i := range c {
+		c[i] = float64(n >> (24 - 8*i) & 255)
+	}
+	c[3] /= 255
+	return c, true
+}
+
+// over returns what c looks like before back.
+func (c color) over(back color) color {
+	for i := range 3 {
+		c[i] = float64(c[i]*c[3]) + float64(back[i]*(1-c[3]))
+	}
+	c[3] = 1
+	return c
+}
+
+// near reports whether a person can't tell two colors apart as text and ground.
+func (c color) near(back color) bool {
+	most, bright := 0.0, 0.0
+	for i, weight := range [3]float64{0.3, 0.59, 0.11} {
+		most = max(most, math.Abs(c[i]-back[i]))
+		bright += float64(weight * (c[i] - back[i]))
+	}
+	return most <= 20 || most <= 60 && math.Abs(bright) <= 8
+}
