@@ -4,6 +4,7 @@ package featurize
 
 import (
 	"bytes"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,28 +15,25 @@ import (
 	"golang.org/x/net/html"
 )
 
-// Limits on what is read of the style sheets of one document. Mail programs have such, too:
-// Gmail reads 16 KB of a sheet.
+// Limits on the style sheets of one document. Gmail reads 16 KB of a sheet.
 const (
-	maxSheet     = 256 << 10
-	maxRules     = 4096    // selectors of one sheet
-	maxCompounds = 8       // of one selector
-	maxMatches   = 1 << 20 // compounds that are held against elements, over one document
-	maxCSSDepth  = 16      // of blocks
+	maxSheet     = 256 << 10 // bytes
+	maxRules     = 4096      // selectors of one sheet
+	maxCompounds = 8         // of one selector
+	maxMatches   = 1 << 19   // compounds that are held against elements, over one document
 )
 
 // The window that @media is asked about, in pixels, as wide as mail is shown on a desk.
-const (
-	windowWidth  = 1000
-	windowHeight = 800
-)
+const windowWidth, windowHeight = 1000, 800
 
-// sheet holds the rules of one <style> that can make a difference to what is visible, by
-// what the element itself must have: an id, else a class, else a tag, else nothing ("").
+// sheet holds the rules of a <style> that can make a difference to what is visible, by what an
+// element itself must have: "#id", ".class", "tag" or "*". Of a style attribute it holds the
+// declarations.
 type sheet struct {
-	text                 string
-	byID, byClass, byTag map[string][]*rule
-	rules                int
+	text         string
+	rules        map[string][]*rule
+	count        int
+	declarations []declaration
 }
 
 // rule is one selector with its declarations.
@@ -48,328 +46,205 @@ type rule struct {
 // compound is a part of a selector between combinators, such as "td.small".
 type compound struct {
 	selector   cascadia.Sel
-	combinator byte // to the compound on the left: ' ', '>', '+' or '~'; 0 for the last
+	combinator string // to the compound on the left
+	cost       int
 }
 
-// parseSheet reads a style sheet (CSS Syntax Level 3). Any bytes will do.
-func parseSheet(text string) *sheet {
-	s := &sheet{text, map[string][]*rule{}, map[string][]*rule{}, map[string][]*rule{}, 0}
-	text = text[:min(len(text), maxSheet)]
-	s.read(css.NewLexer(parse.NewInputString(text)), 0)
-	return s
-}
+const attributeCost = 4 // and more for long ones
 
-// read reads rules to the end of the block at hand.
-func (s *sheet) read(l *css.Lexer, depth int) {
-	var prelude []css.Token
+// parseCSS reads a style sheet, or a style attribute (CSS Syntax Level 3). Any bytes will do.
+func parseCSS(text string, attribute bool) *sheet {
+	s := &sheet{text: text, rules: map[string][]*rule{}}
+	p := css.NewParser(parse.NewInputString(text[:min(len(text), maxSheet)]), attribute)
+	var selectors string
+	groups, rules, off := 0, 0, 0 // open at-rules; open rules; the at-rule that doesn't apply
 	for {
-		tt, data := l.Next()
-		switch tt {
-		case css.ErrorToken:
-			return
-		case css.CommentToken, css.CDOToken, css.CDCToken:
-			continue
-		case css.WhitespaceToken:
-			if len(prelude) == 0 {
-				continue
+		grammar, _, data := p.Next()
+		switch grammar {
+		case css.ErrorGrammar:
+			if !p.HasParseError() {
+				return s
 			}
-		case css.RightBraceToken:
-			if depth > 0 {
-				return
+		case css.BeginAtRuleGrammar:
+			if groups++; off == 0 && !groupApplies(string(data), textOf(p.Values())) {
+				off = groups
 			}
-		case css.SemicolonToken:
-			if len(prelude) > 0 && prelude[0].TokenType == css.AtKeywordToken {
-				prelude = prelude[:0]
-				continue
+		case css.EndAtRuleGrammar:
+			if off == groups {
+				off = 0
 			}
-		case css.LeftBraceToken:
-			switch {
-			case depth < maxCSSDepth && groupApplies(prelude):
-				s.read(l, depth+1)
-			case len(prelude) > 0 && prelude[0].TokenType == css.AtKeywordToken:
-				skipBlock(l)
-			default:
-				s.add(prelude, readDeclarations(l, true))
+			groups--
+		case css.BeginRulesetGrammar:
+			if rules++; rules == 1 {
+				selectors, s.declarations = textOf(p.Values()), nil
 			}
-			prelude = prelude[:0]
-			continue
+		case css.DeclarationGrammar:
+			if off == 0 && rules <= 1 {
+				s.declarations = declare(s.declarations, unescape(data), p.Values())
+			}
+		case css.EndRulesetGrammar:
+			if rules--; rules == 0 {
+				s.add(selectors, s.declarations)
+			}
 		}
-		prelude = append(prelude, css.Token{TokenType: tt, Data: data})
 	}
 }
 
-func skipBlock(l *css.Lexer) {
-	for depth := 1; depth > 0; {
-		switch tt, _ := l.Next(); tt {
-		case css.ErrorToken:
-			return
-		case css.LeftBraceToken:
-			depth++
-		case css.RightBraceToken:
-			depth--
-		}
+func textOf(tokens []css.Token) string {
+	var text []byte
+	for _, t := range tokens {
+		text = append(text, t.Data...)
 	}
+	return string(text)
 }
 
 // groupApplies reports whether an at-rule groups rules that apply here.
-func groupApplies(prelude []css.Token) bool {
-	if len(prelude) == 0 || prelude[0].TokenType != css.AtKeywordToken {
-		return false
-	}
-	switch string(bytes.ToLower(prelude[0].Data)) {
+func groupApplies(name, condition string) bool {
+	switch name {
 	case "@media":
-		return mediaApplies(prelude[1:])
+		return mediaApplies(condition)
 	case "@supports", "@layer":
-		return !slices.ContainsFunc(prelude, func(t css.Token) bool { return ident(t) == "not" })
+		return !strings.Contains(condition, "not")
 	}
 	return false
 }
 
-// ident returns an identifier in lower case and without escapes, "" for what is none.
-func ident(t css.Token) string {
-	if t.TokenType != css.IdentToken {
-		return ""
+var (
+	mediaFeature = regexp.MustCompile(`\(\s*([a-z-]+)\s*(?::\s*([a-z-]+|[0-9.]+)[a-z]*\s*)?\)`)
+	mediaValues  = map[string]string{
+		"prefers-color-scheme": "light", "orientation": "landscape", "hover": "hover", "pointer": "fine", "prefers-reduced-motion": "no-preference",
 	}
-	return strings.ToLower(unescape(t.Data))
-}
-
-// nesting returns by how much a token opens or closes parentheses.
-func nesting(tt css.TokenType) int {
-	switch tt {
-	case css.LeftParenthesisToken, css.LeftBracketToken, css.FunctionToken:
-		return 1
-	case css.RightParenthesisToken, css.RightBracketToken:
-		return -1
-	}
-	return 0
-}
-
-// lex returns the tokens of a text.
-func lex(text string) (tokens []css.Token) {
-	for l := css.NewLexer(parse.NewInputString(text)); ; {
-		tt, data := l.Next()
-		if tt == css.ErrorToken {
-			return tokens
-		}
-		tokens = append(tokens, css.Token{TokenType: tt, Data: data})
-	}
-}
+)
 
 // mediaApplies evaluates a list of media queries (Media Queries Level 4) for a screen.
-func mediaApplies(tokens []css.Token) bool {
-	applies, all, not, feature := false, true, false, ""
-	for i := 0; i <= len(tokens); i++ {
-		if i == len(tokens) || tokens[i].TokenType == css.CommaToken {
-			applies = applies || all != not
-			all, not, feature = true, false, ""
-			continue
+func mediaApplies(list string) bool {
+	for query := range strings.SplitSeq(strings.ToLower(list), ",") {
+		kind, _, _ := strings.Cut(strings.TrimSpace(query), "(")
+		kind, not := strings.CutPrefix(strings.TrimPrefix(kind, "only "), "not ")
+		kind = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(kind), " and"))
+		all := kind == "" || kind == "screen" || kind == "all"
+		features := mediaFeature.FindAllStringSubmatch(query, -1)
+		for _, f := range features {
+			n, err := strconv.ParseFloat(f[2], 64)
+			all = all && (err == nil && featureApplies(f[1], n) || err != nil && (f[2] == mediaValues[f[1]] || f[2] == "" && f[1] == "hover"))
 		}
-		t := tokens[i]
-		word := string(bytes.ToLower(t.Data))
-		switch t.TokenType {
-		case css.LeftParenthesisToken:
-			feature = "?"
-		case css.RightParenthesisToken:
-			all, feature = all && (feature == "" || feature == "hover" || feature == "color"), ""
-		case css.IdentToken:
-			switch {
-			case feature == "?":
-				feature = word
-			case feature != "":
-				all, feature = all && strings.Contains(" light landscape screen hover fine no-preference ", " "+word+" "), ""
-			case word == "not":
-				not = true
-			case word != "only" && word != "and" && word != "screen" && word != "all":
-				all = false
-			}
-		case css.NumberToken, css.DimensionToken:
-			if n, _, ok := number(t); ok && feature != "" {
-				all, feature = all && featureApplies(feature, n), ""
-			}
+		if all = all && len(features) == strings.Count(query, "("); all != not {
+			return true
 		}
 	}
-	return applies || len(tokens) == 0
+	return false
 }
 
 // featureApplies answers a media feature that has a number.
 func featureApplies(feature string, n float64) bool {
-	value := 1.0 // -webkit-min-device-pixel-ratio, grid …
-	name := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(feature, "-webkit-"), "min-"), "max-")
-	switch strings.TrimPrefix(name, "device-") {
-	case "width":
+	value := 1.0 // device-pixel-ratio, color …
+	if strings.HasSuffix(feature, "width") {
 		value = windowWidth
-	case "height":
+	} else if strings.HasSuffix(feature, "height") {
 		value = windowHeight
 	}
-	switch {
-	case strings.Contains(feature, "min-"):
-		return value >= n
-	case strings.Contains(feature, "max-"):
+	if strings.Contains(feature, "max-") {
 		return value <= n
 	}
-	return value == n
+	return value == n || value > n && strings.Contains(feature, "min-")
 }
 
-// add adds the rules of a list of selectors. One selector that is none spoils the list.
-func (s *sheet) add(prelude []css.Token, declarations []declaration) {
+// spaced puts spaces around combinators.
+var spaced = strings.NewReplacer("~=", "~=", ">", " > ", "+", " + ", "~", " ~ ")
+
+// costly finds pseudo-classes that look at any number of nodes for one element.
+var costly = regexp.MustCompile(`:(nth|only|has|contains|matches|haschild|in-range|lang|empty|enabled|disabled|checked|input)|#=`)
+
+// add adds the rules of a list of selectors. One that is none spoils the list.
+func (s *sheet) add(list string, declarations []declaration) {
 	if len(declarations) == 0 {
 		return
 	}
-	var rules []*rule
-	var maps []map[string][]*rule
+	found := map[string]*rule{}
 	var keys []string
-	for start, i, depth := 0, 0, 0; i <= len(prelude); i++ {
-		if i < len(prelude) {
-			if depth += nesting(prelude[i].TokenType); depth != 0 || prelude[i].TokenType != css.CommaToken {
+	for text := range strings.SplitSeq(list, ",") {
+		r := &rule{declarations: declarations}
+		combinator, key := "", ""
+		for part := range strings.FieldsSeq(spaced.Replace(text)) {
+			if len(part) == 1 && strings.Contains(">+~", part) {
+				combinator = part
 				continue
 			}
+			selector, err := cascadia.Parse(part)
+			if err != nil || len(r.compounds) == 0 && combinator != "" {
+				return
+			}
+			for i, n := range selector.Specificity() {
+				r.weight += min(n, 255) << (40 - 8*i)
+			}
+			c := compound{selector, combinator, 1}
+			if strings.Contains(part, ":") {
+				c.cost = 64 // it may look at what stands beside
+			} else if strings.Contains(part, "[") {
+				c.cost = attributeCost
+			}
+			r.compounds, combinator, key = append(r.compounds, c), "", keyOf(part)
 		}
-		r, m, key, ok := s.selector(prelude[start:i])
-		if !ok {
+		if len(r.compounds) == 0 {
 			return
 		}
-		start = i + 1
-		if r != nil {
-			rules, maps, keys = append(rules, r), append(maps, m), append(keys, key)
+		if slices.Reverse(r.compounds); len(r.compounds) <= maxCompounds && !costly.MatchString(text) {
+			found[key+","+text], keys = r, append(keys, key+","+text)
 		}
 	}
-	for i, r := range rules {
-		if s.rules++; s.rules > maxRules {
+	for _, key := range keys {
+		if s.count++; s.count > maxRules {
 			return
 		}
-		r.weight += s.rules
-		r.declarations = declarations
-		maps[i][keys[i]] = append(maps[i][keys[i]], r)
+		r := found[key]
+		r.weight += s.count
+		key, _, _ = strings.Cut(key, ",")
+		s.rules[key] = append(s.rules[key], r)
 	}
 }
 
-// selector reads one selector; r is nil if it is one that never matches, or that would cost
-// too much.
-func (s *sheet) selector(tokens []css.Token) (r *rule, m map[string][]*rule, key string, ok bool) {
-	r, m, tokens = new(rule), s.byTag, trimSpace(tokens)
-	var text []byte
-	depth, combinator, costly := 0, byte(0), false
-	flush := func() bool {
-		sel, err := cascadia.Parse(string(text))
-		if err != nil || len(r.compounds) > maxCompounds {
-			return false
+// keyOf returns what an element must have that a compound selects.
+func keyOf(part string) string {
+	if i := strings.IndexAny(part, "[:"); i >= 0 {
+		part = part[:i]
+	}
+	if i := max(strings.LastIndexByte(part, '#'), strings.LastIndexByte(part, '.')); i >= 0 {
+		if strings.Contains(part, "\\") {
+			return "*"
 		}
-		for i, n := range sel.Specificity() {
-			r.weight += min(n, 255) << (40 - 8*i)
-		}
-		r.compounds = append(r.compounds, compound{sel, combinator})
-		text, combinator = text[:0], 0
-		return true
+		return part[i:]
 	}
-	for i, t := range tokens {
-		tie := byte(0)
-		if depth == 0 && t.TokenType == css.WhitespaceToken {
-			tie = ' '
-		} else if depth == 0 && t.TokenType == css.DelimToken && strings.IndexByte(">+~", t.Data[0]) >= 0 {
-			tie = t.Data[0]
-		}
-		if tie != 0 {
-			if len(text) > 0 && !flush() {
-				return nil, nil, "", false
-			}
-			if m, key = s.byTag, ""; tie != ' ' || combinator == 0 {
-				combinator = tie
-			}
-			if len(r.compounds) == 0 {
-				return nil, nil, "", false
-			}
-			continue
-		}
-		if depth += nesting(t.TokenType); depth == 0 {
-			switch name := unescape(t.Data); {
-			case t.TokenType == css.HashToken:
-				m, key = s.byID, name[1:]
-			case t.TokenType == css.IdentToken && i > 0 && string(tokens[i-1].Data) == ".":
-				m, key = s.byClass, name
-			case t.TokenType == css.IdentToken && len(text) == 0:
-				m, key = s.byTag, strings.ToLower(name)
-			}
-		}
-		costly = costly || i > 0 && string(tokens[i-1].Data) == ":" && !cheapPseudo(t.Data)
-		text = append(text, t.Data...)
+	if part == "" {
+		return "*"
 	}
-	if len(text) == 0 || !flush() {
-		return nil, nil, "", false
-	}
-	slices.Reverse(r.compounds)
-	if costly {
-		return nil, nil, "", true
-	}
-	return r, m, key, true
-}
-
-func trimSpace(tokens []css.Token) []css.Token {
-	for len(tokens) > 0 && tokens[0].TokenType == css.WhitespaceToken {
-		tokens = tokens[1:]
-	}
-	for len(tokens) > 0 && tokens[len(tokens)-1].TokenType == css.WhitespaceToken {
-		tokens = tokens[:len(tokens)-1]
-	}
-	return tokens
-}
-
-// cheapPseudo reports whether a pseudo-class is one that is answered at once. The others,
-// :nth-child(2n+1) or :has(), look at any number of nodes for each element.
-func cheapPseudo(name []byte) bool {
-	switch string(bytes.ToLower(name)) {
-	case "first-child", "last-child", "first-of-type", "root", "link", "any-link", "not(", "empty":
-		return true
-	}
-	return false
-}
-
-// unescape returns a name without its escapes, in which it may hide: "d\69splay".
-func unescape(name []byte) string {
-	if bytes.IndexByte(name, '\\') < 0 {
-		return string(name)
-	}
-	var out []byte
-	for i := 0; i < len(name); i++ {
-		if name[i] != '\\' {
-			out = append(out, name[i])
-			continue
-		}
-		end := i + 1
-		for end < len(name) && end <= i+6 && isHex(name[end]) {
-			end++
-		}
-		if code, err := strconv.ParseInt(string(name[i+1:end]), 16, 32); err == nil {
-			out = append(out, string(rune(code))...)
-			if end < len(name) && name[end] == ' ' {
-				end++
-			}
-			i = end - 1
-		}
-	}
-	return string(out)
+	return strings.ToLower(part)
 }
 
 // matches holds a rule against an element. budget is how many compounds may still be held
 // against elements.
 func (r *rule) matches(n *html.Node, at int, budget *int) bool {
-	if *budget--; *budget < 0 || n.Type != html.ElementNode || !r.compounds[at].selector.Match(n) {
+	c := &r.compounds[at]
+	if c.cost == attributeCost {
+		for i := range n.Attr {
+			*budget -= len(n.Attr[i].Val) >> 8
+		}
+	}
+	if *budget -= c.cost; *budget < 0 || n.Type != html.ElementNode || !c.selector.Match(n) {
 		return false
 	}
-	combinator := r.compounds[at].combinator
-	at++
-	if at == len(r.compounds) {
+	if at++; at == len(r.compounds) {
 		return true
 	}
-	switch combinator {
-	case '>':
+	switch c.combinator {
+	case ">":
 		return n.Parent != nil && r.matches(n.Parent, at, budget)
-	case ' ':
+	case "":
 		for p := n.Parent; p != nil; p = p.Parent {
 			if r.matches(p, at, budget) {
 				return true
 			}
 		}
-	case '+', '~':
+	default:
 		for p := n.PrevSibling; p != nil && *budget >= 0; p = p.PrevSibling {
 			if *budget--; p.Type != html.ElementNode {
 				continue
@@ -377,10 +252,26 @@ func (r *rule) matches(n *html.Node, at int, budget *int) bool {
 			if r.matches(p, at, budget) {
 				return true
 			}
-			if combinator == '+' {
+			if c.combinator == "+" {
 				return false
 			}
 		}
 	}
 	return false
 }
+
+// unescape returns a name in lower case without its escapes, in which it may hide: "d\69splay".
+func unescape(name []byte) string {
+	if bytes.IndexByte(name, '\\') < 0 {
+		return string(bytes.ToLower(name))
+	}
+	out := cssEscape.ReplaceAllFunc(name, func(escape []byte) []byte {
+		if code, err := strconv.ParseInt(strings.TrimSpace(string(escape[1:])), 16, 32); err == nil {
+			return []byte(string(rune(code)))
+		}
+		return escape[1:]
+	})
+	return string(bytes.ToLower(out))
+}
+
+var cssEscape = regexp.MustCompile(`\\(?:[0-9a-fA-F]{1,6} ?|[^0-9a-fA-F])`)

@@ -5,10 +5,10 @@ package featurize
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/tdewolff/parse/v2"
 	"github.com/tdewolff/parse/v2/css"
 	"golang.org/x/image/colornames"
 )
@@ -30,7 +30,7 @@ const (
 	properties                                                                              = 36
 )
 
-// reading is how the value of a property is read: every one of these but words takes words, too.
+// reading is how the value of a property is read that is no word.
 type reading uint8
 
 const (
@@ -46,54 +46,43 @@ const (
 	font
 )
 
-// known is a property that is known by some name, and what words its value can be.
-type known struct {
+// known are the properties by name, without a prefix such as -webkit-.
+var known = map[string]struct {
 	property property
 	reading  reading
-	words    map[string]float64
+}{
+	"font-size": {propSize, length}, "font": {propSize, font}, "line-height": {propFlat, length}, "visibility": {propInvisible, words},
+	"text-security": {propMasked, words}, "white-space": {propSpace, words}, "text-indent": {propIndent, length}, "color": {propColor, oneColor},
+	"text-fill-color": {propFill, oneColor}, "text-shadow": {propShadow, shadow}, "background-color": {propBack, oneColor},
+	"background": {propBack, background}, "background-image": {propImage, image}, "background-clip": {propClipText, words},
+	"opacity": {propOpacity, length}, "filter": {propFilter, function}, "position": {propPosition, words}, "float": {propFloat, words},
+	"display": {propDisplay, words}, "content-visibility": {propUnseen, words}, "left": {propLeft, length}, "top": {propTop, length},
+	"right": {propRight, length}, "bottom": {propBottom, length}, "margin": {propMarginLeft, sides}, "margin-left": {propMarginLeft, length},
+	"margin-top": {propMarginTop, length}, "height": {propHeight, length}, "max-height": {propMaxHeight, length},
+	"min-height": {propMinHeight, length}, "width": {propWidth, length}, "max-width": {propMaxWidth, length}, "min-width": {propMinWidth, length},
+	"padding": {propPadding, sides}, "padding-top": {propPadding, side}, "padding-bottom": {propPadding, side}, "padding-left": {propPadding, side},
+	"padding-right": {propPadding, side}, "overflow": {propOverflow, words}, "overflow-x": {propOverflow, words}, "overflow-y": {propOverflow, words},
+	"clip": {propClip, function}, "clip-path": {propClipPath, function}, "transform": {propTransform, function}, "scale": {propScale, function},
 }
 
+// The numbers that stand for words: of font sizes, of display, and of all others.
 var (
-	noWords, none   = map[string]float64{}, map[string]float64{"none": 0}
-	auto, unbounded = map[string]float64{"auto": 0}, map[string]float64{"auto": math.Inf(1), "none": math.Inf(1)}
-	sizes           = map[string]float64{
-		"xx-small": 9, "x-small": 10, "small": 13, "medium": 16, "large": 18, "x-large": 24, "xx-large": 32, "xxx-large": 48,
-		"smaller": 13, "larger": 19,
+	sizeWords = map[string]float64{
+		"xx-small": 9, "x-small": 10, "small": 13, "medium": 16, "large": 18, "x-large": 24, "xx-large": 32, "smaller": 13, "larger": 19,
 	}
-	scroll   = map[string]float64{"visible": 0, "hidden": 1, "clip": 1, "scroll": 1, "auto": 1}
-	clipText = map[string]float64{"text": 1, "border-box": 0, "padding-box": 0, "content-box": 0}
-	display  = map[string]float64{
-		"none": displayNone, "inline": displayInline, "contents": displayInline, "ruby": displayInline, "inline-block": displayWord,
+	displayWords = map[string]float64{
+		"none": displayNone, "table-column": displayNone, "inline": displayInline, "contents": displayInline, "inline-block": displayWord,
 		"inline-flex": displayWord, "inline-table": displayWord, "inline-grid": displayWord, "block": displayBlock, "flex": displayBlock,
 		"grid": displayBlock, "flow-root": displayBlock, "list-item": displayBlock, "-webkit-box": displayBlock, "table": displayTable,
 		"table-row": displayTable, "table-row-group": displayTable, "table-header-group": displayTable, "table-footer-group": displayTable,
-		"table-caption": displayBlock, "table-cell": displayCell, "table-column": displayNone, "table-column-group": displayNone,
+		"table-caption": displayBlock, "table-cell": displayCell,
+	}
+	otherWords = map[string]float64{
+		"visible": 0, "none": 0, "normal": 0, "nowrap": 0, "static": 0, "sticky": 0, "border-box": 0, "padding-box": 0, "content-box": 0,
+		"hidden": 1, "collapse": 1, "disc": 1, "circle": 1, "square": 1, "text": 1, "left": 1, "right": 1, "relative": 1, "clip": 1, "scroll": 1,
+		"absolute": absolute, "fixed": absolute, "pre": spaceKept, "pre-wrap": spaceKept, "break-spaces": spaceKept, "pre-line": linesKept,
 	}
 )
-
-var knownProperties = map[string]known{
-	"font-size": {propSize, length, sizes}, "font": {propSize, font, sizes}, "line-height": {propFlat, length, map[string]float64{"normal": 0}},
-	"visibility":            {propInvisible, words, map[string]float64{"visible": 0, "hidden": 1, "collapse": 1}},
-	"-webkit-text-security": {propMasked, words, map[string]float64{"none": 0, "disc": 1, "circle": 1, "square": 1}},
-	"white-space": {propSpace, words, map[string]float64{"normal": 0, "nowrap": 0, "pre": spaceKept, "pre-wrap": spaceKept,
-		"break-spaces": spaceKept, "pre-line": linesKept}},
-	"text-indent": {propIndent, length, noWords}, "color": {propColor, oneColor, noWords}, "-webkit-text-fill-color": {propFill, oneColor, noWords},
-	"text-shadow": {propShadow, shadow, none}, "background-color": {propBack, oneColor, noWords}, "background": {propBack, background, noWords},
-	"background-image": {propImage, image, none}, "background-clip": {propClipText, words, clipText},
-	"-webkit-background-clip": {propClipText, words, clipText}, "opacity": {propOpacity, length, noWords}, "filter": {propFilter, function, none},
-	"position": {propPosition, words, map[string]float64{"static": 0, "sticky": 0, "relative": 1, "absolute": absolute, "fixed": absolute}},
-	"float":    {propFloat, words, map[string]float64{"none": 0, "left": 1, "right": 1}}, "display": {propDisplay, words, display},
-	"content-visibility": {propUnseen, words, map[string]float64{"visible": 0, "auto": 0, "hidden": 1}},
-	"left":               {propLeft, length, auto}, "top": {propTop, length, auto}, "right": {propRight, length, auto}, "bottom": {propBottom, length, auto},
-	"margin-left": {propMarginLeft, length, auto}, "margin-top": {propMarginTop, length, auto}, "margin": {propMarginLeft, sides, auto},
-	"height": {propHeight, length, unbounded}, "max-height": {propMaxHeight, length, unbounded}, "min-height": {propMinHeight, length, auto},
-	"width": {propWidth, length, unbounded}, "max-width": {propMaxWidth, length, unbounded}, "min-width": {propMinWidth, length, auto},
-	"padding": {propPadding, sides, noWords}, "padding-top": {propPadding, side, noWords}, "padding-bottom": {propPadding, side, noWords},
-	"padding-left": {propPadding, side, noWords}, "padding-right": {propPadding, side, noWords}, "overflow": {propOverflow, words, scroll},
-	"overflow-x": {propOverflow, words, scroll}, "overflow-y": {propOverflow, words, scroll}, "clip": {propClip, function, auto},
-	"clip-path": {propClipPath, function, none}, "-webkit-clip-path": {propClipPath, function, none}, "transform": {propTransform, function, none},
-	"-webkit-transform": {propTransform, function, none}, "scale": {propScale, function, none},
-}
 
 // unit is how the number of a declaration counts.
 type unit uint8
@@ -114,75 +103,56 @@ type declaration struct {
 	color     color
 }
 
-// readDeclarations reads declarations to the end, or in a block to its brace. Rules within it
-// are left out.
-func readDeclarations(l *css.Lexer, block bool) (out []declaration) {
-	var tokens []css.Token
-	for depth := 0; ; {
-		tt, data := l.Next()
-		depth = max(0, depth+nesting(tt))
-		end := tt == css.ErrorToken || block && tt == css.RightBraceToken
-		switch {
-		case tt == css.LeftBraceToken:
-			skipBlock(l)
-			tokens, depth = tokens[:0], 0
-		case end, tt == css.SemicolonToken && depth == 0:
-			out = declare(out, tokens)
-			tokens = tokens[:0]
-		case tt != css.CommentToken && tt != css.WhitespaceToken && len(tokens) < 256:
-			tokens = append(tokens, css.Token{TokenType: tt, Data: data})
-		}
-		if end {
-			return out
-		}
-	}
-}
-
-func parseStyle(text string) []declaration {
-	return readDeclarations(css.NewLexer(parse.NewInputString(text[:min(len(text), maxSheet)])), false)
-}
-
-// declare appends the declaration that the tokens make, if they make a valid one.
-func declare(out []declaration, tokens []css.Token) []declaration {
-	if len(tokens) < 3 || tokens[0].TokenType != css.IdentToken || tokens[1].TokenType != css.ColonToken {
-		return out
-	}
-	k, ok := knownProperties[ident(tokens[0])]
-	if !ok {
-		return out
-	}
-	d, values := declaration{property: k.property}, tokens[2:]
-	if n := len(values); n > 2 && values[n-2].Data[0] == '!' && ident(values[n-1]) == "important" {
+// declare appends the declarations that a property and its value make, if they are valid and
+// of use.
+func declare(out []declaration, name string, values []css.Token) []declaration {
+	values = slices.DeleteFunc(values, func(t css.Token) bool { return t.TokenType == css.WhitespaceToken })
+	k, ok := known[strings.TrimPrefix(name, "-webkit-")]
+	d := declaration{property: k.property}
+	if n := len(values); n > 2 && values[n-2].Data[0] == '!' && unescape(values[n-1].Data) == "important" {
 		d.important, values = true, values[:n-2]
 	}
-	first := ident(values[0])
-	n, isWord := k.words[first]
+	if !ok || len(values) == 0 {
+		return out
+	}
+	word := unescape(values[0].Data)
+	list := otherWords
+	switch d.property {
+	case propDisplay:
+		list = displayWords
+	case propSize:
+		list = sizeWords
+	}
+	n, isWord := list[word]
 	switch {
-	case isWord && (len(values) == 1 || k.property == propOverflow):
-		d.n = n
-		if first == "smaller" || first == "larger" {
+	case isWord && (len(values) == 1 || d.property == propOverflow) && k.reading != background && k.reading != oneColor:
+		if d.n = n; word == "smaller" || word == "larger" {
 			d.n, d.unit = n/16, times
 		}
-	case first == "inherit" || first == "unset" || first == "revert" || first == "initial":
-		switch d.unit = inherit; {
-		case first != "initial":
-		case d.property == propSize:
-			d.n, d.unit = 16, plain
-		case d.property == propColor:
-			d.color, d.unit = black, plain
-		case d.property < inheritedNumbers || d.property == propDisplay:
-			d.unit = plain
+		if n == 0 && (k.reading == length || d.property == propMaxHeight) {
+			d.unit = inherit
+		}
+	case word == "auto" && d.property == propOverflow:
+		d.n = 1
+	case word == "inherit", word == "unset", word == "revert", word == "auto":
+		d.unit = inherit
+	case word == "initial":
+		switch d.property {
+		case propSize:
+			d.n = 16
+		case propColor:
+			d.color = black
 		}
 	default:
-		return d.read(out, k, values)
+		return d.read(out, k.reading, values)
 	}
 	return append(out, d)
 }
 
 // read appends the declarations that a value makes which is no word.
-func (d declaration) read(out []declaration, k known, values []css.Token) []declaration {
+func (d declaration) read(out []declaration, how reading, values []css.Token) []declaration {
 	ok := false
-	switch k.reading {
+	switch how {
 	case oneColor:
 		d.color, _, ok = parseColor(values)
 	case shadow:
@@ -217,13 +187,13 @@ func (d declaration) read(out []declaration, k known, values []css.Token) []decl
 		case isShare:
 			d.n *= windowWidth
 		}
-		if k.reading == side {
+		if how == side {
 			d.unit = atLeast
 		}
 	case font:
 		for _, t := range values { // before the size stand words, and a weight without a unit
 			n, isShare, isNumber := number(t)
-			if size, isWord := sizes[ident(t)]; isWord {
+			if size, isWord := sizeWords[unescape(t.Data)]; isWord {
 				d.n = size
 				return append(out, d)
 			} else if isNumber && (t.TokenType != css.NumberToken || n == 0) {
@@ -266,6 +236,17 @@ func (d declaration) background(out []declaration, values []css.Token) []declara
 		values = values[used:]
 	}
 	return append(out, d, picture)
+}
+
+// nesting returns by how much a token opens or closes parentheses.
+func nesting(tt css.TokenType) int {
+	switch tt {
+	case css.LeftParenthesisToken, css.FunctionToken:
+		return 1
+	case css.RightParenthesisToken:
+		return -1
+	}
+	return 0
 }
 
 func isFunction(t css.Token) bool {
@@ -352,7 +333,7 @@ var black, white = color{0, 0, 0, 1}, color{255, 255, 255, 1}
 // parseColor reads the color at the start of the tokens (CSS Color Level 4, without the
 // functions that no mail uses), and how many tokens it takes.
 func parseColor(values []css.Token) (c color, used int, ok bool) {
-	name := strings.ToLower(unescape(values[0].Data))
+	name := unescape(values[0].Data)
 	switch values[0].TokenType {
 	case css.IdentToken, css.HashToken:
 		if name == "transparent" {

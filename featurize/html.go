@@ -7,17 +7,15 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/cespare/xxhash/v2"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 )
 
 // Limits on one document.
 const (
-	maxHTMLTags   = 1 << 17
-	maxHTMLToken  = 256 << 10
-	maxAttributes = 100
-	maxSheets     = 64
+	maxHTMLTags  = 1 << 17
+	maxHTMLToken = 256 << 10
+	maxSheets    = 64
 )
 
 // htmlReader turns a document into the lines of text that a person sees (HTML 15, CSS 2.2):
@@ -132,8 +130,7 @@ func (f *Featurizer) tree(doc []byte, flat bool) *html.Node {
 	return &html.Node{}
 }
 
-// flatten leaves out tags that are more than depth deep, second bodies and the attributes of
-// tags that have too many. Elements whose end tags may be left out don't count: html.Parse
+// flatten leaves out tags that are more than depth deep, and many bodies. Elements whose end tags may be left out don't count: html.Parse
 // closes them.
 func flatten(doc []byte, depth int) (out []byte) {
 	z := html.NewTokenizer(bytes.NewReader(doc))
@@ -147,7 +144,7 @@ func flatten(doc []byte, depth int) (out []byte) {
 			return out
 		case html.StartTagToken, html.EndTagToken, html.SelfClosingTagToken:
 			out = append(out, ' ')
-			name, more := z.TagName()
+			name, _ := z.TagName()
 			counts := true
 			switch tag := atom.Lookup(name); tag {
 			case atom.Body, atom.Html:
@@ -167,12 +164,6 @@ func flatten(doc []byte, depth int) (out []byte) {
 			if deep && counts {
 				continue
 			}
-			for n := 0; more; n++ {
-				if _, _, more = z.TagAttr(); n > maxAttributes {
-					raw = append(append([]byte("<"), name...), '>')
-					break
-				}
-			}
 		}
 		out = append(out, raw...)
 	}
@@ -186,44 +177,31 @@ func (r *htmlReader) findSheets(n *html.Node) {
 			continue
 		}
 		media, _ := attribute(c, "media")
-		if c.FirstChild != nil && len(r.sheets) < maxSheets && mediaApplies(lex(media)) {
-			r.sheets = append(r.sheets, r.f.sheetOf(c.FirstChild.Data))
+		if c.FirstChild != nil && len(r.sheets) < maxSheets && mediaApplies(media) {
+			r.sheets = append(r.sheets, r.f.parsedCSS(c.FirstChild.Data, false))
 		}
 	}
 }
 
-// cssCache keeps what was parsed last: mail of one sender has the same again and again.
+// cssCache keeps what was parsed: mail of one sender has the same again and again.
 type cssCache struct {
-	styles map[string][]declaration
-	sheets map[uint64]*sheet
+	parsed map[string]*sheet
+	size   int // bytes of their texts
 }
 
-func (f *Featurizer) styleOf(text string) []declaration {
-	if d, ok := f.css.styles[text]; ok || text == "" {
-		return d
+func (f *Featurizer) parsedCSS(text string, attribute bool) *sheet {
+	key := text
+	if !attribute {
+		key = "{" + text
 	}
-	d := parseStyle(text)
-	if len(text) < 512 {
-		if len(f.css.styles) == 0 || len(f.css.styles) > 2048 {
-			f.css.styles = map[string][]declaration{}
-		}
-		f.css.styles[text] = d
-	}
-	return d
-}
-
-func (f *Featurizer) sheetOf(text string) *sheet {
-	key := xxhash.Sum64String(text)
-	if s, ok := f.css.sheets[key]; ok && s.text == text {
+	if s, ok := f.css.parsed[key]; ok {
 		return s
 	}
-	s := parseSheet(text)
-	if len(text) < 32<<10 {
-		if len(f.css.sheets) == 0 || len(f.css.sheets) > 32 {
-			f.css.sheets = map[uint64]*sheet{}
-		}
-		f.css.sheets[key] = s
+	if f.css.size += len(text) + 64; f.css.parsed == nil || f.css.size > maxSheet {
+		f.css.parsed, f.css.size = map[string]*sheet{}, len(text)
 	}
+	s := parseCSS(text, attribute)
+	f.css.parsed[key] = s
 	return s
 }
 

@@ -91,11 +91,10 @@ func FuzzCSS(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		s := parseSheet(text)
-		if s.rules > maxRules+1 {
-			t.Errorf("%d rules", s.rules)
+		if s := parseCSS(text, false); s.count > maxRules+1 {
+			t.Errorf("%d rules", s.count)
 		}
-		if once, again := fmt.Sprint(parseStyle(text)), fmt.Sprint(parseStyle(text)); once != again {
+		if once, again := fmt.Sprint(parseCSS(text, true).declarations), fmt.Sprint(parseCSS(text, true).declarations); once != again {
 			t.Errorf("first %s, then %s", once, again)
 		}
 		fz := newTest(t)
@@ -118,7 +117,7 @@ func TestSeedsOfFuzzHTMLAndCSSReachTheCode(t *testing.T) {
 		}
 	}
 	for _, seed := range cssSeeds {
-		if parseSheet(seed).rules+len(parseStyle(seed)) == 0 && !strings.HasPrefix(seed, "@") {
+		if parseCSS(seed, false).count+len(parseCSS(seed, true).declarations) == 0 && !strings.HasPrefix(seed, "@") {
 			t.Errorf("seed %q gives no rule", seed)
 		}
 	}

@@ -171,17 +171,17 @@ type match struct {
 func (r *htmlReader) cascade(n *html.Node, style, class, id string) bool {
 	r.matched = r.matched[:0]
 	for i, s := range r.sheets {
-		r.match(n, s.byTag[""], i)
-		r.match(n, s.byTag[n.Data], i)
+		r.match(n, s.rules["*"], i)
+		r.match(n, s.rules[n.Data], i)
 		if id != "" {
-			r.match(n, s.byID[id], i)
+			r.match(n, s.rules["#"+id], i)
 		}
 		for name := range strings.FieldsSeq(class) {
-			r.match(n, s.byClass[name], i)
+			r.match(n, s.rules["."+name], i)
 		}
 	}
 	slices.SortFunc(r.matched, func(a, b match) int { return a.weight - b.weight })
-	own := r.f.styleOf(style)
+	own := r.f.parsedCSS(style, true).declarations
 	for _, important := range [...]bool{false, true} {
 		for _, m := range r.matched {
 			r.box.apply(m.declarations, important)
