@@ -165,7 +165,7 @@ func TestBrokenAndHostileMailIsReadWithinBounds(t *testing.T) {
 		{"1 MB of continuation lines", append([]byte("Subject: a\n"+strings.Repeat(" b\n", 1<<18)), with("", "needle")...), []string{"body:needle"}, "*"},
 		{"invalid UTF-8", with("Content-Type: text/plain; charset=utf-8\n", "needle \xc3\x28 \xf0\x90 thread"), []string{"body:needle", "body:thread"}, "invalid UTF-8"},
 		{"HTML whose blocks must break words", with("Content-Type: text/html\n", "<td>needle</td><td>thread</td>eye<br>hole"), []string{"body:needle", "body:thread", "body:eye", "body:hole"}, ""},
-		{"1 MB of nested tags", with("Content-Type: text/html\n", "needle"+strings.Repeat("<div>", 200_000)), []string{"body:needle"}, ""},
+		{"1 MB of nested tags", with("Content-Type: text/html\n", "needle"+strings.Repeat("<div>", 200_000)), []string{"body:needle"}, "*"},
 		{"an endless comment", with("Content-Type: text/html\n", "needle<!-- "+strings.Repeat("- ", 1<<20)), []string{"body:needle"}, "*"},
 		{"100,000 attributes", with("Content-Type: text/html\n", "needle<p "+strings.Repeat("a=b ", 100_000)+">"), []string{"body:needle"}, "*"},
 		{"CJK", with("Content-Type: text/plain; charset=utf-8\n", "会議は明日"), []string{"body:会議"}, ""},

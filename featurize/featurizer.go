@@ -37,6 +37,7 @@ type Featurizer struct {
 	source    bytes.Reader // of what is decoded; one at a time
 	words     wordReader
 	quotes    quoteReader
+	css       cssCache
 	structure structure
 	place     string // of the message, in words
 	history   factList

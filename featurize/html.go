@@ -4,221 +4,348 @@ package featurize
 
 import (
 	"bytes"
-	"errors"
 	"strings"
+	"unicode"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 )
 
-// maxToken bounds the memory of the HTML tokenizer for one tag or one run of
-// text.
-const maxHTMLToken = 256 << 10
+// Limits on one document.
+const (
+	maxHTMLTags  = 1 << 17
+	maxHTMLToken = 256 << 10
+	maxSheets    = 64
+)
 
-// blockTags break words: the text before and after stands in different places
-// of the page.
-var blockTags = map[atom.Atom]bool{
-	atom.Address: true, atom.Article: true, atom.Aside: true, atom.Blockquote: true, atom.Body: true, atom.Br: true,
-	atom.Button: true, atom.Caption: true, atom.Center: true, atom.Dd: true, atom.Details: true, atom.Dialog: true,
-	atom.Dir: true, atom.Div: true, atom.Dl: true, atom.Dt: true, atom.Fieldset: true, atom.Figcaption: true,
-	atom.Figure: true, atom.Footer: true, atom.Form: true, atom.Frame: true, atom.H1: true, atom.H2: true,
-	atom.H3: true, atom.H4: true, atom.H5: true, atom.H6: true, atom.Head: true, atom.Header: true, atom.Hr: true,
-	atom.Html: true, atom.Iframe: true, atom.Img: true, atom.Input: true, atom.Legend: true, atom.Li: true,
-	atom.Main: true, atom.Menu: true, atom.Meta: true, atom.Nav: true, atom.Noscript: true, atom.Ol: true,
-	atom.Optgroup: true, atom.Option: true, atom.P: true, atom.Pre: true, atom.Section: true, atom.Select: true,
-	atom.Summary: true, atom.Table: true, atom.Tbody: true, atom.Td: true, atom.Textarea: true, atom.Tfoot: true,
-	atom.Th: true, atom.Thead: true, atom.Title: true, atom.Tr: true, atom.Ul: true,
-}
-
-// voidTags have no end tag, so nothing can be hidden in them.
-var voidTags = map[atom.Atom]bool{
-	atom.Area: true, atom.Base: true, atom.Br: true, atom.Col: true, atom.Embed: true, atom.Hr: true, atom.Img: true,
-	atom.Input: true, atom.Link: true, atom.Meta: true, atom.Source: true, atom.Track: true, atom.Wbr: true,
-}
-
-// htmlReader turns a document into lines of text.
+// htmlReader turns a document into the lines of text that a person sees (HTML 15, CSS 2.2):
+// mail programs run no scripts and load no pictures unasked.
 type htmlReader struct {
-	out    []byte
-	skip   atom.Atom // within script, style …: until its end tag
-	hidden atom.Atom // within an element that is not shown: its tag
-	depth  int       // open elements of the tag hidden
-	quotes int       // open blockquotes
+	f       *Featurizer
+	out     []byte
+	lines   []textSpan
+	start   int      // of the line at hand in out
+	mark    lineMark // of the line at hand
+	behind  lineMark // of all that follows
+	shown   int      // words
+	hidden  int      // words that rules hide
+	limit   int      // bytes of text
+	budget  int      // of rule.matches
+	sheets  []*sheet
+	matched []match
+	box     box
+	url     []byte
 }
 
-// readHTML returns the text of a document: one line per block, script and style
-// left out, blockquotes marked with ">" as in plain text. Hosts that it links to
-// become features. The text is valid until the next message. Any bytes will do;
-// time and memory are linear in them, with no limit on nesting.
-func (f *Featurizer) readHTML(doc []byte) []byte {
-	f.source.Reset(doc)
-	z := html.NewTokenizer(&f.source)
-	z.SetMaxBuf(maxHTMLToken)
-	r := htmlReader{out: f.words.html[:0]}
-	for {
-		token := z.Next()
-		if token == html.ErrorToken {
-			if errors.Is(z.Err(), html.ErrBufferExceeded) {
-				f.defect("HTML token too long")
-			}
+type textSpan struct {
+	from, to int
+	mark     lineMark
+}
+
+// readHTML returns the lines of a document that a person sees. Hosts that it links to become
+// features, and that it hides much. f.words.html has how many words it shows and hides. The lines hold
+// until the next call. Any bytes will do. Time and memory are linear in them, within the limits
+// above and those of css.go; what is beyond is left out, and a nesting of more than some hundred
+// elements is flattened.
+func (f *Featurizer) readHTML(doc []byte) []textLine {
+	r := &f.words.html
+	*r = htmlReader{f: f, out: r.out[:0], lines: r.lines[:0], sheets: r.sheets[:0], matched: r.matched, url: r.url, limit: f.body.text, budget: maxMatches}
+	doc, flat, styled := f.survey(doc)
+	root := f.tree(doc, flat)
+	if styled {
+		r.findSheets(root)
+	}
+	first := firstStyle
+	r.children(root, &first, markNone, false)
+	r.breakLine()
+	if r.hidden > 0 {
+		f.terms.add(Misc, "html:", "hidden text")
+	}
+	for _, most := range [...]int{128, 32, 8} {
+		if r.hidden >= most {
+			f.terms.add(Misc, "html:", "hidden words "+bin(most))
 			break
 		}
-		switch token {
-		case html.TextToken:
-			if r.skip == 0 {
-				r.text(z.Text())
-			}
-		case html.StartTagToken, html.SelfClosingTagToken:
-			tag := tagOf(z.Raw())
-			r.open(tag)
-			for n, more := 0, true; more && n < 100; n++ {
-				var key, value []byte
-				key, value, more = z.TagAttr()
-				f.readAttribute(&r, tag, key, value)
-			}
-		case html.EndTagToken:
-			r.close(tagOf(z.Raw()))
-		}
 	}
-	if bytes.IndexByte(r.out, 0xa0) >= 0 {
-		r.out = bytes.ReplaceAll(r.out, []byte("\u00a0"), []byte(" "))
+	lines := f.words.shown[:0]
+	for _, s := range r.lines {
+		lines = append(lines, textLine{r.out[s.from:s.to], s.mark})
 	}
-	f.words.html = r.out
-	return r.out
+	f.words.shown = lines
+	return lines
 }
 
-// tagOf returns the tag of a start tag or an end tag from its source, 0 if HTML knows none of
-// that name. Tokenizer.TagName would give the name, in memory of its own for each tag.
-func tagOf(source []byte) atom.Atom {
-	name := bytes.TrimPrefix(bytes.TrimPrefix(source, []byte("<")), []byte("/"))
-	if end := bytes.IndexAny(name, " \n\r\t\f/>"); end >= 0 {
-		name = name[:end]
+// survey returns as much of a document as is read; whether it has to be flattened at any rate,
+// since html.Parse takes square time for many <body> or <html>; and whether it has style sheets.
+func (f *Featurizer) survey(doc []byte) (part []byte, flat, styled bool) {
+	bodies, tables, cell := 0, 0, false
+	defer func() {
+		if cell && tables == 0 {
+			part = append([]byte("<table>"), part...) // a cut from a table: cells stay cells
+		}
+	}()
+	for at, tags := 0, 0; ; at, tags = at+1, tags+1 {
+		next := bytes.IndexByte(doc[at:], '<')
+		if next < 0 || at+next+5 > len(doc) {
+			return doc, bodies > 8, styled
+		}
+		if at += next; tags == maxHTMLTags {
+			f.defect("HTML too long")
+			return doc[:at], bodies > 8, styled
+		}
+		switch doc[at+1] | 0x20 {
+		case 'b', 'h':
+			if name := doc[at+1 : at+5]; equalFold(name, "body") || equalFold(name, "html") {
+				bodies++
+			}
+		case 't':
+			if cell = cell || doc[at+2]|0x20 == 'd'; equalFold(doc[at+1:at+5], "tabl") {
+				tables++
+			}
+		case 's':
+			styled = styled || equalFold(doc[at+1:at+5], "styl")
+		}
 	}
-	var lower [longestTag]byte
-	if len(name) > len(lower) {
-		return 0
-	}
-	for i, c := range name {
-		lower[i] = lowerASCII[c]
-	}
-	return atom.Lookup(lower[:len(name)])
 }
 
-// longestTag is longer than the name of any tag.
-const longestTag = 32
+// withoutScripts makes html.Parse read what is in noscript.
+var withoutScripts = html.ParseOptionEnableScripting(false)
 
-func (r *htmlReader) text(text []byte) {
-	if r.hidden != 0 {
-		return
-	}
-	// Line ends in the source are spaces on the page.
-	for _, c := range text {
-		switch c {
-		case '\n', '\r', '\t':
-			c = ' '
-		}
-		if len(r.out) == 0 || r.out[len(r.out)-1] == '\n' {
-			if c == ' ' {
-				continue
-			}
-			for range min(r.quotes, 3) {
-				r.out = append(r.out, '>')
-			}
-			if r.quotes > 0 {
-				r.out = append(r.out, ' ')
-			}
-		}
-		if c == ' ' && r.out[len(r.out)-1] == ' ' {
+// tree returns the tree of a document. html.Parse refuses more than 512 open elements; then
+// the deeper ones lose their tags.
+func (f *Featurizer) tree(doc []byte, flat bool) *html.Node {
+	for _, depth := range [...]int{512, 100, 20, 0} {
+		text := doc
+		if depth < 512 {
+			text = flatten(doc, depth)
+		} else if flat {
 			continue
 		}
-		r.out = append(r.out, c)
+		f.source.Reset(text)
+		if root, err := html.ParseWithOptions(&f.source, withoutScripts); err == nil {
+			return root
+		}
+		f.defect("HTML nested too deep")
+	}
+	return &html.Node{}
+}
+
+// flatten leaves out tags that are more than depth deep, and many bodies. Elements whose end tags may be left out don't count: html.Parse
+// closes them.
+func flatten(doc []byte, depth int) (out []byte) {
+	z := html.NewTokenizer(bytes.NewReader(doc))
+	z.SetMaxBuf(maxHTMLToken)
+	open, bodies := 0, 0
+	for {
+		token := z.Next()
+		raw := z.Raw()
+		switch token {
+		case html.ErrorToken:
+			return out
+		case html.StartTagToken, html.EndTagToken, html.SelfClosingTagToken:
+			out = append(out, ' ')
+			name, _ := z.TagName()
+			counts := true
+			switch tag := atom.Lookup(name); tag {
+			case atom.Body, atom.Html:
+				if bodies++; bodies > 8 {
+					continue
+				}
+			case atom.P, atom.Li, atom.Td, atom.Th, atom.Tr, atom.Tbody, atom.Dd, atom.Dt, atom.Option, atom.Br, atom.Hr, atom.Img,
+				atom.Input, atom.Meta, atom.Link, atom.Script, atom.Style, atom.Title, atom.Textarea:
+				counts = false
+			}
+			deep := open > depth || depth == 0
+			if counts && token == html.StartTagToken {
+				open++
+			} else if counts && token == html.EndTagToken && open > 0 {
+				open--
+			}
+			if deep && counts {
+				continue
+			}
+		}
+		out = append(out, raw...)
+	}
+}
+
+// findSheets reads the style sheets below n.
+func (r *htmlReader) findSheets(n *html.Node) {
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		if c.DataAtom != atom.Style {
+			r.findSheets(c)
+			continue
+		}
+		media, _ := attribute(c, "media")
+		if c.FirstChild != nil && len(r.sheets) < maxSheets && mediaApplies(media) {
+			r.sheets = append(r.sheets, r.f.parsedCSS(c.FirstChild.Data, false))
+		}
+	}
+}
+
+// cssCache keeps what was parsed: mail of one sender has the same again and again.
+type cssCache struct {
+	parsed map[string]*sheet
+	size   int // bytes of their texts
+}
+
+func (f *Featurizer) parsedCSS(text string, attribute bool) *sheet {
+	key := text
+	if !attribute {
+		key = "{" + text
+	}
+	if s, ok := f.css.parsed[key]; ok {
+		return s
+	}
+	if f.css.size += len(text) + 64; f.css.parsed == nil || f.css.size > maxSheet {
+		f.css.parsed, f.css.size = map[string]*sheet{}, len(text)
+	}
+	s := parseCSS(text, attribute)
+	f.css.parsed[key] = s
+	return s
+}
+
+func attribute(n *html.Node, key string) (value string, ok bool) {
+	for i := range n.Attr {
+		if n.Attr[i].Key == key {
+			return n.Attr[i].Val, true
+		}
+	}
+	return "", false
+}
+
+// children reads what is in an element; mute: only its links.
+func (r *htmlReader) children(n *html.Node, s *style, mark lineMark, mute bool) {
+	_, open := attribute(n, "open")
+	closed, summary := n.DataAtom == atom.Details && !open, false
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		switch {
+		case c.Type == html.TextNode && !mute && !closed:
+			r.text(c.Data, s, mark)
+		case c.Type == html.ElementNode:
+			shut := closed && (summary || c.DataAtom != atom.Summary)
+			summary = summary || c.DataAtom == atom.Summary
+			r.element(c, *s, mark, mute || shut)
+		}
+	}
+}
+
+func (r *htmlReader) element(n *html.Node, s style, mark lineMark, mute bool) {
+	var inline, class, id string
+	for i := range n.Attr {
+		switch a := &n.Attr[i]; a.Key {
+		case "href", "src", "action", "background":
+			r.url = append(r.url[:0], a.Val...)
+			r.f.readURL(r.url)
+		case "style":
+			inline = a.Val
+		case "class":
+			class = a.Val
+		case "id":
+			id = a.Val
+		}
+	}
+	switch n.DataAtom {
+	case atom.Head, atom.Title, atom.Script, atom.Style, atom.Template, atom.Textarea, atom.Noembed, atom.Noframes, atom.Iframe,
+		atom.Object, atom.Video, atom.Audio, atom.Canvas, atom.Datalist, atom.Meter, atom.Progress, atom.Rp, atom.Desc:
+		mute = true
+	case atom.Dialog:
+		_, open := attribute(n, "open")
+		mute = mute || !open
+	}
+	if mute {
+		r.children(n, &s, mark, true)
+		return
+	}
+	own, following := markOf(n)
+	mark = mark.with(own)
+	if following {
+		r.behind = r.behind.with(own)
+	}
+	display := r.restyle(n, &s, inline, class, id)
+	r.edge(display, s.gone)
+	r.children(n, &s, mark, false)
+	r.edge(display, s.gone)
+}
+
+// with returns what two marks make: a quoted signature is quoted.
+func (m lineMark) with(other lineMark) lineMark {
+	if m == markQuoted || other == markNone {
+		return m
+	}
+	return other
+}
+
+// edge ends what the edge of a box ends.
+func (r *htmlReader) edge(display int, gone bool) {
+	switch {
+	case gone || display == displayInline:
+	case display < displayBlock:
+		r.space()
+	default:
+		r.breakLine()
+	}
+}
+
+// space appends a space, but not at the start of a line or behind another.
+func (r *htmlReader) space() {
+	if n := len(r.out); n > r.start && r.out[n-1] != ' ' {
+		r.out = append(r.out, ' ')
 	}
 }
 
 func (r *htmlReader) breakLine() {
-	if n := len(r.out); n > 0 && r.out[n-1] != '\n' {
-		r.out = append(r.out, '\n')
+	r.out = r.out[:r.start+len(bytes.TrimRight(r.out[r.start:], " "))]
+	if len(r.out) > r.start {
+		r.lines = append(r.lines, textSpan{r.start, len(r.out), r.mark})
 	}
+	r.start = len(r.out)
 }
 
-func (r *htmlReader) open(tag atom.Atom) {
-	if blockTags[tag] {
-		r.breakLine()
-	}
-	switch tag {
-	case atom.Script, atom.Style, atom.Template:
-		if r.skip == 0 {
-			r.skip = tag
-		}
-	case atom.Blockquote:
-		r.quotes++
-	}
-	if tag != 0 && tag == r.hidden {
-		r.depth++
-	}
-}
-
-func (r *htmlReader) close(tag atom.Atom) {
-	if blockTags[tag] {
-		r.breakLine()
-	}
-	if tag == r.skip {
-		r.skip = 0
-	}
-	if tag == atom.Blockquote && r.quotes > 0 {
-		r.quotes--
-	}
-	if tag != 0 && tag == r.hidden {
-		if r.depth--; r.depth == 0 {
-			r.hidden = 0
-		}
-	}
-}
-
-// readAttribute notes where a document links to, and what it hides.
-func (f *Featurizer) readAttribute(r *htmlReader, tag atom.Atom, key, value []byte) {
-	switch string(key) {
-	case "href", "src", "action", "background":
-		f.readURL(value)
-	case "alt", "title":
-		if r.skip == 0 {
+// text appends what is seen of a text. No-break spaces become spaces.
+func (r *htmlReader) text(text string, s *style, mark lineMark) {
+	seen := s.shown() && len(r.out)+len(text) < r.limit
+	mark = mark.with(r.behind)
+	for i := 0; i < len(text); {
+		switch c := text[i]; {
+		case s.gone && isSpace(c):
+			i++
+		case c == '\n' && s.n[propSpace] > 0 && seen:
 			r.breakLine()
-			r.text(value)
-			r.breakLine()
-		}
-	case "style":
-		if hides(value) {
-			f.terms.add(Misc, "html:", "hidden text")
-			if r.hidden == 0 && tag != 0 && !voidTags[tag] {
-				r.hidden, r.depth = tag, 1
+			i++
+		case c == ' ' && s.n[propSpace] == spaceKept && seen:
+			r.out = append(r.out, c)
+			i++
+		case isSpace(c):
+			r.space()
+			i++
+		case c == 0xc2 && i+1 < len(text) && text[i+1] == 0xa0:
+			r.space()
+			i += 2
+		default:
+			end := i + 1
+			for end < len(text) && !isSpace(text[end]) && (text[end] != 0xc2 || end+1 == len(text) || text[end+1] != 0xa0) {
+				end++
 			}
+			r.word(text[i:end], seen, mark)
+			i = end
 		}
-	case "hidden":
-		f.terms.add(Misc, "html:", "hidden text")
 	}
 }
 
-// hides reports whether a style attribute takes its element out of sight.
-func hides(style []byte) bool {
-	if len(style) > 4096 {
-		style = style[:4096]
-	}
-	for property := range strings.SplitSeq(strings.ToLower(string(style)), ";") {
-		name, value, _ := strings.Cut(property, ":")
-		value = strings.TrimSpace(value)
-		switch strings.TrimSpace(name) {
-		case "display":
-			if strings.HasPrefix(value, "none") {
-				return true
-			}
-		case "visibility":
-			if strings.HasPrefix(value, "hidden") {
-				return true
-			}
-		case "font-size":
-			if number := strings.TrimRight(value, "pxtem%r! oian"); number == "0" || number == "0.0" {
-				return true
-			}
+func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
+
+// word appends a run without white space, or counts it if it is hidden.
+func (r *htmlReader) word(run string, seen bool, mark lineMark) {
+	switch {
+	case !seen && strings.ContainsFunc(run, func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) }):
+		r.hidden++
+	case seen:
+		if mark != r.mark {
+			r.breakLine()
+			r.mark = mark
 		}
+		r.shown++
+		r.out = append(r.out, run...)
 	}
-	return false
 }

@@ -297,7 +297,8 @@ func (f *Featurizer) readLeaf(fields []field, body []byte, mediaType string, par
 	}
 	text = f.decodeCharset(text, params["charset"], html)
 	if html {
-		text = f.readHTML(text)
+		f.readText(f.readHTML(text))
+		return
 	}
 	f.readText(f.plainLines(text[:min(len(text), f.body.text)]))
 }

@@ -36,8 +36,9 @@ var (
 
 // wordReader holds the scratch memory of the way from text to words.
 type wordReader struct {
-	html   []byte
-	lines  []textLine // of the text at hand
+	html   htmlReader
+	lines  []textLine // of the plain text at hand
+	shown  []textLine // of the HTML at hand
 	clean  []byte
 	normal []byte
 	lower  []byte
