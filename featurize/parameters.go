@@ -46,7 +46,7 @@ func (f *Featurizer) looseParameters(value string) (head string, params map[stri
 			number, encoded := strings.CutSuffix("*"+number, "*")
 			at, _ := strconv.Atoi(strings.TrimPrefix(number, "*"))
 			pieces = append(pieces, piece{base, v, at, encoded})
-		} else if _, again := params[name]; !again {
+		} else if _, again := params[name]; !again && name != "" {
 			params[name] = v
 		}
 	}
