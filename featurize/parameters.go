@@ -38,59 +38,46 @@ func (f *Featurizer) looseParameters(value string) (head string, params map[stri
 		head, rest = head[:i], value[i:]
 	}
 	params = map[string]string{}
+	type piece struct { // of a value that is cut into pieces or has a charset (RFC 2231)
+		name, value string
+		number      int
+	}
 	var pieces []piece
+	labels := map[string]string{}
 	for n := 0; rest != "" && n < maxParameters; n++ {
 		var name, v string
 		name, v, rest = cutParameter(rest)
-		if base, number, ok := strings.Cut(name, "*"); ok {
-			number, encoded := strings.CutSuffix("*"+number, "*")
-			at, _ := strconv.Atoi(strings.TrimPrefix(number, "*"))
-			pieces = append(pieces, piece{base, v, at, encoded})
-		} else if _, again := params[name]; !again && name != "" {
+		base, number, cut := strings.Cut(strings.TrimSuffix(name, "*"), "*")
+		switch {
+		case cut || base != name:
+			at, _ := strconv.Atoi(number)
+			if fields := strings.SplitN(v, "'", 3); at == 0 && base != name && len(fields) == 3 {
+				labels[base], v = fields[0], fields[2]
+			}
+			if plain, err := url.PathUnescape(v); err == nil && strings.HasSuffix(name, "*") {
+				v = plain
+			}
+			pieces = append(pieces, piece{base, v, at})
+		case params[name] == "" && name != "":
 			params[name] = v
 		}
 	}
-	slices.SortStableFunc(pieces, func(a, b piece) int {
-		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.number, b.number))
-	})
-	for len(pieces) > 0 {
-		n := 1
-		for n < len(pieces) && pieces[n].name == pieces[0].name {
-			n++
+	slices.SortStableFunc(pieces, func(a, b piece) int { return cmp.Compare(a.number, b.number) })
+	for i, p := range pieces {
+		if !slices.ContainsFunc(pieces[:i], func(q piece) bool { return q.name == p.name }) {
+			params[p.name] = ""
 		}
-		params[pieces[0].name] = f.join(pieces[:n])
-		pieces = pieces[n:]
+		params[p.name] += p.value
+	}
+	for name, label := range labels {
+		params[name] = string(f.decodeCharset([]byte(params[name]), label, false))
 	}
 	return strings.ToLower(strings.Trim(head, " \t\"<>,")), params
 }
 
-// piece is a part of a parameter that is cut into parts or has a charset (RFC 2231).
-type piece struct {
-	name, value string
-	number      int
-	encoded     bool
-}
-
-// join puts the pieces of one parameter together.
-func (f *Featurizer) join(pieces []piece) string {
-	var label string
-	var whole strings.Builder
-	for i, p := range pieces {
-		if p.encoded {
-			if fields := strings.SplitN(p.value, "'", 3); i == 0 && len(fields) == 3 {
-				label, p.value = fields[0], fields[2]
-			}
-			if plain, err := url.PathUnescape(p.value); err == nil {
-				p.value = plain
-			}
-		}
-		whole.WriteString(p.value)
-	}
-	return string(f.decodeCharset([]byte(whole.String()), label, false))
-}
-
 // cutParameter reads the first parameter of a list, its name in lower case; "" if it has
-// none.
+// none. Since quotes stand unescaped in file names, a value in quotes ends at the one behind
+// which the parameter ends, or else at the first.
 func cutParameter(list string) (name, value, rest string) {
 	end := strings.IndexAny(list, "=;")
 	switch {
@@ -100,11 +87,26 @@ func cutParameter(list string) (name, value, rest string) {
 		return "", "", list[end+1:]
 	}
 	name, list = strings.ToLower(strings.Trim(list[:end], " \t,")), strings.TrimLeft(list[end+1:], " \t")
-	if quoted, ok := strings.CutPrefix(list, `"`); ok {
-		if value, rest, ok = cutQuoted(quoted); ok {
-			return name, value, rest
+	if list != "" && list[0] == '"' {
+		first := 0 // quote
+		for i := 1; i < len(list); i++ {
+			if list[i] == '\\' {
+				i++
+				continue
+			}
+			if list[i] != '"' {
+				continue
+			}
+			if first == 0 {
+				first = i
+			}
+			if after := strings.TrimLeft(list[i+1:], " \t"); after == "" || after[0] == ';' || after[0] == '(' {
+				return name, unescaper.Replace(list[1:i]), after
+			}
 		}
-		list = quoted
+		if first > 0 {
+			return name, unescaper.Replace(list[1:first]), list[first+1:]
+		}
 	}
 	value, rest, _ = strings.Cut(list, ";")
 	value = strings.TrimSpace(value)
@@ -114,37 +116,8 @@ func cutParameter(list string) (name, value, rest string) {
 	return name, strings.Trim(value, "\" \t"), rest
 }
 
-// cutQuoted reads a quoted string up to the quote behind which the parameter ends, or else
-// up to the first one: quotes stand unescaped in file names.
-func cutQuoted(text string) (value, rest string, ok bool) {
-	first := -1
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '\\':
-			i++
-		case '"':
-			if rest := strings.TrimLeft(text[i+1:], " \t"); rest == "" || rest[0] == ';' || rest[0] == '(' {
-				return unescape(text[:i]), rest, true
-			}
-			if first < 0 {
-				first = i
-			}
-		}
-	}
-	if first < 0 {
-		return "", "", false
-	}
-	return unescape(text[:first]), text[first+1:], true
-}
-
-// unescape takes the backslashes away that stand before a quote or a backslash; those of
-// a path stay.
-func unescape(text string) string {
-	if strings.IndexByte(text, '\\') < 0 {
-		return text
-	}
-	return strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(text)
-}
+// unescaper leaves the backslashes of a path.
+var unescaper = strings.NewReplacer(`\"`, `"`, `\\`, `\`)
 
 // extensionOf returns the end of a file name with its dot in lower case, "" if there is
 // none. The name may be a path, and end in dots and blanks, which Windows drops.

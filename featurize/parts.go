@@ -17,7 +17,7 @@ const (
 	rankHTML
 )
 
-// textRanks are those of types other than text/*, and of those of them that are not rankOther.
+// textRanks are the ranks of types; other types of text are rankOther.
 var textRanks = map[string]rank{
 	"text/plain": rankPlain, "text/html": rankHTML, "application/xhtml+xml": rankHTML,
 	"text/x-patch": rankPlain, "text/x-diff": rankPlain, "text/patch": rankPlain, "text/diff": rankPlain,
@@ -33,14 +33,13 @@ var markup = map[string]bool{
 // rankOf returns the rank of a part that holds no others.
 func rankOf(p *part) rank {
 	r, known := textRanks[p.kind]
-	switch {
-	case p.attached:
-		return rankNone
-	case !known && strings.HasPrefix(p.kind, "text/"):
-		return rankOther
-	default:
-		return r
+	if !known && strings.HasPrefix(p.kind, "text/") {
+		r = rankOther
 	}
+	if p.attached {
+		r = rankNone
+	}
+	return r
 }
 
 // readPart reads the part at that place of the tree, and those within.
@@ -125,7 +124,7 @@ func (f *Featurizer) compare(at int) {
 // readLeaf reads a part that holds no others: a copy of the one at that place.
 func (f *Featurizer) readLeaf(at int, p *part) {
 	switch p.kind {
-	case "message/rfc822", "message/global", "message/news":
+	case "message/rfc822", "message/global", "message/news", "message/partial":
 		f.attach(p)
 		f.readMessage(p)
 		return
@@ -134,18 +133,19 @@ func (f *Featurizer) readLeaf(at int, p *part) {
 	case "text/calendar", "application/ics":
 		f.readInvitation(p)
 		return
-	case "text/rfc822-headers":
-		f.quote(p)
-		return
 	}
 	switch {
 	case strings.HasPrefix(p.kind, "multipart/"):
-	case strings.HasPrefix(p.kind, "message/"):
-		f.quote(p)
+	case strings.HasPrefix(p.kind, "message/"), p.kind == "text/rfc822-headers":
+		shown := f.body.shown
+		f.body.others++
+		f.showText(p)
+		f.body.others--
+		f.body.shown = shown
 	case f.readContainer(p):
 	case p.attached || p.rank == rankNone || p.name != "" && !p.inline && f.body.shown > 0:
 		f.attach(p)
-		if isPatchFile(f, p) && f.body.others == 0 {
+		if f.isPatchFile(p) && f.body.others == 0 {
 			f.showText(p)
 		}
 	case p.rank == rankOther:
@@ -162,35 +162,20 @@ func (f *Featurizer) readLeaf(at int, p *part) {
 
 // isPatchFile reports whether a file is a patch in plain text, which says what the message
 // is about.
-func isPatchFile(f *Featurizer, p *part) bool {
-	if !strings.HasPrefix(p.kind, "text/") {
-		return false
-	}
+func (f *Featurizer) isPatchFile(p *part) bool {
 	ext := f.extensionOf(p.name)
-	return ext == ".patch" || ext == ".diff" || p.kind != "text/plain" && textRanks[p.kind] == rankPlain
+	return textRanks[p.kind] == rankPlain && (p.kind != "text/plain" || ext == ".patch" || ext == ".diff")
 }
 
 // attach counts a file, unless it came with somebody else's message.
 func (f *Featurizer) attach(p *part) {
-	if f.body.others == 0 {
-		f.attachName(p.name)
+	if f.body.others > 0 {
+		return
 	}
-}
-
-func (f *Featurizer) attachName(name string) {
 	f.structure.attachments++
-	if ext := f.extensionOf(name); ext != "" {
+	if ext := f.extensionOf(p.name); ext != "" {
 		f.terms.add(Misc, "attachment:", ext)
 	}
-}
-
-// quote reads a part as somebody else's words.
-func (f *Featurizer) quote(p *part) {
-	shown := f.body.shown
-	f.body.others++
-	f.showText(p)
-	f.body.others--
-	f.body.shown = shown
 }
 
 // readMessage reads a message within the message: somebody else's words.
@@ -268,11 +253,9 @@ func (f *Featurizer) textOf(p *part) []byte {
 }
 
 // showText reads the words of a text part.
-func (f *Featurizer) showText(p *part) {
-	f.showDecoded(f.textOf(p), p.kind)
-}
+func (f *Featurizer) showText(p *part) { f.showDecoded(f.textOf(p), p.kind) }
 
-// showDecoded reads the words of a text of some media type in UTF-8.
+// showDecoded reads the words of a text in UTF-8 of some media type.
 func (f *Featurizer) showDecoded(text []byte, kind string) {
 	switch {
 	case kind == "text/rtf" || kind == "application/rtf":

@@ -21,13 +21,8 @@ func encodingOf(fields []field) string {
 	if end := bytes.IndexAny(value, ";,("); end >= 0 {
 		value = value[:end]
 	}
-	letters := strings.Map(func(r rune) rune {
-		if r < 0x80 && asciiClass[r]&(letter|digit) != 0 {
-			return r
-		}
-		return -1
-	}, string(bytes.ToLower(value)))
-	switch strings.TrimPrefix(letters, "x") {
+	name := looseEncoding.Replace(string(bytes.ToLower(value)))
+	switch strings.TrimPrefix(name, "x") {
 	case "", "7bit", "7bits", "8bit", "8bits", "binary", "none":
 		return ""
 	case "quotedprintable", "qp":
@@ -37,8 +32,11 @@ func encodingOf(fields []field) string {
 	case "uuencode", "uuencoded", "uue", "uu":
 		return "uuencode"
 	}
-	return letters
+	return name
 }
+
+// looseEncoding takes out what stands in the name of an encoding or around it.
+var looseEncoding = strings.NewReplacer("-", "", "_", "", " ", "", "\t", "", `"`, "", "'", "", ".", "")
 
 // decodeTransfer undoes the transfer encoding. What is not readable is skipped,
 // as RFC 2045 sections 6.7 and 6.8 advise, by repairing the text and decoding
@@ -58,36 +56,27 @@ func (f *Featurizer) decodeTransfer(body []byte, encoding string) []byte {
 		body = body[:limit]
 		f.defect("text too long")
 	}
-	f.body.decoded.Reset()
-	switch encoding {
-	case "uuencode":
-		f.decodeUU(body)
-		return f.body.decoded.Bytes()
-	case "base64":
-		if f.decodeBase64(body) {
-			return f.body.decoded.Bytes()
+	for repaired := false; ; repaired = true {
+		sound := true
+		switch f.body.decoded.Reset(); encoding {
+		case "uuencode":
+			f.decodeUU(body)
+		case "base64":
+			sound = f.decodeBase64(body)
+		default:
+			f.source.Reset(body)
+			_, err := f.body.decoded.ReadFrom(quotedprintable.NewReader(&f.source))
+			sound = err == nil
 		}
-		body = repairBase64(body)
-	default:
-		if f.decodeQuotedPrintable(body) {
-			return f.body.decoded.Bytes()
+		if sound || repaired {
+			return f.body.decoded.Bytes() // an error is the end of what can be read
 		}
-		body = repairQuotedPrintable(body)
+		if f.defect(encoding); encoding == "base64" {
+			body = repairBase64(body)
+		} else {
+			body = repairQuotedPrintable(body)
+		}
 	}
-	f.defect(encoding)
-	f.body.decoded.Reset()
-	if encoding == "base64" {
-		f.decodeBase64(body)
-	} else {
-		f.decodeQuotedPrintable(body)
-	}
-	return f.body.decoded.Bytes() // an error is the end of what can be read
-}
-
-func (f *Featurizer) decodeQuotedPrintable(body []byte) bool {
-	f.source.Reset(body)
-	_, err := f.body.decoded.ReadFrom(quotedprintable.NewReader(&f.source))
-	return err == nil
 }
 
 // decodeBase64 bears line ends, blanks and tabs.
@@ -112,27 +101,24 @@ func (f *Featurizer) decodeUU(body []byte) {
 	for begun := false; len(body) > 0; {
 		var line []byte
 		line, body = cutLine(body)
-		switch {
-		case !begun:
-			begun = bytes.HasPrefix(line, []byte("begin "))
+		if !begun || len(line) == 0 {
+			begun = begun || bytes.HasPrefix(line, []byte("begin "))
 			continue
-		case string(line) == "end":
+		}
+		if string(line) == "end" {
 			return
-		case len(line) == 0:
-			continue
 		}
-		size, start := int(line[0]-' ')&63, d.Len()
-		for line = line[1:]; len(line) > 0 && d.Len() < start+size; line = line[min(4, len(line)):] {
-			var bits uint32
-			for i := range 4 {
-				bits <<= 6
-				if i < len(line) {
-					bits |= uint32(line[i]-' ') & 63
-				}
+		end := d.Len() + int(line[0]-' ')&63
+		for line = line[1:]; len(line) > 0 && d.Len() < end; line = line[min(4, len(line)):] {
+			var four [4]byte
+			copy(four[:], "    ")
+			copy(four[:], line)
+			for i := range four {
+				four[i] = (four[i] - ' ') & 63
 			}
-			d.Write([]byte{byte(bits >> 16), byte(bits >> 8), byte(bits)})
+			d.Write([]byte{four[0]<<2 | four[1]>>4, four[1]<<4 | four[2]>>2, four[2]<<6 | four[3]})
 		}
-		d.Truncate(min(d.Len(), start+size))
+		d.Truncate(min(d.Len(), end))
 	}
 }
 
