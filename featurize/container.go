@@ -8,24 +8,21 @@ import (
 )
 
 // readContainer reads a part that holds a letter in another format than MIME; false if it
-// is none, or nothing can be read of it.
+// is none. What is encrypted is no file, either.
 func (f *Featurizer) readContainer(p *part) bool {
-	if !strings.HasPrefix(p.kind, "application/") || p.depth >= f.MaxDepth {
-		return false
-	}
-	ext := f.extensionOf(p.name)
 	switch {
-	case p.kind == "application/pkcs7-mime", p.kind == "application/x-pkcs7-mime", ext == ".p7m":
-		content := signedContent(f.unpack(p))
-		if len(content) > 0 {
-			inner, body, debris := f.split(content, nil, false)
-			f.readPart(f.addPart(inner, body, debris, "text/plain", p.depth+1))
-		}
-		return len(content) > 0 || ext == ".p7m" // what is encrypted is no file, either
+	case !strings.HasPrefix(p.kind, "application/") || p.depth >= f.MaxDepth:
+		return false
 	case p.kind == "application/ms-tnef", p.kind == "application/vnd.ms-tnef", strings.EqualFold(p.name, "winmail.dat"):
 		return f.readTNEF(f.unpack(p))
+	case p.kind != "application/pkcs7-mime" && p.kind != "application/x-pkcs7-mime" && f.extensionOf(p.name) != ".p7m":
+		return false
 	}
-	return false
+	if content := signedContent(f.unpack(p)); len(content) > 0 {
+		inner, body, debris := f.split(content, nil, false)
+		f.readPart(f.addPart(inner, body, debris, "text/plain", p.depth+1))
+	}
+	return true
 }
 
 // The object identifiers in front of a signed message and of what it says.

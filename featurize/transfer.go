@@ -38,9 +38,8 @@ func encodingOf(fields []field) string {
 // looseEncoding takes out what stands in the name of an encoding or around it.
 var looseEncoding = strings.NewReplacer("-", "", "_", "", " ", "", "\t", "", `"`, "", "'", "", ".", "")
 
-// decodeTransfer undoes the transfer encoding. What is not readable is skipped,
-// as RFC 2045 sections 6.7 and 6.8 advise, by repairing the text and decoding
-// once more. The result is valid until the next call.
+// decodeTransfer undoes the transfer encoding. What is not readable is skipped, as RFC 2045
+// sections 6.7 and 6.8 advise. The result is valid until the next call.
 func (f *Featurizer) decodeTransfer(body []byte, encoding string) []byte {
 	switch encoding {
 	case "", "7bit", "8bit", "binary":
@@ -56,42 +55,53 @@ func (f *Featurizer) decodeTransfer(body []byte, encoding string) []byte {
 		body = body[:limit]
 		f.defect("text too long")
 	}
-	for repaired := false; ; repaired = true {
-		sound := true
-		switch f.body.decoded.Reset(); encoding {
-		case "uuencode":
-			f.decodeUU(body)
-		case "base64":
-			sound = f.decodeBase64(body)
-		default:
-			f.source.Reset(body)
-			_, err := f.body.decoded.ReadFrom(quotedprintable.NewReader(&f.source))
-			sound = err == nil
-		}
-		if sound || repaired {
-			return f.body.decoded.Bytes() // an error is the end of what can be read
-		}
-		if f.defect(encoding); encoding == "base64" {
-			body = repairBase64(body)
-		} else {
-			body = repairQuotedPrintable(body)
+	sound := true
+	switch f.body.decoded.Reset(); encoding {
+	case "uuencode":
+		f.decodeUU(body)
+	case "base64":
+		sound = f.decodeBase64(body)
+	default:
+		if sound = f.decodeQuotedPrintable(body); !sound {
+			f.body.decoded.Reset()
+			f.decodeQuotedPrintable(repairQuotedPrintable(body)) // an error is the end of what can be read
 		}
 	}
+	if !sound {
+		f.defect(encoding)
+	}
+	return f.body.decoded.Bytes()
 }
 
-// decodeBase64 bears line ends, blanks and tabs.
-func (f *Featurizer) decodeBase64(body []byte) bool {
-	packed, d := f.body.packed[:0], &f.body.decoded
+func (f *Featurizer) decodeQuotedPrintable(body []byte) (sound bool) {
+	f.source.Reset(body)
+	_, err := f.body.decoded.ReadFrom(quotedprintable.NewReader(&f.source))
+	return err == nil
+}
+
+// decodeBase64 decodes the letters of the base64 alphabet alone, up to the padding.
+func (f *Featurizer) decodeBase64(body []byte) (sound bool) {
+	packed, d, pads := f.body.packed[:0], &f.body.decoded, 0
+	sound = true
 	for _, c := range body {
-		if c != '\n' && c != '\r' && c != ' ' && c != '\t' {
+		switch {
+		case (asciiClass[c]&(letter|digit) != 0 || c == '+' || c == '/') && pads == 0:
 			packed = append(packed, c)
+		case c == '=' && len(packed)%4 >= 2:
+			pads++
+		case c != '\n' && c != '\r' && c != ' ' && c != '\t':
+			sound = false
 		}
 	}
+	sound = sound && (len(packed)+pads)%4 == 0
+	if len(packed)%4 == 1 {
+		packed = packed[:len(packed)-1]
+	}
 	f.body.packed = packed
-	d.Grow(base64.StdEncoding.DecodedLen(len(packed)))
-	n, err := base64.StdEncoding.Decode(d.AvailableBuffer()[:d.Available()], packed)
+	d.Grow(base64.RawStdEncoding.DecodedLen(len(packed)))
+	n, _ := base64.RawStdEncoding.Decode(d.AvailableBuffer()[:d.Available()], packed)
 	d.Write(d.AvailableBuffer()[:n])
-	return err == nil
+	return sound
 }
 
 // decodeUU reads what stands between "begin" and "end" of a uuencoded text (POSIX,
@@ -120,31 +130,6 @@ func (f *Featurizer) decodeUU(body []byte) {
 		}
 		d.Truncate(min(d.Len(), end))
 	}
-}
-
-// repairBase64 keeps the base64 alphabet alone, up to the padding, and pads.
-func repairBase64(body []byte) []byte {
-	out := make([]byte, 0, len(body)+3)
-	for _, c := range body {
-		switch {
-		case c >= 'A' && c <= 'Z', c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '+', c == '/':
-			out = append(out, c)
-		case c == '=' && len(out)%4 >= 2:
-			for len(out)%4 != 0 {
-				out = append(out, '=')
-			}
-			return out
-		}
-	}
-	switch len(out) % 4 {
-	case 1:
-		out = out[:len(out)-1]
-	case 2:
-		out = append(out, "=="...)
-	case 3:
-		out = append(out, '=')
-	}
-	return out
 }
 
 // repairQuotedPrintable turns every "=" that begins no escape into an escaped

@@ -27,44 +27,31 @@ func (s *wordSet) add(line []byte) bool {
 	return found
 }
 
-// A text says something else than another if it has at least leastOther different words that
-// the other lacks, and they are at least one in otherShare of its words. A text of up to
-// longestStub words that speaks of HTML says only that there is something to see.
-const (
-	leastOther  = 4
-	otherShare  = 3
-	longestStub = 40
-)
-
-// lacks reports whether a text says something else than the words of the set do.
+// lacks reports whether a text says something else than the words of the set do: at least
+// three of its words, and a third of them, are others. Few words that speak of HTML say only
+// that there is something to see.
 func (s *wordSet) lacks(text []byte) bool {
+	const fewOthers, fewWords = 3, 40
 	var met wordSet
-	words, other := 0, 0
+	words, others := 0, 0
 	for word, rest := cutWord(text); word != 0; word, rest = cutWord(rest) {
 		if met.has(word) {
 			continue
 		}
 		met.put(word)
-		words++
-		if !s.has(word) {
-			other++
+		if words++; !s.has(word) {
+			others++
 		}
 	}
-	if words <= longestStub && speaksOfHTML(text) {
-		return false
-	}
-	return other >= leastOther && otherShare*other >= words
-}
-
-// speaksOfHTML reports whether a text is about the way in which it can be seen.
-func speaksOfHTML(text []byte) bool {
-	lower := bytes.ToLower(text[:min(len(text), 2000)])
-	for _, word := range [...]string{"html", "browser", "mime"} {
-		if bytes.Contains(lower, []byte(word)) {
-			return true
+	if words <= fewWords {
+		lower := bytes.ToLower(text[:min(len(text), 2000)])
+		for _, about := range [...]string{"html", "browser", "mime"} {
+			if bytes.Contains(lower, []byte(about)) {
+				return false
+			}
 		}
 	}
-	return false
+	return others >= fewOthers && 3*others >= words
 }
 
 // cutWord returns the hash of the first word of a text and what follows it; 0 if there is no
