@@ -4,35 +4,44 @@ package featurize
 
 import (
 	"bytes"
-	"io"
-	"mime"
-	"mime/quotedprintable"
-	"path"
 	"strings"
-
-	"github.com/emersion/go-message"
 )
 
 // bodyReader counts what has been read of a message's body against the limits.
 type bodyReader struct {
-	parts   int
-	text    int // bytes of text that may still be read
-	scanned int // bytes searched for boundaries, over all levels
-	decoded bytes.Buffer
+	parts    int
+	text     int // bytes of text that may still be read
+	scanned  int // bytes searched for boundaries, over all levels
+	unpacked int // bytes taken out of containers
+	decoded  bytes.Buffer
+	packed   []byte // base64 without white space
+	tree     []part // all parts; those of a container follow it
+	others   int    // open messages of others: what is read is quoted
+	shown    int    // lines of text with words
+	spare    int    // a text of an unknown type, to be read if there is no other text; its place in tree
+	calendar bool   // an invitation was read
+	seen     *wordSet
+	told     wordSet // room for seen
 }
 
 func (b *bodyReader) reset(text int) {
-	b.parts, b.text, b.scanned = 0, text, 0
+	b.parts, b.text, b.scanned, b.unpacked = 0, text, 0, 0
+	b.others, b.shown, b.spare, b.calendar, b.seen = 0, 0, 0, false, nil
+	clear(b.tree)
+	b.tree = b.tree[:0]
 	if b.decoded.Cap() > 4<<20 {
 		b.decoded = bytes.Buffer{}
+	}
+	if cap(b.packed) > 4<<20 {
+		b.packed = nil
 	}
 }
 
 // readBody reads the words of a message's body, and of the debris of its header.
 func (f *Featurizer) readBody(fields []field, body, debris []byte) {
-	f.readPart(fields, body, 0)
-	if len(debris) > 0 {
-		f.readText(f.plainLines(f.decodeCharset(debris[:min(len(debris), f.body.text)], "", false)))
+	f.readPart(f.addPart(fields, body, debris, "text/plain", 0))
+	if spare := f.body.spare; spare > 0 && f.body.shown == 0 {
+		f.showText(&f.body.tree[spare-1])
 	}
 }
 
@@ -48,61 +57,30 @@ const (
 	longestTyped = 100 // bytes of a field; one with a boundary is longer, and hardly comes again
 )
 
-// contentType reads a Content-Type field as far as it can be read. Without one,
-// and with one that is not readable, a part is text/plain (RFC 2045, section
-// 5.2). params are not to be changed.
-func (f *Featurizer) contentType(fields []field) (name string, params map[string]string) {
+// contentType reads a Content-Type field as far as it can be read. Without one a part is of
+// the usual type, and with one that is not readable text/plain (RFC 2045, section 5.2).
+// params are not to be changed.
+func (f *Featurizer) contentType(fields []field, usual string) (name string, params map[string]string) {
 	value := get(fields, "content-type")
 	if len(value) == 0 {
-		return "text/plain", nil
+		return usual, nil
 	}
 	if t, ok := f.types[string(value)]; ok {
 		return t.name, t.params
 	}
-	name, params, sound := f.parseType(string(value))
-	if sound && len(value) <= longestTyped {
+	name, params, sound := f.readParameters(string(value))
+	if !strings.Contains(name, "/") {
+		name, sound = "text/plain", false
+	}
+	if !sound {
+		f.defect("Content-Type")
+	} else if len(value) <= longestTyped {
 		if f.types == nil || len(f.types) == mostTypes {
 			f.types = make(map[string]mediaType, mostTypes)
 		}
 		f.types[string(value)] = mediaType{name, params}
 	}
 	return name, params
-}
-
-// parseType reads the value of a Content-Type field. It is sound if nothing is wrong
-// with it.
-func (f *Featurizer) parseType(value string) (mediaType string, params map[string]string, sound bool) {
-	mediaType, params, err := mime.ParseMediaType(value)
-	if err != nil {
-		f.defect("Content-Type")
-		mediaType, params = looseType(value)
-	}
-	sound = err == nil
-	if !strings.Contains(mediaType, "/") {
-		f.defect("Content-Type")
-		mediaType, sound = "text/plain", false
-	}
-	return mediaType, params, sound
-}
-
-// looseType reads the value of a Content-Type or Content-Disposition field that breaks the
-// rules.
-//
-// QUIRK: "text/html; charset=a; charset=b", "multipart/mixed; boundary=----=_Part_1" and the
-// like: the type, a boundary and a charset may be right where another parameter is not, or
-// where quotes are missing.
-func looseType(value string) (mediaType string, params map[string]string) {
-	head, rest, _ := strings.Cut(value, ";")
-	params = map[string]string{}
-	for p := range strings.SplitSeq(rest, ";") {
-		k, v, ok := strings.Cut(p, "=")
-		if !ok {
-			continue
-		}
-		v, _, _ = strings.Cut(strings.TrimSpace(v), " (") // a comment may follow
-		params[strings.ToLower(strings.TrimSpace(k))] = strings.Trim(strings.TrimSpace(v), `"`)
-	}
-	return strings.ToLower(strings.TrimSpace(head)), params
 }
 
 // get returns the value of the first field called name, which is in lower case.
@@ -128,69 +106,97 @@ func equalFold(name []byte, lower string) bool {
 	return true
 }
 
-// readPart reads one entity, and those within.
-func (f *Featurizer) readPart(fields []field, body []byte, depth int) {
+// part is one entity of a message. It lies in a tree, whose places begin at 0; that of
+// the first part within and that of the next beside it are 0 where there is none.
+type part struct {
+	kind     string // media type
+	charset  string
+	encoding string
+	name     string // of a file
+	attached bool   // not shown, says its Content-Disposition
+	inline   bool   // shown, says its Content-Disposition
+	referred bool   // others can refer to it by a Content-ID
+	body     []byte
+	debris   []byte // of its header
+	depth    int
+	first    int
+	next     int
+	rank     rank
+}
+
+// addPart adds an entity, and those within, to the tree and returns its place there.
+// usual is its type if it names none.
+func (f *Featurizer) addPart(fields []field, body, debris []byte, usual string, depth int) int {
 	f.body.parts++
-	mediaType, params := f.contentType(fields)
-	kind, _, _ := strings.Cut(mediaType, "/")
-	f.terms.add(Misc, "type:", truncate(mediaType, 60))
+	kind, params := f.contentType(fields, usual)
+	f.terms.add(Misc, "type:", truncate(kind, 60))
+	p := part{
+		kind: kind, charset: params["charset"], name: params["name"], encoding: encodingOf(fields),
+		referred: get(fields, "content-id") != nil, body: body, debris: debris, depth: depth,
+	}
+	f.readDisposition(&p, fields)
+	p.rank = rankOf(&p)
+	at, boundary := len(f.body.tree), params["boundary"]
+	f.body.tree = append(f.body.tree, p)
+	if !strings.HasPrefix(kind, "multipart/") {
+		return at
+	}
+	found := false
 	switch {
-	case kind == "multipart" && params["boundary"] != "":
-		if depth < f.MaxDepth {
-			f.readMultipart(body, params["boundary"], depth)
-			return
-		}
+	case depth >= f.MaxDepth:
 		f.defect("nested too deep")
-		f.readLeaf(nil, body, "text/plain", nil)
-	case kind == "multipart":
+	case boundary == "":
 		f.defect("multipart without boundary")
-		f.readLeaf(nil, body, "text/plain", nil)
-	case mediaType == "message/rfc822" || mediaType == "message/global":
-		if depth >= f.MaxDepth {
-			f.defect("nested too deep")
-			return
-		}
-		inner, rest, debris := f.split(stripEnvelope(body), nil, true)
-		f.words.text(f, f.headerText(get(inner, "subject")), &kindQuoted)
-		f.readPart(inner, rest, depth+1)
-		f.words.text(f, string(debris[:min(len(debris), 4096)]), &kindQuoted)
-	case kind == "text" || kind == "message":
-		f.readLeaf(fields, body, mediaType, params)
+		found = f.addParts(at, f.guessBoundary(body))
 	default:
-		f.structure.attachments++
-		name := params["name"]
-		value := string(get(fields, "content-disposition"))
-		_, disposition, err := mime.ParseMediaType(value)
-		if err != nil {
-			_, disposition = looseType(value)
+		if found = f.addParts(at, boundary); !found {
+			f.defect("multipart without parts")
+			found = f.addParts(at, f.guessBoundary(body))
 		}
-		if disposition["filename"] != "" {
-			name = disposition["filename"]
+	}
+	if found {
+		return at
+	}
+	t := &f.body.tree[at]
+	t.kind, t.rank, t.charset, t.encoding, t.attached = "text/plain", rankPlain, "", "", false
+	return at
+}
+
+// readDisposition reads what Content-Disposition says of a part (RFC 2183).
+func (f *Featurizer) readDisposition(p *part, fields []field) {
+	value := get(fields, "content-disposition")
+	switch {
+	case len(value) == 0:
+	case equalFold(value, "inline"):
+		p.inline = true
+	case equalFold(value, "attachment"):
+		p.attached = true
+	default:
+		kind, params, _ := f.readParameters(string(value))
+		p.attached, p.inline = kind == "attachment", kind == "inline"
+		if name := params["filename"]; f.extensionOf(name) != "" || p.name == "" {
+			p.name = name
 		}
-		if ext := path.Ext(name); ext != "" {
-			f.terms.add(Misc, "attachment:", truncate(strings.ToLower(ext), 16))
-		}
+	}
+	if p.depth == 0 && p.name == "" {
+		p.attached = false // there is nothing else to show
 	}
 }
 
-// truncate cuts s to at most n bytes, at the start of a character.
-func truncate(s string, n int) string {
-	if len(s) <= n {
-		return s
+// addParts cuts a multipart body at its boundaries (RFC 2046, section 5.1.1) and adds
+// the parts; false if there are none. It works on bytes that are all in memory, so that a
+// broken header in one part costs that part's header and not the parts behind it, and so
+// that nesting costs a search per level and not a reader per level.
+func (f *Featurizer) addParts(at int, boundary string) bool {
+	body, depth, usual := f.body.tree[at].body, f.body.tree[at].depth, "text/plain"
+	if f.body.tree[at].kind == "multipart/digest" {
+		usual = "message/rfc822" // RFC 2046, section 5.1.5
 	}
-	for n > 0 && s[n]&0xc0 == 0x80 {
-		n--
+	if boundary == "" {
+		return false
 	}
-	return s[:n]
-}
-
-// readMultipart cuts a multipart body at its boundaries (RFC 2046, section
-// 5.1.1). It works on bytes that are all in memory, so that a broken header in
-// one part costs that part's header and not the parts behind it, and so that
-// nesting costs a search per level and not a reader per level.
-func (f *Featurizer) readMultipart(body []byte, boundary string, depth int) {
 	mark := append([]byte("--"), boundary...)
-	start := -1 // of the current part; -1 in the preamble
+	start, last := -1, -1 // of the current part: -1 in the preamble; the part before
 	var fields []field
 	flush := func(end int) {
 		if start < 0 {
@@ -198,10 +204,14 @@ func (f *Featurizer) readMultipart(body []byte, boundary string, depth int) {
 		}
 		var inner, debris []byte
 		fields, inner, debris = f.split(body[start:end], fields, false)
-		f.readPart(fields, inner, depth+1)
-		if len(debris) > 0 {
-			f.readText(f.plainLines(f.decodeCharset(debris[:min(len(debris), f.body.text)], "", false)))
+		n := f.addPart(fields, inner, debris, usual, depth+1)
+		if last < 0 {
+			f.body.tree[at].first = n
+		} else {
+			f.body.tree[last].next = n
 		}
+		last = n
+		f.body.tree[at].rank = max(f.body.tree[at].rank, f.body.tree[n].rank)
 	}
 	var d delimiter
 	for {
@@ -210,19 +220,33 @@ func (f *Featurizer) readMultipart(body []byte, boundary string, depth int) {
 		}
 		flush(max(endBefore(body, d.from), start))
 		if start = d.to; d.closes {
-			return
+			return true
 		}
 	}
-	switch {
-	case start < 0 && !d.closes:
-		f.defect("multipart without parts")
-		f.readLeaf(nil, body, "text/plain", nil)
-	case start >= 0:
+	if start >= 0 {
 		if !d.closes {
 			f.defect("multipart without end")
 		}
 		flush(len(body))
 	}
+	return start >= 0 || d.closes
+}
+
+// guessBoundary returns the boundary of a body whose own is not known: what the first line
+// that begins with dashes says, if a header follows it; "" if there is none.
+func (f *Featurizer) guessBoundary(body []byte) string {
+	if f.body.scanned += len(body); f.body.scanned > 4*f.MaxBytes {
+		return ""
+	}
+	for rest := body; len(rest) > 0; {
+		var line []byte
+		line, rest = cutLine(rest)
+		const field = "content-"
+		if len(line) > 2 && len(line) <= 200 && string(line[:2]) == "--" && len(rest) > len(field) && equalFold(rest[:len(field)], field) {
+			return string(bytes.TrimRight(line[2:], " \t"))
+		}
+	}
+	return ""
 }
 
 // delimiter is a line of a multipart body that stands between parts.
@@ -273,141 +297,13 @@ func endBefore(body []byte, at int) int {
 	return at
 }
 
-// readLeaf reads the words of a text part.
-func (f *Featurizer) readLeaf(fields []field, body []byte, mediaType string, params map[string]string) {
-	if f.body.text <= 0 {
-		f.defect("text too long")
-		return
+// truncate cuts s to at most n bytes, at the start of a character.
+func truncate(s string, n int) string {
+	if len(s) <= n {
+		return s
 	}
-	text := f.decodeTransfer(body, encodingOf(fields))
-	if label := params["charset"]; label != "" {
-		f.terms.add(Misc, "charset:", truncate(strings.ToLower(label), 30))
+	for n > 0 && s[n]&0xc0 == 0x80 {
+		n--
 	}
-	html := mediaType == "text/html" || mediaType == "application/xhtml+xml"
-	limit := f.body.text
-	if html {
-		limit *= 4 // markup is not text
-	}
-	if len(text) > limit {
-		f.defect("text too long")
-		text = text[:limit]
-		for n := 0; n < 4 && len(text) > 0 && text[len(text)-1] >= 0x80; n++ {
-			text = text[:len(text)-1] // not in the middle of a character
-		}
-	}
-	text = f.decodeCharset(text, params["charset"], html)
-	if html {
-		f.readText(f.readHTML(text))
-		return
-	}
-	f.readText(f.plainLines(text[:min(len(text), f.body.text)]))
-}
-
-// encodingOf returns the name of the transfer encoding in lower case; "" if there is none.
-func encodingOf(fields []field) string {
-	value := bytes.TrimSpace(get(fields, "content-transfer-encoding"))
-	for _, usual := range [...]string{"7bit", "8bit", "quoted-printable", "base64", "binary"} {
-		if equalFold(value, usual) {
-			return usual
-		}
-	}
-	return strings.TrimSpace(string(bytes.ToLower(value)))
-}
-
-// decodeTransfer undoes the transfer encoding. What is not readable is skipped,
-// as RFC 2045 sections 6.7 and 6.8 advise, by repairing the text and decoding
-// once more. The result is valid until the next call.
-func (f *Featurizer) decodeTransfer(body []byte, encoding string) []byte {
-	switch encoding {
-	case "", "7bit", "8bit", "binary":
-		return body
-	case "base64", "quoted-printable":
-	default:
-		f.defect("unknown transfer encoding")
-		return body
-	}
-	f.terms.add(Misc, "encoding:", encoding)
-	// Enough raw bytes for all the text that will be read, HTML included.
-	if limit := 12 * f.MaxText; len(body) > limit {
-		body = body[:limit]
-		f.defect("text too long")
-	}
-	if text, err := f.decodeWith(body, encoding); err == nil {
-		return text
-	}
-	f.defect(encoding)
-	if encoding == "base64" {
-		body = repairBase64(body)
-	} else {
-		body = repairQuotedPrintable(body)
-	}
-	text, _ := f.decodeWith(body, encoding) // an error is the end of what can be read
-	return text
-}
-
-func (f *Featurizer) decodeWith(body []byte, encoding string) ([]byte, error) {
-	f.source.Reset(body)
-	var decoder io.Reader
-	if encoding == "quoted-printable" {
-		decoder = quotedprintable.NewReader(&f.source) // as message.New does, which allocates a header for it
-	} else {
-		var h message.Header
-		h.Set("Content-Transfer-Encoding", encoding)
-		e, err := message.New(h, &f.source)
-		if err != nil {
-			return nil, err
-		}
-		decoder = e.Body
-	}
-	f.body.decoded.Reset()
-	_, err := io.Copy(&f.body.decoded, decoder)
-	return f.body.decoded.Bytes(), err
-}
-
-// repairBase64 keeps the base64 alphabet alone, up to the padding, and pads.
-func repairBase64(body []byte) []byte {
-	out := make([]byte, 0, len(body)+3)
-	for _, c := range body {
-		switch {
-		case c >= 'A' && c <= 'Z', c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '+', c == '/':
-			out = append(out, c)
-		case c == '=' && len(out)%4 >= 2:
-			for len(out)%4 != 0 {
-				out = append(out, '=')
-			}
-			return out
-		}
-	}
-	switch len(out) % 4 {
-	case 1:
-		out = out[:len(out)-1]
-	case 2:
-		out = append(out, "=="...)
-	case 3:
-		out = append(out, '=')
-	}
-	return out
-}
-
-// repairQuotedPrintable turns every "=" that begins no escape into an escaped
-// one, and control characters, at which the decoder stops, into spaces.
-func repairQuotedPrintable(body []byte) []byte {
-	out := make([]byte, 0, len(body)+len(body)/16)
-	for i, c := range body {
-		rest := body[i+1:]
-		switch {
-		case c < ' ' && c != '\t' && c != '\n' && c != '\r', c == 0x7f:
-			out = append(out, ' ')
-		case c != '=', len(rest) >= 2 && isHex(rest[0]) && isHex(rest[1]),
-			len(bytes.TrimRight(firstLine(rest[:min(len(rest), 80)]), " \t")) == 0: // a soft line break
-			out = append(out, c)
-		default:
-			out = append(out, "=3D"...)
-		}
-	}
-	return out
-}
-
-func isHex(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
+	return s[:n]
 }
