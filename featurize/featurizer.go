@@ -25,6 +25,7 @@ type Featurizer struct {
 	debris    []byte    // header lines that were no fields
 	fields    []field   // of the message
 	mailboxes []mailbox // of addresses
+	names     []byte    // of those
 	vouchers  []voucher
 	// vouchedFrom: they vouch for the one address in From.
 	vouchedFrom bool

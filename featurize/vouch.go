@@ -61,10 +61,15 @@ func resultsServer(value string) (server, results string) {
 	head, results, _ := strings.Cut(plain, ";")
 	start := len(head) - len(strings.TrimLeft(head, " \t"))
 	head = head[start:]
-	if strings.HasPrefix(head, `"`) { // as it was written: nothing in it is blanked
-		if end := spanOf([]byte(value[start:]), '"', '"'); end > 0 {
-			return string(unescape([]byte(value[start : start+end]))), results
+	if quoted, ok := strings.CutPrefix(value[start:], `"`); ok && head != "" { // as it was written: nothing in it is blanked
+		end := 0
+		for end < len(quoted) && quoted[end] != '"' {
+			if quoted[end] == '\\' {
+				end++
+			}
+			end++
 		}
+		return string(appendUnescaped(nil, []byte(quoted[:min(end, len(quoted))]))), results
 	}
 	head, _, _ = strings.Cut(strings.ReplaceAll(head, "\t", " "), " ")
 	return head, results
