@@ -113,6 +113,7 @@ type addressReader struct {
 	list    []mailbox
 	text    []byte    // of all items, without what stands in angle brackets
 	start   int       // of the item's text
+	named   int       // where it ends before the angle brackets
 	before  int       // where the text begins of a name that a comma cut
 	angle   string    // the address in angle brackets
 	comment []byte    // the last
@@ -172,10 +173,24 @@ func (r *addressReader) angled() (n int) {
 		n = comma
 	}
 	inner := bytes.TrimSuffix(rest[1:n], []byte{'>'})
-	if r.angle = bareAddress(inner); r.angle == "" {
+	if address := bareAddress(inner); address != "" {
+		r.setAngle(address)
+	} else {
 		r.text = append(r.text, inner...)
 	}
 	return n
+}
+
+// setAngle notes the address in angle brackets. Before a second one, the comma between two
+// items is missing.
+func (r *addressReader) setAngle(address string) {
+	if r.angle != "" {
+		end := len(r.text)
+		r.text = r.text[:r.named]
+		r.finish()
+		r.text = r.text[:end]
+	}
+	r.angle, r.named = address, len(r.text)
 }
 
 // quotedLocal reads the address that begins at from and whose local part, in quotes, ends at
@@ -186,7 +201,7 @@ func (r *addressReader) quotedLocal(from, to int) (n int) {
 	if end := bytes.IndexAny(rest, " \t,;<>()\""); end >= 0 {
 		domain = rest[:end]
 	}
-	r.angle = CanonicalAddress(string(appendUnescaped(nil, r.rest[from:to])) + "@" + string(domain))
+	r.setAngle(CanonicalAddress(string(appendUnescaped(nil, r.rest[from:to])) + "@" + string(domain)))
 	return len(r.rest) - len(rest) + len(domain)
 }
 
@@ -272,6 +287,13 @@ func bareAddress(item []byte) string {
 		if inner = bytes.TrimSpace(inner); bytes.IndexByte(inner, '@') > 0 {
 			item = inner
 		}
+	}
+	for open := bytes.IndexByte(item, '('); open > 0 && len(item) < 1000; open = bytes.IndexByte(item, '(') { // a comment
+		end := bytes.IndexByte(item[open:], ')')
+		if end < 0 {
+			break
+		}
+		item = append(item[:open:open], item[open+end+1:]...)
 	}
 	if bytes.Contains(item, []byte(" @")) || bytes.Contains(item, []byte("@ ")) { // RFC 5322, section 4.4
 		item = bytes.ReplaceAll(bytes.ReplaceAll(item, []byte(" @"), []byte("@")), []byte("@ "), []byte("@"))

@@ -100,6 +100,10 @@ func (d *dateReader) number() {
 		}
 		d.year = n
 		d.impossible = d.impossible || n == 0
+	case size == 10 && len(d.rest) == 0 && d.count == 0 && d.month == 0: // seconds since 1970
+		t := time.Unix(int64(n), 0).UTC()
+		d.year, d.month, d.numbers[0], d.count = t.Year(), t.Month(), t.Day(), 1
+		d.hour, d.minute, d.second = t.Clock()
 	case size <= 2 && d.count < len(d.numbers):
 		d.numbers[d.count] = n
 		d.count++
