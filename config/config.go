@@ -151,6 +151,7 @@ type Featurize struct {
 	Names      bool   `toml:"names"`
 	NamesDays  int    `toml:"names_days"` // for which words are kept
 	AuthservID string `toml:"authserv_id,omitempty"`
+	Subaddress string `toml:"subaddress"`
 	Shares     Shares `toml:"shares"`
 }
 
@@ -181,4 +182,5 @@ var (
 	thresholdModes = []string{"auto", "budget", "cost", "fixed"}
 	labels         = []string{"important", "ordinary"}
 	featureValues  = []string{"binary", "counts", "log-counts"}
+	subaddresses   = []string{"+", "-", "none"}
 )

@@ -66,11 +66,12 @@ func defaultJudging() Judging {
 			UnsureShare: 0.03,
 		},
 		Featurize: Featurize{
-			Values:    "binary",
-			MaxBytes:  16 << 20,
-			Names:     true,
-			NamesDays: 30,
-			Shares:    Shares{Misc: 1, Social: 1, Subject: 0.8, Body: 1.2, Affine: 0.3},
+			Values:     "binary",
+			MaxBytes:   16 << 20,
+			Names:      true,
+			NamesDays:  30,
+			Subaddress: "+",
+			Shares:     Shares{Misc: 1, Social: 1, Subject: 0.8, Body: 1.2, Affine: 0.3},
 		},
 	}
 }

@@ -121,6 +121,7 @@ var entries = map[string]entry{
 	"account.featurize.names":       {"Whether to keep the words behind the weights, which explanations need.", false},
 	"account.featurize.names_days":  {"For how many days to keep the words of a message, for at most the last 2000 messages. Its vector is kept longer.\nFor mail from Kafka the default is 3.", false},
 	"account.featurize.authserv_id": {"The name under which the owner's own mail server writes Authentication-Results; hinged believes no others. If it is\nset, hinged distinguishes senders that this server vouches for from others; if not, hinged believes From.", true},
+	"account.featurize.subaddress":  {"What begins a subaddress: with +, mail to me+shop@example.org is mail to the owner me@example.org. +, - or none.", false},
 
 	"account.featurize.shares":         {"The share of each group of features in the vector.", false},
 	"account.featurize.shares.misc":    {"Other headers and quoted text.", false},

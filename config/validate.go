@@ -476,6 +476,7 @@ func (t table) featurize(f *Featurize) {
 	t.integer("max_bytes", f.MaxBytes, 4096, 64<<20)
 	t.integer("names_days", f.NamesDays, 1, 3650)
 	t.check(isAuthserv(f.AuthservID), "authserv_id", "not the name of a server", f.AuthservID, `the first word of the Authentication-Results header that the owner's own server adds, such as "mx.example.org"`)
+	t.choice("subaddress", f.Subaddress, subaddresses)
 	shares := t.sub("shares")
 	s := f.Shares
 	const want = "0 to 100"

@@ -24,9 +24,9 @@ func (f *Featurizer) ReadAnswer(raw []byte) Answer {
 	for _, fd := range f.fields {
 		switch {
 		case a.MessageID == "" && equalFold(fd.name, "message-id"):
-			a.MessageID = first(messageIDs(fd.value))
+			a.MessageID = first(f.messageIDs(fd.value))
 		case equalFold(fd.name, "in-reply-to"):
-			a.InReplyTo = append(a.InReplyTo, messageIDs(fd.value)...)
+			a.InReplyTo = append(a.InReplyTo, f.messageIDs(fd.value)...)
 			a.InReplyTo = a.InReplyTo[:min(len(a.InReplyTo), maxReferences)]
 		}
 	}
@@ -44,7 +44,7 @@ func (f *Featurizer) fromOwner() bool {
 			if n++; n > maxAddresses {
 				break
 			}
-			if f.owner[m.address] {
+			if f.owns(m.address) {
 				return true
 			}
 		}

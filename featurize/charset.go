@@ -4,122 +4,327 @@ package featurize
 
 import (
 	"bytes"
-	"io"
+	"encoding/base64"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/emersion/go-message/charset"
+	"github.com/gogs/chardet"
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/encoding/ianaindex"
+	"golang.org/x/text/encoding/korean"
+	"golang.org/x/text/encoding/simplifiedchinese"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/encoding/unicode/utf32"
 )
 
 // decodeCharset returns text in UTF-8, though not always valid. The label is
 // believed last, since it lies more often than a text is valid UTF-8 by chance:
 //
-//  1. charsets that look like ASCII or hold NULs by nature, as labelled;
-//  2. valid UTF-8, as it is;
-//  3. the label;
+//  1. byte order marks, and charsets that look like ASCII or hold NULs by nature;
+//  2. UTF-8, as it is, where most of what is not ASCII is valid;
+//  3. the label, but for UTF-8 and ASCII, which the text is not, and if it fits;
 //  4. the label within HTML;
-//  5. windows-1252, the most common of the unlabelled.
+//  5. a guess.
 func (f *Featurizer) decodeCharset(text []byte, label string, html bool) []byte {
-	label = strings.ToLower(strings.TrimSpace(label))
+	return f.decode(text, label, false, html)
+}
+
+// decode is decodeCharset; in a header, the charset of the message is tried before a guess.
+func (f *Featurizer) decode(text []byte, label string, header, html bool) []byte {
+	label = charsetName(label)
 	switch {
-	case bytes.HasPrefix(text, []byte{0xff, 0xfe}), bytes.HasPrefix(text, []byte{0xfe, 0xff}):
-		label = "utf-16"
-	case label == "utf-7": // not decoded, and ASCII where it matters
-		f.defect("unknown charset")
-		label = ""
+	case bytes.HasPrefix(text, []byte("\xff\xfe\x00\x00")), bytes.HasPrefix(text, []byte("\x00\x00\xfe\xff")):
+		label = "utf32"
+	case bytes.HasPrefix(text, []byte("\xff\xfe")), bytes.HasPrefix(text, []byte("\xfe\xff")):
+		label = "utf16"
 	}
-	if stateful(label) {
-		if out, ok := f.convert(text, label); ok {
-			return out
-		}
-		f.defect("unknown charset")
-		label = ""
+	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
+	if out, ok := decodeStateful(text, label); ok {
+		return out
 	}
 	if utf8.Valid(text) {
 		return text
 	}
+	good, bad := sequences(text)
+	likely := good >= 8*bad
 	switch label {
-	case "utf-8", "utf8":
+	case "utf-8":
 		f.defect("invalid UTF-8")
-		return text
-	case "", "us-ascii", "ascii", "ansi_x3.4-1968":
+		likely = good >= bad
+	case "":
 		f.defect("8-bit text without charset")
-	default:
-		if out, ok := f.convert(text, label); ok {
-			return out
-		}
+		likely = good > bad
+	}
+	if likely {
+		return text
+	}
+	if out, ok := convert(text, label); ok {
+		return out
+	}
+	if label != "" && label != "utf-8" {
 		f.defect("unknown charset")
 	}
-	if html {
-		if meta := metaCharset(text); meta != "" && !stateful(meta) {
-			if out, ok := f.convert(text, meta); ok {
-				return out
-			}
+	second := ""
+	switch {
+	case html:
+		second = metaCharset(text)
+	case header:
+		second = f.messageCharset()
+	}
+	out, ok := convert(text, charsetName(second))
+	if !ok {
+		if out, ok = convert(text, guess(text)); !ok {
+			out, _ = convert(text, "windows-1252")
 		}
 	}
-	out, _ := f.convert(text, "windows-1252")
 	return out
 }
 
-// stateful names the charsets whose text may pass for ASCII or UTF-8.
-func stateful(label string) bool {
-	return strings.HasPrefix(label, "iso-2022-") || strings.HasPrefix(label, "csiso2022") ||
-		strings.HasPrefix(label, "hz") || strings.HasPrefix(label, "utf-16") || strings.HasPrefix(label, "utf-32")
+// sequences counts the characters outside ASCII that are valid in UTF-8, and the bytes
+// that belong to none.
+func sequences(text []byte) (good, bad int) {
+	for len(text) > 0 {
+		r, n := rune(text[0]), 1
+		if r >= utf8.RuneSelf {
+			if r, n = utf8.DecodeRune(text); r == utf8.RuneError && n == 1 {
+				bad++
+			} else {
+				good++
+			}
+		}
+		text = text[n:]
+	}
+	return good, bad
 }
 
-// convert decodes text from the charset; ok is false when it is not known.
-func (f *Featurizer) convert(text []byte, label string) (_ []byte, ok bool) {
-	f.source.Reset(text)
-	r, err := charset.Reader(label, &f.source)
-	if err != nil {
-		return text, false
+// convert decodes text from a charset. ok is false if it is not known, is one that
+// decode has tried, or does not fit: a quarter of what is not ASCII can't be read.
+func convert(text []byte, label string) (out []byte, ok bool) {
+	if label == "" || label == "utf-8" {
+		return nil, false
 	}
-	// What can't be decoded comes out as U+FFFD; an error is the end of what can
-	// be read.
-	out, _ := io.ReadAll(r)
+	e, err := htmlindex.Get(label)
+	if err != nil || e == encoding.Replacement {
+		e, err = ianaindex.IANA.Encoding(label)
+	}
+	if err != nil || e == nil {
+		return nil, false
+	}
+	// What can't be decoded comes out as U+FFFD; an error is the end of what can be read.
+	out, _ = e.NewDecoder().Bytes(text)
+	good, _ := sequences(out)
+	return out, 4*bytes.Count(out, []byte("\uFFFD")) <= good
+}
+
+// decodeStateful decodes the charsets whose text may pass for ASCII or UTF-8, given
+// the name from charsetName. Escapes of ISO 2022 count whatever the label says.
+func decodeStateful(text []byte, label string) (out []byte, ok bool) {
+	var e encoding.Encoding
+	wide := bytes.IndexByte(text, 0) >= 0 || !utf8.Valid(text)
+	switch {
+	case label == "utf-7":
+		return fromUTF7(text), true
+	case label == "hz" && bytes.Contains(text, []byte("~{")):
+		e = simplifiedchinese.HZGB2312
+	case strings.HasPrefix(label, "utf16") && wide:
+		end := unicode.LittleEndian
+		if label == "utf16be" || label == "utf16" && len(text) > 0 && text[0] == 0 {
+			end = unicode.BigEndian
+		}
+		e = unicode.UTF16(end, unicode.UseBOM)
+	case strings.HasPrefix(label, "utf32") && wide:
+		end := utf32.LittleEndian
+		if label == "utf32be" || label == "utf32" && text[0] == 0 {
+			end = utf32.BigEndian
+		}
+		e = utf32.UTF32(end, utf32.UseBOM)
+	case bytes.Contains(text, []byte("\x1b$)C")):
+		return from2022KR(text), true
+	case bytes.Contains(text, []byte("\x1b$")), bytes.Contains(text, []byte("\x1b(J")), bytes.Contains(text, []byte("\x1b(I")):
+		e, _ = htmlindex.Get("iso-2022-jp")
+	default:
+		return nil, false
+	}
+	out, _ = e.NewDecoder().Bytes(text)
 	return out, true
+}
+
+// from2022KR decodes ISO-2022-KR (RFC 1557): between SO and SI stand the bytes of EUC-KR
+// without their highest bit.
+func from2022KR(text []byte) []byte {
+	euc := make([]byte, 0, len(text))
+	high := byte(0)
+	for _, c := range bytes.ReplaceAll(text, []byte("\x1b$)C"), nil) {
+		switch {
+		case c == 0x0e:
+			high = 0x80
+		case c == 0x0f:
+			high = 0
+		case c > ' ' && c < 0x7f:
+			euc = append(euc, c|high)
+		default:
+			euc = append(euc, c)
+		}
+	}
+	out, _ := korean.EUCKR.NewDecoder().Bytes(euc)
+	return out
+}
+
+// fromUTF7 decodes UTF-7 (RFC 2152): "+", UTF-16 in base64, and "-", which may be missing.
+func fromUTF7(text []byte) []byte {
+	out := make([]byte, 0, len(text))
+	for {
+		plain, rest, found := bytes.Cut(text, []byte{'+'})
+		if out = append(out, plain...); !found {
+			return out
+		}
+		text = bytes.TrimLeft(rest, base64Alphabet)
+		run := rest[:len(rest)-len(text)]
+		text = bytes.TrimPrefix(text, []byte{'-'})
+		units := make([]byte, base64.RawStdEncoding.DecodedLen(len(run)))
+		n, _ := base64.RawStdEncoding.Decode(units, run)
+		if n < 2 {
+			out = append(append(out, '+'), run...)
+		}
+		chars, _ := unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM).NewDecoder().Bytes(units[:n&^1])
+		out = append(out, chars...)
+	}
+}
+
+const base64Alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+// guessed is how much of a text is looked at for a guess.
+const guessed = 4096
+
+// guess names the charset of 8-bit text without a label; "" if it can't be told.
+func guess(text []byte) (label string) {
+	at := bytes.IndexFunc(text, func(r rune) bool { return r >= utf8.RuneSelf })
+	text = text[max(0, at-guessed/4):]
+	text = text[:min(len(text), guessed)]
+	latin := 0
+	for _, c := range text {
+		switch {
+		case c >= utf8.RuneSelf:
+			latin--
+		case asciiClass[c]&letter != 0:
+			latin++
+		}
+	}
+	results, _ := chardet.NewTextDetector().DetectAll(text) // with an error, none
+	most := 0
+	if latin > 0 {
+		most = 10 // as much as a few letters are to it, which are western in life
+	}
+	for _, r := range results { // equals come in any order
+		name := charsetName(r.Charset)
+		if strings.HasPrefix(name, "utf") || strings.HasPrefix(name, "ibm") || strings.HasPrefix(name, "iso-2022") {
+			continue
+		}
+		if r.Confidence > most || r.Confidence == most && label != "" && name < label {
+			most, label = r.Confidence, name
+		}
+	}
+	return label
 }
 
 // metaCharset finds the label in the first KiB of an HTML document (WHATWG HTML,
 // "prescan a byte stream to determine its encoding", in short).
 func metaCharset(text []byte) string {
 	head := bytes.ToLower(text[:min(len(text), 1024)])
-	_, after, found := bytes.Cut(head, []byte("charset="))
-	if !found {
-		return ""
-	}
+	_, after, _ := bytes.Cut(head, []byte("charset="))
 	after = bytes.TrimLeft(after, `"' `)
 	end := bytes.IndexAny(after, `"'> ;/`)
-	if end < 0 {
+	return string(after[:max(end, 0)])
+}
+
+// charsetName returns the name under which convert and decodeStateful know a charset,
+// whatever it is called in mail; "" for ASCII, which says nothing of 8-bit text, and for
+// names that say that it is unknown.
+func charsetName(label string) string {
+	switch label {
+	case "", "us-ascii", "US-ASCII", "ascii":
 		return ""
+	case "utf-8", "UTF-8":
+		return "utf-8"
 	}
-	return string(after[:end])
-}
-
-// headerCharset decodes encoded words (RFC 2047); a charset that is not known is
-// guessed rather than refused.
-func (f *Featurizer) headerCharset(label string, input io.Reader) (io.Reader, error) {
-	text, err := io.ReadAll(input)
+	label = strings.ToLower(label)
+	if i := strings.LastIndex(label, "charset="); i >= 0 {
+		label = label[i+len("charset="):]
+	}
+	label = strings.TrimLeft(label, "\"'<= \t")
+	if i := strings.IndexAny(label, "\"'<>=;,*?()[] \t"); i > 0 {
+		label = label[:i]
+	}
+	// Without what stands between letters and digits, and without x- before them.
+	short := strings.TrimPrefix(strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return -1
+	}, label), "x")
+	if name, ok := charsetAliases[short]; ok {
+		return name
+	}
+	digits := strings.TrimLeft(short, "abcdefghijklmnopqrstuvwxyz")
+	if part, ok := strings.CutPrefix(digits, "8859"); ok && part != "" {
+		return "iso-8859-" + strings.TrimSuffix(part, "1987")
+	}
+	n, err := strconv.Atoi(digits)
 	if err != nil {
-		return nil, err
+		return label
 	}
-	return bytes.NewReader(f.decodeCharset(text, label, false)), nil
+	switch short[:len(short)-len(digits)] {
+	case "", "cp", "ms", "win", "windows", "ibm", "dos", "ansi", "codepage":
+		if name, ok := charsetAliases[digits]; ok {
+			return name
+		}
+		if n >= 1250 && n <= 1258 {
+			return "windows-" + digits
+		}
+		return "ibm" + digits
+	}
+	return label
 }
 
-// headerText decodes a header value: bytes outside ASCII, which some programs
-// leave there as they are, and encoded words.
-func (f *Featurizer) headerText(value []byte) string {
-	if !utf8.Valid(value) {
-		value = f.decodeCharset(value, "", false)
-	}
-	text := string(value)
-	if strings.Contains(text, "=?") {
-		decoded, err := f.decoder.DecodeHeader(text)
-		if err != nil {
-			f.defect("encoded word")
-		} else {
-			text = decoded
+// charsetAliases has names without punctuation that x/text does not know, or reads
+// otherwise than mail programs do.
+var charsetAliases = func() map[string]string {
+	all := map[string]string{}
+	for line := range strings.Lines(`
+ ascii usascii iso646us ansix341968 ansix341986 646 unknown unknown8bit default defaultcharset none binary 8bit 7bit auto
+utf-8 utf8 utf8mb3 utf8mb4 utf8n utf8j unicode11utf8 65001
+utf-7 utf7 unicode11utf7 unicode20utf7 csutf7 65000
+utf16 utf16 ucs2 unicode iso10646ucs2 csunicode
+utf16be utf16be unicodebig 1201
+utf16le utf16le unicodelittle 1200
+utf32 utf32 ucs4 iso10646ucs4
+utf32be utf32be
+utf32le utf32le
+hz hz hzgb2312
+windows-1252 latin1 ansi western win
+shift_jis 932 943 31j windows31j sjis sjiswin mskanji sjisopen shiftjis shiftjisms
+euc-jp eucjp eucjpms eucjpwin ujis 51932
+iso-2022-jp iso2022jp iso2022jp1 iso2022jp2 iso2022jp3 iso2022jp2004 iso2022jpms csiso2022jp 50220 50221 50222 jis jis7
+gb18030 gb18030 gb180302000 54936 gbk 936 1386 gb2312 gb231280 euccn eucgb 20936 cngb csgb2312
+big5 big5 950 big5hkscs big5hk big5eten cnbig5 951
+euc-kr euckr 949 1363 uhc unifiedhangul ksc5601 ksc56011987 ksc56011989 ksx1001 windowsksc 51949 euckorean
+windows-874 874 tis620 tis6202533 iso885911 thai
+koi8-r koi8 koi8r koi 20866 cskoi8r
+koi8-u koi8u koi8ru 21866
+macintosh mac macroman macintosh 10000
+x-mac-cyrillic maccyrillic macukrainian macukraine 10007
+iso-8859-8 logical visual hebrew iso88598i iso88598e
+iso-8859-6 iso88596i iso88596e arabic
+iso-8859-15 latin9 latin0 885915 28605
+iso-8859-2 28592
+windows-1252 28591 850ansi
+`) {
+		name, names, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		for alias := range strings.FieldsSeq(names) {
+			all[alias] = name
 		}
 	}
-	return strings.ToValidUTF8(text, "\uFFFD")
-}
+	return all
+}()

@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"hash"
 	"math"
-	"mime"
 	"slices"
 )
 
@@ -19,7 +18,6 @@ type Featurizer struct {
 	owner     map[string]bool // shared with others: not to be changed
 	terms     collector
 	hash      hash.Hash
-	decoder   mime.WordDecoder
 	defects   []string
 	block     []byte    // of key
 	sum       []byte    // of key
@@ -27,6 +25,7 @@ type Featurizer struct {
 	debris    []byte    // header lines that were no fields
 	fields    []field   // of the message
 	mailboxes []mailbox // of addresses
+	names     []byte    // of those
 	vouchers  []voucher
 	// vouchedFrom: they vouch for the one address in From.
 	vouchedFrom bool
@@ -59,7 +58,7 @@ func New(o Options) (*Featurizer, error) {
 // after it.
 func (f *Featurizer) Use(p *Prepared) {
 	if f.hash == nil {
-		f.hash, f.decoder.CharsetReader = sha256.New(), f.headerCharset
+		f.hash = sha256.New()
 	}
 	f.Options, f.owner = p.options, p.owner
 }
@@ -88,6 +87,8 @@ func (f *Featurizer) ReadOthers(raw []byte) *Message {
 // readContent reads what follows the header and makes all features.
 func (f *Featurizer) readContent(m *Message, body, debris []byte) {
 	f.readBody(f.fields, body, debris)
+	m.place = f.structure.placeOf(m) // what is passed on may have shown in the body
+	f.place = m.place.String()
 	f.terms.limit = math.MaxInt // what follows is bounded, and must not fall to a flood of words
 	f.readStructure(m)
 

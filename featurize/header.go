@@ -38,7 +38,7 @@ func (f *Featurizer) readHeader(m *Message) {
 		f.readField(m, name, fd.value)
 	}
 	for _, a := range m.From {
-		m.FromOwner = m.FromOwner || f.owner[a]
+		m.FromOwner = m.FromOwner || f.owns(a)
 	}
 	m.FromName = f.fromName
 	m.Vouched, m.Doubtful = f.vouchedFrom, f.AuthServID != "" && !f.vouchedFrom
@@ -65,10 +65,10 @@ func (f *Featurizer) readField(m *Message, name, value []byte) {
 		f.readAddresses(nil, value, "sender:")
 	case "message-id":
 		if m.MessageID == "" {
-			m.MessageID = first(messageIDs(value))
+			m.MessageID = first(f.messageIDs(value))
 		}
 	case "in-reply-to":
-		if ids := messageIDs(value); m.InReplyTo == nil {
+		if ids := f.messageIDs(value); m.InReplyTo == nil {
 			m.InReplyTo = ids
 		} else {
 			m.InReplyTo = append(m.InReplyTo, ids...)
@@ -76,8 +76,11 @@ func (f *Featurizer) readField(m *Message, name, value []byte) {
 		}
 	case "references":
 		if m.References == nil {
-			m.References = messageIDs(value)
+			m.References = f.messageIDs(value)
 		}
+	case "thread-index":
+		// The start of a thread has 22 bytes, each answer five more ([MS-OXOMSG], section 2.2.1.3).
+		f.structure.child = len(looseBase64(value)) > 22
 	case "date":
 		if m.Date.IsZero() {
 			m.Date = f.readDate(value)
@@ -180,8 +183,11 @@ func (f *Featurizer) readDKIM(value []byte) {
 }
 
 // messageIDs returns what stands in angle brackets, or the one word with an "@"
-// where nothing does; at most maxReferences, the first and the last.
-func messageIDs(value []byte) []string {
+// where nothing does; at most maxReferences, the first and the last. "null" is none.
+func (f *Featurizer) messageIDs(value []byte) []string {
+	if bytes.Contains(value, []byte("=?")) {
+		value = []byte(f.headerText(value))
+	}
 	ids := make([]string, 0, min(bytes.Count(value, []byte{'<'}), maxReferences))
 	for rest := string(value); ; {
 		_, after, found := strings.Cut(rest, "<")
@@ -192,7 +198,7 @@ func messageIDs(value []byte) []string {
 		if !found {
 			break
 		}
-		if id = strings.TrimSpace(id); id != "" && len(id) < 1000 {
+		if id = strings.TrimSpace(id); id != "" && len(id) < 1000 && !noMessageID[strings.ToLower(id)] {
 			ids = append(ids, id)
 		}
 		rest = next
@@ -210,6 +216,9 @@ func messageIDs(value []byte) []string {
 	}
 	return ids
 }
+
+// noMessageID has what programs write that have no Message-ID to write.
+var noMessageID = map[string]bool{"null": true, "(null)": true, "nil": true, "none": true, "undefined": true}
 
 func first(list []string) string {
 	if len(list) == 0 {

@@ -40,7 +40,7 @@ func (v Values) String() string {
 // features anywhere. Start from DefaultOptions. The CBOR keys, once released,
 // keep their meaning.
 type Options struct {
-	// Owner lists the owner's addresses; New lower-cases them.
+	// Owner lists the owner's addresses; New makes them canonical.
 	Owner []string `cbor:"1,keyasint,omitempty"`
 	// AuthServID is the authserv-id whose Authentication-Results are believed
 	// (RFC 8601, section 2.5); "" believes none.
@@ -65,6 +65,9 @@ type Options struct {
 
 	// Names keeps readable names beside the hashes. It changes no vector.
 	Names bool `cbor:"14,keyasint,omitempty"`
+	// Subaddress is what begins a subaddress of the owner (RFC 5233): with "+",
+	// me+shop@example.org is me@example.org. "": they have none.
+	Subaddress string `cbor:"15,keyasint,omitempty"`
 }
 
 // algorithm is part of every fingerprint. It goes up whenever a change of code
@@ -85,6 +88,7 @@ func DefaultOptions() Options {
 		MaxFeatures: 20000,
 		MaxToken:    40,
 		Names:       true,
+		Subaddress:  "+",
 	}
 }
 
@@ -126,17 +130,24 @@ func (o Options) Fingerprint() string {
 	for _, share := range append(o.Shares[:], o.Affine) {
 		b.WriteString(" " + strconv.FormatFloat(share, 'g', -1, 64))
 	}
-	fmt.Fprintf(&b, " %d %d %d %d %d %d %d %d",
-		o.MaxBytes, o.MaxHeader, o.MaxField, o.MaxParts, o.MaxDepth, o.MaxText, o.MaxFeatures, o.MaxToken)
+	fmt.Fprintf(&b, " %d %d %d %d %d %d %d %d %q",
+		o.MaxBytes, o.MaxHeader, o.MaxField, o.MaxParts, o.MaxDepth, o.MaxText, o.MaxFeatures, o.MaxToken, o.Subaddress)
 	sum := sha256.Sum256([]byte(b.String()))
 	return hex.EncodeToString(sum[:8])
 }
 
-// owners returns addresses lower-cased, sorted and without duplicates.
+// Owns reports whether an address is the owner's.
+func (o Options) Owns(address string) bool {
+	list := owners(o.Owner)
+	address = CanonicalAddress(address)
+	return slices.Contains(list, address) || slices.Contains(list, o.mainAddress(address))
+}
+
+// owners returns addresses as CanonicalAddress has them, sorted and without duplicates.
 func owners(list []string) []string {
 	out := make([]string, 0, len(list))
 	for _, a := range list {
-		if a = strings.ToLower(strings.TrimSpace(a)); a != "" {
+		if a = CanonicalAddress(a); a != "" {
 			out = append(out, a)
 		}
 	}

@@ -59,11 +59,14 @@ func ParsePredicate(text string) (Predicate, error) {
 	isAddress = isAddress && domain != "" && len(value) <= 200
 	switch field {
 	case "from":
-		p.Sender = true
+		value = CanonicalAddress(value)
+		p.Text, p.Sender = field+":"+value, true
 		if !isAddress {
 			return bad("has neither an address nor a domain")
 		}
 	case "to", "cc":
+		value = CanonicalAddress(value)
+		p.Text = field + ":" + value
 		if !isAddress || local == "" {
 			return bad("has no address")
 		}

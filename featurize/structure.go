@@ -4,6 +4,7 @@ package featurize
 
 import (
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -24,6 +25,7 @@ type structure struct {
 	questions   int
 
 	re, isPatch            bool
+	child                  bool // Thread-Index is that of an answer
 	forward                bool // another's words are passed on
 	number, total, version int
 }
@@ -128,24 +130,21 @@ func (f *Featurizer) fact(prefix string, facts ...string) {
 }
 
 func (f *Featurizer) addressOf(m *Message) address {
-	for _, a := range m.To {
-		if f.owner[a] {
-			if len(m.To) == 1 {
-				return addressedToAlone
-			}
-			return addressedTo
-		}
+	others := slices.ContainsFunc(m.To, func(a string) bool { return !f.owns(a) })
+	switch {
+	case len(m.To) > 0 && !others:
+		return addressedToAlone
+	case slices.ContainsFunc(m.To, f.owns):
+		return addressedTo
+	case slices.ContainsFunc(m.Cc, f.owns):
+		return addressedCc
+	default:
+		return addressedElsewhere
 	}
-	for _, a := range m.Cc {
-		if f.owner[a] {
-			return addressedCc
-		}
-	}
-	return addressedElsewhere
 }
 
 func (s *structure) placeOf(m *Message) place {
-	reply := s.re || len(m.InReplyTo)+len(m.References) > 0
+	reply := s.re || !s.forward && (s.child || len(m.InReplyTo)+len(m.References) > 0)
 	switch {
 	case s.isPatch && s.re:
 		return placePatchReply

@@ -224,7 +224,7 @@ func (f *Featurizer) readTrailer(line []byte) bool {
 	name := string(bytes.ToLower(line[:n]))
 	f.terms.add(Social, "trailer:", name)
 	if address := bareAddress(line[n+1:]); address != "" {
-		if f.owner[address] {
+		if f.owns(address) {
 			address = "owner"
 		}
 		f.terms.add(Social, "trailer:", name+" "+address)

@@ -4,6 +4,7 @@ package featurize
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
@@ -39,8 +40,7 @@ func (f *Featurizer) authenticate() {
 // readAuthentication makes features of the results of the one server that is believed
 // (RFC 8601, section 5), and reports whether they are its; anybody can write the rest.
 func (f *Featurizer) readAuthentication(value []byte) bool {
-	server, results, _ := strings.Cut(plainResults(string(value)), ";")
-	server, _, _ = strings.Cut(strings.TrimSpace(server), " ") // a version may follow
+	server, results := resultsServer(string(value))
 	// The length, as some letters outside ASCII are the same as k and s but for case.
 	if len(server) != len(f.AuthServID) || !strings.EqualFold(server, f.AuthServID) {
 		return false
@@ -52,6 +52,27 @@ func (f *Featurizer) readAuthentication(value []byte) bool {
 		}
 	}
 	return true
+}
+
+// resultsServer cuts the authserv-id off the results (RFC 8601, section 2.2). It is a token
+// or a quoted string, after comments perhaps, and a version may follow.
+func resultsServer(value string) (server, results string) {
+	plain := plainResults(value)
+	head, results, _ := strings.Cut(plain, ";")
+	start := len(head) - len(strings.TrimLeft(head, " \t"))
+	head = head[start:]
+	if quoted, ok := strings.CutPrefix(value[start:], `"`); ok && head != "" { // as it was written: nothing in it is blanked
+		end := 0
+		for end < len(quoted) && quoted[end] != '"' {
+			if quoted[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		return string(appendUnescaped(nil, []byte(quoted[:min(end, len(quoted))]))), results
+	}
+	head, _, _ = strings.Cut(strings.ReplaceAll(head, "\t", " "), " ")
+	return head, results
 }
 
 // readResult makes a feature of a result, and notes for whom it vouches.
@@ -88,9 +109,10 @@ const maxVouchers = 50
 
 // readVouchers notes what a result of the believed server (RFC 8601, section
 // 2.2) vouches for, given its properties: DMARC that passed for the domain in
-// From (header.from), and valid signatures by a domain (header.d, or header.i,
-// whose domain lies at or below that of header.d: RFC 6376, section 3.5).
+// From (header.from), and valid signatures by a domain (header.d, or
+// header.i alone, whose domain lies at or below that of header.d: RFC 6376, section 3.5).
 func (f *Featurizer) readVouchers(method string, properties []string) {
+	signer := slices.ContainsFunc(properties, func(p string) bool { return strings.HasPrefix(p, "header.d=") })
 	for _, p := range properties {
 		property, value, _ := strings.Cut(p, "=")
 		value = strings.Trim(value, `"`)
@@ -102,12 +124,12 @@ func (f *Featurizer) readVouchers(method string, properties []string) {
 				v.domain = domain
 			}
 		case method == "dkim" && property == "header.d":
-		case method == "dkim" && property == "header.i":
+		case method == "dkim" && property == "header.i" && !signer:
 			_, v.domain, _ = cutAddress(v.domain)
 		default:
 			continue
 		}
-		if v.domain != "" && len(f.vouchers) < maxVouchers {
+		if v.domain = canonicalDomain(v.domain); v.domain != "" && len(f.vouchers) < maxVouchers {
 			f.vouchers = append(f.vouchers, v)
 		}
 	}

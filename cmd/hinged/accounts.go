@@ -258,6 +258,9 @@ func featurizeOptions(f *config.Featurize, owner []string) featurize.Options {
 	o := featurize.DefaultOptions()
 	o.Owner = owner
 	o.AuthServID = f.AuthservID
+	if o.Subaddress = f.Subaddress; o.Subaddress == "none" {
+		o.Subaddress = ""
+	}
 	o.Values = values[f.Values]
 	o.MaxBytes = f.MaxBytes
 	o.Names = f.Names

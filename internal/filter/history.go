@@ -66,12 +66,12 @@ func IDOf(messageID string) store.ID {
 // SenderOf returns the ID under which a sender is known by their address; 0 for
 // none.
 func SenderOf(address string) store.ID {
-	return hashID(strings.ToLower(strings.TrimSpace(address)))
+	return hashID(featurize.CanonicalAddress(address))
 }
 
 // IsOwner reports whether an address is one of the owner's.
 func (f *Filter) IsOwner(address string) bool {
-	return slices.ContainsFunc(f.opts.Featurize.Owner, func(own string) bool { return SenderOf(own) == SenderOf(address) })
+	return f.opts.Featurize.Owns(address)
 }
 
 // NewMeta takes from a message what the history needs. Anybody can write the owner's
