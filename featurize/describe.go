@@ -72,7 +72,7 @@ func inWords(name string) string {
 
 // claims are the prefixes of what a sender says of itself. With a question mark they
 // stand for what the server that is believed does not vouch for.
-var claims = []string{"from", "name", "sender", "reply-to", "list", "dkim", "history"}
+var claims = []string{"from", "name", "sender", "reply-to", "list", "dkim", "history", "invitation"}
 
 func quote(s string) string { return `"` + s + `"` }
 
@@ -145,6 +145,11 @@ func describeHead(prefix, fact string) string {
 		return describeShape(fact)
 	case "history":
 		return describeHistory(fact)
+	case "invitation":
+		if address, ok := strings.CutPrefix(fact, "organiser "); ok {
+			return "an invitation by " + who(address)
+		}
+		return invitationWords[fact]
 	default:
 		return ""
 	}

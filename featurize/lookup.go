@@ -148,6 +148,10 @@ func (l *lookup) facts(text string) {
 	l.add("history:" + text)
 	l.add("history?:" + text)
 	l.add("shape:" + text)
+	for _, prefix := range []string{"invitation:", "invitation?:"} {
+		l.add(prefix + text)
+		l.add(prefix + "organiser " + text)
+	}
 }
 
 func addresses() (all []string) {

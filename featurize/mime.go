@@ -296,6 +296,10 @@ func (f *Featurizer) readLeaf(fields []field, body []byte, mediaType string, par
 		}
 	}
 	text = f.decodeCharset(text, params["charset"], html)
+	if mediaType == "text/calendar" {
+		f.readCalendar(text[:min(len(text), f.body.text)])
+		return
+	}
 	if html {
 		text = f.readHTML(text)
 	}

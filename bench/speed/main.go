@@ -93,7 +93,7 @@ func prepare(owner, dir, path string) (messages int, err error) {
 	}
 	answered := map[string]bool{}
 	err = each(path, func(m *archive.Message) error {
-		for _, id := range reader.ReadAnswer(m.Raw).InReplyTo {
+		for _, id := range reader.ReadAnswer(m.Raw).Answers {
 			answered[id] = true
 		}
 		return nil
