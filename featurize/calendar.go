@@ -8,39 +8,24 @@ import (
 	"time"
 )
 
-// calendar is what the iCalendar objects of a message ask or say: the first METHOD and the
-// first PARTSTAT that are known.
+// calendar is what the iCalendar objects of a message ask or say: the first METHOD (RFC
+// 5546) and the first PARTSTAT that are known.
 type calendar struct {
 	read           bool
 	method, status string
-	events         int
 }
 
-// replies reports whether they answer an invitation, and accepts whether they are no
-// refusal: a maybe, a substitute and another time are answers, too.
-func (c *calendar) replies() bool { return c.method == "reply" || c.method == "counter" }
-
-func (c *calendar) accepts() bool {
-	return c.method == "counter" || c.status != "" && c.status != "declined"
+// refuses reports whether the answer to an invitation is no yes to it; a maybe, a substitute
+// and another time are.
+func (c *calendar) refuses() bool {
+	return c.method == "reply" && (c.status == "" || c.status == "declined")
 }
 
-// invitationWords describe the facts of an invitation: its METHOD (RFC 5546), the PARTSTAT of
-// a reply, and when it is. That of its organiser stands apart.
-var invitationWords = map[string]string{
-	"request": "is an invitation", "cancel": "cancels an invitation", "reply": "answers an invitation",
-	"counter": "proposes another time", "declinecounter": "declines another time", "publish": "announces an event",
-	"accepted": "accepts an invitation", "declined": "declines an invitation", "tentative": "accepts an invitation perhaps", "delegated": "sends somebody else",
-	"on monday": "is about a Monday", "on tuesday": "is about a Tuesday", "on wednesday": "is about a Wednesday", "on thursday": "is about a Thursday",
-	"on friday": "is about a Friday", "on saturday": "is about a Saturday", "on sunday": "is about a Sunday",
-	"all day": "is about a whole day", "at night": "is about a time before 6", "in the morning": "is about a morning",
-	"in the afternoon": "is about an afternoon", "in the evening": "is about an evening", "repeated": "is about something that is repeated",
-}
-
-// dayTimes are the quarters of a day.
-var dayTimes = [...]string{"at night", "in the morning", "in the afternoon", "in the evening"}
-
-// maxEvents bounds the events of a message that become features.
-const maxEvents = 10
+var (
+	methods  = []string{"request", "cancel", "reply", "counter", "publish"}
+	statuses = []string{"accepted", "declined", "tentative", "delegated"}
+	dayTimes = []string{"at night", "in the morning", "in the afternoon", "in the evening"} // quarters
+)
 
 // readCalendar makes words and facts of an iCalendar object (RFC 5545) in UTF-8, as people
 // see an invitation: its title, place, time and organiser. The description counts only
@@ -50,48 +35,44 @@ func (f *Featurizer) readCalendar(text []byte) {
 	c := &f.calendar
 	c.read = true
 	bare := f.structure.own+f.structure.quoted == 0
-	depth, event := 0, -1 // components that are open, and which of them is the event
-	var unfolded []byte
+	depth, event := 0, 0 // components that are open, and which of them is the event
 	for len(text) > 0 {
-		var line []byte
+		var line, more []byte
 		line, text = cutLine(text)
-		for folded := false; len(text) > 0 && (text[0] == ' ' || text[0] == '\t'); folded = true { // section 3.1
-			var more []byte
-			if more, text = cutLine(text); !folded {
-				unfolded = append(unfolded[:0], line...)
-			}
-			unfolded = append(unfolded, more[1:]...)
-			line = unfolded
+		line = line[:len(line):len(line)]
+		for len(text) > 0 && (text[0] == ' ' || text[0] == '\t') { // section 3.1
+			more, text = cutLine(text)
+			line = append(line, more[1:]...)
 		}
 		name, params, value := contentLine(line)
 		switch {
 		case name == "begin":
 			if depth++; equalFold(value, "vevent") || equalFold(value, "vtodo") {
 				event = depth
-				c.events++
 			}
 		case name == "end":
 			depth--
 		case name == "method" && c.method == "":
-			c.method = f.invitation(value)
-		case depth == event && c.events > 0 && c.events <= maxEvents:
+			c.method = f.invitation(value, methods)
+		case depth == event && event > 0:
 			f.readEventLine(name, params, value, bare)
 		}
 	}
 }
 
-// invitation makes a fact of what invitationWords has, in whatever case, and returns that.
-func (f *Featurizer) invitation(value []byte) string {
-	fact := strings.ToLower(string(value[:min(len(value), 20)]))
-	if invitationWords[fact] == "" {
-		return ""
+// invitation makes a fact of a value if it is one of those known, and returns that.
+func (f *Featurizer) invitation(value []byte, known []string) string {
+	for _, fact := range known {
+		if equalFold(value, fact) {
+			f.fact("invitation:", fact)
+			return fact
+		}
 	}
-	f.fact("invitation:", fact)
-	return fact
+	return ""
 }
 
-// contentLine takes a content line apart (RFC 5545, section 3.1). The name is in lower case;
-// it is empty where there is none.
+// contentLine takes a content line apart (section 3.1). The name is in lower case, and empty
+// where there is none.
 func contentLine(line []byte) (name string, params, value []byte) {
 	quoted := false
 	colon := bytes.IndexFunc(line, func(r rune) bool {
@@ -109,9 +90,8 @@ func contentLine(line []byte) (name string, params, value []byte) {
 func (f *Featurizer) readEventLine(name string, params, value []byte, bare bool) {
 	switch name {
 	case "summary", "location":
-		text := plainValue(value)
-		f.body.text -= len(text)
-		for line := range bytes.Lines(text) {
+		f.body.text -= len(value)
+		for line := range bytes.Lines(plainValue(value)) {
 			f.words.line(f, line, &kindOwn)
 		}
 	case "description":
@@ -121,52 +101,32 @@ func (f *Featurizer) readEventLine(name string, params, value []byte, bare bool)
 	case "organizer":
 		if address := bareAddress(value[bytes.IndexByte(value, ':')+1:]); address != "" { // mailto:
 			_, domain, _ := cutAddress(address)
-			if f.owner[address] {
-				address = "owner"
-			}
-			f.fact(f.said("invitation:", f.vouchesFor(domain)), "organiser "+strings.ReplaceAll(address, " | ", " _ "))
+			f.fact(f.said("invitation:", f.vouchesFor(domain)), "organiser "+address)
 		}
 	case "attendee":
-		if _, status, ok := bytes.Cut(bytes.ToLower(params), []byte("partstat=")); ok && f.calendar.replies() && f.calendar.status == "" {
+		if _, status, ok := bytes.Cut(bytes.ToLower(params), []byte("partstat=")); ok && f.calendar.method == "reply" && f.calendar.status == "" {
 			status, _, _ = bytes.Cut(status, []byte{';'})
-			f.calendar.status = f.invitation(bytes.Trim(status, `"`))
+			f.calendar.status = f.invitation(bytes.Trim(status, `"`), statuses)
 		}
-	case "dtstart":
-		f.readStart(value)
-	case "rrule":
-		f.invitation([]byte("repeated"))
+	case "dtstart": // in its own zone; of an hour in UTC nobody knows what it is there
+		date, hour, _ := strings.Cut(string(value[:min(len(value), 20)]), "T")
+		day, err := time.Parse("20060102", date)
+		if err != nil {
+			return
+		}
+		f.fact("invitation:", "on "+strings.ToLower(day.Weekday().String()))
+		if n, ok := wholeNumber(hour[:min(len(hour), 2)]); ok && n >= 0 && n < 24 && !strings.HasSuffix(hour, "Z") {
+			f.fact("invitation:", dayTimes[n/6])
+		}
 	}
 }
 
-// readStart makes facts of when an event begins, where it is: of the hour in UTC nobody
-// knows what it is there.
-func (f *Featurizer) readStart(value []byte) {
-	date, hour, timed := strings.Cut(string(value[:min(len(value), 20)]), "T")
-	day, err := time.Parse("20060102", date)
-	if err != nil {
-		return
-	}
-	f.invitation([]byte("on " + day.Weekday().String()))
-	if n, ok := wholeNumber(hour[:min(len(hour), 2)]); ok && n >= 0 && n < 24 && !strings.HasSuffix(hour, "Z") {
-		f.invitation([]byte(dayTimes[n/6]))
-	} else if !timed {
-		f.invitation([]byte("all day"))
-	}
-}
-
-// plainValue undoes the escapes of a text (RFC 5545, section 3.3.11).
+// plainValue undoes the escapes of a text (section 3.3.11).
 func plainValue(value []byte) []byte {
-	text := make([]byte, 0, len(value))
-	for i := 0; i < len(value); i++ {
-		c := value[i]
-		if c == '\\' && i+1 < len(value) {
-			if i++; value[i] == 'n' || value[i] == 'N' {
-				c = '\n'
-			} else {
-				c = value[i]
-			}
-		}
-		text = append(text, c)
+	if bytes.IndexByte(value, '\\') < 0 {
+		return value
 	}
-	return text
+	return []byte(calendarEscapes.Replace(string(value)))
 }
+
+var calendarEscapes = strings.NewReplacer(`\n`, "\n", `\N`, "\n", `\,`, ",", `\;`, ";", `\\`, `\`)

@@ -101,6 +101,8 @@ var wholes = map[string]string{
 	"received": "came by way of ",
 	"dkim":     "signed for ",
 	"auth":     "your mail server says ",
+
+	"invitation": "its calendar entry says ",
 }
 
 // describeHead describes the first fact of a feature; "" when no feature has such
@@ -145,11 +147,6 @@ func describeHead(prefix, fact string) string {
 		return describeShape(fact)
 	case "history":
 		return describeHistory(fact)
-	case "invitation":
-		if address, ok := strings.CutPrefix(fact, "organiser "); ok {
-			return "an invitation by " + who(address)
-		}
-		return invitationWords[fact]
 	default:
 		return ""
 	}

@@ -113,7 +113,7 @@ func (l *lookup) people(text string) {
 	if text == "you" || text == "me" {
 		text = "owner"
 	}
-	for _, prefix := range []string{"cc:", "reply-to:", "sender:", "reply-to?:", "sender?:"} {
+	for _, prefix := range []string{"cc:", "reply-to:", "sender:", "reply-to?:", "sender?:", "invitation:organiser ", "invitation?:organiser "} {
 		l.add(prefix + text)
 	}
 	l.add("to:"+text, places()...)
@@ -148,10 +148,6 @@ func (l *lookup) facts(text string) {
 	l.add("history:" + text)
 	l.add("history?:" + text)
 	l.add("shape:" + text)
-	for _, prefix := range []string{"invitation:", "invitation?:"} {
-		l.add(prefix + text)
-		l.add(prefix + "organiser " + text)
-	}
 }
 
 func addresses() (all []string) {

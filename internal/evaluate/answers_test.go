@@ -33,7 +33,7 @@ func TestAnswersAreThoseOfOneAfterTheOther(t *testing.T) {
 			want, wantOwn, wantTotal := answers{}, 0, 0
 			err = open().each(func(m mail) error {
 				wantTotal++
-				if a := f.ReadAnswer(m.Raw); a.FromOwner {
+				if a := f.ReadHeader(m.Raw); a.FromOwner {
 					wantOwn++
 					want.add(a, wantTotal, h)
 				}
