@@ -51,7 +51,7 @@ func (f *Featurizer) readCalendar(text []byte) {
 				event = depth
 			}
 		case name == "end":
-			depth--
+			depth = max(depth-1, 0)
 		case name == "method" && c.method == "":
 			c.method = f.invitation(value, methods)
 		case depth == event && event > 0:
