@@ -56,23 +56,23 @@ func (f *Featurizer) readSays(m *Message, body []byte) {
 	if reply { // "Accepted: title", in whatever language
 		_, after, _ := strings.Cut(m.Subject, ":")
 		_, rest = cutMarks(after)
-		mark = markAnswer
+		mark = answerMark
 	}
 	m.Topic, m.Answers = topicOf(rest), m.InReplyTo
 	if n := len(m.References); n > 0 && len(m.Answers) == 0 {
 		m.Answers = m.References[n-1:]
 	}
 	switch {
-	case mark == markAutomatic || !reply && f.automatic():
+	case mark == automaticMark || !reply && f.automatic():
 		m.Says, m.Answers = SaysAutomatic, nil
 	case reply && f.calendar.refuses() || m.FromOwner && leaves(m, rest, body):
 		m.Says, m.Answers = SaysNothing, nil
-	case mark == markForward:
+	case mark == forwardMark:
 		m.Says = SaysForward
 		if len(m.Answers) == 0 {
 			m.Answers = messageIDs(get(f.fields, "x-forwarded-message-id"))
 		}
-	case mark == markAnswer || len(m.Answers) > 0:
+	case mark == answerMark || len(m.Answers) > 0:
 		m.Says = SaysAnswer
 	}
 }
@@ -123,7 +123,7 @@ func leaves(m *Message, subject string, body []byte) bool {
 	body = body[:min(len(body), openingBytes)]
 	line := []byte(subject)
 	for n := 0; n < 5; line, body = cutLine(body) {
-		if text := string(bytes.ToLower(line[:min(len(line), 80)])); !hasAnyPrefix(text, " ", "\t", "--", "content-", ">") {
+		if text := string(bytes.ToLower(line[:min(len(line), 80)])); !beginsWith(line, " ", "\t", "--", "content-", ">") {
 			n++
 			if len(strings.Fields(text)) <= 3 && slices.ContainsFunc(leaving, func(word string) bool { return strings.Contains(text, word) }) {
 				return true
@@ -136,49 +136,41 @@ func leaves(m *Message, subject string, body []byte) bool {
 	return false
 }
 
-// subjectMark is what the words before a colon say of the rest of a subject.
-type subjectMark uint8
-
+// What else stands before the colon in a subject: that an answering machine wrote it, in the
+// words of mail programs, or that it invites, which answers leave out.
 const (
-	markAnswer subjectMark = iota + 1
-	markForward
-	markAutomatic
-	markInvitation // says nothing, but answers leave it out
+	automaticMark = forwardMark + 1 + iota
+	invitationMark
 )
 
-var subjectMarks = [...]string{
-	markAnswer:  "|re|aw|sv|vs|res|antw|antwort|odp|vá|ynt|回复|回覆|答复|r|rif|atb|απ|σχετ|отв|bls|回信|返信|답장|",
-	markForward: "|fwd|fw|wg|tr|rv|enc|doorst|i|vl|vb|fs|vidaresänt|videresendt|pd|továbbítás|ilt|转发|轉寄|転送|пересл|πρθ|전달|",
-	markAutomatic: "|automatic reply|auto reply|autoreply|auto-reply|out of office|out of office autoreply|automatische antwort|abwesenheitsnotiz|abwesenheit|" +
-		"réponse automatique|absence du bureau|respuesta automática|fuera de la oficina|risposta automatica|fuori sede|resposta automática|automatisch antwoord|" +
-		"afwezigheidsbericht|autosvar|automatiskt svar|automatisk svar|automaattinen vastaus|automatyczna odpowiedź|автоответ|自动答复|自動返信|자동 회신|",
-	markInvitation: "|invitation|updated invitation|einladung|aktualisierte einladung|invitación|invito|convite|uitnodiging|zaproszenie|inbjudan|приглашение|",
+func init() {
+	for mark, names := range map[byte]string{
+		automaticMark: "automatic reply|auto reply|autoreply|auto-reply|out of office|out of office autoreply|automatische antwort|abwesenheitsnotiz|abwesenheit|" +
+			"réponse automatique|réponse automatique\u00a0|absence du bureau|respuesta automática|fuera de la oficina|risposta automatica|fuori sede|resposta automática|" +
+			"automatisch antwoord|afwezigheidsbericht|autosvar|automatiskt svar|automatisk svar|automaattinen vastaus|automatyczna odpowiedź|автоответ|自动答复|自動返信|자동 회신",
+		invitationMark: "invitation|updated invitation|einladung|aktualisierte einladung|invitación|invito|convite|uitnodiging|zaproszenie|inbjudan|приглашение",
+	} {
+		for name := range strings.SplitSeq(names, "|") {
+			subjectMarks[name] = mark
+		}
+	}
 }
 
 // cutMarks takes the marks and the tags in square brackets off a subject, and returns the
 // first mark; 0 for none.
-func cutMarks(subject string) (outer subjectMark, rest string) {
+func cutMarks(subject string) (outer byte, rest string) {
 	rest = strings.TrimSpace(subject)
-	for tagged := false; rest != ""; rest = strings.TrimSpace(rest) {
-		if rest[0] == '[' {
-			if _, after, ok := strings.Cut(rest, "]"); ok {
-				rest, tagged = after, true
-				continue
-			}
+	for tagged := false; ; rest = strings.TrimSpace(rest) {
+		if _, after, ok := strings.Cut(rest, "]"); ok && rest[0] == '[' {
+			rest, tagged = after, true
+			continue
 		}
-		colon := strings.IndexAny(rest[:min(len(rest), 60)], ":：")
-		if colon < 0 {
-			break
+		mark, after := subjectMark(rest)
+		if mark == 0 || tagged && mark == forwardMark && !beginsWith([]byte(rest), "fw") { // "[PATCH] fs: x" is about fs
+			return outer, rest
 		}
-		word := strings.ToLower(strings.TrimRight(rest[:colon], " \u00a0[(0123456789)]^*"))
-		mark := subjectMark(max(0, slices.IndexFunc(subjectMarks[:], func(words string) bool { return strings.Contains(words, "|"+word+"|") })))
-		if word == "" || mark == 0 || tagged && mark != markAnswer && word != "fwd" && word != "fw" { // "[PATCH] tr: x" is about tr
-			break
-		}
-		outer = cmp.Or(outer, mark)
-		rest = strings.TrimPrefix(strings.TrimPrefix(rest[colon:], ":"), "：")
+		outer, rest = cmp.Or(outer, mark), after
 	}
-	return outer, rest
 }
 
 // topicOf hashes what a subject says without its marks, whatever its case and blanks; 0
