@@ -72,7 +72,7 @@ func inWords(name string) string {
 
 // claims are the prefixes of what a sender says of itself. With a question mark they
 // stand for what the server that is believed does not vouch for.
-var claims = []string{"from", "name", "sender", "reply-to", "list", "dkim", "history"}
+var claims = []string{"from", "name", "sender", "reply-to", "list", "dkim", "history", "invitation"}
 
 func quote(s string) string { return `"` + s + `"` }
 
@@ -101,6 +101,8 @@ var wholes = map[string]string{
 	"received": "came by way of ",
 	"dkim":     "signed for ",
 	"auth":     "your mail server says ",
+
+	"invitation": "its calendar entry says ",
 }
 
 // describeHead describes the first fact of a feature; "" when no feature has such

@@ -46,9 +46,9 @@ var facetOf = map[string]Facet{
 	"subject": FacetSubject,
 	"opening": FacetText, "body": FacetText,
 	"quoted": FacetQuoted, "signature": FacetQuoted,
-	"attachment": FacetAttachment,
-	"host":       FacetLinks,
-	"patch":      FacetPatch, "path": FacetPatch, "trailer": FacetPatch,
+	"attachment": FacetAttachment, "invitation": FacetAttachment,
+	"host":  FacetLinks,
+	"patch": FacetPatch, "path": FacetPatch, "trailer": FacetPatch,
 }
 
 // facetOfShape is the facet of what a count of the shape counts, unless it is 0.

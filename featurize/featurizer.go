@@ -38,6 +38,7 @@ type Featurizer struct {
 	quotes    quoteReader
 	css       cssCache
 	structure structure
+	calendar  calendar
 	place     string // of the message, in words
 	history   factList
 }
@@ -78,6 +79,7 @@ func (f *Featurizer) ReadOthers(raw []byte) *Message {
 	m, body, debris := f.begin(raw)
 	if m.FromOwner {
 		f.end(m)
+		f.readSays(m, body)
 	} else {
 		f.readContent(m, body, debris)
 	}
@@ -97,6 +99,7 @@ func (f *Featurizer) readContent(m *Message, body, debris []byte) {
 		f.terms.add(Misc, "defect:", d)
 	}
 	m.Content = f.terms.content()
+	f.readSays(m, body)
 }
 
 // Unreadable returns what Read does of a message with nothing in it, except for the key and
@@ -114,8 +117,9 @@ func (f *Featurizer) Unreadable(raw []byte, fault string) *Message {
 // Defects are those of the header. raw may end after the header. Key is the hash
 // of raw as given.
 func (f *Featurizer) ReadHeader(raw []byte) *Message {
-	m, _, _ := f.begin(raw)
+	m, body, _ := f.begin(raw)
 	f.end(m)
+	f.readSays(m, body)
 	return m
 }
 
@@ -144,7 +148,7 @@ func (f *Featurizer) end(m *Message) {
 func (f *Featurizer) reset() {
 	f.terms.reset(f.MaxFeatures, f.Names)
 	f.defects, f.folded, f.debris, f.vouchers = f.defects[:0], f.folded[:0], f.debris[:0], f.vouchers[:0]
-	f.structure = structure{}
+	f.structure, f.calendar = structure{}, calendar{}
 	f.body.reset(f.MaxText)
 	f.words.limit = math.MaxInt
 }

@@ -46,7 +46,7 @@ func (f *Featurizer) headerText(value []byte) string {
 
 // messageCharset returns the charset that the message's own Content-Type names.
 func (f *Featurizer) messageCharset() string {
-	_, params := f.contentType(f.fields)
+	_, params := f.contentType(f.fields, "text/plain")
 	return params["charset"]
 }
 

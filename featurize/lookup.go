@@ -113,7 +113,7 @@ func (l *lookup) people(text string) {
 	if text == "you" || text == "me" {
 		text = "owner"
 	}
-	for _, prefix := range []string{"cc:", "reply-to:", "sender:", "reply-to?:", "sender?:"} {
+	for _, prefix := range []string{"cc:", "reply-to:", "sender:", "reply-to?:", "sender?:", "invitation:organiser ", "invitation?:organiser "} {
 		l.add(prefix + text)
 	}
 	l.add("to:"+text, places()...)

@@ -33,6 +33,12 @@ type Message struct {
 	Vouched bool
 	// Doubtful: Options.AuthServID names a server, and it does not vouch for From.
 	Doubtful bool
+	// Says is what it says, if the owner wrote it, of the messages that it Answers: those of
+	// InReplyTo, else the last of References, or the forwarded one.
+	Says    Says
+	Answers []string
+	// Topic is a hash of the subject without marks such as Re:; 0: there is nothing else.
+	Topic uint64
 	// Defects says in fixed words what was wrong, sorted, without duplicates
 	// and without text of the message.
 	Defects []string

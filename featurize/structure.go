@@ -24,6 +24,8 @@ type structure struct {
 	words       int // of the own text, up to openingWords
 	questions   int
 
+	mark                   byte   // of the subject
+	rest                   string // of the subject, without marks and tags
 	re, isPatch            bool
 	child                  bool // Thread-Index is that of an answer
 	forward                bool // another's words are passed on

@@ -3,6 +3,7 @@
 package featurize
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -43,30 +44,38 @@ func (p place) String() string {
 // brackets, and the rest. The first mark says which of the two the message is.
 func (f *Featurizer) readSubject(m *Message) {
 	s := &f.structure
-	rest := strings.TrimSpace(m.Subject)
-	for {
+	s.mark, s.rest = cutMarks(m.Subject, s.readTag)
+	s.re, s.forward = s.mark == answerMark, s.mark == forwardMark
+	f.words.text(f, m.Subject, &kindSubject)
+}
+
+// cutMarks takes the marks and the tags in square brackets off a subject, and returns the
+// first mark; 0 for none. It calls tag with each tag in lower case; nil is fine.
+func cutMarks(subject string, tag func(string)) (outer byte, rest string) {
+	rest = strings.TrimSpace(subject)
+	for tagged := false; ; rest = strings.TrimSpace(rest) {
 		if strings.HasPrefix(rest, "[") {
-			tag, after, _ := strings.Cut(rest[1:], "]")
-			s.readTag(strings.ToLower(tag))
-			rest = strings.TrimSpace(after)
+			name, after, _ := strings.Cut(rest[1:], "]")
+			if tag != nil {
+				tag(strings.ToLower(name))
+			}
+			rest, tagged = after, true
 			continue
 		}
 		mark, after := subjectMark(rest)
-		if mark == 0 {
-			break
+		if mark == 0 || tagged && mark == forwardMark && !beginsWith([]byte(rest), "fw") { // "[PATCH] fs: x" is about fs
+			return outer, rest
 		}
-		if !s.re && !s.forward {
-			s.re, s.forward = mark == answerMark, mark == forwardMark
-		}
-		rest = strings.TrimSpace(after)
+		outer, rest = cmp.Or(outer, mark), after
 	}
-	f.words.text(f, m.Subject, &kindSubject)
 }
 
 // What stands before the colon in the subject of an answer and of a forward.
 const (
 	answerMark byte = 1 + iota
 	forwardMark
+	automaticMark  // in the words of mail programs
+	invitationMark // answers leave it out
 )
 
 // longestMark is how many bytes of a subject may be such a mark, its colon included.
@@ -108,6 +117,11 @@ var subjectMarks = func() map[string]byte {
 			"תגובה תשובה השב رد الرد پاسخ ตอบกลับ ตอบ",
 		forwardMark: "fwd fw wg weitergeleitet tr i fs enc rv doorst vl pd przek továbbítás továbbítva tov ilt i̇lt ilet i̇let vb trs yml posr " +
 			"persiun inoltro inoltra reenv chuyển_tiếp πρθ пер пересл 转发 轉寄 轉發 転送 전달 הועבר העבר إعادة_توجيه تحويل ส่งต่อ",
+		automaticMark: "automatic_reply auto_reply autoreply auto-reply out_of_office out_of_office_autoreply automatische_antwort abwesenheitsnotiz " +
+			"abwesenheit réponse_automatique réponse_automatique\u00a0 absence_du_bureau respuesta_automática fuera_de_la_oficina risposta_automatica fuori_sede " +
+			"resposta_automática automatisch_antwoord afwezigheidsbericht autosvar automatiskt_svar automatisk_svar automaattinen_vastaus " +
+			"automatyczna_odpowiedź автоответ 自动答复 自動返信 자동_회신",
+		invitationMark: "invitation updated_invitation einladung aktualisierte_einladung invitación invito convite uitnodiging zaproszenie inbjudan приглашение",
 	} {
 		for name := range strings.FieldsSeq(names) {
 			marks[strings.ReplaceAll(name, "_", " ")] = mark

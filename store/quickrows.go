@@ -164,6 +164,8 @@ func (m *Message) quickMore(number uint64, r *rowReader) {
 		m.Rule = model.Index(r.uint64())
 	case 61:
 		m.Vouched = r.bool()
+	case 62:
+		m.Topic = r.id()
 	case 70:
 		m.Heard = r.texts()
 	default:

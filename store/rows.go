@@ -71,7 +71,7 @@ func (o Outcome) String() string {
 // Source says where a label came from.
 type Source uint8
 
-// The sources of labels, weakest first save for SourceMuted; a label never displaces
+// The sources of labels, weakest first save for the last two; a label never displaces
 // one of a stronger source. See Outranks.
 const (
 	SourceNone        Source = iota
@@ -84,20 +84,24 @@ const (
 	SourceMark               // the owner set or removed the mark
 	SourceExplicit           // the owner said so on the command line, or an archive's label
 	SourceMuted              // the owner muted it ($Muted); as strong as SourceJunk
+	SourceForwarded          // the owner passed it on; weaker than SourceAnswered
 )
 
 // Outranks reports whether a label from s is stronger than one from o.
 func (s Source) Outranks(o Source) bool { return s.rank() > o.rank() }
 
 func (s Source) rank() Source {
-	if s == SourceMuted {
-		return SourceJunk
+	switch s {
+	case SourceMuted:
+		s = SourceJunk
+	case SourceForwarded:
+		return 2*SourceSilence + 1
 	}
-	return s
+	return 2 * s
 }
 
 func (s Source) String() string {
-	return [...]string{"none", "provisional", "silence", "answered", "moved", "junk", "flagged", "mark", "explicit", "muted"}[min(s, SourceMuted)]
+	return [...]string{"none", "provisional", "silence", "answered", "moved", "junk", "flagged", "mark", "explicit", "muted", "forwarded"}[min(s, SourceForwarded)]
 }
 
 // Account is the one row of counters and clocks.
@@ -313,6 +317,8 @@ type Message struct {
 	// none did. Vouched: the owner's server vouched for the address in From.
 	Rule    model.Index `cbor:"60,keyasint,omitempty"`
 	Vouched bool        `cbor:"61,keyasint,omitempty"`
+	// Topic is that of featurize.Message, for what others wrote.
+	Topic ID `cbor:"62,keyasint,omitempty"`
 	// Heard are the flags that a copy of it was seen with, as far as they say anything
 	// of the message, and that were not seen to be taken off: a copy that brings them
 	// along says nothing new. Canonical.

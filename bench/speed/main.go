@@ -93,8 +93,10 @@ func prepare(owner, dir, path string) (messages int, err error) {
 	}
 	answered := map[string]bool{}
 	err = each(path, func(m *archive.Message) error {
-		for _, id := range reader.ReadAnswer(m.Raw).InReplyTo {
-			answered[id] = true
+		if a := reader.ReadHeader(m.Raw); a.Says == featurize.SaysAnswer {
+			for _, id := range a.Answers {
+				answered[id] = true
+			}
 		}
 		return nil
 	})

@@ -100,6 +100,8 @@ func labelWords(label, source string) string {
 		return "you left it alone"
 	case "answered":
 		return "you answered it"
+	case "forwarded":
+		return "you forwarded it"
 	case "moved":
 		if label == "ordinary" {
 			return "you threw it away unread"

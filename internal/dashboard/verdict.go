@@ -165,6 +165,8 @@ func did(label, source string) (before, after string) {
 	switch {
 	case source == "answered":
 		return "You answered", ""
+	case source == "forwarded":
+		return "You forwarded", ""
 	case source == "flagged":
 		return "You starred", ""
 	case source == "muted":

@@ -3,21 +3,22 @@
 package evaluate
 
 import (
-	"bytes"
 	"context"
+	"slices"
 
 	"github.com/cespare/xxhash/v2"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/pipeline"
 	"github.com/hinged/hinged/model"
 )
 
-// answers holds the Message-IDs that some message of the owner's names in
-// In-Reply-To, hashed: what the owner answered is important, all else ordinary. With
-// each stands the number, from 1, of the first message of the stream that answers it
-// and is heard of; 0: none is.
+// answers holds the Message-IDs that some message of the owner's answers, hashed: what the
+// owner answered is important, all else, also what was passed on, ordinary. With each stands
+// the number, from 1, of the first message of the stream that answers it and is heard of;
+// 0: none is.
 type answers map[uint64]int
 
 func (a answers) label(m *featurize.Message, _ mail) model.Label {
@@ -29,8 +30,9 @@ func (a answers) label(m *featurize.Message, _ mail) model.Label {
 
 // headers are those of messages that follow each other.
 type headers struct {
-	text []byte // one after the other
-	ends []int  // of each in text
+	text  []byte // one after the other
+	ends  []int  // of each in text
+	dates []int64
 }
 
 // A list of headers is handed on once it has so many messages, or bytes.
@@ -39,22 +41,27 @@ const (
 	headersBytes    = 512 << 10
 )
 
-// add appends the header of a message, and reports whether the list is full.
-func (h *headers) add(raw []byte) (full bool) {
-	h.text = append(h.text, headerOf(raw)...)
-	h.ends = append(h.ends, len(h.text))
+// add appends what of a message tells what it answers, and reports whether the list is full.
+func (h *headers) add(m mail) (full bool) {
+	h.text = append(h.text, featurize.HeadOf(m.Raw)...)
+	h.ends, h.dates = append(h.ends, len(h.text)), append(h.dates, m.date.Unix())
 	return len(h.ends) == headersMessages || len(h.text) >= headersBytes
 }
 
-// read returns what each message answers.
-func (h *headers) read(f *featurize.Featurizer) []featurize.Answer {
-	all := make([]featurize.Answer, 0, len(h.ends))
+// read returns what each message says, and its date in seconds since 1970.
+func (h *headers) read(f *featurize.Featurizer) []said {
+	all := make([]said, 0, len(h.ends))
 	begin := 0
-	for _, end := range h.ends {
-		all = append(all, f.ReadAnswer(h.text[begin:end]))
+	for i, end := range h.ends {
+		all = append(all, said{f.ReadHeader(h.text[begin:end]), h.dates[i]})
 		begin = end
 	}
 	return all
+}
+
+type said struct {
+	*featurize.Message
+	at int64
 }
 
 // findAnswers reads the headers of the whole stream, with so many featurizers. It also
@@ -66,7 +73,7 @@ func findAnswers(ctx context.Context, s *stream, o featurize.Options, h heard, w
 	}
 	stage := pipeline.New(pipeline.Options[headers]{
 		Depth: 4 * workers, Bytes: queueBytes, Size: func(l headers) int64 { return int64(len(l.text)) }, Workers: workers,
-	}, func(l headers) (all []featurize.Answer) {
+	}, func(l headers) (all []said) {
 		_, _ = reader.With(context.Background(), func(f *featurize.Featurizer) { all = l.read(f) }) // fails only with its context
 		return all
 	})
@@ -75,11 +82,11 @@ func findAnswers(ctx context.Context, s *stream, o featurize.Options, h heard, w
 		defer stage.Close()
 		var list headers
 		err := s.each(func(m mail) error {
-			if !list.add(m.Raw) {
+			if !list.add(m) {
 				return nil
 			}
 			full := list
-			list = headers{make([]byte, 0, len(full.text)), make([]int, 0, headersMessages)}
+			list = headers{text: make([]byte, 0, len(full.text))}
 			return stage.Put(ctx, full)
 		})
 		if err != nil {
@@ -88,12 +95,14 @@ func findAnswers(ctx context.Context, s *stream, o featurize.Options, h heard, w
 		return stage.Put(ctx, list)
 	})
 	found = answers{}
+	topics := topics{newest: map[[2]uint64]topic{}}
 	for list := range stage.Order() {
 		for _, a := range <-list {
 			total++
+			topics.note(a, total)
 			if a.FromOwner {
 				own++
-				found.add(a, total, h)
+				found.add(a.Message, total, h)
 			}
 		}
 	}
@@ -101,8 +110,11 @@ func findAnswers(ctx context.Context, s *stream, o featurize.Options, h heard, w
 }
 
 // add notes what the message with a number answers.
-func (a answers) add(said featurize.Answer, number int, h heard) {
-	for _, id := range said.InReplyTo {
+func (a answers) add(said *featurize.Message, number int, h heard) {
+	if said.Says != featurize.SaysAnswer {
+		return
+	}
+	for _, id := range said.Answers {
 		hash := xxhash.Sum64String(id)
 		if by := a[hash]; by == 0 && h.hears(said.MessageID) {
 			a[hash] = number
@@ -112,13 +124,37 @@ func (a answers) add(said featurize.Answer, number int, h heard) {
 	}
 }
 
-// headerOf returns the header of a message, the blank line included.
-func headerOf(raw []byte) []byte {
-	end := len(raw)
-	for _, blank := range []string{"\n\n", "\n\r\n"} {
-		if i := bytes.Index(raw[:end], []byte(blank)); i >= 0 {
-			end = i + len(blank)
+// topics finds what an answer without any reference answers, as the filter does.
+type topics struct {
+	now    int64               // the latest date so far
+	newest map[[2]uint64]topic // by sender and topic
+}
+
+// topic is the newest message of others about one.
+type topic struct {
+	id     string
+	at     int64
+	number int
+}
+
+// note takes the message with a number; for an answer of the owner's without any reference
+// it fills in what that answers.
+func (t *topics) note(s said, number int) {
+	t.now = max(t.now, s.at)
+	var last topic
+	switch {
+	case s.Topic == 0:
+	case !s.FromOwner && s.MessageID != "" && len(s.From) > 0:
+		t.newest[[2]uint64{xxhash.Sum64String(s.From[0]), s.Topic}] = topic{s.MessageID, t.now, number}
+	case s.Says == featurize.SaysAnswer && len(s.Answers) == 0:
+		for _, to := range slices.Concat(s.To, s.Cc) {
+			found := t.newest[[2]uint64{xxhash.Sum64String(to), s.Topic}]
+			if found.number > last.number && found.at+filter.TopicDays*24*60*60 >= t.now {
+				last = found
+			}
 		}
 	}
-	return raw[:end]
+	if last.number > 0 {
+		s.Answers = []string{last.id}
+	}
 }

@@ -37,7 +37,7 @@ func (h heard) meta(m *featurize.Message) filter.Meta {
 		meta = meta.ByOwner() // an archive's From is all that there is
 	}
 	if m.FromOwner && !h.hears(m.MessageID) {
-		meta.Replies = nil
+		meta.Replies, meta.Topic = nil, 0
 	}
 	return meta
 }

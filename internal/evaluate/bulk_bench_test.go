@@ -106,7 +106,7 @@ func (p bulkPlay) play(sum *filter.Tally, atOnce bool) {
 	known := answers{}
 	for i, m := range p.mail {
 		if m.message.FromOwner {
-			known.add(featurize.Answer{InReplyTo: m.message.InReplyTo}, i+1, 0)
+			known.add(m.message, i+1, 0)
 		}
 	}
 	play := Play{Feedback: Live, Past: p.past, Judge: p.judged, Options: p.o, NoCeiling: true}

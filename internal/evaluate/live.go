@@ -183,7 +183,7 @@ func (j *judge) takeLive(m read, at store.Moment) error {
 	if err := j.learnt(got, store.MessageKey{}, nil); err != nil {
 		return err
 	}
-	if m.message.FromOwner {
+	if m.message.FromOwner && m.message.Says != featurize.SaysAutomatic {
 		return j.readAll(at)
 	}
 	if got.Decision == nil {

@@ -6,6 +6,7 @@ import (
 	"container/heap"
 	"fmt"
 
+	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
@@ -58,7 +59,8 @@ func (e *Arrived) apply(f *Filter, r *Result) error {
 	if placed {
 		m.Copies++
 	}
-	if m.Own || e.byOwner(known) {
+	// What a program answers in the owner's name, it answers while they are away.
+	if !(m.Own && e.Meta.Says == featurize.SaysAutomatic) && (m.Own || e.byOwner(known)) {
 		f.noteActivity()
 	}
 
@@ -157,6 +159,9 @@ func (f *Filter) meet(e *Arrived, role ingest.Role, r *Result) (store.Message, e
 		Own: e.Meta.Own || role == ingest.RoleSent || role == ingest.RoleDrafts,
 	}
 	m.Claimed = e.Meta.Claimed && !m.Own
+	if !m.Own {
+		m.Topic = e.Meta.Topic
+	}
 	if id, ok := f.st.IDs.Get(m.ID.Key()); ok && m.ID != 0 && m.Claimed && id.Own && id.Sender == m.Sender {
 		m.Own, m.Claimed = true, false // a copy of the owner's message, as from a mailing list
 	}
@@ -175,12 +180,20 @@ func (f *Filter) meet(e *Arrived, role ingest.Role, r *Result) (store.Message, e
 	return m, f.remember(e, m.Own, r)
 }
 
-// remember enters a message into the history, and labels what it answers if it is the
-// owner's own.
+// remember enters a message into the history, and labels what it answers or passes on if
+// it is the owner's own. One of those that says nothing of others leaves no trace.
 func (f *Filter) remember(e *Arrived, own bool, r *Result) error {
 	meta := e.Meta
+	what := said{label: model.Important, source: store.SourceAnswered}
 	if meta.Own = own; own {
 		f.vindicate(meta)
+		if meta.Says >= featurize.SaysNothing {
+			return nil
+		}
+		if meta.Says == featurize.SaysForward {
+			what.source = store.SourceForwarded
+		}
+		f.byTopic(&meta)
 	}
 	for _, k := range note(f.st, meta, f.opts.Limits, f.answeredBy) {
 		mk := string(k[:])
@@ -188,7 +201,7 @@ func (f *Filter) remember(e *Arrived, own bool, r *Result) error {
 		if !ok {
 			continue
 		}
-		if err := f.label(k, &answered, said{label: model.Important, source: store.SourceAnswered}, oneByOne, r); err != nil {
+		if err := f.label(k, &answered, what, oneByOne, r); err != nil {
 			return err
 		}
 		f.st.Messages.Put(mk, answered)

@@ -74,9 +74,11 @@ func (o *Options) provisional() bool {
 }
 
 // weightOf is the weight of a label that comes from source. What the owner says as
-// such counts whole; an answer says less, and silence least.
+// such counts whole; an answer says less, and silence or a forward least.
 func (o *Options) weightOf(label model.Label, source store.Source) float64 {
 	switch {
+	case source == store.SourceForwarded:
+		return o.ImplicitWeight
 	case source >= store.SourceJunk:
 		return 1
 	case label == model.Important:

@@ -6,10 +6,12 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/store"
 )
 
@@ -23,7 +25,7 @@ type Meta struct {
 	Key        store.MessageKey `cbor:"1,keyasint"`
 	ID         store.ID         `cbor:"2,keyasint,omitempty"` // of the Message-ID; 0: none
 	Parents    []store.ID       `cbor:"3,keyasint,omitempty"` // In-Reply-To first, then References, newest first
-	Replies    []store.ID       `cbor:"4,keyasint,omitempty"` // In-Reply-To alone: what it answers
+	Replies    []store.ID       `cbor:"4,keyasint,omitempty"` // what it answers or passes on, where it is the owner's
 	Root       store.ID         `cbor:"5,keyasint,omitempty"` // the oldest of References, or of In-Reply-To
 	From       store.ID         `cbor:"6,keyasint,omitempty"` // first address of From; 0: none
 	Recipients []store.ID       `cbor:"7,keyasint,omitempty"`
@@ -35,6 +37,9 @@ type Meta struct {
 	Claimed bool `cbor:"10,keyasint,omitempty"`
 	// Doubtful: a server is believed, and it does not vouch for From.
 	Doubtful bool `cbor:"11,keyasint,omitempty"`
+	// Says and Topic are those of featurize.Message.
+	Says  featurize.Says `cbor:"12,keyasint,omitempty"`
+	Topic store.ID       `cbor:"13,keyasint,omitempty"`
 }
 
 // ByOwner returns m as the owner's own message, whatever vouches for it: its source
@@ -81,14 +86,17 @@ func NewMeta(m *featurize.Message) Meta {
 	meta := Meta{
 		Key: store.MessageKey(m.Key), ID: hashID(m.MessageID),
 		Own: m.Own(), Vouched: m.Vouched, Claimed: m.FromOwner && !m.Vouched,
-		Doubtful: m.Doubtful,
+		Doubtful: m.Doubtful, Says: m.Says, Topic: store.ID(m.Topic),
 	}
 	replies := min(len(m.InReplyTo), maxParents)
 	parents := make([]store.ID, 0, min(replies+len(m.References), maxParents))
 	for _, id := range m.InReplyTo[:replies] {
 		parents = append(parents, hashID(id))
 	}
-	meta.Replies, meta.Parents = slices.Clone(parents), parents
+	for _, id := range m.Answers[:min(len(m.Answers), maxParents)] {
+		meta.Replies = append(meta.Replies, hashID(id))
+	}
+	meta.Parents = parents
 	for i := len(m.References) - 1; i >= 0 && len(meta.Parents) < maxParents; i-- {
 		if id := hashID(m.References[i]); !slices.Contains(meta.Parents, id) {
 			meta.Parents = append(meta.Parents, id)
@@ -214,6 +222,27 @@ func note(st *store.State, m Meta, limits Limits, bind binding) (answered []stor
 	return answered
 }
 
+// TopicDays is for how long a message is answered by its subject alone.
+const TopicDays = 30
+
+// byTopic has an answer of the owner's without any reference refer to the newest message
+// of the last days with the same subject that one of its recipients wrote.
+func (f *Filter) byTopic(m *Meta) {
+	if m.Says != featurize.SaysAnswer || len(m.Replies) > 0 || m.Topic == 0 {
+		return
+	}
+	var last store.Message
+	f.st.Messages.EachWith([]byte(m.Topic.Key()), func(_ []byte, row *store.Message) {
+		if row.Topic == m.Topic && !row.Own && row.Seq > last.Seq && row.ID != 0 && slices.Contains(m.Recipients, row.Sender) && !f.doubtful(row) &&
+			!Excluded(ingest.Role(row.Role)) && row.Arrived.Add(TopicDays*24*time.Hour) >= f.st.Account.Clock {
+			last = *row
+		}
+	})
+	if last.ID != 0 {
+		m.Replies, m.Parents = []store.ID{last.ID}, []store.ID{last.ID}
+	}
+}
+
 // binding is Filter.answeredBy.
 type binding func(reply Meta, id store.ID, known store.KnownID) (answered, bool)
 
@@ -232,7 +261,7 @@ func noteAnswers(st *store.State, m Meta, seq uint64, bind binding) (keys []stor
 		if a.key != (store.MessageKey{}) && !slices.Contains(keys, a.key) {
 			keys = append(keys, a.key)
 		}
-		if known.Answered {
+		if known.Answered || m.Says == featurize.SaysForward {
 			continue
 		}
 		known.Answered = true
