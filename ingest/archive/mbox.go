@@ -4,7 +4,10 @@ package archive
 
 import (
 	"bytes"
+	"fmt"
 	"io"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -15,6 +18,8 @@ const (
 	// lookback is how many bytes up to a line's beginning tell whether a blank
 	// line stands before it.
 	lookback = 3
+	// maxLength is the greatest Content-Length that is believed.
+	maxLength = 16 << 20
 )
 
 // splitter cuts an mbox into messages.
@@ -24,6 +29,10 @@ const (
 // "From " begins many a sentence. So what ends a message is a "From " line with
 // a date in it, whether a blank line stands before it or not. Only in a file
 // whose first "From " line has no date does any such line behind a blank one.
+//
+// In mboxcl2 nothing is quoted, and Content-Length says where a message ends. It
+// counts where it leads over a "From " line exactly to another or to the end of the
+// file; many a message has one that is wrong. Lines of such a file are not unquoted.
 type splitter struct {
 	r       io.Reader
 	max     int
@@ -35,6 +44,7 @@ type splitter struct {
 	dated   bool      // "From " lines have dates
 	date    time.Time // of the "From " line found last, which begins the next message, if dated
 	quoted  bool      // the message at hand may have quoted lines
+	counted bool      // a Content-Length led over a "From " line: it is mboxcl2
 	started bool
 }
 
@@ -48,6 +58,7 @@ type piece struct {
 	skipped  int64     // bytes of content left out
 	quoted   bool      // content may have lines to unquote
 	offset   int64
+	length   int64 // of all three in the file
 	index    int
 }
 
@@ -73,7 +84,8 @@ func (s *splitter) next() (piece, error) {
 	s.quoted = false
 	date := s.date
 	end, removed := s.find()
-	p := s.piece(s.buf[s.start:s.start+end], removed)
+	p := pieceOf(s.buf[s.start:s.start+end], removed, s.max)
+	p.quoted, p.offset, p.index, p.length = s.quoted && !s.counted, s.offset, s.index, int64(end)+removed
 	if p.date = date; !s.dated {
 		p.date = fromLineDate(p.fromLine)
 	}
@@ -91,6 +103,9 @@ func (s *splitter) find() (end int, removed int64) {
 		w := s.buf[s.start:]
 		at, resume := s.separator(w, scan)
 		if at >= 0 {
+			if end := s.byLength(at); end > at && removed == 0 {
+				return end, 0
+			}
 			return at, removed
 		}
 		if s.err != nil {
@@ -105,6 +120,69 @@ func (s *splitter) find() (end int, removed int64) {
 		}
 		s.more()
 	}
+}
+
+// byLength returns where the message ends by its Content-Length; 0 when that is missing or
+// leads nowhere. The message goes at least up to at, where a "From " line begins.
+func (s *splitter) byLength(at int) int {
+	w := s.buf[s.start : s.start+at]
+	body := headerLen(w)
+	target := contentLength(w[:body])
+	if target < 0 || body+target <= at || body == len(w) {
+		return 0
+	}
+	target += body
+	for s.err == nil && len(s.buf)-s.start < target+maxFromLine {
+		s.more()
+	}
+	w = s.buf[s.start:]
+	if target > len(w) {
+		return 0
+	}
+	for _, blank := range []string{"\r\n", "\n"} {
+		if bytes.HasPrefix(w[target:], []byte(blank)) {
+			target += len(blank)
+			break
+		}
+	}
+	next := s.date
+	line := w[target:]
+	line = line[:fromLineEnd(line)]
+	ends := len(w) == target || w[target-1] == '\n' && bytes.HasPrefix(line, []byte(fromPrefix)) && s.separates([]byte("\n"), line)
+	if !ends {
+		s.date = next
+		return 0
+	}
+	s.counted = true
+	return target
+}
+
+// headerLen returns the length of the header of a message, "From " line and blank line
+// included.
+func headerLen(w []byte) int {
+	end := len(w)
+	for _, blank := range []string{"\n\n", "\n\r\n"} {
+		if i := bytes.Index(w[:end], []byte(blank)); i >= 0 {
+			end = i + len(blank)
+		}
+	}
+	return end
+}
+
+// contentLength returns what the Content-Length field of a header says; -1 when there is
+// none, or one that is not believed. Programs write it with these capitals.
+func contentLength(header []byte) int {
+	const field = "\nContent-Length:"
+	i := bytes.Index(header, []byte(field))
+	if i < 0 {
+		return -1
+	}
+	value, _, _ := bytes.Cut(header[i+len(field):], []byte("\n"))
+	n, err := strconv.Atoi(string(bytes.TrimSpace(value)))
+	if err != nil || n < 0 || n > maxLength {
+		return -1
+	}
+	return n
 }
 
 // separator returns where in w the next "From " line begins that ends the
@@ -169,10 +247,11 @@ func fromLineEnd(b []byte) int {
 	return 0
 }
 
-// piece takes a message of the buffer apart.
-func (s *splitter) piece(w []byte, removed int64) piece {
+// pieceOf takes a message of an mbox apart, of which so many bytes were left out before
+// the last lookback ones. Content is cut to limit.
+func pieceOf(w []byte, removed int64, limit int) piece {
 	head := fromLineEnd(w)
-	p := piece{fromLine: w[:head], content: w[head:], skipped: removed, quoted: s.quoted, offset: s.offset, index: s.index}
+	p := piece{fromLine: w[:head], content: w[head:], skipped: removed}
 	// The blank line belongs to the mbox, not to the message.
 	blank := 0
 	switch c := p.content; {
@@ -182,8 +261,8 @@ func (s *splitter) piece(w []byte, removed int64) piece {
 		blank = 1
 	}
 	p.content, p.tail = p.content[:len(p.content)-blank], p.content[len(p.content)-blank:]
-	if over := len(p.content) - s.max; over > 0 {
-		p.content = p.content[:s.max]
+	if over := len(p.content) - limit; over > 0 {
+		p.content = p.content[:limit]
 		p.skipped += int64(over)
 	}
 	return p
@@ -191,7 +270,8 @@ func (s *splitter) piece(w []byte, removed int64) piece {
 
 // more reads another block.
 func (s *splitter) more() {
-	if s.start > 0 {
+	// A Content-Length may have had much read ahead, which is not moved for every message.
+	if s.start > 0 && s.start >= len(s.buf)-s.start {
 		s.buf = s.buf[:copy(s.buf, s.buf[s.start:])]
 		s.start = 0
 	}
@@ -229,4 +309,33 @@ func unquote(content []byte) []byte {
 		return content
 	}
 	return content[:to+copy(content[to:], content[done:])]
+}
+
+// reveal gives a message of a list archive its sender's address back: pipermail writes
+// "From: ann at example.org (Ann)". It reports nothing, changes the field in place, and
+// fills it up with blanks.
+func reveal(fromLine, raw []byte) {
+	if !bytes.Contains(fromLine, []byte(" at ")) {
+		return
+	}
+	for name, value := range fields(raw) {
+		if !bytes.EqualFold(name, []byte("from")) {
+			continue
+		}
+		value = bytes.TrimRight(value, "\r\n")
+		address, comment, _ := bytes.Cut(bytes.TrimSpace(value), []byte(" ("))
+		local, domain, ok := bytes.Cut(address, []byte(" at "))
+		if !ok || len(local) == 0 || bytes.ContainsAny(local, " @<>\"\n") || bytes.ContainsAny(domain, " @<>\"\n") || !bytes.Contains(domain, []byte(".")) {
+			return
+		}
+		shown := string(bytes.TrimSuffix(comment, []byte(")")))
+		if shown != "" && !strings.Contains(shown, "=?") {
+			shown = `"` + strings.NewReplacer(`"`, "'", `\`, "/").Replace(shown) + `"`
+		}
+		plain := fmt.Sprintf(" %s <%s@%s>", shown, local, domain)
+		if len(plain) <= len(value) {
+			copy(value, plain+strings.Repeat(" ", len(value)-len(plain)))
+		}
+		return
+	}
 }

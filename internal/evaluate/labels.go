@@ -4,13 +4,17 @@ package evaluate
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/ingest/archive"
 	"github.com/hinged/hinged/model"
 )
 
@@ -19,10 +23,58 @@ type truth interface {
 	label(m *featurize.Message, from mail) model.Label
 }
 
-// folders takes the label of the archive that the message lies in.
+// folders takes the label of the archive that the message lies in, or that its flags give.
 type folders struct{}
 
 func (folders) label(_ *featurize.Message, from mail) model.Label { return from.label }
+
+// flagLabel is the label that the flags in an archive give.
+func flagLabel(m *archive.Message) model.Label {
+	if m.Wanted() {
+		return model.Important
+	}
+	return model.Ordinary
+}
+
+// oneSided returns an error where no message was important: there was nothing to find.
+func (r *Result) oneSided(labels string) error {
+	switch {
+	case r.Important > 0 || r.Feedback == Live:
+		return nil
+	case labels == "replies":
+		return fmt.Errorf("%w: none of the owner's %d messages answers any of the %d others, so no message is important; does the archive hold the inbox as well as the sent mail?", ErrPlay, r.Own, r.Messages-r.Own)
+	case labels == "flags":
+		return fmt.Errorf("%w: none of the %d messages is flagged, starred, answered or called important in the archive, so no message is important; --owner takes the labels from the owner's answers", ErrPlay, r.Messages)
+	}
+	return nil
+}
+
+// stranger returns the error for an archive without a message from the owner: who wrote
+// most of it may be.
+func stranger(s *stream, o featurize.Options, total int) error {
+	reader, err := featurize.New(o)
+	if err == nil {
+		_, err = s.rewind()
+	}
+	count := map[string]int{}
+	if err == nil {
+		err = s.each(func(m mail) error {
+			if from := reader.ReadHeader(m.Raw).From; len(from) > 0 {
+				count[from[0]]++
+			}
+			return nil
+		})
+	}
+	if err != nil {
+		return err
+	}
+	senders := slices.SortedFunc(maps.Keys(count), func(a, b string) int { return cmp.Or(count[b]-count[a], strings.Compare(a, b)) })
+	most := ""
+	for i, sender := range senders[:min(3, len(senders))] {
+		most += fmt.Sprintf("%s %s (%d)", []string{"; most are from", ",", ","}[i], sender, count[sender])
+	}
+	return fmt.Errorf("%w: no message is from the owner %v, so there is no label, among %d%s; is the address right, and is the sent mail in the archive?", ErrPlay, o.Owner, total, most)
+}
 
 // Labels is what a label file says. The file has one message a line: its
 // Message-ID, with or without angle brackets, or the path of the file that it

@@ -20,9 +20,11 @@ type mail struct {
 	label            model.Label // of the archive that it comes from; 0: none
 }
 
-// stream merges archives by date. Each archive keeps its own order; of two that
-// have a message to give, the earlier one goes first, on equal dates the one that
-// was named first. A message without a date counts as of the one before it.
+// stream merges archives by date, each of which is in order of date. Of two that have a
+// message to give, the earlier one goes first, on equal dates the one that was named
+// first. A message without a date counts as of the one before it.
+//
+// At the first reading an archive of one mbox is taken to be in order; rewind tells.
 type stream struct {
 	archives []*open
 }
@@ -50,7 +52,7 @@ func openStream(sources []source, maxBytes int) (s *stream, err error) {
 		}
 	}()
 	for _, src := range sources {
-		r, err := archive.Open([]string{src.path}, archive.Options{MaxBytes: maxBytes, Order: archive.ByDate})
+		r, err := archive.Open([]string{src.path}, archive.Options{MaxBytes: maxBytes, Order: archive.ByDateLater})
 		if err != nil {
 			return s, err
 		}
@@ -61,6 +63,32 @@ func openStream(sources []source, maxBytes int) (s *stream, err error) {
 		}
 	}
 	return s, nil
+}
+
+// rewind goes back to the first message. It reports whether the messages come in the same
+// order as before: if not, some archive was not in order of date, and now is.
+func (s *stream) rewind() (same bool, err error) {
+	same = true
+	for _, o := range s.archives {
+		unchanged, err := o.reader.Rewind()
+		if err != nil {
+			return false, err
+		}
+		same = same && unchanged
+		o.date = time.Time{}
+		if err := o.advance(); err != nil {
+			return false, err
+		}
+	}
+	return same, nil
+}
+
+// passedOver lists the files in folders that hold no message.
+func (s *stream) passedOver() (paths []string) {
+	for _, o := range s.archives {
+		paths = append(paths, o.reader.PassedOver()...)
+	}
+	return paths
 }
 
 // advance reads the next message of one archive.
