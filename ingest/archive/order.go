@@ -116,8 +116,13 @@ func (r *Reader) scan(e *entry) ([]step, error) {
 	}
 }
 
-// displaced of n messages out of order are few: less than one in so many.
-const displaced = 10
+// An mbox is in order but for a few messages where less than one in displaced is out of
+// order. If for less than one in misplaced of them all no Received field says that its
+// place is right, the others vouch for the file, and all stay: a moderated list has such.
+const (
+	displaced = 10
+	misplaced = 200
+)
 
 // inOrder brings the messages of one mbox in order of date. It sets when of each to what
 // it was sorted by.
@@ -147,16 +152,17 @@ func inOrder(steps []step) []step {
 			slices.Reverse(steps)
 		}
 	}
-	if (len(steps)-n)*displaced < len(steps) {
-		leave(steps, kept)
+	if (len(steps)-n)*displaced < len(steps) && leave(steps, kept, false)*misplaced < len(steps) {
+		leave(steps, kept, true)
 	}
 	slices.SortStableFunc(steps, func(a, b step) int { return cmp.Compare(a.when, b.when) })
 	return steps
 }
 
 // leave keeps those messages in their places that are not among kept, the ones in order,
-// but were received when those around them were, give or take a day.
-func leave(steps []step, kept []bool) {
+// but were received when those around them were, give or take a day; or else all. It
+// counts the others.
+func leave(steps []step, kept []bool, all bool) (others int) {
 	next := make([]int64, len(steps)) // when the next that is in order came
 	after := int64(math.MaxInt64)
 	for i := len(steps) - 1; i >= 0; i-- {
@@ -165,17 +171,22 @@ func leave(steps []step, kept []bool) {
 			after = steps[i].when
 		}
 	}
-	const day = 24 * 3600
-	before := int64(math.MinInt64)
+	const day, unknown = 24 * 3600, math.MinInt64 / 2
+	before := int64(unknown)
 	for i := range steps {
 		s := &steps[i]
 		switch {
 		case kept[i]:
 			before = s.when
-		case s.received != 0 && before != math.MinInt64 && s.received > before-day && s.received-day < next[i]:
-			s.when = before
+		case all || s.received != 0 && s.received > before-day && s.received-day < next[i]:
+			if s.when = before; before == unknown {
+				s.when = next[i]
+			}
+		default:
+			others++
 		}
 	}
+	return others
 }
 
 // rising finds the most messages that are in order where they stand, and their number:
