@@ -291,28 +291,14 @@ func (v *classifying) many(cmd *cobra.Command, paths []string) error {
 		return err
 	}
 	n, outcome := 0, ""
-	from := &reading{stdin: cmd.InOrStdin()}
-	var unread []error
-	from.unread = func(err error) error {
-		unread = append(unread, err)
-		if len(paths) > 1 {
-			fmt.Fprintf(cli.Wrapping(cmd.ErrOrStderr()), "hinged: %v\n", err)
-		}
-		return nil
-	}
+	from := &reading{stdin: cmd.InOrStdin(), goOn: true}
 	err = v.all(cmd.Context(), at, paths, from, func(c desk.Classification) error {
 		n++
 		outcome = c.Outcome
 		return v.show(cmd.OutOrStdout(), c)
 	})
 	from.note(cmd.ErrOrStderr())
-	switch {
-	case len(unread) > 0 && len(paths) == 1:
-		err = errors.Join(err, errors.Join(unread...))
-	case len(unread) > 0:
-		err = errors.Join(err, fmt.Errorf("%d files could not be read; %d other messages were decided", len(unread), n))
-	}
-	if err = errors.Join(err, at.Close()); err != nil || n != 1 {
+	if err = errors.Join(errors.Join(from.failed...), err, at.Close()); err != nil || n != 1 {
 		return err
 	}
 	return v.told(outcome)
@@ -343,12 +329,12 @@ func (v *classifying) all(ctx context.Context, at *control.At, paths []string, f
 	}
 	for _, path := range paths {
 		n := 0
-		failed := from.failed
+		failed := len(from.failed)
 		err := from.each(path, func(m *archive.Message) error {
 			n++
 			return decide(nameOf(m), m.Raw)
 		})
-		if err == nil && n == 0 && from.failed == failed {
+		if err == nil && n == 0 && len(from.failed) == failed {
 			if isFile(path) {
 				// An empty file is an empty message here: it was named to be decided.
 				err = decide(path, nil)
@@ -380,17 +366,17 @@ func eachMessage(path string, stdin io.Reader, fn func(*archive.Message) error) 
 type reading struct {
 	stdin  io.Reader
 	order  archive.Order
-	unread func(error) error // told of what can't be read; nil: that ends the reading
-	failed int               // how often it was told
-	passed []string          // files of folders that hold no message
+	goOn   bool     // behind what can't be read
+	failed []error  // what that was
+	passed []string // files of folders that hold no message
 }
 
 func (r *reading) fail(err error) error {
-	r.failed++
-	if r.unread == nil {
+	if !r.goOn {
 		return err
 	}
-	return r.unread(err)
+	r.failed = append(r.failed, err)
+	return nil
 }
 
 // each calls fn with every message in path.

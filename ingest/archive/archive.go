@@ -8,24 +8,25 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 )
 
-// Order is the order of the messages behind one path. Paths come in the order in which
-// they were given.
+// Order is the order of the messages.
 type Order uint8
 
-// The orders. By date, a message that has none comes with the one before it in its mbox;
-// a file with one message that has none comes last. Equal dates go by path, and in an
-// mbox by their place. An mbox that is in order but for a few messages stays as it is
-// where their Received fields say so: their dates are wrong, not their places.
+// The orders. By path means in the order of the paths given, in a folder of its paths, and
+// in a Maildir of the times in the file names.
+//
+// By date, a message that has none comes with the one before it in its mbox; a file with
+// one message that has none comes last, and so does standard input. Equal dates go by
+// path, and in an mbox by place. An mbox that is in order but for a few messages stays as
+// it is where their Received fields say so: their dates are wrong, not their places.
 const (
-	ByPath Order = iota // by path; in a Maildir by the time in the file name
+	ByPath Order = iota
 	ByDate
-	// ByDateLater is as ByDate, but what is behind a path with one file may come as it
-	// stands there until Rewind is called, which is quicker.
-	ByDateLater
+	ByDateLater // as ByDate, but one file may come as it stands until Rewind is called, which is quicker
 )
 
 // DefaultMaxBytes is how much of one message is kept unless Options say
@@ -48,8 +49,10 @@ type Message struct {
 	// Options.MaxBytes. It belongs to the Reader and is overwritten by the next
 	// call of Next.
 	Raw []byte
-	// Path is the file that the message is in; "-" is standard input.
-	Path string
+	// Path is the file that the message is in; "-" is standard input. It is behind the
+	// path with the number Source.
+	Path   string
+	Source int
 	// Index numbers the messages of the file, from 0.
 	Index int
 	// Offset is where the message begins in the file, "From " line included,
@@ -88,11 +91,9 @@ type Reader struct {
 	at      int // the next of steps
 	mbox    *splitter
 	stream  *stream
-	reading *entry // what stream reads
 	buf     []byte // of single messages
 	message Message
-	failed  error // about the file of the message given last
-	files   files
+	failed  error  // about the file of the message given last
 	noting  bool   // by date, but the order is not known yet: noted are the steps so far
 	noted   []step // of the one mbox behind the one path
 	passed  []string
@@ -123,23 +124,22 @@ func Open(paths []string, o Options) (*Reader, error) {
 	if o.Stdin == nil {
 		o.Stdin = os.Stdin
 	}
-	r := &Reader{options: o, files: files{}}
-	for _, path := range paths {
-		entries, err := list(path)
+	r := &Reader{options: o}
+	var entries []*entry
+	for i, path := range paths {
+		found, err := list(path)
 		if err != nil {
 			return nil, err
 		}
-		for _, e := range entries {
+		for _, e := range found {
+			e.source = i
 			r.total += e.size
+			r.steps = append(r.steps, step{entry: e})
 		}
-		switch {
-		case o.Order == ByPath || path == stdinPath:
-			r.steps = append(r.steps, whole(entries)...)
-		case o.Order == ByDateLater && len(entries) == 1 && len(paths) == 1:
-			r.steps, r.noting = whole(entries), true
-		default:
-			r.steps = append(r.steps, r.byDate(entries)...)
-		}
+		entries = append(entries, found...)
+	}
+	if r.noting = o.Order == ByDateLater && len(entries) == 1; o.Order != ByPath && !r.noting {
+		r.steps = r.byDate(entries)
 	}
 	return r, nil
 }
@@ -155,7 +155,7 @@ func (r *Reader) Progress() (done, total int64) {
 	if s := r.now.Load(); s != nil {
 		done += s.read.Load()
 	}
-	return done, r.total
+	return min(done, r.total), r.total // pieces are counted behind decompression
 }
 
 // Next returns the next message, or io.EOF behind the last. The message and its
@@ -182,10 +182,7 @@ func (r *Reader) Next() (*Message, error) {
 		}
 		s := r.steps[r.at]
 		r.at++
-		switch {
-		case s.failed != nil:
-			return nil, s.failed
-		case s.length > 0:
+		if s.length > 0 {
 			return r.readPiece(s)
 		}
 		m, err := r.open(s.entry)
@@ -206,49 +203,38 @@ func (r *Reader) open(e *entry) (*Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.stream, r.reading = s, e
+	r.stream = s
 	r.now.Store(s)
 	switch what {
 	case nothing:
 		r.leave()
-		r.done.Add(e.size - s.read.Load())
-		return nil, nil
 	case mailbox:
 		s.readAhead()
 		r.mbox = newSplitter(s, r.options.MaxBytes)
-		return nil, nil
-	default:
+	case single:
 		return r.readSingle(e, s)
 	}
+	return nil, nil
 }
 
 // begin opens a file and says what is in it. The caller closes the stream.
-func (r *Reader) begin(e *entry) (*stream, content, error) {
-	s, err := openStream(e.path, r.options.Stdin)
-	if err != nil {
+func (r *Reader) begin(e *entry) (s *stream, what content, err error) {
+	if s, err = openStream(e.path, r.options.Stdin); err != nil {
 		return nil, nothing, err
 	}
 	n := sniffBytes
 	if e.path == stdinPath {
-		n = 8 // the rest may be long in coming
+		n = len(outlook) // the rest may be long in coming
 	}
 	head, err := s.peek(n)
 	if err != nil && !errors.Is(err, io.EOF) && len(head) == 0 {
 		err = fmt.Errorf("read %s at offset 0: %w", e.path, err)
-	} else {
-		err = nil
-	}
-	var what content
-	if err == nil {
-		what, err = e.holds(head)
+	} else if what, err = e.holds(head); what == nothing && err == nil && len(head) > 0 && !slices.Contains(r.passed, e.path) {
+		r.passed = append(r.passed, e.path)
 	}
 	if err != nil {
 		s.close()
 		return nil, nothing, err
-	}
-	if what == nothing && len(head) > 0 && !e.passed {
-		e.passed = true
-		r.passed = append(r.passed, e.path)
 	}
 	return s, what, nil
 }
@@ -258,14 +244,14 @@ func (r *Reader) begin(e *entry) (*stream, content, error) {
 func (r *Reader) nextOfMbox() (*Message, error) {
 	p, err := r.mbox.next()
 	if err == nil {
-		r.take(r.stream.path, p)
+		e := r.steps[r.at-1].entry
+		r.take(e, p)
 		if r.noting {
-			r.noted = append(r.noted, stepOf(r.reading, p, &r.message))
+			r.noted = append(r.noted, stepOf(e, p, &r.message))
 		}
 		return &r.message, nil
 	}
-	path := r.stream.path
-	offset := r.mbox.offset
+	path, offset := r.stream.path, r.mbox.offset
 	r.leave()
 	if errors.Is(err, io.EOF) {
 		return nil, nil
@@ -274,8 +260,8 @@ func (r *Reader) nextOfMbox() (*Message, error) {
 }
 
 // take makes a piece of an mbox the message at hand.
-func (r *Reader) take(path string, p piece) {
-	m := Message{Raw: p.content, Path: path, Index: p.index, Offset: p.offset, Envelope: p.date}
+func (r *Reader) take(e *entry, p piece) {
+	m := Message{Raw: p.content, Path: e.path, Source: e.source, Index: p.index, Offset: p.offset, Envelope: p.date}
 	if p.quoted {
 		m.Raw = unquote(p.content)
 	}
@@ -286,7 +272,7 @@ func (r *Reader) take(path string, p piece) {
 
 // readSingle reads a file that is one message. What could be read of it is
 // given even when the rest could not; the error comes with the next call.
-func (r *Reader) readSingle(e *entry, s *stream) (*Message, error) {
+func (r *Reader) readSingle(e *entry, s io.Reader) (*Message, error) {
 	if cap(r.buf) > 1<<20 {
 		r.buf = nil // after a great message, don't keep its room for small ones
 	}
@@ -302,7 +288,7 @@ func (r *Reader) readSingle(e *entry, s *stream) (*Message, error) {
 	}
 	r.buf = content.Bytes()
 	raw := r.buf
-	r.message = Message{Path: e.path, Flags: e.flags}
+	r.message = Message{Path: e.path, Source: e.source, Flags: e.flags}
 	if bytes.HasPrefix(raw, []byte(fromPrefix)) {
 		// A message that was saved with its "From " line, in a folder.
 		line, rest, _ := bytes.Cut(raw, []byte("\n"))
@@ -312,12 +298,9 @@ func (r *Reader) readSingle(e *entry, s *stream) (*Message, error) {
 		}
 	}
 	if e.emlx {
-		var list []byte
-		raw, list = splitEmlx(raw)
-		r.message.Envelope, r.message.Flags = readPlist(list)
-		if over := len(raw) - r.options.MaxBytes; over > 0 {
-			raw, skipped = raw[:r.options.MaxBytes], skipped+int64(over)
-		}
+		raw, r.message.Envelope, r.message.Flags = readEmlx(raw)
+		over := max(0, len(raw)-r.options.MaxBytes)
+		raw, skipped = raw[:len(raw)-over], skipped+int64(over)
 	}
 	r.message.Raw = raw
 	r.message.Size = int64(len(raw)) + skipped
@@ -339,13 +322,18 @@ func (r *Reader) leave() {
 		r.now.Store(nil)
 		r.done.Add(r.stream.read.Load())
 	}
-	r.stream, r.mbox, r.reading = nil, nil, nil
+	r.stream, r.mbox = nil, nil
 }
 
 // Close ends reading and waits for what was read ahead.
 func (r *Reader) Close() error {
 	r.leave()
-	r.files.close()
+	for _, s := range r.steps {
+		if s.file != nil {
+			_ = s.file.Close()
+			s.file = nil
+		}
+	}
 	r.at, r.failed = len(r.steps), nil
 	return nil
 }

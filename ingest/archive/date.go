@@ -84,17 +84,6 @@ func numericZone(s string) (*time.Location, bool) {
 // headerBytes is how much of a message is searched for header fields.
 const headerBytes = 256 << 10
 
-// A date outside these, in Unix seconds, is no date of mail: a clock that was never set,
-// or a joke. They are the beginnings of 1971 and 2100.
-const (
-	firstDate = 31536000
-	lastDate  = 4102444800
-)
-
-// near is how far the envelope date may be from another that speaks for it. From lines
-// are often in a local time that they don't name.
-const near = 24 * time.Hour
-
 // arrival returns when a message arrived, as well as its "From " line and its header
 // know, and the date of its topmost Received field, which the receiving server wrote.
 // Both are zero where there is none.
@@ -125,13 +114,16 @@ func arrival(envelope time.Time, raw []byte) (date, received time.Time) {
 // gitDate is in the "From " line of every patch that git writes (git-format-patch(1)).
 var gitDate = time.Date(2001, 9, 17, 0, 0, 0, 0, time.UTC)
 
-func plausible(t time.Time) bool { return t.Unix() >= firstDate && t.Unix() < lastDate }
+// plausible reports whether a date is none of a clock that was never set, or a joke.
+func plausible(t time.Time) bool { return t.Year() > 1970 && t.Year() < 2100 }
 
+// supports allows a day: "From " lines are often in a local time that they don't name.
 func supports(other, envelope time.Time) bool {
-	return !other.IsZero() && !envelope.IsZero() && other.Sub(envelope).Abs() <= near
+	return !other.IsZero() && !envelope.IsZero() && other.Sub(envelope).Abs() <= 24*time.Hour
 }
 
-// fields gives name and value of each header field; a folded value has its line ends.
+// fields gives name and value of each header field; a folded value has its line ends, and
+// a line without a colon is a name.
 func fields(raw []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(name, value []byte) bool) {
 		raw := raw[:min(len(raw), headerBytes)]
@@ -143,7 +135,7 @@ func fields(raw []byte) iter.Seq2[[]byte, []byte] {
 			for end < len(raw) && (raw[end] == ' ' || raw[end] == '\t') {
 				end += lineEnd(raw[end:])
 			}
-			if name, value, ok := bytes.Cut(raw[:end], []byte(":")); ok && !yield(bytes.TrimRight(name, " \t"), value) {
+			if name, value, _ := bytes.Cut(raw[:end], []byte(":")); !yield(bytes.TrimRight(name, " \t"), value) {
 				return
 			}
 			raw = raw[end:]

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,12 +21,13 @@ const stdinPath = "-"
 type entry struct {
 	path   string
 	size   int64
+	source int  // number of the path it is behind
 	named  bool // by the caller, rather than found in a folder
 	single bool // one message, even when it begins with "From "
 	emlx   bool // one of Apple Mail
-	passed bool // it holds no message, and was counted
 	flags  []string
-	sort   string // only in a Maildir or MH folder: by what to sort instead of the path
+	sort   string   // only in a Maildir or MH folder: by what to sort instead of the path
+	file   *os.File // to read pieces of
 }
 
 // list returns the files behind one path, in order.
@@ -104,7 +106,7 @@ func (w *walk) visit(path string, d fs.DirEntry, err error) error {
 	e.single, e.emlx = isMessageName(d.Name())
 	folder := filepath.Dir(path)
 	if n, err := strconv.Atoi(d.Name()); err == nil && w.sequences[folder] != nil {
-		e.flags, e.sort = w.sequences[folder].of(n), fmt.Sprintf("%s/%020d", folder, n)
+		e.flags, e.sort = w.sequences[folder][n], fmt.Sprintf("%s/%020d", folder, n)
 	}
 	w.entries = append(w.entries, e)
 	return nil
@@ -126,11 +128,9 @@ func (w *walk) enter(folder string) error {
 	if folder == w.root {
 		return nil
 	}
-	if name == "Attachments" {
-		// Those of the messages beside it, in Apple Mail.
-		if _, err := os.Stat(filepath.Join(filepath.Dir(folder), "Messages")); err == nil {
-			return fs.SkipDir
-		}
+	// Attachments are those of Apple Mail's messages beside it.
+	if _, err := os.Stat(filepath.Join(filepath.Dir(folder), "Messages")); err == nil && name == "Attachments" {
+		return fs.SkipDir
 	}
 	if strings.HasPrefix(name, ".") || w.maildirs[filepath.Dir(folder)] && (name == "cur" || name == "new" || name == "tmp") {
 		return fs.SkipDir
@@ -138,16 +138,12 @@ func (w *walk) enter(folder string) error {
 	return nil
 }
 
-// isMessageName reports whether a file of a folder is one message by its name: a number,
-// as in MH, also with a hash behind it as in the corpus of SpamAssassin, or a name of
-// .eml or .emlx.
+// isMessageName reports whether a file of a folder is one message by its name: a number
+// (MH), also with a hash behind it as in SpamAssassin's corpus, or one in .eml or .emlx.
 func isMessageName(name string) (single, emlx bool) {
-	name = strings.ToLower(name)
-	name = strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
-	number, hash, _ := strings.Cut(name, ".")
-	if _, err := strconv.ParseUint(number, 10, 64); err == nil && (hash == "" || len(hash) >= 32 && strings.Trim(hash[:32], "0123456789abcdef") == "") {
-		return true, false
-	}
+	name = strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(name), ".gz"), ".zst")
 	emlx = strings.HasSuffix(name, emlxName)
-	return emlx || strings.HasSuffix(name, ".eml"), emlx
+	return emlx || strings.HasSuffix(name, ".eml") || numbered.MatchString(name), emlx
 }
+
+var numbered = regexp.MustCompile(`^[0-9]+(\.[0-9a-f]{32}.*)?$`)

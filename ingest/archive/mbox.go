@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -126,12 +127,14 @@ func (s *splitter) find() (end int, removed int64) {
 // leads nowhere. The message goes at least up to at, where a "From " line begins.
 func (s *splitter) byLength(at int) int {
 	w := s.buf[s.start : s.start+at]
-	body := headerLen(w)
-	target := contentLength(w[:body])
-	if target < 0 || body+target <= at || body == len(w) {
+	header := w[:headerLen(w)]
+	_, value, _ := bytes.Cut(header, []byte("\nContent-Length:")) // with these capitals
+	value, _, _ = bytes.Cut(value, []byte("\n"))
+	length, err := strconv.Atoi(string(bytes.TrimSpace(value)))
+	target := len(header) + length
+	if err != nil || length > maxLength || target <= at {
 		return 0
 	}
-	target += body
 	for s.err == nil && len(s.buf)-s.start < target+maxFromLine {
 		s.more()
 	}
@@ -145,20 +148,16 @@ func (s *splitter) byLength(at int) int {
 			break
 		}
 	}
-	next := s.date
-	line := w[target:]
-	line = line[:fromLineEnd(line)]
-	ends := len(w) == target || w[target-1] == '\n' && bytes.HasPrefix(line, []byte(fromPrefix)) && s.separates([]byte("\n"), line)
-	if !ends {
-		s.date = next
+	line, date := w[target:], s.date
+	if line = line[:fromLineEnd(line)]; target < len(w) && (w[target-1] != '\n' || !bytes.HasPrefix(line, []byte(fromPrefix)) || !s.separates([]byte("\n"), line)) {
+		s.date = date
 		return 0
 	}
 	s.counted = true
 	return target
 }
 
-// headerLen returns the length of the header of a message, "From " line and blank line
-// included.
+// headerLen returns the length of the header of a message, the blank line included.
 func headerLen(w []byte) int {
 	end := len(w)
 	for _, blank := range []string{"\n\n", "\n\r\n"} {
@@ -167,22 +166,6 @@ func headerLen(w []byte) int {
 		}
 	}
 	return end
-}
-
-// contentLength returns what the Content-Length field of a header says; -1 when there is
-// none, or one that is not believed. Programs write it with these capitals.
-func contentLength(header []byte) int {
-	const field = "\nContent-Length:"
-	i := bytes.Index(header, []byte(field))
-	if i < 0 {
-		return -1
-	}
-	value, _, _ := bytes.Cut(header[i+len(field):], []byte("\n"))
-	n, err := strconv.Atoi(string(bytes.TrimSpace(value)))
-	if err != nil || n < 0 || n > maxLength {
-		return -1
-	}
-	return n
 }
 
 // separator returns where in w the next "From " line begins that ends the
@@ -311,30 +294,28 @@ func unquote(content []byte) []byte {
 	return content[:to+copy(content[to:], content[done:])]
 }
 
-// reveal gives a message of a list archive its sender's address back: pipermail writes
-// "From: ann at example.org (Ann)". It reports nothing, changes the field in place, and
-// fills it up with blanks.
+// obscured is a sender in pipermail: "ann at example.org (Ann)".
+var obscured = regexp.MustCompile(`^\s*([^\s@<>"]+) at ([^\s@<>"]+\.[^\s@<>"]+)(?:\s+\(((?s:.*))\))?\s*$`)
+
+// reveal gives a message of a list archive, which its "From " line tells, its sender's
+// address back, in place; blanks fill the field up.
 func reveal(fromLine, raw []byte) {
 	if !bytes.Contains(fromLine, []byte(" at ")) {
 		return
 	}
 	for name, value := range fields(raw) {
-		if !bytes.EqualFold(name, []byte("from")) {
+		found := obscured.FindSubmatch(value)
+		if found == nil || !bytes.EqualFold(name, []byte("from")) {
 			continue
 		}
-		value = bytes.TrimRight(value, "\r\n")
-		address, comment, _ := bytes.Cut(bytes.TrimSpace(value), []byte(" ("))
-		local, domain, ok := bytes.Cut(address, []byte(" at "))
-		if !ok || len(local) == 0 || bytes.ContainsAny(local, " @<>\"\n") || bytes.ContainsAny(domain, " @<>\"\n") || !bytes.Contains(domain, []byte(".")) {
-			return
-		}
-		shown := string(bytes.TrimSuffix(comment, []byte(")")))
+		shown := string(found[3])
 		if shown != "" && !strings.Contains(shown, "=?") {
 			shown = `"` + strings.NewReplacer(`"`, "'", `\`, "/").Replace(shown) + `"`
 		}
-		plain := fmt.Sprintf(" %s <%s@%s>", shown, local, domain)
-		if len(plain) <= len(value) {
-			copy(value, plain+strings.Repeat(" ", len(value)-len(plain)))
+		value = bytes.TrimRight(value, "\r\n")
+		plain := fmt.Sprintf(" %s <%s@%s>", shown, found[1], found[2])
+		if fill := len(value) - len(plain); fill >= 0 {
+			copy(value, plain+strings.Repeat(" ", fill))
 		}
 		return
 	}

@@ -42,38 +42,29 @@ func (r *Result) oneSided(labels string) error {
 	case r.Important > 0 || r.Feedback == Live:
 		return nil
 	case labels == "replies":
-		return fmt.Errorf("%w: none of the owner's %d messages answers any of the %d others, so no message is important; does the archive hold the inbox as well as the sent mail?", ErrPlay, r.Own, r.Messages-r.Own)
+		return fmt.Errorf("%w: none of the owner's %d messages answers one of the %d others, so nothing is important; is the inbox in the archive, and is the sent mail?", ErrPlay, r.Own, r.Messages-r.Own)
 	case labels == "flags":
-		return fmt.Errorf("%w: none of the %d messages is flagged, starred, answered or called important in the archive, so no message is important; --owner takes the labels from the owner's answers", ErrPlay, r.Messages)
+		return fmt.Errorf("%w: none of the %d messages is flagged, starred, answered or called important in the archive; --owner without --labels takes the labels from the owner's answers", ErrPlay, r.Messages)
 	}
 	return nil
 }
 
-// stranger returns the error for an archive without a message from the owner: who wrote
-// most of it may be.
-func stranger(s *stream, o featurize.Options, total int) error {
+// stranger returns the error for a stream without a message from the owner; it names those
+// who wrote most, the owner perhaps among them.
+func stranger(s *stream, o featurize.Options) error {
 	reader, err := featurize.New(o)
-	if err == nil {
-		_, err = s.rewind()
-	}
 	count := map[string]int{}
-	if err == nil {
+	if _, rewound := s.rewind(); err == nil && rewound == nil {
 		err = s.each(func(m mail) error {
-			if from := reader.ReadHeader(m.Raw).From; len(from) > 0 {
-				count[from[0]]++
+			for _, from := range reader.ReadHeader(m.Raw).From {
+				count[from]++
 			}
 			return nil
 		})
 	}
-	if err != nil {
-		return err
-	}
 	senders := slices.SortedFunc(maps.Keys(count), func(a, b string) int { return cmp.Or(count[b]-count[a], strings.Compare(a, b)) })
-	most := ""
-	for i, sender := range senders[:min(3, len(senders))] {
-		most += fmt.Sprintf("%s %s (%d)", []string{"; most are from", ",", ","}[i], sender, count[sender])
-	}
-	return fmt.Errorf("%w: no message is from the owner %v, so there is no label, among %d%s; is the address right, and is the sent mail in the archive?", ErrPlay, o.Owner, total, most)
+	return cmp.Or(err, fmt.Errorf("%w: no message is from the owner %v, so there is no label; is the address right, and are the owner's own messages in the archive? Most are from %s",
+		ErrPlay, o.Owner, strings.Join(senders[:min(3, len(senders))], ", ")))
 }
 
 // Labels is what a label file says. The file has one message a line: its

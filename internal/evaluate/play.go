@@ -199,7 +199,7 @@ func (p Play) Run(ctx context.Context) (r *Result, err error) {
 			found, own, total, err = findAnswers(ctx, s, o.Featurize, heard(p.Heard), p.workers())
 		}
 		if err == nil && own == 0 {
-			err = stranger(s, o.Featurize, total)
+			err = stranger(s, o.Featurize)
 		}
 		if err != nil {
 			return nil, err
@@ -233,7 +233,7 @@ func (p Play) Run(ctx context.Context) (r *Result, err error) {
 	if err := r.oneSided(labels); err != nil {
 		return nil, err
 	}
-	r.PassedOver = s.passedOver()
+	r.PassedOver = s.reader.PassedOver()
 	if p.Weights != nil {
 		p.Weights(j.filter.Alone())
 	}
