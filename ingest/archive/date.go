@@ -176,15 +176,16 @@ func headerDate(raw []byte, field string) time.Time {
 // parseDate reads a date of RFC 5322, with the obsolete forms.
 func parseDate(value []byte) time.Time {
 	text := strings.Join(strings.Fields(string(value)), " ")
-	date, err := mail.ParseDate(text)
-	if err != nil {
-		// A comment behind the zone is allowed, and often malformed.
-		if text, _, _ = strings.Cut(text, "("); text != "" {
-			date, err = mail.ParseDate(strings.TrimSpace(text))
-		}
+	// A comment behind the zone is allowed, and often malformed.
+	plain, _, _ := strings.Cut(text, " (")
+	date, err := time.Parse("Mon, 2 Jan 2006 15:04:05 -0700", plain) // nearly all, and quick
+	for _, form := range []string{text, plain} {
 		if err != nil {
-			return time.Time{}
+			date, err = mail.ParseDate(form)
 		}
+	}
+	if err != nil {
+		return time.Time{}
 	}
 	return date
 }
