@@ -3,12 +3,16 @@
 package evaluate
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/model"
@@ -133,13 +137,9 @@ func TestLabelFileMistakesComeWithTheirLines(t *testing.T) {
 
 func TestAnArchiveIsPlayedInOrderOfDateHoweverItLies(t *testing.T) {
 	mbox, important := testkit.Answered(150, 5)
-	letters := strings.SplitAfter(string(mbox), "\n\n\nFrom ")
-	for i, l := range letters {
-		l = strings.TrimSuffix(l, "From ")
-		if i > 0 {
-			l = "From " + l
-		}
-		letters[i] = l
+	letters := strings.Split(string(mbox), "From someone@")[1:]
+	for i := range letters {
+		letters[i] = "From someone@" + letters[i]
 	}
 	dir := t.TempDir()
 	play := func(paths ...string) *Result {
