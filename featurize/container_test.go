@@ -41,7 +41,7 @@ func tnefStream(attributes ...[]byte) []byte {
 	return append([]byte{0x78, 0x9f, 0x3e, 0x22, 1, 0}, bytes.Join(attributes, nil)...)
 }
 
-func properties(list ...[]byte) []byte {
+func mapiProperties(list ...[]byte) []byte {
 	return append([]byte{byte(len(list)), 0, 0, 0}, bytes.Join(list, nil)...)
 }
 
@@ -59,12 +59,12 @@ func winmail(stream []byte) string {
 var (
 	rtfBytes, _ = base64.StdEncoding.DecodeString(packedRTF)
 	tnefFile    = slices.Concat(tnefAttribute(tnefAttachment, make([]byte, 14)), tnefAttribute(tnefTitle, []byte("PLAN~1.DOC\x00")),
-		tnefAttribute(tnefAttachmentMAPI, properties(tnefProperty(0x3705, 3, []byte{1, 0, 0, 0}), tnefProperty(mapiFileName, mapiUnicode, utf16le("Pläne.docx")))))
+		tnefAttribute(tnefAttachmentMAPI, mapiProperties(tnefProperty(0x3705, 3, []byte{1, 0, 0, 0}), tnefProperty(mapiFileName, mapiUnicode, utf16le("Pläne.docx")))))
 	tnefSeeds = [][]byte{
 		tnefStream(tnefAttribute(tnefCodePage, []byte{0xe3, 4, 0, 0, 0, 0, 0, 0}), tnefAttribute(tnefBody, []byte("\xef\xf0\xe8\xe2\xe5\xf2\x00"))),
-		tnefStream(tnefAttribute(tnefProperties, properties(tnefProperty(0x8001, 0x40, make([]byte, 8)), tnefProperty(0x3007, 0x40, make([]byte, 8)), tnefProperty(mapiBody, mapiUnicode, utf16le("Grüße aus Köln")))), tnefFile, tnefFile),
-		tnefStream(tnefAttribute(tnefProperties, properties(tnefProperty(mapiBody, mapiString8, []byte("stub")), tnefProperty(mapiHTML, 0x102, []byte("<p>bonjour <i>à tous"))))),
-		tnefStream(tnefAttribute(tnefProperties, properties(tnefProperty(mapiRTF, 0x102, rtfBytes))), tnefFile),
+		tnefStream(tnefAttribute(tnefProperties, mapiProperties(tnefProperty(0x8001, 0x40, make([]byte, 8)), tnefProperty(0x3007, 0x40, make([]byte, 8)), tnefProperty(mapiBody, mapiUnicode, utf16le("Grüße aus Köln")))), tnefFile, tnefFile),
+		tnefStream(tnefAttribute(tnefProperties, mapiProperties(tnefProperty(mapiBody, mapiString8, []byte("stub")), tnefProperty(mapiHTML, 0x102, []byte("<p>bonjour <i>à tous"))))),
+		tnefStream(tnefAttribute(tnefProperties, mapiProperties(tnefProperty(mapiRTF, 0x102, rtfBytes))), tnefFile),
 	}
 )
 
@@ -124,7 +124,7 @@ func TestContainersAreReadWithinBounds(t *testing.T) {
 	for name, raw := range map[string]string{
 		"signed 40 times":                  string(deep),
 		"a million strings in pieces":      "Content-Type: application/pkcs7-mime\n\n" + string(slices.Concat([]byte{0x30, 0x80}, idSignedData, idData, bytes.Repeat([]byte{0x24, 0x80}, 1<<20))),
-		"RTF that grows":                   winmail(tnefStream(tnefAttribute(tnefProperties, properties(tnefProperty(mapiRTF, 0x102, bomb))))),
+		"RTF that grows":                   winmail(tnefStream(tnefAttribute(tnefProperties, mapiProperties(tnefProperty(mapiRTF, 0x102, bomb))))),
 		"a million groups of RTF":          "Content-Type: text/rtf\n\n" + strings.Repeat(`{\b x`, 1<<20),
 		"a million properties":             winmail(tnefStream(tnefAttribute(tnefProperties, bytes.Repeat([]byte{0xff, 0xff, 0xff, 0x7f}, 1<<20)))),
 		"many big messages in base64":      multipart("mixed", slices.Repeat([]string{"Content-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n" + base64.StdEncoding.EncodeToString([]byte("Subject: x\n\n"+big[:1<<20]))}, 10)...),

@@ -54,7 +54,7 @@ func checkParts(t *testing.T, cases []partCase) {
 	}
 }
 
-const otherWords = "html:other words in plain text"
+const differing = "html:other words in plain text"
 
 func TestOfAlternativesTheOneThatIsShownIsRead(t *testing.T) {
 	plain, page := entity(utf8Plain, "Der Zug kommt um acht."), entity("text/html; charset=utf-8", "<p>Der Zug kommt um <b>acht</b>.")
@@ -62,32 +62,32 @@ func TestOfAlternativesTheOneThatIsShownIsRead(t *testing.T) {
 		{
 			"a text in both counts once", multipart("alternative", plain, page),
 			[]string{"body:zug", "shape:own lines 1"},
-			[]string{otherWords},
+			[]string{differing},
 		},
 		{
 			"a stub beside a page", multipart("alternative", entity(utf8Plain, "Votre logiciel ne sait pas afficher le HTML, désolé."), page),
 			[]string{"body:zug"},
-			[]string{"body:logiciel", otherWords},
+			[]string{"body:logiciel", differing},
 		},
 		{
 			"other words for the filter alone", multipart("alternative", entity(utf8Plain, "Minutes of the harbour council: dredging, moorings, the new crane."), entity("text/html", "Cheap watches, click now")),
-			[]string{"body:watches", otherWords},
+			[]string{"body:watches", differing},
 			[]string{"body:harbour", "body:dredging"},
 		},
 		{
 			"other words in Japanese", multipart("alternative", entity(utf8Plain, "明日の会議は中止です"), entity("text/html; charset=utf-8", "<p>時計が安い")),
-			[]string{"body:時計", otherWords},
+			[]string{"body:時計", differing},
 			[]string{"body:会議"},
 		},
 		{
 			"the plain text quotes, wraps and names its links", multipart("alternative", entity(utf8Plain, "> Treffen am\n> Montag im Hafen <https://hafen.example/very/long>"), entity("text/html", "<blockquote>Treffen am Montag im <a href=https://hafen.example/very/long>Hafen</a></blockquote>")),
 			nil,
-			[]string{otherWords},
+			[]string{differing},
 		},
 		{
 			"a page of pictures shows no text", multipart("alternative", entity(utf8Plain, "Einladung zum Sommerfest"), entity("text/html", "<img src=cid:1><img src=cid:2>&nbsp;")),
 			[]string{"body:sommerfest"},
-			[]string{otherWords},
+			[]string{differing},
 		},
 		{
 			"the page stands first", multipart("alternative", page, plain),

@@ -93,7 +93,7 @@ func subjectMark(s string) (mark byte, rest string) {
 	if at <= 0 {
 		return 0, s
 	}
-	name, rest := strings.ToLower(strings.TrimRight(s[:at], " .")), s[at+size:]
+	name, rest := strings.ToLower(strings.TrimRight(s[:at], " .\u00a0")), s[at+size:]
 	bare := strings.TrimRight(name, "0123456789[]()^*. ")
 	if mark = subjectMarks[bare]; mark == 0 {
 		return 0, s
@@ -118,7 +118,7 @@ var subjectMarks = func() map[string]byte {
 		forwardMark: "fwd fw wg weitergeleitet tr i fs enc rv doorst vl pd przek továbbítás továbbítva tov ilt i̇lt ilet i̇let vb trs yml posr " +
 			"persiun inoltro inoltra reenv chuyển_tiếp πρθ пер пересл 转发 轉寄 轉發 転送 전달 הועבר העבר إعادة_توجيه تحويل ส่งต่อ",
 		automaticMark: "automatic_reply auto_reply autoreply auto-reply out_of_office out_of_office_autoreply automatische_antwort abwesenheitsnotiz " +
-			"abwesenheit réponse_automatique réponse_automatique\u00a0 absence_du_bureau respuesta_automática fuera_de_la_oficina risposta_automatica fuori_sede " +
+			"abwesenheit réponse_automatique absence_du_bureau respuesta_automática fuera_de_la_oficina risposta_automatica fuori_sede " +
 			"resposta_automática automatisch_antwoord afwezigheidsbericht autosvar automatiskt_svar automatisk_svar automaattinen_vastaus " +
 			"automatyczna_odpowiedź автоответ 自动答复 自動返信 자동_회신",
 		invitationMark: "invitation updated_invitation einladung aktualisierte_einladung invitación invito convite uitnodiging zaproszenie inbjudan приглашение",

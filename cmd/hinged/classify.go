@@ -48,7 +48,8 @@ Maildir, a folder), as if it had just arrived. Nothing is learnt, marked or
 stored. classify asks the running daemon; if none runs, it reads the store.
 
 For one message the exit code is 0 (important), 10 (ordinary) or 11 (unsure);
-for several it is 0. Every other code means that there is no decision.
+for several it is 0. Every other code means that there is no decision, or with
+several messages that some could not be read; all others are decided then.
 
 As a mail filter it accepts bogofilter's flags. With --passthrough it writes the
 message unchanged, except that it adds X-Hinged-Status and X-Hinged-Reason at
@@ -161,6 +162,9 @@ func (v *classifying) one(cmd *cobra.Command, name string, in io.Reader) error {
 		return err
 	}
 	var c desk.Classification
+	if why := archive.Foreign(name, head); why != "" && !v.passthrough {
+		return fmt.Errorf("read %s: it is %s", name, why)
+	}
 	if err = noConfig; err == nil {
 		c, err = v.decide(cmd.Context(), connect, head)
 	}
@@ -293,7 +297,8 @@ func (v *classifying) many(cmd *cobra.Command, paths []string) error {
 	// Writing each line by itself takes a thirtieth of the time.
 	out := bufio.NewWriter(cmd.OutOrStdout())
 	live := slices.Contains(paths, "-") // somebody may wait for each
-	err = v.all(cmd.Context(), at, paths, cmd.InOrStdin(), func(c desk.Classification) error {
+	from := &reading{stdin: cmd.InOrStdin(), goOn: true}
+	err = v.all(cmd.Context(), at, paths, from, func(c desk.Classification) error {
 		n++
 		outcome = c.Outcome
 		err := v.show(out, c)
@@ -302,7 +307,8 @@ func (v *classifying) many(cmd *cobra.Command, paths []string) error {
 		}
 		return err
 	})
-	if err = errors.Join(err, out.Flush(), at.Close()); err != nil || n != 1 {
+	from.note(cmd.ErrOrStderr())
+	if err = errors.Join(errors.Join(from.failed...), err, out.Flush(), at.Close()); err != nil || n != 1 {
 		return err
 	}
 	return v.told(outcome)
@@ -322,7 +328,7 @@ func (v *classifying) classify(ctx context.Context, at *control.At, raw []byte) 
 func noDecision(within time.Duration) error { return fmt.Errorf("no decision within %s", within) }
 
 // all has every message in paths decided.
-func (v *classifying) all(ctx context.Context, at *control.At, paths []string, stdin io.Reader, show func(desk.Classification) error) error {
+func (v *classifying) all(ctx context.Context, at *control.At, paths []string, from *reading, show func(desk.Classification) error) error {
 	decide := func(name string, raw []byte) error {
 		d, err := v.classify(ctx, at, raw)
 		if err != nil {
@@ -333,13 +339,18 @@ func (v *classifying) all(ctx context.Context, at *control.At, paths []string, s
 	}
 	for _, path := range paths {
 		n := 0
-		err := eachMessage(path, stdin, func(m *archive.Message) error {
+		failed := len(from.failed)
+		err := from.each(path, func(m *archive.Message) error {
 			n++
 			return decide(nameOf(m), m.Raw)
 		})
-		if err == nil && n == 0 {
-			// An empty file is an empty message here: it was named to be decided.
-			err = decide(path, nil)
+		if err == nil && n == 0 && len(from.failed) == failed {
+			if isFile(path) {
+				// An empty file is an empty message here: it was named to be decided.
+				err = decide(path, nil)
+			} else {
+				err = from.fail(fmt.Errorf("%s holds no message", path))
+			}
 		}
 		if err != nil {
 			return err
@@ -357,22 +368,56 @@ func nameOf(m *archive.Message) string {
 }
 
 // eachMessage calls fn with every message in path.
-func eachMessage(path string, stdin io.Reader, fn func(*archive.Message) error) (err error) {
-	r, err := archive.Open([]string{path}, archive.Options{Stdin: stdin})
-	if err != nil {
+func eachMessage(path string, stdin io.Reader, fn func(*archive.Message) error) error {
+	return (&reading{stdin: stdin}).each(path, fn)
+}
+
+// reading is how archives are read.
+type reading struct {
+	stdin  io.Reader
+	order  archive.Order
+	goOn   bool     // behind what can't be read
+	failed []error  // what that was
+	passed []string // files of folders that hold no message
+}
+
+func (r *reading) fail(err error) error {
+	if !r.goOn {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.Close()) }()
+	r.failed = append(r.failed, err)
+	return nil
+}
+
+// each calls fn with every message in path.
+func (r *reading) each(path string, fn func(*archive.Message) error) (err error) {
+	a, err := archive.Open([]string{path}, archive.Options{Stdin: r.stdin, Order: r.order})
+	if err != nil {
+		return r.fail(err)
+	}
+	defer func() {
+		r.passed = append(r.passed, a.PassedOver()...)
+		err = errors.Join(err, a.Close())
+	}()
 	for {
-		m, err := r.Next()
+		m, err := a.Next()
 		if errors.Is(err, io.EOF) && err == io.EOF { //nolint:errorlint // an error that wraps io.EOF is no end
 			return nil
 		}
 		if err != nil {
+			err = r.fail(err)
+		} else {
+			err = fn(m)
+		}
+		if err != nil {
 			return err
 		}
-		if err := fn(m); err != nil {
-			return err
-		}
+	}
+}
+
+// note says which files were passed over.
+func (r *reading) note(w io.Writer) {
+	if n := len(r.passed); n > 0 {
+		fmt.Fprintf(cli.Wrapping(w), "Passed over %d files that hold no message, such as %s\n", n, r.passed[0])
 	}
 }

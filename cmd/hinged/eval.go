@@ -33,8 +33,10 @@ func evalCommand() *cobra.Command {
 		Long: `Play archives of mail through the filter, in order of date, and judge each
 decision before its label is learnt. Nothing is written.
 
-FILE is an mbox (plain, gzip or zstd), a Maildir, a folder of messages or one
-message. eval learns which messages were important in one of three ways:
+FILE is an mbox (plain, gzip or zstd), a Maildir or MH folder, a Thunderbird
+profile, an Apple Mail folder, any other folder of messages or mboxes, or one
+message. Files that hold no message are passed over in folders and refused
+otherwise. eval learns which messages were important in one of four ways:
 
   --owner                  the messages that the owner answered: a message from
                            the owner names them in In-Reply-To. The archive must
@@ -43,6 +45,11 @@ message. eval learns which messages were important in one of three ways:
   --important, --ordinary  archives that contain mail of one kind only.
   --labels                 a file with one message in each line: its Message-ID
                            or path, a tab, then "important" or "ordinary".
+  --labels from-flags      what is flagged, starred, answered or called important
+                           in the archive: by the flags of Maildir, MH, mbox,
+                           Thunderbird and Apple Mail, and the labels of Google
+                           Takeout. --owner names whose own messages are not
+                           judged.
 
 --feedback says when the label arrives: "immediate" is right after the decision;
 "delayed" is when the owner's answer arrives, or after a week without one. With

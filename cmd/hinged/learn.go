@@ -34,9 +34,10 @@ anything else you do with a message, and changes the score of all similar
 messages.
 
 MESSAGE is a Message-ID, the key of a message or its first 8 digits or more, a
-file with a message, an mbox, a Maildir, or "-" for standard input. hinged
-needn't know a message that is in a file. hinged doesn't mark a message because
-you label it.
+file with a message, an mbox, a folder of mail in the forms that eval reads, or
+"-" for standard input. The messages of an mbox or folder are learnt in order of
+date. hinged needn't know a message that is in a file. hinged doesn't mark a
+message because you label it.
 
 Giving the same label twice changes nothing. Giving the other label is a new
 lesson. The exit code is 1 if hinged couldn't learn a message.`,
@@ -66,7 +67,9 @@ lesson. The exit code is 1 if hinged couldn't learn a message.`,
 			}
 			sum, err := with(cmd.Context(), path, func(at *control.At) (desk.Lessons, error) {
 				t := teacher{at: at, account: account, label: label, show: show}
-				err := t.all(cmd.Context(), args, cmd.InOrStdin())
+				from := &reading{stdin: cmd.InOrStdin(), order: archive.ByDate}
+				err := t.all(cmd.Context(), args, from)
+				from.note(cmd.ErrOrStderr())
 				return t.sum, err
 			})
 			if err != nil {
@@ -101,7 +104,7 @@ type teacher struct {
 	bytes          int
 }
 
-func (t *teacher) all(ctx context.Context, messages []string, stdin io.Reader) error {
+func (t *teacher) all(ctx context.Context, messages []string, from *reading) error {
 	for _, message := range messages {
 		if _, err := os.Stat(message); err != nil && message != "-" {
 			if err := t.add(ctx, desk.Message{Name: message}); err != nil {
@@ -110,7 +113,7 @@ func (t *teacher) all(ctx context.Context, messages []string, stdin io.Reader) e
 			continue
 		}
 		n := 0
-		err := eachMessage(message, stdin, func(m *archive.Message) error {
+		err := from.each(message, func(m *archive.Message) error {
 			n++
 			content := append([]byte{}, m.Raw...) // the reader uses it again
 			return t.add(ctx, desk.Message{Name: nameOf(m), Content: &content})

@@ -4,6 +4,7 @@ package archive
 
 import (
 	"bytes"
+	"iter"
 	"net/mail"
 	"slices"
 	"strconv"
@@ -80,65 +81,111 @@ func numericZone(s string) (*time.Location, bool) {
 	return time.FixedZone("", seconds), true
 }
 
-// headerBytes is how much of a message is searched for a date.
+// headerBytes is how much of a message is searched for header fields.
 const headerBytes = 256 << 10
 
-// headerDate returns the date of the topmost Received field, else of the Date
-// field, else zero (RFC 5322, section 3.6.7 and 3.6.1).
-func headerDate(raw []byte) time.Time {
-	raw = raw[:min(len(raw), headerBytes)]
-	var date time.Time
-	for len(raw) > 0 {
-		line, rest, _ := bytes.Cut(raw, []byte("\n"))
-		if len(bytes.TrimRight(line, "\r")) == 0 {
-			break
-		}
-		wanted := isField(line, "received") || isField(line, "date")
-		copied := false
-		for len(rest) > 0 && (rest[0] == ' ' || rest[0] == '\t') {
-			more, after, _ := bytes.Cut(rest, []byte("\n"))
-			if wanted && !copied {
-				line, copied = slices.Clone(line), true
-			}
-			if wanted {
-				line = append(line, more...)
-			}
-			rest = after
-		}
-		raw = rest
-		switch {
-		case isField(line, "received"):
-			if i := bytes.LastIndexByte(line, ';'); i >= 0 {
-				if d := parseDate(line[i+1:]); !d.IsZero() {
-					return d
-				}
-			}
-		case date.IsZero() && isField(line, "date"):
-			_, value, _ := bytes.Cut(line, []byte(":"))
-			date = parseDate(value)
-		}
+// arrival returns when a message arrived, as well as its "From " line and its header
+// know, and the date of its topmost Received field, which the receiving server wrote.
+// Both are zero where there is none.
+//
+// The date of the "From " line counts only if the topmost Received field or the Date
+// field supports it, or if there is neither: public-inbox writes the beginning of 1970
+// into each line, git a day of 2001, and programs that import, copy or export mail the
+// time at which they did so.
+func arrival(envelope time.Time, raw []byte) (date, received time.Time) {
+	received = headerDate(raw, "received")
+	if supports(received, envelope) {
+		return envelope, received
 	}
-	return date
+	sent := headerDate(raw, "date")
+	switch {
+	case supports(sent, envelope):
+		return envelope, received
+	case !received.IsZero():
+		return received, received
+	case !sent.IsZero():
+		return sent, received
+	case plausible(envelope) && !envelope.Equal(gitDate):
+		return envelope, received
+	}
+	return time.Time{}, received
 }
 
-// isField reports whether a header line is of the field name, in lower case.
-func isField(line []byte, name string) bool {
-	colon := bytes.IndexByte(line, ':')
-	return colon >= 0 && strings.EqualFold(string(bytes.TrimRight(line[:colon], " \t")), name)
+// gitDate is in the "From " line of every patch that git writes (git-format-patch(1)).
+var gitDate = time.Date(2001, 9, 17, 0, 0, 0, 0, time.UTC)
+
+// plausible reports whether a date is none of a clock that was never set, or a joke.
+func plausible(t time.Time) bool { return t.Year() > 1970 && t.Year() < 2100 }
+
+// supports allows a day: "From " lines are often in a local time that they don't name.
+func supports(other, envelope time.Time) bool {
+	return !other.IsZero() && !envelope.IsZero() && other.Sub(envelope).Abs() <= 24*time.Hour
+}
+
+// fields gives name and value of each header field; a folded value has its line ends, and
+// a line without a colon is a name.
+func fields(raw []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(name, value []byte) bool) {
+		raw := raw[:min(len(raw), headerBytes)]
+		for len(raw) > 0 {
+			end := lineEnd(raw)
+			if len(bytes.TrimRight(raw[:end], "\r\n")) == 0 {
+				return
+			}
+			for end < len(raw) && (raw[end] == ' ' || raw[end] == '\t') {
+				end += lineEnd(raw[end:])
+			}
+			if name, value, _ := bytes.Cut(raw[:end], []byte(":")); !yield(bytes.TrimRight(name, " \t"), value) {
+				return
+			}
+			raw = raw[end:]
+		}
+	}
+}
+
+// lineEnd returns the length of the first line, with its end.
+func lineEnd(b []byte) int {
+	if i := bytes.IndexByte(b, '\n'); i >= 0 {
+		return i + 1
+	}
+	return len(b)
+}
+
+// headerDate returns the date of the topmost field with a name, in lower case, that has
+// one: behind the last semicolon in Received (RFC 5322, section 3.6.7), else the whole of
+// it. Zero when there is none.
+func headerDate(raw []byte, field string) time.Time {
+	for name, value := range fields(raw) {
+		if len(name) != len(field) || !strings.EqualFold(string(name), field) {
+			continue
+		}
+		if field == "received" {
+			i := bytes.LastIndexByte(value, ';')
+			if i < 0 {
+				continue
+			}
+			value = value[i+1:]
+		}
+		if date := parseDate(value); plausible(date) {
+			return date
+		}
+	}
+	return time.Time{}
 }
 
 // parseDate reads a date of RFC 5322, with the obsolete forms.
 func parseDate(value []byte) time.Time {
-	text := strings.TrimSpace(string(value))
-	date, err := mail.ParseDate(text)
-	if err != nil {
-		// A comment behind the zone is allowed, and often malformed.
-		if text, _, _ = strings.Cut(text, "("); text != "" {
-			date, err = mail.ParseDate(strings.TrimSpace(text))
-		}
+	text := strings.Join(strings.Fields(string(value)), " ")
+	// A comment behind the zone is allowed, and often malformed.
+	plain, _, _ := strings.Cut(text, " (")
+	date, err := time.Parse("Mon, 2 Jan 2006 15:04:05 -0700", plain) // nearly all, and quick
+	for _, form := range []string{text, plain} {
 		if err != nil {
-			return time.Time{}
+			date, err = mail.ParseDate(form)
 		}
+	}
+	if err != nil {
+		return time.Time{}
 	}
 	return date
 }

@@ -8,9 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
-	"time"
 )
 
 // stdinPath stands for standard input.
@@ -20,47 +21,33 @@ const stdinPath = "-"
 type entry struct {
 	path   string
 	size   int64
+	source int  // number of the path it is behind
+	named  bool // by the caller, rather than found in a folder
 	single bool // one message, even when it begins with "From "
+	emlx   bool // one of Apple Mail
 	flags  []string
-	date   time.Time // only where the order is by date
-	sort   string    // only in a Maildir: by what to sort instead of the path
-	failed error     // what went wrong with the entry before, to be told
+	sort   string   // only in a Maildir or MH folder: by what to sort instead of the path
+	file   *os.File // to read pieces of
 }
 
 // list returns the files behind one path, in order.
-func list(path string, order Order) ([]entry, error) {
+func list(path string) ([]*entry, error) {
 	if path == stdinPath {
-		return []entry{{path: path}}, nil
+		return []*entry{{path: path, named: true}}, nil
 	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("open archive: %w", err)
 	}
 	if !info.IsDir() {
-		return []entry{{path: path, size: info.Size()}}, nil
+		emlx := strings.EqualFold(filepath.Ext(path), emlxName)
+		return []*entry{{path: path, size: info.Size(), named: true, single: emlx, emlx: emlx}}, nil
 	}
 	entries, err := listFolder(path)
 	if err != nil {
 		return nil, fmt.Errorf("list archive %s: %w", path, err)
 	}
-	if order == ByDate {
-		for i := range entries {
-			entries[i].date = dateOf(entries[i].path)
-		}
-	}
-	slices.SortStableFunc(entries, func(a, b entry) int {
-		if order == ByDate {
-			switch {
-			case a.date.IsZero() != b.date.IsZero():
-				// What has no date comes last.
-				if a.date.IsZero() {
-					return 1
-				}
-				return -1
-			case !a.date.Equal(b.date):
-				return a.date.Compare(b.date)
-			}
-		}
+	slices.SortStableFunc(entries, func(a, b *entry) int {
 		return cmp.Or(strings.Compare(cmp.Or(a.sort, a.path), cmp.Or(b.sort, b.path)), strings.Compare(a.path, b.path))
 	})
 	return entries, nil
@@ -69,12 +56,12 @@ func list(path string, order Order) ([]entry, error) {
 // listFolder returns the files of a tree. WalkDir follows no link, not even its root, and
 // a path may end in a slash, so the tree is walked by its true name. The files are named as
 // the path was given.
-func listFolder(path string) ([]entry, error) {
+func listFolder(path string) ([]*entry, error) {
 	root, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return nil, err
 	}
-	w := walk{root: root, maildirs: map[string]bool{}}
+	w := walk{root: root, maildirs: map[string]bool{}, sequences: map[string]sequences{}}
 	if err := filepath.WalkDir(root, w.visit); err != nil {
 		return nil, err
 	}
@@ -90,9 +77,10 @@ func listFolder(path string) ([]entry, error) {
 
 // walk collects the files of a tree.
 type walk struct {
-	root     string
-	maildirs map[string]bool
-	entries  []entry
+	root      string
+	maildirs  map[string]bool
+	sequences map[string]sequences // of MH folders
+	entries   []*entry
 }
 
 func (w *walk) visit(path string, d fs.DirEntry, err error) error {
@@ -111,9 +99,16 @@ func (w *walk) visit(path string, d fs.DirEntry, err error) error {
 	if err != nil {
 		return err
 	}
-	if info.Mode().IsRegular() {
-		w.entries = append(w.entries, entry{path: path, size: info.Size(), single: !isMboxName(path)})
+	if !info.Mode().IsRegular() {
+		return nil
 	}
+	e := &entry{path: path, size: info.Size()}
+	e.single, e.emlx = isMessageName(d.Name())
+	folder := filepath.Dir(path)
+	if n, err := strconv.Atoi(d.Name()); err == nil && w.sequences[folder] != nil {
+		e.flags, e.sort = w.sequences[folder][n], fmt.Sprintf("%s/%020d", folder, n)
+	}
+	w.entries = append(w.entries, e)
 	return nil
 }
 
@@ -126,9 +121,16 @@ func (w *walk) enter(folder string) error {
 		w.entries = append(w.entries, found...)
 		return err
 	}
+	if mh := readSequences(filepath.Join(folder, ".mh_sequences")); mh != nil {
+		w.sequences[folder] = mh
+	}
 	name := filepath.Base(folder)
 	if folder == w.root {
 		return nil
+	}
+	// Attachments are those of Apple Mail's messages beside it.
+	if _, err := os.Stat(filepath.Join(filepath.Dir(folder), "Messages")); err == nil && name == "Attachments" {
+		return fs.SkipDir
 	}
 	if strings.HasPrefix(name, ".") || w.maildirs[filepath.Dir(folder)] && (name == "cur" || name == "new" || name == "tmp") {
 		return fs.SkipDir
@@ -136,25 +138,12 @@ func (w *walk) enter(folder string) error {
 	return nil
 }
 
-// isMboxName reports whether a file of a folder holds many messages.
-func isMboxName(path string) bool {
-	name := strings.ToLower(filepath.Base(path))
-	name = strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
-	return strings.HasSuffix(name, ".mbox")
+// isMessageName reports whether a file of a folder is one message by its name: a number
+// (MH), also with a hash behind it as in SpamAssassin's corpus, or one in .eml or .emlx.
+func isMessageName(name string) (single, emlx bool) {
+	name = strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(name), ".gz"), ".zst")
+	emlx = strings.HasSuffix(name, emlxName)
+	return emlx || strings.HasSuffix(name, ".eml") || numbered.MatchString(name), emlx
 }
 
-// dateOf returns the date of the first message in a file; zero when it can't be
-// read, which its turn to be read will tell.
-func dateOf(path string) time.Time {
-	s, err := openStream(path, nil)
-	if err != nil {
-		return time.Time{}
-	}
-	defer s.close()
-	head := make([]byte, headerBytes)
-	n, _ := fill(s, head) // what was read may have a date
-	if date := fromLineDate(head[:fromLineEnd(head[:n])]); !date.IsZero() {
-		return date
-	}
-	return headerDate(head[:n])
-}
+var numbered = regexp.MustCompile(`^[0-9]+(\.[0-9a-f]{32}.*)?$`)

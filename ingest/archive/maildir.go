@@ -23,12 +23,12 @@ func isMaildir(folder string) bool {
 
 // listMaildir returns the messages in cur and new of one Maildir, those of its
 // subfolders not among them.
-func listMaildir(folder string) ([]entry, error) {
+func listMaildir(folder string) ([]*entry, error) {
 	keywords, err := dovecotKeywords(filepath.Join(folder, "dovecot-keywords"))
 	if err != nil {
 		return nil, err
 	}
-	var entries []entry
+	var entries []*entry
 	for _, sub := range []string{"cur", "new"} {
 		files, err := os.ReadDir(filepath.Join(folder, sub))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -47,7 +47,7 @@ func listMaildir(folder string) ([]entry, error) {
 				continue
 			}
 			base, flags := splitMaildirName(f.Name(), keywords)
-			entries = append(entries, entry{path: path, size: info.Size(), single: true, flags: flags, sort: maildirKey(base)})
+			entries = append(entries, &entry{path: path, size: info.Size(), single: true, flags: flags, sort: maildirKey(base)})
 		}
 	}
 	return entries, nil

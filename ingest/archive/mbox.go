@@ -4,7 +4,11 @@ package archive
 
 import (
 	"bytes"
+	"fmt"
 	"io"
+	"regexp"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -15,6 +19,8 @@ const (
 	// lookback is how many bytes up to a line's beginning tell whether a blank
 	// line stands before it.
 	lookback = 3
+	// maxLength is the greatest Content-Length that is believed.
+	maxLength = 16 << 20
 )
 
 // splitter cuts an mbox into messages.
@@ -24,6 +30,10 @@ const (
 // "From " begins many a sentence. So what ends a message is a "From " line with
 // a date in it, whether a blank line stands before it or not. Only in a file
 // whose first "From " line has no date does any such line behind a blank one.
+//
+// In mboxcl2 nothing is quoted, and Content-Length says where a message ends. It
+// counts where it leads over a "From " line exactly to another or to the end of the
+// file; many a message has one that is wrong. Lines of such a file are not unquoted.
 type splitter struct {
 	r       io.Reader
 	max     int
@@ -35,6 +45,7 @@ type splitter struct {
 	dated   bool      // "From " lines have dates
 	date    time.Time // of the "From " line found last, which begins the next message, if dated
 	quoted  bool      // the message at hand may have quoted lines
+	counted bool      // a Content-Length led over a "From " line: it is mboxcl2
 	started bool
 }
 
@@ -48,6 +59,7 @@ type piece struct {
 	skipped  int64     // bytes of content left out
 	quoted   bool      // content may have lines to unquote
 	offset   int64
+	length   int64 // of all three in the file
 	index    int
 }
 
@@ -73,7 +85,8 @@ func (s *splitter) next() (piece, error) {
 	s.quoted = false
 	date := s.date
 	end, removed := s.find()
-	p := s.piece(s.buf[s.start:s.start+end], removed)
+	p := pieceOf(s.buf[s.start:s.start+end], removed, s.max)
+	p.quoted, p.offset, p.index, p.length = s.quoted && !s.counted, s.offset, s.index, int64(end)+removed
 	if p.date = date; !s.dated {
 		p.date = fromLineDate(p.fromLine)
 	}
@@ -91,6 +104,9 @@ func (s *splitter) find() (end int, removed int64) {
 		w := s.buf[s.start:]
 		at, resume := s.separator(w, scan)
 		if at >= 0 {
+			if end := s.byLength(at); end > at && removed == 0 {
+				return end, 0
+			}
 			return at, removed
 		}
 		if s.err != nil {
@@ -105,6 +121,51 @@ func (s *splitter) find() (end int, removed int64) {
 		}
 		s.more()
 	}
+}
+
+// byLength returns where the message ends by its Content-Length; 0 when that is missing or
+// leads nowhere. The message goes at least up to at, where a "From " line begins.
+func (s *splitter) byLength(at int) int {
+	w := s.buf[s.start : s.start+at]
+	header := w[:headerLen(w)]
+	_, value, _ := bytes.Cut(header, []byte("\nContent-Length:")) // with these capitals
+	value, _, _ = bytes.Cut(value, []byte("\n"))
+	length, err := strconv.Atoi(string(bytes.TrimSpace(value)))
+	target := len(header) + length
+	if err != nil || length > maxLength || target <= at {
+		return 0
+	}
+	for s.err == nil && len(s.buf)-s.start < target+maxFromLine {
+		s.more()
+	}
+	w = s.buf[s.start:]
+	if target > len(w) {
+		return 0
+	}
+	for _, blank := range []string{"\r\n", "\n"} {
+		if bytes.HasPrefix(w[target:], []byte(blank)) {
+			target += len(blank)
+			break
+		}
+	}
+	line, date := w[target:], s.date
+	if line = line[:fromLineEnd(line)]; target < len(w) && (w[target-1] != '\n' || !bytes.HasPrefix(line, []byte(fromPrefix)) || !s.separates([]byte("\n"), line)) {
+		s.date = date
+		return 0
+	}
+	s.counted = true
+	return target
+}
+
+// headerLen returns the length of the header of a message, the blank line included.
+func headerLen(w []byte) int {
+	end := len(w)
+	for _, blank := range []string{"\n\n", "\n\r\n"} {
+		if i := bytes.Index(w[:end], []byte(blank)); i >= 0 {
+			end = i + len(blank)
+		}
+	}
+	return end
 }
 
 // separator returns where in w the next "From " line begins that ends the
@@ -169,10 +230,11 @@ func fromLineEnd(b []byte) int {
 	return 0
 }
 
-// piece takes a message of the buffer apart.
-func (s *splitter) piece(w []byte, removed int64) piece {
+// pieceOf takes a message of an mbox apart, of which so many bytes were left out before
+// the last lookback ones. Content is cut to limit.
+func pieceOf(w []byte, removed int64, limit int) piece {
 	head := fromLineEnd(w)
-	p := piece{fromLine: w[:head], content: w[head:], skipped: removed, quoted: s.quoted, offset: s.offset, index: s.index}
+	p := piece{fromLine: w[:head], content: w[head:], skipped: removed}
 	// The blank line belongs to the mbox, not to the message.
 	blank := 0
 	switch c := p.content; {
@@ -182,8 +244,8 @@ func (s *splitter) piece(w []byte, removed int64) piece {
 		blank = 1
 	}
 	p.content, p.tail = p.content[:len(p.content)-blank], p.content[len(p.content)-blank:]
-	if over := len(p.content) - s.max; over > 0 {
-		p.content = p.content[:s.max]
+	if over := len(p.content) - limit; over > 0 {
+		p.content = p.content[:limit]
 		p.skipped += int64(over)
 	}
 	return p
@@ -191,7 +253,8 @@ func (s *splitter) piece(w []byte, removed int64) piece {
 
 // more reads another block.
 func (s *splitter) more() {
-	if s.start > 0 {
+	// A Content-Length may have had much read ahead, which is not moved for every message.
+	if s.start > 0 && s.start >= len(s.buf)-s.start {
 		s.buf = s.buf[:copy(s.buf, s.buf[s.start:])]
 		s.start = 0
 	}
@@ -229,4 +292,31 @@ func unquote(content []byte) []byte {
 		return content
 	}
 	return content[:to+copy(content[to:], content[done:])]
+}
+
+// obscured is a sender in pipermail: "ann at example.org (Ann)".
+var obscured = regexp.MustCompile(`^\s*([^\s@<>"]+) at ([^\s@<>"]+\.[^\s@<>"]+)(?:\s+\(((?s:.*))\))?\s*$`)
+
+// reveal gives a message of a list archive, which its "From " line tells, its sender's
+// address back, in place; blanks fill the field up.
+func reveal(fromLine, raw []byte) {
+	if !bytes.Contains(fromLine, []byte(" at ")) {
+		return
+	}
+	for name, value := range fields(raw) {
+		found := obscured.FindSubmatch(value)
+		if found == nil || !bytes.EqualFold(name, []byte("from")) {
+			continue
+		}
+		shown := string(found[3])
+		if shown != "" && !strings.Contains(shown, "=?") {
+			shown = `"` + strings.NewReplacer(`"`, "'", `\`, "/").Replace(shown) + `"`
+		}
+		value = bytes.TrimRight(value, "\r\n")
+		plain := fmt.Sprintf(" %s <%s@%s>", shown, found[1], found[2])
+		if fill := len(value) - len(plain); fill >= 0 {
+			copy(value, plain+strings.Repeat(" ", fill))
+		}
+		return
+	}
 }

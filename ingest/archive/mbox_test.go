@@ -49,6 +49,7 @@ var mboxSeeds = []string{
 	"From a@b Thu Aug 18 18:22:57 2005\r\nS: x\r\n\r\n>From y\r\n\r\nFrom a@b Thu Aug 18 18:22:57 2005\r\n\r\n",
 	"no From line\n\nFrom x Thu Aug 18 18:22:57 2005\n\n>>From\n>From \nF\nFrom",
 	">From >From \n>>>>From F\n\nFrom F\n",
+	"From a@b Thu Aug 18 18:22:57 2005\nContent-Length: 37\n\nFrom a@b Thu Aug 18 18:22:57 2005\n\n>\n\nFrom a@b Thu Aug 18 18:22:57 2005\n>From x\n",
 }
 
 // FuzzMbox asserts that the pieces of an mbox are the mbox again, that it does
@@ -60,6 +61,7 @@ func FuzzMbox(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte, limit int) {
 		const unlimited = 1 << 30
+		counted := bytes.Contains(data, []byte("Content-Length:")) // quoting makes that wrong
 		pieces := split(t, bytes.NewReader(data), unlimited)
 		var again []byte
 		for i, p := range pieces {
@@ -70,7 +72,7 @@ func FuzzMbox(f *testing.F) {
 				t.Fatalf("piece %d: offset %d, index %d, skipped %d, want offset %d", i, p.offset, p.index, p.skipped, len(again))
 			}
 			again = append(append(append(again, p.fromLine...), p.content...), p.tail...)
-			if !p.quoted && !bytes.Equal(unquote(bytes.Clone(p.content)), p.content) {
+			if !counted && !p.quoted && !bytes.Equal(unquote(bytes.Clone(p.content)), p.content) {
 				t.Fatalf("piece %d has quoted lines that went unnoticed: %q", i, p.content)
 			}
 		}
@@ -88,6 +90,9 @@ func FuzzMbox(f *testing.F) {
 			}
 		}
 
+		if counted {
+			pieces = pieces[:0]
+		}
 		var written []byte
 		var contents [][]byte
 		for _, p := range pieces {
@@ -110,6 +115,7 @@ func FuzzMbox(f *testing.F) {
 		}
 
 		limit = max(0, limit%4096)
+		pieces = split(t, bytes.NewReader(data), unlimited)
 		for i, p := range split(t, iotest.HalfReader(bytes.NewReader(data)), limit) {
 			want := pieces[i].content
 			if !bytes.Equal(p.content, want[:min(limit, len(want))]) || int64(len(p.content))+p.skipped != int64(len(want)) {

@@ -39,11 +39,11 @@ type stream struct {
 var (
 	gzipMagic = []byte{0x1f, 0x8b}
 	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
-	foreign   = []struct {
+	unread    = []struct {
 		magic []byte
 		name  string
 	}{
-		{[]byte{0xfd, '7', 'z', 'X', 'Z', 0}, "xz"}, {[]byte("BZh"), "bzip2"}, {[]byte("PK\x03\x04"), "zip"},
+		{[]byte{0xfd, '7', 'z', 'X', 'Z', 0}, "xz"}, {[]byte("BZh"), "bzip2"},
 	}
 )
 
@@ -78,7 +78,7 @@ func openStream(path string, stdin io.Reader) (*stream, error) {
 		s.decode = z.IOReadCloser()
 		s.in = bufio.NewReaderSize(z, 64<<10)
 	default:
-		for _, f := range foreign {
+		for _, f := range unread {
 			if bytes.HasPrefix(head, f.magic) {
 				s.close()
 				return nil, fmt.Errorf("read %s: it is compressed with %s, which hinged can't read; decompress it first", path, f.name)

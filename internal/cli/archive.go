@@ -27,13 +27,16 @@ type Archive struct {
 	Feedback, Values           *Choice
 }
 
+// fromFlags in place of a label file has the flags in the archive give the labels.
+const fromFlags = "from-flags"
+
 // Define adds the flags to those of c, with the defaults of an account.
 func (a *Archive) Define(c *cobra.Command) {
 	flags := c.Flags()
 	flags.StringArrayVar(&a.Owner, "owner", nil, "an `address` of the owner; may be repeated")
 	flags.StringArrayVar(&a.Important, "important", nil, "archive of important mail (`path`); may be repeated")
 	flags.StringArrayVar(&a.Ordinary, "ordinary", nil, "archive of ordinary mail (`path`); may be repeated")
-	flags.StringVar(&a.Labels, "labels", "", "label `file`")
+	flags.StringVar(&a.Labels, "labels", "", "label `file`, or \"from-flags\"")
 	a.Feedback = ChoiceVar(c, "feedback", string(evaluate.Immediate), "when labels arrive", string(evaluate.Immediate), string(evaluate.Delayed), string(evaluate.Live))
 	flags.IntVar(&a.Ask, "ask", 0, "delayed, live: number of messages that the owner labels each\nevening: those that teach most")
 	flags.Float64Var(&a.Heard, "heard", 1, "delayed, live: share of the owner's answers that teach; the\nothers still count as answers")
@@ -67,7 +70,7 @@ func (a *Archive) Play(cmd *cobra.Command, paths []string, p evaluate.Play) (*ev
 	if a.Heard < 1 {
 		p.Heard = a.Heard
 	}
-	if a.Labels != "" {
+	if p.FromFlags = a.Labels == fromFlags; a.Labels != "" && !p.FromFlags {
 		var err error
 		if p.Labels, err = readLabels(a.Labels); err != nil {
 			return nil, err

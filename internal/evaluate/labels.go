@@ -4,13 +4,17 @@ package evaluate
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/ingest/archive"
 	"github.com/hinged/hinged/model"
 )
 
@@ -19,10 +23,49 @@ type truth interface {
 	label(m *featurize.Message, from mail) model.Label
 }
 
-// folders takes the label of the archive that the message lies in.
+// folders takes the label of the archive that the message lies in, or that its flags give.
 type folders struct{}
 
 func (folders) label(_ *featurize.Message, from mail) model.Label { return from.label }
+
+// flagLabel is the label that the flags in an archive give.
+func flagLabel(m *archive.Message) model.Label {
+	if m.Wanted() {
+		return model.Important
+	}
+	return model.Ordinary
+}
+
+// oneSided returns an error where no message was important: there was nothing to find.
+func (r *Result) oneSided(labels string) error {
+	switch {
+	case r.Important > 0 || r.Feedback == Live:
+		return nil
+	case labels == "replies":
+		return fmt.Errorf("%w: none of the owner's %d messages answers one of the %d others, so nothing is important; is the inbox in the archive, and is the sent mail?", ErrPlay, r.Own, r.Messages-r.Own)
+	case labels == "flags":
+		return fmt.Errorf("%w: none of the %d messages is flagged, starred, answered or called important in the archive; --owner without --labels takes the labels from the owner's answers", ErrPlay, r.Messages)
+	}
+	return nil
+}
+
+// stranger returns the error for a stream without a message from the owner; it names those
+// who wrote most, the owner perhaps among them.
+func stranger(s *stream, o featurize.Options) error {
+	reader, err := featurize.New(o)
+	count := map[string]int{}
+	if _, rewound := s.rewind(); err == nil && rewound == nil {
+		err = s.each(func(m mail) error {
+			for _, from := range reader.ReadHeader(m.Raw).From {
+				count[from]++
+			}
+			return nil
+		})
+	}
+	senders := slices.SortedFunc(maps.Keys(count), func(a, b string) int { return cmp.Or(count[b]-count[a], strings.Compare(a, b)) })
+	return cmp.Or(err, fmt.Errorf("%w: no message is from the owner %v, so there is no label; is the address right, and are the owner's own messages in the archive? Most are from %s",
+		ErrPlay, o.Owner, strings.Join(senders[:min(3, len(senders))], ", ")))
+}
 
 // Labels is what a label file says. The file has one message a line: its
 // Message-ID, with or without angle brackets, or the path of the file that it

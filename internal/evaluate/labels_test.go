@@ -3,12 +3,16 @@
 package evaluate
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/model"
@@ -128,5 +132,94 @@ func TestLabelFileMistakesComeWithTheirLines(t *testing.T) {
 	_, err := ReadLabels(strings.NewReader(strings.Repeat("bad\n", 1000)), "l")
 	if n := strings.Count(err.Error(), "\n"); n != maxLabelErrors || !strings.HasSuffix(err.Error(), "and perhaps more") {
 		t.Errorf("got %d lines of errors: %v", n+1, err)
+	}
+}
+
+func TestAnArchiveIsPlayedInOrderOfDateHoweverItLies(t *testing.T) {
+	mbox, important := testkit.Answered(150, 5)
+	letters := strings.Split(string(mbox), "From someone@")[1:]
+	for i := range letters {
+		letters[i] = "From someone@" + letters[i]
+	}
+	dir := t.TempDir()
+	play := func(paths ...string) *Result {
+		t.Helper()
+		r, err := Play{Paths: paths, Options: testOptions(), Feedback: Delayed}.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	want := play(save(t, dir, "sorted", mbox))
+	if want.Important != important || want.AveragePrecision == 0 {
+		t.Fatalf("got %d important, want %d, average precision %v", want.Important, important, want.AveragePrecision)
+	}
+	slices.Reverse(letters)
+	backwards := save(t, dir, "backwards", []byte(strings.Join(letters, "")))
+	undated := save(t, dir, "undated", regexp.MustCompile(`(?m)^From someone@.*`).ReplaceAll(mbox, []byte("From mboxrd@z Thu Jan  1 00:00:00 1970")))
+	half := len(letters) / 2
+	one, two := save(t, dir, "folder/one", []byte(strings.Join(letters[half:], ""))), save(t, dir, "folder/two", []byte(strings.Join(letters[:half], "")))
+	for name, r := range map[string]*Result{
+		"newest first": play(backwards), "without dates": play(undated), "a folder": play(filepath.Join(dir, "folder")), "two archives": play(two, one),
+	} {
+		if r.Digest != want.Digest || r.AveragePrecision != want.AveragePrecision || r.F1 != want.F1 {
+			t.Errorf("%s: got average precision %v and F1 %v, want %v and %v", name, r.AveragePrecision, r.F1, want.AveragePrecision, want.F1)
+		}
+	}
+}
+
+func TestFlagsInAnArchiveAreLabels(t *testing.T) {
+	mail := testkit.NewMail(9)
+	dir := t.TempDir()
+	important := 0
+	for i := range 60 {
+		m := mail.Next()
+		flags := "S"
+		if m.Important {
+			flags = "FS"
+			important++
+		}
+		save(t, dir, fmt.Sprintf("cur/%d.%d.host:2,%s", m.Date.Unix(), i, flags), m.Raw)
+		if i%20 == 0 {
+			save(t, dir, fmt.Sprintf("cur/%d.own%d.host:2,FS", m.Date.Unix(), i), mail.Reply(m).Raw)
+		}
+	}
+	p := Play{Paths: []string{dir}, FromFlags: true, Options: testOptions()}
+	r, err := p.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Messages != 63 || r.Own != 3 || r.Examples != 60 || r.Important != important || r.Labels != "flags" {
+		t.Errorf("got %d messages, %d own, %d examples, %d important, labels %q; want 63, 3, 60, %d, flags", r.Messages, r.Own, r.Examples, r.Important, r.Labels, important)
+	}
+	p.Feedback = Delayed
+	if _, err := p.Run(t.Context()); !errors.Is(err, ErrPlay) || !strings.Contains(err.Error(), "labels from flags have no time") {
+		t.Errorf("delayed: got %v", err)
+	}
+}
+
+func TestAnArchiveInWhichNothingIsImportantIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	at := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
+	var mbox bytes.Buffer
+	for i, from := range []string{"ann@example.org", "bob@example.org", "ann@example.org", owner} {
+		testkit.AppendMbox(&mbox, simple(from, fmt.Sprintf("m%d", i), "elsewhere"), at.Add(time.Duration(i)*time.Hour))
+	}
+	path := save(t, dir, "m", mbox.Bytes())
+	stranger := testOptions()
+	stranger.Featurize.Owner = []string{"cem@example.org"}
+	for _, tt := range []struct {
+		name, want string
+		play       Play
+	}{
+		{"no answer", "none of the owner's 1 messages answers one of the 3 others", Play{Options: testOptions()}},
+		{"another owner", "no message is from the owner [cem@example.org]", Play{Options: stranger}},
+		{"another owner, with who it may be", "Most are from ann@example.org, bob@example.org, " + owner, Play{Options: stranger}},
+		{"no flag", "none of the 4 messages is flagged", Play{Options: testOptions(), FromFlags: true}},
+	} {
+		tt.play.Paths = []string{path}
+		if r, err := tt.play.Run(t.Context()); !errors.Is(err, ErrPlay) || !strings.Contains(err.Error(), tt.want) || r != nil {
+			t.Errorf("%s: got %v, %v; want ErrPlay with %q", tt.name, r, err, tt.want)
+		}
 	}
 }

@@ -3,10 +3,8 @@
 package evaluate
 
 import (
-	"cmp"
 	"errors"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/hinged/hinged/ingest/archive"
@@ -20,19 +18,12 @@ type mail struct {
 	label            model.Label // of the archive that it comes from; 0: none
 }
 
-// stream merges archives by date. Each archive keeps its own order; of two that
-// have a message to give, the earlier one goes first, on equal dates the one that
-// was named first. A message without a date counts as of the one before it.
+// stream is archives in order of date. A message without a date counts as of the one
+// before it. At the first reading an archive of one file is taken to be in order; rewind
+// tells.
 type stream struct {
-	archives []*open
-}
-
-// open is one archive and its next message.
-type open struct {
-	reader *archive.Reader
-	label  model.Label
-	next   *archive.Message // nil: at its end
-	date   time.Time
+	reader  *archive.Reader
+	sources []source
 }
 
 // source is one archive to play.
@@ -42,75 +33,40 @@ type source struct {
 }
 
 // openStream opens all sources.
-func openStream(sources []source, maxBytes int) (s *stream, err error) {
-	s = &stream{}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, s.close())
-		}
-	}()
-	for _, src := range sources {
-		r, err := archive.Open([]string{src.path}, archive.Options{MaxBytes: maxBytes, Order: archive.ByDate})
-		if err != nil {
-			return s, err
-		}
-		o := &open{reader: r, label: src.label}
-		s.archives = append(s.archives, o)
-		if err := o.advance(); err != nil {
-			return s, err
-		}
+func openStream(sources []source, maxBytes int) (*stream, error) {
+	paths := make([]string, len(sources))
+	for i, src := range sources {
+		paths[i] = src.path
 	}
-	return s, nil
-}
-
-// advance reads the next message of one archive.
-func (o *open) advance() error {
-	m, err := o.reader.Next()
-	if errors.Is(err, io.EOF) && err == io.EOF { //nolint:errorlint // an error that wraps io.EOF is no end
-		o.next = nil
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	o.next = m
-	if date := m.Date(); !date.IsZero() {
-		o.date = date
-	}
-	return nil
+	r, err := archive.Open(paths, archive.Options{MaxBytes: maxBytes, Order: archive.ByDateLater})
+	return &stream{r, sources}, err
 }
 
 // each calls fn with every message in order.
 func (s *stream) each(fn func(mail) error) error {
+	var date time.Time
 	for {
-		waiting := slices.DeleteFunc(slices.Clone(s.archives), func(o *open) bool { return o.next == nil })
-		if len(waiting) == 0 {
+		m, err := s.reader.Next()
+		if errors.Is(err, io.EOF) && err == io.EOF { //nolint:errorlint // an error that wraps io.EOF is no end
 			return nil
 		}
-		// The first of the least, so that ties go by the order of the sources.
-		first := slices.MinFunc(waiting, func(a, b *open) int { return cmp.Compare(a.date.UnixNano(), b.date.UnixNano()) })
-		if err := fn(mail{first.next, first.date, first.label}); err != nil {
+		if err != nil {
 			return err
 		}
-		if err := first.advance(); err != nil {
+		if d := m.Date(); !d.IsZero() {
+			date = d
+		}
+		if err := fn(mail{m, date, s.sources[m.Source].label}); err != nil {
 			return err
 		}
 	}
 }
 
-// progress adds up how far all archives were read.
-func (s *stream) progress() (done, total int64) {
-	for _, o := range s.archives {
-		d, t := o.reader.Progress()
-		done, total = done+d, total+t
-	}
-	return done, total
-}
+// rewind goes back to the first message. It reports whether the messages come in the same
+// order as before: if not, the archive was not in order of date, and now is.
+func (s *stream) rewind() (same bool, err error) { return s.reader.Rewind() }
 
-func (s *stream) close() error {
-	var errs []error
-	for _, o := range s.archives {
-		errs = append(errs, o.reader.Close())
-	}
-	return errors.Join(errs...)
-}
+// progress says how much of the archives was read.
+func (s *stream) progress() (done, total int64) { return s.reader.Progress() }
+
+func (s *stream) close() error { return s.reader.Close() }

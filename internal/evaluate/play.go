@@ -47,9 +47,11 @@ const queueBytes = 64 << 20
 // merged by date.
 type Play struct {
 	// Paths are archives of mail with the owner's replies in it, which give the
-	// labels unless Labels do.
-	Paths  []string
-	Labels *Labels
+	// labels unless Labels do, or with FromFlags the flags in the archive: what its reader
+	// flagged, starred or answered is important, and so is what is called so.
+	Paths     []string
+	Labels    *Labels
+	FromFlags bool
 	// Important and Ordinary are archives of mail whose labels are known, in
 	// place of Paths.
 	Important, Ordinary []string
@@ -102,7 +104,7 @@ func (p *Play) sources() (sources []source, labels string, err error) {
 	add(p.Ordinary, model.Ordinary)
 	inFolders := len(p.Important)+len(p.Ordinary) > 0
 	switch {
-	case inFolders && (len(p.Paths) > 0 || p.Labels != nil):
+	case inFolders && (len(p.Paths) > 0 || p.Labels != nil || p.FromFlags):
 		return nil, "", fmt.Errorf("%w: --important and --ordinary can't be combined with other archives or a label file", ErrPlay)
 	case inFolders && (len(p.Important) == 0 || len(p.Ordinary) == 0):
 		return nil, "", fmt.Errorf("%w: both important and ordinary mail are needed", ErrPlay)
@@ -110,6 +112,8 @@ func (p *Play) sources() (sources []source, labels string, err error) {
 		return nil, "", fmt.Errorf("%w: there is no archive", ErrPlay)
 	case inFolders:
 		labels = "folders"
+	case p.FromFlags:
+		labels = "flags"
 	case p.Labels != nil:
 		labels = "file"
 	case len(p.Options.Featurize.Owner) == 0:
@@ -134,7 +138,7 @@ func (p *Play) sources() (sources []source, labels string, err error) {
 	case !(p.Heard >= 0 && p.Heard <= 1):
 		return nil, "", fmt.Errorf("%w: %v of the answers are heard; want a share above 0 and at most 1", ErrPlay, p.Heard)
 	case p.Feedback != Immediate && labels != "replies":
-		return nil, "", fmt.Errorf("%w: %s feedback comes from the owner's replies; labels from a %s have no time of their own", ErrPlay, p.Feedback, labels)
+		return nil, "", fmt.Errorf("%w: %s feedback comes from the owner's replies; labels from %s have no time of their own", ErrPlay, p.Feedback, labels)
 	case p.Past < 0 || p.Judge < 0:
 		return nil, "", fmt.Errorf("%w: %d messages of the past and %d to judge; both must be 0 or more", ErrPlay, p.Past, p.Judge)
 	}
@@ -166,7 +170,7 @@ func (p *Play) workers() int {
 }
 
 // Run plays and judges. It ends early with ctx's error when that is done.
-func (p Play) Run(ctx context.Context) (*Result, error) {
+func (p Play) Run(ctx context.Context) (r *Result, err error) {
 	start := time.Now()
 	if p.Feedback == "" {
 		p.Feedback = Immediate
@@ -176,20 +180,29 @@ func (p Play) Run(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	o := p.options()
+	s, err := openStream(sources, o.Featurize.MaxBytes)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
 	var known truth = folders{}
 	var mailbox *live
 	switch labels {
 	case "replies":
-		s, err := openStream(sources, o.Featurize.MaxBytes)
+		found, own, total, err := findAnswers(ctx, s, o.Featurize, heard(p.Heard), p.workers())
 		if err != nil {
 			return nil, err
 		}
-		found, own, total, err := findAnswers(ctx, s, o.Featurize, heard(p.Heard), p.workers())
-		if err = errors.Join(err, s.close()); err != nil {
-			return nil, err
+		same, err := s.rewind()
+		if err == nil && !same {
+			// It was not in order of date.
+			found, own, total, err = findAnswers(ctx, s, o.Featurize, heard(p.Heard), p.workers())
 		}
-		if own == 0 {
-			return nil, fmt.Errorf("%w: no message is from the owner %v, so there is no label; is the address right, and are the owner's own messages in the archive?", ErrPlay, o.Featurize.Owner)
+		if err == nil && own == 0 {
+			err = stranger(s, o.Featurize)
+		}
+		if err != nil {
+			return nil, err
 		}
 		known = found
 		if p.Feedback == Live {
@@ -210,18 +223,22 @@ func (p Play) Run(ctx context.Context) (*Result, error) {
 			return nil, err
 		}
 	}
-	if err := p.play(ctx, sources, j); err != nil {
+	if err := p.play(ctx, s, j); err != nil {
 		return nil, err
 	}
 	if err := p.Labels.wasted(); err != nil {
 		return nil, err
 	}
-	r := j.result(time.Since(start))
+	r = j.result(time.Since(start))
+	if err := r.oneSided(labels); err != nil {
+		return nil, err
+	}
+	r.PassedOver = s.reader.PassedOver()
 	if p.Weights != nil {
 		p.Weights(j.filter.Alone())
 	}
 	if len(o.Rules) > 0 {
-		if r.Rules, err = p.compare(ctx, sources, known, j); err != nil {
+		if r.Rules, err = p.compare(ctx, s, known, j); err != nil {
 			return nil, err
 		}
 	}
@@ -242,14 +259,12 @@ type read struct {
 }
 
 // play reads, featurises on several goroutines and judges in order.
-func (p *Play) play(ctx context.Context, sources []source, j *judge) (err error) {
+func (p *Play) play(ctx context.Context, s *stream, j *judge) error {
 	o := j.filter.Options().Featurize
 	o.Names = false // nobody asks for an explanation
-	s, err := openStream(sources, o.MaxBytes)
-	if err != nil {
+	if _, err := s.rewind(); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.close()) }()
 	workers := p.workers()
 	reader, err := pipeline.NewPool(workers).Reader(o)
 	if err != nil {
@@ -260,6 +275,9 @@ func (p *Play) play(ctx context.Context, sources []source, j *judge) (err error)
 	}, func(m mail) (r read) {
 		// What is from the owner is the owner's own here, and nobody decides about it.
 		_, _ = reader.With(context.Background(), func(f *featurize.Featurizer) { r.message = f.ReadOthers(m.Raw) }) // fails only with its context
+		if p.FromFlags {
+			m.label = flagLabel(m.Message)
+		}
 		m.Raw = nil
 		r.mail = m
 		return r

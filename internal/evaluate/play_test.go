@@ -252,7 +252,12 @@ func judged(t *testing.T, mbox []byte, feedback Feedback, known truth) []Judged 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.play(t.Context(), []source{{path, 0}}, j); err != nil {
+	s, err := openStream([]source{{path, 0}}, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	if err := p.play(t.Context(), s, j); err != nil {
 		t.Fatal(err)
 	}
 	return j.stream.scores

@@ -84,9 +84,12 @@ type Result struct {
 
 	Learner  LearnerResult `json:"learner"`  // the learner and its parameters
 	Feedback Feedback      `json:"feedback"` // when labels arrived: immediate, delayed or live
-	Labels   string        `json:"labels"`   // where labels came from: replies, folders or file
+	Labels   string        `json:"labels"`   // where labels came from: replies, folders, file or flags
 	// LabelsUnmatched counts labels of the file that match no message.
 	LabelsUnmatched int `json:"labels_unmatched,omitempty"`
+	// PassedOver lists files in folders that hold no message, such as a mail program's
+	// indexes.
+	PassedOver []string `json:"passed_over,omitempty"`
 
 	Digest      string `json:"digest"`       // digest of the whole state, in hexadecimal
 	ModelDigest string `json:"model_digest"` // digest of the weights alone, in hexadecimal
@@ -163,6 +166,9 @@ func (r *Result) WriteTable(w io.Writer) error {
 	line("digest", "%s", r.Digest)
 	if r.LabelsUnmatched > 0 {
 		line("unmatched labels", "%d", r.LabelsUnmatched)
+	}
+	if n := len(r.PassedOver); n > 0 {
+		line("passed over", "%d files that hold no message, such as %s", n, r.PassedOver[0])
 	}
 	return t.Flush()
 }

@@ -61,7 +61,7 @@ func (j *judge) sort(d *filter.Decision, x *featurize.Features, vouched bool, la
 }
 
 // compare plays without rules what j played with them.
-func (p *Play) compare(ctx context.Context, sources []source, known truth, j *judge) (*RulesResult, error) {
+func (p *Play) compare(ctx context.Context, s *stream, known truth, j *judge) (*RulesResult, error) {
 	o := p.options()
 	watch, err := filter.NewRuleSet(o.Rules, o.Featurize)
 	if err != nil {
@@ -78,7 +78,7 @@ func (p *Play) compare(ctx context.Context, sources []source, known truth, j *ju
 			return nil, err
 		}
 	}
-	if err := p.play(ctx, sources, other); err != nil {
+	if err := p.play(ctx, s, other); err != nil {
 		return nil, err
 	}
 	with, without := &j.ruled, &other.ruled
