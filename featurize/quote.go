@@ -262,7 +262,8 @@ func (q *quoteReader) headers(i int) (end int) {
 	}
 	if seen&(labelFrom|labelTo) == 0 || seen&(labelSent|labelDate|labelSubject) == 0 || n == 2 && !address ||
 		seen&(labelSent|labelSubject) == 0 && !address || // "From: London", "To: Paris", "Date: …"
-		seen&labelTo == 0 && (q.series || patch) || i > 0 && bytes.HasPrefix(bytes.TrimPrefix(q.lines[i-1].text, []byte(">")), []byte("From ")) { // git am reads such lines above a patch
+		// git am reads such lines above a patch, and an mbox has them
+		seen&labelTo == 0 && (q.series || patch) || i > 0 && bytes.HasPrefix(bytes.TrimPrefix(q.lines[i-1].text, []byte(">")), []byte("From ")) {
 		q.plain = [2]int{i, end}
 		return 0
 	}
@@ -276,24 +277,22 @@ const labelCutset = " \t*_;\u00a0\u200e\u200f\u202a\u202b\u202c"
 // several on a line.
 func (q *quoteReader) labelled(line []byte) (classes byte) {
 	for size := 48; len(line) < 2000; size = len(line) {
-		head, width := line[:min(len(line), size)], 1
+		head := line[:min(len(line), size)]
 		at := bytes.IndexByte(head, ':')
 		if at < 0 {
-			at, width = bytes.Index(head, []byte("：")), len("：")
+			at = bytes.Index(head, []byte("："))
 		}
 		if at < 0 {
 			break
 		}
-		name := bytes.Trim(line[:at], labelCutset)
-		class := headerLabels[string(q.lower(name))]
-		for start, words := len(name), 0; class == 0 && classes != 0 && words < 2 && start > 0; words++ {
-			start = max(0, bytes.LastIndexAny(name[:start], " *;"))
-			class = headerLabels[string(q.lower(bytes.Trim(name[start:], labelCutset)))]
+		name := bytes.Trim(head[:at], labelCutset)
+		if classes != 0 {
+			name = name[1+bytes.LastIndexAny(name, " *;"):]
 		}
-		if classes |= class; classes == 0 {
+		if classes |= headerLabels[string(q.lower(name))]; classes == 0 {
 			break
 		}
-		line = line[at+width:]
+		line = line[at+1:]
 	}
 	return classes
 }

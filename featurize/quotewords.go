@@ -18,7 +18,7 @@ var (
 	headerLabels = make(map[string]byte)
 	labelClasses = map[string]byte{"from": labelFrom, "to": labelTo, "sent": labelSent, "date": labelDate, "subject": labelSubject, "other": labelOther}
 	// lineOpenings are how lines of some kinds begin, by their first byte.
-	lineOpenings = map[string]*[256][]string{"opens": {}, "device": {}, "footer": {}, "disclaimer": {}}
+	lineOpenings = map[string]*[256][]string{"opens": {}, "device": {}, "footer": {}, "disclaimer": {}, "patch": {}}
 )
 
 func init() {
