@@ -205,16 +205,16 @@ func (q *quoteReader) quotation(i int, text []byte) (from, end int) {
 	if last == ':' && len(text) < 80 {
 		forward = hasWord(q.lower(text), "forward") && q.headers(q.filled(i+1)) > 0
 	}
-	if (original || forward) && !ends || isRule(text) {
+	dashed := len(text) > 8 && text[0] == last && (last == '-' || last == '=')
+	if (original || forward) && !ends || dashed || isRule(text) {
 		end = q.headers(q.filled(i + 1))
 		if q.forward = q.forward || forward; end > 0 || original || forward {
 			return i, max(i+1, end)
 		}
-		return i, i
 	}
-	if last == ':' || bytes.HasSuffix(text, []byte("：")) || last == '-' && text[0] == '-' || last == 'e' && bytes.HasSuffix(text, []byte(" wrote")) ||
+	if last == ':' || bytes.HasSuffix(text, []byte("：")) || dashed || last == 'e' && bytes.HasSuffix(text, []byte(" wrote")) ||
 		last == '>' && asciiClass[text[0]]&digit != 0 && q.follows(i+1) {
-		if from = q.attribution(i, last != '-' && last != 'e'); from >= 0 {
+		if from = q.attribution(i, !dashed && last != 'e'); from >= 0 {
 			return from, i + 1
 		}
 	}
@@ -260,8 +260,8 @@ func (q *quoteReader) headers(i int) (end int) {
 	if seen&(labelSent|labelDate) != 0 {
 		n++
 	}
-	if seen&(labelFrom|labelTo) == 0 || seen&(labelSent|labelDate|labelSubject) == 0 || n == 2 && !address ||
-		seen&(labelSent|labelSubject) == 0 && !address || // "From: London", "To: Paris", "Date: …"
+	if seen&(labelFrom|labelTo) == 0 || n < 2 || n == 2 && (!address || seen&(labelSent|labelDate) == 0) ||
+		seen&labelSent == 0 && !address || // a timetable, a memorandum
 		// git am reads such lines above a patch, and an mbox has them
 		seen&labelTo == 0 && (q.series || patch) || i > 0 && bytes.HasPrefix(bytes.TrimPrefix(q.lines[i-1].text, []byte(">")), []byte("From ")) {
 		q.plain = [2]int{i, end}
@@ -308,13 +308,13 @@ var (
 // If a quotation follows, less will do.
 func (q *quoteReader) attribution(i int, colon bool) (best int) {
 	var wrote, address, date, clock bool
-	best, weak, size := -1, -1, 0
+	best, weak, size, bracket := -1, -1, 0, bytes.IndexByte(q.at(i), '>') >= 0
 	for from := i; from >= 0 && i-from < attributionLines; from-- {
 		text := q.at(from)
 		if len(text) == 0 && from > 0 && bytes.HasPrefix(q.at(from+1), []byte("<")) {
 			continue // some write "<", the address and ">" on lines of their own
 		}
-		if size += len(text); len(text) == 0 || size > attributionBytes || from < i && (q.lines[from].mark == markQuoted || text[len(text)-1] == ':') {
+		if size += len(text); len(text) == 0 || size > attributionBytes || from < i && (q.lines[from].mark == markQuoted || text[len(text)-1] == ':' || bytes.HasSuffix(text, []byte(" wrote"))) {
 			break
 		}
 		low := q.lower(text)
@@ -325,8 +325,8 @@ func (q *quoteReader) attribution(i int, colon bool) (best int) {
 		}
 		dates := !date && dateIn.Match(low)
 		date, clock = date || dates, clock || timeIn.Match(low)
-		opening := opens(bytes.TrimLeft(text, "-* "), "opens") && bytes.ContainsAny(text, "0123456789")
-		complete := colon && (wrote && (address || date && (opening || clock) || opening && clock) || address && date && clock) ||
+		opening := opens(bytes.TrimLeft(text, "-=* "), "opens") && bytes.ContainsAny(text, "0123456789")
+		complete := colon && (wrote && (address || date && (opening || clock) || opening && clock) || address && bracket && date && clock) ||
 			!colon && wrote && (clock || address) && (date || opening)
 		if complete && (best < 0 || opening || dates) {
 			best = from
