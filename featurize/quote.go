@@ -203,7 +203,7 @@ func (q *quoteReader) quotation(i int, text []byte) (from, end int) {
 	}
 	last := text[len(text)-1]
 	if last == ':' && len(text) < 80 {
-		forward = hasWord(q.lower(text), "forward") && q.headers(q.filled(i+1)) > 0
+		forward = q.headers(q.filled(i+1)) > 0 && hasWord(q.lower(text), "forward")
 	}
 	dashed := len(text) > 8 && text[0] == last && (last == '-' || last == '=')
 	if (original || forward) && !ends || dashed || isRule(text) {
