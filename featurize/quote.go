@@ -78,9 +78,7 @@ func (q *quoteReader) next(i int) int {
 	if !quoted || len(text) < 12 && text[len(text)-1] == ':' { // "> wrote:" can end what wrapped
 		if from, end := q.quotation(i, text); end > i {
 			q.mark(from, end, markQuoted)
-			if q.rest = markNone; q.unmarked(end) {
-				q.rest = markQuoted
-			}
+			q.rest = q.unmarked(end)
 			return end
 		}
 	}
@@ -140,17 +138,19 @@ func (q *quoteReader) follows(i int) bool {
 	return len(q.at(i)) > 0 && isQuote(q.at(i))
 }
 
-// unmarked reports whether all lines from i on are quoted, because none is marked so, or only
-// below the next attribution.
-func (q *quoteReader) unmarked(i int) bool {
+// unmarked is the mark of the lines from i on, below an attribution: all are quoted if none is
+// marked so, or only below the next attribution.
+func (q *quoteReader) unmarked(i int) (mark lineMark) {
 	var last byte
 	for k, n := q.filled(i), 0; k < len(q.lines) && len(q.at(k)) > 0 && n < signatureLines; k, n = q.filled(k+1), n+1 {
-		if q.follows(k) {
-			return last == ':'
+		if q.follows(k) && last != ':' {
+			return markNone
+		} else if q.follows(k) {
+			break
 		}
-		last = q.at(k)[len(q.at(k))-1]
+		last, mark = q.at(k)[len(q.at(k))-1], markQuoted
 	}
-	return last != 0
+	return mark
 }
 
 // isQuote reports whether a line, without the white space around it, is quoted:
@@ -297,10 +297,11 @@ func (q *quoteReader) labelled(line []byte) (classes byte) {
 	return classes
 }
 
-// Dates and times of day in an attribution.
+// What an attribution has.
 var (
-	dateIn = regexp.MustCompile(`(^|\D)((1[3-9]|20|25)\d\d(\D|$)|\d{1,2}[./-]\d{1,2}[./-]\d\d)`)
-	timeIn = regexp.MustCompile(`(^|\D)\d{1,2}[:.h]\d\d(\D|$)`)
+	dateIn    = regexp.MustCompile(`(^|\D)((1[3-9]|20|25)\d\d(\D|$)|\d{1,2}[./-]\d{1,2}[./-]\d\d)`)
+	addressIn = regexp.MustCompile(`[^ ]@[^ ]`)
+	timeIn    = regexp.MustCompile(`(^|\D)\d{1,2}[:.h]\d\d(\D|$)`)
 )
 
 // attribution returns the line with which the attribution begins that ends with line i, -1 if
@@ -319,8 +320,7 @@ func (q *quoteReader) attribution(i int, colon bool) (best int) {
 		}
 		low := q.lower(text)
 		wrote = wrote || hasWord(low, "wrote")
-		at := bytes.IndexByte(low, '@')
-		if address = address || at > 0 && at+1 < len(low) && low[at-1] > ' ' && low[at+1] > ' '; !wrote && !address && text[0] != '>' {
+		if address = address || addressIn.Match(low); !wrote && !address && text[0] != '>' {
 			return -1
 		}
 		dates := !date && dateIn.Match(low)
