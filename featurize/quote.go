@@ -78,9 +78,7 @@ func (q *quoteReader) next(i int) int {
 	if !quoted || len(text) < 12 && text[len(text)-1] == ':' { // "> wrote:" can end what wrapped
 		if from, end := q.quotation(i, text); end > i {
 			q.mark(from, end, markQuoted)
-			if q.rest = markNone; q.unmarked(end) {
-				q.rest = markQuoted
-			}
+			q.rest = q.unmarked(end)
 			return end
 		}
 	}
@@ -140,17 +138,19 @@ func (q *quoteReader) follows(i int) bool {
 	return len(q.at(i)) > 0 && isQuote(q.at(i))
 }
 
-// unmarked reports whether all lines from i on are quoted, because none is marked so, or only
-// below the next attribution.
-func (q *quoteReader) unmarked(i int) bool {
+// unmarked is the mark of the lines from i on, below an attribution: all are quoted if none is
+// marked so, or only below the next attribution.
+func (q *quoteReader) unmarked(i int) (mark lineMark) {
 	var last byte
 	for k, n := q.filled(i), 0; k < len(q.lines) && len(q.at(k)) > 0 && n < signatureLines; k, n = q.filled(k+1), n+1 {
-		if q.follows(k) {
-			return last == ':'
+		if q.follows(k) && last != ':' {
+			return markNone
+		} else if q.follows(k) {
+			break
 		}
-		last = q.at(k)[len(q.at(k))-1]
+		last, mark = q.at(k)[len(q.at(k))-1], markQuoted
 	}
-	return last != 0
+	return mark
 }
 
 // isQuote reports whether a line, without the white space around it, is quoted:
@@ -203,18 +203,18 @@ func (q *quoteReader) quotation(i int, text []byte) (from, end int) {
 	}
 	last := text[len(text)-1]
 	if last == ':' && len(text) < 80 {
-		forward = hasWord(q.lower(text), "forward") && q.headers(q.filled(i+1)) > 0
+		forward = q.headers(q.filled(i+1)) > 0 && hasWord(q.lower(text), "forward")
 	}
-	if (original || forward) && !ends || isRule(text) {
+	dashed := len(text) > 8 && text[0] == last && (last == '-' || last == '=')
+	if (original || forward) && !ends || dashed || isRule(text) {
 		end = q.headers(q.filled(i + 1))
 		if q.forward = q.forward || forward; end > 0 || original || forward {
 			return i, max(i+1, end)
 		}
-		return i, i
 	}
-	if last == ':' || bytes.HasSuffix(text, []byte("：")) || last == '-' && text[0] == '-' || last == 'e' && bytes.HasSuffix(text, []byte(" wrote")) ||
+	if last == ':' || bytes.HasSuffix(text, []byte("：")) || dashed || last == 'e' && bytes.HasSuffix(text, []byte(" wrote")) ||
 		last == '>' && asciiClass[text[0]]&digit != 0 && q.follows(i+1) {
-		if from = q.attribution(i, last != '-' && last != 'e'); from >= 0 {
+		if from = q.attribution(i, !dashed && last != 'e'); from >= 0 {
 			return from, i + 1
 		}
 	}
@@ -260,9 +260,10 @@ func (q *quoteReader) headers(i int) (end int) {
 	if seen&(labelSent|labelDate) != 0 {
 		n++
 	}
-	if seen&(labelFrom|labelTo) == 0 || seen&(labelSent|labelDate|labelSubject) == 0 || n == 2 && !address ||
-		seen&(labelSent|labelSubject) == 0 && !address || // "From: London", "To: Paris", "Date: …"
-		seen&labelTo == 0 && (q.series || patch) || i > 0 && bytes.HasPrefix(bytes.TrimPrefix(q.lines[i-1].text, []byte(">")), []byte("From ")) { // git am reads such lines above a patch
+	if seen&(labelFrom|labelTo) == 0 || n < 2 || n == 2 && (!address || seen&(labelSent|labelDate) == 0) ||
+		seen&labelSent == 0 && !address || // a timetable, a memorandum
+		// git am reads such lines above a patch, and an mbox has them
+		seen&labelTo == 0 && (q.series || patch) || i > 0 && bytes.HasPrefix(bytes.TrimPrefix(q.lines[i-1].text, []byte(">")), []byte("From ")) {
 		q.plain = [2]int{i, end}
 		return 0
 	}
@@ -276,32 +277,31 @@ const labelCutset = " \t*_;\u00a0\u200e\u200f\u202a\u202b\u202c"
 // several on a line.
 func (q *quoteReader) labelled(line []byte) (classes byte) {
 	for size := 48; len(line) < 2000; size = len(line) {
-		head, width := line[:min(len(line), size)], 1
+		head := line[:min(len(line), size)]
 		at := bytes.IndexByte(head, ':')
 		if at < 0 {
-			at, width = bytes.Index(head, []byte("：")), len("：")
+			at = bytes.Index(head, []byte("："))
 		}
 		if at < 0 {
 			break
 		}
-		name := bytes.Trim(line[:at], labelCutset)
-		class := headerLabels[string(q.lower(name))]
-		for start, words := len(name), 0; class == 0 && classes != 0 && words < 2 && start > 0; words++ {
-			start = max(0, bytes.LastIndexAny(name[:start], " *;"))
-			class = headerLabels[string(q.lower(bytes.Trim(name[start:], labelCutset)))]
+		name := bytes.Trim(head[:at], labelCutset)
+		if classes != 0 {
+			name = name[1+bytes.LastIndexAny(name, " *;"):]
 		}
-		if classes |= class; classes == 0 {
+		if classes |= headerLabels[string(q.lower(name))]; classes == 0 {
 			break
 		}
-		line = line[at+width:]
+		line = line[at+1:]
 	}
 	return classes
 }
 
-// Dates and times of day in an attribution.
+// What an attribution has.
 var (
-	dateIn = regexp.MustCompile(`(^|\D)((1[3-9]|20|25)\d\d(\D|$)|\d{1,2}[./-]\d{1,2}[./-]\d\d)`)
-	timeIn = regexp.MustCompile(`(^|\D)\d{1,2}[:.h]\d\d(\D|$)`)
+	dateIn    = regexp.MustCompile(`(^|\D)((1[3-9]|20|25)\d\d(\D|$)|\d{1,2}[./-]\d{1,2}[./-]\d\d)`)
+	addressIn = regexp.MustCompile(`[^ ]@[^ ]`)
+	timeIn    = regexp.MustCompile(`(^|\D)\d{1,2}[:.h]\d\d(\D|$)`)
 )
 
 // attribution returns the line with which the attribution begins that ends with line i, -1 if
@@ -309,25 +309,24 @@ var (
 // If a quotation follows, less will do.
 func (q *quoteReader) attribution(i int, colon bool) (best int) {
 	var wrote, address, date, clock bool
-	best, weak, size := -1, -1, 0
+	best, weak, size, bracket := -1, -1, 0, bytes.IndexByte(q.at(i), '>') >= 0
 	for from := i; from >= 0 && i-from < attributionLines; from-- {
 		text := q.at(from)
 		if len(text) == 0 && from > 0 && bytes.HasPrefix(q.at(from+1), []byte("<")) {
 			continue // some write "<", the address and ">" on lines of their own
 		}
-		if size += len(text); len(text) == 0 || size > attributionBytes || from < i && (q.lines[from].mark == markQuoted || text[len(text)-1] == ':') {
+		if size += len(text); len(text) == 0 || size > attributionBytes || from < i && (q.lines[from].mark == markQuoted || text[len(text)-1] == ':' || bytes.HasSuffix(text, []byte(" wrote"))) {
 			break
 		}
 		low := q.lower(text)
 		wrote = wrote || hasWord(low, "wrote")
-		at := bytes.IndexByte(low, '@')
-		if address = address || at > 0 && at+1 < len(low) && low[at-1] > ' ' && low[at+1] > ' '; !wrote && !address && text[0] != '>' {
+		if address = address || addressIn.Match(low); !wrote && !address && text[0] != '>' {
 			return -1
 		}
 		dates := !date && dateIn.Match(low)
 		date, clock = date || dates, clock || timeIn.Match(low)
-		opening := opens(bytes.TrimLeft(text, "-* "), "opens") && bytes.ContainsAny(text, "0123456789")
-		complete := colon && (wrote && (address || date && (opening || clock) || opening && clock) || address && date && clock) ||
+		opening := opens(bytes.TrimLeft(text, "-=* "), "opens") && bytes.ContainsAny(text, "0123456789")
+		complete := colon && (wrote && (address || date && (opening || clock) || opening && clock) || address && bracket && date && clock) ||
 			!colon && wrote && (clock || address) && (date || opening)
 		if complete && (best < 0 || opening || dates) {
 			best = from

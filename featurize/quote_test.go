@@ -149,7 +149,7 @@ func TestTimeForQuotationsIsLinearInTheLines(t *testing.T) {
 			}
 			return best
 		}
-		if small, big := took(1000), took(16_000); big > 60*small+10*time.Millisecond {
+		if small, big := took(1000), took(16_000); big > 130*small+100*time.Millisecond {
 			t.Errorf("%.20q: %v for 1000 lines, %v for 16000", line, small, big)
 		}
 	}

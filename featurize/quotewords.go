@@ -6,6 +6,8 @@ import (
 	"bytes"
 	_ "embed" // the words
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Classes of the labels of header lines in a quotation.
@@ -18,13 +20,18 @@ var (
 	headerLabels = make(map[string]byte)
 	labelClasses = map[string]byte{"from": labelFrom, "to": labelTo, "sent": labelSent, "date": labelDate, "subject": labelSubject, "other": labelOther}
 	// lineOpenings are how lines of some kinds begin, by their first byte.
-	lineOpenings = map[string]*[256][]string{"opens": {}, "device": {}, "footer": {}, "disclaimer": {}}
+	lineOpenings = map[string]*[256][]string{"opens": {}, "device": {}, "footer": {}, "disclaimer": {}, "patch": {}}
 )
 
 func init() {
 	for line := range strings.Lines(quoteWords) {
 		name, list, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		for words := range strings.SplitSeq(list, "|") {
+		entries := strings.Split(list, "|")
+		for i := 0; i < len(entries); i++ {
+			words := entries[i]
+			if r, size := utf8.DecodeRuneInString(words); size > 1 && unicode.IsLower(r) { // programs write a capital, too
+				entries = append(entries, string(unicode.ToUpper(r))+words[size:])
+			}
 			quoteLists[name] = append(quoteLists[name], words)
 			headerLabels[words] |= labelClasses[name]
 			if at := lineOpenings[name]; at != nil {

@@ -141,18 +141,7 @@ func inPatch(line []byte) bool {
 	case '-':
 		return string(bytes.TrimRight(line, " ")) != "--"
 	}
-	for _, beginning := range patchHeaders {
-		if bytes.HasPrefix(line, beginning) {
-			return true
-		}
-	}
-	return false
-}
-
-// patchHeaders begin the lines of a patch that are none of a file.
-var patchHeaders = [][]byte{
-	[]byte("diff "), []byte("index "), []byte("Index: "), []byte("new file mode "), []byte("deleted file mode "), []byte("old mode "),
-	[]byte("new mode "), []byte("rename "), []byte("similarity index "), []byte("======"), []byte("\\ No newline"),
+	return opens(line, "patch")
 }
 
 // readPatchLine reads a line that belongs to a patch.
