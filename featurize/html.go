@@ -16,6 +16,7 @@ const (
 	maxHTMLTags  = 1 << 17
 	maxHTMLToken = 256 << 10
 	maxSheets    = 64
+	maxCached    = 1 << 20 // bytes of CSS
 )
 
 // htmlReader turns a document into the lines of text that a person sees (HTML 15, CSS 2.2):
@@ -197,7 +198,7 @@ func (f *Featurizer) parsedCSS(text string, attribute bool) *sheet {
 	if s, ok := f.css.parsed[key]; ok {
 		return s
 	}
-	if f.css.size += len(text) + 64; f.css.parsed == nil || f.css.size > maxSheet {
+	if f.css.size += len(text) + 64; f.css.parsed == nil || f.css.size > maxCached {
 		f.css.parsed, f.css.size = map[string]*sheet{}, len(text)
 	}
 	s := parseCSS(text, attribute)
