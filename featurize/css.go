@@ -30,7 +30,6 @@ const windowWidth, windowHeight = 1000, 800
 // element itself must have: "#id", ".class", "tag" or "*". Of a style attribute it holds the
 // declarations.
 type sheet struct {
-	text         string
 	rules        map[string][]*rule
 	count        int
 	declarations []declaration
@@ -54,7 +53,7 @@ const attributeCost = 4 // and more for long ones
 
 // parseCSS reads a style sheet, or a style attribute (CSS Syntax Level 3). Any bytes will do.
 func parseCSS(text string, attribute bool) *sheet {
-	s := &sheet{text: text, rules: map[string][]*rule{}}
+	s := &sheet{rules: map[string][]*rule{}}
 	p := css.NewParser(parse.NewInputString(text[:min(len(text), maxSheet)]), attribute)
 	var selectors string
 	groups, rules, off := 0, 0, 0 // open at-rules; open rules; the at-rule that doesn't apply
