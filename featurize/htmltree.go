@@ -71,9 +71,14 @@ type htmlTree struct {
 	attrs  []html.Attribute
 	text   []byte // all that strings are of
 	fixes  []stringFix
-	open   []*html.Node
+	open   []openElement
 	styled bool // there are style sheets
-	above  []*html.Node
+	above  []openElement
+}
+
+type openElement struct {
+	*html.Node
+	traits int
 }
 
 // stringFix says which part of text a string is to be.
@@ -94,9 +99,9 @@ func (t *htmlTree) parse(f *Featurizer, doc []byte) *html.Node {
 	f.source.Reset(doc)
 	z := html.NewTokenizer(&f.source)
 	z.SetMaxBuf(maxHTMLToken)
-	t.push(t.node(html.ElementNode, atom.Html))
-	t.push(t.node(html.ElementNode, atom.Body))
-	root := t.open[0]
+	root := t.node(html.ElementNode, atom.Html)
+	t.push(root, 0)
+	t.push(t.node(html.ElementNode, atom.Body), 0)
 	for {
 		switch token := z.Next(); token {
 		case html.ErrorToken:
@@ -110,7 +115,11 @@ func (t *htmlTree) parse(f *Featurizer, doc []byte) *html.Node {
 			return root
 		case html.TextToken:
 			n := t.node(html.TextNode, 0)
-			t.keep(&n.Data, z.Text())
+			text := z.Raw()
+			if bytes.IndexByte(text, '&') >= 0 || bytes.IndexByte(text, '\r') >= 0 || bytes.IndexByte(text, 0) >= 0 {
+				text = z.Text() // which takes memory for each text
+			}
+			t.keep(&n.Data, text)
 			t.append(n)
 		case html.StartTagToken, html.SelfClosingTagToken:
 			t.start(z, tagOf(z.Raw()), token == html.SelfClosingTagToken)
@@ -147,10 +156,10 @@ func (t *htmlTree) append(n *html.Node) {
 	}
 }
 
-func (t *htmlTree) push(n *html.Node) {
+func (t *htmlTree) push(n *html.Node, traits int) {
 	t.open = t.open[:min(len(t.open), maxHTMLDepth-1)]
 	t.append(n)
-	t.open = append(t.open, n)
+	t.open = append(t.open, openElement{n, traits})
 }
 
 func (t *htmlTree) start(z *html.Tokenizer, tag atom.Atom, selfClosing bool) {
@@ -161,7 +170,7 @@ func (t *htmlTree) start(z *html.Tokenizer, tag atom.Atom, selfClosing bool) {
 	for _, other := range implied[tag] {
 		t.close(other, "", isScope|isList)
 	}
-	n := t.open[0]
+	n := t.open[0].Node
 	switch tag {
 	case atom.Head:
 		return
@@ -183,7 +192,7 @@ func (t *htmlTree) start(z *html.Tokenizer, tag atom.Atom, selfClosing bool) {
 	case traits&isVoid != 0, selfClosing && tag == 0 && t.find(atom.Svg, "", 0) > 0:
 		t.append(n)
 	default:
-		t.push(n)
+		t.push(n, traits)
 	}
 	switch tag {
 	case atom.Style:
@@ -225,18 +234,17 @@ func (t *htmlTree) end(z *html.Tokenizer, tag atom.Atom) {
 // find returns where the innermost open element of a tag is, -1 if there is none within those
 // of the barriers.
 func (t *htmlTree) find(tag atom.Atom, name string, barriers int) int {
-	switch {
-	case tagTraits[tag]&isPart != 0:
+	if traits := tagTraits[tag]; traits&isPart != 0 {
 		barriers = isTable
-	case tagTraits[tag]&isScope != 0:
+	} else if traits&isScope != 0 {
 		barriers = 0
 	}
 	for i := len(t.open) - 1; i > 1; i-- {
-		n := t.open[i]
+		n := &t.open[i]
 		if n.DataAtom == tag && (tag != 0 || n.Data == name) {
 			return i
 		}
-		if barriers != 0 && tagTraits[n.DataAtom]&barriers != 0 {
+		if n.traits&barriers != 0 {
 			return -1
 		}
 	}
@@ -256,10 +264,10 @@ func (t *htmlTree) close(tag atom.Atom, name string, barriers int) {
 		return
 	}
 	for _, n := range t.above {
-		if tagTraits[tag]&formats != 0 || tagTraits[n.DataAtom]&formats != 0 {
+		if (tagTraits[tag]|n.traits)&formats != 0 {
 			again := t.node(html.ElementNode, n.DataAtom)
 			again.Data, again.Attr = n.Data, n.Attr
-			t.push(again)
+			t.push(again, n.traits)
 		}
 	}
 }
