@@ -156,6 +156,11 @@ func (r *htmlReader) element(n *html.Node, s style, mark lineMark, mute bool) {
 	case atom.Head, atom.Title, atom.Script, atom.Style, atom.Template, atom.Textarea, atom.Noembed, atom.Noframes, atom.Iframe,
 		atom.Object, atom.Video, atom.Audio, atom.Canvas, atom.Datalist, atom.Meter, atom.Progress, atom.Rp, atom.Desc:
 		mute = true
+	case atom.Br, atom.Hr, atom.Img, atom.Input: // no text is in them, so no style is asked for
+		if !mute {
+			r.edge(displays[n.DataAtom], s.gone)
+		}
+		return
 	case atom.Dialog:
 		_, open := attribute(n, "open")
 		mute = mute || !open

@@ -276,14 +276,15 @@ func (t *htmlTree) close(tag atom.Atom, name string, barriers int) {
 // that name. Tokenizer.TagName would give the name, in memory of its own for each tag.
 func tagOf(source []byte) atom.Atom {
 	name := bytes.TrimPrefix(bytes.TrimPrefix(source, []byte("<")), []byte("/"))
-	if end := bytes.IndexAny(name, " \n\r\t\f/>"); end >= 0 {
-		name = name[:end]
-	}
 	var lower [longestTag]byte
-	if len(name) > len(lower) {
-		return 0
-	}
 	for i, c := range name {
+		switch c {
+		case ' ', '\n', '\r', '\t', '\f', '/', '>':
+			return atom.Lookup(lower[:i])
+		}
+		if i == len(lower) {
+			return 0
+		}
 		lower[i] = lowerASCII[c]
 	}
 	return atom.Lookup(lower[:len(name)])
