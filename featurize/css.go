@@ -30,7 +30,6 @@ const windowWidth, windowHeight = 1000, 800
 // element itself must have: "#id", ".class", "tag" or "*". Of a style attribute it holds the
 // declarations.
 type sheet struct {
-	text         string
 	rules        map[string][]*rule
 	count        int
 	declarations []declaration
@@ -48,13 +47,15 @@ type compound struct {
 	selector   cascadia.Sel
 	combinator string // to the compound on the left
 	cost       int
+	tag        string // if it asks for a tag alone
+	keyed      bool   // if it asks for no more than its key
 }
 
 const attributeCost = 4 // and more for long ones
 
 // parseCSS reads a style sheet, or a style attribute (CSS Syntax Level 3). Any bytes will do.
 func parseCSS(text string, attribute bool) *sheet {
-	s := &sheet{text: text, rules: map[string][]*rule{}}
+	s := &sheet{rules: map[string][]*rule{}}
 	p := css.NewParser(parse.NewInputString(text[:min(len(text), maxSheet)]), attribute)
 	var selectors string
 	groups, rules, off := 0, 0, 0 // open at-rules; open rules; the at-rule that doesn't apply
@@ -177,13 +178,18 @@ func (s *sheet) add(list string, declarations []declaration) {
 			for i, n := range selector.Specificity() {
 				r.weight += min(n, 255) << (40 - 8*i)
 			}
-			c := compound{selector, combinator, 1}
+			c := compound{selector: selector, combinator: combinator, cost: 1}
 			if strings.Contains(part, ":") {
 				c.cost = 64 // it may look at what stands beside
 			} else if strings.Contains(part, "[") {
 				c.cost = attributeCost
 			}
 			r.compounds, combinator, key = append(r.compounds, c), "", keyOf(part)
+			if last := &r.compounds[len(r.compounds)-1]; key == strings.ToLower(part) || key == part {
+				if last.keyed = true; key != "*" && !strings.ContainsAny(key, ".#") {
+					last.tag = key
+				}
+			}
 		}
 		if len(r.compounds) == 0 {
 			return
@@ -229,7 +235,16 @@ func (r *rule) matches(n *html.Node, at int, budget *int) bool {
 			*budget -= len(n.Attr[i].Val) >> 8
 		}
 	}
-	if *budget -= c.cost; *budget < 0 || n.Type != html.ElementNode || !c.selector.Match(n) {
+	if *budget -= c.cost; *budget < 0 || n.Type != html.ElementNode {
+		return false
+	}
+	switch { // the index has seen to it; no need to ask; or else
+	case at == 0 && c.keyed:
+	case c.tag != "":
+		if n.Data != c.tag {
+			return false
+		}
+	case !c.selector.Match(n):
 		return false
 	}
 	if at++; at == len(r.compounds) {

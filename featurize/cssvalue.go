@@ -33,18 +33,8 @@ const (
 // reading is how the value of a property is read that is no word.
 type reading uint8
 
-const (
-	words reading = iota
-	length
-	side // a length that counts if none of the like is greater
-	sides
-	oneColor
-	image
-	shadow
-	function
-	background
-	font
-)
+// A side is a length that counts if none of the like is greater.
+const words, length, side, sides, oneColor, image, shadow, function, background, font reading = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
 
 // known are the properties by name, without a prefix such as -webkit-.
 var known = map[string]struct {
@@ -129,7 +119,7 @@ func declare(out []declaration, name string, values []css.Token) []declaration {
 		if d.n = n; word == "smaller" || word == "larger" {
 			d.n, d.unit = n/16, times
 		}
-		if n == 0 && (k.reading == length || d.property == propMaxHeight) {
+		if n == 0 && k.reading == length && d.property != propFlat {
 			d.unit = inherit
 		}
 	case word == "auto" && d.property == propOverflow:
@@ -154,10 +144,10 @@ func (d declaration) read(out []declaration, how reading, values []css.Token) []
 	ok := false
 	switch how {
 	case oneColor:
-		d.color, _, ok = parseColor(values)
+		d.color, ok = parseColor(values)
 	case shadow:
 		for ; len(values) > 0 && !ok; values = values[1:] {
-			d.color, _, ok = parseColor(values)
+			d.color, ok = parseColor(values)
 		}
 	case image:
 		ok = isFunction(values[0])
@@ -223,30 +213,14 @@ func (d declaration) read(out []declaration, how reading, values []css.Token) []
 func (d declaration) background(out []declaration, values []css.Token) []declaration {
 	picture := d
 	picture.property, picture.color = propImage, color{}
-	for len(values) > 0 {
-		c, used, ok := parseColor(values)
-		if ok {
+	for i := range values { // colors within a gradient do no harm: it is a picture
+		if c, ok := parseColor(values[i:]); ok {
 			d.color = c
-		} else if used = 1; isFunction(values[0]) {
+		} else if isFunction(values[i]) {
 			picture.n = 1
-			for depth := nesting(values[0].TokenType); depth > 0 && used < len(values); used++ {
-				depth += nesting(values[used].TokenType)
-			}
 		}
-		values = values[used:]
 	}
 	return append(out, d, picture)
-}
-
-// nesting returns by how much a token opens or closes parentheses.
-func nesting(tt css.TokenType) int {
-	switch tt {
-	case css.LeftParenthesisToken, css.FunctionToken:
-		return 1
-	case css.RightParenthesisToken:
-		return -1
-	}
-	return 0
 }
 
 func isFunction(t css.Token) bool {
@@ -331,27 +305,27 @@ type color [4]float64
 var black, white = color{0, 0, 0, 1}, color{255, 255, 255, 1}
 
 // parseColor reads the color at the start of the tokens (CSS Color Level 4, without the
-// functions that no mail uses), and how many tokens it takes.
-func parseColor(values []css.Token) (c color, used int, ok bool) {
+// functions that no mail uses).
+func parseColor(values []css.Token) (c color, ok bool) {
 	name := unescape(values[0].Data)
 	switch values[0].TokenType {
 	case css.IdentToken, css.HashToken:
 		if name == "transparent" {
-			return color{}, 1, true
+			return color{}, true
 		}
-		if c, ok = namedColor(name); ok && values[0].TokenType == css.IdentToken == (name[0] != '#') {
-			return c, 1, true
-		}
-		return color{}, 1, false
+		c, ok = namedColor(name)
+		return c, ok && (values[0].TokenType == css.HashToken) == (name[0] == '#')
 	case css.FunctionToken:
 	default:
-		return color{}, 1, false
+		return color{}, false
 	}
 	c[3] = 1
 	i := 0
-	for used = 1; used < len(values) && values[used].TokenType != css.RightParenthesisToken; used++ {
-		n, isShare, isNumber := number(values[used])
-		if !isNumber || i == len(c) {
+	for _, t := range values[1:] {
+		n, isShare, isNumber := number(t)
+		if t.TokenType == css.RightParenthesisToken || i == len(c) {
+			break
+		} else if !isNumber {
 			continue
 		}
 		if isShare && name[0] == 'r' && i < 3 {
@@ -369,7 +343,7 @@ func parseColor(values []css.Token) (c color, used int, ok bool) {
 		c[j] = min(max(c[j], 0), 255)
 	}
 	c[3] = min(max(c[3], 0), 1)
-	return c, min(used+1, len(values)), i >= 3 && (strings.HasPrefix(name, "rgb") || strings.HasPrefix(name, "hsl"))
+	return c, i >= 3 && (strings.HasPrefix(name, "rgb") || strings.HasPrefix(name, "hsl"))
 }
 
 // namedColor reads a name, or three, four, six or eight hexadecimal digits. Old attributes

@@ -13,9 +13,8 @@ import (
 
 // Limits on one document.
 const (
-	maxHTMLTags  = 1 << 17
-	maxHTMLToken = 256 << 10
-	maxSheets    = 64
+	maxSheets = 64
+	maxCached = 1 << 20 // bytes of CSS
 )
 
 // htmlReader turns a document into the lines of text that a person sees (HTML 15, CSS 2.2):
@@ -35,6 +34,7 @@ type htmlReader struct {
 	matched []match
 	box     box
 	url     []byte
+	tree    htmlTree
 }
 
 type textSpan struct {
@@ -45,14 +45,12 @@ type textSpan struct {
 // readHTML returns the lines of a document that a person sees. Hosts that it links to become
 // features, and that it hides much. f.words.html has how many words it shows and hides. The lines hold
 // until the next call. Any bytes will do. Time and memory are linear in them, within the limits
-// above and those of css.go; what is beyond is left out, and a nesting of more than some hundred
-// elements is flattened.
+// of htmltree.go and css.go; what is beyond is left out.
 func (f *Featurizer) readHTML(doc []byte) []textLine {
 	r := &f.words.html
-	*r = htmlReader{f: f, out: r.out[:0], lines: r.lines[:0], sheets: r.sheets[:0], matched: r.matched, url: r.url, limit: f.body.text, budget: maxMatches}
-	doc, flat, styled := f.survey(doc)
-	root := f.tree(doc, flat)
-	if styled {
+	*r = htmlReader{f: f, tree: r.tree, out: r.out[:0], lines: r.lines[:0], sheets: r.sheets[:0], matched: r.matched, url: r.url, limit: f.body.text, budget: maxMatches}
+	root := r.tree.parse(f, doc)
+	if r.tree.styled {
 		r.findSheets(root)
 	}
 	first := firstStyle
@@ -73,100 +71,6 @@ func (f *Featurizer) readHTML(doc []byte) []textLine {
 	}
 	f.words.shown = lines
 	return lines
-}
-
-// survey returns as much of a document as is read; whether it has to be flattened at any rate,
-// since html.Parse takes square time for many <body> or <html>; and whether it has style sheets.
-func (f *Featurizer) survey(doc []byte) (part []byte, flat, styled bool) {
-	bodies, tables, cell := 0, 0, false
-	defer func() {
-		if cell && tables == 0 {
-			part = append([]byte("<table>"), part...) // a cut from a table: cells stay cells
-		}
-	}()
-	for at, tags := 0, 0; ; at, tags = at+1, tags+1 {
-		next := bytes.IndexByte(doc[at:], '<')
-		if next < 0 || at+next+5 > len(doc) {
-			return doc, bodies > 8, styled
-		}
-		if at += next; tags == maxHTMLTags {
-			f.defect("HTML too long")
-			return doc[:at], bodies > 8, styled
-		}
-		switch doc[at+1] | 0x20 {
-		case 'b', 'h':
-			if name := doc[at+1 : at+5]; equalFold(name, "body") || equalFold(name, "html") {
-				bodies++
-			}
-		case 't':
-			if cell = cell || doc[at+2]|0x20 == 'd'; equalFold(doc[at+1:at+5], "tabl") {
-				tables++
-			}
-		case 's':
-			styled = styled || equalFold(doc[at+1:at+5], "styl")
-		}
-	}
-}
-
-// withoutScripts makes html.Parse read what is in noscript.
-var withoutScripts = html.ParseOptionEnableScripting(false)
-
-// tree returns the tree of a document. html.Parse refuses more than 512 open elements; then
-// the deeper ones lose their tags.
-func (f *Featurizer) tree(doc []byte, flat bool) *html.Node {
-	for _, depth := range [...]int{512, 100, 20, 0} {
-		text := doc
-		if depth < 512 {
-			text = flatten(doc, depth)
-		} else if flat {
-			continue
-		}
-		f.source.Reset(text)
-		if root, err := html.ParseWithOptions(&f.source, withoutScripts); err == nil {
-			return root
-		}
-		f.defect("HTML nested too deep")
-	}
-	return &html.Node{}
-}
-
-// flatten leaves out tags that are more than depth deep, and many bodies. Elements whose end tags may be left out don't count: html.Parse
-// closes them.
-func flatten(doc []byte, depth int) (out []byte) {
-	z := html.NewTokenizer(bytes.NewReader(doc))
-	z.SetMaxBuf(maxHTMLToken)
-	open, bodies := 0, 0
-	for {
-		token := z.Next()
-		raw := z.Raw()
-		switch token {
-		case html.ErrorToken:
-			return out
-		case html.StartTagToken, html.EndTagToken, html.SelfClosingTagToken:
-			out = append(out, ' ')
-			name, _ := z.TagName()
-			counts := true
-			switch tag := atom.Lookup(name); tag {
-			case atom.Body, atom.Html:
-				if bodies++; bodies > 8 {
-					continue
-				}
-			case atom.P, atom.Li, atom.Td, atom.Th, atom.Tr, atom.Tbody, atom.Dd, atom.Dt, atom.Option, atom.Br, atom.Hr, atom.Img,
-				atom.Input, atom.Meta, atom.Link, atom.Script, atom.Style, atom.Title, atom.Textarea:
-				counts = false
-			}
-			deep := open > depth || depth == 0
-			if counts && token == html.StartTagToken {
-				open++
-			} else if counts && token == html.EndTagToken && open > 0 {
-				open--
-			}
-			if deep && counts {
-				continue
-			}
-		}
-		out = append(out, raw...)
-	}
 }
 
 // findSheets reads the style sheets below n.
@@ -197,10 +101,11 @@ func (f *Featurizer) parsedCSS(text string, attribute bool) *sheet {
 	if s, ok := f.css.parsed[key]; ok {
 		return s
 	}
-	if f.css.size += len(text) + 64; f.css.parsed == nil || f.css.size > maxSheet {
+	if f.css.size += len(text) + 64; f.css.parsed == nil || f.css.size > maxCached {
 		f.css.parsed, f.css.size = map[string]*sheet{}, len(text)
 	}
-	s := parseCSS(text, attribute)
+	key = strings.Clone(key) // which lies in the text of a whole document
+	s := parseCSS(strings.TrimPrefix(key, "{"), attribute)
 	f.css.parsed[key] = s
 	return s
 }
@@ -238,7 +143,9 @@ func (r *htmlReader) element(n *html.Node, s style, mark lineMark, mute bool) {
 			r.url = append(r.url[:0], a.Val...)
 			r.f.readURL(r.url)
 		case "style":
-			inline = a.Val
+			if inline == "" { // the first one counts
+				inline = a.Val
+			}
 		case "class":
 			class = a.Val
 		case "id":
@@ -249,6 +156,11 @@ func (r *htmlReader) element(n *html.Node, s style, mark lineMark, mute bool) {
 	case atom.Head, atom.Title, atom.Script, atom.Style, atom.Template, atom.Textarea, atom.Noembed, atom.Noframes, atom.Iframe,
 		atom.Object, atom.Video, atom.Audio, atom.Canvas, atom.Datalist, atom.Meter, atom.Progress, atom.Rp, atom.Desc:
 		mute = true
+	case atom.Br, atom.Hr, atom.Img, atom.Input: // no text is in them, so no style is asked for
+		if !mute {
+			r.edge(displays[n.DataAtom], s.gone)
+		}
+		return
 	case atom.Dialog:
 		_, open := attribute(n, "open")
 		mute = mute || !open

@@ -5,9 +5,14 @@ package featurize
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
 )
 
 func readHTMLOf(t testing.TB, doc string) *Message {
@@ -50,6 +55,72 @@ func TestHTMLGivesHostsQuotesAndHiddenTextAsFeatures(t *testing.T) {
 	}
 	if got := wordsWith(m, "html:"); !slices.Equal(got, []string{"hidden text"}) {
 		t.Errorf("hidden text: got %q", got)
+	}
+}
+
+func TestHowMuchIsHiddenIsAFact(t *testing.T) {
+	for _, c := range []struct {
+		words string
+		want  []string
+	}{
+		{"", nil},
+		{"&nbsp; &zwnj; &#847; - ", nil},
+		{"three hidden words", []string{"hidden text"}},
+		{strings.Repeat("nine ", 9), []string{"hidden text", "hidden words 8+"}},
+		{strings.Repeat("many ", 200), []string{"hidden text", "hidden words 128+"}},
+	} {
+		m := readHTMLOf(t, `<script>no words</script><title>none</title><div style="display:none">`+c.words+`</div>seen`)
+		if got := wordsWith(m, "html:"); !slices.Equal(got, c.want) {
+			t.Errorf("%.20q: got %q, want %q", c.words, got, c.want)
+		}
+	}
+}
+
+func TestLinesAreThoseOfThePage(t *testing.T) {
+	for _, c := range []struct{ name, doc, want string }{
+		{"pre keeps its lines", "<pre>one\n  two\n\nthree</pre>four", "one|  two|three|four"},
+		{"pre by a rule", `<p style="white-space:pre-line">one  two` + "\n" + `three</p>`, "one two|three"},
+		{"cells of a row stand beside one another", "<table><tr><td>one<td>two<tr><td>three</table>", "one two|three"},
+		{"cells without a table", "<td>one</td><td>two</td>", "one two"},
+		{"links as blocks", `<a href=x style="display:block">one</a><a href=y style="display:block">two</a>`, "one|two"},
+		{"links as buttons", `<a href=x style="display:inline-block">one</a><a href=y style="display:inline-block">two</a>`, "one two"},
+		{"blocks as lines", `<p style="display:inline">one</p><p style="display:inline">two</p>`, "onetwo"},
+		{"white space", "one \t\n two&nbsp; <b> three</b>", "one two three"},
+		{"a word with a hidden part", `se<span style="display:none">x</span>en`, "seen"},
+		{"a chance to break", "some<wbr>thing", "something"},
+		{"blockquotes are another's", "one<blockquote>two<blockquote>three</blockquote></blockquote>four", "one|>two|>three|four"},
+		{"items and their choice", "<ul><li>one<li>two</ul><select><option>three<option>four</select>", "one|two|three|four"},
+		{"formatting goes on", "<p><b>one</p>two", "one|two"},
+	} {
+		fz := newTest(t)
+		fz.reset()
+		var got []string
+		for _, line := range fz.readHTML([]byte(c.doc)) {
+			got = append(got, []string{"", ">", "?"}[line.mark]+string(line.text))
+		}
+		if strings.Join(got, "|") != c.want {
+			t.Errorf("%s: %s: got %q, want %q", c.name, c.doc, strings.Join(got, "|"), c.want)
+		}
+	}
+}
+
+// Documents that would take square time, or more, if nothing bounded it.
+func TestHostileHTMLIsReadWithinBounds(t *testing.T) {
+	for name, doc := range map[string]string{
+		"nested tables":     strings.Repeat("<table><tr><td>x", 40_000),
+		"many bodies":       strings.Repeat("<body a=b>", 100_000),
+		"selectors":         "<style>" + strings.Repeat("div div div div div div x{color:red}", 4000) + "</style>" + strings.Repeat("<div>", 400) + strings.Repeat("<x>y</x>", 50_000),
+		"siblings":          "<style>" + strings.Repeat("b ~ b ~ p:first-of-type{color:red}", 1000) + "</style>" + strings.Repeat("<!----><b></b>", 50_000),
+		"attributes":        "<style>" + strings.Repeat("[style*=x]{color:red}", 1000) + "</style>" + strings.Repeat("<p style='"+strings.Repeat("y", 50_000)+"'>x", 20),
+		"open formatting":   strings.Repeat("<p><b><i><u>x</p>", 30_000),
+		"ends of nothing":   strings.Repeat("<span>", 500) + strings.Repeat("</x>", 300_000),
+		"blocks in a sheet": "<style>" + strings.Repeat("@media screen{", 100_000) + "</style>x",
+	} {
+		start, fz := time.Now(), newTest(t)
+		fz.reset()
+		if fz.readHTML([]byte(doc)); time.Since(start) > 20*time.Second {
+			t.Errorf("%s: %v", name, time.Since(start))
+		}
 	}
 }
 
@@ -120,5 +191,44 @@ func TestSeedsOfFuzzHTMLAndCSSReachTheCode(t *testing.T) {
 		if parseCSS(seed, false).count+len(parseCSS(seed, true).declarations) == 0 && !strings.HasPrefix(seed, "@") {
 			t.Errorf("seed %q gives no rule", seed)
 		}
+	}
+}
+
+// tagOf gives the tag that the tokenizer gives, whatever the source of a tag looks like.
+func TestTagsAreThoseOfTheTokenizer(t *testing.T) {
+	docs := slices.Clone(htmlSeeds)
+	for _, tag := range []string{"p", "DIV", "Table", "bLocKquote", "nosuchtag", "a\x00b", "x-y", "\x00", "p\x00", "é", strings.Repeat("a", 40), "script", "TEXTAREA", "annotation-xml"} {
+		for _, end := range []string{">", "/>", " >", "\n>", "\r>", "\r\n>", "\t\f>", " class='x > y'>", "/ >", "/x>", "=1>", "<", ""} {
+			docs = append(docs, "<"+tag+end, "</"+tag+end, "x<"+tag+end+"y</"+tag+end+"z", "< "+tag+end, "</ "+tag+end, "<//"+tag+end, "</"+tag+"/>")
+		}
+	}
+	random, some := rand.New(rand.NewPCG(1, 2)), []string{"<", ">", "/", " ", "p", "DIV", "\x00", "=", "'", "a", "\n", "!", "?", "-"}
+	for range 20_000 {
+		doc := ""
+		for range 1 + random.IntN(12) {
+			doc += some[random.IntN(len(some))]
+		}
+		docs = append(docs, doc)
+	}
+	known := 0
+	for _, doc := range docs {
+		z := html.NewTokenizer(strings.NewReader(doc))
+		for token := z.Next(); token != html.ErrorToken; token = z.Next() {
+			if token != html.StartTagToken && token != html.EndTagToken && token != html.SelfClosingTagToken {
+				continue
+			}
+			raw := string(z.Raw())
+			name, _ := z.TagName()
+			want := atom.Lookup(name)
+			if got := tagOf([]byte(raw)); got != want {
+				t.Fatalf("%q: tag %q is %v, want %v", doc, raw, got, want)
+			}
+			if want != 0 {
+				known++
+			}
+		}
+	}
+	if known < 400 {
+		t.Errorf("only %d tags were known", known)
 	}
 }

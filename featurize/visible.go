@@ -132,13 +132,13 @@ func (b *box) attributes(n *html.Node) (found bool) {
 		}
 	}
 	for i := range n.Attr {
-		value := strings.ToLower(strings.TrimSpace(n.Attr[i].Val))
+		value := n.Attr[i].Val
 		switch n.Attr[i].Key {
 		case "bgcolor":
-			c, ok := namedColor(value)
+			c, ok := namedColor(strings.ToLower(strings.TrimSpace(value)))
 			put(propBack, 0, c, ok)
 		case "color", "text":
-			c, ok := namedColor(value)
+			c, ok := namedColor(strings.ToLower(strings.TrimSpace(value)))
 			put(propColor, 0, c, ok && (n.DataAtom == atom.Font || n.DataAtom == atom.Body))
 		case "background":
 			put(propImage, 1, color{}, value != "")
