@@ -68,7 +68,7 @@ func (f *Featurizer) contentType(fields []field, usual string) (name string, par
 	if t, ok := f.types[string(value)]; ok {
 		return t.name, t.params
 	}
-	name, params, sound := f.readParameters(string(value))
+	name, params, sound := readParameters(string(value))
 	if !strings.Contains(name, "/") {
 		name, sound = "text/plain", false
 	}
@@ -172,7 +172,7 @@ func (f *Featurizer) readDisposition(p *part, fields []field) {
 	case equalFold(value, "attachment"):
 		p.attached = true
 	default:
-		kind, params, _ := f.readParameters(string(value))
+		kind, params, _ := readParameters(string(value))
 		p.attached, p.inline = kind == "attachment", kind == "inline"
 		if name := params["filename"]; f.extensionOf(name) != "" || p.name == "" {
 			p.name = name

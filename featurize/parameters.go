@@ -3,7 +3,7 @@
 package featurize
 
 import (
-	"cmp"
+	"maps"
 	"mime"
 	"net/url"
 	"path"
@@ -16,61 +16,60 @@ import (
 const maxParameters = 100
 
 // readParameters reads the value of a Content-Type or Content-Disposition field. It is
-// sound if nothing is wrong with it. The charset of a value after RFC 2231 is read here
-// and not by the mime package, which knows two.
-func (f *Featurizer) readParameters(value string) (head string, params map[string]string, sound bool) {
+// sound if nothing is wrong with it. Values with a charset (RFC 2231) are read here, since
+// the mime package drops those in most charsets.
+func readParameters(value string) (head string, params map[string]string, sound bool) {
 	head, params, err := mime.ParseMediaType(value)
 	if err != nil || strings.IndexByte(value, '*') >= 0 {
-		head, params = f.looseParameters(value)
+		head, params = looseParameters(value)
 	}
 	return head, params, err == nil
 }
 
 // looseParameters reads what it can of a value that breaks the rules: of parameters of one
-// name the first counts.
+// name the first counts. Values stay in their charsets: those that are used are ASCII where
+// it matters.
 //
 // QUIRK: "text/html; charset=a; charset=b", "multipart/mixed; boundary=----=_Part_1",
 // "application/pdf name=a.pdf" and the like: the type, a boundary and a charset may be right
 // where another parameter is not, or where quotes or a semicolon are missing.
-func (f *Featurizer) looseParameters(value string) (head string, params map[string]string) {
+func looseParameters(value string) (head string, params map[string]string) {
 	head, rest, _ := strings.Cut(value, ";")
 	if i := strings.IndexAny(head, " \t"); i > 0 && strings.IndexByte(head[i:], '=') > 0 {
 		head, rest = head[:i], value[i:]
 	}
 	params = map[string]string{}
-	type piece struct { // of a value that is cut into pieces or has a charset (RFC 2231)
-		name, value string
-		number      int
-	}
-	var pieces []piece
-	labels := map[string]string{}
 	for n := 0; rest != "" && n < maxParameters; n++ {
 		var name, v string
 		name, v, rest = cutParameter(rest)
-		base, number, cut := strings.Cut(strings.TrimSuffix(name, "*"), "*")
-		switch {
-		case cut || base != name:
-			at, _ := strconv.Atoi(number)
-			if fields := strings.SplitN(v, "'", 3); at == 0 && base != name && len(fields) == 3 {
-				labels[base], v = fields[0], fields[2]
-			}
-			if plain, err := url.PathUnescape(v); err == nil && strings.HasSuffix(name, "*") {
+		if base, encoded := strings.CutSuffix(name, "*"); encoded { // RFC 2231: a charset, and %
+			v = v[strings.LastIndexByte(v, '\'')+1:]
+			if plain, err := url.PathUnescape(v); err == nil {
 				v = plain
 			}
-			pieces = append(pieces, piece{base, v, at})
-		case params[name] == "" && name != "":
+			if name = base; !strings.Contains(base, "*") {
+				name = base + "*0" // the only piece
+			}
+		}
+		if params[name] == "" && name != "" {
 			params[name] = v
 		}
 	}
-	slices.SortStableFunc(pieces, func(a, b piece) int { return cmp.Compare(a.number, b.number) })
-	for i, p := range pieces {
-		if !slices.ContainsFunc(pieces[:i], func(q piece) bool { return q.name == p.name }) {
-			params[p.name] = ""
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		base, pieces := strings.CutSuffix(name, "*0")
+		if !pieces {
+			continue
 		}
-		params[p.name] += p.value
-	}
-	for name, label := range labels {
-		params[name] = string(f.decodeCharset([]byte(params[name]), label, false))
+		params[base] = ""
+		for n := 0; ; n++ {
+			name := base + "*" + strconv.Itoa(n)
+			piece, more := params[name]
+			if !more {
+				break
+			}
+			params[base] += piece
+			delete(params, name)
+		}
 	}
 	return strings.ToLower(strings.Trim(head, " \t\"<>,")), params
 }

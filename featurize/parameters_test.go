@@ -3,6 +3,7 @@
 package featurize
 
 import (
+	"maps"
 	"mime"
 	"strings"
 	"testing"
@@ -53,7 +54,6 @@ func TestTheEndOfAFileNameIsReadInLooseForms(t *testing.T) {
 
 // What the mime package can read, the loose reader reads alike.
 func TestSoundParametersAreReadAsTheMimePackageReadsThem(t *testing.T) {
-	f := newTest(t)
 	for _, value := range []string{
 		`text/plain`, `text/plain; charset=utf-8`, `multipart/mixed; boundary="a;b\"c"; x=y`, `a/b; n*0="x"; n*1*=%C3%A4; m=1`,
 		`attachment; filename*=utf-8''%e2%82%ac.txt`, `attachment; filename="a\\b.txt"`, `TEXT/HTML ; CharSet = "x y"`,
@@ -62,7 +62,7 @@ func TestSoundParametersAreReadAsTheMimePackageReadsThem(t *testing.T) {
 		if err != nil {
 			t.Fatal(value, err)
 		}
-		got, loose := f.looseParameters(value)
+		got, loose := looseParameters(value)
 		if got != head || len(loose) != len(params) {
 			t.Errorf("%s: got %q %q, want %q %q", value, got, loose, head, params)
 		}
@@ -78,13 +78,17 @@ func FuzzParameters(f *testing.F) {
 	for _, c := range looseNames {
 		f.Add(c.disposition)
 	}
+	f.Add(`a; n*0*0=x; n*0=y; n*1=z; n*0*1=w`)
 	f.Fuzz(func(t *testing.T, value string) {
 		fz := newTest(t)
 		fz.reset()
-		head, params := fz.looseParameters(value)
+		head, params := looseParameters(value)
 		size := len(head)
 		for k, v := range params {
 			size += len(k) + len(v)
+		}
+		if _, again := looseParameters(value); !maps.Equal(params, again) {
+			t.Errorf("read again: got %q, then %q", params, again)
 		}
 		if size > 4*len(value)+64 {
 			t.Errorf("%d bytes of parameters from %d", size, len(value))
