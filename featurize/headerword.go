@@ -5,6 +5,7 @@ package featurize
 import (
 	"bytes"
 	"encoding/base64"
+	"strconv"
 	"strings"
 )
 
@@ -126,23 +127,17 @@ func wordBytes(s []byte) []byte {
 	out := make([]byte, 0, len(s))
 	for i := 0; i < len(s); i++ {
 		c := s[i]
-		switch {
-		case c == '_':
+		if c == '_' {
 			c = ' '
-		case c == '=' && i+2 < len(s) && isHex(s[i+1]) && isHex(s[i+2]):
-			c = unhex(s[i+1])<<4 | unhex(s[i+2])
-			i += 2
+		} else if c == '=' && i+2 < len(s) {
+			if n, err := strconv.ParseUint(string(s[i+1:i+3]), 16, 8); err == nil {
+				c = byte(n)
+				i += 2
+			}
 		}
 		out = append(out, c)
 	}
 	return out
-}
-
-func unhex(c byte) byte {
-	if c > '9' {
-		return c&^0x20 - 'A' + 10
-	}
-	return c - '0'
 }
 
 // looseBase64 decodes what of s is base64, with padding or without.
