@@ -71,7 +71,10 @@ func (f *Featurizer) decode(text []byte, label string, header, html bool) []byte
 	}
 	out, ok := convert(text, charsetName(second))
 	if !ok {
-		if out, ok = convert(text, guess(text)); !ok {
+		if f.guesses++; f.guesses <= maxGuesses {
+			out, ok = convert(text, guess(text))
+		}
+		if !ok {
 			out, _ = convert(text, "windows-1252")
 		}
 	}
@@ -184,8 +187,10 @@ func fromUTF7(text []byte) []byte {
 
 const base64Alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
-// guessed is how much of a text is looked at for a guess.
-const guessed = 4096
+const (
+	guessed    = 4096 // bytes of a text that are looked at for a guess
+	maxGuesses = 30   // of one message: each takes as long as a short message
+)
 
 // guess names the charset of 8-bit text without a label; "" if it can't be told.
 func guess(text []byte) (label string) {
