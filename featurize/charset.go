@@ -207,12 +207,14 @@ func guess(text []byte) (label string) {
 		if strings.HasPrefix(name, "utf") || strings.HasPrefix(name, "ibm") || strings.HasPrefix(name, "iso-2022") {
 			continue
 		}
-		if r.Confidence > most || r.Confidence == most && label != "" && name < label {
+		if r.Confidence > most || r.Confidence == most && label != "" && !western(label) && (western(name) || name < label) {
 			most, label = r.Confidence, name
 		}
 	}
 	return label
 }
+
+func western(label string) bool { return label == "windows-1252" || label == "iso-8859-1" }
 
 // metaCharset finds the label in the first KiB of an HTML document (WHATWG HTML,
 // "prescan a byte stream to determine its encoding", in short).

@@ -96,6 +96,7 @@ func TestTextIsReadWhateverItsLabelSays(t *testing.T) {
 		{"Windows-1251 without a label", encoded(charmap.Windows1251, "Завтра во дворе собрание жильцов"), "", "Завтра во дворе собрание жильцов"},
 		{"Shift JIS called ASCII", encoded(japanese.ShiftJIS, "明日の朝に荷物が届きます"), "us-ascii", "明日の朝に荷物が届きます"},
 		{"Latin-2 without a label", encoded(charmap.ISO8859_2, "Proszę przesłać umowę do końca tygodnia, dziękuję bardzo"), "unknown", "Proszę przesłać umowę do końca tygodnia, dziękuję bardzo"},
+		{"Windows quotes called ASCII", "It\x92s na\xefve", "us-ascii", "It’s naïve"},
 		{"a few letters outside ASCII", "Ma\xdfe", "", "Maße"},
 		{"ISO-2022-JP called ASCII", encoded(japanese.ISO2022JP, "荷物 arrives"), "us-ascii", "荷物 arrives"},
 		{"UTF-8 called UTF-16", "Crème\n", "utf-16", "Crème\n"},
