@@ -143,7 +143,9 @@ func (r *addressReader) special(c byte) {
 			r.text = r.text[:r.start]
 		}
 	case '=':
-		n = max(1, encodedWord(rest).size)
+		if bytes.HasPrefix(rest, []byte("=?")) {
+			n = max(1, encodedWord(rest).size)
+		}
 		if end := bytes.IndexAny(rest[:n], "<\""); end >= 0 { // a word without an end
 			n = end
 		}

@@ -42,21 +42,17 @@ func parseDate(value []byte) (time.Time, bool) {
 
 // dateReader is what was read of a date so far.
 type dateReader struct {
-	rest       []byte
-	between    byte   // behind the first number
-	numbers    [3]int // of one or two digits: day, month or year
-	count      int    // of numbers
-	year       int    // 0: not seen
-	yearFirst  bool
-	month      time.Month // 0: not seen by its name
-	hour       int        // -1: not seen
-	minute     int
-	second     int
-	half       byte // 'a' or 'p' of the day; 0: not seen
-	zone       int  // seconds east
-	named      bool // a zone was named
-	zoned      bool // a zone was given as a number, or "Z"
-	impossible bool
+	rest                 []byte
+	numbers              [3]int     // of one or two digits: day, month or year
+	count                int        // of numbers
+	between              byte       // behind the first of them
+	year                 int        // 0: not seen
+	month                time.Month // 0: not seen by its name
+	hour, minute, second int        // hour is -1: not seen
+	half                 byte       // 'a' or 'p' of the day; 0: not seen
+	zone                 int        // seconds east
+	// named: a zone was named. zoned: one was given as a number, or as "Z".
+	yearFirst, named, zoned, impossible bool
 }
 
 // digits reads a number of at most most digits and says how many there were.
