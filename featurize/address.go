@@ -143,7 +143,9 @@ func (r *addressReader) special(c byte) {
 			r.text = r.text[:r.start]
 		}
 	case '=':
-		n = max(1, encodedWord(rest).size)
+		if bytes.HasPrefix(rest, []byte("=?")) {
+			n = max(1, encodedWord(rest).size)
+		}
 		if end := bytes.IndexAny(rest[:n], "<\""); end >= 0 { // a word without an end
 			n = end
 		}
@@ -208,13 +210,10 @@ func (r *addressReader) quotedLocal(from, to int) (n int) {
 // span returns the length of what s begins with, up to its closing character; 1 if that is
 // missing. Comments nest.
 func (r *addressReader) span(s []byte, closing byte) int {
-	if end := bytes.IndexByte(s, closing); closing == '>' && end > 0 {
-		return end + 1
-	}
 	depth := 0
 	for i := 0; i < len(s) && !r.open[s[0]]; i++ {
 		switch c := s[i]; {
-		case c == '\\':
+		case c == '\\' && closing != '>':
 			i++
 		case c == closing && i > 0:
 			if depth--; depth == 0 || closing != ')' {

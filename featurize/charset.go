@@ -16,7 +16,6 @@ import (
 	"golang.org/x/text/encoding/korean"
 	"golang.org/x/text/encoding/simplifiedchinese"
 	"golang.org/x/text/encoding/unicode"
-	"golang.org/x/text/encoding/unicode/utf32"
 )
 
 // decodeCharset returns text in UTF-8, though not always valid. The label is
@@ -34,10 +33,7 @@ func (f *Featurizer) decodeCharset(text []byte, label string, html bool) []byte 
 // decode is decodeCharset; in a header, the charset of the message is tried before a guess.
 func (f *Featurizer) decode(text []byte, label string, header, html bool) []byte {
 	label = charsetName(label)
-	switch {
-	case bytes.HasPrefix(text, []byte("\xff\xfe\x00\x00")), bytes.HasPrefix(text, []byte("\x00\x00\xfe\xff")):
-		label = "utf32"
-	case bytes.HasPrefix(text, []byte("\xff\xfe")), bytes.HasPrefix(text, []byte("\xfe\xff")):
+	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
 		label = "utf16"
 	}
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
@@ -75,7 +71,10 @@ func (f *Featurizer) decode(text []byte, label string, header, html bool) []byte
 	}
 	out, ok := convert(text, charsetName(second))
 	if !ok {
-		if out, ok = convert(text, guess(text)); !ok {
+		if f.guesses++; f.guesses <= maxGuesses {
+			out, ok = convert(text, guess(text))
+		}
+		if !ok {
 			out, _ = convert(text, "windows-1252")
 		}
 	}
@@ -122,24 +121,17 @@ func convert(text []byte, label string) (out []byte, ok bool) {
 // the name from charsetName. Escapes of ISO 2022 count whatever the label says.
 func decodeStateful(text []byte, label string) (out []byte, ok bool) {
 	var e encoding.Encoding
-	wide := bytes.IndexByte(text, 0) >= 0 || !utf8.Valid(text)
 	switch {
 	case label == "utf-7":
 		return fromUTF7(text), true
 	case label == "hz" && bytes.Contains(text, []byte("~{")):
 		e = simplifiedchinese.HZGB2312
-	case strings.HasPrefix(label, "utf16") && wide:
+	case strings.HasPrefix(label, "utf16") && (bytes.IndexByte(text, 0) >= 0 || !utf8.Valid(text)):
 		end := unicode.LittleEndian
 		if label == "utf16be" || label == "utf16" && len(text) > 0 && text[0] == 0 {
 			end = unicode.BigEndian
 		}
 		e = unicode.UTF16(end, unicode.UseBOM)
-	case strings.HasPrefix(label, "utf32") && wide:
-		end := utf32.LittleEndian
-		if label == "utf32be" || label == "utf32" && text[0] == 0 {
-			end = utf32.BigEndian
-		}
-		e = utf32.UTF32(end, utf32.UseBOM)
 	case bytes.Contains(text, []byte("\x1b$)C")):
 		return from2022KR(text), true
 	case bytes.Contains(text, []byte("\x1b$")), bytes.Contains(text, []byte("\x1b(J")), bytes.Contains(text, []byte("\x1b(I")):
@@ -195,26 +187,19 @@ func fromUTF7(text []byte) []byte {
 
 const base64Alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
-// guessed is how much of a text is looked at for a guess.
-const guessed = 4096
+const (
+	guessed    = 4096 // bytes of a text that are looked at for a guess
+	maxGuesses = 30   // of one message: each takes as long as a short message
+)
 
 // guess names the charset of 8-bit text without a label; "" if it can't be told.
 func guess(text []byte) (label string) {
 	at := bytes.IndexFunc(text, func(r rune) bool { return r >= utf8.RuneSelf })
 	text = text[max(0, at-guessed/4):]
 	text = text[:min(len(text), guessed)]
-	latin := 0
-	for _, c := range text {
-		switch {
-		case c >= utf8.RuneSelf:
-			latin--
-		case asciiClass[c]&letter != 0:
-			latin++
-		}
-	}
 	results, _ := chardet.NewTextDetector().DetectAll(text) // with an error, none
 	most := 0
-	if latin > 0 {
+	if good, bad := sequences(text); 2*(good+bad) < len(text) {
 		most = 10 // as much as a few letters are to it, which are western in life
 	}
 	for _, r := range results { // equals come in any order
@@ -222,12 +207,14 @@ func guess(text []byte) (label string) {
 		if strings.HasPrefix(name, "utf") || strings.HasPrefix(name, "ibm") || strings.HasPrefix(name, "iso-2022") {
 			continue
 		}
-		if r.Confidence > most || r.Confidence == most && label != "" && name < label {
+		if r.Confidence > most || r.Confidence == most && label != "" && !western(label) && (western(name) || name < label) {
 			most, label = r.Confidence, name
 		}
 	}
 	return label
 }
+
+func western(label string) bool { return label == "windows-1252" || label == "iso-8859-1" }
 
 // metaCharset finds the label in the first KiB of an HTML document (WHATWG HTML,
 // "prescan a byte stream to determine its encoding", in short).
@@ -292,38 +279,21 @@ func charsetName(label string) string {
 // otherwise than mail programs do.
 var charsetAliases = func() map[string]string {
 	all := map[string]string{}
-	for line := range strings.Lines(`
- ascii usascii iso646us ansix341968 ansix341986 646 unknown unknown8bit default defaultcharset none binary 8bit 7bit auto
-utf-8 utf8 utf8mb3 utf8mb4 utf8n utf8j unicode11utf8 65001
-utf-7 utf7 unicode11utf7 unicode20utf7 csutf7 65000
-utf16 utf16 ucs2 unicode iso10646ucs2 csunicode
-utf16be utf16be unicodebig 1201
-utf16le utf16le unicodelittle 1200
-utf32 utf32 ucs4 iso10646ucs4
-utf32be utf32be
-utf32le utf32le
-hz hz hzgb2312
-windows-1252 latin1 ansi western win
-shift_jis 932 943 31j windows31j sjis sjiswin mskanji sjisopen shiftjis shiftjisms
-euc-jp eucjp eucjpms eucjpwin ujis 51932
-iso-2022-jp iso2022jp iso2022jp1 iso2022jp2 iso2022jp3 iso2022jp2004 iso2022jpms csiso2022jp 50220 50221 50222 jis jis7
-gb18030 gb18030 gb180302000 54936 gbk 936 1386 gb2312 gb231280 euccn eucgb 20936 cngb csgb2312
-big5 big5 950 big5hkscs big5hk big5eten cnbig5 951
-euc-kr euckr 949 1363 uhc unifiedhangul ksc5601 ksc56011987 ksc56011989 ksx1001 windowsksc 51949 euckorean
-windows-874 874 tis620 tis6202533 iso885911 thai
-koi8-r koi8 koi8r koi 20866 cskoi8r
-koi8-u koi8u koi8ru 21866
-macintosh mac macroman macintosh 10000
-x-mac-cyrillic maccyrillic macukrainian macukraine 10007
-iso-8859-8 logical visual hebrew iso88598i iso88598e
-iso-8859-6 iso88596i iso88596e arabic
-iso-8859-15 latin9 latin0 885915 28605
-iso-8859-2 28592
-windows-1252 28591 850ansi
-`) {
-		name, names, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		for alias := range strings.FieldsSeq(names) {
-			all[alias] = name
+	for line := range strings.SplitSeq(`: ascii usascii iso646us ansix341968 646 unknown unknown8bit default defaultcharset none binary 8bit 7bit auto
+utf-8: utf8 utf8mb3 utf8mb4 utf8n utf8j unicode11utf8 65001|utf-7: utf7 unicode11utf7 unicode20utf7 csutf7 65000
+utf16: utf16 ucs2 unicode iso10646ucs2 csunicode|utf16be: utf16be 1201|utf16le: utf16le 1200|hz: hz hzgb2312
+shift_jis: 932 943 31j windows31j sjis sjiswin mskanji shiftjis shiftjisms|euc-jp: eucjp eucjpms eucjpwin ujis 51932
+iso-2022-jp: iso2022jp iso2022jp1 iso2022jp2 iso2022jp3 iso2022jp2004 iso2022jpms csiso2022jp 50220 50221 50222 jis
+gb18030: gb18030 gb180302000 54936 gbk 936 1386 gb2312 gb231280 euccn 20936 cngb csgb2312
+big5: big5 950 951 big5hkscs big5hk big5eten cnbig5|euc-kr: euckr 949 1363 uhc ksc5601 ksc56011987 ksc56011989 ksx1001 51949
+windows-874: 874 tis620 iso885911 thai|koi8-r: koi8 koi8r koi 20866 cskoi8r|koi8-u: koi8u koi8ru 21866
+macintosh: mac macroman macintosh 10000|x-mac-cyrillic: maccyrillic macukrainian 10007|iso-8859-15: latin9 latin0
+iso-8859-8: iso88598i iso88598e hebrew|iso-8859-6: iso88596i iso88596e|windows-1252: latin1 ansi western 28591|iso-8859-2: 28592`, "\n") {
+		for entry := range strings.SplitSeq(line, "|") {
+			name, aliases, _ := strings.Cut(entry, ": ")
+			for alias := range strings.FieldsSeq(aliases) {
+				all[alias] = name
+			}
 		}
 	}
 	return all

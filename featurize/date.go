@@ -31,7 +31,7 @@ func parseDate(value []byte) (time.Time, bool) {
 		case c >= utf8.RuneSelf || asciiClass[c]&letter != 0:
 			d.word()
 		default:
-			if d.separator = c; c != ' ' && d.between == 0 && d.count > 0 {
+			if c != ' ' && d.between == 0 && d.count > 0 {
 				d.between = c
 			}
 			d.rest = d.rest[1:]
@@ -42,23 +42,17 @@ func parseDate(value []byte) (time.Time, bool) {
 
 // dateReader is what was read of a date so far.
 type dateReader struct {
-	rest       []byte
-	separator  byte   // before rest
-	between    byte   // behind the first number
-	numbers    [3]int // of one or two digits: day, month or year
-	count      int    // of numbers
-	year       int    // 0: not seen
-	yearFirst  bool
-	month      time.Month // 0: not seen by its name
-	hour       int        // -1: not seen
-	minute     int
-	second     int
-	afternoon  bool
-	morning    bool
-	zone       int  // seconds east
-	named      bool // a zone was named
-	zoned      bool // a zone was given as a number, or "Z"
-	impossible bool
+	rest                 []byte
+	numbers              [3]int     // of one or two digits: day, month or year
+	count                int        // of numbers
+	between              byte       // behind the first of them
+	year                 int        // 0: not seen
+	month                time.Month // 0: not seen by its name
+	hour, minute, second int        // hour is -1: not seen
+	half                 byte       // 'a' or 'p' of the day; 0: not seen
+	zone                 int        // seconds east
+	// named: a zone was named. zoned: one was given as a number, or as "Z".
+	yearFirst, named, zoned, impossible bool
 }
 
 // digits reads a number of at most most digits and says how many there were.
@@ -136,26 +130,25 @@ func (d *dateReader) word() {
 	end := bytes.IndexFunc(d.rest, func(r rune) bool {
 		return r < utf8.RuneSelf && asciiClass[r]&letter == 0 || r == '年' || r == '月' || r == '日'
 	})
-	switch {
-	case end < 0:
+	if end < 0 {
 		end = len(d.rest)
-	case end == 0: // one of those three
+	}
+	if end == 0 { // one of those three
 		end = len("年")
 	}
 	var lower [24]byte
-	word := lower[:0]
-	if isASCII(d.rest[:end]) {
-		word = appendLower(word, d.rest[:min(end, len(lower))])
+	word := d.rest[:min(end, len(lower))]
+	if d.rest = d.rest[end:]; isASCII(word) {
+		word = appendLower(lower[:0], word)
 	} else {
-		word = bytes.ToLower(d.rest[:min(end, len(lower))])
+		word = bytes.ToLower(word)
 	}
-	d.rest = d.rest[end:]
 	switch string(word) {
 	case "am", "上午", "午前", "오전":
-		d.morning = true
+		d.half = 'a'
 		return
 	case "pm", "下午", "午後", "오후":
-		d.afternoon = true
+		d.half = 'p'
 		return
 	}
 	if zone, ok := zoneNames[string(word)]; ok && d.hour >= 0 && !d.named && !d.zoned {
@@ -191,9 +184,9 @@ func (d *dateReader) date() (date time.Time, ok bool) {
 		}
 	}
 	switch {
-	case d.afternoon && d.hour < 12:
+	case d.half == 'p' && d.hour < 12:
 		d.hour += 12
-	case d.morning && d.hour == 12:
+	case d.half == 'a' && d.hour == 12:
 		d.hour = 0
 	}
 	if d.impossible || d.count == 0 || day == 0 || d.month < 1 || d.month > 12 || d.year == 0 {

@@ -41,6 +41,7 @@ type Featurizer struct {
 	calendar  calendar
 	place     string // of the message, in words
 	history   factList
+	guesses   int // of charsets, in the message
 }
 
 // New returns a Featurizer for o, or the first reason why there can be none.
@@ -148,7 +149,7 @@ func (f *Featurizer) end(m *Message) {
 func (f *Featurizer) reset() {
 	f.terms.reset(f.MaxFeatures, f.Names)
 	f.defects, f.folded, f.debris, f.vouchers = f.defects[:0], f.folded[:0], f.debris[:0], f.vouchers[:0]
-	f.structure, f.calendar = structure{}, calendar{}
+	f.structure, f.calendar, f.guesses = structure{}, calendar{}, 0
 	f.body.reset(f.MaxText)
 	f.words.limit = math.MaxInt
 }

@@ -5,6 +5,8 @@ package featurize
 import (
 	"bytes"
 	"encoding/base64"
+	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -23,7 +25,12 @@ func (f *Featurizer) headerText(value []byte) string {
 		out, word = append(out, f.decode(word, label, true, false)...), word[:0]
 		out, open = append(out, f.decode(value[start:to], "", true, false)...), false
 	}
-	for at := 0; words && at < len(value); {
+	for at := 0; words; {
+		next := bytes.Index(value[at:], []byte("=?"))
+		if next < 0 {
+			break
+		}
+		at += next
 		w := encodedWord(value[at:])
 		if w.size == 0 {
 			at++
@@ -60,19 +67,18 @@ type codedWord struct {
 // encodedWord reads the encoded word that s begins with. What is not encoded as it should
 // be stands for itself. A word without an end reaches to the next one or to the end of s.
 func encodedWord(s []byte) (w codedWord) {
-	head, inBase64 := wordHead(s)
-	if head == 0 {
+	start := wordStart.FindSubmatch(s[:min(len(s), 90)])
+	if start == nil {
 		return w
 	}
-	charset, _, _ := bytes.Cut(s[2:head-3], []byte{'*'}) // a language may follow (RFC 2231, section 5)
+	charset, _, _ := bytes.Cut(start[1], []byte{'*'}) // a language may follow (RFC 2231, section 5)
+	inBase64, head := start[2][0]|0x20 == 'b', len(start[0])
 	body := s[head:]
 	end, size := len(body), len(body)
 	for i := range body {
-		if body[i] == '=' {
-			if next, _ := wordHead(body[i:]); next > 0 {
-				end, size = i, i
-				break
-			}
+		if bytes.HasPrefix(body[i:], []byte("=?")) && wordStart.Match(body[i:min(len(body), i+90)]) {
+			end, size = i, i
+			break
 		}
 		// QUIRK: "?" as it is before an escape. An escape is no end.
 		if body[i] == '?' && i+1 < len(body) && body[i+1] == '=' && (inBase64 || !escapeWithin(body[i+1:])) {
@@ -92,22 +98,8 @@ func encodedWord(s []byte) (w codedWord) {
 	return w
 }
 
-// wordHead returns the length of "=?charset?q?" if s begins with its like, or 0; and
-// whether it says base64.
-func wordHead(s []byte) (n int, inBase64 bool) {
-	if len(s) < 5 || s[0] != '=' || s[1] != '?' {
-		return 0, false
-	}
-	at := 2 + bytes.IndexByte(s[2:min(len(s), 80)], '?')
-	if at < 2 || at+2 >= len(s) || s[at+2] != '?' || bytes.ContainsAny(s[2:at], " =<>,") {
-		return 0, false
-	}
-	method := s[at+1] | 0x20
-	if method != 'q' && method != 'b' {
-		return 0, false
-	}
-	return at + 3, method == 'b'
-}
+// wordStart is how an encoded word begins.
+var wordStart = regexp.MustCompile(`^=\?([^? =<>,]{0,76})\?([bBqQ])\?`)
 
 // escapeWithin reports whether s begins with an escape of the Q encoding and the word goes
 // on behind it.
@@ -126,23 +118,17 @@ func wordBytes(s []byte) []byte {
 	out := make([]byte, 0, len(s))
 	for i := 0; i < len(s); i++ {
 		c := s[i]
-		switch {
-		case c == '_':
+		if c == '_' {
 			c = ' '
-		case c == '=' && i+2 < len(s) && isHex(s[i+1]) && isHex(s[i+2]):
-			c = unhex(s[i+1])<<4 | unhex(s[i+2])
-			i += 2
+		} else if c == '=' && i+2 < len(s) {
+			if n, err := strconv.ParseUint(string(s[i+1:i+3]), 16, 8); err == nil {
+				c = byte(n)
+				i += 2
+			}
 		}
 		out = append(out, c)
 	}
 	return out
-}
-
-func unhex(c byte) byte {
-	if c > '9' {
-		return c&^0x20 - 'A' + 10
-	}
-	return c - '0'
 }
 
 // looseBase64 decodes what of s is base64, with padding or without.

@@ -40,7 +40,9 @@ func (f *Featurizer) authenticate() {
 // readAuthentication makes features of the results of the one server that is believed
 // (RFC 8601, section 5), and reports whether they are its; anybody can write the rest.
 func (f *Featurizer) readAuthentication(value []byte) bool {
-	server, results := resultsServer(string(value))
+	// A token or a quoted string, perhaps after a comment; a version may follow (section 2.2).
+	head, results, _ := strings.Cut(plainResults(string(value)), ";")
+	server := strings.Trim(first(strings.Fields(head)), `"`)
 	// The length, as some letters outside ASCII are the same as k and s but for case.
 	if len(server) != len(f.AuthServID) || !strings.EqualFold(server, f.AuthServID) {
 		return false
@@ -52,27 +54,6 @@ func (f *Featurizer) readAuthentication(value []byte) bool {
 		}
 	}
 	return true
-}
-
-// resultsServer cuts the authserv-id off the results (RFC 8601, section 2.2). It is a token
-// or a quoted string, after comments perhaps, and a version may follow.
-func resultsServer(value string) (server, results string) {
-	plain := plainResults(value)
-	head, results, _ := strings.Cut(plain, ";")
-	start := len(head) - len(strings.TrimLeft(head, " \t"))
-	head = head[start:]
-	if quoted, ok := strings.CutPrefix(value[start:], `"`); ok && head != "" { // as it was written: nothing in it is blanked
-		end := 0
-		for end < len(quoted) && quoted[end] != '"' {
-			if quoted[end] == '\\' {
-				end++
-			}
-			end++
-		}
-		return string(appendUnescaped(nil, []byte(quoted[:min(end, len(quoted))]))), results
-	}
-	head, _, _ = strings.Cut(strings.ReplaceAll(head, "\t", " "), " ")
-	return head, results
 }
 
 // readResult makes a feature of a result, and notes for whom it vouches.
@@ -158,46 +139,36 @@ func (f *Featurizer) vouchesFor(domain string) bool {
 	return false
 }
 
-// plainResults blanks what stands in parentheses (RFC 5322, section 3.2.2), and puts "_" for
-// what would end a value or a result, or begin another property, in quoted strings. What is
-// not closed reaches to the end.
+// plainResults blanks what stands in parentheses (RFC 5322, section 3.2.2), takes quoted pairs
+// apart, and puts "_" for what would end a value or a result, or begin another property, in
+// quoted strings. What is not closed reaches to the end.
 func plainResults(s string) string {
-	out := []byte(s)
+	out := make([]byte, 0, len(s))
 	depth, quoted := 0, false
-	for i := 0; i < len(out); i++ {
-		c := out[i]
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		escaped := c == '\\' && (quoted || depth > 0) && i+1 < len(s)
+		if escaped {
+			i++
+			c = s[i]
+		}
 		switch {
-		case c == '\\' && (quoted || depth > 0):
-			out[i] = blank(quoted)
-			if i++; i < len(out) {
-				out[i] = blank(quoted)
+		case quoted && (escaped || c != '"'):
+			if c <= ' ' || c == ';' || c == '=' || c == '"' {
+				c = '_'
 			}
-			continue
-		case quoted:
-			if quoted = c != '"'; c <= ' ' || c == ';' || c == '=' {
-				out[i] = blank(true)
+		case depth == 0 && c == '"':
+			quoted = !quoted
+		case depth > 0 || c == '(':
+			switch {
+			case c == '(' && !escaped:
+				depth++
+			case c == ')' && !escaped:
+				depth--
 			}
-			continue
-		case c == '"' && depth == 0:
-			quoted = true
-			continue
-		case c == '(':
-			depth++
+			c = ' '
 		}
-		if depth > 0 {
-			out[i] = ' '
-		}
-		if c == ')' && depth > 0 {
-			depth--
-		}
+		out = append(out, c)
 	}
 	return string(out)
-}
-
-// blank is what plainResults puts for a character.
-func blank(quoted bool) byte {
-	if quoted {
-		return '_'
-	}
-	return ' '
 }
