@@ -297,7 +297,9 @@ func (v *classifying) many(cmd *cobra.Command, paths []string) error {
 		outcome = c.Outcome
 		return v.show(cmd.OutOrStdout(), c)
 	})
-	from.note(cmd.ErrOrStderr())
+	if !v.quiet {
+		from.note(cmd.ErrOrStderr())
+	}
 	if err = errors.Join(errors.Join(from.failed...), err, at.Close()); err != nil || n != 1 {
 		return err
 	}
