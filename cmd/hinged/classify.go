@@ -307,7 +307,9 @@ func (v *classifying) many(cmd *cobra.Command, paths []string) error {
 		}
 		return err
 	})
-	from.note(cmd.ErrOrStderr())
+	if !v.quiet {
+		from.note(cmd.ErrOrStderr())
+	}
 	if err = errors.Join(errors.Join(from.failed...), err, out.Flush(), at.Close()); err != nil || n != 1 {
 		return err
 	}

@@ -229,7 +229,7 @@ func (r *Reader) begin(e *entry) (s *stream, what content, err error) {
 	head, err := s.peek(n)
 	if err != nil && !errors.Is(err, io.EOF) && len(head) == 0 {
 		err = fmt.Errorf("read %s at offset 0: %w", e.path, err)
-	} else if what, err = e.holds(head); what == nothing && err == nil && len(head) > 0 && !slices.Contains(r.passed, e.path) {
+	} else if what, err = e.holds(head); what == nothing && err == nil && len(head) > 0 && !slices.Equal(r.passed[max(0, len(r.passed)-1):], []string{e.path}) {
 		r.passed = append(r.passed, e.path)
 	}
 	if err != nil {

@@ -279,6 +279,7 @@ func TestMaildirGivesTimeOrderAndFlags(t *testing.T) {
 	write(t, dir, "dovecot-uidlist", "never")
 	write(t, dir, ".Sent/cur/1000000003.M1.host;2,ST", "3")
 	write(t, dir, ".Sent/maildirfolder", "")
+	write(t, dir, ".Lists.directory/Go/cur/1000000006.M1.host:2,", "6")
 	write(t, dir, "Lists/Go/new/1000000005.M1.host!2,D", "5")
 	if err := os.MkdirAll(filepath.Join(dir, "new"), 0o755); err != nil {
 		t.Fatal(err)
@@ -287,12 +288,12 @@ func TestMaildirGivesTimeOrderAndFlags(t *testing.T) {
 	if errs != nil {
 		t.Fatal(errs)
 	}
-	same(t, bodies(messages), []string{"0", "1", "2", "3", "4", "5"})
+	same(t, bodies(messages), []string{"0", "1", "2", "3", "4", "5", "6"})
 	var flags [][]string
 	for _, m := range messages {
 		flags = append(flags, m.Flags)
 	}
-	same(t, flags, [][]string{nil, nil, {`\Flagged`, `\Answered`, `\Seen`}, {`\Seen`, `\Deleted`}, {"$Forwarded", "$Important", "$label1"}, {`\Draft`}})
+	same(t, flags, [][]string{nil, nil, {`\Flagged`, `\Answered`, `\Seen`}, {`\Seen`, `\Deleted`}, {"$Forwarded", "$Important", "$label1"}, {`\Draft`}, nil})
 }
 
 func TestFolderByPathAndByDate(t *testing.T) {

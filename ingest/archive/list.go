@@ -132,7 +132,8 @@ func (w *walk) enter(folder string) error {
 	if _, err := os.Stat(filepath.Join(filepath.Dir(folder), "Messages")); err == nil && name == "Attachments" {
 		return fs.SkipDir
 	}
-	if strings.HasPrefix(name, ".") || w.maildirs[filepath.Dir(folder)] && (name == "cur" || name == "new" || name == "tmp") {
+	// KMail keeps the subfolders of Inbox in .Inbox.directory.
+	if strings.HasPrefix(name, ".") && !strings.HasSuffix(name, ".directory") || w.maildirs[filepath.Dir(folder)] && (name == "cur" || name == "new" || name == "tmp") {
 		return fs.SkipDir
 	}
 	return nil

@@ -6,11 +6,11 @@
 // learnt of.
 //
 // The player feeds the same events to the same filter as the daemon does; what
-// it adds is where the labels come from (the owner's replies, two folders, or a
-// file) and the figures.
+// it adds is where the labels come from (the owner's replies, two folders, a
+// file, or the flags in the archive) and the figures.
 //
-// Data flow: archives → merge by date → featurize, on all cores → filter, in
+// Data flow: archives by date → featurize, on all cores → filter, in
 // order → judged examples → Result.
 //
-// It opens no network connection and writes nothing.
+// It opens no network connection and writes nothing but temporary files of package archive.
 package evaluate

@@ -189,18 +189,7 @@ func (p Play) Run(ctx context.Context) (r *Result, err error) {
 	var mailbox *live
 	switch labels {
 	case "replies":
-		found, own, total, err := findAnswers(ctx, s, o.Featurize, heard(p.Heard), p.workers())
-		if err != nil {
-			return nil, err
-		}
-		same, err := s.rewind()
-		if err == nil && !same {
-			// It was not in order of date.
-			found, own, total, err = findAnswers(ctx, s, o.Featurize, heard(p.Heard), p.workers())
-		}
-		if err == nil && own == 0 {
-			err = stranger(s, o.Featurize)
-		}
+		found, total, err := p.answers(ctx, s, o.Featurize)
 		if err != nil {
 			return nil, err
 		}
@@ -247,6 +236,21 @@ func (p Play) Run(ctx context.Context) (r *Result, err error) {
 		r.LabelsUnmatched = p.Labels.unmatched()
 	}
 	return r, nil
+}
+
+// answers finds what the owner answered, and counts the messages of s. It reads them once
+// more where they were not in order of date.
+func (p *Play) answers(ctx context.Context, s *stream, o featurize.Options) (found answers, total int, err error) {
+	own := 0
+	for same := false; !same && err == nil; {
+		if found, own, total, err = findAnswers(ctx, s, o, heard(p.Heard), p.workers()); err == nil {
+			same, err = s.rewind()
+		}
+	}
+	if err == nil && own == 0 {
+		err = stranger(s, o)
+	}
+	return found, total, err
 }
 
 // errOver ends the reading of a stream once all that is to be judged is.
