@@ -166,7 +166,7 @@ func cutMarks(subject string) (outer byte, rest string) {
 			continue
 		}
 		mark, after := subjectMark(rest)
-		if mark == 0 || tagged && mark == forwardMark && !beginsWith([]byte(rest), "fw") { // "[PATCH] fs: x" is about fs
+		if mark == 0 || tagged && mark == forwardMark { // what is answered, or is about a folder: "[list] Fwd: x", "[PATCH] fs: x"
 			return outer, rest
 		}
 		outer, rest = cmp.Or(outer, mark), after

@@ -89,6 +89,7 @@ func TestTheOwnersMailSaysWhatItsHeaderAndItsCalendarSay(t *testing.T) {
 		{"a forward", "Subject: Fwd: boat|In-Reply-To: <q@x>|References: <q@x>", "", SaysForward, "q@x"},
 		{"a forward of Thunderbird's", "Subject: WG: boat|X-Forwarded-Message-Id: <q@x>", "", SaysForward, "q@x"},
 		{"an answer to a forward", "Subject: Re: Fwd: boat|In-Reply-To: <q@x>", "", SaysAnswer, "q@x"},
+		{"an answer to a forward on a list", "Subject: [crew] Fwd: boat|In-Reply-To: <q@x>", "", SaysAnswer, "q@x"},
 		{"a patch to a folder of such a name", "Subject: [PATCH] fs: boat|In-Reply-To: <q@x>", "", SaysAnswer, "q@x"},
 
 		{"accepting", "Subject: Accepted: boat|In-Reply-To: <q@x>" + inParts, calendarPart(invited("REPLY", "ACCEPTED"), "7bit"), SaysAnswer, "q@x"},
