@@ -66,7 +66,7 @@ func (f *Featurizer) readSays(m *Message, body []byte) {
 		m.Says, m.Answers = SaysAutomatic, nil
 	case reply && f.calendar.refuses() || m.FromOwner && leaves(m, rest, body):
 		m.Says, m.Answers = SaysNothing, nil
-	case mark == forwardMark:
+	case mark == forwardMark && m.Subject[0] != '[': // a list's "[list] Fwd: x" is answered by what it refers to
 		m.Says = SaysForward
 		if len(m.Answers) == 0 {
 			m.Answers = f.messageIDs(get(f.fields, "x-forwarded-message-id"))

@@ -34,7 +34,7 @@ func invited(method, status string) string {
 		"ATTENDEE;CN=\"Me: myself\";PARTSTAT=" + status + ":mailto:me@example.org\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
 }
 
-func mixedParts(part, encoding string) string {
+func calendarPart(part, encoding string) string {
 	if encoding == "base64" {
 		part = base64.StdEncoding.EncodeToString([]byte(part))
 	}
@@ -43,8 +43,8 @@ func mixedParts(part, encoding string) string {
 }
 
 const (
-	alternatives = "|Content-Type: multipart/alternative; boundary=b"
-	answering    = "Subject: Re: boat|In-Reply-To: <q@quay.example>"
+	inParts   = "|Content-Type: multipart/alternative; boundary=b"
+	answering = "Subject: Re: boat|In-Reply-To: <q@quay.example>"
 )
 
 func TestTheOwnersMailSaysWhatItsHeaderAndItsCalendarSay(t *testing.T) {
@@ -80,7 +80,7 @@ func TestTheOwnersMailSaysWhatItsHeaderAndItsCalendarSay(t *testing.T) {
 		{"leaving by address", "To: crew-unsubscribe@quay.example|Subject: Re: boat|In-Reply-To: <q@x>", "", SaysNothing, ""},
 		{"leaving by subject", "Subject: Unsubscribe|In-Reply-To: <q@x>", "", SaysNothing, ""},
 		{"leaving in one line", answering, "Hello,\n\nplease UNSUBSCRIBE me!\n", SaysNothing, ""},
-		{"leaving in German, in a part", answering + alternatives, "--b\nContent-Type: text/plain\n\nBitte abmelden\n--b--\n", SaysNothing, ""},
+		{"leaving in German, in a part", answering + inParts, "--b\nContent-Type: text/plain\n\nBitte abmelden\n--b--\n", SaysNothing, ""},
 		{"leaving as the last line", answering, "unsubscribe", SaysNothing, ""},
 		{"talk of it is none", answering, "Hello,\nhow do the others unsubscribe from your list?\n", SaysAnswer, "q@quay.example"},
 		{"nor is a quotation", answering, "Fine.\n> unsubscribe\n", SaysAnswer, "q@quay.example"},
@@ -89,17 +89,18 @@ func TestTheOwnersMailSaysWhatItsHeaderAndItsCalendarSay(t *testing.T) {
 		{"a forward", "Subject: Fwd: boat|In-Reply-To: <q@x>|References: <q@x>", "", SaysForward, "q@x"},
 		{"a forward of Thunderbird's", "Subject: WG: boat|X-Forwarded-Message-Id: <q@x>", "", SaysForward, "q@x"},
 		{"an answer to a forward", "Subject: Re: Fwd: boat|In-Reply-To: <q@x>", "", SaysAnswer, "q@x"},
+		{"an answer to a forward on a list", "Subject: [crew] Fwd: boat|In-Reply-To: <q@x>", "", SaysAnswer, "q@x"},
 		{"a patch to a folder of such a name", "Subject: [PATCH] fs: boat|In-Reply-To: <q@x>", "", SaysAnswer, "q@x"},
 
-		{"accepting", "Subject: Accepted: boat|In-Reply-To: <q@x>" + alternatives, mixedParts(invited("REPLY", "ACCEPTED"), "7bit"), SaysAnswer, "q@x"},
-		{"accepting in base64", "Subject: Zugesagt: boat|In-Reply-To: <q@x>" + alternatives, mixedParts(invited("REPLY", "ACCEPTED"), "base64"), SaysAnswer, "q@x"},
-		{"accepting without a reference", "Subject: Zugesagt: boat" + alternatives, mixedParts(invited("REPLY", "ACCEPTED"), "base64"), SaysAnswer, ""},
-		{"accepting perhaps", "Subject: Tentative: boat|In-Reply-To: <q@x>" + alternatives, mixedParts(invited("REPLY", "TENTATIVE"), "7bit"), SaysAnswer, "q@x"},
-		{"another time", "Subject: New time: boat|In-Reply-To: <q@x>" + alternatives, mixedParts(invited("COUNTER", "DECLINED"), "7bit"), SaysAnswer, "q@x"},
-		{"declining", "Subject: Declined: boat|In-Reply-To: <q@x>" + alternatives, mixedParts(invited("REPLY", "DECLINED"), "base64"), SaysNothing, ""},
+		{"accepting", "Subject: Accepted: boat|In-Reply-To: <q@x>" + inParts, calendarPart(invited("REPLY", "ACCEPTED"), "7bit"), SaysAnswer, "q@x"},
+		{"accepting in base64", "Subject: Zugesagt: boat|In-Reply-To: <q@x>" + inParts, calendarPart(invited("REPLY", "ACCEPTED"), "base64"), SaysAnswer, "q@x"},
+		{"accepting without a reference", "Subject: Zugesagt: boat" + inParts, calendarPart(invited("REPLY", "ACCEPTED"), "base64"), SaysAnswer, ""},
+		{"accepting perhaps", "Subject: Tentative: boat|In-Reply-To: <q@x>" + inParts, calendarPart(invited("REPLY", "TENTATIVE"), "7bit"), SaysAnswer, "q@x"},
+		{"another time", "Subject: New time: boat|In-Reply-To: <q@x>" + inParts, calendarPart(invited("COUNTER", "DECLINED"), "7bit"), SaysAnswer, "q@x"},
+		{"declining", "Subject: Declined: boat|In-Reply-To: <q@x>" + inParts, calendarPart(invited("REPLY", "DECLINED"), "base64"), SaysNothing, ""},
 		{"declining with nothing but the calendar", "Subject: No: boat|In-Reply-To: <q@x>|Content-Type: text/calendar; method=REPLY", invited("REPLY", "DECLINED"), SaysNothing, ""},
-		{"no word of the owner's in a calendar", "Subject: boat|In-Reply-To: <q@x>" + alternatives, mixedParts(invited("REPLY", "NEEDS-ACTION"), "7bit"), SaysNothing, ""},
-		{"inviting in an answer", answering + alternatives, mixedParts(invited("REQUEST", "ACCEPTED"), "7bit"), SaysAnswer, "q@quay.example"},
+		{"no word of the owner's in a calendar", "Subject: boat|In-Reply-To: <q@x>" + inParts, calendarPart(invited("REPLY", "NEEDS-ACTION"), "7bit"), SaysNothing, ""},
+		{"inviting in an answer", answering + inParts, calendarPart(invited("REQUEST", "ACCEPTED"), "7bit"), SaysAnswer, "q@quay.example"},
 	} {
 		f, raw := ownReader(t), ownMail(c.header, c.body)
 		m := f.Read(raw)

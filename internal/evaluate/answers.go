@@ -5,6 +5,7 @@ package evaluate
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/cespare/xxhash/v2"
 	"golang.org/x/sync/errgroup"
@@ -30,9 +31,8 @@ func (a answers) label(m *featurize.Message, _ mail) model.Label {
 
 // headers are those of messages that follow each other.
 type headers struct {
-	text  []byte // one after the other
-	ends  []int  // of each in text
-	dates []int64
+	text []byte // one after the other
+	ends []int  // of each in text
 }
 
 // A list of headers is handed on once it has so many messages, or bytes.
@@ -42,26 +42,21 @@ const (
 )
 
 // add appends what of a message tells what it answers, and reports whether the list is full.
-func (h *headers) add(m mail) (full bool) {
-	h.text = append(h.text, featurize.HeadOf(m.Raw)...)
-	h.ends, h.dates = append(h.ends, len(h.text)), append(h.dates, m.date.Unix())
+func (h *headers) add(raw []byte) (full bool) {
+	h.text = append(h.text, featurize.HeadOf(raw)...)
+	h.ends = append(h.ends, len(h.text))
 	return len(h.ends) == headersMessages || len(h.text) >= headersBytes
 }
 
-// read returns what each message says, and its date in seconds since 1970.
-func (h *headers) read(f *featurize.Featurizer) []said {
-	all := make([]said, 0, len(h.ends))
+// read returns what each message says.
+func (h *headers) read(f *featurize.Featurizer) []*featurize.Message {
+	all := make([]*featurize.Message, 0, len(h.ends))
 	begin := 0
-	for i, end := range h.ends {
-		all = append(all, said{f.ReadHeader(h.text[begin:end]), h.dates[i]})
+	for _, end := range h.ends {
+		all = append(all, f.ReadHeader(h.text[begin:end]))
 		begin = end
 	}
 	return all
-}
-
-type said struct {
-	*featurize.Message
-	at int64
 }
 
 // findAnswers reads the headers of the whole stream, with so many featurizers. It also
@@ -73,7 +68,7 @@ func findAnswers(ctx context.Context, s *stream, o featurize.Options, h heard, w
 	}
 	stage := pipeline.New(pipeline.Options[headers]{
 		Depth: 4 * workers, Bytes: queueBytes, Size: func(l headers) int64 { return int64(len(l.text)) }, Workers: workers,
-	}, func(l headers) (all []said) {
+	}, func(l headers) (all []*featurize.Message) {
 		_, _ = reader.With(context.Background(), func(f *featurize.Featurizer) { all = l.read(f) }) // fails only with its context
 		return all
 	})
@@ -82,11 +77,11 @@ func findAnswers(ctx context.Context, s *stream, o featurize.Options, h heard, w
 		defer stage.Close()
 		var list headers
 		err := s.each(func(m mail) error {
-			if !list.add(m) {
+			if !list.add(m.Raw) {
 				return nil
 			}
 			full := list
-			list = headers{text: make([]byte, 0, len(full.text))}
+			list = headers{make([]byte, 0, len(full.text)), make([]int, 0, headersMessages)}
 			return stage.Put(ctx, full)
 		})
 		if err != nil {
@@ -95,14 +90,14 @@ func findAnswers(ctx context.Context, s *stream, o featurize.Options, h heard, w
 		return stage.Put(ctx, list)
 	})
 	found = answers{}
-	topics := topics{newest: map[[2]uint64]topic{}}
+	topics := topics{}
 	for list := range stage.Order() {
 		for _, a := range <-list {
 			total++
 			topics.note(a, total)
 			if a.FromOwner {
 				own++
-				found.add(a.Message, total, h)
+				found.add(a, total, h)
 			}
 		}
 	}
@@ -124,37 +119,29 @@ func (a answers) add(said *featurize.Message, number int, h heard) {
 	}
 }
 
-// topics finds what an answer without any reference answers, as the filter does.
-type topics struct {
-	now    int64               // the latest date so far
-	newest map[[2]uint64]topic // by sender and topic
-}
-
-// topic is the newest message of others about one.
-type topic struct {
+// topics finds what an answer without any reference answers, as the filter does: the newest
+// message of others, by sender and topic.
+type topics map[[2]uint64]struct {
 	id     string
-	at     int64
+	date   time.Time
 	number int
 }
 
 // note takes the message with a number; for an answer of the owner's without any reference
 // it fills in what that answers.
-func (t *topics) note(s said, number int) {
-	t.now = max(t.now, s.at)
-	var last topic
+func (t topics) note(m *featurize.Message, number int) {
+	last := t[[2]uint64{}] // none
 	switch {
-	case s.Topic == 0:
-	case !s.FromOwner && s.MessageID != "" && len(s.From) > 0:
-		t.newest[[2]uint64{xxhash.Sum64String(s.From[0]), s.Topic}] = topic{s.MessageID, t.now, number}
-	case s.Says == featurize.SaysAnswer && len(s.Answers) == 0:
-		for _, to := range slices.Concat(s.To, s.Cc) {
-			found := t.newest[[2]uint64{xxhash.Sum64String(to), s.Topic}]
-			if found.number > last.number && found.at+filter.TopicDays*24*60*60 >= t.now {
+	case m.Topic == 0:
+	case !m.FromOwner && m.MessageID != "" && len(m.From) > 0:
+		last.id, last.date, last.number = m.MessageID, m.Date, number
+		t[[2]uint64{xxhash.Sum64String(m.From[0]), m.Topic}] = last
+	case m.Says == featurize.SaysAnswer && len(m.Answers) == 0:
+		for _, to := range slices.Concat(m.To, m.Cc) {
+			if found := t[[2]uint64{xxhash.Sum64String(to), m.Topic}]; found.number > last.number && m.Date.Sub(found.date) <= filter.TopicDays*24*time.Hour {
 				last = found
+				m.Answers = []string{last.id}
 			}
 		}
-	}
-	if last.number > 0 {
-		s.Answers = []string{last.id}
 	}
 }
