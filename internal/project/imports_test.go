@@ -67,7 +67,7 @@ var layers = []struct {
 	{"internal/weightlist", []string{"featurize", "internal/filter", "model", "store", "store/boltfile", "store/copies"}},
 	{"internal/dashboard", []string{"internal/dashboard/...", "internal/desk", "internal/whatif", "model"}},
 	{"internal/dashboard/plot", nil},
-	{"internal/demo", []string{"ingest/kafka", "internal/bootstrap", "internal/control", "internal/daemon", "internal/desk", "internal/dovecot", "internal/stream", "internal/zones"}},
+	{"internal/demo", []string{"internal/bootstrap", "internal/daemon", "internal/desk", "internal/zones"}},
 	{"internal/project", nil},  // tests only
 	{"internal/e2e", nil},      // tests only
 	{"docs", nil},              // the description of the API, which is part of the program
