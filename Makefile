@@ -247,7 +247,7 @@ fuzz:
 soak:
 	HINGED_KILL_MESSAGES=20000 HINGED_KILL_TIMES=400 $(GO) test $(RACE) -count=1 -v -run Kill -timeout 6h ./internal/e2e
 	HINGED_STREAM_MESSAGES=20000 HINGED_STREAM_ACCOUNTS=200 HINGED_STREAM_TURNS=60 HINGED_STREAM_BROKERS=3 $(GO) test $(RACE) -count=1 -v -run ThreeProcesses -timeout 2h ./internal/e2e
-	HINGED_KAFKA_BROKERS=3 $(GO) test -count=1 -parallel 2 -timeout 1h ./internal/stream ./internal/deadletters ./internal/repartition ./internal/setup
+	HINGED_KAFKA_BROKERS=3 $(GO) test -count=1 -parallel 2 -timeout 1h ./internal/stream ./internal/deadletters ./internal/setup
 	HINGED_KAFKA_BROKERS=3 $(GO) test -count=1 -v -parallel 2 -run 'AMailboxAndATopic|Reload|RollingUpgrade|CatchUp|PrometheusScrapes|PagesCommands' -timeout 1h ./internal/e2e
 	HINGED_STREAM_MESSAGES=120000 HINGED_STREAM_MIB=512 $(GO) test -count=1 -v -run ACatchUp -timeout 1h ./internal/e2e
 	HINGED_LOAD_SECONDS=60 HINGED_LOAD_ROUNDS=30 $(GO) test -count=1 -run '^$$' -bench DashboardLoad -benchtime 1x -timeout 3h ./internal/e2e

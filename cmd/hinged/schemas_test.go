@@ -28,7 +28,6 @@ import (
 	"github.com/hinged/hinged/internal/evaluate"
 	"github.com/hinged/hinged/internal/lab"
 	"github.com/hinged/hinged/internal/lab/verbs"
-	"github.com/hinged/hinged/internal/repartition"
 	"github.com/hinged/hinged/internal/replay"
 	"github.com/hinged/hinged/internal/setup"
 	"github.com/hinged/hinged/internal/stream"
@@ -74,7 +73,6 @@ var schemas = []schema{
 	{verb: "import", value: copies.ImportedFrom{}},
 	{verb: "import", with: "partition", value: copies.PartitionFrom{}},
 	{verb: "replay", value: replay.Replayed{}},
-	{verb: "repartition", value: repartition.Moved{}},
 	{verb: "recover", value: []stream.Condition{}},
 	{verb: "recover", with: "from", value: stream.Recovery{}},
 	{verb: "dead-letters", value: deadletters.Listing{}},
