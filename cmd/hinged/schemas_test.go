@@ -71,7 +71,6 @@ var schemas = []schema{
 	{verb: "compact", value: desk.Compaction{}},
 	{verb: "export", value: copies.ExportedTo{}},
 	{verb: "import", value: copies.ImportedFrom{}},
-	{verb: "import", with: "partition", value: copies.PartitionFrom{}},
 	{verb: "replay", value: replay.Replayed{}},
 	{verb: "recover", value: []stream.Condition{}},
 	{verb: "recover", with: "from", value: stream.Recovery{}},
