@@ -75,7 +75,6 @@ var schemas = []schema{
 	{verb: "recover", value: []stream.Condition{}},
 	{verb: "recover", with: "from", value: stream.Recovery{}},
 	{verb: "dead-letters", value: deadletters.Listing{}},
-	{verb: "dead-letters", with: "play", value: deadletters.Played{}},
 	{verb: "lab teach", value: lab.Report{}},
 	{verb: "lab teach", with: "compare", value: lab.Comparison{}},
 	{verb: "lab mail", value: compare.Comparison{}},
