@@ -63,7 +63,6 @@ var layers = []struct {
 	{"internal/setup", []string{"config", "ingest", "ingest/imap", "ingest/kafka", "internal/control", "internal/desk", "internal/stream", "internal/zones", "store", "store/boltfile"}},
 	{"internal/deadletters", []string{"ingest/kafka"}},
 	{"internal/replay", []string{"ingest/kafka", "internal/stream", "store", "store/boltfile"}},
-	{"internal/weightlist", []string{"featurize", "internal/filter", "model", "store", "store/boltfile", "store/copies"}},
 	{"internal/dashboard", []string{"internal/dashboard/...", "internal/desk", "internal/whatif", "model"}},
 	{"internal/dashboard/plot", nil},
 	{"internal/demo", []string{"internal/bootstrap", "internal/daemon", "internal/desk", "internal/zones"}},
@@ -73,7 +72,7 @@ var layers = []struct {
 	{"docs/examples/...", nil}, // for those who have nothing of ours
 	{"bench/...", []string{"featurize", "ingest/archive", "internal/filter", "internal/writer", "model", "store", "store/boltfile"}},
 	{"cmd/hinged-lab", []string{"internal/lab/verbs"}},
-	{"cmd/hinged", []string{"config", "featurize", "ingest/...", "internal/bootstrap", "internal/ceiling", "internal/cli", "internal/control", "internal/daemon", "internal/dashboard", "internal/deadletters", "internal/demo", "internal/desk", "internal/evaluate", "internal/filter", "internal/letter", "internal/memlimit", "internal/metrics", "internal/notify", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/replay", "internal/service", "internal/setup", "internal/stream", "internal/weightlist", "internal/whatif", "model", "store", "store/boltfile", "store/copies"}},
+	{"cmd/hinged", []string{"config", "featurize", "ingest/...", "internal/bootstrap", "internal/ceiling", "internal/cli", "internal/control", "internal/daemon", "internal/dashboard", "internal/deadletters", "internal/demo", "internal/desk", "internal/evaluate", "internal/filter", "internal/letter", "internal/memlimit", "internal/metrics", "internal/notify", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/replay", "internal/service", "internal/setup", "internal/stream", "internal/whatif", "model", "store", "store/boltfile", "store/copies"}},
 }
 
 // unfit lists packages of the standard library that would make the state
