@@ -100,7 +100,7 @@ MODULE = $(shell $(GO) list -m)
 # Packages that start no goroutine and know of none have nothing to race, and
 # their long computations take ten times as long under the detector. Those of
 # others that use them are under it. internal/project sees to it that they are so.
-ALONE = config internal/chart internal/filter internal/lab model
+ALONE = config internal/filter internal/lab model
 
 .NOTPARALLEL:
 .PHONY: demo run test check first setup fmt vet lint project race plain e2e whole build lab man install uninstall release fuzz soak bench learners attacks life bench-quality bench-scale bench-speed demo-picture screenshots recording notice clean

@@ -33,10 +33,9 @@ var layers = []struct {
 	{"store/snapshot", []string{"internal/packed", "store", "store/boltfile"}},
 	{"store/copies", []string{"store", "store/boltfile"}},
 	{"internal/pipeline", []string{"featurize"}},
-	{"internal/chart", nil},
-	{"internal/lab", []string{"internal/chart", "model"}},
+	{"internal/lab", []string{"model"}},
 	{"internal/compare", []string{"internal/evaluate", "internal/lab", "model"}},
-	{"internal/lab/verbs", []string{"internal/chart", "internal/cli", "internal/compare", "internal/evaluate", "internal/filter", "internal/lab", "model"}},
+	{"internal/lab/verbs", []string{"internal/cli", "internal/compare", "internal/evaluate", "internal/filter", "internal/lab", "model"}},
 	{"internal/cli", []string{"config", "featurize", "internal/evaluate"}},
 	{"internal/loopback", nil},
 	{"internal/memlimit", nil},
@@ -191,10 +190,10 @@ func TestNothingThatDecidesLinksADatabase(t *testing.T) {
 	}
 }
 
-func TestTheDaemonLinksNeitherTheLaboratoryNorPlotting(t *testing.T) {
+func TestTheDaemonDoesNotLinkTheLaboratory(t *testing.T) {
 	for _, p := range list(t, "-deps", "./cmd/hinged") {
 		dir, _ := ours(p.ImportPath)
-		if within("internal/lab/...", dir) || dir == "internal/chart" || strings.HasPrefix(p.ImportPath, "gonum.org/") {
+		if within("internal/lab/...", dir) {
 			t.Errorf("the program contains %s", p.ImportPath)
 		}
 	}
