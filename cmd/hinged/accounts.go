@@ -21,7 +21,6 @@ import (
 	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/prior"
-	"github.com/hinged/hinged/internal/setup"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
@@ -54,11 +53,7 @@ func daemonOptions(c *config.Config, log *slog.Logger) (daemon.Options, error) {
 		o.Accounts = append(o.Accounts, daemon.AccountOptions{
 			Name: a.Name, Filter: filterOptions(a), Prior: weights, Settings: settingsOf(a),
 			NewSource: func(known []ingest.Known) (ingest.Source, error) {
-				watching, err := imap.New(source, known)
-				if err != nil {
-					return nil, err
-				}
-				return setup.Tidied(watching, c.StateDir, a.Name, source), nil
+				return imap.New(source, known)
 			},
 		})
 	}

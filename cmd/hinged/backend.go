@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/hinged/hinged/config"
@@ -43,9 +42,6 @@ func connectTo(ctx context.Context, c *config.Config, o boltfile.Options) (*cont
 		if !errors.Is(err, store.ErrRunning) {
 			return at, err
 		}
-		if held := heldForLong(err, c); held != nil {
-			return nil, held
-		}
 		if !time.Now().Before(end) {
 			return nil, err
 		}
@@ -55,31 +51,6 @@ func connectTo(ctx context.Context, c *config.Config, o boltfile.Options) (*cont
 		case <-time.After(lockEvery):
 		}
 	}
-}
-
-// longVerbs have the store for long without answering anybody.
-var longVerbs = []string{"bootstrap", "compact"}
-
-// heldForLong adds to err, which says that a process has the store, which one it is, if it
-// will have it for long; nil if it may answer soon, or have ended.
-func heldForLong(err error, c *config.Config) error {
-	if !errors.Is(err, store.ErrRunning) {
-		return nil
-	}
-	holder := longHolder(boltfile.Holder(storePath(c)))
-	if holder == "" {
-		return nil
-	}
-	return fmt.Errorf("%w: %s; try again when it has ended", err, holder)
-}
-
-// longHolder describes the process that has the store if it will have it for long, "" if
-// it may answer soon, or have ended.
-func longHolder(pid int, command []string) string {
-	if len(command) < 2 || !slices.Contains(longVerbs, command[1]) {
-		return ""
-	}
-	return fmt.Sprintf("hinged %s is at work (process %d)", command[1], pid)
 }
 
 func connectOnce(ctx context.Context, c *config.Config, o boltfile.Options) (*control.At, error) {

@@ -23,7 +23,6 @@ import (
 	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/evaluate"
-	"github.com/hinged/hinged/internal/setup"
 	"github.com/hinged/hinged/store/boltfile"
 )
 
@@ -148,10 +147,6 @@ func (f *bootstrapFlags) run(cmd *cobra.Command) error {
 		})
 		bar.Close()
 		return f.finish(cmd, &r, err, printTried)
-	}
-	// To bootstrap it would be the owner's word.
-	if _, err := setup.TakeOffShown(cmd.Context(), c.StateDir, a.Name, source); err != nil {
-		return err
 	}
 	r, err := bootstrap.Run(cmd.Context(), bootstrap.Options{
 		StorePath: storePath(c), Store: boltfile.Options{Logger: log}, Logger: log,

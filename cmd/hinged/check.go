@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -24,13 +23,9 @@ import (
 // checkFlags are the flags of check.
 type checkFlags struct {
 	config, account string
-	showMark        string // a Message-ID, or newestRead; "": not asked for
 	json, noWrite   bool
 	notify          bool // send a test
 }
-
-// newestRead is the value of --show-mark without one.
-const newestRead = "newest"
 
 func checkCommand() *cobra.Command {
 	f := &checkFlags{}
@@ -47,13 +42,6 @@ it and removes it again, to be sure that marks can be set; --no-write skips this
 It writes nothing else to the mailbox, and a running daemon ignores that keyword.
 For Kafka it tests brokers, login, topics, retention, permissions and the group's
 positions, and writes nothing.
-
-With --show-mark, on a terminal, check then sets the marks of the configuration on
-one message, if you agree, so that you see where they appear. Press Enter, and it
-removes them. It uses the newest message in INBOX that you have read, or the one
-that you name by its Message-ID. hinged learns nothing from it. If hinged runs,
-pause the account first. If check is killed, the next check or start of hinged
-removes the marks.
 
 With --notify, on a terminal, check sends a test by each way to tell you of
 important mail ([[account.notify]]), if you agree.
@@ -77,17 +65,11 @@ configuration is wrong.`,
 	cli.JSONFlag(c, &f.json, "JSON")
 	c.Flags().BoolVar(&f.noWrite, "no-write", false, "do not set and remove a keyword on a message")
 	c.Flags().BoolVar(&f.notify, "notify", false, "send a test notification by each way of [[account.notify]]")
-	c.Flags().StringVar(&f.showMark, "show-mark", "", "show the marks on the newest message that you have read, or on the one with\nthis `Message-ID` (as --show-mark=ID), and remove them again")
-	c.Flags().Lookup("show-mark").NoOptDefVal = newestRead
 	return c
 }
 
 func (f *checkFlags) run(cmd *cobra.Command) error {
 	out := cmd.OutOrStdout()
-	show, err := f.show(cmd)
-	if err != nil {
-		return err
-	}
 	agree, err := f.agree(cmd)
 	if err != nil {
 		return err
@@ -105,7 +87,7 @@ func (f *checkFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	checker := &setup.Checker{
-		Path: file, Config: conf, Account: f.account, NoWrite: f.noWrite, Show: show, StorePath: storePath(conf),
+		Path: file, Config: conf, Account: f.account, NoWrite: f.noWrite, StorePath: storePath(conf),
 		Tellings: tellings, AgreeToTell: agree,
 		IMAP: func(a *config.Account) (imap.Options, error) {
 			return imapOptions(a, slog.New(slog.DiscardHandler))
@@ -142,34 +124,6 @@ func (f *checkFlags) run(cmd *cobra.Command) error {
 		err = &cli.ExitError{Code: cli.ExitFailed}
 	}
 	return err
-}
-
-// show is how the owner sees the marks; nil where that was not asked for.
-func (f *checkFlags) show(cmd *cobra.Command) (*setup.Show, error) {
-	if f.showMark == "" {
-		return nil, nil
-	}
-	ask := newAsker(cmd.InOrStdin(), cmd.ErrOrStderr())
-	switch {
-	case f.noWrite:
-		return nil, cli.Misuse(cmd, "--show-mark sets a mark, which --no-write forbids")
-	case ask == nil || f.json:
-		return nil, cli.Misuse(cmd, "--show-mark asks you and waits until you have looked: it needs a terminal, and no --json")
-	}
-	s := &setup.Show{
-		Agree: func(ctx context.Context, on imap.Candidate, flags []string) bool {
-			agreed, err := ask.yes(ctx, fmt.Sprintf("Set %s on %q from %s, for you to look at, and take it off again?", strings.Join(flags, ", "), printable(on.Subject, 60), printable(on.From, 60)))
-			return agreed && err == nil
-		},
-		Look: func(ctx context.Context) {
-			// Whatever ends it, the marks are taken off.
-			_, _ = ask.line(ctx, "Look in your mail program, change nothing there, press Enter. ", false)
-		},
-	}
-	if f.showMark != newestRead {
-		s.Message = strings.Trim(f.showMark, "<>")
-	}
-	return s, nil
 }
 
 // agree asks before a test notification is sent; nil where none was asked for.

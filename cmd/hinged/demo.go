@@ -32,8 +32,7 @@ const demoParts = 8
 
 func demoCommand() *cobra.Command {
 	o := demo.Options{Messages: 320, Span: time.Minute}
-	k := demo.StreamOptions{Messages: 60, Start: startRun, Replay: replayDemo}
-	var asJSON, throughKafka bool
+	var asJSON bool
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "See all of it at work on a made-up mailbox; needs nothing",
@@ -46,10 +45,6 @@ It is the real daemon with a configuration file, and it sees the mailbox only ov
 IMAP. While the demo runs, its dashboard shows everything in your browser, you can
 connect any mail program, and you can run the other verbs; it says how. The demo
 knows what Nora wants, so it compares the decisions with that.
-
-With --kafka, mail and decisions go through Kafka instead: a broker inside this
-process, or a real one with --brokers, where the demo creates its own topics. Two
-processes share the partitions, and one of them is killed with -9.
 
 With --fast, the demo ends by itself in less than half a minute, and exits with 1 if
 something did not work. Without it, the demo stays up until you press Ctrl-C.`,
@@ -67,19 +62,9 @@ something did not work. Without it, the demo stays up until you press Ctrl-C.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := untilSignalled(cmd.Context())
 			defer stop()
-			if len(k.Brokers) > 0 && !throughKafka {
-				return cli.Misuse(cmd, "--brokers is for --kafka")
-			}
 			o.Screen = new(demo.Screen)
 			if !asJSON {
 				o.Screen = screenOn(cmd.OutOrStdout())
-			}
-			if throughKafka {
-				if o.Dovecot || cmd.Flags().Changed("mark") {
-					return cli.Misuse(cmd, "--dovecot and --mark are for the demo with a mail server")
-				}
-				k.Seed, k.Fast, k.Span, k.Screen = o.Seed, o.Fast, o.Span, o.Screen
-				return showDemo(cmd.OutOrStdout(), asJSON, func() (*demo.Summary, error) { return demo.RunStream(ctx, k) })
 			}
 			o.Program = programName()
 			o.Bootstrap = bootstrapDemo
@@ -88,16 +73,21 @@ something did not work. Without it, the demo stays up until you press Ctrl-C.`,
 				_, err := io.WriteString(w, explanationText(ex, ex.Message, demoParts))
 				return err
 			}
-			return showDemo(cmd.OutOrStdout(), asJSON, func() (*demo.Summary, error) { return demo.Run(ctx, o) })
+			sum, err := demo.Run(ctx, o)
+			if errors.Is(err, syscall.EPIPE) {
+				return nil // whoever read it has seen enough
+			}
+			if asJSON && sum != nil {
+				if err := cli.PrintJSON(cmd.OutOrStdout(), sum); err != nil {
+					return err
+				}
+			}
+			return err
 		},
 	}
 	f := c.Flags()
 	f.BoolVar(&o.Fast, "fast", false, "as fast as everybody keeps up; ends by itself, exit code 1 when the loop did not work")
-	f.BoolVar(&o.Dovecot, "dovecot", false, "use a real Dovecot, if one is installed")
-	f.Uint64Var(&o.Seed, "seed", 8, "which mailbox to make up")
 	f.StringVar(&o.Mark, "mark", "$Important", `what to set on important messages; '\Flagged' is a star in every mail client`)
-	f.BoolVar(&throughKafka, "kafka", false, "through Kafka, with two processes, one of which is killed")
-	f.StringSliceVar(&k.Brokers, "brokers", nil, "with --kafka: brokers of a real one, as host:port (default: one inside this process)")
 	cli.JSONFlag(c, &asJSON, "the summary as JSON, and nothing else")
 	return c
 }
@@ -205,19 +195,6 @@ func untilSignalled(ctx context.Context) (_ context.Context, stop func()) {
 		signal.Stop(signals)
 		cancel()
 	}
-}
-
-func showDemo(out io.Writer, asJSON bool, run func() (*demo.Summary, error)) error {
-	sum, err := run()
-	if errors.Is(err, syscall.EPIPE) {
-		return nil // whoever read it has seen enough
-	}
-	if asJSON && sum != nil {
-		if err := cli.PrintJSON(out, sum); err != nil {
-			return err
-		}
-	}
-	return err
 }
 
 // screenOn finds out what can be shown on w. NO_COLOR (no-color.org) and

@@ -96,7 +96,7 @@ func spoiled(t *testing.T, patience time.Duration, from, to string) (*demo.Summa
 	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir())
 	sum, err := demo.Run(t.Context(), demo.Options{
-		Seed: 8, Messages: 40, Mark: "$Important", Fast: true, Screen: new(demo.Screen),
+		Messages: 40, Mark: "$Important", Fast: true, Screen: new(demo.Screen),
 		Patience:  patience,
 		Bootstrap: bootstrapDemo,
 		Open: func(ctx context.Context, path string, log *slog.Logger) (*daemon.Daemon, func() error, error) {

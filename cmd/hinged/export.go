@@ -9,13 +9,12 @@ import (
 
 	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/control"
-	"github.com/hinged/hinged/internal/weightlist"
 	"github.com/hinged/hinged/store/copies"
 )
 
 func exportCommand() *cobra.Command {
 	var path, account string
-	var force, asJSON, weights bool
+	var force, asJSON bool
 	c := &cobra.Command{
 		Use:   "export FILE",
 		Short: "Write one account to a file, for another machine",
@@ -27,30 +26,12 @@ for standard output. "hinged import FILE" reads it on another machine, where
 
 hinged checks FILE before it gives it its name. Only its owner can read it (mode
 0600), since it says much about your mail. It is a store with one account,
-compressed with gzip.
-
-With --weights, FILE gets the weights in a readable form instead: a line of JSON
-for each, the largest first, with its word if a known message still has it. This
-can't be imported.`,
+compressed with gzip.`,
 		Example: `  $ hinged export --account me me.hinged
   me.hinged: 3120934 bytes, checked
-    me: model 5d1f0c… state 90ab4e…
-  $ hinged export --weights - | head -1
-  {"index":"6c0f29…","weight":0.412,"feature":"from:boss@example.org","group":"social"}`,
+    me: model 5d1f0c… state 90ab4e…`,
 		Args: fileArg(&asJSON, true),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if weights {
-				if asJSON {
-					return cli.Misuse(cmd, "--weights is JSON already")
-				}
-				lines, err := takeCopy(cmd.Context(), path, func(at *control.At, store string) (int, error) {
-					return weightlist.Write(cmd.Context(), at, store, account, args[0], force, cmd.OutOrStdout())
-				})
-				if err == nil && args[0] != copies.Standard {
-					_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %d weights\n", args[0], lines)
-				}
-				return err
-			}
 			done, err := takeCopy(cmd.Context(), path, func(at *control.At, store string) (copies.ExportedTo, error) {
 				return copies.Export(cmd.Context(), at, store, account, args[0], force, cmd.OutOrStdout())
 			})
@@ -68,6 +49,5 @@ can't be imported.`,
 	accountFlag(c, &account)
 	forceFlag(c, &force)
 	cli.JSONFlag(c, &asJSON, "JSON")
-	c.Flags().BoolVar(&weights, "weights", false, "write the weights as readable lines of JSON")
 	return c
 }

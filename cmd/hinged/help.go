@@ -25,7 +25,7 @@ func aims() []aim {
 		{"To see", []string{"status", "dashboard", "explain", "ledger", "words", "whatif", "eval", "bound"}},
 		{"To correct and stop", []string{"ask", "learn", "pause", "resume", "undo", "forget"}},
 		{"To filter mail elsewhere", []string{"classify"}},
-		{"To look after the state", []string{"backup", "restore", "verify", "digest", "compact", "export", "import", "replay", "recover", "dead-letters", "repartition", "prior", "password"}},
+		{"To look after the state", []string{"backup", "restore", "verify", "digest", "compact", "export", "import", "replay", "recover", "dead-letters", "prior", "password"}},
 		{"About the program", []string{"version", "completion", "help"}},
 	}
 }

@@ -14,10 +14,10 @@ import (
 
 func importCommand() *cobra.Command {
 	var path, as string
-	var replace, partition, asJSON bool
+	var replace, asJSON bool
 	c := &cobra.Command{
 		Use:   "import FILE",
-		Short: "Import an account or a partition of another machine",
+		Short: "Import an account of another machine",
 		Long: `Import the account that "hinged export" wrote to FILE. Stop the daemon first.
 FILE may be "-" for standard input. If there is no store yet, hinged creates
 one.
@@ -29,31 +29,17 @@ directory.
 
 The configuration needs an [[account]] with the name that the account has here
 (--as). For mail since the export, the same holds as after a restore: see
-"hinged restore --help".
-
-With --partition, FILE is the file of a partition from the state directory of
-another hinged, which is stopped. hinged then continues with that partition where
-the other one was, and needs no snapshot of it.`,
+"hinged restore --help".`,
 		Example: `  $ hinged import me.hinged
   imported from me.hinged
     me: model 5d1f0c… state 90ab4e…
   $ hinged digest
-  me model 5d1f0c… state 90ab4e…
-
-  $ hinged import --partition mail-3.17.db
-  imported partition 3 of topic mail from mail-3.17.db
-    16700 accounts, read up to offset 4821003`,
+  me model 5d1f0c… state 90ab4e…`,
 		Args: fileArg(&asJSON, false),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			at, err := storeOf(path)
 			if err != nil {
 				return err
-			}
-			if partition && (as != "" || replace) {
-				return cli.Misuse(cmd, "--partition excludes --as and --replace: the accounts of a partition keep their names")
-			}
-			if partition {
-				return importPartition(cmd, at, args[0], asJSON)
 			}
 			done, err := copies.Import(cmd.Context(), at, args[0], as, replace, cmd.InOrStdin())
 			if errors.Is(err, copies.ErrAccountExists) {
@@ -76,21 +62,6 @@ the other one was, and needs no snapshot of it.`,
 	configFlag(c, &path)
 	c.Flags().StringVar(&as, "as", "", "name of the account here (default: the name that it had)")
 	c.Flags().BoolVar(&replace, "replace", false, "replace an existing account of that name")
-	c.Flags().BoolVar(&partition, "partition", false, "FILE is the file of a partition")
 	cli.JSONFlag(c, &asJSON, "JSON")
 	return c
-}
-
-// importPartition adds the partition in file to the store at the given path.
-func importPartition(cmd *cobra.Command, at, file string, asJSON bool) error {
-	done, err := copies.ImportPartition(cmd.Context(), at, file, cmd.InOrStdin())
-	if err != nil {
-		return stopFirst(err)
-	}
-	if asJSON {
-		return cli.PrintJSON(cmd.OutOrStdout(), done)
-	}
-	_, err = fmt.Fprintf(cli.Wrapping(cmd.OutOrStdout()), "imported partition %d of topic %s from %s\n  %d accounts, read up to offset %d\n",
-		done.Partition, done.Topic, done.File, done.Accounts, done.Position)
-	return err
 }

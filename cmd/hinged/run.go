@@ -114,9 +114,6 @@ func runDaemon(ctx context.Context, path string, stderr io.Writer) error {
 	if ctx.Err() != nil && d == nil {
 		return wire.close() // asked to stop while it waited for the store
 	}
-	if held := heldForLong(err, c); held != nil {
-		err = held
-	}
 	if err != nil {
 		return errors.Join(err, wire.close())
 	}

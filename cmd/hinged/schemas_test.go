@@ -28,7 +28,6 @@ import (
 	"github.com/hinged/hinged/internal/evaluate"
 	"github.com/hinged/hinged/internal/lab"
 	"github.com/hinged/hinged/internal/lab/verbs"
-	"github.com/hinged/hinged/internal/repartition"
 	"github.com/hinged/hinged/internal/replay"
 	"github.com/hinged/hinged/internal/setup"
 	"github.com/hinged/hinged/internal/stream"
@@ -72,13 +71,10 @@ var schemas = []schema{
 	{verb: "compact", value: desk.Compaction{}},
 	{verb: "export", value: copies.ExportedTo{}},
 	{verb: "import", value: copies.ImportedFrom{}},
-	{verb: "import", with: "partition", value: copies.PartitionFrom{}},
 	{verb: "replay", value: replay.Replayed{}},
-	{verb: "repartition", value: repartition.Moved{}},
 	{verb: "recover", value: []stream.Condition{}},
 	{verb: "recover", with: "from", value: stream.Recovery{}},
 	{verb: "dead-letters", value: deadletters.Listing{}},
-	{verb: "dead-letters", with: "play", value: deadletters.Played{}},
 	{verb: "lab teach", value: lab.Report{}},
 	{verb: "lab teach", with: "compare", value: lab.Comparison{}},
 	{verb: "lab mail", value: compare.Comparison{}},

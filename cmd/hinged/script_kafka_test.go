@@ -226,24 +226,6 @@ func badRecords(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// played wants so many records in the input of $KAFKA: played number.
-func played(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: played number")
-	}
-	c := streamClient(ts)
-	defer c.Close()
-	marks, err := c.Watermarks(context.Background(), c.Options().Topics.Input)
-	ts.Check(err)
-	n := int64(0)
-	for _, m := range marks {
-		n += m.End
-	}
-	if fmt.Sprint(n) != args[0] {
-		ts.Fatalf("the input has %d records, want %s", n, args[0])
-	}
-}
-
 func streamClient(ts *testscript.TestScript) *kafka.Client {
 	c, err := kafka.New(kafka.Options{Brokers: []string{ts.Getenv("KAFKA")}, Topics: kafka.Topics(config.DefaultKafka().Topics), RequestTimeout: time.Minute})
 	ts.Check(err)

@@ -79,7 +79,6 @@ func runScripts(t *testing.T, racing bool) {
 			"stopped":     stopped,
 			"takenover":   takenOver,
 			"badrecords":  badRecords,
-			"played":      played,
 			"appendto":    appendTo,
 			"samedigests": samedigests,
 			"caughtup":    caughtup,

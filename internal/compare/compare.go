@@ -95,9 +95,8 @@ func Named(learner model.Spec, replay lab.Replay, names []string) ([]lab.Experim
 }
 
 // Run teaches every learner the lessons once, in order, and looks for its ceiling at
-// the end and so many times before; the traces are for lab.Picture. progress, where not
-// nil, is told how many learners are done.
-func Run(ctx context.Context, taught Lessons, experiments []lab.Experiment, looks int, progress func(done, total int64)) (*Comparison, []*lab.Trace, error) {
+// the end. progress, where not nil, is told how many learners are done.
+func Run(ctx context.Context, taught Lessons, experiments []lab.Experiment, progress func(done, total int64)) (*Comparison, error) {
 	lessons := taught.list
 	c := &Comparison{Lessons: len(lessons)}
 	for _, e := range lessons {
@@ -106,19 +105,18 @@ func Run(ctx context.Context, taught Lessons, experiments []lab.Experiment, look
 		}
 	}
 	if len(lessons) == 0 {
-		return nil, nil, fmt.Errorf("%w: nothing was learnt, so there is nothing to compare", evaluate.ErrPlay)
+		return nil, fmt.Errorf("%w: nothing was learnt, so there is nothing to compare", evaluate.ErrPlay)
 	}
-	var traces []*lab.Trace
 	for n, x := range experiments {
 		if err := ctx.Err(); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if taught.replayed() {
 			x.Replay.Course = taught.course
 		}
-		t, err := x.Trace(lessons, 1, looks)
+		t, err := x.Trace(lessons, 1, 1)
 		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", x.Name, err)
+			return nil, fmt.Errorf("%s: %w", x.Name, err)
 		}
 		judged := make([]evaluate.Judged, len(lessons))
 		for i, e := range lessons {
@@ -135,12 +133,11 @@ func Run(ctx context.Context, taught Lessons, experiments []lab.Experiment, look
 			one.Ceiling.Ceiling, one.Bound, one.BoundGap = &last.Mistakes, &last.Bound, &last.Gap
 		}
 		c.Learners = append(c.Learners, one)
-		traces = append(traces, t)
 		if progress != nil {
 			progress(int64(n+1), int64(len(experiments)))
 		}
 	}
-	return c, traces, nil
+	return c, nil
 }
 
 // columns are those of both kinds of table.

@@ -60,13 +60,13 @@ func TestACompareIsManyPlays(t *testing.T) {
 		t.Fatal(err)
 	}
 	told := int64(0)
-	c, traces, err := Run(context.Background(), lessons, experiments, 1, func(done, total int64) {
+	c, err := Run(context.Background(), lessons, experiments, func(done, total int64) {
 		if told++; done != told || total != 5 {
 			t.Errorf("told of %d of %d learners", done, total)
 		}
 	})
-	if err != nil || told != 5 || len(traces) != 5 {
-		t.Fatal(err, told, len(traces))
+	if err != nil || told != 5 {
+		t.Fatal(err, told)
 	}
 	for i, x := range experiments {
 		r, _ := played(t, func(p *evaluate.Play) { p.Options.Learner, p.Options.Dual.Bold = x.Learner, 1 })
@@ -85,7 +85,7 @@ func TestACompareIsManyPlays(t *testing.T) {
 }
 
 // TestEveryLearnerIsCompared: each gives figures, and a ceiling that it keeps or the
-// reason why there is none; a picture of one play ends at its mistakes.
+// reason why there is none.
 func TestEveryLearnerIsCompared(t *testing.T) {
 	testkit.Computes(t)
 	r, lessons := played(t, func(p *evaluate.Play) { p.Feedback = evaluate.Delayed })
@@ -93,7 +93,7 @@ func TestEveryLearnerIsCompared(t *testing.T) {
 	if err != nil || len(experiments) != len(Names()) {
 		t.Fatal(err, len(experiments))
 	}
-	c, _, err := Run(context.Background(), lessons, experiments, 1, nil)
+	c, err := Run(context.Background(), lessons, experiments, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,13 +122,12 @@ func TestEveryLearnerIsCompared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, traces, err := Run(context.Background(), lessons, alone, lab.Looks, nil)
+	one, err := Run(context.Background(), lessons, alone, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	line := lab.Picture("", traces, false).Lines[0]
-	if end := line.Counts[len(line.Counts)-1]; uint64(end.Y) != r.Mistakes || uint64(end.X) != r.Lessons || len(line.Limits) < 10 {
-		t.Errorf("the picture ends at %v with %d ceilings; the play had %d mistakes in %d lessons", end, len(line.Limits), r.Mistakes, r.Lessons)
+	if l := one.Learners[0]; uint64(l.Mistakes) != r.Mistakes || uint64(one.Lessons) != r.Lessons {
+		t.Errorf("%d mistakes in %d lessons; the play had %d in %d", l.Mistakes, one.Lessons, r.Mistakes, r.Lessons)
 	}
 }
 
@@ -142,17 +141,17 @@ func TestWhatCanNotBeCompared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Run(context.Background(), Lessons{}, x, 1, nil); !errors.Is(err, evaluate.ErrPlay) {
+	if _, err := Run(context.Background(), Lessons{}, x, nil); !errors.Is(err, evaluate.ErrPlay) {
 		t.Errorf("no lessons: %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	var lesson Lessons
 	lesson.Add(model.Lesson{Vector: model.Vector{{Index: 9, Value: 1}}, Label: model.Important, Weight: 1}, evaluate.Course{})
-	if _, _, err := Run(ctx, lesson, x, 1, nil); !errors.Is(err, context.Canceled) {
+	if _, err := Run(ctx, lesson, x, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v", err)
 	}
-	if _, _, err := Run(context.Background(), lesson, []lab.Experiment{{Learner: model.Spec{Kind: "winnow"}}}, 1, nil); err == nil {
+	if _, err := Run(context.Background(), lesson, []lab.Experiment{{Learner: model.Spec{Kind: "winnow"}}}, nil); err == nil {
 		t.Error("a learner that there is none of was taught")
 	}
 }

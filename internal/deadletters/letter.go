@@ -1,17 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deadletters lists the dead letters of a stream and plays them again: it puts
-// their records into the input topic once more.
-//
-// What was played is written beside the letters, in their own topic, before and after:
-//
-//	intended: letter, run, where the input ended → the record in the input → done
-//
-// So a letter is played once, also if playing is interrupted at any moment: the next run
-// finds what was intended and not done, and looks in the input, from where it ended then,
-// whether the record got there. The client's producer is not transactional: a record that
-// a broker takes up only after the next run has looked would be there twice. That takes a
-// request that is on its way for longer than patience.
+// Package deadletters lists the dead letters of a stream.
 package deadletters
 
 import (
@@ -23,20 +12,6 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest/kafka"
-)
-
-// The headers of what is written about letters, and of records that are played.
-const (
-	headerPlayed = "x-hinged-played" // the ID of the letter
-	headerRun    = "x-hinged-run"    // which run of the program
-	headerState  = "x-hinged-state"  // intended or done
-	headerEnd    = "x-hinged-end"    // where the partition of the input ended before
-)
-
-// The values of headerState.
-const (
-	intended = "intended"
-	done     = "done"
 )
 
 // Letter is a dead letter: a record that could not be used.
@@ -60,26 +35,14 @@ type Letter struct {
 	Bytes int `json:"bytes"`
 	// Since is when it became a dead letter.
 	Since time.Time `json:"since"`
-	// Played is when it was last put into the input again; absent if it never was.
-	Played *time.Time `json:"played,omitempty"`
-	// Unplayable says why it can't be put into the input again; "" if it can.
-	Unplayable string `json:"unplayable,omitempty"`
 
-	at       place // in the topic of dead letters
-	key      []byte
-	attempts []attempt // intended, and not known to be done
+	at place // in the topic of dead letters
 }
 
 // place is where a record is in the topic of dead letters.
 type place struct {
 	partition int32
 	offset    int64
-}
-
-// attempt is an intent to play a letter.
-type attempt struct {
-	on  time.Time
-	end int64 // of the partition of the input, then
 }
 
 // letterOf reads a dead letter; false: the record is none.
@@ -100,7 +63,7 @@ func letterOf(r *kafka.Record) (l Letter, ok bool) {
 	}
 	l = Letter{
 		Account: string(r.Key), Reason: kafka.Reason(reason), Detail: string(detail), Topic: string(topic), Partition: int32(partition), Offset: offset,
-		Bytes: len(r.Value), Since: r.Time, at: place{r.Partition, r.Offset}, key: r.Key,
+		Bytes: len(r.Value), Since: r.Time, at: place{r.Partition, r.Offset},
 	}
 	// A crash can repeat a letter, and another topic of that name can have another
 	// record in its place.
@@ -110,11 +73,6 @@ func letterOf(r *kafka.Record) (l Letter, ok bool) {
 		fmt.Fprintf(h, " %q %q", header.Key, header.Value)
 	}
 	l.ID = fmt.Sprintf("%d/%d-%s", l.Partition, l.Offset, hex.EncodeToString(h.Sum(nil)[:4]))
-	if parts, ok := r.Header(kafka.HeaderDroppedParts); ok {
-		l.Unplayable = fmt.Sprintf("it was too large: its %s was left out", strings.ReplaceAll(string(parts), ",", " and "))
-	} else if kafka.ValidKey(r.Key) != nil {
-		l.Unplayable = "its key is the name of no account"
-	}
 	return l, true
 }
 
@@ -131,12 +89,4 @@ func original(all []kafka.Header) (out []kafka.Header) {
 		}
 	}
 	return out
-}
-
-// Note is what is written about a letter.
-func (l *Letter) note(run, state string, end int64) kafka.Record {
-	return kafka.Record{Partition: l.at.partition, Key: l.key, Value: []byte(state), Headers: []kafka.Header{
-		{Key: headerPlayed, Value: []byte(l.ID)}, {Key: headerRun, Value: []byte(run)},
-		{Key: headerState, Value: []byte(state)}, {Key: headerEnd, Value: strconv.AppendInt(nil, end, 10)},
-	}}
 }

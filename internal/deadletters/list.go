@@ -33,25 +33,14 @@ type Selection struct {
 // as a crash can leave it, the first is listed. An ID that names no letter, or several, is
 // an error.
 func List(ctx context.Context, c *kafka.Client, s Selection) (Listing, error) {
-	out, _, err := list(ctx, c, s)
-	return out, err
-}
-
-func list(ctx context.Context, c *kafka.Client, s Selection) (out Listing, ends []kafka.Watermark, err error) {
-	out = Listing{Topic: c.Options().Topics.DeadLetters, Letters: []Letter{}}
-	ends, err = c.Watermarks(ctx, out.Topic)
+	out := Listing{Topic: c.Options().Topics.DeadLetters, Letters: []Letter{}}
+	ends, err := c.Watermarks(ctx, out.Topic)
 	if err != nil {
-		return out, nil, fmt.Errorf("dead letters: %w", err)
+		return out, fmt.Errorf("dead letters: %w", err)
 	}
 	all := map[string]*Letter{}
 	for p, w := range ends {
 		err := each(ctx, c, out.Topic, int32(p), w.First, w.End, func(r *kafka.Record) {
-			if id, ok := r.Header(headerPlayed); ok {
-				if l := all[string(id)]; l != nil {
-					l.take(r)
-				}
-				return
-			}
 			l, ok := letterOf(r)
 			switch {
 			case !ok:
@@ -61,7 +50,7 @@ func list(ctx context.Context, c *kafka.Client, s Selection) (out Listing, ends 
 			}
 		})
 		if err != nil {
-			return out, nil, fmt.Errorf("dead letters: %w", err)
+			return out, fmt.Errorf("dead letters: %w", err)
 		}
 	}
 	for _, l := range all {
@@ -73,21 +62,7 @@ func list(ctx context.Context, c *kafka.Client, s Selection) (out Listing, ends 
 		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition), cmp.Compare(a.Offset, b.Offset), cmp.Compare(a.ID, b.ID))
 	})
 	out.Letters, err = named(out.Letters, s.IDs)
-	return out, ends, err
-}
-
-// take takes up what was written about the letter.
-func (l *Letter) take(r *kafka.Record) {
-	if state, _ := r.Header(headerState); string(state) == done {
-		at := r.Time.UTC()
-		l.Played, l.attempts = &at, nil
-		return
-	}
-	end, err := number(r, headerEnd, 64)
-	if err != nil {
-		return // it is not ours
-	}
-	l.attempts = append(l.attempts, attempt{on: r.Time, end: end})
+	return out, err
 }
 
 // named returns the letters that IDs name; all of them if there are none.

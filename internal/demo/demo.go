@@ -19,21 +19,18 @@ import (
 	"github.com/hinged/hinged/internal/bootstrap"
 	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/internal/dovecot"
 )
 
 // Options say how the demo goes.
 type Options struct {
-	Seed     uint64
 	Messages int    // to deliver
 	Mark     string // keyword or flag that the daemon sets
 	// Fast delivers as fast as everybody keeps up, ends by itself, and is an error
 	// when the loop did not work. Every step waits for the one before, so that two
-	// runs of one seed decide alike.
+	// runs decide alike.
 	Fast bool
 	// Span is over what time the messages come, unless Fast.
-	Span    time.Duration
-	Dovecot bool // a real Dovecot instead of the embedded server
+	Span time.Duration
 	// Patience is how long the daemon may take over any one step; 0 is a minute.
 	Patience time.Duration
 
@@ -55,6 +52,9 @@ var ErrLoop = errors.New("the demo did not work as it should")
 
 // account is the name of the demo's account.
 const account = "nora"
+
+// seed is what the mailbox is made up from.
+const seed = 8
 
 // stage is everything of a running demo. Its methods belong to one goroutine.
 type stage struct {
@@ -100,13 +100,12 @@ func Run(ctx context.Context, o Options) (sum *Summary, err error) {
 	undo = append(undo, logFile.Close)
 	log := slog.New(slog.NewTextHandler(logFile, nil))
 
-	stop, err := s.startServer(ctx, log)
-	if stop != nil {
-		undo = append(undo, stop)
-	}
+	e, err := startEmbedded(ctx, log)
 	if err != nil {
 		return nil, quiet(ctx, err)
 	}
+	undo = append(undo, e.close)
+	s.host = e.Host
 	for _, h := range []**hand{&s.postman, &s.owner} {
 		if *h, err = reach(context.WithoutCancel(ctx), s.host); err != nil {
 			return nil, quiet(ctx, err)
@@ -120,14 +119,14 @@ func Run(ctx context.Context, o Options) (sum *Summary, err error) {
 	if s.start, err = night(time.Now()); err != nil {
 		return nil, err
 	}
-	s.plan = NewPlan(o.Seed, s.start, o.Messages, span)
+	s.plan = NewPlan(seed, s.start, o.Messages, span)
 	if err := s.history(ctx); err != nil {
 		return nil, quiet(ctx, err)
 	}
 	if err := s.writeConfig(); err != nil {
 		return nil, err
 	}
-	s.screen.line(fmt.Sprintf("%s's mailbox, on %s: %d messages of the last %d days.", OwnerName, s.host.Software, len(s.plan.History), HistoryDays))
+	s.screen.line(fmt.Sprintf("%s's mailbox, on an embedded IMAP server: %d messages of the last %d days.", OwnerName, len(s.plan.History), HistoryDays))
 	past, err := o.Bootstrap(ctx, s.config, log)
 	if err != nil || ctx.Err() != nil {
 		return nil, quiet(ctx, err)
@@ -183,27 +182,6 @@ func quiet(ctx context.Context, err error) error {
 		return err
 	}
 	return nil
-}
-
-// startServer starts the mail server and returns what stops it.
-func (s *stage) startServer(ctx context.Context, log *slog.Logger) (stop func() error, err error) {
-	if !s.o.Dovecot {
-		e, err := startEmbedded(ctx, log)
-		if err != nil {
-			return nil, err
-		}
-		s.host = e.Host
-		return e.close, nil
-	}
-	if _, err := dovecot.Find(); err != nil {
-		return nil, fmt.Errorf("--dovecot: %w", err)
-	}
-	d, err := dovecot.New(dovecot.Options{Users: []string{account}})
-	if err != nil {
-		return nil, err
-	}
-	s.host = Host{d.Addr, d.User, d.Password, "a real Dovecot"}
-	return d.Close, d.Start(ctx)
 }
 
 // history fills the mailboxes with what was there before.

@@ -18,14 +18,8 @@ import (
 // glance is how often the daemon is asked what it has decided and learnt.
 const glance = 15 * time.Millisecond
 
-// round is how many messages of a fast demo come at once. Dovecot tells of news
-// half a second late, always, so that there have to be fewer rounds.
-func (s *stage) round() int {
-	if s.o.Dovecot {
-		return 32
-	}
-	return 10
-}
+// atOnce is how many messages of a fast demo come together.
+const atOnce = 10
 
 // The owner's delay between a message's arrival and what she does about it.
 const (
@@ -234,7 +228,7 @@ func (s *stage) lockstep(ctx context.Context) error {
 	decided := func(a desk.AccountStatus) bool { return s.tally.undecided() == 0 && s.settled(a) }
 	var moves []*entry
 	round := 0
-	for batch := range slices.Chunk(s.plan.Live, s.round()) {
+	for batch := range slices.Chunk(s.plan.Live, atOnce) {
 		from := len(s.tally.entries)
 		for _, m := range batch {
 			if _, err := s.deliver(m); err != nil {

@@ -32,7 +32,6 @@ type Host struct {
 	Addr     string // host:port, on loopback, without TLS
 	User     string
 	Password string
-	Software string // what it is, with its article
 }
 
 // embedded is an IMAP server in this process that keeps its mail in memory:
@@ -73,7 +72,7 @@ func startEmbedded(ctx context.Context, log *slog.Logger) (*embedded, error) {
 		return nil, fmt.Errorf("embedded mail server: %w", err)
 	}
 	e := &embedded{
-		Host:     Host{listener.Addr().String(), "nora", hex.EncodeToString(secret), "an embedded IMAP server"},
+		Host:     Host{listener.Addr().String(), "nora", hex.EncodeToString(secret)},
 		listener: listener, served: make(chan struct{}), subscribed: map[string]bool{},
 	}
 	e.user = imapmemserver.NewUser(e.User, e.Password)

@@ -16,10 +16,6 @@ import (
 // Summary is the result of a demo. It compares the decisions with what the made-up owner
 // thinks of each message. The daemon learns from her actions alone.
 type Summary struct {
-	// Seed is the number that the mailbox was generated from.
-	Seed uint64 `json:"seed"`
-	// Server describes the mail server in words.
-	Server string `json:"server"`
 	// Seconds is the duration of the live part.
 	Seconds float64 `json:"seconds"`
 	// Messages counts the messages decided in the live part.
@@ -67,9 +63,6 @@ type Summary struct {
 	// Explained is the Message-ID of the message whose decision the demo explains at the
 	// end.
 	Explained string `json:"explained,omitempty"`
-	// Kafka has the additional results of a demo through Kafka; everything about a mail
-	// server is 0 in that case.
-	Kafka *StreamSummary `json:"kafka,omitempty"`
 }
 
 // Third is one third of the messages.
@@ -127,7 +120,7 @@ func (s *stage) summary(ctx context.Context) *Summary {
 		now = t.last // it is gone
 	}
 	sum := &Summary{
-		Seed: s.o.Seed, Server: s.host.Software, Seconds: s.clock().Round(100 * time.Millisecond).Seconds(), Messages: len(t.order),
+		Seconds: s.clock().Round(100 * time.Millisecond).Seconds(), Messages: len(t.order),
 		Corrections: t.corrections, OwnMarks: t.marked, Unmarked: t.unmarked, Starred: t.starred,
 		Answered: t.answered, Junked: t.junked, Discarded: t.thrown,
 		LearntImportant: now.Important - t.before.Important, LearntOrdinary: now.Ordinary - t.before.Ordinary,

@@ -23,9 +23,9 @@ func (s *stage) intro(a desk.AccountStatus) {
 	s.screen.line(fmt.Sprintf("hinged run goes on from there, with %d lessons that a message was important and %d that one was not.", a.Important, a.Ordinary))
 	s.lookIn()
 	if s.o.Fast {
-		s.screen.line(fmt.Sprintf("Now %d messages arrive as fast as everybody keeps up (seed %d).", len(s.plan.Live), s.o.Seed))
+		s.screen.line(fmt.Sprintf("Now %d messages arrive as fast as everybody keeps up.", len(s.plan.Live)))
 	} else {
-		s.screen.line(fmt.Sprintf("Now %d messages arrive within %v (seed %d). Nora corrects what is wrong, and overlooks some.", len(s.plan.Live), s.o.Span, s.o.Seed))
+		s.screen.line(fmt.Sprintf("Now %d messages arrive within %v. Nora corrects what is wrong, and overlooks some.", len(s.plan.Live), s.o.Span))
 	}
 	s.screen.line("")
 }

@@ -84,20 +84,6 @@ func NewLearner(o Options, st *store.State, rules *RuleSet) (Learner, error) {
 	return &kernel{l, st}, nil
 }
 
-// WeightsOf returns what the features of an account weigh: by themselves where it has
-// a kernel learner. The caller must not change them.
-func WeightsOf(st *store.State) (*model.Weights, error) {
-	o, err := optionsOf(st)
-	if err != nil {
-		return nil, err
-	}
-	l, err := NewLearner(o, st, nil)
-	if err != nil {
-		return nil, err
-	}
-	return l.alone(), nil
-}
-
 // linear is a learner over explicit weights.
 type linear struct {
 	l  model.Learner

@@ -7,7 +7,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/hinged/hinged/internal/chart"
 	"github.com/hinged/hinged/model"
 )
 
@@ -125,8 +124,7 @@ func (t *Trace) Mistakes() (n int) {
 }
 
 // places returns about so many places from 1 to n, half of them at equal distances and
-// half at equal ratios, so that a picture has enough of them on either kind of axis.
-// They ascend; the last is n.
+// half at equal ratios. They ascend; the last is n.
 func places(n, about int) []int {
 	want := make([]bool, n+1)
 	want[n] = true
@@ -147,39 +145,5 @@ func places(n, about int) []int {
 	return out
 }
 
-// Looks is how many ceilings a picture needs, kernelLooks how many of a kernel, for
-// which each takes its time, and drawnPoints how many counts.
-const (
-	Looks       = 40
-	kernelLooks = 6
-	drawnPoints = 600
-)
-
-// Picture draws traces of the same examples: mistakes against the ceiling.
-func Picture(title string, traces []*Trace, log bool) chart.Chart {
-	c := chart.Chart{
-		Title: title, X: "examples learnt (number, all passes)", Y: "mistakes so far (number)",
-		Counts: "mistakes", Limits: "at most, by theory", Log: log,
-	}
-	for _, t := range traces {
-		line := chart.Line{Name: t.Name}
-		if !log {
-			line.Counts = append(line.Counts, chart.Point{})
-		}
-		at, mistakes := places(len(t.Mistaken), drawnPoints), 0
-		for n, m := range t.Mistaken {
-			if m {
-				mistakes++
-			}
-			if n+1 == at[0] {
-				at = at[1:]
-				line.Counts = append(line.Counts, chart.Point{X: float64(n + 1), Y: float64(mistakes)})
-			}
-		}
-		for _, l := range t.Ceilings {
-			line.Limits = append(line.Limits, chart.Point{X: float64(l.Examples), Y: float64(l.Mistakes)})
-		}
-		c.Lines = append(c.Lines, line)
-	}
-	return c
-}
+// kernelLooks is how many ceilings of a kernel are sought at most: each takes its time.
+const kernelLooks = 6

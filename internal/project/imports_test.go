@@ -33,10 +33,9 @@ var layers = []struct {
 	{"store/snapshot", []string{"internal/packed", "store", "store/boltfile"}},
 	{"store/copies", []string{"store", "store/boltfile"}},
 	{"internal/pipeline", []string{"featurize"}},
-	{"internal/chart", nil},
-	{"internal/lab", []string{"internal/chart", "model"}},
+	{"internal/lab", []string{"model"}},
 	{"internal/compare", []string{"internal/evaluate", "internal/lab", "model"}},
-	{"internal/lab/verbs", []string{"internal/chart", "internal/cli", "internal/compare", "internal/evaluate", "internal/filter", "internal/lab", "model"}},
+	{"internal/lab/verbs", []string{"internal/cli", "internal/compare", "internal/evaluate", "internal/filter", "internal/lab", "model"}},
 	{"internal/cli", []string{"config", "featurize", "internal/evaluate"}},
 	{"internal/loopback", nil},
 	{"internal/memlimit", nil},
@@ -61,20 +60,18 @@ var layers = []struct {
 	{"internal/letter", []string{"internal/desk", "internal/filter", "store"}},
 	{"internal/bootstrap", []string{"featurize", "ingest", "internal/daemon", "internal/desk", "internal/evaluate", "internal/filter", "internal/pipeline", "internal/reason", "store", "store/boltfile"}},
 	{"internal/setup", []string{"config", "ingest", "ingest/imap", "ingest/kafka", "internal/control", "internal/desk", "internal/stream", "internal/zones", "store", "store/boltfile"}},
-	{"internal/repartition", []string{"ingest/kafka", "internal/replay", "internal/stream", "store/boltfile"}},
 	{"internal/deadletters", []string{"ingest/kafka"}},
 	{"internal/replay", []string{"ingest/kafka", "internal/stream", "store", "store/boltfile"}},
-	{"internal/weightlist", []string{"featurize", "internal/filter", "model", "store", "store/boltfile", "store/copies"}},
 	{"internal/dashboard", []string{"internal/dashboard/...", "internal/desk", "internal/whatif", "model"}},
 	{"internal/dashboard/plot", nil},
-	{"internal/demo", []string{"ingest/kafka", "internal/bootstrap", "internal/control", "internal/daemon", "internal/desk", "internal/dovecot", "internal/stream", "internal/zones"}},
+	{"internal/demo", []string{"internal/bootstrap", "internal/daemon", "internal/desk", "internal/zones"}},
 	{"internal/project", nil},  // tests only
 	{"internal/e2e", nil},      // tests only
 	{"docs", nil},              // the description of the API, which is part of the program
 	{"docs/examples/...", nil}, // for those who have nothing of ours
 	{"bench/...", []string{"featurize", "ingest/archive", "internal/filter", "internal/writer", "model", "store", "store/boltfile"}},
 	{"cmd/hinged-lab", []string{"internal/lab/verbs"}},
-	{"cmd/hinged", []string{"config", "featurize", "ingest/...", "internal/bootstrap", "internal/ceiling", "internal/cli", "internal/control", "internal/daemon", "internal/dashboard", "internal/deadletters", "internal/demo", "internal/desk", "internal/evaluate", "internal/filter", "internal/letter", "internal/memlimit", "internal/metrics", "internal/notify", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/repartition", "internal/replay", "internal/service", "internal/setup", "internal/stream", "internal/weightlist", "internal/whatif", "model", "store", "store/boltfile", "store/copies"}},
+	{"cmd/hinged", []string{"config", "featurize", "ingest/...", "internal/bootstrap", "internal/ceiling", "internal/cli", "internal/control", "internal/daemon", "internal/dashboard", "internal/deadletters", "internal/demo", "internal/desk", "internal/evaluate", "internal/filter", "internal/letter", "internal/memlimit", "internal/metrics", "internal/notify", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/replay", "internal/service", "internal/setup", "internal/stream", "internal/whatif", "model", "store", "store/boltfile", "store/copies"}},
 }
 
 // unfit lists packages of the standard library that would make the state
@@ -193,10 +190,10 @@ func TestNothingThatDecidesLinksADatabase(t *testing.T) {
 	}
 }
 
-func TestTheDaemonLinksNeitherTheLaboratoryNorPlotting(t *testing.T) {
+func TestTheDaemonDoesNotLinkTheLaboratory(t *testing.T) {
 	for _, p := range list(t, "-deps", "./cmd/hinged") {
 		dir, _ := ours(p.ImportPath)
-		if within("internal/lab/...", dir) || dir == "internal/chart" || strings.HasPrefix(p.ImportPath, "gonum.org/") {
+		if within("internal/lab/...", dir) {
 			t.Errorf("the program contains %s", p.ImportPath)
 		}
 	}

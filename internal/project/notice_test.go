@@ -36,9 +36,6 @@ writes this file.
 // copied. An Apache licence asks that NOTICE goes along.
 var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents|unlicense)`)
 
-// chosen names the file with the licence that we take where a module offers several.
-var chosen = map[string]string{"github.com/golang/freetype": "licenses/ftl.txt"}
-
 // linkedModule is a module whose code is in the programs, and its legal texts.
 type linkedModule struct {
 	name  string // path and version
@@ -101,10 +98,6 @@ func legalTexts(t *testing.T, name, dir string) linkedModule {
 		if !e.IsDir() && licenceFile.MatchString(e.Name()) {
 			files = append(files, e.Name())
 		}
-	}
-	path, _, _ := strings.Cut(name, " ")
-	if file, ok := chosen[path]; ok {
-		files = append(files, file)
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(filepath.Join(dir, file))

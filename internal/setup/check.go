@@ -46,8 +46,6 @@ type Checker struct {
 	Dashboard func(context.Context, *config.Dashboard) error
 	// Tell is called with each finding as it is found; nil is fine.
 	Tell func(Finding)
-	// Show shows the marks on a message at the end; nil does not.
-	Show *Show
 	// Tellings are the ways to tell the owner of an account, in the order of its
 	// configuration.
 	Tellings func(*config.Account) []Telling
@@ -61,7 +59,6 @@ type Checker struct {
 	report Report
 	client *control.At  // nil: no daemon runs
 	status *desk.Status // the daemon's; nil: none runs
-	busy   bool         // somebody has the store who does not answer
 	// kept are the positions in the store of the partitions of the input; nil: the
 	// store could not be read.
 	kept   map[int32]boltfile.PartitionInfo
@@ -115,9 +112,7 @@ func (c *Checker) Run(ctx context.Context) (Report, error) {
 	}
 	for _, a := range accounts {
 		c.rules(a.Name, &a.Judging)
-		if o, ok := c.account(ctx, a); ok && c.Show != nil {
-			c.show(ctx, a, o)
-		}
+		c.account(ctx, a)
 		if c.Tellings != nil {
 			c.notify(ctx, a)
 		}
@@ -203,7 +198,6 @@ func (c *Checker) store(ctx context.Context) {
 		st, err := control.Ask(ctx, client, desk.GetStatus, "", desk.None{})
 		if err != nil {
 			_ = client.Close()
-			c.busy = true
 			c.add(Fail, "", "store", "stop that daemon and start it again", "a process listens on %s but does not answer: %v", c.Config.Socket, err)
 			return
 		}
@@ -212,7 +206,6 @@ func (c *Checker) store(ctx context.Context) {
 		return
 	}
 	if !errors.Is(err, control.ErrNotRunning) {
-		c.busy = true
 		c.add(Fail, "", "store", "run hinged as the user whose socket that is, or choose another socket", "the control socket cannot be used: %v", err)
 		return
 	}
@@ -232,7 +225,6 @@ func (c *Checker) store(ctx context.Context) {
 	case errors.Is(err, fs.ErrNotExist):
 		c.add(OK, "", "store", "", "it does not exist yet; hinged creates it at its first start")
 	case errors.Is(err, store.ErrRunning):
-		c.busy = true
 		c.add(Warn, "", "store", "stop the other process, or set socket to the path that it uses", "another process has %s open, but nothing listens on %s", c.StorePath, c.Config.Socket)
 	case errors.Is(err, store.ErrDamaged):
 		c.add(Fail, "", "store", "hinged restore puts a backup in its place; or move the file away to start from nothing", "%v", err)
@@ -268,13 +260,12 @@ func (c *Checker) positions(s *boltfile.Store) (map[int32]boltfile.PartitionInfo
 	return out, nil
 }
 
-// account tests everything about one account, as far as it goes. It returns how to reach
-// the account, and whether all tests could be made.
-func (c *Checker) account(ctx context.Context, a *config.Account) (o imap.Options, ok bool) {
+// account tests everything about one account, as far as it goes.
+func (c *Checker) account(ctx context.Context, a *config.Account) {
 	ctx, cancel := context.WithTimeout(ctx, 12*c.Patience)
 	defer cancel()
 	if a.IMAP.Auth != "external" && !c.secret(ctx, a.Name, &a.IMAP.Password) {
-		return o, false
+		return
 	}
 	var own *x509.Certificate
 	o, err := c.IMAP(a)
@@ -283,34 +274,32 @@ func (c *Checker) account(ctx context.Context, a *config.Account) (o imap.Option
 	}
 	if err != nil {
 		c.add(Fail, a.Name, "tls", "correct ca_file, cert_file or key_file: they are files in PEM form, the last two a pair", "%v", err)
-		return o, false
+		return
 	}
 	c.own(a, own)
 	o.CommandTimeout = c.Patience
 	o.Dial = c.dial
 	if !c.name(ctx, a, o.Address) {
-		return o, false
+		return
 	}
 	p, ok := c.connect(ctx, a, o)
 	if !ok {
-		return o, false
+		return
 	}
 	defer p.Close()
 	if !c.login(ctx, a, own, p) {
-		return o, false
+		return
 	}
 	c.abilities(a, p)
 	if !c.folders(ctx, a, p) || !c.marks(a, p) {
-		return o, false
+		return
 	}
 	c.seen(a)
 	c.copies(ctx, a, p)
 	c.vouch(a, p)
-	c.noteLeft(ctx, a, o)
 	c.flag(ctx, a, p)
 	c.text(ctx, a, p)
 	c.digest(a, p) // at last: it opens another mailbox
-	return o, true
 }
 
 // secret tests that the password can be had, and by nobody else.

@@ -262,7 +262,7 @@ func (c *Checker) seen(a *config.Account) {
 		return // copies alone, which every program shows
 	}
 	if seen, _, _ := shown(a.Mark); len(seen) > 0 {
-		c.add(OK, a.Name, "seen", "", "%s hinged check --show-mark shows it on one message", WhereSeen(a.Mark))
+		c.add(OK, a.Name, "seen", "", "%s", WhereSeen(a.Mark))
 		return
 	}
 	c.add(Warn, a.Name, "seen", `mark = ["\\Flagged"] is the star, which all of them show; mark = ["$label1"] is Thunderbird's red Important; several are possible`,

@@ -12,7 +12,7 @@ import (
 // The parts of docs/kafka.md that say what to do.
 const (
 	whenStopped    = "docs/kafka.md, “A partition is stopped”, says what to do"
-	morePartitions = "Kafka can't take partitions away: docs/kafka.md, “How many partitions”, says how to go on with new topics and keep what was learnt"
+	morePartitions = "Kafka can't take partitions away: docs/kafka.md, “How many partitions”, says how to go on with new topics"
 )
 
 // counts tests that the numbers of partitions fit together, and are those with which

@@ -20,7 +20,6 @@ type situation struct {
 	snapshot   *store.LogPosition // the newest whole one; nil: none
 	era        int64              // the last one of the log that a snapshot is of
 	committed  bool               // the group has published an offset
-	moved      bool               // the accounts come from another topic, so that they don't begin with nothing
 	behind     int64              // see Options.Behind
 	fromStart  bool               // see Options.FromStart
 }
@@ -71,7 +70,7 @@ func (s *situation) choose() (choice, error) {
 	for _, known := range []*store.LogPosition{s.local, s.snapshot} {
 		if known != nil && known.Partitions != s.partitions {
 			return 0, fmt.Errorf("%w: the input topic has %d, it had %d when this account data was begun, and most keys belong to another partition now; "+
-				"docs/kafka.md, “How many partitions”, says how to go on with new topics and keep what was learnt",
+				"docs/kafka.md, “How many partitions”, says how to go on with new topics",
 				ErrRepartitioned, s.partitions, known.Partitions)
 		}
 	}
@@ -83,7 +82,7 @@ func (s *situation) choose() (choice, error) {
 		return atLocal, nil
 	case snapshot:
 		return atSnapshot, nil
-	case s.local == nil && s.snapshot == nil && !s.moved && (!s.committed || s.log.First == 0):
+	case s.local == nil && s.snapshot == nil && (!s.committed || s.log.First == 0):
 		// Nobody has read it yet; or somebody has, but all of it is still there to be
 		// read again.
 		return atStart, nil

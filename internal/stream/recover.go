@@ -45,7 +45,7 @@ type Saved struct {
 	Written   time.Time `json:"written"`             // when it was written
 	Accounts  int       `json:"accounts"`            // number of accounts in it
 	Lessons   uint64    `json:"lessons"`             // number of lessons that they have learnt
-	Recovered string    `json:"recovered,omitempty"` // how the partition was recovered before: snapshot, start, empty, or moved by hinged repartition
+	Recovered string    `json:"recovered,omitempty"` // how the partition was recovered before: snapshot, start or empty
 }
 
 // Recovery is what Recover does, or would do.

@@ -115,7 +115,7 @@ type PartitionStatus struct {
 	Stopped       bool       `json:"stopped"`                  // whether the partition needs help to continue; problem says why
 	Problem       string     `json:"problem,omitempty"`        // the problem in words; "" if there is none
 	TopicID       string     `json:"topic_id,omitempty"`       // id of the input topic that is read; another one if it was deleted and created again
-	Recovered     string     `json:"recovered,omitempty"`      // how the partition was recovered, if it ever was: snapshot, start, empty, or moved by hinged repartition
+	Recovered     string     `json:"recovered,omitempty"`      // how the partition was recovered, if it ever was: snapshot, start or empty
 	// SetAside lists the accounts that have more records waiting than account_limit; other
 	// accounts go before them.
 	SetAside []SetAside `json:"set_aside,omitempty"`

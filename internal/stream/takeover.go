@@ -113,7 +113,7 @@ func (p *partition) newestSnapshot(ctx context.Context, s *situation) error {
 	if err := p.vault.scan(ctx, p.e.o.Now()); err != nil {
 		return err
 	}
-	s.moved, s.era = p.vault.from() != nil, p.vault.lastEra(s.topic)
+	s.era = p.vault.lastEra(s.topic)
 	m, err := p.vault.newest(ctx, s.topic, s.log)
 	if err != nil || m == nil {
 		return err
@@ -127,9 +127,6 @@ func (p *partition) newestSnapshot(ctx context.Context, s *situation) error {
 // accounts come in when they are needed, and one by one.
 func (p *partition) restore(ctx context.Context, s *situation) (int64, error) {
 	m := p.from
-	if err := p.dropOrigin(ctx); err != nil {
-		return 0, err
-	}
 	switch {
 	case s.local != nil && !s.ours(s.local):
 		p.log.Warn("what this store has of the partition is of the topic before it was created again; it gives way to the snapshot",

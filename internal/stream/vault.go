@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -43,7 +42,6 @@ type vault struct {
 	read      time.Time     // when that was
 	chunks    map[snapshot.ChunkID]place
 	manifests map[manifestID]*found
-	origin    *origin        // nil: the accounts were begun here
 	spoilt    map[int64]bool // offsets of manifests and chunks that are not what their keys say
 	// windows are the chunks that came with those fetched last, the newest first: the
 	// chunks of one account lie together. Several accounts may be fetched at once.
@@ -171,7 +169,6 @@ func (v *vault) readOn(ctx context.Context, now time.Time, look func(*kafka.Reco
 	if another || v.at < first || now.Sub(v.read) > forgetAfter {
 		clear(v.chunks)
 		clear(v.manifests)
-		v.origin = nil
 		v.at = first
 	}
 	v.read = now
@@ -233,13 +230,6 @@ func (v *vault) note(r *kafka.Record) {
 		}
 		return
 	}
-	if string(r.Key) == originKey {
-		o := &origin{}
-		if json.Unmarshal(r.Value, o) == nil {
-			v.origin = o
-		}
-		return
-	}
 	if id, ok := manifestOf(r.Key); ok {
 		if len(r.Value) == 0 {
 			delete(v.manifests, id)
@@ -247,13 +237,6 @@ func (v *vault) note(r *kafka.Record) {
 			v.manifests[id] = &found{offset: r.Offset, data: r.Value, written: r.Time}
 		}
 	}
-}
-
-// from says where the accounts come from; nil: they were begun here.
-func (v *vault) from() *origin {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.origin
 }
 
 // sameLog reports whether two ids can be of one topic: brokers may not tell it.

@@ -210,7 +210,7 @@ func warnOfOthers(path string, o Options) {
 			"store", path, "damaged", damaged)
 	}
 	if left, err := Beside(path, partitionsInfix); err == nil && len(left) > 0 {
-		o.Logger.Warn("starting with an empty store beside partitions of an earlier one, which are not used. “hinged import --partition” brings one of them in; delete what you don't need",
+		o.Logger.Warn("starting with an empty store beside partitions of an earlier one, which are not used. Delete what you don't need",
 			"store", path, "directories", left)
 	}
 }

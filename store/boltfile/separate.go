@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -203,4 +204,19 @@ func (s *Store) shrinkRoot(ctx context.Context) error {
 	}
 	_, _, err = s.root.compact(ctx)
 	return err
+}
+
+// adopt opens a file that was moved into the directory, and is not in the list yet.
+func (s *Store) adopt(path string) (*file, error) {
+	if err := syncDir(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
+	db, err := openFile(path, s.o, false)
+	if err != nil {
+		return nil, err
+	}
+	if err := clearUnfinished(path, db); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return s.partitionFile(path, db, true), nil
 }

@@ -22,7 +22,7 @@ type BackedUp struct {
 func Backup(ctx context.Context, from Source, storePath, file string, force bool, stdout io.Writer) (BackedUp, error) {
 	out := BackedUp{File: file}
 	var err error
-	out.Bytes, err = Write(file, storePath, force, stdout,
+	out.Bytes, err = write(file, storePath, force, stdout,
 		func(w io.Writer) error { return from.Backup(ctx, w) },
 		func(path string) (err error) { out.Accounts, err = check(ctx, path); return err })
 	if err != nil {

@@ -36,7 +36,7 @@ const Standard = "-"
 var (
 	// ErrExists: a file of that name is there.
 	ErrExists = errors.New("the file exists")
-	// ErrUnsound: what was read is no backup and no file of a partition, or a damaged one.
+	// ErrUnsound: what was read is no backup, or a damaged one.
 	ErrUnsound = errors.New("not a sound store")
 	// ErrAccountExists: an import would replace an account.
 	ErrAccountExists = errors.New("an account of that name exists")

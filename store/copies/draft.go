@@ -127,10 +127,10 @@ func resolved(path string) string {
 	return filepath.Join(dir, filepath.Base(abs))
 }
 
-// Write makes target with what fill writes, once it has passed the check: whole
+// write makes target with what fill writes, once it has passed the check: whole
 // and for its owner alone, or not at all. Standard output gets it after the check
 // too; it waits beside the store until then.
-func Write(target, storePath string, force bool, stdout io.Writer, fill func(io.Writer) error, check func(path string) error) (size int64, err error) {
+func write(target, storePath string, force bool, stdout io.Writer, fill func(io.Writer) error, check func(path string) error) (size int64, err error) {
 	if err := mayWrite(target, storePath, force); err != nil {
 		return 0, err
 	}

@@ -26,7 +26,7 @@ type ExportedTo struct {
 func Export(ctx context.Context, from Source, storePath, account, file string, force bool, stdout io.Writer) (ExportedTo, error) {
 	out := ExportedTo{File: file}
 	var err error
-	out.Bytes, err = Write(file, storePath, force, stdout,
+	out.Bytes, err = write(file, storePath, force, stdout,
 		func(w io.Writer) error { return from.Export(ctx, account, w) },
 		func(path string) (err error) {
 			f, err := os.Open(path)
@@ -126,7 +126,7 @@ func Import(ctx context.Context, storePath, file, as string, replace bool, stdin
 func setAside(ctx context.Context, s *boltfile.Store, storePath string) (string, error) {
 	for n := 1; ; n++ {
 		aside := fmt.Sprint(storePath, boltfile.BeforeImport, n)
-		_, err := Write(aside, storePath, false, nil,
+		_, err := write(aside, storePath, false, nil,
 			func(w io.Writer) error { _, err := s.Backup(ctx, patientWriter{ctx, w}); return err },
 			func(path string) error { _, err := check(ctx, path); return err })
 		if !errors.Is(err, ErrExists) {

@@ -3,8 +3,6 @@
 package verbs
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/hinged/hinged/internal/cli"
@@ -18,7 +16,7 @@ import (
 // mailing are the flags of mail.
 type mailing struct {
 	archive          cli.Archive
-	comparison       comparison
+	compare          []string
 	learner          model.Spec
 	replay           lab.Replay
 	zero             *cli.Choice
@@ -36,7 +34,7 @@ learners the same lessons in the same order. FILE, --owner, --important,
 
 --compare runs several learners with the given parameters: all, or some of
 ` + wrapped(compare.Names()) + `.`,
-		Example: `  $ hinged-lab mail --owner me@example.org --plot mistakes.svg mail.mbox.gz
+		Example: `  $ hinged-lab mail --owner me@example.org mail.mbox.gz
   6883 lessons, 744 of them important
   …
   $ hinged-lab mail --owner me@example.org --compare dual,pa-2 --json mail.mbox.gz`,
@@ -44,7 +42,7 @@ learners the same lessons in the same order. FILE, --owner, --important,
 	}
 	flags := c.Flags()
 	f.archive.Define(c)
-	f.comparison.define(c)
+	compareFlag(c, &f.compare)
 	flags.Float64Var(&f.learner.Margin, "margin", f.learner.Margin, "margin: learn unless the score is above this on the right side")
 	flags.Float64Var(&f.learner.Aggressiveness, "aggressiveness", f.learner.Aggressiveness, "dual, passive-aggressive: limit of the step of one lesson (C)")
 	flags.IntVar(&f.replay.Window, "window", f.replay.Window, "dual: replay steps choose among this many of the last lessons;\n0: no replay")
@@ -56,10 +54,7 @@ learners the same lessons in the same order. FILE, --owner, --important,
 }
 
 func (f *mailing) run(cmd *cobra.Command, args []string) error {
-	if err := f.comparison.check(cmd); err != nil {
-		return err
-	}
-	names := f.comparison.names
+	names := f.compare
 	if len(names) == 0 {
 		names = []string{"all"}
 	}
@@ -76,17 +71,10 @@ func (f *mailing) run(cmd *cobra.Command, args []string) error {
 	if _, err := f.archive.Play(cmd, args, evaluate.Play{Options: o, Learnt: lessons.Add}); err != nil {
 		return err
 	}
-	looks := 1
-	if f.comparison.picture != "" {
-		looks = lab.Looks
-	}
 	bar := cli.NewBar(cmd.ErrOrStderr(), "learning")
-	c, traces, err := compare.Run(cmd.Context(), lessons, experiments, looks, bar.Progress)
+	c, err := compare.Run(cmd.Context(), lessons, experiments, bar.Progress)
 	bar.Close()
 	if err != nil {
-		return err
-	}
-	if err := f.comparison.draw(fmt.Sprintf("%d lessons from mail, %d of them important", c.Lessons, c.Important), traces); err != nil {
 		return err
 	}
 	switch {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -22,7 +21,7 @@ type teaching struct {
 	modified                             model.ModifiedOptions
 	generate                             lab.Generator
 	descent                              lab.Descent
-	comparison                           comparison
+	compare                              []string
 	asJSON                               bool
 	learner, zero, mapping, kind, forget *cli.Choice
 	loss                                 *cli.Choice
@@ -68,7 +67,7 @@ Lifted, normalised and quadratic are the perceptron on vectors changed in that w
   lifted      54        25      0                 0.1      0.1754   71
   quadratic   13        6       0                 0.2491   0.7071   24
   …
-  $ hinged-lab teach --generate noisy:0.1 --compare perceptron,margin,pa-2 --plot noisy.svg
+  $ hinged-lab teach --generate noisy:0.1 --compare perceptron,margin,pa-2
   $ hinged-lab teach --map quadratic --lift 1 points.svm`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if (len(args) == 1) == (f.generate.What != "") || len(args) > 1 {
@@ -83,7 +82,7 @@ Lifted, normalised and quadratic are the perceptron on vectors changed in that w
 	flags.IntVar(&f.generate.Examples, "examples", 1000, "generate: number of examples, unless the name gives it")
 	flags.IntVar(&f.generate.Dimensions, "dimensions", 20, "generate: number of dimensions, unless the name gives it")
 	flags.Uint64Var(&f.generate.Seed, "seed", 1, "seed for generated examples and for the modified learner")
-	f.comparison.define(c)
+	compareFlag(c, &f.compare)
 	f.learner = cli.ChoiceVar(c, "learner", string(f.x.Learner.Kind), "learner", "perceptron", "margin", "passive-aggressive", "dual", "descent", "modified")
 	flags.Float64Var(&f.x.Learner.Margin, "margin", f.x.Learner.Margin, "margin: learn unless the score is above this on the right side")
 	flags.Float64Var(&f.x.Learner.Aggressiveness, "aggressiveness", f.x.Learner.Aggressiveness, "passive-aggressive: limit of the step of one lesson (C)")
@@ -123,7 +122,7 @@ func (f *teaching) run(cmd *cobra.Command, args []string) error {
 	}
 	lessons, err := f.lessons(cmd, args)
 	if err == nil {
-		err = f.perform(cmd, args, lessons)
+		err = f.perform(cmd, lessons)
 	}
 	if errors.Is(err, lab.ErrExperiment) {
 		return cli.Misuse(cmd, "%w", err)
@@ -147,11 +146,8 @@ func (f *teaching) settle(cmd *cobra.Command) error {
 		return cli.Misuse(cmd, "--window is %d and --steps %d, want 0 or more", f.x.Replay.Window, f.x.Replay.Steps)
 	case f.x.Average && (learner == "modified" || f.kind.Value != "none"):
 		return cli.Misuse(cmd, "--average is for learners that have weights and start from 0")
-	case len(f.comparison.names) > 0 && (given("learner") || given("average") || given("kernel") || given("map")):
+	case len(f.compare) > 0 && (given("learner") || given("average") || given("kernel") || given("map")):
 		return cli.Misuse(cmd, "--compare names the learners itself: it goes without --learner, --average, --kernel and --map")
-	}
-	if err := f.comparison.check(cmd); err != nil {
-		return err
 	}
 	f.x.Forget = model.Forgetting(f.forget.Value)
 	if f.mapping.Value != "none" {
@@ -161,7 +157,7 @@ func (f *teaching) settle(cmd *cobra.Command) error {
 	f.descent.Loss = map[string]model.Loss{"hinge": model.LossHinge, "perceptron": model.LossPerceptron}[f.loss.Value]
 	f.modified.Seed = f.generate.Seed
 	f.kernel.Kind = model.KernelKind(f.kind.Value)
-	if len(f.comparison.names) > 0 {
+	if len(f.compare) > 0 {
 		f.x.Modified, f.x.Descent, f.x.Kernel = &f.modified, &f.descent, &f.kernel
 		return nil
 	}
@@ -182,30 +178,20 @@ func (f *teaching) settle(cmd *cobra.Command) error {
 	return nil
 }
 
-// perform runs the experiment, or each that is to be compared, prints and draws.
-func (f *teaching) perform(cmd *cobra.Command, args []string, lessons []model.Lesson) error {
-	experiments := []lab.Experiment{f.x}
+// perform runs the experiment, or each that is to be compared, and prints.
+func (f *teaching) perform(cmd *cobra.Command, lessons []model.Lesson) error {
 	var out interface{ WriteTable(io.Writer) error }
-	var reports []*lab.Report
-	if len(f.comparison.names) > 0 {
-		var err error
-		if experiments, err = f.x.Named(f.comparison.names); err != nil {
-			return err
-		}
-		c, err := lab.Compare(lessons, experiments)
+	if len(f.compare) > 0 {
+		experiments, err := f.x.Named(f.compare)
 		if err != nil {
 			return err
 		}
-		out, reports = c, c.Learners
+		if out, err = lab.Compare(lessons, experiments); err != nil {
+			return err
+		}
 	} else {
-		r, err := f.x.Run(lessons)
-		if err != nil {
-			return err
-		}
-		out, reports = r, []*lab.Report{r}
-	}
-	if f.comparison.picture != "" {
-		if err := f.trace(lessons, experiments, reports, strings.Join(append([]string{f.generate.What}, args...), "")); err != nil {
+		var err error
+		if out, err = f.x.Run(lessons); err != nil {
 			return err
 		}
 	}
@@ -213,19 +199,6 @@ func (f *teaching) perform(cmd *cobra.Command, args []string, lessons []model.Le
 		return cli.PrintJSON(cmd.OutOrStdout(), out)
 	}
 	return out.WriteTable(cmd.OutOrStdout())
-}
-
-// trace teaches every learner once more, for the picture.
-func (f *teaching) trace(lessons []model.Lesson, experiments []lab.Experiment, reports []*lab.Report, title string) error {
-	var traces []*lab.Trace
-	for i, x := range experiments {
-		t, err := x.Trace(lessons, reports[i].Passes, lab.Looks)
-		if err != nil {
-			return err
-		}
-		traces = append(traces, t)
-	}
-	return f.comparison.draw(title, traces)
 }
 
 func (f *teaching) lessons(cmd *cobra.Command, args []string) ([]model.Lesson, error) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package verbs is the command line of hinged-lab: one file for each verb. It is apart
-// from hinged's so that the daemon links neither the laboratory nor what draws pictures.
+// from hinged's so that the daemon does not link the laboratory.
 package verbs
 
 import (
@@ -25,7 +25,7 @@ func Main() {
 // Root returns the command with all verbs.
 func Root() *cobra.Command {
 	root := cli.Root("hinged-lab", "See the perceptron family and its theory at work", `Teach any learner of hinged's family labelled vectors or archives of mail, and
-compare its mistakes with those that theory allows, in tables and pictures. Solve
+compare its mistakes with those that theory allows, in tables. Solve
 linear inequalities.`)
 	root.AddCommand(teachCommand(), mailCommand(), solveCommand(), vectorsCommand())
 	return root
