@@ -137,6 +137,7 @@ func (r *htmlReader) children(n *html.Node, s *style, mark lineMark, mute bool) 
 
 func (r *htmlReader) element(n *html.Node, s style, mark lineMark, mute bool) {
 	var inline, class, id string
+	named := n.DataAtom == atom.Blockquote
 	for i := range n.Attr {
 		switch a := &n.Attr[i]; a.Key {
 		case "href", "src", "action", "background":
@@ -147,9 +148,11 @@ func (r *htmlReader) element(n *html.Node, s style, mark lineMark, mute bool) {
 				inline = a.Val
 			}
 		case "class":
-			class = a.Val
+			class, named = a.Val, true
 		case "id":
-			id = a.Val
+			id, named = a.Val, true
+		case "name", "data-marker":
+			named = true
 		}
 	}
 	switch n.DataAtom {
@@ -169,10 +172,12 @@ func (r *htmlReader) element(n *html.Node, s style, mark lineMark, mute bool) {
 		r.children(n, &s, mark, true)
 		return
 	}
-	own, following := markOf(n)
-	mark = mark.with(own)
-	if following {
-		r.behind = r.behind.with(own)
+	if named {
+		own, following := markOf(n)
+		mark = mark.with(own)
+		if following {
+			r.behind = r.behind.with(own)
+		}
 	}
 	display := r.restyle(n, &s, inline, class, id)
 	r.edge(display, s.gone)

@@ -232,3 +232,48 @@ func TestTagsAreThoseOfTheTokenizer(t *testing.T) {
 		t.Errorf("only %d tags were known", known)
 	}
 }
+
+// plainTags compares the attributes that plainAttributes finds with those of the Tokenizer.
+func plainTags(t *testing.T, doc []byte) (plain int) {
+	t.Helper()
+	z := html.NewTokenizer(bytes.NewReader(doc))
+	for token := z.Next(); token != html.ErrorToken; token = z.Next() {
+		if token != html.StartTagToken && token != html.SelfClosingTagToken {
+			continue
+		}
+		var tree htmlTree
+		source := bytes.Clone(z.Raw())
+		if !tree.plainAttributes(source) {
+			continue
+		}
+		plain++
+		var want, got []string
+		for more := true; more; {
+			var key, value []byte
+			if key, value, more = z.TagAttr(); len(key) > 0 {
+				want = append(want, string(key)+"="+string(value))
+			}
+		}
+		for i, a := range tree.attrs {
+			got = append(got, a.Key+"="+string(tree.text[tree.fixes[i].start:tree.fixes[i].end]))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q: got %q, want %q", source, got, want)
+		}
+	}
+	return plain
+}
+
+const tagsToCompare = `<td align="left" style="font-size:0px; color:#fff"><br /><a
+ href="https://quay.example/?a=1" class="x y">x</a><p id=x><p id='y'><p hidden><p a="1&amp;2"><p A="b"><p a="b"c="d"><p a="b" a="c"><p a = "b"><p a="<p>"><x-y a="b"/><p/a="b">`
+
+func TestPlainAttributesAreThoseOfTheTokenizer(t *testing.T) {
+	if n := plainTags(t, []byte(tagsToCompare)); n != 4 {
+		t.Errorf("%d tags are plain, want 4", n)
+	}
+}
+
+func FuzzPlainAttributes(f *testing.F) {
+	f.Add([]byte(tagsToCompare))
+	f.Fuzz(func(t *testing.T, doc []byte) { plainTags(t, doc) })
+}

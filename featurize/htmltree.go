@@ -207,6 +207,11 @@ func (t *htmlTree) attributes(z *html.Tokenizer, n *html.Node) {
 		t.attrs = make([]html.Attribute, 0, 8*maxAttrs)
 	}
 	from := len(t.attrs)
+	if source := z.Raw(); t.plainAttributes(source) {
+		n.Attr = t.attrs[from:len(t.attrs):len(t.attrs)]
+		return
+	}
+	t.attrs = t.attrs[:from]
 	for more := true; more && len(t.attrs)-from < maxAttrs; {
 		var key, value []byte
 		if key, value, more = z.TagAttr(); len(key) == 0 {
@@ -216,6 +221,51 @@ func (t *htmlTree) attributes(z *html.Tokenizer, n *html.Node) {
 		t.keep(&t.attrs[len(t.attrs)-1].Val, value)
 	}
 	n.Attr = t.attrs[from:len(t.attrs):len(t.attrs)]
+}
+
+// plainAttributes appends the attributes of a tag in the form in which nearly all are written:
+// name="value", without references. If any has another form, ok is false and the Tokenizer has
+// to read them, which takes memory for each name and value and three times as long. A test and
+// a fuzz target hold it against the Tokenizer.
+func (t *htmlTree) plainAttributes(source []byte) (ok bool) {
+	if bytes.IndexByte(source, '&') >= 0 || bytes.IndexByte(source, '\r') >= 0 || bytes.IndexByte(source, 0) >= 0 {
+		return false
+	}
+	from, fixes, text := len(t.attrs), len(t.fixes), len(t.text)
+	at := 1
+	for at < len(source) && (asciiClass[source[at]]&(letter|digit) != 0) {
+		at++
+	}
+	for at < len(source) && isSpace(source[at]) {
+		for at < len(source) && isSpace(source[at]) {
+			at++
+		}
+		start := at
+		for at < len(source) && (source[at] >= 'a' && source[at] <= 'z' || source[at] == '-') {
+			at++
+		}
+		if at == start {
+			break
+		}
+		if at+1 >= len(source) || source[at] != '=' || source[at+1] != '"' || len(t.attrs)-from == maxAttrs {
+			at = len(source)
+			break
+		}
+		key, value := atom.String(source[start:at]), source[at+2:]
+		end := bytes.IndexByte(value, '"')
+		if end < 0 || slices.ContainsFunc(t.attrs[from:], func(a html.Attribute) bool { return a.Key == key }) {
+			at = len(source)
+			break
+		}
+		at += end + 3
+		t.attrs = append(t.attrs, html.Attribute{Key: key})
+		t.keep(&t.attrs[len(t.attrs)-1].Val, value[:end])
+	}
+	if rest := string(source[min(at, len(source)):]); rest == ">" || rest == "/>" {
+		return true
+	}
+	t.fixes, t.text = t.fixes[:fixes], t.text[:text]
+	return false
 }
 
 func (t *htmlTree) end(z *html.Tokenizer, tag atom.Atom) {

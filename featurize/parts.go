@@ -280,11 +280,12 @@ func startsDocument(text []byte) bool {
 
 // show makes features of the lines of a text.
 func (f *Featurizer) show(lines []textLine) {
+	shown := f.body.shown
 	for i := range lines {
 		if f.body.others > 0 {
 			lines[i].mark = markQuoted
 		}
-		if f.body.seen.add(lines[i].text) {
+		if (f.body.seen != nil || f.body.shown == shown) && f.body.seen.add(lines[i].text) {
 			f.body.shown++
 		}
 	}

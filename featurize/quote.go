@@ -173,7 +173,7 @@ func isQuote(line []byte) bool {
 
 // wrapped reports whether line i stands between lines with ">" because the one before wrapped.
 func (q *quoteReader) wrapped(i int, text []byte) bool {
-	if i == 0 || i+1 == len(q.lines) || len(q.at(i+1)) == 0 || !q.follows(i+1) || !bytes.HasPrefix(q.at(i-1), []byte(">")) {
+	if i == 0 || i+1 == len(q.lines) || !bytes.HasPrefix(q.at(i-1), []byte(">")) || len(q.at(i+1)) == 0 || !q.follows(i+1) {
 		return false
 	}
 	before := q.at(i - 1)
@@ -279,7 +279,7 @@ func (q *quoteReader) labelled(line []byte) (classes byte) {
 	for size := 48; len(line) < 2000; size = len(line) {
 		head := line[:min(len(line), size)]
 		at := bytes.IndexByte(head, ':')
-		if at < 0 {
+		if at < 0 && !isASCII(head) {
 			at = bytes.Index(head, []byte("："))
 		}
 		if at < 0 {

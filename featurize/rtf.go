@@ -3,10 +3,10 @@
 package featurize
 
 import (
-	"bytes"
 	"encoding/binary"
 	"regexp"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -84,7 +84,7 @@ func (f *Featurizer) rtfText(rtf []byte) []byte {
 				groups = append(groups, now)
 			case c == '}' && len(groups) > 0:
 				now, groups = groups[len(groups)-1], groups[:len(groups)-1]
-			case bytes.IndexByte([]byte("{}\r\n"), c) < 0:
+			case strings.IndexByte("{}\r\n", c) < 0:
 				put(c)
 			}
 			continue

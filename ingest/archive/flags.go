@@ -22,7 +22,7 @@ var wanted = regexp.MustCompile(`(?i)^([\\$]*(flagged|answered|important|starred
 var storedFields = map[string]string{
 	"status": "", "x-status": "", "replied": "", "x-mozilla-status": "",
 	"x-mozilla-keys": " \t\r\n,", "x-keywords": " \t\r\n,",
-	"x-gmail-labels": ",\r\n", "x-gm-labels": ",\"", //nolint:misspell // as Google spells it
+	"x-gmail-labels": ",\r\n", "x-gm-labels": ",\"",
 }
 
 // Wanted reports what flags and labels in the archive say of the message, beside it (see
@@ -39,7 +39,7 @@ func (m *Message) Wanted() bool {
 			continue
 		}
 		text := strings.TrimSpace(string(value))
-		yes := false
+		var yes bool
 		switch bits, _ := strconv.ParseUint(text, 16, 32); {
 		case field == "x-mozilla-status":
 			yes = bits&(0x2|0x4) != 0 // replied, marked (nsMsgMessageFlags.h)

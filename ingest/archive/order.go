@@ -129,9 +129,10 @@ func inOrder(steps []step) []step {
 func hold(steps []step, kept []int32) {
 	const day = 24 * 3600
 	others := map[int]int64{}
-	before, after := steps[kept[0]].when, int64(0)
+	before := steps[kept[0]].when
 	for i, k := 0, 0; i < len(steps); i++ {
-		if after = math.MaxInt64; k < len(kept) {
+		after := int64(math.MaxInt64)
+		if k < len(kept) {
 			after = steps[kept[k]].when
 		}
 		switch s := &steps[i]; {
