@@ -325,7 +325,7 @@ func (q *quoteReader) attribution(i int, colon bool) (best int) {
 		}
 		dates := !date && dateIn.Match(low)
 		date, clock = date || dates, clock || timeIn.Match(low)
-		opening := opens(bytes.TrimLeft(text, "-=* "), "opens") && bytes.ContainsAny(text, "0123456789")
+		opening := attributionOpenings.begin(bytes.TrimLeft(text, "-=* ")) && bytes.ContainsAny(text, "0123456789")
 		complete := colon && (wrote && (address || date && (opening || clock) || opening && clock) || address && bracket && date && clock) ||
 			!colon && wrote && (clock || address) && (date || opening)
 		if complete && (best < 0 || opening || dates) {
@@ -385,7 +385,7 @@ func (q *quoteReader) footer(i int) bool {
 
 // isDevice recognises "Sent from my iPhone" and the like.
 func (q *quoteReader) isDevice(text []byte) bool {
-	if len(text) > 120 || !opens(text, "device") {
+	if len(text) > 120 || !deviceOpenings.begin(text) {
 		return false
 	}
 	text, _, _ = bytes.Cut(text, []byte{'<'}) // where to get the program
@@ -396,8 +396,8 @@ func (q *quoteReader) isDevice(text []byte) bool {
 // boilerplate recognises the first line of what lists, programs and lawyers put below.
 func (q *quoteReader) boilerplate(i int) bool {
 	text := bytes.TrimLeft(q.at(i), "*_ ")
-	if len(text) < 40 || !opens(text, "disclaimer") || len(text) < 100 && i > 0 && len(q.at(i-1)) > 0 {
-		return opens(text, "footer")
+	if len(text) < 40 || !disclaimerOpenings.begin(text) || len(text) < 100 && i > 0 && len(q.at(i-1)) > 0 {
+		return footerOpenings.begin(text)
 	}
 	within := func(list string) bool {
 		for k := i; k < min(i+4, len(q.lines)) && len(q.at(k)) > 0; k++ {
@@ -407,7 +407,7 @@ func (q *quoteReader) boilerplate(i int) bool {
 		}
 		return false
 	}
-	return opens(text, "footer") || within("secret") && within("recipient")
+	return footerOpenings.begin(text) || within("secret") && within("recipient")
 }
 
 // armour returns the end of the block at line i that is no text: what OpenPGP and PEM wrap

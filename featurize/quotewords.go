@@ -19,9 +19,14 @@ var (
 	quoteLists   = make(map[string][]string) // by their names
 	headerLabels = make(map[string]byte)
 	labelClasses = map[string]byte{"from": labelFrom, "to": labelTo, "sent": labelSent, "date": labelDate, "subject": labelSubject, "other": labelOther}
-	// lineOpenings are how lines of some kinds begin, by their first byte.
-	lineOpenings = map[string]*[256][]string{"opens": {}, "device": {}, "footer": {}, "disclaimer": {}, "patch": {}}
+	// How lines of some kinds begin, by their first byte.
+	attributionOpenings, deviceOpenings, footerOpenings, disclaimerOpenings, patchOpenings lineOpenings
+	openingLists = map[string]*lineOpenings{
+		"opens": &attributionOpenings, "device": &deviceOpenings, "footer": &footerOpenings, "disclaimer": &disclaimerOpenings, "patch": &patchOpenings,
+	}
 )
+
+type lineOpenings [256][]string
 
 func init() {
 	for line := range strings.Lines(quoteWords) {
@@ -34,19 +39,19 @@ func init() {
 			}
 			quoteLists[name] = append(quoteLists[name], words)
 			headerLabels[words] |= labelClasses[name]
-			if at := lineOpenings[name]; at != nil {
+			if at := openingLists[name]; at != nil {
 				at[words[0]] = append(at[words[0]], words)
 			}
 		}
 	}
 }
 
-// opens reports whether text begins with one of a list of openings, ASCII in any case.
-func opens(text []byte, list string) bool {
+// begin reports whether text begins with one of the openings, ASCII in any case.
+func (l *lineOpenings) begin(text []byte) bool {
 	if len(text) == 0 {
 		return false
 	}
-	for _, words := range lineOpenings[list][lowerASCII[text[0]]] {
+	for _, words := range l[lowerASCII[text[0]]] {
 		if len(text) >= len(words) && equalFold(text[:len(words)], words) {
 			return true
 		}

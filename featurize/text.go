@@ -141,7 +141,7 @@ func inPatch(line []byte) bool {
 	case '-':
 		return string(bytes.TrimRight(line, " ")) != "--"
 	}
-	return opens(line, "patch")
+	return patchOpenings.begin(line)
 }
 
 // readPatchLine reads a line that belongs to a patch.

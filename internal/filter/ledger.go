@@ -53,19 +53,25 @@ func newLedger(st *store.State, limits *Limits) *ledger {
 		intended: map[uint64]struct{}{}, undoing: map[uint64]struct{}{},
 		first: st.Account.LedgerNext,
 	}
-	for n, e := range l.all() {
+	// In any order: sorting thousands of entries took a tenth of the time of deciding as many
+	// messages.
+	st.Ledger.Each(func(key []byte, e *store.LedgerEntry) {
+		n := store.LedgerNumber(string(key))
 		l.first = min(l.first, n)
 		if e.Letter != "" {
-			l.letters[e.ID] = n
-			continue
+			l.letters[e.ID] = max(l.letters[e.ID], n)
+			return
 		}
 		l.byMessage[e.Message] = append(l.byMessage[e.Message], n)
 		if e.State == store.MarkIntended {
 			l.intended[n] = struct{}{}
 		}
-		if underWay(e) {
+		if underWay(*e) {
 			l.undoing[n] = struct{}{}
 		}
+	})
+	for _, numbers := range l.byMessage {
+		slices.Sort(numbers)
 	}
 	l.findCopies()
 	return l

@@ -23,11 +23,11 @@ func (l *ledger) left(k store.MessageKey, place string) { delete(l.copies[k], pl
 
 func (l *ledger) findCopies() {
 	l.copies = map[store.MessageKey]map[string]struct{}{}
-	for _, e := range l.all() {
+	l.st.Ledger.Each(func(_ []byte, e *store.LedgerEntry) {
 		if e.Undo != 0 {
 			l.copies[e.Message] = map[string]struct{}{}
 		}
-	}
+	})
 	l.copiesOf(l.copies)
 }
 
