@@ -21,7 +21,7 @@ var (
 	labelClasses = map[string]byte{"from": labelFrom, "to": labelTo, "sent": labelSent, "date": labelDate, "subject": labelSubject, "other": labelOther}
 	// How lines of some kinds begin, by their first byte.
 	attributionOpenings, deviceOpenings, footerOpenings, disclaimerOpenings, patchOpenings lineOpenings
-	openingLists = map[string]*lineOpenings{
+	openingLists                                                                           = map[string]*lineOpenings{
 		"opens": &attributionOpenings, "device": &deviceOpenings, "footer": &footerOpenings, "disclaimer": &disclaimerOpenings, "patch": &patchOpenings,
 	}
 )
