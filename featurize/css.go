@@ -20,7 +20,7 @@ const (
 	maxSheet     = 256 << 10 // bytes
 	maxRules     = 4096      // selectors of one sheet
 	maxCompounds = 8         // of one selector
-	maxMatches   = 1 << 19   // compounds that are held against elements, over one document
+	maxMatches   = 1 << 17   // compounds that are held against elements, over one message
 )
 
 // The window that @media is asked about, in pixels, as wide as mail is shown on a desk.

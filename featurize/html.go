@@ -29,7 +29,6 @@ type htmlReader struct {
 	shown   int      // words
 	hidden  int      // words that rules hide
 	limit   int      // bytes of text
-	budget  int      // of rule.matches
 	sheets  []*sheet
 	matched []match
 	box     box
@@ -48,7 +47,7 @@ type textSpan struct {
 // of htmltree.go and css.go; what is beyond is left out.
 func (f *Featurizer) readHTML(doc []byte) []textLine {
 	r := &f.words.html
-	*r = htmlReader{f: f, tree: r.tree, out: r.out[:0], lines: r.lines[:0], sheets: r.sheets[:0], matched: r.matched, url: r.url, limit: f.body.text, budget: maxMatches}
+	*r = htmlReader{f: f, tree: r.tree, out: r.out[:0], lines: r.lines[:0], sheets: r.sheets[:0], matched: r.matched, url: r.url, limit: f.body.text}
 	root := r.tree.parse(f, doc)
 	if r.tree.styled {
 		r.findSheets(root)

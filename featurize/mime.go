@@ -18,6 +18,7 @@ type bodyReader struct {
 	tree     []part // all parts; those of a container follow it
 	others   int    // open messages of others: what is read is quoted
 	shown    int    // lines of text with words
+	matches  int    // compounds of style rules that may still be held against elements
 	spare    int    // a text of an unknown type, to be read if there is no other text; its place in tree
 	calendar bool   // an invitation was read
 	seen     *wordSet
@@ -26,7 +27,7 @@ type bodyReader struct {
 
 func (b *bodyReader) reset(text int) {
 	b.parts, b.text, b.scanned, b.unpacked = 0, text, 0, 0
-	b.others, b.shown, b.spare, b.calendar, b.seen = 0, 0, 0, false, nil
+	b.others, b.shown, b.matches, b.spare, b.calendar, b.seen = 0, 0, maxMatches, 0, false, nil
 	clear(b.tree)
 	b.tree = b.tree[:0]
 	if b.decoded.Cap() > 4<<20 {

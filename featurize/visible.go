@@ -193,7 +193,7 @@ func (r *htmlReader) cascade(n *html.Node, style, class, id string) bool {
 
 func (r *htmlReader) match(n *html.Node, rules []*rule, sheet int) {
 	for _, rule := range rules {
-		if rule.matches(n, 0, &r.budget) {
+		if rule.matches(n, 0, &r.f.body.matches) {
 			r.matched = append(r.matched, match{rule.weight + sheet<<13, rule.declarations})
 		}
 	}
