@@ -31,7 +31,7 @@ const windowWidth, windowHeight = 1000, 800
 // declarations.
 type sheet struct {
 	rules        map[string][]*rule
-	count        int
+	count, kept  int // of lists of selectors, and of rules
 	declarations []declaration
 }
 
@@ -161,52 +161,64 @@ func (s *sheet) add(list string, declarations []declaration) {
 	if len(declarations) == 0 {
 		return
 	}
-	found := map[string]*rule{}
+	var rules []*rule
 	var keys []string
 	for text := range strings.SplitSeq(list, ",") {
-		r := &rule{declarations: declarations}
-		combinator, key := "", ""
-		for part := range strings.FieldsSeq(spaced.Replace(text)) {
-			if len(part) == 1 && strings.Contains(">+~", part) {
-				combinator = part
-				continue
-			}
-			selector, err := cascadia.Parse(part)
-			if err != nil || len(r.compounds) == 0 && combinator != "" {
-				return
-			}
-			for i, n := range selector.Specificity() {
-				r.weight += min(n, 255) << (40 - 8*i)
-			}
-			c := compound{selector: selector, combinator: combinator, cost: 1}
-			if strings.Contains(part, ":") {
-				c.cost = 64 // it may look at what stands beside
-			} else if strings.Contains(part, "[") {
-				c.cost = attributeCost
-			}
-			r.compounds, combinator, key = append(r.compounds, c), "", keyOf(part)
-			if last := &r.compounds[len(r.compounds)-1]; key == strings.ToLower(part) || key == part {
-				if last.keyed = true; key != "*" && !strings.ContainsAny(key, ".#") {
-					last.tag = key
-				}
-			}
-		}
-		if len(r.compounds) == 0 {
+		r, key := parseSelector(text)
+		if r == nil {
 			return
 		}
-		if slices.Reverse(r.compounds); len(r.compounds) <= maxCompounds && !costly.MatchString(text) {
-			found[key+","+text], keys = r, append(keys, key+","+text)
+		if len(r.compounds) <= maxCompounds && !costly.MatchString(text) {
+			r.declarations = declarations
+			rules, keys = append(rules, r), append(keys, key)
 		}
 	}
-	for _, key := range keys {
-		if s.count++; s.count > maxRules {
+	if len(rules) > 0 {
+		s.count++ // the order of all of them
+	}
+	for i, r := range rules {
+		if s.kept++; s.kept > maxRules {
 			return
 		}
-		r := found[key]
 		r.weight += s.count
-		key, _, _ = strings.Cut(key, ",")
-		s.rules[key] = append(s.rules[key], r)
+		s.rules[keys[i]] = append(s.rules[keys[i]], r)
 	}
+}
+
+// parseSelector returns the rule of a selector, without declarations, and its key in the index;
+// nil if the text is no selector.
+func parseSelector(text string) (r *rule, key string) {
+	r = &rule{}
+	combinator := ""
+	for part := range strings.FieldsSeq(spaced.Replace(text)) {
+		if len(part) == 1 && strings.Contains(">+~", part) {
+			combinator = part
+			continue
+		}
+		selector, err := cascadia.Parse(part)
+		if err != nil || len(r.compounds) == 0 && combinator != "" {
+			return nil, ""
+		}
+		for i, n := range selector.Specificity() {
+			r.weight += min(n, 255) << (40 - 8*i)
+		}
+		key = keyOf(part)
+		c := compound{selector: selector, combinator: combinator, cost: 1, keyed: key == strings.ToLower(part) || key == part}
+		if strings.Contains(part, ":") {
+			c.cost = 64 // it may look at what stands beside
+		} else if strings.Contains(part, "[") {
+			c.cost = attributeCost
+		}
+		if c.keyed && key != "*" && !strings.ContainsAny(key, ".#") {
+			c.tag = key
+		}
+		r.compounds, combinator = append(r.compounds, c), ""
+	}
+	if len(r.compounds) == 0 {
+		return nil, ""
+	}
+	slices.Reverse(r.compounds)
+	return r, key
 }
 
 // keyOf returns what an element must have that a compound selects.
@@ -226,10 +238,9 @@ func keyOf(part string) string {
 	return strings.ToLower(part)
 }
 
-// matches holds a rule against an element. budget is how many compounds may still be held
-// against elements.
-func (r *rule) matches(n *html.Node, at int, budget *int) bool {
-	c := &r.compounds[at]
+// matches holds a compound against an element. indexed: it was found by its key. budget is how
+// many compounds may still be held against elements.
+func (c *compound) matches(n *html.Node, indexed bool, budget *int) bool {
 	if c.cost == attributeCost {
 		for i := range n.Attr {
 			*budget -= len(n.Attr[i].Val) >> 8
@@ -238,13 +249,19 @@ func (r *rule) matches(n *html.Node, at int, budget *int) bool {
 	if *budget -= c.cost; *budget < 0 || n.Type != html.ElementNode {
 		return false
 	}
-	switch { // the index has seen to it; no need to ask; or else
-	case at == 0 && c.keyed:
+	switch {
+	case indexed && c.keyed:
+		return true // no need to ask
 	case c.tag != "":
-		if n.Data != c.tag {
-			return false
-		}
-	case !c.selector.Match(n):
+		return n.Data == c.tag
+	}
+	return c.selector.Match(n)
+}
+
+// matches holds a rule against an element, from the compound at on.
+func (r *rule) matches(n *html.Node, at int, budget *int) bool {
+	c := &r.compounds[at]
+	if !c.matches(n, at == 0, budget) {
 		return false
 	}
 	if at++; at == len(r.compounds) {

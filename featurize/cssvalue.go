@@ -181,18 +181,7 @@ func (d declaration) read(out []declaration, how reading, values []css.Token) []
 			d.unit = atLeast
 		}
 	case font:
-		for _, t := range values { // before the size stand words, and a weight without a unit
-			n, isShare, isNumber := number(t)
-			if size, isWord := sizeWords[unescape(t.Data)]; isWord {
-				d.n = size
-				return append(out, d)
-			} else if isNumber && (t.TokenType != css.NumberToken || n == 0) {
-				if d.n = n; isShare {
-					d.unit = times
-				}
-				return append(out, d)
-			}
-		}
+		ok = d.font(values)
 	case sides:
 		least, most := span(values)
 		if d.n, ok = most, true; d.property == propMarginLeft {
@@ -208,6 +197,24 @@ func (d declaration) read(out []declaration, how reading, values []css.Token) []
 		return out
 	}
 	return append(out, d)
+}
+
+// font takes the size from a font, and reports whether there is one. Before it stand words, and
+// a weight without a unit.
+func (d *declaration) font(values []css.Token) bool {
+	for _, t := range values {
+		n, isShare, isNumber := number(t)
+		if size, isWord := sizeWords[unescape(t.Data)]; isWord {
+			d.n = size
+			return true
+		} else if isNumber && (t.TokenType != css.NumberToken || n == 0) {
+			if d.n = n; isShare {
+				d.unit = times
+			}
+			return true
+		}
+	}
+	return false
 }
 
 func (d declaration) background(out []declaration, values []css.Token) []declaration {

@@ -304,13 +304,27 @@ var (
 	timeIn    = regexp.MustCompile(`(^|\D)\d{1,2}[:.h]\d\d(\D|$)`)
 )
 
+// clues are what the lines of an attribution have. bracket: the last one has ">".
+type clues struct{ wrote, address, date, clock, bracket bool }
+
+// complete adds the clues of one more line, in lower case, above those before, and reports
+// whether they make an attribution. dates: the line is the first with a date.
+func (c *clues) complete(low []byte, opening, colon bool) (complete, dates bool) {
+	dates = !c.date && dateIn.Match(low)
+	c.date, c.clock = c.date || dates, c.clock || timeIn.Match(low)
+	if !colon {
+		return c.wrote && (c.clock || c.address) && (c.date || opening), dates
+	}
+	return c.wrote && (c.address || c.date && (opening || c.clock) || opening && c.clock) || c.address && c.bracket && c.date && c.clock, dates
+}
+
 // attribution returns the line with which the attribution begins that ends with line i, -1 if
 // there is none: "On … wrote:" in many languages, or a date, a time and an address before a colon.
 // If a quotation follows, less will do.
 func (q *quoteReader) attribution(i int, colon bool) (best int) {
-	var wrote, address, date, clock bool
-	best, weak, size, bracket := -1, -1, 0, bytes.IndexByte(q.at(i), '>') >= 0
-	for from := i; from >= 0 && i-from < attributionLines; from-- {
+	has := clues{bracket: bytes.IndexByte(q.at(i), '>') >= 0}
+	best, weak, size := -1, -1, 0
+	for from := i; from > max(-1, i-attributionLines); from-- {
 		text := q.at(from)
 		if len(text) == 0 && from > 0 && bytes.HasPrefix(q.at(from+1), []byte("<")) {
 			continue // some write "<", the address and ">" on lines of their own
@@ -319,20 +333,16 @@ func (q *quoteReader) attribution(i int, colon bool) (best int) {
 			break
 		}
 		low := q.lower(text)
-		wrote = wrote || hasWord(low, "wrote")
-		if address = address || addressIn.Match(low); !wrote && !address && text[0] != '>' {
+		has.wrote = has.wrote || hasWord(low, "wrote")
+		if has.address = has.address || addressIn.Match(low); !has.wrote && !has.address && text[0] != '>' {
 			return -1
 		}
-		dates := !date && dateIn.Match(low)
-		date, clock = date || dates, clock || timeIn.Match(low)
 		opening := attributionOpenings.begin(bytes.TrimLeft(text, "-=* ")) && bytes.ContainsAny(text, "0123456789")
-		complete := colon && (wrote && (address || date && (opening || clock) || opening && clock) || address && bracket && date && clock) ||
-			!colon && wrote && (clock || address) && (date || opening)
-		if complete && (best < 0 || opening || dates) {
+		switch complete, dates := has.complete(low, opening, colon); {
+		case complete && opening:
+			return from
+		case complete && (best < 0 || dates):
 			best = from
-		}
-		if complete && opening {
-			break
 		}
 		if weak < 0 && text[0] != '<' {
 			weak = from

@@ -157,3 +157,12 @@ func TestWhatIsShownIsAWordOfTheLetter(t *testing.T) {
 		})
 	}
 }
+
+func TestASelectorThatStandsTwiceCountsOnce(t *testing.T) {
+	doc := "<style>.x{color:red}.a,.a{display:none}.a{display:block}</style><p class=a>roof</p>"
+	f := newTest(t)
+	f.reset()
+	if lines := f.readHTML([]byte(doc)); len(lines) != 1 || string(lines[0].text) != "roof" {
+		t.Errorf("lines %q", lines)
+	}
+}

@@ -60,7 +60,8 @@ func (s *wordSet) lacks(text []byte) bool {
 func cutWord(text []byte) (word uint64, rest []byte) {
 	const offset, prime = 14695981039346656037, 1099511628211 // FNV-1a
 	hash := uint64(offset)
-	for i, size := 0, 0; i < len(text); i += size {
+	var size int // of the character
+	for i := 0; i < len(text); i += size {
 		c := text[i]
 		wordy, alone, r := asciiClass[c]&(letter|digit) != 0, false, rune(lowerASCII[c])
 		if size = 1; c >= 0x80 {

@@ -41,17 +41,19 @@ func (e *Arrived) apply(f *Filter, r *Result) error {
 	if known && placed && f.takeCopy(e, m, role, r) {
 		return nil
 	}
+	var err error
 	if !known {
-		var err error
-		if m, err = f.meet(e, role, r); err != nil {
-			return err
-		}
+		m, err = f.meet(e, role, r)
+	}
+	if err != nil {
+		return err
 	}
 	f.followUndo(k, e.Place, e.Flags, r)
 	if known && m.Claimed && role == ingest.RoleSent {
-		if err := f.claimed(e, &m, r); err != nil {
-			return err
-		}
+		err = f.claimed(e, &m, r)
+	}
+	if err != nil {
+		return err
 	}
 	former := ingest.Role(m.Role)
 	m.Role = uint8(role)
@@ -64,13 +66,12 @@ func (e *Arrived) apply(f *Filter, r *Result) error {
 		f.noteActivity()
 	}
 
-	fresh := false
-	if m.Outcome == store.Undecided && !m.Own && f.decides(role, e) {
-		// New to us, or rescued from a folder whose mail is not decided.
+	// New to us, or rescued from a folder whose mail is not decided.
+	fresh := m.Outcome == store.Undecided && !m.Own && f.decides(role, e)
+	if fresh {
 		if err := f.decide(e, &m, r); err != nil {
 			return err
 		}
-		fresh = true
 	}
 	if err := e.hear(f, &m, known, fresh, former, role, r); err != nil {
 		return err
