@@ -16,7 +16,7 @@ import (
 //
 // All else that people and programs write is read, too, as far as it can mean one day only:
 // other orders, months in other languages, ISO 8601, named zones. A zone that is missing or
-// is not known to be of one place is UTC. It takes a fortieth of the time of net/mail
+// is not known to be of one place is UTC. It takes a thirtieth of the time of net/mail
 // (docs/results.md); a test and a fuzz target hold it against net/mail.
 func parseDate(value []byte) (time.Time, bool) {
 	d := dateReader{rest: value, hour: -1}
