@@ -107,7 +107,7 @@ func (f *Featurizer) readField(m *Message, name, value []byte) {
 // readDate returns the zero time for what is no date.
 func (f *Featurizer) readDate(value []byte) time.Time {
 	date, ok := parseDate(value)
-	if !ok {
+	if !ok || date.Location() == time.UTC {
 		f.defect("Date")
 	}
 	return date

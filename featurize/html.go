@@ -4,6 +4,7 @@ package featurize
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -26,6 +27,7 @@ type htmlReader struct {
 	start   int      // of the line at hand in out
 	mark    lineMark // of the line at hand
 	behind  lineMark // of all that follows
+	cited   bool     // more than a plain blockquote says that somebody is quoted
 	shown   int      // words
 	hidden  int      // words that rules hide
 	limit   int      // bytes of text
@@ -65,7 +67,11 @@ func (f *Featurizer) readHTML(doc []byte) []textLine {
 		}
 	}
 	lines := f.words.shown[:0]
+	indented := !f.structure.re && !r.cited && !slices.ContainsFunc(r.lines, func(s textSpan) bool { return s.mark == markNone })
 	for _, s := range r.lines {
+		if indented && s.mark == markQuoted { // a page within a blockquote as a whole quotes nobody
+			s.mark = markNone
+		}
 		lines = append(lines, textLine{r.out[s.from:s.to], s.mark})
 	}
 	f.words.shown = lines
@@ -173,6 +179,8 @@ func (r *htmlReader) element(n *html.Node, s style, mark lineMark, mute bool) {
 	}
 	if named {
 		own, following := markOf(n)
+		cites, _ := attribute(n, "type")
+		r.cited = r.cited || own == markQuoted && (n.DataAtom != atom.Blockquote || class+id+cites != "")
 		mark = mark.with(own)
 		if following {
 			r.behind = r.behind.with(own)

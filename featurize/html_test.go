@@ -89,6 +89,7 @@ func TestLinesAreThoseOfThePage(t *testing.T) {
 		{"a word with a hidden part", `se<span style="display:none">x</span>en`, "seen"},
 		{"a chance to break", "some<wbr>thing", "something"},
 		{"blockquotes are another's", "one<blockquote>two<blockquote>three</blockquote></blockquote>four", "one|>two|>three|four"},
+		{"a page within one blockquote is the writer's", "<blockquote>one<p>two</blockquote>", "one|two"},
 		{"items and their choice", "<ul><li>one<li>two</ul><select><option>three<option>four</select>", "one|two|three|four"},
 		{"formatting goes on", "<p><b>one</p>two", "one|two"},
 	} {

@@ -310,7 +310,10 @@ func (v *classifying) many(cmd *cobra.Command, paths []string) error {
 	if !v.quiet {
 		from.note(cmd.ErrOrStderr())
 	}
-	if err = errors.Join(errors.Join(from.failed...), err, out.Flush(), at.Close()); err != nil || n != 1 {
+	if failed := out.Flush(); err == nil { // what was decided before an error is told all the same
+		err = failed
+	}
+	if err = errors.Join(errors.Join(from.failed...), err, at.Close()); err != nil || n != 1 {
 		return err
 	}
 	return v.told(outcome)
