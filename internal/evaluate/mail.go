@@ -70,3 +70,10 @@ func (s *stream) rewind() (same bool, err error) { return s.reader.Rewind() }
 func (s *stream) progress() (done, total int64) { return s.reader.Progress() }
 
 func (s *stream) close() error { return s.reader.Close() }
+
+// progress tells how far the reading of s is.
+func (p *Play) progress(s *stream) {
+	if p.Progress != nil {
+		p.Progress(s.progress())
+	}
+}

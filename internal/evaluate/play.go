@@ -238,21 +238,6 @@ func (p Play) Run(ctx context.Context) (r *Result, err error) {
 	return r, nil
 }
 
-// answers finds what the owner answered, and counts the messages of s. It reads them once
-// more where they were not in order of date.
-func (p *Play) answers(ctx context.Context, s *stream, o featurize.Options) (found answers, total int, err error) {
-	own := 0
-	for same := false; !same && err == nil; {
-		if found, own, total, err = findAnswers(ctx, s, o, heard(p.Heard), p.workers()); err == nil {
-			same, err = s.rewind()
-		}
-	}
-	if err == nil && own == 0 {
-		err = stranger(s, o)
-	}
-	return found, total, err
-}
-
 // errOver ends the reading of a stream once all that is to be judged is.
 var errOver = errors.New("the play is over")
 
@@ -329,13 +314,6 @@ func (p *Play) play(ctx context.Context, s *stream, j *judge) error {
 	}
 	p.progress(s)
 	return nil
-}
-
-// progress tells how far the reading of s is.
-func (p *Play) progress(s *stream) {
-	if p.Progress != nil {
-		p.Progress(s.progress())
-	}
 }
 
 // judge hands messages to a filter and notes how it did.
