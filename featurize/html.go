@@ -126,8 +126,11 @@ func attribute(n *html.Node, key string) (value string, ok bool) {
 
 // children reads what is in an element; mute: only its links.
 func (r *htmlReader) children(n *html.Node, s *style, mark lineMark, mute bool) {
-	_, open := attribute(n, "open")
-	closed, summary := n.DataAtom == atom.Details && !open, false
+	closed, summary := n.DataAtom == atom.Details, false
+	if closed {
+		_, open := attribute(n, "open")
+		closed = !open
+	}
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		switch {
 		case c.Type == html.TextNode && !mute && !closed:

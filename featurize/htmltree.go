@@ -29,6 +29,7 @@ const (
 	isList              // items within don't end those without
 	isTable             // rows and cells within don't end those without
 	isPart              // of a table
+	implies             // that others end
 )
 
 var tagTraits = func() map[atom.Atom]int {
@@ -49,6 +50,9 @@ var tagTraits = func() map[atom.Atom]int {
 		for _, tag := range tags {
 			traits[tag] |= trait
 		}
+	}
+	for tag := range implied {
+		traits[tag] |= implies
 	}
 	return traits
 }()
@@ -165,10 +169,12 @@ func (t *htmlTree) push(n *html.Node, traits int) {
 func (t *htmlTree) start(z *html.Tokenizer, tag atom.Atom, selfClosing bool) {
 	traits := tagTraits[tag]
 	if traits&closesP != 0 {
-		t.close(atom.P, "", isScope)
+		t.close(atom.P, closesP, "", isScope)
 	}
-	for _, other := range implied[tag] {
-		t.close(other, "", isScope|isList)
+	if traits&implies != 0 {
+		for _, other := range implied[tag] {
+			t.close(other, tagTraits[other], "", isScope|isList)
+		}
 	}
 	n := t.open[0].Node
 	switch tag {
@@ -189,7 +195,7 @@ func (t *htmlTree) start(z *html.Tokenizer, tag atom.Atom, selfClosing bool) {
 	}
 	switch {
 	case tag == atom.Html, tag == atom.Body:
-	case traits&isVoid != 0, selfClosing && tag == 0 && t.find(atom.Svg, "", 0) > 0:
+	case traits&isVoid != 0, selfClosing && tag == 0 && t.find(atom.Svg, 0, "", 0) > 0:
 		t.append(n)
 	default:
 		t.push(n, traits)
@@ -275,16 +281,16 @@ func (t *htmlTree) end(z *html.Tokenizer, tag atom.Atom) {
 	case atom.Html, atom.Body, atom.Head:
 	case 0:
 		name, _ := z.TagName()
-		t.close(0, string(name), isScope)
+		t.close(0, 0, string(name), isScope)
 	default:
-		t.close(tag, "", isScope)
+		t.close(tag, tagTraits[tag], "", isScope)
 	}
 }
 
-// find returns where the innermost open element of a tag is, -1 if there is none within those
-// of the barriers.
-func (t *htmlTree) find(tag atom.Atom, name string, barriers int) int {
-	if traits := tagTraits[tag]; traits&isPart != 0 {
+// find returns where the innermost open element of a tag, which has these traits, is; -1 if
+// there is none within those of the barriers.
+func (t *htmlTree) find(tag atom.Atom, traits int, name string, barriers int) int {
+	if traits&isPart != 0 {
 		barriers = isTable
 	} else if traits&isScope != 0 {
 		barriers = 0
@@ -303,18 +309,18 @@ func (t *htmlTree) find(tag atom.Atom, name string, barriers int) int {
 
 // close ends an element. What was open in it and formats text goes on behind it, and if it
 // formats text itself, all does: <b><p></b>x is a paragraph, too.
-func (t *htmlTree) close(tag atom.Atom, name string, barriers int) {
-	i := t.find(tag, name, barriers)
+func (t *htmlTree) close(tag atom.Atom, traits int, name string, barriers int) {
+	i := t.find(tag, traits, name, barriers)
 	if i < 0 {
 		return
 	}
 	t.above = append(t.above[:0], t.open[i+1:]...)
 	t.open = t.open[:i]
-	if len(t.above) > maxReopened || tagTraits[tag]&(isPart|isScope) != 0 {
+	if len(t.above) > maxReopened || traits&(isPart|isScope) != 0 {
 		return
 	}
 	for _, n := range t.above {
-		if (tagTraits[tag]|n.traits)&formats != 0 {
+		if (traits|n.traits)&formats != 0 {
 			again := t.node(html.ElementNode, n.DataAtom)
 			again.Data, again.Attr = n.Data, n.Attr
 			t.push(again, n.traits)
