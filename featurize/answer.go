@@ -45,6 +45,28 @@ func HeadOf(raw []byte) []byte {
 	return raw[:min(len(raw), end+openingBytes)]
 }
 
+// ReadAnswer reads what ReadHeader does of a message of the owner's, or of its HeadOf. Of
+// one of others it reads Message-ID, From, Date and Subject alone, with Topic; in neither is
+// there a Key. Most mail is of others, and its other fields cost most of the time.
+func (f *Featurizer) ReadAnswer(raw []byte) *Message {
+	raw = stripEnvelope(raw)
+	f.reset()
+	var body []byte
+	f.fields, body, _ = f.split(raw[:min(len(raw), f.MaxBytes)], f.fields, true)
+	own := func(m mailbox) bool { return f.owns(m.address) }
+	if !slices.ContainsFunc(f.fields, func(fd field) bool {
+		return equalFold(fd.name, "from") && slices.ContainsFunc(f.addresses(fd.value), own)
+	}) {
+		f.fields = slices.DeleteFunc(f.fields, func(fd field) bool {
+			return !equalFold(fd.name, "message-id") && !equalFold(fd.name, "from") && !equalFold(fd.name, "date") && !equalFold(fd.name, "subject")
+		})
+	}
+	m := new(Message)
+	f.readHeader(m)
+	f.readSays(m, body)
+	return m
+}
+
 // readSays notes in m, whose header is read, what it says of which messages.
 func (f *Featurizer) readSays(m *Message, body []byte) {
 	mark, rest := f.structure.mark, f.structure.rest

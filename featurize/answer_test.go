@@ -115,7 +115,14 @@ func TestTheOwnersMailSaysWhatItsHeaderAndItsCalendarSay(t *testing.T) {
 func sameSaying(t *testing.T, name string, f *Featurizer, raw []byte) {
 	t.Helper()
 	m, head, others := f.Read(raw), f.ReadHeader(HeadOf(raw)), f.ReadOthers(raw)
-	for _, other := range []*Message{head, others} {
+	answer := f.ReadAnswer(HeadOf(raw))
+	if answer.FromOwner != m.FromOwner || answer.MessageID != m.MessageID || answer.Date != m.Date || !slices.Equal(answer.From, m.From) {
+		t.Errorf("%s: as an answer %+v, as a whole %+v", name, answer, m)
+	}
+	if !answer.FromOwner { // what others say is not looked at
+		answer.Says, answer.Answers = m.Says, m.Answers
+	}
+	for _, other := range []*Message{head, others, answer} {
 		if other.Says != m.Says || other.Topic != m.Topic || !slices.Equal(other.Answers, m.Answers) {
 			t.Errorf("%s: of the head %d, %q, %x; of the whole %d, %q, %x", name, other.Says, other.Answers, other.Topic, m.Says, m.Answers, m.Topic)
 		}

@@ -53,7 +53,7 @@ func (h *headers) read(f *featurize.Featurizer) []*featurize.Message {
 	all := make([]*featurize.Message, 0, len(h.ends))
 	begin := 0
 	for _, end := range h.ends {
-		all = append(all, f.ReadHeader(h.text[begin:end]))
+		all = append(all, f.ReadAnswer(h.text[begin:end]))
 		begin = end
 	}
 	return all
