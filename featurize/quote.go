@@ -383,8 +383,14 @@ func (q *quoteReader) dashes(i int) bool {
 	return n <= limit && (!loose || !q.rules || q.footer(i+1))
 }
 
-// footer reports whether what a list puts below begins at line i.
+// footer reports whether what a list puts below begins at line i. Newsletters say at the top,
+// too, why one receives them.
 func (q *quoteReader) footer(i int) bool {
+	for k, n := q.filled(i), 0; k < len(q.lines) && !q.follows(k); k, n = q.filled(k+1), n+1 {
+		if n == looseLines {
+			return false
+		}
+	}
 	for n := 0; n < 4 && q.filled(i) < len(q.lines); n++ {
 		if i = q.filled(i) + 1; hasWord(q.lower(q.at(i-1)), "list") || q.boilerplate(i-1) {
 			return true
