@@ -28,7 +28,6 @@ type htmlReader struct {
 	mark    lineMark // of the line at hand
 	behind  lineMark // of all that follows
 	cited   bool     // more than a plain blockquote says that somebody is quoted
-	shown   int      // words
 	hidden  int      // words that rules hide
 	limit   int      // bytes of text
 	sheets  []*sheet
@@ -44,8 +43,7 @@ type textSpan struct {
 }
 
 // readHTML returns the lines of a document that a person sees. Hosts that it links to become
-// features, and that it hides much. f.words.html has how many words it shows and hides. The lines hold
-// until the next call. Any bytes will do. Time and memory are linear in them, within the limits
+// features, and so does how much it hides. The lines hold until the next call. Any bytes will do. Time and memory are linear in them, within the limits
 // of htmltree.go and css.go; what is beyond is left out.
 func (f *Featurizer) readHTML(doc []byte) []textLine {
 	r := &f.words.html
@@ -67,7 +65,7 @@ func (f *Featurizer) readHTML(doc []byte) []textLine {
 		}
 	}
 	lines := f.words.shown[:0]
-	indented := !f.structure.re && !r.cited && !slices.ContainsFunc(r.lines, func(s textSpan) bool { return s.mark == markNone })
+	indented := f.structure.mark != answerMark && !r.cited && !slices.ContainsFunc(r.lines, func(s textSpan) bool { return s.mark == markNone })
 	for _, s := range r.lines {
 		if indented && s.mark == markQuoted { // a page within a blockquote as a whole quotes nobody
 			s.mark = markNone
@@ -272,7 +270,6 @@ func (r *htmlReader) word(run string, seen bool, mark lineMark) {
 			r.breakLine()
 			r.mark = mark
 		}
-		r.shown++
 		r.out = append(r.out, run...)
 	}
 }

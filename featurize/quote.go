@@ -455,7 +455,7 @@ func (q *quoteReader) armour(i int, text []byte) int {
 }
 
 const (
-	base64Letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
+	base64Letters = base64Alphabet + "="
 	uuLetters     = " !\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`"
 )
 

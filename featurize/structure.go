@@ -26,9 +26,9 @@ type structure struct {
 
 	mark                   byte   // of the subject
 	rest                   string // of the subject, without marks and tags
-	re, isPatch            bool
+	isPatch                bool
 	child                  bool // Thread-Index is that of an answer
-	forward                bool // another's words are passed on
+	forward                bool // another's words are passed on, by the subject or the text
 	number, total, version int
 }
 
@@ -146,9 +146,9 @@ func (f *Featurizer) addressOf(m *Message) address {
 }
 
 func (s *structure) placeOf(m *Message) place {
-	reply := s.re || !s.forward && (s.child || len(m.InReplyTo)+len(m.References) > 0)
+	reply := s.mark == answerMark || !s.forward && (s.child || len(m.InReplyTo)+len(m.References) > 0)
 	switch {
-	case s.isPatch && s.re:
+	case s.isPatch && s.mark == answerMark:
 		return placePatchReply
 	case s.isPatch && s.total > 0 && s.number == 0:
 		return placeCover

@@ -45,7 +45,7 @@ func (p place) String() string {
 func (f *Featurizer) readSubject(m *Message) {
 	s := &f.structure
 	s.mark, s.rest = cutMarks(m.Subject, s.readTag)
-	s.re, s.forward = s.mark == answerMark, s.mark == forwardMark
+	s.forward = s.mark == forwardMark
 	f.words.text(f, m.Subject, &kindSubject)
 }
 

@@ -32,7 +32,7 @@ const (
 // writer wrote, what is quoted, and patches.
 func (f *Featurizer) readText(lines []textLine) {
 	f.quotes.read(lines, f.structure.isPatch)
-	f.structure.forward = f.structure.forward || f.quotes.forward && !f.structure.re
+	f.structure.forward = f.structure.forward || f.quotes.forward && f.structure.mark != answerMark
 	for _, line := range lines {
 		f.body.text -= len(line.text) + 1
 		switch line.mark {

@@ -93,7 +93,7 @@ func prepare(owner, dir, path string) (messages int, err error) {
 	}
 	answered := map[string]bool{}
 	err = each(path, func(m *archive.Message) error {
-		if a := reader.ReadHeader(m.Raw); a.Says == featurize.SaysAnswer {
+		if a := reader.ReadAnswer(m.Raw); a.Says == featurize.SaysAnswer {
 			for _, id := range a.Answers {
 				answered[id] = true
 			}

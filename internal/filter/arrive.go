@@ -41,19 +41,17 @@ func (e *Arrived) apply(f *Filter, r *Result) error {
 	if known && placed && f.takeCopy(e, m, role, r) {
 		return nil
 	}
-	var err error
 	if !known {
-		m, err = f.meet(e, role, r)
-	}
-	if err != nil {
-		return err
+		var err error
+		if m, err = f.meet(e, role, r); err != nil {
+			return err
+		}
 	}
 	f.followUndo(k, e.Place, e.Flags, r)
 	if known && m.Claimed && role == ingest.RoleSent {
-		err = f.claimed(e, &m, r)
-	}
-	if err != nil {
-		return err
+		if err := f.claimed(e, &m, r); err != nil {
+			return err
+		}
 	}
 	former := ingest.Role(m.Role)
 	m.Role = uint8(role)
@@ -61,8 +59,7 @@ func (e *Arrived) apply(f *Filter, r *Result) error {
 	if placed {
 		m.Copies++
 	}
-	// What a program answers in the owner's name, it answers while they are away.
-	if !(m.Own && e.Meta.Says == featurize.SaysAutomatic) && (m.Own || e.byOwner(known)) {
+	if e.byOwner(&m, known) {
 		f.noteActivity()
 	}
 
@@ -86,9 +83,13 @@ func (e *Arrived) apply(f *Filter, r *Result) error {
 	return nil
 }
 
-// byOwner reports whether an arrival shows that the owner was active: they moved or copied
-// a known message, or had read it.
-func (e *Arrived) byOwner(known bool) bool {
+// byOwner reports whether an arrival shows that the owner was active: they wrote the message,
+// moved or copied a known one, or had read it. What a program answers in the owner's name, it
+// answers while they are away.
+func (e *Arrived) byOwner(m *store.Message, known bool) bool {
+	if m.Own {
+		return e.Meta.Says != featurize.SaysAutomatic
+	}
 	return known && e.Place != (Place{}) || e.Backlog && ingest.HasFlag(e.Flags, `\Seen`)
 }
 
