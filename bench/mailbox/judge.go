@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/hinged/hinged/bench/mailbox/life"
+	"github.com/hinged/hinged/bench/mailbox/persons"
 	"github.com/hinged/hinged/internal/filter"
 )
 
@@ -27,19 +28,14 @@ type outcome struct {
 // maxWeeks is how many weeks from the start the table tells of.
 const maxWeeks = 3
 
-const phishing = "phishing"
-
-// must are kinds of mail that, where its owner wants it, has to be found.
-var must = []string{"bill", "security", "invitation", "travel"}
-
-// kindOf returns which of must, or phishing, a kind of the generator's is; "" for others.
-func kindOf(kind string) string {
-	for _, k := range append([]string{phishing}, must...) {
-		if strings.Contains(kind, k) {
+// kindOf returns which of persons.Kinds a message is; nil: another.
+func kindOf(v *verdict) *persons.Kind {
+	for i := range persons.Kinds {
+		if k := &persons.Kinds[i]; strings.Contains(v.kind, k.Name) {
 			return k
 		}
 	}
-	return ""
+	return nil
 }
 
 // judge adds up what a tool marked of the verdicts.
@@ -57,11 +53,11 @@ func judge(tool string, verdicts []*verdict, marked func(*verdict) bool) *outcom
 			o.weeks[w].Count(did, v.wanted, 1)
 		}
 		tallyOf(o.days, v.day).Count(did, v.wanted, 1)
-		if k := kindOf(v.kind); k != "" {
-			if k == phishing {
+		if k := kindOf(v); k != nil {
+			if k.Phishing {
 				o.phish++
 			}
-			tallyOf(o.kinds, k).Count(did, v.wanted, 1)
+			tallyOf(o.kinds, k.Name).Count(did, v.wanted, 1)
 		}
 	}
 	return o

@@ -21,9 +21,13 @@ import (
 	"sync"
 
 	"github.com/hinged/hinged/bench/mailbox/life"
+	"github.com/hinged/hinged/bench/mailbox/persons"
 )
 
-const hinged = "hinged"
+const (
+	hinged      = "hinged"
+	longestPast = 1400
+)
 
 // generator makes lives.
 type generator struct {
@@ -32,7 +36,7 @@ type generator struct {
 }
 
 // generators by their names.
-var generators = map[string]generator{}
+var generators = map[string]generator{"persons": {persons.Names(), persons.Make}}
 
 // command is what the command line asks for.
 type command struct {
@@ -63,8 +67,8 @@ func run(args []string, out, log io.Writer) error {
 	flags.SetOutput(log)
 	name := flags.String("generator", "persons", "whose lives are played")
 	holdout := flags.Bool("holdout", false, "the same as -generator holdout")
-	persons := flags.String("persons", "", "names of the `persons`, with commas; all if empty")
-	pasts := flags.String("pasts", "0,30,130,380,1400", "`numbers` of messages of the past, with commas")
+	only := flags.String("persons", "", "names of the `persons`, with commas; all if empty")
+	pasts := flags.String("pasts", fmt.Sprintf("0,30,130,380,%d", longestPast), "`numbers` of messages of the past, with commas")
 	flags.IntVar(&c.seeds, "seeds", 10, "how many lives of each person")
 	flags.IntVar(&c.live, "live", 120, "how many messages are judged")
 	flags.IntVar(&c.questions, "questions", 0, "how many questions the owner answers each evening")
@@ -83,8 +87,13 @@ func run(args []string, out, log io.Writer) error {
 	if c.generator, known = generators[*name]; !known {
 		return fmt.Errorf("there is no generator %q", *name)
 	}
-	if c.persons = c.generator.persons; *persons != "" {
-		c.persons = strings.Split(*persons, ",")
+	if c.persons = c.generator.persons; *only != "" {
+		c.persons = strings.Split(*only, ",")
+	}
+	for _, p := range c.persons {
+		if !slices.Contains(c.generator.persons, p) {
+			return fmt.Errorf("there is no person %q; there are %s", p, strings.Join(c.generator.persons, ", "))
+		}
 	}
 	for p := range strings.SplitSeq(*pasts, ",") {
 		n, err := strconv.Atoi(p)
@@ -161,11 +170,8 @@ func (c *command) playAll(log io.Writer) (results, error) {
 
 // playOne plays one life with each past.
 func (c *command) playOne(person string, seed int, peers []peer) (results, error) {
-	l := c.generator.make(person, uint64(seed), slices.Max(c.pasts)+c.live)
-	if l == nil {
-		return nil, fmt.Errorf("there is no such person")
-	}
-	o, err := c.open(l)
+	// The same life whatever the pasts.
+	o, err := c.open(c.generator.make(person, uint64(seed), max(slices.Max(c.pasts), longestPast)+c.live))
 	if err != nil {
 		return nil, err
 	}

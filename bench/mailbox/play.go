@@ -128,6 +128,7 @@ type played struct {
 	firstMark int // day of the first mark, from 0; -1: there was none
 	questions int
 	takenOff  int
+	filter    *filter.Filter       // as it is at the end
 	vectors   map[int]model.Vector // by index into Mail: what was decided
 }
 
@@ -171,6 +172,7 @@ func (h *how) play(o *opened, past int) (*played, error) {
 			return nil, err
 		}
 	}
+	p.out.filter = p.filter
 	return &p.out, p.run()
 }
 

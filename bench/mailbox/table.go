@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"text/tabwriter"
 
+	"github.com/hinged/hinged/bench/mailbox/persons"
 	"github.com/hinged/hinged/internal/filter"
 )
 
@@ -171,20 +172,24 @@ func (all results) answers() bool {
 func (c *command) kinds(all results, out io.Writer) {
 	longest := slices.Max(c.pasts)
 	fmt.Fprintf(out, "\nWanted mail of these kinds that hinged marked, after %d:", longest)
-	for _, kind := range must {
+	marked, there := 0, 0
+	for _, kind := range persons.Kinds {
 		var sum filter.Tally
 		for _, r := range all {
-			if t := r.tools[0].kinds[kind]; t != nil && r.past == longest {
+			t := r.tools[0].kinds[kind.Name]
+			switch {
+			case t == nil:
+			case kind.Phishing:
+				marked += t.Hits + t.FalseAlarms
+			case r.past == longest:
 				sum.Hits, sum.Missed = sum.Hits+t.Hits, sum.Missed+t.Missed
 			}
 		}
-		fmt.Fprintf(out, " %s %d of %d (%.2f)", kind, sum.Hits, sum.Hits+sum.Missed, sum.Recall())
-	}
-	marked, there := 0, 0
-	for _, r := range all {
-		if t := r.tools[0].kinds[phishing]; t != nil {
-			marked += t.Hits + t.FalseAlarms
+		if kind.MustFind {
+			fmt.Fprintf(out, " %s %d of %d (%.2f)", kind.Name, sum.Hits, sum.Hits+sum.Missed, sum.Recall())
 		}
+	}
+	for _, r := range all {
 		there += r.tools[0].phish
 	}
 	fmt.Fprintf(out, "\nPhishing that hinged marked, with any past: %d of %d\n", marked, there)
