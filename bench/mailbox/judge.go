@@ -77,6 +77,19 @@ func ours(p *played) *outcome {
 	return o
 }
 
+// best judges the threshold over hinged's scores that would have had the best F1, known only
+// afterwards.
+func best(verdicts []*verdict) *outcome {
+	var top *outcome
+	for _, v := range verdicts {
+		o := judge("best threshold", verdicts, func(w *verdict) bool { return w.score >= v.score })
+		if top == nil || o.tally.F1() > top.tally.F1() {
+			top = o
+		}
+	}
+	return top
+}
+
 // answers reports whether the owner of a life answers mail: at least one message in a hundred.
 func (o *opened) answers() bool {
 	n := 0

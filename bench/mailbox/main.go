@@ -48,6 +48,7 @@ type command struct {
 	reader    bool
 	csv       bool
 	peers     bool
+	scores    bool
 }
 
 func main() {
@@ -75,6 +76,7 @@ func run(args []string, out, log io.Writer) error {
 	flags.BoolVar(&c.filed, "filed", false, "watch the owner's own folder, too, as `mailboxes` can say")
 	flags.BoolVar(&c.reader, "reader", false, "only persons who answer nothing, and their F1 day by day")
 	flags.BoolVar(&c.csv, "csv", false, "every play, as CSV")
+	flags.BoolVar(&c.scores, "scores", false, "also what hinged decided whether or not it marked, and the best threshold for its scores")
 	flags.BoolVar(&c.peers, "peers", false, "other tools beside hinged")
 	flags.Func("set", "a setting, as `key=value`: prior=none, shadow=off, threshold.per_day=3; may be repeated", h.set)
 	if err := flags.Parse(args); err != nil {
@@ -189,6 +191,9 @@ func (c *command) playOne(person string, seed int, peers []peer) (results, error
 			ours(p),
 			judge("rule", p.verdicts, func(v *verdict) bool { return rule(o.Mail[v.mail].Raw, o.Owner) }),
 		}}
+		if c.scores {
+			r.tools = append(r.tools, judge("decided", p.verdicts, func(v *verdict) bool { return v.decided }), best(p.verdicts))
+		}
 		if c.peers {
 			r.tools = append(r.tools, judge("known correspondents", p.verdicts, func(v *verdict) bool { return v.correspondent }))
 		}

@@ -116,8 +116,9 @@ type verdict struct {
 	kind          string
 	wanted        bool
 	marked        bool
+	score         float64
+	decided       bool // important, whether or not a mark was set
 	correspondent bool // the owner had written to its sender
-	asked         bool
 }
 
 // played is what came of a play.
@@ -433,9 +434,7 @@ func (p *player) tick(now time.Time) error {
 			label = model.Important
 		}
 		p.out.questions++
-		if l.told = true; l.v != nil {
-			l.v.asked = true
-		}
+		l.told = true
 		if err := p.tell(&filter.Labelled{At: store.MomentOf(now), Message: k, Label: label}, -1); err != nil {
 			return err
 		}
@@ -471,7 +470,8 @@ func (p *player) tell(e filter.Event, i int) error {
 			p.out.vectors[i] = r.Features.Vector()
 		}
 		if i >= 0 && p.letters[i].v != nil {
-			p.letters[i].v.correspondent = d.Correspondent
+			v := p.letters[i].v
+			v.score, v.decided, v.correspondent = d.Score, d.Outcome == store.DecidedImportant, d.Correspondent
 		}
 	}
 	for _, m := range r.Marks {
