@@ -73,6 +73,7 @@ func run(args []string, out, log io.Writer) error {
 	flags.IntVar(&c.seeds, "seeds", 10, "how many lives of each person")
 	flags.IntVar(&c.live, "live", 120, "how many messages are judged")
 	flags.IntVar(&c.questions, "questions", 0, "how many questions the owner answers each evening")
+	flags.IntVar(&c.atFirst, "first", 0, "how many they answer when the past is read")
 	flags.BoolVar(&c.filed, "filed", false, "watch the owner's own folder, too, as `mailboxes` can say")
 	flags.BoolVar(&c.reader, "reader", false, "only persons who answer nothing, and their F1 day by day")
 	flags.BoolVar(&c.csv, "csv", false, "every play, as CSV")

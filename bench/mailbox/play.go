@@ -45,7 +45,8 @@ const (
 type how struct {
 	options   filter.Options // but for the owner's addresses
 	prior     store.PackedVector
-	questions int // how many the owner answers each evening; 0: none
+	questions int // how many the owner answers each evening, of mail of the last day
+	atFirst   int // how many they answer when the past is read, of all mail
 	live      int // how many arrivals are judged
 	filed     bool
 }
@@ -255,7 +256,10 @@ func (p *player) bootstrap() error {
 			}
 		}
 	}
-	return p.tell(&filter.Ticked{At: now}, -1)
+	if err := p.tell(&filter.Ticked{At: now}, -1); err != nil || p.atFirst == 0 {
+		return err
+	}
+	return p.ask(p.atFirst, 0)
 }
 
 // watches reports whether the daemon sees what is in a folder.
@@ -420,7 +424,13 @@ func (p *player) tick(now time.Time) error {
 	if p.questions == 0 || now.Sub(now.Truncate(day)) != evening {
 		return nil
 	}
-	q, err := p.filter.Ask(p.questions, store.MomentOf(now.Add(-day)))
+	return p.ask(p.questions, store.MomentOf(now.Add(-day)))
+}
+
+// ask has the owner answer so many questions about mail that came at since or later. Of
+// their answers one in slips is wrong.
+func (p *player) ask(n int, since store.Moment) error {
+	q, err := p.filter.Ask(n, since)
 	if err != nil {
 		return err
 	}
@@ -435,7 +445,7 @@ func (p *player) tick(now time.Time) error {
 		}
 		p.out.questions++
 		l.told = true
-		if err := p.tell(&filter.Labelled{At: store.MomentOf(now), Message: k, Label: label}, -1); err != nil {
+		if err := p.tell(&filter.Labelled{At: store.MomentOf(p.now), Message: k, Label: label}, -1); err != nil {
 			return err
 		}
 	}
