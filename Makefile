@@ -26,7 +26,7 @@
 #               wc -w: the table of docs/results.md (bench/speed.sh)
 # make bench-mailbox [ARGS='--questions 3']  made-up private mailboxes, judged by what their
 #               owners want, beside other tools where they can be had: the table of
-#               docs/results.md (bench/mailbox)
+#               docs/results.md (bench/mailbox.sh)
 # make life MTD=FILE MIPS=FILE  the development streams lived through on a real mail
 #               server: the table of docs/results.md
 # make attacks  every kind of forged mail against a real mail server: the table of
@@ -263,7 +263,7 @@ learners:
 	@GO='$(GO)' sh scripts/learners.sh '$(MTD)' '$(MIPS)'
 
 bench-mailbox:
-	@$(GO) run ./bench/mailbox --peers $(ARGS)
+	@GO='$(GO)' sh bench/mailbox.sh $(ARGS)
 
 bench-quality:
 	@GO='$(GO)' sh bench/quality.sh '$(MTD)' '$(MIPS)'

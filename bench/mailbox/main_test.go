@@ -75,10 +75,10 @@ func TestOneRightAndOneWrongMarkAreHalfAPrecision(t *testing.T) {
 	)
 	p := playSmall(t, l, 0, 2, "shadow=off")
 	o := ours(p)
-	if o.marks != 2 || o.tally.Precision() != 0.5 || o.tally.Recall() != 1 || o.firstMark != 0 {
-		t.Errorf("%d marks, precision %v, recall %v, first on day %d; want 2, 0.5, 1 and 0", o.marks, o.tally.Precision(), o.tally.Recall(), o.firstMark)
+	if o.marks() != 2 || o.tally.Precision() != 0.5 || o.tally.Recall() != 1 || o.firstMark != 0 {
+		t.Errorf("%d marks, precision %v, recall %v, first on day %d; want 2, 0.5, 1 and 0", o.marks(), o.tally.Precision(), o.tally.Recall(), o.firstMark)
 	}
-	if bill := o.kinds["bill"]; bill.Hits != 1 || o.phish != 1 || o.kinds["phishing"].FalseAlarms != 1 {
+	if bill := o.kinds["bill"]; bill.Hits != 1 || o.dangerous != 1 || o.kinds["phishing"].FalseAlarms != 1 {
 		t.Errorf("the kinds have %+v and %+v", bill, o.kinds["phishing"])
 	}
 	if o.takenOff != 1 {
@@ -89,8 +89,8 @@ func TestOneRightAndOneWrongMarkAreHalfAPrecision(t *testing.T) {
 func TestNothingIsMarkedInShadow(t *testing.T) {
 	l := small(life.Mail{Folder: life.Inbox, Wanted: true}, life.Mail{Folder: life.Inbox})
 	o := ours(playSmall(t, l, 0, 2, "shadow=on"))
-	if o.marks != 0 || o.firstMark != -1 || o.tally.Recall() != 0 {
-		t.Errorf("%d marks, the first on day %d, recall %v", o.marks, o.firstMark, o.tally.Recall())
+	if o.marks() != 0 || o.firstMark != -1 || o.tally.Recall() != 0 {
+		t.Errorf("%d marks, the first on day %d, recall %v", o.marks(), o.firstMark, o.tally.Recall())
 	}
 }
 
@@ -147,8 +147,12 @@ func TestThePastLiesWhereItsOwnerPutIt(t *testing.T) {
 
 func TestTheSameSeedGivesTheSameTable(t *testing.T) {
 	table := func() string {
+		c, err := parse([]string{"-persons", "family,phone", "-seeds", "1", "-pasts", "30", "-questions", "2", "-csv"}, io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
 		var b strings.Builder
-		if err := run([]string{"-persons", "family,phone", "-seeds", "1", "-pasts", "30", "-questions", "2", "-csv"}, &b, io.Discard); err != nil {
+		if err := c.run(&b); err != nil {
 			t.Fatal(err)
 		}
 		return b.String()
