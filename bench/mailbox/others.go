@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -53,7 +54,7 @@ func peers(python string, o *opened, p *played) (out []*outcome, err error) {
 			return nil, err
 		}
 	}
-	cmd := exec.Command(python, filepath.Join("bench", "mailbox", "others.py")) //nolint:gosec // what the command line names
+	cmd := exec.CommandContext(context.Background(), python, filepath.Join("bench", "mailbox", "others.py")) //nolint:gosec // what the command line names
 	cmd.Stdin, cmd.Stderr = &in, os.Stderr
 	said, err := cmd.Output()
 	if err != nil {
