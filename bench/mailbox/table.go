@@ -167,13 +167,16 @@ func (c *command) daily(all []result, person string, out io.Writer) {
 				last = max(last, d)
 			}
 		}
+		if last < 0 {
+			continue
+		}
 		fmt.Fprintf(out, "\n%s after %d, F1 (right, wrong, missed) of each day:", person, past)
 		for d := range last + 1 {
 			t := tallyOf(sums, d)
 			fmt.Fprintf(out, " %d: %.2f (%d, %d, %d)", d, t.F1(), t.Hits, t.FalseAlarms, t.Missed)
 		}
+		fmt.Fprintln(out)
 	}
-	fmt.Fprintln(out)
 }
 
 // writeCSV writes a line for each play and tool.
