@@ -65,14 +65,18 @@ func ours(p *played) *outcome {
 
 // best judges the threshold over hinged's scores that would have had the best F1, known only
 // afterwards.
-func best(verdicts []*verdict) (top *outcome) {
+func best(verdicts []*verdict) *outcome {
+	top, cut := -1.0, math.Inf(1)
 	for _, v := range verdicts {
-		o := judge("best threshold", verdicts, func(w *verdict) bool { return w.score >= v.score })
-		if top == nil || o.tally.F1() > top.tally.F1() {
-			top = o
+		var t filter.Tally
+		for _, w := range verdicts {
+			t.Count(w.score >= v.score, w.wanted, 1)
+		}
+		if f1 := t.F1(); f1 > top {
+			top, cut = f1, v.score
 		}
 	}
-	return top
+	return judge("best threshold", verdicts, func(v *verdict) bool { return v.score >= cut })
 }
 
 func (o *outcome) marks() int { return o.tally.Hits + o.tally.FalseAlarms }
