@@ -58,6 +58,9 @@ func (w *world) invites(c *contact, others []*contact, perYear, big float64, day
 		m := meeting{organizer: c.address, guests: []address{w.me}, length: time.Duration(1+r.IntN(4)) * 30 * time.Minute, uid: hex(r, 16) + "@" + c.domain(),
 			start: t.AddDate(0, 0, 1+r.IntN(12)).Truncate(time.Hour), place: p.say("place"), weekly: r.IntN(8) == 0, optional: r.Float64() < big}
 		rule, n := "invite", r.IntN(4)
+		if w.private {
+			rule, m.length = "invite.private", 4*time.Hour
+		}
 		if m.optional {
 			rule, n = "invite.all", len(others)
 		}

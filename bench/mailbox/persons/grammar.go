@@ -58,6 +58,16 @@ type pen struct {
 // has reports whether the language has the rule.
 func (p *pen) has(rule string) bool { return len(grammars()[p.lang][rule]) > 0 }
 
+// either returns the first of the rules that the language has.
+func (p *pen) either(rules ...string) string {
+	for _, r := range rules[:len(rules)-1] {
+		if p.has(r) {
+			return r
+		}
+	}
+	return rules[len(rules)-1]
+}
+
 // say expands one alternative of a rule. It panics if there is no such rule.
 func (p *pen) say(rule string) string {
 	if s, ok := p.v[rule]; ok {
@@ -125,8 +135,10 @@ func (p *pen) expand(s string) string {
 		}
 		s = s[end+1:]
 	}
-	return strings.NewReplacer("¶", "\n\n", "↵", "\n").Replace(b.String())
+	return breaks.Replace(b.String())
 }
+
+var breaks = strings.NewReplacer("¶", "\n\n", "↵", "\n")
 
 // slot is what stands for {name}.
 func (p *pen) slot(name string) string {

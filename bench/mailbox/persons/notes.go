@@ -3,6 +3,7 @@
 package persons
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -76,9 +77,24 @@ var notes = map[string]note{
 	"moved":      {kind: "course", wanted: true, auto: true},
 	"uninews":    {kind: "newsletter", bulk: true},
 	"webinar":    {kind: "marketing", bulk: true, text: "marketing"},
+	"claim":      {kind: "claim", wanted: true},
+	"problem":    {kind: "order problem", wanted: true},
+	"usage":      {kind: "notice", auto: true},
+	"points":     {kind: "loyalty", bulk: true},
+	"welcome":    {kind: "notice", bulk: true},
+	"it":         {kind: "security", wanted: true},
+	"downtime":   {kind: "notice"},
+	"hr":         {kind: "deadline", wanted: true},
+	"petition":   {kind: "newsletter", bulk: true},
+	"ecard":      {kind: "invitation", wanted: true},
+	"monitor":    {kind: "monitor", auto: true},
+	"incident":   {kind: "monitor", wanted: true, auto: true},
 	"phish":      {kind: "phishing", junk: true, auth: "fail", inJunk: 0.3},
 	"spam":       {kind: "spam", junk: true, auth: "fail", inJunk: 0.6},
 }
+
+// sectors are the groups of companies whose advertisements differ.
+var sectors = map[string]string{"telecom": "contract", "energy": "contract", "insurer": "contract", "bank": "contract", "travel": "travel", "gym": "gym", "software": "software"}
 
 // notes lets a brand send a kind of mail at times.
 func (w *world) notes(b *brand, rule string, ts []time.Time) {
@@ -125,13 +141,10 @@ func (w *world) note(r *rand.Rand, b *brand, rule string, t time.Time) {
 func (w *world) compose(r *rand.Rand, b *brand, rule string, n note, t time.Time) *letter {
 	p := w.pen(r, b.lang, t)
 	p.v["brand"], p.v["no"], p.v["domain"] = b.name, b.no, b.domain
-	text := rule
-	if n.text != "" {
-		text = n.text
-	}
-	subject, body := p.text(text)
+	text := cmp.Or(n.text, rule)
+	subject, body := p.text(p.either(text+"."+sectors[b.sector], text))
 	l := &letter{from: address{b.name, b.local(p, rule, n.bulk) + "@" + b.domain}, to: []address{w.me}, at: t, subject: subject, body: body, look: b.look, lang: b.lang,
-		brand: b.name, color: b.color, signature: b.foot, via: b.via, auth: n.auth}
+		brand: b.name, color: b.color, signature: b.foot, via: b.via, auth: n.auth, zone: b.zone}
 	if n.look != lookText {
 		l.look = n.look
 	}
@@ -145,7 +158,7 @@ func (w *world) compose(r *rand.Rand, b *brand, rule string, n note, t time.Time
 		l.look = lookText
 	}
 	if n.bulk || b.lists {
-		l.unsub = fmt.Sprintf("https://%s/u/%s", strings.TrimPrefix(b.via+"."+b.domain, "."), hex(r, 14))
+		l.unsub = fmt.Sprintf("https://%s/u/%s", cmp.Or(b.via, b.domain), hex(r, 14))
 		l.head = append(l.head, fmt.Sprintf("List-Id: <%s.%s>", slug(rule), b.domain), "X-Mailer: "+b.mailer)
 	}
 	if rule == "webinar" {

@@ -19,7 +19,7 @@ type panel struct {
 	cc      float64 // how often the owner is in Cc rather than in To
 	list    *brand  // a mailing list, or nil
 	answer  float64 // how often the owner answers when spoken to
-	wants   float64 // how often a message that speaks to all is wanted
+	wants   float64 // how often an opening that has the owner in To is wanted
 }
 
 // circle plays perYear threads of a panel.
@@ -45,7 +45,7 @@ func (w *world) thread(r *rand.Rand, g panel, t time.Time) {
 		other := g.members[r.IntN(len(g.members))]
 		p := w.pen(r, c.lang, t)
 		named := r.Float64() < g.named || owned && r.IntN(3) > 0
-		if named && rule == "re" {
+		if named && i > 0 {
 			p.v["workask"] = w.first + ", " + lower(p.say("workask"))
 		}
 		if !named {
@@ -56,17 +56,17 @@ func (w *world) thread(r *rand.Rand, g panel, t time.Time) {
 		}
 		p.v["them"], p.v["themfull"] = c.first, c.name
 		l := w.from(r, c, p, rule, last, t)
-		w.addressees(r, g, l, c, other, named)
-		wanted := named || r.Float64() < g.wants && i == 0
+		direct := w.addressees(r, g, l, c, other, named)
+		wanted := named || direct && i == 0 && r.Float64() < g.wants
 		answer := 0.02
 		if named {
 			answer = g.answer
 		}
 		answered := w.arrive(r, l, mail{kind: g.kind, wanted: wanted, liked: owned, person: g.list == nil, answer: answer})
-		last, owned, rule = l, false, "re"
+		last, owned, rule = l, false, p.either("re."+style(g.rule), "re")
 		if !answered.IsZero() {
 			p.v["me"], p.v["mefull"] = w.first, w.me.name
-			if last = w.write(r, c, p, "answer", l, answered); last == nil {
+			if last = w.write(r, c, p, p.either("answer."+style(g.rule), "answer"), l, answered); last == nil {
 				return
 			}
 			owned, t = true, answered
@@ -75,8 +75,8 @@ func (w *world) thread(r *rand.Rand, g panel, t time.Time) {
 	}
 }
 
-// addressees fills To and Cc of a message in a panel.
-func (w *world) addressees(r *rand.Rand, g panel, l *letter, c, other *contact, named bool) {
+// addressees fills To and Cc of a message in a panel. It reports whether the owner is in To.
+func (w *world) addressees(r *rand.Rand, g panel, l *letter, c, other *contact, named bool) (direct bool) {
 	if g.list != nil {
 		at := slug(g.list.name) + "@" + g.list.domain
 		l.to = []address{{mail: at}}
@@ -89,7 +89,7 @@ func (w *world) addressees(r *rand.Rand, g panel, l *letter, c, other *contact, 
 		l.via, l.list = g.list.domain, at
 		l.head = append(l.head, "List-Id: "+g.list.name+" <"+slug(g.list.name)+"."+g.list.domain+">", "List-Post: <mailto:"+at+">", "Precedence: list",
 			"List-Unsubscribe: <mailto:"+slug(g.list.name)+"-leave@"+g.list.domain+">", "X-Mailman-Version: 3.3.9")
-		return
+		return false
 	}
 	l.cc = nil
 	if other != c {
@@ -103,6 +103,7 @@ func (w *world) addressees(r *rand.Rand, g panel, l *letter, c, other *contact, 
 	switch {
 	case named && r.IntN(4) > 0, r.Float64() > g.cc:
 		l.to = append([]address{w.me}, without(l.to, w.me)...)
+		return true
 	case other == c:
 		l.to, l.cc = l.cc, []address{w.me}
 		if len(l.to) == 0 {
@@ -111,6 +112,7 @@ func (w *world) addressees(r *rand.Rand, g panel, l *letter, c, other *contact, 
 	default:
 		l.cc = append(l.cc, w.me)
 	}
+	return false
 }
 
 // lower makes the first letter small.

@@ -16,7 +16,7 @@ var human = map[string]bool{
 
 type counts struct {
 	n, own, wanted, human, read, wantedRead, otherRead, answered, wantedAnswered, star, deleted, junk, forwarded float64
-	kinds, found                                                                                       map[string]int
+	kinds, found                                                                                                 map[string]int
 }
 
 func count(l *life.Life) counts {

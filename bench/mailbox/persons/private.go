@@ -3,7 +3,11 @@
 package persons
 
 // owner makes the owner of a mailbox.
-func (w *world) owner(first, last, mail, lang string, l look, h habits) {
+//
+// pace is a factor on how often others write, so that 1,520 messages take about 13 months;
+// liebe and mr are how German letters speak to the owner.
+func (w *world) owner(first, last, mail, lang string, l look, pace float64, liebe, mr string, h habits) {
+	w.pace, w.honour = pace, [2]string{liebe, mr}
 	w.first, w.lang, w.currency, w.look, w.h = first, lang, "£", l, h
 	w.me = address{first + " " + last, mail}
 	w.timetable(w.rand())
@@ -21,17 +25,17 @@ func (w *world) several(n int, lang, domain, rule string, perYear float64, days 
 
 // family is Katharina, a graphic designer with two children, who writes German and English.
 func family(w *world) {
-	w.owner("Katharina", "Lindner", "katharina@lindner-grafik.example", "de", lookApple, habits{
-		hours: []float64{7.2, 10, 12.7, 15.5, 19, 21.6}, skipsDay: 0.2, answers: 0.85, wait: 6, opens: 0.16, clears: 0.15,
+	w.owner("Katharina", "Lindner", "katharina@lindner-grafik.example", "de", lookApple, 0.84, "Liebe", "Frau", habits{
+		hours: []float64{7.2, 10, 12.7, 15.5, 19, 21.6}, skipsDay: 0.2, answers: 1, wait: 6, opens: 0.16, clears: 0.15,
 		stars: 0.05, bins: 0.25, cleans: 0.45, cleanDays: 12, archives: 0.15, files: 0.3, forwards: 0.08, noise: 0.03, takesOff: 0.35})
 	w.trusted = w.person("de", "", lookApple)
-	w.talks(w.trusted, "family", 45)
+	w.talks(w.trusted, "family", 60)
 	w.several(3, "de", "", "family", 18)
 	w.several(3, "en", "", "friend", 11)
-	w.several(5, "de", "", "friend", 12)
+	w.several(5, "de", "", "friend", 20)
 	w.several(1, "de", "", "friend", 26, 150)                        // a new friend
-	w.several(2, "en", "brightworks.example", "client", 30, 200)     // a new project
-	w.several(2, "de", "verlag-anger.example", "client", 22, 0, 180) // an old one
+	w.several(2, "en", "brightworks.example", "client", 40, 200)     // a new project
+	w.several(2, "de", "verlag-anger.example", "client", 30, 0, 180) // an old one
 	w.several(1, "de", "druckhaus-elm.example", "supplier", 12)
 	w.several(1, "de", "", "landlord", 4)
 	w.several(2, "de", "schule-lindenberg.example", "teacher", 8)
@@ -40,6 +44,10 @@ func family(w *world) {
 	parents := panel{kind: "parents", rule: "post", length: 3, named: 0.1, cc: 0.5, answer: 0.6, wants: 0.4}
 	parents.members = w.several(6, "de", "", "friend", 0.4)
 	w.circle(parents, 7)
+	w.private = true
+	w.invites(parents.members[0], parents.members, 3, 0)
+	w.several(2, "de", "", "trade", 4)
+	w.several(5, "de", "", "stranger", 0.8)
 	w.household("de", 1)
 	w.public("en", 0.2)
 	school := w.brand("de", "school")
@@ -65,6 +73,11 @@ func (w *world) household(lang string, much float64) {
 		w.sends(b, "notice", 3)
 		w.sends(b, "security", 2)
 		w.sends(b, "renewal", 1)
+		if sector == "insurer" {
+			w.sends(b, "claim", 2)
+		} else {
+			w.sends(b, "usage", 4)
+		}
 	}
 	bank := w.brand(lang, "bank")
 	w.sends(bank, "alert", 12)
@@ -79,6 +92,9 @@ func (w *world) household(lang string, much float64) {
 		w.sends(shop, "shipped", 5, days...)
 		w.sends(shop, "survey", 3*much, days...)
 		w.sends(shop, "bill", 2, days...)
+		w.sends(shop, "problem", 0.7, days...)
+		w.sends(shop, "points", 4*much, days...)
+		w.sends(shop, "welcome", 0.6, days...)
 		w.sends(shop, "code", 2, days...)
 		w.sends(shop, "reset", 0.7, days...)
 	}
@@ -89,9 +105,8 @@ func (w *world) household(lang string, much float64) {
 	w.sends(rail, "marketing", 30*much)
 	w.sends(rail, "receipt", 5)
 	w.sends(w.brand(lang, "travel"), "travel", 5)
-	if (&pen{lang: lang}).has("event") {
-		w.sends(w.brand(lang, "shop"), "event", 5)
-	}
+	w.sends(w.brand(lang, "shop"), "event", 5)
+	w.sends(w.brand(lang, "social"), "ecard", 4)
 	w.public(lang, much)
 }
 
@@ -104,6 +119,7 @@ func (w *world) public(lang string, much float64) {
 	w.sends(w.brand(lang, "social"), "social", 40*much)
 	w.regular(w.brand(lang, "list"), "digest", 4/much)
 	w.sends(w.brand(lang, "charity"), "newsletter", 14*much)
+	w.sends(w.brand(lang, "charity"), "petition", 16*much)
 	gym := w.brand(lang, "gym")
 	w.regular(gym, "bill", 30.4, 230)
 	w.sends(gym, "marketing", 20*much, 230)
@@ -119,7 +135,7 @@ func (w *world) public(lang string, much float64) {
 
 // phone is Maureen, who reads on a phone and never answers from this mailbox.
 func phone(w *world) {
-	w.owner("Maureen", "Doyle", "maureen.doyle@inboxly.example", "en", lookApple, habits{
+	w.owner("Maureen", "Doyle", "maureen.doyle@inboxly.example", "en", lookApple, 0.99, "Liebe", "Frau", habits{
 		hours: []float64{7, 8.6, 10.5, 12.4, 14.8, 16.9, 18.5, 20.2, 22}, skipsDay: 0.25, answers: 0, wait: 6, opens: 0.2, clears: 0.1,
 		stars: 0.06, bins: 0.4, cleans: 0.5, cleanDays: 9, archives: 0.03, noise: 0.04, takesOff: 0.25})
 	w.several(5, "en", "", "family", 28)
@@ -129,6 +145,10 @@ func phone(w *world) {
 	w.several(2, "en", "oakfield-primary.example", "teacher", 5)
 	w.several(1, "en", "", "landlord", 5)
 	w.several(4, "en", "", "cold", 3)
+	w.several(1, "en", "", "trade", 5)
+	w.several(4, "en", "", "stranger", 0.8)
+	w.private = true
+	w.invites(w.people[2], w.people[:6], 6, 0)
 	w.household("en", 1.1)
 	w.regular(w.brand("en", "clinic"), "appoint", 24)
 	w.regular(w.brand("en", "school"), "school", 12)
@@ -140,8 +160,8 @@ func phone(w *world) {
 
 // student is Álvaro, who studies in Spain and writes no English.
 func student(w *world) {
-	w.owner("Álvaro", "Rincón", "alvaro.rincon@alumnos.uni-plata.example", "es", lookGmail, habits{
-		hours: []float64{9.3, 11.5, 14, 17.5, 20, 23.2}, skipsDay: 0.3, answers: 0.75, wait: 8, opens: 0.22, clears: 0.2,
+	w.owner("Álvaro", "Rincón", "alvaro.rincon@alumnos.uni-plata.example", "es", lookGmail, 0.9, "Lieber", "Herr", habits{
+		hours: []float64{9.3, 11.5, 14, 17.5, 20, 23.2}, skipsDay: 0.3, answers: 0.85, wait: 8, opens: 0.22, clears: 0.2,
 		stars: 0.04, bins: 0.15, cleans: 0.35, cleanDays: 20, archives: 0.05, files: 0.1, noise: 0.04, takesOff: 0.3})
 	uni := w.brand("es", "university")
 	w.sends(uni, "deadline", 26)
@@ -149,7 +169,7 @@ func student(w *world) {
 	w.sends(uni, "moved", 60)
 	w.sends(uni, "uninews", 150)
 	w.sends(uni, "security", 2)
-	fellows := w.several(8, "es", "alumnos.uni-plata.example", "fellow", 18)
+	fellows := w.several(8, "es", "alumnos.uni-plata.example", "fellow", 22)
 	w.several(2, "es", "alumnos.uni-plata.example", "fellow", 24, 140) // a new group
 	w.several(5, "es", "uni-plata.example", "prof", 7)
 	w.circle(panel{kind: "fellow student", members: fellows, rule: "fellow", length: 4, named: 0.15, cc: 0.3, answer: 0.6, wants: 0.6}, 12)
@@ -158,10 +178,16 @@ func student(w *world) {
 	w.several(1, "es", "", "forward", 7)
 	w.several(1, "es", "", "landlord", 8)
 	w.several(4, "es", "", "cold", 3)
+	w.several(3, "es", "", "stranger", 0.8)
+	w.private = true
+	w.invites(fellows[1], fellows, 6, 0)
+	w.sends(w.brand("es", "social"), "ecard", 3)
+	w.sends(w.brand("es", "shop"), "event", 5)
 	w.public("es", 0.9)
 	phone := w.brand("es", "telecom")
 	w.regular(phone, "bill", 30.4)
 	w.sends(phone, "marketing", 20)
+	w.sends(phone, "usage", 6)
 	bank := w.brand("es", "bank")
 	w.sends(bank, "alert", 9)
 	w.regular(bank, "statement", 30.4)
@@ -171,6 +197,8 @@ func student(w *world) {
 		w.sends(shop, "marketing", 50)
 		w.sends(shop, "receipt", 5)
 		w.sends(shop, "shipped", 4)
+		w.sends(shop, "points", 4)
+		w.sends(shop, "problem", 1)
 	}
 	w.sends(w.brand("es", "parcel"), "parcel", 14)
 	rail := w.brand("es", "travel")
@@ -187,15 +215,22 @@ func student(w *world) {
 
 // retired is Werner, who opens every message, and answers some days later.
 func retired(w *world) {
-	w.owner("Werner", "Hartmann", "w.hartmann@wolkenpost.example", "de", lookText, habits{
+	w.owner("Werner", "Hartmann", "w.hartmann@wolkenpost.example", "de", lookText, 0.99, "Lieber", "Herr", habits{
 		hours: []float64{9, 16.5}, skipsDay: 0.15, answers: 0.7, wait: 20, opensAll: true,
 		stars: 0.05, bins: 0.3, cleans: 0.3, cleanDays: 25, archives: 0.05, files: 0.3, forwards: 0.02, noise: 0.03, takesOff: 0.4})
 	w.trusted = w.person("de", "", anyLook)
 	w.several(4, "de", "", "family", 24)
 	w.several(7, "de", "", "friend", 16)
-	w.several(4, "de", "", "forward", 24)
+	w.several(3, "de", "", "forward", 18)
+	for _, c := range w.people[1:5] {
+		w.talks(c, "forward", 4) // the same people
+	}
 	w.several(1, "de", "", "landlord", 5)
 	w.several(4, "de", "", "cold", 3)
+	w.several(2, "de", "", "trade", 5)
+	w.several(4, "de", "", "stranger", 0.8)
+	w.private = true
+	w.invites(w.people[3], w.people[:8], 5, 0)
 	choir := w.brand("de", "charity")
 	w.regular(choir, "club", 21)
 	members := w.several(8, "de", "", "board", 5)

@@ -39,6 +39,8 @@ var manners = map[string]manner{
 	"citizen":  {kind: "request", wanted: 1, answer: 0.5, more: 0.3, files: 0.15},
 	"board":    {kind: "committee", wanted: 1, answer: 0.45, more: 0.4, starts: 0.2, files: 0.3},
 	"fellow":   {kind: "fellow student", wanted: 1, answer: 0.6, more: 0.5, starts: 0.2, files: 0.2},
+	"trade":    {kind: "tradesman", wanted: 1, answer: 0.6, more: 0.5, starts: 0.5, files: 0.5, office: true},
+	"stranger": {kind: "stranger", wanted: 1, answer: 0.5, more: 0.3, files: 0.05},
 	"prof":     {kind: "teacher", wanted: 1, answer: 0.5, more: 0.3, starts: 0.3, files: 0.15, office: true},
 }
 
@@ -67,6 +69,7 @@ func (w *world) talk(r *rand.Rand, c *contact, rule string, m manner, t time.Tim
 	p := w.pen(r, c.lang, t)
 	p.v["them"], p.v["themfull"] = c.first, c.name
 	var last *letter
+	opening := rule
 	wanted := r.Float64() < m.wanted
 	answer := m.answer
 	if r.Float64() < m.starts && w.h.answers > 0 {
@@ -75,7 +78,7 @@ func (w *world) talk(r *rand.Rand, c *contact, rule string, m manner, t time.Tim
 			return
 		}
 		t = w.later(r, t, m)
-		rule = "re"
+		rule = p.either("re."+style(opening), "re")
 	}
 	for range 6 {
 		l := w.from(r, c, p, rule, last, t)
@@ -83,21 +86,44 @@ func (w *world) talk(r *rand.Rand, c *contact, rule string, m manner, t time.Tim
 			l.files = append(l.files, w.file(r, p, "file"))
 		}
 		answered := w.arrive(r, l, mail{kind: m.kind, wanted: wanted, liked: m.open, person: true, answer: answer})
+		w.elsewhere = answered.IsZero() && r.Float64() < w.away()*answer
+		if w.elsewhere {
+			answered = w.later(r, l.at, m)
+		}
 		if answered.IsZero() {
 			return
 		}
-		last = w.write(r, c, p, "answer", l, answered)
+		last = w.write(r, c, p, p.either("answer."+style(opening), "answer"), l, answered)
 		if last == nil || r.Float64() > m.more {
 			return
 		}
 		t = w.later(r, answered, m)
-		rule, answer = "re", m.answer*0.8
+		rule, answer = p.either("re."+style(opening), "re"), m.answer*0.8
 		if r.Float64() < 0.3 { // only thanks
 			rule, answer, wanted = "thanks", 0.05, false
 		} else {
 			wanted = m.wanted > 0
 		}
 	}
+}
+
+// away is how often the owner answers with a program that leaves no trace here.
+func (w *world) away() float64 {
+	if w.h.answers == 0 {
+		return 0.8
+	}
+	return 0.05
+}
+
+// style is how people write to each other in a manner: the rules "re." and "answer." of it.
+func style(rule string) string {
+	switch rule {
+	case "work", "client", "fyi", "board", "supplier", "landlord", "trade":
+		return "work"
+	case "customer", "citizen", "teacher", "doctor", "cold", "recruit", "prof", "stranger":
+		return "formal"
+	}
+	return rule
 }
 
 // ownRule is what the owner begins a conversation of a manner with.
@@ -140,6 +166,9 @@ func (w *world) base(r *rand.Rand, c *contact, subject, body string, t time.Time
 	}
 	if r.IntN(3) == 0 {
 		l.to[0].name = ""
+	}
+	if len(w.also) > 0 && r.IntN(6) == 0 {
+		l.to[0].mail = w.also[0]
 	}
 	if c.xmailer != "" {
 		l.head = append(l.head, c.xmailer)
@@ -186,6 +215,10 @@ func (w *world) write(r *rand.Rand, c *contact, p *pen, rule string, last *lette
 	}
 	if last != nil && last.list != "" {
 		l.to, l.cc = []address{{mail: last.list}}, l.to
+	}
+	if w.elsewhere {
+		w.elsewhere = false
+		return l
 	}
 	w.put(r, l, life.Mail{Folder: life.Sent, Kind: "own"})
 	w.echo(r, c, p, l)

@@ -20,7 +20,7 @@ func (w *world) fakes(perYear float64, brands []*brand, people []*contact) {
 			continue
 		}
 		b := *brands[r.IntN(len(brands))]
-		rules := []string{"bill", "security", "parcel", "reminder", "alert", "notice", "phish", "phish", "phish"}
+		rules := append([]string{"phish", "phish", "security"}, fakeRules[b.sector]...)
 		rule := rules[r.IntN(len(rules))]
 		n := note{kind: "phishing", junk: true, auth: "fail", pdf: notes[rule].pdf}
 		b.froms, b.domain, b.no = nil, nearly(r, b.domain), "••••"
@@ -40,6 +40,12 @@ func (w *world) fakes(perYear float64, brands []*brand, people []*contact) {
 		}
 		w.unwelcome(r, l, "phishing", 0.35)
 	}
+}
+
+// fakeRules are what a look-alike of a sector sends besides.
+var fakeRules = map[string][]string{
+	"bank": {"alert", "alert", "security"}, "parcel": {"parcel", "parcel", "parcel"}, "telecom": {"bill", "reminder"}, "energy": {"bill", "reminder"}, "insurer": {"bill", "reminder"},
+	"shop": {"bill", "receipt"}, "software": {"notice", "reminder"}, "travel": {"receipt"},
 }
 
 // unwelcome delivers phishing or spam: to Junk, as far as the server sees it.

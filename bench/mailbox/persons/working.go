@@ -4,7 +4,7 @@ package persons
 
 // office is Daniel, who works in a company in English.
 func office(w *world) {
-	w.owner("Daniel", "Mercer", "daniel.mercer@harrowgate-foods.example", "en", lookOutlook, habits{
+	w.owner("Daniel", "Mercer", "daniel.mercer@harrowgate-foods.example", "en", lookOutlook, 0.91, "Lieber", "Herr", habits{
 		hours: []float64{8.5, 9.7, 11, 13.2, 14.5, 16, 17.2}, skipsDay: 0.15, answers: 0.9, wait: 3, opens: 0.3, clears: 0.25,
 		stars: 0.04, bins: 0.2, cleans: 0.35, cleanDays: 14, archives: 0.3, files: 0.2, forwards: 0.04, noise: 0.03, takesOff: 0.3})
 	const firm = "harrowgate-foods.example"
@@ -33,6 +33,12 @@ func office(w *world) {
 	w.sends(w.brand("en", "software"), "esign", 5)
 	w.sends(w.brand("en", "telecom"), "voicemail", 14)
 	w.regular(w.brand("en", "software"), "report", 5)
+	staff := w.brand("en", "software")
+	staff.name, staff.domain, staff.via, staff.foot = "Harrowgate Foods", firm, "", "Harrowgate Foods, internal"
+	w.sends(staff, "it", 8)
+	w.sends(staff, "downtime", 24)
+	w.sends(staff, "hr", 14)
+	w.sends(staff, "survey", 3)
 	w.public("en", 0.45)
 	w.sends(w.brand("en", "charity"), "webinar", 12)
 	rail := w.brand("en", "travel")
@@ -44,17 +50,17 @@ func office(w *world) {
 
 // shop is Beate, who sells and mends goods in a small town and by web; she answers half.
 func shop(w *world) {
-	w.owner("Beate", "Kröger", "laden@kroeger-lederwaren.example", "de", lookText, habits{
-		hours: []float64{8.2, 12.8, 15.2, 18.4, 20.5}, skipsDay: 0.12, answers: 1.05, wait: 5, opens: 0.3, clears: 0.1,
+	w.owner("Beate", "Kröger", "laden@kroeger-lederwaren.example", "de", lookText, 0.74, "Liebe", "Frau", habits{
+		hours: []float64{8.2, 12.8, 15.2, 18.4, 20.5}, skipsDay: 0.12, answers: 1.15, wait: 5, opens: 0.3, clears: 0.1,
 		stars: 0.03, bins: 0.35, cleans: 0.4, cleanDays: 10, archives: 0.35, files: 0.15, noise: 0.03, takesOff: 0.3})
 	w.also = []string{"beate@kroeger-lederwaren.example"}
 	// Most customers write once or twice.
-	for i := range 150 {
+	for i := range 200 {
 		lang := "de"
 		if i%6 == 5 {
 			lang = "en"
 		}
-		w.talks(w.person(lang, "", anyLook), "customer", 2.2)
+		w.talks(w.person(lang, "", anyLook), "customer", 2.5)
 	}
 	w.several(6, "de", "", "customer", 16)
 	w.several(5, "de", "gerberei-falk.example", "supplier", 16)
@@ -66,12 +72,12 @@ func shop(w *world) {
 	w.several(12, "de", "", "cold", 14)
 	w.several(5, "en", "", "cold", 6)
 	web := w.brand("de", "software")
-	web.name, web.domain = "Kröger Lederwaren", "kroeger-lederwaren.example"
+	web.name, web.domain, web.foot, web.via = "Kröger Lederwaren", "kroeger-lederwaren.example", "", ""
 	w.sends(web, "form", 70)
-	w.sends(web, "formspam", 60)
+	w.sends(web, "formspam", 45)
 	market := w.brand("de", "shop")
 	w.sends(market, "order", 90)
-	w.sends(market, "review", 60)
+	w.sends(market, "review", 40)
 	w.sends(market, "marketing", 20)
 	w.regular(w.brand("de", "software"), "report", 7)
 	for range 3 {
@@ -90,15 +96,15 @@ func shop(w *world) {
 	w.sends(w.brand("de", "travel"), "travel", 9)
 	w.sends(w.brand("de", "office"), "official", 6)
 	w.regular(w.brand("de", "charity"), "club", 40)
-	w.public("de", 0.3)
+	w.public("de", 0.18)
 	w.fakes(30, w.brands, w.people)
 }
 
 // official is Judith, councillor and head of a committee; she answers a third, the rest by
 // telephone.
 func official(w *world) {
-	w.owner("Judith", "Amsel", "judith.amsel@council-weirbridge.example", "en", lookOutlook, habits{
-		hours: []float64{7.5, 10.2, 13, 16.3, 21}, skipsDay: 0.2, answers: 0.95, wait: 16, opens: 0.4, clears: 0.1,
+	w.owner("Judith", "Amsel", "judith.amsel@council-weirbridge.example", "en", lookOutlook, 0.91, "Liebe", "Frau", habits{
+		hours: []float64{7.5, 10.2, 13, 16.3, 21}, skipsDay: 0.2, answers: 1.4, wait: 16, opens: 0.4, clears: 0.1,
 		stars: 0.05, bins: 0.12, cleans: 0.25, cleanDays: 30, archives: 0.2, files: 0.2, forwards: 0.08, noise: 0.04, takesOff: 0.3})
 	for range 130 {
 		w.talks(w.person("en", "", anyLook), "citizen", 2)
@@ -129,16 +135,16 @@ func official(w *world) {
 	w.sends(rail, "marketing", 14)
 	w.sends(w.brand("en", "telecom"), "voicemail", 20)
 	w.regular(w.brand("en", "telecom"), "bill", 30)
-	for range 5 {
+	for range 3 {
 		w.regular(w.brand("en", "charity"), "newsletter", 14)
 	}
-	w.public("en", 0.4)
+	w.public("en", 0.25)
 	w.fakes(24, w.brands, w.people)
 }
 
 // developer is Jan, whose program marks everything as read when it comes.
 func developer(w *world) {
-	w.owner("Jan", "Sievers", "jan@sievers-code.example", "en", lookText, habits{
+	w.owner("Jan", "Sievers", "jan@sievers-code.example", "en", lookText, 0.94, "Lieber", "Herr", habits{
 		hours: []float64{9, 11.5, 14, 17, 22}, skipsDay: 0.15, answers: 0.85, wait: 5, opens: 0.3, marksAll: true,
 		stars: 0.08, bins: 0.3, cleans: 0.4, cleanDays: 10, archives: 0.4, files: 0.15, noise: 0.03, takesOff: 0.5})
 	hub := w.brand("en", "software")
@@ -146,8 +152,12 @@ func developer(w *world) {
 	w.sends(hub, "asked", 60)
 	w.sends(hub, "failed", 50)
 	w.sends(hub, "security", 6)
+	w.sends(hub, "marketing", 9)
+	server := w.brand("en", "software")
+	w.sends(server, "monitor", 70)
+	w.sends(server, "incident", 7)
 	list := w.brand("en", "list")
-	w.circle(panel{kind: "mailing list", members: w.several(14, "en", "", "friend", 0.2), rule: "post", length: 3.5, named: 0.06, list: list, answer: 0.6}, 70)
+	w.circle(panel{kind: "mailing list", members: w.several(14, "en", "", "friend", 0.2), rule: "post.tech", length: 3.5, named: 0.06, list: list, answer: 0.6}, 70)
 	team := w.several(6, "en", "quaywork.example", "work", 30, 0, 190) // the old job
 	w.several(6, "en", "lanternsoft.example", "work", 40, 180)         // the new one
 	w.circle(panel{kind: "team", members: team, rule: "work", length: 3, named: 0.15, cc: 0.7, answer: 0.6}, 40, 0, 190)

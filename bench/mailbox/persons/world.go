@@ -26,13 +26,17 @@ type world struct {
 	h          habits
 	look       look // how the owner's program writes
 	signature  string
-	sources    uint64 // how many were added so far: each has a random stream of its own
+	sources    uint64    // how many were added so far: each has a random stream of its own
+	pace       float64   // factor on how often others write
+	private    bool      // meetings are parties
+	honour     [2]string // "Liebe", "Frau"
 	sessions   []time.Time
 	cleanups   []time.Time
 	out        []life.Mail
 	taken      map[string]bool // domains
 	brands     []*brand
 	people     []*contact
+	elsewhere  bool     // the owner's next message is written on another device
 	trusted    *contact // who gets what the owner passes on
 }
 
@@ -74,7 +78,7 @@ func slug(s string) string {
 			b.WriteString(to)
 		} else if c < 128 && (unicode.IsLetter(c) || unicode.IsDigit(c)) {
 			b.WriteRune(c)
-		} else if b.Len() > 0 && (c == ' ' || c == '-' || c == '.') {
+		} else if n := b.Len(); n > 0 && b.String()[n-1] != '-' && (c == ' ' || c == '-' || c == '.') {
 			b.WriteByte('-')
 		}
 	}
@@ -123,7 +127,9 @@ type brand struct {
 	color        string
 	via          string // its mailing service
 	same         bool   // marketing comes from the address that bills come from
+	sector       string
 	no           string // the customer's number
+	zone         int    // hours east of UTC of its clock, 99: the owner's
 	r            *rand.Rand
 	look         look
 	foot         string
@@ -132,10 +138,13 @@ type brand struct {
 	froms        map[string]string // the local part for each kind of mail
 }
 
+// bills are the sectors that send bills.
+var bills = map[string]bool{"telecom": true, "energy": true, "insurer": true, "shop": true, "bank": true, "gym": true, "travel": true}
+
 // local is the part before @ of what the brand sends by a rule.
 func (b *brand) local(p *pen, rule string, bulk bool) string {
 	if bulk && b.same {
-		rule = "bill"
+		rule = map[bool]string{true: "bill"}[bills[b.sector]]
 	}
 	rule += ".from"
 	if !p.has(rule) {
@@ -154,7 +163,7 @@ func (b *brand) local(p *pen, rule string, bulk bool) string {
 func (w *world) brand(lang, sector string) *brand {
 	r := w.rand()
 	p := &pen{lang: lang, r: r, at: w.begin, v: map[string]string{}}
-	b := &brand{lang: lang, r: r}
+	b := &brand{lang: lang, r: r, sector: sector, zone: []int{0, 0, 99, 99, -7}[r.IntN(5)]}
 	for {
 		b.name = p.say("brand." + sector)
 		b.domain = slug(b.name) + ".example"
@@ -177,7 +186,7 @@ func (w *world) brand(lang, sector string) *brand {
 
 // pen returns what writes for a message at at.
 func (w *world) pen(r *rand.Rand, lang string, at time.Time) *pen {
-	return &pen{lang: lang, r: r, at: at, v: map[string]string{"me": w.first, "mefull": w.me.name, "memail": w.me.mail, "melast": w.me.name[strings.LastIndexByte(w.me.name, 32)+1:], "currency": w.currency}}
+	return &pen{lang: lang, r: r, at: at, v: map[string]string{"me": w.first, "mefull": w.me.name, "memail": w.me.mail, "melast": w.me.name[strings.LastIndexByte(w.me.name, 32)+1:], "currency": w.currency, "liebe": w.honour[0], "mr": w.honour[1], "sehr": map[string]string{"Liebe": "Sehr geehrte", "Lieber": "Sehr geehrter"}[w.honour[0]]}}
 }
 
 // text splits what a rule says into subject and body: "subject || body".
@@ -246,7 +255,7 @@ func (w *world) times(r *rand.Rand, perYear float64, from, to int, office bool) 
 		begin = w.end.AddDate(0, 0, -from)
 	}
 	for t := begin; ; {
-		t = t.Add(time.Duration(r.ExpFloat64() * 365 / perYear * 24 * float64(time.Hour)))
+		t = t.Add(time.Duration(r.ExpFloat64() * 365 / (perYear * w.pace) * 24 * float64(time.Hour)))
 		if t.After(end) {
 			break
 		}
@@ -273,6 +282,9 @@ func (w *world) every(r *rand.Rand, days, jitter float64, from, to int) []time.T
 	begin, end := w.begin, w.end.AddDate(0, 0, -to)
 	if from > 0 {
 		begin = w.end.AddDate(0, 0, -from)
+	}
+	if days < 20 {
+		days /= w.pace
 	}
 	hour := time.Duration(5+r.IntN(13))*time.Hour + time.Duration(r.IntN(60))*time.Minute
 	for x := r.Float64() * days; ; x += days {
