@@ -78,12 +78,13 @@ type player struct {
 	err     error
 }
 
-// play plays a life with a past of so many arrivals.
+// play plays a life with a past of so many arrivals, or all that there are.
 func (h *how) play(o *opened, past int) (*played, error) {
-	if len(o.arrived) < past+h.live {
-		return nil, fmt.Errorf("%s has %d arrivals, too few for %d and a past of %d", o.Person, len(o.arrived), h.live, past)
-	}
 	begin := len(o.arrived) - h.live
+	if begin < 0 {
+		return nil, fmt.Errorf("%d messages come, too few for %d", len(o.arrived), h.live)
+	}
+	past = min(past, begin)
 	p := &player{
 		how: h, opened: o, vectors: filter.Packed{}, letters: make([]*letter, len(o.Mail)),
 		at: map[filter.Place]*letter{}, uids: map[string]uint32{},
