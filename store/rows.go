@@ -228,6 +228,44 @@ type Sender struct {
 	// Uncounted: the row may have been dropped before, so that more lessons were perhaps
 	// learnt from its messages.
 	Uncounted bool `cbor:"11,keyasint,omitempty"`
+	// What the owner did with messages from it that are counted by what that was: see Handling.
+	Read     uint32 `cbor:"12,keyasint,omitempty"`
+	Binned   uint32 `cbor:"13,keyasint,omitempty"`
+	Unread   uint32 `cbor:"14,keyasint,omitempty"`
+	Wanted   uint32 `cbor:"15,keyasint,omitempty"`
+	Unwanted uint32 `cbor:"16,keyasint,omitempty"`
+}
+
+// Handling is what the owner did with a message, as far as their next messages from the same
+// sender are judged by it. A message has one; what is said outranks what is done.
+type Handling uint8
+
+// What an owner does with a message.
+const (
+	HandledNothing  Handling = iota // nothing that is known
+	HandledRead                     // read and kept
+	HandledBinned                   // deleted or archived unread
+	HandledUnread                   // left unread while newer mail was read
+	HandledWanted                   // starred, marked, or called important
+	HandledUnwanted                 // the mark taken off, junk, muted, or called ordinary
+)
+
+// Handled returns where messages that were handled so are counted; nil: nowhere.
+func (s *Sender) Handled(what Handling) *uint32 {
+	switch what {
+	case HandledRead:
+		return &s.Read
+	case HandledBinned:
+		return &s.Binned
+	case HandledUnread:
+		return &s.Unread
+	case HandledWanted:
+		return &s.Wanted
+	case HandledUnwanted:
+		return &s.Unwanted
+	default:
+		return nil
+	}
 }
 
 // Thread is what the account remembers of one thread.
@@ -319,6 +357,10 @@ type Message struct {
 	Vouched bool        `cbor:"61,keyasint,omitempty"`
 	// Topic is that of featurize.Message, for what others wrote.
 	Topic ID `cbor:"62,keyasint,omitempty"`
+	// Personal is that of featurize.Message.
+	Personal bool `cbor:"63,keyasint,omitempty"`
+	// Handled is what its sender's row counts it as.
+	Handled Handling `cbor:"64,keyasint,omitempty"`
 	// Heard are the flags that a copy of it was seen with, as far as they say anything
 	// of the message, and that were not seen to be taken off: a copy that brings them
 	// along says nothing new. Canonical.

@@ -157,7 +157,7 @@ func (f *Filter) meet(e *Arrived, role ingest.Role, r *Result) (store.Message, e
 	a.LastArrival = a.Clock
 	f.await(e)
 	m := store.Message{
-		Seq: a.Messages, ID: e.Meta.ID, Sender: e.Meta.From, Arrived: a.Clock, Vouched: e.Meta.Vouched,
+		Seq: a.Messages, ID: e.Meta.ID, Sender: e.Meta.From, Arrived: a.Clock, Vouched: e.Meta.Vouched, Personal: e.Meta.Personal,
 		Own: e.Meta.Own || role == ingest.RoleSent || role == ingest.RoleDrafts,
 	}
 	m.Claimed = e.Meta.Claimed && !m.Own
