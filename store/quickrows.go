@@ -170,6 +170,10 @@ func (m *Message) quickMore(number uint64, r *rowReader) {
 		m.Topic = r.id()
 	case 63:
 		m.Personal = r.bool()
+	case 65:
+		m.Together = r.bool()
+	case 66:
+		m.ReadAt = r.moment()
 	case 64:
 		m.Handled = Handling(r.uint8())
 	case 70:

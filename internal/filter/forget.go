@@ -238,6 +238,7 @@ func (g *forgetting) forgetHistory() {
 		}
 		if m, _ := st.Messages.Get(k); g.message(store.MessageKey([]byte(k))) {
 			takeHandled(st, m.Sender, m.Handled)
+			g.f.countReading(m.Handled, -1)
 		}
 	}
 	g.settleThreads(threads)

@@ -226,13 +226,13 @@ func note(st *store.State, m Meta, limits Limits, bind binding) (answered []stor
 
 // noteHandled counts one message of a sender as handled so; takeHandled takes that back.
 func noteHandled(st *store.State, sender store.ID, what store.Handling) {
-	if what != store.HandledNothing {
+	if new(store.Sender).Handled(what) != nil {
 		changeSender(st, sender, func(s *store.Sender) { *s.Handled(what)++ })
 	}
 }
 
 func takeHandled(st *store.State, sender store.ID, what store.Handling) {
-	if _, known := st.Senders.Get(sender.Key()); !known || what == store.HandledNothing {
+	if _, known := st.Senders.Get(sender.Key()); !known || new(store.Sender).Handled(what) == nil {
 		return
 	}
 	changeSender(st, sender, func(s *store.Sender) {
@@ -250,6 +250,8 @@ func (f *Filter) handle(m *store.Message, what store.Handling) {
 	if m.Handled == what {
 		return
 	}
+	f.countReading(m.Handled, -1)
+	f.countReading(what, 1)
 	takeHandled(f.st, m.Sender, m.Handled)
 	noteHandled(f.st, m.Sender, what)
 	m.Handled = what
