@@ -22,7 +22,7 @@ type grammar map[string][]string
 // alternative of it, "#" at the start of a line is a comment.
 var grammars = sync.OnceValue(func() map[string]grammar {
 	all := map[string]grammar{}
-	for _, lang := range []string{"de", "en", "es", "fr"} {
+	for _, lang := range []string{"de", "en", "es"} {
 		raw, err := texts.ReadFile("text/" + lang + ".txt")
 		if err != nil {
 			continue
@@ -223,14 +223,12 @@ var weekdays = map[string][]string{
 	"de": {"Montag", "Dienstag", "Mittwoch", "Donnerstag", "Freitag", "Samstag", "Sonntag"},
 	"en": {"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"},
 	"es": {"lunes", "martes", "miércoles", "jueves", "viernes", "sábado", "domingo"},
-	"fr": {"lundi", "mardi", "mercredi", "jeudi", "vendredi", "samedi", "dimanche"},
 }
 
 var months = map[string][]string{
 	"de": {"Januar", "Februar", "März", "April", "Mai", "Juni", "Juli", "August", "September", "Oktober", "November", "Dezember"},
 	"en": {"January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"},
 	"es": {"enero", "febrero", "marzo", "abril", "mayo", "junio", "julio", "agosto", "septiembre", "octubre", "noviembre", "diciembre"},
-	"fr": {"janvier", "février", "mars", "avril", "mai", "juin", "juillet", "août", "septembre", "octobre", "novembre", "décembre"},
 }
 
 // date is a day as people and programs of the language write it.

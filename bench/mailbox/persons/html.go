@@ -67,7 +67,7 @@ func (l *letter) plain() string {
 	return b.String()
 }
 
-var unsubWord = map[string]string{"de": "Vom Newsletter abmelden", "en": "Unsubscribe", "es": "Darse de baja", "fr": "Se désabonner"}
+var unsubWord = map[string]string{"de": "Vom Newsletter abmelden", "en": "Unsubscribe", "es": "Darse de baja"}
 
 // attribution is the line, or head, above a quote.
 func (l *letter) attribution(q *letter) string {
@@ -89,15 +89,12 @@ func (l *letter) attribution(q *letter) string {
 		return fmt.Sprintf("Am %s schrieb %s <%s>:", at.Format("02.01.2006 um 15:04"), q.from.name, q.from.mail)
 	case "es":
 		return fmt.Sprintf("El %s, %s (<%s>) escribió:", at.Format("2/1/2006 a las 15:04"), q.from.name, q.from.mail)
-	case "fr":
-		return fmt.Sprintf("Le %s, %s <%s> a écrit :", at.Format("02/01/2006 à 15:04"), q.from.name, q.from.mail)
 	}
 	return fmt.Sprintf("On %s, %s <%s> wrote:", at.Format("Mon, 2 Jan 2006 at 15:04"), q.from.name, q.from.mail)
 }
 
 var outlookWords = map[string][4]string{
 	"de": {"Von", "Gesendet", "An", "Betreff"}, "en": {"From", "Sent", "To", "Subject"},
-	"es": {"De", "Enviado el", "Para", "Asunto"}, "fr": {"De", "Envoyé", "À", "Objet"},
 }
 
 // link is where a button or link leads: a tracker of the sender's mailing service.

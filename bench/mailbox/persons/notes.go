@@ -25,6 +25,8 @@ type note struct {
 	auth   string
 	inJunk float64 // how often the server put it into Junk
 	look   look    // lookText: the sender's own
+	text   string  // the rule, if it isn't the note's name
+	reply  bool    // Reply-To is a stranger's address, who wrote it
 }
 
 var notes = map[string]note{
@@ -53,6 +55,27 @@ var notes = map[string]note{
 	"ticket":     {kind: "ticket update", auto: true},
 	"report":     {kind: "report", auto: true, look: lookPlainish},
 	"order":      {kind: "shop order", wanted: true, answer: 0.05},
+	"awaited":    {kind: "newsletter", wanted: true, bulk: true, text: "favourite"},
+	"renewal":    {kind: "deadline", wanted: true},
+	"official":   {kind: "authority", wanted: true, auto: true},
+	"club":       {kind: "club", wanted: true, bulk: true, answer: 0.15},
+	"relay":      {kind: "marketplace", wanted: true, answer: 0.6},
+	"esign":      {kind: "signature", wanted: true},
+	"shared":     {kind: "document", wanted: true, answer: 0.1},
+	"edits":      {kind: "document update", auto: true},
+	"voicemail":  {kind: "voicemail", wanted: true, auto: true},
+	"jobs":       {kind: "job list", bulk: true},
+	"event":      {kind: "event", wanted: true, pdf: 0.6},
+	"reset":      {kind: "code", liked: true, auto: true},
+	"form":       {kind: "customer", wanted: true, answer: 0.8, reply: true},
+	"formspam":   {kind: "form spam", reply: true},
+	"review":     {kind: "review", auto: true, liked: true},
+	"pull":       {kind: "code review", auto: true},
+	"asked":      {kind: "review request", wanted: true, answer: 0.3, auto: true},
+	"failed":     {kind: "build", auto: true, liked: true},
+	"moved":      {kind: "course", wanted: true, auto: true},
+	"uninews":    {kind: "newsletter", bulk: true},
+	"webinar":    {kind: "marketing", bulk: true, text: "marketing"},
 	"phish":      {kind: "phishing", junk: true, auth: "fail", inJunk: 0.3},
 	"spam":       {kind: "spam", junk: true, auth: "fail", inJunk: 0.6},
 }
@@ -102,13 +125,12 @@ func (w *world) note(r *rand.Rand, b *brand, rule string, t time.Time) {
 func (w *world) compose(r *rand.Rand, b *brand, rule string, n note, t time.Time) *letter {
 	p := w.pen(r, b.lang, t)
 	p.v["brand"], p.v["no"], p.v["domain"] = b.name, b.no, b.domain
-	subject, body := p.text(rule)
-	from := rule + ".from"
-	if !p.has(from) || n.bulk && b.same {
-		from = "from"
+	text := rule
+	if n.text != "" {
+		text = n.text
 	}
-	local, name := p.say(from), b.name
-	l := &letter{from: address{name, local + "@" + b.domain}, to: []address{w.me}, at: t, subject: subject, body: body, look: b.look, lang: b.lang,
+	subject, body := p.text(text)
+	l := &letter{from: address{b.name, b.local(p, rule, n.bulk) + "@" + b.domain}, to: []address{w.me}, at: t, subject: subject, body: body, look: b.look, lang: b.lang,
 		brand: b.name, color: b.color, signature: b.foot, via: b.via, auth: n.auth}
 	if n.look != lookText {
 		l.look = n.look
@@ -118,9 +140,17 @@ func (w *world) compose(r *rand.Rand, b *brand, rule string, n note, t time.Time
 	}
 	l.id = id(r, lookText, l.from.domain())
 	l.preheader, _, _ = strings.Cut(strings.TrimLeft(body, "#>=- "), "\n")
-	if n.bulk {
+	if n.reply {
+		l.head = append(l.head, "Reply-To: "+slug(p.say("first"))+"."+slug(p.say("last"))+"@freepost.example", "X-Mailer: PHPMailer 6.9 (https://phpmailer.example)")
+		l.look = lookText
+	}
+	if n.bulk || b.lists {
 		l.unsub = fmt.Sprintf("https://%s/u/%s", strings.TrimPrefix(b.via+"."+b.domain, "."), hex(r, 14))
-		l.head = append(l.head, fmt.Sprintf("List-Id: <%s.%s>", hex(r, 5), b.domain), "X-Mailer: "+[]string{"SendWell 4.2", "MJPost", "ClickPost Cloud", "PHPMailer 6.9"}[r.IntN(4)])
+		l.head = append(l.head, fmt.Sprintf("List-Id: <%s.%s>", slug(rule), b.domain), "X-Mailer: "+b.mailer)
+	}
+	if rule == "webinar" {
+		at := t.AddDate(0, 0, 6).Truncate(time.Hour)
+		l.calendar, l.method = meeting{uid: hex(r, 16) + "@" + b.domain, title: subject, organizer: l.from, guests: l.to, start: at, length: time.Hour, place: "online"}.ics("REQUEST", "NEEDS-ACTION", t), "REQUEST"
 	}
 	if n.auto {
 		l.head = append(l.head, "Auto-Submitted: auto-generated")

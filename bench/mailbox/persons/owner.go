@@ -23,6 +23,7 @@ type habits struct {
 	bins      float64   // of unwanted mail, deleted in the session that saw it
 	cleans    float64   // of unwanted mail left, deleted at the next clean-up
 	cleanDays int       // days between two clean-ups
+	clears    float64   // of what is unread then, marked as read at a clean-up
 	archives  float64   // of read mail that stays
 	files     float64   // of wanted machine mail
 	forwards  float64   // of wanted mail that isn't answered
@@ -83,9 +84,13 @@ func (w *world) handle(r *rand.Rand, m mail, at time.Time) (acts []life.Act, ans
 		open = 1 - open
 	}
 	opened := r.Float64() < open
+	put := 0.15
+	if !m.wanted {
+		put = 0.35
+	}
 	when := seen
 	if opened {
-		for r.Float64() < 0.15 { // looked at, put off
+		for r.Float64() < put { // put off
 			when = after(w.sessions, when).Add(time.Duration(r.IntN(900)) * time.Second)
 		}
 		if !h.marksAll {
@@ -101,6 +106,9 @@ func (w *world) handle(r *rand.Rand, m mail, at time.Time) (acts []life.Act, ans
 		t := when.Add(4 * time.Minute)
 		if r.Float64() < 0.6 {
 			delay := time.Duration(h.wait * 1.6 * r.ExpFloat64() * float64(time.Hour))
+			if r.IntN(8) == 0 {
+				delay *= 8 // forgotten for days
+			}
 			t = after(w.sessions, when.Add(delay)).Add(time.Duration(r.IntN(1200)) * time.Second)
 		}
 		answered, last = t, t
@@ -117,8 +125,21 @@ func (w *world) handle(r *rand.Rand, m mail, at time.Time) (acts []life.Act, ans
 		}
 	}
 	w.tidy(r, m, opened, contrary, last, do)
+	return w.order(acts), answered
+}
+
+// order sorts acts and ends them with the move that ends a message, or with the life.
+func (w *world) order(acts []life.Act) []life.Act {
 	sort.SliceStable(acts, func(i, j int) bool { return acts[i].At.Before(acts[j].At) })
-	return acts, answered
+	for i, a := range acts {
+		if a.At.After(w.end) {
+			return acts[:i]
+		}
+		if a.Do == life.Delete || a.Do == life.ToJunk || a.Do == life.ToArchive || a.Do == life.ToFolder {
+			return acts[:i+1]
+		}
+	}
+	return acts
 }
 
 // openShare is how likely the owner opens a message.
@@ -165,5 +186,7 @@ func (w *world) tidy(r *rand.Rand, m mail, opened, contrary bool, last time.Time
 		do(sweep, life.Delete)
 	case opened && r.Float64() < h.archives:
 		do(sweep, life.ToArchive)
+	case !opened && !h.marksAll && r.Float64() < h.clears:
+		do(sweep, life.Read) // "mark all as read"
 	}
 }

@@ -28,7 +28,8 @@ var cast = []struct {
 	name string
 	make func(*world)
 }{
-	{"family", family}, {"office", office}, {"phone", phone},
+	{"family", family}, {"office", office}, {"phone", phone}, {"shop", shop}, {"student", student},
+	{"official", official}, {"retired", retired}, {"developer", developer},
 }
 
 // Names returns the persons that Make knows.

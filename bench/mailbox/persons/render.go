@@ -52,6 +52,7 @@ type letter struct {
 	method    string
 	auth      string // pass, fail, none, or own: no check by a server
 	via       string // the domain whose server sends it
+	list      string // the address of the mailing list that it came by
 }
 
 // file is an attachment.

@@ -105,7 +105,7 @@ func (w *world) ownRule(lang, rule string) string {
 	if (&pen{lang: lang}).has("own." + rule) {
 		return rule
 	}
-	if manners[rule].office {
+	if manners[rule].office && (&pen{lang: lang}).has("own.work") {
 		return "work"
 	}
 	return "friend"
@@ -124,14 +124,26 @@ func (w *world) later(r *rand.Rand, t time.Time, m manner) time.Time {
 func (w *world) from(r *rand.Rand, c *contact, p *pen, rule string, last *letter, t time.Time) *letter {
 	p.at = t
 	subject, body := p.text(rule)
+	l := w.base(r, c, subject, body, t)
+	l.follow(r, last)
+	return l
+}
+
+// base makes a contact's message to the owner.
+func (w *world) base(r *rand.Rand, c *contact, subject, body string, t time.Time) *letter {
 	l := &letter{from: c.address, to: []address{w.me}, at: t, subject: subject, body: body, look: c.look, lang: c.lang, id: id(r, c.look, c.domain()), signature: c.signature}
+	if c.second != "" && r.IntN(6) == 0 {
+		l.from.mail = c.second
+	}
 	if r.IntN(12) == 0 {
 		l.signature = ""
+	}
+	if r.IntN(3) == 0 {
+		l.to[0].name = ""
 	}
 	if c.xmailer != "" {
 		l.head = append(l.head, c.xmailer)
 	}
-	l.follow(r, last)
 	return l
 }
 
@@ -172,8 +184,34 @@ func (w *world) write(r *rand.Rand, c *contact, p *pen, rule string, last *lette
 	if last != nil && len(last.cc) > 0 && r.IntN(3) > 0 {
 		l.cc = without(last.cc, w.me)
 	}
+	if last != nil && last.list != "" {
+		l.to, l.cc = []address{{mail: last.list}}, l.to
+	}
 	w.put(r, l, life.Mail{Folder: life.Sent, Kind: "own"})
+	w.echo(r, c, p, l)
 	return l
+}
+
+// echo is what machines answer to the owner's mail now and then: an absence, or that it
+// couldn't be delivered.
+func (w *world) echo(r *rand.Rand, c *contact, p *pen, own *letter) {
+	rule, m := "oof", mail{kind: "auto-reply"}
+	if r.IntN(3) == 0 {
+		rule, m = "bounce", mail{kind: "bounce", wanted: true}
+	}
+	if r.IntN(30) > 0 || !p.has(rule) {
+		return
+	}
+	q := w.pen(r, c.lang, own.at)
+	q.v["subject"], q.v["domain"] = own.subject, c.domain()
+	subject, body := q.text(rule)
+	l := w.base(r, c, subject, body, own.at.Add(40*time.Second))
+	l.refs = []string{own.id}
+	l.head = append(l.head, "Auto-Submitted: auto-replied", "X-Auto-Response-Suppress: All")
+	if rule == "bounce" {
+		l.from, l.look, l.signature = address{"Mail Delivery System", "MAILER-DAEMON@" + w.me.domain()}, lookText, ""
+	}
+	w.arrive(r, l, m)
 }
 
 func without(as []address, me address) []address {
@@ -195,7 +233,7 @@ func (w *world) file(r *rand.Rand, p *pen, rule string) file {
 
 func fileKind(name string) string {
 	switch name[len(name)-4:] {
-	case ".jpg":
+	case ".jpg", "jpeg":
 		return "image/jpeg"
 	case "docx":
 		return "application/vnd.openxmlformats-officedocument.wordprocessingml.document"

@@ -31,6 +31,9 @@ type world struct {
 	cleanups   []time.Time
 	out        []life.Mail
 	taken      map[string]bool // domains
+	brands     []*brand
+	people     []*contact
+	trusted    *contact // who gets what the owner passes on
 }
 
 // rand returns the next source's random numbers. Sources don't disturb each other.
@@ -51,7 +54,7 @@ type contact struct {
 	look      look
 	signature string
 	xmailer   string
-	r         *rand.Rand
+	second    string // another address, used now and then
 }
 
 var clients = []struct {
@@ -87,7 +90,7 @@ func (w *world) person(lang, domain string, l look) *contact {
 	r := w.rand()
 	p := &pen{lang: lang, r: r, at: w.begin, v: map[string]string{}}
 	first, last := p.say("first"), p.say("last")
-	c := &contact{first: first, lang: lang, r: r}
+	c := &contact{first: first, lang: lang}
 	if domain == "" {
 		domain = []string{"freepost.example", "mailbude.example", "gmx-mail.example", "inboxly.example", "wolkenpost.example", "correolibre.example", "zmail.example", "zmail.example"}[r.IntN(8)]
 	}
@@ -100,10 +103,14 @@ func (w *world) person(lang, domain string, l look) *contact {
 			break
 		}
 	}
+	if r.IntN(5) == 0 {
+		c.second = slug(first) + "@" + slug(last) + "-" + hex(r, 3) + ".example"
+	}
 	if r.IntN(3) == 0 && p.has("sig") {
 		p.v["them"], p.v["themfull"] = first, c.name
 		c.signature = p.say("sig")
 	}
+	w.people = append(w.people, c)
 	return c
 }
 
@@ -120,6 +127,27 @@ type brand struct {
 	r            *rand.Rand
 	look         look
 	foot         string
+	lists        bool              // even its bills carry List-Unsubscribe
+	mailer       string            // its X-Mailer
+	froms        map[string]string // the local part for each kind of mail
+}
+
+// local is the part before @ of what the brand sends by a rule.
+func (b *brand) local(p *pen, rule string, bulk bool) string {
+	if bulk && b.same {
+		rule = "bill"
+	}
+	rule += ".from"
+	if !p.has(rule) {
+		rule = "from"
+	}
+	if b.froms == nil {
+		b.froms = map[string]string{}
+	}
+	if b.froms[rule] == "" {
+		b.froms[rule] = p.say(rule)
+	}
+	return b.froms[rule]
 }
 
 // brand invents one of a sector: a rule brand.SECTOR of the language.
@@ -137,11 +165,13 @@ func (w *world) brand(lang, sector string) *brand {
 	w.taken[b.domain] = true
 	b.color = fmt.Sprintf("#%06x", r.IntN(1<<24))
 	b.via = []string{"", "mail." + b.domain, "sendwell.example", "mjpost.example", "em.clickpost.example"}[r.IntN(5)]
-	b.same = r.IntN(3) == 0
+	b.same, b.lists = r.IntN(3) == 0, r.IntN(5) == 0
+	b.mailer = []string{"SendWell 4.2", "MJPost", "ClickPost Cloud", "PHPMailer 6.9"}[r.IntN(4)]
 	b.no = p.say("custno")
 	b.look = []look{lookMJML, lookMJML, lookMJML, lookHTMLOnly, lookPlainish}[r.IntN(5)]
 	p.v["brand"] = b.name
 	b.foot = p.say("foot")
+	w.brands = append(w.brands, b)
 	return b
 }
 
@@ -173,8 +203,24 @@ func (w *world) arrive(r *rand.Rand, l *letter, m mail) time.Time {
 		return time.Time{}
 	}
 	acts, answered := w.handle(r, m, l.at)
+	if m.wanted && answered.IsZero() && w.trusted != nil && r.Float64() < w.h.forwards {
+		acts = w.pass(r, l, acts)
+	}
 	w.put(r, l, life.Mail{Folder: life.Inbox, Kind: m.kind, Wanted: m.wanted, Acts: acts})
 	return answered
+}
+
+// pass forwards a message that was read to the one whom the owner trusts.
+func (w *world) pass(r *rand.Rand, l *letter, acts []life.Act) []life.Act {
+	if len(acts) == 0 || acts[0].Do != life.Read {
+		return acts
+	}
+	t := acts[0].At.Add(3 * time.Second)
+	p := w.pen(r, w.trusted.lang, t)
+	p.v["them"], p.v["subject"] = w.trusted.first, l.subject
+	own := &letter{from: w.me, to: []address{w.trusted.address}, at: t, subject: "Fwd: " + l.subject, body: p.say("ask") + "\n\n" + w.first, look: w.look, lang: p.lang, id: id(r, w.look, w.me.domain()), quotes: l, auth: "own", files: l.files}
+	w.put(r, own, life.Mail{Folder: life.Sent, Kind: "own"})
+	return w.order(append(acts, life.Act{At: t, Do: life.Forward}))
 }
 
 // id makes a Message-ID as the program of the look does.
