@@ -5,7 +5,6 @@ package main
 import (
 	"fmt"
 	"reflect"
-	"strconv"
 	"strings"
 	"time"
 
@@ -45,32 +44,13 @@ func (h *how) set(setting string) error {
 			return fmt.Errorf("there is no setting %s", path)
 		}
 	}
-	return setValue(v, value)
-}
-
-func setValue(v reflect.Value, value string) error {
-	if v.Type() == reflect.TypeFor[time.Duration]() {
-		d, err := time.ParseDuration(value)
-		v.SetInt(int64(d))
+	if d, is := v.Addr().Interface().(*time.Duration); is {
+		var err error
+		*d, err = time.ParseDuration(value)
 		return err
 	}
-	switch v.Kind() {
-	case reflect.String:
-		v.SetString(value)
-	case reflect.Bool:
-		b, err := strconv.ParseBool(value)
-		v.SetBool(b)
-		return err
-	case reflect.Int, reflect.Int64:
-		n, err := strconv.ParseInt(value, 10, 64)
-		v.SetInt(n)
-		return err
-	case reflect.Float64:
-		x, err := strconv.ParseFloat(value, 64)
-		v.SetFloat(x)
-		return err
-	default:
-		return fmt.Errorf("a setting of type %s can't be set here", v.Type())
+	if _, err := fmt.Sscan(value, v.Addr().Interface()); err != nil {
+		return fmt.Errorf("%s can't be %q: %w", path, value, err)
 	}
 	return nil
 }
