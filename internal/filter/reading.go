@@ -71,9 +71,9 @@ func (f *Filter) countReading(what store.Handling, by int) {
 	r := &f.st.Account.Reading
 	n := &r.Passed
 	switch what {
-	case store.HandledRead, store.HandledWanted:
+	case store.HandledRead, store.HandledWanted, store.HandledDone:
 		n = &r.Kept
-	case store.HandledBinned, store.HandledUnread, store.HandledDone:
+	case store.HandledBinned, store.HandledUnread:
 	default:
 		return
 	}
