@@ -144,6 +144,7 @@ func (f *Featurizer) begin(raw []byte) (m *Message, body, debris []byte) {
 func (f *Featurizer) end(m *Message) {
 	slices.Sort(f.defects)
 	m.Defects = slices.Clone(f.defects)
+	m.Personal = f.personal(m)
 }
 
 func (f *Featurizer) reset() {

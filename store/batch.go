@@ -90,6 +90,8 @@ type Lesson struct {
 	// Anew is Account.Anew when the lesson was learnt. Of a lesson with another number the
 	// learner of now knows nothing.
 	Anew uint32 `cbor:"18,keyasint,omitempty"`
+	// Tells is how much reading told of the owner when the lesson was learnt from it.
+	Tells float64 `cbor:"19,keyasint,omitempty"`
 }
 
 // Learnt reports whether the learner heard of the label. If not, the threshold

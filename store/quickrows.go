@@ -30,6 +30,8 @@ func (s *Sender) quick(r *rowReader) {
 			s.Lessons = r.uint32()
 		case 11:
 			s.Uncounted = r.bool()
+		case 12, 13, 14, 15, 16:
+			*s.Handled(Handling(number - 11)) = r.uint32()
 		default:
 			r.unknown()
 		}
@@ -166,6 +168,14 @@ func (m *Message) quickMore(number uint64, r *rowReader) {
 		m.Vouched = r.bool()
 	case 62:
 		m.Topic = r.id()
+	case 63:
+		m.Personal = r.bool()
+	case 65:
+		m.Together = r.bool()
+	case 66:
+		m.ReadAt = r.moment()
+	case 64:
+		m.Handled = Handling(r.uint8())
 	case 70:
 		m.Heard = r.texts()
 	default:

@@ -71,7 +71,7 @@ func (o Outcome) String() string {
 // Source says where a label came from.
 type Source uint8
 
-// The sources of labels, weakest first save for the last two; a label never displaces
+// The sources of labels, weakest first save for the last three; a label never displaces
 // one of a stronger source. See Outranks.
 const (
 	SourceNone        Source = iota
@@ -85,6 +85,7 @@ const (
 	SourceExplicit           // the owner said so on the command line, or an archive's label
 	SourceMuted              // the owner muted it ($Muted); as strong as SourceJunk
 	SourceForwarded          // the owner passed it on; weaker than SourceAnswered
+	SourceRead               // the owner read and kept it; as strong as SourceSilence
 )
 
 // Outranks reports whether a label from s is stronger than one from o.
@@ -96,12 +97,14 @@ func (s Source) rank() Source {
 		s = SourceJunk
 	case SourceForwarded:
 		return 2*SourceSilence + 1
+	case SourceRead:
+		s = SourceSilence
 	}
 	return 2 * s
 }
 
 func (s Source) String() string {
-	return [...]string{"none", "provisional", "silence", "answered", "moved", "junk", "flagged", "mark", "explicit", "muted", "forwarded"}[min(s, SourceForwarded)]
+	return [...]string{"none", "provisional", "silence", "answered", "moved", "junk", "flagged", "mark", "explicit", "muted", "forwarded", "read"}[min(s, SourceRead)]
 }
 
 // Account is the one row of counters and clocks.
@@ -205,6 +208,12 @@ type Account struct {
 	WindowNext uint64          `cbor:"72,keyasint,omitempty"`
 	Replayed   uint64          `cbor:"73,keyasint,omitempty"`
 	Dual       model.DualTally `cbor:"74,keyasint,omitzero"`
+	// Reading counts what the owner read and kept, and what not. ReadRun are the messages
+	// that were read last, at once. Unknown counts the known messages about which the
+	// owner's silence said nothing.
+	Reading Reading `cbor:"76,keyasint,omitzero"`
+	ReadRun ReadRun `cbor:"77,keyasint,omitzero" digest:"-"`
+	Unknown uint64  `cbor:"78,keyasint,omitempty"`
 	// LastActive is when the owner was last seen to be active.
 	LastActive Moment `cbor:"75,keyasint,omitempty"`
 	// Anew counts how often learning began anew, for another kernel.
@@ -228,6 +237,60 @@ type Sender struct {
 	// Uncounted: the row may have been dropped before, so that more lessons were perhaps
 	// learnt from its messages.
 	Uncounted bool `cbor:"11,keyasint,omitempty"`
+	// What the owner did with messages from it that are counted by what that was: see Handling.
+	Read     uint32 `cbor:"12,keyasint,omitempty"`
+	Binned   uint32 `cbor:"13,keyasint,omitempty"`
+	Unread   uint32 `cbor:"14,keyasint,omitempty"`
+	Wanted   uint32 `cbor:"15,keyasint,omitempty"`
+	Unwanted uint32 `cbor:"16,keyasint,omitempty"`
+}
+
+// Reading counts messages by what the owner did with them: the last ones, some hundreds.
+type Reading struct {
+	Kept   uint32 `cbor:"1,keyasint,omitempty"` // read and kept
+	Passed uint32 `cbor:"2,keyasint,omitempty"` // left unread while newer mail was read, or thrown away
+	Newest uint64 `cbor:"3,keyasint,omitempty"` // Message.Seq of the newest that was read
+}
+
+// ReadRun are messages that were read at once: by one command, or within a settle window.
+type ReadRun struct {
+	Batch ID           `cbor:"1,keyasint,omitempty"` // as in Pending
+	Since Moment       `cbor:"2,keyasint,omitempty"` // when the first was read; the last, where they are many
+	Keys  []MessageKey `cbor:"3,keyasint,omitempty"` // while they are few
+	Many  bool         `cbor:"4,keyasint,omitempty"` // too many to have been read one by one
+}
+
+// Handling is what the owner did with a message, as far as their next messages from the same
+// sender are judged by it. A message has one; what is said outranks what is done.
+type Handling uint8
+
+// What an owner does with a message.
+const (
+	HandledNothing  Handling = iota // nothing that is known
+	HandledRead                     // read and kept
+	HandledBinned                   // deleted or archived unread
+	HandledUnread                   // left unread while newer mail was read
+	HandledWanted                   // starred, marked, or called important
+	HandledUnwanted                 // the mark taken off, junk, muted, or called ordinary
+	HandledDone                     // read, and deleted before long
+)
+
+// Handled returns where messages that were handled so are counted; nil: nowhere.
+func (s *Sender) Handled(what Handling) *uint32 {
+	switch what {
+	case HandledRead:
+		return &s.Read
+	case HandledBinned:
+		return &s.Binned
+	case HandledUnread:
+		return &s.Unread
+	case HandledWanted:
+		return &s.Wanted
+	case HandledUnwanted:
+		return &s.Unwanted
+	default:
+		return nil
+	}
 }
 
 // Thread is what the account remembers of one thread.
@@ -319,6 +382,14 @@ type Message struct {
 	Vouched bool        `cbor:"61,keyasint,omitempty"`
 	// Topic is that of featurize.Message, for what others wrote.
 	Topic ID `cbor:"62,keyasint,omitempty"`
+	// Personal is that of featurize.Message.
+	Personal bool `cbor:"63,keyasint,omitempty"`
+	// Handled is what its sender's row counts it as.
+	Handled Handling `cbor:"64,keyasint,omitempty"`
+	// Together: it was marked as read with many others at once, or before it was first seen.
+	// ReadAt is when it was read, where that is what is waited for from then on.
+	Together bool   `cbor:"65,keyasint,omitempty" digest:"-"`
+	ReadAt   Moment `cbor:"66,keyasint,omitempty"`
 	// Heard are the flags that a copy of it was seen with, as far as they say anything
 	// of the message, and that were not seen to be taken off: a copy that brings them
 	// along says nothing new. Canonical.
@@ -333,6 +404,7 @@ const (
 	QuietNothing Quiet = iota
 	QuietHours         // for a provisional label
 	QuietDays          // as it is marked, for one that weighs less
+	QuietUnknown       // nothing: it was final, and nobody knows what it said
 )
 
 // Reason tells why a decision or the absence of a mark is not the threshold's

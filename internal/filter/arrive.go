@@ -55,7 +55,14 @@ func (e *Arrived) apply(f *Filter, r *Result) error {
 	}
 	former := ingest.Role(m.Role)
 	m.Role = uint8(role)
-	m.Seen = m.Seen || ingest.HasFlag(e.Flags, `\Seen`)
+	if !m.Seen && ingest.HasFlag(e.Flags, `\Seen`) {
+		if m.Seen = true; known {
+			f.noteRead(k, &m, mannerOf(e.Place, e.Away, e.ModSeq))
+		}
+		if m.Together = m.Together || !known && !e.Backlog; e.Backlog {
+			f.st.Account.Reading.Newest = m.Seq
+		}
+	}
 	if placed {
 		m.Copies++
 	}
@@ -133,7 +140,7 @@ func (e *Arrived) hear(f *Filter, m *store.Message, known, fresh bool, former, r
 	if _, err := f.heed(k, m, e.Place, common(ingest.CanonicalFlags(old), e.Flags), e.Flags, true, with, r); err != nil {
 		return err
 	}
-	if !known && e.Backlog && role == ingest.RoleTrash && !ingest.HasFlag(e.Flags, `\Seen`) {
+	if !known && e.Backlog && (role == ingest.RoleTrash || f.archives(e.Place.Mailbox)) && !ingest.HasFlag(e.Flags, `\Seen`) {
 		return f.label(k, m, said{label: model.Ordinary, source: store.SourceMoved}, oneByOne, r)
 	}
 	return nil
@@ -157,7 +164,7 @@ func (f *Filter) meet(e *Arrived, role ingest.Role, r *Result) (store.Message, e
 	a.LastArrival = a.Clock
 	f.await(e)
 	m := store.Message{
-		Seq: a.Messages, ID: e.Meta.ID, Sender: e.Meta.From, Arrived: a.Clock, Vouched: e.Meta.Vouched,
+		Seq: a.Messages, ID: e.Meta.ID, Sender: e.Meta.From, Arrived: a.Clock, Vouched: e.Meta.Vouched, Personal: e.Meta.Personal,
 		Own: e.Meta.Own || role == ingest.RoleSent || role == ingest.RoleDrafts,
 	}
 	m.Claimed = e.Meta.Claimed && !m.Own

@@ -40,8 +40,12 @@ func (f *Filter) Counts() Counts {
 //
 // A message counts if it was decided, has a label and is not the owner's own. The
 // decision was wrong if it was important and the label is not, a false alarm, or the
-// other way round, a missed one. Unsure is not important.
+// other way round, a missed one. Unsure is not important. One about which silence said nothing
+// is counted as that.
 func (f *Filter) countJudged(m *store.Message, by int) {
+	if m.Quiet == store.QuietUnknown {
+		f.st.Account.Unknown += uint64(by)
+	}
 	if !counts(m) {
 		return
 	}

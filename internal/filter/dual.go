@@ -79,6 +79,8 @@ func (o *Options) weightOf(label model.Label, source store.Source) float64 {
 	switch {
 	case source == store.SourceForwarded:
 		return o.ImplicitWeight
+	case source == store.SourceRead:
+		return float64(o.ImplicitWeight * readWeight)
 	case source >= store.SourceJunk:
 		return 1
 	case label == model.Important:

@@ -50,7 +50,9 @@ func (f *Filter) reflag(place Place, p store.Place, flags []string, with manner,
 	if !ok {
 		return nil // so old that it was forgotten
 	}
-	m.Seen = m.Seen || ingest.HasFlag(flags, `\Seen`)
+	if !m.Seen && ingest.HasFlag(flags, `\Seen`) {
+		f.noteRead(p.Message, &m, with)
+	}
 	owner, err := f.heed(p.Message, &m, place, old, flags, false, with, r)
 	if err != nil {
 		return err
@@ -277,7 +279,7 @@ func (f *Filter) moved(k store.MessageKey, m *store.Message, from, to ingest.Rol
 		// A clean-up, not an opinion.
 	case to == ingest.RoleJunk:
 		what = said{label: model.Ordinary, source: store.SourceJunk}
-	case to == ingest.RoleTrash:
+	case to == ingest.RoleTrash, from == ingest.RoleInbox && f.archives(e.Place.Mailbox):
 		if !ingest.HasFlag(e.Flags, `\Seen`) {
 			what = said{label: model.Ordinary, source: store.SourceMoved}
 		}
@@ -296,6 +298,11 @@ func (f *Filter) moved(k store.MessageKey, m *store.Message, from, to ingest.Rol
 		what.after = f.opts.Elsewhere // it may be the copy that went; see copyVanished
 	}
 	return f.label(k, m, what, mannerOf(e.Place, e.Away, e.ModSeq), r)
+}
+
+// archives reports whether what lies in a mailbox was put aside there.
+func (f *Filter) archives(mailbox string) bool {
+	return f.role(mailbox) == ingest.RoleArchive && !f.isLabel(mailbox)
 }
 
 // isLabel reports whether a mailbox is one label of several that a message may have.

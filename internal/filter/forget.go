@@ -236,6 +236,10 @@ func (g *forgetting) forgetHistory() {
 		if m, _ := st.Messages.Get(k); g.message(store.MessageKey([]byte(k))) && m.ID == 0 && !m.Own && !g.f.doubtful(&m) {
 			g.forgetOf(m.Sender, false)
 		}
+		if m, _ := st.Messages.Get(k); g.message(store.MessageKey([]byte(k))) {
+			takeHandled(st, m.Sender, m.Handled)
+			g.f.countReading(m.Handled, -1)
+		}
 	}
 	g.settleThreads(threads)
 	for _, k := range g.senders {

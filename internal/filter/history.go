@@ -40,6 +40,8 @@ type Meta struct {
 	// Says and Topic are those of featurize.Message.
 	Says  featurize.Says `cbor:"12,keyasint,omitempty"`
 	Topic store.ID       `cbor:"13,keyasint,omitempty"`
+	// Personal is that of featurize.Message.
+	Personal bool `cbor:"14,keyasint,omitempty"`
 }
 
 // ByOwner returns m as the owner's own message, whatever vouches for it: its source
@@ -86,7 +88,7 @@ func NewMeta(m *featurize.Message) Meta {
 	meta := Meta{
 		Key: store.MessageKey(m.Key), ID: hashID(m.MessageID),
 		Own: m.Own(), Vouched: m.Vouched, Claimed: m.FromOwner && !m.Vouched,
-		Doubtful: m.Doubtful, Says: m.Says, Topic: store.ID(m.Topic),
+		Doubtful: m.Doubtful, Says: m.Says, Topic: store.ID(m.Topic), Personal: m.Personal,
 	}
 	replies := min(len(m.InReplyTo), maxParents)
 	parents := make([]store.ID, 0, min(replies+len(m.References), maxParents))
@@ -220,6 +222,39 @@ func note(st *store.State, m Meta, limits Limits, bind binding) (answered []stor
 	evict(st.Threads, limits.Threads, func(t store.Thread) uint64 { return t.Seq })
 	evict(st.IDs, limits.IDs, func(k store.KnownID) uint64 { return k.Seq })
 	return answered
+}
+
+// noteHandled counts one message of a sender as handled so; takeHandled takes that back.
+func noteHandled(st *store.State, sender store.ID, what store.Handling) {
+	if new(store.Sender).Handled(what) != nil {
+		changeSender(st, sender, func(s *store.Sender) { *s.Handled(what)++ })
+	}
+}
+
+func takeHandled(st *store.State, sender store.ID, what store.Handling) {
+	if _, known := st.Senders.Get(sender.Key()); !known || new(store.Sender).Handled(what) == nil {
+		return
+	}
+	changeSender(st, sender, func(s *store.Sender) {
+		n := s.Handled(what)
+		*n -= min(*n, 1)
+	})
+}
+
+// handle notes what the owner did with m, in place of what was noted before. What is done
+// with a message whose sender is doubtful says nothing of whom it names. The caller puts m.
+func (f *Filter) handle(m *store.Message, what store.Handling) {
+	if f.doubtful(m) {
+		what = store.HandledNothing
+	}
+	if m.Handled == what {
+		return
+	}
+	f.countReading(m.Handled, -1)
+	f.countReading(what, 1)
+	takeHandled(f.st, m.Sender, m.Handled)
+	noteHandled(f.st, m.Sender, what)
+	m.Handled = what
 }
 
 // TopicDays is for how long a message is answered by its subject alone.

@@ -18,8 +18,12 @@ func (f *Filter) learn(k store.MessageKey, m *store.Message, label model.Label, 
 	}
 	l := f.lessonOf(k, m, label, source)
 	l.Weight = float64(f.opts.weightOf(label, source) * f.boldness())
-	if source == store.SourceProvisional && f.ledger.everMarked(k) {
+	switch {
+	case source == store.SourceProvisional && f.ledger.everMarked(k):
 		l.Weight = float64(f.opts.Dual.MarkedWeight * f.boldness())
+	case source == store.SourceRead:
+		l.Tells = f.readingTells()
+		l.Weight = float64(l.Weight * l.Tells)
 	}
 	f.absorb(&l, x)
 	if source > store.SourceSilence {
@@ -27,10 +31,10 @@ func (f *Filter) learn(k store.MessageKey, m *store.Message, label model.Label, 
 	}
 	noteLesson(f.st, m.Sender)
 	f.countJudged(m, -1)
-	m.Label, m.Source, m.Unlearnt = label, source, 0
+	m.Label, m.Source, m.Unlearnt, m.Quiet = label, source, 0, store.QuietNothing
 	f.countJudged(m, 1)
+	f.noteLabel(m, label, source)
 	m.Lessons++
-	m.Quiet = store.QuietNothing
 	if source != store.SourceProvisional {
 		f.waitForSilence(m, 0)
 	}

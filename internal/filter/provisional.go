@@ -5,7 +5,6 @@ package filter
 import (
 	"container/heap"
 
-	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
 
@@ -23,6 +22,10 @@ func (f *Filter) quietDue(now store.Moment) bool {
 	return f.quiet(&f.hours, store.QuietHours, now) || f.quiet(&f.days, store.QuietDays, now)
 }
 
+// quietSince is from when on the owner does nothing with m: since it came, or since they read
+// it.
+func quietSince(m *store.Message) store.Moment { return max(m.Arrived, m.ReadAt) }
+
 // quiet reports whether the first message of q that still waits for what has been
 // left alone for long enough. It drops those before it that wait no more.
 func (f *Filter) quiet(q *settleQueue, what store.Quiet, now store.Moment) bool {
@@ -32,8 +35,8 @@ func (f *Filter) quiet(q *settleQueue, what store.Quiet, now store.Moment) bool 
 	}
 	for ; len(*q) > 0; heap.Pop(q) {
 		e := (*q)[0]
-		if m, ok := f.st.Messages.Get(string(e.key[:])); ok && m.Quiet == what {
-			return e.since.Add(horizon) <= now && (f.opts.SilenceCalendar || f.st.Account.LastActive > e.since)
+		if m, ok := f.st.Messages.Get(string(e.key[:])); ok && m.Quiet == what && e.since == quietSince(&m) {
+			return e.since.Add(horizon) <= now && (f.opts.SilenceCalendar || m.ReadAt > 0 || f.st.Account.LastActive > e.since)
 		}
 	}
 	return false
@@ -65,18 +68,20 @@ func (f *Filter) hearQuiet(now store.Moment, r *Result) error {
 // been read; and what it teaches is a no, never that the mark was right.
 func (f *Filter) hearQuietOf(k store.MessageKey, m *store.Message, what store.Quiet, r *Result) error {
 	m.Quiet = store.QuietNothing
+	f.noteKept(m)
 	marked := f.ledger.everMarked(k)
+	word := f.quietWord(m, marked, false)
 	switch {
-	case !f.opts.provisional(), m.Label != 0, m.Pending.Label != 0:
+	case !f.opts.provisional(), word.label == 0, m.Label != 0 && (m.Source != store.SourceProvisional || m.Label == word.label), m.Pending.Label != 0:
 		return nil
 	case what == store.QuietHours && marked:
 		if f.opts.Dual.MarkedHorizon > 0 {
 			m.Quiet = store.QuietDays
-			heap.Push(&f.days, settleEntry{m.Arrived, m.Seq, k})
+			heap.Push(&f.days, settleEntry{quietSince(m), m.Seq, k})
 		}
 		return nil
 	case what == store.QuietDays && m.Copies > 0 && !m.Seen:
 		return nil
 	}
-	return f.learn(k, m, model.Ordinary, store.SourceProvisional, r)
+	return f.learn(k, m, word.label, word.source, r)
 }

@@ -66,7 +66,7 @@ func (f *Filter) forgetSenders(first uint64) {
 			st.Senders.Delete(key)
 			continue
 		case s.Received > 0:
-			s.Received = 0
+			s = store.Sender{Seq: s.Seq, Lessons: s.Lessons, Uncounted: s.Uncounted}
 			st.Senders.Put(key, s)
 		}
 		bare = append(bare, age{s.Seq, key})

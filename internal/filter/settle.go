@@ -64,7 +64,7 @@ type queued struct {
 	quiet store.Quiet
 	out   store.Outcome
 	from  uint32       // its SilenceFrom
-	at    store.Moment // when it arrived
+	at    store.Moment // its quietSince
 	// pending: it has a label that waits since then.
 	pending bool
 	since   store.Moment
@@ -73,7 +73,7 @@ type queued struct {
 func queuedOf(key store.MessageKey, m *store.Message) queued {
 	return queued{
 		key: key, seq: m.Seq, id: m.ID, quiet: m.Quiet, out: m.Outcome,
-		from: m.SilenceFrom, at: m.Arrived, pending: m.Pending.Label != 0, since: m.Pending.Since,
+		from: m.SilenceFrom, at: quietSince(m), pending: m.Pending.Label != 0, since: m.Pending.Since,
 	}
 }
 
@@ -137,7 +137,7 @@ func (f *Filter) rebuildQueues(s *summary) {
 			}
 		})
 	} else {
-		f.st.Account.FalseAlarms, f.st.Account.Missed = 0, 0
+		f.st.Account.FalseAlarms, f.st.Account.Missed, f.st.Account.Unknown = 0, 0, 0
 		all = bySeq(f.st.Messages, func(m *store.Message) { f.countJudged(m, 1) })
 	}
 	f.oldest.keys = make([]store.MessageKey, 0, f.st.Messages.Len()+1)
@@ -271,25 +271,41 @@ func (f *Filter) advance(at store.Moment, r *Result) error {
 			continue
 		}
 		f.waitForSilence(&m, 0)
-		if m.Label != 0 {
-			// It was provisional, and stands.
-			m.Source = max(m.Source, store.SourceSilence)
-			f.st.Messages.Put(mk, m)
-			continue
+		if err := f.hearSilence(k, &m, r); err != nil {
+			return err
 		}
+		f.st.Messages.Put(mk, m)
+	}
+}
+
+// hearSilence learns what the silence about m, whose key is k, says now that it is final. The
+// caller puts the row.
+func (f *Filter) hearSilence(k store.MessageKey, m *store.Message, r *Result) error {
+	f.noteKept(m)
+	marked := f.ledger.everMarked(k)
+	switch what := f.quietWord(m, marked, true); {
+	case m.Label != 0 && (m.Source != store.SourceProvisional || what.label != model.Important):
+		if m.Source == store.SourceProvisional {
+			m.Source = store.SourceSilence // it stands
+		}
+		return nil
+	case what.label == 0:
+		f.countJudged(m, -1)
+		m.Quiet = store.QuietUnknown
+		f.countJudged(m, 1)
+		return nil
+	case marked:
 		// Our own mark must not echo: a marked message that was left alone
 		// teaches the model nothing. The threshold must hear of it, though. What
 		// was left alone in shadow counted against marking the like of it; if it
 		// counted no longer once it is marked, no mark would ever look wrong, and
 		// ever more would be set.
-		if f.ledger.everMarked(k) {
-			l := f.lessonOf(k, &m, model.Ordinary, store.SourceSilence)
-			f.score(&l)
-			r.Lessons = append(r.Lessons, l)
-		} else if err := f.learn(k, &m, model.Ordinary, store.SourceSilence, r); err != nil {
-			return err
-		}
-		f.st.Messages.Put(mk, m)
+		l := f.lessonOf(k, m, what.label, what.source)
+		f.score(&l)
+		r.Lessons = append(r.Lessons, l)
+		return nil
+	default:
+		return f.learn(k, m, what.label, what.source, r)
 	}
 }
 
@@ -297,10 +313,11 @@ func (f *Filter) advance(at store.Moment, r *Result) error {
 // and not weaker than what was. A repeated label only strengthens the source that
 // stands behind it and withdraws a contrary pending one.
 //
-// A provisional label is no word of the owner's. The first that is gets learnt in its
-// place, also when it says the same.
+// A provisional label is no word of the owner's, and reading hardly one. The first that is
+// gets learnt in its place, also when it says the same.
 func (f *Filter) accept(m store.Message, what said) (store.Message, bool) {
-	if m.Label == what.label && (m.Source != store.SourceProvisional || f.opts.weightOf(what.label, what.source) <= f.opts.ImplicitWeight) {
+	light := m.Source == store.SourceProvisional || m.Source == store.SourceRead
+	if m.Label == what.label && (!light || f.opts.weightOf(what.label, what.source) <= f.opts.ImplicitWeight) {
 		if !m.Pending.Source.Outranks(what.strength()) {
 			m.Pending = store.Pending{}
 		}

@@ -258,9 +258,9 @@ func (s *summary) bySeq(messages *store.Table[store.Message], count func(*store.
 			}
 			m = read
 			m.key, m.seq = store.MessageKey(key), seq
-			if m.quiet != store.QuietNothing || m.pending {
+			if m.quiet == store.QuietHours || m.quiet == store.QuietDays || m.pending {
 				row, _ := messages.BasedAt(place)
-				m.at, m.since = row.Arrived, row.Pending.Since
+				m.at, m.since = quietSince(&row), row.Pending.Since
 			}
 			if !yield(&m) {
 				return

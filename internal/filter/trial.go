@@ -159,8 +159,11 @@ func (t *Trial) learn(l *store.Lesson) error {
 		return nil
 	}
 	weight := t.f.opts.weightOf(l.Label, l.Source)
-	if l.Source == store.SourceProvisional && t.rec.ledger.everMarked(l.Message) {
+	switch {
+	case l.Source == store.SourceProvisional && t.rec.ledger.everMarked(l.Message):
 		weight = t.f.opts.Dual.MarkedWeight
+	case l.Source == store.SourceRead:
+		weight = float64(weight * l.Tells)
 	}
 	return t.teach(l, weight)
 }
@@ -232,6 +235,9 @@ func (t *Trial) hearQuietOf(e settleEntry, waitedMarked bool) error {
 		}
 		return nil
 	case waitedMarked && m.Copies > 0 && !m.Seen:
+		return nil
+	}
+	if t.rec.quietWord(&m, v.marked, false).label != model.Ordinary {
 		return nil
 	}
 	weight := t.f.opts.weightOf(model.Ordinary, store.SourceProvisional)

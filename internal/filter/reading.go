@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package filter
+
+import (
+	"container/heap"
+	"fmt"
+	"slices"
+
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// Most people star and answer little. They read and delete, hundreds of messages in a year,
+// and what they read and keep is mostly what they want. But reading says something only where
+// the owner does not read everything: who opens all mail, or has a program that marks all as
+// read, says nothing by it. So reading is a yes as far as it parts the owner's mail, and
+// whatever the owner says with a star, a mark or an answer outranks it.
+//
+//	read by itself ─▶ kept for Dual.Horizon ─▶ yes (SourceRead), if readingTells says so
+//	left unread    ─▶ as ever: a no, at first provisional
+//	read with many others at once, or before we saw it for the first time ─▶ says nothing
+//	a personal letter, read and kept ─▶ unknown, if it is no yes
+
+const (
+	// readWeight is how much a yes from reading weighs, in parts of Options.ImplicitWeight, where
+	// reading tells all. On made-up mailboxes half of it and twice as much did less well.
+	readWeight = 0.75
+	// readMany are more messages than anybody reads one by one within a settle window.
+	readMany = 10
+	// readLeast is how many messages must have been read and kept, and how many not, before
+	// reading tells anything.
+	readLeast = 3
+	// readMost is over how many messages reading is counted, before older ones count half.
+	readMost = 500
+	// readEnough is how much reading must tell for what was read to be a yes: below it the yes
+	// would be about nearly all mail.
+	readEnough = 0.5
+)
+
+// readingTells returns how much reading says about what this owner wants, from 0, nothing, to
+// 1: whole where at least every other message is left unread or thrown away.
+func (f *Filter) readingTells() float64 {
+	r := &f.st.Account.Reading
+	if r.Kept < readLeast || r.Passed < readLeast {
+		return 0
+	}
+	return min(1, 2*float64(r.Passed)/float64(r.Kept+r.Passed))
+}
+
+// Reading says how much reading tells of this owner, from 0 to 1, and why, in words.
+func (f *Filter) Reading() (tells float64, words string) {
+	r := &f.st.Account.Reading
+	tells = f.readingTells()
+	read := fmt.Sprintf("you read and kept %d of the last %d messages", r.Kept, r.Kept+r.Passed)
+	switch {
+	case r.Kept+r.Passed < 2*readLeast:
+		return tells, "nothing yet: too little was seen of what you read"
+	case tells == 0 && r.Kept < readLeast:
+		return tells, "nothing: " + read
+	case tells < readEnough:
+		return tells, "next to nothing: " + read
+	default:
+		return tells, "what you read and keep counts as a small yes: " + read
+	}
+}
+
+// countReading counts how a message was handled, or with by = -1 takes it out.
+func (f *Filter) countReading(what store.Handling, by int) {
+	r := &f.st.Account.Reading
+	n := &r.Passed
+	switch what {
+	case store.HandledRead, store.HandledWanted, store.HandledDone:
+		n = &r.Kept
+	case store.HandledBinned, store.HandledUnread:
+	default:
+		return
+	}
+	if by < 0 {
+		*n -= min(*n, 1)
+		return
+	}
+	if *n++; r.Kept+r.Passed > readMost {
+		r.Kept, r.Passed = r.Kept/2, r.Passed/2
+	}
+}
+
+// noteRead hears that the owner has read message k just now. The caller puts m.
+func (f *Filter) noteRead(k store.MessageKey, m *store.Message, with manner) {
+	m.Seen = true
+	if f.readTogether(k, with) {
+		m.Together = true
+		return
+	}
+	newest := &f.st.Account.Reading.Newest
+	*newest = max(*newest, m.Seq)
+	waits := m.Quiet == store.QuietHours && f.readingTells() >= readEnough
+	again := m.Quiet == store.QuietNothing && m.Source <= store.SourceProvisional && m.SilenceFrom > 0 && !f.ledger.everMarked(k)
+	if f.opts.provisional() && (waits || again) {
+		m.Quiet, m.ReadAt = store.QuietHours, f.st.Account.Clock
+		heap.Push(&f.hours, settleEntry{m.ReadAt, m.Seq, k})
+	}
+}
+
+// readTogether reports whether message k was read with many others at once, as when all are
+// marked as read: that says nothing about any of them.
+func (f *Filter) readTogether(k store.MessageKey, with manner) bool {
+	run, now := &f.st.Account.ReadRun, f.st.Account.Clock
+	if f.opts.Bulk == 0 || with.single {
+		return false
+	}
+	if with.batch != run.Batch || with.batch == 0 && now > run.Since.Add(f.opts.Settle) {
+		*run = store.ReadRun{Batch: with.batch, Since: now, Keys: []store.MessageKey{k}}
+		return false
+	}
+	if run.Many {
+		run.Since = now
+		return true
+	}
+	// The keys of the state stay as they are: a copy of it may have them, too.
+	if run.Keys = append(slices.Clone(run.Keys), k); len(run.Keys) <= readMany {
+		return false
+	}
+	for _, other := range run.Keys[:readMany] {
+		if m, ok := f.st.Messages.Get(string(other[:])); ok {
+			m.Together = true
+			f.st.Messages.Put(string(other[:]), m)
+		}
+	}
+	*run = store.ReadRun{Batch: with.batch, Since: now, Many: true}
+	return true
+}
+
+// thrownAway reports whether the latest copy of m lies where nothing is kept.
+func thrownAway(m *store.Message) bool {
+	role := ingest.Role(m.Role)
+	return role == ingest.RoleTrash || role == ingest.RoleJunk
+}
+
+// noteKept notes, once time has passed, whether m was read and kept or left unread.
+func (f *Filter) noteKept(m *store.Message) {
+	switch {
+	case m.Copies == 0 || m.Handled > store.HandledUnread || m.Handled == store.HandledBinned || m.Together:
+	case thrownAway(m) && m.Seen:
+		f.handle(m, store.HandledDone)
+	case m.Seen:
+		f.handle(m, store.HandledRead)
+	case !thrownAway(m) && m.Seq < f.st.Account.Reading.Newest:
+		f.handle(m, store.HandledUnread)
+	}
+}
+
+// noteLabel notes what the owner did with m by the label that it teaches now.
+func (f *Filter) noteLabel(m *store.Message, label model.Label, source store.Source) {
+	switch {
+	case source <= store.SourceSilence || source == store.SourceRead:
+	case source == store.SourceAnswered || source == store.SourceForwarded:
+		f.noteKept(m)
+	case source == store.SourceMoved && label == model.Ordinary:
+		f.handle(m, store.HandledBinned)
+	case label == model.Important:
+		f.handle(m, store.HandledWanted)
+	default:
+		f.handle(m, store.HandledUnwanted)
+	}
+}
+
+// quietWord is what it says of m that its owner did nothing with it but reading, perhaps: after
+// some hours, or finally. No label: nobody knows, or not yet. marked: a mark of ours is on it,
+// or was; that it was read then is our own echo.
+func (f *Filter) quietWord(m *store.Message, marked, final bool) said {
+	no := said{label: model.Ordinary, source: store.SourceProvisional}
+	if final {
+		no.source = store.SourceSilence
+	}
+	if m.Copies == 0 || thrownAway(m) {
+		return no
+	}
+	read := m.Seen && !m.Together && f.readingTells() >= readEnough
+	switch {
+	case read && !marked:
+		return said{label: model.Important, source: store.SourceRead}
+	case read, m.Personal && (m.Seen || !final):
+		return said{}
+	default:
+		return no
+	}
+}
