@@ -85,6 +85,7 @@ const (
 	SourceExplicit           // the owner said so on the command line, or an archive's label
 	SourceMuted              // the owner muted it ($Muted); as strong as SourceJunk
 	SourceForwarded          // the owner passed it on; weaker than SourceAnswered
+	SourceLetter             // the owner answered a letter of ours about it; as strong as SourceJunk
 )
 
 // Outranks reports whether a label from s is stronger than one from o.
@@ -92,7 +93,7 @@ func (s Source) Outranks(o Source) bool { return s.rank() > o.rank() }
 
 func (s Source) rank() Source {
 	switch s {
-	case SourceMuted:
+	case SourceMuted, SourceLetter:
 		s = SourceJunk
 	case SourceForwarded:
 		return 2*SourceSilence + 1
@@ -101,7 +102,7 @@ func (s Source) rank() Source {
 }
 
 func (s Source) String() string {
-	return [...]string{"none", "provisional", "silence", "answered", "moved", "junk", "flagged", "mark", "explicit", "muted", "forwarded"}[min(s, SourceForwarded)]
+	return [...]string{"none", "provisional", "silence", "answered", "moved", "junk", "flagged", "mark", "explicit", "muted", "forwarded", "letter"}[min(s, SourceLetter)]
 }
 
 // Account is the one row of counters and clocks.
@@ -373,6 +374,8 @@ type Place struct {
 	// Own are those of Flags that somebody else set on this very copy of a message
 	// on which the ledger has the same mark.
 	Own []string `cbor:"3,keyasint,omitempty"`
+	// Letter is the Message-ID of a letter of ours that asks something; 0: it is none.
+	Letter ID `cbor:"4,keyasint,omitempty"`
 }
 
 // PlaceKey returns the table key of a place: keys of one mailbox are contiguous
@@ -480,6 +483,10 @@ type LedgerEntry struct {
 	// Letter is the Message-ID of a letter that we put into a mailbox; then the entry is
 	// about no mark. "": it is about a mark.
 	Letter string `cbor:"22,keyasint,omitempty"`
+	// Asks is the message that the letter asks about, and Answer what the owner did with the
+	// letter last: important, ordinary, or 0.
+	Asks   MessageKey  `cbor:"23,keyasint,omitzero"`
+	Answer model.Label `cbor:"24,keyasint,omitempty"`
 }
 
 // Copied is a copy of a message that we put into a mailbox.

@@ -39,7 +39,7 @@ func TestALetterIsDueOnceADayOrAWeekByTheOwnersClock(t *testing.T) {
 			t.Errorf("at %v, weekly %v: last %v, next %v, before %v", test.now, test.weekly, last, w.next(last), w.before(last))
 		}
 	}
-	if got := prefix(moment(3, 4, 0, 30)); got != "digest.20260304." {
+	if got := prefix(digest, moment(3, 4, 0, 30)); got != "digest.20260304." {
 		t.Errorf("the Message-IDs of 4 March begin with %q", got)
 	}
 }
@@ -73,7 +73,7 @@ func TestTheTextOfALetterIsBoundedAndNamesWhatIsKnown(t *testing.T) {
 	if strings.Contains(text, "TEACH MOST") || strings.Contains(text, "four") {
 		t.Errorf("there is too much in\n%s", text)
 	}
-	raw, err := w.compose(c, "digest.20260302.abc@hinged.invalid", c.to)
+	raw, err := w.compose(w.subject(c), w.text(c), "digest.20260302.abc@hinged.invalid", c.to)
 	if err != nil || strings.Contains(strings.ReplaceAll(string(raw), "\r\n", ""), "\n") || !strings.Contains(string(raw), "\r\nMessage-Id: <digest.20260302.abc@hinged.invalid>\r\n") {
 		t.Errorf("the message is (%v)\n%q", err, raw)
 	}
