@@ -22,6 +22,13 @@ type Digest struct {
 // defaultDigest returns the values of the keys that [account.digest] leaves out.
 func defaultDigest() Digest { return Digest{At: "07:00", Every: "day", Mailbox: "INBOX"} }
 
+// AskingDigest is what init writes for an owner who wants to be asked.
+func AskingDigest() *Digest {
+	d := defaultDigest()
+	d.Questions = 3
+	return &d
+}
+
 // digestTimes are the choices of every.
 var digestTimes = []string{"day", "week"}
 

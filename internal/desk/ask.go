@@ -69,6 +69,19 @@ type Question struct {
 // AskDays is of how many days mail is asked about if nobody says otherwise.
 const AskDays = 28
 
+// mostInvited is how many questions an owner is invited to answer at a time.
+const mostInvited = 3
+
+// Invitation says in a sentence what the owner can do as long as nothing is marked; "" once
+// marks are set, or if there is nothing to ask about.
+func (a *AccountStatus) Invitation() string {
+	if a.Questions == 0 {
+		return ""
+	}
+	n := [...]string{"a question", "2 questions", "3 questions"}[min(a.Questions, mostInvited)-1]
+	return fmt.Sprintf("hinged marks nothing yet. Answer %s: hinged ask --account %s", n, a.Account)
+}
+
 // askAtOnce is how many messages are scored in one turn of the account's writer.
 const askAtOnce = 500
 

@@ -61,18 +61,19 @@ const spreadUntil = 20
 // Once enough is learnt, those are the messages whose scores are nearest to the threshold:
 // uncertainty sampling (Lewis and Gale 1994, A sequential algorithm for training text
 // classifiers). Before that the threshold is a guess, scores near it say little, and what
-// is important is rare. So the questions take turns then:
-//   - the message with the highest score, which finds the first important ones soonest
-//     (relevance sampling, in the same paper);
-//   - one from whoever sends most, as that answer decides most of the mail to come
-//     (information density; Settles and Craven 2008, An analysis of active learning
-//     strategies for sequence labeling tasks);
-//   - the message nearest to the threshold.
+// is important is rare. Two of three questions are about the messages with the highest
+// scores then, which finds the first important ones soonest (relevance sampling, in the
+// same paper), and the third is about the one nearest to the threshold.
 //
 // No two questions are about one sender while there are others (diversity; Brinker 2003,
 // Incorporating diversity in active learning with support vector machines), and at first
 // those senders come last about whose mail the owner has said something. Of equals the
 // newest is chosen, as its owner remembers it best.
+//
+// Measured with bench/mailbox, three answers a day over 28 days' mail, twenty lives of each
+// of three persons: F1 after a past of 30 and 130 messages was .724 and .679 for the one who
+// only reads, against .686 and .624 with doubt alone. To ask first about whoever sends most
+// (information density; Settles and Craven 2008) was no better: .698 and .681.
 func (f *Filter) Choose(n int, messages []Scored) []store.MessageKey {
 	a := &f.st.Account
 	early := min(a.Important, a.Ordinary) < spreadUntil
@@ -82,12 +83,10 @@ func (f *Filter) Choose(n int, messages []Scored) []store.MessageKey {
 		heard, words = f.heardOf()
 	}
 	threshold := f.fitted().Threshold
-	many := map[store.ID]int{}
 	all := make([]candidate, len(messages))
 	for i, s := range messages {
 		m, _ := f.st.Messages.Get(string(s.Message[:]))
 		all[i] = candidate{Scored: s, sender: m.Sender, away: math.Abs(s.Score - threshold), heard: heard[m.Sender]}
-		many[m.Sender]++
 	}
 	ranked := func(by func(a, b candidate) int) []candidate {
 		list := slices.Clone(all)
@@ -100,8 +99,7 @@ func (f *Filter) Choose(n int, messages []Scored) []store.MessageKey {
 	turns := [][]candidate{doubt}
 	if early {
 		surest := ranked(func(a, b candidate) int { return cmp.Compare(b.Score, a.Score) })
-		most := ranked(func(a, b candidate) int { return cmp.Compare(many[b.sender], many[a.sender]) })
-		turns = [][]candidate{surest, most, doubt}
+		turns = [][]candidate{surest, surest, doubt}
 	}
 	return takeTurns(min(n, len(all)), turns, words)
 }
