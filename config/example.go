@@ -134,10 +134,11 @@ var entries = map[string]entry{
 	"account.rule.match": {"from:, to: or cc: with an address; from:@ with a domain; list: with a List-Id; subject: with a word.", true},
 	"account.rule.label": {"important or ordinary. This decides, whatever the score.", true},
 
-	"account.digest":         {"Put a mail into your mailbox now and then: what hinged marked and why, whose answer would teach it most, and what\nit learnt (docs/notifications.md). Without this section there is none.", true},
-	"account.digest.at":      {"The time of the day, in the account's time zone.", true},
-	"account.digest.every":   {"day, or week: on Mondays.", true},
-	"account.digest.mailbox": {"The mailbox to put it into, which must exist.", true},
+	"account.digest":           {"Put a mail into your mailbox now and then: what hinged marked and why, whose answer would teach it most, and what\nit learnt (docs/notifications.md). While nothing is marked yet, what would have been. Without this section there is none.", true},
+	"account.digest.at":        {"The time of the day, in the account's time zone.", true},
+	"account.digest.every":     {"day, or week: on Mondays.", true},
+	"account.digest.questions": {"How many letters a day ask about one message each until marks begin, 0 to 10. A star on such a letter says that\nthe message matters; to delete the letter says that it doesn't.", true},
+	"account.digest.mailbox":   {"The mailbox to put it into, which must exist.", true},
 
 	"account.notify":                  {"A way to tell the owner of important mail (docs/notifications.md): ntfy, webhook or command. Repeat it for more.\nWithout one, hinged only marks.", true},
 	"account.notify.command":          {"Run this program with its arguments, without a shell. It reads what happened as JSON from its standard input.", true},

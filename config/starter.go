@@ -97,6 +97,11 @@ func (s *Starter) Encode() ([]byte, error) {
 		b.WriteString("\n[account.featurize]\n")
 		set("account.featurize.authserv_id", f.AuthservID, "Found in nearly all of the newest mail in INBOX. It must be a server that you trust: your provider's.")
 	}
+	if d := a.Digest; d != nil {
+		b.WriteString("\n[account.digest]\n")
+		set("account.digest.at", d.At)
+		set("account.digest.questions", d.Questions)
+	}
 	if failed != nil {
 		return nil, failed
 	}

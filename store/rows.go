@@ -86,6 +86,7 @@ const (
 	SourceMuted              // the owner muted it ($Muted); as strong as SourceJunk
 	SourceForwarded          // the owner passed it on; weaker than SourceAnswered
 	SourceRead               // the owner read and kept it; as strong as SourceSilence
+	SourceLetter             // the owner answered a letter of ours about it; as strong as SourceJunk
 )
 
 // Outranks reports whether a label from s is stronger than one from o.
@@ -93,7 +94,7 @@ func (s Source) Outranks(o Source) bool { return s.rank() > o.rank() }
 
 func (s Source) rank() Source {
 	switch s {
-	case SourceMuted:
+	case SourceMuted, SourceLetter:
 		s = SourceJunk
 	case SourceForwarded:
 		return 2*SourceSilence + 1
@@ -104,7 +105,7 @@ func (s Source) rank() Source {
 }
 
 func (s Source) String() string {
-	return [...]string{"none", "provisional", "silence", "answered", "moved", "junk", "flagged", "mark", "explicit", "muted", "forwarded", "read"}[min(s, SourceRead)]
+	return [...]string{"none", "provisional", "silence", "answered", "moved", "junk", "flagged", "mark", "explicit", "muted", "forwarded", "read", "letter"}[min(s, SourceLetter)]
 }
 
 // Account is the one row of counters and clocks.
@@ -445,6 +446,8 @@ type Place struct {
 	// Own are those of Flags that somebody else set on this very copy of a message
 	// on which the ledger has the same mark.
 	Own []string `cbor:"3,keyasint,omitempty"`
+	// Letter is the Message-ID of a letter of ours that asks something; 0: it is none.
+	Letter ID `cbor:"4,keyasint,omitempty"`
 }
 
 // PlaceKey returns the table key of a place: keys of one mailbox are contiguous
@@ -552,6 +555,10 @@ type LedgerEntry struct {
 	// Letter is the Message-ID of a letter that we put into a mailbox; then the entry is
 	// about no mark. "": it is about a mark.
 	Letter string `cbor:"22,keyasint,omitempty"`
+	// Asks is the message that the letter asks about, and Answer what the owner did with the
+	// letter last: important, ordinary, or 0.
+	Asks   MessageKey  `cbor:"23,keyasint,omitzero"`
+	Answer model.Label `cbor:"24,keyasint,omitempty"`
 }
 
 // Copied is a copy of a message that we put into a mailbox.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/model"
 )
 
 // questionWords is how many words of a subject a question shows.
@@ -24,18 +25,22 @@ func askCommand() *cobra.Command {
 	var most int
 	c := &cobra.Command{
 		Use:   "ask",
-		Short: "List the few messages of the last day whose label teaches most",
-		Long: `List the few messages of the last day whose label would teach hinged most: those
-with the least certain scores, if you have done nothing with them yet. Answer
-with "hinged learn", which accepts several messages. An answer counts more than
-anything else you do with a message, and hinged doesn't ask about that message
-again.
+		Short: "List the few messages whose label teaches most, and take your answers",
+		Long: `List the few messages of the last four weeks whose label would teach hinged most,
+if you have done nothing with them yet. As long as it has learnt little, these are
+of different senders: what is probably important, mail of which you get much, and
+what hinged is least certain about. Later they are the least certain ones. Three
+answers a day are enough for marks within a week.
+
+On a terminal, hinged ask offers to take your answers at once. "hinged learn"
+takes them, too, several at a time. An answer counts more than anything else you
+do with a message, and hinged doesn't ask about that message again.
 
 hinged keeps no subjects. It describes a message by its sender, how it was
 addressed, and words of its subject, perhaps in another order. With names =
 false in the configuration, it shows only the score.`,
 		Example: `  $ hinged ask
-  AGE  SCORE   DECIDED   MESSAGE       WHAT
+  AGE  SCORE   CALLED    MESSAGE       WHAT
   2h   +0.772  ordinary  0f3b8c1de2a4  ann@example.org, to you alone: invoice for the roof
        for it: only to you; the word "invoice"
        against it: the first message from this sender
@@ -64,13 +69,16 @@ false in the configuration, it shows only the score.`,
 			if asJSON {
 				return cli.PrintJSON(cmd.OutOrStdout(), asked)
 			}
-			return printAsked(cli.Wrapping(cmd.OutOrStdout()), asked, account, now)
+			if err := printAsked(cli.Wrapping(cmd.OutOrStdout()), asked, account, now); err != nil {
+				return err
+			}
+			return answerNow(cmd, path, account, asked)
 		},
 	}
 	configFlag(c, &path)
 	accountFlag(c, &account)
 	cli.JSONFlag(c, &asJSON, "JSON")
-	c.Flags().StringVar(&since, "since", "1d", "only messages that arrived since a `time`: 7d, 2026-03-01, 2026-03-01T09:00:00Z")
+	c.Flags().StringVar(&since, "since", fmt.Sprintf("%dd", desk.AskDays), "only messages that arrived since a `time`: 7d, 2026-03-01, 2026-03-01T09:00:00Z")
 	c.Flags().IntVarP(&most, "number", "n", 3, "how many to list")
 	return c
 }
@@ -83,7 +91,7 @@ func printAsked(w io.Writer, asked desk.Questions, account string, now time.Time
 	}
 	var table strings.Builder
 	t := tabwriter.NewWriter(&table, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(t, "AGE\tSCORE\tDECIDED\tMESSAGE\tWHAT")
+	fmt.Fprintln(t, "AGE\tSCORE\tCALLED\tMESSAGE\tWHAT")
 	for _, q := range asked.Questions {
 		fmt.Fprintf(t, "%s\t%+.3f\t%s\t%s\t%s\n", ageOf(q.Arrived, now), q.Score, q.Outcome, q.Message[:12], whatOf(q))
 	}
@@ -104,6 +112,41 @@ func printAsked(w io.Writer, asked desk.Questions, account string, now time.Time
 	}
 	_, err := fmt.Fprintf(w, "\nScores above %+.3f are important. To answer:\n  hinged learn --important%s MESSAGE…\n  hinged learn --ordinary%s MESSAGE…\n", asked.Threshold, of, of)
 	return err
+}
+
+// answerNow offers to take the answers at once, where somebody sits at a terminal.
+func answerNow(cmd *cobra.Command, path, account string, asked desk.Questions) error {
+	a := newAsker(cmd.InOrStdin(), cmd.ErrOrStderr())
+	if _, seen := cli.Columns(cmd.OutOrStdout()); a == nil || !seen || len(asked.Questions) == 0 {
+		return nil
+	}
+	ctx := cmd.Context()
+	defer a.quiet(ctx)()
+	fmt.Fprintln(a.out)
+	if agreed, err := a.yes(ctx, "Answer them now?"); err != nil || !agreed {
+		return err
+	}
+	for _, q := range asked.Questions {
+		text, err := a.line(ctx, clip(whatOf(q), screenColumns)+"\nDoes it matter to you? [y/n, Enter if you don't know] ", false)
+		if err != nil {
+			return err
+		}
+		label := ""
+		switch strings.ToLower(strings.TrimSpace(text)) {
+		case "y", "yes":
+			label = model.Important.String()
+		case "n", "no":
+			label = model.Ordinary.String()
+		default:
+			continue
+		}
+		learnt, err := ask(ctx, path, desk.Label, account, desk.LabelRequest{Label: label, Messages: []desk.Message{{Name: q.Message[:12]}}})
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(a.out, "%s\n", lessonWords(learnt.Lessons[0], label))
+	}
+	return nil
 }
 
 // ageOf says how long ago a message arrived, in its largest unit.

@@ -120,6 +120,7 @@ func TestInitAsksForAddressAndPasswordAndShowsNoPassword(t *testing.T) {
 	s.answer("Where do you read your mail? ", 1, "abacus\r")
 	s.answer("Where do you read your mail? ", 2, "\r")
 	s.answer("Where do you read your mail? ", 3, "phone, Thunderbird\r")
+	s.answer("May it ask you by letter? [y/N] ", 1, "y\r")
 	if code := s.end(); code != cli.ExitOK {
 		t.Fatalf("exit code %d:\n%s", code, s.screen())
 	}
@@ -138,7 +139,7 @@ func TestInitAsksForAddressAndPasswordAndShowsNoPassword(t *testing.T) {
 	}
 	a := c.Accounts[0]
 	secret, err := a.IMAP.ReadPassword(t.Context())
-	if err != nil || secret != "tulip" || a.IMAP.Username != "owner@example.org" || a.Name != "owner" || !slices.Equal(a.Mark, []string{`\Flagged`, "$label1"}) {
+	if err != nil || secret != "tulip" || a.IMAP.Username != "owner@example.org" || a.Name != "owner" || !slices.Equal(a.Mark, []string{`\Flagged`, "$label1"}) || a.Digest == nil || a.Digest.Questions != 3 {
 		t.Errorf("got %+v, password read: %v", a, err)
 	}
 	for _, file := range []string{path, a.IMAP.File} {
@@ -171,7 +172,7 @@ func TestTheTerminalIsLeftAsItWas(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.Command("hinged", "init", "--address", "owner@example.org", "--reads", "phone", "--server", f.Addr, "--tls", "none", "--config", filepath.Join(t.TempDir(), "hinged.toml"))
+			cmd := exec.Command("hinged", "init", "--address", "owner@example.org", "--reads", "phone", "--letters=false", "--server", f.Addr, "--tls", "none", "--config", filepath.Join(t.TempDir(), "hinged.toml"))
 			cmd.Stdin = terminal
 			screen, err := cmd.StderrPipe()
 			if err != nil {

@@ -52,6 +52,9 @@ bootstrap writes nothing to the mailbox, and no message becomes read. You can
 interrupt it; if you call it again, it continues. "hinged run" takes over where it
 ends, and learns nothing twice.
 
+At the end it asks about the two or three messages whose label would teach it most,
+as "hinged ask" does.
+
 With --dry-run it keeps nothing: it shows which of your last messages it would
 have marked, and why.`,
 		Example: `  $ hinged bootstrap --dry-run
@@ -169,12 +172,28 @@ func (f *bootstrapFlags) finish(cmd *cobra.Command, r *bootstrap.Report, err err
 	case !r.Complete:
 		return errors.New("interrupted" + kept)
 	case f.asJSON:
+		for i := range r.Questions {
+			r.Questions[i].From, r.Questions[i].Subject = "", nil
+		}
 		return cli.PrintJSON(cmd.OutOrStdout(), r)
 	}
 	var b strings.Builder
 	words(&b, r)
-	_, err = io.WriteString(cli.Wrapping(cmd.OutOrStdout()), b.String())
-	return err
+	if len(r.Questions) > 0 {
+		after := "Your answers teach it most about:"
+		if f.dry {
+			after = "Your answers would teach it most about these, once hinged bootstrap has kept what it read:"
+		}
+		fmt.Fprintf(&b, "\n%s\n\n", after)
+		asked := desk.Questions{Questions: r.Questions, Threshold: r.Threshold}
+		if err := printAsked(&b, asked, f.account, time.Now()); err != nil {
+			return err
+		}
+	}
+	if _, err = io.WriteString(cli.Wrapping(cmd.OutOrStdout()), b.String()); err != nil || f.dry {
+		return err
+	}
+	return answerNow(cmd, f.config, f.account, desk.Questions{Questions: r.Questions})
 }
 
 // configured finds an account in the configuration.

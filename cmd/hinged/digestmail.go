@@ -34,6 +34,7 @@ func (w *writer) renew(ctx context.Context, c *config.Config) {
 		}
 		o.Accounts = append(o.Accounts, letter.Account{
 			Name: a.Name, To: a.Owner[0], Mailbox: a.Digest.Mailbox, At: at, Weekly: a.Digest.Every == "week", Zone: zone,
+			Questions: a.Digest.Questions,
 		})
 	}
 	if len(o.Accounts) > 0 {

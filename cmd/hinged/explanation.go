@@ -116,6 +116,8 @@ func labelWords(label, source string) string {
 		return "you muted it"
 	case "flagged":
 		return "you starred it"
+	case "letter":
+		return "you answered a letter about it"
 	case "mark":
 		if label == "ordinary" {
 			return "you took the mark off"

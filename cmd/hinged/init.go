@@ -29,7 +29,7 @@ type initFlags struct {
 	tls, auth                                                 *cli.Choice
 	reads                                                     string
 	mark                                                      []string
-	yes, force, json                                          bool
+	yes, force, json, letters                                 bool
 }
 
 func initCommand() *cobra.Command {
@@ -49,6 +49,11 @@ The password goes into a separate file in the same directory, which only you can
 read. With one of the --password flags it stays where it is. If nobody can be
 asked, as in a script, --address and one of these flags are required.
 
+init also asks whether hinged may write to you until it marks: each morning what it
+would have marked, and up to three short letters that ask whether a message matters.
+You answer with a star, or by deleting the letter. If nobody can be asked, or you
+only press Enter, it writes none; --letters agrees beforehand.
+
 init finds the server through the DNS (RFC 6186), then as imap.DOMAIN,
 mail.DOMAIN and on this machine; --server names it. If the DNS names a server in
 another domain than that of the address, init asks before it sends the password
@@ -65,6 +70,7 @@ The configuration goes to ~/.config/hinged/hinged.toml, or for root to
   Using imap.example.org:993, from the SRV record of example.org.
   Password for ann@example.org (not shown):
   Where do you read your mail? [Thunderbird] phone, thunderbird
+  May it ask you by letter? [y/N]
     server     imap.example.org:993, TLS; login as ann@example.org
                it supports IDLE, CONDSTORE, MOVE, UIDPLUS, SPECIAL-USE
     last year  5310 messages in INBOX; 412 answered, 37 starred, 120 unread
@@ -97,6 +103,7 @@ The configuration goes to ~/.config/hinged/hinged.toml, or for root to
 	flags.StringVar(&f.reads, "reads", "", "where you read your mail, separated by commas: "+strings.Join(setup.ProgramNames(), ", ")+", other\n(default: init asks)")
 	flags.StringSliceVar(&f.mark, "mark", nil, `what to set on important messages, such as $Important or \Flagged (default: what --reads shows)`)
 	flags.StringVar(&f.stateDir, "state-dir", "", "where to keep the state (default: for root /var/lib/hinged, otherwise\n~/.local/state/hinged)")
+	flags.BoolVar(&f.letters, "letters", false, "have hinged ask about messages by letter until it marks (default: init asks)")
 	flags.BoolVarP(&f.yes, "yes", "y", false, "trust a server in another domain, if the DNS names it")
 	flags.BoolVar(&f.force, "force", false, "overwrite an existing configuration")
 	cli.JSONFlag(c, &f.json, "what was found and written as JSON")
@@ -189,6 +196,13 @@ func (s *initSession) run(ctx context.Context) error {
 	}
 	if err := s.readsIn(ctx, &found); err != nil {
 		return err
+	}
+	if s.ask != nil && !s.cmd.Flags().Changed("letters") {
+		s.ask.forget()
+		s.say("hinged marks nothing until it knows what matters to you, and it learns that soonest from answers. It can put up to three letters a day into your INBOX until then, each about one message: star the letter if the message matters, delete the letter if not.")
+		if s.f.letters, err = s.ask.yes(ctx, "May it ask you by letter?"); err != nil {
+			return err
+		}
 	}
 	return s.finish(w, found)
 }
@@ -393,7 +407,7 @@ func (s *initSession) files(w setup.Wanted, found *setup.Found) ([]setup.File, e
 	p := setup.Plan{
 		TimeZone: setup.TimeZone(os.Getenv("TZ")),
 		Path:     s.path, Address: w.Address, Auth: s.f.auth.Value, Found: found,
-		Name: s.f.name, Marks: s.f.mark, Where: s.where,
+		Name: s.f.name, Marks: s.f.mark, Where: s.where, Letters: s.f.letters,
 	}
 	for from, to := range map[*string]*string{&s.f.caFile: &p.CAFile, &s.f.stateDir: &p.StateDir} {
 		if *from == "" {
@@ -468,7 +482,9 @@ func (s *initSession) configFlag() string {
 var nextSteps = []struct{ command, what string }{
 	{"check", "test all of it; one keyword is set and taken off again"},
 	{"bootstrap --dry-run", "what it would mark of your mail, and why; changes nothing"},
-	{"run", "watch and learn; Ctrl-C stops it"},
+	{"bootstrap", "learn from a year of your mail, and ask you about three messages; marks nothing"},
+	{"run", "watch, learn, and mark what matters as soon as it is good enough; Ctrl-C stops it"},
+	{"ask", "three questions whose answers teach it most; a few each day bring marks soonest"},
 	{"status", "what is learnt, and what is missing before it marks"},
 	{"dashboard", "a link that opens all of it in your browser, while it runs"},
 	{"pause", "stop it for a while; hinged resume goes on"},

@@ -25,6 +25,7 @@ func statusCommand() *cobra.Command {
 and learnt, whether it marks and, if not, what is missing. All numbers describe
 committed state. If no daemon runs, they come from the store.`,
 		Example: `  $ hinged status --config hinged.toml
+  hinged marks nothing yet. Answer 3 questions: hinged ask --account me
   hinged dev is running, process 4711
   dashboard: http://127.0.0.1:7425/
   
@@ -50,7 +51,17 @@ committed state. If no daemon runs, they come from the store.`,
 	return c
 }
 
+// mostInvitations is for how many accounts the status begins with a word on questions.
+const mostInvitations = 3
+
 func printStatus(w io.Writer, s desk.Status) error {
+	invited := 0
+	for i := range s.Accounts {
+		if text := s.Accounts[i].Invitation(); text != "" && invited < mostInvitations {
+			invited++
+			fmt.Fprintln(w, text)
+		}
+	}
 	if s.Running {
 		fmt.Fprintf(w, "hinged %s is running, process %d\n", s.Version, s.PID)
 		if s.Dashboard != "" {

@@ -84,6 +84,11 @@ type Report struct {
 	Marking     string `json:"marking"`                 // says in words whether the daemon will mark and, if not, what is missing
 	EndOfShadow string `json:"end_of_shadow,omitempty"` // says in words what would end the shadow
 
+	// Questions are about the messages whose labels would teach most, best first; hinged
+	// learn takes the answers.
+	Questions []desk.Question `json:"questions"`
+	Threshold float64         `json:"threshold"` // the current threshold: a message with a higher score is important
+
 	DryRun *Tried `json:"dry_run,omitempty"` // what hinged would have marked; only with --dry-run
 }
 
@@ -124,7 +129,30 @@ func Run(ctx context.Context, o Options) (r Report, err error) {
 	r = report(past.Filter())
 	r.Account, r.Complete = o.Account, source.Complete()
 	r.Read, r.Total = source.Progress()
+	if err == nil {
+		err = r.ask(past.Filter())
+	}
 	return r, err
+}
+
+// mostQuestions is how many questions a report has.
+const mostQuestions = 3
+
+// ask finds the questions, about the last weeks of what was read.
+func (r *Report) ask(f *filter.Filter) error {
+	r.Questions, r.Threshold = []desk.Question{}, f.Counts().Threshold
+	found, err := f.Ask(mostQuestions, f.State().Account.LastArrival.Add(-desk.AskDays*24*time.Hour))
+	if err != nil {
+		return err
+	}
+	for _, k := range found.Messages {
+		x, err := f.Features(k)
+		if err != nil {
+			return err
+		}
+		r.Questions = append(r.Questions, desk.QuestionOf(f, k, x))
+	}
+	return nil
 }
 
 // follow reports the progress of a source until the returned function is called.

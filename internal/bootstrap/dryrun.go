@@ -84,7 +84,7 @@ func DryRun(ctx context.Context, o DryRunOptions) (r Report, err error) {
 	r.Account, r.Complete = o.Account, o.Source.Complete()
 	r.Read, r.Total = o.Source.Progress()
 	r.DryRun = d.show(o.Show)
-	return r, nil
+	return r, r.ask(d.filter)
 }
 
 type dryRun struct {

@@ -183,6 +183,8 @@ func did(label, source string) (before, after string) {
 		return "You threw away", " unread"
 	case source == "moved":
 		return "You moved", ""
+	case source == "letter":
+		return "You answered a letter about", ""
 	case source == "silence":
 		return "You left", " alone"
 	case source == "provisional":

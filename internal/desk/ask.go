@@ -3,12 +3,10 @@
 package desk
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -50,20 +48,38 @@ type Question struct {
 	From    string     `json:"from,omitempty"`    // From is the sender's address; absent if the words of the message are not kept.
 	// Facts say in words how the message was addressed, what it is in its thread and
 	// which list it came through.
-	Facts     []string `json:"facts,omitempty"`
-	Subject   []string `json:"subject,omitempty"` // Subject has words of the subject, possibly in another order.
-	Outcome   string   `json:"outcome"`           // Outcome is the decision at arrival: important, unsure or ordinary.
-	ScoreThen float64  `json:"score_at_arrival"`  // ScoreThen is the score at arrival.
-	Score     float64  `json:"score"`             // Score is the score with the current weights.
-	Marked    bool     `json:"marked"`            // Marked reports whether hinged has set a mark on the message or is about to.
-	Label     string   `json:"label,omitempty"`   // Label is what was learnt from silence about the message; absent if nothing was.
-	For       []string `json:"for"`               // For lists what speaks for the message, in a few words each, as in explain.
-	Against   []string `json:"against"`           // Against lists what speaks against the message.
+	Facts   []string `json:"facts,omitempty"`
+	Subject []string `json:"subject,omitempty"` // Subject has words of the subject, possibly in another order.
+	Outcome string   `json:"outcome"`           // Outcome is what hinged calls the message now: important, unsure or ordinary.
+	Score   float64  `json:"score"`             // Score is the score with the current weights.
+	// OutcomeThen is the decision at arrival.
+	OutcomeThen string   `json:"outcome_at_arrival"`
+	ScoreThen   float64  `json:"score_at_arrival"` // ScoreThen is the score at arrival.
+	Marked      bool     `json:"marked"`           // Marked reports whether hinged has set a mark on the message or is about to.
+	Label       string   `json:"label,omitempty"`  // Label is what was learnt from silence about the message; absent if nothing was.
+	For         []string `json:"for"`              // For lists what speaks for the message, in a few words each, as in explain.
+	Against     []string `json:"against"`          // Against lists what speaks against the message.
 	// Teach says what each answer would teach; only if the request asks for it.
 	Teach []Teaching `json:"teach,omitempty"`
 
 	key    store.MessageKey
 	vector model.Vector
+}
+
+// AskDays is of how many days mail is asked about if nobody says otherwise.
+const AskDays = 28
+
+// mostInvited is how many questions an owner is invited to answer at a time.
+const mostInvited = 3
+
+// Invitation says in a sentence what the owner can do as long as nothing is marked; "" once
+// marks are set, or if there is nothing to ask about.
+func (a *AccountStatus) Invitation() string {
+	if a.Questions == 0 {
+		return ""
+	}
+	n := [...]string{"a question", "2 questions", "3 questions"}[min(a.Questions, mostInvited)-1]
+	return fmt.Sprintf("hinged marks nothing yet. Answer %s: hinged ask --account %s", n, a.Account)
 }
 
 // askAtOnce is how many messages are scored in one turn of the account's writer.
@@ -88,7 +104,15 @@ func ask(ctx context.Context, a Account, q AskRequest) (out Questions, err error
 		return out, err
 	}
 	vectors := writer.NewVectors(past.Store, past.Account)
-	best, lost, err := nearest(ctx, a, vectors, found.Messages, max(q.Most, 0))
+	scored, lost, err := scoresOf(ctx, a, vectors, found.Messages)
+	if err != nil {
+		return out, err
+	}
+	var best []store.MessageKey
+	err = a.Look(ctx, Logs, func(d *Desk) error {
+		best = d.Filter.Choose(max(q.Most, 0), scored)
+		return nil
+	})
 	if err != nil {
 		return out, err
 	}
@@ -101,7 +125,7 @@ func ask(ctx context.Context, a Account, q AskRequest) (out Questions, err error
 	err = a.Look(ctx, Logs, func(d *Desk) error {
 		for i, k := range best {
 			if !d.Filter.SpokenOf(k) {
-				out.Questions = append(out.Questions, d.question(k, features[i]))
+				out.Questions = append(out.Questions, QuestionOf(d.Filter, k, features[i]))
 			}
 		}
 		if len(out.Questions) == 0 {
@@ -115,17 +139,10 @@ func ask(ctx context.Context, a Account, q AskRequest) (out Questions, err error
 	return out, err
 }
 
-// nearest returns those of the messages, the newest first, whose scores are nearest to the
-// threshold, most at most; of equals, those that came first. lost counts those whose
-// features are no longer kept.
-func nearest(ctx context.Context, a Account, vectors *writer.Vectors, keys []store.MessageKey, most int) (best []store.MessageKey, lost int, err error) {
-	type candidate struct {
-		key   store.MessageKey
-		order int
-		away  float64
-	}
-	var all []candidate
-	for order := 0; len(keys) > 0; {
+// scoresOf returns the messages with their scores, in their order, without the lost ones
+// whose features are no longer kept.
+func scoresOf(ctx context.Context, a Account, vectors *writer.Vectors, keys []store.MessageKey) (all []filter.Scored, lost int, err error) {
+	for len(keys) > 0 {
 		n := min(len(keys), askAtOnce)
 		xs := make([]model.Vector, n)
 		for i, k := range keys[:n] {
@@ -140,8 +157,8 @@ func nearest(ctx context.Context, a Account, vectors *writer.Vectors, keys []sto
 		}
 		err := a.Look(ctx, Logs, func(d *Desk) error {
 			for i, x := range xs {
-				if order--; x != nil {
-					all = append(all, candidate{keys[i], order, d.Filter.Away(x)})
+				if x != nil {
+					all = append(all, filter.Scored{Message: keys[i], Score: d.Filter.ScoreOf(x)})
 				}
 			}
 			return nil
@@ -151,26 +168,22 @@ func nearest(ctx context.Context, a Account, vectors *writer.Vectors, keys []sto
 		}
 		keys = keys[n:]
 	}
-	slices.SortFunc(all, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.away, b.away), cmp.Compare(a.order, b.order))
-	})
-	for _, c := range all[:min(len(all), most)] {
-		best = append(best, c.key)
-	}
-	return best, lost, nil
+	return all, lost, nil
 }
 
-// question describes a message that the owner may label.
-func (d *Desk) question(k store.MessageKey, x *featurize.Features) Question {
-	f := d.Filter
+// QuestionOf describes a message that the owner may label. Its score and its outcome are
+// those of now.
+func QuestionOf(f *filter.Filter, k store.MessageKey, x *featurize.Features) Question {
 	m, _ := f.State().Messages.Get(string(k[:]))
 	gist := x.Gist()
+	score := f.Score(x)
 	why := reason.Of(x, f.Parts(x), f.Correspondence(m.Sender), false)
 	out := Question{
 		For: reason.Texts(why.For), Against: reason.Texts(why.Against),
 		Message: hexKey(k), Arrived: TimeOf(m.Arrived),
 		From: gist.From, Facts: gist.Facts, Subject: gist.Subject,
-		Outcome: m.Outcome.String(), ScoreThen: m.Score, Score: f.Score(x), Marked: f.Marked(k), key: k, vector: x.Vector(),
+		Outcome: f.Called(score).String(), Score: score, OutcomeThen: m.Outcome.String(), ScoreThen: m.Score,
+		Marked: f.Marked(k), key: k, vector: x.Vector(),
 	}
 	if m.Label != 0 {
 		out.Label = m.Label.String()

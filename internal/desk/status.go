@@ -109,6 +109,9 @@ type AccountStatus struct {
 	// only the configuration can end it.
 	EndOfShadow string         `json:"end_of_shadow,omitempty"`
 	Standing    StandingStatus `json:"standing"` // how good the decisions are
+	// Questions is how many messages it is worth asking the owner about now, at most 3; 0
+	// once marks are set. See Invitation.
+	Questions int `json:"questions"`
 
 	LastArrival *time.Time `json:"last_arrival,omitempty"` // arrival of the newest message
 	LastLesson  *time.Time `json:"last_lesson,omitempty"`  // time of the last lesson
@@ -167,6 +170,9 @@ func Summarise(name string, f *filter.Filter) AccountStatus {
 		Mailboxes: []MailboxStatus{},
 	}
 	s.Doing = doing(&s, f)
+	if (s.InShadow || !f.Trained()) && o.Shadow != filter.ShadowOn && !acc.Paused {
+		s.Questions = f.Questions(mostInvited, acc.Clock.Add(-AskDays*24*time.Hour))
+	}
 	s.Rules, s.RulesOfTopic = rulesOf(f)
 	for _, name := range st.Boxes.Keys() {
 		b, _ := st.Boxes.Get(name)

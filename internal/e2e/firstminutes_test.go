@@ -40,10 +40,11 @@ func TestTheFirstTenMinutes(t *testing.T) {
 	n := newNewcomer(t)
 	n.run("hinged init --server "+n.imap.Addr,
 		enter("E-mail address: ", n.life.owner), enter("(not shown): ", n.imap.Password),
-		act{after: regexp.MustCompile(`Where do you read your mail\?.* $`), text: "phone, Thunderbird\r"})
+		act{after: regexp.MustCompile(`Where do you read your mail\?.* $`), text: "phone, Thunderbird\r"},
+		enter("May it ask you by letter? [y/N] ", ""))
 	n.run("hinged check")
 	n.run("hinged bootstrap --dry-run | head -40")
-	n.run("hinged bootstrap")
+	n.run("hinged bootstrap", enter("Answer them now? [y/N] ", ""))
 	n.run("hinged run", act{regexp.MustCompile(`watching`), n.live, "\x03"})
 	n.run("hinged status")
 	marked := regexp.MustCompile(`\b[0-9a-f]{12}\b`).FindString(n.run("hinged ledger | head -20"))

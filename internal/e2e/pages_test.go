@@ -93,7 +93,7 @@ var prints = map[string]string{
 
 // typed is what a reader types when a command asks.
 var typed = map[string][]answer{
-	"hinged init --server imap.example.org": {{"E-mail address: ", "me@example.org"}, {"(not shown): ", "PASSWORD"}, {"Where do you read your mail? ", "phone, Thunderbird"}},
+	"hinged init --server imap.example.org": {{"E-mail address: ", "me@example.org"}, {"(not shown): ", "PASSWORD"}, {"Where do you read your mail? ", "phone, Thunderbird"}, {"May it ask you by letter? [y/N] ", ""}},
 	"hinged undo --learning --to 2d":        {{"[y/N] ", "y"}},
 }
 

@@ -24,8 +24,8 @@ func (e *Arrived) apply(f *Filter, r *Result) error {
 		again := Flagged{At: max(e.At, e.Seen), Place: e.Place, Flags: e.Flags, Away: e.Away, ModSeq: e.ModSeq}
 		return again.apply(f, r)
 	}
-	if e.letter(f, r) {
-		return nil
+	if ours, err := e.letter(f, r); ours || err != nil {
+		return err
 	}
 	k := e.Meta.Key
 	mk := string(k[:])

@@ -11,7 +11,6 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
-	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
 
@@ -27,34 +26,134 @@ type Questions struct {
 }
 
 // Ask finds the messages that arrived at since or later whose label would teach most,
-// n at most: of those that are Askable the nearest to the threshold; of equals, those
-// that came first. It changes nothing.
+// n at most: of those that are Askable, those that Choose chooses. It changes nothing.
 func (f *Filter) Ask(n int, since store.Moment) (Questions, error) {
 	q := f.Askable(since)
-	slices.Reverse(q.Messages)
-	away := make(map[store.MessageKey]float64, len(q.Messages))
-	var failed error
-	q.Messages = slices.DeleteFunc(q.Messages, func(k store.MessageKey) bool {
+	scored := make([]Scored, 0, len(q.Messages))
+	for _, k := range q.Messages {
 		x, err := f.vector(k)
-		switch {
-		case errors.Is(err, store.ErrNotFound):
+		if errors.Is(err, store.ErrNotFound) {
 			q.Lost++
-			return true
-		case err != nil:
-			failed = err
-			return true
+			continue
 		}
-		away[k] = f.Away(x)
-		return false
-	})
-	slices.SortStableFunc(q.Messages, func(a, b store.MessageKey) int { return cmp.Compare(away[a], away[b]) })
-	q.Messages = q.Messages[:min(n, len(q.Messages))]
-	return q, failed
+		if err != nil {
+			return q, err
+		}
+		scored = append(scored, Scored{k, f.learner.Score(x)})
+	}
+	q.Messages = f.Choose(n, scored)
+	return q, nil
+}
+
+// Scored is a message with its score, with the weights as they are now.
+type Scored struct {
+	Message store.MessageKey
+	Score   float64
+}
+
+// spreadUntil is how many labels of each class are learnt before the questions are those
+// in doubt alone.
+const spreadUntil = 20
+
+// Choose returns up to n of the messages, given in order of arrival with the newest first,
+// whose labels would teach most; the best first.
+//
+// Once enough is learnt, those are the messages whose scores are nearest to the threshold:
+// uncertainty sampling (Lewis and Gale 1994, A sequential algorithm for training text
+// classifiers). Before that the threshold is a guess, scores near it say little, and what
+// is important is rare. Two of three questions are about the messages with the highest
+// scores then, which finds the first important ones soonest (relevance sampling, in the
+// same paper), and the third is about the one nearest to the threshold.
+//
+// No two questions are about one sender while there are others (diversity; Brinker 2003,
+// Incorporating diversity in active learning with support vector machines), and at first
+// those senders come last about whose mail the owner has said something. Of equals the
+// newest is chosen, as its owner remembers it best.
+//
+// Measured with bench/mailbox, three answers a day over 28 days' mail, twenty lives of each
+// of three persons: F1 after a past of 30 and 130 messages was .724 and .679 for the one who
+// only reads, against .686 and .624 with doubt alone. To ask first about whoever sends most
+// (information density; Settles and Craven 2008) was no better: .698 and .681.
+func (f *Filter) Choose(n int, messages []Scored) []store.MessageKey {
+	a := &f.st.Account
+	early := min(a.Important, a.Ordinary) < spreadUntil
+	var heard map[store.ID]int
+	words := 0
+	if early {
+		heard, words = f.heardOf()
+	}
+	threshold := f.fitted().Threshold
+	all := make([]candidate, len(messages))
+	for i, s := range messages {
+		m, _ := f.st.Messages.Get(string(s.Message[:]))
+		all[i] = candidate{Scored: s, sender: m.Sender, away: math.Abs(s.Score - threshold), heard: heard[m.Sender]}
+	}
+	ranked := func(by func(a, b candidate) int) []candidate {
+		list := slices.Clone(all)
+		slices.SortStableFunc(list, func(a, b candidate) int {
+			return cmp.Or(a.heard-b.heard, by(a, b))
+		})
+		return list
+	}
+	doubt := ranked(func(a, b candidate) int { return cmp.Compare(a.away, b.away) })
+	turns := [][]candidate{doubt}
+	if early {
+		surest := ranked(func(a, b candidate) int { return cmp.Compare(b.Score, a.Score) })
+		turns = [][]candidate{surest, surest, doubt}
+	}
+	return takeTurns(min(n, len(all)), turns, words)
+}
+
+// candidate is a message that may be asked about.
+type candidate struct {
+	Scored
+	sender store.ID
+	away   float64 // of the score from the threshold
+	heard  int     // 1: the owner has said something of the sender's mail; else 0
+}
+
+// takeTurns takes n of the candidates, which all lists have in an order of their own, from
+// each list in turn, beginning with that of number first: the first that was not taken, of
+// a sender of whom no other was if there is one.
+func takeTurns(n int, lists [][]candidate, first int) []store.MessageKey {
+	out := []store.MessageKey{}
+	taken, senders := map[store.MessageKey]bool{}, map[store.ID]int{}
+	for turn := first; len(out) < n; turn++ {
+		var best *candidate
+		list := lists[turn%len(lists)]
+		for i := range list {
+			c := &list[i]
+			if !taken[c.Message] && (best == nil || senders[c.sender] < senders[best.sender]) {
+				if best = c; senders[c.sender] == 0 {
+					break
+				}
+			}
+		}
+		out, taken[best.Message] = append(out, best.Message), true
+		if best.sender != 0 {
+			senders[best.sender]++
+		}
+	}
+	return out
+}
+
+// heardOf returns the senders about whose mail the owner has said something, and of how
+// many messages that is known.
+func (f *Filter) heardOf() (senders map[store.ID]int, words int) {
+	senders = map[store.ID]int{}
+	for _, m := range f.Newest() {
+		if spokenOf(&m) {
+			if words++; m.Sender != 0 {
+				senders[m.Sender] = 1
+			}
+		}
+	}
+	return senders, words
 }
 
 // Askable finds the messages that arrived at since or later whose label would teach
-// something, the newest first: those teach most whose scores are nearest to the threshold
-// (Away). It reads no vectors, so that the caller may do that elsewhere.
+// something, the newest first. It reads no vectors, so that the caller may do that
+// elsewhere.
 func (f *Filter) Askable(since store.Moment) Questions {
 	var q Questions
 	for k, m := range f.Newest() {
@@ -76,10 +175,14 @@ func (f *Filter) Askable(since store.Moment) Questions {
 	return q
 }
 
-// spokenOf reports whether the owner has said something of a message.
+// spokenOf reports whether the owner has said something of a message. That they read it, or
+// left it alone, is no word.
 func spokenOf(m *store.Message) bool {
-	return m.Source > store.SourceSilence || m.Pending.Label != 0
+	return isWord(m.Source) || m.Pending.Label != 0 && isWord(m.Pending.Source)
 }
+
+// isWord reports whether a label from s is something that the owner said.
+func isWord(s store.Source) bool { return !store.SourceForwarded.Outranks(s) }
 
 // SpokenOf reports whether a message is unknown, or the owner has said something of it.
 func (f *Filter) SpokenOf(k store.MessageKey) bool {
@@ -87,10 +190,31 @@ func (f *Filter) SpokenOf(k store.MessageKey) bool {
 	return !ok || spokenOf(&m)
 }
 
-// Away returns how far the score of x, with the weights as they are now, is from the
-// threshold.
-func (f *Filter) Away(x model.Vector) float64 {
-	return math.Abs(f.learner.Score(x) - f.fitted().Threshold)
+// Called returns what a score is called now.
+func (f *Filter) Called(score float64) store.Outcome {
+	if !f.trained() {
+		return store.DecidedUnsure
+	}
+	return f.fitted().outcome(score)
+}
+
+// Questions returns how many messages that arrived at since or later are Askable, and no
+// more than most.
+func (f *Filter) Questions(most int, since store.Moment) (n int) {
+	for _, m := range f.Newest() {
+		if n == most || m.Arrived < since {
+			break
+		}
+		if askable(&m) {
+			n++
+		}
+	}
+	return n
+}
+
+// askable reports whether a label for a message would teach something.
+func askable(m *store.Message) bool {
+	return !m.Own && m.Outcome != store.Undecided && !Excluded(ingest.Role(m.Role)) && m.Rule == 0 && !spokenOf(m)
 }
 
 // Features returns the frozen features of a message, which the caller must not

@@ -4,7 +4,6 @@ package filter
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -15,14 +14,12 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// askTwin is Ask as its comment has it: all messages, sorted.
-func askTwin(w *world, n int, since store.Moment) []store.MessageKey {
-	w.t.Helper()
+// askable is what Ask may choose from, as the comments have it.
+func (w *world) askable(since store.Moment) map[store.MessageKey]bool {
 	st := w.f.State()
-	var all []store.MessageKey
+	all := map[store.MessageKey]bool{}
 	for _, key := range st.Messages.Keys() {
 		m, _ := st.Messages.Get(key)
-		k := store.MessageKey([]byte(key))
 		spoken := m.Pending.Label != 0
 		switch m.Source {
 		case store.SourceAnswered, store.SourceMoved, store.SourceJunk, store.SourceFlagged, store.SourceMark, store.SourceExplicit:
@@ -33,37 +30,16 @@ func askTwin(w *world, n int, since store.Moment) []store.MessageKey {
 			continue
 		}
 		if m.Arrived >= since && m.Outcome != store.Undecided && !m.Own && m.Rule == 0 && !spoken {
-			all = append(all, k)
+			all[store.MessageKey([]byte(key))] = true
 		}
 	}
-	far := func(k store.MessageKey) (float64, uint64) {
-		x, err := w.features.Features(k)
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		m, _ := st.Messages.Get(string(k[:]))
-		return math.Abs(w.f.Score(x) - w.f.Counts().Threshold), m.Seq
-	}
-	var best []store.MessageKey
-	for len(all) > 0 && len(best) < n {
-		at := 0
-		for i := range all {
-			a, first := far(all[i])
-			b, then := far(all[at])
-			if a < b || a == b && first < then {
-				at = i
-			}
-		}
-		best = append(best, all[at])
-		all = slices.Delete(all, at, at+1)
-	}
-	return best
+	return all
 }
 
-// TestAskFindsWhatTeachesMost plays a mailbox with all that may happen to a message,
-// and asks now and then: as the twin says, the same after a restart, and nothing that
-// was answered before.
-func TestAskFindsWhatTeachesMost(t *testing.T) {
+// TestAskNamesWhatMayBeAskedAbout plays a mailbox with all that may happen to a message,
+// and asks now and then: the same after a restart, all that may be asked about if so many
+// are wanted, and nothing that was answered before.
+func TestAskNamesWhatMayBeAskedAbout(t *testing.T) {
 	o := testOptions()
 	o.Threshold = DefaultOptions().Threshold
 	o.SilenceCalendar = true
@@ -100,8 +76,9 @@ func TestAskFindsWhatTeachesMost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := askTwin(w, n, since); !slices.Equal(got.Messages, want) {
-			t.Fatalf("after %d messages got %x, want %x", i+1, got.Messages, want)
+		want := w.askable(since)
+		if few := w.f.Questions(n, since); few != min(n, len(want)) || len(got.Messages) != few {
+			t.Fatalf("after %d messages %d may be asked about, of whom %d are wanted; got %d and %d", i+1, len(want), n, few, len(got.Messages))
 		}
 		again, err := New(w.f.State(), w.features)
 		if err != nil {
@@ -113,6 +90,15 @@ func TestAskFindsWhatTeachesMost(t *testing.T) {
 		all, err := w.f.Ask(1000, since)
 		if sum := all.TeachNothing + all.Ruled + all.Labelled + all.Lost + len(all.Messages); err != nil || sum != all.Seen {
 			t.Fatalf("%d of %+v are accounted for, %v", sum, all, err)
+		}
+		for _, k := range all.Messages {
+			if !want[k] {
+				t.Fatalf("message %x is asked about, or is so twice", k)
+			}
+			delete(want, k)
+		}
+		if len(want) > 0 || !slices.Equal(all.Messages[:len(got.Messages)], got.Messages) {
+			t.Fatalf("%d are not asked about, or the best of all are not the best few", len(want))
 		}
 		if i%3 > 0 {
 			continue
@@ -170,4 +156,63 @@ func TestWhatIsNeverAskedAbout(t *testing.T) {
 	if q, err := w.f.Ask(100, since.Add(time.Hour)); err != nil || q.Seen != 0 {
 		t.Errorf("of later mail: got %+v, %v", q, err)
 	}
+}
+
+// questioned is a filter with messages of some senders, the newest of which comes first in
+// what it returns.
+func questioned(t *testing.T, important uint64, senders ...string) (*world, []store.MessageKey) {
+	w := newWorld(t, testOptions())
+	var keys []store.MessageKey
+	for i, from := range senders {
+		l, _ := w.deliver("INBOX", mail(fmt.Sprintf("m%d@x", i), from, owner, fmt.Sprint("word", i)))
+		keys = slices.Insert(keys, 0, l.key)
+	}
+	w.f.st.Account.Important, w.f.st.Account.Ordinary = important, 100
+	return w, keys
+}
+
+func TestEarlyQuestionsTakeTurnsAndAskAboutEachSenderOnce(t *testing.T) {
+	w, keys := questioned(t, spreadUntil-1, "shop@x", "ann@x", "shop@x", "bob@x", "ann@x", "shop@x", "eve@x")
+	threshold := w.f.Counts().Threshold
+	away := []float64{9, 3, 8, 1, -7, 6, -5} // of the messages, the newest first
+	var scored []Scored
+	for i, k := range keys {
+		scored = append(scored, Scored{k, threshold + away[i]})
+	}
+	// The surest are eve's (9) and ann's (8), bob's (1) is nearest, and shop's (3) is left.
+	// Then come second ones: ann's (6), shop's nearest (-5), and its other.
+	want := []store.MessageKey{keys[0], keys[2], keys[3], keys[1], keys[5], keys[6], keys[4]}
+	if got := w.f.Choose(7, scored); !slices.Equal(got, want) {
+		t.Errorf("got %v", places(keys, got))
+	}
+	// Who was spoken of comes last, and the turn goes on where it was.
+	w.apply(&Labelled{At: w.moment(), Message: keys[3], Label: model.Ordinary})
+	w.f.st.Account.Important = spreadUntil - 1
+	threshold = w.f.Counts().Threshold
+	for i := range scored {
+		scored[i].Score = threshold + away[i]
+	}
+	scored = slices.Delete(scored, 3, 4)
+	if got := places(keys, w.f.Choose(3, scored)); !slices.Equal(got, []int{0, 1, 2}) {
+		t.Errorf("after one answer got %v", got)
+	}
+}
+
+func TestLateQuestionsAreThoseInDoubt(t *testing.T) {
+	w, keys := questioned(t, spreadUntil, "shop@x", "ann@x", "shop@x", "bob@x")
+	threshold := w.f.Counts().Threshold
+	scored := []Scored{{keys[0], threshold + 5}, {keys[1], threshold - 1}, {keys[2], threshold + 3}, {keys[3], threshold + 2}}
+	// The oldest is in more doubt than ann's, and is of the same sender as the first.
+	want := []store.MessageKey{keys[1], keys[2], keys[0], keys[3]}
+	if got := w.f.Choose(9, scored); !slices.Equal(got, want) {
+		t.Errorf("got %v", places(keys, got))
+	}
+}
+
+// places says where keys are in all.
+func places(all, keys []store.MessageKey) (out []int) {
+	for _, k := range keys {
+		out = append(out, slices.Index(all, k))
+	}
+	return out
 }

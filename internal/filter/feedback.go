@@ -44,6 +44,9 @@ func (f *Filter) reflag(place Place, p store.Place, flags []string, with manner,
 	old := minus(p.Flags, f.ledger.takenBack(p, minus(p.Flags, flags)))
 	p.Flags, p.Own = flags, common(p.Own, flags)
 	f.putPlace(place, p)
+	if p.Letter != 0 {
+		return f.hearAnswer(p.Letter, f.st.Account.Clock, with, r)
+	}
 	f.ledger.conclude(p.Message, store.MarkUndone)
 	mk := string(p.Message[:])
 	m, ok := f.st.Messages.Get(mk)

@@ -340,6 +340,9 @@ func (e *Vanished) apply(f *Filter, r *Result) error {
 		if p, ok := f.st.Places.Get(key); ok {
 			f.dropPlace(key)
 			f.leftJunk(p.Message, e.Mailbox)
+			if err := f.hearAnswer(p.Letter, e.At, manner{}, r); err != nil {
+				return err
+			}
 			if err := f.copyVanished(p.Message, Place{e.Mailbox, e.UIDValidity, uid}, e.At, r); err != nil {
 				return err
 			}

@@ -192,13 +192,14 @@ func (g *forgetting) finish() {
 		}
 	}
 	g.f.ledger.forget(g.ledger)
+	g.f.ledger.forgetAsked(g.message)
 	for _, k := range g.early {
 		st.Early.Delete(k)
 	}
 	for _, k := range st.Places.Keys() {
 		// The place itself is not forgotten: what lies there would be new then.
 		if p, _ := st.Places.Get(k); g.message(p.Message) {
-			st.Places.Put(k, store.Place{Flags: p.Flags})
+			st.Places.Put(k, store.Place{Flags: p.Flags, Letter: p.Letter})
 		}
 	}
 	if g.before > st.Account.HistoryFrom {

@@ -2,17 +2,28 @@
 
 package filter
 
-import "github.com/hinged/hinged/store"
+import (
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
 
 // A letter is a message that hinged writes into the owner's mailbox. It is entered in the
 // ledger before it is put there, by a Message-ID that nobody can guess. So it is known when
 // it arrives, is never decided, learnt from or marked, and is not written twice.
+//
+// A letter may ask about one message. What the owner does with the letter is the owner's
+// word about that message: a star or a mark says that it is important; Trash, Junk, $junk
+// or \Deleted say that it is ordinary. Like any word it counts once it has stood for the
+// settle window.
 
 // LetterIntended says that a letter is about to be put into a mailbox.
 type LetterIntended struct {
 	At        store.Moment `cbor:"1,keyasint"`
 	Mailbox   string       `cbor:"2,keyasint"`
 	MessageID string       `cbor:"3,keyasint"` // without angle brackets
+	// Asks is the message that it asks about; zero: it asks nothing.
+	Asks store.MessageKey `cbor:"4,keyasint,omitzero"`
 }
 
 // LetterSettled says what became of it.
@@ -33,7 +44,7 @@ func (e *LetterIntended) apply(f *Filter, r *Result) error {
 	r.Changed = true
 	a := &f.st.Account
 	f.ledger.put(a.LedgerNext, store.LedgerEntry{
-		ID: id, Mailbox: e.Mailbox, Letter: e.MessageID, State: store.LetterSending, Intended: a.Clock,
+		ID: id, Mailbox: e.Mailbox, Letter: e.MessageID, State: store.LetterSending, Intended: a.Clock, Asks: e.Asks,
 	})
 	f.ledger.letters[id] = a.LedgerNext
 	a.LedgerNext++
@@ -65,15 +76,81 @@ func (l *ledger) wrote(id store.ID) bool {
 }
 
 // letter takes the arrival of a letter: its place is known from then on, and nothing else
-// of it is. It reports whether the message is one.
-func (e *Arrived) letter(f *Filter, r *Result) bool {
+// of it is but an answer. It reports whether the message is one.
+func (e *Arrived) letter(f *Filter, r *Result) (bool, error) {
 	if e.Place == (Place{}) || !f.ledger.wrote(e.Meta.ID) {
-		return false
+		return false, nil
 	}
 	f.dropPlace(e.Place.key())
-	f.putPlace(e.Place, store.Place{Flags: e.Flags})
+	f.putPlace(e.Place, store.Place{Flags: e.Flags, Letter: e.Meta.ID})
 	r.Changed = true
-	return true
+	return true, f.hearAnswer(e.Meta.ID, max(e.At, e.Seen), mannerOf(e.Place, e.Away, e.ModSeq), r)
+}
+
+// hearAnswer hears what the owner has done with a letter that asks about a message, once
+// something about the letter has changed. What was answered and is taken back within the
+// settle window was never said. Deleting a letter is no answer where the owner has said
+// something of the message already: then it only tidies up.
+func (f *Filter) hearAnswer(id store.ID, at store.Moment, with manner, r *Result) error {
+	n, ours := f.ledger.letters[id]
+	e, ok := f.ledger.entry(n)
+	if id == 0 || !ours || !ok || e.Asks == (store.MessageKey{}) {
+		return nil
+	}
+	answer, after := f.answerOf(id, &e)
+	m, known := f.st.Messages.Get(string(e.Asks[:]))
+	if answer == e.Answer || !known {
+		return nil
+	}
+	if err := f.advance(at, r); err != nil {
+		return err
+	}
+	m, _ = f.st.Messages.Get(string(e.Asks[:]))
+	withdraw(&m, said{label: e.Answer, source: store.SourceLetter})
+	e.Answer = answer
+	f.ledger.put(n, e)
+	if answer == model.Important || answer == model.Ordinary && !spokenOf(&m) {
+		what := said{label: answer, source: store.SourceLetter}
+		if after {
+			what.after = f.opts.Elsewhere
+		}
+		if err := f.label(e.Asks, &m, what, with, r); err != nil {
+			return err
+		}
+		f.noteActivity()
+	}
+	f.st.Messages.Put(string(e.Asks[:]), m)
+	return nil
+}
+
+// answerOf returns what the copies of a letter say, whose entry is e: a star on any of them
+// is a yes, and a no is that all are thrown away. While there is none, it may be on its way
+// from one mailbox to another, and the answer is that of before. after: it may turn up
+// elsewhere, as some programs move by \Deleted and a copy.
+func (f *Filter) answerOf(id store.ID, e *store.LedgerEntry) (answer model.Label, after bool) {
+	answer = e.Answer
+	for i, key := range f.st.Places.Find(func(p store.Place) bool { return p.Letter == id }) {
+		p, _ := f.st.Places.Get(key)
+		mailbox, _ := store.SplitPlaceKey(key)
+		// Another program may mark whatever arrives.
+		byProgram := !ingest.HasFlag(p.Flags, `\Seen`) && f.st.Account.Clock <= e.Intended.Add(strangerWindow)
+		for _, flag := range p.Flags {
+			if flag == `\flagged` && !f.opts.isMark(flag) || (f.opts.isMark(flag) || flag == "$important") && !byProgram {
+				return model.Important, false
+			}
+		}
+		role := f.role(mailbox)
+		away := role == ingest.RoleTrash || role == ingest.RoleJunk
+		deleted := ingest.HasFlag(p.Flags, `\Deleted`)
+		switch {
+		case !away && !deleted && !ingest.HasFlag(p.Flags, "$Junk"):
+			answer = 0
+		case i == 0:
+			answer = model.Ordinary
+		}
+		after = after || deleted && !away
+	}
+	return answer, after
 }
 
 // Letter is one entry of a letter in the ledger.
@@ -82,6 +159,8 @@ type Letter struct {
 	MessageID string
 	State     store.LedgerState
 	Intended  store.Moment
+	Asks      store.MessageKey // zero: it asks nothing
+	Answer    model.Label      // what the owner did with it says so; 0: nothing yet
 }
 
 // Letters returns the letters that the ledger knows, in the order of their numbers.
@@ -89,7 +168,16 @@ func (f *Filter) Letters() []Letter {
 	var out []Letter
 	for _, n := range f.ledger.about(func(e store.LedgerEntry) bool { return e.Letter != "" }) {
 		e, _ := f.ledger.entry(n)
-		out = append(out, Letter{n, e.Letter, e.State, e.Intended})
+		out = append(out, Letter{n, e.Letter, e.State, e.Intended, e.Asks, e.Answer})
 	}
 	return out
+}
+
+// forgetAsked forgets about which messages letters ask, of those that are forgotten.
+func (l *ledger) forgetAsked(forgotten func(store.MessageKey) bool) {
+	for _, n := range l.about(func(e store.LedgerEntry) bool { return e.Letter != "" && forgotten(e.Asks) }) {
+		e, _ := l.entry(n)
+		e.Asks, e.Answer = store.MessageKey{}, 0
+		l.put(n, e)
+	}
 }

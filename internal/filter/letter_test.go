@@ -99,3 +99,101 @@ func TestALetterThatWasNotSentAndOldOnes(t *testing.T) {
 		t.Error("a letter without a Message-ID is entered")
 	}
 }
+
+// TestALetterIsAnsweredByOneFlag has a letter ask about a message, and what the owner does
+// with the two.
+func TestALetterIsAnsweredByOneFlag(t *testing.T) {
+	const id = "question.20260302.0123456789abcdef@hinged.invalid"
+	type acts struct {
+		w             *world
+		about, letter letter
+	}
+	for _, test := range []struct {
+		name string
+		do   func(a *acts)
+		want string // what is learnt of the message in the end, by the owner's word
+	}{
+		{"nothing is done", func(a *acts) {}, ""},
+		{"it is read", func(a *acts) { a.w.flag(a.letter, `\Seen`) }, ""},
+		{"it is starred", func(a *acts) { a.w.flag(a.letter, `\Flagged`) }, "important by letter"},
+		{"it gets the mark", func(a *acts) { a.w.flag(a.letter, `\Seen`, "$Important") }, "important by letter"},
+		{"another program marks what arrives", func(a *acts) { a.w.now = a.w.now.Add(-time.Hour); a.w.flag(a.letter, "$Important") }, ""},
+		{"it is thrown away", func(a *acts) { a.w.move(a.letter, "Trash", `\Seen`) }, "ordinary by letter"},
+		{"it is deleted where there is no Trash", func(a *acts) { a.w.flag(a.letter, `\Deleted`) }, "ordinary by letter"},
+		{"it is called junk", func(a *acts) { a.w.move(a.letter, "Junk") }, "ordinary by letter"},
+		{"it is archived", func(a *acts) { a.w.move(a.letter, "Archive", `\Seen`) }, ""},
+		{"it is deleted here and kept there", func(a *acts) {
+			a.w.flag(a.letter, `\Deleted`)
+			a.w.move(a.letter, "Archive")
+		}, ""},
+		{"it is starred, then thrown away", func(a *acts) {
+			a.w.flag(a.letter, `\Flagged`)
+			a.w.wait(time.Hour)
+			a.w.move(a.letter, "Trash", `\Flagged`)
+		}, "important by letter"},
+		{"the star is taken off at once", func(a *acts) {
+			a.w.flag(a.letter, `\Flagged`)
+			a.w.wait(10 * time.Second)
+			a.w.flag(a.letter)
+		}, ""},
+		{"it comes back from Trash at once", func(a *acts) {
+			l := a.w.move(a.letter, "Trash")
+			a.w.wait(10 * time.Second)
+			a.w.move(l, "INBOX")
+		}, ""},
+		{"it comes back from Trash much later, and is starred", func(a *acts) {
+			l := a.w.move(a.letter, "Trash")
+			a.w.wait(time.Hour)
+			a.w.flag(a.w.move(l, "INBOX"), `\Flagged`)
+		}, "important by letter"},
+		{"it is thrown away by whoever starred the message", func(a *acts) {
+			a.w.flag(a.about, `\Flagged`)
+			a.w.move(a.letter, "Trash")
+		}, "important by flagged"},
+		{"the message is starred after all", func(a *acts) {
+			a.w.move(a.letter, "Trash")
+			a.w.wait(time.Hour)
+			a.w.flag(a.about, `\Flagged`)
+		}, "important by flagged"},
+		{"the message is gone", func(a *acts) {
+			a.w.apply(&Vanished{At: a.w.moment(), Mailbox: "INBOX", UIDValidity: 1, UIDs: []uint32{a.about.place.UID}})
+			a.w.flag(a.letter, `\Flagged`)
+		}, "important by letter"},
+	} {
+		for _, restart := range []bool{false, true} {
+			w := newWorld(t, testOptions())
+			w.restart = restart
+			w.teach()
+			about, _ := w.deliver("INBOX", mail("m@x", "ann@example.com", owner, "lunch"))
+			w.wait(time.Hour)
+			w.apply(&LetterIntended{At: w.moment(), Mailbox: "INBOX", MessageID: id, Asks: about.key})
+			l, r := w.deliver("INBOX", mail(id, "question@hinged.invalid", owner, "Does this matter to you?"))
+			if r.Decision != nil {
+				t.Fatal("the letter was decided")
+			}
+			w.apply(&LetterSettled{At: w.moment(), Ledger: w.f.Letters()[0].Number, Sent: true})
+			w.wait(time.Hour)
+			before := w.f.st.Account.Messages
+			test.do(&acts{w, about, l})
+			w.wait(time.Hour)
+			got := ""
+			if m, _ := w.f.st.Messages.Get(string(about.key[:])); isWord(m.Source) {
+				got = m.Label.String() + " by " + m.Source.String()
+			}
+			if got != test.want || w.f.st.Account.Messages != before {
+				t.Errorf("%s: learnt %q, want %q; it counts %d more messages", test.name, got, test.want, w.f.st.Account.Messages-before)
+			}
+		}
+	}
+}
+
+func TestWhatALetterAskedAboutIsForgottenWithTheMessage(t *testing.T) {
+	w := newWorld(t, testOptions())
+	w.teach()
+	about, _ := w.deliver("INBOX", mail("m@x", "ann@example.com", owner, "lunch"))
+	w.apply(&LetterIntended{At: w.moment(), Mailbox: "INBOX", MessageID: "q@hinged.invalid", Asks: about.key})
+	w.f.ledger.forgetAsked(func(k store.MessageKey) bool { return k == about.key })
+	if l := w.f.Letters(); len(l) != 1 || l[0].Asks != (store.MessageKey{}) {
+		t.Errorf("the ledger has %+v", l)
+	}
+}

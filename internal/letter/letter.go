@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package letter writes the digest mail: a message in the owner's own mailbox that says what
-// hinged marked and why, which answers would teach most, and what was learnt.
+// Package letter writes messages into the owner's own mailbox: the digest mail, which says
+// what hinged marked and why, which answers would teach most, and what was learnt; and until
+// marks begin, letters that ask about one message each. A star on such a letter says that
+// the message matters, and to throw the letter away says that it doesn't.
 //
 // Data flow: desk verbs → text → an entry in the account's ledger, committed → APPEND over
 // the account's connection → the entry is settled. A letter has a Message-ID of its own that
 // is in that entry: an attempt that broke off goes on under the same one, and looks for it
-// first. So there is one letter a day at most, also after a kill. Nobody else can guess the
-// Message-ID, and the account neither decides nor learns from a message that has it.
+// first. So no letter comes twice, also after a kill. Nobody else can guess the Message-ID,
+// and the account neither decides nor learns from the text of a message that has it; what an
+// answer teaches, internal/filter knows by the entry.
 //
 // Subjects are read from the mail server for the letter, which goes to that same server, and
 // are kept nowhere else.
@@ -57,6 +60,8 @@ type Account struct {
 	At      time.Duration  // since midnight
 	Weekly  bool           // on Mondays alone
 	Zone    *time.Location // of the owner's days
+	// Questions is how many letters a day ask about a message until marks begin.
+	Questions int
 }
 
 // Options are what a Writer needs to know.
@@ -130,31 +135,42 @@ func (w *writing) sleep(ctx context.Context, pause time.Duration) bool {
 // step does what is due, and returns when to look again.
 func (w *writing) step(ctx context.Context) (again time.Time) {
 	now := w.o.Now()
-	at := w.last(now)
+	at, today := w.last(now), w.lastDay(now)
 	err := w.write(ctx, at, now)
+	if again = w.next(at); err == nil && w.Questions > 0 {
+		err, again = w.question(ctx, today, now), w.on(today.Year(), today.Month(), today.Day()+1)
+	}
 	switch {
 	case err == nil:
 		w.wait.Reset()
-		return w.next(at)
+		return again
 	case errors.Is(err, desk.ErrPaused):
 		return now.Add(pausedLook)
 	case ctx.Err() == nil:
 		pause := w.wait.NextBackOff()
-		w.log.Warn("can't put the digest mail into the mailbox; trying again", "mailbox", w.Mailbox, "error", err, "wait", pause)
+		w.log.Warn("can't put a letter into the mailbox; trying again", "mailbox", w.Mailbox, "error", err, "wait", pause)
 		return now.Add(pause)
 	}
 	return now
 }
 
-// last is when the last letter was due by now.
+// last is when the last digest mail was due by now, and lastDay when the time of the day was
+// at which letters are written.
 func (w *writing) last(now time.Time) time.Time {
-	local := now.In(w.Zone)
-	for back := 0; ; back++ {
-		at := w.on(local.Year(), local.Month(), local.Day()-back)
-		if !at.After(now) && (!w.Weekly || at.Weekday() == time.Monday) {
-			return at
-		}
+	at := w.lastDay(now)
+	for w.Weekly && at.Weekday() != time.Monday {
+		at = w.on(at.Year(), at.Month(), at.Day()-1)
 	}
+	return at
+}
+
+func (w *writing) lastDay(now time.Time) time.Time {
+	local := now.In(w.Zone)
+	at := w.on(local.Year(), local.Month(), local.Day())
+	if at.After(now) {
+		at = w.on(local.Year(), local.Month(), local.Day()-1)
+	}
+	return at
 }
 
 // next is when the letter after that of at is due, and before is the one before.
@@ -174,89 +190,100 @@ func (w *writing) on(year int, month time.Month, day int) time.Time {
 	return time.Date(year, month, day, int(w.At/time.Hour), int(w.At%time.Hour/time.Minute), 0, 0, w.Zone)
 }
 
-// prefix is the beginning of the Message-IDs of a day's letters.
-func prefix(at time.Time) string { return "digest." + at.Format("20060102") + "." }
+// The kinds of letters, with which their Message-IDs begin.
+const (
+	digest = "digest."
+	asking = "question."
+)
 
-// write writes the letter that was due at a moment, unless that was done or is too late.
+// prefix is the beginning of the Message-IDs of a day's letters of a kind.
+func prefix(kind string, at time.Time) string { return kind + at.Format("20060102") + "." }
+
+// write writes the digest mail that was due at a moment, unless that was done or is too late.
 func (w *writing) write(ctx context.Context, at, now time.Time) error {
 	a, err := w.o.Host.Account(ctx, w.Name)
 	if err != nil {
 		return err
 	}
-	todays, stale, err := w.letters(ctx, a, at, now)
-	if err != nil {
+	todays, err := w.letters(ctx, a, digest, at, now)
+	if err != nil || len(todays) > 0 && todays[0].State != store.LetterSending || now.Sub(at) > late {
 		return err
 	}
-	for _, l := range stale {
-		if err := w.settle(ctx, a, l.Number, false); err != nil {
-			return err
-		}
-		w.log.Warn("a digest mail was not written in time", "intended", l.Intended.Time())
-	}
-	if todays != nil && todays.State != store.LetterSending || now.Sub(at) > late {
-		return nil
-	}
-	c, err := w.gather(ctx, w.before(at), at)
-	if err != nil || c.empty() && todays == nil {
+	c, err := w.gather(ctx, a, w.before(at), at)
+	if err != nil || c.empty() && len(todays) == 0 {
 		return err
 	}
-	if todays == nil {
-		if todays, err = w.intend(ctx, a, at); err != nil {
+	if len(todays) == 0 {
+		if todays, err = w.intend(ctx, a, digest, at, store.MessageKey{}); err != nil {
 			return err
 		}
 	}
-	raw, err := w.compose(c, todays.MessageID, now)
+	raw, err := w.compose(w.subject(c), w.text(c), todays[0].MessageID, now)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, postPatience)
-	defer cancel()
-	if err := a.Post(ctx, w.Mailbox, todays.MessageID, raw); err != nil {
-		return err
-	}
-	return w.settle(context.WithoutCancel(ctx), a, todays.Number, true)
+	return w.post(ctx, a, todays[0], raw)
 }
 
-// letters returns the letter of the day of at, nil if there is none, and those that will
-// not be written any more.
-func (w *writing) letters(ctx context.Context, a desk.Account, at, now time.Time) (todays *filter.Letter, stale []filter.Letter, err error) {
+// post puts a letter into the mailbox, and enters that it is there.
+func (w *writing) post(ctx context.Context, a desk.Account, l filter.Letter, raw []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, postPatience)
+	defer cancel()
+	if err := a.Post(ctx, w.Mailbox, l.MessageID, raw); err != nil {
+		return err
+	}
+	return w.settle(context.WithoutCancel(ctx), a, l.Number, true)
+}
+
+// letters returns the letters of a kind of the day of at, by number, and gives up those that
+// will not be written any more.
+func (w *writing) letters(ctx context.Context, a desk.Account, kind string, at, now time.Time) (todays []filter.Letter, err error) {
+	var stale []filter.Letter
 	err = a.Look(ctx, desk.State, func(d *desk.Desk) error {
 		if d.Filter.State().Account.Paused {
 			return desk.ErrPaused
 		}
 		for _, l := range d.Filter.Letters() {
-			switch ours := strings.HasPrefix(l.MessageID, prefix(at)); {
-			case l.State == store.LetterSending && (!ours || now.Sub(at) > late):
+			switch ours := strings.HasPrefix(l.MessageID, prefix(kind, at)); {
+			case l.State == store.LetterSending && strings.HasPrefix(l.MessageID, kind) && (!ours || now.Sub(at) > late):
 				stale = append(stale, l)
 			case ours:
-				todays = &l
+				todays = append(todays, l)
 			}
 		}
 		return nil
 	})
-	return todays, stale, err
+	for _, l := range stale {
+		if err == nil {
+			w.log.Warn("a letter was not written in time", "intended", l.Intended.Time())
+			err = w.settle(ctx, a, l.Number, false)
+		}
+	}
+	return todays, err
 }
 
-// intend enters a letter in the ledger.
-func (w *writing) intend(ctx context.Context, a desk.Account, at time.Time) (*filter.Letter, error) {
-	var secret [16]byte
-	if _, err := rand.Read(secret[:]); err != nil {
-		return nil, err
-	}
-	id := prefix(at) + hex.EncodeToString(secret[:]) + "@" + domain
-	var entered *filter.Letter
+// intend enters letters in the ledger, one about each of the messages.
+func (w *writing) intend(ctx context.Context, a desk.Account, kind string, at time.Time, about ...store.MessageKey) ([]filter.Letter, error) {
+	var entered []filter.Letter
 	err := a.Change(ctx, func(d *desk.Desk) error {
-		if _, err := d.Apply(&filter.LetterIntended{At: d.Now(), Mailbox: w.Mailbox, MessageID: id}); err != nil {
-			return err
+		for _, k := range about {
+			var secret [16]byte
+			if _, err := rand.Read(secret[:]); err != nil {
+				return err
+			}
+			id := prefix(kind, at) + hex.EncodeToString(secret[:]) + "@" + domain
+			if _, err := d.Apply(&filter.LetterIntended{At: d.Now(), Mailbox: w.Mailbox, MessageID: id, Asks: k}); err != nil {
+				return err
+			}
 		}
 		for _, l := range d.Filter.Letters() {
-			if l.MessageID == id {
-				entered = &l
+			if strings.HasPrefix(l.MessageID, prefix(kind, at)) {
+				entered = append(entered, l)
 			}
 		}
 		return nil
 	})
-	if err == nil && entered == nil {
+	if err == nil && len(entered) < len(about) {
 		err = desk.ErrPaused // in between
 	}
 	return entered, err
@@ -268,7 +295,7 @@ func (w *writing) settle(ctx context.Context, a desk.Account, number uint64, sen
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("enter what became of a digest mail: %w", err)
+		return fmt.Errorf("enter what became of a letter: %w", err)
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ func TestALetterIsDueOnceADayOrAWeekByTheOwnersClock(t *testing.T) {
 			t.Errorf("at %v, weekly %v: last %v, next %v, before %v", test.now, test.weekly, last, w.next(last), w.before(last))
 		}
 	}
-	if got := prefix(moment(3, 4, 0, 30)); got != "digest.20260304." {
+	if got := prefix(digest, moment(3, 4, 0, 30)); got != "digest.20260304." {
 		t.Errorf("the Message-IDs of 4 March begin with %q", got)
 	}
 }
@@ -73,9 +73,39 @@ func TestTheTextOfALetterIsBoundedAndNamesWhatIsKnown(t *testing.T) {
 	if strings.Contains(text, "TEACH MOST") || strings.Contains(text, "four") {
 		t.Errorf("there is too much in\n%s", text)
 	}
-	raw, err := w.compose(c, "digest.20260302.abc@hinged.invalid", c.to)
+	raw, err := w.compose(w.subject(c), w.text(c), "digest.20260302.abc@hinged.invalid", c.to)
 	if err != nil || strings.Contains(strings.ReplaceAll(string(raw), "\r\n", ""), "\n") || !strings.Contains(string(raw), "\r\nMessage-Id: <digest.20260302.abc@hinged.invalid>\r\n") {
 		t.Errorf("the message is (%v)\n%q", err, raw)
+	}
+}
+
+func TestALetterSaysWhatWouldHaveBeenMarkedWhileNothingIs(t *testing.T) {
+	at := time.Date(2026, 3, 2, 7, 0, 0, 0, time.UTC)
+	c := &content{from: at, to: at, shadow: "not yet: learnt 1 of 5 important", marked: []desk.MessageSummary{{Message: "k", From: "a@example.org", Subject: []string{"some", "words"}}}}
+	w := &writing{Account: Account{Name: "me", Zone: time.UTC}}
+	if got := w.subject(c); got != "hinged: it would have marked 1 message, until Monday, 2 March" {
+		t.Errorf("the subject is %q", got)
+	}
+	if want := "WOULD HAVE MARKED: 1\n\nhinged marks nothing yet. Marking: not yet: learnt 1 of 5 important.\n\n* a@example.org: some words\n"; !strings.Contains(w.text(c), want) {
+		t.Errorf("%q is not in\n%s", want, w.text(c))
+	}
+}
+
+func TestALetterThatAsksNamesItsMessageAndBothAnswers(t *testing.T) {
+	arrived := time.Date(2026, 3, 2, 7, 5, 0, 0, time.UTC)
+	w := &writing{Account: Account{Name: "me", Zone: time.UTC}}
+	subject, text := w.asks(&desk.MessageSummary{Message: "k", Arrived: &arrived}, map[string]desk.Heading{"k": {From: "Ann\r\nBcc: x", Subject: "Lunch?", MessageID: "a@x"}})
+	if subject != "Does this matter to you? Ann Bcc: x: Lunch?" {
+		t.Errorf("the subject is %q", subject)
+	}
+	for _, want := range []string{"  Lunch?\n  from Ann Bcc: x\n  Monday, 2 March, 07:05\n  mid:a@x\n", "\nYes: star (flag) this letter.\nNo: delete this letter.\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	raw, err := w.compose(subject, text, "question.20260302.abc@hinged.invalid", arrived)
+	if err != nil || strings.Contains(string(raw), "References:") || strings.Contains(string(raw), "In-Reply-To:") {
+		t.Errorf("it is in a thread (%v):\n%s", err, raw)
 	}
 }
 

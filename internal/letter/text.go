@@ -14,6 +14,7 @@ import (
 	"github.com/emersion/go-message/mail"
 
 	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/store"
 )
 
 // How much a letter names; the rest is counted.
@@ -27,7 +28,8 @@ const (
 // content is what a letter tells of the time from from until to.
 type content struct {
 	from, to  time.Time
-	marked    []desk.MessageSummary
+	marked    []desk.MessageSummary // in shadow, those that hinged would have marked
+	shadow    string                // why nothing is marked; "": marks are set
 	questions []desk.Question
 	lessons   []desk.LessonSummary // from what the owner did
 	silence   int                  // lessons from silence
@@ -37,8 +39,15 @@ type content struct {
 func (c *content) empty() bool { return len(c.marked)+len(c.questions)+len(c.lessons) == 0 }
 
 // gather reads what a letter tells of.
-func (w *writing) gather(ctx context.Context, from, to time.Time) (*content, error) {
+func (w *writing) gather(ctx context.Context, a desk.Account, from, to time.Time) (*content, error) {
 	c := &content{from: from, to: to}
+	s, err := a.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if s.InShadow {
+		c.shadow = s.Marking
+	}
 	within := func(t *time.Time) bool { return t != nil && !t.Before(from) && t.Before(to) }
 	for q := (desk.MessagesRequest{Outcome: "important", Before: &to, Most: 200}); ; {
 		found, err := desk.GetMessages.Do(ctx, w.o.Host, w.Name, q)
@@ -47,7 +56,7 @@ func (w *writing) gather(ctx context.Context, from, to time.Time) (*content, err
 		}
 		earlier := false
 		for _, m := range found.Messages {
-			if earlier = !within(m.Arrived); !earlier && (m.Mark == "confirmed" || m.Mark == "refused") {
+			if earlier = !within(m.Arrived); !earlier && (m.Mark == "confirmed" || m.Mark == "refused" || s.InShadow && m.Reason == store.ReasonShadow.String()) {
 				c.marked = append(c.marked, m)
 			}
 		}
@@ -90,25 +99,32 @@ func (c *content) readHeadings(ctx context.Context, w *writing) error {
 	for _, l := range c.lessons[:min(len(c.lessons), mostLessons)] {
 		keys = append(keys, l.Message)
 	}
+	var err error
+	c.headings, err = w.readHeadings(ctx, keys)
+	return err
+}
+
+func (w *writing) readHeadings(ctx context.Context, keys []string) (map[string]desk.Heading, error) {
+	var found desk.Headings
+	var err error
 	for range headingsTries {
-		found, err := desk.GetHeadings.Do(ctx, w.o.Host, w.Name, desk.HeadingsRequest{Messages: keys})
-		if err != nil {
-			return err
+		if found, err = desk.GetHeadings.Do(ctx, w.o.Host, w.Name, desk.HeadingsRequest{Messages: keys}); err != nil {
+			return nil, err
 		}
-		if c.headings = found.Headings; found.Problem == "" || !w.sleep(ctx, headingsPause) {
+		if found.Problem == "" || !w.sleep(ctx, headingsPause) {
 			break
 		}
 	}
-	return ctx.Err()
+	return found.Headings, ctx.Err()
 }
 
 // compose makes the message as it is put into the mailbox.
-func (w *writing) compose(c *content, id string, now time.Time) ([]byte, error) {
+func (w *writing) compose(subject, text, id string, now time.Time) ([]byte, error) {
 	var h mail.Header
 	h.SetDate(now.In(w.Zone))
 	h.SetAddressList("From", []*mail.Address{{Name: "hinged", Address: "digest@" + domain}})
 	h.SetAddressList("To", []*mail.Address{{Address: w.To}})
-	h.SetSubject(w.subject(c))
+	h.SetSubject(subject)
 	h.SetMessageID(id)
 	h.Set("Auto-Submitted", "auto-generated") // RFC 3834
 	h.SetContentType("text/plain", map[string]string{"charset": "utf-8"})
@@ -118,7 +134,7 @@ func (w *writing) compose(c *content, id string, now time.Time) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	if _, err := body.Write([]byte(strings.ReplaceAll(w.text(c), "\n", "\r\n"))); err != nil {
+	if _, err := body.Write([]byte(strings.ReplaceAll(text, "\n", "\r\n"))); err != nil {
 		return nil, err
 	}
 	if err := body.Close(); err != nil {
@@ -129,6 +145,9 @@ func (w *writing) compose(c *content, id string, now time.Time) ([]byte, error) 
 
 func (w *writing) subject(c *content) string {
 	day := c.to.Format("Monday, 2 January")
+	if c.shadow != "" {
+		return fmt.Sprintf("hinged: it would have marked %s, until %s", counted(len(c.marked), "message"), day)
+	}
 	return fmt.Sprintf("hinged: %s, until %s", counted(len(c.marked), "important message"), day)
 }
 
@@ -138,7 +157,11 @@ func (w *writing) text(c *content) string {
 	const moment = "Monday, 2 January 15:04"
 	fmt.Fprintf(&b, "What hinged did for your account %s from %s\nuntil %s.\n\n", w.Name, c.from.Format(moment), c.to.Format(moment))
 
-	fmt.Fprintf(&b, "MARKED AS IMPORTANT: %d\n\n", len(c.marked))
+	if c.shadow == "" {
+		fmt.Fprintf(&b, "MARKED AS IMPORTANT: %d\n\n", len(c.marked))
+	} else {
+		fmt.Fprintf(&b, "WOULD HAVE MARKED: %d\n\nhinged marks nothing yet. Marking: %s.\n\n", len(c.marked), c.shadow)
+	}
 	for _, m := range c.marked[:min(len(c.marked), mostMarked)] {
 		c.item(&b, m.Message, m.From, m.Subject)
 		why := strings.Join(m.For[:min(len(m.For), mostReasons)], "; ")

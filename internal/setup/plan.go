@@ -24,6 +24,7 @@ type Plan struct {
 	Marks    []string
 	StateDir string
 	TimeZone string // by its IANA name; "" for the configuration's default
+	Letters  bool   // the owner wants to be asked by letter until marks begin
 	// Where the password is. Its zero value stands for a file beside the
 	// configuration, to be written with Secret in it.
 	Where  config.Password
@@ -46,6 +47,9 @@ func (p *Plan) Files() ([]File, error) {
 	}
 	if p.TimeZone != "" {
 		a.TimeZone = p.TimeZone
+	}
+	if p.Letters {
+		a.Digest = config.AskingDigest()
 	}
 	a.IMAP.Address, a.IMAP.TLS, a.IMAP.Username = p.Found.Server.Address, string(p.Found.Server.TLS), p.Found.Username
 	a.IMAP.Auth, a.IMAP.CAFile = p.Auth, p.CAFile
