@@ -38,7 +38,7 @@ func TestTheTrendAgreesWithEverythingElse(t *testing.T) {
 		all := must(t, b, desk.GetMessages, desk.MessagesRequest{Most: 200})
 		s := got.Sum
 		if s.Decided != len(all.Messages) || s.Important != all.Important || s.Unsure != all.Unsure || s.Ordinary != all.Ordinary || s.Wrong != all.Wrong ||
-			s.Judged != status.Judged || uint64(s.FalseAlarms) != status.FalseAlarms || uint64(s.Missed) != status.Missed || uint64(s.TakenOff) != status.MarksRefused || uint64(s.Marked) != status.MarksConfirmed {
+			s.Judged != status.Judgement.Messages || s.FalseAlarms != status.Judgement.FalseAlarms || s.Missed != status.Judgement.Missed || uint64(s.TakenOff) != status.MarksRefused || uint64(s.Marked) != status.MarksConfirmed {
 			t.Errorf("%s: in all %+v; status: %+v", name, s, status)
 		}
 		if s.Kept+s.TakenOff+s.Undone != s.Marked || *got.KeptShare != float64(s.Kept)/float64(s.Kept+s.TakenOff) || got.MarkedShare != float64(s.Marked)/float64(s.Decided) || *got.FoundShare != float64(s.Found)/float64(s.Found+s.Missed) {

@@ -27,7 +27,7 @@ func (f *Filter) learn(k store.MessageKey, m *store.Message, label model.Label, 
 	}
 	noteLesson(f.st, m.Sender)
 	f.countJudged(m, -1)
-	m.Label, m.Source, m.Unlearnt = label, source, 0
+	m.Label, m.Source, m.Unlearnt, m.LeftAlone = label, source, 0, false
 	f.countJudged(m, 1)
 	m.Lessons++
 	m.Quiet = store.QuietNothing

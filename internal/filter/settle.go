@@ -126,18 +126,13 @@ func inOrder(all []queued, least, most uint64) []int32 {
 // rebuildQueues derives what is kept of messages in order of Seq, with s if that is not nil.
 func (f *Filter) rebuildQueues(s *summary) {
 	f.settling, f.waiting, f.oldest, f.silences = nil, nil, messageQueue{}, 0
-	f.judged, f.passed = 0, 0
+	f.judged, f.passed = Standing{}, 0
 	f.hours, f.days, f.copies = nil, nil, copyIndex{messages: f.st.Messages}
 	var all iter.Seq[*queued]
 	if s != nil {
 		f.judged = s.judged
-		all = s.bySeq(f.st.Messages, func(m *store.Message, by int) {
-			if counts(m) {
-				f.judged += by
-			}
-		})
+		all = s.bySeq(f.st.Messages, f.countJudged)
 	} else {
-		f.st.Account.FalseAlarms, f.st.Account.Missed = 0, 0
 		all = bySeq(f.st.Messages, func(m *store.Message) { f.countJudged(m, 1) })
 	}
 	f.oldest.keys = make([]store.MessageKey, 0, f.st.Messages.Len()+1)
@@ -285,6 +280,9 @@ func (f *Filter) advance(at store.Moment, r *Result) error {
 		if f.ledger.everMarked(k) {
 			l := f.lessonOf(k, &m, model.Ordinary, store.SourceSilence)
 			f.score(&l)
+			f.countJudged(&m, -1)
+			m.LeftAlone = true
+			f.countJudged(&m, 1)
 			r.Lessons = append(r.Lessons, l)
 		} else if err := f.learn(k, &m, model.Ordinary, store.SourceSilence, r); err != nil {
 			return err
