@@ -175,10 +175,10 @@ func listsMessages(t *testing.T, name string, b answerer, all desk.Messages) {
 		want func(desk.MessageSummary) bool
 	}{
 		{"all", desk.MessagesRequest{}, func(desk.MessageSummary) bool { return true }},
-		{"important", desk.MessagesRequest{Outcome: "important"}, func(m desk.MessageSummary) bool { return m.Outcome == "important" }},
-		{"ordinary", desk.MessagesRequest{Outcome: "ordinary"}, func(m desk.MessageSummary) bool { return m.Outcome == "ordinary" }},
+		{"important", desk.MessagesRequest{Outcome: "important"}, func(m desk.MessageSummary) bool { return m.Stands == "important" }},
+		{"ordinary", desk.MessagesRequest{Outcome: "ordinary"}, func(m desk.MessageSummary) bool { return m.Stands == "ordinary" }},
 		{"wrong", desk.MessagesRequest{Wrong: true}, func(m desk.MessageSummary) bool { return m.Wrong }},
-		{"wrong important", desk.MessagesRequest{Wrong: true, Outcome: "important"}, func(m desk.MessageSummary) bool { return m.Wrong && m.Outcome == "important" }},
+		{"wrong important", desk.MessagesRequest{Wrong: true, Outcome: "important"}, func(m desk.MessageSummary) bool { return m.Wrong && m.Stands == "important" }},
 		{"before", desk.MessagesRequest{Before: middle.Arrived}, func(m desk.MessageSummary) bool { return m.Arrived.Before(*middle.Arrived) }},
 		{"a word of the subject", desk.MessagesRequest{Search: "NewsLetter"}, func(m desk.MessageSummary) bool { return has(m, "newsletter") }},
 		{"a part of a sender", desk.MessagesRequest{Search: "both1@"}, func(m desk.MessageSummary) bool { return has(m, "both1@") }},

@@ -410,10 +410,6 @@ func (l *ledger) about(is func(store.LedgerEntry) bool) []uint64 {
 	return out
 }
 
-// Marked reports whether a mark of ours is on a message, as far as the ledger
-// knows, or about to be.
-func (f *Filter) Marked(k store.MessageKey) bool { return f.ledger.marked(k) }
-
 // MarkedNow returns the mailboxes in which a message lies with one of the
 // configured marks, and the number of those in which it lies at all.
 func (f *Filter) MarkedNow(k store.MessageKey) (marked []string, places int) {

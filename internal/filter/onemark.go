@@ -24,10 +24,14 @@ var rankOf = [...]int{
 // taken off by them.
 func (l *ledger) round(k store.MessageKey, intended store.Moment) (state store.LedgerState) {
 	var id store.ID
+	awaited := false // it is to be taken back as soon as it is set
 	for _, e := range l.of(k) {
 		if e.Intended == intended && rankOf[e.State] > rankOf[state] {
-			state, id = e.State, e.ID
+			state, id, awaited = e.State, e.ID, e.State == store.MarkIntended && e.Undo != 0
 		}
+	}
+	if awaited {
+		return store.MarkUndoing
 	}
 	if state == store.MarkUndoing || state == store.MarkUndone {
 		if refused, _ := l.refused(k, id); refused {
@@ -79,6 +83,13 @@ func (f *Filter) LastMark(k store.MessageKey) (state store.LedgerState, ok bool)
 		return f.MarkState(all[len(all)-1]), true
 	}
 	return 0, false
+}
+
+// Marked reports whether a mark of ours is on a message, as far as the ledger knows, or about
+// to be, and is to stay there.
+func (f *Filter) Marked(k store.MessageKey) bool {
+	state, _ := f.LastMark(k)
+	return state == store.MarkIntended || state == store.MarkConfirmed
 }
 
 // Marks returns the numbers of the first entry of each mark that the ledger has, and of each
