@@ -162,6 +162,8 @@ func (m *Message) quickMore(number uint64, r *rowReader) {
 		m.Lessons = r.uint32()
 	case 31:
 		m.Unlearnt = r.label()
+	case 32:
+		m.LeftAlone = r.bool()
 	case 60:
 		m.Rule = model.Index(r.uint64())
 	case 61:

@@ -82,7 +82,7 @@ const (
 	SourceJunk               // the owner set or cleared $Junk
 	SourceFlagged            // the owner starred it
 	SourceMark               // the owner set or removed the mark
-	SourceExplicit           // the owner said so on the command line, or an archive's label
+	SourceExplicit           // the owner said so on the command line, or an archive's label; as strong as SourceMark
 	SourceMuted              // the owner muted it ($Muted); as strong as SourceJunk
 	SourceForwarded          // the owner passed it on; weaker than SourceAnswered
 	SourceRead               // the owner read and kept it; as strong as SourceSilence
@@ -94,6 +94,8 @@ func (s Source) Outranks(o Source) bool { return s.rank() > o.rank() }
 
 func (s Source) rank() Source {
 	switch s {
+	case SourceExplicit:
+		s = SourceMark // both are the owner's word, of which the last holds
 	case SourceMuted, SourceLetter:
 		s = SourceJunk
 	case SourceForwarded:
@@ -120,8 +122,6 @@ type Account struct {
 	Mistakes    uint64  `cbor:"8,keyasint,omitempty"`
 	Updates     uint64  `cbor:"9,keyasint,omitempty"`
 	HingeLoss   float64 `cbor:"10,keyasint,omitempty"`
-	FalseAlarms uint64  `cbor:"11,keyasint,omitempty"` // decided important, labelled ordinary
-	Missed      uint64  `cbor:"12,keyasint,omitempty"` // decided otherwise, labelled important
 	Unsure      uint64  `cbor:"13,keyasint,omitempty"` // decided unsure
 	Marked      uint64  `cbor:"14,keyasint,omitempty"` // marks confirmed on the server
 	Refused     uint64  `cbor:"15,keyasint,omitempty"` // marks that the owner removed
@@ -377,6 +377,9 @@ type Message struct {
 	// Unlearnt is a label that was taken back with what was learnt of it: seen once
 	// more on a copy it is nothing new.
 	Unlearnt model.Label `cbor:"31,keyasint,omitempty"`
+	// LeftAlone: it bore a mark of ours, and nothing was done with it. That teaches nothing,
+	// and yet the decision counts as wrong.
+	LeftAlone bool `cbor:"32,keyasint,omitempty"`
 	// Rule is the index of the feature that the rule asks for which decided it; 0:
 	// none did. Vouched: the owner's server vouched for the address in From.
 	Rule    model.Index `cbor:"60,keyasint,omitempty"`

@@ -22,7 +22,6 @@ import (
 	"github.com/hinged/hinged/internal/bootstrap"
 	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/internal/evaluate"
 	"github.com/hinged/hinged/store/boltfile"
 )
 
@@ -45,8 +44,8 @@ func bootstrapCommand() *cobra.Command {
 learn from what you did with it: what you answered, starred, marked, junked, threw
 away unread or left alone. hinged decides each message before it learns what you
 did with it. So the report at the end says how good its decisions would have been.
-It compares them with two simple rules: marking all mail from people you write to,
-and marking nothing.
+It compares them with simple rules: marking all mail from people you write to, all
+mail, or none.
 
 bootstrap writes nothing to the mailbox, and no message becomes read. You can
 interrupt it; if you call it again, it continues. "hinged run" takes over where it
@@ -67,7 +66,8 @@ have marked, and why.`,
   $ hinged bootstrap
   read 8592 messages from 2025-11-21 to 2026-11-21, 1709 of them your own
   …
-  Better than both. Next: hinged run; it marks from the next new message on.`,
+  It is better than each of these rules.
+  Next: hinged run; it marks from the next new message on.`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
@@ -243,37 +243,38 @@ func printReport(w io.Writer, r *bootstrap.Report) {
 		fmt.Fprintf(w, " from %s to %s", r.From.Format(time.DateOnly), r.To.Format(time.DateOnly))
 	}
 	fmt.Fprintf(w, ", %d of them your own\n", r.Own)
-	fmt.Fprintf(w, "For %d of them your actions show what you thought: %d important, %d ordinary; for the other %d not yet\n\n",
-		r.Judged, r.Important, r.Judged-r.Important, r.Open)
+	j := &r.Judgement
+	fmt.Fprintf(w, "It decided on %d of them: %s; %d are open. %d came before enough was learnt to decide\n\n",
+		j.Messages+r.Open, j.Words(), r.Open, r.Early)
 	if !r.SentFolder {
 		fmt.Fprintf(w, "WARNING: no folder of sent mail was found. Your answers are known only where a mail program set "+
 			"\\Answered, so mail that you answered may count as ordinary here. Name the folder with sent = \"…\" "+
 			"in [account.imap] (hinged check lists the folders), and begin anew.\n\n")
 	}
-	if r.Judged == 0 {
+	if j.Messages == 0 {
 		return
 	}
 	fmt.Fprintf(w, "If hinged had decided each of those when it arrived, knowing only earlier mail:\n\n")
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(t, "\tF1\tprecision\trecall\tavg prec\tfalse alarms\tmissed\t\n")
-	line := func(name string, f evaluate.Figures) {
-		fmt.Fprintf(t, "%s\t%.2f\t%.2f\t%.2f\t%.2f\t%d\t%d\t\n", name, f.F1, f.Precision, f.Recall, f.AveragePrecision, f.FalseAlarms, f.Missed)
+	fmt.Fprintf(t, "\tF1\tprecision\trecall\tfound\tmissed\tfalse alarms\t\n")
+	line := func(name string, f *desk.Figures) {
+		fmt.Fprintf(t, "%s\t%.2f\t%.2f\t%.2f\t%d\t%d\t%d\t\n", name, f.F1, f.Precision, f.Recall, f.Found, f.Missed, f.FalseAlarms)
 	}
-	line("hinged", r.Decisions)
-	line("people you write to", r.Baselines.KnownCorrespondents)
-	line("nothing is important", r.Baselines.NeverImportant)
+	line("hinged", &j.Figures)
+	for i := range j.Baselines {
+		line(j.Baselines[i].Rule, &j.Baselines[i].Figures)
+	}
 	_ = t.Flush() // w is a buffer
-	d := r.Decisions
-	fmt.Fprintf(w, "\nWrong decisions: %s.\n", wrongWords(d.FalseAlarms+d.Missed, r.Judged, d.FalseAlarms, d.Missed))
+	fmt.Fprintln(w)
 	switch {
 	case !r.SentFolder:
 		fmt.Fprintf(w, "What that is worth is not known without the folder of sent mail.\n")
-	case r.BeatsBaselines:
-		fmt.Fprintf(w, "It is better than both rules.\n")
-	case r.Important == 0:
+	case j.Better:
+		fmt.Fprintf(w, "It is better than each of these rules.\n")
+	case j.Important == 0:
 		fmt.Fprintf(w, "Nothing was important, so there is nothing to be better at yet.\n")
 	default:
-		fmt.Fprintf(w, "It is not better than both rules.\n")
+		fmt.Fprintf(w, "It is not better than each of these rules.\n")
 	}
 }
 

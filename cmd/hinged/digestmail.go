@@ -21,7 +21,7 @@ type writer struct {
 // renew has it write by this configuration, which was checked.
 func (w *writer) renew(ctx context.Context, c *config.Config) {
 	w.end()
-	o := letter.Options{Host: w.host, Source: labelWords, Logger: w.log}
+	o := letter.Options{Host: w.host, Logger: w.log}
 	for i := range c.Accounts {
 		a := &c.Accounts[i]
 		if a.Digest == nil {

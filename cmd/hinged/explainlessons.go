@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/reason"
 )
 
 const (
@@ -65,5 +66,5 @@ func pullWords(l desk.LessonPull) string {
 	if l.Source == "" {
 		return what + ": learnt as " + l.Label
 	}
-	return what + ": " + labelWords(l.Label, l.Source)
+	return what + ": " + reason.Deed(l.Label, l.Source)
 }

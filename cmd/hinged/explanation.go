@@ -10,6 +10,7 @@ import (
 	"github.com/rivo/uniseg"
 
 	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/reason"
 )
 
 // The size of the screen that an explanation fits on unless --parts asks for
@@ -66,7 +67,7 @@ func explanationHead(ex desk.Explanation) []string {
 	if ex.Label != "" {
 		// What was learnt of the message stands, whatever its score: only of another
 		// message can that say what it would be.
-		head = append(head, fmt.Sprintf("learnt as %s: %s", ex.Label, labelWords(ex.Label, ex.Source)))
+		head = append(head, fmt.Sprintf("learnt as %s: %s", ex.Label, reason.Deed(ex.Label, ex.Source)))
 		if changed {
 			head = append(head, fmt.Sprintf("another message like it would be %s: score %+.3f, threshold %+.3f", ex.OutcomeNow, ex.Score, ex.Now))
 		}
@@ -89,43 +90,6 @@ func othersWords(key string, others []string) string {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
 	return fmt.Sprintf("%s: one of %d with this Message-ID; others: %s", key[:digits], len(others)+1, strings.Join(names, ", "))
-}
-
-// labelWords says what the owner did to give a label.
-func labelWords(label, source string) string {
-	switch source {
-	case "provisional":
-		return "you have done nothing with it so far"
-	case "silence":
-		return "you left it alone"
-	case "answered":
-		return "you answered it"
-	case "forwarded":
-		return "you forwarded it"
-	case "moved":
-		if label == "ordinary" {
-			return "you threw it away unread"
-		}
-		return "you moved it"
-	case "junk":
-		if label == "ordinary" {
-			return "you called it junk"
-		}
-		return "you said that it is no junk"
-	case "muted":
-		return "you muted it"
-	case "flagged":
-		return "you starred it"
-	case "letter":
-		return "you answered a letter about it"
-	case "mark":
-		if label == "ordinary" {
-			return "you took the mark off"
-		}
-		return "you marked it"
-	default:
-		return "you said so"
-	}
 }
 
 // marks are the signs of the first and the second set of parts without which the

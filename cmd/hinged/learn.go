@@ -162,15 +162,15 @@ func lessonWords(l desk.Lesson, label string) string {
 	if others := othersWords(l.Message, l.Others); others != "" {
 		l.Name += " (" + others + ")"
 	}
+	mark := ""
+	if l.MarkChanged {
+		mark = "; " + l.MarkWords()
+	}
 	switch l.Result {
 	case desk.LessonLearnt:
-		s := fmt.Sprintf("%s: learnt as %s, score %+.3f → %+.3f", l.Name, label, l.Before, l.After)
-		if l.Marked && label == "ordinary" {
-			s += "; its mark stays until you take it off"
-		}
-		return s
+		return fmt.Sprintf("%s: learnt as %s, score %+.3f → %+.3f%s", l.Name, label, l.Before, l.After, mark)
 	case desk.LessonKnown:
-		return fmt.Sprintf("%s: learnt as %s before; nothing changed, score %+.3f", l.Name, label, l.After)
+		return fmt.Sprintf("%s: learnt as %s before, score %+.3f%s", l.Name, label, l.After, mark)
 	case desk.LessonSent:
 		return fmt.Sprintf("%s: handed to the input topic, to be learnt as %s in its turn", l.Name, label)
 	default:

@@ -122,11 +122,13 @@ func printAccount(w io.Writer, a desk.AccountStatus, running bool) error {
 	}
 	line("messages", "%d seen, %d decided, %d of them unsure", a.Messages, a.Decided, a.Unsure)
 	line("learnt", "%d important, %d ordinary; %d settling, %d waiting", a.Important, a.Ordinary, a.Pending, a.Waiting)
-	if q := a.Standing; q.Labels > 0 {
-		line("quality", "F1 %.2f, precision %.2f, recall %.2f over the last %d labels; knowing your correspondents alone: F1 %.2f",
-			q.F1, q.Precision, q.Recall, q.Labels, q.KnownCorrespondentsF1)
+	if j := &a.Judgement; j.Messages > 0 {
+		line("decisions", "%s", j.Words())
+		line("quality", "%s", j.Comparison())
 	}
-	line("wrong decisions", "%s", wrongWords(a.WrongDecisions, a.Judged, a.FalseAlarms, a.Missed))
+	if words := desk.WithheldWords(a.Withheld); words != "" {
+		line("not marked", "%s", words)
+	}
 	back := ""
 	switch {
 	case a.MarksUndone > 0:
@@ -159,13 +161,6 @@ func lookWords(m *desk.MailboxStatus) string {
 		return ", listening"
 	}
 	return ", looked at " + moment(m.LookedAt)
-}
-
-// wrongWords gives the count of wrong decisions, in the same words wherever it is
-// printed: of the judged messages, those decided that have a label, how many the owner
-// found marked wrongly or not marked.
-func wrongWords[N int | uint64](wrong N, judged int, falseAlarms, missed N) string {
-	return fmt.Sprintf("%d of %d messages that you judged: %d false alarms, %d missed", wrong, judged, falseAlarms, missed)
 }
 
 // rulesWords lists rules, or some of them.

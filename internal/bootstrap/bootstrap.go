@@ -17,7 +17,6 @@ import (
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/internal/evaluate"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
@@ -70,15 +69,11 @@ type Report struct {
 	From       *time.Time `json:"from,omitempty"` // arrival of the first known message
 	To         *time.Time `json:"to,omitempty"`   // arrival of the last known message
 
-	Judged    int `json:"judged"`    // decided messages whose label is known by now; all figures are about these
-	Important int `json:"important"` // judged messages that were important
-	Open      int `json:"open"`      // decided messages without a known label yet
-
-	// Decisions are those made as the messages arrived. None is important before enough
-	// was learnt, or while hinged was unsure. Status counts in the same way.
-	Decisions      evaluate.Figures   `json:"decisions"`
-	Baselines      evaluate.Baselines `json:"baselines"`       // the two baselines, judged on the same messages
-	BeatsBaselines bool               `json:"beats_baselines"` // whether the decisions have a better F1 than both baselines; a tie doesn't count
+	Open  int `json:"open"`  // decided messages without a known label yet
+	Early int `json:"early"` // messages that came before enough was learnt to decide
+	// Judgement says how good the decisions were that were made as the messages arrived.
+	// Status has the same figures.
+	Judgement desk.Judgement `json:"judgement"`
 
 	InShadow    bool   `json:"in_shadow"`               // whether the daemon will decide and learn without setting marks yet
 	Marking     string `json:"marking"`                 // says in words whether the daemon will mark and, if not, what is missing
@@ -193,33 +188,26 @@ func report(f *filter.Filter) Report {
 	}
 	slices.SortFunc(rows, func(a, b store.Message) int { return cmp.Compare(a.Seq, b.Seq) })
 	r := Report{
-		Messages: len(rows),
+		Messages: len(rows), Judgement: desk.JudgementOf(f),
 		InShadow: f.InShadow(), Marking: f.Marking(), EndOfShadow: f.EndOfShadow(),
 	}
 	for _, name := range st.Boxes.Keys() {
 		box, _ := st.Boxes.Get(name)
 		r.SentFolder = r.SentFolder || ingest.Role(box.Role) == ingest.RoleSent
 	}
-	var stream evaluate.Stream
 	for _, m := range rows {
 		switch {
 		case m.Own:
 			r.Own++
 		case m.Outcome == store.Undecided:
-		case m.Label == 0:
+		case m.Reason == store.ReasonTooFewLabels:
+			r.Early++
+		case filter.LabelOf(&m) == 0:
 			r.Open++
-		default:
-			stream.Add(m.Score, m.Outcome == store.DecidedImportant, m.Correspondent, m.Label)
-			r.Judged++
-			if m.Label > 0 {
-				r.Important++
-			}
 		}
 	}
 	if len(rows) > 0 {
 		r.From, r.To = desk.TimeOf(rows[0].Arrived), desk.TimeOf(rows[len(rows)-1].Arrived)
 	}
-	r.Decisions, r.Baselines = stream.Compare()
-	r.BeatsBaselines = r.Baselines.Beaten(r.Decisions.F1)
 	return r
 }

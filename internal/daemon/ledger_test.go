@@ -76,8 +76,8 @@ func TestTheLedgerSaysWhoMarkedAMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []bool{true, false, true, false} { // set, taken off, on its way, never
-		if got := learnt.Lessons[i].Marked; got != want {
-			t.Errorf("%s is marked: %v, want %v", learnt.Lessons[i].Name, got, want)
+		if l := learnt.Lessons[i]; l.MarkChanged != want || l.Marked {
+			t.Errorf("%s: its mark changed: %v, want %v; marked: %v", l.Name, l.MarkChanged, want, l.Marked)
 		}
 	}
 	ask := func(b answerer) string {
@@ -86,7 +86,7 @@ func TestTheLedgerSaysWhoMarkedAMessage(t *testing.T) {
 		for n, want := range map[int]string{
 			10: "hinged marked it: $Important in INBOX on ",
 			11: "; you removed the mark on ",
-			12: "hinged is about to mark it: $Important in INBOX",
+			12: "and has been taking the mark back since ",
 			13: "but somebody else had set it first. The mark that is on it in INBOX was set by you or by another program.",
 			14: "hinged did not mark it. It tried to set $Important in INBOX on ",
 			15: "hinged did not mark it: ordinary, score -",
@@ -132,7 +132,7 @@ func TestTheLedgerSaysWhoMarkedAMessage(t *testing.T) {
 		return strings.Join(append(out, fmt.Sprint(err)), "\n")
 	}
 	want := strings.Join([]string{
-		"6 and 0 older", "2 and 4 older", "2 and 0 older", "[refused refused]", "2 and 0 older", "[abandoned abandoned]", "0 <nil>",
+		"6 and 0 older", "2 and 4 older", "3 and 0 older", "[refused refused refused]", "2 and 0 older", "[abandoned abandoned]", "0 <nil>",
 		`state "lost" is not one of intended, confirmed, abandoned, refused, undoing, undone, gone, sending, sent, unsent`,
 		"no such message: 0123456789 is neither a Message-ID nor the key of a known message",
 	}, "\n")

@@ -116,7 +116,7 @@ func TestMessagesAreListedNewestFirstAndCountedAsInStatus(t *testing.T) {
 		if all.More || all.Next != 0 || all.Important+all.Unsure+all.Ordinary != len(all.Messages) || uint64(len(all.Messages)) != status.Decided {
 			t.Fatalf("%s: %d messages, more %v, next %d, %d + %d + %d; status has decided %d", name, len(all.Messages), all.More, all.Next, all.Important, all.Unsure, all.Ordinary, status.Decided)
 		}
-		if uint64(all.Wrong) != status.WrongDecisions || uint64(all.Unsure) != status.Unsure || all.Threshold != status.Threshold || all.Wrong == 0 {
+		if all.Wrong != status.Judgement.Wrong || uint64(all.Unsure) != status.Unsure || all.Threshold != status.Threshold || all.Wrong == 0 {
 			t.Errorf("%s: %d wrong, %d unsure, threshold %v; status: %+v", name, all.Wrong, all.Unsure, all.Threshold, status)
 		}
 		var refused, confirmed, abandoned, judged, wrong uint64
@@ -127,7 +127,7 @@ func TestMessagesAreListedNewestFirstAndCountedAsInStatus(t *testing.T) {
 			refused += is(m.Mark == "refused")
 			confirmed += is(m.Mark == "confirmed")
 			abandoned += is(m.Mark == "abandoned")
-			judged += is(m.Label != "")
+			judged += is(m.Label != "" && m.Reason != store.ReasonTooFewLabels.String())
 			wrong += is(m.Wrong)
 			if m.Marked != (m.Mark == "confirmed") || m.Mailbox != "INBOX" || m.UID == 0 || m.From == "" || len(m.Subject) == 0 || m.NoScore {
 				t.Errorf("%s: %+v", name, m)
@@ -137,7 +137,7 @@ func TestMessagesAreListedNewestFirstAndCountedAsInStatus(t *testing.T) {
 				t.Errorf("%s: the list says %+v, explain %+v", name, m, ex)
 			}
 		}
-		if refused != status.MarksRefused || refused+confirmed != status.MarksConfirmed || int(judged) != status.Judged || wrong != status.WrongDecisions || refused*confirmed*abandoned == 0 {
+		if refused != status.MarksRefused || refused+confirmed != status.MarksConfirmed || int(judged) != status.Judgement.Messages || int(wrong) != status.Judgement.Wrong || refused*confirmed*abandoned == 0 {
 			t.Errorf("%s: %d refused, %d confirmed, %d abandoned, %d judged, %d wrong; status %+v", name, refused, confirmed, abandoned, judged, wrong, status)
 		}
 		text, err := json.Marshal(all)
@@ -175,10 +175,10 @@ func listsMessages(t *testing.T, name string, b answerer, all desk.Messages) {
 		want func(desk.MessageSummary) bool
 	}{
 		{"all", desk.MessagesRequest{}, func(desk.MessageSummary) bool { return true }},
-		{"important", desk.MessagesRequest{Outcome: "important"}, func(m desk.MessageSummary) bool { return m.Outcome == "important" }},
-		{"ordinary", desk.MessagesRequest{Outcome: "ordinary"}, func(m desk.MessageSummary) bool { return m.Outcome == "ordinary" }},
+		{"important", desk.MessagesRequest{Outcome: "important"}, func(m desk.MessageSummary) bool { return m.Stands == "important" }},
+		{"ordinary", desk.MessagesRequest{Outcome: "ordinary"}, func(m desk.MessageSummary) bool { return m.Stands == "ordinary" }},
 		{"wrong", desk.MessagesRequest{Wrong: true}, func(m desk.MessageSummary) bool { return m.Wrong }},
-		{"wrong important", desk.MessagesRequest{Wrong: true, Outcome: "important"}, func(m desk.MessageSummary) bool { return m.Wrong && m.Outcome == "important" }},
+		{"wrong important", desk.MessagesRequest{Wrong: true, Outcome: "important"}, func(m desk.MessageSummary) bool { return m.Wrong && m.Stands == "important" }},
 		{"before", desk.MessagesRequest{Before: middle.Arrived}, func(m desk.MessageSummary) bool { return m.Arrived.Before(*middle.Arrived) }},
 		{"a word of the subject", desk.MessagesRequest{Search: "NewsLetter"}, func(m desk.MessageSummary) bool { return has(m, "newsletter") }},
 		{"a part of a sender", desk.MessagesRequest{Search: "both1@"}, func(m desk.MessageSummary) bool { return has(m, "both1@") }},
@@ -359,7 +359,7 @@ func TestLessonsOfTheOwnersOwnAreListed(t *testing.T) {
 		t.Errorf("%d lessons are the owner's own, %d of the last %d, want %d; status %+v", len(owners.Lessons), got, len(all.Lessons), want, status)
 	}
 	trend := must(t, b, desk.GetTrend, desk.TrendRequest{Days: 400})
-	if trend.Sum.Judged != status.Judged || uint64(trend.Sum.Wrong) != status.WrongDecisions || trend.Sum.ByOwner >= trend.Sum.Wrong+1 || len(trend.Days) != 370 || len(trend.Weeks) != 53 {
+	if trend.Sum.Judged != status.Judgement.Messages || trend.Sum.Wrong != status.Judgement.Wrong || trend.Sum.ByOwner >= trend.Sum.Wrong+1 || len(trend.Days) != 370 || len(trend.Weeks) != 53 {
 		t.Errorf("%+v, %d days; status %+v", trend.Sum, len(trend.Days), status)
 	}
 	if n := len(trend.Mistakes); n > 300 || trend.Lessons <= 256 || trend.Mistakes[n-1].Lesson != trend.Lessons || trend.Mistakes[0].Lesson != 1 {
@@ -425,7 +425,7 @@ func TestWhatIsForgottenIsNotCounted(t *testing.T) {
 	if got.EarlierMistakes == 0 || got.FirstLesson <= 1 || last.Mistakes+got.EarlierMistakes != status.Mistakes || !near(last.HingeLoss+got.EarlierHingeLoss, status.HingeLoss) {
 		t.Errorf("%+v, last %+v; status %+v", got, last, status)
 	}
-	if got.CountedSince == nil || got.Sum.Judged != status.Judged || status.Judged >= 120 || uint64(got.Sum.Wrong) != status.WrongDecisions {
+	if got.CountedSince == nil || got.Sum.Judged != status.Judgement.Messages || status.Judgement.Messages >= 120 || got.Sum.Wrong != status.Judgement.Wrong {
 		t.Errorf("counted since %v: %+v; status %+v", got.CountedSince, got.Sum, status)
 	}
 	list := must(t, d, desk.GetLessons, desk.LessonsRequest{Most: 200})

@@ -35,12 +35,12 @@ type card struct {
 	Scale   plot.Scale
 	Label   string // learnt from silence
 	Marked  bool
-	Reasons []reason
+	Reasons []sided
 	Teach   []teach
 }
 
-// reason speaks for a message or against it.
-type reason struct{ Side, Text string }
+// sided speaks for a message or against it.
+type sided struct{ Side, Text string }
 
 // teach is what an answer would do.
 type teach struct{ If, Text string }
@@ -117,10 +117,10 @@ func (s *Server) askOf(ctx context.Context, p *page) (d askData, err error) {
 			Outcome: one.Outcome, Arrived: one.Arrived, Score: one.Score, Scale: scale, Label: one.Label, Marked: one.Marked,
 		}
 		for _, text := range one.For {
-			c.Reasons = append(c.Reasons, reason{"for", curly(text)})
+			c.Reasons = append(c.Reasons, sided{"for", curly(text)})
 		}
 		for _, text := range one.Against {
-			c.Reasons = append(c.Reasons, reason{"against", curly(text)})
+			c.Reasons = append(c.Reasons, sided{"against", curly(text)})
 		}
 		for _, t := range one.Teach {
 			c.Teach = append(c.Teach, teach{"If " + t.Label, teachText(t, q.Compared)})

@@ -5,7 +5,6 @@ package dashboard
 import (
 	"errors"
 	"net/http"
-	"net/url"
 
 	"github.com/hinged/hinged/internal/dashboard/plot"
 	"github.com/hinged/hinged/internal/desk"
@@ -46,29 +45,23 @@ func (s *Server) label(r *http.Request, p *page, key, label string) (noticed, er
 		if len(shown.Messages) > 0 {
 			l.Before = shown.Messages[0].Score
 		}
-		n.Text = lessonWords(p, l, label)
-		if l.Marked && label == "ordinary" && l.Result != desk.LessonRefused {
-			n.Href, n.Link = p.URL("ledger", "undo")+"?message="+key+"&back="+url.QueryEscape(r.PostFormValue("back")), "Undo the mark"
-		}
+		n.Text = lessonWords(l, label)
 	}
 	return n, nil
 }
 
 // lessonWords says what a label did: to the score and, as that is not the same, to the
 // mark.
-func lessonWords(p *page, l desk.Lesson, label string) string {
+func lessonWords(l desk.Lesson, label string) string {
+	mark := ""
+	if l.MarkChanged {
+		mark = sentence(l.MarkWords()) + " "
+	}
 	switch l.Result {
 	case desk.LessonLearnt:
-		said := "You said " + label + ": " + plot.Signed(l.Before) + " → " + plot.Signed(l.After) + ". "
-		switch {
-		case label == "ordinary" && l.Marked:
-			return said + "Its mark stays until you take it off."
-		case label == "important" && !l.Marked && !p.status.InShadow:
-			return said + "It stays unmarked: hinged marks mail only as it arrives."
-		}
-		return said + "The other button takes it back."
+		return "You said " + label + ": " + plot.Signed(l.Before) + " → " + plot.Signed(l.After) + ". " + mark + "The other button takes it back."
 	case desk.LessonKnown:
-		return "You had said " + label + " before, so nothing changed. The score is " + plot.Signed(l.After) + "."
+		return "You had said " + label + " before. " + mark + "The score is " + plot.Signed(l.After) + "."
 	case desk.LessonSent:
 		return "Sent: it is learnt as " + label + " when its turn comes in the input topic."
 	}

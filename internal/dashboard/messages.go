@@ -13,6 +13,7 @@ import (
 
 	"github.com/hinged/hinged/internal/dashboard/plot"
 	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/reason"
 )
 
 const (
@@ -171,7 +172,7 @@ func wrongWords(m *desk.MessageSummary) string {
 	case m.Outcome == "important" && m.Mark != "" && m.Mark != "abandoned":
 		was = "it was marked"
 	}
-	return was + ", and " + labelWords(m.Label, m.Source)
+	return was + ", and " + reason.Deed(m.Label, m.Source)
 }
 
 // unmarkedWords says why an important message has no mark, where that needs saying.
@@ -181,21 +182,6 @@ func unmarkedWords(reason string) string {
 		return "" // the whole account marks nothing, or it is about to be marked
 	}
 	return "Not marked: " + reason + "."
-}
-
-// labelWords says what the owner did to give a label.
-func labelWords(label, source string) string {
-	switch source {
-	case "provisional":
-		return "you have done nothing with it so far"
-	case "explicit":
-		return "you said " + label
-	}
-	before, after := did(label, source)
-	if strings.HasSuffix(before, " off") {
-		return lower(before)
-	}
-	return lower(before) + " it" + after
 }
 
 // byDay puts rows under the days on which they arrived. counted: the headings say how

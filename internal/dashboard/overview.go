@@ -204,12 +204,12 @@ func checksOf(st *desk.AccountStatus) []check {
 	learnt := func(text string, have uint64, need int) check {
 		return check{Done: have >= uint64(need), Text: text, Share: min(1, share(int(have), max(1, need))), Count: count(have) + " of " + count(need)}
 	}
-	q := st.Standing
-	better := check{Text: "Better than the simple rule", Done: q.Beats, Share: q.F1, Mark: q.KnownCorrespondentsF1,
+	q := &st.Judgement
+	better := check{Text: "Better than the simple rule", Done: q.Better, Share: q.F1, Mark: q.KnownF1(),
 		Count: "no labels yet"}
-	if q.Labels > 0 {
-		better.Count = plot.Fixed(q.F1, 2) + ", simple rule " + plot.Fixed(q.KnownCorrespondentsF1, 2)
-		better.Note = "F1 over the last " + plural(q.Labels, "label", "labels") + ", " + count(q.Important) + " of them important. The simple rule marks everyone you have written to."
+	if q.Messages > 0 {
+		better.Count = plot.Fixed(q.F1, 2) + ", simple rule " + plot.Fixed(q.KnownF1(), 2)
+		better.Note = "F1 over " + plural(q.Messages, "decision", "decisions") + " whose label is known, " + count(q.Important) + " of them important. The simple rule marks everyone you have written to."
 	}
 	return []check{
 		learnt("Important messages learnt", st.Important, st.NeedImportant),

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hinged/hinged/internal/dashboard/plot"
 	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/reason"
 )
 
 // messageRow is one message of a list, as templates need it.
@@ -159,7 +160,8 @@ func lessonRows(list desk.LessonList, h desk.Headings) []lessonRow {
 			At: l.At, Key: l.Message, Label: l.Label, Before: l.Score, Now: l.After,
 			Subject: subjectOf(h, l.Message, l.Subject), From: fromOf(h, l.Message, l.From),
 		}
-		r.Did, r.After = did(l.Label, l.Source)
+		r.Did, r.After = reason.DeedAround(l.Label, l.Source)
+		r.Did = title(r.Did)
 		switch {
 		case l.Outcome == "undecided":
 		case l.Outcome == "important" && l.Marked:

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/model"
 )
 
 // What a verdict is taken from must be worth it: fewer judged messages say little.
@@ -157,38 +156,3 @@ var (
 	questionsText = [...]string{"Answer a question.", "Answer two questions.", "Answer three questions."}
 	answerButton  = [...]string{"Answer a question", "Answer two questions", "Answer three questions"}
 )
-
-// did puts into words what taught a lesson, from store.Source's name; the name of the
-// message stands between the two parts.
-func did(label, source string) (before, after string) {
-	no := label == model.Ordinary.String()
-	switch {
-	case source == "answered":
-		return "You answered", ""
-	case source == "forwarded":
-		return "You forwarded", ""
-	case source == "flagged":
-		return "You starred", ""
-	case source == "muted":
-		return "You muted", ""
-	case source == "mark" && no:
-		return "You took the mark off", ""
-	case source == "mark":
-		return "You marked", ""
-	case source == "junk" && no:
-		return "You called", " junk"
-	case source == "junk":
-		return "You said that", " is no junk"
-	case source == "moved" && no:
-		return "You threw away", " unread"
-	case source == "moved":
-		return "You moved", ""
-	case source == "letter":
-		return "You answered a letter about", ""
-	case source == "silence":
-		return "You left", " alone"
-	case source == "provisional":
-		return "You have done nothing so far with", ""
-	}
-	return "You called", " " + label
-}

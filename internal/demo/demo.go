@@ -132,7 +132,7 @@ func Run(ctx context.Context, o Options) (sum *Summary, err error) {
 		return nil, quiet(ctx, err)
 	}
 	s.screen.line(fmt.Sprintf("hinged bootstrap has read them: of %d whose worth she has shown, it would have decided %d wrongly, knowing nothing at first.",
-		past.Judged, past.Decisions.FalseAlarms+past.Decisions.Missed))
+		past.Judgement.Messages, past.Judgement.Wrong))
 	err = s.live(ctx, log, func(ctx, running context.Context) error {
 		err := s.play(ctx, running)
 		if len(s.tally.order) > 0 {

@@ -49,9 +49,19 @@ type Lesson struct {
 	Before  float64 `json:"score_before"`
 	After   float64 `json:"score_after"` // After is the score after the lesson.
 	Mistake bool    `json:"mistake"`     // Mistake reports whether score_before was on the wrong side of 0, or exactly 0.
-	// Marked reports whether hinged has set a mark on the message or is about to. A
-	// lesson does not remove the mark.
+	// Marked reports whether hinged has set a mark on the message or is about to, as it is
+	// after the lesson: important sets the mark, ordinary takes it off.
 	Marked bool `json:"marked"`
+	// MarkChanged reports whether the lesson sets or takes off the mark.
+	MarkChanged bool `json:"mark_changed"`
+}
+
+// MarkWords says what the lesson does to the mark.
+func (l *Lesson) MarkWords() string {
+	if l.Marked {
+		return "hinged marks it"
+	}
+	return "hinged takes its mark off"
 }
 
 // Lessons is what `hinged learn` prints.
@@ -226,7 +236,9 @@ func (d *Desk) label(label model.Label, g given) (Lesson, error) {
 	if err != nil {
 		return l, err
 	}
-	l.Result = LessonKnown
+	was := l.Marked
+	l.Marked = d.Filter.Marked(k)
+	l.Result, l.MarkChanged = LessonKnown, l.Marked != was
 	for _, lesson := range r.Lessons {
 		if lesson.Message == k && lesson.Source == store.SourceExplicit {
 			l.Result, l.Before = LessonLearnt, lesson.Score

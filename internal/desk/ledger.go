@@ -49,7 +49,8 @@ type Ledger struct {
 	Older   int           `json:"older"`             // Older counts entries that match the request and are not shown.
 }
 
-// LedgerEntry is one mark that was set or intended, or one refusal.
+// LedgerEntry is one mark that was set or intended, or one refusal. A mark of several flags,
+// and the copy that goes with it, are one.
 type LedgerEntry struct {
 	// Ours is false for a refusal of a mark that hinged did not set. Such an entry has
 	// only a time and a message.
@@ -58,7 +59,8 @@ type LedgerEntry struct {
 	// State is intended (committed, not yet seen on the server), confirmed, refused (the
 	// owner removed the mark), abandoned (the mark could not be set, or somebody else set
 	// it first), undoing (to be taken back, not yet seen to be gone), undone (taken back
-	// by hinged) or gone (the owner deleted or moved the copy). That of a digest mail is
+	// by hinged) or gone (the owner deleted the message, or the copy). If the owner took one
+	// flag off, or called the message ordinary, the mark is refused. That of a digest mail is
 	// sending (committed, not yet seen on the server), sent, or unsent.
 	State       string     `json:"state"`
 	Intended    *time.Time `json:"intended,omitempty"`    // Intended is the time at which hinged decided to set the mark.
@@ -66,8 +68,8 @@ type LedgerEntry struct {
 	Mailbox     string     `json:"mailbox,omitempty"`     // Mailbox is the mailbox in which the mark was to be set.
 	UIDValidity uint32     `json:"uidvalidity,omitempty"` // UIDValidity is the UIDVALIDITY of the mailbox at that time.
 	UID         uint32     `json:"uid,omitempty"`         // UID is the UID of the message in that mailbox.
-	Keyword     string     `json:"keyword,omitempty"`     // Keyword is the keyword or flag that was set; "digest mail" if hinged put one there.
-	Copy        string     `json:"copy,omitempty"`        // Copy is the folder that a copy was put into instead of setting a keyword.
+	Keyword     string     `json:"keyword,omitempty"`     // Keyword is the keyword or flag that was set, or several with commas between; "digest mail" if hinged put one there.
+	Copy        string     `json:"copy,omitempty"`        // Copy is the folder that a copy was put into.
 	Tries       int        `json:"tries,omitempty"`       // Tries counts further attempts, made because the message had changed in between.
 	Prior       bool       `json:"prior,omitempty"`       // Prior reports whether the keyword was there before. If so, somebody else set it.
 	Score       float64    `json:"score"`                 // Score is the score of the decision.
@@ -142,8 +144,8 @@ func about(k store.MessageKey, entries []LedgerEntry, others []string) []LedgerE
 
 func wholeLedger(f *filter.Filter) []LedgerEntry {
 	var all []LedgerEntry
-	for _, k := range f.State().Ledger.Keys() {
-		all = append(all, entryOf(f, store.LedgerNumber(k)))
+	for _, n := range f.Marks() {
+		all = append(all, entryOf(f, n))
 	}
 	for _, r := range f.RefusedOthers() {
 		all = append(all, refusalEntry(r))
@@ -151,6 +153,7 @@ func wholeLedger(f *filter.Filter) []LedgerEntry {
 	return all
 }
 
+// entryOf is the mark whose first entry has a number, with what the others say.
 func entryOf(f *filter.Filter, n uint64) LedgerEntry {
 	e, _ := f.State().Ledger.Get(store.LedgerKey(n))
 	if e.Letter != "" {
@@ -159,12 +162,23 @@ func entryOf(f *filter.Filter, n uint64) LedgerEntry {
 			Mailbox: e.Mailbox, Keyword: letterWord,
 		}
 	}
-	return LedgerEntry{
-		Ours: true, Number: n, State: e.State.String(), Intended: TimeOf(e.Intended), Settled: TimeOf(e.Settled),
-		Mailbox: e.Mailbox, UIDValidity: e.UIDValidity, UID: e.UID, Keyword: e.Keyword, Prior: e.Prior,
-		Tries: int(e.Tries), Copy: cmp.Or(e.Copied.Mailbox, e.CopyTo),
+	out := LedgerEntry{
+		Ours: true, Number: n, State: f.MarkState(n).String(), Intended: TimeOf(e.Intended),
+		Mailbox: e.Mailbox, UIDValidity: e.UIDValidity, UID: e.UID,
 		Score: e.Score, Threshold: e.Threshold, Message: hexKey(e.Message),
 	}
+	var flags []string
+	settled := store.Moment(0)
+	for _, n := range f.MarkOf(n) {
+		one, _ := f.State().Ledger.Get(store.LedgerKey(n))
+		if one.CopyTo == "" {
+			flags = append(flags, one.Keyword)
+		}
+		settled, out.Tries = max(settled, one.Settled), max(out.Tries, int(one.Tries))
+		out.Prior, out.Copy = out.Prior || one.Prior, cmp.Or(out.Copy, one.Copied.Mailbox, one.CopyTo)
+	}
+	out.Settled, out.Keyword = TimeOf(settled), strings.Join(flags, ", ")
+	return out
 }
 
 // letterWord stands where an entry is about a letter of hinged's, and not about a mark.
@@ -201,14 +215,14 @@ func ledgerMessage(f *filter.Filter, message string) (store.MessageKey, store.ID
 
 // verdictOf says in words who marked a message, from its entries.
 func verdictOf(f *filter.Filter, k store.MessageKey, entries []LedgerEntry) string {
-	marked, places := f.MarkedNow(k)
+	marked, _ := f.MarkedNow(k)
 	m, known := f.State().Messages.Get(string(k[:]))
 	for _, state := range []store.LedgerState{store.MarkRefused, store.MarkConfirmed, store.MarkUndoing, store.MarkUndone, store.CopyGone, store.MarkIntended, store.MarkAbandoned} {
 		for _, e := range entries {
 			if e.State != state.String() || !e.Ours {
 				continue
 			}
-			return ledgerWords(state, &e, len(marked) > 0, places) + others(state, marked)
+			return ledgerWords(state, &e, len(marked) > 0) + others(state, marked)
 		}
 	}
 	s := "hinged did not mark it: "
@@ -239,8 +253,8 @@ func others(state store.LedgerState, marked []string) string {
 	return " The mark that is on it in " + strings.Join(marked, ", ") + " was set by you or by another program."
 }
 
-func ledgerWords(state store.LedgerState, e *LedgerEntry, there bool, places int) string {
-	if e.Copy != "" {
+func ledgerWords(state store.LedgerState, e *LedgerEntry, there bool) string {
+	if e.Keyword == "" {
 		return copyWords(state, e)
 	}
 	what := fmt.Sprintf("%s in %s on %s (score %+.3f, threshold %+.3f)", e.Keyword, e.Mailbox, ledgerTime(e.Intended), e.Score, e.Threshold)
@@ -248,12 +262,12 @@ func ledgerWords(state store.LedgerState, e *LedgerEntry, there bool, places int
 	case store.MarkConfirmed:
 		s := "hinged marked it: " + what
 		switch {
-		case places == 0:
-			s += "; the message is no longer in a watched mailbox"
 		case !there:
 			s += "; the mark is no longer on it"
 		}
 		return s + "."
+	case store.CopyGone:
+		return "hinged marked it: " + what + "; the message was deleted since."
 	case store.MarkRefused:
 		return "hinged marked it: " + what + "; you removed the mark on " + ledgerTime(e.Settled) + ", so hinged will never mark it again."
 	case store.MarkUndoing:

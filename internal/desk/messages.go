@@ -28,7 +28,8 @@ var GetMessages = ofAccount("messages", http.MethodPost, getMessages)
 // MessagesRequest says which of the decided messages to list. The zero value means the
 // newest.
 type MessagesRequest struct {
-	// Outcome is the decision at arrival: important, unsure or ordinary; any if absent.
+	// Outcome is the decision in force: important, unsure or ordinary; any if absent. It is
+	// the decision at arrival, or what the owner said of the message since.
 	Outcome string `json:"outcome,omitempty" jsonschema:"enum=important,enum=unsure,enum=ordinary"`
 	Wrong   bool   `json:"wrong,omitempty"` // Wrong keeps only messages whose label differs from the decision at arrival.
 	// Search keeps only messages that contain all of these words in the address or name of
@@ -54,11 +55,11 @@ type Messages struct {
 	// Searched counts the messages that were compared with the words of search. The
 	// search stops after 2,000 of them; more is true then, and next continues it.
 	Searched int `json:"searched"`
-	// Important counts the known messages that were decided important, whatever the
-	// request is.
+	// Important counts the known messages whose decision in force is important, whatever
+	// the request is.
 	Important int `json:"important"`
-	Unsure    int `json:"unsure"`   // Unsure counts the known messages that were decided unsure.
-	Ordinary  int `json:"ordinary"` // Ordinary counts the known messages that were decided ordinary.
+	Unsure    int `json:"unsure"`   // Unsure counts the known messages whose decision in force is unsure.
+	Ordinary  int `json:"ordinary"` // Ordinary counts the known messages whose decision in force is ordinary.
 	Wrong     int `json:"wrong"`    // Wrong counts the known messages whose label differs from the decision at arrival.
 	// Oldest is the arrival of the oldest known message; absent if there is none.
 	// Earlier ones are forgotten once there are more than max_messages.
@@ -76,6 +77,7 @@ type MessageSummary struct {
 	Facts         []string `json:"facts,omitempty"`
 	Subject       []string `json:"subject,omitempty"`      // Subject has words of the subject, possibly in another order.
 	Outcome       string   `json:"outcome"`                // Outcome is the decision at arrival: important, unsure or ordinary.
+	Stands        string   `json:"stands"`                 // Stands is the decision in force: what the owner said of the message, or else the decision at arrival.
 	Reason        string   `json:"reason"`                 // Reason is what decided: the threshold, or the reason for another outcome.
 	Rule          string   `json:"rule,omitempty"`         // Rule is the rule that decided at arrival, if it is still in force.
 	ScoreThen     float64  `json:"score_at_arrival"`       // ScoreThen is the score at arrival.
@@ -200,7 +202,8 @@ func (d *Desk) messages(q *MessagesRequest, most int) (out Messages, found []lis
 			continue
 		}
 		out.Oldest = TimeOf(m.Arrived)
-		switch m.Outcome {
+		stands := filter.Stands(&m)
+		switch stands {
 		case store.DecidedImportant:
 			out.Important++
 		case store.DecidedUnsure:
@@ -212,7 +215,7 @@ func (d *Desk) messages(q *MessagesRequest, most int) (out Messages, found []lis
 			out.Wrong++
 		}
 		switch {
-		case q.Outcome != "" && m.Outcome.String() != q.Outcome, q.Wrong && !wrong:
+		case q.Outcome != "" && stands.String() != q.Outcome, q.Wrong && !wrong:
 		case q.Below > 0 && m.Seq >= q.Below, q.Before != nil && !m.Arrived.Time().Before(*q.Before):
 		default:
 			if len(found) < most {
@@ -291,7 +294,7 @@ func summariseMessages(ctx context.Context, a Account, vectors *writer.Vectors, 
 func (d *Desk) summarise(k store.MessageKey, m *store.Message, x *featurize.Features) MessageSummary {
 	f := d.Filter
 	out := MessageSummary{
-		Message: hexKey(k), Number: m.Seq, Arrived: TimeOf(m.Arrived), Outcome: m.Outcome.String(), Reason: m.Reason.String(),
+		Message: hexKey(k), Number: m.Seq, Arrived: TimeOf(m.Arrived), Outcome: m.Outcome.String(), Stands: filter.Stands(m).String(), Reason: m.Reason.String(),
 		ScoreThen: m.Score, ThresholdThen: m.Threshold, Score: m.Score, NoScore: x == nil,
 		Marked: f.Marked(k), For: []string{}, Against: []string{},
 	}

@@ -80,13 +80,9 @@ type AccountStatus struct {
 	CleanUps      uint64 `json:"labels_withdrawn_as_clean_up"` // labels that taught nothing because too many arrived at once
 	Waiting       int    `json:"waiting_for_silence"`          // messages without a label; silence will make them ordinary
 
-	Mistakes       uint64  `json:"mistakes"`        // lessons whose score was on the wrong side of 0, or exactly 0
-	Updates        uint64  `json:"updates"`         // lessons that moved the weights
-	HingeLoss      float64 `json:"hinge_loss"`      // hinge loss summed over all lessons
-	Judged         int     `json:"judged"`          // decided messages whose label is known by now
-	WrongDecisions uint64  `json:"wrong_decisions"` // number of false alarms and missed messages together
-	FalseAlarms    uint64  `json:"false_alarms"`    // messages decided important and learnt as ordinary
-	Missed         uint64  `json:"missed"`          // messages learnt as important and not decided important
+	Mistakes  uint64  `json:"mistakes"`   // lessons whose score was on the wrong side of 0, or exactly 0
+	Updates   uint64  `json:"updates"`    // lessons that moved the weights
+	HingeLoss float64 `json:"hinge_loss"` // hinge loss summed over all lessons
 
 	Threshold float64 `json:"threshold"`          // a message with a higher score is important
 	Weights   int     `json:"weights"`            // number of features with a weight
@@ -97,8 +93,8 @@ type AccountStatus struct {
 	// replace those of the configuration.
 	RulesOfTopic bool `json:"rules_of_topic,omitempty"`
 
-	LedgerEntries  int    `json:"ledger_entries"`  // entries of the ledger: marks that were set or intended, as far as they are kept
-	MarksIntended  int    `json:"marks_intended"`  // marks that the server has not confirmed yet
+	LedgerEntries  int    `json:"ledger_entries"`  // messages of which the ledger knows marks that were set or intended
+	MarksIntended  int    `json:"marks_intended"`  // marked messages that the server has not confirmed yet
 	MarksConfirmed uint64 `json:"marks_confirmed"` // marks that the server has confirmed since the first start
 	MarksRefused   uint64 `json:"marks_refused"`   // marks that the owner removed
 	MarksUndone    uint64 `json:"marks_undone"`    // marks that hinged removed at the owner's request
@@ -107,11 +103,14 @@ type AccountStatus struct {
 	InShadow       bool   `json:"in_shadow"`       // whether hinged only records decisions and sets no marks
 	// EndOfShadow says in words what would end the shadow; "" if there is no shadow or
 	// only the configuration can end it.
-	EndOfShadow string         `json:"end_of_shadow,omitempty"`
-	Standing    StandingStatus `json:"standing"` // how good the decisions are
+	EndOfShadow string `json:"end_of_shadow,omitempty"`
 	// Questions is how many messages it is worth asking the owner about now, at most 3; 0
 	// once marks are set. See Invitation.
-	Questions int `json:"questions"`
+	Questions int       `json:"questions"`
+	Judgement Judgement `json:"judgement"` // how good the decisions are
+	// Withheld counts the messages of the last seven days that are important and were left
+	// unmarked, or were not decided, by the reason, the most frequent first.
+	Withheld []Withheld `json:"withheld"`
 
 	LastArrival *time.Time `json:"last_arrival,omitempty"` // arrival of the newest message
 	LastLesson  *time.Time `json:"last_lesson,omitempty"`  // time of the last lesson
@@ -161,11 +160,10 @@ func Summarise(name string, f *filter.Filter) AccountStatus {
 		NeedImportant: o.MinImportant, NeedOrdinary: o.MinOrdinary,
 		Pending: c.Pending, CleanUps: acc.Bulk, Waiting: c.Waiting,
 		Mistakes: acc.Mistakes, Updates: acc.Updates, HingeLoss: acc.HingeLoss,
-		Judged: c.Judged, WrongDecisions: acc.FalseAlarms + acc.Missed, FalseAlarms: acc.FalseAlarms, Missed: acc.Missed,
-		LedgerEntries: st.Ledger.Len(), Threshold: c.Threshold, Weights: f.Size().Weights, Supports: f.Size().Supports,
+		LedgerEntries: c.Entries, Threshold: c.Threshold, Weights: f.Size().Weights, Supports: f.Size().Supports,
 		MarksIntended: c.Intended, MarksConfirmed: acc.Marked, MarksRefused: acc.Refused, MarksUndone: acc.Undone,
 		Shadow: string(o.Shadow), Marking: f.Marking(),
-		InShadow: f.InShadow(), EndOfShadow: f.EndOfShadow(), Standing: standingOf(f.Standing()), Warnings: f.Warnings(),
+		InShadow: f.InShadow(), EndOfShadow: f.EndOfShadow(), Judgement: JudgementOf(f), Withheld: withheldOf(f), Warnings: f.Warnings(),
 		LastArrival: TimeOf(acc.LastArrival), LastLesson: TimeOf(acc.LastLesson),
 		Mailboxes: []MailboxStatus{},
 	}
@@ -193,27 +191,6 @@ func SummariseStreamed(name string, f *filter.Filter) AccountStatus {
 		a.Doing = "deciding, and learning"
 	}
 	return a
-}
-
-// StandingStatus compares the decisions with the baselines over the last labels. It uses
-// the decision made at the arrival of each message.
-type StandingStatus struct {
-	Labels    int     `json:"labels"`    // number of labels compared, at most 2,000
-	Important int     `json:"important"` // number of these labels that are important
-	F1        float64 `json:"f1"`        // f1 of the decisions; before enough was learnt, of the decisions that would have been made
-	Precision float64 `json:"precision"` // precision of the decisions
-	Recall    float64 `json:"recall"`    // recall of the decisions
-	// KnownCorrespondentsF1 is the F1 of a baseline: mail is important if the owner had
-	// written to its sender before. The other baseline, never important, has an F1 of 0.
-	KnownCorrespondentsF1 float64 `json:"known_correspondents_f1"`
-	Beats                 bool    `json:"beats_baselines"` // whether f1 is better than both; a tie doesn't count
-}
-
-func standingOf(s filter.Standing) StandingStatus {
-	return StandingStatus{
-		Labels: s.Labels, Important: s.Important, F1: s.Decisions.F1(), Precision: s.Decisions.Precision(),
-		Recall: s.Decisions.Recall(), KnownCorrespondentsF1: s.Correspondents.F1(), Beats: s.Beats(),
-	}
 }
 
 // doing says in one sentence what an account is at, from its numbers.

@@ -271,11 +271,12 @@ func (c *TrendCounts) count(m *store.Message, state store.LedgerState, entered b
 			c.Kept++
 		}
 	}
-	if m.Label == 0 {
+	label := filter.LabelOf(m)
+	if label == 0 {
 		return
 	}
 	c.Judged++
-	important := m.Label > 0
+	important := label > 0
 	switch {
 	case wrong && important:
 		c.Missed++

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hinged/hinged/internal/filter"
@@ -108,6 +109,7 @@ func undoMarks(ctx context.Context, a Account, q UndoMarksRequest) (out UndoneMa
 		out.Problem, err = a.Undo(ctx, MarkUndo{begin, out.look, cmp.Or(q.Patience, undoPatience)})
 	}
 	out.count()
+	out.Marks = append([]UndoneMark{}, out.whole()...)
 	return out, err
 }
 
@@ -197,7 +199,10 @@ func (d *Desk) undoOnly(q UndoMarksRequest) (only []uint64, all bool, err error)
 		}
 	}
 	if q.Message == "" {
-		return q.Numbers, false, nil
+		for _, n := range q.Numbers {
+			only = append(only, f.MarkOf(n)...)
+		}
+		return only, false, nil
 	}
 	k, id, err := ledgerMessage(f, q.Message)
 	if err != nil {
@@ -205,7 +210,7 @@ func (d *Desk) undoOnly(q UndoMarksRequest) (only []uint64, all bool, err error)
 	}
 	for _, n := range f.Ledger(k, id) {
 		if len(q.Numbers) == 0 || slices.Contains(q.Numbers, n) {
-			only = append(only, n)
+			only = append(only, f.MarkOf(n)...)
 		}
 	}
 	return only, false, nil
@@ -243,6 +248,45 @@ func (u *UndoneMarks) look(d *Desk) (waiting, left int) {
 	return u.Waiting, u.Waiting + u.Unseen
 }
 
+// resultRank is how much the result of one flag says of the whole mark.
+var resultRank = map[string]int{
+	UndonePassed: 1, UndoneOwn: 2, UndoneBare: 3, UndoneUnseen: 4, UndoneDone: 5, UndoneWaiting: 6, UndoneFailed: 7,
+}
+
+// whole returns the marks: a mark of several flags, and the copy that goes with it, are one.
+func (u *UndoneMarks) whole() []UndoneMark {
+	type mark struct {
+		message  string
+		intended time.Time
+	}
+	at := map[mark]int{}
+	var out []UndoneMark
+	for _, m := range u.Marks {
+		of := mark{message: m.Message}
+		if m.Intended != nil {
+			of.intended = *m.Intended
+		}
+		i, there := at[of]
+		if !there {
+			at[of] = len(out)
+			out = append(out, m)
+			continue
+		}
+		one := &out[i]
+		if m.Keyword != "" {
+			one.Keyword = strings.TrimPrefix(one.Keyword+", "+m.Keyword, ", ")
+		}
+		one.Copy, one.Why = cmp.Or(one.Copy, m.Copy), cmp.Or(one.Why, m.Why)
+		one.Mailboxes = slices.Concat(one.Mailboxes, m.Mailboxes)
+		slices.Sort(one.Mailboxes)
+		one.Mailboxes = slices.Compact(one.Mailboxes)
+		if resultRank[m.Result] > resultRank[one.Result] {
+			one.Result = m.Result
+		}
+	}
+	return out
+}
+
 // count adds the results up.
 func (u *UndoneMarks) count() {
 	of := map[string]*int{
@@ -252,7 +296,7 @@ func (u *UndoneMarks) count() {
 	for _, n := range of {
 		*n = 0
 	}
-	for _, m := range u.Marks {
+	for _, m := range u.whole() {
 		*of[m.Result]++
 	}
 }

@@ -64,9 +64,8 @@ func BenchmarkBootstrap(b *testing.B) {
 	b.ReportMetric(median(took), "s-bootstrap")
 	b.ReportMetric(float64(messages)/median(took), "messages/s")
 	b.ReportMetric(float64(resident)/1024, "MiB-resident")
-	b.ReportMetric(r.Decisions.F1, "F1")
-	b.ReportMetric(r.Decisions.AveragePrecision, "average-precision")
-	b.ReportMetric(r.Baselines.KnownCorrespondents.F1, "F1-known-correspondents")
+	b.ReportMetric(r.Judgement.F1, "F1")
+	b.ReportMetric(r.Judgement.KnownF1(), "F1-known-correspondents")
 	b.Logf("%+v", r)
 }
 

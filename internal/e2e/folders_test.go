@@ -59,19 +59,19 @@ func TestBootstrapSaysWhenThereIsNoFolderOfSentMail(t *testing.T) {
 				t.Errorf("check does not say %q:\n%s", c.found, out)
 			}
 			r := s.bootstrap()
-			if there := c.name != "not found"; r.SentFolder != there || (r.Own == answers) != there || (r.Important > 0) != there {
-				t.Errorf("the folder was found: %v; %d of %d own messages, %d important", r.SentFolder, r.Own, answers, r.Important)
+			if there := c.name != "not found"; r.SentFolder != there || (r.Own == answers) != there || (r.Judgement.Important > 0) != there {
+				t.Errorf("the folder was found: %v; %d of %d own messages, %d important", r.SentFolder, r.Own, answers, r.Judgement.Important)
 			}
 			words, err := s.hinged("bootstrap", "--config", s.config, "--months", "0")
 			if err != nil {
 				t.Fatalf("%v\n%s", err, words)
 			}
 			warned := strings.Contains(words, "WARNING: no folder of sent mail was found")
-			boasts := strings.Contains(words, "better than both")
+			boasts := strings.Contains(words, "better than each")
 			if warned != !r.SentFolder || warned && boasts {
 				t.Errorf("it warns: %v, boasts: %v\n%s", warned, boasts, words)
 			}
-			t.Logf("%d own, %d important of %d judged", r.Own, r.Important, r.Judged)
+			t.Logf("%d own, %d important of %d judged", r.Own, r.Judgement.Important, r.Judgement.Messages)
 		})
 	}
 }

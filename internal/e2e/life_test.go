@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -131,10 +132,9 @@ func (l life) begin(t *testing.T) *site {
 		t.Fatalf("status: %v\n%s", err, out)
 	}
 	a := st.Accounts[0]
-	t.Logf("bootstrap: %d judged, %+v, marking: %s", r.Judged, r.Decisions, r.Marking)
-	if r.Decisions.FalseAlarms != int(a.FalseAlarms) || r.Decisions.Missed != int(a.Missed) || r.Judged != a.Judged || r.Marking != a.Marking {
-		t.Errorf("bootstrap judged %d, %d false alarms, %d missed, marking %q; status says %d, %d, %d, %q",
-			r.Judged, r.Decisions.FalseAlarms, r.Decisions.Missed, r.Marking, a.Judged, a.FalseAlarms, a.Missed, a.Marking)
+	t.Logf("bootstrap: %d judged, %+v, marking: %s", r.Judgement.Messages, r.Judgement, r.Marking)
+	if !reflect.DeepEqual(r.Judgement, a.Judgement) || r.Marking != a.Marking {
+		t.Errorf("bootstrap judged %+v, marking %q; status says %+v, %q", r.Judgement, r.Marking, a.Judgement, a.Marking)
 	}
 	return s
 }
@@ -205,8 +205,8 @@ func (s *site) conclude(o *outcome, l life, lived int) {
 		decided.Count(e.Above, m.important && m.answered < lived, 1)
 		ever.Count(e.Above, m.important, 1)
 	})
-	o.claimed, o.truly, o.ever = f.Standing().Decisions.Precision(), decided.Precision(), ever.Precision()
-	s.t.Logf("marks %+v, precision %.3f, recall %.3f; %s; quality %+v, truly %+v; warnings %q", o.marks, o.marks.Precision(), o.marks.Recall(), f.Marking(), f.Standing(), decided, f.Warnings())
+	o.claimed, o.truly, o.ever = f.Judgement().Decisions.Precision(), decided.Precision(), ever.Precision()
+	s.t.Logf("marks %+v, precision %.3f, recall %.3f; %s; quality %+v, truly %+v; warnings %q", o.marks, o.marks.Precision(), o.marks.Recall(), f.Marking(), f.Judgement(), decided, f.Warnings())
 }
 
 // filter reads the account of a site that has stopped.

@@ -56,8 +56,8 @@ func TestR1NothingIsWrittenInShadow(t *testing.T) {
 		if !st.InShadow || !strings.Contains(st.Marking, "knowing your correspondents alone: 1.00; it marks nothing until they are better") {
 			o.Errorf("in shadow: %v; status says %q about marking", st.InShadow, st.Marking)
 		}
-		if st.Standing.F1 < 0.3 {
-			o.Errorf("the learner has F1 %.2f: it had nothing to keep to itself", st.Standing.F1)
+		if st.Judgement.F1 < 0.3 {
+			o.Errorf("the learner has F1 %.2f: it had nothing to keep to itself", st.Judgement.F1)
 		}
 		said := o.wire.Commands()
 		for _, word := range []string{"STORE", "COPY", "MOVE", "APPEND", "EXPUNGE", "CREATE", "DELETE", "RENAME", "CLOSE"} {
@@ -73,6 +73,6 @@ func TestR1NothingIsWrittenInShadow(t *testing.T) {
 				o.Errorf("message %d has the flags %q, want %q", uid, f, before[uid])
 			}
 		}
-		o.Logf("%d messages, %d lessons, F1 %.2f; on the wire %v", st.Messages, st.Important+st.Ordinary, st.Standing.F1, said)
+		o.Logf("%d messages, %d lessons, F1 %.2f; on the wire %v", st.Messages, st.Important+st.Ordinary, st.Judgement.F1, said)
 	})
 }

@@ -201,7 +201,7 @@ func TestUndoLeavesTheMailboxAsItWas(t *testing.T) {
 			slices.Sort(want)
 			model := s.model()
 
-			tt.undo(s, wire, owner, marks*tt.many)
+			tt.undo(s, wire, owner, tt.many)
 
 			s.until("the end", func(a desk.AccountStatus) bool { return a.Connected && a.Pending == 0 && marksOn(owner) == 0 })
 			if got := asStored(owner); !slices.Equal(got, want) {

@@ -28,9 +28,9 @@ type Baselines struct {
 	NeverImportant Figures `json:"never_important"`
 }
 
-// Beaten reports whether an F1 is better than that of both. A tie is no win.
+// Beaten reports whether an F1 is better than that of both, by filter.BetterBy.
 func (b Baselines) Beaten(f1 float64) bool {
-	return f1 > b.KnownCorrespondents.F1 && f1 > b.NeverImportant.F1
+	return f1 >= max(b.KnownCorrespondents.F1, b.NeverImportant.F1)+filter.BetterBy
 }
 
 // Stream adds up how messages were judged, in order of the stream.

@@ -62,7 +62,7 @@ type Result struct {
 	Rules *RulesResult `json:"rules,omitempty"`
 
 	Baselines      Baselines `json:"baselines"`       // the two baselines, judged on the same stream
-	BeatsBaselines bool      `json:"beats_baselines"` // whether the decisions have a better F1 than both baselines; a tie doesn't count
+	BeatsBaselines bool      `json:"beats_baselines"` // whether the F1 of the decisions is greater by 0.05 than that of both baselines
 
 	Features int64 `json:"features"`           // number of features, summed over the decided messages
 	Weights  int   `json:"weights"`            // number of features with a weight at the end

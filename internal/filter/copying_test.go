@@ -16,10 +16,12 @@ import (
 // copyingWorld is a taught world that puts copies into Important, which is watched.
 func copyingWorld(t *testing.T, marks ...string) *world {
 	o := testOptions()
-	o.Marks, o.CopyTo = marks, "Important"
+	o.Marks = nil // nothing stands from what it is taught
 	w := newWorld(t, o)
 	w.open("Important", ingest.RoleImportant, 1)
 	w.teach()
+	o.Marks, o.CopyTo = marks, "Important"
+	w.apply(&Configured{At: w.moment(), Options: o})
 	return w
 }
 

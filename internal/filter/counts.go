@@ -4,6 +4,7 @@ package filter
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
@@ -12,9 +13,9 @@ import (
 // Counts are numbers that status shows and that are not rows of the state.
 type Counts struct {
 	Pending   int            // labels that have not yet settled
-	Judged    int            // known messages that were decided and have a label
 	Waiting   int            // messages that wait for a label or for silence
 	Intended  int            // marks not yet confirmed
+	Entries   int            // messages of which the ledger has marks
 	Places    map[string]int // known copies, by mailbox
 	Threshold float64
 }
@@ -22,9 +23,10 @@ type Counts struct {
 // Counts gathers them. The time it takes grows with the pending labels only.
 func (f *Filter) Counts() Counts {
 	c := Counts{
-		Judged: f.judged, Waiting: f.silences, Intended: len(f.ledger.intended), Places: maps.Clone(f.places),
+		Waiting: f.silences, Entries: len(f.ledger.byMessage), Places: maps.Clone(f.places),
 		Threshold: f.fitted().Threshold,
 	}
+	c.Intended = len(f.ledger.firsts(slices.Sorted(maps.Keys(f.ledger.intended))))
 	for _, e := range f.settling {
 		if f.stands(e) {
 			c.Pending++
@@ -33,33 +35,39 @@ func (f *Filter) Counts() Counts {
 	return c
 }
 
-// countJudged enters m into the counts of judged messages and of wrong decisions, or
-// with by = -1 takes it out. Whatever changes the label, the outcome or the owner of a
-// known message takes it out before and enters it afterwards, so that the counts are
-// always those of the known messages as they are: what bootstrap counts, too.
-//
-// A message counts if it was decided, has a label and is not the owner's own. The
-// decision was wrong if it was important and the label is not, a false alarm, or the
-// other way round, a missed one. Unsure is not important. One about which silence said nothing
-// is counted as that.
+// Judgement says how good the decisions were: those on all known messages that were decided
+// and whose label is known. The decision was wrong if it was important and the label is not, a
+// false alarm, or the other way round, a missed one; unsure is not important. Whatever tells
+// how good an account's decisions are takes it from here, or for some days from Judged.
+func (f *Filter) Judgement() Standing { return f.judged }
+
+// countJudged enters m into the Judgement, or with by = -1 takes it out. Whatever changes the
+// label, the outcome or the owner of a known message takes it out before and enters it
+// afterwards, so that the figures are always those of the known messages as they are.
+// A message about which the final silence said nothing is counted as unknown.
 func (f *Filter) countJudged(m *store.Message, by int) {
 	if m.Quiet == store.QuietUnknown {
 		f.st.Account.Unknown += uint64(by)
 	}
-	if !counts(m) {
-		return
-	}
-	f.judged += by
-	a := &f.st.Account
-	switch called := m.Outcome == store.DecidedImportant; {
-	case called && m.Label == model.Ordinary:
-		a.FalseAlarms += uint64(by)
-	case !called && m.Label == model.Important:
-		a.Missed += uint64(by)
+	if label := LabelOf(m); label != 0 {
+		f.judged.count(&store.Scored{
+			Score: rounded(m.Score), Label: label, Above: m.Outcome == store.DecidedImportant, Correspondent: m.Correspondent,
+		}, by)
 	}
 }
 
-func counts(m *store.Message) bool { return !m.Own && m.Outcome != store.Undecided && m.Label != 0 }
+// LabelOf returns the label that the decision on a message is judged by; 0: it is not. A
+// message was not decided while too few labels were known, and mail of the owner never is. A
+// mark that was left alone was wrong, although that is no label.
+func LabelOf(m *store.Message) model.Label {
+	switch {
+	case m.Own, m.Outcome == store.Undecided, m.Reason == store.ReasonTooFewLabels:
+		return 0
+	case m.Label == 0 && m.LeftAlone:
+		return model.Ordinary
+	}
+	return m.Label
+}
 
 // pass counts a decided message.
 func (f *Filter) pass(o store.Outcome) {

@@ -12,25 +12,25 @@ import (
 )
 
 // wantCounts recounts the judged messages and the wrong decisions from the rows.
-func (w *world) wantCounts(when string) (judged int, falseAlarms, missed uint64) {
+func (w *world) wantCounts(when string) (judged, falseAlarms, missed int) {
 	w.t.Helper()
 	st := w.f.State()
 	for _, k := range st.Messages.Keys() {
 		m, _ := st.Messages.Get(k)
-		if m.Own || m.Outcome == store.Undecided || m.Label == 0 {
+		if m.Own || m.Outcome == store.Undecided || m.Reason == store.ReasonTooFewLabels || m.Label == 0 && !m.LeftAlone {
 			continue
 		}
 		judged++
 		switch called := m.Outcome == store.DecidedImportant; {
-		case called && m.Label == model.Ordinary:
+		case called && m.Label != model.Important:
 			falseAlarms++
 		case !called && m.Label == model.Important:
 			missed++
 		}
 	}
-	a := st.Account
-	if n := w.f.Counts().Judged; n != judged || a.FalseAlarms != falseAlarms || a.Missed != missed {
-		w.t.Fatalf("%s: %d judged, %d false alarms, %d missed; the messages say %d, %d, %d", when, n, a.FalseAlarms, a.Missed, judged, falseAlarms, missed)
+	j := w.f.Judgement()
+	if d := j.Decisions; j.Labels != judged || d.FalseAlarms != falseAlarms || d.Missed != missed || j.Important != d.Hits+missed {
+		w.t.Fatalf("%s: %+v; the messages say %d, %d, %d", when, j, judged, falseAlarms, missed)
 	}
 	return judged, falseAlarms, missed
 }

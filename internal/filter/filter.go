@@ -57,7 +57,7 @@ type Filter struct {
 	settling settleQueue
 	places   map[string]int // number of places, by mailbox
 	silences int            // messages whose silence is waited for
-	judged   int            // messages that count, by countJudged
+	judged   Standing       // see Judgement
 	passed   int            // messages decided since the last one that was important
 	waiting  settleQueue    // messages whose silence is waited for, by SilenceFrom
 	hours    settleQueue    // of store.QuietHours

@@ -88,7 +88,7 @@ func (e *Labelled) apply(f *Filter, r *Result) error {
 		return e.handOver(f, &m, known, r)
 	case !e.Waits && m.Outcome == store.Undecided:
 		return nil // own mail, or forgotten since: nothing to learn from
-	case !e.Waits && m.Label == e.Label && !e.source().Outranks(m.Source) && m.Pending.Label == 0:
+	case !e.Waits && m.Label == e.Label && !e.source().Outranks(m.Source) && m.Pending.Label == 0 && f.obeyed(k, e):
 		return nil // said before
 	}
 	if err := f.advance(e.At, r); err != nil {
@@ -153,7 +153,13 @@ func (f *Filter) hear(k store.MessageKey, m *store.Message, what said, with mann
 	if what == (said{label: model.Ordinary, source: store.SourceMark}) && m.Outcome != store.Undecided {
 		f.ledger.refuse(k, m.ID, "")
 	}
-	return f.tell(k, m, what, with, r)
+	if err := f.tell(k, m, what, with, r); err != nil {
+		return err
+	}
+	if m.Outcome != store.Undecided && what.source == store.SourceExplicit && m.Source == what.source && m.Label == what.label {
+		f.obey(k, m, what.label, r)
+	}
+	return nil
 }
 
 // tell takes the owner's word about m, whose key is k: one that was given as such

@@ -31,7 +31,7 @@ func (f *Filter) learn(k store.MessageKey, m *store.Message, label model.Label, 
 	}
 	noteLesson(f.st, m.Sender)
 	f.countJudged(m, -1)
-	m.Label, m.Source, m.Unlearnt, m.Quiet = label, source, 0, store.QuietNothing
+	m.Label, m.Source, m.Unlearnt, m.Quiet, m.LeftAlone = label, source, 0, store.QuietNothing, false
 	f.countJudged(m, 1)
 	f.noteLabel(m, label, source)
 	m.Lessons++

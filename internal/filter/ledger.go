@@ -152,14 +152,9 @@ func (l *ledger) intend(e store.LedgerEntry) uint64 {
 
 // put enters what became of an entry.
 func (l *ledger) put(n uint64, e store.LedgerEntry) {
-	before, _ := l.entry(n)
+	was := l.round(e.Message, e.Intended)
 	l.st.Ledger.Put(store.LedgerKey(n), e)
-	switch was, is := before.State == store.MarkUndone, e.State == store.MarkUndone; {
-	case is && !was:
-		l.st.Account.Undone++
-	case was && !is:
-		l.st.Account.Undone--
-	}
+	l.count(was, l.round(e.Message, e.Intended))
 	delete(l.intended, n)
 	delete(l.undoing, n)
 	if e.State == store.MarkIntended {
@@ -188,7 +183,6 @@ func (l *ledger) confirm(n uint64, e store.LedgerEntry) {
 		to = store.MarkUndoing
 	}
 	l.settle(n, e, to)
-	l.st.Account.Marked++
 }
 
 // abandon gives up the intended marks that are not to be asked for any more.
@@ -333,7 +327,6 @@ func (l *ledger) refuse(k store.MessageKey, id store.ID, flag string) {
 		case ingest.CanonicalFlag(e.Keyword) != flag:
 		case e.State == store.MarkConfirmed:
 			l.settle(n, e, store.MarkRefused)
-			l.st.Account.Refused++
 		case e.State == store.MarkIntended:
 			l.settle(n, e, store.MarkAbandoned)
 		}
@@ -379,7 +372,7 @@ type Refused struct {
 func (f *Filter) RefusedOthers() []Refused {
 	ours := map[string]bool{}
 	for _, e := range f.ledger.all() {
-		if e.State == store.MarkRefused || e.State == store.MarkConfirmed {
+		if e.State != store.MarkAbandoned && e.Letter == "" {
 			ours[refusalKey(e.Message, e.ID)] = true
 		}
 	}
@@ -400,10 +393,10 @@ func (f *Filter) RefusedOthers() []Refused {
 	return out
 }
 
-// Ledger returns the numbers of the ledger entries of a message, ascending, also
-// of other copies under its Message-ID; id is 0 when it has none.
+// Ledger is Marks of a message alone, and of other copies under its Message-ID; id is 0 when
+// it has none.
 func (f *Filter) Ledger(k store.MessageKey, id store.ID) []uint64 {
-	return f.ledger.about(func(e store.LedgerEntry) bool { return e.Message == k || id != 0 && e.ID == id })
+	return f.ledger.firsts(f.ledger.about(func(e store.LedgerEntry) bool { return e.Message == k || id != 0 && e.ID == id }))
 }
 
 // about returns the numbers of the entries that are about something, ascending.
@@ -416,10 +409,6 @@ func (l *ledger) about(is func(store.LedgerEntry) bool) []uint64 {
 	}
 	return out
 }
-
-// Marked reports whether a mark of ours is on a message, as far as the ledger
-// knows, or about to be.
-func (f *Filter) Marked(k store.MessageKey) bool { return f.ledger.marked(k) }
 
 // MarkedNow returns the mailboxes in which a message lies with one of the
 // configured marks, and the number of those in which it lies at all.

@@ -25,23 +25,7 @@ func (f *Filter) intend(e *Arrived, m *store.Message, r *Result) {
 		m.Reason = store.ReasonBudget
 		return
 	}
-	companion := f.opts.Companion
-	if ingest.HasFlag(e.Flags, companion) {
-		companion = "" // another's, and not ours to take back
-	}
-	for _, flag := range f.opts.Marks {
-		entry := store.LedgerEntry{
-			Companion: companion,
-			Message:   e.Meta.Key, ID: m.ID, Mailbox: e.Place.Mailbox, UIDValidity: e.Place.UIDValidity,
-			UID: e.Place.UID, Keyword: flag, Score: m.Score, Threshold: m.Threshold,
-		}
-		n := f.ledger.intend(entry)
-		if e.Place != (Place{}) {
-			r.Marks = append(r.Marks, request(n, entry, e.Flags))
-		}
-	}
-	f.intendCopy(e, m, r)
-	f.ledger.forgetOldest()
+	f.enter(e, m, r)
 }
 
 // spend takes one of the marks of the day, if there is one left.
@@ -229,9 +213,12 @@ func (f *Filter) Intents() []ingest.MarkRequest {
 // words, which leave no trace on the server that our STORE would stop at.
 func (f *Filter) wanted(e store.LedgerEntry) bool {
 	m, known := f.st.Messages.Get(string(e.Message[:]))
+	if word := Word(&m) == model.Important && f.opts.Shadow != ShadowOn; !known || saidNo(&m) || f.InShadow() && !word {
+		return false
+	}
 	if e.CopyTo != "" {
 		refused, _ := f.ledger.refused(e.Message, e.ID)
-		return known && !saidNo(&m) && !f.InShadow() && !refused && e.Undo == 0 && e.CopyTo == f.opts.CopyTo
+		return !refused && e.Undo == 0 && e.CopyTo == f.opts.CopyTo
 	}
-	return known && !saidNo(&m) && !f.InShadow() && f.opts.isMark(ingest.CanonicalFlag(e.Keyword))
+	return f.opts.isMark(ingest.CanonicalFlag(e.Keyword))
 }

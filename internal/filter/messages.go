@@ -22,23 +22,11 @@ func (f *Filter) Newest() iter.Seq2[store.MessageKey, store.Message] {
 	}
 }
 
-// Judged reports whether a message says something of the decisions: it was decided and
-// is not the owner's own. wrong: its label, if it has one, differs from the decision;
-// see AccountStatus in internal/desk.
+// Judged reports whether a message was decided and is not the owner's own. wrong: its
+// label, if it has one, differs from the decision; see Judgement.
 func Judged(m *store.Message) (judged, wrong bool) {
-	if m.Own || m.Outcome == store.Undecided {
-		return false, false
-	}
-	called := m.Outcome == store.DecidedImportant
-	return true, m.Label != 0 && called != (m.Label > 0)
-}
-
-// LastMark returns what became of the newest mark of ours on a message.
-func (f *Filter) LastMark(k store.MessageKey) (state store.LedgerState, ok bool) {
-	for _, e := range f.ledger.of(k) {
-		state, ok = e.State, true
-	}
-	return state, ok
+	label := LabelOf(m)
+	return !m.Own && m.Outcome != store.Undecided, label != 0 && (m.Outcome == store.DecidedImportant) != (label > 0)
 }
 
 // RuleOf returns the rule that decided a message, as far as it is still in force; nil

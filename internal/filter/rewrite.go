@@ -385,7 +385,12 @@ func (w *rewriting) unlabel() {
 	f := w.f
 	for _, l := range slices.Backward(w.gone) {
 		m, ok := f.st.Messages.Get(string(l.Message[:]))
-		if !ok || !l.Learnt() {
+		if !ok {
+			continue
+		}
+		if !l.Learnt() {
+			m.LeftAlone = false
+			f.st.Messages.Put(string(l.Message[:]), m)
 			continue
 		}
 		m.Unlearnt = cmp.Or(m.Unlearnt, l.Label)

@@ -126,18 +126,14 @@ func inOrder(all []queued, least, most uint64) []int32 {
 // rebuildQueues derives what is kept of messages in order of Seq, with s if that is not nil.
 func (f *Filter) rebuildQueues(s *summary) {
 	f.settling, f.waiting, f.oldest, f.silences = nil, nil, messageQueue{}, 0
-	f.judged, f.passed = 0, 0
+	f.judged, f.passed = Standing{}, 0
 	f.hours, f.days, f.copies = nil, nil, copyIndex{messages: f.st.Messages}
 	var all iter.Seq[*queued]
 	if s != nil {
 		f.judged = s.judged
-		all = s.bySeq(f.st.Messages, func(m *store.Message, by int) {
-			if counts(m) {
-				f.judged += by
-			}
-		})
+		all = s.bySeq(f.st.Messages, f.countJudged)
 	} else {
-		f.st.Account.FalseAlarms, f.st.Account.Missed, f.st.Account.Unknown = 0, 0, 0
+		f.st.Account.Unknown = 0
 		all = bySeq(f.st.Messages, func(m *store.Message) { f.countJudged(m, 1) })
 	}
 	f.oldest.keys = make([]store.MessageKey, 0, f.st.Messages.Len()+1)
@@ -302,6 +298,9 @@ func (f *Filter) hearSilence(k store.MessageKey, m *store.Message, r *Result) er
 		// ever more would be set.
 		l := f.lessonOf(k, m, what.label, what.source)
 		f.score(&l)
+		f.countJudged(m, -1)
+		m.LeftAlone = true
+		f.countJudged(m, 1)
 		r.Lessons = append(r.Lessons, l)
 		return nil
 	default:

@@ -82,6 +82,30 @@ func (s *Standing) count(e *store.Scored, n int) {
 	s.Correspondents.Count(e.Correspondent, important, n)
 }
 
+// Baseline is a simple rule, and how it would have decided.
+type Baseline struct {
+	Name string // what it calls important, in words
+	Tally
+}
+
+// Baselines are the simple rules that the decisions are compared with.
+func (s Standing) Baselines() []Baseline {
+	return []Baseline{
+		{"mail from people you write to", s.Correspondents},
+		{"all mail", Tally{Hits: s.Important, FalseAlarms: s.Labels - s.Important}},
+		{"no mail", Tally{Missed: s.Important}},
+	}
+}
+
+// BetterBy is by how much an F1 must be greater than that of a simple rule to be called
+// better: less is chance, and no use to anybody.
+const BetterBy = 0.05
+
+// Better reports whether the decisions are better than each of the baselines.
+func (s Standing) Better() bool {
+	return !slices.ContainsFunc(s.Baselines(), func(b Baseline) bool { return s.Decisions.F1() < b.F1()+BetterBy })
+}
+
 // Beats reports whether the decisions have a better F1 than both baselines. A
 // tie is no win.
 func (s Standing) Beats() bool {

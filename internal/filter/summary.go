@@ -22,22 +22,23 @@ import (
 // bytes each; and the messages in order of Seq, as appendTo writes them.
 type summary struct {
 	standing         Standing
-	judged           int
+	judged           Standing
 	labelled, recent []byte
 	messages         []byte
 }
 
 // summaryVersion is that of the summaries that this version writes. Others are passed over.
 // It changes with whatever derive gathers or how that is counted.
-const summaryVersion = 3
+const summaryVersion = 4
 
 // numbers are those that a summary has.
-func (s *summary) numbers() []*int {
-	d, c := &s.standing.Decisions, &s.standing.Correspondents
-	return []*int{
-		&s.judged, &s.standing.Labels, &s.standing.Important, &s.standing.Mistakes,
-		&d.Hits, &d.FalseAlarms, &d.Missed, &c.Hits, &c.FalseAlarms, &c.Missed,
+func (s *summary) numbers() (out []*int) {
+	for _, one := range []*Standing{&s.standing, &s.judged} {
+		d, c := &one.Decisions, &one.Correspondents
+		out = append(out, &one.Labels, &one.Important, &one.Mistakes,
+			&d.Hits, &d.FalseAlarms, &d.Missed, &c.Hits, &c.FalseAlarms, &c.Missed)
 	}
+	return out
 }
 
 // summarise returns the summary of the state, all rows of which lie packed; nil if one of them

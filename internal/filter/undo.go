@@ -67,13 +67,20 @@ func (e *UndoRequested) apply(f *Filter, r *Result) error {
 	if a.Paused {
 		a.Clock = max(a.Clock, a.PausedSince+1) // so that it is seen to have come after the pause
 	}
-	for _, u := range f.Undoable(e.Since, e.Only) {
+	f.undo(e.Since, e.Only, e.Alone)
+	return nil
+}
+
+// undo begins to take marks back, as an UndoRequested says.
+func (f *Filter) undo(since store.Moment, only []uint64, alone bool) {
+	a := &f.st.Account
+	for _, u := range f.Undoable(since, only) {
 		entry, _ := f.ledger.entry(u.Number)
 		switch u.Choice {
 		case UndoTakes:
 			entry.State, entry.Settled = store.MarkUndoing, a.Clock
 		case UndoAwaits:
-			if e.Alone && entry.CopyTo == "" && !f.presume(&entry) {
+			if alone && entry.CopyTo == "" && !f.presume(&entry) {
 				f.ledger.settle(u.Number, entry, store.MarkAbandoned)
 				continue
 			}
@@ -86,13 +93,12 @@ func (e *UndoRequested) apply(f *Filter, r *Result) error {
 		entry.Undo, entry.Cleared = a.Clock, false
 		f.ledger.put(u.Number, entry)
 	}
-	for _, n := range f.ledger.unseen(e.Since, e.Only) {
+	for _, n := range f.ledger.unseen(since, only) {
 		entry, _ := f.ledger.entry(n)
 		entry.Undo = a.Clock
 		f.ledger.note(n, entry)
 	}
 	f.ledger.findCopies()
-	return nil
 }
 
 // presume takes an intended mark for set, so that it is taken back if it was. It

@@ -216,8 +216,10 @@ func (w *world) teach() {
 		b, _ := w.deliver("INBOX", mail(fmt.Sprintf("n%d@x", i), "news@example.net", "list@example.net", fmt.Sprintf("newsletter issue %d", i)))
 		w.apply(&Labelled{At: w.moment(), Message: b.key, Label: model.Ordinary})
 	}
+	set := map[ingest.Place][]string{}
 	for _, m := range w.marks {
-		w.done(m)
+		w.done(m, set[m.Place]...)
+		set[m.Place] = append(set[m.Place], m.Flag)
 	}
 	w.lessons, w.marks = nil, nil
 }

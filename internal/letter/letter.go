@@ -68,12 +68,9 @@ type Account struct {
 type Options struct {
 	Host     desk.Host
 	Accounts []Account
-	// Source says in words what the owner did to give a label, by what store.Source calls
-	// it.
-	Source func(label, source string) string
-	Logger *slog.Logger
-	Now    func() time.Time
-	After  func(time.Duration) <-chan time.Time
+	Logger   *slog.Logger
+	Now      func() time.Time
+	After    func(time.Duration) <-chan time.Time
 }
 
 // Writer writes letters. Make one with New.

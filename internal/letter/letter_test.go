@@ -162,7 +162,7 @@ func TestOneLetterADayOnDovecot(t *testing.T) {
 	writer := func(mailbox string) *writing {
 		a := day
 		a.Mailbox = mailbox
-		return New(Options{Host: h.d, Accounts: []Account{a}, Source: func(label, source string) string { return source }, Now: func() time.Time { return now.Add(2 * time.Hour) }}).desks[0]
+		return New(Options{Host: h.d, Accounts: []Account{a}, Now: func() time.Time { return now.Add(2 * time.Hour) }}).desks[0]
 	}
 	if w := writer("Nowhere"); !w.last(w.o.Now()).Equal(at) {
 		t.Fatalf("the letter is due at %v, want %v", w.last(w.o.Now()), at)

@@ -55,7 +55,7 @@ func TestTheTextOfALetterIsBoundedAndNamesWhatIsKnown(t *testing.T) {
 	c.marked[0].Message, c.marked[0].Mark = "known", "refused"
 	c.marked[1].Rule = "from:boss@example.org"
 	c.headings = map[string]desk.Heading{"known": {From: "Ann\r\nBcc: x", Subject: strings.Repeat("é", 300), MessageID: "a b/c@x"}}
-	w := &writing{Account: Account{Name: "me", Zone: time.UTC}, o: Options{Source: func(_, s string) string { return s }}}
+	w := &writing{Account: Account{Name: "me", Zone: time.UTC}, o: Options{}}
 	text := w.text(c)
 	for _, want := range []string{
 		"from Sunday, 1 March 07:00\nuntil Monday, 2 March 07:00.",

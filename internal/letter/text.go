@@ -14,6 +14,7 @@ import (
 	"github.com/emersion/go-message/mail"
 
 	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/reason"
 	"github.com/hinged/hinged/store"
 )
 
@@ -189,7 +190,7 @@ func (w *writing) text(c *content) string {
 	fmt.Fprintf(&b, "LEARNT FROM WHAT YOU DID: %d\n\n", len(c.lessons))
 	for _, l := range c.lessons[:min(len(c.lessons), mostLessons)] {
 		c.item(&b, l.Message, l.From, l.Subject)
-		fmt.Fprintf(&b, "  %s: %s\n", l.Label, w.o.Source(l.Label, l.Source))
+		fmt.Fprintf(&b, "  %s: %s\n", l.Label, reason.Deed(l.Label, l.Source))
 	}
 	more(&b, len(c.lessons)-mostLessons)
 	if c.silence > 0 {

@@ -69,7 +69,7 @@ func newHost(t testing.TB) *host {
 	return &host{store: s, status: desk.Status{Accounts: []desk.AccountStatus{
 		{
 			Account: "ann", Connected: true, Messages: 12, Decided: 10, Unsure: 1, Important: 3, Ordinary: 4, Mistakes: 2, Updates: 5, HingeLoss: 2.5,
-			MarksConfirmed: 3, MarksRefused: 1, LedgerEntries: 3, LastArrival: &at, LastLesson: &at, Standing: desk.StandingStatus{Labels: 7, F1: 0.8},
+			MarksConfirmed: 3, MarksRefused: 1, LedgerEntries: 3, LastArrival: &at, LastLesson: &at, Judgement: desk.Judgement{Messages: 7, Figures: desk.Figures{F1: 0.8}},
 		},
 		{Account: "bob", LoginRefused: true},
 		{Account: "kafka:carol", Messages: 99},

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reason
+
+import "strings"
+
+// deeds are what taught a label, from store.Source's name: for important and for ordinary.
+// "it" stands for the message.
+var deeds = map[string][2]string{
+	"provisional": {"you have done nothing with it so far", "you have done nothing with it so far"},
+	"silence":     {"you left it alone", "you left it alone"},
+	"answered":    {"you answered it", "you answered it"},
+	"forwarded":   {"you forwarded it", "you forwarded it"},
+	"moved":       {"you moved it", "you threw it away unread"},
+	"junk":        {"you said that it is no junk", "you called it junk"},
+	"muted":       {"you muted it", "you muted it"},
+	"flagged":     {"you starred it", "you starred it"},
+	"mark":        {"you marked it", "you took the mark off it"},
+	"read":        {"you read it and kept it", "you read it"},
+	"letter":      {"you answered a letter about it", "you answered a letter about it"},
+	"explicit":    {"you called it important", "you called it ordinary"},
+}
+
+// Deed says what the owner did to give a label, important or ordinary, from what it and
+// store.Source are called: you answered it.
+func Deed(label, source string) string {
+	deed, known := deeds[source]
+	if !known {
+		deed = deeds["explicit"]
+	}
+	if label == "ordinary" {
+		return deed[1]
+	}
+	return deed[0]
+}
+
+// DeedAround is Deed in two parts, between which the name of the message stands.
+func DeedAround(label, source string) (before, after string) {
+	before, after, _ = strings.Cut(Deed(label, source), " it")
+	return before, after
+}
