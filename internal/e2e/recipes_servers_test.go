@@ -114,14 +114,14 @@ func TestRecipesOfDovecotAndSieve(t *testing.T) {
 	t.Run("the filter", func(t *testing.T) {
 		s := newFilterSite(t)
 		s.asService()
-		s.write(filepath.Join(s.dir, "dovecot/sieve-filter/hinged-filter"), s.printed(heading, 5), 0o755)
-		s.try(true, s.delivered(s.withSieve(s.printed(heading, 7))))
+		s.write(filepath.Join(s.dir, "dovecot/sieve-filter/hinged-filter"), s.printed(heading, 4), 0o755)
+		s.try(true, s.delivered(s.withSieve(s.printed(heading, 6))))
 	})
 	t.Run("the exit code", func(t *testing.T) {
 		s := newFilterSite(t)
 		s.asService()
-		s.write(filepath.Join(s.dir, "dovecot/sieve-execute/hinged-classify"), s.printed(heading, 8), 0o755)
-		s.try(false, s.delivered(s.withSieve(s.printed(heading, 9))))
+		s.write(filepath.Join(s.dir, "dovecot/sieve-execute/hinged-classify"), s.printed(heading, 7), 0o755)
+		s.try(false, s.delivered(s.withSieve(s.printed(heading, 8))))
 	})
 }
 
