@@ -7,10 +7,12 @@ import "maps"
 // Config is the whole of a configuration file, defaults filled in and every
 // value checked. Nothing changes it after Parse; it may be read concurrently.
 type Config struct {
-	StateDir  string `toml:"state_dir"`
-	Socket    string `toml:"socket"`
-	LogLevel  string `toml:"log_level"`
-	LogFormat string `toml:"log_format"`
+	StateDir string `toml:"state_dir"`
+	Socket   string `toml:"socket"`
+	// FilterSocket is the socket for filters of a mail server; "": none.
+	FilterSocket string `toml:"filter_socket,omitempty"`
+	LogLevel     string `toml:"log_level"`
+	LogFormat    string `toml:"log_format"`
 	// MemoryLimit is how many bytes of memory the process may use; 0: as many as its
 	// container, if that has a limit.
 	MemoryLimit int     `toml:"memory_limit"`

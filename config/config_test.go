@@ -189,8 +189,8 @@ func TestOptionalKeysOfTheExampleAreValid(t *testing.T) {
 			optional = append(optional, line)
 		}
 	}
-	if len(optional) != 27 {
-		t.Fatalf("got %d optional keys, want 27: %q", len(optional), optional)
+	if len(optional) != 28 {
+		t.Fatalf("got %d optional keys, want 28: %q", len(optional), optional)
 	}
 	for _, line := range optional {
 		mail, stream, _ := strings.Cut(string(withKafka(example)), "\n[kafka]")

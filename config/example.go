@@ -17,11 +17,12 @@ type entry struct {
 
 // entries explains every key; a test sees to it that none is left out.
 var entries = map[string]entry{
-	"state_dir":    {"The directory for the state of all accounts. Default: $STATE_DIRECTORY (set by systemd), otherwise\n$XDG_STATE_HOME/hinged, otherwise ~/.local/state/hinged. A relative path starts at this file's directory.", true},
-	"socket":       {"The control socket through which `hinged status` and other commands reach the daemon.\nDefault: hinged.sock in the state directory.", true},
-	"log_level":    {"The least level to log: debug, info, warn or error.", false},
-	"log_format":   {"The format of the log: text, json, or auto. On a terminal, auto shows what hinged does, with senders and subjects;\nelsewhere it is json. text and json are logs without senders and subjects, even on a terminal.", false},
-	"memory_limit": {"How much memory hinged may use, in bytes. It bounds what is read ahead and the accounts in memory, and garbage is\ncollected in time. 0: nine tenths of what the container may use, if that has a limit, or GOMEMLIMIT.", false},
+	"state_dir":     {"The directory for the state of all accounts. Default: $STATE_DIRECTORY (set by systemd), otherwise\n$XDG_STATE_HOME/hinged, otherwise ~/.local/state/hinged. A relative path starts at this file's directory.", true},
+	"socket":        {"The control socket through which `hinged status` and other commands reach the daemon.\nDefault: hinged.sock in the state directory.", true},
+	"filter_socket": {"A socket for the filters of a mail server. It says what a message is, and does nothing else. It is for the user and the group\nthat hinged runs as, so give it a directory that they can enter, such as systemd's RuntimeDirectory=. Default: none.", true},
+	"log_level":     {"The least level to log: debug, info, warn or error.", false},
+	"log_format":    {"The format of the log: text, json, or auto. On a terminal, auto shows what hinged does, with senders and subjects;\nelsewhere it is json. text and json are logs without senders and subjects, even on a terminal.", false},
+	"memory_limit":  {"How much memory hinged may use, in bytes. It bounds what is read ahead and the accounts in memory, and garbage is\ncollected in time. 0: nine tenths of what the container may use, if that has a limit, or GOMEMLIMIT.", false},
 
 	"backups":       {"Backups of the whole state that `hinged run` makes by itself. `hinged restore` puts one back.", false},
 	"backups.every": {"How often. \"0s\": never. Without an [[account]], when all mail comes through Kafka, the default is never.", false},
@@ -209,6 +210,7 @@ func exampleConfig() Config {
 	c := Defaults()
 	c.StateDir = "/var/lib/hinged"
 	c.Socket = "/run/hinged/hinged.sock"
+	c.FilterSocket = "/run/hinged/filter.sock"
 	c.Backups.Dir = "/var/backups/hinged"
 	d := DefaultDashboard()
 	d.CertFile, d.KeyFile, d.PublicURL = "/etc/hinged/dashboard.pem", "/etc/hinged/dashboard.key", "https://mail.example.org"

@@ -115,6 +115,15 @@ func (t table) useless(set bool, key, because string) {
 	}
 }
 
+// socket checks the path of a Unix socket and returns it in full.
+func (t table) socket(key, path string) string {
+	t.cleanPath(key, path)
+	path = t.env.path(path)
+	// sun_path of unix(7) holds 108 bytes, the last of them 0.
+	t.check(len(path) < 108, key, fmt.Sprintf("its path of %d bytes is too long for a Unix socket", len(path)), nil, "107 bytes at most")
+	return path
+}
+
 func (v *validator) config(c *Config) {
 	t := table{v, v.doc.root, 1, ""}
 	t.choice("log_level", c.LogLevel, logLevels)
@@ -130,10 +139,11 @@ func (v *validator) config(c *Config) {
 	if c.Socket == "" {
 		c.Socket = v.env.socket(c.StateDir)
 	}
-	t.cleanPath("socket", c.Socket)
-	c.Socket = v.env.path(c.Socket)
-	// sun_path of unix(7) holds 108 bytes, the last of them 0.
-	t.check(len(c.Socket) < 108, "socket", fmt.Sprintf("its path of %d bytes is too long for a Unix socket", len(c.Socket)), nil, "107 bytes at most")
+	c.Socket = t.socket("socket", c.Socket)
+	if c.FilterSocket != "" {
+		c.FilterSocket = t.socket("filter_socket", c.FilterSocket)
+		t.check(c.FilterSocket != c.Socket, "filter_socket", "it is the control socket", c.FilterSocket, "another path")
+	}
 	if len(c.Accounts) == 0 && c.Kafka == nil && !t.wrong[place{t.lineOf("kafka"), "kafka"}] {
 		t.required("account", "at least one [[account]], or [kafka]")
 	}

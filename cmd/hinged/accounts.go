@@ -35,7 +35,7 @@ func storePath(c *config.Config) string { return filepath.Join(c.StateDir, "hing
 func daemonOptions(c *config.Config, log *slog.Logger) (daemon.Options, error) {
 	o := daemon.Options{
 		StorePath: storePath(c), Store: boltfile.Options{Logger: log},
-		Socket: c.Socket, Version: versionString(), Logger: log, Backups: backupOptions(c),
+		Socket: c.Socket, FilterSocket: c.FilterSocket, Version: versionString(), Logger: log, Backups: backupOptions(c),
 	}
 	for i := range c.Accounts {
 		a := &c.Accounts[i]

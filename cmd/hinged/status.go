@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -16,14 +17,16 @@ import (
 )
 
 func statusCommand() *cobra.Command {
-	var path string
-	var asJSON bool
+	var path, account string
+	var asJSON, long bool
 	c := &cobra.Command{
 		Use:   "status",
 		Short: "Show the state of every account, and what is missing",
 		Long: `Show the state of every account: whether it is connected, what it has decided
-and learnt, whether it marks and, if not, what is missing. All numbers describe
-committed state. If no daemon runs, they come from the store.`,
+and learnt, whether it marks and, if not, what is missing. Of more than two
+accounts there is a line each, those in trouble first; --account and --long say
+more. All numbers describe committed state. If no daemon runs, they come from
+the store.`,
 		Example: `  $ hinged status --config hinged.toml
   hinged marks nothing yet. Answer 3 questions: hinged ask --account me
   hinged dev is running, process 4711
@@ -40,13 +43,21 @@ committed state. If no daemon runs, they come from the store.`,
 			if err != nil {
 				return err
 			}
+			if account != "" {
+				s.Accounts = slices.DeleteFunc(s.Accounts, func(a desk.AccountStatus) bool { return a.Account != account })
+				if len(s.Accounts) == 0 {
+					return fmt.Errorf("%w: %s", desk.ErrNoAccount, account)
+				}
+			}
 			if asJSON {
 				return cli.PrintJSON(cmd.OutOrStdout(), s)
 			}
-			return printStatus(cli.Wrapping(cmd.OutOrStdout()), s)
+			return printStatus(cli.Wrapping(cmd.OutOrStdout()), s, long)
 		},
 	}
 	configFlag(c, &path)
+	c.Flags().StringVarP(&account, "account", "a", "", "only this account (default: all)")
+	c.Flags().BoolVarP(&long, "long", "l", false, "all about every account")
 	cli.JSONFlag(c, &asJSON, "JSON")
 	return c
 }
@@ -54,7 +65,8 @@ committed state. If no daemon runs, they come from the store.`,
 // mostInvitations is for how many accounts the status begins with a word on questions.
 const mostInvitations = 3
 
-func printStatus(w io.Writer, s desk.Status) error {
+// printStatus prints all about every account if there are few, or long is set.
+func printStatus(w io.Writer, s desk.Status, long bool) error {
 	invited := 0
 	for i := range s.Accounts {
 		if text := s.Accounts[i].Invitation(); text != "" && invited < mostInvitations {
@@ -82,8 +94,16 @@ func printStatus(w io.Writer, s desk.Status) error {
 		}
 	}
 	learnt := s.Running || s.Stream != nil
+	if len(s.Accounts) > 1 {
+		if err := printSummary(w, s.Accounts); err != nil {
+			return err
+		}
+	}
 	for _, a := range s.Accounts {
 		learnt = learnt || a.InSnapshot || a.Messages > 0 || a.Important+a.Ordinary > 0
+		if len(s.Accounts) > fewAccounts && !long {
+			continue
+		}
 		fmt.Fprintf(w, "\n%s: %s\n", a.Account, a.Doing)
 		for _, warning := range a.Warnings {
 			fmt.Fprintf(w, "  WARNING: %s\n", warning)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -112,7 +113,7 @@ func (w *web) options(ctx context.Context, d *daemon.Daemon) (dashboard.Options,
 	}
 	return dashboard.Options{
 		Listen: s.Listen, CertFile: s.CertFile, KeyFile: s.KeyFile, PublicURL: s.PublicURL,
-		Session: s.Session.Std(), SessionIdle: s.SessionIdle.Std(), Users: users, Command: linkCommand(w.path),
+		Session: s.Session.Std(), SessionIdle: s.SessionIdle.Std(), SessionFile: filepath.Join(c.StateDir, "dashboard-sessions.json"), Users: users, Command: linkCommand(w.path),
 		Host: d, Version: versionString(), Log: w.log,
 		Several: len(c.Accounts) > 1 || c.Kafka != nil,
 		Zone:    w.zone, Owner: w.owner,

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/hinged/hinged/internal/desk"
@@ -32,21 +33,35 @@ type Server struct {
 	http     *http.Server
 	stopping context.Context // done when copies that are being sent are to break off
 	served   chan error      // how serving ended
+	only     []string        // names of the routes; nil: all
+	filters  *Server         // on the socket for filters; nil: there is none
 }
 
-// Listen opens the socket, for its owner alone, on which Start then answers. The caller
-// closes the Server.
-func Listen(path string, h desk.Host, log *slog.Logger) (*Server, error) {
-	l, err := listen(path, os.Chmod)
+// filterRoutes are what filters of a mail server may ask: what a message is. All else is for
+// the daemon's owner.
+var filterRoutes = []string{desk.Classify.Name, "filter", aliveRoute}
+
+// Listen opens the socket, for its owner alone, on which Start then answers, and that for
+// filters, for its owner and its group; "": none. The caller closes the Server.
+func Listen(path, filters string, h desk.Host, log *slog.Logger) (*Server, error) {
+	l, err := listen(path, 0o600, os.Chmod)
 	if err != nil {
 		return nil, fmt.Errorf("control socket: %w", err)
 	}
-	return &Server{path: path, host: h, log: log, listener: l}, nil
+	s := &Server{path: path, host: h, log: log, listener: l}
+	if filters != "" {
+		l, err := listen(filters, 0o660, os.Chmod)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("filter_socket: %w", err), s.Close())
+		}
+		s.filters = &Server{path: filters, host: h, log: log, listener: l, only: filterRoutes}
+	}
+	return s, nil
 }
 
 // listen replaces a socket that was left over by a daemon that was killed; the lock on
 // the store has made sure that no other daemon is using it.
-func listen(path string, chmod func(string, os.FileMode) error) (_ net.Listener, err error) {
+func listen(path string, mode os.FileMode, chmod func(string, os.FileMode) error) (_ net.Listener, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
@@ -58,7 +73,7 @@ func listen(path string, chmod func(string, os.FileMode) error) (_ net.Listener,
 			return nil, err
 		}
 	}
-	// Made under another name, made private, then moved into place, so that at
+	// Made under another name, given its mode, then moved into place, so that at
 	// no moment anybody else could connect.
 	staged := path + ".new"
 	_ = os.Remove(staged)
@@ -67,7 +82,7 @@ func listen(path string, chmod func(string, os.FileMode) error) (_ net.Listener,
 		return nil, err
 	}
 	l.(*net.UnixListener).SetUnlinkOnClose(false)
-	if err = chmod(staged, 0o600); err == nil {
+	if err = chmod(staged, mode); err == nil {
 		err = os.Rename(staged, path)
 	}
 	if err != nil {
@@ -82,6 +97,9 @@ func (s *Server) Start(ctx context.Context, failed func()) {
 	s.stopping, s.served = ctx, make(chan error, 1)
 	mux := http.NewServeMux()
 	for _, r := range routes {
+		if s.only != nil && !slices.Contains(s.only, r.name) {
+			continue
+		}
 		mux.HandleFunc(r.method+" /v1/"+r.name, r.serve(s))
 	}
 	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: headPatience}
@@ -94,6 +112,9 @@ func (s *Server) Start(ctx context.Context, failed func()) {
 		}
 		s.served <- err
 	}()
+	if s.filters != nil {
+		s.filters.Start(ctx, failed)
+	}
 }
 
 // Alive returns nil if the server, asked as a client asks, answers before ctx is done. Call
@@ -120,10 +141,14 @@ func (s *Server) Stop() error {
 	if err := s.http.Shutdown(ctx); err != nil {
 		_ = s.http.Close() // hangs up on clients that send or read too slowly
 	}
-	if err := <-s.served; err != nil {
-		return fmt.Errorf("control socket: %w", err)
+	err := <-s.served
+	if err != nil {
+		err = fmt.Errorf("%s: %w", s.path, err)
 	}
-	return nil
+	if s.filters != nil {
+		err = errors.Join(err, s.filters.Stop())
+	}
+	return err
 }
 
 // Close removes the socket. Call it after Stop, or instead of Start.
@@ -135,6 +160,9 @@ func (s *Server) Close() error {
 	gone := os.Remove(s.path)
 	if errors.Is(gone, os.ErrNotExist) {
 		gone = nil
+	}
+	if s.filters != nil {
+		gone = errors.Join(gone, s.filters.Close())
 	}
 	return errors.Join(err, gone)
 }

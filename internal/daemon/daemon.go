@@ -26,7 +26,9 @@ type Options struct {
 	StorePath string
 	Store     boltfile.Options
 	Socket    string // path of the control socket; "" for none
-	Accounts  []AccountOptions
+	// FilterSocket is that for filters of a mail server, beside the control socket; "" for none.
+	FilterSocket string
+	Accounts     []AccountOptions
 	// Stream are the accounts whose mail comes through Kafka; nil: none. Its Store
 	// and Logger are the daemon's. The caller closes what its Broker needs, once the
 	// daemon is closed.
@@ -106,7 +108,7 @@ func New(o Options) (*Daemon, error) {
 		}
 	}
 	if o.Socket != "" {
-		if d.server, err = control.Listen(o.Socket, d, d.log); err != nil {
+		if d.server, err = control.Listen(o.Socket, o.FilterSocket, d, d.log); err != nil {
 			return nil, errors.Join(err, d.Close())
 		}
 	}

@@ -61,7 +61,7 @@ func (d askData) Headline() string {
 // questionsPage is the page of questions.
 func (s *Server) questionsPage(w http.ResponseWriter, r *http.Request, p *page) error {
 	p.title, p.active, p.live = "Ask me", "ask", true
-	d, err := s.askOf(r.Context(), p)
+	d, err := s.askOf(r.Context(), p, true)
 	if err != nil {
 		return err
 	}
@@ -93,11 +93,12 @@ func (s *Server) answered(ctx context.Context, p *page, d *askData) error {
 	return nil
 }
 
-// askOf finds the questions, without those that were put off.
-func (s *Server) askOf(ctx context.Context, p *page) (d askData, err error) {
+// askOf finds the questions, without those that were put off; with taught, also what
+// answers would do.
+func (s *Server) askOf(ctx context.Context, p *page, taught bool) (d askData, err error) {
 	put := s.later.of(p)
 	d = askData{Since: p.now.AddDate(0, 0, -questionDays), Put: len(put)}
-	q, err := desk.Ask.Do(ctx, s.opts.Host, p.account, desk.AskRequest{Since: d.Since, Most: mostQuestions + len(put), Teach: true})
+	q, err := desk.Ask.Do(ctx, s.opts.Host, p.account, desk.AskRequest{Since: d.Since, Most: mostQuestions + len(put), Teach: taught})
 	if err != nil {
 		return d, err
 	}
@@ -150,7 +151,7 @@ func (s *Server) answerQuestion(w http.ResponseWriter, r *http.Request, p *page)
 	if say == "later" && isKey(key) {
 		s.later.put(p, key)
 		s.tell(p, noticed{Text: "Put off until tomorrow."})
-		return back(w, r, p.URL("ask"), p.URL("ask"))
+		return back(w, r, r.PostFormValue("back"), p.URL("ask"))
 	}
 	before, err := s.sides(r.Context(), p)
 	if err != nil {
@@ -166,7 +167,7 @@ func (s *Server) answerQuestion(w http.ResponseWriter, r *http.Request, p *page)
 	}
 	n.Text += " " + changed(before, after, key)
 	s.tell(p, n)
-	return back(w, r, p.URL("ask"), p.URL("ask"))
+	return back(w, r, r.PostFormValue("back"), p.URL("ask"))
 }
 
 // sides says which of the newest messages lie above the threshold.

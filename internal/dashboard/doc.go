@@ -16,5 +16,5 @@
 // sign in that the control socket gives (links.go). Without users the server listens on a
 // loopback address only.
 //
-// Sessions are kept in memory: a restart signs everybody out.
+// Sessions outlive a restart: a file has them, with hashes of their tokens (session.go).
 package dashboard

@@ -127,7 +127,7 @@ func TestARowIsMadeOnceForFiftyBrowsers(t *testing.T) {
 			t.Fatalf("got the row %s", row)
 		}
 	}
-	if strings.Contains(rows[0], s.csrf("")) || !strings.Contains(rows[0], `name="csrf" value=""`) {
+	if strings.Contains(rows[0], formProof("")) || !strings.Contains(rows[0], `name="csrf" value=""`) {
 		t.Errorf("a row for everybody has somebody's proof: %s", rows[0])
 	}
 	if got := made.Load(); got != 1 {

@@ -69,7 +69,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) showLogin(w http.ResponseWriter, r *http.Request, code int, view loginView) {
-	p := &page{title: "Sign in", csrf: s.csrf(s.binding(w, r))}
+	p := &page{title: "Sign in", csrf: formProof(s.binding(w, r))}
 	view.Host, view.ByLink, view.Command, view.LinkLife = bare(r.Host), s.byLink(), s.opts.Command, span(linkLife)
 	view.Session, view.Patience = span(s.sessions.Lifetime), span(s.sessions.IdleTimeout)
 	w.WriteHeader(code)
@@ -143,6 +143,7 @@ func (s *Server) begin(r *http.Request, u *User) error {
 	name := ""
 	if u != nil {
 		name = u.Name
+		s.sessions.Put(ctx, keyProof, u.proof(s.sessions.Token(ctx)))
 	}
 	s.sessions.Put(ctx, keyUser, name)
 	s.sessions.Put(ctx, keyLink, u == nil)

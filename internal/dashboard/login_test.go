@@ -208,7 +208,7 @@ func TestSigningInBeginsANewSession(t *testing.T) {
 
 // A request that was under way while its user signed out saves its session once more.
 func TestASessionThatEndedDoesNotComeBack(t *testing.T) {
-	st := newSessionStore(time.Now)
+	st := openSessionStore("", nil, time.Now)
 	later := time.Now().Add(time.Hour)
 	if err := errors.Join(st.Commit("a", []byte("1"), later), st.Delete("a"), st.Commit("a", []byte("1"), later)); err != nil {
 		t.Fatal(err)
@@ -220,7 +220,7 @@ func TestASessionThatEndedDoesNotComeBack(t *testing.T) {
 
 func TestSessionsAreBounded(t *testing.T) {
 	now := time.Now()
-	st := newSessionStore(func() time.Time { return now })
+	st := openSessionStore("", nil, func() time.Time { return now })
 	for i := range maxSessions + 1 {
 		if err := st.Commit(fmt.Sprint(i), []byte("1"), now.Add(time.Hour+time.Duration(i))); err != nil {
 			t.Fatal(err)
@@ -347,7 +347,7 @@ func FuzzSigningIn(f *testing.F) {
 		now = now.Add(time.Hour) // nobody waits
 		cookie := &http.Cookie{Name: s.form, Value: strings.Repeat("A", bindingLength)}
 		if proof == "own" {
-			proof = s.csrf(cookie.Value)
+			proof = formProof(cookie.Value)
 		}
 		form := url.Values{"name": {name}, "password": {password}, "next": {next}, "csrf": {proof}}
 		r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1/login", strings.NewReader(form.Encode()))
@@ -359,7 +359,7 @@ func FuzzSigningIn(f *testing.F) {
 		for _, c := range w.Result().Cookies() {
 			in = in || c.Name == s.sessions.Cookie.Name && c.Value != ""
 		}
-		right := strings.TrimSpace(name) == "ann" && password == "correct horse" && proof == s.csrf(cookie.Value)
+		right := strings.TrimSpace(name) == "ann" && password == "correct horse" && proof == formProof(cookie.Value)
 		if in != right || right != (w.Code == http.StatusSeeOther) {
 			t.Fatalf("%q with %q: %d, signed in: %t", name, password, w.Code, in)
 		}

@@ -89,14 +89,8 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request, p *page) error
 	}
 	p.live = show != "wrong" && search == "" && below == 0
 	d := messagesData{Show: show, Search: search, Oldest: list.Oldest, Paused: p.Paused()}
-	all := list.Important + list.Unsure + list.Ordinary
-	d.Known = all > 0
-	for _, t := range []struct {
-		show, name string
-		count      int
-	}{{"", "All", all}, {"important", "Important", list.Important}, {"unsure", "Unsure", list.Unsure}, {"ordinary", "Ordinary", list.Ordinary}, {"wrong", "Wrong", list.Wrong}} {
-		d.Tabs = append(d.Tabs, tab{t.name, messagesURL(p, t.show, search, 0), t.count, t.show == show})
-	}
+	d.Tabs = messageTabs(p, &list, show, search)
+	d.Known = d.Tabs[0].Count > 0
 	if list.More {
 		d.Older, d.Searched = messagesURL(p, show, search, list.Next), list.Searched
 	}
@@ -120,6 +114,20 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request, p *page) error
 	d.Days = s.byDay(r.Context(), p, rows, show == "" && search == "")
 	d.None = none(&d, list.Wrong)
 	return s.render(w, r, p, "messages", d)
+}
+
+// messageTabs are the lists that messages can be seen in, with their counts.
+func messageTabs(p *page, list *desk.Messages, show, search string) (tabs []tab) {
+	for _, t := range []struct {
+		show, name string
+		count      int
+	}{
+		{"", "All", list.Important + list.Unsure + list.Ordinary}, {"important", "Important", list.Important},
+		{"unsure", "Unsure", list.Unsure}, {"ordinary", "Ordinary", list.Ordinary}, {"wrong", "Wrong", list.Wrong},
+	} {
+		tabs = append(tabs, tab{t.name, messagesURL(p, t.show, search, 0), t.count, t.show == show})
+	}
+	return tabs
 }
 
 // messagesURL is where a part of the list is.
@@ -207,18 +215,26 @@ func (s *Server) byDay(ctx context.Context, p *page, rows []messageRow, counted 
 	if !counted || last.IsZero() {
 		return days
 	}
-	span := int(last.Sub(first).Hours()/24) + 2
-	trend, err := desk.GetTrend.Do(ctx, s.opts.Host, p.account, desk.TrendRequest{Days: span, Until: &last})
+	counts, err := s.dayCounts(ctx, p, int(last.Sub(first).Hours()/24)+2, &last)
 	if err != nil {
 		s.log.Warn("can't count the days for the dashboard", "account", p.account, "error", err)
-		return days
 	}
-	for _, day := range trend.Days {
-		if at, ok := dates[day.Day]; ok {
-			days[at].Count = count(day.Decided) + " decided, " + count(day.Marked) + " marked"
+	for _, day := range counts {
+		if at, ok := dates[day.Date]; ok {
+			days[at].Count = day.Count
 		}
 	}
 	return days
+}
+
+// dayCounts says how many messages were decided and marked on each of some days, which end
+// with that of a moment; nil: now.
+func (s *Server) dayCounts(ctx context.Context, p *page, days int, until *time.Time) (counts []dayRows, err error) {
+	trend, err := desk.GetTrend.Do(ctx, s.opts.Host, p.account, desk.TrendRequest{Days: days, Until: until})
+	for _, day := range trend.Days {
+		counts = append(counts, dayRows{Date: day.Day, Count: count(day.Decided) + " decided, " + count(day.Marked) + " marked"})
+	}
+	return counts, err
 }
 
 // none says why a list is empty.

@@ -6,16 +6,19 @@ import (
 	"context"
 	"html/template"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/hinged/hinged/internal/dashboard/plot"
 	"github.com/hinged/hinged/internal/desk"
 )
 
-// Overview shows so many days, and so many of the latest decisions and lessons.
+// Overview shows so many days, so many of the latest decisions and lessons, and so many
+// messages that would have been marked.
 const (
 	overviewDays = 28
 	latestRows   = 3
+	wouldRows    = 5
 )
 
 // overviewData is what the overview shows.
@@ -30,6 +33,10 @@ type overviewData struct {
 	Loss    picture
 	Marks   picture
 	Latest  []messageRow
+	// Questions come first while it marks nothing, and Would are the messages that it would
+	// have marked.
+	Questions askData
+	Would     []messageRow
 	Lessons []lessonRow
 	Checks  []check // before it marks
 	Own     bool
@@ -85,25 +92,51 @@ func (s *Server) overviewOf(ctx context.Context, p *page) (d overviewData, err e
 	if !d.Own {
 		return d, nil
 	}
+	if err := s.mailOf(ctx, p, &d); err != nil {
+		return d, err
+	}
+	if p.status.InShadow && p.asking > 0 {
+		d.Questions, err = s.askOf(ctx, p, false)
+	}
+	return d, err
+}
+
+// mailOf gathers what the overview shows its owner of the mail.
+func (s *Server) mailOf(ctx context.Context, p *page, d *overviewData) error {
 	list, err := desk.GetMessages.Do(ctx, s.opts.Host, p.account, desk.MessagesRequest{Most: latestRows})
 	if err != nil {
-		return d, err
+		return err
 	}
 	lessons, err := desk.GetLessons.Do(ctx, s.opts.Host, p.account, desk.LessonsRequest{Most: latestRows, ByOwner: true})
 	if err != nil {
-		return d, err
+		return err
 	}
-	var keys []string
-	for _, m := range list.Messages {
-		keys = append(keys, m.Message)
+	would := desk.Messages{}
+	if p.status.InShadow {
+		would, err = desk.GetMessages.Do(ctx, s.opts.Host, p.account, desk.MessagesRequest{Outcome: "important", Most: wouldRows})
+		if err != nil {
+			return err
+		}
+		would.Messages = slices.DeleteFunc(would.Messages, func(m desk.MessageSummary) bool { return m.Reason != "shadow" })
 	}
+	keys := append(keysOf(list.Messages), keysOf(would.Messages)...)
 	for _, l := range lessons.Lessons {
 		keys = append(keys, l.Message)
 	}
 	known := s.headings(ctx, p, keys)
-	d.Latest = messageRows(list, known, s.scales.of(p.account, list))
-	d.Lessons = lessonRows(lessons, known)
-	return d, nil
+	rows := func(list desk.Messages) []messageRow {
+		out := s.changing(p, list, messageRows(list, known, s.scales.of(p.account, list)), p.URL())
+		for i := range out {
+			out[i].Dated = true
+		}
+		return out
+	}
+	// A message has one row.
+	list.Messages = slices.DeleteFunc(list.Messages, func(m desk.MessageSummary) bool {
+		return slices.ContainsFunc(would.Messages, func(w desk.MessageSummary) bool { return w.Message == m.Message })
+	})
+	d.Latest, d.Would, d.Lessons = rows(list), rows(would), lessonRows(lessons, known)
+	return nil
 }
 
 // figures are the four numbers that the overview leads with.

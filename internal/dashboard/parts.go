@@ -18,11 +18,15 @@ const (
 	partWhatIf   = "whatif"
 )
 
+// countedDays is of how many days, today among them, an open list has live counts.
+const countedDays = 7
+
 // liveParts are the parts of pages that are sent when they change.
 func liveParts() []livePart {
 	return []livePart{
 		{name: partFrame, event: "connection", every: 2 * time.Second, poll: 15 * time.Second, make: (*Server).liveFrame},
 		{name: partOverview, event: "figures", every: time.Second, poll: time.Minute, make: (*Server).liveOverview},
+		{name: partMessages, event: "figures", every: time.Second, make: (*Server).liveCounts},
 		{name: partWhatIf, event: "whatif", every: time.Second, poll: time.Second, polled: true, make: (*Server).liveWhatIf},
 	}
 }
@@ -48,6 +52,19 @@ func (s *Server) liveOverview(ctx context.Context, p *page) (string, error) {
 	return s.fragment(p, "live-overview", d)
 }
 
+// liveCounts are the counts beside lists of messages: of the tabs, and of the last days.
+func (s *Server) liveCounts(ctx context.Context, p *page) (string, error) {
+	list, err := desk.GetMessages.Do(ctx, s.opts.Host, p.account, desk.MessagesRequest{Most: 1})
+	if err != nil {
+		return "", err
+	}
+	days, err := s.dayCounts(ctx, p, countedDays, nil)
+	if err != nil {
+		return "", err
+	}
+	return s.fragment(p, "live-counts", messagesData{Tabs: messageTabs(p, &list, "", ""), Days: days})
+}
+
 // newRow is the row of a message that has just been decided.
 func (s *Server) newRow(p *page, d deed) (string, error) {
 	row := messageRow{Key: d.Message, Subject: d.Subject, From: d.From, Changes: true, Back: p.URL("messages") + "#m-" + d.Message}
@@ -59,6 +76,7 @@ func (s *Server) newRow(p *page, d deed) (string, error) {
 	default:
 		row.Outcome = "important"
 	}
+	row.Marked = d.Deed == desk.DeedMarked
 	row.Arrived, row.Fresh, row.Score, row.Why = &d.at, true, d.Score, why("", row.Outcome, d.Why, nil)
 	row.Scale = s.scales.live(p.account, d.Threshold, d.Score)
 	if row.Subject == "" {

@@ -97,7 +97,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, do action, may fu
 		s.toLogin(w, r)
 		return
 	}
-	p.csrf = s.csrf(s.binding(w, r))
+	p.csrf = formProof(s.binding(w, r))
 	err := may(&p)
 	if err == nil && p.account != "" {
 		err = s.know(r, &p)

@@ -29,6 +29,9 @@ type messageRow struct {
 	Done    string // what came of it, in a sentence; "" if there is nothing to say
 	Href    string // where that leads on, under the name Link
 	Link    string
+	Dated   bool   // no heading says its day
+	Marked  bool   // a mark is on it, which can be undone in its line
+	Odds    string // how many such messages mattered, in words; "" if that is not known
 	Changes bool   // with the buttons
 	Back    string // where the buttons lead back to
 	Fresh   bool   // it has just arrived
@@ -125,7 +128,7 @@ func messageRows(list desk.Messages, h desk.Headings, scale plot.Scale) []messag
 		rows = append(rows, messageRow{
 			Key: m.Message, Arrived: m.Arrived, From: fromOf(h, m.Message, m.From), Subject: subjectOf(h, m.Message, m.Subject),
 			Outcome: m.Outcome, Score: m.Score, Scale: scale, Why: why(m.Rule, m.Outcome, m.For, m.Against),
-			Said: saidBy(m.Label, m.Source),
+			Said: saidBy(m.Label, m.Source), Marked: m.Marked,
 		})
 	}
 	return rows

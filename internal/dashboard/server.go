@@ -5,7 +5,6 @@ package dashboard
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
 	"errors"
@@ -53,6 +52,8 @@ type Options struct {
 	// Session is for how long somebody stays signed in, and SessionIdle for how long
 	// without a request. 0: 12 and 2 hours.
 	Session, SessionIdle time.Duration
+	// SessionFile is where sessions are kept over a restart; "": nowhere.
+	SessionFile string
 	// Users may sign in. None: Listen must be of the loopback interface. Where none has a
 	// password, links sign in (Server.Link): their holders own all accounts.
 	Users []User
@@ -91,7 +92,6 @@ type Server struct {
 	store     *sessionStore
 	origin    *http.CrossOriginProtection
 	public    *url.URL // nil: no proxy
-	key       []byte   // of what forms prove
 	form      string   // name of the cookie that forms are bound to before a login
 	users     map[string]*User
 	links     links
@@ -110,7 +110,7 @@ type Server struct {
 
 // Listen opens the port on which Start then answers. The caller closes the Server.
 func Listen(o Options) (*Server, error) {
-	s := &Server{opts: o, log: o.Log, key: make([]byte, 32), users: map[string]*User{}, links: links{kept: map[[sha256.Size]byte]*keptLink{}}}
+	s := &Server{opts: o, log: o.Log, users: map[string]*User{}, links: links{kept: map[[sha256.Size]byte]*keptLink{}}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -119,7 +119,6 @@ func Listen(o Options) (*Server, error) {
 	}
 	s.links.now = s.opts.Now
 	s.opts.Command = cmp.Or(o.Command, "hinged dashboard")
-	_, _ = rand.Read(s.key) // never fails (Go 1.24)
 	if err := s.prepare(); err != nil {
 		return nil, fmt.Errorf("dashboard: %w", err)
 	}
@@ -182,7 +181,7 @@ func (s *Server) name() {
 		prefix = "__Host-"
 	}
 	s.form = prefix + "hinged-form-" + port
-	s.store = newSessionStore(s.opts.Now)
+	s.store = openSessionStore(s.opts.SessionFile, s.log, s.opts.Now)
 	s.sessions = newSessions(s, prefix+"hinged-"+port)
 }
 
@@ -239,6 +238,7 @@ func (s *Server) Stop() error {
 			_ = s.http.Close() // hangs up on clients that send or read too slowly
 		}
 		s.ended = <-s.served
+		s.store.save()
 		s.hub.wait()
 	})
 	if s.ended != nil {

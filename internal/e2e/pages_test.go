@@ -84,6 +84,9 @@ var prints = map[string]string{
 	"hinged status":                                 `in shadow: it decides and learns, and (marks nothing|says of nothing that it is to be marked)`,
 	"hinged explain 'abc123@example.org'":           `(?m) score$`,
 	"hinged learn --important 'abc123@example.org'": `learnt as important`,
+	"doveconf -n > /dev/null":                       `\A\s*\z`,
+	"doveconf -h -f protocol=imap mail_plugins":     `quota acl imap_quota imap_acl virtual\s*$`,
+	"doveadm log errors":                            `\A\s*\z`,
 	`kcat -C -b kafka.example.org:9092 -t hinged.decisions -o beginning -c 1 -u | jq -r '[.account, .decision, .mark, .score, .message_id] | @tsv'`: `(?m)^ann@example.org\tunsure\t`,
 	"hinged learn --account kafka:ann@example.org --ordinary abc123@example.org":                                                                    `handed to the input topic`,
 	"hinged replay --into rebuilt.db": `(?m)^  kafka:ann@example.org: model`,
@@ -201,11 +204,9 @@ func newReader(t *testing.T, page []command) *reader {
 	home := shortDir(t)
 	r := &reader{t: t, home: home, dir: home, machine: shortDir(t)}
 	server := testkit.DovecotOptions{Users: []string{"me@example.org"}}
-	for _, c := range page {
-		if strings.HasPrefix(c.path, "/etc/dovecot/conf.d/") {
-			server.Users = []string{"ann@example.org", "bob@example.org"}
-			server.Config += strings.ReplaceAll(c.text, "/etc/", r.machine+"/etc/")
-		}
+	if text := dovecotOf(page); text != "" {
+		server.Users = []string{"ann@example.org", "bob@example.org"}
+		server.Config = busySite + strings.ReplaceAll(text, "/etc/", r.machine+"/etc/")
 	}
 	r.mailbox = newMailbox(t, server)
 	run := filepath.Join(home, ".run")

@@ -113,13 +113,15 @@ func TestRecipesOfDovecotAndSieve(t *testing.T) {
 	const heading = "Dovecot and Sieve"
 	t.Run("the filter", func(t *testing.T) {
 		s := newFilterSite(t)
-		s.write(filepath.Join(s.dir, "dovecot/sieve-filter/hinged-filter"), s.printed(heading, 2), 0o755)
-		s.try(true, s.delivered(s.withSieve(s.printed(heading, 3))))
+		s.asService()
+		s.write(filepath.Join(s.dir, "dovecot/sieve-filter/hinged-filter"), s.printed(heading, 4), 0o755)
+		s.try(true, s.delivered(s.withSieve(s.printed(heading, 6))))
 	})
 	t.Run("the exit code", func(t *testing.T) {
 		s := newFilterSite(t)
-		s.write(filepath.Join(s.dir, "dovecot/sieve-execute/hinged-classify"), s.printed(heading, 4), 0o755)
-		s.try(false, s.delivered(s.withSieve(s.printed(heading, 5))))
+		s.asService()
+		s.write(filepath.Join(s.dir, "dovecot/sieve-execute/hinged-classify"), s.printed(heading, 7), 0o755)
+		s.try(false, s.delivered(s.withSieve(s.printed(heading, 8))))
 	})
 }
 

@@ -63,9 +63,12 @@ type filterSite struct {
 	dir    string // short, with all of it
 	home   string
 	socket string
+	filter string // the socket for filters
+	asked  string // the socket that the recipe asks
 	real   string // the program
 	user   *user.User
 	as     *syscall.SysProcAttr // nil: who runs the test
+	runs   *syscall.SysProcAttr // what the daemon runs as
 	uid    int
 	gid    int
 	stop   func()
@@ -120,6 +123,7 @@ func newFilterSite(t *testing.T) *filterSite {
 		s.as = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(s.uid), Gid: uint32(s.gid)}}
 	}
 	s.home, s.socket, s.real = filepath.Join(s.dir, "home"), filepath.Join(s.dir, "hinged.sock"), filepath.Join(s.dir, "hinged")
+	s.filter, s.asked, s.runs = filepath.Join(s.dir, "run/filter.sock"), s.socket, s.as
 	s.own(s.dir)
 	path, err := binary()
 	if err != nil {
@@ -133,9 +137,10 @@ func newFilterSite(t *testing.T) *filterSite {
 	s.write(filepath.Join(s.home, ".config/hinged/hinged.toml"), fmt.Sprintf(`
 state_dir = %q
 socket = %q
+filter_socket = %q
 
 [[account]]
-name = "me"
+name = "owner"
 owner = ["me@example.org"]
 shadow = "off"
 
@@ -152,10 +157,34 @@ address = "127.0.0.1:1"
 tls = "none"
 username = "me"
 password_command = ["echo", "none"]
-`, filepath.Join(s.dir, "state"), s.socket, boss, news), 0o600)
+`, filepath.Join(s.dir, "state"), s.socket, s.filter, boss, news), 0o600)
 	t.Cleanup(func() { s.stop() })
 	s.stop = func() {}
 	return s
+}
+
+// asService has the daemon run as its unit does: as a user of its own in the group of the
+// mail's, with the socket for filters in a directory that only the group may enter. The
+// recipe asks that one.
+func (s *filterSite) asService() {
+	s.t.Helper()
+	s.asked = s.filter
+	if os.Geteuid() != 0 {
+		return
+	}
+	service, err := user.Lookup("daemon")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.uid, _ = strconv.Atoi(service.Uid)
+	s.runs = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(s.uid), Gid: uint32(s.gid)}}
+	run := filepath.Dir(s.filter)
+	if err := os.Mkdir(run, 0o750); err != nil {
+		s.t.Fatal(err)
+	}
+	for _, path := range []string{s.dir, s.home, filepath.Join(s.home, ".config/hinged/hinged.toml"), run} {
+		s.own(path)
+	}
 }
 
 // own gives a path to the user.
@@ -196,7 +225,7 @@ func (s *filterSite) printed(heading string, n int) string {
 		s.t.Fatalf("%s has %d blocks under %q", filtersPage, len(s.blocks[heading]), heading)
 	}
 	return strings.NewReplacer(
-		"/run/hinged/hinged.sock", s.socket, "/usr/local/bin/hinged", filepath.Join(s.dir, "usr/local/bin/hinged"),
+		"/home/ann/.local/state/hinged/hinged.sock", s.socket, "/run/hinged/filter.sock", s.filter, "/usr/local/bin/hinged", filepath.Join(s.dir, "usr/local/bin/hinged"),
 		"/usr/local/lib/", s.dir+"/usr/local/lib/", "/usr/lib/dovecot/", s.dir+"/dovecot/", "/etc/postfix/", s.dir+"/postfix/",
 		"%h/", s.home+"/", "user=ann", "user="+s.user.Username,
 	).Replace(s.blocks[heading][n].text)
@@ -231,7 +260,7 @@ func (s *filterSite) runDaemon() {
 	s.t.Helper()
 	var log bytes.Buffer
 	cmd := exec.Command(s.real, "run")
-	cmd.Env, cmd.SysProcAttr, cmd.Stdout, cmd.Stderr = s.env(), s.as, &log, &log
+	cmd.Env, cmd.SysProcAttr, cmd.Stdout, cmd.Stderr = s.env(), s.runs, &log, &log
 	if err := cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
@@ -247,12 +276,14 @@ func (s *filterSite) runDaemon() {
 // answerHalf answers on the socket as a daemon that is killed while it does.
 func (s *filterSite) answerHalf() {
 	s.t.Helper()
-	_ = os.Remove(s.socket)
-	l, err := net.Listen("unix", s.socket)
+	_ = os.Remove(s.asked)
+	l, err := net.Listen("unix", s.asked)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.own(s.socket)
+	if err := os.Chmod(s.asked, 0o666); err != nil {
+		s.t.Fatal(err)
+	}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

@@ -1,10 +1,102 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What changes while a page is open. The server sends pieces of HTML (hub.go, live.html);
-// this puts them where they belong. Without it, every page shows the same when it is loaded.
+// What forms and open pages do beyond plain HTML. Without it, every page shows and does the same
+// when it is loaded.
 (() => {
   'use strict';
   const body = document.body;
+  const own = document.currentScript.src;
+
+  const make = (tag, attributes, text) => {
+    const e = document.createElement(tag);
+    for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, v);
+    if (text) e.textContent = text;
+    return e;
+  };
+
+  // ---- where the keyboard is ---------------------------------------------------
+
+  // What tells an element from all others: its id, or how it is called in what has one.
+  const markOf = (e) => {
+    if (e.id) return '#' + CSS.escape(e.id);
+    const within = e.closest('[id]');
+    let mark = (within ? '#' + CSS.escape(within.id) + ' ' : '') + e.tagName;
+    for (const name of ['href', 'name', 'value', 'aria-label']) {
+      const value = e.getAttribute(name);
+      if (value) mark += '[' + name + '="' + CSS.escape(value) + '"]';
+    }
+    return mark;
+  };
+
+  // Where an element is: in which row, and how far down on the screen.
+  const placeOf = (e) => {
+    const row = e.closest('li, tr'), at = row?.id ? row : e;
+    return {
+      mark: markOf(e), visible: e.matches(':focus-visible'), at: markOf(at), top: at.getBoundingClientRect().top,
+      list: row && row.parentElement && markOf(row.parentElement), index: row && row.parentElement ? [...row.parentElement.children].indexOf(row) : -1,
+    };
+  };
+
+  // The keyboard goes back there, or to what has taken the row's place.
+  const goBack = (place) => {
+    let e = document.querySelector(place.mark);
+    if (!e && place.index >= 0) {
+      const rows = document.querySelector(place.list)?.children || [];
+      e = rows[Math.min(place.index, rows.length - 1)]?.querySelector('a, button');
+    }
+    e ||= document.getElementById('main');
+    e?.focus({ preventScroll: true, focusVisible: place.visible });
+    const at = document.querySelector(place.at);
+    if (at) window.scrollBy(0, at.getBoundingClientRect().top - place.top);
+  };
+
+  // ---- forms -------------------------------------------------------------------
+
+  // A form is sent once the server answers: until then it keeps what was entered.
+  const unsent = 'hinged does not answer, so nothing was sent. What you entered is still here: try again in a moment.';
+  const answers = async () => {
+    try {
+      return (await fetch(own, { method: 'HEAD', cache: 'no-store', signal: AbortSignal.timeout(10000) })).ok;
+    } catch { return false; }
+  };
+  const told = (form, text) => {
+    document.getElementById('unsent')?.remove();
+    if (text) form.after(make('p', { class: 'alert small unsent', role: 'alert', id: 'unsent' }, text));
+  };
+  document.addEventListener('submit', async (e) => {
+    const form = e.target, button = e.submitter;
+    if (form.dataset.state === 'sure') return;
+    e.preventDefault();
+    if (form.dataset.state) return;
+    form.dataset.state = 'asks';
+    const ok = await answers();
+    delete form.dataset.state;
+    if (!ok) { told(form, unsent); return; }
+    told(form, '');
+    const place = { ...placeOf(button || form), page: location.pathname, y: window.scrollY };
+    try { sessionStorage.setItem('hinged-place', JSON.stringify(place)); } catch { /* it may not be kept */ }
+    if (!form.isConnected) { form.hidden = true; body.append(form); } // a piece took its place meanwhile
+    form.dataset.state = 'sure';
+    form.requestSubmit(button && form.contains(button) ? button : undefined);
+  });
+
+  // The page that a form led back to.
+  const arrived = () => {
+    for (const form of document.forms) delete form.dataset.state; // the browser kept the page
+    let place = null;
+    try {
+      place = JSON.parse(sessionStorage.getItem('hinged-place'));
+      sessionStorage.removeItem('hinged-place');
+    } catch { return; }
+    if (!place || place.page !== location.pathname) return;
+    window.scrollTo(0, place.y);
+    goBack(place);
+  };
+  window.addEventListener('pageshow', arrived);
+
+  // ---- pages that are open -------------------------------------------------------
+
+  // The server sends pieces of HTML (hub.go, live.html); this puts them where they belong.
   if (!body.dataset.live || !window.EventSource) return;
 
   const longHidden = 60000; // a page that nobody looks at stops listening after so long
@@ -19,13 +111,6 @@
   let reloadTimer = 0;
   let said = [];
   let sayTimer = 0;
-
-  const make = (tag, attributes, text) => {
-    const e = document.createElement(tag);
-    for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, v);
-    if (text) e.textContent = text;
-    return e;
-  };
 
   // Told once it has been quiet for a moment, and the newest first.
   const voice = make('p', { class: 'sr', role: 'status', 'aria-live': 'polite', id: 'live-said' });
@@ -56,30 +141,32 @@
     for (const field of root.querySelectorAll('input[name="csrf"]')) field.value = body.dataset.csrf || '';
   };
 
-  // Which element of a part has the focus, by what tells it from the others.
-  const markOf = (e) => {
-    for (const name of ['id', 'href', 'name', 'aria-label']) {
-      const value = e.getAttribute(name);
-      if (value) return e.tagName + '[' + name + '="' + CSS.escape(value) + '"]' + (e.value && name === 'name' ? '[value="' + CSS.escape(e.value) + '"]' : '');
-    }
-    return e.tagName;
-  };
-
-  const keepingFocus = (old, change) => {
-    const focused = old.contains(document.activeElement) ? document.activeElement : null;
+  // Changes a part, and leaves what is open, entered and in view as it is.
+  const keeping = (old, change) => {
+    const focused = old.contains(document.activeElement) ? placeOf(document.activeElement) : null;
     const open = [...old.querySelectorAll('details')].map((d) => d.open);
+    const entered = [...old.querySelectorAll('input:not([type="hidden"]), select, textarea')]
+      .filter((f) => f.matches('select') ? [...f.options].some((o) => o.selected !== o.defaultSelected) : f.value !== f.defaultValue)
+      .map((f) => [markOf(f), f.value]);
+    const seen = focused ? null : document.elementFromPoint(window.innerWidth / 2, window.innerHeight / 3)?.closest('#main [id]');
+    const view = seen && placeOf(seen);
     const now = change();
     [...now.querySelectorAll('details')].forEach((d, i) => { if (open[i]) d.open = true; });
-    if (focused) {
-      const again = now.matches(markOf(focused)) ? now : now.querySelector(markOf(focused));
-      if (again) again.focus({ preventScroll: true });
+    for (const [mark, value] of entered) {
+      const field = document.querySelector(mark);
+      if (field) field.value = value;
+    }
+    if (focused) goBack(focused);
+    else if (view && window.scrollY > 0) {
+      const again = document.querySelector(view.at);
+      if (again) window.scrollBy(0, again.getBoundingClientRect().top - view.top);
     }
   };
 
-  const replace = (old, next) => keepingFocus(old, () => { old.replaceWith(next); return next; });
+  const replace = (old, next) => keeping(old, () => { old.replaceWith(next); return next; });
   const fill = (old, from) => {
     if (old.innerHTML === from.innerHTML) return;
-    keepingFocus(old, () => { old.replaceChildren(...from.childNodes); return old; });
+    keeping(old, () => { old.replaceChildren(...from.childNodes); return old; });
   };
 
   // ---- lists -----------------------------------------------------------------
@@ -98,11 +185,12 @@
     button.textContent = n + ' new';
   };
 
-  const put = (list, row) => {
+  const put = (list, row) => keeping(list, () => {
     list.prepend(row);
     const most = Number(list.dataset.most) || 200;
     while (list.children.length > most) list.lastElementChild.remove();
-  };
+    return list;
+  });
 
   const release = (list, asked) => {
     if (!asked && busy(list)) return;
