@@ -89,7 +89,7 @@ func (w *world) invite(r *rand.Rand, c *contact, p *pen, m meeting, rule string,
 		if m.optional {
 			answer = 0.1
 		}
-		answered := w.arrive(r, l, mail{kind: "invitation", wanted: !m.optional, person: true, answer: answer})
+		answered := w.arrive(r, l, arrival{kind: "invitation", wanted: !m.optional, person: true, answer: answer})
 		if !answered.IsZero() && method == "REQUEST" {
 			w.accept(r, p, m, l, answered)
 		}
@@ -141,7 +141,7 @@ func (w *world) convenes(guests []*contact, perYear float64, days ...int) {
 			l := w.base(r, c, p.say("invite.accept")+subject, "\n", at)
 			m.guests = []address{c.address}
 			l.calendar, l.method, l.refs, l.signature = m.ics("REPLY", "ACCEPTED", at), "REPLY", []string{own.id}, ""
-			w.arrive(r, l, mail{kind: "calendar reply"})
+			w.arrive(r, l, arrival{kind: "calendar reply"})
 		}
 	}
 }

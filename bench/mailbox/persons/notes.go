@@ -125,16 +125,47 @@ func (w *world) note(r *rand.Rand, b *brand, rule string, t time.Time) {
 		return
 	}
 	l := w.compose(r, b, rule, n, t)
-	m := mail{kind: n.kind, wanted: n.wanted, liked: n.liked, answer: n.answer, junk: n.junk}
+	m := arrival{kind: n.kind, wanted: w.whim(r, n.kind, n.wanted), liked: n.liked, answer: n.answer, junk: n.junk}
 	if r.Float64() < n.inJunk || !n.junk && r.Float64() < 0.003 {
-		out := life.Mail{Folder: life.Junk, Kind: n.kind, Wanted: n.wanted}
-		if n.wanted && r.Float64() < 0.7 {
+		out := life.Mail{Folder: life.Junk, Kind: n.kind, Wanted: m.wanted}
+		if m.wanted && r.Float64() < 0.7 {
 			out.Acts = []life.Act{{At: after(w.sessions, t.Add(30*time.Hour)), Do: life.Rescue}}
 		}
 		w.put(r, l, out)
 		return
 	}
-	w.arrive(r, l, m)
+	if answered := w.arrive(r, l, m); !answered.IsZero() {
+		w.reply(r, b, l, answered)
+	}
+}
+
+// reply answers what a machine sent for somebody, who may come back by themselves.
+func (w *world) reply(r *rand.Rand, b *brand, l *letter, t time.Time) {
+	p := w.pen(r, b.lang, t)
+	c := &contact{address: l.from, first: p.say("first"), lang: b.lang, look: lookGmail}
+	c.name = c.first + " " + p.say("last")
+	if l.author != "" {
+		c.mail = l.author
+	}
+	p.v["them"], p.v["themfull"] = c.first, c.name
+	own := w.write(r, c, p, p.either("answer.formal", "answer"), l, t)
+	if own != nil && l.author != "" && r.IntN(3) == 0 {
+		m := manners["customer"]
+		w.arrive(r, w.from(r, c, p, "re.formal", own, w.later(r, t, m)), arrival{kind: m.kind, wanted: true, person: true})
+	}
+}
+
+// whim is what the owner wants of a message this time: a little differs from what the kind
+// says. What must be found is always wanted, spam and phishing never.
+func (w *world) whim(r *rand.Rand, kind string, wanted bool) bool {
+	x := r.Float64()
+	switch kind {
+	case "marketing", "newsletter", "order", "ticket update", "course", "notice":
+		return wanted || x < 0.008
+	case "friend", "family", "parcel", "club", "ticket", "marketplace", "voicemail", "request", "customer", "work":
+		return wanted && x > 0.03
+	}
+	return wanted
 }
 
 // compose writes a machine's message.
@@ -143,6 +174,12 @@ func (w *world) compose(r *rand.Rand, b *brand, rule string, n note, t time.Time
 	p.v["brand"], p.v["no"], p.v["domain"] = b.name, b.no, b.domain
 	text := cmp.Or(n.text, rule)
 	subject, body := p.text(p.either(text+"."+sectors[b.sector], text))
+	switch { // bills carry advertisements, and advertisements a customer's number
+	case n.bulk && r.IntN(3) == 0:
+		body += "\n\n" + p.say("extra.service")
+	case !n.bulk && n.look == lookText && r.IntN(4) == 0:
+		body += "\n\n" + p.say("extra.ad")
+	}
 	l := &letter{from: address{b.name, b.local(p, rule, n.bulk) + "@" + b.domain}, to: []address{w.me}, at: t, subject: subject, body: body, look: b.look, lang: b.lang,
 		brand: b.name, color: b.color, signature: b.foot, via: b.via, auth: n.auth, zone: b.zone}
 	if n.look != lookText {
@@ -154,7 +191,8 @@ func (w *world) compose(r *rand.Rand, b *brand, rule string, n note, t time.Time
 	l.id = id(r, lookText, l.from.domain())
 	l.preheader, _, _ = strings.Cut(strings.TrimLeft(body, "#>=- "), "\n")
 	if n.reply {
-		l.head = append(l.head, "Reply-To: "+slug(p.say("first"))+"."+slug(p.say("last"))+"@freepost.example", "X-Mailer: PHPMailer 6.9 (https://phpmailer.example)")
+		l.author = slug(p.say("first")) + "." + slug(p.say("last")) + "@freepost.example"
+		l.head = append(l.head, "Reply-To: "+l.author, "X-Mailer: PHPMailer 6.9 (https://phpmailer.example)")
 		l.look = lookText
 	}
 	if n.bulk || b.lists {
@@ -165,7 +203,7 @@ func (w *world) compose(r *rand.Rand, b *brand, rule string, n note, t time.Time
 		at := t.AddDate(0, 0, 6).Truncate(time.Hour)
 		l.calendar, l.method = meeting{uid: hex(r, 16) + "@" + b.domain, title: subject, organizer: l.from, guests: l.to, start: at, length: time.Hour, place: "online"}.ics("REQUEST", "NEEDS-ACTION", t), "REQUEST"
 	}
-	if n.auto {
+	if n.auto && b.auto {
 		l.head = append(l.head, "Auto-Submitted: auto-generated")
 	}
 	if r.Float64() < n.pdf && p.has(rule+".pdf") {

@@ -31,8 +31,8 @@ type habits struct {
 	takesOff  float64
 }
 
-// mail says what the owner's acts depend on.
-type mail struct {
+// arrival says what the owner's acts depend on.
+type arrival struct {
 	kind   string
 	wanted bool
 	liked  bool    // opened although it needs no mark
@@ -70,7 +70,7 @@ func after(times []time.Time, t time.Time) time.Time {
 
 // handle decides what the owner does with a message that came to INBOX at at. It returns the
 // acts in order of time, and when the owner answers (zero: never).
-func (w *world) handle(r *rand.Rand, m mail, at time.Time) (acts []life.Act, answered time.Time) {
+func (w *world) handle(r *rand.Rand, m arrival, at time.Time) (acts []life.Act, answered time.Time) {
 	do := func(t time.Time, d life.Do) { acts = append(acts, life.Act{At: t, Do: d}) }
 	h := w.h
 	if h.marksAll {
@@ -143,7 +143,7 @@ func (w *world) order(acts []life.Act) []life.Act {
 }
 
 // openShare is how likely the owner opens a message.
-func (w *world) openShare(m mail) float64 {
+func (w *world) openShare(m arrival) float64 {
 	switch {
 	case w.h.opensAll:
 		return 1
@@ -162,7 +162,7 @@ func (w *world) openShare(m mail) float64 {
 }
 
 // tidy is where a message ends: deleted, archived, filed, or left where it is.
-func (w *world) tidy(r *rand.Rand, m mail, opened, contrary bool, last time.Time, do func(time.Time, life.Do)) {
+func (w *world) tidy(r *rand.Rand, m arrival, opened, contrary bool, last time.Time, do func(time.Time, life.Do)) {
 	h := w.h
 	soon := last.Add(time.Duration(5+r.IntN(60)) * time.Second)
 	sweep := after(w.cleanups, last.Add(6*time.Hour)).Add(time.Duration(r.IntN(40)) * time.Second)

@@ -62,7 +62,7 @@ func (w *world) thread(r *rand.Rand, g panel, t time.Time) {
 		if named {
 			answer = g.answer
 		}
-		answered := w.arrive(r, l, mail{kind: g.kind, wanted: wanted, liked: owned, person: g.list == nil, answer: answer})
+		answered := w.arrive(r, l, arrival{kind: g.kind, wanted: wanted, liked: owned, person: g.list == nil, answer: answer})
 		last, owned, rule = l, false, p.either("re."+style(g.rule), "re")
 		if !answered.IsZero() {
 			p.v["me"], p.v["mefull"] = w.first, w.me.name

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package persons makes up private mailboxes: what comes, what its owner wants of it, and
-// what the owner does with it.
 package persons
 
 import (
@@ -17,7 +15,8 @@ type Kind struct {
 	Phishing bool // a mark on it is dangerous
 }
 
-// Kinds are the kinds that need a look of their own.
+// Kinds are the kinds of which a bench gives figures of their own. The other names of kinds
+// (life.Mail.Kind) stand in notes.go, talk.go and beside each panel.
 var Kinds = []Kind{
 	{Name: "bill", MustFind: true}, {Name: "security", MustFind: true}, {Name: "invitation", MustFind: true}, {Name: "travel", MustFind: true},
 	{Name: "phishing", Phishing: true},

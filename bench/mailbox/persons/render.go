@@ -52,6 +52,7 @@ type letter struct {
 	method    string
 	auth      string // pass, fail, none, or own: no check by a server
 	via       string // the domain whose server sends it
+	author    string // who wrote it, if a machine sends it for somebody
 	list      string // the address of the mailing list that it came by
 	zone      int    // hours east of UTC of the sender's clock; 99: the owner's
 }

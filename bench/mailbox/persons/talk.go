@@ -85,7 +85,7 @@ func (w *world) talk(r *rand.Rand, c *contact, rule string, m manner, t time.Tim
 		if last == nil && r.Float64() < m.files && p.has("file") {
 			l.files = append(l.files, w.file(r, p, "file"))
 		}
-		answered := w.arrive(r, l, mail{kind: m.kind, wanted: wanted, liked: m.open, person: true, answer: answer})
+		answered := w.arrive(r, l, arrival{kind: m.kind, wanted: w.whim(r, m.kind, wanted), liked: m.open, person: true, answer: answer})
 		w.elsewhere = answered.IsZero() && r.Float64() < w.away()*answer
 		if w.elsewhere {
 			answered = w.later(r, l.at, m)
@@ -228,9 +228,9 @@ func (w *world) write(r *rand.Rand, c *contact, p *pen, rule string, last *lette
 // echo is what machines answer to the owner's mail now and then: an absence, or that it
 // couldn't be delivered.
 func (w *world) echo(r *rand.Rand, c *contact, p *pen, own *letter) {
-	rule, m := "oof", mail{kind: "auto-reply"}
+	rule, m := "oof", arrival{kind: "auto-reply"}
 	if r.IntN(3) == 0 {
-		rule, m = "bounce", mail{kind: "bounce", wanted: true}
+		rule, m = "bounce", arrival{kind: "bounce", wanted: true}
 	}
 	if r.IntN(30) > 0 || !p.has(rule) {
 		return

@@ -54,7 +54,7 @@ func (w *world) unwelcome(r *rand.Rand, l *letter, kind string, caught float64) 
 		w.put(r, l, life.Mail{Folder: life.Junk, Kind: kind})
 		return
 	}
-	w.arrive(r, l, mail{kind: kind, junk: true})
+	w.arrive(r, l, arrival{kind: kind, junk: true})
 }
 
 // impostor writes in a known person's name from a stranger's mailbox.

@@ -79,6 +79,9 @@ func shop(w *world) {
 	w.sends(market, "order", 90)
 	w.sends(market, "review", 40)
 	w.sends(market, "marketing", 20)
+	w.sends(market, "security", 6)
+	traders := w.several(4, "de", "", "board", 4)
+	w.invites(traders[0], traders, 9, 0.1)
 	w.regular(w.brand("de", "software"), "report", 7)
 	for range 3 {
 		b := w.brand("de", "shop") // wholesale

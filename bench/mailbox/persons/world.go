@@ -47,7 +47,7 @@ func (w *world) rand() *rand.Rand {
 	for _, c := range []byte(w.name) {
 		h = h*131 + uint64(c)
 	}
-	return rand.New(rand.NewPCG(w.seed, h<<16^w.sources))
+	return rand.New(rand.NewPCG(w.seed, h<<16^w.sources)) //nolint:gosec // a made-up life is to be the same each time
 }
 
 // contact is a person who writes.
@@ -134,6 +134,7 @@ type brand struct {
 	look         look
 	foot         string
 	lists        bool              // even its bills carry List-Unsubscribe
+	auto         bool              // its programs say that they are programs
 	mailer       string            // its X-Mailer
 	froms        map[string]string // the local part for each kind of mail
 }
@@ -174,7 +175,7 @@ func (w *world) brand(lang, sector string) *brand {
 	w.taken[b.domain] = true
 	b.color = fmt.Sprintf("#%06x", r.IntN(1<<24))
 	b.via = []string{"", "mail." + b.domain, "sendwell.example", "mjpost.example", "em.clickpost.example"}[r.IntN(5)]
-	b.same, b.lists = r.IntN(3) == 0, r.IntN(5) == 0
+	b.same, b.lists, b.auto = r.IntN(3) == 0, r.IntN(5) == 0, r.IntN(5) < 3
 	b.mailer = []string{"SendWell 4.2", "MJPost", "ClickPost Cloud", "PHPMailer 6.9"}[r.IntN(4)]
 	b.no = p.say("custno")
 	b.look = []look{lookMJML, lookMJML, lookMJML, lookHTMLOnly, lookPlainish}[r.IntN(5)]
@@ -207,7 +208,7 @@ func (w *world) put(r *rand.Rand, l *letter, m life.Mail) {
 
 // arrive adds a message to the owner and lets the owner treat it. It returns when the owner
 // answers (zero: never).
-func (w *world) arrive(r *rand.Rand, l *letter, m mail) time.Time {
+func (w *world) arrive(r *rand.Rand, l *letter, m arrival) time.Time {
 	if l.at.After(w.end) {
 		return time.Time{}
 	}
