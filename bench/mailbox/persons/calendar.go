@@ -85,11 +85,14 @@ func (w *world) invite(r *rand.Rand, c *contact, p *pen, m meeting, rule string,
 		l := w.base(r, c, prefix+subject, body, t)
 		l.to, l.calendar, l.method = m.guests, m.ics(method, "NEEDS-ACTION", t), method
 		answer := 0.5
-		if m.optional {
+		switch {
+		case method == "CANCEL":
+			answer = 0
+		case m.optional:
 			answer = 0.1
 		}
 		answered := w.arrive(r, l, arrival{kind: "invitation", wanted: !m.optional, person: true, answer: answer})
-		if !answered.IsZero() && method == "REQUEST" {
+		if !answered.IsZero() {
 			w.accept(r, p, m, l, answered)
 		}
 		if method == "CANCEL" || r.Float64() < 0.8 {

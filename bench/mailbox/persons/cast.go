@@ -187,7 +187,7 @@ func (s *stage) line(verb string, f []string) {
 func (s *stage) habits() {
 	h := &s.w.h
 	for key, to := range map[string]*float64{"skips": &h.skipsDay, "answers": &h.answers, "wait": &h.wait, "opens": &h.opens, "stars": &h.stars, "bins": &h.bins, "cleans": &h.cleans,
-		"days": &h.cleanDays, "clears": &h.clears, "archives": &h.archives, "files": &h.files, "forwards": &h.forwards, "noise": &h.noise, "takesoff": &h.takesOff} {
+		"days": &h.cleanDays, "clears": &h.clears, "archives": &h.archives, "files": &h.files, "forwards": &h.forwards, "noise": &h.noise, "takesoff": &h.takesOff, "trash": &h.trash} {
 		*to = s.opt(key)
 	}
 	h.opensAll, h.marksAll = s.opt("opensall") > 0, s.opt("marksall") > 0

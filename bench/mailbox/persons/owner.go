@@ -28,7 +28,8 @@ type habits struct {
 	files     float64   // of wanted machine mail
 	forwards  float64   // of wanted mail that isn't answered
 	noise     float64   // contrary acts
-	takesOff  float64
+	takesOff  float64   // of wrong marks
+	trash     float64   // days until the server empties Trash; 0: never
 }
 
 // arrival says what the owner's acts depend on.

@@ -39,5 +39,6 @@ func Make(name string, seed uint64, arrivals int) *life.Life {
 	w := &world{seed: seed, name: name, currency: "£", taken: map[string]bool{}, begin: time.Date(2024, 11, 11, 0, 0, 0, 0, time.UTC)}
 	w.end = w.begin.AddDate(0, 0, max(460, 460*arrivals/1520))
 	(&stage{w: w, much: 1, groups: map[string][]*contact{}, brands: map[string]*brand{}}).play(name)
-	return &life.Life{Person: name, Owner: append([]string{w.me.mail}, w.also...), Mail: w.cut(arrivals), TakesOff: w.h.takesOff}
+	return &life.Life{Person: name, Owner: append([]string{w.me.mail}, w.also...), Mail: w.cut(arrivals), TakesOff: w.h.takesOff,
+		TrashKept: time.Duration(w.h.trash) * 24 * time.Hour}
 }

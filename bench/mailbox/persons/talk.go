@@ -31,7 +31,6 @@ var manners = map[string]manner{
 	"fyi":      {kind: "fyi", answer: 0.05, more: 0.1, open: true, files: 0.3, office: true},
 	"landlord": {kind: "household", wanted: 1, answer: 0.45, more: 0.4, starts: 0.3, files: 0.2, office: true},
 	"teacher":  {kind: "school", wanted: 1, answer: 0.3, more: 0.2, starts: 0.15, files: 0.2, office: true},
-	"doctor":   {kind: "doctor", wanted: 1, answer: 0.3, more: 0.3, starts: 0.2, office: true},
 	"cold":     {kind: "cold call", answer: 0.04, more: 0.6, files: 0.05, office: true},
 	"recruit":  {kind: "recruiter", answer: 0.05, more: 0.5, office: true},
 	"customer": {kind: "customer", wanted: 1, answer: 0.85, more: 0.45, starts: 0.05, files: 0.1},
