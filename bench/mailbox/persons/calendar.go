@@ -139,9 +139,13 @@ func (w *world) convenes(guests []*contact, perYear float64) {
 		w.put(r, own, life.Mail{Folder: life.Sent, Kind: "own"})
 		for _, c := range cs {
 			at := t.Add(time.Duration(r.ExpFloat64() * 5 * float64(time.Hour)))
-			l := w.base(r, c, p.say("invite.accept")+subject, "\n", at)
+			says, status := p.say("invite.accept"), "ACCEPTED"
+			if r.IntN(6) == 0 {
+				says, status = p.say("invite.decline"), "DECLINED"
+			}
+			l := w.base(r, c, says+subject, "\n", at)
 			m.guests = []address{c.address}
-			l.calendar, l.method, l.refs, l.signature = m.ics("REPLY", "ACCEPTED", at), "REPLY", []string{own.id}, ""
+			l.calendar, l.method, l.refs, l.signature = m.ics("REPLY", status, at), "REPLY", []string{own.id}, ""
 			w.arrive(r, l, arrival{kind: "calendar reply"})
 		}
 	}

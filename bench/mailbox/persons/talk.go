@@ -72,6 +72,9 @@ func (w *world) talk(r *rand.Rand, c *contact, rule string, m manner, t time.Tim
 		if last == nil && r.Float64() < m.files && p.has("file") {
 			l.files = append(l.files, w.file(r, p, "file"))
 		}
+		if m.open && last == nil {
+			w.many(r, l)
+		}
 		answered := w.arrive(r, l, arrival{kind: m.kind, wanted: w.whim(r, m.kind, wanted), liked: m.open, person: true, answer: answer})
 		w.elsewhere = answered.IsZero() && r.Float64() < w.away()*answer
 		if w.elsewhere {
@@ -90,6 +93,22 @@ func (w *world) talk(r *rand.Rand, c *contact, rule string, m manner, t time.Tim
 			rule, answer, wanted = "thanks", 0.05, false
 		} else {
 			wanted = m.wanted > 0
+		}
+	}
+}
+
+// many sends a letter to others besides: by the firm's own list, in To or in Cc.
+func (w *world) many(r *rand.Rand, l *letter) {
+	if l.from.domain() == w.me.domain() && r.IntN(2) == 0 {
+		l.to = []address{{mail: []string{"all", "staff", "everybody"}[r.IntN(3)] + "@" + w.me.domain()}}
+		return
+	}
+	for range r.IntN(7) {
+		a := w.people[r.IntN(len(w.people))].address
+		if r.IntN(3) == 0 {
+			l.cc = append(l.cc, a)
+		} else {
+			l.to = append(l.to, a)
 		}
 	}
 }
