@@ -209,6 +209,8 @@ func bare(subject string) string {
 
 // write makes what the owner sends, by a rule; nil if that is after the life's end.
 func (w *world) write(r *rand.Rand, c *contact, p *pen, rule string, last *letter, t time.Time) *letter {
+	elsewhere := w.elsewhere
+	w.elsewhere = false
 	if t.After(w.end) {
 		return nil
 	}
@@ -222,8 +224,7 @@ func (w *world) write(r *rand.Rand, c *contact, p *pen, rule string, last *lette
 	if last != nil && last.list != "" {
 		l.to, l.cc = []address{{mail: last.list}}, l.to
 	}
-	if w.elsewhere {
-		w.elsewhere = false
+	if elsewhere {
 		return l
 	}
 	w.put(r, l, life.Mail{Folder: life.Sent, Kind: "own"})
