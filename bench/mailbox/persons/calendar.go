@@ -49,10 +49,9 @@ func (m meeting) ics(method, status string, now time.Time) string {
 
 // invites lets a contact invite the owner to meetings, with some of others; big ones are for
 // everybody, and the owner doesn't want them marked.
-func (w *world) invites(c *contact, others []*contact, perYear, big float64, days ...int) {
+func (w *world) invites(c *contact, others []*contact, perYear, big float64, days []int) {
 	r := w.rand()
-	from, to := span(days)
-	for _, t := range w.times(r, perYear, from, to, true) {
+	for _, t := range w.times(r, perYear, days, true) {
 		p := w.pen(r, c.lang, t)
 		p.v["them"], p.v["themfull"] = c.first, c.name
 		m := meeting{organizer: c.address, guests: []address{w.me}, length: time.Duration(1+r.IntN(4)) * 30 * time.Minute, uid: hex(r, 16) + "@" + c.domain(),
@@ -86,11 +85,14 @@ func (w *world) invite(r *rand.Rand, c *contact, p *pen, m meeting, rule string,
 		l := w.base(r, c, prefix+subject, body, t)
 		l.to, l.calendar, l.method = m.guests, m.ics(method, "NEEDS-ACTION", t), method
 		answer := 0.5
-		if m.optional {
+		switch {
+		case method == "CANCEL":
+			answer = 0
+		case m.optional:
 			answer = 0.1
 		}
 		answered := w.arrive(r, l, arrival{kind: "invitation", wanted: !m.optional, person: true, answer: answer})
-		if !answered.IsZero() && method == "REQUEST" {
+		if !answered.IsZero() {
 			w.accept(r, p, m, l, answered)
 		}
 		if method == "CANCEL" || r.Float64() < 0.8 {
@@ -122,10 +124,9 @@ func (w *world) accept(r *rand.Rand, p *pen, m meeting, l *letter, t time.Time) 
 }
 
 // convenes lets the owner invite guests perYear times; their programs answer.
-func (w *world) convenes(guests []*contact, perYear float64, days ...int) {
+func (w *world) convenes(guests []*contact, perYear float64) {
 	r := w.rand()
-	from, to := span(days)
-	for _, t := range w.times(r, perYear, from, to, true) {
+	for _, t := range w.times(r, perYear, nil, true) {
 		p := w.pen(r, guests[0].lang, t)
 		p.v["them"] = guests[0].first
 		subject, body := p.text("invite")
@@ -138,9 +139,13 @@ func (w *world) convenes(guests []*contact, perYear float64, days ...int) {
 		w.put(r, own, life.Mail{Folder: life.Sent, Kind: "own"})
 		for _, c := range cs {
 			at := t.Add(time.Duration(r.ExpFloat64() * 5 * float64(time.Hour)))
-			l := w.base(r, c, p.say("invite.accept")+subject, "\n", at)
+			says, status := p.say("invite.accept"), "ACCEPTED"
+			if r.IntN(6) == 0 {
+				says, status = p.say("invite.decline"), "DECLINED"
+			}
+			l := w.base(r, c, says+subject, "\n", at)
 			m.guests = []address{c.address}
-			l.calendar, l.method, l.refs, l.signature = m.ics("REPLY", "ACCEPTED", at), "REPLY", []string{own.id}, ""
+			l.calendar, l.method, l.refs, l.signature = m.ics("REPLY", status, at), "REPLY", []string{own.id}, ""
 			w.arrive(r, l, arrival{kind: "calendar reply"})
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/emersion/go-message/mail"
@@ -20,6 +21,18 @@ import (
 // human are the kinds that people write.
 var human = []string{"friend", "joke", "family", "work", "fyi", "household", "cold call", "recruiter", "customer", "supplier", "request", "committee",
 	"fellow student", "teacher", "parents", "team", "mailing list", "school letter", "doctor's letter", "tradesman", "stranger"}
+
+var lives sync.Map
+
+// made is Make of a whole life, made once.
+func made(name string, seed uint64) *life.Life {
+	type key struct {
+		name string
+		seed uint64
+	}
+	once, _ := lives.LoadOrStore(key{name, seed}, sync.OnceValue(func() *life.Life { return Make(name, seed, 1520) }))
+	return once.(func() *life.Life)()
+}
 
 // counts are of the messages of others.
 type counts struct {
@@ -74,7 +87,7 @@ func TestASeedAlwaysMakesTheSameBytes(t *testing.T) {
 }
 
 func TestFewerArrivalsAreTheEndOfTheSameLife(t *testing.T) {
-	long, short := Make("office", 3, 1520), Make("office", 3, 130)
+	long, short := made("office", 1), Make("office", 1, 130)
 	tail := long.Mail[len(long.Mail)-len(short.Mail):]
 	for i, m := range short.Mail {
 		if !bytes.Equal(m.Raw, tail[i].Raw) {
@@ -84,7 +97,7 @@ func TestFewerArrivalsAreTheEndOfTheSameLife(t *testing.T) {
 	if c := count(short); c.n != 130 {
 		t.Errorf("got %.0f messages of others, want 130", c.n)
 	}
-	if c := count(Make("office", 3, 2000)); c.n != 2000 {
+	if c := count(Make("office", 1, 2000)); c.n != 2000 {
 		t.Errorf("got %.0f messages of others, want 2000", c.n)
 	}
 }
@@ -94,7 +107,7 @@ type share struct{ lo, hi float64 }
 
 func TestSharesAreAsDocPromises(t *testing.T) {
 	want := map[string]struct{ machine, wanted, answered, wantedRead, otherRead share }{
-		"family":    {share{.75, .88}, share{.22, .36}, share{.06, .15}, share{.85, .97}, share{.15, .35}},
+		"family":    {share{.76, .88}, share{.22, .36}, share{.06, .15}, share{.85, .97}, share{.15, .35}},
 		"office":    {share{.50, .72}, share{.22, .42}, share{.07, .18}, share{.85, .97}, share{.35, .60}},
 		"phone":     {share{.80, .93}, share{.20, .34}, share{0, 0}, share{.80, .96}, share{.18, .38}},
 		"shop":      {share{.28, .50}, share{.52, .74}, share{.36, .52}, share{.85, .97}, share{.30, .58}},
@@ -106,7 +119,7 @@ func TestSharesAreAsDocPromises(t *testing.T) {
 	for _, name := range Names() {
 		w := want[name]
 		for seed := range uint64(2) {
-			l := Make(name, seed, 1520)
+			l := made(name, seed)
 			c := count(l)
 			for what, x := range map[string]struct {
 				got  float64
@@ -129,7 +142,7 @@ func TestSharesAreAsDocPromises(t *testing.T) {
 func TestEveryMessageParsesAndSaysWhatItIs(t *testing.T) {
 	addr := regexp.MustCompile(`[\w.+-]+@[\w.-]*\w|https?://[^\s"<>]+`)
 	for _, name := range Names() {
-		l := Make(name, 1, 1520)
+		l := made(name, 1)
 		for i, m := range l.Mail {
 			if i > 0 && m.At.Before(l.Mail[i-1].At) {
 				t.Fatalf("%s %d: not in order of time", name, i)
@@ -191,7 +204,7 @@ func TestNobodyWantsPhishingAndEverybodyGetsIt(t *testing.T) {
 	for _, name := range Names() {
 		n := 0
 		for seed := range uint64(2) {
-			for _, m := range Make(name, seed, 1520).Mail {
+			for _, m := range made(name, seed).Mail {
 				if m.Kind == "phishing" {
 					n++
 				}
@@ -209,7 +222,7 @@ func TestNobodyWantsPhishingAndEverybodyGetsIt(t *testing.T) {
 func TestWhatMustBeFoundComesToEachPerson(t *testing.T) {
 	for _, name := range Names() {
 		n := map[string]int{}
-		for _, m := range Make(name, 2, 1520).Mail {
+		for _, m := range made(name, 1).Mail {
 			if m.Wanted {
 				n[m.Kind]++
 			}
@@ -224,7 +237,7 @@ func TestWhatMustBeFoundComesToEachPerson(t *testing.T) {
 
 func TestActsComeAfterTheMailInOrderAndEndWithAMove(t *testing.T) {
 	for _, name := range Names() {
-		l := Make(name, 4, 1520)
+		l := made(name, 0)
 		for i, m := range l.Mail {
 			last := m.At
 			for k, a := range m.Acts {
@@ -246,7 +259,7 @@ func TestActsComeAfterTheMailInOrderAndEndWithAMove(t *testing.T) {
 // An answer in Sent belongs to each Answer, and refers to the message.
 func TestEachAnswerLiesInSent(t *testing.T) {
 	for _, name := range []string{"family", "shop"} {
-		l := Make(name, 5, 1520)
+		l := made(name, 1)
 		sent := map[string]bool{}
 		head := func(m life.Mail, key string) string {
 			r, err := mail.CreateReader(bytes.NewReader(m.Raw))

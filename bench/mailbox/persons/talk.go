@@ -31,7 +31,6 @@ var manners = map[string]manner{
 	"fyi":      {kind: "fyi", answer: 0.05, more: 0.1, open: true, files: 0.3, office: true},
 	"landlord": {kind: "household", wanted: 1, answer: 0.45, more: 0.4, starts: 0.3, files: 0.2, office: true},
 	"teacher":  {kind: "school", wanted: 1, answer: 0.3, more: 0.2, starts: 0.15, files: 0.2, office: true},
-	"doctor":   {kind: "doctor", wanted: 1, answer: 0.3, more: 0.3, starts: 0.2, office: true},
 	"cold":     {kind: "cold call", answer: 0.04, more: 0.6, files: 0.05, office: true},
 	"recruit":  {kind: "recruiter", answer: 0.05, more: 0.5, office: true},
 	"customer": {kind: "customer", wanted: 1, answer: 0.85, more: 0.45, starts: 0.05, files: 0.1},
@@ -45,23 +44,11 @@ var manners = map[string]manner{
 }
 
 // talks lets a contact write about perYear conversations, in a manner.
-func (w *world) talks(c *contact, rule string, perYear float64, days ...int) {
+func (w *world) talks(c *contact, rule string, perYear float64, days []int) {
 	m, r := manners[rule], w.rand()
-	from, to := span(days)
-	for _, t := range w.times(r, perYear, from, to, m.office) {
+	for _, t := range w.times(r, perYear, days, m.office) {
 		w.talk(r, c, rule, m, t)
 	}
-}
-
-// span is from how many days before the end until how many; 0: the life's begin and end.
-func span(days []int) (from, to int) {
-	if len(days) > 0 {
-		from = days[0]
-	}
-	if len(days) > 1 {
-		to = days[1]
-	}
-	return from, to
 }
 
 // talk plays a conversation from its first message on.
@@ -85,6 +72,9 @@ func (w *world) talk(r *rand.Rand, c *contact, rule string, m manner, t time.Tim
 		if last == nil && r.Float64() < m.files && p.has("file") {
 			l.files = append(l.files, w.file(r, p, "file"))
 		}
+		if m.open && last == nil {
+			w.many(r, l)
+		}
 		answered := w.arrive(r, l, arrival{kind: m.kind, wanted: w.whim(r, m.kind, wanted), liked: m.open, person: true, answer: answer})
 		w.elsewhere = answered.IsZero() && r.Float64() < w.away()*answer
 		if w.elsewhere {
@@ -103,6 +93,22 @@ func (w *world) talk(r *rand.Rand, c *contact, rule string, m manner, t time.Tim
 			rule, answer, wanted = "thanks", 0.05, false
 		} else {
 			wanted = m.wanted > 0
+		}
+	}
+}
+
+// many sends a letter to others besides: by the firm's own list, in To or in Cc.
+func (w *world) many(r *rand.Rand, l *letter) {
+	if l.from.domain() == w.me.domain() && r.IntN(2) == 0 {
+		l.to = []address{{mail: []string{"all", "staff", "everybody"}[r.IntN(3)] + "@" + w.me.domain()}}
+		return
+	}
+	for range r.IntN(7) {
+		a := w.people[r.IntN(len(w.people))].address
+		if r.IntN(3) == 0 {
+			l.cc = append(l.cc, a)
+		} else {
+			l.to = append(l.to, a)
 		}
 	}
 }
@@ -203,6 +209,8 @@ func bare(subject string) string {
 
 // write makes what the owner sends, by a rule; nil if that is after the life's end.
 func (w *world) write(r *rand.Rand, c *contact, p *pen, rule string, last *letter, t time.Time) *letter {
+	elsewhere := w.elsewhere
+	w.elsewhere = false
 	if t.After(w.end) {
 		return nil
 	}
@@ -216,8 +224,7 @@ func (w *world) write(r *rand.Rand, c *contact, p *pen, rule string, last *lette
 	if last != nil && last.list != "" {
 		l.to, l.cc = []address{{mail: last.list}}, l.to
 	}
-	if w.elsewhere {
-		w.elsewhere = false
+	if elsewhere {
 		return l
 	}
 	w.put(r, l, life.Mail{Folder: life.Sent, Kind: "own"})
