@@ -49,10 +49,9 @@ func (m meeting) ics(method, status string, now time.Time) string {
 
 // invites lets a contact invite the owner to meetings, with some of others; big ones are for
 // everybody, and the owner doesn't want them marked.
-func (w *world) invites(c *contact, others []*contact, perYear, big float64, days ...int) {
+func (w *world) invites(c *contact, others []*contact, perYear, big float64, days []int) {
 	r := w.rand()
-	from, to := span(days)
-	for _, t := range w.times(r, perYear, from, to, true) {
+	for _, t := range w.times(r, perYear, days, true) {
 		p := w.pen(r, c.lang, t)
 		p.v["them"], p.v["themfull"] = c.first, c.name
 		m := meeting{organizer: c.address, guests: []address{w.me}, length: time.Duration(1+r.IntN(4)) * 30 * time.Minute, uid: hex(r, 16) + "@" + c.domain(),
@@ -122,10 +121,9 @@ func (w *world) accept(r *rand.Rand, p *pen, m meeting, l *letter, t time.Time) 
 }
 
 // convenes lets the owner invite guests perYear times; their programs answer.
-func (w *world) convenes(guests []*contact, perYear float64, days ...int) {
+func (w *world) convenes(guests []*contact, perYear float64) {
 	r := w.rand()
-	from, to := span(days)
-	for _, t := range w.times(r, perYear, from, to, true) {
+	for _, t := range w.times(r, perYear, nil, true) {
 		p := w.pen(r, guests[0].lang, t)
 		p.v["them"] = guests[0].first
 		subject, body := p.text("invite")

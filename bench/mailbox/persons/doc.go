@@ -4,7 +4,7 @@
 // what the owner does with it. All people, companies and addresses are invented (.example).
 //
 // A life comes from a name and a seed alone: there is no clock. A person's senders, their
-// rates and the owner's habits stand in private.go and working.go; each sender has a random
+// rates and the owner's habits stand in text/cast.txt; each sender has a random
 // stream of its own. Text comes from a grammar for each language (text/*.txt), in which
 // wanted and unwanted mail share topics and words; render.go and html.go write it as real
 // programs do.

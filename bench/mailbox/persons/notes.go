@@ -96,25 +96,6 @@ var notes = map[string]note{
 // sectors are the groups of companies whose advertisements differ.
 var sectors = map[string]string{"telecom": "contract", "energy": "contract", "insurer": "contract", "bank": "contract", "travel": "travel", "gym": "gym", "software": "software"}
 
-// notes lets a brand send a kind of mail at times.
-func (w *world) notes(b *brand, rule string, ts []time.Time) {
-	for _, t := range ts {
-		w.note(b.r, b, rule, t)
-	}
-}
-
-// sends lets a brand send a kind of mail perYear times, at random.
-func (w *world) sends(b *brand, rule string, perYear float64, days ...int) {
-	from, to := span(days)
-	w.notes(b, rule, w.times(b.r, perYear, from, to, false))
-}
-
-// regular lets a brand send a kind of mail every so many days.
-func (w *world) regular(b *brand, rule string, days float64, at ...int) {
-	from, to := span(at)
-	w.notes(b, rule, w.every(b.r, days, 1+days/8, from, to))
-}
-
 // note sends one message by machine.
 func (w *world) note(r *rand.Rand, b *brand, rule string, t time.Time) {
 	n, ok := notes[rule]

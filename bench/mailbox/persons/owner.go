@@ -22,7 +22,7 @@ type habits struct {
 	stars     float64   // of wanted mail
 	bins      float64   // of unwanted mail, deleted in the session that saw it
 	cleans    float64   // of unwanted mail left, deleted at the next clean-up
-	cleanDays int       // days between two clean-ups
+	cleanDays float64   // days between two clean-ups
 	clears    float64   // of what is unread then, marked as read at a clean-up
 	archives  float64   // of read mail that stays
 	files     float64   // of wanted machine mail
@@ -54,7 +54,7 @@ func (w *world) timetable(r *rand.Rand) {
 	sort.Slice(w.sessions, func(i, j int) bool { return w.sessions[i].Before(w.sessions[j]) })
 	for i := 0; i < len(w.sessions); {
 		w.cleanups = append(w.cleanups, w.sessions[i].Add(10*time.Minute))
-		next := w.sessions[i].AddDate(0, 0, max(1, w.h.cleanDays/2+r.IntN(w.h.cleanDays+1)))
+		next := w.sessions[i].AddDate(0, 0, max(1, int(w.h.cleanDays*(0.5+r.Float64()))))
 		i = sort.Search(len(w.sessions), func(k int) bool { return w.sessions[k].After(next) })
 	}
 }

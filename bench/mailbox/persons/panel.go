@@ -26,10 +26,9 @@ type panel struct {
 //
 // A message to another member is written by the same rules as one to the owner: only the name
 // differs, and who stands in To.
-func (w *world) circle(g panel, perYear float64, days ...int) {
+func (w *world) circle(g panel, perYear float64, days []int) {
 	r := w.rand()
-	from, to := span(days)
-	for _, t := range w.times(r, perYear, from, to, g.list == nil) {
+	for _, t := range w.times(r, perYear, days, g.list == nil) {
 		w.thread(r, g, t)
 	}
 }

@@ -3,6 +3,7 @@
 package persons
 
 import (
+	"slices"
 	"time"
 
 	"github.com/hinged/hinged/bench/mailbox/life"
@@ -22,37 +23,21 @@ var Kinds = []Kind{
 	{Name: "phishing", Phishing: true},
 }
 
-// cast is who there is.
-var cast = []struct {
-	name string
-	make func(*world)
-}{
-	{"family", family}, {"office", office}, {"phone", phone}, {"shop", shop}, {"student", student},
-	{"official", official}, {"retired", retired}, {"developer", developer},
-}
-
 // Names returns the persons that Make knows.
 func Names() []string {
-	var names []string
-	for _, c := range cast {
-		names = append(names, c.name)
-	}
-	return names
+	_, names := blocks()
+	return slices.Clone(names)
 }
 
 // Make plays the life of a person until arrivals messages of others came; 1,520 take about a
 // year and a month. The same arguments make the same bytes. Fewer arrivals are the end of the
 // same life. It panics if the name is none of Names.
 func Make(name string, seed uint64, arrivals int) *life.Life {
-	for _, c := range cast {
-		if c.name == name {
-			w := &world{seed: seed, name: name, taken: map[string]bool{}}
-			days := max(460, 460*arrivals/1520)
-			w.begin = time.Date(2024, 11, 11, 0, 0, 0, 0, time.UTC)
-			w.end = w.begin.AddDate(0, 0, days)
-			c.make(w)
-			return &life.Life{Person: name, Owner: append([]string{w.me.mail}, w.also...), Mail: w.cut(arrivals), TakesOff: w.h.takesOff}
-		}
+	if !slices.Contains(Names(), name) {
+		panic("persons: nobody is called " + name)
 	}
-	panic("persons: nobody is called " + name)
+	w := &world{seed: seed, name: name, currency: "£", taken: map[string]bool{}, begin: time.Date(2024, 11, 11, 0, 0, 0, 0, time.UTC)}
+	w.end = w.begin.AddDate(0, 0, max(460, 460*arrivals/1520))
+	(&stage{w: w, much: 1, groups: map[string][]*contact{}, brands: map[string]*brand{}}).play(name)
+	return &life.Life{Person: name, Owner: append([]string{w.me.mail}, w.also...), Mail: w.cut(arrivals), TakesOff: w.h.takesOff}
 }

@@ -45,23 +45,11 @@ var manners = map[string]manner{
 }
 
 // talks lets a contact write about perYear conversations, in a manner.
-func (w *world) talks(c *contact, rule string, perYear float64, days ...int) {
+func (w *world) talks(c *contact, rule string, perYear float64, days []int) {
 	m, r := manners[rule], w.rand()
-	from, to := span(days)
-	for _, t := range w.times(r, perYear, from, to, m.office) {
+	for _, t := range w.times(r, perYear, days, m.office) {
 		w.talk(r, c, rule, m, t)
 	}
-}
-
-// span is from how many days before the end until how many; 0: the life's begin and end.
-func span(days []int) (from, to int) {
-	if len(days) > 0 {
-		from = days[0]
-	}
-	if len(days) > 1 {
-		to = days[1]
-	}
-	return from, to
 }
 
 // talk plays a conversation from its first message on.

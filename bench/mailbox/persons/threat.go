@@ -14,7 +14,7 @@ import (
 // a domain that is nearly right, or from theirs without the right to it.
 func (w *world) fakes(perYear float64, brands []*brand, people []*contact) {
 	r := w.rand()
-	for _, t := range w.times(r, perYear, 0, 0, false) {
+	for _, t := range w.times(r, perYear, nil, false) {
 		if r.IntN(5) == 0 && len(people) > 0 {
 			w.impostor(r, people[r.IntN(len(people))], t)
 			continue

@@ -19,7 +19,6 @@ type world struct {
 	name       string
 	me         address
 	first      string
-	lang       string
 	also       []string // the owner's other addresses
 	currency   string
 	begin, end time.Time
@@ -247,48 +246,51 @@ func id(r *rand.Rand, l look, domain string) string {
 	return fmt.Sprintf("%s.%s@%s", hex(r, 8), hex(r, 12), domain)
 }
 
-// times draws when a source writes: perYear at random, at the hours at which people or
-// machines write, from `from` to `to` days before the life's end.
-func (w *world) times(r *rand.Rand, perYear float64, from, to int, office bool) []time.Time {
-	var ts []time.Time
-	begin, end := w.begin, w.end.AddDate(0, 0, -to)
-	if from > 0 {
-		begin = w.end.AddDate(0, 0, -from)
+// span is the time from days[0] until days[1] days before the life's end; what isn't there, or
+// is 0, is the life's begin or end.
+func (w *world) span(days []int) (begin, end time.Time) {
+	begin, end = w.begin, w.end
+	if len(days) > 0 && days[0] > 0 {
+		begin = w.end.AddDate(0, 0, -days[0])
 	}
+	if len(days) > 1 {
+		end = w.end.AddDate(0, 0, -days[1])
+	}
+	return begin, end
+}
+
+// times draws when a source writes: perYear at random, at the hours at which people or
+// machines write, in a span of days.
+func (w *world) times(r *rand.Rand, perYear float64, days []int, office bool) (ts []time.Time) {
+	begin, end := w.span(days)
 	for t := begin; ; {
 		t = t.Add(time.Duration(r.ExpFloat64() * 365 / (perYear * w.pace) * 24 * float64(time.Hour)))
 		if t.After(end) {
-			break
+			return ts
 		}
-		day := t.Truncate(24 * time.Hour)
-		if office && (day.Weekday() == time.Saturday || day.Weekday() == time.Sunday) {
-			day = day.AddDate(0, 0, 2)
-		}
-		h := 13 + 3.8*r.NormFloat64()
+		day, h := t.Truncate(24*time.Hour), 13+3.8*r.NormFloat64()
 		if office {
 			h = 12 + 2.6*r.NormFloat64()
+			if day.Weekday() == time.Saturday || day.Weekday() == time.Sunday {
+				day = day.AddDate(0, 0, 2)
+			}
 		}
 		at := day.Add(time.Duration(min(max(h, 0.2), 23.8) * float64(time.Hour)))
 		if at.Before(end) && at.After(begin) {
 			ts = append(ts, at)
 		}
 	}
-	return ts
 }
 
-// every draws times at a regular distance of days, such as a newsletter or a bill keeps, with
-// jitter hours.
-func (w *world) every(r *rand.Rand, days, jitter float64, from, to int) []time.Time {
-	var ts []time.Time
-	begin, end := w.begin, w.end.AddDate(0, 0, -to)
-	if from > 0 {
-		begin = w.end.AddDate(0, 0, -from)
-	}
-	if days < 20 {
-		days /= w.pace
+// every draws times at a regular distance of days, such as a newsletter or a bill keeps.
+func (w *world) every(r *rand.Rand, distance float64, days []int, _ bool) (ts []time.Time) {
+	begin, end := w.span(days)
+	jitter := 1 + distance/8 // hours
+	if distance < 20 {
+		distance /= w.pace
 	}
 	hour := time.Duration(5+r.IntN(13))*time.Hour + time.Duration(r.IntN(60))*time.Minute
-	for x := r.Float64() * days; ; x += days {
+	for x := r.Float64() * distance; ; x += distance {
 		t := begin.Add(time.Duration(x * 24 * float64(time.Hour))).Truncate(24 * time.Hour).Add(hour)
 		t = t.Add(time.Duration(jitter * r.NormFloat64() * float64(time.Hour))).Add(time.Duration(r.IntN(3000)) * time.Second)
 		if t.After(end) {
