@@ -71,8 +71,11 @@ type player struct {
 	letters []*letter // as Mail; nil: not in this mailbox yet
 	at      map[filter.Place]*letter
 	uids    map[string]uint32
+	first   int // index into Mail of the first message that comes
+	next    int // index into steps
 	now     time.Time
-	started bool // the past is over
+	hour    time.Time // the next full one
+	started bool      // the past is over
 	modseq  uint64
 	wrong   []*letter // with wrong marks that the owner takes off when they next read
 	err     error
@@ -80,44 +83,57 @@ type player struct {
 
 // play plays a life with a past of so many arrivals, or all that there are.
 func (h *how) play(o *opened, past int) (*played, error) {
-	begin := len(o.arrived) - h.live
-	if begin < 0 {
+	if len(o.arrived) < h.live {
 		return nil, fmt.Errorf("%d messages come, too few for %d", len(o.arrived), h.live)
 	}
-	past = min(past, begin)
-	p := &player{
-		how: h, opened: o, vectors: filter.Packed{}, letters: make([]*letter, len(o.Mail)),
-		at: map[filter.Place]*letter{}, uids: map[string]uint32{},
-		played: played{start: o.Mail[o.arrived[begin]].At.Add(-time.Second), firstMark: -1, vectors: map[int]model.Vector{}},
-	}
-	p.filter, p.err = filter.New(store.NewState(), p.vectors)
-	p.tell(&filter.Configured{Options: o.options}, -1)
-	p.tell(&filter.Primed{Weights: h.prior}, -1)
-	p.run(o.arrived[begin-past])
+	p := h.player(o, past)
+	p.until(p.start)
+	p.bootstrap()
+	p.until(o.Mail[o.arrived[len(o.arrived)-1]].At.Add(afterwards))
 	return &p.played, p.err
 }
 
-// run has everything happen in its order, from the arrival of message first on.
-func (p *player) run(first int) {
-	end := p.Mail[p.arrived[len(p.arrived)-1]].At.Add(afterwards)
-	hour := p.start.Truncate(time.Hour).Add(time.Hour)
-	for i, s := range p.steps {
-		if !p.started && !s.at.Before(p.start) {
-			p.bootstrap()
-		}
-		if !s.at.Before(end) || p.err != nil {
-			break
-		}
-		for ; p.started && !hour.After(s.at); hour = hour.Add(time.Hour) {
-			p.tick(hour)
-		}
-		if s.mail >= first {
-			p.take(s, i)
+// player is one before whom nothing has happened.
+func (h *how) player(o *opened, past int) *player {
+	begin := len(o.arrived) - h.live
+	p := &player{
+		how: h, opened: o, vectors: filter.Packed{}, letters: make([]*letter, len(o.Mail)),
+		at: map[filter.Place]*letter{}, uids: map[string]uint32{}, first: o.arrived[max(0, begin-past)],
+		played: played{start: o.Mail[o.arrived[begin]].At.Add(-time.Second), firstMark: -1, vectors: map[int]model.Vector{}},
+	}
+	p.hour = p.start.Truncate(time.Hour).Add(time.Hour)
+	p.filter, p.err = filter.New(store.NewState(), p.vectors)
+	p.tell(&filter.Configured{Options: o.options}, -1)
+	p.tell(&filter.Primed{Weights: h.prior}, -1)
+	return p
+}
+
+// until has everything happen in its order that happens before end.
+func (p *player) until(end time.Time) {
+	for ; p.next < len(p.steps) && p.steps[p.next].at.Before(end) && p.err == nil; p.next++ {
+		s := p.steps[p.next]
+		p.ticks(s.at)
+		if s.mail >= p.first {
+			p.take(s)
 		}
 	}
-	for ; !hour.After(end); hour = hour.Add(time.Hour) {
-		p.tick(hour)
+	p.ticks(end)
+}
+
+// ticks has the full hours up to a moment go by.
+func (p *player) ticks(end time.Time) {
+	for ; p.started && !p.hour.After(end); p.hour = p.hour.Add(time.Hour) {
+		p.tick(p.hour)
 	}
+}
+
+// there is what lies in the watched folders, in the order in which its past is read.
+func (p *player) there() []*letter {
+	list := slices.DeleteFunc(slices.Clone(p.letters), func(l *letter) bool { return l == nil || !p.watches(l.folder) })
+	slices.SortFunc(list, func(a, b *letter) int {
+		return cmp.Or(cmp.Compare(a.at.Unix(), b.at.Unix()), cmp.Compare(a.folder, b.folder), cmp.Compare(a.uid, b.uid))
+	})
+	return list
 }
 
 // bootstrap reads the mailbox as it is.
@@ -130,11 +146,7 @@ func (p *player) bootstrap() {
 			p.tell(&filter.Opened{At: now, Mailbox: f, UIDValidity: validity, Role: roles[f]}, -1)
 		}
 	}
-	there := slices.DeleteFunc(slices.Clone(p.letters), func(l *letter) bool { return l == nil || !p.watches(l.folder) })
-	slices.SortFunc(there, func(a, b *letter) int {
-		return cmp.Or(cmp.Compare(a.at.Unix(), b.at.Unix()), cmp.Compare(a.folder, b.folder), cmp.Compare(a.uid, b.uid))
-	})
-	for _, l := range there {
+	for _, l := range p.there() {
 		e := p.arrival(l)
 		e.Backlog, e.Away = true, true
 		p.tell(e, l.mail)
@@ -178,8 +190,8 @@ var (
 	flags = map[life.Do]string{life.Read: `\Seen`, life.Star: `\Flagged`, life.Answer: `\Answered`, life.Forward: "$Forwarded"}
 )
 
-// take has one step happen, the i-th of all.
-func (p *player) take(s step, i int) {
+// take has one step happen, the next one.
+func (p *player) take(s step) {
 	p.now = s.at
 	if s.act < 0 {
 		p.modseq++
@@ -188,7 +200,7 @@ func (p *player) take(s step, i int) {
 	}
 	do := p.Mail[s.mail].Acts[s.act].Do
 	// The same act at the same moment is one command.
-	if b := p.steps[i-1]; b.act < 0 || !b.at.Equal(s.at) || p.Mail[b.mail].Acts[b.act].Do != do {
+	if b := p.steps[p.next-1]; b.act < 0 || !b.at.Equal(s.at) || p.Mail[b.mail].Acts[b.act].Do != do {
 		p.modseq++
 	}
 	if do == life.Read {
