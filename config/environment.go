@@ -3,6 +3,7 @@
 package config
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 )
@@ -47,3 +48,12 @@ func (e environment) stateDir() string {
 // state, whatever the session: the daemon of a service and the verbs of a shell
 // differ in $XDG_RUNTIME_DIR, and two daemons of one user would share it.
 func (environment) socket(stateDir string) string { return filepath.Join(stateDir, "hinged.sock") }
+
+// socket checks the path of a Unix socket and returns it in full.
+func (t table) socket(key, path string) string {
+	t.cleanPath(key, path)
+	path = t.env.path(path)
+	// sun_path of unix(7) holds 108 bytes, the last of them 0.
+	t.check(len(path) < 108, key, fmt.Sprintf("its path of %d bytes is too long for a Unix socket", len(path)), nil, "107 bytes at most")
+	return path
+}

@@ -115,15 +115,6 @@ func (t table) useless(set bool, key, because string) {
 	}
 }
 
-// socket checks the path of a Unix socket and returns it in full.
-func (t table) socket(key, path string) string {
-	t.cleanPath(key, path)
-	path = t.env.path(path)
-	// sun_path of unix(7) holds 108 bytes, the last of them 0.
-	t.check(len(path) < 108, key, fmt.Sprintf("its path of %d bytes is too long for a Unix socket", len(path)), nil, "107 bytes at most")
-	return path
-}
-
 func (v *validator) config(c *Config) {
 	t := table{v, v.doc.root, 1, ""}
 	t.choice("log_level", c.LogLevel, logLevels)

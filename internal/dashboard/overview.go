@@ -37,10 +37,10 @@ type overviewData struct {
 	// have marked.
 	Questions askData
 	Would     []messageRow
-	Lessons []lessonRow
-	Checks  []check // before it marks
-	Own     bool
-	Days    int
+	Lessons   []lessonRow
+	Checks    []check // before it marks
+	Own       bool
+	Days      int
 }
 
 // picture is a plot with the sentence above it, which is what the plot shows.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -185,8 +186,25 @@ func TestTheKeyboardAndTheViewStayWhereTheyWere(t *testing.T) {
 		b.Leave(func() { b.Press("\r") })
 		b.Await("a place for the keyboard", `document.activeElement !== document.body`)
 	}
-	b.Open(h.base + "/a/nora/ledger")
-	b.Do(chromedp.Focus(`#since`))
+	b.Open(h.base + "/a/nora/ledger?show=stand")
+	if n := testkit.Eval[int](b, `document.querySelectorAll('.ledger form button').length`); n < 2 {
+		t.Fatalf("%d marks can be undone", n)
+	}
+	const row = `document.activeElement.closest('tr')?.id`
+	testkit.Eval[any](b, `document.querySelectorAll('.ledger form button')[1].focus(); 0`)
+	second := testkit.Eval[string](b, row)
+	first := testkit.Eval[string](b, `document.querySelector('.ledger form').closest('tr').id`)
+	number, err := strconv.ParseUint(strings.TrimPrefix(first, "n-"), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := desk.UndoMarks.Do(t.Context(), h.daemon, "nora", desk.UndoMarksRequest{Numbers: []uint64{number}, Patience: time.Minute}); err != nil {
+		t.Fatal(err)
+	}
+	b.Await("that the page is made anew", fmt.Sprintf(`!document.getElementById(%q)`, first))
+	if got := testkit.Eval[string](b, row); got != second {
+		t.Errorf("after the page was made anew, the keyboard is in row %q, want %q", got, second)
+	}
 	if p := b.Problems(); len(p) > 0 {
 		t.Errorf("the browser complains: %q", p)
 	}

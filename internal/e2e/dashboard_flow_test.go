@@ -254,6 +254,20 @@ func TestTheDashboardAtWork(t *testing.T) {
 			v.replay(b)
 			b.Await("its end", "document.querySelector('#whatif-result table') && !document.querySelector('#whatif-progress progress')")
 		}},
+		{"the daemon is killed, and neither what was pressed nor the session is lost", func(t *testing.T, b *testkit.Browser) {
+			const press = ".msgs li:nth-child(3) button[value=ordinary]"
+			b.Open(v.base + "/a/me/messages")
+			v.site.kill()
+			b.Click(press)
+			b.Await("that nothing was sent", "document.getElementById('unsent') !== null")
+			v.site.start()
+			v.await("the daemon again")
+			b.Problems() // nobody answered
+			b.Leave(func() { b.Click(press) })
+			if got := text(b, ".msgs li:nth-child(3)"); here(b) != "/a/me/messages" || !strings.Contains(got, "You ") {
+				t.Errorf("at %s the row says %s", here(b), got)
+			}
+		}},
 		{"signing out ends the session", func(t *testing.T, b *testkit.Browser) {
 			b.Leave(func() { b.Click("form[action='/sign-out'] button") })
 			if here(b) != "/login" {
