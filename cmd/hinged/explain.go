@@ -71,7 +71,7 @@ a file with a message, which need not be known ("-" is standard input).`,
 	configFlag(c, &path)
 	accountFlag(c, &account)
 	cli.JSONFlag(c, &asJSON, "JSON, with every part")
-	c.Flags().BoolVarP(&all, "all", "a", false, "show every part and every lesson, also those of no weight")
+	c.Flags().BoolVar(&all, "all", false, "show every part and every lesson, also those of no weight")
 	return c
 }
 
