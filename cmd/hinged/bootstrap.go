@@ -244,8 +244,9 @@ func printReport(w io.Writer, r *bootstrap.Report) {
 	}
 	fmt.Fprintf(w, ", %d of them your own\n", r.Own)
 	j := &r.Judgement
-	fmt.Fprintf(w, "It decided on %d of them: %s; %d are open. %d came before enough was learnt to decide\n\n",
-		j.Messages+r.Open, j.Words(), r.Open, r.Early)
+	fmt.Fprintf(w, "For %d of them your actions show what you thought: %d important, %d ordinary; for the other %d not yet.\n",
+		r.Labelled, r.Important, r.Labelled-r.Important, r.Open)
+	fmt.Fprintf(w, "%d of these came before enough was learnt to decide.\n\n", r.Early)
 	if !r.SentFolder {
 		fmt.Fprintf(w, "WARNING: no folder of sent mail was found. Your answers are known only where a mail program set "+
 			"\\Answered, so mail that you answered may count as ordinary here. Name the folder with sent = \"…\" "+
@@ -254,7 +255,7 @@ func printReport(w io.Writer, r *bootstrap.Report) {
 	if j.Messages == 0 {
 		return
 	}
-	fmt.Fprintf(w, "If hinged had decided each of those when it arrived, knowing only earlier mail:\n\n")
+	fmt.Fprintf(w, "Had hinged decided the others as they arrived, knowing only earlier mail: %s.\n\n", j.Words())
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(t, "\tF1\tprecision\trecall\tfound\tmissed\tfalse alarms\t\n")
 	line := func(name string, f *desk.Figures) {

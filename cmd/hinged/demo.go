@@ -27,9 +27,6 @@ import (
 	"github.com/hinged/hinged/store/boltfile"
 )
 
-// demoParts is how many parts of the explanation the demo shows.
-const demoParts = 8
-
 func demoCommand() *cobra.Command {
 	o := demo.Options{Messages: 320, Span: time.Minute}
 	var asJSON bool
@@ -70,7 +67,7 @@ something did not work. Without it, the demo stays up until you press Ctrl-C.`,
 			o.Bootstrap = bootstrapDemo
 			o.Open = openDemo
 			o.Explain = func(w io.Writer, ex desk.Explanation) error {
-				_, err := io.WriteString(w, explanationText(ex, ex.Message, demoParts))
+				_, err := io.WriteString(w, explanationText(ex, ex.Message, false))
 				return err
 			}
 			sum, err := demo.Run(ctx, o)

@@ -15,16 +15,16 @@ import (
 
 func explainCommand() *cobra.Command {
 	var path, account string
-	var asJSON bool
-	var parts int
+	var asJSON, all bool
 	c := &cobra.Command{
 		Use:   "explain MESSAGE",
 		Short: "Say which words and facts made a message important or not",
 		Long: `Explain a message's score with the weights as they are now. The first lines say in
 a few words what speaks for the message and what against it. Then come the parts
 that raise or lower the score, and by how much. The parts add up to the score;
-small ones are summed up by what they are about. The next lines name the lessons
-that the score comes from: earlier messages like it, and what you did with them.
+small ones are summed up by what they are about, and --all shows each. The next
+lines name the lessons that the score comes from: earlier messages like it, and
+what you did with them.
 The last lines say what would have changed the decision: the fewest parts without
 which it would be different, and what your label would do to the score. All of
 this is computed, not guessed.
@@ -44,18 +44,15 @@ a file with a message, which need not be known ("-" is standard input).`,
        +1.274  score
 
   Because of these:
-    +0.523  from ann@example.org, 2026-03-02: you answered it
-    +0.288  from bob@example.net, 2026-02-19: you starred it
-    +0.463  998 other lessons, and what was learnt before them
+    +0.523  you answered "invoice roof" from ann@example.org, 2026-03-02
+    +0.288  you starred "invoice" from bob@example.net, 2026-02-19
+    +0.463  all else that it has learnt
 
   Without the 2 parts marked * the score would be +0.485: ordinary.
   Called ordinary by you, it would have the score +0.310: ordinary.
   To say so: hinged learn --ordinary 0f3b8c1de2a4`,
 		Args: cli.OneArg("a Message-ID, the key of a message, or a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().Changed("parts") && parts < 1 {
-				return cli.Misuse(cmd, "--parts is %d, want 1 or more", parts)
-			}
 			m, err := messageAt(cmd, args[0])
 			if err != nil {
 				return err
@@ -67,14 +64,14 @@ a file with a message, which need not be known ("-" is standard input).`,
 			if asJSON {
 				return cli.PrintJSON(cmd.OutOrStdout(), ex)
 			}
-			_, err = io.WriteString(cli.Wrapping(cmd.OutOrStdout()), explanationText(ex, args[0], parts))
+			_, err = io.WriteString(cli.Wrapping(cmd.OutOrStdout()), explanationText(ex, args[0], all))
 			return err
 		},
 	}
 	configFlag(c, &path)
 	accountFlag(c, &account)
 	cli.JSONFlag(c, &asJSON, "JSON, with every part")
-	c.Flags().IntVarP(&parts, "parts", "n", 0, "how many parts to show (default as many as fit on a screen)")
+	c.Flags().BoolVar(&all, "all", false, "show every part and every lesson, also those of no weight")
 	return c
 }
 

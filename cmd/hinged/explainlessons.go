@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/hinged/hinged/internal/desk"
@@ -34,37 +35,38 @@ func lessonLines(ex desk.Explanation, most int) []string {
 		rest -= pull
 		lines = append(lines, fmt.Sprintf("  %s  %s", thousandths(pull), pullWords(l)))
 	}
-	others := len(ex.Lessons) - len(shown) + ex.OtherLessons
-	older := math.Abs(ex.OlderPull) >= leastAmount
-	switch {
-	case others > 0 && older:
-		lines = append(lines, fmt.Sprintf("  %s  %d other lessons, and what was learnt before them", thousandths(rest), others))
-	case others > 1:
-		lines = append(lines, fmt.Sprintf("  %s  %d other lessons", thousandths(rest), others))
-	case others == 1:
-		lines = append(lines, fmt.Sprintf("  %s  1 other lesson", thousandths(rest)))
-	case older:
-		lines = append(lines, fmt.Sprintf("  %s  what was learnt before them", thousandths(rest)))
+	if others := len(ex.Lessons) - len(shown) + ex.OtherLessons; others > 0 || rest != 0 {
+		lines = append(lines, fmt.Sprintf("  %s  all else that it has learnt", thousandths(rest)))
 	}
 	return append(lines, "")
 }
 
-// pullWords says which message a lesson was about, and what the owner did with it.
+// subjectWords is how many words of a subject name a message.
+const subjectWords = 5
+
+// pullWords says what the owner did, with which message.
 func pullWords(l desk.LessonPull) string {
-	what := "an earlier message"
+	before, after := reason.DeedAround(l.Label, l.Source)
+	if l.Source == "" {
+		before, after = "learnt as "+l.Label+":", ""
+	}
+	var what string
 	switch {
 	case l.Itself:
 		what = "this message"
-	case l.From != "":
-		what = "from " + l.From
-	case l.Message != "":
+	case len(l.Subject) > 0:
+		what = `"` + strings.Join(l.Subject[:min(len(l.Subject), subjectWords)], " ") + `"`
+	case l.From == "" && l.Message != "":
 		what = "message " + l.Message[:12]
+	default:
+		what = "a message"
+	}
+	what = before + " " + what + after
+	if l.From != "" && !l.Itself {
+		what += " from " + l.From
 	}
 	if l.At != nil && !l.Itself {
 		what += ", " + l.At.UTC().Format(time.DateOnly)
 	}
-	if l.Source == "" {
-		return what + ": learnt as " + l.Label
-	}
-	return what + ": " + reason.Deed(l.Label, l.Source)
+	return what
 }

@@ -11,19 +11,19 @@ import (
 	"github.com/hinged/hinged/internal/desk"
 )
 
-// leastAmount is below what a part has no line of its own: it would show as 0. Nor has what
-// says that the message has none of something.
-const leastAmount = 0.0005
+// leastAmount is below what a part has no line of its own, unless the decision hangs on it.
+const leastAmount = 0.05
 
 // shownParts returns the positions of the parts that get a line of their own, at most so
-// many.
-func shownParts(ex desk.Explanation, most int) []int {
+// many: all, or those that count and that a person would look at.
+func shownParts(ex desk.Explanation, most int, all bool) []int {
 	var shown []int
 	for i, p := range ex.Parts {
 		if len(shown) == most {
 			break
 		}
-		if p.Absent() || math.Abs(p.Amount) < leastAmount {
+		decides := slices.ContainsFunc(ex.Without, func(w desk.Without) bool { return slices.Contains(w.Parts, i) })
+		if !all && (p.Absent() || math.Abs(p.Amount) < leastAmount && !decides) {
 			continue
 		}
 		shown = append(shown, i)

@@ -23,12 +23,12 @@ const (
 )
 
 // explanationText puts an explanation into words: first why, as a person would say it,
-// then the parts. message is what the user named it by; most bounds how many parts are
-// shown, 0: as many as fit.
-func explanationText(ex desk.Explanation, message string, most int) string {
+// then the parts. message is what the user named it by. all: every part is shown, else what
+// a person would look at and fits on a screen.
+func explanationText(ex desk.Explanation, message string, all bool) string {
 	head := explanationHead(ex)
-	groups, lessons := len(ex.Parts), lessonLines(ex, len(ex.Lessons))
-	if most == 0 {
+	most, groups, lessons := len(ex.Parts), len(ex.Parts), lessonLines(ex, len(ex.Lessons))
+	if !all {
 		// Two blank lines and the score; the tail has as many lines for any parts.
 		room := screenLines - len(head) - len(explanationTail(ex, message, nil)) - 3
 		lessons = lessonLines(ex, min(mostLessons, room-leastParts-leastGroups-aroundLessons))
@@ -36,7 +36,7 @@ func explanationText(ex desk.Explanation, message string, most int) string {
 		groups = min(kindsOf(ex), max(leastGroups, room-leastParts))
 		most = max(1, room-groups)
 	}
-	shown := shownParts(ex, most)
+	shown := shownParts(ex, most, all)
 	lines := append(head, "")
 	lines = append(lines, partLines(ex, shown, groups)...)
 	lines = append(lines, "")

@@ -81,13 +81,10 @@ func TestR13AnExplanationFitsOnAScreenAndAddsUp(t *testing.T) {
 	amount := regexp.MustCompile(`^(?:  .  |     )([+-]\d+\.\d{3})  (.*)$`)
 	for i := range 3000 {
 		ex := randomExplanation(rng)
-		most := 0
-		if i%3 == 0 {
-			most = 1 + rng.IntN(80)
-		}
-		text := explanationText(ex, "a message", most)
+		all := i%3 == 0
+		text := explanationText(ex, "a message", all)
 		lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-		if most == 0 && len(lines) > 24 {
+		if !all && len(lines) > 24 {
 			t.Fatalf("%d lines:\n%s", len(lines), text)
 		}
 		sum, score, counted := 0.0, 0.0, 0
@@ -154,7 +151,7 @@ func TestAnExplanationNamesTheLessonsBehindIt(t *testing.T) {
 		Parts: []desk.Part{{Text: "from ann@example.org", About: "sender", Amount: 1.2}},
 		LessonPulls: desk.LessonPulls{
 			Lessons: []desk.LessonPull{
-				{Message: "1123456789abcdef", From: "ann@example.org", At: &at, Label: "important", Source: "answered", Pull: 0.7},
+				{Message: "1123456789abcdef", From: "ann@example.org", Subject: []string{"roof", "harbour"}, At: &at, Label: "important", Source: "answered", Pull: 0.7},
 				{Message: "0123456789abcdef0123456789abcdef", Itself: true, From: "ann@example.org", At: &at, Label: "important", Source: "flagged", Pull: 0.3},
 				{Message: "2123456789abcdef", At: &at, Label: "ordinary", Source: "mark", Pull: -0.1504},
 				{Label: "important", Pull: 0.1},
@@ -164,16 +161,16 @@ func TestAnExplanationNamesTheLessonsBehindIt(t *testing.T) {
 	}
 	const want = `
 Because of these:
-  +0.700  from ann@example.org, 2026-03-02: you answered it
-  +0.300  this message: you starred it
-  -0.150  message 2123456789ab, 2026-03-02: you took the mark off
-  +0.350  41 other lessons, and what was learnt before them
+  +0.700  you answered "roof harbour" from ann@example.org, 2026-03-02
+  +0.300  you starred this message
+  -0.150  you took the mark off message 2123456789ab, 2026-03-02
+  +0.350  all else that it has learnt
 
 No parts taken away`
-	if got := explanationText(ex, "FILE", 0); !strings.Contains(got, want) {
+	if got := explanationText(ex, "FILE", false); !strings.Contains(got, want) {
 		t.Errorf("got\n%s\nwant in it\n%s", got, want)
 	}
-	if got := explanationText(ex, "FILE", 9); !strings.Contains(got, "\n  +0.100  an earlier message: learnt as important\n  +0.250  40 other lessons, and") {
+	if got := explanationText(ex, "FILE", true); !strings.Contains(got, "\n  +0.100  learnt as important: a message\n  +0.250  all else that it has learnt") {
 		t.Errorf("with as many parts as wanted, there are all lessons: got\n%s", got)
 	}
 }
@@ -208,10 +205,9 @@ func TestExplanationsSayWhatWouldHaveChangedThem(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		change func(*desk.Explanation)
-		parts  int
 		want   string
 	}{
-		{"important", func(*desk.Explanation) {}, 0, `important, score +1.200, threshold +0.500
+		{"important", func(*desk.Explanation) {}, `important, score +1.200, threshold +0.500
 for it: you answered 8 of 9 messages from ann@example.org; only to you
 against it: through the mailing list crew.example.org
 
@@ -225,16 +221,17 @@ To say so: hinged learn --ordinary 0123456789ab
 `},
 		{"not all shown", func(ex *desk.Explanation) {
 			ex.Without[0].Parts = []int{0, 1}
+			ex.Parts[1].About = "form"
 			ex.Label, ex.Source = "important", "answered"
 			ex.Corrections = ex.Corrections[1:]
 			ex.Known = false
-		}, 1, `important, score +1.200, threshold +0.500
+		}, `important, score +1.200, threshold +0.500
 for it: you answered 8 of 9 messages from ann@example.org; only to you
 against it: through the mailing list crew.example.org
 learnt as important: you answered it
 
   *  +1.000  from ann@example.org
-     +0.200  1 word of the subject
+     +0.200  1 fact about its form
      +1.200  score
 
 Without 2 parts (1 shown, marked *) the score would be +0.200: ordinary.
@@ -245,7 +242,7 @@ To say so: hinged learn --ordinary FILE
 			ex.Outcome, ex.OutcomeNow, ex.Reason = "unsure", "unsure", "within the unsure band"
 			ex.UnsureFrom, ex.Now, ex.Threshold = 0.4, 1.25, 1.25
 			ex.Without = []desk.Without{{Outcome: "important", Score: 1.3, Parts: []int{1}}, {Outcome: "ordinary", Score: 0.2, Parts: []int{0}}}
-		}, 0, `unsure, score +1.200, threshold +1.250 (within the unsure band)
+		}, `unsure, score +1.200, threshold +1.250 (within the unsure band)
 for it: you answered 8 of 9 messages from ann@example.org; only to you
 against it: through the mailing list crew.example.org
 
@@ -265,7 +262,7 @@ To say so: hinged learn --ordinary 0123456789ab
 			ex.Outcome, ex.OutcomeNow, ex.Reason = "unsure", "unsure", "too few labels yet"
 			ex.Without, ex.Missing = nil, "3 more that you call important"
 			ex.Corrections = ex.Corrections[:1]
-		}, 0, `unsure, score +1.200, threshold +0.500 (too few labels yet)
+		}, `unsure, score +1.200, threshold +0.500 (too few labels yet)
 for it: you answered 8 of 9 messages from ann@example.org; only to you
 against it: through the mailing list crew.example.org
 
@@ -283,10 +280,10 @@ To say so: hinged learn --important 0123456789ab
 			ex.Label, ex.Source = "ordinary", "explicit"
 			ex.ScoreThen, ex.Threshold = 1.5, 0.75
 			ex.Without, ex.Corrections = nil, ex.Corrections[:1]
-		}, 0, `important, score +1.500, threshold +0.750
+		}, `important, score +1.500, threshold +0.750
 for it: you answered 8 of 9 messages from ann@example.org; only to you
 against it: through the mailing list crew.example.org
-learnt as ordinary: you said so
+learnt as ordinary: you called it ordinary
 another message like it would be important: score +1.200, threshold +0.500
 
      +1.000  from ann@example.org
@@ -299,7 +296,7 @@ To say so: hinged learn --important 0123456789ab
 `},
 		{"nothing known", func(ex *desk.Explanation) {
 			*ex = desk.Explanation{Outcome: "ordinary", OutcomeNow: "ordinary", Reason: "threshold", Score: 0.5, Now: 1}
-		}, 0, `ordinary, score +0.000, threshold +0.000
+		}, `ordinary, score +0.000, threshold +0.000
 that was at its arrival; now: ordinary, score +0.500, threshold +1.000
 
      +0.500  lost in rounding
@@ -315,7 +312,7 @@ No parts taken away would change that.
 			ex.Without = append([]desk.Without(nil), base.Without...)
 			ex.Corrections = append([]desk.Correction(nil), base.Corrections...)
 			tt.change(&ex)
-			if got := explanationText(ex, "FILE", tt.parts); got != tt.want {
+			if got := explanationText(ex, "FILE", false); got != tt.want {
 				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
 			}
 		})

@@ -69,8 +69,10 @@ type Report struct {
 	From       *time.Time `json:"from,omitempty"` // arrival of the first known message
 	To         *time.Time `json:"to,omitempty"`   // arrival of the last known message
 
-	Open  int `json:"open"`  // decided messages without a known label yet
-	Early int `json:"early"` // messages that came before enough was learnt to decide
+	Labelled  int `json:"labelled"`  // messages whose label is known by now
+	Important int `json:"important"` // messages whose label is important
+	Open      int `json:"open"`      // messages whose label is not known yet, of those that may get one
+	Early     int `json:"early"`     // labelled messages that came before enough was learnt to decide; they are not judged
 	// Judgement says how good the decisions were that were made as the messages arrived.
 	// Status has the same figures.
 	Judgement desk.Judgement `json:"judgement"`
@@ -200,10 +202,16 @@ func report(f *filter.Filter) Report {
 		case m.Own:
 			r.Own++
 		case m.Outcome == store.Undecided:
-		case m.Reason == store.ReasonTooFewLabels:
-			r.Early++
-		case filter.LabelOf(&m) == 0:
+		case m.Label == 0:
 			r.Open++
+		default:
+			r.Labelled++
+			if m.Label > 0 {
+				r.Important++
+			}
+			if m.Reason == store.ReasonTooFewLabels {
+				r.Early++
+			}
 		}
 	}
 	if len(rows) > 0 {

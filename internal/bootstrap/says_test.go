@@ -73,8 +73,8 @@ func TestThePastTeachesWhatTheOwnersMailSays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Judgement.Important != c.important {
-			t.Errorf("%s: %d of %d are important, want %d", name, r.Judgement.Important, r.Judgement.Messages, c.important)
+		if r.Important != c.important {
+			t.Errorf("%s: %d of %d are important, want %d", name, r.Important, r.Labelled, c.important)
 		}
 	}
 }

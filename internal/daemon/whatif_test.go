@@ -4,9 +4,11 @@ package daemon
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/whatif"
 )
@@ -66,4 +68,30 @@ func TestAWhatIfAgreesWithEverythingElse(t *testing.T) {
 			t.Errorf("%s: stopped after its end it is %s", name, stopped.State)
 		}
 	})
+}
+
+// TestAfterForgettingAWhatIfSaysWhatCanBeReplayed, and replays it: the mail since then.
+func TestAfterForgettingAWhatIfSaysWhatCanBeReplayed(t *testing.T) {
+	s := newScript()
+	d, _ := startWith(t, t.TempDir(), testOptions(), func([]ingest.Known) (ingest.Source, error) { return s, nil }, nil)
+	teach(s)
+	deliver := func(from, to uint32) {
+		for n := from; n <= to; n++ {
+			s.events <- arrival(n, mail(int(n), "news@example.net", "newsletter"), `\Seen`)
+		}
+		until(t, d, "the mail", func(a desk.AccountStatus) bool { return a.Messages == uint64(to) && a.Pending == 0 })
+	}
+	deliver(3, 8)
+	must(t, d, desk.Forget, desk.ForgetRequest{Message: "m4@x"})
+	r := must(t, d, desk.StartWhatIf, whatif.Settings{Learner: "perceptron"})
+	for ; !r.State.Ended(); time.Sleep(5 * time.Millisecond) {
+		r = must(t, d, desk.GetWhatIf, desk.WhatIfQuery{ID: r.ID})
+	}
+	if r.State != whatif.Failed || !strings.HasPrefix(r.Problem, "nothing can be replayed yet: what is kept of your mail begins on ") {
+		t.Fatalf("the replay is %s: %q", r.State, r.Problem)
+	}
+	deliver(9, 11)
+	if r := replayed(t, d, "", whatif.Settings{Learner: "perceptron"}); r.Messages != 3 || r.Total != 3 || r.FromStart {
+		t.Errorf("%d of %d messages are replayed, from the start: %v; want 3", r.Messages, r.Total, r.FromStart)
+	}
 }

@@ -282,7 +282,7 @@ func (d *messageData) pulls(ex *desk.Explanation, known desk.Headings) {
 	if len(ex.Lessons) == 0 {
 		return
 	}
-	most := max(abs(ex.OtherPull), abs(ex.OlderPull))
+	most := abs(ex.OtherPull + ex.OlderPull)
 	for _, l := range ex.Lessons {
 		most = max(most, abs(l.Pull))
 	}
@@ -303,13 +303,7 @@ func (d *messageData) pulls(ex *desk.Explanation, known desk.Headings) {
 	for _, row := range d.Pulls {
 		left -= thousandth(row.Pull)
 	}
-	if older := thousandth(ex.OlderPull); older != 0 {
-		d.Rest = append(d.Rest, pullRow{Subject: "older lessons, rules, and what it began with", Pull: older, Bar: plot.Pull(older, most)})
-		left -= older
-	}
-	if ex.OtherLessons > 0 {
-		d.Rest = append(d.Rest, pullRow{Subject: plural(ex.OtherLessons, "other lesson", "other lessons together"), Pull: thousandth(left), Bar: plot.Pull(left, most)})
-	}
+	d.Rest = append(d.Rest, pullRow{Subject: "all else that it has learnt", Pull: thousandth(left), Bar: plot.Pull(left, most)})
 }
 
 func abs(x float64) float64 { return max(x, -x) }

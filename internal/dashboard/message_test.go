@@ -110,10 +110,10 @@ func TestAnAnswerOnTheMessagesPage(t *testing.T) {
 	path := "/a/nora/messages/" + key
 	page := h.press(h.see(path), path+"/feedback", url.Values{"say": {"important"}})
 	now := h.list(desk.MessagesRequest{Search: key}).Messages[0]
-	if got := page.text("p.say"); !strings.Contains(got, "You said important:") || !strings.Contains(got, plot.Signed(now.Score)) || !strings.Contains(got, "It stays unmarked") {
+	if got := page.text("p.say"); !strings.Contains(got, "You said important:") || !strings.Contains(got, plot.Signed(now.Score)) || !strings.Contains(got, "Hinged marks it.") {
 		t.Errorf("it says %q", got)
 	}
-	if got := page.text("p.wrong"); !strings.Contains(got, "This was a wrong decision: it was called ordinary, and you said important.") {
+	if got := page.text("p.wrong"); !strings.Contains(got, "This was a wrong decision: it was called ordinary, and you called it important.") {
 		t.Errorf("of the decision it says %q", got)
 	}
 }

@@ -135,9 +135,12 @@ func (d *Desk) explanation(k store.MessageKey, from store.ID, ex filter.Explanat
 	if ex.Rule != nil {
 		out.RuleNow = ex.Rule.Match
 	}
-	at := map[model.Index]int{}
+	at, onList := map[model.Index]int{}, filter.OnList(ex.Features)
 	for i, c := range ex.Parts {
 		out.Parts[i].Text = describePart(c.Name)
+		if out.Parts[i].About == featurize.FacetPatch.String() && !onList {
+			out.Parts[i].About = featurize.FacetForm.String() // where no list is, nobody knows patches
+		}
 		at[c.Index] = i
 	}
 	for _, flip := range ex.Flips {

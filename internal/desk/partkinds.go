@@ -42,9 +42,11 @@ func (p *Part) Kind() int {
 	return len(partKinds) - 1
 }
 
-// Absent reports whether a part says that the message has none of something. Nobody looks
-// for that, so it needs no line of its own.
-func (p *Part) Absent() bool { return p.About == featurize.FacetAbsent.String() }
+// Absent reports whether a part says that the message has none of something, or is about its
+// form. Nobody looks for that, so it needs no line of its own.
+func (p *Part) Absent() bool {
+	return p.About == featurize.FacetAbsent.String() || p.About == featurize.FacetForm.String()
+}
 
 // KindText says how many parts of a kind there are: 24 facts about the sender.
 func KindText(kind, n int) string {

@@ -59,8 +59,8 @@ func TestBootstrapSaysWhenThereIsNoFolderOfSentMail(t *testing.T) {
 				t.Errorf("check does not say %q:\n%s", c.found, out)
 			}
 			r := s.bootstrap()
-			if there := c.name != "not found"; r.SentFolder != there || (r.Own == answers) != there || (r.Judgement.Important > 0) != there {
-				t.Errorf("the folder was found: %v; %d of %d own messages, %d important", r.SentFolder, r.Own, answers, r.Judgement.Important)
+			if there := c.name != "not found"; r.SentFolder != there || (r.Own == answers) != there || (r.Important > 0) != there {
+				t.Errorf("the folder was found: %v; %d of %d own messages, %d important", r.SentFolder, r.Own, answers, r.Important)
 			}
 			words, err := s.hinged("bootstrap", "--config", s.config, "--months", "0")
 			if err != nil {
@@ -71,7 +71,7 @@ func TestBootstrapSaysWhenThereIsNoFolderOfSentMail(t *testing.T) {
 			if warned != !r.SentFolder || warned && boasts {
 				t.Errorf("it warns: %v, boasts: %v\n%s", warned, boasts, words)
 			}
-			t.Logf("%d own, %d important of %d judged", r.Own, r.Judgement.Important, r.Judgement.Messages)
+			t.Logf("%d own, %d important of %d judged", r.Own, r.Important, r.Labelled)
 		})
 	}
 }

@@ -115,8 +115,8 @@ func (w *tenant) moveIn(boxes ...string) {
 	if now := w.p.Look(); now != before {
 		w.t.Fatalf("check left\n%s\nof\n%s", now, before)
 	}
-	if r := w.site.bootstrap(); r.Read != copies || r.Messages != 25 || r.Judgement.Important != 12 || w.p.Look() != before {
-		w.t.Fatalf("bootstrap read %d messages, knows %d, %d of them important; want %d, 25 and 12", r.Read, r.Messages, r.Judgement.Important, copies)
+	if r := w.site.bootstrap(); r.Read != copies || r.Messages != 25 || r.Important != 12 || w.p.Look() != before {
+		w.t.Fatalf("bootstrap read %d messages, knows %d, %d of them important; want %d, 25 and 12", r.Read, r.Messages, r.Important, copies)
 	}
 	w.site.start()
 	w.was = w.site.until("the mailbox open", func(a desk.AccountStatus) bool {

@@ -13,7 +13,7 @@ import (
 
 // Flip is one answer to "what would have changed it": without these parts, and
 // with everything else as it is, the decision would be another. No smaller set of
-// parts, the affine coordinate aside, would do; of a kernel learner, for which parts
+// parts, the affine coordinate and what is no reason to a person aside, would do; of a kernel learner, for which parts
 // are more than their sum, no smaller set of the strongest.
 type Flip struct {
 	Outcome store.Outcome // what it would be
@@ -35,10 +35,10 @@ type Correction struct {
 
 // flips finds the flips of a message: important ones could be less, ordinary ones
 // important, and unsure ones either.
-func flips(x model.Vector, w *model.Weights, score func(model.Vector) float64, c cut) []Flip {
+func flips(x model.Vector, w *model.Weights, score func(model.Vector) float64, c cut, unspoken map[model.Index]bool) []Flip {
 	var out []Flip
 	add := func(sign float64, there func(store.Outcome) bool) {
-		if flip, ok := fewest(x, w, score, c, sign, there); ok {
+		if flip, ok := fewest(x, w, score, c, sign, unspoken, there); ok {
 			out = append(out, flip)
 		}
 	}
@@ -61,14 +61,14 @@ func flips(x model.Vector, w *model.Weights, score func(model.Vector) float64, c
 //
 // Every score is taken anew over what is left: subtracting would round otherwise,
 // and be wrong for a kernel.
-func fewest(x model.Vector, w *model.Weights, score func(model.Vector) float64, c cut, sign float64, there func(store.Outcome) bool) (Flip, bool) {
+func fewest(x model.Vector, w *model.Weights, score func(model.Vector) float64, c cut, sign float64, unspoken map[model.Index]bool, there func(store.Outcome) bool) (Flip, bool) {
 	type pull struct {
 		index  model.Index
 		amount float64
 	}
 	var pulls []pull
 	for _, f := range x {
-		if a := float64(w.Get(f.Index) * f.Value * sign); a > 0 && f.Index != model.Affine {
+		if a := float64(w.Get(f.Index) * f.Value * sign); a > 0 && f.Index != model.Affine && !unspoken[f.Index] {
 			pulls = append(pulls, pull{f.Index, a})
 		}
 	}

@@ -55,7 +55,7 @@ func TestFlipsAreTrueAndTheSmallest(t *testing.T) {
 		c := cut{Threshold: line, Low: line - rng.Float64()/2}
 		now := c.outcome(w.Dot(x))
 		got := map[store.Outcome]Flip{}
-		for _, flip := range flips(x, w, w.Dot, c) {
+		for _, flip := range flips(x, w, w.Dot, c, nil) {
 			set := uint(0)
 			for _, index := range flip.Features {
 				set |= 1 << slices.IndexFunc(x, func(f model.Feature) bool { return f.Index == index })

@@ -4,7 +4,6 @@ package filter
 
 import (
 	"maps"
-	"slices"
 
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
@@ -26,7 +25,12 @@ func (f *Filter) Counts() Counts {
 		Waiting: f.silences, Entries: len(f.ledger.byMessage), Places: maps.Clone(f.places),
 		Threshold: f.fitted().Threshold,
 	}
-	c.Intended = len(f.ledger.firsts(slices.Sorted(maps.Keys(f.ledger.intended))))
+	intended := map[store.MessageKey]struct{}{}
+	for n := range f.ledger.intended {
+		e, _ := f.ledger.entry(n)
+		intended[e.Message] = struct{}{}
+	}
+	c.Intended = len(intended)
 	for _, e := range f.settling {
 		if f.stands(e) {
 			c.Pending++

@@ -93,3 +93,44 @@ func TestMailThatProvesTheOwnersIsNotJudged(t *testing.T) {
 		t.Fatalf("%d judged once it is the owner's, want %d", n, before)
 	}
 }
+
+// TestBetterIsMoreThanChance: an F1 of .03 with 44 false alarms is not better than a rule that
+// marks nothing, nor is what marks everything better than marking everything.
+func TestBetterIsMoreThanChance(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		s    Standing
+		want bool
+	}{
+		{"a guess", Standing{Labels: 300, Important: 30, Decisions: Tally{Hits: 1, FalseAlarms: 44, Missed: 29}, Correspondents: Tally{Missed: 30}}, false},
+		{"as good as all mail", Standing{Labels: 100, Important: 50, Decisions: Tally{Hits: 50, FalseAlarms: 50}}, false},
+		{"as good as the correspondents", Standing{Labels: 100, Important: 10, Decisions: Tally{Hits: 8, Missed: 2}, Correspondents: Tally{Hits: 8, FalseAlarms: 1, Missed: 2}}, false},
+		{"good", Standing{Labels: 100, Important: 10, Decisions: Tally{Hits: 8, Missed: 2}, Correspondents: Tally{Hits: 5, FalseAlarms: 9, Missed: 5}}, true},
+	} {
+		if got := c.s.Better(); got != c.want {
+			t.Errorf("%s: better is %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// TestAMarkLeftAloneCountsAsWrong in the figures, as the owner who does not take it off shows.
+func TestAMarkLeftAloneCountsAsWrong(t *testing.T) {
+	o := testOptions()
+	o.Dual.MarkedHorizon = 0
+	w := newWorld(t, o)
+	w.teach()
+	l, r := w.urgent(1)
+	w.done(r)
+	w.read(l)
+	before := w.f.Judgement().Decisions.FalseAlarms
+	for range 40 {
+		w.wait(24 * time.Hour)
+		d, _ := w.deliver("INBOX", mail(w.now.String()+"@x", "ann@example.org", owner, "any day"))
+		w.flag(d, `\Flagged`)
+	}
+	m := w.row(l)
+	if n := w.f.Judgement().Decisions.FalseAlarms; !m.LeftAlone || m.Label != 0 || n <= before {
+		t.Fatalf("left alone: %v, label %v; %d false alarms, %d before", m.LeftAlone, m.Label, n, before)
+	}
+	w.wantCounts("at the end")
+}

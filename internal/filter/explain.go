@@ -135,6 +135,30 @@ func contributions(by apart, x *featurize.Features) iter.Seq[Contribution] {
 	}
 }
 
+// OnList reports whether a message came through a mailing list. Facts of lists, such as what
+// is a patch, say nothing to a person elsewhere.
+func OnList(x *featurize.Features) bool {
+	for n := range x.All() {
+		if featurize.FacetOf(n.Name) == featurize.FacetList && n.Name != "header:precedence=bulk" {
+			return true
+		}
+	}
+	return false
+}
+
+// unspoken are the features that are no reasons to a person: what the message has none of,
+// and facts of lists where there is none.
+func unspoken(x *featurize.Features) map[model.Index]bool {
+	out, onList := map[model.Index]bool{}, OnList(x)
+	for n := range x.All() {
+		facet := featurize.FacetOf(n.Name)
+		if facet == featurize.FacetAbsent || facet == featurize.FacetPatch && !onList {
+			out[n.Index] = true
+		}
+	}
+	return out
+}
+
 func (f *Filter) explain(x *featurize.Features, vouched bool, lesson float64) Explanation {
 	ex := Explanation{Features: x}
 	c := f.fitted()
@@ -146,7 +170,7 @@ func (f *Filter) explain(x *featurize.Features, vouched bool, lesson float64) Ex
 	ex.Outcome = store.DecidedUnsure
 	if f.Trained() {
 		ex.Outcome = c.outcome(ex.Score)
-		ex.Flips = flips(vector, by.weights, f.learner.Score, c)
+		ex.Flips = flips(vector, by.weights, f.learner.Score, c, unspoken(x))
 	}
 	ex.Corrections = f.corrections(vector, lesson, c)
 	if rule, ok := f.rules.Match(x, vouched); ok {

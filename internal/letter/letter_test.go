@@ -266,7 +266,7 @@ func (h *home) read(raw []byte) {
 	for _, want := range []string{
 		"MARKED AS IMPORTANT: 1\n\n* Boss: urgent Grüße\n  mid:m3@example.com\n  because: ",
 		"* news@example.net: weekly newsletter again\n  mid:m4@example.com\n  hinged called it ordinary",
-		"LEARNT FROM WHAT YOU DID: 2\n\n* news@example.net: weekly newsletter\n  mid:m2@example.com\n  ordinary: junk\n* Boss: urgent matter\n  mid:m1@example.com\n  important: flagged\n",
+		"LEARNT FROM WHAT YOU DID: 2\n\n* news@example.net: weekly newsletter\n  mid:m2@example.com\n  ordinary: you called it junk\n* Boss: urgent matter\n  mid:m1@example.com\n  important: you starred it\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)

@@ -24,6 +24,7 @@ type facts struct {
 	question string // how many question marks it has, as a bin
 	links    string // how many links, as a bin
 	list     string // the mailing list, in words
+	onList   bool   // it came through one
 }
 
 // readFacts reads the names of x that are not crossed with others.
@@ -32,6 +33,7 @@ func readFacts(x *featurize.Features) facts {
 	if x == nil {
 		return f
 	}
+	f.onList = filter.OnList(x)
 	for named := range x.All() {
 		n, ok := featurize.ParseName(named.Name)
 		if !ok {
@@ -94,6 +96,9 @@ func (f *facts) history(fact string) {
 // words puts what all parts about one facet say into words; "" where a person would not
 // understand it.
 func (f *facts) words(about featurize.Facet, r Reason, parts []filter.Contribution, from filter.Correspondence, sender bool) string {
+	if about == featurize.FacetPatch && !f.onList {
+		return ""
+	}
 	switch about {
 	case featurize.FacetSender:
 		return f.ofSender(r.Amount > 0, from, sender)

@@ -19,7 +19,8 @@ type Reason struct {
 	// Parts are the positions of its parts in the list that it was found in.
 	Parts []int
 
-	words bool // they come last
+	words  bool // they come last
+	record bool // it says what the owner did with earlier mail of the sender
 }
 
 // Reasons are the strongest on both sides: first facts, then words, each by descending
@@ -27,7 +28,7 @@ type Reason struct {
 type Reasons struct{ For, Against []Reason }
 
 // A side has so many reasons at most, and none that is weaker than this share of the
-// strongest of both.
+// strongest of both, but for what the owner did with earlier mail of the sender.
 const (
 	most  = 3
 	least = 0.1
@@ -72,6 +73,7 @@ func Of(x *featurize.Features, parts []filter.Contribution, from filter.Correspo
 	}
 	for facet, r := range about {
 		if r.Text = f.words(facet, *r, parts, from, sender); r.Text != "" {
+			r.record = facet == featurize.FacetSender && from.Received > 1
 			all = append(all, *r)
 		}
 	}
@@ -81,15 +83,19 @@ func Of(x *featurize.Features, parts []filter.Contribution, from filter.Correspo
 	})
 	var out Reasons
 	for _, r := range all {
-		if math.Abs(r.Amount) < least*math.Abs(all[0].Amount) {
-			break
+		if math.Abs(r.Amount) < least*math.Abs(all[0].Amount) && !r.record {
+			continue
 		}
 		side := &out.For
 		if r.Amount < 0 {
 			side = &out.Against
 		}
-		if r.Amount != 0 && len(*side) < most {
+		switch {
+		case r.Amount == 0:
+		case len(*side) < most:
 			*side = append(*side, r)
+		case r.record:
+			(*side)[most-1] = r
 		}
 	}
 	for _, side := range [][]Reason{out.For, out.Against} {

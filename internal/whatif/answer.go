@@ -40,7 +40,7 @@ type Run struct {
 	Seconds float64 `json:"seconds"`
 	Left    float64 `json:"left"` // estimated seconds until the end
 	// FromStart reports whether the kept log reaches back to the account's first lesson.
-	// If not, both settings begin with what had been learnt by From, with the settings of
+	// Forgetting mail or taking lessons back cuts it. If it does not reach back, both settings begin with what had been learnt by From, with the settings of
 	// then.
 	FromStart bool `json:"from_start"`
 	// Changes are the settings that differ from today's, in the order of the

@@ -109,7 +109,10 @@ func (n *run) once(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.begin(base, next)
+	if p.begin(base, next); p.total == 0 && !p.fromStart {
+		return fmt.Errorf("nothing can be replayed yet: what is kept of your mail begins on %s, since forgetting mail or taking lessons back drops the record of what came before, and no message was decided since then",
+			base.Account.Clock.Time().In(p.zone).Format("2 January 2006 15:04"))
+	}
 	r, err := filter.NewRerun(base, writer.NewReplayVectors(a.Store, a.Name))
 	if err != nil {
 		return err
