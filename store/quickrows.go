@@ -195,6 +195,8 @@ func (p *Place) quick(r *rowReader) {
 			p.Flags = r.texts()
 		case 3:
 			p.Own = r.texts()
+		case 4:
+			p.Letter = r.id()
 		default:
 			r.unknown()
 		}

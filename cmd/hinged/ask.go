@@ -127,11 +127,11 @@ func answerNow(cmd *cobra.Command, path, account string, asked desk.Questions) e
 		return err
 	}
 	for _, q := range asked.Questions {
-		text, err := a.line(ctx, clip(whatOf(q), screenColumns)+"\nDoes it matter to you? [y/n, Enter if you don't know] ", false)
+		text, err := a.line(ctx, clip(whatOf(q), screenColumns-answerColumns)+"\nDoes it matter to you? [y/n, Enter if you don't know] ", false)
 		if err != nil {
 			return err
 		}
-		label := ""
+		var label string
 		switch strings.ToLower(strings.TrimSpace(text)) {
 		case "y", "yes":
 			label = model.Important.String()

@@ -74,12 +74,12 @@ const mostInvited = 3
 
 // Invitation says in a sentence what the owner can do as long as nothing is marked; "" once
 // marks are set, or if there is nothing to ask about.
-func (a *AccountStatus) Invitation() string {
-	if a.Questions == 0 {
+func (s *AccountStatus) Invitation() string {
+	if s.Questions == 0 {
 		return ""
 	}
-	n := [...]string{"a question", "2 questions", "3 questions"}[min(a.Questions, mostInvited)-1]
-	return fmt.Sprintf("hinged marks nothing yet. Answer %s: hinged ask --account %s", n, a.Account)
+	n := [...]string{"a question", "2 questions", "3 questions"}[min(s.Questions, mostInvited)-1]
+	return fmt.Sprintf("hinged marks nothing yet. Answer %s: hinged ask --account %s", n, s.Account)
 }
 
 // askAtOnce is how many messages are scored in one turn of the account's writer.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,7 +45,10 @@ func TestTheFirstTenMinutes(t *testing.T) {
 		enter("May it ask you by letter? [y/N] ", ""))
 	n.run("hinged check")
 	n.run("hinged bootstrap --dry-run | head -40")
-	n.run("hinged bootstrap", enter("Answer them now? [y/N] ", ""))
+	matters := "Does it matter to you? [y/n, Enter if you don't know] "
+	if said := n.run("hinged bootstrap", enter("Answer them now? [y/N] ", "y"), enter(matters, "n"), enter(matters, ""), enter(matters, "n")); strings.Count(said, ": learnt as ordinary") != 2 {
+		t.Errorf("bootstrap asked, and said\n%s", said)
+	}
 	n.run("hinged run", act{regexp.MustCompile(`watching`), n.live, "\x03"})
 	n.run("hinged status")
 	marked := regexp.MustCompile(`\b[0-9a-f]{12}\b`).FindString(n.run("hinged ledger | head -20"))
