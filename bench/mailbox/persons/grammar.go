@@ -22,7 +22,7 @@ type grammar map[string][]string
 // alternative of it, "#" at the start of a line is a comment.
 var grammars = sync.OnceValue(func() map[string]grammar {
 	all := map[string]grammar{}
-	for _, lang := range []string{"de", "en", "es", "fr"} {
+	for _, lang := range []string{"de", "en", "es"} {
 		raw, err := texts.ReadFile("text/" + lang + ".txt")
 		if err != nil {
 			continue
@@ -57,6 +57,16 @@ type pen struct {
 
 // has reports whether the language has the rule.
 func (p *pen) has(rule string) bool { return len(grammars()[p.lang][rule]) > 0 }
+
+// either returns the first of the rules that the language has.
+func (p *pen) either(rules ...string) string {
+	for _, r := range rules[:len(rules)-1] {
+		if p.has(r) {
+			return r
+		}
+	}
+	return rules[len(rules)-1]
+}
 
 // say expands one alternative of a rule. It panics if there is no such rule.
 func (p *pen) say(rule string) string {
@@ -125,8 +135,10 @@ func (p *pen) expand(s string) string {
 		}
 		s = s[end+1:]
 	}
-	return strings.NewReplacer("¶", "\n\n", "↵", "\n").Replace(b.String())
+	return breaks.Replace(b.String())
 }
+
+var breaks = strings.NewReplacer("¶", "\n\n", "↵", "\n")
 
 // slot is what stands for {name}.
 func (p *pen) slot(name string) string {
@@ -223,14 +235,12 @@ var weekdays = map[string][]string{
 	"de": {"Montag", "Dienstag", "Mittwoch", "Donnerstag", "Freitag", "Samstag", "Sonntag"},
 	"en": {"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"},
 	"es": {"lunes", "martes", "miércoles", "jueves", "viernes", "sábado", "domingo"},
-	"fr": {"lundi", "mardi", "mercredi", "jeudi", "vendredi", "samedi", "dimanche"},
 }
 
 var months = map[string][]string{
 	"de": {"Januar", "Februar", "März", "April", "Mai", "Juni", "Juli", "August", "September", "Oktober", "November", "Dezember"},
 	"en": {"January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"},
 	"es": {"enero", "febrero", "marzo", "abril", "mayo", "junio", "julio", "agosto", "septiembre", "octubre", "noviembre", "diciembre"},
-	"fr": {"janvier", "février", "mars", "avril", "mai", "juin", "juillet", "août", "septembre", "octobre", "novembre", "décembre"},
 }
 
 // date is a day as people and programs of the language write it.

@@ -3,10 +3,12 @@
 package persons
 
 import (
+	"cmp"
 	"fmt"
 	"html"
 	"math/rand/v2"
 	"strings"
+	"time"
 )
 
 // look is how a program renders a message.
@@ -67,7 +69,7 @@ func (l *letter) plain() string {
 	return b.String()
 }
 
-var unsubWord = map[string]string{"de": "Vom Newsletter abmelden", "en": "Unsubscribe", "es": "Darse de baja", "fr": "Se désabonner"}
+var unsubWord = map[string]string{"de": "Vom Newsletter abmelden", "en": "Unsubscribe", "es": "Darse de baja"}
 
 // attribution is the line, or head, above a quote.
 func (l *letter) attribution(q *letter) string {
@@ -76,9 +78,9 @@ func (l *letter) attribution(q *letter) string {
 		w := outlookWords[l.lang]
 		var to []string
 		for _, a := range q.to {
-			to = append(to, a.name)
+			to = append(to, cmp.Or(a.name, a.mail))
 		}
-		s := fmt.Sprintf("%s: %s <%s>\n%s: %s\n%s: %s\n", w[0], q.from.name, q.from.mail, w[1], at.Format("Monday, 2 January 2006 15:04"), w[2], strings.Join(to, "; "))
+		s := fmt.Sprintf("%s: %s <%s>\n%s: %s\n%s: %s\n", w[0], q.from.name, q.from.mail, w[1], longDate(l.lang, at), w[2], strings.Join(to, "; "))
 		if l.lang == "de" {
 			s = fmt.Sprintf("-----Ursprüngliche Nachricht-----\n%s", s)
 		}
@@ -89,15 +91,17 @@ func (l *letter) attribution(q *letter) string {
 		return fmt.Sprintf("Am %s schrieb %s <%s>:", at.Format("02.01.2006 um 15:04"), q.from.name, q.from.mail)
 	case "es":
 		return fmt.Sprintf("El %s, %s (<%s>) escribió:", at.Format("2/1/2006 a las 15:04"), q.from.name, q.from.mail)
-	case "fr":
-		return fmt.Sprintf("Le %s, %s <%s> a écrit :", at.Format("02/01/2006 à 15:04"), q.from.name, q.from.mail)
 	}
 	return fmt.Sprintf("On %s, %s <%s> wrote:", at.Format("Mon, 2 Jan 2006 at 15:04"), q.from.name, q.from.mail)
 }
 
+// longDate is a time as Outlook heads a quote with it.
+func longDate(lang string, t time.Time) string {
+	return fmt.Sprintf("%s, %d %s %d %s", weekdays[lang][(int(t.Weekday())+6)%7], t.Day(), months[lang][t.Month()-1], t.Year(), t.Format("15:04"))
+}
+
 var outlookWords = map[string][4]string{
 	"de": {"Von", "Gesendet", "An", "Betreff"}, "en": {"From", "Sent", "To", "Subject"},
-	"es": {"De", "Enviado el", "Para", "Asunto"}, "fr": {"De", "Envoyé", "À", "Objet"},
 }
 
 // link is where a button or link leads: a tracker of the sender's mailing service.

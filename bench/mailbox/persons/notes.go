@@ -3,6 +3,7 @@
 package persons
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -25,6 +26,8 @@ type note struct {
 	auth   string
 	inJunk float64 // how often the server put it into Junk
 	look   look    // lookText: the sender's own
+	text   string  // the rule, if it isn't the note's name
+	reply  bool    // Reply-To is a stranger's address, who wrote it
 }
 
 var notes = map[string]note{
@@ -53,28 +56,45 @@ var notes = map[string]note{
 	"ticket":     {kind: "ticket update", auto: true},
 	"report":     {kind: "report", auto: true, look: lookPlainish},
 	"order":      {kind: "shop order", wanted: true, answer: 0.05},
+	"awaited":    {kind: "newsletter", wanted: true, bulk: true, text: "favourite"},
+	"renewal":    {kind: "deadline", wanted: true},
+	"official":   {kind: "authority", wanted: true, auto: true},
+	"club":       {kind: "club", wanted: true, bulk: true, answer: 0.15},
+	"relay":      {kind: "marketplace", wanted: true, answer: 0.6},
+	"esign":      {kind: "signature", wanted: true},
+	"shared":     {kind: "document", wanted: true, answer: 0.1},
+	"edits":      {kind: "document update", auto: true},
+	"voicemail":  {kind: "voicemail", wanted: true, auto: true},
+	"jobs":       {kind: "job list", bulk: true},
+	"event":      {kind: "event", wanted: true, pdf: 0.6},
+	"reset":      {kind: "code", liked: true, auto: true},
+	"form":       {kind: "customer", wanted: true, answer: 0.8, reply: true},
+	"formspam":   {kind: "form spam", reply: true},
+	"review":     {kind: "review", auto: true, liked: true},
+	"pull":       {kind: "code review", auto: true},
+	"asked":      {kind: "review request", wanted: true, answer: 0.3, auto: true},
+	"failed":     {kind: "build", auto: true, liked: true},
+	"moved":      {kind: "course", wanted: true, auto: true},
+	"uninews":    {kind: "newsletter", bulk: true},
+	"webinar":    {kind: "marketing", bulk: true, text: "marketing"},
+	"claim":      {kind: "claim", wanted: true},
+	"problem":    {kind: "order problem", wanted: true},
+	"usage":      {kind: "notice", auto: true},
+	"points":     {kind: "loyalty", bulk: true},
+	"welcome":    {kind: "notice", bulk: true},
+	"it":         {kind: "security", wanted: true},
+	"downtime":   {kind: "notice"},
+	"hr":         {kind: "deadline", wanted: true},
+	"petition":   {kind: "newsletter", bulk: true},
+	"ecard":      {kind: "invitation", wanted: true},
+	"monitor":    {kind: "monitor", auto: true},
+	"incident":   {kind: "monitor", wanted: true, auto: true},
 	"phish":      {kind: "phishing", junk: true, auth: "fail", inJunk: 0.3},
 	"spam":       {kind: "spam", junk: true, auth: "fail", inJunk: 0.6},
 }
 
-// notes lets a brand send a kind of mail at times.
-func (w *world) notes(b *brand, rule string, ts []time.Time) {
-	for _, t := range ts {
-		w.note(b.r, b, rule, t)
-	}
-}
-
-// sends lets a brand send a kind of mail perYear times, at random.
-func (w *world) sends(b *brand, rule string, perYear float64, days ...int) {
-	from, to := span(days)
-	w.notes(b, rule, w.times(b.r, perYear, from, to, false))
-}
-
-// regular lets a brand send a kind of mail every so many days.
-func (w *world) regular(b *brand, rule string, days float64, at ...int) {
-	from, to := span(at)
-	w.notes(b, rule, w.every(b.r, days, 1+days/8, from, to))
-}
+// sectors are the groups of companies whose advertisements differ.
+var sectors = map[string]string{"telecom": "contract", "energy": "contract", "insurer": "contract", "bank": "contract", "travel": "travel", "gym": "gym", "software": "software"}
 
 // note sends one message by machine.
 func (w *world) note(r *rand.Rand, b *brand, rule string, t time.Time) {
@@ -86,30 +106,63 @@ func (w *world) note(r *rand.Rand, b *brand, rule string, t time.Time) {
 		return
 	}
 	l := w.compose(r, b, rule, n, t)
-	m := mail{kind: n.kind, wanted: n.wanted, liked: n.liked, answer: n.answer, junk: n.junk}
+	m := arrival{kind: n.kind, wanted: w.whim(r, n.kind, n.wanted), liked: n.liked, answer: n.answer, junk: n.junk}
 	if r.Float64() < n.inJunk || !n.junk && r.Float64() < 0.003 {
-		out := life.Mail{Folder: life.Junk, Kind: n.kind, Wanted: n.wanted}
-		if n.wanted && r.Float64() < 0.7 {
+		out := life.Mail{Folder: life.Junk, Kind: n.kind, Wanted: m.wanted}
+		if m.wanted && r.Float64() < 0.7 {
 			out.Acts = []life.Act{{At: after(w.sessions, t.Add(30*time.Hour)), Do: life.Rescue}}
 		}
 		w.put(r, l, out)
 		return
 	}
-	w.arrive(r, l, m)
+	if answered := w.arrive(r, l, m); !answered.IsZero() {
+		w.reply(r, b, l, answered)
+	}
+}
+
+// reply answers what a machine sent for somebody, who may come back by themselves.
+func (w *world) reply(r *rand.Rand, b *brand, l *letter, t time.Time) {
+	p := w.pen(r, b.lang, t)
+	c := &contact{address: l.from, first: p.say("first"), lang: b.lang, look: lookGmail}
+	c.name = c.first + " " + p.say("last")
+	if l.author != "" {
+		c.mail = l.author
+	}
+	p.v["them"], p.v["themfull"] = c.first, c.name
+	own := w.write(r, c, p, p.either("answer.formal", "answer"), l, t)
+	if own != nil && l.author != "" && r.IntN(3) == 0 {
+		m := manners["customer"]
+		w.arrive(r, w.from(r, c, p, "re.formal", own, w.later(r, t, m)), arrival{kind: m.kind, wanted: true, person: true})
+	}
+}
+
+// whim is what the owner wants of a message this time: a little differs from what the kind
+// says. What must be found is always wanted, spam and phishing never.
+func (w *world) whim(r *rand.Rand, kind string, wanted bool) bool {
+	x := r.Float64()
+	switch kind {
+	case "marketing", "newsletter", "order", "ticket update", "course", "notice":
+		return wanted || x < 0.008
+	case "friend", "family", "parcel", "club", "ticket", "marketplace", "voicemail", "request", "customer", "work":
+		return wanted && x > 0.03
+	}
+	return wanted
 }
 
 // compose writes a machine's message.
 func (w *world) compose(r *rand.Rand, b *brand, rule string, n note, t time.Time) *letter {
 	p := w.pen(r, b.lang, t)
 	p.v["brand"], p.v["no"], p.v["domain"] = b.name, b.no, b.domain
-	subject, body := p.text(rule)
-	from := rule + ".from"
-	if !p.has(from) || n.bulk && b.same {
-		from = "from"
+	text := cmp.Or(n.text, rule)
+	subject, body := p.text(p.either(text+"."+sectors[b.sector], text))
+	switch { // bills carry advertisements, and advertisements a customer's number
+	case n.bulk && r.IntN(3) == 0:
+		body += "\n\n" + p.say("extra.service")
+	case !n.bulk && n.look == lookText && r.IntN(4) == 0:
+		body += "\n\n" + p.say("extra.ad")
 	}
-	local, name := p.say(from), b.name
-	l := &letter{from: address{name, local + "@" + b.domain}, to: []address{w.me}, at: t, subject: subject, body: body, look: b.look, lang: b.lang,
-		brand: b.name, color: b.color, signature: b.foot, via: b.via, auth: n.auth}
+	l := &letter{from: address{b.name, b.local(p, rule, n.bulk) + "@" + b.domain}, to: []address{w.me}, at: t, subject: subject, body: body, look: b.look, lang: b.lang,
+		brand: b.name, color: b.color, signature: b.foot, via: b.via, auth: n.auth, zone: b.zone}
 	if n.look != lookText {
 		l.look = n.look
 	}
@@ -118,11 +171,20 @@ func (w *world) compose(r *rand.Rand, b *brand, rule string, n note, t time.Time
 	}
 	l.id = id(r, lookText, l.from.domain())
 	l.preheader, _, _ = strings.Cut(strings.TrimLeft(body, "#>=- "), "\n")
-	if n.bulk {
-		l.unsub = fmt.Sprintf("https://%s/u/%s", strings.TrimPrefix(b.via+"."+b.domain, "."), hex(r, 14))
-		l.head = append(l.head, fmt.Sprintf("List-Id: <%s.%s>", hex(r, 5), b.domain), "X-Mailer: "+[]string{"SendWell 4.2", "MJPost", "ClickPost Cloud", "PHPMailer 6.9"}[r.IntN(4)])
+	if n.reply {
+		l.author = slug(p.say("first")) + "." + slug(p.say("last")) + "@freepost.example"
+		l.head = append(l.head, "Reply-To: "+l.author, "X-Mailer: PHPMailer 6.9 (https://phpmailer.example)")
+		l.look = lookText
 	}
-	if n.auto {
+	if n.bulk || b.lists {
+		l.unsub = fmt.Sprintf("https://%s/u/%s", cmp.Or(b.via, b.domain), hex(r, 14))
+		l.head = append(l.head, fmt.Sprintf("List-Id: <%s.%s>", slug(rule), b.domain), "X-Mailer: "+b.mailer)
+	}
+	if rule == "webinar" {
+		at := t.AddDate(0, 0, 6).Truncate(time.Hour)
+		l.calendar, l.method = meeting{uid: hex(r, 16) + "@" + b.domain, title: subject, organizer: l.from, guests: l.to, start: at, length: time.Hour, place: "online"}.ics("REQUEST", "NEEDS-ACTION", t), "REQUEST"
+	}
+	if n.auto && b.auto {
 		l.head = append(l.head, "Auto-Submitted: auto-generated")
 	}
 	if r.Float64() < n.pdf && p.has(rule+".pdf") {

@@ -22,16 +22,18 @@ type habits struct {
 	stars     float64   // of wanted mail
 	bins      float64   // of unwanted mail, deleted in the session that saw it
 	cleans    float64   // of unwanted mail left, deleted at the next clean-up
-	cleanDays int       // days between two clean-ups
+	cleanDays float64   // days between two clean-ups
+	clears    float64   // of what is unread then, marked as read at a clean-up
 	archives  float64   // of read mail that stays
 	files     float64   // of wanted machine mail
 	forwards  float64   // of wanted mail that isn't answered
 	noise     float64   // contrary acts
-	takesOff  float64
+	takesOff  float64   // of wrong marks
+	trash     float64   // days until the server empties Trash; 0: never
 }
 
-// mail says what the owner's acts depend on.
-type mail struct {
+// arrival says what the owner's acts depend on.
+type arrival struct {
 	kind   string
 	wanted bool
 	liked  bool    // opened although it needs no mark
@@ -53,7 +55,7 @@ func (w *world) timetable(r *rand.Rand) {
 	sort.Slice(w.sessions, func(i, j int) bool { return w.sessions[i].Before(w.sessions[j]) })
 	for i := 0; i < len(w.sessions); {
 		w.cleanups = append(w.cleanups, w.sessions[i].Add(10*time.Minute))
-		next := w.sessions[i].AddDate(0, 0, max(1, w.h.cleanDays/2+r.IntN(w.h.cleanDays+1)))
+		next := w.sessions[i].AddDate(0, 0, max(1, int(w.h.cleanDays*(0.5+r.Float64()))))
 		i = sort.Search(len(w.sessions), func(k int) bool { return w.sessions[k].After(next) })
 	}
 }
@@ -69,7 +71,7 @@ func after(times []time.Time, t time.Time) time.Time {
 
 // handle decides what the owner does with a message that came to INBOX at at. It returns the
 // acts in order of time, and when the owner answers (zero: never).
-func (w *world) handle(r *rand.Rand, m mail, at time.Time) (acts []life.Act, answered time.Time) {
+func (w *world) handle(r *rand.Rand, m arrival, at time.Time) (acts []life.Act, answered time.Time) {
 	do := func(t time.Time, d life.Do) { acts = append(acts, life.Act{At: t, Do: d}) }
 	h := w.h
 	if h.marksAll {
@@ -83,9 +85,13 @@ func (w *world) handle(r *rand.Rand, m mail, at time.Time) (acts []life.Act, ans
 		open = 1 - open
 	}
 	opened := r.Float64() < open
+	put := 0.15
+	if !m.wanted {
+		put = 0.35
+	}
 	when := seen
 	if opened {
-		for r.Float64() < 0.15 { // looked at, put off
+		for r.Float64() < put { // put off
 			when = after(w.sessions, when).Add(time.Duration(r.IntN(900)) * time.Second)
 		}
 		if !h.marksAll {
@@ -101,6 +107,9 @@ func (w *world) handle(r *rand.Rand, m mail, at time.Time) (acts []life.Act, ans
 		t := when.Add(4 * time.Minute)
 		if r.Float64() < 0.6 {
 			delay := time.Duration(h.wait * 1.6 * r.ExpFloat64() * float64(time.Hour))
+			if r.IntN(8) == 0 {
+				delay *= 8 // forgotten for days
+			}
 			t = after(w.sessions, when.Add(delay)).Add(time.Duration(r.IntN(1200)) * time.Second)
 		}
 		answered, last = t, t
@@ -117,12 +126,25 @@ func (w *world) handle(r *rand.Rand, m mail, at time.Time) (acts []life.Act, ans
 		}
 	}
 	w.tidy(r, m, opened, contrary, last, do)
+	return w.order(acts), answered
+}
+
+// order sorts acts and ends them with the move that ends a message, or with the life.
+func (w *world) order(acts []life.Act) []life.Act {
 	sort.SliceStable(acts, func(i, j int) bool { return acts[i].At.Before(acts[j].At) })
-	return acts, answered
+	for i, a := range acts {
+		if a.At.After(w.end) {
+			return acts[:i]
+		}
+		if a.Do == life.Delete || a.Do == life.ToJunk || a.Do == life.ToArchive || a.Do == life.ToFolder {
+			return acts[:i+1]
+		}
+	}
+	return acts
 }
 
 // openShare is how likely the owner opens a message.
-func (w *world) openShare(m mail) float64 {
+func (w *world) openShare(m arrival) float64 {
 	switch {
 	case w.h.opensAll:
 		return 1
@@ -141,7 +163,7 @@ func (w *world) openShare(m mail) float64 {
 }
 
 // tidy is where a message ends: deleted, archived, filed, or left where it is.
-func (w *world) tidy(r *rand.Rand, m mail, opened, contrary bool, last time.Time, do func(time.Time, life.Do)) {
+func (w *world) tidy(r *rand.Rand, m arrival, opened, contrary bool, last time.Time, do func(time.Time, life.Do)) {
 	h := w.h
 	soon := last.Add(time.Duration(5+r.IntN(60)) * time.Second)
 	sweep := after(w.cleanups, last.Add(6*time.Hour)).Add(time.Duration(r.IntN(40)) * time.Second)
@@ -165,5 +187,7 @@ func (w *world) tidy(r *rand.Rand, m mail, opened, contrary bool, last time.Time
 		do(sweep, life.Delete)
 	case opened && r.Float64() < h.archives:
 		do(sweep, life.ToArchive)
+	case !opened && !h.marksAll && r.Float64() < h.clears:
+		do(sweep, life.Read) // "mark all as read"
 	}
 }

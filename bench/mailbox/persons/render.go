@@ -52,6 +52,9 @@ type letter struct {
 	method    string
 	auth      string // pass, fail, none, or own: no check by a server
 	via       string // the domain whose server sends it
+	author    string // who wrote it, if a machine sends it for somebody
+	list      string // the address of the mailing list that it came by
+	zone      int    // hours east of UTC of the sender's clock; 99: the owner's
 }
 
 // file is an attachment.
@@ -184,7 +187,11 @@ func (l *letter) header(r *rand.Rand, owner address) string {
 	if l.auth != "own" {
 		l.trace(r, owner, line)
 	}
-	line("Date: %s", zone(l.at).Format(time.RFC1123Z))
+	at := zone(l.at)
+	if l.brand != "" && l.zone != 99 {
+		at = l.at.In(time.FixedZone("", 3600*l.zone))
+	}
+	line("Date: %s", at.Format(time.RFC1123Z))
 	line("From: %s", l.from)
 	line("To: %s", list(l.to))
 	if len(l.cc) > 0 {

@@ -31,7 +31,6 @@ var manners = map[string]manner{
 	"fyi":      {kind: "fyi", answer: 0.05, more: 0.1, open: true, files: 0.3, office: true},
 	"landlord": {kind: "household", wanted: 1, answer: 0.45, more: 0.4, starts: 0.3, files: 0.2, office: true},
 	"teacher":  {kind: "school", wanted: 1, answer: 0.3, more: 0.2, starts: 0.15, files: 0.2, office: true},
-	"doctor":   {kind: "doctor", wanted: 1, answer: 0.3, more: 0.3, starts: 0.2, office: true},
 	"cold":     {kind: "cold call", answer: 0.04, more: 0.6, files: 0.05, office: true},
 	"recruit":  {kind: "recruiter", answer: 0.05, more: 0.5, office: true},
 	"customer": {kind: "customer", wanted: 1, answer: 0.85, more: 0.45, starts: 0.05, files: 0.1},
@@ -39,27 +38,17 @@ var manners = map[string]manner{
 	"citizen":  {kind: "request", wanted: 1, answer: 0.5, more: 0.3, files: 0.15},
 	"board":    {kind: "committee", wanted: 1, answer: 0.45, more: 0.4, starts: 0.2, files: 0.3},
 	"fellow":   {kind: "fellow student", wanted: 1, answer: 0.6, more: 0.5, starts: 0.2, files: 0.2},
+	"trade":    {kind: "tradesman", wanted: 1, answer: 0.6, more: 0.5, starts: 0.5, files: 0.5, office: true},
+	"stranger": {kind: "stranger", wanted: 1, answer: 0.5, more: 0.3, files: 0.05},
 	"prof":     {kind: "teacher", wanted: 1, answer: 0.5, more: 0.3, starts: 0.3, files: 0.15, office: true},
 }
 
 // talks lets a contact write about perYear conversations, in a manner.
-func (w *world) talks(c *contact, rule string, perYear float64, days ...int) {
+func (w *world) talks(c *contact, rule string, perYear float64, days []int) {
 	m, r := manners[rule], w.rand()
-	from, to := span(days)
-	for _, t := range w.times(r, perYear, from, to, m.office) {
+	for _, t := range w.times(r, perYear, days, m.office) {
 		w.talk(r, c, rule, m, t)
 	}
-}
-
-// span is from how many days before the end until how many; 0: the life's begin and end.
-func span(days []int) (from, to int) {
-	if len(days) > 0 {
-		from = days[0]
-	}
-	if len(days) > 1 {
-		to = days[1]
-	}
-	return from, to
 }
 
 // talk plays a conversation from its first message on.
@@ -67,6 +56,7 @@ func (w *world) talk(r *rand.Rand, c *contact, rule string, m manner, t time.Tim
 	p := w.pen(r, c.lang, t)
 	p.v["them"], p.v["themfull"] = c.first, c.name
 	var last *letter
+	opening := rule
 	wanted := r.Float64() < m.wanted
 	answer := m.answer
 	if r.Float64() < m.starts && w.h.answers > 0 {
@@ -75,23 +65,30 @@ func (w *world) talk(r *rand.Rand, c *contact, rule string, m manner, t time.Tim
 			return
 		}
 		t = w.later(r, t, m)
-		rule = "re"
+		rule = p.either("re."+style(opening), "re")
 	}
 	for range 6 {
 		l := w.from(r, c, p, rule, last, t)
 		if last == nil && r.Float64() < m.files && p.has("file") {
 			l.files = append(l.files, w.file(r, p, "file"))
 		}
-		answered := w.arrive(r, l, mail{kind: m.kind, wanted: wanted, liked: m.open, person: true, answer: answer})
+		if m.open && last == nil {
+			w.many(r, l)
+		}
+		answered := w.arrive(r, l, arrival{kind: m.kind, wanted: w.whim(r, m.kind, wanted), liked: m.open, person: true, answer: answer})
+		w.elsewhere = answered.IsZero() && r.Float64() < w.away()*answer
+		if w.elsewhere {
+			answered = w.later(r, l.at, m)
+		}
 		if answered.IsZero() {
 			return
 		}
-		last = w.write(r, c, p, "answer", l, answered)
+		last = w.write(r, c, p, p.either("answer."+style(opening), "answer"), l, answered)
 		if last == nil || r.Float64() > m.more {
 			return
 		}
 		t = w.later(r, answered, m)
-		rule, answer = "re", m.answer*0.8
+		rule, answer = p.either("re."+style(opening), "re"), m.answer*0.8
 		if r.Float64() < 0.3 { // only thanks
 			rule, answer, wanted = "thanks", 0.05, false
 		} else {
@@ -100,12 +97,47 @@ func (w *world) talk(r *rand.Rand, c *contact, rule string, m manner, t time.Tim
 	}
 }
 
+// many sends a letter to others besides: by the firm's own list, in To or in Cc.
+func (w *world) many(r *rand.Rand, l *letter) {
+	if l.from.domain() == w.me.domain() && r.IntN(2) == 0 {
+		l.to = []address{{mail: []string{"all", "staff", "everybody"}[r.IntN(3)] + "@" + w.me.domain()}}
+		return
+	}
+	for range r.IntN(7) {
+		a := w.people[r.IntN(len(w.people))].address
+		if r.IntN(3) == 0 {
+			l.cc = append(l.cc, a)
+		} else {
+			l.to = append(l.to, a)
+		}
+	}
+}
+
+// away is how often the owner answers with a program that leaves no trace here.
+func (w *world) away() float64 {
+	if w.h.answers == 0 {
+		return 0.8
+	}
+	return 0.05
+}
+
+// style is how people write to each other in a manner: the rules "re." and "answer." of it.
+func style(rule string) string {
+	switch rule {
+	case "work", "client", "fyi", "board", "supplier", "landlord", "trade":
+		return "work"
+	case "customer", "citizen", "teacher", "doctor", "cold", "recruit", "prof", "stranger":
+		return "formal"
+	}
+	return rule
+}
+
 // ownRule is what the owner begins a conversation of a manner with.
 func (w *world) ownRule(lang, rule string) string {
 	if (&pen{lang: lang}).has("own." + rule) {
 		return rule
 	}
-	if manners[rule].office {
+	if manners[rule].office && (&pen{lang: lang}).has("own.work") {
 		return "work"
 	}
 	return "friend"
@@ -124,14 +156,29 @@ func (w *world) later(r *rand.Rand, t time.Time, m manner) time.Time {
 func (w *world) from(r *rand.Rand, c *contact, p *pen, rule string, last *letter, t time.Time) *letter {
 	p.at = t
 	subject, body := p.text(rule)
+	l := w.base(r, c, subject, body, t)
+	l.follow(r, last)
+	return l
+}
+
+// base makes a contact's message to the owner.
+func (w *world) base(r *rand.Rand, c *contact, subject, body string, t time.Time) *letter {
 	l := &letter{from: c.address, to: []address{w.me}, at: t, subject: subject, body: body, look: c.look, lang: c.lang, id: id(r, c.look, c.domain()), signature: c.signature}
+	if c.second != "" && r.IntN(6) == 0 {
+		l.from.mail = c.second
+	}
 	if r.IntN(12) == 0 {
 		l.signature = ""
+	}
+	if r.IntN(3) == 0 {
+		l.to[0].name = ""
+	}
+	if len(w.also) > 0 && r.IntN(6) == 0 {
+		l.to[0].mail = w.also[0]
 	}
 	if c.xmailer != "" {
 		l.head = append(l.head, c.xmailer)
 	}
-	l.follow(r, last)
 	return l
 }
 
@@ -172,8 +219,38 @@ func (w *world) write(r *rand.Rand, c *contact, p *pen, rule string, last *lette
 	if last != nil && len(last.cc) > 0 && r.IntN(3) > 0 {
 		l.cc = without(last.cc, w.me)
 	}
+	if last != nil && last.list != "" {
+		l.to, l.cc = []address{{mail: last.list}}, l.to
+	}
+	if w.elsewhere {
+		w.elsewhere = false
+		return l
+	}
 	w.put(r, l, life.Mail{Folder: life.Sent, Kind: "own"})
+	w.echo(r, c, p, l)
 	return l
+}
+
+// echo is what machines answer to the owner's mail now and then: an absence, or that it
+// couldn't be delivered.
+func (w *world) echo(r *rand.Rand, c *contact, p *pen, own *letter) {
+	rule, m := "oof", arrival{kind: "auto-reply"}
+	if r.IntN(3) == 0 {
+		rule, m = "bounce", arrival{kind: "bounce", wanted: true}
+	}
+	if r.IntN(30) > 0 || !p.has(rule) {
+		return
+	}
+	q := w.pen(r, c.lang, own.at)
+	q.v["subject"], q.v["domain"] = own.subject, c.domain()
+	subject, body := q.text(rule)
+	l := w.base(r, c, subject, body, own.at.Add(40*time.Second))
+	l.refs = []string{own.id}
+	l.head = append(l.head, "Auto-Submitted: auto-replied", "X-Auto-Response-Suppress: All")
+	if rule == "bounce" {
+		l.from, l.look, l.signature = address{"Mail Delivery System", "MAILER-DAEMON@" + w.me.domain()}, lookText, ""
+	}
+	w.arrive(r, l, m)
 }
 
 func without(as []address, me address) []address {
@@ -195,7 +272,7 @@ func (w *world) file(r *rand.Rand, p *pen, rule string) file {
 
 func fileKind(name string) string {
 	switch name[len(name)-4:] {
-	case ".jpg":
+	case ".jpg", "jpeg":
 		return "image/jpeg"
 	case "docx":
 		return "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
