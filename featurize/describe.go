@@ -143,6 +143,8 @@ func describeHead(prefix, fact string) string {
 		return "is " + describeFact(fact)
 	case "depth":
 		return "refers to " + amount(fact, "earlier message", "earlier messages")
+	case "kind":
+		return senderWords[fact]
 	case "shape":
 		return describeShape(fact)
 	case "history":
@@ -196,10 +198,29 @@ func describeFact(fact string) string {
 	if n, ok := strings.CutPrefix(fact, "quoted "); ok {
 		return "with " + amount(n, "quoted line", "quoted lines")
 	}
-	if s, ok := answeredWords[fact]; ok {
-		return s
+	if n, ok := strings.CutPrefix(fact, "questions "); ok {
+		return "with " + amount(n, "question mark", "question marks")
+	}
+	for _, words := range []map[string]string{answeredWords, senderWords, fileWords} {
+		if s, ok := words[fact]; ok {
+			return s
+		}
 	}
 	return fact
+}
+
+// senderWords say what the header tells of the kind of sender.
+var senderWords = map[string]string{
+	"a person":  "written by a person, as it seems",
+	"a machine": "from an address where nobody reads answers",
+	"bulk":      "sent to many at once",
+	"a list":    "sent through a mailing list",
+	"a program": "written by a program",
+}
+
+// fileWords are the words for kinds of attachments.
+var fileWords = map[string]string{
+	"with pdf": "with a PDF file", "with calendar": "with a calendar entry", "with image": "with a picture", "with office": "with a document",
 }
 
 // amount puts a count, binned by bin, before what is counted.
@@ -268,9 +289,26 @@ var answeredWords = map[string]string{
 	"70% or more": "you answered at least 7 in 10 messages of this sender",
 }
 
+// keptWords says of each bin of keptShare what the owner did with the sender's messages.
+var keptWords = map[string]string{
+	"none":             "you kept none of this sender's messages",
+	"none of few":      "you kept none of this sender's few messages",
+	"under 25%":        "you kept few of this sender's messages",
+	"under 50%":        "you kept fewer than half of this sender's messages",
+	"under 50% of few": "you kept fewer than half of this sender's few messages",
+	"under 75%":        "you kept at least half of this sender's messages",
+	"under 75% of few": "you kept at least half of this sender's few messages",
+	"75% or more":      "you kept most of this sender's messages",
+	"all":              "you kept all of this sender's messages",
+	"all of few":       "you kept all of this sender's few messages",
+}
+
 func describeHistory(fact string) string {
 	if bin, ok := strings.CutPrefix(fact, "sender answered "); ok {
 		return answeredWords[bin]
+	}
+	if bin, ok := strings.CutPrefix(fact, "sender kept "); ok {
+		return keptWords[bin]
 	}
 	if bin, ok := strings.CutPrefix(fact, "thread by owner "); ok {
 		return "you wrote " + amount(bin, "message", "messages") + " in this thread"
@@ -279,6 +317,10 @@ func describeHistory(fact string) string {
 		return amount(bin, "message", "messages") + " in this thread since your last"
 	}
 	switch fact {
+	case "correspondent":
+		return "you have written to this sender"
+	case "stranger":
+		return "you never wrote to this sender"
 	case "answers the owner":
 		return "answers a message of yours"
 	case "answers what the owner answered":

@@ -27,7 +27,7 @@ func Example() {
 	// Output:
 	// subject  +0.226  "budget" in the subject
 	// body     +0.186  "today" in the text
-	// social   +0.061  from ann@example.org
-	// social   +0.061  you answered at least 4 in 10 messages of this sender
+	// social   +0.062  from ann@example.org
+	// social   +0.062  you answered at least 4 in 10 messages of this sender
 	// squared length 1.00
 }

@@ -39,7 +39,7 @@ func (f Facet) String() string {
 
 // facetOf is the facet of all features with a prefix.
 var facetOf = map[string]Facet{
-	"from": FacetSender, "name": FacetSender, "sender": FacetSender, "reply-to": FacetSender,
+	"from": FacetSender, "name": FacetSender, "sender": FacetSender, "reply-to": FacetSender, "kind": FacetSender,
 	"to": FacetAddressed, "cc": FacetAddressed, "addressed": FacetAddressed,
 	"place": FacetThread, "depth": FacetThread,
 	"list":    FacetList,
@@ -77,7 +77,7 @@ func FacetOf(name string) Facet {
 	switch {
 	case strings.HasPrefix(n.Prefix, "name@"):
 		return FacetSender
-	case n.Prefix == "history" && strings.HasPrefix(n.Fact, "sender answered "):
+	case n.Prefix == "history" && (strings.HasPrefix(n.Fact, "sender ") || n.Fact == "correspondent" || n.Fact == "stranger"):
 		return FacetSender
 	case n.Prefix == "history":
 		return FacetThread

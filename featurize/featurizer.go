@@ -136,7 +136,7 @@ func (f *Featurizer) begin(raw []byte) (m *Message, body, debris []byte) {
 	}
 	f.fields, body, debris = f.split(raw, f.fields, true)
 	f.readHeader(m)
-	m.address, m.place = f.addressOf(m), f.structure.placeOf(m)
+	m.address, m.place, m.sender = f.addressOf(m), f.structure.placeOf(m), f.senderOf(m)
 	f.place = m.place.String()
 	return m, body, debris
 }

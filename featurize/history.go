@@ -9,6 +9,9 @@ type History struct {
 	// The sender, the first address of From.
 	Received uint32 // messages from it
 	Answered uint32 // of those, how many the owner answered
+	Written  uint32 // messages of the owner to it
+	Kept     uint32 // of those received, how many the owner read and kept, or wanted
+	Left     uint32 // and how many were thrown away, left unread, or unwanted
 
 	// The thread.
 	ByOwner uint32 // the owner's messages in it
@@ -29,6 +32,15 @@ func (h History) each(m *Message, to *factList) {
 	to.add("sender answered ", answered, " | ", address)
 	to.add("sender answered ", answered, " | ", place)
 	to.add("sender answered ", answered, " | ", place, " | ", address)
+	kind, known := m.sender.String(), "stranger"
+	if h.Written > 0 {
+		known = "correspondent"
+	}
+	to.add(known)
+	to.add(known, " | ", address, " | ", kind)
+	if n := h.Kept + h.Left; n > 0 {
+		to.add("sender kept ", keptShare(h.Kept, n))
+	}
 	switch {
 	case h.ParentOwn:
 		to.add("answers the owner")
@@ -81,3 +93,25 @@ var (
 		"under 3%", "under 6%", "under 10%", "under 15%", "under 20%", "under 30%", "under 40%", "under 50%", "under 70%",
 	}
 )
+
+// keptShare bins the share of n ≥ 1 messages that were kept.
+func keptShare(kept, n uint32) string {
+	few := ""
+	if n < 4 {
+		few = " of few"
+	}
+	switch percent := 100 * uint64(kept) / uint64(n); {
+	case kept == 0:
+		return "none" + few
+	case percent < 25:
+		return "under 25%" + few
+	case percent < 50:
+		return "under 50%" + few
+	case percent < 75:
+		return "under 75%" + few
+	case kept < n:
+		return "75% or more" + few
+	default:
+		return "all" + few
+	}
+}

@@ -19,7 +19,8 @@ var vocabulary = strings.Fields(`
 	constant addressed depth history place shape
 	elsewhere cc to alone start reply patch cover series
 	sender answered thread by owner since answers the what itself another something unknown
-	new of few many under or more
+	new of few many under or more kind a person machine bulk list program with pdf calendar image office
+	correspondent stranger kept none all
 	received attachments links long words own lines quoted signature diffstat patch lines trailers questions references recipients`)
 
 func TestImpersonalNamesAreMadeOfFixedWordsAndBins(t *testing.T) {
@@ -80,7 +81,7 @@ func TestEveryFeatureOfTheImpersonalKindsIsKnown(t *testing.T) {
 	for _, raw := range mails {
 		m := f.Read(raw)
 		h := History{
-			Received: rng.Uint32N(50), Answered: rng.Uint32N(50), ByOwner: rng.Uint32N(5), Since: rng.Uint32N(300),
+			Received: rng.Uint32N(50), Answered: rng.Uint32N(50), Written: rng.Uint32N(2), Kept: rng.Uint32N(9), Left: rng.Uint32N(9), ByOwner: rng.Uint32N(5), Since: rng.Uint32N(300),
 			ParentKnown: rng.IntN(2) == 0, ParentOwn: rng.IntN(4) == 0, ParentAnswered: rng.IntN(4) == 0, ParentSender: rng.IntN(4) == 0,
 		}
 		for x := range f.Freeze(m, h).All() {

@@ -145,6 +145,7 @@ func (l *lookup) sender(from string) {
 func (l *lookup) facts(text string) {
 	l.add("addressed:" + text)
 	l.add("place:"+text, addresses()...)
+	l.add("kind:"+text, slices.Concat(addresses(), addressedPlaces())...)
 	l.add("history:" + text)
 	l.add("history?:" + text)
 	l.add("shape:" + text)

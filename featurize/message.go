@@ -54,6 +54,7 @@ type Message struct {
 
 	address address
 	place   place
+	sender  sender
 }
 
 // Own reports whether the owner wrote the message, by the word of the server that

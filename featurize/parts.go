@@ -4,6 +4,7 @@ package featurize
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
@@ -175,7 +176,17 @@ func (f *Featurizer) attach(p *part) {
 	f.structure.attachments++
 	if ext := f.extensionOf(p.name); ext != "" {
 		f.terms.add(Misc, "attachment:", ext)
+		if file := fileKinds[ext]; file != "" && !slices.Contains(f.structure.files, file) {
+			f.structure.files = append(f.structure.files, file)
+		}
 	}
+}
+
+// fileKinds are the kinds of attachments that mean the same in any mailbox, by extension.
+var fileKinds = map[string]string{
+	".pdf": "pdf", ".ics": "calendar",
+	".jpg": "image", ".jpeg": "image", ".png": "image", ".heic": "image", ".gif": "image",
+	".doc": "office", ".docx": "office", ".odt": "office", ".xls": "office", ".xlsx": "office", ".ods": "office", ".ppt": "office", ".pptx": "office",
 }
 
 // readMessage reads a message within the message: somebody else's words.

@@ -19,15 +19,17 @@ func (s sender) String() string {
 	return [...]string{"a person", "a machine", "bulk", "a list", "a program"}[s]
 }
 
-// senderOf reads the kind from the header. A list says so itself (RFC 2919, RFC 2369); who
-// sends in bulk offers a way out (RFC 8058) or names a campaign for complaints.
+// senderOf reads the kind from the header. A list that people write to
+// says how to do that, or to join it (RFC 2369); who sends in bulk has but a way out (RFC
+// 8058), or names a campaign for complaints.
 func (f *Featurizer) senderOf(m *Message) sender {
 	var is [senderAutomatic + 1]bool
 	for _, fd := range f.fields {
 		switch name := fd.name; {
-		case beginsWith(name, "list-id", "list-post", "x-mailing-list", "mailing-list"):
+		case beginsWith(name, "list-post", "list-subscribe", "list-archive", "x-mailing-list", "mailing-list", "x-mailman"),
+			equalFold(name, "precedence") && beginsWith(fd.value, "list"):
 			is[senderList] = true
-		case beginsWith(name, "list-unsub", "feedback-id", "x-feedback-id", "x-csa-complaints", "x-campaign", "x-mailgun-", "x-sg-", "x-mc-", "x-ses-"),
+		case beginsWith(name, "list-", "feedback-id", "x-feedback-id", "x-csa-complaints", "x-campaign", "x-mailgun-", "x-sg-", "x-mc-", "x-ses-"),
 			equalFold(name, "precedence") && beginsWith(fd.value, "bulk", "junk"):
 			is[senderBulk] = true
 		case beginsWith(name, programFields...):
@@ -41,9 +43,9 @@ func (f *Featurizer) senderOf(m *Message) sender {
 	switch {
 	case is[senderAutomatic] || f.automatic() && !is[senderList]:
 		return senderAutomatic
-	case is[senderList] && get(f.fields, "list-post") != nil:
+	case is[senderList]:
 		return senderList
-	case is[senderBulk] || is[senderList]:
+	case is[senderBulk]:
 		return senderBulk
 	case is[senderMachine] || machineAddress(first(m.From)):
 		return senderMachine
@@ -62,7 +64,12 @@ var programFields = []string{
 // that what comes from it is sent by a program.
 func machineAddress(address string) bool {
 	local, _, _ := cutAddress(address)
-	local = strings.NewReplacer("-", "", "_", "", ".", "", "+", "").Replace(local)
+	local = strings.Map(func(r rune) rune {
+		if r == '-' || r == '_' || r == '.' || r == '+' {
+			return -1
+		}
+		return r
+	}, local)
 	for _, word := range machineWords {
 		if strings.Contains(local, word) {
 			return true
@@ -80,5 +87,5 @@ var machineWords = []string{
 // personal is Message.Personal. What a calendar sends is answered by a click.
 func (f *Featurizer) personal(m *Message) bool {
 	return m.address >= addressedTo && len(m.From) > 0 && !m.FromOwner && !f.calendar.read &&
-		!beginsWith(get(f.fields, "content-type"), "text/calendar") && f.senderOf(m) == senderPerson
+		!beginsWith(get(f.fields, "content-type"), "text/calendar") && m.sender == senderPerson
 }

@@ -24,8 +24,9 @@ type structure struct {
 	words       int // of the own text, up to openingWords
 	questions   int
 
-	mark                   byte   // of the subject
-	rest                   string // of the subject, without marks and tags
+	files                  []string // the kinds of attachments, as fileKinds has them, each once
+	mark                   byte     // of the subject
+	rest                   string   // of the subject, without marks and tags
 	isPatch                bool
 	child                  bool // Thread-Index is that of an answer
 	forward                bool // another's words are passed on, by the subject or the text
@@ -114,8 +115,18 @@ func (f *Featurizer) readSocial(m *Message) {
 	f.fact("shape:own lines ", own, position)
 	f.fact("shape:own lines ", own, "quoted "+bin(s.quoted))
 	f.fact("shape:own words ", bin(s.words), to, position)
-	f.fact("shape:trailers ", trailers, to)
-	f.fact("shape:trailers ", trailers, position)
+	if s.trailers > 0 || m.sender == senderList { // elsewhere it says nothing that there are none
+		f.fact("shape:trailers ", trailers, to)
+		f.fact("shape:trailers ", trailers, position)
+	}
+	kind := m.sender.String()
+	f.fact("kind:", kind)
+	f.fact("kind:", kind, to)
+	f.fact("kind:", kind, position, to)
+	f.fact("kind:", kind, "questions "+questions)
+	for _, file := range s.files {
+		f.fact("kind:", kind, "with "+file)
+	}
 }
 
 // fact adds a social feature made of several facts.

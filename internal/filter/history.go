@@ -144,7 +144,8 @@ func thread(st *store.State, m Meta) store.ID {
 func facts(st *store.State, m Meta) featurize.History {
 	var h featurize.History
 	if s, ok := st.Senders.Get(m.From.Key()); ok && m.From != 0 && !m.Doubtful {
-		h.Received, h.Answered = s.Received, s.Answered
+		h.Received, h.Answered, h.Written = s.Received, s.Answered, s.Written
+		h.Kept, h.Left = s.Read+s.Wanted, s.Binned+s.Unread+s.Unwanted
 	}
 	id := thread(st, m)
 	if t, ok := st.Threads.Get(id.Key()); ok && id != 0 {
