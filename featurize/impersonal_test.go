@@ -50,6 +50,22 @@ func TestImpersonalNamesAreMadeOfFixedWordsAndBins(t *testing.T) {
 	}
 }
 
+func TestWhatOnlyListsHaveIsNotAlikeInAnyMailbox(t *testing.T) {
+	for name, want := range map[string]bool{
+		"kind:a person | to alone": true, "kind:a machine | with pdf": true, "place:reply | cc": true, "shape:questions 1 | start": true,
+		"history:correspondent": true, "shape:own words 8+ | to | reply": true,
+		"shape:trailers 0": false, "shape:patch lines 0": false, "shape:diffstat lines 1": false, "shape:trailers 0 | to alone": false,
+		"place:patch": false, "place:patch reply | to": false, "kind:a list | patch | to": false, "shape:questions 1 | patch reply": false,
+		"shape:own words 8+ | to | cover": false, "history:sender answered new | series": false,
+		"history:thread by owner 0 | patch reply | cc": false,
+	} {
+		_, alike := ImpersonalIndex(name)
+		if back, known := ImpersonalName(IndexOf(name)); alike != want || !known || back != name {
+			t.Errorf("%q: alike %v, want %v; known as %q", name, alike, want, back)
+		}
+	}
+}
+
 // TestEveryFeatureOfTheImpersonalKindsIsKnown reads odd and hostile mail: whatever it
 // says, no feature of those kinds has a name outside the fixed set.
 func TestEveryFeatureOfTheImpersonalKindsIsKnown(t *testing.T) {

@@ -65,7 +65,7 @@ func TestHistoryKnowsOnlyEarlierMail(t *testing.T) {
 		t.Errorf("the owner's answer: got %+v, want %+v", h, want)
 	}
 	_, h, _ = c.mail("ann@example.net", "3", "In-Reply-To: <2>\nReferences: <1> <2>\n")
-	if want := (featurize.History{Received: 1, Answered: 1, ByOwner: 1, ParentKnown: true, ParentOwn: true}); h != want {
+	if want := (featurize.History{Received: 1, Answered: 1, Written: 1, ByOwner: 1, ParentKnown: true, ParentOwn: true}); h != want {
 		t.Errorf("answer to the owner: got %+v, want %+v", h, want)
 	}
 	_, h, _ = c.mail("bob@example.net", "4", "In-Reply-To: <1>\n")
@@ -73,11 +73,11 @@ func TestHistoryKnowsOnlyEarlierMail(t *testing.T) {
 		t.Errorf("another's answer to what the owner answered: got %+v, want %+v", h, want)
 	}
 	_, h, _ = c.mail("ann@example.net", "5", "In-Reply-To: <3>\n")
-	if want := (featurize.History{Received: 2, Answered: 1, ByOwner: 1, Since: 2, ParentKnown: true, ParentSender: true}); h != want {
+	if want := (featurize.History{Received: 2, Answered: 1, Written: 1, ByOwner: 1, Since: 2, ParentKnown: true, ParentSender: true}); h != want {
 		t.Errorf("answer to oneself: got %+v, want %+v", h, want)
 	}
 	_, h, _ = c.mail("ann@example.net", "6", "")
-	if want := (featurize.History{Received: 3, Answered: 1}); h != want {
+	if want := (featurize.History{Received: 3, Answered: 1, Written: 1}); h != want {
 		t.Errorf("a new thread: got %+v, want %+v", h, want)
 	}
 	sender, _ := c.st.Senders.Get(hashID("ann@example.net").Key())

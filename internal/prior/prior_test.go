@@ -173,8 +173,8 @@ func TestNamed(t *testing.T) {
 // TestTheDefaultNamesNobody is the promise that the program gives nobody's mail away.
 func TestTheDefaultNamesNobody(t *testing.T) {
 	p := Default()
-	if n := len(p.Weights); n < 800 || n > 1500 {
-		t.Errorf("it has %d weights, want about 1,000", n)
+	if n := len(p.Weights); n < 300 || n > 700 {
+		t.Errorf("it has %d weights, want about 400", n)
 	}
 	if strings.Contains(embedded, "@") {
 		t.Error("there is an address in it")
