@@ -73,6 +73,7 @@ type Report struct {
 	Judged    int `json:"judged"`    // decided messages whose label is known by now; all figures are about these
 	Important int `json:"important"` // judged messages that were important
 	Open      int `json:"open"`      // decided messages without a known label yet
+	Unknown   int `json:"unknown"`   // personal letters that were read and kept: nobody knows whether they were important
 
 	// Decisions are those made as the messages arrived. None is important before enough
 	// was learnt, or while hinged was unsure. Status counts in the same way.
@@ -178,6 +179,8 @@ func report(f *filter.Filter) Report {
 		case m.Own:
 			r.Own++
 		case m.Outcome == store.Undecided:
+		case m.Label == 0 && m.Quiet == store.QuietUnknown:
+			r.Unknown++
 		case m.Label == 0:
 			r.Open++
 		default:

@@ -167,6 +167,8 @@ func did(label, source string) (before, after string) {
 		return "You answered", ""
 	case source == "forwarded":
 		return "You forwarded", ""
+	case source == "read":
+		return "You read", " and kept it"
 	case source == "flagged":
 		return "You starred", ""
 	case source == "muted":

@@ -27,6 +27,9 @@ const (
 	// readWeight is how much a yes from reading weighs, in parts of Options.ImplicitWeight, where
 	// reading tells all. On made-up mailboxes half of it and twice as much did less well.
 	readWeight = 0.75
+	// readDoubt is how much of a message that was read and kept the threshold takes for
+	// ordinary: people open more than they want marked.
+	readDoubt = 0.4
 	// readMany are more messages than anybody reads one by one within a settle window.
 	readMany = 10
 	// readLeast is how many messages must have been read and kept, and how many not, before
@@ -40,24 +43,24 @@ const (
 )
 
 // readingTells returns how much reading says about what this owner wants, from 0, nothing, to
-// 1: whole where at least every other message is left unread or thrown away.
+// 1: all where at least every other message is left unread, or thrown away unread.
 func (f *Filter) readingTells() float64 {
 	r := &f.st.Account.Reading
-	if r.Kept < readLeast || r.Passed < readLeast {
+	if r.Read < readLeast || r.Passed < readLeast {
 		return 0
 	}
-	return min(1, 2*float64(r.Passed)/float64(r.Kept+r.Passed))
+	return min(1, 2*float64(r.Passed)/float64(r.Read+r.Passed))
 }
 
 // Reading says how much reading tells of this owner, from 0 to 1, and why, in words.
 func (f *Filter) Reading() (tells float64, words string) {
 	r := &f.st.Account.Reading
 	tells = f.readingTells()
-	read := fmt.Sprintf("you read and kept %d of the last %d messages", r.Kept, r.Kept+r.Passed)
+	read := fmt.Sprintf("you read %d of the last %d messages", r.Read, r.Read+r.Passed)
 	switch {
-	case r.Kept+r.Passed < 2*readLeast:
+	case r.Read+r.Passed < 2*readLeast:
 		return tells, "nothing yet: too little was seen of what you read"
-	case tells == 0 && r.Kept < readLeast:
+	case tells == 0 && r.Read < readLeast:
 		return tells, "nothing: " + read
 	case tells < readEnough:
 		return tells, "next to nothing: " + read
@@ -72,7 +75,7 @@ func (f *Filter) countReading(what store.Handling, by int) {
 	n := &r.Passed
 	switch what {
 	case store.HandledRead, store.HandledWanted, store.HandledDone:
-		n = &r.Kept
+		n = &r.Read
 	case store.HandledBinned, store.HandledUnread:
 	default:
 		return
@@ -81,8 +84,8 @@ func (f *Filter) countReading(what store.Handling, by int) {
 		*n -= min(*n, 1)
 		return
 	}
-	if *n++; r.Kept+r.Passed > readMost {
-		r.Kept, r.Passed = r.Kept/2, r.Passed/2
+	if *n++; r.Read+r.Passed > readMost {
+		r.Read, r.Passed = r.Read/2, r.Passed/2
 	}
 }
 
