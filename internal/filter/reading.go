@@ -93,7 +93,7 @@ func (f *Filter) countReading(what store.Handling, by int) {
 func (f *Filter) noteRead(k store.MessageKey, m *store.Message, with manner) {
 	m.Seen = true
 	if f.readTogether(k, with) {
-		m.Together = true
+		f.together(m)
 		return
 	}
 	newest := &f.st.Account.Reading.Newest
@@ -104,6 +104,20 @@ func (f *Filter) noteRead(k store.MessageKey, m *store.Message, with manner) {
 		m.Quiet, m.ReadAt = store.QuietHours, f.st.Account.Clock
 		heap.Push(&f.hours, settleEntry{m.ReadAt, m.Seq, k})
 	}
+}
+
+// noteRead hears that a message comes read: to another place, from the past, or, of a new one,
+// read before we saw it, which a program may have done. The caller puts m.
+func (e *Arrived) noteRead(f *Filter, m *store.Message, known bool) {
+	switch {
+	case known:
+		f.noteRead(e.Meta.Key, m, mannerOf(e.Place, e.Away, e.ModSeq))
+	case e.Backlog:
+		f.st.Account.Reading.Newest = m.Seq
+	default:
+		m.Together = true
+	}
+	m.Seen = true
 }
 
 // readTogether reports whether message k was read with many others at once, as when all are
@@ -127,12 +141,20 @@ func (f *Filter) readTogether(k store.MessageKey, with manner) bool {
 	}
 	for _, other := range run.Keys[:readMany] {
 		if m, ok := f.st.Messages.Get(string(other[:])); ok {
-			m.Together = true
+			f.together(&m)
 			f.st.Messages.Put(string(other[:]), m)
 		}
 	}
 	*run = store.ReadRun{Batch: with.batch, Since: now, Many: true}
 	return true
+}
+
+// together notes that m was marked as read with others: that it had been left unread until then
+// says nothing either. The caller puts m.
+func (f *Filter) together(m *store.Message) {
+	if m.Together = true; m.Handled == store.HandledUnread {
+		f.handle(m, store.HandledNothing)
+	}
 }
 
 // thrownAway reports whether the latest copy of m lies where nothing is kept.

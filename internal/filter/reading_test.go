@@ -209,3 +209,15 @@ func TestAMarkThatIsTakenOffMovesTheNextOfItsKindDown(t *testing.T) {
 		t.Errorf("it is %+v; the next scored %v before and %v after", w.row(l), before.Decision.Score, after.Decision.Score)
 	}
 }
+
+func TestWhatIsReadAndPutIntoAnOwnFolderIsAYes(t *testing.T) {
+	w := newWorld(t, testOptions())
+	w.apply(&Opened{At: w.moment(), Mailbox: "Tax", UIDValidity: 1, Role: ingest.RoleOther})
+	l, _ := w.deliver("INBOX", mail("bill@x", "bills@example.com", owner, "your bill"))
+	w.flag(l, `\Seen`)
+	w.wait(time.Minute)
+	w.lessons = nil
+	w.move(l, "Tax", `\Seen`)
+	w.wait(time.Minute)
+	w.wantLessons("filed", "important by moved")
+}
