@@ -23,6 +23,7 @@ type Scored struct {
 	// As of its Message; false where there is no label.
 	Above         bool
 	Correspondent bool
+	Read          bool // the label is from reading alone: see SourceRead
 	// Message whose label it is; zero where there is none, and where the message is not known
 	// any more. A message has one entry, of the label that it has now.
 	Message MessageKey
@@ -65,6 +66,7 @@ const (
 	ringImportant     = 1 << 3
 	ringOrdinary      = 1 << 4
 	ringMessage       = 1 << 5 // it names a message
+	ringRead          = 1 << 6
 )
 
 // at returns the entry of a slot but for its message.
@@ -72,7 +74,7 @@ func (c *column) at(slot uint32) Scored {
 	flags := c.flags[slot]
 	return Scored{
 		Score: c.scores[slot], Label: model.Label(flags>>3&1) - model.Label(flags>>4&1),
-		Above: flags&ringAbove != 0, Correspondent: flags&ringCorrespondent != 0,
+		Above: flags&ringAbove != 0, Correspondent: flags&ringCorrespondent != 0, Read: flags&ringRead != 0,
 	}
 }
 
@@ -85,6 +87,9 @@ func flagsOf(s *Scored) byte {
 	}
 	if s.Correspondent {
 		flags |= ringCorrespondent
+	}
+	if s.Read {
+		flags |= ringRead
 	}
 	switch s.Label {
 	case model.Important:
@@ -334,7 +339,7 @@ func entrySize(flags byte) int {
 // validFlags reports whether an entry may have them.
 func validFlags(flags byte) bool {
 	const both = ringImportant | ringOrdinary
-	return flags&ringEntry != 0 && flags < 1<<6 && flags&both != both
+	return flags&ringEntry != 0 && flags < 1<<7 && flags&both != both
 }
 
 // load sets an empty ring from what columns wrote.

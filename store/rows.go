@@ -209,7 +209,7 @@ type Account struct {
 	WindowNext uint64          `cbor:"72,keyasint,omitempty"`
 	Replayed   uint64          `cbor:"73,keyasint,omitempty"`
 	Dual       model.DualTally `cbor:"74,keyasint,omitzero"`
-	// Reading counts what the owner read and kept, and what not. ReadRun are the messages
+	// Reading counts what the owner read, and what not. ReadRun are the messages
 	// that were read last, at once. Unknown counts the known messages about which the
 	// owner's silence said nothing.
 	Reading Reading `cbor:"76,keyasint,omitzero"`
@@ -248,8 +248,8 @@ type Sender struct {
 
 // Reading counts messages by what the owner did with them: the last ones, some hundreds.
 type Reading struct {
-	Kept   uint32 `cbor:"1,keyasint,omitempty"` // read and kept
-	Passed uint32 `cbor:"2,keyasint,omitempty"` // left unread while newer mail was read, or thrown away
+	Read   uint32 `cbor:"1,keyasint,omitempty"` // read by themselves
+	Passed uint32 `cbor:"2,keyasint,omitempty"` // left unread while newer mail was read, or thrown away unread
 	Newest uint64 `cbor:"3,keyasint,omitempty"` // Message.Seq of the newest that was read
 }
 

@@ -272,7 +272,7 @@ func (p *player) tick(now time.Time) {
 	p.expunge()
 	p.tell(&filter.Ticked{At: store.MomentOf(now)}, -1)
 	if now.Sub(now.Truncate(day)) == evening {
-		p.ask(p.how.questions, store.MomentOf(now.Add(-day)))
+		p.ask(p.how.questions, store.MomentOf(now.Add(-28*day)))
 	}
 }
 

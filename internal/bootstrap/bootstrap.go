@@ -72,6 +72,7 @@ type Report struct {
 	Labelled  int `json:"labelled"`  // messages whose label is known by now
 	Important int `json:"important"` // messages whose label is important
 	Open      int `json:"open"`      // messages whose label is not known yet, of those that may get one
+	Unknown   int `json:"unknown"`   // personal letters that were read and kept: nobody knows whether they were important
 	Early     int `json:"early"`     // labelled messages that came before enough was learnt to decide; they are not judged
 	// Judgement says how good the decisions were that were made as the messages arrived.
 	// Status has the same figures.
@@ -202,6 +203,8 @@ func report(f *filter.Filter) Report {
 		case m.Own:
 			r.Own++
 		case m.Outcome == store.Undecided:
+		case m.Label == 0 && m.Quiet == store.QuietUnknown:
+			r.Unknown++
 		case m.Label == 0:
 			r.Open++
 		default:

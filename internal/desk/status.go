@@ -79,6 +79,9 @@ type AccountStatus struct {
 	Pending       int    `json:"pending_labels"`               // labels whose settle window has not ended yet
 	CleanUps      uint64 `json:"labels_withdrawn_as_clean_up"` // labels that taught nothing because too many arrived at once
 	Waiting       int    `json:"waiting_for_silence"`          // messages without a label; silence will make them ordinary
+	Unknown       uint64 `json:"unknown"`                      // messages about which silence said nothing: personal letters that were read and kept
+
+	Reading ReadingStatus `json:"reading"` // what is learnt from what the owner reads
 
 	Mistakes  uint64  `json:"mistakes"`   // lessons whose score was on the wrong side of 0, or exactly 0
 	Updates   uint64  `json:"updates"`    // lessons that moved the weights
@@ -116,6 +119,12 @@ type AccountStatus struct {
 	LastLesson  *time.Time `json:"last_lesson,omitempty"`  // time of the last lesson
 
 	Mailboxes []MailboxStatus `json:"mailboxes"` // the watched mailboxes, sorted by name
+}
+
+// ReadingStatus says how much reading tells of what an owner wants.
+type ReadingStatus struct {
+	Tells float64 `json:"tells"` // from 0, nothing, to 1
+	Words string  `json:"words"` // the same in words, with the reason
 }
 
 // RuleStatus is one of the owner's rules.
@@ -167,6 +176,8 @@ func Summarise(name string, f *filter.Filter) AccountStatus {
 		LastArrival: TimeOf(acc.LastArrival), LastLesson: TimeOf(acc.LastLesson),
 		Mailboxes: []MailboxStatus{},
 	}
+	s.Unknown = acc.Unknown
+	s.Reading.Tells, s.Reading.Words = f.Reading()
 	s.Doing = doing(&s, f)
 	if (s.InShadow || !f.Trained()) && o.Shadow != filter.ShadowOn && !acc.Paused {
 		s.Questions = f.Questions(mostInvited, acc.Clock.Add(-AskDays*24*time.Hour))

@@ -56,12 +56,7 @@ func (e *Arrived) apply(f *Filter, r *Result) error {
 	former := ingest.Role(m.Role)
 	m.Role = uint8(role)
 	if !m.Seen && ingest.HasFlag(e.Flags, `\Seen`) {
-		if m.Seen = true; known {
-			f.noteRead(k, &m, mannerOf(e.Place, e.Away, e.ModSeq))
-		}
-		if m.Together = m.Together || !known && !e.Backlog; e.Backlog {
-			f.st.Account.Reading.Newest = m.Seq
-		}
+		e.noteRead(f, &m, known)
 	}
 	if placed {
 		m.Copies++

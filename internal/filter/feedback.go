@@ -291,6 +291,8 @@ func (f *Filter) moved(k store.MessageKey, m *store.Message, from, to ingest.Rol
 		// Another hinged's mark is on it, so it may be its copy, too.
 	case to == ingest.RoleImportant:
 		what = said{label: model.Important, source: store.SourceMoved, over: notJunk.over}
+	case from == ingest.RoleInbox && to == ingest.RoleOther && f.filed(e):
+		what = said{label: model.Important, source: store.SourceMoved}
 	case from == ingest.RoleJunk && to != ingest.RoleSent && to != ingest.RoleDrafts:
 		what = f.rescued(m, fresh)
 	}
@@ -306,6 +308,14 @@ func (f *Filter) moved(k store.MessageKey, m *store.Message, from, to ingest.Rol
 // archives reports whether what lies in a mailbox was put aside there.
 func (f *Filter) archives(mailbox string) bool {
 	return f.role(mailbox) == ingest.RoleArchive && !f.isLabel(mailbox)
+}
+
+// filed reports whether the owner puts a message into a folder of their own, as what they want
+// to find again: they have read it, and nothing else has been said of it.
+func (f *Filter) filed(e *Arrived) bool {
+	return ingest.HasFlag(e.Flags, `\Seen`) && !f.isLabel(e.Place.Mailbox) && !slices.ContainsFunc(e.Flags, func(flag string) bool {
+		return ingest.IsCompanion(flag) || f.opts.isMark(flag) || meaning(flag, nil).label != 0
+	})
 }
 
 // isLabel reports whether a mailbox is one label of several that a message may have.

@@ -99,11 +99,11 @@ func (f *Filter) score(l *store.Lesson) {
 	a := &f.st.Account
 	if slot, ok := f.st.Labelled.Find(l.Message); ok {
 		// A label that proved wrong does not stand beside the right one.
-		old, now := f.labelled.relabel(slot, l.Label)
+		old, now := f.labelled.relabel(slot, l.Label, l.Source == store.SourceRead)
 		f.standing.count(&old, -1)
 		f.standing.count(&now, 1)
 	} else {
-		scored := store.Scored{Score: rounded(l.Judged), Label: l.Label, Above: l.Above, Correspondent: l.Correspondent, Message: l.Message}
+		scored := store.Scored{Score: rounded(l.Judged), Label: l.Label, Above: l.Above, Correspondent: l.Correspondent, Read: l.Source == store.SourceRead, Message: l.Message}
 		if old, full := f.labelled.add(a.Labels, scored); full {
 			f.standing.count(&old, -1)
 		}

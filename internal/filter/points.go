@@ -15,10 +15,16 @@ type point struct {
 	Score float64
 	Label model.Label
 	Slot  uint16
+	// Doubt is how much of it is ordinary, where its label says that it is important.
+	Doubt float32
 }
 
 func pointOf(slot uint32, s *store.Scored) point {
-	return point{Score: float64(s.Score), Label: s.Label, Slot: uint16(slot)}
+	p := point{Score: float64(s.Score), Label: s.Label, Slot: uint16(slot)}
+	if s.Read {
+		p.Doubt = readDoubt
+	}
+	return p
 }
 
 // sorted returns points in the order of comparePoints, in a new slice with room for one more.

@@ -27,7 +27,7 @@ func TestPointsAreSortedAsByComparing(t *testing.T) {
 		for _, n := range []int{0, 1, 2, 3, 50, windowSize} {
 			points := make([]point, n)
 			for i := range points {
-				points[i] = point{score(), model.Label(rng.IntN(3) - 1), uint16(i)}
+				points[i] = point{score(), model.Label(rng.IntN(3) - 1), uint16(i), 0}
 			}
 			want := slices.Clone(points)
 			slices.SortFunc(want, comparePoints)

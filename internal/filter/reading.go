@@ -27,6 +27,9 @@ const (
 	// readWeight is how much a yes from reading weighs, in parts of Options.ImplicitWeight, where
 	// reading tells all. On made-up mailboxes half of it and twice as much did less well.
 	readWeight = 0.75
+	// readDoubt is how much of a message that was read and kept the threshold takes for
+	// ordinary: people open more than they want marked.
+	readDoubt = 0.4
 	// readMany are more messages than anybody reads one by one within a settle window.
 	readMany = 10
 	// readLeast is how many messages must have been read and kept, and how many not, before
@@ -40,24 +43,24 @@ const (
 )
 
 // readingTells returns how much reading says about what this owner wants, from 0, nothing, to
-// 1: whole where at least every other message is left unread or thrown away.
+// 1: all where at least every other message is left unread, or thrown away unread.
 func (f *Filter) readingTells() float64 {
 	r := &f.st.Account.Reading
-	if r.Kept < readLeast || r.Passed < readLeast {
+	if r.Read < readLeast || r.Passed < readLeast {
 		return 0
 	}
-	return min(1, 2*float64(r.Passed)/float64(r.Kept+r.Passed))
+	return min(1, 2*float64(r.Passed)/float64(r.Read+r.Passed))
 }
 
 // Reading says how much reading tells of this owner, from 0 to 1, and why, in words.
 func (f *Filter) Reading() (tells float64, words string) {
 	r := &f.st.Account.Reading
 	tells = f.readingTells()
-	read := fmt.Sprintf("you read and kept %d of the last %d messages", r.Kept, r.Kept+r.Passed)
+	read := fmt.Sprintf("you read %d of the last %d messages", r.Read, r.Read+r.Passed)
 	switch {
-	case r.Kept+r.Passed < 2*readLeast:
+	case r.Read+r.Passed < 2*readLeast:
 		return tells, "nothing yet: too little was seen of what you read"
-	case tells == 0 && r.Kept < readLeast:
+	case tells == 0 && r.Read < readLeast:
 		return tells, "nothing: " + read
 	case tells < readEnough:
 		return tells, "next to nothing: " + read
@@ -72,7 +75,7 @@ func (f *Filter) countReading(what store.Handling, by int) {
 	n := &r.Passed
 	switch what {
 	case store.HandledRead, store.HandledWanted, store.HandledDone:
-		n = &r.Kept
+		n = &r.Read
 	case store.HandledBinned, store.HandledUnread:
 	default:
 		return
@@ -81,8 +84,8 @@ func (f *Filter) countReading(what store.Handling, by int) {
 		*n -= min(*n, 1)
 		return
 	}
-	if *n++; r.Kept+r.Passed > readMost {
-		r.Kept, r.Passed = r.Kept/2, r.Passed/2
+	if *n++; r.Read+r.Passed > readMost {
+		r.Read, r.Passed = r.Read/2, r.Passed/2
 	}
 }
 
@@ -90,7 +93,7 @@ func (f *Filter) countReading(what store.Handling, by int) {
 func (f *Filter) noteRead(k store.MessageKey, m *store.Message, with manner) {
 	m.Seen = true
 	if f.readTogether(k, with) {
-		m.Together = true
+		f.together(m)
 		return
 	}
 	newest := &f.st.Account.Reading.Newest
@@ -101,6 +104,20 @@ func (f *Filter) noteRead(k store.MessageKey, m *store.Message, with manner) {
 		m.Quiet, m.ReadAt = store.QuietHours, f.st.Account.Clock
 		heap.Push(&f.hours, settleEntry{m.ReadAt, m.Seq, k})
 	}
+}
+
+// noteRead hears that a message comes read: to another place, from the past, or, of a new one,
+// read before we saw it, which a program may have done. The caller puts m.
+func (e *Arrived) noteRead(f *Filter, m *store.Message, known bool) {
+	switch {
+	case known:
+		f.noteRead(e.Meta.Key, m, mannerOf(e.Place, e.Away, e.ModSeq))
+	case e.Backlog:
+		f.st.Account.Reading.Newest = m.Seq
+	default:
+		m.Together = true
+	}
+	m.Seen = true
 }
 
 // readTogether reports whether message k was read with many others at once, as when all are
@@ -124,12 +141,20 @@ func (f *Filter) readTogether(k store.MessageKey, with manner) bool {
 	}
 	for _, other := range run.Keys[:readMany] {
 		if m, ok := f.st.Messages.Get(string(other[:])); ok {
-			m.Together = true
+			f.together(&m)
 			f.st.Messages.Put(string(other[:]), m)
 		}
 	}
 	*run = store.ReadRun{Batch: with.batch, Since: now, Many: true}
 	return true
+}
+
+// together notes that m was marked as read with others: that it had been left unread until then
+// says nothing either. The caller puts m.
+func (f *Filter) together(m *store.Message) {
+	if m.Together = true; m.Handled == store.HandledUnread {
+		f.handle(m, store.HandledNothing)
+	}
 }
 
 // thrownAway reports whether the latest copy of m lies where nothing is kept.

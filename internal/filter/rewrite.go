@@ -397,6 +397,7 @@ func (w *rewriting) unlabel() {
 		if m.Lessons > 0 {
 			m.Lessons--
 		}
+		f.handle(&m, store.HandledNothing)
 		m.Label, m.Source = l.Before, l.BeforeSource
 		if m.Source == store.SourceProvisional && m.SilenceFrom == 0 {
 			m.SilenceFrom = f.st.Account.ActiveDays + 1 // what it waited for before is to be heard still

@@ -154,7 +154,7 @@ type soft struct {
 // add enters s (by is 1) or takes it out (-1). It has no branch on the label, which
 // no processor could predict.
 func (a *soft) add(s *point, by float64) {
-	important := float64(by * float64((s.Label+model.Important)>>1)) // by or 0
+	important := float64(by * float64(float64(1-s.Doubt)*float64((s.Label+model.Important)>>1))) // by, a part of it, or 0
 	a.number += by
 	a.sum += float64(by * s.Score)
 	a.important += important

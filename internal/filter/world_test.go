@@ -38,6 +38,8 @@ type world struct {
 	tells   bool   // a storm has feedback by name, also before its message
 	rules   bool   // a storm has rules come and go
 	expired []Expired
+	// personal: mail comes from persons, to the owner alone; otherwise from who knows where.
+	personal bool
 }
 
 // freezing are features that were frozen with the entry-th entry of the journal.
@@ -160,8 +162,10 @@ func (w *world) deliver(mailbox string, raw []byte, flags ...string) (letter, Re
 	w.uids[mailbox]++
 	m := w.reader.Read(raw)
 	l := letter{Place{mailbox, w.validity[mailbox], w.uids[mailbox]}, m.Key, raw}
+	meta := NewMeta(m)
+	meta.Personal = meta.Personal && w.personal
 	r := w.apply(&Arrived{
-		At: w.moment(), Place: l.place, Flags: ingest.CanonicalFlags(flags), Meta: NewMeta(m), Message: m,
+		At: w.moment(), Place: l.place, Flags: ingest.CanonicalFlags(flags), Meta: meta, Message: m,
 	})
 	return l, r
 }

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package filter
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// readerWorld is a mailbox whose owner reads half of the mail, one by one, and nothing else.
+func readerWorld(t *testing.T, change func(*Options)) *world {
+	t.Helper()
+	o := testOptions()
+	o.SilenceCalendar = true
+	o.Dual.Bold = 1
+	if change != nil {
+		change(&o)
+	}
+	w := newWorld(t, o)
+	for i := range 10 {
+		l, _ := w.deliver("INBOX", mail(fmt.Sprintf("before%d@x", i), "a@example.com", owner, "some words"))
+		w.wait(time.Hour)
+		if i%2 == 1 {
+			w.flag(l, `\Seen`)
+		}
+		w.wait(12 * time.Hour)
+	}
+	w.wait(9 * 24 * time.Hour)
+	w.lessons = nil
+	return w
+}
+
+func TestWhatIsReadAndKeptIsASmallYesWhereReadingTells(t *testing.T) {
+	w := readerWorld(t, nil)
+	if tells, words := w.f.Reading(); tells != 1 {
+		t.Fatalf("reading tells %v: %s", tells, words)
+	}
+	l, _ := w.deliver("INBOX", mail("bill@x", "bills@example.com", owner, "your bill"))
+	w.wait(time.Hour)
+	w.flag(l, `\Seen`)
+	w.wait(5*time.Hour + time.Minute)
+	w.wantLessons("five hours after it was read")
+	w.wait(time.Hour)
+	o := w.f.Options()
+	if len(w.lessons) != 1 || w.lessons[0].Weight != float64(float64(o.ImplicitWeight*readWeight)*w.lessons[0].Tells) || w.lessons[0].Tells < 0.9 {
+		t.Errorf("got %+v", w.lessons)
+	}
+	w.wantLessons("six hours", "important by read")
+	if s, _ := w.f.State().Senders.Get(SenderOf("bills@example.com").Key()); s.Read != 1 {
+		t.Errorf("its sender is %+v", s)
+	}
+	w.wait(9 * 24 * time.Hour)
+	w.wantLessons("nine days")
+	// The owner's own word weighs more, and takes its place.
+	w.flag(l, `\Seen`, `\Flagged`)
+	w.wait(time.Minute)
+	w.wantLessons("a star", "important by flagged")
+	w.flag(l, `\Seen`, "$Junk")
+	w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Ordinary})
+	w.wantLessons("the owner's word", "ordinary by explicit")
+	if s, _ := w.f.State().Senders.Get(SenderOf("bills@example.com").Key()); s.Read != 0 || s.Wanted != 0 || s.Unwanted != 1 {
+		t.Errorf("its sender is %+v", s)
+	}
+}
+
+func TestWhatIsReadLateTakesTheProvisionalNoBack(t *testing.T) {
+	w := readerWorld(t, nil)
+	l, _ := w.deliver("INBOX", mail("late@x", "bills@example.com", owner, "your bill"))
+	w.wait(7 * time.Hour)
+	w.wantLessons("left unread", "ordinary by provisional")
+	w.flag(l, `\Seen`)
+	w.wait(6 * time.Hour)
+	if len(w.lessons) != 1 || !w.lessons[0].TookBack {
+		t.Errorf("got %+v", w.lessons)
+	}
+	w.wantLessons("read, and kept for six hours", "important by read")
+}
+
+func TestWhatIsReadAndDeletedIsNoYes(t *testing.T) {
+	w := readerWorld(t, nil)
+	l, _ := w.deliver("INBOX", mail("shop@x", "shop@example.com", owner, "an offer"))
+	w.flag(l, `\Seen`)
+	w.wait(time.Minute)
+	w.move(l, "Trash", `\Seen`)
+	w.wait(7 * time.Hour)
+	w.wantLessons("read and deleted", "ordinary by provisional")
+	if m := w.row(l); m.Handled != store.HandledDone {
+		t.Errorf("it was handled as %d", m.Handled)
+	}
+}
+
+func TestWhatWasMarkedAndReadIsNoYes(t *testing.T) {
+	w := readerWorld(t, func(o *Options) { o.Shadow = ShadowOff })
+	w.teach()
+	w.wait(9 * 24 * time.Hour)
+	w.lessons = nil
+	l, m := w.urgent(1)
+	w.done(m)
+	w.flag(l, "$Important", `\Seen`)
+	w.wait(12 * 24 * time.Hour)
+	w.wantLessons("marked, read and kept")
+}
+
+func TestMarkingAllAsReadSaysNothing(t *testing.T) {
+	w := readerWorld(t, nil)
+	var all []letter
+	for i := range readMany + 3 {
+		l, _ := w.deliver("INBOX", mail(fmt.Sprintf("all%d@x", i), "news@example.com", owner, "news"))
+		all = append(all, l)
+	}
+	w.wait(time.Hour)
+	for _, l := range all {
+		w.flag(l, `\Seen`)
+	}
+	read := w.f.State().Account.Reading.Read
+	w.wait(9 * 24 * time.Hour)
+	for _, l := range w.lessons {
+		if l.Label != model.Ordinary {
+			t.Fatalf("got %+v", l)
+		}
+	}
+	if len(w.lessons) != len(all) || w.f.State().Account.Reading.Read != read {
+		t.Errorf("%d lessons; %d were read before, %d after", len(w.lessons), read, w.f.State().Account.Reading.Read)
+	}
+}
+
+func TestWhoReadsEverythingSaysNothingByIt(t *testing.T) {
+	for name, flags := range map[string][]string{"the owner": nil, "a program, as it comes": {`\Seen`}} {
+		t.Run(name, func(t *testing.T) {
+			o := testOptions()
+			o.SilenceCalendar = true
+			w := newWorld(t, o)
+			for i := range 20 {
+				l, _ := w.deliver("INBOX", mail(fmt.Sprintf("m%d@x", i), "a@example.com", owner, "some words"), flags...)
+				w.wait(time.Hour)
+				w.flag(l, `\Seen`)
+				w.wait(12 * time.Hour)
+			}
+			w.wait(9 * 24 * time.Hour)
+			for _, l := range w.lessons {
+				if l.Label != model.Ordinary {
+					t.Fatalf("got %+v", l)
+				}
+			}
+			if tells, words := w.f.Reading(); tells != 0 || len(w.lessons) != 20 {
+				t.Errorf("reading tells %v: %s; %d lessons", tells, words, len(w.lessons))
+			}
+		})
+	}
+}
+
+func TestSilenceAboutAPersonalLetterThatWasReadIsUnknown(t *testing.T) {
+	o := testOptions()
+	o.SilenceCalendar = true
+	w := newWorld(t, o)
+	w.personal = true
+	read, _ := w.deliver("INBOX", mail("read@x", "ann@example.com", owner, "how are you"))
+	unread, _ := w.deliver("INBOX", mail("unread@x", "eve@example.com", owner, "please look"))
+	w.flag(read, `\Seen`)
+	w.wait(7 * time.Hour)
+	w.wantLessons("hours")
+	w.wait(9 * 24 * time.Hour)
+	w.wantLessons("days", "ordinary by silence")
+	if m := w.row(unread); m.Label != model.Ordinary {
+		t.Errorf("the unread one is %+v", m)
+	}
+	if n := w.f.State().Account.Unknown; n != 1 || w.row(read).Label != 0 || w.f.Counts().Judged != 1 {
+		t.Errorf("%d are unknown, %+v, %d judged", n, w.row(read), w.f.Counts().Judged)
+	}
+	w.flag(read, `\Seen`, `\Answered`)
+	w.wait(time.Minute)
+	w.wantLessons("a late answer", "important by answered")
+	if n := w.f.State().Account.Unknown; n != 0 {
+		t.Errorf("%d are unknown after the answer", n)
+	}
+}
+
+func TestWhatIsPutAsideUnreadIsANo(t *testing.T) {
+	w := newWorld(t, testOptions())
+	w.apply(&Opened{At: w.moment(), Mailbox: "Archive", UIDValidity: 1, Role: ingest.RoleArchive})
+	l, _ := w.deliver("INBOX", mail("news@x", "news@example.com", owner, "news"))
+	w.wait(time.Hour)
+	w.lessons = nil
+	w.move(l, "Archive")
+	w.wait(time.Minute)
+	w.wantLessons("archived unread", "ordinary by moved")
+	if m := w.row(l); m.Handled != store.HandledBinned {
+		t.Errorf("it was handled as %d", m.Handled)
+	}
+}
+
+func TestAMarkThatIsTakenOffMovesTheNextOfItsKindDown(t *testing.T) {
+	w := readerWorld(t, func(o *Options) { o.Shadow = ShadowOff })
+	w.teach()
+	l, m := w.urgent(1)
+	w.done(m)
+	w.flag(l, "$Important", `\Seen`)
+	w.wait(time.Hour)
+	_, before := w.deliver("INBOX", mail("next@x", "boss@example.com", owner, "urgent urgent please"))
+	w.flag(l, `\Seen`)
+	w.wait(time.Minute)
+	_, after := w.deliver("INBOX", mail("next2@x", "boss@example.com", owner, "urgent urgent please"))
+	if w.row(l).Label != model.Ordinary || !(after.Decision.Score < before.Decision.Score) {
+		t.Errorf("it is %+v; the next scored %v before and %v after", w.row(l), before.Decision.Score, after.Decision.Score)
+	}
+}
+
+func TestWhatIsReadAndPutIntoAnOwnFolderIsAYes(t *testing.T) {
+	w := newWorld(t, testOptions())
+	w.apply(&Opened{At: w.moment(), Mailbox: "Tax", UIDValidity: 1, Role: ingest.RoleOther})
+	l, _ := w.deliver("INBOX", mail("bill@x", "bills@example.com", owner, "your bill"))
+	w.flag(l, `\Seen`)
+	w.wait(time.Minute)
+	w.lessons = nil
+	w.move(l, "Tax", `\Seen`)
+	w.wait(time.Minute)
+	w.wantLessons("filed", "important by moved")
+}
