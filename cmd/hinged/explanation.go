@@ -33,8 +33,8 @@ func explanationText(ex desk.Explanation, message string, all bool) string {
 		room := screenLines - len(head) - len(explanationTail(ex, message, nil)) - 3
 		lessons = lessonLines(ex, min(mostLessons, room-leastParts-leastGroups-aroundLessons))
 		room -= len(lessons)
-		groups = min(kindsOf(ex), max(leastGroups, room-leastParts))
-		most = max(1, room-groups)
+		most = max(1, room-min(kindsOf(ex), max(leastGroups, room-leastParts)))
+		groups = room - len(shownParts(ex, most, false))
 	}
 	shown := shownParts(ex, most, all)
 	lines := append(head, "")

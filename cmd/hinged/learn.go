@@ -162,15 +162,16 @@ func lessonWords(l desk.Lesson, label string) string {
 	if others := othersWords(l.Message, l.Others); others != "" {
 		l.Name += " (" + others + ")"
 	}
-	mark := ""
+	mark, again := "", "; nothing changed"
 	if l.MarkChanged {
 		mark = "; " + l.MarkWords()
+		again = mark
 	}
 	switch l.Result {
 	case desk.LessonLearnt:
 		return fmt.Sprintf("%s: learnt as %s, score %+.3f → %+.3f%s", l.Name, label, l.Before, l.After, mark)
 	case desk.LessonKnown:
-		return fmt.Sprintf("%s: learnt as %s before, score %+.3f%s", l.Name, label, l.After, mark)
+		return fmt.Sprintf("%s: learnt as %s before%s, score %+.3f", l.Name, label, again, l.After)
 	case desk.LessonSent:
 		return fmt.Sprintf("%s: handed to the input topic, to be learnt as %s in its turn", l.Name, label)
 	default:

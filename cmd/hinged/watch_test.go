@@ -34,7 +34,7 @@ func TestTheViewFitsItsTerminal(t *testing.T) {
 		"hostile": {80, desk.Shown{Deed: desk.DeedMarked, From: "a\rb", Subject: "x\x1b[2J\u202ey\u2028z\n"},
 			"14:02  marked     a b: x [2J y z \n"},
 		"learnt": {80, desk.Shown{Deed: desk.DeedCorrected, From: "ann@example.org", Subject: "roof", Label: "ordinary", Source: "mark"},
-			"14:02  corrected  ann@example.org: roof (ordinary, you took the mark off)\n"},
+			"14:02  corrected  ann@example.org: roof (ordinary, you took the mark off it)\n"},
 		"without words": {80, desk.Shown{Deed: desk.DeedLearnt, Label: "important", Source: "answered"},
 			"14:02  learnt     (words not kept) (important, you answered it)\n"},
 	} {

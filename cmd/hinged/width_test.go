@@ -95,7 +95,7 @@ func TestNothingIsBrokenAtEightyColumns(t *testing.T) {
 		{[]string{"status", "--config", conf}, false, "nothing has been learnt yet"},
 		{[]string{"bootstrap", "--config", conf, "--months", "0", "--dry-run", "--last", "240"}, true, "会議の"},
 		{[]string{"bootstrap", "--config", conf, "--months", "0"}, true, "Next: hinged run"},
-		{[]string{"status", "--config", conf}, false, "wrong decisions"},
+		{[]string{"status", "--config", conf}, false, "false alarms"},
 		{[]string{"explain", "--config", conf, letter}, false, " score"},
 		{[]string{"words", "--config", conf}, false, "towards important"},
 		{[]string{"ledger", "--config", conf}, false, "marks"},

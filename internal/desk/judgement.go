@@ -20,7 +20,7 @@ type Judgement struct {
 	Messages  int `json:"messages"`  // number of messages that are judged
 	Important int `json:"important"` // number of them that were important
 	Figures
-	Baselines []BaselineFigures `json:"baselines"` // simple rules, judged on the same messages
+	Baselines []BaselineFigures `json:"baselines,omitempty"` // simple rules, judged on the same messages
 	// Better reports whether f1 is greater by 0.05 than that of each of the baselines.
 	Better bool `json:"better"`
 }
@@ -102,7 +102,7 @@ const withheldDays = 7
 
 // withheldOf counts them over the last days by the account's clock.
 func withheldOf(f *filter.Filter) []Withheld {
-	out := []Withheld{}
+	var out []Withheld
 	since := f.State().Account.Clock.Add(-withheldDays * 24 * time.Hour)
 	counts := map[string]int{}
 	for _, m := range f.Newest() {

@@ -113,7 +113,7 @@ type AccountStatus struct {
 	Judgement Judgement `json:"judgement"` // how good the decisions are
 	// Withheld counts the messages of the last seven days that are important and were left
 	// unmarked, or were not decided, by the reason, the most frequent first.
-	Withheld []Withheld `json:"withheld"`
+	Withheld []Withheld `json:"withheld,omitempty"`
 
 	LastArrival *time.Time `json:"last_arrival,omitempty"` // arrival of the newest message
 	LastLesson  *time.Time `json:"last_lesson,omitempty"`  // time of the last lesson

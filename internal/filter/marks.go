@@ -84,7 +84,7 @@ func (f *Filter) obstacle(e *Arrived, m *store.Message) store.Reason {
 // label that follows from silence alone is no word of the owner's.
 func (f *Filter) Withheld(k store.MessageKey, m *store.Message) store.Reason {
 	switch refused, _ := f.ledger.refused(k, m.ID); {
-	case refused:
+	case refused && m.Source != store.SourceExplicit:
 		return store.ReasonRefused
 	case m.Pending.Label == model.Ordinary, m.Label == model.Ordinary && m.Source > store.SourceSilence:
 		return store.ReasonOwner

@@ -81,7 +81,15 @@ func Of(x *featurize.Features, parts []filter.Contribution, from filter.Correspo
 	slices.SortFunc(all, func(a, b Reason) int {
 		return cmp.Or(cmp.Compare(math.Abs(b.Amount), math.Abs(a.Amount)), cmp.Compare(a.Text, b.Text))
 	})
-	var out Reasons
+	out := strongest(all)
+	for _, side := range [][]Reason{out.For, out.Against} {
+		slices.SortStableFunc(side, func(a, b Reason) int { return cmp.Compare(last(a), last(b)) })
+	}
+	return out
+}
+
+// strongest are the first of all, by descending |Amount|, on either side.
+func strongest(all []Reason) (out Reasons) {
 	for _, r := range all {
 		if math.Abs(r.Amount) < least*math.Abs(all[0].Amount) && !r.record {
 			continue
@@ -97,9 +105,6 @@ func Of(x *featurize.Features, parts []filter.Contribution, from filter.Correspo
 		case r.record:
 			(*side)[most-1] = r
 		}
-	}
-	for _, side := range [][]Reason{out.For, out.Against} {
-		slices.SortStableFunc(side, func(a, b Reason) int { return cmp.Compare(last(a), last(b)) })
 	}
 	return out
 }
