@@ -24,6 +24,9 @@
 #               protocol: the tables of docs/results.md (bench/quality.sh)
 # make bench-speed MTD=FILE OWNER=ADDRESS  what a message costs, beside bogofilter and
 #               wc -w: the table of docs/results.md (bench/speed.sh)
+# make bench-mailbox [ARGS='--questions 3']  made-up private mailboxes, judged by what their
+#               owners want, beside other tools where they can be had: the table of
+#               docs/results.md (bench/mailbox.sh)
 # make life MTD=FILE MIPS=FILE  the development streams lived through on a real mail
 #               server: the table of docs/results.md
 # make attacks  every kind of forged mail against a real mail server: the table of
@@ -103,7 +106,7 @@ MODULE = $(shell $(GO) list -m)
 ALONE = config internal/filter internal/lab model
 
 .NOTPARALLEL:
-.PHONY: demo run test check first setup fmt vet lint project race plain e2e whole build lab man install uninstall release fuzz soak bench learners attacks life bench-quality bench-scale bench-speed demo-picture screenshots recording notice clean
+.PHONY: demo run test check first setup fmt vet lint project race plain e2e whole build lab man install uninstall release fuzz soak bench learners attacks life bench-mailbox bench-quality bench-scale bench-speed demo-picture screenshots recording notice clean
 
 test: first plain race whole
 
@@ -258,6 +261,9 @@ bench:
 
 learners:
 	@GO='$(GO)' sh scripts/learners.sh '$(MTD)' '$(MIPS)'
+
+bench-mailbox:
+	@GO='$(GO)' sh bench/mailbox.sh $(ARGS)
 
 bench-quality:
 	@GO='$(GO)' sh bench/quality.sh '$(MTD)' '$(MIPS)'

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hinged/hinged/bench/mailbox/life"
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+const me = "me@example.org"
+
+// letterTo makes the text of a message.
+func letterTo(to, from, id string, at time.Time, header string) []byte {
+	return []byte(fmt.Sprintf("From: %s\r\nTo: %s\r\nSubject: About %s\r\nMessage-ID: <%s@example.org>\r\nDate: %s\r\n%s\r\nWords of %s.\r\n",
+		from, to, id, id, at.Format(time.RFC1123Z), header, id))
+}
+
+// small is a life of few messages, an hour from each other.
+func small(mail ...life.Mail) *life.Life {
+	l := &life.Life{Person: "small", Owner: []string{me}, TakesOff: 1, TrashKept: 48 * time.Hour, Mail: mail}
+	for i := range l.Mail {
+		m := &l.Mail[i]
+		m.At = time.Date(2026, 3, 2, 9+i, 0, 0, 0, time.UTC)
+		from, to, header := "ann@harbour.example", me, ""
+		if m.Folder == life.Sent {
+			from, to, header = me, from, fmt.Sprintf("In-Reply-To: <m%d@example.org>\r\n", i-1)
+		}
+		m.Raw = letterTo(to, from, fmt.Sprintf("m%d", i), m.At, header)
+		for n := range m.Acts {
+			m.Acts[n].At = m.At.Add(time.Duration(n+1) * time.Minute)
+		}
+	}
+	return l
+}
+
+// playSmall plays a small life, of which so many messages are live.
+func playSmall(t *testing.T, l *life.Life, past, live int, settings ...string) *played {
+	t.Helper()
+	h, err := defaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range append(settings, "prior=none") {
+		if err := h.set(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.live = live
+	h.options.Rules = []filter.Rule{{Match: "from:ann@harbour.example", Label: model.Important}}
+	o, err := h.open(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := h.play(o, past)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestOneRightAndOneWrongMarkAreHalfAPrecision(t *testing.T) {
+	l := small(
+		life.Mail{Folder: life.Inbox, Wanted: true, Kind: "bill"},
+		life.Mail{Folder: life.Inbox, Kind: "phishing", Acts: []life.Act{{Do: life.Read}}},
+	)
+	p := playSmall(t, l, 0, 2, "shadow=off")
+	o := ours(p)
+	if o.marks() != 2 || o.tally.Precision() != 0.5 || o.tally.Recall() != 1 || o.firstMark != 0 {
+		t.Errorf("%d marks, precision %v, recall %v, first on day %d; want 2, 0.5, 1 and 0", o.marks(), o.tally.Precision(), o.tally.Recall(), o.firstMark)
+	}
+	if bill := o.kinds["bill"]; bill.Hits != 1 || o.dangerous != 1 || o.kinds["phishing"].FalseAlarms != 1 {
+		t.Errorf("the kinds have %+v and %+v", bill, o.kinds["phishing"])
+	}
+	if o.takenOff != 1 {
+		t.Errorf("%d marks were taken off, want the wrong one", o.takenOff)
+	}
+}
+
+func TestNothingIsMarkedInShadow(t *testing.T) {
+	l := small(life.Mail{Folder: life.Inbox, Wanted: true}, life.Mail{Folder: life.Inbox})
+	o := ours(playSmall(t, l, 0, 2, "shadow=on"))
+	if o.marks() != 0 || o.firstMark != -1 || o.tally.Recall() != 0 {
+		t.Errorf("%d marks, the first on day %d, recall %v", o.marks(), o.firstMark, o.tally.Recall())
+	}
+}
+
+func TestThePastLiesWhereItsOwnerPutIt(t *testing.T) {
+	did := func(do ...life.Do) (acts []life.Act) {
+		for _, d := range do {
+			acts = append(acts, life.Act{Do: d})
+		}
+		return acts
+	}
+	l := small(
+		life.Mail{Folder: life.Inbox, Acts: did(life.Read, life.Delete)}, // and gone for good before the live part
+		life.Mail{Folder: life.Inbox, Acts: did(life.Delete)},
+		life.Mail{Folder: life.Inbox, Acts: did(life.Read, life.Answer)},
+		life.Mail{Folder: life.Sent},
+		life.Mail{Folder: life.Junk, Acts: did(life.Rescue)},
+		life.Mail{Folder: life.Inbox, Acts: did(life.ToArchive)},
+		life.Mail{Folder: life.Inbox, Wanted: true},
+	)
+	l.TrashKept = 5*time.Hour + 30*time.Minute
+	p := playSmall(t, l, 5, 1, "shadow=off")
+	h, err := defaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := h.open(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{} // what the folder of each message is for
+	for i := range l.Mail {
+		m, known := p.filter.State().Messages.Get(string(o.read[i].Key[:]))
+		got[fmt.Sprintf("m%d", i)] = "unknown"
+		if known {
+			got[fmt.Sprintf("m%d", i)] = ingest.Role(m.Role).String()
+		}
+	}
+	want := map[string]string{"m0": "unknown", "m1": "trash", "m2": "inbox", "m3": "sent", "m4": "inbox", "m5": "archive", "m6": "inbox"}
+	for m, role := range want {
+		if got[m] != role {
+			t.Errorf("%s lies in %s, want %s", m, got[m], role)
+		}
+	}
+	answered := false
+
+	for _, k := range p.filter.State().Messages.Keys() {
+		m, _ := p.filter.State().Messages.Get(k)
+		answered = answered || m.Source == store.SourceAnswered
+	}
+	if !answered {
+		t.Error("the answer taught nothing")
+	}
+}
+
+func TestTheSameSeedGivesTheSameTable(t *testing.T) {
+	table := func() string {
+		c, err := parse([]string{"-persons", "family,phone", "-seeds", "1", "-pasts", "30", "-questions", "2", "-csv"}, io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		if err := c.run(&b); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	first := table()
+	if second := table(); first != second {
+		t.Errorf("first:\n%s\nthen:\n%s", first, second)
+	}
+	if n := strings.Count(first, "\n"); n != 1+2*2 {
+		t.Errorf("%d lines:\n%s", n, first)
+	}
+}
+
+func TestTheRuleTakesPersonsAlone(t *testing.T) {
+	at := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		to, from, header string
+		want             bool
+	}{
+		"a person":            {"Bob <x@y.example>, Me <ME@example.org>", "ann@harbour.example", "", true},
+		"a list":              {me, "ann@harbour.example", "List-Unsubscribe: <https://harbour.example>\r\n", false},
+		"in bulk":             {me, "ann@harbour.example", "Precedence: bulk\r\n", false},
+		"an answering robot":  {me, "ann@harbour.example", "Auto-Submitted: auto-replied\r\n", false},
+		"written by hand":     {me, "ann@harbour.example", "Auto-Submitted: no\r\n", true},
+		"only Cc":             {"x@y.example", "ann@harbour.example", "Cc: " + me + "\r\n", false},
+		"nobody reads there":  {me, "Shop <no-reply@shop.example>", "", false},
+		"nor there":           {me, "shop.noreply+12@shop.example", "", false},
+		"a program's account": {me, "notifications@site.example", "", false},
+		"a person's work":     {me, "service@harbour.example", "", true},
+	} {
+		if got := rule(letterTo(c.to, c.from, "m", at, c.header), []string{me}); got != c.want {
+			t.Errorf("%s: the rule says %v", name, got)
+		}
+	}
+}
+
+func TestSettingsAreFoundByTheirPath(t *testing.T) {
+	h, err := defaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []string{"threshold.mode=budget", "threshold.per_day=3", "silence_days=5", "settle=2m", "featurize.names=false", "implicit_weight=0.5"} {
+		if err := h.set(s); err != nil {
+			t.Errorf("%s: %v", s, err)
+		}
+	}
+	o := &h.options
+	if o.Threshold.Mode != filter.ModeBudget || o.Threshold.PerDay != 3 || o.SilenceDays != 5 || o.Settle != 2*time.Minute || o.Featurize.Names || o.ImplicitWeight != 0.5 {
+		t.Errorf("the options are %+v", o)
+	}
+	for _, s := range []string{"threshold", "nothing=1", "threshold.mode.x=1", "silence_days=few", "marks=x", "prior=/none/such"} {
+		if h.set(s) == nil {
+			t.Errorf("%s is taken", s)
+		}
+	}
+	if slices.Equal(h.prior, nil) {
+		t.Error("there is no prior")
+	}
+}
