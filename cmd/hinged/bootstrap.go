@@ -64,7 +64,7 @@ have marked, and why.`,
   $ hinged bootstrap
   read 8592 messages from 2025-11-21 to 2026-11-21, 1709 of them your own
   …
-  Better than both. Next: hinged run; it marks from the next new message on.`,
+  Better than all three. Next: hinged run; it marks from the next new message on.`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
@@ -243,6 +243,7 @@ func printReport(w io.Writer, r *bootstrap.Report) {
 	line("hinged", r.Decisions)
 	line("people you write to", r.Baselines.KnownCorrespondents)
 	line("nothing is important", r.Baselines.NeverImportant)
+	line("everything is important", r.Baselines.AlwaysImportant)
 	_ = t.Flush() // w is a buffer
 	d := r.Decisions
 	fmt.Fprintf(w, "\nWrong decisions: %s.\n", wrongWords(d.FalseAlarms+d.Missed, r.Judged, d.FalseAlarms, d.Missed))
@@ -250,11 +251,11 @@ func printReport(w io.Writer, r *bootstrap.Report) {
 	case !r.SentFolder:
 		fmt.Fprintf(w, "What that is worth is not known without the folder of sent mail.\n")
 	case r.BeatsBaselines:
-		fmt.Fprintf(w, "It is better than both rules.\n")
+		fmt.Fprintf(w, "It is better than these rules.\n")
 	case r.Important == 0:
 		fmt.Fprintf(w, "Nothing was important, so there is nothing to be better at yet.\n")
 	default:
-		fmt.Fprintf(w, "It is not better than both rules.\n")
+		fmt.Fprintf(w, "It is not better than these rules.\n")
 	}
 }
 

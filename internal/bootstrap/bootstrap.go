@@ -78,7 +78,7 @@ type Report struct {
 	// was learnt, or while hinged was unsure. Status counts in the same way.
 	Decisions      evaluate.Figures   `json:"decisions"`
 	Baselines      evaluate.Baselines `json:"baselines"`       // the two baselines, judged on the same messages
-	BeatsBaselines bool               `json:"beats_baselines"` // whether the decisions have a better F1 than both baselines; a tie doesn't count
+	BeatsBaselines bool               `json:"beats_baselines"` // whether the decisions have a better F1 than each baseline; a tie doesn't count
 
 	InShadow    bool   `json:"in_shadow"`               // whether the daemon will decide and learn without setting marks yet
 	Marking     string `json:"marking"`                 // says in words whether the daemon will mark and, if not, what is missing

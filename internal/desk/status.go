@@ -155,7 +155,7 @@ func Summarise(name string, f *filter.Filter) AccountStatus {
 		Account: name, Paused: acc.Paused, PausedSince: TimeOf(acc.PausedSince),
 		Messages: acc.Messages, Decided: acc.Decided, Unsure: acc.Unsure,
 		Important: acc.Important, Ordinary: acc.Ordinary,
-		NeedImportant: o.MinImportant, NeedOrdinary: o.MinOrdinary,
+		NeedImportant: filter.FirstLabels, NeedOrdinary: 1,
 		Pending: c.Pending, CleanUps: acc.Bulk, Waiting: c.Waiting,
 		Mistakes: acc.Mistakes, Updates: acc.Updates, HingeLoss: acc.HingeLoss,
 		Judged: c.Judged, WrongDecisions: acc.FalseAlarms + acc.Missed, FalseAlarms: acc.FalseAlarms, Missed: acc.Missed,
@@ -198,15 +198,17 @@ type StandingStatus struct {
 	Precision float64 `json:"precision"` // precision of the decisions
 	Recall    float64 `json:"recall"`    // recall of the decisions
 	// KnownCorrespondentsF1 is the F1 of a baseline: mail is important if the owner had
-	// written to its sender before. The other baseline, never important, has an F1 of 0.
+	// written to its sender before. Marking nothing has an F1 of 0, and
+	// EverythingF1 is that of marking everything.
 	KnownCorrespondentsF1 float64 `json:"known_correspondents_f1"`
-	Beats                 bool    `json:"beats_baselines"` // whether f1 is better than both; a tie doesn't count
+	EverythingF1          float64 `json:"everything_f1"`
+	Beats                 bool    `json:"beats_baselines"` // whether f1 is better than each; a tie doesn't count
 }
 
 func standingOf(s filter.Standing) StandingStatus {
 	return StandingStatus{
 		Labels: s.Labels, Important: s.Important, F1: s.Decisions.F1(), Precision: s.Decisions.Precision(),
-		Recall: s.Decisions.Recall(), KnownCorrespondentsF1: s.Correspondents.F1(), Beats: s.Beats(),
+		Recall: s.Decisions.Recall(), KnownCorrespondentsF1: s.Correspondents.F1(), EverythingF1: s.Everything().F1(), Beats: s.Beats(),
 	}
 }
 

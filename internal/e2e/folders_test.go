@@ -67,7 +67,7 @@ func TestBootstrapSaysWhenThereIsNoFolderOfSentMail(t *testing.T) {
 				t.Fatalf("%v\n%s", err, words)
 			}
 			warned := strings.Contains(words, "WARNING: no folder of sent mail was found")
-			boasts := strings.Contains(words, "better than both")
+			boasts := strings.Contains(words, "is better than these rules")
 			if warned != !r.SentFolder || warned && boasts {
 				t.Errorf("it warns: %v, boasts: %v\n%s", warned, boasts, words)
 			}

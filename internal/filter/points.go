@@ -17,6 +17,9 @@ type point struct {
 	Slot  uint16
 }
 
+// important is how much of an important message it counts as: 0 or 1.
+func (p *point) important() float64 { return float64((p.Label + model.Important) >> 1) }
+
 func pointOf(slot uint32, s *store.Scored) point {
 	return point{Score: float64(s.Score), Label: s.Label, Slot: uint16(slot)}
 }

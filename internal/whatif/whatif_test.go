@@ -103,7 +103,7 @@ func TestTheDaysMarksAndTheEndOfTheShadow(t *testing.T) {
 	o.Shadow = filter.ShadowAuto
 	l := newLife(t, boltfile.Options{}, o)
 	l.live(600)
-	got := l.run(newRuns(t), Settings{PerDay: new(2), MinPrecision: new(1.0)})
+	got := l.run(newRuns(t), Settings{PerDay: new(2), Precision: new(0.99)})
 	days := map[string]int{}
 	st := l.w.Filter().State()
 	for _, k := range st.Messages.Keys() {
