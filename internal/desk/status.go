@@ -201,7 +201,7 @@ type StandingStatus struct {
 	// written to its sender before. Marking nothing has an F1 of 0, and
 	// EverythingF1 is that of marking everything.
 	KnownCorrespondentsF1 float64 `json:"known_correspondents_f1"`
-	EverythingF1          float64 `json:"everything_f1"`
+	EverythingF1          float64 `json:"everything_f1"`   // f1 of marking everything
 	Beats                 bool    `json:"beats_baselines"` // whether f1 is better than each; a tie doesn't count
 }
 
