@@ -61,9 +61,6 @@ type Judging struct {
 	// ProvisionalMarked is that of mail which we marked; 0: it does not.
 	Provisional       Duration `toml:"provisional"`
 	ProvisionalMarked Duration `toml:"provisional_marked"`
-	MinImportant      int      `toml:"min_important"`
-	MinOrdinary       int      `toml:"min_ordinary"`
-	MinPrecision      float64  `toml:"min_precision"` // of the marks that shadow would have set, for it to end
 	MaxWeights        int      `toml:"max_weights"`
 	MaxMessages       int      `toml:"max_messages"`
 	KeepDays          int      `toml:"keep_days"` // how long mail is remembered; 0: for ever
@@ -139,10 +136,12 @@ type Learner struct {
 // Threshold chooses how much is marked.
 type Threshold struct {
 	Mode        string  `toml:"mode"`
-	Share       float64 `toml:"share"`   // of all mail, above 0 and below 1
-	PerDay      int     `toml:"per_day"` // marks a day at most; 0: no limit
-	Cost        float64 `toml:"cost"`    // false alarms that one missed message is worth
-	Value       float64 `toml:"value"`   // the score, when the mode is fixed
+	Precision   float64 `toml:"precision"` // auto: of what is marked at least this share is important
+	Missed      float64 `toml:"missed"`    // missed: at most this share of what is important goes unmarked
+	Share       float64 `toml:"share"`     // of all mail, above 0 and below 1
+	PerDay      int     `toml:"per_day"`   // marks a day at most; 0: no limit
+	Cost        float64 `toml:"cost"`      // false alarms that one missed message is worth
+	Value       float64 `toml:"value"`     // the score, when the mode is fixed
 	UnsureShare float64 `toml:"unsure_share"`
 }
 
@@ -181,7 +180,7 @@ var (
 	kernels        = []string{"linear", "polynomial", "normalised", "gaussian"}
 	forgettings    = []string{"projectron", "oldest", "weakest", "forgetron"}
 	zeroMeanings   = []string{"unsure", "negative", "positive"}
-	thresholdModes = []string{"auto", "budget", "cost", "fixed"}
+	thresholdModes = []string{"auto", "missed", "budget", "cost", "fixed"}
 	labels         = []string{"important", "ordinary"}
 	featureValues  = []string{"binary", "counts", "log-counts"}
 	subaddresses   = []string{"+", "-", "none"}

@@ -39,12 +39,9 @@ func defaultJudging() Judging {
 		Provisional:       Duration(6 * time.Hour),
 		ProvisionalMarked: Duration(3 * day),
 
-		MinImportant: 20,
-		MinOrdinary:  20,
-		MinPrecision: 0.45,
-		MaxWeights:   1 << 20,
-		MaxMessages:  100_000,
-		Prior:        "default",
+		MaxWeights:  1 << 20,
+		MaxMessages: 100_000,
+		Prior:       "default",
 		Learner: Learner{
 			Kind:           "dual",
 			Margin:         1,
@@ -61,6 +58,8 @@ func defaultJudging() Judging {
 		},
 		Threshold: Threshold{
 			Mode:        "auto",
+			Precision:   0.45,
+			Missed:      0.05,
 			Share:       0.1,
 			Cost:        3,
 			UnsureShare: 0.03,

@@ -208,9 +208,6 @@ func (t table) judging(a *Judging, defaults Learner) {
 	t.check(a.Silence.Std()%day == 0 && a.Silence.Std() <= 365*day, "silence", "not a number of days", a.Silence, `whole days, "1d" to "365d", or "0s" for never`)
 	t.duration("provisional", a.Provisional, 0, 365*day)
 	t.duration("provisional_marked", a.ProvisionalMarked, 0, 365*day)
-	t.integer("min_important", a.MinImportant, 0, 1_000_000)
-	t.integer("min_ordinary", a.MinOrdinary, 0, 1_000_000)
-	t.number("min_precision", a.MinPrecision, 0, 1, "0 to 1")
 	t.integer("max_weights", a.MaxWeights, 100, 100_000_000)
 	t.integer("max_messages", a.MaxMessages, 200, 10_000_000)
 	t.integer("keep_days", a.KeepDays, 0, 36_500)
@@ -458,6 +455,8 @@ func (t table) kernel(l *Learner, defaults Learner) {
 func (t table) threshold(h *Threshold) {
 	defaults := DefaultAccount().Threshold
 	t.choice("mode", h.Mode, thresholdModes)
+	t.number("precision", h.Precision, 0, 0.99, "0 to 0.99 (0.6: at least 6 of 10 marks are right)")
+	t.number("missed", h.Missed, 0.001, 0.9, "a share of the important mail, 0.001 to 0.9 (0.05 is 5 %)")
 	t.number("share", h.Share, 0.0001, 0.9999, "a share of all mail, 0.0001 to 0.9999 (0.1 is 10 %)")
 	t.integer("per_day", h.PerDay, 0, 100_000)
 	t.number("cost", h.Cost, 1e-3, 1e3, "0.001 to 1000 false alarms for one missed message")
@@ -467,6 +466,8 @@ func (t table) threshold(h *Threshold) {
 		return
 	}
 	with := fmt.Sprintf("with mode = %q", h.Mode)
+	t.useless(h.Mode != "auto" && h.Precision != defaults.Precision, "precision", with)
+	t.useless(h.Mode != "missed" && h.Missed != defaults.Missed, "missed", with)
 	t.useless(h.Mode != "budget" && h.Share != defaults.Share, "share", with)
 	t.useless(h.Mode != "cost" && h.Cost != defaults.Cost, "cost", with)
 	t.useless(h.Mode != "fixed" && h.Value != 0, "value", with)

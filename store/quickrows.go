@@ -148,6 +148,8 @@ func (m *Message) quick(r *rowReader) {
 
 func (m *Message) quickMore(number uint64, r *rowReader) {
 	switch number {
+	case 71:
+		m.Probability = float32(r.float())
 	case 17:
 		m.Seen = r.bool()
 	case 18:

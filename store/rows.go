@@ -152,11 +152,8 @@ type Account struct {
 	// Undone counts marks that were taken back because the owner asked for that.
 	Undone uint64 `cbor:"51,keyasint,omitempty"`
 
-	// Proven: the decisions have beaten the baselines and marks were set since, so
-	// that the shadow has ended. Ahead: at how many important labels in a row they
-	// did.
-	Proven bool   `cbor:"40,keyasint,omitempty"`
-	Ahead  uint32 `cbor:"45,keyasint,omitempty"`
+	// Proven: marks were set once it could be told how often they would be right.
+	Proven bool `cbor:"40,keyasint,omitempty"`
 	// ProvenAt is when Proven became true.
 	ProvenAt Moment `cbor:"65,keyasint,omitempty"`
 	// HeardDay and HeardSeq are ActiveDays and Messages when the owner's last
@@ -341,17 +338,19 @@ type CleanUp struct {
 
 // Message is what the account remembers of one message.
 type Message struct {
-	Seq       uint64      `cbor:"1,keyasint"` // its number in order of arrival, from 1
-	ID        ID          `cbor:"2,keyasint,omitempty"`
-	Sender    ID          `cbor:"3,keyasint,omitempty"`
-	Arrived   Moment      `cbor:"4,keyasint,omitempty"`
-	Outcome   Outcome     `cbor:"5,keyasint,omitempty"`
-	Score     float64     `cbor:"6,keyasint,omitempty"`
-	Threshold float64     `cbor:"7,keyasint,omitempty"`
-	Label     model.Label `cbor:"8,keyasint,omitempty"` // last label learnt, 0: none
-	Source    Source      `cbor:"9,keyasint,omitempty"`
-	Pending   Pending     `cbor:"10,keyasint,omitempty"`
-	Reason    Reason      `cbor:"11,keyasint,omitempty"` // why the outcome is not the threshold's alone
+	Seq       uint64  `cbor:"1,keyasint"` // its number in order of arrival, from 1
+	ID        ID      `cbor:"2,keyasint,omitempty"`
+	Sender    ID      `cbor:"3,keyasint,omitempty"`
+	Arrived   Moment  `cbor:"4,keyasint,omitempty"`
+	Outcome   Outcome `cbor:"5,keyasint,omitempty"`
+	Score     float64 `cbor:"6,keyasint,omitempty"`
+	Threshold float64 `cbor:"7,keyasint,omitempty"`
+	// Probability is how likely it was important, by its score; 0: too little was known to say.
+	Probability float32     `cbor:"71,keyasint,omitempty"`
+	Label       model.Label `cbor:"8,keyasint,omitempty"` // last label learnt, 0: none
+	Source      Source      `cbor:"9,keyasint,omitempty"`
+	Pending     Pending     `cbor:"10,keyasint,omitempty"`
+	Reason      Reason      `cbor:"11,keyasint,omitempty"` // why the outcome is not the threshold's alone
 	// SilenceFrom is Account.ActiveDays when waiting for silence began, plus 1; 0
 	// when silence is not waited for. Not in the digest: it tells moments.
 	SilenceFrom uint32 `cbor:"12,keyasint,omitempty" digest:"-"`

@@ -182,12 +182,10 @@ func judgingOptions(a *config.Judging, owner []string) filter.Options {
 	o.Featurize = featurizeOptions(&a.Featurize, owner)
 	t := &a.Threshold
 	o.Threshold = filter.Threshold{
-		Mode: filter.Mode(t.Mode), Share: t.Share, PerDay: t.PerDay, Cost: t.Cost, Value: t.Value, UnsureShare: t.UnsureShare,
+		Mode: filter.Mode(t.Mode), Precision: t.Precision, Missed: t.Missed, Share: t.Share, PerDay: t.PerDay, Cost: t.Cost, Value: t.Value, UnsureShare: t.UnsureShare,
 	}
 	o.NamesFor = time.Duration(a.Featurize.NamesDays) * 24 * time.Hour
 	o.Shadow = filter.Shadow(a.Shadow)
-	o.MinImportant, o.MinOrdinary = a.MinImportant, a.MinOrdinary
-	o.MinPrecision = a.MinPrecision
 	o.Settle = time.Duration(a.Settle)
 	o.SilenceDays = int(time.Duration(a.Silence) / (24 * time.Hour))
 	o.Dual.Window, o.Dual.Steps = a.Learner.Window, a.Learner.Steps

@@ -111,7 +111,9 @@ func (f *evalFlags) define(c *cobra.Command) {
 	flags.IntVar(&a.Learner.MaxSupports, "max-supports", a.Learner.MaxSupports, "with a kernel, the greatest number of examples to keep")
 	f.forget = cli.ChoiceVar(c, "forget", a.Learner.Forget, "which example to remove beyond that", "projectron", "oldest", "weakest", "forgetron")
 
-	f.threshold = cli.ChoiceVar(c, "threshold", a.Threshold.Mode, "how to choose the threshold", "auto", "budget", "cost", "fixed")
+	f.threshold = cli.ChoiceVar(c, "threshold", a.Threshold.Mode, "how to choose the threshold", "auto", "missed", "budget", "cost", "fixed")
+	flags.Float64Var(&a.Threshold.Precision, "precision", a.Threshold.Precision, "auto: share of the marked mail that must be important")
+	flags.Float64Var(&a.Threshold.Missed, "missed", a.Threshold.Missed, "missed: greatest share of the important mail that may go\nunmarked")
 	flags.Float64Var(&a.Threshold.Share, "share", a.Threshold.Share, "budget: share of mail to mark")
 	flags.Float64Var(&a.Threshold.Cost, "cost", a.Threshold.Cost, "cost: one missed message counts as many false alarms as this")
 	flags.Float64Var(&a.Threshold.Value, "value", a.Threshold.Value, "fixed: the score above which a message is important")
@@ -120,8 +122,6 @@ func (f *evalFlags) define(c *cobra.Command) {
 	flags.StringVar(&a.Prior, "prior", a.Prior, "weights to begin with: default, none, zero, or a `file`")
 	flags.IntVar(&a.KeepDays, "keep-days", a.KeepDays, "remember messages for this many days, and those of the\nwindow; 0: all. As for mail from Kafka: 30")
 	flags.IntVar(&a.MaxWeights, "max-weights", a.MaxWeights, "greatest number of weights. As for mail from Kafka: 16384")
-	flags.IntVar(&a.MinImportant, "min-important", a.MinImportant, "decide only after this many important labels")
-	flags.IntVar(&a.MinOrdinary, "min-ordinary", a.MinOrdinary, "decide only after this many ordinary labels")
 }
 
 // run plays and prints.
@@ -161,6 +161,8 @@ func (f *evalFlags) useless(cmd *cobra.Command) error {
 		{"steps", "learner", "dual", f.learner.Value},
 		{"variant", "learner", "passive-aggressive", f.learner.Value},
 		{"gamma", "kernel", "gaussian", f.kernel.Value},
+		{"precision", "threshold", "auto", f.threshold.Value},
+		{"missed", "threshold", "missed", f.threshold.Value},
 		{"share", "threshold", "budget", f.threshold.Value},
 		{"cost", "threshold", "cost", f.threshold.Value},
 		{"value", "threshold", "fixed", f.threshold.Value},

@@ -47,7 +47,7 @@ func kafkaServer() func(*testscript.TestScript, bool, []string) {
 		ts.Check(err)
 		f, err := os.OpenFile(ts.MkAbs(args[0]), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		ts.Check(err)
-		_, err = fmt.Fprintf(f, "[kafka]\nbrokers = [%q]\ntls = \"none\"\nmin_important = 2\nmin_ordinary = 2\n", address)
+		_, err = fmt.Fprintf(f, "[kafka]\nbrokers = [%q]\ntls = \"none\"\n", address)
 		ts.Check(err)
 		ts.Check(f.Close())
 	}

@@ -86,7 +86,7 @@ func TestEveryUsageErrorHasItsHint(t *testing.T) {
 		{"eval --feedback soon " + mail, "want one of immediate, delayed", "hinged eval --help"},
 		{"eval --learner svm " + mail, "want one of dual, passive-aggressive, margin, perceptron", "hinged eval --help"},
 		{"eval --zero maybe " + mail, "want one of unsure, negative, positive", "hinged eval --help"},
-		{"eval --threshold f1 " + mail, "want one of auto, budget, cost, fixed", "hinged eval --help"},
+		{"eval --threshold f1 " + mail, "want one of auto, missed, budget, cost, fixed", "hinged eval --help"},
 		{"eval --values tfidf " + mail, "want one of binary, counts, log-counts", "hinged eval --help"},
 		{"eval --margin 2 " + mail, "--margin has no effect without --learner margin", "hinged eval --help"},
 		{"eval --learner margin --aggressiveness 1 " + mail, "--aggressiveness has no effect without --learner dual or passive-aggressive", "hinged eval --help"},
@@ -101,7 +101,7 @@ func TestEveryUsageErrorHasItsHint(t *testing.T) {
 		{"eval --threshold cost --cost 0 " + mail, "threshold cost is 0", "hinged eval --help"},
 		{"eval --threshold fixed --value NaN " + mail, "threshold value is NaN", "hinged eval --help"},
 		{"eval --unsure-share 1 " + mail, "unsure share is 1", "hinged eval --help"},
-		{"eval --min-important -1 " + mail, "least numbers of labels", "hinged eval --help"},
+		{"eval --precision 1.5 " + mail, "the precision promised", "hinged eval --help"},
 		{"eval --margin x " + mail, `invalid argument "x"`, "hinged eval --help"},
 	}
 	for _, c := range rootCommand().Commands() {

@@ -20,14 +20,14 @@ import (
 
 // whatifFlags are the settings to try, and how to print.
 type whatifFlags struct {
-	path, account                        string
-	asJSON                               bool
-	learner, threshold, prior            *cli.Choice
-	aggressiveness, margin               float64
-	share, cost, value                   float64
-	unsureShare, minPrecision            float64
-	variant, window, steps, perDay       int
-	minImportant, minOrdinary, differing int
+	path, account                  string
+	asJSON                         bool
+	learner, threshold, prior      *cli.Choice
+	aggressiveness, margin         float64
+	share, cost, value             float64
+	unsureShare, precision, missed float64
+	variant, window, steps, perDay int
+	differing                      int
 }
 
 func whatifCommand() *cobra.Command {
@@ -73,15 +73,14 @@ func (f *whatifFlags) define(c *cobra.Command) {
 	flags.IntVar(&f.variant, "variant", 0, "passive-aggressive: 1 (PA-I) or 2 (PA-II)")
 	flags.IntVar(&f.window, "window", 0, "dual: replay steps choose among this many of the last lessons;\n0: no replay")
 	flags.IntVar(&f.steps, "steps", 0, "dual: number of replay steps for each message")
-	f.threshold = cli.ChoiceVar(c, "threshold", "", "how to choose the threshold", "auto", "budget", "cost", "fixed")
+	f.threshold = cli.ChoiceVar(c, "threshold", "", "how to choose the threshold", "auto", "missed", "budget", "cost", "fixed")
+	flags.Float64Var(&f.precision, "precision", 0, "auto: share of the marked mail that must be important")
+	flags.Float64Var(&f.missed, "missed", 0, "missed: greatest share of the important mail that may go\nunmarked")
 	flags.Float64Var(&f.share, "share", 0, "budget: share of mail to mark")
 	flags.IntVar(&f.perDay, "per-day", 0, "greatest number of marks in a day; 0: no limit")
 	flags.Float64Var(&f.cost, "cost", 0, "cost: one missed message counts as many false alarms as this")
 	flags.Float64Var(&f.value, "value", 0, "fixed: the score above which a message is important")
 	flags.Float64Var(&f.unsureShare, "unsure-share", 0, "greatest share of mail that may be unsure")
-	flags.IntVar(&f.minImportant, "min-important", 0, "decide only after this many important labels")
-	flags.IntVar(&f.minOrdinary, "min-ordinary", 0, "decide only after this many ordinary labels")
-	flags.Float64Var(&f.minPrecision, "min-precision", 0, "end the shadow once this share of marks would be right")
 	f.prior = cli.ChoiceVar(c, "prior", "", "weights to begin with", "default", "none")
 }
 
@@ -93,8 +92,7 @@ func (f *whatifFlags) settings(c *cobra.Command) whatif.Settings {
 		"variant": func() { s.Variant = &f.variant }, "window": func() { s.Window = &f.window }, "steps": func() { s.Steps = &f.steps },
 		"share": func() { s.Share = &f.share }, "per-day": func() { s.PerDay = &f.perDay }, "cost": func() { s.Cost = &f.cost },
 		"value": func() { s.Value = &f.value }, "unsure-share": func() { s.UnsureShare = &f.unsureShare },
-		"min-important": func() { s.MinImportant = &f.minImportant }, "min-ordinary": func() { s.MinOrdinary = &f.minOrdinary },
-		"min-precision": func() { s.MinPrecision = &f.minPrecision },
+		"precision": func() { s.Precision = &f.precision }, "missed": func() { s.Missed = &f.missed },
 	} {
 		if c.Flags().Changed(name) {
 			set()

@@ -37,6 +37,9 @@ type Decision struct {
 	Score float64 `json:"score"`
 	// Threshold is the score at which the message would have been important.
 	Threshold float64 `json:"threshold"`
+	// Probability is how likely the message is important, by how labels followed such
+	// scores of late; absent while too little is known.
+	Probability float64 `json:"probability,omitempty"`
 	// Reason is set if the threshold alone does not explain the decision or the missing
 	// mark.
 	Reason string `json:"reason,omitempty" jsonschema:"enum=too few labels yet,enum=within the unsure band,enum=shadow,enum=rule,enum=daily budget spent,enum=the owner had labelled it,enum=the owner removed this mark before,enum=another copy was decided before,enum=it claims to be from the owner"`

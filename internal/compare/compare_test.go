@@ -21,7 +21,6 @@ import (
 func testOptions() filter.Options {
 	o := filter.DefaultOptions()
 	o.Featurize.Owner = []string{"owner@example.org"}
-	o.MinImportant, o.MinOrdinary = 5, 5
 	return o
 }
 

@@ -92,7 +92,7 @@ var opened = ingest.MailboxOpened{Mailbox: "INBOX", Role: ingest.RoleInbox, UIDV
 func testOptions() filter.Options {
 	o := filter.DefaultOptions()
 	o.Featurize.Owner = []string{owner}
-	o.MinImportant, o.MinOrdinary, o.Settle, o.Shadow = 1, 1, 0, filter.ShadowOff
+	o.Settle, o.Shadow = 0, filter.ShadowOff
 	o.Threshold = filter.Threshold{Mode: filter.ModeFixed}
 	return o
 }

@@ -48,7 +48,7 @@ func startStream(t *testing.T) (w *streamWorld, stop func()) {
 	}
 	dir := t.TempDir()
 	o := filter.DefaultOptions()
-	o.MinImportant, o.MinOrdinary, o.Shadow = 0, 0, filter.ShadowOff
+	o.Shadow = filter.ShadowOff
 	w = &streamWorld{client: client, path: filepath.Join(dir, "store.db"), options: stream.Options{
 		Broker: stream.Client(client), Topics: topics, Filter: o,
 		Owner: func(key string) []string { return []string{key + "@example.org"} },
@@ -264,7 +264,7 @@ func TestAReloadGivesTheStreamOtherSettings(t *testing.T) {
 	t.Cleanup(func() { other.Close() })
 	for n := range 4 {
 		w.put(t, streamMail(3*n), streamMail(3*n+1), streamMail(3*n+2))
-		next.Filter.MinImportant = 10 + n
+		next.Filter.SilenceDays = 10 + n
 		if n == 2 {
 			next.Broker = stream.Client(other)
 		}
@@ -272,14 +272,14 @@ func TestAReloadGivesTheStreamOtherSettings(t *testing.T) {
 			t.Fatalf("Reload = %+v, %v", got, err)
 		}
 		wrong := next
-		wrong.Filter.TimeZone, wrong.Filter.MinImportant = "Nowhere/Land", 77
+		wrong.Filter.TimeZone, wrong.Filter.SilenceDays = "Nowhere/Land", 77
 		if got, err := w.daemon.Reload(t.Context(), nil, &wrong); err == nil || got.Stream {
 			t.Fatalf("settings that can't be: %+v, %v", got, err)
 		}
 		// One more, whose record is certainly after them.
 		w.put(t, kafka.Feedback{Message: kafka.Ref{MessageID: fmt.Sprintf("%d@example.net", 3*n)}, Important: true, Source: "explicit"})
 		s := w.done(t, uint64(4*(n+1)))
-		if a := s.Accounts[0]; a.NeedImportant != 10+n || a.Messages != uint64(3*(n+1)) || a.Important != uint64(n+1) {
+		if a := s.Accounts[0]; a.Messages != uint64(3*(n+1)) || a.Important != uint64(n+1) {
 			t.Errorf("after reload %d: %+v", n, a)
 		}
 	}

@@ -57,7 +57,7 @@ var homeStart = time.Date(2026, 2, 12, 7, 0, 0, 0, time.UTC)
 func homeOptions() filter.Options {
 	o := filter.DefaultOptions()
 	o.Featurize.Owner = []string{demo.OwnerAddress}
-	o.MinImportant, o.MinOrdinary, o.Settle, o.Shadow = 2, 2, 0, filter.ShadowOff
+	o.Settle, o.Shadow = 0, filter.ShadowOff
 	return o
 }
 

@@ -243,8 +243,6 @@ time_zone = %q
 # Your own account would begin in shadow: it decides and marks nothing until it
 # has learnt enough. Here it may mark at once.
 shadow = "off"
-min_important = 8
-min_ordinary = 8
 # How long a correction must stand before it counts: 60 s by default.
 settle = "%v"
 

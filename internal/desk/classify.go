@@ -31,13 +31,16 @@ func (q *ClassifyRequest) Raw() *[]byte { return &q.Mail }
 
 // Classification is what `hinged classify` prints for one message.
 type Classification struct {
-	File      string   `json:"file,omitempty"`    // the path, with # and the number of the message if a file has several; - is standard input
-	Outcome   string   `json:"outcome"`           // important, unsure or ordinary
-	Reason    string   `json:"reason"`            // what decided: the threshold, or the reason for another outcome
-	Score     float64  `json:"score"`             // score that the message would have if it arrived now
-	Threshold float64  `json:"threshold"`         // threshold that the score is compared with
-	Defects   []string `json:"defects,omitempty"` // what is broken in the message, in words
-	Parts     []Part   `json:"parts,omitempty"`   // the 24 strongest parts of the score, by descending |amount|; explain has all
+	File      string  `json:"file,omitempty"` // the path, with # and the number of the message if a file has several; - is standard input
+	Outcome   string  `json:"outcome"`        // important, unsure or ordinary
+	Reason    string  `json:"reason"`         // what decided: the threshold, or the reason for another outcome
+	Score     float64 `json:"score"`          // score that the message would have if it arrived now
+	Threshold float64 `json:"threshold"`      // threshold that the score is compared with
+	// Probability is how likely the message is important, by how labels followed such
+	// scores; absent while too little is known.
+	Probability float64  `json:"probability,omitempty"`
+	Defects     []string `json:"defects,omitempty"` // what is broken in the message, in words
+	Parts       []Part   `json:"parts,omitempty"`   // the 24 strongest parts of the score, by descending |amount|; explain has all
 }
 
 // strongestParts is how many parts a Classification has. All are hundreds, and writing them
@@ -61,7 +64,7 @@ func classify(ctx context.Context, a Account, q ClassifyRequest) (c Classificati
 	err = a.Look(ctx, State, func(d *Desk) error {
 		err := d.Filter.Classify(m, func(v filter.Decision, features *featurize.Features) {
 			c = Classification{
-				Outcome: v.Outcome.String(), Reason: v.Reason.String(), Score: v.Score, Threshold: v.Threshold,
+				Outcome: v.Outcome.String(), Reason: v.Reason.String(), Score: v.Score, Threshold: v.Threshold, Probability: filter.Rounded(float32(v.Probability)),
 				Defects: m.Defects,
 			}
 			if !q.Brief {

@@ -52,20 +52,24 @@ type Explanation struct {
 	Others []string `json:"others,omitempty"`
 	// Copies are the keys of other messages that have the Message-ID of this one, whatever
 	// it was requested by.
-	Copies     []string   `json:"copies,omitempty"`
-	Known      bool       `json:"known"`                  // whether the message was seen before; otherwise it is decided as if it had just arrived
-	Arrived    *time.Time `json:"arrived,omitempty"`      // when the message arrived, according to the mail server
-	Outcome    string     `json:"outcome"`                // decision at arrival: important, unsure, ordinary or undecided
-	Reason     string     `json:"reason"`                 // what decided: the threshold, or the reason for another outcome
-	Rule       string     `json:"rule,omitempty"`         // the rule that decided at arrival, such as from:ann@example.org, if it is still configured
-	ScoreThen  float64    `json:"score_at_arrival"`       // score at arrival
-	Threshold  float64    `json:"threshold_at_arrival"`   // threshold at arrival
-	Label      string     `json:"label,omitempty"`        // label learnt for the message: important or ordinary
-	Source     string     `json:"label_source,omitempty"` // where the label came from
-	Score      float64    `json:"score"`                  // score with the current weights
-	Now        float64    `json:"threshold"`              // the current threshold
-	OutcomeNow string     `json:"outcome_now"`            // OutcomeNow is the decision that would be made now. If the message has a label, that is its outcome, and this is the decision on another message like it.
-	RuleNow    string     `json:"rule_now,omitempty"`     // RuleNow is the rule that would decide now, regardless of the score.
+	Copies    []string   `json:"copies,omitempty"`
+	Known     bool       `json:"known"`                // whether the message was seen before; otherwise it is decided as if it had just arrived
+	Arrived   *time.Time `json:"arrived,omitempty"`    // when the message arrived, according to the mail server
+	Outcome   string     `json:"outcome"`              // decision at arrival: important, unsure, ordinary or undecided
+	Reason    string     `json:"reason"`               // what decided: the threshold, or the reason for another outcome
+	Rule      string     `json:"rule,omitempty"`       // the rule that decided at arrival, such as from:ann@example.org, if it is still configured
+	ScoreThen float64    `json:"score_at_arrival"`     // score at arrival
+	Threshold float64    `json:"threshold_at_arrival"` // threshold at arrival
+	// Probability is how likely the message was important at its arrival, by how labels
+	// followed such scores; absent if too little was known.
+	Probability float64 `json:"probability,omitempty"`
+	Mattered    string  `json:"mattered,omitempty"`     // the probability in words, such as 7 in 10 such messages mattered
+	Label       string  `json:"label,omitempty"`        // label learnt for the message: important or ordinary
+	Source      string  `json:"label_source,omitempty"` // where the label came from
+	Score       float64 `json:"score"`                  // score with the current weights
+	Now         float64 `json:"threshold"`              // the current threshold
+	OutcomeNow  string  `json:"outcome_now"`            // OutcomeNow is the decision that would be made now. If the message has a label, that is its outcome, and this is the decision on another message like it.
+	RuleNow     string  `json:"rule_now,omitempty"`     // RuleNow is the rule that would decide now, regardless of the score.
 	// UnsureFrom is the lower end of the band below the threshold in which messages are
 	// unsure.
 	UnsureFrom float64 `json:"unsure_from"`
@@ -158,13 +162,13 @@ func (d *Desk) explanation(k store.MessageKey, from store.ID, ex filter.Explanat
 
 // missing says in words what must be learnt before anything is decided.
 func missing(f *filter.Filter) string {
-	a, o := f.State().Account, f.Options()
 	var want []string
-	if need := uint64(o.MinImportant); a.Important < need {
-		want = append(want, fmt.Sprintf("%d more that you call important", need-a.Important))
+	s := f.Standing()
+	if s.Important == 0 {
+		want = append(want, "one that you call important")
 	}
-	if need := uint64(o.MinOrdinary); a.Ordinary < need {
-		want = append(want, fmt.Sprintf("%d more that you call ordinary", need-a.Ordinary))
+	if s.Important == s.Labels {
+		want = append(want, "one that you call ordinary")
 	}
 	return strings.Join(want, " and ")
 }
@@ -233,6 +237,8 @@ func (d *Desk) explain(message string) (Explanation, error) {
 	}
 	out.Known, out.Arrived = true, TimeOf(m.Arrived)
 	out.Outcome, out.Reason, out.ScoreThen, out.Threshold = m.Outcome.String(), m.Reason.String(), m.Score, m.Threshold
+	out.Probability = filter.Rounded(m.Probability)
+	out.Mattered = reason.InTen(out.Probability)
 	if ex.RuleThen != nil {
 		out.Rule = ex.RuleThen.Match
 	}
@@ -256,6 +262,8 @@ func (d *Desk) explainMail(m *featurize.Message) (Explanation, error) {
 	err := f.Classify(m, func(v filter.Decision, features *featurize.Features) {
 		out = d.explanation(k, filter.NewMeta(m).From, f.ExplainFeatures(features, m.Vouched))
 		out.Outcome, out.Reason, out.ScoreThen, out.Threshold = v.Outcome.String(), v.Reason.String(), v.Score, v.Threshold
+		out.Probability = filter.Rounded(float32(v.Probability))
+		out.Mattered = reason.InTen(out.Probability)
 		if v.Rule != nil {
 			out.Rule = v.Rule.Match
 		}

@@ -83,6 +83,7 @@ type MessageSummary struct {
 	ScoreThen     float64  `json:"score_at_arrival"`       // ScoreThen is the score at arrival.
 	ThresholdThen float64  `json:"threshold_at_arrival"`   // ThresholdThen is the threshold at arrival.
 	Score         float64  `json:"score"`                  // Score is the score with the current weights.
+	Probability   float64  `json:"probability,omitempty"`  // Probability is how likely the message was important at arrival, by how labels followed such scores; absent if too little was known.
 	NoScore       bool     `json:"no_score,omitempty"`     // NoScore reports that the features of the message are no longer kept. Score is then that at arrival.
 	Label         string   `json:"label,omitempty"`        // Label is the label learnt for the message, important or ordinary; absent if there is none.
 	Source        string   `json:"label_source,omitempty"` // Source is where the label came from.
@@ -296,7 +297,8 @@ func (d *Desk) summarise(k store.MessageKey, m *store.Message, x *featurize.Feat
 	out := MessageSummary{
 		Message: hexKey(k), Number: m.Seq, Arrived: TimeOf(m.Arrived), Outcome: m.Outcome.String(), Stands: filter.Stands(m).String(), Reason: m.Reason.String(),
 		ScoreThen: m.Score, ThresholdThen: m.Threshold, Score: m.Score, NoScore: x == nil,
-		Marked: f.Marked(k), For: []string{}, Against: []string{},
+		Probability: filter.Rounded(m.Probability),
+		Marked:      f.Marked(k), For: []string{}, Against: []string{},
 	}
 	_, out.Wrong = filter.Judged(m)
 	if rule := f.RuleOf(m); rule != nil {

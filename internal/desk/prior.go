@@ -40,6 +40,9 @@ type PriorWeight struct {
 	Weight  float64 `json:"weight"`
 }
 
+// fewLessons of a class are too few for what an account learnt to be of use to others.
+const fewLessons = 2
+
 // add adds an account; nil is one that has not come in yet.
 func (p *Prior) add(mean *prior.Mean, f *filter.Filter) {
 	if f == nil {
@@ -47,8 +50,7 @@ func (p *Prior) add(mean *prior.Mean, f *filter.Filter) {
 		return
 	}
 	o, a := f.Options(), f.State().Account
-	few := a.Important < uint64(max(1, o.MinImportant)) || a.Ordinary < uint64(max(1, o.MinOrdinary))
-	if few || o.Kernel != (filter.Kernel{}) {
+	if min(a.Important, a.Ordinary) < fewLessons || o.Kernel != (filter.Kernel{}) {
 		p.Skipped++
 		return
 	}

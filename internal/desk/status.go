@@ -166,7 +166,7 @@ func Summarise(name string, f *filter.Filter) AccountStatus {
 		Account: name, Paused: acc.Paused, PausedSince: TimeOf(acc.PausedSince),
 		Messages: acc.Messages, Decided: acc.Decided, Unsure: acc.Unsure,
 		Important: acc.Important, Ordinary: acc.Ordinary,
-		NeedImportant: o.MinImportant, NeedOrdinary: o.MinOrdinary,
+		NeedImportant: filter.FirstLabels, NeedOrdinary: 1,
 		Pending: c.Pending, CleanUps: acc.Bulk, Waiting: c.Waiting,
 		Mistakes: acc.Mistakes, Updates: acc.Updates, HingeLoss: acc.HingeLoss,
 		LedgerEntries: c.Entries, Threshold: c.Threshold, Weights: f.Size().Weights, Supports: f.Size().Supports,

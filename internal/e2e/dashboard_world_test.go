@@ -136,7 +136,7 @@ func (h *household) account(name string, server *testkit.Dovecot) daemon.Account
 	o.Settle = 80 * time.Millisecond
 	o.Featurize.Owner = []string{address(name)}
 	if name == nora || name == cutOff {
-		o.Shadow, o.MinImportant, o.MinOrdinary = filter.ShadowOff, 8, 8
+		o.Shadow = filter.ShadowOff
 	}
 	source := imap.Options{
 		Address: server.Addr, TLS: imap.TLSNone, Username: address(name), Logger: h.logger(),

@@ -137,8 +137,6 @@ log_format = "text"
 [[account]]
 name = "me"
 owner = [%q]
-min_important = 5
-min_ordinary = 5
 %s
 
 [account.imap]

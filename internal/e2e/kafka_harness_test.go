@@ -163,8 +163,6 @@ group = %q
 topics = {input = %q, decisions = %q, dead_letters = %q, snapshots = %q}
 create_topics = true
 partitions = %d
-min_important = 5
-min_ordinary = 5
 %s
 `, `"`+strings.Join(in.broker.Addrs(), `", "`)+`"`, group, topics.Input, topics.Decisions, topics.DeadLetters, topics.Snapshots, in.partitions, extra)
 }

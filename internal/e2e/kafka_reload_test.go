@@ -64,8 +64,8 @@ func TestAReloadOfTheStreamChangesNoDecision(t *testing.T) {
 			}
 		}
 	}
-	put("min_important = 5", "min_important = -5")
-	logged(1, "the new configuration is not used", "key=kafka.min_important")
+	put("max_weights = 500", "max_weights = -5")
+	logged(1, "the new configuration is not used", "key=kafka.max_weights")
 	put("brokers = .*", `brokers = ["127.0.0.1:1"]`)
 	logged(1, "the new configuration is not used", "kafka, with the new settings")
 	put(`group = "shaken"`, `group = "other"`)

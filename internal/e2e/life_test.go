@@ -143,16 +143,6 @@ func (l life) begin(t *testing.T) *site {
 func siteConfigured(t *testing.T, imap *testkit.Dovecot, extra string) *site {
 	t.Helper()
 	s := siteLogging(t, imap, imap.Addr, t.TempDir(), "info", extra)
-	text, err := os.ReadFile(s.config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, line := range []string{"min_important = 5\n", "min_ordinary = 5\n"} {
-		text = []byte(strings.Replace(string(text), line, "", 1))
-	}
-	if err := os.WriteFile(s.config, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
 	return s
 }
 

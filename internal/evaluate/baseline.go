@@ -18,7 +18,7 @@ type Figures struct {
 	Missed           int     `json:"missed"`            // important messages not called important
 }
 
-// Baselines are two ways to decide without a learner. A learner that does not beat both
+// Baselines are three ways to decide without a learner. A learner that does not beat all
 // is of no use.
 type Baselines struct {
 	// KnownCorrespondents calls a message important if the owner had written to its
@@ -26,16 +26,18 @@ type Baselines struct {
 	KnownCorrespondents Figures `json:"known_correspondents"`
 	// NeverImportant calls nothing important.
 	NeverImportant Figures `json:"never_important"`
+	// AlwaysImportant calls everything important.
+	AlwaysImportant Figures `json:"always_important"`
 }
 
-// Beaten reports whether an F1 is better than that of both, by filter.BetterBy.
+// Beaten reports whether an F1 is better than that of each, by filter.BetterBy.
 func (b Baselines) Beaten(f1 float64) bool {
-	return f1 >= max(b.KnownCorrespondents.F1, b.NeverImportant.F1)+filter.BetterBy
+	return f1 >= max(b.KnownCorrespondents.F1, b.NeverImportant.F1, b.AlwaysImportant.F1)+filter.BetterBy
 }
 
 // Stream adds up how messages were judged, in order of the stream.
 type Stream struct {
-	decisions, correspondents, never filter.Tally
+	decisions, correspondents, never, always filter.Tally
 
 	scores, known []Judged
 }
@@ -47,6 +49,7 @@ func (s *Stream) Add(score float64, called, correspondent bool, label model.Labe
 	s.decisions.Count(called, important, 1)
 	s.correspondents.Count(correspondent, important, 1)
 	s.never.Count(false, important, 1)
+	s.always.Count(true, important, 1)
 	s.scores = append(s.scores, Judged{score, label})
 	rank := 0.0
 	if correspondent {
@@ -63,6 +66,7 @@ func (s *Stream) Compare() (decisions Figures, b Baselines) {
 		same[i].Label = e.Label
 	}
 	b.NeverImportant = figures(s.never, same)
+	b.AlwaysImportant = figures(s.always, same)
 	return figures(s.decisions, s.scores), b
 }
 

@@ -241,14 +241,14 @@ func TestFirstStart(t *testing.T) {
 			cold.until(cold.at + 1)
 			st := cold.filter.Standing()
 			switch marks := cold.live.r.Marked; {
-			case marks > 0 && (st.Important < 5 || !st.Beats()) && first:
+			case marks > 0 && st.Important < filter.FirstLabels && first:
 				t.Errorf("seed %d: marked after %d important labels, standing %+v", seed, st.Important, st)
 			case marks > 0:
 				first = false
 			}
 		}
 		begun := cold.live.marks
-		if begun.Hits == 0 || begun.Precision() < testOptions().MinPrecision {
+		if begun.Hits == 0 || begun.Precision() < testOptions().Threshold.Precision {
 			t.Errorf("seed %d: the first marks are %+v", seed, begun)
 		}
 		warm := s.begin(testOptions(), past)

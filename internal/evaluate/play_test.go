@@ -30,7 +30,6 @@ const owner = "owner@example.org"
 func testOptions() filter.Options {
 	o := filter.DefaultOptions()
 	o.Featurize.Owner = []string{owner}
-	o.MinImportant, o.MinOrdinary = 5, 5
 	return o
 }
 

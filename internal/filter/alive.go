@@ -68,7 +68,11 @@ func (f *Filter) silentLearning() string {
 			a.UnheardDays, a.UnheardFlag)
 	}
 	if deaf := a.ActiveDays - min(a.HeardDay, a.ActiveDays); deaf >= deafDays && a.Messages > a.HeardSeq {
-		return fmt.Sprintf("learning has stopped: mail arrived and you were active on %d days, but hinged saw no answer, star, mark, junk or deletion of yours; is the folder with your sent mail watched, and does your mail program store its flags on the server?", deaf)
+		state := "learning has stopped"
+		if a.LastLesson != 0 && a.LastArrival < a.LastLesson.Add(deafDays*24*time.Hour) {
+			state = "hinged learns from your silence alone" // or from what is read
+		}
+		return fmt.Sprintf("%s: mail arrived and you were active on %d days, but hinged saw no answer, star, mark, junk or deletion of yours; is the folder with your sent mail watched, and does your mail program store its flags on the server?", state, deaf)
 	}
 	if since := max(a.LastLesson, a.Awaited); since != 0 && a.LastArrival >= since.Add(idleTime) {
 		seen := "hinged saw nothing that you did with your mail"

@@ -39,7 +39,7 @@ func TestTheOwnerIsWarnedWhenLearningHasStopped(t *testing.T) {
 		t.Errorf("warned too early: %q", got)
 	}
 	days(1, read)
-	if got := w.f.Warnings(); len(got) != 1 || !strings.HasPrefix(got[0], "learning has stopped") {
+	if got := w.f.Warnings(); len(got) != 1 || !strings.HasPrefix(got[0], "hinged learns from your silence alone") {
 		t.Errorf("after %d deaf days the warnings are %q", deafDays, got)
 	}
 	days(1, star)

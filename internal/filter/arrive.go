@@ -273,6 +273,7 @@ func (f *Filter) decide(e *Arrived, m *store.Message, r *Result) error {
 	}
 	f.countJudged(m, -1)
 	m.Outcome, m.Score, m.Threshold, m.Reason = d.Outcome, d.Score, d.Threshold, d.Reason
+	m.Probability = float32(d.Probability)
 	f.countJudged(m, 1)
 	f.pass(d.Outcome)
 	m.Above, m.Correspondent, m.Replayed = d.Above, d.Correspondent, a.Replayed

@@ -165,7 +165,7 @@ func (f *Filter) SpokenOf(k store.MessageKey) bool {
 
 // Called returns what a score is called now.
 func (f *Filter) Called(score float64) store.Outcome {
-	if !f.trained() {
+	if !f.known() {
 		return store.DecidedUnsure
 	}
 	return f.fitted().outcome(score)

@@ -128,7 +128,7 @@ func (f *Filter) corrections(x model.Vector, lesson float64, c cut) []Correction
 	var out []Correction
 	for _, label := range []model.Label{model.Important, model.Ordinary} {
 		after := Correction{Label: label, Score: f.learner.after(model.Lesson{Vector: x, Label: label, Weight: f.boldness()}, -lesson), Outcome: store.DecidedUnsure}
-		if f.Trained() {
+		if f.known() {
 			after.Outcome = c.outcome(after.Score)
 		}
 		out = append(out, after)

@@ -187,9 +187,7 @@ func TestExplainingChangesNothing(t *testing.T) {
 
 func TestWhileTooLittleIsLearntNothingFlips(t *testing.T) {
 	o := testOptions()
-	o.MinImportant = 100
 	w := newWorld(t, o)
-	w.teach()
 	l, _ := w.deliver("INBOX", mail("m@x", "boss@example.com", owner, "urgent words"))
 	ex, err := w.f.Explain(l.key)
 	if err != nil {

@@ -17,13 +17,17 @@ type Counts struct {
 	Entries   int            // messages of which the ledger has marks
 	Places    map[string]int // known copies, by mailbox
 	Threshold float64
+	Above     float64 // share of the recent messages that scored above it
+	Precision float64 // to expect of the messages above it
 }
 
 // Counts gathers them. The time it takes grows with the pending labels only.
 func (f *Filter) Counts() Counts {
+	cut, recent := f.fitted(), f.recent.sorted
 	c := Counts{
 		Waiting: f.silences, Entries: len(f.ledger.byMessage), Places: maps.Clone(f.places),
-		Threshold: f.fitted().Threshold,
+		Threshold: cut.Threshold, Precision: f.labelled.calibration().precision(f.labelled.sorted, cut.Threshold),
+		Above: share(len(recent)-firstAbove(recent, cut.Threshold), len(recent)),
 	}
 	intended := map[store.MessageKey]struct{}{}
 	for n := range f.ledger.intended {
@@ -92,7 +96,7 @@ const missedBeforeWarning = 10
 // called important. long reports whether that is too many to be chance.
 func (f *Filter) Passed() (n int, long bool) {
 	s := f.standing
-	return f.passed, f.trained() && s.Labels > 0 && f.passed*s.Important >= missedBeforeWarning*s.Labels
+	return f.passed, f.known() && f.passed*s.Important >= missedBeforeWarning*s.Labels
 }
 
 // countPlaces and the two below keep the numbers that would take too long to

@@ -3,6 +3,8 @@
 package filter
 
 import (
+	"math"
+
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/store"
 )
@@ -41,25 +43,19 @@ func (f *Filter) noteScore(score float64, o store.Outcome) {
 		if o == store.DecidedImportant {
 			a.Owed--
 		}
-		// Never less than nothing, and at most twice the share at first: what could
-		// not be marked for want of lessons is not made up for in one go.
 		limit := float64(t.Share * repay)
-		most := limit
-		if f.trained() {
-			most = float64(limit * mostOwed)
-		}
-		a.Owed = min(max(a.Owed, -limit), most)
+		a.Owed = min(max(a.Owed, -limit), float64(limit*mostOwed))
 	}
 	f.stale = true
 }
 
-// Trained reports whether enough has been learnt to decide anything.
-func (f *Filter) Trained() bool { return f.trained() }
+// Trained reports whether a label of each class is known.
+func (f *Filter) Trained() bool { return f.known() }
 
-// trained reports whether enough has been learnt to decide anything.
-func (f *Filter) trained() bool {
-	a := &f.st.Account
-	return a.Important >= uint64(f.opts.MinImportant) && a.Ordinary >= uint64(f.opts.MinOrdinary)
+// known reports whether labels of both classes are in the window. Without them nothing tells
+// where to put the threshold, and only what scores above 0 is important.
+func (f *Filter) known() bool {
+	return f.standing.Important > 0 && f.standing.Important < f.standing.Labels
 }
 
 // judge scores a message and decides, changing nothing. v has the vector of x, and vouched is
@@ -68,25 +64,37 @@ func (f *Filter) judge(k store.MessageKey, x *featurize.Features, v *past, vouch
 	c := f.fitted()
 	d := Decision{Message: k, Score: f.learner.scoreAt(v), Threshold: c.Threshold}
 	d.Above = f.above(c, d.Score)
+	d.Probability = f.Probability(d.Score)
 	if rule, ok := f.rules.Match(x, vouched); ok {
 		d.Rule, d.Outcome, d.Reason = &rule, rule.outcome(), store.ReasonRule
 		return d
 	}
-	if !f.trained() {
+	switch d.Outcome = c.outcome(d.Score); {
+	case d.Outcome != store.DecidedImportant && !f.known():
 		d.Outcome, d.Reason = store.DecidedUnsure, store.ReasonTooFewLabels
-		return d
-	}
-	d.Outcome = c.outcome(d.Score)
-	if d.Outcome == store.DecidedUnsure {
+	case d.Outcome == store.DecidedUnsure:
 		d.Reason = store.ReasonBand
 	}
 	return d
 }
 
+// Probability returns how likely a message with a score is important, by how labels followed
+// such scores of late; 0 while too little is known to say.
+func (f *Filter) Probability(score float64) float64 {
+	if s := f.standing; s.Important < FirstLabels || s.Labels-s.Important < FirstLabels {
+		return 0
+	}
+	return f.labelled.calibration().at(score)
+}
+
+// Rounded returns a probability to three digits after the point, as people and programs are
+// told it.
+func Rounded(p float32) float64 { return math.Round(float64(float64(p)*1000)) / 1000 }
+
 // above reports whether a score alone calls a message important where F1 is what
 // counts; see Standing.
 func (f *Filter) above(c cut, score float64) bool {
-	if t := f.opts.Threshold; t.Mode == ModeBudget || t.Mode == ModeCost {
+	if t := f.opts.Threshold; t.Mode != ModeAuto && t.Mode != ModeFixed {
 		t.Mode = ModeAuto
 		c = f.raised(t.fit(f.labelled, f.recent.sorted, 0))
 	}

@@ -37,7 +37,8 @@ func (f *Filter) raised(c cut) cut {
 	}
 	above := share(len(labelled)-firstAbove(labelled, c.Threshold), len(labelled))
 	by := float64(excessWeight * max(0, f.st.Account.CalledShare-above))
-	return cut{Threshold: c.Threshold + by, Low: c.Low + by}
+	c.Threshold, c.Low = c.Threshold+by, c.Low+by
+	return c
 }
 
 // noteCall counts a decision that was made by score, at the account's clock, in the share
@@ -81,7 +82,7 @@ func (f *Filter) countCalls(calls []scoredCall) {
 		switch {
 		case !c.since:
 			f.call(c.at, c.above)
-		case f.trained():
+		case f.known():
 			f.call(c.at, f.above(f.fitted(), c.score))
 		}
 	}

@@ -20,7 +20,7 @@ func labelledFilter(t *testing.T, o Options, important, ordinary int) *Filter {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.MinImportant, o.MinOrdinary, o.Threshold = 0, 0, DefaultOptions().Threshold
+	o.Threshold = DefaultOptions().Threshold
 	if _, err := f.Apply(&Configured{Options: o}); err != nil {
 		t.Fatal(err)
 	}

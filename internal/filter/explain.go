@@ -168,7 +168,7 @@ func (f *Filter) explain(x *featurize.Features, vouched bool, lesson float64) Ex
 	by := f.learner.weigh(func() model.Vector { return vector })
 	ex.Parts = f.parts(by, x)
 	ex.Outcome = store.DecidedUnsure
-	if f.Trained() {
+	if f.known() {
 		ex.Outcome = c.outcome(ex.Score)
 		ex.Flips = flips(vector, by.weights, f.learner.Score, c, unspoken(x))
 	}

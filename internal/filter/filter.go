@@ -105,7 +105,10 @@ type Decision struct {
 	Message   store.MessageKey
 	Score     float64
 	Threshold float64
-	Outcome   store.Outcome
+	// Probability that it is important, by how labels followed such scores of late, 0 to 1; 0
+	// while too little is known to say.
+	Probability float64
+	Outcome     store.Outcome
 	// Above and Correspondent are what Standing compares: whether the score alone
 	// calls it important, and whether the owner had written to the sender before.
 	Above, Correspondent bool
@@ -276,7 +279,7 @@ func (e *Configured) apply(f *Filter, r *Result) error {
 	f.st.Account.Options = enc
 	f.follow(former)
 	if f.opts.Shadow == ShadowOn {
-		f.st.Account.Proven, f.st.Account.ProvenAt, f.st.Account.Ahead = false, 0, 0
+		f.st.Account.Proven, f.st.Account.ProvenAt = false, 0
 	}
 	return f.advance(e.At, r)
 }

@@ -160,22 +160,6 @@ func TestOwnMailJunkTrashAndSentAreNeverDecidedOrMarked(t *testing.T) {
 	}
 }
 
-func TestNothingIsMarkedBeforeThereAreEnoughLabels(t *testing.T) {
-	o := testOptions()
-	o.MinImportant, o.MinOrdinary = 7, 6
-	w := newWorld(t, o)
-	w.teach() // six of each: one short
-	_, r := w.deliver("INBOX", mail("one@x", "boss@example.com", owner, "urgent thing"))
-	if r.Decision.Outcome != store.DecidedUnsure || r.Decision.Reason != store.ReasonTooFewLabels || len(r.Marks) != 0 {
-		t.Fatalf("decided %+v with marks %v; want unsure, too few labels, none", r.Decision, r.Marks)
-	}
-	if got, want := w.f.Marking(), "not yet: learnt 6 of 7 important, 6 of 6 ordinary"; got != want {
-		t.Fatalf("Marking says %q, want %q", got, want)
-	}
-	w.apply(&Labelled{At: w.moment(), Message: r.Decision.Message, Label: model.Important})
-	w.urgent(2)
-}
-
 func TestAMessageThatComesWithANoIsNotMarked(t *testing.T) {
 	for _, flag := range []string{"$Junk", "$muted", `\Deleted`} {
 		w := newWorld(t, testOptions())
@@ -442,7 +426,6 @@ func TestOptionsAreRefusedWithTheReason(t *testing.T) {
 		"unsure":    func(o *Options) { o.Threshold.UnsureShare = 1 },
 		"day":       func(o *Options) { o.Threshold.PerDay = -1 },
 		"shadow":    func(o *Options) { o.Shadow = "perhaps" },
-		"labels":    func(o *Options) { o.MinImportant = -1 },
 		"settle":    func(o *Options) { o.Settle = -time.Second },
 		"silence":   func(o *Options) { o.SilenceDays = -1 },
 		"time zone": func(o *Options) { o.TimeZone = "Mars/Olympus" },

@@ -110,6 +110,5 @@ func (f *Filter) score(l *store.Lesson) {
 		f.standing.count(&scored, 1)
 		a.Labels++
 	}
-	f.keepAhead(l.Label)
 	f.stale = true
 }

@@ -334,7 +334,7 @@ func beginAnew(st *store.State) {
 	a.Important, a.Ordinary, a.Mistakes, a.Updates, a.HingeLoss = 0, 0, 0, 0, 0
 	a.Scores, a.Labels, a.Owed = 0, 0, 0
 	a.CalledShare, a.CallsSince, a.Calls, a.CallsImportant = 0, 0, 0, 0
-	a.Proven, a.Ahead = false, 0
+	a.Proven = false
 }
 
 // dropModel empties a state of what a learner has learnt.

@@ -127,7 +127,6 @@ func TestExplanationsOfAKernelAreTrue(t *testing.T) {
 // first; another budget goes on.
 func TestAnotherKernelBeginsAnew(t *testing.T) {
 	o := testOptions()
-	o.MinImportant, o.MinOrdinary = 1, 1
 	w := newWorld(t, o)
 	w.teach()
 	kernel := o

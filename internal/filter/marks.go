@@ -21,24 +21,28 @@ func (f *Filter) intend(e *Arrived, m *store.Message, r *Result) {
 		m.Reason = reason
 		return
 	}
-	if !f.spend() {
-		m.Reason = store.ReasonBudget
+	if reason := f.spend(); reason != store.ReasonThreshold {
+		m.Reason = reason
 		return
 	}
 	f.enter(e, m, r)
 }
 
-// spend takes one of the marks of the day, if there is one left.
-func (f *Filter) spend() bool {
+// spend takes one of the marks of the day. It returns ReasonThreshold, or why there is none
+// left: in the first days few are set, and the rest is as in shadow.
+func (f *Filter) spend() store.Reason {
 	a := &f.st.Account
 	if day := f.day(a.Clock); day != a.SentDay {
 		a.SentDay, a.SentToday = day, 0
 	}
-	if limit := f.opts.Threshold.PerDay; limit > 0 && a.SentToday >= uint32(limit) {
-		return false
+	switch limit := f.opts.Threshold.PerDay; {
+	case limit > 0 && a.SentToday >= uint32(limit):
+		return store.ReasonBudget
+	case f.fewADay() && a.SentToday >= firstMarks:
+		return store.ReasonShadow
 	}
 	a.SentToday++
-	return true
+	return store.ReasonThreshold
 }
 
 // obstacle returns why an important message must not be marked, or

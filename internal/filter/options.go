@@ -20,7 +20,8 @@ type Mode string
 
 // The threshold modes.
 const (
-	ModeAuto   Mode = "auto"   // best F1 over the recent labelled scores
+	ModeAuto   Mode = "auto"   // the best F1 at which Precision is kept
+	ModeMissed Mode = "missed" // at most the share Missed of what matters goes unmarked
 	ModeBudget Mode = "budget" // a stated share of mail
 	ModeCost   Mode = "cost"   // a missed message is worth Cost false alarms
 	ModeFixed  Mode = "fixed"  // Value
@@ -29,6 +30,12 @@ const (
 // Threshold says how much to mark.
 type Threshold struct {
 	Mode Mode `cbor:"1,keyasint"`
+	// Precision is the promise of ModeAuto: of what is marked at least this share is
+	// important. In [0, 1).
+	Precision float64 `cbor:"7,keyasint,omitempty"`
+	// Missed is the greatest share of the important mail that ModeMissed leaves unmarked.
+	// In (0, 1).
+	Missed float64 `cbor:"8,keyasint,omitempty"`
 	// Share of mail to mark in ModeBudget, in (0, 1).
 	Share float64 `cbor:"2,keyasint,omitempty"`
 	// PerDay is a hard cap on marks in one day of the account's time zone, in
@@ -60,13 +67,6 @@ type Options struct {
 	Featurize featurize.Options `cbor:"2,keyasint"`
 	Threshold Threshold         `cbor:"3,keyasint"`
 	Shadow    Shadow            `cbor:"4,keyasint"`
-	// MinImportant and MinOrdinary are how many lessons of each class must be
-	// learnt before anything is decided; until then every message is unsure.
-	MinImportant int `cbor:"5,keyasint,omitempty"`
-	MinOrdinary  int `cbor:"6,keyasint,omitempty"`
-	// MinPrecision is the share of the messages called important that must have been
-	// important lately for the shadow to end by itself. In [0, 1].
-	MinPrecision float64 `cbor:"34,keyasint,omitempty"`
 	// Marks are the flags to set on important messages, as the server is to
 	// store them.
 	Marks []string `cbor:"7,keyasint,omitempty"`
@@ -169,18 +169,15 @@ const maxSupports = 100_000
 // the marks, windows and limits of DESIGN.md.
 func DefaultOptions() Options {
 	return Options{
-		Learner:      model.DefaultSpec(),
-		Featurize:    featurize.DefaultOptions(),
-		Threshold:    Threshold{Mode: ModeAuto, Share: 0.1, Cost: 3, UnsureShare: 0.03},
-		Shadow:       ShadowAuto,
-		MinImportant: 20,
-		MinOrdinary:  20,
-		MinPrecision: 0.45,
-		Marks:        []string{"$Important"},
-		Companion:    ingest.Companion,
-		Settle:       time.Minute,
-		SilenceDays:  7,
-		TimeZone:     "UTC",
+		Learner:     model.DefaultSpec(),
+		Featurize:   featurize.DefaultOptions(),
+		Threshold:   Threshold{Mode: ModeAuto, Precision: 0.45, Missed: 0.05, Share: 0.1, Cost: 3, UnsureShare: 0.03},
+		Shadow:      ShadowAuto,
+		Marks:       []string{"$Important"},
+		Companion:   ingest.Companion,
+		Settle:      time.Minute,
+		SilenceDays: 7,
+		TimeZone:    "UTC",
 		Limits: Limits{
 			Senders: 20_000, Threads: 50_000, IDs: 100_000,
 			Messages: 100_000, Weights: 1 << 20, Ledger: 50_000, Refusals: 50_000,
@@ -220,12 +217,6 @@ func (o Options) Validate() error {
 	case ShadowAuto, ShadowOn, ShadowOff:
 	default:
 		bad("shadow %q is unknown; it is auto, on or off", o.Shadow)
-	}
-	if o.MinImportant < 0 || o.MinOrdinary < 0 {
-		bad("least numbers of labels are %d and %d; they must be 0 or more", o.MinImportant, o.MinOrdinary)
-	}
-	if !(o.MinPrecision >= 0 && o.MinPrecision <= 1) {
-		bad("the least precision is %v; it must be from 0 to 1", o.MinPrecision)
 	}
 	if o.Settle < 0 {
 		bad("settle window is %v; it must be 0 or more", o.Settle)
@@ -313,6 +304,13 @@ func (o *Options) isMark(flag string) bool {
 func (t Threshold) validate(bad func(format string, args ...any)) {
 	switch t.Mode {
 	case ModeAuto:
+		if !(t.Precision >= 0 && t.Precision < 1) {
+			bad("the precision promised is %v; it must be at least 0 and below 1", t.Precision)
+		}
+	case ModeMissed:
+		if !(t.Missed > 0 && t.Missed < 1) {
+			bad("the share that may be missed is %v; it must lie between 0 and 1", t.Missed)
+		}
 	case ModeFixed:
 		if math.IsNaN(t.Value) || math.IsInf(t.Value, 0) {
 			bad("threshold value is %v; it must be a finite number", t.Value)
@@ -326,7 +324,7 @@ func (t Threshold) validate(bad func(format string, args ...any)) {
 			bad("threshold cost is %v; it must be a finite number above 0", t.Cost)
 		}
 	default:
-		bad("threshold mode %q is unknown; the modes are auto, budget, cost and fixed", t.Mode)
+		bad("threshold mode %q is unknown; the modes are auto, missed, budget, cost and fixed", t.Mode)
 	}
 	if u := t.UnsureShare; !(u >= 0 && u < 1) {
 		bad("unsure share is %v; it must be at least 0 and below 1", u)

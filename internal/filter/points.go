@@ -19,6 +19,12 @@ type point struct {
 	Doubt float32
 }
 
+// important is how much of an important message it counts as: 0, 1, or a part of it where its
+// label is in doubt. It has no branch on the label, which no processor could predict.
+func (p *point) important() float64 {
+	return float64(float64(1-p.Doubt) * float64((p.Label+model.Important)>>1))
+}
+
 func pointOf(slot uint32, s *store.Scored) point {
 	p := point{Score: float64(s.Score), Label: s.Label, Slot: uint16(slot)}
 	if s.Read {

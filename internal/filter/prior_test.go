@@ -99,7 +99,6 @@ func TestAnAccountBeginsWithItsPrior(t *testing.T) {
 
 func TestThePriorIsNoLabel(t *testing.T) {
 	o := testOptions()
-	o.MinImportant, o.MinOrdinary = 1, 1
 	w := newWorld(t, o)
 	w.apply(&Primed{At: w.moment(), Weights: somePrior(1, 40)})
 	_, r := w.deliver("INBOX", mail("a@x", "ann@example.com", owner, "a thing"))

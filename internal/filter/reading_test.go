@@ -169,7 +169,7 @@ func TestSilenceAboutAPersonalLetterThatWasReadIsUnknown(t *testing.T) {
 	if m := w.row(unread); m.Label != model.Ordinary {
 		t.Errorf("the unread one is %+v", m)
 	}
-	if n := w.f.State().Account.Unknown; n != 1 || w.row(read).Label != 0 || w.f.Counts().Judged != 1 {
+	if n := w.f.State().Account.Unknown; n != 1 || w.row(read).Label != 0 || w.f.Judgement().Labels != 1 {
 		t.Errorf("%d are unknown, %+v, %d judged", n, w.row(read), w.f.Counts().Judged)
 	}
 	w.flag(read, `\Seen`, `\Answered`)

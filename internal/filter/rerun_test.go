@@ -93,7 +93,6 @@ func rerunOptions() map[string]Options {
 	out := map[string]Options{}
 	for _, mode := range []Mode{ModeAuto, ModeBudget, ModeCost} {
 		o := testOptions()
-		o.MinImportant, o.MinOrdinary = 3, 3
 		o.Threshold = Threshold{Mode: mode, Share: 0.3, Cost: 2, UnsureShare: 0.05, PerDay: 20}
 		o.Limits.Messages = 150 // so that some are forgotten
 		o.Limits.Early = 100
@@ -163,7 +162,7 @@ func sameLearnt(a, b *Filter) bool {
 	x, y := a.State().Account, b.State().Account
 	return am == bm && x.Important == y.Important && x.Ordinary == y.Ordinary && x.Mistakes == y.Mistakes && x.HingeLoss == y.HingeLoss &&
 		x.Replayed == y.Replayed && x.WindowNext == y.WindowNext && x.Labels == y.Labels && x.Scores == y.Scores && x.Owed == y.Owed &&
-		x.Ahead == y.Ahead && reflect.DeepEqual(x.Dual, y.Dual) && a.Standing() == b.Standing()
+		reflect.DeepEqual(x.Dual, y.Dual) && a.Standing() == b.Standing()
 }
 
 // otherOptions are trials that differ from each other and from o.

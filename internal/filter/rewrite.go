@@ -337,7 +337,7 @@ func (w *rewriting) finish() {
 	a.HingeLoss, a.MaxNorm, a.Displaced, a.Projected = was.HingeLoss, was.MaxNorm, was.Displaced, was.Projected
 	a.RuledSince = min(a.RuledSince, w.before)
 	a.Labels, a.LastLesson = was.Labels, was.LastLesson
-	a.Ahead, a.Awaited = was.Ahead, a.Clock
+	a.Awaited = a.Clock
 	f.st.Recent.Empty()
 	for i, s := range w.scores {
 		f.st.Recent.Put(slotOf(a.Scores+uint64(i)-uint64(len(w.scores))), s)

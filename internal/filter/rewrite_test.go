@@ -57,7 +57,7 @@ func learnt(f *Filter) string {
 	a := f.State().Account
 	weights, _ := store.Digest(f.State())
 	s := fmt.Sprintln(weights, a.Important, a.Ordinary, a.Mistakes, a.Updates, a.HingeLoss, a.MaxNorm, a.Displaced,
-		f.Judgement().Decisions, a.Labels, a.LastLesson, a.Ahead, f.Standing())
+		f.Judgement().Decisions, a.Labels, a.LastLesson, f.Standing())
 	for _, ring := range []*store.Ring{f.State().Labelled, f.State().Recent} {
 		ring.Each(func(slot uint32, e store.Scored) { s += fmt.Sprintf("%d %+v\n", slot, e) })
 	}

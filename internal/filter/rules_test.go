@@ -42,7 +42,6 @@ const boss, news = "boss@example.com", "news@example.net"
 
 func TestARuleDecidesAndShowsItsScoreBesideIt(t *testing.T) {
 	o := ruled(Rule{"from:" + news, model.Important}, Rule{"from:" + boss, model.Ordinary})
-	o.MinImportant = 1000 // too little is learnt for the threshold
 	w := newWorld(t, o)
 	for _, c := range []struct {
 		from string

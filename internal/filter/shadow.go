@@ -106,25 +106,17 @@ func (s Standing) Better() bool {
 	return !slices.ContainsFunc(s.Baselines(), func(b Baseline) bool { return s.Decisions.F1() < b.F1()+BetterBy })
 }
 
-// Beats reports whether the decisions have a better F1 than both baselines. A
-// tie is no win.
-func (s Standing) Beats() bool {
-	return s.Decisions.F1() > max(s.Correspondents.F1(), 0)
-}
-
 // Standing returns how the decisions compare now.
 func (f *Filter) Standing() Standing { return f.standing }
 
 // InShadow reports whether decisions are recorded and nothing is marked.
 //
-// ShadowAuto ends by itself once that is earned: enough was learnt of each class,
-// the decisions beat the baselines and are right as often as MinPrecision asks, and
-// were so at each of the last important labels, half as many as MinImportant, for of
-// many comparisons one is won by chance. With
-// the first mark that is set it has ended for good, also when the decisions fall
-// behind later: marks that come and go by themselves would be worse than a few
-// wrong ones, and status says how the comparison stands. The owner brings it back
-// with ShadowOn; after that ShadowAuto begins anew.
+// ShadowAuto ends by itself once a few important labels are known and the promise of
+// precision can be kept, and comes back only where even the surest messages can't keep it.
+// From FirstLabels important labels on it marks a few messages a day; from judgedLabels on, as
+// many as the threshold calls important, and then an account has Proven itself: it goes on
+// marking also when the window holds fewer. The owner brings the shadow back with ShadowOn;
+// after that ShadowAuto begins anew.
 func (f *Filter) InShadow() bool {
 	switch f.opts.Shadow {
 	case ShadowOff:
@@ -132,104 +124,115 @@ func (f *Filter) InShadow() bool {
 	case ShadowOn:
 		return true
 	default:
-		return !f.st.Account.Proven && !f.earned()
+		return !f.ready()
 	}
 }
 
-// keepAhead counts, with every label learnt, at how many important ones in a row
-// the decisions were good enough.
-func (f *Filter) keepAhead(label model.Label) {
-	a := &f.st.Account
-	switch {
-	case !f.good():
-		a.Ahead = 0
-	case label == model.Important:
-		a.Ahead++
-	}
+// The first days, chosen on made-up mailboxes (bench/mailbox).
+const (
+	// FirstLabels is after how many important labels the first marks are set.
+	FirstLabels = 5
+	// firstMarks is how many messages of a day are marked until the promise can be judged.
+	firstMarks = 3
+	// judgedLabels is from how many important labels on it can.
+	judgedLabels = 20
+)
+
+// judgeable reports whether enough labels are known to tell how often marks are right.
+func (f *Filter) judgeable() bool { return f.standing.Important >= judgedLabels }
+
+// fewADay reports whether only the surest few messages of a day are marked.
+func (f *Filter) fewADay() bool {
+	return f.opts.Shadow == ShadowAuto && !f.st.Account.Proven && !f.judgeable()
 }
 
-// good reports whether the decisions of late are better than the baselines and would
-// have marked few enough messages wrongly.
-func (f *Filter) good() bool {
-	return f.standing.Beats() && f.standing.Decisions.Precision() >= f.opts.MinPrecision
+// ready reports whether ShadowAuto marks: a few important labels are known, and the promise can
+// be kept, as far as one can tell.
+func (f *Filter) ready() bool {
+	few := !f.known() || f.standing.Important < FirstLabels
+	return f.fitted().Kept && (f.st.Account.Proven || !few)
 }
 
-func (f *Filter) earned() bool {
-	return f.trained() && f.good() && int(f.st.Account.Ahead) >= f.opts.MinImportant/2
-}
+// earned reports whether marks are set without the limit of the first days.
+func (f *Filter) earned() bool { return f.judgeable() && f.ready() }
 
-// Marking says in words whether marks are set and, if not, what is missing and
-// what would end it.
+// Marking says in words whether marks are set and, if not, what is missing.
 func (f *Filter) Marking() string {
-	a, s := &f.st.Account, f.standing
-	learnt := fmt.Sprintf("learnt %d of %d important, %d of %d ordinary", a.Important, f.opts.MinImportant, a.Ordinary, f.opts.MinOrdinary)
-	switch {
+	a, t := &f.st.Account, f.opts.Threshold
+	switch c := f.fitted(); {
 	case a.Paused:
 		return "no: paused"
 	case f.opts.Shadow == ShadowOn:
 		return "no: shadow is on; hinged records its decisions and sets no mark"
 	case !f.opts.marking():
 		return "no: no mark is configured"
-	case !f.trained() && f.InShadow():
-		return "not yet: " + learnt
-	case !f.trained():
-		return "not yet: shadow is off, but hinged has not learnt enough to decide: " + learnt
-	case f.InShadow() && s.Beats() && !f.good():
-		return fmt.Sprintf("not yet: of the messages that it would have marked over the last %d labels, %.0f %% were important; it marks nothing until %.0f %% are",
-			s.Labels, 100*s.Decisions.Precision(), 100*f.opts.MinPrecision)
-	case f.InShadow() && s.Beats():
-		return fmt.Sprintf("not yet: its decisions (F1 %.2f) are better than knowing your correspondents alone (%.2f) since %d important labels; it must stay so for %d",
-			s.Decisions.F1(), s.Correspondents.F1(), a.Ahead, f.opts.MinImportant/2)
-	case f.InShadow() && s.Correspondents.F1() > 0:
-		return fmt.Sprintf("not yet: over the last %d labels its decisions have F1 %.2f; knowing your correspondents alone: %.2f; it marks nothing until they are better",
-			s.Labels, s.Decisions.F1(), s.Correspondents.F1())
+	case f.InShadow() && !c.Kept:
+		return fmt.Sprintf("no: even of the messages that it is surest of, only %.0f %% are likely to be important; it marks nothing until %s",
+			100*c.Precision, f.asked())
 	case f.InShadow():
-		return fmt.Sprintf("not yet: over the last %d labels its decisions have F1 %.2f, no better than marking nothing; it marks nothing until they are better",
-			s.Labels, s.Decisions.F1())
+		return fmt.Sprintf("not yet: of the messages that it learnt from, %d are important; the first marks come with %d", f.standing.Important, FirstLabels)
 	default:
 		marks := f.opts.Marks
 		if f.opts.CopyTo != "" {
 			marks = append(slices.Clone(marks), "a copy in "+f.opts.CopyTo)
 		}
-		return "yes: " + strings.Join(marks, ", ")
+		yes := "yes: " + strings.Join(marks, ", ")
+		if f.fewADay() {
+			return fmt.Sprintf("%s; at most %d a day, the surest, until %d important messages are known (now %d)", yes, firstMarks, judgedLabels, f.standing.Important)
+		}
+		if t.Mode == ModeMissed {
+			return fmt.Sprintf("%s; to miss at most %.0f %% of what matters takes about %.0f marks per 100 messages", yes, 100*t.Missed, 100*f.Counts().Above)
+		}
+		return yes
 	}
+}
+
+// asked says in words which precision marks must have.
+func (f *Filter) asked() string {
+	t, s := f.opts.Threshold, f.standing
+	if promise := share(s.Important, s.Labels) + betterBy; promise > t.Precision {
+		return fmt.Sprintf("%.0f %% are, more than if everything was marked", 100*promise)
+	}
+	return fmt.Sprintf("%.0f %% are, as promised (threshold.precision)", 100*t.Precision)
 }
 
 // EndOfShadow says in words what would end the shadow; "" when there is none, or
 // nothing but the owner's word can end it.
 func (f *Filter) EndOfShadow() string {
-	a := &f.st.Account
-	if !f.InShadow() || f.opts.Shadow == ShadowOn || a.Paused || !f.opts.marking() {
+	if !f.InShadow() || f.opts.Shadow == ShadowOn || f.st.Account.Paused || !f.opts.marking() {
 		return ""
 	}
-	var want []string
-	if need := uint64(f.opts.MinImportant); a.Important < need {
-		want = append(want, moreMessages(need-a.Important))
-	}
-	if need := uint64(f.opts.MinOrdinary); a.Ordinary < need {
-		left := ""
-		if f.opts.SilenceDays > 0 {
-			left = fmt.Sprintf(", or leave alone for %d days of yours", f.opts.SilenceDays)
+	want := "better decisions, which it learns from what you star, answer or mark"
+	if c := f.fitted(); !c.Kept {
+		want += "; or a lower threshold.precision"
+	} else if n := FirstLabels - f.standing.Important; n > 0 {
+		noun := "messages"
+		if n == 1 {
+			noun = "message"
 		}
-		want = append(want, fmt.Sprintf("%d more that you throw away unread or call junk%s", need-a.Ordinary, left))
+		want = fmt.Sprintf("%d more %s that you star, answer or mark", n, noun)
+	} else {
+		want = "a message that you throw away unread or leave alone"
 	}
-	if len(want) == 0 && f.good() {
-		want = append(want, moreMessages(uint64(f.opts.MinImportant/2-int(a.Ahead)))+", if it stays better until then")
-	}
-	if len(want) == 0 {
-		want = append(want, "decisions that are better than that")
-	}
-	return strings.Join(want, ", and ") + `; or shadow = "off" in the configuration`
+	return want + `; or shadow = "off" in the configuration`
 }
 
-// moreMessages says how many messages are still wanted that the owner shows to be important.
-func moreMessages(n uint64) string {
-	noun := "messages"
-	if n == 1 {
-		noun = "message"
+// WouldMark returns the messages, newest first and n at most, that hinged would have marked if
+// marks were set without limit: of the last wouldMarkWithin messages.
+func (f *Filter) WouldMark(n int) []store.MessageKey {
+	var out []store.MessageKey
+	keys := f.oldest.keys[f.oldest.head:]
+	for _, k := range slices.Backward(keys[max(0, len(keys)-wouldMarkWithin):]) {
+		m, known := f.st.Messages.Get(string(k[:]))
+		if len(out) < n && known && m.Outcome == store.DecidedImportant && m.Reason == store.ReasonShadow {
+			out = append(out, k)
+		}
 	}
-	return fmt.Sprintf("%d more %s that you star, answer or mark", n, noun)
+	return out
 }
+
+// wouldMarkWithin bounds the time that WouldMark takes.
+const wouldMarkWithin = 1000
 
 // Warnings says in words what the owner should look into, the gravest first.
 func (f *Filter) Warnings() []string {
@@ -241,9 +244,9 @@ func (f *Filter) Warnings() []string {
 	if why := f.strangers(); why != "" {
 		out = append(out, why)
 	}
-	if s := f.standing; f.opts.Shadow == ShadowAuto && a.Proven && !s.Beats() {
+	if d, c := f.standing.Decisions, f.standing.Correspondents; f.opts.Shadow == ShadowAuto && a.Proven && d.F1() <= c.F1() && d.Precision() <= c.Precision() {
 		out = append(out, fmt.Sprintf("over the last %d labels its decisions have F1 %.2f, knowing your correspondents alone has %.2f: its marks are of little use now; shadow = \"on\" stops them",
-			s.Labels, s.Decisions.F1(), s.Correspondents.F1()))
+			f.standing.Labels, d.F1(), c.F1()))
 	}
 	if n, long := f.Passed(); long && !f.InShadow() && !a.Paused && f.opts.marking() {
 		out = append(out, fmt.Sprintf("hinged has marked nothing for a long time: none of the last %d messages scored above the threshold, but %.0f %% of those judged recently were important; star or mark what hinged should have marked, and it learns from that",

@@ -45,95 +45,8 @@ func (w *world) write(to string) {
 
 func autoOptions() Options {
 	o := testOptions()
-	o.MinImportant, o.MinOrdinary = 20, 20
-	o.Threshold = DefaultOptions().Threshold
+	o.Threshold, o.Shadow = DefaultOptions().Threshold, ShadowAuto
 	return o
-}
-
-func TestShadowEndsOnceTheDecisionsBeatTheBaselines(t *testing.T) {
-	w := newWorld(t, autoOptions())
-	for _, to := range []string{"person1@example.com", "person2@example.com"} {
-		w.write(to)
-	}
-	urgent := func(_ int, _, words string) bool { return strings.Contains(words, "urgent") }
-	rng := rand.New(rand.NewPCG(1, 1))
-	for i := 0; w.f.InShadow(); i++ {
-		if len(w.marks) > 0 {
-			t.Fatalf("%d marks asked for in shadow", len(w.marks))
-		}
-		if a := w.f.State().Account; i > 40 {
-			t.Fatalf("still in shadow after %d important and %d ordinary labels: %s", a.Important, a.Ordinary, w.f.Marking())
-		}
-		w.stream(uint64(100+i), 10, person(rng), urgent)
-	}
-	a, s := w.f.State().Account, w.f.Standing()
-	if a.Important < 20 || a.Ordinary < 20 || !s.Beats() {
-		t.Errorf("ended with %d important and %d ordinary labels, %+v", a.Important, a.Ordinary, s)
-	}
-	if got := w.f.Marking(); !strings.HasPrefix(got, "yes: ") {
-		t.Errorf("Marking says %q", got)
-	}
-	w.stream(7, 30, person(rng), urgent)
-	if len(w.marks) == 0 {
-		t.Error("nothing was marked after the shadow")
-	}
-
-	// Once ended it stays ended, and says so when it is of no use any more.
-	w.stream(8, 2500, person(rng), func(_ int, from, _ string) bool {
-		return from == "person1@example.com" || from == "person2@example.com"
-	})
-	if w.f.Standing().Beats() || w.f.InShadow() {
-		t.Errorf("beats the baselines: %v; in shadow: %v; want neither", w.f.Standing().Beats(), w.f.InShadow())
-	}
-	if got := w.f.Warnings(); len(got) != 1 || !strings.Contains(got[0], "of little use now") {
-		t.Errorf("the warnings are %q", got)
-	}
-
-	// The owner brings it back; auto then begins anew.
-	o := w.f.Options()
-	o.Shadow = ShadowOn
-	w.apply(&Configured{At: w.moment(), Options: o})
-	o.Shadow = ShadowAuto
-	w.apply(&Configured{At: w.moment(), Options: o})
-	if !w.f.InShadow() {
-		t.Error("after shadow on, auto did not begin anew")
-	}
-	o.Shadow = ShadowOff
-	w.apply(&Configured{At: w.moment(), Options: o})
-	if w.f.InShadow() {
-		t.Error("the owner's word did not end the shadow")
-	}
-}
-
-// A learner that can't beat knowing one's correspondents stays silent, however
-// long it learns.
-func TestALearnerThatOnlyKnowsYourCorrespondentsStaysSilent(t *testing.T) {
-	w := newWorld(t, autoOptions())
-	known := map[string]bool{"person1@example.com": true, "person5@example.com": true}
-	for i := range 8 {
-		if to := fmt.Sprintf("person%d@example.com", i); known[to] {
-			w.write(to)
-		}
-	}
-	rng := rand.New(rand.NewPCG(2, 2))
-	w.stream(9, 2500, person(rng), func(_ int, from, _ string) bool { return known[from] })
-	s := w.f.Standing()
-	if len(w.marks) != 0 || !w.f.InShadow() {
-		t.Fatalf("it marks (%d asked for): %+v", len(w.marks), s)
-	}
-	if s.Labels != windowSize || s.Correspondents.F1() != 1 {
-		t.Errorf("the standing is %+v, want a window of %d in which correspondents are never wrong", s, windowSize)
-	}
-	if s.Decisions.F1() < 0.9 {
-		t.Errorf("the learner has F1 %.2f: it should have learnt the correspondents, too, and only tie", s.Decisions.F1())
-	}
-	if got := w.f.Marking(); !strings.Contains(got, "knowing your correspondents alone: 1.00; it marks nothing until they are better") {
-		t.Errorf("Marking says %q", got)
-	}
-	_, r := w.deliver("INBOX", mail("last@x", "person1@example.com", owner, "lunch"))
-	if r.Decision.Outcome != store.DecidedImportant || r.Decision.Reason != store.ReasonShadow {
-		t.Errorf("decided %+v; want important, in shadow", r.Decision)
-	}
 }
 
 // What is kept of the standing is what the window of labels holds.
@@ -208,14 +121,106 @@ func TestStatusSaysWhenNothingIsMarkedForLong(t *testing.T) {
 	}
 }
 
-func TestTheEndOfTheShadowCountsWhatIsMissing(t *testing.T) {
+// TestTheFirstWeek: from FirstLabels important labels on, three messages a day are marked, all
+// others would be; before that, all would be, newest first; once the promise can be judged,
+// there is no such limit any more.
+func TestTheFirstWeek(t *testing.T) {
 	w := newWorld(t, autoOptions())
-	a := &w.f.st.Account
-	a.Ordinary = 20
-	for have, want := range map[uint64]string{18: "2 more messages that you star, ", 19: "1 more message that you star, ", 20: "decisions that are better than that; "} {
-		a.Important = have
-		if got := w.f.EndOfShadow(); !strings.HasPrefix(got, want) {
-			t.Errorf("with %d: %q, want %q", have, got, want)
+	day, marked := 0, map[int]int{}
+	play := func(days int) {
+		for range days {
+			day++
+			w.now = w.now.AddDate(0, 0, 1).Truncate(24 * time.Hour).Add(8 * time.Hour)
+			for i := range 12 {
+				words, label := "newsletter", model.Ordinary
+				if i%2 == 0 {
+					words, label = "urgent matter", model.Important
+				}
+				l, r := w.deliver("INBOX", mail(fmt.Sprintf("w%d-%d@x", day, i), "boss@example.com", owner, words))
+				marked[day] += len(r.Marks)
+				if day == 1 && i < 9 && label == model.Important || day > 1 && i > 1 {
+					continue // says nothing of it
+				}
+				w.apply(&Labelled{At: w.moment(), Message: l.key, Label: label})
+			}
 		}
+	}
+	play(1)
+	if marked[1] != 0 || !w.f.InShadow() {
+		t.Fatalf("marked %d on the first day: %s", marked[1], w.f.Marking())
+	}
+	if got := w.f.EndOfShadow(); !strings.HasPrefix(got, "4 more messages that you star, ") {
+		t.Errorf("to end that: %q", got)
+	}
+	play(6)
+	if w.f.InShadow() || marked[day] != firstMarks {
+		t.Fatalf("marked %d on day %d: %s", marked[day], day, w.f.Marking())
+	}
+	if got := w.f.Marking(); !strings.Contains(got, "at most 3 a day, the surest, until 20 important messages are known") {
+		t.Errorf("Marking says %q", got)
+	}
+	would := w.f.WouldMark(5)
+	if len(would) != 5 {
+		t.Fatalf("%d would have been marked, want 5", len(would))
+	}
+	last := uint64(1 << 60)
+	for _, k := range would {
+		m, _ := w.f.st.Messages.Get(string(k[:]))
+		if m.Outcome != store.DecidedImportant || m.Reason != store.ReasonShadow || m.Seq >= last {
+			t.Errorf("would have been marked, after number %d: %+v", last, m)
+		}
+		last = m.Seq
+	}
+	play(15)
+	if marked[day] <= firstMarks || !w.f.st.Account.Proven {
+		t.Errorf("marked %d on day %d: %s", marked[day], day, w.f.Marking())
+	}
+}
+
+// TestWhereTheSurestCantKeepThePromiseNothingIsMarked, and that it says what they could.
+func TestWhereTheSurestCantKeepThePromiseNothingIsMarked(t *testing.T) {
+	o := autoOptions()
+	o.Threshold.Precision = 0.9
+	w := newWorld(t, o)
+	rng := rand.New(rand.NewPCG(6, 36))
+	w.stream(12, 600, person(rng), func(i int, _, _ string) bool { return i%7 == 0 }) // what can't be learnt
+	if got := w.f.Marking(); !w.f.InShadow() || !strings.Contains(got, "even of the messages that it is surest of, only ") || !strings.Contains(got, "until 90 % are, as promised") {
+		t.Errorf("Marking says %q", got)
+	}
+	if got := w.f.EndOfShadow(); !strings.Contains(got, "a lower threshold.precision") {
+		t.Errorf("to end that: %q", got)
+	}
+}
+
+// TestWhatIsNoBetterThanMarkingEverythingIsNotMarked: where half of all mail is important and
+// nothing tells which, a promise below that is no reason to mark all.
+func TestWhatIsNoBetterThanMarkingEverythingIsNotMarked(t *testing.T) {
+	w := newWorld(t, autoOptions())
+	rng := rand.New(rand.NewPCG(7, 36))
+	w.stream(13, 1500, person(rng), func(int, string, string) bool { return rng.IntN(2) == 0 })
+	c := w.f.fitted()
+	if share := w.f.Counts().Above; share > 0.2 {
+		t.Errorf("%.2f of the mail is above the threshold %+v", share, c)
+	}
+	if got := (Standing{Labels: 10, Important: 5, Decisions: Tally{5, 5, 0}}); got.Beats() || got.Everything() != (Tally{5, 5, 0}) {
+		t.Errorf("marking everything beats marking everything: %+v", got)
+	}
+}
+
+// TestShadowOffMarksFromTheFirstMessageAboveTheThreshold: what scores above 0 without any label,
+// which a prior may bring about, and what scores above the threshold with two labels.
+func TestShadowOffMarksFromTheFirstMessageAboveTheThreshold(t *testing.T) {
+	o := autoOptions()
+	o.Shadow = ShadowOff
+	w := newWorld(t, o)
+	if _, r := w.deliver("INBOX", mail("0@x", "boss@example.com", owner, "urgent")); r.Decision.Reason != store.ReasonTooFewLabels || len(r.Marks) != 0 {
+		t.Errorf("without a label: %+v", r.Decision)
+	}
+	for i, words := range []string{"urgent matter", "newsletter"} {
+		l, _ := w.deliver("INBOX", mail(fmt.Sprintf("%d@y", i), fmt.Sprintf("from%d@example.com", i), owner, words))
+		w.apply(&Labelled{At: w.moment(), Message: l.key, Label: []model.Label{model.Important, model.Ordinary}[i]})
+	}
+	if _, r := w.deliver("INBOX", mail("3@x", "from0@example.com", owner, "urgent matter")); len(r.Marks) != 1 {
+		t.Errorf("with two labels: %+v: %s", r.Decision, w.f.Marking())
 	}
 }

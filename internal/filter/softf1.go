@@ -4,8 +4,6 @@ package filter
 
 import (
 	"math"
-
-	"github.com/hinged/hinged/model"
 )
 
 // lastF1 is what searchF1 found in a window of labelled scores, and what tells whether it
@@ -33,12 +31,12 @@ type lastF1 struct {
 // far below slack.
 const mostChanges = 10_000
 
-// softF1 returns the threshold that searchF1 finds.
-func (w *window) softF1() float64 {
-	if !w.best.holds() {
-		w.best = searchF1(w.sorted)
+// search returns what t finds among the labelled scores.
+func (w *window) search(t *Threshold) *lastF1 {
+	if !w.best.holds() || w.by != *t {
+		w.best, w.by = t.search(w.sorted), *t
 	}
-	return w.best.at
+	return &w.best
 }
 
 // note says that a score came (by is 1) or went (-1).
@@ -75,22 +73,19 @@ func size(scores []point) float64 {
 	return sum
 }
 
-// searchF1 finds the threshold with the greatest blurred F1 over sorted labelled
-// scores. A score counts as called important by a share that rises in a straight
-// line from 0 at blur below the threshold to 1 at blur above it. A few scores that
-// happen to lie well then move the threshold less than with a plain count. Of
-// several best thresholds it takes the middle of the highest run; 0 when a class
-// is missing. blur is nine tenths of the distance between the means of the
-// classes, within minBlur and maxBlur: so classes that part are parted also where
-// all scores are small.
+// search finds the place among sorted labelled scores that t asks for. A score counts as
+// marked by a share that rises in a straight line from 0 at blur below the threshold to 1 at
+// blur above it. A few scores that happen to lie well then move the threshold less than with a
+// plain count. Of several best places it takes the middle of the highest run; 0 when a class
+// is missing. blur is nine tenths of the distance between the means of the classes, within
+// minBlur and maxBlur: so classes that part are parted also where all scores are small.
 //
-// The sums of shares are straight lines between the places where a score begins or
-// ends to count in part, and the quotient of two straight lines has its maximum at
-// an end. So trying those places, from the top down, finds the maximum. The lower the
-// place, the more scores count as called. Every hit to come is called, too: once so many are
-// called in vain that not even all of the important ones could make a greater F1, the search
-// ends. O(n).
-func searchF1(sorted []point) lastF1 {
+// The sums of shares are straight lines between the places where a score begins or ends to
+// count in part, and what is sought is a quotient of two straight lines, or a line, and has its
+// maximum at an end. So trying those places, from the top down, finds it. The lower the place,
+// the more is marked: once so much is marked in vain that nothing further down can be better,
+// the search ends. O(n).
+func (t *Threshold) search(sorted []point) lastF1 {
 	var all, partly, fully soft
 	for i := range sorted {
 		all.add(&sorted[i], 1)
@@ -102,8 +97,8 @@ func searchF1(sorted []point) lastF1 {
 	apart := all.importantSum/all.important - (all.sum-all.importantSum)/ordinary
 	blur := min(maxBlur, max(minBlur, float64(apart*0.9)))
 	total := float64(2 * blur * all.important)
-	best, high, low, level := math.Inf(-1), 0.0, 0.0, false
-	end := math.Inf(-1)
+	l := lastF1{found: true, end: math.Inf(-1), widest: blur == maxBlur, sums: all, size: size(sorted), important: all.important}
+	p := pick{t: t, total: total, best: math.Inf(-1)}
 	enter, leave := len(sorted)-1, len(sorted)-1
 	for leave >= 0 {
 		at := sorted[leave].Score - blur
@@ -117,26 +112,59 @@ func searchF1(sorted []point) lastF1 {
 			partly.add(&sorted[leave], -1)
 			fully.add(&sorted[leave], 1)
 		}
-		called, hits := partly.shares(at, blur)
-		called += float64(2 * blur * fully.number)
+		marked, hits := partly.shares(at, blur)
+		marked += float64(2 * blur * fully.number)
 		hits += float64(2 * blur * fully.important)
-		if 2*total < float64(best*(1-slack))*(called-hits+float64(2*total)) {
-			end = at
+		if p.over(marked, hits) {
+			l.end = at
 			break
 		}
-		v := 2 * hits / (called + total)
-		switch {
-		case v > best:
-			best, high, low, level = v, at, at, true
-		case v == best && level:
-			low = at
-		default:
-			level = false
-		}
+		p.try(at, marked, hits)
 	}
-	return lastF1{
-		at: low + float64((high-low)/2), found: true, end: end, widest: blur == maxBlur,
-		sums: all, size: size(sorted), important: all.important,
+	l.at = p.low + float64((p.high-p.low)/2)
+	return l
+}
+
+// pick chooses the best of the places that a search comes to. What is marked there, what of it
+// is important (hits), and all that is important (total) are in one unit.
+type pick struct {
+	t               *Threshold
+	total           float64
+	best, high, low float64
+	level           bool // the last place was as good as the best
+}
+
+// over reports whether no place from here down can be better than the best.
+func (p *pick) over(marked, hits float64) bool {
+	vain := marked - hits
+	switch p.t.Mode {
+	case ModeCost:
+		return -vain < p.best-slack
+	case ModeMissed:
+		return p.best > math.Inf(-1) && !p.level
+	default:
+		return 2*p.total < float64(p.best*(1-slack))*(vain+float64(2*p.total))
+	}
+}
+
+// try looks at a place.
+func (p *pick) try(at, marked, hits float64) {
+	v := math.Inf(-1)
+	switch missed := p.total - hits; {
+	case p.t.Mode == ModeCost:
+		v = -(float64(p.t.Cost*missed) + marked - hits)
+	case p.t.Mode != ModeMissed:
+		v = 2 * hits / (marked + p.total)
+	case missed <= float64(p.t.Missed*p.total):
+		v = -marked
+	}
+	switch {
+	case v > p.best:
+		p.best, p.high, p.low, p.level = v, at, at, true
+	case v == p.best && p.level:
+		p.low = at
+	default:
+		p.level = false
 	}
 }
 
@@ -154,7 +182,7 @@ type soft struct {
 // add enters s (by is 1) or takes it out (-1). It has no branch on the label, which
 // no processor could predict.
 func (a *soft) add(s *point, by float64) {
-	important := float64(by * float64(float64(1-s.Doubt)*float64((s.Label+model.Important)>>1))) // by, a part of it, or 0
+	important := float64(by * s.important()) // by or 0
 	a.number += by
 	a.sum += float64(by * s.Score)
 	a.important += important

@@ -46,8 +46,9 @@ func TestTheThresholdIsThatOfASearchAfterEachLabel(t *testing.T) {
 			if w.best.holds() {
 				without++
 			}
-			want := searchF1(w.sorted).at
-			if got := w.softF1(); math.Float64bits(got) != math.Float64bits(want) {
+			auto := Threshold{Mode: ModeAuto}
+			want := auto.search(w.sorted).at
+			if got := w.search(&auto).at; math.Float64bits(got) != math.Float64bits(want) {
 				t.Fatalf("%s: after %d labels the threshold is %v, by a search %v", name, n+1, got, want)
 			}
 		}

@@ -127,7 +127,7 @@ func TestAFilterDerivedWithASummaryIsTheSame(t *testing.T) {
 	few, old, learns := testOptions(), keepOptions(), DefaultOptions()
 	few.Limits.Messages, few.Limits.Weights, few.Limits.Early = 100, 200, 100
 	old.Limits.Keep = 12 * time.Hour
-	learns.Featurize.Owner, learns.MinImportant, learns.MinOrdinary = []string{owner}, 2, 2
+	learns.Featurize.Owner = []string{owner}
 	for name, o := range map[string]Options{"few": few, "old": old, "learns": learns} {
 		for seed := range uint64(3) {
 			t.Run(fmt.Sprint(name, seed), func(t *testing.T) {

@@ -22,7 +22,11 @@ const windowSize = 2000
 type window struct {
 	ring   *store.Ring
 	sorted []point
-	best   lastF1 // over sorted
+	best   lastF1    // over sorted
+	by     Threshold // that found it
+	// known is the calibration of sorted, if it is calibrated.
+	known      calibration
+	calibrated bool
 }
 
 // slotOf returns where the n-th score ever is (n counts from 0).
@@ -51,7 +55,7 @@ func (w *window) add(n uint64, s store.Scored) (old store.Scored, full bool) {
 	if old, full = w.ring.Get(slot); full {
 		w.replace(pointOf(slot, &old), now)
 	} else {
-		w.sorted = enter(w.sorted, now)
+		w.sorted, w.calibrated = enter(w.sorted, now), false
 		w.best.note(&now, 1)
 	}
 	w.ring.Put(slot, s)
@@ -104,9 +108,17 @@ func (w *window) relabel(slot uint32, label model.Label, read bool) (old, now st
 
 // replace puts a score in the place of another among the sorted ones.
 func (w *window) replace(old, now point) {
-	w.sorted = replace(w.sorted, old, now)
+	w.sorted, w.calibrated = replace(w.sorted, old, now), false
 	w.best.note(&old, -1)
 	w.best.note(&now, 1)
+}
+
+// calibration returns that of the labelled scores.
+func (w *window) calibration() calibration {
+	if !w.calibrated {
+		w.known, w.calibrated = calibrate(w.sorted, w.known), true
+	}
+	return w.known
 }
 
 // disown takes the message out of its entry, if it has one: it is forgotten, so that no label
@@ -140,6 +152,10 @@ func disownUnknown(st *store.State) {
 // is ordinary, between them, ends included, unsure. Low is at most Threshold.
 type cut struct {
 	Threshold, Low float64
+	// Precision is what to expect of the messages above. Kept: it is at least as promised,
+	// or too little is known to say.
+	Precision float64
+	Kept      bool
 }
 
 func (c cut) outcome(score float64) store.Outcome {
@@ -192,16 +208,23 @@ const mostOwed = 4
 func (t Threshold) fit(labelled *window, recent []point, owed float64) cut {
 	if t.Mode == ModeBudget {
 		share := min(1, max(0, t.Share+float64(owed/repay)))
-		return cut{Threshold: quantile(recent, 1-share), Low: quantile(recent, max(0, 1-share-t.UnsureShare))}
+		return cut{Threshold: quantile(recent, 1-share), Low: quantile(recent, max(0, 1-share-t.UnsureShare)), Kept: true}
 	}
-	at := t.Value
-	switch t.Mode {
-	case ModeAuto:
-		at = labelled.softF1()
-	case ModeCost:
-		at = cheapest(labelled.sorted, t.Cost)
+	c := cut{Threshold: t.Value, Kept: true}
+	if t.Mode != ModeFixed {
+		c.Threshold = labelled.search(&t).at
 	}
-	return cut{Threshold: at, Low: narrowed(labelled.sorted, at, below(recent, at, t.UnsureShare))}
+	if t.Mode == ModeAuto && labelled.best.found {
+		c = labelled.calibration().under(labelled.sorted, c.Threshold, t.promise(labelled.best.sums))
+	}
+	c.Low = narrowed(labelled.sorted, c.Threshold, below(recent, c.Threshold, t.UnsureShare))
+	return c
+}
+
+// promise is the precision that marks must have: what is promised, and more than marking
+// everything has, which is right as often as mail is important.
+func (t Threshold) promise(all soft) float64 {
+	return max(t.Precision, all.important/all.number+betterBy)
 }
 
 // quantile returns the value below which a share q of the sorted scores lies,
@@ -211,54 +234,6 @@ func quantile(sorted []point, q float64) float64 {
 		return 0
 	}
 	return sorted[min(len(sorted)-1, int(float64(q*float64(len(sorted)))))].Score
-}
-
-// cheapest returns the threshold that minimises cost·missed + false alarms over
-// sorted labelled scores, when scores above it are called important: halfway
-// between the two scores that it divides, the highest such place on a tie. 0 when
-// a class is missing.
-//
-// It tries every place between two different scores, and both ends, from the top
-// down. O(n).
-func cheapest(sorted []point, cost float64) float64 {
-	var positives float64
-	for _, s := range sorted {
-		if s.Label == model.Important {
-			positives++
-		}
-	}
-	if positives == 0 || positives == float64(len(sorted)) {
-		return 0
-	}
-	best, at := math.Inf(1), 0.0
-	var tp, fp float64
-	for i := len(sorted); i >= 0; i-- {
-		if i < len(sorted) {
-			if sorted[i].Label == model.Important {
-				tp++
-			} else {
-				fp++
-			}
-		}
-		if i > 0 && i < len(sorted) && sorted[i-1].Score == sorted[i].Score {
-			continue
-		}
-		if v := float64(cost*(positives-tp)) + fp; v < best {
-			best = v
-			switch i {
-			case 0:
-				at = sorted[0].Score - 1
-			case len(sorted):
-				at = sorted[i-1].Score + 1
-			default:
-				at = sorted[i-1].Score + float64((sorted[i].Score-sorted[i-1].Score)/2)
-				if at >= sorted[i].Score {
-					at = sorted[i-1].Score // they are neighbours: nothing lies between
-				}
-			}
-		}
-	}
-	return at
 }
 
 // below returns the least of the scores that lie nearest below t, t included, as many as

@@ -125,7 +125,7 @@ func (t *Trial) decide(e *Arrived, s *Step) error {
 		if !a.Proven && f.earned() {
 			a.Proven, a.ProvenAt = true, a.Clock
 		}
-		j.Marked = f.spend()
+		j.Marked = f.spend() == store.ReasonThreshold
 	}
 	t.judged[k] = verdict{j.Score, j.Outcome, j.Above, j.Rule != nil, j.Marked}
 	if t.overhears() {

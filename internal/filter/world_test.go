@@ -56,8 +56,7 @@ const owner = "owner@example.org"
 func testOptions() Options {
 	o := DefaultOptions()
 	o.Featurize.Owner = []string{owner}
-	o.MinImportant, o.MinOrdinary = 0, 0
-	o.Threshold = Threshold{Mode: ModeFixed, Value: 0}
+	o.Threshold, o.Shadow = Threshold{Mode: ModeFixed, Value: 0}, ShadowOff
 	return o
 }
 

@@ -44,7 +44,7 @@ func (h *home) start() {
 	h.t.Helper()
 	o := filter.DefaultOptions()
 	o.Featurize.Owner = []string{h.imap.User}
-	o.MinImportant, o.MinOrdinary, o.Settle, o.Shadow = 1, 1, 0, filter.ShadowOff
+	o.Settle, o.Shadow = 0, filter.ShadowOff
 	o.Threshold = filter.Threshold{Mode: filter.ModeFixed}
 	d, err := daemon.New(daemon.Options{
 		StorePath: filepath.Join(h.dir, "store.db"), Store: boltfile.Options{NoSync: true},

@@ -57,7 +57,6 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) engine() stream.Options {
 	o := filter.DefaultOptions()
-	o.MinImportant, o.MinOrdinary = 2, 2
 	return stream.Options{Broker: stream.Client(w.client), Topics: w.client.Options().Topics, Filter: o, SnapshotEvery: w.every}
 }
 

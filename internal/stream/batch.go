@@ -213,7 +213,7 @@ func (p *partition) decided(h *held, it *item, e *filter.Arrived, r *filter.Resu
 	}
 	d := kafka.Decision{
 		Account: h.key, MessageID: it.message.MessageID, Key: hex.EncodeToString(k[:]),
-		Decision: m.Outcome.String(), Score: m.Score, Threshold: m.Threshold,
+		Decision: m.Outcome.String(), Score: m.Score, Threshold: m.Threshold, Probability: filter.Rounded(m.Probability),
 		Mark:  m.Outcome == store.DecidedImportant && (m.Reason == store.ReasonThreshold || m.Reason == store.ReasonRule),
 		Topic: p.e.o.Topics.Input, TopicID: idText(p.topic), Partition: it.record.Partition, Offset: it.record.Offset, Arrived: it.record.Time,
 		Reused: store.LogPosition{Cuts: p.cuts}.Reused(it.record.Offset),

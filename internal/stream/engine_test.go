@@ -311,14 +311,14 @@ func TestOptionsThatChangeAreAnEvent(t *testing.T) {
 	eventually(t, func() error { return caughtUp(c, p) })
 	p.stop()
 	fill(c, 8, 2, 30)
-	p.start(func(o *Options) { o.Filter.MinImportant, o.Prior = 17, nil })
+	p.start(func(o *Options) { o.Filter.SilenceDays, o.Prior = 17, nil })
 	eventually(t, func() error { return caughtUp(c, p) })
 	for _, name := range []string{"kafka:user0", "kafka:user1"} {
 		h, err := p.engine.View(t.Context(), name, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := h.Options().MinImportant; n != 17 {
+		if n := h.Options().SilenceDays; n != 17 {
 			t.Errorf("account %s wants %d important lessons", name, n)
 		}
 		if !bytes.Equal(h.Prior(), testPrior()) {

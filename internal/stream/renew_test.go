@@ -108,7 +108,7 @@ func TestARenewalRepeatsNothing(t *testing.T) {
 // process decides that was stopped and started with the new settings at that record.
 func TestSettingsOfARenewalAreThoseOfARestart(t *testing.T) {
 	t.Parallel()
-	stern := func(o *Options) { o.Filter.MinImportant, o.Filter.Threshold.Value, o.Prior = 5, 0.25, nil }
+	stern := func(o *Options) { o.Filter.SilenceDays, o.Filter.Threshold.Value, o.Prior = 5, 0.25, nil }
 	var got [2]map[string]string
 	var decided [2][]kafka.Record
 	for i := range got {
@@ -125,7 +125,7 @@ func TestSettingsOfARenewalAreThoseOfARestart(t *testing.T) {
 		}
 		fill(c, 6, 7, 100)
 		eventually(t, func() error { return caughtUp(c, p) })
-		if f, err := p.engine.View(t.Context(), "kafka:user1", false); err != nil || f.Options().MinImportant != 5 {
+		if f, err := p.engine.View(t.Context(), "kafka:user1", false); err != nil || f.Options().SilenceDays != 5 {
 			t.Errorf("the account's options: %v, %v", f.Options(), err)
 		}
 		got[i], decided[i] = digests(t, p.store), c.all(testTopics.Decisions)

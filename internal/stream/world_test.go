@@ -25,7 +25,6 @@ import (
 
 func testFilter() filter.Options {
 	o := filter.DefaultOptions()
-	o.MinImportant, o.MinOrdinary = 2, 2
 	o.Shadow = filter.ShadowOff
 	o.Settle = time.Second
 	o.EarlyFor = time.Minute

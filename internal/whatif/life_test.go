@@ -35,7 +35,6 @@ type life struct {
 func lifeOptions() filter.Options {
 	o := filter.DefaultOptions()
 	o.Featurize.Owner = []string{"owner@example.org"}
-	o.MinImportant, o.MinOrdinary = 5, 5
 	o.Shadow = filter.ShadowOff
 	o.MarkWithin = 0
 	return o

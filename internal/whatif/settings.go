@@ -25,15 +25,14 @@ type Settings struct {
 	Variant        *int     `json:"variant,omitempty"`        // passive-aggressive: 1 or 2
 	Window         *int     `json:"window,omitempty"`         // dual: lessons that are replayed
 	Steps          *int     `json:"steps,omitempty"`          // dual: replay steps before each message
-	Threshold      string   `json:"threshold,omitempty"`      // mode of the threshold: auto, budget, cost or fixed
+	Threshold      string   `json:"threshold,omitempty"`      // mode of the threshold: auto, missed, budget, cost or fixed
+	Precision      *float64 `json:"precision,omitempty"`      // auto: least share of the marked mail that is important
+	Missed         *float64 `json:"missed,omitempty"`         // missed: greatest share of the important mail that goes unmarked
 	Share          *float64 `json:"share,omitempty"`          // budget: share of all mail to mark
 	PerDay         *int     `json:"per_day,omitempty"`        // greatest number of marks in a day; 0: no limit
 	Cost           *float64 `json:"cost,omitempty"`           // cost: false alarms that one missed message is worth
 	Value          *float64 `json:"value,omitempty"`          // fixed: score above which a message is important
 	UnsureShare    *float64 `json:"unsure_share,omitempty"`   // greatest share of mail that may be unsure
-	MinImportant   *int     `json:"min_important,omitempty"`  // important lessons before anything is decided
-	MinOrdinary    *int     `json:"min_ordinary,omitempty"`   // ordinary lessons before anything is decided
-	MinPrecision   *float64 `json:"min_precision,omitempty"`  // share of right marks that ends the shadow
 	Prior          string   `json:"prior,omitempty"`          // weights to begin with: default or none
 }
 
@@ -100,9 +99,6 @@ func (s *Settings) all() []setting {
 	}
 	type opts = filter.Options
 	return []setting{
-		number("", "min_important", s.MinImportant, func(o *opts) *int { return &o.MinImportant }, nil, ""),
-		number("", "min_ordinary", s.MinOrdinary, func(o *opts) *int { return &o.MinOrdinary }, nil, ""),
-		number("", "min_precision", s.MinPrecision, func(o *opts) *float64 { return &o.MinPrecision }, nil, ""),
 		text("learner", "kind", s.Learner, func(o *opts) *model.Kind { return &o.Learner.Kind }),
 		number("learner", "margin", s.Margin, func(o *opts) *float64 { return &o.Learner.Margin }, kind(model.KindMargin), "the learner margin"),
 		number("learner", "aggressiveness", s.Aggressiveness, func(o *opts) *float64 { return &o.Learner.Aggressiveness },
@@ -112,6 +108,8 @@ func (s *Settings) all() []setting {
 		number("learner", "window", s.Window, func(o *opts) *int { return &o.Dual.Window }, dual, "the learner dual without a kernel"),
 		number("learner", "steps", s.Steps, func(o *opts) *int { return &o.Dual.Steps }, dual, "the learner dual without a kernel"),
 		text("threshold", "mode", s.Threshold, func(o *opts) *filter.Mode { return &o.Threshold.Mode }),
+		number("threshold", "precision", s.Precision, func(o *opts) *float64 { return &o.Threshold.Precision }, mode(filter.ModeAuto), "the threshold auto"),
+		number("threshold", "missed", s.Missed, func(o *opts) *float64 { return &o.Threshold.Missed }, mode(filter.ModeMissed), "the threshold missed"),
 		number("threshold", "share", s.Share, func(o *opts) *float64 { return &o.Threshold.Share }, mode(filter.ModeBudget), "the threshold budget"),
 		number("threshold", "per_day", s.PerDay, func(o *opts) *int { return &o.Threshold.PerDay }, nil, ""),
 		number("threshold", "cost", s.Cost, func(o *opts) *float64 { return &o.Threshold.Cost }, mode(filter.ModeCost), "the threshold cost"),

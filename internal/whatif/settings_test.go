@@ -32,7 +32,7 @@ func TestSettingsBecomeOptionsConfigurationAndCommand(t *testing.T) {
 	today := filter.DefaultOptions()
 	s := Settings{
 		Learner: "passive-aggressive", Aggressiveness: new(0.25), Variant: new(1), Threshold: "cost", Cost: new(2.5), PerDay: new(1000000),
-		UnsureShare: new(0.0), MinImportant: new(7), MinOrdinary: new(20), MinPrecision: new(0.5), Prior: "none",
+		UnsureShare: new(0.0), Prior: "none",
 	}
 	p, err := s.plan(today, "default")
 	if err != nil {
@@ -40,12 +40,10 @@ func TestSettingsBecomeOptionsConfigurationAndCommand(t *testing.T) {
 	}
 	o := p.options
 	if o.Learner.Kind != model.KindPassiveAggressive || o.Learner.Aggressiveness != 0.25 || o.Learner.Variant != 1 || o.Threshold.Mode != filter.ModeCost ||
-		o.Threshold.Cost != 2.5 || o.Threshold.PerDay != 1000000 || o.Threshold.UnsureShare != 0 || o.MinImportant != 7 || o.MinPrecision != 0.5 {
+		o.Threshold.Cost != 2.5 || o.Threshold.PerDay != 1000000 || o.Threshold.UnsureShare != 0 {
 		t.Errorf("the options are %+v", o)
 	}
 	const config = `prior = "none"
-min_important = 7
-min_precision = 0.5
 [account.learner]
 kind = "passive-aggressive"
 aggressiveness = 0.25
@@ -58,16 +56,16 @@ unsure_share = 0`
 	if p.config != config {
 		t.Errorf("the configuration is\n%s\nwant\n%s", p.config, config)
 	}
-	const command = "hinged whatif --min-important 7 --min-precision 0.5 --learner passive-aggressive --aggressiveness 0.25 --variant 1" +
+	const command = "hinged whatif --learner passive-aggressive --aggressiveness 0.25 --variant 1" +
 		" --threshold cost --per-day 1000000 --cost 2.5 --unsure-share 0 --prior none"
 	if p.command != command {
 		t.Errorf("the command is\n%s\nwant\n%s", p.command, command)
 	}
 	var file struct{ Account []map[string]any }
-	if err := toml.Unmarshal([]byte("[[account]]\nname = \"me\"\n"+p.config), &file); err != nil || len(file.Account[0]) != 6 {
+	if err := toml.Unmarshal([]byte("[[account]]\nname = \"me\"\n"+p.config), &file); err != nil || len(file.Account[0]) != 4 {
 		t.Errorf("as TOML: %v, %v", file, err)
 	}
-	if len(p.changes) != 10 || p.changes[0] != (Change{"prior", `"default"`, `"none"`}) || p.changes[4] != (Change{"learner.aggressiveness", "0.2", "0.25"}) {
+	if len(p.changes) != 8 || p.changes[0] != (Change{"prior", `"default"`, `"none"`}) || p.changes[2] != (Change{"learner.aggressiveness", "0.2", "0.25"}) {
 		t.Errorf("%d changes: %+v", len(p.changes), p.changes)
 	}
 }

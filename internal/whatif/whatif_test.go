@@ -103,7 +103,7 @@ func TestTheDaysMarksAndTheEndOfTheShadow(t *testing.T) {
 	o.Shadow = filter.ShadowAuto
 	l := newLife(t, boltfile.Options{}, o)
 	l.live(600)
-	got := l.run(newRuns(t), Settings{PerDay: new(2), MinPrecision: new(1.0)})
+	got := l.run(newRuns(t), Settings{PerDay: new(2)})
 	days := map[string]int{}
 	st := l.w.Filter().State()
 	for _, k := range st.Messages.Keys() {
@@ -122,9 +122,6 @@ func TestTheDaysMarksAndTheEndOfTheShadow(t *testing.T) {
 	proven := st.Account.ProvenAt
 	if proven == 0 || got.Today.MarksFrom == nil || store.MomentOf(*got.Today.MarksFrom) != proven {
 		t.Errorf("today marks from %v, live from %v", got.Today.MarksFrom, proven.Time())
-	}
-	if got.Other.MarksFrom != nil {
-		t.Errorf("with a precision of 1 it marks from %v", got.Other.MarksFrom)
 	}
 }
 
