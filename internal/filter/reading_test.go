@@ -170,7 +170,7 @@ func TestSilenceAboutAPersonalLetterThatWasReadIsUnknown(t *testing.T) {
 		t.Errorf("the unread one is %+v", m)
 	}
 	if n := w.f.State().Account.Unknown; n != 1 || w.row(read).Label != 0 || w.f.Judgement().Labels != 1 {
-		t.Errorf("%d are unknown, %+v, %d judged", n, w.row(read), w.f.Counts().Judged)
+		t.Errorf("%d are unknown, %+v, %d judged", n, w.row(read), w.f.Judgement().Labels)
 	}
 	w.flag(read, `\Seen`, `\Answered`)
 	w.wait(time.Minute)
