@@ -130,8 +130,10 @@ func (f *Filter) rebuildQueues(s *summary) {
 	f.hours, f.days, f.copies = nil, nil, copyIndex{messages: f.st.Messages}
 	var all iter.Seq[*queued]
 	if s != nil {
+		unknown := f.st.Account.Unknown // which counts all of them already
 		f.judged = s.judged
 		all = s.bySeq(f.st.Messages, f.countJudged)
+		f.st.Account.Unknown = unknown
 	} else {
 		f.st.Account.Unknown = 0
 		all = bySeq(f.st.Messages, func(m *store.Message) { f.countJudged(m, 1) })

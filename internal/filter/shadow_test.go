@@ -49,6 +49,74 @@ func autoOptions() Options {
 	return o
 }
 
+// TestALearnerThatOnlyKnowsYourCorrespondentsSaysSo: the promise is kept, so that it marks; but
+// knowing the correspondents would do as well, and it says that its marks are of little use,
+// until they are better again or the owner stops them.
+func TestALearnerThatOnlyKnowsYourCorrespondentsSaysSo(t *testing.T) {
+	w := newWorld(t, autoOptions())
+	known := map[string]bool{"person1@example.com": true, "person5@example.com": true}
+	for i := range 8 {
+		if to := fmt.Sprintf("person%d@example.com", i); known[to] {
+			w.write(to)
+		}
+	}
+	rng := rand.New(rand.NewPCG(2, 2))
+	w.stream(9, 2500, person(rng), func(_ int, from, _ string) bool { return known[from] })
+	s := w.f.Standing()
+	if s.Labels != windowSize || s.Correspondents.F1() != 1 {
+		t.Errorf("the standing is %+v, want a window of %d in which correspondents are never wrong", s, windowSize)
+	}
+	if s.Decisions.F1() < 0.9 || s.Better() {
+		t.Errorf("the learner has F1 %.2f: it should have learnt the correspondents, too, and only tie", s.Decisions.F1())
+	}
+	if len(w.marks) == 0 || w.f.InShadow() || !w.f.st.Account.Proven {
+		t.Fatalf("it marks nothing: %s", w.f.Marking())
+	}
+	littleUse := func() bool {
+		return strings.Contains(strings.Join(w.f.Warnings(), "\n"), `knowing your correspondents alone has 1.00: its marks are of little use now; shadow = "on" stops them`)
+	}
+	if !littleUse() {
+		t.Errorf("the warnings are %q", w.f.Warnings())
+	}
+	o := w.f.Options()
+	o.Shadow = ShadowOn
+	w.apply(&Configured{At: w.moment(), Options: o})
+	if littleUse() || !w.f.InShadow() {
+		t.Errorf("the owner stopped the marks; the warnings are %q", w.f.Warnings())
+	}
+}
+
+// TestOnceProvenAnAccountGoesOnUntilTheOwnerBringsTheShadowBack: what was learnt is of no use
+// any more, and it says so; after shadow on, auto begins anew.
+func TestOnceProvenAnAccountGoesOnUntilTheOwnerBringsTheShadowBack(t *testing.T) {
+	w := newWorld(t, autoOptions())
+	for _, to := range []string{"person1@example.com", "person2@example.com"} {
+		w.write(to)
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	w.stream(100, 200, person(rng), func(_ int, _, words string) bool { return strings.Contains(words, "urgent") })
+	if s := w.f.Standing(); w.f.InShadow() || !w.f.st.Account.Proven || !s.Better() || len(w.f.Warnings()) != 0 {
+		t.Fatalf("%s; %+v; warnings %q", w.f.Marking(), s, w.f.Warnings())
+	}
+	w.stream(8, 2500, person(rng), func(_ int, from, _ string) bool {
+		return from == "person1@example.com" || from == "person2@example.com"
+	})
+	if s := w.f.Standing(); s.Better() || w.f.InShadow() {
+		t.Errorf("better than simple rules: %v; in shadow: %v; want neither", s.Better(), w.f.InShadow())
+	}
+	if got := w.f.Warnings(); len(got) != 1 || !strings.Contains(got[0], "of little use now") {
+		t.Errorf("the warnings are %q", got)
+	}
+	o := w.f.Options()
+	o.Shadow = ShadowOn
+	w.apply(&Configured{At: w.moment(), Options: o})
+	o.Shadow = ShadowAuto
+	w.apply(&Configured{At: w.moment(), Options: o})
+	if w.f.st.Account.Proven {
+		t.Error("after shadow on, auto did not begin anew")
+	}
+}
+
 // What is kept of the standing is what the window of labels holds.
 func TestStandingIsThatOfTheWindow(t *testing.T) {
 	w := newWorld(t, autoOptions())

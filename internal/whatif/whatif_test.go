@@ -123,6 +123,10 @@ func TestTheDaysMarksAndTheEndOfTheShadow(t *testing.T) {
 	if proven == 0 || got.Today.MarksFrom == nil || store.MomentOf(*got.Today.MarksFrom) != proven {
 		t.Errorf("today marks from %v, live from %v", got.Today.MarksFrom, proven.Time())
 	}
+	// A promise that can't be kept ends no shadow.
+	if got = l.run(newRuns(t), Settings{Precision: new(0.99)}); got.Other.MarksFrom != nil || got.Other.Marked >= got.Today.Marked {
+		t.Errorf("with a precision of .99 it marks %d, from %v; today %d", got.Other.Marked, got.Other.MarksFrom, got.Today.Marked)
+	}
 }
 
 func TestSettingsThatWereOthersOnceDifferFromLive(t *testing.T) {

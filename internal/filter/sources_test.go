@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package filter
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/hinged/hinged/internal/testkit"
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// lifeOfAReader plays an owner who reads, deletes, files, marks all as read, answers letters and says
+// a word here and there.
+func (w *world) lifeOfAReader(seed uint64, messages int) {
+	w.t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 36))
+	words := []string{"bill", "newsletter", "parcel", "lunch", "offer", "alert"}
+	asked, unread := 0, []letter(nil)
+	for i := range messages {
+		n := rng.IntN(len(words))
+		raw := mail(fmt.Sprintf("r%d-%d@x", seed, i), fmt.Sprintf("%s@example.com", words[n]), owner, fmt.Sprintf("%s %d", words[n], rng.IntN(9)))
+		l, _ := w.deliver("INBOX", raw)
+		for _, m := range w.marks {
+			w.done(m)
+		}
+		w.marks = nil
+		w.wait(time.Duration(1+rng.IntN(90)) * time.Minute)
+		switch does := rng.IntN(12); {
+		case does == 0:
+			w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Label(1 - 2*(n&1))})
+		case does == 1:
+			id := fmt.Sprintf("question%d-%d@hinged.invalid", seed, asked)
+			asked++
+			w.apply(&LetterIntended{At: w.moment(), Mailbox: "INBOX", MessageID: id, Asks: l.key})
+			q, _ := w.deliver("INBOX", mail(id, "question@hinged.invalid", owner, "Does this matter to you?"))
+			for _, sent := range w.f.Letters() {
+				w.apply(&LetterSettled{At: w.moment(), Ledger: sent.Number, Sent: true})
+			}
+			if n%2 == 0 {
+				w.flag(q, `\Flagged`)
+			} else {
+				w.move(q, "Trash", `\Seen`)
+			}
+		case n%2 == 0 && does < 9:
+			w.flag(l, `\Seen`)
+			if does == 8 {
+				w.wait(time.Hour)
+				w.move(l, "Keep", `\Seen`)
+			}
+		case does < 6:
+			w.move(l, "Trash")
+		case does == 6:
+			w.flag(l, `\Seen`, `\Deleted`)
+		default:
+			unread = append(unread, l)
+		}
+		if i%50 == 49 { // all of them are marked as read
+			for _, l := range unread {
+				w.flag(l, `\Seen`)
+			}
+			unread = nil
+		}
+	}
+	w.wait(20 * 24 * time.Hour)
+}
+
+func readerOptions() Options {
+	o := testOptions()
+	o.SilenceCalendar = true
+	o.Threshold = Threshold{Mode: ModeAuto, Precision: 0.5}
+	return o
+}
+
+// TestReadingLettersAndOwnWordsGiveTheSameStateLiveRestartedAndReplayed, and the same
+// decisions in a trial with the same options.
+func TestReadingLettersAndOwnWordsGiveTheSameStateLiveRestartedAndReplayed(t *testing.T) {
+	testkit.Computes(t)
+	for seed := range uint64(3) {
+		calm, shaken := newWorld(t, readerOptions()), newWorld(t, readerOptions())
+		shaken.restart = true
+		for _, w := range []*world{calm, shaken} {
+			w.lifeOfAReader(seed, 200)
+		}
+		wantSameDigest(t, "restarted", calm.f, shaken.f)
+		f, err := Replay(store.NewState(), calm.entries(), calm.features)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantSameDigest(t, "replayed", calm.f, f)
+		r, trials := calm.rerun(store.NewState(), 0, func(s Step) {
+			if d := s.Recorded.Decision; d != nil && !same(s.Judged[0].Decision, *d) {
+				t.Fatalf("seed %d: a trial decides %+v, live %+v", seed, s.Judged[0].Decision, *d)
+			}
+		}, calm.f.Options())
+		wantSameDigest(t, "the recorded run", calm.f, r.rec)
+		if !sameLearnt(trials[0].f, calm.f) {
+			t.Errorf("seed %d: the trial has learnt something else", seed)
+		}
+		by := map[store.Source]int{}
+		for _, l := range calm.past {
+			if l.Learnt() {
+				by[l.Source]++
+			}
+		}
+		for _, source := range []store.Source{store.SourceRead, store.SourceMoved, store.SourceLetter, store.SourceExplicit, store.SourceProvisional} {
+			if by[source] < 5 {
+				t.Errorf("seed %d: %d lessons by %v; the test means little", seed, by[source], source)
+			}
+		}
+	}
+}
+
+// TestForgettingTakesWhatReadingTaughtBack: the lessons, the counts of the sender, and the
+// counts of what the owner reads, as if the messages had never come.
+func TestForgettingTakesWhatReadingTaughtBack(t *testing.T) {
+	o := readerOptions()
+	o.Threshold, o.Shadow, o.Dual.Window = Threshold{Mode: ModeFixed}, ShadowOn, 0
+	w := newWorld(t, o)
+	w.lifeOfAReader(1, 120)
+	before := map[store.ID]store.Sender{}
+	for _, word := range []string{"bill", "lunch"} {
+		before[SenderOf(word+"@example.com")], _ = w.f.st.Senders.Get(SenderOf(word + "@example.com").Key())
+	}
+	reading, weights := w.f.st.Account.Reading, weighed(w.f)
+	l, _ := w.deliver("INBOX", mail("one@x", "bill@example.com", owner, "bill once more"))
+	w.lessons = nil
+	w.wait(time.Hour)
+	w.flag(l, `\Seen`)
+	w.wait(9 * 24 * time.Hour)
+	w.wantLessons("read and kept", "important by read")
+	if m := w.row(l); m.Handled != store.HandledRead || w.f.st.Account.Reading.Read != reading.Read+1 {
+		t.Fatalf("it is %+v; %+v before, %+v now", m, reading, w.f.st.Account.Reading)
+	}
+	if r := w.rewrite(&ForgetRequested{At: w.moment(), Key: l.key}); r.Lessons != 1 || r.Messages != 1 {
+		t.Errorf("forgotten: %+v", r)
+	}
+	for id, want := range before {
+		got, _ := w.f.st.Senders.Get(id.Key())
+		if got.Seq = want.Seq; got != want {
+			t.Errorf("sender %x has %+v, before %+v", id, got, want)
+		}
+	}
+	got := w.f.st.Account.Reading
+	if got.Newest = reading.Newest; got != reading {
+		t.Errorf("reading is %+v, was %+v", got, reading)
+	}
+	if got := weighed(w.f); got != weights {
+		t.Errorf("learnt is\n%swant\n%s", got, weights)
+	}
+	for _, k := range w.f.st.Account.ReadRun.Keys {
+		if k == l.key {
+			t.Error("the message is among those read last")
+		}
+	}
+}
