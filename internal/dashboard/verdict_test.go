@@ -12,7 +12,7 @@ import (
 
 // marking is the status of an account that has learnt enough and marks.
 func marking() desk.AccountStatus {
-	return desk.AccountStatus{Account: "me", Connected: true, Messages: 900, Decided: 868, Important: 118, Ordinary: 294, NeedImportant: 20, NeedOrdinary: 20}
+	return desk.AccountStatus{Account: "me", Connected: true, Messages: 900, Decided: 868, Important: 118, Ordinary: 294, KnownImportant: 118}
 }
 
 func period(c desk.TrendCounts) desk.Trend { return desk.Trend{Sum: desk.TrendPeriod{TrendCounts: c}} }
