@@ -163,7 +163,7 @@ func printAccount(w io.Writer, a desk.AccountStatus, would []desk.MessageSummary
 		if odds != "" {
 			odds = " (" + odds + ")"
 		}
-		line("", "%s%s", clip(whatOf(desk.Question{From: m.From, Facts: m.Facts, Subject: m.Subject}), screenColumns), odds)
+		line("", "%s%s", clip(whatOf(desk.Question{From: m.From, Subject: m.Subject}), screenColumns), odds)
 	}
 	line("messages", "%d seen, %d decided, %d of them unsure", a.Messages, a.Decided, a.Unsure)
 	line("learnt", "%d important, %d ordinary; %d settling, %d waiting, %d unknown (personal, read and kept)", a.Important, a.Ordinary, a.Pending, a.Waiting, a.Unknown)

@@ -62,7 +62,7 @@ func TestStatusSaysAllOfFewAccountsAndOfManyIfAsked(t *testing.T) {
 		if err := printStatus(&out, household(c.accounts), nil, c.long); err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Count(out.String(), "\n  wrong decisions"); got != c.details || strings.Contains(out.String(), " accounts: ") != c.summary {
+		if got := strings.Count(out.String(), "\n  learnt "); got != c.details || strings.Contains(out.String(), " accounts: ") != c.summary {
 			t.Errorf("%d accounts, long %t: all about %d of them, want %d\n%s", c.accounts, c.long, got, c.details, out.String())
 		}
 	}
