@@ -37,7 +37,7 @@ the store.`,
     connection   connected
     marking      not yet: of the messages that it learnt from, 3 are important; …
     to end that  2 more messages that you star, answer or mark; or …
-    would mark   4 messages of late; the newest:
+    would mark   4 messages of late
                  ann@example.org: your invoice (7 in 10 such messages mattered)
     …`,
 		Args: cli.NoArgs,
@@ -60,11 +60,10 @@ the store.`,
 				if len(a.WouldMarked) == 0 || len(s.Accounts) > fewAccounts && !long {
 					continue
 				}
-				list, err := ask(cmd.Context(), path, desk.GetMessages, a.Account, desk.MessagesRequest{Messages: a.WouldMarked})
-				if err != nil {
-					return err
+				// Where they can't be named, as before an account has come in whole, they are counted.
+				if list, err := ask(cmd.Context(), path, desk.GetMessages, a.Account, desk.MessagesRequest{Messages: a.WouldMarked}); err == nil {
+					would[a.Account] = list.Messages
 				}
-				would[a.Account] = list.Messages
 			}
 			return printStatus(cli.Wrapping(cmd.OutOrStdout()), s, would, long)
 		},
@@ -156,7 +155,7 @@ func printAccount(w io.Writer, a desk.AccountStatus, would []desk.MessageSummary
 		line("to end that", "%s", a.EndOfShadow)
 	}
 	if a.WouldMark > 0 {
-		line("would mark", "%d of late; the newest:", a.WouldMark)
+		line("would mark", "%d messages of late", a.WouldMark)
 	}
 	for _, m := range would {
 		odds := reason.InTen(m.Probability)
