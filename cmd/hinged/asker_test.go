@@ -312,7 +312,7 @@ func TestWhatIsTypedDuringALoginIsNeitherShownNorLeft(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer keys.Close()
-			cmd := exec.Command("hinged", "init", "--address", "owner@example.org", "--username", "owner", "--reads", "phone", "--password-file", secret,
+			cmd := exec.Command("hinged", "init", "--address", "owner@example.org", "--username", "owner", "--reads", "phone", "--letters=false", "--password-file", secret,
 				"--server", f.Addr, "--tls", "none", "--config", filepath.Join(t.TempDir(), "hinged.toml"))
 			cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}

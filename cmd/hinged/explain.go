@@ -33,6 +33,7 @@ MESSAGE is a Message-ID, the key of a message or its first 8 digits or more, or
 a file with a message, which need not be known ("-" is standard input).`,
 		Example: `  $ hinged explain 'abc123@example.org'
   important, score +1.274, threshold +0.801
+  7 in 10 such messages mattered
   for it: you answered 8 of 9 messages from ann@example.org; only to you
   against it: the word "newsletter"
 

@@ -50,6 +50,9 @@ func explanationText(ex desk.Explanation, message string, all bool) string {
 
 func explanationHead(ex desk.Explanation) []string {
 	head := []string{desk.Verdict(ex.Outcome, ex.Reason, ex.ScoreThen, ex.Threshold)}
+	if ex.Mattered != "" {
+		head = append(head, ex.Mattered)
+	}
 	head = append(head, reasonLines(ex.For, ex.Against, ex.OutcomeNow == "ordinary")...)
 	if others := othersWords(ex.Message, ex.Others); others != "" {
 		head = append(head, others)

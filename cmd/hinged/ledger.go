@@ -37,8 +37,8 @@ removed, newest first. A mark is in one of these states:
   undone     taken back by hinged because you asked for it
   gone       a copy (mark_copy) that you deleted or moved; hinged makes no other
   sending, sent, unsent
-             of a digest mail ([account.digest]): not yet seen on the server,
-             there, or given up
+             of a letter of hinged's ([account.digest]): not yet seen on the
+             server, there, or given up
 
 With MESSAGE, say who marked that message. MESSAGE is a Message-ID, the key of a
 message or its first 8 digits or more, or a file with it ("-" is standard

@@ -14,6 +14,7 @@ import (
 
 	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/reason"
 )
 
 func statusCommand() *cobra.Command {
@@ -34,8 +35,10 @@ the store.`,
   
   me: in shadow: it decides and learns, and marks nothing
     connection   connected
-    marking      not yet: learnt 14 of 20 important, 260 of 20 ordinary
-    to end that  6 more messages that you star, answer or mark; or …
+    marking      not yet: of the messages that it learnt from, 3 are important; …
+    to end that  2 more messages that you star, answer or mark; or …
+    would mark   4 messages of late
+                 ann@example.org: your invoice (7 in 10 such messages mattered)
     …`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -52,7 +55,17 @@ the store.`,
 			if asJSON {
 				return cli.PrintJSON(cmd.OutOrStdout(), s)
 			}
-			return printStatus(cli.Wrapping(cmd.OutOrStdout()), s, long)
+			would := map[string][]desk.MessageSummary{}
+			for _, a := range s.Accounts {
+				if len(a.WouldMarked) == 0 || len(s.Accounts) > fewAccounts && !long {
+					continue
+				}
+				// Where they can't be named, as before an account has come in whole, they are counted.
+				if list, err := ask(cmd.Context(), path, desk.GetMessages, a.Account, desk.MessagesRequest{Messages: a.WouldMarked}); err == nil {
+					would[a.Account] = list.Messages
+				}
+			}
+			return printStatus(cli.Wrapping(cmd.OutOrStdout()), s, would, long)
 		},
 	}
 	configFlag(c, &path)
@@ -65,8 +78,9 @@ the store.`,
 // mostInvitations is for how many accounts the status begins with a word on questions.
 const mostInvitations = 3
 
-// printStatus prints all about every account if there are few, or long is set.
-func printStatus(w io.Writer, s desk.Status, long bool) error {
+// printStatus prints all about every account if there are few, or long is set. would has, by
+// account, the newest messages that would have been marked.
+func printStatus(w io.Writer, s desk.Status, would map[string][]desk.MessageSummary, long bool) error {
 	invited := 0
 	for i := range s.Accounts {
 		if text := s.Accounts[i].Invitation(); text != "" && invited < mostInvitations {
@@ -111,7 +125,7 @@ func printStatus(w io.Writer, s desk.Status, long bool) error {
 		if a.InSnapshot {
 			continue
 		}
-		if err := printAccount(w, a, s.Running); err != nil {
+		if err := printAccount(w, a, would[a.Account], s.Running); err != nil {
 			return err
 		}
 	}
@@ -130,7 +144,7 @@ func backupWords(b *desk.BackupStatus) string {
 }
 
 // printAccount prints the table of an account.
-func printAccount(w io.Writer, a desk.AccountStatus, running bool) error {
+func printAccount(w io.Writer, a desk.AccountStatus, would []desk.MessageSummary, running bool) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	line := func(name, format string, args ...any) { fmt.Fprintf(t, "  "+name+"\t"+format+"\n", args...) }
 	if running || a.Paused {
@@ -140,8 +154,19 @@ func printAccount(w io.Writer, a desk.AccountStatus, running bool) error {
 	if a.EndOfShadow != "" {
 		line("to end that", "%s", a.EndOfShadow)
 	}
+	if a.WouldMark > 0 {
+		line("would mark", "%d messages of late", a.WouldMark)
+	}
+	for _, m := range would {
+		odds := reason.InTen(m.Probability)
+		if odds != "" {
+			odds = " (" + odds + ")"
+		}
+		line("", "%s%s", clip(whatOf(desk.Question{From: m.From, Subject: m.Subject}), screenColumns), odds)
+	}
 	line("messages", "%d seen, %d decided, %d of them unsure", a.Messages, a.Decided, a.Unsure)
-	line("learnt", "%d important, %d ordinary; %d settling, %d waiting", a.Important, a.Ordinary, a.Pending, a.Waiting)
+	line("learnt", "%d important, %d ordinary; %d settling, %d waiting, %d unknown (personal, read and kept)", a.Important, a.Ordinary, a.Pending, a.Waiting, a.Unknown)
+	line("reading", "%s", a.Reading.Words)
 	if j := &a.Judgement; j.Messages > 0 {
 		line("decisions", "%s", j.Words())
 		line("quality", "%s", j.Comparison())

@@ -33,7 +33,7 @@ func household(n int) desk.Status {
 
 func TestStatusOfManyAccountsBeginsWithTheirTrouble(t *testing.T) {
 	var out strings.Builder
-	if err := printStatus(&out, household(20), false); err != nil {
+	if err := printStatus(&out, household(20), nil, false); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -59,10 +59,10 @@ func TestStatusSaysAllOfFewAccountsAndOfManyIfAsked(t *testing.T) {
 		summary  bool
 	}{{1, false, 1, false}, {2, false, 2, true}, {3, false, 0, true}, {3, true, 3, true}} {
 		var out strings.Builder
-		if err := printStatus(&out, household(c.accounts), c.long); err != nil {
+		if err := printStatus(&out, household(c.accounts), nil, c.long); err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Count(out.String(), "\n  wrong decisions"); got != c.details || strings.Contains(out.String(), " accounts: ") != c.summary {
+		if got := strings.Count(out.String(), "\n  learnt "); got != c.details || strings.Contains(out.String(), " accounts: ") != c.summary {
 			t.Errorf("%d accounts, long %t: all about %d of them, want %d\n%s", c.accounts, c.long, got, c.details, out.String())
 		}
 	}

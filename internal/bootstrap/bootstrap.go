@@ -133,13 +133,10 @@ func Run(ctx context.Context, o Options) (r Report, err error) {
 	return r, err
 }
 
-// mostQuestions is how many questions a report has.
-const mostQuestions = 3
-
 // ask finds the questions, about the last weeks of what was read.
 func (r *Report) ask(f *filter.Filter) error {
 	r.Questions, r.Threshold = []desk.Question{}, f.Counts().Threshold
-	found, err := f.Ask(mostQuestions, f.State().Account.LastArrival.Add(-desk.AskDays*24*time.Hour))
+	found, err := f.Ask(desk.MostInvited, f.State().Account.LastArrival.Add(-desk.AskDays*24*time.Hour))
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ func (a *account) resumed(id uint64) (desk.Shown, bool) {
 	}
 	s := desk.Shown{Account: a.opts.Name, Deed: desk.DeedMarked, Message: hexOf(e.Message)}
 	if m, ok := a.filter.State().Messages.Get(string(e.Message[:])); ok {
-		s.Score, s.Threshold = m.Score, m.Threshold
+		s.Score, s.Threshold, s.Probability = m.Score, m.Threshold, float64(m.Probability)
 	}
 	if x, err := a.work.Features(e.Message); err == nil {
 		s.From = x.Gist().From

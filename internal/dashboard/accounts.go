@@ -215,13 +215,13 @@ func stateOf(p *page, a *desk.AccountStatus, t *desk.Trend) (state string, fault
 		return "not connected", true
 	case len(a.Warnings) > 0:
 		return plural(len(a.Warnings), "warning", "warnings"), true
-	case a.InShadow && a.Important < uint64(a.NeedImportant):
-		return fmt.Sprintf("in shadow: %s of %s important", count(a.Important), count(a.NeedImportant)), false
+	case a.InShadow && a.KnownImportant < a.NeedImportant:
+		return fmt.Sprintf("in shadow: %s of %s important", count(a.KnownImportant), count(a.NeedImportant)), false
 	case a.InShadow:
 		return "in shadow", false
 	case t != nil && t.MarkingSince != nil:
 		return "marking since " + p.Date(*t.MarkingSince), false
-	case a.Important < uint64(a.NeedImportant) || a.Ordinary < uint64(a.NeedOrdinary):
+	case a.KnownImportant == 0 || a.Ordinary == 0:
 		return "learning", false
 	}
 	return "marking", false

@@ -97,8 +97,8 @@ func (s *Server) answered(ctx context.Context, p *page, d *askData) error {
 // answers would do.
 func (s *Server) askOf(ctx context.Context, p *page, taught bool) (d askData, err error) {
 	put := s.later.of(p)
-	d = askData{Since: p.now.AddDate(0, 0, -questionDays), Put: len(put)}
-	q, err := desk.Ask.Do(ctx, s.opts.Host, p.account, desk.AskRequest{Since: d.Since, Most: mostQuestions + len(put), Teach: taught})
+	d = askData{Since: p.now.AddDate(0, 0, -desk.AskDays), Put: len(put)}
+	q, err := desk.Ask.Do(ctx, s.opts.Host, p.account, desk.AskRequest{Since: d.Since, Most: desk.MostInvited + len(put), Teach: taught})
 	if err != nil {
 		return d, err
 	}

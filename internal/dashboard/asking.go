@@ -11,14 +11,9 @@ import (
 	"github.com/hinged/hinged/internal/desk"
 )
 
-// What Ask me offers: so many questions, about mail of so many days.
-const (
-	mostQuestions = 3
-	questionDays  = 28
-	// questionsFor is for how long their number, which all pages show, is not looked up
-	// anew, unless something was learnt or put off.
-	questionsFor = 30 * time.Second
-)
+// questionsFor is for how long the number of questions, which all pages show, is not looked up
+// anew, unless something was learnt or put off.
+const questionsFor = 30 * time.Second
 
 // askings are the numbers of questions of the accounts, as they were looked up last. Safe
 // for concurrent use; the zero value knows none.
@@ -35,7 +30,7 @@ type asked struct {
 }
 
 // asking is how many questions the owner of the page's account may answer now, at most
-// mostQuestions, without those that were put off. A page does without where that can't be found out.
+// desk.MostInvited, without those that were put off. A page does without where that can't be found out.
 func (s *Server) asking(ctx context.Context, p *page) int {
 	if !p.owns(p.account) || p.status == nil || p.status.Paused {
 		return 0
@@ -47,7 +42,7 @@ func (s *Server) asking(ctx context.Context, p *page) int {
 	if ok && known.lesson == lessons && known.put == len(put) && p.now.Sub(known.at) < questionsFor {
 		return known.n
 	}
-	q, err := desk.Ask.Do(ctx, s.opts.Host, p.account, desk.AskRequest{Since: p.now.AddDate(0, 0, -questionDays), Most: mostQuestions + len(put)})
+	q, err := desk.Ask.Do(ctx, s.opts.Host, p.account, desk.AskRequest{Since: p.now.AddDate(0, 0, -desk.AskDays), Most: desk.MostInvited + len(put)})
 	if err != nil {
 		s.log.Debug("the number of questions is not known", "account", p.account, "error", err)
 		return 0
@@ -62,8 +57,8 @@ func (s *Server) asking(ctx context.Context, p *page) int {
 	return n
 }
 
-// open returns the questions that are not among those put off, mostQuestions at most.
+// open returns the questions that are not among those put off, desk.MostInvited at most.
 func open(all []desk.Question, put map[string]bool) []desk.Question {
 	left := slices.DeleteFunc(all, func(q desk.Question) bool { return put[q.Message] })
-	return left[:min(len(left), mostQuestions)]
+	return left[:min(len(left), desk.MostInvited)]
 }

@@ -41,7 +41,7 @@ type markRow struct {
 	Warn             bool   // the owner took it off
 	Undo             bool   // it can be taken back
 	Ours             bool
-	Plain            bool // it is about a digest mail, which has no score
+	Plain            bool // it is about a letter, which has no score
 }
 
 // sinceChoice is a span of time whose marks may be undone together.
@@ -62,7 +62,7 @@ var ledgerStates = []struct {
 	{"undone", "Undone", []string{"undone"}},
 	{"way", "On the way", []string{"intended", "undoing"}},
 	{"other", "Came to nothing", []string{"abandoned", "gone"}},
-	{"digest", "Digest mails", digestStates},
+	{"digest", "Letters", digestStates},
 }
 
 // ledger is the page of all marks.
@@ -197,7 +197,7 @@ func (s *Server) markRows(ctx context.Context, p *page, entries []desk.LedgerEnt
 		case !e.Ours:
 			row.State, row.At, row.Why = markWords(&e), e.Settled, ""
 		case slices.Contains(digestStates, e.State):
-			row.Subject, row.Mark, row.Plain = "Digest mail in "+e.Mailbox, "", true
+			row.Subject, row.Mark, row.Plain = title(e.Keyword)+" in "+e.Mailbox, "", true
 		}
 		if row.At != nil {
 			row.NewDay = p.ShortDate(*row.At) != day

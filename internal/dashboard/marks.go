@@ -32,7 +32,7 @@ func stateWords(state string) string {
 	return state
 }
 
-// digestStates are those of an entry about a digest mail, which is no mark.
+// digestStates are those of an entry about a letter, which is no mark.
 var digestStates = []string{"sending", "sent", "unsent"}
 
 // markWords says what became of one entry of the ledger.

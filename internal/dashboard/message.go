@@ -26,6 +26,7 @@ type messageData struct {
 	Outcome string // at arrival; "" for a message that was not decided
 	Because string // why, after the outcome
 	Against string // what speaks the other way
+	Odds    string // how many such messages mattered, in words
 	Now     string // what would be decided now, where that is something else
 	Wrong   string // how the decision was wrong
 	SoFar   bool   // that is not final
@@ -192,6 +193,7 @@ func (d *messageData) decision(ex *desk.Explanation) {
 	if d.Outcome == "" {
 		d.Outcome = ex.Outcome
 	}
+	d.Odds = title(ex.Mattered)
 	speaksFor, against := curly(strings.Join(ex.For, "; ")), curly(strings.Join(ex.Against, "; "))
 	switch {
 	case ex.Rule != "":

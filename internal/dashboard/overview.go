@@ -13,12 +13,10 @@ import (
 	"github.com/hinged/hinged/internal/desk"
 )
 
-// Overview shows so many days, so many of the latest decisions and lessons, and so many
-// messages that would have been marked.
+// Overview shows so many days, and so many of the latest decisions and lessons.
 const (
 	overviewDays = 28
 	latestRows   = 3
-	wouldRows    = 5
 )
 
 // overviewData is what the overview shows.
@@ -112,12 +110,11 @@ func (s *Server) mailOf(ctx context.Context, p *page, d *overviewData) error {
 		return err
 	}
 	would := desk.Messages{}
-	if p.status.InShadow {
-		would, err = desk.GetMessages.Do(ctx, s.opts.Host, p.account, desk.MessagesRequest{Outcome: "important", Most: wouldRows})
+	if len(p.status.WouldMarked) > 0 {
+		would, err = desk.GetMessages.Do(ctx, s.opts.Host, p.account, desk.MessagesRequest{Messages: p.status.WouldMarked})
 		if err != nil {
 			return err
 		}
-		would.Messages = slices.DeleteFunc(would.Messages, func(m desk.MessageSummary) bool { return m.Reason != "shadow" })
 	}
 	keys := append(keysOf(list.Messages), keysOf(would.Messages)...)
 	for _, l := range lessons.Lessons {
@@ -219,6 +216,9 @@ func (d overviewData) Waiting() string {
 	if n := d.Account.Waiting; n > 0 {
 		parts = append(parts, plural(n, "message waits for your silence", "messages wait for your silence"))
 	}
+	if n := d.Account.Unknown; n > 0 {
+		parts = append(parts, plural(int(n), "personal letter was", "personal letters were")+" read and kept, which tells nothing")
+	}
 	if len(parts) == 0 {
 		return ""
 	}
@@ -234,19 +234,6 @@ func share(n, of int) float64 {
 
 // checksOf is what is asked for before hinged marks.
 func checksOf(st *desk.AccountStatus) []check {
-	learnt := func(text string, have uint64, need int) check {
-		return check{Done: have >= uint64(need), Text: text, Share: min(1, share(int(have), max(1, need))), Count: count(have) + " of " + count(need)}
-	}
-	q := &st.Judgement
-	better := check{Text: "Better than the simple rule", Done: q.Better, Share: q.F1, Mark: q.KnownF1(),
-		Count: "no labels yet"}
-	if q.Messages > 0 {
-		better.Count = plot.Fixed(q.F1, 2) + ", simple rule " + plot.Fixed(q.KnownF1(), 2)
-		better.Note = "F1 over " + plural(q.Messages, "decision", "decisions") + " whose label is known, " + count(q.Important) + " of them important. The simple rule marks everyone you have written to."
-	}
-	return []check{
-		learnt("Important messages learnt", st.Important, st.NeedImportant),
-		learnt("Ordinary messages learnt", st.Ordinary, st.NeedOrdinary),
-		better,
-	}
+	have, need := st.KnownImportant, st.NeedImportant
+	return []check{{Text: "Messages known to be important", Done: have >= need, Share: min(1, share(have, max(1, need))), Count: count(have) + " of " + count(need), Note: title(st.Marking) + "."}}
 }

@@ -76,7 +76,7 @@ func (s *Server) newRow(p *page, d deed) (string, error) {
 	default:
 		row.Outcome = "important"
 	}
-	row.Marked = d.Deed == desk.DeedMarked
+	row.Marked, row.Odds = d.Deed == desk.DeedMarked, odds(row.Outcome, d.Probability)
 	row.Arrived, row.Fresh, row.Score, row.Why = &d.at, true, d.Score, why("", row.Outcome, d.Why, nil)
 	row.Scale = s.scales.live(p.account, d.Threshold, d.Score)
 	if row.Subject == "" {

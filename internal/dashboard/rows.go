@@ -128,10 +128,19 @@ func messageRows(list desk.Messages, h desk.Headings, scale plot.Scale) []messag
 		rows = append(rows, messageRow{
 			Key: m.Message, Arrived: m.Arrived, From: fromOf(h, m.Message, m.From), Subject: subjectOf(h, m.Message, m.Subject),
 			Outcome: m.Outcome, Score: m.Score, Scale: scale, Why: why(m.Rule, m.Outcome, m.For, m.Against),
-			Said: saidBy(m.Label, m.Source), Marked: m.Marked,
+			Said: saidBy(m.Label, m.Source), Marked: m.Marked, Odds: odds(m.Outcome, m.Probability),
 		})
 	}
 	return rows
+}
+
+// odds says how many messages like one mattered; of what was called ordinary it goes without
+// saying.
+func odds(outcome string, p float64) string {
+	if outcome == "ordinary" {
+		return ""
+	}
+	return reason.InTen(p)
 }
 
 // saidBy is the label if the owner gave it, and not silence.

@@ -48,9 +48,9 @@ func judge(st *desk.AccountStatus, t *desk.Trend, own bool) verdict {
 			v.Subs = append(v.Subs, "To begin, it needs "+st.EndOfShadow+".")
 		}
 		return v
-	case st.Important < uint64(st.NeedImportant) || st.Ordinary < uint64(st.NeedOrdinary):
-		return verdict{"It is learning, and can’t decide yet.", []string{fmt.Sprintf("It has learnt %d of %d important and %d of %d ordinary messages.",
-			st.Important, st.NeedImportant, st.Ordinary, st.NeedOrdinary)}}
+	case st.KnownImportant == 0 || st.Ordinary == 0:
+		return verdict{"It is learning, and can’t decide yet.", []string{fmt.Sprintf("It has learnt from %s and %s; it needs one of each.",
+			plural(st.KnownImportant, "important message", "important messages"), plural(int(st.Ordinary), "ordinary one", "ordinary ones"))}}
 	}
 	s := &t.Sum
 	marks := marksKept(&s.TrendCounts, you)

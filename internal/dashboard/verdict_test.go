@@ -12,7 +12,7 @@ import (
 
 // marking is the status of an account that has learnt enough and marks.
 func marking() desk.AccountStatus {
-	return desk.AccountStatus{Account: "me", Connected: true, Messages: 900, Decided: 868, Important: 118, Ordinary: 294, NeedImportant: 20, NeedOrdinary: 20}
+	return desk.AccountStatus{Account: "me", Connected: true, Messages: 900, Decided: 868, Important: 118, Ordinary: 294, KnownImportant: 118}
 }
 
 func period(c desk.TrendCounts) desk.Trend { return desk.Trend{Sum: desk.TrendPeriod{TrendCounts: c}} }
@@ -94,7 +94,7 @@ func TestTheVerdictTellsWhyThereAreNoMarks(t *testing.T) {
 		"Paused: ":                        func(s *desk.AccountStatus) { s.Paused, s.PausedSince = true, &since },
 		"It has seen no mail yet.":        func(s *desk.AccountStatus) { s.Messages = 0 },
 		"In shadow: ":                     func(s *desk.AccountStatus) { s.InShadow = true },
-		"It is learning, and can’t":       func(s *desk.AccountStatus) { s.Important = 19 },
+		"It is learning, and can’t":       func(s *desk.AccountStatus) { s.KnownImportant = 0 },
 		"Not read in yet":                 func(s *desk.AccountStatus) { s.InSnapshot = true },
 		"It marked nothing, and nothing ": func(*desk.AccountStatus) {},
 	} {

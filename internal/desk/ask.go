@@ -69,8 +69,8 @@ type Question struct {
 // AskDays is of how many days mail is asked about if nobody says otherwise.
 const AskDays = 28
 
-// mostInvited is how many questions an owner is invited to answer at a time.
-const mostInvited = 3
+// MostInvited is how many questions an owner is invited to answer at a time.
+const MostInvited = 3
 
 // Invitation says in a sentence what the owner can do as long as nothing is marked; "" once
 // marks are set, or if there is nothing to ask about.
@@ -78,7 +78,7 @@ func (s *AccountStatus) Invitation() string {
 	if s.Questions == 0 {
 		return ""
 	}
-	n := [...]string{"a question", "2 questions", "3 questions"}[min(s.Questions, mostInvited)-1]
+	n := [...]string{"a question", "2 questions", "3 questions"}[min(s.Questions, MostInvited)-1]
 	return fmt.Sprintf("hinged marks nothing yet. Answer %s: hinged ask --account %s", n, s.Account)
 }
 

@@ -60,7 +60,7 @@ type LedgerEntry struct {
 	// owner removed the mark), abandoned (the mark could not be set, or somebody else set
 	// it first), undoing (to be taken back, not yet seen to be gone), undone (taken back
 	// by hinged) or gone (the owner deleted the message, or the copy). If the owner took one
-	// flag off, or called the message ordinary, the mark is refused. That of a digest mail is
+	// flag off, or called the message ordinary, the mark is refused. That of a letter is
 	// sending (committed, not yet seen on the server), sent, or unsent.
 	State       string     `json:"state"`
 	Intended    *time.Time `json:"intended,omitempty"`    // Intended is the time at which hinged decided to set the mark.
@@ -68,7 +68,7 @@ type LedgerEntry struct {
 	Mailbox     string     `json:"mailbox,omitempty"`     // Mailbox is the mailbox in which the mark was to be set.
 	UIDValidity uint32     `json:"uidvalidity,omitempty"` // UIDValidity is the UIDVALIDITY of the mailbox at that time.
 	UID         uint32     `json:"uid,omitempty"`         // UID is the UID of the message in that mailbox.
-	Keyword     string     `json:"keyword,omitempty"`     // Keyword is the keyword or flag that was set, or several with commas between; "digest mail" if hinged put one there.
+	Keyword     string     `json:"keyword,omitempty"`     // Keyword is the keyword or flag that was set, or several with commas between; "digest mail" or "letter with a question" if hinged put one there.
 	Copy        string     `json:"copy,omitempty"`        // Copy is the folder that a copy was put into.
 	Tries       int        `json:"tries,omitempty"`       // Tries counts further attempts, made because the message had changed in between.
 	Prior       bool       `json:"prior,omitempty"`       // Prior reports whether the keyword was there before. If so, somebody else set it.
@@ -159,7 +159,7 @@ func entryOf(f *filter.Filter, n uint64) LedgerEntry {
 	if e.Letter != "" {
 		return LedgerEntry{
 			Ours: true, Number: n, State: e.State.String(), Intended: TimeOf(e.Intended), Settled: TimeOf(e.Settled),
-			Mailbox: e.Mailbox, Keyword: letterWord,
+			Mailbox: e.Mailbox, Keyword: letterWord(e.Letter),
 		}
 	}
 	out := LedgerEntry{
@@ -181,8 +181,16 @@ func entryOf(f *filter.Filter, n uint64) LedgerEntry {
 	return out
 }
 
+// QuestionLetters begin the Message-IDs of letters that ask about a message.
+const QuestionLetters = "question."
+
 // letterWord stands where an entry is about a letter of hinged's, and not about a mark.
-const letterWord = "digest mail"
+func letterWord(messageID string) string {
+	if strings.HasPrefix(messageID, QuestionLetters) {
+		return "letter with a question"
+	}
+	return "digest mail"
+}
 
 func refusalEntry(r filter.Refused) LedgerEntry {
 	e := LedgerEntry{State: store.MarkRefused.String(), Settled: TimeOf(r.At)}

@@ -36,6 +36,8 @@ type Shown struct {
 	Message string
 	// Score and Threshold are those of the decision; of a lesson, the score before it.
 	Score, Threshold float64
+	// Probability is how likely the message is important; 0: too little is known.
+	Probability float64
 	// Mistake: a lesson's score was on the wrong side of 0, or exactly 0. Loss is its
 	// hinge loss.
 	Mistake bool

@@ -13,6 +13,7 @@ import (
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/stream"
+	"github.com/hinged/hinged/store"
 )
 
 // GetStatus says how every account is doing.
@@ -72,14 +73,16 @@ type AccountStatus struct {
 	Decided  uint64 `json:"decided"`  // messages decided; the owner's own and those in excluded mailboxes are not decided
 	Unsure   uint64 `json:"unsure"`   // decided messages that were unsure
 
-	Important     uint64 `json:"learnt_important"`             // lessons with the label important
-	Ordinary      uint64 `json:"learnt_ordinary"`              // lessons with the label ordinary
-	NeedImportant int    `json:"need_important"`               // important lessons needed before hinged decides
-	NeedOrdinary  int    `json:"need_ordinary"`                // ordinary lessons needed before hinged decides
-	Pending       int    `json:"pending_labels"`               // labels whose settle window has not ended yet
-	CleanUps      uint64 `json:"labels_withdrawn_as_clean_up"` // labels that taught nothing because too many arrived at once
-	Waiting       int    `json:"waiting_for_silence"`          // messages without a label; silence will make them ordinary
-	Unknown       uint64 `json:"unknown"`                      // messages about which silence said nothing: personal letters that were read and kept
+	Important uint64 `json:"learnt_important"` // lessons with the label important
+	Ordinary  uint64 `json:"learnt_ordinary"`  // lessons with the label ordinary
+	// KnownImportant is how many messages are known to be important, of those that the
+	// threshold is judged by; in shadow the first marks come with need_important of them.
+	KnownImportant int    `json:"known_important"`
+	NeedImportant  int    `json:"need_important,omitempty"`     // absent once marks are set
+	Pending        int    `json:"pending_labels"`               // labels whose settle window has not ended yet
+	CleanUps       uint64 `json:"labels_withdrawn_as_clean_up"` // labels that taught nothing because too many arrived at once
+	Waiting        int    `json:"waiting_for_silence"`          // messages without a label; silence will make them ordinary
+	Unknown        uint64 `json:"unknown"`                      // messages about which silence said nothing: personal letters that were read and kept
 
 	Reading ReadingStatus `json:"reading"` // what is learnt from what the owner reads
 
@@ -109,8 +112,12 @@ type AccountStatus struct {
 	EndOfShadow string `json:"end_of_shadow,omitempty"`
 	// Questions is how many messages it is worth asking the owner about now, at most 3; 0
 	// once marks are set. See Invitation.
-	Questions int       `json:"questions"`
-	Judgement Judgement `json:"judgement"` // how good the decisions are
+	Questions int `json:"questions"`
+	// WouldMark counts, in shadow, the messages of late that hinged would have marked, without
+	// those that the owner called ordinary since.
+	WouldMark   int       `json:"would_mark,omitempty"`
+	WouldMarked []string  `json:"would_marked,omitempty"` // keys of the newest of them, in hexadecimal
+	Judgement   Judgement `json:"judgement"`              // how good the decisions are
 	// Withheld counts the messages of the last seven days that are important and were left
 	// unmarked, or were not decided, by the reason, the most frequent first.
 	Withheld []Withheld `json:"withheld,omitempty"`
@@ -166,8 +173,8 @@ func Summarise(name string, f *filter.Filter) AccountStatus {
 		Account: name, Paused: acc.Paused, PausedSince: TimeOf(acc.PausedSince),
 		Messages: acc.Messages, Decided: acc.Decided, Unsure: acc.Unsure,
 		Important: acc.Important, Ordinary: acc.Ordinary,
-		NeedImportant: filter.FirstLabels, NeedOrdinary: 1,
-		Pending: c.Pending, CleanUps: acc.Bulk, Waiting: c.Waiting,
+		KnownImportant: f.Standing().Important,
+		Pending:        c.Pending, CleanUps: acc.Bulk, Waiting: c.Waiting,
 		Mistakes: acc.Mistakes, Updates: acc.Updates, HingeLoss: acc.HingeLoss,
 		LedgerEntries: c.Entries, Threshold: c.Threshold, Weights: f.Size().Weights, Supports: f.Size().Supports,
 		MarksIntended: c.Intended, MarksConfirmed: acc.Marked, MarksRefused: acc.Refused, MarksUndone: acc.Undone,
@@ -179,8 +186,12 @@ func Summarise(name string, f *filter.Filter) AccountStatus {
 	s.Unknown = acc.Unknown
 	s.Reading.Tells, s.Reading.Words = f.Reading()
 	s.Doing = doing(&s, f)
+	if s.InShadow {
+		s.NeedImportant = filter.FirstLabels
+		s.noteWould(f)
+	}
 	if (s.InShadow || !f.Trained()) && o.Shadow != filter.ShadowOn && !acc.Paused {
-		s.Questions = f.Questions(mostInvited, acc.Clock.Add(-AskDays*24*time.Hour))
+		s.Questions = f.Questions(MostInvited, acc.Clock.Add(-AskDays*24*time.Hour))
 	}
 	s.Rules, s.RulesOfTopic = rulesOf(f)
 	for _, name := range st.Boxes.Keys() {
@@ -191,6 +202,24 @@ func Summarise(name string, f *filter.Filter) AccountStatus {
 		})
 	}
 	return s
+}
+
+// mostWould is of how many messages WouldMark is a count, and mostNamed how many are named.
+const (
+	mostWould = 1000
+	mostNamed = 5
+)
+
+// noteWould notes what hinged would have marked.
+func (s *AccountStatus) noteWould(f *filter.Filter) {
+	for _, k := range f.WouldMark(mostWould) {
+		if m, _ := f.State().Messages.Get(string(k[:])); filter.Stands(&m) != store.DecidedImportant {
+			continue
+		}
+		if s.WouldMark++; s.WouldMark <= mostNamed {
+			s.WouldMarked = append(s.WouldMarked, hexKey(k))
+		}
+	}
 }
 
 // SummariseStreamed is Summarise for an account that has no mail server.

@@ -169,6 +169,8 @@ type Correspondence struct {
 	Received uint32 // messages from it
 	Answered uint32 // of those, how many the owner answered
 	Written  uint32 // messages of the owner to it
+	Kept     uint32 // messages from it that the owner read and kept, or wanted
+	Left     uint32 // messages from it that the owner left unread, threw away or did not want
 }
 
 // Correspondence returns what is remembered of the sender with an address's ID.
@@ -177,7 +179,7 @@ func (f *Filter) Correspondence(from store.ID) Correspondence {
 		return Correspondence{}
 	}
 	s, _ := f.st.Senders.Get(from.Key())
-	return Correspondence{Received: s.Received, Answered: s.Answered, Written: s.Written}
+	return Correspondence{Received: s.Received, Answered: s.Answered, Written: s.Written, Kept: s.Read + s.Wanted, Left: s.Binned + s.Unread + s.Unwanted}
 }
 
 // note enters an arrival into the history. For a message of the owner's own it

@@ -190,7 +190,7 @@ func (w *writing) on(year int, month time.Month, day int) time.Time {
 // The kinds of letters, with which their Message-IDs begin.
 const (
 	digest = "digest."
-	asking = "question."
+	asking = desk.QuestionLetters
 )
 
 // prefix is the beginning of the Message-IDs of a day's letters of a kind.

@@ -20,10 +20,9 @@ import (
 
 // How much a letter names; the rest is counted.
 const (
-	mostMarked    = 20
-	mostQuestions = 3
-	mostLessons   = 15
-	mostReasons   = 3
+	mostMarked  = 20
+	mostLessons = 15
+	mostReasons = 3
 )
 
 // content is what a letter tells of the time from from until to.
@@ -79,7 +78,7 @@ func (w *writing) gather(ctx context.Context, a desk.Account, from, to time.Time
 			c.lessons = append(c.lessons, l)
 		}
 	}
-	ask, err := desk.Ask.Do(ctx, w.o.Host, w.Name, desk.AskRequest{Since: from, Most: mostQuestions})
+	ask, err := desk.Ask.Do(ctx, w.o.Host, w.Name, desk.AskRequest{Since: from, Most: desk.MostInvited})
 	if err != nil {
 		return nil, err
 	}
@@ -171,6 +170,9 @@ func (w *writing) text(c *content) string {
 		}
 		if why != "" {
 			fmt.Fprintf(&b, "  because: %s\n", line(why, 300))
+		}
+		if odds := reason.InTen(m.Probability); odds != "" {
+			fmt.Fprintf(&b, "  %s\n", odds)
 		}
 		if m.Mark == "refused" {
 			b.WriteString("  you took the mark off\n")

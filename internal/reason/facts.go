@@ -158,7 +158,7 @@ func (f *facts) strongest(r Reason, parts []filter.Contribution, say func(featur
 // rarely is the share of answered messages below which that is a reason against.
 const rarely = 1.0 / 3
 
-// ofSender says who wrote and how often the owner answered, if that points the same way as
+// ofSender says who wrote and what the owner did with that, if that points the same way as
 // what was learnt of the sender.
 func (f *facts) ofSender(speaksFor bool, c filter.Correspondence, sender bool) string {
 	who, their := "", "their "
@@ -175,6 +175,10 @@ func (f *facts) ofSender(speaksFor bool, c filter.Correspondence, sender bool) s
 		return strings.TrimSpace("the first message" + cmpOr(who, " from this sender"))
 	case speaksFor && c.Answered > 0:
 		return fmt.Sprintf("you answered %s%s", ofMany(c.Answered, c.Received, their), who)
+	case speaksFor && c.Kept > max(c.Left, 1):
+		return fmt.Sprintf("you read and kept %s%s", ofMany(c.Kept, c.Kept+c.Left, their), who)
+	case !speaksFor && c.Left > max(c.Kept, 1):
+		return fmt.Sprintf("you left or threw away %s%s", ofMany(c.Left, c.Kept+c.Left, their), who)
 	case !speaksFor && c.Received > 0 && c.Answered == 0:
 		return fmt.Sprintf("you answered none of %d%s", c.Received, cmpOr(who, " from this sender"))
 	case !speaksFor && c.Received > 0 && share < rarely:
@@ -186,14 +190,14 @@ func (f *facts) ofSender(speaksFor bool, c filter.Correspondence, sender bool) s
 	}
 }
 
-func ofMany(answered, received uint32, their string) string {
-	if answered == received {
-		if received == 1 {
+func ofMany(n, of uint32, their string) string {
+	if n == of {
+		if of == 1 {
 			return "the one message"
 		}
-		return fmt.Sprintf("all %s%d messages", their, received)
+		return fmt.Sprintf("all %s%d messages", their, of)
 	}
-	return fmt.Sprintf("%d of %s%d messages", answered, their, received)
+	return fmt.Sprintf("%d of %s%d messages", n, their, of)
 }
 
 func cmpOr(s, other string) string {

@@ -67,6 +67,9 @@ func write(rng *rand.Rand) letter {
 		l.history.Answered = uint32(rng.IntN(int(l.history.Received) + 1))
 	}
 	l.from = filter.Correspondence{Received: l.history.Received + 1, Answered: l.history.Answered}
+	if rng.IntN(2) == 0 {
+		l.from.Kept, l.from.Left = uint32(rng.IntN(9)), uint32(rng.IntN(9))
+	}
 	l.pdf = rng.IntN(3) == 0
 	fmt.Fprintf(&b, "Subject: %s\r\nMessage-ID: <x%d@y>\r\nMIME-Version: 1.0\r\n", subject, rng.Int())
 	if l.pdf {
@@ -121,6 +124,10 @@ func (l *letter) says(text string, speaksFor bool) bool {
 		return l.history.Received == 0
 	case text == "from ann@example.org":
 		return true
+	case strings.HasPrefix(text, "you read and kept "):
+		return speaksFor && c.Answered == 0 && c.Kept > c.Left && strings.Contains(text, fmt.Sprintf(" %d messages", c.Kept+c.Left)) && (c.Left == 0 || strings.Contains(text, fmt.Sprintf("kept %d of ", c.Kept)))
+	case strings.HasPrefix(text, "you left or threw away "):
+		return !speaksFor && c.Left > c.Kept && strings.Contains(text, fmt.Sprintf(" %d messages", c.Kept+c.Left)) && (c.Kept == 0 || strings.Contains(text, fmt.Sprintf("away %d of ", c.Left)))
 	case text == fmt.Sprintf("you answered none of %d from ann@example.org", c.Received):
 		return !speaksFor && c.Answered == 0
 	case text == fmt.Sprintf("you answered only %d of %d messages from ann@example.org", c.Answered, c.Received):
