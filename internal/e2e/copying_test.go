@@ -139,8 +139,8 @@ func TestR4CopiesAreTakenBackExactly(t *testing.T) {
 		if got := s.model(); got != model {
 			o.Errorf("undo moved the model from %s to %s", model, got)
 		}
-		if out := s.must("ledger", "--config", s.config, "-n", "0"); !strings.Contains(out, "copy in Important") || !strings.Contains(out, " gone ") {
-			o.Errorf("the ledger says\n%s", out)
+		if out := s.must("ledger", "--config", s.config, "-n", "0"); !strings.Contains(out, "copy in Important") || strings.Contains(out, " refused ") {
+			o.Errorf("the owner took no mark off; the ledger says\n%s", out)
 		}
 		s.wantReplay("at the end")
 	})

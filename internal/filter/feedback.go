@@ -282,7 +282,7 @@ func (f *Filter) moved(k store.MessageKey, m *store.Message, from, to ingest.Rol
 		// A clean-up, not an opinion.
 	case to == ingest.RoleJunk:
 		what = said{label: model.Ordinary, source: store.SourceJunk}
-	case to == ingest.RoleTrash, from == ingest.RoleInbox && f.archives(e.Place.Mailbox) && !wanted(e.Flags):
+	case to == ingest.RoleTrash, from == ingest.RoleInbox && f.archives(e.Place.Mailbox) && !f.starred(e.Flags):
 		if !ingest.HasFlag(e.Flags, `\Seen`) {
 			what = said{label: model.Ordinary, source: store.SourceMoved}
 		}
@@ -318,10 +318,12 @@ func (f *Filter) filed(e *Arrived) bool {
 	})
 }
 
-// wanted reports whether flags say that the owner wants a message, as a star does. Putting it
-// aside unread takes nothing back.
-func wanted(flags []string) bool {
-	return slices.ContainsFunc(flags, func(flag string) bool { return meaning(flag, nil).label == model.Important })
+// starred reports whether flags say that the owner wants a message, as a star does that is no
+// mark of ours. Putting it aside unread takes nothing back.
+func (f *Filter) starred(flags []string) bool {
+	return slices.ContainsFunc(flags, func(flag string) bool {
+		return !f.opts.isMark(flag) && meaning(flag, nil).label == model.Important
+	})
 }
 
 // isLabel reports whether a mailbox is one label of several that a message may have.
