@@ -2,7 +2,10 @@
 
 package featurize
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+)
 
 // sender says what kind of sender a message has, as far as its header tells.
 type sender uint8
@@ -64,14 +67,15 @@ var programFields = []string{
 // that what comes from it is sent by a program.
 func machineAddress(address string) bool {
 	local, _, _ := cutAddress(address)
-	local = strings.Map(func(r rune) rune {
-		if r == '-' || r == '_' || r == '.' || r == '+' {
-			return -1
+	var joined [64]byte // the longest that a local part may be (RFC 5321)
+	n := 0
+	for i := 0; i < len(local) && n < len(joined); i++ {
+		if c := local[i]; c != '-' && c != '_' && c != '.' && c != '+' {
+			joined[n], n = c, n+1
 		}
-		return r
-	}, local)
+	}
 	for _, word := range machineWords {
-		if strings.Contains(local, word) {
+		if bytes.Contains(joined[:n], []byte(word)) {
 			return true
 		}
 	}

@@ -252,8 +252,8 @@ type Reading struct {
 
 // ReadRun are messages that were read at once: by one command, or within a settle window.
 type ReadRun struct {
-	Batch ID           `cbor:"1,keyasint,omitempty"` // as in Pending
-	Since Moment       `cbor:"2,keyasint,omitempty"` // when the first was read; the last, where they are many
+	Batch ID           `cbor:"1,keyasint,omitempty"` // the command that read the last; 0: not known
+	Since Moment       `cbor:"2,keyasint,omitempty"` // when the first was read, or, where they are many, the last; 0: not seen live
 	Keys  []MessageKey `cbor:"3,keyasint,omitempty"` // while they are few
 	Many  bool         `cbor:"4,keyasint,omitempty"` // too many to have been read one by one
 }

@@ -160,8 +160,9 @@ func until(t *testing.T, d answerer, what string, ok func(desk.AccountStatus) bo
 
 func teach(s *script) {
 	s.events <- opened
-	s.events <- arrival(1, mail(1, "boss@example.com", "urgent matter"), `\Flagged`)
+	// Ordinary first: after an important label alone, whatever comes is important.
 	s.events <- arrival(2, mail(2, "news@example.net", "newsletter"), "$Junk")
+	s.events <- arrival(1, mail(1, "boss@example.com", "urgent matter"), `\Flagged`)
 }
 
 func TestAMarkIsRequestedOnlyAfterItsIntentIsCommitted(t *testing.T) {

@@ -442,20 +442,29 @@ func TestMessagesOfAnAccountOfTheStream(t *testing.T) {
 		w.put(t, streamMail(n))
 	}
 	w.done(t, 6)
-	if _, err := do(ctx, w.At, desk.Label, streamedAccount, desk.LabelRequest{Label: "important", Messages: []desk.Message{{Name: "3@example.net"}}}); err != nil {
-		t.Fatal(err)
+	label := func(n int, label string) {
+		t.Helper()
+		if _, err := do(ctx, w.At, desk.Label, streamedAccount, desk.LabelRequest{Label: label, Messages: []desk.Message{{Name: fmt.Sprintf("%d@example.net", n)}}}); err != nil {
+			t.Fatal(err)
+		}
 	}
-	w.done(t, 7)
+	label(2, "ordinary")
+	label(3, "important")
+	w.done(t, 8)
+	w.put(t, streamMail(6)) // decided with a label of each kind, and so judged
+	w.done(t, 9)
+	label(6, "important")
+	w.done(t, 10)
 	got, err := do(ctx, w.At, desk.GetMessages, streamedAccount, desk.MessagesRequest{Most: 4})
-	if err != nil || len(got.Messages) != 4 || !got.More || got.Messages[0].From != "bob@example.net" || got.Messages[0].Mailbox != "" || got.Important+got.Unsure+got.Ordinary != 6 {
+	if err != nil || len(got.Messages) != 4 || !got.More || got.Messages[0].From != "bob@example.net" || got.Messages[0].Mailbox != "" || got.Important+got.Unsure+got.Ordinary != 7 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	lessons, err := do(ctx, w.At, desk.GetLessons, streamedAccount, desk.LessonsRequest{})
-	if err != nil || len(lessons.Lessons) != 1 || lessons.Lessons[0].Label != model.Important.String() || lessons.Lessons[0].Source != "explicit" || lessons.Important != 1 {
+	if err != nil || len(lessons.Lessons) != 3 || lessons.Lessons[0].Label != model.Important.String() || lessons.Lessons[0].Source != "explicit" || lessons.Important != 2 {
 		t.Errorf("%+v, %v", lessons, err)
 	}
 	trend, err := do(ctx, w.At, desk.GetTrend, streamedAccount, desk.TrendRequest{Days: 2})
-	if err != nil || trend.Sum.Decided != 6 || trend.Sum.Judged != 1 || trend.Lessons != 1 || len(trend.Mistakes) != 1 || trend.Mistakes[0].Mistakes != 1 || trend.TimeZone != filter.DefaultOptions().TimeZone {
+	if err != nil || trend.Sum.Decided != 7 || trend.Sum.Judged != 1 || trend.Lessons != 3 || len(trend.Mistakes) == 0 || trend.Mistakes[0].Mistakes != 1 || trend.TimeZone != filter.DefaultOptions().TimeZone {
 		t.Errorf("%+v, %v", trend, err)
 	}
 }

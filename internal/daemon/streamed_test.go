@@ -264,7 +264,8 @@ func TestAReloadGivesTheStreamOtherSettings(t *testing.T) {
 	t.Cleanup(func() { other.Close() })
 	for n := range 4 {
 		w.put(t, streamMail(3*n), streamMail(3*n+1), streamMail(3*n+2))
-		next.Filter.SilenceDays = 10 + n
+		o := &next.Filter
+		o.SilenceDays, o.Threshold = 10+n, filter.Threshold{Mode: filter.ModeFixed, Value: float64(10 + n)}
 		if n == 2 {
 			next.Broker = stream.Client(other)
 		}
@@ -279,7 +280,7 @@ func TestAReloadGivesTheStreamOtherSettings(t *testing.T) {
 		// One more, whose record is certainly after them.
 		w.put(t, kafka.Feedback{Message: kafka.Ref{MessageID: fmt.Sprintf("%d@example.net", 3*n)}, Important: true, Source: "explicit"})
 		s := w.done(t, uint64(4*(n+1)))
-		if a := s.Accounts[0]; a.Messages != uint64(3*(n+1)) || a.Important != uint64(n+1) {
+		if a := s.Accounts[0]; a.Threshold != float64(10+n) || a.Messages != uint64(3*(n+1)) || a.Important != uint64(n+1) {
 			t.Errorf("after reload %d: %+v", n, a)
 		}
 	}

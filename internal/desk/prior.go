@@ -41,7 +41,7 @@ type PriorWeight struct {
 }
 
 // fewLessons of a class are too few for what an account learnt to be of use to others.
-const fewLessons = 2
+const fewLessons = 20
 
 // add adds an account; nil is one that has not come in yet.
 func (p *Prior) add(mean *prior.Mean, f *filter.Filter) {

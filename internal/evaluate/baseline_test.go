@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/model"
 )
 
@@ -45,7 +46,7 @@ func TestBaselinesAreJudgedOnTheSameStream(t *testing.T) {
 	if b.AlwaysImportant != want {
 		t.Errorf("always important has %+v, want %+v", b.AlwaysImportant, want)
 	}
-	if !b.Beaten(0.67) || b.Beaten(own.F1) || (Baselines{}).Beaten(0) {
-		t.Error("a better F1 does not win, or a tie does")
+	if best := b.AlwaysImportant.F1; !b.Beaten(best+filter.BetterBy) || b.Beaten(best+filter.BetterBy-0.001) || b.Beaten(own.F1) || (Baselines{}).Beaten(0) {
+		t.Error("an F1 that is better by so much does not win, or one that is not does")
 	}
 }

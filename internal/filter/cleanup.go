@@ -18,9 +18,10 @@ import (
 
 // manner is how a label came beside others.
 type manner struct {
-	single bool     // of itself, however many others came with it
-	away   bool     // not seen live
-	batch  store.ID // the command that gave it; 0: not known
+	single  bool     // of itself, however many others came with it
+	away    bool     // not seen live
+	command store.ID // that gave it; 0: not known
+	batch   store.ID // the same where that alone tells what came with it
 }
 
 // oneByOne is the manner of what was said message by message.
@@ -28,16 +29,16 @@ var oneByOne = manner{single: true}
 
 // mannerOf is that of a change at a place, whose number is modseq.
 func mannerOf(place Place, away bool, modseq uint64) manner {
-	switch {
-	case !away:
-		return manner{}
-	case modseq == 0:
-		return manner{single: true, away: true}
-	default:
+	with := manner{away: away, single: away && modseq == 0}
+	if modseq != 0 {
 		key := binary.BigEndian.AppendUint64([]byte(place.Mailbox+"\x00"), modseq)
 		key = binary.BigEndian.AppendUint32(key, place.UIDValidity)
-		return manner{away: true, batch: store.ID(xxhash.Sum64(key))}
+		with.command = store.ID(xxhash.Sum64(key))
 	}
+	if away {
+		with.batch = with.command
+	}
+	return with
 }
 
 // dropBulk withdraws the label that e waits for, and all like it that came at once,

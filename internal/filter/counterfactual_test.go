@@ -115,7 +115,7 @@ func TestExplanationsAreTrue(t *testing.T) {
 		{Kind: model.KindMargin, Margin: 1}, {Kind: model.KindPerceptron},
 	} {
 		o := testOptions()
-		o.Learner = spec
+		o.Learner, o.Threshold = spec, Threshold{Mode: ModeBudget, Share: 0.3, UnsureShare: 0.03} // amid the scores
 		w := newWorld(t, o)
 		w.teach()
 		w.storm(5, 300)

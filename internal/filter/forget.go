@@ -191,6 +191,7 @@ func (g *forgetting) finish() {
 			st.Messages.Delete(k)
 		}
 	}
+	st.Account.ReadRun.Keys = slices.DeleteFunc(slices.Clone(st.Account.ReadRun.Keys), g.message)
 	g.f.ledger.forget(g.ledger)
 	g.f.ledger.forgetAsked(g.message)
 	for _, k := range g.early {

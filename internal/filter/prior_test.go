@@ -97,13 +97,25 @@ func TestAnAccountBeginsWithItsPrior(t *testing.T) {
 	}
 }
 
+// TestThePriorIsNoLabel: what scores above 0 by it is called important, and what does not is
+// not called ordinary for want of labels. Nobody says how likely that is, and by itself it
+// ends no shadow.
 func TestThePriorIsNoLabel(t *testing.T) {
-	o := testOptions()
+	o := autoOptions()
 	w := newWorld(t, o)
 	w.apply(&Primed{At: w.moment(), Weights: somePrior(1, 40)})
-	_, r := w.deliver("INBOX", mail("a@x", "ann@example.com", owner, "a thing"))
-	if r.Decision.Outcome != store.DecidedUnsure || r.Decision.Reason != store.ReasonTooFewLabels {
-		t.Errorf("decided %v (%v), want unsure for too few labels", r.Decision.Outcome, r.Decision.Reason)
+	raw := mail("a@x", "ann@example.com", owner, "a thing")
+	_, r := w.deliver("INBOX", raw)
+	if d := r.Decision; d.Outcome != store.DecidedImportant || d.Reason != store.ReasonShadow || d.Probability != 0 || len(r.Marks) != 0 || !w.f.InShadow() || w.f.Trained() {
+		t.Errorf("decided %+v, with %d marks; want important in shadow", d, len(r.Marks))
+	}
+	if s := w.f.Standing(); s != (Standing{}) {
+		t.Errorf("it counts as labels: %+v", s)
+	}
+	w = newWorld(t, o)
+	w.apply(&Primed{At: w.moment(), Weights: store.PackVector(model.Vector{{Index: model.Affine, Value: -0.5}})})
+	if _, r := w.deliver("INBOX", raw); r.Decision.Outcome != store.DecidedUnsure || r.Decision.Reason != store.ReasonTooFewLabels {
+		t.Errorf("decided %+v, want unsure for too few labels", r.Decision)
 	}
 }
 

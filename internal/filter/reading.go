@@ -121,18 +121,27 @@ func (e *Arrived) noteRead(f *Filter, m *store.Message, known bool) {
 }
 
 // readTogether reports whether message k was read with many others at once, as when all are
-// marked as read: that says nothing about any of them.
+// marked as read: that says nothing about any of them. At once is by one command, also when
+// a part of that was found later; or within the settle window, seen live from its beginning.
 func (f *Filter) readTogether(k store.MessageKey, with manner) bool {
 	run, now := &f.st.Account.ReadRun, f.st.Account.Clock
-	if f.opts.Bulk == 0 || with.single {
+	if f.opts.Bulk == 0 {
 		return false
 	}
-	if with.batch != run.Batch || with.batch == 0 && now > run.Since.Add(f.opts.Settle) {
-		*run = store.ReadRun{Batch: with.batch, Since: now, Keys: []store.MessageKey{k}}
+	if (with.command == 0 || with.command != run.Batch) && (run.Since == 0 || now > run.Since.Add(f.opts.Settle)) {
+		if with.single {
+			return false
+		}
+		if *run = (store.ReadRun{Batch: with.command, Keys: []store.MessageKey{k}}); !with.away {
+			run.Since = now
+		}
 		return false
+	}
+	run.Batch = with.command
+	if run.Many && run.Since > 0 && !with.away {
+		run.Since = now
 	}
 	if run.Many {
-		run.Since = now
 		return true
 	}
 	// The keys of the state stay as they are: a copy of it may have them, too.
@@ -145,7 +154,7 @@ func (f *Filter) readTogether(k store.MessageKey, with manner) bool {
 			f.st.Messages.Put(string(other[:]), m)
 		}
 	}
-	*run = store.ReadRun{Batch: with.batch, Since: now, Many: true}
+	*run = store.ReadRun{Batch: run.Batch, Since: run.Since, Many: true}
 	return true
 }
 

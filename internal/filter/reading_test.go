@@ -4,6 +4,7 @@ package filter
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -129,6 +130,74 @@ func TestMarkingAllAsReadSaysNothing(t *testing.T) {
 	}
 }
 
+// TestMarkingAllAsReadSaysNothingAlsoAcrossACrash: hinged ends when it has heard of some of
+// the messages and finds the others read when it comes back, by what the server calls one
+// command, or before the settle window has passed.
+func TestMarkingAllAsReadSaysNothingAlsoAcrossACrash(t *testing.T) {
+	all := func(before int, modseq uint64, down time.Duration) (rows []string) {
+		w := readerWorld(t, nil)
+		var letters []letter
+		for i := range readMany + 5 {
+			l, _ := w.deliver("INBOX", mail(fmt.Sprintf("all%d@x", i), "news@example.com", owner, "news"))
+			letters = append(letters, l)
+		}
+		w.wait(time.Hour)
+		for i, l := range letters {
+			if i == before {
+				w.now = w.now.Add(down)
+				f, err := New(copyOf(t, w.f.State()), w.features)
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.f = f
+			}
+			w.apply(&Flagged{At: w.moment(), Place: l.place, Flags: []string{`\seen`}, Away: i >= before, ModSeq: modseq})
+		}
+		w.wait(12 * 24 * time.Hour)
+		for _, l := range letters {
+			m := w.row(l)
+			rows = append(rows, fmt.Sprint(m.Label, m.Source, m.Handled, m.Together))
+		}
+		s, _ := w.f.State().Senders.Get(SenderOf("news@example.com").Key())
+		reading := w.f.State().Account.Reading
+		return append(rows, fmt.Sprint(s.Read, s.Unread, reading.Read, reading.Passed, w.f.State().Account.ReadRun.Many))
+	}
+	for _, c := range []struct {
+		name   string
+		modseq uint64
+		down   time.Duration
+	}{{"one command, an hour", 77, time.Hour}, {"no numbers, half a minute", 0, 30 * time.Second}} {
+		want := all(readMany+5, c.modseq, 0)
+		for before := 1; before < readMany+5; before++ {
+			if got := all(before, c.modseq, c.down); !slices.Equal(got, want) {
+				t.Errorf("%s: a crash after %d gives\n%q, want\n%q", c.name, before, got, want)
+			}
+		}
+	}
+}
+
+// TestWhatWasReadInAWeekIsNoBulk, though it is found at once.
+func TestWhatWasReadInAWeekIsNoBulk(t *testing.T) {
+	for _, modseq := range []uint64{0, 100} {
+		w := readerWorld(t, nil)
+		var letters []letter
+		for i := range 2 * readMany {
+			l, _ := w.deliver("INBOX", mail(fmt.Sprintf("week%d@x", i), "bills@example.com", owner, "your bill"))
+			letters = append(letters, l)
+		}
+		w.wait(time.Hour)
+		for i, l := range letters {
+			if modseq > 0 {
+				modseq = 100 + uint64(i)
+			}
+			w.apply(&Flagged{At: w.moment(), Place: l.place, Flags: []string{`\seen`}, Away: true, ModSeq: modseq})
+			if w.row(l).Together {
+				t.Fatalf("message %d, changed by command %d, was read with others", i, modseq)
+			}
+		}
+	}
+}
+
 func TestWhoReadsEverythingSaysNothingByIt(t *testing.T) {
 	for name, flags := range map[string][]string{"the owner": nil, "a program, as it comes": {`\Seen`}} {
 		t.Run(name, func(t *testing.T) {
@@ -156,8 +225,10 @@ func TestWhoReadsEverythingSaysNothingByIt(t *testing.T) {
 
 func TestSilenceAboutAPersonalLetterThatWasReadIsUnknown(t *testing.T) {
 	o := testOptions()
-	o.SilenceCalendar = true
+	o.SilenceCalendar, o.Shadow = true, ShadowOn
 	w := newWorld(t, o)
+	w.teach() // or nothing is judged
+	judged := w.f.Judgement().Labels
 	w.personal = true
 	read, _ := w.deliver("INBOX", mail("read@x", "ann@example.com", owner, "how are you"))
 	unread, _ := w.deliver("INBOX", mail("unread@x", "eve@example.com", owner, "please look"))
@@ -169,8 +240,8 @@ func TestSilenceAboutAPersonalLetterThatWasReadIsUnknown(t *testing.T) {
 	if m := w.row(unread); m.Label != model.Ordinary {
 		t.Errorf("the unread one is %+v", m)
 	}
-	if n := w.f.State().Account.Unknown; n != 1 || w.row(read).Label != 0 || w.f.Judgement().Labels != 1 {
-		t.Errorf("%d are unknown, %+v, %d judged", n, w.row(read), w.f.Judgement().Labels)
+	if n := w.f.State().Account.Unknown; n != 1 || w.row(read).Label != 0 || w.f.Judgement().Labels != judged+1 {
+		t.Errorf("%d are unknown, %+v, %d judged", n, w.row(read), w.f.Judgement().Labels-judged)
 	}
 	w.flag(read, `\Seen`, `\Answered`)
 	w.wait(time.Minute)

@@ -220,7 +220,9 @@ func TestATrialOfAnotherKindHearsSilenceInItsOwnTime(t *testing.T) {
 			a, b := newWorld(t, c.live), newWorld(t, c.trial)
 			for i := range 400 {
 				for _, w := range []*world{a, b} {
-					from := fmt.Sprintf("person%d@example.com", i%8)
+					// Each from somebody else: what is done with the mail of one is noted in the time of
+					// the live learner, and is in the features that both get.
+					from := fmt.Sprintf("person%d@example.com", i)
 					l, _ := w.deliver("INBOX", mail(fmt.Sprintf("m%d@x", i), from, owner, fmt.Sprintf("word%d thing%d", i%3, i)))
 					w.wait(7 * time.Hour)
 					if i%5 == 0 { // an answer, after the provisional no

@@ -128,7 +128,7 @@ func (f *Filter) InShadow() bool {
 	}
 }
 
-// The first days, chosen on made-up mailboxes (bench/mailbox).
+// The first days. The numbers are those that were asked for; none of them was tuned.
 const (
 	// FirstLabels is after how many important labels the first marks are set.
 	FirstLabels = 5

@@ -214,10 +214,11 @@ func (w *world) row(l letter) store.Message {
 func (w *world) teach() {
 	w.t.Helper()
 	for i := range 6 {
-		a, _ := w.deliver("INBOX", mail(fmt.Sprintf("u%d@x", i), "boss@example.com", owner, fmt.Sprintf("urgent matter %d", i)))
-		w.apply(&Labelled{At: w.moment(), Message: a.key, Label: model.Important})
+		// Ordinary first: after an important label alone, whatever comes is marked.
 		b, _ := w.deliver("INBOX", mail(fmt.Sprintf("n%d@x", i), "news@example.net", "list@example.net", fmt.Sprintf("newsletter issue %d", i)))
 		w.apply(&Labelled{At: w.moment(), Message: b.key, Label: model.Ordinary})
+		a, _ := w.deliver("INBOX", mail(fmt.Sprintf("u%d@x", i), "boss@example.com", owner, fmt.Sprintf("urgent matter %d", i)))
+		w.apply(&Labelled{At: w.moment(), Message: a.key, Label: model.Important})
 	}
 	set := map[ingest.Place][]string{}
 	for _, m := range w.marks {

@@ -41,8 +41,8 @@ func (l *life) recounted(from store.Moment) (f Figures) {
 		add(&f.TakenOff, called && label == model.Ordinary && m.Source > store.SourceSilence)
 		add(&f.Missed, !called && label == model.Important)
 		// A mark that was left alone is in no row. That silence about it is final shows in
-		// that it is not waited for any more.
-		silent := label == model.Ordinary && m.Source == store.SourceSilence || label == 0 && m.SilenceFrom == 0
+		// that it is not waited for any more. Of a personal letter that was read nobody knows.
+		silent := label == model.Ordinary && m.Source == store.SourceSilence || label == 0 && m.SilenceFrom == 0 && m.Quiet != store.QuietUnknown
 		add(&f.LeftAlone, called && silent)
 		add(&f.Open, called && label == 0 && !silent)
 	}

@@ -112,7 +112,7 @@ func TestEverySaveStepMayFail(t *testing.T) {
 			fail = true
 			st, tw := store.NewState(), storetest.NewTwin()
 			var b store.Batch
-			for range 120 {
+			for range 160 {
 				more := storetest.Change(r, st, tw)
 				if r.IntN(3) == 0 { // the repeat may also bring less than what failed
 					b = store.Batch{}
