@@ -144,7 +144,8 @@ func (f *Featurizer) begin(raw []byte) (m *Message, body, debris []byte) {
 func (f *Featurizer) end(m *Message) {
 	slices.Sort(f.defects)
 	m.Defects = slices.Clone(f.defects)
-	m.Personal = f.personal(m)
+	m.Personal = m.personal()
+	m.Guise = f.readGuise(m, f.fromName)
 }
 
 func (f *Featurizer) reset() {

@@ -33,10 +33,10 @@ type Message struct {
 	Vouched bool
 	// Doubtful: Options.AuthServID names a server, and it does not vouch for From.
 	Doubtful bool
-	// Personal: as far as the header tells, a person wrote it to the owner, who is in To:
-	// it came through no list and in no bulk, no program sent it, and From is no address
-	// such as no-reply.
+	// Personal: as far as the header tells, it was sent to the owner, who is in To, and to
+	// no crowd: it came through no list and in no bulk.
 	Personal bool
+	Guise    Guise
 	// Says is what it says, if the owner wrote it, of the messages that it Answers: those of
 	// InReplyTo, else the last of References, or the forwarded one.
 	Says    Says

@@ -88,8 +88,7 @@ var machineWords = []string{
 	"mailerdaemon", "postmaster", "bounce", "notification", "notify", "benachrichtigung", "newsletter", "mailing", "marketing", "alert", "automat", "robot",
 }
 
-// personal is Message.Personal. What a calendar sends is answered by a click.
-func (f *Featurizer) personal(m *Message) bool {
-	return m.address >= addressedTo && len(m.From) > 0 && !m.FromOwner && !f.calendar.read &&
-		!beginsWith(get(f.fields, "content-type"), "text/calendar") && m.sender == senderPerson
+// personal is Message.Personal.
+func (m *Message) personal() bool {
+	return m.address >= addressedTo && len(m.From) > 0 && !m.FromOwner && m.sender != senderBulk && m.sender != senderList
 }

@@ -32,6 +32,8 @@ func (s *Sender) quick(r *rowReader) {
 			s.Uncounted = r.bool()
 		case 12, 13, 14, 15, 16:
 			*s.Handled(Handling(number - 11)) = r.uint32()
+		case 17:
+			s.Home = r.id()
 		default:
 			r.unknown()
 		}
@@ -180,6 +182,8 @@ func (m *Message) quickMore(number uint64, r *rowReader) {
 		m.ReadAt = r.moment()
 	case 64:
 		m.Handled = Handling(r.uint8())
+	case 67:
+		m.Lookalike = r.bool()
 	case 70:
 		m.Heard = r.texts()
 	default:

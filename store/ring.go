@@ -24,6 +24,9 @@ type Scored struct {
 	Above         bool
 	Correspondent bool
 	Read          bool // the label is from reading alone: see SourceRead
+	// Unknown: silence was final, and nobody knows what it said. The label is Important, of
+	// which the threshold believes a part.
+	Unknown bool
 	// Message whose label it is; zero where there is none, and where the message is not known
 	// any more. A message has one entry, of the label that it has now.
 	Message MessageKey
@@ -67,6 +70,7 @@ const (
 	ringOrdinary      = 1 << 4
 	ringMessage       = 1 << 5 // it names a message
 	ringRead          = 1 << 6
+	ringUnknown       = 1 << 7
 )
 
 // at returns the entry of a slot but for its message.
@@ -75,6 +79,7 @@ func (c *column) at(slot uint32) Scored {
 	return Scored{
 		Score: c.scores[slot], Label: model.Label(flags>>3&1) - model.Label(flags>>4&1),
 		Above: flags&ringAbove != 0, Correspondent: flags&ringCorrespondent != 0, Read: flags&ringRead != 0,
+		Unknown: flags&ringUnknown != 0,
 	}
 }
 
@@ -90,6 +95,9 @@ func flagsOf(s *Scored) byte {
 	}
 	if s.Read {
 		flags |= ringRead
+	}
+	if s.Unknown {
+		flags |= ringUnknown
 	}
 	switch s.Label {
 	case model.Important:

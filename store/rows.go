@@ -241,6 +241,8 @@ type Sender struct {
 	Unread   uint32 `cbor:"14,keyasint,omitempty"`
 	Wanted   uint32 `cbor:"15,keyasint,omitempty"`
 	Unwanted uint32 `cbor:"16,keyasint,omitempty"`
+	// Home is whose the name is, where the row is that of a name and not of an address.
+	Home ID `cbor:"17,keyasint,omitempty"`
 }
 
 // Reading counts messages by what the owner did with them: the last ones, some hundreds.
@@ -387,6 +389,9 @@ type Message struct {
 	Topic ID `cbor:"62,keyasint,omitempty"`
 	// Personal is that of featurize.Message.
 	Personal bool `cbor:"63,keyasint,omitempty"`
+	// Lookalike: a server found it forged, or its sender uses names that are known from
+	// elsewhere.
+	Lookalike bool `cbor:"67,keyasint,omitempty"`
 	// Handled is what its sender's row counts it as.
 	Handled Handling `cbor:"64,keyasint,omitempty"`
 	// Together: it was marked as read with many others at once, or before it was first seen.
@@ -430,13 +435,15 @@ const (
 	ReasonOld        // it was older than Options.MarkWithin when it was found
 	ReasonRead       // the owner had read it before it was found
 	ReasonClaimed    // From says that the owner wrote it, and nobody vouches for that
+	ReasonLookalike  // its sender may not be who it seems to be
 )
 
 func (r Reason) String() string {
 	return [...]string{"threshold", "too few labels yet", "within the unsure band",
 		"the owner removed this mark before", "daily budget spent", "was there before the first start", "shadow",
 		"the owner had labelled it", "another copy was decided before", "handed over with a label", "rule",
-		"it was old when it was found", "it had been read before it was found", "it claims to be from the owner"}[min(r, ReasonClaimed)]
+		"it was old when it was found", "it had been read before it was found", "it claims to be from the owner",
+		"its sender may not be who it seems to be"}[min(r, ReasonLookalike)]
 }
 
 // Place is one copy of a message on the server.

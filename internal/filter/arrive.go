@@ -163,6 +163,10 @@ func (f *Filter) meet(e *Arrived, role ingest.Role, r *Result) (store.Message, e
 		Own: e.Meta.Own || role == ingest.RoleSent || role == ingest.RoleDrafts,
 	}
 	m.Claimed = e.Meta.Claimed && !m.Own
+	m.Lookalike = f.lookalike(&e.Meta)
+	if !m.Own && !m.Claimed && !m.Lookalike && !Excluded(role) {
+		noteGuise(f.st, &e.Meta.Guise, a.Messages)
+	}
 	if !m.Own {
 		m.Topic = e.Meta.Topic
 	}

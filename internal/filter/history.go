@@ -40,8 +40,9 @@ type Meta struct {
 	// Says and Topic are those of featurize.Message.
 	Says  featurize.Says `cbor:"12,keyasint,omitempty"`
 	Topic store.ID       `cbor:"13,keyasint,omitempty"`
-	// Personal is that of featurize.Message.
-	Personal bool `cbor:"14,keyasint,omitempty"`
+	// Personal and Guise are those of featurize.Message.
+	Personal bool            `cbor:"14,keyasint,omitempty"`
+	Guise    featurize.Guise `cbor:"15,keyasint,omitzero"`
 }
 
 // ByOwner returns m as the owner's own message, whatever vouches for it: its source
@@ -88,7 +89,7 @@ func NewMeta(m *featurize.Message) Meta {
 	meta := Meta{
 		Key: store.MessageKey(m.Key), ID: hashID(m.MessageID),
 		Own: m.Own(), Vouched: m.Vouched, Claimed: m.FromOwner && !m.Vouched,
-		Doubtful: m.Doubtful, Says: m.Says, Topic: store.ID(m.Topic), Personal: m.Personal,
+		Doubtful: m.Doubtful, Says: m.Says, Topic: store.ID(m.Topic), Personal: m.Personal, Guise: m.Guise,
 	}
 	replies := min(len(m.InReplyTo), maxParents)
 	parents := make([]store.ID, 0, min(replies+len(m.References), maxParents))

@@ -97,13 +97,16 @@ func (f *Filter) score(l *store.Lesson) {
 		return
 	}
 	a := &f.st.Account
+	read, unknown := l.Source == store.SourceRead, isUnknown(l)
 	if slot, ok := f.st.Labelled.Find(l.Message); ok {
 		// A label that proved wrong does not stand beside the right one.
-		old, now := f.labelled.relabel(slot, l.Label, l.Source == store.SourceRead)
+		old, now := f.labelled.relabel(slot, l.Label, read, unknown)
 		f.standing.count(&old, -1)
 		f.standing.count(&now, 1)
 	} else {
-		scored := store.Scored{Score: rounded(l.Judged), Label: l.Label, Above: l.Above, Correspondent: l.Correspondent, Read: l.Source == store.SourceRead, Message: l.Message}
+		scored := store.Scored{
+			Score: rounded(l.Judged), Label: l.Label, Above: l.Above, Correspondent: l.Correspondent, Read: read, Unknown: unknown, Message: l.Message,
+		}
 		if old, full := f.labelled.add(a.Labels, scored); full {
 			f.standing.count(&old, -1)
 		}
@@ -112,3 +115,7 @@ func (f *Filter) score(l *store.Lesson) {
 	}
 	f.stale = true
 }
+
+// isUnknown reports whether l is no label at all, but says that nobody knows what the silence
+// about a message said.
+func isUnknown(l *store.Lesson) bool { return !l.Learnt() && l.Label == model.Important }

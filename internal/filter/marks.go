@@ -57,6 +57,9 @@ func (f *Filter) obstacle(e *Arrived, m *store.Message) store.Reason {
 	if m.Claimed {
 		return store.ReasonClaimed
 	}
+	if m.Lookalike && m.Rule == 0 {
+		return store.ReasonLookalike
+	}
 	if f.ledger.entered(e.Meta.Key) {
 		return store.ReasonDuplicate
 	}

@@ -27,7 +27,7 @@ func (p *point) important() float64 {
 
 func pointOf(slot uint32, s *store.Scored) point {
 	p := point{Score: float64(s.Score), Label: s.Label, Slot: uint16(slot)}
-	if s.Read {
+	if s.Read || s.Unknown {
 		p.Doubt = readDoubt
 	}
 	return p

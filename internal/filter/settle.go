@@ -289,6 +289,11 @@ func (f *Filter) hearSilence(k store.MessageKey, m *store.Message, r *Result) er
 		f.countJudged(m, -1)
 		m.Quiet = store.QuietUnknown
 		f.countJudged(m, 1)
+		// The learner hears nothing. The threshold must: where what was read and kept counted
+		// for nothing, it would lie above all that nobody answers.
+		l := f.lessonOf(k, m, model.Important, store.SourceSilence)
+		f.score(&l)
+		r.Lessons = append(r.Lessons, l)
 		return nil
 	case marked:
 		// Our own mark must not echo: a marked message that was left alone

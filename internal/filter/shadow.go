@@ -70,6 +70,9 @@ type Standing struct {
 }
 
 func (s *Standing) count(e *store.Scored, n int) {
+	if e.Unknown {
+		return
+	}
 	important := e.Label == model.Important
 	s.Labels += n
 	if important {

@@ -37,7 +37,7 @@ func TestTheThresholdIsThatOfASearchAfterEachLabel(t *testing.T) {
 		without, labels := 0, uint64(3*windowSize)
 		for n := range labels {
 			if n > 10 && rng.IntN(50) == 0 {
-				w.relabel(slotOf(n-1-uint64(rng.IntN(10))), draw().Label, rng.IntN(2) == 0)
+				w.relabel(slotOf(n-1-uint64(rng.IntN(10))), draw().Label, rng.IntN(2) == 0, false)
 			}
 			w.add(n, draw())
 			if rng.IntN(5) == 0 {

@@ -97,10 +97,10 @@ func (l *newest) add(w *window, n uint64, s store.Scored) {
 
 // relabel gives the score in a slot, where there is one, another label, and returns the entry
 // as it was and as it is.
-func (w *window) relabel(slot uint32, label model.Label, read bool) (old, now store.Scored) {
+func (w *window) relabel(slot uint32, label model.Label, read, unknown bool) (old, now store.Scored) {
 	old, _ = w.ring.Get(slot)
 	now = old
-	now.Label, now.Read = label, read
+	now.Label, now.Read, now.Unknown = label, read, unknown
 	w.ring.Put(slot, now)
 	w.replace(pointOf(slot, &old), pointOf(slot, &now))
 	return old, now

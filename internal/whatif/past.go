@@ -101,7 +101,7 @@ func (p *past) hear(l *store.Lesson) {
 		return
 	}
 	k := &p.records[i].known
-	if _, kept := p.known[l.Message]; kept && (k.label != 0 || l.Learnt()) {
+	if _, kept := p.known[l.Message]; kept && (k.label != 0 || l.Learnt()) || !l.Learnt() && l.Label == model.Important {
 		return
 	}
 	k.label, k.source = l.Label, l.Source
