@@ -265,10 +265,12 @@ func TestWhatIsPutAsideUnreadIsANo(t *testing.T) {
 	}
 }
 
-// TestAStarOutranksPuttingAsideUnread; a star that is our own mark does not.
+// TestAStarOutranksPuttingAsideUnread, also one of many that taught nothing; a star that is
+// our own mark does not.
 func TestAStarOutranksPuttingAsideUnread(t *testing.T) {
 	for _, ours := range []bool{false, true} {
 		o := testOptions()
+		o.Bulk = 1
 		want := []string{}
 		if ours {
 			o.Marks, o.Shadow, want = []string{`\Flagged`}, ShadowOff, []string{"ordinary by moved"}
@@ -279,6 +281,9 @@ func TestAStarOutranksPuttingAsideUnread(t *testing.T) {
 		l, r := w.deliver("INBOX", mail("one@x", "boss@example.com", owner, "urgent thing"))
 		if ours {
 			w.done(r.Marks[0])
+		} else {
+			other, _ := w.deliver("INBOX", mail("other@x", "boss@example.com", owner, "urgent thing"))
+			w.flag(other, `\Flagged`)
 		}
 		w.flag(l, `\Flagged`)
 		w.wait(time.Hour)
