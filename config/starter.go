@@ -83,16 +83,7 @@ func (s *Starter) Encode() ([]byte, error) {
 		set("account.imap.auth", i.Auth)
 	}
 	set("account.imap.username", i.Username)
-	switch {
-	case i.File != "":
-		set("account.imap.password_file", i.File, "The others are password_command, password_env and password_credential.")
-	case len(i.Command) > 0:
-		set("account.imap.password_command", i.Command)
-	case i.Env != "":
-		set("account.imap.password_env", i.Env)
-	case i.Credential != "":
-		set("account.imap.password_credential", i.Credential)
-	}
+	s.encodePassword(set)
 	if f.AuthservID != "" {
 		b.WriteString("\n[account.featurize]\n")
 		set("account.featurize.authserv_id", f.AuthservID, "Found in nearly all of the newest mail in INBOX. It must be a server that you trust: your provider's.")
@@ -109,6 +100,21 @@ func (s *Starter) Encode() ([]byte, error) {
 		return nil, err
 	}
 	return b.Bytes(), nil
+}
+
+// encodePassword sets where the password comes from.
+func (s *Starter) encodePassword(set func(path string, value any, more ...string)) {
+	i := &s.Account.IMAP
+	switch {
+	case i.File != "":
+		set("account.imap.password_file", i.File, "The others are password_command, password_env and password_credential.")
+	case len(i.Command) > 0:
+		set("account.imap.password_command", i.Command)
+	case i.Env != "":
+		set("account.imap.password_env", i.Env)
+	case i.Credential != "":
+		set("account.imap.password_credential", i.Credential)
+	}
 }
 
 // wrapAt is how long a line of a comment may be, in bytes.

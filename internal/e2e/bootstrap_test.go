@@ -47,8 +47,8 @@ func lived(owner *testkit.Owner, seed uint64, n int) (messages int) {
 			box, flags = "Junk", []string{"$Junk"}
 		case chance < 5:
 			flags = append(flags, "$Junk")
-		case chance < 7:
-			flags = nil
+		case chance < 9:
+			flags = nil // what is read and kept is a small yes
 		}
 		owner.Append(box, m.Raw, m.Date, flags...)
 	}
@@ -165,6 +165,12 @@ func TestBootstrapKilledAtRandomPoints(t *testing.T) {
 		t.Errorf("after its end it found %d more to read, complete is %v", got.Total, got.Complete)
 	}
 	got.Read, got.Total = want.Read, want.Total
+	for _, questions := range [][]desk.Question{got.Questions, want.Questions} {
+		for i := range questions { // the words of mail that old are kept by none but who has just read it
+			q := &questions[i]
+			q.From, q.Subject, q.Facts, q.For, q.Against = "", nil, nil, nil, nil
+		}
+	}
 	if g, w := asJSON(t, got), asJSON(t, want); g != w {
 		t.Errorf("killed %d times the report is\n%s\nundisturbed\n%s", kills, g, w)
 	}

@@ -64,7 +64,7 @@ func TestAReloadOfTheStreamChangesNoDecision(t *testing.T) {
 			}
 		}
 	}
-	put("max_weights = 500", "max_weights = -5")
+	put("snapshot_every = 100", "max_weights = -5")
 	logged(1, "the new configuration is not used", "key=kafka.max_weights")
 	put("brokers = .*", `brokers = ["127.0.0.1:1"]`)
 	logged(1, "the new configuration is not used", "kafka, with the new settings")

@@ -105,7 +105,7 @@ func TestR9KillAtRandomPoints(t *testing.T) {
 func TestR9KillAKernelAccount(t *testing.T) {
 	t.Parallel()
 	const learner = "[account.learner]\nkernel = \"normalised\"\nmax_supports = 40\n"
-	killAtRandomPoints(t, learner, killMessages/10, killTimes/6)
+	killAtRandomPoints(t, learner, killMessages/5, killTimes/6)
 }
 
 func killAtRandomPoints(t *testing.T, learner string, messages, times int) {

@@ -190,10 +190,13 @@ func (s *site) conclude(o *outcome, l life, lived int) {
 	}
 	f := s.filter()
 	var decided, ever filter.Tally
-	f.State().Labelled.Each(func(_ uint32, e store.Scored) {
-		m := mail[e.Message]
-		decided.Count(e.Above, m.important && m.answered < lived, 1)
-		ever.Count(e.Above, m.important, 1)
+	f.State().Messages.Each(func(key []byte, row *store.Message) {
+		if filter.LabelOf(row) == 0 {
+			return
+		}
+		m, called := mail[store.MessageKey(key)], row.Outcome == store.DecidedImportant
+		decided.Count(called, m.important && m.answered < lived, 1)
+		ever.Count(called, m.important, 1)
 	})
 	o.claimed, o.truly, o.ever = f.Judgement().Decisions.Precision(), decided.Precision(), ever.Precision()
 	s.t.Logf("marks %+v, precision %.3f, recall %.3f; %s; quality %+v, truly %+v; warnings %q", o.marks, o.marks.Precision(), o.marks.Recall(), f.Marking(), f.Judgement(), decided, f.Warnings())

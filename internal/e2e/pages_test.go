@@ -81,7 +81,7 @@ var prints = map[string]string{
 	"hinged check":                                  `(?m)^(all is well|it works, with \d warnings?)\s*$`,
 	"hinged bootstrap --dry-run":                    `of your last \d+ messages it would have marked`,
 	"hinged bootstrap":                              `Next: hinged run`,
-	"hinged status":                                 `in shadow: it decides and learns, and (marks nothing|says of nothing that it is to be marked)`,
+	"hinged status":                                 `marking important mail, and learning|in shadow: it decides and learns, and says of nothing that it is to be marked`,
 	"hinged explain 'abc123@example.org'":           `(?m) score$`,
 	"hinged learn --important 'abc123@example.org'": `learnt as important`,
 	"doveconf -n > /dev/null":                       `\A\s*\z`,

@@ -78,7 +78,13 @@ func TestOutlook(t *testing.T) {
 	w := &tenant{t: t, p: testkit.StartOutlook(t), mark: `\Flagged`, junk: "Junk", trash: "Deleted", sent: "Sent"}
 	w.moveIn("INBOX")
 	w.everyWord()
-	w.nothing("archived", func() { w.p.Archive(w.arrives(w.stranger(), "INBOX")) })
+	w.p.Archive(w.arrives(w.stranger(), "INBOX"))
+	w.lesson("archived unread", false)
+	w.nothing("read and archived", func() {
+		id := w.arrives(w.stranger(), "INBOX")
+		w.p.Set(id, `\Seen`)
+		w.p.Archive(id)
+	})
 	w.expires("* BYE Session invalidated - AccessTokenExpired")
 	w.leaves()
 }

@@ -485,8 +485,9 @@ func TestRecipeOfFdm(t *testing.T) {
 // A recipe that nobody follows would rot.
 func TestEveryRecipeIsFollowed(t *testing.T) {
 	t.Parallel()
-	// Those of Postfix and Dovecot are several blocks each.
-	followed := map[string]int{"": 1, "procmail": 2, "maildrop": 2, "fdm": 1, "Dovecot and Sieve": 6, "Postfix": 4}
+	// Those of Postfix and Dovecot are several blocks each. asService does what the key, the
+	// drop-in and the trial by hand say.
+	followed := map[string]int{"": 1, "procmail": 2, "maildrop": 2, "fdm": 1, "Dovecot and Sieve": 9, "Postfix": 4}
 	found := map[string]int{}
 	for _, b := range blocksOf(t, filtersPage) {
 		found[b.heading]++

@@ -238,6 +238,22 @@ func TestACopyIsTakenBack(t *testing.T) {
 	}
 }
 
+func TestACopyThrownAwayIsNoMarkTakenOff(t *testing.T) {
+	w := copyingWorld(t, "$Important")
+	l, r := w.deliver("INBOX", mail("one@x", "boss@example.com", owner, "urgent thing"))
+	mark := r.Marks[0]
+	r = w.done(mark)
+	w.copied(r.Marks[0], Place{"Important", 1, 1})
+	copied, _ := w.deliver("Important", l.raw)
+	w.wait(time.Hour)
+	w.vanish(copied)
+	w.undo(false)
+	w.apply(&Settled{At: w.moment(), Ledger: mark.ID, Outcome: ingest.MarkDone, Cleared: &l.place})
+	if a, state := &w.f.State().Account, w.f.MarkState(mark.ID); state != store.MarkUndone || a.Refused != 0 || a.Undone != 1 {
+		t.Errorf("the mark is %v; %d are refused, %d undone", state, a.Refused, a.Undone)
+	}
+}
+
 // TestACopyThatIsTheOwnersByNowStays: the source says why, and the owner may ask again.
 func TestACopyThatIsTheOwnersByNowStays(t *testing.T) {
 	for name, c := range map[string]struct {

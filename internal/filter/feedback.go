@@ -282,7 +282,7 @@ func (f *Filter) moved(k store.MessageKey, m *store.Message, from, to ingest.Rol
 		// A clean-up, not an opinion.
 	case to == ingest.RoleJunk:
 		what = said{label: model.Ordinary, source: store.SourceJunk}
-	case to == ingest.RoleTrash, from == ingest.RoleInbox && f.archives(e.Place.Mailbox):
+	case to == ingest.RoleTrash, from == ingest.RoleInbox && f.archives(e.Place.Mailbox) && !f.starred(e.Flags):
 		if !ingest.HasFlag(e.Flags, `\Seen`) {
 			what = said{label: model.Ordinary, source: store.SourceMoved}
 		}
@@ -315,6 +315,14 @@ func (f *Filter) archives(mailbox string) bool {
 func (f *Filter) filed(e *Arrived) bool {
 	return ingest.HasFlag(e.Flags, `\Seen`) && !f.isLabel(e.Place.Mailbox) && !slices.ContainsFunc(e.Flags, func(flag string) bool {
 		return ingest.IsCompanion(flag) || f.opts.isMark(flag) || meaning(flag, nil).label != 0
+	})
+}
+
+// starred reports whether flags say that the owner wants a message, as a star does that is no
+// mark of ours. Putting it aside unread takes nothing back.
+func (f *Filter) starred(flags []string) bool {
+	return slices.ContainsFunc(flags, func(flag string) bool {
+		return !f.opts.isMark(flag) && meaning(flag, nil).label == model.Important
 	})
 }
 

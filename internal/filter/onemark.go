@@ -21,11 +21,13 @@ var rankOf = [...]int{
 
 // round returns what became of the mark on a message that was intended at a moment; 0: there
 // was none. A mark that was taken back because the owner called the message ordinary was
-// taken off by them.
+// taken off by them; that they threw away a copy of ours says nothing of the mark.
 func (l *ledger) round(k store.MessageKey, intended store.Moment) (state store.LedgerState) {
 	var id store.ID
 	awaited := false // it is to be taken back as soon as it is set
+	gone := false    // a copy that is part of it
 	for _, e := range l.of(k) {
+		gone = gone || e.Intended == intended && e.State == store.CopyGone
 		if e.Intended == intended && rankOf[e.State] > rankOf[state] {
 			state, id, awaited = e.State, e.ID, e.State == store.MarkIntended && e.Undo != 0
 		}
@@ -34,7 +36,7 @@ func (l *ledger) round(k store.MessageKey, intended store.Moment) (state store.L
 		return store.MarkUndoing
 	}
 	if state == store.MarkUndoing || state == store.MarkUndone {
-		if refused, _ := l.refused(k, id); refused {
+		if refused, _ := l.refused(k, id); refused && !gone {
 			return store.MarkRefused
 		}
 	}

@@ -265,6 +265,36 @@ func TestWhatIsPutAsideUnreadIsANo(t *testing.T) {
 	}
 }
 
+// TestAStarOutranksPuttingAsideUnread, also one of many that taught nothing; a star that is
+// our own mark does not.
+func TestAStarOutranksPuttingAsideUnread(t *testing.T) {
+	for _, ours := range []bool{false, true} {
+		o := testOptions()
+		o.Bulk = 1
+		want := []string{}
+		if ours {
+			o.Marks, o.Shadow, want = []string{`\Flagged`}, ShadowOff, []string{"ordinary by moved"}
+		}
+		w := newWorld(t, o)
+		w.apply(&Opened{At: w.moment(), Mailbox: "Archive", UIDValidity: 1, Role: ingest.RoleArchive})
+		w.teach()
+		l, r := w.deliver("INBOX", mail("one@x", "boss@example.com", owner, "urgent thing"))
+		if ours {
+			w.done(r.Marks[0])
+		} else {
+			other, _ := w.deliver("INBOX", mail("other@x", "boss@example.com", owner, "urgent thing"))
+			w.flag(other, `\Flagged`)
+		}
+		w.flag(l, `\Flagged`)
+		w.wait(time.Hour)
+		w.lessons = nil
+		w.vanish(l)
+		w.deliver("Archive", l.raw, `\Flagged`)
+		w.wait(time.Hour)
+		w.wantLessons(fmt.Sprintf("archived unread, the star is ours: %v", ours), want...)
+	}
+}
+
 func TestAMarkThatIsTakenOffMovesTheNextOfItsKindDown(t *testing.T) {
 	w := readerWorld(t, func(o *Options) { o.Shadow = ShadowOff })
 	w.teach()

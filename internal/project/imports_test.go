@@ -58,7 +58,7 @@ var layers = []struct {
 	{"internal/daemon", []string{"featurize", "ingest/...", "internal/ceiling", "internal/control", "internal/desk", "internal/filter", "internal/pipeline", "internal/reason", "internal/stream", "internal/whatif", "internal/writer", "model", "store", "store/boltfile", "store/copies"}},
 	{"internal/metrics", []string{"ingest/kafka", "internal/desk", "internal/stream", "store/boltfile"}},
 	{"internal/notify", []string{"internal/atomicfile", "internal/desk"}},
-	{"internal/letter", []string{"internal/desk", "internal/filter", "store"}},
+	{"internal/letter", []string{"internal/desk", "internal/filter", "internal/reason", "store"}},
 	{"internal/bootstrap", []string{"featurize", "ingest", "internal/daemon", "internal/desk", "internal/evaluate", "internal/filter", "internal/pipeline", "internal/reason", "store", "store/boltfile"}},
 	{"internal/setup", []string{"config", "ingest", "ingest/imap", "ingest/kafka", "internal/control", "internal/desk", "internal/stream", "internal/zones", "store", "store/boltfile"}},
 	{"internal/deadletters", []string{"ingest/kafka"}},
@@ -72,7 +72,7 @@ var layers = []struct {
 	{"docs/examples/...", nil}, // for those who have nothing of ours
 	{"bench/...", []string{"bench/mailbox/...", "featurize", "ingest", "ingest/archive", "internal/filter", "internal/pipeline", "internal/prior", "internal/writer", "model", "store", "store/boltfile"}},
 	{"cmd/hinged-lab", []string{"internal/lab/verbs"}},
-	{"cmd/hinged", []string{"config", "featurize", "ingest/...", "internal/bootstrap", "internal/ceiling", "internal/cli", "internal/control", "internal/daemon", "internal/dashboard", "internal/deadletters", "internal/demo", "internal/desk", "internal/evaluate", "internal/filter", "internal/letter", "internal/memlimit", "internal/metrics", "internal/notify", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/replay", "internal/service", "internal/setup", "internal/stream", "internal/whatif", "model", "store", "store/boltfile", "store/copies"}},
+	{"cmd/hinged", []string{"config", "featurize", "ingest/...", "internal/bootstrap", "internal/ceiling", "internal/cli", "internal/control", "internal/daemon", "internal/dashboard", "internal/deadletters", "internal/demo", "internal/desk", "internal/evaluate", "internal/filter", "internal/letter", "internal/memlimit", "internal/metrics", "internal/notify", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/reason", "internal/replay", "internal/service", "internal/setup", "internal/stream", "internal/whatif", "model", "store", "store/boltfile", "store/copies"}},
 }
 
 // unfit lists packages of the standard library that would make the state
