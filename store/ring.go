@@ -347,7 +347,7 @@ func entrySize(flags byte) int {
 // validFlags reports whether an entry may have them.
 func validFlags(flags byte) bool {
 	const both = ringImportant | ringOrdinary
-	return flags&ringEntry != 0 && flags < 1<<7 && flags&both != both
+	return flags&ringEntry != 0 && flags&both != both
 }
 
 // load sets an empty ring from what columns wrote.

@@ -4,6 +4,7 @@ package store
 
 import (
 	"bytes"
+	"errors"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -160,6 +161,32 @@ func TestAnEntryOfARingTakesFiveBytes(t *testing.T) {
 	}
 	if most := 5*2000 + 16*100 + 64; size > most {
 		t.Errorf("the records have %d bytes, want at most %d", size, most)
+	}
+}
+
+// Each entry that Put takes can be read again, alone and in columns.
+func TestEachEntryOfARingIsReadAgain(t *testing.T) {
+	for flags := range 1 << 5 {
+		is := func(bit int) bool { return flags&(1<<bit) != 0 }
+		s := Scored{Score: 0.5, Label: model.Important, Above: is(0), Correspondent: is(1), Read: is(2), Unknown: is(3)}
+		if is(4) {
+			s.Message = MessageKey{1}
+		}
+		ring, one, all := new(Ring), new(Ring), new(Ring)
+		ring.Put(7, s)
+		var entry bytes.Buffer
+		key := ring.Keys()[0]
+		if _, err := ring.encode(&entry, key); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(one.decode(key, entry.Bytes(), nil), all.load(ring.columns(nil))); err != nil {
+			t.Fatalf("%+v: %v", s, err)
+		}
+		for _, r := range []*Ring{one, all} {
+			if got, _ := r.Get(7); got != s {
+				t.Errorf("read %+v, want %+v", got, s)
+			}
+		}
 	}
 }
 

@@ -47,7 +47,7 @@ func TestRunShowsOnATerminalWhatItDoes(t *testing.T) {
 	}
 	cmd := exec.Command(path, "run", "--config", s.config)
 	cmd.Env = append(os.Environ(), "TERM=xterm")
-	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 80})
+	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 120})
 	if err != nil {
 		t.Fatal(err)
 	}
