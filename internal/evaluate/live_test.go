@@ -42,7 +42,9 @@ func newScript(t *testing.T, seed uint64) *script {
 }
 
 func (s *script) add(m testkit.Message) {
-	s.all = append(s.all, read{mail{Message: &archive.Message{Raw: m.Raw}, date: s.now}, s.from.Read(m.Raw)})
+	r := read{mail{Message: &archive.Message{Raw: m.Raw}, date: s.now}, s.from.Read(m.Raw)}
+	r.message.Personal = false // as the streams are, it is mail of a list: silence about it is a no
+	s.all = append(s.all, r)
 }
 
 // others write, a message every so often. The owner means to answer most of what is

@@ -3,6 +3,8 @@
 package filter
 
 import (
+	"slices"
+
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/hinged/hinged/featurize"
@@ -30,21 +32,13 @@ func guiseOf(name uint64) store.ID {
 // lookalike reports whether m may not be from whom it seems to be.
 func (f *Filter) lookalike(m *Meta) bool {
 	g := &m.Guise
-	if g.Home == 0 || m.Own || m.Vouched && !g.Failed && f.trusts(m.From) {
-		return false
+	if m.Own || g.Failed || f.trusts(m.From) {
+		return g.Failed && !m.Own
 	}
-	if g.Failed {
-		return true
-	}
-	if f.trusts(m.From) {
-		return false
-	}
-	for _, name := range g.Seen {
-		if known, ok := f.st.Senders.Get(guiseOf(name).Key()); ok && known.Home != 0 && known.Home != store.ID(g.Home) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(g.Seen, func(name uint64) bool {
+		known, ok := f.st.Senders.Get(guiseOf(name).Key())
+		return ok && known.Home != 0 && known.Home != store.ID(g.Home)
+	})
 }
 
 // trusts reports whether the owner has shown that they know a sender.

@@ -28,7 +28,7 @@ const (
 	// reading tells all. On made-up mailboxes half of it and twice as much did less well.
 	readWeight = 0.75
 	// readDoubt is how much of a message that was read and kept the threshold takes for
-	// ordinary: people open more than they want marked.
+	// ordinary, whether that is a yes or nobody knows: people open more than they want marked.
 	readDoubt = 0.4
 	// readMany are more messages than anybody reads one by one within a settle window.
 	readMany = 10

@@ -131,14 +131,15 @@ func (f *Filter) InShadow() bool {
 	}
 }
 
-// The first days. The numbers are those that were asked for; none of them was tuned.
+// The first days. With 4 and 12 labels, not 5 and 20, a reader who answers three questions a day
+// gets the first mark two days earlier, and F1 after 30 messages is .02 higher (bench/mailbox).
 const (
 	// FirstLabels is after how many important labels the first marks are set.
-	FirstLabels = 5
+	FirstLabels = 4
 	// firstMarks is how many messages of a day are marked until the promise can be judged.
 	firstMarks = 3
 	// judgedLabels is from how many important labels on it can.
-	judgedLabels = 20
+	judgedLabels = 12
 )
 
 // judgeable reports whether enough labels are known to tell how often marks are right.
