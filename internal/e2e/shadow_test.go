@@ -31,7 +31,7 @@ func TestR1NothingIsWrittenInShadow(t *testing.T) {
 		s.start()
 		messages, stars := uint64(100), 0
 		st := s.until("the mailbox", func(a desk.AccountStatus) bool { return a.Messages == messages })
-		const want = "not yet: of the messages that it learnt from, %d are important; the first marks come with 5"
+		const want = "not yet: of the messages that it learnt from, %d are important; the first marks come with 4"
 		if !st.InShadow || st.Marking != fmt.Sprintf(want, 0) {
 			o.Errorf("in shadow: %v; status says %q about marking", st.InShadow, st.Marking)
 		}
@@ -42,7 +42,7 @@ func TestR1NothingIsWrittenInShadow(t *testing.T) {
 			case i >= 200:
 			case !m.Important:
 				flags = []string{"$Junk"}
-			case stars < 4 || i >= 50:
+			case stars < 3 || i >= 50:
 				flags = []string{`\Flagged`}
 				stars++
 			}
@@ -52,7 +52,7 @@ func TestR1NothingIsWrittenInShadow(t *testing.T) {
 				st = s.until("the lessons", func(a desk.AccountStatus) bool { return a.Messages == messages && a.Pending == 0 })
 			}
 			if i == 49 {
-				if !st.InShadow || stars != 4 || st.Marking != fmt.Sprintf(want, 4) {
+				if !st.InShadow || stars != 3 || st.Marking != fmt.Sprintf(want, 3) {
 					o.Errorf("after %d stars in shadow: %v; status says %q about marking", stars, st.InShadow, st.Marking)
 				}
 				o.shadowOn(s)
