@@ -53,17 +53,7 @@ func (e *Arrived) apply(f *Filter, r *Result) error {
 			return err
 		}
 	}
-	former := ingest.Role(m.Role)
-	m.Role = uint8(role)
-	if !m.Seen && ingest.HasFlag(e.Flags, `\Seen`) {
-		e.noteRead(f, &m, known)
-	}
-	if placed {
-		m.Copies++
-	}
-	if e.byOwner(&m, known) {
-		f.noteActivity()
-	}
+	former := e.lies(f, &m, role, known)
 
 	// New to us, or rescued from a folder whose mail is not decided.
 	fresh := m.Outcome == store.Undecided && !m.Own && f.decides(role, e)
@@ -83,6 +73,22 @@ func (e *Arrived) apply(f *Filter, r *Result) error {
 	}
 	f.capMessages()
 	return nil
+}
+
+// lies notes in m where it lies now, and how, and returns the role of the mailbox in which it
+// lay before.
+func (e *Arrived) lies(f *Filter, m *store.Message, role ingest.Role, known bool) (former ingest.Role) {
+	former, m.Role = ingest.Role(m.Role), uint8(role)
+	if !m.Seen && ingest.HasFlag(e.Flags, `\Seen`) {
+		e.noteRead(f, m, known)
+	}
+	if e.Place != (Place{}) {
+		m.Copies++
+	}
+	if e.byOwner(m, known) {
+		f.noteActivity()
+	}
+	return former
 }
 
 // byOwner reports whether an arrival shows that the owner was active: they wrote the message,
