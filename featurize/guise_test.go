@@ -24,7 +24,7 @@ func TestALookAlikeIsSeenUnderTheNameOfAnother(t *testing.T) {
 	if len(bank.Own) == 0 || len(anna.Own) == 0 {
 		t.Fatalf("no names: %+v, %+v", bank, anna)
 	}
-	for from, real := range map[string]Guise{
+	for from, whose := range map[string]Guise{
 		"Nordbank <service@nordbank-secure.example>":              bank,
 		"Kundenservice <info@n0rdbank.example>":                   bank,
 		"Service <noreply@norddbank.example>":                     bank,
@@ -35,8 +35,8 @@ func TestALookAlikeIsSeenUnderTheNameOfAnother(t *testing.T) {
 		"ANNA WINTER <a@zmail.example>":                           anna,
 	} {
 		g := guise(t, "From: "+from)
-		if g.Home == real.Home || !slices.ContainsFunc(real.Own, func(name uint64) bool { return slices.Contains(g.Seen, name) }) {
-			t.Errorf("%s is not taken for it: %+v, %+v", from, g, real)
+		if g.Home == whose.Home || !slices.ContainsFunc(whose.Own, func(name uint64) bool { return slices.Contains(g.Seen, name) }) {
+			t.Errorf("%s is not taken for it: %+v, %+v", from, g, whose)
 		}
 	}
 	for _, from := range []string{"Ostbank <service@ostbank.example>", "Anna Sommer <anna@sommer.example>", "Service <info@hosting.example>"} {

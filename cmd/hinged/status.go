@@ -78,16 +78,20 @@ the store.`,
 // mostInvitations is for how many accounts the status begins with a word on questions.
 const mostInvitations = 3
 
-// printStatus prints all about every account if there are few, or long is set. would has, by
-// account, the newest messages that would have been marked.
-func printStatus(w io.Writer, s desk.Status, would map[string][]desk.MessageSummary, long bool) error {
+func printInvitations(w io.Writer, accounts []desk.AccountStatus) {
 	invited := 0
-	for i := range s.Accounts {
-		if text := s.Accounts[i].Invitation(); text != "" && invited < mostInvitations {
+	for i := range accounts {
+		if text := accounts[i].Invitation(); text != "" && invited < mostInvitations {
 			invited++
 			fmt.Fprintln(w, text)
 		}
 	}
+}
+
+// printStatus prints all about every account if there are few, or long is set. would has, by
+// account, the newest messages that would have been marked.
+func printStatus(w io.Writer, s desk.Status, would map[string][]desk.MessageSummary, long bool) error {
+	printInvitations(w, s.Accounts)
 	if s.Running {
 		fmt.Fprintf(w, "hinged %s is running, process %d\n", s.Version, s.PID)
 		if s.Dashboard != "" {
