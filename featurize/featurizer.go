@@ -31,6 +31,7 @@ type Featurizer struct {
 	vouchedFrom bool
 	// fromName is the display name of the first sender.
 	fromName  string
+	blurred   []byte               // see blur
 	types     map[string]mediaType // by the value of Content-Type
 	body      bodyReader
 	source    bytes.Reader // of what is decoded; one at a time

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/cespare/xxhash/v2"
 	"golang.org/x/net/publicsuffix"
@@ -19,10 +20,10 @@ type Guise struct {
 	// Home is a hash of the label under which the domain is registered, such as example in
 	// mail.example.org: a company's domains in two countries are one home. 0: no guise.
 	Home uint64
-	// Own are hashes of the names that the sender may be known by, at most 2.
-	Own []uint64
-	// Seen are hashes of all names that the eye may read, Own included, at most maxGuises.
-	Seen []uint64
+	// Names are hashes of what the eye may read, each once, at most maxGuises. The first Own of
+	// them, at most 2, are names that the sender may be known by.
+	Names []uint64
+	Own   int
 	// Failed: a server wrote that the message is not from the domain in From (dmarc=fail,
 	// RFC 8601, section 2.7). Anybody can write that, but nobody does so of their own mail.
 	Failed bool
@@ -48,57 +49,66 @@ func (f *Featurizer) readGuise(m *Message, name string) (g Guise) {
 		return g
 	}
 	label, _, _ := strings.Cut(registered, ".")
-	g.Home, g.Failed = xxhash.Sum64String(label), f.failed()
-	see := func(blurred string) {
-		if hash := xxhash.Sum64String(blurred); len(blurred) >= shortGuise && len(g.Seen) < maxGuises && !slices.Contains(g.Seen, hash) {
-			g.Seen = append(g.Seen, hash)
-		}
+	g.Home, g.Failed, g.Names = xxhash.Sum64String(label), f.failed(), make([]uint64, 0, maxGuises)
+	whole := string(f.blur(label))
+	g.see(f.blur(label))
+	isPerson := m.sender == senderPerson && strings.IndexByte(name, ' ') > 0
+	full := f.blur(name)
+	isBrand := len(whole) >= shortGuise && len(full) >= shortGuise && (strings.Contains(string(full), whole) || strings.Contains(whole, string(full)))
+	if g.Own = len(g.Names); isPerson || isBrand {
+		g.see(full)
+		g.Own = len(g.Names)
 	}
-	whole, full := blur(label), blur(name)
-	see(whole)
-	g.Own = slices.Clone(g.Seen)
-	see(full)
-	isPerson := m.sender == senderPerson && len(strings.Fields(name)) > 1
-	isBrand := len(full) >= shortGuise && len(whole) >= shortGuise && (strings.Contains(full, whole) || strings.Contains(whole, full))
-	if len(full) >= shortGuise && (isPerson || isBrand) {
-		g.Own = append(g.Own, xxhash.Sum64String(full))
-	}
-	for part := range strings.SplitSeq(strings.TrimSuffix(domain, registered)+label, ".") {
-		see(blur(part))
-		for piece := range strings.SplitSeq(part, "-") {
-			see(blur(piece))
+	g.see(full)
+	for _, part := range []string{strings.TrimSuffix(domain, registered), label} {
+		for part := range strings.FieldsFuncSeq(part, func(r rune) bool { return r == '.' }) {
+			g.see(f.blur(part))
+			for piece := range strings.SplitSeq(part, "-") {
+				g.see(f.blur(piece))
+			}
 		}
 	}
 	if !isPerson {
-		for _, word := range strings.Fields(name) {
-			see(blur(word))
+		for word := range strings.FieldsSeq(name) {
+			g.see(f.blur(word))
 		}
 	}
 	return g
 }
 
+// see adds a blurred name.
+func (g *Guise) see(blurred []byte) {
+	if hash := xxhash.Sum64(blurred); len(blurred) >= shortGuise && len(g.Names) < maxGuises && !slices.Contains(g.Names, hash) {
+		g.Names = append(g.Names, hash)
+	}
+}
+
 // blur returns the letters and digits of a name, those that look alike as one, doubled ones
-// once.
-func blur(name string) string {
-	var b strings.Builder
-	last := rune(0)
-	for _, r := range strings.ToLower(strings.ReplaceAll(name, "rn", "m")) {
-		switch r {
-		case '1', 'l', '|':
+// once. The result is valid until the next call.
+func (f *Featurizer) blur(name string) []byte {
+	b, last := f.blurred[:0], rune(0)
+	for i, r := range name {
+		switch r = unicode.ToLower(r); {
+		case r == 'r' && strings.HasPrefix(name[i+1:], "n"):
+			r = 'm'
+		case r == 'n' && i > 0 && (name[i-1] == 'r' || name[i-1] == 'R'):
+			continue // it was one letter with the r
+		case r == '1', r == 'l', r == '|':
 			r = 'i'
-		case '0':
+		case r == '0':
 			r = 'o'
-		case '3':
+		case r == '3':
 			r = 'e'
-		case '5':
+		case r == '5':
 			r = 's'
 		}
 		if r != last && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
-			b.WriteRune(r)
+			b = utf8.AppendRune(b, r)
 			last = r
 		}
 	}
-	return b.String()
+	f.blurred = b
+	return b
 }
 
 // failed reports whether a server wrote that the domain in From was not the sender's.

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestAPersonalMessageIsOneThatAPersonWroteToTheOwner(t *testing.T) {
+func TestAPersonalMessageIsSentToTheOwnerAndToNoCrowd(t *testing.T) {
 	letter := "From: Ann <ann@example.org>\nTo: me@example.com\nSubject: Sunday\n"
 	for _, c := range []struct {
 		name, header string
@@ -22,15 +22,15 @@ func TestAPersonalMessageIsOneThatAPersonWroteToTheOwner(t *testing.T) {
 		{"through a list", letter + "List-Id: <l.example.org>\nList-Post: <mailto:l@example.org>\n", false},
 		{"in bulk", letter + "Precedence: bulk\n", false},
 		{"counted for complaints", letter + "Feedback-ID: 1:campaign:shop\n", false},
-		{"by a program", letter + "Auto-Submitted: auto-generated\n", false},
+		{"by a program", letter + "Auto-Submitted: auto-generated\n", true},
 		{"by a person whose program says so", letter + "Auto-Submitted: no\n", true},
-		{"from an address that nobody reads", "From: Shop <no-reply@example.org>\nTo: me@example.com\n", false},
-		{"from one in German", "From: Amt <nicht_antworten@example.org>\nTo: me@example.com\n", false},
-		{"whose errors go to a program", letter + "Return-Path: <bounce-17@example.org>\n", false},
-		{"whose errors go to nobody", letter + "Return-Path: <>\n", false},
+		{"from an address that nobody reads", "From: Shop <no-reply@example.org>\nTo: me@example.com\n", true},
+		{"from one in German", "From: Amt <nicht_antworten@example.org>\nTo: me@example.com\n", true},
+		{"whose errors go to a program", letter + "Return-Path: <bounce-17@example.org>\n", true},
+		{"whose errors go to nobody", letter + "Return-Path: <>\n", true},
 		{"whose errors go to the sender", letter + "Return-Path: <ann@example.org>\n", true},
-		{"from a tracker", letter + "X-JIRA-FingerPrint: 1\n", false},
-		{"from a calendar", letter + "Content-Type: text/calendar; method=REQUEST\n", false},
+		{"from a tracker", letter + "X-JIRA-FingerPrint: 1\n", true},
+		{"from a calendar", letter + "Content-Type: text/calendar; method=REQUEST\n", true},
 	} {
 		o := DefaultOptions()
 		o.Owner = []string{"me@example.com"}

@@ -35,7 +35,7 @@ func (f *Filter) lookalike(m *Meta) bool {
 	if m.Own || g.Failed || f.trusts(m.From) {
 		return g.Failed && !m.Own
 	}
-	return slices.ContainsFunc(g.Seen, func(name uint64) bool {
+	return slices.ContainsFunc(g.Names, func(name uint64) bool {
 		known, ok := f.st.Senders.Get(guiseOf(name).Key())
 		return ok && known.Home != 0 && known.Home != store.ID(g.Home)
 	})
@@ -49,7 +49,7 @@ func (f *Filter) trusts(from store.ID) bool {
 
 // noteGuise remembers whose the names of a sender are, unless somebody has them already.
 func noteGuise(st *store.State, g *featurize.Guise, seq uint64) {
-	for _, name := range g.Own {
+	for _, name := range g.Names[:min(g.Own, len(g.Names))] {
 		changeSender(st, guiseOf(name), func(s *store.Sender) {
 			if s.Home == 0 {
 				s.Home = store.ID(g.Home)

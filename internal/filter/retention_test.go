@@ -87,16 +87,21 @@ func TestOldMailIsForgottenByTheAccountsClock(t *testing.T) {
 	if named == 0 || named == st.Labelled.Len() {
 		t.Errorf("of %d scores %d name a message; some must, and some not", st.Labelled.Len(), named)
 	}
-	known, bare := 0, 0
+	known, bare, names := 0, 0, 0
 	for _, k := range st.Senders.Keys() {
 		switch s, _ := st.Senders.Get(k); {
 		case s.Received > 0:
 			known++
 		case s.Lessons > 0:
 			bare++
+		case s.Home != 0:
+			names++
 		default:
 			t.Errorf("nothing is known of sender %x, and there is a row", k)
 		}
+	}
+	if names > 2*(st.Messages.Len()+forgetEvery) {
+		t.Errorf("%d names are known of %d messages", names, st.Messages.Len())
 	}
 	if known > st.Messages.Len()+forgetEvery || bare == 0 {
 		t.Errorf("%d senders are known of %d messages, and of %d the lessons alone; the owner wrote to none of them", known, st.Messages.Len(), bare)

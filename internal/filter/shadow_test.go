@@ -216,14 +216,14 @@ func TestTheFirstWeek(t *testing.T) {
 	if marked[1] != 0 || !w.f.InShadow() {
 		t.Fatalf("marked %d on the first day: %s", marked[1], w.f.Marking())
 	}
-	if got := w.f.EndOfShadow(); !strings.HasPrefix(got, "4 more messages that you star, ") {
+	if got := w.f.EndOfShadow(); !strings.HasPrefix(got, fmt.Sprintf("%d more messages that you star, ", FirstLabels-1)) {
 		t.Errorf("to end that: %q", got)
 	}
 	play(6)
 	if w.f.InShadow() || marked[day] != firstMarks {
 		t.Fatalf("marked %d on day %d: %s", marked[day], day, w.f.Marking())
 	}
-	if got := w.f.Marking(); !strings.Contains(got, "at most 3 a day, the surest, until 20 important messages are known") {
+	if got := w.f.Marking(); !strings.Contains(got, fmt.Sprintf("at most %d a day, the surest, until %d important messages are known", firstMarks, judgedLabels)) {
 		t.Errorf("Marking says %q", got)
 	}
 	would := w.f.WouldMark(5)
