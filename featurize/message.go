@@ -55,6 +55,7 @@ type Message struct {
 	address address
 	place   place
 	sender  sender
+	crowd   bool // it came through a list or in bulk
 }
 
 // Own reports whether the owner wrote the message, by the word of the server that

@@ -43,6 +43,7 @@ func (f *Featurizer) senderOf(m *Message) sender {
 			is[senderMachine] = machineAddress(back)
 		}
 	}
+	m.crowd = is[senderBulk] || is[senderList]
 	switch {
 	case is[senderAutomatic] || f.automatic() && !is[senderList]:
 		return senderAutomatic
@@ -90,5 +91,5 @@ var machineWords = []string{
 
 // personal is Message.Personal.
 func (m *Message) personal() bool {
-	return m.address >= addressedTo && len(m.From) > 0 && !m.FromOwner && m.sender != senderBulk && m.sender != senderList
+	return m.address >= addressedTo && len(m.From) > 0 && !m.FromOwner && !m.crowd
 }
