@@ -82,7 +82,7 @@ func TestNothingIsBrokenAtEightyColumns(t *testing.T) {
 		t.Fatal(err)
 	}
 	conf := filepath.Join(dir, "hinged.toml")
-	initArgs := []string{"init", "--force", "--config", conf, "--address", f.User, "--name", "owner", "--reads", "phone, Thunderbird, Evolution, NeoMutt",
+	initArgs := []string{"init", "--force", "--letters=false", "--config", conf, "--address", f.User, "--name", "owner", "--reads", "phone, Thunderbird, Evolution, NeoMutt",
 		"--server", f.Addr, "--tls", "none", "--password-file", secret, "--state-dir", filepath.Join(dir, "state")}
 	type run struct {
 		args  []string
