@@ -51,17 +51,16 @@ func (f *Featurizer) readGuise(m *Message, name string) (g Guise) {
 	label, _, _ := strings.Cut(registered, ".")
 	g.Home, g.Failed, g.Names = xxhash.Sum64String(label), f.failed(), make([]uint64, 0, maxGuises)
 	whole := string(f.blur(label))
-	g.see(f.blur(label))
+	g.see([]byte(whole))
+	g.Own = len(g.Names)
 	isPerson := m.sender == senderPerson && strings.IndexByte(name, ' ') > 0
 	full := f.blur(name)
 	isBrand := len(whole) >= shortGuise && len(full) >= shortGuise && (strings.Contains(string(full), whole) || strings.Contains(whole, string(full)))
-	if g.Own = len(g.Names); isPerson || isBrand {
-		g.see(full)
+	if g.see(full); isPerson || isBrand {
 		g.Own = len(g.Names)
 	}
-	g.see(full)
-	for _, part := range []string{strings.TrimSuffix(domain, registered), label} {
-		for part := range strings.FieldsFuncSeq(part, func(r rune) bool { return r == '.' }) {
+	for _, labels := range []string{strings.TrimSuffix(domain, registered), label} {
+		for part := range strings.SplitSeq(labels, ".") {
 			g.see(f.blur(part))
 			for piece := range strings.SplitSeq(part, "-") {
 				g.see(f.blur(piece))

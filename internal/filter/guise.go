@@ -3,6 +3,7 @@
 package filter
 
 import (
+	"encoding/binary"
 	"slices"
 
 	"github.com/cespare/xxhash/v2"
@@ -21,24 +22,17 @@ import (
 
 // guiseOf is the key under which a name is known.
 func guiseOf(name uint64) store.ID {
-	var b [9]byte
-	b[0] = 'g'
-	for i := range 8 {
-		b[i+1] = byte(name >> (8 * i))
-	}
-	return store.ID(xxhash.Sum64(b[:]))
+	return store.ID(xxhash.Sum64(binary.LittleEndian.AppendUint64([]byte{'g'}, name)))
 }
 
 // lookalike reports whether m may not be from whom it seems to be.
 func (f *Filter) lookalike(m *Meta) bool {
 	g := &m.Guise
-	if m.Own || g.Failed || f.trusts(m.From) {
-		return g.Failed && !m.Own
-	}
-	return slices.ContainsFunc(g.Names, func(name uint64) bool {
+	elsewhere := func(name uint64) bool {
 		known, ok := f.st.Senders.Get(guiseOf(name).Key())
 		return ok && known.Home != 0 && known.Home != store.ID(g.Home)
-	})
+	}
+	return !m.Own && (g.Failed || !f.trusts(m.From) && slices.ContainsFunc(g.Names, elsewhere))
 }
 
 // trusts reports whether the owner has shown that they know a sender.
