@@ -86,7 +86,7 @@ func TestLife(t *testing.T) {
 				promised.Marked, promised.Right, bulk.marks.Hits+bulk.marks.Missed, promised.F1, bulk, spread))
 			t.Log("\n" + strings.Join(table, "\n"))
 			for name, o := range map[string]outcome{"in bulk": bulk, "over days": spread} {
-				if least := map[string]float64{"in bulk": 0.75, "over days": 0.9}[name]; o.marks.F1() < least*promised.F1 {
+				if least := map[string]float64{"in bulk": 0.65, "over days": 0.9}[name]; o.marks.F1() < least*promised.F1 {
 					t.Errorf("%s: the marks have F1 %.3f; eval promises %.3f", name, o.marks.F1(), promised.F1)
 				}
 				if d := o.claimed - o.truly; d > 0.05 || d < -0.05 {
