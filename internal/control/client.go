@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/url"
 	"syscall"
+	"time"
 
 	"github.com/hinged/hinged/internal/desk"
 )
@@ -21,12 +22,18 @@ import (
 // ErrNotRunning is returned by Dial when no daemon listens on the socket.
 var ErrNotRunning = errors.New("no daemon is running")
 
+// silence is how long a daemon may say nothing before it is asked whether it is there, and
+// how long the answer to that may take.
+const silence = 5 * time.Second
+
 // At is where verbs are carried out: a daemon behind its socket, or a host of this
 // process.
 type At struct {
-	client *http.Client // of a daemon
-	host   desk.Host
-	close  func() error
+	client  *http.Client // of a daemon
+	socket  string
+	silence time.Duration
+	host    desk.Host
+	close   func() error
 }
 
 // Dial finds out whether a daemon listens on the socket, and asks there. It is safe for
@@ -47,7 +54,7 @@ func Dial(ctx context.Context, socket string) (*At, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", socket)
 		},
 	}}
-	return &At{client: client, close: func() error { client.CloseIdleConnections(); return nil }}, nil
+	return &At{client: client, socket: socket, silence: silence, close: func() error { client.CloseIdleConnections(); return nil }}, nil
 }
 
 // Local asks a host of this process, which is closed with it.
@@ -111,17 +118,18 @@ func (at *At) copy(ctx context.Context, c desk.Copy, account string, w io.Writer
 }
 
 // request asks the daemon. The caller closes the answer's body. An answer that
-// tells of an error is returned as that error.
+// tells of an error is returned as that error. It takes as long as it takes, provided
+// that the daemon is alive.
 func (at *At) request(ctx context.Context, method, name, account string, body []byte) (*http.Response, error) {
-	u := url.URL{Scheme: "http", Host: "hinged", Path: "/v1/" + name, RawQuery: url.Values{"account": {account}}.Encode()}
-	req, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
+	ctx, end := context.WithCancelCause(ctx)
+	go at.attend(ctx, end)
+	resp, err := at.send(ctx, method, name, account, body)
 	if err != nil {
-		return nil, err
-	}
-	resp, err := at.client.Do(req)
-	if err != nil {
+		err = because(ctx, err)
+		end(nil)
 		return nil, fmt.Errorf("asking the daemon: %w", err)
 	}
+	resp.Body = &attended{resp.Body, ctx, end}
 	if resp.StatusCode == http.StatusOK {
 		return resp, nil
 	}
@@ -136,6 +144,67 @@ func (at *At) request(ctx context.Context, method, name, account string, body []
 		}
 	}
 	return nil, errors.New(f.Error)
+}
+
+// send asks the daemon and returns its answer, whatever it is.
+func (at *At) send(ctx context.Context, method, name, account string, body []byte) (*http.Response, error) {
+	u := url.URL{Scheme: "http", Host: "hinged", Path: "/v1/" + name, RawQuery: url.Values{"account": {account}}.Encode()}
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	return at.client.Do(req)
+}
+
+// attend ends a request, with the cause, if the daemon is not alive any more. It returns
+// when ctx is done.
+func (at *At) attend(ctx context.Context, end context.CancelCauseFunc) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(at.silence):
+		}
+		asked, done := context.WithTimeout(ctx, at.silence)
+		resp, err := at.send(asked, http.MethodGet, aliveRoute, "", nil)
+		done()
+		if err == nil {
+			_ = resp.Body.Close() // there is nothing in it
+		} else if ctx.Err() == nil {
+			end(fmt.Errorf("nothing came on %s for %v: %w", at.socket, 2*at.silence, errSilent))
+		}
+	}
+}
+
+// attended is the body of an answer. Closing it ends the request.
+type attended struct {
+	io.ReadCloser
+	ctx context.Context
+	end context.CancelCauseFunc
+}
+
+func (a *attended) Read(p []byte) (int, error) {
+	n, err := a.ReadCloser.Read(p)
+	if err != nil {
+		err = because(a.ctx, err)
+	}
+	return n, err
+}
+
+func (a *attended) Close() error {
+	defer a.end(nil)
+	return a.ReadCloser.Close()
+}
+
+// errSilent: the daemon has its socket, and says nothing.
+var errSilent = errors.New("its process may be stopped or overloaded")
+
+// because returns why a request was ended, if it was, instead of err.
+func because(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); errors.Is(cause, errSilent) {
+		return cause
+	}
+	return err
 }
 
 // told is an error that the daemon told of, in its words.

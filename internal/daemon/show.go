@@ -97,7 +97,7 @@ func (a *account) showDecision(e filter.Event, r *filter.Result) {
 	}
 	m, d := arrived.Message, r.Decision
 	s := desk.Shown{Account: a.opts.Name, Deed: desk.DeedOrdinary, Message: hexOf(d.Message), Score: d.Score, Threshold: d.Threshold, From: m.FromName, Subject: m.Subject}
-	if len(m.From) > 0 && (s.From == "" || m.Doubtful) {
+	if len(m.From) > 0 && (s.From == "" || !m.Vouched) {
 		s.From = m.From[0]
 	}
 	if d.Outcome != store.DecidedOrdinary {

@@ -73,7 +73,7 @@ func TestAMarkIsShownOnceItIsConfirmedAlsoAfterARestart(t *testing.T) {
 		return desk.Shown{}
 	}
 	teach(s)
-	raw := mail(3, "boss@example.com", "urgent thing")
+	raw := mail(3, `"Your bank" <boss@example.com>`, "urgent thing") // a name that nobody vouches for
 	s.events <- arrival(3, raw)
 	done(<-marks)
 	first := await("a mark")

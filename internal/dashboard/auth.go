@@ -125,22 +125,31 @@ func (s *Server) passwords() iter.Seq[string] {
 func (s *Server) identify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var v viewer
-		if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
-			address := s.client(r)
-			if tries, wait := s.guard.addresses.left(address, s.now()); tries < 1 {
-				w.Header().Set("Retry-After", retryIn(wait))
-				s.refuse(w, http.StatusTooManyRequests, "", "too many wrong tokens from this address")
-				return
-			}
+		if token, ok := bearer(r); ok {
+			// A right token is never counted nor refused, so that a script with a wrong one
+			// on the same machine, or behind the same proxy, blinds nobody.
 			if v.user = s.holder(token); v.user == nil {
-				s.guard.addresses.take(address, s.now())
+				address := s.client(r)
+				if _, wait := s.guard.narrow.take("token "+address, s.now()); wait > 0 {
+					w.Header().Set("Retry-After", retryIn(wait))
+					s.refuse(w, http.StatusTooManyRequests, "", "too many wrong tokens from this address")
+					return
+				}
 				s.log.Warn("a request with an unknown token", "client", address)
 			}
 		} else if u, local := s.signedIn(r); u != nil || local {
 			v = viewer{user: u, local: local, session: s.sessions.Token(r.Context())}
 		}
+		if v.known() {
+			welcome(r)
+		}
 		next.ServeHTTP(w, withViewer(r, v))
 	})
+}
+
+// bearer returns the token that a request carries.
+func bearer(r *http.Request) (token string, ok bool) {
+	return strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 }
 
 // holder returns whose token it is, nil: nobody's. It takes as long for any token.
@@ -197,17 +206,16 @@ var errBusy = errors.New("too many sign in at once")
 
 // guard checks passwords, few at once, and bounds how often somebody tries.
 type guard struct {
-	now       func() time.Time
-	addresses *limits
-	names     *limits
-	hashing   chan struct{}
-	waiting   chan struct{}
-	decoy     string // a hash that no password has
+	now          func() time.Time
+	narrow, wide *limits
+	hashing      chan struct{}
+	waiting      chan struct{}
+	decoy        string // a hash that no password has
 }
 
 func newGuard(hashes []string, now func() time.Time) *guard {
 	g := &guard{
-		now: now, addresses: newLimits(triesByAddress, triesEvery), names: newLimits(triesByName, triesEvery/6),
+		now: now, narrow: newLimits(narrowTries, narrowEvery), wide: newLimits(wideTries, wideEvery),
 		hashing: make(chan struct{}, hashing), waiting: make(chan struct{}, hashing+queueing),
 	}
 	// It takes as much to compute as that of the first user.
@@ -228,13 +236,15 @@ func randomBase64(n uint32) string {
 }
 
 // matches reports whether a password is that of a hash. "": of nobody, which takes as long.
-// errBusy.
-func (g *guard) matches(ctx context.Context, password, hash string) (bool, error) {
+// errBusy. Who comes from a browser that is known waits longer, and is not told that.
+func (g *guard) matches(ctx context.Context, password, hash string, known bool) (bool, error) {
 	select {
 	case g.waiting <- struct{}{}:
 		defer func() { <-g.waiting }()
 	default:
-		return false, errBusy
+		if !known {
+			return false, errBusy
+		}
 	}
 	select {
 	case g.hashing <- struct{}{}:

@@ -64,3 +64,13 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.reported = err != nil
 	return c.last, nil
 }
+
+// names reports whether the certificate in use is for a host. c may be nil.
+func (c *certificate) names(host string) bool {
+	if c == nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.last.Leaf.VerifyHostname(host) == nil
+}

@@ -13,13 +13,12 @@ import (
 )
 
 const (
-	// triesByAddress is how often an address may give a wrong password, and triesByName
-	// how often one may be given for a user, before it has to wait. One more is allowed
-	// after triesEvery, for a name after a sixth of that: one address should not be able
-	// to shut a user out.
-	triesByAddress, triesByName = 5, 30
-	triesEvery                  = time.Minute
-	// maxLimits bounds how many addresses or names are remembered.
+	// Somebody may fail narrowTries times, as a user from an address, and then once every
+	// narrowEvery. All who try a name together may fail wideTries times and then once every
+	// wideEvery, and so may all behind one address, which may be a proxy's.
+	narrowTries, narrowEvery = 5, time.Minute
+	wideTries, wideEvery     = 30, 10 * time.Second
+	// maxLimits bounds how much is remembered of either.
 	maxLimits = 4096
 )
 
@@ -36,23 +35,19 @@ func newLimits(burst int, every time.Duration) *limits {
 	return &limits{burst: burst, every: every, by: map[string]*rate.Limiter{}}
 }
 
-// left returns how many tries somebody has, and in how long there will be one.
-func (l *limits) left(who string, now time.Time) (tries int, wait time.Duration) {
+// left returns how many tries somebody has.
+func (l *limits) left(who string, now time.Time) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	of := l.by[who]
-	if of == nil {
-		return l.burst, 0
+	if of := l.by[who]; of != nil {
+		return int(of.TokensAt(now))
 	}
-	tokens := of.TokensAt(now)
-	if tokens < 1 {
-		wait = time.Duration((1 - tokens) * float64(l.every))
-	}
-	return int(tokens), wait
+	return l.burst
 }
 
-// take counts a try, if there is one left. back undoes that.
-func (l *limits) take(who string, now time.Time) (back func(), ok bool) {
+// take counts a try if there is one left, and back undoes that. If not, there will be one
+// after wait.
+func (l *limits) take(who string, now time.Time) (back func(), wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	of := l.by[who]
@@ -63,11 +58,11 @@ func (l *limits) take(who string, now time.Time) (back func(), ok bool) {
 		of = rate.NewLimiter(rate.Every(l.every), l.burst)
 		l.by[who] = of
 	}
-	if of.TokensAt(now) < 1 {
-		return nil, false
+	if tokens := of.TokensAt(now); tokens < 1 {
+		return nil, time.Duration((1 - tokens) * float64(l.every))
 	}
 	r := of.ReserveN(now, 1)
-	return func() { r.CancelAt(now) }, true
+	return func() { r.CancelAt(now) }, 0
 }
 
 // makeRoom forgets whoever has all tries again, or else an eighth: those who have most.
@@ -86,28 +81,47 @@ func (l *limits) makeRoom(now time.Time) {
 	}
 }
 
-// try counts a try to sign in as a user from an address, before the password is looked at:
-// many at once are many tries. Without ok there is none left, and the next is allowed after
-// wait. A right password takes the try back.
-func (g *guard) try(address, name string) (back func(), wait time.Duration, ok bool) {
-	now := g.now()
-	one, ok := g.addresses.take(address, now)
-	if !ok {
-		_, wait = g.addresses.left(address, now)
-		return nil, wait, false
-	}
-	two, ok := g.names.take(name, now)
-	if !ok {
-		one()
-		_, wait = g.names.left(name, now)
-		return nil, wait, false
-	}
-	return func() { one(); two() }, 0, true
+// bound is one limit of a try, and by whom it is counted.
+type bound struct {
+	*limits
+	who string
 }
 
-// left is how many tries an address has to sign in as a user.
-func (g *guard) left(address, name string) int {
-	one, _ := g.addresses.left(address, g.now())
-	two, _ := g.names.left(name, g.now())
-	return min(one, two)
+// bounds are those of a try to sign in. A browser in which the user has signed in before
+// has tries of its own: whoever tries the user's name elsewhere, or from behind the same
+// proxy, can't use them up (OWASP, "Device Cookies"). browser is "" for any other.
+func (g *guard) bounds(browser, address, name string) []bound {
+	if browser != "" {
+		return []bound{{g.narrow, "browser " + browser}}
+	}
+	return []bound{{g.narrow, address + " " + name}, {g.wide, "name " + name}, {g.wide, "address " + address}}
+}
+
+// try counts a try before the password is looked at: many at once are many tries. If there
+// is none left, the next is allowed after wait. A right password takes the try back.
+func (g *guard) try(bounds []bound) (back func(), wait time.Duration) {
+	var taken []func()
+	back = func() {
+		for _, undo := range taken {
+			undo()
+		}
+	}
+	for _, b := range bounds {
+		undo, wait := b.take(b.who, g.now())
+		if wait > 0 {
+			back()
+			return nil, wait
+		}
+		taken = append(taken, undo)
+	}
+	return back, 0
+}
+
+// left is how many tries there are.
+func (g *guard) left(bounds []bound) int {
+	least := wideTries
+	for _, b := range bounds {
+		least = min(least, b.limits.left(b.who, g.now()))
+	}
+	return least
 }

@@ -3,6 +3,10 @@
 package dashboard
 
 import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,6 +14,10 @@ import (
 	"strings"
 	"time"
 )
+
+// maxName is how much of a name that somebody gives is read, in bytes. That of a user is
+// shorter.
+const maxName = 256
 
 // loginView is what the page to sign in shows.
 type loginView struct {
@@ -82,28 +90,29 @@ func (s *Server) showLogin(w http.ResponseWriter, r *http.Request, code int, vie
 func (s *Server) signIn(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	name := strings.TrimSpace(r.PostFormValue("name"))
+	name = name[:min(len(name), maxName)] // who tries is remembered by it
 	view := loginView{Name: name, Next: local(r.PostFormValue("next"), "/")}
 	if !s.proven(w, r) {
 		view.Problem = "This page was too old. Try again."
 		s.showLogin(w, r, http.StatusForbidden, view)
 		return
 	}
-	address := s.client(r)
-	taken, wait, ok := s.guard.try(address, name)
-	if !ok {
+	address, u, hash := s.client(r), s.users[name], ""
+	if u != nil {
+		hash = u.PasswordHash
+	}
+	browser := s.familiar(r, name, hash)
+	bounds := s.guard.bounds(browser, address, name)
+	taken, wait := s.guard.try(bounds)
+	if wait > 0 {
 		w.Header().Set("Retry-After", retryIn(wait))
 		view.Problem = fmt.Sprintf("Too many tries. Wait %s.", span(wait.Round(time.Second)+time.Second))
 		s.showLogin(w, r, http.StatusTooManyRequests, view)
 		return
 	}
-	u := s.users[name]
-	hash := ""
-	if u != nil {
-		hash = u.PasswordHash
-	}
 	right, err := false, error(nil)
 	if password := r.PostFormValue("password"); len(password) <= maxPassword {
-		right, err = s.guard.matches(r.Context(), password, hash)
+		right, err = s.guard.matches(r.Context(), password, hash, browser != "")
 	}
 	switch {
 	case err != nil:
@@ -117,10 +126,10 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request) {
 	case !right:
 		s.log.Warn("somebody gave a wrong name or password", "client", address)
 		view.Problem = "Name or password is wrong."
-		if left := s.guard.left(address, name); left == 0 {
+		if left := s.guard.left(bounds); left == 0 {
 			view.Problem += " Wait a minute before the next try."
-		} else if left < triesByAddress-1 {
-			view.Problem += fmt.Sprintf(" After %d tries you wait a minute; %s.", triesByAddress, map[bool]string{true: "1 is left", false: fmt.Sprintf("%d are left", left)}[left == 1])
+		} else if left < narrowTries-1 {
+			view.Problem += fmt.Sprintf(" After %d tries you wait a minute; %s.", narrowTries, map[bool]string{true: "1 is left", false: fmt.Sprintf("%d are left", left)}[left == 1])
 		}
 		s.showLogin(w, r, http.StatusForbidden, view)
 	default:
@@ -130,8 +139,45 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, "Something went wrong. Try again.", http.StatusInternalServerError)
 			return
 		}
+		if browser == "" {
+			s.remember(w, name, hash)
+		}
 		_ = back(w, r, view.Next, "/")
 	}
+}
+
+// familiar returns which browser sends r, if the user signed in there with the password of
+// hash; "" if not. The cookie of remember proves it: without hash, which is secret, nobody
+// can make one.
+func (s *Server) familiar(r *http.Request, name, hash string) string {
+	c, err := r.Cookie(s.known)
+	if err != nil || hash == "" {
+		return ""
+	}
+	browser, proof, _ := strings.Cut(c.Value, ".")
+	if !hmac.Equal([]byte(proof), []byte(familiarity(browser, name, hash))) {
+		return ""
+	}
+	return browser
+}
+
+// remember has the browser prove from now on that the user signed in there.
+func (s *Server) remember(w http.ResponseWriter, name, hash string) {
+	browser := rand.Text()
+	http.SetCookie(w, &http.Cookie{ //nolint:gosec // Secure wherever there is TLS
+		Name: s.known, Value: browser + "." + familiarity(browser, name, hash), Path: "/", MaxAge: int(familiarFor.Seconds()),
+		HttpOnly: true, Secure: s.secure(), SameSite: http.SameSiteStrictMode,
+	})
+}
+
+// familiarFor is how long a browser is remembered: as long as browsers keep a cookie.
+const familiarFor = 400 * 24 * time.Hour
+
+// familiarity is what proves that a user signed in with a browser.
+func familiarity(browser, name, hash string) string {
+	mac := hmac.New(sha256.New, []byte(hash))
+	fmt.Fprintf(mac, "browser %q of %q", browser, name)
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
 // begin begins a session under a new token: that of a user or, nil, of a link.
@@ -148,6 +194,7 @@ func (s *Server) begin(r *http.Request, u *User) error {
 	s.sessions.Put(ctx, keyUser, name)
 	s.sessions.Put(ctx, keyLink, u == nil)
 	s.sessions.Put(ctx, keyEra, s.store.era(name))
+	welcome(r)
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -29,7 +30,7 @@ func (b *browser) try(name, password string) answer {
 	return b.post("/login", url.Values{"csrf": {csrf(b.t, b.get("/login").body)}, "name": {name}, "password": {password}})
 }
 
-func TestAfterFiveWrongPasswordsAnAddressWaits(t *testing.T) {
+func TestAfterFiveWrongPasswordsAnAddressWaitsAsThatUser(t *testing.T) {
 	s, forward := clocked(t)
 	b := browse(t, s)
 	for i, want := range []string{
@@ -47,7 +48,8 @@ func TestAfterFiveWrongPasswordsAnAddressWaits(t *testing.T) {
 	if got.code != http.StatusTooManyRequests || got.header.Get("Retry-After") != "61" || !strings.Contains(got.body, "Too many tries. Wait 61 seconds.") {
 		t.Errorf("the right password after five wrong ones: %d, Retry-After %s\n%s", got.code, got.header.Get("Retry-After"), got.body)
 	}
-	if got := b.try("op", "correct horse"); got.code != http.StatusTooManyRequests {
+	// Behind one address there may be many: a proxy's, without public_url.
+	if got := browse(t, s).try("op", "correct horse"); got.code != http.StatusSeeOther {
 		t.Errorf("another name from the same address: %d", got.code)
 	}
 	forward(time.Minute - time.Second)
@@ -60,26 +62,86 @@ func TestAfterFiveWrongPasswordsAnAddressWaits(t *testing.T) {
 	}
 }
 
-// Whoever has many addresses is bounded, too, and an owner who signs in uses up nothing.
-func TestTriesAreCountedByNameToo(t *testing.T) {
-	g := newGuard(nil, time.Now)
-	for i := range triesByName {
-		if _, _, ok := g.try(fmt.Sprint("192.0.2.", i), "ann"); !ok {
-			t.Fatalf("try %d was refused", i+1)
+// Whoever has many addresses, or tries many names, is bounded, too, and an owner who signs in
+// uses up nothing.
+func TestTriesAreCountedByNameAndByAddressToo(t *testing.T) {
+	for _, c := range []struct {
+		what          string
+		address, name string // with a number
+	}{{"name", "192.0.2.%d", "ann"}, {"address", "192.0.2.1", "user%d"}} {
+		g := newGuard(nil, time.Now)
+		try := func(i int) (func(), time.Duration) {
+			in := func(format string) string {
+				return strings.ReplaceAll(format, "%d", strconv.Itoa(i))
+			}
+			return g.try(g.bounds("", in(c.address), in(c.name)))
+		}
+		for i := range 100 {
+			back, wait := try(i)
+			if wait > 0 {
+				t.Fatalf("%s: a right password was counted", c.what)
+			}
+			back()
+		}
+		for i := range wideTries {
+			if _, wait := try(i); wait > 0 {
+				t.Fatalf("%s: try %d was refused", c.what, i+1)
+			}
+		}
+		if _, wait := try(wideTries); wait <= 0 || wait > wideEvery {
+			t.Errorf("%s: one more waits %v", c.what, wait)
+		}
+		if left := g.left(g.bounds("", "198.51.100.1", "bob")); left != narrowTries {
+			t.Errorf("%s: that counted for somebody else: %d left", c.what, left)
 		}
 	}
-	if _, wait, ok := g.try("192.0.2.99", "ann"); ok || wait <= 0 || wait > triesEvery/6 {
-		t.Errorf("one more: %v, wait %v", ok, wait)
+}
+
+// However often a name is tried, from anywhere, its owner gets in with a browser that has
+// signed in before. That browser's tries are bounded, too.
+func TestNobodyLocksOutABrowserThatHasSignedInBefore(t *testing.T) {
+	s, _ := clocked(t)
+	b, other := browse(t, s), browse(t, s)
+	b.signIn("ann", "correct horse", "/")
+	b.leave("")
+	other.signIn("op", "correct horse", "/")
+	other.leave("")
+	for range narrowTries {
+		browse(t, s).try("ann", "wrong horse")
 	}
-	if left := g.left("192.0.2.99", "bob"); left != triesByAddress {
-		t.Errorf("that counted for the address: %d left", left)
+	for i := range wideTries {
+		s.guard.try(s.guard.bounds("", fmt.Sprint("192.0.2.", i), "ann"))
 	}
-	for range 100 {
-		back, _, ok := g.try("198.51.100.1", "bob")
-		if !ok {
-			t.Fatal("a right password was counted")
+	for name, refused := range map[string]*browser{"a new browser": browse(t, s), "that of another user": other} {
+		if got := refused.try("ann", "correct horse"); got.code != http.StatusTooManyRequests {
+			t.Errorf("%s: %d", name, got.code)
 		}
-		back()
+	}
+	b.signIn("ann", "correct horse", "/")
+	b.leave("")
+	for range narrowTries {
+		if got := b.try("ann", "wrong horse"); got.code != http.StatusForbidden {
+			t.Errorf("a wrong password: %d", got.code)
+		}
+	}
+	if got := b.try("ann", "correct horse"); got.code != http.StatusTooManyRequests {
+		t.Errorf("its sixth try: %d", got.code)
+	}
+	// A proof is of one browser, user and password.
+	browser, hash := "ABC", s.users["ann"].PasswordHash
+	good := browser + "." + familiarity(browser, "ann", hash)
+	for name, c := range map[string]struct {
+		cookie, user, hash string
+		want               string
+	}{
+		"its own": {good, "ann", hash, browser}, "of another browser": {"X" + good, "ann", hash, ""}, "of another user": {good, "op", hash, ""},
+		"of another password": {good, "ann", hash + "x", ""}, "of no user": {browser + "." + familiarity(browser, "ann", ""), "ann", "", ""}, "none": {browser, "ann", hash, ""},
+	} {
+		r := httptest.NewRequest(http.MethodPost, "/login", nil)
+		r.AddCookie(&http.Cookie{Name: s.known, Value: c.cookie})
+		if got := s.familiar(r, c.user, c.hash); got != c.want {
+			t.Errorf("%s: taken for %q, want %q", name, got, c.want)
+		}
 	}
 }
 
@@ -95,7 +157,7 @@ func TestWhoIsRememberedIsBounded(t *testing.T) {
 			t.Fatalf("%d are remembered", len(l.by))
 		}
 	}
-	if left, _ := l.left("the one who tries", now); left != 0 {
+	if left := l.left("the one who tries", now); left != 0 {
 		t.Errorf("who tried most was forgotten: %d left", left)
 	}
 	for i := 0; len(l.by) < maxLimits; i++ {
@@ -128,7 +190,7 @@ func TestAnUnknownNameIsNotTold(t *testing.T) {
 	if !strings.HasPrefix(g.decoy, want) || CheckHash(g.decoy) != nil {
 		t.Errorf("the hash of nobody is %s, want the work of %s", g.decoy, want)
 	}
-	if ok, err := g.matches(t.Context(), "", ""); ok || err != nil {
+	if ok, err := g.matches(t.Context(), "", "", false); ok || err != nil {
 		t.Errorf("nobody's password matches: %v %v", ok, err)
 	}
 }
@@ -138,7 +200,7 @@ func TestFewPasswordsAreHashedAtOnce(t *testing.T) {
 	for range hashing + queueing {
 		g.waiting <- struct{}{}
 	}
-	if _, err := g.matches(t.Context(), "x", ""); !errors.Is(err, errBusy) {
+	if _, err := g.matches(t.Context(), "x", "", false); !errors.Is(err, errBusy) {
 		t.Errorf("one too many: %v", err)
 	}
 	for range hashing + queueing {
@@ -149,7 +211,7 @@ func TestFewPasswordsAreHashedAtOnce(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := g.matches(ctx, "x", ""); !errors.Is(err, context.Canceled) {
+	if _, err := g.matches(ctx, "x", "", false); !errors.Is(err, context.Canceled) {
 		t.Errorf("whoever gave up: %v", err)
 	}
 	if len(g.waiting) != 0 {

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"strings"
 )
 
@@ -27,8 +28,12 @@ func (s *Server) handler() http.Handler {
 			serve(w, r, s.opts.Healthz)
 		case r.URL.Path == "/readyz":
 			serve(w, r, s.opts.Readyz)
-		case !s.expected(r.Host):
-			http.Error(w, "This is hinged. It answers only where it is called by a name of this machine, as in "+s.URL(), http.StatusMisdirectedRequest)
+		case !s.expected(r):
+			words := "This is hinged. It answers only where it is called by a name of this machine, as in " + s.URL()
+			if len(s.users) > 0 {
+				words += "\nIf that is the name that browsers are to use, say so with public_url in [dashboard]."
+			}
+			http.Error(w, words, http.StatusMisdirectedRequest)
 		case s.origin.Check(r) != nil:
 			http.Error(w, "Another site sent this request, so nothing was done.", http.StatusForbidden)
 		case strings.HasPrefix(r.URL.Path, "/static/"):
@@ -76,11 +81,36 @@ func (s *Server) headers(h http.Header) {
 	}
 }
 
-// expected reports whether a request that names host in its header may be answered. Without
-// users only this machine reaches the address. A site of somebody else could lead its own
-// name there (DNS rebinding), and read through its visitor's browser what needs no session.
-func (s *Server) expected(host string) bool {
-	return len(s.users) > 0 || loopbackHost(bare(host))
+// expected reports whether a request may be answered, by the host that it names. A site of
+// somebody else could lead its own name here (DNS rebinding), and so have its visitor's
+// browser read what needs no session, or try passwords from within the network. Without
+// users only this machine reaches the address. With some, every address is fit, for it is no
+// name, and so is a name that nobody can register, or is ours by the configuration. Whoever
+// has a token is no such browser.
+func (s *Server) expected(r *http.Request) bool {
+	host := strings.ToLower(strings.TrimSuffix(bare(r.Host), "."))
+	if loopbackHost(host) {
+		return true
+	}
+	if len(s.users) == 0 {
+		return false
+	}
+	if _, err := netip.ParseAddr(host); err == nil || !strings.Contains(host, ".") {
+		return true
+	}
+	for _, private := range []string{".local", ".internal", ".home.arpa"} { // RFC 6762, ICANN, RFC 8375
+		if strings.HasSuffix(host, private) {
+			return true
+		}
+	}
+	if s.public != nil && strings.EqualFold(host, s.public.Hostname()) || strings.EqualFold(host, bare(s.opts.Listen)) {
+		return true
+	}
+	if name, err := os.Hostname(); err == nil && strings.EqualFold(host, name) {
+		return true
+	}
+	token, _ := bearer(r)
+	return s.certificate.names(host) || s.holder(token) != nil
 }
 
 // bare is the host of host[:port].
@@ -112,6 +142,11 @@ func (s *Server) client(r *http.Request) string {
 			host = bare(last)
 		}
 	}
+	return network(host)
+}
+
+// network is who is behind an address, "?" if it is none.
+func network(host string) string {
 	ip, err := netip.ParseAddr(host)
 	if err != nil {
 		return "?"

@@ -27,16 +27,17 @@ import (
 const (
 	// headPatience bounds reading a request's header, readPatience all of it, and
 	// writePatience writing the answer. Whoever watches live has longer, and so has the API.
-	headPatience  = 10 * time.Second
+	headPatience  = 5 * time.Second
 	readPatience  = time.Minute
 	writePatience = time.Minute
-	idlePatience  = 2 * time.Minute
+	idlePatience  = 30 * time.Second
 	// stopPatience bounds how long answers under way may take once the server stops.
 	stopPatience = 5 * time.Second
 	// maxHead bounds a request's header, in bytes, maxForm the body of a form.
 	maxHead = 32 << 10
 	maxForm = 64 << 10
-	// maxConnections bounds how many connections are open at once; more wait.
+	// maxConnections bounds how many connections are open at once; more wait. See also
+	// maxStrangers.
 	maxConnections = 1024
 )
 
@@ -83,29 +84,32 @@ type Options struct {
 
 // Server shows the accounts to browsers.
 type Server struct {
-	opts      Options
-	log       *slog.Logger
-	listener  net.Listener
-	http      *http.Server
-	pages     *http.ServeMux
-	sessions  *scs.SessionManager
-	store     *sessionStore
-	origin    *http.CrossOriginProtection
-	public    *url.URL // nil: no proxy
-	form      string   // name of the cookie that forms are bound to before a login
-	users     map[string]*User
-	links     links
-	guard     *guard
-	templates templates
-	hub       *hub
-	notices   notices
-	later     later
-	askings   askings
-	scales    scales
-	parts     []livePart // of pages, that are sent when they change
-	served    chan error // how serving ended
-	stopping  sync.Once
-	ended     error // after stopping
+	opts     Options
+	log      *slog.Logger
+	listener net.Listener
+	http     *http.Server
+	pages    *http.ServeMux
+	sessions *scs.SessionManager
+	store    *sessionStore
+	origin   *http.CrossOriginProtection
+	public   *url.URL // nil: no proxy
+	// certificate is nil without TLS.
+	certificate *certificate
+	form        string // name of the cookie that forms are bound to before a login
+	known       string // name of the cookie of a browser in which somebody has signed in
+	users       map[string]*User
+	links       links
+	guard       *guard
+	templates   templates
+	hub         *hub
+	notices     notices
+	later       later
+	askings     askings
+	scales      scales
+	parts       []livePart // of pages, that are sent when they change
+	served      chan error // how serving ended
+	stopping    sync.Once
+	ended       error // after stopping
 }
 
 // Listen opens the port on which Start then answers. The caller closes the Server.
@@ -127,12 +131,13 @@ func Listen(o Options) (*Server, error) {
 		return nil, fmt.Errorf("dashboard: %w", err)
 	}
 	s.name()
-	s.listener = netutil.LimitListener(s.listener, maxConnections)
+	s.listener = &door{Listener: netutil.LimitListener(s.listener, maxConnections)}
 	if o.CertFile != "" {
 		c, err := newCertificate(o.CertFile, o.KeyFile, s.log)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("dashboard: %w", err), s.Close())
 		}
+		s.certificate = c
 		s.listener = tls.NewListener(s.listener, &tls.Config{
 			MinVersion: tls.VersionTLS12, GetCertificate: c.get, NextProtos: []string{"h2", "http/1.1"},
 		})
@@ -180,7 +185,7 @@ func (s *Server) name() {
 	if s.secure() {
 		prefix = "__Host-"
 	}
-	s.form = prefix + "hinged-form-" + port
+	s.form, s.known = prefix+"hinged-form-"+port, prefix+"hinged-known-"+port
 	s.store = openSessionStore(s.opts.SessionFile, s.log, s.opts.Now)
 	s.sessions = newSessions(s, prefix+"hinged-"+port)
 }
@@ -214,7 +219,7 @@ func (s *Server) Start(ctx context.Context, failed func()) {
 	s.http = &http.Server{
 		Handler: s.handler(), ReadHeaderTimeout: headPatience, ReadTimeout: readPatience,
 		WriteTimeout: writePatience, IdleTimeout: idlePatience, MaxHeaderBytes: maxHead,
-		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		ConnContext: withCaller, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	go func() {
 		err := s.http.Serve(s.listener)

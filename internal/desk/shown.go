@@ -42,8 +42,8 @@ type Shown struct {
 	// hinge loss.
 	Mistake bool
 	Loss    float64
-	// From is the sender's name, or the address where there is none or the name is
-	// not vouched for. "" where words are not kept.
+	// From is the sender's name if authserv_id vouches for the address, else the address:
+	// anybody can take any name. "" where words are not kept.
 	From string
 	// Subject is the decoded subject; of a deed of learning words of it, perhaps in
 	// another order than there.
