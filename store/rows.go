@@ -87,6 +87,7 @@ const (
 	SourceForwarded          // the owner passed it on; weaker than SourceAnswered
 	SourceRead               // the owner read and kept it; as strong as SourceSilence
 	SourceLetter             // the owner answered a letter of ours about it; as strong as SourceJunk
+	SourceFound              // a flag that it had when it was first seen, perhaps the owner's; as strong as SourceSilence
 )
 
 // Outranks reports whether a label from s is stronger than one from o.
@@ -100,14 +101,14 @@ func (s Source) rank() Source {
 		s = SourceJunk
 	case SourceForwarded:
 		return 2*SourceSilence + 1
-	case SourceRead:
+	case SourceRead, SourceFound:
 		s = SourceSilence
 	}
 	return 2 * s
 }
 
 func (s Source) String() string {
-	return [...]string{"none", "provisional", "silence", "answered", "moved", "junk", "flagged", "mark", "explicit", "muted", "forwarded", "read", "letter"}[min(s, SourceLetter)]
+	return [...]string{"none", "provisional", "silence", "answered", "moved", "junk", "flagged", "mark", "explicit", "muted", "forwarded", "read", "letter", "found"}[min(s, SourceFound)]
 }
 
 // Account is the one row of counters and clocks.

@@ -22,6 +22,7 @@ type manner struct {
 	away    bool     // not seen live
 	command store.ID // that gave it; 0: not known
 	batch   store.ID // the same where that alone tells what came with it
+	trust   trust    // in whose word it is
 }
 
 // oneByOne is the manner of what was said message by message.

@@ -94,7 +94,7 @@ func (s *said) strength() store.Source {
 func (f *Filter) heed(k store.MessageKey, m *store.Message, place Place, old, now []string, arrives bool, with manner, r *Result) (owner bool, err error) {
 	var best said
 	say := func(what said) {
-		if what.source.Outranks(best.source) {
+		if what = with.trust.weigh(what); what.source.Outranks(best.source) {
 			best = what
 		}
 	}

@@ -322,7 +322,7 @@ func (f *Filter) hearSilence(k store.MessageKey, m *store.Message, r *Result) er
 // A provisional label is no word of the owner's, and reading hardly one. The first that is
 // gets learnt in its place, also when it says the same.
 func (f *Filter) accept(m store.Message, what said) (store.Message, bool) {
-	light := m.Source == store.SourceProvisional || m.Source == store.SourceRead
+	light := m.Source == store.SourceProvisional || m.Source == store.SourceRead || m.Source == store.SourceFound
 	if m.Label == what.label && (!light || f.opts.weightOf(what.label, what.source) <= f.opts.ImplicitWeight) {
 		if !m.Pending.Source.Outranks(what.strength()) {
 			m.Pending = store.Pending{}
