@@ -328,6 +328,8 @@ type Pending struct {
 	// Batch names the command that changed the message, with all that it changed;
 	// 0: not known.
 	Batch ID `cbor:"5,keyasint,omitempty" digest:"-"`
+	// Back: the label is learnt, and to be taken back.
+	Back bool `cbor:"6,keyasint,omitempty"`
 }
 
 // CleanUp is a group of alike labels that were dropped because they were too many to
@@ -403,6 +405,8 @@ type Message struct {
 	// of the message, and that were not seen to be taken off: a copy that brings them
 	// along says nothing new. Canonical.
 	Heard []string `cbor:"70,keyasint,omitempty"`
+	// Foreign: the flags that it was first seen with may not have been the owner's.
+	Foreign bool `cbor:"72,keyasint,omitempty"`
 }
 
 // Quiet is what the silence about a message is waited for, long before it is final.

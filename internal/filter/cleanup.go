@@ -66,6 +66,7 @@ func (f *Filter) dropBulk(e settleEntry, r *Result) bool {
 		mk := string(k[:])
 		m, _ := f.st.Messages.Get(mk)
 		m.Pending = store.Pending{}
+		f.ground(k, &m, nil)
 		f.st.Messages.Put(mk, m)
 	}
 	a := &f.st.Account
