@@ -91,6 +91,7 @@ type IMAP struct {
 	// Mailboxes to watch; none means INBOX and the special-use mailboxes.
 	Mailboxes       []string `toml:"mailboxes"`
 	Exclude         []string `toml:"exclude"`
+	Shared          []string `toml:"shared"` // those into which others put mail, too
 	Folders                  // which mailbox is for what; its keys are in this same table
 	PollInterval    Duration `toml:"poll_interval"`
 	IdleRestart     Duration `toml:"idle_restart"`

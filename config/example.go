@@ -80,6 +80,7 @@ var entries = map[string]entry{
 	"account.imap.password_credential": {"A systemd credential (LoadCredential=).", true},
 	"account.imap.mailboxes":           {"The mailboxes to watch. Empty: INBOX and those with a special use (Sent, Junk, Trash, Archive, Important).", false},
 	"account.imap.exclude":             {"Mailboxes to ignore.", false},
+	"account.imap.shared":              {"Mailboxes into which other people or programs put mail, too (IMAP APPEND): the flags that it comes with teach nothing.", false},
 	"account.imap.sent":                {"The folder of each special use, if neither the server nor the folder's name says it; `hinged check` shows what it\nfound. sent: the folder of the owner's own mail. hinged finds the owner's answers there.", true},
 	"account.imap.drafts":              {"The folder of drafts.", true},
 	"account.imap.junk":                {"The folder of spam. If the owner moves mail there, it was ordinary.", true},
@@ -234,7 +235,7 @@ func exampleConfig() Config {
 		Credential: "imap-password",
 	}
 	a.IMAP.Mailboxes = []string{}
-	a.IMAP.Exclude = []string{}
+	a.IMAP.Exclude, a.IMAP.Shared = []string{}, []string{}
 	a.IMAP.Folders = Folders{
 		Sent: "INBOX.Sent", Drafts: "INBOX.Drafts", Junk: "INBOX.Junk", Trash: "INBOX.Trash",
 		Archive: "INBOX.Archive", Important: "INBOX.Important",

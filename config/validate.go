@@ -314,6 +314,7 @@ func (t table) imap(c *IMAP) {
 	}
 	t.mailboxes("mailboxes", c.Mailboxes)
 	t.mailboxes("exclude", c.Exclude)
+	t.mailboxes("shared", c.Shared)
 	list := t.at.kid("exclude")
 	for i, name := range c.Exclude {
 		if slices.Contains(c.Mailboxes, name) {

@@ -27,6 +27,7 @@ func (f *Featurizer) readHeader(m *Message) {
 			name = append(name, lowerASCII[c])
 		}
 		if writtenWhereStored(name) {
+			m.Stored = m.Stored || keepsFlags(name)
 			continue // not believed when it comes with the mail
 		}
 		if string(name) == fieldResults {

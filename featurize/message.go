@@ -33,6 +33,9 @@ type Message struct {
 	Vouched bool
 	// Doubtful: Options.AuthServID names a server, and it does not vouch for From.
 	Doubtful bool
+	// Stored: its header has fields in which an mbox keeps flags. A server that reads such a
+	// mailbox shows them as flags, whoever wrote them.
+	Stored bool
 	// Personal: as far as the header tells, it was sent to the owner, who is in To, and to
 	// no crowd: it came through no list and in no bulk.
 	Personal bool

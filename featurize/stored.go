@@ -40,6 +40,16 @@ func writtenWhereStored(name []byte) bool {
 	return false
 }
 
+// keepsFlags reports whether a header field, whose name is in lower case, is one from which a
+// server reads the flags of a message in an mbox.
+func keepsFlags(name []byte) bool {
+	switch string(name) {
+	case "status", "x-status", "x-keywords", "x-imap", "x-imapbase":
+		return true
+	}
+	return false
+}
+
 var storedPrefixes = [][]byte{
 	[]byte("x-hinged-"),
 	[]byte("x-mozilla-"),     // Status, Status2 and Keys: Thunderbird and SeaMonkey (nsMsgLocalFolderHdrs.h)

@@ -87,6 +87,7 @@ const (
 	SourceForwarded          // the owner passed it on; weaker than SourceAnswered
 	SourceRead               // the owner read and kept it; as strong as SourceSilence
 	SourceLetter             // the owner answered a letter of ours about it; as strong as SourceJunk
+	SourceFound              // a flag that it had when it was first seen, perhaps the owner's; as strong as SourceSilence
 )
 
 // Outranks reports whether a label from s is stronger than one from o.
@@ -100,14 +101,14 @@ func (s Source) rank() Source {
 		s = SourceJunk
 	case SourceForwarded:
 		return 2*SourceSilence + 1
-	case SourceRead:
+	case SourceRead, SourceFound:
 		s = SourceSilence
 	}
 	return 2 * s
 }
 
 func (s Source) String() string {
-	return [...]string{"none", "provisional", "silence", "answered", "moved", "junk", "flagged", "mark", "explicit", "muted", "forwarded", "read", "letter"}[min(s, SourceLetter)]
+	return [...]string{"none", "provisional", "silence", "answered", "moved", "junk", "flagged", "mark", "explicit", "muted", "forwarded", "read", "letter", "found"}[min(s, SourceFound)]
 }
 
 // Account is the one row of counters and clocks.
@@ -327,6 +328,8 @@ type Pending struct {
 	// Batch names the command that changed the message, with all that it changed;
 	// 0: not known.
 	Batch ID `cbor:"5,keyasint,omitempty" digest:"-"`
+	// Back: the label is learnt, and to be taken back.
+	Back bool `cbor:"6,keyasint,omitempty"`
 }
 
 // CleanUp is a group of alike labels that were dropped because they were too many to
@@ -402,6 +405,8 @@ type Message struct {
 	// of the message, and that were not seen to be taken off: a copy that brings them
 	// along says nothing new. Canonical.
 	Heard []string `cbor:"70,keyasint,omitempty"`
+	// Foreign: the flags that it was first seen with may not have been the owner's.
+	Foreign bool `cbor:"72,keyasint,omitempty"`
 }
 
 // Quiet is what the silence about a message is waited for, long before it is final.

@@ -169,6 +169,7 @@ func filterOptions(a *config.Account) filter.Options {
 	o.Marks = a.Mark
 	o.Companion = a.Companion
 	o.CopyTo = a.MarkCopy
+	o.Shared = a.IMAP.Shared
 	o.MarkWithin = time.Duration(a.MarkWithin)
 	// The watched mailboxes are looked into every poll_interval; a slow round takes two.
 	o.Elsewhere = 3 * time.Duration(a.IMAP.PollInterval)

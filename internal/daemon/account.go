@@ -101,6 +101,7 @@ type account struct {
 	unwilling map[uint64]string
 	sighted   map[sighting]struct{} // asked for where the message turned up
 	taken     uint64                // events taken from the source
+	taking    time.Time             // before then no lessons are taken back, as that failed
 }
 
 func openAccount(o AccountOptions, s *boltfile.Store, log *slog.Logger, wall func() time.Time) (*account, error) {
@@ -225,10 +226,27 @@ func (a *account) write(ctx context.Context) error {
 		if err == nil {
 			err = a.commitUntil(ctx)
 		}
+		if err == nil {
+			err = a.takeBack(ctx)
+		}
 		if err != nil {
 			return err
 		}
 	}
+}
+
+// takeBack takes back the lessons of what the owner took back, or tries again later: that they are
+// to be taken back is committed.
+func (a *account) takeBack(ctx context.Context) error {
+	if len(a.filter.TakenBack()) == 0 || a.work.Dirty() || time.Now().Before(a.taking) {
+		return nil
+	}
+	_, err := a.rewrite(&filter.TakeBackRequested{At: a.clock.now()})
+	if err != nil && ctx.Err() == nil {
+		a.taking = time.Now().Add(commitRetry)
+		a.log.Error("can't take lessons back; trying again", "error", err)
+	}
+	return a.broken
 }
 
 // tick tells the filter the time, if that makes a difference.

@@ -119,9 +119,11 @@ func (e *Arrived) hear(f *Filter, m *store.Message, known, fresh bool, former, r
 	// What comes with a message at its first arrival was said message by message,
 	// however many arrive at once.
 	with := oneByOne
+	with.trust = f.trustOf(e, known)
 	old := append(f.perhapsOurs(e), f.ours(e)...)
 	if known {
 		with = mannerOf(e.Place, e.Away, e.ModSeq)
+		with.trust = f.trustOf(e, known)
 		if fresh {
 			m.Heard = nil // nothing that was said of it before it was decided has counted
 		}
@@ -134,6 +136,7 @@ func (e *Arrived) hear(f *Filter, m *store.Message, known, fresh bool, former, r
 		}
 	}
 	if !known {
+		m.Foreign = with.trust != trusted && len(e.Flags) > 0
 		if err := f.hearEarly(k, m, r); err != nil {
 			return err
 		}
@@ -290,9 +293,8 @@ func (f *Filter) decide(e *Arrived, m *store.Message, r *Result) error {
 	if d.Rule != nil {
 		m.Rule = d.Rule.index()
 	}
-	// Silence says ordinary, which is less than what a rule says that calls it
-	// important. About mail that may be the owner's own it says nothing.
-	if f.opts.SilenceDays > 0 && !m.Claimed && (d.Rule == nil || d.Rule.Label == model.Ordinary) {
+	// About mail that may be the owner's own silence says nothing.
+	if f.waits(m) {
 		f.waitForSilence(m, a.ActiveDays+1)
 		heap.Push(&f.waiting, silenceOf(m.SilenceFrom, m.Seq, e.Meta.Key))
 		if f.opts.provisional() {

@@ -138,7 +138,7 @@ func TestWhatIsNeverAskedAbout(t *testing.T) {
 	put("Trash", "ann@example.com")
 	w.move(put("INBOX", "ann@example.com"), "Trash", `\Seen`)
 	put("INBOX", "boss@example.com")
-	put("INBOX", "ann@example.com", `\Flagged`)
+	w.flag(put("INBOX", "ann@example.com"), `\Flagged`)
 	told := put("INBOX", "ann@example.com")
 	w.apply(&Labelled{At: w.moment(), Message: told.key, Label: model.Ordinary})
 	delete(w.features, put("INBOX", "ann@example.com").key)

@@ -29,14 +29,20 @@ func TestUndoTakesBackACompanionWithoutItsMark(t *testing.T) {
 		want  string                          // what is asked back; "": nothing
 		state store.LedgerState               // at the end
 	}{
-		"taken off":             {func(w *world, l letter) letter { w.flag(l, companion); return l }, companion, store.MarkRefused},
-		"taken off, moved":      {func(w *world, l letter) letter { w.flag(l, companion); return w.move(l, "Keep", companion) }, companion, store.MarkRefused},
-		"taken off, set again":  {func(w *world, l letter) letter { w.flag(l, companion); w.flag(l, mark, companion); return l }, companion, store.MarkRefused},
+		"taken off":        {func(w *world, l letter) letter { w.flag(l, companion); return l }, companion, store.MarkRefused},
+		"taken off, moved": {func(w *world, l letter) letter { w.flag(l, companion); return w.move(l, "Keep", companion) }, companion, store.MarkRefused},
+		"taken off, set again": {func(w *world, l letter) letter {
+			w.flag(l, companion)
+			w.wait(time.Hour)
+			w.flag(l, mark, companion)
+			return l
+		}, companion, store.MarkRefused},
 		"all flags replaced":    {func(w *world, l letter) letter { w.flag(l, `\Seen`); return l }, "", store.MarkConfirmed},
 		"a companion of theirs": {func(w *world, l letter) letter { w.flag(l); w.flag(l, "$label1", companion); return l }, "", store.MarkConfirmed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, testOptions())
+			w.takes = true
 			w.teach()
 			l, m := w.urgent(1)
 			w.done(m, companion)

@@ -22,6 +22,7 @@ type manner struct {
 	away    bool     // not seen live
 	command store.ID // that gave it; 0: not known
 	batch   store.ID // the same where that alone tells what came with it
+	trust   trust    // in whose word it is
 }
 
 // oneByOne is the manner of what was said message by message.
@@ -65,6 +66,7 @@ func (f *Filter) dropBulk(e settleEntry, r *Result) bool {
 		mk := string(k[:])
 		m, _ := f.st.Messages.Get(mk)
 		m.Pending = store.Pending{}
+		f.ground(k, &m, nil)
 		f.st.Messages.Put(mk, m)
 	}
 	a := &f.st.Account

@@ -34,7 +34,7 @@ func (f *Filter) Counts() Counts {
 		e, _ := f.ledger.entry(n)
 		intended[e.Message] = struct{}{}
 	}
-	c.Intended = len(intended)
+	c.Intended, c.Pending = len(intended), len(f.TakenBack())
 	for _, e := range f.settling {
 		if f.stands(e) {
 			c.Pending++

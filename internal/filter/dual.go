@@ -77,7 +77,7 @@ func (o *Options) provisional() bool {
 // such counts whole; an answer says less, and silence or a forward least.
 func (o *Options) weightOf(label model.Label, source store.Source) float64 {
 	switch {
-	case source == store.SourceForwarded:
+	case source == store.SourceForwarded, source == store.SourceFound:
 		return o.ImplicitWeight
 	case source == store.SourceRead:
 		return float64(o.ImplicitWeight * readWeight)

@@ -94,7 +94,7 @@ func (s *said) strength() store.Source {
 func (f *Filter) heed(k store.MessageKey, m *store.Message, place Place, old, now []string, arrives bool, with manner, r *Result) (owner bool, err error) {
 	var best said
 	say := func(what said) {
-		if what.source.Outranks(best.source) {
+		if what = with.trust.weigh(what); what.source.Outranks(best.source) {
 			best = what
 		}
 	}
@@ -105,6 +105,10 @@ func (f *Filter) heed(k store.MessageKey, m *store.Message, place Place, old, no
 	for _, flag := range came {
 		if ingest.IsCompanion(flag) {
 			continue // a program's, of which the owner knows nothing
+		}
+		if f.opts.isMark(flag) && !arrives && f.putBack(k, m, place, flag) {
+			owner = true
+			continue
 		}
 		if !f.opts.isMark(flag) && !f.ledger.awaits(k, place, flag) {
 			if what := f.meaningAt(k, m, place, flag, now); what.label != model.Ordinary || !f.ledger.isCopy(k, place) {
@@ -122,11 +126,16 @@ func (f *Filter) heed(k store.MessageKey, m *store.Message, place Place, old, no
 		switch {
 		case f.opts.isMark(flag) && f.replaced(came, gone, old):
 			f.ledger.keepOff(k, m.ID)
-		case f.opts.isMark(flag):
+		case f.opts.isMark(flag) && (f.isOurs(k, m.ID, place, flag) || slices.ContainsFunc(old, ingest.IsCompanion)):
 			f.ledger.refuse(k, m.ID, flag)
 			say(said{label: model.Ordinary, source: store.SourceMark})
+		case f.opts.isMark(flag):
+			f.ledger.refuse(k, m.ID, flag)
+			besides, _ := f.unsay(k, m, said{label: model.Important, source: store.SourceMark}, gone...)
+			say(besides)
 		default:
-			say(f.unsaid(m, flag))
+			besides, _ := f.unsay(k, m, meaning(flag, nil), gone...)
+			say(besides)
 		}
 	}
 	f.rememberHeard(m, now, gone)
@@ -176,25 +185,7 @@ func (f *Filter) meaningAt(k store.MessageKey, m *store.Message, place Place, fl
 	return what
 }
 
-// unsaid takes back what a flag said that is gone now and is no mark: within the settle
-// window it was never said. It returns what else that says.
-func (f *Filter) unsaid(m *store.Message, flag string) said {
-	if flag == `\deleted` {
-		withdraw(m, said{label: model.Ordinary, source: store.SourceMoved})
-		return said{}
-	}
-	what := meaning(flag, nil)
-	if what.source != store.SourceFlagged && what.source != store.SourceJunk && what.source != store.SourceMuted {
-		return said{}
-	}
-	if !withdraw(m, what) && flag == "$junk" && m.Label == what.label && m.Source == what.source {
-		return notJunk
-	}
-	return said{}
-}
-
-// notJunk is what the owner says who takes a message out of Junk, or $Junk off it. It
-// takes back that it was junk.
+// notJunk is what the owner says who takes a message out of Junk that was delivered there.
 var notJunk = said{label: model.Important, source: store.SourceMoved, over: store.SourceJunk}
 
 // meaning is what the owner says with a flag that is no mark of ours and that a
@@ -251,7 +242,7 @@ func (f *Filter) ownersMark(k store.MessageKey, m *store.Message, place Place, f
 // withdraw takes back a pending label that this said: the owner did it and undid it
 // within the settle window. It reports whether there was one.
 func withdraw(m *store.Message, what said) bool {
-	if p := m.Pending; p.Label == 0 || p.Label != what.label || p.Source != what.source {
+	if p := m.Pending; p.Label == 0 || p.Label != what.label || p.Source != what.source || p.Back {
 		return false
 	}
 	m.Pending = store.Pending{}
@@ -267,11 +258,18 @@ func (f *Filter) stranger(m *store.Message, flags []string) bool {
 // moved draws the lesson from a known message that appears, as e, in a folder of
 // another role. fresh: only now it is decided.
 func (f *Filter) moved(k store.MessageKey, m *store.Message, from, to ingest.Role, e *Arrived, fresh bool, r *Result) error {
-	if to != ingest.RoleTrash && to != ingest.RoleJunk {
-		// It is not thrown away: a copy of it is here.
-		withdraw(m, said{label: model.Ordinary, source: store.SourceMoved})
-	}
 	var what said
+	aside := said{label: model.Ordinary, source: store.SourceMoved}
+	switch {
+	case to == ingest.RoleTrash || to == ingest.RoleJunk:
+	case from == ingest.RoleTrash, to == ingest.RoleInbox && from != to:
+		// It lies where it was.
+		if what, _ = f.unsay(k, m, aside); from != ingest.RoleJunk && what.label == 0 {
+			what, _ = f.unsay(k, m, said{label: model.Important, source: store.SourceMoved})
+		}
+	default:
+		withdraw(m, aside) // it is not thrown away: a copy of it is here
+	}
 	gone, stands := f.ledger.copyState(k, f.opts.Elsewhere+f.opts.Settle)
 	switch {
 	case from == to:
@@ -294,7 +292,7 @@ func (f *Filter) moved(k store.MessageKey, m *store.Message, from, to ingest.Rol
 	case from == ingest.RoleInbox && to == ingest.RoleOther && f.filed(e):
 		what = said{label: model.Important, source: store.SourceMoved}
 	case from == ingest.RoleJunk && to != ingest.RoleSent && to != ingest.RoleDrafts:
-		what = f.rescued(m, fresh)
+		what = f.rescued(k, m, fresh)
 	}
 	if what.label == 0 {
 		return nil
@@ -344,16 +342,13 @@ func (f *Filter) byServer(m *store.Message, e *Arrived) bool {
 }
 
 // rescued is what the owner says with a message that comes out of Junk. One that was
-// delivered there, or has been learnt as junk, is wanted. One that the owner put there
-// a moment ago is where it was.
-func (f *Filter) rescued(m *store.Message, fresh bool) said {
-	if withdraw(m, said{label: model.Ordinary, source: store.SourceJunk}) {
-		return said{}
-	}
-	if fresh || m.Label == model.Ordinary {
+// delivered there is wanted. One that the owner put there is where it was.
+func (f *Filter) rescued(k store.MessageKey, m *store.Message, fresh bool) said {
+	what, was := f.unsay(k, m, said{label: model.Ordinary, source: store.SourceJunk})
+	if fresh && !was {
 		return notJunk
 	}
-	return said{}
+	return what
 }
 
 // leftJunk hears that message k is gone from a mailbox. INBOX and the other folders are

@@ -55,13 +55,14 @@ type Filter struct {
 	cut      cut
 	stale    bool // the windows changed since cut was fitted
 	settling settleQueue
-	places   map[string]int // number of places, by mailbox
-	silences int            // messages whose silence is waited for
-	judged   Standing       // see Judgement
-	passed   int            // messages decided since the last one that was important
-	waiting  settleQueue    // messages whose silence is waited for, by SilenceFrom
-	hours    settleQueue    // of store.QuietHours
-	days     settleQueue    // of store.QuietDays
+	places   map[string]int     // number of places, by mailbox
+	silences int                // messages whose silence is waited for
+	judged   Standing           // see Judgement
+	passed   int                // messages decided since the last one that was important
+	backs    []store.MessageKey // see TakenBack
+	waiting  settleQueue        // messages whose silence is waited for, by SilenceFrom
+	hours    settleQueue        // of store.QuietHours
+	days     settleQueue        // of store.QuietDays
 	lessons  lessonWindow
 	// messages are those whose vectors can be read, those of st; nil: all that vectors
 	// has.

@@ -122,7 +122,7 @@ func TestTheOwnersOwnMarkAndItsRemoval(t *testing.T) {
 	w.wantLessons("the owner's mark", "important by mark")
 	w.flag(l)
 	w.wait(time.Minute)
-	w.wantLessons("its removal", "ordinary by mark")
+	w.wantLessons("its removal")
 }
 
 func TestAMarkOnAnUnreadMessageThatHasJustArrivedIsAnotherPrograms(t *testing.T) {

@@ -106,7 +106,11 @@ func (f *Filter) hearAnswer(id store.ID, at store.Moment, with manner, r *Result
 		return err
 	}
 	m, _ = f.st.Messages.Get(string(e.Asks[:]))
-	withdraw(&m, said{label: e.Answer, source: store.SourceLetter})
+	if before := (said{label: e.Answer, source: store.SourceLetter}); answer != 0 {
+		withdraw(&m, before)
+	} else {
+		f.unsay(e.Asks, &m, before)
+	}
 	e.Answer = answer
 	f.ledger.put(n, e)
 	if answer == model.Important || answer == model.Ordinary && !spokenOf(&m) {

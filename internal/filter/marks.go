@@ -51,7 +51,7 @@ func (f *Filter) obstacle(e *Arrived, m *store.Message) store.Reason {
 	if refused, _ := f.ledger.refused(e.Meta.Key, m.ID); refused {
 		return store.ReasonRefused
 	}
-	if slices.ContainsFunc(e.Flags, f.opts.isMark) || saidNo(m) {
+	if slices.ContainsFunc(e.Flags, f.opts.isMark) || saidNo(m) || saysNo(e.Flags) {
 		return store.ReasonOwner
 	}
 	if m.Claimed {
@@ -104,6 +104,11 @@ func (f *Filter) Withheld(k store.MessageKey, m *store.Message) store.Reason {
 // $Junk set at delivery does.
 func saidNo(m *store.Message) bool {
 	return m.Label == model.Ordinary || m.Pending.Label == model.Ordinary
+}
+
+// saysNo reports whether a flag that a message comes with calls it ordinary, whoever set it.
+func saysNo(flags []string) bool {
+	return slices.ContainsFunc(flags, func(flag string) bool { return meaning(flag, flags).label == model.Ordinary })
 }
 
 // apply takes the end of one attempt to set a mark, or to take it back.

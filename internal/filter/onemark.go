@@ -50,8 +50,11 @@ func (l *ledger) count(was, is store.LedgerState) {
 	if set(is) && !set(was) {
 		a.Marked++
 	}
-	if is == store.MarkRefused && was != is {
+	switch {
+	case is == store.MarkRefused && was != is:
 		a.Refused++
+	case was == store.MarkRefused && is == store.MarkConfirmed:
+		a.Refused--
 	}
 	switch {
 	case is == store.MarkUndone && was != is:

@@ -114,6 +114,9 @@ type Options struct {
 	// Elsewhere is how long a message that was given \Deleted is looked for in the other
 	// mailboxes before that counts: it may have been moved by copying and deleting.
 	Elsewhere time.Duration `cbor:"41,keyasint,omitempty"`
+	// Shared are mailboxes into which others put mail, too: the flags that it brings along are
+	// theirs.
+	Shared []string `cbor:"44,keyasint,omitempty"`
 	// Rules decide the messages that they match, the first that does; rules that
 	// came as an event (Ruled) stand in for them.
 	Rules []Rule `cbor:"16,keyasint,omitempty"`

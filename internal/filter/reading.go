@@ -188,7 +188,7 @@ func (f *Filter) noteKept(m *store.Message) {
 // noteLabel notes what the owner did with m by the label that it teaches now.
 func (f *Filter) noteLabel(m *store.Message, label model.Label, source store.Source) {
 	switch {
-	case source <= store.SourceSilence || source == store.SourceRead:
+	case source <= store.SourceSilence || source == store.SourceRead || source == store.SourceFound:
 	case source == store.SourceAnswered || source == store.SourceForwarded:
 		f.noteKept(m)
 	case source == store.SourceMoved && label == model.Ordinary:

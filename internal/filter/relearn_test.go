@@ -82,6 +82,7 @@ func TestAnUndoIsExactWhereMessagesAreForgottenByNumber(t *testing.T) {
 		o.Rules = rules[:3*(seed%2)]
 		all, twin := newWorld(t, o), newWorld(t, o)
 		for _, w := range []*world{all, twin} {
+			w.takes = true
 			w.teach()
 			w.storm(seed, 300)
 			w.now = w.now.Add(time.Minute)

@@ -49,7 +49,7 @@ func TestFeedbackByNameGivesTheSameStateLiveRestartedAndReplayed(t *testing.T) {
 		calm, shaken := newWorld(t, o), newWorld(t, o)
 		shaken.restart = true
 		for _, w := range []*world{calm, shaken} {
-			w.tells = true
+			w.tells, w.takes = true, true
 			w.teach()
 			w.storm(seed, 400)
 		}
@@ -57,7 +57,7 @@ func TestFeedbackByNameGivesTheSameStateLiveRestartedAndReplayed(t *testing.T) {
 		if !reflect.DeepEqual(calm.expired, shaken.expired) {
 			t.Fatalf("seed %d: %d expired, restarted %d or others", seed, len(calm.expired), len(shaken.expired))
 		}
-		f, err := Replay(store.NewState(), calm.entries(), calm.features)
+		f, err := Replay(calm.begin(), calm.entries(), calm.features)
 		if err != nil {
 			t.Fatal(err)
 		}

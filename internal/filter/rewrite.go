@@ -63,7 +63,7 @@ type Rewritten struct {
 }
 
 // RewriteRequest asks to take back what was learnt. The concrete types are
-// UnlearnRequested and ForgetRequested. They stand in no journal: what they do is committed with
+// UnlearnRequested, ForgetRequested and TakeBackRequested. They stand in no journal: what they do is committed with
 // store.Rewrite, and a journal begins anew with the state that they leave, since
 // the states that an earlier entry could be replayed from would have to know what
 // they take away.
@@ -125,7 +125,9 @@ type rewriting struct {
 	at      store.Moment
 	since   store.Moment // of an UnlearnRequested; else 0
 	forget  *forgetting  // of a ForgetRequested; else nil
-	base    *store.State // before the first lesson; all is learnt anew on it
+	past    Past
+	taken   map[store.MessageKey]*taken // of a TakeBackRequested; else nil
+	base    *store.State                // before the first lesson; all is learnt anew on it
 	kept    []store.Lesson
 	intact  int // so many of kept were learnt after nothing else than is kept
 	gone    []store.Lesson
@@ -136,7 +138,7 @@ type rewriting struct {
 }
 
 func (f *Filter) plan(e RewriteRequest, p Past) (*rewriting, error) {
-	w := &rewriting{f: f}
+	w := &rewriting{f: f, past: p}
 	goes, err := e.plan(w)
 	if err != nil {
 		return w, err
@@ -171,13 +173,16 @@ func (f *Filter) plan(e RewriteRequest, p Past) (*rewriting, error) {
 		w.forget.count(&w.Rewritten)
 	}
 	w.countPending()
-	w.Changed = len(w.gone) > 0 || w.Pending > 0 || w.forget != nil && w.forget.any()
+	if w.taken != nil {
+		w.since = w.sinceFirst()
+	}
+	w.Changed = len(w.taken) > 0 || len(w.gone) > 0 || w.Pending > 0 || w.forget != nil && w.forget.any()
 	return w, w.reach()
 }
 
 // drops reports whether a label that waits to be learnt is taken back, too.
 func (w *rewriting) drops(p store.Pending) bool {
-	return w.forget == nil && p.Label != 0 && p.Since >= w.since
+	return w.forget == nil && w.taken == nil && p.Label != 0 && p.Since >= w.since
 }
 
 func (w *rewriting) countPending() {
@@ -191,8 +196,8 @@ func (w *rewriting) countPending() {
 // reach refuses to take back what was learnt before the oldest lesson kept.
 func (w *rewriting) reach() error {
 	last := w.base.Account.LastLesson
-	if last == 0 {
-		return nil // all lessons are kept
+	if last == 0 || w.taken != nil {
+		return nil // all lessons are kept, or what is not stays learnt
 	}
 	var beyond bool
 	switch {
@@ -343,9 +348,12 @@ func (w *rewriting) finish() {
 		f.st.Recent.Put(slotOf(a.Scores+uint64(i)-uint64(len(w.scores))), s)
 	}
 	w.countLessons()
-	if w.forget != nil {
+	switch {
+	case w.forget != nil:
 		w.forget.finish()
-	} else {
+	case w.taken != nil:
+		w.finishTaking()
+	default:
 		w.unlabel()
 		if a.Proven && a.ProvenAt >= w.since {
 			a.Proven, a.ProvenAt = false, 0

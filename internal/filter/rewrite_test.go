@@ -48,6 +48,7 @@ func (w *world) rewrite(e RewriteRequest) Rewritten {
 	}
 	if r.Changed {
 		w.past = r.Rewrite.Lessons
+		w.base, w.journal = copyState(w.t, w.f.State()), nil
 	}
 	return r
 }

@@ -125,7 +125,7 @@ func inOrder(all []queued, least, most uint64) []int32 {
 
 // rebuildQueues derives what is kept of messages in order of Seq, with s if that is not nil.
 func (f *Filter) rebuildQueues(s *summary) {
-	f.settling, f.waiting, f.oldest, f.silences = nil, nil, messageQueue{}, 0
+	f.settling, f.waiting, f.oldest, f.silences, f.backs = nil, nil, messageQueue{}, 0, nil
 	f.judged, f.passed = Standing{}, 0
 	f.hours, f.days, f.copies = nil, nil, copyIndex{messages: f.st.Messages}
 	var all iter.Seq[*queued]
@@ -243,6 +243,11 @@ func (f *Filter) advance(at store.Moment, r *Result) error {
 			mk := string(e.key[:])
 			m, _ := f.st.Messages.Get(mk)
 			p := m.Pending
+			if p.Back {
+				f.backs = append(f.backs, e.key)
+				heap.Pop(&f.settling)
+				continue
+			}
 			m.Pending = store.Pending{}
 			if err := f.learn(e.key, &m, p.Label, p.Source, r); err != nil {
 				return err
@@ -322,9 +327,12 @@ func (f *Filter) hearSilence(k store.MessageKey, m *store.Message, r *Result) er
 // A provisional label is no word of the owner's, and reading hardly one. The first that is
 // gets learnt in its place, also when it says the same.
 func (f *Filter) accept(m store.Message, what said) (store.Message, bool) {
-	light := m.Source == store.SourceProvisional || m.Source == store.SourceRead
+	light := m.Source == store.SourceProvisional || m.Source == store.SourceRead || m.Source == store.SourceFound
 	if m.Label == what.label && (!light || f.opts.weightOf(what.label, what.source) <= f.opts.ImplicitWeight) {
 		if !m.Pending.Source.Outranks(what.strength()) {
+			if m.Pending.Back { // then this gives the label from now on
+				m.Source = what.source
+			}
 			m.Pending = store.Pending{}
 		}
 		if what.source.Outranks(m.Source) {
@@ -332,10 +340,10 @@ func (f *Filter) accept(m store.Message, what said) (store.Message, bool) {
 		}
 		return m, false
 	}
-	if m.Label != 0 && m.Source.Outranks(what.strength()) {
+	if m.Label != 0 && !m.Pending.Back && m.Source.Outranks(what.strength()) {
 		return m, false
 	}
-	if m.Pending.Label != 0 && m.Pending.Source.Outranks(what.strength()) {
+	if m.Pending.Label != 0 && !m.Pending.Back && m.Pending.Source.Outranks(what.strength()) {
 		return m, false
 	}
 	return m, true

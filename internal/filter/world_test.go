@@ -38,6 +38,11 @@ type world struct {
 	tells   bool   // a storm has feedback by name, also before its message
 	rules   bool   // a storm has rules come and go
 	expired []Expired
+	// takes: what the owner takes back is taken back at once, as the daemon does; takenBack counts
+	// the lessons. Then base is the state with which the journal begins.
+	takes     bool
+	base      *store.State
+	takenBack int
 	// personal: mail comes from persons, to the owner alone; otherwise from who knows where.
 	personal bool
 }
@@ -132,7 +137,30 @@ func (w *world) apply(e Event) Result {
 	}
 	w.marks = append(w.marks, r.Marks...)
 	w.expired = append(w.expired, r.Expired...)
+	if w.takes && len(w.f.TakenBack()) > 0 {
+		w.takenBack += w.rewrite(&TakeBackRequested{At: w.f.State().Account.Clock}).Lessons
+	}
 	return r
+}
+
+// begin returns a state from which the journal can be replayed: that after the past was last
+// rewritten, or a new one.
+func (w *world) begin() *store.State {
+	w.t.Helper()
+	if w.base == nil {
+		return store.NewState()
+	}
+	return copyState(w.t, w.base)
+}
+
+// copyState returns a copy of a state, as a checkpoint keeps it.
+func copyState(t testing.TB, st *store.State) *store.State {
+	t.Helper()
+	out := store.NewState()
+	if _, err := st.Records(1<<20, func(record []byte) error { return out.Apply(record, nil) }); err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 // mail builds a message. Its words are those given, its Message-ID is id.

@@ -17,6 +17,7 @@ var deeds = map[string][2]string{
 	"flagged":     {"you starred it", "you starred it"},
 	"mark":        {"you marked it", "you took the mark off it"},
 	"read":        {"you read it and kept it", "you read it"},
+	"found":       {"it was starred, answered or marked when it was first seen", "it was called junk or deleted when it was first seen"},
 	"letter":      {"you answered a letter about it", "you answered a letter about it"},
 	"explicit":    {"you called it important", "you called it ordinary"},
 }

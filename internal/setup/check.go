@@ -414,7 +414,7 @@ func (c *Checker) folders(ctx context.Context, a *config.Account, p *imap.Probe)
 		c.add(Warn, a.Name, "folders", `set sent in [account.imap] to the name of that folder; the server has `+shorten(names),
 			"there is no folder of sent mail, so an answer is seen only where the mail program sets \\Answered")
 	}
-	keys := []namesKey{{"mailboxes", a.IMAP.Mailboxes}, {"exclude", a.IMAP.Exclude}}
+	keys := []namesKey{{"mailboxes", a.IMAP.Mailboxes}, {"exclude", a.IMAP.Exclude}, {"shared", a.IMAP.Shared}}
 	named := a.IMAP.ByUse()
 	for _, use := range slices.Sorted(maps.Keys(named)) {
 		keys = append(keys, namesKey{use, []string{named[use]}})

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package filter
+
+import (
+	"cmp"
+	"container/heap"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// What the owner takes back was never said: a star that they take off, a message that they move
+// back out of Junk, a mark of their own that goes. Within the settle window the label is
+// withdrawn. Later its lesson is taken back, as if it had never been learnt:
+//
+//	unsay ─▶ Pending.Back ─▶ settled: TakenBack ─▶ whoever owns the store: Rewrite(TakeBackRequested)
+//
+// To take a mark of ours off is no such thing but a correction. To put it back takes that back.
+
+// unsay takes back what this said of m, whose key is k. It reports whether it had been said,
+// and what the owner has said besides. The caller puts m.
+func (f *Filter) unsay(k store.MessageKey, m *store.Message, what said, gone ...string) (besides said, was bool) {
+	switch {
+	case what.label == 0:
+		return said{}, false
+	case withdraw(m, what):
+		if !f.ground(k, m, gone) {
+			return said{}, true
+		}
+		return f.besides(k, m, gone), true
+	case m.Label != what.label || m.Source != what.source && m.Source != store.SourceFound:
+		return said{}, false
+	case m.Pending.Label == 0:
+		f.back(k, m)
+	}
+	return said{}, true
+}
+
+// ground reports whether what was learnt of m still stands, now that the label goes that waited to
+// be learnt in its place: it may have been taken back meanwhile.
+func (f *Filter) ground(k store.MessageKey, m *store.Message, gone []string) bool {
+	stands := m.Label == 0 || f.holds(k, m, gone)
+	if !stands {
+		f.back(k, m)
+	}
+	return stands
+}
+
+// back has the label of m taken back, if that stands for the settle window.
+func (f *Filter) back(k store.MessageKey, m *store.Message) {
+	since := f.st.Account.Clock
+	m.Pending = store.Pending{Label: m.Label, Source: m.Source, Since: since, Single: true, Back: true}
+	heap.Push(&f.settling, settleEntry{since, m.Seq, k})
+}
+
+// besides returns the strongest thing that the owner has said of m and did not take back, these
+// flags apart.
+func (f *Filter) besides(k store.MessageKey, m *store.Message, gone []string) (best said) {
+	var flags []string
+	if !m.Foreign {
+		flags = minus(m.Heard, gone)
+	}
+	if f.answeredByMail(k, m) {
+		flags = append(flags, `\answered`)
+	}
+	for _, flag := range flags {
+		what := meaning(flag, nil)
+		if f.opts.isMark(flag) && !f.ledger.entered(k) {
+			what = said{label: model.Important, source: store.SourceMark}
+		}
+		if what.source.Outranks(best.source) {
+			best = what
+		}
+	}
+	return best
+}
+
+// answeredByMail reports whether a message of the owner's is known that answers m, whose key is k.
+func (f *Filter) answeredByMail(k store.MessageKey, m *store.Message) bool {
+	id, ok := f.st.IDs.Get(m.ID.Key())
+	return ok && m.ID != 0 && id.Answered && id.Message == k
+}
+
+// isOurs reports whether a mark that is gone from a place of message k was ours, as far as is
+// known.
+func (f *Filter) isOurs(k store.MessageKey, id store.ID, place Place, flag string) bool {
+	if _, ours := f.ledger.refused(k, id); ours || doubtful(f.st, place) {
+		return true
+	}
+	return f.ledger.has(k, func(e store.LedgerEntry) bool { return ingest.CanonicalFlag(e.Keyword) == flag && !e.Prior })
+}
+
+// putBack hears that a mark of ours which the owner took off appears once more: that takes their
+// correction back. Within the settle window it is as if they had not touched it, later the mark
+// is theirs.
+func (f *Filter) putBack(k store.MessageKey, m *store.Message, place Place, flag string) bool {
+	correction := said{label: model.Ordinary, source: store.SourceMark}
+	for n, e := range f.ledger.of(k) {
+		if e.State != store.MarkRefused || ingest.CanonicalFlag(e.Keyword) != flag {
+			continue
+		}
+		learnt := m.Pending.Label == 0
+		if _, was := f.unsay(k, m, correction); !was {
+			return false
+		}
+		if learnt {
+			f.noteOwn(k, place, flag)
+			return true
+		}
+		f.ledger.settle(n, e, store.MarkConfirmed)
+		f.st.Refusals.Delete(refusalKey(k, m.ID))
+		return true
+	}
+	return false
+}
+
+// TakenBack returns the messages whose lessons the owner has taken back for good, in order, until
+// a TakeBackRequested has done that.
+func (f *Filter) TakenBack() []store.MessageKey {
+	f.backs = slices.DeleteFunc(f.backs, func(k store.MessageKey) bool {
+		m, _ := f.st.Messages.Get(string(k[:]))
+		return !m.Pending.Back
+	})
+	return f.backs
+}
+
+// TakeBackRequested takes back the lessons of all that is TakenBack, those alone that the owner
+// took back: what a message had taught before stands again.
+type TakeBackRequested struct{ At store.Moment }
+
+// taken is what becomes of a message whose lesson is taken back.
+type taken struct {
+	row     store.Message
+	lessons []numbered // of it, in order
+	gone    uint32     // so many of them go
+}
+
+// numbered is a lesson with its place in the log.
+type numbered struct {
+	n int
+	store.Lesson
+}
+
+func (e *TakeBackRequested) plan(w *rewriting) (func(*store.Lesson) bool, error) {
+	w.at, w.taken = e.At, map[store.MessageKey]*taken{}
+	for _, k := range w.f.TakenBack() {
+		row, _ := w.f.st.Messages.Get(string(k[:]))
+		w.taken[k] = &taken{row: row}
+	}
+	n := 0
+	for l, err := range w.past.Lessons() {
+		if err := cmp.Or(err, w.past.Interrupted()); err != nil {
+			return nil, err
+		}
+		if t := w.taken[l.Message]; t != nil && l.Learnt() {
+			t.lessons = append(t.lessons, numbered{n, l})
+		}
+		n++
+	}
+	goes := map[int]bool{}
+	for k, t := range w.taken {
+		t.unlearn(w.f, k, goes)
+	}
+	n = -1
+	return func(*store.Lesson) bool { n++; return goes[n] }, nil
+}
+
+// unlearn finds which lessons on message k go, and gives its row the label that stands then. A
+// label that is older may have been taken back, too, while the newer one stood.
+func (t *taken) unlearn(f *Filter, k store.MessageKey, goes map[int]bool) {
+	m := &t.row
+	m.Pending = store.Pending{}
+	for _, l := range slices.Backward(t.lessons) {
+		if l.Label != m.Label {
+			return
+		}
+		if l.Source != m.Source { // what is taken back had only made that label stronger
+			if m.Source = l.Source; f.holds(k, m, nil) {
+				return
+			}
+		}
+		goes[l.n] = true
+		t.gone++
+		if m.Label, m.Source = l.Before, l.BeforeSource; f.holds(k, m, nil) {
+			return
+		}
+	}
+}
+
+// holds reports whether what gave m its label is there still, as far as flags, but for those that
+// are gone, show it.
+func (f *Filter) holds(k store.MessageKey, m *store.Message, gone []string) bool {
+	heard := minus(m.Heard, gone)
+	has := func(flag string) bool { return ingest.HasFlag(heard, flag) }
+	switch m.Source {
+	case store.SourceFlagged:
+		return has(`\flagged`) || has("$followed")
+	case store.SourceAnswered:
+		return has(`\answered`) || f.answeredByMail(k, m)
+	case store.SourceMuted:
+		return has("$muted")
+	case store.SourceJunk:
+		return has("$junk") || ingest.Role(m.Role) == ingest.RoleJunk
+	case store.SourceMark:
+		return (m.Label == model.Important) == slices.ContainsFunc(heard, f.opts.isMark)
+	}
+	return true
+}
+
+// finishTaking brings the rows of the messages into the state. What waited for silence waits
+// again, from today on, and what else the owner has said is heard.
+func (w *rewriting) finishTaking() {
+	f, a := w.f, &w.f.st.Account
+	for _, k := range slices.SortedFunc(maps.Keys(w.taken), func(x, y store.MessageKey) int { return slices.Compare(x[:], y[:]) }) {
+		t := w.taken[k]
+		m := &t.row
+		m.Lessons -= min(m.Lessons, t.gone)
+		f.handle(m, store.HandledNothing)
+		heard := a.Clock >= quietSince(m).Add(f.opts.Dual.Horizon)
+		if f.noteLabel(m, m.Label, m.Source); heard {
+			f.noteKept(m)
+		}
+		if m.Label == 0 && f.waits(m) {
+			m.SilenceFrom = a.ActiveDays + 1
+			if f.opts.provisional() && !heard {
+				m.Quiet = store.QuietHours
+			}
+		}
+		if m.Source == store.SourceProvisional {
+			m.SilenceFrom = a.ActiveDays + 1
+		}
+		if what := f.besides(k, m, nil); what.label != 0 && what.label != m.Label {
+			m.Pending = store.Pending{Label: what.label, Source: what.source, Since: a.Clock, Single: true}
+		}
+		f.st.Messages.Put(string(k[:]), *m)
+	}
+}
+
+// waits reports whether silence about a decided message says that it is ordinary: that is less
+// than what a rule says that calls it important.
+func (f *Filter) waits(m *store.Message) bool {
+	return f.opts.SilenceDays > 0 && !m.Claimed && (m.Rule == 0 || m.Outcome == store.DecidedOrdinary)
+}
+
+// sinceFirst is the moment from which on messages would have been scored otherwise.
+func (w *rewriting) sinceFirst() store.Moment {
+	if w.First == 0 {
+		return math.MaxInt64
+	}
+	return w.First
+}
