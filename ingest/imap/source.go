@@ -29,6 +29,7 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	goimap "github.com/emersion/go-imap/v2"
 	"golang.org/x/time/rate"
 
 	"github.com/hinged/hinged/ingest"
@@ -80,6 +81,7 @@ type Source struct {
 	lines      map[string]line
 	remain     map[string]int // by mailbox
 	looks      map[string]ingest.Look
+	unwatched  map[string]goimap.UID // UIDNEXT of the mailboxes that are not watched; nil: not known
 }
 
 var _ ingest.Source = (*Source)(nil)

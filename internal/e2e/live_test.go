@@ -119,8 +119,7 @@ func TestOwnersWordOnDovecot(t *testing.T) {
 	if f := flags(uid); len(f) != 0 {
 		t.Fatalf("the newsletter has the flags %q", f)
 	}
-	read := uid // unread and just arrived, the mark would be taken for another program's
-	owner.Set("INBOX", uid, `\Seen`)
+	read := uid
 	owner.Set("INBOX", uid, "$Important")
 	one("the owner's own mark", important)
 	uid = deliver(102, news, "weekly newsletter")

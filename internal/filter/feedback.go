@@ -392,6 +392,27 @@ func (f *Filter) leftJunk(k store.MessageKey, mailbox string) {
 	f.st.Messages.Put(string(k[:]), m)
 }
 
+// hear draws the lesson from a message that is gone from a place, as p says of it: the last
+// copy, gone unread, was thrown away for good. It waits as long as \Deleted does for another
+// copy to turn up.
+func (e *Vanished) hear(f *Filter, p store.Place, place Place, r *Result) error {
+	k := p.Message
+	if e.Unclear || ingest.HasFlag(p.Flags, `\Seen`) || Excluded(f.role(e.Mailbox)) || f.isLabel(e.Mailbox) || f.ledger.isCopy(k, place) {
+		return nil
+	}
+	if err := f.advance(e.At, r); err != nil {
+		return err
+	}
+	m, known := f.st.Messages.Get(string(k[:]))
+	what := said{label: model.Ordinary, source: store.SourceMoved, after: f.opts.Elsewhere}
+	if !known || m.Copies > 0 || m.Pending.Label == what.label {
+		return nil
+	}
+	err := f.label(k, &m, what, manner{}, r)
+	f.st.Messages.Put(string(k[:]), m)
+	return err
+}
+
 // minus returns what of canonical flags a is not in b.
 func minus(a, b []string) []string {
 	var out []string
