@@ -95,6 +95,9 @@ type Vanished struct {
 	Mailbox     string
 	UIDValidity uint32
 	UIDs        []uint32 // ascending
+	// Unclear: nobody can tell what became of them. They were found gone after the source
+	// had been away, or may lie in a mailbox that is not watched.
+	Unclear bool
 }
 
 // Skipped names messages that are in the mailbox and will not be reported: a

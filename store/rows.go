@@ -170,16 +170,19 @@ type Account struct {
 	// Awaited is since when a lesson is awaited: since the first arrival that was no
 	// backlog, or since lessons were last taken back.
 	Awaited Moment `cbor:"93,keyasint,omitempty" digest:"-"`
-	// Strangers counts marks on mail that had just arrived, set by another
-	// program.
+	// Strangers counts marks that were taken for another program's.
 	Strangers uint64 `cbor:"43,keyasint,omitempty" digest:"-"`
 	// StrangerAt is when the last of them was seen; Twins counts those that another
 	// hinged set.
-	StrangerAt Moment `cbor:"94,keyasint,omitempty"`
+	StrangerAt Moment `cbor:"94,keyasint,omitempty" digest:"-"`
 	Twins      uint64 `cbor:"95,keyasint,omitempty" digest:"-"`
 	// TwinMarks are flags that appeared together with a companion keyword that this
 	// account did not set: another hinged marks with them. Canonical.
 	TwinMarks []string `cbor:"97,keyasint,omitempty" digest:"-"`
+	// Hasty is by how much more marks came at the pace of a program than otherwise, at
+	// least 0; HastyAt is when the last of them did.
+	Hasty   uint32 `cbor:"110,keyasint,omitempty"`
+	HastyAt Moment `cbor:"111,keyasint,omitempty"`
 	// Uncounted: the row of a sender was dropped from whose messages lessons were learnt,
 	// so that nobody knows how many were of a sender without a row.
 	Uncounted bool `cbor:"98,keyasint,omitempty"`

@@ -169,7 +169,11 @@ func printAccount(w io.Writer, a desk.AccountStatus, would []desk.MessageSummary
 		line("", "%s%s", clip(whatOf(desk.Question{From: m.From, Subject: m.Subject}), screenColumns), odds)
 	}
 	line("messages", "%d seen, %d decided, %d of them unsure", a.Messages, a.Decided, a.Unsure)
-	line("learnt", "%d important, %d ordinary; %d settling, %d waiting, %d unknown (personal, read and kept)", a.Important, a.Ordinary, a.Pending, a.Waiting, a.Unknown)
+	settling := fmt.Sprint(a.Pending, " settling")
+	if a.SettledBy != nil {
+		settling += " until " + moment(a.SettledBy)
+	}
+	line("learnt", "%d important, %d ordinary; %s, %d waiting, %d unknown (personal, read and kept)", a.Important, a.Ordinary, settling, a.Waiting, a.Unknown)
 	line("reading", "%s", a.Reading.Words)
 	if j := &a.Judgement; j.Messages > 0 {
 		line("decisions", "%s", j.Words())

@@ -186,15 +186,17 @@ func (s *Source) connectNow(ctx context.Context) (*session, error) {
 		return nil, &earlyError{"hinged is logging in to the mail server just now; a moment later subjects can be read"}
 	}
 	defer func() { <-s.login }()
-	if wait := time.Until(s.notBefore); wait > 0 {
-		return nil, &earlyError{fmt.Sprintf("the mail server refused a login; the next attempt is in %v", wait.Round(time.Second))}
-	}
-	if missing := 1 - s.limit.Tokens(); missing > 0 {
-		wait := time.Duration(missing * float64(s.o.LoginEvery))
-		return nil, &earlyError{fmt.Sprintf("hinged has logged in to the mail server often enough for now; subjects can be read in %v", max(wait.Round(time.Second), time.Second))}
+	switch wait, refused := s.loginWait(""); {
+	case refused:
+		return nil, &earlyError{"the mail server refused a login; the next attempt is in " + readable(wait)}
+	case wait > 0:
+		return nil, &earlyError{"hinged has logged in to the mail server often enough for now; subjects can be read in " + readable(max(wait, time.Second))}
 	}
 	sess, err := s.enter(ctx)
-	return sess, s.noteLogin(ctx, err)
+	if wait, refused := s.loginWait(""); err != nil && refused {
+		err = fmt.Errorf("%w; the next attempt is in %s", err, readable(wait))
+	}
+	return sess, err
 }
 
 // readHeaders reads the headers of messages, one mailbox after another. Nothing becomes

@@ -162,8 +162,9 @@ func (b *mailbox) top() uint32 {
 
 // compare walks the UIDs that exist beside those known. It takes the vanished
 // out of entries and returns them and those not yet reported, both ascending.
-// Entries above limit are left alone: they were not asked about.
-func (b *mailbox) compare(existing uidRanges, limit uint32) (vanished []uint32, unknown uidRanges) {
+// Entries above limit are left alone: they were not asked about. unread: a vanished
+// message was not \Seen.
+func (b *mailbox) compare(existing uidRanges, limit uint32) (vanished []uint32, unknown uidRanges, unread bool) {
 	kept := b.entries[:0]
 	i := 0
 	keepUntil := func(uid uint64) { // entries below uid exist no more
@@ -172,6 +173,7 @@ func (b *mailbox) compare(existing uidRanges, limit uint32) (vanished []uint32, 
 				kept = append(kept, b.entries[i])
 			} else {
 				vanished = append(vanished, b.entries[i].uid)
+				unread = unread || !ingest.HasFlag(b.sets[b.entries[i].flags], `\Seen`)
 			}
 		}
 	}
@@ -191,5 +193,5 @@ func (b *mailbox) compare(existing uidRanges, limit uint32) (vanished []uint32, 
 	}
 	keepUntil(1 << 32)
 	b.entries = kept
-	return vanished, unknown
+	return vanished, unknown, unread
 }

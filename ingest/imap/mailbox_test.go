@@ -34,7 +34,7 @@ func TestCompareAgainstPlainSets(t *testing.T) {
 				existing = existing.add(uid, uid)
 			}
 		}
-		vanished, unknown := b.compare(existing, limit)
+		vanished, unknown, _ := b.compare(existing, limit)
 		var wantVanished, gotUnknown, wantUnknown, gotKept, wantKept []uint32
 		for uid := uint32(1); uid <= limit+5; uid++ {
 			switch {

@@ -94,6 +94,9 @@ func (p *poller) discover(ctx context.Context, sess *session) error {
 			p.watched = append(p.watched, b)
 		}
 	}
+	if _, err := p.s.otherGrew(sess, list); err != nil {
+		return err
+	}
 	watch := slices.Concat(p.s.o.Mailboxes, p.s.o.Include, slices.Sorted(maps.Values(p.s.o.Roles)))
 	for _, name := range p.newlyMissing(watch, list) {
 		p.s.log.Warn("a mailbox to watch doesn't exist", keyMailbox, name)
@@ -102,6 +105,41 @@ func (p *poller) discover(ctx context.Context, sess *session) error {
 		p.s.log.Warn("a mailbox to leave out doesn't exist", keyMailbox, name)
 	}
 	return nil
+}
+
+// mostUnwatched is of how many mailboxes it is asked whether mail was put there.
+const mostUnwatched = 100
+
+// otherGrew asks whether mail came into a mailbox that is not watched since the last call:
+// what is gone from another may lie there. It is true if that is not known.
+func (s *Source) otherGrew(sess *session, list []listed) (grew bool, err error) {
+	s.mu.Lock()
+	before := s.unwatched
+	s.mu.Unlock()
+	now := map[string]goimap.UID{}
+	grew = before == nil
+	for _, l := range list {
+		if s.watches(l.name, l.role) || l.role == ingest.RoleDrafts {
+			continue
+		}
+		if len(now) == mostUnwatched {
+			return true, nil
+		}
+		sess.begin()
+		d, err := sess.client.Status(l.name, &goimap.StatusOptions{UIDNext: true}).Wait()
+		sess.guard.end()
+		if err != nil && saidNo(err) == nil {
+			return true, sess.fail("STATUS of "+l.name, err)
+		}
+		if err == nil { // or nobody puts mail there
+			now[l.name] = d.UIDNext
+			grew = grew || d.UIDNext == 0 || d.UIDNext != before[l.name]
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unwatched = now
+	return grew, nil
 }
 
 // newlyMissing returns the mailboxes of the configuration that the server doesn't have, each

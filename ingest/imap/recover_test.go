@@ -5,6 +5,7 @@ package imap
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -290,4 +291,56 @@ func lookup(all []ingest.Known, mailbox string, uid uint32) ([]string, uint32, b
 		}
 	}
 	return nil, 0, false
+}
+
+// TestAServerThatComesBackIsBackInSeconds: connections that were in step cost no login, so
+// that drops soon after the start don't leave the mailbox unwatched for a minute.
+func TestAServerThatComesBackIsBackInSeconds(t *testing.T) {
+	t.Parallel()
+	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
+	proxy := testkit.StartProxy(t, d.Addr)
+	var log testkit.Transcript
+	o := dovecotOptions(d)
+	o.Address, o.LoginEvery = proxy.Addr, time.Hour
+	o.Logger = slog.New(slog.NewJSONHandler(&log, nil))
+	r := startSource(t, o)
+	for drops := range 4 {
+		for deadline := time.Now().Add(patience); r.source.Status().Reconnects < 2*drops; time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("drop %d is not over: %+v", drops, r.source.Status())
+			}
+		}
+		awaitConnected(t, r)
+		time.Sleep(useful + 100*time.Millisecond)
+		proxy.Freeze()
+		proxy.Thaw()
+	}
+	if !log.Has(`"wait":"`) {
+		t.Errorf("the log doesn't say in words how long it waits:\n%s", log.String())
+	}
+}
+
+// TestInboxGoesFirst: while INBOX is down the last login that is allowed is kept for it, and
+// status says when the next attempt is.
+func TestInboxGoesFirst(t *testing.T) {
+	s, err := New(options("127.0.0.1:1", "me", "secret"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.o.LoginEvery, s.limit = time.Hour, newLoginLimit(time.Hour)
+	s.limit.Allow()
+	s.limit.Allow()
+	s.setLine(lineOther, false, "the server closed the connection")
+	for _, inbox := range []bool{false, true} {
+		s.setLine(lineInbox, inbox, "")
+		forInbox, _ := s.loginWait(lineInbox)
+		forOther, _ := s.loginWait(lineOther)
+		if forInbox > 0 || forOther > 0 == inbox {
+			t.Errorf("INBOX up: %v: it waits for %v, the others for %v", inbox, forInbox, forOther)
+		}
+	}
+	s.setNext(lineOther, 54*time.Second)
+	if got := s.Status().Problem; got != "the server closed the connection; the next attempt is in 54s" {
+		t.Errorf("status says %q", got)
+	}
 }

@@ -21,7 +21,6 @@ package imap
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"sync"
@@ -29,6 +28,7 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	goimap "github.com/emersion/go-imap/v2"
 	"golang.org/x/time/rate"
 
 	"github.com/hinged/hinged/ingest"
@@ -63,10 +63,9 @@ type Source struct {
 	emitting sync.Mutex  // one event at a time
 	emitTo   ingest.Emit // of the current run
 
-	login     chan struct{} // held by whoever logs in, and with it the three below
-	calm      *backoff.ExponentialBackOff
-	notBefore time.Time
-	limit     *rate.Limiter // of logins
+	login chan struct{} // held by whoever logs in, and with it calm
+	calm  *backoff.ExponentialBackOff
+	limit *rate.Limiter // of logins
 
 	asked   chan errand // requests to the third connection, taken while Run runs
 	headers *headerCache
@@ -76,10 +75,12 @@ type Source struct {
 	trust idleTrust // of the connection that watches INBOX
 
 	mu         sync.Mutex // guards all below
+	notBefore  time.Time  // no login, since one was refused
 	reconnects int
 	lines      map[string]line
 	remain     map[string]int // by mailbox
 	looks      map[string]ingest.Look
+	unwatched  map[string]goimap.UID // UIDNEXT of the mailboxes that are not watched; nil: not known
 }
 
 var _ ingest.Source = (*Source)(nil)
@@ -90,7 +91,8 @@ type line struct {
 	problem string
 	since   time.Time // down since then; zero while it is up
 	consent bool
-	refused bool // the login was
+	refused bool      // the login was
+	next    time.Time // it is tried again; zero while it is up
 }
 
 // The two connections.
@@ -134,12 +136,16 @@ func newBackOff(least, most time.Duration) *backoff.ExponentialBackOff {
 
 // newLoginLimit allows three logins in any stretch of time that is shorter than every,
 // and no more than one in each in the long run. Whatever makes connections end, a
-// server is not hammered.
+// server is not hammered. A login is given back when its connection was useful.
 func newLoginLimit(every time.Duration) *rate.Limiter { return rate.NewLimiter(rate.Every(every), 3) }
 
 // lasting is how long a connection must have been of use for its end to be no sign of
 // more trouble.
 const lasting = time.Minute
+
+// useful is how long a connection must have been in step for its login not to count. How soon
+// the next one is made, the growing pause between connections limits.
+const useful = time.Second
 
 // Run implements ingest.Source. It must not be called again before it returned.
 func (s *Source) Run(ctx context.Context, emit ingest.Emit) error {
@@ -174,9 +180,8 @@ func (s *Source) Run(ctx context.Context, emit ingest.Emit) error {
 func (s *Source) keep(ctx context.Context, name string, serve func(context.Context, *session) error) error {
 	wait := newBackOff(s.o.BackoffMin, s.o.BackoffMax)
 	for first := true; ; {
-		var pause time.Duration
 		var synced time.Time
-		sess, err := s.connect(ctx)
+		sess, err := s.connect(ctx, name)
 		if err == nil {
 			if !first {
 				s.noteReconnect()
@@ -192,6 +197,11 @@ func (s *Source) keep(ctx context.Context, name string, serve func(context.Conte
 		if !synced.IsZero() && time.Since(synced) >= min(lasting, s.o.BackoffMax) {
 			wait.Reset()
 		}
+		if !synced.IsZero() && time.Since(synced) >= useful {
+			s.limit.AllowN(time.Now(), -1) // given back
+		}
+		var pause time.Duration
+		next, _ := s.loginWait(name) // which connect waits for
 		switch retryable(ctx, err) {
 		case stop:
 			s.setLine(name, false, "stopped")
@@ -200,13 +210,15 @@ func (s *Source) keep(ctx context.Context, name string, serve func(context.Conte
 				return err
 			}
 			return nil
-		case againSlow: // connect knows when
-			s.log.Error("the server refuses the login: somebody must correct it", keyLine, name, keyError, err)
+		case againSlow:
+			s.log.Error("the server refuses the login: somebody must correct it", keyLine, name, keyError, err, keyWait, readable(next))
 		default:
 			pause = max(wait.NextBackOff(), min(askedPause(err), s.o.BackoffMax))
-			s.log.Warn("connection lost, reconnecting", keyLine, name, keyError, err, keyWait, pause)
+			next = max(next, pause)
+			s.log.Warn("connection lost, reconnecting", keyLine, name, keyError, err, keyWait, readable(next))
 		}
 		s.setDown(name, err)
+		s.setNext(name, next)
 		if !sleep(ctx, pause) {
 			return nil
 		}
@@ -221,51 +233,71 @@ func (s *Source) noteReconnect() {
 	s.reconnects++
 }
 
-// connect makes one connection. Logins take turns, and after a refused one all
-// of them wait, ever longer: providers lock accounts over less.
-func (s *Source) connect(ctx context.Context) (*session, error) {
-	select {
-	case s.login <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+// readable is a duration for people and for logs of any format.
+func readable(d time.Duration) string {
+	unit := time.Second
+	if d < 10*time.Second {
+		unit /= 10
 	}
-	defer func() { <-s.login }()
-	if !sleep(ctx, time.Until(s.notBefore)) {
-		return nil, ctx.Err()
-	}
-	sess, err := s.enter(ctx)
-	return sess, s.noteLogin(ctx, err)
+	return d.Round(unit).String()
 }
 
-// noteLogin notes how a login went, for the next one, and adds to a refusal when that is.
-func (s *Source) noteLogin(ctx context.Context, err error) error {
-	if err == nil {
-		s.calm.Reset()
-	} else if retryable(ctx, err) == againSlow {
-		pause := s.calm.NextBackOff()
-		s.notBefore = time.Now().Add(pause)
-		err = fmt.Errorf("%w; the next attempt is in %v", err, pause.Round(time.Second))
+// connect makes one connection as soon as it may. Logins take turns.
+func (s *Source) connect(ctx context.Context, name string) (*session, error) {
+	for {
+		select {
+		case s.login <- struct{}{}:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		pause, _ := s.loginWait(name)
+		if pause <= 0 {
+			sess, err := s.enter(ctx)
+			<-s.login
+			return sess, err
+		}
+		<-s.login // another line may be allowed to
+		s.setNext(name, pause)
+		if !sleep(ctx, min(pause, time.Second)) {
+			return nil, ctx.Err()
+		}
 	}
-	return err
 }
 
-// enter makes one connection as soon as the limit of logins allows one. It counts
-// those that come as far as the login.
+// loginWait returns for how long a line may not log in: after a refused login none of them
+// may (refused), ever longer, since providers lock accounts over less; and there is the limit,
+// of which the other mailboxes leave a login to an INBOX that is down.
+func (s *Source) loginWait(name string) (pause time.Duration, refused bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	need := 1.0
+	if name == lineOther && s.idle && !s.lines[lineInbox].up {
+		need++
+	}
+	missing := max(0, need-s.limit.Tokens())
+	calm := time.Until(s.notBefore)
+	return max(calm, time.Duration(missing*float64(s.o.LoginEvery))), calm > 0
+}
+
+// enter makes one connection and notes how the login went. The limit counts those that come
+// as far as the login.
 func (s *Source) enter(ctx context.Context) (*session, error) {
-	missing := max(0, 1-s.limit.Tokens())
-	if !sleep(ctx, time.Duration(missing*float64(s.o.LoginEvery))) {
-		return nil, ctx.Err()
-	}
 	sess, err := reach(ctx, &s.o)
 	if err != nil {
 		return nil, err
 	}
 	s.limit.Allow()
-	if err := sess.enter(ctx); err != nil {
-		sess.close()
-		return nil, err
+	switch err = sess.enter(ctx); {
+	case err == nil:
+		s.calm.Reset()
+		return sess, nil
+	case retryable(ctx, err) == againSlow:
+		s.mu.Lock()
+		s.notBefore = time.Now().Add(s.calm.NextBackOff())
+		s.mu.Unlock()
 	}
-	return sess, nil
+	sess.close()
+	return nil, err
 }
 
 // sleep waits for d and reports whether ctx let it.
@@ -326,6 +358,7 @@ func (s *Source) Status() ingest.Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := ingest.Status{Connected: len(s.lines) > 0, Reconnects: s.reconnects}
+	var next time.Time
 	for _, name := range []string{lineInbox, lineOther} {
 		l, ok := s.lines[name]
 		if !ok {
@@ -335,6 +368,9 @@ func (s *Source) Status() ingest.Status {
 		if !l.since.IsZero() && (st.DownSince.IsZero() || l.since.Before(st.DownSince)) {
 			st.DownSince = l.since
 		}
+		if !l.next.IsZero() && (next.IsZero() || l.next.Before(next)) {
+			next = l.next
+		}
 		st.ConsentNeeded = st.ConsentNeeded || l.consent
 		st.LoginRefused = st.LoginRefused || l.refused
 		if l.problem != "" && l.problem != st.Problem {
@@ -343,6 +379,9 @@ func (s *Source) Status() ingest.Status {
 			}
 			st.Problem += l.problem
 		}
+	}
+	if wait := time.Until(next); wait > 0 && st.Problem != "" {
+		st.Problem += "; the next attempt is in " + readable(max(wait, time.Second))
 	}
 	for _, n := range s.remain {
 		st.Remaining += n
@@ -370,6 +409,15 @@ func (s *Source) setLine(name string, up bool, problem string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lines[name] = line{up: up, problem: problem, since: s.downSince(name, up)}
+}
+
+// setNext notes that a connection that is not there is tried again after pause.
+func (s *Source) setNext(name string, pause time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.lines[name]
+	l.next = time.Now().Add(pause)
+	s.lines[name] = l
 }
 
 // setDown notes why a connection is not there.

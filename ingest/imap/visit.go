@@ -224,12 +224,19 @@ func (v *visit) survey(ctx context.Context, next, exists uint32) error {
 	if v.fresh {
 		limit = ^uint32(0) // beyond UIDNEXT nothing exists
 	}
-	vanished, unknown := b.compare(existing, limit)
+	vanished, unknown, unread := b.compare(existing, limit)
 	if len(vanished) > 0 {
-		err := v.s.emit(ctx, ingest.Vanished{
-			Mailbox: b.name, UIDValidity: b.validity, UIDs: vanished,
-		})
-		if err != nil {
+		gone := ingest.Vanished{Mailbox: b.name, UIDValidity: b.validity, UIDs: vanished, Unclear: v.away()}
+		if unread && !gone.Unclear {
+			list, err := v.session.list(ctx)
+			if err != nil {
+				return err
+			}
+			if gone.Unclear, err = v.s.otherGrew(v.session, list); err != nil {
+				return err
+			}
+		}
+		if err := v.s.emit(ctx, gone); err != nil {
 			return err
 		}
 	}

@@ -409,9 +409,8 @@ func (a *account) note(r *filter.Result) {
 	}
 	if r.Strangers > 0 && !a.strangers {
 		a.strangers = true // said once in a run
-		a.notes = append(a.notes, func() {
-			a.log.Warn("another program sets the same mark in this mailbox; hinged learns nothing from its marks, but the owner can't tell them from hinged's: choose another mark here, or switch one of the programs off")
-		})
+		why := a.filter.Strangers()
+		a.notes = append(a.notes, func() { a.log.Warn(why) })
 	}
 	if n := r.Withdrawn; n > 0 {
 		a.notes = append(a.notes, func() { a.log.Info("the owner cleaned up; hinged learns nothing from that", "messages", n) })

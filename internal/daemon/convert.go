@@ -58,7 +58,7 @@ func convert(p prepared, now store.Moment) (filter.Event, error) {
 	case ingest.FlagsChanged:
 		return &filter.Flagged{At: now, Place: filter.PlaceOf(e.Place), Flags: e.Flags, Away: e.Away, ModSeq: e.ModSeq}, nil
 	case ingest.Vanished:
-		return &filter.Vanished{At: now, Mailbox: e.Mailbox, UIDValidity: e.UIDValidity, UIDs: e.UIDs}, nil
+		return &filter.Vanished{At: now, Mailbox: e.Mailbox, UIDValidity: e.UIDValidity, UIDs: e.UIDs, Unclear: e.Unclear}, nil
 	case ingest.Skipped:
 		return &filter.Skipped{
 			At: now, Mailbox: e.Mailbox, UIDValidity: e.UIDValidity, UIDs: e.UIDs, Flags: e.Flags, Before: store.MomentOf(e.Before),

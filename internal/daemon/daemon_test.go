@@ -399,12 +399,13 @@ func TestTheOwnerIsWarned(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- d.Run(ctx) }()
 	s.events <- ingest.MailboxOpened{Mailbox: "INBOX", Role: ingest.RoleInbox, UIDValidity: 1, Flags: []string{`\flagged`, `\seen`}}
-	for i := range 3 {
+	const many = 12 // so many show a program
+	for i := range many {
 		a := arrival(uint32(i+1), mail(i, "a@example.com", "words"), "$Important")
 		a.Internal = time.Now()
 		s.events <- a
 	}
-	until(t, d, "the messages", func(a desk.AccountStatus) bool { return a.Messages == 3 })
+	until(t, d, "the messages", func(a desk.AccountStatus) bool { return a.Messages == many })
 	cancel()
 	if err := errors.Join(<-done, d.Close()); err != nil {
 		t.Fatal(err)

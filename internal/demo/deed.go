@@ -105,8 +105,8 @@ func (d deed) corrects(marked bool) bool {
 }
 
 // flag carries out the part of a deed that happens in INBOX. A message is read
-// before it is marked: a mark that appears on unread mail within seconds of its
-// arrival would be taken for another program's. Spam is read, too: on the embedded
+// before it is marked: marks that appear on unread mail within seconds of its
+// arrival, time and again, would be taken for another program's. Spam is read, too: on the embedded
 // server a message is \Deleted for a moment when it moves, which says something, and
 // something weaker than its arrival in Junk, of unread mail only.
 func (h *hand) flag(d deed, uid imap.UID, mark string) error {

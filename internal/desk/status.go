@@ -77,12 +77,15 @@ type AccountStatus struct {
 	Ordinary  uint64 `json:"learnt_ordinary"`  // lessons with the label ordinary
 	// KnownImportant is how many messages are known to be important, of those that the
 	// threshold is judged by; in shadow the first marks come with need_important of them.
-	KnownImportant int    `json:"known_important"`
-	NeedImportant  int    `json:"need_important,omitempty"`     // absent once marks are set
-	Pending        int    `json:"pending_labels"`               // labels whose settle window has not ended yet
-	CleanUps       uint64 `json:"labels_withdrawn_as_clean_up"` // labels that taught nothing because too many arrived at once
-	Waiting        int    `json:"waiting_for_silence"`          // messages without a label; silence will make them ordinary
-	Unknown        uint64 `json:"unknown"`                      // messages about which silence said nothing: personal letters that were read and kept
+	KnownImportant int `json:"known_important"`
+	NeedImportant  int `json:"need_important,omitempty"` // absent once marks are set
+	Pending        int `json:"pending_labels"`           // labels whose settle window has not ended yet
+	// SettledBy is when the last of them counts unless the owner takes it back; absent
+	// without any.
+	SettledBy *time.Time `json:"settled_by,omitempty"`
+	CleanUps  uint64     `json:"labels_withdrawn_as_clean_up"` // labels that taught nothing because too many arrived at once
+	Waiting   int        `json:"waiting_for_silence"`          // messages without a label; silence will make them ordinary
+	Unknown   uint64     `json:"unknown"`                      // messages about which silence said nothing: personal letters that were read and kept
 
 	Reading ReadingStatus `json:"reading"` // what is learnt from what the owner reads
 
@@ -174,7 +177,7 @@ func Summarise(name string, f *filter.Filter) AccountStatus {
 		Messages: acc.Messages, Decided: acc.Decided, Unsure: acc.Unsure,
 		Important: acc.Important, Ordinary: acc.Ordinary,
 		KnownImportant: f.Standing().Important,
-		Pending:        c.Pending, CleanUps: acc.Bulk, Waiting: c.Waiting,
+		Pending:        c.Pending, SettledBy: TimeOf(c.Settled), CleanUps: acc.Bulk, Waiting: c.Waiting,
 		Mistakes: acc.Mistakes, Updates: acc.Updates, HingeLoss: acc.HingeLoss,
 		LedgerEntries: c.Entries, Threshold: c.Threshold, Weights: f.Size().Weights, Supports: f.Size().Supports,
 		MarksIntended: c.Intended, MarksConfirmed: acc.Marked, MarksRefused: acc.Refused, MarksUndone: acc.Undone,

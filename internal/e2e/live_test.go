@@ -119,8 +119,7 @@ func TestOwnersWordOnDovecot(t *testing.T) {
 	if f := flags(uid); len(f) != 0 {
 		t.Fatalf("the newsletter has the flags %q", f)
 	}
-	read := uid // unread and just arrived, the mark would be taken for another program's
-	owner.Set("INBOX", uid, `\Seen`)
+	read := uid
 	owner.Set("INBOX", uid, "$Important")
 	one("the owner's own mark", important)
 	uid = deliver(102, news, "weekly newsletter")
@@ -297,5 +296,34 @@ func TestTwoSignalsInARow(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.wantReplay("after two signals")
+	}
+}
+
+// TestTheQuickStarIsHeard: where the star is the mark, an unread message that is starred as
+// soon as it has come teaches at once, and so do stars that are set while hinged is stopped
+// and reach the server all together, as mbsync brings them.
+func TestTheQuickStarIsHeard(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "mark = ['\\Flagged']\n"+strings.Replace(quick, "value = 0.0", "value = 99.0", 1)) // nothing is marked by us
+	s.start()
+	owner := s.imap.Owner(t)
+	defer owner.Close()
+	var uids []uint32
+	for i := range 31 {
+		uids = append(uids, owner.Append("INBOX", letter(i, fmt.Sprintf("a%d@example.net", i), s.user, fmt.Sprint("matter", i)), time.Now()))
+	}
+	s.until("the mail", func(a desk.AccountStatus) bool { return a.Messages == 31 })
+	owner.Set("INBOX", uids[30], `\Flagged`)
+	s.until("the lesson of a quick star", func(a desk.AccountStatus) bool { return a.Important == 1 })
+	if err := s.stop(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	for _, uid := range uids[:30] {
+		owner.Set("INBOX", uid, `\Flagged`)
+	}
+	s.start()
+	st := s.until("the lessons of 30 stars", func(a desk.AccountStatus) bool { return a.Important == 31 })
+	if slices.ContainsFunc(st.Warnings, func(w string) bool { return strings.Contains(w, "program") }) {
+		t.Errorf("warned of %q", st.Warnings)
 	}
 }

@@ -58,6 +58,7 @@ var matrixSteps = []struct {
 	{"back from Junk", (*walker).backFromJunk},
 	{"out of Junk", (*walker).outOfJunk},
 	{"thrown away", (*walker).thrownAway},
+	{"deleted for good", (*walker).deletedForGood},
 	{"while away", (*walker).whileAway},
 	{"kill -9", (*walker).kill},
 }
@@ -234,7 +235,6 @@ func (w *walker) markedLetter() uint32 {
 			}
 			return uid
 		}
-		w.owner.Set("INBOX", uid, `\Seen`) // or, where the star is the mark, it could be another program's
 		w.owner.Set("INBOX", uid, `\Flagged`)
 		w.lesson("a star for the boss's letter", true)
 	}
@@ -300,7 +300,6 @@ func (w *walker) takenOff() {
 
 func (w *walker) ownMark() {
 	uid, _ := w.deliver("INBOX", news, "weekly newsletter")
-	w.owner.Set("INBOX", uid, `\Seen`) // unread and just arrived, the mark would be another program's
 	w.owner.Set("INBOX", uid, w.mark)
 	w.lesson("the owner's own mark", true)
 }
@@ -353,6 +352,13 @@ func (w *walker) thrownAway() {
 	uid, _ := w.stranger("INBOX")
 	w.owner.Move("INBOX", uid, w.server.Folder("Trash"))
 	w.lesson("thrown away unread", false)
+}
+
+// deletedForGood: \Deleted and EXPUNGE in one breath, as a program without a Trash does.
+func (w *walker) deletedForGood() {
+	uid, _ := w.stranger("INBOX")
+	w.owner.Expunge("INBOX", uid)
+	w.lesson("deleted for good, unread", false)
 }
 
 func (w *walker) whileAway() {

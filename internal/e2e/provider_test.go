@@ -198,7 +198,6 @@ func (w *tenant) everyWord() {
 
 	id = w.arrives(news, "INBOX")
 	w.own = id
-	w.p.Set(id, `\Seen`) // unread and just arrived, the mark could be another program's
 	w.p.Set(id, w.mark)
 	w.lesson("the owner's own mark", true)
 

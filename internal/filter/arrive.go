@@ -118,7 +118,7 @@ func (e *Arrived) hear(f *Filter, m *store.Message, known, fresh bool, former, r
 	k := e.Meta.Key
 	// What comes with a message at its first arrival was said message by message,
 	// however many arrive at once.
-	with := oneByOne
+	with := manner{single: true, away: e.Away || e.Backlog}
 	with.trust = f.trustOf(e, known)
 	old := append(f.perhapsOurs(e), f.ours(e)...)
 	if known {

@@ -260,6 +260,12 @@ func TestJunkAndBack(t *testing.T) {
 	}
 }
 
+// gone has a message expunged.
+func (w *world) gone(l letter) {
+	w.t.Helper()
+	w.apply(&Vanished{At: w.moment(), Mailbox: l.place.Mailbox, UIDValidity: l.place.UIDValidity, UIDs: []uint32{l.place.UID}})
+}
+
 // copy puts another copy of a message into a mailbox.
 func (w *world) copy(l letter, to string, flags ...string) letter {
 	w.t.Helper()
@@ -302,6 +308,19 @@ func TestDeletedUnreadWaitsForTheOtherCopy(t *testing.T) {
 			w.copy(l, "Junk")
 		}, []string{"ordinary by junk"}},
 		{"read, then deleted", func(w *world, l letter) { w.flag(l, `\Deleted`, `\Seen`) }, nil},
+		{"for good at once", func(w *world, l letter) { w.gone(l) }, []string{"ordinary by moved"}},
+		{"for good at once, or who knows", func(w *world, l letter) {
+			w.apply(&Vanished{At: w.moment(), Mailbox: "INBOX", UIDValidity: 1, UIDs: []uint32{l.place.UID}, Unclear: true})
+		}, nil},
+		{"for good at once, read", func(w *world, l letter) { w.flag(l, `\Seen`); w.gone(l) }, nil},
+		{"for good, one of two copies", func(w *world, l letter) { w.copy(l, "Keep"); w.gone(l) }, nil},
+		{"for good, and it turns up in time", func(w *world, l letter) {
+			w.gone(l)
+			w.wait(elsewhere + time.Minute - time.Millisecond)
+			w.copy(l, "Keep")
+		}, nil},
+		{"for good, and it turns up in Trash", func(w *world, l letter) { w.gone(l); w.wait(time.Minute); w.copy(l, "Trash") }, []string{"ordinary by moved"}},
+		{"for good, after it was starred", func(w *world, l letter) { w.flag(l, `\Flagged`); w.gone(l) }, []string{"important by flagged"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, testOptions())
@@ -310,13 +329,29 @@ func TestDeletedUnreadWaitsForTheOtherCopy(t *testing.T) {
 			w.wantLessons(c.name, c.want...)
 		})
 	}
-	t.Run("not before its time", func(t *testing.T) {
+	t.Run("not before its time, which is told", func(t *testing.T) {
 		w := newWorld(t, testOptions())
-		w.flag(w.many(1)[0], `\Deleted`)
-		w.wait(elsewhere + time.Minute - time.Millisecond)
+		l := w.many(1)[0]
+		w.flag(l, `\Deleted`)
+		end := w.moment().Add(elsewhere + time.Minute)
+		w.now = w.now.Add(time.Second)
+		w.gone(l) // does not begin the wait anew
+		if c := w.f.Counts(); c.Pending != 1 || c.Settled != end {
+			t.Errorf("%d labels are pending until %v, want 1 until %v", c.Pending, c.Settled.Time(), end.Time())
+		}
+		w.now = end.Time().Add(-time.Millisecond)
+		w.wait(0)
 		w.wantLessons("a moment before")
 		w.wait(time.Millisecond)
 		w.wantLessons("then", "ordinary by moved")
+	})
+	t.Run("many at once are a clean-up", func(t *testing.T) {
+		w := newWorld(t, testOptions())
+		for _, l := range w.many(51) {
+			w.gone(l)
+		}
+		w.wait(time.Hour)
+		w.wantLessons("51 at once")
 	})
 }
 

@@ -127,6 +127,7 @@ type Vanished struct {
 	Mailbox     string       `cbor:"2,keyasint"`
 	UIDValidity uint32       `cbor:"3,keyasint"`
 	UIDs        []uint32     `cbor:"4,keyasint"`
+	Unclear     bool         `cbor:"20,keyasint,omitempty"` // see ingest.Vanished
 }
 
 // Reached moves the position in one mailbox; see ingest.Cursor.

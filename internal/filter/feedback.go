@@ -11,18 +11,23 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// strangerWindow: a mark that appears on an unread message within this time of
-// its arrival was set by another program, not by the owner.
-const strangerWindow = 30 * time.Second
+// Another program that sets the mark is known by its companion keyword, or by its pace: it
+// marks what nobody opened within machinePace of the arrival, time and again. Each such mark
+// is a point for a program, each other that is seen live a point against; from manyHasty
+// points on, what comes at that pace is nobody's word. Until then every mark is the owner's.
+const (
+	machinePace = 3 * time.Second
+	manyHasty   = 10
+)
 
 // serverWindow: a message that appears among what is important within this time of its
 // arrival may have been put there by the server when it came. It is longer than an absence
-// may be that a source takes for none.
+// may be that a source takes for none. That decides on this message alone.
 const serverWindow = 15 * time.Minute
 
-// strangerMemory is how long after another program set a mark those are nobody's word
-// that appear while we are away: it may have set them too.
-const strangerMemory = 30 * 24 * time.Hour
+// strangerMemory is how long a program's pace is remembered after its last mark. Until then
+// marks that appear while we are away are nobody's word: it may have set them too.
+const strangerMemory = 7 * 24 * time.Hour
 
 func (e *Flagged) apply(f *Filter, r *Result) error {
 	box, ok := f.st.Boxes.Get(e.Place.Mailbox)
@@ -223,21 +228,40 @@ func (f *Filter) ownersMark(k store.MessageKey, m *store.Message, place Place, f
 		return false
 	}
 	a := &f.st.Account
-	twin := slices.ContainsFunc(came, ingest.IsCompanion)
-	switch {
-	case twin, f.stranger(m, now):
-		r.Strangers++
-		a.Strangers++
-		a.StrangerAt = a.Clock
-		if twin {
-			a.Twins++
-		}
-		return false
-	case with.away && a.StrangerAt != 0 && a.Clock <= a.StrangerAt.Add(strangerMemory):
-		return false // there is somebody else who may have set it
+	program := f.atMachinePace(m, now, with)
+	switch twin := slices.ContainsFunc(came, ingest.IsCompanion); {
+	case twin:
+		a.Twins++
+	case program:
+	default:
+		return !arrives || ingest.HasFlag(now, `\Seen`)
 	}
-	return true
+	r.Strangers++
+	a.Strangers++
+	a.StrangerAt = a.Clock
+	return false
 }
+
+// atMachinePace reports whether a mark that was just seen on m, with those flags now, must be
+// another program's by all that is known of its pace, and notes the pace of this one.
+func (f *Filter) atMachinePace(m *store.Message, now []string, with manner) bool {
+	a := &f.st.Account
+	quick := !ingest.HasFlag(now, `\Seen`) && a.Clock <= m.Arrived.Add(machinePace)
+	if a.Clock > a.HastyAt.Add(strangerMemory) {
+		a.Hasty = 0
+	}
+	switch {
+	case with.away: // nobody saw when
+	case quick:
+		a.Hasty, a.HastyAt = min(a.Hasty+1, 2*manyHasty), a.Clock
+	case a.Hasty > 0:
+		a.Hasty--
+	}
+	return (quick || with.away) && f.programKnown()
+}
+
+// programKnown reports whether another program that sets the mark is known by its pace.
+func (f *Filter) programKnown() bool { return f.st.Account.Hasty >= manyHasty }
 
 // withdraw takes back a pending label that this said: the owner did it and undid it
 // within the settle window. It reports whether there was one.
@@ -247,12 +271,6 @@ func withdraw(m *store.Message, what said) bool {
 	}
 	m.Pending = store.Pending{}
 	return true
-}
-
-// stranger reports whether a mark that was just seen on m must be another
-// program's: it is unread and has only just arrived.
-func (f *Filter) stranger(m *store.Message, flags []string) bool {
-	return !ingest.HasFlag(flags, `\Seen`) && f.st.Account.Clock <= m.Arrived.Add(strangerWindow)
 }
 
 // moved draws the lesson from a known message that appears, as e, in a folder of
@@ -367,6 +385,27 @@ func (f *Filter) leftJunk(k store.MessageKey, mailbox string) {
 		m.Role = uint8(f.role(where))
 	}
 	f.st.Messages.Put(string(k[:]), m)
+}
+
+// hear draws the lesson from a message that is gone from a place, as p says of it: the last
+// copy, gone unread, was thrown away for good. It waits as long as \Deleted does for another
+// copy to turn up.
+func (e *Vanished) hear(f *Filter, p store.Place, place Place, r *Result) error {
+	k := p.Message
+	if e.Unclear || ingest.HasFlag(p.Flags, `\Seen`) || Excluded(f.role(e.Mailbox)) || f.isLabel(e.Mailbox) || f.ledger.isCopy(k, place) {
+		return nil
+	}
+	if err := f.advance(e.At, r); err != nil {
+		return err
+	}
+	m, known := f.st.Messages.Get(string(k[:]))
+	what := said{label: model.Ordinary, source: store.SourceMoved, after: f.opts.Elsewhere}
+	if !known || m.Copies > 0 || m.Pending.Label == what.label {
+		return nil
+	}
+	err := f.label(k, &m, what, manner{}, r)
+	f.st.Messages.Put(string(k[:]), m)
+	return err
 }
 
 // minus returns what of canonical flags a is not in b.

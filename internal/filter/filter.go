@@ -347,7 +347,11 @@ func (e *Vanished) apply(f *Filter, r *Result) error {
 			if err := f.hearAnswer(p.Letter, e.At, manner{}, r); err != nil {
 				return err
 			}
-			if err := f.copyVanished(p.Message, Place{e.Mailbox, e.UIDValidity, uid}, e.At, r); err != nil {
+			place := Place{e.Mailbox, e.UIDValidity, uid}
+			if err := f.copyVanished(p.Message, place, e.At, r); err != nil {
+				return err
+			}
+			if err := e.hear(f, p, place, r); err != nil {
 				return err
 			}
 			r.Changed = true

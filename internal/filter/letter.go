@@ -137,7 +137,7 @@ func (f *Filter) answerOf(id store.ID, e *store.LedgerEntry) (answer model.Label
 		p, _ := f.st.Places.Get(key)
 		mailbox, _ := store.SplitPlaceKey(key)
 		// Another program may mark whatever arrives.
-		byProgram := !ingest.HasFlag(p.Flags, `\Seen`) && f.st.Account.Clock <= e.Intended.Add(strangerWindow)
+		byProgram := f.programKnown() && !ingest.HasFlag(p.Flags, `\Seen`) && f.st.Account.Clock <= e.Intended.Add(machinePace)
 		for _, flag := range p.Flags {
 			if flag == `\flagged` && !f.opts.isMark(flag) || (f.opts.isMark(flag) || flag == "$important") && !byProgram {
 				return model.Important, false

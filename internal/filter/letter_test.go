@@ -117,7 +117,12 @@ func TestALetterIsAnsweredByOneFlag(t *testing.T) {
 		{"it is read", func(a *acts) { a.w.flag(a.letter, `\Seen`) }, ""},
 		{"it is starred", func(a *acts) { a.w.flag(a.letter, `\Flagged`) }, "important by letter"},
 		{"it gets the mark", func(a *acts) { a.w.flag(a.letter, `\Seen`, "$Important") }, "important by letter"},
-		{"another program marks what arrives", func(a *acts) { a.w.now = a.w.now.Add(-time.Hour); a.w.flag(a.letter, "$Important") }, ""},
+		{"it gets the mark at once, unread", func(a *acts) { a.w.now = a.w.now.Add(-time.Hour); a.w.flag(a.letter, "$Important") }, "important by letter"},
+		{"another program marks what arrives", func(a *acts) {
+			a.w.f.st.Account.Hasty = manyHasty
+			a.w.now = a.w.now.Add(-time.Hour)
+			a.w.flag(a.letter, "$Important")
+		}, ""},
 		{"it is thrown away", func(a *acts) { a.w.move(a.letter, "Trash", `\Seen`) }, "ordinary by letter"},
 		{"it is deleted where there is no Trash", func(a *acts) { a.w.flag(a.letter, `\Deleted`) }, "ordinary by letter"},
 		{"it is called junk", func(a *acts) { a.w.move(a.letter, "Junk") }, "ordinary by letter"},

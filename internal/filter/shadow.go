@@ -245,7 +245,7 @@ func (f *Filter) Warnings() []string {
 	if why := f.silentLearning(); why != "" {
 		out = append(out, why)
 	}
-	if why := f.strangers(); why != "" {
+	if why := f.Strangers(); why != "" {
 		out = append(out, why)
 	}
 	if d, c := f.standing.Decisions, f.standing.Correspondents; f.opts.Shadow == ShadowAuto && a.Proven && d.F1() <= c.F1() && d.Precision() <= c.Precision() {
@@ -262,20 +262,24 @@ func (f *Filter) Warnings() []string {
 	return out
 }
 
-// strangers says in words that another program sets the mark, or did not long ago; ""
+// Strangers says in words that another program sets the mark, or did not long ago; ""
 // if none did.
-func (f *Filter) strangers() string {
+func (f *Filter) Strangers() string {
 	a := &f.st.Account
 	if a.Strangers == 0 || a.Clock > a.StrangerAt.Add(strangerMemory) {
 		return ""
 	}
-	who := "another program sets the same mark in this mailbox"
+	who, also := "another program sets the same mark in this mailbox", ""
 	switch {
 	case a.Twins == a.Strangers:
 		who = "another hinged sets the same mark in this mailbox"
 	case a.Twins > 0:
 		who = "another hinged and another program set the same mark in this mailbox"
 	}
-	return fmt.Sprintf("%s (%d so far, last on %s); hinged learns nothing from its marks, but you can't tell them from hinged's: choose another mark here, or switch one of the programs off",
-		who, a.Strangers, a.StrangerAt.Time().In(f.zone).Format("2 January 2006"))
+	day := func(at store.Moment) string { return at.Time().In(f.zone).Format("2 January 2006") }
+	if f.programKnown() {
+		also = ", nor, until " + day(a.HastyAt.Add(strangerMemory)) + ", from marks that appear while it isn't running"
+	}
+	return fmt.Sprintf("%s (%d so far, last on %s); hinged learns nothing from its marks%s, and you can't tell them from hinged's: choose another mark here, or switch one of the programs off",
+		who, a.Strangers, day(a.StrangerAt), also)
 }

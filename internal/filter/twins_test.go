@@ -3,6 +3,7 @@
 package filter
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +13,7 @@ import (
 )
 
 // TestAnotherHingedsMarkIsNobodysWord (R3): its companion tells, however the mark is
-// found; without one, it does while another program is known to set the mark.
+// found. A mark without one is the owner's.
 func TestAnotherHingedsMarkIsNobodysWord(t *testing.T) {
 	day := 24 * time.Hour
 	for _, c := range []struct {
@@ -49,23 +50,10 @@ func TestAnotherHingedsMarkIsNobodysWord(t *testing.T) {
 		{"no companion, no other program known", func(w *world, l letter) {
 			w.apply(&Flagged{At: w.moment(), Place: l.place, Flags: []string{"$important", `\seen`}, Away: true, ModSeq: 8})
 		}, []string{"important by mark"}, 0},
-		{"no companion, another program known for 30 days", func(w *world, l letter) {
+		{"no companion, another hinged known", func(w *world, l letter) {
 			other, _ := w.deliver("INBOX", mail("other@x", "a@example.com", owner, "other words"))
-			w.flag(other, "$Important")
-			w.wait(30 * day)
+			w.flag(other, "$Important", "$Hinged")
 			w.apply(&Flagged{At: w.moment(), Place: l.place, Flags: []string{"$important", `\seen`}, Away: true, ModSeq: 8})
-		}, nil, 1},
-		{"no companion, another program known for longer", func(w *world, l letter) {
-			other, _ := w.deliver("INBOX", mail("other@x", "a@example.com", owner, "other words"))
-			w.flag(other, "$Important")
-			w.now = w.now.Add(30*day + time.Millisecond)
-			w.apply(&Flagged{At: w.moment(), Place: l.place, Flags: []string{"$important", `\seen`}, Away: true, ModSeq: 8})
-		}, []string{"important by mark"}, 1},
-		{"no companion, another program known, seen live", func(w *world, l letter) {
-			other, _ := w.deliver("INBOX", mail("other@x", "a@example.com", owner, "other words"))
-			w.flag(other, "$Important")
-			w.wait(day)
-			w.flag(l, "$Important", `\Seen`)
 		}, []string{"important by mark"}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -83,40 +71,94 @@ func TestAnotherHingedsMarkIsNobodysWord(t *testing.T) {
 	}
 }
 
-// TestStatusWarnsOfAnotherProgram: for as long as it is news, and with its name where
-// the companion tells it.
-func TestStatusWarnsOfAnotherProgram(t *testing.T) {
-	w := newWorld(t, testOptions())
-	warned := func(of string) bool {
-		for _, line := range w.f.Warnings() {
-			if strings.HasPrefix(line, of) {
-				return true
+// paced has n unread messages get the mark so long after their arrival, one an hour.
+func (w *world) paced(name string, n int, after time.Duration, read ...string) {
+	w.t.Helper()
+	for i := range n {
+		w.wait(time.Hour)
+		l, _ := w.deliver("INBOX", mail(fmt.Sprint(name, i, "@x"), "a@example.com", owner, fmt.Sprint("words ", name, i)))
+		w.now = w.now.Add(after)
+		w.flag(l, append(read, "$Important")...)
+	}
+	w.wait(time.Hour)
+}
+
+// TestTheOwnerWhoIsQuickIsHeard: whoever marks unread mail within seconds is the owner, until
+// many marks at machine pace show a program. Then what comes at that pace, and while we are
+// away, is nobody's word, for a week after the last, or until the owner's marks outweigh it.
+func TestTheOwnerWhoIsQuickIsHeard(t *testing.T) {
+	const quick = machinePace
+	away := func(w *world) {
+		l, _ := w.deliver("INBOX", mail("away@x", "a@example.com", owner, "words away"))
+		w.wait(time.Hour)
+		w.apply(&Flagged{At: w.moment(), Place: l.place, Flags: []string{"$important"}, Away: true, ModSeq: 8})
+		w.wait(time.Hour)
+	}
+	known := func(w *world) { w.paced("known", 2*manyHasty, quick) }
+	for _, c := range []struct {
+		name              string
+		do                func(w *world)
+		heard, unheard    int
+		warned, warnsAway bool
+	}{
+		{"one at once", func(w *world) { w.paced("q", 1, 0); away(w) }, 2, 0, false, false},
+		{"many within half a minute", func(w *world) { w.paced("q", 30, quick+time.Millisecond); away(w) }, 31, 0, false, false},
+		{"many at once, read", func(w *world) { w.paced("q", 30, 0, `\Seen`); away(w) }, 31, 0, false, false},
+		{"as many at once as otherwise", func(w *world) {
+			for i := range 30 {
+				w.paced(fmt.Sprint("q", i), 1, 0)
+				w.paced(fmt.Sprint("o", i), 1, time.Minute)
 			}
-		}
-		return false
+			away(w)
+		}, 61, 0, false, false},
+		{"one short of many", func(w *world) { w.paced("q", manyHasty-1, quick); away(w) }, manyHasty, 0, false, false},
+		{"a program", func(w *world) { known(w); away(w) }, manyHasty - 1, manyHasty + 2, true, true},
+		{"a program, and a mark of the owner's", func(w *world) { known(w); w.paced("o", 1, time.Minute) }, manyHasty, manyHasty + 1, true, true},
+		{"a program that was switched off a week ago", func(w *world) { known(w); w.wait(strangerMemory); away(w) }, manyHasty, manyHasty + 1, false, false},
+		{"a program and the owner's marks after it", func(w *world) { known(w); w.paced("o", manyHasty+1, time.Minute); away(w) }, 2*manyHasty + 1, manyHasty + 1, true, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := testOptions()
+			o.SilenceDays = 0
+			w := newWorld(t, o)
+			// Nothing is marked by us, so that every mark is somebody else's.
+			o.Shadow = ShadowOn
+			w.apply(&Configured{At: w.moment(), Options: o})
+			c.do(w)
+			heard := 0
+			for _, l := range w.lessons {
+				if l.Source == store.SourceMark && l.Label > 0 {
+					heard++
+				}
+			}
+			if got := int(w.f.State().Account.Strangers); heard != c.heard || got != c.unheard {
+				t.Errorf("%d marks were learnt from and %d not, want %d and %d", heard, got, c.heard, c.unheard)
+			}
+			why := w.f.Strangers()
+			if strings.HasPrefix(why, "another program sets") != c.warned || strings.Contains(why, "while it isn't running") != c.warnsAway {
+				t.Errorf("warned of %q", why)
+			}
+		})
 	}
-	if warned("another") {
-		t.Error("warned before anything happened")
-	}
+}
+
+// TestStatusWarnsOfAnotherHinged: for as long as it is news.
+func TestStatusWarnsOfAnotherHinged(t *testing.T) {
+	w := newWorld(t, testOptions())
 	letters := w.many(2)
 	w.flag(letters[0], "$Important", "$Hinged")
-	if !warned("another hinged sets the same mark in this mailbox (1 so far, last on 2 March 2026)") {
-		t.Errorf("not warned of another hinged: %q", w.f.Warnings())
-	}
-	l, _ := w.deliver("INBOX", mail("s@x", "a@example.com", owner, "some words"))
-	w.flag(l, "$Important")
-	if !warned("another hinged and another program set the same mark in this mailbox (2 so far") {
-		t.Errorf("not warned of both: %q", w.f.Warnings())
+	if why := w.f.Strangers(); !strings.HasPrefix(why, "another hinged sets the same mark in this mailbox (1 so far, last on 2 March 2026)") {
+		t.Errorf("warned of %q", why)
 	}
 	w.now = w.now.Add(strangerMemory)
 	w.flag(letters[1], `\Seen`)
-	if !warned("another") {
+	if w.f.Strangers() == "" {
 		t.Error("not warned any more on the last day")
 	}
 	w.now = w.now.Add(time.Millisecond)
 	w.flag(letters[1])
-	if warned("another") {
-		t.Error("warned of what is long past")
+	if why := w.f.Strangers(); why != "" {
+		t.Errorf("warned of what is long past: %q", why)
 	}
 }
 
