@@ -25,6 +25,8 @@ type cluster struct {
 	dealing    sync.Mutex // held while partitions are dealt out
 	// mindful: nothing is to be forgotten, which takes old snapshots back at once.
 	mindful bool
+	// frequent: twice as many records are no mail.
+	frequent bool
 }
 
 // log is one partition.
