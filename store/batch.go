@@ -103,8 +103,11 @@ type Rewrite struct {
 	// Lessons are all that are still known, in order. Their numbers are given anew,
 	// from that of the oldest lesson kept on, without gaps.
 	Lessons []Lesson
-	// FromNothing: before the first of them nothing was learnt. Otherwise, what
-	// boltfile.Store.LessonBase returns was.
+	// Learner is what was learnt before the first of Lessons, which has the number First in
+	// the account's log; nil: what boltfile.Store.LessonBase returns was.
+	Learner *State
+	First   uint64
+	// FromNothing: before the first of them nothing was learnt.
 	FromNothing bool
 	// Scrub: nothing of what is taken out may stay in the file; see boltfile.Store.ScrubDue.
 	Scrub bool

@@ -43,6 +43,9 @@ type LogPosition struct {
 	// Next is the offset of the next record to read: what the accounts of the
 	// partition hold is what all records before it did, save those of Aside.
 	Next int64
+	// Epoch is that of the leader that took what was read last, plus 1; 0: not known. By it a
+	// log is told from one that lost records and has others under their offsets.
+	Epoch int32
 	// Partitions is how many partitions the topic had when this one was begun.
 	Partitions int32
 	// TopicID is the id of the topic (KIP-516), by which one that was deleted and

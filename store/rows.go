@@ -225,8 +225,23 @@ type Account struct {
 	// event.
 	Options []byte `cbor:"25,keyasint,omitempty"`
 
+	// Entries counts the entries of the journal, ever. What was learnt after the first
+	// Reach.Entries of them can be taken back; NextReach is what Reach will be when enough
+	// entries, or enough time, lie behind that.
+	Entries   uint64 `cbor:"100,keyasint,omitempty" digest:"-"`
+	Reach     Reach  `cbor:"101,keyasint,omitzero" digest:"-"`
+	NextReach Reach  `cbor:"102,keyasint,omitzero" digest:"-"`
+
 	SentDay   int32  `cbor:"23,keyasint,omitempty" digest:"-"` // day that SentToday counts; not in the digest
 	SentToday uint32 `cbor:"24,keyasint,omitempty" digest:"-"` // marks intended on that day; not in the digest
+}
+
+// Reach is how far back something can be taken back: to where so many journal entries had
+// been applied, by when the account's clock stood at Clock. It moves with events alone, so
+// whether a request can be carried out does not depend on when anything was committed.
+type Reach struct {
+	Entries uint64 `cbor:"1,keyasint,omitempty"`
+	Clock   Moment `cbor:"2,keyasint,omitempty"`
 }
 
 // Sender is what the account remembers of one address, from earlier mail only.

@@ -230,10 +230,13 @@ func seed(ts *testscript.TestScript, neg bool, args []string) {
 	var seconds atomic.Int64
 	o.Now = func() time.Time { return time.Date(2024, 3, 1, 0, 0, int(seconds.Load()), 0, time.UTC) }
 	s := &scripted{done: make(chan struct{}), how: how, seconds: &seconds}
-	if how == "short" {
+	if how == "short" { // the store lets go, and so does the account
 		o.Store.CheckpointEvery, o.Store.JournalCap = 2, 20
 	}
 	for i := range o.Accounts {
+		if how == "short" {
+			o.Accounts[i].Filter.Limits.Journal = 20
+		}
 		o.Accounts[i].NewSource = func([]ingest.Known) (ingest.Source, error) { return s, nil }
 	}
 	d, err := daemon.New(o)

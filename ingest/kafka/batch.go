@@ -42,6 +42,7 @@ type batch struct {
 	time          int64 // of the first record, Unix milliseconds
 	maxTime       int64 // the greatest, and that of every record if appendTime
 	producer      int64
+	epoch         int32 // of the leader that took it
 	attributes    int16
 	left          int32 // records not read yet
 	r             *bufio.Reader
@@ -119,6 +120,7 @@ func openBatch(data []byte, d *decoders) (*batch, error) {
 		attributes:    int16(binary.BigEndian.Uint16(data[21:])),
 		time:          int64(binary.BigEndian.Uint64(data[27:])),
 		maxTime:       int64(binary.BigEndian.Uint64(data[35:])),
+		epoch:         int32(binary.BigEndian.Uint32(data[12:])) + 1,
 		producer:      int64(binary.BigEndian.Uint64(data[43:])),
 		left:          int32(binary.BigEndian.Uint32(data[57:])),
 		close:         func() {},

@@ -20,6 +20,8 @@ type Batch struct {
 	Records []Record
 	// Next is the offset at which reading goes on, behind all that was passed over.
 	Next int64
+	// Epoch is of the leader that took the last batch before Next; 0 if none was passed.
+	Epoch int32
 	// Markers counts the control markers of transactions that were passed over.
 	Markers int
 	// Aborted counts the records of aborted transactions that were passed over.
@@ -38,6 +40,7 @@ type PartitionReader struct {
 	id        TopicID // zero: whatever topic has the name
 	partition int32
 	position  int64 // of the next record that is not handed on
+	epoch     int32 // of the last batch before that, in this answer
 	fetched   []byte
 	current   *batch // nil: the next one is in fetched
 	decoders  decoders
@@ -76,6 +79,7 @@ func (r *PartitionReader) Next(ctx context.Context, most, bytes int) (Batch, err
 	}
 	out := Batch{}
 	err := r.take(ctx, most, int64(bytes), &out)
+	out.Epoch = r.epoch
 	out.Next, out.First, out.End, out.High = r.position, r.first, r.end, r.high
 	if err != nil {
 		r.drop()
@@ -198,7 +202,7 @@ func (r *PartitionReader) take(ctx context.Context, most int, bytes int64, out *
 		if rec.Offset < r.position {
 			continue // a broker sends whole batches
 		}
-		rec.Partition = r.partition
+		rec.Partition, rec.Epoch = r.partition, b.epoch
 		r.position = rec.Offset + 1
 		bytes -= int64(rec.size())
 		out.Records = append(out.Records, rec)
@@ -223,6 +227,9 @@ func (r *PartitionReader) open(out *Batch) (more bool, err error) {
 	for len(r.aborted) > 0 && r.aborted[0].first <= b.last {
 		r.lost[r.aborted[0].producer] = true
 		r.aborted = r.aborted[1:]
+	}
+	if b.last >= r.position {
+		r.epoch = b.epoch
 	}
 	switch {
 	case b.last < r.position:

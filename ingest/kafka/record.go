@@ -21,6 +21,7 @@ const ByKey int32 = -1
 type Record struct {
 	Partition int32 // ByKey when produced: Partition of its key
 	Offset    int64 // when read; ignored when produced
+	Epoch     int32 // when read: of the leader that took it; see Client.EpochEnd
 	// Time is the timestamp, in whole milliseconds. The zero time when produced
 	// means the moment at which it is sent.
 	Time time.Time

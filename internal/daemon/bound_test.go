@@ -180,7 +180,7 @@ func TestTheCeilingHoldsFromACheckpointAndWithWeightsGivenUp(t *testing.T) {
 	testkit.Computes(t)
 	for _, kind := range model.Kinds() {
 		o := testOptions()
-		o.Learner.Kind, o.Limits.Weights = kind, 100
+		o.Learner.Kind, o.Limits.Weights, o.Limits.Journal = kind, 100, 20
 		d, stop := open(t, t.TempDir(), o, boltfile.Options{JournalCap: 20, CheckpointEvery: 5})
 		trimmed, displaced := false, false
 		for round := range 5 {
@@ -208,7 +208,7 @@ func TestTheCeilingHoldsFromACheckpointAndWithWeightsGivenUp(t *testing.T) {
 func TestTheCeilingOfTheDualLearner(t *testing.T) {
 	for _, rules := range [][]filter.Rule{nil, {{Match: "from:boss@example.com", Label: model.Important}}} {
 		o := testOptions()
-		o.Dual.Window, o.Dual.Steps, o.Dual.Bold, o.Rules = 12, 3, 1, rules
+		o.Dual.Window, o.Dual.Steps, o.Dual.Bold, o.Rules, o.Limits.Journal = 12, 3, 1, rules, 40
 		d, stop := open(t, t.TempDir(), o, boltfile.Options{JournalCap: 40, CheckpointEvery: 5})
 		trimmed, backs, useful := false, 0, false
 		fresh := func() ceiling.Bound {

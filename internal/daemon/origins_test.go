@@ -30,7 +30,7 @@ func TestAScoreComesFromLessons(t *testing.T) {
 		"perceptron":                      {set: func(o *filter.Options) { o.Learner.Kind = model.KindPerceptron }},
 		"margin":                          {set: func(o *filter.Options) { o.Learner.Kind, o.Learner.Margin = model.KindMargin, 0.5 }},
 		"passive-aggressive":              {set: func(o *filter.Options) { o.Learner.Kind = model.KindPassiveAggressive }},
-		"perceptron, with a log that ran": {set: func(o *filter.Options) { o.Learner.Kind = model.KindPerceptron }, store: boltfile.Options{JournalCap: 20, CheckpointEvery: 5}, older: true},
+		"perceptron, with a log that ran": {set: func(o *filter.Options) { o.Learner.Kind, o.Limits.Journal = model.KindPerceptron, 20 }, store: boltfile.Options{JournalCap: 20, CheckpointEvery: 5}, older: true},
 		"weights given up": {set: func(o *filter.Options) {
 			o.Learner.Kind, o.Limits.Weights = model.KindPassiveAggressive, 100
 		}, older: true},

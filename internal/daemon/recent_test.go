@@ -415,7 +415,7 @@ func TestASearchStopsAndGoesOn(t *testing.T) {
 // answers say from when they count.
 func TestWhatIsForgottenIsNotCounted(t *testing.T) {
 	o := testOptions()
-	o.Limits.Messages, o.Dual.Bold, o.Dual.Window = 100, 1, 50 // messages of the window stay
+	o.Limits.Journal, o.Limits.Messages, o.Dual.Bold, o.Dual.Window = 20, 100, 1, 50 // messages of the window stay
 	d, stop := open(t, t.TempDir(), o, boltfile.Options{JournalCap: 20, CheckpointEvery: 5})
 	defer stop()
 	lessons(t, d, 0, 120)

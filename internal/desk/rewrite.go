@@ -46,7 +46,7 @@ func send(ctx context.Context, to Sender, events ...kafka.Event) error {
 // rewrite applies an event that goes over the past, or only says what that would do.
 func (d *Desk) rewrite(ctx context.Context, e filter.RewriteRequest, dry bool) (filter.Rewritten, error) {
 	if dry {
-		return d.Filter.Foresee(e, writer.NewPast(ctx, d.Past.Store, d.Account))
+		return d.Filter.Foresee(e, writer.NewPast(ctx, d.Past.Store, d.Account, d.Filter.State()))
 	}
 	return d.Rewrite(e)
 }

@@ -17,6 +17,7 @@
 package filter
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -240,7 +241,25 @@ func (f *Filter) Apply(e Event) (Result, error) {
 		return r, fmt.Errorf("applying %T: %w", e, err)
 	}
 	r.Marks = append(r.Marks, f.ledger.requestFresh()...)
+	if r.Changed {
+		f.entered()
+	}
 	return r, nil
+}
+
+// journalEntries is how many journal entries lie at least behind what can be taken back,
+// once there were so many, unless Limits.Journal says otherwise.
+const journalEntries = 50_000
+
+// entered counts an entry of the journal, and has what can be taken back begin later once
+// enough lies behind that: Limits.Journal entries, or a quarter of Limits.Keep.
+func (f *Filter) entered() {
+	a, l := &f.st.Account, &f.opts.Limits
+	a.Entries++
+	many := a.Entries-a.NextReach.Entries >= uint64(cmp.Or(l.Journal, journalEntries))
+	if many || l.Keep > 0 && a.Clock >= a.NextReach.Clock.Add(l.Keep/4) {
+		a.Reach, a.NextReach = a.NextReach, store.Reach{Entries: a.Entries, Clock: a.Clock}
+	}
 }
 
 func (e *Configured) apply(f *Filter, r *Result) error {

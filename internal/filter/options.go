@@ -136,6 +136,9 @@ type Limits struct {
 	// Keep is how long messages and the history are remembered by the account's clock;
 	// 0: for ever.
 	Keep time.Duration `cbor:"9,keyasint,omitempty"`
+	// Journal is how many journal entries lie at least behind what can be taken back, once
+	// there were so many and Keep does not end it before; 0: 50,000.
+	Journal int `cbor:"10,keyasint,omitempty"`
 }
 
 // Kernel makes the learner one over supports. The zero value leaves it linear.
@@ -264,8 +267,8 @@ func (l Limits) validate(bad func(format string, args ...any)) {
 	if n := min(l.Senders, l.Threads, l.IDs, l.Messages, l.Weights, l.Ledger, l.Refusals, l.Early); n < 100 {
 		bad("a limit is %d; every limit must be at least 100", n)
 	}
-	if l.Keep < 0 {
-		bad("mail is kept for %v; it must be 0 (for ever) or more", l.Keep)
+	if l.Keep < 0 || l.Journal < 0 {
+		bad("mail is kept for %v, and %d journal entries; both must be 0 or more", l.Keep, l.Journal)
 	}
 }
 

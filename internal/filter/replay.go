@@ -27,26 +27,33 @@ type ReplayVectors interface {
 //
 // entries yields an error when the journal itself cannot be read.
 func Replay(base *store.State, entries iter.Seq2[store.JournalEntry, error], v ReplayVectors) (*Filter, error) {
-	f, err := New(base, v)
-	if err != nil {
-		return nil, err
+	f, _, err := ReplayCounted(base, entries, v)
+	return f, err
+}
+
+// ReplayCounted is Replay that counts the lessons learnt.
+func ReplayCounted(base *store.State, entries iter.Seq2[store.JournalEntry, error], v ReplayVectors) (f *Filter, lessons int, err error) {
+	if f, err = New(base, v); err != nil {
+		return nil, 0, err
 	}
 	for entry, err := range entries {
 		if err != nil {
-			return nil, fmt.Errorf("reading the journal: %w", err)
+			return nil, 0, fmt.Errorf("reading the journal: %w", err)
 		}
 		e, err := Decode(entry.Data)
 		if err != nil {
-			return nil, fmt.Errorf("journal entry %d: %w", entry.Seq, err)
+			return nil, 0, fmt.Errorf("journal entry %d: %w", entry.Seq, err)
 		}
 		if err := thaw(e, v); err != nil {
-			return nil, fmt.Errorf("journal entry %d: %w", entry.Seq, err)
+			return nil, 0, fmt.Errorf("journal entry %d: %w", entry.Seq, err)
 		}
-		if _, err := f.Apply(e); err != nil {
-			return nil, fmt.Errorf("journal entry %d: %w", entry.Seq, err)
+		r, err := f.Apply(e)
+		if err != nil {
+			return nil, 0, fmt.Errorf("journal entry %d: %w", entry.Seq, err)
 		}
+		lessons += len(r.Lessons)
 	}
-	return f, nil
+	return f, lessons, nil
 }
 
 // thaw gives an event that brought a message the features that were frozen then.

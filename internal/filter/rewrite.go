@@ -22,8 +22,8 @@ type UnlearnRequested struct {
 // Past is what an account has learnt, as committed: what was learnt is taken back
 // by learning all else once more.
 type Past interface {
-	// Learner returns the state before the first of Lessons, as far as learning is
-	// concerned. The caller owns it.
+	// Learner returns the state at Account.Reach, which is before the first of Lessons, as
+	// far as learning is concerned. The caller owns it. It is called before Lessons.
 	Learner() (*store.State, error)
 	// Lessons yields what was learnt since, in order.
 	Lessons() iter.Seq2[store.Lesson, error]
@@ -343,6 +343,10 @@ func (w *rewriting) finish() {
 	a.RuledSince = min(a.RuledSince, w.before)
 	a.Labels, a.LastLesson = was.Labels, was.LastLesson
 	a.Awaited = a.Clock
+	if w.fromNothing() {
+		a.Reach = store.Reach{}
+	}
+	a.NextReach = store.Reach{Entries: a.Entries, Clock: a.Clock} // the journal begins anew here
 	f.st.Recent.Empty()
 	for i, s := range w.scores {
 		f.st.Recent.Put(slotOf(a.Scores+uint64(i)-uint64(len(w.scores))), s)

@@ -31,6 +31,7 @@ type asides struct {
 	all     map[string]*store.Aside // set aside, by key
 	behind  int64                   // where the second reader's records begin that the writer has not come to
 	front   int64                   // what the writer has reached; the second reader stays behind that
+	epoch   int32                   // of the leader that took what is before front
 	wake    chan struct{}           // closed when all or front changes; nil: nobody waits for it
 }
 
@@ -42,7 +43,7 @@ type passed struct {
 }
 
 func newAsides(limit int, at store.LogPosition) *asides {
-	a := &asides{limit: limit, waiting: map[string]int{}, passing: map[string]int{}, all: map[string]*store.Aside{}, behind: at.Behind, front: at.Next}
+	a := &asides{limit: limit, waiting: map[string]int{}, passing: map[string]int{}, all: map[string]*store.Aside{}, behind: at.Behind, front: at.Next, epoch: at.Epoch}
 	for _, one := range at.Aside {
 		a.all[strings.TrimPrefix(one.Account, kafka.AccountPrefix)] = &one
 	}
@@ -106,6 +107,9 @@ func (a *asides) reach(it *item) (aside bool) {
 		}
 	}
 	a.front = it.next
+	if it.epoch > 0 {
+		a.epoch = it.epoch
+	}
 	a.stir()
 	return aside
 }
@@ -154,7 +158,7 @@ func (a *asides) catchUp(it *item) error {
 func (a *asides) position() store.LogPosition {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	at := store.LogPosition{Next: a.front}
+	at := store.LogPosition{Next: a.front, Epoch: a.epoch}
 	for _, key := range slices.Sorted(maps.Keys(a.all)) {
 		at.Aside = append(at.Aside, *a.all[key])
 	}

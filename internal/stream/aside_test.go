@@ -149,16 +149,18 @@ func TestKilledWhileAccountsAreBehindItComesToTheSame(t *testing.T) {
 			t.Parallel()
 			c := newCluster(2)
 			flood(c, seed, 5, 15, 25)
+			c.frequent = true
 			fill(c, seed, 9, 150)
 			flood(c, seed+1000, 5, 10, 40)
-			want, twin := undisturbed(t, c)
+			want, twin := undisturbed(t, c, forgetful)
 			own := newCluster(2)
 			own.topics[testTopics.Input] = c.topics[testTopics.Input]
 			rng := rand.New(rand.NewPCG(seed, 3))
 			p := newProcess(t, own)
+			p.journalCap, p.checkpointEvery = 5, 2
 			var dead atomic.Bool
 			kills, behind := 0, 0
-			slow := func(o *Options) { small(o); o.AccountLimit = 1 + rng.IntN(8) }
+			slow := func(o *Options) { small(o); forgetful(o); o.AccountLimit = 1 + rng.IntN(8) }
 			p.flaky(rng, &dead)
 			p.start(slow)
 			eventually(t, func() error {

@@ -18,6 +18,7 @@ type Broker interface {
 	TopicID(ctx context.Context, topic string) (kafka.TopicID, error)
 	Watermarks(ctx context.Context, topic string) ([]kafka.Watermark, error)
 	Timestamp(ctx context.Context, topic string, partition int32, offset int64) (time.Time, error)
+	EpochEnd(ctx context.Context, topic string, partition, epoch int32) (int64, error)
 	CommittedOffsets(ctx context.Context) (map[int32]int64, error)
 	CommitOffsets(ctx context.Context, g kafka.Generation, next map[int32]int64) error
 	Produce(ctx context.Context, topic string, records []kafka.Record) ([]int64, error)

@@ -42,8 +42,9 @@ func TestThreeProcessesKilledAtRandomComeToTheSame(t *testing.T) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			t.Parallel()
 			c := newCluster(6)
+			c.frequent = true
 			fill(c, seed, 20, 400)
-			want, twin := undisturbed(t, c)
+			want, twin := undisturbed(t, c, forgetful)
 			own := newCluster(6)
 			own.topics[testTopics.Input] = c.topics[testTopics.Input]
 			rng := rand.New(rand.NewPCG(seed, 2))
@@ -52,7 +53,8 @@ func TestThreeProcessesKilledAtRandomComeToTheSame(t *testing.T) {
 			for i := range 3 {
 				p := newProcess(t, own)
 				p.flaky(rng, &dead[i])
-				p.start(small)
+				p.journalCap, p.checkpointEvery = 1+rng.IntN(20), 1+rng.IntN(5)
+				p.start(small, forgetful)
 				all = append(all, p)
 			}
 			kills := 0
@@ -66,7 +68,7 @@ func TestThreeProcessesKilledAtRandomComeToTheSame(t *testing.T) {
 						if kills < 12 {
 							p.flaky(rng, &dead[i])
 						}
-						p.start(small)
+						p.start(small, forgetful)
 					}
 				}
 				return caughtUp(own, all...)

@@ -191,17 +191,17 @@ func (in *intake) put(ctx context.Context, b kafka.Batch) error {
 		if in.asides.passes(&r, &since) {
 			continue
 		}
-		it := &item{record: r, next: r.Offset + 1, size: sizeOf(&r), passed: since}
+		it := &item{record: r, next: r.Offset + 1, epoch: r.Epoch, size: sizeOf(&r), passed: since}
 		since = nil
 		if told = i == len(b.Records)-1; told {
-			it.next, it.markers, it.aborted = b.Next, b.Markers, b.Aborted
+			it.next, it.epoch, it.markers, it.aborted = b.Next, b.Epoch, b.Markers, b.Aborted
 		}
 		if err := in.hand(ctx, it); err != nil {
 			return err
 		}
 	}
 	if !told && (len(b.Records) > 0 || b.Markers+b.Aborted > 0) {
-		return in.hand(ctx, &item{empty: true, next: b.Next, markers: b.Markers, aborted: b.Aborted, size: overhead, passed: since})
+		return in.hand(ctx, &item{empty: true, next: b.Next, epoch: b.Epoch, markers: b.Markers, aborted: b.Aborted, size: overhead, passed: since})
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 type item struct {
 	record kafka.Record
 	next   int64 // the position once this is done
+	epoch  int32 // of the leader that took what is before that; 0: not known
 	empty  bool  // there is no record: what was there was passed over
 	size   int64 // bytes that it holds
 	of     *intake

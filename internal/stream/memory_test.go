@@ -25,6 +25,8 @@ type cluster struct {
 	dealing    sync.Mutex // held while partitions are dealt out
 	// mindful: nothing is to be forgotten, which takes old snapshots back at once.
 	mindful bool
+	// frequent: twice as many records are no mail.
+	frequent bool
 }
 
 // log is one partition.
@@ -35,6 +37,17 @@ type log struct {
 	end     int64
 	markers map[int64]bool // offsets that a control marker takes
 	open    int64          // offset at which an open transaction begins; 0: there is none
+	leaders []int64        // where each leader after the first began
+}
+
+// epoch is of the leader that took what is at an offset.
+func (l *log) epoch(offset int64) int32 {
+	for i, began := range slices.Backward(l.leaders) {
+		if began <= offset {
+			return int32(i) + 2
+		}
+	}
+	return 1
 }
 
 // stable is the last stable offset.
@@ -122,6 +135,7 @@ func (c *cluster) lose(topic string, partition int, end int64) {
 	defer c.mu.Unlock()
 	l := c.topics[topic][partition]
 	l.end = end
+	l.leaders = append(l.leaders, end)
 	l.records = slices.DeleteFunc(l.records, func(r kafka.Record) bool { return r.Offset >= end })
 }
 
@@ -285,6 +299,13 @@ func (b *broker) Timestamp(_ context.Context, topic string, partition int32, off
 	return time.Time{}, nil
 }
 
+func (b *broker) EpochEnd(_ context.Context, topic string, partition, epoch int32) (int64, error) {
+	b.c.mu.Lock()
+	defer b.c.mu.Unlock()
+	l := b.c.topics[topic][partition]
+	return slices.Min(slices.Concat(l.leaders[epoch-1:], []int64{l.end})), nil
+}
+
 func (b *broker) CommittedOffsets(context.Context) (map[int32]int64, error) {
 	b.c.mu.Lock()
 	defer b.c.mu.Unlock()
@@ -379,6 +400,7 @@ func (r *memoryReader) take(most, bytes int) (kafka.Batch, error) {
 	i, _ := slices.BinarySearchFunc(l.records, r.at, func(rec kafka.Record, at int64) int { return cmp.Compare(rec.Offset, at) })
 	for ; i < len(l.records) && l.records[i].Offset < l.stable() && len(b.Records) < most && bytes > 0; i++ {
 		b.Records = append(b.Records, l.records[i])
+		b.Records[len(b.Records)-1].Epoch = l.epoch(l.records[i].Offset)
 		bytes -= len(l.records[i].Value)
 	}
 	from := r.at
@@ -391,7 +413,9 @@ func (r *memoryReader) take(most, bytes int) (kafka.Batch, error) {
 			b.Markers++
 		}
 	}
-	b.Next = r.at
+	if b.Next = r.at; b.Next > from {
+		b.Epoch = l.epoch(b.Next - 1)
+	}
 	return b, nil
 }
 

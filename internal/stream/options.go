@@ -19,6 +19,10 @@ import (
 // streamMark is the mark that the ledger says a reader of decisions sets.
 const streamMark = "$Important"
 
+// journalEntries is how many journal entries lie at least behind what can be taken back of an
+// account: there may be a hundred thousand.
+const journalEntries = 5000
+
 // Options of New. Of a field that is zero, the default is used.
 type Options struct {
 	Broker Broker          // required; the caller closes it
@@ -113,6 +117,7 @@ func (o Options) withDefaults() Options {
 	if o.Pause == nil {
 		o.Pause = pause
 	}
+	orDefault(&o.Filter.Limits.Journal, journalEntries)
 	o.Filter.Marks = []string{streamMark}
 	o.Filter.Featurize.Owner = nil
 	return o

@@ -178,7 +178,10 @@ func (p *partition) read(ctx context.Context, at int64) (ended func() error) {
 	}
 	errs := make([]error, 2)
 	var readers sync.WaitGroup
-	readers.Go(func() { errs[0] = p.intake.run(ctx, how(&p.state.readingProblem), open(at)) })
+	front := p.asides.position()
+	readers.Go(func() {
+		errs[0] = p.intake.run(ctx, how(&p.state.readingProblem), &continuous{Reader: open(at), b: p.e.o.Broker, id: p.id, at: at, epoch: front.Epoch})
+	})
 	readers.Go(func() { errs[1] = p.behind.again(ctx, how(&p.state.behindProblem), open) })
 	return func() error {
 		stop()

@@ -25,7 +25,7 @@ func (p *partition) awaitRecovery(ctx context.Context, why error) bool {
 		<-ctx.Done()
 		return false
 	}
-	p.noteCut(ctx)
+	p.noteCut(ctx, why)
 	saved := lost(why) // then it can't be told whether what is here is whole
 	for n := 1; wait(ctx, min(p.e.o.Pause(n), recoveryEvery)) == nil; n++ {
 		if !saved {
@@ -47,11 +47,12 @@ func (p *partition) awaitRecovery(ctx context.Context, why error) bool {
 	return false
 }
 
-// noteCut notes durably that the log of the input ends below our position, if it does: it
-// lost records, and must not be read on from there once others have their offsets.
-func (p *partition) noteCut(ctx context.Context) {
+// noteCut notes durably that the log of the input ends below our position, if it does, or did
+// by the reason that we stopped: it lost records, and must not be read on from there once others
+// have their offsets.
+func (p *partition) noteCut(ctx context.Context, why error) {
 	for n := 1; ctx.Err() == nil; n++ {
-		err := p.tryNoteCut(ctx)
+		err := p.tryNoteCut(ctx, why)
 		if err == nil {
 			return
 		}
@@ -62,16 +63,20 @@ func (p *partition) noteCut(ctx context.Context) {
 	}
 }
 
-func (p *partition) tryNoteCut(ctx context.Context) error {
+func (p *partition) tryNoteCut(ctx context.Context, why error) error {
 	info, ok, err := p.e.o.Store.PartitionInfo(p.id)
 	if err != nil || !ok || info.Stopped {
 		return err
 	}
 	topic, log, _, err := inputLog(ctx, p.e.o.Broker, p.id)
-	if err != nil || !sameLog(topic, info.TopicID) || info.Next <= log.End {
+	end := log.End
+	if lost := (*kafka.OffsetError)(nil); errors.As(why, &lost) {
+		end = min(end, lost.End) // it may have grown again
+	}
+	if err != nil || !sameLog(topic, info.TopicID) || info.Next <= end {
 		return err
 	}
-	return p.e.o.Store.StopPartition(p.id, log.End)
+	return p.e.o.Store.StopPartition(p.id, end)
 }
 
 // preserve makes a last snapshot of a partition that stopped, unless there is one that

@@ -47,6 +47,9 @@ type process struct {
 	broker *broker
 	path   string
 	hooks  boltfile.Hooks // of the store
+	// how often the store makes checkpoints, and how much it keeps before them; 0: as it does
+	checkpointEvery, journalCap int
+
 	store  *boltfile.Store
 	engine *Engine
 	cancel context.CancelFunc
@@ -66,7 +69,9 @@ func newProcess(t *testing.T, c *cluster) *process {
 func (p *process) start(tunes ...tune) {
 	p.t.Helper()
 	var err error
-	if p.store, err = boltfile.Open(p.path, boltfile.Options{NoSync: true, LockTimeout: time.Minute, Hooks: p.hooks}); err != nil {
+	if p.store, err = boltfile.Open(p.path, boltfile.Options{
+		NoSync: true, LockTimeout: time.Minute, Hooks: p.hooks, CheckpointEvery: p.checkpointEvery, JournalCap: p.journalCap,
+	}); err != nil {
 		p.t.Fatal(err)
 	}
 	o := Options{
@@ -280,6 +285,9 @@ func fill(c *cluster, seed uint64, accounts, messages int) {
 			c.put(testTopics.Input, kafka.Encode(e, account, fmt.Sprint(n), "test", at))
 		}
 		what := rng.IntN(60)
+		if c.frequent {
+			what /= 2
+		}
 		if c.mindful && what >= 4 {
 			continue
 		}
@@ -292,6 +300,8 @@ func fill(c *cluster, seed uint64, accounts, messages int) {
 			event(kafka.Forget{Sender: fmt.Sprintf("sender%d@example.net", rng.IntN(5))})
 		case 7:
 			event(kafka.Forget{Before: at.Add(-time.Duration(200+rng.IntN(300)) * time.Second)})
+		case 8:
+			event(kafka.Rules{Rules: []kafka.Rule{{Match: "subject:" + []string{"plan", "lunch"}[n%2], Important: n%3 > 0}}})
 		case 0:
 			r := feedbackRecord(account, about(n), label, "mark", at)
 			r.Value = []byte(`{"message":`)
@@ -310,14 +320,14 @@ func fill(c *cluster, seed uint64, accounts, messages int) {
 
 // undisturbed returns the digests that one engine comes to which nothing disturbs.
 // It reads the cluster's input and writes to one of its own.
-func undisturbed(t *testing.T, c *cluster) (map[string]string, *cluster) {
+func undisturbed(t *testing.T, c *cluster, tunes ...tune) (map[string]string, *cluster) {
 	t.Helper()
 	own := newCluster(len(c.marks(testTopics.Input)))
 	c.mu.Lock()
 	own.topics[testTopics.Input] = c.topics[testTopics.Input]
 	c.mu.Unlock()
 	p := newProcess(t, own)
-	p.start(func(o *Options) { o.AccountLimit = -1 })
+	p.start(append(tunes, func(o *Options) { o.AccountLimit = -1 })...)
 	eventually(t, func() error { return caughtUp(own, p) })
 	d := digests(t, p.store)
 	p.stop()
@@ -442,6 +452,12 @@ func plain(t *testing.T, c *cluster) map[string]string {
 			apply(&filter.Arrived{At: at, Meta: filter.NewMeta(m), Message: m})
 		case kafka.Feedback:
 			apply(&filter.Labelled{At: at, Waits: true, Label: label(event.Important), Source: sources[event.Source], ID: filter.IDOf(event.Message.MessageID)})
+		case kafka.Rules:
+			e, refused := ruled(at, event)
+			if refused != nil {
+				t.Fatal(refused)
+			}
+			apply(e)
 		case kafka.Unlearn:
 			rewrite(&filter.UnlearnRequested{At: at, Since: store.MomentOf(event.Since)})
 		case kafka.Forget:

@@ -37,6 +37,7 @@ func lifeOptions() filter.Options {
 	o.Featurize.Owner = []string{"owner@example.org"}
 	o.Shadow = filter.ShadowOff
 	o.MarkWithin = 0
+	o.Limits.Journal = 600
 	return o
 }
 

@@ -3,6 +3,7 @@
 package writer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -15,27 +16,60 @@ import (
 // ErrDirty is returned by Rewrite while there is something to commit.
 var ErrDirty = errors.New("what was applied before is not committed yet")
 
-// past is what an account in a store has learnt. It implements filter.Past.
+// past is what an account in a store has learnt since a moment of its own, wherever the
+// store's base lies by then. It implements filter.Past.
 type past struct {
 	ctx     context.Context // of one Rewrite
 	store   *boltfile.Store
 	account string
+	reach   uint64       // so many journal entries come before
+	learner *store.State // a copy of what Learner returned; nil: of what the store has
+	first   uint64       // number of the first lesson after it; 0: the first that the store has
 }
 
-// NewPast returns what an account has learnt, as committed. Nothing more of it is learnt anew
-// when ctx is done.
-func NewPast(ctx context.Context, s *boltfile.Store, account string) filter.Past {
-	return past{ctx, s, account}
+// NewPast returns what an account whose state is now has learnt, as committed. Nothing more of
+// it is learnt anew when ctx is done.
+func NewPast(ctx context.Context, s *boltfile.Store, account string, now *store.State) filter.Past {
+	return &past{ctx: ctx, store: s, account: account, reach: now.Account.Reach.Entries}
 }
 
 // Learner implements filter.Past.
-func (p past) Learner() (*store.State, error) { return p.store.LessonBase(p.account) }
+func (p *past) Learner() (*store.State, error) {
+	base, next, err := p.store.Base(p.account)
+	if err != nil {
+		return nil, err
+	}
+	if next > p.reach+1 {
+		return p.store.LessonBase(p.account) // a Rewrite came since, and kept that
+	}
+	lesson := base.LessonNext()
+	f, lessons, err := filter.ReplayCounted(base, p.entries(next), NewReplayVectors(p.store, p.account))
+	if err != nil {
+		return nil, err
+	}
+	p.first, p.learner = lesson+uint64(lessons), f.State().Learner()
+	return f.State(), nil
+}
+
+// entries yields the journal entries from next to reach.
+func (p *past) entries(next uint64) iter.Seq2[store.JournalEntry, error] {
+	return func(yield func(store.JournalEntry, error) bool) {
+		if next > p.reach {
+			return
+		}
+		for entry, err := range p.store.Journal(p.account, next) {
+			if !yield(entry, cmp.Or(err, p.ctx.Err())) || entry.Seq >= p.reach {
+				return
+			}
+		}
+	}
+}
 
 // Lessons implements filter.Past.
-func (p past) Lessons() iter.Seq2[store.Lesson, error] { return p.store.Lessons(p.account, 0) }
+func (p *past) Lessons() iter.Seq2[store.Lesson, error] { return p.store.Lessons(p.account, p.first) }
 
 // Interrupted implements filter.Past.
-func (p past) Interrupted() error { return p.ctx.Err() }
+func (p *past) Interrupted() error { return p.ctx.Err() }
 
 // Rewrite gives an event that rewrites the past to the filter, and what it led to
 // to commit, which makes it durable with store.Rewrite or RewritePartition.
@@ -48,10 +82,12 @@ func (w *Writer) Rewrite(ctx context.Context, e filter.RewriteRequest, commit fu
 	if w.Dirty() {
 		return r, false, ErrDirty
 	}
-	r, err = w.filter.Rewrite(e, NewPast(ctx, w.vectors.store, w.vectors.account))
+	p := NewPast(ctx, w.vectors.store, w.vectors.account, w.filter.State()).(*past)
+	r, err = w.filter.Rewrite(e, p)
 	if err != nil || !r.Changed {
 		return r, false, err
 	}
+	r.Rewrite.Learner, r.Rewrite.First = p.learner, p.first
 	if err = commit(w.filter.State(), r.Rewrite); err == nil {
 		return r, false, nil
 	}

@@ -39,7 +39,7 @@ const repackEvery = 200
 func (s *Store) checkpointSome(f *file, committed []*committing) {
 	var due []*committing
 	for _, c := range committed {
-		if s.checkpointDue(c.Account, c.left, c.commit) {
+		if s.checkpointDue(c.Account, &c.State.Account, c.left, c.commit) {
 			due = append(due, c)
 		}
 	}
@@ -60,13 +60,13 @@ func (p Progress) overdue() float64 {
 // checkpointDue reports whether the redo log has grown long, in records or in
 // bytes, by what it would save to fold it; or whether the base has to move on, which
 // it does at a checkpoint.
-func (s *Store) checkpointDue(account string, p Progress, c *commit) bool {
+func (s *Store) checkpointDue(account string, a *store.Account, p Progress, c *commit) bool {
 	length := p.Commit - p.Checkpoint.Commit
 	most := redoSlack + 2*p.Checkpoint.Bytes
 	if p.Partition != nil {
 		most = partitionRedoSlack + p.Checkpoint.Bytes/4
 	}
-	if length < uint64(s.o.CheckpointEvery) && p.RedoBytes <= most && !(p.Pending == nil && p.NextBase.outlived(c.clock, c.keep)) {
+	if length < uint64(s.o.CheckpointEvery) && p.RedoBytes <= most && !(p.Pending == nil && p.NextBase.reached(a) && p.NextBase.outlived(a.Clock, c.keep)) {
 		return false
 	}
 	s.mu.Lock()
@@ -117,7 +117,7 @@ func (s *Store) checkpoint(f *file, account string, st *store.State, keep time.D
 		if err := w.put(tx); err != nil {
 			return err
 		}
-		moved, err = s.swap(tx, account, made, w, keep)
+		moved, err = s.swap(tx, account, &st.Account, made, w, keep)
 		return err
 	})
 	due := p.Partition != nil && at.Commit/repackEvery != p.Checkpoint.Commit/repackEvery
@@ -149,7 +149,7 @@ func beginGeneration(account *bolt.Bucket, generation uint64) error {
 var errWentOn = errors.New("the account went on meanwhile")
 
 // swap makes a state that was written the checkpoint, and reports whether the base moved on.
-func (s *Store) swap(tx *bolt.Tx, account string, made SavedState, w *saving, keep time.Duration) (moved bool, err error) {
+func (s *Store) swap(tx *bolt.Tx, account string, a *store.Account, made SavedState, w *saving, keep time.Duration) (moved bool, err error) {
 	b := accountBucket(tx, account)
 	p, err := readProgress(b)
 	if err != nil {
@@ -167,15 +167,15 @@ func (s *Store) swap(tx *bolt.Tx, account string, made SavedState, w *saving, ke
 	if err := emptyBucket(b, redoBucket); err != nil {
 		return false, err
 	}
-	before := p.Checkpoint.Generation
+	before := p.Checkpoint
 	p.Checkpoint, p.RedoBytes = made, 0
-	if moved = s.promote(&p, keep); moved {
+	if moved = s.promote(&p, before, a, keep); moved {
 		if err := packAgainst(b, p.Base, p.NextBase); err != nil {
 			return false, err
 		}
 	}
-	if p.names(before) { // it is kept, but no account is loaded from it any more
-		if err := packSaved(b, before); err != nil {
+	if p.names(before.Generation) { // it is kept, but no account is loaded from it any more
+		if err := packSaved(b, before.Generation); err != nil {
 			return false, err
 		}
 	}

@@ -45,10 +45,11 @@ type positionRow struct {
 
 	SnapshotsID   []byte `cbor:"12,keyasint,omitempty"` // 16 bytes, or none
 	SnapshotsRead int64  `cbor:"13,keyasint,omitempty"`
+	Epoch         int32  `cbor:"14,keyasint,omitempty"`
 }
 
 func rowOf(at store.LogPosition) positionRow {
-	row := positionRow{Next: at.Next, Partitions: at.Partitions, Recovered: at.Recovered, Stopped: at.Stopped, Era: at.Era, Cuts: at.Cuts, Behind: at.Behind, Aside: at.Aside, Forgot: at.Forgot}
+	row := positionRow{Next: at.Next, Epoch: at.Epoch, Partitions: at.Partitions, Recovered: at.Recovered, Stopped: at.Stopped, Era: at.Era, Cuts: at.Cuts, Behind: at.Behind, Aside: at.Aside, Forgot: at.Forgot}
 	if at.TopicID != [16]byte{} {
 		row.TopicID = at.TopicID[:]
 	}
@@ -56,7 +57,7 @@ func rowOf(at store.LogPosition) positionRow {
 }
 
 func (r positionRow) position() store.LogPosition {
-	at := store.LogPosition{Next: r.Next, Partitions: r.Partitions, Recovered: r.Recovered, Stopped: r.Stopped, Era: r.Era, Cuts: r.Cuts, Behind: r.Behind, Aside: r.Aside, Forgot: r.Forgot}
+	at := store.LogPosition{Next: r.Next, Epoch: r.Epoch, Partitions: r.Partitions, Recovered: r.Recovered, Stopped: r.Stopped, Era: r.Era, Cuts: r.Cuts, Behind: r.Behind, Aside: r.Aside, Forgot: r.Forgot}
 	copy(at.TopicID[:], r.TopicID)
 	return at
 }
@@ -178,8 +179,8 @@ func (s *Store) note(p store.Partition, change func(*positionRow)) (err error) {
 }
 
 // CommitPartition makes durable, in one transaction, what several accounts of p
-// have to commit and that p was read up to a position, of which Next, Behind and
-// Aside count; accounts may be empty, and name each account once at most. It
+// have to commit and that p was read up to a position, of which Next, Epoch, Behind
+// and Aside count; accounts may be empty, and name each account once at most. It
 // promises for each account what Commit does, and for all of them together: on any
 // error nothing is written, neither of the accounts nor the position, and the same
 // call may be repeated, also with more in it.
@@ -257,6 +258,7 @@ func putMember(members *bolt.Bucket, account string) error {
 }
 
 func (a *advance) write() error {
+	a.row.Epoch = a.to.Epoch
 	a.row.Next, a.row.Behind, a.row.Aside, a.row.Forgot = a.to.Next, a.to.Behind, a.to.Aside, max(a.row.Forgot, a.to.Forgot)
 	if err := a.row.position().Check(a.of); err != nil {
 		return err

@@ -140,11 +140,14 @@ func (s *Store) stageRewrite(f *file, account string, st *store.State, w store.R
 	}
 	r.nowRows, r.nowSummary, r.now.Bytes = now.manifest, now.summary, now.size
 	r.learner = before
+	if w.Learner != nil {
+		r.learner.Lesson = w.First
+	}
 	switch {
 	case w.FromNothing:
 		r.learner.Generation, r.learner.Bytes = 0, 0
-	case !slim && before.Generation != 0:
-		if err := s.stageLearner(f, account, &r); err != nil {
+	case w.Learner != nil || !slim && before.Generation != 0:
+		if err := s.stageLearner(f, account, w.Learner, &r); err != nil {
 			return r, err
 		}
 	}
@@ -156,11 +159,13 @@ func (s *Store) stageRewrite(f *file, account string, st *store.State, w store.R
 	return r, s.stageLessons(f, account, &r, w.Lessons)
 }
 
-// stageLearner writes what is to be kept of the state before the first lesson.
-func (s *Store) stageLearner(f *file, account string, r *rewriting) error {
-	was, err := s.LessonBase(account)
-	if err != nil {
-		return err
+// stageLearner writes what is to be kept of the state before the first lesson; nil: that is
+// LessonBase.
+func (s *Store) stageLearner(f *file, account string, was *store.State, r *rewriting) (err error) {
+	if was == nil {
+		if was, err = s.LessonBase(account); err != nil {
+			return err
+		}
 	}
 	learner := store.NewState()
 	learner.Account, learner.Weights, learner.Labelled = was.Account, was.Weights, was.Labelled

@@ -26,10 +26,11 @@ const partitionJournalCap = 5000
 
 // promote decides, at a checkpoint, which states the file keeps, and reports whether
 // the base moved on. The first checkpoint becomes the next base. When JournalCap
-// entries lie behind the next base, or it is older than keep allows, it becomes the
-// base, and the checkpoint the next base in its turn; what is older than the base is
-// then trimmed by sweep.
-func (s *Store) promote(p *Progress, keep time.Duration) bool {
+// entries lie behind the next base, or it is older than keep allows, and what the account
+// can take back begins no earlier, it becomes the base; what is older than the base is
+// then trimmed by sweep. The next base is then the checkpoint before, if it will do as a
+// base when what can be taken back moves on, or else the new checkpoint.
+func (s *Store) promote(p *Progress, before SavedState, a *store.Account, keep time.Duration) bool {
 	limit := uint64(s.o.JournalCap)
 	if p.Partition != nil {
 		limit = min(limit, partitionJournalCap)
@@ -38,12 +39,21 @@ func (s *Store) promote(p *Progress, keep time.Duration) bool {
 	case p.Pending != nil: // what is to come belongs where it came from
 	case p.NextBase.Generation == 0:
 		p.NextBase = p.Checkpoint
-	case p.Journal-p.NextBase.Journal >= limit || p.NextBase.outlived(p.Checkpoint.Clock, keep):
+	case p.NextBase.reached(a) && (p.Journal-p.NextBase.Journal >= limit || p.NextBase.outlived(p.Checkpoint.Clock, keep)):
 		p.Base, p.NextBase, p.Learner = p.NextBase, p.Checkpoint, SavedState{}
+		if a.Entries > 0 && before.Journal > p.Base.Journal && before.Journal <= a.NextReach.Entries+1 {
+			p.NextBase = before
+		}
 		p.Swept = 0
 		return true
 	}
 	return false
+}
+
+// reached reports whether what an account can take back begins no earlier than a saved
+// state. Of an account that does not count its entries anything may go.
+func (of SavedState) reached(a *store.Account) bool {
+	return a.Entries == 0 || of.Journal <= a.Reach.Entries+1
 }
 
 // outlived reports whether a next base is so old by the account's clock that it has to

@@ -117,10 +117,12 @@ type manifestRow struct {
 
 	Era  int64   `cbor:"15,keyasint,omitempty"`
 	Cuts []int64 `cbor:"16,keyasint,omitempty"`
+
+	Epoch int32 `cbor:"17,keyasint,omitempty"`
 }
 
 func (r *manifestRow) position() store.LogPosition {
-	at := store.LogPosition{Next: r.Next, Partitions: r.Partitions, Recovered: r.Recovered, Stopped: r.Stopped, Era: r.Era, Cuts: r.Cuts, Behind: r.Behind, Aside: r.Aside, Forgot: r.Forgot}
+	at := store.LogPosition{Next: r.Next, Epoch: r.Epoch, Partitions: r.Partitions, Recovered: r.Recovered, Stopped: r.Stopped, Era: r.Era, Cuts: r.Cuts, Behind: r.Behind, Aside: r.Aside, Forgot: r.Forgot}
 	copy(at.TopicID[:], r.TopicID)
 	return at
 }
@@ -201,7 +203,7 @@ func (m *Manifest) Encode(put func(ChunkID, []byte) error) ([]byte, error) {
 }
 
 func (m *Manifest) encode(put func(ChunkID, []byte) error) ([]byte, error) {
-	row := manifestRow{Topic: m.Partition.Topic, Number: m.Partition.Number, Next: m.Next, Partitions: m.Partitions, Fingerprint: m.Fingerprint, Recovered: m.Recovered, Stopped: m.Stopped, Era: m.Era, Cuts: m.Cuts, Behind: m.Behind, Aside: m.Aside, Forgot: m.Forgot}
+	row := manifestRow{Topic: m.Partition.Topic, Number: m.Partition.Number, Next: m.Next, Epoch: m.Epoch, Partitions: m.Partitions, Fingerprint: m.Fingerprint, Recovered: m.Recovered, Stopped: m.Stopped, Era: m.Era, Cuts: m.Cuts, Behind: m.Behind, Aside: m.Aside, Forgot: m.Forgot}
 	if m.TopicID != [16]byte{} {
 		row.TopicID = m.TopicID[:]
 	}
