@@ -58,7 +58,7 @@ type KafkaAccount struct {
 // has what these bounds save, and what they cost in quality.
 func DefaultKafka() Kafka {
 	judging := defaultJudging()
-	judging.KeepDays, judging.MaxMessages, judging.MaxWeights = 20, 20_000, 1<<14
+	judging.KeepDays, judging.MaxMessages, judging.MaxWeights = 20, 20_000, 1<<17
 	judging.Featurize.NamesDays = 3
 	// At 20 messages a day this many lessons are full before 30 days, as is what keep_days bounds:
 	// what can be taken back is kept for up to 10 days more.
@@ -68,7 +68,7 @@ func DefaultKafka() Kafka {
 		ClientID:         "hinged",
 		TLS:              "tls",
 		SASL:             "none",
-		Compression:      "zstd",
+		Compression:      "gzip",
 		MaxMessageBytes:  16 << 20,
 		SnapshotEvery:    20_000,
 		SnapshotInterval: Duration(10 * time.Minute),

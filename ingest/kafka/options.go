@@ -31,10 +31,10 @@ type Compression string
 // The compressions.
 const (
 	None   Compression = "none"
-	Gzip   Compression = "gzip"
+	Gzip   Compression = "gzip" // the default: every client reads it
 	Snappy Compression = "snappy"
 	LZ4    Compression = "lz4"
-	Zstd   Compression = "zstd" // the default
+	Zstd   Compression = "zstd"
 )
 
 // SASL says who we are. The zero value logs nobody in.
@@ -74,7 +74,7 @@ type Options struct {
 	TLS  *tls.Config // nil: in clear. ServerName is filled in
 	SASL SASL
 
-	Compression Compression // zstd
+	Compression Compression // gzip
 
 	// MaxRecord is the largest value of a record that is handed on, in bytes after
 	// decompression; 16 MiB. Of a larger one only the size is told.
@@ -125,7 +125,7 @@ func orDefault[T comparable](v *T, def T) {
 func (o Options) withDefaults() Options {
 	orDefault(&o.ClientID, "hinged")
 	orDefault(&o.Group, "hinged")
-	orDefault(&o.Compression, Zstd)
+	orDefault(&o.Compression, Gzip)
 	orDefault(&o.MaxRecord, 16<<20)
 	orDefault(&o.FetchBytes, 1<<20)
 	orDefault(&o.BatchBytes, 900_000)
