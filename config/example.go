@@ -166,7 +166,7 @@ var kafkaEntries = map[string]entry{
 	"kafka.ca_file":             {"Certificates (PEM) to trust instead of the system's.", true},
 	"kafka.cert_file":           {"The certificate (PEM) for brokers that ask for one.", true},
 	"kafka.key_file":            {"The private key of cert_file.", true},
-	"kafka.sasl":                {"How to log in: none, plain, scram-sha-256 or scram-sha-512.", false},
+	"kafka.sasl":                {"How to log in: none, plain, scram-sha-256, scram-sha-512 or oauthbearer. With oauthbearer the password is the access token, which password_command can fetch anew for each login, and there is no username.", false},
 	"kafka.username":            {"The login name.", true},
 	"kafka.password_file":       {"Where to find the password: one of these four. hinged reads it again for each connection.", true},
 	"kafka.password_command":    {"A program that prints the password, with its arguments. It runs without a shell.", true},

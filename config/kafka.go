@@ -99,7 +99,7 @@ func (k *Kafka) OwnerOf(key string) []string {
 // The choices of [kafka], in the order in which messages name them.
 var (
 	kafkaTLSModes     = []string{"tls", "none"}
-	kafkaMechanisms   = []string{"none", "plain", "scram-sha-256", "scram-sha-512"}
+	kafkaMechanisms   = []string{"none", "plain", "scram-sha-256", "scram-sha-512", "oauthbearer"}
 	kafkaCompressions = []string{"none", "gzip", "snappy", "lz4", "zstd"}
 )
 
@@ -174,7 +174,9 @@ func (t table) login(k *Kafka) {
 		return
 	}
 	const want = "the name to log in with"
-	if k.Username == "" {
+	if k.SASL == "oauthbearer" {
+		t.useless(k.Username != "", "username", `with sasl = "oauthbearer", as the token says who you are`)
+	} else if k.Username == "" {
 		t.required("username", want)
 	}
 	t.check(!strings.ContainsFunc(k.Username, unicode.IsControl), "username", "control characters in a name", k.Username, want)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	kafkago "github.com/segmentio/kafka-go"
-	"github.com/segmentio/kafka-go/sasl"
 )
 
 // Client is our way to one cluster. It is safe for concurrent use; connections
@@ -21,7 +20,6 @@ type Client struct {
 	log       *slog.Logger
 	transport *kafkago.Transport
 	client    *kafkago.Client
-	mechanism sasl.Mechanism // nil: none
 	zstd      *zstd.Encoder
 	closed    atomic.Bool
 	refresh   sync.Mutex // held while what we know of the cluster is thrown away
@@ -39,17 +37,13 @@ func New(o Options) (*Client, error) {
 		return nil, fmt.Errorf("kafka: %w", err)
 	}
 	c := &Client{o: o, log: o.Logger, zstd: z}
-	if o.SASL.Mechanism != NoSASL {
-		c.mechanism = login{o.SASL}
-	}
 	c.transport = &kafkago.Transport{
-		// TLS is done in dial, for kafka-go's two kinds of connections alike.
+		// TLS and SASL are done in dial, for kafka-go's two kinds of connections alike.
 		Dial:           newDialer(o).dial,
 		DialTimeout:    o.RequestTimeout,
 		MetadataTTL:    o.MetadataAge,
 		MetadataTopics: o.Topics.All(),
 		ClientID:       o.ClientID,
-		SASL:           c.mechanism,
 	}
 	c.client = &kafkago.Client{
 		Addr:      kafkago.TCP(o.Brokers...),

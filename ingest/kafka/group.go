@@ -60,10 +60,9 @@ func (c *Client) Run(ctx context.Context, m Member) error {
 		Brokers: c.o.Brokers,
 		Topics:  []string{c.o.Topics.Input},
 		Dialer: &kafkago.Dialer{
-			ClientID:      c.o.ClientID,
-			Timeout:       c.o.RequestTimeout,
-			DialFunc:      d.dial,
-			SASLMechanism: c.mechanism,
+			ClientID: c.o.ClientID,
+			Timeout:  c.o.RequestTimeout,
+			DialFunc: d.dial,
 		},
 		GroupBalancers:         []kafkago.GroupBalancer{balancer, kafkago.RangeGroupBalancer{}},
 		HeartbeatInterval:      c.o.HeartbeatInterval,

@@ -22,6 +22,7 @@ const (
 	Plain       Mechanism = "plain"         // RFC 4616; the password goes over the wire, so use TLS
 	ScramSHA256 Mechanism = "scram-sha-256" // RFC 7677
 	ScramSHA512 Mechanism = "scram-sha-512" // RFC 5802 with SHA-512
+	OAuthBearer Mechanism = "oauthbearer"   // RFC 7628; the password is the token, there is no username
 )
 
 // Compression is how record batches are compressed when produced, but for snapshots,
@@ -41,7 +42,7 @@ const (
 type SASL struct {
 	Mechanism Mechanism
 	Username  string
-	// Password is asked at every connection, so that a changed file is found.
+	// Password is asked at every login, so that a changed file or a new token is found.
 	Password func(ctx context.Context) (string, error)
 }
 
@@ -185,8 +186,12 @@ func (o Options) validate() error {
 		if o.SASL.Username == "" || o.SASL.Password == nil {
 			errs = append(errs, fmt.Errorf("sasl %s needs a username and a password", o.SASL.Mechanism))
 		}
+	case OAuthBearer:
+		if o.SASL.Password == nil {
+			errs = append(errs, errors.New("sasl oauthbearer needs a token"))
+		}
 	default:
-		errs = append(errs, fmt.Errorf("sasl mechanism %q is unknown; the mechanisms are plain, scram-sha-256 and scram-sha-512", o.SASL.Mechanism))
+		errs = append(errs, fmt.Errorf("sasl mechanism %q is unknown; the mechanisms are plain, scram-sha-256, scram-sha-512 and oauthbearer", o.SASL.Mechanism))
 	}
 	if _, ok := codecs[o.Compression]; !ok {
 		errs = append(errs, fmt.Errorf("compression %q is unknown; it can be none, gzip, snappy, lz4 or zstd", o.Compression))
