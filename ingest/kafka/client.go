@@ -21,6 +21,7 @@ type Client struct {
 	transport *kafkago.Transport
 	client    *kafkago.Client
 	zstd      *zstd.Encoder
+	settings  settings
 	closed    atomic.Bool
 	refresh   sync.Mutex // held while what we know of the cluster is thrown away
 	refreshed int64      // when that was last done, Unix milliseconds
@@ -36,7 +37,7 @@ func New(o Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kafka: %w", err)
 	}
-	c := &Client{o: o, log: o.Logger, zstd: z}
+	c := &Client{o: o, log: o.Logger, zstd: z, settings: settings{digest: digestOf(o.Settings), changed: make(chan struct{})}}
 	c.transport = &kafkago.Transport{
 		// TLS and SASL are done in dial, for kafka-go's two kinds of connections alike.
 		Dial:           newDialer(o).dial,

@@ -72,6 +72,10 @@ type Options struct {
 	Group    string   // the consumer group; "hinged"
 	Topics   Topics
 
+	// Settings stand for all that a member of the group decides by, in any words: members tell
+	// each other a digest of it. "" compares with nobody's.
+	Settings string
+
 	TLS  *tls.Config // nil: in clear. ServerName is filled in
 	SASL SASL
 
