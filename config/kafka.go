@@ -58,7 +58,7 @@ type KafkaAccount struct {
 // has what these bounds save, and what they cost in quality.
 func DefaultKafka() Kafka {
 	judging := defaultJudging()
-	judging.KeepDays, judging.MaxMessages, judging.MaxWeights = 20, 20_000, 1<<14
+	judging.KeepDays, judging.MaxMessages, judging.MaxWeights = 20, 20_000, 1<<17
 	judging.Featurize.NamesDays = 3
 	// At 20 messages a day this many lessons are full before 30 days, as is what keep_days bounds:
 	// what can be taken back is kept for up to 10 days more.
@@ -68,7 +68,7 @@ func DefaultKafka() Kafka {
 		ClientID:         "hinged",
 		TLS:              "tls",
 		SASL:             "none",
-		Compression:      "zstd",
+		Compression:      "gzip",
 		MaxMessageBytes:  16 << 20,
 		SnapshotEvery:    20_000,
 		SnapshotInterval: Duration(10 * time.Minute),
@@ -99,7 +99,7 @@ func (k *Kafka) OwnerOf(key string) []string {
 // The choices of [kafka], in the order in which messages name them.
 var (
 	kafkaTLSModes     = []string{"tls", "none"}
-	kafkaMechanisms   = []string{"none", "plain", "scram-sha-256", "scram-sha-512"}
+	kafkaMechanisms   = []string{"none", "plain", "scram-sha-256", "scram-sha-512", "oauthbearer"}
 	kafkaCompressions = []string{"none", "gzip", "snappy", "lz4", "zstd"}
 )
 
@@ -174,7 +174,9 @@ func (t table) login(k *Kafka) {
 		return
 	}
 	const want = "the name to log in with"
-	if k.Username == "" {
+	if k.SASL == "oauthbearer" {
+		t.useless(k.Username != "", "username", `with sasl = "oauthbearer", as the token says who you are`)
+	} else if k.Username == "" {
 		t.required("username", want)
 	}
 	t.check(!strings.ContainsFunc(k.Username, unicode.IsControl), "username", "control characters in a name", k.Username, want)

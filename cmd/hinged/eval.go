@@ -121,7 +121,7 @@ func (f *evalFlags) define(c *cobra.Command) {
 	flags.StringArrayVar(&f.rules, "rule", nil, "a `rule` such as from:boss@example.org=important; may be repeated")
 	flags.StringVar(&a.Prior, "prior", a.Prior, "weights to begin with: default, none, zero, or a `file`")
 	flags.IntVar(&a.KeepDays, "keep-days", a.KeepDays, "remember messages for this many days, and those of the\nwindow; 0: all. As for mail from Kafka: 30")
-	flags.IntVar(&a.MaxWeights, "max-weights", a.MaxWeights, "greatest number of weights. As for mail from Kafka: 16384")
+	flags.IntVar(&a.MaxWeights, "max-weights", a.MaxWeights, "greatest number of weights. As for mail from Kafka: 131072")
 }
 
 // run plays and prints.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"time"
 
 	"github.com/hinged/hinged/config"
@@ -21,6 +22,7 @@ type link struct {
 	broker stream.Broker
 	// settings are all of [kafka], wire those of the connection. "": they can't be told.
 	settings, wire string
+	group          string // those that the processes of the group are to have alike
 }
 
 // newLink turns the section [kafka] into what the engine needs, save the store. If the
@@ -35,7 +37,7 @@ func newLink(k *config.Kafka, before *link, log *slog.Logger) (*link, stream.Opt
 	if err != nil {
 		return nil, stream.Options{}, fmt.Errorf("kafka: %w", err)
 	}
-	l := &link{settings: fingerprintOf(k, k.CAFile, k.Prior), wire: wireOf(k)}
+	l := &link{settings: fingerprintOf(k, k.CAFile, k.Prior), wire: wireOf(k), group: wire.Settings}
 	if before != nil && l.wire != "" && l.wire == before.wire {
 		l.client, l.broker = before.client, before.broker
 	} else {
@@ -65,6 +67,16 @@ func wireOf(k *config.Kafka) string {
 	w := *k
 	w.Judging, w.Accounts, w.SnapshotEvery, w.SnapshotInterval, w.AccountLimit = config.Judging{}, nil, 0, 0, 0
 	return fingerprintOf(&w, k.CAFile)
+}
+
+// groupSettings returns what all processes of the group are to have alike, "" if a file can't
+// be read.
+func groupSettings(k *config.Kafka) string {
+	g := config.Kafka{Topics: k.Topics, MaxMessageBytes: k.MaxMessageBytes, AccountLimit: k.AccountLimit, Judging: k.Judging, Accounts: k.Accounts}
+	if filepath.IsAbs(g.Prior) {
+		g.Prior = "a file" // its content counts
+	}
+	return fingerprintOf(&g, k.Prior)
 }
 
 // withStream adds the stream of the configuration to the daemon's options, if there

@@ -134,6 +134,7 @@ func (r *running) use(next *link, adopted bool) {
 	if adopted {
 		old, other = r.link, next
 		r.link = next
+		next.client.SetSettings(next.group)
 	}
 	if err := old.unless(other); err != nil {
 		r.log.Debug("closing connections to brokers", "error", err)

@@ -17,7 +17,8 @@ func kafkaOptions(k *config.Kafka, log *slog.Logger) (kafka.Options, error) {
 		Brokers: k.Brokers, ClientID: k.ClientID, Group: k.Group,
 		Topics:      kafka.Topics(k.Topics),
 		Compression: kafka.Compression(k.Compression), MaxRecord: k.MaxMessageBytes,
-		Logger: log.With("source", "kafka"),
+		Settings: groupSettings(k),
+		Logger:   log.With("source", "kafka"),
 	}
 	if k.SASL != "none" {
 		o.SASL = kafka.SASL{Mechanism: kafka.Mechanism(k.SASL), Username: k.Username, Password: k.ReadPassword}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	kafkago "github.com/segmentio/kafka-go"
-	"github.com/segmentio/kafka-go/sasl"
 )
 
 // Client is our way to one cluster. It is safe for concurrent use; connections
@@ -21,8 +20,8 @@ type Client struct {
 	log       *slog.Logger
 	transport *kafkago.Transport
 	client    *kafkago.Client
-	mechanism sasl.Mechanism // nil: none
 	zstd      *zstd.Encoder
+	settings  settings
 	closed    atomic.Bool
 	refresh   sync.Mutex // held while what we know of the cluster is thrown away
 	refreshed int64      // when that was last done, Unix milliseconds
@@ -38,18 +37,14 @@ func New(o Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kafka: %w", err)
 	}
-	c := &Client{o: o, log: o.Logger, zstd: z}
-	if o.SASL.Mechanism != NoSASL {
-		c.mechanism = login{o.SASL}
-	}
+	c := &Client{o: o, log: o.Logger, zstd: z, settings: settings{digest: digestOf(o.Settings), changed: make(chan struct{})}}
 	c.transport = &kafkago.Transport{
-		// TLS is done in dial, for kafka-go's two kinds of connections alike.
+		// TLS and SASL are done in dial, for kafka-go's two kinds of connections alike.
 		Dial:           newDialer(o).dial,
 		DialTimeout:    o.RequestTimeout,
 		MetadataTTL:    o.MetadataAge,
 		MetadataTopics: o.Topics.All(),
 		ClientID:       o.ClientID,
-		SASL:           c.mechanism,
 	}
 	c.client = &kafkago.Client{
 		Addr:      kafkago.TCP(o.Brokers...),

@@ -97,9 +97,10 @@ type fetchResponse struct {
 	fetchapi.Response // for kafka-go, to which it is a protocol.Message; empty
 
 	code       int16
-	end        int64 // the high watermark
-	stable     int64 // the last stable offset
-	start      int64 // -1: not told
+	end        int64         // the high watermark
+	stable     int64         // the last stable offset
+	start      int64         // -1: not told
+	throttled  time.Duration // over our quota: without records, and to be asked again no sooner (KIP-219)
 	aborted    []abortedTransaction
 	recordSets []byte // record batches, the last of them perhaps cut off
 }
@@ -182,16 +183,13 @@ func (w *wireReader) int64() int64 {
 func parseFetch(body []byte, version int16) (*fetchResponse, error) {
 	w := &wireReader{b: body}
 	r := &fetchResponse{start: -1}
-	w.int32() // throttle time
+	throttle := time.Duration(w.int32()) * time.Millisecond
 	if version >= 7 {
 		r.code = w.int16()
 		w.int32() // session
 	}
-	if topics := w.int32(); topics != 1 {
-		if w.err == nil && r.code != 0 {
-			return r, nil
-		}
-		return nil, errors.Join(w.err, fmt.Errorf("the answer to a fetch of one topic names %d", topics))
+	if topics := int(w.int32()); topics != 1 {
+		return r.withoutTopic(topics, throttle, w.err)
 	}
 	w.take(int(w.int16())) // the topic's name
 	if partitions := w.int32(); partitions != 1 {
@@ -218,19 +216,28 @@ func parseFetch(body []byte, version int16) (*fetchResponse, error) {
 	return r, w.err
 }
 
+// withoutTopic completes an answer that does not name our topic alone. A broker answers
+// without any to whoever is over a quota.
+func (r *fetchResponse) withoutTopic(topics int, throttle time.Duration, err error) (*fetchResponse, error) {
+	if err == nil && topics == 0 && throttle > 0 {
+		r.throttled = throttle
+	}
+	if err == nil && (r.code != 0 || r.throttled > 0) {
+		return r, nil
+	}
+	return nil, errors.Join(err, fmt.Errorf("the answer to a fetch of one topic names %d", topics))
+}
+
 // parseFetchByID reads the answer to version 13.
 func parseFetchByID(body []byte) (*fetchResponse, error) {
 	w := &wireReader{b: body}
 	r := &fetchResponse{start: -1}
-	w.tags()  // of the header
-	w.int32() // throttle time
+	w.tags() // of the header
+	throttle := time.Duration(w.int32()) * time.Millisecond
 	r.code = w.int16()
 	w.int32() // session
 	if topics := w.array(); topics != 1 {
-		if w.err == nil && r.code != 0 {
-			return r, nil
-		}
-		return nil, errors.Join(w.err, fmt.Errorf("the answer to a fetch of one topic names %d", topics))
+		return r.withoutTopic(topics, throttle, w.err)
 	}
 	w.take(len(TopicID{}))
 	if partitions := w.array(); partitions != 1 {
@@ -263,8 +270,23 @@ func (c *Client) reading() fetchHow {
 }
 
 // fetch asks for the records of a partition from an offset on. With an id it asks only the
-// topic that has it.
+// topic that has it. While a broker finds us over a quota, fetch waits and asks again.
 func (c *Client) fetch(ctx context.Context, topic string, id TopicID, partition int32, from int64, how fetchHow) (*fetchResponse, error) {
+	for {
+		r, err := c.fetchOnce(ctx, topic, id, partition, from, how)
+		if err != nil || r.throttled == 0 {
+			return r, err
+		}
+		c.log.Debug("the broker throttles reading", "topic", topic, "partition", partition, "for", r.throttled)
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(r.throttled):
+		}
+	}
+}
+
+func (c *Client) fetchOnce(ctx context.Context, topic string, id TopicID, partition int32, from int64, how fetchHow) (*fetchResponse, error) {
 	ctx, cancel, err := c.bounded(ctx)
 	if err != nil {
 		return nil, err

@@ -54,16 +54,15 @@ func (c *Client) Run(ctx context.Context, m Member) error {
 	if problem == nil {
 		problem = func(error) {}
 	}
-	d, balancer := newDialer(c.o), &sticky{dealt: -1}
+	d, balancer := newDialer(c.o), &sticky{settings: &c.settings, dealt: -1}
 	group, err := kafkago.NewConsumerGroup(kafkago.ConsumerGroupConfig{
 		ID:      c.o.Group,
 		Brokers: c.o.Brokers,
 		Topics:  []string{c.o.Topics.Input},
 		Dialer: &kafkago.Dialer{
-			ClientID:      c.o.ClientID,
-			Timeout:       c.o.RequestTimeout,
-			DialFunc:      d.dial,
-			SASLMechanism: c.mechanism,
+			ClientID: c.o.ClientID,
+			Timeout:  c.o.RequestTimeout,
+			DialFunc: d.dial,
 		},
 		GroupBalancers:         []kafkago.GroupBalancer{balancer, kafkago.RangeGroupBalancer{}},
 		HeartbeatInterval:      c.o.HeartbeatInterval,
@@ -111,19 +110,20 @@ func (c *Client) Run(ctx context.Context, m Member) error {
 		}
 		slices.Sort(g.Partitions)
 		balancer.has(g)
+		changed := balancer.said
 		problem(nil)
 		done := make(chan struct{})
 		gen.Start(func(over context.Context) {
 			defer close(done)
-			c.generation(ctx, over, m, g, balancer.dealtOut())
+			c.generation(ctx, over, m, g, balancer.dealtOut(), changed)
 		})
 		<-done
 	}
 }
 
-// generation runs m's until over is done, or until the input topic has other partitions
-// than we dealt out for it; dealt is -1 if another member did.
-func (c *Client) generation(ctx, over context.Context, m Member, g Generation, dealt int32) {
+// generation runs m's until over is done, changed is closed, or the input topic has other
+// partitions than we dealt out for it; dealt is -1 if another member did.
+func (c *Client) generation(ctx, over context.Context, m Member, g Generation, dealt int32, changed <-chan struct{}) {
 	// The context of kafka-go has no cause and no values; ours has both.
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -131,6 +131,13 @@ func (c *Client) generation(ctx, over context.Context, m Member, g Generation, d
 	defer stop()
 	var watching sync.WaitGroup
 	defer watching.Wait()
+	watching.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-changed:
+			cancel(errOtherSettings)
+		}
+	})
 	if dealt >= 0 {
 		watching.Go(func() {
 			if c.otherPartitions(ctx, dealt) {
@@ -142,7 +149,10 @@ func (c *Client) generation(ctx, over context.Context, m Member, g Generation, d
 	<-ctx.Done() // returning would end the generation
 }
 
-var errOtherPartitions = errors.New("the input topic has other partitions than were dealt out")
+var (
+	errOtherPartitions = errors.New("the input topic has other partitions than were dealt out")
+	errOtherSettings   = errors.New("the settings have changed, which the group is to know")
+)
 
 // otherPartitions waits until the input topic has another number of partitions, 0 if it is
 // missing, or until ctx is done; it reports whether it has. kafka-go watches, too, but only

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -221,4 +222,37 @@ func TestAProblemOfTheGroupIsToldAndItsEndToo(t *testing.T) {
 	if _, err := c.Partitions(t.Context(), "a"); !errors.Is(err, ErrClosed) {
 		t.Errorf("got %v, want %v", err, ErrClosed)
 	}
+}
+
+// Accounts that move between processes with other settings are judged differently. A member
+// that takes other settings up joins again, and has the partitions that it had.
+func TestMembersWithOtherSettingsAreNoticed(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *broker) {
+		settings := func(o *Options) { o.Settings = "threshold .5"; o.ClientID = "one" }
+		one := join(t, b.client(t, 4, settings))
+		holds(t, 4, []*member{one}, 4)
+		two := join(t, b.client(t, 4, settings))
+		had := holds(t, 4, []*member{one, two}, 2, 2)
+		for _, step := range []struct {
+			settings string
+			of       *member
+			others   string
+		}{{"", nil, "[]"}, {"threshold .6", two, "one at"}, {"threshold .6", one, "[]"}} {
+			if step.of != nil {
+				step.of.c.SetSettings(step.settings)
+				now := holds(t, 4, []*member{one, two}, 2, 2)
+				for deadline := time.Now().Add(patience); now[0].ID == had[0].ID && time.Now().Before(deadline); {
+					now = holds(t, 4, []*member{one, two}, 2, 2)
+				}
+				if !slices.Equal(now[0].Partitions, had[0].Partitions) {
+					t.Errorf("partitions moved: %+v, %+v", had, now)
+				}
+				had = now
+			}
+			others, err := two.c.OtherSettings(t.Context())
+			if err != nil || !strings.Contains(fmt.Sprint(others), step.others) {
+				t.Errorf("with %q there are other settings: %v, %v; want %s", step.settings, others, err, step.others)
+			}
+		}
+	})
 }

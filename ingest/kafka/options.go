@@ -22,6 +22,7 @@ const (
 	Plain       Mechanism = "plain"         // RFC 4616; the password goes over the wire, so use TLS
 	ScramSHA256 Mechanism = "scram-sha-256" // RFC 7677
 	ScramSHA512 Mechanism = "scram-sha-512" // RFC 5802 with SHA-512
+	OAuthBearer Mechanism = "oauthbearer"   // RFC 7628; the password is the token, there is no username
 )
 
 // Compression is how record batches are compressed when produced, but for snapshots,
@@ -31,17 +32,17 @@ type Compression string
 // The compressions.
 const (
 	None   Compression = "none"
-	Gzip   Compression = "gzip"
+	Gzip   Compression = "gzip" // the default: every client reads it
 	Snappy Compression = "snappy"
 	LZ4    Compression = "lz4"
-	Zstd   Compression = "zstd" // the default
+	Zstd   Compression = "zstd"
 )
 
 // SASL says who we are. The zero value logs nobody in.
 type SASL struct {
 	Mechanism Mechanism
 	Username  string
-	// Password is asked at every connection, so that a changed file is found.
+	// Password is asked at every login, so that a changed file or a new token is found.
 	Password func(ctx context.Context) (string, error)
 }
 
@@ -71,10 +72,14 @@ type Options struct {
 	Group    string   // the consumer group; "hinged"
 	Topics   Topics
 
+	// Settings stand for all that a member of the group decides by, in any words: members tell
+	// each other a digest of it. "" compares with nobody's.
+	Settings string
+
 	TLS  *tls.Config // nil: in clear. ServerName is filled in
 	SASL SASL
 
-	Compression Compression // zstd
+	Compression Compression // gzip
 
 	// MaxRecord is the largest value of a record that is handed on, in bytes after
 	// decompression; 16 MiB. Of a larger one only the size is told.
@@ -125,7 +130,7 @@ func orDefault[T comparable](v *T, def T) {
 func (o Options) withDefaults() Options {
 	orDefault(&o.ClientID, "hinged")
 	orDefault(&o.Group, "hinged")
-	orDefault(&o.Compression, Zstd)
+	orDefault(&o.Compression, Gzip)
 	orDefault(&o.MaxRecord, 16<<20)
 	orDefault(&o.FetchBytes, 1<<20)
 	orDefault(&o.BatchBytes, 900_000)
@@ -185,8 +190,12 @@ func (o Options) validate() error {
 		if o.SASL.Username == "" || o.SASL.Password == nil {
 			errs = append(errs, fmt.Errorf("sasl %s needs a username and a password", o.SASL.Mechanism))
 		}
+	case OAuthBearer:
+		if o.SASL.Password == nil {
+			errs = append(errs, errors.New("sasl oauthbearer needs a token"))
+		}
 	default:
-		errs = append(errs, fmt.Errorf("sasl mechanism %q is unknown; the mechanisms are plain, scram-sha-256 and scram-sha-512", o.SASL.Mechanism))
+		errs = append(errs, fmt.Errorf("sasl mechanism %q is unknown; the mechanisms are plain, scram-sha-256, scram-sha-512 and oauthbearer", o.SASL.Mechanism))
 	}
 	if _, ok := codecs[o.Compression]; !ok {
 		errs = append(errs, fmt.Errorf("compression %q is unknown; it can be none, gzip, snappy, lz4 or zstd", o.Compression))

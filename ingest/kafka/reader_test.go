@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 func TestWhatIsProducedIsReadBackInOrderWithEachCompression(t *testing.T) {
@@ -389,4 +390,33 @@ func TestReadingACompactedTopicPassesOverItsGaps(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A broker answers whoever is over a quota at once, with no records and no topic at all, and
+// says how long to wait (KIP-219).
+func TestABrokerThatThrottlesReadingIsWaitedFor(t *testing.T) {
+	b := newBrokerFor(t)
+	quota := kmsg.NewPtrAlterClientQuotasRequest()
+	entry := kmsg.NewAlterClientQuotasRequestEntry()
+	entry.Entity = []kmsg.AlterClientQuotasRequestEntryEntity{{Type: "client-id", Name: &b.group}}
+	entry.Ops = []kmsg.AlterClientQuotasRequestEntryOp{{Key: "consumer_byte_rate", Value: 60_000}}
+	quota.Entries = append(quota.Entries, entry)
+	if res, err := quota.RequestWith(t.Context(), b.foreign(t)); err != nil || res.Entries[0].ErrorCode != 0 {
+		t.Fatalf("setting a quota: %v, %+v", err, res)
+	}
+	c := b.client(t, 1, func(o *Options) { o.ClientID, o.BatchBytes, o.FetchBytes = b.group, 40_000, 40_000 })
+	var records []Record
+	for range 6 {
+		records = append(records, Record{Key: []byte("k"), Value: noise(30_000)})
+	}
+	produce(t, c, b.topics.Input, records)
+	for _, id := range []TopicID{{}, id(t, c, b.topics.Input)} {
+		r := c.Read(b.topics.Input, id, 0, 0)
+		defer r.Close()
+		for r.Position() < int64(len(records)) {
+			if _, err := r.Next(t.Context(), 10, 1<<20); err != nil {
+				t.Fatalf("by id %v: %v", id, err)
+			}
+		}
+	}
 }

@@ -70,7 +70,7 @@ func TestOptionsSayAllThatIsWrong(t *testing.T) {
 		}
 	}
 	good := Options{Brokers: []string{"[::1]:9092"}, Topics: Topics{Input: "a", Decisions: "b", DeadLetters: "c", Snapshots: "d"}}
-	if c, err := New(good); err != nil || c.Options().Compression != Zstd {
+	if c, err := New(good); err != nil || c.Options().Compression != Gzip {
 		t.Errorf("the defaults gave %v", err)
 	}
 	good.SASL = SASL{Mechanism: Plain, Username: "u"}

@@ -6,15 +6,67 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/hinged/hinged/internal/testkit"
 )
 
+// loginBy is a login as KafkaUser.
+func loginBy(m Mechanism) SASL {
+	if m == OAuthBearer {
+		return SASL{Mechanism: m, Password: func(context.Context) (string, error) { return testkit.KafkaToken(), nil }}
+	}
+	return SASL{m, testkit.KafkaUser, func(context.Context) (string, error) { return testkit.KafkaPassword, nil }}
+}
+
+// The broker ends a connection at the first request after its session unless somebody has
+// logged in on it again.
+func TestASessionThatEndsCostsNoConnectionAndNoRebalance(t *testing.T) {
+	k := testkit.SharedKafka(t)
+	for _, mechanism := range []Mechanism{Plain, ScramSHA256, OAuthBearer} {
+		t.Run(string(mechanism), func(t *testing.T) {
+			t.Parallel()
+			var opened atomic.Int32
+			b := newBroker(k.LoginAddrs(), k)
+			c := b.client(t, 2, func(o *Options) {
+				o.SASL = loginBy(mechanism)
+				o.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+					opened.Add(1)
+					return (&net.Dialer{}).DialContext(ctx, network, address)
+				}
+			})
+			m := join(t, c)
+			first := holds(t, 2, []*member{m}, 2)[0]
+			r := c.Read(b.topics.Input, TopicID{}, 0, 0)
+			defer r.Close()
+			n, before := 0, int32(0)
+			for began := time.Now(); time.Since(began) < 3*testkit.KafkaSession; n++ {
+				if before == 0 && time.Since(began) > testkit.KafkaSession/2 {
+					before = opened.Load()
+				}
+				produce(t, c, b.topics.Input, numbered(n, 1))
+				for r.Position() <= int64(n) {
+					if _, err := r.Next(t.Context(), 10, 1000); err != nil {
+						t.Fatalf("message %d: %v", n, err)
+					}
+				}
+			}
+			if err := c.CommitOffsets(t.Context(), first, map[int32]int64{0: int64(n)}); err != nil {
+				t.Errorf("the generation of the start is over: %v", err)
+			}
+			if more := opened.Load() - before; more > 2 { // kafka-go may want another by itself
+				t.Errorf("%d connections were opened anew", more)
+			}
+		})
+	}
+}
+
 func TestLoginsAndTLS(t *testing.T) {
 	k := testkit.SharedKafka(t)
-	password := func(context.Context) (string, error) { return testkit.KafkaPassword, nil }
 	for name, way := range map[string]struct {
 		addrs     []string
 		tls       *tls.Config
@@ -23,6 +75,8 @@ func TestLoginsAndTLS(t *testing.T) {
 		"PLAIN":                     {k.LoginAddrs(), nil, Plain},
 		"SCRAM-SHA-256":             {k.LoginAddrs(), nil, ScramSHA256},
 		"SCRAM-SHA-512":             {k.LoginAddrs(), nil, ScramSHA512},
+		"OAUTHBEARER":               {k.LoginAddrs(), nil, OAuthBearer},
+		"TLS with OAUTHBEARER":      {k.SecureAddrs(), k.TLSConfig(), OAuthBearer},
 		"TLS":                       {k.TLSAddrs(), k.TLSConfig(), NoSASL},
 		"TLS with PLAIN":            {k.SecureAddrs(), k.TLSConfig(), Plain},
 		"TLS with SCRAM-SHA-512":    {k.SecureAddrs(), k.TLSConfig(), ScramSHA512},
@@ -33,7 +87,7 @@ func TestLoginsAndTLS(t *testing.T) {
 			with := func(o *Options) {
 				o.TLS = way.tls
 				if way.mechanism != NoSASL {
-					o.SASL = SASL{way.mechanism, testkit.KafkaUser, password}
+					o.SASL = loginBy(way.mechanism)
 				}
 			}
 			c := b.client(t, 2, with)
@@ -62,6 +116,7 @@ func TestAWrongLoginIsSaidAndNothingOfItIsShown(t *testing.T) {
 	}{
 		"a wrong password":         {k.LoginAddrs(), nil, SASL{Plain, testkit.KafkaUser, wrong}},
 		"a wrong password, hashed": {k.LoginAddrs(), nil, SASL{ScramSHA256, testkit.KafkaUser, wrong}},
+		"a wrong token":            {k.LoginAddrs(), nil, SASL{OAuthBearer, "", wrong}},
 		"a wrong user":             {k.SecureAddrs(), k.TLSConfig(), SASL{ScramSHA512, "nobody", wrong}},
 		"no password":              {k.LoginAddrs(), nil, SASL{Plain, testkit.KafkaUser, none}},
 		"another's certificate":    {k.TLSAddrs(), &tls.Config{MinVersion: tls.VersionTLS12}, SASL{}},

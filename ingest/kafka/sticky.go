@@ -18,7 +18,9 @@ import (
 // names of the members, which are random, so that one who joins moves nearly all.
 // Safe for concurrent use.
 type sticky struct {
+	settings   *settings // nil: none
 	mu         sync.Mutex
+	said       <-chan struct{} // closed when the settings are others than UserData told last
 	generation int32
 	held       []int32
 	dealt      int32 // partitions that were there when we last dealt them out; -1 once dealtOut told
@@ -44,12 +46,19 @@ func (s *sticky) dealtOut() int32 {
 // ProtocolName names the way; members that do not all know it take another.
 func (*sticky) ProtocolName() string { return "hinged-sticky" }
 
-// UserData tells the member that deals what we have, and since which generation:
-// of two that claim a partition the later one has it.
+// stickyHead is the length of a digest of the settings and of a generation.
+const stickyHead = len(digest{}) + 4
+
+// UserData tells the digest of our settings, and the member that deals what we have, and since
+// which generation: of two that claim a partition the later one has it.
 func (s *sticky) UserData() ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b := binary.BigEndian.AppendUint32(nil, uint32(s.generation))
+	var d digest
+	if s.settings != nil {
+		d, s.said = s.settings.get()
+	}
+	b := binary.BigEndian.AppendUint32(d[:], uint32(s.generation))
 	for _, p := range s.held {
 		b = binary.BigEndian.AppendUint32(b, uint32(p))
 	}
@@ -96,11 +105,11 @@ func deal(members []kafkago.GroupMember, partitions []int) [][]int {
 	// cannot be, the first.
 	owner, since := map[int]int{}, map[int]int32{}
 	for i, m := range members {
-		if len(m.UserData) < 4 {
+		if len(m.UserData) < stickyHead {
 			continue
 		}
-		generation := int32(binary.BigEndian.Uint32(m.UserData))
-		for b := m.UserData[4:]; len(b) >= 4; b = b[4:] {
+		generation := int32(binary.BigEndian.Uint32(m.UserData[len(digest{}):]))
+		for b := m.UserData[stickyHead:]; len(b) >= 4; b = b[4:] {
 			p := int(binary.BigEndian.Uint32(b))
 			if at, claimed := since[p]; !claimed || generation > at {
 				owner[p], since[p] = i, generation

@@ -175,8 +175,7 @@ func newRequest(key protocol.ApiKey, version int16, clientID string, flexible bo
 	w.int16(int16(key))
 	w.int16(version)
 	w.int32(onlyRequest)
-	w.int16(int16(len(clientID)))
-	w.b = append(w.b, clientID...)
+	w.bytes16(clientID)
 	if flexible {
 		w.tags()
 	}
@@ -186,6 +185,7 @@ func newRequest(key protocol.ApiKey, version int16, clientID string, flexible bo
 func (w *wireWriter) int16(v int16)    { w.b = binary.BigEndian.AppendUint16(w.b, uint16(v)) }
 func (w *wireWriter) int32(v int32)    { w.b = binary.BigEndian.AppendUint32(w.b, uint32(v)) }
 func (w *wireWriter) int64(v int64)    { w.b = binary.BigEndian.AppendUint64(w.b, uint64(v)) }
+func (w *wireWriter) bytes16(s string) { w.int16(int16(len(s))); w.b = append(w.b, s...) }
 func (w *wireWriter) uvarint(v uint64) { w.b = binary.AppendUvarint(w.b, v) }
 
 // array begins an array of n; it is never null.

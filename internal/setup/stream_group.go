@@ -7,6 +7,7 @@ import (
 	"maps"
 
 	"github.com/hinged/hinged/ingest/kafka"
+	recovery "github.com/hinged/hinged/internal/stream"
 )
 
 // The parts of docs/kafka.md that say what to do.
@@ -72,6 +73,9 @@ func (s *streamCheck) group(ctx context.Context) {
 	if err != nil {
 		fail(err)
 		return
+	}
+	if members, err := s.client.OtherSettings(ctx); err == nil && len(members) > 0 {
+		s.add(Warn, streamName, "group", "copy the file to all of them, and reload or restart those", "%s", recovery.OtherSettings(members))
 	}
 	marks, err := s.client.Watermarks(ctx, s.k.Topics.Input)
 	if err != nil {

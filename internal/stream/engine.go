@@ -40,6 +40,7 @@ type Engine struct {
 	leave       context.CancelFunc // leaves the group; nil: Run is not in it
 	member      bool
 	problem     string
+	others      string // what is wrong with the settings of the group
 	generations int
 	counts      Counts
 	ours        []*partition // ascending
@@ -163,6 +164,7 @@ func (e *Engine) serve(ctx context.Context, g kafka.Generation) (again bool) {
 	}
 	wg.Go(func() { e.publish(work, g) })
 	wg.Go(func() { e.watch(work, ours) })
+	wg.Go(func() { e.watchOthers(work) })
 	wg.Go(func() { e.preserveOthers(work, g) })
 	wg.Go(func() { e.dropDeparted(work, g) })
 	select {

@@ -294,7 +294,7 @@ func (s *Status) total() {
 func (e *Engine) Status() Status {
 	e.mu.Lock()
 	s := Status{
-		Topic: e.o.Topics.Input, Connected: e.member, Problem: e.problem, Rebalances: max(0, e.generations-1),
+		Topic: e.o.Topics.Input, Connected: e.member, Problem: cmp.Or(e.problem, e.others), Rebalances: max(0, e.generations-1),
 		Counts: e.counts, Partitions: []PartitionStatus{},
 	}
 	s.DeadLetters = map[kafka.Reason]uint64{}

@@ -5,11 +5,14 @@ package testkit
 import (
 	"context"
 	"crypto/tls"
+	"encoding/base64"
 	"errors"
+	"fmt"
 	"os"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	kafkago "github.com/segmentio/kafka-go"
 )
@@ -40,6 +43,17 @@ const (
 	KafkaUser     = "hinged"
 	KafkaPassword = "let me in"
 )
+
+// KafkaSession is how long a login holds at LoginAddrs.
+const KafkaSession = 2 * time.Second
+
+// KafkaToken returns an access token of KafkaUser for OAUTHBEARER. It has no signature, as
+// brokers take by default.
+func KafkaToken() string {
+	part := func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
+	now := time.Now().Unix()
+	return part(`{"alg":"none"}`) + "." + part(fmt.Sprintf(`{"sub":%q,"iat":%d,"exp":%d}`, KafkaUser, now-60, now+3600)) + "."
+}
 
 // NeedKafka skips the test where Apache Kafka cannot be had, saying so, and with
 // -short, which asks for tests without servers. In CI, where CI=true, no Kafka is a

@@ -134,7 +134,7 @@ func (b *kafkaBroker) settings() string {
 	set("listeners", strings.Join(listen, ","))
 	set("advertised.listeners", strings.Join(advertise, ","))
 	set("listener.security.protocol.map", "PLAIN:PLAINTEXT,LOGIN:SASL_PLAINTEXT,TLS:SSL,SECURE:SASL_SSL,CONTROLLER:PLAINTEXT")
-	set("sasl.enabled.mechanisms", "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512")
+	set("sasl.enabled.mechanisms", "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER")
 	for _, name := range []string{"login", "secure"} {
 		set("listener.name."+name+".plain.sasl.jaas.config",
 			`org.apache.kafka.common.security.plain.PlainLoginModule required user_`+KafkaUser+`="`+KafkaPassword+`";`)
@@ -142,11 +142,18 @@ func (b *kafkaBroker) settings() string {
 			set("listener.name."+name+"."+scram+".sasl.jaas.config",
 				"org.apache.kafka.common.security.scram.ScramLoginModule required;")
 		}
+		// Tokens without a signature, as KafkaToken makes them.
+		set("listener.name."+name+".oauthbearer.sasl.jaas.config",
+			`org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="`+KafkaUser+`";`)
 	}
 	if b.cluster.authorizer {
 		set("authorizer.class.name", "org.apache.kafka.metadata.authorizer.StandardAuthorizer")
 		// Brokers, and tests, come to the plain listeners without a name.
 		set("super.users", "User:ANONYMOUS")
+	}
+	// Sessions are short, so that clients have to log in again within a test.
+	for _, mechanism := range []string{"plain", "scram-sha-256", "scram-sha-512", "oauthbearer"} {
+		set("listener.name.login."+mechanism+".connections.max.reauth.ms", strconv.FormatInt(KafkaSession.Milliseconds(), 10))
 	}
 	set("ssl.keystore.type", "PEM")
 	set("ssl.keystore.location", filepath.Join(b.cluster.dir, "tls.pem"))

@@ -21,7 +21,7 @@ import (
 )
 
 // BenchmarkScale prints what docs/scale.md reckons with, as a table: of HINGED_BENCH_ACCOUNTS
-// accounts of a partition (10 without it) that got 20 messages a day for 60 days, and of
+// accounts of a partition (10 without it) that got perDay messages a day for a year, and of
 // HINGED_BENCH_SMALL accounts (2,000) that got one message. Processor time is that of the
 // process, in all its threads, without waiting for the disk.
 func BenchmarkScale(b *testing.B) {
@@ -29,11 +29,11 @@ func BenchmarkScale(b *testing.B) {
 		s := newScale(b, testkit.FromEnv("HINGED_BENCH_ACCOUNTS", 10))
 		s.play(b, 30)
 		day30 := s.print(b, 30)
-		s.play(b, 30)
+		s.play(b, 335)
 		s.row("store, for each account, after 30 days", "%d KB", day30>>10)
-		file := s.print(b, 60)
-		s.row("store, for each account, after 60 days", "%d KB", file>>10)
-		s.row("store, for each message known after 60 days", "%d bytes", int(file)/s.writers[0].Filter().State().Messages.Len())
+		file, st := s.print(b, 365), s.writers[0].Filter().State()
+		s.row("store, for each account, after 365 days", "%d KB", file>>10)
+		s.row("weights, and messages known, of an account then", "%d, %d", st.Weights.Len(), st.Messages.Len())
 		s.row("a message, raw", "%d bytes", s.rawBytes/s.n)
 		s.snapshots(b)
 		s.processor(b)
@@ -63,7 +63,7 @@ func newScale(b *testing.B, accounts int) *scale {
 	s := &scale{options: streamOptions(), chunks: map[snapshot.ChunkID][]byte{}}
 	owner := eachMail(b, func(raw []byte, _ time.Time) bool {
 		s.all = append(s.all, raw)
-		return len(s.all) < 72*20
+		return len(s.all) < 380*perDay
 	})
 	s.options.Featurize.Owner = []string{owner}
 	reader, err := featurize.New(s.options.Featurize)
@@ -83,7 +83,7 @@ func (s *scale) row(what, format string, figure ...any) {
 func (s *scale) message(b *testing.B) {
 	b.Helper()
 	raw := s.all[s.n]
-	at := store.MomentOf(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(s.n) * 24 * time.Hour / 20))
+	at := store.MomentOf(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(s.n) * 24 * time.Hour / perDay))
 	s.n++
 	s.rawBytes += len(raw)
 	s.arrive(b, at, s.reader, [][]byte{raw}, 0)
@@ -91,7 +91,7 @@ func (s *scale) message(b *testing.B) {
 
 func (s *scale) play(b *testing.B, days int) {
 	b.Helper()
-	for range 20 * days {
+	for range perDay * days {
 		s.message(b)
 	}
 }
@@ -199,7 +199,7 @@ func (s *scale) snapshots(b *testing.B) {
 	day, _ := s.dump(b, &was)
 	s.row("snapshot of an account, whole", "%d KB", whole/n>>10)
 	s.row("the same, what one message adds", "%d KB", one/single/n>>10)
-	s.row("the same, what 20 messages add together", "%d KB", day/n>>10)
+	s.row("the same, what a day adds", "%d KB", day/n>>10)
 	s.row("processor time of a snapshot after one message", "%.1f ms", took.Seconds()*1000/float64(single*n))
 }
 

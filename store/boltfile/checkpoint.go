@@ -18,8 +18,8 @@ import (
 const (
 	redoSlack = uint64(16 << 20)
 	// Of an account of a partition, of which there may be a hundred thousand, and whose
-	// redo log is read whenever one of them is loaded: beyond a quarter of the size of the
-	// checkpoint, before that was compressed.
+	// redo log is read whenever one of them is loaded: beyond the size of the checkpoint, before
+	// that was compressed.
 	partitionRedoSlack = uint64(16 << 10)
 )
 
@@ -64,7 +64,7 @@ func (s *Store) checkpointDue(account string, a *store.Account, p Progress, c *c
 	length := p.Commit - p.Checkpoint.Commit
 	most := redoSlack + 2*p.Checkpoint.Bytes
 	if p.Partition != nil {
-		most = partitionRedoSlack + p.Checkpoint.Bytes/4
+		most = partitionRedoSlack + p.Checkpoint.Bytes
 	}
 	if length < uint64(s.o.CheckpointEvery) && p.RedoBytes <= most && !(p.Pending == nil && p.NextBase.reached(a) && p.NextBase.outlived(a.Clock, c.keep)) {
 		return false

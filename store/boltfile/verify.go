@@ -13,6 +13,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
 
@@ -245,6 +246,7 @@ func checked(st *store.State, err error) (*store.State, error) {
 // survives demands that a state is the same after being written and read again.
 func survives(st *store.State, r AccountReport) error {
 	again := store.NewState()
+	again.Weights = model.NewWeights(st.Weights.Len())
 	if _, err := st.Records(chunkSize, func(record []byte) error { return again.Apply(record, store.Tally{}) }); err != nil {
 		return err
 	}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package stream
+
+import (
+	"context"
+	"strings"
+	"time"
+)
+
+// othersEvery is how often the members of the group are asked for their settings.
+const othersEvery = 30 * time.Second
+
+// grouped is a Broker that knows the members of its group.
+type grouped interface {
+	// OtherSettings returns the members that joined with other settings than ours.
+	OtherSettings(ctx context.Context) ([]string, error)
+}
+
+// OtherSettings says what is wrong with a group that has such members.
+func OtherSettings(members []string) string {
+	return "the group has members with other settings, which judge the accounts of their partitions differently: " +
+		strings.Join(members, ", ") + "; give all processes of the group the same [kafka]"
+}
+
+// watchOthers says in the log and in the status whether a member of the group has other
+// settings, until ctx is done.
+func (e *Engine) watchOthers(ctx context.Context) {
+	broker, ok := e.o.Broker.(grouped)
+	for ok {
+		members, err := broker.OtherSettings(ctx)
+		problem := ""
+		if len(members) > 0 {
+			problem = OtherSettings(members)
+		}
+		e.mu.Lock()
+		news := err == nil && problem != e.others
+		if news {
+			e.others = problem
+		}
+		e.mu.Unlock()
+		switch {
+		case news && problem != "":
+			e.log.Warn(problem)
+		case news:
+			e.log.Info("all members of the group have the same settings again")
+		case err != nil && ctx.Err() == nil:
+			e.log.Debug("can't compare the settings of the group's members", "error", err)
+		}
+		if wait(ctx, othersEvery) != nil {
+			return
+		}
+	}
+}
