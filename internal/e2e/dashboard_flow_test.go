@@ -269,8 +269,14 @@ func TestTheDashboardAtWork(t *testing.T) {
 		}},
 		{"the daemon is killed, and neither what was pressed nor the session is lost", func(t *testing.T, b *testkit.Browser) {
 			const press = ".msgs li:nth-child(3) button[value=ordinary]"
+			const where = "document.querySelector('.msgs li:nth-child(3)').getBoundingClientRect().top"
 			b.Open(v.base + "/a/me/messages")
+			top := testkit.Eval[float64](b, where)
 			v.site.kill()
+			b.Await("that it says so", "!document.getElementById('live-state').hidden")
+			if now := testkit.Eval[float64](b, where); now != top {
+				t.Errorf("what was about to be pressed moved from %v to %v", top, now)
+			}
 			b.Click(press)
 			b.Await("that nothing was sent", "document.getElementById('unsent') !== null")
 			v.site.start()

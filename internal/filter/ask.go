@@ -133,19 +133,27 @@ func (f *Filter) Askable(since store.Moment) Questions {
 		if m.Arrived < since {
 			break // those before it arrived earlier still
 		}
-		q.Seen++
-		switch {
-		case m.Own, m.Outcome == store.Undecided, Excluded(ingest.Role(m.Role)):
-			q.TeachNothing++
-		case m.Rule != 0:
-			q.Ruled++
-		case spokenOf(&m):
-			q.Labelled++
-		default:
+		if q.count(&m) {
 			q.Messages = append(q.Messages, k)
 		}
 	}
 	return q
+}
+
+// count counts a message, and reports whether a label for it would teach something.
+func (q *Questions) count(m *store.Message) bool {
+	q.Seen++
+	switch {
+	case m.Own, m.Outcome == store.Undecided, Excluded(ingest.Role(m.Role)):
+		q.TeachNothing++
+	case m.Rule != 0:
+		q.Ruled++
+	case spokenOf(m):
+		q.Labelled++
+	default:
+		return true
+	}
+	return false
 }
 
 // spokenOf reports whether the owner has said something of a message. That they read it, or
@@ -174,20 +182,16 @@ func (f *Filter) Called(score float64) store.Outcome {
 // Questions returns how many messages that arrived at since or later are Askable, and no
 // more than most.
 func (f *Filter) Questions(most int, since store.Moment) (n int) {
+	var q Questions
 	for _, m := range f.Newest() {
 		if n == most || m.Arrived < since {
 			break
 		}
-		if askable(&m) {
+		if q.count(&m) {
 			n++
 		}
 	}
 	return n
-}
-
-// askable reports whether a label for a message would teach something.
-func askable(m *store.Message) bool {
-	return !m.Own && m.Outcome != store.Undecided && !Excluded(ingest.Role(m.Role)) && m.Rule == 0 && !spokenOf(m)
 }
 
 // Features returns the frozen features of a message, which the caller must not

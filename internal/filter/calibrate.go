@@ -101,7 +101,7 @@ func (c calibration) under(sorted []point, low, promised float64) cut {
 	variance := float64(promised * (1 - promised))
 	kept, surest := cut{}, cut{Threshold: low}
 	b := len(c) - 1
-	for i := len(sorted) - 1; i >= 0 && sorted[i].Score > low; i-- {
+	for i := len(sorted) - 1; i >= 0 && (sorted[i].Score > low || marked < least); i-- {
 		if c[b].begin > i {
 			b--
 		}

@@ -76,7 +76,7 @@ func TestAProbabilityIsWhatCameTrue(t *testing.T) {
 // TestThePromiseIsKeptByTheBestThresholdThatKeepsIt compares with trying every threshold.
 func TestThePromiseIsKeptByTheBestThresholdThatKeepsIt(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 36))
-	var raised, broken int
+	var raised, broken, keptByFew int
 	for range 500 {
 		scores := randomScores(rng, 30+rng.IntN(100), 0.2)
 		for i := range scores {
@@ -84,21 +84,24 @@ func TestThePromiseIsKeptByTheBestThresholdThatKeepsIt(t *testing.T) {
 		}
 		slices.SortFunc(scores, comparePoints)
 		c := calibrate(scores, nil)
-		low, promised := 2*rng.Float64()-1.5, 0.2+0.7*rng.Float64()
+		low, promised := 3*rng.Float64()-1.5, 0.2+0.7*rng.Float64()
 		total := 0.0
 		for i := range scores {
 			total += scores[i].important()
 		}
 		bestF1, anyKept, lowKept := 0.0, false, false
 		f1At := func(at float64) (f1, precision float64, kept bool) {
-			n, hits := 0.0, 0.0
+			n, hits, few := 0.0, 0.0, int(math.Ceil(leastMarks(total)))
+			if at == low && few > 0 { // it is judged by the surest few at least
+				at = min(at, math.Nextafter(scores[len(scores)-few].Score, -9))
+			}
 			for i := range scores {
 				if scores[i].Score > at {
 					n++
 					hits += c.at(scores[i].Score)
 				}
 			}
-			if n < max(1, leastMarks(total)) {
+			if n < max(1, float64(few)) {
 				return 0, 0, false
 			}
 			precision = hits / n
@@ -132,12 +135,15 @@ func TestThePromiseIsKeptByTheBestThresholdThatKeepsIt(t *testing.T) {
 		if got.Kept && !lowKept {
 			raised++
 		}
+		if got.Kept && len(scores)-firstAbove(scores, low) < int(math.Ceil(leastMarks(total))) {
+			keptByFew++
+		}
 		if !got.Kept {
 			broken++
 		}
 	}
-	if raised < 20 || broken < 20 {
-		t.Errorf("%d thresholds raised and %d promises broken of 500: this test sees too little", raised, broken)
+	if raised < 20 || broken < 20 || keptByFew < 5 {
+		t.Errorf("%d thresholds raised, %d promises broken and %d kept by few marks of 500: this test sees too little", raised, broken, keptByFew)
 	}
 }
 

@@ -80,7 +80,7 @@ func (f *Filter) obstacle(e *Arrived, m *store.Message) store.Reason {
 			a.Proven, a.ProvenAt = true, a.Clock
 		}
 	}
-	if f.InShadow() || !f.opts.marking() {
+	if f.InShadow() || !f.opts.marking() || f.fewADay() && !f.amongSurest(m) {
 		return store.ReasonShadow
 	}
 	return store.ReasonThreshold

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
@@ -131,11 +132,12 @@ func (f *Filter) InShadow() bool {
 	}
 }
 
-// The first days. With 4 and 12 labels, not 5 and 20, a reader who answers three questions a day
-// gets the first mark two days earlier, and F1 after 30 messages is .02 higher (bench/mailbox).
+// The first days. With 3 labels, not 4, a reader who answers three questions a day gets the first
+// mark a day earlier, F1 of who answers is .02 higher without a past and .01 after 30 messages, and
+// marks are right as often; 8 or 16, not 12, give less on one of two generators (bench/mailbox).
 const (
 	// FirstLabels is after how many important labels the first marks are set.
-	FirstLabels = 4
+	FirstLabels = 3
 	// firstMarks is how many messages of a day are marked until the promise can be judged.
 	firstMarks = 3
 	// judgedLabels is from how many important labels on it can.
@@ -148,6 +150,21 @@ func (f *Filter) judgeable() bool { return f.standing.Important >= judgedLabels 
 // fewADay reports whether only the surest few messages of a day are marked.
 func (f *Filter) fewADay() bool {
 	return f.opts.Shadow == ShadowAuto && !f.st.Account.Proven && !f.judgeable()
+}
+
+// amongSurest reports whether fewer than firstMarks messages of the last 24 hours scored more
+// than m. A rule needs no score. With it precision in the first days is .01 to .02 higher.
+func (f *Filter) amongSurest(m *store.Message) bool {
+	since, above := f.st.Account.Clock.Add(-24*time.Hour), 0
+	for _, other := range f.Newest() {
+		if other.Arrived < since {
+			break
+		}
+		if other.Outcome != store.Undecided && other.Score > m.Score {
+			above++
+		}
+	}
+	return above < firstMarks || m.Rule != 0
 }
 
 // ready reports whether ShadowAuto marks: a few important labels are known, and the promise can

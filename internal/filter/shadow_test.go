@@ -188,12 +188,12 @@ func TestStatusSaysWhenNothingIsMarkedForLong(t *testing.T) {
 	}
 }
 
-// TestTheFirstWeek: from FirstLabels important labels on, three messages a day are marked, all
-// others would be; before that, all would be, newest first; once the promise can be judged,
-// there is no such limit any more.
+// TestTheFirstWeek: from FirstLabels important labels on, at most three messages a day are marked,
+// none unless fewer than three of the last 24 hours scored more; all others would be; before that,
+// all would be, newest first; once the promise can be judged, there is no such limit any more.
 func TestTheFirstWeek(t *testing.T) {
 	w := newWorld(t, autoOptions())
-	day, marked := 0, map[int]int{}
+	day, marked, unsure := 0, map[int]int{}, 0
 	play := func(days int) {
 		for range days {
 			day++
@@ -204,6 +204,21 @@ func TestTheFirstWeek(t *testing.T) {
 					words, label = "urgent matter", model.Important
 				}
 				l, r := w.deliver("INBOX", mail(fmt.Sprintf("w%d-%d@x", day, i), "boss@example.com", owner, words))
+				above := 0
+				for _, m := range w.f.Newest() {
+					if m.Arrived >= w.moment().Add(-24*time.Hour) && m.Score > r.Decision.Score {
+						above++
+					}
+				}
+				few := w.f.fewADay() && !w.f.InShadow()
+				switch {
+				case few && len(r.Marks) > 0 && above >= firstMarks:
+					t.Errorf("day %d: %d messages scored more than what is marked", day, above)
+				case few && len(r.Marks) == 0 && marked[day] < firstMarks && r.Decision.Outcome == store.DecidedImportant:
+					if unsure++; above < firstMarks {
+						t.Errorf("day %d: not marked, and only %d messages scored more", day, above)
+					}
+				}
 				marked[day] += len(r.Marks)
 				if day == 1 && i < 9 && label == model.Important || day > 1 && i > 1 {
 					continue // says nothing of it
@@ -220,8 +235,8 @@ func TestTheFirstWeek(t *testing.T) {
 		t.Errorf("to end that: %q", got)
 	}
 	play(6)
-	if w.f.InShadow() || marked[day] != firstMarks {
-		t.Fatalf("marked %d on day %d: %s", marked[day], day, w.f.Marking())
+	if w.f.InShadow() || marked[day] == 0 || marked[day] > firstMarks || unsure == 0 {
+		t.Fatalf("marked %d on day %d, and %d left as not sure enough: %s", marked[day], day, unsure, w.f.Marking())
 	}
 	if got := w.f.Marking(); !strings.Contains(got, fmt.Sprintf("at most %d a day, the surest, until %d important messages are known", firstMarks, judgedLabels)) {
 		t.Errorf("Marking says %q", got)
