@@ -261,61 +261,43 @@ func others(state store.LedgerState, marked []string) string {
 	return " The mark that is on it in " + strings.Join(marked, ", ") + " was set by you or by another program."
 }
 
+// ledgerWords says in words what became of a mark or a copy. there: a mark is on the message.
 func ledgerWords(state store.LedgerState, e *LedgerEntry, there bool) string {
-	if e.Keyword == "" {
-		return copyWords(state, e)
+	copied, settled := e.Keyword == "", ledgerTime(e.Settled)
+	either := func(mark, second string) string {
+		if copied {
+			return second
+		}
+		return mark
 	}
-	what := fmt.Sprintf("%s in %s on %s (score %+.3f, threshold %+.3f)", e.Keyword, e.Mailbox, ledgerTime(e.Intended), e.Score, e.Threshold)
+	what := either(e.Keyword+" in "+e.Mailbox, "a copy in "+e.Copy) + fmt.Sprintf(" on %s (score %+.3f, threshold %+.3f)", ledgerTime(e.Intended), e.Score, e.Threshold)
+	did := "hinged " + either("marked it: ", "put ") + what
+	const unconfirmed = "; the server has not confirmed that yet."
 	switch state {
 	case store.MarkConfirmed:
-		s := "hinged marked it: " + what
-		switch {
-		case !there:
-			s += "; the mark is no longer on it"
+		if !there && !copied {
+			did += "; the mark is no longer on it"
 		}
-		return s + "."
+		return did + "."
 	case store.CopyGone:
-		return "hinged marked it: " + what + "; the message was deleted since."
+		return did + either("; the message was deleted since.", "; you had deleted or moved it by "+settled+", and hinged makes no other.")
 	case store.MarkRefused:
-		return "hinged marked it: " + what + "; you removed the mark on " + ledgerTime(e.Settled) + ", so hinged will never mark it again."
+		return did + "; you removed the mark on " + settled + ", so hinged will never mark it again."
 	case store.MarkUndoing:
-		return "hinged marked it: " + what + ", and has been taking the mark back since " + ledgerTime(e.Settled) + "; the server has not confirmed that yet."
+		return did + ", and has been " + either("taking the mark back", "deleting it") + " since " + settled + unconfirmed
 	case store.MarkUndone:
-		return "hinged marked it: " + what + ", and took the mark back on " + ledgerTime(e.Settled) + "."
+		return did + ", and " + either("took the mark back", "deleted it") + " on " + settled + "."
 	case store.MarkIntended:
-		return "hinged is about to mark it: " + what + "; the server has not confirmed that yet."
-	default:
-		s := "hinged did not mark it. It tried to set " + what
-		if e.Prior {
-			return s + ", but somebody else had set it first."
-		}
-		if e.Tries > 0 {
-			return fmt.Sprintf("%s, and gave up after %d attempts: the message changed each time.", s, e.Tries)
-		}
-		return s + ", but could not: the message was gone, the mailbox had been renumbered, or the server refused."
+		return "hinged is about to " + either("mark it: ", "put ") + what + unconfirmed
 	}
-}
-
-func copyWords(state store.LedgerState, e *LedgerEntry) string {
-	what := fmt.Sprintf("a copy in %s on %s (score %+.3f, threshold %+.3f)", e.Copy, ledgerTime(e.Intended), e.Score, e.Threshold)
-	switch state {
-	case store.MarkConfirmed:
-		return "hinged put " + what + "."
-	case store.CopyGone:
-		return "hinged put " + what + "; you had deleted or moved it by " + ledgerTime(e.Settled) + ", and hinged makes no other."
-	case store.MarkUndoing:
-		return "hinged put " + what + ", and has been deleting it since " + ledgerTime(e.Settled) + "; the server has not confirmed that yet."
-	case store.MarkUndone:
-		return "hinged put " + what + ", and deleted it on " + ledgerTime(e.Settled) + "."
-	case store.MarkIntended:
-		return "hinged is about to put " + what + "; the server has not confirmed that yet."
-	default:
-		s := "hinged did not mark it. It tried to put " + what
-		if e.Prior {
-			return s + ", but somebody else had put one there, or marked it, first."
-		}
-		return s + ", but could not: the message was gone or kept changing, the mailbox had been renumbered, or the server refused."
+	tried := "hinged did not mark it. It tried to " + either("set ", "put ") + what
+	switch {
+	case e.Prior:
+		return tried + ", but somebody else had " + either("set it first.", "put one there, or marked it, first.")
+	case e.Tries > 0 && !copied:
+		return fmt.Sprintf("%s, and gave up after %d attempts: the message changed each time.", tried, e.Tries)
 	}
+	return tried + ", but could not: the message was gone" + either("", " or kept changing") + ", the mailbox had been renumbered, or the server refused."
 }
 
 func ledgerTime(t *time.Time) string {
