@@ -141,10 +141,14 @@ const (
 	// MarkImpossible: the server refuses the keyword or the mailbox is read-only; or a
 	// copy is not as it was put there, and stays.
 	MarkImpossible
+	// MarkUnsure: it was asked for Again and is not there. Who changed the message since it
+	// was first asked for is not known: that request and then its owner, or somebody else.
+	// Nothing was done. Flags are those of now.
+	MarkUnsure
 )
 
 func (o MarkOutcome) String() string {
-	return [...]string{"", "done", "conflict", "gone", "impossible"}[min(o, MarkImpossible)]
+	return [...]string{"", "done", "conflict", "gone", "impossible", "unsure"}[min(o, MarkUnsure)]
 }
 
 // MarkResult answers one MarkRequest.

@@ -30,8 +30,11 @@ type MarkRequest struct {
 	Copied Copied
 	// Again: it may have been carried out before without an answer. Then one copy, of the
 	// same text, that is there already is the one asked for; else somebody else's
-	// (MarkConflict, with Copied). Find: only look for that one, and make none (MarkGone).
+	// (MarkConflict, with Copied). A flag that is not there is set only if the message was not
+	// changed since ModSeq; else it may have been taken off (MarkUnsure). Find: only look for
+	// that copy, and make none (MarkGone).
 	Again, Find bool
+	ModSeq      uint64
 }
 
 // Copied is a copy that a source made.

@@ -580,6 +580,9 @@ type LedgerEntry struct {
 	// Tries is how often in a row the message changed before the mark could be set, or
 	// taken back. It stays where a mark was given up for that.
 	Tries uint8 `cbor:"16,keyasint,omitempty"`
+	// ModSeq is the highest that is known of the message when the mark was intended; 0: none. A
+	// higher one means that it was changed since, perhaps by us.
+	ModSeq uint64 `cbor:"25,keyasint,omitempty" digest:"-"`
 	// CopyTo is the mailbox for a copy of the message, as the options call it; then there
 	// is no Keyword. Copied is where the copy is.
 	CopyTo string `cbor:"20,keyasint,omitempty"`

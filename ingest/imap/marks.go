@@ -136,8 +136,12 @@ func (v *visit) marks(ctx context.Context) error {
 		if req == nil || req.CopyTo != "" || mailboxName(req.Place.Mailbox) != v.mailbox.name {
 			return nil
 		}
+		v.stored = false
 		result, err := v.carryOut(ctx, req)
 		if err != nil {
+			if _, no := isStatus(err); !no && v.stored && v.storedAt > 0 { // without MODSEQs, the next attempt comes soon
+				req.Again, req.ModSeq = true, v.storedAt
+			}
 			if err = v.s.putOff(ctx, q, err); err != nil {
 				return err
 			}
@@ -160,6 +164,8 @@ func (v *visit) carryOut(ctx context.Context, req *queued) (ingest.MarkResult, e
 	switch {
 	case err == nil && !there:
 		return answer(req.MarkRequest, ingest.MarkGone, nil, ""), nil
+	case err == nil && req.changed && unsure(got, req.MarkRequest):
+		return answer(req.MarkRequest, ingest.MarkUnsure, got.flags, whyUnsure), nil
 	case err == nil && req.changed:
 		return answer(req.MarkRequest, ingest.MarkConflict, got.flags, ""), nil
 	case err == nil && asAsked(got.flags, req.MarkRequest): // carried out, and its answer lost
@@ -199,6 +205,16 @@ func (v *visit) mark(ctx context.Context, req ingest.MarkRequest) (ingest.MarkRe
 		}
 		flags, since = got.flags, got.modseq
 	}
+	if req.Again {
+		got, ok, err := v.reread(ctx, req, false)
+		switch {
+		case err != nil || !ok:
+			return answer(req, ingest.MarkGone, nil, ""), err
+		case unsure(got, req):
+			return answer(req, ingest.MarkUnsure, got.flags, whyUnsure), nil
+		}
+		flags, since = got.flags, got.modseq
+	}
 	for tries := 0; ; tries++ {
 		if o, why, ended := v.ended(req, flags, ours); ended || tries == storeTries {
 			return answer(req, o, flags, why), nil
@@ -223,6 +239,13 @@ func (v *visit) mark(ctx context.Context, req ingest.MarkRequest) (ingest.MarkRe
 		}
 		flags, since = got.flags, got.modseq
 	}
+}
+
+const whyUnsure = "somebody may have taken it off"
+
+// unsure reports whether a request may have been carried out, and undone by the owner since.
+func unsure(got fetched, req ingest.MarkRequest) bool {
+	return req.Again && !req.Clear && !asAsked(got.flags, req) && (got.modseq == 0 || got.modseq > req.ModSeq)
 }
 
 // ignored reports whether a STORE that the server said yes to, of a message that was
@@ -309,6 +332,7 @@ func (v *visit) store(req ingest.MarkRequest, since uint64) (late bool, err erro
 	if !v.condstore {
 		since = 0
 	}
+	v.stored, v.storedAt = !req.Clear, since
 	flags := []goimap.Flag{goimap.Flag(req.Flag)}
 	if req.Also == "" || ValidFlag(req.Also) != nil || !req.Clear && !v.keeps(req.Also) {
 		return v.session.store(req.Place.UID, op, flags, since)

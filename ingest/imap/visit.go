@@ -25,6 +25,8 @@ type visit struct {
 	fresh     bool // nothing was synchronised since the SELECT
 	first     bool // when it was opened, where the mailbox's backlog ends was not known
 	absent    bool // when it was opened, the last look at the mailbox was long ago
+	stored    bool // a flag was asked for by the request at hand, of a message unchanged since storedAt
+	storedAt  uint64
 }
 
 // open selects the mailbox, read-only by EXAMINE, and finds out whether what is

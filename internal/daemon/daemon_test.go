@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -80,9 +81,12 @@ func mail(n int, from, words string) []byte {
 	return fmt.Appendf(nil, "From: %s\r\nTo: %s\r\nSubject: %s\r\nMessage-ID: <m%d@x>\r\n\r\nAbout %s, number %d.\r\n", from, owner, words, n, words, n)
 }
 
+// arrival is a message that came an hour ago. One with a star or junk was there before us, so that
+// those are the owner's word.
 func arrival(uid uint32, raw []byte, flags ...string) ingest.Arrival {
 	return ingest.Arrival{
-		Place: ingest.Place{Mailbox: "INBOX", UIDValidity: 1, UID: uid}, Internal: time.Now().Add(-time.Hour),
+		Backlog: slices.ContainsFunc(flags, func(f string) bool { return f == `\Flagged` || f == "$Junk" }),
+		Place:   ingest.Place{Mailbox: "INBOX", UIDValidity: 1, UID: uid}, Internal: time.Now().Add(-time.Hour),
 		Raw: raw, Size: int64(len(raw)), Flags: ingest.CanonicalFlags(flags),
 	}
 }

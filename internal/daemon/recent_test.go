@@ -336,7 +336,7 @@ func TestLessonsOfTheOwnersOwnAreListed(t *testing.T) {
 		a := arrival(uint32(i+1), mail(i, fmt.Sprintf("a%d@example.com", i%7), fmt.Sprint("words ", i)))
 		a.Internal = time.Date(2026, 1, 1, 0, 3*i, 0, 0, time.UTC).Add(time.Duration(i) * 3 * time.Hour)
 		if i%29 == 3 {
-			a.Flags = ingest.CanonicalFlags([]string{`\Flagged`})
+			a.Flags, a.Backlog = ingest.CanonicalFlags([]string{`\Flagged`}), true
 		}
 		events = append(events, a)
 	}

@@ -184,7 +184,7 @@ func TestTwoAccountsOneDaemon(t *testing.T) {
 	for i := range 3 {
 		ann.Append("INBOX", letter(i, boss, "ann@example.org", "urgent matter"), time.Now())
 	}
-	bob.Append("INBOX", letter(9, boss, "bob@example.org", "urgent matter"), time.Now(), `\Flagged`)
+	bob.Set("INBOX", bob.Append("INBOX", letter(9, boss, "bob@example.org", "urgent matter"), time.Now()), `\Flagged`)
 	var out string
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if out, err = s.hinged("status", "--config", s.config, "--json"); err != nil {

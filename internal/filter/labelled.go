@@ -171,7 +171,7 @@ func (f *Filter) tell(k store.MessageKey, m *store.Message, what said, with mann
 	if m.Outcome == store.Undecided {
 		return nil // own mail and excluded folders teach nothing
 	}
-	row, fresh := f.accept(*m, what)
+	row, fresh := f.accept(k, *m, what)
 	*m = row
 	if !fresh {
 		return nil

@@ -28,7 +28,8 @@ import (
 //	undone    it was seen on the server that it is gone
 //
 // After a crash between intent and confirmation the source is asked again: a
-// mark that is there is ours, one that is absent is set.
+// mark that is there is ours. One that is absent is set if nobody has changed the
+// message since; else the owner may have taken it off, and it is never set again.
 
 // ledger is what an account knows of marks: each that was set or is to be, and
 // each message that must not be marked again. It alone writes the tables Ledger and
@@ -202,7 +203,7 @@ func placeOf(e store.LedgerEntry) Place {
 // request asks for the mark of an entry, at the place that it was intended for,
 // where the message has the given flags.
 func request(n uint64, e store.LedgerEntry, known []string) ingest.MarkRequest {
-	return ingest.MarkRequest{ID: n, Place: ingest.Place(placeOf(e)), Flag: e.Keyword, Also: e.Companion, CopyTo: e.CopyTo, Known: known, Attempt: int(e.Tries)}
+	return ingest.MarkRequest{ID: n, Place: ingest.Place(placeOf(e)), Flag: e.Keyword, Also: e.Companion, CopyTo: e.CopyTo, Known: known, Attempt: int(e.Tries), ModSeq: e.ModSeq}
 }
 
 // maxTries is how often a mark is tried again, set or taken back, when its message

@@ -130,9 +130,11 @@ func (e *Settled) apply(f *Filter, r *Result) error {
 	flag := ingest.CanonicalFlag(entry.Keyword)
 	switch {
 	case entry.State != store.MarkIntended:
+	case e.Outcome == ingest.MarkUnsure && !f.besideOurs(e.Ledger, entry, e.Flags):
+		f.ledger.refuse(entry.Message, entry.ID, flag)
 	case e.Outcome == ingest.MarkDone:
 		f.ledger.confirm(e.Ledger, entry)
-	case e.Outcome != ingest.MarkConflict:
+	case e.Outcome != ingest.MarkConflict && e.Outcome != ingest.MarkUnsure:
 		f.ledger.settle(e.Ledger, entry, store.MarkAbandoned)
 	case ingest.HasFlag(e.Flags, flag):
 		// Our STORE did nothing, and yet the mark is there: somebody else was first.
@@ -151,7 +153,7 @@ func (e *Settled) apply(f *Filter, r *Result) error {
 	if !there {
 		return nil
 	}
-	if e.Outcome == ingest.MarkDone || e.Outcome == ingest.MarkConflict {
+	if e.Outcome == ingest.MarkDone || e.Outcome == ingest.MarkConflict || e.Outcome == ingest.MarkUnsure {
 		if e.Outcome == ingest.MarkDone && !ingest.HasFlag(old.Flags, flag) {
 			// What appeared by our own hand is no change to heed.
 			old.Flags = append(slices.Clone(old.Flags), flag)
@@ -166,7 +168,7 @@ func (e *Settled) apply(f *Filter, r *Result) error {
 	}
 	entry, _ = f.ledger.entry(e.Ledger)
 	switch {
-	case e.Outcome != ingest.MarkConflict || entry.State != store.MarkIntended:
+	case e.Outcome != ingest.MarkConflict && e.Outcome != ingest.MarkUnsure || entry.State != store.MarkIntended:
 	case entry.Tries <= maxTries && f.wanted(entry):
 		// The message changed in between; that was no word of the owner's against it.
 		r.Marks = append(r.Marks, request(e.Ledger, entry, e.Flags))
@@ -174,6 +176,17 @@ func (e *Settled) apply(f *Filter, r *Result) error {
 		f.ledger.settle(e.Ledger, entry, store.MarkAbandoned)
 	}
 	return nil
+}
+
+// besideOurs reports whether another flag of the same mark is on the message: then it was that
+// which changed the message, and this one was not set yet.
+func (f *Filter) besideOurs(n uint64, e store.LedgerEntry, now []string) bool {
+	for other, o := range f.ledger.of(e.Message) {
+		if other != n && o.Intended == e.Intended && stands(o) && o.Keyword != "" && ingest.HasFlag(now, ingest.CanonicalFlag(o.Keyword)) {
+			return true
+		}
+	}
+	return false
 }
 
 // takenOff reports whether an intended mark is absent because somebody took it off
@@ -212,9 +225,7 @@ func (f *Filter) Intents() []ingest.MarkRequest {
 		}
 		p, _ := f.st.Places.Get(placeOf(e).key())
 		r := request(n, e, p.Flags)
-		// It was asked for. Whether the source came to it is not known, so it looks for a
-		// copy first and takes one of the same text alone.
-		r.Again = r.CopyTo != ""
+		r.Again = true // it was asked for; whether the source came to it is not known
 		out = append(out, r)
 	}
 	return out

@@ -111,6 +111,12 @@ func (f *Filter) takeOff(k store.MessageKey, m *store.Message) {
 	}
 }
 
+// modSeqOf returns up to which MODSEQ all changes of an arrival's message are known.
+func (f *Filter) modSeqOf(e *Arrived) uint64 {
+	box, _ := f.st.Boxes.Get(e.Place.Mailbox)
+	return max(e.ModSeq, box.HighestModSeq)
+}
+
 // enter enters the marks of a message into the ledger and requests them, those apart that are
 // on it already, or about to be.
 func (f *Filter) enter(e *Arrived, m *store.Message, r *Result) {
@@ -126,7 +132,7 @@ func (f *Filter) enter(e *Arrived, m *store.Message, r *Result) {
 		entry := store.LedgerEntry{
 			Companion: companion,
 			Message:   e.Meta.Key, ID: m.ID, Mailbox: e.Place.Mailbox, UIDValidity: e.Place.UIDValidity,
-			UID: e.Place.UID, Keyword: flag, Score: m.Score, Threshold: m.Threshold,
+			UID: e.Place.UID, ModSeq: f.modSeqOf(e), Keyword: flag, Score: m.Score, Threshold: m.Threshold,
 		}
 		n := f.ledger.intend(entry)
 		if e.Place != (Place{}) {

@@ -326,11 +326,11 @@ func (f *Filter) hearSilence(k store.MessageKey, m *store.Message, r *Result) er
 //
 // A provisional label is no word of the owner's, and reading hardly one. The first that is
 // gets learnt in its place, also when it says the same.
-func (f *Filter) accept(m store.Message, what said) (store.Message, bool) {
+func (f *Filter) accept(k store.MessageKey, m store.Message, what said) (store.Message, bool) {
 	light := m.Source == store.SourceProvisional || m.Source == store.SourceRead || m.Source == store.SourceFound
 	if m.Label == what.label && (!light || f.opts.weightOf(what.label, what.source) <= f.opts.ImplicitWeight) {
 		if !m.Pending.Source.Outranks(what.strength()) {
-			if m.Pending.Back { // then this gives the label from now on
+			if m.Pending.Label != 0 && !f.holds(k, &m, nil) { // this gives the label from now on
 				m.Source = what.source
 			}
 			m.Pending = store.Pending{}
@@ -355,7 +355,7 @@ func (f *Filter) label(k store.MessageKey, m *store.Message, what said, with man
 	if m.Outcome == store.Undecided {
 		return nil // own mail and excluded folders teach nothing
 	}
-	row, fresh := f.accept(*m, what)
+	row, fresh := f.accept(k, *m, what)
 	*m = row
 	if !fresh {
 		return nil
