@@ -13,7 +13,7 @@ const maxDepth = 32
 const maxWord = 16
 
 // dialect puts what a server says into the spelling that the client library
-// reads, and refuses what would keep the library busy. It changes four things, all
+// reads, and refuses what would keep the library busy. It changes five things, all
 // outside of strings, literals and text for people, but for the last:
 //
 //   - response codes, ESEARCH answers and the names of FETCH items become upper
@@ -23,9 +23,10 @@ const maxWord = 16
 //   - QUIRK: GreenMail 2.1 sends BODY[]<0>{5}, without the space before the
 //     literal, which is put in;
 //   - an INTERNALDATE that is none, as "00-Jan-1900 00:00:00 +0000" or NIL, becomes
-//     noDate: the library would end the connection over it.
+//     noDate: the library would end the connection over it;
+//   - likewise a number that may be missing, as HIGHESTMODSEQ NaN, becomes 0.
 //
-// It keeps no text, but for one word and a date. It is not safe for concurrent use.
+// It keeps no text, but for one word and a value. It is not safe for concurrent use.
 type dialect struct {
 	literal int64 // bytes left of a literal
 	line    lineKind
@@ -39,8 +40,8 @@ type dialect struct {
 	digits  int64 // of what may be the head of a literal; below 0: is none
 	brace   bool  // a literal's head is complete but for the end of the line
 
-	dating bool   // the value of INTERNALDATE is being read
-	date   []byte // what was read of it, and is held back
+	item  string // whose value is being read; "": none that matters
+	value []byte // what was read of it, and is held back
 
 	// onTagged is called when a command ends: a line with a tag begins.
 	onTagged func()
@@ -53,6 +54,7 @@ const (
 	kindUnknown lineKind = iota // its first words are still to come
 	kindText                    // for people, but for a response code
 	kindFetch
+	kindStatus
 	kindSearch // ESEARCH
 	kindList
 	kindOther
@@ -114,7 +116,7 @@ func (d *dialect) endLine() {
 		d.literal, d.brace, d.digits = d.digits, false, -1
 		return
 	}
-	*d = dialect{word: d.word[:0], date: d.date[:0], onTagged: d.onTagged, digits: -1}
+	*d = dialect{word: d.word[:0], value: d.value[:0], onTagged: d.onTagged, digits: -1}
 }
 
 // classify looks at the next byte of a line whose kind is not known yet. A line
@@ -143,6 +145,8 @@ func (d *dialect) classify(c byte) {
 		d.line = kindText
 	case "FETCH":
 		d.line = kindFetch
+	case "STATUS":
+		d.line = kindStatus
 	case "ESEARCH":
 		d.line = kindSearch
 	case "LIST":

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,39 +31,47 @@ func whole(text string, size func() int) (string, error) {
 func TestWhatServersSpellInTheirOwnWayIsPutRight(t *testing.T) {
 	const kept = "(\\seen nonjunk lower) \"nil\" {x}"
 	for said, want := range map[string]string{
-		"* ok [capability imap4rev1 idle] ready\r\n":                         "* ok [CAPABILITY imap4rev1 idle] ready\r\n",
-		"* OK [permanentflags (\\seen lower \\*)] kept\r\n":                  "* OK [PERMANENTFLAGS (\\seen lower \\*)] kept\r\n",
-		"* ok [uidvalidity 7]\r\n* ok [unseen]\r\n":                          "* ok [UIDVALIDITY 7]\r\n* ok [UNSEEN]\r\n",
-		"a1 no [authenticationfailed] no [such] user\r\n":                    "a1 no [AUTHENTICATIONFAILED] no [such] user\r\n",
-		"a1 ok no [code] here\r\n":                                           "a1 ok no [code] here\r\n",
-		"* esearch (tag \"t1\") uid all 1:3\r\n":                             "* esearch (TAG \"t1\") UID ALL 1:3\r\n",
-		"* list (\\sent) nil inbox\r\n":                                      "* list (\\sent) NIL inbox\r\n",
-		"* LIST () \"a\" \"my) nil\" \r\n":                                   "* LIST () \"a\" \"my) nil\" \r\n",
-		"* LIST () \" \" nil\r\n":                                            "* LIST () \" \" nil\r\n",
-		"* status inbox (messages 1)\r\n":                                    "* status inbox (messages 1)\r\n",
-		"* 1 fetch (uid 5 flags (\\seen lower) body[] nil)\r\n":              "* 1 fetch (UID 5 FLAGS (\\seen lower) BODY[] NIL)\r\n",
-		"* 1 fetch (internaldate \"1-jan-2024 10:00:00 +0000\")\r\n":         "* 1 fetch (INTERNALDATE \"1-jan-2024 10:00:00 +0000\")\r\n",
-		"* 1 fetch (internaldate \" 1-jan-2024 10:00:00 +0000\" uid 5)\r\n":  "* 1 fetch (INTERNALDATE \" 1-jan-2024 10:00:00 +0000\" UID 5)\r\n",
-		"* 1 FETCH (INTERNALDATE \"01-Jan-0001 00:00:00 +0000\" UID 5)\r\n":  "* 1 FETCH (INTERNALDATE " + noDate + " UID 5)\r\n",
-		"* 1 FETCH (UID 5 INTERNALDATE \"31-Dec-10000 00:00:00 +0000\")\r\n": "* 1 FETCH (UID 5 INTERNALDATE " + noDate + ")\r\n",
-		"* 1 fetch (internaldate nil flags ())\r\n":                          "* 1 fetch (INTERNALDATE " + noDate + " FLAGS ())\r\n",
-		"* 1 FETCH (INTERNALDATE \"\")\r\n* ok [b]\r\n":                      "* 1 FETCH (INTERNALDATE " + noDate + ")\r\n* ok [B]\r\n",
-		"* 1 FETCH (INTERNALDATE \"x\r\n* ok [b]\r\n":                        "* 1 FETCH (INTERNALDATE \"x\r\n* ok [B]\r\n",
-		"* 1 FETCH (INTERNALDATE {3}\r\n\" ( FLAGS ())\r\n":                  "* 1 FETCH (INTERNALDATE {3}\r\n\" ( FLAGS ())\r\n",
-		"* 1 FETCH (INTERNALDATE \"" + strings.Repeat("x", 99) + "\")\r\n":   "* 1 FETCH (INTERNALDATE \"" + strings.Repeat("x", 99) + "\")\r\n",
-		"* 1 FETCH (X (INTERNALDATE NIL) FLAGS (INTERNALDATE NIL))\r\n":      "* 1 FETCH (X (INTERNALDATE NIL) FLAGS (INTERNALDATE NIL))\r\n",
-		"* 1 FETCH (BODY[]<0>{3}\r\nabc flags ())\r\n":                       "* 1 FETCH (BODY[]<0> {3}\r\nabc FLAGS ())\r\n",
-		"* 1 FETCH (BODY[]{3}\r\nabc)\r\n":                                   "* 1 FETCH (BODY[] {3}\r\nabc)\r\n",
-		"* 1 FETCH (BODY[]\"abc\")\r\n":                                      "* 1 FETCH (BODY[] \"abc\")\r\n",
-		"* 1 FETCH (BODY[] ~{4}\r\n\x00a\r\n)\r\n":                           "* 1 FETCH (BODY[] ~{4}\r\n\x00a\r\n)\r\n",
-		"* 1 FETCH (BODY[] {8}\r\n* ok [a]\r\n)\r\n* ok [a]\r\n":             "* 1 FETCH (BODY[] {8}\r\n* ok [a]\r\n)\r\n* ok [A]\r\n",
-		"* LIST () \"/\" {5}\r\na] {3\r\n* ok [b]\r\n":                       "* LIST () \"/\" {5}\r\na] {3\r\n* ok [B]\r\n",
-		"* OK no literal {99999}\r\n* ok [b]\r\n":                            "* OK no literal {99999}\r\n* ok [B]\r\n",
-		"* flags " + kept + "\r\n* x " + kept + "\r\n* ok [b] x\r\n":         "* flags " + kept + "\r\n* x " + kept + "\r\n* ok [B] x\r\n",
-		"* LIST () \"/\" \"quoted \\\" {5}\"\r\n* ok [b]\r\n":                "* LIST () \"/\" \"quoted \\\" {5}\"\r\n* ok [B]\r\n",
-		"+ go [on] (" + strings.Repeat("(", 2*maxDepth) + "\r\n":             "+ go [on] (" + strings.Repeat("(", 2*maxDepth) + "\r\n",
-		"* OK " + strings.Repeat("(", 2*maxDepth) + "\r\n* ok [b]\r\n":       "* OK " + strings.Repeat("(", 2*maxDepth) + "\r\n* ok [B]\r\n",
-		"* 1 FETCH (BODY[] {66}\r\n" + strings.Repeat("(", 66) + ")\r\n":     "* 1 FETCH (BODY[] {66}\r\n" + strings.Repeat("(", 66) + ")\r\n",
+		"* ok [capability imap4rev1 idle] ready\r\n":                            "* ok [CAPABILITY imap4rev1 idle] ready\r\n",
+		"* OK [permanentflags (\\seen lower \\*)] kept\r\n":                     "* OK [PERMANENTFLAGS (\\seen lower \\*)] kept\r\n",
+		"* ok [uidvalidity 7]\r\n* ok [unseen]\r\n":                             "* ok [UIDVALIDITY 7]\r\n* ok [UNSEEN]\r\n",
+		"a1 no [authenticationfailed] no [such] user\r\n":                       "a1 no [AUTHENTICATIONFAILED] no [such] user\r\n",
+		"a1 ok no [code] here\r\n":                                              "a1 ok no [code] here\r\n",
+		"* esearch (tag \"t1\") uid all 1:3\r\n":                                "* esearch (TAG \"t1\") UID ALL 1:3\r\n",
+		"* list (\\sent) nil inbox\r\n":                                         "* list (\\sent) NIL inbox\r\n",
+		"* LIST () \"a\" \"my) nil\" \r\n":                                      "* LIST () \"a\" \"my) nil\" \r\n",
+		"* LIST () \" \" nil\r\n":                                               "* LIST () \" \" nil\r\n",
+		"* status inbox (messages 1)\r\n":                                       "* status inbox (messages 1)\r\n",
+		"* STATUS a (UIDNEXT 9 HIGHESTMODSEQ NaN)\r\n":                          "* STATUS a (UIDNEXT 9 HIGHESTMODSEQ 0)\r\n",
+		"* status \"x uidnext y\" (highestmodseq -1 uidnext 4294967296)\r\n":   "* status \"x uidnext y\" (highestmodseq 0 uidnext 0)\r\n",
+		"* STATUS {9}\r\nUIDNEXT x (MESSAGES 9223372036854775808 UNSEEN x)\r\n": "* STATUS {9}\r\nUIDNEXT x (MESSAGES 0 UNSEEN x)\r\n",
+		"* OK [HIGHESTMODSEQ NaN] NaN\r\n":                                      "* OK [HIGHESTMODSEQ 0] NaN\r\n",
+		"* ok [highestmodseq 9223372036854775807] x\r\n":                        "* ok [HIGHESTMODSEQ 9223372036854775807] x\r\n",
+		"* OK HIGHESTMODSEQ NaN\r\n":                                            "* OK HIGHESTMODSEQ NaN\r\n",
+		"* 1 FETCH (MODSEQ (NaN) RFC822.SIZE NIL UID 5)\r\n":                    "* 1 FETCH (MODSEQ (0) RFC822.SIZE 0 UID 5)\r\n",
+		"* 1 FETCH (MODSEQ (7) UID 5 RFC822.SIZE 12)\r\n":                       "* 1 FETCH (MODSEQ (7) UID 5 RFC822.SIZE 12)\r\n",
+		"* 1 fetch (uid 5 flags (\\seen lower) body[] nil)\r\n":                 "* 1 fetch (UID 5 FLAGS (\\seen lower) BODY[] NIL)\r\n",
+		"* 1 fetch (internaldate \"1-jan-2024 10:00:00 +0000\")\r\n":            "* 1 fetch (INTERNALDATE \"1-jan-2024 10:00:00 +0000\")\r\n",
+		"* 1 fetch (internaldate \" 1-jan-2024 10:00:00 +0000\" uid 5)\r\n":     "* 1 fetch (INTERNALDATE \" 1-jan-2024 10:00:00 +0000\" UID 5)\r\n",
+		"* 1 FETCH (INTERNALDATE \"01-Jan-0001 00:00:00 +0000\" UID 5)\r\n":     "* 1 FETCH (INTERNALDATE " + noDate + " UID 5)\r\n",
+		"* 1 FETCH (UID 5 INTERNALDATE \"31-Dec-10000 00:00:00 +0000\")\r\n":    "* 1 FETCH (UID 5 INTERNALDATE " + noDate + ")\r\n",
+		"* 1 fetch (internaldate nil flags ())\r\n":                             "* 1 fetch (INTERNALDATE " + noDate + " FLAGS ())\r\n",
+		"* 1 FETCH (INTERNALDATE \"\")\r\n* ok [b]\r\n":                         "* 1 FETCH (INTERNALDATE " + noDate + ")\r\n* ok [B]\r\n",
+		"* 1 FETCH (INTERNALDATE \"x\r\n* ok [b]\r\n":                           "* 1 FETCH (INTERNALDATE \"x\r\n* ok [B]\r\n",
+		"* 1 FETCH (INTERNALDATE {3}\r\n\" ( FLAGS ())\r\n":                     "* 1 FETCH (INTERNALDATE {3}\r\n\" ( FLAGS ())\r\n",
+		"* 1 FETCH (INTERNALDATE \"" + strings.Repeat("x", 99) + "\")\r\n":      "* 1 FETCH (INTERNALDATE \"" + strings.Repeat("x", 99) + "\")\r\n",
+		"* 1 FETCH (X (INTERNALDATE NIL) FLAGS (INTERNALDATE NIL))\r\n":         "* 1 FETCH (X (INTERNALDATE NIL) FLAGS (INTERNALDATE NIL))\r\n",
+		"* 1 FETCH (BODY[]<0>{3}\r\nabc flags ())\r\n":                          "* 1 FETCH (BODY[]<0> {3}\r\nabc FLAGS ())\r\n",
+		"* 1 FETCH (BODY[]{3}\r\nabc)\r\n":                                      "* 1 FETCH (BODY[] {3}\r\nabc)\r\n",
+		"* 1 FETCH (BODY[]\"abc\")\r\n":                                         "* 1 FETCH (BODY[] \"abc\")\r\n",
+		"* 1 FETCH (BODY[] ~{4}\r\n\x00a\r\n)\r\n":                              "* 1 FETCH (BODY[] ~{4}\r\n\x00a\r\n)\r\n",
+		"* 1 FETCH (BODY[] {8}\r\n* ok [a]\r\n)\r\n* ok [a]\r\n":                "* 1 FETCH (BODY[] {8}\r\n* ok [a]\r\n)\r\n* ok [A]\r\n",
+		"* LIST () \"/\" {5}\r\na] {3\r\n* ok [b]\r\n":                          "* LIST () \"/\" {5}\r\na] {3\r\n* ok [B]\r\n",
+		"* OK no literal {99999}\r\n* ok [b]\r\n":                               "* OK no literal {99999}\r\n* ok [B]\r\n",
+		"* flags " + kept + "\r\n* x " + kept + "\r\n* ok [b] x\r\n":            "* flags " + kept + "\r\n* x " + kept + "\r\n* ok [B] x\r\n",
+		"* LIST () \"/\" \"quoted \\\" {5}\"\r\n* ok [b]\r\n":                   "* LIST () \"/\" \"quoted \\\" {5}\"\r\n* ok [B]\r\n",
+		"+ go [on] (" + strings.Repeat("(", 2*maxDepth) + "\r\n":                "+ go [on] (" + strings.Repeat("(", 2*maxDepth) + "\r\n",
+		"* OK " + strings.Repeat("(", 2*maxDepth) + "\r\n* ok [b]\r\n":          "* OK " + strings.Repeat("(", 2*maxDepth) + "\r\n* ok [B]\r\n",
+		"* 1 FETCH (BODY[] {66}\r\n" + strings.Repeat("(", 66) + ")\r\n":        "* 1 FETCH (BODY[] {66}\r\n" + strings.Repeat("(", 66) + ")\r\n",
 	} {
 		rnd := rand.New(rand.NewPCG(1, 1))
 		for name, size := range map[string]func() int{
@@ -154,5 +163,38 @@ func TestServerThatSpellsInItsOwnWay(t *testing.T) {
 				t.Errorf("%d connections were made, want 2", n)
 			}
 		})
+	}
+}
+
+// TestABadOptionalFieldEndsNoConnection: a server counts changes in no number, and takes the
+// quotes of a quoted field name for part of it.
+func TestABadOptionalFieldEndsNoConnection(t *testing.T) {
+	var quoted atomic.Bool
+	f := testkit.StartFake(t, func(f *testkit.Fake) {
+		f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
+			switch name, _, _ := strings.Cut(cmd.Args, " "); {
+			case cmd.Name == "LIST":
+				c.Line(`* LIST () "/" INBOX`)
+				c.Line(`* LIST (\Sent) "/" Sent`)
+				c.OK(cmd)
+			case cmd.Name == "STATUS":
+				c.Line("* STATUS %s (MESSAGES 1 UIDNEXT 2 UIDVALIDITY 1 HIGHESTMODSEQ NaN)", name)
+				c.OK(cmd)
+			default:
+				quoted.Store(quoted.Load() || strings.Contains(cmd.Args, `FIELDS ("`))
+				return false
+			}
+			return true
+		}
+	})
+	f.Add("Subject: one\r\nFrom: a@example.org\r\nMessage-ID: <1@example.org>\r\n\r\n", "")
+	r := startSource(t, options(f.Addr, "owner", "not to be seen"))
+	awaitConnected(t, r)
+	place := ingest.Place{Mailbox: "INBOX", UIDValidity: 1, UID: 1}
+	if got := fieldsOf(t, headers(t, r, place)[place]); got[0] != "one" || quoted.Load() {
+		t.Errorf("the header is %q; a field name was quoted: %v", got, quoted.Load())
+	}
+	if st := r.source.Status(); st.Reconnects > 0 || !st.Connected {
+		t.Errorf("the status is %+v", st)
 	}
 }

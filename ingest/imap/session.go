@@ -266,7 +266,9 @@ func (e textError) Unwrap() error { return e.err }
 // and texts are streamed: what each does not read is thrown away. After an
 // error of each the connection is closed.
 func (s *session) fetch(set goimap.UIDSet, o *goimap.FetchOptions, each func(*imapclient.FetchMessageData) error) error {
+	s.guard.amending(plainFields)
 	cmd := s.client.Fetch(set, o)
+	s.guard.amending(nil)
 	for {
 		m := cmd.Next()
 		if m == nil {

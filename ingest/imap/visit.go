@@ -3,6 +3,7 @@
 package imap
 
 import (
+	"bytes"
 	"context"
 	"regexp"
 	"slices"
@@ -299,6 +300,15 @@ var quotedDate = regexp.MustCompile(`"(\d{1,2}-[A-Z][a-z]{2}-\d{4})"`)
 // plainDates takes the quotes off the dates of a command: both forms are allowed (RFC
 // 9051, section 9), but QUIRK: Apache James 3.8 knows only the plain one.
 func plainDates(command []byte) []byte { return quotedDate.ReplaceAll(command, []byte("$1")) }
+
+// quotedFields are names of header fields as the client library writes them.
+var quotedFields = regexp.MustCompile(`HEADER\.FIELDS \(("[A-Za-z-]+" ?)+\)`)
+
+// plainFields takes the quotes off them, as other programs write them. QUIRK: some servers
+// take the quotes for part of the names.
+func plainFields(command []byte) []byte {
+	return quotedFields.ReplaceAllFunc(command, func(b []byte) []byte { return bytes.ReplaceAll(b, []byte{'"'}, nil) })
+}
 
 // changes reports the flags that changed.
 func (v *visit) changes(ctx context.Context) error {
