@@ -223,7 +223,7 @@ func TestIdleIsNotBlamedForAReceiverThatKeepsItWaiting(t *testing.T) {
 		}
 		return nil
 	})
-	if arrived < 2*idleStrikes || err != nil || s.trust.strikes != 0 || !s.idle {
+	if arrived < 2*idleStrikes || err != nil || s.trust.strikes != 0 || !s.trust.usable(time.Now()) {
 		t.Errorf("%d messages, %v; IDLE is thought of as %+v", arrived, err, s.trust)
 	}
 	w := waiter{sess: new(session)}
