@@ -31,7 +31,26 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"hinged": main, "hinged-lab": verbs.Main})
+	testscript.Main(homeless{m}, map[string]func(){"hinged": main, "hinged-lab": verbs.Main})
+}
+
+// homeless runs the tests in a home of their own: whoever runs them may run hinged, too.
+type homeless struct{ m *testing.M }
+
+// Run implements testscript.TestingM.
+func (h homeless) Run() int {
+	home, err := os.MkdirTemp("", "hinged-home-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(home)
+	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME", "STATE_DIRECTORY", "CONFIGURATION_DIRECTORY", "HINGED_CONFIG"} {
+		_ = os.Unsetenv(name) // never fails for such names
+	}
+	if err := os.Setenv("HOME", home); err != nil {
+		panic(err)
+	}
+	return h.m.Run()
 }
 
 // TestScripts runs without the race detector, under which a hundred short processes take

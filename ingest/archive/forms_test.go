@@ -66,6 +66,7 @@ func numbers(t testing.TB, messages []Message) (all []int) {
 }
 
 func TestAnMboxComesInOrderOfDate(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir()) // others may be reading an archive
 	public := func(int) string { return "From mboxrd@z Thu Jan  1 00:00:00 1970" }
 	git := func(n int) string { return fmt.Sprintf("From %040x Mon Sep 17 00:00:00 2001", n) }
 	exported := func(n int) string { return "From - " + hour(9000+n%3).Format(time.ANSIC) }

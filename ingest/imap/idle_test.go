@@ -3,6 +3,7 @@
 package imap
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -183,6 +184,55 @@ func TestWhatIdleDoesNotTellIsFoundByTheOtherConnection(t *testing.T) {
 	r.stop()
 	if r.source.trust.strikes != idleStrikes-1 {
 		t.Errorf("IDLE told nothing; it is thought of as %+v", r.source.trust)
+	}
+}
+
+// While the receiver of events waits for room on its disk, nobody idles, and the other
+// connection finds what comes; or a wait in IDLE goes on after its end. Neither is IDLE's
+// fault.
+func TestIdleIsNotBlamedForAReceiverThatKeepsItWaiting(t *testing.T) {
+	var q quiet
+	f := testkit.StartFake(t, func(f *testkit.Fake) {
+		q.handle(f, func(c *testkit.FakeConn, cmd testkit.FakeCommand) {
+			c.Line("+ idling")
+			c.ReadLine()
+			c.OK(cmd)
+		})
+	})
+	o := only(f)
+	o.IdleCheck, o.PollInterval = time.Hour, time.Hour
+	s, err := New(o, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	arrived := 0
+	f.Add(plainMail, "")
+	err = s.Run(ctx, func(_ context.Context, e ingest.Event) error {
+		if _, ok := e.(ingest.Arrival); !ok {
+			return nil
+		}
+		if arrived++; arrived == 2*idleStrikes {
+			cancel()
+		}
+		f.Add(plainMail, "")
+		select {
+		case s.inboxNews <- struct{}{}:
+		default:
+		}
+		return nil
+	})
+	if arrived < 2*idleStrikes || err != nil || s.trust.strikes != 0 || !s.trust.usable(time.Now()) {
+		t.Errorf("%d messages, %v; IDLE is thought of as %+v", arrived, err, s.trust)
+	}
+	w := waiter{sess: new(session)}
+	if got := w.late(); got != endTime {
+		t.Errorf("a server that told nothing: the wait ends for %v", got)
+	}
+	w.sess.seen.Store(uint32(hintExists))
+	if got := w.late(); got != endHint {
+		t.Errorf("a server that told what came before the end: the wait ends for %v", got)
 	}
 }
 

@@ -75,6 +75,11 @@ func (s *Source) idles(sess *session) bool {
 // has told all that there was to tell. It returns an error only when the connection
 // is of no more use.
 func (s *Source) idleOnce(ctx context.Context, w *waiter) error {
+	select {
+	case <-s.inboxNews: // from before: while a full disk held up the events, say
+		return w.sess.noop()
+	default:
+	}
 	length := s.o.IdleCheck
 	if s.trust.proven {
 		length = s.o.IdleRestart
@@ -199,12 +204,10 @@ func (w *waiter) wait(ctx context.Context) {
 			w.reason = endHint
 			return
 		case <-w.end:
-			w.reason = endTime
+			w.reason = w.late()
 			return
 		case <-w.news:
-			if w.reason = endTime; w.sess.seen.Load() != 0 { // it has just told
-				w.reason = endHint
-			}
+			w.reason = w.late()
 			return
 		case <-w.recheck:
 			w.reason = endRecheck
@@ -216,6 +219,15 @@ func (w *waiter) wait(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// late is why a wait ends whose time is over, unless the server has told something. It may
+// have long ago: a receiver that waits for room on its disk keeps the wait from noticing.
+func (w *waiter) late() endReason {
+	if w.sess.seen.Load() != 0 {
+		return endHint
+	}
+	return endTime
 }
 
 // newTicker is time.NewTicker, or one that never ticks.

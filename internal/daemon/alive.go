@@ -13,6 +13,8 @@ import (
 
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/stream"
+	"github.com/hinged/hinged/store/boltfile"
+	"github.com/hinged/hinged/store/copies"
 )
 
 // Alive returns nil if the writer of every account, that of every partition and the
@@ -103,7 +105,22 @@ func (d *Daemon) warned() []string {
 	for _, about := range slices.Sorted(maps.Keys(d.warnings)) {
 		out = append(out, d.warnings[about])
 	}
-	return out
+	return append(out, begunAnew(d.store, d.backups.options().Rotation)...)
+}
+
+// begunAnew warns that a store was begun empty in the place of a damaged one, until somebody
+// has decided which it is to be.
+func begunAnew(s *boltfile.Store, r copies.Rotation) []string {
+	damaged := s.Instead()
+	if damaged == "" {
+		return nil
+	}
+	backup := "There is no backup of hinged's own"
+	if all, err := r.List(); err == nil && len(all) > 0 {
+		backup = "To get that back, stop hinged and run `hinged restore " + all[len(all)-1].File + "`, which is the newest backup"
+	}
+	return []string{"the store was damaged, and hinged began anew, without what it had learnt. " + backup +
+		". To go on without it, delete " + damaged + "; until then no backups are made, which would replace older ones"}
 }
 
 // Sentence says in one line how the daemon is doing. It names nobody: service managers

@@ -4,6 +4,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"io"
 	"sync"
 	"time"
@@ -111,11 +112,17 @@ func (d *Daemon) nextBackup(o BackupOptions, started time.Time) (time.Duration, 
 	return max(0, due.Sub(d.now())), true
 }
 
+// errUnanswered: a backup would in time take the place of one from before the damage.
+var errUnanswered = errors.New("the store was begun anew after it was damaged")
+
 // makeBackup makes one backup and notes what came of it.
 func (d *Daemon) makeBackup(ctx context.Context, o BackupOptions) {
 	d.backups.making.Lock()
 	defer d.backups.making.Unlock()
-	made, err := o.Rotation.Make(ctx, ownCopies{d}, d.store.Path(), d.now())
+	made, err := copies.Kept{}, errUnanswered
+	if d.store.Instead() == "" {
+		made, err = o.Rotation.Make(ctx, ownCopies{d}, d.store.Path(), d.now())
+	}
 	if ctx.Err() != nil {
 		return // it is made after the next start
 	}

@@ -162,7 +162,8 @@ func (h *StoreHost) each(ctx context.Context, names []string, fn func(*desk.Desk
 
 // Status implements desk.Host.
 func (h *StoreHost) Status(ctx context.Context) (desk.Status, error) {
-	s := desk.Status{Version: h.version, Warnings: []string{}, Backups: h.ownBackups().status(), Accounts: []desk.AccountStatus{}}
+	backups := h.ownBackups()
+	s := desk.Status{Version: h.version, Warnings: append([]string{}, begunAnew(h.store, backups.o.Rotation)...), Backups: backups.status(), Accounts: []desk.AccountStatus{}}
 	names, err := h.store.Accounts()
 	if err != nil {
 		return s, err

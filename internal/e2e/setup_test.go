@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/testkit"
 )
@@ -49,6 +50,15 @@ func TestFromNothingToARunningDaemon(t *testing.T) {
 		if !strings.Contains(out, want) {
 			t.Errorf("init did not say %q", want)
 		}
+	}
+	// Something else on this machine may have the usual port, a hinged for example.
+	written, err := os.ReadFile(s.config)
+	usual := config.DefaultDashboard().Listen
+	if err != nil || !bytes.Contains(written, []byte(usual)) {
+		t.Fatalf("init did not write %s: %v\n%s", usual, err, written)
+	}
+	if err := os.WriteFile(s.config, bytes.ReplaceAll(written, []byte(usual), []byte("127.0.0.1:0")), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	if out, err = s.hinged("check", "--config", s.config); err != nil || !strings.HasSuffix(out, "all is well\n") {
 		t.Errorf("check: %v\n%s", err, out)

@@ -245,7 +245,13 @@ func create(path string, o Options) (err error) {
 	if err != nil {
 		return plain(err)
 	}
-	err = db.Update(func(tx *bolt.Tx) error { return writeSchema(tx, schemaOfOneFile) })
+	damaged, err := Beside(path, ".damaged-")
+	err = errors.Join(err, db.Update(func(tx *bolt.Tx) error {
+		if err := writeSchema(tx, schemaOfOneFile); err != nil || len(damaged) == 0 {
+			return err
+		}
+		return beginInstead(tx, damaged[len(damaged)-1])
+	}))
 	if err := errors.Join(err, db.Close()); err != nil {
 		return plain(err)
 	}

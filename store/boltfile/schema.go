@@ -5,6 +5,7 @@ package boltfile
 import (
 	"encoding/binary"
 	"fmt"
+	"path/filepath"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -18,6 +19,8 @@ import (
 //	meta
 //	  schema                 4 bytes, version of this layout
 //	  created                "hinged"
+//	  instead                name of the damaged file in whose place the store was begun empty; else
+//	                         not there
 //	  scrub                  there while free pages may hold what Rewrite took out
 //	    <account>            nothing; there while the account still holds some of that
 //	accounts
@@ -80,6 +83,7 @@ var (
 	schemaKey     = []byte("schema")
 	createdKey    = []byte("created")
 	createdMarker = []byte("hinged")
+	insteadKey    = []byte("instead")
 	// scrubBucket is there while free pages may hold what was forgotten. It holds the
 	// accounts that do.
 	scrubBucket = []byte("scrub")
@@ -305,6 +309,11 @@ func writeProgress(account *bolt.Bucket, p Progress) error {
 		return err
 	}
 	return account.Put(infoKey, frame(nil, frameInfo, infoKey, payload))
+}
+
+// beginInstead notes that the empty store takes the place of a damaged file.
+func beginInstead(tx *bolt.Tx, damaged string) error {
+	return tx.Bucket(metaBucket).Put(insteadKey, frame(nil, frameMeta, insteadKey, []byte(filepath.Base(damaged))))
 }
 
 // writeSchema lays out an empty store.

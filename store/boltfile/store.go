@@ -4,9 +4,10 @@ package boltfile
 
 import (
 	"errors"
-
 	"log/slog"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -204,6 +205,22 @@ func (s *Store) Lost() (partitions []store.Partition, why []error) {
 		why = append(why, s.lost[p])
 	}
 	return partitions, why
+}
+
+// Instead returns the path of the damaged file in whose place Open began the store empty, for
+// as long as it lies there; "": there is none. A backup that takes the store's place has none.
+func (s *Store) Instead() (damaged string) {
+	_ = s.root.view(func(tx *bolt.Tx) error {
+		name, err := unframe(frameMeta, insteadKey, tx.Bucket(metaBucket).Get(insteadKey))
+		if err == nil {
+			damaged = filepath.Join(filepath.Dir(s.path), string(name))
+		}
+		return nil
+	})
+	if _, err := os.Lstat(damaged); err != nil {
+		return ""
+	}
+	return damaged
 }
 
 // Accounts returns the names of all accounts that were ever committed or taken
