@@ -231,6 +231,9 @@ type Account struct {
 	Entries   uint64 `cbor:"100,keyasint,omitempty" digest:"-"`
 	Reach     Reach  `cbor:"101,keyasint,omitzero" digest:"-"`
 	NextReach Reach  `cbor:"102,keyasint,omitzero" digest:"-"`
+	// Rewrites counts the requests to take something back that were carried out, which stand
+	// in no journal.
+	Rewrites uint64 `cbor:"103,keyasint,omitempty" digest:"-"`
 
 	SentDay   int32  `cbor:"23,keyasint,omitempty" digest:"-"` // day that SentToday counts; not in the digest
 	SentToday uint32 `cbor:"24,keyasint,omitempty" digest:"-"` // marks intended on that day; not in the digest

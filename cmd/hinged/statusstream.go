@@ -74,6 +74,9 @@ func partitionText(p *stream.PartitionStatus, running bool) string {
 	if p.DamagedFile != "" {
 		text += "; its file was damaged and is now " + p.DamagedFile
 	}
+	if n := len(p.Differs); n > 0 {
+		text += fmt.Sprintf("; %d accounts DIFFER from what another process made of the same records, such as %s", n, p.Differs[0])
+	}
 	if p.Stopped {
 		text += "; STOPPED"
 	}

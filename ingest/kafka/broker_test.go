@@ -201,7 +201,7 @@ func readAll(t testing.TB, c *Client, topic string, p int32, from int64) (all []
 		all = append(all, b.Records...)
 		sum.Markers += b.Markers
 		sum.Aborted += b.Aborted
-		sum.Next, sum.First, sum.End = b.Next, b.First, b.End
+		sum.Next, sum.First, sum.End, sum.Epoch = b.Next, b.First, b.End, b.Epoch
 	}
 	return all, sum
 }

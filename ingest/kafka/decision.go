@@ -16,6 +16,11 @@ type Part struct {
 	Part float64 `json:"part"`
 }
 
+// HeaderState of a record of the decisions topic is the digest of the account's state after the
+// decision: 32 hexadecimal digits. Two processes that give it under one ce_id agree. Only some
+// decisions have it.
+const HeaderState = "x-hinged-state"
+
 // Decision is the value of a record of the decisions topic. Its bytes depend on its
 // fields alone, and so only on the input up to its message. A decision that is produced
 // again after a crash has the same bytes.

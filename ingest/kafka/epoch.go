@@ -18,12 +18,12 @@ import (
 // position is told from another one by offset and epoch together (KIP-320). An Epoch in this
 // package is the leader's plus 1; 0: it is not known.
 
-// epochVersion is the version of OffsetForLeaderEpoch that is spoken, since Kafka 2.1.
-const epochVersion = 2
+// epochVersion is the version of OffsetForLeaderEpoch that is spoken, since Kafka 2.3.
+const epochVersion = 3
 
 // EpochEnd asks the leader of a partition where what was written by an epoch, or before it,
 // ends in the log: a position behind that is of records that the log has lost. It is -1 if the
-// broker does not tell, or is older than Kafka 2.1.
+// broker does not tell, or is older than Kafka 2.3.
 func (c *Client) EpochEnd(ctx context.Context, topic string, partition, epoch int32) (int64, error) {
 	ctx, cancel, err := c.bounded(ctx)
 	if err != nil {
@@ -71,6 +71,7 @@ func (r *epochRequest) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 		return &epochResponse{end: -1}, err
 	}
 	w := newRequest(protocol.OffsetForLeaderEpoch, epochVersion, r.clientID, false)
+	w.int32(-1) // we are no follower
 	w.int32(1)
 	w.int16(int16(len(r.topic)))
 	w.b = append(w.b, r.topic...)

@@ -420,3 +420,19 @@ func TestABrokerThatThrottlesReadingIsWaitedFor(t *testing.T) {
 		}
 	}
 }
+
+// Each record says who took it, and where that ends in the log can be asked.
+func TestTheEpochOfALeaderEndsWhereItsLogDoes(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *broker) {
+		c := b.client(t, 1)
+		produce(t, c, b.topics.Input, numbered(0, 7))
+		all, sum := readAll(t, c, b.topics.Input, 0, 0)
+		epoch := all[6].Epoch
+		if epoch < 1 || sum.Epoch != epoch {
+			t.Fatalf("the last record is of epoch %d, the last batch of %d", epoch, sum.Epoch)
+		}
+		if end, err := c.EpochEnd(t.Context(), b.topics.Input, 0, epoch); err != nil || end != 7 {
+			t.Errorf("it ends at %d, %v", end, err)
+		}
+	})
+}

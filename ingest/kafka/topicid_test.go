@@ -228,4 +228,26 @@ func TestAnswersThatAreCutOff(t *testing.T) {
 			t.Errorf("%d of %d bytes: got %+v", n, len(f.b), r)
 		}
 	}
+
+	e := &wireWriter{}
+	e.int32(0)
+	e.int32(1)
+	e.int16(4)
+	e.b = append(e.b, "mail"...)
+	e.int32(1)
+	e.int16(0)
+	e.int32(0)
+	e.int32(3)
+	e.int64(17)
+	if r, err := parseEpoch(e.b, "mail"); err != nil || r.end != 17 || r.code != 0 {
+		t.Fatalf("got %+v, %v", r, err)
+	}
+	for n := range e.b {
+		if r, err := parseEpoch(e.b[:n], "mail"); err == nil {
+			t.Errorf("%d of %d bytes: got %+v", n, len(e.b), r)
+		}
+	}
+	if _, err := parseEpoch(e.b, "other"); err == nil {
+		t.Error("the answer about another topic is taken")
+	}
 }

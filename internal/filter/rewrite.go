@@ -343,6 +343,7 @@ func (w *rewriting) finish() {
 	a.RuledSince = min(a.RuledSince, w.before)
 	a.Labels, a.LastLesson = was.Labels, was.LastLesson
 	a.Awaited = a.Clock
+	a.Rewrites++
 	if w.fromNothing() {
 		a.Reach = store.Reach{}
 	}

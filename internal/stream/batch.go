@@ -230,11 +230,18 @@ func (p *partition) decided(h *held, it *item, e *filter.Arrived, r *filter.Resu
 	if err != nil {
 		return err
 	}
+	if r.Decision != nil && f.State().Account.Decided%digestEvery == 0 {
+		_, digest := store.Digest(f.State())
+		record.Headers = append(record.Headers, kafka.Header{Key: kafka.HeaderState, Value: []byte(digest)})
+	}
 	p.batch.decisions = append(p.batch.decisions, record)
 	p.batch.value += int64(len(record.Value))
 	p.batch.tally.decide(m.Outcome)
 	return nil
 }
+
+// digestEvery: one of so many decisions on an account carries the digest of its state.
+const digestEvery = 256
 
 // idText is an id as readers of decisions see it: none is left out.
 func idText(id kafka.TopicID) string {

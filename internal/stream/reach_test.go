@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/store"
 )
 
@@ -86,6 +87,53 @@ func TestWhenItIsCommittedDecidesNothing(t *testing.T) {
 			}
 			for _, topic := range []string{testTopics.Decisions, testTopics.DeadLetters} {
 				sameRecords(t, topic, got.all(topic), want.all(topic))
+			}
+		})
+	}
+}
+
+// Two processes that come to different states by the same records, as with other settings, are
+// noticed by the snapshots.
+func TestProcessesThatDifferAreNoticed(t *testing.T) {
+	for name, steps := range map[string]int{"the same": 0, "other settings": 1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(1)
+			c.mindful = true // what is to be forgotten makes a snapshot
+			never := func(o *Options) { o.SnapshotEvery, o.SnapshotInterval = 1<<40, time.Hour }
+			p, q := newProcess(t, c), newProcess(t, c)
+			run := func(p *process, tunes ...tune) {
+				p.start(tunes...)
+				eventually(t, func() error { return caughtUp(c, p) })
+			}
+			fill(c, 91, 3, 60)
+			run(p, never)
+			p.stop()
+			fill(c, 92, 1, 300)
+			snap := func(o *Options) { o.SnapshotEvery = 1 }
+			made := func(p *process) (out PartitionStatus) {
+				eventually(t, func() error {
+					if out = p.engine.Status().Partitions[0]; out.Snapshots == 0 || len(snapshots(t, c)) == 0 {
+						return fmt.Errorf("no snapshot yet: %+v", out)
+					}
+					return nil
+				})
+				return out
+			}
+			saved := func(p *process, more ...tune) PartitionStatus {
+				run(p, append(more, never)...)
+				p.stop()
+				fill(c, 93, 1, 1) // so that a snapshot is due
+				run(p, append(more, snap)...)
+				return made(p)
+			}
+			saved(q, func(o *Options) { o.Filter.Dual.Steps += steps })
+			q.stop()
+			if got := saved(p).Differs; (len(got) > 0) != (steps > 0) {
+				t.Errorf("the accounts %q differ", got)
+			}
+			if carried := c.all(testTopics.Decisions); !slices.ContainsFunc(carried, func(r kafka.Record) bool { _, ok := r.Header(kafka.HeaderState); return ok }) {
+				t.Errorf("none of %d decisions has the digest of its account's state", len(carried))
 			}
 		})
 	}

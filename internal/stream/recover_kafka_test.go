@@ -209,3 +209,76 @@ func read(t *testing.T, client *kafka.Client, topic string) (out []*log) {
 	}
 	return out
 }
+
+// While hinged is stopped, Apache Kafka elects a leader that has less than its predecessor, and
+// the log grows past the position: the partition stops there, and what is read before and after
+// it is not mixed.
+func TestAnUncleanElectionWhileStoppedStopsThePartitionOnARealBroker(t *testing.T) {
+	t.Parallel() // it mostly waits
+	k := testkit.StartKafka(t, testkit.KafkaOptions{Brokers: 3})
+	admin, err := kgo.NewClient(kgo.SeedBrokers(k.Addrs()...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close()
+	made := kmsg.NewPtrCreateTopicsRequest()
+	one := kmsg.NewCreateTopicsRequestTopic()
+	one.Topic, one.NumPartitions, one.ReplicationFactor = testTopics.Input, -1, -1
+	one.ReplicaAssignment = []kmsg.CreateTopicsRequestTopicReplicaAssignment{{Replicas: []int32{2, 3}}}
+	yes, least := "true", "1"
+	one.Configs = []kmsg.CreateTopicsRequestTopicConfig{{Name: "unclean.leader.election.enable", Value: &yes}, {Name: "min.insync.replicas", Value: &least}}
+	made.Topics = []kmsg.CreateTopicsRequestTopic{one}
+	if res, err := made.RequestWith(t.Context(), admin); err != nil || res.Topics[0].ErrorCode != 0 {
+		t.Fatalf("%v, %+v", err, res)
+	}
+	client := dial(t, k)
+	if _, _, err := client.EnsureTopics(t.Context(), kafka.Wanted{Create: true, Partitions: 1}); err != nil {
+		t.Fatal(err)
+	}
+	sent := 0
+	send := func(n int) {
+		t.Helper()
+		for range n {
+			sent++
+			r := messageRecord("ann", fmt.Appendf(nil, "Message-ID: <%d@x>\r\nFrom: bob@example.net\r\n\r\nhello %d\r\n", sent, sent), epoch.Add(later))
+			eventually(t, func() error {
+				_, err := client.Produce(t.Context(), testTopics.Input, []kafka.Record{r})
+				return err
+			})
+		}
+	}
+	end := func() int64 {
+		var marks []kafka.Watermark
+		eventually(t, func() (err error) { marks, err = client.Watermarks(t.Context(), testTopics.Input); return err })
+		return marks[0].End
+	}
+	send(10)
+	k.Stop(2)
+	send(15)
+	read := func() *process {
+		p := newProcess(t, newCluster(1))
+		own := dial(t, k)
+		p.start(func(o *Options) { o.Broker = Client(own) })
+		return p
+	}
+	p := read()
+	eventually(t, func() error {
+		if at := p.positions()[0]; at != 25 {
+			return fmt.Errorf("the position is %d", at)
+		}
+		return nil
+	})
+	p.stop()
+	k.Kill(1)
+	k.Start(2)
+	send(30)
+	if n := end(); n < 40 || n > 41 { // one may have been written twice
+		t.Fatalf("the log ends at %d, not at 40: this is no unclean election", n)
+	}
+	own := dial(t, k)
+	p.start(func(o *Options) { o.Broker = Client(own) })
+	stoppedAll(t, p, "the log has offsets 0 to 10", 0)
+	if at := p.positions()[0]; at != 25 {
+		t.Errorf("the position is %d; it read on", at)
+	}
+}

@@ -162,6 +162,11 @@ func (p *partition) dump(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	if len(m.Differs) > 0 {
+		p.log.Error("accounts are in another state than the snapshot before has after the same records; decisions of two processes may differ",
+			"accounts", m.Differs, "same_settings", before.Fingerprint == p.e.fingerprint)
+		p.state.differs(m.Differs)
+	}
 	m.Fingerprint = p.e.fingerprint
 	if err := out.finish(&m); err != nil {
 		return 0, err

@@ -119,6 +119,9 @@ type PartitionStatus struct {
 	// SetAside lists the accounts that have more records waiting than account_limit; other
 	// accounts go before them.
 	SetAside []SetAside `json:"set_aside,omitempty"`
+	// Differs lists the accounts last found in another state than another process, or an
+	// earlier run, had come to by the same records.
+	Differs []string `json:"differs,omitempty"`
 	// DamagedFile is the new path of the partition's file, which was found damaged since this
 	// process started and set aside; the partition was taken over again. It is the last one if
 	// there were several.
@@ -233,6 +236,12 @@ func (s *partitionState) snapshot() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.status.Snapshots++
+}
+
+func (s *partitionState) differs(accounts []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.status.Differs = accounts
 }
 
 func (s *partitionState) restoring(n int) {

@@ -7,6 +7,8 @@ import (
 	"encoding/binary"
 
 	bolt "go.etcd.io/bbolt"
+
+	"github.com/hinged/hinged/store"
 )
 
 // AccountView is what the file holds of one account, in one read transaction: it is
@@ -23,6 +25,9 @@ func (a *AccountView) Manifest(generation uint64) (name uint64, payload []byte, 
 	m, payload, err := readManifest(a.bucket, generation)
 	return m.name(), payload, err
 }
+
+// State returns the account's state.
+func (a *AccountView) State() (*store.State, error) { return load(a.bucket, a.Progress) }
 
 // Records hands the records of a saved state to fn, in order. They are valid until
 // fn returns.

@@ -48,8 +48,12 @@
 // finds Options.JournalCap entries behind the next base, the next base becomes
 // the base and that checkpoint becomes the next base. So between JournalCap and
 // twice JournalCap entries are kept, plus those of one checkpoint interval,
-// without ever replaying anything, and when this happens depends on the commits
-// alone.
+// without ever replaying anything.
+//
+// When this happens depends on commits, and nothing that an account does may. So the account
+// itself says from which entry on something can be taken back (store.Account.Reach), which
+// moves with its events. The base never passes that, and what lies between the two is replayed
+// when it is needed. The next base is the checkpoint that will do so best.
 //
 // What lies before a new base is invisible at once, and is deleted a bounded
 // number of records at a time by the commits that follow, so that none of them

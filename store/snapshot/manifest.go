@@ -25,6 +25,9 @@ type Manifest struct {
 	// Index are the chunks that hold Accounts, where these are too many for one
 	// record. Encode and DecodeManifest set it.
 	Index []ChunkID
+	// Differs are the accounts that Dump found in another state than that of the manifest
+	// before with the same events. It is not encoded.
+	Differs []string
 }
 
 // AccountChunks says which chunks hold an account.
@@ -36,6 +39,10 @@ type AccountChunks struct {
 	Sum    uint64
 	// Lessons is how many lessons the account has learnt.
 	Lessons uint64
+	// Events counts what has happened to the account, and Digest is the store.Digest of its
+	// state: two processes that gave it the same events must come to the same. "": not computed.
+	Events uint64
+	Digest string
 	// State holds what the next decision depends on, Logs the journal, the lessons,
 	// the features and the states that a replay begins with. Their order counts.
 	State []ChunkID
@@ -136,14 +143,16 @@ type accountRef struct {
 	Lessons uint64
 	State   []byte // IDs, one after another
 	Logs    []byte
+	Events  uint64
+	Digest  string
 }
 
 func (a AccountChunks) ref() accountRef {
-	return accountRef{Account: a.Account, Commit: a.Commit, Sum: a.Sum, Lessons: a.Lessons, State: joinIDs(a.State), Logs: joinIDs(a.Logs)}
+	return accountRef{Account: a.Account, Commit: a.Commit, Sum: a.Sum, Lessons: a.Lessons, State: joinIDs(a.State), Logs: joinIDs(a.Logs), Events: a.Events, Digest: a.Digest}
 }
 
 func (r accountRef) chunks() (a AccountChunks, err error) {
-	a = AccountChunks{Account: r.Account, Commit: r.Commit, Sum: r.Sum, Lessons: r.Lessons}
+	a = AccountChunks{Account: r.Account, Commit: r.Commit, Sum: r.Sum, Lessons: r.Lessons, Events: r.Events, Digest: r.Digest}
 	if err := store.CheckAccountName(r.Account); err != nil {
 		return a, err
 	}
