@@ -16,7 +16,7 @@
 # make fuzz     every fuzz target for FUZZTIME each
 # make soak     for a night: ten times the mail, kills and fuzzing
 # make bench    every benchmark
-# make bench-scale  bytes, memory and processor time of an account and a message: the
+# make bench-scale MTD=FILE OWNER=ADDRESS  bytes, memory and processor time of an account and a message: the
 #               table of docs/scale.md
 # make learners MTD=FILE MIPS=FILE  every learner on the development streams: the
 #               tables of docs/results.md
@@ -275,7 +275,10 @@ ROUNDS ?= 5
 bench-speed:
 	@GO='$(GO)' sh bench/speed.sh '$(MTD)' '$(OWNER)' '$(ROUNDS)'
 
+bench-scale: export HINGED_BENCH_MBOX = $(abspath $(MTD))
+bench-scale: export HINGED_BENCH_OWNER = $(OWNER)
 bench-scale:
+	@test -f '$(MTD)' || { echo 'usage: make bench-scale MTD=FILE OWNER=ADDRESS (real mail, a year of it)' >&2; exit 2; }
 	$(GO) test -run '^$$' -bench 'Scale$$' -benchtime 1x -timeout 1h ./internal/writer
 	$(GO) test -run '^$$' -bench 'Growth$$' -benchtime 1x -timeout 1h ./internal/writer
 

@@ -88,7 +88,7 @@ func (s SASL) logIn(ctx context.Context, rw io.ReadWriter, clientID string, agai
 	if code := (&wireReader{b: body}).int16(); code != 0 {
 		return 0, fmt.Errorf("the broker does not take SASL %s: %w", m.Name(), kafkago.Error(code))
 	}
-	for done := false; ; {
+	for {
 		w := newRequest(protocol.SaslAuthenticate, version, clientID, false)
 		w.int32(int32(len(response)))
 		w.b = append(w.b, response...)
@@ -107,21 +107,18 @@ func (s SASL) logIn(ctx context.Context, rw io.ReadWriter, clientID string, agai
 		if version > 0 {
 			lifetime = time.Duration(r.int64()) * time.Millisecond
 		}
-		if code != 0 || r.err != nil {
-			return 0, errors.Join(r.err, codeError(code))
+		if code != 0 {
+			return 0, kafkago.Error(code)
 		}
-		if done, response, err = state.Next(ctx, challenge); err != nil || done {
+		if r.err != nil {
+			return 0, r.err
+		}
+		done, next, err := state.Next(ctx, challenge)
+		if err != nil || done {
 			return lifetime, err
 		}
+		response = next
 	}
-}
-
-// codeError is a code of the broker as an error, nil for none.
-func codeError(code int16) error {
-	if code == 0 {
-		return nil
-	}
-	return kafkago.Error(code)
 }
 
 // frames counts the requests or answers that pass over a connection, from their sizes.

@@ -186,13 +186,9 @@ func (o Options) validate() error {
 	}
 	switch o.SASL.Mechanism {
 	case NoSASL:
-	case Plain, ScramSHA256, ScramSHA512:
-		if o.SASL.Username == "" || o.SASL.Password == nil {
+	case Plain, ScramSHA256, ScramSHA512, OAuthBearer:
+		if o.SASL.Password == nil || o.SASL.Username == "" && o.SASL.Mechanism != OAuthBearer {
 			errs = append(errs, fmt.Errorf("sasl %s needs a username and a password", o.SASL.Mechanism))
-		}
-	case OAuthBearer:
-		if o.SASL.Password == nil {
-			errs = append(errs, errors.New("sasl oauthbearer needs a token"))
 		}
 	default:
 		errs = append(errs, fmt.Errorf("sasl mechanism %q is unknown; the mechanisms are plain, scram-sha-256, scram-sha-512 and oauthbearer", o.SASL.Mechanism))

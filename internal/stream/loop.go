@@ -8,8 +8,11 @@ import (
 )
 
 const (
-	// batchTime is after how long a batch is closed even if more waits.
-	batchTime = 75 * time.Millisecond
+	// batchTime is after how long a batch is closed even if more waits, or after as long as
+	// the last commit took, up to mostBatchTime: else a commit that is slow, such as one of an
+	// account with many weights or on a busy machine, would be for ever fewer records.
+	batchTime     = 75 * time.Millisecond
+	mostBatchTime = 400 * time.Millisecond
 	// A batch of nothing but what was passed over before is closed after a quarter of as long
 	// as the last batch took to be committed, within these bounds: other accounts wait for the
 	// commit if their mail comes meanwhile.
@@ -70,7 +73,7 @@ func (p *partition) await(ctx context.Context) *item {
 // more returns the next item of a batch; nil if the batch is to be closed, or ctx is done.
 func (p *partition) more(ctx context.Context, began time.Time) *item {
 	b := &p.batch
-	if p.again != nil || b.records >= p.e.o.BatchRecords || b.bytes+b.value >= p.e.o.BatchBytes || p.cache.full() || time.Since(began) >= batchTime {
+	if p.again != nil || b.records >= p.e.o.BatchRecords || b.bytes+b.value >= p.e.o.BatchBytes || p.cache.full() || time.Since(began) >= max(batchTime, min(p.took, mostBatchTime)) {
 		return nil
 	}
 	if !p.intake.waits() {

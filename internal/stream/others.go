@@ -3,6 +3,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -10,12 +11,6 @@ import (
 
 // othersEvery is how often the members of the group are asked for their settings.
 const othersEvery = 30 * time.Second
-
-// grouped is a Broker that knows the members of its group.
-type grouped interface {
-	// OtherSettings returns the members that joined with other settings than ours.
-	OtherSettings(ctx context.Context) ([]string, error)
-}
 
 // OtherSettings says what is wrong with a group that has such members.
 func OtherSettings(members []string) string {
@@ -26,7 +21,9 @@ func OtherSettings(members []string) string {
 // watchOthers says in the log and in the status whether a member of the group has other
 // settings, until ctx is done.
 func (e *Engine) watchOthers(ctx context.Context) {
-	broker, ok := e.o.Broker.(grouped)
+	broker, ok := e.o.Broker.(interface { // not that of a replay
+		OtherSettings(ctx context.Context) ([]string, error)
+	})
 	for ok {
 		members, err := broker.OtherSettings(ctx)
 		problem := ""
@@ -39,13 +36,8 @@ func (e *Engine) watchOthers(ctx context.Context) {
 			e.others = problem
 		}
 		e.mu.Unlock()
-		switch {
-		case news && problem != "":
-			e.log.Warn(problem)
-		case news:
-			e.log.Info("all members of the group have the same settings again")
-		case err != nil && ctx.Err() == nil:
-			e.log.Debug("can't compare the settings of the group's members", "error", err)
+		if news {
+			e.log.Warn(cmp.Or(problem, "all members of the group have the same settings again"))
 		}
 		if wait(ctx, othersEvery) != nil {
 			return

@@ -107,7 +107,7 @@ func packAgainst(account *bolt.Bucket, of, with SavedState) error {
 	// A match may be as far away as the beginning of the dictionary.
 	window := max(1<<bits.Len(uint(len(dictionary)+len(records))), zstd.MinWindowSize)
 	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithLowerEncoderMem(true),
-		zstd.WithWindowSize(window), zstd.WithEncoderDictRaw(dictionaryID, dictionary))
+		zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(window), zstd.WithEncoderDictRaw(dictionaryID, dictionary))
 	if err != nil {
 		return err
 	}
