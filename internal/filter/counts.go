@@ -12,7 +12,7 @@ import (
 // Counts are numbers that status shows and that are not rows of the state.
 type Counts struct {
 	Pending   int            // labels that have not yet settled
-	Settled   store.Moment   // when the last of them will have; 0: there is none
+	Settled   store.Moment   // when the last of them will have, but for those taken back; 0: there is none
 	Waiting   int            // messages that wait for a label or for silence
 	Intended  int            // marks not yet confirmed
 	Entries   int            // messages of which the ledger has marks
@@ -39,7 +39,9 @@ func (f *Filter) Counts() Counts {
 	for _, e := range f.settling {
 		if f.stands(e) {
 			c.Pending++
-			c.Settled = max(c.Settled, e.since.Add(f.opts.Settle))
+			if m, _ := f.st.Messages.Get(string(e.key[:])); !m.Pending.Back {
+				c.Settled = max(c.Settled, e.since.Add(f.opts.Settle))
+			}
 		}
 	}
 	return c

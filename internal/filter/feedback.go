@@ -400,7 +400,7 @@ func (e *Vanished) hear(f *Filter, p store.Place, place Place, r *Result) error 
 	}
 	m, known := f.st.Messages.Get(string(k[:]))
 	what := said{label: model.Ordinary, source: store.SourceMoved, after: f.opts.Elsewhere}
-	if !known || m.Copies > 0 || m.Pending.Label == what.label {
+	if !known || m.Copies > 0 || m.Pending.Back || m.Pending.Label == what.label {
 		return nil
 	}
 	err := f.label(k, &m, what, manner{}, r)
