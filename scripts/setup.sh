@@ -91,6 +91,7 @@ unfetched() {
 	if python3 -m pip --version >/dev/null 2>&1; then
 		{ fetch TestAxeIsFetched || echo axe; fetch TestSchemathesisIsFetched || echo schemathesis; } &
 	fi
+	{ fetch TestMaddyIsBuilt || echo maddy; } &
 	wait
 	rm -rf "$tests"
 }
@@ -101,6 +102,7 @@ for server in $(unfetched); do
 	case $server in
 	kafka) echo "skipped: the tests against a real Apache Kafka (scripts/kafka.sh could not fetch it; is there a network?)" ;;
 	greenmail) echo "skipped: the tests against a real GreenMail (scripts/greenmail.sh could not fetch it; is there a network?)" ;;
+	maddy) echo "skipped: the tests against a real maddy (scripts/maddy.sh could not build it; is there a network, and a C compiler?)" ;;
 	axe) echo "skipped: how accessible the dashboard's pages are (scripts/axe.sh could not fetch axe-core; is there a network?)" ;;
 	schemathesis) echo "skipped: the HTTP API tested by its description (scripts/schemathesis.sh could not fetch Schemathesis; is there a network?)" ;;
 	prometheus) echo "skipped: metrics, alerts and the Grafana dashboard on a real Prometheus (they need Debian's package tools, and what scripts/prometheus.sh fetches)" ;;

@@ -42,7 +42,7 @@ func TestWhatServersSpellInTheirOwnWayIsPutRight(t *testing.T) {
 		"* LIST () \" \" nil\r\n":                                               "* LIST () \" \" nil\r\n",
 		"* status inbox (messages 1)\r\n":                                       "* status inbox (messages 1)\r\n",
 		"* STATUS a (UIDNEXT 9 HIGHESTMODSEQ NaN)\r\n":                          "* STATUS a (UIDNEXT 9 HIGHESTMODSEQ 0)\r\n",
-		"* status \"x uidnext y\" (highestmodseq -1 uidnext 4294967296)\r\n":   "* status \"x uidnext y\" (highestmodseq 0 uidnext 0)\r\n",
+		"* status \"x uidnext y\" (highestmodseq -1 uidnext 4294967296)\r\n":    "* status \"x uidnext y\" (highestmodseq 0 uidnext 0)\r\n",
 		"* STATUS {9}\r\nUIDNEXT x (MESSAGES 9223372036854775808 UNSEEN x)\r\n": "* STATUS {9}\r\nUIDNEXT x (MESSAGES 0 UNSEEN x)\r\n",
 		"* OK [HIGHESTMODSEQ NaN] NaN\r\n":                                      "* OK [HIGHESTMODSEQ 0] NaN\r\n",
 		"* ok [highestmodseq 9223372036854775807] x\r\n":                        "* ok [HIGHESTMODSEQ 9223372036854775807] x\r\n",

@@ -236,6 +236,30 @@ func TestIdleIsNotBlamedForAReceiverThatKeepsItWaiting(t *testing.T) {
 	}
 }
 
+// TestWhatNoopDoesNotTellEitherIsFound: INBOX is opened anew, for what came and what went.
+func TestWhatNoopDoesNotTellEitherIsFound(t *testing.T) {
+	s, err := New(options("127.0.0.1:1", "me", "secret"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := stamp{validity: 1, next: 8, messages: 1, modseq: 9}
+	s.inboxKnown.Store(&known)
+	for _, now := range []stamp{{next: known.next + 1, messages: 2}, {next: known.next, messages: 0}} {
+		// As STATUS would tell of a message that the session doesn't see come or go.
+		now.modseq = known.modseq
+		w := waiter{s: s, sess: &session{}, reminded: true}
+		s.inboxTold.Store(&now)
+		if w.look(); w.reason != endRecheck {
+			t.Errorf("after %+v, which is not known, INBOX is not opened anew", now)
+		}
+	}
+	w := waiter{s: s, sess: &session{}, reminded: true}
+	s.inboxTold.Store(&known)
+	if w.look(); w.reason == endRecheck {
+		t.Error("INBOX is opened anew for what is known")
+	}
+}
+
 func TestIdleLosesTrustThriceInARowAndIsTriedAgainADayLater(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	var trust idleTrust

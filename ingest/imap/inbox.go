@@ -34,7 +34,7 @@ func (s *Source) watchInbox(ctx context.Context, sess *session, b *mailbox) erro
 	defer tick.Stop()
 	for {
 		b.looked(sess) // the server has just answered, and would have told
-		s.inboxKnown.Store(&stamp{next: b.next, modseq: b.modseq})
+		s.inboxKnown.Store(&stamp{next: b.next, modseq: b.modseq, messages: uint32(len(b.entries))})
 		s.noteLook(b.name, s.idles(sess))
 		if err := v.marks(ctx); err != nil {
 			return err
@@ -120,6 +120,8 @@ func (s *Source) idleOnce(ctx context.Context, w *waiter) error {
 		}
 		if w.sess.seen.Load() != 0 {
 			s.distrust(errIdleLate)
+		} else {
+			w.look()
 		}
 	}
 	return nil
@@ -136,12 +138,23 @@ func (s *Source) distrust(why error) {
 func (s *Source) pollOnce(ctx context.Context, w *waiter) error {
 	end := time.NewTimer(s.o.InboxPoll)
 	defer end.Stop()
-	w.end = end.C
+	w.end, w.news = end.C, s.inboxNews
 	w.wait(ctx)
 	if w.err == nil && w.reason == endTime {
-		return w.sess.noop()
+		if err := w.sess.noop(); err != nil {
+			return err
+		}
+		w.look()
 	}
 	return w.err
+}
+
+// look has INBOX opened anew if STATUS knew of something that a NOOP tells nothing of.
+// QUIRK: maddy 0.8 tells a session neither by IDLE nor by NOOP what another one appended.
+func (w *waiter) look() {
+	if w.reminded && w.sess.seen.Load() == 0 && !w.s.inboxKnown.Load().includes(*w.s.inboxTold.Load()) {
+		w.reason = endRecheck
+	}
 }
 
 // awaitMark gives the receiver a moment to ask for the mark of what just
@@ -180,8 +193,9 @@ type waiter struct {
 	over    <-chan struct{} // the end of IDLE; stays as it is
 	news    <-chan struct{} // there is something that IDLE should have told
 
-	reason endReason
-	err    error
+	reason   endReason
+	reminded bool // it ended because of news
+	err      error
 }
 
 func (w *waiter) wait(ctx context.Context) {
@@ -207,6 +221,7 @@ func (w *waiter) wait(ctx context.Context) {
 			w.reason = w.late()
 			return
 		case <-w.news:
+			w.reminded = true
 			w.reason = w.late()
 			return
 		case <-w.recheck:

@@ -198,22 +198,14 @@ func (v *visit) mark(ctx context.Context, req ingest.MarkRequest) (ingest.MarkRe
 	// Changes up to b.modseq were reported, so a message is unchanged since the
 	// later of that and its own. Where there is none, nothing was compared yet.
 	since := max(modseq, b.modseq)
-	if !known || !v.condstore || b.modseq == 0 || asAsked(flags, req) || differ(flags, req.Known) {
+	if req.Again || !known || !v.condstore || b.modseq == 0 || asAsked(flags, req) || differ(flags, req.Known) {
 		got, ok, err := v.reread(ctx, req, false)
 		if err != nil || !ok {
 			return answer(req, ingest.MarkGone, nil, ""), err
 		}
-		flags, since = got.flags, got.modseq
-	}
-	if req.Again {
-		got, ok, err := v.reread(ctx, req, false)
-		switch {
-		case err != nil || !ok:
-			return answer(req, ingest.MarkGone, nil, ""), err
-		case unsure(got, req):
-			return answer(req, ingest.MarkUnsure, got.flags, whyUnsure), nil
+		if flags, since = got.flags, got.modseq; unsure(got, req) {
+			return answer(req, ingest.MarkUnsure, flags, whyUnsure), nil
 		}
-		flags, since = got.flags, got.modseq
 	}
 	for tries := 0; ; tries++ {
 		if o, why, ended := v.ended(req, flags, ours); ended || tries == storeTries {

@@ -105,7 +105,7 @@ type Options struct {
 	// AuthBackoffMin and AuthBackoffMax bound the wait after a refused login; 30
 	// seconds and 15 minutes. Providers lock accounts that try too often.
 	AuthBackoffMin, AuthBackoffMax time.Duration
-	// LoginEvery limits logins, whatever makes connections end: at most three in any
+	// LoginEvery limits logins whose connections are of no use: at most three in any
 	// stretch of time that is shorter, and one in each in the long run. 1 minute.
 	LoginEvery time.Duration
 

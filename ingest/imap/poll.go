@@ -20,6 +20,11 @@ type stamp struct {
 	modseq                   uint64
 }
 
+// includes reports whether who has looked at a mailbox knows of all that STATUS tells.
+func (known stamp) includes(now stamp) bool {
+	return now.next <= known.next && now.messages == known.messages && (known.modseq == 0 || now.modseq <= known.modseq)
+}
+
 // poller serves the connection on which every mailbox but INBOX is watched.
 type poller struct {
 	s       *Source
@@ -27,7 +32,6 @@ type poller struct {
 	last    map[string]stamp // what STATUS said before the last synchronisation
 	missing map[string]bool  // mailboxes that were asked for and are not there; told once
 	copied  map[uint64]bool  // requests for which a copy may have been made already
-	inbox   stamp            // what STATUS said of INBOX when its connection was last reminded
 }
 
 // watch looks at the mailboxes in turn until ctx is done.
@@ -208,10 +212,10 @@ func (p *poller) remindInbox(sess *session) error {
 	if _, no := isStatus(err); no {
 		return nil
 	}
-	if err != nil || now == p.inbox || now.next <= known.next && (known.modseq == 0 || now.modseq <= known.modseq) {
+	if told := p.s.inboxTold.Load(); err != nil || told != nil && now == *told || known.includes(now) {
 		return err
 	}
-	p.inbox = now
+	p.s.inboxTold.Store(&now)
 	select {
 	case p.s.inboxNews <- struct{}{}:
 	default:

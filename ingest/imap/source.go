@@ -58,6 +58,7 @@ type Source struct {
 
 	inboxMarks, otherMarks *queue
 	inboxKnown             atomic.Pointer[stamp] // how far INBOX was looked at; nil before the first time
+	inboxTold              atomic.Pointer[stamp] // what STATUS said of it when its connection was last reminded
 	inboxNews              chan struct{}         // tells its connection that there is more to see
 
 	emitting sync.Mutex  // one event at a time

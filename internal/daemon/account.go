@@ -235,20 +235,6 @@ func (a *account) write(ctx context.Context) error {
 	}
 }
 
-// takeBack takes back the lessons of what the owner took back, or tries again later: that they are
-// to be taken back is committed.
-func (a *account) takeBack(ctx context.Context) error {
-	if len(a.filter.TakenBack()) == 0 || a.work.Dirty() || time.Now().Before(a.taking) {
-		return nil
-	}
-	_, err := a.rewrite(&filter.TakeBackRequested{At: a.clock.now()})
-	if err != nil && ctx.Err() == nil {
-		a.taking = time.Now().Add(commitRetry)
-		a.log.Error("can't take lessons back; trying again", "error", err)
-	}
-	return a.broken
-}
-
 // tick tells the filter the time, if that makes a difference.
 func (a *account) tick() error {
 	now := a.clock.now()

@@ -172,6 +172,20 @@ func (a *account) rewrite(e filter.RewriteRequest) (filter.Rewritten, error) {
 	return r, err
 }
 
+// takeBack takes back the lessons of what the owner took back, or tries again later: that they are
+// to be taken back is committed.
+func (a *account) takeBack(ctx context.Context) error {
+	if len(a.filter.TakenBack()) == 0 || a.work.Dirty() || time.Now().Before(a.taking) {
+		return nil
+	}
+	_, err := a.rewrite(&filter.TakeBackRequested{At: a.clock.now()})
+	if err != nil && ctx.Err() == nil {
+		a.taking = time.Now().Add(commitRetry)
+		a.log.Error("can't take lessons back; trying again", "error", err)
+	}
+	return a.broken
+}
+
 // Reader implements desk.Account.
 func (a *account) Reader(context.Context) (*pipeline.Reader, error) { return a.reader.Load(), nil }
 

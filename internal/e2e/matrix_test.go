@@ -81,6 +81,7 @@ var matrixServers = []matrixServer{
 		},
 		without: map[string]string{"junk keyword": noKeywords, "star": starIsMark},
 	},
+	{name: "maddy", start: func(t *testing.T) *testkit.MailServer { return testkit.StartMaddy(t) }},
 	{name: "GreenMail", config: recheck, start: func(t *testing.T) *testkit.MailServer { return testkit.StartGreenMail(t) }},
 }
 

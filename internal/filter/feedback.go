@@ -128,20 +128,7 @@ func (f *Filter) heed(k store.MessageKey, m *store.Message, place Place, old, no
 	}
 	for _, flag := range gone {
 		owner = owner || !ingest.IsCompanion(flag)
-		switch {
-		case f.opts.isMark(flag) && f.replaced(came, gone, old):
-			f.ledger.keepOff(k, m.ID)
-		case f.opts.isMark(flag) && (f.isOurs(k, m.ID, place, flag) || slices.ContainsFunc(old, ingest.IsCompanion)):
-			f.ledger.refuse(k, m.ID, flag)
-			say(said{label: model.Ordinary, source: store.SourceMark})
-		case f.opts.isMark(flag):
-			f.ledger.refuse(k, m.ID, flag)
-			besides, _ := f.unsay(k, m, said{label: model.Important, source: store.SourceMark}, gone...)
-			say(besides)
-		default:
-			besides, _ := f.unsay(k, m, meaning(flag, nil), gone...)
-			say(besides)
-		}
+		say(f.wentOff(k, m, place, flag, came, gone, old))
 	}
 	f.rememberHeard(m, now, gone)
 	if best.label == 0 || arrives && best.label == m.Unlearnt {

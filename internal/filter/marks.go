@@ -51,7 +51,8 @@ func (f *Filter) obstacle(e *Arrived, m *store.Message) store.Reason {
 	if refused, _ := f.ledger.refused(e.Meta.Key, m.ID); refused {
 		return store.ReasonRefused
 	}
-	if slices.ContainsFunc(e.Flags, f.opts.isMark) || saidNo(m) || saysNo(e.Flags) {
+	no := func(flag string) bool { return f.opts.isMark(flag) || meaning(flag, e.Flags).label == model.Ordinary }
+	if slices.ContainsFunc(e.Flags, no) || saidNo(m) {
 		return store.ReasonOwner
 	}
 	if m.Claimed {
@@ -106,11 +107,6 @@ func saidNo(m *store.Message) bool {
 	return m.Label == model.Ordinary || m.Pending.Label == model.Ordinary
 }
 
-// saysNo reports whether a flag that a message comes with calls it ordinary, whoever set it.
-func saysNo(flags []string) bool {
-	return slices.ContainsFunc(flags, func(flag string) bool { return meaning(flag, flags).label == model.Ordinary })
-}
-
 // apply takes the end of one attempt to set a mark, or to take it back.
 func (e *Settled) apply(f *Filter, r *Result) error {
 	if _, known := f.ledger.entry(e.Ledger); !known {
@@ -128,13 +124,14 @@ func (e *Settled) apply(f *Filter, r *Result) error {
 		return nil
 	}
 	flag := ingest.CanonicalFlag(entry.Keyword)
+	undone := e.Outcome == ingest.MarkConflict || e.Outcome == ingest.MarkUnsure // nothing was done
 	switch {
 	case entry.State != store.MarkIntended:
-	case e.Outcome == ingest.MarkUnsure && !f.besideOurs(e.Ledger, entry, e.Flags):
+	case e.Outcome == ingest.MarkUnsure && !f.besideOurs(entry, e.Flags):
 		f.ledger.refuse(entry.Message, entry.ID, flag)
 	case e.Outcome == ingest.MarkDone:
 		f.ledger.confirm(e.Ledger, entry)
-	case e.Outcome != ingest.MarkConflict && e.Outcome != ingest.MarkUnsure:
+	case !undone:
 		f.ledger.settle(e.Ledger, entry, store.MarkAbandoned)
 	case ingest.HasFlag(e.Flags, flag):
 		// Our STORE did nothing, and yet the mark is there: somebody else was first.
@@ -153,7 +150,7 @@ func (e *Settled) apply(f *Filter, r *Result) error {
 	if !there {
 		return nil
 	}
-	if e.Outcome == ingest.MarkDone || e.Outcome == ingest.MarkConflict || e.Outcome == ingest.MarkUnsure {
+	if e.Outcome == ingest.MarkDone || undone {
 		if e.Outcome == ingest.MarkDone && !ingest.HasFlag(old.Flags, flag) {
 			// What appeared by our own hand is no change to heed.
 			old.Flags = append(slices.Clone(old.Flags), flag)
@@ -168,7 +165,7 @@ func (e *Settled) apply(f *Filter, r *Result) error {
 	}
 	entry, _ = f.ledger.entry(e.Ledger)
 	switch {
-	case e.Outcome != ingest.MarkConflict && e.Outcome != ingest.MarkUnsure || entry.State != store.MarkIntended:
+	case !undone || entry.State != store.MarkIntended:
 	case entry.Tries <= maxTries && f.wanted(entry):
 		// The message changed in between; that was no word of the owner's against it.
 		r.Marks = append(r.Marks, request(e.Ledger, entry, e.Flags))
@@ -180,13 +177,10 @@ func (e *Settled) apply(f *Filter, r *Result) error {
 
 // besideOurs reports whether another flag of the same mark is on the message: then it was that
 // which changed the message, and this one was not set yet.
-func (f *Filter) besideOurs(n uint64, e store.LedgerEntry, now []string) bool {
-	for other, o := range f.ledger.of(e.Message) {
-		if other != n && o.Intended == e.Intended && stands(o) && o.Keyword != "" && ingest.HasFlag(now, ingest.CanonicalFlag(o.Keyword)) {
-			return true
-		}
-	}
-	return false
+func (f *Filter) besideOurs(e store.LedgerEntry, now []string) bool {
+	return f.ledger.has(e.Message, func(o store.LedgerEntry) bool {
+		return o.Intended == e.Intended && o.Keyword != e.Keyword && o.CopyTo == "" && stands(o) && ingest.HasFlag(now, ingest.CanonicalFlag(o.Keyword))
+	})
 }
 
 // takenOff reports whether an intended mark is absent because somebody took it off

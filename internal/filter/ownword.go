@@ -111,16 +111,11 @@ func (f *Filter) takeOff(k store.MessageKey, m *store.Message) {
 	}
 }
 
-// modSeqOf returns up to which MODSEQ all changes of an arrival's message are known.
-func (f *Filter) modSeqOf(e *Arrived) uint64 {
-	box, _ := f.st.Boxes.Get(e.Place.Mailbox)
-	return max(e.ModSeq, box.HighestModSeq)
-}
-
 // enter enters the marks of a message into the ledger and requests them, those apart that are
 // on it already, or about to be.
 func (f *Filter) enter(e *Arrived, m *store.Message, r *Result) {
 	companion := f.opts.Companion
+	box, _ := f.st.Boxes.Get(e.Place.Mailbox)
 	if ingest.HasFlag(e.Flags, companion) {
 		companion = "" // another's, and not ours to take back
 	}
@@ -132,7 +127,7 @@ func (f *Filter) enter(e *Arrived, m *store.Message, r *Result) {
 		entry := store.LedgerEntry{
 			Companion: companion,
 			Message:   e.Meta.Key, ID: m.ID, Mailbox: e.Place.Mailbox, UIDValidity: e.Place.UIDValidity,
-			UID: e.Place.UID, ModSeq: f.modSeqOf(e), Keyword: flag, Score: m.Score, Threshold: m.Threshold,
+			UID: e.Place.UID, ModSeq: max(e.ModSeq, box.HighestModSeq), Keyword: flag, Score: m.Score, Threshold: m.Threshold,
 		}
 		n := f.ledger.intend(entry)
 		if e.Place != (Place{}) {

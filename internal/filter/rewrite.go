@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"time"
 
@@ -173,8 +174,8 @@ func (f *Filter) plan(e RewriteRequest, p Past) (*rewriting, error) {
 		w.forget.count(&w.Rewritten)
 	}
 	w.countPending()
-	if w.taken != nil {
-		w.since = w.sinceFirst()
+	if w.taken != nil { // messages since then would have been scored otherwise
+		w.since = cmp.Or(w.First, math.MaxInt64)
 	}
 	w.Changed = len(w.taken) > 0 || len(w.gone) > 0 || w.Pending > 0 || w.forget != nil && w.forget.any()
 	return w, w.reach()

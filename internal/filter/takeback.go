@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"container/heap"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/hinged/hinged/ingest"
@@ -86,13 +85,26 @@ func (f *Filter) answeredByMail(k store.MessageKey, m *store.Message) bool {
 	return ok && m.ID != 0 && id.Answered && id.Message == k
 }
 
-// isOurs reports whether a mark that is gone from a place of message k was ours, as far as is
-// known.
-func (f *Filter) isOurs(k store.MessageKey, id store.ID, place Place, flag string) bool {
-	if _, ours := f.ledger.refused(k, id); ours || doubtful(f.st, place) {
-		return true
+// wentOff returns what it says that a flag is gone from a place of message k, which had the old ones;
+// came and gone are all that changed there. That a mark of ours goes, or another program's, is a
+// correction. What the owner had set was never said.
+func (f *Filter) wentOff(k store.MessageKey, m *store.Message, place Place, flag string, came, gone, old []string) said {
+	what := meaning(flag, nil)
+	if f.opts.isMark(flag) {
+		if f.replaced(came, gone, old) {
+			f.ledger.keepOff(k, m.ID)
+			return said{}
+		}
+		_, ours := f.ledger.refused(k, m.ID)
+		ours = ours || doubtful(f.st, place) || slices.ContainsFunc(old, ingest.IsCompanion) ||
+			f.ledger.has(k, func(e store.LedgerEntry) bool { return ingest.CanonicalFlag(e.Keyword) == flag && !e.Prior })
+		if f.ledger.refuse(k, m.ID, flag); ours {
+			return said{label: model.Ordinary, source: store.SourceMark}
+		}
+		what = said{label: model.Important, source: store.SourceMark}
 	}
-	return f.ledger.has(k, func(e store.LedgerEntry) bool { return ingest.CanonicalFlag(e.Keyword) == flag && !e.Prior })
+	besides, _ := f.unsay(k, m, what, gone...)
+	return besides
 }
 
 // putBack hears that a mark of ours which the owner took off appears once more: that takes their
@@ -136,14 +148,9 @@ type TakeBackRequested struct{ At store.Moment }
 // taken is what becomes of a message whose lesson is taken back.
 type taken struct {
 	row     store.Message
-	lessons []numbered // of it, in order
-	gone    uint32     // so many of them go
-}
-
-// numbered is a lesson with its place in the log.
-type numbered struct {
-	n int
-	store.Lesson
+	lessons []store.Lesson // of it, in order
+	at      []int          // their places in the log
+	gone    uint32         // so many of them go
 }
 
 func (e *TakeBackRequested) plan(w *rewriting) (func(*store.Lesson) bool, error) {
@@ -158,7 +165,7 @@ func (e *TakeBackRequested) plan(w *rewriting) (func(*store.Lesson) bool, error)
 			return nil, err
 		}
 		if t := w.taken[l.Message]; t != nil && l.Learnt() {
-			t.lessons = append(t.lessons, numbered{n, l})
+			t.lessons, t.at = append(t.lessons, l), append(t.at, n)
 		}
 		n++
 	}
@@ -175,7 +182,7 @@ func (e *TakeBackRequested) plan(w *rewriting) (func(*store.Lesson) bool, error)
 func (t *taken) unlearn(f *Filter, k store.MessageKey, goes map[int]bool) {
 	m := &t.row
 	m.Pending = store.Pending{}
-	for _, l := range slices.Backward(t.lessons) {
+	for i, l := range slices.Backward(t.lessons) {
 		if l.Label != m.Label {
 			return
 		}
@@ -184,7 +191,7 @@ func (t *taken) unlearn(f *Filter, k store.MessageKey, goes map[int]bool) {
 				return
 			}
 		}
-		goes[l.n] = true
+		goes[t.at[i]] = true
 		t.gone++
 		if m.Label, m.Source = l.Before, l.BeforeSource; f.holds(k, m, nil) {
 			return
@@ -245,12 +252,4 @@ func (w *rewriting) finishTaking() {
 // than what a rule says that calls it important.
 func (f *Filter) waits(m *store.Message) bool {
 	return f.opts.SilenceDays > 0 && !m.Claimed && (m.Rule == 0 || m.Outcome == store.DecidedOrdinary)
-}
-
-// sinceFirst is the moment from which on messages would have been scored otherwise.
-func (w *rewriting) sinceFirst() store.Moment {
-	if w.First == 0 {
-		return math.MaxInt64
-	}
-	return w.First
 }

@@ -11,11 +11,13 @@ import (
 	"time"
 )
 
-// scripts/setup.sh runs these two with HINGED_FETCH=1, to have the servers fetched
+// scripts/setup.sh runs these with HINGED_FETCH=1, to have the servers fetched
 // before any test waits for them, and to know whether they can be.
 func TestGreenMailIsFetched(t *testing.T) {
 	fetched(t, greenmailJar, "")
 }
+
+func TestMaddyIsBuilt(t *testing.T) { fetched(t, maddyBinary, "") }
 
 func TestCyrusAndCourierAreFetched(t *testing.T) {
 	fetched(t, debianRoot, "usr/lib/cyrus/bin/imapd", "usr/bin/imapd")
@@ -50,6 +52,7 @@ func TestEveryServerKeepsMailFlagsAndFolders(t *testing.T) {
 		{"Courier", func(t *testing.T) *MailServer { return StartCourier(t, CourierOptions{}) }, true},
 		{"Courier without keywords", func(t *testing.T) *MailServer { return StartCourier(t, CourierOptions{NoKeywords: true}) }, false},
 		{"GreenMail", func(t *testing.T) *MailServer { return StartGreenMail(t) }, true},
+		{"maddy", func(t *testing.T) *MailServer { return StartMaddy(t) }, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
