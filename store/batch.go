@@ -23,10 +23,6 @@ type Batch struct {
 	// 0 means NamesFor. It may be exceeded until the commits that follow have trimmed
 	// the rest.
 	NamesFor time.Duration
-	// Keep is how long, on the account's clock, journal, lessons and features are kept
-	// to replay from; 0: as many as boltfile.Options.JournalCap says. At least a quarter
-	// of it can be replayed and taken back.
-	Keep time.Duration
 }
 
 // NamesFor is how long the names of features are kept unless a Batch says otherwise.

@@ -98,8 +98,7 @@ func (w *Writer) Batch() (store.Batch, error) {
 		w.batch.Features = append(w.batch.Features, record)
 	}
 	w.frozen = nil // and with it what it still holds of the batch
-	o := w.filter.Options()
-	w.batch.NamesFor, w.batch.Keep = o.NamesFor, o.Limits.Keep
+	w.batch.NamesFor = w.filter.Options().NamesFor
 	return w.batch, nil
 }
 

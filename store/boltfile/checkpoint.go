@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"errors"
 	"slices"
-	"time"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -39,13 +38,13 @@ const repackEvery = 200
 func (s *Store) checkpointSome(f *file, committed []*committing) {
 	var due []*committing
 	for _, c := range committed {
-		if s.checkpointDue(c.Account, &c.State.Account, c.left, c.commit) {
+		if s.checkpointDue(c.Account, &c.State.Account, c.left) {
 			due = append(due, c)
 		}
 	}
 	slices.SortStableFunc(due, func(a, b *committing) int { return cmp.Compare(b.left.overdue(), a.left.overdue()) })
 	for _, c := range due[:min(len(due), 1+len(due)/checkpointsPerCommit)] {
-		if err := s.checkpoint(f, c.Account, c.State, c.commit.keep); err != nil {
+		if err := s.checkpoint(f, c.Account, c.State); err != nil {
 			s.o.Logger.Warn("can't write a checkpoint; the redo log continues", "account", c.Account, "commit", c.left.Commit, "error", err)
 		}
 	}
@@ -60,13 +59,13 @@ func (p Progress) overdue() float64 {
 // checkpointDue reports whether the redo log has grown long, in records or in
 // bytes, by what it would save to fold it; or whether the base has to move on, which
 // it does at a checkpoint.
-func (s *Store) checkpointDue(account string, a *store.Account, p Progress, c *commit) bool {
+func (s *Store) checkpointDue(account string, a *store.Account, p Progress) bool {
 	length := p.Commit - p.Checkpoint.Commit
 	most := redoSlack + 2*p.Checkpoint.Bytes
 	if p.Partition != nil {
 		most = partitionRedoSlack + p.Checkpoint.Bytes
 	}
-	if length < uint64(s.o.CheckpointEvery) && p.RedoBytes <= most && !(p.Pending == nil && p.NextBase.reached(a) && p.NextBase.outlived(a.Clock, c.keep)) {
+	if length < uint64(s.o.CheckpointEvery) && p.RedoBytes <= most && !(p.Pending == nil && p.NextBase.Generation != 0 && p.NextBase.reached(a)) {
 		return false
 	}
 	s.mu.Lock()
@@ -77,9 +76,7 @@ func (s *Store) checkpointDue(account string, a *store.Account, p Progress, c *c
 
 // checkpoint writes st, which is clean, as a saved state, makes that the one that
 // Load starts from, and drops the redo log.
-//
-// keep is that of the last batch: promote goes by it.
-func (s *Store) checkpoint(f *file, account string, st *store.State, keep time.Duration) (err error) {
+func (s *Store) checkpoint(f *file, account string, st *store.State) (err error) {
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -108,7 +105,7 @@ func (s *Store) checkpoint(f *file, account string, st *store.State, keep time.D
 		return err
 	}
 	at := st.At()
-	made := SavedState{Generation: w.generation, Commit: at.Commit, Journal: at.Journal, Lesson: at.Lesson, Bytes: w.size, Clock: st.Account.Clock}
+	made := SavedState{Generation: w.generation, Commit: at.Commit, Journal: at.Journal, Lesson: at.Lesson, Bytes: w.size}
 	if err := s.o.step("swap"); err != nil {
 		return err
 	}
@@ -117,7 +114,7 @@ func (s *Store) checkpoint(f *file, account string, st *store.State, keep time.D
 		if err := w.put(tx); err != nil {
 			return err
 		}
-		moved, err = s.swap(tx, account, &st.Account, made, w, keep)
+		moved, err = s.swap(tx, account, &st.Account, made, w)
 		return err
 	})
 	due := p.Partition != nil && at.Commit/repackEvery != p.Checkpoint.Commit/repackEvery
@@ -149,7 +146,7 @@ func beginGeneration(account *bolt.Bucket, generation uint64) error {
 var errWentOn = errors.New("the account went on meanwhile")
 
 // swap makes a state that was written the checkpoint, and reports whether the base moved on.
-func (s *Store) swap(tx *bolt.Tx, account string, a *store.Account, made SavedState, w *saving, keep time.Duration) (moved bool, err error) {
+func (s *Store) swap(tx *bolt.Tx, account string, a *store.Account, made SavedState, w *saving) (moved bool, err error) {
 	b := accountBucket(tx, account)
 	p, err := readProgress(b)
 	if err != nil {
@@ -169,7 +166,7 @@ func (s *Store) swap(tx *bolt.Tx, account string, a *store.Account, made SavedSt
 	}
 	before := p.Checkpoint
 	p.Checkpoint, p.RedoBytes = made, 0
-	if moved = s.promote(&p, before, a, keep); moved {
+	if moved = s.promote(&p, before, a); moved {
 		if err := packAgainst(b, p.Base, p.NextBase); err != nil {
 			return false, err
 		}

@@ -8,7 +8,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
-	"time"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -177,11 +176,10 @@ type commit struct {
 	journal  [][]byte
 	features []framedFeature
 	lessons  [][]byte
-	namesEnd store.Moment  // names from before go
-	clock    store.Moment  // of the account
-	keep     time.Duration // of the batch
-	size     uint64        // of the redo record
-	sum      uint64        // progress.Sum after it
+	namesEnd store.Moment // names from before go
+	clock    store.Moment // of the account
+	size     uint64       // of the redo record
+	sum      uint64       // progress.Sum after it
 }
 
 type framedFeature struct {
@@ -217,7 +215,7 @@ func newCommit(st *store.State, b store.Batch) (*commit, error) {
 		arena = frame(arena, kind, key, payload...)
 		return arena[from:len(arena):len(arena)]
 	}
-	c := &commit{redo: redo, clock: st.Account.Clock, keep: b.Keep, namesEnd: st.Account.Clock.Add(-cmp.Or(b.NamesFor, store.NamesFor)), size: uint64(len(record))}
+	c := &commit{redo: redo, clock: st.Account.Clock, namesEnd: st.Account.Clock.Add(-cmp.Or(b.NamesFor, store.NamesFor)), size: uint64(len(record))}
 	for i, entry := range b.Journal {
 		c.journal = append(c.journal, framed(frameJournal, key64(at.Journal+uint64(i)), entry))
 	}
@@ -319,11 +317,6 @@ func (s *Store) write(tx *bolt.Tx, name string, at store.Position, c *commit, pa
 	}
 	if err := account.Delete(restoredKey); err != nil { // if it is there
 		return Progress{}, err
-	}
-	if p.Commit == 0 { // the account begins now
-		for _, of := range p.Saved() {
-			of.Clock = c.clock
-		}
 	}
 	p.Commit++
 	p.Journal += uint64(len(c.journal))

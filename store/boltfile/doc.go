@@ -44,16 +44,12 @@
 //	base ──── journal ────▶ next base ──── journal ────▶ checkpoint ── redo ──▶ now
 //
 // The base is the state before the oldest entry kept; at first it is the empty
-// state. The first checkpoint becomes the next base. When a later checkpoint
-// finds Options.JournalCap entries behind the next base, the next base becomes
-// the base and that checkpoint becomes the next base. So between JournalCap and
-// twice JournalCap entries are kept, plus those of one checkpoint interval,
-// without ever replaying anything.
-//
-// When this happens depends on commits, and nothing that an account does may. So the account
-// itself says from which entry on something can be taken back (store.Account.Reach), which
-// moves with its events. The base never passes that, and what lies between the two is replayed
-// when it is needed. The next base is the checkpoint that will do so best.
+// state, and the first checkpoint becomes the next base. When a checkpoint is made depends on
+// commits, and nothing that an account does may. So the account itself says from which entry on
+// something can be taken back (store.Account.Reach), which moves with its events. Once that is
+// beyond the next base, the next base becomes the base, and the last checkpoint that will do so
+// when it moves on again becomes the next base. What lies between the base and that entry is
+// replayed when it is needed.
 //
 // What lies before a new base is invisible at once, and is deleted a bounded
 // number of records at a time by the commits that follow, so that none of them

@@ -227,7 +227,7 @@ type SavedState struct {
 	Journal    uint64 `cbor:"3,keyasint,omitempty"`
 	Lesson     uint64 `cbor:"4,keyasint,omitempty"`
 	Bytes      uint64 `cbor:"5,keyasint,omitempty"`
-	// Clock is the account's then; 0: not known.
+	// Clock was the account's, in earlier files. Nothing asks for it.
 	Clock store.Moment `cbor:"6,keyasint,omitempty"`
 }
 

@@ -28,8 +28,8 @@ type Options struct {
 	// about earlier.
 	CheckpointEvery int
 	// JournalCap is how many journal entries are kept at least, once there were
-	// so many; 0 means 50000. Up to twice as many, and those of one checkpoint
-	// more, are on the disk.
+	// so many, of an account that does not count them (store.Account.Entries); 0 means
+	// 50000.
 	JournalCap int
 	// NamesCap is of how many messages of an account the names of features are kept at
 	// most, the last ones; 0 means 2000. Batch.NamesFor says for how long.

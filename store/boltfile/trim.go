@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"slices"
-	"time"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -20,28 +19,19 @@ type keptMessages struct {
 	messages   map[store.MessageKey]struct{}
 }
 
-// partitionJournalCap is the most that Options.JournalCap is for accounts of a
-// partition.
-const partitionJournalCap = 5000
-
 // promote decides, at a checkpoint, which states the file keeps, and reports whether
-// the base moved on. The first checkpoint becomes the next base. When JournalCap
-// entries lie behind the next base, or it is older than keep allows, and what the account
-// can take back begins no earlier, it becomes the base; what is older than the base is
-// then trimmed by sweep. The next base is then the checkpoint before, if it will do as a
-// base when what can be taken back moves on, or else the new checkpoint.
-func (s *Store) promote(p *Progress, before SavedState, a *store.Account, keep time.Duration) bool {
-	limit := uint64(s.o.JournalCap)
-	if p.Partition != nil {
-		limit = min(limit, partitionJournalCap)
-	}
+// the base moved on. The first checkpoint becomes the next base. Where that is reached, it
+// becomes the base; what is older than the base is then trimmed by sweep. The next base is
+// then the checkpoint before, if it will do as a base when what can be taken back moves on,
+// or else the new checkpoint.
+func (s *Store) promote(p *Progress, before SavedState, a *store.Account) bool {
 	switch {
 	case p.Pending != nil: // what is to come belongs where it came from
 	case p.NextBase.Generation == 0:
 		p.NextBase = p.Checkpoint
-	case p.NextBase.reached(a) && (p.Journal-p.NextBase.Journal >= limit || p.NextBase.outlived(p.Checkpoint.Clock, keep)):
+	case p.NextBase.reached(a) || a.Entries == 0 && p.Journal-p.NextBase.Journal >= uint64(s.o.JournalCap):
 		p.Base, p.NextBase, p.Learner = p.NextBase, p.Checkpoint, SavedState{}
-		if a.Entries > 0 && before.Journal > p.Base.Journal && before.Journal <= a.NextReach.Entries+1 {
+		if before.Journal > p.Base.Journal && before.Journal <= a.NextReach.Entries+1 {
 			p.NextBase = before
 		}
 		p.Swept = 0
@@ -51,16 +41,9 @@ func (s *Store) promote(p *Progress, before SavedState, a *store.Account, keep t
 }
 
 // reached reports whether what an account can take back begins no earlier than a saved
-// state. Of an account that does not count its entries anything may go.
+// state. It is false of an account that does not count its entries.
 func (of SavedState) reached(a *store.Account) bool {
-	return a.Entries == 0 || of.Journal <= a.Reach.Entries+1
-}
-
-// outlived reports whether a next base is so old by the account's clock that it has to
-// become the base: a quarter of keep, so that the base is at most half of it old. 0
-// keeps it for ever.
-func (of SavedState) outlived(clock store.Moment, keep time.Duration) bool {
-	return keep > 0 && clock >= of.Clock.Add(keep/4)
+	return a.Entries > 0 && of.Journal <= a.Reach.Entries+1
 }
 
 // dropSaved deletes the saved states that p does not name.

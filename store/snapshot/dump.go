@@ -50,7 +50,7 @@ func dump(v *boltfile.PartitionView, p store.Partition, before *Manifest, put fu
 			return m, fmt.Errorf("account %q: %w", name, err)
 		}
 		m.Accounts = append(m.Accounts, is)
-		if was.Digest != "" && was.Events == is.Events && was.Digest != is.Digest && before.TopicID == m.TopicID && before.Era == m.Era {
+		if was.Digest != "" && was.Events == is.Events && is.Events > 0 && was.Digest != is.Digest && before.TopicID == m.TopicID && before.Era == m.Era {
 			m.Differs = append(m.Differs, name)
 		}
 	}
