@@ -149,11 +149,18 @@ func TestR4UndoRestoresTheFlagsExactly(t *testing.T) {
 		// The marks that were taken off have taught that this mail is ordinary.
 		for range 12 {
 			n++
+			var uid uint32
 			for _, owner := range both {
-				owner.Set("INBOX", owner.Append("INBOX", letter(n, boss, o.user, "urgent matter"), time.Now()), `\Seen`, `\Flagged`)
+				uid = owner.Append("INBOX", letter(n, boss, o.user, "urgent matter"), time.Now())
 			}
 			messages++
-			s.settled("the stars", messages)
+			s.settled("the message", messages) // a star that comes with it would be nobody's word
+			before, _ := s.status()
+			for _, owner := range both {
+				owner.Set("INBOX", uid, `\Seen`, `\Flagged`)
+			}
+			s.until("the star", func(a desk.AccountStatus) bool { return a.Important > before.Important })
+			s.settled("the star", messages)
 		}
 		s.undo()
 
