@@ -100,6 +100,8 @@ func (p *Pending) quick(r *rowReader) {
 			p.Single = r.bool()
 		case 5:
 			p.Batch = r.id()
+		case 6:
+			p.Back = r.bool()
 		default:
 			r.unknown()
 		}
@@ -186,6 +188,8 @@ func (m *Message) quickMore(number uint64, r *rowReader) {
 		m.Lookalike = r.bool()
 	case 70:
 		m.Heard = r.texts()
+	case 72:
+		m.Foreign = r.bool()
 	default:
 		r.unknown()
 	}
