@@ -34,11 +34,11 @@ func (c *Client) EpochEnd(ctx context.Context, topic string, partition, epoch in
 	r.Topics = []fetchapi.RequestTopic{{Topic: topic, Partitions: []fetchapi.RequestPartition{{Partition: partition}}}}
 	m, err := c.transport.RoundTrip(ctx, c.client.Addr, r)
 	if err == nil {
-		if res := m.(*epochResponse); res.code == 0 {
+		res := m.(*epochResponse)
+		if res.code == 0 {
 			return res.end, nil
-		} else {
-			err = kafkago.Error(res.code)
 		}
+		err = kafkago.Error(res.code)
 	}
 	return 0, c.stale(fmt.Errorf("end of a leader's epoch in topic %s, partition %d: %w", topic, partition, err))
 }
