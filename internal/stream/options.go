@@ -47,7 +47,7 @@ type Options struct {
 	SnapshotInterval time.Duration
 
 	BatchRecords int   // records of one commit at most; 500
-	BatchBytes   int64 // bytes of values of one commit at most, but one record; 16 MiB
+	BatchBytes   int64 // bytes of values of one commit at most, but one record; 4 MiB
 	// ReadAhead bounds the bytes of records that were read and are not committed,
 	// over all partitions; 64 MiB. Without Memory, a partition may hold 1 MiB at least.
 	ReadAhead int64
@@ -91,7 +91,7 @@ func (o Options) withDefaults() Options {
 	orDefault(&o.SnapshotEvery, 20_000)
 	orDefault(&o.SnapshotInterval, 10*time.Minute)
 	orDefault(&o.BatchRecords, 500)
-	orDefault(&o.BatchBytes, 16<<20)
+	orDefault(&o.BatchBytes, 4<<20)
 	orDefault(&o.ReadAhead, 64<<20)
 	orDefault(&o.AccountLimit, 100)
 	orDefault(&o.CacheAccounts, 2_000)
