@@ -95,3 +95,32 @@ func TestAFoundStarCountsLess(t *testing.T) {
 		t.Errorf("got %v", weights)
 	}
 }
+
+// After a crash an intent is asked for Again. That its mark may have been there and was taken off
+// is the owner's refusal; another flag of the same mark on the message says that it was not.
+func TestAnIntentOfUnknownOutcomeIsARefusal(t *testing.T) {
+	for _, beside := range []bool{false, true} {
+		o := testOptions()
+		o.Marks = []string{"$Important", "$label1"}
+		w := newWorld(t, o)
+		w.teach()
+		w.marks = nil
+		l, _ := w.deliver("INBOX", mail("urgent1@x", "boss@example.com", owner, "urgent thing 1"))
+		again := w.f.Intents()
+		if len(again) != 2 || !again[0].Again || !again[1].Again {
+			t.Fatalf("intents %+v", again)
+		}
+		var on []string
+		if beside {
+			on = []string{"$important"}
+			w.apply(&Settled{At: w.moment(), Ledger: again[0].ID, Outcome: ingest.MarkDone, Flags: on})
+		}
+		w.marks = nil
+		w.apply(&Settled{At: w.moment(), Ledger: again[1].ID, Outcome: ingest.MarkUnsure, Flags: on})
+		if _, refused := w.f.st.Refusals.Get(refusalKey(l.key, w.row(l).ID)); refused == beside || len(w.marks) > 0 != beside {
+			t.Errorf("another flag is on it: %v; refused: %v, asked for: %v", beside, refused, w.marks)
+		}
+		w.wait(time.Hour)
+		w.wantLessons("an absent mark")
+	}
+}
