@@ -172,12 +172,13 @@ func TestABadOptionalFieldEndsNoConnection(t *testing.T) {
 	var quoted atomic.Bool
 	f := testkit.StartFake(t, func(f *testkit.Fake) {
 		f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
-			switch name, _, _ := strings.Cut(cmd.Args, " "); {
-			case cmd.Name == "LIST":
+			switch cmd.Name {
+			case "LIST":
 				c.Line(`* LIST () "/" INBOX`)
 				c.Line(`* LIST (\Sent) "/" Sent`)
 				c.OK(cmd)
-			case cmd.Name == "STATUS":
+			case "STATUS":
+				name, _, _ := strings.Cut(cmd.Args, " ")
 				c.Line("* STATUS %s (MESSAGES 1 UIDNEXT 2 UIDVALIDITY 1 HIGHESTMODSEQ NaN)", name)
 				c.OK(cmd)
 			default:

@@ -228,20 +228,8 @@ func (v *visit) survey(ctx context.Context, next, exists uint32) error {
 		limit = ^uint32(0) // beyond UIDNEXT nothing exists
 	}
 	vanished, unknown, unread := b.compare(existing, limit)
-	if len(vanished) > 0 {
-		gone := ingest.Vanished{Mailbox: b.name, UIDValidity: b.validity, UIDs: vanished, Unclear: v.away()}
-		if unread && !gone.Unclear {
-			list, err := v.session.list(ctx)
-			if err != nil {
-				return err
-			}
-			if gone.Unclear, err = v.s.otherGrew(v.session, list); err != nil {
-				return err
-			}
-		}
-		if err := v.s.emit(ctx, gone); err != nil {
-			return err
-		}
+	if err := v.gone(ctx, vanished, unread); err != nil {
+		return err
 	}
 	if err := v.changes(ctx); err != nil {
 		return err
@@ -251,6 +239,25 @@ func (v *visit) survey(ctx context.Context, next, exists uint32) error {
 	}
 	b.next = max(b.next, next)
 	return v.progress(ctx)
+}
+
+// gone reports what vanished, among it messages that were unread, and whether it may lie in a
+// mailbox that is not watched.
+func (v *visit) gone(ctx context.Context, uids []uint32, unread bool) error {
+	if len(uids) == 0 {
+		return nil
+	}
+	e := ingest.Vanished{Mailbox: v.mailbox.name, UIDValidity: v.mailbox.validity, UIDs: uids, Unclear: v.away()}
+	if unread && !e.Unclear {
+		list, err := v.session.list(ctx)
+		if err != nil {
+			return err
+		}
+		if e.Unclear, err = v.s.otherGrew(v.session, list); err != nil {
+			return err
+		}
+	}
+	return v.s.emit(ctx, e)
 }
 
 // exists is how many messages the mailbox has now.

@@ -25,7 +25,7 @@ type CourierOptions struct {
 func StartCourier(tb testing.TB, o CourierOptions) *MailServer {
 	tb.Helper()
 	root := needDebianRoot(tb)
-	m, port := newMailServer(tb, "owner@example.org", "INBOX.")
+	m, port := newMailServer(tb, "INBOX.")
 	j := newJail(tb, "courier")
 	m.log = j.log
 	if o.IdlePoll == 0 {

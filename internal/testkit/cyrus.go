@@ -31,7 +31,7 @@ func StartCyrus(tb testing.TB, o CyrusOptions) *MailServer {
 	if o.Below {
 		prefix, folders = "INBOX.", cyrusBelow
 	}
-	m, port := newMailServer(tb, "owner@example.org", prefix)
+	m, port := newMailServer(tb, prefix)
 	j := newJail(tb, "cyrus")
 	m.log = j.log
 	j.write(tb, "etc/imapd.conf", cyrusSettings+folders)

@@ -5,9 +5,7 @@ package testkit
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"sync"
 	"testing"
 )
@@ -39,19 +37,9 @@ func StartGreenMail(tb testing.TB) *MailServer {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	m, port := newMailServer(tb, "owner@example.org", "")
-	output, err := os.Create(filepath.Join(tb.TempDir(), "log"))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	m, port := newMailServer(tb, "")
+	output := m.logFile(tb)
 	defer output.Close()
-	m.log = func() string {
-		data, err := os.ReadFile(output.Name())
-		if err != nil {
-			return err.Error()
-		}
-		return string(data)
-	}
 	// Little memory and quick to start: the tests have few messages.
 	cmd := exec.CommandContext(context.Background(), "java", "-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"-Dgreenmail.imap.hostname=127.0.0.1", fmt.Sprint("-Dgreenmail.imap.port=", port),

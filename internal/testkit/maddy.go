@@ -27,15 +27,8 @@ func StartMaddy(tb testing.TB) *MailServer {
 	tb.Helper()
 	binary, err := maddyBinary()
 	needServer(tb, err)
-	m, _ := newMailServer(tb, "owner@example.org", "")
+	m, _ := newMailServer(tb, "")
 	dir := tb.TempDir()
-	m.log = func() string {
-		data, err := os.ReadFile(filepath.Join(dir, "log"))
-		if err != nil {
-			return err.Error()
-		}
-		return string(data)
-	}
 	config := fmt.Sprintf(`state_dir %[1]s/state
 runtime_dir %[1]s/run
 storage.imapsql mailboxes {
@@ -52,10 +45,7 @@ imap tcp://%[2]s {
 	if err := os.WriteFile(filepath.Join(dir, "maddy.conf"), []byte(config), 0o600); err != nil {
 		tb.Fatal(err)
 	}
-	output, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	output := m.logFile(tb)
 	defer output.Close()
 	cmd := exec.CommandContext(context.Background(), binary, "--config", filepath.Join(dir, "maddy.conf"), "run")
 	cmd.Stdout, cmd.Stderr = output, output

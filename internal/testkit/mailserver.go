@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -59,7 +60,7 @@ func needServer(tb testing.TB, err error) {
 }
 
 // newMailServer chooses a port, which is kept until the test ends, and a password.
-func newMailServer(tb testing.TB, user, prefix string) (m *MailServer, port int) {
+func newMailServer(tb testing.TB, prefix string) (m *MailServer, port int) {
 	tb.Helper()
 	held, err := loopback.Hold(1)
 	if err != nil {
@@ -67,7 +68,24 @@ func newMailServer(tb testing.TB, user, prefix string) (m *MailServer, port int)
 	}
 	tb.Cleanup(held.Release)
 	port = held.Numbers[0]
-	return &MailServer{Login: Login{Addr: fmt.Sprint("127.0.0.1:", port), User: user, Password: rand.Text()}, Prefix: prefix}, port
+	return &MailServer{Login: Login{Addr: fmt.Sprint("127.0.0.1:", port), User: "owner@example.org", Password: rand.Text()}, Prefix: prefix}, port
+}
+
+// logFile makes the file that the server is to log to.
+func (m *MailServer) logFile(tb testing.TB) *os.File {
+	tb.Helper()
+	output, err := os.Create(filepath.Join(tb.TempDir(), "log"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	m.log = func() string {
+		data, err := os.ReadFile(output.Name())
+		if err != nil {
+			return err.Error()
+		}
+		return string(data)
+	}
+	return output
 }
 
 // serve runs the server cmd, which is ended with the test, and waits until it answers on
