@@ -442,7 +442,7 @@ const (
 	ReasonRead       // the owner had read it before it was found
 	ReasonClaimed    // From says that the owner wrote it, and nobody vouches for that
 	ReasonLookalike  // its sender may not be who it seems to be
-	ReasonStranger   // a link from a new sender
+	ReasonStranger   // its sender is new
 )
 
 func (r Reason) String() string {
@@ -450,7 +450,7 @@ func (r Reason) String() string {
 		"the owner removed this mark before", "daily budget spent", "was there before the first start", "shadow",
 		"the owner had labelled it", "another copy was decided before", "handed over with a label", "rule",
 		"it was old when it was found", "it had been read before it was found", "it claims to be from the owner",
-		"its sender may not be who it seems to be", "a link from a new sender"}[min(r, ReasonStranger)]
+		"its sender may not be who it seems to be", "its sender is new"}[min(r, ReasonStranger)]
 }
 
 // Place is one copy of a message on the server.

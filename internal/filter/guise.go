@@ -17,8 +17,9 @@ import (
 //   - that a server found forged, or that lacks the pass that its domain's mail has;
 //   - whose sender takes the guise of another: uses a name that this mailbox knows from
 //     elsewhere. A name belongs to a sender whom the owner trusts, else to its first user;
-//   - with a link, from a domain that this mailbox has known for less than newDomain and that
-//     does not answer the owner. The domains of phishing live for hours.
+//   - with a link, or for which the believed server does not vouch, from a domain that this
+//     mailbox has known for less than newDomain, and that does not answer the owner. The
+//     domains of phishing live for hours.
 //
 // The names are rows among the senders, under hashes of their own, so that what bounds,
 // forgets and digests senders does the same to them. What is known of domains follows from
@@ -28,8 +29,8 @@ const (
 	newDomain = 24 * time.Hour
 	// trustKept is how much read and kept mail makes a sender trusted.
 	trustKept = 5
-	// trustPassed is how many messages of a domain must have passed for each that did not,
-	// and one more, for the next one that does not to be suspect.
+	// trustPassed is how many messages of a domain must have passed for each that did not and
+	// was read, and one more, for the next one that does not to be suspect.
 	trustPassed = 2
 )
 
@@ -84,7 +85,7 @@ func (f *Filter) suspect(e *Arrived, m *store.Message) store.Reason {
 	case m.Rule != 0:
 	case m.Lookalike, !m.Passed && f.lacksPass(m):
 		return store.ReasonLookalike
-	case e.Meta.Links && m.Domain != 0 && !f.trusts(&e.Meta) && !f.answersOwner(&e.Meta) && f.isNew(e, m):
+	case (e.Meta.Links || e.Meta.Doubtful) && m.Domain != 0 && !f.trusts(&e.Meta) && !f.answersOwner(&e.Meta) && f.isNew(e, m):
 		return store.ReasonStranger
 	}
 	return store.ReasonThreshold
@@ -103,9 +104,10 @@ func (f *Filter) eachFrom(domain store.ID, m *store.Message, fn func(*store.Mess
 func (f *Filter) lacksPass(m *store.Message) bool {
 	passed, bare := 0, 0
 	f.eachFrom(m.Domain, m, func(row *store.Message) {
-		if row.Passed {
+		switch {
+		case row.Passed:
 			passed++
-		} else {
+		case row.Seen: // many that nobody opens change nothing
 			bare++
 		}
 	})

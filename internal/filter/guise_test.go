@@ -94,6 +94,16 @@ func TestANameBelongsToWhomTheOwnerTrusts(t *testing.T) {
 	}
 }
 
+// TestANewSenderForWhomNobodyVouchesIsNotMarked where a server is believed, with a link or without.
+func TestANewSenderForWhomNobodyVouchesIsNotMarked(t *testing.T) {
+	o := testOptions()
+	o.Featurize.AuthServID = "mx.example.org"
+	w := &sender{world: newWorld(t, o)}
+	w.teach()
+	w.want("nobody vouches", store.ReasonStranger, "a@d1.example")
+	w.want("the server vouches", store.ReasonThreshold, "a@d2.example", "Authentication-Results: mx.example.org; dmarc=pass header.from=d2.example")
+}
+
 // TestALinkFromANewSenderIsNotMarked until a day later, unless it answers the owner or the owner
 // trusts its sender.
 func TestALinkFromANewSenderIsNotMarked(t *testing.T) {
@@ -126,7 +136,11 @@ func TestMailThatLacksThePassOfItsDomainIsNotMarked(t *testing.T) {
 	}
 	w.deliver("Sent", mail("own@x", owner, "service@nordbank.org", "thanks"))
 	w.want("no pass", store.ReasonLookalike, bank)
-	w.want("no pass, again: that is usual now", store.ReasonThreshold, bank)
+	w.want("no pass, again", store.ReasonLookalike, bank)
+	for range 2 {
+		w.flag(w.want("no pass, and the owner reads it", store.ReasonLookalike, bank), `\Seen`)
+	}
+	w.want("no pass: that is usual now", store.ReasonThreshold, bank)
 	w.want("another domain", store.ReasonThreshold, "b@suedbank.org")
 }
 
