@@ -283,7 +283,7 @@ bench-scale:
 	$(GO) test -run '^$$' -bench 'Growth$$' -benchtime 1x -timeout 1h ./internal/writer
 
 attacks:
-	$(GO) test -count=1 -run 'TestAttacks$$' ./internal/e2e -attack-table
+	$(GO) test -count=1 -v -run 'Attacks$$' ./internal/e2e -attack-table
 
 life:
 	HINGED_MTD='$(abspath $(MTD))' HINGED_MIPS='$(abspath $(MIPS))' $(GO) test -count=1 -v -run 'TestLife$$' -timeout 3h ./internal/e2e

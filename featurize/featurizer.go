@@ -101,6 +101,7 @@ func (f *Featurizer) readContent(m *Message, body, debris []byte) {
 		f.terms.add(Misc, "defect:", d)
 	}
 	m.Content = f.terms.content()
+	m.Content.Links = f.structure.links > f.structure.pictures
 	f.readSays(m, body)
 }
 

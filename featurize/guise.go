@@ -26,11 +26,16 @@ type Guise struct {
 	Own   int
 	// Failed: a server wrote that the message is not from the domain in From (dmarc=fail,
 	// RFC 8601, section 2.7). Anybody can write that, but nobody does so of their own mail.
-	Failed bool
+	// Passed: it is, by the word of Options.AuthServID, or of any server where none is named.
+	Failed, Passed bool
+	// Domains are hashes of the domain in From and of those above it down to the registered
+	// one, at most maxDomains.
+	Domains []uint64
 }
 
 const (
-	maxGuises = 12
+	maxGuises  = 12
+	maxDomains = 4
 	// shortGuise is of fewer letters than say who somebody is.
 	shortGuise = 5
 )
@@ -49,7 +54,11 @@ func (f *Featurizer) readGuise(m *Message, name string) (g Guise) {
 		return g
 	}
 	label, _, _ := strings.Cut(registered, ".")
-	g.Home, g.Failed, g.Names = xxhash.Sum64String(label), f.failed(), make([]uint64, 0, maxGuises)
+	g.Home, g.Names = xxhash.Sum64String(label), make([]uint64, 0, maxGuises)
+	g.Passed, g.Failed = f.dmarc(m)
+	for above := domain; len(above) >= len(registered) && len(g.Domains) < maxDomains; _, above, _ = strings.Cut(above, ".") {
+		g.Domains = append(g.Domains, xxhash.Sum64String(above))
+	}
 	whole := string(f.blur(label))
 	g.see([]byte(whole))
 	g.Own = len(g.Names)
@@ -110,12 +119,14 @@ func (f *Featurizer) blur(name string) []byte {
 	return b
 }
 
-// failed reports whether a server wrote that the domain in From was not the sender's.
-func (f *Featurizer) failed() bool {
+// dmarc returns whether a server wrote that the message is from the domain in From, and
+// whether one wrote that it is not.
+func (f *Featurizer) dmarc(m *Message) (passed, failed bool) {
 	for _, fd := range f.fields {
-		if equalFold(fd.name, fieldResults) && strings.Contains(strings.ToLower(plainResults(string(fd.value))), "dmarc=fail") {
-			return true
+		if equalFold(fd.name, fieldResults) {
+			results := strings.ToLower(plainResults(string(fd.value)))
+			passed, failed = passed || strings.Contains(results, "dmarc=pass"), failed || strings.Contains(results, "dmarc=fail")
 		}
 	}
-	return false
+	return passed && f.AuthServID == "" || m.Vouched, failed
 }

@@ -9,11 +9,33 @@ import (
 
 func guise(t *testing.T, header string) Guise {
 	t.Helper()
+	return read(t, header).Guise
+}
+
+func read(t *testing.T, header string) *Message {
+	t.Helper()
 	f, err := New(DefaultOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f.Read([]byte(header + "\r\nSubject: hello\r\n\r\nhello\r\n")).Guise
+	return f.Read([]byte(header + "\r\nSubject: hello\r\n\r\nhello\r\n"))
+}
+
+// TestALinkIsWhatAPersonCanFollow: a picture that is shown, or an address to write to, is none.
+func TestALinkIsWhatAPersonCanFollow(t *testing.T) {
+	for body, want := range map[string]bool{
+		"hello": false,
+		`<a href="https://example.com/go">go</a>`:                                               true,
+		`<form action="https://example.com">go</form>`:                                          true,
+		`<p>go to https://example.com</p>`:                                                      true,
+		`<img src="https://example.com/logo.png">`:                                              false,
+		`<table background="https://example.com/"><a href="mailto:a@example.com">a</a></table>`: false,
+		`<img src="https://example.com/logo.png"><a href="https://example.com/go">go</a>`:       true,
+	} {
+		if m := read(t, "From: a@example.org\r\nContent-Type: text/html\r\n\r\n"+body); m.Content.Links != want {
+			t.Errorf("%s: links is %v", body, m.Content.Links)
+		}
+	}
 }
 
 // TestALookAlikeIsSeenUnderTheNameOfAnother: the eye takes each of these for Nordbank or for

@@ -148,7 +148,10 @@ func (r *htmlReader) element(n *html.Node, s style, mark lineMark, mute bool) {
 		switch a := &n.Attr[i]; a.Key {
 		case "href", "src", "action", "background":
 			r.url = append(r.url[:0], a.Val...)
-			r.f.readURL(r.url)
+			links := r.f.structure.links
+			if r.f.readURL(r.url); a.Key == "src" || a.Key == "background" || n.DataAtom == atom.Link {
+				r.f.structure.pictures += r.f.structure.links - links
+			}
 		case "style":
 			if inline == "" { // the first one counts
 				inline = a.Val

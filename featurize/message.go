@@ -81,6 +81,8 @@ func (m *Message) Bytes() int {
 type Content struct {
 	terms []term // by ascending index
 	names string // the names of terms, by their start and size; "" without names
+	// Links: there is a link to follow. What is shown without a click is none.
+	Links bool
 }
 
 // Len returns the number of features.

@@ -14,6 +14,7 @@ type structure struct {
 	received    int
 	attachments int
 	links       int
+	pictures    int // of links: what is shown without a click
 	long        int // words beyond the limit
 	own         int // lines
 	quoted      int

@@ -34,6 +34,8 @@ func (s *Sender) quick(r *rowReader) {
 			*s.Handled(Handling(number - 11)) = r.uint32()
 		case 17:
 			s.Home = r.id()
+		case 18:
+			s.Firm = r.bool()
 		default:
 			r.unknown()
 		}
@@ -186,6 +188,10 @@ func (m *Message) quickMore(number uint64, r *rowReader) {
 		m.Handled = Handling(r.uint8())
 	case 67:
 		m.Lookalike = r.bool()
+	case 68:
+		m.Domain = r.id()
+	case 69:
+		m.Passed = r.bool()
 	case 70:
 		m.Heard = r.texts()
 	case 72:

@@ -263,8 +263,10 @@ type Sender struct {
 	Unread   uint32 `cbor:"14,keyasint,omitempty"`
 	Wanted   uint32 `cbor:"15,keyasint,omitempty"`
 	Unwanted uint32 `cbor:"16,keyasint,omitempty"`
-	// Home is whose the name is, where the row is that of a name and not of an address.
-	Home ID `cbor:"17,keyasint,omitempty"`
+	// Home is whose the name is, where the row is that of a name and not of an address. Firm: a
+	// sender whom the owner trusts has it.
+	Home ID   `cbor:"17,keyasint,omitempty"`
+	Firm bool `cbor:"18,keyasint,omitempty"`
 }
 
 // Reading counts messages by what the owner did with them: the last ones, some hundreds.
@@ -416,6 +418,10 @@ type Message struct {
 	// Lookalike: a server found it forged, or its sender uses names that are known from
 	// elsewhere.
 	Lookalike bool `cbor:"67,keyasint,omitempty"`
+	// Domain is a hash of the domain in From; 0: it came through a list, or there is none.
+	// Passed is featurize.Guise.Passed.
+	Domain ID   `cbor:"68,keyasint,omitempty"`
+	Passed bool `cbor:"69,keyasint,omitempty"`
 	// Handled is what its sender's row counts it as.
 	Handled Handling `cbor:"64,keyasint,omitempty"`
 	// Together: it was marked as read with many others at once, or before it was first seen.
@@ -462,6 +468,7 @@ const (
 	ReasonRead       // the owner had read it before it was found
 	ReasonClaimed    // From says that the owner wrote it, and nobody vouches for that
 	ReasonLookalike  // its sender may not be who it seems to be
+	ReasonStranger   // its sender is new
 )
 
 func (r Reason) String() string {
@@ -469,7 +476,7 @@ func (r Reason) String() string {
 		"the owner removed this mark before", "daily budget spent", "was there before the first start", "shadow",
 		"the owner had labelled it", "another copy was decided before", "handed over with a label", "rule",
 		"it was old when it was found", "it had been read before it was found", "it claims to be from the owner",
-		"its sender may not be who it seems to be"}[min(r, ReasonLookalike)]
+		"its sender may not be who it seems to be", "its sender is new"}[min(r, ReasonStranger)]
 }
 
 // Place is one copy of a message on the server.

@@ -47,7 +47,7 @@ type Decision struct {
 	Probability float64 `json:"probability,omitempty"`
 	// Reason is set if the threshold alone does not explain the decision or the missing
 	// mark.
-	Reason string `json:"reason,omitempty" jsonschema:"enum=too few labels yet,enum=within the unsure band,enum=shadow,enum=rule,enum=daily budget spent,enum=the owner had labelled it,enum=the owner removed this mark before,enum=another copy was decided before,enum=it claims to be from the owner,enum=its sender may not be who it seems to be"`
+	Reason string `json:"reason,omitempty" jsonschema:"enum=too few labels yet,enum=within the unsure band,enum=shadow,enum=rule,enum=daily budget spent,enum=the owner had labelled it,enum=the owner removed this mark before,enum=another copy was decided before,enum=it claims to be from the owner,enum=its sender may not be who it seems to be,enum=its sender is new"`
 	// Because lists the features with the most influence on the score, strongest first.
 	Because []Part `json:"because,omitempty"`
 

@@ -172,12 +172,9 @@ func (f *Filter) meet(e *Arrived, role ingest.Role, r *Result) (store.Message, e
 		Own: e.Meta.Own || role == ingest.RoleSent || role == ingest.RoleDrafts,
 	}
 	m.Claimed = e.Meta.Claimed && !m.Own
-	m.Lookalike = f.lookalike(&e.Meta)
-	if !m.Own && !m.Claimed && !m.Lookalike && !Excluded(role) {
-		noteGuise(f.st, &e.Meta.Guise, a.Messages)
-	}
 	if !m.Own {
 		m.Topic = e.Meta.Topic
+		f.noteGuise(&e.Meta, &m, role)
 	}
 	if id, ok := f.st.IDs.Get(m.ID.Key()); ok && m.ID != 0 && m.Claimed && id.Own && id.Sender == m.Sender {
 		m.Own, m.Claimed = true, false // a copy of the owner's message, as from a mailing list

@@ -58,9 +58,6 @@ func (f *Filter) obstacle(e *Arrived, m *store.Message) store.Reason {
 	if m.Claimed {
 		return store.ReasonClaimed
 	}
-	if m.Lookalike && m.Rule == 0 {
-		return store.ReasonLookalike
-	}
 	if f.ledger.entered(e.Meta.Key) {
 		return store.ReasonDuplicate
 	}
@@ -75,6 +72,9 @@ func (f *Filter) obstacle(e *Arrived, m *store.Message) store.Reason {
 	}
 	if e.Seen != 0 && ingest.HasFlag(e.Flags, `\Seen`) {
 		return store.ReasonRead
+	}
+	if why := f.suspect(e, m); why != store.ReasonThreshold {
+		return why
 	}
 	if f.opts.Shadow == ShadowAuto && f.earned() {
 		if a := &f.st.Account; !a.Proven {

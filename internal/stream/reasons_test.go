@@ -21,7 +21,7 @@ import (
 // none. The others are for mailboxes: what was there before, was read, or was handed over.
 var decisionReasons = []store.Reason{
 	store.ReasonTooFewLabels, store.ReasonBand, store.ReasonShadow, store.ReasonRule, store.ReasonBudget,
-	store.ReasonOwner, store.ReasonRefused, store.ReasonDuplicate, store.ReasonClaimed, store.ReasonLookalike,
+	store.ReasonOwner, store.ReasonRefused, store.ReasonDuplicate, store.ReasonClaimed, store.ReasonLookalike, store.ReasonStranger,
 }
 
 // reasonsOf returns the reasons of all decisions in a cluster.
@@ -94,9 +94,10 @@ func TestTheReasonsOfDecisions(t *testing.T) {
 	play(func(c *cluster) { fill(c, 5, 2, 400) }, func(o *Options) {
 		o.Filter.Threshold = filter.Threshold{Mode: filter.ModeFixed, Value: 2, UnsureShare: 0.5}
 	})
-	// Everything is important, and a server found this forged.
+	// Everything is important, a server found this forged, and that comes from nobody known.
 	play(func(c *cluster) {
 		c.put(testTopics.Input, message("6", "y@example.net\r\nAuthentication-Results: mx.example.org; dmarc=fail", "sixth"))
+		c.put(testTopics.Input, message("7", "z@example.com", "https://example.com/seventh"))
 	}, func(o *Options) {
 		o.Filter.Shadow, o.Filter.Threshold = filter.ShadowOff, filter.Threshold{Mode: filter.ModeFixed, Value: -10}
 	})
