@@ -271,7 +271,8 @@ type Sender struct {
 
 // Reading counts messages by what the owner did with them: the last ones, some hundreds.
 type Reading struct {
-	Read   uint32 `cbor:"1,keyasint,omitempty"` // read by themselves
+	Read   uint32 `cbor:"1,keyasint,omitempty"` // read by themselves, and kept
+	Done   uint32 `cbor:"4,keyasint,omitempty"` // read, and thrown away before long
 	Passed uint32 `cbor:"2,keyasint,omitempty"` // left unread while newer mail was read, or thrown away unread
 	Newest uint64 `cbor:"3,keyasint,omitempty"` // Message.Seq of the newest that was read
 }
@@ -404,7 +405,8 @@ type Message struct {
 	// Unlearnt is a label that was taken back with what was learnt of it: seen once
 	// more on a copy it is nothing new.
 	Unlearnt model.Label `cbor:"31,keyasint,omitempty"`
-	// LeftAlone: it bore a mark of ours, and nothing was done with it. That teaches nothing,
+	// LeftAlone: it bore a mark of ours, and nothing was done with it; or it was sent to many,
+	// read and kept. That teaches nothing,
 	// and yet the decision counts as wrong.
 	LeftAlone bool `cbor:"32,keyasint,omitempty"`
 	// Rule is the index of the feature that the rule asks for which decided it; 0:

@@ -19,6 +19,8 @@ import (
 // whatever the owner says with a star, a mark or an answer outranks it.
 //
 //	read by itself ─▶ kept for Dual.Horizon ─▶ yes (SourceRead), if readingTells says so
+//	one text for many, read and kept ─▶ nothing, where it would be a yes: people open more
+//	  newsletters than they want marked
 //	left unread    ─▶ as ever: a no, at first provisional
 //	read with many others at once, or before we saw it for the first time ─▶ says nothing
 //	a personal letter, read and kept ─▶ unknown, if it is no yes
@@ -39,28 +41,33 @@ const (
 	readMost = 500
 	// readEnough is how much reading must tell for what was read to be a yes: below it the yes
 	// would be about nearly all mail.
-	readEnough = 0.5
+	readEnough = 0.3
 )
 
 // readingTells returns how much reading says about what this owner wants, from 0, nothing, to
-// 1: all where at least every other message is left unread, or thrown away unread.
+// 1: all where at least every other message is left unread, or thrown away unread. What is read
+// and thrown away counts half: who opens everything still parts what to keep from what not.
 func (f *Filter) readingTells() float64 {
 	r := &f.st.Account.Reading
-	if r.Read < readLeast || r.Passed < readLeast {
+	if r.Read+r.Done < readLeast || 2*r.Passed+r.Done < 2*readLeast {
 		return 0
 	}
-	return min(1, 2*float64(r.Passed)/float64(r.Read+r.Passed))
+	return min(1, float64(2*r.Passed+r.Done)/float64(r.Read+r.Done+r.Passed))
 }
 
 // Reading says how much reading tells of this owner, from 0 to 1, and why, in words.
 func (f *Filter) Reading() (tells float64, words string) {
 	r := &f.st.Account.Reading
 	tells = f.readingTells()
-	read := fmt.Sprintf("you read %d of the last %d messages", r.Read, r.Read+r.Passed)
+	opened := r.Read + r.Done
+	read := fmt.Sprintf("you read %d of the last %d messages", opened, opened+r.Passed)
+	if r.Done > 0 {
+		read += fmt.Sprintf(" and threw %d of them away", r.Done)
+	}
 	switch {
-	case r.Read+r.Passed < 2*readLeast:
+	case opened+r.Passed < 2*readLeast:
 		return tells, "nothing yet: too little was seen of what you read"
-	case tells == 0 && r.Read < readLeast:
+	case tells == 0 && opened < readLeast:
 		return tells, "nothing: " + read
 	case tells < readEnough:
 		return tells, "next to nothing: " + read
@@ -74,8 +81,10 @@ func (f *Filter) countReading(what store.Handling, by int) {
 	r := &f.st.Account.Reading
 	n := &r.Passed
 	switch what {
-	case store.HandledRead, store.HandledWanted, store.HandledDone:
+	case store.HandledRead, store.HandledWanted:
 		n = &r.Read
+	case store.HandledDone:
+		n = &r.Done
 	case store.HandledBinned, store.HandledUnread:
 	default:
 		return
@@ -84,8 +93,8 @@ func (f *Filter) countReading(what store.Handling, by int) {
 		*n -= min(*n, 1)
 		return
 	}
-	if *n++; r.Read+r.Passed > readMost {
-		r.Read, r.Passed = r.Read/2, r.Passed/2
+	if *n++; r.Read+r.Done+r.Passed > readMost {
+		r.Read, r.Done, r.Passed = r.Read/2, r.Done/2, r.Passed/2
 	}
 }
 
@@ -202,7 +211,7 @@ func (f *Filter) noteLabel(m *store.Message, label model.Label, source store.Sou
 
 // quietWord is what it says of m that its owner did nothing with it but reading, perhaps: after
 // some hours, or finally. No label: nobody knows, or not yet. marked: a mark of ours is on it,
-// or was; that it was read then is our own echo.
+// or was; that it was read then is our own echo. What was sent to many is read more than wanted.
 func (f *Filter) quietWord(m *store.Message, marked, final bool) said {
 	no := said{label: model.Ordinary, source: store.SourceProvisional}
 	if final {
@@ -213,7 +222,7 @@ func (f *Filter) quietWord(m *store.Message, marked, final bool) said {
 	}
 	read := m.Seen && !m.Together && f.readingTells() >= readEnough
 	switch {
-	case read && !marked:
+	case read && !marked && m.Personal:
 		return said{label: model.Important, source: store.SourceRead}
 	case read, m.Personal && (m.Seen || !final):
 		return said{}

@@ -32,7 +32,7 @@ func readerWorld(t *testing.T, change func(*Options)) *world {
 		w.wait(12 * time.Hour)
 	}
 	w.wait(9 * 24 * time.Hour)
-	w.lessons = nil
+	w.lessons, w.personal = nil, true
 	return w
 }
 
@@ -69,16 +69,13 @@ func TestWhatIsReadAndKeptIsASmallYesWhereReadingTells(t *testing.T) {
 	}
 }
 
-func TestWhatIsReadLateTakesTheProvisionalNoBack(t *testing.T) {
+func TestWhatIsReadLateIsAYesAllTheSame(t *testing.T) {
 	w := readerWorld(t, nil)
 	l, _ := w.deliver("INBOX", mail("late@x", "bills@example.com", owner, "your bill"))
 	w.wait(7 * time.Hour)
-	w.wantLessons("left unread", "ordinary by provisional")
+	w.wantLessons("left unread")
 	w.flag(l, `\Seen`)
 	w.wait(6 * time.Hour)
-	if len(w.lessons) != 1 || !w.lessons[0].TookBack {
-		t.Errorf("got %+v", w.lessons)
-	}
 	w.wantLessons("read, and kept for six hours", "important by read")
 }
 
@@ -92,6 +89,40 @@ func TestWhatIsReadAndDeletedIsNoYes(t *testing.T) {
 	w.wantLessons("read and deleted", "ordinary by provisional")
 	if m := w.row(l); m.Handled != store.HandledDone {
 		t.Errorf("it was handled as %d", m.Handled)
+	}
+}
+
+// TestNewsThatIsReadAndKeptTeachesNothing, and is ordinary for the threshold and the figures.
+func TestNewsThatIsReadAndKeptTeachesNothing(t *testing.T) {
+	w := readerWorld(t, nil)
+	w.personal = false
+	judged := w.f.Standing()
+	l, _ := w.deliver("INBOX", mail("news@x", "news@example.com", owner, "news"))
+	w.flag(l, `\Seen`)
+	w.wait(9 * 24 * time.Hour)
+	if m := w.row(l); m.Label != 0 || m.Lessons != 0 || w.f.State().Account.Unknown != 0 {
+		t.Errorf("it is %+v", m)
+	}
+	if now := w.f.Standing(); now.Labels != judged.Labels+1 || now.Important != judged.Important {
+		t.Errorf("judged by %+v, before by %+v", now, judged)
+	}
+}
+
+// TestWhoOpensEverythingTellsByWhatIsThrownAway, half as much as by what is left unread.
+func TestWhoOpensEverythingTellsByWhatIsThrownAway(t *testing.T) {
+	f := newWorld(t, testOptions()).f
+	for range 4 {
+		f.countReading(store.HandledRead, 1)
+		f.countReading(store.HandledRead, 1)
+		f.countReading(store.HandledDone, 1)
+		f.countReading(store.HandledDone, 1)
+	}
+	if tells, words := f.Reading(); tells != 0.5 || words != "what you read and keep counts as a small yes: you read 16 of the last 16 messages and threw 8 of them away" {
+		t.Errorf("%v: %s", tells, words)
+	}
+	f.countReading(store.HandledDone, -1)
+	if tells, _ := f.Reading(); tells != 7.0/15 {
+		t.Errorf("one of them taken back: %v", tells)
 	}
 }
 
@@ -109,6 +140,7 @@ func TestWhatWasMarkedAndReadIsNoYes(t *testing.T) {
 
 func TestMarkingAllAsReadSaysNothing(t *testing.T) {
 	w := readerWorld(t, nil)
+	w.personal = false
 	var all []letter
 	for i := range readMany + 3 {
 		l, _ := w.deliver("INBOX", mail(fmt.Sprintf("all%d@x", i), "news@example.com", owner, "news"))

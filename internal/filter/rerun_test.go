@@ -122,7 +122,7 @@ func TestATrialWithTheSameOptionsDecidesAsWasDecidedLive(t *testing.T) {
 				w.rules = seed == 1 && o.Kernel.linear()
 				w.storm(seed, 300)
 				base, from := copyOf(t, w.f.State()), len(w.journal)
-				w.storm(seed+10, 300)
+				w.storm(seed+10, 340)
 				now := w.f.Options() // a storm with rules configures others
 				for what, begin := range map[string]struct {
 					base *store.State

@@ -292,7 +292,7 @@ func (f *Filter) hearSilence(k store.MessageKey, m *store.Message, r *Result) er
 			m.Source = store.SourceSilence // it stands
 		}
 		return nil
-	case what.label == 0:
+	case what.label == 0 && m.Personal:
 		f.countJudged(m, -1)
 		m.Quiet = store.QuietUnknown
 		f.countJudged(m, 1)
@@ -302,13 +302,14 @@ func (f *Filter) hearSilence(k store.MessageKey, m *store.Message, r *Result) er
 		f.score(&l)
 		r.Lessons = append(r.Lessons, l)
 		return nil
-	case marked:
+	case marked, what.label == 0:
+		// What was sent to many, read and kept, is rarely wanted, and no good lesson.
 		// Our own mark must not echo: a marked message that was left alone
 		// teaches the model nothing. The threshold must hear of it, though. What
 		// was left alone in shadow counted against marking the like of it; if it
 		// counted no longer once it is marked, no mark would ever look wrong, and
 		// ever more would be set.
-		l := f.lessonOf(k, m, what.label, what.source)
+		l := f.lessonOf(k, m, model.Ordinary, store.SourceSilence)
 		f.score(&l)
 		f.countJudged(m, -1)
 		m.LeftAlone = true

@@ -23,6 +23,7 @@ func (w *world) lifeOfAReader(seed uint64, messages int) {
 	for i := range messages {
 		n := rng.IntN(len(words))
 		raw := mail(fmt.Sprintf("r%d-%d@x", seed, i), fmt.Sprintf("%s@example.com", words[n]), owner, fmt.Sprintf("%s %d", words[n], rng.IntN(9)))
+		w.personal = n%2 == 0
 		l, _ := w.deliver("INBOX", raw)
 		for _, m := range w.marks {
 			w.done(m)
@@ -71,7 +72,7 @@ func (w *world) lifeOfAReader(seed uint64, messages int) {
 func readerOptions() Options {
 	o := testOptions()
 	o.SilenceCalendar = true
-	o.Threshold = Threshold{Mode: ModeAuto, Precision: 0.5}
+	o.Threshold = Threshold{Mode: ModeAuto, Precision: 0.5, PerDay: 2} // so that something is read unmarked
 	return o
 }
 
@@ -125,6 +126,7 @@ func TestForgettingTakesWhatReadingTaughtBack(t *testing.T) {
 	for _, word := range []string{"bill", "lunch"} {
 		before[SenderOf(word+"@example.com")], _ = w.f.st.Senders.Get(SenderOf(word + "@example.com").Key())
 	}
+	w.personal = true
 	reading, weights := w.f.st.Account.Reading, weighed(w.f)
 	l, _ := w.deliver("INBOX", mail("one@x", "bill@example.com", owner, "bill once more"))
 	w.lessons = nil
