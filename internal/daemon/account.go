@@ -396,7 +396,7 @@ func (a *account) note(r *filter.Result) {
 	if r.Strangers > 0 && !a.strangers {
 		a.strangers = true // said once in a run
 		why := a.filter.Strangers()
-		a.notes = append(a.notes, func() { a.log.Warn(why) })
+		a.notes = append(a.notes, func() { a.log.Warn("marks of others", "who", why) })
 	}
 	if n := r.Withdrawn; n > 0 {
 		a.notes = append(a.notes, func() { a.log.Info("the owner cleaned up; hinged learns nothing from that", "messages", n) })

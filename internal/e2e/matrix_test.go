@@ -51,7 +51,7 @@ const (
 	noKeywords = "the server keeps no keywords"
 	starIsMark = "the star is the mark"
 
-	// Dovecot with mbox and GreenMail tell an idling client of new mail, but not of
+	// Dovecot with mbox, maddy and GreenMail do not tell an idling client of all of
 	// other clients' flags.
 	recheck = "recheck_interval = \"1s\"\n"
 )
@@ -81,7 +81,7 @@ var matrixServers = []matrixServer{
 		},
 		without: map[string]string{"junk keyword": noKeywords, "star": starIsMark},
 	},
-	{name: "maddy", start: func(t *testing.T) *testkit.MailServer { return testkit.StartMaddy(t) }},
+	{name: "maddy", config: recheck, start: func(t *testing.T) *testkit.MailServer { return testkit.StartMaddy(t) }},
 	{name: "GreenMail", config: recheck, start: func(t *testing.T) *testkit.MailServer { return testkit.StartGreenMail(t) }},
 }
 
