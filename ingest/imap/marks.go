@@ -197,18 +197,16 @@ func (v *visit) mark(ctx context.Context, req ingest.MarkRequest) (ingest.MarkRe
 	ours := !known || asAsked(flags, req)
 	// Changes up to b.modseq were reported, so a message is unchanged since the
 	// later of that and its own. Where there is none, nothing was compared yet.
-	since := max(modseq, b.modseq)
-	if req.Again || !known || !v.condstore || b.modseq == 0 || asAsked(flags, req) || differ(flags, req.Known) {
+	since, doubt := max(modseq, b.modseq), false
+	if !known || v.mustLook(flags, req) {
 		got, ok, err := v.reread(ctx, req, false)
 		if err != nil || !ok {
 			return answer(req, ingest.MarkGone, nil, ""), err
 		}
-		if flags, since = got.flags, got.modseq; unsure(got, req) {
-			return answer(req, ingest.MarkUnsure, flags, whyUnsure), nil
-		}
+		flags, since, doubt = got.flags, got.modseq, unsure(got, req)
 	}
 	for tries := 0; ; tries++ {
-		if o, why, ended := v.ended(req, flags, ours); ended || tries == storeTries {
+		if o, why, ended := v.ended(req, flags, ours, doubt); ended || tries == storeTries {
 			return answer(req, o, flags, why), nil
 		}
 		late, err := v.store(req, since)
@@ -233,6 +231,12 @@ func (v *visit) mark(ctx context.Context, req ingest.MarkRequest) (ingest.MarkRe
 	}
 }
 
+// mustLook reports whether the flags of a request's message must be read once more, since those
+// known are not what the request expects, or do not tell all that happened.
+func (v *visit) mustLook(flags []string, req ingest.MarkRequest) bool {
+	return !v.condstore || v.mailbox.modseq == 0 || req.Again || asAsked(flags, req) || differ(flags, req.Known)
+}
+
 const whyUnsure = "somebody may have taken it off"
 
 // unsure reports whether a request may have been carried out, and undone by the owner since.
@@ -255,9 +259,11 @@ func answer(req ingest.MarkRequest, o ingest.MarkOutcome, flags []string, detail
 
 // ended reports whether nothing is left to do for a request, whose message has these
 // flags, and how it ended, or would end if it were given up. ours: they are as they
-// are by our own hand.
-func (v *visit) ended(req ingest.MarkRequest, flags []string, ours bool) (o ingest.MarkOutcome, why string, ended bool) {
+// are by our own hand. doubt: it is unsure.
+func (v *visit) ended(req ingest.MarkRequest, flags []string, ours, doubt bool) (o ingest.MarkOutcome, why string, ended bool) {
 	switch {
+	case doubt:
+		return ingest.MarkUnsure, whyUnsure, true
 	case asAsked(flags, req) && ours:
 		return ingest.MarkDone, "", true
 	case asAsked(flags, req), differ(flags, req.Known):
