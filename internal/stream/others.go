@@ -37,7 +37,7 @@ func (e *Engine) watchOthers(ctx context.Context) {
 		}
 		e.mu.Unlock()
 		if news {
-			e.log.Warn(cmp.Or(problem, "all members of the group have the same settings again"))
+			e.log.Warn("the settings of the group's members", "problem", cmp.Or(problem, "none any more"))
 		}
 		if wait(ctx, othersEvery) != nil {
 			return
