@@ -83,7 +83,7 @@ func (l *limits) makeRoom(now time.Time) {
 
 // bound is one limit of a try, and by whom it is counted.
 type bound struct {
-	*limits
+	by  *limits
 	who string
 }
 
@@ -107,7 +107,7 @@ func (g *guard) try(bounds []bound) (back func(), wait time.Duration) {
 		}
 	}
 	for _, b := range bounds {
-		undo, wait := b.take(b.who, g.now())
+		undo, wait := b.by.take(b.who, g.now())
 		if wait > 0 {
 			back()
 			return nil, wait
@@ -121,7 +121,7 @@ func (g *guard) try(bounds []bound) (back func(), wait time.Duration) {
 func (g *guard) left(bounds []bound) int {
 	least := wideTries
 	for _, b := range bounds {
-		least = min(least, b.limits.left(b.who, g.now()))
+		least = min(least, b.by.left(b.who, g.now()))
 	}
 	return least
 }
