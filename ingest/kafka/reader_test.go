@@ -41,7 +41,7 @@ func TestWhatIsProducedIsReadBackInOrderWithEachCompression(t *testing.T) {
 						t.Fatalf("record %d is not in partition %d", i, p)
 					}
 					g := got[p][offsets[i]]
-					w.Partition, w.Offset = p, offsets[i]
+					w.Partition, w.Offset, w.Epoch = p, offsets[i], g.Epoch
 					if fmt.Sprintf("%#v", g) != fmt.Sprintf("%#v", w) {
 						t.Errorf("record %d came back as\n%#v, want\n%#v", i, g, w)
 					}

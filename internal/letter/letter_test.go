@@ -95,8 +95,8 @@ func (h *home) until(what string, ok func(desk.AccountStatus) bool) desk.Account
 	}
 }
 
-func (h *home) add(n int, from, words string, flags ...string) uint32 {
-	return h.owner.Append("INBOX", fmt.Appendf(nil, "From: %s\r\nTo: %s\r\nSubject: %s\r\nMessage-ID: <m%d@example.com>\r\n\r\nAbout %s, number %d.\r\n", from, h.imap.User, words, n, words, n), time.Now(), flags...)
+func (h *home) add(n int, from, words string) uint32 {
+	return h.owner.Append("INBOX", fmt.Appendf(nil, "From: %s\r\nTo: %s\r\nSubject: %s\r\nMessage-ID: <m%d@example.com>\r\n\r\nAbout %s, number %d.\r\n", from, h.imap.User, words, n, words, n), time.Now())
 }
 
 // letters returns the letters in INBOX, raw, with their flags.
@@ -146,9 +146,11 @@ func TestOneLetterADayOnDovecot(t *testing.T) {
 		t.Helper()
 		h.until("the lessons", func(a desk.AccountStatus) bool { return a.Important+a.Ordinary == n && a.Pending == 0 })
 	}
-	h.add(1, "Boss <boss@example.com>", "urgent matter", `\Flagged`)
+	wanted, unwanted := h.add(1, "Boss <boss@example.com>", "urgent matter"), h.add(2, "news@example.net", "weekly newsletter")
+	h.until("two messages", func(a desk.AccountStatus) bool { return a.Messages == 2 })
+	h.owner.Set("INBOX", wanted, `\Flagged`)
 	lessons(1)
-	h.add(2, "news@example.net", "weekly newsletter", "$Junk")
+	h.owner.Set("INBOX", unwanted, "$Junk")
 	lessons(2)
 	marked := h.add(3, "Boss <boss@example.com>", "=?utf-8?q?urgent_Gr=C3=BC=C3=9Fe?=")
 	h.until("the mark", func(a desk.AccountStatus) bool { return a.MarksConfirmed == 1 && a.MarksIntended == 0 })

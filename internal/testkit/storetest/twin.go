@@ -245,6 +245,7 @@ func KeyOf(n int) (key store.MessageKey) {
 // the commit shall bring.
 func Change(r *rand.Rand, st *store.State, tw *Twin) store.Batch {
 	Randomize(r, &st.Account)
+	st.Account.Rewrites = 0
 	st.Account.Entries = 0 // the store goes by what an account says that it can take back
 	tw.account = st.Account
 	all := Handles(st)
