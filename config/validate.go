@@ -494,10 +494,7 @@ func (t table) featurize(f *Featurize) {
 // isAuthserv reports whether s can be an authserv-id (RFC 8601 section 2.5)
 // that needs no quoting; "" is none.
 func isAuthserv(s string) bool {
-	for _, r := range s {
-		if r <= ' ' || r >= 0x7f || strings.ContainsRune(`()<>@,;:\"/[]?=`, r) {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(s, func(r rune) bool {
+		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`()<>@,;:\"/[]?=`, r)
+	})
 }
