@@ -265,20 +265,33 @@ func notOwners(flag string) bool { return flag == `\recent` || flag == "$hinged"
 // of this class.
 func (w *walker) lesson(what string, important bool) {
 	w.t.Helper()
-	total := w.was.Important + w.was.Ordinary
-	now := w.site.until("a lesson: "+what, func(a desk.AccountStatus) bool {
-		return a.Important+a.Ordinary > total && a.Pending == 0 && a.MarksIntended == 0
-	})
-	want := w.was
+	w.site.wantLesson(&w.was, what, important)
+}
+
+// wantLesson waits until exactly one lesson more than in was is learnt, of this class.
+func (s *site) wantLesson(was *desk.AccountStatus, what string, important bool) {
+	s.t.Helper()
+	want := *was
 	if important {
 		want.Important++
 	} else {
 		want.Ordinary++
 	}
+	now := s.until("a lesson: "+what, func(a desk.AccountStatus) bool {
+		return a.Important+a.Ordinary > was.Important+was.Ordinary && a.Pending == 0 && a.MarksIntended == 0
+	})
 	if now.Important != want.Important || now.Ordinary != want.Ordinary {
-		w.t.Fatalf("%s: learnt %d important and %d ordinary; want %d and %d", what, now.Important, now.Ordinary, want.Important, want.Ordinary)
+		s.t.Fatalf("%s: learnt %d important and %d ordinary; want %d and %d", what, now.Important, now.Ordinary, want.Important, want.Ordinary)
 	}
-	w.was = now
+	*was = now
+}
+
+// wantTakenBack waits until a lesson that a message is ordinary is taken back, and no other is.
+func (s *site) wantTakenBack(was *desk.AccountStatus, what string) {
+	s.t.Helper()
+	*was = s.until(what, func(a desk.AccountStatus) bool {
+		return a.Important == was.Important && a.Ordinary == was.Ordinary-1 && a.Pending == 0
+	})
 }
 
 func (w *walker) marked() {
@@ -339,7 +352,7 @@ func (w *walker) toJunk() {
 
 func (w *walker) backFromJunk() {
 	w.owner.Move(w.server.Folder("Junk"), w.inJunk, "INBOX")
-	w.lesson("taken back from Junk", true)
+	w.site.wantTakenBack(&w.was, "what was moved to Junk taken back")
 }
 
 func (w *walker) outOfJunk() {

@@ -161,19 +161,7 @@ func (w *tenant) stranger() string { return fmt.Sprintf("stranger%d@example.net"
 // class.
 func (w *tenant) lesson(what string, important bool) {
 	w.t.Helper()
-	want := w.was
-	if important {
-		want.Important++
-	} else {
-		want.Ordinary++
-	}
-	now := w.site.until("a lesson: "+what, func(a desk.AccountStatus) bool {
-		return a.Important+a.Ordinary > w.was.Important+w.was.Ordinary && a.Pending == 0 && a.MarksIntended == 0
-	})
-	if now.Important != want.Important || now.Ordinary != want.Ordinary {
-		w.t.Fatalf("%s: learnt %d important and %d ordinary; want %d and %d", what, now.Important, now.Ordinary, want.Important, want.Ordinary)
-	}
-	w.was = now
+	w.site.wantLesson(&w.was, what, important)
 }
 
 // nothing does something that must teach nothing. A star for another letter afterwards is
@@ -215,7 +203,7 @@ func (w *tenant) everyWord() {
 	w.p.Move(id, "INBOX", w.junk)
 	w.lesson("moved to Junk", false)
 	w.p.Move(id, w.junk, "INBOX")
-	w.lesson("taken back from Junk", true)
+	w.site.wantTakenBack(&w.was, "what was moved to Junk taken back")
 
 	id = w.arrives(w.stranger(), w.junk)
 	w.p.Move(id, w.junk, "INBOX")

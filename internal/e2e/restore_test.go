@@ -46,7 +46,7 @@ func TestRestoreOfABackupOlderThanTheMailbox(t *testing.T) {
 	messages, _ := teach(s, owner)
 	deliver := func(n int, from, words string) uint32 {
 		t.Helper()
-		uid := owner.Append("INBOX", letter(n, from, s.imap.User, words), time.Now().Add(-time.Minute))
+		uid := owner.Append("INBOX", letter(n, from, s.imap.User, words), time.Now().Add(-time.Hour))
 		messages++
 		s.until("the message", func(a desk.AccountStatus) bool { return a.Messages == messages && a.MarksIntended == 0 })
 		return uid

@@ -291,9 +291,9 @@ func TestUndoLeavesTheOwnersMarksAlone(t *testing.T) {
 	owner.Clear("INBOX", uids[0], "$Important")
 	lessons += 2
 	s.until("the lessons", func(a desk.AccountStatus) bool { return a.Important+a.Ordinary == lessons })
-	owner.Set("INBOX", uids[0], `\Seen`, "$Important") // unread, it would be another program's
-	lessons++
-	s.until("the lesson", func(a desk.AccountStatus) bool { return a.Important+a.Ordinary == lessons })
+	owner.Set("INBOX", uids[0], `\Seen`, "$Important")
+	lessons-- // so it was not meant
+	s.until("the lesson taken back", func(a desk.AccountStatus) bool { return a.Important+a.Ordinary == lessons })
 	if err := s.stop(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
