@@ -16,7 +16,7 @@ import (
 	"github.com/hinged/hinged/internal/testkit"
 )
 
-// The size of the run: owners, one after the other, and for each the messages and the kills.
+// The size of the run: owners, and for each the messages and the kills.
 // The long run for `make soak` has more owners and kills; none of them may take killWithin.
 var (
 	killOwners   = testkit.FromEnv("HINGED_KILL_OWNERS", 1)
@@ -132,6 +132,7 @@ func TestR9KillAKernelAccount(t *testing.T) {
 func killAtRandomPoints(t *testing.T, learner string, messages, times int) {
 	for n := range killOwners {
 		t.Run(fmt.Sprintf("owner %d", n+1), func(t *testing.T) {
+			t.Parallel()
 			killOneOwner(t, learner, 11+uint64(n), messages, times)
 		})
 	}
