@@ -79,6 +79,7 @@ type site struct {
 	hurried bool
 
 	delivered atomic.Int64 // by scriptedOwner
+	killed    atomic.Int64 // so often by killedUntil
 
 	mu   sync.Mutex
 	cmd  *exec.Cmd

@@ -73,7 +73,7 @@ func (o *owners) next(n int) (records []kafka.Record, messages int) {
 // TestR9ThreeProcessesThatDieGiveWhatOneUndisturbedGives: processes of one group
 // join, leave and are killed at random while mail comes in; some come back with an empty
 // disk, and files that are in use are overwritten. The broker is restarted twice. The size in
-// CI is small; `make soak` takes 20,000 messages of 200 accounts, and three brokers, of which
+// CI is small; `make soak` takes 20,000 messages of 200 accounts, 200 kills, and three brokers, of which
 // two must have each record: they are killed and stand still, one at a time, and so do
 // processes, for longer than a group waits.
 func TestR9ThreeProcessesThatDieGiveWhatOneUndisturbedGives(t *testing.T) {
@@ -93,8 +93,8 @@ func TestR9ThreeProcessesThatDieGiveWhatOneUndisturbedGives(t *testing.T) {
 	three := []*site{in.process("three", often), in.process("three", often), in.process("three", often)}
 	c.three, c.up, c.spoilt = three, make([]bool, len(three)), make([]int, len(three))
 	c.join(0)
-	turns := testkit.FromEnv("HINGED_STREAM_TURNS", 10)
-	for turn := range turns {
+	turns, kills := testkit.FromEnv("HINGED_STREAM_TURNS", 10), testkit.FromEnv("HINGED_STREAM_KILLS", 0)
+	for turn := 0; turn < turns || c.did.Killed < kills; turn++ {
 		records, _ := mail.next(total / turns)
 		in.produce(records)
 		time.Sleep(time.Duration(c.chance.IntN(1500)) * time.Millisecond)

@@ -89,12 +89,11 @@ type month struct {
 	desktop, phone, web *testkit.Owner // the three programs
 	status              *testkit.Owner // looks at mailboxes from outside
 
-	known    map[uint32]monthMail // by the UID in INBOX
-	fresh    []uint32             // in INBOX, not looked at by the owner
-	next     uint32               // the UID of the next message in INBOX
-	come     uint64               // messages that the daemon is to know
-	sessions int                  // in which the owner was there
-	last     desk.AccountStatus
+	known map[uint32]monthMail // by the UID in INBOX
+	fresh []uint32             // in INBOX, not looked at by the owner
+	next  uint32               // the UID of the next message in INBOX
+	come  uint64               // messages that the daemon is to know
+	last  desk.AccountStatus
 	// refused are the Message-IDs of what the owner took a mark off.
 	refused map[string]bool
 	did     struct{ replies, stars, refusals, junked, rescued, deleted, archived int }
@@ -155,13 +154,12 @@ func (m *month) live() []string {
 			m.site.clock.pass(10 * time.Minute)
 			m.act(day, session)
 			m.site.clock.pass(time.Hour)
-			// Time alone is noticed when a tick comes, which may be after more of it.
-			if m.sessions++; m.sessions%2 == 1 {
-				m.phone.Set("INBOX", lookAt, "Session")
-			} else {
-				m.phone.Clear("INBOX", lookAt, "Session")
-			}
+			// Time alone is noticed when a tick comes, which may be after more of it. So is
+			// that a new day has made silences due: the second change has them heard.
+			m.phone.Set("INBOX", lookAt, "Session")
 			m.heard("session over")
+			m.phone.Clear("INBOX", lookAt, "Session")
+			m.heard("session over, and what follows")
 			m.settled(fmt.Sprintf("day %d, session %d over", day, session))
 		}
 		if away != nil {

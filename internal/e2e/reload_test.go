@@ -74,7 +74,7 @@ func (s *site) untilLogged(words ...string) {
 // and again while mail flows. At the end both have the same digests and marks.
 func TestAReloadLosesAndDoublesNothing(t *testing.T) {
 	t.Parallel()
-	const account = "settle = \"100ms\"\nsilence = \"0d\"\n"
+	account := withoutMidnight()
 	calm, shaken := newSite(t, account), newSite(t, account)
 	calm.start()
 	shaken.start()
@@ -82,7 +82,7 @@ func TestAReloadLosesAndDoublesNothing(t *testing.T) {
 	for s, end := range map[*site]chan []string{calm: calmEnd, shaken: shakenEnd} {
 		go func() {
 			defer close(end) // also when the script fails the test
-			end <- scriptedOwner(s, 11, reloadMessages)
+			end <- scriptedOwner(s, 11, reloadMessages, 0)
 		}()
 	}
 	rng := rand.New(rand.NewPCG(3, 3))

@@ -33,7 +33,13 @@ func TestTheCopyOfAPartitionThatMovedAwayIsDropped(t *testing.T) {
 		return ok
 	}
 	p.start(unsaved, func(o *Options) { o.dropAfter = 10 * time.Millisecond })
-	q.start(small) // gets partition 1
+	eventually(t, func() error {
+		if n := len(p.engine.Status().Partitions); n != 2 {
+			return fmt.Errorf("the first process has %d partitions", n)
+		}
+		return nil
+	})
+	q.start(small) // gets partition 1, as it comes second
 	eventually(t, func() error {
 		if s := q.engine.Status().Partitions; len(s) != 1 || s[0].Partition != 1 || !s[0].Begun {
 			return fmt.Errorf("%+v", s)

@@ -319,19 +319,31 @@ func fill(c *cluster, seed uint64, accounts, messages int) {
 }
 
 // undisturbed returns the digests that one engine comes to which nothing disturbs.
-// It reads the cluster's input and writes to one of its own.
+// It reads the cluster's input and writes to one of its own. Another engine that reads
+// it in other pieces must agree.
 func undisturbed(t *testing.T, c *cluster, tunes ...tune) (map[string]string, *cluster) {
 	t.Helper()
-	own := newCluster(len(c.marks(testTopics.Input)))
-	c.mu.Lock()
-	own.topics[testTopics.Input] = c.topics[testTopics.Input]
-	c.mu.Unlock()
-	p := newProcess(t, own)
-	p.start(append(tunes, func(o *Options) { o.AccountLimit = -1 })...)
-	eventually(t, func() error { return caughtUp(own, p) })
-	d := digests(t, p.store)
-	p.stop()
-	return d, own
+	replay := func(more tune) (map[string]string, *cluster) {
+		own := newCluster(len(c.marks(testTopics.Input)))
+		c.mu.Lock()
+		own.topics[testTopics.Input] = c.topics[testTopics.Input]
+		c.mu.Unlock()
+		p := newProcess(t, own)
+		p.start(append(slices.Clone(tunes), more)...)
+		eventually(t, func() error { return caughtUp(own, p) })
+		d := digests(t, p.store)
+		p.stop()
+		return d, own
+	}
+	want, own := replay(func(o *Options) { o.AccountLimit = -1 })
+	got, again := replay(func(o *Options) { o.AccountLimit, o.BatchRecords, o.CacheAccounts = -1, 7, 2 })
+	sameDigests(t, got, want)
+	for _, topic := range []string{testTopics.Decisions, testTopics.DeadLetters} {
+		if records := own.all(topic); len(records) > 0 {
+			sameRecords(t, topic, again.all(topic), records)
+		}
+	}
+	return want, own
 }
 
 // sameRecords checks that every record of want is in got under its ce_id, and that

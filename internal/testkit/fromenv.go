@@ -7,10 +7,10 @@ import (
 	"strconv"
 )
 
-// FromEnv is the size of a test or benchmark: the number above 0 that the environment
+// FromEnv is the size of a test or benchmark: the number from 0 on that the environment
 // variable name has, or else otherwise.
 func FromEnv(name string, otherwise int) int {
-	if n, err := strconv.Atoi(os.Getenv(name)); err == nil && n > 0 {
+	if n, err := strconv.Atoi(os.Getenv(name)); err == nil && n >= 0 {
 		return n
 	}
 	return otherwise
