@@ -283,6 +283,7 @@ bench-scale:
 	$(GO) test -run '^$$' -bench 'Growth$$' -benchtime 1x -timeout 1h ./internal/writer
 
 attacks:
+	$(GO) test -count=1 -v -run 'Attacks$$' ./internal/filter
 	$(GO) test -count=1 -v -run 'Attacks$$' ./internal/e2e -attack-table
 
 life:
