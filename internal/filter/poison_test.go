@@ -15,11 +15,7 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-const (
-	poisonServer = "mx.example.org"
-	poisonTrue   = 40 // important messages that arrive after the attack
-	poisonMails  = 20 // messages of an attack
-)
+const poisonServer, poisonTrue, poisonMails = "mx.example.org", 40, 20 // important messages after an attack, and messages of one
 
 // poisoned is an account whose owner has judged 200 messages. The important ones come from four
 // colleagues; where list is true, they and a part of the ordinary ones come through a mailing list
@@ -30,19 +26,12 @@ type poisoned struct {
 }
 
 // text returns lines of ten words, of size words of the matter and as many of all mail.
-func text(matter string, seed, lines, size int) string {
-	var b strings.Builder
+func text(matter string, seed, lines, size int) (out string) {
 	for i := range lines * 10 {
-		if n := (seed*31 + i*i*7 + i*13) % size; i%3 == 0 {
-			fmt.Fprintf(&b, "common%s ", letters(n))
-		} else {
-			fmt.Fprintf(&b, "%s%s ", matter, letters(n))
-		}
-		if i%10 == 9 {
-			b.WriteString("\r\n")
-		}
+		word := []string{"common", matter, matter}[i%3] + letters((seed*31+i*i*7+i*13)%size)
+		out += word + []string{" ", " \r\n"}[i%10/9]
 	}
-	return b.String()
+	return out
 }
 
 // letters writes a number in letters, as a number is no word.
@@ -62,22 +51,16 @@ func poisonMail(id, from, subject, text string, headers ...string) []byte {
 
 func (p *poisoned) important(i int) (subject, body string, raw []byte) {
 	matter := poisonMatters[i%4]
+	from, through := p.sender(i)
 	subject, body = fmt.Sprintf("%s%s %[1]s%s", matter, letters(i%40), letters(i*7%40)), text(matter, i, 25, 80)
-	return subject, body, poisonMail(fmt.Sprintf("i%d@x", i), p.colleague(i), subject, body, p.through()...)
+	return subject, body, poisonMail(fmt.Sprintf("i%d@x", i), from, subject, body, through...)
 }
 
-func (p *poisoned) colleague(i int) string {
+func (p *poisoned) sender(i int) (from string, through []string) {
 	if p.list {
-		return fmt.Sprintf("member%d@isp%d.example", i*7%30, i*7%30)
+		return fmt.Sprintf("member%d@isp%[1]d.example", i*7%30), []string{"List-Id: <dev.lists.example>", "List-Post: <mailto:dev@lists.example>"}
 	}
-	return fmt.Sprintf("colleague%d@example.com", i%4)
-}
-
-func (p *poisoned) through() []string {
-	if p.list {
-		return []string{"List-Id: <dev.lists.example>", "List-Post: <mailto:dev@lists.example>"}
-	}
-	return nil
+	return fmt.Sprintf("colleague%d@example.com", i%4), nil
 }
 
 func newPoisoned(t *testing.T, believes, list bool) *poisoned {
@@ -96,25 +79,18 @@ func newPoisoned(t *testing.T, believes, list bool) *poisoned {
 		} else {
 			p.flag(l, `\Seen`, `\Flagged`)
 		}
-		from, matter := fmt.Sprintf("news@shop%d.example", i%7), "sale"
+		from, matter, through := fmt.Sprintf("news@shop%d.example", i%7), "sale", []string(nil)
 		if i%3 == 0 {
 			from, matter = fmt.Sprintf("a@stranger%d.example", i), poisonMatters[i/3%4]
 		}
-		if i%3 == 1 {
-			from, matter = fmt.Sprintf("x@crooks%d.example", i), "pills"
-		}
 		body := text(matter, i, 5, 80) + text("sale", i, 15, 200)
-		if matter == "pills" {
-			body = text("pills", i*3, 8, 60)
+		if i%3 == 1 {
+			from, matter, body = fmt.Sprintf("x@crooks%d.example", i), "pills", text("pills", i*3, 8, 60)
+		} else if p.list {
+			from, through = p.sender(i + 1)
+			matter = []string{"sale", "docs", "typo", "build"}[i%4]
 		}
-		var through []string
-		if p.list && i%3 != 1 {
-			from, matter, through = p.colleague(i+1), []string{"sale", "docs", "typo", "build"}[i%4], p.through()
-		}
-		l, _ = p.deliver("INBOX", poisonMail(fmt.Sprintf("o%d@x", i), from, fmt.Sprintf("%s%s offer", matter, letters(i%40)), body, through...))
-		p.now = p.now.Add(2 * time.Minute)
-		p.flag(l, "$Junk")
-		p.wait(2 * time.Minute)
+		p.junk(poisonMail(fmt.Sprintf("o%d@x", i), from, fmt.Sprintf("%s%s offer", matter, letters(i%40)), body, through...))
 	}
 	return p
 }
@@ -130,16 +106,20 @@ func (p *poisoned) copied() *poisoned {
 	return &poisoned{&w, p.list}
 }
 
+func (p *poisoned) classify(raw []byte, see func(Decision, *featurize.Features)) {
+	if err := p.f.Classify(p.reader.Read(raw), see); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
 // above counts the messages whose score is above the threshold, without changing anything.
 func (p *poisoned) above(mails [][]byte) (n int) {
 	for _, raw := range mails {
-		if err := p.f.Classify(p.reader.Read(raw), func(d Decision, _ *featurize.Features) {
+		p.classify(raw, func(d Decision, _ *featurize.Features) {
 			if d.Outcome == store.DecidedImportant {
 				n++
 			}
-		}); err != nil {
-			p.t.Fatal(err)
-		}
+		})
 	}
 	return n
 }
@@ -168,15 +148,13 @@ func (p *poisoned) best(n int) (words []string) {
 	weight, weights := map[string]float64{}, p.f.learner.alone()
 	for i := range poisonTrue {
 		_, _, raw := p.important(i)
-		if err := p.f.Classify(p.reader.Read(raw), func(_ Decision, x *featurize.Features) {
+		p.classify(raw, func(_ Decision, x *featurize.Features) {
 			for f := range x.All() {
 				if word, ok := strings.CutPrefix(f.Name, "body:"); ok && !strings.Contains(word, " ") {
 					weight[word] = weights.Get(f.Index)
 				}
 			}
-		}); err != nil {
-			p.t.Fatal(err)
-		}
+		})
 	}
 	return slices.SortedFunc(maps.Keys(weight), func(a, b string) int {
 		return cmp.Or(cmp.Compare(weight[b], weight[a]), strings.Compare(a, b))
@@ -191,25 +169,13 @@ func (p *poisoned) spams(subject, good func(i int) string) (mails [][]byte) {
 	return mails
 }
 
-// corrected counts the messages whose score stays above the threshold after the owner has called
-// the first n of them junk.
-func (p *poisoned) corrected(mails [][]byte, n int) int {
+// after counts the messages that stay above the threshold when the owner has junked others.
+func (p *poisoned) after(junked, mails [][]byte) int {
 	p = p.copied()
-	for _, raw := range mails[:n] {
+	for _, raw := range junked {
 		p.junk(raw)
 	}
-	return p.above(mails[n:])
-}
-
-// focused counts the important messages that stay above the threshold after strangers have sent
-// the subjects and texts of n of them beforehand, and the owner has called those junk.
-func (p *poisoned) focused(n int, wanted [][]byte) int {
-	p = p.copied()
-	for i := range n {
-		subject, body, _ := p.important(1000 + i)
-		p.junk(poisonMail(fmt.Sprintf("poison%d@x", i), fmt.Sprintf("x@crook%d.example", i), subject, body))
-	}
-	return p.above(wanted)
+	return p.above(mails)
 }
 
 // TestPoisonAndGoodWordAttacks prints the table of docs/security.md: what the focused attack
@@ -225,17 +191,18 @@ func TestPoisonAndGoodWordAttacks(t *testing.T) {
 				t.Errorf("list %v, authserv-id %v, %s: %d; it must be from %d to %d", column >= 2, column%2 == 1, what, got, least, most)
 			}
 		}
-		var wanted [][]byte
+		var wanted, poison [][]byte
 		for i := range poisonTrue {
-			_, _, raw := p.important(1000 + i)
+			subject, body, raw := p.important(1000 + i)
 			wanted = append(wanted, raw)
+			poison = append(poison, poisonMail(fmt.Sprintf("poison%d@x", i), fmt.Sprintf("x@crook%d.example", i), subject, body))
 		}
 		for _, n := range []int{0, 10, 20, 40} {
 			least := 0
 			if n == 0 || n == 40 {
 				least = poisonTrue * 9 / 10 // what is lost comes back
 			}
-			limit(fmt.Sprintf("a %d junked look-alikes: important mail above the threshold, of 40", n), p.focused(n, wanted), least, poisonTrue)
+			limit(fmt.Sprintf("a %d junked look-alikes: important mail above the threshold, of 40", n), p.after(poison[:n], wanted), least, poisonTrue)
 		}
 		subject := func(i int) string { s, _, _ := p.important(2 * i); return "Re: " + s }
 		lines := func(i int) string {
@@ -251,8 +218,8 @@ func TestPoisonAndGoodWordAttacks(t *testing.T) {
 			{"c the 10 best words", p.spams(func(int) string { return words }, func(int) string { return words + "\r\n" })},
 		} {
 			limit(k.name+": marked, of 20", p.marked(k.mails), 0, poisonMails)
-			limit(k.name+", after one correction: above, of 19", p.corrected(k.mails, 1), 0, poisonMails/4)
-			limit(k.name+", after two: above, of 18", p.corrected(k.mails, 2), 0, 0)
+			limit(k.name+", after one correction: above, of 19", p.after(k.mails[:1], k.mails[1:]), 0, poisonMails/4)
+			limit(k.name+", after two: above, of 18", p.after(k.mails[:2], k.mails[2:]), 0, 0)
 		}
 		linked := p.spams(subject, func(i int) string { return lines(i) + fmt.Sprintf("https://crook%d.example/\r\n", i) })
 		limit("d 20 lines and a link: marked, of 20", p.marked(linked), 0, 0)
