@@ -29,7 +29,7 @@
 #               docs/results.md (bench/mailbox.sh)
 # make life MTD=FILE MIPS=FILE  the development streams lived through on a real mail
 #               server: the table of docs/results.md
-# make attacks  every kind of forged mail against a real mail server: the table of
+# make attacks  poison and good words, and every kind of forged mail against a real mail server: the tables of
 #               docs/security.md
 # make demo-picture  docs/demo.svg, from a real run of the demo
 # make screenshots  every page of the dashboard, light, dark and on a phone, from made-up

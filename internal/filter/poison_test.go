@@ -164,7 +164,7 @@ func (p *poisoned) best(n int) (words []string) {
 // spams are messages of strangers, each with an own domain, with good text above a spam.
 func (p *poisoned) spams(subject, good func(i int) string) (mails [][]byte) {
 	for i := range poisonMails {
-		mails = append(mails, poisonMail(fmt.Sprintf("spam%d@x", i), fmt.Sprintf("x@crook%d.example", i), subject(i), good(i)+text("pills", i, 8, 60)))
+		mails = append(mails, poisonMail(fmt.Sprintf("spam%d@x", i), fmt.Sprintf("x@pharmacy%d.example", 2*i+20), subject(i), good(i)+text("pills", i, 8, 60)))
 	}
 	return mails
 }
