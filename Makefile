@@ -30,7 +30,7 @@
 #               docs/results.md (bench/mailbox.sh)
 # make life MTD=FILE MIPS=FILE  the development streams lived through on a real mail
 #               server: the table of docs/results.md
-# make attacks  every kind of forged mail against a real mail server: the table of
+# make attacks  poison and good words, and every kind of forged mail against a real mail server: the tables of
 #               docs/security.md
 # make demo-picture  docs/demo.svg, from a real run of the demo
 # make screenshots  every page of the dashboard, light, dark and on a phone, from made-up
@@ -285,6 +285,7 @@ bench-scale:
 	$(GO) test -run '^$$' -bench 'Growth$$' -benchtime 1x -timeout 1h ./internal/writer
 
 attacks:
+	$(GO) test -count=1 -v -run 'Attacks$$' ./internal/filter
 	$(GO) test -count=1 -v -run 'Attacks$$' ./internal/e2e -attack-table
 
 life:
