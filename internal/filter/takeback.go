@@ -69,7 +69,10 @@ func (f *Filter) besides(k store.MessageKey, m *store.Message, gone []string) (b
 	}
 	for _, flag := range flags {
 		what := meaning(flag, nil)
-		if f.opts.isMark(flag) && !f.ledger.entered(k) {
+		if f.opts.isMark(flag) {
+			if f.ledger.entered(k) {
+				continue // it is ours, also where a star is the mark
+			}
 			what = said{label: model.Important, source: store.SourceMark}
 		}
 		if what.source.Outranks(best.source) {

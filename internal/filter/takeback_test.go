@@ -319,3 +319,29 @@ func TestAFoundStarIsTakenBack(t *testing.T) {
 		t.Errorf("it is %v by %v, %d taken back; learnt before: %.100s", got.Label, got.Source, w.takenBack, before)
 	}
 }
+
+// Where a star is the mark, a message that we marked and that the owner moves to Junk and back
+// is starred by us: what is taken back leaves no star of the owner's behind.
+func TestAStarOfOursIsNoWordOfTheOwners(t *testing.T) {
+	o := testOptions()
+	o.Marks = []string{`\Flagged`}
+	w := newWorld(t, o)
+	w.takes = true
+	w.teach()
+	l, r := w.deliver("INBOX", mail("ours@x", "a@example.com", owner, "watches"))
+	for _, m := range r.Marks {
+		w.done(m)
+	}
+	if len(r.Marks) != 1 {
+		t.Fatalf("%d marks", len(r.Marks))
+	}
+	l = w.move(l, "Junk", `\Flagged`)
+	w.wait(2 * time.Minute)
+	l = w.move(l, "INBOX", `\Flagged`)
+	for range 3 {
+		w.wait(2 * time.Minute)
+	}
+	if row := w.row(l); row.Label != 0 || w.takenBack != 1 {
+		t.Errorf("it is %v by %v, %d lessons taken back", row.Label, row.Source, w.takenBack)
+	}
+}
