@@ -69,6 +69,7 @@ func TestAClientWaitsForADaemonOnlyAsLongAsItIsAlive(t *testing.T) {
 	if s, err := Ask(t.Context(), at, desk.GetStatus, "", desk.None{}); err != nil || s.Version != "slow" {
 		t.Errorf("of one that is slow: %+v, %v", s, err)
 	}
+	at = dial("dead", true) // the first may still be read
 	at.silence = 20 * time.Millisecond
 	dead.Store(true)
 	if err := at.Backup(t.Context(), io.Discard); err == nil || !strings.Contains(err.Error(), want) {
