@@ -36,9 +36,15 @@ const (
 // teach delivers and labels mail until the daemon marks what the boss writes.
 func teach(s *site, owner *testkit.Owner) (messages, lessons uint64) {
 	s.t.Helper()
+	return teachDated(s, owner, time.Now())
+}
+
+// teachDated does so with messages of a date.
+func teachDated(s *site, owner *testkit.Owner, date time.Time) (messages, lessons uint64) {
+	s.t.Helper()
 	for i := range 6 {
-		urgent := owner.Append("INBOX", letter(2*i, boss, s.user, "urgent matter"), time.Now())
-		dull := owner.Append("INBOX", letter(2*i+1, news, "list@example.net", "weekly newsletter"), time.Now())
+		urgent := owner.Append("INBOX", letter(2*i, boss, s.user, "urgent matter"), date)
+		dull := owner.Append("INBOX", letter(2*i+1, news, "list@example.net", "weekly newsletter"), date)
 		messages += 2
 		s.until("the messages", func(a desk.AccountStatus) bool { return a.Messages == messages })
 		owner.Set("INBOX", urgent, `\Flagged`)

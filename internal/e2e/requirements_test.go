@@ -220,7 +220,7 @@ func TestR2AMarkTakenOffStaysOff(t *testing.T) {
 				o.Fatalf("message %d is not marked", uid)
 			}
 		}
-		c.want("marks and an answer that came with its message", 1, 0)
+		c.want("marks and an answer that came with its message", 0, 0)
 		o.Set("INBOX", uids[0], `\Seen`)
 		o.Clear("INBOX", uids[0], "$Important")
 		c.want("a mark that the owner took off", 0, 1)
@@ -260,7 +260,8 @@ func TestR3TwoHingedOnOneMailboxDoNotTeachEachOther(t *testing.T) {
 	onEveryServer(t, func(o *resident) {
 		a, b := o.daemon(quick+still), o.daemon(quick+still)
 		a.start()
-		messages, lessons := teach(a, o.Owner)
+		// To the other these stars are those of a past, which are the owner's.
+		messages, lessons := teachDated(a, o.Owner, time.Now().Add(-time.Hour))
 		b.start()
 		b.until("the same lessons", func(st desk.AccountStatus) bool {
 			return st.Important+st.Ordinary == lessons && st.Messages == messages
@@ -372,7 +373,9 @@ func TestR6EveryWayToSaySoGivesTheSameLesson(t *testing.T) {
 		junk := o.Move("INBOX", uid, "Junk")
 		c.want("to Junk", 0, 1)
 		o.Move("Junk", junk, "INBOX")
-		c.want("and back later", 1, 0)
+		c.ordinary--
+		s.until("what was junk taken back", func(a desk.AccountStatus) bool { return a.Ordinary == c.ordinary && a.Pending == 0 })
+		c.want("and back later", 0, 0)
 	})
 }
 
