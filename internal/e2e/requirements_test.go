@@ -227,7 +227,6 @@ func TestR2AMarkTakenOffStaysOff(t *testing.T) {
 		o.replace(uids[1], imap.FlagSeen)
 		o.replace(uids[2], imap.FlagSeen, imap.FlagAnswered)
 		c.want("flags that were replaced", 0, 0)
-
 		raw := o.All("INBOX")
 		for i, uid := range uids {
 			there := o.Move("INBOX", uid, "Archive")
@@ -260,8 +259,7 @@ func TestR3TwoHingedOnOneMailboxDoNotTeachEachOther(t *testing.T) {
 	onEveryServer(t, func(o *resident) {
 		a, b := o.daemon(quick+still), o.daemon(quick+still)
 		a.start()
-		// To the other these stars are those of a past, which are the owner's.
-		messages, lessons := teachDated(a, o.Owner, time.Now().Add(-time.Hour))
+		messages, lessons := teachDated(a, o.Owner, time.Now().Add(-time.Hour)) // to the other, stars of a past
 		b.start()
 		b.until("the same lessons", func(st desk.AccountStatus) bool {
 			return st.Important+st.Ordinary == lessons && st.Messages == messages
@@ -361,7 +359,6 @@ func TestR6EveryWayToSaySoGivesTheSameLesson(t *testing.T) {
 		}
 		s.start()
 		c.want("all of them while away", important, ordinary)
-		// There and back while nobody looked was never there.
 		uid := o.dull()
 		c.arrived(1)
 		if err := s.stop(syscall.SIGTERM); err != nil {
