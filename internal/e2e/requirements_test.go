@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Long: the requirements of shared mailboxes and of the owner's word stand in one file.
+
 package e2e
 
 import (
@@ -165,7 +167,7 @@ func (s *site) settled(what string, messages uint64) (important, ordinary uint64
 
 // tally knows how much a daemon has learnt, to demand exactly what comes next.
 type tally struct {
-	s                   *site
+	s, also             *site // also sees each message before the owner says something of it; or nil
 	o                   *resident
 	messages            uint64
 	important, ordinary uint64
@@ -182,6 +184,9 @@ func (c *tally) arrived(n int) {
 	c.s.t.Helper()
 	c.messages += uint64(n)
 	c.s.settled("the messages", c.messages)
+	if c.also != nil {
+		c.also.until("the messages, too", func(a desk.AccountStatus) bool { return a.Messages == c.messages })
+	}
 }
 
 // want demands what was learnt since it was asked last. One more star comes after it, so
@@ -290,6 +295,7 @@ func TestR3TwoHingedOnOneMailboxDoNotTeachEachOther(t *testing.T) {
 			o.Error("the marks of the other moved the weights")
 		}
 		c, d := newTally(a, o, messages), newTally(b, o, messages)
+		c.also = b
 		o.Clear("INBOX", marked[0], "$Important")
 		c.want("the owner's word to the one", 0, 1)
 		d.messages++
