@@ -162,17 +162,22 @@ func TestIdleThatWorksIsTrusted(t *testing.T) {
 	}
 }
 
-// TestWhatIdleDoesNotTellIsFoundByTheOtherConnection has a server that says nothing in an
-// IDLE that nobody means to check soon. STATUS knows of the message.
-func TestWhatIdleDoesNotTellIsFoundByTheOtherConnection(t *testing.T) {
+// mute starts a server that tells of nothing in an IDLE.
+func mute(t *testing.T) *testkit.Fake {
 	var q quiet
-	f := testkit.StartFake(t, func(f *testkit.Fake) {
+	return testkit.StartFake(t, func(f *testkit.Fake) {
 		q.handle(f, func(c *testkit.FakeConn, cmd testkit.FakeCommand) {
 			c.Line("+ idling")
 			c.ReadLine()
 			c.OK(cmd)
 		})
 	})
+}
+
+// TestWhatIdleDoesNotTellIsFoundByTheOtherConnection has a server that says nothing in an
+// IDLE that nobody means to check soon. STATUS knows of the message.
+func TestWhatIdleDoesNotTellIsFoundByTheOtherConnection(t *testing.T) {
+	f := mute(t)
 	o := only(f)
 	o.IdleCheck, o.PollInterval = time.Hour, 20*time.Millisecond
 	r := startSource(t, o)
@@ -192,14 +197,7 @@ func TestWhatIdleDoesNotTellIsFoundByTheOtherConnection(t *testing.T) {
 // connection finds what comes; or a wait in IDLE goes on after its end. Neither is IDLE's
 // fault.
 func TestIdleIsNotBlamedForAReceiverThatKeepsItWaiting(t *testing.T) {
-	var q quiet
-	f := testkit.StartFake(t, func(f *testkit.Fake) {
-		q.handle(f, func(c *testkit.FakeConn, cmd testkit.FakeCommand) {
-			c.Line("+ idling")
-			c.ReadLine()
-			c.OK(cmd)
-		})
-	})
+	f := mute(t)
 	o := only(f)
 	o.IdleCheck, o.PollInterval = time.Hour, time.Hour
 	s, err := New(o, nil)

@@ -77,11 +77,7 @@ func (a *attacked) grid() (kinds []gridKind) {
 // With an authserv_id that is nothing, whoever is forged.
 func TestTheGridOfAttacks(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		name     string
-		lessons  int
-		believes bool
-	}{{"young", 20, false}, {"young, believing", 20, true}, {"trained", 100, false}, {"trained, believing", 100, true}} {
+	for _, c := range attackedAccounts {
 		t.Run(c.name, func(t *testing.T) {
 			a := newAttacked(t, c.lessons, c.believes)
 			kinds := a.grid()

@@ -158,17 +158,20 @@ func (a *attacked) play(k attack) (o struck) {
 	return o
 }
 
+// attackedAccounts are young or trained, without an authserv_id or with one that they believe.
+var attackedAccounts = [4]struct {
+	name     string
+	lessons  int
+	believes bool
+}{{"young", 20, false}, {"young, believing", 20, true}, {"trained", 100, false}, {"trained, believing", 100, true}}
+
 // TestAttacks plays every attack against four accounts on a real Dovecot: young and
 // trained, with and without an authserv_id. It prints the table of docs/security.md, and
 // with -attack-table writes it there.
 func TestAttacks(t *testing.T) {
 	t.Parallel()
 	var rows [4][]struck
-	for i, c := range []struct {
-		name     string
-		lessons  int
-		believes bool
-	}{{"young", 20, false}, {"young, believing", 20, true}, {"trained", 100, false}, {"trained, believing", 100, true}} {
+	for i, c := range attackedAccounts {
 		t.Run(c.name, func(t *testing.T) {
 			a := newAttacked(t, c.lessons, c.believes)
 			honest := a.mail("honest@example.com", attackedBoss, a.imap.User, attackSubject, passed("example.com"), "List-Id: <"+attackedTeam+">")
