@@ -406,8 +406,7 @@ type Message struct {
 	// more on a copy it is nothing new.
 	Unlearnt model.Label `cbor:"31,keyasint,omitempty"`
 	// LeftAlone: it bore a mark of ours, and nothing was done with it; or it was sent to many,
-	// read and kept. That teaches nothing,
-	// and yet the decision counts as wrong.
+	// read and kept. That teaches nothing, and yet it counts as ordinary.
 	LeftAlone bool `cbor:"32,keyasint,omitempty"`
 	// Rule is the index of the feature that the rule asks for which decided it; 0:
 	// none did. Vouched: the owner's server vouched for the address in From.

@@ -73,8 +73,7 @@ func (r *epochRequest) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	w := newRequest(protocol.OffsetForLeaderEpoch, epochVersion, r.clientID, false)
 	w.int32(-1) // we are no follower
 	w.int32(1)
-	w.int16(int16(len(r.topic)))
-	w.b = append(w.b, r.topic...)
+	w.bytes16(r.topic)
 	w.int32(1)
 	w.int32(r.partition)
 	w.int32(-1) // the epoch that the leader has by now is not known

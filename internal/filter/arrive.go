@@ -119,16 +119,15 @@ func (e *Arrived) hear(f *Filter, m *store.Message, known, fresh bool, former, r
 	// What comes with a message at its first arrival was said message by message,
 	// however many arrive at once.
 	with := manner{single: true, away: e.Away || e.Backlog}
-	with.trust = f.trustOf(e, known)
 	old := append(f.perhapsOurs(e), f.ours(e)...)
 	if known {
 		with = mannerOf(e.Place, e.Away, e.ModSeq)
-		with.trust = f.trustOf(e, known)
 		if fresh {
 			m.Heard = nil // nothing that was said of it before it was decided has counted
 		}
 		old = append(old, m.Heard...)
 	}
+	with.trust = f.trustOf(e, known)
 	if known && !e.Backlog {
 		// Copies that were there before are no moves that anybody saw.
 		if err := f.moved(k, m, former, role, e, fresh, r); err != nil {

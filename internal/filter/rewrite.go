@@ -64,8 +64,8 @@ type Rewritten struct {
 }
 
 // RewriteRequest asks to take back what was learnt. The concrete types are
-// UnlearnRequested, ForgetRequested and TakeBackRequested. They stand in no journal: what they do is committed with
-// store.Rewrite, and a journal begins anew with the state that they leave, since
+// UnlearnRequested, ForgetRequested and TakeBackRequested. They stand in no journal: what they
+// do is committed with store.Rewrite, and a journal begins anew with the state that they leave, since
 // the states that an earlier entry could be replayed from would have to know what
 // they take away.
 type RewriteRequest interface {
