@@ -142,9 +142,6 @@ func checkAccountFrames(account *bolt.Bucket, name string) (problems []error) {
 	read := residentLimit{tx: account.Tx()}
 	for _, log := range logs {
 		b := account.Bucket(log.bucket)
-		if b == nil && bytes.Equal(log.bucket, namesBucket) {
-			continue
-		}
 		if b == nil {
 			found("bucket %s is missing", log.bucket)
 			continue
@@ -163,12 +160,6 @@ func checkAccountFrames(account *bolt.Bucket, name string) (problems []error) {
 		})
 	}
 	if _, _, err := readVocabulary(account, 0); err != nil {
-		found("%w", err)
-	}
-	if err := checkNameGroups(account); err != nil {
-		found("%w", err)
-	}
-	if err := checkSummary(account); err != nil {
 		found("%w", err)
 	}
 	for _, of := range p.Saved() {
