@@ -76,7 +76,7 @@ func (f *file) verify(ctx context.Context, report *Report) error {
 		problems, err = verifyContent(ctx, tx, report)
 		return err
 	})
-	if err == nil && len(problems) == 0 { // else the library's check could end the process
+	if err == nil && len(problems) == 0 {
 		err = f.checkPages()
 	}
 	report.Problems = append(report.Problems, problems...)
@@ -152,9 +152,6 @@ func checkAccountFrames(account *bolt.Bucket, name string) (problems []error) {
 	}
 	for _, log := range logs {
 		b := account.Bucket(log.bucket)
-		if b == nil && bytes.Equal(log.bucket, namesBucket) {
-			continue
-		}
 		if b == nil {
 			found("bucket %s is missing", log.bucket)
 			continue
@@ -172,12 +169,6 @@ func checkAccountFrames(account *bolt.Bucket, name string) (problems []error) {
 		})
 	}
 	if _, _, err := readVocabulary(account, 0); err != nil {
-		found("%w", err)
-	}
-	if err := checkNameGroups(account); err != nil {
-		found("%w", err)
-	}
-	if err := checkSummary(account); err != nil {
 		found("%w", err)
 	}
 	for _, of := range p.Saved() {
