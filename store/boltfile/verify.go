@@ -161,6 +161,8 @@ func checkAccountFrames(account *bolt.Bucket, name string) (problems []error) {
 				found("bucket %s: a key has %d bytes, not %d", log.bucket, len(key), log.key)
 			} else if err := log.check(key, value); err != nil {
 				found("bucket %s: value at %x: %w", log.bucket, key, err)
+			} else if b.Get(key) == nil { // a page above has another key
+				found("bucket %s: value at %x is not found by its key", log.bucket, key)
 			}
 			if len(problems) >= mostProblems {
 				return errEnough
