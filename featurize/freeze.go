@@ -95,6 +95,14 @@ func (f *Featurizer) value(t *term) uint16 {
 	return value
 }
 
+// Lone returns the values that a feature of a group and the affine coordinate have in a
+// message with nothing else; 0 for a group that the shares leave out.
+func (o Options) Lone(g Group) (value, affine float64) {
+	x := Features{entries: []entry{{value: 1, group: g}}}
+	x.scale(o.Shares, o.Affine)
+	return x.at(x.entries[0]), x.affine
+}
+
 // scale sets the factor of each group, by which its values are multiplied, and
 // the affine coordinate.
 func (x *Features) scale(shares [groups]float64, affine float64) {

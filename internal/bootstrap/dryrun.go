@@ -13,7 +13,7 @@ import (
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/filter"
-	"github.com/hinged/hinged/internal/reason"
+	"github.com/hinged/hinged/internal/words"
 	"github.com/hinged/hinged/store"
 )
 
@@ -126,8 +126,8 @@ func (d *dryRun) explain(v *filter.Decision, a *filter.Arrived, m *featurize.Mes
 	if v.Rule != nil {
 		w.Reasons = append(w.Reasons, "your rule "+v.Rule.Match)
 	}
-	why := reason.Of(x, d.filter.Parts(x), d.filter.Correspondence(a.Meta.From), false)
-	w.Reasons = append(w.Reasons, reason.Texts(why.For)...)
+	why := words.ReasonsOf(x, d.filter.Parts(x), d.filter.Correspondence(a.Meta.From), false)
+	w.Reasons = append(w.Reasons, words.Texts(why.For)...)
 	return w
 }
 
