@@ -107,13 +107,6 @@ func (x *Features) name(e entry) string {
 	return x.names[e.start : e.start+uint32(e.size)]
 }
 
-// WithoutNames returns the same vector with hashes only.
-func (x *Features) WithoutNames() *Features {
-	y := *x
-	y.names = ""
-	return &y
-}
-
 // IndexOf returns the index of the feature with that name.
 func IndexOf(name string) model.Index { return model.FoldIndex(xxhash.Sum64String(name)) }
 

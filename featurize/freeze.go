@@ -4,7 +4,6 @@ package featurize
 
 import (
 	"math"
-	"math/bits"
 	"slices"
 
 	"github.com/cespare/xxhash/v2"
@@ -36,7 +35,7 @@ func (f *Featurizer) FreezeInto(x *Features, m *Message, h History) {
 				x.entries = append(x.entries, facts[0])
 			}
 		}
-		x.entries = append(x.entries, entry{index: t.index, start: t.start, size: t.size, group: t.group, value: f.value(t)})
+		x.entries = append(x.entries, entry{index: t.index, start: t.start, size: t.size, group: t.group, value: t.value})
 	}
 	x.entries = append(x.entries, facts...)
 	x.scale(f.Shares, f.Affine)
@@ -77,22 +76,6 @@ func (l *factList) add(parts ...string) {
 	l.entries = append(l.entries, entry{
 		index: model.FoldIndex(xxhash.Sum64(name)), start: uint32(start), size: uint16(len(name)), group: Social, value: 1,
 	})
-}
-
-// value returns the number of a feature, before normalisation: a whole number, so that
-// sums of squares are exact.
-func (f *Featurizer) value(t *term) uint16 {
-	value := uint16(1)
-	switch f.Values {
-	case Counts:
-		value = t.count
-	case LogCounts:
-		value = uint16(bits.Len16(t.count))
-	}
-	if t.twice {
-		value = min(value, math.MaxUint16/2) * 2
-	}
-	return value
 }
 
 // Lone returns the values that a feature of a group and the affine coordinate have in a

@@ -100,9 +100,7 @@ func (d *dryRun) take(event filter.Event, m *featurize.Message, r filter.Result)
 		return nil
 	}
 	key := r.Decision.Message
-	if d.memory[key], err = r.Features.MarshalBinary(); err != nil {
-		return err
-	}
+	d.memory.Keep(key, r.Features, true)
 	var w *WouldMark
 	if r.Decision.Outcome == store.DecidedImportant {
 		w = d.explain(r.Decision, event.(*filter.Arrived), m, r.Features)

@@ -4,37 +4,20 @@ package packed
 
 import "github.com/klauspost/compress/s2"
 
-// The beginning of what featurize.Features.MarshalBinary returns.
-const (
-	NamesVersion = 1
-	// NamesHead is how many bytes come before the part that may be compressed: the version,
-	// the flags, and the factors.
-	NamesHead = 2 + 8*(1+Groups)
-	// NamesPlain is the flag that says that this part is not compressed.
-	NamesPlain = 4
-
-	namesFlags = 1 | 2 // all others
-)
-
-// mostNames bounds the part that is compressed, in bytes, once it is not.
-const mostNames = 1 << 20
-
-// DecompressNames returns features with their names without compression, so that others can
-// be compressed together with them. What is not such features, is not compressed, or is
-// larger than 1 MiB is returned as it is. Decoding the result gives the same features.
+// DecompressNames returns the names that featurize.Features.PackNames returned without
+// compression, so that others can be compressed together with them. What is no such names is
+// returned as it is. Features.UnpackNames reads the result, too.
 func DecompressNames(data []byte) []byte {
-	if len(data) < NamesHead || data[0] != NamesVersion || data[1]&^namesFlags != 0 {
+	if len(data) == 0 || data[0] != 0 {
 		return data
 	}
-	size, err := s2.DecodedLen(data[NamesHead:])
-	if err != nil || size > mostNames {
+	const most = 1 << 20
+	if size, err := s2.DecodedLen(data[1:]); err != nil || size > most {
 		return data
 	}
-	plain := make([]byte, NamesHead+size)
-	copy(plain, data[:NamesHead])
-	plain[1] |= NamesPlain
-	if _, err := s2.Decode(plain[NamesHead:], data[NamesHead:]); err != nil {
+	plain, err := s2.Decode(nil, data[1:])
+	if err != nil {
 		return data
 	}
-	return plain
+	return append([]byte{1}, plain...)
 }

@@ -36,7 +36,7 @@ var layers = []struct {
 	{"internal/lab", []string{"model"}},
 	{"internal/compare", []string{"internal/evaluate", "internal/lab", "model"}},
 	{"internal/lab/verbs", []string{"internal/cli", "internal/compare", "internal/evaluate", "internal/filter", "internal/lab", "model"}},
-	{"internal/cli", []string{"config", "featurize", "internal/evaluate"}},
+	{"internal/cli", []string{"config", "internal/evaluate"}},
 	{"internal/loopback", nil},
 	{"internal/atomicfile", nil},
 	{"internal/memlimit", nil},

@@ -43,7 +43,7 @@ func TestGistTellsWhoAndWhat(t *testing.T) {
 		strings.Join(g.Subject, " ") != "the plumber comes on tuesday code" {
 		t.Errorf("got %+v", g)
 	}
-	if g := GistOf(x.WithoutNames()); g.From != "" || len(g.Facts)+len(g.Subject) > 0 {
+	if g := GistOf(new(featurize.Features)); g.From != "" || len(g.Facts)+len(g.Subject) > 0 {
 		t.Errorf("without names: %+v", g)
 	}
 }
