@@ -87,7 +87,6 @@ func TestEveryUsageErrorHasItsHint(t *testing.T) {
 		{"eval --learner svm " + mail, "want one of dual, passive-aggressive, margin, perceptron", "hinged eval --help"},
 		{"eval --zero maybe " + mail, "want one of unsure, negative, positive", "hinged eval --help"},
 		{"eval --threshold f1 " + mail, "want one of auto, missed, budget, cost, fixed", "hinged eval --help"},
-		{"eval --values tfidf " + mail, "want one of binary, counts, log-counts", "hinged eval --help"},
 		{"eval --margin 2 " + mail, "--margin has no effect without --learner margin", "hinged eval --help"},
 		{"eval --learner margin --aggressiveness 1 " + mail, "--aggressiveness has no effect without --learner dual or passive-aggressive", "hinged eval --help"},
 		{"eval --learner margin --variant 1 " + mail, "--variant has no effect", "hinged eval --help"},

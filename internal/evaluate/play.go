@@ -319,7 +319,7 @@ func (p *Play) play(ctx context.Context, s *stream, j *judge) error {
 // judge hands messages to a filter and notes how it did.
 type judge struct {
 	filter   *filter.Filter
-	features filter.Packed
+	features filter.Memory
 	truth    truth
 	feedback Feedback
 	live     *live     // of Live alone
@@ -339,7 +339,7 @@ type judge struct {
 }
 
 func (p *Play) newJudge(o filter.Options, known truth) (*judge, error) {
-	j := &judge{features: filter.Packed{}, truth: known, feedback: p.Feedback, heard: heard(p.Heard), last: map[store.MessageKey]int{}}
+	j := &judge{features: filter.Memory{}, truth: known, feedback: p.Feedback, heard: heard(p.Heard), last: map[store.MessageKey]int{}}
 	f, err := filter.New(store.NewState(), j.features)
 	if err != nil {
 		return nil, err
@@ -412,12 +412,12 @@ func (j *judge) take(m read) error {
 	if label == 0 || j.feedback == Delayed {
 		// Its label may come later.
 		j.forget()
-		j.features[key] = features.Pack()
+		j.features.Keep(key, features, false)
 		return nil
 	}
 	if j.filter.Options().Dual.Window > 0 {
 		j.forget()
-		j.features[key] = features.Pack() // to be replayed
+		j.features.Keep(key, features, false) // to be replayed
 	}
 	if got, err = j.filter.Apply(&filter.Labelled{At: at, Message: key, Label: label}); err != nil {
 		return err
