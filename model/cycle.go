@@ -20,8 +20,7 @@ type Separation struct {
 	// Margin is γ_w of Weights (≤ 0 when it gets a lesson wrong), Widest the greatest
 	// margin of any w as far as known: γ lies from max(0, Margin) to AtMost.
 	Margin, AtMost float64
-	Radius         float64 // R
-	Operations     Operations
+	Radius         float64   // R
 	Tally          DualTally // of all steps, for a ceiling on Mistakes; 0 but for passive-aggressive
 }
 
@@ -70,9 +69,6 @@ func Cycle(s Spec, lessons []Lesson, passes int) (Separation, error) {
 			r.Wrong = wrong
 			r.Weights = l.Weights().Clone()
 		}
-	}
-	if c, ok := l.(Counter); ok {
-		r.Operations = c.Operations()
 	}
 	widest := FindWidest(lessons, min(passes, 1000))
 	if wrong := mistakes(s.Zero, widest.Weights, lessons); wrong < r.Wrong {

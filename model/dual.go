@@ -182,7 +182,6 @@ type Dual struct {
 	replayed uint64
 	tally    DualTally
 	rules    *Rules
-	products uint64 // see Operations
 }
 
 type dualLesson struct {
@@ -213,14 +212,7 @@ func (l *Dual) move(step float64, x Vector) (projected float64) {
 		return 0
 	}
 	l.w.Add(step, x)
-	l.products += uint64(len(x))
 	return l.rules.Project(l.w)
-}
-
-// dot counts what it takes.
-func (l *Dual) dot(x Vector) float64 {
-	l.products += uint64(len(x))
-	return l.w.Dot(x)
 }
 
 // Score returns w·x.
@@ -236,7 +228,6 @@ func (l *Dual) Tally() DualTally { return l.tally }
 // its vector. The lesson's number is the number of earlier calls of Learn.
 func (l *Dual) Learn(e Lesson) Update {
 	k := dualLesson{Lesson: e, norm: e.Vector.SquaredNorm()}
-	l.products += uint64(len(e.Vector))
 	u := l.first(&k)
 	l.next++
 	if l.kept = append(l.kept, k); len(l.kept) > l.window {
@@ -247,7 +238,7 @@ func (l *Dual) Learn(e Lesson) Update {
 
 // first takes the first step on a lesson.
 func (l *Dual) first(k *dualLesson) Update {
-	s := l.spec.DualStep(k.Label, k.Weight, l.dot(k.Vector), k.norm, 0)
+	s := l.spec.DualStep(k.Label, k.Weight, l.w.Dot(k.Vector), k.norm, 0)
 	s.Projected = l.move(s.Step, k.Vector)
 	k.alpha = s.Alpha
 	l.tally.Learnt(k.Label, s.Update, s.Gain)
@@ -271,7 +262,7 @@ func (l *Dual) Replay(n int) {
 		if l.replayed++; rests {
 			continue
 		}
-		s := l.spec.DualStep(k.Label, k.Weight, l.dot(k.Vector), k.norm, k.alpha)
+		s := l.spec.DualStep(k.Label, k.Weight, l.w.Dot(k.Vector), k.norm, k.alpha)
 		if s.Step == 0 {
 			continue
 		}
@@ -289,7 +280,7 @@ func (l *Dual) Relabel(n uint64, label Label, weight float64) (Update, bool) {
 		return Update{}, false
 	}
 	k := &l.kept[n-first]
-	step, lost := l.spec.TakeBack(k.Label, k.Weight, l.dot(k.Vector), k.norm, k.alpha)
+	step, lost := l.spec.TakeBack(k.Label, k.Weight, l.w.Dot(k.Vector), k.norm, k.alpha)
 	l.move(step, k.Vector)
 	l.tally.TookBack(lost)
 	k.Label, k.Weight = label, weight

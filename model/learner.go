@@ -183,9 +183,8 @@ func (s Spec) Update(label Label, weight, score, squaredNorm float64) Update {
 
 // linear is every learner over explicit weights.
 type linear struct {
-	w        *Weights
-	spec     Spec
-	products uint64 // see Operations
+	w    *Weights
+	spec Spec
 }
 
 func (l *linear) Score(x Vector) float64 { return l.w.Dot(x) }
@@ -213,11 +212,9 @@ func (l *linear) learnAt(e Lesson, at *Slots) Update {
 
 // learn is Learn with Dot and Add of the weights.
 func (l *linear) learn(e Lesson, dot func(Vector) float64, add func(float64, Vector)) Update {
-	norm, n := 0.0, uint64(len(e.Vector))
-	l.products += n
+	norm := 0.0
 	if l.spec.Passive() {
 		norm = e.Vector.SquaredNorm()
-		l.products += n
 	}
 	u := l.spec.Update(e.Label, e.Weight, dot(e.Vector), norm)
 	if len(e.Vector) == 0 {
@@ -225,7 +222,6 @@ func (l *linear) learn(e Lesson, dot func(Vector) float64, add func(float64, Vec
 	}
 	if u.Step != 0 {
 		add(u.Step, e.Vector)
-		l.products += n
 	}
 	return u
 }

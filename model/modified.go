@@ -21,12 +21,11 @@ import (
 // the number of coordinates. The start takes O(N log N). Space is that of N weights.
 // Not safe for concurrent use.
 type Modified struct {
-	w        *Weights
-	sigma    float64
-	norm2    float64 // ‖w‖², kept step by step
-	summed   float64 // ‖w‖² when it was last summed
-	steps    int
-	products uint64 // see Operations
+	w      *Weights
+	sigma  float64
+	norm2  float64 // ‖w‖², kept step by step
+	summed float64 // ‖w‖² when it was last summed
+	steps  int
 }
 
 // NewModified draws the start: the weight of coordinate j is a Gaussian made of
@@ -46,7 +45,6 @@ func NewModified(coordinates []Index, sigma float64, seed uint64) *Modified {
 func (m *Modified) sum() {
 	m.norm2 = m.w.Sorted().SquaredNorm()
 	m.summed = m.norm2
-	m.products += uint64(m.w.Len())
 }
 
 // Cos returns cos(w, x), 0 where one of them is 0.
@@ -61,14 +59,12 @@ func (m *Modified) cos(along, square float64) float64 {
 
 // Learn updates w if it is wrong on x and |cos(w, x)| ≥ σ, and reports whether it did.
 func (m *Modified) Learn(x Vector, label Label) bool {
-	along, square, n := m.w.Dot(x), x.SquaredNorm(), uint64(len(x))
-	m.products += 2 * n
+	along, square := m.w.Dot(x), x.SquaredNorm()
 	c := m.cos(along, square)
 	if math.Abs(c) < m.sigma || float64(c*float64(label)) > 0 {
 		return false
 	}
 	m.w.Add(-along/square, x)
-	m.products += n
 	m.steps++
 	// ‖w‖² falls by ⟨w, x̄⟩². Summed anew before what is left is so little that the
 	// rounding of what was taken away shows in it.
@@ -90,9 +86,6 @@ type ModifiedOptions struct {
 	// succeeds with probability 1/8 and not 1/4, that is too few for δ; log_{8/7}(1/δ)
 	// are taken otherwise.
 	NotesRounds bool
-	// Watch, where not nil, is told of every lesson looked at, in order, and whether it
-	// made a step.
-	Watch func(e Lesson, step bool)
 }
 
 // ModifiedResult is what SolveModified found.
@@ -103,8 +96,6 @@ type ModifiedResult struct {
 	Rounds   int // begun
 	Mistakes int // steps in all rounds
 	Limit    int // steps after which a round is given up: ⌊ln n/σ²⌋
-	// Operations of all rounds.
-	Operations Operations
 }
 
 // Rounds returns how many rounds o allows.
@@ -159,16 +150,12 @@ func SolveModified(lessons []Lesson, o ModifiedOptions) (ModifiedResult, error) 
 			for _, e := range lessons {
 				step := m.Learn(e.Vector, e.Label)
 				settled = settled && !step
-				if o.Watch != nil {
-					o.Watch(e, step)
-				}
 				if m.steps > r.Limit {
 					break
 				}
 			}
 		}
 		r.Mistakes += m.steps
-		r.Operations.Products += m.products
 		if settled && m.norm2 > 0 { // 0 is wrong about everything, if not by much
 			r.Weights = m.w
 			break

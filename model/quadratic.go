@@ -56,13 +56,6 @@ func pairIndex(i, j Index) Index {
 	return FoldIndex(mix(mix(uint64(i)) ^ bits.RotateLeft64(uint64(j)*0x9E3779B97F4A7C15, 32)))
 }
 
-// mix is the finisher of splitmix64 (Steele, Lea and Flood 2014).
-func mix(z uint64) uint64 {
-	z = (z ^ z>>30) * 0xBF58476D1CE4E5B9
-	z = (z ^ z>>27) * 0x94D049BB133111EB
-	return z ^ z>>31
-}
-
 // KernelDimension returns N, the number of coordinates of the map whose dot products
 // are (1 + a·b)^d for vectors of n coordinates: the products of at most d of them, of
 // which there are (n + d choose d), about n^d/d! (Blum, section 2.5). It is +Inf if

@@ -36,8 +36,6 @@ type sgd struct {
 	w    *Weights
 	loss Loss
 	rate float64
-
-	products uint64 // see Operations
 }
 
 // NewSGD returns descent on a loss at a constant rate η > 0, on top of w, which it
@@ -58,13 +56,11 @@ func (l *sgd) Weights() *Weights      { return l.w }
 
 // Learn scores the lesson, then descends. O(len(x)) time.
 func (l *sgd) Learn(e Lesson) Update {
-	score, n := l.w.Dot(e.Vector), uint64(len(e.Vector))
-	l.products += n
+	score := l.w.Dot(e.Vector)
 	u := Update{Score: score, Mistake: ZeroUnsure.Mistake(e.Label, score), Loss: HingeLoss(e.Label, score)}
 	if slope := l.loss.Slope(e.Label, score); slope > 0 && len(e.Vector) > 0 {
 		u.Step = float64(float64(l.rate*e.Weight) * float64(e.Label))
 		l.w.Add(u.Step, e.Vector)
-		l.products += n
 	}
 	return u
 }
@@ -79,8 +75,6 @@ type Averaged struct {
 	learner Learner
 	u       *Weights
 	lessons float64
-
-	products uint64 // see Operations
 }
 
 // NewAveraged wraps a learner that has learnt nothing yet.
@@ -92,7 +86,6 @@ func (a *Averaged) Learn(e Lesson) Update {
 	if up.Step != 0 {
 		// A step at lesson t, counted from 0, is missing from the t weights before.
 		a.u.Add(float64(up.Step*a.lessons), e.Vector)
-		a.products += uint64(len(e.Vector))
 	}
 	a.lessons++
 	return up

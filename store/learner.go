@@ -16,7 +16,6 @@ func (s *State) Learner() *State {
 	s.Labelled.copyTo(out.Labelled)
 	s.Recent.copyTo(out.Recent)
 	s.Supports.copyTo(out.Supports)
-	s.Coefficients.copyTo(out.Coefficients)
 	s.Window.copyTo(out.Window)
 	s.Prior.copyTo(out.Prior)
 	out.at.Detached = true

@@ -217,7 +217,7 @@ func TestMarkedMailThatWasReadAndLeftAloneIsALightNo(t *testing.T) {
 // Rules and kernels have no provisional labels to take back, or learn around them.
 func TestWhoHearsNoProvisionalLabels(t *testing.T) {
 	kernel := provisionalOptions()
-	kernel.Kernel = kernelOptions()["polynomial"].Kernel
+	kernel.Kernel = kernelOptions()["degree 2"].Kernel
 	plain := provisionalOptions()
 	plain.Learner.Kind = model.KindPassiveAggressive
 	off := provisionalOptions()

@@ -332,7 +332,7 @@ func (w *rewriting) rescore(p Past) error {
 func (w *rewriting) finish() {
 	f, a, was := w.f, &w.f.st.Account, w.base.Account
 	a.Clock = max(a.Clock, w.at)
-	f.st.Weights, f.st.Supports, f.st.Coefficients, f.st.Labelled = w.base.Weights, w.base.Supports, w.base.Coefficients, w.base.Labelled
+	f.st.Weights, f.st.Supports, f.st.Labelled = w.base.Weights, w.base.Supports, w.base.Labelled
 	tuned := a.Dual.Tuned
 	f.st.Window, a.WindowNext, a.Replayed, a.Dual = w.base.Window, was.WindowNext, was.Replayed, was.Dual
 	if a.Dual.Tuned = tuned; w.fromNothing() {

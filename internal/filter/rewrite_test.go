@@ -233,7 +233,7 @@ func labelledAtOnce() Options {
 func TestLessonsOfAnotherLearnerAreNotLearntAgain(t *testing.T) {
 	another := func(w *world) {
 		o := w.f.Options()
-		o.Kernel = kernelOptions()["polynomial"].Kernel
+		o.Kernel = kernelOptions()["degree 2"].Kernel
 		w.apply(&Configured{At: w.moment(), Options: o})
 		w.give(60, 5)
 	}
@@ -274,7 +274,7 @@ func TestLessonsOfAnotherLearnerAreNotLearntAgain(t *testing.T) {
 func TestWhatIsLearntFromNothingHasOneSetting(t *testing.T) {
 	for name, change := range map[string]func(*Options){
 		"aggressiveness": func(o *Options) { o.Learner.Aggressiveness = 0.5 },
-		"kernel":         func(o *Options) { o.Kernel = kernelOptions()["polynomial"].Kernel },
+		"kernel":         func(o *Options) { o.Kernel = kernelOptions()["degree 2"].Kernel },
 	} {
 		w := newWorld(t, labelledAtOnce())
 		w.give(0, 10)

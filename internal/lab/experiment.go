@@ -5,6 +5,7 @@ package lab
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/hinged/hinged/model"
 )
@@ -24,10 +25,9 @@ type Experiment struct {
 	Descent *Descent
 	// Average predicts with the mean of all weights so far.
 	Average bool
-	// Kernel makes Learner a kernel learner.
-	Kernel *model.Kernel
+	// Kernel, where not 0, makes Learner a kernel learner.
+	Kernel model.Kernel
 	Budget int // of supports
-	Forget model.Forgetting
 
 	Map       string  // "", "quadratic" or "quadratic-kernel"; comes first
 	Lift      float64 // value of the constant coordinate that comes next; 0: none
@@ -35,7 +35,6 @@ type Experiment struct {
 	Force     float64 // value of the feature of its own that each example gets last; 0: none
 
 	Passes int  // at most, until one makes no mistake
-	Count  bool // operations
 	Show   bool // the weights found
 }
 
@@ -51,7 +50,7 @@ var ErrExperiment = errors.New("no such experiment")
 // mostForCeiling bounds the lessons of all passes that a ceiling is sought for. Of a
 // kernel each takes as many kernels as there are lessons before it.
 func (x *Experiment) mostForCeiling() int {
-	if x.Kernel != nil {
+	if x.Kernel != 0 {
 		return 20_000
 	}
 	return 300_000
@@ -70,7 +69,7 @@ func (x Experiment) Run(lessons []model.Lesson) (*Report, error) {
 	switch {
 	case x.Modified != nil:
 		err = x.runModified(r, lessons)
-	case x.Kernel != nil || x.Descent != nil || x.Average || x.replays():
+	case x.Kernel != 0 || x.Descent != nil || x.Average || x.replays():
 		err = x.runPupil(r, lessons)
 	default:
 		err = x.runLinear(r, lessons)
@@ -118,30 +117,33 @@ func (x *Experiment) runLinear(r *Report, lessons []model.Lesson) error {
 	}
 	r.Separated, r.Wrong, r.Passes, r.Mistakes = s.Separated, s.Wrong, s.Passes, s.Mistakes
 	r.Margin, r.MarginAtMost = &s.Margin, &s.AtMost
-	x.count(r, s.Operations)
 	x.show(r, s.Weights)
-	x.ceiling(r, nil, lessons, s.Tally)
+	r.ceiling(x.ceiling(nil, lessons, r.Passes, s.Tally))
 	return nil
 }
 
-// ceiling seeks that of all passes of l, which may be nil where it is linear. t is what
-// is known of its steps.
-func (x *Experiment) ceiling(r *Report, l pupil, lessons []model.Lesson, t model.DualTally) {
-	if n, most := r.Passes*len(lessons), x.mostForCeiling(); n > most {
-		r.NoCeiling = fmt.Sprintf("not sought: %d lessons in all passes, more than %d", n, most)
-		return
-	}
+// ceiling seeks that of so many passes of l, which may be nil where it is linear, and
+// returns how far w was displaced, too. t is what is known of l's steps.
+func (x *Experiment) ceiling(l pupil, lessons []model.Lesson, passes int, t model.DualTally) (c model.Ceiling, displaced float64) {
 	h := x.hindsight(l)
-	if h.reason == "" {
-		for range r.Passes {
-			for _, e := range lessons {
-				h.add(e)
-			}
-		}
-		h.Tally(model.DualTally{}, t)
+	if n, most := passes*len(lessons), x.mostForCeiling(); n > most && h.reason == "" {
+		h.reason = fmt.Sprintf("not sought: %d lessons in all passes, more than %d", n, most)
 	}
-	c, reason := h.ceiling()
-	if r.NoCeiling = reason; reason == "" {
+	if h.reason != "" {
+		return model.Ceiling{Reason: h.reason}, h.displaced
+	}
+	for range passes {
+		for _, e := range lessons {
+			h.add(e)
+		}
+	}
+	h.Tally(model.DualTally{}, t)
+	return h.Ceiling(), h.displaced
+}
+
+// ceiling fills in a ceiling.
+func (r *Report) ceiling(c model.Ceiling, _ float64) {
+	if r.NoCeiling = c.Reason; c.Reason == "" {
 		r.Ceiling, r.Bound, r.BoundGap = &c.Mistakes, &c.Bound, &c.Gap
 	}
 }
@@ -170,19 +172,18 @@ func (x *Experiment) runPupil(r *Report, lessons []model.Lesson) error {
 		}
 		r.Separated = r.Wrong == 0
 	}
-	taught := l
 	switch l := l.(type) {
 	case *model.KernelLearner:
-		r.Radius, r.Supports = l.Radius(), l.Len()
+		r.Radius, r.Supports = 0, l.Len()
+		for _, e := range lessons {
+			r.Radius = max(r.Radius, math.Sqrt(l.Normal(e.Vector)))
+		}
 	case interface{ Weights() *model.Weights }:
 		margin, widest := model.Margin(l.Weights(), lessons), model.FindWidest(lessons, min(x.Passes, 1000))
 		r.Margin, r.MarginAtMost = &margin, &widest.AtMost
 		x.show(r, l.Weights())
 	}
-	if c, ok := l.(model.Counter); ok {
-		x.count(r, c.Operations())
-	}
-	x.ceiling(r, taught, lessons, t.tally())
+	r.ceiling(x.ceiling(l, lessons, r.Passes, t.tally()))
 	return nil
 }
 
@@ -191,7 +192,6 @@ func (x *Experiment) runModified(r *Report, lessons []model.Lesson) error {
 	if err != nil {
 		return err
 	}
-	x.count(r, m.Operations)
 	r.Passes, r.Mistakes, r.NoCeiling = m.Rounds, m.Mistakes, fmt.Sprintf("but at most %d mistakes in a round that succeeds", m.Limit)
 	r.Wrong = len(lessons)
 	if m.Weights == nil {

@@ -21,8 +21,8 @@ func (x *Experiment) pupil(lessons []model.Lesson) (pupil, error) {
 	switch {
 	case x.Modified != nil:
 		return newModified(*x.Modified, lessons)
-	case x.Kernel != nil:
-		return model.NewKernel(model.KernelSpec{Spec: x.Learner, Kernel: *x.Kernel, Budget: x.Budget, Forget: x.Forget})
+	case x.Kernel != 0:
+		return model.NewKernel(x.kernelSpec())
 	case x.replays():
 		return x.dual()
 	}
@@ -33,9 +33,13 @@ func (x *Experiment) pupil(lessons []model.Lesson) (pupil, error) {
 	return &averaged{model.NewAveraged(l), x.zero()}, nil
 }
 
+func (x *Experiment) kernelSpec() model.KernelSpec {
+	return model.KernelSpec{Spec: x.Learner, Kernel: x.Kernel, Budget: x.Budget}
+}
+
 // replays reports whether the learner is one that keeps a window.
 func (x *Experiment) replays() bool {
-	return x.Learner.Kind == model.KindDual && x.Modified == nil && x.Kernel == nil && x.Descent == nil && !x.Average
+	return x.Learner.Kind == model.KindDual && x.Modified == nil && x.Kernel == 0 && x.Descent == nil && !x.Average
 }
 
 // zero is what a score of 0 predicts.
@@ -115,10 +119,11 @@ func (x *Experiment) theory() (spec model.Spec, scale float64, reason string) {
 // past is what a ceiling is made of.
 type past struct {
 	*model.Hindsight
-	scale  float64
-	reason string
-	replay Replay
-	rows   []int // by lesson; of a learner that replays
+	reason    string // why no theorem covers the learner; then there is nothing else
+	scale     float64
+	displaced float64
+	replay    Replay
+	rows      []int // by lesson; of a learner that replays
 }
 
 // hindsight begins it for a learner that has been taught; l may be nil where it is
@@ -129,10 +134,10 @@ func (x *Experiment) hindsight(l pupil) *past {
 		return &past{reason: reason}
 	}
 	if k, ok := l.(*model.KernelLearner); ok {
-		h := model.NewKernelHindsight(k.Spec(), nil)
-		h.Displace(k.Displaced())
-		h.Reached(k.Tally().Reach)
-		return &past{Hindsight: h, scale: scale}
+		p := &past{Hindsight: model.NewKernelHindsight(x.kernelSpec(), nil), scale: scale, displaced: k.TakeDisplaced()}
+		p.Displace(p.displaced)
+		p.Reached(k.Tally().Reach)
+		return p
 	}
 	p := &past{Hindsight: model.NewHindsight(spec, nil), scale: scale}
 	if x.replays() {
@@ -182,18 +187,10 @@ func (p *past) add(e model.Lesson) {
 	p.rows = append(p.rows, p.Add(e))
 }
 
-func (p *past) ceiling() (c model.Ceiling, reason string) {
-	if p.reason != "" {
-		return c, p.reason
-	}
-	c = p.Ceiling()
-	return c, c.Reason
-}
-
 // String names the learner the way the command line does.
 func (x *Experiment) String() string {
 	var s string
-	switch m, k := x.Modified, x.Kernel; {
+	switch m := x.Modified; {
 	case m != nil:
 		return fmt.Sprintf("modified --sigma %g --delta %g --seed %d", m.Sigma, m.Delta, m.Seed)
 	case x.Descent != nil:
@@ -213,20 +210,10 @@ func (x *Experiment) String() string {
 				s += fmt.Sprintf(" --window %d --steps %d", x.Replay.Window, x.Replay.Steps)
 			}
 		}
-		switch {
-		case k == nil:
-		case k.Kind == model.KernelGaussian:
-			s += fmt.Sprintf(" --kernel gaussian --gamma %g", k.Gamma)
-		default:
-			s += fmt.Sprintf(" --kernel polynomial --degree %d", k.Degree)
-			if k.Normalised {
-				s += " --normalised"
-			}
-		}
-		if k != nil && x.Budget > 0 {
-			s += fmt.Sprintf(" --budget %d", x.Budget)
-			if x.Forget != "" {
-				s += " --forget " + string(x.Forget)
+		if x.Kernel != 0 {
+			s += fmt.Sprintf(" --kernel-degree %d", x.Kernel)
+			if x.Budget > 0 {
+				s += fmt.Sprintf(" --budget %d", x.Budget)
 			}
 		}
 	}
