@@ -115,7 +115,7 @@ func TestNoStreamBreaksAKernelsCeiling(t *testing.T) {
 }
 
 // TestTheKernelSearchIsThatOverTheMap: for d = 2 the bound, its gap apart, is that of
-// the linear search over QuadraticKernel, and so are R, D and what lies between.
+// the linear search over the map, and so are R, D and what lies between.
 func TestTheKernelSearchIsThatOverTheMap(t *testing.T) {
 	rng := rand.New(rand.NewPCG(101, 101))
 	closed := 0
@@ -126,13 +126,13 @@ func TestTheKernelSearchIsThatOverTheMap(t *testing.T) {
 		w := NewWeights(0)
 		mapped := mustLearn(t, s.Spec, w)
 		for _, e := range lessons[:before] {
-			mapped.Learn(Lesson{QuadraticKernel(e.Vector), e.Label, e.Weight})
+			mapped.Learn(Lesson{squares(e.Vector), e.Label, e.Weight})
 		}
 		h, _ := kernelPlay(t, s, lessons, before)
 		h.Tally(DualTally{}, DualTally{}) // as the linear one
 		flat := NewHindsight(s.Spec, w)
 		for _, e := range lessons[before:] {
-			flat.Add(Lesson{QuadraticKernel(e.Vector), e.Label, e.Weight})
+			flat.Add(Lesson{squares(e.Vector), e.Label, e.Weight})
 		}
 		a, b := h.Ceiling(), flat.Ceiling()
 		if a.Reason != "" || b.Reason != "" {
@@ -287,7 +287,7 @@ func TestAScoreComesApart(t *testing.T) {
 		w := NewWeights(0)
 		plain := mustLearn(t, DefaultSpec(), w)
 		for _, e := range kernelStream(rng, 120) {
-			x := Lift(e.Vector, 0.3)
+			x := lift(e.Vector, 0.3)
 			got, rest := l.Weigh(x)
 			if score := l.Score(x); math.Abs(got.Dot(x)-score) > 1e-9*(1+math.Abs(score)) || rest != 0 {
 				t.Fatalf("%+v: the parts add up to %v, the score is %v", k, got.Dot(x), score)
@@ -297,7 +297,7 @@ func TestAScoreComesApart(t *testing.T) {
 				t.Fatalf("%+v: the parts and the rest add up to %v, the score is %v", k, sum, l.Score(x))
 			}
 			l.Learn(e)
-			plain.Learn(Lesson{Lift(e.Vector, 1), e.Label, e.Weight})
+			plain.Learn(Lesson{lift(e.Vector, 1), e.Label, e.Weight})
 		}
 		alone := l.Alone()
 		if k == 1 {

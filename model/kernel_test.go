@@ -142,10 +142,10 @@ func TestDegree1IsThePerceptronOnTheLiftedVector(t *testing.T) {
 					}
 				}
 				label := Label(2*rng.IntN(2) - 1)
-				if !exact && n > 0 && math.Abs(math.Abs(plain.Score(Lift(x, 1)))-spec.Margin) < 1e-9 {
+				if !exact && n > 0 && math.Abs(math.Abs(plain.Score(lift(x, 1)))-spec.Margin) < 1e-9 {
 					continue // on the edge, where rounding decides
 				}
-				u, v := l.Learn(Lesson{x, label, 1}), plain.Learn(Lesson{Lift(x, 1), label, 1})
+				u, v := l.Learn(Lesson{x, label, 1}), plain.Learn(Lesson{lift(x, 1), label, 1})
 				if exact && u != v || math.Abs(u.Score-v.Score) > 1e-9*(1+math.Abs(v.Score)) {
 					t.Fatalf("%s, whole %v, lesson %d: %+v, the linear learner %+v", spec.Kind, whole, n, u, v)
 				}
@@ -154,7 +154,7 @@ func TestDegree1IsThePerceptronOnTheLiftedVector(t *testing.T) {
 	}
 }
 
-// TestDegree2IsTheLearnerOverTheMap: the scores are those over QuadraticKernel within
+// TestDegree2IsTheLearnerOverTheMap: the scores are those over the map within
 // 1e-9, and the ceiling over the map, with D, holds for the kernel learner.
 func TestDegree2IsTheLearnerOverTheMap(t *testing.T) {
 	rng := rand.New(rand.NewPCG(92, 92))
@@ -177,7 +177,7 @@ func TestDegree2IsTheLearnerOverTheMap(t *testing.T) {
 			if m := x.SquaredNorm() - 1.5; m < 0 != (rng.IntN(20) == 0) {
 				e.Label = Ordinary
 			}
-			mapped := Lesson{QuadraticKernel(x), e.Label, 1}
+			mapped := Lesson{squares(x), e.Label, 1}
 			if want := plain.Score(mapped.Vector); ks.Budget == 0 && math.Abs(l.Score(x)-want) > 1e-9*(1+math.Abs(want)) {
 				t.Fatalf("%s, lesson %d: score %v, over the map %v", spec.Kind, n, l.Score(x), want)
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/hinged/hinged/internal/evaluate"
 	"github.com/hinged/hinged/internal/lab"
 	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/model/theory"
 )
 
 // Comparison says how several learners do on the lessons of one play. Each lesson is
@@ -89,7 +90,7 @@ func Named(learner model.Spec, replay lab.Replay, names []string) ([]lab.Experim
 	}
 	x := lab.Experiment{
 		Learner: learner, Replay: replay, Passes: 1, Budget: usualSupport,
-		Modified: &model.ModifiedOptions{Sigma: usualSigma, Delta: 0.01, Seed: 1},
+		Modified: &theory.ModifiedOptions{Sigma: usualSigma, Delta: 0.01, Seed: 1},
 	}
 	return x.Named(names)
 }

@@ -64,7 +64,7 @@ type Size struct {
 // keeps to the rules; nil are none.
 func NewLearner(o Options, st *store.State, rules *RuleSet) (Learner, error) {
 	if o.Kernel.linear() {
-		l, err := model.NewObedient(o.Learner, st.Weights, rules.Weights())
+		l, err := model.NewLinear(o.Learner, st.Weights, rules.Weights())
 		return &linear{l: l, o: o, st: st, rules: rules.Weights()}, err
 	}
 	supports := map[int]model.Support{}
@@ -85,7 +85,7 @@ func NewLearner(o Options, st *store.State, rules *RuleSet) (Learner, error) {
 
 // linear is a learner over explicit weights.
 type linear struct {
-	l  model.Learner
+	l  *model.Linear
 	o  Options
 	st *store.State
 	// rules are those that l keeps to.
@@ -123,7 +123,7 @@ func (l *linear) weigh(x func() model.Vector) apart {
 }
 
 func (l *linear) Learn(e model.Lesson, at *model.Slots) model.Update {
-	u := model.LearnAt(l.l, e, at)
+	u := l.l.LearnAt(e, at)
 	if u.Step != 0 {
 		l.touch(e.Vector)
 		l.projected(u.Projected)
@@ -209,7 +209,7 @@ func (l *linear) play(e model.Lesson, back float64) (w *model.Weights, ok bool) 
 			w.Set(f.Index, v)
 		}
 	}
-	twin, err := model.NewObedient(l.o.Learner, w, l.rules)
+	twin, err := model.NewLinear(l.o.Learner, w, l.rules)
 	if err != nil {
 		return nil, false
 	}
@@ -237,7 +237,7 @@ func (l *linear) effect(e model.Lesson, back float64) func(model.Vector) float64
 // those that bring gives it. Nothing that it does gets into the state.
 func (l *linear) trial() (*linear, error) {
 	st := &store.State{Weights: model.NewWeights(0)}
-	learner, err := model.NewObedient(l.o.Learner, st.Weights, l.rules)
+	learner, err := model.NewLinear(l.o.Learner, st.Weights, l.rules)
 	t := &linear{l: learner, o: l.o, st: st, rules: l.rules, scratch: true}
 	t.bring(l.st.Weights, l.rules.Touched(nil))
 	return t, err

@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/model/theory"
 )
 
 // Experiment says what to do with labelled vectors. Vectors are raw unless Lift or
@@ -20,7 +21,7 @@ type Experiment struct {
 	// Replay is of the dual learner, where it has neither a kernel nor a mean.
 	Replay Replay
 	// Modified runs Algorithms 2 and 3 of Vempala instead of Learner.
-	Modified *model.ModifiedOptions
+	Modified *theory.ModifiedOptions
 	// Descent runs subgradient descent instead of Learner.
 	Descent *Descent
 	// Average predicts with the mean of all weights so far.
@@ -38,9 +39,9 @@ type Experiment struct {
 	Show   bool // the weights found
 }
 
-// Descent is model.NewSGD's.
+// Descent is theory.NewSGD's.
 type Descent struct {
-	Loss model.Loss
+	Loss theory.Loss
 	Rate float64
 }
 
@@ -65,7 +66,7 @@ func (x Experiment) Run(lessons []model.Lesson) (*Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrExperiment, err)
 	}
-	r := &Report{Name: x.Name, Learner: x.String(), Does: x.does(), Examples: len(lessons), Radius: model.Radius(lessons)}
+	r := &Report{Name: x.Name, Learner: x.String(), Does: x.does(), Examples: len(lessons), Radius: theory.Radius(lessons)}
 	switch {
 	case x.Modified != nil:
 		err = x.runModified(r, lessons)
@@ -87,31 +88,31 @@ func (x *Experiment) prepare(lessons []model.Lesson) ([]model.Lesson, error) {
 		switch x.Map {
 		case "":
 		case "quadratic":
-			e.Vector = model.Quadratic(e.Vector)
+			e.Vector = theory.Quadratic(e.Vector)
 		case "quadratic-kernel":
 			if x.Lift != 0 {
 				return nil, errors.New("the map quadratic-kernel has a constant coordinate already")
 			}
-			e.Vector = model.QuadraticKernel(e.Vector)
+			e.Vector = theory.QuadraticKernel(e.Vector)
 		default:
 			return nil, fmt.Errorf("there is no map %q", x.Map)
 		}
 		if x.Lift != 0 {
-			e.Vector = model.Lift(e.Vector, x.Lift)
+			e.Vector = theory.Lift(e.Vector, x.Lift)
 		}
 		if x.Normalise {
-			e.Vector = e.Vector.Normalised()
+			e.Vector = theory.Normalised(e.Vector)
 		}
 		out[t] = e
 	}
 	if x.Force != 0 {
-		return model.Force(out, x.Force)
+		return theory.Force(out, x.Force)
 	}
 	return out, nil
 }
 
 func (x *Experiment) runLinear(r *Report, lessons []model.Lesson) error {
-	s, err := model.Cycle(x.Learner, lessons, x.Passes)
+	s, err := theory.Cycle(x.Learner, lessons, x.Passes)
 	if err != nil {
 		return err
 	}
@@ -148,7 +149,7 @@ func (r *Report) ceiling(c model.Ceiling, _ float64) {
 	}
 }
 
-// runPupil cycles a learner that model.Cycle does not know.
+// runPupil cycles a learner that theory.Cycle does not know.
 func (x *Experiment) runPupil(r *Report, lessons []model.Lesson) error {
 	l, err := x.pupil(lessons)
 	if err != nil {
@@ -179,7 +180,7 @@ func (x *Experiment) runPupil(r *Report, lessons []model.Lesson) error {
 			r.Radius = max(r.Radius, math.Sqrt(l.Normal(e.Vector)))
 		}
 	case interface{ Weights() *model.Weights }:
-		margin, widest := model.Margin(l.Weights(), lessons), model.FindWidest(lessons, min(x.Passes, 1000))
+		margin, widest := theory.Margin(l.Weights(), lessons), theory.FindWidest(lessons, min(x.Passes, 1000))
 		r.Margin, r.MarginAtMost = &margin, &widest.AtMost
 		x.show(r, l.Weights())
 	}
@@ -188,7 +189,7 @@ func (x *Experiment) runPupil(r *Report, lessons []model.Lesson) error {
 }
 
 func (x *Experiment) runModified(r *Report, lessons []model.Lesson) error {
-	m, err := model.SolveModified(lessons, *x.Modified)
+	m, err := theory.SolveModified(lessons, *x.Modified)
 	if err != nil {
 		return err
 	}
@@ -204,7 +205,7 @@ func (x *Experiment) runModified(r *Report, lessons []model.Lesson) error {
 		}
 	}
 	x.show(r, m.Weights)
-	margin := model.Margin(m.Weights, lessons)
+	margin := theory.Margin(m.Weights, lessons)
 	r.Margin, r.Separated = &margin, r.Wrong == 0
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/model/theory"
 )
 
 func generate(t *testing.T, what string, examples, dimensions int, seed uint64) []model.Lesson {
@@ -28,7 +29,7 @@ func generate(t *testing.T, what string, examples, dimensions int, seed uint64) 
 func TestGeneratorsMakeWhatTheySay(t *testing.T) {
 	for _, margin := range []float64{0.02, 0.3} {
 		lessons := generate(t, fmt.Sprintf("separable:%g", margin), 400, 5, 3)
-		widest := model.FindWidest(lessons, 3000)
+		widest := theory.FindWidest(lessons, 3000)
 		if widest.Margin < margin*0.9 || widest.AtMost < margin || widest.AtMost > margin*1.5 {
 			t.Errorf("separable:%g has a margin from %v to %v", margin, widest.Margin, widest.AtMost)
 		}
@@ -60,7 +61,7 @@ func TestGeneratorsMakeWhatTheySay(t *testing.T) {
 	}
 	// After half a turn every label is what it was not.
 	still, turned := generate(t, "drifting:0", 1000, 6, 5), generate(t, "drifting:180", 1000, 6, 5)
-	if model.FindWidest(still, 2000).Margin < 0.08 || model.FindWidest(turned, 2000).Margin > 0 {
+	if theory.FindWidest(still, 2000).Margin < 0.08 || theory.FindWidest(turned, 2000).Margin > 0 {
 		t.Error("a hyperplane that stands still separates its examples, one that turns does not")
 	}
 	if again := generate(t, "drifting:180", 1000, 6, 5); !reflect.DeepEqual(again, turned) {
@@ -92,7 +93,7 @@ func everyone(t *testing.T, passes int) []Experiment {
 	t.Helper()
 	x := Experiment{
 		Learner: model.DefaultSpec(), Passes: passes, Budget: 20,
-		Modified: &model.ModifiedOptions{Sigma: 0.2, Delta: 0.1, Seed: 1},
+		Modified: &theory.ModifiedOptions{Sigma: 0.2, Delta: 0.1, Seed: 1},
 	}
 	all, err := x.Named([]string{"all"})
 	if err != nil || len(all) != len(Names()) {
@@ -106,7 +107,7 @@ func everyone(t *testing.T, passes int) []Experiment {
 func TestNoLearnerOfTheFamilyPassesItsCeiling(t *testing.T) {
 	experiments := everyone(t, 40)
 	for _, rate := range []float64{0.01, 1, 3, 100} {
-		for _, loss := range []model.Loss{model.LossHinge, model.LossPerceptron} {
+		for _, loss := range []theory.Loss{theory.LossHinge, theory.LossPerceptron} {
 			experiments = append(experiments, Experiment{Descent: &Descent{loss, rate}, Learner: model.DefaultSpec(), Passes: 3})
 		}
 	}

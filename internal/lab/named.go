@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/model/theory"
 )
 
 // member is one learner of the family: what makes it of an Experiment that has the
@@ -38,12 +39,12 @@ var family = []member{
 	}},
 	{"descent", func(x *Experiment) {
 		if x.Descent == nil {
-			x.Descent = &Descent{Loss: model.LossHinge, Rate: 0.1}
+			x.Descent = &Descent{Loss: theory.LossHinge, Rate: 0.1}
 		}
 	}},
 	{"modified", func(x *Experiment) {
 		if x.Modified == nil {
-			x.Modified = &model.ModifiedOptions{Sigma: 0.1, Delta: 0.01, Seed: 1}
+			x.Modified = &theory.ModifiedOptions{Sigma: 0.1, Delta: 0.01, Seed: 1}
 		}
 	}},
 	{"quadratic", func(x *Experiment) { x.Learner.Kind, x.Map, x.Lift = model.KindPerceptron, "quadratic-kernel", 0 }},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/model/theory"
 )
 
 // pupil is any learner, behind what all experiments need of it.
@@ -30,7 +31,7 @@ func (x *Experiment) pupil(lessons []model.Lesson) (pupil, error) {
 	if err != nil || !x.Average {
 		return l, err
 	}
-	return &averaged{model.NewAveraged(l), x.zero()}, nil
+	return &averaged{theory.NewAveraged(l), x.zero()}, nil
 }
 
 func (x *Experiment) kernelSpec() model.KernelSpec {
@@ -50,16 +51,16 @@ func (x *Experiment) zero() model.Zero {
 	return x.Learner.Zero
 }
 
-func (x *Experiment) linear() (model.Learner, error) {
+func (x *Experiment) linear() (theory.Learner, error) {
 	if x.Descent != nil {
-		return model.NewSGD(x.Descent.Loss, x.Descent.Rate, model.NewWeights(0))
+		return theory.NewSGD(x.Descent.Loss, x.Descent.Rate, model.NewWeights(0))
 	}
-	return model.New(x.Learner, model.NewWeights(0))
+	return model.NewLinear(x.Learner, model.NewWeights(0), nil)
 }
 
 // averaged predicts with the mean, and so makes the mistakes of the mean.
 type averaged struct {
-	*model.Averaged
+	*theory.Averaged
 	zero model.Zero
 }
 
@@ -75,13 +76,13 @@ func (a *averaged) Weights() *model.Weights { return a.Mean() }
 
 // modified is Algorithm 2 of Vempala, one stream long. What it gets wrong near its
 // hyperplane is a mistake like any other.
-type modified struct{ *model.Modified }
+type modified struct{ *theory.Modified }
 
-func newModified(o model.ModifiedOptions, lessons []model.Lesson) (modified, error) {
+func newModified(o theory.ModifiedOptions, lessons []model.Lesson) (modified, error) {
 	if err := o.Validate(); err != nil {
 		return modified{}, err
 	}
-	return modified{model.NewModified(model.Coordinates(lessons), o.Sigma, o.Seed)}, nil
+	return modified{theory.NewModified(theory.Coordinates(lessons), o.Sigma, o.Seed)}, nil
 }
 
 func (m modified) Score(x model.Vector) float64 { return m.Weights().Dot(x) }
@@ -107,7 +108,7 @@ func (x *Experiment) theory() (spec model.Spec, scale float64, reason string) {
 		// To the bit: its step is rate·weight·y wherever the other's is weight·y.
 		spec, scale = x.Learner, x.Descent.Rate
 		spec.Kind, spec.Margin, spec.Zero = model.KindPerceptron, 1, model.ZeroUnsure
-		if x.Descent.Loss == model.LossHinge {
+		if x.Descent.Loss == theory.LossHinge {
 			spec.Kind = model.KindMargin
 		}
 		return spec, scale, ""
@@ -195,7 +196,7 @@ func (x *Experiment) String() string {
 		return fmt.Sprintf("modified --sigma %g --delta %g --seed %d", m.Sigma, m.Delta, m.Seed)
 	case x.Descent != nil:
 		loss := "perceptron"
-		if x.Descent.Loss == model.LossHinge {
+		if x.Descent.Loss == theory.LossHinge {
 			loss = "hinge"
 		}
 		s = fmt.Sprintf("descent --loss %s --rate %g", loss, x.Descent.Rate)

@@ -12,12 +12,13 @@ import (
 	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/lab"
 	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/model/theory"
 )
 
 // teaching are the flags of teach.
 type teaching struct {
 	x                      lab.Experiment
-	modified               model.ModifiedOptions
+	modified               theory.ModifiedOptions
 	generate               lab.Generator
 	descent                lab.Descent
 	compare                []string
@@ -147,7 +148,7 @@ func (f *teaching) settle(cmd *cobra.Command) error {
 		f.x.Map = f.mapping.Value
 	}
 	f.x.Learner.Zero = zeros[f.zero.Value]
-	f.descent.Loss = map[string]model.Loss{"hinge": model.LossHinge, "perceptron": model.LossPerceptron}[f.loss.Value]
+	f.descent.Loss = map[string]theory.Loss{"hinge": theory.LossHinge, "perceptron": theory.LossPerceptron}[f.loss.Value]
 	f.modified.Seed = f.generate.Seed
 	if len(f.compare) > 0 {
 		f.x.Modified, f.x.Descent = &f.modified, &f.descent
