@@ -145,15 +145,15 @@ type table struct {
 type tableID byte
 
 const (
-	accountRow   tableID = 1 // the one row of State.Account, under the empty key
-	weights      tableID = 2 // values of weights
-	weightsGone  tableID = 3 // weights deleted
-	messages     tableID = 7
-	supports     tableID = 20
-	window       tableID = 22
-	prior        tableID = 23
-	labelled     tableID = 24
-	recent       tableID = 25
+	accountRow  tableID = 1 // the one row of State.Account, under the empty key
+	weights     tableID = 2 // values of weights
+	weightsGone tableID = 3 // weights deleted
+	messages    tableID = 7
+	supports    tableID = 20
+	window      tableID = 22
+	prior       tableID = 23
+	labelled    tableID = 24
+	recent      tableID = 25
 )
 
 // tables is the register: a table of State is stored, loaded, digested and
