@@ -97,10 +97,9 @@ func ReplayPlace(number uint64, n int) int {
 // restOfWhole: see Rests.
 const restOfWhole = 5
 
-// Rests reports whether a lesson of that weight sits out the step of replay with that
-// number: the step of a whole lesson is three times as long as that of silence, and
-// labels that come at once gain from fewer of them (docs/results.md). So it takes
-// part in every fifth pass over its range.
+// Rests reports whether the step of replay with that number skips a lesson of this weight.
+// Lessons of full weight take three times the step of silence and do better replayed less
+// often (docs/results.md): in every fifth pass over their range.
 func Rests(weight float64, number uint64, n int) bool {
 	step, size := replayed(number, n)
 	pass, place := step/uint64(size), step%uint64(size)

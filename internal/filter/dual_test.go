@@ -321,7 +321,7 @@ type pastFrom struct {
 	base *store.State
 }
 
-func (p pastFrom) Learner() (*store.State, error) { return p.base, nil }
+func (p pastFrom) Base() (*store.State, error) { return p.base, nil }
 
 // A label that the threshold alone heard, from before the oldest lesson kept, cannot be
 // told from the others any more; whose it was must not stay.

@@ -18,13 +18,13 @@ type Learner interface {
 	// scoreAt is Score of a vector, which may note there where it found the weights.
 	scoreAt(x *past) float64
 	// Learn takes a lesson, keeps to the account's limits, notes in the state what
-	// changed, and adds what the limits have taken away to Account.Displaced. at are the
-	// slots of the vector, if it was scored before; nil is fine.
+	// changed, and adds what the limits took away to Account.Displaced. at are the slots of
+	// the vector; nil if it was not scored before.
 	Learn(e model.Lesson, at *model.Slots) model.Update
 	// Norm returns ‖φ(x)‖².
 	Norm(x model.Vector) float64
 
-	// repeat takes the step of a lesson that was learnt before, as it was taken then.
+	// repeat takes a step again that a lesson took before.
 	repeat(x model.Vector, step float64)
 	// ascend takes a step of a dual learner on a lesson with the coefficient alpha. A
 	// kernel learner keeps no window, and takes none.
@@ -32,8 +32,8 @@ type Learner interface {
 	// weigh takes the score of a vector apart. It fetches the vector only when the
 	// learner needs it.
 	weigh(x func() model.Vector) apart
-	// after returns the score that x would have after a lesson on it, but for what the
-	// limits then take away. back is the step that takes back what was learnt of it.
+	// after returns the score of x after a lesson on it, before the limits take anything
+	// away. back is the step that takes back what was learnt of x earlier.
 	after(e model.Lesson, back float64) float64
 	// effect returns what such a lesson would add to the score of any vector.
 	effect(e model.Lesson, back float64) func(model.Vector) float64
@@ -41,14 +41,12 @@ type Learner interface {
 	alone() *model.Weights
 	// size counts what is learnt.
 	size() Size
-	// project brings the weights in line with the rules; it does nothing to a kernel
-	// learner, of which rules decide alone.
+	// project brings the weights in line with the rules. It does nothing to a kernel
+	// learner: there rules only decide.
 	project()
 }
 
-// apart are weights of a message's features under which they add up to its score:
-// those of its own for a linear learner. rest is what is no feature's, where there is
-// no affine coordinate to have it.
+// apart explains one score: each feature's weight, and rest, what belongs to no feature.
 type apart struct {
 	weights *model.Weights
 	rest    float64

@@ -23,9 +23,9 @@ type UnlearnRequested struct {
 // Past is what an account has learnt, as committed: what was learnt is taken back
 // by learning all else once more.
 type Past interface {
-	// Learner returns the state at Account.Reach, which is before the first of Lessons, as
+	// Base returns the state at Account.Reach, which is before the first of Lessons, as
 	// far as learning is concerned. The caller owns it. It is called before Lessons.
-	Learner() (*store.State, error)
+	Base() (*store.State, error)
 	// Lessons yields what was learnt since, in order.
 	Lessons() iter.Seq2[store.Lesson, error]
 	// Interrupted returns why no more is to be learnt anew; nil: it goes on. It is asked
@@ -144,7 +144,7 @@ func (f *Filter) plan(e RewriteRequest, p Past) (*rewriting, error) {
 	if err != nil {
 		return w, err
 	}
-	if w.base, err = p.Learner(); err != nil {
+	if w.base, err = p.Base(); err != nil {
 		return w, err
 	}
 	touched := false // what the learner of now has learnt

@@ -16,8 +16,8 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// Learner and Lessons make a world a Past with all lessons there ever were.
-func (w *world) Learner() (*store.State, error) { return store.NewState(), nil }
+// Base and Lessons make a world a Past with all lessons there ever were.
+func (w *world) Base() (*store.State, error) { return store.NewState(), nil }
 
 func (w *world) Interrupted() error { return nil }
 
@@ -345,7 +345,7 @@ type based struct {
 
 func (b *based) Interrupted() error { return nil }
 
-func (b *based) Learner() (*store.State, error) {
+func (b *based) Base() (*store.State, error) {
 	f, err := Replay(store.NewState(), b.world.entries(), b.world.features)
 	if err != nil {
 		return nil, err

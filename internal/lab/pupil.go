@@ -51,7 +51,7 @@ func (x *Experiment) zero() model.Zero {
 	return x.Learner.Zero
 }
 
-func (x *Experiment) linear() (theory.Learner, error) {
+func (x *Experiment) linear() (theory.Weighted, error) {
 	if x.Descent != nil {
 		return theory.NewSGD(x.Descent.Loss, x.Descent.Rate, model.NewWeights(0))
 	}

@@ -33,8 +33,8 @@ func (l Loss) Slope(label model.Label, score float64) float64 {
 	return 0
 }
 
-// Learner is a learner over explicit weights: a model.Linear, a model.Dual, or descent.
-type Learner interface {
+// Weighted is a learner over explicit weights: a model.Linear, a model.Dual, or descent.
+type Weighted interface {
 	Score(model.Vector) float64
 	Learn(model.Lesson) model.Update
 	Weights() *model.Weights
@@ -53,7 +53,7 @@ type sgd struct {
 // From w = 0, with LossPerceptron it makes the decisions of the perceptron at any
 // rate, as its w is η times the perceptron's; with LossHinge those of the margin
 // perceptron with τ = 1/η, for the same reason. (Both with ZeroUnsure.)
-func NewSGD(loss Loss, rate float64, w *model.Weights) (Learner, error) {
+func NewSGD(loss Loss, rate float64, w *model.Weights) (Weighted, error) {
 	if !(rate > 0 && rate <= math.MaxFloat64) {
 		return nil, fmt.Errorf("the rate is %v, want a finite number above 0", rate)
 	}
@@ -81,13 +81,13 @@ func (l *sgd) Learn(e model.Lesson) model.Update {
 // It keeps u = w·T − Σ w, which takes one more step a lesson, so that Learn takes
 // O(len(x)) time. The mean after T lessons is w − u/T.
 type Averaged struct {
-	learner Learner
+	learner Weighted
 	u       *model.Weights
 	lessons float64
 }
 
 // NewAveraged wraps a learner that has learnt nothing yet.
-func NewAveraged(l Learner) *Averaged { return &Averaged{learner: l, u: model.NewWeights(0)} }
+func NewAveraged(l Weighted) *Averaged { return &Averaged{learner: l, u: model.NewWeights(0)} }
 
 // Learn teaches the learner.
 func (a *Averaged) Learn(e model.Lesson) model.Update {
