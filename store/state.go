@@ -28,8 +28,6 @@ type State struct {
 	Recent   *Ring               // the last of all scores
 	Early    *Table[Early]       // feedback that waits for its message, by number, 8 bytes big endian
 	Supports *Table[Support]     // of a kernel learner, by SupportKey; then there are no Weights
-	// Coefficients has a row for each of Supports, under the same key.
-	Coefficients *Table[Coefficient]
 	// Window are the last lessons of a dual learner, by number, 8 bytes big endian
 	// (WindowKey), without gaps up to Account.WindowNext. Their vectors are those of
 	// their messages.
@@ -59,23 +57,22 @@ type Position struct {
 // NewState returns the state of an account that has seen nothing.
 func NewState() *State {
 	return &State{
-		Weights:      model.NewWeights(0),
-		Senders:      newTable[Sender](),
-		Threads:      newTable[Thread](),
-		IDs:          newTable[KnownID](),
-		Messages:     newTable[Message](),
-		Places:       newTable[Place](),
-		Boxes:        newTable[Mailbox](),
-		Ledger:       newTable[LedgerEntry](),
-		Refusals:     newTable[Refusal](),
-		Labelled:     new(Ring),
-		Recent:       new(Ring),
-		Early:        newTable[Early](),
-		Supports:     newTable[Support](),
-		Coefficients: newTable[Coefficient](),
-		Window:       newTable[Windowed](),
-		Prior:        newTable[Prior](),
-		at:           Position{Journal: 1, Lesson: 1},
+		Weights:  model.NewWeights(0),
+		Senders:  newTable[Sender](),
+		Threads:  newTable[Thread](),
+		IDs:      newTable[KnownID](),
+		Messages: newTable[Message](),
+		Places:   newTable[Place](),
+		Boxes:    newTable[Mailbox](),
+		Ledger:   newTable[LedgerEntry](),
+		Refusals: newTable[Refusal](),
+		Labelled: new(Ring),
+		Recent:   new(Ring),
+		Early:    newTable[Early](),
+		Supports: newTable[Support](),
+		Window:   newTable[Windowed](),
+		Prior:    newTable[Prior](),
+		at:       Position{Journal: 1, Lesson: 1},
 	}
 }
 
@@ -124,16 +121,15 @@ type table struct {
 type tableID byte
 
 const (
-	accountRow   tableID = 1 // the one row of State.Account, under the empty key
-	weights      tableID = 2 // values of weights
-	weightsGone  tableID = 3 // weights deleted
-	messages     tableID = 7
-	supports     tableID = 20
-	coefficients tableID = 21
-	window       tableID = 22
-	prior        tableID = 23
-	labelled     tableID = 24
-	recent       tableID = 25
+	accountRow  tableID = 1 // the one row of State.Account, under the empty key
+	weights     tableID = 2 // values of weights
+	weightsGone tableID = 3 // weights deleted
+	messages    tableID = 7
+	supports    tableID = 20
+	window      tableID = 22
+	prior       tableID = 23
+	labelled    tableID = 24
+	recent      tableID = 25
 )
 
 // tables is the register: a table of State is stored, loaded, digested and
@@ -150,7 +146,6 @@ func (s *State) tables() []table {
 		{11, "refusals", s.Refusals},
 		{14, "early", s.Early},
 		{supports, "supports", s.Supports},
-		{coefficients, "coefficients", s.Coefficients},
 		{window, "window", s.Window},
 		{prior, "prior", s.Prior},
 		{labelled, "labelled", s.Labelled}, // 12 and 13 had them as rows of a table
