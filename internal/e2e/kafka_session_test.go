@@ -46,7 +46,7 @@ func connectionsTo(t *testing.T, addr string, seen map[string]bool) {
 }
 
 // TestSessionsThatEndDisturbNoStream: a broker ends each connection after KafkaSession unless
-// somebody logs in on it again. While records come in, the daemon does so, four times on each
+// somebody logs in on it again. While records come in, the daemon does so, three times on each
 // connection: it makes no new ones, keeps its partitions, and decides each record once, as a
 // process that needs no login. Each login asks for the password, and so can be counted.
 func TestSessionsThatEndDisturbNoStream(t *testing.T) {
@@ -70,7 +70,7 @@ func TestSessionsThatEndDisturbNoStream(t *testing.T) {
 	seen, first, again := map[string]bool{}, 0, 0
 	warnings := func() int { return s.logged("level=WARN") + s.logged("level=ERROR") }
 	warned := 0 // while the broker made the group's topic
-	for deadline := time.Now().Add(patience); first == 0 || again < 4*first; time.Sleep(testkit.KafkaSession / 8) {
+	for deadline := time.Now().Add(2 * patience); first == 0 || again < 3*first; time.Sleep(testkit.KafkaSession / 8) {
 		records, _ := mail.next(20)
 		in.produce(records)
 		in.done(patience, s)
