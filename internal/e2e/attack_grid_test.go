@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -36,7 +37,7 @@ func (a *attacked) grid(c attackedAccount) (kinds []*gridKind) {
 	for _, from := range gridFrom {
 		for _, result := range gridResults {
 			for _, trick := range gridTricks {
-				if (trick.group == gridMbox) != (c.format == "mbox") && trick.group != gridPlain {
+				if (trick.group == gridMbox) != (c.format == "mbox") {
 					continue
 				}
 				n := len(kinds)
@@ -45,17 +46,13 @@ func (a *attacked) grid(c attackedAccount) (kinds []*gridKind) {
 					k.boxes = []string{"INBOX"}
 				}
 				header := []string{result.header, from.header, "To: <me>", trick.header}
-				for field, value := range map[string]string{"Subject:": "wonder pills", "Message-ID:": fmt.Sprintf("<grid%d@CROOK>", n)} {
-					if !strings.Contains(trick.header, field) {
-						header = append(header, field+" "+value)
+				for _, field := range []string{"Subject: wonder pills", fmt.Sprintf("Message-ID: <grid%d@CROOK>", n)} {
+					if name, _, _ := strings.Cut(field, " "); !strings.Contains(trick.header, name) {
+						header = append(header, field)
 					}
 				}
-				slices.Sort(header[3:])
-				text := trick.text
-				if text == "" {
-					text = "\r\n" + gridText
-				}
-				raw := strings.Join(slices.DeleteFunc(header, func(h string) bool { return h == "" }), "\r\n") + "\r\n" + text + "\r\n"
+				header = slices.DeleteFunc(header, func(h string) bool { return h == "" })
+				raw := strings.Join(header, "\r\n") + "\r\n" + cmp.Or(trick.text, "\r\n"+gridText) + "\r\n"
 				raw = strings.NewReplacer("CROOK", fmt.Sprintf("grid%d.example", n), "<me>", "<"+a.imap.User+">",
 					"NUMBER", fmt.Sprint(n%c.lessons), "HONEST", k.honest).Replace(raw)
 				for i := range k.boxes {
@@ -106,9 +103,6 @@ func (a *attacked) delivered(c attackedAccount, kinds []*gridKind) {
 		a.dropped(kinds)
 	} else {
 		for _, k := range kinds {
-			if k.twice {
-				a.put("INBOX", time.Now(), []byte(strings.ReplaceAll(string(k.raws[0]), "wonder pills", "nothing much")))
-			}
 			for i, box := range k.boxes {
 				a.put(box, time.Now(), k.raws[i])
 			}
@@ -173,51 +167,51 @@ var gridAccounts = [...]attackedAccount{
 	{name: "list", lessons: 100, list: true}, {name: "list, believing", lessons: 100, believes: true, list: true},
 }
 
+// grid delivers all kinds to an account, and counts wins and tries of each group.
+func grid(t *testing.T, c attackedAccount) map[string][2]int {
+	a := newAttacked(t, c)
+	if s := a.score(a.honest("before@example.com")); s <= 0 {
+		t.Fatalf("the account was taught badly: honest mail scores %+.3f", s)
+	}
+	words := a.score([]byte("From: a@words.example\r\nTo: " + a.imap.User + "\r\nSubject: wonder pills\r\n" + inHTML("<p>"+gridWords+"</p>")))
+	if c.list && words <= 0 {
+		t.Errorf("where words decide, those that others hide score %+.3f in plain sight", words)
+	}
+	before, _ := a.status()
+	kinds := a.grid(c)
+	a.delivered(c, kinds)
+	after, _ := a.status()
+	if before.Important != after.Important || before.Ordinary != after.Ordinary {
+		t.Errorf("the crook taught: %d and %d lessons, were %d and %d", after.Important, after.Ordinary, before.Important, before.Ordinary)
+	}
+	won, count := a.won(kinds), map[string][2]int{}
+	for _, k := range kinds {
+		n := count[k.group]
+		if n[1]++; won[k] {
+			n[0]++
+			if c.believes || !k.forged() {
+				t.Errorf("%s, %s, %s wins with score %+.3f", k.from, k.results, k.name, a.explain(desk.Message{Name: k.keys(t)[0]}).ScoreThen)
+			}
+		}
+		count[k.group] = n
+	}
+	return count
+}
+
 // TestTheGridOfAttacks delivers every kind to accounts on which the sender decides, or the words of a
 // mailing list. With an authserv_id none is marked, whoever is forged; without one, nothing
 // but a From with results that the crook wrote helps. No kind teaches anything, and honest letters
 // have their marks. It prints the table of docs/security.md, and with -attack-table writes it there.
 func TestTheGridOfAttacks(t *testing.T) {
 	t.Parallel()
-	cells, all := map[string][]string{}, [len(gridAccounts)][2]int{}
+	var counts [len(gridAccounts)]map[string][2]int
 	for i, c := range gridAccounts {
 		c.still = true // the replay moves the scores of a young account, whatever comes
+		counts[i] = map[string][2]int{}
 		for _, c.format = range []string{"maildir", "mbox"} {
 			t.Run(c.name+", "+c.format, func(t *testing.T) {
-				a := newAttacked(t, c)
-				if s := a.score(a.honest("before@example.com")); s <= 0 {
-					t.Fatalf("the account was taught badly: honest mail scores %+.3f", s)
-				}
-				words := a.score([]byte("From: a@words.example\r\nTo: " + a.imap.User + "\r\nSubject: wonder pills\r\n" + inHTML("<p>"+gridWords+"</p>")))
-				if c.list && words <= 0 {
-					t.Errorf("where words decide, those that others hide score %+.3f in plain sight", words)
-				}
-				before, _ := a.status()
-				kinds := a.grid(c)
-				a.delivered(c, kinds)
-				after, _ := a.status()
-				if before.Important != after.Important || before.Ordinary != after.Ordinary {
-					t.Errorf("the crook taught: %d and %d lessons, were %d and %d", after.Important, after.Ordinary, before.Important, before.Ordinary)
-				}
-				won, count := a.won(kinds), map[string][2]int{}
-				for _, k := range kinds {
-					n := count[k.group]
-					n[1]++
-					if won[k] {
-						n[0]++
-						if c.believes || !k.forged() {
-							t.Errorf("%s, %s, %s wins with score %+.3f", k.from, k.results, k.name, a.explain(desk.Message{Name: k.keys(t)[0]}).ScoreThen)
-						}
-					}
-					if count[k.group] = n; k.group != gridPlain || c.format != "mbox" {
-						all[i][1]++
-						all[i][0] += map[bool]int{true: 1}[won[k]]
-					}
-				}
-				for _, group := range gridGroups() {
-					if n := count[group]; n[1] > 0 && (group != gridPlain || c.format != "mbox") {
-						cells[group] = append(cells[group], fmt.Sprintf("%d of %d", n[0], n[1]))
-					}
+				for group, n := range grid(t, c) {
+					counts[i][group], counts[i]["**all**"] = n, [2]int{counts[i]["**all**"][0] + n[0], counts[i]["**all**"][1] + n[1]}
 				}
 			})
 		}
@@ -225,32 +219,20 @@ func TestTheGridOfAttacks(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	var b strings.Builder
-	b.WriteString("| kinds: 5 senders × 5 results × | sender decides | the same, `authserv_id` | list | list, `authserv_id` |\n|---|---|---|---|---|\n")
-	for _, group := range gridGroups() {
-		if len(cells[group]) < len(gridAccounts) {
-			t.Log("no table: -run left out some of the accounts")
-			return
-		}
-		fmt.Fprintf(&b, "| %s | %s |\n", group, strings.Join(cells[group], " | "))
-	}
-	b.WriteString("| **all** |")
-	for _, n := range all {
-		fmt.Fprintf(&b, " **%d of %d** |", n[0], n[1])
-	}
-	b.WriteString("\n")
-	t.Log("\n" + b.String())
-	if *attackTable {
-		writeTable(t, gridBegin, b.String())
-	}
-}
-
-// gridGroups are the rows of the table.
-func gridGroups() (groups []string) {
+	var groups []string
 	for _, k := range gridTricks {
-		if !slices.Contains(groups, k.group) {
-			groups = append(groups, k.group)
-		}
+		groups = append(groups, k.group)
 	}
-	return groups
+	table := "| kinds: 5 senders × 5 results × | sender decides | the same, `authserv_id` | list | list, `authserv_id` |\n|---|---|---|---|---|\n"
+	for _, group := range append(slices.Compact(groups), "**all**") {
+		table += "| " + group + " |"
+		for _, count := range counts {
+			table += fmt.Sprintf(" %d of %d |", count[group][0], count[group][1])
+		}
+		table += "\n"
+	}
+	t.Log("\n" + table)
+	if *attackTable {
+		writeTable(t, gridBegin, table)
+	}
 }

@@ -28,9 +28,8 @@ var (
 )
 
 const (
-	gridText  = "Please look at these wonder pills before Friday."
-	gridPlain = "nothing more"
-	gridMbox  = "flags in the header of an mbox"
+	gridText = "Please look at these wonder pills before Friday."
+	gridMbox = "flags in the header of an mbox"
 )
 
 // trick is what a forged mail does beside its From and its results.
@@ -38,9 +37,8 @@ type trick struct {
 	group, name string
 	header      string
 	text        string   // what follows the header, with more fields or an empty line; "": gridText
-	boxes       []string // where it is delivered, one after the other; nil: INBOX
+	boxes       []string // where it is delivered, each time by another way; nil: INBOX
 	answer      string   // header of what a program of the owner's answers to it, which is in Sent
-	twice       bool     // another message with its Message-ID comes first
 	letter      letterAt
 }
 
@@ -78,7 +76,7 @@ func calendar(method, who string) string {
 }
 
 var gridTricks = []trick{
-	{group: gridPlain, name: "nothing"},
+	{group: "nothing more", name: "nothing"},
 
 	{group: "other fields", name: "Reply-To", header: "Reply-To: " + attackedBoss},
 	{group: "other fields", name: "List-Id", header: "List-Id: <" + attackedTeam + ">\r\nSender: boss@example.com"},
@@ -125,7 +123,7 @@ var gridTricks = []trick{
 	{group: "Message-IDs", name: "of a marked letter", header: "Message-ID: <HONEST>", letter: letterBefore},
 	{group: "Message-IDs", name: "of a marked letter, above another", header: "Message-ID: <HONEST>\r\nMessage-ID: <second@CROOK>", letter: letterBefore},
 	{group: "Message-IDs", name: "of a letter to come", header: "Message-ID: <HONEST>", letter: letterAfter},
-	{group: "Message-IDs", name: "twice the same", twice: true},
+	{group: "Message-IDs", name: "twice the same", boxes: []string{"INBOX", "INBOX"}},
 	{group: "Message-IDs", name: "none", header: "X-No-Message-ID: 1"},
 	{group: "Message-IDs", name: "References", header: answersMe[2:]},
 	{group: "Message-IDs", name: "the owner's in In-Reply-To alone", header: "In-Reply-To: <oNUMBER@example.org>"},
@@ -149,5 +147,4 @@ var gridTricks = []trick{
 	{group: "where it lands", name: "Archive, then INBOX", boxes: []string{"Archive", "INBOX"}},
 	{group: "where it lands", name: "INBOX, then Archive", boxes: []string{"INBOX", "Archive"}},
 	{group: "where it lands", name: "INBOX, then Junk", boxes: []string{"INBOX", "Junk"}},
-	{group: "where it lands", name: "twice in INBOX", boxes: []string{"INBOX", "INBOX"}},
 }
