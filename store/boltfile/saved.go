@@ -152,7 +152,6 @@ func readSaved(account *bolt.Bucket, generation uint64, fn func(record []byte) e
 	room := chunkRooms.Get().(*[]byte)
 	defer chunkRooms.Put(room)
 	seen, crc := uint32(0), uint32(0)
-	read := residentLimit{tx: account.Tx()}
 	c := account.Bucket(snapshotsBucket).Bucket(key64(generation)).Cursor()
 	for key, value := c.First(); key != nil; key, value = c.Next() {
 		if string(key) == string(manifestKey) {
@@ -170,7 +169,6 @@ func readSaved(account *bolt.Bucket, generation uint64, fn func(record []byte) e
 			return damage("chunk %d of snapshot %d: %w", seen, generation, err)
 		}
 		seen++
-		read.add(len(value))
 	}
 	if seen != m.Chunks {
 		return damage("snapshot %d has %d chunks of %d", generation, seen, m.Chunks)
