@@ -29,29 +29,11 @@ func UnpackVector(dst model.Vector, data []byte) (model.Vector, error) {
 // UnpackVectorWith is UnpackVector for a vector that may have been condensed with the
 // vocabulary v.
 func UnpackVectorWith(dst model.Vector, data []byte, v packed.Vocabulary) (model.Vector, error) {
-	p, err := packed.Open(data, v)
+	dst, err := packed.AppendVector(dst, data, v)
 	if err != nil {
 		return dst, fmt.Errorf("%w: %w", errFeatures, err)
 	}
-	from := len(dst)
-	if p.Affine != 0 {
-		dst = append(dst, model.Feature{Index: model.Affine, Value: p.Affine})
-	}
-	first := len(dst)
-	for f, ok := p.Next(); ok; f, ok = p.Next() {
-		dst = append(dst, model.Feature{Index: f.Index, Value: float64(p.Factors[f.Group] * float64(f.Value))})
-	}
-	err = p.End(func(i int, value uint16) { dst[first+i].Value = float64(dst[first+i].Value * float64(value)) })
-	if err != nil {
-		return dst[:from], fmt.Errorf("%w: %w", errFeatures, err)
-	}
-	kept := dst[:first]
-	for _, f := range dst[first:] {
-		if f.Value != 0 {
-			kept = append(kept, f)
-		}
-	}
-	return kept, nil
+	return dst, nil
 }
 
 // UnpackFeatures returns the features whose packed form is data, without their names.

@@ -10,12 +10,14 @@ import (
 	"testing"
 
 	"github.com/hinged/hinged/internal/testkit/storetest"
+	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
 
 // Numbers of tables in records.
 const (
 	weights  byte = 2
+	changes  byte = 3
 	messages byte = 7
 )
 
@@ -24,13 +26,20 @@ const (
 func recordSeeds(t testing.TB) (good, bad [][]byte) {
 	t.Helper()
 	for seed := range uint64(6) {
-		st := store.NewState()
-		storetest.Change(rand.New(rand.NewPCG(seed, 2)), st, storetest.NewTwin())
+		r, st, tw := rand.New(rand.NewPCG(seed, 2)), store.NewState(), storetest.NewTwin()
+		storetest.Change(r, st, tw)
 		record, err := st.Changes(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		good = append(good, record)
+		st.Settle(store.Position{Commit: 1})
+		storetest.Change(r, st, tw)
+		later, err := st.Changes(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		good, bad = append(good, later), append(bad, later[:len(later)-1])
 		_, err = st.Records(1000, func(record []byte) error {
 			good = append(good, bytes.Clone(record))
 			return nil
@@ -41,24 +50,24 @@ func recordSeeds(t testing.TB) (good, bad [][]byte) {
 		bad = append(bad, record[:len(record)-1], append(bytes.Clone(record), record...))
 	}
 	bad = append(bad,
-		[]byte{weights, 0},                                    // no weights
-		[]byte{weights, 0xff, 0xff, 0xff, 0x7f},               // more than there are
-		[]byte{messages, 0x80, 0x00, 1, 0xa0},                 // a number not in its shortest form
-		[]byte{200, 0, 0},                                     // a table that nobody knows
-		append([]byte{weights, 1}, make([]byte, 16)...),       // the reserved index
-		append([]byte{weights, 1, 0xff}, make([]byte, 15)...), // an index that no hash gives
-		packedWeights(0),                                      // no weights
-		packedWeights(1, 2, 0, 0, 0, 0, 0, 0, 0),              // a value that is cut
-		packedWeights(2, 2, 0, 0, 0, 0, 0, 0, 0, 0),           // more than there are
-		packedWeights(1, 0, 0, 0, 0, 0, 0, 0, 0, 0),           // the reserved index
-		packedWeights(2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 3, 7),     // a value that overlaps with what names it
-		packedWeights(2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 3, 11),    // a value from before the item
-		packedWeights(1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 9),        // bytes that are left over
-		[]byte{weights, 0, 0, 0, 0, 1, 0, 0, 0, 9, 2},         // less than announced
+		[]byte{weights, 0},                                 // cut
+		[]byte{changes, 0, 0},                              // none
+		[]byte{changes, 0, 3, 0x81, 0xa0},                  // one that is of no kind
+		[]byte{changes, 1, 9, 2, 0x80},                     // under a key
+		[]byte{weights, 0xff, 0xff, 0xff, 0x7f},            // more than there are
+		[]byte{messages, 0x80, 0x00, 1, 0xa0},              // a number not in its shortest form
+		[]byte{200, 0, 0},                                  // a table that nobody knows
+		packedWeights(0),                                   // no weights
+		packedWeights(1, 2, 0, 0, 0, 0, 0, 0, 0),           // a value that is cut
+		packedWeights(2, 2, 0, 0, 0, 0, 0, 0, 0, 0),        // more than there are
+		packedWeights(1, 0, 0, 0, 0, 0, 0, 0, 0, 0),        // the reserved index
+		packedWeights(2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 3, 7),  // a value that overlaps with what names it
+		packedWeights(2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 3, 11), // a value from before the item
+		packedWeights(1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 9),     // bytes that are left over
+		[]byte{weights, 0, 0, 0, 1, 0, 0, 0, 9, 2},         // less than announced
 	)
 	good = append(good,
-		append([]byte{weights, 1}, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 1), // as a commit writes it
-		packedWeights(2, 2, 0, 0, 0, 0, 0, 0, 0, 1, 3, 9),                          // two with one value
+		packedWeights(2, 2, 0, 0, 0, 0, 0, 0, 0, 1, 3, 9), // two with one value
 	)
 	st := store.NewState()
 	for n := range 3 { // keys and values whose lengths take one, two and three bytes
@@ -73,7 +82,7 @@ func recordSeeds(t testing.TB) (good, bad [][]byte) {
 
 // packedWeights is a record with count weights, and these bytes in their place.
 func packedWeights(count byte, content ...byte) []byte {
-	return append([]byte{weights, 0, 0, 0, 0, count, 0, 0, 0, byte(len(content))}, content...)
+	return append([]byte{weights, 0, 0, 0, count, 0, 0, 0, byte(len(content))}, content...)
 }
 
 // tryRecord checks what must hold for any bytes: reading them does not panic, row by row
@@ -81,8 +90,12 @@ func packedWeights(count byte, content ...byte) []byte {
 func tryRecord(t testing.TB, record []byte) (rows int, err error) {
 	t.Helper()
 	st := store.NewState()
-	err = st.Apply(record, nil)
-	comparePacked(t, record, st, err)
+	err = st.Redo(record, true, func(of store.MessageKey, _ uint32) (model.Vector, error) {
+		return model.Vector{{Index: model.Index(1 + of[0]), Value: 0.5}}, nil
+	})
+	if steps := 0; store.EachStep(record, func(store.MessageKey, uint32) error { steps++; return nil }) == nil && steps == 0 {
+		comparePacked(t, record, st, err)
+	}
 	if err != nil {
 		return 0, err
 	}

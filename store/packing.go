@@ -15,7 +15,7 @@ func (s *State) Pack(record []byte, seen Tally) error {
 	if len(s.packed)+len(record) > math.MaxUint32 {
 		return s.Apply(record, seen)
 	}
-	return s.apply(record, seen, true, &s.packed)
+	return s.apply(record, seen, true, &s.packed, nil)
 }
 
 // PackedBytes returns how many bytes of memory hold what Pack has kept, rows included that are

@@ -8,9 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
-
-	"github.com/hinged/hinged/model"
 )
 
 // A record is a run of changes to a State in its written form: a redo record
@@ -20,11 +17,11 @@ import (
 //
 //	row      table byte, uvarint length of the key, the key, uvarint n, value
 //	         (n is 0 for a deleted row, else the length of value plus 1)
-//	weights  byte 2, uvarint count, count × (index, value), 8 bytes each; or, in a checkpoint,
-//	         byte 2, byte 0, count, size, 4 bytes each, and size bytes (recordweights.go)
-//	gone     byte 3, uvarint count, count × index, 8 bytes each
+//	weights  byte 2, count, size, 4 bytes each, and size bytes (recordweights.go)
 //
-// Fixed-size numbers are big endian; the value of a weight is its Float64bits.
+// Weights are in checkpoints and in the record of an account's first commit. Later ones have
+// a row of table 3 under the empty key: the changes of the weights (steps.go). Fixed-size
+// numbers are big endian.
 
 // recordWriter builds records.
 type recordWriter struct {
@@ -63,17 +60,6 @@ func (w *recordWriter) item(id tableID, key string, present bool) {
 	w.buf = append(w.buf, w.value.Bytes()...)
 }
 
-// plainWeights appends the values of v, which ascends. A commit writes its weights so, since
-// most of them were in the commit before: so they compress better in a snapshot.
-func (w *recordWriter) plainWeights(v model.Vector) {
-	w.buf = append(w.buf, byte(weights))
-	w.buf = binary.AppendUvarint(w.buf, uint64(len(v)))
-	for _, f := range v {
-		w.buf = binary.BigEndian.AppendUint64(w.buf, uint64(f.Index))
-		w.buf = binary.BigEndian.AppendUint64(w.buf, math.Float64bits(f.Value))
-	}
-}
-
 // Changes appends to dst the record of all that changed in s since its last
 // commit.
 func (s *State) Changes(dst []byte) ([]byte, error) {
@@ -82,26 +68,15 @@ func (s *State) Changes(dst []byte) ([]byte, error) {
 	}
 	w := recordWriter{buf: dst}
 	w.account(s.Account)
-	touched := s.Weights.Marked()
-	set := make(model.Vector, 0, len(touched))
-	var gone []model.Index
-	for _, i := range touched {
-		if v, ok := s.Weights.Lookup(i); ok {
-			set = append(set, model.Feature{Index: i, Value: v})
-		} else {
-			gone = append(gone, i)
-		}
+	if all := s.Weights; s.at.Commit == 0 && all.Len() > 0 {
+		w.weights(all.Sorted(), math.MaxInt)
 	}
-	w.buf = slices.Grow(w.buf, 16*len(set)+8*len(gone)+32)
-	if len(set) > 0 {
-		w.plainWeights(set)
-	}
-	if len(gone) > 0 {
-		w.buf = append(w.buf, byte(weightsGone))
-		w.buf = binary.AppendUvarint(w.buf, uint64(len(gone)))
-		for _, i := range gone {
-			w.buf = binary.BigEndian.AppendUint64(w.buf, uint64(i))
+	if len(s.changes) > 0 {
+		w.value.Reset()
+		if err := rowEncoding.MarshalToBuffer(s.changes, &w.value); err != nil {
+			return nil, fmt.Errorf("encoding changes of weights: %w", err)
 		}
+		w.item(weightChanges, "", true)
 	}
 	for _, t := range s.tables() {
 		for _, key := range t.rows.dirtyKeys() {
@@ -157,10 +132,9 @@ type recordReader struct {
 type item struct {
 	table   tableID
 	key     []byte
-	value   []byte // row: its encoding; weights: as they stand there; gone: the indices
+	value   []byte // row: its encoding; weights: as they stand there
 	count   uint64 // of weights
 	deleted bool
-	packed  bool // the weights are in the form of recordweights.go
 }
 
 // next returns the next item, or ok false at the end of the record.
@@ -173,8 +147,8 @@ func (r *recordReader) next() (it item, ok bool, err error) {
 	var size uint64
 	keyAt, keyEnd := r.at, r.at
 	switch it.table {
-	case weights, weightsGone:
-		if size, err = r.weightsHead(&it); err != nil {
+	case weights:
+		if it.count, size, err = r.weightsHead(); err != nil {
 			return item{}, false, err
 		}
 	default:
@@ -209,27 +183,6 @@ func (r *recordReader) next() (it item, ok bool, err error) {
 	return it, true, nil
 }
 
-// weightsHead reads how many weights an item has and in which form, and returns how many bytes
-// they take.
-func (r *recordReader) weightsHead(it *item) (size uint64, err error) {
-	if it.count, err = r.uvarint(); err != nil {
-		return 0, err
-	}
-	if it.count == 0 && it.table == weights {
-		it.packed = true
-		it.count, size, err = r.packedHead()
-		return size, err
-	}
-	width := uint64(16)
-	if it.table == weightsGone {
-		width = 8
-	}
-	if it.count == 0 || it.count > r.left()/width {
-		return 0, fmt.Errorf("%w: %d weights announced, %d bytes left", errRecordShort, it.count, r.left())
-	}
-	return it.count * width, nil
-}
-
 func (r *recordReader) left() uint64 { return uint64(len(r.record) - r.at) }
 
 // uvarint reads a number in its shortest form.
@@ -248,13 +201,17 @@ func (r *recordReader) uvarint() (uint64, error) {
 
 // Apply makes the changes of a record to s, which is left half changed if the
 // record is malformed. Rows that it sets are not dirty. seen, if not nil,
-// counts what was set and forbids deletions, which have no place in a
-// checkpoint.
-func (s *State) Apply(record []byte, seen Tally) error { return s.apply(record, seen, true, nil) }
+// counts what was set and forbids deletions and changes of weights, which have no place in
+// a checkpoint.
+func (s *State) Apply(record []byte, seen Tally) error {
+	return s.apply(record, seen, true, nil, nil)
+}
 
-// Redo is Apply for one of several redo records. Each has the account's row; only that of
-// the last is read.
-func (s *State) Redo(record []byte, last bool) error { return s.apply(record, nil, last, nil) }
+// Redo is Apply for one of several redo records, with the vectors of its steps. Each has the
+// account's row; only that of the last is read.
+func (s *State) Redo(record []byte, last bool, vector FrozenVector) error {
+	return s.apply(record, nil, last, nil, vector)
+}
 
 // Err returns why a row that Pack has kept could not be decoded, if there was one that
 // somebody asked for. Such a state can't be committed.
@@ -277,7 +234,7 @@ func (s *State) Check() error {
 
 // apply makes the changes of a record, that of the account's row only if account says so.
 // Rows are kept in pack, if it is not nil.
-func (s *State) apply(record []byte, seen Tally, account bool, pack *[]byte) error {
+func (s *State) apply(record []byte, seen Tally, account bool, pack *[]byte, vector FrozenVector) error {
 	a := applying{recordReader: recordReader{record: record}, tables: s.tables(), pack: pack}
 	for {
 		a.from = a.at
@@ -285,14 +242,16 @@ func (s *State) apply(record []byte, seen Tally, account bool, pack *[]byte) err
 		if err != nil || !ok {
 			return err
 		}
-		if seen != nil && (it.deleted || it.table == weightsGone) {
+		if seen != nil && (it.deleted || it.table == weightChanges) {
 			return fmt.Errorf("checkpoint deletes from table %d", it.table)
 		}
 		rows := uint64(1)
 		switch it.table {
-		case weights, weightsGone:
+		case weights:
 			rows = it.count
 			err = s.applyWeights(it)
+		case weightChanges:
+			err = s.redoChanges(it, vector)
 		case accountRow:
 			if account {
 				err = s.applyAccount(it)
@@ -318,30 +277,6 @@ func (s *State) applyAccount(it item) error {
 	s.Account = Account{}
 	if err := rowDecoding.Unmarshal(it.value, &s.Account); err != nil {
 		return fmt.Errorf("decoding the account: %w", err)
-	}
-	return nil
-}
-
-func (s *State) applyWeights(it item) error {
-	if it.packed {
-		return s.applyPackedWeights(it)
-	}
-	width := 16
-	if it.table == weightsGone {
-		width = 8
-	}
-	last := model.Index(0)
-	for at := 0; at < len(it.value); at += width {
-		i := model.Index(binary.BigEndian.Uint64(it.value[at:]))
-		if i <= last || i >= indexEnd {
-			return fmt.Errorf("weight %#x is out of order", uint64(i))
-		}
-		last = i
-		if it.table == weightsGone {
-			s.Weights.Delete(i)
-			continue
-		}
-		s.Weights.Set(i, math.Float64frombits(binary.BigEndian.Uint64(it.value[at+8:])))
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ func (w *recordWriter) weights(v model.Vector, most int) (n int) {
 		clear(w.seen[:])
 	}
 	head := len(w.buf)
-	w.buf = append(w.buf, byte(weights), 0, 0, 0, 0, 0, 0, 0, 0, 0)
+	w.buf = append(w.buf, byte(weights), 0, 0, 0, 0, 0, 0, 0, 0)
 	first := len(w.buf)
 	last := uint64(0)
 	for n < len(v) && (n == 0 || len(w.buf)-head+mostWeight <= most) {
@@ -57,13 +57,13 @@ func (w *recordWriter) weights(v model.Vector, most int) (n int) {
 		}
 		n++
 	}
-	binary.BigEndian.PutUint32(w.buf[head+2:], uint32(n))
-	binary.BigEndian.PutUint32(w.buf[head+6:], uint32(len(w.buf)-first))
+	binary.BigEndian.PutUint32(w.buf[head+1:], uint32(n))
+	binary.BigEndian.PutUint32(w.buf[head+5:], uint32(len(w.buf)-first))
 	return n
 }
 
-// packedHead reads how many weights there are, and how many bytes they take.
-func (r *recordReader) packedHead() (count, size uint64, err error) {
+// weightsHead reads how many weights an item has, and how many bytes they take.
+func (r *recordReader) weightsHead() (count, size uint64, err error) {
 	if r.left() < 8 {
 		return 0, 0, errRecordShort
 	}
@@ -77,7 +77,7 @@ func (r *recordReader) packedHead() (count, size uint64, err error) {
 
 var errWeight = errors.New("a weight is malformed")
 
-func (s *State) applyPackedWeights(it item) error {
+func (s *State) applyWeights(it item) error {
 	data := it.value
 	last, at, n := uint64(0), 0, uint64(0)
 	for ; at < len(data); n++ {

@@ -58,7 +58,7 @@ func TestARingIsAMapOfEntries(t *testing.T) {
 				}
 			}
 			for _, record := range redo {
-				if err := out.Redo(record, true); err != nil {
+				if err := out.Redo(record, true, nil); err != nil {
 					t.Fatal(err)
 				}
 			}

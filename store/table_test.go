@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/hinged/hinged/internal/testkit"
-	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
 
@@ -181,34 +180,6 @@ func TestPlacesShareTheirFlags(t *testing.T) {
 		if !slices.Equal(three.Flags, []string{"\\answered\\seen"}) {
 			t.Errorf("%s: flags are %q", name, three.Flags)
 		}
-	}
-}
-
-// However often weights are touched between commits, each is written once.
-func TestWeightsTouchedOverAndOverAreWrittenOnce(t *testing.T) {
-	st := store.NewState()
-	var x model.Vector
-	for i := range 1000 {
-		x = append(x, model.Feature{Index: model.Index(i + 1), Value: 1})
-	}
-	for range 1000 {
-		st.Weights.Add(1, x)
-		st.TouchWeights(x)
-	}
-	if n := len(st.Weights.Marked()); n != 1000 {
-		t.Errorf("%d touches are noted, of 1000 weights", n)
-	}
-	record, err := st.Changes(nil)
-	if err != nil || len(record) > 17_000 {
-		t.Errorf("the record of 1000 weights has %d bytes, %v", len(record), err)
-	}
-	loaded := store.NewState()
-	if _, err := st.Records(1000, func(record []byte) error { return loaded.Apply(record, nil) }); err != nil {
-		t.Fatal(err)
-	}
-	want, _ := store.Digest(st)
-	if got, _ := store.Digest(loaded); got != want {
-		t.Errorf("weights digest to %s, want %s", got, want)
 	}
 }
 

@@ -55,7 +55,8 @@ func (d *disk) load(t testing.TB, summary []byte) *store.State {
 		}
 	}
 	for i, record := range d.redo {
-		if err := st.Redo(record, i == len(d.redo)-1); err != nil {
+		vector := func(k store.MessageKey, _ uint32) (model.Vector, error) { return d.w.features.Vector(k, nil) }
+		if err := st.Redo(record, i == len(d.redo)-1, vector); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -2,7 +2,11 @@
 
 package packed
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/hinged/hinged/model"
+)
 
 // Reader reads a packed vector feature by feature. Not safe for concurrent use.
 type Reader struct {
@@ -45,4 +49,33 @@ func (r *Reader) End(fn func(i int, value uint16)) error {
 		return fmt.Errorf("%w: its features", errPacked)
 	}
 	return nil
+}
+
+// AppendVector appends to dst the vector whose packed form is data; v is the vocabulary that it
+// may have been condensed with. Any other data is an error, never a panic. It allocates nothing
+// if dst has room.
+func AppendVector(dst model.Vector, data []byte, v Vocabulary) (model.Vector, error) {
+	p, err := Open(data, v)
+	if err != nil {
+		return dst, err
+	}
+	from := len(dst)
+	if p.Affine != 0 {
+		dst = append(dst, model.Feature{Index: model.Affine, Value: p.Affine})
+	}
+	first := len(dst)
+	for f, ok := p.Next(); ok; f, ok = p.Next() {
+		dst = append(dst, model.Feature{Index: f.Index, Value: float64(p.Factors[f.Group] * float64(f.Value))})
+	}
+	err = p.End(func(i int, value uint16) { dst[first+i].Value = float64(dst[first+i].Value * float64(value)) })
+	if err != nil {
+		return dst[:from], err
+	}
+	kept := dst[:first]
+	for _, f := range dst[first:] {
+		if f.Value != 0 {
+			kept = append(kept, f)
+		}
+	}
+	return kept, nil
 }

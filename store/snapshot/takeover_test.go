@@ -129,7 +129,12 @@ func everything(t testing.TB, s *boltfile.Store, name string) string {
 		fmt.Fprintf(&out, "%+v\n", lesson)
 	}
 	atBase := func(name string, key store.MessageKey) (got []byte, err error) {
-		err = s.ViewBaseFeatures(name, key, func(data []byte, _ packed.Vocabulary) error { got = bytes.Clone(data); return nil })
+		err = s.ViewBaseFeatures(name, key, func(data []byte, v packed.Vocabulary) (err error) {
+			if got = bytes.Clone(data); packed.IsDense(data) {
+				got, err = packed.Expand(nil, v, data)
+			}
+			return err
+		})
 		return got, err
 	}
 	for n := range 50 {
