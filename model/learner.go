@@ -191,40 +191,20 @@ type linear struct {
 func (l *linear) Score(x Vector) float64 { return l.w.Dot(x) }
 func (l *linear) Weights() *Weights      { return l.w }
 
-// LearnAt is l.Learn of a lesson whose vector may have been scored before; at are its slots
-// in l's weights, nil if they are not known.
-func LearnAt(l Learner, e Lesson, at *Slots) Update {
-	if p, ok := l.(interface{ learnAt(Lesson, *Slots) Update }); ok && at != nil {
-		return p.learnAt(e, at)
-	}
-	return l.Learn(e)
-}
-
 // Learn scores the lesson before any step, then takes the step. O(len(x)) time.
 func (l *linear) Learn(e Lesson) Update {
-	return l.learn(e, l.w.Dot, l.w.Add)
-}
-
-func (l *linear) learnAt(e Lesson, at *Slots) Update {
-	return l.learn(e,
-		func(x Vector) float64 { return l.w.DotAt(x, at) },
-		func(a float64, x Vector) { l.w.AddAt(a, x, at, false) })
-}
-
-// learn is Learn with Dot and Add of the weights.
-func (l *linear) learn(e Lesson, dot func(Vector) float64, add func(float64, Vector)) Update {
 	norm, n := 0.0, uint64(len(e.Vector))
 	l.products += n
 	if l.spec.Passive() {
 		norm = e.Vector.SquaredNorm()
 		l.products += n
 	}
-	u := l.spec.Update(e.Label, e.Weight, dot(e.Vector), norm)
+	u := l.spec.Update(e.Label, e.Weight, l.w.Dot(e.Vector), norm)
 	if len(e.Vector) == 0 {
 		u.Step = 0 // there is nothing to move
 	}
 	if u.Step != 0 {
-		add(u.Step, e.Vector)
+		l.w.Add(u.Step, e.Vector)
 		l.products += n
 	}
 	return u

@@ -243,13 +243,8 @@ func NewObedient(s Spec, w *Weights, rules *Rules) (Learner, error) {
 }
 
 // Learn is linear's, and the projection after it.
-func (o *obedient) Learn(e Lesson) Update { return o.projected(o.linear.Learn(e)) }
-
-func (o *obedient) learnAt(e Lesson, at *Slots) Update {
-	return o.projected(o.linear.learnAt(e, at))
-}
-
-func (o *obedient) projected(u Update) Update {
+func (o *obedient) Learn(e Lesson) Update {
+	u := o.linear.Learn(e)
 	if u.Step != 0 {
 		u.Projected = o.rules.Project(o.w)
 	}

@@ -141,15 +141,8 @@ func (s *Store) viewRecord(account string, message store.MessageKey, by func(Pro
 		if err != nil {
 			return err
 		}
-		end := binary.BigEndian.AppendUint32(key64(by(p)), math.MaxUint32)
-		c := index.Cursor()
-		at, check := c.Seek(indexKey(message, end))
+		at, check := before(index, message, by(p), math.MaxUint32)
 		if at == nil {
-			at, check = c.Last()
-		} else if !bytes.Equal(at, indexKey(message, end)) {
-			at, check = c.Prev()
-		}
-		if !bytes.HasPrefix(at, message[:]) {
 			return p.absent()
 		}
 		if p.Pending != nil && binary.BigEndian.Uint64(at[len(message):]) <= p.Pending.Commit {
