@@ -4,6 +4,7 @@ package packed
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hinged/hinged/model"
 )
@@ -60,6 +61,7 @@ func AppendVector(dst model.Vector, data []byte, v Vocabulary) (model.Vector, er
 		return dst, err
 	}
 	from := len(dst)
+	dst = slices.Grow(dst, 1+p.Features)
 	if p.Affine != 0 {
 		dst = append(dst, model.Feature{Index: model.Affine, Value: p.Affine})
 	}
