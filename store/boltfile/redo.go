@@ -15,7 +15,7 @@ import (
 
 // stepCost is what a step of the redo log counts for, in bytes of a checkpoint: taking it once
 // more takes as long as loading those, as its vector has to be read.
-const stepCost = 2 << 10
+const stepCost = 4 << 10
 
 // redoCost is what a redo record counts for in Progress.RedoCost.
 func redoCost(record []byte) (cost uint64, err error) {
