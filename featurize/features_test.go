@@ -166,7 +166,7 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 // unpacked returns features that were packed with their names.
 func unpacked(t testing.TB, x *Features, names []byte) *Features {
 	t.Helper()
-	y, err := UnpackFeatures(x.Pack(), Vocabulary{})
+	y, err := UnpackFeatures(x.Pack())
 	if err == nil {
 		err = y.UnpackNames(names)
 	}
@@ -208,7 +208,7 @@ func TestDamagedNamesAreRefused(t *testing.T) {
 	x := sample(t, testOptions(), "plain")
 	data := x.PackNames()
 	damage := func(name string, bad []byte) {
-		y, err := UnpackFeatures(x.Pack(), Vocabulary{})
+		y, err := UnpackFeatures(x.Pack())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -227,7 +227,7 @@ func FuzzFeatures(f *testing.F) {
 	x := sample(f, testOptions(), "plain")
 	f.Add(x.PackNames())
 	f.Fuzz(func(t *testing.T, data []byte) {
-		y, err := UnpackFeatures(x.Pack(), Vocabulary{})
+		y, err := UnpackFeatures(x.Pack())
 		if err != nil {
 			t.Fatal(err)
 		}

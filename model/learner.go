@@ -186,24 +186,17 @@ func (l *Linear) Score(x Vector) float64 { return l.w.Dot(x) }
 func (l *Linear) Weights() *Weights { return l.w }
 
 // Learn scores the lesson before any step, then takes the step. O(len(x)) time.
-func (l *Linear) Learn(e Lesson) Update { return l.LearnAt(e, nil) }
-
-// LearnAt is Learn of a lesson whose vector may have been scored before; at are its slots
-// in w; nil: nobody knows them.
-func (l *Linear) LearnAt(e Lesson, at *Slots) Update {
-	if at == nil {
-		at = &Slots{}
-	}
+func (l *Linear) Learn(e Lesson) Update {
 	norm := 0.0
 	if l.spec.Passive() {
 		norm = e.Vector.SquaredNorm()
 	}
-	u := l.spec.Update(e.Label, e.Weight, l.w.DotAt(e.Vector, at), norm)
+	u := l.spec.Update(e.Label, e.Weight, l.w.Dot(e.Vector), norm)
 	if len(e.Vector) == 0 {
 		u.Step = 0 // there is nothing to move
 	}
 	if u.Step != 0 {
-		l.w.AddAt(u.Step, e.Vector, at, false)
+		l.w.Add(u.Step, e.Vector)
 		u.Projected = l.rules.Project(l.w)
 	}
 	return u

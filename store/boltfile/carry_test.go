@@ -86,7 +86,13 @@ func (c carrier) state(account string) error {
 			if err := carrySaved(in, a, p.Checkpoint, account == c.loses); err != nil {
 				return err
 			}
-			return carryLog(in, a, RedoLog, p.Checkpoint.Commit+1)
+			if err := carryLog(in, a, RedoLog, p.Checkpoint.Commit+1); err != nil {
+				return err
+			}
+			return a.StepFeatures(p.Checkpoint.Commit+1, p.Commit+1, func(number, position uint64, payload []byte) error {
+				in.Entry(FeatureLog, number, position, payload)
+				return in.Flush()
+			})
 		})
 		return p, err
 	})

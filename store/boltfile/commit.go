@@ -172,7 +172,7 @@ type commit struct {
 	lessons  [][]byte
 	namesEnd store.Moment // names from before go
 	clock    store.Moment // of the account
-	size     uint64       // of the redo record
+	cost     uint64       // of the redo record
 	sum      uint64       // progress.Sum after it
 }
 
@@ -193,6 +193,10 @@ func newCommit(st *store.State, b store.Batch) (*commit, error) {
 	}
 	record := redo[frameSize:]
 	binary.BigEndian.PutUint32(redo, checksum(frameRedo, key64(at.Commit+1), record))
+	cost, err := redoCost(record)
+	if err != nil {
+		return nil, err
+	}
 	total := 0
 	for _, entry := range b.Journal {
 		total += frameSize + len(entry)
@@ -209,7 +213,7 @@ func newCommit(st *store.State, b store.Batch) (*commit, error) {
 		arena = frame(arena, kind, key, payload...)
 		return arena[from:len(arena):len(arena)]
 	}
-	c := &commit{redo: redo, clock: st.Account.Clock, namesEnd: st.Account.Clock.Add(-cmp.Or(b.NamesFor, store.NamesFor)), size: uint64(len(record))}
+	c := &commit{redo: redo, clock: st.Account.Clock, namesEnd: st.Account.Clock.Add(-cmp.Or(b.NamesFor, store.NamesFor)), cost: cost}
 	for i, entry := range b.Journal {
 		c.journal = append(c.journal, framed(frameJournal, key64(at.Journal+uint64(i)), entry))
 	}
@@ -309,7 +313,7 @@ func (s *Store) write(tx *bolt.Tx, name string, at store.Position, c *commit, pa
 	p.Commit++
 	p.Journal += uint64(len(c.journal))
 	p.Lesson += uint64(len(c.lessons))
-	p.RedoBytes += c.size
+	p.RedoCost += c.cost
 	p.Sum = c.sum
 	if err := s.o.step("progress"); err != nil {
 		return Progress{}, err
@@ -365,9 +369,15 @@ func takeBack(account *bolt.Bucket, p *Progress, at store.Position) error {
 	if err != nil {
 		return err
 	}
-	if size := len(redo.Get(key64(p.Commit))); size >= frameSize {
-		p.RedoBytes -= min(p.RedoBytes, uint64(size-frameSize))
+	record, err := unframe(frameRedo, key64(p.Commit), redo.Get(key64(p.Commit)))
+	if err != nil {
+		return damage("redo record %d: %w", p.Commit, err)
 	}
+	cost, err := redoCost(record)
+	if err != nil {
+		return damage("redo record %d: %w", p.Commit, err)
+	}
+	p.RedoCost -= min(p.RedoCost, cost)
 	for _, from := range []struct {
 		bucket []byte
 		number uint64

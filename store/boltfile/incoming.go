@@ -247,7 +247,7 @@ func (in *Incoming) settle(tx *bolt.Tx) (*bolt.Bucket, error) {
 
 // checkArrived demands that the state is whole, as Load will.
 func checkArrived(account *bolt.Bucket, p Progress) error {
-	if err := verifyNumbers(account, redoBucket, p.Checkpoint.Commit+1, p.Commit+1); err != nil {
+	if _, err := stepFeatures(account, p.Checkpoint.Commit+1, p.Commit+1); err != nil {
 		return unsound(err)
 	}
 	if p.Checkpoint.Generation == 0 {

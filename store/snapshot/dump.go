@@ -279,7 +279,14 @@ func (d *accountDump) log(cut logCut, origin, first, end uint64) (rest uint64, e
 
 // items appends the entries with numbers from from to to, to excluded.
 func (d *accountDump) items(cut logCut, from, to uint64) error {
-	return d.account.Entries(cut.log, from, to, func(number, position uint64, payload []byte) error {
+	err := d.account.Entries(cut.log, from, to, func(number, position uint64, payload []byte) error {
 		return d.chunks.item(cut.item, number, position, payload)
+	})
+	if err != nil || cut.item != itemRedo {
+		return err
+	}
+	// The other logs come later, but what steps were taken with is needed to take them again.
+	return d.account.StepFeatures(from, to, func(number, position uint64, payload []byte) error {
+		return d.chunks.item(itemFeatures, number, position, payload)
 	})
 }

@@ -96,6 +96,8 @@ func stateItem(in *boltfile.Incoming, it chunkItem, head accountHead) error {
 	case it.kind == itemRedo && it.a > checkpoint.Commit && it.a <= head.Progress.Commit:
 		in.Entry(boltfile.RedoLog, it.a, 0, it.content)
 		return nil
+	case it.kind == itemFeatures && it.a <= head.Progress.Commit && in.Entry(boltfile.FeatureLog, it.a, it.b, it.content):
+		return nil
 	case (it.kind == itemManifest || it.kind == itemRecord) && checkpoint.Generation != 0 && it.a == head.Names[checkpoint.Generation-1]:
 		savedItem(in, it, checkpoint.Generation)
 		return nil
