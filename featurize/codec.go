@@ -13,14 +13,12 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"github.com/klauspost/compress/s2"
 
-	"github.com/hinged/hinged/internal/packed"
 	"github.com/hinged/hinged/model"
 )
 
 // The encoding of Features, version 1:
 //
-//	version 1 byte; flags 1 byte (1: names, 2: values other than 1, 4: the rest is
-//	not compressed, as store/boltfile keeps it of some messages together)
+//	version 1 byte; flags 1 byte (1: names, 2: values other than 1)
 //	affine, then the factor of each group: float64, little endian
 //	the rest, compressed as one S2 block: for each group
 //	  number of features, uvarint
@@ -34,11 +32,10 @@ import (
 // encode (1,156 bytes and 23 µs for the sample of BenchmarkMarshal against 1,415
 // and 14; S2 at its fastest setting makes that 1,445 and 10).
 const (
-	codecVersion = packed.NamesVersion
+	codecVersion = 1
 	flagNames    = 1
 	flagValues   = 2
-	flagPlain    = packed.NamesPlain
-	headBytes    = packed.NamesHead
+	headBytes    = 2 + 8*(1+int(groups)) // before the part that is compressed
 
 	maxDecoded  = 64 << 20 // bytes of the rest, uncompressed
 	maxNameSize = math.MaxUint16
@@ -128,7 +125,7 @@ func (x *Features) UnmarshalBinary(data []byte) error {
 		return fmt.Errorf("features have version %d; this program reads version %d", data[0], codecVersion)
 	}
 	flags := data[1]
-	if flags&^(flagNames|flagValues|flagPlain) != 0 {
+	if flags&^(flagNames|flagValues) != 0 {
 		return fmt.Errorf("%w: flags %#x", errFeatures, flags)
 	}
 	var y Features
@@ -143,7 +140,7 @@ func (x *Features) UnmarshalBinary(data []byte) error {
 	}
 	scratch := unpackings.Get().(*unpacking)
 	defer scratch.done()
-	rest, err := scratch.rest(data[headBytes:], flags)
+	rest, err := scratch.rest(data[headBytes:])
 	if err != nil {
 		return err
 	}
@@ -177,12 +174,8 @@ func (u *unpacking) done() {
 	}
 }
 
-// rest returns the part that is compressed, unless flags say that it is not. The result may
-// share data.
-func (u *unpacking) rest(data []byte, flags byte) ([]byte, error) {
-	if flags&flagPlain != 0 {
-		return data, nil
-	}
+// rest returns the part that is compressed.
+func (u *unpacking) rest(data []byte) ([]byte, error) {
 	size, err := s2.DecodedLen(data)
 	// A block expands by a bounded factor; one that claims more is damaged, and
 	// its memory is not asked for.
@@ -195,7 +188,7 @@ func (u *unpacking) rest(data []byte, flags byte) ([]byte, error) {
 	return u.plain, nil
 }
 
-// entriesOf decodes the part that may be compressed; u.names then has the names. The result shares
+// entriesOf decodes the part that was compressed; u.names then has the names. The result shares
 // nothing with u.
 func (u *unpacking) entriesOf(rest []byte, flags byte) ([]entry, error) {
 	d := decoder{rest: rest}

@@ -15,7 +15,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hinged/hinged/internal/packed"
 	"github.com/hinged/hinged/model"
 )
 
@@ -215,10 +214,6 @@ func TestFeaturesSurviveEncoding(t *testing.T) {
 				if !slices.Equal(slices.Collect(x.All()), slices.Collect(y.All())) {
 					t.Errorf("%s: the names came back as others", file)
 				}
-				plain := packed.DecompressNames(data)
-				if err := y.UnmarshalBinary(plain); err != nil || bytes.Equal(plain, data) || !bytes.Equal(packed.DecompressNames(plain), plain) {
-					t.Errorf("%s: without compression: %v", file, err)
-				}
 				again, err := y.MarshalBinary()
 				if err != nil || !bytes.Equal(data, again) {
 					t.Errorf("%s: encoded again, the bytes are others (%v)", file, err)
@@ -249,12 +244,7 @@ func TestDamagedFeaturesAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	damagedFeaturesAreRefused(t, data)
-	damagedFeaturesAreRefused(t, packed.DecompressNames(data))
-}
 
-func damagedFeaturesAreRefused(t *testing.T, data []byte) {
-	t.Helper()
 	held := sample(t, testOptions(), "patch")
 	want := held.Vector()
 	damage := func(name string, bad []byte) {
@@ -308,9 +298,6 @@ func FuzzFeatures(f *testing.F) {
 			t.Fatal(err)
 		}
 		var y Features
-		if err := y.UnmarshalBinary(packed.DecompressNames(data)); err != nil || !reflect.DeepEqual(x, y) {
-			t.Fatalf("without compression, the features are others (%v)", err)
-		}
 		if err := y.UnmarshalBinary(again); err != nil {
 			t.Fatalf("encoded again: %v", err)
 		}
@@ -331,7 +318,7 @@ func featureSeeds(t testing.TB) [][]byte {
 			if err != nil {
 				t.Fatal(err)
 			}
-			seeds = append(seeds, data, packed.DecompressNames(data))
+			seeds = append(seeds, data)
 		}
 	}
 	return seeds

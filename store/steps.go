@@ -122,7 +122,7 @@ func (s *State) redoChanges(it item, vector FrozenVector) error {
 
 // EachStep hands the message of each step in a redo record to fn, as FrozenVector gets it.
 func EachStep(record []byte, fn func(of MessageKey, frozen uint32) error) error {
-	r := recordReader{record: record}
+	r := recordReader{rest: record}
 	for {
 		it, ok, err := r.next()
 		if err != nil || !ok || it.table > weightChanges {

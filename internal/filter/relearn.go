@@ -68,7 +68,7 @@ func beside(o Options, st *store.State, rules *RuleSet, v Vectors) (*Filter, err
 		return nil, err
 	}
 	f := &Filter{opts: o, st: st, vectors: v, learner: learner, rules: rules, lessons: newLessonWindow(st)}
-	f.readWindows(nil)
+	f.readWindows()
 	f.project()
 	return f, nil
 }

@@ -40,8 +40,8 @@ func NewVectors(s *boltfile.Store, account string) *Vectors {
 func (v *Vectors) Features(k store.MessageKey) (*featurize.Features, error) {
 	x, err := v.Named(k)
 	if errors.Is(err, store.ErrNotFound) {
-		err = v.view(k, func(data []byte, in packed.Vocabulary) (err error) {
-			x, err = featurize.UnpackFeaturesWith(data, in)
+		err = v.view(k, func(p *packed.Vector) (err error) {
+			x, err = featurize.FeaturesOf(p)
 			return err
 		})
 	}
@@ -65,19 +65,23 @@ func (v *Vectors) Named(k store.MessageKey) (*featurize.Features, error) {
 
 // Vector implements filter.Vectors. It reads no names.
 func (v *Vectors) Vector(k store.MessageKey, into model.Vector) (model.Vector, error) {
-	err := v.view(k, func(data []byte, in packed.Vocabulary) (err error) {
-		into, err = featurize.UnpackVectorWith(into, data, in)
-		return err
+	err := v.view(k, func(p *packed.Vector) error {
+		into = p.AppendTo(into)
+		return nil
 	})
 	return into, err
 }
 
-// view hands the packed vector of a message to fn.
-func (v *Vectors) view(k store.MessageKey, fn func(data []byte, in packed.Vocabulary) error) error {
+// view hands the vector of a message to fn.
+func (v *Vectors) view(k store.MessageKey, fn func(*packed.Vector) error) error {
 	if f, ok := v.batch[k]; ok {
 		record, err := f.wait()
+		var p packed.Vector
 		if err == nil {
-			err = fn(record.Data, packed.Vocabulary{})
+			err = p.Read(record.Data, packed.Vocabulary{})
+		}
+		if err == nil {
+			err = fn(&p)
 		}
 		return of(k, err)
 	}
@@ -131,8 +135,8 @@ func NewReplayVectors(s *boltfile.Store, account string) *ReplayVectors {
 // needs none.
 func (v *ReplayVectors) Arriving(k store.MessageKey) (x *featurize.Features, err error) {
 	v.since[k] = struct{}{}
-	err = v.view(k, func(data []byte, in packed.Vocabulary) (err error) {
-		x, err = featurize.UnpackFeaturesWith(data, in)
+	err = v.view(k, func(p *packed.Vector) (err error) {
+		x, err = featurize.FeaturesOf(p)
 		return err
 	})
 	return x, err
@@ -147,8 +151,8 @@ func (v *ReplayVectors) Features(k store.MessageKey) (*featurize.Features, error
 	data, err := read(v.account, k)
 	x, err := decodeNames(k, data, err)
 	if errors.Is(err, store.ErrNotFound) {
-		err = v.view(k, func(data []byte, in packed.Vocabulary) (err error) {
-			x, err = featurize.UnpackFeaturesWith(data, in)
+		err = v.view(k, func(p *packed.Vector) (err error) {
+			x, err = featurize.FeaturesOf(p)
 			return err
 		})
 	}
@@ -157,14 +161,14 @@ func (v *ReplayVectors) Features(k store.MessageKey) (*featurize.Features, error
 
 // Vector implements filter.ReplayVectors.
 func (v *ReplayVectors) Vector(k store.MessageKey, into model.Vector) (model.Vector, error) {
-	err := v.view(k, func(data []byte, in packed.Vocabulary) (err error) {
-		into, err = featurize.UnpackVectorWith(into, data, in)
-		return err
+	err := v.view(k, func(p *packed.Vector) error {
+		into = p.AppendTo(into)
+		return nil
 	})
 	return into, err
 }
 
-func (v *ReplayVectors) view(k store.MessageKey, fn func(data []byte, in packed.Vocabulary) error) error {
+func (v *ReplayVectors) view(k store.MessageKey, fn func(*packed.Vector) error) error {
 	read := v.store.ViewBaseFeatures
 	if _, ok := v.since[k]; ok {
 		read = v.store.ViewFeatures

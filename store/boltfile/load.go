@@ -32,14 +32,11 @@ func load(account *bolt.Bucket, p Progress) (*store.State, error) {
 	if err != nil {
 		return nil, err
 	}
-	st.SetSummary(readSummary(account, p.Checkpoint))
 	vectors, err := newStepVectors(account)
 	if err != nil {
 		return nil, err
 	}
-	read := residentLimit{tx: account.Tx()}
 	err = eachRedo(account, p.Checkpoint.Commit+1, p.Commit+1, func(commit uint64, record []byte) error {
-		read.add(len(record))
 		return st.Redo(record, commit == p.Commit, func(of store.MessageKey, frozen uint32) (model.Vector, error) {
 			return vectors.vector(commit, of, frozen)
 		})

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"sync"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -24,47 +25,58 @@ func (p Progress) absent() error {
 	return store.ErrNotFound
 }
 
-// Features returns the frozen vector of a message, the last one put for it. The
+// Features returns the frozen vector of a message as it was put, the last one put for it. The
 // caller owns the result. ErrNotFound if there is none, or no longer; ErrPending
 // if it may be among the logs that have not come in yet.
-func (s *Store) Features(account string, key store.MessageKey) (data []byte, err error) {
-	err = s.ViewFeatures(account, key, func(found []byte, v packed.Vocabulary) (err error) {
-		data, err = plainOf(found, v)
+func (s *Store) Features(account string, key store.MessageKey) ([]byte, error) {
+	return s.features(account, key, newest)
+}
+
+// BaseFeatures is Features for the vector that a message had at the base, for
+// those who replay from there: a message that came again since, after it was
+// forgotten, has another one now.
+func (s *Store) BaseFeatures(account string, key store.MessageKey) ([]byte, error) {
+	return s.features(account, key, atBase)
+}
+
+func (s *Store) features(account string, key store.MessageKey, by func(Progress) uint64) (data []byte, err error) {
+	err = s.viewFeatures(account, key, by, func(found []byte, v packed.Vocabulary) (err error) {
+		data, err = plainVector(nil, found, v)
 		return err
 	})
 	return data, err
 }
 
-// plainOf returns a copy of a vector as it was put.
-func plainOf(data []byte, v packed.Vocabulary) ([]byte, error) {
-	if v.Empty() {
-		return bytes.Clone(data), nil
-	}
-	return packed.Expand(nil, v, data)
+// ViewFeatures hands the frozen vector of a message, as Features returns it, to fn. It is valid
+// until fn returns, which must not call the Store.
+func (s *Store) ViewFeatures(account string, key store.MessageKey, fn func(*packed.Vector) error) error {
+	return s.viewVector(account, key, newest, fn)
 }
 
-// ViewFeatures hands the frozen vector of a message to fn, without a copy: it is valid
-// until fn returns, which must not call the Store. It is as Features returns it if v is
-// empty, else it was condensed with v. fn only decodes it: if it fails, the error is an
-// ErrDamaged.
-func (s *Store) ViewFeatures(account string, key store.MessageKey, fn func(data []byte, v packed.Vocabulary) error) error {
-	return s.viewFeatures(account, key, newest, fn)
+// ViewBaseFeatures is to ViewFeatures what BaseFeatures is to Features.
+func (s *Store) ViewBaseFeatures(account string, key store.MessageKey, fn func(*packed.Vector) error) error {
+	return s.viewVector(account, key, atBase, fn)
 }
 
-// ViewBaseFeatures is ViewFeatures for the vector that a message had at the base, for
-// those who replay from there: a message that came again since, after it was
-// forgotten, has another one now.
-func (s *Store) ViewBaseFeatures(account string, key store.MessageKey, fn func(data []byte, v packed.Vocabulary) error) error {
-	return s.viewFeatures(account, key, atBase, fn)
+var vectorRooms = sync.Pool{New: func() any { return new(packed.Vector) }}
+
+func (s *Store) viewVector(account string, key store.MessageKey, by func(Progress) uint64, fn func(*packed.Vector) error) error {
+	x := vectorRooms.Get().(*packed.Vector)
+	defer vectorRooms.Put(x)
+	return s.viewFeatures(account, key, by, func(data []byte, v packed.Vocabulary) error {
+		if err := x.Read(data, v); err != nil {
+			return err
+		}
+		return fn(x)
+	})
 }
 
 // Reads returns of how many messages the vectors, and the names, were read since the
 // store was opened.
 func (s *Store) Reads() (vectors, names uint64) { return s.vectorsRead.Load(), s.namesRead.Load() }
 
-// Names returns what names the features of a message, as Features returns those, perhaps
-// without its compression (packed.DecompressNames). ErrNotFound also if its names are no longer
-// kept.
+// Names returns what names the features of a message, as Features returns those. ErrNotFound
+// also if its names are no longer kept.
 func (s *Store) Names(account string, key store.MessageKey) ([]byte, error) {
 	return s.names(account, key, newest)
 }
@@ -73,7 +85,7 @@ func newest(Progress) uint64 { return math.MaxUint64 }
 
 func atBase(p Progress) uint64 { return p.Base.Commit }
 
-// BaseNames is to Names what ViewBaseFeatures is to ViewFeatures.
+// BaseNames is to Names what BaseFeatures is to Features.
 func (s *Store) BaseNames(account string, key store.MessageKey) ([]byte, error) {
 	return s.names(account, key, atBase)
 }
@@ -89,6 +101,7 @@ func (s *Store) names(account string, message store.MessageKey, by func(Progress
 	return data, err
 }
 
+// viewFeatures hands the written form of a vector to fn, and the vocabulary that it needs.
 func (s *Store) viewFeatures(account string, message store.MessageKey, by func(Progress) uint64, fn func(data []byte, v packed.Vocabulary) error) error {
 	return s.viewRecord(account, message, by, func(b *bolt.Bucket, key []byte) (err error) {
 		s.vectorsRead.Add(1)
@@ -204,7 +217,6 @@ func (s *Store) scan(account string, name []byte, kind byte, from uint64, bounds
 				return err
 			}
 			stretch, err = copyStretch(log, kind, from, end)
-			release(b.Tx())
 			return err
 		})
 		if errors.Is(err, store.ErrNotFound) {

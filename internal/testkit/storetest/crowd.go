@@ -146,7 +146,10 @@ func LearntBatch(r *rand.Rand, st *store.State, known model.Vector) store.Batch 
 	}
 	x.Sort()
 	x = slices.Compact(x)
-	data := packed.Pack(packed.Head{Factors: [packed.Groups]float64{1}}, len(x), func(i int) packed.Feature { return packed.Feature{Index: x[i].Index, Value: 1} })
+	v := packed.Vector{Factors: [packed.Groups]float64{1}}
+	for _, f := range x {
+		v.Features = append(v.Features, packed.Feature{Index: f.Index, Value: 1})
+	}
 	st.Account.Messages++
 	var key store.MessageKey
 	binary.BigEndian.PutUint64(key[:], r.Uint64())
@@ -155,7 +158,7 @@ func LearntBatch(r *rand.Rand, st *store.State, known model.Vector) store.Batch 
 	st.Step(key, 0.125, x, new(model.Slots))
 	return store.Batch{
 		Journal:  [][]byte{make([]byte, 200)},
-		Features: []store.FeatureRecord{{Key: key, Data: data}},
+		Features: []store.FeatureRecord{{Key: key, Data: v.Append(nil, packed.Vocabulary{})}},
 		Lessons:  []store.Lesson{{Message: key, Label: 1, Weight: 1}},
 	}
 }

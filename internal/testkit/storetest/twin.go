@@ -313,13 +313,13 @@ func freeze(r *rand.Rand, st *store.State, tw *Twin) store.FeatureRecord {
 
 // Vector draws a frozen vector.
 func Vector(r *rand.Rand) []byte {
-	var all []packed.Feature
+	v := packed.Vector{Affine: 0.25, Factors: [packed.Groups]float64{0.3, 0.7, 0.1, 1.0 / 3}}
 	for i := range 40 {
 		if r.IntN(4) == 0 {
-			all = append(all, packed.Feature{Index: model.Index(2 + i*i), Value: uint16(1 + r.IntN(2)), Group: uint8(r.IntN(packed.Groups))})
+			v.Features = append(v.Features, packed.Feature{Index: model.Index(2 + i*i), Value: uint16(1 + r.IntN(2)), Group: uint8(r.IntN(packed.Groups))})
 		}
 	}
-	return packed.Pack(packed.Head{Affine: 0.25, Factors: [packed.Groups]float64{0.3, 0.7, 0.1, 1.0 / 3}}, len(all), func(i int) packed.Feature { return all[i] })
+	return v.Append(nil, packed.Vocabulary{})
 }
 
 // changeWeights changes the weights in a few of the ways that there are.
