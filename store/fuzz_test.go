@@ -83,10 +83,10 @@ func someWeights(content ...byte) []byte {
 func tryRecord(t testing.TB, record []byte) (rows int, err error) {
 	t.Helper()
 	st := store.NewState()
-	vector := func(of store.MessageKey, _ uint32) (model.Vector, error) {
+	err = st.Redo(record, true, func(of store.MessageKey, _ uint32) (model.Vector, error) {
 		return model.Vector{{Index: model.Index(1 + of[0]), Value: 0.5}}, nil
-	}
-	if err := errors.Join(st.Redo(record, true, vector), st.Check()); err != nil {
+	})
+	if err := errors.Join(err, st.Check()); err != nil {
 		return 0, err
 	}
 	again := store.NewState()

@@ -20,18 +20,17 @@ import (
 //	table byte, uvarint length of the key, the key, uvarint n, value
 //	(n is 0 for a deleted row, else the length of value plus 1)
 //
-// The value of a row is CBOR, that of an entry of a Ring is described there. Weights stand in
-// checkpoints and in the record of an account's first commit. They have one item, without a
-// key, whose value is
+// The value of a row is CBOR, that of an entry of a Ring is described there. Weights are in
+// checkpoints and in the record of an account's first commit, in one item without a key, whose
+// value is
 //
 //	uvarint count, count × uvarint (by how much the index is greater than the one
 //	before, or than 0), count × 8 bytes (Float64bits, big endian)
 //
-// Later commits have the changes of the weights in their place (steps.go), also without a key.
-//
 // Indices are hashes of 38 bits: in 100,000 of them the difference of two takes four bytes or
 // fewer. Values stand together so that a compressor finds equal ones: all features that one
-// message has alone share a value.
+// message has alone share a value. Later records have a row of table 3 under the empty key: the
+// changes of the weights (steps.go).
 
 // recordWriter builds records.
 type recordWriter struct {
@@ -259,8 +258,8 @@ func uvarint(rest *[]byte) (uint64, error) {
 
 // Apply makes the changes of a record to s, which is left half changed if the
 // record is malformed. Rows that it sets are not dirty; they are decoded when somebody asks for
-// them, see Err. seen, if not nil, counts what was set and forbids deletions and changes of weights,
-// which have no place in a checkpoint.
+// them, see Err. seen, if not nil, counts what was set and forbids deletions and changes of
+// weights, which have no place in a checkpoint.
 func (s *State) Apply(record []byte, seen Tally) error { return s.apply(record, seen, true, nil) }
 
 // Redo is Apply for one of several redo records, with the vectors of its steps. Each has the
@@ -336,15 +335,14 @@ func (s *State) applyAccount(it item) error {
 
 // applyWeights sets weights and returns how many.
 func (s *State) applyWeights(it item) (count uint64, err error) {
-	rest := it.value
-	if count, err = uvarint(&rest); err != nil {
+	indices := it.value
+	if count, err = uvarint(&indices); err != nil {
 		return 0, err
 	}
-	if count == 0 || count > uint64(len(rest))/8 || len(it.key) > 0 {
+	if it.deleted || len(it.key) > 0 || count == 0 || count > uint64(len(indices)/9) {
 		return 0, errWeight
 	}
-	values := len(rest) - 8*int(count)
-	indices, rest := rest[:values], rest[values:]
+	indices, values := indices[:len(indices)-8*int(count)], indices[len(indices)-8*int(count):]
 	last := uint64(0)
 	for range count {
 		d, n := binary.Uvarint(indices)
@@ -352,8 +350,8 @@ func (s *State) applyWeights(it item) (count uint64, err error) {
 			return 0, errWeight
 		}
 		last, indices = last+d, indices[n:]
-		s.Weights.Set(model.Index(last), math.Float64frombits(binary.BigEndian.Uint64(rest)))
-		rest = rest[8:]
+		s.Weights.Set(model.Index(last), math.Float64frombits(binary.BigEndian.Uint64(values)))
+		values = values[8:]
 	}
 	if len(indices) > 0 {
 		return 0, errWeight

@@ -146,9 +146,9 @@ func LearntBatch(r *rand.Rand, st *store.State, known model.Vector) store.Batch 
 	}
 	x.Sort()
 	x = slices.Compact(x)
-	v := packed.Vector{Factors: [packed.Groups]float64{1}}
+	frozen := packed.Vector{Factors: [packed.Groups]float64{1}}
 	for _, f := range x {
-		v.Features = append(v.Features, packed.Feature{Index: f.Index, Value: 1})
+		frozen.Features = append(frozen.Features, packed.Feature{Index: f.Index, Value: 1})
 	}
 	st.Account.Messages++
 	var key store.MessageKey
@@ -158,7 +158,7 @@ func LearntBatch(r *rand.Rand, st *store.State, known model.Vector) store.Batch 
 	st.Step(key, 0.125, x, new(model.Slots))
 	return store.Batch{
 		Journal:  [][]byte{make([]byte, 200)},
-		Features: []store.FeatureRecord{{Key: key, Data: v.Append(nil, packed.Vocabulary{})}},
+		Features: []store.FeatureRecord{{Key: key, Data: frozen.Append(nil, packed.Vocabulary{})}},
 		Lessons:  []store.Lesson{{Message: key, Label: 1, Weight: 1}},
 	}
 }

@@ -318,13 +318,13 @@ func freeze(r *rand.Rand, st *store.State, tw *Twin) store.FeatureRecord {
 
 // Vector draws a frozen vector.
 func Vector(r *rand.Rand) []byte {
-	v := packed.Vector{Affine: 0.25, Factors: [packed.Groups]float64{0.3, 0.7, 0.1, 1.0 / 3}}
+	x := packed.Vector{Affine: 0.25, Factors: [packed.Groups]float64{0.3, 0.7, 0.1, 1.0 / 3}}
 	for i := range 40 {
 		if r.IntN(4) == 0 {
-			v.Features = append(v.Features, packed.Feature{Index: model.Index(2 + i*i), Value: uint16(1 + r.IntN(2)), Group: uint8(r.IntN(packed.Groups))})
+			x.Features = append(x.Features, packed.Feature{Index: model.Index(2 + i*i), Value: uint16(1 + r.IntN(2)), Group: uint8(r.IntN(packed.Groups))})
 		}
 	}
-	return v.Append(nil, packed.Vocabulary{})
+	return x.Append(nil, packed.Vocabulary{})
 }
 
 // changeWeights changes the weights in a few of the ways that there are.
