@@ -114,7 +114,7 @@ func (r *Rerun) Try(o Options, prior *store.PackedVector) (*Trial, error) {
 		size = f.opts.Dual.Window
 	}
 	f.lessons.trim(st, size)
-	f.readWindows(nil)
+	f.readWindows()
 	t.begin = st.Account
 	r.vectors.most = max(r.vectors.most, recallVectors(o.Dual.Window))
 	r.trials = append(r.trials, t)

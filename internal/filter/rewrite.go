@@ -369,7 +369,7 @@ func (w *rewriting) finish() {
 	learner, err := NewLearner(f.opts, f.st, f.rules)
 	f.learner = must(learner, err) // the same settings were good before
 	f.latest.features, f.latest.past = nil, nil
-	f.derive(nil)
+	f.derive()
 	if w.forget == nil {
 		f.countCalls(w.calls)
 	}
