@@ -2,7 +2,10 @@
 
 package featurize
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // field is one header field: its name as written, its value unfolded and
 // trimmed. Both may lie in the raw message or in the featurizer's scratch.
@@ -105,7 +108,7 @@ func (f *Featurizer) split(raw []byte, fields []field, top bool) (_ []field, bod
 		return h.fields, nil, nil
 	}
 	f.defect("no blank line after the header")
-	return fieldsBefore(h.fields, raw, h.broken), h.broken, nil
+	return h.fields[:h.whole], h.broken, nil
 }
 
 // skipBlank returns what follows the blank lines before a header; empty: that is
@@ -131,6 +134,7 @@ type headerLines struct {
 	used   int    // bytes
 	last   int    // the field that a continuation line continues; -1: none; -2: one that is not kept
 	broken []byte // the message from the first broken line on
+	whole  int    // fields before that
 }
 
 // takeLine reads one line of a header, with which rest begins.
@@ -177,28 +181,13 @@ func (f *Featurizer) dropLine(h *headerLines, line, rest []byte) {
 	f.defect("header line without field name")
 	f.debris = append(append(f.debris, line...), '\n')
 	if h.broken == nil {
-		h.broken = rest
+		h.broken, h.whole = rest, len(h.fields)
 	}
 }
 
 func firstLine(text []byte) []byte {
 	line, _ := cutLine(text)
 	return line
-}
-
-// fieldsBefore keeps the fields that stand before at, a tail of raw: those are
-// the header of a message that has no blank line.
-func fieldsBefore(fields []field, raw, at []byte) []field {
-	head := raw[:len(raw)-len(at)]
-	n := 0
-	for len(head) > 0 && n < len(fields) {
-		var line []byte
-		line, head = cutLine(head)
-		if fieldName(line) > 0 {
-			n++
-		}
-	}
-	return fields[:n]
 }
 
 // fieldName returns the length of the field name that line begins with, or 0.
@@ -263,10 +252,7 @@ func (f *Featurizer) fold(value, line []byte) []byte {
 
 // defect notes what was wrong with the message, once.
 func (f *Featurizer) defect(what string) {
-	for _, d := range f.defects {
-		if d == what {
-			return
-		}
+	if !slices.Contains(f.defects, what) {
+		f.defects = append(f.defects, what)
 	}
-	f.defects = append(f.defects, what)
 }
