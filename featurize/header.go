@@ -12,7 +12,8 @@ const (
 	maxAddresses  = 200 // of one field
 	maxReferences = 100 // the newest, and the first
 	maxSubject    = 1000
-	MaxListID     = 80 // bytes
+	// MaxListID is how many bytes of a List-Id count.
+	MaxListID = 80
 )
 
 // readHeader fills m from the header and makes features of it.
