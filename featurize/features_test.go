@@ -5,7 +5,6 @@ package featurize
 import (
 	"bytes"
 	"cmp"
-	"github.com/hinged/hinged/model"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -13,6 +12,8 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/hinged/hinged/model"
 )
 
 // sample reads a message of testdata and freezes it.
