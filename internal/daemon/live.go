@@ -68,8 +68,10 @@ func (d *Daemon) Status(ctx context.Context) (desk.Status, error) {
 	return s, err
 }
 
-// Store implements desk.Host.
-func (d *Daemon) Store(_ bool, fn func(*boltfile.Store) error) error { return fn(d.store) }
+// Stores implements desk.Host.
+func (d *Daemon) Stores(_ bool, fn func([]*boltfile.Store) error) error {
+	return fn(append([]*boltfile.Store{d.store}, d.files.All()...))
+}
 
 // WhatIfs implements desk.Host.
 func (d *Daemon) WhatIfs() *whatif.Runs { return d.whatifs }

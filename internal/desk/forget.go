@@ -97,14 +97,18 @@ func forget(ctx context.Context, h Host, account string, q ForgetRequest) (out F
 		return out, err
 	}
 	scrub := !q.DryRun && !out.Sent
-	err = h.Store(scrub, func(s *boltfile.Store) (err error) {
-		if out.Copies, err = s.Copies(); err != nil {
-			return err
+	err = h.Stores(scrub, func(all []*boltfile.Store) (err error) {
+		for _, s := range all {
+			beside, err := boltfile.Copies(s.Path())
+			if err != nil {
+				return err
+			}
+			out.Copies = append(out.Copies, beside...)
 		}
 		if !scrub {
 			return nil
 		}
-		return s.Scrub(ctx) // the file must not know it either
+		return all[0].Scrub(ctx) // the file must not know it either
 	})
 	switch {
 	case out.Sent:

@@ -49,6 +49,7 @@ func verifyAt(ctx context.Context, path string) (Verification, error) {
 	if err != nil {
 		return Verification{}, err
 	}
-	v, err := VerifyStore(ctx, s, nil)
+	v := Verification{Problems: []string{}, Accounts: []VerifiedReplay{}, OK: true}
+	err = v.verify(ctx, s, nil)
 	return v, errors.Join(err, s.Close())
 }

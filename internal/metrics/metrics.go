@@ -294,9 +294,15 @@ func (s *status) stream(out chan<- prometheus.Metric, t *stream.Status) {
 // file tells the size of the store.
 func (s *status) file(out chan<- prometheus.Metric) {
 	var size int64
-	err := s.m.o.Host.Store(false, func(f *boltfile.Store) (err error) {
-		size, err = f.Size()
-		return err
+	err := s.m.o.Host.Stores(false, func(all []*boltfile.Store) error {
+		for _, f := range all {
+			bytes, err := f.Size()
+			if err != nil {
+				return err
+			}
+			size += bytes
+		}
+		return nil
 	})
 	if err != nil {
 		s.m.log.Debug("the size of the store is not known", "error", err)

@@ -20,7 +20,7 @@ const (
 )
 
 // damaged reports whether an error says that the partition's own file is damaged.
-func (p *partition) damaged(err error) bool { return p.e.o.Store.Damaged(p.id, err) }
+func (p *partition) damaged(err error) bool { return errors.Is(err, store.ErrDamaged) }
 
 // mendable reports whether a partition that ended with an error may be able to go on by itself.
 func (p *partition) mendable(err error) bool { return lost(err) || p.damaged(err) }
@@ -42,14 +42,14 @@ func (p *partition) setAside(ctx context.Context, cause error) error {
 	}
 	p.state.anew()
 	for n := 1; ; n++ {
-		file, err := p.e.o.Store.SetAside(p.id, cause)
+		file, err := p.e.o.Files.SetAside(p.id)
 		if err == nil {
 			p.trouble(nil)
 			p.e.noteDamaged(p.id.Number)
 			p.log.Error("the partition's file is damaged and was set aside; the partition is taken over again, the others continue", "moved_to", file, "error", cause)
 			return nil
 		}
-		if errors.Is(err, store.ErrDamaged) || ctx.Err() != nil {
+		if ctx.Err() != nil {
 			return fmt.Errorf("%w: %w", cause, err)
 		}
 		p.trouble(fmt.Errorf("%w; can't set the file aside, trying again: %w", cause, err))

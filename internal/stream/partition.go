@@ -13,6 +13,7 @@ import (
 
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 	"github.com/hinged/hinged/store/snapshot"
 )
 
@@ -71,6 +72,9 @@ func (e *StopError) Unwrap() error { return e.Err }
 
 func (p *partition) partitions() int32 { return p.total.Load() }
 
+// file is the file of the partition; nil: it has none.
+func (p *partition) file() *boltfile.Store { return p.e.o.Files.Of(p.id) }
+
 // known takes over from those that were ours what requests need to find an account, so
 // that they do while the partition begins again.
 func (p *partition) known(before []*partition) {
@@ -111,7 +115,7 @@ func (p *partition) work(ctx context.Context, readAhead int64) error {
 	if err != nil {
 		return err
 	}
-	info, _, err := p.e.o.Store.PartitionInfo(p.id)
+	info, err := p.file().PartitionInfo()
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // ErrElsewhere is wrapped when an account belongs to a partition that is not ours.
@@ -30,7 +31,11 @@ func (e *Engine) Accounts() ([]string, error) {
 	e.mu.Unlock()
 	var names []string
 	for _, p := range ours {
-		some, err := e.o.Store.AccountsOf(p.id)
+		f := p.file()
+		if f == nil {
+			continue // it is just being begun
+		}
+		some, err := f.Accounts()
 		if p.damaged(err) {
 			continue // its status says so
 		}
@@ -43,29 +48,32 @@ func (e *Engine) Accounts() ([]string, error) {
 	return names, nil
 }
 
-// View returns an account as of its last commit, to look at. The caller owns it.
-// logs: what is kept of its past is needed too. An account that nobody has heard
-// of is store.ErrNotFound, one that is not ours ErrElsewhere.
-func (e *Engine) View(ctx context.Context, account string, logs bool) (*filter.Filter, error) {
+// View returns an account as of its last commit, to look at, and the file that it is in. The
+// caller owns it. An account that nobody has heard of is store.ErrNotFound, one that is not ours
+// ErrElsewhere.
+func (e *Engine) View(ctx context.Context, account string) (*boltfile.Store, *filter.Filter, error) {
 	p, err := e.owner(account)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	fetch := p.fetchState
-	if logs {
-		fetch = p.fetchLogs
+	if err := p.fetch(ctx, account); err != nil {
+		return nil, nil, fmt.Errorf("account %s: %w", account, err)
 	}
-	if err := fetch(ctx, account); err != nil {
-		return nil, fmt.Errorf("account %s: %w", account, err)
+	f := p.file()
+	if f == nil {
+		return nil, nil, fmt.Errorf("account %s: %w", account, ErrElsewhere)
 	}
-	w, err := writer.Open(e.o.Store, account)
+	w, err := writer.Open(f, account)
+	if errors.Is(err, store.ErrClosed) {
+		err = ErrElsewhere // the partition begins again just now
+	}
 	if err != nil {
-		return nil, fmt.Errorf("account %s: %w", account, err)
+		return nil, nil, fmt.Errorf("account %s: %w", account, err)
 	}
 	if len(w.Filter().State().Account.Options) == 0 {
-		return nil, fmt.Errorf("account %s: %w", account, store.ErrNotFound)
+		return nil, nil, fmt.Errorf("account %s: %w", account, store.ErrNotFound)
 	}
-	return w.Filter(), nil
+	return f, w.Filter(), nil
 }
 
 // owner returns the partition of ours to which an account belongs.
@@ -108,7 +116,7 @@ func (e *Engine) Look(ctx context.Context, accounts []string, fn func(account st
 		if err == nil && p.ask(patience, name, func(f *filter.Filter) { fn(name, f) }) {
 			continue
 		}
-		f, err := e.View(ctx, name, false)
+		_, f, err := e.View(ctx, name)
 		if errors.Is(err, ErrElsewhere) || errors.Is(err, store.ErrNotFound) || p != nil && p.damaged(err) {
 			continue
 		}
@@ -138,7 +146,7 @@ func (p *partition) show(ctx context.Context, l look) {
 		return
 	}
 	h := p.cache.byName[l.account]
-	if waits, here := p.pending.get(l.account); h == nil && (!waits || here) {
+	if h == nil && !p.pending.has(l.account) {
 		// The next look, or the next record of it, finds it here.
 		var err error
 		if h, err = p.account(ctx, strings.TrimPrefix(l.account, kafka.AccountPrefix)); err != nil {

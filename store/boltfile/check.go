@@ -16,24 +16,15 @@ import (
 )
 
 // Check checks what Open left unread, if it left anything, while others go on reading and
-// committing: that every page is in use once or free, and every checksum. It reads each
-// file whole, as it was when its turn came, and Compact and Close wait for it; it ends with ctx's
-// error soon after ctx is done.
+// committing: that every page is in use once or free, and every checksum. Compact and Close
+// wait for it; it ends with ctx's error soon after ctx is done.
 //
-// If a file is damaged it returns ErrDamaged, after it has checked the others, and from then on
-// so does whatever would write to that file. SetAside sets it aside if it is that of a partition,
-// or else the next Open, which reads it through. Until then, reading gives what can be read.
+// If the file is damaged it returns ErrDamaged, and from then on so does whatever would write
+// to it. The next Open, which reads it through, sets it aside. Until then, reading gives what
+// can be read.
 func (s *Store) Check(ctx context.Context) (err error) {
 	defer wrap(&err, "checking store %s", s.path)
-	for _, f := range *s.files.Load() {
-		if problem := f.checkOnce(ctx); problem != nil && !f.dropped.Load() {
-			err = errors.Join(err, f.named(problem))
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
-	return err
+	return s.file.checkOnce(ctx)
 }
 
 // checkOnce is Check for one file.
@@ -55,7 +46,7 @@ func (f *file) checkOnce(ctx context.Context) error {
 		return ctx.Err()
 	}
 	if errors.Is(err, store.ErrDamaged) && !f.readOnly {
-		found := f.blame(fmt.Errorf("store %s: %w; nothing is written to it any more. %s", f.path, err, f.advice()))
+		found := fmt.Errorf("store %s: %w; nothing is written to it any more. %s", f.path, err, f.advice())
 		f.damaged.Store(&found)
 		return errors.Join(err, suspect(f.path))
 	}
@@ -63,17 +54,9 @@ func (f *file) checkOnce(ctx context.Context) error {
 	return err
 }
 
-// named says in which file of several something is wrong.
-func (f *file) named(err error) error {
-	if f.partition {
-		return fmt.Errorf("%s: %w", f.path, err)
-	}
-	return err
-}
-
 // advice says what helps against damage that was found while the file is open.
 func (f *file) advice() string {
-	if f.partition {
+	if f.partition.Load() {
 		return "hinged sets the file aside and takes the partition over again, at its next start at the latest"
 	}
 	return "Stop hinged and put a backup in its place with hinged restore"

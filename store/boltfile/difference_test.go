@@ -32,7 +32,7 @@ func differing(t testing.TB, fn func(account *bolt.Bucket, of, with SavedState, 
 		row(n, n)
 	}
 	commit()
-	first, err := s.writeSaved(s.root, "ann", st, 1001)
+	first, err := s.writeSaved("ann", st, 1001)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,12 +40,12 @@ func differing(t testing.TB, fn func(account *bolt.Bucket, of, with SavedState, 
 		row(50*n, 10_000+n)
 	}
 	commit()
-	second, err := s.writeSaved(s.root, "ann", st, 1002)
+	second, err := s.writeSaved("ann", st, 1002)
 	if err != nil {
 		t.Fatal(err)
 	}
 	undone := fmt.Errorf("undone")
-	err = s.root.update(func(tx *bolt.Tx) error {
+	err = s.file.update(func(tx *bolt.Tx) error {
 		account := accountBucket(tx, "ann")
 		for generation, w := range map[uint64]*saving{1001: first, 1002: second} {
 			if err := writeManifest(account, generation, w.manifest); err != nil {

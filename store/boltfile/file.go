@@ -14,8 +14,8 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// file is one database that is open, one of those that a Store consists of. Its methods may
-// be called concurrently; what writes waits for each other.
+// file is an open database, which compact exchanges for another one. Its methods may be called
+// concurrently; what writes waits for each other.
 //
 // Its locks, in the order in which they are taken: copying, writing, open.
 type file struct {
@@ -35,7 +35,7 @@ type file struct {
 	db   *bolt.DB
 
 	readOnly  bool
-	partition bool // it is that of one, and not root
+	partition atomic.Bool // it is that of one
 	// checking has one check at a time: a token is in it while one is under way.
 	checking chan struct{}
 	// checked: all that was in the file when it was opened was checked.
@@ -45,9 +45,6 @@ type file struct {
 	// jammed is why nobody may use db any more: the library panicked and kept the lock of those
 	// that write, for which others would wait for ever, or it can't begin to read; nil: neither.
 	jammed atomic.Pointer[error]
-	// dropped: it is no longer one of the Store's, and may be closed at any moment. It is set
-	// by whoever holds writing.
-	dropped atomic.Bool
 
 	transactions atomic.Uint64
 	// group writes accounts that come in at the same time in one transaction.
@@ -113,9 +110,6 @@ func (f *file) update(fn func(*bolt.Tx) error) error {
 	}
 	f.writing.Lock()
 	defer f.writing.Unlock()
-	if f.dropped.Load() {
-		return store.ErrNotFound
-	}
 	f.open.RLock()
 	defer f.open.RUnlock()
 	return plain(f.run(f.db, true, func(tx *bolt.Tx) error {
@@ -124,30 +118,10 @@ func (f *file) update(fn func(*bolt.Tx) error) error {
 	}))
 }
 
-// fileError is an ErrDamaged that says in which file.
-type fileError struct {
-	error
-	in *file
-}
-
-func (e *fileError) Unwrap() error { return e.error }
-
-// blame has an ErrDamaged say that it is about this file.
-func (f *file) blame(err error) error {
-	if blamed := (*fileError)(nil); !errors.Is(err, store.ErrDamaged) || errors.As(err, &blamed) {
-		return err
-	}
-	return &fileError{err, f}
-}
-
-// closed is the error of a call that came after close: nothing that was asked for is in
-// a file that was dropped.
+// closed is the error of a call that came after close.
 func (f *file) closed(err error) error {
-	switch {
-	case !errors.Is(err, berrors.ErrDatabaseNotOpen):
-		return err
-	case f.dropped.Load():
-		return store.ErrNotFound
+	if errors.Is(err, berrors.ErrDatabaseNotOpen) {
+		return store.ErrClosed
 	}
-	return store.ErrClosed
+	return err
 }

@@ -16,17 +16,9 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// absent is the error for what the logs do not have.
-func (p Progress) absent() error {
-	if p.Pending != nil {
-		return store.ErrPending
-	}
-	return store.ErrNotFound
-}
-
 // Features returns the frozen vector of a message, the last one put for it. The
-// caller owns the result. ErrNotFound if there is none, or no longer; ErrPending
-// if it may be among the logs that have not come in yet.
+// caller owns the result. ErrNotFound if there is none, or no longer; ErrPending if the account
+// is still to be taken over.
 func (s *Store) Features(account string, key store.MessageKey) (data []byte, err error) {
 	err = s.ViewFeatures(account, key, func(found []byte, v packed.Vocabulary) (err error) {
 		data, err = plainOf(found, v)
@@ -121,9 +113,6 @@ func (s *Store) viewFeatures(account string, message store.MessageKey, by func(P
 func (s *Store) viewRecord(account string, message store.MessageKey, by func(Progress) uint64, fn func(account *bolt.Bucket, key []byte) error) (err error) {
 	defer wrap(&err, "features of message %x of account %q", message[:4], account)
 	return s.viewAccount(account, func(b *bolt.Bucket, p Progress) error {
-		if p.Pending != nil && by(p) <= p.Pending.Commit {
-			return store.ErrPending
-		}
 		index, err := part(b, indexBucket)
 		if err != nil {
 			return err
@@ -137,10 +126,7 @@ func (s *Store) viewRecord(account string, message store.MessageKey, by func(Pro
 			at, check = c.Prev()
 		}
 		if !bytes.HasPrefix(at, message[:]) {
-			return p.absent()
-		}
-		if p.Pending != nil && binary.BigEndian.Uint64(at[len(message):]) <= p.Pending.Commit {
-			return store.ErrPending // a later one may be still to come
+			return store.ErrNotFound
 		}
 		if _, err := unframe(frameIndex, at, check); err != nil {
 			return damage("index of features: %w", err)
@@ -151,8 +137,8 @@ func (s *Store) viewRecord(account string, message store.MessageKey, by func(Pro
 
 // Journal yields the journal entries of an account from sequence number from
 // on, in order; from 0 means from the oldest kept. Entries that are no longer
-// kept give ErrTrimmed, those that have not come in yet ErrPending. An error ends the iteration. The caller owns what is
-// yielded, and may commit and call other methods in between.
+// kept give ErrTrimmed, an account that is still to be taken over ErrPending. An error ends the
+// iteration. The caller owns what is yielded, and may commit and call other methods in between.
 func (s *Store) Journal(account string, from uint64) iter.Seq2[store.JournalEntry, error] {
 	return func(yield func(store.JournalEntry, error) bool) {
 		s.scan(account, journalBucket, frameJournal, from, func(p Progress) (uint64, uint64) { return p.Base.Journal, p.Journal },
@@ -200,9 +186,6 @@ func (s *Store) scan(account string, name []byte, kind byte, from uint64, bounds
 			if from == 0 {
 				from = first
 			}
-			if p.Pending != nil && from < p.Pending.begin(name) {
-				return store.ErrPending
-			}
 			if from < first {
 				return fmt.Errorf("%w: the oldest of bucket %s kept is %d, asked for was %d", store.ErrTrimmed, name, first, from)
 			}
@@ -231,14 +214,6 @@ func (s *Store) scan(account string, name []byte, kind byte, from uint64, bounds
 			return
 		}
 	}
-}
-
-// begin is the first number of a log that was written here.
-func (l PendingLogs) begin(name []byte) uint64 {
-	if bytes.Equal(name, lessonsBucket) {
-		return l.Lesson
-	}
-	return l.Journal
 }
 
 // copyStretch returns copies of the values at from and the numbers after it, up

@@ -78,7 +78,7 @@ func dropNames(account *bolt.Bucket, p *Progress, keys [][]byte) error {
 // from before end. Their features stay.
 func (s *Store) trimNames(account *bolt.Bucket, p *Progress, end store.Moment, most int) error {
 	names := account.Bucket(namesBucket)
-	if names == nil || p.Pending != nil { // what is to come is older
+	if names == nil {
 		return nil
 	}
 	var drop [][]byte
@@ -129,7 +129,7 @@ func verifyNames(account *bolt.Bucket, p Progress) error {
 			return err
 		}
 	}
-	if p.Pending == nil && n != p.Names {
+	if n != p.Names {
 		return fmt.Errorf("there are names of %d messages, there should be those of %d", n, p.Names)
 	}
 	return nil

@@ -42,7 +42,7 @@ func (f *file) count(tx *bolt.Tx) {
 }
 
 func (f *file) relieve(tx *bolt.Tx) {
-	if f.partition && mapped() < atFirst()+residentRoom {
+	if f.partition.Load() && mapped() < atFirst()+residentRoom {
 		return
 	}
 	release(tx)

@@ -65,7 +65,7 @@ func TestAPartitionsFileStaysMappedWhileThereIsRoom(t *testing.T) {
 		return bytes
 	}
 	plain, partition := newFile(db.Path(), db, Options{}), newFile(db.Path(), db, Options{})
-	partition.partition = true
+	partition.partition.Store(true)
 	if got := released(plain); got < size*3/4 {
 		t.Errorf("a file that is no partition's let go of %d bytes of %d", got, size)
 	}

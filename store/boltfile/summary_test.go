@@ -127,7 +127,7 @@ func TestABadSummaryIsPassedOverAndFound(t *testing.T) {
 	}
 	change := func(fn func(b *bolt.Bucket) error) {
 		t.Helper()
-		if err := s.root.update(func(tx *bolt.Tx) error { return fn(accountBucket(tx, "ann")) }); err != nil {
+		if err := s.file.update(func(tx *bolt.Tx) error { return fn(accountBucket(tx, "ann")) }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -157,13 +157,13 @@ func TestWhatIsNotLoadedIsCompressed(t *testing.T) {
 	kept, against := 0, 0
 	for range 60 {
 		batch := c.Change()
-		if err := s.CommitPartition(storetest.Inbox3, store.LogPosition{Next: c.Next}, batch); err != nil {
+		if err := s.CommitPartition(store.LogPosition{Next: c.Next}, batch); err != nil {
 			t.Fatal(err)
 		}
 		c.Committed(batch)
 		for _, a := range batch {
 			p := progressOf(t, s, a.Account)
-			err := fileWith(t, s, storetest.Inbox3).view(func(tx *bolt.Tx) error {
+			err := s.file.view(func(tx *bolt.Tx) error {
 				for _, of := range p.Saved() {
 					if of.Generation == 0 {
 						continue

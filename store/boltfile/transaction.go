@@ -40,12 +40,12 @@ func (f *file) run(db *bolt.DB, writes bool, fn func(*bolt.Tx) error) error {
 		}
 		err = f.jam(err)
 	}
-	return f.blame(f.closed(err))
+	return f.closed(err)
 }
 
 // jam notes that the library failed, and returns the error that everybody gets from now on.
 func (f *file) jam(err error) error {
-	err = f.blame(fmt.Errorf("store %s: %w; nothing is read from it or written to it any more. %s", f.path, err, f.advice()))
+	err = fmt.Errorf("store %s: %w; nothing is read from it or written to it any more. %s", f.path, err, f.advice())
 	f.jammed.Store(&err)
 	return err
 }

@@ -51,7 +51,7 @@ func TestWhoIsInAFileWhoseHeaderIsLostComesOut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, truncate := openTruncatable(t)
 			ran := false
-			err := use(s.root, func(*bolt.Tx) error {
+			err := use(s.file, func(*bolt.Tx) error {
 				truncate()
 				ran = true
 				return nil
@@ -59,7 +59,7 @@ func TestWhoIsInAFileWhoseHeaderIsLostComesOut(t *testing.T) {
 			if ended := err == nil || errors.Is(err, store.ErrDamaged); !ended || !ran {
 				t.Errorf("it ended with %v, and ran to its end: %v", err, ran)
 			}
-			if err := s.root.view(func(*bolt.Tx) error { return nil }); !errors.Is(err, store.ErrDamaged) {
+			if err := s.file.view(func(*bolt.Tx) error { return nil }); !errors.Is(err, store.ErrDamaged) {
 				t.Errorf("the next one: %v, want ErrDamaged", err)
 			}
 			if err := s.Close(); err != nil {

@@ -29,12 +29,12 @@ func TestASummaryIsInNoSnapshot(t *testing.T) {
 					a.State.Summarise = func() []byte { return []byte("a summary") }
 				}
 			}
-			if err := s.CommitPartition(storetest.Inbox3, store.LogPosition{Next: c.Next}, batch); err != nil {
+			if err := s.CommitPartition(store.LogPosition{Next: c.Next}, batch); err != nil {
 				t.Fatal(err)
 			}
 			c.Committed(batch)
 		}
-		manifests = append(manifests, kept.dumpOf(t, s, storetest.Inbox3, nil))
+		manifests = append(manifests, kept.dumpOf(t, s, nil))
 		if n := summaries(t, s); (n > 0) != with {
 			t.Errorf("%d accounts have a summary", n)
 		}
@@ -43,14 +43,11 @@ func TestASummaryIsInNoSnapshot(t *testing.T) {
 		t.Errorf("with summaries the snapshot is\n%s\nwithout\n%s", a, b)
 	}
 	there := filetest.Open(t, storetest.TempStore(t), filetest.Options())
-	if err := BeginRestore(context.Background(), there, storetest.Inbox3, manifests[0]); err != nil {
+	if err := Begin(context.Background(), there, &manifests[0]); err != nil {
 		t.Fatal(err)
 	}
 	for _, a := range manifests[0].Accounts {
-		if err := RestoreState(there, storetest.Inbox3, a.Account, kept.get); err != nil {
-			t.Fatal(err)
-		}
-		if err := RestoreLogs(there, storetest.Inbox3, a.Account, kept.get); err != nil {
+		if err := Restore(there, a.Account, kept.get); err != nil {
 			t.Fatal(err)
 		}
 	}
