@@ -76,11 +76,13 @@ var layers = []struct {
 }
 
 // unfit lists packages of the standard library that would make the state
-// depend on the machine or the moment, by the directory that must do without.
+// depend on the machine or the moment, or the store on bbolt's inside, by the directory that must
+// do without.
 // A trailing slash means everything below as well.
 var unfit = map[string][]string{
 	"model":           {"bufio", "context", "crypto/rand", "hash/maphash", "io", "log", "log/", "math/rand", "math/rand/", "net", "net/", "os", "os/", "sync", "syscall", "time"},
 	"featurize":       {"context", "crypto/rand", "hash/maphash", "log", "log/", "math/rand", "math/rand/", "net/http", "os", "os/", "syscall"},
+	"store/boltfile":  {"reflect", "unsafe"},
 	"internal/filter": {"context", "crypto/rand", "hash/maphash", "log", "log/", "math/rand", "math/rand/", "net", "net/", "os", "os/", "syscall"},
 }
 

@@ -46,7 +46,6 @@ func (s *Store) commit(accounts []store.AccountCommit, to *store.LogPosition) er
 		return err
 	}
 	all := make([]*committing, 0, len(accounts))
-	features := 0
 	for _, a := range accounts {
 		c, err := newCommitting(a)
 		if err != nil {
@@ -54,13 +53,12 @@ func (s *Store) commit(accounts []store.AccountCommit, to *store.LogPosition) er
 		}
 		if c != nil {
 			all = append(all, c)
-			features += len(a.Batch.Features)
 		}
 	}
 	if len(all) == 0 && to == nil {
 		return nil
 	}
-	if written, err := s.transact(all, to, features); err != nil {
+	if written, err := s.transact(all, to); err != nil {
 		for _, c := range all {
 			// A transaction that failed at its end may have reached the disk.
 			was := c.State.At()
@@ -77,16 +75,12 @@ func (s *Store) commit(accounts []store.AccountCommit, to *store.LogPosition) er
 }
 
 // transact runs the transaction of a commit, and reports whether everything was
-// written in it: then it may count even if there is an error. features is how many it
-// brings.
-func (s *Store) transact(all []*committing, to *store.LogPosition, features int) (written bool, err error) {
+// written in it: then it may count even if there is an error.
+func (s *Store) transact(all []*committing, to *store.LogPosition) (written bool, err error) {
 	if err := s.o.step("begin"); err != nil {
 		return false, err
 	}
 	err = s.file.update(func(tx *bolt.Tx) error {
-		if features > releaseEvery || len(all) > releaseEvery {
-			defer s.file.relieve(tx) // what they touched lies scattered
-		}
 		if err := s.writeAll(tx, all, to); err != nil {
 			return err
 		}

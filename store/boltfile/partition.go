@@ -76,11 +76,11 @@ func OpenPartition(path string, p store.Partition, o Options) (*Store, error) {
 }
 
 func openPartition(path string, p store.Partition, o Options) (*Store, error) {
-	db, whole, err := openSound(path, o)
+	db, err := openSound(path, o)
 	if err != nil {
 		return nil, fmt.Errorf("opening the file of %v, %s: %w", p, path, err)
 	}
-	s, err := opened(path, db, whole, o)
+	s, err := opened(path, db, o)
 	if err != nil {
 		return nil, err
 	}
@@ -313,7 +313,6 @@ func (s *Store) ReadPartition(fn func(*PartitionView) error) error {
 		return err
 	}
 	return plain(s.file.copyOut(func(tx *bolt.Tx) error {
-		defer release(tx)
 		row, err := readPosition(tx)
 		if err != nil {
 			return err
@@ -338,7 +337,7 @@ func (v *PartitionView) Account(name string) (*AccountView, error) {
 		return nil, damage("it is missing")
 	}
 	p, err := readProgress(bucket)
-	return &AccountView{Progress: p, bucket: bucket, read: residentLimit{tx: v.tx}}, err
+	return &AccountView{Progress: p, bucket: bucket}, err
 }
 
 // AccountView is what the file holds of one account, in one read transaction: it is
@@ -346,7 +345,6 @@ func (v *PartitionView) Account(name string) (*AccountView, error) {
 type AccountView struct {
 	Progress Progress
 	bucket   *bolt.Bucket
-	read     residentLimit
 }
 
 // State returns the account's state.
@@ -381,7 +379,6 @@ func (a *AccountView) each(b *bolt.Bucket, v Value, fn func(Value) error) error 
 			return a.each(b.Bucket(key), Value{Bucket: v.Bucket, Within: key}, fn)
 		}
 		v.Key, v.Content = key, value
-		a.read.add(len(value))
 		return fn(v)
 	})
 }

@@ -51,7 +51,6 @@ func (s *Store) sweepAll(ctx context.Context, account string) error {
 			return err
 		}
 		err := s.file.update(func(tx *bolt.Tx) error {
-			defer release(tx)
 			b := accountBucket(tx, account)
 			p, err := readProgress(b)
 			if err != nil {

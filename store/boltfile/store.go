@@ -38,6 +38,9 @@ type Options struct {
 	// Unread: OpenReadOnly does not read a small file through. What is read of it later is
 	// checked all the same.
 	Unread bool
+	// NewestBackup returns the path of the newest backup, "" for none. An error that ends the
+	// use of a damaged file names it; nil: there are no backups.
+	NewestBackup func() string
 	// NoSync leaves writing to the disk to the operating system. A power cut
 	// can then damage the file: for tests and benchmarks only.
 	NoSync bool
@@ -64,6 +67,13 @@ func (o Options) step(step string) error {
 		return nil
 	}
 	return o.Hooks.Step(step)
+}
+
+func (o Options) newestBackup() string {
+	if o.NewestBackup == nil {
+		return ""
+	}
+	return o.NewestBackup()
 }
 
 func (o Options) withDefaults() Options {
@@ -135,7 +145,6 @@ func newStore(f *file, o Options) (*Store, error) {
 		kept: map[string]keptMessages{}, vocabularies: map[string]uint32{}, tried: map[string]uint64{},
 	}
 	err := f.view(func(tx *bolt.Tx) error {
-		release(tx) // the library may have looked at every page in search of free ones
 		if tx.Bucket(metaBucket).Get(positionKey) == nil {
 			return nil
 		}

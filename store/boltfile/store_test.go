@@ -41,9 +41,6 @@ func fromBackup(t testing.TB, s *Store) *Store {
 	return openTest(t, path, testOptions())
 }
 
-// uncheck has the next Check look at the file.
-func uncheck(s *Store) { s.file.checked.Store(false) }
-
 // openTest opens a store that is verified and closed at the end of the test.
 func openTest(t testing.TB, path string, o Options) *Store {
 	t.Helper()
