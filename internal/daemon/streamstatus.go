@@ -47,7 +47,6 @@ func storedStream(files *stream.Files) (*stream.Status, error) {
 		return nil, nil
 	}
 	out := &stream.Status{Doing: "stopped", Counts: stream.Counts{DeadLetters: map[kafka.Reason]uint64{}}, Partitions: []stream.PartitionStatus{}}
-	damaged := files.Damaged()
 	for _, s := range all {
 		info, err := s.PartitionInfo()
 		if err != nil {
@@ -57,10 +56,8 @@ func storedStream(files *stream.Files) (*stream.Status, error) {
 		if err != nil {
 			return nil, err
 		}
-		p := stream.Stored(info.Partition.Number, &info.LogPosition)
-		p.Restoring, p.DamagedFile = len(info.Pending), damaged[info.Partition]
 		out.Topic, out.Accounts = info.Partition.Topic, out.Accounts+len(names)
-		out.Partitions = append(out.Partitions, p)
+		out.Partitions = append(out.Partitions, stream.Stored(&info, files.Damaged(info.Partition)))
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(broken), store.Partition.Compare) {
 		out.Topic = id.Topic

@@ -294,22 +294,11 @@ func (f *Files) scrub(ctx context.Context) (err error) {
 	return err
 }
 
-// Damaged returns the newest damaged file of each partition that was set aside, for as long as
-// it lies there.
-func (f *Files) Damaged() map[store.Partition]string {
-	entries, err := os.ReadDir(f.dir)
-	if err != nil {
-		return nil
-	}
-	newest, numbers := map[store.Partition]string{}, map[store.Partition]int{}
-	for _, e := range entries {
-		p, rest, ok := partitionIn(e.Name())
-		number, is := strings.CutPrefix(rest, boltfile.DamagedInfix)
-		if n, err := strconv.Atoi(number); ok && is && err == nil && n > numbers[p] {
-			newest[p], numbers[p] = filepath.Join(f.dir, e.Name()), n
-		}
-	}
-	return newest
+// Damaged returns the damaged files of a partition that were set aside, for as long as they lie
+// there.
+func (f *Files) Damaged(p store.Partition) []string {
+	all, _ := boltfile.Beside(f.path(p), boltfile.DamagedInfix)
+	return all
 }
 
 // sync makes the names in the directory durable.

@@ -311,10 +311,9 @@ func (e *Engine) Status() Status {
 	ours := e.ours
 	e.mu.Unlock()
 	now := e.o.Now()
-	damaged := e.o.Files.Damaged()
 	for _, p := range ours {
 		one := p.state.get(now)
-		one.DamagedFile = damaged[p.id]
+		one.damaged(e.o.Files.Damaged(p.id))
 		s.Partitions = append(s.Partitions, one)
 	}
 	s.total()

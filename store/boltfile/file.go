@@ -5,7 +5,6 @@ package boltfile
 import (
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -71,16 +70,6 @@ func (f *file) close() error {
 	case <-time.After(time.Second):
 		return nil
 	}
-}
-
-// writeTo writes a copy of the file to w, as of the last commit, while others go on
-// committing, and returns the number of bytes.
-func (f *file) writeTo(w io.Writer) (n int64, err error) {
-	err = f.copyOut(func(tx *bolt.Tx) (err error) {
-		n, err = tx.WriteTo(w)
-		return err
-	})
-	return n, err
 }
 
 // copyOut runs fn in a read transaction of any length, which nothing but compact

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package copies takes copies of what a store holds, and brings them back:
-// backups of the whole store, exports of one account.
+// backups of the store, exports of one account.
 //
 // Data flow: a Source (the running daemon, or the store itself) → a draft under
 // a temporary name → checked by reading it as a store → its own name, or
