@@ -68,9 +68,9 @@ func (d *Daemon) Status(ctx context.Context) (desk.Status, error) {
 	return s, err
 }
 
-// Stores implements desk.Host.
-func (d *Daemon) Stores(_ bool, fn func([]*boltfile.Store) error) error {
-	return fn(append([]*boltfile.Store{d.store}, d.files.All()...))
+// Store implements desk.Host.
+func (d *Daemon) Store(_ bool, fn func(*boltfile.Store, *stream.Files) error) error {
+	return fn(d.store, d.files)
 }
 
 // WhatIfs implements desk.Host.

@@ -236,14 +236,14 @@ func (h *StoreHost) ownBackups() *ownBackups {
 	return &ownBackups{h: h, path: h.path, o: h.OwnBackups, now: time.Now, making: new(sync.Mutex)}
 }
 
-// Stores implements desk.Host.
-func (h *StoreHost) Stores(write bool, fn func([]*boltfile.Store) error) (err error) {
+// Store implements desk.Host.
+func (h *StoreHost) Store(write bool, fn func(*boltfile.Store, *stream.Files) error) (err error) {
 	if write {
 		if err := h.writeTo(); err != nil {
 			return err
 		}
 	}
-	return fn(append([]*boltfile.Store{h.store}, h.files.All()...))
+	return fn(h.store, h.files)
 }
 
 // writeTo opens the files for writing.
@@ -285,8 +285,8 @@ func (a *storeAccount) write(newSource newSource, fn func(*account) error) error
 		return fmt.Errorf("account %s: %w", a.name, desk.ErrStreamAccount)
 	}
 	o := AccountOptions{Name: a.name, Filter: a.filter.Options(), Prior: a.filter.Prior(), NewSource: newSource}
-	return a.host.Stores(true, func(all []*boltfile.Store) error {
-		w, err := openAccount(o, all[0], slog.New(slog.DiscardHandler), time.Now)
+	return a.host.Store(true, func(s *boltfile.Store, _ *stream.Files) error {
+		w, err := openAccount(o, s, slog.New(slog.DiscardHandler), time.Now)
 		if err != nil {
 			return err
 		}

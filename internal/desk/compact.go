@@ -6,14 +6,15 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/store/boltfile"
 )
 
 // Compact writes the store's files anew without their free pages, one after another. The
 // accounts go on: what they read is there, and their commits wait while it is their file's turn.
 var Compact = Verb[None, Compaction]{"compact", http.MethodPost, func(ctx context.Context, h Host, _ string, _ None) (c Compaction, err error) {
-	err = h.Stores(true, func(all []*boltfile.Store) error {
-		for _, s := range all {
+	err = h.Store(true, func(own *boltfile.Store, files *stream.Files) error {
+		for _, s := range files.And(own) {
 			before, after, err := s.Compact(ctx)
 			if err != nil {
 				return err

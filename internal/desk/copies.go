@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 
+	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/store/boltfile"
 	"github.com/hinged/hinged/store/copies"
 )
@@ -13,16 +14,16 @@ import (
 // Backup writes a copy of the store, as of the last commit, without the files of partitions: the
 // snapshots topic has what these have.
 var Backup = Copy{"backup", func(ctx context.Context, h Host, _ string, w io.Writer) error {
-	return h.Stores(false, func(all []*boltfile.Store) error { _, err := all[0].Backup(watchful{ctx, w}); return err })
+	return h.Store(false, func(s *boltfile.Store, _ *stream.Files) error { _, err := s.Backup(watchful{ctx, w}); return err })
 }}
 
 // Export writes an account of the store, whether or not it is configured; see
 // copies.Export.
 var Export = Copy{"export", func(ctx context.Context, h Host, account string, w io.Writer) error {
-	return h.Stores(false, func(all []*boltfile.Store) error {
+	return h.Store(false, func(own *boltfile.Store, files *stream.Files) error {
 		var names []string
 		in := map[string]*boltfile.Store{}
-		for _, s := range all {
+		for _, s := range files.And(own) {
 			some, err := s.Accounts()
 			if err != nil {
 				return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
 )
@@ -97,8 +98,8 @@ func forget(ctx context.Context, h Host, account string, q ForgetRequest) (out F
 		return out, err
 	}
 	scrub := !q.DryRun && !out.Sent
-	err = h.Stores(scrub, func(all []*boltfile.Store) (err error) {
-		for _, s := range all {
+	err = h.Store(scrub, func(own *boltfile.Store, files *stream.Files) error {
+		for _, s := range files.And(own) {
 			beside, err := boltfile.Copies(s.Path())
 			if err != nil {
 				return err
@@ -108,7 +109,7 @@ func forget(ctx context.Context, h Host, account string, q ForgetRequest) (out F
 		if !scrub {
 			return nil
 		}
-		return all[0].Scrub(ctx) // the file must not know it either
+		return own.Scrub(ctx) // the file must not know it either
 	})
 	switch {
 	case out.Sent:

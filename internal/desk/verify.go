@@ -42,20 +42,31 @@ type VerifiedReplay struct {
 }
 
 func verify(ctx context.Context, h Host) (v Verification, err error) {
-	v = Verification{Problems: []string{}, Accounts: []VerifiedReplay{}, OK: true}
-	err = h.Stores(false, func(all []*boltfile.Store) error {
-		for _, s := range all {
-			if err := v.verify(ctx, s, h); err != nil {
-				return err
-			}
-		}
-		return nil
+	err = h.Store(false, func(s *boltfile.Store, files *stream.Files) error {
+		v, err = verifyAll(ctx, s, files, h)
+		return err
 	})
-	slices.SortStableFunc(v.Accounts, func(a, b VerifiedReplay) int { return strings.Compare(a.Account, b.Account) })
 	return v, err
 }
 
-// verify adds what there is to say of one file. h may have accounts in memory; nil: nobody has.
+// verifyAll is Verify for a store and the files of its partitions. h may have accounts in memory;
+// nil: nobody has.
+func verifyAll(ctx context.Context, own *boltfile.Store, files *stream.Files, h Host) (Verification, error) {
+	v := Verification{Problems: []string{}, Accounts: []VerifiedReplay{}, OK: true}
+	for _, err := range files.Broken() {
+		v.OK, v.Problems = false, append(v.Problems, err.Error())
+	}
+	slices.Sort(v.Problems)
+	for _, s := range files.And(own) {
+		if err := v.verify(ctx, s, h); err != nil {
+			return v, err
+		}
+	}
+	slices.SortStableFunc(v.Accounts, func(a, b VerifiedReplay) int { return strings.Compare(a.Account, b.Account) })
+	return v, nil
+}
+
+// verify adds what there is to say of one file.
 func (v *Verification) verify(ctx context.Context, s *boltfile.Store, h Host) error {
 	report, err := s.Verify(ctx)
 	if err != nil {

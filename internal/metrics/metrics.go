@@ -294,8 +294,8 @@ func (s *status) stream(out chan<- prometheus.Metric, t *stream.Status) {
 // file tells the size of the store.
 func (s *status) file(out chan<- prometheus.Metric) {
 	var size int64
-	err := s.m.o.Host.Stores(false, func(all []*boltfile.Store) error {
-		for _, f := range all {
+	err := s.m.o.Host.Store(false, func(own *boltfile.Store, files *stream.Files) error {
+		for _, f := range files.And(own) {
 			bytes, err := f.Size()
 			if err != nil {
 				return err

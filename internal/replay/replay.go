@@ -94,7 +94,7 @@ func Run(ctx context.Context, o Options) (Replayed, error) {
 func run(ctx context.Context, o Options) (out Replayed, err error) {
 	for _, path := range []string{o.Into, stream.FilesOf(o.Into)} {
 		if _, err := os.Lstat(path); err == nil {
-			return out, fmt.Errorf("%s: %w; hinged overwrites nothing", path, fs.ErrExist)
+			return out, fmt.Errorf("%w: %s; hinged overwrites nothing", fs.ErrExist, path)
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return out, err
 		}

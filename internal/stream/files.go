@@ -190,6 +190,11 @@ func (f *Files) All() (all []*boltfile.Store) {
 	return all
 }
 
+// And returns the file of the store itself, and then all files.
+func (f *Files) And(own *boltfile.Store) []*boltfile.Store {
+	return append([]*boltfile.Store{own}, f.All()...)
+}
+
 // Broken returns the partitions whose files could not be used when they were opened, and why.
 func (f *Files) Broken() map[store.Partition]error {
 	f.mu.Lock()
