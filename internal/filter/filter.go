@@ -156,36 +156,25 @@ func New(st *store.State, v Vectors) (*Filter, error) {
 	if err := f.configure(opts); err != nil {
 		return nil, err
 	}
-	f.derive(takeSummary(st))
-	st.Summarise = f.summarise
+	f.derive()
 	return f, nil
 }
 
-// derive builds, from the state, what it leads to, with s if that is not nil.
-func (f *Filter) derive(s *summary) {
-	f.readWindows(s)
-	f.rebuildQueues(s)
-	if s != nil && !f.complete() { // the summary is not what it says
-		f.readWindows(nil)
-		f.rebuildQueues(nil)
-	}
+// derive builds, from the state, what it leads to.
+func (f *Filter) derive() {
+	f.readWindows()
+	f.rebuildQueues()
 	f.countPlaces()
 	f.ledger = newLedger(f.st, &f.opts.Limits)
 	f.lessons, f.messages = newLessonWindow(f.st), f.st.Messages
 	f.early = newEarlyIndex(f.st)
 }
 
-// readWindows derives what is kept beside the windows of scores, with s if that is not nil.
-func (f *Filter) readWindows(s *summary) {
-	if s != nil {
-		f.standing = s.standing
-		f.labelled = s.window(f.st.Labelled, s.labelled, f.standing.count)
-		f.recent = s.window(f.st.Recent, s.recent, func(*store.Scored, int) {})
-	} else {
-		f.standing = Standing{}
-		f.labelled = newWindow(f.st.Labelled, func(e *store.Scored) { f.standing.count(e, 1) })
-		f.recent = newWindow(f.st.Recent, func(*store.Scored) {})
-	}
+// readWindows derives what is kept beside the windows of scores.
+func (f *Filter) readWindows() {
+	f.standing = Standing{}
+	f.labelled = newWindow(f.st.Labelled, func(e *store.Scored) { f.standing.count(e, 1) })
+	f.recent = newWindow(f.st.Recent, func(*store.Scored) {})
 	f.newest = nil
 	f.stale = true
 }
@@ -280,7 +269,7 @@ func (e *Configured) apply(f *Filter, r *Result) error {
 	if e.Options.another(f.opts) {
 		if hasLearnt(f.st) {
 			beginAnew(f.st)
-			f.readWindows(nil)
+			f.readWindows()
 			f.lessons = newLessonWindow(f.st)
 		}
 		if err := prime(f.st, e.Options, f.Prior()); err != nil {

@@ -8,33 +8,19 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// fewLookups is how often a lookup searches the table before it makes an index, which takes
-// far longer: an account that is loaded for one message asks twice.
-const fewLookups = 8
-
 // lookup finds the rows of State.Window by the message that they are of: the number of a row,
 // which follows from its key. A message has one row at most; of several, the last counts. It
 // is derived from the table, and must hear of what changes there.
 type lookup struct {
 	rows  *store.Table[store.Windowed]
 	index map[store.MessageKey]uint64 // nil: not made yet
-	asked int
 }
 
 // windowNumber is the reverse of store.WindowKey.
-func windowNumber(key []byte) uint64 { return binary.BigEndian.Uint64(key) }
+func windowNumber(key string) uint64 { return binary.BigEndian.Uint64([]byte(key)) }
 
 // find returns the number of the row that a message has.
 func (l *lookup) find(k store.MessageKey) (n uint64, ok bool) {
-	if l.index == nil && l.asked < fewLookups {
-		l.asked++
-		l.rows.EachWith(k[:], func(key []byte, row *store.Windowed) {
-			if row.Message == k {
-				n, ok = max(n, windowNumber(key)), true
-			}
-		})
-		return n, ok
-	}
 	n, ok = l.all()[k]
 	return n, ok
 }
@@ -43,7 +29,7 @@ func (l *lookup) find(k store.MessageKey) (n uint64, ok bool) {
 func (l *lookup) all() map[store.MessageKey]uint64 {
 	if l.index == nil {
 		l.index = make(map[store.MessageKey]uint64, l.rows.Len())
-		l.rows.Each(func(key []byte, row *store.Windowed) {
+		l.rows.Each(func(key string, row *store.Windowed) {
 			k, n := row.Message, windowNumber(key)
 			if before, ok := l.index[k]; !ok || before < n {
 				l.index[k] = n

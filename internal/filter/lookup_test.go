@@ -44,7 +44,7 @@ func compareLookups(t *testing.T, kept *lookup, anew func() lookup, messages []s
 		if row := made.rows; ok {
 			found++
 			number := 0
-			row.Each(func(key []byte, v *store.Windowed) {
+			row.Each(func(key string, v *store.Windowed) {
 				if v.Message == k && windowNumber(key) == n {
 					number++
 				}

@@ -71,7 +71,7 @@ func beside(o Options, st *store.State, rules *RuleSet, v Vectors) (*Filter, err
 		l.scratch = true
 	}
 	f := &Filter{opts: o, st: st, vectors: v, learner: learner, rules: rules, lessons: newLessonWindow(st)}
-	f.readWindows(nil)
+	f.readWindows()
 	f.project()
 	return f, nil
 }

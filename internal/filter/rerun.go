@@ -84,7 +84,7 @@ func (r *Rerun) Try(o Options, prior *store.PackedVector) (*Trial, error) {
 	if err != nil {
 		return nil, fmt.Errorf("options: %w", err)
 	}
-	st := r.rec.st.Learner()
+	st := r.rec.st.Scratch()
 	f := &Filter{opts: o, st: st, vectors: r.vectors, rules: r.rec.rules, zone: zone}
 	t := &Trial{
 		f: f, rec: r.rec, judged: map[store.MessageKey]verdict{}, deferred: map[store.MessageKey]store.Lesson{},
@@ -114,7 +114,7 @@ func (r *Rerun) Try(o Options, prior *store.PackedVector) (*Trial, error) {
 		size = f.opts.Dual.Window
 	}
 	f.lessons.trim(st, size)
-	f.readWindows(nil)
+	f.readWindows()
 	t.begin = st.Account
 	r.vectors.most = max(r.vectors.most, recallVectors(o.Dual.Window))
 	r.trials = append(r.trials, t)

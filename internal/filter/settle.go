@@ -82,10 +82,10 @@ func queuedOf(key store.MessageKey, m *store.Message) queued {
 func bySeq(messages *store.Table[store.Message], each func(*store.Message)) iter.Seq[*queued] {
 	all := make([]queued, 0, messages.Len())
 	least, most := uint64(math.MaxUint64), uint64(0)
-	messages.Each(func(key []byte, m *store.Message) {
+	messages.Each(func(key string, m *store.Message) {
 		each(m)
 		least, most = min(least, m.Seq), max(most, m.Seq)
-		all = append(all, queuedOf(store.MessageKey(key), m))
+		all = append(all, queuedOf(store.MessageKey([]byte(key)), m))
 	})
 	return func(yield func(*queued) bool) {
 		for _, i := range inOrder(all, least, most) {
@@ -123,23 +123,14 @@ func inOrder(all []queued, least, most uint64) []int32 {
 	return order
 }
 
-// rebuildQueues derives what is kept of messages in order of Seq, with s if that is not nil.
-func (f *Filter) rebuildQueues(s *summary) {
+// rebuildQueues derives what is kept of messages in order of Seq.
+func (f *Filter) rebuildQueues() {
 	f.settling, f.waiting, f.oldest, f.silences, f.backs = nil, nil, messageQueue{}, 0, nil
 	f.judged, f.passed = Standing{}, 0
 	f.hours, f.days, f.copies = nil, nil, copyIndex{messages: f.st.Messages}
-	var all iter.Seq[*queued]
-	if s != nil {
-		unknown := f.st.Account.Unknown // which counts all of them already
-		f.judged = s.judged
-		all = s.bySeq(f.st.Messages, f.countJudged)
-		f.st.Account.Unknown = unknown
-	} else {
-		f.st.Account.Unknown = 0
-		all = bySeq(f.st.Messages, func(m *store.Message) { f.countJudged(m, 1) })
-	}
+	f.st.Account.Unknown = 0
 	f.oldest.keys = make([]store.MessageKey, 0, f.st.Messages.Len()+1)
-	for it := range all {
+	for it := range bySeq(f.st.Messages, func(m *store.Message) { f.countJudged(m, 1) }) {
 		f.oldest.push(it.key)
 		f.pass(it.out)
 		if it.from > 0 {

@@ -84,7 +84,7 @@ func TestAForgottenMessageThatComesAgainWaitsAsANewOne(t *testing.T) {
 		return keys
 	}
 	live := order()
-	w.f.rebuildQueues(nil)
+	w.f.rebuildQueues()
 	if again := order(); !slices.Equal(live, again) {
 		t.Errorf("live %x, after a restart %x", live, again)
 	}

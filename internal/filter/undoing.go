@@ -23,7 +23,7 @@ func (l *ledger) left(k store.MessageKey, place string) { delete(l.copies[k], pl
 
 func (l *ledger) findCopies() {
 	l.copies = map[store.MessageKey]map[string]struct{}{}
-	l.st.Ledger.Each(func(_ []byte, e *store.LedgerEntry) {
+	l.st.Ledger.Each(func(_ string, e *store.LedgerEntry) {
 		if e.Undo != 0 {
 			l.copies[e.Message] = map[string]struct{}{}
 		}

@@ -86,7 +86,7 @@ func (s *Store) checkpoint(account string, st *store.State) (err error) {
 			delete(s.tried, account)
 		}
 	}()
-	f, crowded := s.file, s.file.partition.Load()
+	f := s.file
 	var p Progress
 	err = f.view(func(tx *bolt.Tx) (err error) {
 		p, err = readProgress(accountBucket(tx, account))
@@ -95,12 +95,7 @@ func (s *Store) checkpoint(account string, st *store.State) (err error) {
 	if err != nil {
 		return err
 	}
-	room := pendings.Get().(*[][]byte)
-	defer pendings.Put(room)
-	w := &saving{file: f, account: account, generation: p.Generation + 1, plain: crowded, o: s.o, pending: (*room)[:0]}
-	if crowded {
-		w.o.Hooks.Chunk = min(w.o.Hooks.Chunk, partitionChunk)
-	}
+	w := &saving{file: f, account: account, generation: p.Generation + 1, o: s.o}
 	w.begin = func(tx *bolt.Tx) error { return beginGeneration(accountBucket(tx, account), w.generation) }
 	if err := w.write(st); err != nil {
 		return err
@@ -118,7 +113,7 @@ func (s *Store) checkpoint(account string, st *store.State) (err error) {
 		moved, err = s.swap(tx, account, &st.Account, made, w)
 		return err
 	})
-	due := crowded && at.Commit/repackEvery != p.Checkpoint.Commit/repackEvery
+	due := f.partition.Load() && at.Commit/repackEvery != p.Checkpoint.Commit/repackEvery
 	if err != nil || !moved && !due {
 		return err
 	}
@@ -159,24 +154,12 @@ func (s *Store) swap(tx *bolt.Tx, account string, a *store.Account, made SavedSt
 	if err := writeManifest(b, made.Generation, w.manifest); err != nil {
 		return false, err
 	}
-	if err := setSummary(b, made.Generation, w.summary); err != nil {
-		return false, err
-	}
 	if err := emptyBucket(b, redoBucket); err != nil {
 		return false, err
 	}
 	before := p.Checkpoint
 	p.Checkpoint, p.RedoBytes = made, 0
-	if moved = s.promote(&p, before, a); moved {
-		if err := packAgainst(b, p.Base, p.NextBase); err != nil {
-			return false, err
-		}
-	}
-	if p.names(before.Generation) { // it is kept, but no account is loaded from it any more
-		if err := packSaved(b, before.Generation); err != nil {
-			return false, err
-		}
-	}
+	moved = s.promote(&p, before, a)
 	if err := dropSaved(b, p); err != nil {
 		return false, err
 	}

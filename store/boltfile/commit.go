@@ -251,13 +251,7 @@ func (s *Store) write(tx *bolt.Tx, name string, at store.Position, c *commit) (P
 			return s.sweep(name, account, &p, s.o.Hooks.Slice+2*max(len(c.journal), len(c.features)))
 		}},
 		{"names", func() error {
-			if err := s.trimNames(account, &p, c.namesEnd, s.o.Hooks.Slice+2*len(c.features)); err != nil {
-				return err
-			}
-			if !s.file.partition.Load() || (at.Commit+1)%groupEvery != 0 {
-				return nil
-			}
-			return groupNames(account, c.clock-(c.clock-c.namesEnd)/groupSpan)
+			return s.trimNames(account, &p, c.namesEnd, s.o.Hooks.Slice+2*len(c.features))
 		}},
 	}
 	for _, put := range puts {
