@@ -4,12 +4,12 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/store"
 )
@@ -33,11 +33,19 @@ func (d *Daemon) streamStatus(ctx context.Context, s *desk.Status) error {
 	if len(names) > showStreamed {
 		return nil
 	}
-	return d.stream.Look(ctx, names, func(name string, f *filter.Filter) {
+	for _, name := range names {
+		_, f, err := d.stream.View(ctx, name)
+		if errors.Is(err, stream.ErrElsewhere) || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrDamaged) {
+			continue // the partitions are being dealt out anew, or its status says so
+		}
+		if err != nil {
+			return err
+		}
 		a := desk.SummariseStreamed(name, f)
 		a.Connected = now.Connected
 		s.Accounts = append(s.Accounts, a)
-	})
+	}
+	return nil
 }
 
 // storedStream is what a store alone tells of a stream; nil: nothing.

@@ -196,7 +196,7 @@ func (e *Engine) partition(number int32) *partition {
 	return &partition{
 		e: e, id: store.Partition{Topic: e.o.Topics.Input, Number: number},
 		log: e.log.With("partition", number), state: newPartitionState(number), vault: e.vault(number),
-		committedOne: make(chan struct{}, 1), looks: make(chan look),
+		committedOne: make(chan struct{}, 1), asked: make(chan struct{}),
 	}
 }
 

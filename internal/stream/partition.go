@@ -35,8 +35,8 @@ type partition struct {
 	untidy int64
 	// committedOne tells keep that a batch was committed.
 	committedOne chan struct{}
-	// looks are answered by the writer between two batches.
-	looks    chan look
+	// asked is answered by the writer between two batches.
+	asked    chan struct{}
 	bringers int // how many accounts may be brought in at once, ahead of the writer
 
 	// ---

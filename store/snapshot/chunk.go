@@ -47,7 +47,7 @@ const chunkContent = 880_000
 
 // cutEvery is how many bytes a chunk has on average. Where an item ends a chunk depends on that
 // item alone, so that what grew at its end, or lost its beginning, has the same chunks in between.
-const cutEvery = 24_000
+const cutEvery = 48_000
 
 // chunker cuts a sequence of items into chunks. An item is some fields, each after its length in
 // 4 bytes; one may go on in the next chunk. It holds one chunk at a time.

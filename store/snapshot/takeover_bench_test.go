@@ -96,10 +96,10 @@ func BenchmarkTakeOver(b *testing.B) {
 	}
 }
 
-// What a new owner does before the first account comes in, of 10,000 accounts of
+// What a new owner does before the first account comes in, of 20,000 accounts of
 // 20 chunks each: read the manifest and note all of them.
 func BenchmarkBegin(b *testing.B) {
-	m, kept := someManifest(10_000, 20), newShelf()
+	m, kept := someManifest(20_000, 20), newShelf()
 	data, err := m.Encode(kept.put)
 	if err != nil {
 		b.Fatal(err)
