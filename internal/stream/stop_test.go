@@ -59,7 +59,7 @@ func TestAnEngineEndsInTheMidstOfEveryLongTask(t *testing.T) {
 		{task: "swap files", nth: 1},
 		{task: "read " + testTopics.Snapshots, nth: 1, anew: true, more: 1}, // both partitions may be at it
 		{task: "begin partition", nth: 1, anew: true, more: 1},
-		{task: "stage", nth: 1, anew: true, more: bringAtOnce},
+		{task: "stage", nth: 1, anew: true, more: 30 * bringAtOnce}, // those of the chunks at hand
 	}[:ways] {
 		t.Run(fmt.Sprintf("%s %d", k.task, k.nth), func(t *testing.T) {
 			t.Parallel()
