@@ -25,9 +25,6 @@ type Vectors struct {
 	store   *boltfile.Store
 	account string
 	batch   map[store.MessageKey]*freezing
-	// bring brings the logs of an account that was taken over and whose features are
-	// not here yet; nil: nobody can.
-	bring func() error
 }
 
 // NewVectors returns the vectors of an account of which nothing is uncommitted.
@@ -50,7 +47,7 @@ func (v *Vectors) Features(k store.MessageKey) (*featurize.Features, error) {
 	if f, ok := v.batch[k]; ok {
 		names = f.wait().Names
 	} else {
-		err = v.brought(func() (err error) { names, err = v.store.Names(v.account, k); return err })
+		names, err = v.store.Names(v.account, k)
 	}
 	return withNames(k, x, names, err)
 }
@@ -83,19 +80,7 @@ func (v *Vectors) view(k store.MessageKey, fn func(*packed.Vector) error) error 
 		}
 		return of(k, fn(&p))
 	}
-	return of(k, v.brought(func() error { return v.store.ViewFeatures(v.account, k, fn) }))
-}
-
-// brought reads from the store, once more if the logs had to be brought for that.
-func (v *Vectors) brought(read func() error) error {
-	err := read()
-	if errors.Is(err, store.ErrPending) && v.bring != nil {
-		if err := v.bring(); err != nil {
-			return err
-		}
-		err = read()
-	}
-	return err
+	return of(k, v.store.ViewFeatures(v.account, k, fn))
 }
 
 // of says which message an error is about.

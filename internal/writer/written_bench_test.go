@@ -50,9 +50,10 @@ func play(b *testing.B, stream bool, o filter.Options) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	p := store.Partition{Topic: "in"}
-	if err := s.BeginPartition(p, store.LogPosition{Partitions: 1}); err != nil {
-		b.Fatal(err)
+	if stream {
+		if err := s.BeginPartition(store.Partition{Topic: "in"}, store.LogPosition{Partitions: 1}); err != nil {
+			b.Fatal(err)
+		}
 	}
 	w, err := writer.Open(s, account)
 	if err != nil {
@@ -96,7 +97,7 @@ func play(b *testing.B, stream bool, o filter.Options) {
 		switch {
 		case err != nil:
 		case stream:
-			err = s.CommitPartition(p, store.LogPosition{Next: int64(n + 1)}, []store.AccountCommit{{Account: account, State: st, Batch: batch}})
+			err = s.CommitPartition(store.LogPosition{Next: int64(n + 1)}, []store.AccountCommit{{Account: account, State: st, Batch: batch}})
 		default:
 			err = s.Commit(account, st, batch)
 		}

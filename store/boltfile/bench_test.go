@@ -70,7 +70,7 @@ func BenchmarkCheckpoint(b *testing.B) {
 		}
 		b.ReportAllocs()
 		for b.Loop() {
-			if err := s.checkpoint(s.root, "ann", st); err != nil {
+			if err := s.checkpoint("ann", st); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -13,8 +13,8 @@ import (
 
 // Load returns the state of an account as of its last commit: the newest
 // checkpoint with the redo log on top. An account that was never committed has
-// the state of NewState; one that was taken over and whose state has not come in
-// yet gives ErrPending. The caller owns the result.
+// the state of NewState; one that is still to be taken over gives ErrPending. The caller owns
+// the result.
 func (s *Store) Load(account string) (st *store.State, err error) {
 	defer wrap(&err, "loading account %q from store %s", account, s.path)
 	err = s.viewAccount(account, func(b *bolt.Bucket, p Progress) (err error) {
@@ -54,14 +54,10 @@ func load(account *bolt.Bucket, p Progress) (*store.State, error) {
 // Base returns the state before the oldest journal entry kept, and the sequence
 // number of that entry, or of the one to come if there is none. Replaying the
 // journal from there on st gives the state that Load returns. st is a copy to
-// work on; it cannot be committed. ErrPending if the logs of an account that was
-// taken over have not come in yet.
+// work on; it cannot be committed.
 func (s *Store) Base(account string) (st *store.State, next uint64, err error) {
 	defer wrap(&err, "loading the base of account %q from store %s", account, s.path)
 	err = s.viewAccount(account, func(b *bolt.Bucket, p Progress) (err error) {
-		if p.Pending != nil {
-			return store.ErrPending
-		}
 		st, err = loadSaved(b, p.Base)
 		next = p.Base.Journal
 		return err

@@ -4,7 +4,6 @@ package boltfile
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
@@ -17,17 +16,9 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// absent is the error for what the logs do not have.
-func (p Progress) absent() error {
-	if p.Pending != nil {
-		return store.ErrPending
-	}
-	return store.ErrNotFound
-}
-
 // Features returns the frozen vector of a message as it was put, the last one put for it. The
 // caller owns the result. ErrNotFound if there is none, or no longer; ErrPending
-// if it may be among the logs that have not come in yet.
+// if the account is still to be taken over.
 func (s *Store) Features(account string, key store.MessageKey) ([]byte, error) {
 	return s.features(account, key, newest)
 }
@@ -134,19 +125,13 @@ func (s *Store) viewFeatures(account string, message store.MessageKey, by func(P
 func (s *Store) viewRecord(account string, message store.MessageKey, by func(Progress) uint64, fn func(account *bolt.Bucket, key []byte) error) (err error) {
 	defer wrap(&err, "features of message %x of account %q", message[:4], account)
 	return s.viewAccount(account, func(b *bolt.Bucket, p Progress) error {
-		if p.Pending != nil && by(p) <= p.Pending.Commit {
-			return store.ErrPending
-		}
 		index, err := part(b, indexBucket)
 		if err != nil {
 			return err
 		}
 		at, check := before(index, message, by(p), math.MaxUint32)
 		if at == nil {
-			return p.absent()
-		}
-		if p.Pending != nil && binary.BigEndian.Uint64(at[len(message):]) <= p.Pending.Commit {
-			return store.ErrPending // a later one may be still to come
+			return store.ErrNotFound
 		}
 		if _, err := unframe(frameIndex, at, check); err != nil {
 			return damage("index of features: %w", err)
@@ -157,8 +142,8 @@ func (s *Store) viewRecord(account string, message store.MessageKey, by func(Pro
 
 // Journal yields the journal entries of an account from sequence number from
 // on, in order; from 0 means from the oldest kept. Entries that are no longer
-// kept give ErrTrimmed, those that have not come in yet ErrPending. An error ends the iteration. The caller owns what is
-// yielded, and may commit and call other methods in between.
+// kept give ErrTrimmed, an account that is still to be taken over ErrPending. An error ends the
+// iteration. The caller owns what is yielded, and may commit and call other methods in between.
 func (s *Store) Journal(account string, from uint64) iter.Seq2[store.JournalEntry, error] {
 	return func(yield func(store.JournalEntry, error) bool) {
 		s.scan(account, journalBucket, frameJournal, from, func(p Progress) (uint64, uint64) { return p.Base.Journal, p.Journal },
@@ -206,9 +191,6 @@ func (s *Store) scan(account string, name []byte, kind byte, from uint64, bounds
 			if from == 0 {
 				from = first
 			}
-			if p.Pending != nil && from < p.Pending.begin(name) {
-				return store.ErrPending
-			}
 			if from < first {
 				return fmt.Errorf("%w: the oldest of bucket %s kept is %d, asked for was %d", store.ErrTrimmed, name, first, from)
 			}
@@ -236,14 +218,6 @@ func (s *Store) scan(account string, name []byte, kind byte, from uint64, bounds
 			return
 		}
 	}
-}
-
-// begin is the first number of a log that was written here.
-func (l PendingLogs) begin(name []byte) uint64 {
-	if bytes.Equal(name, lessonsBucket) {
-		return l.Lesson
-	}
-	return l.Journal
 }
 
 // copyStretch returns copies of the values at from and the numbers after it, up

@@ -4,7 +4,6 @@ package boltfile
 
 import (
 	"encoding/binary"
-	"slices"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -126,49 +125,4 @@ func before(index *bolt.Bucket, of store.MessageKey, commit uint64, position uin
 		return nil, nil
 	}
 	return key, value
-}
-
-// StepFeatures hands the features that the redo records of the commits from first up to, but
-// not including, end need to fn, as Entries of FeatureLog does.
-func (a *AccountView) StepFeatures(first, end uint64, fn func(number, position uint64, payload []byte) error) error {
-	keys, err := stepFeatures(a.bucket, first, end)
-	if err != nil {
-		return err
-	}
-	v, _, err := readVocabulary(a.bucket, 0)
-	if err != nil {
-		return err
-	}
-	features, err := part(a.bucket, featuresBucket)
-	if err != nil {
-		return err
-	}
-	var room []byte
-	for _, key := range keys {
-		var payload []byte
-		if payload, room, err = expanded(key[:], features.Get(key[:]), v.Vocabulary, room); err != nil {
-			return damage("features at %x: %w", key, err)
-		}
-		if err := fn(binary.BigEndian.Uint64(key[:]), uint64(binary.BigEndian.Uint32(key[8:])), payload); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// stepFeatures returns the keys of those features, ascending, each once.
-func stepFeatures(account *bolt.Bucket, first, end uint64) (keys [][featureKeySize]byte, err error) {
-	vectors, err := newStepVectors(account)
-	if err != nil {
-		return nil, err
-	}
-	err = eachRedo(account, first, end, func(commit uint64, record []byte) error {
-		return store.EachStep(record, func(of store.MessageKey, frozen uint32) error {
-			key, err := vectors.key(commit, of, frozen)
-			keys = append(keys, key)
-			return err
-		})
-	})
-	slices.SortFunc(keys, func(a, b [featureKeySize]byte) int { return slices.Compare(a[:], b[:]) })
-	return slices.Compact(keys), err
 }

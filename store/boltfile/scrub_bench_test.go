@@ -42,7 +42,7 @@ func BenchmarkScrub(b *testing.B) {
 				Journal: [][]byte{make([]byte, 600)}, Features: []store.FeatureRecord{{Key: k, Data: make([]byte, 1200)}},
 			}}
 		}
-		if err := s.CommitPartition(p, store.LogPosition{Next: int64(from + perCommit)}, all); err != nil {
+		if err := s.CommitPartition(store.LogPosition{Next: int64(from + perCommit)}, all); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -62,7 +62,7 @@ func BenchmarkScrub(b *testing.B) {
 				b.Fatal(err)
 			}
 			next++
-			if err := s.RewritePartition(p, store.LogPosition{Next: next}, name, st, store.Rewrite{Scrub: true}); err != nil {
+			if err := s.RewritePartition(store.LogPosition{Next: next}, name, st, store.Rewrite{Scrub: true}); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -97,7 +97,7 @@ func TestSavedStatesOfAPartitionTakeShortRunsOfPages(t *testing.T) {
 	for n := range int64(16) {
 		b := grow(r, st)
 		b.Journal = [][]byte{{1}}
-		if err := s.CommitPartition(of, store.LogPosition{Next: n + 1}, []store.AccountCommit{{Account: "ann", State: st, Batch: b}}); err != nil {
+		if err := s.CommitPartition(store.LogPosition{Next: n + 1}, []store.AccountCommit{{Account: "ann", State: st, Batch: b}}); err != nil {
 			t.Fatal(err)
 		}
 	}

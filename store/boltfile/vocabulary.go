@@ -109,18 +109,6 @@ func plainVector(dst, data []byte, v packed.Vocabulary) ([]byte, error) {
 	return x.Append(dst, packed.Vocabulary{}), err
 }
 
-// expanded returns the payload of a value in features as it was put. It uses and returns
-// room.
-func expanded(key, value []byte, v packed.Vocabulary, room []byte) (payload, used []byte, err error) {
-	payload, dense, err := unframeFeature(key, value)
-	if err != nil || !dense {
-		return payload, room, err
-	}
-	const m = len(store.MessageKey{})
-	room, err = plainVector(append(room[:0], payload[:m]...), payload[m:], v)
-	return room, room, err
-}
-
 // condense returns the values of all features of an account, of which keys and values are
 // given, as they are to be written. A vocabulary that was made of less than half of them is made
 // anew.

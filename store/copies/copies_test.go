@@ -106,7 +106,7 @@ func (o opened) with(fn func(*boltfile.Store) error) error {
 }
 
 func (o opened) Backup(ctx context.Context, w io.Writer) error {
-	return o.with(func(s *boltfile.Store) error { _, err := s.Backup(ctx, w); return err })
+	return o.with(func(s *boltfile.Store) error { _, err := s.Backup(w); return err })
 }
 
 func (o opened) Export(_ context.Context, account string, w io.Writer) error {

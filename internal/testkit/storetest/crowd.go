@@ -17,13 +17,13 @@ import (
 // Inbox3 is the partition of most tests.
 var Inbox3 = store.Partition{Topic: "inbox", Number: 3}
 
-// Partitioned is a store with accounts of partitions.
+// Partitioned is a store that can be the file of a partition.
 type Partitioned interface {
 	Logs
 	Load(account string) (*store.State, error)
 	BeginPartition(p store.Partition, at store.LogPosition) error
-	CommitPartition(p store.Partition, to store.LogPosition, accounts []store.AccountCommit) error
-	RewritePartition(p store.Partition, to store.LogPosition, account string, st *store.State, w store.Rewrite) error
+	CommitPartition(to store.LogPosition, accounts []store.AccountCommit) error
+	RewritePartition(to store.LogPosition, account string, st *store.State, w store.Rewrite) error
 }
 
 // Crowd is several accounts of a partition in memory, each with its twin.
@@ -176,7 +176,7 @@ func Populate(b *testing.B, s Partitioned, accounts, weights int) (all []store.A
 		all = append(all, store.AccountCommit{Account: fmt.Sprintf("kafka:%05d", i), State: st})
 	}
 	for i := 0; i < len(all); i += 20 {
-		if err := s.CommitPartition(Inbox3, store.LogPosition{Next: int64(1000 + i)}, all[i:min(i+20, len(all))]); err != nil {
+		if err := s.CommitPartition(store.LogPosition{Next: int64(1000 + i)}, all[i:min(i+20, len(all))]); err != nil {
 			b.Fatal(err)
 		}
 	}
