@@ -32,14 +32,13 @@ func recordSeeds(t testing.TB) (good, bad [][]byte) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		good = append(good, record)
 		st.Settle(store.Position{Commit: 1})
 		storetest.Change(r, st, tw)
 		later, err := st.Changes(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		good, bad = append(good, later), append(bad, later[:len(later)-1])
+		good, bad = append(good, record, later), append(bad, later[:len(later)-1])
 		_, err = st.Records(1000, func(record []byte) error {
 			good = append(good, bytes.Clone(record))
 			return nil
@@ -50,12 +49,11 @@ func recordSeeds(t testing.TB) (good, bad [][]byte) {
 		bad = append(bad, record[:len(record)-1], append(bytes.Clone(record), record...))
 	}
 	bad = append(bad,
-		[]byte{weights, 0},                           // cut
-		[]byte{changes, 0, 0},                        // none
-		[]byte{changes, 0, 3, 0x81, 0xa0},            // one that is of no kind
-		[]byte{changes, 1, 9, 2, 0x80},               // under a key
 		[]byte{messages, 0x80, 0x00, 1, 0xa0},        // a number not in its shortest form
 		[]byte{200, 0, 0},                            // a table that nobody knows
+		[]byte{changes, 0, 0},                        // no changes
+		[]byte{changes, 0, 3, 0x81, 0xa0},            // a change of no kind
+		[]byte{changes, 1, 9, 2, 0x80},               // changes under a key
 		someWeights(0),                               // no weights
 		someWeights(2, 1, 1, 0, 0, 0, 0, 0, 0, 0),    // a value that is cut
 		someWeights(1, 0, 0, 0, 0, 0, 0, 0, 0, 0),    // the reserved index

@@ -80,7 +80,7 @@ func Read(r io.Reader, name string) (*Inequalities, error) {
 		}
 		break
 	}
-	lessons, err := ReadVectors(bytes.NewReader(text), name)
+	lessons, err := ReadSVMLight(bytes.NewReader(text), name)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func Read(r io.Reader, name string) (*Inequalities, error) {
 	return s, nil
 }
 
-// Solve solves a system; see model.System.
+// Solve solves a system; see theory.System.
 func Solve(s *Inequalities, passes int) (*Solved, error) {
 	if len(s.Rows) == 0 {
 		return nil, fmt.Errorf("%w: there are no rows", ErrFormat)

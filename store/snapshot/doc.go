@@ -7,7 +7,7 @@
 // caller writes somewhere → BeginRestore notes in another store where each account
 // comes from → RestoreState and RestoreLogs bring it in when it is wanted,
 //
-//	state    checkpoint, redo                        before the next decision
+//	state    checkpoint, redo, the vectors it needs  before the next decision
 //	logs     bases, journal, lessons, features, names  before they are read
 //
 // while commits go on. A log is cut into blocks at round numbers, so that what

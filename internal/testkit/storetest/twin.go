@@ -144,7 +144,6 @@ func Handles(st *store.State) []Handle {
 		handleOf("refusals", st.Refusals),
 		handleOf("early", st.Early),
 		handleOf("supports", st.Supports),
-		handleOf("coefficients", st.Coefficients),
 		handleOf("window", st.Window),
 		handleOf("prior", st.Prior),
 		handleOfRing("labelled", st.Labelled),
@@ -296,6 +295,11 @@ func Change(r *rand.Rand, st *store.State, tw *Twin) store.Batch {
 // freeze has the message be known from then on, and returns its features.
 func freeze(r *rand.Rand, st *store.State, tw *Twin) store.FeatureRecord {
 	key := KeyOf(r.IntN(50))
+	for k := range tw.frozen {
+		if len(tw.frozen) == 1 && r.IntN(3) == 0 {
+			key = k // the same message once more
+		}
+	}
 	st.Messages.Put(string(key[:]), store.Message{Seq: 1})
 	if tw.tables["messages"] == nil {
 		tw.tables["messages"] = map[string]any{}
@@ -348,7 +352,7 @@ func changeWeights(r *rand.Rand, st *store.State, tw *Twin) {
 // step takes a step with one of the vectors that can be had.
 func (tw *Twin) step(r *rand.Rand, st *store.State) {
 	of := tw.frozen
-	if tw.Learns {
+	if tw.Learns && r.IntN(2) == 0 {
 		of = maps.Clone(tw.Features)
 		maps.Copy(of, tw.frozen)
 	}
