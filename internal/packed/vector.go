@@ -200,7 +200,7 @@ func (h *head) factor(v Vocabulary) (f float64) {
 
 // AppendTo appends the vector that x stands for to dst.
 func (x *Vector) AppendTo(dst model.Vector) model.Vector {
-	dst = slices.Grow(dst, 1+len(x.Features))
+	dst = slices.Grow(dst, len(x.Features)+1)
 	if x.Affine != 0 {
 		dst = append(dst, model.Feature{Index: model.Affine, Value: x.Affine})
 	}

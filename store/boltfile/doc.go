@@ -14,8 +14,7 @@
 // kilobytes of news. So the State lives in memory, and the file holds
 //
 //   - a checkpoint: the whole state at some commit, in sorted rows, cut into
-//     chunks of at most 64 KiB, and beside it a summary, if whoever works with the
-//     state makes one;
+//     chunks of at most 32 KiB;
 //   - a redo log: one record per commit since, with the new values of the rows that
 //     the commit changed and, of the weights, the learner's steps: which frozen vector
 //     was added, times what. The result is exact to the bit;
