@@ -30,8 +30,6 @@ type State struct {
 	Recent   *Ring               // the last of all scores
 	Early    *Table[Early]       // feedback that waits for its message, by number, 8 bytes big endian
 	Supports *Table[Support]     // of a kernel learner, by SupportKey; then there are no Weights
-	// Coefficients has a row for each of Supports, under the same key.
-	Coefficients *Table[Coefficient]
 	// Window are the last lessons of a dual learner, by number, 8 bytes big endian
 	// (WindowKey), without gaps up to Account.WindowNext. Their vectors are those of
 	// their messages.
@@ -63,23 +61,22 @@ type Position struct {
 // NewState returns the state of an account that has seen nothing.
 func NewState() *State {
 	return &State{
-		Weights:      model.NewWeights(0),
-		Senders:      newTable[Sender](),
-		Threads:      newTable[Thread](),
-		IDs:          newTable[KnownID](),
-		Messages:     newTable[Message](),
-		Places:       newTable[Place](),
-		Boxes:        newTable[Mailbox](),
-		Ledger:       newTable[LedgerEntry](),
-		Refusals:     newTable[Refusal](),
-		Labelled:     new(Ring),
-		Recent:       new(Ring),
-		Early:        newTable[Early](),
-		Supports:     newTable[Support](),
-		Coefficients: newTable[Coefficient](),
-		Window:       newTable[Windowed](),
-		Prior:        newTable[Prior](),
-		at:           Position{Journal: 1, Lesson: 1},
+		Weights:  model.NewWeights(0),
+		Senders:  newTable[Sender](),
+		Threads:  newTable[Thread](),
+		IDs:      newTable[KnownID](),
+		Messages: newTable[Message](),
+		Places:   newTable[Place](),
+		Boxes:    newTable[Mailbox](),
+		Ledger:   newTable[LedgerEntry](),
+		Refusals: newTable[Refusal](),
+		Labelled: new(Ring),
+		Recent:   new(Ring),
+		Early:    newTable[Early](),
+		Supports: newTable[Support](),
+		Window:   newTable[Windowed](),
+		Prior:    newTable[Prior](),
+		at:       Position{Journal: 1, Lesson: 1},
 	}
 }
 
@@ -126,7 +123,6 @@ const (
 	weightChanges tableID = 3
 	messages      tableID = 7
 	supports      tableID = 20
-	coefficients  tableID = 21
 	window        tableID = 22
 	prior         tableID = 23
 	labelled      tableID = 24
@@ -147,7 +143,6 @@ func (s *State) tables() []table {
 		{11, "refusals", s.Refusals},
 		{14, "early", s.Early},
 		{supports, "supports", s.Supports},
-		{coefficients, "coefficients", s.Coefficients},
 		{window, "window", s.Window},
 		{prior, "prior", s.Prior},
 		{labelled, "labelled", s.Labelled}, // 12 and 13 had them as rows of a table

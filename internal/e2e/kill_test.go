@@ -125,7 +125,7 @@ func TestR9KillAtRandomPoints(t *testing.T) {
 // TestR9KillAKernelAccount does so, on less mail, where supports are what is learnt.
 func TestR9KillAKernelAccount(t *testing.T) {
 	t.Parallel()
-	const learner = "[account.learner]\nkernel = \"normalised\"\nmax_supports = 40\n"
+	const learner = "[account.learner]\nkernel_degree = 2\nmax_supports = 40\n"
 	killAtRandomPoints(t, learner, killMessages/5, killTimes/6)
 }
 

@@ -70,7 +70,7 @@ func TestWrongDecisionsAreThoseOfTheKnownMessages(t *testing.T) {
 	w.teach()
 	w.storm(11, 300)
 	o := w.f.Options()
-	o.Kernel = Kernel{Kernel: model.Kernel{Kind: model.KernelPolynomial, Degree: 2, Normalised: true}, Budget: 12, Forget: model.ForgetOldest}
+	o.Kernel = Kernel{Degree: 2, Budget: 12}
 	w.apply(&Configured{At: w.moment(), Options: o})
 	w.wantCounts("with another learner")
 }

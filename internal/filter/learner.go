@@ -33,8 +33,8 @@ type Learner interface {
 	// weigh takes the score of a vector apart. It fetches the vector only when the
 	// learner needs it.
 	weigh(x func() model.Vector) apart
-	// after returns the score that x would have after a lesson on it, but for what the
-	// limits then take away. back is the step that takes back what was learnt of it.
+	// after returns the score of x after a lesson on it, before the limits take anything
+	// away. back is the step that takes back what was learnt of x earlier.
 	after(e model.Lesson, back float64) float64
 	// effect returns what such a lesson would add to the score of any vector.
 	effect(e model.Lesson, back float64) func(model.Vector) float64
@@ -42,14 +42,12 @@ type Learner interface {
 	alone() *model.Weights
 	// size counts what is learnt.
 	size() Size
-	// project brings the weights in line with the rules; it does nothing to a kernel
-	// learner, of which rules decide alone.
+	// project brings the weights in line with the rules. It does nothing to a kernel
+	// learner: there rules only decide.
 	project()
 }
 
-// apart are weights of a message's features under which they add up to its score:
-// those of its own for a linear learner. rest is what is no feature's, where there is
-// no affine coordinate to have it.
+// apart explains one score: each feature's weight, and rest, what belongs to no feature.
 type apart struct {
 	weights *model.Weights
 	rest    float64
@@ -70,18 +68,17 @@ func NewLearner(o Options, st *store.State, rules *RuleSet) (Learner, error) {
 	supports := map[int]model.Support{}
 	for _, key := range st.Supports.Keys() {
 		row, _ := st.Supports.Get(key)
-		c, _ := st.Coefficients.Get(key)
 		x, err := row.Vector.Unpack()
 		if err != nil {
 			return nil, fmt.Errorf("support %d: %w", store.SupportSlot(key), err)
 		}
-		supports[store.SupportSlot(key)] = model.Support{Vector: x, Alpha: c.Alpha, Born: row.Born}
+		supports[store.SupportSlot(key)] = model.Support{Vector: x, Alpha: row.Alpha, Born: row.Born}
 	}
-	l, err := model.ResumeKernel(o.ModelSpec(), supports, st.Account.Kernel)
+	l, err := model.ResumeKernel(o.KernelSpec(), supports, st.Account.Kernel)
 	if err != nil {
 		return nil, err
 	}
-	return &kernel{l, st}, nil
+	return &kernel{l, o, st}, nil
 }
 
 // linear is a learner over explicit weights.
@@ -240,6 +237,7 @@ func (l *linear) bring(from *model.Weights, x model.Vector) {
 // kernel is a learner over supports, each a row of the state by its slot.
 type kernel struct {
 	l  *model.KernelLearner
+	o  Options
 	st *store.State
 }
 
@@ -277,13 +275,9 @@ func (k *kernel) note() {
 		s, ok := k.l.Slot(slot)
 		if !ok {
 			k.st.Supports.Delete(key)
-			k.st.Coefficients.Delete(key)
 			continue
 		}
-		if old, known := k.st.Supports.Get(key); !known || old.Born != s.Born {
-			k.st.Supports.Put(key, store.Support{Born: s.Born, Vector: store.PackVector(s.Vector)})
-		}
-		k.st.Coefficients.Put(key, store.Coefficient{Alpha: s.Alpha})
+		k.st.Supports.Put(key, store.Support{Born: s.Born, Alpha: s.Alpha, Vector: store.PackVector(s.Vector)})
 	}
 	k.st.Account.Kernel = k.l.Tally()
 	k.st.Account.Displaced += k.l.TakeDisplaced()
@@ -291,13 +285,13 @@ func (k *kernel) note() {
 
 func (k *kernel) after(e model.Lesson, _ float64) float64 {
 	score, norm := k.Score(e.Vector), k.Norm(e.Vector)
-	step := k.l.Spec().Spec.Update(e.Label, e.Weight, score, norm).Step
+	step := k.o.Learner.Update(e.Label, e.Weight, score, norm).Step
 	return score + float64(step*norm)
 }
 
 func (k *kernel) effect(e model.Lesson, _ float64) func(model.Vector) float64 {
-	step := k.l.Spec().Spec.Update(e.Label, e.Weight, k.Score(e.Vector), k.Norm(e.Vector)).Step
-	return func(x model.Vector) float64 { return float64(step * k.l.Spec().Kernel.Of(e.Vector, x)) }
+	step := k.o.Learner.Update(e.Label, e.Weight, k.Score(e.Vector), k.Norm(e.Vector)).Step
+	return func(x model.Vector) float64 { return float64(step * k.o.Kernel.Degree.Of(e.Vector, x)) }
 }
 
 // beginAnew drops what was learnt, since another learner has no use for it, and all
@@ -322,7 +316,6 @@ func beginAnew(st *store.State) {
 func dropModel(st *store.State) {
 	st.ClearWeights()
 	empty(st.Supports)
-	empty(st.Coefficients)
 	empty(st.Window)
 	st.Account.Kernel = model.KernelTally{}
 }

@@ -212,7 +212,7 @@ func TestAKernelAccountHasNoUseForAPriorUntilItIsLinear(t *testing.T) {
 	w.apply(&Primed{At: w.moment(), Weights: prior})
 	linear, kernel := w.f.Options(), w.f.Options()
 	kernel.Learner.Kind = model.KindPassiveAggressive
-	kernel.Kernel = Kernel{Kernel: model.Kernel{Kind: model.KernelPolynomial, Degree: 2, Normalised: true}, Budget: 100, Forget: model.Forgetting("oldest")}
+	kernel.Kernel = Kernel{Degree: 2, Budget: 100}
 	for _, learns := range []bool{false, true} {
 		w.apply(&Configured{At: w.moment(), Options: kernel})
 		if n := w.f.State().Weights.Len(); n != 0 {

@@ -84,7 +84,7 @@ func (r *Rerun) Try(o Options, prior *store.PackedVector) (*Trial, error) {
 	if err != nil {
 		return nil, fmt.Errorf("options: %w", err)
 	}
-	st := r.rec.st.Learner()
+	st := r.rec.st.Scratch()
 	f := &Filter{opts: o, st: st, vectors: r.vectors, rules: r.rec.rules, zone: zone}
 	t := &Trial{
 		f: f, rec: r.rec, judged: map[store.MessageKey]verdict{}, deferred: map[store.MessageKey]store.Lesson{},

@@ -23,9 +23,9 @@ type UnlearnRequested struct {
 // Past is what an account has learnt, as committed: what was learnt is taken back
 // by learning all else once more.
 type Past interface {
-	// Learner returns the state at Account.Reach, which is before the first of Lessons, as
+	// Base returns the state at Account.Reach, which is before the first of Lessons, as
 	// far as learning is concerned. The caller owns it. It is called before Lessons.
-	Learner() (*store.State, error)
+	Base() (*store.State, error)
 	// Lessons yields what was learnt since, in order.
 	Lessons() iter.Seq2[store.Lesson, error]
 	// Interrupted returns why no more is to be learnt anew; nil: it goes on. It is asked
@@ -144,7 +144,7 @@ func (f *Filter) plan(e RewriteRequest, p Past) (*rewriting, error) {
 	if err != nil {
 		return w, err
 	}
-	if w.base, err = p.Learner(); err != nil {
+	if w.base, err = p.Base(); err != nil {
 		return w, err
 	}
 	touched := false // what the learner of now has learnt
@@ -332,7 +332,7 @@ func (w *rewriting) rescore(p Past) error {
 func (w *rewriting) finish() {
 	f, a, was := w.f, &w.f.st.Account, w.base.Account
 	a.Clock = max(a.Clock, w.at)
-	f.st.Weights, f.st.Supports, f.st.Coefficients, f.st.Labelled = w.base.Weights, w.base.Supports, w.base.Coefficients, w.base.Labelled
+	f.st.Weights, f.st.Supports, f.st.Labelled = w.base.Weights, w.base.Supports, w.base.Labelled
 	tuned := a.Dual.Tuned
 	f.st.Window, a.WindowNext, a.Replayed, a.Dual = w.base.Window, was.WindowNext, was.Replayed, was.Dual
 	if a.Dual.Tuned = tuned; w.fromNothing() {

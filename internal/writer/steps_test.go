@@ -32,9 +32,7 @@ func TestStepsTakenAgainGiveTheWeightsOfTheLiveLearner(t *testing.T) {
 		"default":    func(*filter.Options) {},
 		"capped":     capped,
 		"perceptron": func(o *filter.Options) { o.Learner.Kind = model.KindPerceptron; capped(o) },
-		"kernel": func(o *filter.Options) {
-			o.Kernel = filter.Kernel{Kernel: model.Kernel{Kind: model.KernelPolynomial, Degree: 2}, Budget: 20, Forget: model.ForgetOldest}
-		},
+		"kernel":     func(o *filter.Options) { o.Kernel = filter.Kernel{Degree: 2, Budget: 20} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(3) {

@@ -168,7 +168,7 @@ func (s *Store) stageLearner(f *file, account string, was *store.State, r *rewri
 	}
 	learner := store.NewState()
 	learner.Account, learner.Weights, learner.Labelled = was.Account, was.Weights, was.Labelled
-	learner.Supports, learner.Coefficients, learner.Window, learner.Prior = was.Supports, was.Coefficients, was.Window, was.Prior
+	learner.Supports, learner.Window, learner.Prior = was.Supports, was.Window, was.Prior
 	r.learner.Generation = r.generation
 	saved, err := s.writeSaved(f, account, learner, r.generation)
 	r.learnerRows, r.learner.Bytes = &saved.manifest, saved.size

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package model
+package theory
+
+import "github.com/hinged/hinged/model"
 
 // VempalaHard returns n examples in n dimensions on which the perceptron makes at
 // least 2^(n−1) mistakes until it separates them, in whatever order it cycles through
@@ -11,19 +13,19 @@ package model
 // Every w with y·w·x ≥ 1 has w_i ≥ 2^{i−1} (Lemma 1.2, whose w* is scaled to margin 1
 // and is no unit vector), and a step changes a coordinate by 1 at most. The vectors
 // are raw: lifting or scaling them makes another problem.
-func VempalaHard(n int) []Lesson {
-	var out []Lesson
+func VempalaHard(n int) []model.Lesson {
+	var out []model.Lesson
 	for i := 1; i <= n; i++ {
 		sign := 1.0
 		if i%2 == 1 {
 			sign = -1
 		}
-		var x Vector
+		var x model.Vector
 		for k := 1; k < i; k++ {
-			x = append(x, Feature{Index(9 + k), sign})
+			x = append(x, model.Feature{Index: model.Index(9 + k), Value: sign})
 		}
-		x = append(x, Feature{Index(9 + i), -sign})
-		out = append(out, Lesson{x, Label(-sign), 1})
+		x = append(x, model.Feature{Index: model.Index(9 + i), Value: -sign})
+		out = append(out, model.Lesson{Vector: x, Label: model.Label(-sign), Weight: 1})
 	}
 	return out
 }
@@ -31,11 +33,11 @@ func VempalaHard(n int) []Lesson {
 // BlumHard returns four examples in the plane, of O(log K) bits, on which the
 // perceptron makes Ω(K) mistakes: (1, 1), (1, 0) and (1/K, 1) positive, (0, 1)
 // negative (Blum, section 3.1). Their margin is about 1/(2K), and R is √2.
-func BlumHard(k float64) []Lesson {
-	return []Lesson{
-		{Vector{{10, 1}, {11, 1}}, Important, 1},
-		{Vector{{10, 1}}, Important, 1},
-		{Vector{{11, 1}}, Ordinary, 1},
-		{Vector{{10, 1 / k}, {11, 1}}, Important, 1},
+func BlumHard(k float64) []model.Lesson {
+	return []model.Lesson{
+		{Vector: model.Vector{{Index: 10, Value: 1}, {Index: 11, Value: 1}}, Label: model.Important, Weight: 1},
+		{Vector: model.Vector{{Index: 10, Value: 1}}, Label: model.Important, Weight: 1},
+		{Vector: model.Vector{{Index: 11, Value: 1}}, Label: model.Ordinary, Weight: 1},
+		{Vector: model.Vector{{Index: 10, Value: 1 / k}, {Index: 11, Value: 1}}, Label: model.Important, Weight: 1},
 	}
 }

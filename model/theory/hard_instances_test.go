@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package model
+package theory
 
 import (
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/hinged/hinged/model"
 )
 
 // TestVempalasLowerBound: on the raw vectors, whatever the order, at least 2^(n−1)
@@ -26,7 +28,7 @@ func TestVempalasLowerBound(t *testing.T) {
 			default:
 				rng.Shuffle(n, func(i, j int) { lessons[i], lessons[j] = lessons[j], lessons[i] })
 			}
-			r, err := Cycle(perceptronSpec(ZeroUnsure), lessons, 1_000_000)
+			r, err := Cycle(perceptronSpec(model.ZeroUnsure), lessons, 1_000_000)
 			if err != nil || !r.Separated {
 				t.Fatalf("n %d, order %d: %v, %v", n, order, r, err)
 			}
@@ -34,7 +36,7 @@ func TestVempalasLowerBound(t *testing.T) {
 				t.Errorf("n %d, order %d: %d mistakes, want %d at least", n, order, r.Mistakes, 1<<(n-1))
 			}
 			for i := 1; i <= n; i++ {
-				if got := r.Weights.Get(Index(9 + i)); got < math.Pow(2, float64(i-1)) {
+				if got := r.Weights.Get(model.Index(9 + i)); got < math.Pow(2, float64(i-1)) {
 					t.Errorf("n %d, order %d: w_%d is %v, below 2^%d", n, order, i, got, i-1)
 				}
 			}
@@ -56,7 +58,7 @@ func TestBlumsExponentialFamily(t *testing.T) {
 			t.Fatalf("R is %v", r)
 		}
 		permute(lessons, 0, func() {
-			r, err := Cycle(perceptronSpec(ZeroUnsure), lessons, 100_000)
+			r, err := Cycle(perceptronSpec(model.ZeroUnsure), lessons, 100_000)
 			if err != nil || !r.Separated || float64(r.Mistakes) < k/2 {
 				t.Fatalf("K %v, order %v: %v, %v", k, lessons, r, err)
 			}
@@ -65,32 +67,32 @@ func TestBlumsExponentialFamily(t *testing.T) {
 }
 
 // hardTable says how each learner does on a problem: mistakes until it is separated.
-func hardTable(t *testing.T, name string, lessons []Lesson) map[string]Separation {
+func hardTable(t *testing.T, name string, lessons []model.Lesson) map[string]Separation {
 	t.Helper()
 	const passes = 100_000
 	out := map[string]Separation{}
-	cycle := func(what string, s Spec, lessons []Lesson) {
+	cycle := func(what string, s model.Spec, lessons []model.Lesson) {
 		r, err := Cycle(s, lessons, passes)
 		if err != nil {
 			t.Fatal(err)
 		}
 		out[what] = r
 	}
-	spec := DefaultSpec()
-	spec.Kind = KindPerceptron
+	spec := model.DefaultSpec()
+	spec.Kind = model.KindPerceptron
 	cycle("perceptron", spec, lessons)
 	cycle("lifted", spec, lifted(lessons, 1))
 	cycle("normalised", spec, normalised(lessons))
 	cycle("both", spec, normalised(lifted(lessons, 1)))
-	spec.Kind = KindMargin
+	spec.Kind = model.KindMargin
 	cycle("margin 1", spec, lessons)
-	spec.Kind, spec.Aggressiveness = KindPassiveAggressive, 1e6
+	spec.Kind, spec.Aggressiveness = model.KindPassiveAggressive, 1e6
 	cycle("PA-II", spec, lessons)
-	var mapped []Lesson
+	var mapped []model.Lesson
 	for _, e := range lessons {
-		mapped = append(mapped, Lesson{QuadraticKernel(e.Vector), e.Label, 1})
+		mapped = append(mapped, model.Lesson{Vector: QuadraticKernel(e.Vector), Label: e.Label, Weight: 1})
 	}
-	spec.Kind = KindPerceptron
+	spec.Kind = model.KindPerceptron
 	cycle("quadratic", spec, mapped)
 	line := name
 	for _, what := range hardColumns {
@@ -113,7 +115,7 @@ func hardTable(t *testing.T, name string, lessons []Lesson) map[string]Separatio
 		score := m.Weights.Dot(e.Vector) * float64(e.Label)
 		if score <= 0 {
 			near++
-			if -score >= 0.1*m.Weights.Norm()*math.Sqrt(e.Vector.SquaredNorm())*(1+1e-9) {
+			if -score >= 0.1*norm(m.Weights)*math.Sqrt(e.Vector.SquaredNorm())*(1+1e-9) {
 				t.Errorf("%s: the modified perceptron is wrong away from its hyperplane", name)
 			}
 		}
@@ -145,18 +147,18 @@ func TestTheHardTable(t *testing.T) {
 
 // normalised returns the lessons with every vector scaled to length 1; zero vectors
 // stay.
-func normalised(lessons []Lesson) []Lesson {
-	out := make([]Lesson, len(lessons))
+func normalised(lessons []model.Lesson) []model.Lesson {
+	out := make([]model.Lesson, len(lessons))
 	for t, e := range lessons {
-		e.Vector = e.Vector.Normalised()
+		e.Vector = Normalised(e.Vector)
 		out[t] = e
 	}
 	return out
 }
 
 // lifted returns the lessons with every vector lifted by value; see Lift.
-func lifted(lessons []Lesson, value float64) []Lesson {
-	out := make([]Lesson, len(lessons))
+func lifted(lessons []model.Lesson, value float64) []model.Lesson {
+	out := make([]model.Lesson, len(lessons))
 	for t, e := range lessons {
 		e.Vector = Lift(e.Vector, value)
 		out[t] = e

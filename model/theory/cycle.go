@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package model
+package theory
 
 import (
 	"errors"
 	"math"
+
+	"github.com/hinged/hinged/model"
 )
 
 // Separation is the result of cycling through the same lessons.
@@ -13,16 +15,15 @@ type Separation struct {
 	Separated bool
 	// Weights get the fewest lessons wrong of all that a pass ended with and those
 	// of FindWidest.
-	Weights  *Weights
+	Weights  *model.Weights
 	Wrong    int // lessons that Weights get wrong
 	Passes   int // over all lessons
 	Mistakes int // in all passes
 	// Margin is γ_w of Weights (≤ 0 when it gets a lesson wrong), Widest the greatest
 	// margin of any w as far as known: γ lies from max(0, Margin) to AtMost.
 	Margin, AtMost float64
-	Radius         float64 // R
-	Operations     Operations
-	Tally          DualTally // of all steps, for a ceiling on Mistakes; 0 but for passive-aggressive
+	Radius         float64         // R
+	Tally          model.DualTally // of all steps, for a ceiling on Mistakes; 0 but for passive-aggressive
 }
 
 // ErrNoLessons is returned when an empty list of lessons is given and at least one is
@@ -38,15 +39,15 @@ var ErrNoLessons = errors.New("there are no lessons")
 // most (R/γ)² passes, or 1. If no w separates the lessons it goes on to the last
 // pass. O(features of the lessons) time a pass, twice that for passes that end
 // with mistakes.
-func Cycle(s Spec, lessons []Lesson, passes int) (Separation, error) {
+func Cycle(s model.Spec, lessons []model.Lesson, passes int) (Separation, error) {
 	if len(lessons) == 0 {
 		return Separation{}, ErrNoLessons
 	}
-	l, err := New(s, NewWeights(0))
+	l, err := model.NewLinear(s, model.NewWeights(0), nil)
 	if err != nil {
 		return Separation{}, err
 	}
-	r := Separation{Weights: NewWeights(0), Wrong: len(lessons), Radius: Radius(lessons)}
+	r := Separation{Weights: model.NewWeights(0), Wrong: len(lessons), Radius: Radius(lessons)}
 	steps := 0.0
 	for r.Passes < passes && !r.Separated {
 		r.Passes++
@@ -71,9 +72,6 @@ func Cycle(s Spec, lessons []Lesson, passes int) (Separation, error) {
 			r.Weights = l.Weights().Clone()
 		}
 	}
-	if c, ok := l.(Counter); ok {
-		r.Operations = c.Operations()
-	}
 	widest := FindWidest(lessons, min(passes, 1000))
 	if wrong := mistakes(s.Zero, widest.Weights, lessons); wrong < r.Wrong {
 		r.Weights, r.Wrong = widest.Weights, wrong
@@ -82,13 +80,13 @@ func Cycle(s Spec, lessons []Lesson, passes int) (Separation, error) {
 	r.AtMost = widest.AtMost
 	if steps > 0 {
 		// The learner's own w is a combination of y·x, too.
-		r.AtMost = min(r.AtMost, float64(l.Weights().Norm()/steps*(1+1e-6)))
+		r.AtMost = min(r.AtMost, float64(norm(l.Weights())/steps*(1+1e-6)))
 	}
 	return r, nil
 }
 
 // mistakes counts the lessons that w gets wrong.
-func mistakes(z Zero, w *Weights, lessons []Lesson) (n int) {
+func mistakes(z model.Zero, w *model.Weights, lessons []model.Lesson) (n int) {
 	for _, e := range lessons {
 		if z.Mistake(e.Label, w.Dot(e.Vector)) {
 			n++
@@ -102,11 +100,11 @@ func mistakes(z Zero, w *Weights, lessons []Lesson) (n int) {
 // feature"): with value Δ the margin is at least Δ/√T, T the number of lessons, since
 // w = Σ y_t·e_t over the added features has y·w·x = Δ for each. The added indices are
 // above all others.
-func Force(lessons []Lesson, value float64) ([]Lesson, error) {
+func Force(lessons []model.Lesson, value float64) ([]model.Lesson, error) {
 	if !(math.Abs(value) <= math.MaxFloat64) || value == 0 {
 		return nil, errors.New("the value of the added feature must be a finite number other than 0")
 	}
-	top := Affine
+	top := model.Affine
 	for _, e := range lessons {
 		if n := len(e.Vector); n > 0 {
 			top = max(top, e.Vector[n-1].Index)
@@ -115,11 +113,11 @@ func Force(lessons []Lesson, value float64) ([]Lesson, error) {
 	if uint64(top) > math.MaxUint64-uint64(len(lessons)) {
 		return nil, errors.New("there is no room for more features above the greatest index")
 	}
-	out := make([]Lesson, len(lessons))
+	out := make([]model.Lesson, len(lessons))
 	for t, e := range lessons {
-		x := make(Vector, len(e.Vector), len(e.Vector)+1)
+		x := make(model.Vector, len(e.Vector), len(e.Vector)+1)
 		copy(x, e.Vector)
-		e.Vector = append(x, Feature{top + 1 + Index(t), value})
+		e.Vector = append(x, model.Feature{Index: top + 1 + model.Index(t), Value: value})
 		out[t] = e
 	}
 	return out, nil
@@ -128,6 +126,6 @@ func Force(lessons []Lesson, value float64) ([]Lesson, error) {
 // Lift returns x with the affine coordinate set to value: a hyperplane w·x = b
 // becomes one through the origin, with −b/value as the weight of that coordinate
 // (Blum, section 3.2). x must not have it.
-func Lift(x Vector, value float64) Vector {
-	return append(Vector{{Affine, value}}, x...)
+func Lift(x model.Vector, value float64) model.Vector {
+	return append(model.Vector{{Index: model.Affine, Value: value}}, x...)
 }

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package model
+package theory
 
 import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/hinged/hinged/model"
 )
 
-func denseVector(rng *rand.Rand, n int) Vector {
-	var v Vector
+func denseVector(rng *rand.Rand, n int) model.Vector {
+	var v model.Vector
 	for i := range n {
-		v = append(v, Feature{Index(10 + i), rng.NormFloat64()})
+		v = append(v, model.Feature{Index: model.Index(10 + i), Value: rng.NormFloat64()})
 	}
 	return v
 }
@@ -22,8 +24,8 @@ func TestQuadraticKernelIsItsMap(t *testing.T) {
 	rng := rand.New(rand.NewPCG(50, 50))
 	for range 500 {
 		a, b := randomVector(rng, 30, 12)[1:], randomVector(rng, 30, 12)[1:]
-		want := math.Pow(1+Dot(a, b), 2)
-		if got := Dot(QuadraticKernel(a), QuadraticKernel(b)); math.Abs(got-want) > 1e-9*math.Max(1, want) {
+		want := math.Pow(1+model.Dot(a, b), 2)
+		if got := model.Dot(QuadraticKernel(a), QuadraticKernel(b)); math.Abs(got-want) > 1e-9*math.Max(1, want) {
 			t.Fatalf("φ(a)·φ(b) is %v, (1 + a·b)² %v", got, want)
 		}
 	}
@@ -66,10 +68,10 @@ func TestKernelDimensionIsAboutNToTheD(t *testing.T) {
 
 // inPlane gives the weights that Vempala writes for (x1², x2², x1·x2, x1, x2), and for
 // the affine coordinate.
-func inPlane(square1, square2, product, x1, x2, constant float64) *Weights {
-	w := NewWeights(0)
-	for i, v := range map[Index]float64{
-		pairIndex(10, 10): square1, pairIndex(11, 11): square2, pairIndex(10, 11): product, 10: x1, 11: x2, Affine: constant,
+func inPlane(square1, square2, product, x1, x2, constant float64) *model.Weights {
+	w := model.NewWeights(0)
+	for i, v := range map[model.Index]float64{
+		pairIndex(10, 10): square1, pairIndex(11, 11): square2, pairIndex(10, 11): product, 10: x1, 11: x2, model.Affine: constant,
 	} {
 		w.Set(i, v)
 	}
@@ -82,7 +84,7 @@ func inPlane(square1, square2, product, x1, x2, constant float64) *Weights {
 func TestVempalasQuadraticExamples(t *testing.T) {
 	rng := rand.New(rand.NewPCG(51, 51))
 	for name, c := range map[string]struct {
-		star  *Weights
+		star  *model.Weights
 		value func(x, y float64) float64
 	}{
 		"form": {inPlane(1, 1, -3, 0, 0, 0), func(x, y float64) float64 { return x*x + y*y - 3*x*y }},
@@ -90,18 +92,18 @@ func TestVempalasQuadraticExamples(t *testing.T) {
 		"ball": {inPlane(1, 1, 0, -1, 2, 0.25), func(x, y float64) float64 { return (x-0.5)*(x-0.5) + (y+1)*(y+1) - 1 }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var mapped, plain []Lesson
+			var mapped, plain []model.Lesson
 			for len(mapped) < 150 {
 				x, y := 4*rng.Float64()-2, 4*rng.Float64()-2
 				v := c.value(x, y)
 				if math.Abs(v) < 0.3 {
 					continue
 				}
-				e := point(x, y, Important)
+				e := point(x, y, model.Important)
 				if v < 0 {
-					e.Label = Ordinary
+					e.Label = model.Ordinary
 				}
-				plain = append(plain, Lesson{Lift(e.Vector, 1), e.Label, 1})
+				plain = append(plain, model.Lesson{Vector: Lift(e.Vector, 1), Label: e.Label, Weight: 1})
 				e.Vector = Lift(Quadratic(e.Vector), 1)
 				if got := c.star.Dot(e.Vector); math.Abs(got-v) > 1e-12 {
 					t.Fatalf("w*·φ(x) is %v, want %v", got, v)
@@ -109,11 +111,11 @@ func TestVempalasQuadraticExamples(t *testing.T) {
 				mapped = append(mapped, e)
 			}
 			bound := math.Pow(Radius(mapped)/Margin(c.star, mapped), 2)
-			r, err := Cycle(perceptronSpec(ZeroUnsure), mapped, 20000)
+			r, err := Cycle(perceptronSpec(model.ZeroUnsure), mapped, 20000)
 			if err != nil || !r.Separated || float64(r.Mistakes) > bound {
 				t.Errorf("over the map: %v, %v; (R/γ)² is %v", r, err, bound)
 			}
-			if r, err := Cycle(perceptronSpec(ZeroUnsure), plain, 300); err != nil || r.Separated || r.AtMost > 0.1 {
+			if r, err := Cycle(perceptronSpec(model.ZeroUnsure), plain, 300); err != nil || r.Separated || r.AtMost > 0.1 {
 				t.Errorf("without the map: %v, %v", r, err)
 			}
 		})

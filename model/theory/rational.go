@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package model
+package theory
 
 import (
 	"math"
 	"math/big"
 	"slices"
+
+	"github.com/hinged/hinged/model"
 )
 
 // Limits of exact work, beyond which it says nothing.
@@ -18,7 +20,7 @@ const (
 // fractions of whole numbers, of which floats are some: phase 1 of the simplex
 // method with Bland's rule, which always ends (Bland 1977). Not found: there is
 // none, or the rows are too many to say.
-func exactCombination(rows []Vector, sums []float64) (y []*big.Rat, found bool) {
+func exactCombination(rows []model.Vector, sums []float64) (y []*big.Rat, found bool) {
 	s, ok := newSimplex(rows, sums)
 	if !ok {
 		return nil, false
@@ -49,8 +51,8 @@ type simplex struct {
 	left  []*big.Rat   // the sum of the artificial variables, which is to be brought down to 0
 }
 
-func newSimplex(rows []Vector, sums []float64) (*simplex, bool) {
-	places := map[Index]int{}
+func newSimplex(rows []model.Vector, sums []float64) (*simplex, bool) {
+	places := map[model.Index]int{}
 	for _, x := range rows {
 		for _, f := range x {
 			if _, ok := places[f.Index]; !ok {
@@ -154,7 +156,7 @@ func (s *simplex) pivot(r, c int) {
 
 // exactSlack returns the sign of a·w − b and a·w − b as the nearest float, without
 // any rounding before.
-func exactSlack(a, w Vector, b float64) (sign int, slack float64) {
+func exactSlack(a, w model.Vector, b float64) (sign int, slack float64) {
 	const scale = 2300 // every product of two floats is a whole multiple of 2^−scale
 	sum := new(big.Int)
 	add := func(x, y float64) {

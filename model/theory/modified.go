@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package model
+package theory
 
 import (
 	"errors"
 	"math"
+
+	"github.com/hinged/hinged/model"
 )
 
 // Modified is the modified perceptron, which ignores examples close to its hyperplane.
@@ -21,20 +23,19 @@ import (
 // the number of coordinates. The start takes O(N log N). Space is that of N weights.
 // Not safe for concurrent use.
 type Modified struct {
-	w        *Weights
-	sigma    float64
-	norm2    float64 // ‖w‖², kept step by step
-	summed   float64 // ‖w‖² when it was last summed
-	steps    int
-	products uint64 // see Operations
+	w      *model.Weights
+	sigma  float64
+	norm2  float64 // ‖w‖², kept step by step
+	summed float64 // ‖w‖² when it was last summed
+	steps  int
 }
 
 // NewModified draws the start: the weight of coordinate j is a Gaussian made of
 // hash(seed, j), so that the same seed gives the same start wherever and in whatever
 // order the coordinates come up. coordinates are all that the vectors may have;
 // others always weigh 0. 0 < σ < 1.
-func NewModified(coordinates []Index, sigma float64, seed uint64) *Modified {
-	m := &Modified{w: NewWeights(len(coordinates)), sigma: sigma}
+func NewModified(coordinates []model.Index, sigma float64, seed uint64) *Modified {
+	m := &Modified{w: model.NewWeights(len(coordinates)), sigma: sigma}
 	for _, j := range coordinates {
 		m.w.Set(j, gaussian(seed, j))
 	}
@@ -46,11 +47,10 @@ func NewModified(coordinates []Index, sigma float64, seed uint64) *Modified {
 func (m *Modified) sum() {
 	m.norm2 = m.w.Sorted().SquaredNorm()
 	m.summed = m.norm2
-	m.products += uint64(m.w.Len())
 }
 
 // Cos returns cos(w, x), 0 where one of them is 0.
-func (m *Modified) Cos(x Vector) float64 { return m.cos(m.w.Dot(x), x.SquaredNorm()) }
+func (m *Modified) Cos(x model.Vector) float64 { return m.cos(m.w.Dot(x), x.SquaredNorm()) }
 
 func (m *Modified) cos(along, square float64) float64 {
 	if square == 0 || m.norm2 == 0 {
@@ -60,15 +60,13 @@ func (m *Modified) cos(along, square float64) float64 {
 }
 
 // Learn updates w if it is wrong on x and |cos(w, x)| ≥ σ, and reports whether it did.
-func (m *Modified) Learn(x Vector, label Label) bool {
-	along, square, n := m.w.Dot(x), x.SquaredNorm(), uint64(len(x))
-	m.products += 2 * n
+func (m *Modified) Learn(x model.Vector, label model.Label) bool {
+	along, square := m.w.Dot(x), x.SquaredNorm()
 	c := m.cos(along, square)
 	if math.Abs(c) < m.sigma || float64(c*float64(label)) > 0 {
 		return false
 	}
 	m.w.Add(-along/square, x)
-	m.products += n
 	m.steps++
 	// ‖w‖² falls by ⟨w, x̄⟩². Summed anew before what is left is so little that the
 	// rounding of what was taken away shows in it.
@@ -79,7 +77,7 @@ func (m *Modified) Learn(x Vector, label Label) bool {
 }
 
 // Weights returns w itself.
-func (m *Modified) Weights() *Weights { return m.w }
+func (m *Modified) Weights() *model.Weights { return m.w }
 
 // ModifiedOptions are the settings of SolveModified.
 type ModifiedOptions struct {
@@ -90,21 +88,16 @@ type ModifiedOptions struct {
 	// succeeds with probability 1/8 and not 1/4, that is too few for δ; log_{8/7}(1/δ)
 	// are taken otherwise.
 	NotesRounds bool
-	// Watch, where not nil, is told of every lesson looked at, in order, and whether it
-	// made a step.
-	Watch func(e Lesson, step bool)
 }
 
 // ModifiedResult is what SolveModified found.
 type ModifiedResult struct {
 	// Weights, never 0, get every lesson with |cos(w, x)| ≥ σ right; nil if every
 	// round failed.
-	Weights  *Weights
+	Weights  *model.Weights
 	Rounds   int // begun
 	Mistakes int // steps in all rounds
 	Limit    int // steps after which a round is given up: ⌊ln n/σ²⌋
-	// Operations of all rounds.
-	Operations Operations
 }
 
 // Rounds returns how many rounds o allows.
@@ -125,14 +118,14 @@ func (o ModifiedOptions) Validate() error {
 }
 
 // Coordinates lists the features of the lessons, each once, ascending.
-func Coordinates(lessons []Lesson) []Index {
-	all := NewWeights(0)
+func Coordinates(lessons []model.Lesson) []model.Index {
+	all := model.NewWeights(0)
 	for _, e := range lessons {
 		for _, f := range e.Vector {
 			all.Set(f.Index, 1)
 		}
 	}
-	var out []Index
+	var out []model.Index
 	for _, f := range all.Sorted() {
 		out = append(out, f.Index)
 	}
@@ -144,7 +137,7 @@ func Coordinates(lessons []Lesson) []Index {
 // were more than ln n/σ² or w has come to 0, n the number of different features of
 // the lessons. On lessons that some w* labels, the probability that every round fails
 // is at most δ. A round takes at most ln n/σ² + 2 passes.
-func SolveModified(lessons []Lesson, o ModifiedOptions) (ModifiedResult, error) {
+func SolveModified(lessons []model.Lesson, o ModifiedOptions) (ModifiedResult, error) {
 	if err := o.Validate(); err != nil {
 		return ModifiedResult{}, err
 	}
@@ -159,16 +152,12 @@ func SolveModified(lessons []Lesson, o ModifiedOptions) (ModifiedResult, error) 
 			for _, e := range lessons {
 				step := m.Learn(e.Vector, e.Label)
 				settled = settled && !step
-				if o.Watch != nil {
-					o.Watch(e, step)
-				}
 				if m.steps > r.Limit {
 					break
 				}
 			}
 		}
 		r.Mistakes += m.steps
-		r.Operations.Products += m.products
 		if settled && m.norm2 > 0 { // 0 is wrong about everything, if not by much
 			r.Weights = m.w
 			break
@@ -184,7 +173,7 @@ func modifiedLimit(n int, sigma float64) int {
 
 // gaussian returns a standard normal number that seed and j decide, by Marsaglia's
 // polar method.
-func gaussian(seed uint64, j Index) float64 {
+func gaussian(seed uint64, j model.Index) float64 {
 	state := mix(mix(seed) ^ uint64(j)*0x9E3779B97F4A7C15)
 	next := func() float64 { // in (−1, 1)
 		state += 0x9E3779B97F4A7C15

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package model
+package theory
 
 import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/hinged/hinged/model"
 )
 
 // TestDescentOnThePerceptronLossIsThePerceptron: the same mistakes and steps at any
@@ -18,13 +20,13 @@ func TestDescentOnThePerceptronLossIsThePerceptron(t *testing.T) {
 	for range 200 {
 		rate := []float64{1, 0.125, 1024, 100, 0.1, math.Pi}[rng.IntN(6)]
 		whole := rate != 0.1 && rate != math.Pi
-		p := mustLearn(t, perceptronSpec(ZeroUnsure), NewWeights(0))
-		d, err := NewSGD(LossPerceptron, rate, NewWeights(0))
+		p := mustLearn(t, perceptronSpec(model.ZeroUnsure), model.NewWeights(0))
+		d, err := NewSGD(LossPerceptron, rate, model.NewWeights(0))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for n := range 100 {
-			e := Lesson{randomVector(rng, 6, 4), Label(2*rng.IntN(2) - 1), 1}
+			e := model.Lesson{Vector: randomVector(rng, 6, 4), Label: model.Label(2*rng.IntN(2) - 1), Weight: 1}
 			for i := range e.Vector {
 				if whole {
 					e.Vector[i].Value = float64(rng.IntN(5) - 2)
@@ -54,15 +56,15 @@ func TestDescentOnTheHingeLossIsTheMarginPerceptron(t *testing.T) {
 	kinks := 0
 	for range 200 {
 		rate := []float64{1, 0.25, 8}[rng.IntN(3)]
-		spec := DefaultSpec()
-		spec.Kind, spec.Margin = KindMargin, 1/rate
-		m := mustLearn(t, spec, NewWeights(0))
-		d, err := NewSGD(LossHinge, rate, NewWeights(0))
+		spec := model.DefaultSpec()
+		spec.Kind, spec.Margin = model.KindMargin, 1/rate
+		m := mustLearn(t, spec, model.NewWeights(0))
+		d, err := NewSGD(LossHinge, rate, model.NewWeights(0))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for n := range 100 {
-			e := Lesson{randomVector(rng, 6, 4), Label(2*rng.IntN(2) - 1), 1}
+			e := model.Lesson{Vector: randomVector(rng, 6, 4), Label: model.Label(2*rng.IntN(2) - 1), Weight: 1}
 			for i := range e.Vector {
 				e.Vector[i].Value = float64(rng.IntN(5)-2) / 4
 			}
@@ -88,19 +90,19 @@ func TestSlopesAreThoseOfTheLosses(t *testing.T) {
 	}
 	for loss, f := range value {
 		for _, score := range []float64{-2, -0.5, 0.5, 1.5} {
-			for _, label := range []Label{Important, Ordinary} {
+			for _, label := range []model.Label{model.Important, model.Ordinary} {
 				m := score * float64(label)
 				if want := (f(m-1e-6) - f(m+1e-6)) / 2e-6; math.Abs(loss.Slope(label, score)-want) > 1e-6 {
 					t.Errorf("loss %d at %v: slope %v, want %v", loss, m, loss.Slope(label, score), want)
 				}
 			}
 		}
-		if kink := float64(loss); loss.Slope(Important, kink) != 1 {
-			t.Errorf("loss %d: the slope at its kink is %v", loss, loss.Slope(Important, kink))
+		if kink := float64(loss); loss.Slope(model.Important, kink) != 1 {
+			t.Errorf("loss %d: the slope at its kink is %v", loss, loss.Slope(model.Important, kink))
 		}
 	}
 	for _, rate := range []float64{0, -1, math.NaN(), math.Inf(1)} {
-		if _, err := NewSGD(LossHinge, rate, NewWeights(0)); err == nil {
+		if _, err := NewSGD(LossHinge, rate, model.NewWeights(0)); err == nil {
 			t.Errorf("rate %v was accepted", rate)
 		}
 	}
@@ -109,17 +111,19 @@ func TestSlopesAreThoseOfTheLosses(t *testing.T) {
 // TestTheMeanIsThatOfAllWeights: against the sum written out.
 func TestTheMeanIsThatOfAllWeights(t *testing.T) {
 	rng := rand.New(rand.NewPCG(72, 72))
-	for _, spec := range everySpec() {
-		start := NewWeights(0)
-		start.Set(FoldIndex(3), 2)
+	for _, kind := range model.Kinds() {
+		spec := model.DefaultSpec()
+		spec.Kind = kind
+		start := model.NewWeights(0)
+		start.Set(model.FoldIndex(3), 2)
 		a := NewAveraged(mustLearn(t, spec, start))
 		x := randomVector(rng, 9, 6)
 		if got, want := a.Score(x), start.Dot(x); got != want {
 			t.Fatalf("before any lesson the score is %v, want %v", got, want)
 		}
-		sum := map[Index]float64{}
+		sum := map[model.Index]float64{}
 		for n := range 80 {
-			a.Learn(Lesson{randomVector(rng, 9, 6), Label(2*rng.IntN(2) - 1), 1})
+			a.Learn(model.Lesson{Vector: randomVector(rng, 9, 6), Label: model.Label(2*rng.IntN(2) - 1), Weight: 1})
 			for _, f := range start.Sorted() {
 				sum[f.Index] += f.Value
 			}

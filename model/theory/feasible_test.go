@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package model
+package theory
 
 import (
 	"math"
 	"math/big"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/hinged/hinged/model"
 )
 
 // row is a·w over the indices from 10 on.
-func rowOf(a ...float64) Vector {
-	var v Vector
+func rowOf(a ...float64) model.Vector {
+	var v model.Vector
 	for i, c := range a {
 		if c != 0 {
-			v = append(v, Feature{Index(10 + i), c})
+			v = append(v, model.Feature{Index: model.Index(10 + i), Value: c})
 		}
 	}
 	return v
@@ -46,23 +48,23 @@ func solve(t *testing.T, s System, passes int) Feasibility {
 		}
 		return f
 	}
-	total, sum := 0.0, NewWeights(0)
+	total, sum := 0.0, model.NewWeights(0)
 	for i, y := range f.Combination {
 		if y < 0 {
 			t.Fatalf("y is %v", f.Combination)
 		}
 		total += y
-		v := Vector{{1 << 40, 1}}
+		v := model.Vector{{Index: 1 << 40, Value: 1}}
 		if i < len(s.Rows) {
 			v = s.Rows[i]
 			if f.Lifted {
-				v = append(append(Vector{}, v...), Feature{1 << 40, -s.At[i]})
+				v = append(append(model.Vector{}, v...), model.Feature{Index: 1 << 40, Value: -s.At[i]})
 			}
 		}
 		sum.Add(y, v)
 	}
-	if math.Abs(total-1) > 1e-9 || sum.Norm() > f.Epsilon+1e-9 {
-		t.Fatalf("Σ y is %v, ‖Σ y·a‖ %v, ε is %v", total, sum.Norm(), f.Epsilon)
+	if math.Abs(total-1) > 1e-9 || norm(sum) > f.Epsilon+1e-9 {
+		t.Fatalf("Σ y is %v, ‖Σ y·a‖ %v, ε is %v", total, norm(sum), f.Epsilon)
 	}
 	return f
 }
@@ -71,7 +73,7 @@ func solve(t *testing.T, s System, passes int) Feasibility {
 // among the crossings of their borders pushed in by a little, in fractions.
 func feasible(s System, push float64) bool {
 	var candidates [][2]*big.Rat
-	at := func(v Vector, i Index) *big.Rat {
+	at := func(v model.Vector, i model.Index) *big.Rat {
 		for _, f := range v {
 			if f.Index == i {
 				return new(big.Rat).SetFloat64(f.Value)
@@ -79,8 +81,8 @@ func feasible(s System, push float64) bool {
 		}
 		return new(big.Rat)
 	}
-	box := []System{s, {[]Vector{rowOf(1, 0), rowOf(0, 1), rowOf(-1, 0), rowOf(0, -1)}, []float64{-1e6, -1e6, -1e6, -1e6}}}
-	var rows []Vector
+	box := []System{s, {[]model.Vector{rowOf(1, 0), rowOf(0, 1), rowOf(-1, 0), rowOf(0, -1)}, []float64{-1e6, -1e6, -1e6, -1e6}}}
+	var rows []model.Vector
 	var b []*big.Rat
 	for n, part := range box {
 		for i, a := range part.Rows {
@@ -139,9 +141,9 @@ func TestSystemsInThePlane(t *testing.T) {
 		}
 		if sign == 2 && rng.IntN(4) == 0 {
 			a := s.Rows[0] // once more, from the other side
-			var opposite Vector
+			var opposite model.Vector
 			for _, c := range a {
-				opposite = append(opposite, Feature{c.Index, -c.Value})
+				opposite = append(opposite, model.Feature{Index: c.Index, Value: -c.Value})
 			}
 			s.Rows, s.At = append(s.Rows, opposite), append(s.At, -s.At[0])
 		}
@@ -178,9 +180,9 @@ func TestSolveBlumsForm(t *testing.T) {
 		var s System
 		longest := 0.0
 		for _, e := range lessons {
-			a := Vector{}
+			a := model.Vector{}
 			for _, c := range e.Vector {
-				a = append(a, Feature{c.Index, c.Value * float64(e.Label)})
+				a = append(a, model.Feature{Index: c.Index, Value: c.Value * float64(e.Label)})
 			}
 			s.Rows, s.At = append(s.Rows, a), append(s.At, 1)
 			longest = math.Max(longest, a.SquaredNorm())
@@ -200,7 +202,7 @@ func TestSolveBlumsForm(t *testing.T) {
 // is true of it.
 func TestABudgetThatIsTooSmallClaimsNothing(t *testing.T) {
 	const k = 1 << 30
-	s := System{[]Vector{rowOf(1, 1), rowOf(1, 0), rowOf(1.0/k, 1), rowOf(0, -1)}, []float64{1, 1, 1, 1}}
+	s := System{[]model.Vector{rowOf(1, 1), rowOf(1, 0), rowOf(1.0/k, 1), rowOf(0, -1)}, []float64{1, 1, 1, 1}}
 	f := solve(t, s, 3)
 	if f.Point != nil || f.Infeasible || f.NotStrictly || !(f.Epsilon > 0) {
 		t.Fatalf("%+v", f)
@@ -214,11 +216,11 @@ func TestABudgetThatIsTooSmallClaimsNothing(t *testing.T) {
 func TestSystemsThatAreNone(t *testing.T) {
 	for name, s := range map[string]System{
 		"empty":       {},
-		"other sizes": {[]Vector{rowOf(1)}, nil},
-		"NaN":         {[]Vector{rowOf(math.NaN())}, []float64{1}},
-		"infinite":    {[]Vector{rowOf(1)}, []float64{math.Inf(1)}},
-		"last index":  {[]Vector{{{math.MaxUint64, 1}}}, []float64{-1}},
-		"too great":   {[]Vector{rowOf(1e200)}, []float64{1}},
+		"other sizes": {[]model.Vector{rowOf(1)}, nil},
+		"NaN":         {[]model.Vector{rowOf(math.NaN())}, []float64{1}},
+		"infinite":    {[]model.Vector{rowOf(1)}, []float64{math.Inf(1)}},
+		"last index":  {[]model.Vector{{{Index: math.MaxUint64, Value: 1}}}, []float64{-1}},
+		"too great":   {[]model.Vector{rowOf(1e200)}, []float64{1}},
 	} {
 		if _, err := s.Solve(5); err == nil {
 			t.Errorf("%s: solved", name)

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package model
+package theory
 
 import (
 	"math"
 	"math/bits"
+
+	"github.com/hinged/hinged/model"
 )
 
 // Quadratic maps x to its squares, its products of two and itself: (x_1², x_2²,
@@ -13,29 +15,29 @@ import (
 // a hyperplane, an affine one if the form has a constant. x must not be lifted;
 // the x_i keep their indices, and products get the hash of two. n(n + 3)/2 features
 // for n; O(n² log n) time.
-func Quadratic(x Vector) Vector {
+func Quadratic(x model.Vector) model.Vector {
 	return products(x, 1, 1, false)
 }
 
 // QuadraticKernel maps x to (1, √2·x_i, x_i², √2·x_i·x_j), i < j, whose dot products are
 // (1 + a·b)² (Blum, section 2.5, d = 2). x must not be lifted: the constant 1 is the
 // affine coordinate. (n + 1)(n + 2)/2 features for n; O(n² log n) time.
-func QuadraticKernel(x Vector) Vector {
+func QuadraticKernel(x model.Vector) model.Vector {
 	return products(x, math.Sqrt2, math.Sqrt2, true)
 }
 
 // products lists the squares and products of x, with the factors given for single
 // features and for products of two different ones. Two products that share an
 // index, by a collision of 64-bit hashes, are added.
-func products(x Vector, single, product float64, constant bool) Vector {
-	out := make(Vector, 0, 1+len(x)*(len(x)+3)/2)
+func products(x model.Vector, single, product float64, constant bool) model.Vector {
+	out := make(model.Vector, 0, 1+len(x)*(len(x)+3)/2)
 	if constant {
-		out = append(out, Feature{Affine, 1})
+		out = append(out, model.Feature{Index: model.Affine, Value: 1})
 	}
 	for i, f := range x {
-		out = append(out, Feature{f.Index, float64(single * f.Value)}, Feature{pairIndex(f.Index, f.Index), float64(f.Value * f.Value)})
+		out = append(out, model.Feature{Index: f.Index, Value: float64(single * f.Value)}, model.Feature{Index: pairIndex(f.Index, f.Index), Value: float64(f.Value * f.Value)})
 		for _, g := range x[i+1:] {
-			out = append(out, Feature{pairIndex(f.Index, g.Index), float64(product * float64(f.Value*g.Value))})
+			out = append(out, model.Feature{Index: pairIndex(f.Index, g.Index), Value: float64(product * float64(f.Value*g.Value))})
 		}
 	}
 	out.Sort()
@@ -52,8 +54,8 @@ func products(x Vector, single, product float64, constant bool) Vector {
 }
 
 // pairIndex is the index of the product of features i ≤ j.
-func pairIndex(i, j Index) Index {
-	return FoldIndex(mix(mix(uint64(i)) ^ bits.RotateLeft64(uint64(j)*0x9E3779B97F4A7C15, 32)))
+func pairIndex(i, j model.Index) model.Index {
+	return model.FoldIndex(mix(mix(uint64(i)) ^ bits.RotateLeft64(uint64(j)*0x9E3779B97F4A7C15, 32)))
 }
 
 // mix is the finisher of splitmix64 (Steele, Lea and Flood 2014).

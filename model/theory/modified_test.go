@@ -1,27 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package model
+package theory
 
 import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/hinged/hinged/model"
 )
 
 // halfspace draws lessons in n dimensions that a random w* labels, however near to
 // its hyperplane.
-func halfspace(rng *rand.Rand, n, count int) (lessons []Lesson, star Vector) {
-	star = denseVector(rng, n).Normalised()
+func halfspace(rng *rand.Rand, n, count int) (lessons []model.Lesson, star model.Vector) {
+	star = Normalised(denseVector(rng, n))
 	for range count {
 		x := denseVector(rng, n)
 		// Pressed towards the hyperplane, so that the margin is tiny.
-		near := Dot(x, star) * (1 - math.Pow(10, -4*rng.Float64()))
+		near := model.Dot(x, star) * (1 - math.Pow(10, -4*rng.Float64()))
 		for i := range x {
 			x[i].Value -= near * star[i].Value
 		}
-		e := Lesson{x, Important, 1}
-		if Dot(x, star) < 0 {
-			e.Label = Ordinary
+		e := model.Lesson{Vector: x, Label: model.Important, Weight: 1}
+		if model.Dot(x, star) < 0 {
+			e.Label = model.Ordinary
 		}
 		lessons = append(lessons, e)
 	}
@@ -40,14 +42,14 @@ func TestTheModifiedPerceptronKeepsItsPromise(t *testing.T) {
 		n := 3 + rng.IntN(20)
 		lessons, star := halfspace(rng, n, 60)
 		limit := math.Log(float64(n)) / (sigma * sigma)
-		var coordinates []Index
+		var coordinates []model.Index
 		for _, f := range star {
 			coordinates = append(coordinates, f.Index)
 		}
 		for seed := range uint64(10) {
 			m := NewModified(coordinates, sigma, seed)
 			twin := m.Weights().Sorted()
-			favourable := Dot(twin, star) >= math.Sqrt(twin.SquaredNorm()/float64(n))
+			favourable := model.Dot(twin, star) >= math.Sqrt(twin.SquaredNorm()/float64(n))
 			// A start that is not favourable may shrink w to nothing but rounding: a
 			// round ends where the theorem does.
 			steps, settled := 0, false
@@ -57,8 +59,8 @@ func TestTheModifiedPerceptronKeepsItsPromise(t *testing.T) {
 					if float64(steps) > limit {
 						break
 					}
-					bar := e.Vector.Normalised()
-					along := Dot(twin, bar)
+					bar := Normalised(e.Vector)
+					along := model.Dot(twin, bar)
 					wrong := along*float64(e.Label) < 0 && math.Abs(along) >= sigma*math.Sqrt(twin.SquaredNorm())
 					edge := math.Abs(math.Abs(along)/math.Sqrt(twin.SquaredNorm())-sigma) < 1e-9
 					if cos := m.Cos(e.Vector); m.Learn(e.Vector, e.Label) != wrong && !edge {
@@ -155,7 +157,7 @@ func TestAlgorithm3Restarts(t *testing.T) {
 			continue
 		}
 		for _, e := range lessons {
-			cos := r.Weights.Dot(e.Vector) / r.Weights.Norm() / math.Sqrt(e.Vector.SquaredNorm())
+			cos := r.Weights.Dot(e.Vector) / norm(r.Weights) / math.Sqrt(e.Vector.SquaredNorm())
 			if math.Abs(cos) >= o.Sigma+1e-12 && cos*float64(e.Label) < 0 {
 				t.Fatalf("a lesson with cos %v is wrong; σ is %v", cos, o.Sigma)
 			}
@@ -191,7 +193,7 @@ func TestRoundsOfAlgorithm3(t *testing.T) {
 func TestTheStartIsNormalAndTheSameInEveryOrder(t *testing.T) {
 	const n = 200_000
 	var moments [5]float64
-	for j := range Index(n) {
+	for j := range model.Index(n) {
 		v := gaussian(7, j+2)
 		for k := range moments {
 			moments[k] += math.Pow(v, float64(k)) / n
@@ -202,11 +204,11 @@ func TestTheStartIsNormalAndTheSameInEveryOrder(t *testing.T) {
 			t.Errorf("moment %d is %v, want %v", k, moments[k], want)
 		}
 	}
-	a, b := NewModified([]Index{2, 3, 4}, 0.1, 9), NewModified([]Index{4, 900, 2}, 0.1, 9)
+	a, b := NewModified([]model.Index{2, 3, 4}, 0.1, 9), NewModified([]model.Index{4, 900, 2}, 0.1, 9)
 	if a.Weights().Get(2) != b.Weights().Get(2) || a.Weights().Get(4) != b.Weights().Get(4) || a.Weights().Get(2) == a.Weights().Get(3) {
 		t.Error("the start of a coordinate depends on the others")
 	}
-	if NewModified([]Index{2}, 0.1, 10).Weights().Get(2) == a.Weights().Get(2) {
+	if NewModified([]model.Index{2}, 0.1, 10).Weights().Get(2) == a.Weights().Get(2) {
 		t.Error("another seed gives the same start")
 	}
 }

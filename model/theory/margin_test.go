@@ -1,33 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package model
+package theory
 
 import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/hinged/hinged/model"
 )
 
 // TestMarginIsTheDistanceFromTheHyperplane: as geometry has it, for a line in the
 // plane (Virtue, "Geometric Margin").
 func TestMarginIsTheDistanceFromTheHyperplane(t *testing.T) {
-	w := NewWeights(0)
+	w := model.NewWeights(0)
 	w.Set(10, 3)
 	w.Set(11, 4)
 	for _, c := range []struct {
-		e    Lesson
+		e    model.Lesson
 		want float64
 	}{
-		{point(3, 4, Important), 5}, {point(3, 4, Ordinary), -5}, {point(4, -3, Important), 0}, {point(0, 10, Important), 8},
+		{point(3, 4, model.Important), 5}, {point(3, 4, model.Ordinary), -5}, {point(4, -3, model.Important), 0}, {point(0, 10, model.Important), 8},
 	} {
-		if got := Margin(w, []Lesson{c.e}); got != c.want {
+		if got := Margin(w, []model.Lesson{c.e}); got != c.want {
 			t.Errorf("γ_x of %v is %v, want %v", c.e, got, c.want)
 		}
 	}
-	if got := Margin(w, []Lesson{point(3, 4, Important), point(0, 10, Important), point(1, 1, Ordinary)}); got != -1.4 {
+	if got := Margin(w, []model.Lesson{point(3, 4, model.Important), point(0, 10, model.Important), point(1, 1, model.Ordinary)}); got != -1.4 {
 		t.Errorf("γ_w is %v, want −1.4", got)
 	}
-	if got := Margin(NewWeights(0), virtue()); got != 0 {
+	if got := Margin(model.NewWeights(0), virtue()); got != 0 {
 		t.Errorf("γ_w of w = 0 is %v", got)
 	}
 }
@@ -38,9 +40,9 @@ func TestTheWidestMarginLiesBetweenItsBounds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(30, 30))
 	separated, closed := 0, 0
 	for range 200 {
-		var lessons []Lesson
+		var lessons []model.Lesson
 		for range 2 + rng.IntN(8) {
-			lessons = append(lessons, point(rng.NormFloat64(), rng.NormFloat64(), Label(2*rng.IntN(2)-1)))
+			lessons = append(lessons, point(rng.NormFloat64(), rng.NormFloat64(), model.Label(2*rng.IntN(2)-1)))
 		}
 		gamma := math.Inf(-1)
 		for step := range 20000 {
@@ -71,24 +73,31 @@ func TestTheWidestMarginLiesBetweenItsBounds(t *testing.T) {
 
 // cycleTwin is Virtue's Algorithm 1 as it is printed: over the examples again and
 // again until the weights that a pass ends with get all of them right.
-func cycleTwin(lessons []Lesson) (l *twinLearner, passes, mistakes int) {
-	l = &twinLearner{perceptronSpec(ZeroUnsure), map[Index]float64{}}
+func cycleTwin(lessons []model.Lesson) (w map[model.Index]float64, passes, mistakes int) {
+	w = map[model.Index]float64{}
+	right := func(e model.Lesson) bool {
+		sum := 0.0
+		for _, f := range e.Vector {
+			sum += float64(w[f.Index] * f.Value)
+		}
+		return sum*float64(e.Label) > 0
+	}
 	for converged := false; !converged; passes++ {
 		for _, e := range lessons {
-			if l.learn(e).Mistake {
-				mistakes++
+			if right(e) {
+				continue
+			}
+			mistakes++
+			for _, f := range e.Vector {
+				w[f.Index] += float64(float64(e.Label) * f.Value)
 			}
 		}
 		converged = true
 		for _, e := range lessons {
-			sum := 0.0
-			for _, f := range e.Vector {
-				sum += float64(l.w[f.Index] * f.Value)
-			}
-			converged = converged && sum*float64(e.Label) > 0
+			converged = converged && right(e)
 		}
 	}
-	return l, passes, mistakes
+	return w, passes, mistakes
 }
 
 // TestCyclingSeparates: all passes together make at most (R/γ)² mistakes, with γ
@@ -109,7 +118,7 @@ func TestCyclingSeparates(t *testing.T) {
 		if bound > 5000 {
 			continue
 		}
-		r, err := Cycle(perceptronSpec(ZeroUnsure), lessons, int(bound)+2)
+		r, err := Cycle(perceptronSpec(model.ZeroUnsure), lessons, int(bound)+2)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +128,7 @@ func TestCyclingSeparates(t *testing.T) {
 		if twin, passes, mistakes := cycleTwin(lessons); passes != r.Passes || mistakes != r.Mistakes {
 			t.Fatalf("%+v; the printed algorithm makes %d mistakes in %d passes", r, mistakes, passes)
 		} else {
-			for i, value := range twin.w {
+			for i, value := range twin {
 				if got := r.Weights.Get(i); got != value {
 					t.Fatalf("weight %d is %v, by the printed algorithm %v", i, got, value)
 				}
@@ -134,8 +143,8 @@ func TestCyclingSeparates(t *testing.T) {
 // TestWhatCannotBeSeparatedEnds: with a bound on the margin that falls
 // to 0, and the w that gets the fewest wrong.
 func TestWhatCannotBeSeparatedEnds(t *testing.T) {
-	xor := []Lesson{point(1, 1, Important), point(-1, -1, Important), point(1, -1, Ordinary), point(-1, 1, Ordinary), point(2, 2.5, Important)}
-	r, err := Cycle(perceptronSpec(ZeroUnsure), xor, 500)
+	xor := []model.Lesson{point(1, 1, model.Important), point(-1, -1, model.Important), point(1, -1, model.Ordinary), point(-1, 1, model.Ordinary), point(2, 2.5, model.Important)}
+	r, err := Cycle(perceptronSpec(model.ZeroUnsure), xor, 500)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,11 +153,11 @@ func TestWhatCannotBeSeparatedEnds(t *testing.T) {
 	if r.Separated || r.Passes != 500 || r.Wrong != 2 || r.AtMost > 0.02 || r.Margin > 0 {
 		t.Errorf("%+v", r)
 	}
-	empty, err := Cycle(perceptronSpec(ZeroUnsure), []Lesson{{Vector{}, Important, 1}}, 3)
+	empty, err := Cycle(perceptronSpec(model.ZeroUnsure), []model.Lesson{{Vector: model.Vector{}, Label: model.Important, Weight: 1}}, 3)
 	if err != nil || empty.Separated || empty.AtMost != 0 {
 		t.Errorf("a lesson without features: %+v, %v", empty, err)
 	}
-	if _, err := Cycle(perceptronSpec(ZeroUnsure), nil, 3); err == nil {
+	if _, err := Cycle(perceptronSpec(model.ZeroUnsure), nil, 3); err == nil {
 		t.Error("no lessons were cycled")
 	}
 }
@@ -158,11 +167,11 @@ func TestWhatCannotBeSeparatedEnds(t *testing.T) {
 func TestForcedSeparability(t *testing.T) {
 	rng := rand.New(rand.NewPCG(32, 32))
 	for range 100 {
-		var lessons []Lesson
+		var lessons []model.Lesson
 		for range 1 + rng.IntN(20) {
-			lessons = append(lessons, Lesson{randomVector(rng, 4, 3), Label(2*rng.IntN(2) - 1), 1})
+			lessons = append(lessons, model.Lesson{Vector: randomVector(rng, 4, 3), Label: model.Label(2*rng.IntN(2) - 1), Weight: 1})
 		}
-		lessons = append(lessons, Lesson{lessons[0].Vector, -lessons[0].Label, 1}, Lesson{Vector{}, Important, 1})
+		lessons = append(lessons, model.Lesson{Vector: lessons[0].Vector, Label: -lessons[0].Label, Weight: 1}, model.Lesson{Vector: model.Vector{}, Label: model.Important, Weight: 1})
 		value := []float64{1, 0.5, -2}[rng.IntN(3)]
 		forced, err := Force(lessons, value)
 		if err != nil {
@@ -170,7 +179,7 @@ func TestForcedSeparability(t *testing.T) {
 		}
 		gamma := math.Abs(value) / math.Sqrt(float64(len(forced)))
 		bound := math.Pow(Radius(forced)/gamma, 2)
-		r, err := Cycle(perceptronSpec(ZeroUnsure), forced, int(bound)+2)
+		r, err := Cycle(perceptronSpec(model.ZeroUnsure), forced, int(bound)+2)
 		if err != nil || !r.Separated || float64(r.Mistakes) > bound || r.AtMost < gamma {
 			t.Fatalf("%v, %v; Δ/√T is %v, (R/γ)² at most %v", r, err, gamma, bound)
 		}
@@ -185,7 +194,7 @@ func TestForcedSeparability(t *testing.T) {
 			t.Errorf("forced with %v", value)
 		}
 	}
-	if _, err := Force([]Lesson{{Vector{{math.MaxUint64, 1}}, Important, 1}}, 1); err == nil {
+	if _, err := Force([]model.Lesson{{Vector: model.Vector{{Index: math.MaxUint64, Value: 1}}, Label: model.Important, Weight: 1}}, 1); err == nil {
 		t.Error("there was room above the greatest index")
 	}
 }

@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package model
+package theory
 
 import (
 	"errors"
 	"fmt"
 	"math"
 	"math/big"
+
+	"github.com/hinged/hinged/model"
 )
 
 // System is the linear inequalities a_i·w ≥ b_i.
 type System struct {
-	Rows []Vector  // a_i
-	At   []float64 // b_i, as many
+	Rows []model.Vector // a_i
+	At   []float64      // b_i, as many
 }
 
 // Feasibility is what is known of a System.
 type Feasibility struct {
 	// Point has a_i·w > b_i for every row, which was checked without rounding; nil
 	// where none was found. The slack of row i is a_i·w − b_i.
-	Point Vector
+	Point model.Vector
 	Slack []float64
 
 	// Combination, where there is no Point, has y_i ≥ 0 with Σ y_i = 1, by row of the
@@ -61,10 +63,10 @@ func (s System) Solve(passes int) (Feasibility, error) {
 		f.Lifted = f.Lifted || !(b > 0)
 	}
 	rows, t := s.cone(f.Lifted)
-	spec := DefaultSpec()
-	spec.Kind = KindPerceptron
-	w := NewWeights(0)
-	l, err := New(spec, w)
+	spec := model.DefaultSpec()
+	spec.Kind = model.KindPerceptron
+	w := model.NewWeights(0)
+	l, err := model.NewLinear(spec, w, nil)
 	if err != nil {
 		return f, err
 	}
@@ -114,8 +116,8 @@ func (s System) validate() error {
 
 // cone gives the rows v of a system v·(w, t) ≥ 1 as positive examples, and the
 // index of t.
-func (s System) cone(lifted bool) (rows []Lesson, t Index) {
-	t = Affine
+func (s System) cone(lifted bool) (rows []model.Lesson, t model.Index) {
+	t = model.Affine
 	for _, a := range s.Rows {
 		if n := len(a); n > 0 {
 			t = max(t, a[n-1].Index)
@@ -124,18 +126,18 @@ func (s System) cone(lifted bool) (rows []Lesson, t Index) {
 	t++
 	for i, a := range s.Rows {
 		if lifted {
-			a = append(append(make(Vector, 0, len(a)+1), a...), Feature{t, -s.At[i]})
+			a = append(append(make(model.Vector, 0, len(a)+1), a...), model.Feature{Index: t, Value: -s.At[i]})
 		}
-		rows = append(rows, Lesson{a, Important, 1})
+		rows = append(rows, model.Lesson{Vector: a, Label: model.Important, Weight: 1})
 	}
 	if lifted {
-		rows = append(rows, Lesson{Vector{{t, 1}}, Important, 1})
+		rows = append(rows, model.Lesson{Vector: model.Vector{{Index: t, Value: 1}}, Label: model.Important, Weight: 1})
 	}
 	return rows, t
 }
 
 // accept makes a point of a solution of the cone, if rounding lets it.
-func (f *Feasibility) accept(s *System, w *Weights, t Index) bool {
+func (f *Feasibility) accept(s *System, w *model.Weights, t model.Index) bool {
 	scale := 0.0
 	if f.Lifted {
 		scale = 1 / w.Get(t)
@@ -148,10 +150,10 @@ func (f *Feasibility) accept(s *System, w *Weights, t Index) bool {
 	if !(scale > 0 && scale <= math.MaxFloat64) {
 		return false
 	}
-	point := Vector{}
+	point := model.Vector{}
 	for _, c := range w.Sorted() {
 		if v := float64(c.Value * scale); v != 0 && (c.Index != t || !f.Lifted) {
-			point = append(point, Feature{c.Index, v})
+			point = append(point, model.Feature{Index: c.Index, Value: v})
 		}
 	}
 	slack := make([]float64, len(s.Rows))
@@ -167,7 +169,7 @@ func (f *Feasibility) accept(s *System, w *Weights, t Index) bool {
 }
 
 // prove keeps the better of two combinations and looks for an exact one.
-func (f *Feasibility) prove(s *System, rows []Lesson, combinations ...[]float64) {
+func (f *Feasibility) prove(s *System, rows []model.Lesson, combinations ...[]float64) {
 	f.Epsilon = math.Inf(1)
 	for _, y := range combinations {
 		total := 0.0
@@ -177,7 +179,7 @@ func (f *Feasibility) prove(s *System, rows []Lesson, combinations ...[]float64)
 		if !(total > 0 && total <= math.MaxFloat64) {
 			continue
 		}
-		sum, parts := NewWeights(0), make([]float64, len(y))
+		sum, parts := model.NewWeights(0), make([]float64, len(y))
 		size := 0.0
 		for i, v := range y {
 			parts[i] = v / total
@@ -185,12 +187,12 @@ func (f *Feasibility) prove(s *System, rows []Lesson, combinations ...[]float64)
 			size += float64(parts[i] * math.Sqrt(rows[i].Vector.SquaredNorm()))
 		}
 		// Rounded up: y sums to 1 and the rows are added but for rounding.
-		epsilon := sum.Norm() + float64(float64(size*0x1p-52)*float64(len(rows)+8))
+		epsilon := norm(sum) + float64(float64(size*0x1p-52)*float64(len(rows)+8))
 		if epsilon < f.Epsilon {
 			f.Epsilon, f.Combination = epsilon, parts
 		}
 	}
-	vectors, ones := make([]Vector, len(rows)), make([]float64, len(rows))
+	vectors, ones := make([]model.Vector, len(rows)), make([]float64, len(rows))
 	for i, e := range rows {
 		vectors[i], ones[i] = e.Vector, 1
 	}

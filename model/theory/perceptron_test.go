@@ -1,23 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package model
+package theory
 
 import (
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/hinged/hinged/model"
 )
 
-func perceptronSpec(z Zero) Spec {
-	s := DefaultSpec()
-	s.Kind, s.Zero = KindPerceptron, z
+func perceptronSpec(z model.Zero) model.Spec {
+	s := model.DefaultSpec()
+	s.Kind, s.Zero = model.KindPerceptron, z
 	return s
 }
 
-func mustLearn(t *testing.T, s Spec, w *Weights) Learner {
+// randomVector draws a sparse vector over few indices, so that vectors overlap.
+func randomVector(rng *rand.Rand, dims, most int) model.Vector {
+	at := map[model.Index]float64{model.Affine: 0.3}
+	for range rng.IntN(most + 1) {
+		at[model.FoldIndex(uint64(rng.IntN(dims)))] = rng.NormFloat64()
+	}
+	var v model.Vector
+	for i, x := range at {
+		v = append(v, model.Feature{Index: i, Value: x})
+	}
+	v.Sort()
+	return v
+}
+
+func mustLearn(t *testing.T, s model.Spec, w *model.Weights) *model.Linear {
 	t.Helper()
-	l, err := New(s, w)
+	l, err := model.NewLinear(s, w, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,15 +41,15 @@ func mustLearn(t *testing.T, s Spec, w *Weights) Learner {
 }
 
 // point is a lesson in the plane, over the indices 10 and 11.
-func point(x, y float64, label Label) Lesson {
-	return Lesson{Vector{{10, x}, {11, y}}, label, 1}
+func point(x, y float64, label model.Label) model.Lesson {
+	return model.Lesson{Vector: model.Vector{{Index: 10, Value: x}, {Index: 11, Value: y}}, Label: label, Weight: 1}
 }
 
 // virtue are the six points of note 002, "Perceptron Algorithm: Example".
-func virtue() []Lesson {
-	return []Lesson{
-		point(-1, 2, Ordinary), point(1, 0, Important), point(1, 1, Important),
-		point(-1, 0, Ordinary), point(-1, -2, Ordinary), point(1, -1, Important),
+func virtue() []model.Lesson {
+	return []model.Lesson{
+		point(-1, 2, model.Ordinary), point(1, 0, model.Important), point(1, 1, model.Important),
+		point(-1, 0, model.Ordinary), point(-1, -2, model.Ordinary), point(1, -1, model.Important),
 	}
 }
 
@@ -41,12 +57,12 @@ func virtue() []Lesson {
 // goes through (1,−2), (2,−1), (3,1). The other two conventions go other ways,
 // here as computed by hand.
 func TestVirtuesSixPoints(t *testing.T) {
-	for zero, want := range map[Zero][][2]float64{
-		ZeroPositive: {{1, -2}, {2, -1}, {3, 1}},
-		ZeroNegative: {{1, 0}}, // (−1,2) scores 0 and is right
-		ZeroUnsure:   {{1, -2}, {2, -1}, {3, 1}},
+	for zero, want := range map[model.Zero][][2]float64{
+		model.ZeroPositive: {{1, -2}, {2, -1}, {3, 1}},
+		model.ZeroNegative: {{1, 0}}, // (−1,2) scores 0 and is right
+		model.ZeroUnsure:   {{1, -2}, {2, -1}, {3, 1}},
 	} {
-		l := mustLearn(t, perceptronSpec(zero), NewWeights(0))
+		l := mustLearn(t, perceptronSpec(zero), model.NewWeights(0))
 		var path [][2]float64
 		for _, e := range virtue() {
 			if l.Learn(e).Step != 0 {
@@ -62,20 +78,20 @@ func TestVirtuesSixPoints(t *testing.T) {
 // TestTheThreeConventionsDifferAtZeroOnly (Santhanam; Virtue; Blum).
 func TestTheThreeConventionsDifferAtZeroOnly(t *testing.T) {
 	for _, c := range []struct {
-		zero  Zero
+		zero  model.Zero
 		score float64
-		label Label
+		label model.Label
 		want  bool
 	}{
-		{ZeroNegative, 0, Ordinary, false}, {ZeroNegative, 0, Important, true},
-		{ZeroPositive, 0, Ordinary, true}, {ZeroPositive, 0, Important, false},
-		{ZeroUnsure, 0, Ordinary, true}, {ZeroUnsure, 0, Important, true},
+		{model.ZeroNegative, 0, model.Ordinary, false}, {model.ZeroNegative, 0, model.Important, true},
+		{model.ZeroPositive, 0, model.Ordinary, true}, {model.ZeroPositive, 0, model.Important, false},
+		{model.ZeroUnsure, 0, model.Ordinary, true}, {model.ZeroUnsure, 0, model.Important, true},
 	} {
 		if got := c.zero.Mistake(c.label, c.score); got != c.want {
 			t.Errorf("convention %d, score 0, %v: mistake %v", c.zero, c.label, got)
 		}
 		for _, score := range []float64{-3, -5e-324, 5e-324, 3} {
-			if got := c.zero.Mistake(c.label, score); got != (score > 0 != (c.label == Important)) {
+			if got := c.zero.Mistake(c.label, score); got != (score > 0 != (c.label == model.Important)) {
 				t.Errorf("convention %d, score %v, %v: mistake %v", c.zero, score, c.label, got)
 			}
 		}
@@ -83,33 +99,33 @@ func TestTheThreeConventionsDifferAtZeroOnly(t *testing.T) {
 }
 
 // separable draws lessons that some w separates, u, with the margin γ of u.
-func separable(rng *rand.Rand, dims, most, n int) (lessons []Lesson, gamma float64) {
-	var u Vector
+func separable(rng *rand.Rand, dims, most, n int) (lessons []model.Lesson, gamma float64) {
+	var u model.Vector
 	for len(u) == 0 || u.SquaredNorm() == 0 {
 		u = randomVector(rng, dims, dims)
 	}
 	least := rng.Float64() * rng.Float64() / 2
 	for range 50 * n {
 		x := randomVector(rng, dims, most)
-		e := Lesson{x, Important, 1}
-		if m := Dot(u, x); m < 0 {
-			e.Label = Ordinary
+		e := model.Lesson{Vector: x, Label: model.Important, Weight: 1}
+		if m := model.Dot(u, x); m < 0 {
+			e.Label = model.Ordinary
 		}
-		if math.Abs(Dot(u, x)) >= least*math.Sqrt(u.SquaredNorm()) && Dot(u, x) != 0 {
+		if math.Abs(model.Dot(u, x)) >= least*math.Sqrt(u.SquaredNorm()) && model.Dot(u, x) != 0 {
 			lessons = append(lessons, e)
 		}
 		if len(lessons) == n {
 			break
 		}
 	}
-	w := NewWeights(0)
+	w := model.NewWeights(0)
 	w.Add(1, u)
 	return lessons, Margin(w, lessons)
 }
 
 // mistakesOf plays a stream once.
-func mistakesOf(t *testing.T, s Spec, lessons []Lesson) (n int) {
-	l := mustLearn(t, s, NewWeights(0))
+func mistakesOf(t *testing.T, s model.Spec, lessons []model.Lesson) (n int) {
+	l := mustLearn(t, s, model.NewWeights(0))
 	for _, e := range lessons {
 		if l.Learn(e).Mistake {
 			n++
@@ -132,7 +148,7 @@ func TestTheMistakeBound(t *testing.T) {
 		}
 		gamma = max(gamma, FindWidest(lessons, 50).Margin)
 		bound := math.Pow(Radius(lessons)/gamma, 2)
-		n := mistakesOf(t, perceptronSpec(Zero(rng.IntN(3))), lessons)
+		n := mistakesOf(t, perceptronSpec(model.Zero(rng.IntN(3))), lessons)
 		if float64(n) > bound*(1+1e-12) {
 			t.Fatalf("%d mistakes, (R/γ)² is %v", n, bound)
 		}
@@ -155,12 +171,12 @@ func TestEveryOrderKeepsTheMistakeBound(t *testing.T) {
 		if round == 0 {
 			lessons, gamma, exact = nil, 1/math.Sqrt(6), 6
 			for i := range 6 {
-				lessons = append(lessons, Lesson{Vector{{Index(10 + i), 1}}, Label(1 - 2*(i%2)), 1})
+				lessons = append(lessons, model.Lesson{Vector: model.Vector{{Index: model.Index(10 + i), Value: 1}}, Label: model.Label(1 - 2*(i%2)), Weight: 1})
 			}
 		}
 		bound := math.Pow(Radius(lessons)/gamma, 2)
 		permute(lessons, 0, func() {
-			n := mistakesOf(t, perceptronSpec(ZeroUnsure), lessons)
+			n := mistakesOf(t, perceptronSpec(model.ZeroUnsure), lessons)
 			if float64(n) > bound*(1+1e-12) || exact >= 0 && n != exact {
 				t.Fatalf("%d mistakes in the order %v, (R/γ)² is %v", n, lessons, bound)
 			}
@@ -168,7 +184,7 @@ func TestEveryOrderKeepsTheMistakeBound(t *testing.T) {
 	}
 }
 
-func permute(lessons []Lesson, k int, fn func()) {
+func permute(lessons []model.Lesson, k int, fn func()) {
 	if k == len(lessons) {
 		fn()
 		return
@@ -186,7 +202,7 @@ func permute(lessons []Lesson, k int, fn func()) {
 // is rounded.
 func TestScaleChangesNoDecision(t *testing.T) {
 	rng := rand.New(rand.NewPCG(22, 22))
-	scaled := func(v Vector, by float64) Vector {
+	scaled := func(v model.Vector, by float64) model.Vector {
 		out := slices.Clone(v)
 		for i := range out {
 			out[i].Value *= by
@@ -194,30 +210,30 @@ func TestScaleChangesNoDecision(t *testing.T) {
 		return out
 	}
 	for range 300 {
-		start := Vector{}
-		var lessons []Lesson
+		start := model.Vector{}
+		var lessons []model.Lesson
 		for i := range 9 {
 			if rng.IntN(2) == 0 {
-				start = append(start, Feature{Index(2 + i), float64(rng.IntN(7) - 3)})
+				start = append(start, model.Feature{Index: model.Index(2 + i), Value: float64(rng.IntN(7) - 3)})
 			}
 		}
 		for range 60 {
-			var x Vector
+			var x model.Vector
 			for i := range 9 {
 				if rng.IntN(2) == 0 {
-					x = append(x, Feature{Index(2 + i), float64(rng.IntN(7) - 3)})
+					x = append(x, model.Feature{Index: model.Index(2 + i), Value: float64(rng.IntN(7) - 3)})
 				}
 			}
-			lessons = append(lessons, Lesson{x, Label(2*rng.IntN(2) - 1), 1})
+			lessons = append(lessons, model.Lesson{Vector: x, Label: model.Label(2*rng.IntN(2) - 1), Weight: 1})
 		}
-		spec := perceptronSpec(Zero(rng.IntN(3)))
+		spec := perceptronSpec(model.Zero(rng.IntN(3)))
 		for _, by := range []struct{ x, w, y float64 }{{100, 100, 1}, {1, 100, 100}, {100, 1e4, 100}} {
-			plain, big := NewWeights(0), NewWeights(0)
+			plain, big := model.NewWeights(0), model.NewWeights(0)
 			plain.Add(1, start)
 			big.Add(by.w, start)
 			a, b := mustLearn(t, spec, plain), mustLearn(t, spec, big)
 			for n, e := range lessons {
-				f := Lesson{scaled(e.Vector, by.x), e.Label, by.y}
+				f := model.Lesson{Vector: scaled(e.Vector, by.x), Label: e.Label, Weight: by.y}
 				u, v := a.Learn(e), b.Learn(f)
 				if u.Mistake != v.Mistake || math.Signbit(u.Score) != math.Signbit(v.Score) || v.Score != u.Score*by.x*by.w {
 					t.Fatalf("scaled by %+v, lesson %d: %+v, unscaled %+v", by, n, v, u)
@@ -230,8 +246,8 @@ func TestScaleChangesNoDecision(t *testing.T) {
 // TestRadiusIsMeasuredFromTheOrigin: with R as the distance from the middle of the
 // points the bound would be broken (Virtue, "Common Misunderstanding").
 func TestRadiusIsMeasuredFromTheOrigin(t *testing.T) {
-	lessons := []Lesson{point(10, 1, Important), point(10, -1, Ordinary)}
-	r, err := Cycle(perceptronSpec(ZeroUnsure), lessons, 1000)
+	lessons := []model.Lesson{point(10, 1, model.Important), point(10, -1, model.Ordinary)}
+	r, err := Cycle(perceptronSpec(model.ZeroUnsure), lessons, 1000)
 	if err != nil || !r.Separated {
 		t.Fatal(r, err)
 	}
@@ -247,23 +263,23 @@ func TestRadiusIsMeasuredFromTheOrigin(t *testing.T) {
 func TestLiftingMakesSeparatorsAffine(t *testing.T) {
 	rng := rand.New(rand.NewPCG(23, 23))
 	for range 200 {
-		lifted := mustLearn(t, perceptronSpec(ZeroUnsure), NewWeights(0))
-		w, b := map[Index]float64{}, 0.0
+		lifted := mustLearn(t, perceptronSpec(model.ZeroUnsure), model.NewWeights(0))
+		w, b := map[model.Index]float64{}, 0.0
 		for n := range 60 {
-			x := Vector{{10, float64(rng.IntN(9) - 4)}, {11, float64(rng.IntN(9) - 4)}}
+			x := model.Vector{{Index: 10, Value: float64(rng.IntN(9) - 4)}, {Index: 11, Value: float64(rng.IntN(9) - 4)}}
 			y := 1.0
 			if x[0].Value+2*x[1].Value < 3 { // no line through the origin separates these
 				y = -1
 			}
 			score := w[10]*x[0].Value + w[11]*x[1].Value + b
-			u := lifted.Learn(Lesson{Lift(x, 1), Label(y), 1})
+			u := lifted.Learn(model.Lesson{Vector: Lift(x, 1), Label: model.Label(y), Weight: 1})
 			if u.Score != score || u.Mistake != (y*score <= 0) {
 				t.Fatalf("lesson %d: %+v, the affine score is %v", n, u, score)
 			}
 			if y*score <= 0 {
 				w[10], w[11], b = w[10]+y*x[0].Value, w[11]+y*x[1].Value, b+y
 			}
-			if got := lifted.Weights().Get(Affine); got != b {
+			if got := lifted.Weights().Get(model.Affine); got != b {
 				t.Fatalf("lesson %d: the intercept is %v, want %v", n, got, b)
 			}
 		}
@@ -273,12 +289,12 @@ func TestLiftingMakesSeparatorsAffine(t *testing.T) {
 // TestAnUpdateMovesTheScoreByTheSquaredNorm: right after w ← w + y·x the score of x
 // is y·‖x‖² higher; the note has ‖x‖ there (Daumé).
 func TestAnUpdateMovesTheScoreByTheSquaredNorm(t *testing.T) {
-	for _, x := range []Vector{{{10, 3}, {11, 4}}, {{10, 1}}, {{10, 2}}} {
-		for _, y := range []Label{Important, Ordinary} {
-			w := NewWeights(0)
+	for _, x := range []model.Vector{{{Index: 10, Value: 3}, {Index: 11, Value: 4}}, {{Index: 10, Value: 1}}, {{Index: 10, Value: 2}}} {
+		for _, y := range []model.Label{model.Important, model.Ordinary} {
+			w := model.NewWeights(0)
 			w.Set(10, -float64(y))
-			l := mustLearn(t, perceptronSpec(ZeroUnsure), w)
-			before := l.Learn(Lesson{x, y, 1}).Score
+			l := mustLearn(t, perceptronSpec(model.ZeroUnsure), w)
+			before := l.Learn(model.Lesson{Vector: x, Label: y, Weight: 1}).Score
 			if got, want := l.Score(x)-before, float64(y)*x.SquaredNorm(); got != want {
 				t.Errorf("%v: the score moved by %v, want %v", x, got, want)
 			}
@@ -299,14 +315,14 @@ func TestTheLemmasOfTheMistakeBound(t *testing.T) {
 			continue
 		}
 		widest := FindWidest(lessons, 200)
-		norm := widest.Weights.Norm()
-		star := func(w *Weights) (dot float64) {
+		norm := norm(widest.Weights)
+		star := func(w *model.Weights) (dot float64) {
 			for _, f := range widest.Weights.Sorted() {
 				dot += f.Value * w.Get(f.Index) / norm
 			}
 			return dot
 		}
-		l := mustLearn(t, perceptronSpec(ZeroUnsure), NewWeights(0))
+		l := mustLearn(t, perceptronSpec(model.ZeroUnsure), model.NewWeights(0))
 		for _, e := range lessons {
 			before, along := l.Weights().Clone(), star(l.Weights())
 			u := l.Learn(e)
@@ -343,8 +359,8 @@ func TestTheNormLiesBetweenItsBounds(t *testing.T) {
 			continue
 		}
 		widest := FindWidest(lessons, 200)
-		unit := widest.Weights.Sorted().Normalised()
-		l, k, r := mustLearn(t, perceptronSpec(ZeroUnsure), NewWeights(0)), 0.0, Radius(lessons)
+		unit := Normalised(widest.Weights.Sorted())
+		l, k, r := mustLearn(t, perceptronSpec(model.ZeroUnsure), model.NewWeights(0)), 0.0, Radius(lessons)
 		for range 3 {
 			for _, e := range lessons {
 				if !l.Learn(e).Mistake {
@@ -352,7 +368,7 @@ func TestTheNormLiesBetweenItsBounds(t *testing.T) {
 				}
 				k++
 				checked++
-				norm, along := l.Weights().Norm(), l.Weights().Dot(unit)
+				norm, along := norm(l.Weights()), l.Weights().Dot(unit)
 				if along < k*widest.Margin-1e-9 || norm < along-1e-9 || norm > math.Sqrt(k)*r*(1+1e-12) {
 					t.Fatalf("after %v mistakes: kγ is %v, w·w* %v, ‖w‖ %v, √k·R %v", k, k*widest.Margin, along, norm, math.Sqrt(k)*r)
 				}

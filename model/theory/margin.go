@@ -1,22 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package model
+package theory
 
-import "math"
+import (
+	"math"
 
-// Norm returns ‖w‖, summed in feature order. O(n log n) time.
-func (w *Weights) Norm() float64 { return math.Sqrt(w.Sorted().SquaredNorm()) }
+	"github.com/hinged/hinged/model"
+)
+
+// norm returns ‖w‖, summed in feature order. O(n log n) time.
+func norm(w *model.Weights) float64 { return math.Sqrt(w.Sorted().SquaredNorm()) }
+
+// Normalised returns x/‖x‖, or x itself where that is no number. O(len(x)) time.
+func Normalised(x model.Vector) model.Vector {
+	length := math.Sqrt(x.SquaredNorm())
+	if !(length > 0 && length <= math.MaxFloat64) {
+		return x
+	}
+	out := make(model.Vector, len(x))
+	for i, f := range x {
+		out[i] = model.Feature{Index: f.Index, Value: f.Value / length}
+	}
+	return out
+}
 
 // Margin returns γ_w of the lessons: the least y·w·x/‖w‖ over them. That is the
 // distance from w's hyperplane of the nearest example, or of the one farthest on the
 // wrong side (Virtue, "Geometric Margin"). Of one lesson it is that lesson's γ_x. It
 // is +Inf for no lessons, and 0 or less if w is 0 or gets one wrong.
-func Margin(w *Weights, lessons []Lesson) float64 {
-	least, norm := math.Inf(1), w.Norm()
+func Margin(w *model.Weights, lessons []model.Lesson) float64 {
+	least, size := math.Inf(1), norm(w)
 	for _, e := range lessons {
 		m := float64(float64(e.Label) * w.Dot(e.Vector))
-		if norm > 0 {
-			m /= norm
+		if size > 0 {
+			m /= size
 		} else {
 			m = 0
 		}
@@ -27,7 +44,7 @@ func Margin(w *Weights, lessons []Lesson) float64 {
 
 // Radius returns R: the greatest ‖x‖, measured from the origin and not from the
 // middle of the points (Virtue, "Common Misunderstanding").
-func Radius(lessons []Lesson) float64 {
+func Radius(lessons []model.Lesson) float64 {
 	most := 0.0
 	for _, e := range lessons {
 		most = max(most, e.Vector.SquaredNorm())
@@ -45,7 +62,7 @@ func Radius(lessons []Lesson) float64 {
 // within 1 in 1,000 of that, or after the stated number. Not for lessons without
 // features: with them γ ≤ 0.
 type Widest struct {
-	Weights *Weights
+	Weights *model.Weights
 	Margin  float64   // γ_w of Weights; γ is at least this
 	AtMost  float64   // γ is at most this; never negative
 	Alpha   []float64 // by lesson, ≥ 0
@@ -53,8 +70,8 @@ type Widest struct {
 
 // FindWidest runs at most so many passes over the lessons. O(their features) time
 // a pass.
-func FindWidest(lessons []Lesson, passes int) Widest {
-	r := Widest{Weights: NewWeights(0), AtMost: math.Inf(1), Alpha: make([]float64, len(lessons)), Margin: math.Inf(1)}
+func FindWidest(lessons []model.Lesson, passes int) Widest {
+	r := Widest{Weights: model.NewWeights(0), AtMost: math.Inf(1), Alpha: make([]float64, len(lessons)), Margin: math.Inf(1)}
 	if len(lessons) == 0 {
 		return r
 	}
@@ -86,13 +103,13 @@ func FindWidest(lessons []Lesson, passes int) Widest {
 		if pass&(pass-1) != 0 && pass%16 != 0 && pass != passes {
 			continue
 		}
-		norm := r.Weights.Norm()
-		if !(norm <= math.MaxFloat64) || !(total <= math.MaxFloat64) {
+		size := norm(r.Weights)
+		if !(size <= math.MaxFloat64) || !(total <= math.MaxFloat64) {
 			break
 		}
 		if total > 0 {
 			// w is Σ α·y·x but for the rounding of as many sums as there were steps.
-			r.AtMost = min(r.AtMost, float64(norm/total*(1+1e-6)))
+			r.AtMost = min(r.AtMost, float64(size/total*(1+1e-6)))
 		}
 		if r.Margin = Margin(r.Weights, lessons); r.Margin > 0 && r.Margin >= float64(r.AtMost*(1-1e-3)) {
 			break
