@@ -5,6 +5,7 @@ package boltfile
 import (
 	"encoding/binary"
 	"slices"
+	"sync"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -51,59 +52,46 @@ func eachRedo(account *bolt.Bucket, first, end uint64, fn func(commit uint64, re
 
 // stepVectors finds the frozen vectors that the steps of redo records were taken with.
 type stepVectors struct {
-	account, features, index *bolt.Bucket
-	vocabulary               packed.Vocabulary                     // empty until a vector needs it
-	known                    map[[featureKeySize]byte]model.Vector // by key in features
+	account, index *bolt.Bucket
+	vocabulary     func() (packed.Vocabulary, error)
+	known          map[featureKey]model.Vector
 }
 
-const featureKeySize = 12
+// featureKey is a key in features.
+type featureKey [12]byte
 
 // mostKnown bounds the vectors that are kept for further steps.
 const mostKnown = 2000
 
 func newStepVectors(account *bolt.Bucket) (*stepVectors, error) {
-	features, index, err := featureBuckets(account)
-	return &stepVectors{account: account, features: features, index: index, known: map[[featureKeySize]byte]model.Vector{}}, err
+	index, err := part(account, indexBucket)
+	return &stepVectors{account: account, index: index, known: map[featureKey]model.Vector{}, vocabulary: sync.OnceValues(func() (packed.Vocabulary, error) {
+		v, _, err := readVocabulary(account, 0)
+		return v.Vocabulary, err
+	})}, err
 }
 
-// key returns the key in features of the vector of a step in the redo record of a commit.
-func (s *stepVectors) key(commit uint64, of store.MessageKey, frozen uint32) (key [featureKeySize]byte, err error) {
-	at, check := before(s.index, of, commit, frozen)
+// key returns the key of the vector of a step in the redo record of a commit.
+func (s *stepVectors) key(commit uint64, of store.MessageKey, frozen uint32) (key featureKey, err error) {
+	at, _ := before(s.index, of, commit, frozen)
 	if at == nil {
 		return key, damage("features that a step was taken with are missing")
 	}
-	if _, err := unframe(frameIndex, at, check); err != nil {
-		return key, damage("index of features: %w", err)
-	}
-	return [featureKeySize]byte(at[len(of):]), nil
+	return featureKey(at[len(of):]), nil
 }
 
 // vector returns that vector.
 func (s *stepVectors) vector(commit uint64, of store.MessageKey, frozen uint32) (model.Vector, error) {
 	key, err := s.key(commit, of, frozen)
+	x, ok := s.known[key]
+	if ok || err != nil {
+		return x, err
+	}
+	data, v, err := featuresAt(s.account, of, key[:], s.vocabulary)
 	if err != nil {
 		return nil, err
 	}
-	x, ok := s.known[key]
-	if ok {
-		return x, nil
-	}
-	payload, dense, err := unframeFeature(key[:], s.features.Get(key[:]))
-	if err != nil {
-		return nil, damage("features: %w", err)
-	}
-	var v packed.Vocabulary
-	if dense {
-		if s.vocabulary.Empty() {
-			was, _, err := readVocabulary(s.account, 0)
-			if err != nil {
-				return nil, err
-			}
-			s.vocabulary = was.Vocabulary
-		}
-		v = s.vocabulary
-	}
-	if x, err = packed.AppendVector(nil, payload[len(of):], v); err != nil {
+	if x, err = packed.AppendVector(nil, data, v); err != nil {
 		return nil, damage("features: %w", err)
 	}
 	if len(s.known) >= mostKnown {
@@ -122,7 +110,7 @@ func before(index *bolt.Bucket, of store.MessageKey, commit uint64, position uin
 	} else {
 		key, value = c.Prev()
 	}
-	if len(key) != len(of)+featureKeySize || store.MessageKey(key) != of {
+	if len(key) != len(of)+len(featureKey{}) || store.MessageKey(key) != of {
 		return nil, nil
 	}
 	return key, value
@@ -157,7 +145,7 @@ func (a *AccountView) StepFeatures(first, end uint64, fn func(number, position u
 }
 
 // stepFeatures returns the keys of those features, ascending, each once.
-func stepFeatures(account *bolt.Bucket, first, end uint64) (keys [][featureKeySize]byte, err error) {
+func stepFeatures(account *bolt.Bucket, first, end uint64) (keys []featureKey, err error) {
 	vectors, err := newStepVectors(account)
 	if err != nil {
 		return nil, err
@@ -169,6 +157,6 @@ func stepFeatures(account *bolt.Bucket, first, end uint64) (keys [][featureKeySi
 			return err
 		})
 	})
-	slices.SortFunc(keys, func(a, b [featureKeySize]byte) int { return slices.Compare(a[:], b[:]) })
+	slices.SortFunc(keys, func(a, b featureKey) int { return slices.Compare(a[:], b[:]) })
 	return slices.Compact(keys), err
 }
