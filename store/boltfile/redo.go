@@ -18,13 +18,6 @@ import (
 // more takes as long as loading those, as its vector has to be read.
 const stepCost = 4 << 10
 
-// redoCost is what a redo record counts for in Progress.RedoCost.
-func redoCost(record []byte) (cost uint64, err error) {
-	cost = uint64(len(record))
-	err = store.EachStep(record, func(store.MessageKey, uint32) error { cost += stepCost; return nil })
-	return cost, err
-}
-
 // eachRedo hands the redo records of the commits from first up to, but not including, end
 // to fn.
 func eachRedo(account *bolt.Bucket, first, end uint64, fn func(commit uint64, record []byte) error) error {
