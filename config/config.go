@@ -143,7 +143,6 @@ type Threshold struct {
 
 // Featurize chooses how a message becomes a vector.
 type Featurize struct {
-	Values     string `toml:"values"`
 	MaxBytes   int    `toml:"max_bytes"`
 	Names      bool   `toml:"names"`
 	NamesDays  int    `toml:"names_days"` // for which words are kept
@@ -175,6 +174,5 @@ var (
 	learnerKinds   = []string{"dual", "passive-aggressive", "margin", "perceptron"}
 	thresholdModes = []string{"auto", "missed", "budget", "cost", "fixed"}
 	labels         = []string{"important", "ordinary"}
-	featureValues  = []string{"binary", "counts", "log-counts"}
 	subaddresses   = []string{"+", "-", "none"}
 )

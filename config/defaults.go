@@ -59,7 +59,6 @@ func defaultJudging() Judging {
 			UnsureShare: 0.03,
 		},
 		Featurize: Featurize{
-			Values:     "binary",
 			MaxBytes:   16 << 20,
 			Names:      true,
 			NamesDays:  30,

@@ -111,7 +111,6 @@ var entries = map[string]entry{
 	"account.threshold.unsure_share": {"The greatest share of mail that may be \"unsure\": the mail just below the threshold. It is not marked.", false},
 
 	"account.featurize":             {"How hinged turns a message into numbers. Changes affect new mail only.", false},
-	"account.featurize.values":      {"The value of a word: binary, counts or log-counts.", false},
 	"account.featurize.max_bytes":   {"How much of a message to read, in bytes.", false},
 	"account.featurize.names":       {"Whether to keep the words behind the weights, which explanations need.", false},
 	"account.featurize.names_days":  {"For how many days to keep the words of a message, for at most the last 2000 messages. Its vector is kept longer.\nFor mail from Kafka the default is 3.", false},

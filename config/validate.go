@@ -447,7 +447,6 @@ func (t table) threshold(h *Threshold) {
 }
 
 func (t table) featurize(f *Featurize) {
-	t.choice("values", f.Values, featureValues)
 	t.integer("max_bytes", f.MaxBytes, 4096, 64<<20)
 	t.integer("names_days", f.NamesDays, 1, 3650)
 	t.check(isAuthserv(f.AuthservID), "authserv_id", "not the name of a server", f.AuthservID, `the first word of the Authentication-Results header that the owner's own server adds, such as "mx.example.org"`)

@@ -18,11 +18,7 @@ func packSamples(t testing.TB) []*Features {
 	t.Helper()
 	all := []*Features{{}, {affine: 0.5}}
 	for _, file := range []string{"plain", "patch", "html", "japanese", "broken"} {
-		for _, values := range []Values{Binary, Counts} {
-			o := testOptions()
-			o.Values = values
-			all = append(all, sample(t, o, file))
-		}
+		all = append(all, sample(t, testOptions(), file))
 	}
 	// Indices that no hash would give: side by side, far apart, first and last.
 	const last = 1<<model.IndexBits - 1
@@ -56,7 +52,8 @@ func TestAVectorSurvivesPacking(t *testing.T) {
 		if err != nil {
 			t.Fatalf("sample %d: %v", i, err)
 		}
-		if !slices.Equal(slices.Collect(y.All()), slices.Collect(x.WithoutNames().All())) {
+		x.names = ""
+		if !slices.Equal(slices.Collect(y.All()), slices.Collect(x.All())) {
 			t.Errorf("sample %d: the features came back as others", i)
 		}
 		if !bytes.Equal(y.Pack(), data) {
@@ -145,7 +142,7 @@ func BenchmarkPack(b *testing.B) {
 			x.Pack()
 		}
 		b.ReportMetric(float64(len(data)), "bytes")
-		b.ReportMetric(float64(len(data)-headBytes)/float64(x.Len()), "bytes/feature")
+		b.ReportMetric(float64(len(data)-42)/float64(x.Len()), "bytes/feature")
 	})
 	b.Run("unpack", func(b *testing.B) {
 		room := make(model.Vector, 0, 400)

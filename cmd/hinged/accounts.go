@@ -237,17 +237,12 @@ func kernelOf(l *config.Learner) filter.Kernel {
 }
 
 func featurizeOptions(f *config.Featurize, owner []string) featurize.Options {
-	values := map[string]featurize.Values{
-		featurize.Binary.String(): featurize.Binary, featurize.Counts.String(): featurize.Counts,
-		featurize.LogCounts.String(): featurize.LogCounts,
-	}
 	o := featurize.DefaultOptions()
 	o.Owner = owner
 	o.AuthServID = f.AuthservID
 	if o.Subaddress = f.Subaddress; o.Subaddress == "none" {
 		o.Subaddress = ""
 	}
-	o.Values = values[f.Values]
 	o.MaxBytes = f.MaxBytes
 	o.Names = f.Names
 	o.Shares[featurize.Misc] = f.Shares.Misc

@@ -86,7 +86,6 @@ func TestEveryUsageErrorHasItsHint(t *testing.T) {
 		{"eval --feedback soon " + mail, "want one of immediate, delayed", "hinged eval --help"},
 		{"eval --learner svm " + mail, "want one of dual, passive-aggressive, margin, perceptron", "hinged eval --help"},
 		{"eval --threshold f1 " + mail, "want one of auto, missed, budget, cost, fixed", "hinged eval --help"},
-		{"eval --values tfidf " + mail, "want one of binary, counts, log-counts", "hinged eval --help"},
 		{"eval --margin 2 " + mail, "--margin has no effect without --learner margin", "hinged eval --help"},
 		{"eval --learner margin --aggressiveness 1 " + mail, "--aggressiveness has no effect without --learner dual or passive-aggressive", "hinged eval --help"},
 		{"eval --share 0.2 " + mail, "--share has no effect without --threshold budget", "hinged eval --help"},

@@ -176,6 +176,7 @@ func killOneOwner(t *testing.T, learner string, seed uint64, messages, times int
 	if !slices.Equal(calmFlags, shakenFlags) {
 		t.Errorf("flags on the server differ:\n%s", firstDifference(calmFlags, shakenFlags))
 	}
+	calm.pin(calmFlags)
 	marks := marksIn(shakenFlags)
 	t.Logf("%d messages, %d kills, %d marks on the server at the end; both have %s", len(shakenFlags), kills, marks, calm.digests())
 	if marks == 0 {

@@ -61,7 +61,7 @@ func TestExplanationsOfAKernelAreTrue(t *testing.T) {
 		flips, corrected := 0, 0
 		for i, key := range w.f.State().Messages.Keys() {
 			k := store.MessageKey([]byte(key))
-			ex, err := w.f.Explain(k)
+			ex, err := w.f.Explain(k, nil)
 			if err != nil {
 				continue // the owner's own
 			}

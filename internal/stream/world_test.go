@@ -332,6 +332,7 @@ func undisturbed(t *testing.T, c *cluster, tunes ...tune) (map[string]string, *c
 		p.start(append(slices.Clone(tunes), more)...)
 		eventually(t, func() error { return caughtUp(own, p) })
 		d := digests(t, p.store)
+		pin(t, p, own)
 		p.stop()
 		return d, own
 	}

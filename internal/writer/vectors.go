@@ -38,29 +38,31 @@ func NewVectors(s *boltfile.Store, account string) *Vectors {
 // Features implements filter.Vectors. They have their names as long as those are
 // kept.
 func (v *Vectors) Features(k store.MessageKey) (*featurize.Features, error) {
-	x, err := v.Named(k)
-	if errors.Is(err, store.ErrNotFound) {
-		err = v.view(k, func(p *packed.Vector) (err error) {
-			x, err = featurize.FeaturesOf(p)
-			return err
-		})
+	var x *featurize.Features
+	err := v.view(k, func(p *packed.Vector) (err error) {
+		x, err = featurize.FeaturesOf(p)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	return x, err
+	var names []byte
+	if f, ok := v.batch[k]; ok {
+		names = f.wait().Names
+	} else {
+		err = v.brought(func() (err error) { names, err = v.store.Names(v.account, k); return err })
+	}
+	return withNames(k, x, names, err)
 }
 
 // Named returns the features of a message with their names; an error that wraps
 // store.ErrNotFound when those are no longer kept.
 func (v *Vectors) Named(k store.MessageKey) (*featurize.Features, error) {
-	if f, ok := v.batch[k]; ok {
-		record, err := f.wait()
-		if err == nil && record.Names == nil {
-			err = store.ErrNotFound
-		}
-		return decodeNames(k, record.Names, err)
+	x, err := v.Features(k)
+	if err == nil && x.Len() > 0 && !x.HasNames() {
+		return nil, store.ErrNotFound
 	}
-	var data []byte
-	err := v.brought(func() (err error) { data, err = v.store.Names(v.account, k); return err })
-	return decodeNames(k, data, err)
+	return x, err
 }
 
 // Vector implements filter.Vectors. It reads no names.
@@ -75,15 +77,11 @@ func (v *Vectors) Vector(k store.MessageKey, into model.Vector) (model.Vector, e
 // view hands the vector of a message to fn.
 func (v *Vectors) view(k store.MessageKey, fn func(*packed.Vector) error) error {
 	if f, ok := v.batch[k]; ok {
-		record, err := f.wait()
 		var p packed.Vector
-		if err == nil {
-			err = p.Read(record.Data, packed.Vocabulary{})
+		if err := p.Read(f.wait().Data, packed.Vocabulary{}); err != nil {
+			return of(k, err)
 		}
-		if err == nil {
-			err = fn(&p)
-		}
-		return of(k, err)
+		return of(k, fn(&p))
 	}
 	return of(k, v.brought(func() error { return v.store.ViewFeatures(v.account, k, fn) }))
 }
@@ -108,12 +106,16 @@ func of(k store.MessageKey, err error) error {
 	return fmt.Errorf("features of message %x: %w", k[:4], err)
 }
 
-func decodeNames(k store.MessageKey, data []byte, err error) (*featurize.Features, error) {
-	if err != nil {
+// withNames gives the features of a message the names that the store has, unless err says
+// that it has none.
+func withNames(k store.MessageKey, x *featurize.Features, names []byte, err error) (*featurize.Features, error) {
+	switch {
+	case errors.Is(err, store.ErrNotFound), err == nil && names == nil:
+		return x, nil
+	case err != nil:
 		return nil, err
 	}
-	x := new(featurize.Features)
-	if err := x.UnmarshalBinary(data); err != nil {
+	if err := x.UnpackNames(names); err != nil {
 		return nil, of(k, fmt.Errorf("%w: %w", store.ErrDamaged, err))
 	}
 	return x, nil
@@ -143,20 +145,20 @@ func (v *ReplayVectors) Arriving(k store.MessageKey) (x *featurize.Features, err
 }
 
 // Features implements filter.ReplayVectors.
-func (v *ReplayVectors) Features(k store.MessageKey) (*featurize.Features, error) {
+func (v *ReplayVectors) Features(k store.MessageKey) (x *featurize.Features, err error) {
+	err = v.view(k, func(p *packed.Vector) (err error) {
+		x, err = featurize.FeaturesOf(p)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
 	read := v.store.BaseNames
 	if _, ok := v.since[k]; ok {
 		read = v.store.Names
 	}
-	data, err := read(v.account, k)
-	x, err := decodeNames(k, data, err)
-	if errors.Is(err, store.ErrNotFound) {
-		err = v.view(k, func(p *packed.Vector) (err error) {
-			x, err = featurize.FeaturesOf(p)
-			return err
-		})
-	}
-	return x, err
+	names, err := read(v.account, k)
+	return withNames(k, x, names, err)
 }
 
 // Vector implements filter.ReplayVectors.

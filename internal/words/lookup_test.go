@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package featurize
+package words
 
 import (
 	"os"
@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hinged/hinged/featurize"
 )
 
 func TestLookupNamesWhatAWordCouldBeBehind(t *testing.T) {
@@ -44,7 +46,7 @@ func TestLookupNamesWhatAWordCouldBeBehind(t *testing.T) {
 // TestEveryNameIsFoundByItself: whatever a message has, given as it is, is looked
 // up under its index.
 func TestEveryNameIsFoundByItself(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.eml")
+	files, err := filepath.Glob("../../featurize/testdata/*.eml")
 	if err != nil || len(files) < 5 {
 		t.Fatalf("messages in testdata: got %v (%v), want 5 or more", files, err)
 	}
@@ -55,12 +57,12 @@ func TestEveryNameIsFoundByItself(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := newTest(t)
-		for n := range f.Freeze(f.Read(raw), History{Received: 9, Answered: 3, ByOwner: 1}).All() {
-			if n.Group == Constant {
+		for n := range f.Freeze(f.Read(raw), featurize.History{Received: 9, Answered: 3, ByOwner: 1}).All() {
+			if n.Group == featurize.Constant {
 				continue
 			}
-			if IndexOf(n.Name) != n.Index {
-				t.Fatalf("%q has the index %d, IndexOf says %d", n.Name, n.Index, IndexOf(n.Name))
+			if featurize.IndexOf(n.Name) != n.Index {
+				t.Fatalf("%q has the index %d, IndexOf says %d", n.Name, n.Index, featurize.IndexOf(n.Name))
 			}
 			if !slices.Contains(Lookup(n.Name), n.Name) {
 				t.Errorf("%q does not find itself", n.Name)

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package featurize
+package words
 
 import (
 	"slices"
 	"strings"
+
+	"github.com/hinged/hinged/featurize"
 )
 
 // Gist is what the names of a message's features reveal of it, so that its owner can
@@ -22,8 +24,8 @@ type Gist struct {
 	Subject []string
 }
 
-// Gist returns what the names of the features reveal of the message, for people.
-func (x *Features) Gist() Gist {
+// GistOf returns what the names of the features reveal of their message, for people.
+func GistOf(x *featurize.Features) Gist {
 	var g Gist
 	var subject []string
 	var facts [3]string
@@ -48,7 +50,7 @@ func (x *Features) Gist() Gist {
 		case "name":
 			g.Name = append(g.Name, Printable(rest))
 		default:
-			if strings.HasPrefix(prefix, namePrefix) {
+			if strings.HasPrefix(prefix, vouchedName) {
 				g.Name = append(g.Name, Printable(rest))
 			}
 		}
@@ -60,7 +62,7 @@ func (x *Features) Gist() Gist {
 		}
 	}
 	for _, word := range inLine(subject) {
-		if !digitHeavy(word) {
+		if !featurize.DigitHeavy(word) {
 			g.Subject = append(g.Subject, Printable(word))
 		}
 	}

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package featurize
+package words
 
 import (
 	"slices"
 	"strings"
 
-	"github.com/cespare/xxhash/v2"
-
-	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/featurize"
 )
-
-// IndexOf returns the index of the feature with that name.
-func IndexOf(name string) model.Index { return model.FoldIndex(xxhash.Sum64String(name)) }
 
 // Lookup returns the names of all features that text may stand for, sorted. It takes
 // text as words, in every field that words are read from. It also takes it as an
@@ -20,8 +15,11 @@ func IndexOf(name string) model.Index { return model.FoldIndex(xxhash.Sum64Strin
 // alone and with every fact that it may be crossed with. text may also be the full
 // name of a feature.
 func Lookup(text string) []string {
-	l := lookup{}
-	l.words(text, &kindSubject, &kindOpening, &kindOwn, &kindQuoted, &kindPatch, &kindSignature, &kindMailer, &kindName, &kindClaimedName)
+	var l lookup
+	for prefix := range wordPlaces {
+		l.words(prefix, text)
+	}
+	l.words("name?", text)
 	if text = strings.TrimSpace(text); text != "" {
 		l.add(text)
 		text = strings.ToLower(text)
@@ -39,26 +37,18 @@ type lookup struct{ names []string }
 // LookupNames returns the names of the features that the words of text are in the name of a
 // sender at one of domains, where a server vouches for those; sorted.
 func LookupNames(text string, domains []string) []string {
-	l := lookup{}
+	var l lookup
 	for _, domain := range domains {
-		l.words(text, vouchedName(domain))
+		l.words(vouchedName+domain, text)
 	}
 	slices.Sort(l.names)
 	return slices.Compact(l.names)
 }
 
-// vouchedName is the kind of the words in a sender's name at a domain that is vouched for.
-func vouchedName(domain string) *kind {
-	return &kind{prefix: namePrefix + domain + ":", group: kindName.group}
-}
-
-// namePrefix comes before the domain.
-const namePrefix = "name@"
-
 // DomainOfName returns the domain of a feature that is a word in a sender's name together
 // with a domain; false for any other feature.
 func DomainOfName(feature string) (domain string, ok bool) {
-	rest, ok := strings.CutPrefix(feature, namePrefix)
+	rest, ok := strings.CutPrefix(feature, vouchedName)
 	if !ok {
 		return "", false
 	}
@@ -74,20 +64,16 @@ func (l *lookup) add(name string, facts ...string) {
 	}
 }
 
-// words adds what a text makes of its words in fields of these kinds.
-func (l *lookup) words(text string, kinds ...*kind) {
-	f, err := New(DefaultOptions())
-	if err != nil {
-		return // the defaults are good, as a test has it
+// each adds a name for each of the values of its first fact.
+func (l *lookup) each(prefix string, values []string, facts ...string) {
+	for _, value := range values {
+		l.add(prefix+value, facts...)
 	}
-	for _, k := range kinds {
-		f.reset()
-		f.words.text(f, text, k)
-		c := f.terms.content()
-		for _, t := range c.terms {
-			l.names = append(l.names, c.names[t.start:t.start+uint32(t.size)])
-		}
-	}
+}
+
+// words adds what a text makes of its words behind a prefix.
+func (l *lookup) words(prefix, text string) {
+	l.names = append(l.names, featurize.WordNames(prefix+":", text)...)
 }
 
 // values adds what stands as a whole behind a prefix.
@@ -101,10 +87,11 @@ func (l *lookup) values(text string) {
 	l.add("attachment:" + text)
 	l.add("attachment:." + text)
 	l.add("trailer:" + text)
-	l.add("path:"+text, places()...)
-	if i := strings.IndexByte(text, '.'); i > 0 { // of a host the last two labels count, too
-		l.add("host:" + string(lastLabels([]byte(text))))
-		l.add("received:" + string(lastLabels([]byte(text))))
+	l.add("path:"+text, facts(places)...)
+	if i := strings.LastIndexByte(text, '.'); i > 0 { // of a host the last two labels count, too
+		last := text[strings.LastIndexByte(text[:i], '.')+1:]
+		l.add("host:" + last)
+		l.add("received:" + last)
 	}
 }
 
@@ -116,10 +103,10 @@ func (l *lookup) people(text string) {
 	for _, prefix := range []string{"cc:", "reply-to:", "sender:", "reply-to?:", "sender?:", "invitation:organiser ", "invitation?:organiser "} {
 		l.add(prefix + text)
 	}
-	l.add("to:"+text, places()...)
+	l.add("to:"+text, facts(places)...)
 	l.sender(text)
 	if name, domain, ok := strings.Cut(text, "@"); ok {
-		l.words(name, vouchedName(domain))
+		l.words(vouchedName+domain, name)
 	}
 	if strings.IndexByte(text, '@') < 0 {
 		l.add("cc:@" + text)
@@ -132,45 +119,19 @@ func (l *lookup) people(text string) {
 
 func (l *lookup) sender(from string) {
 	for _, prefix := range []string{"from:", "from?:"} {
-		l.add(prefix+from, slices.Concat(addresses(), places(), depths())...)
-		for _, place := range places() {
-			for _, to := range addresses() {
-				l.add(prefix + from + " | " + place + " | " + to)
-			}
-		}
+		l.add(prefix+from, slices.Concat(facts(addressed), facts(places), facts(places, addressed))...)
+		l.each(prefix+from+" | depth ", bins())
 	}
 }
 
 // facts adds what is said of a whole message in such words.
 func (l *lookup) facts(text string) {
 	l.add("addressed:" + text)
-	l.add("place:"+text, addresses()...)
-	l.add("kind:"+text, slices.Concat(addresses(), addressedPlaces())...)
+	l.add("place:"+text, facts(addressed)...)
+	l.add("kind:"+text, slices.Concat(facts(addressed), facts(addressed, places))...)
 	l.add("history:" + text)
 	l.add("history?:" + text)
 	l.add("shape:" + text)
-}
-
-func addresses() (all []string) {
-	for a := addressedElsewhere; a <= addressedToAlone; a++ {
-		all = append(all, a.String())
-	}
-	return all
-}
-
-func places() (all []string) {
-	for p := placeStart; p <= placePatchReply; p++ {
-		all = append(all, p.String())
-	}
-	return all
-}
-
-// depths are the bins of how many references a message has.
-func depths() (all []string) {
-	for n := 0; n <= maxReferences; n++ {
-		all = append(all, "depth "+bin(n))
-	}
-	return slices.Compact(all)
 }
 
 // Telling reports whether the name of a feature may be shown to people who did not
@@ -188,20 +149,9 @@ func Telling(name string) bool {
 		return true
 	}
 	for word := range strings.FieldsSeq(rest) {
-		if digitHeavy(word) {
+		if featurize.DigitHeavy(word) {
 			return false
 		}
 	}
 	return true
-}
-
-// digitHeavy reports whether text is a number or a code rather than a word.
-func digitHeavy[T string | []byte](text T) bool {
-	digits := 0
-	for i := range len(text) {
-		if asciiClass[text[i]]&digit != 0 {
-			digits++
-		}
-	}
-	return digits > 4 || len(text) > 2 && 2*digits > len(text)
 }

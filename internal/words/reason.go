@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package reason
+package words
 
 import (
 	"cmp"
@@ -19,7 +19,7 @@ type Reason struct {
 	// Parts are the positions of its parts in the list that it was found in.
 	Parts []int
 
-	words  bool // they come last
+	words  bool // it is of words, which come last
 	record bool // it says what the owner did with earlier mail of the sender
 }
 
@@ -30,28 +30,28 @@ type Reasons struct{ For, Against []Reason }
 // A side has so many reasons at most, and none that is weaker than this share of the
 // strongest of both, but for what the owner did with earlier mail of the sender.
 const (
-	most  = 3
-	least = 0.1
+	mostReasons = 3
+	leastReason = 0.1
 )
 
-// Of finds the reasons for the score of the message with features x. parts are those of
+// ReasonsOf finds the reasons for the score of the message with features x. parts are those of
 // the score, by descending |Amount|. from is what is known of the sender. sender says
 // whether a reason names the sender's address; without it stands beside the reasons.
-func Of(x *featurize.Features, parts []filter.Contribution, from filter.Correspondence, sender bool) Reasons {
+func ReasonsOf(x *featurize.Features, parts []filter.Contribution, from filter.Correspondence, sender bool) Reasons {
 	f := readFacts(x)
 	var all []Reason
-	about := map[featurize.Facet]*Reason{}
+	about := map[Facet]*Reason{}
 	words := map[string]*word{}
 	var said []*word
 	for i, p := range parts {
 		if p.Name == "" {
 			continue
 		}
-		facet := featurize.FacetOf(p.Name)
+		facet := FacetOf(p.Name)
 		switch facet {
-		case featurize.FacetForm, featurize.FacetQuoted, featurize.FacetAbsent, featurize.FacetConstant:
+		case FacetForm, FacetQuoted, FacetAbsent, FacetConstant:
 			continue
-		case featurize.FacetSubject, featurize.FacetText:
+		case FacetSubject, FacetText:
 			w := wordOf(words, p.Name)
 			if w == nil {
 				continue
@@ -73,7 +73,7 @@ func Of(x *featurize.Features, parts []filter.Contribution, from filter.Correspo
 	}
 	for facet, r := range about {
 		if r.Text = f.words(facet, *r, parts, from, sender); r.Text != "" {
-			r.record = facet == featurize.FacetSender && from.Received > 1
+			r.record = facet == FacetSender && from.Received > 1
 			all = append(all, *r)
 		}
 	}
@@ -91,7 +91,7 @@ func Of(x *featurize.Features, parts []filter.Contribution, from filter.Correspo
 // strongest are the first of all, by descending |Amount|, on either side.
 func strongest(all []Reason) (out Reasons) {
 	for _, r := range all {
-		if math.Abs(r.Amount) < least*math.Abs(all[0].Amount) && !r.record {
+		if math.Abs(r.Amount) < leastReason*math.Abs(all[0].Amount) && !r.record {
 			continue
 		}
 		side := &out.For
@@ -100,10 +100,10 @@ func strongest(all []Reason) (out Reasons) {
 		}
 		switch {
 		case r.Amount == 0:
-		case len(*side) < most:
+		case len(*side) < mostReasons:
 			*side = append(*side, r)
 		case r.record:
-			(*side)[most-1] = r
+			(*side)[mostReasons-1] = r
 		}
 	}
 	return out

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package reason
+package words
 
 import (
 	"cmp"
@@ -29,20 +29,20 @@ const (
 // tell a person nothing: short words and numbers. Two words that stand side by side in the
 // subject are one.
 func wordOf(words map[string]*word, name string) *word {
-	n, ok := featurize.ParseName(name)
-	if !ok || featurize.DigitHeavy(n.Fact) {
+	n, ok := parse(name)
+	if !ok || featurize.DigitHeavy(n.fact) {
 		return nil
 	}
 	long := func(w string) bool {
 		return utf8.RuneCountInString(w) >= leastLetters || w != "" && w[0] >= utf8.RuneSelf
 	}
-	if !slices.ContainsFunc(strings.Fields(n.Fact), long) {
+	if !slices.ContainsFunc(strings.Fields(n.fact), long) {
 		return nil
 	}
-	w := words[n.Fact]
+	w := words[n.fact]
 	if w == nil {
-		w = &word{text: n.Fact}
-		words[n.Fact] = w
+		w = &word{text: n.fact}
+		words[n.fact] = w
 	}
 	return w
 }
@@ -74,7 +74,7 @@ func wordReasons(words []*word) []Reason {
 				if i > 0 {
 					r.Text += ", "
 				}
-				r.Text += `"` + featurize.Printable(text) + `"`
+				r.Text += `"` + Printable(text) + `"`
 			}
 			slices.Sort(r.Parts)
 			out = append(out, r)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package featurize
+package words
 
 import (
 	"os"
@@ -8,7 +8,21 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/hinged/hinged/featurize"
 )
+
+// newTest reads the mail of owner@example.org, who believes servers if any are named.
+func newTest(t *testing.T, servers ...string) *featurize.Featurizer {
+	t.Helper()
+	o := featurize.DefaultOptions()
+	o.Owner, o.AuthServID = []string{owner}, strings.Join(servers, "")
+	f, err := featurize.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
 
 func TestFeaturesAreDescribedInPlainWords(t *testing.T) {
 	for name, want := range map[string]string{
@@ -53,6 +67,13 @@ func TestFeaturesAreDescribedInPlainWords(t *testing.T) {
 		"":                 `""`,
 		"body:\x1b[31mred": `" [31mred" in the text`,
 		"name:\u202eevil":  `"evil" in the sender's name`,
+		// What nobody vouches for.
+		"name@example.net:boss":                      `"boss" in the name of a sender at example.net`,
+		"from?:ann@example.org | to":                 "not vouched for: from ann@example.org, to you and others",
+		"history?:correspondent":                     "of a sender not vouched for: you have written to this sender",
+		"invitation?:organiser ines@harbour.example": "not vouched for: its calendar entry says organiser ines@harbour.example",
+		"kind:a person | with pdf":                   "written by a person, as it seems, with a PDF file",
+		"body?:hello":                                `"body?:hello"`,
 	} {
 		if got := Describe(name); got != want {
 			t.Errorf("%q: got %q, want %q", name, got, want)
@@ -60,41 +81,41 @@ func TestFeaturesAreDescribedInPlainWords(t *testing.T) {
 	}
 }
 
-// everyHistory are facts that between them give every feature of a history.
 // An address in quotes may have in it what separates the facts of a feature.
 func TestAnAddressDoesNotPassForAnother(t *testing.T) {
 	for _, local := range []string{`"boss@bank.example | to alone | patch"`, `"boss@bank.example | | to alone"`, `"boss@bank.example |  | to alone"`} {
 		for _, field := range []string{"From: %", "From: Boss <%>", "From: a@b; %", "Sender: %", "Reply-To: %", "To: %", "Cc: %"} {
 			f := newTest(t)
-			x := f.Freeze(f.Read([]byte(strings.ReplaceAll(field, "%", local+"@evil.example")+"\nSubject: x\n\nhi\n")), History{})
+			x := f.Freeze(f.Read([]byte(strings.ReplaceAll(field, "%", local+"@evil.example")+"\nSubject: x\n\nhi\n")), featurize.History{})
 			for n := range x.All() {
 				if strings.Contains(Describe(n.Name), "boss@bank.example, ") {
 					t.Errorf("%s: %s: %s", field, n.Name, Describe(n.Name))
 				}
 			}
-			if g := x.Gist(); strings.HasPrefix(field, "From: ") != (g.From != "") {
+			if g := GistOf(x); strings.HasPrefix(field, "From: ") != (g.From != "") {
 				t.Errorf("%s: the gist has From %q", field, g.From)
 			}
 		}
 	}
 }
 
-func everyHistory() []History {
-	var all []History
+// everyHistory are facts that between them give every feature of a history.
+func everyHistory() []featurize.History {
+	var all []featurize.History
 	for _, answered := range []uint32{0, 1, 2, 3, 5, 7, 9, 12, 15, 20, 30, 50, 90, 100} {
 		for _, received := range []uint32{0, 3, 100} {
 			if answered <= received {
-				all = append(all, History{Received: received, Answered: answered})
+				all = append(all, featurize.History{Received: received, Answered: answered})
 			}
 		}
 	}
-	return append(all, History{ByOwner: 1, Since: 9}, History{ByOwner: 40},
-		History{ParentKnown: true}, History{ParentKnown: true, ParentOwn: true},
-		History{ParentKnown: true, ParentAnswered: true}, History{ParentKnown: true, ParentSender: true})
+	return append(all, featurize.History{ByOwner: 1, Since: 9}, featurize.History{ByOwner: 40},
+		featurize.History{ParentKnown: true}, featurize.History{ParentKnown: true, ParentOwn: true},
+		featurize.History{ParentKnown: true, ParentAnswered: true}, featurize.History{ParentKnown: true, ParentSender: true})
 }
 
 func TestEveryFeatureOfTheGoldenMessagesIsDescribed(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.eml")
+	files, err := filepath.Glob("../../featurize/testdata/*.eml")
 	if err != nil || len(files) < 5 {
 		t.Fatalf("messages in testdata: got %v (%v), want 5 or more", files, err)
 	}
@@ -122,6 +143,18 @@ func TestEveryFeatureOfTheGoldenMessagesIsDescribed(t *testing.T) {
 	}
 }
 
+// historyOf returns what stands behind a prefix in the feature that a history gives.
+func historyOf(t *testing.T, f *featurize.Featurizer, h featurize.History, prefix string) string {
+	t.Helper()
+	for n := range f.Freeze(f.Read(nil), h).All() {
+		if bin, is := strings.CutPrefix(n.Name, prefix); is && !strings.Contains(bin, " | ") {
+			return bin
+		}
+	}
+	t.Fatalf("%+v gives no %q", h, prefix)
+	return ""
+}
+
 // TestClaimsOfAnsweringAreTrue: whatever the counts, what is said of the bin that
 // they fall into holds.
 func TestClaimsOfAnsweringAreTrue(t *testing.T) {
@@ -129,20 +162,49 @@ func TestClaimsOfAnsweringAreTrue(t *testing.T) {
 		"under 6%": 0.03, "under 10%": 0.06, "under 15%": 0.1, "under 20%": 0.15, "under 30%": 0.2,
 		"under 40%": 0.3, "under 50%": 0.4, "under 70%": 0.5, "70% or more": 0.7,
 	}
-	met := map[string]bool{}
-	for received := range uint32(400) {
-		for answered := uint32(0); answered <= received; answered++ {
-			bin := answeredShare(answered, received)
+	f, met := newTest(t), map[string]bool{}
+	for received := range uint32(150) {
+		for n := uint32(0); n <= received; n++ {
+			bin := historyOf(t, f, featurize.History{Answered: n, Received: received}, "history:sender answered ")
 			met[bin] = true
-			if answeredWords[bin] == "" {
+			if find(bin, answered) == "" {
 				t.Fatalf("no words for %q", bin)
 			}
-			if float64(answered) < least[bin]*float64(received) {
-				t.Fatalf("%d of %d is said to be %q", answered, received, answeredWords[bin])
+			if float64(n) < least[bin]*float64(received) {
+				t.Fatalf("%d of %d is said to be %q", n, received, bin)
 			}
 		}
 	}
-	if len(met) != len(answeredWords) {
-		t.Errorf("met %d bins, %d have words", len(met), len(answeredWords))
+	if len(met) != len(answered) {
+		t.Errorf("met %d bins, %d have words", len(met), len(answered))
+	}
+}
+
+func TestWhatTheOwnerKeptOfASenderIsSaid(t *testing.T) {
+	f := newTest(t)
+	for _, c := range []struct {
+		kept, left uint32
+		want       string
+	}{
+		{0, 2, "you kept none of this sender's few messages"}, {0, 9, "you kept none of this sender's messages"},
+		{1, 2, "you kept fewer than half of this sender's few messages"}, {1, 9, "you kept few of this sender's messages"},
+		{2, 1, "you kept at least half of this sender's few messages"}, {6, 4, "you kept at least half of this sender's messages"},
+		{9, 1, "you kept most of this sender's messages"}, {3, 0, "you kept all of this sender's few messages"}, {8, 0, "you kept all of this sender's messages"},
+	} {
+		bin := historyOf(t, f, featurize.History{Kept: c.kept, Left: c.left}, "history:sender kept ")
+		if got := Describe("history:sender kept " + bin); got != c.want {
+			t.Errorf("%d kept, %d left: %q, want %q", c.kept, c.left, got, c.want)
+		}
+	}
+}
+
+func TestAProbabilityIsSaidAsSoManyInTen(t *testing.T) {
+	for p, want := range map[float64]string{
+		0: "", 0.02: "hardly any such message mattered", 0.1: "1 in 10 such messages mattered",
+		0.68: "7 in 10 such messages mattered", 0.94: "9 in 10 such messages mattered", 0.96: "nearly all such messages mattered", 1: "nearly all such messages mattered",
+	} {
+		if got := InTen(p); got != want {
+			t.Errorf("%v: %q, want %q", p, got, want)
+		}
 	}
 }

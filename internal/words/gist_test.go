@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package featurize
+package words
 
 import (
 	"fmt"
@@ -8,48 +8,42 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hinged/hinged/featurize"
 )
 
 func TestGistHasTheSendersNameWhoeverVouchesForIt(t *testing.T) {
 	for _, tt := range []struct{ server, vouches string }{
 		{"", ""}, {"mx.example.org", "pass"}, {"mx.example.org", "fail"},
 	} {
-		o := DefaultOptions()
-		o.AuthServID = tt.server
-		f, err := New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := newTest(t, tt.server)
 		raw := "Authentication-Results: mx.example.org; dmarc=" + tt.vouches + " header.from=example.org\nFrom: Ann van Dyke <ann@example.org>\nSubject: hello\n\nhello\n"
-		if g := f.Freeze(f.Read([]byte(raw)), History{}).Gist(); strings.Join(g.Name, " ") != "ann dyke van" {
+		if g := GistOf(f.Freeze(f.Read([]byte(raw)), featurize.History{})); strings.Join(g.Name, " ") != "ann dyke van" {
 			t.Errorf("%+v: got %q", tt, g.Name)
 		}
 	}
 }
 
 func TestGistNamesASenderThatNobodyVouchesFor(t *testing.T) {
-	f := newBelieving(t)
-	x := f.Freeze(f.Read([]byte("From: Ann <ann@example.net>\nTo: owner@example.org\nList-Id: <dev.example.net>\nSubject: lunch\n\nhi\n")), History{})
-	g := x.Gist()
+	f := newTest(t, "mx.example.org")
+	x := f.Freeze(f.Read([]byte("From: Ann <ann@example.net>\nTo: owner@example.org\nList-Id: <dev.example.net>\nSubject: lunch\n\nhi\n")), featurize.History{})
+	g := GistOf(x)
 	if g.From != "ann@example.net" || strings.Join(g.Facts, "; ") != "to you alone; starts a thread; not vouched for: through the mailing list dev.example.net" {
 		t.Errorf("got %+v", g)
 	}
 }
 
 func TestGistTellsWhoAndWhat(t *testing.T) {
-	f, err := New(DefaultOptions())
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := newTest(t)
 	raw := "From: Ann <ann@example.org>\nTo: a@example.org, b@example.org\nList-Id: <roofs.example.org>\n" +
 		"Subject: the plumber comes on Tuesday, code 12345678\x1b\n\nhello\n"
-	x := f.Freeze(f.Read([]byte(raw)), History{})
-	g := x.Gist()
+	x := f.Freeze(f.Read([]byte(raw)), featurize.History{})
+	g := GistOf(x)
 	if g.From != "ann@example.org" || strings.Join(g.Facts, "; ") != "not addressed to you; starts a thread; through the mailing list roofs.example.org" ||
 		strings.Join(g.Subject, " ") != "the plumber comes on tuesday code" {
 		t.Errorf("got %+v", g)
 	}
-	if g := x.WithoutNames().Gist(); g.From != "" || len(g.Facts)+len(g.Subject) > 0 {
+	if g := GistOf(new(featurize.Features)); g.From != "" || len(g.Facts)+len(g.Subject) > 0 {
 		t.Errorf("without names: %+v", g)
 	}
 }

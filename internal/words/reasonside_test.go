@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package reason
+package words
 
 import (
 	"fmt"
@@ -12,28 +12,23 @@ import (
 )
 
 // reasonsOf are those for a message whose features weigh what weight says.
-func reasonsOf(t *testing.T, raw string, h featurize.History, from filter.Correspondence, weight func(featurize.Facet) float64) Reasons {
+func reasonsOf(t *testing.T, raw string, h featurize.History, from filter.Correspondence, weight func(Facet) float64) Reasons {
 	t.Helper()
-	o := featurize.DefaultOptions()
-	o.Owner = []string{owner}
-	reader, err := featurize.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reader := newTest(t)
 	x := reader.Freeze(reader.Read([]byte(raw)), h)
 	var parts []filter.Contribution
 	for n := range x.All() {
-		if w := weight(featurize.FacetOf(n.Name)); w != 0 {
+		if w := weight(FacetOf(n.Name)); w != 0 {
 			parts = append(parts, filter.Contribution{Index: n.Index, Group: n.Group, Name: n.Name, Value: n.Value, Weight: w, Amount: w * n.Value})
 		}
 	}
-	return Of(x, parts, from, true)
+	return ReasonsOf(x, parts, from, true)
 }
 
 // TestFactsOfListsAreReasonsOnListsOnly: a letter whose subject looks like that of a patch is
 // no patch to the person who gets it.
 func TestFactsOfListsAreReasonsOnListsOnly(t *testing.T) {
-	patch := func(f featurize.Facet) float64 { return map[featurize.Facet]float64{featurize.FacetPatch: 5}[f] }
+	patch := func(f Facet) float64 { return map[Facet]float64{FacetPatch: 5}[f] }
 	for header, want := range map[string]bool{"": false, "List-Id: <dev.example.org>\r\n": true} {
 		raw := fmt.Sprintf("From: Ann <ann@example.org>\r\nTo: %s\r\n%sIn-Reply-To: <a@b>\r\nSubject: Re: [PATCH] trousers\r\nMessage-ID: <p@x>\r\n\r\nMended.\r\n", owner, header)
 		why := reasonsOf(t, raw, featurize.History{}, filter.Correspondence{}, patch)
@@ -46,8 +41,8 @@ func TestFactsOfListsAreReasonsOnListsOnly(t *testing.T) {
 // TestWhatTheOwnerDidWithASenderIsSaid although other things weigh more.
 func TestWhatTheOwnerDidWithASenderIsSaid(t *testing.T) {
 	raw := fmt.Sprintf("From: Ann <ann@example.org>\r\nTo: %s\r\nSubject: harbour invoice\r\nMessage-ID: <p@x>\r\n\r\nMended?\r\n", owner)
-	weight := func(f featurize.Facet) float64 {
-		if f == featurize.FacetSender {
+	weight := func(f Facet) float64 {
+		if f == FacetSender {
 			return 0.01
 		}
 		return 5

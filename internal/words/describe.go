@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package featurize
+package words
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/hinged/hinged/featurize"
 )
 
 // Describe puts the name of a feature into plain words, in lower case and on one line:
@@ -31,7 +32,7 @@ func Printable(s string) string {
 }
 
 func inWords(name string) string {
-	if name == Constant.String() {
+	if name == featurize.Constant.String() {
 		return "what every message starts with"
 	}
 	if n, ok := strings.CutPrefix(name, "patch version "); ok {
@@ -50,7 +51,7 @@ func inWords(name string) string {
 		}
 		return "not vouched for: " + inWords(claimed+":"+rest)
 	}
-	if domain, is := strings.CutPrefix(prefix, "name@"); is {
+	if domain, is := strings.CutPrefix(prefix, vouchedName); is {
 		return quote(rest) + " in the name of a sender at " + domain
 	}
 	if where, ok := wordPlaces[prefix]; ok {
@@ -73,6 +74,10 @@ func inWords(name string) string {
 // claims are the prefixes of what a sender says of itself. With a question mark they
 // stand for what the server that is believed does not vouch for.
 var claims = []string{"from", "name", "sender", "reply-to", "list", "dkim", "history", "invitation"}
+
+// vouchedName comes before the domain, in the prefix of a word in a sender's name at a domain
+// that is vouched for.
+const vouchedName = "name@"
 
 func quote(s string) string { return `"` + s + `"` }
 
@@ -137,14 +142,14 @@ func describeHead(prefix, fact string) string {
 	case "addressed":
 		return describeFact(fact)
 	case "place":
-		if fact == placeStart.String() {
+		if fact == "start" {
 			return "starts a thread"
 		}
 		return "is " + describeFact(fact)
 	case "depth":
 		return "refers to " + amount(fact, "earlier message", "earlier messages")
 	case "kind":
-		return senderWords[fact]
+		return find(fact, senders)
 	case "shape":
 		return describeShape(fact)
 	case "history":
@@ -170,28 +175,6 @@ func who(address string) string {
 
 // describeFact describes a fact that is crossed with others, or stands for itself.
 func describeFact(fact string) string {
-	switch fact {
-	case addressedElsewhere.String():
-		return "not addressed to you"
-	case addressedCc.String():
-		return "with a copy to you"
-	case addressedTo.String():
-		return "to you and others"
-	case addressedToAlone.String():
-		return "to you alone"
-	case placeStart.String():
-		return "starting a thread"
-	case placeReply.String():
-		return "a reply"
-	case placePatch.String():
-		return "a patch"
-	case placeCover.String():
-		return "the cover letter of patches"
-	case placeSeries.String():
-		return "a patch of a series"
-	case placePatchReply.String():
-		return "an answer to a patch"
-	}
 	if n, ok := strings.CutPrefix(fact, "depth "); ok {
 		return "after " + amount(n, "earlier message", "earlier messages")
 	}
@@ -201,64 +184,10 @@ func describeFact(fact string) string {
 	if n, ok := strings.CutPrefix(fact, "questions "); ok {
 		return "with " + amount(n, "question mark", "question marks")
 	}
-	for _, words := range []map[string]string{answeredWords, senderWords, fileWords} {
-		if s, ok := words[fact]; ok {
-			return s
-		}
+	if s := find(fact, addressed, places, answered, senders, files); s != "" {
+		return s
 	}
 	return fact
-}
-
-// senderWords say what the header tells of the kind of sender.
-var senderWords = map[string]string{
-	"a person":  "written by a person, as it seems",
-	"a machine": "from an address where nobody reads answers",
-	"bulk":      "sent to many at once",
-	"a list":    "sent through a mailing list",
-	"a program": "written by a program",
-}
-
-// fileWords are the words for kinds of attachments.
-var fileWords = map[string]string{
-	"with pdf": "with a PDF file", "with calendar": "with a calendar entry", "with image": "with a picture", "with office": "with a document",
-}
-
-// amount puts a count, binned by bin, before what is counted.
-func amount(bin, one, many string) string {
-	low, ok := strings.CutSuffix(bin, "+")
-	n, err := strconv.Atoi(low)
-	switch {
-	case err != nil:
-		return bin + " " + many
-	case ok:
-		return low + " to " + strconv.Itoa(2*n-1) + " " + many
-	case n == 0:
-		return "no " + many
-	case n == 1:
-		return "1 " + one
-	default:
-		return low + " " + many
-	}
-}
-
-// shapes are the words for what the shape of a message counts, one and many.
-var shapes = map[string][2]string{
-	"received":        {"server on its way", "servers on its way"},
-	"attachments":     {"attachment", "attachments"},
-	"links":           {"link", "links"},
-	"long words":      {"overlong word", "overlong words"},
-	"own lines":       {"line of its own", "lines of its own"},
-	"quoted lines":    {"quoted line", "quoted lines"},
-	"signature lines": {"line of signature", "lines of signature"},
-	"diffstat lines":  {"line of patch summary", "lines of patch summary"},
-	"patch lines":     {"changed line", "changed lines"},
-	"trailers":        {"line such as Acked-by:", "lines such as Acked-by:"},
-	"questions":       {"question mark", "question marks"},
-	"to":              {"address in To", "addresses in To"},
-	"cc":              {"address in Cc", "addresses in Cc"},
-	"references":      {"earlier message referred to", "earlier messages referred to"},
-	"recipients":      {"recipient", "recipients"},
-	"own words":       {"word of its own at its start", "words of its own at its start"},
 }
 
 func describeShape(fact string) string {
@@ -270,45 +199,12 @@ func describeShape(fact string) string {
 	return amount(fact[i+1:], words[0], words[1])
 }
 
-// answeredWords says of each bin of answeredShare what is true of every message
-// in it. The share is that of answered/(received+4), so that of answered/received
-// is at least as great.
-var answeredWords = map[string]string{
-	"new":         "the first message of this sender",
-	"0 of few":    "you answered none of this sender's few messages",
-	"0 of many":   "you answered none of this sender's messages",
-	"under 3%":    "you answered few of this sender's many messages",
-	"under 6%":    "you answered at least 3 in 100 messages of this sender",
-	"under 10%":   "you answered at least 6 in 100 messages of this sender",
-	"under 15%":   "you answered at least 1 in 10 messages of this sender",
-	"under 20%":   "you answered at least 15 in 100 messages of this sender",
-	"under 30%":   "you answered at least 2 in 10 messages of this sender",
-	"under 40%":   "you answered at least 3 in 10 messages of this sender",
-	"under 50%":   "you answered at least 4 in 10 messages of this sender",
-	"under 70%":   "you answered at least half of this sender's messages",
-	"70% or more": "you answered at least 7 in 10 messages of this sender",
-}
-
-// keptWords says of each bin of keptShare what the owner did with the sender's messages.
-var keptWords = map[string]string{
-	"none":             "you kept none of this sender's messages",
-	"none of few":      "you kept none of this sender's few messages",
-	"under 25%":        "you kept few of this sender's messages",
-	"under 50%":        "you kept fewer than half of this sender's messages",
-	"under 50% of few": "you kept fewer than half of this sender's few messages",
-	"under 75%":        "you kept at least half of this sender's messages",
-	"under 75% of few": "you kept at least half of this sender's few messages",
-	"75% or more":      "you kept most of this sender's messages",
-	"all":              "you kept all of this sender's messages",
-	"all of few":       "you kept all of this sender's few messages",
-}
-
 func describeHistory(fact string) string {
 	if bin, ok := strings.CutPrefix(fact, "sender answered "); ok {
-		return answeredWords[bin]
+		return find(bin, answered)
 	}
 	if bin, ok := strings.CutPrefix(fact, "sender kept "); ok {
-		return keptWords[bin]
+		return find(bin, kept)
 	}
 	if bin, ok := strings.CutPrefix(fact, "thread by owner "); ok {
 		return "you wrote " + amount(bin, "message", "messages") + " in this thread"
@@ -316,22 +212,5 @@ func describeHistory(fact string) string {
 	if bin, ok := strings.CutPrefix(fact, "thread since owner "); ok {
 		return amount(bin, "message", "messages") + " in this thread since your last"
 	}
-	switch fact {
-	case "correspondent":
-		return "you have written to this sender"
-	case "stranger":
-		return "you never wrote to this sender"
-	case "answers the owner":
-		return "answers a message of yours"
-	case "answers what the owner answered":
-		return "answers a message that you answered, too"
-	case "answers itself":
-		return "its sender goes on after an own message"
-	case "answers another":
-		return "answers somebody else's message"
-	case "answers something unknown":
-		return "answers a message that was never seen here"
-	default:
-		return ""
-	}
+	return find(fact, remembered)
 }

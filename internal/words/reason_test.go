@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package reason
+package words
 
 import (
 	"fmt"
@@ -159,12 +159,7 @@ func (l *letter) says(text string, speaksFor bool) bool {
 // what it stands for adds up to its amount, and that has the sign of its side. None is
 // about what the message does not have.
 func TestReasonsAreTrueAndOnTheirSide(t *testing.T) {
-	o := featurize.DefaultOptions()
-	o.Owner = []string{owner}
-	reader, err := featurize.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reader := newTest(t)
 	rng := rand.New(rand.NewPCG(7, 7))
 	seen := map[string]int{}
 	for range 4000 {
@@ -182,12 +177,12 @@ func TestReasonsAreTrueAndOnTheirSide(t *testing.T) {
 			}
 			return 1
 		})
-		why := Of(x, parts, l.from, true)
+		why := ReasonsOf(x, parts, l.from, true)
 		for _, side := range []struct {
 			list []Reason
 			sign float64
 		}{{why.For, 1}, {why.Against, -1}} {
-			if len(side.list) > most {
+			if len(side.list) > mostReasons {
 				t.Fatalf("%d reasons on one side", len(side.list))
 			}
 			last := math.Inf(1)

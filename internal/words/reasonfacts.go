@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package reason
+package words
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 	"github.com/hinged/hinged/internal/filter"
 )
 
-// facts are what the features of a message say of it plainly.
-type facts struct {
+// plainFacts are what the features of a message say of it plainly.
+type plainFacts struct {
 	sender   string // the address; "" where that is not kept
 	claimed  bool   // the sender is what the message claims, and not vouched for
 	first    bool   // it is the sender's first message
@@ -28,44 +28,44 @@ type facts struct {
 }
 
 // readFacts reads the names of x that are not crossed with others.
-func readFacts(x *featurize.Features) facts {
-	var f facts
+func readFacts(x *featurize.Features) plainFacts {
+	var f plainFacts
 	if x == nil {
 		return f
 	}
-	f.onList = filter.OnList(x)
+	f.onList = OnList(x)
 	for named := range x.All() {
-		n, ok := featurize.ParseName(named.Name)
+		n, ok := parse(named.Name)
 		if !ok {
 			continue
 		}
-		if n.Prefix == "shape" {
+		if n.prefix == "shape" {
 			f.count(n)
 		}
-		if len(n.With) > 0 {
+		if len(n.with) > 0 {
 			continue
 		}
-		switch n.Prefix {
+		switch n.prefix {
 		case "from":
-			if strings.HasPrefix(n.Fact, "@") {
+			if strings.HasPrefix(n.fact, "@") {
 				continue
 			}
-			f.sender, f.claimed = strings.TrimPrefix(featurize.Describe("from:"+n.Fact), "from "), n.Claim
+			f.sender, f.claimed = strings.TrimPrefix(Describe("from:"+n.fact), "from "), n.claim
 		case "addressed":
-			f.to, f.alone = featurize.Describe(named.Name), n.Fact == "to alone"
+			f.to, f.alone = Describe(named.Name), n.fact == "to alone"
 		case "place":
-			f.place = n.Fact
+			f.place = n.fact
 		case "list":
-			f.list = featurize.Describe(named.Name)
+			f.list = Describe(named.Name)
 		case "history":
-			f.history(n.Fact)
+			f.history(n.fact)
 		}
 	}
 	return f
 }
 
-func (f *facts) count(n featurize.Name) {
-	switch what, count := n.Count(); what {
+func (f *plainFacts) count(n parsed) {
+	switch what, count := n.count(); what {
 	case "recipients":
 		f.people = count
 	case "questions":
@@ -76,7 +76,7 @@ func (f *facts) count(n featurize.Name) {
 }
 
 // history reads what the account remembered when the message came.
-func (f *facts) history(fact string) {
+func (f *plainFacts) history(fact string) {
 	switch fact {
 	case "sender answered new":
 		f.first = true
@@ -95,18 +95,18 @@ func (f *facts) history(fact string) {
 
 // words puts what all parts about one facet say into words; "" where a person would not
 // understand it.
-func (f *facts) words(about featurize.Facet, r Reason, parts []filter.Contribution, from filter.Correspondence, sender bool) string {
-	if about == featurize.FacetPatch && !f.onList {
+func (f *plainFacts) words(about Facet, r Reason, parts []filter.Contribution, from filter.Correspondence, sender bool) string {
+	if about == FacetPatch && !f.onList {
 		return ""
 	}
 	switch about {
-	case featurize.FacetSender:
+	case FacetSender:
 		return f.ofSender(r.Amount > 0, from, sender)
-	case featurize.FacetAddressed:
+	case FacetAddressed:
 		return f.addressed()
-	case featurize.FacetThread:
+	case FacetThread:
 		return f.thread()
-	case featurize.FacetQuestion:
+	case FacetQuestion:
 		switch {
 		case f.question == "" || f.question == "0":
 			return ""
@@ -115,26 +115,26 @@ func (f *facts) words(about featurize.Facet, r Reason, parts []filter.Contributi
 		default:
 			return "asks a question"
 		}
-	case featurize.FacetList:
+	case FacetList:
 		if f.list != "" {
 			return f.list
 		}
-		return f.strongest(r, parts, func(n featurize.Name) string {
-			if n.Fact == "list-unsubscribe" {
+		return f.strongest(r, parts, func(n parsed) string {
+			if n.fact == "list-unsubscribe" {
 				return "can be unsubscribed from"
 			}
 			return ""
 		})
-	case featurize.FacetAttachment, featurize.FacetLinks, featurize.FacetPatch:
-		return f.strongest(r, parts, func(n featurize.Name) string {
-			if len(n.With) > 0 {
+	case FacetAttachment, FacetLinks, FacetPatch:
+		return f.strongest(r, parts, func(n parsed) string {
+			if len(n.with) > 0 {
 				return ""
 			}
-			if n.Prefix == "shape" && about != featurize.FacetPatch {
-				what, count := n.Count()
-				return featurize.InWords(count, strings.TrimSuffix(what, "s"), what)
+			if n.prefix == "shape" && about != FacetPatch {
+				what, count := n.count()
+				return amount(count, strings.TrimSuffix(what, "s"), what)
 			}
-			return featurize.Describe(n.Prefix + ":" + n.Fact)
+			return Describe(n.prefix + ":" + n.fact)
 		})
 	default:
 		return ""
@@ -143,15 +143,15 @@ func (f *facts) words(about featurize.Facet, r Reason, parts []filter.Contributi
 
 // strongest returns the words for the strongest of a reason's parts that pulls its way
 // and has any.
-func (f *facts) strongest(r Reason, parts []filter.Contribution, say func(featurize.Name) string) string {
+func (f *plainFacts) strongest(r Reason, parts []filter.Contribution, say func(parsed) string) string {
 	at := slices.IndexFunc(r.Parts, func(i int) bool {
-		n, ok := featurize.ParseName(parts[i].Name)
+		n, ok := parse(parts[i].Name)
 		return ok && parts[i].Amount*r.Amount > 0 && say(n) != ""
 	})
 	if at < 0 {
 		return ""
 	}
-	n, _ := featurize.ParseName(parts[r.Parts[at]].Name)
+	n, _ := parse(parts[r.Parts[at]].Name)
 	return say(n)
 }
 
@@ -160,7 +160,7 @@ const rarely = 1.0 / 3
 
 // ofSender says who wrote and what the owner did with that, if that points the same way as
 // what was learnt of the sender.
-func (f *facts) ofSender(speaksFor bool, c filter.Correspondence, sender bool) string {
+func (f *plainFacts) ofSender(speaksFor bool, c filter.Correspondence, sender bool) string {
 	who, their := "", "their "
 	if sender && f.sender != "" {
 		who, their = " from "+f.sender, ""
@@ -208,7 +208,7 @@ func cmpOr(s, other string) string {
 }
 
 // addressed says to whom it went.
-func (f *facts) addressed() string {
+func (f *plainFacts) addressed() string {
 	switch {
 	case f.alone && f.people == "1":
 		return "only to you"
@@ -222,7 +222,7 @@ func (f *facts) addressed() string {
 }
 
 // thread says what it is in its thread, and what part its owner has in that.
-func (f *facts) thread() string {
+func (f *plainFacts) thread() string {
 	switch {
 	case f.part != "":
 		return f.part

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package featurize
+package words
 
 import (
 	"bytes"
@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hinged/hinged/featurize"
 )
 
 // vocabulary is every word that the name of a feature that names nobody may have.
@@ -60,7 +62,7 @@ func TestWhatOnlyListsHaveIsNotAlikeInAnyMailbox(t *testing.T) {
 		"history:thread by owner 0 | patch reply | cc": false,
 	} {
 		_, alike := ImpersonalIndex(name)
-		if back, known := ImpersonalName(IndexOf(name)); alike != want || !known || back != name {
+		if back, known := ImpersonalName(featurize.IndexOf(name)); alike != want || !known || back != name {
 			t.Errorf("%q: alike %v, want %v; known as %q", name, alike, want, back)
 		}
 	}
@@ -69,8 +71,8 @@ func TestWhatOnlyListsHaveIsNotAlikeInAnyMailbox(t *testing.T) {
 // TestEveryFeatureOfTheImpersonalKindsIsKnown reads odd and hostile mail: whatever it
 // says, no feature of those kinds has a name outside the fixed set.
 func TestEveryFeatureOfTheImpersonalKindsIsKnown(t *testing.T) {
-	f, err := New(Options{
-		Owner: []string{"owner@example.org"}, Shares: DefaultOptions().Shares, Affine: 0.3,
+	f, err := featurize.New(featurize.Options{
+		Owner: []string{"owner@example.org"}, Shares: featurize.DefaultOptions().Shares, Affine: 0.3,
 		MaxBytes: 16 << 20, MaxHeader: 256 << 10, MaxField: 64 << 10, MaxParts: 1000, MaxDepth: 20,
 		MaxText: 512 << 10, MaxFeatures: 20000, MaxToken: 40, Names: true,
 	})
@@ -78,7 +80,7 @@ func TestEveryFeatureOfTheImpersonalKindsIsKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	var mails [][]byte
-	paths, err := filepath.Glob("testdata/*.eml")
+	paths, err := filepath.Glob("../../featurize/testdata/*.eml")
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no mail to read: %v", err)
 	}
@@ -96,12 +98,12 @@ func TestEveryFeatureOfTheImpersonalKindsIsKnown(t *testing.T) {
 	met := map[string]bool{}
 	for _, raw := range mails {
 		m := f.Read(raw)
-		h := History{
+		h := featurize.History{
 			Received: rng.Uint32N(50), Answered: rng.Uint32N(50), Written: rng.Uint32N(2), Kept: rng.Uint32N(9), Left: rng.Uint32N(9), ByOwner: rng.Uint32N(5), Since: rng.Uint32N(300),
 			ParentKnown: rng.IntN(2) == 0, ParentOwn: rng.IntN(4) == 0, ParentAnswered: rng.IntN(4) == 0, ParentSender: rng.IntN(4) == 0,
 		}
 		for x := range f.Freeze(m, h).All() {
-			if !slices.ContainsFunc(impersonalPrefixes, func(p string) bool { return strings.HasPrefix(x.Name, p) }) && x.Group != Constant {
+			if !slices.ContainsFunc([]string{"addressed:", "depth:", "history:", "kind:", "place:", "shape:"}, func(p string) bool { return strings.HasPrefix(x.Name, p) }) && x.Group != featurize.Constant {
 				if _, ok := ImpersonalName(x.Index); ok {
 					t.Errorf("%q has the index of a feature that names nobody", x.Name)
 				}

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package reason
+package words
 
-import "strings"
+import (
+	"fmt"
+	"math"
+	"strings"
+)
 
 // deeds are what taught a label, from store.Source's name: for important and for ordinary.
 // "it" stands for the message.
@@ -39,4 +43,19 @@ func Deed(label, source string) string {
 func DeedAround(label, source string) (before, after string) {
 	before, after, _ = strings.Cut(Deed(label, source), " it")
 	return before, after
+}
+
+// InTen says how many messages like one mattered, from the probability that it matters, 0 to
+// 1; "" for 0, which says that too little is known.
+func InTen(p float64) string {
+	switch n := math.Round(10 * p); {
+	case p <= 0:
+		return ""
+	case n < 1:
+		return "hardly any such message mattered"
+	case n > 9:
+		return "nearly all such messages mattered"
+	default:
+		return fmt.Sprintf("%.0f in 10 such messages mattered", n)
+	}
 }
