@@ -40,6 +40,9 @@ func (s *State) note(c weightChange) {
 // Froze notes that the batch of the next commit gets another frozen vector.
 func (s *State) Froze() { s.frozen++ }
 
+// Steps is how many changes of weights the next commit has: steps, but for a few.
+func (s *State) Steps() int { return len(s.changes) }
+
 // Step performs w ← w + a·x, x being the vector last frozen for a message, and at its slots as
 // for model.Weights.AddAt.
 func (s *State) Step(message MessageKey, a float64, x model.Vector, at *model.Slots) {

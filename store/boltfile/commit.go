@@ -156,10 +156,6 @@ func newCommit(st *store.State, b store.Batch) (*commit, error) {
 	}
 	record := redo[frameSize:]
 	binary.BigEndian.PutUint32(redo, checksum(frameRedo, key64(at.Commit+1), record))
-	cost, err := redoCost(record)
-	if err != nil {
-		return nil, err
-	}
 	total := 0
 	for _, entry := range b.Journal {
 		total += frameSize + len(entry)
@@ -176,7 +172,7 @@ func newCommit(st *store.State, b store.Batch) (*commit, error) {
 		arena = frame(arena, kind, key, payload...)
 		return arena[from:len(arena):len(arena)]
 	}
-	c := &commit{redo: redo, clock: st.Account.Clock, namesEnd: st.Account.Clock.Add(-cmp.Or(b.NamesFor, store.NamesFor)), cost: cost}
+	c := &commit{redo: redo, clock: st.Account.Clock, namesEnd: st.Account.Clock.Add(-cmp.Or(b.NamesFor, store.NamesFor)), cost: uint64(len(record) + stepCost*st.Steps())}
 	for i, entry := range b.Journal {
 		c.journal = append(c.journal, framed(frameJournal, key64(at.Journal+uint64(i)), entry))
 	}
@@ -320,21 +316,8 @@ func createAccount(below *bolt.Bucket, name string) (*bolt.Bucket, error) {
 // takeBack undoes a commit that reached the disk although it was reported as
 // failed: the caller has its changes still and is about to commit them again,
 // perhaps with others. Rows need no undoing, since new values of all of them
-// are in the redo record that comes in its place.
+// are in the redo record that comes in its place. What that one costs counts twice.
 func takeBack(account *bolt.Bucket, p *Progress, at store.Position) error {
-	redo, err := part(account, redoBucket)
-	if err != nil {
-		return err
-	}
-	record, err := unframe(frameRedo, key64(p.Commit), redo.Get(key64(p.Commit)))
-	if err != nil {
-		return damage("redo record %d: %w", p.Commit, err)
-	}
-	cost, err := redoCost(record)
-	if err != nil {
-		return damage("redo record %d: %w", p.Commit, err)
-	}
-	p.RedoCost -= min(p.RedoCost, cost)
 	for _, from := range []struct {
 		bucket []byte
 		number uint64

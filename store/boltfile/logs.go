@@ -96,28 +96,34 @@ func (s *Store) names(account string, message store.MessageKey, by func(Progress
 func (s *Store) viewFeatures(account string, message store.MessageKey, by func(Progress) uint64, fn func(data []byte, v packed.Vocabulary) error) error {
 	return s.viewRecord(account, message, by, func(b *bolt.Bucket, key []byte) (err error) {
 		s.vectorsRead.Add(1)
-		features, err := part(b, featuresBucket)
+		data, v, err := featuresAt(b, message, key, func() (packed.Vocabulary, error) { return s.vocabulary(account, b) })
 		if err != nil {
 			return err
 		}
-		payload, dense, err := unframeFeature(key, features.Get(key))
-		if err != nil {
-			return damage("features: %w", err)
-		}
-		if !bytes.HasPrefix(payload, message[:]) {
-			return damage("features are those of another message")
-		}
-		var v packed.Vocabulary
-		if dense {
-			if v, err = s.vocabulary(account, b); err != nil {
-				return err
-			}
-		}
-		if err := fn(payload[len(message):], v); err != nil {
+		if err := fn(data, v); err != nil {
 			return damage("features: %w", err)
 		}
 		return nil
 	})
+}
+
+// featuresAt returns the written form of the vector of a message at a key in features, and the
+// vocabulary that it needs.
+func featuresAt(account *bolt.Bucket, message store.MessageKey, key []byte, vocabulary func() (packed.Vocabulary, error)) (data []byte, v packed.Vocabulary, err error) {
+	features, err := part(account, featuresBucket)
+	if err != nil {
+		return nil, v, err
+	}
+	payload, dense, err := unframeFeature(key, features.Get(key))
+	switch {
+	case err != nil:
+		return nil, v, damage("features: %w", err)
+	case !bytes.HasPrefix(payload, message[:]):
+		return nil, v, damage("features are those of another message")
+	case dense:
+		v, err = vocabulary()
+	}
+	return payload[len(message):], v, err
 }
 
 // viewRecord hands the key in features of the last features of a message put by the given

@@ -4,6 +4,7 @@ package boltfile
 
 import (
 	"encoding/binary"
+	"sync"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -15,13 +16,6 @@ import (
 // stepCost is what a step of the redo log counts for, in bytes of a checkpoint: taking it once
 // more takes as long as loading those, as its vector has to be read.
 const stepCost = 4 << 10
-
-// redoCost is what a redo record counts for in Progress.RedoCost.
-func redoCost(record []byte) (cost uint64, err error) {
-	cost = uint64(len(record))
-	err = store.EachStep(record, func(store.MessageKey, uint32) error { cost += stepCost; return nil })
-	return cost, err
-}
 
 // eachRedo hands the redo records of the commits from first up to, but not including, end
 // to fn.
@@ -50,59 +44,46 @@ func eachRedo(account *bolt.Bucket, first, end uint64, fn func(commit uint64, re
 
 // stepVectors finds the frozen vectors that the steps of redo records were taken with.
 type stepVectors struct {
-	account, features, index *bolt.Bucket
-	vocabulary               packed.Vocabulary                     // empty until a vector needs it
-	known                    map[[featureKeySize]byte]model.Vector // by key in features
+	account, index *bolt.Bucket
+	vocabulary     func() (packed.Vocabulary, error)
+	known          map[featureKey]model.Vector
 }
 
-const featureKeySize = 12
+// featureKey is a key in features.
+type featureKey [12]byte
 
 // mostKnown bounds the vectors that are kept for further steps.
 const mostKnown = 2000
 
 func newStepVectors(account *bolt.Bucket) (*stepVectors, error) {
-	features, index, err := featureBuckets(account)
-	return &stepVectors{account: account, features: features, index: index, known: map[[featureKeySize]byte]model.Vector{}}, err
+	index, err := part(account, indexBucket)
+	return &stepVectors{account: account, index: index, known: map[featureKey]model.Vector{}, vocabulary: sync.OnceValues(func() (packed.Vocabulary, error) {
+		v, _, err := readVocabulary(account, 0)
+		return v.Vocabulary, err
+	})}, err
 }
 
-// key returns the key in features of the vector of a step in the redo record of a commit.
-func (s *stepVectors) key(commit uint64, of store.MessageKey, frozen uint32) (key [featureKeySize]byte, err error) {
-	at, check := before(s.index, of, commit, frozen)
+// key returns the key of the vector of a step in the redo record of a commit.
+func (s *stepVectors) key(commit uint64, of store.MessageKey, frozen uint32) (key featureKey, err error) {
+	at, _ := before(s.index, of, commit, frozen)
 	if at == nil {
 		return key, damage("features that a step was taken with are missing")
 	}
-	if _, err := unframe(frameIndex, at, check); err != nil {
-		return key, damage("index of features: %w", err)
-	}
-	return [featureKeySize]byte(at[len(of):]), nil
+	return featureKey(at[len(of):]), nil
 }
 
 // vector returns that vector.
 func (s *stepVectors) vector(commit uint64, of store.MessageKey, frozen uint32) (model.Vector, error) {
 	key, err := s.key(commit, of, frozen)
+	x, ok := s.known[key]
+	if ok || err != nil {
+		return x, err
+	}
+	data, v, err := featuresAt(s.account, of, key[:], s.vocabulary)
 	if err != nil {
 		return nil, err
 	}
-	x, ok := s.known[key]
-	if ok {
-		return x, nil
-	}
-	payload, dense, err := unframeFeature(key[:], s.features.Get(key[:]))
-	if err != nil {
-		return nil, damage("features: %w", err)
-	}
-	var v packed.Vocabulary
-	if dense {
-		if s.vocabulary.Empty() {
-			was, _, err := readVocabulary(s.account, 0)
-			if err != nil {
-				return nil, err
-			}
-			s.vocabulary = was.Vocabulary
-		}
-		v = s.vocabulary
-	}
-	if x, err = packed.AppendVector(nil, payload[len(of):], v); err != nil {
+	if x, err = packed.AppendVector(nil, data, v); err != nil {
 		return nil, damage("features: %w", err)
 	}
 	if len(s.known) >= mostKnown {
@@ -121,7 +102,7 @@ func before(index *bolt.Bucket, of store.MessageKey, commit uint64, position uin
 	} else {
 		key, value = c.Prev()
 	}
-	if len(key) != len(of)+featureKeySize || store.MessageKey(key) != of {
+	if len(key) != len(of)+len(featureKey{}) || store.MessageKey(key) != of {
 		return nil, nil
 	}
 	return key, value
