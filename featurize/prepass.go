@@ -2,10 +2,7 @@
 
 package featurize
 
-import (
-	"bytes"
-	"slices"
-)
+import "bytes"
 
 // field is one header field: its name as written, its value unfolded and
 // trimmed. Both may lie in the raw message or in the featurizer's scratch.
@@ -108,7 +105,7 @@ func (f *Featurizer) split(raw []byte, fields []field, top bool) (_ []field, bod
 		return h.fields, nil, nil
 	}
 	f.defect("no blank line after the header")
-	return h.fields[:h.whole], h.broken, nil
+	return fieldsBefore(h.fields, raw, h.broken), h.broken, nil
 }
 
 // skipBlank returns what follows the blank lines before a header; empty: that is
@@ -134,7 +131,6 @@ type headerLines struct {
 	used   int    // bytes
 	last   int    // the field that a continuation line continues; -1: none; -2: one that is not kept
 	broken []byte // the message from the first broken line on
-	whole  int    // fields before that
 }
 
 // takeLine reads one line of a header, with which rest begins.
@@ -181,13 +177,28 @@ func (f *Featurizer) dropLine(h *headerLines, line, rest []byte) {
 	f.defect("header line without field name")
 	f.debris = append(append(f.debris, line...), '\n')
 	if h.broken == nil {
-		h.broken, h.whole = rest, len(h.fields)
+		h.broken = rest
 	}
 }
 
 func firstLine(text []byte) []byte {
 	line, _ := cutLine(text)
 	return line
+}
+
+// fieldsBefore keeps the fields that stand before at, a tail of raw: those are
+// the header of a message that has no blank line.
+func fieldsBefore(fields []field, raw, at []byte) []field {
+	head := raw[:len(raw)-len(at)]
+	n := 0
+	for len(head) > 0 && n < len(fields) {
+		var line []byte
+		line, head = cutLine(head)
+		if fieldName(line) > 0 {
+			n++
+		}
+	}
+	return fields[:n]
 }
 
 // fieldName returns the length of the field name that line begins with, or 0.
@@ -252,7 +263,10 @@ func (f *Featurizer) fold(value, line []byte) []byte {
 
 // defect notes what was wrong with the message, once.
 func (f *Featurizer) defect(what string) {
-	if !slices.Contains(f.defects, what) {
-		f.defects = append(f.defects, what)
+	for _, d := range f.defects {
+		if d == what {
+			return
+		}
 	}
+	f.defects = append(f.defects, what)
 }
