@@ -2,6 +2,8 @@
 
 package featurize
 
+import "fmt"
+
 // Group is a field group. The features of one group share a set part of the
 // vector's norm, so that a long body does not drown the sender.
 type Group uint8
@@ -19,5 +21,18 @@ const (
 )
 
 func (g Group) String() string {
-	return [...]string{"misc", "social", "subject", "body", "constant"}[g]
+	switch g {
+	case Misc:
+		return "misc"
+	case Social:
+		return "social"
+	case Subject:
+		return "subject"
+	case Body:
+		return "body"
+	case Constant:
+		return "constant"
+	default:
+		return fmt.Sprintf("group(%d)", uint8(g))
+	}
 }

@@ -2,7 +2,9 @@
 
 package featurize
 
-import "bytes"
+import (
+	"bytes"
+)
 
 // field is one header field: its name as written, its value unfolded and
 // trimmed. Both may lie in the raw message or in the featurizer's scratch.
@@ -10,9 +12,6 @@ type field struct {
 	name  []byte
 	value []byte
 }
-
-// blanks are not part of a value at its ends.
-const blanks = " \t\r"
 
 // maxFields bounds the fields of one header.
 const maxFields = 1000
@@ -30,22 +29,30 @@ func stripEnvelope(raw []byte) []byte {
 
 // key hashes a message, each CRLF as LF, without copying it whole.
 func (f *Featurizer) key(raw []byte) (key [16]byte) {
-	const chunk = 16 << 10
 	f.hash.Reset()
-	block := f.block[:0]
-	for found := true; found; {
-		var line []byte
-		if line, raw, found = bytes.Cut(raw, []byte("\r\n")); len(block)+len(line) >= chunk {
-			f.hash.Write(block)
-			f.hash.Write(line)
-			block, line = block[:0], nil
+	if i := bytes.Index(raw, []byte("\r\n")); i >= 0 {
+		f.hash.Write(raw[:i])
+		raw = raw[i:]
+		if f.block == nil {
+			f.block = make([]byte, 16<<10)
 		}
-		if block = append(block, line...); found {
-			block = append(block, '\n')
+		for len(raw) > 0 {
+			// Byte by byte, so that a message of nothing but line ends takes no
+			// longer than another.
+			n, block := 0, f.block
+			chunk := raw[:min(len(raw), len(block))]
+			for i, c := range chunk {
+				block[n] = c
+				if c != '\r' || i+1 >= len(raw) || raw[i+1] != '\n' {
+					n++
+				}
+			}
+			f.hash.Write(block[:n])
+			raw = raw[len(chunk):]
 		}
 	}
-	f.hash.Write(block)
-	f.block, f.sum = block, f.hash.Sum(f.sum[:0])
+	f.hash.Write(raw)
+	f.sum = f.hash.Sum(f.sum[:0])
 	copy(key[:], f.sum)
 	return key
 }
@@ -225,6 +232,18 @@ func cutField(line []byte) (name, colon int) {
 	return name, colon
 }
 
+// trimBlank is bytes.Trim(text, " \t\r").
+func trimBlank(text []byte) []byte {
+	blank := func(c byte) bool { return c == ' ' || c == '\t' || c == '\r' }
+	for len(text) > 0 && blank(text[0]) {
+		text = text[1:]
+	}
+	for len(text) > 0 && blank(text[len(text)-1]) {
+		text = text[:len(text)-1]
+	}
+	return text
+}
+
 // appendField appends the field of a line, whose name and colon cutField has found.
 func (f *Featurizer) appendField(fields []field, line []byte, n, colon int) []field {
 	value := line[colon+1:]
@@ -232,7 +251,7 @@ func (f *Featurizer) appendField(fields []field, line []byte, n, colon int) []fi
 		f.defect("header field too long")
 		value = value[:f.MaxField]
 	}
-	value = bytes.Trim(value, blanks)
+	value = trimBlank(value)
 	return append(fields, field{line[:n], value[:len(value):len(value)]})
 }
 
@@ -240,7 +259,7 @@ func (f *Featurizer) appendField(fields []field, line []byte, n, colon int) []fi
 // value moves to the featurizer's scratch with the first continuation and grows
 // there, since no other field can come between.
 func (f *Featurizer) fold(value, line []byte) []byte {
-	line = bytes.Trim(line, blanks)
+	line = trimBlank(line)
 	if len(value)+1+len(line) > f.MaxField {
 		f.defect("header field too long")
 		line = line[:max(0, f.MaxField-len(value)-1)]
