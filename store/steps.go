@@ -82,21 +82,14 @@ func (s *State) ClearWeights() {
 
 var errChange = errors.New("a change of weights is malformed")
 
-func decodeChanges(it item) (changes []weightChange, err error) {
-	if it.deleted || len(it.key) > 0 {
-		return nil, errChange
-	}
-	if err := rowDecoding.Unmarshal(it.value, &changes); err != nil {
-		return nil, fmt.Errorf("decoding changes of weights: %w", err)
-	}
-	return changes, nil
-}
-
 // redoChanges makes the changes of an item once more.
 func (s *State) redoChanges(it item, vector FrozenVector) error {
-	changes, err := decodeChanges(it)
-	if err != nil {
-		return err
+	if it.deleted || len(it.key) > 0 {
+		return errChange
+	}
+	var changes []weightChange
+	if err := rowDecoding.Unmarshal(it.value, &changes); err != nil {
+		return fmt.Errorf("decoding changes of weights: %w", err)
 	}
 	for _, c := range changes {
 		switch {
@@ -121,30 +114,4 @@ func (s *State) redoChanges(it item, vector FrozenVector) error {
 		}
 	}
 	return nil
-}
-
-// EachStep hands the message of each step in a redo record to fn, as FrozenVector gets it.
-func EachStep(record []byte, fn func(of MessageKey, frozen uint32) error) error {
-	r := recordReader{rest: record}
-	for {
-		it, ok, err := r.next()
-		if err != nil || !ok || it.table > weightChanges {
-			return err
-		}
-		if it.table != weightChanges {
-			continue
-		}
-		changes, err := decodeChanges(it)
-		if err != nil {
-			return err
-		}
-		for _, c := range changes {
-			if c.Step == 0 {
-				continue
-			}
-			if err := fn(c.Message, c.Frozen); err != nil {
-				return err
-			}
-		}
-	}
 }
