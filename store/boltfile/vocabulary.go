@@ -134,17 +134,6 @@ func expand(dst []byte, v packed.Vocabulary, payload []byte, dense bool) ([]byte
 	return packed.Expand(append(dst, payload[:m]...), v, payload[m:])
 }
 
-// expanded returns the payload of a value in features as it was put. It uses and returns
-// room.
-func expanded(key, value []byte, v packed.Vocabulary, room []byte) (payload, used []byte, err error) {
-	payload, dense, err := unframeFeature(key, value)
-	if err != nil || !dense {
-		return payload, room, err
-	}
-	room, err = expand(room[:0], v, payload, true)
-	return room, room, err
-}
-
 // condensing makes the vectors of an account dense.
 type condensing struct {
 	keys, values [][]byte
