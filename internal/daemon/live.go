@@ -47,7 +47,7 @@ func (d *Daemon) Account(_ context.Context, name string) (desk.Account, error) {
 // Each implements desk.Host: the accounts of the stream come last.
 func (d *Daemon) Each(ctx context.Context, fn func(*desk.Desk) error) error {
 	for _, a := range d.all() {
-		if err := a.Look(ctx, desk.State, fn); err != nil {
+		if err := a.Look(ctx, fn); err != nil {
 			return err
 		}
 	}
@@ -86,7 +86,7 @@ func (a *account) desk() *desk.Desk {
 }
 
 // Look implements desk.Account.
-func (a *account) Look(ctx context.Context, _ desk.Need, fn func(*desk.Desk) error) error {
+func (a *account) Look(ctx context.Context, fn func(*desk.Desk) error) error {
 	return a.do(ctx, func() error { return fn(a.desk()) })
 }
 

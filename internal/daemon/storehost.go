@@ -269,7 +269,7 @@ func (h *StoreHost) writeTo() error {
 }
 
 // Look implements desk.Account.
-func (a *storeAccount) Look(_ context.Context, _ desk.Need, fn func(*desk.Desk) error) error {
+func (a *storeAccount) Look(_ context.Context, fn func(*desk.Desk) error) error {
 	return fn(deskOf(a.file, a.name, a.filter))
 }
 

@@ -32,7 +32,7 @@ type streamed struct {
 }
 
 // Look implements desk.Account.
-func (s *streamed) Look(ctx context.Context, _ desk.Need, fn func(*desk.Desk) error) error {
+func (s *streamed) Look(ctx context.Context, fn func(*desk.Desk) error) error {
 	if s.d.stream == nil {
 		return fmt.Errorf("%w: %s; this daemon has no stream", desk.ErrNoAccount, s.name)
 	}
@@ -75,7 +75,7 @@ func (s *streamed) Send(ctx context.Context, events ...kafka.Event) error {
 
 // Status implements desk.Account.
 func (s *streamed) Status(ctx context.Context) (st desk.AccountStatus, err error) {
-	err = s.Look(ctx, desk.State, func(d *desk.Desk) error {
+	err = s.Look(ctx, func(d *desk.Desk) error {
 		st = desk.SummariseStreamed(d.Account, d.Filter)
 		return nil
 	})
@@ -84,7 +84,7 @@ func (s *streamed) Status(ctx context.Context) (st desk.AccountStatus, err error
 
 // Reader implements desk.Account.
 func (s *streamed) Reader(ctx context.Context) (r *pipeline.Reader, err error) {
-	err = s.Look(ctx, desk.State, func(d *desk.Desk) error {
+	err = s.Look(ctx, func(d *desk.Desk) error {
 		r, err = s.d.mail.Reader(d.Filter.Options().Featurize)
 		return err
 	})
@@ -106,7 +106,7 @@ func (d *Daemon) eachStreamed(ctx context.Context, fn func(*desk.Desk) error) er
 			return err // there may be a hundred thousand
 		}
 		var failed error
-		err := (&streamed{d: d, name: name}).Look(ctx, desk.State, func(at *desk.Desk) error { failed = fn(at); return nil })
+		err := (&streamed{d: d, name: name}).Look(ctx, func(at *desk.Desk) error { failed = fn(at); return nil })
 		if errors.Is(err, stream.ErrElsewhere) || errors.Is(err, desk.ErrNoAccount) {
 			continue // the partitions are being dealt out anew
 		}

@@ -89,7 +89,7 @@ const askAtOnce = 500
 func ask(ctx context.Context, a Account, q AskRequest) (out Questions, err error) {
 	var past Past
 	var found filter.Questions
-	err = a.Look(ctx, Logs, func(d *Desk) error {
+	err = a.Look(ctx, func(d *Desk) error {
 		f := d.Filter
 		past = d.Past
 		out = Questions{Account: d.Account, Since: q.Since.UTC(), Threshold: f.Counts().Threshold, Questions: []Question{}}
@@ -109,7 +109,7 @@ func ask(ctx context.Context, a Account, q AskRequest) (out Questions, err error
 		return out, err
 	}
 	var best []store.MessageKey
-	err = a.Look(ctx, Logs, func(d *Desk) error {
+	err = a.Look(ctx, func(d *Desk) error {
 		best = d.Filter.Choose(max(q.Most, 0), scored)
 		return nil
 	})
@@ -122,7 +122,7 @@ func ask(ctx context.Context, a Account, q AskRequest) (out Questions, err error
 			return out, err
 		}
 	}
-	err = a.Look(ctx, Logs, func(d *Desk) error {
+	err = a.Look(ctx, func(d *Desk) error {
 		for i, k := range best {
 			if !d.Filter.SpokenOf(k) {
 				out.Questions = append(out.Questions, QuestionOf(d.Filter, k, features[i]))
@@ -155,7 +155,7 @@ func scoresOf(ctx context.Context, a Account, vectors *writer.Vectors, keys []st
 				return nil, lost, err
 			}
 		}
-		err := a.Look(ctx, Logs, func(d *Desk) error {
+		err := a.Look(ctx, func(d *Desk) error {
 			for i, x := range xs {
 				if x != nil {
 					all = append(all, filter.Scored{Message: keys[i], Score: d.Filter.ScoreOf(x)})

@@ -187,7 +187,7 @@ func explain(ctx context.Context, a Account, q ExplainRequest) (ex Explanation, 
 		}
 	}
 	var past Past
-	err = a.Look(ctx, Logs, func(d *Desk) error {
+	err = a.Look(ctx, func(d *Desk) error {
 		past = d.Past
 		if m != nil {
 			ex, err = d.explainMail(m)

@@ -69,7 +69,7 @@ func getHeadings(ctx context.Context, a Account, q HeadingsRequest) (Headings, e
 		return out, fmt.Errorf("headings of %d messages were asked for; it must be %d at most", len(q.Messages), MostHeadings)
 	}
 	var wanted []whereabouts
-	err := a.Look(ctx, State, func(d *Desk) (err error) {
+	err := a.Look(ctx, func(d *Desk) (err error) {
 		out.Account = d.Account
 		if d.Filter.State().Account.Paused {
 			out.Problem = "the account is paused, so hinged is not connected to the mail server"

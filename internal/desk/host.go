@@ -54,7 +54,7 @@ type Backups interface {
 // Account is one account where it lives, for one request.
 type Account interface {
 	// Look calls fn with committed state; fn must change nothing.
-	Look(ctx context.Context, need Need, fn func(*Desk) error) error
+	Look(ctx context.Context, fn func(*Desk) error) error
 	// Change calls fn, which may apply events. They are committed when Change
 	// returns nil. ErrStreamAccount: it is a Sender.
 	Change(ctx context.Context, fn func(*Desk) error) error
@@ -89,16 +89,6 @@ type MarkUndo struct {
 type Sender interface {
 	Send(ctx context.Context, events ...kafka.Event) error
 }
-
-// Need is what a verb needs of an account of a stream, which may have been taken
-// over a moment ago.
-type Need bool
-
-// Needs.
-const (
-	State Need = false // its state alone
-	Logs  Need = true  // what is kept of its past, too
-)
 
 // Desk is one account at hand, inside Look or Change.
 type Desk struct {

@@ -139,7 +139,7 @@ func label(ctx context.Context, a Account, q LabelRequest) (out Lessons, err err
 // there they have their place in the order of the account's records.
 func sendLabels(ctx context.Context, a Account, to Sender, label model.Label, all []given, out *Lessons) error {
 	var events []kafka.Event
-	err := a.Look(ctx, State, func(d *Desk) error {
+	err := a.Look(ctx, func(d *Desk) error {
 		out.Account = d.Account
 		for _, g := range all {
 			l, k, m, err := d.lesson(g)

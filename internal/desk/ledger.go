@@ -16,7 +16,7 @@ import (
 )
 
 // GetLedger shows marks that were set or meant to be set, and refusals.
-var GetLedger = see("ledger", State, (*Desk).ledger)
+var GetLedger = see("ledger", (*Desk).ledger)
 
 // LedgerRequest says which entries of the ledger to show. The zero value means all.
 type LedgerRequest struct {

@@ -78,7 +78,7 @@ func getLessons(ctx context.Context, a Account, q LessonsRequest) (out LessonLis
 	}
 	var past Past
 	var next uint64
-	err = a.Look(ctx, Logs, func(d *Desk) error {
+	err = a.Look(ctx, func(d *Desk) error {
 		past, next = d.Past, d.Filter.State().LessonNext()
 		return nil
 	})
@@ -99,7 +99,7 @@ func getLessons(ctx context.Context, a Account, q LessonsRequest) (out LessonLis
 			return out, err
 		}
 	}
-	err = a.Look(ctx, Logs, func(d *Desk) error {
+	err = a.Look(ctx, func(d *Desk) error {
 		acc := &d.Filter.State().Account
 		out = LessonList{Account: d.Account, Important: acc.Important, Ordinary: acc.Ordinary, Lessons: []LessonSummary{}}
 		for i, l := range lessons {

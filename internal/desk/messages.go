@@ -132,7 +132,7 @@ func getMessages(ctx context.Context, a Account, q MessagesRequest) (out Message
 	words := strings.Fields(folded(q.Search))
 	var past Past
 	var found []listed
-	err = a.Look(ctx, Logs, func(d *Desk) error {
+	err = a.Look(ctx, func(d *Desk) error {
 		past = d.Past
 		var exact bool
 		if out, found, exact = d.messages(&q, max(most, searchMost)+1); exact {
@@ -279,7 +279,7 @@ func summariseMessages(ctx context.Context, a Account, vectors *writer.Vectors, 
 		}
 	}
 	out := make([]MessageSummary, len(some))
-	err := a.Look(ctx, Logs, func(d *Desk) error {
+	err := a.Look(ctx, func(d *Desk) error {
 		for i, l := range some {
 			if m, ok := d.Filter.State().Messages.Get(string(l.key[:])); ok {
 				out[i] = d.summarise(l.key, &m, features[i])
@@ -345,7 +345,7 @@ func placeMessages(ctx context.Context, a Account, messages []MessageSummary) er
 		}
 		at[k] = i
 	}
-	return a.Look(ctx, Logs, func(d *Desk) error {
+	return a.Look(ctx, func(d *Desk) error {
 		places := d.Filter.Places(func(k store.MessageKey) bool { _, here := at[k]; return here })
 		for k, found := range places {
 			messages[at[k]].Mailbox, messages[at[k]].UID = found[0].Mailbox, found[0].UID

@@ -200,7 +200,7 @@ func nameOrigins(ctx context.Context, past Past, vectors *writer.Vectors, next u
 
 // dateOrigins says when the messages arrived and what the owner did with them.
 func dateOrigins(ctx context.Context, a Account, some []pull) error {
-	return a.Look(ctx, Logs, func(d *Desk) error {
+	return a.Look(ctx, func(d *Desk) error {
 		for i := range some {
 			p := &some[i]
 			m, known := d.Filter.State().Messages.Get(string(p.Message[:]))

@@ -22,7 +22,7 @@ var ErrTooEarly = errors.New("too long ago")
 // What would change an account of a stream goes into the input topic, where it has its
 // place in the order of the account's records, if it would be obeyed just now.
 func rewrite(ctx context.Context, a Account, dry bool, fn func(d *Desk, dry bool) error, event func() kafka.Event) (sent bool, err error) {
-	look := func() error { return a.Look(ctx, Logs, func(d *Desk) error { return fn(d, true) }) }
+	look := func() error { return a.Look(ctx, func(d *Desk) error { return fn(d, true) }) }
 	to, sends := a.(Sender)
 	switch {
 	case dry:

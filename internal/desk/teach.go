@@ -38,7 +38,7 @@ type pupil struct {
 // outside of Look.
 func (out *Questions) teach(ctx context.Context, a Account, vectors *writer.Vectors) error {
 	var keys []store.MessageKey
-	err := a.Look(ctx, Logs, func(d *Desk) error {
+	err := a.Look(ctx, func(d *Desk) error {
 		keys = d.lately()
 		return nil
 	})
@@ -58,7 +58,7 @@ func (out *Questions) teach(ctx context.Context, a Account, vectors *writer.Vect
 			pupils = append(pupils, pupil{key: k, vector: x})
 		}
 	}
-	return a.Look(ctx, Logs, func(d *Desk) error {
+	return a.Look(ctx, func(d *Desk) error {
 		out.Compared = len(pupils)
 		threshold, _ := d.Filter.Cut()
 		for i := range pupils {

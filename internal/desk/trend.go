@@ -141,7 +141,7 @@ func getTrend(ctx context.Context, a Account, q TrendRequest) (out Trend, err er
 	var kept *ceiling.Kept
 	var mistakes uint64
 	var loss float64
-	err = a.Look(ctx, Logs, func(d *Desk) error {
+	err = a.Look(ctx, func(d *Desk) error {
 		past, kept, now = d.Past, d.Ceilings, ceiling.StateOf(d.Filter, d.Rewrites)
 		acc := &d.Filter.State().Account
 		mistakes, loss = acc.Mistakes, acc.HingeLoss

@@ -104,7 +104,7 @@ type UndoneMark struct {
 func undoMarks(ctx context.Context, a Account, q UndoMarksRequest) (out UndoneMarks, err error) {
 	begin := func(d *Desk) ([]uint64, error) { return out.begin(d, q) }
 	if q.DryRun {
-		err = a.Look(ctx, State, func(d *Desk) error { _, err := begin(d); return err })
+		err = a.Look(ctx, func(d *Desk) error { _, err := begin(d); return err })
 	} else {
 		out.Problem, err = a.Undo(ctx, MarkUndo{begin, out.look, cmp.Or(q.Patience, undoPatience)})
 	}

@@ -112,7 +112,7 @@ func committed(ctx context.Context, s *boltfile.Store, h Host, name string) (d D
 	if h != nil {
 		var a Account
 		if a, err = h.Account(ctx, name); err == nil {
-			err = a.Look(ctx, Logs, func(d *Desk) error { take(d.Filter); return nil })
+			err = a.Look(ctx, func(d *Desk) error { take(d.Filter); return nil })
 		}
 	}
 	if errors.Is(err, ErrNoAccount) || errors.Is(err, stream.ErrElsewhere) {

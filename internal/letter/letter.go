@@ -236,7 +236,7 @@ func (w *writing) post(ctx context.Context, a desk.Account, l filter.Letter, raw
 // will not be written any more.
 func (w *writing) letters(ctx context.Context, a desk.Account, kind string, at, now time.Time) (todays []filter.Letter, err error) {
 	var stale []filter.Letter
-	err = a.Look(ctx, desk.State, func(d *desk.Desk) error {
+	err = a.Look(ctx, func(d *desk.Desk) error {
 		if d.Filter.State().Account.Paused {
 			return desk.ErrPaused
 		}

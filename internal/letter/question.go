@@ -78,7 +78,7 @@ func (w *writing) question(ctx context.Context, at, now time.Time) error {
 func (w *writing) choose(ctx context.Context, a desk.Account, at time.Time) ([]filter.Letter, error) {
 	asked, open := map[string]bool{}, 0
 	marks := false
-	err := a.Look(ctx, desk.State, func(d *desk.Desk) error {
+	err := a.Look(ctx, func(d *desk.Desk) error {
 		marks = !d.Filter.InShadow() && d.Filter.Trained()
 		for _, l := range d.Filter.Letters() {
 			if l.Asks == (store.MessageKey{}) {

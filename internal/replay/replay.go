@@ -104,11 +104,11 @@ func run(ctx context.Context, o Options) (out Replayed, err error) {
 		return out, err
 	}
 	draft := o.Into + ".unfinished"
-	clear := func() error { return errors.Join(boltfile.Remove(draft), os.RemoveAll(stream.FilesOf(draft))) }
-	if err := clear(); err != nil {
+	remove := func() error { return errors.Join(boltfile.Remove(draft), os.RemoveAll(stream.FilesOf(draft))) }
+	if err := remove(); err != nil {
 		return out, err
 	}
-	defer func() { err = errors.Join(err, clear()) }()
+	defer func() { err = errors.Join(err, remove()) }()
 	s, err := boltfile.Open(draft, o.Store) // for accounts of no partition, of which there are none
 	if err != nil {
 		return out, err

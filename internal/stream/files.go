@@ -11,6 +11,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -118,24 +119,17 @@ func (f *Files) list() (map[store.Partition]string, error) {
 	return all, nil
 }
 
-// partitionIn returns the partition whose file, or what was made of it, has a name, and what
-// follows in it.
+// fileName matches the name of a partition's file, or of what was made of it.
+var fileName = regexp.MustCompile(`^(.+)-(\d+)\.db(\..*)?$`)
+
+// partitionIn returns the partition of a file with a name, and what follows in it.
 func partitionIn(name string) (p store.Partition, rest string, ok bool) {
-	for at := 0; ; at += len(fileSuffix) {
-		i := strings.Index(name[at:], fileSuffix)
-		if i < 0 {
-			return p, "", false
-		}
-		at += i
-		dash := strings.LastIndexByte(name[:at], '-')
-		number, err := strconv.ParseInt(name[dash+1:at], 10, 32)
-		if dash < 1 || err != nil || number < 0 {
-			continue
-		}
-		if rest = name[at+len(fileSuffix):]; rest == "" || rest[0] == '.' {
-			return store.Partition{Topic: name[:dash], Number: int32(number)}, rest, true
-		}
+	m := fileName.FindStringSubmatch(name)
+	if m == nil {
+		return p, "", false
 	}
+	number, err := strconv.ParseInt(m[2], 10, 32)
+	return store.Partition{Topic: m[1], Number: int32(number)}, m[3], err == nil
 }
 
 func (f *Files) path(p store.Partition) string {

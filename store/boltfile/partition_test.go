@@ -214,7 +214,7 @@ func TestWhatAPartitionCommitRefuses(t *testing.T) {
 // The file of another partition, or of none, is no partition's file, and neither is a damaged one:
 // it is set aside.
 func TestOpenPartitionSetsAsideWhatIsNotItsFile(t *testing.T) {
-	for name, make := range map[string]func(t *testing.T, path string){
+	for name, fill := range map[string]func(t *testing.T, path string){
 		"another's": func(t *testing.T, path string) {
 			s := openTest(t, path, testOptions())
 			storetest.Begin(t, s, store.Partition{Topic: "inbox", Number: 4})
@@ -229,7 +229,7 @@ func TestOpenPartitionSetsAsideWhatIsNotItsFile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "inbox-3.db")
-			make(t, path)
+			fill(t, path)
 			if _, err := OpenPartition(path, storetest.Inbox3, testOptions()); !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), path+".damaged-1") {
 				t.Errorf("OpenPartition: %v, want ErrDamaged that names where it is", err)
 			}

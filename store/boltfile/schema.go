@@ -102,29 +102,27 @@ const (
 	frameScrub      byte = 'o'
 )
 
-// Log is a bucket of an account that holds framed values under numbers, and
+// accountLog is a bucket of an account that holds framed values under numbers, and
 // nothing else.
-type Log struct {
+type accountLog struct {
 	bucket []byte
 	kind   byte // what a frame's checksum says that its values are
 	key    int  // size of its keys
 }
 
-// The logs of an account. The values of the first three have a number each; those
+// logs are those of an account. The values of the first three have a number each; those
 // of the others have the number of their commit and a position within it.
-var (
-	RedoLog    = Log{redoBucket, frameRedo, 8}       // what each commit changed
-	JournalLog = Log{journalBucket, frameJournal, 8} // the inputs
-	LessonLog  = Log{lessonsBucket, frameLesson, 8}
-	FeatureLog = Log{featuresBucket, frameFeature, 12}
-	NameLog    = Log{namesBucket, frameNames, 12}
-
-	indexLog = Log{indexBucket, frameIndex, 28}
-	logs     = []Log{RedoLog, JournalLog, LessonLog, FeatureLog, indexLog, NameLog}
-)
+var logs = []accountLog{
+	{redoBucket, frameRedo, 8},       // what each commit changed
+	{journalBucket, frameJournal, 8}, // the inputs
+	{lessonsBucket, frameLesson, 8},
+	{featuresBucket, frameFeature, 12},
+	{indexBucket, frameIndex, 28},
+	{namesBucket, frameNames, 12},
+}
 
 // check checks the frame of a value.
-func (l Log) check(key, value []byte) error {
+func (l accountLog) check(key, value []byte) error {
 	var err error
 	switch l.kind {
 	case frameFeature:
@@ -203,12 +201,6 @@ type manifest struct {
 	Chunks uint32      `cbor:"1,keyasint"`
 	CRC    uint32      `cbor:"2,keyasint"` // CRC32C of all payloads in order
 	Rows   store.Tally `cbor:"3,keyasint"`
-}
-
-// name follows from the content of a saved state, whatever its generation, so that
-// what was a checkpoint yesterday has the same name today as a base.
-func (m manifest) name() uint64 {
-	return uint64(m.CRC)<<32 | m.Rows.Rows()&0xffffffff
 }
 
 // accountBucket returns the bucket of an account, or nil.
