@@ -321,7 +321,7 @@ func (p *player) tell(e filter.Event, i int) {
 // mark does what was asked of the mail server.
 func (p *player) mark(m ingest.MarkRequest) {
 	s := &filter.Settled{At: store.MomentOf(p.now), Ledger: m.ID, Outcome: ingest.MarkGone}
-	place := filter.PlaceOf(m.Place)
+	place := m.Place
 	if m.Clear {
 		s.Cleared = &place
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/hinged/hinged/internal/ceiling"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/ledger"
 	"github.com/hinged/hinged/internal/pipeline"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/store"
@@ -327,7 +328,7 @@ func (a *account) noteMark(m ingest.MarkResult) {
 // says what would help.
 func (a *account) noteKeywords(o ingest.MailboxOpened) {
 	a.markless.Delete(o.Mailbox) // until it refuses one
-	if o.Keywords || filter.Excluded(o.Role) {
+	if o.Keywords || ledger.Excluded(o.Role) {
 		return
 	}
 	for _, mark := range a.opts.Filter.Marks {

@@ -34,10 +34,10 @@ type shows struct {
 // intents are the marks that the source has to set or to take back at its start.
 func (a *account) intents() []ingest.MarkRequest {
 	if a.alone {
-		return a.filter.Undoing()
+		return a.filter.Ledger().Undo.Requests()
 	}
-	a.resume(a.filter.Intents())
-	return a.filter.Intents()
+	a.resume(a.filter.Ledger().Intents())
+	return a.filter.Ledger().Intents()
 }
 
 // resume has the confirmation of marks shown that were not confirmed when the source

@@ -183,7 +183,7 @@ func QuestionOf(f *filter.Filter, k store.MessageKey, x *featurize.Features) Que
 		Message: hexKey(k), Arrived: TimeOf(m.Arrived),
 		From: gist.From, Facts: gist.Facts, Subject: gist.Subject,
 		Outcome: f.Called(score).String(), Score: score, OutcomeThen: m.Outcome.String(), ScoreThen: m.Score,
-		Marked: f.Marked(k), key: k, vector: x.Vector(),
+		Marked: f.Ledger().Marked(k), key: k, vector: x.Vector(),
 	}
 	if m.Label != 0 {
 		out.Label = m.Label.String()

@@ -201,7 +201,7 @@ func (d *Desk) lesson(g given) (l Lesson, k store.MessageKey, m store.Message, e
 	if g.message == nil {
 		l.Others = othersOf(d.Filter, g.name, k)
 	}
-	l.Message, l.New, l.Marked = hexKey(k), !known, d.Filter.Marked(k)
+	l.Message, l.New, l.Marked = hexKey(k), !known, d.Filter.Ledger().Marked(k)
 	return l, k, m, nil
 }
 
@@ -237,7 +237,7 @@ func (d *Desk) label(label model.Label, g given) (Lesson, error) {
 		return l, err
 	}
 	was := l.Marked
-	l.Marked = d.Filter.Marked(k)
+	l.Marked = d.Filter.Ledger().Marked(k)
 	l.Result, l.MarkChanged = LessonKnown, l.Marked != was
 	for _, lesson := range r.Lessons {
 		if lesson.Message == k && lesson.Source == store.SourceExplicit {

@@ -159,7 +159,7 @@ func (d *Desk) summariseLesson(l store.Lesson, x *featurize.Features) LessonSumm
 	m, known := f.State().Messages.Get(string(l.Message[:]))
 	out := LessonSummary{
 		Number: l.Order, At: TimeOf(l.At), Message: hexKey(l.Message), Label: l.Label.String(), Source: l.Source.String(),
-		Score: l.Score, After: l.Score, Now: l.Score, Weight: l.Weight, Outcome: l.Outcome.String(), Marked: f.Marked(l.Message),
+		Score: l.Score, After: l.Score, Now: l.Score, Weight: l.Weight, Outcome: l.Outcome.String(), Marked: f.Ledger().Marked(l.Message),
 		Mistake: f.Options().Learner.Zero.Mistake(l.Label, l.Score), Loss: model.HingeLoss(l.Label, l.Score),
 		Replaced: known && (m.Label != l.Label || m.Source != l.Source),
 	}

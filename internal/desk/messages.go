@@ -298,7 +298,7 @@ func (d *Desk) summarise(k store.MessageKey, m *store.Message, x *featurize.Feat
 		Message: hexKey(k), Number: m.Seq, Arrived: TimeOf(m.Arrived), Outcome: m.Outcome.String(), Stands: filter.Stands(m).String(), Reason: m.Reason.String(),
 		ScoreThen: m.Score, ThresholdThen: m.Threshold, Score: m.Score, NoScore: x == nil,
 		Probability: filter.Rounded(m.Probability),
-		Marked:      f.Marked(k), For: []string{}, Against: []string{},
+		Marked:      f.Ledger().Marked(k), For: []string{}, Against: []string{},
 	}
 	_, out.Wrong = filter.Judged(m)
 	if rule := f.RuleOf(m); rule != nil {
@@ -307,7 +307,7 @@ func (d *Desk) summarise(k store.MessageKey, m *store.Message, x *featurize.Feat
 	if m.Label != 0 {
 		out.Label, out.Source = m.Label.String(), m.Source.String()
 	}
-	if state, ok := f.LastMark(k); ok {
+	if state, ok := f.Ledger().LastMark(k); ok {
 		out.Mark = state.String()
 	}
 	if x != nil {
@@ -346,9 +346,10 @@ func placeMessages(ctx context.Context, a Account, messages []MessageSummary) er
 		at[k] = i
 	}
 	return a.Look(ctx, Logs, func(d *Desk) error {
-		places := d.Filter.Places(func(k store.MessageKey) bool { _, here := at[k]; return here })
-		for k, found := range places {
-			messages[at[k]].Mailbox, messages[at[k]].UID = found[0].Mailbox, found[0].UID
+		for k, i := range at {
+			if found := d.Filter.Ledger().Places.Find(k); len(found) > 0 {
+				messages[i].Mailbox, messages[i].UID = found[0].Mailbox, found[0].UID
+			}
 		}
 		return nil
 	})

@@ -209,7 +209,7 @@ func (d *Desk) trend(q TrendRequest) Trend {
 			break
 		}
 		if at.Before(begins[n]) {
-			state, entered := f.LastMark(k)
+			state, entered := f.Ledger().LastMark(k)
 			out.Days[last].count(&m, state, entered)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/filter/ledger"
 	"github.com/hinged/hinged/store"
 )
 
@@ -26,10 +27,6 @@ const (
 	idleTime = 30 * 24 * time.Hour
 )
 
-// routine are flags that mail programs change by themselves, or that say nothing of
-// importance.
-var routine = []string{`\seen`, `\draft`, `\deleted`, "$forwarded", "$mdnsent", "$submitted", "$submitpending", "$notjunk", "$phishing", "$notphishing"}
-
 // noteUnheard counts the days on which the owner set or removed keywords from which
 // nothing can be learnt. Call it after noteActivity. A message that would teach nothing in
 // any case does not count.
@@ -38,8 +35,8 @@ func (f *Filter) noteUnheard(m *store.Message, old, now []string) {
 	if m.Outcome == store.Undecided {
 		return
 	}
-	for _, flag := range slices.Concat(minus(now, old), minus(old, now)) {
-		if slices.Contains(routine, flag) || ingest.IsCompanion(flag) || f.opts.isMark(flag) || meaning(flag, nil).label != 0 {
+	for _, flag := range slices.Concat(ingest.WithoutFlags(now, old), ingest.WithoutFlags(old, now)) {
+		if slices.Contains(ledger.Routine, flag) || ingest.IsCompanion(flag) || f.ledger.IsMark(flag) || meaning(flag, nil).label != 0 {
 			continue
 		}
 		a.UnheardFlag = flag

@@ -18,7 +18,7 @@ import (
 // comes again was sent again, which says nothing of the owner.
 func (e *Arrived) apply(f *Filter, r *Result) error {
 	placed := e.Place != (Place{})
-	if p, ok := f.st.Places.Get(e.Place.key()); placed && ok && p.Message == e.Meta.Key {
+	if p, ok := f.ledger.Places.Get(e.Place); placed && ok && p.Message == e.Meta.Key {
 		// Reported before, for example because the position was not yet
 		// committed when the daemon was killed.
 		again := Flagged{At: max(e.At, e.Seen), Place: e.Place, Flags: e.Flags, Away: e.Away, ModSeq: e.ModSeq}
@@ -33,12 +33,15 @@ func (e *Arrived) apply(f *Filter, r *Result) error {
 		return err
 	}
 	if placed {
-		f.dropPlace(e.Place.key())
-		f.putPlace(e.Place, store.Place{Message: k, Flags: e.Flags})
+		f.ledger.Leave(e.Place)
+		f.ledger.Places.Put(e.Place, store.Place{Message: k, Flags: e.Flags})
 	}
-	role := f.role(e.Place.Mailbox)
+	role := f.ledger.Places.Role(e.Place.Mailbox)
 	m, known := f.st.Messages.Get(mk)
-	if known && placed && f.takeCopy(e, m, role, r) {
+	if known && placed && f.ledger.Copies.Arrives(k, e.Place, role) { // nobody said anything with it
+		m.Copies++
+		f.st.Messages.Put(mk, m)
+		f.ledger.Undo.Follow(k, e.Place, e.Flags)
 		return nil
 	}
 	if !known {
@@ -47,7 +50,7 @@ func (e *Arrived) apply(f *Filter, r *Result) error {
 			return err
 		}
 	}
-	f.followUndo(k, e.Place, e.Flags, r)
+	f.ledger.Undo.Follow(k, e.Place, e.Flags)
 	if known && m.Claimed && role == ingest.RoleSent {
 		if err := f.claimed(e, &m, r); err != nil {
 			return err
@@ -67,7 +70,7 @@ func (e *Arrived) apply(f *Filter, r *Result) error {
 	}
 	f.st.Messages.Put(mk, m)
 	if fresh && m.Outcome == store.DecidedImportant {
-		f.intend(e, &m, r)
+		f.intend(e, &m)
 		f.st.Messages.Put(mk, m)
 		r.Decision.Reason = m.Reason
 	}
@@ -140,24 +143,13 @@ func (e *Arrived) hear(f *Filter, m *store.Message, known, fresh bool, former, r
 			return err
 		}
 	}
-	if _, err := f.heed(k, m, e.Place, common(ingest.CanonicalFlags(old), e.Flags), e.Flags, true, with, r); err != nil {
+	if _, err := f.heed(k, m, e.Place, ingest.CommonFlags(ingest.CanonicalFlags(old), e.Flags), e.Flags, true, with, r); err != nil {
 		return err
 	}
 	if !known && e.Backlog && (role == ingest.RoleTrash || f.archives(e.Place.Mailbox)) && !ingest.HasFlag(e.Flags, `\Seen`) {
 		return f.label(k, m, said{label: model.Ordinary, source: store.SourceMoved}, oneByOne, r)
 	}
 	return nil
-}
-
-// Excluded reports whether mail in a mailbox of this role is never decided and
-// never marked.
-func Excluded(role ingest.Role) bool {
-	switch role {
-	case ingest.RoleSent, ingest.RoleDrafts, ingest.RoleJunk, ingest.RoleTrash:
-		return true
-	default:
-		return false
-	}
 }
 
 // meet takes up a message never seen before.

@@ -46,10 +46,10 @@ func TestAMarkInAStreamStandsAtOnce(t *testing.T) {
 	if r.Decision == nil || r.Decision.Outcome != store.DecidedImportant || r.Decision.Reason != store.ReasonThreshold {
 		t.Fatalf("got %+v, want important by the threshold", r.Decision)
 	}
-	if len(r.Marks) != 0 || len(w.f.Intents()) != 0 {
-		t.Errorf("%d marks are asked of a source that does not exist, %d intended", len(r.Marks), len(w.f.Intents()))
+	if len(r.Marks) != 0 || len(w.f.Ledger().Intents()) != 0 {
+		t.Errorf("%d marks are asked of a source that does not exist, %d intended", len(r.Marks), len(w.f.Ledger().Intents()))
 	}
-	if !w.f.Marked(r.Decision.Message) || w.f.State().Account.Marked != 1 {
-		t.Errorf("marked %v, %d confirmed; want true, 1", w.f.Marked(r.Decision.Message), w.f.State().Account.Marked)
+	if !w.f.Ledger().Marked(r.Decision.Message) || w.f.State().Account.Marked != 1 {
+		t.Errorf("marked %v, %d confirmed; want true, 1", w.f.Ledger().Marked(r.Decision.Message), w.f.State().Account.Marked)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/filter/ledger"
 	"github.com/hinged/hinged/store"
 )
 
@@ -144,7 +145,7 @@ func (f *Filter) Askable(since store.Moment) Questions {
 func (q *Questions) count(m *store.Message) bool {
 	q.Seen++
 	switch {
-	case m.Own, m.Outcome == store.Undecided, Excluded(ingest.Role(m.Role)):
+	case m.Own, m.Outcome == store.Undecided, ledger.Excluded(ingest.Role(m.Role)):
 		q.TeachNothing++
 	case m.Rule != 0:
 		q.Ruled++

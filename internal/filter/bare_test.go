@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/filter/ledger"
 	"github.com/hinged/hinged/store"
 )
 
@@ -52,28 +53,28 @@ func TestUndoTakesBackACompanionWithoutItsMark(t *testing.T) {
 			w.untaught(name, func() {
 				w.apply(&UndoRequested{At: w.moment()})
 				r, asked := w.requestOf(m.ID)
-				if asked != (c.want != "") || asked && (r.Flag != c.want || r.Also != "" || !r.Clear || PlaceOf(r.Place) != l.place) {
+				if asked != (c.want != "") || asked && (r.Flag != c.want || r.Also != "" || !r.Clear || r.Place != l.place) {
 					t.Fatalf("asked back: %+v (%v), want %q at %+v", r, asked, c.want, l.place)
 				}
 				if !asked {
 					return
 				}
 				w.restart = true
-				if !slices.ContainsFunc(w.f.Intents(), func(again ingest.MarkRequest) bool { return again.ID == m.ID && again.Flag == c.want }) {
+				if !slices.ContainsFunc(w.f.Ledger().Intents(), func(again ingest.MarkRequest) bool { return again.ID == m.ID && again.Flag == c.want }) {
 					t.Error("it is not asked back after a restart")
 				}
 				again := w.cleared(r, ingest.MarkConflict, append(slices.Clone(r.Known), `\seen`)...).Marks
 				if len(again) != 1 || again[0].Flag != c.want {
 					t.Fatalf("after a conflict: %+v", again)
 				}
-				w.cleared(again[0], ingest.MarkDone, minus(again[0].Known, []string{ingest.CanonicalFlag(companion)})...)
+				w.cleared(again[0], ingest.MarkDone, ingest.WithoutFlags(again[0].Known, []string{ingest.CanonicalFlag(companion)})...)
 			})
 			w.wantLedger(m.ID, c.state)
-			p, _ := w.f.State().Places.Get(l.place.key())
+			p, _ := w.f.State().Places.Get(placeKey(l.place))
 			if asked := c.want != ""; asked && ingest.HasFlag(p.Flags, companion) {
 				t.Errorf("known flags are %q", p.Flags)
 			}
-			if left := w.f.Undoable(0, nil); slices.ContainsFunc(left, func(u Undoable) bool { return u.Number == m.ID && u.Choice == UndoBares }) {
+			if left := w.f.Ledger().Undo.Choices(0, nil); slices.ContainsFunc(left, func(u ledger.Undoable) bool { return u.Number == m.ID && u.Choice == ledger.UndoBares }) {
 				t.Errorf("it could be undone once more: %+v", left)
 			}
 		})
@@ -130,7 +131,7 @@ func TestAMarkTakenOffBeforeItWasConfirmedIsNotSetAgain(t *testing.T) {
 		t.Fatalf("it is asked for again: %+v", r.Marks)
 	}
 	w.wantLedger(m.ID, store.MarkAbandoned)
-	if refused, _ := w.f.ledger.refused(l.key, w.row(l).ID); !refused {
+	if refused, _ := w.f.ledger.Refusals.Refused(l.key, w.row(l).ID); !refused {
 		t.Error("it may be marked again")
 	}
 	w.apply(&UndoRequested{At: w.moment()})
@@ -163,12 +164,12 @@ func TestACompanionIsFollowedToWhereItsMessageIs(t *testing.T) {
 	}
 	l, _ = w.deliver("Keep", l.raw, ingest.Companion)
 	r, ok := w.requestOf(m.ID)
-	if !ok || r.Flag != ingest.Companion || PlaceOf(r.Place) != l.place {
+	if !ok || r.Flag != ingest.Companion || r.Place != l.place {
 		t.Fatalf("asked back as %+v (%v)", r, ok)
 	}
 	w.cleared(r, ingest.MarkDone)
 	w.wantLedger(m.ID, store.MarkRefused)
-	if got := w.f.Sight(l.key, Place{"Keep", 1, 99}, []string{"$hinged"}); len(got) != 1 || got[0].Flag != ingest.Companion {
+	if got := w.f.Ledger().Undo.Sight(l.key, Place{"Keep", 1, 99}, []string{"$hinged"}); len(got) != 1 || got[0].Flag != ingest.Companion {
 		t.Errorf("in another place it is asked back as %+v", got)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/filter/ledger"
 	"github.com/hinged/hinged/store"
 )
 
@@ -93,7 +94,7 @@ func (f *Filter) Copies(id store.ID) []store.MessageKey {
 		switch role := ingest.Role(m.Role); {
 		case role == ingest.RoleInbox && !m.Own:
 			return 0, m.Seq
-		case !Excluded(role) && !m.Own:
+		case !ledger.Excluded(role) && !m.Own:
 			return 1, m.Seq
 		default:
 			return 2, m.Seq
@@ -185,7 +186,7 @@ func (f *Filter) answeredBy(reply Meta, id store.ID, known store.KnownID) (a ans
 		}
 	default:
 		all = slices.DeleteFunc(all, func(c candidate) bool { return !addressed(c.row) })
-		narrow(func(m store.Message) bool { return !Excluded(ingest.Role(m.Role)) })
+		narrow(func(m store.Message) bool { return !ledger.Excluded(ingest.Role(m.Role)) })
 		narrow(func(m store.Message) bool { return m.Vouched })
 		narrow(func(m store.Message) bool { return m.Seen })
 	}

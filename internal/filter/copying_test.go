@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/filter/ledger"
 	"github.com/hinged/hinged/store"
 )
 
@@ -59,7 +60,7 @@ func TestACopyIsAskedForWhenTheMarksAreSettled(t *testing.T) {
 		if len(r.Marks) != 2 || r.Marks[0].CopyTo != "" || r.Marks[1].CopyTo != "" {
 			t.Fatalf("asked for %+v, want the two marks", r.Marks)
 		}
-		if again := w.f.Intents(); slices.ContainsFunc(again, func(r ingest.MarkRequest) bool { return r.CopyTo != "" }) {
+		if again := w.f.Ledger().Intents(); slices.ContainsFunc(again, func(r ingest.MarkRequest) bool { return r.CopyTo != "" }) {
 			t.Errorf("after a restart the copy is asked for before the marks: %+v", again)
 		}
 		first, second := r.Marks[0], r.Marks[1]
@@ -73,7 +74,7 @@ func TestACopyIsAskedForWhenTheMarksAreSettled(t *testing.T) {
 		}
 		request := r.Marks[0]
 		w.restart = true
-		if again := w.f.Intents(); len(again) != 1 || !again[0].Again || again[0].ID != request.ID || again[0].Find {
+		if again := w.f.Ledger().Intents(); len(again) != 1 || !again[0].Again || again[0].ID != request.ID || again[0].Find {
 			t.Errorf("after a restart: %+v", again)
 		}
 		at := Place{"Important", 1, 1}
@@ -223,17 +224,17 @@ func TestACopyIsTakenBack(t *testing.T) {
 		w.wantLedger(r.ID, store.MarkUndoing)
 		back := w.requestFor(r.ID)
 		want := ingest.Copied{Place: ingest.Place(copied.place), Sum: "sum"}
-		if back.CopyTo != "Important" || back.Copied != want || PlaceOf(back.Place) != l.place {
+		if back.CopyTo != "Important" || back.Copied != want || back.Place != l.place {
 			t.Fatalf("asked back as %+v", back)
 		}
-		if again := w.f.Undoing(); !slices.ContainsFunc(again, func(b ingest.MarkRequest) bool { return b.ID == r.ID && b.Copied == want }) {
+		if again := w.f.Ledger().Undo.Requests(); !slices.ContainsFunc(again, func(b ingest.MarkRequest) bool { return b.ID == r.ID && b.Copied == want }) {
 			t.Errorf("after a restart: %+v", again)
 		}
 		w.apply(&Settled{At: w.moment(), Ledger: r.ID, Outcome: ingest.MarkDone, Cleared: &l.place})
 		w.vanish(copied)
 	})
 	w.wantLedger(r.ID, store.MarkUndone)
-	if refused, _ := w.f.ledger.refused(l.key, w.row(l).ID); refused {
+	if refused, _ := w.f.ledger.Refusals.Refused(l.key, w.row(l).ID); refused {
 		t.Error("that counts as the owner's refusal")
 	}
 }
@@ -249,7 +250,7 @@ func TestACopyThrownAwayIsNoMarkTakenOff(t *testing.T) {
 	w.vanish(copied)
 	w.undo(false)
 	w.apply(&Settled{At: w.moment(), Ledger: mark.ID, Outcome: ingest.MarkDone, Cleared: &l.place})
-	if a, state := &w.f.State().Account, w.f.MarkState(mark.ID); state != store.MarkUndone || a.Refused != 0 || a.Undone != 1 {
+	if a, state := &w.f.State().Account, w.f.Ledger().MarkState(mark.ID); state != store.MarkUndone || a.Refused != 0 || a.Undone != 1 {
 		t.Errorf("the mark is %v; %d are refused, %d undone", state, a.Refused, a.Undone)
 	}
 }
@@ -276,7 +277,7 @@ func TestACopyThatIsTheOwnersByNowStays(t *testing.T) {
 			}
 			w.apply(&Settled{At: w.moment(), Ledger: r.ID, Outcome: c.outcome, Cleared: &copied.place})
 			w.wantLedger(r.ID, c.state)
-			if left := slices.ContainsFunc(w.f.Undoable(0, nil), func(u Undoable) bool { return u.Number == r.ID }); left != (c.state == store.MarkConfirmed) {
+			if left := slices.ContainsFunc(w.f.Ledger().Undo.Choices(0, nil), func(u ledger.Undoable) bool { return u.Number == r.ID }); left != (c.state == store.MarkConfirmed) {
 				t.Errorf("it can be asked back again: %v", left)
 			}
 		})
@@ -296,10 +297,10 @@ func TestACopyThatMayHaveBeenMadeIsLookedFor(t *testing.T) {
 			if !ok || !find.Find || !find.Again || find.Clear {
 				t.Fatalf("asked for %+v", find)
 			}
-			if again := w.f.Undoing(); !slices.ContainsFunc(again, func(b ingest.MarkRequest) bool { return b.ID == r.ID && b.Find }) {
+			if again := w.f.Ledger().Undo.Requests(); !slices.ContainsFunc(again, func(b ingest.MarkRequest) bool { return b.ID == r.ID && b.Find }) {
 				t.Errorf("after a restart: %+v", again)
 			}
-			if again := w.f.Intents(); slices.ContainsFunc(again, func(b ingest.MarkRequest) bool { return b.ID == r.ID && !b.Find }) {
+			if again := w.f.Ledger().Intents(); slices.ContainsFunc(again, func(b ingest.MarkRequest) bool { return b.ID == r.ID && !b.Find }) {
 				t.Errorf("after a restart it would be made: %+v", again)
 			}
 			if !made {
@@ -310,7 +311,7 @@ func TestACopyThatMayHaveBeenMadeIsLookedFor(t *testing.T) {
 			w.marks = nil
 			w.copied(find, Place{"Important", 1, 1})
 			back, ok := w.requestOf(r.ID)
-			if !ok || !back.Clear || back.Copied.UID != 1 || PlaceOf(back.Place) != l.place {
+			if !ok || !back.Clear || back.Copied.UID != 1 || back.Place != l.place {
 				t.Fatalf("asked back as %+v", back)
 			}
 			w.apply(&Settled{At: w.moment(), Ledger: r.ID, Outcome: ingest.MarkDone, Cleared: &l.place})
@@ -339,7 +340,7 @@ func TestCopiesInAStorm(t *testing.T) {
 				case n < 9 && len(w.marks) > 0:
 					r := w.marks[0]
 					w.marks = w.marks[1:]
-					p := PlaceOf(r.Place)
+					p := r.Place
 					e := &Settled{At: w.moment(), Ledger: r.ID, Outcome: ingest.MarkOutcome(1 + rng.IntN(4)), Flags: r.Known}
 					if r.Clear {
 						e.Cleared = &p
@@ -349,7 +350,7 @@ func TestCopiesInAStorm(t *testing.T) {
 					}
 					w.apply(e)
 					if e.Copied != nil && rng.IntN(3) > 0 {
-						entry, _ := w.f.ledger.entry(r.ID)
+						entry, _ := w.f.ledger.Entries.Get(r.ID)
 						for _, l := range letters {
 							if l.key == entry.Message {
 								w.uids["Important"] = next - 1
@@ -378,7 +379,7 @@ func TestCopiesInAStorm(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantSameDigest(t, "replay", calm.f, f)
-		for _, e := range f.ledger.all() {
+		for _, e := range f.ledger.Entries.All() {
 			states[e.State]++
 		}
 	}

@@ -3,8 +3,6 @@
 package filter
 
 import (
-	"maps"
-
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -22,20 +20,16 @@ type Counts struct {
 	Precision float64 // to expect of the messages above it
 }
 
-// Counts gathers them. The time it takes grows with the pending labels only.
+// Counts gathers them.
 func (f *Filter) Counts() Counts {
 	cut, recent := f.fitted(), f.recent.sorted
 	c := Counts{
-		Waiting: f.silences, Entries: len(f.ledger.byMessage), Places: maps.Clone(f.places),
+		Waiting: f.silences, Places: f.ledger.Places.Count(),
 		Threshold: cut.Threshold, Precision: f.labelled.calibration().precision(f.labelled.sorted, cut.Threshold),
 		Above: share(len(recent)-firstAbove(recent, cut.Threshold), len(recent)),
 	}
-	intended := map[store.MessageKey]struct{}{}
-	for n := range f.ledger.intended {
-		e, _ := f.ledger.entry(n)
-		intended[e.Message] = struct{}{}
-	}
-	c.Intended, c.Pending = len(intended), len(f.TakenBack())
+	c.Entries, c.Intended = f.ledger.Entries.Messages()
+	c.Pending = len(f.TakenBack())
 	for _, e := range f.settling {
 		if f.stands(e) {
 			c.Pending++
@@ -101,24 +95,6 @@ const missedBeforeWarning = 10
 func (f *Filter) Passed() (n int, long bool) {
 	s := f.standing
 	return f.passed, f.known() && f.passed*s.Important >= missedBeforeWarning*s.Labels
-}
-
-// countPlaces and the two below keep the numbers that would take too long to
-// gather each time.
-func (f *Filter) countPlaces() {
-	f.places = map[string]int{}
-	for _, k := range f.st.Places.Keys() {
-		mailbox, _ := store.SplitPlaceKey(k)
-		f.places[mailbox]++
-	}
-}
-
-func (f *Filter) putPlace(p Place, row store.Place) {
-	if _, there := f.st.Places.Get(p.key()); !there {
-		f.places[p.Mailbox]++
-	}
-	f.st.Places.Put(p.key(), row)
-	f.ledger.came(row.Message, p.key())
 }
 
 // waitForSilence notes in m, whose row the caller puts, since which of the

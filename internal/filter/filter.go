@@ -19,11 +19,11 @@ package filter
 import (
 	"cmp"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/filter/ledger"
 	"github.com/hinged/hinged/internal/zones"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
@@ -56,7 +56,6 @@ type Filter struct {
 	cut      cut
 	stale    bool // the windows changed since cut was fitted
 	settling settleQueue
-	places   map[string]int     // number of places, by mailbox
 	silences int                // messages whose silence is waited for
 	judged   Standing           // see Judgement
 	passed   int                // messages decided since the last one that was important
@@ -83,7 +82,7 @@ type Filter struct {
 	oldest messageQueue // all messages, by Seq
 	// gone are those that the last event made the filter forget for their age or number.
 	gone   []store.MessageKey
-	ledger *ledger
+	ledger *ledger.Ledger
 	early  earlyIndex
 	copies copyIndex
 	// latest are the features of the last decided arrival, so that a label that
@@ -169,8 +168,8 @@ func (f *Filter) derive(s *summary) {
 		f.readWindows(nil)
 		f.rebuildQueues(nil)
 	}
-	f.countPlaces()
-	f.ledger = newLedger(f.st, &f.opts.Limits)
+	f.ledger = ledger.New(f.st, f.wanted)
+	f.tellLedger()
 	f.lessons, f.messages = newLessonWindow(f.st), f.st.Messages
 	f.early = newEarlyIndex(f.st)
 }
@@ -196,6 +195,9 @@ func (f *Filter) State() *store.State { return f.st }
 
 // Options returns the options in force.
 func (f *Filter) Options() Options { return f.opts }
+
+// Ledger returns the account's ledger of marks. The caller may ask it, not change it.
+func (f *Filter) Ledger() *ledger.Ledger { return f.ledger }
 
 // Configured reports whether o equals the options in force, so that no
 // Configured event is needed.
@@ -240,7 +242,7 @@ func (f *Filter) Apply(e Event) (Result, error) {
 	if err := e.apply(f, &r); err != nil {
 		return r, fmt.Errorf("applying %T: %w", e, err)
 	}
-	r.Marks = append(r.Marks, f.ledger.requestFresh()...)
+	r.Marks = append(r.Marks, f.ledger.Requests()...)
 	if r.Changed {
 		f.entered()
 	}
@@ -260,6 +262,12 @@ func (f *Filter) entered() {
 	if many || l.Keep > 0 && a.Clock >= a.NextReach.Clock.Add(l.Keep/4) {
 		a.Reach, a.NextReach = a.NextReach, store.Reach{Entries: a.Entries, Clock: a.Clock}
 	}
+}
+
+// tellLedger tells the ledger the options in force.
+func (f *Filter) tellLedger() {
+	o := &f.opts
+	f.ledger.Set(ledger.Settings{Marks: o.Marks, Companion: o.Companion, CopyTo: o.CopyTo, Entries: o.Limits.Ledger, Refusals: o.Limits.Refusals})
 }
 
 func (e *Configured) apply(f *Filter, r *Result) error {
@@ -296,6 +304,7 @@ func (e *Configured) apply(f *Filter, r *Result) error {
 	} else {
 		f.lessons.trim(f.st, 0)
 	}
+	f.tellLedger()
 	f.st.Account.Options = enc
 	f.follow(former)
 	if f.opts.Shadow == ShadowOn {
@@ -310,7 +319,7 @@ func (e *Opened) apply(f *Filter, r *Result) error {
 		return nil
 	}
 	if known && box.UIDValidity != e.UIDValidity {
-		f.forgetPlaces(e.Mailbox)
+		f.ledger.LeaveAll(e.Mailbox)
 		box = store.Mailbox{}
 	}
 	if box == (store.Mailbox{}) && f.st.Account.Restored {
@@ -324,49 +333,17 @@ func (e *Opened) apply(f *Filter, r *Result) error {
 	return nil
 }
 
-// forgetPlaces drops every place in a mailbox whose UIDs are void. The messages
-// stay known by their content, so that nothing is learnt or marked twice when
-// they come back under other UIDs.
-func (f *Filter) forgetPlaces(mailbox string) {
-	prefix := mailbox + "\x00"
-	for _, k := range f.st.Places.Keys() {
-		if strings.HasPrefix(k, prefix) && len(k) == len(prefix)+4 {
-			f.dropPlace(k)
-		}
-	}
-	f.ledger.abandon(func(e store.LedgerEntry) bool { return e.Mailbox == mailbox })
-}
-
-func (f *Filter) dropPlace(key string) {
-	p, ok := f.st.Places.Get(key)
-	if !ok {
-		return
-	}
-	f.st.Places.Delete(key)
-	f.ledger.left(p.Message, key)
-	mailbox, _ := store.SplitPlaceKey(key)
-	f.places[mailbox]--
-	mk := string(p.Message[:])
-	if m, ok := f.st.Messages.Get(mk); ok && m.Copies > 0 {
-		m.Copies--
-		f.st.Messages.Put(mk, m)
-	}
-	f.ledger.conclude(p.Message, store.MarkConfirmed)
-}
-
 func (e *Vanished) apply(f *Filter, r *Result) error {
 	if box, ok := f.st.Boxes.Get(e.Mailbox); !ok || box.UIDValidity != e.UIDValidity {
 		return nil
 	}
 	for _, uid := range e.UIDs {
-		key := store.PlaceKey(e.Mailbox, uid)
-		if p, ok := f.st.Places.Get(key); ok {
-			f.dropPlace(key)
+		place := Place{Mailbox: e.Mailbox, UIDValidity: e.UIDValidity, UID: uid}
+		if p, ok := f.ledger.Leave(place); ok {
 			f.leftJunk(p.Message, e.Mailbox)
 			if err := f.hearAnswer(p.Letter, e.At, manner{}, r); err != nil {
 				return err
 			}
-			place := Place{e.Mailbox, e.UIDValidity, uid}
 			if err := f.copyVanished(p.Message, place, e.At, r); err != nil {
 				return err
 			}
@@ -394,12 +371,6 @@ func (e *Reached) apply(f *Filter, r *Result) error {
 	f.st.Boxes.Put(e.Mailbox, box)
 	r.Changed = true
 	return nil
-}
-
-// role returns what a mailbox is for.
-func (f *Filter) role(mailbox string) ingest.Role {
-	box, _ := f.st.Boxes.Get(mailbox)
-	return ingest.Role(box.Role)
 }
 
 // day returns the number of the day, in the account's time zone, in which m

@@ -106,7 +106,7 @@ func TestAnIntentOfUnknownOutcomeIsARefusal(t *testing.T) {
 		w.teach()
 		w.marks = nil
 		l, _ := w.deliver("INBOX", mail("urgent1@x", "boss@example.com", owner, "urgent thing 1"))
-		again := w.f.Intents()
+		again := w.f.Ledger().Intents()
 		if len(again) != 2 || !again[0].Again || !again[1].Again {
 			t.Fatalf("intents %+v", again)
 		}
@@ -117,7 +117,7 @@ func TestAnIntentOfUnknownOutcomeIsARefusal(t *testing.T) {
 		}
 		w.marks = nil
 		w.apply(&Settled{At: w.moment(), Ledger: again[1].ID, Outcome: ingest.MarkUnsure, Flags: on})
-		if _, refused := w.f.st.Refusals.Get(refusalKey(l.key, w.row(l).ID)); refused == beside || len(w.marks) > 0 != beside {
+		if refused, _ := w.f.ledger.Refusals.Refused(l.key, w.row(l).ID); refused == beside || len(w.marks) > 0 != beside {
 			t.Errorf("another flag is on it: %v; refused: %v, asked for: %v", beside, refused, w.marks)
 		}
 		w.wait(time.Hour)

@@ -73,7 +73,7 @@ func (f *Filter) planForgetting(e *ForgetRequested) (*forgetting, error) {
 			g.senders = append(g.senders, k)
 		}
 	}
-	g.ledger = f.ledger.about(func(entry store.LedgerEntry) bool {
+	g.ledger = f.ledger.Entries.About(func(entry store.LedgerEntry) bool {
 		about := entry.Letter == "" && (g.id(entry.ID) || g.message(entry.Message))
 		return about || entry.Intended < e.Before
 	})
@@ -192,8 +192,8 @@ func (g *forgetting) finish() {
 		}
 	}
 	st.Account.ReadRun.Keys = slices.DeleteFunc(slices.Clone(st.Account.ReadRun.Keys), g.message)
-	g.f.ledger.forget(g.ledger)
-	g.f.ledger.forgetAsked(g.message)
+	g.f.ledger.Forget(g.ledger)
+	g.f.ledger.Entries.ForgetAsked(g.message)
 	for _, k := range g.early {
 		st.Early.Delete(k)
 	}
@@ -366,8 +366,8 @@ func (g *forgetting) settleThread(id store.ID, r *threadRest) {
 // ours returns the marks of an arrival that was forgotten with a mark of ours on
 // it.
 func (f *Filter) ours(e *Arrived) []string {
-	if _, ours := f.ledger.refused(e.Meta.Key, e.Meta.ID); !ours {
+	if _, ours := f.ledger.Refusals.Refused(e.Meta.Key, e.Meta.ID); !ours {
 		return nil
 	}
-	return f.opts.marksAmong(e.Flags)
+	return f.ledger.MarksAmong(e.Flags)
 }

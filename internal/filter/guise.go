@@ -10,6 +10,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/filter/ledger"
 	"github.com/hinged/hinged/store"
 )
 
@@ -63,7 +64,7 @@ func (f *Filter) noteGuise(m *Meta, row *store.Message, role ingest.Role) {
 	if row.Lookalike, row.Passed = f.lookalike(m), g.Passed; len(g.Domains) > 0 {
 		row.Domain = store.ID(g.Domains[0])
 	}
-	if row.Claimed || row.Lookalike || Excluded(role) {
+	if row.Claimed || row.Lookalike || ledger.Excluded(role) {
 		return
 	}
 	trusted := f.trusts(m)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/filter/ledger"
 	"github.com/hinged/hinged/store"
 )
 
@@ -276,7 +277,7 @@ func (f *Filter) byTopic(m *Meta) {
 	var last store.Message
 	f.st.Messages.EachWith([]byte(m.Topic.Key()), func(_ []byte, row *store.Message) {
 		if row.Topic == m.Topic && !row.Own && row.Seq > last.Seq && row.ID != 0 && slices.Contains(m.Recipients, row.Sender) && !f.doubtful(row) &&
-			!Excluded(ingest.Role(row.Role)) && row.Arrived.Add(TopicDays*24*time.Hour) >= f.st.Account.Clock {
+			!ledger.Excluded(ingest.Role(row.Role)) && row.Arrived.Add(TopicDays*24*time.Hour) >= f.st.Account.Clock {
 			last = *row
 		}
 	})

@@ -151,13 +151,13 @@ func (e *Labelled) handOver(f *Filter, m *store.Message, known bool, r *Result) 
 // where a flag that is gone would show it.
 func (f *Filter) hear(k store.MessageKey, m *store.Message, what said, with manner, r *Result) error {
 	if what == (said{label: model.Ordinary, source: store.SourceMark}) && m.Outcome != store.Undecided {
-		f.ledger.refuse(k, m.ID, "")
+		f.ledger.Refuse(k, m.ID, "")
 	}
 	if err := f.tell(k, m, what, with, r); err != nil {
 		return err
 	}
 	if m.Outcome != store.Undecided && what.source == store.SourceExplicit && m.Source == what.source && m.Label == what.label {
-		f.obey(k, m, what.label, r)
+		f.obey(k, m, what.label)
 	}
 	return nil
 }

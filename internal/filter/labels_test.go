@@ -133,7 +133,7 @@ func TestMarkThatAnotherLabelTellsOfLateIsOurs(t *testing.T) {
 	if a := w.f.State().Account; a.Strangers != 0 || a.Twins != 0 || len(a.TwinMarks) != 0 {
 		t.Errorf("%d marks of strangers, %d of them of another hinged, which marks with %q", a.Strangers, a.Twins, a.TwinMarks)
 	}
-	p, _ := w.f.State().Places.Get(other.place.key())
+	p, _ := w.f.State().Places.Get(placeKey(other.place))
 	if len(p.Own) != 0 {
 		t.Errorf("%q were taken for the owner's", p.Own)
 	}
@@ -151,7 +151,7 @@ func TestMarkOfAnArchivedMessageIsTakenBack(t *testing.T) {
 	w.wait(time.Hour)
 	w.marks = nil
 	w.apply(&UndoRequested{At: w.moment()})
-	if r, asked := w.requestOf(request.ID); !asked || r.Flag != mark || r.Also != companion || PlaceOf(r.Place) != other.place {
+	if r, asked := w.requestOf(request.ID); !asked || r.Flag != mark || r.Also != companion || r.Place != other.place {
 		t.Errorf("asked back: %+v (%v), want %s and %s at %+v", r, asked, mark, companion, other.place)
 	}
 }
@@ -160,11 +160,11 @@ func TestMarkOfAnArchivedMessageIsTakenBack(t *testing.T) {
 func TestLabelsAreKept(t *testing.T) {
 	w := gmail(t)
 	w.restart = true
-	if !w.f.isLabel("INBOX") || w.f.isLabel("Keep") {
+	if !w.f.ledger.Places.IsLabel("INBOX") || w.f.ledger.Places.IsLabel("Keep") {
 		t.Error("INBOX is no label, or Keep one")
 	}
 	w.apply(&Opened{At: w.moment(), Mailbox: "INBOX", Role: ingest.RoleInbox, UIDValidity: 1})
-	if w.f.isLabel("INBOX") {
+	if w.f.ledger.Places.IsLabel("INBOX") {
 		t.Error("INBOX is a label still")
 	}
 }

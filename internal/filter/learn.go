@@ -19,7 +19,7 @@ func (f *Filter) learn(k store.MessageKey, m *store.Message, label model.Label, 
 	l := f.lessonOf(k, m, label, source)
 	l.Weight = float64(f.opts.weightOf(label, source) * f.boldness())
 	switch {
-	case source == store.SourceProvisional && f.ledger.everMarked(k):
+	case source == store.SourceProvisional && f.ledger.Entries.EverMarked(k):
 		l.Weight = float64(f.opts.Dual.MarkedWeight * f.boldness())
 	case source == store.SourceRead:
 		l.Tells = f.readingTells()

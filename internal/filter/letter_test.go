@@ -25,7 +25,7 @@ func TestALetterIsNeverDecidedLearntFromOrMarked(t *testing.T) {
 		if r := w.apply(&LetterIntended{At: w.moment(), Mailbox: "INBOX", MessageID: id}); r.Changed {
 			t.Error("the same letter was entered twice")
 		}
-		all := w.f.Letters()
+		all := w.f.Ledger().Entries.Letters()
 		if len(all) != 1 || all[0].MessageID != id || all[0].State != store.LetterSending || all[0].Intended != w.moment() {
 			t.Fatalf("the ledger has the letters %+v", all)
 		}
@@ -61,7 +61,7 @@ func TestALetterIsNeverDecidedLearntFromOrMarked(t *testing.T) {
 				t.Errorf("it taught %+v", lesson)
 			}
 		}
-		if u := w.f.Undoable(0, nil); len(u) > 0 {
+		if u := w.f.Ledger().Undo.Choices(0, nil); len(u) > 0 {
 			for _, mark := range u {
 				if mark.Number == n {
 					t.Error("it can be taken back like a mark")
@@ -85,8 +85,8 @@ func TestALetterThatWasNotSentAndOldOnes(t *testing.T) {
 		w.wait(time.Hour)
 		w.apply(&LetterIntended{At: w.moment(), Mailbox: "INBOX", MessageID: fmt.Sprintf("%d@hinged.invalid", i)})
 	}
-	all := w.f.Letters()
-	if len(all) == 0 || len(all) > 100 || all[len(all)-1].MessageID != "100@hinged.invalid" || len(w.f.ledger.letters) != len(all) {
+	all := w.f.Ledger().Entries.Letters()
+	if len(all) == 0 || len(all) > 100 || all[len(all)-1].MessageID != "100@hinged.invalid" {
 		t.Fatalf("of 101 letters the ledger of 100 entries has %d", len(all))
 	}
 	last := all[len(all)-1].Number
@@ -176,7 +176,7 @@ func TestALetterIsAnsweredByOneFlag(t *testing.T) {
 			if r.Decision != nil {
 				t.Fatal("the letter was decided")
 			}
-			w.apply(&LetterSettled{At: w.moment(), Ledger: w.f.Letters()[0].Number, Sent: true})
+			w.apply(&LetterSettled{At: w.moment(), Ledger: w.f.Ledger().Entries.Letters()[0].Number, Sent: true})
 			w.wait(time.Hour)
 			before := w.f.st.Account.Messages
 			test.do(&acts{w, about, l})
@@ -197,8 +197,8 @@ func TestWhatALetterAskedAboutIsForgottenWithTheMessage(t *testing.T) {
 	w.teach()
 	about, _ := w.deliver("INBOX", mail("m@x", "ann@example.com", owner, "lunch"))
 	w.apply(&LetterIntended{At: w.moment(), Mailbox: "INBOX", MessageID: "q@hinged.invalid", Asks: about.key})
-	w.f.ledger.forgetAsked(func(k store.MessageKey) bool { return k == about.key })
-	if l := w.f.Letters(); len(l) != 1 || l[0].Asks != (store.MessageKey{}) {
+	w.f.ledger.Entries.ForgetAsked(func(k store.MessageKey) bool { return k == about.key })
+	if l := w.f.Ledger().Entries.Letters(); len(l) != 1 || l[0].Asks != (store.MessageKey{}) {
 		t.Errorf("the ledger has %+v", l)
 	}
 }

@@ -287,26 +287,6 @@ func optionsOf(st *store.State) (Options, error) {
 // marking reports whether anything is to be done with important messages.
 func (o *Options) marking() bool { return len(o.Marks) > 0 || o.CopyTo != "" }
 
-// marksAmong returns those of the canonical flags that are configured marks.
-func (o *Options) marksAmong(flags []string) (marks []string) {
-	for _, flag := range flags {
-		if o.isMark(flag) {
-			marks = append(marks, ingest.CanonicalFlag(flag))
-		}
-	}
-	return marks
-}
-
-// isMark reports whether a canonical flag is one of the configured marks.
-func (o *Options) isMark(flag string) bool {
-	for _, m := range o.Marks {
-		if ingest.CanonicalFlag(m) == flag {
-			return true
-		}
-	}
-	return false
-}
-
 func (t Threshold) validate(bad func(format string, args ...any)) {
 	switch t.Mode {
 	case ModeAuto:

@@ -21,7 +21,7 @@ func (w *world) says(l letter, label model.Label) Result {
 
 func (w *world) wantMark(l letter, want store.LedgerState) {
 	w.t.Helper()
-	if got, _ := w.f.LastMark(l.key); got != want {
+	if got, _ := w.f.Ledger().LastMark(l.key); got != want {
 		w.t.Fatalf("the mark is %v, want %v", got, want)
 	}
 }
@@ -38,19 +38,19 @@ func TestOrdinaryTakesTheMarkOff(t *testing.T) {
 				t.Fatalf("it stands as %v; %d are refused", Stands(&m), w.f.State().Account.Refused)
 			}
 			if restart {
-				w.marks = w.f.Intents()
+				w.marks = w.f.Ledger().Intents()
 			}
 			if len(w.marks) != 1 || !w.marks[0].Clear {
 				t.Fatalf("the requests are %+v, want one to clear", w.marks)
 			}
 			w.cleared(w.marks[0], ingest.MarkDone)
 			w.wantMark(l, store.MarkRefused)
-			if p, _ := w.f.State().Places.Get(l.place.key()); ingest.HasFlag(p.Flags, "$Important") {
+			if p, _ := w.f.State().Places.Get(placeKey(l.place)); ingest.HasFlag(p.Flags, "$Important") {
 				t.Fatal("the place still has the mark")
 			}
 			a := w.f.State().Account
-			if a.Refused != 1 || a.Undone != 0 || a.Marked != 7 || len(w.f.Intents()) != 0 {
-				t.Fatalf("%d marked, %d refused, %d undone; intents %v", a.Marked, a.Refused, a.Undone, w.f.Intents())
+			if a.Refused != 1 || a.Undone != 0 || a.Marked != 7 || len(w.f.Ledger().Intents()) != 0 {
+				t.Fatalf("%d marked, %d refused, %d undone; intents %v", a.Marked, a.Refused, a.Undone, w.f.Ledger().Intents())
 			}
 			w.marks = nil
 			w.move(l, "Keep")
@@ -105,7 +105,7 @@ func TestImportantSetsTheMark(t *testing.T) {
 			if len(w.marks) != c.want {
 				t.Fatalf("the requests are %+v, want %d", w.marks, c.want)
 			}
-			if again := w.f.Intents(); len(again) != c.want {
+			if again := w.f.Ledger().Intents(); len(again) != c.want {
 				t.Fatalf("after a restart the requests are %+v, want %d", again, c.want)
 			}
 			marks := w.f.State().Account.Marked
@@ -126,7 +126,7 @@ func TestImportantSetsTheMark(t *testing.T) {
 				t.Fatalf("%d marks more, want 1", n-marks)
 			}
 			w.undo(false)
-			w.marks = slices.DeleteFunc(w.marks, func(r ingest.MarkRequest) bool { return PlaceOf(r.Place) != l.place })
+			w.marks = slices.DeleteFunc(w.marks, func(r ingest.MarkRequest) bool { return r.Place != l.place })
 			if len(w.marks) != c.want {
 				t.Fatalf("undo takes back %+v, want %d flags", w.marks, c.want)
 			}
@@ -183,7 +183,7 @@ func TestAMarkOfSeveralFlagsIsOne(t *testing.T) {
 	w.wantMark(letters[0], store.MarkRefused)
 	w.wantMark(letters[1], store.MarkConfirmed)
 	a := w.f.State().Account
-	if all := w.f.Marks(); len(all) != 9 || len(w.f.MarkOf(all[6])) != 3 || a.Refused != 1 || a.Marked != 9 {
+	if all := w.f.Ledger().Entries.Marks(func(store.LedgerEntry) bool { return true }); len(all) != 9 || len(w.f.Ledger().Entries.Mark(all[6])) != 3 || a.Refused != 1 || a.Marked != 9 {
 		t.Fatalf("the ledger has %d marks; %d marked, %d refused", len(all), a.Marked, a.Refused)
 	}
 	w.undo(false)

@@ -18,7 +18,7 @@ func TestAPausedAccountTakesNothingAndLearnsNothing(t *testing.T) {
 	_, mark := w.urgent(1)
 	w.flag(starred, `\Flagged`) // still settling when the pause begins
 	w.lessons, w.marks = nil, nil
-	open := len(w.f.Intents())
+	open := len(w.f.Ledger().Intents())
 	w.apply(&Paused{At: w.moment()})
 	since := w.moment()
 	model1, _ := store.Digest(w.f.State())
@@ -62,7 +62,7 @@ func TestAPausedAccountTakesNothingAndLearnsNothing(t *testing.T) {
 	}
 
 	w.apply(&Resumed{At: w.moment()})
-	if got := len(w.f.Intents()); got != open || open == 0 {
+	if got := len(w.f.Ledger().Intents()); got != open || open == 0 {
 		t.Errorf("%d intents after the pause, want the %d open ones", got, open)
 	}
 	w.wait(time.Second)

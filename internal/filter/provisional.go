@@ -69,7 +69,7 @@ func (f *Filter) hearQuiet(now store.Moment, r *Result) error {
 func (f *Filter) hearQuietOf(k store.MessageKey, m *store.Message, what store.Quiet, r *Result) error {
 	m.Quiet = store.QuietNothing
 	f.noteKept(m)
-	marked := f.ledger.everMarked(k)
+	marked := f.ledger.Entries.EverMarked(k)
 	word := f.quietWord(m, marked, false)
 	switch {
 	case !f.opts.provisional(), word.label == 0, m.Label != 0 && (m.Source != store.SourceProvisional || m.Label == word.label), m.Pending.Label != 0:

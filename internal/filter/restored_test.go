@@ -60,7 +60,7 @@ func TestAfterARestoreMarksThatMayBeOursTeachNothing(t *testing.T) {
 	w.wait(time.Hour)
 	w.wantLessons("a mark taken off", "ordinary by mark")
 	moved := w.move(seen, "Keep", `\seen`)
-	if _, refused := w.f.State().Refusals.Get(refusalKey(moved.key, w.row(moved).ID)); !refused {
+	if refused, _ := w.f.ledger.Refusals.Refused(moved.key, w.row(moved).ID); !refused {
 		t.Error("the refusal is not known")
 	}
 	// And what arrives beyond is marked as ever.
@@ -100,7 +100,7 @@ func TestAfterARestoreNoIntentIsCarriedOutAgain(t *testing.T) {
 	set, asked := w.urgent(1)
 	_, refused := w.urgent(2)
 	w.apply(&Restored{At: w.moment()})
-	if again := w.f.Intents(); len(again) > 0 {
+	if again := w.f.Ledger().Intents(); len(again) > 0 {
 		t.Errorf("asked for again: %v", again)
 	}
 	w.reach("INBOX", w.uids["INBOX"]+1)

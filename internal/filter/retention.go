@@ -86,7 +86,7 @@ func (f *Filter) forgetOld() {
 	outdated(f.st.IDs, func(k store.KnownID) bool { return k.Seq < first })
 	outdated(f.st.Threads, func(t store.Thread) bool { return t.Seq < first })
 	f.forgetSenders(first)
-	f.ledger.forgetUnplaced(end)
+	f.ledger.Entries.ForgetUnplaced(end)
 }
 
 // replayedSince is the number of the message of the oldest lesson that is replayed;
@@ -106,16 +106,5 @@ func outdated[V any](t *store.Table[V], old func(V) bool) {
 		if row, _ := t.Get(key); old(row) {
 			t.Delete(key)
 		}
-	}
-}
-
-// forgetUnplaced forgets the entries from before end of messages that lie in no mailbox,
-// as those of a stream: nothing is there to be taken back.
-func (l *ledger) forgetUnplaced(end store.Moment) {
-	for ; l.first < l.st.Account.LedgerNext; l.first++ {
-		if e, ok := l.entry(l.first); ok && (e.Mailbox != "" || e.Letter != "" || e.Intended >= end) {
-			return
-		}
-		l.drop(l.first)
 	}
 }

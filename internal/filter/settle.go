@@ -285,7 +285,7 @@ func (f *Filter) advance(at store.Moment, r *Result) error {
 // caller puts the row.
 func (f *Filter) hearSilence(k store.MessageKey, m *store.Message, r *Result) error {
 	f.noteKept(m)
-	marked := f.ledger.everMarked(k)
+	marked := f.ledger.Entries.EverMarked(k)
 	switch what := f.quietWord(m, marked, true); {
 	case m.Label != 0 && (m.Source != store.SourceProvisional || what.label != model.Important):
 		if m.Source == store.SourceProvisional {

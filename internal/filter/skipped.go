@@ -4,6 +4,7 @@ package filter
 
 import (
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/filter/ledger"
 	"github.com/hinged/hinged/store"
 )
 
@@ -31,10 +32,10 @@ func (e *Skipped) apply(f *Filter, r *Result) error {
 	}
 	for _, uid := range e.UIDs {
 		place := Place{Mailbox: e.Mailbox, UIDValidity: e.UIDValidity, UID: uid}
-		if _, known := f.st.Places.Get(place.key()); known {
+		if _, known := f.ledger.Places.Get(place); known {
 			continue
 		}
-		f.putPlace(place, store.Place{Flags: e.Flags})
+		f.ledger.Places.Put(place, store.Place{Flags: e.Flags})
 		r.Changed = true
 	}
 	return nil
@@ -51,5 +52,5 @@ func (f *Filter) past(e *Arrived) bool {
 // threw away tells more than what was kept. Junk is not: most of it never was
 // where a decision could have been wanted.
 func (f *Filter) decides(role ingest.Role, e *Arrived) bool {
-	return !Excluded(role) || role == ingest.RoleTrash && e.Backlog
+	return !ledger.Excluded(role) || role == ingest.RoleTrash && e.Backlog
 }

@@ -38,7 +38,7 @@ func (w *world) lifeOfAReader(seed uint64, messages int) {
 			asked++
 			w.apply(&LetterIntended{At: w.moment(), Mailbox: "INBOX", MessageID: id, Asks: l.key})
 			q, _ := w.deliver("INBOX", mail(id, "question@hinged.invalid", owner, "Does this matter to you?"))
-			for _, sent := range w.f.Letters() {
+			for _, sent := range w.f.Ledger().Entries.Letters() {
 				w.apply(&LetterSettled{At: w.moment(), Ledger: sent.Number, Sent: true})
 			}
 			if n%2 == 0 {

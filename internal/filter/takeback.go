@@ -62,15 +62,15 @@ func (f *Filter) back(k store.MessageKey, m *store.Message) {
 func (f *Filter) besides(k store.MessageKey, m *store.Message, gone []string) (best said) {
 	var flags []string
 	if !m.Foreign {
-		flags = minus(m.Heard, gone)
+		flags = ingest.WithoutFlags(m.Heard, gone)
 	}
 	if f.answeredByMail(k, m) {
 		flags = append(flags, `\answered`)
 	}
 	for _, flag := range flags {
 		what := meaning(flag, nil)
-		if f.opts.isMark(flag) {
-			if f.ledger.entered(k) {
+		if f.ledger.IsMark(flag) {
+			if f.ledger.Entries.Entered(k) {
 				continue // it is ours, also where a star is the mark
 			}
 			what = said{label: model.Important, source: store.SourceMark}
@@ -93,15 +93,15 @@ func (f *Filter) answeredByMail(k store.MessageKey, m *store.Message) bool {
 // correction. What the owner had set was never said.
 func (f *Filter) wentOff(k store.MessageKey, m *store.Message, place Place, flag string, came, gone, old []string) said {
 	what := meaning(flag, nil)
-	if f.opts.isMark(flag) {
+	if f.ledger.IsMark(flag) {
 		if f.replaced(came, gone, old) {
-			f.ledger.keepOff(k, m.ID)
+			f.ledger.Refusals.KeepOff(k, m.ID)
 			return said{}
 		}
-		_, ours := f.ledger.refused(k, m.ID)
-		ours = ours || doubtful(f.st, place) || slices.ContainsFunc(old, ingest.IsCompanion) ||
-			f.ledger.has(k, func(e store.LedgerEntry) bool { return ingest.CanonicalFlag(e.Keyword) == flag && !e.Prior })
-		if f.ledger.refuse(k, m.ID, flag); ours {
+		_, ours := f.ledger.Refusals.Refused(k, m.ID)
+		ours = ours || f.ledger.Places.Doubtful(place) || slices.ContainsFunc(old, ingest.IsCompanion) ||
+			f.ledger.WasSet(k, flag)
+		if f.ledger.Refuse(k, m.ID, flag); ours {
 			return said{label: model.Ordinary, source: store.SourceMark}
 		}
 		what = said{label: model.Important, source: store.SourceMark}
@@ -115,23 +115,20 @@ func (f *Filter) wentOff(k store.MessageKey, m *store.Message, place Place, flag
 // is theirs.
 func (f *Filter) putBack(k store.MessageKey, m *store.Message, place Place, flag string) bool {
 	correction := said{label: model.Ordinary, source: store.SourceMark}
-	for n, e := range f.ledger.of(k) {
-		if e.State != store.MarkRefused || ingest.CanonicalFlag(e.Keyword) != flag {
-			continue
-		}
-		learnt := m.Pending.Label == 0
-		if _, was := f.unsay(k, m, correction); !was {
-			return false
-		}
-		if learnt {
-			f.noteOwn(k, place, flag)
-			return true
-		}
-		f.ledger.settle(n, e, store.MarkConfirmed)
-		f.st.Refusals.Delete(refusalKey(k, m.ID))
+	n, ok := f.ledger.Refused(k, flag)
+	if !ok {
+		return false
+	}
+	learnt := m.Pending.Label == 0
+	if _, was := f.unsay(k, m, correction); !was {
+		return false
+	}
+	if learnt {
+		f.ledger.NoteOwn(k, place, flag)
 		return true
 	}
-	return false
+	f.ledger.Restore(n, m.ID)
+	return true
 }
 
 // TakenBack returns the messages whose lessons the owner has taken back for good, in order, until
@@ -205,7 +202,7 @@ func (t *taken) unlearn(f *Filter, k store.MessageKey, goes map[int]bool) {
 // holds reports whether what gave m its label is there still, as far as flags, but for those that
 // are gone, show it.
 func (f *Filter) holds(k store.MessageKey, m *store.Message, gone []string) bool {
-	heard := minus(m.Heard, gone)
+	heard := ingest.WithoutFlags(m.Heard, gone)
 	has := func(flag string) bool { return ingest.HasFlag(heard, flag) }
 	switch m.Source {
 	case store.SourceFlagged:
@@ -217,7 +214,7 @@ func (f *Filter) holds(k store.MessageKey, m *store.Message, gone []string) bool
 	case store.SourceJunk:
 		return has("$junk") || ingest.Role(m.Role) == ingest.RoleJunk
 	case store.SourceMark:
-		return (m.Label == model.Important) == slices.ContainsFunc(heard, f.opts.isMark)
+		return (m.Label == model.Important) == slices.ContainsFunc(heard, f.ledger.IsMark)
 	}
 	return true
 }

@@ -150,7 +150,7 @@ func TestAMarkOfOursThatIsPutBackWasNeverTakenOff(t *testing.T) {
 		if got := learnt(w.f); got != before {
 			t.Errorf("after %v it has learnt\n%.300s\nwant\n%.300s", later, got, before)
 		}
-		_, refused := w.f.st.Refusals.Get(refusalKey(l.key, w.row(l).ID))
+		refused, _ := w.f.ledger.Refusals.Refused(l.key, w.row(l).ID)
 		if ours := later < time.Minute; ours {
 			w.wantLedger(m.ID, store.MarkConfirmed)
 			if got := fmt.Sprintf("%+v", w.f.st.Account.Refused); got != state || refused {

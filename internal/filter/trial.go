@@ -160,7 +160,7 @@ func (t *Trial) learn(l *store.Lesson) error {
 	}
 	weight := t.f.opts.weightOf(l.Label, l.Source)
 	switch {
-	case l.Source == store.SourceProvisional && t.rec.ledger.everMarked(l.Message):
+	case l.Source == store.SourceProvisional && t.rec.ledger.Entries.EverMarked(l.Message):
 		weight = t.f.opts.Dual.MarkedWeight
 	case l.Source == store.SourceRead:
 		weight = float64(weight * l.Tells)

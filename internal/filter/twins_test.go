@@ -195,7 +195,7 @@ func TestTheCompanionIsSetAndTakenBackWithItsMark(t *testing.T) {
 		}
 		w.apply(&Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkDone, Flags: ingest.CanonicalFlags(flags), Cleared: &l.place})
 		w.wantLedger(m.ID, store.MarkUndone)
-		if p, _ := w.f.State().Places.Get(l.place.key()); ingest.HasFlag(p.Flags, ingest.Companion) != there {
+		if p, _ := w.f.State().Places.Get(placeKey(l.place)); ingest.HasFlag(p.Flags, ingest.Companion) != there {
 			t.Errorf("known flags are %q", p.Flags)
 		}
 	}

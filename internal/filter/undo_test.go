@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/filter/ledger"
 	"github.com/hinged/hinged/store"
 )
 
@@ -45,7 +46,7 @@ func (w *world) requestFor(n uint64) ingest.MarkRequest {
 
 func (w *world) cleared(r ingest.MarkRequest, o ingest.MarkOutcome, flags ...string) Result {
 	w.t.Helper()
-	place := PlaceOf(r.Place)
+	place := r.Place
 	return w.apply(&Settled{At: w.moment(), Ledger: r.ID, Outcome: o, Flags: ingest.CanonicalFlags(flags), Cleared: &place})
 }
 
@@ -80,7 +81,7 @@ func TestAMarkIsTakenBackAndTeachesNothing(t *testing.T) {
 		"asked again after a crash": func(w *world, _ letter, r ingest.MarkRequest) {
 			w.restart = true
 			w.apply(&Ticked{At: w.moment()})
-			if again := w.f.Intents(); !slices.ContainsFunc(again, func(a ingest.MarkRequest) bool {
+			if again := w.f.Ledger().Intents(); !slices.ContainsFunc(again, func(a ingest.MarkRequest) bool {
 				return a.ID == r.ID && a.Clear && a.Place == r.Place
 			}) {
 				w.t.Fatalf("after a restart got %+v, want %+v", again, r)
@@ -113,7 +114,7 @@ func TestAMarkIsTakenBackAndTeachesNothing(t *testing.T) {
 				}
 			}
 			// It is never marked again, wherever it turns up.
-			if moved := w.move(l, "Keep"); len(w.f.Ledger(moved.key, 0)) != 1 {
+			if moved := w.move(l, "Keep"); len(w.f.Ledger().Entries.MarksOf(moved.key, 0)) != 1 {
 				t.Error("it was marked again")
 			}
 		})
@@ -139,7 +140,7 @@ func TestTakingAMarkBackIsGivenUpWhenTheMessageChangesEachTime(t *testing.T) {
 	w, _, m := marked(t)
 	w.undo(false)
 	r := w.requestFor(m.ID)
-	for try := 1; try <= maxTries; try++ {
+	for try := 1; try <= 6; try++ {
 		w.marks = nil
 		again := w.cleared(r, ingest.MarkConflict, "$Important").Marks
 		if len(again) != 1 || !again[0].Clear || again[0].Attempt != try {
@@ -148,10 +149,10 @@ func TestTakingAMarkBackIsGivenUpWhenTheMessageChangesEachTime(t *testing.T) {
 	}
 	w.marks = nil
 	if again := w.cleared(r, ingest.MarkConflict, "$Important").Marks; len(again) != 0 {
-		t.Fatalf("after %d conflicts it was requested again: %+v", maxTries+1, again)
+		t.Fatalf("after %d conflicts it was requested again: %+v", 7, again)
 	}
 	w.wantLedger(m.ID, store.MarkConfirmed)
-	if e, _ := w.f.ledger.entry(m.ID); e.Undo != 0 || e.Tries != 0 {
+	if e, _ := w.f.ledger.Entries.Get(m.ID); e.Undo != 0 || e.Tries != 0 {
 		t.Errorf("the entry is %+v", e)
 	}
 	// The owner may ask again.
@@ -177,12 +178,12 @@ func TestTheOwnersMarksStay(t *testing.T) {
 	copied, _ := w.deliver("Keep", l.raw)
 	w.flag(copied, "$Important")
 
-	if got := w.f.Undoable(0, nil); slices.ContainsFunc(got, func(u Undoable) bool { return u.Number == m2.ID || u.Number == m3.ID }) {
+	if got := w.f.Ledger().Undo.Choices(0, nil); slices.ContainsFunc(got, func(u ledger.Undoable) bool { return u.Number == m2.ID || u.Number == m3.ID }) {
 		t.Errorf("undoable: %+v, which has the owner's", got)
 	}
 	w.undo(false)
 	r := w.requestFor(m.ID)
-	if PlaceOf(r.Place) != l.place {
+	if r.Place != l.place {
 		t.Errorf("asked back at %+v, want %+v", r.Place, l.place)
 	}
 	w.cleared(r, ingest.MarkDone)
@@ -200,7 +201,7 @@ func TestUndoOfOneMarkLeavesTheOthers(t *testing.T) {
 	w.done(m2)
 	_, m3 := w.urgent(3)
 	w.done(m3)
-	if got := w.f.Undoable(0, []uint64{m2.ID}); len(got) != 1 || got[0].Number != m2.ID {
+	if got := w.f.Ledger().Undo.Choices(0, []uint64{m2.ID}); len(got) != 1 || got[0].Number != m2.ID {
 		t.Fatalf("undoable of %d: %+v", m2.ID, got)
 	}
 	w.marks = nil
@@ -225,7 +226,7 @@ func TestAMarkIsFollowedToWhereItsMessageIs(t *testing.T) {
 		w, l, m := marked(t)
 		l = w.move(l, "Keep", "$Important")
 		w.undo(false)
-		if r := w.requestFor(m.ID); PlaceOf(r.Place) != l.place {
+		if r := w.requestFor(m.ID); r.Place != l.place {
 			t.Fatalf("asked back at %+v, want %+v", r.Place, l.place)
 		}
 	})
@@ -260,7 +261,7 @@ func TestAMarkIsFollowedToWhereItsMessageIs(t *testing.T) {
 			w.marks = nil
 			l, _ = w.deliver("Keep", l.raw, "$Important")
 			r = w.requestFor(m.ID)
-			if PlaceOf(r.Place) != l.place {
+			if r.Place != l.place {
 				t.Errorf("asked back at %+v, want %+v", r.Place, l.place)
 			}
 			w.cleared(r, ingest.MarkDone)
@@ -322,11 +323,11 @@ func TestAPauseLetsMarksBeTakenBackAndNothingElse(t *testing.T) {
 	_, intended := w.urgent(2)
 	w.apply(&Paused{At: w.moment()})
 	w.marks = nil
-	if w.undo(false); len(w.marks) != 0 || w.f.Errand() {
+	if w.undo(false); len(w.marks) != 0 || w.f.Ledger().Undo.Errand() {
 		t.Fatalf("with a source that runs there is no pause, yet got %+v", w.marks)
 	}
 	w.undo(true)
-	if !w.f.Errand() {
+	if !w.f.Ledger().Undo.Errand() {
 		t.Fatal("there is an errand")
 	}
 	// It was never confirmed, and may be there.
@@ -345,7 +346,7 @@ func TestAPauseLetsMarksBeTakenBackAndNothingElse(t *testing.T) {
 	}
 	w.cleared(again[0], ingest.MarkDone, `\Seen`, `\Flagged`)
 	w.wantLedger(m.ID, store.MarkUndone)
-	if w.f.Errand() {
+	if w.f.Ledger().Undo.Errand() {
 		t.Error("the errand is done")
 	}
 	w.lessons = nil
@@ -358,16 +359,16 @@ func TestAPauseLetsMarksBeTakenBackAndNothingElse(t *testing.T) {
 func TestAMessageThatMovedIsSightedByItsKey(t *testing.T) {
 	w, l, m := marked(t)
 	there := Place{"Keep", 1, 9}
-	if got := w.f.Sight(l.key, there, []string{"$important"}); got != nil {
+	if got := w.f.Ledger().Undo.Sight(l.key, there, []string{"$important"}); got != nil {
 		t.Errorf("nothing was asked back, yet got %+v", got)
 	}
 	w.undo(true)
 	w.cleared(w.requestFor(m.ID), ingest.MarkGone)
-	if got := w.f.Sight(l.key, there, []string{`\seen`}); got != nil {
+	if got := w.f.Ledger().Undo.Sight(l.key, there, []string{`\seen`}); got != nil {
 		t.Errorf("it bears no mark, yet got %+v", got)
 	}
-	got := w.f.Sight(l.key, there, []string{"$important"})
-	if len(got) != 1 || got[0].ID != m.ID || PlaceOf(got[0].Place) != there {
+	got := w.f.Ledger().Undo.Sight(l.key, there, []string{"$important"})
+	if len(got) != 1 || got[0].ID != m.ID || got[0].Place != there {
 		t.Fatalf("got %+v", got)
 	}
 	w.cleared(got[0], ingest.MarkDone)

@@ -380,7 +380,7 @@ func (w *world) storm(seed uint64, steps int) {
 			for first := true; len(w.marks) > 0 && (first || w.undos); first = false {
 				m := w.marks[0]
 				w.marks = w.marks[1:]
-				p := PlaceOf(m.Place)
+				p := m.Place
 				if flags[p] == nil {
 					flags[p] = map[string]bool{}
 				}
@@ -403,3 +403,5 @@ func (w *world) storm(seed uint64, steps int) {
 	}
 	w.wait(20 * 24 * time.Hour)
 }
+
+func placeKey(p Place) string { return store.PlaceKey(p.Mailbox, p.UID) }

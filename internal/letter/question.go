@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/ledger"
 	"github.com/hinged/hinged/store"
 )
 
@@ -37,7 +37,7 @@ func (w *writing) question(ctx context.Context, at, now time.Time) error {
 			return err
 		}
 	}
-	todays = slices.DeleteFunc(todays, func(l filter.Letter) bool { return l.State != store.LetterSending })
+	todays = slices.DeleteFunc(todays, func(l ledger.Letter) bool { return l.State != store.LetterSending })
 	var keys []string
 	for _, l := range todays {
 		keys = append(keys, hex.EncodeToString(l.Asks[:]))
@@ -75,12 +75,12 @@ func (w *writing) question(ctx context.Context, at, now time.Time) error {
 
 // choose enters the letters of the day of at about the messages whose labels would teach
 // most and about which no letter has asked.
-func (w *writing) choose(ctx context.Context, a desk.Account, at time.Time) ([]filter.Letter, error) {
+func (w *writing) choose(ctx context.Context, a desk.Account, at time.Time) ([]ledger.Letter, error) {
 	asked, open := map[string]bool{}, 0
 	marks := false
 	err := a.Look(ctx, desk.State, func(d *desk.Desk) error {
 		marks = !d.Filter.InShadow() && d.Filter.Trained()
-		for _, l := range d.Filter.Letters() {
+		for _, l := range d.Filter.Ledger().Entries.Letters() {
 			if l.Asks == (store.MessageKey{}) {
 				continue
 			}

@@ -44,7 +44,8 @@ var layers = []struct {
 	{"internal/dovecot", []string{"internal/loopback"}},
 	{"internal/testkit/...", []string{"ingest", "internal/dovecot", "internal/loopback", "internal/testkit/...", "model", "store", "store/boltfile"}},
 	{"internal/passthrough", nil},
-	{"internal/filter", []string{"featurize", "ingest", "internal/zones", "model", "store"}},
+	{"internal/filter/ledger", []string{"ingest", "model", "store"}},
+	{"internal/filter", []string{"featurize", "ingest", "internal/filter/ledger", "internal/zones", "model", "store"}},
 	{"internal/reason", []string{"featurize", "internal/filter"}},
 	{"internal/prior", []string{"featurize", "model", "store"}},
 	{"internal/evaluate", []string{"featurize", "ingest", "ingest/archive", "internal/filter", "internal/pipeline", "internal/zones", "model", "store"}},
@@ -53,12 +54,12 @@ var layers = []struct {
 	{"internal/ceiling", []string{"internal/evaluate", "internal/filter", "internal/writer", "model", "store", "store/boltfile"}},
 	{"internal/whatif", []string{"internal/filter", "internal/prior", "internal/writer", "model", "store", "store/boltfile"}},
 	{"internal/naming", []string{"featurize", "internal/writer", "model", "store", "store/boltfile"}},
-	{"internal/desk", []string{"featurize", "ingest", "ingest/kafka", "internal/ceiling", "internal/filter", "internal/naming", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/reason", "internal/stream", "internal/whatif", "internal/writer", "model", "store", "store/boltfile", "store/copies"}},
+	{"internal/desk", []string{"featurize", "ingest", "ingest/kafka", "internal/ceiling", "internal/filter", "internal/filter/ledger", "internal/naming", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/reason", "internal/stream", "internal/whatif", "internal/writer", "model", "store", "store/boltfile", "store/copies"}},
 	{"internal/control", []string{"docs", "internal/desk", "internal/passthrough", "internal/stream", "store", "store/boltfile"}},
-	{"internal/daemon", []string{"featurize", "ingest/...", "internal/ceiling", "internal/control", "internal/desk", "internal/filter", "internal/pipeline", "internal/reason", "internal/stream", "internal/whatif", "internal/writer", "model", "store", "store/boltfile", "store/copies"}},
+	{"internal/daemon", []string{"featurize", "ingest/...", "internal/ceiling", "internal/control", "internal/desk", "internal/filter", "internal/filter/ledger", "internal/pipeline", "internal/reason", "internal/stream", "internal/whatif", "internal/writer", "model", "store", "store/boltfile", "store/copies"}},
 	{"internal/metrics", []string{"ingest/kafka", "internal/desk", "internal/stream", "store/boltfile"}},
 	{"internal/notify", []string{"internal/atomicfile", "internal/desk"}},
-	{"internal/letter", []string{"internal/desk", "internal/filter", "internal/reason", "store"}},
+	{"internal/letter", []string{"internal/desk", "internal/filter", "internal/filter/ledger", "internal/reason", "store"}},
 	{"internal/bootstrap", []string{"featurize", "ingest", "internal/daemon", "internal/desk", "internal/evaluate", "internal/filter", "internal/pipeline", "internal/reason", "store", "store/boltfile"}},
 	{"internal/setup", []string{"config", "ingest", "ingest/imap", "ingest/kafka", "internal/control", "internal/desk", "internal/stream", "internal/zones", "store", "store/boltfile"}},
 	{"internal/deadletters", []string{"ingest/kafka"}},
@@ -81,7 +82,7 @@ var layers = []struct {
 var unfit = map[string][]string{
 	"model":           {"bufio", "context", "crypto/rand", "hash/maphash", "io", "log", "log/", "math/rand", "math/rand/", "net", "net/", "os", "os/", "sync", "syscall", "time"},
 	"featurize":       {"context", "crypto/rand", "hash/maphash", "log", "log/", "math/rand", "math/rand/", "net/http", "os", "os/", "syscall"},
-	"internal/filter": {"context", "crypto/rand", "hash/maphash", "log", "log/", "math/rand", "math/rand/", "net", "net/", "os", "os/", "syscall"},
+	"internal/filter/": {"context", "crypto/rand", "hash/maphash", "log", "log/", "math/rand", "math/rand/", "net", "net/", "os", "os/", "syscall"},
 }
 
 // listed is what go list tells of a package.
